@@ -1,0 +1,33 @@
+/* DeltaFS in C, in an MPI job: all ranks write one directory together.
+ *
+ * deltafs_mpi_create is the only call that differs from the serial API of deltafs.h; the handle it returns is used with
+ * deltafs_append, deltafs_append_many, deltafs_epoch_end and deltafs_close from there. Records travel to the rank that
+ * owns their key's partition over a communicator of the library's own.
+ *
+ * Works at every MPI thread level: MPI is called only from the thread that calls DeltaFS, inside the calls.
+ */
+#ifndef DELTAFS_MPI_H
+#define DELTAFS_MPI_H
+
+#include <mpi.h>
+#include <deltafs/deltafs.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Make a new directory at `path`, on a file system that all ranks of `comm` share, and open it for writing. Collective
+ * over `comm`, which is duplicated; rank 0's `path` and `options` (or environment, with NULL) count. Fails with the
+ * same status on all ranks, and then leaves nothing behind. The directory has as many partitions
+ * as `comm` has ranks unless the option `partitions` says otherwise. End with deltafs_close, before MPI_Finalize.
+ * Mind that deltafs_options_create is local and may fail on one rank only: agree on it before this call. */
+DELTAFS_API int deltafs_mpi_create(MPI_Comm comm, const char *path, const deltafs_options *options, deltafs_dir **out);
+
+/* Take the hints named deltafs_NAME of an MPI_Info as options. Other hints are left alone. MPI_INFO_NULL is fine.
+ * Local. DELTAFS_ERR_OPTION as deltafs_options_set. */
+DELTAFS_API int deltafs_mpi_options_from_info(MPI_Info info, deltafs_options *options);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,88 @@
+/* Little-endian and varint coding of the fields on disk and in messages. Decoders are given where the bytes end and
+ * never read beyond. */
+#ifndef DELTAFS_BASE_CODING_H
+#define DELTAFS_BASE_CODING_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#if !defined(__BYTE_ORDER__) || __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#define CODING_SWAP 1
+#else
+#define CODING_SWAP 0
+#endif
+
+#define VARINT_MAX 10 /* bytes of the longest 64-bit varint */
+
+static inline void put_u16(uint8_t *p, uint16_t v)
+{
+    p[0] = (uint8_t)v;
+    p[1] = (uint8_t)(v >> 8);
+}
+
+static inline void put_u32(uint8_t *p, uint32_t v)
+{
+    if (CODING_SWAP)
+        v = __builtin_bswap32(v);
+    memcpy(p, &v, 4);
+}
+
+static inline void put_u64(uint8_t *p, uint64_t v)
+{
+    if (CODING_SWAP)
+        v = __builtin_bswap64(v);
+    memcpy(p, &v, 8);
+}
+
+static inline uint16_t get_u16(const uint8_t *p)
+{
+    return (uint16_t)(p[0] | p[1] << 8);
+}
+
+static inline uint32_t get_u32(const uint8_t *p)
+{
+    uint32_t v;
+
+    memcpy(&v, p, 4);
+    return CODING_SWAP ? __builtin_bswap32(v) : v;
+}
+
+static inline uint64_t get_u64(const uint8_t *p)
+{
+    uint64_t v;
+
+    memcpy(&v, p, 8);
+    return CODING_SWAP ? __builtin_bswap64(v) : v;
+}
+
+/* Seven bits a byte, least significant first, the top bit set on all but the last. Returns the byte behind it. */
+static inline uint8_t *put_varint(uint8_t *p, uint64_t v)
+{
+    while (v >= 0x80) {
+        *p++ = (uint8_t)(v | 0x80);
+        v >>= 7;
+    }
+    *p++ = (uint8_t)v;
+    return p;
+}
+
+/* Returns the byte behind the varint, or NULL if it does not end before `end` or does not fit 64 bits. */
+static inline const uint8_t *get_varint(const uint8_t *p, const uint8_t *end, uint64_t *out)
+{
+    uint64_t v = 0;
+
+    for (unsigned shift = 0; shift < 64 && p < end; shift += 7) {
+        uint64_t byte = *p++;
+        if (shift == 63 && byte > 1)
+            return NULL;
+        v |= (byte & 0x7f) << shift;
+        if (byte < 0x80) {
+            *out = v;
+            return p;
+        }
+    }
+    return NULL;
+}
+
+#endif

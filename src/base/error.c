@@ -1,0 +1,52 @@
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include "base/error.h"
+
+int error_set(struct error *e, int status, const char *fmt, ...)
+{
+    va_list ap;
+
+    e->status = status;
+    va_start(ap, fmt);
+    vsnprintf(e->text, sizeof e->text, fmt, ap);
+    va_end(ap);
+    return status;
+}
+
+int error_system(struct error *e, int errnum, const char *what, const char *path)
+{
+    char why[128];
+    int status = DELTAFS_ERR_IO;
+
+    if (errnum == ENOSPC || errnum == EDQUOT)
+        status = DELTAFS_ERR_NO_SPACE;
+    else if (errnum == ENOMEM)
+        status = DELTAFS_ERR_MEMORY;
+    /* glibc's or POSIX's strerror_r: take the text from where either puts it. */
+    const char *text = why;
+#if defined(__GLIBC__) && defined(_GNU_SOURCE)
+    text = strerror_r(errnum, why, sizeof why);
+#else
+    if (strerror_r(errnum, why, sizeof why) != 0)
+        snprintf(why, sizeof why, "error %d", errnum);
+#endif
+    return error_set(e, status, "%s: cannot %s: %s", path, what, text);
+}
+
+int error_damaged(struct error *e, const char *path, uint64_t offset, const char *fmt, ...)
+{
+    va_list ap;
+    char what[256];
+
+    va_start(ap, fmt);
+    vsnprintf(what, sizeof what, fmt, ap);
+    va_end(ap);
+    return error_set(e, DELTAFS_ERR_DAMAGED, "%s: damaged at offset %llu: %s", path, (unsigned long long)offset, what);
+}
+
+int error_no_memory(struct error *e, size_t bytes, const char *what)
+{
+    return error_set(e, DELTAFS_ERR_MEMORY, "cannot allocate %zu bytes for %s", bytes, what);
+}

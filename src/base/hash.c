@@ -1,0 +1,13 @@
+#include "base/coding.h"
+#include "base/hash.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+uint64_t hash_key(uint64_t key)
+{
+    uint8_t bytes[8];
+
+    put_u64(bytes, key);
+    return XXH3_64bits(bytes, sizeof bytes);
+}

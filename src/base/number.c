@@ -1,0 +1,57 @@
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/number.h"
+
+static int number_parse_prefix(const char *text, int base, uint64_t *out, const char **rest)
+{
+    char *end;
+
+    if (base == 10 ? !isdigit((unsigned char)*text) : !isxdigit((unsigned char)*text))
+        return -1;
+    errno = 0;
+    unsigned long long v = strtoull(text, &end, base);
+    if (errno != 0)
+        return -1;
+    *out = v;
+    *rest = end;
+    return 0;
+}
+
+int number_parse(const char *text, uint64_t *out)
+{
+    const char *rest;
+    uint64_t v;
+    int base = 10;
+
+    if (text[0] == '0' && (text[1] == 'x' || text[1] == 'X')) {
+        base = 16;
+        text += 2;
+    }
+    if (number_parse_prefix(text, base, &v, &rest) != 0 || *rest != '\0')
+        return -1;
+    *out = v;
+    return 0;
+}
+
+int number_parse_size(const char *text, uint64_t *out)
+{
+    static const char units[] = "KMGT";
+    const char *rest;
+    uint64_t v;
+    unsigned shift = 0;
+
+    if (number_parse_prefix(text, 10, &v, &rest) != 0)
+        return -1;
+    if (*rest != '\0') {
+        const char *unit = strchr(units, toupper((unsigned char)*rest));
+        if (!unit || rest[1] != '\0')
+            return -1;
+        shift = 10u * (unsigned)(unit - units + 1);
+    }
+    if (v > UINT64_MAX >> shift)
+        return -1;
+    *out = v << shift;
+    return 0;
+}

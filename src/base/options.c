@@ -1,0 +1,230 @@
+/* The options: name, kind, default, range and text of each in one table, one parser for all the ways in (calls,
+ * environment, MPI_Info, command line). A new option is a row here and a line in enum option_id. */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/number.h"
+#include "base/options.h"
+
+enum option_kind { KIND_SIZE, KIND_COUNT, KIND_WORD, KIND_SCHEMA };
+
+struct option_row {
+    struct deltafs_option_info info;
+    enum option_kind kind;
+    uint64_t low, high;    /* of a size or count */
+    const char *automatic; /* the word for "as the library sees fit", or NULL */
+    const char *words[3];  /* of a choice */
+};
+
+static const struct option_row rows[OPTION_COUNT] = {
+    [OPTION_BLOCK] = {.info = {"block", "bytes, 256 to 1M", "4K", "size of a data block before compression"},
+                      .kind = KIND_SIZE,
+                      .low = 256,
+                      .high = 1 << 20},
+    [OPTION_CODEC] = {.info = {"codec", "none or snappy", "snappy", "how data blocks are compressed"},
+                      .kind = KIND_WORD,
+                      .words = {[CODEC_NONE] = "none", [CODEC_SNAPPY] = "snappy"}},
+    [OPTION_LINK_BUFFER] = {.info = {"link_buffer", "bytes, 1K to 4M", "32K",
+                                     "size of a message between two ranks; what a rank collects for another"},
+                            .kind = KIND_SIZE,
+                            .low = 1 << 10,
+                            .high = 4 << 20},
+    [OPTION_MEMORY] = {.info = {"memory", "bytes, 4M or more, or auto", "auto",
+                                "what one process may use for buffers and memtables; auto: 3% of the node's memory, "
+                                "shared by its ranks of the job, within 16M to 1G each"},
+                       .kind = KIND_SIZE,
+                       .low = 4 << 20,
+                       .high = UINT64_C(1) << 42,
+                       .automatic = "auto"},
+    [OPTION_PARTITIONS] = {.info = {"partitions", "1 to 1048576, or auto", "auto",
+                                    "slices of the key space, each with a log of its own; auto: as many as ranks"},
+                           .kind = KIND_COUNT,
+                           .low = 1,
+                           .high = 1 << 20,
+                           .automatic = "auto"},
+    [OPTION_SCHEMA] = {.info = {"schema", "NAME:TYPE,...", "",
+                                "columns of a value, such as x:f4,y:f4,cell:i4; sets the value size too"},
+                       .kind = KIND_SCHEMA},
+    [OPTION_SYNC] = {.info = {"sync", "none or commit", "commit",
+                              "when data is forced to storage: never, or before an epoch is committed"},
+                     .kind = KIND_WORD,
+                     .words = {[SYNC_NONE] = "none", [SYNC_COMMIT] = "commit"}},
+    [OPTION_VALUE_SIZE] = {.info = {"value_size", "bytes, 0 to 1M, or any", "any",
+                                    "bytes of every value; any: they may differ"},
+                           .kind = KIND_SIZE,
+                           .low = 0,
+                           .high = 1 << 20,
+                           .automatic = "any"},
+};
+
+struct deltafs_options {
+    struct {
+        char *text;
+        uint64_t number;
+    } value[OPTION_COUNT];
+};
+
+const struct deltafs_option_info *deltafs_option_at(size_t i)
+{
+    return i < OPTION_COUNT ? &rows[i].info : NULL;
+}
+
+static int option_find(const char *name)
+{
+    for (int i = 0; i < OPTION_COUNT; i++)
+        if (strcmp(rows[i].info.name, name) == 0)
+            return i;
+    return -1;
+}
+
+static int option_unknown(struct error *e, const char *name)
+{
+    char valid[256] = "";
+
+    for (size_t i = 0, at = 0; i < OPTION_COUNT && at < sizeof valid; i++)
+        at += (size_t)snprintf(valid + at, sizeof valid - at, "%s%s", i ? ", " : "", rows[i].info.name);
+    return error_set(e, DELTAFS_ERR_OPTION, "no option '%s'; there are: %s", name, valid);
+}
+
+static int option_parse(const struct option_row *row, const char *text, uint64_t *number, struct error *e)
+{
+    const char *name = row->info.name;
+    deltafs_schema *schema;
+    uint64_t v = 0;
+
+    switch (row->kind) {
+    case KIND_WORD:
+        while (v < 3 && row->words[v] && strcmp(row->words[v], text) != 0)
+            v++;
+        if (v == 3 || !row->words[v])
+            break;
+        *number = v;
+        return DELTAFS_OK;
+    case KIND_SCHEMA:
+        *number = 0;
+        if (*text == '\0')
+            return DELTAFS_OK;
+        if (deltafs_schema_parse(text, &schema) != DELTAFS_OK)
+            return deltafs_thread_error()->status;
+        *number = deltafs_schema_size(schema);
+        deltafs_schema_destroy(schema);
+        return DELTAFS_OK;
+    default:
+        if (row->automatic && strcmp(text, row->automatic) == 0) {
+            *number = OPTION_AUTO;
+            return DELTAFS_OK;
+        }
+        if ((row->kind == KIND_SIZE ? number_parse_size(text, &v) : number_parse(text, &v)) != 0 || v < row->low ||
+            v > row->high)
+            break;
+        *number = v;
+        return DELTAFS_OK;
+    }
+    return error_set(e, DELTAFS_ERR_OPTION, "option %s: '%s' is not valid; it takes %s", name, text, row->info.takes);
+}
+
+static int option_set(deltafs_options *o, int i, const char *text, struct error *e)
+{
+    uint64_t number;
+    int status = option_parse(&rows[i], text, &number, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    char *copy = strdup(text);
+    if (!copy)
+        return error_no_memory(e, strlen(text) + 1, "an option");
+    free(o->value[i].text);
+    o->value[i].text = copy;
+    o->value[i].number = number;
+    return DELTAFS_OK;
+}
+
+int deltafs_options_set(deltafs_options *o, const char *name, const char *value)
+{
+    struct error *e = deltafs_thread_error();
+
+    if (!o || !name || !value)
+        return error_set(e, DELTAFS_ERR_INVALID, "deltafs_options_set: options, name and value must be given");
+    int i = option_find(name);
+    return i < 0 ? option_unknown(e, name) : option_set(o, i, value, e);
+}
+
+int deltafs_options_get(const deltafs_options *o, const char *name, const char **value)
+{
+    struct error *e = deltafs_thread_error();
+
+    if (!o || !name || !value)
+        return error_set(e, DELTAFS_ERR_INVALID, "deltafs_options_get: options, name and value must be given");
+    int i = option_find(name);
+    if (i < 0)
+        return option_unknown(e, name);
+    *value = o->value[i].text;
+    return DELTAFS_OK;
+}
+
+static int option_from_environment(deltafs_options *o, int i, struct error *e)
+{
+    char variable[64];
+    const char *name = rows[i].info.name;
+    size_t n = (size_t)snprintf(variable, sizeof variable, "DELTAFS_%s", name);
+
+    for (size_t k = 0; k < n; k++)
+        variable[k] = (char)toupper((unsigned char)variable[k]);
+    const char *text = getenv(variable);
+    if (!text)
+        return DELTAFS_OK;
+    int status = option_set(o, i, text, e);
+    if (status == DELTAFS_OK)
+        return status;
+    char why[ERROR_TEXT_MAX];
+    memcpy(why, e->text, sizeof why);
+    return error_set(e, DELTAFS_ERR_OPTION, "environment variable %s: %.900s", variable, why);
+}
+
+int deltafs_options_create(deltafs_options **out)
+{
+    struct error *e = deltafs_thread_error();
+    deltafs_options *o = calloc(1, sizeof *o);
+    int status = DELTAFS_OK;
+
+    if (!o)
+        return error_no_memory(e, sizeof *o, "options");
+    for (int i = 0; i < OPTION_COUNT && status == DELTAFS_OK; i++) {
+        status = option_set(o, i, rows[i].info.default_value, e);
+        if (status == DELTAFS_OK)
+            status = option_from_environment(o, i, e);
+    }
+    if (status != DELTAFS_OK) {
+        deltafs_options_destroy(o);
+        return status;
+    }
+    *out = o;
+    return DELTAFS_OK;
+}
+
+void deltafs_options_destroy(deltafs_options *o)
+{
+    if (!o)
+        return;
+    for (int i = 0; i < OPTION_COUNT; i++)
+        free(o->value[i].text);
+    free(o);
+}
+
+uint64_t deltafs_options_number(const deltafs_options *o, enum option_id id)
+{
+    return o->value[id].number;
+}
+
+const char *options_text(const deltafs_options *o, enum option_id id)
+{
+    return o->value[id].text;
+}
+
+struct error *deltafs_thread_error(void)
+{
+    static _Thread_local struct error e = {.text = "no error"};
+
+    return &e;
+}

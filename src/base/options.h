@@ -1,0 +1,35 @@
+/* The options' values as the library reads them. The table itself stands in options.c and nowhere else. */
+#ifndef DELTAFS_BASE_OPTIONS_H
+#define DELTAFS_BASE_OPTIONS_H
+
+#include "base/error.h"
+#include "base/private.h"
+
+/* The rows of the table, in its order. */
+enum option_id {
+    OPTION_BLOCK,
+    OPTION_CODEC,
+    OPTION_LINK_BUFFER,
+    OPTION_MEMORY,
+    OPTION_PARTITIONS,
+    OPTION_SCHEMA,
+    OPTION_SYNC,
+    OPTION_VALUE_SIZE,
+    OPTION_COUNT
+};
+
+#define OPTION_AUTO UINT64_MAX /* the number of an option that stands at "auto" or "any" */
+
+enum option_codec { CODEC_NONE, CODEC_SNAPPY };
+enum option_sync { SYNC_NONE, SYNC_COMMIT };
+
+/* The number of an option: bytes, a count, or the index of the chosen word. */
+DELTAFS_PRIVATE uint64_t deltafs_options_number(const deltafs_options *o, enum option_id id);
+
+/* The text of an option. */
+const char *options_text(const deltafs_options *o, enum option_id id);
+
+/* Where calls without a handle leave their message; deltafs_errmsg(NULL) reads it. */
+DELTAFS_PRIVATE struct error *deltafs_thread_error(void);
+
+#endif

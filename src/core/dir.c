@@ -1,0 +1,361 @@
+#include <stdlib.h>
+#include <string.h>
+#include "core/dir.h"
+#include "core/partition.h"
+#include "core/reader.h"
+#include "core/writer.h"
+
+#define SERIAL_MEMORY_DEFAULT (64u << 20) /* of the one process of deltafs_create, if the option says auto */
+
+struct deltafs_dir {
+    struct error error;
+    const struct dir_transport *transport; /* NULL: a reader */
+    void *ctx;
+    int64_t value_size;
+    struct reader *reader;
+};
+
+const char *deltafs_errmsg(const deltafs_dir *dir)
+{
+    return dir ? dir->error.text : deltafs_thread_error()->text;
+}
+
+int deltafs_dir_attach(const struct dir_transport *transport, void *ctx, int64_t value_size, deltafs_dir **out,
+                       struct error *e)
+{
+    deltafs_dir *d = calloc(1, sizeof *d);
+
+    if (!d)
+        return error_no_memory(e, sizeof *d, "a handle");
+    *d = (deltafs_dir){.error.text = "no error", .transport = transport, .ctx = ctx, .value_size = value_size};
+    *out = d;
+    return DELTAFS_OK;
+}
+
+/* ---- Writing from one process ---- */
+
+struct serial {
+    struct writer *writer;
+    uint32_t partitions;
+    uint64_t pending; /* records of the current epoch */
+};
+
+static int serial_append(void *ctx, size_t n, const uint8_t *keys, size_t key_stride, const uint8_t *values,
+                         size_t value_stride, size_t size, struct error *e)
+{
+    struct serial *s = ctx;
+
+    (void)e;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t key;
+        memcpy(&key, keys + i * key_stride, sizeof key);
+        const uint8_t *value = size > 0 ? values + i * value_stride : NULL;
+        deltafs_writer_put(s->writer, partition_of(key, s->partitions), key, value, size);
+    }
+    s->pending += n;
+    return DELTAFS_OK;
+}
+
+static int serial_epoch_end(void *ctx, uint64_t label, struct error *e)
+{
+    struct serial *s = ctx;
+    struct writer_totals totals;
+    int in_doubt = 0, status = deltafs_writer_check_label(s->writer, label, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    status = deltafs_writer_seal(s->writer, &totals, e);
+    if (status == DELTAFS_OK)
+        status = deltafs_writer_commit(s->writer, label, &totals, &in_doubt, e);
+    if (status == DELTAFS_OK)
+        deltafs_writer_keep(s->writer, label);
+    else
+        deltafs_writer_give_up(s->writer, in_doubt, e);
+    s->pending = 0;
+    return status;
+}
+
+static int serial_close(void *ctx, struct error *e)
+{
+    struct serial *s = ctx;
+    struct error second;
+    uint64_t tail_length, pending = s->pending;
+    int status = deltafs_writer_finish(s->writer, &tail_length, e);
+
+    if (status == DELTAFS_OK)
+        status = deltafs_writer_commit_close(s->writer, tail_length, e);
+    int closed = deltafs_writer_destroy(s->writer, status == DELTAFS_OK ? e : &second);
+    status = status != DELTAFS_OK ? status : closed;
+    if (status == DELTAFS_OK && pending > 0)
+        status = error_set(e, DELTAFS_ERR_UNCOMMITTED,
+                           "%llu records were appended after the last epoch end; they are not kept",
+                           (unsigned long long)pending);
+    free(s);
+    return status;
+}
+
+static void serial_fail(void *ctx, const struct error *e)
+{
+    deltafs_writer_fail(((struct serial *)ctx)->writer, e);
+}
+
+static const struct deltafs_io_stat *serial_io(void *ctx)
+{
+    return deltafs_writer_io(((struct serial *)ctx)->writer);
+}
+
+static const struct dir_transport serial_transport = {.append = serial_append,
+                                                      .fail = serial_fail,
+                                                      .epoch_end = serial_epoch_end,
+                                                      .close = serial_close,
+                                                      .io = serial_io};
+
+static int dir_create(const char *path, const deltafs_options *o, deltafs_dir **out, struct error *e)
+{
+    struct writer_config c;
+    struct error second;
+    struct serial *s = calloc(1, sizeof *s);
+
+    if (!s)
+        return error_no_memory(e, sizeof *s, "a writer");
+    int status = deltafs_writer_configure(&c, path, o, e);
+    if (status == DELTAFS_OK) {
+        uint64_t partitions = deltafs_options_number(o, OPTION_PARTITIONS);
+        c.partitions = partitions == OPTION_AUTO ? 1 : (uint32_t)partitions;
+        if (c.memory == OPTION_AUTO)
+            c.memory = SERIAL_MEMORY_DEFAULT;
+        s->partitions = c.partitions;
+        status = deltafs_writer_make(&c, e);
+    }
+    if (status == DELTAFS_OK) {
+        status = deltafs_writer_open(&c, 0, c.partitions, 1, &s->writer, e);
+        if (status == DELTAFS_OK)
+            status = deltafs_dir_attach(&serial_transport, s, c.value_size, out, e);
+        if (status != DELTAFS_OK)
+            deltafs_writer_unmake(&c);
+    }
+    if (status != DELTAFS_OK) {
+        deltafs_writer_destroy(s->writer, &second);
+        free(s);
+    }
+    return status;
+}
+
+int deltafs_create(const char *path, const deltafs_options *options, deltafs_dir **out)
+{
+    struct error *e = deltafs_thread_error();
+    deltafs_options *defaults = NULL;
+
+    if (!path || !*path || !out)
+        return error_set(e, DELTAFS_ERR_INVALID, "deltafs_create: path and out must be given");
+    if (!options) {
+        int status = deltafs_options_create(&defaults);
+        if (status != DELTAFS_OK)
+            return status;
+    }
+    int status = dir_create(path, options ? options : defaults, out, e);
+    deltafs_options_destroy(defaults);
+    return status;
+}
+
+int dir_must_write(deltafs_dir *d, const char *call)
+{
+    if (!d)
+        return error_set(deltafs_thread_error(), DELTAFS_ERR_INVALID, "%s: no directory", call);
+    if (!d->transport)
+        return error_set(&d->error, DELTAFS_ERR_MODE, "%s: the directory is open for reading", call);
+    return DELTAFS_OK;
+}
+
+static int append_check(deltafs_dir *d, size_t n, const void *keys, const void *values, size_t size)
+{
+    if ((n > 0 && !keys) || (n > 0 && size > 0 && !values))
+        return error_set(&d->error, DELTAFS_ERR_INVALID, "deltafs_append: no keys or no values given");
+    if (d->value_size >= 0 && size != (size_t)d->value_size)
+        return error_set(&d->error, DELTAFS_ERR_SIZE,
+                         "deltafs_append: a value of %zu bytes; every value of this directory has %lld", size,
+                         (long long)d->value_size);
+    if (size > BLOCK_VALUE_MAX)
+        return error_set(&d->error, DELTAFS_ERR_SIZE, "deltafs_append: a value of %zu bytes; at most %u are possible",
+                         size, BLOCK_VALUE_MAX);
+    return DELTAFS_OK;
+}
+
+int deltafs_append_many(deltafs_dir *d, size_t n, const void *keys, size_t key_stride, const void *values,
+                        size_t value_stride, size_t size)
+{
+    int status = dir_must_write(d, "deltafs_append");
+
+    if (status != DELTAFS_OK)
+        return status;
+    status = append_check(d, n, keys, values, size);
+    if (status == DELTAFS_OK)
+        return d->transport->append(d->ctx, n, keys, key_stride, values, value_stride, size, &d->error);
+    d->transport->fail(d->ctx, &d->error);
+    return status;
+}
+
+int deltafs_append(deltafs_dir *d, uint64_t key, const void *value, size_t size)
+{
+    return deltafs_append_many(d, 1, &key, 0, value, 0, size);
+}
+
+int deltafs_epoch_cancel(deltafs_dir *d, const char *why)
+{
+    struct error e;
+    int status = dir_must_write(d, "deltafs_epoch_cancel");
+
+    if (status != DELTAFS_OK)
+        return status;
+    error_set(&e, DELTAFS_ERR_CANCELLED, "%s", why ? why : "the epoch was given up");
+    d->transport->fail(d->ctx, &e);
+    return DELTAFS_OK;
+}
+
+int deltafs_epoch_end(deltafs_dir *d, uint64_t label)
+{
+    int status = dir_must_write(d, "deltafs_epoch_end");
+
+    return status == DELTAFS_OK ? d->transport->epoch_end(d->ctx, label, &d->error) : status;
+}
+
+int deltafs_close(deltafs_dir *d)
+{
+    int status = DELTAFS_OK;
+
+    if (!d)
+        return DELTAFS_OK;
+    if (d->transport)
+        status = d->transport->close(d->ctx, deltafs_thread_error());
+    reader_close(d->reader);
+    free(d);
+    return status;
+}
+
+/* ---- Reading ---- */
+
+int deltafs_open(const char *path, const deltafs_options *options, deltafs_dir **out)
+{
+    struct error *e = deltafs_thread_error();
+
+    (void)options; /* none of today's options is about reading */
+    if (!path || !*path || !out)
+        return error_set(e, DELTAFS_ERR_INVALID, "deltafs_open: path and out must be given");
+    deltafs_dir *d = calloc(1, sizeof *d);
+    if (!d)
+        return error_no_memory(e, sizeof *d, "a handle");
+    strcpy(d->error.text, "no error");
+    int status = reader_open(path, &d->reader, e);
+    if (status != DELTAFS_OK) {
+        free(d);
+        return status;
+    }
+    *out = d;
+    return DELTAFS_OK;
+}
+
+static int dir_must_read(deltafs_dir *d, const char *call)
+{
+    if (!d)
+        return error_set(deltafs_thread_error(), DELTAFS_ERR_INVALID, "%s: no directory", call);
+    if (d->transport)
+        return error_set(&d->error, DELTAFS_ERR_MODE, "%s: the directory is open for writing", call);
+    return DELTAFS_OK;
+}
+
+int deltafs_scan_partition(deltafs_dir *d, uint32_t partition, const struct deltafs_range *range, deltafs_record_fn fn,
+                           void *arg)
+{
+    struct part_reader *p;
+    uint32_t epoch, end;
+    int status = dir_must_read(d, "deltafs_scan");
+
+    if (status != DELTAFS_OK)
+        return status;
+    if (!fn || partition >= d->reader->manifest.partitions)
+        return error_set(&d->error, DELTAFS_ERR_INVALID, "deltafs_scan: no partition %u, or no function", partition);
+    reader_epochs(d->reader, range, &epoch, &end);
+    status = reader_part(d->reader, partition, &p, &d->error);
+    for (; epoch < end && status == DELTAFS_OK; epoch++)
+        status = part_scan(d->reader, p, epoch, fn, arg, NULL, &d->error);
+    return status;
+}
+
+int deltafs_scan(deltafs_dir *d, const struct deltafs_range *range, deltafs_record_fn fn, void *arg)
+{
+    int status = dir_must_read(d, "deltafs_scan");
+
+    for (uint32_t p = 0; status == DELTAFS_OK && p < d->reader->manifest.partitions; p++)
+        status = deltafs_scan_partition(d, p, range, fn, arg);
+    return status;
+}
+
+int deltafs_stat(deltafs_dir *d, struct deltafs_stat *out)
+{
+    int status = dir_must_read(d, "deltafs_stat");
+
+    if (status != DELTAFS_OK)
+        return status;
+    const struct manifest *m = &d->reader->manifest;
+    struct deltafs_stat s = {.version = m->version,
+                             .partitions = m->partitions,
+                             .epochs = m->epoch_count,
+                             .value_size = m->value_size,
+                             .schema = m->schema,
+                             .uuid = m->uuid_text,
+                             .is_closed = m->is_closed};
+    for (uint64_t i = 0; i < m->epoch_count; i++) {
+        s.records += m->epoch[i].records;
+        s.bytes_raw += m->epoch[i].bytes_raw;
+    }
+    *out = s;
+    return DELTAFS_OK;
+}
+
+int deltafs_bytes_stored(deltafs_dir *d, uint64_t *out)
+{
+    int status = dir_must_read(d, "deltafs_bytes_stored");
+
+    return status == DELTAFS_OK ? reader_bytes_stored(d->reader, out, &d->error) : status;
+}
+
+int deltafs_epoch_stat(deltafs_dir *d, uint64_t i, struct deltafs_epoch_stat *out)
+{
+    int status = dir_must_read(d, "deltafs_epoch_stat");
+
+    if (status != DELTAFS_OK)
+        return status;
+    const struct manifest *m = &d->reader->manifest;
+    if (i >= m->epoch_count)
+        return error_set(&d->error, DELTAFS_ERR_INVALID, "deltafs_epoch_stat: no epoch number %llu; there are %llu",
+                         (unsigned long long)i, (unsigned long long)m->epoch_count);
+    const struct manifest_epoch *epoch = &m->epoch[i];
+    *out = (struct deltafs_epoch_stat){epoch->label, epoch->records, epoch->bytes_raw, epoch->bytes_stored};
+    return DELTAFS_OK;
+}
+
+int deltafs_io_stat(const deltafs_dir *d, struct deltafs_io_stat *out)
+{
+    if (!d || !out)
+        return error_set(deltafs_thread_error(), DELTAFS_ERR_INVALID, "deltafs_io_stat: no directory");
+    *out = d->transport ? *d->transport->io(d->ctx) : d->reader->io.stat;
+    return DELTAFS_OK;
+}
+
+int deltafs_verify(deltafs_dir *d, deltafs_damage_fn fn, void *arg, struct deltafs_verify_stat *out)
+{
+    int status = dir_must_read(d, "deltafs_verify");
+
+    return status == DELTAFS_OK ? reader_verify(d->reader, fn, arg, out, &d->error) : status;
+}
+
+int dir_reader(deltafs_dir *d, const char *call, struct reader **reader, struct error **e)
+{
+    int status = dir_must_read(d, call);
+
+    if (status == DELTAFS_OK) {
+        *reader = d->reader;
+        *e = &d->error;
+    }
+    return status;
+}

@@ -1,0 +1,30 @@
+/* The handle behind the public API: a reader, or a writer behind one of two transports: in this process alone (dir.c),
+ * or with all ranks of an MPI job (libdeltafs_mpi). */
+#ifndef DELTAFS_CORE_DIR_H
+#define DELTAFS_CORE_DIR_H
+
+#include "base/options.h"
+#include "base/private.h"
+
+/* How a writing directory does its work. The arguments have been checked. */
+struct dir_transport {
+    int (*append)(void *ctx, size_t n, const uint8_t *keys, size_t key_stride, const uint8_t *values,
+                  size_t value_stride, size_t size, struct error *e);
+    void (*fail)(void *ctx, const struct error *e); /* an append was refused: the epoch must not be committed */
+    int (*epoch_end)(void *ctx, uint64_t label, struct error *e);
+    int (*close)(void *ctx, struct error *e); /* frees ctx, whatever it returns */
+    const struct deltafs_io_stat *(*io)(void *ctx);
+};
+
+/* A handle that writes by `transport`; takes over `ctx` on success. */
+DELTAFS_PRIVATE int deltafs_dir_attach(const struct dir_transport *transport, void *ctx, int64_t value_size,
+                                       deltafs_dir **out, struct error *e);
+
+/* DELTAFS_OK if the handle writes; DELTAFS_ERR_MODE, with a message that names `call`, if not. */
+int dir_must_write(deltafs_dir *d, const char *call);
+
+/* The reader behind a handle, and where its errors go; DELTAFS_ERR_MODE, for `call`, if it writes. */
+struct reader;
+int dir_reader(deltafs_dir *d, const char *call, struct reader **reader, struct error **e);
+
+#endif

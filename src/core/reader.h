@@ -1,0 +1,63 @@
+/* The reader of a container: finds, scans and verifies what is committed. No MPI, no threads.
+ *
+ * A key's partition is known from its hash; the partition's index log gives, for each epoch, the segments with their
+ * fences (from the tail, in one read). In each segment one leaf can hold the key (read), which gives the blocks of the
+ * data log that hold its records (read). */
+#ifndef DELTAFS_CORE_READER_H
+#define DELTAFS_CORE_READER_H
+
+#include "store/index.h"
+#include "store/manifest.h"
+
+#define READER_OPEN_PARTS 32 /* partitions whose files are kept open */
+
+/* One partition's files, and the leaf and block read last. */
+struct part_reader {
+    uint32_t partition;
+    int is_open;
+    uint64_t used; /* when, by the reader's clock */
+    struct index_reader index;
+    struct io_file data;
+    uint64_t data_size;
+    struct error tail; /* of a tail that is not right; DELTAFS_OK otherwise */
+    struct buffer leaf_bytes, block_bytes;
+    struct leaf leaf;
+    struct block block;
+    uint64_t leaf_offset, block_offset; /* 0: none */
+};
+
+struct reader {
+    struct io io;
+    char *path;
+    struct manifest manifest;
+    uint64_t clock;
+    struct part_reader part[READER_OPEN_PARTS];
+};
+
+int reader_open(const char *path, struct reader **out, struct error *e);
+void reader_close(struct reader *r);
+
+/* The part of the range in epoch numbers: *first <= number < *end. */
+void reader_epochs(const struct reader *r, const struct deltafs_range *range, uint32_t *first, uint32_t *end);
+
+/* The partition's files, open. Valid until the next call. */
+int reader_part(struct reader *r, uint32_t partition, struct part_reader **out, struct error *e);
+
+/* Read the block at `place`, unless it was read last. */
+int part_read_block(struct reader *r, struct part_reader *p, uint32_t epoch, const struct leaf_place *place,
+                    struct error *e);
+
+/* All records of `key` in one epoch, in order, to `fn` (its non-zero return ends it and is returned). */
+int part_get(struct reader *r, struct part_reader *p, uint32_t epoch, uint64_t key, deltafs_record_fn fn, void *arg,
+             struct error *e);
+/* All records of one epoch, by key. `counts` (may be NULL) gets leaves and blocks read. */
+int part_scan(struct reader *r, struct part_reader *p, uint32_t epoch, deltafs_record_fn fn, void *arg,
+              struct deltafs_verify_stat *counts, struct error *e);
+
+/* Bytes of all files of the container. */
+int reader_bytes_stored(struct reader *r, uint64_t *out, struct error *e);
+
+/* Verify; as deltafs_verify. */
+int reader_verify(struct reader *r, deltafs_damage_fn fn, void *arg, struct deltafs_verify_stat *out, struct error *e);
+
+#endif

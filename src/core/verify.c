@@ -1,0 +1,148 @@
+/* Verification: read everything there is, and count. What is damaged is reported, and reading goes on with the next
+ * epoch of the partition, or the next partition. */
+#include <stdlib.h>
+#include "base/coding.h"
+#include "core/partition.h"
+#include "core/reader.h"
+#include "store/store_format.h"
+
+struct verify {
+    struct reader *reader;
+    deltafs_damage_fn fn;
+    void *arg;
+    struct deltafs_verify_stat *stat;
+    struct error first;
+    /* While one partition's epoch is read: */
+    uint32_t partition;
+    uint64_t records, bytes_raw;
+    int is_misplaced; /* a record of another partition, or a key below the one before it */
+    int is_ordered;   /* whether keys must rise: with several segments they begin again */
+    uint64_t last_key;
+    /* Of each epoch, over all partitions: */
+    struct manifest_epoch *sum;
+};
+
+static void verify_report(struct verify *v, const struct error *e)
+{
+    v->stat->damages++;
+    if (v->first.status == DELTAFS_OK)
+        v->first = *e;
+    if (v->fn)
+        v->fn(e->status, e->text, v->arg);
+}
+
+static int verify_record(const struct deltafs_record *record, void *arg)
+{
+    struct verify *v = arg;
+
+    if (partition_of(record->key, v->reader->manifest.partitions) != v->partition ||
+        (v->is_ordered && record->key < v->last_key))
+        v->is_misplaced = 1;
+    v->last_key = record->key;
+    v->records++;
+    v->bytes_raw += 8 + record->size;
+    return 0;
+}
+
+/* The header at a log's start, which only this looks at. */
+static void verify_header(struct verify *v, struct io_file *file, int kind, uint32_t partition, uint32_t seed)
+{
+    uint8_t h[LOG_HEADER_SIZE];
+    struct error e;
+
+    if (io_file_read(file, 0, h, sizeof h, &e) != DELTAFS_OK) {
+        verify_report(v, &e);
+    } else if (!log_is_sealed(seed, h, sizeof h) || h[4] != FORMAT_LOG_HEADER || h[5] != kind ||
+               get_u32(h + 8) != partition) {
+        error_damaged(&e, file->path, 0, "the header does not match its checksum, or belongs elsewhere");
+        verify_report(v, &e);
+    }
+}
+
+static void verify_epoch(struct verify *v, struct part_reader *p, uint32_t epoch)
+{
+    struct segment *segment;
+    uint32_t segments;
+    struct error e;
+    uint64_t records = 0, bytes_raw = 0;
+
+    v->records = v->bytes_raw = v->last_key = 0;
+    v->is_misplaced = 0;
+    int status = index_epoch(&p->index, epoch, &segment, &segments, &e);
+    if (status == DELTAFS_OK) {
+        v->is_ordered = segments == 1;
+        status = part_scan(v->reader, p, epoch, verify_record, v, v->stat, &e);
+    }
+    if (status != DELTAFS_OK) {
+        verify_report(v, &e);
+        return;
+    }
+    for (uint32_t i = 0; i < segments; i++) {
+        if (index_verify_segment(&p->index, &segment[i], &e) != DELTAFS_OK)
+            verify_report(v, &e);
+        records += segment[i].footer.records;
+        bytes_raw += segment[i].footer.bytes_raw;
+    }
+    v->sum[epoch].records += v->records;
+    v->sum[epoch].bytes_raw += v->bytes_raw;
+    if (records != v->records || bytes_raw != v->bytes_raw || v->is_misplaced) {
+        error_damaged(&e, p->index.file.path, segment[0].footer.offset,
+                      "epoch number %u does not have the records that its footer says", epoch);
+        verify_report(v, &e);
+    }
+}
+
+static void verify_partition(struct verify *v, uint32_t partition)
+{
+    const struct manifest *m = &v->reader->manifest;
+    struct part_reader *p;
+    struct error e;
+
+    v->partition = partition;
+    if (reader_part(v->reader, partition, &p, &e) != DELTAFS_OK) {
+        verify_report(v, &e);
+        return;
+    }
+    if (p->tail.status != DELTAFS_OK)
+        verify_report(v, &p->tail);
+    verify_header(v, &p->index.file, LOG_KIND_INDEX, partition, p->index.seed);
+    verify_header(v, &p->data, LOG_KIND_DATA, partition, p->index.seed);
+    for (uint32_t epoch = 0; epoch < m->epoch_count; epoch++)
+        verify_epoch(v, p, epoch);
+}
+
+/* The manifest's counts, once all partitions are known to be whole. */
+static void verify_counts(struct verify *v)
+{
+    const struct manifest *m = &v->reader->manifest;
+
+    for (uint64_t i = 0; i < m->epoch_count; i++) {
+        struct error e;
+        if (v->sum[i].records == m->epoch[i].records && v->sum[i].bytes_raw == m->epoch[i].bytes_raw)
+            continue;
+        error_set(&e, DELTAFS_ERR_DAMAGED,
+                  "%s: epoch %llu has %llu records of %llu bytes; its commit says %llu of %llu", v->reader->path,
+                  (unsigned long long)m->epoch[i].label, (unsigned long long)v->sum[i].records,
+                  (unsigned long long)v->sum[i].bytes_raw, (unsigned long long)m->epoch[i].records,
+                  (unsigned long long)m->epoch[i].bytes_raw);
+        verify_report(v, &e);
+    }
+}
+
+int reader_verify(struct reader *r, deltafs_damage_fn fn, void *arg, struct deltafs_verify_stat *out, struct error *e)
+{
+    struct verify v = {.reader = r, .fn = fn, .arg = arg, .stat = out};
+
+    *out = (struct deltafs_verify_stat){0};
+    v.sum = calloc(r->manifest.epoch_count + 1, sizeof *v.sum);
+    if (!v.sum)
+        return error_no_memory(e, r->manifest.epoch_count * sizeof *v.sum, "verifying");
+    for (uint32_t p = 0; p < r->manifest.partitions; p++)
+        verify_partition(&v, p);
+    if (out->damages == 0)
+        verify_counts(&v);
+    free(v.sum);
+    if (v.first.status != DELTAFS_OK)
+        *e = v.first;
+    return v.first.status;
+}

@@ -1,0 +1,390 @@
+/* How the memory budget is shared out. For n partitions with memtables of c records of r bytes (key and value):
+ *     n c r       memtables
+ *     32 c        the two arrays that sort one memtable at a time
+ *     8 n h       keys of written runs, held for the segment's merge; h = 2 c, so that segments have at least two runs
+ *     the rest    log buffers, one block being encoded
+ * c is what makes that the budget. */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include "core/part_writer.h"
+#include "store/store_format.h"
+
+#define DATA_BUFFER_MAX   (1u << 20)
+#define INDEX_BUFFER_MAX  (256u << 10)
+#define BUFFER_MIN        (4u << 10)
+#define TABLE_RECORDS_MIN 64u
+#define TABLE_RECORDS_MAX (1u << 30)
+#define BUFFERS_SHARE     8 /* a log's buffers get at most 1/8 of its partition's memory */
+
+struct writer {
+    struct io io;
+    char *path;
+    enum option_sync sync;
+    uint32_t first, count;
+    struct part_writer *part;
+    struct part_shared shared;
+    uint32_t epoch;
+    int has_label;
+    uint64_t last_label;
+    struct error failed; /* the epoch's first error */
+    struct error broken; /* after this no epoch can follow */
+    int is_maker;
+    struct io_file manifest;
+    uint64_t manifest_size;
+};
+
+int deltafs_writer_configure(struct writer_config *c, const char *path, const deltafs_options *o, struct error *e)
+{
+    uint64_t value_size = deltafs_options_number(o, OPTION_VALUE_SIZE);
+    uint64_t schema_size = deltafs_options_number(o, OPTION_SCHEMA);
+
+    *c = (struct writer_config){
+        .path = path,
+        .partitions = 1,
+        .value_size = value_size == OPTION_AUTO ? -1 : (int64_t)value_size,
+        .schema = options_text(o, OPTION_SCHEMA),
+        .codec = (enum option_codec)deltafs_options_number(o, OPTION_CODEC),
+        .sync = (enum option_sync)deltafs_options_number(o, OPTION_SYNC),
+        .block = deltafs_options_number(o, OPTION_BLOCK),
+        .memory = deltafs_options_number(o, OPTION_MEMORY),
+    };
+    if (c->schema[0] == '\0')
+        return DELTAFS_OK;
+    if (c->value_size >= 0 && (uint64_t)c->value_size != schema_size)
+        return error_set(e, DELTAFS_ERR_SCHEMA,
+                         "the schema '%.200s' is of %llu bytes, the option value_size says %lld; leave value_size out",
+                         c->schema, (unsigned long long)schema_size, (long long)c->value_size);
+    c->value_size = (int64_t)schema_size;
+    return DELTAFS_OK;
+}
+
+/* ---- Making a container ---- */
+
+static int make_bucket(struct io *io, const struct writer_config *c, uint32_t bucket, struct error *e)
+{
+    char *path = io_path(c->path, BUCKET_NAME, bucket);
+    int status = path ? io_mkdir(io, path, e) : error_no_memory(e, 1, "a path");
+
+    free(path);
+    return status;
+}
+
+/* Make the container's own entry in its parent durable. */
+static int sync_parent(struct io *io, const char *path, struct error *e)
+{
+    char *parent = strdup(path);
+
+    if (!parent)
+        return error_no_memory(e, strlen(path), "a path");
+    size_t n = strlen(parent);
+    while (n > 1 && parent[n - 1] == '/')
+        parent[--n] = '\0';
+    char *slash = strrchr(parent, '/');
+    if (slash)
+        slash[slash == parent] = '\0';
+    int status = io_sync_folder(io, slash ? parent : ".", e);
+    free(parent);
+    return status;
+}
+
+int deltafs_writer_make(struct writer_config *c, struct error *e)
+{
+    struct io io = io_default();
+    struct manifest m = {
+        .partitions = c->partitions, .value_size = c->value_size, .schema = (char *)(uintptr_t)c->schema};
+    int status = manifest_new_uuid(c->uuid, e);
+
+    if (status == DELTAFS_OK)
+        status = io_mkdir(&io, c->path, e);
+    if (status == DELTAFS_ERR_EXISTS)
+        return error_set(e, status, "%s: exists already; choose another name, or remove it", c->path);
+    if (status != DELTAFS_OK)
+        return status;
+    manifest_uuid_text(c->uuid, m.uuid_text);
+    for (uint32_t b = 0; b < BUCKET_COUNT && b < c->partitions && status == DELTAFS_OK; b++)
+        status = make_bucket(&io, c, b, e);
+    if (status == DELTAFS_OK)
+        status = manifest_create(&io, c->path, &m, c->sync != SYNC_NONE, e);
+    if (status == DELTAFS_OK && c->sync != SYNC_NONE)
+        status = sync_parent(&io, c->path, e);
+    if (status != DELTAFS_OK)
+        deltafs_writer_unmake(c);
+    return status;
+}
+
+void deltafs_writer_unmake(const struct writer_config *c)
+{
+    struct io io = io_default();
+    char *path;
+
+    if ((path = io_path(c->path, MANIFEST_NAME)))
+        io.ops->unlink(io.ctx, path);
+    free(path);
+    for (uint32_t p = 0; p < c->partitions; p++) {
+        for (int kind = 0; kind < 2; kind++) {
+            path = kind == 0 ? io_path(c->path, LOG_NAME_DATA, p % BUCKET_COUNT, p)
+                             : io_path(c->path, LOG_NAME_INDEX, p % BUCKET_COUNT, p);
+            if (path)
+                io.ops->unlink(io.ctx, path);
+            free(path);
+        }
+    }
+    for (uint32_t b = 0; b < BUCKET_COUNT && b < c->partitions; b++) {
+        if ((path = io_path(c->path, BUCKET_NAME, b)))
+            io.ops->rmdir(io.ctx, path);
+        free(path);
+    }
+    io.ops->rmdir(io.ctx, c->path);
+}
+
+/* ---- Opening ---- */
+
+static int writer_size(const struct writer_config *c, uint32_t count, struct part_limits *limits,
+                       struct part_shared *shared, struct error *e)
+{
+    size_t record = memtable_record_bytes(c->value_size), block = block_writer_memory(c->value_size, c->block);
+    uint64_t n = count > 0 ? count : 1, share = c->memory / n / BUFFERS_SHARE;
+
+    limits->data_buffer = share < DATA_BUFFER_MAX ? (size_t)share : DATA_BUFFER_MAX;
+    limits->index_buffer = share / 4 < INDEX_BUFFER_MAX ? (size_t)share / 4 : INDEX_BUFFER_MAX;
+    if (limits->index_buffer < BUFFER_MIN)
+        limits->index_buffer = BUFFER_MIN;
+    if (limits->data_buffer < BUFFER_MIN)
+        limits->data_buffer = BUFFER_MIN;
+    uint64_t fixed = n * (limits->data_buffer + limits->index_buffer) + block;
+    uint64_t each = n * (record + 16) + 2 * sizeof(struct sort_entry);
+    uint64_t records = c->memory > fixed ? (c->memory - fixed) / each : 0;
+    if (records < TABLE_RECORDS_MIN)
+        return error_set(e, DELTAFS_ERR_MEMORY,
+                         "option memory: %llu bytes are too few for %u partitions in one process; give at least %llu, "
+                         "or use more processes or fewer partitions",
+                         (unsigned long long)c->memory, count,
+                         (unsigned long long)(fixed + (TABLE_RECORDS_MIN + 1) * each));
+    limits->table_records = records < TABLE_RECORDS_MAX ? (uint32_t)records : TABLE_RECORDS_MAX;
+    shared->hold = 2 * (uint64_t)limits->table_records;
+    return DELTAFS_OK;
+}
+
+static int writer_open_shared(struct part_shared *shared, const struct writer_config *c, uint32_t records,
+                              struct error *e)
+{
+    for (int i = 0; i < 2; i++) {
+        shared->sort[i] = malloc(records * sizeof *shared->sort[i]);
+        if (!shared->sort[i])
+            return error_no_memory(e, records * sizeof *shared->sort[i], "sorting");
+    }
+    return block_writer_init(&shared->block, c->value_size, c->codec, c->block, e);
+}
+
+/* Make the new logs' folder entries durable. */
+static int writer_sync_folders(struct writer *w, struct error *e)
+{
+    int status = DELTAFS_OK;
+
+    for (uint32_t b = 0; b < BUCKET_COUNT && b < w->count && status == DELTAFS_OK; b++) {
+        char *path = io_path(w->path, BUCKET_NAME, (w->first + b) % BUCKET_COUNT);
+        status = path ? io_sync_folder(&w->io, path, e) : error_no_memory(e, 1, "a path");
+        free(path);
+    }
+    return status;
+}
+
+static int writer_open_manifest(struct writer *w, struct error *e)
+{
+    char *path = io_path(w->path, MANIFEST_NAME);
+
+    if (!path)
+        return error_no_memory(e, strlen(w->path), "a path");
+    int status = io_file_open(&w->io, path, O_RDWR, &w->manifest, e);
+    free(path);
+    return status == DELTAFS_OK ? io_file_size(&w->manifest, &w->manifest_size, e) : status;
+}
+
+int deltafs_writer_open(const struct writer_config *c, uint32_t first, uint32_t count, int is_maker,
+                        struct writer **out, struct error *e)
+{
+    struct part_limits limits;
+    struct error ignored;
+    struct writer *w = calloc(1, sizeof *w);
+
+    if (!w)
+        return error_no_memory(e, sizeof *w, "a writer");
+    w->io = io_default();
+    w->sync = c->sync;
+    w->first = first;
+    w->is_maker = is_maker;
+    w->manifest.fd = -1;
+    w->path = strdup(c->path);
+    w->part = calloc(count + 1, sizeof *w->part);
+    int status = w->path && w->part ? DELTAFS_OK : error_no_memory(e, count * sizeof *w->part, "partitions");
+    if (status == DELTAFS_OK)
+        status = writer_size(c, count, &limits, &w->shared, e);
+    if (status == DELTAFS_OK && count > 0)
+        status = writer_open_shared(&w->shared, c, limits.table_records, e);
+    /* A partition whose opening failed half-way is counted: it is closed with the others. */
+    for (; w->count < count && status == DELTAFS_OK; w->count++)
+        status = part_writer_open(&w->part[w->count], &w->io, c, first + w->count, &limits, &w->shared, e);
+    if (status == DELTAFS_OK && w->sync != SYNC_NONE)
+        status = writer_sync_folders(w, e);
+    if (status == DELTAFS_OK && is_maker)
+        status = writer_open_manifest(w, e);
+    if (status != DELTAFS_OK) {
+        deltafs_writer_destroy(w, &ignored);
+        return status;
+    }
+    *out = w;
+    return DELTAFS_OK;
+}
+
+int deltafs_writer_destroy(struct writer *w, struct error *e)
+{
+    struct error ignored;
+    int status = DELTAFS_OK;
+
+    if (!w)
+        return DELTAFS_OK;
+    for (uint32_t i = 0; i < w->count; i++) {
+        int rc = part_writer_close(&w->part[i], status == DELTAFS_OK ? e : &ignored);
+        status = status != DELTAFS_OK ? status : rc;
+    }
+    if (w->manifest.path) {
+        int rc = io_file_close(&w->manifest, status == DELTAFS_OK ? e : &ignored);
+        status = status != DELTAFS_OK ? status : rc;
+    }
+    free(w->shared.sort[0]);
+    free(w->shared.sort[1]);
+    block_writer_fini(&w->shared.block);
+    free(w->part);
+    free(w->path);
+    free(w);
+    return status;
+}
+
+/* ---- An epoch ---- */
+
+int deltafs_writer_check_label(const struct writer *w, uint64_t label, struct error *e)
+{
+    if (w->has_label && label <= w->last_label)
+        return error_set(e, DELTAFS_ERR_LABEL,
+                         "%s: the epoch's label %llu is not above the last one, %llu; labels must increase", w->path,
+                         (unsigned long long)label, (unsigned long long)w->last_label);
+    return DELTAFS_OK;
+}
+
+void deltafs_writer_fail(struct writer *w, const struct error *e)
+{
+    if (w->failed.status == DELTAFS_OK)
+        w->failed = *e;
+}
+
+void deltafs_writer_put(struct writer *w, uint32_t partition, uint64_t key, const void *value, size_t size)
+{
+    struct part_writer *p = &w->part[partition - w->first];
+
+    if (!memtable_has_room(&p->table, size)) {
+        struct error e;
+        if (w->failed.status != DELTAFS_OK)
+            return;
+        if (part_writer_flush(p, &e) != DELTAFS_OK) {
+            w->failed = e;
+            return;
+        }
+    }
+    memtable_put(&p->table, key, value, size);
+    p->table_raw += 8 + size;
+}
+
+int deltafs_writer_seal(struct writer *w, struct writer_totals *out, struct error *e)
+{
+    *out = (struct writer_totals){0};
+    if (w->broken.status != DELTAFS_OK) {
+        *e = w->broken;
+        return e->status;
+    }
+    for (uint32_t i = 0; i < w->count && w->failed.status == DELTAFS_OK; i++) {
+        struct error failed;
+        if (part_writer_seal(&w->part[i], w->sync != SYNC_NONE, &failed) != DELTAFS_OK)
+            w->failed = failed;
+        out->records += w->part[i].totals.records;
+        out->bytes_raw += w->part[i].totals.bytes_raw;
+        out->bytes_stored += w->part[i].totals.bytes_stored;
+    }
+    if (w->failed.status != DELTAFS_OK)
+        *e = w->failed;
+    return w->failed.status;
+}
+
+int deltafs_writer_commit(struct writer *w, uint64_t label, const struct writer_totals *totals, int *in_doubt,
+                          struct error *e)
+{
+    struct manifest_epoch epoch = {label, totals->records, totals->bytes_raw, totals->bytes_stored};
+    struct error ignored;
+    uint64_t size = w->manifest_size;
+    int status = manifest_append_epoch(&w->manifest, &w->manifest_size, w->epoch, &epoch, w->sync != SYNC_NONE, e);
+
+    /* The line must go again, or a reader would find an epoch whose data is about to be overwritten. */
+    *in_doubt = 0;
+    if (status != DELTAFS_OK) {
+        w->manifest_size = size;
+        *in_doubt = io_file_truncate(&w->manifest, size, &ignored) != DELTAFS_OK ||
+                    io_file_sync(&w->manifest, &ignored) != DELTAFS_OK;
+    }
+    return status;
+}
+
+void deltafs_writer_keep(struct writer *w, uint64_t label)
+{
+    for (uint32_t i = 0; i < w->count; i++)
+        part_writer_keep(&w->part[i]);
+    w->epoch++;
+    w->has_label = 1;
+    w->last_label = label;
+}
+
+void deltafs_writer_give_up(struct writer *w, int in_doubt, const struct error *why)
+{
+    struct error e;
+
+    if (w->broken.status != DELTAFS_OK)
+        return;
+    if (in_doubt) {
+        w->broken = *why;
+        return;
+    }
+    for (uint32_t i = 0; i < w->count; i++)
+        if (part_writer_give_up(&w->part[i], &e) != DELTAFS_OK && w->broken.status == DELTAFS_OK)
+            w->broken = e;
+    w->failed = (struct error){0};
+}
+
+int deltafs_writer_finish(struct writer *w, uint64_t *tail_length, struct error *e)
+{
+    int status = w->broken.status;
+
+    *tail_length = 0;
+    if (status != DELTAFS_OK)
+        *e = w->broken;
+    for (uint32_t i = 0; i < w->count && status == DELTAFS_OK; i++) {
+        uint64_t length;
+        status = part_writer_finish(&w->part[i], w->sync != SYNC_NONE, &length, e);
+        if (status == DELTAFS_OK && length > *tail_length)
+            *tail_length = length;
+    }
+    return status;
+}
+
+int deltafs_writer_commit_close(struct writer *w, uint64_t tail_length, struct error *e)
+{
+    return manifest_append_close(&w->manifest, &w->manifest_size, w->epoch, tail_length, w->sync != SYNC_NONE, e);
+}
+
+uint32_t deltafs_writer_epoch(const struct writer *w)
+{
+    return w->epoch;
+}
+
+const struct deltafs_io_stat *deltafs_writer_io(const struct writer *w)
+{
+    return &w->io.stat;
+}

@@ -1,0 +1,69 @@
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include "mpi/agree.h"
+
+int agree_mpi_error(struct error *e, int code, const char *what)
+{
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int length;
+
+    if (MPI_Error_string(code, text, &length) != MPI_SUCCESS)
+        snprintf(text, sizeof text, "error %d", code);
+    return error_set(e, DELTAFS_ERR_MPI, "MPI failed to %s: %.700s", what, text);
+}
+
+int agree_wait(const struct agree *a, MPI_Request *request, const char *what, struct error *e)
+{
+    int done = 0;
+
+    for (;;) {
+        int code = MPI_Test(request, &done, MPI_STATUS_IGNORE);
+        if (code != MPI_SUCCESS)
+            return agree_mpi_error(e, code, what);
+        if (done)
+            return DELTAFS_OK;
+        if (a->progress)
+            a->progress(a->arg);
+        sched_yield();
+    }
+}
+
+int agree_reduce(const struct agree *a, uint64_t *values, int n, MPI_Op op, struct error *e)
+{
+    MPI_Request request;
+    int code = MPI_Iallreduce(MPI_IN_PLACE, values, n, MPI_UINT64_T, op, a->comm, &request);
+
+    return code == MPI_SUCCESS ? agree_wait(a, &request, "reduce", e) : agree_mpi_error(e, code, "reduce");
+}
+
+static int agree_broadcast_from(const struct agree *a, int root, void *bytes, int n, struct error *e)
+{
+    MPI_Request request;
+    int code = MPI_Ibcast(bytes, n, MPI_BYTE, root, a->comm, &request);
+
+    return code == MPI_SUCCESS ? agree_wait(a, &request, "broadcast", e) : agree_mpi_error(e, code, "broadcast");
+}
+
+int agree_broadcast(const struct agree *a, void *bytes, int n, struct error *e)
+{
+    return agree_broadcast_from(a, 0, bytes, n, e);
+}
+
+int agree_status(const struct agree *a, struct error *e)
+{
+    uint64_t first = e->status != DELTAFS_OK ? (uint64_t)a->rank : UINT64_MAX;
+    struct error own = *e, failed;
+
+    if (agree_reduce(a, &first, 1, MPI_MIN, &failed) != DELTAFS_OK) {
+        *e = failed;
+        return e->status;
+    }
+    if (first == UINT64_MAX)
+        return DELTAFS_OK;
+    if (first == (uint64_t)a->rank && a->ranks > 1)
+        snprintf(e->text, sizeof e->text, "rank %d: %.*s", a->rank, ERROR_TEXT_MAX - 32, own.text);
+    if (agree_broadcast_from(a, (int)first, e, sizeof *e, &failed) != DELTAFS_OK)
+        *e = failed;
+    return e->status;
+}

@@ -1,0 +1,33 @@
+/* Agreement: all ranks learn the same status. Collective calls wait by testing and yielding the processor, so that more
+ * ranks than cores make progress, and call `progress` meanwhile, so that a rank that waits still serves the others. */
+#ifndef DELTAFS_MPI_AGREE_H
+#define DELTAFS_MPI_AGREE_H
+
+#include <mpi.h>
+#include "base/error.h"
+
+struct agree {
+    MPI_Comm comm;
+    int rank, ranks;
+    /* Called while waiting, if not NULL; must not start collective calls. */
+    void (*progress)(void *arg);
+    void *arg;
+};
+
+/* Turn an MPI error code into a status. */
+int agree_mpi_error(struct error *e, int code, const char *what);
+
+/* Complete a request as described above. */
+int agree_wait(const struct agree *a, MPI_Request *request, const char *what, struct error *e);
+
+/* Collective: if *e of any rank is an error, all get that of the lowest such rank, which its message names. Returns the
+ * status that all have in common. MPI failing is the one error that may not be the same everywhere. */
+int agree_status(const struct agree *a, struct error *e);
+
+/* Collective: element-wise maximum, minimum or sum over all ranks, in place. */
+int agree_reduce(const struct agree *a, uint64_t *values, int n, MPI_Op op, struct error *e);
+
+/* Collective: rank 0's bytes to all. */
+int agree_broadcast(const struct agree *a, void *bytes, int n, struct error *e);
+
+#endif

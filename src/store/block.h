@@ -1,0 +1,70 @@
+/* A block: some records of one run, packed, with a checksum and the identity of its place. */
+#ifndef DELTAFS_STORE_BLOCK_H
+#define DELTAFS_STORE_BLOCK_H
+
+#include "base/buffer.h"
+#include "base/options.h"
+#include "store/log.h"
+
+/* Where a block belongs; it is stored in the block and compared when it is read. */
+struct block_id {
+    uint32_t partition;
+    uint32_t epoch;
+    uint32_t run;
+    uint32_t block;
+};
+
+#define BLOCK_VALUE_MAX   (1u << 20)             /* bytes of a value */
+#define BLOCK_PAYLOAD_MAX (4u * BLOCK_VALUE_MAX) /* bytes of a payload that a reader accepts */
+
+/* Encoder: values are added one after the other, then the block is closed. Made for one value size, or for any. */
+struct block_writer {
+    int64_t value_size; /* -1: any */
+    enum option_codec codec;
+    size_t target; /* bytes of values after which the block is full */
+    uint32_t count;
+    size_t used;     /* bytes in `values` */
+    uint8_t *values; /* as appended */
+    uint32_t *sizes; /* of each value, if they differ */
+    uint8_t *planes; /* the values in planes, or the sizes and values */
+    uint8_t *out;    /* the finished block */
+    size_t out_capacity;
+};
+
+int block_writer_init(struct block_writer *w, int64_t value_size, enum option_codec codec, size_t target,
+                      struct error *e);
+void block_writer_fini(struct block_writer *w);
+/* Bytes that a writer made with these numbers allocates. */
+size_t block_writer_memory(int64_t value_size, size_t target);
+void block_writer_add(struct block_writer *w, const void *value, size_t size);
+int block_writer_is_full(const struct block_writer *w);
+/* The finished block in w->out; returns its length and empties the writer. */
+size_t block_writer_close(struct block_writer *w, const struct block_id *id, uint32_t seed);
+
+/* A decoded block. Grows its memory as needed and can be used for one block after the other. */
+struct block {
+    uint32_t count;
+    int64_t value_size;   /* -1: see ends */
+    struct buffer values; /* in record order, one after the other */
+    struct buffer ends;   /* uint32_t: where each value ends, if sizes differ */
+    struct buffer scratch;
+};
+
+void block_fini(struct block *b);
+/* Decode the `n` bytes that were read at `offset` of `path`. `value_size` and `count` are what the index says. */
+int block_decode(struct block *b, uint8_t *bytes, size_t n, const struct block_id *id, uint32_t seed,
+                 int64_t value_size, uint32_t count, const char *path, uint64_t offset, struct error *e);
+
+static inline const uint8_t *block_value(const struct block *b, uint32_t i, size_t *size)
+{
+    if (b->value_size >= 0) {
+        *size = (size_t)b->value_size;
+        return b->values.bytes + (size_t)i * (size_t)b->value_size;
+    }
+    const uint32_t *ends = (const uint32_t *)(const void *)b->ends.bytes;
+    uint32_t start = i > 0 ? ends[i - 1] : 0;
+    *size = ends[i] - start;
+    return b->values.bytes + start;
+}
+
+#endif

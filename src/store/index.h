@@ -1,0 +1,104 @@
+/* The index log of a partition: segments of leaves, each with a fence (where the leaves are) and a footer.
+ *
+ * Writing: index_write_segment merges the runs of a segment by key and appends leaves, fence and footer; a clean close
+ * appends the tail, which repeats all footers and fences, so that a reader gets them in one read.
+ *
+ * Reading: index_reader_open takes the segments from the tail, or where there is none (a crash, a directory still being
+ * written) looks for footers from the end of the file backwards; index_leaf_of says which leaf to read. */
+#ifndef DELTAFS_STORE_INDEX_H
+#define DELTAFS_STORE_INDEX_H
+
+#include "store/leaf.h"
+
+/* A footer, decoded. */
+struct footer {
+    uint32_t partition;
+    uint32_t epoch;
+    uint32_t segment;
+    int is_last; /* of its epoch */
+    uint32_t leaves;
+    uint32_t runs;
+    uint32_t fence_length;
+    uint64_t fence_offset;
+    uint64_t records;
+    uint64_t bytes_raw;
+    uint64_t previous; /* offset of the footer before, 0 if none */
+    uint64_t first_key, last_key;
+    uint64_t data_end;
+    uint64_t offset; /* its own */
+};
+
+struct index_writer {
+    struct log log;
+    uint32_t partition;
+    uint64_t last_footer; /* 0: none yet */
+    /* The tail to be: */
+    struct buffer tail;
+    size_t tail_used;
+    uint32_t tail_footers;
+    size_t tail_fences; /* bytes of them in the tail */
+    int tail_has_fences;
+    /* As it was when the epoch began; the rest follows from it: */
+    struct {
+        uint64_t log_end, last_footer;
+        uint32_t tail_footers;
+    } mark;
+    struct buffer leaf;
+    struct buffer fence;
+};
+
+int index_writer_create(struct index_writer *w, struct io *io, const char *path, uint32_t partition,
+                        const uint8_t uuid[16], size_t capacity, struct error *e);
+int index_writer_close(struct index_writer *w, struct error *e);
+
+/* Merge `runs` (may be none) into a segment. The footer's epoch, segment, is_last, records, bytes_raw and data_end are
+ * the caller's; the others are filled in. */
+int index_write_segment(struct index_writer *w, const struct run *runs, uint32_t run_count, struct footer *footer,
+                        struct error *e);
+/* Remember this point; and go back to it. */
+void index_mark(struct index_writer *w);
+int index_rewind(struct index_writer *w, struct error *e);
+/* Append the tail and flush; *length gets its bytes. */
+int index_write_tail(struct index_writer *w, uint64_t *length, struct error *e);
+
+/* What a reader knows of one segment. */
+struct segment {
+    struct footer footer;
+    int has_fence;          /* read and checked */
+    uint64_t *first_keys;   /* of each leaf */
+    uint64_t *leaf_offsets; /* leaves + 1 of them */
+};
+
+struct index_reader {
+    struct io_file file;
+    uint32_t partition;
+    uint32_t seed;
+    uint64_t size;
+    uint32_t count;
+    struct segment *segment; /* by epoch, then segment */
+    size_t capacity;
+    uint64_t tail_offset; /* of the tail found, or 0 */
+};
+
+/* Open the log and find the segments of all epochs below `epochs`. `tail_length` is the manifest's bound of the tails'
+ * lengths, or 0. An epoch whose segments are damaged is left out: index_epoch finds that. `tail` gets the
+ * error of a tail that is not right, and stays as it is otherwise. */
+int index_reader_open(struct index_reader *r, struct io *io, const char *path, uint32_t partition,
+                      const uint8_t uuid[16], uint32_t epochs, uint64_t tail_length, struct error *tail,
+                      struct error *e);
+int index_reader_close(struct index_reader *r, struct error *e);
+
+/* The segments of an epoch, complete and with their fences: *first and the count. DELTAFS_ERR_DAMAGED. */
+int index_epoch(struct index_reader *r, uint32_t epoch, struct segment **first, uint32_t *count, struct error *e);
+
+/* Read a segment's own fence and footer, which a tail makes a reader pass over, and check them. */
+int index_verify_segment(struct index_reader *r, const struct segment *s, struct error *e);
+
+/* The first leaf of the segment that can hold `key`; *leaves is how many after it can too. 0 leaves if none can. */
+uint32_t index_leaf_of(const struct segment *s, uint64_t key, uint32_t *leaves);
+
+/* Read leaf number `i` of a segment into `bytes` and take it apart. */
+int index_read_leaf(struct index_reader *r, const struct segment *s, uint32_t i, struct buffer *bytes,
+                    struct leaf *leaf, struct error *e);
+
+#endif

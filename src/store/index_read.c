@@ -1,0 +1,381 @@
+#include <fcntl.h>
+#include <stdlib.h>
+#include "base/coding.h"
+#include "base/crc32c.h"
+#include "store/index.h"
+#include "store/store_format.h"
+
+#define SCAN_CHUNK (64u << 10) /* bytes read at a time when looking for footers */
+
+/* Decode a footer; returns a text on what is wrong, or NULL. */
+static const char *footer_get(struct footer *f, const uint8_t *p, uint32_t seed, uint32_t partition)
+{
+    if (memcmp(p + 96, FOOTER_MAGIC, 8) != 0 || !log_is_sealed(seed, p, FOOTER_SIZE) || p[4] != FORMAT_FOOTER)
+        return "a footer does not match its checksum";
+    *f = (struct footer){
+        .partition = get_u32(p + 8),
+        .epoch = get_u32(p + 12),
+        .segment = get_u32(p + 16),
+        .is_last = (p[5] & FOOTER_FLAG_LAST) != 0,
+        .leaves = get_u32(p + 20),
+        .runs = get_u32(p + 24),
+        .fence_length = get_u32(p + 28),
+        .fence_offset = get_u64(p + 32),
+        .records = get_u64(p + 40),
+        .bytes_raw = get_u64(p + 48),
+        .previous = get_u64(p + 56),
+        .first_key = get_u64(p + 64),
+        .last_key = get_u64(p + 72),
+        .data_end = get_u64(p + 80),
+        .offset = get_u64(p + 88),
+    };
+    if (f->partition != partition || (p[5] & ~FOOTER_FLAG_LAST) != 0)
+        return "a footer belongs elsewhere";
+    if (f->fence_length < FENCE_HEADER_SIZE || f->fence_offset < LOG_HEADER_SIZE || f->offset < f->fence_length ||
+        f->fence_offset != f->offset - f->fence_length)
+        return "a footer's offsets do not agree";
+    return NULL;
+}
+
+static int reader_add(struct index_reader *r, const struct footer *f, struct error *e)
+{
+    if (r->count == r->capacity) {
+        size_t capacity = r->capacity ? 2 * r->capacity : 16;
+        struct segment *grown = realloc(r->segment, capacity * sizeof *grown);
+        if (!grown)
+            return error_no_memory(e, capacity * sizeof *grown, "the index's footers");
+        r->segment = grown;
+        r->capacity = capacity;
+    }
+    r->segment[r->count++] = (struct segment){.footer = *f};
+    return DELTAFS_OK;
+}
+
+static void segment_fini(struct segment *s)
+{
+    free(s->first_keys);
+    free(s->leaf_offsets);
+}
+
+/* Decode a fence; returns a text on what is wrong, or NULL. *status is set if memory is what is missing. */
+static const char *segment_parse_fence(struct segment *s, const uint8_t *p, uint32_t seed, int *status, struct error *e)
+{
+    const struct footer *f = &s->footer;
+    const uint8_t *end = p + f->fence_length;
+    uint64_t offset = get_u64(p + 32), key = 0, add, length;
+
+    if (!log_is_sealed(seed, p, f->fence_length) || p[4] != FORMAT_FENCE || get_u32(p + 8) != f->fence_length)
+        return "a fence does not match its checksum";
+    if (get_u32(p + 12) != f->partition || get_u32(p + 16) != f->epoch || get_u32(p + 20) != f->segment)
+        return "a fence belongs elsewhere";
+    if (get_u32(p + 24) != f->leaves || f->leaves > (f->fence_length - FENCE_HEADER_SIZE) / 2)
+        return "a fence's sizes do not agree";
+    s->first_keys = malloc(f->leaves * sizeof *s->first_keys + 1);
+    s->leaf_offsets = malloc(((size_t)f->leaves + 1) * sizeof *s->leaf_offsets);
+    if (!s->first_keys || !s->leaf_offsets) {
+        *status = error_no_memory(e, f->leaves * 16u, "a fence");
+        return NULL;
+    }
+    p += FENCE_HEADER_SIZE;
+    for (uint32_t i = 0; i < f->leaves; i++) {
+        s->leaf_offsets[i] = offset;
+        p = get_varint(p, end, &add);
+        p = p ? get_varint(p, end, &length) : NULL;
+        if (!p || add > UINT64_MAX - key || offset > f->fence_offset || length > f->fence_offset - offset)
+            return "a fence is malformed";
+        key += add;
+        offset += length;
+        s->first_keys[i] = key;
+    }
+    s->leaf_offsets[f->leaves] = offset;
+    s->has_fence = 1;
+    return p == end && offset == f->fence_offset ? NULL : "a fence's sizes do not add up";
+}
+
+/* Take apart the tail in bytes[0 .. n), the last n bytes of the file. */
+static int reader_parse_tail(struct index_reader *r, const uint8_t *bytes, size_t n, struct error *e)
+{
+    const uint8_t *t = bytes + n - TAIL_TRAILER_SIZE;
+    uint64_t length = get_u64(t + 16), base = r->size - n;
+    int status = DELTAFS_OK, has_fences = !(t[5] & TAIL_FLAG_NO_FENCES);
+
+    if (memcmp(t + 24, TAIL_MAGIC, 8) != 0 || t[4] != FORMAT_TAIL || (t[5] & ~TAIL_FLAG_NO_FENCES) != 0 ||
+        length < TAIL_TRAILER_SIZE || length > n || get_u32(t + 8) != r->partition)
+        return error_damaged(e, r->file.path, base + n - TAIL_TRAILER_SIZE, "there is no tail of this partition");
+    const uint8_t *p = bytes + n - length;
+    if (get_u32(t) != crc32c(crc32c(r->seed, p, (size_t)(t - p)), t + 4, TAIL_TRAILER_SIZE - 4))
+        return error_damaged(e, r->file.path, r->size - length, "the tail does not match its checksum");
+    uint32_t footers = get_u32(t + 12);
+    for (uint32_t i = 0; i < footers; i++) {
+        struct footer f;
+        uint64_t at = base + (uint64_t)(p - bytes);
+        const char *wrong = t - p < FOOTER_SIZE ? "the tail is too short" : footer_get(&f, p, r->seed, r->partition);
+        if (wrong)
+            return error_damaged(e, r->file.path, at, "%s", wrong);
+        status = reader_add(r, &f, e);
+        if (status != DELTAFS_OK)
+            return status;
+        p += FOOTER_SIZE;
+        if (has_fences) {
+            wrong = (uint64_t)(t - p) < f.fence_length
+                        ? "the tail is too short"
+                        : segment_parse_fence(&r->segment[r->count - 1], p, r->seed, &status, e);
+            if (status != DELTAFS_OK)
+                return status;
+            if (wrong)
+                return error_damaged(e, r->file.path, at + FOOTER_SIZE, "%s", wrong);
+            p += f.fence_length;
+        }
+    }
+    if (p != t)
+        return error_damaged(e, r->file.path, r->size - length, "the tail has bytes left over");
+    r->tail_offset = r->size - length;
+    return DELTAFS_OK;
+}
+
+static void reader_forget(struct index_reader *r)
+{
+    for (uint32_t i = 0; i < r->count; i++)
+        segment_fini(&r->segment[i]);
+    r->count = 0;
+}
+
+static int reader_read_tail(struct index_reader *r, uint64_t tail_length, struct error *e)
+{
+    size_t n = (size_t)(tail_length < r->size ? tail_length : r->size);
+
+    if (n < TAIL_TRAILER_SIZE)
+        return error_damaged(e, r->file.path, r->size, "the file is too short for its tail");
+    uint8_t *bytes = malloc(n);
+    if (!bytes)
+        return error_no_memory(e, n, "an index's tail");
+    int status = io_file_read(&r->file, r->size - n, bytes, n, e);
+    if (status == DELTAFS_OK)
+        status = reader_parse_tail(r, bytes, n, e);
+    free(bytes);
+    if (status != DELTAFS_OK)
+        reader_forget(r);
+    return status;
+}
+
+/* From a footer on, add it and all before it by their chain. Returns whether the chain is whole: it begins with the
+ * last segment of the last epoch, or a later one, and reaches the first. */
+static int reader_follow_chain(struct index_reader *r, struct footer f, uint32_t epochs, int *status, struct error *e)
+{
+    uint8_t p[FOOTER_SIZE];
+    struct error ignored; /* a broken chain is no error yet: the whole file is searched next */
+    int has_last = 0;
+
+    for (;;) {
+        has_last |= f.epoch + 1 == epochs && f.is_last;
+        if (f.epoch < epochs && (*status = reader_add(r, &f, e)) != DELTAFS_OK)
+            return 0;
+        if (f.previous == 0)
+            return has_last;
+        uint64_t at = f.previous;
+        if (at >= f.offset || io_file_read(&r->file, at, p, sizeof p, &ignored) != DELTAFS_OK ||
+            footer_get(&f, p, r->seed, r->partition) || f.offset != at)
+            return 0;
+    }
+}
+
+/* Look for footers from the end of the file backwards: follow the chain of the first one found, or, if `exhaustive`,
+ * add all there are. Returns whether a whole chain was found. */
+static int reader_scan(struct index_reader *r, uint32_t epochs, int exhaustive, int *status, struct error *e)
+{
+    uint8_t *chunk = malloc(SCAN_CHUNK + FOOTER_SIZE);
+    uint64_t end = r->size; /* footers that begin at `end` or behind it were seen */
+    int whole = 0;
+
+    if (!chunk) {
+        *status = error_no_memory(e, SCAN_CHUNK, "looking for footers");
+        return 0;
+    }
+    while (end > 0 && *status == DELTAFS_OK) {
+        uint64_t start = end > SCAN_CHUNK ? end - SCAN_CHUNK : 0;
+        uint64_t stop = end + FOOTER_SIZE - 1 < r->size ? end + FOOTER_SIZE - 1 : r->size;
+        size_t n = (size_t)(stop - start);
+        *status = io_file_read(&r->file, start, chunk, n, e);
+        for (size_t at = n < FOOTER_SIZE ? 0 : n - FOOTER_SIZE + 1; at-- > 0 && *status == DELTAFS_OK;) {
+            struct footer f;
+            if (chunk[at + 96] != (uint8_t)FOOTER_MAGIC[0] || footer_get(&f, chunk + at, r->seed, r->partition))
+                continue;
+            if (!exhaustive) {
+                whole = reader_follow_chain(r, f, epochs, status, e);
+                free(chunk);
+                return whole;
+            }
+            if (f.epoch < epochs)
+                *status = reader_add(r, &f, e);
+        }
+        end = start;
+    }
+    free(chunk);
+    return whole;
+}
+
+static int segment_compare(const void *a, const void *b)
+{
+    const struct footer *x = &((const struct segment *)a)->footer, *y = &((const struct segment *)b)->footer;
+
+    if (x->epoch != y->epoch)
+        return x->epoch < y->epoch ? -1 : 1;
+    return (x->segment > y->segment) - (x->segment < y->segment);
+}
+
+/* Order the segments, and leave one of each. */
+static void reader_order(struct index_reader *r)
+{
+    uint32_t kept = 0;
+
+    if (r->count > 0)
+        qsort(r->segment, r->count, sizeof *r->segment, segment_compare);
+    for (uint32_t i = 0; i < r->count; i++) {
+        if (kept > 0 && segment_compare(&r->segment[kept - 1], &r->segment[i]) == 0)
+            segment_fini(&r->segment[i]);
+        else
+            r->segment[kept++] = r->segment[i];
+    }
+    r->count = kept;
+}
+
+int index_reader_open(struct index_reader *r, struct io *io, const char *path, uint32_t partition,
+                      const uint8_t uuid[16], uint32_t epochs, uint64_t tail_length, struct error *tail,
+                      struct error *e)
+{
+    *r = (struct index_reader){.partition = partition, .seed = log_seed(uuid)};
+    int status = io_file_open(io, path, O_RDONLY, &r->file, e);
+    if (status == DELTAFS_ERR_NOT_FOUND)
+        return error_damaged(e, path, 0, "the file is missing");
+    if (status == DELTAFS_OK)
+        status = io_file_size(&r->file, &r->size, e);
+    if (status != DELTAFS_OK || epochs == 0)
+        return status;
+    if (tail_length > 0) {
+        status = reader_read_tail(r, tail_length, tail);
+        if (status == DELTAFS_ERR_MEMORY)
+            *e = *tail;
+    }
+    if (status != DELTAFS_ERR_MEMORY && (tail_length == 0 || status != DELTAFS_OK)) {
+        status = DELTAFS_OK;
+        if (!reader_scan(r, epochs, 0, &status, e) && status == DELTAFS_OK)
+            reader_scan(r, epochs, 1, &status, e);
+    }
+    reader_order(r);
+    return status;
+}
+
+int index_reader_close(struct index_reader *r, struct error *e)
+{
+    reader_forget(r);
+    free(r->segment);
+    r->segment = NULL;
+    return r->file.path ? io_file_close(&r->file, e) : DELTAFS_OK;
+}
+
+static int reader_read_fence(struct index_reader *r, struct segment *s, struct error *e)
+{
+    const struct footer *f = &s->footer;
+    struct buffer b = {0};
+
+    if (f->offset > r->size)
+        return error_damaged(e, r->file.path, f->fence_offset, "the file ends before this fence");
+    int status = buffer_reserve(&b, f->fence_length, "a fence", e);
+    if (status == DELTAFS_OK)
+        status = io_file_read(&r->file, f->fence_offset, b.bytes, f->fence_length, e);
+    if (status == DELTAFS_OK) {
+        const char *wrong = segment_parse_fence(s, b.bytes, r->seed, &status, e);
+        if (wrong) {
+            segment_fini(s);
+            *s = (struct segment){.footer = *f};
+            status = error_damaged(e, r->file.path, f->fence_offset, "%s", wrong);
+        }
+    }
+    buffer_fini(&b);
+    return status;
+}
+
+int index_epoch(struct index_reader *r, uint32_t epoch, struct segment **first, uint32_t *count, struct error *e)
+{
+    uint32_t low = 0, high = r->count, n = 0;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (r->segment[middle].footer.epoch < epoch)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    struct segment *s = r->segment + low;
+    while (low + n < r->count && s[n].footer.epoch == epoch && s[n].footer.segment == n)
+        n++;
+    if (n == 0 || !s[n - 1].footer.is_last)
+        return error_damaged(e, r->file.path, r->size, "the footer of epoch number %u is not in the file", epoch);
+    for (uint32_t i = 0; i < n; i++) {
+        int status = s[i].has_fence ? DELTAFS_OK : reader_read_fence(r, &s[i], e);
+        if (status != DELTAFS_OK)
+            return status;
+    }
+    *first = s;
+    *count = n;
+    return DELTAFS_OK;
+}
+
+int index_verify_segment(struct index_reader *r, const struct segment *s, struct error *e)
+{
+    struct segment again = {.footer = s->footer};
+    struct footer f;
+    uint8_t p[FOOTER_SIZE];
+    int status = reader_read_fence(r, &again, e);
+
+    segment_fini(&again);
+    if (status == DELTAFS_OK)
+        status = io_file_read(&r->file, s->footer.offset, p, sizeof p, e);
+    if (status != DELTAFS_OK)
+        return status;
+    const char *wrong = footer_get(&f, p, r->seed, r->partition);
+    if (!wrong && (f.offset != s->footer.offset || f.epoch != s->footer.epoch || f.segment != s->footer.segment))
+        wrong = "a footer belongs elsewhere";
+    return wrong ? error_damaged(e, r->file.path, s->footer.offset, "%s", wrong) : DELTAFS_OK;
+}
+
+uint32_t index_leaf_of(const struct segment *s, uint64_t key, uint32_t *leaves)
+{
+    uint32_t low = 0, high = s->footer.leaves;
+
+    *leaves = 0;
+    if (high == 0 || key < s->footer.first_key || key > s->footer.last_key)
+        return 0;
+    /* The first leaf that begins at `key` or above it. */
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (s->first_keys[middle] < key)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == s->footer.leaves || s->first_keys[low] > key) {
+        *leaves = low > 0;
+        return low > 0 ? low - 1 : 0;
+    }
+    while (low + *leaves < s->footer.leaves && s->first_keys[low + *leaves] == key)
+        ++*leaves;
+    return low;
+}
+
+int index_read_leaf(struct index_reader *r, const struct segment *s, uint32_t i, struct buffer *bytes,
+                    struct leaf *leaf, struct error *e)
+{
+    uint64_t offset = s->leaf_offsets[i];
+    size_t n = (size_t)(s->leaf_offsets[i + 1] - offset);
+    struct leaf_id id = {s->footer.partition, s->footer.epoch, s->footer.segment, i};
+
+    if (offset + n > r->size)
+        return error_damaged(e, r->file.path, offset, "the file ends before this leaf");
+    int status = buffer_reserve(bytes, n + LEAF_SLACK, "a leaf", e);
+    if (status != DELTAFS_OK)
+        return status;
+    memset(bytes->bytes + n, 0, LEAF_SLACK);
+    status = io_file_read(&r->file, offset, bytes->bytes, n, e);
+    return status == DELTAFS_OK ? leaf_parse(leaf, bytes->bytes, n, &id, r->seed, r->file.path, offset, e) : status;
+}

@@ -1,0 +1,276 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "store/io.h"
+
+static int posix_open(void *ctx, const char *path, int flags, mode_t mode)
+{
+    (void)ctx;
+    int fd = open(path, flags | O_CLOEXEC, mode);
+    return fd < 0 ? -errno : fd;
+}
+
+static ssize_t posix_pread(void *ctx, int fd, void *bytes, size_t n, uint64_t offset)
+{
+    (void)ctx;
+    ssize_t got = pread(fd, bytes, n, (off_t)offset);
+    return got < 0 ? -errno : got;
+}
+
+static ssize_t posix_pwrite(void *ctx, int fd, const void *bytes, size_t n, uint64_t offset)
+{
+    (void)ctx;
+    ssize_t put = pwrite(fd, bytes, n, (off_t)offset);
+    return put < 0 ? -errno : put;
+}
+
+static int posix_sync(void *ctx, int fd)
+{
+    (void)ctx;
+    return fdatasync(fd) != 0 ? -errno : 0;
+}
+
+static int posix_size(void *ctx, int fd, uint64_t *out)
+{
+    struct stat st;
+
+    (void)ctx;
+    if (fstat(fd, &st) != 0)
+        return -errno;
+    *out = (uint64_t)st.st_size;
+    return 0;
+}
+
+static int posix_truncate(void *ctx, int fd, uint64_t size)
+{
+    (void)ctx;
+    return ftruncate(fd, (off_t)size) != 0 ? -errno : 0;
+}
+
+static int posix_close(void *ctx, int fd)
+{
+    (void)ctx;
+    /* After EINTR Linux has closed the descriptor: it must not be closed again. */
+    return close(fd) != 0 && errno != EINTR ? -errno : 0;
+}
+
+static int posix_mkdir(void *ctx, const char *path, mode_t mode)
+{
+    (void)ctx;
+    return mkdir(path, mode) != 0 ? -errno : 0;
+}
+
+static int posix_rename(void *ctx, const char *from, const char *to)
+{
+    (void)ctx;
+    return rename(from, to) != 0 ? -errno : 0;
+}
+
+static int posix_unlink(void *ctx, const char *path)
+{
+    (void)ctx;
+    return unlink(path) != 0 ? -errno : 0;
+}
+
+static int posix_rmdir(void *ctx, const char *path)
+{
+    (void)ctx;
+    return rmdir(path) != 0 ? -errno : 0;
+}
+
+static int posix_sync_folder(void *ctx, const char *path)
+{
+    (void)ctx;
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    /* Some network file systems cannot sync folders and say EINVAL: their metadata is synchronous. */
+    int status = fsync(fd) != 0 && errno != EINVAL ? -errno : 0;
+    close(fd);
+    return status;
+}
+
+static const struct io_ops posix_ops = {
+    .open = posix_open,
+    .pread = posix_pread,
+    .pwrite = posix_pwrite,
+    .sync = posix_sync,
+    .size = posix_size,
+    .truncate = posix_truncate,
+    .close = posix_close,
+    .mkdir = posix_mkdir,
+    .rename = posix_rename,
+    .unlink = posix_unlink,
+    .rmdir = posix_rmdir,
+    .sync_folder = posix_sync_folder,
+};
+
+static const struct io_ops *default_ops = &posix_ops;
+static void *default_ctx;
+
+struct io io_default(void)
+{
+    return (struct io){.ops = default_ops, .ctx = default_ctx};
+}
+
+void io_replace_default(const struct io_ops *ops, void *ctx)
+{
+    default_ops = ops ? ops : &posix_ops;
+    default_ctx = ctx;
+}
+
+int io_file_open(struct io *io, const char *path, int flags, struct io_file *out, struct error *e)
+{
+    int fd;
+
+    *out = (struct io_file){.io = io, .fd = -1};
+    out->path = strdup(path);
+    if (!out->path)
+        return error_no_memory(e, strlen(path) + 1, "a path");
+    do
+        fd = io->ops->open(io->ctx, path, flags, 0666);
+    while (fd == -EINTR);
+    if (fd >= 0) {
+        out->fd = fd;
+        return DELTAFS_OK;
+    }
+    free(out->path);
+    out->path = NULL;
+    error_system(e, -fd, flags & O_CREAT ? "create" : "open", path);
+    if (fd == -ENOENT)
+        e->status = DELTAFS_ERR_NOT_FOUND;
+    if (fd == -EEXIST)
+        e->status = DELTAFS_ERR_EXISTS;
+    return e->status;
+}
+
+int io_file_close(struct io_file *f, struct error *e)
+{
+    int status = DELTAFS_OK;
+
+    if (f->path && f->fd >= 0) {
+        int rc = f->io->ops->close(f->io->ctx, f->fd);
+        if (rc < 0)
+            status = error_system(e, -rc, "close", f->path);
+    }
+    free(f->path);
+    *f = (struct io_file){.fd = -1};
+    return status;
+}
+
+static int io_failed_at(struct io_file *f, int errnum, const char *what, uint64_t offset, size_t n, struct error *e)
+{
+    char text[96];
+
+    snprintf(text, sizeof text, "%s %zu bytes at offset %llu", what, n, (unsigned long long)offset);
+    return error_system(e, errnum, text, f->path);
+}
+
+int io_file_read(struct io_file *f, uint64_t offset, void *bytes, size_t n, struct error *e)
+{
+    uint8_t *p = bytes;
+
+    while (n > 0) {
+        ssize_t got = f->io->ops->pread(f->io->ctx, f->fd, p, n, offset);
+        if (got == -EINTR)
+            continue;
+        if (got < 0)
+            return io_failed_at(f, (int)-got, "read", offset, n, e);
+        f->io->stat.reads++;
+        f->io->stat.bytes_read += (uint64_t)got;
+        if (got == 0)
+            return error_damaged(e, f->path, offset, "the file ends %zu bytes too early", n);
+        p += got;
+        offset += (uint64_t)got;
+        n -= (size_t)got;
+    }
+    return DELTAFS_OK;
+}
+
+int io_file_write(struct io_file *f, uint64_t offset, const void *bytes, size_t n, struct error *e)
+{
+    const uint8_t *p = bytes;
+
+    while (n > 0) {
+        ssize_t put = f->io->ops->pwrite(f->io->ctx, f->fd, p, n, offset);
+        if (put == -EINTR)
+            continue;
+        if (put <= 0)
+            return io_failed_at(f, put < 0 ? (int)-put : ENOSPC, "write", offset, n, e);
+        f->io->stat.writes++;
+        f->io->stat.bytes_written += (uint64_t)put;
+        p += put;
+        offset += (uint64_t)put;
+        n -= (size_t)put;
+    }
+    return DELTAFS_OK;
+}
+
+int io_file_sync(struct io_file *f, struct error *e)
+{
+    int rc = f->io->ops->sync(f->io->ctx, f->fd);
+
+    return rc < 0 ? error_system(e, -rc, "sync", f->path) : DELTAFS_OK;
+}
+
+int io_file_size(struct io_file *f, uint64_t *out, struct error *e)
+{
+    int rc = f->io->ops->size(f->io->ctx, f->fd, out);
+
+    return rc < 0 ? error_system(e, -rc, "get the size of", f->path) : DELTAFS_OK;
+}
+
+int io_file_truncate(struct io_file *f, uint64_t size, struct error *e)
+{
+    int rc = f->io->ops->truncate(f->io->ctx, f->fd, size);
+
+    return rc < 0 ? error_system(e, -rc, "truncate", f->path) : DELTAFS_OK;
+}
+
+int io_mkdir(struct io *io, const char *path, struct error *e)
+{
+    int rc = io->ops->mkdir(io->ctx, path, 0777);
+
+    if (rc == 0)
+        return DELTAFS_OK;
+    error_system(e, -rc, "make the folder", path);
+    if (rc == -EEXIST)
+        e->status = DELTAFS_ERR_EXISTS;
+    if (rc == -ENOENT)
+        e->status = DELTAFS_ERR_NOT_FOUND;
+    return e->status;
+}
+
+int io_rename(struct io *io, const char *from, const char *to, struct error *e)
+{
+    int rc = io->ops->rename(io->ctx, from, to);
+
+    return rc < 0 ? error_system(e, -rc, "rename to its final name", from) : DELTAFS_OK;
+}
+
+int io_sync_folder(struct io *io, const char *path, struct error *e)
+{
+    int rc = io->ops->sync_folder(io->ctx, path);
+
+    return rc < 0 ? error_system(e, -rc, "sync the folder", path) : DELTAFS_OK;
+}
+
+char *io_path(const char *folder, const char *fmt, ...)
+{
+    va_list ap;
+    char name[128];
+
+    va_start(ap, fmt);
+    vsnprintf(name, sizeof name, fmt, ap);
+    va_end(ap);
+    size_t n = strlen(folder) + 1 + strlen(name) + 1;
+    char *path = malloc(n);
+    if (path)
+        snprintf(path, n, "%s/%s", folder, name);
+    return path;
+}

@@ -1,0 +1,62 @@
+/* All file operations of the library go through one table, so that tests can make any of them fail, and are counted.
+ *
+ * struct io is the table with its counters, one for each open directory; struct io_file is an open file that knows its
+ * path for messages. The helpers retry interrupted and short operations, and turn failures into messages. */
+#ifndef DELTAFS_STORE_IO_H
+#define DELTAFS_STORE_IO_H
+
+#include <sys/types.h>
+#include "base/error.h"
+
+/* Each returns 0 or a count, or a negative errno. `ctx` is the table's own. */
+struct io_ops {
+    int (*open)(void *ctx, const char *path, int flags, mode_t mode);
+    ssize_t (*pread)(void *ctx, int fd, void *bytes, size_t n, uint64_t offset);
+    ssize_t (*pwrite)(void *ctx, int fd, const void *bytes, size_t n, uint64_t offset);
+    int (*sync)(void *ctx, int fd);
+    int (*size)(void *ctx, int fd, uint64_t *out);
+    int (*truncate)(void *ctx, int fd, uint64_t size);
+    int (*close)(void *ctx, int fd);
+    int (*mkdir)(void *ctx, const char *path, mode_t mode);
+    int (*rename)(void *ctx, const char *from, const char *to);
+    int (*unlink)(void *ctx, const char *path);
+    int (*rmdir)(void *ctx, const char *path);
+    int (*sync_folder)(void *ctx, const char *path);
+};
+
+struct io {
+    const struct io_ops *ops;
+    void *ctx;
+    struct deltafs_io_stat stat;
+};
+
+struct io_file {
+    struct io *io;
+    char *path;
+    int fd; /* -1: not open */
+};
+
+/* The operating system's operations, or what a test has put in their place for directories opened from now on. */
+struct io io_default(void);
+void io_replace_default(const struct io_ops *ops, void *ctx); /* NULL: the operating system's again */
+
+/* Open `path` with open(2)'s flags. The caller closes; a file whose open failed is unset. */
+int io_file_open(struct io *io, const char *path, int flags, struct io_file *out, struct error *e);
+/* Close and unset; an unset file is fine. Returns the first error. */
+int io_file_close(struct io_file *f, struct error *e);
+
+/* Exactly `n` bytes at `offset`. Reading beyond the end of the file is DELTAFS_ERR_DAMAGED. */
+int io_file_read(struct io_file *f, uint64_t offset, void *bytes, size_t n, struct error *e);
+int io_file_write(struct io_file *f, uint64_t offset, const void *bytes, size_t n, struct error *e);
+int io_file_sync(struct io_file *f, struct error *e);
+int io_file_size(struct io_file *f, uint64_t *out, struct error *e);
+int io_file_truncate(struct io_file *f, uint64_t size, struct error *e);
+
+int io_mkdir(struct io *io, const char *path, struct error *e); /* DELTAFS_ERR_EXISTS if it is there */
+int io_rename(struct io *io, const char *from, const char *to, struct error *e);
+int io_sync_folder(struct io *io, const char *path, struct error *e);
+
+/* A new text, "FOLDER/NAME" as printf has it; NULL without memory. */
+__attribute__((format(printf, 2, 3))) char *io_path(const char *folder, const char *fmt, ...);
+
+#endif

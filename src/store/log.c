@@ -1,0 +1,94 @@
+#include <fcntl.h>
+#include <stdlib.h>
+#include "base/coding.h"
+#include "base/crc32c.h"
+#include "store/log.h"
+#include "store/store_format.h"
+
+uint32_t log_seed(const uint8_t uuid[16])
+{
+    return crc32c(0, uuid, FORMAT_UUID_SIZE);
+}
+
+void log_seal(uint32_t seed, uint8_t *bytes, size_t n)
+{
+    put_u32(bytes, crc32c(seed, bytes + 4, n - 4));
+}
+
+int log_is_sealed(uint32_t seed, const uint8_t *bytes, size_t n)
+{
+    return get_u32(bytes) == crc32c(seed, bytes + 4, n - 4);
+}
+
+int log_create(struct log *log, struct io *io, const char *path, int kind, uint32_t partition, const uint8_t uuid[16],
+               size_t capacity, struct error *e)
+{
+    uint8_t header[LOG_HEADER_SIZE] = {0};
+
+    *log = (struct log){.file.fd = -1, .capacity = capacity, .seed = log_seed(uuid)};
+    log->buffer = malloc(capacity);
+    if (!log->buffer)
+        return error_no_memory(e, capacity, "a log's buffer");
+    int status = io_file_open(io, path, O_RDWR | O_CREAT | O_EXCL, &log->file, e);
+    if (status != DELTAFS_OK)
+        return status;
+    header[4] = FORMAT_LOG_HEADER;
+    header[5] = (uint8_t)kind;
+    put_u16(header + 6, FORMAT_VERSION);
+    put_u32(header + 8, partition);
+    memcpy(header + 16, uuid, FORMAT_UUID_SIZE);
+    log_seal(log->seed, header, sizeof header);
+    return log_append(log, header, sizeof header, e);
+}
+
+int log_close(struct log *log, struct error *e)
+{
+    free(log->buffer);
+    log->buffer = NULL;
+    return log->file.path ? io_file_close(&log->file, e) : DELTAFS_OK;
+}
+
+int log_flush(struct log *log, struct error *e)
+{
+    if (log->used == 0)
+        return DELTAFS_OK;
+    int status = io_file_write(&log->file, log->flushed, log->buffer, log->used, e);
+    if (status == DELTAFS_OK) {
+        log->flushed += log->used;
+        log->used = 0;
+    }
+    return status;
+}
+
+int log_append(struct log *log, const void *bytes, size_t n, struct error *e)
+{
+    const uint8_t *p = bytes;
+
+    while (n > 0) {
+        size_t part = log->capacity - log->used;
+        if (part > n)
+            part = n;
+        memcpy(log->buffer + log->used, p, part);
+        log->used += part;
+        p += part;
+        n -= part;
+        if (log->used == log->capacity) {
+            int status = log_flush(log, e);
+            if (status != DELTAFS_OK)
+                return status;
+        }
+    }
+    return DELTAFS_OK;
+}
+
+int log_rewind(struct log *log, uint64_t end, struct error *e)
+{
+    if (end < log->flushed) {
+        log->flushed = end;
+        log->used = 0;
+    } else {
+        log->used = (size_t)(end - log->flushed);
+    }
+    /* Also when nothing was flushed: a write that failed may have written a part. */
+    return io_file_truncate(&log->file, log->flushed, e);
+}

@@ -1,0 +1,42 @@
+/* An append-only log being written: a buffer in front of a file. The end can be set back to an earlier one, which is
+ * how an epoch that failed is given up: what it wrote is overwritten by the next. */
+#ifndef DELTAFS_STORE_LOG_H
+#define DELTAFS_STORE_LOG_H
+
+#include "store/io.h"
+
+struct log {
+    struct io_file file;
+    uint64_t flushed; /* file offset of the buffer's first byte */
+    uint8_t *buffer;
+    size_t used;
+    size_t capacity;
+    uint32_t seed; /* of the container's checksums */
+};
+
+/* The checksum that all of a container's structures begin with. */
+uint32_t log_seed(const uint8_t uuid[16]);
+
+/* Create the file (which must not exist) and write its header. `capacity` is the buffer's size. */
+int log_create(struct log *log, struct io *io, const char *path, int kind, uint32_t partition, const uint8_t uuid[16],
+               size_t capacity, struct error *e);
+/* Close without flushing, and free. A log that was never created is fine if it is all zero. */
+int log_close(struct log *log, struct error *e);
+
+/* The offset that the next byte gets. */
+static inline uint64_t log_end(const struct log *log)
+{
+    return log->flushed + log->used;
+}
+
+int log_append(struct log *log, const void *bytes, size_t n, struct error *e);
+int log_flush(struct log *log, struct error *e);
+/* Go back to an earlier end, and cut off what the file has behind it: a footer left there would be found. */
+int log_rewind(struct log *log, uint64_t end, struct error *e);
+
+/* Write the checksum of bytes[4 .. n) into bytes[0 .. 4). */
+void log_seal(uint32_t seed, uint8_t *bytes, size_t n);
+/* Whether the checksum of bytes[0 .. n) is right; n >= 4. */
+int log_is_sealed(uint32_t seed, const uint8_t *bytes, size_t n);
+
+#endif

@@ -1,0 +1,406 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include "base/crc32c.h"
+#include "base/number.h"
+#include "store/manifest.h"
+#include "store/store_format.h"
+
+#define MANIFEST_SIZE_MAX (UINT64_C(1) << 32) /* about 40 million epochs; more is no manifest */
+#define CHECKSUM_SUFFIX   11                  /* " ~", eight digits, newline */
+
+int manifest_new_uuid(uint8_t uuid[16], struct error *e)
+{
+    ssize_t got;
+
+    do
+        got = getrandom(uuid, 16, 0);
+    while (got < 0 && errno == EINTR);
+    if (got != 16)
+        return error_system(e, errno, "get random bytes for", "the directory's UUID");
+    uuid[6] = (uint8_t)((uuid[6] & 0x0f) | 0x40); /* RFC 4122: version 4, variant 1 */
+    uuid[8] = (uint8_t)((uuid[8] & 0x3f) | 0x80);
+    return DELTAFS_OK;
+}
+
+void manifest_uuid_text(const uint8_t uuid[16], char text[MANIFEST_UUID_TEXT])
+{
+    char *p = text;
+
+    for (int i = 0; i < 16; i++) {
+        if (i == 4 || i == 6 || i == 8 || i == 10)
+            *p++ = '-';
+        p += snprintf(p, 3, "%02x", uuid[i]);
+    }
+}
+
+static int manifest_parse_uuid(const char *text, uint8_t uuid[16])
+{
+    char again[MANIFEST_UUID_TEXT];
+    const char *p = text;
+
+    for (int i = 0; i < 16; i++) {
+        unsigned byte;
+        if (*p == '-')
+            p++;
+        if (sscanf(p, "%2x", &byte) != 1)
+            return -1;
+        uuid[i] = (uint8_t)byte;
+        p += 2;
+        if (p > text + strlen(text))
+            return -1;
+    }
+    manifest_uuid_text(uuid, again);
+    return strcmp(text, again) == 0 ? 0 : -1;
+}
+
+/* ---- Writing ---- */
+
+static int manifest_append(struct io_file *file, uint64_t *size, const char *text, int sync, struct error *e)
+{
+    size_t n = strlen(text), room = n + CHECKSUM_SUFFIX + 1;
+    char *line = malloc(room);
+
+    if (!line)
+        return error_no_memory(e, room, "a line of the manifest");
+    snprintf(line, room, "%s ~%08" PRIx32 "\n", text, crc32c(0, text, n));
+    int status = io_file_write(file, *size, line, n + CHECKSUM_SUFFIX, e);
+    free(line);
+    if (status == DELTAFS_OK && sync)
+        status = io_file_sync(file, e);
+    if (status == DELTAFS_OK)
+        *size += n + CHECKSUM_SUFFIX;
+    return status;
+}
+
+static int manifest_write_head(struct io_file *file, uint64_t *size, const struct manifest *m, struct error *e)
+{
+    char line[256], value[32] = "any";
+
+    snprintf(line, sizeof line, "Deltafs version=%u uuid=%s", FORMAT_VERSION, m->uuid_text);
+    int status = manifest_append(file, size, line, 0, e);
+    if (m->value_size >= 0)
+        snprintf(value, sizeof value, "%" PRId64, m->value_size);
+    snprintf(line, sizeof line, "Directory keys=u64 partitioner=xxh3 partitions=%" PRIu32 " value_size=%s",
+             m->partitions, value);
+    if (status == DELTAFS_OK)
+        status = manifest_append(file, size, line, 0, e);
+    if (status != DELTAFS_OK || m->schema[0] == '\0')
+        return status;
+    size_t room = strlen(m->schema) + sizeof "schema ";
+    char *schema = malloc(room);
+    if (!schema)
+        return error_no_memory(e, room, "a line of the manifest");
+    snprintf(schema, room, "schema %s", m->schema);
+    status = manifest_append(file, size, schema, 0, e);
+    free(schema);
+    return status;
+}
+
+static int manifest_write_aside(struct io *io, const char *aside, const struct manifest *m, int sync, struct error *e)
+{
+    struct io_file file;
+    struct error second;
+    uint64_t size = 0;
+    int status = io_file_open(io, aside, O_RDWR | O_CREAT | O_EXCL, &file, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    status = manifest_write_head(&file, &size, m, e);
+    if (status == DELTAFS_OK && sync)
+        status = io_file_sync(&file, e);
+    int closed = io_file_close(&file, status == DELTAFS_OK ? e : &second);
+    return status != DELTAFS_OK ? status : closed;
+}
+
+int manifest_create(struct io *io, const char *folder, const struct manifest *m, int sync, struct error *e)
+{
+    char *aside = io_path(folder, MANIFEST_NEW_NAME), *path = io_path(folder, MANIFEST_NAME);
+    int status = aside && path ? DELTAFS_OK : error_no_memory(e, strlen(folder), "a path");
+
+    if (status == DELTAFS_OK)
+        status = manifest_write_aside(io, aside, m, sync, e);
+    if (status == DELTAFS_OK)
+        status = io_rename(io, aside, path, e);
+    if (status != DELTAFS_OK && aside)
+        io->ops->unlink(io->ctx, aside);
+    if (status == DELTAFS_OK && sync)
+        status = io_sync_folder(io, folder, e);
+    free(aside);
+    free(path);
+    return status;
+}
+
+int manifest_append_epoch(struct io_file *file, uint64_t *size, uint64_t number, const struct manifest_epoch *epoch,
+                          int sync, struct error *e)
+{
+    char line[256];
+
+    snprintf(line, sizeof line,
+             "Epoch number=%" PRIu64 " label=%" PRIu64 " records=%" PRIu64 " raw=%" PRIu64 " stored=%" PRIu64, number,
+             epoch->label, epoch->records, epoch->bytes_raw, epoch->bytes_stored);
+    return manifest_append(file, size, line, sync, e);
+}
+
+int manifest_append_close(struct io_file *file, uint64_t *size, uint64_t epochs, uint64_t tail_length, int sync,
+                          struct error *e)
+{
+    char line[128];
+
+    snprintf(line, sizeof line, "close epochs=%" PRIu64 " tail=%" PRIu64, epochs, tail_length);
+    return manifest_append(file, size, line, sync, e);
+}
+
+/* ---- Reading ---- */
+
+/* The value of NAME= in a line's fields, up to the next blank, into `value`. Returns 0, or -1. */
+static int field_text(const char *fields, const char *name, char *value, size_t room)
+{
+    size_t n = strlen(name);
+
+    for (const char *p = fields; p && *p; p = strchr(p, ' ')) {
+        p += *p == ' ';
+        if (strncmp(p, name, n) == 0 && p[n] == '=') {
+            size_t length = strcspn(p + n + 1, " ");
+            if (length >= room)
+                return -1;
+            memcpy(value, p + n + 1, length);
+            value[length] = '\0';
+            return 0;
+        }
+    }
+    return -1;
+}
+
+static int field_number(const char *fields, const char *name, uint64_t *out)
+{
+    char value[32];
+
+    return field_text(fields, name, value, sizeof value) == 0 ? number_parse(value, out) : -1;
+}
+
+static int parse_version(struct manifest *m, const char *fields, const char *path, uint64_t offset, struct error *e)
+{
+    uint64_t version;
+
+    if (field_number(fields, "version", &version) != 0 || version > UINT32_MAX)
+        return error_damaged(e, path, offset, "the version is malformed");
+    if (version != FORMAT_VERSION)
+        return error_set(e, DELTAFS_ERR_VERSION,
+                         "%s: format version %" PRIu64 " is not known to DeltaFS %s, which reads version %d; "
+                         "use a newer DeltaFS",
+                         path, version, deltafs_version(), FORMAT_VERSION);
+    m->version = (uint32_t)version;
+    if (field_text(fields, "uuid", m->uuid_text, sizeof m->uuid_text) != 0 ||
+        manifest_parse_uuid(m->uuid_text, m->uuid) != 0)
+        return error_damaged(e, path, offset, "the UUID is malformed");
+    return DELTAFS_OK;
+}
+
+static int parse_directory(struct manifest *m, const char *fields, const char *path, uint64_t offset, struct error *e)
+{
+    char keys[32], partitioner[32], value[32];
+    uint64_t partitions, size;
+
+    if (field_text(fields, "keys", keys, sizeof keys) != 0 ||
+        field_text(fields, "partitioner", partitioner, sizeof partitioner) != 0 ||
+        field_text(fields, "value_size", value, sizeof value) != 0 ||
+        field_number(fields, "partitions", &partitions) != 0 || partitions < 1 || partitions > 1 << 20)
+        return error_damaged(e, path, offset, "the directory's line is malformed");
+    if (strcmp(keys, "u64") != 0 || strcmp(partitioner, "xxh3") != 0)
+        return error_set(e, DELTAFS_ERR_VERSION,
+                         "%s: keys '%s' placed by '%s' are not known to DeltaFS %s; use a newer DeltaFS", path, keys,
+                         partitioner, deltafs_version());
+    m->partitions = (uint32_t)partitions;
+    m->value_size = -1;
+    if (strcmp(value, "any") != 0) {
+        if (number_parse(value, &size) != 0 || size > 1 << 20)
+            return error_damaged(e, path, offset, "the value size is malformed");
+        m->value_size = (int64_t)size;
+    }
+    return DELTAFS_OK;
+}
+
+static int parse_schema(struct manifest *m, const char *fields, const char *path, uint64_t offset, struct error *e)
+{
+    deltafs_schema *schema;
+
+    if (m->schema || m->partitions == 0 || deltafs_schema_parse(fields, &schema) != DELTAFS_OK)
+        return error_damaged(e, path, offset, "the schema is malformed");
+    int fits = m->value_size >= 0 && (uint64_t)m->value_size == deltafs_schema_size(schema);
+    deltafs_schema_destroy(schema);
+    if (!fits)
+        return error_damaged(e, path, offset, "the schema is not of the value size");
+    m->schema = strdup(fields);
+    return m->schema ? DELTAFS_OK : error_no_memory(e, strlen(fields), "a schema");
+}
+
+static int parse_epoch(struct manifest *m, const char *fields, const char *path, uint64_t offset, struct error *e)
+{
+    struct manifest_epoch epoch;
+    uint64_t number;
+
+    if (field_number(fields, "number", &number) != 0 || field_number(fields, "label", &epoch.label) != 0 ||
+        field_number(fields, "records", &epoch.records) != 0 || field_number(fields, "raw", &epoch.bytes_raw) != 0 ||
+        field_number(fields, "stored", &epoch.bytes_stored) != 0)
+        return error_damaged(e, path, offset, "an epoch's line is malformed");
+    if (number != m->epoch_count || number >= UINT32_MAX || (number > 0 && epoch.label <= m->epoch[number - 1].label))
+        return error_damaged(e, path, offset, "epoch number %" PRIu64 " is out of order", number);
+    if (m->epoch_count == m->epoch_capacity) {
+        size_t capacity = m->epoch_capacity ? 2 * m->epoch_capacity : 64;
+        struct manifest_epoch *grown = realloc(m->epoch, capacity * sizeof *grown);
+        if (!grown)
+            return error_no_memory(e, capacity * sizeof *grown, "the epochs");
+        m->epoch = grown;
+        m->epoch_capacity = capacity;
+    }
+    m->epoch[m->epoch_count++] = epoch;
+    m->is_closed = 0;
+    return DELTAFS_OK;
+}
+
+static int parse_close(struct manifest *m, const char *fields, const char *path, uint64_t offset, struct error *e)
+{
+    uint64_t epochs;
+
+    if (field_number(fields, "epochs", &epochs) != 0 || epochs != m->epoch_count ||
+        field_number(fields, "tail", &m->tail_length) != 0)
+        return error_damaged(e, path, offset, "the closing line is malformed");
+    m->is_closed = 1;
+    return DELTAFS_OK;
+}
+
+/* One line without its checksum: a word, and its fields. */
+static int manifest_parse_line(struct manifest *m, char *line, const char *path, uint64_t offset, struct error *e)
+{
+    static const struct {
+        const char *word;
+        int (*parse)(struct manifest *, const char *, const char *, uint64_t, struct error *);
+    } words[] = {{"Deltafs", parse_version},
+                 {"Directory", parse_directory},
+                 {"schema", parse_schema},
+                 {"Epoch", parse_epoch},
+                 {"close", parse_close}};
+    size_t n = strcspn(line, " ");
+    char *fields = line[n] ? line + n + 1 : line + n;
+
+    line[n] = '\0';
+    int is_version = strcmp(line, "Deltafs") == 0, is_directory = strcmp(line, "Directory") == 0;
+    if (is_version != (offset == 0) || (m->partitions == 0 && !is_version && !is_directory) ||
+        (is_directory && m->partitions != 0))
+        return error_damaged(e, path, offset, "a line '%.20s' does not belong here", line);
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (strcmp(line, words[i].word) == 0)
+            return words[i].parse(m, fields, path, offset, e);
+    if (line[0] >= 'A' && line[0] <= 'Z')
+        return error_set(e, DELTAFS_ERR_VERSION,
+                         "%s: the line '%.20s' at offset %" PRIu64 " is not known to DeltaFS %s; use a newer DeltaFS",
+                         path, line, offset, deltafs_version());
+    return DELTAFS_OK;
+}
+
+/* Check a line's checksum and cut it off; `n` is its length without the newline. Returns whether it is right. */
+static int manifest_line_is_sealed(char *line, size_t n)
+{
+    char digits[9];
+
+    if (n < CHECKSUM_SUFFIX - 1)
+        return 0;
+    char *suffix = line + n - (CHECKSUM_SUFFIX - 1);
+    snprintf(digits, sizeof digits, "%08" PRIx32, crc32c(0, line, (size_t)(suffix - line)));
+    if (memcmp(suffix, " ~", 2) != 0 || memcmp(suffix + 2, digits, 8) != 0 || memchr(line, '\0', n))
+        return 0;
+    *suffix = '\0';
+    return 1;
+}
+
+/* Whether the last `n` bytes, which no newline ends, are a whole line whose newline is another byte. A line cut short
+ * by a crash ends before that, or in zeros. */
+static int manifest_newline_is_damaged(const char *line, size_t n)
+{
+    char copy[512];
+
+    if (n < CHECKSUM_SUFFIX || n > sizeof copy || line[n - 1] == '\0')
+        return 0;
+    memcpy(copy, line, n);
+    return manifest_line_is_sealed(copy, n - 1);
+}
+
+static int manifest_parse(struct manifest *m, char *text, size_t n, const char *path, struct error *e)
+{
+    size_t at = 0;
+
+    if (n < 8 || memcmp(text, "Deltafs ", 8) != 0)
+        return error_set(e, DELTAFS_ERR_NOT_DELTAFS, "%s: not the manifest of a DeltaFS directory", path);
+    while (at < n) {
+        char *line = text + at, *newline = memchr(line, '\n', n - at);
+        if (!newline) {
+            if (manifest_newline_is_damaged(line, n - at))
+                return error_damaged(e, path, n - 1, "the last line does not end in a newline");
+            break;
+        }
+        size_t length = (size_t)(newline - line);
+        if (!manifest_line_is_sealed(line, length))
+            return error_damaged(e, path, at, "a line does not match its checksum");
+        int status = manifest_parse_line(m, line, path, at, e);
+        if (status != DELTAFS_OK)
+            return status;
+        at += length + 1;
+    }
+    m->size = at;
+    if (m->partitions == 0)
+        return error_damaged(e, path, at, "the manifest ends before the directory's line");
+    return DELTAFS_OK;
+}
+
+static int manifest_read_file(struct io_file *file, struct manifest *m, struct error *e)
+{
+    uint64_t size;
+    int status = io_file_size(file, &size, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    if (size > MANIFEST_SIZE_MAX)
+        return error_set(e, DELTAFS_ERR_NOT_DELTAFS, "%s: too large for a manifest", file->path);
+    char *text = malloc(size + 1);
+    if (!text)
+        return error_no_memory(e, size + 1, "the manifest");
+    status = io_file_read(file, 0, text, size, e);
+    if (status == DELTAFS_OK)
+        status = manifest_parse(m, text, size, file->path, e);
+    free(text);
+    if (status == DELTAFS_OK && !m->schema && !(m->schema = strdup("")))
+        status = error_no_memory(e, 1, "a schema");
+    return status;
+}
+
+int manifest_read(struct io *io, const char *folder, struct manifest *m, struct error *e)
+{
+    struct io_file file;
+    struct error ignored;
+    char *path = io_path(folder, MANIFEST_NAME);
+
+    *m = (struct manifest){0};
+    if (!path)
+        return error_no_memory(e, strlen(folder), "a path");
+    int status = io_file_open(io, path, O_RDONLY, &file, e);
+    free(path);
+    if (status != DELTAFS_OK)
+        return status;
+    status = manifest_read_file(&file, m, e);
+    io_file_close(&file, &ignored); /* opened for reading: nothing can be lost */
+    if (status != DELTAFS_OK)
+        manifest_fini(m);
+    return status;
+}
+
+void manifest_fini(struct manifest *m)
+{
+    free(m->schema);
+    free(m->epoch);
+    *m = (struct manifest){0};
+}

@@ -1,0 +1,51 @@
+/* The manifest: a container's text file of facts, one checksummed line each, appended to and never changed.
+ *
+ * It is made aside and renamed, so a container either has a whole one or none. A line at its end that was cut short by
+ * a crash does not count; any other line that does not match its checksum is damage. */
+#ifndef DELTAFS_STORE_MANIFEST_H
+#define DELTAFS_STORE_MANIFEST_H
+
+#include "store/io.h"
+
+#define MANIFEST_UUID_TEXT 37 /* bytes of a UUID as text, NUL included */
+
+struct manifest_epoch {
+    uint64_t label;
+    uint64_t records;
+    uint64_t bytes_raw;
+    uint64_t bytes_stored;
+};
+
+struct manifest {
+    uint32_t version;
+    uint8_t uuid[16];
+    char uuid_text[MANIFEST_UUID_TEXT];
+    uint32_t partitions;
+    int64_t value_size; /* -1: any */
+    char *schema;       /* "" if there is none */
+    uint64_t epoch_count;
+    struct manifest_epoch *epoch;
+    size_t epoch_capacity;
+    int is_closed;
+    uint64_t tail_length; /* bound of the index logs' tails, if closed */
+    uint64_t size;        /* bytes of the file, a torn line at its end left out */
+};
+
+/* Make a new random UUID. */
+int manifest_new_uuid(uint8_t uuid[16], struct error *e);
+void manifest_uuid_text(const uint8_t uuid[16], char text[MANIFEST_UUID_TEXT]);
+
+/* Write a new container's manifest: version, uuid, partitions, value_size and schema are used. `sync`: make
+ * it durable. */
+int manifest_create(struct io *io, const char *folder, const struct manifest *m, int sync, struct error *e);
+/* Append a line, at *size, which is moved behind it. */
+int manifest_append_epoch(struct io_file *file, uint64_t *size, uint64_t number, const struct manifest_epoch *epoch,
+                          int sync, struct error *e);
+int manifest_append_close(struct io_file *file, uint64_t *size, uint64_t epochs, uint64_t tail_length, int sync,
+                          struct error *e);
+
+/* Read and check a container's manifest. */
+int manifest_read(struct io *io, const char *folder, struct manifest *m, struct error *e);
+void manifest_fini(struct manifest *m);
+
+#endif

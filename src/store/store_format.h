@@ -1,0 +1,85 @@
+/* Everything on disk has its magic, tags, sizes and offsets here. ON DISK: do not change a number; add new ones, and
+ * keep retired ones listed. deltafs-format(5) describes the same byte by byte. All fields are little-endian.
+ *
+ * Every checksum is CRC-32C, begun with the CRC-32C of the container's UUID (16 bytes) instead of 0: bytes of another
+ * container never pass. It covers all bytes of its structure behind itself. */
+#ifndef DELTAFS_STORE_FORMAT_H
+#define DELTAFS_STORE_FORMAT_H
+
+#define FORMAT_VERSION 1
+
+#define FORMAT_UUID_SIZE 16
+
+/* First byte behind the checksum of each structure in a log. */
+enum format_type {
+    FORMAT_LOG_HEADER = 0xd0,
+    FORMAT_BLOCK = 0xd1,
+    FORMAT_LEAF = 0xd2,
+    FORMAT_FENCE = 0xd3,
+    FORMAT_FOOTER = 0xd4,
+    FORMAT_TAIL = 0xd5,
+};
+
+/* Log header: at offset 0 of each log.
+ *  0 u32 checksum   4 u8 type   5 u8 kind of log   6 u16 version   8 u32 partition   12 u32 zero   16 UUID */
+#define LOG_HEADER_SIZE 32
+#define LOG_KIND_DATA   1
+#define LOG_KIND_INDEX  2
+
+/* Block in the data log.
+ *  0 u32 checksum   4 u8 type   5 u8 flags   6 u16 records   8 u32 payload bytes   12 u32 payload bytes unpacked
+ * 16 u32 partition   20 u32 epoch   24 u32 run   28 u32 block of the run   32 payload */
+#define BLOCK_HEADER_SIZE   32
+#define BLOCK_RECORDS_MAX   65535
+#define BLOCK_FLAG_SNAPPY   0x01
+#define BLOCK_FLAG_PLANES   0x02 /* byte k of all records, then byte k + 1; only for values of one size */
+#define BLOCK_FLAG_VARIABLE 0x04 /* unpacked: the values' sizes as varints, then the values */
+#define BLOCK_FLAGS_KNOWN   0x07
+
+/* Leaf in the index log.
+ *  0 u32 checksum   4 u8 type   5 u8 low bits a key   6 u8 run bits a key   7 u8 zero   8 u32 bytes of the leaf
+ * 12 u32 partition   16 u32 epoch   20 u32 segment   24 u32 leaf of the segment   28 u32 records   32 u64 first key
+ * 40 u64 last key   48 u32 runs   52 u32 bytes of the run table
+ * 56 run table, then the upper bits, then the lower bits, then the run numbers; each begins at a byte */
+#define LEAF_HEADER_SIZE 56
+#define LEAF_RECORDS     2048      /* what a writer puts in a leaf, unless one key needs more */
+#define LEAF_RECORDS_MAX (1 << 20) /* what a reader accepts */
+
+/* Fence in the index log, behind the leaves of its segment.
+ *  0 u32 checksum   4 u8 type   5 3 zero   8 u32 bytes of the fence   12 u32 partition   16 u32 epoch   20 u32 segment
+ * 24 u32 leaves   28 u32 zero   32 u64 offset of the first leaf
+ * 40 for each leaf: varint of its first key (the first) or what it adds to the one before, varint of its bytes */
+#define FENCE_HEADER_SIZE 40
+
+/* Footer in the index log, behind the fence; the last segment of an epoch has FOOTER_FLAG_LAST.
+ *  0 u32 checksum   4 u8 type   5 u8 flags   6 u16 zero   8 u32 partition   12 u32 epoch   16 u32 segment
+ * 20 u32 leaves   24 u32 runs   28 u32 bytes of the fence   32 u64 offset of the fence   40 u64 records
+ * 48 u64 raw bytes   56 u64 offset of the footer before, 0 if none   64 u64 first key   72 u64 last key
+ * 80 u64 end of the segment in the data log   88 u64 offset of this footer   96 magic */
+#define FOOTER_SIZE      104
+#define FOOTER_FLAG_LAST 0x01
+#define FOOTER_MAGIC     "dltfsFTR"
+
+/* Tail at the end of a closed index log: for each segment of each epoch, in order, a copy of its footer and, unless
+ * TAIL_FLAG_NO_FENCES, of its fence; then the trailer:
+ *  0 u32 checksum of the tail from its start up to here, then of the trailer behind this field   4 u8 type   5 u8 flags
+ *  6 u16 zero   8 u32 partition   12 u32 footers   16 u64 bytes of the tail, trailer included   24 magic */
+#define TAIL_TRAILER_SIZE   32
+#define TAIL_FLAG_NO_FENCES 0x01
+#define TAIL_MAGIC          "dltfsEND"
+#define TAIL_FENCES_MAX     (4u << 20) /* bytes of fences beyond which a writer leaves them out of the tail */
+
+/* Manifest: lines "WORD TEXT... ~CHECKSUM\n", the checksum eight hexadecimal digits over all before " ~", begun with 0.
+ * A reader that does not know a WORD skips the line if it begins with a small letter, and refuses the container if it
+ * begins with a capital. */
+#define MANIFEST_NAME     "MANIFEST"
+#define MANIFEST_NEW_NAME "MANIFEST.new"
+#define MANIFEST_LINE_MAX (1u << 20)
+
+/* Partition P (8 hexadecimal digits) has its logs in the folder of its two last digits. */
+#define BUCKET_COUNT   256u
+#define BUCKET_NAME    "%02x"
+#define LOG_NAME_DATA  "%02x/p%08x.data"
+#define LOG_NAME_INDEX "%02x/p%08x.index"
+
+#endif

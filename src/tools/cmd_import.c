@@ -1,0 +1,336 @@
+/* deltafs-mpi import: dumps that exist already become a directory.
+ *
+ * All files are inspected first (each by one rank), so that a file cut short is found before anything is written. Then
+ * their epochs are written in the order of their labels; the ranks share each epoch's records evenly. A file that fails
+ * to be read on one rank cancels the epoch on all. */
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <deltafs/deltafs_mpi.h>
+#include "tools/import.h"
+#include "tools/progress.h"
+#include "tools/text.h"
+
+/* Long options of the library's table come behind our own, numbered from here. */
+#define OPTION_TABLE 1000
+
+struct import {
+    int rank, ranks;
+    const struct import_format *format;
+    void *state;
+    struct import_options options;
+    const char *output;
+    int is_quiet;
+    deltafs_options *table;
+    char **files;
+    int file_count;
+    /* Of each file: label and records; in `order`, sorted by label. */
+    uint64_t *label, *records;
+    int *order;
+};
+
+/* The first rank that has a message prints it; all return its code. `code` 0: none here. Collective. */
+static int import_agree(const struct import *im, int code, const char *message)
+{
+    int v[2] = {code != 0 ? im->rank : im->ranks, 0}, first;
+
+    MPI_Allreduce(&v[0], &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    if (first == im->ranks)
+        return 0;
+    if (first == im->rank)
+        text_fail(code, "import: %s", message);
+    MPI_Bcast(&code, 1, MPI_INT, first, MPI_COMM_WORLD);
+    return code;
+}
+
+/* Print on rank 0 what every rank knows; returns `code`. */
+static int import_fail(const struct import *im, int code, const char *message)
+{
+    return im->rank == 0 ? text_fail(code, "import: %s", message) : code;
+}
+
+/* ---- Arguments ---- */
+
+static int import_number(const struct import *im, const char *name, const char *text, uint64_t *out)
+{
+    char message[INPUT_MESSAGE_MAX];
+
+    if (text_number(text, out) == 0 && *out != UINT64_MAX)
+        return 0;
+    snprintf(message, sizeof message, "--%s: '%.100s' is no number", name, text);
+    return import_fail(im, EXIT_USAGE, message);
+}
+
+static int import_format_of(struct import *im, const char *name)
+{
+    static const struct import_format *const formats[] = {&import_vpic, &import_raw};
+    char message[INPUT_MESSAGE_MAX];
+
+    for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++)
+        if (strcmp(formats[i]->name, name) == 0) {
+            im->format = formats[i];
+            return 0;
+        }
+    snprintf(message, sizeof message, "no format '%.100s'; there are vpic and raw", name);
+    return import_fail(im, EXIT_USAGE, message);
+}
+
+/* Our options, then those of the library's table, '-' standing for '_'. Returns a new array, or NULL. */
+static struct option *import_long_options(void)
+{
+    static const struct option own[] = {
+        {"format", required_argument, NULL, 'f'}, {"output", required_argument, NULL, 'o'},
+        {"schema", required_argument, NULL, 's'}, {"key", required_argument, NULL, 'k'},
+        {"skip", required_argument, NULL, 'b'},   {"epoch", required_argument, NULL, 'e'},
+        {"quiet", no_argument, NULL, 'q'}};
+    size_t n = sizeof own / sizeof own[0], count = 0;
+    const struct deltafs_option_info *info;
+
+    while (deltafs_option_at(count))
+        count++;
+    struct option *all = calloc(n + count + 1, sizeof *all);
+    if (!all)
+        return NULL;
+    memcpy(all, own, sizeof own);
+    for (size_t i = 0; (info = deltafs_option_at(i)); i++)
+        /* The files' format decides on these two. */
+        if (strcmp(info->name, "schema") != 0 && strcmp(info->name, "value_size") != 0)
+            all[n++] = (struct option){info->name, required_argument, NULL, OPTION_TABLE + (int)i};
+    return all;
+}
+
+static int import_option(struct import *im, int c)
+{
+    switch (c) {
+    case 'f':
+        return import_format_of(im, optarg);
+    case 'o':
+        im->output = optarg;
+        return 0;
+    case 's':
+        im->options.schema = optarg;
+        return 0;
+    case 'k':
+        im->options.key = optarg;
+        return 0;
+    case 'b':
+        return import_number(im, "skip", optarg, &im->options.skip);
+    case 'e':
+        return import_number(im, "epoch", optarg, &im->options.epoch);
+    case 'q':
+        im->is_quiet = 1;
+        return 0;
+    default:
+        if (c < OPTION_TABLE)
+            return EXIT_USAGE;
+        if (deltafs_options_set(im->table, deltafs_option_at((size_t)(c - OPTION_TABLE))->name, optarg) != DELTAFS_OK)
+            return import_fail(im, EXIT_USAGE, deltafs_errmsg(NULL));
+        return 0;
+    }
+}
+
+static int import_parse(struct import *im, int argc, char **argv)
+{
+    char message[INPUT_MESSAGE_MAX];
+    struct option *options = import_long_options();
+    int c, code = 0;
+
+    if (!options)
+        return import_fail(im, EXIT_TROUBLE, "no memory");
+    opterr = im->rank == 0;
+    while (code == 0 && (c = getopt_long(argc, argv, "o:q", options, NULL)) != -1)
+        code = import_option(im, c);
+    free(options);
+    im->files = argv + optind;
+    im->file_count = argc - optind;
+    if (code == 0 && !im->format)
+        code = import_fail(im, EXIT_USAGE, "--format is missing; give vpic or raw");
+    if (code == 0 && !im->output)
+        code = import_fail(im, EXIT_USAGE, "-o DIR is missing");
+    if (code == 0 && im->file_count == 0)
+        code = import_fail(im, EXIT_USAGE, "no input files given");
+    if (code == 0 && im->format->begin(&im->options, &im->state, message) != 0)
+        code = import_fail(im, EXIT_USAGE, message);
+    if (code == EXIT_USAGE && im->rank == 0)
+        fputs("Try 'deltafs-mpi help'.\n", stderr);
+    return code;
+}
+
+/* ---- Inspecting ---- */
+
+static int import_inspect_one(struct import *im, int i, char message[INPUT_MESSAGE_MAX])
+{
+    struct input in;
+
+    if (input_open(&in, im->files[i], message) != 0)
+        return -1;
+    int failed = im->format->inspect(im->state, &in, &im->label[i], &im->records[i], message);
+    input_close(&in);
+    return failed;
+}
+
+static const uint64_t *order_label; /* qsort has no argument to pass on */
+
+static int order_compare(const void *a, const void *b)
+{
+    int x = *(const int *)a, y = *(const int *)b;
+
+    if (order_label[x] != order_label[y])
+        return order_label[x] < order_label[y] ? -1 : 1;
+    return (x > y) - (x < y);
+}
+
+/* Collective. */
+static int import_inspect(struct import *im)
+{
+    char message[INPUT_MESSAGE_MAX] = "no memory for the list of files";
+    size_t n = (size_t)im->file_count;
+    int failed = 0;
+
+    im->label = calloc(n, sizeof *im->label);
+    im->records = calloc(n, sizeof *im->records);
+    im->order = malloc(n * sizeof *im->order);
+    if (!im->label || !im->records || !im->order)
+        failed = 1;
+    for (int i = im->rank; i < im->file_count && !failed; i += im->ranks)
+        failed = import_inspect_one(im, i, message) != 0;
+    int code = import_agree(im, failed ? EXIT_TROUBLE : 0, message);
+    if (code != 0)
+        return code;
+    MPI_Allreduce(MPI_IN_PLACE, im->label, im->file_count, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Allreduce(MPI_IN_PLACE, im->records, im->file_count, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
+    for (int i = 0; i < im->file_count; i++)
+        im->order[i] = i;
+    order_label = im->label;
+    qsort(im->order, n, sizeof *im->order, order_compare);
+    return 0;
+}
+
+/* ---- Importing ---- */
+
+/* Append records `from` to `to` of the file. */
+static int import_file(struct import *im, int file, uint64_t from, uint64_t to, deltafs_dir *d, struct progress *bar,
+                       char message[INPUT_MESSAGE_MAX])
+{
+    struct input in;
+    size_t chunk = import_chunk(im->format->record(im->state));
+    int failed = 0;
+
+    if (input_open(&in, im->files[file], message) != 0)
+        return -1;
+    while (from < to && !failed) {
+        size_t n = to - from < chunk ? (size_t)(to - from) : chunk;
+        failed = im->format->append(im->state, &in, from, n, d, message);
+        from += n;
+        progress_add(bar, n);
+    }
+    input_close(&in);
+    return failed;
+}
+
+/* This rank's share of the files order[first .. end), which are of one epoch. */
+static void import_share(struct import *im, int first, int end, deltafs_dir *d, struct progress *bar)
+{
+    char message[INPUT_MESSAGE_MAX];
+    uint64_t total = 0, at = 0, rank = (uint64_t)im->rank, ranks = (uint64_t)im->ranks;
+
+    for (int k = first; k < end; k++)
+        total += im->records[im->order[k]];
+    uint64_t share = total / ranks, rest = total % ranks;
+    uint64_t from = rank * share + (rank < rest ? rank : rest), to = from + share + (rank < rest);
+    for (int k = first; k < end; k++) {
+        uint64_t n = im->records[im->order[k]], a = from > at ? from - at : 0, b = to > at ? to - at : 0;
+        if (b > n)
+            b = n;
+        if (a < b && import_file(im, im->order[k], a, b, d, bar, message) != 0) {
+            deltafs_epoch_cancel(d, message);
+            return;
+        }
+        at += n;
+    }
+}
+
+/* Collective. */
+static int import_epochs(struct import *im, deltafs_dir *d, int *epochs)
+{
+    struct progress bar;
+    uint64_t total = 0;
+    int end, code = 0;
+
+    for (int i = 0; i < im->file_count; i++)
+        total += im->records[i];
+    progress_begin(&bar, total / (uint64_t)im->ranks, im->rank == 0 && !im->is_quiet);
+    *epochs = 0;
+    for (int first = 0; first < im->file_count && code == 0; first = end) {
+        uint64_t label = im->label[im->order[first]];
+        for (end = first + 1; end < im->file_count && im->label[im->order[end]] == label;)
+            end++;
+        import_share(im, first, end, d, &bar);
+        if (deltafs_epoch_end(d, label) != DELTAFS_OK) {
+            progress_end(&bar);
+            code = import_fail(im, EXIT_TROUBLE, deltafs_errmsg(d));
+            if (im->rank == 0)
+                text_fail(code,
+                          "import: %s has the epochs before label %" PRIu64 ", whole; this one and what follows is "
+                          "missing",
+                          im->output, label);
+        } else {
+            ++*epochs;
+        }
+    }
+    progress_end(&bar);
+    return code;
+}
+
+/* Collective. */
+static int import_run(struct import *im)
+{
+    struct timespec start, end;
+    deltafs_dir *d;
+    uint64_t records = 0;
+    int epochs, code = import_inspect(im);
+
+    if (code != 0)
+        return code;
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    if (deltafs_options_set(im->table, "schema", im->format->schema(im->state)) != DELTAFS_OK)
+        return import_fail(im, EXIT_USAGE, deltafs_errmsg(NULL));
+    int status = deltafs_mpi_create(MPI_COMM_WORLD, im->output, im->table, &d);
+    if (status != DELTAFS_OK)
+        return import_fail(im, text_exit_code(status), deltafs_errmsg(NULL));
+    code = import_epochs(im, d, &epochs);
+    status = deltafs_close(d);
+    if (status != DELTAFS_OK && code == 0)
+        code = import_fail(im, EXIT_TROUBLE, deltafs_errmsg(NULL));
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    for (int i = 0; i < im->file_count; i++)
+        records += im->records[i];
+    if (code == 0 && im->rank == 0 && !im->is_quiet)
+        printf("%s: %" PRIu64 " records in %d epochs from %d files, %.1f s\n", im->output, records, epochs,
+               im->file_count, (double)(end.tv_sec - start.tv_sec) + 1e-9 * (double)(end.tv_nsec - start.tv_nsec));
+    return code;
+}
+
+int cmd_import(int argc, char **argv)
+{
+    struct import im = {.options.epoch = UINT64_MAX};
+
+    MPI_Comm_rank(MPI_COMM_WORLD, &im.rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &im.ranks);
+    /* The environment may be wrong on one rank alone. */
+    int code =
+        import_agree(&im, deltafs_options_create(&im.table) != DELTAFS_OK ? EXIT_USAGE : 0, deltafs_errmsg(NULL));
+    if (code == 0)
+        code = import_parse(&im, argc, argv);
+    if (code == 0)
+        code = import_run(&im);
+    if (im.format && im.state)
+        im.format->end(im.state);
+    deltafs_options_destroy(im.table);
+    free(im.label);
+    free(im.records);
+    free(im.order);
+    return code;
+}

@@ -1,0 +1,86 @@
+/* deltafs info: what a directory holds. */
+#include <getopt.h>
+#include <inttypes.h>
+#include "tools/cmd.h"
+
+static void info_value_size(const struct deltafs_stat *s, const char *unknown)
+{
+    if (s->value_size < 0)
+        printf("%s", unknown);
+    else
+        printf("%" PRId64, s->value_size);
+}
+
+static void info_json(deltafs_dir *d, const struct deltafs_stat *s, uint64_t bytes_stored)
+{
+    printf("{\n \"version\": %" PRIu32 ",\n \"uuid\": \"%s\",\n \"closed\": %s,\n \"partitions\": %" PRIu32 ",\n",
+           s->version, s->uuid, s->is_closed ? "true" : "false", s->partitions);
+    printf(" \"value_size\": ");
+    info_value_size(s, "null");
+    printf(",\n \"schema\": \"%s\",\n \"records\": %" PRIu64 ",\n \"bytes_raw\": %" PRIu64 ",\n"
+           " \"bytes_stored\": %" PRIu64 ",\n \"epochs\": [",
+           s->schema, s->records, s->bytes_raw, bytes_stored);
+    for (uint64_t i = 0; i < s->epochs; i++) {
+        struct deltafs_epoch_stat e;
+        deltafs_epoch_stat(d, i, &e);
+        printf("%s\n  {\"label\": %" PRIu64 ", \"records\": %" PRIu64 ", \"bytes\": %" PRIu64
+               ", \"bytes_stored\": %" PRIu64 "}",
+               i > 0 ? "," : "", e.label, e.records, e.bytes_raw, e.bytes_stored);
+    }
+    printf("%s]\n}\n", s->epochs > 0 ? "\n " : "");
+}
+
+static void info_table(deltafs_dir *d, const struct deltafs_stat *s, uint64_t bytes_stored)
+{
+    printf("format version  %" PRIu32 "\nuuid            %s\nclosed          %s\npartitions      %" PRIu32 "\n",
+           s->version, s->uuid, s->is_closed ? "yes" : "no (being written, or its writer was cut short)",
+           s->partitions);
+    printf("value size      ");
+    info_value_size(s, "any");
+    printf("\nschema          %s\nrecords         %" PRIu64 "\nbytes raw       %" PRIu64 "\nbytes stored    %" PRIu64,
+           s->schema[0] ? s->schema : "none", s->records, s->bytes_raw, bytes_stored);
+    if (s->bytes_raw > 0)
+        printf(" (%.3f of raw)", (double)bytes_stored / (double)s->bytes_raw);
+    printf("\nepochs          %" PRIu64 "\n", s->epochs);
+    if (s->epochs > 0)
+        printf("\n%20s %16s %16s %16s\n", "label", "records", "bytes raw", "bytes stored");
+    for (uint64_t i = 0; i < s->epochs; i++) {
+        struct deltafs_epoch_stat e;
+        deltafs_epoch_stat(d, i, &e);
+        printf("%20" PRIu64 " %16" PRIu64 " %16" PRIu64 " %16" PRIu64 "\n", e.label, e.records, e.bytes_raw,
+               e.bytes_stored);
+    }
+}
+
+int cmd_info(int argc, char **argv)
+{
+    static const struct option options[] = {{"json", no_argument, NULL, 'j'}, {NULL, 0, NULL, 0}};
+    struct deltafs_stat stat;
+    deltafs_dir *d;
+    int c, json = 0;
+
+    while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
+        if (c != 'j')
+            return cmd_usage("info");
+        json = 1;
+    }
+    if (argc - optind != 1) {
+        text_fail(EXIT_USAGE, "info: one DIR must be given");
+        return cmd_usage("info");
+    }
+    int code = cmd_open(argv[optind], &d);
+    if (code != EXIT_OK)
+        return code;
+    uint64_t bytes_stored;
+    int status = deltafs_stat(d, &stat);
+    if (status == DELTAFS_OK)
+        status = deltafs_bytes_stored(d, &bytes_stored);
+    if (status != DELTAFS_OK)
+        code = text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(d));
+    else if (json)
+        info_json(d, &stat, bytes_stored);
+    else
+        info_table(d, &stat, bytes_stored);
+    deltafs_close(d);
+    return cmd_finish(code);
+}

@@ -1,0 +1,76 @@
+/* deltafs scan: all records. */
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include "tools/cmd.h"
+#include "tools/print.h"
+
+static int scan_record(const struct deltafs_record *record, void *arg)
+{
+    print_record(arg, record);
+    return ferror(stdout); /* no use to go on */
+}
+
+static int scan_run(const char *path, enum print_format format, const struct deltafs_range *range, int64_t partition)
+{
+    struct deltafs_stat stat;
+    struct printer p;
+    deltafs_dir *d;
+    int status, code = cmd_open(path, &d);
+
+    if (code != EXIT_OK)
+        return code;
+    if (deltafs_stat(d, &stat) != DELTAFS_OK || print_begin(&p, format, stat.schema) != DELTAFS_OK) {
+        code = text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(d));
+        deltafs_close(d);
+        return code;
+    }
+    if (partition >= (int64_t)stat.partitions) {
+        code = text_fail(EXIT_USAGE, "scan: no partition %" PRId64 "; there are 0 to %" PRIu32, partition,
+                         stat.partitions - 1);
+    } else {
+        status = partition < 0 ? deltafs_scan(d, range, scan_record, &p)
+                               : deltafs_scan_partition(d, (uint32_t)partition, range, scan_record, &p);
+        if (status < 0)
+            code = text_fail(text_exit_code(status), "%s", deltafs_errmsg(d));
+    }
+    print_end(&p);
+    deltafs_close(d);
+    return cmd_finish(code);
+}
+
+int cmd_scan(int argc, char **argv)
+{
+    static const struct option options[] = {{"epochs", required_argument, NULL, 'e'},
+                                            {"format", required_argument, NULL, 'f'},
+                                            {"partition", required_argument, NULL, 'p'},
+                                            {NULL, 0, NULL, 0}};
+    enum print_format format = PRINT_TABLE;
+    struct deltafs_range range;
+    int c, code = EXIT_OK, has_range = 0;
+    int64_t partition = -1;
+    uint64_t number;
+
+    while (code == EXIT_OK && (c = getopt_long(argc, argv, "", options, NULL)) != -1) {
+        if (c == 'e') {
+            has_range = 1;
+            code = cmd_range(optarg, &range);
+        } else if (c == 'f') {
+            if (print_format_parse(optarg, &format) != 0)
+                code = text_fail(EXIT_USAGE, "scan: no format '%s'; there are table, csv, json, raw", optarg);
+        } else if (c == 'p') {
+            if (text_number(optarg, &number) != 0 || number > UINT32_MAX)
+                code = text_fail(EXIT_USAGE, "scan: partition '%s' is no number", optarg);
+            partition = (int64_t)number;
+        } else {
+            return cmd_usage("scan");
+        }
+    }
+    if (code != EXIT_OK)
+        return code;
+    if (argc - optind != 1) {
+        text_fail(EXIT_USAGE, "scan: one DIR must be given");
+        return cmd_usage("scan");
+    }
+    return scan_run(argv[optind], format, has_range ? &range : NULL, partition);
+}

@@ -1,0 +1,124 @@
+/* deltafs: ask and check directories, without MPI. */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include "tools/cmd.h"
+
+static const struct {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *usage;
+} commands[] = {
+    {"get", cmd_get,
+     "deltafs get DIR KEY... [--keys FILE] [--epochs A[:B]] [--format table|csv|json|raw] [--stats]\n"
+     "    Print the records of keys, epoch by epoch.\n"
+     "    --keys FILE    more keys, from a file (- for standard input), separated by blanks\n"
+     "    --epochs A:B   only epochs with labels from A to B; A: and :B are open, A alone is one\n"
+     "    --format F     a table for people (default), csv, json, or the raw bytes of the values\n"
+     "    --stats        say on standard error how many reads it took\n"},
+    {"scan", cmd_scan,
+     "deltafs scan DIR [--epochs A[:B]] [--format table|csv|json|raw] [--partition P]\n"
+     "    Print all records: by partition, epoch, key.\n"
+     "    --partition P  only those of one partition\n"},
+    {"info", cmd_info,
+     "deltafs info DIR [--json]\n"
+     "    Say what a directory holds: schema, epochs, records, bytes.\n"},
+    {"verify", cmd_verify,
+     "deltafs verify DIR\n"
+     "    Read everything, check it against its checksums, and name each damage.\n"},
+};
+
+#define COMMANDS (sizeof commands / sizeof commands[0])
+
+int cmd_open(const char *path, deltafs_dir **out)
+{
+    int status = deltafs_open(path, NULL, out);
+
+    if (status == DELTAFS_OK)
+        return EXIT_OK;
+    return text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
+}
+
+int cmd_range(const char *text, struct deltafs_range *range)
+{
+    char first[32];
+    const char *colon = strchr(text, ':'), *last = colon ? colon + 1 : text;
+    size_t n = colon ? (size_t)(colon - text) : strlen(text);
+    int wrong = n >= sizeof first || *text == '\0' || strcmp(text, ":") == 0;
+
+    *range = (struct deltafs_range){0, UINT64_MAX};
+    if (!wrong) {
+        memcpy(first, text, n);
+        first[n] = '\0';
+        wrong = (n > 0 && text_number(first, &range->first) != 0) ||
+                (*last != '\0' && text_number(last, &range->last) != 0);
+    }
+    if (wrong || range->first > range->last)
+        return text_fail(EXIT_USAGE, "--epochs '%s' is no range of labels; give A, A:B, A: or :B, with A <= B", text);
+    return EXIT_OK;
+}
+
+int cmd_finish(int code)
+{
+    if (fflush(stdout) != 0 || ferror(stdout))
+        return text_fail(EXIT_TROUBLE, "cannot write to standard output: %s", strerror(errno));
+    return code;
+}
+
+int cmd_usage(const char *name)
+{
+    fprintf(stderr, "Try 'deltafs help %s'.\n", name);
+    return EXIT_USAGE;
+}
+
+static void help_options(void)
+{
+    const struct deltafs_option_info *o;
+
+    puts("Options of writing, for deltafs_options_set, MPI_Info (deltafs_NAME), the environment (DELTAFS_NAME)\n"
+         "and deltafs-mpi (--NAME):\n");
+    for (size_t i = 0; (o = deltafs_option_at(i)); i++)
+        printf("  %-12s %s\n               takes %s; default '%s'\n", o->name, o->text, o->takes, o->default_value);
+}
+
+static int help(const char *topic)
+{
+    if (topic && strcmp(topic, "options") == 0) {
+        help_options();
+        return cmd_finish(EXIT_OK);
+    }
+    for (size_t i = 0; topic && i < COMMANDS; i++)
+        if (strcmp(topic, commands[i].name) == 0) {
+            fputs(commands[i].usage, stdout);
+            return cmd_finish(EXIT_OK);
+        }
+    if (topic)
+        return text_fail(EXIT_USAGE, "no help on '%s'; there is help on get, scan, info, verify, options", topic);
+    puts("deltafs asks and checks DeltaFS directories.\n");
+    for (size_t i = 0; i < COMMANDS; i++)
+        fputs(commands[i].usage, stdout);
+    puts("deltafs help [COMMAND | options]\ndeltafs --version\n\n"
+         "Exit codes: 0 done; 1 a key was not found (the others are printed); 2 usage; 3 input, output or damage.");
+    return cmd_finish(EXIT_OK);
+}
+
+int main(int argc, char **argv)
+{
+    const char *name = argc > 1 ? argv[1] : "";
+
+    for (size_t i = 0; i < COMMANDS; i++)
+        if (strcmp(name, commands[i].name) == 0)
+            return commands[i].run(argc - 1, argv + 1);
+    if (strcmp(name, "help") == 0 || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
+        return help(argc > 2 ? argv[2] : NULL);
+    if (strcmp(name, "--version") == 0) {
+        printf("deltafs %s\n", deltafs_version());
+        return cmd_finish(EXIT_OK);
+    }
+    if (argc > 1)
+        text_fail(0, "no command '%s'; there are get, scan, info, verify, help", name);
+    else
+        text_fail(0, "a command is missing; there are get, scan, info, verify, help");
+    fputs("Try 'deltafs help'.\n", stderr);
+    return EXIT_USAGE;
+}

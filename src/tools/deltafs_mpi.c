@@ -1,0 +1,51 @@
+/* deltafs-mpi: what needs MPI. Run by mpirun or srun, or alone as one rank. */
+#include <string.h>
+#include <mpi.h>
+#include "tools/import.h"
+#include "tools/text.h"
+
+static const char usage[] =
+    "deltafs-mpi import --format vpic -o DIR [OPTION...] FILE...\n"
+    "deltafs-mpi import --format raw --schema S --key FIELD [--skip BYTES] [--epoch N] -o DIR [OPTION...] FILE...\n"
+    "    Make the directory DIR from dumps. Ranks share the work: mpirun -np 4 deltafs-mpi import ...\n"
+    "    --format vpic   VPIC particle dumps (version 0) with particle IDs; the epoch's label is the step\n"
+    "    --format raw    files of fixed-size records, as --schema says (x:f4,id:u8,...)\n"
+    "    --key FIELD     raw: the field of the schema that is the key\n"
+    "    --skip BYTES    raw: bytes to skip at each file's start (default 0)\n"
+    "    --epoch N       raw: the label of the one epoch that all files make (default 0)\n"
+    "    -o, --output    the directory to be made; must not exist\n"
+    "    -q, --quiet     no progress bar, no summary\n"
+    "    OPTION          any of 'deltafs help options', such as --memory 256M or --partitions 16\n"
+    "deltafs-mpi help\n"
+    "deltafs-mpi --version\n"
+    "\nExit codes: 0 done; 2 usage; 3 input, output or damage.\n";
+
+static int is_one_of(const char *name, const char *a, const char *b, const char *c)
+{
+    return strcmp(name, a) == 0 || strcmp(name, b) == 0 || strcmp(name, c) == 0;
+}
+
+int main(int argc, char **argv)
+{
+    const char *name = argc > 1 ? argv[1] : "";
+    int rank, code = EXIT_OK;
+
+    text_program = "deltafs-mpi";
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (strcmp(name, "import") == 0) {
+        code = cmd_import(argc - 1, argv + 1);
+    } else if (is_one_of(name, "help", "--help", "-h")) {
+        if (rank == 0)
+            fputs(usage, stdout);
+    } else if (strcmp(name, "--version") == 0) {
+        if (rank == 0)
+            printf("deltafs-mpi %s\n", deltafs_version());
+    } else {
+        code = EXIT_USAGE;
+        if (rank == 0)
+            text_fail(code, "no command '%s'; there are import, help. Try 'deltafs-mpi help'", name);
+    }
+    MPI_Finalize();
+    return code;
+}

@@ -1,0 +1,189 @@
+#include <inttypes.h>
+#include <string.h>
+#include "tools/print.h"
+#include "tools/text.h"
+
+#define TABLE_KEY_WIDTH   20
+#define TABLE_FIELD_WIDTH 14
+
+int print_format_parse(const char *text, enum print_format *out)
+{
+    static const char *const names[] = {"table", "csv", "json", "raw"};
+
+    for (int i = 0; i < 4; i++)
+        if (strcmp(text, names[i]) == 0) {
+            *out = (enum print_format)i;
+            return 0;
+        }
+    return -1;
+}
+
+static size_t print_field_count(const struct printer *p)
+{
+    return p->schema ? deltafs_schema_count(p->schema) : 0;
+}
+
+int print_begin(struct printer *p, enum print_format format, const char *schema)
+{
+    *p = (struct printer){.format = format};
+    if (schema[0] != '\0') {
+        int status = deltafs_schema_parse(schema, &p->schema);
+        if (status != DELTAFS_OK)
+            return status;
+    }
+    if (format == PRINT_CSV) {
+        printf("key,epoch");
+        for (size_t i = 0; i < print_field_count(p); i++)
+            printf(",%s", deltafs_schema_field(p->schema, i)->name);
+        puts(p->schema ? "" : ",size,value");
+    } else if (format == PRINT_TABLE) {
+        printf("%*s %*s", TABLE_KEY_WIDTH, "key", TABLE_FIELD_WIDTH, "epoch");
+        for (size_t i = 0; i < print_field_count(p); i++)
+            printf(" %*s", TABLE_FIELD_WIDTH, deltafs_schema_field(p->schema, i)->name);
+        puts(p->schema ? "" : "           size  value");
+    } else if (format == PRINT_JSON) {
+        putchar('[');
+    }
+    return DELTAFS_OK;
+}
+
+static void print_hex(const uint8_t *bytes, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        printf("%02x", bytes[i]);
+}
+
+/* Text of a fixed size, up to its first NUL. */
+static void print_text(const struct printer *p, const char *text, size_t size)
+{
+    size_t n = strnlen(text, size);
+
+    if (p->format == PRINT_TABLE) {
+        for (size_t pad = n; pad < TABLE_FIELD_WIDTH; pad++)
+            putchar(' ');
+        fwrite(text, 1, n, stdout);
+        return;
+    }
+    int is_json = p->format == PRINT_JSON, quoted = is_json;
+    for (size_t i = 0; i < n; i++)
+        quoted |= strchr(",\"\r\n", text[i]) != NULL;
+    if (quoted)
+        putchar('"');
+    for (size_t i = 0; i < n; i++) {
+        unsigned char c = (unsigned char)text[i];
+        if (is_json && (c < 0x20 || c >= 0x7f))
+            printf("\\u%04x", c); /* bytes as Latin-1: whatever they are, the JSON is valid */
+        else if (is_json && (c == '"' || c == '\\'))
+            printf("\\%c", c);
+        else if (c == '"')
+            printf("\"\"");
+        else
+            putchar(c);
+    }
+    if (quoted)
+        putchar('"');
+}
+
+static void print_float(const struct printer *p, double v)
+{
+    char text[TEXT_FLOAT_MAX];
+
+    text_float(v, text);
+    if (p->format == PRINT_TABLE)
+        printf("%*.7g", TABLE_FIELD_WIDTH, v);
+    else if (p->format == PRINT_JSON && strchr(text, 'n'))
+        printf("\"%s\"", text); /* nan and inf: JSON has no numbers for them */
+    else
+        fputs(text, stdout);
+}
+
+/* A little-endian number of `size` bytes. */
+static uint64_t print_bits(const uint8_t *bytes, size_t size)
+{
+    uint64_t v = 0;
+
+    for (size_t i = size; i-- > 0;)
+        v = v << 8 | bytes[i];
+    return v;
+}
+
+static void print_field(const struct printer *p, const struct deltafs_field *f, const uint8_t *value)
+{
+    const uint8_t *bytes = value + f->offset;
+    int width = p->format == PRINT_TABLE ? TABLE_FIELD_WIDTH : 0;
+    uint64_t bits = f->size <= 8 ? print_bits(bytes, f->size) : 0;
+    unsigned unused = f->size <= 8 ? 64 - 8 * f->size : 0;
+    float f4;
+    double f8;
+    uint32_t bits4 = (uint32_t)bits;
+
+    switch (f->kind) {
+    case 'f':
+        memcpy(&f4, &bits4, sizeof f4);
+        memcpy(&f8, &bits, sizeof f8);
+        print_float(p, f->size == 4 ? (double)f4 : f8);
+        break;
+    case 'i':
+        printf("%*" PRId64, width, (int64_t)(bits << unused) >> unused);
+        break;
+    case 'u':
+        printf("%*" PRIu64, width, bits);
+        break;
+    case 'S':
+        print_text(p, (const char *)bytes, f->size);
+        break;
+    default:
+        if (p->format == PRINT_JSON)
+            putchar('"');
+        print_hex(bytes, f->size);
+        if (p->format == PRINT_JSON)
+            putchar('"');
+    }
+}
+
+static void print_json(struct printer *p, const struct deltafs_record *r)
+{
+    printf("%s\n {\"key\": %" PRIu64 ", \"epoch\": %" PRIu64, p->count > 0 ? "," : "", r->key, r->epoch);
+    for (size_t i = 0; i < print_field_count(p); i++) {
+        const struct deltafs_field *f = deltafs_schema_field(p->schema, i);
+        printf(", \"%s\": ", f->name);
+        print_field(p, f, r->value);
+    }
+    if (!p->schema) {
+        printf(", \"size\": %zu, \"value\": \"", r->size);
+        print_hex(r->value, r->size);
+        putchar('"');
+    }
+    putchar('}');
+}
+
+void print_record(struct printer *p, const struct deltafs_record *r)
+{
+    int is_table = p->format == PRINT_TABLE;
+
+    if (p->format == PRINT_JSON) {
+        print_json(p, r);
+    } else if (p->format == PRINT_RAW) {
+        fwrite(r->value, 1, r->size, stdout);
+    } else {
+        printf(is_table ? "%*" PRIu64 " %*" PRIu64 : "%*" PRIu64 ",%*" PRIu64, is_table ? TABLE_KEY_WIDTH : 0, r->key,
+               is_table ? TABLE_FIELD_WIDTH : 0, r->epoch);
+        for (size_t i = 0; i < print_field_count(p); i++) {
+            putchar(is_table ? ' ' : ',');
+            print_field(p, deltafs_schema_field(p->schema, i), r->value);
+        }
+        if (!p->schema) {
+            printf(is_table ? " %*zu  " : ",%*zu,", is_table ? TABLE_FIELD_WIDTH : 0, r->size);
+            print_hex(r->value, r->size);
+        }
+        putchar('\n');
+    }
+    p->count++;
+}
+
+void print_end(struct printer *p)
+{
+    if (p->format == PRINT_JSON)
+        puts(p->count > 0 ? "\n]" : "]");
+    deltafs_schema_destroy(p->schema);
+}

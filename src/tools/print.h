@@ -1,0 +1,23 @@
+/* Records as text: a table for people, csv and json for programs, raw bytes. */
+#ifndef DELTAFS_TOOLS_PRINT_H
+#define DELTAFS_TOOLS_PRINT_H
+
+#include <deltafs/deltafs.h>
+
+enum print_format { PRINT_TABLE, PRINT_CSV, PRINT_JSON, PRINT_RAW };
+
+struct printer {
+    enum print_format format;
+    deltafs_schema *schema; /* NULL: none; the value is then shown in hexadecimal */
+    uint64_t count;         /* records printed */
+};
+
+/* Parse a format's name. Returns 0, or -1. */
+int print_format_parse(const char *text, enum print_format *out);
+
+/* Print to standard output: what stands before all records, each record, what stands behind. `schema` is its text. */
+int print_begin(struct printer *p, enum print_format format, const char *schema);
+void print_record(struct printer *p, const struct deltafs_record *record);
+void print_end(struct printer *p);
+
+#endif

@@ -1,0 +1,70 @@
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <deltafs/deltafs.h>
+#include "tools/text.h"
+
+const char *text_program = "deltafs";
+
+int text_fail(int code, const char *fmt, ...)
+{
+    va_list ap;
+
+    fflush(stdout);
+    fprintf(stderr, "%s: ", text_program);
+    va_start(ap, fmt);
+    vfprintf(stderr, fmt, ap);
+    va_end(ap);
+    fputc('\n', stderr);
+    return code;
+}
+
+int text_number(const char *text, uint64_t *out)
+{
+    int is_hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+    const char *digits = is_hex ? text + 2 : text;
+    char *end;
+
+    if (is_hex ? !isxdigit((unsigned char)*digits) : !isdigit((unsigned char)*digits))
+        return -1;
+    errno = 0;
+    unsigned long long v = strtoull(digits, &end, is_hex ? 16 : 10);
+    if (errno != 0 || *end != '\0')
+        return -1;
+    *out = v;
+    return 0;
+}
+
+void text_float(double v, char out[TEXT_FLOAT_MAX])
+{
+    if (isnan(v) || isinf(v)) {
+        strcpy(out, isnan(v) ? "nan" : v < 0 ? "-inf" : "inf");
+        return;
+    }
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(out, TEXT_FLOAT_MAX, "%.*g", digits, v);
+        if (strtod(out, NULL) == v)
+            break;
+    }
+    if (!strpbrk(out, ".e"))
+        strcat(out, ".0");
+}
+
+int text_exit_code(int status)
+{
+    switch (status) {
+    case DELTAFS_OK:
+        return EXIT_OK;
+    case DELTAFS_ERR_NOT_FOUND:
+        return EXIT_NOT_FOUND;
+    case DELTAFS_ERR_INVALID:
+    case DELTAFS_ERR_OPTION:
+    case DELTAFS_ERR_SCHEMA:
+        return EXIT_USAGE;
+    default:
+        return EXIT_TROUBLE;
+    }
+}

@@ -1,0 +1,33 @@
+/* What both commands share: messages, numbers in and out. */
+#ifndef DELTAFS_TOOLS_TEXT_H
+#define DELTAFS_TOOLS_TEXT_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+enum exit_code {
+    EXIT_OK = 0,
+    EXIT_NOT_FOUND = 1,
+    EXIT_USAGE = 2,
+    EXIT_TROUBLE = 3, /* input, output, damage */
+};
+
+/* The command's name, in front of its messages. */
+extern const char *text_program;
+
+/* "PROGRAM: message" and a newline to standard error; returns `code`. */
+__attribute__((format(printf, 2, 3))) int text_fail(int code, const char *fmt, ...);
+
+/* An unsigned number, decimal or hexadecimal after 0x; the whole text. Returns 0, or -1. */
+int text_number(const char *text, uint64_t *out);
+
+/* Room for any number that text_float writes. */
+#define TEXT_FLOAT_MAX 40
+/* The fewest digits (of 15, 16, 17) that read back as the same double; "nan", "inf", "-inf". Always has a '.', an 'e'
+ * or letters, so that it is seen to be a float. */
+void text_float(double v, char out[TEXT_FLOAT_MAX]);
+
+/* The exit code for a status of the library. */
+int text_exit_code(int status);
+
+#endif
