@@ -71,16 +71,21 @@ static int refuse(const struct comm *c, const char *fmt, ...)
     return EXIT_OPTIONS;
 }
 
-/* The verdict of all ranks on a DeltaFS call that returned `status` on this one; if it is bad, every rank says why. */
-static int agree(const struct comm *c, int status, const char *what, const deltafs_dir *dir)
+/* Say why a collective DeltaFS call failed, on every rank; returns `status`. */
+static int explain(const struct comm *c, int status, const char *what, const deltafs_dir *dir)
+{
+    if (status != DELTAFS_OK)
+        fprintf(stderr, "minipic: rank %d: %s: %s\n", c->rank, what, deltafs_errmsg(dir));
+    return status;
+}
+
+/* The same for a local call: all ranks return the worst status of any. */
+static int explain_local(const struct comm *c, int status, const char *what)
 {
     int worst;
 
+    explain(c, status, what, NULL);
     MPI_Allreduce(&status, &worst, 1, MPI_INT, MPI_MIN, c->mpi);
-    if (status != DELTAFS_OK)
-        fprintf(stderr, "minipic: rank %d: %s: %s\n", c->rank, what, deltafs_errmsg(dir));
-    else if (worst != DELTAFS_OK)
-        fprintf(stderr, "minipic: rank %d: %s: failed on another rank: %s\n", c->rank, what, deltafs_strerror(worst));
     return worst;
 }
 
@@ -266,7 +271,7 @@ static int make_steps(struct comm *c, const struct settings *set, struct swarm *
             int status = dump_write(dump, s, step);
             t->dump_seconds += MPI_Wtime() - begun;
             snprintf(what, sizeof what, "dump of step %" PRIu64, step);
-            status = agree(c, status, what, dump->dir);
+            explain(c, status, what, dump->dir);
             if (status != DELTAFS_OK)
                 return status;
             t->dumps++;
@@ -313,12 +318,12 @@ static int simulate(struct comm *c, const struct settings *set)
     make_swarm(c, set->particles, &swarm);
     totals.energy_before = swarm_energy(&swarm);
     if (set->output != NULL)
-        status = agree(c, dump_create(&dump, c->mpi, set->output, set->options), "create", NULL);
+        status = explain(c, dump_create(&dump, c->mpi, set->output, set->options), "create", NULL);
     if (status == DELTAFS_OK) {
         status = make_steps(c, set, &swarm, &dump, record, &totals);
         int closed = set->output != NULL ? dump_close(&dump) : DELTAFS_OK;
         if (status == DELTAFS_OK)
-            status = agree(c, closed, "close", NULL);
+            status = explain(c, closed, "close", NULL);
     }
     totals.energy_after = swarm_energy(&swarm);
     free(swarm.p);
@@ -340,7 +345,7 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     comm_init(&comm, MPI_COMM_WORLD);
     /* Options come from each rank's environment too, so this may fail on some ranks only. */
-    int status = agree(&comm, dump_options(&set.options), "options", NULL);
+    int status = explain_local(&comm, dump_options(&set.options), "options");
     if (status == DELTAFS_OK)
         code = read_settings(&comm, argc, argv, &set);
     else

@@ -4,8 +4,7 @@
  *     each dump   dump_write: all particles in one call, then the end of the epoch, labelled with the step
  *     once        dump_close
  *
- * All return a DeltaFS status. dump_create, dump_write and dump_close are collective; what a rank gets from dump_write
- * can be an error of its own (see there), so the caller still has to agree on it.
+ * All return a DeltaFS status. dump_create, dump_write and dump_close are collective and return the same on all ranks.
  */
 #ifndef MINIPIC_DUMP_H
 #define MINIPIC_DUMP_H
