@@ -1,11 +1,14 @@
-/* Values of one size are laid out in byte planes (byte 0 of every record, then byte 1, ...): a plane of sign and
- * exponent bytes, or of the upper bytes of an integer, is what Snappy can pack in numbers, and a schema's columns come
- * out of it without knowing the schema. Where packing does not help, the values stand as they are. */
+/* Values of one size are laid out in bit planes before they are packed: a schema's columns come out of that without
+ * knowing the schema. Where packing does not help, the values stand as they are. */
 #include <stdlib.h>
 #include <snappy-c.h>
 #include "base/coding.h"
 #include "store/block.h"
+#include "store/planes.h"
 #include "store/store_format.h"
+
+/* Fewer values than this are packed as they stand: planes would be filled up with more zeros than bits. */
+#define BLOCK_PLANES_MIN 16
 
 /* A packed payload must be shorter by this share, or reading it is not worth the unpacking. */
 #define BLOCK_MIN_GAIN_SHIFT 5
@@ -25,33 +28,42 @@ static uint32_t block_records_max(int64_t value_size, size_t target)
     return n > BLOCK_RECORDS_MAX ? BLOCK_RECORDS_MAX : (uint32_t)n;
 }
 
-static size_t block_payload_capacity(int64_t value_size, size_t target)
+/* Bytes of the layout that is packed. */
+static size_t block_layout_capacity(int64_t value_size, size_t target)
 {
-    size_t n = block_values_capacity(value_size, target);
+    size_t n = block_records_max(value_size, target);
 
-    return value_size < 0 ? n + 3 * (size_t)block_records_max(value_size, target) : n;
+    if (value_size < 0)
+        return block_values_capacity(value_size, target) + 3 * n;
+    return n < BLOCK_PLANES_MIN ? n * (size_t)value_size : planes_length(n, (size_t)value_size);
+}
+
+static size_t block_scratch_capacity(int64_t value_size, size_t target)
+{
+    return value_size < 0 ? 0 : planes_scratch(block_records_max(value_size, target), (size_t)value_size);
 }
 
 size_t block_writer_memory(int64_t value_size, size_t target)
 {
-    size_t payload = block_payload_capacity(value_size, target);
+    size_t layout = block_layout_capacity(value_size, target);
 
-    return block_values_capacity(value_size, target) + payload + BLOCK_HEADER_SIZE +
-           snappy_max_compressed_length(payload) + 4 * (size_t)block_records_max(value_size, target);
+    return block_values_capacity(value_size, target) + layout + block_scratch_capacity(value_size, target) +
+           BLOCK_HEADER_SIZE + snappy_max_compressed_length(layout) + 4 * (size_t)block_records_max(value_size, target);
 }
 
 int block_writer_init(struct block_writer *w, int64_t value_size, enum option_codec codec, size_t target,
                       struct error *e)
 {
-    size_t payload = block_payload_capacity(value_size, target);
+    size_t layout = block_layout_capacity(value_size, target);
 
     *w = (struct block_writer){.value_size = value_size, .codec = codec, .target = target};
     w->values = malloc(block_values_capacity(value_size, target) + 1);
-    w->planes = malloc(payload + 1);
-    w->out_capacity = BLOCK_HEADER_SIZE + snappy_max_compressed_length(payload);
+    w->layout = malloc(layout + 1);
+    w->scratch = malloc(block_scratch_capacity(value_size, target) + 1);
+    w->out_capacity = BLOCK_HEADER_SIZE + snappy_max_compressed_length(layout);
     w->out = malloc(w->out_capacity);
     w->sizes = malloc(4 * (size_t)block_records_max(value_size, target));
-    if (!w->values || !w->planes || !w->out || !w->sizes) {
+    if (!w->values || !w->layout || !w->scratch || !w->out || !w->sizes) {
         block_writer_fini(w);
         return error_no_memory(e, block_writer_memory(value_size, target), "a block");
     }
@@ -61,7 +73,8 @@ int block_writer_init(struct block_writer *w, int64_t value_size, enum option_co
 void block_writer_fini(struct block_writer *w)
 {
     free(w->values);
-    free(w->planes);
+    free(w->layout);
+    free(w->scratch);
     free(w->out);
     free(w->sizes);
     *w = (struct block_writer){0};
@@ -83,33 +96,44 @@ int block_writer_is_full(const struct block_writer *w)
 /* Lay out the values as they are to be packed; returns the length. */
 static size_t block_lay_out(const struct block_writer *w)
 {
-    if (w->value_size >= 0) {
-        size_t n = w->count, size = (size_t)w->value_size;
-        for (size_t k = 0; k < size; k++)
-            for (size_t i = 0; i < n; i++)
-                w->planes[k * n + i] = w->values[i * size + k];
+    if (w->value_size >= 0 && w->count < BLOCK_PLANES_MIN) {
+        memcpy(w->layout, w->values, w->used);
         return w->used;
     }
-    uint8_t *p = w->planes;
+    if (w->value_size >= 0) {
+        planes_split(w->values, w->count, (size_t)w->value_size, w->layout, w->scratch);
+        return planes_length(w->count, (size_t)w->value_size);
+    }
+    uint8_t *p = w->layout;
     for (uint32_t i = 0; i < w->count; i++)
         p = put_varint(p, w->sizes[i]);
     memcpy(p, w->values, w->used);
-    return (size_t)(p - w->planes) + w->used;
+    return (size_t)(p - w->layout) + w->used;
+}
+
+/* Try to pack the payload into place; returns its length, or 0 if that does not help. `plain` is what it is without. */
+static size_t block_pack(struct block_writer *w, size_t unpacked, size_t plain)
+{
+    size_t packed = w->out_capacity - BLOCK_HEADER_SIZE;
+
+    if (w->codec != CODEC_SNAPPY || plain == 0 ||
+        snappy_compress((const char *)w->layout, unpacked, (char *)w->out + BLOCK_HEADER_SIZE, &packed) != SNAPPY_OK)
+        return 0;
+    return packed < plain - (plain >> BLOCK_MIN_GAIN_SHIFT) ? packed : 0;
 }
 
 size_t block_writer_close(struct block_writer *w, const struct block_id *id, uint32_t seed)
 {
-    uint8_t *payload = w->out + BLOCK_HEADER_SIZE;
-    size_t unpacked = block_lay_out(w), packed = w->out_capacity - BLOCK_HEADER_SIZE;
-    uint8_t flags = w->value_size < 0 ? BLOCK_FLAG_VARIABLE : 0;
+    int is_variable = w->value_size < 0;
+    uint8_t flags = is_variable ? BLOCK_FLAG_VARIABLE : 0;
+    size_t unpacked = is_variable || w->codec == CODEC_SNAPPY ? block_lay_out(w) : w->used;
+    size_t plain = is_variable ? unpacked : w->used, packed = block_pack(w, unpacked, plain);
 
-    if (w->codec == CODEC_SNAPPY && unpacked > 0 &&
-        snappy_compress((const char *)w->planes, unpacked, (char *)payload, &packed) == SNAPPY_OK &&
-        packed < unpacked - (unpacked >> BLOCK_MIN_GAIN_SHIFT)) {
-        flags |= BLOCK_FLAG_SNAPPY | (w->value_size < 0 ? 0 : BLOCK_FLAG_PLANES);
+    if (packed > 0) {
+        flags |= BLOCK_FLAG_SNAPPY | (is_variable || w->count < BLOCK_PLANES_MIN ? 0 : BLOCK_FLAG_PLANES);
     } else {
-        packed = unpacked;
-        memcpy(payload, w->value_size < 0 ? w->planes : w->values, unpacked);
+        packed = unpacked = plain;
+        memcpy(w->out + BLOCK_HEADER_SIZE, is_variable ? w->layout : w->values, plain);
     }
     w->out[4] = FORMAT_BLOCK;
     w->out[5] = flags;
@@ -131,6 +155,7 @@ void block_fini(struct block *b)
     buffer_fini(&b->values);
     buffer_fini(&b->ends);
     buffer_fini(&b->scratch);
+    buffer_fini(&b->planes);
 }
 
 /* The sizes in front of the values become ends; returns a text on what is wrong, or NULL. */
@@ -171,7 +196,8 @@ static const char *block_check_header(const uint8_t *h, size_t n, const struct b
         return "the block's sizes do not agree";
     if ((value_size < 0) != ((h[5] & BLOCK_FLAG_VARIABLE) != 0) || (value_size < 0 && (h[5] & BLOCK_FLAG_PLANES)))
         return "the block's layout is not the directory's";
-    if (value_size >= 0 && unpacked != (uint64_t)value_size * count)
+    if (value_size >= 0 && unpacked != (h[5] & BLOCK_FLAG_PLANES ? planes_length(count, (size_t)value_size)
+                                                                 : (uint64_t)value_size * count))
         return "the block's values are not of the directory's size";
     return NULL;
 }
@@ -190,10 +216,7 @@ static const char *block_unpack(struct block *b, const uint8_t *payload, size_t 
     if (flags & BLOCK_FLAG_VARIABLE)
         return block_decode_variable(b, p, unpacked);
     if (flags & BLOCK_FLAG_PLANES) {
-        size_t n = b->count, size = (size_t)b->value_size;
-        for (size_t k = 0; k < size; k++)
-            for (size_t i = 0; i < n; i++)
-                b->values.bytes[i * size + k] = p[k * n + i];
+        planes_join(p, b->count, (size_t)b->value_size, b->values.bytes, b->planes.bytes);
     } else {
         memcpy(b->values.bytes, p, unpacked);
     }
@@ -212,6 +235,8 @@ int block_decode(struct block *b, uint8_t *bytes, size_t n, const struct block_i
     int status = buffer_reserve(&b->values, unpacked + 1, "a block", e);
     if (status == DELTAFS_OK)
         status = buffer_reserve(&b->scratch, unpacked + 1, "a block", e);
+    if (status == DELTAFS_OK && (bytes[5] & BLOCK_FLAG_PLANES))
+        status = buffer_reserve(&b->planes, planes_scratch(count, (size_t)value_size) + 1, "a block", e);
     if (status == DELTAFS_OK && value_size < 0)
         status = buffer_reserve(&b->ends, 4 * (size_t)count, "a block", e);
     if (status != DELTAFS_OK)

@@ -23,11 +23,12 @@ struct block_writer {
     enum option_codec codec;
     size_t target; /* bytes of values after which the block is full */
     uint32_t count;
-    size_t used;     /* bytes in `values` */
-    uint8_t *values; /* as appended */
-    uint32_t *sizes; /* of each value, if they differ */
-    uint8_t *planes; /* the values in planes, or the sizes and values */
-    uint8_t *out;    /* the finished block */
+    size_t used;      /* bytes in `values` */
+    uint8_t *values;  /* as appended */
+    uint32_t *sizes;  /* of each value, if they differ */
+    uint8_t *layout;  /* the values in planes, or the sizes and values */
+    uint8_t *scratch; /* of making the planes */
+    uint8_t *out;     /* the finished block */
     size_t out_capacity;
 };
 
@@ -44,10 +45,11 @@ size_t block_writer_close(struct block_writer *w, const struct block_id *id, uin
 /* A decoded block. Grows its memory as needed and can be used for one block after the other. */
 struct block {
     uint32_t count;
-    int64_t value_size;   /* -1: see ends */
-    struct buffer values; /* in record order, one after the other */
-    struct buffer ends;   /* uint32_t: where each value ends, if sizes differ */
-    struct buffer scratch;
+    int64_t value_size;    /* -1: see ends */
+    struct buffer values;  /* in record order, one after the other */
+    struct buffer ends;    /* uint32_t: where each value ends, if sizes differ */
+    struct buffer scratch; /* the payload, unpacked */
+    struct buffer planes;  /* of joining them */
 };
 
 void block_fini(struct block *b);

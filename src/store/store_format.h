@@ -32,7 +32,7 @@ enum format_type {
 #define BLOCK_HEADER_SIZE   32
 #define BLOCK_RECORDS_MAX   65535
 #define BLOCK_FLAG_SNAPPY   0x01
-#define BLOCK_FLAG_PLANES   0x02 /* byte k of all records, then byte k + 1; only for values of one size */
+#define BLOCK_FLAG_PLANES   0x02 /* unpacked: bit planes (planes.h); only for values of one size */
 #define BLOCK_FLAG_VARIABLE 0x04 /* unpacked: the values' sizes as varints, then the values */
 #define BLOCK_FLAGS_KNOWN   0x07
 
