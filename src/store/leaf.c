@@ -323,7 +323,7 @@ static uint64_t leaf_skip_zeros(const struct leaf *leaf, uint64_t zeros)
 
     while (zeros > 0 && at + 32 <= leaf->upper_bits) {
         unsigned here = 32u - (unsigned)__builtin_popcountll(leaf_get_bits(leaf->upper, at, 32));
-        if (here > zeros)
+        if (here >= zeros)
             break;
         zeros -= here;
         at += 32;
