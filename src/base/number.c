@@ -4,11 +4,12 @@
 #include <string.h>
 #include "base/number.h"
 
-static int number_parse_prefix(const char *text, int base, uint64_t *out, const char **rest)
+/* The number at the start of `text`, whose digits begin at `digits`. */
+static int number_parse_start(const char *text, const char *digits, int base, uint64_t *out, const char **rest)
 {
     char *end;
 
-    if (base == 10 ? !isdigit((unsigned char)*text) : !isxdigit((unsigned char)*text))
+    if (base == 10 ? !isdigit((unsigned char)*digits) : !isxdigit((unsigned char)*digits))
         return -1;
     errno = 0;
     unsigned long long v = strtoull(text, &end, base);
@@ -21,15 +22,11 @@ static int number_parse_prefix(const char *text, int base, uint64_t *out, const 
 
 int number_parse(const char *text, uint64_t *out)
 {
+    int is_hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
     const char *rest;
     uint64_t v;
-    int base = 10;
 
-    if (text[0] == '0' && (text[1] == 'x' || text[1] == 'X')) {
-        base = 16;
-        text += 2;
-    }
-    if (number_parse_prefix(text, base, &v, &rest) != 0 || *rest != '\0')
+    if (number_parse_start(text, is_hex ? text + 2 : text, is_hex ? 16 : 10, &v, &rest) != 0 || *rest != '\0')
         return -1;
     *out = v;
     return 0;
@@ -42,7 +39,7 @@ int number_parse_size(const char *text, uint64_t *out)
     uint64_t v;
     unsigned shift = 0;
 
-    if (number_parse_prefix(text, 10, &v, &rest) != 0)
+    if (number_parse_start(text, text, 10, &v, &rest) != 0)
         return -1;
     if (*rest != '\0') {
         const char *unit = strchr(units, toupper((unsigned char)*rest));

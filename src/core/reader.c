@@ -184,9 +184,14 @@ static int part_get_in_leaf(struct reader *r, struct part_reader *p, const struc
 {
     uint32_t first = 0, found = leaf_find(&p->leaf, key, &first), epoch = s->footer.epoch;
 
+    uint32_t run = UINT32_MAX, rank = 0;
     for (uint32_t i = first; i < first + found; i++) {
         struct leaf_place place;
-        if (leaf_place_of(&p->leaf, i, &place) != 0)
+        /* The records of a key stand run by run. */
+        uint32_t of = leaf_run_of(&p->leaf, i);
+        rank = of == run ? rank + 1 : leaf_rank(&p->leaf, of, i);
+        run = of;
+        if (leaf_place(&p->leaf, run, rank, &place) != 0)
             return malformed_leaf(p, s, leaf, e);
         int status = part_read_block(r, p, epoch, &place, e);
         if (status != DELTAFS_OK)

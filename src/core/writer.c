@@ -144,7 +144,8 @@ static int writer_size(const struct writer_config *c, uint32_t count, struct par
                        struct part_shared *shared, struct error *e)
 {
     size_t record = memtable_record_bytes(c->value_size), block = block_writer_memory(c->value_size, c->block);
-    uint64_t n = count > 0 ? count : 1, share = c->memory / n / BUFFERS_SHARE;
+    uint64_t memory = c->memory > c->reserved ? c->memory - c->reserved : 0;
+    uint64_t n = count > 0 ? count : 1, share = memory / n / BUFFERS_SHARE;
 
     limits->data_buffer = share < DATA_BUFFER_MAX ? (size_t)share : DATA_BUFFER_MAX;
     limits->index_buffer = share / 4 < INDEX_BUFFER_MAX ? (size_t)share / 4 : INDEX_BUFFER_MAX;
@@ -154,13 +155,13 @@ static int writer_size(const struct writer_config *c, uint32_t count, struct par
         limits->data_buffer = BUFFER_MIN;
     uint64_t fixed = n * (limits->data_buffer + limits->index_buffer) + block;
     uint64_t each = n * (record + 16) + 2 * sizeof(struct sort_entry);
-    uint64_t records = c->memory > fixed ? (c->memory - fixed) / each : 0;
+    uint64_t records = memory > fixed ? (memory - fixed) / each : 0;
     if (records < TABLE_RECORDS_MIN)
         return error_set(e, DELTAFS_ERR_MEMORY,
                          "option memory: %llu bytes are too few for %u partitions in one process; give at least %llu, "
                          "or use more processes or fewer partitions",
                          (unsigned long long)c->memory, count,
-                         (unsigned long long)(fixed + (TABLE_RECORDS_MIN + 1) * each));
+                         (unsigned long long)(c->reserved + fixed + (TABLE_RECORDS_MIN + 1) * each));
     limits->table_records = records < TABLE_RECORDS_MAX ? (uint32_t)records : TABLE_RECORDS_MAX;
     shared->hold = 2 * (uint64_t)limits->table_records;
     return DELTAFS_OK;

@@ -26,8 +26,9 @@ struct writer_config {
     const char *schema; /* "" for none */
     enum option_codec codec;
     enum option_sync sync;
-    uint64_t block;  /* bytes */
-    uint64_t memory; /* bytes that the writer may use */
+    uint64_t block;    /* bytes */
+    uint64_t memory;   /* bytes that this process may use */
+    uint64_t reserved; /* of them, for others than the writer */
 };
 
 /* Numbers of one epoch, of the partitions of one process or, added up, of all. */

@@ -332,8 +332,7 @@ static int job_open(struct job *j, struct job_plan *plan, struct error *e)
         status = link_create(&l, &j->link, e);
         if (status != DELTAFS_OK)
             return status;
-        size_t used = link_memory(j->link);
-        c->memory = c->memory > used ? c->memory - used : 0;
+        c->reserved = link_memory(j->link);
         j->agree.progress = link_progress;
         j->agree.arg = j->link;
     }

@@ -388,11 +388,11 @@ int leaf_place(const struct leaf *leaf, uint32_t r, uint32_t k, struct leaf_plac
     return 0;
 }
 
-int leaf_place_of(const struct leaf *leaf, uint32_t i, struct leaf_place *out)
+uint32_t leaf_rank(const struct leaf *leaf, uint32_t r, uint32_t i)
 {
-    uint32_t r = leaf_run_of(leaf, i), k = 0;
+    uint32_t rank = 0;
 
     for (uint32_t j = 0; j < i; j++)
-        k += leaf_run_of(leaf, j) == r;
-    return leaf_place(leaf, r, k, out);
+        rank += leaf_run_of(leaf, j) == r;
+    return rank;
 }

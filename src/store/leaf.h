@@ -90,7 +90,7 @@ struct leaf_place {
 };
 /* The place of the `k`-th record of runs[r] in this leaf. Returns 0, or -1 in a malformed leaf. */
 int leaf_place(const struct leaf *leaf, uint32_t r, uint32_t k, struct leaf_place *out);
-/* The place of record `i`; the same. */
-int leaf_place_of(const struct leaf *leaf, uint32_t i, struct leaf_place *out);
+/* How many of the records before `i` are of runs[r]. */
+uint32_t leaf_rank(const struct leaf *leaf, uint32_t r, uint32_t i);
 
 #endif

@@ -299,7 +299,8 @@ static int import_run(struct import *im)
         return import_fail(im, EXIT_USAGE, deltafs_errmsg(NULL));
     int status = deltafs_mpi_create(MPI_COMM_WORLD, im->output, im->table, &d);
     if (status != DELTAFS_OK)
-        return import_fail(im, text_exit_code(status), deltafs_errmsg(NULL));
+        return import_fail(im, status == DELTAFS_ERR_NOT_FOUND ? EXIT_TROUBLE : text_exit_code(status),
+                           deltafs_errmsg(NULL));
     code = import_epochs(im, d, &epochs);
     status = deltafs_close(d);
     if (status != DELTAFS_OK && code == 0)

@@ -1,5 +1,4 @@
 /* deltafs: ask and check directories, without MPI. */
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 #include "tools/cmd.h"
@@ -60,9 +59,9 @@ int cmd_range(const char *text, struct deltafs_range *range)
 
 int cmd_finish(int code)
 {
-    if (fflush(stdout) != 0 || ferror(stdout))
-        return text_fail(EXIT_TROUBLE, "cannot write to standard output: %s", strerror(errno));
-    return code;
+    int finished = text_finish();
+
+    return finished != EXIT_OK ? finished : code;
 }
 
 int cmd_usage(const char *name)

@@ -46,6 +46,8 @@ int main(int argc, char **argv)
         if (rank == 0)
             text_fail(code, "no command '%s'; there are import, help. Try 'deltafs-mpi help'", name);
     }
+    if (code == EXIT_OK)
+        code = text_finish();
     MPI_Finalize();
     return code;
 }

@@ -31,7 +31,7 @@ int text_number(const char *text, uint64_t *out)
     if (is_hex ? !isxdigit((unsigned char)*digits) : !isdigit((unsigned char)*digits))
         return -1;
     errno = 0;
-    unsigned long long v = strtoull(digits, &end, is_hex ? 16 : 10);
+    unsigned long long v = strtoull(text, &end, is_hex ? 16 : 10);
     if (errno != 0 || *end != '\0')
         return -1;
     *out = v;
@@ -67,4 +67,11 @@ int text_exit_code(int status)
     default:
         return EXIT_TROUBLE;
     }
+}
+
+int text_finish(void)
+{
+    if (fflush(stdout) != 0 || ferror(stdout))
+        return text_fail(EXIT_TROUBLE, "cannot write to standard output: %s", strerror(errno));
+    return EXIT_OK;
 }

@@ -30,4 +30,7 @@ void text_float(double v, char out[TEXT_FLOAT_MAX]);
 /* The exit code for a status of the library. */
 int text_exit_code(int status);
 
+/* EXIT_OK if standard output was written completely; otherwise a message, and the trouble's code. */
+int text_finish(void);
+
 #endif
