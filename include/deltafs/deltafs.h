@@ -245,6 +245,14 @@ struct deltafs_io_stat {
 };
 DELTAFS_API int deltafs_io_stat(const deltafs_dir *dir, struct deltafs_io_stat *out);
 
+/* Memory of a writing directory in this process: buffers, memtable, keys held for the index, messages. */
+struct deltafs_memory_stat {
+    uint64_t limit; /* bytes: the option `memory`, which is never exceeded */
+    uint64_t used;  /* now */
+    uint64_t peak;  /* at most so far */
+};
+DELTAFS_API int deltafs_memory_stat(deltafs_dir *dir, struct deltafs_memory_stat *out);
+
 /* Called by deltafs_verify for each damage, with a message that names file and offset. */
 typedef void (*deltafs_damage_fn)(int status, const char *message, void *arg);
 

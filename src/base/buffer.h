@@ -2,12 +2,12 @@
 #ifndef DELTAFS_BASE_BUFFER_H
 #define DELTAFS_BASE_BUFFER_H
 
-#include <stdlib.h>
-#include "base/error.h"
+#include "base/memory.h"
 
 struct buffer {
     uint8_t *bytes;
     size_t capacity;
+    struct memory *memory; /* NULL: not counted */
 };
 
 /* Make room for `n` bytes; what was in the buffer stays. `what` is for the message. */
@@ -15,19 +15,17 @@ static inline int buffer_reserve(struct buffer *b, size_t n, const char *what, s
 {
     if (n <= b->capacity)
         return DELTAFS_OK;
-    if (n < 2 * b->capacity)
-        n = 2 * b->capacity;
-    uint8_t *grown = realloc(b->bytes, n);
-    if (!grown)
-        return error_no_memory(e, n, what);
-    b->bytes = grown;
-    b->capacity = n;
-    return DELTAFS_OK;
+    if (n < b->capacity + b->capacity / 2)
+        n = b->capacity + b->capacity / 2;
+    int status = memory_grow(b->memory, &b->bytes, b->capacity, n, what, e);
+    if (status == DELTAFS_OK)
+        b->capacity = n;
+    return status;
 }
 
 static inline void buffer_fini(struct buffer *b)
 {
-    free(b->bytes);
+    memory_give(b->memory, b->bytes, b->capacity);
     *b = (struct buffer){0};
 }
 

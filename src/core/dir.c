@@ -1,7 +1,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/dir.h"
-#include "core/partition.h"
 #include "core/reader.h"
 #include "core/writer.h"
 
@@ -36,7 +35,6 @@ int deltafs_dir_attach(const struct dir_transport *transport, void *ctx, int64_t
 
 struct serial {
     struct writer *writer;
-    uint32_t partitions;
     uint64_t pending; /* records of the current epoch */
 };
 
@@ -50,7 +48,7 @@ static int serial_append(void *ctx, size_t n, const uint8_t *keys, size_t key_st
         uint64_t key;
         memcpy(&key, keys + i * key_stride, sizeof key);
         const uint8_t *value = size > 0 ? values + i * value_stride : NULL;
-        deltafs_writer_put(s->writer, partition_of(key, s->partitions), key, value, size);
+        deltafs_writer_put(s->writer, key, value, size);
     }
     s->pending += n;
     return DELTAFS_OK;
@@ -99,6 +97,11 @@ static void serial_fail(void *ctx, const struct error *e)
     deltafs_writer_fail(((struct serial *)ctx)->writer, e);
 }
 
+static void serial_memory(void *ctx, struct deltafs_memory_stat *out)
+{
+    deltafs_writer_memory(((struct serial *)ctx)->writer, out);
+}
+
 static const struct deltafs_io_stat *serial_io(void *ctx)
 {
     return deltafs_writer_io(((struct serial *)ctx)->writer);
@@ -108,7 +111,8 @@ static const struct dir_transport serial_transport = {.append = serial_append,
                                                       .fail = serial_fail,
                                                       .epoch_end = serial_epoch_end,
                                                       .close = serial_close,
-                                                      .io = serial_io};
+                                                      .io = serial_io,
+                                                      .memory = serial_memory};
 
 static int dir_create(const char *path, const deltafs_options *o, deltafs_dir **out, struct error *e)
 {
@@ -124,7 +128,6 @@ static int dir_create(const char *path, const deltafs_options *o, deltafs_dir **
         c.partitions = partitions == OPTION_AUTO ? 1 : (uint32_t)partitions;
         if (c.memory == OPTION_AUTO)
             c.memory = SERIAL_MEMORY_DEFAULT;
-        s->partitions = c.partitions;
         status = deltafs_writer_make(&c, e);
     }
     if (status == DELTAFS_OK) {
@@ -340,6 +343,15 @@ int deltafs_io_stat(const deltafs_dir *d, struct deltafs_io_stat *out)
         return error_set(deltafs_thread_error(), DELTAFS_ERR_INVALID, "deltafs_io_stat: no directory");
     *out = d->transport ? *d->transport->io(d->ctx) : d->reader->io.stat;
     return DELTAFS_OK;
+}
+
+int deltafs_memory_stat(deltafs_dir *d, struct deltafs_memory_stat *out)
+{
+    int status = dir_must_write(d, "deltafs_memory_stat");
+
+    if (status == DELTAFS_OK)
+        d->transport->memory(d->ctx, out);
+    return status;
 }
 
 int deltafs_verify(deltafs_dir *d, deltafs_damage_fn fn, void *arg, struct deltafs_verify_stat *out)

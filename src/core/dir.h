@@ -14,6 +14,7 @@ struct dir_transport {
     int (*epoch_end)(void *ctx, uint64_t label, struct error *e);
     int (*close)(void *ctx, struct error *e); /* frees ctx, whatever it returns */
     const struct deltafs_io_stat *(*io)(void *ctx);
+    void (*memory)(void *ctx, struct deltafs_memory_stat *out);
 };
 
 /* A handle that writes by `transport`; takes over `ctx` on success. */

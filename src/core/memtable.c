@@ -1,6 +1,4 @@
-#include <stdlib.h>
 #include "core/memtable.h"
-#include "store/block.h"
 
 #define TYPICAL_VALUE 48 /* bytes to reckon with where sizes differ */
 
@@ -9,35 +7,26 @@ size_t memtable_record_bytes(int64_t value_size)
     return value_size < 0 ? 8 + 4 + 4 + TYPICAL_VALUE : 8 + (size_t)value_size;
 }
 
-int memtable_init(struct memtable *t, int64_t value_size, uint32_t capacity, struct error *e)
+int memtable_init(struct memtable *t, int64_t value_size, uint32_t capacity, struct memory *memory, struct error *e)
 {
     size_t n = capacity;
 
-    *t = (struct memtable){.value_size = value_size, .capacity = capacity};
-    if (value_size < 0) {
-        /* One value of the largest size must fit; places are 32 bits. */
-        t->room = n * (4 + TYPICAL_VALUE);
-        if (t->room < 4 + BLOCK_VALUE_MAX)
-            t->room = 4 + BLOCK_VALUE_MAX;
-        if (t->room > UINT32_MAX)
-            t->room = UINT32_MAX;
-        t->places = malloc(n * sizeof *t->places);
-    } else {
-        t->room = n * (size_t)value_size;
-    }
-    t->keys = malloc(n * sizeof *t->keys);
-    t->arena = malloc(t->room + 1);
-    if (!t->keys || !t->arena || (value_size < 0 && !t->places)) {
-        memtable_fini(t);
-        return error_no_memory(e, n * memtable_record_bytes(value_size), "a memtable");
-    }
-    return DELTAFS_OK;
+    *t = (struct memtable){.value_size = value_size, .capacity = capacity, .memory = memory};
+    t->room = n * (value_size < 0 ? 4 + TYPICAL_VALUE : (size_t)value_size);
+    if (value_size < 0 && t->room > UINT32_MAX)
+        t->room = UINT32_MAX; /* places are 32 bits */
+    int status = memory_take(memory, n * sizeof *t->keys, "a memtable", &t->keys, e);
+    if (status == DELTAFS_OK)
+        status = memory_take(memory, t->room, "a memtable", &t->arena, e);
+    if (status == DELTAFS_OK && value_size < 0)
+        status = memory_take(memory, n * sizeof *t->places, "a memtable", &t->places, e);
+    return status;
 }
 
 void memtable_fini(struct memtable *t)
 {
-    free(t->keys);
-    free(t->places);
-    free(t->arena);
+    memory_give(t->memory, t->keys, t->capacity * sizeof *t->keys);
+    memory_give(t->memory, t->places, t->capacity * sizeof *t->places);
+    memory_give(t->memory, t->arena, t->room);
     *t = (struct memtable){0};
 }

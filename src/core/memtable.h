@@ -1,10 +1,10 @@
-/* A memtable: records of one partition as they arrive, until there are enough for a run. All memory is allocated at the
- * start; adding a record copies it and does nothing else. */
+/* A memtable: records as they arrive, until there are enough for runs. All memory is taken at the start; adding a
+ * record copies it and does nothing else. */
 #ifndef DELTAFS_CORE_MEMTABLE_H
 #define DELTAFS_CORE_MEMTABLE_H
 
 #include <string.h>
-#include "base/error.h"
+#include "base/memory.h"
 
 struct memtable {
     int64_t value_size; /* -1: any; each value then stands behind its size */
@@ -13,12 +13,13 @@ struct memtable {
     uint32_t *places; /* of values in the arena, if they differ in size */
     uint8_t *arena;
     size_t used, room;
+    struct memory *memory;
 };
 
-/* Bytes that a record takes, of those given to memtable_init. */
+/* Bytes that a record takes, of typical size if sizes differ. */
 size_t memtable_record_bytes(int64_t value_size);
-/* For `capacity` records, of typical size if sizes differ. */
-int memtable_init(struct memtable *t, int64_t value_size, uint32_t capacity, struct error *e);
+/* For `capacity` records. Safe to memtable_fini if it fails. */
+int memtable_init(struct memtable *t, int64_t value_size, uint32_t capacity, struct memory *memory, struct error *e);
 void memtable_fini(struct memtable *t);
 
 static inline void memtable_clear(struct memtable *t)

@@ -14,8 +14,6 @@ static void part_drop_runs(struct part_writer *p)
 static void part_begin_epoch(struct part_writer *p)
 {
     part_drop_runs(p);
-    memtable_clear(&p->table);
-    p->table_raw = 0;
     p->run_number = 0;
     p->segment = 0;
     p->data_start = log_end(&p->data);
@@ -24,7 +22,7 @@ static void part_begin_epoch(struct part_writer *p)
 }
 
 int part_writer_open(struct part_writer *p, struct io *io, const struct writer_config *c, uint32_t partition,
-                     const struct part_limits *limits, struct part_shared *shared, struct error *e)
+                     struct part_shared *shared, struct error *e)
 {
     char *data = io_path(c->path, LOG_NAME_DATA, partition % BUCKET_COUNT, partition);
     char *index = io_path(c->path, LOG_NAME_INDEX, partition % BUCKET_COUNT, partition);
@@ -32,11 +30,11 @@ int part_writer_open(struct part_writer *p, struct io *io, const struct writer_c
 
     *p = (struct part_writer){.partition = partition, .shared = shared};
     if (status == DELTAFS_OK)
-        status = memtable_init(&p->table, c->value_size, limits->table_records, e);
+        status =
+            log_create(&p->data, io, data, LOG_KIND_DATA, partition, c->uuid, shared->data_buffer, shared->memory, e);
     if (status == DELTAFS_OK)
-        status = log_create(&p->data, io, data, LOG_KIND_DATA, partition, c->uuid, limits->data_buffer, e);
-    if (status == DELTAFS_OK)
-        status = index_writer_create(&p->index, io, index, partition, c->uuid, limits->index_buffer, e);
+        status = index_writer_create(&p->index, io, index, partition, c->uuid, shared->index_buffer,
+                                     shared->tail_fences_max, &shared->scratch, shared->memory, e);
     if (status == DELTAFS_OK)
         part_begin_epoch(p);
     free(data);
@@ -49,45 +47,13 @@ int part_writer_close(struct part_writer *p, struct error *e)
     struct error second;
 
     part_drop_runs(p);
-    free(p->runs);
-    memtable_fini(&p->table);
+    memory_give(p->shared->memory, p->runs, p->run_capacity * sizeof *p->runs);
     int status = log_close(&p->data, e);
     int other = index_writer_close(&p->index, status == DELTAFS_OK ? e : &second);
     return status != DELTAFS_OK ? status : other;
 }
 
-/* Sort the memtable; returns the order. */
-static const struct sort_entry *part_sort(struct part_writer *p)
-{
-    struct sort_entry *a = p->shared->sort[0];
-
-    for (uint32_t i = 0; i < p->table.count; i++)
-        a[i] = (struct sort_entry){p->table.keys[i], i};
-    return sort_entries(a, p->shared->sort[1], p->table.count);
-}
-
-static int part_write_run(struct part_writer *p, struct run *run, struct error *e)
-{
-    const struct sort_entry *order = part_sort(p);
-    struct block_writer *block = &p->shared->block;
-
-    block->count = 0;
-    block->used = 0;
-    for (uint32_t i = 0; i < p->table.count; i++) {
-        size_t size;
-        const uint8_t *value = memtable_value(&p->table, order[i].index, &size);
-        run->keys[i] = order[i].key;
-        block_writer_add(block, value, size);
-        if (block_writer_is_full(block) || i + 1 == p->table.count) {
-            int status = run_add_block(run, block, p->partition, p->epoch, &p->data, e);
-            if (status != DELTAFS_OK)
-                return status;
-        }
-    }
-    return DELTAFS_OK;
-}
-
-static int part_close_segment(struct part_writer *p, int is_last, struct error *e)
+int part_writer_segment(struct part_writer *p, int is_last, struct error *e)
 {
     struct footer f = {.epoch = p->epoch,
                        .segment = p->segment,
@@ -106,40 +72,50 @@ static int part_close_segment(struct part_writer *p, int is_last, struct error *
     return DELTAFS_OK;
 }
 
-int part_writer_flush(struct part_writer *p, struct error *e)
+static int part_write_blocks(struct part_writer *p, struct run *run, const struct memtable *table,
+                             const struct sort_entry *order, struct error *e)
 {
-    if (p->table.count == 0)
-        return DELTAFS_OK;
+    struct block_writer *block = &p->shared->block;
+    int status = DELTAFS_OK;
+
+    block->count = 0; /* what a run that failed left there */
+    block->used = 0;
+    for (uint32_t i = 0; i < run->count && status == DELTAFS_OK; i++) {
+        size_t size;
+        const uint8_t *value = memtable_value(table, order[i].index, &size);
+        run->keys[i] = order[i].key;
+        p->segment_raw += 8 + size;
+        status = block_writer_add(block, value, size, e);
+        if (status == DELTAFS_OK && (block_writer_is_full(block) || i + 1 == run->count))
+            status = run_add_block(run, block, p->partition, p->epoch, &p->data, e);
+    }
+    return status;
+}
+
+int part_writer_run(struct part_writer *p, const struct memtable *table, const struct sort_entry *order, uint32_t n,
+                    struct error *e)
+{
     if (p->run_count == p->run_capacity) {
-        uint32_t capacity = p->run_capacity ? 2 * p->run_capacity : 8;
-        struct run *grown = realloc(p->runs, capacity * sizeof *grown);
-        if (!grown)
-            return error_no_memory(e, capacity * sizeof *grown, "runs");
-        p->runs = grown;
+        uint32_t capacity = p->run_capacity ? 2 * p->run_capacity : 4;
+        int grown = memory_grow(p->shared->memory, &p->runs, p->run_capacity * sizeof *p->runs,
+                                capacity * sizeof *p->runs, "runs", e);
+        if (grown != DELTAFS_OK)
+            return grown;
         p->run_capacity = capacity;
     }
-    struct run *run = &p->runs[p->run_count];
-    int status = run_init(run, p->run_number, p->table.count, log_end(&p->data), e);
-    if (status != DELTAFS_OK)
-        return status;
-    p->run_count++;
-    p->run_number++;
-    status = part_write_run(p, run, e);
-    if (status != DELTAFS_OK)
-        return status;
-    p->held += p->table.count;
-    p->segment_raw += p->table_raw;
-    p->table_raw = 0;
-    memtable_clear(&p->table);
-    return p->held >= p->shared->hold ? part_close_segment(p, 0, e) : DELTAFS_OK;
+    struct run *run = &p->runs[p->run_count++];
+    int status = run_init(run, p->run_number++, n, log_end(&p->data), p->shared->memory, e);
+    if (status == DELTAFS_OK)
+        status = part_write_blocks(p, run, table, order, e);
+    if (status == DELTAFS_OK)
+        p->held += n;
+    return status;
 }
 
 int part_writer_seal(struct part_writer *p, int sync, struct error *e)
 {
-    int status = part_writer_flush(p, e);
+    int status = part_writer_segment(p, 1, e);
 
-    if (status == DELTAFS_OK)
-        status = part_close_segment(p, 1, e);
     if (status == DELTAFS_OK)
         status = log_flush(&p->data, e);
     if (status == DELTAFS_OK)

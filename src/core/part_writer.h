@@ -1,4 +1,4 @@
-/* The writer of one partition: memtable, runs, the two logs. Used by writer.c alone. */
+/* The writer of one partition: its two logs, and the runs of the segment under way. Used by writer.c alone. */
 #ifndef DELTAFS_CORE_PART_WRITER_H
 #define DELTAFS_CORE_PART_WRITER_H
 
@@ -9,9 +9,11 @@
 
 /* What the partitions of a process share. */
 struct part_shared {
-    struct sort_entry *sort[2]; /* room for a memtable's records each */
+    struct memory *memory;
     struct block_writer block;
-    uint64_t hold; /* keys that a partition may hold before it closes a segment */
+    struct index_scratch scratch;
+    size_t data_buffer, index_buffer; /* bytes of each log's buffer */
+    size_t tail_fences_max;
 };
 
 struct part_writer {
@@ -19,12 +21,10 @@ struct part_writer {
     struct part_shared *shared;
     struct log data;
     struct index_writer index;
-    struct memtable table;
     struct run *runs; /* of the segment */
     uint32_t run_count, run_capacity;
-    uint64_t held;        /* keys in them */
+    uint64_t held;        /* records in them */
     uint64_t segment_raw; /* bytes in them as handed over */
-    uint64_t table_raw;   /* and in the memtable */
     /* The epoch: */
     uint32_t epoch;
     uint32_t run_number, segment;
@@ -32,16 +32,14 @@ struct part_writer {
     struct writer_totals totals;
 };
 
-struct part_limits {
-    uint32_t table_records;
-    size_t data_buffer, index_buffer;
-};
-
 int part_writer_open(struct part_writer *p, struct io *io, const struct writer_config *c, uint32_t partition,
-                     const struct part_limits *limits, struct part_shared *shared, struct error *e);
+                     struct part_shared *shared, struct error *e);
 int part_writer_close(struct part_writer *p, struct error *e);
-/* Write the memtable as a run, and empty it. */
-int part_writer_flush(struct part_writer *p, struct error *e);
+/* Write `n` records of the memtable, which are this partition's, in the order given, as a run. */
+int part_writer_run(struct part_writer *p, const struct memtable *table, const struct sort_entry *order, uint32_t n,
+                    struct error *e);
+/* Merge the runs so far into a segment, and let go of their keys. */
+int part_writer_segment(struct part_writer *p, int is_last, struct error *e);
 /* Write all that the epoch has, with its last segment. */
 int part_writer_seal(struct part_writer *p, int sync, struct error *e);
 /* The epoch is committed; the next begins. */

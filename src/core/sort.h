@@ -1,4 +1,4 @@
-/* Stable sort of records by key. */
+/* Stable sort of records by partition, then key. */
 #ifndef DELTAFS_CORE_SORT_H
 #define DELTAFS_CORE_SORT_H
 
@@ -6,10 +6,11 @@
 
 struct sort_entry {
     uint64_t key;
-    uint32_t index;
+    uint32_t index; /* of the record */
+    uint32_t partition;
 };
 
-/* Sort `n` entries, equal keys in the order in which they stand. `a` and `b` have room for n each; returns the one of
+/* Sort `n` entries, equal ones in the order in which they stand. `a` and `b` have room for n each; returns the one of
  * them that holds the result. */
 struct sort_entry *sort_entries(struct sort_entry *a, struct sort_entry *b, uint32_t n);
 

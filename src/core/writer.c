@@ -1,29 +1,44 @@
-/* How the memory budget is shared out. For n partitions with memtables of c records of r bytes (key and value):
- *     n c r       memtables
- *     32 c        the two arrays that sort one memtable at a time
- *     8 n h       keys of written runs, held for the segment's merge; h = 2 c, so that segments have at least two runs
- *     the rest    log buffers, one block being encoded
- * c is what makes that the budget. */
+/* How the memory budget is shared out. For n partitions, and a memtable of c records of r bytes (key and value):
+ *     c r         the memtable, which the partitions share
+ *     32 c        the two arrays that sort it
+ *     8 h c       keys of written runs, held for the segments' merge: up to those of h memtables
+ *     48 c / b    the list of a run's blocks, of b records each, as it grows
+ *     n k         k: a partition's log buffers, and the heads of a few runs
+ *     1/16        leaves, merges
+ * and one block being encoded. c is what makes that the budget. Before a memtable is written, segments are closed
+ * (which lets go of held keys) if what it needs is not there. At the close the memtable goes first, and the tails take
+ * its place. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include "core/part_writer.h"
+#include "core/partition.h"
 #include "store/store_format.h"
 
 #define DATA_BUFFER_MAX   (1u << 20)
 #define INDEX_BUFFER_MAX  (256u << 10)
 #define BUFFER_MIN        (4u << 10)
-#define TABLE_RECORDS_MIN 64u
+#define BUFFERS_SHARE     8 /* the logs' buffers get at most 1/8 of the memory */
+#define TAIL_SHARE        2 /* a tail's fences get at most 1/2 of the memory */
+#define TAIL_FENCES_MAX   (4u << 20)
+#define MERGE_SHARE       16
+#define HELD_TABLES       4           /* h */
+#define RUN_HEAD          512         /* bytes of a run's descriptor and its first blocks, as they grow */
+#define MERGE_ROOM        (96u << 10) /* bytes that a merge of few runs and a leaf take */
+#define TABLE_RECORDS_MIN 2u
 #define TABLE_RECORDS_MAX (1u << 30)
-#define BUFFERS_SHARE     8 /* a log's buffers get at most 1/8 of its partition's memory */
 
 struct writer {
     struct io io;
+    struct memory memory;
     char *path;
     enum option_sync sync;
-    uint32_t first, count;
+    uint32_t partitions;   /* of the container */
+    uint32_t first, count; /* its own */
     struct part_writer *part;
     struct part_shared shared;
+    struct memtable table;
+    struct sort_entry *sort[2]; /* room for a memtable's records each */
     uint32_t epoch;
     int has_label;
     uint64_t last_label;
@@ -140,42 +155,52 @@ void deltafs_writer_unmake(const struct writer_config *c)
 
 /* ---- Opening ---- */
 
-static int writer_size(const struct writer_config *c, uint32_t count, struct part_limits *limits,
-                       struct part_shared *shared, struct error *e)
+/* Share out `memory` bytes as the head of this file says; returns the memtable's records. */
+static uint64_t writer_share_out(const struct writer_config *c, uint64_t memory, uint32_t count,
+                                 struct part_shared *shared)
 {
-    size_t record = memtable_record_bytes(c->value_size), block = block_writer_memory(c->value_size, c->block);
-    uint64_t memory = c->memory > c->reserved ? c->memory - c->reserved : 0;
-    uint64_t n = count > 0 ? count : 1, share = memory / n / BUFFERS_SHARE;
+    uint64_t n = count > 0 ? count : 1, share = memory / n / BUFFERS_SHARE, tail = memory / TAIL_SHARE;
 
-    limits->data_buffer = share < DATA_BUFFER_MAX ? (size_t)share : DATA_BUFFER_MAX;
-    limits->index_buffer = share / 4 < INDEX_BUFFER_MAX ? (size_t)share / 4 : INDEX_BUFFER_MAX;
-    if (limits->index_buffer < BUFFER_MIN)
-        limits->index_buffer = BUFFER_MIN;
-    if (limits->data_buffer < BUFFER_MIN)
-        limits->data_buffer = BUFFER_MIN;
-    uint64_t fixed = n * (limits->data_buffer + limits->index_buffer) + block;
-    uint64_t each = n * (record + 16) + 2 * sizeof(struct sort_entry);
+    shared->data_buffer = share < BUFFER_MIN ? BUFFER_MIN : share > DATA_BUFFER_MAX ? DATA_BUFFER_MAX : (size_t)share;
+    share /= 4;
+    shared->index_buffer = share < BUFFER_MIN         ? BUFFER_MIN
+                           : share > INDEX_BUFFER_MAX ? INDEX_BUFFER_MAX
+                                                      : (size_t)share;
+    shared->tail_fences_max = tail > TAIL_FENCES_MAX ? TAIL_FENCES_MAX : (size_t)tail;
+    uint64_t fixed = n * (shared->data_buffer + shared->index_buffer + 2 * RUN_HEAD) + memory / MERGE_SHARE +
+                     MERGE_ROOM + block_writer_memory(c->value_size, c->block) + c->reserved;
+    uint64_t each = memtable_record_bytes(c->value_size) + 2 * sizeof(struct sort_entry) + 8 * HELD_TABLES +
+                    48 / block_records(c->value_size, c->block);
     uint64_t records = memory > fixed ? (memory - fixed) / each : 0;
-    if (records < TABLE_RECORDS_MIN)
-        return error_set(e, DELTAFS_ERR_MEMORY,
-                         "option memory: %llu bytes are too few for %u partitions in one process; give at least %llu, "
-                         "or use more processes or fewer partitions",
-                         (unsigned long long)c->memory, count,
-                         (unsigned long long)(c->reserved + fixed + (TABLE_RECORDS_MIN + 1) * each));
-    limits->table_records = records < TABLE_RECORDS_MAX ? (uint32_t)records : TABLE_RECORDS_MAX;
-    shared->hold = 2 * (uint64_t)limits->table_records;
-    return DELTAFS_OK;
+    return records < TABLE_RECORDS_MAX ? records : TABLE_RECORDS_MAX;
 }
 
-static int writer_open_shared(struct part_shared *shared, const struct writer_config *c, uint32_t records,
-                              struct error *e)
+static int writer_plan(struct writer *w, const struct writer_config *c, uint32_t count, uint32_t *records,
+                       struct error *e)
 {
-    for (int i = 0; i < 2; i++) {
-        shared->sort[i] = malloc(records * sizeof *shared->sort[i]);
-        if (!shared->sort[i])
-            return error_no_memory(e, records * sizeof *shared->sort[i], "sorting");
-    }
-    return block_writer_init(&shared->block, c->value_size, c->codec, c->block, e);
+    uint64_t n = writer_share_out(c, c->memory, count, &w->shared), enough = c->memory;
+
+    *records = (uint32_t)n;
+    if (n >= TABLE_RECORDS_MIN)
+        return DELTAFS_OK;
+    while (writer_share_out(c, enough, count, &w->shared) < TABLE_RECORDS_MIN)
+        enough += enough / 16 + 4096;
+    return error_set(e, DELTAFS_ERR_MEMORY,
+                     "option memory: %llu bytes are too few for %u partitions in one process and values of this size; "
+                     "give %llu, or use more processes or fewer partitions",
+                     (unsigned long long)c->memory, count, (unsigned long long)enough);
+}
+
+/* Take what all partitions share. */
+static int writer_open_shared(struct writer *w, const struct writer_config *c, uint32_t records, struct error *e)
+{
+    int status = memtable_init(&w->table, c->value_size, records, &w->memory, e);
+
+    for (int i = 0; i < 2 && status == DELTAFS_OK; i++)
+        status = memory_take(&w->memory, records * sizeof *w->sort[i], "sorting", &w->sort[i], e);
+    if (status == DELTAFS_OK)
+        status = block_writer_init(&w->shared.block, c->value_size, c->codec, c->block, &w->memory, e);
+    return status;
 }
 
 /* Make the new logs' folder entries durable. */
@@ -202,40 +227,60 @@ static int writer_open_manifest(struct writer *w, struct error *e)
     return status == DELTAFS_OK ? io_file_size(&w->manifest, &w->manifest_size, e) : status;
 }
 
+static int writer_open(struct writer *w, const struct writer_config *c, uint32_t count, struct error *e)
+{
+    uint32_t records;
+
+    w->path = strdup(c->path);
+    w->part = calloc(count + 1, sizeof *w->part);
+    if (!w->path || !w->part)
+        return error_no_memory(e, count * sizeof *w->part, "partitions");
+    int status = writer_plan(w, c, count, &records, e);
+    if (status == DELTAFS_OK && count > 0)
+        status = writer_open_shared(w, c, records, e);
+    /* A partition whose opening failed half-way is counted: it is closed with the others. */
+    for (; w->count < count && status == DELTAFS_OK; w->count++)
+        status = part_writer_open(&w->part[w->count], &w->io, c, w->first + w->count, &w->shared, e);
+    if (status == DELTAFS_OK && w->sync != SYNC_NONE)
+        status = writer_sync_folders(w, e);
+    if (status == DELTAFS_OK && w->is_maker)
+        status = writer_open_manifest(w, e);
+    return status;
+}
+
 int deltafs_writer_open(const struct writer_config *c, uint32_t first, uint32_t count, int is_maker,
                         struct writer **out, struct error *e)
 {
-    struct part_limits limits;
     struct error ignored;
     struct writer *w = calloc(1, sizeof *w);
 
     if (!w)
         return error_no_memory(e, sizeof *w, "a writer");
     w->io = io_default();
+    w->memory = (struct memory){.limit = c->memory, .used = c->reserved, .peak = c->reserved};
     w->sync = c->sync;
+    w->partitions = c->partitions;
     w->first = first;
     w->is_maker = is_maker;
     w->manifest.fd = -1;
-    w->path = strdup(c->path);
-    w->part = calloc(count + 1, sizeof *w->part);
-    int status = w->path && w->part ? DELTAFS_OK : error_no_memory(e, count * sizeof *w->part, "partitions");
-    if (status == DELTAFS_OK)
-        status = writer_size(c, count, &limits, &w->shared, e);
-    if (status == DELTAFS_OK && count > 0)
-        status = writer_open_shared(&w->shared, c, limits.table_records, e);
-    /* A partition whose opening failed half-way is counted: it is closed with the others. */
-    for (; w->count < count && status == DELTAFS_OK; w->count++)
-        status = part_writer_open(&w->part[w->count], &w->io, c, first + w->count, &limits, &w->shared, e);
-    if (status == DELTAFS_OK && w->sync != SYNC_NONE)
-        status = writer_sync_folders(w, e);
-    if (status == DELTAFS_OK && is_maker)
-        status = writer_open_manifest(w, e);
+    w->shared.memory = w->shared.scratch.leaf.memory = w->shared.scratch.fence.memory = &w->memory;
+    int status = writer_open(w, c, count, e);
     if (status != DELTAFS_OK) {
         deltafs_writer_destroy(w, &ignored);
         return status;
     }
     *out = w;
     return DELTAFS_OK;
+}
+
+/* Let go of the memtable and what sorts it. */
+static void writer_close_table(struct writer *w)
+{
+    for (int i = 0; i < 2; i++) {
+        memory_give(&w->memory, w->sort[i], w->table.capacity * sizeof *w->sort[i]);
+        w->sort[i] = NULL;
+    }
+    memtable_fini(&w->table);
 }
 
 int deltafs_writer_destroy(struct writer *w, struct error *e)
@@ -253,9 +298,10 @@ int deltafs_writer_destroy(struct writer *w, struct error *e)
         int rc = io_file_close(&w->manifest, status == DELTAFS_OK ? e : &ignored);
         status = status != DELTAFS_OK ? status : rc;
     }
-    free(w->shared.sort[0]);
-    free(w->shared.sort[1]);
+    writer_close_table(w);
     block_writer_fini(&w->shared.block);
+    buffer_fini(&w->shared.scratch.leaf);
+    buffer_fini(&w->shared.scratch.fence);
     free(w->part);
     free(w->path);
     free(w);
@@ -279,21 +325,68 @@ void deltafs_writer_fail(struct writer *w, const struct error *e)
         w->failed = *e;
 }
 
-void deltafs_writer_put(struct writer *w, uint32_t partition, uint64_t key, const void *value, size_t size)
+/* Let go of the keys held so far: close all partitions' segments. */
+static int writer_close_segments(struct writer *w, struct error *e)
 {
-    struct part_writer *p = &w->part[partition - w->first];
+    int status = DELTAFS_OK;
 
-    if (!memtable_has_room(&p->table, size)) {
-        struct error e;
+    for (uint32_t i = 0; i < w->count && status == DELTAFS_OK; i++)
+        if (w->part[i].run_count > 0)
+            status = part_writer_segment(&w->part[i], 0, e);
+    return status;
+}
+
+/* Whether the budget has what writing a memtable of `n` records takes, and the merge after it. */
+static int writer_has_room(const struct writer *w, uint32_t n)
+{
+    uint64_t block = block_records(w->table.value_size, w->shared.block.target);
+    uint64_t need = n * (8 + 48 / block) + (uint64_t)w->count * RUN_HEAD + MERGE_ROOM;
+
+    return w->memory.limit - w->memory.used >= need;
+}
+
+/* Write the memtable as a run for each partition that has records in it, and empty it. */
+static int writer_flush(struct writer *w, struct error *e)
+{
+    uint32_t n = w->table.count, end;
+    struct sort_entry *order = w->sort[0];
+    int status = DELTAFS_OK;
+
+    if (!writer_has_room(w, n))
+        status = writer_close_segments(w, e);
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t key = w->table.keys[i];
+        order[i] = (struct sort_entry){key, i, w->count > 1 ? partition_of(key, w->partitions) - w->first : 0};
+    }
+    order = sort_entries(order, w->sort[1], n);
+    for (uint32_t i = 0; i < n && status == DELTAFS_OK; i = end) {
+        for (end = i + 1; end < n && order[end].partition == order[i].partition;)
+            end++;
+        status = part_writer_run(&w->part[order[i].partition], &w->table, order + i, end - i, e);
+    }
+    memtable_clear(&w->table);
+    return status;
+}
+
+void deltafs_writer_put(struct writer *w, uint64_t key, const void *value, size_t size)
+{
+    struct error e;
+
+    if (!memtable_has_room(&w->table, size)) {
         if (w->failed.status != DELTAFS_OK)
             return;
-        if (part_writer_flush(p, &e) != DELTAFS_OK) {
+        if (writer_flush(w, &e) != DELTAFS_OK) {
             w->failed = e;
             return;
         }
+        if (!memtable_has_room(&w->table, size)) {
+            error_set(&w->failed, DELTAFS_ERR_MEMORY,
+                      "a value of %zu bytes does not fit a memtable of %zu; raise the option memory", size,
+                      w->table.room);
+            return;
+        }
     }
-    memtable_put(&p->table, key, value, size);
-    p->table_raw += 8 + size;
+    memtable_put(&w->table, key, value, size);
 }
 
 int deltafs_writer_seal(struct writer *w, struct writer_totals *out, struct error *e)
@@ -303,8 +396,10 @@ int deltafs_writer_seal(struct writer *w, struct writer_totals *out, struct erro
         *e = w->broken;
         return e->status;
     }
+    struct error failed;
+    if (w->failed.status == DELTAFS_OK && writer_flush(w, &failed) != DELTAFS_OK)
+        w->failed = failed;
     for (uint32_t i = 0; i < w->count && w->failed.status == DELTAFS_OK; i++) {
-        struct error failed;
         if (part_writer_seal(&w->part[i], w->sync != SYNC_NONE, &failed) != DELTAFS_OK)
             w->failed = failed;
         out->records += w->part[i].totals.records;
@@ -356,6 +451,7 @@ void deltafs_writer_give_up(struct writer *w, int in_doubt, const struct error *
     for (uint32_t i = 0; i < w->count; i++)
         if (part_writer_give_up(&w->part[i], &e) != DELTAFS_OK && w->broken.status == DELTAFS_OK)
             w->broken = e;
+    memtable_clear(&w->table);
     w->failed = (struct error){0};
 }
 
@@ -364,6 +460,7 @@ int deltafs_writer_finish(struct writer *w, uint64_t *tail_length, struct error 
     int status = w->broken.status;
 
     *tail_length = 0;
+    writer_close_table(w);
     if (status != DELTAFS_OK)
         *e = w->broken;
     for (uint32_t i = 0; i < w->count && status == DELTAFS_OK; i++) {
@@ -383,6 +480,11 @@ int deltafs_writer_commit_close(struct writer *w, uint64_t tail_length, struct e
 uint32_t deltafs_writer_epoch(const struct writer *w)
 {
     return w->epoch;
+}
+
+void deltafs_writer_memory(const struct writer *w, struct deltafs_memory_stat *out)
+{
+    *out = (struct deltafs_memory_stat){w->memory.limit, w->memory.used, w->memory.peak};
 }
 
 const struct deltafs_io_stat *deltafs_writer_io(const struct writer *w)

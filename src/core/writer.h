@@ -55,8 +55,8 @@ DELTAFS_PRIVATE int deltafs_writer_open(const struct writer_config *c, uint32_t 
 
 /* Whether `label` can end the current epoch: DELTAFS_OK or _LABEL. */
 DELTAFS_PRIVATE int deltafs_writer_check_label(const struct writer *w, uint64_t label, struct error *e);
-DELTAFS_PRIVATE void deltafs_writer_put(struct writer *w, uint32_t partition, uint64_t key, const void *value,
-                                        size_t size);
+/* Add a record, whose partition is one of the writer's own. */
+DELTAFS_PRIVATE void deltafs_writer_put(struct writer *w, uint64_t key, const void *value, size_t size);
 /* Give the epoch an error from outside, as if a put had failed. */
 DELTAFS_PRIVATE void deltafs_writer_fail(struct writer *w, const struct error *e);
 DELTAFS_PRIVATE int deltafs_writer_seal(struct writer *w, struct writer_totals *out, struct error *e);
@@ -72,6 +72,7 @@ DELTAFS_PRIVATE int deltafs_writer_commit_close(struct writer *w, uint64_t tail_
 DELTAFS_PRIVATE int deltafs_writer_destroy(struct writer *w, struct error *e);
 
 DELTAFS_PRIVATE uint32_t deltafs_writer_epoch(const struct writer *w);
+DELTAFS_PRIVATE void deltafs_writer_memory(const struct writer *w, struct deltafs_memory_stat *out);
 DELTAFS_PRIVATE const struct deltafs_io_stat *deltafs_writer_io(const struct writer *w);
 
 #endif

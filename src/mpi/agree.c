@@ -52,14 +52,14 @@ int agree_broadcast(const struct agree *a, void *bytes, int n, struct error *e)
 
 int agree_status(const struct agree *a, struct error *e)
 {
-    uint64_t first = e->status != DELTAFS_OK ? (uint64_t)a->rank : UINT64_MAX;
+    uint64_t none = (uint64_t)a->ranks, first = e->status != DELTAFS_OK ? (uint64_t)a->rank : none;
     struct error own = *e, failed;
 
     if (agree_reduce(a, &first, 1, MPI_MIN, &failed) != DELTAFS_OK) {
         *e = failed;
         return e->status;
     }
-    if (first == UINT64_MAX)
+    if (first == none)
         return DELTAFS_OK;
     if (first == (uint64_t)a->rank && a->ranks > 1)
         snprintf(e->text, sizeof e->text, "rank %d: %.*s", a->rank, ERROR_TEXT_MAX - 32, own.text);

@@ -24,7 +24,8 @@ int agree_wait(const struct agree *a, MPI_Request *request, const char *what, st
  * status that all have in common. MPI failing is the one error that may not be the same everywhere. */
 int agree_status(const struct agree *a, struct error *e);
 
-/* Collective: element-wise maximum, minimum or sum over all ranks, in place. */
+/* Collective: element-wise maximum, minimum or sum over all ranks, in place. For maximum and minimum the values must be
+ * below 2^63: some MPIs (MPICH 4.0.2 for one) compare unsigned 64-bit numbers as signed ones. */
 int agree_reduce(const struct agree *a, uint64_t *values, int n, MPI_Op op, struct error *e);
 
 /* Collective: rank 0's bytes to all. */

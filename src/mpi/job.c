@@ -42,7 +42,7 @@ static void job_deliver(void *arg, uint64_t key, const void *value, size_t size)
     struct error e;
 
     if (partition >= j->first && partition < j->end) {
-        deltafs_writer_put(j->writer, partition, key, value, size);
+        deltafs_writer_put(j->writer, key, value, size);
     } else {
         error_set(&e, DELTAFS_ERR_MPI, "a record of partition %u came to rank %d, which does not own it", partition,
                   j->agree.rank);
@@ -62,7 +62,7 @@ static int job_append(void *ctx, size_t n, const uint8_t *keys, size_t key_strid
         const uint8_t *value = size > 0 ? values + i * value_stride : NULL;
         uint32_t partition = partition_of(key, j->partitions);
         if (partition >= j->first && partition < j->end) {
-            deltafs_writer_put(j->writer, partition, key, value, size);
+            deltafs_writer_put(j->writer, key, value, size);
         } else {
             int owner = partition_owner(partition, j->partitions, j->agree.ranks);
             link_send(j->link, router_next_hop(&j->router, j->agree.rank, owner), key, value, size);
@@ -92,27 +92,34 @@ static void job_deliver_all(struct job *j)
 
 /* ---- Agreement ---- */
 
-/* Collective: whether all ranks make the same call, with the same number. *pending gets all ranks' records. */
+/* The maximum of a number is this of the minimum of the numbers' opposites. */
+static uint64_t job_opposite(uint64_t v)
+{
+    return (UINT64_C(1) << 62) - v;
+}
+
+/* Collective: whether all ranks make the same call, with the same number. *pending gets the most records of a rank. */
 static int job_meet(struct job *j, enum job_call call, uint64_t number, uint64_t *pending, struct error *e)
 {
-    /* The maximum of a number is the minimum of its complement. */
-    uint64_t v[5] = {(uint64_t)call, ~(uint64_t)call, number, ~number, ~j->pending};
+    uint64_t high = number >> 32, low = number & UINT32_MAX;
+    uint64_t v[] = {
+        (uint64_t)call,          high, low, job_opposite((uint64_t)call), job_opposite(high), job_opposite(low),
+        job_opposite(j->pending)};
 
     if (j->is_dead)
         return error_set(e, DELTAFS_ERR_COLLECTIVE,
                          "the ranks of this directory have lost each other; see the first error");
-    int status = agree_reduce(&j->agree, v, 5, MPI_MIN, e);
-    if (status == DELTAFS_OK && v[0] != ~v[1])
+    int status = agree_reduce(&j->agree, v, sizeof v / sizeof v[0], MPI_MIN, e);
+    if (status == DELTAFS_OK && v[0] != job_opposite(v[3]))
         status = error_set(e, DELTAFS_ERR_COLLECTIVE,
                            "some ranks called deltafs_epoch_end while others called deltafs_close");
     if (status != DELTAFS_OK) {
         j->is_dead = 1;
         return status;
     }
-    if (v[2] != ~v[3])
-        return error_set(e, DELTAFS_ERR_LABEL, "the ranks ended the epoch with different labels, from %llu to %llu",
-                         (unsigned long long)v[2], (unsigned long long)~v[3]);
-    *pending = ~v[4];
+    if (v[1] != job_opposite(v[4]) || v[2] != job_opposite(v[5]))
+        return error_set(e, DELTAFS_ERR_LABEL, "the ranks ended the epoch with different labels");
+    *pending = job_opposite(v[6]);
     return DELTAFS_OK;
 }
 
@@ -241,8 +248,17 @@ static const struct deltafs_io_stat *job_io(void *ctx)
     return deltafs_writer_io(((struct job *)ctx)->writer);
 }
 
-static const struct dir_transport job_transport = {
-    .append = job_append, .fail = job_fail, .epoch_end = job_epoch_end, .close = job_close, .io = job_io};
+static void job_memory(void *ctx, struct deltafs_memory_stat *out)
+{
+    deltafs_writer_memory(((struct job *)ctx)->writer, out);
+}
+
+static const struct dir_transport job_transport = {.append = job_append,
+                                                   .fail = job_fail,
+                                                   .epoch_end = job_epoch_end,
+                                                   .close = job_close,
+                                                   .io = job_io,
+                                                   .memory = job_memory};
 
 /* ---- Creating ---- */
 
@@ -364,8 +380,13 @@ static int job_create(struct job *j, const char *path, const deltafs_options *o,
         if (job_open(j, &plan, e) == DELTAFS_OK)
             deltafs_dir_attach(&job_transport, j, plan.config.value_size, out, e);
         status = agree_status(a, e);
-        if (status != DELTAFS_OK && a->rank == 0)
-            deltafs_writer_unmake(&plan.config);
+        if (status != DELTAFS_OK) {
+            struct error own = *e;
+            if (a->rank == 0)
+                deltafs_writer_unmake(&plan.config);
+            /* No rank returns before it is gone. */
+            agree_status(a, &own);
+        }
     }
     free(texts);
     return status;

@@ -1,6 +1,5 @@
 /* Values of one size are laid out in bit planes before they are packed: a schema's columns come out of that without
  * knowing the schema. Where packing does not help, the values stand as they are. */
-#include <stdlib.h>
 #include <snappy-c.h>
 #include "base/coding.h"
 #include "store/block.h"
@@ -10,16 +9,12 @@
 /* Fewer values than this are packed as they stand: planes would be filled up with more zeros than bits. */
 #define BLOCK_PLANES_MIN 16
 
+#define BLOCK_SIZE_BYTES 3 /* of the varint of a value's size, at most */
+
 /* A packed payload must be shorter by this share, or reading it is not worth the unpacking. */
 #define BLOCK_MIN_GAIN_SHIFT 5
 
-/* With values of different sizes a block is closed once it has `target` bytes, so its last value may stand out. */
-static size_t block_values_capacity(int64_t value_size, size_t target)
-{
-    return target + (value_size < 0 ? BLOCK_VALUE_MAX : (size_t)value_size);
-}
-
-static uint32_t block_records_max(int64_t value_size, size_t target)
+uint32_t block_records(int64_t value_size, size_t target)
 {
     size_t n = value_size > 0 ? target / (size_t)value_size : target;
 
@@ -28,126 +23,162 @@ static uint32_t block_records_max(int64_t value_size, size_t target)
     return n > BLOCK_RECORDS_MAX ? BLOCK_RECORDS_MAX : (uint32_t)n;
 }
 
-/* Bytes of the layout that is packed. */
-static size_t block_layout_capacity(int64_t value_size, size_t target)
-{
-    size_t n = block_records_max(value_size, target);
+/* What a block of typical values takes of each buffer. */
+struct block_room {
+    size_t values, sizes, layout, scratch, out;
+};
 
-    if (value_size < 0)
-        return block_values_capacity(value_size, target) + 3 * n;
-    return n < BLOCK_PLANES_MIN ? n * (size_t)value_size : planes_length(n, (size_t)value_size);
-}
-
-static size_t block_scratch_capacity(int64_t value_size, size_t target)
+static struct block_room block_room(int64_t value_size, size_t target)
 {
-    return value_size < 0 ? 0 : planes_scratch(block_records_max(value_size, target), (size_t)value_size);
+    uint32_t n = block_records(value_size, target);
+    size_t size = (size_t)value_size;
+    struct block_room r = {.sizes = 4 * (size_t)n};
+
+    if (value_size < 0) {
+        /* The last value may stand out, and each has a size in front of all; sizes are added as needed. */
+        r.sizes = 0;
+        r.values = 2 * target;
+        r.layout = 3 * target;
+    } else {
+        r.values = n * size;
+        r.layout = n < BLOCK_PLANES_MIN ? r.values : planes_length(n, size);
+        r.scratch = n < BLOCK_PLANES_MIN ? 0 : planes_scratch(n, size);
+    }
+    r.out = BLOCK_HEADER_SIZE + snappy_max_compressed_length(r.layout);
+    return r;
 }
 
 size_t block_writer_memory(int64_t value_size, size_t target)
 {
-    size_t layout = block_layout_capacity(value_size, target);
+    struct block_room r = block_room(value_size, target);
 
-    return block_values_capacity(value_size, target) + layout + block_scratch_capacity(value_size, target) +
-           BLOCK_HEADER_SIZE + snappy_max_compressed_length(layout) + 4 * (size_t)block_records_max(value_size, target);
+    return r.values + r.sizes + r.layout + r.scratch + r.out;
 }
 
 int block_writer_init(struct block_writer *w, int64_t value_size, enum option_codec codec, size_t target,
-                      struct error *e)
+                      struct memory *memory, struct error *e)
 {
-    size_t layout = block_layout_capacity(value_size, target);
+    struct block_room r = block_room(value_size, target);
 
     *w = (struct block_writer){.value_size = value_size, .codec = codec, .target = target};
-    w->values = malloc(block_values_capacity(value_size, target) + 1);
-    w->layout = malloc(layout + 1);
-    w->scratch = malloc(block_scratch_capacity(value_size, target) + 1);
-    w->out_capacity = BLOCK_HEADER_SIZE + snappy_max_compressed_length(layout);
-    w->out = malloc(w->out_capacity);
-    w->sizes = malloc(4 * (size_t)block_records_max(value_size, target));
-    if (!w->values || !w->layout || !w->scratch || !w->out || !w->sizes) {
-        block_writer_fini(w);
-        return error_no_memory(e, block_writer_memory(value_size, target), "a block");
-    }
-    return DELTAFS_OK;
+    w->values.memory = w->sizes.memory = w->layout.memory = w->scratch.memory = w->out.memory = memory;
+    int status = buffer_reserve(&w->values, r.values, "a block", e);
+    if (status == DELTAFS_OK)
+        status = buffer_reserve(&w->sizes, r.sizes, "a block", e);
+    if (status == DELTAFS_OK)
+        status = buffer_reserve(&w->layout, r.layout, "a block", e);
+    if (status == DELTAFS_OK)
+        status = buffer_reserve(&w->scratch, r.scratch, "a block", e);
+    if (status == DELTAFS_OK)
+        status = buffer_reserve(&w->out, r.out, "a block", e);
+    return status;
 }
 
 void block_writer_fini(struct block_writer *w)
 {
-    free(w->values);
-    free(w->layout);
-    free(w->scratch);
-    free(w->out);
-    free(w->sizes);
-    *w = (struct block_writer){0};
+    buffer_fini(&w->values);
+    buffer_fini(&w->sizes);
+    buffer_fini(&w->layout);
+    buffer_fini(&w->scratch);
+    buffer_fini(&w->out);
 }
 
-void block_writer_add(struct block_writer *w, const void *value, size_t size)
+int block_writer_add(struct block_writer *w, const void *value, size_t size, struct error *e)
 {
+    int status = buffer_reserve(&w->values, w->used + size, "a block", e);
+
+    if (status == DELTAFS_OK)
+        status = buffer_reserve(&w->sizes, 4 * ((size_t)w->count + 1), "a block", e);
+    if (status != DELTAFS_OK)
+        return status;
     if (size > 0)
-        memcpy(w->values + w->used, value, size);
-    w->sizes[w->count++] = (uint32_t)size;
+        memcpy(w->values.bytes + w->used, value, size);
+    put_u32(w->sizes.bytes + 4 * (size_t)w->count++, (uint32_t)size);
     w->used += size;
+    return DELTAFS_OK;
 }
 
 int block_writer_is_full(const struct block_writer *w)
 {
-    return w->used >= w->target || w->count == block_records_max(w->value_size, w->target);
+    return w->used >= w->target || w->count == block_records(w->value_size, w->target);
 }
 
-/* Lay out the values as they are to be packed; returns the length. */
-static size_t block_lay_out(const struct block_writer *w)
+/* Lay out the values as they are to be packed; *length gets the layout's bytes. */
+static int block_lay_out(struct block_writer *w, size_t *length, struct error *e)
 {
-    if (w->value_size >= 0 && w->count < BLOCK_PLANES_MIN) {
-        memcpy(w->layout, w->values, w->used);
-        return w->used;
+    size_t size = (size_t)w->value_size;
+    int is_variable = w->value_size < 0, is_planes = !is_variable && w->count >= BLOCK_PLANES_MIN;
+    size_t room =
+        is_planes ? planes_length(w->count, size) : w->used + (is_variable ? BLOCK_SIZE_BYTES * w->count : 0u);
+    int status = buffer_reserve(&w->layout, room, "a block", e);
+
+    if (status == DELTAFS_OK && is_planes)
+        status = buffer_reserve(&w->scratch, planes_scratch(w->count, size), "a block", e);
+    if (status != DELTAFS_OK)
+        return status;
+    uint8_t *p = w->layout.bytes;
+    if (is_planes) {
+        planes_split(w->values.bytes, w->count, size, p, w->scratch.bytes);
+        *length = room;
+        return DELTAFS_OK;
     }
-    if (w->value_size >= 0) {
-        planes_split(w->values, w->count, (size_t)w->value_size, w->layout, w->scratch);
-        return planes_length(w->count, (size_t)w->value_size);
-    }
-    uint8_t *p = w->layout;
-    for (uint32_t i = 0; i < w->count; i++)
-        p = put_varint(p, w->sizes[i]);
-    memcpy(p, w->values, w->used);
-    return (size_t)(p - w->layout) + w->used;
+    for (uint32_t i = 0; is_variable && i < w->count; i++)
+        p = put_varint(p, get_u32(w->sizes.bytes + 4 * (size_t)i));
+    if (w->used > 0)
+        memcpy(p, w->values.bytes, w->used);
+    *length = (size_t)(p - w->layout.bytes) + w->used;
+    return DELTAFS_OK;
 }
 
 /* Try to pack the payload into place; returns its length, or 0 if that does not help. `plain` is what it is without. */
 static size_t block_pack(struct block_writer *w, size_t unpacked, size_t plain)
 {
-    size_t packed = w->out_capacity - BLOCK_HEADER_SIZE;
+    size_t packed = w->out.capacity - BLOCK_HEADER_SIZE;
 
     if (w->codec != CODEC_SNAPPY || plain == 0 ||
-        snappy_compress((const char *)w->layout, unpacked, (char *)w->out + BLOCK_HEADER_SIZE, &packed) != SNAPPY_OK)
+        snappy_compress((const char *)w->layout.bytes, unpacked, (char *)w->out.bytes + BLOCK_HEADER_SIZE, &packed) !=
+            SNAPPY_OK)
         return 0;
     return packed < plain - (plain >> BLOCK_MIN_GAIN_SHIFT) ? packed : 0;
 }
 
-size_t block_writer_close(struct block_writer *w, const struct block_id *id, uint32_t seed)
+int block_writer_close(struct block_writer *w, const struct block_id *id, uint32_t seed, size_t *length,
+                       struct error *e)
 {
     int is_variable = w->value_size < 0;
     uint8_t flags = is_variable ? BLOCK_FLAG_VARIABLE : 0;
-    size_t unpacked = is_variable || w->codec == CODEC_SNAPPY ? block_lay_out(w) : w->used;
-    size_t plain = is_variable ? unpacked : w->used, packed = block_pack(w, unpacked, plain);
+    size_t unpacked = w->used;
+    int status = DELTAFS_OK;
 
+    if (is_variable || w->codec == CODEC_SNAPPY)
+        status = block_lay_out(w, &unpacked, e);
+    if (status == DELTAFS_OK)
+        status = buffer_reserve(&w->out, BLOCK_HEADER_SIZE + snappy_max_compressed_length(unpacked), "a block", e);
+    if (status != DELTAFS_OK)
+        return status;
+    size_t plain = is_variable ? unpacked : w->used, packed = block_pack(w, unpacked, plain);
+    uint8_t *h = w->out.bytes;
     if (packed > 0) {
         flags |= BLOCK_FLAG_SNAPPY | (is_variable || w->count < BLOCK_PLANES_MIN ? 0 : BLOCK_FLAG_PLANES);
     } else {
         packed = unpacked = plain;
-        memcpy(w->out + BLOCK_HEADER_SIZE, is_variable ? w->layout : w->values, plain);
+        if (plain > 0)
+            memcpy(h + BLOCK_HEADER_SIZE, is_variable ? w->layout.bytes : w->values.bytes, plain);
     }
-    w->out[4] = FORMAT_BLOCK;
-    w->out[5] = flags;
-    put_u16(w->out + 6, (uint16_t)w->count);
-    put_u32(w->out + 8, (uint32_t)packed);
-    put_u32(w->out + 12, (uint32_t)unpacked);
-    put_u32(w->out + 16, id->partition);
-    put_u32(w->out + 20, id->epoch);
-    put_u32(w->out + 24, id->run);
-    put_u32(w->out + 28, id->block);
-    log_seal(seed, w->out, BLOCK_HEADER_SIZE + packed);
+    h[4] = FORMAT_BLOCK;
+    h[5] = flags;
+    put_u16(h + 6, (uint16_t)w->count);
+    put_u32(h + 8, (uint32_t)packed);
+    put_u32(h + 12, (uint32_t)unpacked);
+    put_u32(h + 16, id->partition);
+    put_u32(h + 20, id->epoch);
+    put_u32(h + 24, id->run);
+    put_u32(h + 28, id->block);
+    *length = BLOCK_HEADER_SIZE + packed;
+    log_seal(seed, h, *length);
     w->count = 0;
     w->used = 0;
-    return BLOCK_HEADER_SIZE + packed;
+    return DELTAFS_OK;
 }
 
 void block_fini(struct block *b)

@@ -23,24 +23,27 @@ struct block_writer {
     enum option_codec codec;
     size_t target; /* bytes of values after which the block is full */
     uint32_t count;
-    size_t used;      /* bytes in `values` */
-    uint8_t *values;  /* as appended */
-    uint32_t *sizes;  /* of each value, if they differ */
-    uint8_t *layout;  /* the values in planes, or the sizes and values */
-    uint8_t *scratch; /* of making the planes */
-    uint8_t *out;     /* the finished block */
-    size_t out_capacity;
+    size_t used;           /* bytes in `values` */
+    struct buffer values;  /* as appended */
+    struct buffer sizes;   /* uint32_t: of each value */
+    struct buffer layout;  /* the values in planes, or the sizes and values */
+    struct buffer scratch; /* of making the planes */
+    struct buffer out;     /* the finished block */
 };
 
+/* Takes what a block of typical values needs from `memory` at once, and more only for a value larger than `target`. */
 int block_writer_init(struct block_writer *w, int64_t value_size, enum option_codec codec, size_t target,
-                      struct error *e);
+                      struct memory *memory, struct error *e);
 void block_writer_fini(struct block_writer *w);
-/* Bytes that a writer made with these numbers allocates. */
+/* What block_writer_init takes. */
 size_t block_writer_memory(int64_t value_size, size_t target);
-void block_writer_add(struct block_writer *w, const void *value, size_t size);
+/* How many values of one size fill a block. */
+uint32_t block_records(int64_t value_size, size_t target);
+int block_writer_add(struct block_writer *w, const void *value, size_t size, struct error *e);
 int block_writer_is_full(const struct block_writer *w);
-/* The finished block in w->out; returns its length and empties the writer. */
-size_t block_writer_close(struct block_writer *w, const struct block_id *id, uint32_t seed);
+/* The finished block in w->out, of *length bytes; empties the writer. */
+int block_writer_close(struct block_writer *w, const struct block_id *id, uint32_t seed, size_t *length,
+                       struct error *e);
 
 /* A decoded block. Grows its memory as needed and can be used for one block after the other. */
 struct block {

@@ -28,27 +28,29 @@ struct footer {
     uint64_t offset; /* its own */
 };
 
-struct index_writer {
-    struct log log;
-    uint32_t partition;
-    uint64_t last_footer; /* 0: none yet */
-    /* The tail to be: */
-    struct buffer tail;
-    size_t tail_used;
-    uint32_t tail_footers;
-    size_t tail_fences; /* bytes of them in the tail */
-    int tail_has_fences;
-    /* As it was when the epoch began; the rest follows from it: */
-    struct {
-        uint64_t log_end, last_footer;
-        uint32_t tail_footers;
-    } mark;
+/* Scratch memory that the index logs of a process share. */
+struct index_scratch {
     struct buffer leaf;
     struct buffer fence;
 };
 
+struct index_writer {
+    struct log log;
+    struct index_scratch *scratch;
+    uint32_t partition;
+    struct memory *memory;
+    size_t tail_fences_max; /* bytes of fences beyond which they are left out of the tail */
+    struct index_end {
+        uint64_t log_end;
+        uint64_t last_footer; /* 0: none yet */
+        uint32_t footers;     /* so far */
+        uint64_t fences;      /* bytes of theirs */
+    } end, mark;              /* now (but for log_end), and when the epoch began */
+};
+
 int index_writer_create(struct index_writer *w, struct io *io, const char *path, uint32_t partition,
-                        const uint8_t uuid[16], size_t capacity, struct error *e);
+                        const uint8_t uuid[16], size_t capacity, size_t tail_fences_max, struct index_scratch *scratch,
+                        struct memory *memory, struct error *e);
 int index_writer_close(struct index_writer *w, struct error *e);
 
 /* Merge `runs` (may be none) into a segment. The footer's epoch, segment, is_last, records, bytes_raw and data_end are
@@ -58,7 +60,7 @@ int index_write_segment(struct index_writer *w, const struct run *runs, uint32_t
 /* Remember this point; and go back to it. */
 void index_mark(struct index_writer *w);
 int index_rewind(struct index_writer *w, struct error *e);
-/* Append the tail and flush; *length gets its bytes. */
+/* Append the tail, which is read together from the log along the footers' chain, and flush; *length gets its bytes. */
 int index_write_tail(struct index_writer *w, uint64_t *length, struct error *e);
 
 /* What a reader knows of one segment. */

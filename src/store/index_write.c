@@ -3,7 +3,7 @@
  *
  * Leaves are cut every LEAF_RECORDS records, but never inside a key that did not begin its leaf: so all records of a
  * key are in one leaf, or in several that all begin with that key, and the fences alone say which. */
-#include <stdlib.h>
+#include <string.h>
 #include "base/coding.h"
 #include "base/crc32c.h"
 #include "store/index.h"
@@ -19,6 +19,7 @@ struct merge {
     uint32_t *cursors;
     uint32_t count; /* of these */
     uint32_t *scratch;
+    struct memory *memory;
 };
 
 static uint64_t merge_key(const struct merge *m, uint32_t c)
@@ -49,29 +50,31 @@ static void merge_sift_down(struct merge *m, uint32_t at)
     }
 }
 
-static void merge_fini(struct merge *m)
+/* All arrays of a merge lie in one piece of memory, those of 8 bytes first. */
+static size_t merge_bytes(uint32_t runs)
 {
-    free(m->cursor);
-    free(m->heap);
-    free(m->taken);
-    free(m->keys);
-    free(m->cursors);
-    free(m->scratch);
+    size_t n = (size_t)runs + 1;
+
+    return n * (sizeof(struct run_cursor) + 8 + 4 + 4) + LEAF_RECORDS * (8 + 4);
 }
 
-static int merge_init(struct merge *m, const struct run *runs, uint32_t n, struct error *e)
+static void merge_fini(struct merge *m)
 {
-    *m = (struct merge){.cursor_count = n};
-    m->cursor = calloc(n + 1, sizeof *m->cursor);
-    m->heap = malloc((n + 1) * sizeof *m->heap);
-    m->taken = calloc(n + 1, sizeof *m->taken);
-    m->scratch = malloc((n + 1) * sizeof *m->scratch);
-    m->keys = malloc(LEAF_RECORDS * sizeof *m->keys);
-    m->cursors = malloc(LEAF_RECORDS * sizeof *m->cursors);
-    if (!m->cursor || !m->heap || !m->taken || !m->scratch || !m->keys || !m->cursors) {
-        merge_fini(m);
-        return error_no_memory(e, LEAF_RECORDS * 12, "merging runs");
-    }
+    memory_give(m->memory, m->cursor, merge_bytes(m->cursor_count));
+}
+
+static int merge_init(struct merge *m, const struct run *runs, uint32_t n, struct memory *memory, struct error *e)
+{
+    *m = (struct merge){.cursor_count = n, .memory = memory};
+    int status = memory_take(memory, merge_bytes(n), "merging runs", &m->cursor, e);
+    if (status != DELTAFS_OK)
+        return status;
+    memset(m->cursor, 0, merge_bytes(n));
+    m->taken = (uint64_t *)(void *)(m->cursor + n + 1);
+    m->keys = m->taken + n + 1;
+    m->heap = (uint32_t *)(void *)(m->keys + LEAF_RECORDS);
+    m->scratch = m->heap + n + 1;
+    m->cursors = m->scratch + n + 1;
     for (uint32_t c = 0; c < n; c++) {
         m->cursor[c] = (struct run_cursor){.run = &runs[c], .offset = runs[c].offset};
         if (runs[c].count > 0)
@@ -110,7 +113,7 @@ static void merge_drop(struct merge *m, uint32_t n)
     memmove(m->cursors, m->cursors + n, m->count * sizeof *m->cursors);
 }
 
-/* Append all leaves, and their entries to w->fence; *used gets the fence's bytes. */
+/* Append all leaves, and their entries to w->scratch->fence; *used gets the fence's bytes. */
 static int index_write_leaves(struct index_writer *w, struct merge *m, struct footer *f, size_t *used, struct error *e)
 {
     struct leaf_id id = {f->partition, f->epoch, f->segment, 0};
@@ -120,18 +123,18 @@ static int index_write_leaves(struct index_writer *w, struct merge *m, struct fo
 
     while ((n = merge_leaf(m)) > 0) {
         struct leaf_input in = {m->keys, m->cursors, n, m->cursor, m->cursor_count, m->scratch};
-        int status = leaf_encode(&in, &id, w->log.seed, &w->leaf, &length, e);
+        int status = leaf_encode(&in, &id, w->log.seed, &w->scratch->leaf, &length, e);
         if (status == DELTAFS_OK)
-            status = log_append(&w->log, w->leaf.bytes, length, e);
+            status = log_append(&w->log, w->scratch->leaf.bytes, length, e);
         if (status == DELTAFS_OK)
-            status = buffer_reserve(&w->fence, *used + 2 * VARINT_MAX, "a fence", e);
+            status = buffer_reserve(&w->scratch->fence, *used + 2 * VARINT_MAX, "a fence", e);
         if (status != DELTAFS_OK)
             return status;
         if (id.leaf == 0)
             f->first_key = m->keys[0];
         f->last_key = m->keys[n - 1];
-        uint8_t *p = put_varint(w->fence.bytes + *used, m->keys[0] - previous);
-        *used = (size_t)(put_varint(p, length) - w->fence.bytes);
+        uint8_t *p = put_varint(w->scratch->fence.bytes + *used, m->keys[0] - previous);
+        *used = (size_t)(put_varint(p, length) - w->scratch->fence.bytes);
         previous = m->keys[0];
         id.leaf++;
         merge_drop(m, n);
@@ -163,38 +166,6 @@ static void index_put_footer(const struct footer *f, uint32_t seed, uint8_t *p)
     log_seal(seed, p, FOOTER_SIZE);
 }
 
-/* Keep footer and fence for the tail. Fences that grow too many are dropped from it; footers never are. */
-static int index_keep_for_tail(struct index_writer *w, const uint8_t *footer, size_t fence_length, struct error *e)
-{
-    size_t fence = w->tail_has_fences ? fence_length : 0;
-    int status = buffer_reserve(&w->tail, w->tail_used + FOOTER_SIZE + fence + TAIL_TRAILER_SIZE, "the tail", e);
-
-    if (status != DELTAFS_OK)
-        return status;
-    memcpy(w->tail.bytes + w->tail_used, footer, FOOTER_SIZE);
-    memcpy(w->tail.bytes + w->tail_used + FOOTER_SIZE, w->fence.bytes, fence);
-    w->tail_used += FOOTER_SIZE + fence;
-    w->tail_fences += fence;
-    w->tail_footers++;
-    return DELTAFS_OK;
-}
-
-/* Take all fences out of the tail: move the footers together. */
-static void index_drop_fences(struct index_writer *w)
-{
-    uint8_t *from = w->tail.bytes, *to = w->tail.bytes;
-
-    for (uint32_t i = 0; i < w->tail_footers; i++) {
-        size_t fence = get_u32(from + 28);
-        memmove(to, from, FOOTER_SIZE);
-        to += FOOTER_SIZE;
-        from += FOOTER_SIZE + fence;
-    }
-    w->tail_used = (size_t)(to - w->tail.bytes);
-    w->tail_fences = 0;
-    w->tail_has_fences = 0;
-}
-
 int index_write_segment(struct index_writer *w, const struct run *runs, uint32_t run_count, struct footer *f,
                         struct error *e)
 {
@@ -206,17 +177,17 @@ int index_write_segment(struct index_writer *w, const struct run *runs, uint32_t
     f->partition = w->partition;
     f->runs = run_count;
     f->first_key = f->last_key = 0;
-    int status = buffer_reserve(&w->fence, FENCE_HEADER_SIZE, "a fence", e);
+    int status = buffer_reserve(&w->scratch->fence, FENCE_HEADER_SIZE, "a fence", e);
     if (status != DELTAFS_OK)
         return status;
-    status = merge_init(&m, runs, run_count, e);
+    status = merge_init(&m, runs, run_count, w->memory, e);
     if (status != DELTAFS_OK)
         return status;
     status = index_write_leaves(w, &m, f, &used, e);
     merge_fini(&m);
     if (status != DELTAFS_OK)
         return status;
-    uint8_t *h = w->fence.bytes;
+    uint8_t *h = w->scratch->fence.bytes;
     memset(h, 0, FENCE_HEADER_SIZE);
     h[4] = FORMAT_FENCE;
     put_u32(h + 8, (uint32_t)used);
@@ -228,77 +199,97 @@ int index_write_segment(struct index_writer *w, const struct run *runs, uint32_t
     log_seal(w->log.seed, h, used);
     f->fence_offset = log_end(&w->log);
     f->fence_length = (uint32_t)used;
-    f->previous = w->last_footer;
+    f->previous = w->end.last_footer;
     status = log_append(&w->log, h, used, e);
     if (status != DELTAFS_OK)
         return status;
     f->offset = log_end(&w->log);
     index_put_footer(f, w->log.seed, footer);
     status = log_append(&w->log, footer, sizeof footer, e);
-    if (status == DELTAFS_OK && w->tail_has_fences && w->tail_fences + used > TAIL_FENCES_MAX)
-        index_drop_fences(w);
-    if (status == DELTAFS_OK)
-        status = index_keep_for_tail(w, footer, used, e);
-    w->last_footer = f->offset;
-    return status;
+    if (status != DELTAFS_OK)
+        return status;
+    w->end.last_footer = f->offset;
+    w->end.footers++;
+    w->end.fences += used;
+    return DELTAFS_OK;
 }
 
 void index_mark(struct index_writer *w)
 {
+    w->mark = w->end;
     w->mark.log_end = log_end(&w->log);
-    w->mark.last_footer = w->last_footer;
-    w->mark.tail_footers = w->tail_footers;
 }
 
 int index_rewind(struct index_writer *w, struct error *e)
 {
-    size_t at = 0;
-
-    w->last_footer = w->mark.last_footer;
-    w->tail_footers = w->mark.tail_footers;
-    w->tail_fences = 0;
-    for (uint32_t i = 0; i < w->tail_footers; i++) {
-        size_t fence = w->tail_has_fences ? get_u32(w->tail.bytes + at + 28) : 0;
-        at += FOOTER_SIZE + fence;
-        w->tail_fences += fence;
-    }
-    w->tail_used = at;
+    w->end = w->mark;
     return log_rewind(&w->log, w->mark.log_end, e);
+}
+
+/* Fill bytes[0 .. end) with the footers, and their fences, from the last to the first. */
+static int index_gather_tail(struct index_writer *w, uint8_t *bytes, size_t end, int has_fences, struct error *e)
+{
+    uint64_t at = w->end.last_footer;
+    int status = DELTAFS_OK;
+
+    while (at != 0 && status == DELTAFS_OK) {
+        uint8_t footer[FOOTER_SIZE];
+        status = io_file_read(&w->log.file, at, footer, sizeof footer, e);
+        size_t fence = status == DELTAFS_OK ? get_u32(footer + 28) : 0, take = has_fences ? fence : 0;
+        if (status == DELTAFS_OK && (!log_is_sealed(w->log.seed, footer, sizeof footer) || end < FOOTER_SIZE + take))
+            status = error_damaged(e, w->log.file.path, at, "a footer is not what was written");
+        if (status != DELTAFS_OK)
+            return status;
+        end -= FOOTER_SIZE + take;
+        memcpy(bytes + end, footer, sizeof footer);
+        status = io_file_read(&w->log.file, at - fence, bytes + end + FOOTER_SIZE, take, e);
+        at = get_u64(footer + 56);
+    }
+    return status;
 }
 
 int index_write_tail(struct index_writer *w, uint64_t *length, struct error *e)
 {
-    int status = buffer_reserve(&w->tail, w->tail_used + TAIL_TRAILER_SIZE, "the tail", e);
+    int has_fences = w->end.fences <= w->tail_fences_max, status = log_flush(&w->log, e);
+    size_t used = (size_t)(w->end.footers * (uint64_t)FOOTER_SIZE + (has_fences ? w->end.fences : 0));
+    uint8_t *tail;
 
+    if (status == DELTAFS_OK)
+        status = memory_take(w->memory, used + TAIL_TRAILER_SIZE, "the tail", &tail, e);
     if (status != DELTAFS_OK)
         return status;
-    uint8_t *t = w->tail.bytes + w->tail_used;
+    status = index_gather_tail(w, tail, used, has_fences, e);
+    uint8_t *t = tail + used;
     memset(t, 0, TAIL_TRAILER_SIZE);
     t[4] = FORMAT_TAIL;
-    t[5] = w->tail_has_fences ? 0 : TAIL_FLAG_NO_FENCES;
+    t[5] = has_fences ? 0 : TAIL_FLAG_NO_FENCES;
     put_u32(t + 8, w->partition);
-    put_u32(t + 12, w->tail_footers);
-    put_u64(t + 16, w->tail_used + TAIL_TRAILER_SIZE);
+    put_u32(t + 12, w->end.footers);
+    put_u64(t + 16, used + TAIL_TRAILER_SIZE);
     memcpy(t + 24, TAIL_MAGIC, 8);
-    put_u32(t, crc32c(crc32c(w->log.seed, w->tail.bytes, w->tail_used), t + 4, TAIL_TRAILER_SIZE - 4));
-    *length = w->tail_used + TAIL_TRAILER_SIZE;
-    status = log_append(&w->log, w->tail.bytes, (size_t)*length, e);
-    return status == DELTAFS_OK ? log_flush(&w->log, e) : status;
+    if (status == DELTAFS_OK) {
+        put_u32(t, crc32c(crc32c(w->log.seed, tail, used), t + 4, TAIL_TRAILER_SIZE - 4));
+        *length = used + TAIL_TRAILER_SIZE;
+        status = log_append(&w->log, tail, used + TAIL_TRAILER_SIZE, e);
+    }
+    if (status == DELTAFS_OK)
+        status = log_flush(&w->log, e);
+    memory_give(w->memory, tail, used + TAIL_TRAILER_SIZE);
+    return status;
 }
 
 int index_writer_create(struct index_writer *w, struct io *io, const char *path, uint32_t partition,
-                        const uint8_t uuid[16], size_t capacity, struct error *e)
+                        const uint8_t uuid[16], size_t capacity, size_t tail_fences_max, struct index_scratch *scratch,
+                        struct memory *memory, struct error *e)
 {
-    *w = (struct index_writer){.partition = partition, .tail_has_fences = 1};
-    int status = log_create(&w->log, io, path, LOG_KIND_INDEX, partition, uuid, capacity, e);
+    *w = (struct index_writer){
+        .partition = partition, .scratch = scratch, .memory = memory, .tail_fences_max = tail_fences_max};
+    int status = log_create(&w->log, io, path, LOG_KIND_INDEX, partition, uuid, capacity, memory, e);
     index_mark(w);
     return status;
 }
 
 int index_writer_close(struct index_writer *w, struct error *e)
 {
-    buffer_fini(&w->tail);
-    buffer_fini(&w->leaf);
-    buffer_fini(&w->fence);
     return log_close(&w->log, e);
 }

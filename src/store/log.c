@@ -1,5 +1,5 @@
 #include <fcntl.h>
-#include <stdlib.h>
+#include <string.h>
 #include "base/coding.h"
 #include "base/crc32c.h"
 #include "store/log.h"
@@ -21,15 +21,14 @@ int log_is_sealed(uint32_t seed, const uint8_t *bytes, size_t n)
 }
 
 int log_create(struct log *log, struct io *io, const char *path, int kind, uint32_t partition, const uint8_t uuid[16],
-               size_t capacity, struct error *e)
+               size_t capacity, struct memory *memory, struct error *e)
 {
     uint8_t header[LOG_HEADER_SIZE] = {0};
 
-    *log = (struct log){.file.fd = -1, .capacity = capacity, .seed = log_seed(uuid)};
-    log->buffer = malloc(capacity);
-    if (!log->buffer)
-        return error_no_memory(e, capacity, "a log's buffer");
-    int status = io_file_open(io, path, O_RDWR | O_CREAT | O_EXCL, &log->file, e);
+    *log = (struct log){.file.fd = -1, .capacity = capacity, .seed = log_seed(uuid), .memory = memory};
+    int status = memory_take(memory, capacity, "a log's buffer", &log->buffer, e);
+    if (status == DELTAFS_OK)
+        status = io_file_open(io, path, O_RDWR | O_CREAT | O_EXCL, &log->file, e);
     if (status != DELTAFS_OK)
         return status;
     header[4] = FORMAT_LOG_HEADER;
@@ -43,7 +42,7 @@ int log_create(struct log *log, struct io *io, const char *path, int kind, uint3
 
 int log_close(struct log *log, struct error *e)
 {
-    free(log->buffer);
+    memory_give(log->memory, log->buffer, log->capacity);
     log->buffer = NULL;
     return log->file.path ? io_file_close(&log->file, e) : DELTAFS_OK;
 }

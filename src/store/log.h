@@ -3,6 +3,7 @@
 #ifndef DELTAFS_STORE_LOG_H
 #define DELTAFS_STORE_LOG_H
 
+#include "base/memory.h"
 #include "store/io.h"
 
 struct log {
@@ -12,6 +13,7 @@ struct log {
     size_t used;
     size_t capacity;
     uint32_t seed; /* of the container's checksums */
+    struct memory *memory;
 };
 
 /* The checksum that all of a container's structures begin with. */
@@ -19,7 +21,7 @@ uint32_t log_seed(const uint8_t uuid[16]);
 
 /* Create the file (which must not exist) and write its header. `capacity` is the buffer's size. */
 int log_create(struct log *log, struct io *io, const char *path, int kind, uint32_t partition, const uint8_t uuid[16],
-               size_t capacity, struct error *e);
+               size_t capacity, struct memory *memory, struct error *e);
 /* Close without flushing, and free. A log that was never created is fine if it is all zero. */
 int log_close(struct log *log, struct error *e);
 

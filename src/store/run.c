@@ -1,34 +1,38 @@
-#include <stdlib.h>
 #include "store/run.h"
 
-int run_init(struct run *run, uint32_t number, uint64_t count, uint64_t offset, struct error *e)
+#define RUN_BLOCKS_FIRST 16 /* blocks to make room for at first */
+
+int run_init(struct run *run, uint32_t number, uint64_t count, uint64_t offset, struct memory *memory, struct error *e)
 {
-    *run = (struct run){.number = number, .count = count, .offset = offset};
-    run->keys = malloc(count * sizeof *run->keys + 1);
-    return run->keys ? DELTAFS_OK : error_no_memory(e, count * sizeof *run->keys, "a run's keys");
+    *run = (struct run){.number = number, .count = count, .offset = offset, .memory = memory};
+    return memory_take(memory, count * sizeof *run->keys, "a run's keys", &run->keys, e);
 }
 
 void run_fini(struct run *run)
 {
-    free(run->keys);
-    free(run->blocks);
+    memory_give(run->memory, run->keys, run->count * sizeof *run->keys);
+    memory_give(run->memory, run->blocks, run->block_capacity * sizeof *run->blocks);
     *run = (struct run){0};
 }
 
 int run_add_block(struct run *run, struct block_writer *w, uint32_t partition, uint32_t epoch, struct log *data,
                   struct error *e)
 {
+    size_t length, old = run->block_capacity * sizeof *run->blocks;
+    int status = DELTAFS_OK;
+
     if (run->block_count == run->block_capacity) {
-        size_t capacity = run->block_capacity ? 2 * run->block_capacity : 64;
-        struct run_block *grown = realloc(run->blocks, capacity * sizeof *grown);
-        if (!grown)
-            return error_no_memory(e, capacity * sizeof *grown, "a run's blocks");
-        run->blocks = grown;
+        size_t capacity = run->block_capacity ? 2 * run->block_capacity : RUN_BLOCKS_FIRST;
+        status = memory_grow(run->memory, &run->blocks, old, capacity * sizeof *run->blocks, "a run's blocks", e);
+        if (status != DELTAFS_OK)
+            return status;
         run->block_capacity = capacity;
     }
     struct block_id id = {partition, epoch, run->number, run->block_count};
     uint32_t count = w->count;
-    size_t length = block_writer_close(w, &id, data->seed);
+    status = block_writer_close(w, &id, data->seed, &length, e);
+    if (status != DELTAFS_OK)
+        return status;
     run->blocks[run->block_count++] = (struct run_block){(uint32_t)length, count};
-    return log_append(data, w->out, length, e);
+    return log_append(data, w->out.bytes, length, e);
 }

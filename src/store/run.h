@@ -18,10 +18,11 @@ struct run {
     uint32_t block_count;
     struct run_block *blocks;
     size_t block_capacity;
+    struct memory *memory;
 };
 
-/* Begin run `number` of `count` records at the end of the data log. */
-int run_init(struct run *run, uint32_t number, uint64_t count, uint64_t offset, struct error *e);
+/* Begin run `number` of `count` records at the end of the data log. Safe to run_fini if it fails. */
+int run_init(struct run *run, uint32_t number, uint64_t count, uint64_t offset, struct memory *memory, struct error *e);
 void run_fini(struct run *run);
 
 /* Write what the block writer holds as the run's next block. */

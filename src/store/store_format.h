@@ -67,7 +67,6 @@ enum format_type {
 #define TAIL_TRAILER_SIZE   32
 #define TAIL_FLAG_NO_FENCES 0x01
 #define TAIL_MAGIC          "dltfsEND"
-#define TAIL_FENCES_MAX     (4u << 20) /* bytes of fences beyond which a writer leaves them out of the tail */
 
 /* Manifest: lines "WORD TEXT... ~CHECKSUM\n", the checksum eight hexadecimal digits over all before " ~", begun with 0.
  * A reader that does not know a WORD skips the line if it begins with a small letter, and refuses the container if it

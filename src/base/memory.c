@@ -1,0 +1,58 @@
+#include <stdlib.h>
+#include <string.h>
+#include "base/memory.h"
+
+static int memory_count(struct memory *m, size_t n, const char *what, struct error *e)
+{
+    if (!m)
+        return DELTAFS_OK;
+    if (n > m->limit - m->used)
+        return error_set(
+            e, DELTAFS_ERR_MEMORY,
+            "%zu bytes for %s do not fit the %llu of the option memory, %llu of which are in use; raise it", n, what,
+            (unsigned long long)m->limit, (unsigned long long)m->used);
+    m->used += n;
+    if (m->used > m->peak)
+        m->peak = m->used;
+    return DELTAFS_OK;
+}
+
+/* `out` is the address of a pointer of any type. */
+int memory_take(struct memory *m, size_t n, const char *what, void *out, struct error *e)
+{
+    int status = memory_count(m, n, what, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    void *p = malloc(n > 0 ? n : 1);
+    if (!p) {
+        if (m)
+            m->used -= n;
+        return error_no_memory(e, n, what);
+    }
+    memcpy(out, &p, sizeof p);
+    return DELTAFS_OK;
+}
+
+void memory_give(struct memory *m, void *p, size_t n)
+{
+    if (m && p)
+        m->used -= n;
+    free(p);
+}
+
+int memory_grow(struct memory *m, void *p, size_t old, size_t n, const char *what, struct error *e)
+{
+    void *before, *after;
+
+    /* Both exist while the contents are moved. */
+    int status = memory_take(m, n, what, &after, e);
+    if (status != DELTAFS_OK)
+        return status;
+    memcpy(&before, p, sizeof before);
+    if (old > 0)
+        memcpy(after, before, old);
+    memory_give(m, before, old);
+    memcpy(p, &after, sizeof after);
+    return DELTAFS_OK;
+}

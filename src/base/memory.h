@@ -1,0 +1,22 @@
+/* The memory budget: what a writer allocates is taken from it and given back to it, so that its use is known and cannot
+ * go beyond the limit. A NULL budget counts nothing: what readers use. */
+#ifndef DELTAFS_BASE_MEMORY_H
+#define DELTAFS_BASE_MEMORY_H
+
+#include "base/error.h"
+
+struct memory {
+    uint64_t limit;
+    uint64_t used;
+    uint64_t peak;
+};
+
+/* `n` bytes of memory, to be given back with the same n. `what` is for the message of DELTAFS_ERR_MEMORY, which comes
+ * when the budget is used up, or the system has none. */
+int memory_take(struct memory *m, size_t n, const char *what, void *out, struct error *e);
+void memory_give(struct memory *m, void *p, size_t n);
+
+/* Make `p` of `old` bytes (NULL and 0 at first) one of `n` bytes, n > old, with the same contents. */
+int memory_grow(struct memory *m, void *p, size_t old, size_t n, const char *what, struct error *e);
+
+#endif
