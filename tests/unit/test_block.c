@@ -1,0 +1,341 @@
+/* Blocks: what went in comes out; any damage, or a block from elsewhere, is found; and a block that was forged with a
+ * right checksum is refused or read, but never beyond its bytes (run this under a sanitizer). */
+#include "store/block.h"
+#include "store/planes.h"
+#include "store/store_format.h"
+#include "unit_help.h"
+
+static const struct block_id here = {3, 5, 7, 11};
+#define SEED 0x1234abcdu
+
+/* ---- Planes ---- */
+
+/* The oracle: the definition in planes.h, bit by bit. */
+static void planes_slow(const uint8_t *values, size_t n, size_t size, uint8_t *planes)
+{
+    size_t length = (n + 7) / 8;
+
+    memset(planes, 0, planes_length(n, size));
+    for (size_t k = 0; k < size; k++)
+        for (size_t bit = 0; bit < 8; bit++)
+            for (size_t i = 0; i < n; i++)
+                planes[(8 * k + bit) * length + i / 8] |= (uint8_t)((values[i * size + k] >> (7 - bit) & 1) << i % 8);
+}
+
+static void test_planes(void **state)
+{
+    static const size_t sizes[] = {0, 1, 3, 4, 8, 31, 40};
+    struct rng r = rng_init(20);
+
+    (void)state;
+    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
+        for (size_t n = 1; n <= 600; n += n < 70 ? 1 : 61) {
+            size_t size = sizes[s], length = planes_length(n, size);
+            uint8_t *values = malloc(n * size + 1), *back = malloc(n * size + 1);
+            uint8_t *want = malloc(length + 1), *got = malloc(length + 1),
+                    *scratch = malloc(planes_scratch(n, size) + 1);
+            CHECK(values && back && want && got && scratch);
+            rng_fill(&r, values, n * size);
+            planes_slow(values, n, size, want);
+            planes_split(values, n, size, got, scratch);
+            CHECK(memcmp(got, want, length) == 0);
+            memset(got, 0xaa, length);
+            planes_split_portable(values, n, size, got, scratch);
+            CHECK(memcmp(got, want, length) == 0);
+            planes_join(want, n, size, back, scratch);
+            CHECK(memcmp(back, values, n * size) == 0);
+            free(values);
+            free(back);
+            free(want);
+            free(got);
+            free(scratch);
+        }
+    }
+}
+
+/* ---- Blocks ---- */
+
+/* A block of records sized by the caller, some values packable, some noise. */
+struct sample {
+    struct block_writer w;
+    int64_t value_size;
+    uint32_t count;
+    uint32_t sizes[BLOCK_RECORDS_MAX];
+    uint8_t *bytes; /* finished, in memory of just that size */
+    size_t n;
+};
+
+static void sample_begin(struct sample *s, int64_t value_size, enum option_codec codec, size_t target)
+{
+    struct error e;
+
+    s->value_size = value_size;
+    s->count = 0;
+    CHECK_IS(block_writer_init(&s->w, value_size, codec, target, NULL, &e), DELTAFS_OK);
+}
+
+static void sample_add(struct sample *s, uint32_t size, int is_noise)
+{
+    static uint8_t value[BLOCK_VALUE_MAX];
+    struct error e;
+
+    model_value(2 * (uint64_t)s->count + (unsigned)is_noise, value, size);
+    CHECK_IS(block_writer_add(&s->w, size > 0 ? value : NULL, size, &e), DELTAFS_OK);
+    s->sizes[s->count++] = size;
+}
+
+static void sample_close(struct sample *s)
+{
+    struct error e;
+
+    CHECK_IS(block_writer_close(&s->w, &here, SEED, &s->n, &e), DELTAFS_OK);
+    CHECK(s->n <= s->w.out.capacity);
+    s->bytes = malloc(s->n);
+    CHECK(s->bytes != NULL);
+    memcpy(s->bytes, s->w.out.bytes, s->n);
+    CHECK(s->w.count == 0 && s->w.used == 0);
+}
+
+static void sample_fini(struct sample *s)
+{
+    free(s->bytes);
+    block_writer_fini(&s->w);
+}
+
+static int sample_decode(const struct sample *s, struct block *b, uint8_t *bytes, size_t n)
+{
+    struct error e;
+    int status = block_decode(b, bytes, n, &here, SEED, s->value_size, s->count, "log", 4096, &e);
+
+    if (status != DELTAFS_OK) {
+        CHECK_IS(status, DELTAFS_ERR_DAMAGED);
+        CHECK(strstr(e.text, "log: damaged at offset 4096: ") == e.text);
+    }
+    return status;
+}
+
+static void sample_check(const struct sample *s, struct block *b, int is_noise)
+{
+    static uint8_t value[BLOCK_VALUE_MAX];
+    size_t size;
+
+    CHECK_IS(sample_decode(s, b, s->bytes, s->n), DELTAFS_OK);
+    CHECK_IS(b->count, s->count);
+    for (uint32_t i = 0; i < s->count; i++) {
+        const uint8_t *got = block_value(b, i, &size);
+        CHECK_IS(size, s->sizes[i]);
+        model_value(2 * (uint64_t)i + (unsigned)is_noise, value, size);
+        CHECK(memcmp(got, value, size) == 0);
+    }
+}
+
+/* Blocks that fill up by themselves: they close at the target, or, with small values, at the most records. */
+static void test_round_trip(void **state)
+{
+    static const int64_t sizes[] = {0, 1, 3, 8, 32, 40, 1000, 5000, -1};
+    static const size_t targets[] = {256, 4096, 1 << 20};
+    static struct sample s;
+    struct rng r = rng_init(21);
+    struct block b = {0};
+
+    (void)state;
+    for (int pass = 0; pass < 4; pass++) {
+        enum option_codec codec = pass & 1 ? CODEC_SNAPPY : CODEC_NONE;
+        for (size_t t = 0; t < 3; t++) {
+            for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+                sample_begin(&s, sizes[i], codec, targets[t]);
+                do
+                    sample_add(&s, sizes[i] < 0 ? (uint32_t)rng_below(&r, 5001) : (uint32_t)sizes[i], pass / 2);
+                while (!block_writer_is_full(&s.w));
+                size_t used = s.w.used;
+                sample_close(&s);
+                sample_check(&s, &b, pass / 2);
+                if (codec == CODEC_NONE && sizes[i] >= 0)
+                    CHECK_IS(s.n, BLOCK_HEADER_SIZE + used);
+                if (codec == CODEC_SNAPPY && sizes[i] >= 1000 && pass / 2 == 0)
+                    CHECK(s.n < used / 2);
+                sample_fini(&s);
+            }
+        }
+    }
+    block_fini(&b);
+}
+
+/* One record, empty ones, and the largest that there may be. */
+static void test_few_records(void **state)
+{
+    static const uint32_t sizes[] = {0, 1, 127, 128, 65536, BLOCK_VALUE_MAX};
+    static struct sample s;
+    struct block b = {0};
+
+    (void)state;
+    for (int pass = 0; pass < 4; pass++) {
+        for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+            for (int any = 0; any < 2; any++) {
+                sample_begin(&s, any ? -1 : (int64_t)sizes[i], (enum option_codec)(pass & 1), 4096);
+                sample_add(&s, sizes[i], pass / 2);
+                sample_close(&s);
+                sample_check(&s, &b, pass / 2);
+                sample_fini(&s);
+            }
+        }
+        /* Just below the target, and then the largest. */
+        sample_begin(&s, -1, (enum option_codec)(pass & 1), 1 << 20);
+        sample_add(&s, (1 << 20) - 1, pass / 2);
+        CHECK(!block_writer_is_full(&s.w));
+        sample_add(&s, BLOCK_VALUE_MAX, pass / 2);
+        CHECK(block_writer_is_full(&s.w));
+        sample_close(&s);
+        sample_check(&s, &b, pass / 2);
+        sample_fini(&s);
+    }
+    block_fini(&b);
+}
+
+static void test_most_records(void **state)
+{
+    static struct sample s;
+    struct block b = {0};
+
+    (void)state;
+    for (int64_t size = -1; size <= 0; size++) {
+        sample_begin(&s, size, CODEC_SNAPPY, 1 << 20);
+        while (!block_writer_is_full(&s.w))
+            sample_add(&s, 0, 0);
+        CHECK_IS(s.count, BLOCK_RECORDS_MAX);
+        sample_close(&s);
+        sample_check(&s, &b, 0);
+        sample_fini(&s);
+    }
+    block_fini(&b);
+}
+
+static void make_small(struct sample *s, struct rng *r, int64_t size, enum option_codec codec, int is_noise)
+{
+    /* Few records are packed as they stand, more in planes. */
+    int records = rng_below(r, 2) ? 12 : 25;
+
+    sample_begin(s, size, codec, 1024);
+    for (int i = 0; i < records; i++)
+        sample_add(s, size < 0 ? (uint32_t)rng_below(r, 60) : (uint32_t)size, is_noise);
+    sample_close(s);
+}
+
+static void test_every_bit_flip(void **state)
+{
+    static const int64_t sizes[] = {0, 8, 40, -1};
+    static struct sample s;
+    struct rng r = rng_init(22);
+    struct block b = {0};
+
+    (void)state;
+    for (int pass = 0; pass < 4; pass++) {
+        for (size_t i = 0; i < 4; i++) {
+            make_small(&s, &r, sizes[i], (enum option_codec)(pass & 1), pass / 2);
+            for (size_t bit = 0; bit < 8 * s.n; bit++) {
+                s.bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
+                CHECK_IS(sample_decode(&s, &b, s.bytes, s.n), DELTAFS_ERR_DAMAGED);
+                s.bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
+            }
+            sample_check(&s, &b, pass / 2);
+            sample_fini(&s);
+        }
+    }
+    block_fini(&b);
+}
+
+static void test_elsewhere(void **state)
+{
+    static struct sample s;
+    struct rng r = rng_init(23);
+    struct block b = {0};
+    struct error e;
+
+    (void)state;
+    make_small(&s, &r, 40, CODEC_SNAPPY, 0);
+    for (int field = 0; field < 4; field++) {
+        struct block_id id = here;
+        *(field == 0 ? &id.partition : field == 1 ? &id.epoch : field == 2 ? &id.run : &id.block) += 1;
+        CHECK_IS(block_decode(&b, s.bytes, s.n, &id, SEED, 40, s.count, "log", 0, &e), DELTAFS_ERR_DAMAGED);
+        CHECK(strstr(e.text, "belongs elsewhere") != NULL);
+    }
+    CHECK_IS(block_decode(&b, s.bytes, s.n, &here, SEED + 1, 40, s.count, "log", 0, &e), DELTAFS_ERR_DAMAGED);
+    CHECK_IS(block_decode(&b, s.bytes, s.n, &here, SEED, 41, s.count, "log", 0, &e), DELTAFS_ERR_DAMAGED);
+    CHECK_IS(block_decode(&b, s.bytes, s.n, &here, SEED, -1, s.count, "log", 0, &e), DELTAFS_ERR_DAMAGED);
+    CHECK_IS(block_decode(&b, s.bytes, s.n, &here, SEED, 40, s.count + 1, "log", 0, &e), DELTAFS_ERR_DAMAGED);
+    CHECK_IS(block_decode(&b, s.bytes, s.n, &here, SEED, 40, s.count - 1, "log", 0, &e), DELTAFS_ERR_DAMAGED);
+    sample_check(&s, &b, 0);
+    sample_fini(&s);
+    block_fini(&b);
+}
+
+static void test_truncated(void **state)
+{
+    static struct sample s;
+    struct rng r = rng_init(24);
+    struct block b = {0};
+
+    (void)state;
+    make_small(&s, &r, -1, CODEC_SNAPPY, 0);
+    for (size_t n = 0; n < s.n; n++) {
+        uint8_t *cut = malloc(n + 1);
+        CHECK(cut != NULL);
+        memcpy(cut, s.bytes, n);
+        CHECK_IS(sample_decode(&s, &b, cut, n), DELTAFS_ERR_DAMAGED);
+        /* With a right checksum, too. */
+        if (n >= 8) {
+            log_seal(SEED, cut, n);
+            CHECK_IS(sample_decode(&s, &b, cut, n), DELTAFS_ERR_DAMAGED);
+        }
+        free(cut);
+    }
+    sample_fini(&s);
+    block_fini(&b);
+}
+
+static void test_forged(void **state)
+{
+    static const int64_t sizes[] = {0, 3, 40, -1};
+    static struct sample s;
+    struct rng r = rng_init(25);
+    struct block b = {0};
+    unsigned sum = 0;
+
+    (void)state;
+    for (int pass = 0; pass < 4; pass++) {
+        for (size_t i = 0; i < 4; i++) {
+            make_small(&s, &r, sizes[i], (enum option_codec)(pass & 1), pass / 2);
+            for (int round = 0; round < 2000; round++) {
+                uint8_t *forged = malloc(s.n);
+                CHECK(forged != NULL);
+                memcpy(forged, s.bytes, s.n);
+                for (uint64_t k = rng_below(&r, 3) + 1; k > 0; k--)
+                    forged[rng_below(&r, s.n)] = (uint8_t)(rng_below(&r, 3) ? rng_next(&r) : 0xff);
+                log_seal(SEED, forged, s.n);
+                if (sample_decode(&s, &b, forged, s.n) == DELTAFS_OK) {
+                    for (uint32_t k = 0; k < b.count; k++) {
+                        size_t size;
+                        const uint8_t *value = block_value(&b, k, &size);
+                        for (size_t at = 0; at < size; at++)
+                            sum += value[at];
+                    }
+                }
+                free(forged);
+            }
+            sample_fini(&s);
+        }
+    }
+    CHECK(sum > 0);
+    block_fini(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_planes),       cmocka_unit_test(test_round_trip),     cmocka_unit_test(test_few_records),
+        cmocka_unit_test(test_most_records), cmocka_unit_test(test_every_bit_flip), cmocka_unit_test(test_elsewhere),
+        cmocka_unit_test(test_truncated),    cmocka_unit_test(test_forged),
+    };
+
+    return cmocka_run_group_tests(tests, unit_setup, unit_teardown) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,820 @@
+/* Directories through the public API, against the model: what comes back must be what was appended, in order, whatever
+ * the partitions, the memory, the sizes; and each error as the header has it. */
+#include <fcntl.h>
+#include <malloc.h>
+#include <unistd.h>
+#include "core/partition.h"
+#include "store/index.h"
+#include "store/manifest.h"
+#include "store/store_format.h"
+#include "unit_help.h"
+
+/* ---- Workloads ---- */
+
+static uint32_t random_size(struct rng *r, int64_t value_size)
+{
+    if (value_size >= 0)
+        return (uint32_t)value_size;
+    return (uint32_t)(rng_below(r, 20) == 0 ? rng_below(r, 20000) : rng_below(r, 80));
+}
+
+static void append_some(struct model *m, deltafs_dir *d, struct rng *r, enum key_kind kind, uint32_t n,
+                        int64_t value_size)
+{
+    for (uint32_t i = 0; i < n; i++)
+        CHECK_CALL(d, model_append(m, d, rng_key(r, kind), random_size(r, value_size)), DELTAFS_OK);
+}
+
+static void end_epoch(struct model *m, deltafs_dir *d, uint64_t label)
+{
+    CHECK_CALL(d, deltafs_epoch_end(d, label), DELTAFS_OK);
+    model_keep(m, label);
+}
+
+static void check_directory(struct model *m, const char *path, struct rng *r)
+{
+    deltafs_dir *d = unit_open(path);
+
+    model_check_all(m, d, r);
+    model_check_scan(m, d, NULL);
+    model_check_facts(m, d);
+    for (int i = 0; i < 50; i++)
+        model_check_key(m, d, rng_key(r, (enum key_kind)(i % KEYS_KINDS)), NULL);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+}
+
+/* How many segments the epochs have, over all partitions: the least and the most. */
+static void count_segments(const char *path, uint32_t *least, uint32_t *most)
+{
+    struct io io = io_default();
+    struct manifest m;
+    struct error e, tail = {0};
+
+    *least = UINT32_MAX;
+    *most = 0;
+    CHECK_IS(manifest_read(&io, path, &m, &e), DELTAFS_OK);
+    for (uint32_t p = 0; p < m.partitions; p++) {
+        struct index_reader r;
+        char *log = io_path(path, LOG_NAME_INDEX, p % BUCKET_COUNT, p);
+        CHECK_IS(index_reader_open(&r, &io, log, p, m.uuid, (uint32_t)m.epoch_count, m.tail_length, &tail, &e),
+                 DELTAFS_OK);
+        for (uint32_t epoch = 0; epoch < m.epoch_count; epoch++) {
+            struct segment *s;
+            uint32_t n;
+            CHECK_IS(index_epoch(&r, epoch, &s, &n, &e), DELTAFS_OK);
+            *least = n < *least ? n : *least;
+            *most = n > *most ? n : *most;
+        }
+        CHECK_IS(index_reader_close(&r, &e), DELTAFS_OK);
+        free(log);
+    }
+    manifest_fini(&m);
+}
+
+static void test_random_workloads(void **state)
+{
+    static const struct {
+        const char *partitions, *value_size, *schema, *codec, *block;
+        uint32_t records;
+    } cases[] = {
+        {"1", "8", "", "snappy", "4K", 3000},      {"1", "any", "", "snappy", "4K", 3000},
+        {"1", "0", "", "snappy", "4K", 6000},      {"3", "40", "", "none", "256", 3000},
+        {"3", "any", "", "none", "256", 3000},     {"3", "any", "x:f4,y:f8,n:u1", "snappy", "1M", 3000},
+        {"300", "17", "", "snappy", "4K", 6000},   {"300", "any", "", "snappy", "64K", 3000},
+        {"1000", "3", "", "snappy", "4K", 5000},   {"7", "5000", "", "snappy", "4K", 500},
+        {"2", "1048576", "", "snappy", "256", 12},
+    };
+    struct rng r = rng_init(61);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *path = unit_path("random");
+        int64_t size = cases[i].schema[0]                        ? 13
+                       : strcmp(cases[i].value_size, "any") == 0 ? -1
+                                                                 : atoll(cases[i].value_size);
+        struct model m = {0};
+        deltafs_dir *d = unit_create(path, unit_options("memory", "512M", "partitions", cases[i].partitions,
+                                                        "value_size", cases[i].value_size, "schema", cases[i].schema,
+                                                        "codec", cases[i].codec, "block", cases[i].block, NULL));
+        end_epoch(&m, d, 0); /* empty, and the label 0 */
+        for (unsigned kind = 0; kind < KEYS_KINDS; kind++) {
+            append_some(&m, d, &r, (enum key_kind)kind, cases[i].records / (kind == KEYS_FEW ? 10 : 1), size);
+            end_epoch(&m, d, 10 * kind + 10);
+        }
+        end_epoch(&m, d, UINT64_MAX); /* empty, too */
+        CHECK_IS(deltafs_close(d), DELTAFS_OK);
+        check_directory(&m, path, &r);
+        unit_remove(path);
+        model_fini(&m);
+    }
+}
+
+/* The least memory that will do, so that each epoch takes many runs and several segments. */
+static void test_segments(void **state)
+{
+    static const struct {
+        const char *partitions, *value_size;
+        uint32_t records;
+    } cases[] = {{"400", "8", 150000}, {"1", "any", 20000}, {"3", "4000", 4000}, {"1", "16", 250000}};
+    struct rng r = rng_init(62);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *path = unit_path("segments");
+        int64_t size = strcmp(cases[i].value_size, "any") == 0 ? -1 : atoll(cases[i].value_size);
+        struct model m = {0};
+        uint32_t least, most;
+        deltafs_dir *d = unit_create(path, unit_options("memory", "4M", "partitions", cases[i].partitions, "value_size",
+                                                        cases[i].value_size, NULL));
+        for (unsigned epoch = 0; epoch < 2; epoch++) {
+            append_some(&m, d, &r, epoch ? KEYS_DENSE : KEYS_CLUSTERED, cases[i].records, size);
+            end_epoch(&m, d, epoch);
+        }
+        CHECK_IS(deltafs_close(d), DELTAFS_OK);
+        count_segments(path, &least, &most);
+        /* Keys that fit are merged at once, however many runs there are. */
+        CHECK(most > 1 || cases[i].records < 150000);
+        check_directory(&m, path, &r);
+        unit_remove(path);
+        model_fini(&m);
+    }
+}
+
+/* Values of all sizes from none to the largest, in one directory. */
+static void test_large_values(void **state)
+{
+    static const uint32_t sizes[] = {0, 1, 4095, 4096, 4097, 65535, 65536, (1 << 20) - 1, 1 << 20};
+    struct rng r = rng_init(63);
+    struct model m = {0};
+    const char *path = unit_path("large");
+    deltafs_dir *d = unit_create(path, unit_options("partitions", "2", NULL));
+
+    (void)state;
+    for (uint64_t epoch = 0; epoch < 2; epoch++) {
+        for (int i = 0; i < 30; i++)
+            CHECK_CALL(d, model_append(&m, d, rng_below(&r, 10), sizes[rng_below(&r, 9)]), DELTAFS_OK);
+        end_epoch(&m, d, epoch);
+    }
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    check_directory(&m, path, &r);
+    model_fini(&m);
+}
+
+static void test_many_epochs(void **state)
+{
+    struct rng r = rng_init(64);
+    struct model m = {0};
+    const char *path = unit_path("epochs");
+    deltafs_dir *d = unit_create(path, unit_options("partitions", "3", "value_size", "8", NULL));
+
+    (void)state;
+    for (uint64_t epoch = 0; epoch < 1000; epoch++) {
+        append_some(&m, d, &r, KEYS_FEW, epoch % 7 == 3 ? 0 : 4, 8);
+        end_epoch(&m, d, 100 * epoch);
+    }
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    check_directory(&m, path, &r);
+    d = unit_open(path);
+    for (int i = 0; i < 300; i++) {
+        struct deltafs_range range = {rng_below(&r, 110000), rng_below(&r, 110000)};
+        if (i % 3 == 0)
+            range.last = range.first + rng_below(&r, 300);
+        if (i % 10 == 0)
+            range.last = UINT64_MAX;
+        model_check_key(&m, d, rng_below(&r, 5) * 1000003, &range);
+        if (i % 10 == 0)
+            model_check_scan(&m, d, &range);
+    }
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    model_fini(&m);
+}
+
+/* One key often enough that its records fill many leaves, with neighbours on both sides. */
+static void test_one_key_often(void **state)
+{
+    enum { OFTEN = 100000 };
+    static const char *const memory[] = {"64M", "4M"};
+    struct rng r = rng_init(65);
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        const char *path = unit_path("often");
+        struct model m = {0};
+        deltafs_dir *d = unit_create(path, unit_options("value_size", "8", "memory", memory[i], NULL));
+        for (int k = 0; k < OFTEN; k++) {
+            CHECK_CALL(d, model_append(&m, d, 1000, 8), DELTAFS_OK);
+            if (k % 100 == 0)
+                CHECK_CALL(d, model_append(&m, d, rng_below(&r, 2001), 8), DELTAFS_OK);
+        }
+        end_epoch(&m, d, 1);
+        CHECK_IS(deltafs_close(d), DELTAFS_OK);
+        check_directory(&m, path, &r);
+        unit_remove(path);
+        model_fini(&m);
+    }
+}
+
+static void test_strides(void **state)
+{
+    struct {
+        char pad;
+        uint8_t key[8], more[3], value[5];
+    } record[50];
+    struct model m = {0};
+    const char *path = unit_path("strides");
+    deltafs_dir *d = unit_create(path, unit_options("value_size", "5", NULL));
+
+    (void)state;
+    for (uint64_t i = 0; i < 50; i++) {
+        uint64_t key = i % 20;
+        memcpy(record[i].key, &key, 8);
+        model_append(&m, NULL, key, 5);
+        model_value(i + 1, record[i].value, 5);
+    }
+    CHECK_CALL(d, deltafs_append_many(d, 50, record[0].key, sizeof record[0], record[0].value, sizeof record[0], 5),
+               DELTAFS_OK);
+    end_epoch(&m, d, 1);
+    /* One value for all keys, and the keys from the last to the first; and none at all. */
+    uint64_t keys[3] = {7, 8, 9};
+    for (uint64_t i = 3; i-- > 0;)
+        model_append(&m, NULL, keys[i], 5);
+    for (uint64_t i = 0; i < 3; i++) {
+        uint8_t value[5];
+        model_value(51 + i, value, 5);
+        CHECK_CALL(d, deltafs_append_many(d, 1, &keys[2 - i], 0, value, 0, 5), DELTAFS_OK);
+    }
+    CHECK_CALL(d, deltafs_append_many(d, 0, NULL, 8, NULL, 5, 5), DELTAFS_OK);
+    end_epoch(&m, d, 2);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    d = unit_open(path);
+    model_check_scan(&m, d, NULL);
+    for (uint64_t key = 0; key < 25; key++)
+        model_check_key(&m, d, key, NULL);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    model_fini(&m);
+}
+
+/* ---- Reading ---- */
+
+static void test_get_many(void **state)
+{
+    static const uint64_t keys[] = {5, 77, 5, 1, 0, 78, 5, UINT64_MAX};
+    deltafs_records *out[8];
+    struct model m = {0};
+    struct deltafs_range none = {5, 3};
+    const char *path = unit_path("many");
+    deltafs_dir *d = unit_create(path, unit_options("partitions", "3", NULL));
+
+    (void)state;
+    for (uint64_t key = 0; key < 10; key++)
+        CHECK_CALL(d, model_append(&m, d, key, (uint32_t)key), DELTAFS_OK);
+    end_epoch(&m, d, 4);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    d = unit_open(path);
+    CHECK_IS(deltafs_get_many(d, 8, keys, NULL, out), DELTAFS_ERR_NOT_FOUND);
+    for (size_t i = 0; i < 8; i++) {
+        CHECK((out[i] != NULL) == (keys[i] < 10));
+        CHECK(!out[i] || (out[i]->count == 1 && out[i]->record->key == keys[i] && out[i]->record->size == keys[i]));
+        deltafs_records_destroy(out[i]);
+    }
+    CHECK_IS(deltafs_get_many(d, 8, keys, &none, out), DELTAFS_ERR_NOT_FOUND);
+    for (size_t i = 0; i < 8; i++)
+        CHECK(!out[i]);
+    CHECK_IS(deltafs_get_many(d, 0, NULL, NULL, NULL), DELTAFS_OK);
+    CHECK_IS(deltafs_get_many(d, 1, NULL, NULL, out), DELTAFS_ERR_INVALID);
+    CHECK_IS(deltafs_get_many(d, 1, keys, NULL, NULL), DELTAFS_ERR_INVALID);
+    deltafs_records_destroy(NULL);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    model_fini(&m);
+}
+
+static int stop_after(const struct deltafs_record *record, void *arg)
+{
+    int *left = arg;
+
+    (void)record;
+    return --*left == 0 ? 1234 : 0;
+}
+
+static int count_record(const struct deltafs_record *record, void *arg)
+{
+    (void)record;
+    ++*(size_t *)arg;
+    return 0;
+}
+
+static void test_scan_parts(void **state)
+{
+    struct model m = {0};
+    struct rng r = rng_init(66);
+    const char *path = unit_path("scan");
+    deltafs_dir *d = unit_create(path, unit_options("partitions", "5", NULL));
+    size_t count = 0;
+    int left = 37;
+
+    (void)state;
+    append_some(&m, d, &r, KEYS_DENSE, 1000, -1);
+    end_epoch(&m, d, 1);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    d = unit_open(path);
+    CHECK_IS(deltafs_scan(d, NULL, stop_after, &left), 1234);
+    CHECK_IS(left, 0);
+    for (uint32_t p = 0; p < 5; p++)
+        CHECK_CALL(d, deltafs_scan_partition(d, p, NULL, count_record, &count), DELTAFS_OK);
+    CHECK_IS(count, 1000);
+    CHECK_IS(deltafs_scan_partition(d, 5, NULL, count_record, &count), DELTAFS_ERR_INVALID);
+    CHECK_IS(deltafs_scan(d, NULL, NULL, NULL), DELTAFS_ERR_INVALID);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    model_fini(&m);
+}
+
+/* Its copy, taken before the close, is what a crash leaves: footers are looked for instead of a tail. With records
+ * behind the last epoch's end, some of them on disk already. */
+static void test_never_closed(void **state)
+{
+    static const char *const partitions[] = {"1", "3", "300"};
+    struct rng r = rng_init(67);
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        struct model m = {0};
+        const char *path = unit_path("open"), *copy = unit_path("crashed");
+        struct deltafs_stat stat;
+        deltafs_dir *d =
+            unit_create(path, unit_options("partitions", partitions[i], "value_size", "8", "memory", "4M", NULL));
+        for (uint64_t epoch = 0; epoch < 5; epoch++) {
+            append_some(&m, d, &r, KEYS_DENSE, epoch == 3 ? 0 : 2000, 8);
+            end_epoch(&m, d, epoch);
+        }
+        size_t before = m.count;
+        append_some(&m, d, &r, KEYS_SPARSE, 300000, 8);
+        unit_copy(path, copy);
+        m.count = before;
+        CHECK_IS(deltafs_close(d), DELTAFS_ERR_UNCOMMITTED);
+        check_directory(&m, copy, &r);
+        check_directory(&m, path, &r);
+        d = unit_open(copy);
+        CHECK(deltafs_stat(d, &stat) == DELTAFS_OK && !stat.is_closed);
+        CHECK_IS(deltafs_close(d), DELTAFS_OK);
+        d = unit_open(path);
+        CHECK(deltafs_stat(d, &stat) == DELTAFS_OK && stat.is_closed);
+        CHECK_IS(deltafs_close(d), DELTAFS_OK);
+        unit_remove(path);
+        unit_remove(copy);
+        model_fini(&m);
+    }
+}
+
+/* A handle sees what was committed when it was opened, whatever is written afterwards. */
+static void test_reading_while_writing(void **state)
+{
+    struct rng r = rng_init(68);
+    struct model m = {0}, early = {0};
+    const char *path = unit_path("while");
+    deltafs_dir *first = NULL;
+    deltafs_dir *d = unit_create(path, unit_options("partitions", "3", "memory", "4M", "value_size", "100", NULL));
+
+    (void)state;
+    for (uint64_t epoch = 0; epoch < 6; epoch++) {
+        append_some(&m, d, &r, KEYS_DENSE, 3000, 100);
+        end_epoch(&m, d, epoch);
+        if (epoch == 2) {
+            first = unit_open(path);
+            early = m;
+            early.record = malloc(m.capacity * sizeof *m.record);
+            CHECK(early.record != NULL);
+            memcpy(early.record, m.record, m.count * sizeof *m.record);
+        }
+        append_some(&m, d, &r, KEYS_DENSE, 20000, 100);
+        check_directory(&m, path, &r);
+        m.count = m.committed;
+        CHECK_CALL(d, deltafs_epoch_cancel(d, "enough of it"), DELTAFS_OK);
+        CHECK_IS(deltafs_epoch_end(d, epoch + 100), DELTAFS_ERR_CANCELLED);
+        if (first)
+            model_check_all(&early, first, &r);
+    }
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    model_check_scan(&early, first, NULL);
+    model_check_facts(&early, first);
+    CHECK_IS(deltafs_close(first), DELTAFS_OK);
+    check_directory(&m, path, &r);
+    model_fini(&m);
+    model_fini(&early);
+}
+
+/* The promise of the design: manifest, tail, and for each epoch one leaf and one block. */
+static void test_reads_of_a_trajectory(void **state)
+{
+    enum { EPOCHS = 40 };
+    struct rng r = rng_init(69);
+    struct model m = {0};
+    const char *path = unit_path("reads");
+    deltafs_dir *d = unit_create(path, unit_options("partitions", "3", "value_size", "40", NULL));
+
+    (void)state;
+    for (uint64_t epoch = 0; epoch < EPOCHS; epoch++) {
+        for (uint64_t key = 0; key < 20000; key++)
+            CHECK_CALL(d, model_append(&m, d, key * 7, 40), DELTAFS_OK);
+        end_epoch(&m, d, epoch);
+    }
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    for (int i = 0; i < 20; i++) {
+        struct deltafs_io_stat io;
+        uint64_t key = 7 * rng_below(&r, 20000);
+        d = unit_open(path);
+        CHECK_CALL(d, deltafs_io_stat(d, &io), DELTAFS_OK);
+        CHECK_IS(io.reads, 1);
+        model_check_key(&m, d, key, NULL);
+        CHECK_CALL(d, deltafs_io_stat(d, &io), DELTAFS_OK);
+        CHECK(io.reads <= 2 + 2 * EPOCHS);
+        CHECK(io.writes == 0 && io.bytes_written == 0);
+        model_check_key(&m, d, key, NULL);
+        CHECK_CALL(d, deltafs_io_stat(d, &io), DELTAFS_OK);
+        CHECK(io.reads <= 2 + 4 * EPOCHS);
+        model_check_key(&m, d, key + 1, NULL);
+        CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    }
+    model_fini(&m);
+}
+
+/* ---- Errors ---- */
+
+static void test_uncommitted(void **state)
+{
+    struct rng r = rng_init(70);
+    struct model m = {0};
+    const char *path = unit_path("uncommitted");
+    deltafs_dir *d = unit_create(path, unit_options("partitions", "2", NULL));
+
+    (void)state;
+    append_some(&m, d, &r, KEYS_DENSE, 500, -1);
+    end_epoch(&m, d, 1);
+    CHECK_CALL(d, deltafs_append(d, 1, "x", 1), DELTAFS_OK);
+    CHECK_IS(deltafs_close(d), DELTAFS_ERR_UNCOMMITTED);
+    CHECK(strstr(deltafs_errmsg(NULL), "1 records") != NULL);
+    check_directory(&m, path, &r);
+    model_fini(&m);
+}
+
+static void test_labels(void **state)
+{
+    struct rng r = rng_init(71);
+    struct model m = {0};
+    const char *path = unit_path("labels");
+    deltafs_dir *d = unit_create(path, unit_options(NULL, NULL));
+
+    (void)state;
+    append_some(&m, d, &r, KEYS_DENSE, 100, -1);
+    end_epoch(&m, d, 5);
+    append_some(&m, d, &r, KEYS_DENSE, 100, -1);
+    CHECK_IS(deltafs_epoch_end(d, 5), DELTAFS_ERR_LABEL);
+    CHECK_IS(deltafs_epoch_end(d, 4), DELTAFS_ERR_LABEL);
+    CHECK_IS(deltafs_epoch_end(d, 0), DELTAFS_ERR_LABEL);
+    /* The records stay, and more may come. */
+    append_some(&m, d, &r, KEYS_DENSE, 100, -1);
+    end_epoch(&m, d, 6);
+    end_epoch(&m, d, UINT64_MAX);
+    CHECK_IS(deltafs_epoch_end(d, UINT64_MAX), DELTAFS_ERR_LABEL);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    check_directory(&m, path, &r);
+    model_fini(&m);
+}
+
+static void test_sizes(void **state)
+{
+    static uint8_t bytes[(1 << 20) + 1];
+    struct rng r = rng_init(72);
+    struct model m = {0};
+    const char *path = unit_path("sizes");
+    deltafs_dir *d = unit_create(path, unit_options("value_size", "8", NULL));
+
+    (void)state;
+    append_some(&m, d, &r, KEYS_DENSE, 100, 8);
+    end_epoch(&m, d, 1);
+    for (size_t size = 0; size < 20; size += size == 7 ? 2 : 1) {
+        append_some(&m, d, &r, KEYS_DENSE, 10, 8);
+        CHECK_IS(deltafs_append(d, 1, bytes, size), DELTAFS_ERR_SIZE);
+        append_some(&m, d, &r, KEYS_DENSE, 10, 8);
+        CHECK_IS(deltafs_epoch_end(d, 2), DELTAFS_ERR_SIZE);
+        model_give_up(&m);
+    }
+    append_some(&m, d, &r, KEYS_DENSE, 100, 8);
+    end_epoch(&m, d, 2);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    check_directory(&m, path, &r);
+    unit_remove(path);
+    model_fini(&m);
+
+    d = unit_create(path, unit_options(NULL, NULL));
+    CHECK_IS(deltafs_append(d, 1, bytes, sizeof bytes), DELTAFS_ERR_SIZE);
+    CHECK_IS(deltafs_append(d, 1, NULL, 1), DELTAFS_ERR_INVALID);
+    CHECK_IS(deltafs_append_many(d, 1, NULL, 8, bytes, 1, 1), DELTAFS_ERR_INVALID);
+    CHECK_IS(deltafs_epoch_end(d, 2), DELTAFS_ERR_SIZE);
+    CHECK_CALL(d, deltafs_append(d, 1, NULL, 0), DELTAFS_OK);
+    CHECK_CALL(d, deltafs_epoch_end(d, 2), DELTAFS_OK);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+}
+
+static void test_cancel(void **state)
+{
+    struct rng r = rng_init(73);
+    struct model m = {0};
+    const char *path = unit_path("cancel");
+    deltafs_dir *d = unit_create(path, unit_options("partitions", "3", "memory", "4M", "value_size", "8", NULL));
+
+    (void)state;
+    for (uint64_t epoch = 0; epoch < 5; epoch++) {
+        /* Enough for runs and segments on disk, which must not show. */
+        append_some(&m, d, &r, KEYS_DENSE, epoch == 1 ? 10 : 200000, 8);
+        CHECK_CALL(d, deltafs_epoch_cancel(d, epoch == 3 ? NULL : "the input is gone"), DELTAFS_OK);
+        CHECK_CALL(d, deltafs_epoch_cancel(d, "again"), DELTAFS_OK);
+        append_some(&m, d, &r, KEYS_DENSE, 50, 8);
+        CHECK_IS(deltafs_epoch_end(d, epoch), DELTAFS_ERR_CANCELLED);
+        CHECK(epoch == 3 || strstr(deltafs_errmsg(d), "the input is gone") != NULL);
+        model_give_up(&m);
+        append_some(&m, d, &r, KEYS_DENSE, 5000, 8);
+        end_epoch(&m, d, epoch);
+    }
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    check_directory(&m, path, &r);
+    model_fini(&m);
+}
+
+static void test_modes(void **state)
+{
+    const char *path = unit_path("modes");
+    struct deltafs_epoch_stat epoch;
+    struct deltafs_io_stat io;
+    struct deltafs_verify_stat verified;
+    struct deltafs_stat stat;
+    deltafs_records *records = NULL;
+    deltafs_file *file = NULL;
+    uint64_t bytes;
+    size_t count;
+    deltafs_dir *d = unit_create(path, unit_options(NULL, NULL));
+
+    (void)state;
+    assert_int_equal(deltafs_get(d, 1, NULL, &records), DELTAFS_ERR_MODE);
+    assert_int_equal(deltafs_scan(d, NULL, count_record, &count), DELTAFS_ERR_MODE);
+    assert_int_equal(deltafs_scan_partition(d, 0, NULL, count_record, &count), DELTAFS_ERR_MODE);
+    assert_int_equal(deltafs_stat(d, &stat), DELTAFS_ERR_MODE);
+    assert_int_equal(deltafs_epoch_stat(d, 0, &epoch), DELTAFS_ERR_MODE);
+    assert_int_equal(deltafs_bytes_stored(d, &bytes), DELTAFS_ERR_MODE);
+    assert_int_equal(deltafs_verify(d, NULL, NULL, &verified), DELTAFS_ERR_MODE);
+    assert_int_equal(deltafs_openat(d, "1", O_RDONLY, &file), DELTAFS_ERR_MODE);
+    assert_int_equal(deltafs_io_stat(d, &io), DELTAFS_OK);
+    assert_int_equal(deltafs_close(d), DELTAFS_OK);
+    d = unit_open(path);
+    assert_int_equal(deltafs_append(d, 1, "x", 1), DELTAFS_ERR_MODE);
+    assert_int_equal(deltafs_append_many(d, 0, NULL, 0, NULL, 0, 0), DELTAFS_ERR_MODE);
+    assert_int_equal(deltafs_epoch_end(d, 1), DELTAFS_ERR_MODE);
+    assert_int_equal(deltafs_epoch_cancel(d, "why not"), DELTAFS_ERR_MODE);
+    assert_int_equal(deltafs_openat(d, "1", O_WRONLY, &file), DELTAFS_ERR_MODE);
+    assert_non_null(strstr(deltafs_errmsg(d), "reading"));
+    assert_int_equal(deltafs_get(d, 1, NULL, &records), DELTAFS_ERR_NOT_FOUND);
+    assert_null(records);
+    assert_int_equal(deltafs_close(d), DELTAFS_OK);
+    assert_int_equal(deltafs_append(NULL, 1, "x", 1), DELTAFS_ERR_INVALID);
+    assert_int_equal(deltafs_epoch_end(NULL, 1), DELTAFS_ERR_INVALID);
+    assert_int_equal(deltafs_get(NULL, 1, NULL, &records), DELTAFS_ERR_INVALID);
+    assert_int_equal(deltafs_stat(NULL, &stat), DELTAFS_ERR_INVALID);
+    assert_int_equal(deltafs_io_stat(NULL, &io), DELTAFS_ERR_INVALID);
+    assert_int_equal(deltafs_close(NULL), DELTAFS_OK);
+}
+
+static void test_opening(void **state)
+{
+    const char *path = unit_path("opening"), *file = unit_path("file");
+    deltafs_dir *d = unit_create(path, unit_options(NULL, NULL)), *other = NULL;
+
+    (void)state;
+    unit_save(file, "hello", 5);
+    assert_int_equal(deltafs_create(path, NULL, &other), DELTAFS_ERR_EXISTS);
+    assert_non_null(strstr(deltafs_errmsg(NULL), path));
+    assert_int_equal(deltafs_create(file, NULL, &other), DELTAFS_ERR_EXISTS);
+    assert_int_equal(deltafs_create(unit_path("no/such/parent"), NULL, &other), DELTAFS_ERR_NOT_FOUND);
+    assert_int_equal(deltafs_create("", NULL, &other), DELTAFS_ERR_INVALID);
+    assert_int_equal(deltafs_create(NULL, NULL, &other), DELTAFS_ERR_INVALID);
+    assert_int_equal(deltafs_create(path, NULL, NULL), DELTAFS_ERR_INVALID);
+    assert_int_equal(deltafs_open(unit_path("nothing"), NULL, &other), DELTAFS_ERR_NOT_FOUND);
+    assert_int_equal(deltafs_open(unit_folder, NULL, &other), DELTAFS_ERR_NOT_DELTAFS);
+    assert_int_equal(deltafs_open("", NULL, &other), DELTAFS_ERR_INVALID);
+    int status = deltafs_open(file, NULL, &other);
+    assert_true(status != DELTAFS_OK);
+    assert_null(other);
+    assert_int_equal(deltafs_close(d), DELTAFS_OK);
+    /* A path that ends in a slash, and one without a folder. */
+    d = unit_create(unit_path("slash/"), unit_options("sync", "commit", NULL));
+    assert_int_equal(deltafs_close(d), DELTAFS_OK);
+    d = unit_open(unit_path("slash//"));
+    assert_int_equal(deltafs_close(d), DELTAFS_OK);
+    assert_int_equal(chdir(unit_folder), 0);
+    d = unit_create("bare", unit_options("sync", "commit", NULL));
+    assert_int_equal(deltafs_close(d), DELTAFS_OK);
+    d = unit_open("bare");
+    assert_int_equal(deltafs_close(d), DELTAFS_OK);
+}
+
+/* Options that do not go together leave nothing behind. */
+static void test_refused_options(void **state)
+{
+    const char *path = unit_path("refused");
+    deltafs_options *o = unit_options("memory", "4M", "partitions", "5000", NULL);
+    deltafs_dir *d = NULL;
+
+    (void)state;
+    assert_int_equal(deltafs_create(path, o, &d), DELTAFS_ERR_MEMORY);
+    assert_non_null(strstr(deltafs_errmsg(NULL), "memory"));
+    assert_false(unit_exists(path));
+    deltafs_options_destroy(o);
+    o = unit_options("schema", "x:f4", "value_size", "8", NULL);
+    assert_int_equal(deltafs_create(path, o, &d), DELTAFS_ERR_SCHEMA);
+    assert_false(unit_exists(path));
+    deltafs_options_destroy(o);
+    setenv("DELTAFS_CODEC", "lzma", 1);
+    assert_int_equal(deltafs_create(path, NULL, &d), DELTAFS_ERR_OPTION);
+    assert_false(unit_exists(path));
+    unsetenv("DELTAFS_CODEC");
+    assert_null(d);
+}
+
+/* ---- Facts ---- */
+
+static void test_stat(void **state)
+{
+    const char *path = unit_path("stat");
+    struct deltafs_stat stat;
+    struct deltafs_epoch_stat epoch;
+    struct model m = {0};
+    struct rng r = rng_init(74);
+    uint64_t bytes, stored = 0;
+    size_t n;
+    deltafs_dir *d = unit_create(path, unit_options("schema", "x:f4,y:i2", "partitions", "4", NULL));
+
+    (void)state;
+    for (uint64_t i = 0; i < 4; i++) {
+        append_some(&m, d, &r, KEYS_SPARSE, 3000 * (uint32_t)(i % 2), 6);
+        end_epoch(&m, d, i);
+    }
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    d = unit_open(path);
+    CHECK_CALL(d, deltafs_stat(d, &stat), DELTAFS_OK);
+    CHECK(strcmp(stat.schema, "x:f4,y:i2") == 0 && stat.value_size == 6 && stat.partitions == 4 && stat.is_closed);
+    CHECK_IS(strlen(stat.uuid), 36);
+    for (uint64_t i = 0; i < 4; i++) {
+        CHECK_CALL(d, deltafs_epoch_stat(d, i, &epoch), DELTAFS_OK);
+        CHECK(epoch.label == i && epoch.records == 3000 * (i % 2) && epoch.bytes_raw == 14 * epoch.records);
+        stored += epoch.bytes_stored;
+    }
+    /* All that there is: the epochs, headers, tails, and the manifest. */
+    CHECK_CALL(d, deltafs_bytes_stored(d, &bytes), DELTAFS_OK);
+    uint64_t files = 0;
+    for (uint32_t p = 0; p < 4; p++) {
+        free(unit_load(unit_path("stat/" LOG_NAME_DATA, p, p), &n));
+        files += n;
+        free(unit_load(unit_path("stat/" LOG_NAME_INDEX, p, p), &n));
+        files += n;
+    }
+    CHECK(files > stored + 8 * LOG_HEADER_SIZE && files < stored + 8 * LOG_HEADER_SIZE + 4 * 2000);
+    free(unit_load(unit_path("stat/MANIFEST"), &n));
+    CHECK_IS(bytes, files + n);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    model_fini(&m);
+}
+
+/* What a writer of values of one size takes from the heap stays within its budget. The files' own paths and handles, a
+ * hundred bytes or so for each partition, are not counted; nor is what grows with the epochs: a line each in the
+ * index's tail. */
+static void test_memory_budget(void **state)
+{
+    static const char *const cases[][3] = {{"4M", "1", "8"}, {"16M", "4", "8"}, {"32M", "1", "40"}, {"64M", "16", "0"}};
+    struct rng r = rng_init(75);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *path = unit_path("budget");
+        struct model m = {0};
+        deltafs_options *o =
+            unit_options("memory", cases[i][0], "partitions", cases[i][1], "value_size", cases[i][2], NULL);
+        uint64_t budget = (uint64_t)atoi(cases[i][0]) << 20, most = 0, partitions = (uint64_t)atoi(cases[i][1]);
+        uint32_t size = (uint32_t)atoi(cases[i][2]);
+        struct mallinfo2 before = mallinfo2();
+        deltafs_dir *d = unit_create(path, o);
+        uint8_t value[40] = {0};
+        for (int k = 0; k < 300000; k++) {
+            CHECK_CALL(d, deltafs_append(d, rng_next(&r), value, size), DELTAFS_OK);
+            if (k % 1000 == 0) {
+                struct mallinfo2 now = mallinfo2();
+                uint64_t used = now.uordblks + now.hblkhd - before.uordblks - before.hblkhd;
+                most = used > most ? used : most;
+            }
+        }
+        CHECK_CALL(d, deltafs_epoch_end(d, 1), DELTAFS_OK);
+        CHECK_IS(deltafs_close(d), DELTAFS_OK);
+        if (most > budget + 700 * partitions)
+            fail_msg("case %zu: %llu bytes used of %llu", i, (unsigned long long)most, (unsigned long long)budget);
+        unit_remove(path);
+        model_fini(&m);
+    }
+}
+
+/* ---- In the shape of files ---- */
+
+static void test_files(void **state)
+{
+    static uint8_t bytes[5000], got[30000];
+    const char *path = unit_path("files");
+    struct rng r = rng_init(76);
+    deltafs_file *f = NULL;
+    uint64_t half;
+    size_t at = 0;
+    deltafs_dir *d = unit_create(path, unit_options(NULL, NULL));
+
+    (void)state;
+    rng_fill(&r, bytes, sizeof bytes);
+    for (uint64_t epoch = 0; epoch < 3; epoch++) {
+        /* 1,000 bytes in pieces, then nothing, then 500 more; under two names of the key. */
+        CHECK_IS(deltafs_openat(d, "4096", O_WRONLY | O_APPEND | O_CREAT, &f), DELTAFS_OK);
+        for (size_t piece = 0; piece < 1000; piece += 50)
+            CHECK_IS(deltafs_write(f, bytes + 1500 * epoch + piece, 50), 50);
+        CHECK_IS(deltafs_write(f, NULL, 0), 0);
+        CHECK_IS(deltafs_read(f, got, 1), DELTAFS_ERR_MODE);
+        CHECK_IS(deltafs_file_close(f), DELTAFS_OK);
+        CHECK_IS(deltafs_openat(d, "0x1000", O_WRONLY, &f), DELTAFS_OK);
+        CHECK_IS(deltafs_file_close(f), DELTAFS_OK);
+        CHECK_IS(deltafs_openat(d, "0x1000", O_WRONLY, &f), DELTAFS_OK);
+        CHECK_IS(deltafs_write(f, bytes + 1500 * epoch + 1000, 500), 500);
+        CHECK_IS(deltafs_file_close(f), DELTAFS_OK);
+        CHECK_CALL(d, deltafs_epoch_end(d, epoch), DELTAFS_OK);
+    }
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+
+    d = unit_open(path);
+    for (size_t piece = 1; piece < 20000; piece = piece * 3 + 1) {
+        CHECK_IS(deltafs_openat(d, "4096", O_RDONLY, &f), DELTAFS_OK);
+        CHECK_IS(deltafs_write(f, bytes, 1), DELTAFS_ERR_MODE);
+        CHECK_IS(deltafs_read(f, NULL, 0), 0);
+        ssize_t n;
+        for (at = 0; (n = deltafs_read(f, got + at, piece)) > 0; at += (size_t)n)
+            CHECK((size_t)n <= piece);
+        CHECK_IS(n, 0);
+        CHECK_IS(at, 4500);
+        CHECK(memcmp(got, bytes, 4500) == 0);
+        CHECK_IS(deltafs_file_close(f), DELTAFS_OK);
+    }
+    CHECK_IS(deltafs_openat(d, "4097", O_RDONLY, &f), DELTAFS_ERR_NOT_FOUND);
+    CHECK_IS(deltafs_openat(d, "4096", O_RDWR, &f), DELTAFS_ERR_INVALID);
+    CHECK_IS(deltafs_openat(d, "", O_RDONLY, &f), DELTAFS_ERR_INVALID);
+    CHECK_IS(deltafs_openat(d, "particle", O_RDONLY, &f), DELTAFS_ERR_INVALID);
+    CHECK_IS(deltafs_openat(d, NULL, O_RDONLY, &f), DELTAFS_ERR_INVALID);
+    CHECK_IS(deltafs_openat(NULL, "1", O_RDONLY, &f), DELTAFS_ERR_INVALID);
+    CHECK_IS(deltafs_file_close(NULL), DELTAFS_OK);
+    CHECK_CALL(d, deltafs_bytes_stored(d, &half), DELTAFS_OK);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+}
+
+/* A file of another size than the directory's values: the close says so, and the epoch is spoilt. */
+static void test_file_of_wrong_size(void **state)
+{
+    const char *path = unit_path("wrong");
+    deltafs_file *f = NULL;
+    deltafs_dir *d = unit_create(path, unit_options("value_size", "8", NULL));
+
+    (void)state;
+    CHECK_IS(deltafs_openat(d, "1", O_WRONLY, &f), DELTAFS_OK);
+    CHECK_IS(deltafs_write(f, "1234567", 7), 7);
+    CHECK_IS(deltafs_file_close(f), DELTAFS_ERR_SIZE);
+    CHECK(strstr(deltafs_errmsg(NULL), "7 bytes") != NULL);
+    CHECK_IS(deltafs_epoch_end(d, 1), DELTAFS_ERR_SIZE);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_random_workloads),
+        cmocka_unit_test(test_segments),
+        cmocka_unit_test(test_large_values),
+        cmocka_unit_test(test_many_epochs),
+        cmocka_unit_test(test_one_key_often),
+        cmocka_unit_test(test_strides),
+        cmocka_unit_test(test_get_many),
+        cmocka_unit_test(test_scan_parts),
+        cmocka_unit_test(test_never_closed),
+        cmocka_unit_test(test_reading_while_writing),
+        cmocka_unit_test(test_reads_of_a_trajectory),
+        cmocka_unit_test(test_uncommitted),
+        cmocka_unit_test(test_labels),
+        cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_cancel),
+        cmocka_unit_test(test_modes),
+        cmocka_unit_test(test_opening),
+        cmocka_unit_test(test_refused_options),
+        cmocka_unit_test(test_stat),
+        cmocka_unit_test(test_memory_budget),
+        cmocka_unit_test(test_files),
+        cmocka_unit_test(test_file_of_wrong_size),
+    };
+
+    return cmocka_run_group_tests(tests, unit_setup, unit_teardown) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

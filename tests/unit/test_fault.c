@@ -1,0 +1,511 @@
+/* File operations that fail: the k-th of a whole life of a directory, for every k, in several ways. What was committed
+ * stays readable to the bit, every failure is reported, nothing is left open or behind, and once the fault is gone the
+ * epoch can be written again, unless the writer says that it cannot go on. */
+#include <errno.h>
+#include "store/io.h"
+#include "unit_help.h"
+
+enum fault { FAULT_EIO, FAULT_ENOSPC, FAULT_TORN, FAULT_EINTR, FAULT_SHORT, FAULTS };
+
+static const char *const names[] = {"EIO", "ENOSPC", "torn", "EINTR", "short"};
+
+static struct {
+    const struct io_ops *real;
+    enum fault fault;
+    uint64_t first, end; /* the operations that fail */
+    uint64_t count;      /* operations so far */
+    uint64_t fired;
+    int open_files;
+    char last[256]; /* the path or kind of the last that failed */
+} plan;
+
+static void plan_faults(enum fault fault, uint64_t first, uint64_t end)
+{
+    plan.fault = fault;
+    plan.first = first;
+    plan.end = end;
+    plan.count = plan.fired = 0;
+}
+
+/* Whether this operation fails, and with which errno; `n` is the length of a read or write, 0 for others. */
+static int faulty(const char *what, size_t n)
+{
+    uint64_t k = plan.count++;
+
+    if (k < plan.first || k >= plan.end)
+        return 0;
+    /* Interrupted for ever would be waiting for ever: every second time, then. */
+    if (plan.fault == FAULT_EINTR && plan.end - plan.first > 1 && k % 2 == 1)
+        return 0;
+    if ((plan.fault == FAULT_EINTR && n == 0 && strcmp(what, "open") != 0) || (plan.fault == FAULT_SHORT && n < 2))
+        return 0;
+    plan.fired++;
+    snprintf(plan.last, sizeof plan.last, "%s", what);
+    return plan.fault == FAULT_ENOSPC ? -ENOSPC : plan.fault == FAULT_EINTR ? -EINTR : -EIO;
+}
+
+static int fault_open(void *ctx, const char *path, int flags, mode_t mode)
+{
+    int rc = faulty("open", 0);
+
+    rc = rc ? rc : plan.real->open(ctx, path, flags, mode);
+    plan.open_files += rc >= 0;
+    return rc;
+}
+
+static ssize_t fault_pread(void *ctx, int fd, void *bytes, size_t n, uint64_t offset)
+{
+    int rc = faulty("pread", n);
+
+    if (rc && plan.fault == FAULT_SHORT)
+        return plan.real->pread(ctx, fd, bytes, n / 2, offset);
+    return rc ? rc : plan.real->pread(ctx, fd, bytes, n, offset);
+}
+
+static ssize_t fault_pwrite(void *ctx, int fd, const void *bytes, size_t n, uint64_t offset)
+{
+    int rc = faulty("pwrite", n);
+
+    if (rc && plan.fault == FAULT_SHORT)
+        return plan.real->pwrite(ctx, fd, bytes, n / 2, offset);
+    if (rc && plan.fault == FAULT_TORN)
+        plan.real->pwrite(ctx, fd, bytes, n / 2, offset);
+    return rc ? rc : plan.real->pwrite(ctx, fd, bytes, n, offset);
+}
+
+/* Nothing here is about power: syncing for real would only take time. */
+static int fault_sync(void *ctx, int fd)
+{
+    (void)ctx;
+    (void)fd;
+    return faulty("sync", 0);
+}
+
+static int fault_size(void *ctx, int fd, uint64_t *out)
+{
+    int rc = faulty("size", 0);
+
+    return rc ? rc : plan.real->size(ctx, fd, out);
+}
+
+static int fault_truncate(void *ctx, int fd, uint64_t size)
+{
+    int rc = faulty("truncate", 0);
+
+    return rc ? rc : plan.real->truncate(ctx, fd, size);
+}
+
+/* A close that fails has closed nevertheless. */
+static int fault_close(void *ctx, int fd)
+{
+    int rc = faulty("close", 0), real = plan.real->close(ctx, fd);
+
+    plan.open_files--;
+    return rc ? rc : real;
+}
+
+static int fault_mkdir(void *ctx, const char *path, mode_t mode)
+{
+    int rc = faulty("mkdir", 0);
+
+    return rc ? rc : plan.real->mkdir(ctx, path, mode);
+}
+
+static int fault_rename(void *ctx, const char *from, const char *to)
+{
+    int rc = faulty("rename", 0);
+
+    return rc ? rc : plan.real->rename(ctx, from, to);
+}
+
+static int fault_unlink(void *ctx, const char *path)
+{
+    int rc = faulty("unlink", 0);
+
+    return rc ? rc : plan.real->unlink(ctx, path);
+}
+
+static int fault_rmdir(void *ctx, const char *path)
+{
+    int rc = faulty("rmdir", 0);
+
+    return rc ? rc : plan.real->rmdir(ctx, path);
+}
+
+static int fault_sync_folder(void *ctx, const char *path)
+{
+    (void)ctx;
+    (void)path;
+    return faulty("sync_folder", 0);
+}
+
+static const struct io_ops fault_ops = {
+    .open = fault_open,
+    .pread = fault_pread,
+    .pwrite = fault_pwrite,
+    .sync = fault_sync,
+    .size = fault_size,
+    .truncate = fault_truncate,
+    .close = fault_close,
+    .mkdir = fault_mkdir,
+    .rename = fault_rename,
+    .unlink = fault_unlink,
+    .rmdir = fault_rmdir,
+    .sync_folder = fault_sync_folder,
+};
+
+static int setup(void **state)
+{
+    plan.real = io_default().ops;
+    return unit_setup(state);
+}
+
+static int teardown(void **state)
+{
+    io_replace_default(NULL, NULL);
+    return unit_teardown(state);
+}
+
+/* ---- Writing ---- */
+
+/* A small directory, whose life has few operations; or one whose epochs take several runs and segments. */
+struct shape {
+    const char *partitions, *value_size, *sync;
+    uint32_t records, size;
+};
+
+#define EPOCHS   2
+#define ATTEMPTS 4
+
+/* What one life came to. */
+struct life {
+    struct model model;             /* what is committed for certain */
+    struct model attempt[ATTEMPTS]; /* the epoch that failed last, each time with other records */
+    unsigned attempts;              /* that failed */
+    unsigned failures;              /* calls that did */
+    int is_broken;                  /* the writer said that it cannot go on */
+    uint64_t operations;
+};
+
+static void check_status(int status, const char *message)
+{
+    int want = plan.fault == FAULT_ENOSPC ? DELTAFS_ERR_NO_SPACE : DELTAFS_ERR_IO;
+
+    if (status != want)
+        fail_msg("%s at operation %llu (%s): status %d: %s", names[plan.fault], (unsigned long long)plan.first,
+                 plan.last, status, message);
+    CHECK(strstr(message, unit_folder) != NULL);
+}
+
+static deltafs_dir *create(const struct shape *s, const char *path, struct life *life)
+{
+    deltafs_options *o =
+        unit_options("memory", "4M", "partitions", s->partitions, "value_size", s->value_size, "sync", s->sync, NULL);
+    deltafs_dir *d = NULL;
+    int status = deltafs_create(path, o, &d);
+
+    deltafs_options_destroy(o);
+    if (status != DELTAFS_OK) {
+        check_status(status, deltafs_errmsg(NULL));
+        CHECK(d == NULL);
+        life->failures++;
+    }
+    return d;
+}
+
+/* Append `n` records and end the epoch. On failure the attempt is kept, as what may be there nevertheless. */
+static int write_epoch(deltafs_dir *d, struct life *life, uint64_t label, uint32_t n, uint32_t size)
+{
+    struct model *m = &life->model;
+    struct rng r = {label * 1000 + n};
+
+    for (uint32_t i = 0; i < n; i++)
+        CHECK_CALL(d, model_append(m, d, rng_below(&r, n), size), DELTAFS_OK);
+    int status = deltafs_epoch_end(d, label);
+    if (status == DELTAFS_OK) {
+        model_keep(m, label);
+        while (life->attempts > 0)
+            model_fini(&life->attempt[--life->attempts]);
+        return status;
+    }
+    check_status(status, deltafs_errmsg(d));
+    life->failures++;
+    if (life->attempts < ATTEMPTS) {
+        struct model *a = &life->attempt[life->attempts++];
+        *a = *m;
+        a->capacity = m->count + 1;
+        a->record = malloc(a->capacity * sizeof *a->record);
+        CHECK(a->record != NULL);
+        memcpy(a->record, m->record, m->count * sizeof *m->record);
+        model_keep(a, label);
+    }
+    model_give_up(m);
+    return status;
+}
+
+/* Create, write, close, under the faults planned. Returns 0 if there is no directory in the end. */
+static int live(const struct shape *s, const char *path, struct life *life)
+{
+    *life = (struct life){0};
+    unit_remove(path);
+    plan.open_files = 0;
+    io_replace_default(&fault_ops, NULL);
+    deltafs_dir *d = create(s, path, life);
+    for (uint64_t epoch = 0; d && epoch < EPOCHS && !life->is_broken; epoch++) {
+        unsigned tries = 0;
+        while (write_epoch(d, life, epoch, s->records + tries, s->size) != DELTAFS_OK && ++tries < ATTEMPTS)
+            ;
+        life->is_broken = tries == ATTEMPTS;
+    }
+    if (d) {
+        int status = deltafs_close(d);
+        if (status != DELTAFS_OK) {
+            check_status(status, deltafs_errmsg(NULL));
+            life->failures++;
+        }
+    }
+    io_replace_default(NULL, NULL);
+    life->operations = plan.count;
+    CHECK_IS(plan.open_files, 0);
+    return d != NULL;
+}
+
+static void life_fini(struct life *life)
+{
+    model_fini(&life->model);
+    while (life->attempts > 0)
+        model_fini(&life->attempt[--life->attempts]);
+}
+
+/* What is on disk: the epochs committed; and maybe, if the writer could not take it back, the whole of one that it said
+ * had failed. */
+static void check_disk(struct life *life, const char *path, int may_be_more)
+{
+    struct rng r = {1};
+    struct deltafs_stat stat;
+    struct model *m = &life->model;
+    deltafs_dir *d = unit_open(path);
+
+    CHECK_CALL(d, deltafs_stat(d, &stat), DELTAFS_OK);
+    if (stat.epochs != m->epochs) {
+        CHECK(may_be_more && life->is_broken && stat.epochs == m->epochs + 1);
+        for (unsigned i = 0; i < life->attempts; i++)
+            if (life->attempt[i].committed == stat.records)
+                m = &life->attempt[i];
+        CHECK(m != &life->model);
+    }
+    model_check_all(m, d, &r);
+    model_check_scan(m, d, NULL);
+    if (m->epochs > 0 || stat.is_closed)
+        model_check_facts(m, d);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+}
+
+/* One life with these faults. Returns whether any came to pass. */
+static int check_life(const struct shape *s, enum fault fault, uint64_t first, uint64_t end)
+{
+    const char *path = unit_path("life");
+    struct life life;
+    int is_hard = fault != FAULT_EINTR && fault != FAULT_SHORT;
+
+    plan_faults(fault, first, end);
+    int is_there = live(s, path, &life);
+    uint64_t fired = plan.fired;
+    if (!is_hard)
+        CHECK_IS(life.failures, 0);
+    if (fired > 0 && is_hard && life.failures == 0)
+        fail_msg("%s at operation %llu (%s) was reported by nobody", names[fault], (unsigned long long)first,
+                 plan.last);
+    if (is_there)
+        check_disk(&life, path, end - first > 1);
+    else if (end - first == 1)
+        CHECK(!unit_exists(path)); /* more faults may have hit the cleaning up itself */
+    /* One fault that is gone again stops nothing but what it hit. */
+    if (is_there && end - first == 1)
+        CHECK(!life.is_broken);
+    unit_remove(path);
+    life_fini(&life);
+    return fired > 0;
+}
+
+static const struct shape small = {"3", "8", "commit", 60, 8}, large = {"1", "4000", "commit", 2500, 4000};
+static const struct shape small_unsynced = {"2", "any", "none", 60, 8};
+
+static uint64_t count_operations(const struct shape *s)
+{
+    struct life life;
+    uint64_t n;
+
+    plan_faults(FAULT_EIO, UINT64_MAX, UINT64_MAX);
+    CHECK(live(s, unit_path("life"), &life));
+    CHECK_IS(life.failures, 0);
+    check_disk(&life, unit_path("life"), 0);
+    n = life.operations;
+    life_fini(&life);
+    return n;
+}
+
+static void test_every_write_once(void **state)
+{
+    const struct shape *shapes[] = {&small, &small_unsynced};
+
+    (void)state;
+    for (size_t s = 0; s < 2; s++) {
+        uint64_t n = count_operations(shapes[s]);
+        CHECK(n > 40);
+        for (int fault = 0; fault < FAULTS; fault++)
+            for (uint64_t k = 0; k < n; k++)
+                check_life(shapes[s], (enum fault)fault, k, k + 1);
+    }
+}
+
+/* Two, three or four operations in a row: the fault meets the way back from the first, too. */
+static void test_every_write_in_a_row(void **state)
+{
+    (void)state;
+    uint64_t n = count_operations(&small);
+    for (int fault = 0; fault <= FAULT_TORN; fault++)
+        for (uint64_t k = 0; k < n; k++)
+            for (uint64_t length = 2; length <= 4; length++)
+                check_life(&small, (enum fault)fault, k, k + length);
+}
+
+static void test_every_write_from_then_on(void **state)
+{
+    (void)state;
+    uint64_t n = count_operations(&small);
+    for (int fault = 0; fault < FAULTS; fault++)
+        for (uint64_t k = 0; k < n; k++)
+            check_life(&small, (enum fault)fault, k, UINT64_MAX);
+}
+
+/* Runs and segments on disk before the epoch's end: some of the operations, as each life takes its time. */
+static void test_some_writes_of_many(void **state)
+{
+    struct rng r = rng_init(91);
+
+    (void)state;
+    uint64_t n = count_operations(&large), fired = 0;
+    for (int i = 0; i < 25; i++) {
+        uint64_t k = rng_below(&r, n), length = i % 3 == 0 ? UINT64_MAX - k : (uint64_t)i % 3;
+        fired += (uint64_t)check_life(&large, (enum fault)(i % FAULTS), k, k + length);
+    }
+    CHECK(fired > 5);
+}
+
+/* The commit's line is written, but its sync fails, and so does taking the line back: the epoch may be there, or not,
+ * but if so it is whole, however much is appended afterwards. (It was not: segments of the next epoch went into the
+ * logs under its number, and made it unreadable.) */
+static void test_in_doubt(void **state)
+{
+    const char *path = unit_path("doubt");
+    struct life life = {0};
+
+    (void)state;
+    for (int is_dry = 1; is_dry >= 0; is_dry--) {
+        static uint64_t end;
+        unit_remove(path);
+        if (is_dry)
+            plan_faults(FAULT_EIO, UINT64_MAX, UINT64_MAX);
+        else
+            plan_faults(FAULT_EIO, end - 1, end + 1);
+        io_replace_default(&fault_ops, NULL);
+        deltafs_dir *d = create(&large, path, &life);
+        CHECK(d != NULL);
+        CHECK_IS(write_epoch(d, &life, 0, large.records, large.size), is_dry ? DELTAFS_OK : DELTAFS_ERR_IO);
+        end = plan.count;
+        if (!is_dry) {
+            CHECK_IS(plan.fired, 2);
+            CHECK_IS(write_epoch(d, &life, 1, 3 * large.records, large.size), DELTAFS_ERR_IO);
+            life.is_broken = 1;
+        }
+        CHECK_IS(deltafs_close(d), is_dry ? DELTAFS_OK : DELTAFS_ERR_IO);
+        io_replace_default(NULL, NULL);
+        check_disk(&life, path, 1);
+        life_fini(&life);
+        life = (struct life){0};
+    }
+}
+
+/* ---- Reading ---- */
+
+static void make_for_reading(struct life *life, const char *closed, const char *open)
+{
+    static const struct shape shape = {"3", "any", "none", 100, 20};
+
+    *life = (struct life){0};
+    deltafs_dir *d = create(&shape, closed, life);
+    CHECK(d != NULL);
+    for (uint64_t epoch = 0; epoch < 3; epoch++)
+        CHECK_IS(write_epoch(d, life, epoch, shape.records, shape.size), DELTAFS_OK);
+    unit_copy(closed, open);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+}
+
+/* Open, get, scan and verify under the faults planned; then, with the same handle, without. Returns how many operations
+ * the first part had. */
+static uint64_t read_under_faults(struct model *m, const char *path)
+{
+    struct deltafs_verify_stat stat;
+    struct rng r = {2};
+    deltafs_dir *d = NULL;
+    uint64_t n = 0;
+    int is_hard = plan.fault != FAULT_EINTR && plan.fault != FAULT_SHORT;
+
+    plan.open_files = 0;
+    io_replace_default(&fault_ops, NULL);
+    int status = deltafs_open(path, NULL, &d);
+    if (status != DELTAFS_OK) {
+        check_status(status, deltafs_errmsg(NULL));
+        CHECK(is_hard && d == NULL);
+    } else {
+        unsigned failed = model_check_honest(m, d);
+        status = deltafs_verify(d, NULL, NULL, &stat);
+        CHECK(is_hard || (failed == 0 && status == DELTAFS_OK));
+        n = plan.count;
+        plan.end = 0;
+        model_check_all(m, d, &r);
+        model_check_scan(m, d, NULL);
+        CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    }
+    io_replace_default(NULL, NULL);
+    CHECK_IS(plan.open_files, 0);
+    return n;
+}
+
+static void test_every_read(void **state)
+{
+    const char *paths[] = {unit_path("closed"), unit_path("open")};
+    struct life life;
+
+    (void)state;
+    make_for_reading(&life, paths[0], paths[1]);
+    for (int which = 0; which < 2; which++) {
+        plan_faults(FAULT_EIO, UINT64_MAX, UINT64_MAX);
+        uint64_t n = read_under_faults(&life.model, paths[which]);
+        CHECK(n > 100);
+        for (int fault = 0; fault < FAULTS; fault++) {
+            for (int from_then_on = 0; from_then_on < 2; from_then_on++) {
+                for (uint64_t k = 0; k < n; k += k < 60 ? 1 : 17) {
+                    plan_faults((enum fault)fault, k, from_then_on ? UINT64_MAX : k + 1);
+                    read_under_faults(&life.model, paths[which]);
+                }
+            }
+        }
+    }
+    life_fini(&life);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_write_once),
+        cmocka_unit_test(test_every_write_in_a_row),
+        cmocka_unit_test(test_every_write_from_then_on),
+        cmocka_unit_test(test_some_writes_of_many),
+        cmocka_unit_test(test_in_doubt),
+        cmocka_unit_test(test_every_read),
+    };
+
+    return cmocka_run_group_tests(tests, setup, teardown) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
