@@ -89,7 +89,7 @@ DELTAFS_API int deltafs_options_create(deltafs_options **out);
 DELTAFS_API void deltafs_options_destroy(deltafs_options *options);
 
 /* Set an option from its text. DELTAFS_ERR_OPTION for an unknown name or a bad value (the message lists the valid
- * ones; the option keeps its value). */
+ * ones; the option keeps its value), DELTAFS_ERR_SCHEMA for a bad schema. */
 DELTAFS_API int deltafs_options_set(deltafs_options *options, const char *name, const char *value);
 
 /* An option's present text; valid until it is set again. DELTAFS_ERR_OPTION for an unknown name. */
@@ -199,7 +199,8 @@ DELTAFS_API int deltafs_get(deltafs_dir *dir, uint64_t key, const struct deltafs
 DELTAFS_API int deltafs_get_many(deltafs_dir *dir, size_t n, const uint64_t *keys, const struct deltafs_range *range,
                                  deltafs_records **out);
 
-/* Called for each record of a scan; the record is valid during the call. A return other than 0 ends the scan. */
+/* Called for each record of a scan; the record is valid during the call. A return other than 0 ends the scan. It must not
+ * read from the same handle (DELTAFS_ERR_MODE). */
 typedef int (*deltafs_record_fn)(const struct deltafs_record *record, void *arg);
 
 /* Hand every record of the range to `fn`: partition by partition, in each epoch by epoch, in each by key. Returns what
@@ -270,7 +271,9 @@ DELTAFS_API int deltafs_verify(deltafs_dir *dir, deltafs_damage_fn fn, void *arg
 
 /* ---- The same, in the shape of files ---- */
 
-/* A subfile is the concatenation of its records' values, epoch by epoch. Its name is its key's number in decimal, or in
+/* Messages of these calls are those of deltafs_errmsg(NULL).
+ *
+ * A subfile is the concatenation of its records' values, epoch by epoch. Its name is its key's number in decimal, or in
  * hexadecimal after 0x. */
 typedef struct deltafs_file deltafs_file;
 
@@ -280,7 +283,7 @@ typedef struct deltafs_file deltafs_file;
 DELTAFS_API int deltafs_openat(deltafs_dir *dir, const char *name, int flags, deltafs_file **out);
 
 /* Write at the end. The bytes written between open and close make one record, appended at the close. Returns `size`,
- * or a negative status. */
+ * or a negative status; a write that fails spoils the epoch, as an append that fails does. */
 DELTAFS_API ssize_t deltafs_write(deltafs_file *file, const void *bytes, size_t size);
 
 /* Read on from where the last read ended. Returns the bytes read, 0 at the end, or a negative status. */

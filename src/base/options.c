@@ -30,11 +30,11 @@ static const struct option_row rows[OPTION_COUNT] = {
                             .kind = KIND_SIZE,
                             .low = 1 << 10,
                             .high = 4 << 20},
-    [OPTION_MEMORY] = {.info = {"memory", "bytes, 4M or more, or auto", "auto",
+    [OPTION_MEMORY] = {.info = {"memory", "bytes, 8M or more, or auto", "auto",
                                 "what one process may use for buffers and memtables; auto: 3% of the node's memory, "
                                 "shared by its ranks of the job, within 16M to 1G each"},
                        .kind = KIND_SIZE,
-                       .low = 4 << 20,
+                       .low = 8 << 20,
                        .high = UINT64_C(1) << 42,
                        .automatic = "auto"},
     [OPTION_PARTITIONS] = {.info = {"partitions", "1 to 1048576, or auto", "auto",

@@ -52,7 +52,8 @@ static int schema_field_parse(char *text, struct deltafs_field *f, struct error 
     f->name = text;
     const char *letter = *type == '<' ? type + 1 : type;
     f->kind = *letter;
-    if (*letter != '\0' && number_parse(letter + 1, &size) == 0 && size <= SCHEMA_SIZE_MAX)
+    /* A number as people write it: no 0x, no leading zero. */
+    if (*letter != '\0' && letter[1] != '0' && number_parse(letter + 1, &size) == 0 && size <= SCHEMA_SIZE_MAX)
         f->size = (uint32_t)size;
     if (!schema_field_is_valid(f))
         return error_set(e, DELTAFS_ERR_SCHEMA,

@@ -170,9 +170,9 @@ int dir_must_write(deltafs_dir *d, const char *call)
     return DELTAFS_OK;
 }
 
-static int append_check(deltafs_dir *d, size_t n, const void *keys, const void *values, size_t size)
+static int append_check(deltafs_dir *d, const void *keys, const void *values, size_t size)
 {
-    if ((n > 0 && !keys) || (n > 0 && size > 0 && !values))
+    if (!keys || (size > 0 && !values))
         return error_set(&d->error, DELTAFS_ERR_INVALID, "deltafs_append: no keys or no values given");
     if (d->value_size >= 0 && size != (size_t)d->value_size)
         return error_set(&d->error, DELTAFS_ERR_SIZE,
@@ -191,7 +191,9 @@ int deltafs_append_many(deltafs_dir *d, size_t n, const void *keys, size_t key_s
 
     if (status != DELTAFS_OK)
         return status;
-    status = append_check(d, n, keys, values, size);
+    if (n == 0)
+        return DELTAFS_OK;
+    status = append_check(d, keys, values, size);
     if (status == DELTAFS_OK)
         return d->transport->append(d->ctx, n, keys, key_stride, values, value_stride, size, &d->error);
     d->transport->fail(d->ctx, &d->error);
@@ -263,6 +265,9 @@ static int dir_must_read(deltafs_dir *d, const char *call)
         return error_set(deltafs_thread_error(), DELTAFS_ERR_INVALID, "%s: no directory", call);
     if (d->transport)
         return error_set(&d->error, DELTAFS_ERR_MODE, "%s: the directory is open for writing", call);
+    if (d->reader->is_scanning)
+        return error_set(&d->error, DELTAFS_ERR_MODE, "%s: called from the function of a scan of the same handle",
+                         call);
     return DELTAFS_OK;
 }
 
@@ -279,8 +284,10 @@ int deltafs_scan_partition(deltafs_dir *d, uint32_t partition, const struct delt
         return error_set(&d->error, DELTAFS_ERR_INVALID, "deltafs_scan: no partition %u, or no function", partition);
     reader_epochs(d->reader, range, &epoch, &end);
     status = reader_part(d->reader, partition, &p, &d->error);
+    d->reader->is_scanning = 1;
     for (; epoch < end && status == DELTAFS_OK; epoch++)
         status = part_scan(d->reader, p, epoch, fn, arg, NULL, &d->error);
+    d->reader->is_scanning = 0;
     return status;
 }
 
@@ -317,9 +324,14 @@ int deltafs_stat(deltafs_dir *d, struct deltafs_stat *out)
 
 int deltafs_bytes_stored(deltafs_dir *d, uint64_t *out)
 {
+    uint64_t bytes;
     int status = dir_must_read(d, "deltafs_bytes_stored");
 
-    return status == DELTAFS_OK ? reader_bytes_stored(d->reader, out, &d->error) : status;
+    if (status == DELTAFS_OK)
+        status = reader_bytes_stored(d->reader, &bytes, &d->error);
+    if (status == DELTAFS_OK)
+        *out = bytes;
+    return status;
 }
 
 int deltafs_epoch_stat(deltafs_dir *d, uint64_t i, struct deltafs_epoch_stat *out)

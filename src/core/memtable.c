@@ -13,6 +13,8 @@ int memtable_init(struct memtable *t, int64_t value_size, uint32_t capacity, str
 
     *t = (struct memtable){.value_size = value_size, .capacity = capacity, .memory = memory};
     t->room = n * (value_size < 0 ? 4 + TYPICAL_VALUE : (size_t)value_size);
+    if (value_size < 0 && t->room < MEMTABLE_ROOM_MIN)
+        t->room = MEMTABLE_ROOM_MIN;
     if (value_size < 0 && t->room > UINT32_MAX)
         t->room = UINT32_MAX; /* places are 32 bits */
     int status = memory_take(memory, n * sizeof *t->keys, "a memtable", &t->keys, e);

@@ -5,6 +5,9 @@
 
 #include <string.h>
 #include "base/memory.h"
+#include "store/block.h"
+
+#define MEMTABLE_ROOM_MIN (4 + BLOCK_VALUE_MAX)
 
 struct memtable {
     int64_t value_size; /* -1: any; each value then stands behind its size */
@@ -18,7 +21,7 @@ struct memtable {
 
 /* Bytes that a record takes, of typical size if sizes differ. */
 size_t memtable_record_bytes(int64_t value_size);
-/* For `capacity` records. Safe to memtable_fini if it fails. */
+/* For `capacity` records; where sizes differ at least for one of the largest. Safe to memtable_fini if it fails. */
 int memtable_init(struct memtable *t, int64_t value_size, uint32_t capacity, struct memory *memory, struct error *e);
 void memtable_fini(struct memtable *t);
 

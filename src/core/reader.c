@@ -30,9 +30,9 @@ int reader_open(const char *path, struct reader **out, struct error *e)
     r->path = strdup(path);
     int status = r->path ? manifest_read(&r->io, path, &r->manifest, e) : error_no_memory(e, strlen(path), "a path");
     if (status == DELTAFS_ERR_NOT_FOUND) {
-        /* Tell a missing folder from one that is no container, or of which only a half was made. */
+        /* Tell what is missing from what is no container, or of which only a half was made. */
         struct io_file folder;
-        if (io_file_open(&r->io, path, O_RDONLY | O_DIRECTORY, &folder, e) == DELTAFS_OK)
+        if (io_file_open(&r->io, path, O_RDONLY, &folder, e) == DELTAFS_OK)
             status = error_set(e, DELTAFS_ERR_NOT_DELTAFS,
                                "%s: has no %s: not a DeltaFS directory, or one whose creation was cut short", path,
                                MANIFEST_NAME);
@@ -135,12 +135,14 @@ int reader_part(struct reader *r, uint32_t partition, struct part_reader **out, 
 /* Read leaf `i` of a segment, unless it was read last. */
 static int part_read_leaf(struct part_reader *p, const struct segment *s, uint32_t i, struct error *e)
 {
-    if (p->leaf_offset == s->leaf_offsets[i])
+    if (p->leaf_segment == s && p->leaf_number == i)
         return DELTAFS_OK;
-    p->leaf_offset = 0;
+    p->leaf_segment = NULL;
     int status = index_read_leaf(&p->index, s, i, &p->leaf_bytes, &p->leaf, e);
-    if (status == DELTAFS_OK)
-        p->leaf_offset = s->leaf_offsets[i];
+    if (status == DELTAFS_OK) {
+        p->leaf_segment = s;
+        p->leaf_number = i;
+    }
     return status;
 }
 
@@ -161,15 +163,24 @@ static int read_block(struct reader *r, struct part_reader *p, uint32_t epoch, c
     return status;
 }
 
+static int is_same_block(const struct leaf_place *a, const struct leaf_place *b)
+{
+    return a->at.offset == b->at.offset && a->at.length == b->at.length && a->at.count == b->at.count &&
+           a->run == b->run && a->block == b->block;
+}
+
 int part_read_block(struct reader *r, struct part_reader *p, uint32_t epoch, const struct leaf_place *place,
                     struct error *e)
 {
-    if (p->block_offset == place->at.offset)
+    if (p->has_block && p->block_epoch == epoch && is_same_block(&p->block_place, place))
         return DELTAFS_OK;
-    p->block_offset = 0;
+    p->has_block = 0;
     int status = read_block(r, p, epoch, place, &p->block_bytes, &p->block, e);
-    if (status == DELTAFS_OK)
-        p->block_offset = place->at.offset;
+    if (status == DELTAFS_OK) {
+        p->has_block = 1;
+        p->block_epoch = epoch;
+        p->block_place = *place;
+    }
     return status;
 }
 
@@ -227,8 +238,10 @@ int part_get(struct reader *r, struct part_reader *p, uint32_t epoch, uint64_t k
 
 /* Each run of a leaf is read on its own, block by block. */
 struct scan_run {
-    uint32_t next;   /* record of the run in the leaf */
-    uint64_t offset; /* of the block that is decoded, 0 for none */
+    uint32_t next; /* record of the run in the leaf */
+    int has_block;
+    uint32_t epoch; /* of the block that is decoded, and its place */
+    struct leaf_place place;
     struct buffer bytes;
     struct block block;
 };
@@ -278,12 +291,14 @@ static int scan_record(struct scan *s, uint32_t leaf, uint32_t i, struct error *
         return malformed_leaf(p, s->segment, leaf, e);
     struct scan_run *run = &s->run[number];
     run->next++;
-    if (run->offset != place.at.offset) {
-        run->offset = 0;
+    if (!run->has_block || run->epoch != epoch || !is_same_block(&run->place, &place)) {
+        run->has_block = 0;
         int status = read_block(s->reader, p, epoch, &place, &run->bytes, &run->block, e);
         if (status != DELTAFS_OK)
             return status;
-        run->offset = place.at.offset;
+        run->has_block = 1;
+        run->epoch = epoch;
+        run->place = place;
         s->counts->blocks++;
     }
     struct deltafs_record record = {.key = ((const uint64_t *)(const void *)s->keys.bytes)[i],

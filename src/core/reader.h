@@ -23,7 +23,11 @@ struct part_reader {
     struct buffer leaf_bytes, block_bytes;
     struct leaf leaf;
     struct block block;
-    uint64_t leaf_offset, block_offset; /* 0: none */
+    const struct segment *leaf_segment; /* whose leaf it is; NULL: none */
+    uint32_t leaf_number;
+    struct leaf_place block_place; /* of the block; its record means nothing */
+    uint32_t block_epoch;
+    int has_block;
 };
 
 struct reader {
@@ -31,6 +35,7 @@ struct reader {
     char *path;
     struct manifest manifest;
     uint64_t clock;
+    int is_scanning; /* a scan's function is being called: the caches are in use */
     struct part_reader part[READER_OPEN_PARTS];
 };
 

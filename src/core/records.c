@@ -142,8 +142,10 @@ int deltafs_get_many(deltafs_dir *dir, size_t n, const uint64_t *keys, const str
 {
     struct reader *r;
     struct error *e;
-    int status = dir_reader(dir, "deltafs_get", &r, &e);
 
+    for (size_t i = 0; out && i < n; i++)
+        out[i] = NULL;
+    int status = dir_reader(dir, "deltafs_get", &r, &e);
     if (status != DELTAFS_OK)
         return status;
     if (n > 0 && (!keys || !out))
@@ -184,6 +186,7 @@ struct deltafs_file {
     deltafs_dir *dir;
     uint64_t key;
     int is_written;
+    struct error failed;   /* of the first write that failed */
     struct buffer written; /* what was written so far */
     size_t used;
     deltafs_records *read; /* the file's records, one after the other the file */
@@ -218,18 +221,33 @@ int deltafs_openat(deltafs_dir *dir, const char *name, int flags, deltafs_file *
     return DELTAFS_OK;
 }
 
+/* A write failed: the record is not whole, so its epoch must not be committed. */
+static int file_spoil(deltafs_file *f, const struct error *e)
+{
+    if (f->failed.status == DELTAFS_OK) {
+        f->failed = *e;
+        deltafs_epoch_cancel(f->dir, e->text);
+    }
+    return e->status;
+}
+
 ssize_t deltafs_write(deltafs_file *f, const void *bytes, size_t size)
 {
     struct error *e = deltafs_thread_error();
 
     if (!f || !f->is_written || (size > 0 && !bytes))
         return error_set(e, DELTAFS_ERR_MODE, "deltafs_write: the file is not open for writing");
-    if (size > BLOCK_VALUE_MAX - f->used)
-        return error_set(e, DELTAFS_ERR_SIZE, "deltafs_write: a record of %zu bytes; at most %u are possible",
-                         f->used + size, BLOCK_VALUE_MAX);
-    int status = buffer_reserve(&f->written, f->used + size, "a record", e);
-    if (status != DELTAFS_OK)
-        return status;
+    if (f->failed.status != DELTAFS_OK) {
+        *e = f->failed;
+        return e->status;
+    }
+    if (size > BLOCK_VALUE_MAX - f->used) {
+        error_set(e, DELTAFS_ERR_SIZE, "deltafs_write: a record of %zu bytes; at most %u are possible", f->used + size,
+                  BLOCK_VALUE_MAX);
+        return file_spoil(f, e);
+    }
+    if (buffer_reserve(&f->written, f->used + size, "a record", e) != DELTAFS_OK)
+        return file_spoil(f, e);
     if (size > 0)
         memcpy(f->written.bytes + f->used, bytes, size);
     f->used += size;
@@ -263,7 +281,10 @@ int deltafs_file_close(deltafs_file *f)
 
     if (!f)
         return DELTAFS_OK;
-    if (f->is_written) {
+    if (f->failed.status != DELTAFS_OK) {
+        *deltafs_thread_error() = f->failed;
+        status = f->failed.status;
+    } else if (f->is_written) {
         status = deltafs_append(f->dir, f->key, f->written.bytes, f->used);
         if (status != DELTAFS_OK)
             error_set(deltafs_thread_error(), status, "%s", deltafs_errmsg(f->dir));

@@ -7,7 +7,7 @@
 
 static inline unsigned sort_digit(const struct sort_entry *entry, unsigned digit)
 {
-    return digit < 8 ? entry->key >> 8 * digit & 0xff : entry->partition >> 8 * (digit - 8) & 0xff;
+    return (unsigned)(digit < 8 ? entry->key >> 8 * digit : entry->partition >> 8 * (digit - 8)) & 0xff;
 }
 
 struct sort_entry *sort_entries(struct sort_entry *a, struct sort_entry *b, uint32_t n)

@@ -168,7 +168,8 @@ static uint64_t writer_share_out(const struct writer_config *c, uint64_t memory,
                                                       : (size_t)share;
     shared->tail_fences_max = tail > TAIL_FENCES_MAX ? TAIL_FENCES_MAX : (size_t)tail;
     uint64_t fixed = n * (shared->data_buffer + shared->index_buffer + 2 * RUN_HEAD) + memory / MERGE_SHARE +
-                     MERGE_ROOM + block_writer_memory(c->value_size, c->block) + c->reserved;
+                     MERGE_ROOM + block_writer_memory(c->value_size, c->block) + c->reserved +
+                     (c->value_size < 0 ? MEMTABLE_ROOM_MIN : 0);
     uint64_t each = memtable_record_bytes(c->value_size) + 2 * sizeof(struct sort_entry) + 8 * HELD_TABLES +
                     48 / block_records(c->value_size, c->block);
     uint64_t records = memory > fixed ? (memory - fixed) / each : 0;
@@ -373,16 +374,10 @@ void deltafs_writer_put(struct writer *w, uint64_t key, const void *value, size_
     struct error e;
 
     if (!memtable_has_room(&w->table, size)) {
-        if (w->failed.status != DELTAFS_OK)
+        if (w->failed.status != DELTAFS_OK || w->broken.status != DELTAFS_OK)
             return;
         if (writer_flush(w, &e) != DELTAFS_OK) {
             w->failed = e;
-            return;
-        }
-        if (!memtable_has_room(&w->table, size)) {
-            error_set(&w->failed, DELTAFS_ERR_MEMORY,
-                      "a value of %zu bytes does not fit a memtable of %zu; raise the option memory", size,
-                      w->table.room);
             return;
         }
     }
@@ -425,6 +420,13 @@ int deltafs_writer_commit(struct writer *w, uint64_t label, const struct writer_
         w->manifest_size = size;
         *in_doubt = io_file_truncate(&w->manifest, size, &ignored) != DELTAFS_OK ||
                     io_file_sync(&w->manifest, &ignored) != DELTAFS_OK;
+        if (*in_doubt) {
+            struct error why = *e;
+            error_set(e, why.status,
+                      "%.800s; nor can that be undone: whether the epoch labelled %llu is committed shows when the "
+                      "directory is opened; no other can follow",
+                      why.text, (unsigned long long)label);
+        }
     }
     return status;
 }
@@ -475,11 +477,6 @@ int deltafs_writer_finish(struct writer *w, uint64_t *tail_length, struct error 
 int deltafs_writer_commit_close(struct writer *w, uint64_t tail_length, struct error *e)
 {
     return manifest_append_close(&w->manifest, &w->manifest_size, w->epoch, tail_length, w->sync != SYNC_NONE, e);
-}
-
-uint32_t deltafs_writer_epoch(const struct writer *w)
-{
-    return w->epoch;
 }
 
 void deltafs_writer_memory(const struct writer *w, struct deltafs_memory_stat *out)

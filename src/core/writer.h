@@ -71,7 +71,6 @@ DELTAFS_PRIVATE int deltafs_writer_commit_close(struct writer *w, uint64_t tail_
 /* Close files and free. NULL is fine. */
 DELTAFS_PRIVATE int deltafs_writer_destroy(struct writer *w, struct error *e);
 
-DELTAFS_PRIVATE uint32_t deltafs_writer_epoch(const struct writer *w);
 DELTAFS_PRIVATE void deltafs_writer_memory(const struct writer *w, struct deltafs_memory_stat *out);
 DELTAFS_PRIVATE const struct deltafs_io_stat *deltafs_writer_io(const struct writer *w);
 

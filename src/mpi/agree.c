@@ -23,8 +23,7 @@ int agree_wait(const struct agree *a, MPI_Request *request, const char *what, st
             return agree_mpi_error(e, code, what);
         if (done)
             return DELTAFS_OK;
-        if (a->progress)
-            a->progress(a->arg);
+        a->progress(a->arg);
         sched_yield();
     }
 }

@@ -9,7 +9,7 @@
 struct agree {
     MPI_Comm comm;
     int rank, ranks;
-    /* Called while waiting, if not NULL; must not start collective calls. */
+    /* Called again and again while waiting; must not start collective calls. */
     void (*progress)(void *arg);
     void *arg;
 };

@@ -2,8 +2,12 @@
  *
  * An epoch's end, on all ranks: agree that all call it, with one label; flush the links and drain them, so that every
  * record is with its partition's owner; seal the own partitions; agree on the outcome; rank 0 commits; all learn its
- * verdict. Four collective calls. No rank leaves before all have drained, so rounds of messages never mix. */
-#include <stdio.h>
+ * verdict. Four collective calls. No rank leaves before all have drained, so rounds of messages never mix.
+ *
+ * A rank that waits in one directory must serve the links of all: its peers may be waiting in another (a simulation has
+ * a directory for each species). So open directories stand in a list, and each has a lock that its calls hold: whoever
+ * waits serves all those that nobody is in, besides its own. */
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -23,15 +27,74 @@
 enum job_call { JOB_EPOCH_END = 1, JOB_CLOSE = 2 };
 
 struct job {
-    struct agree agree; /* serves the links while it waits */
-    struct agree quiet; /* does not: between the drain and the verdict, records of the next epoch must not come in */
+    pthread_mutex_t lock; /* held by the call under way; the list has a lock of its own */
+    struct job *next;     /* in the list */
+    struct agree agree;   /* serves all links while it waits */
+    struct agree quiet; /* not its own: between the drain and the verdict, records of the next epoch must not come in */
     struct router router;
     struct writer *writer;
     struct link *link;               /* NULL with one rank */
     uint32_t partitions, first, end; /* own are first to end - 1 */
     uint64_t pending;                /* records appended here in this epoch */
+    uint32_t since_progress;         /* records since the last look at what has come */
     int is_dead;                     /* the ranks have lost each other: no collective call can follow */
 };
+
+/* ---- Open directories ---- */
+
+static struct job *open_jobs;
+static pthread_mutex_t open_jobs_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void job_register(struct job *j)
+{
+    pthread_mutex_lock(&open_jobs_lock);
+    j->next = open_jobs;
+    open_jobs = j;
+    pthread_mutex_unlock(&open_jobs_lock);
+}
+
+static void job_unregister(struct job *j)
+{
+    pthread_mutex_lock(&open_jobs_lock);
+    for (struct job **at = &open_jobs; *at; at = &(*at)->next)
+        if (*at == j) {
+            *at = j->next;
+            break;
+        }
+    pthread_mutex_unlock(&open_jobs_lock);
+}
+
+/* Serve the links of the directories that no call is in. */
+static void job_serve_others(void *arg)
+{
+    (void)arg;
+    if (pthread_mutex_trylock(&open_jobs_lock) != 0)
+        return; /* another thread does it */
+    for (struct job *j = open_jobs; j; j = j->next)
+        if (pthread_mutex_trylock(&j->lock) == 0) {
+            if (j->link)
+                link_progress(j->link);
+            pthread_mutex_unlock(&j->lock);
+        }
+    pthread_mutex_unlock(&open_jobs_lock);
+}
+
+static void job_serve_all(void *arg)
+{
+    struct job *j = arg;
+
+    if (j->link)
+        link_progress(j->link);
+    job_serve_others(NULL);
+}
+
+/* The ranks have lost each other. */
+static void job_die(struct job *j)
+{
+    j->is_dead = 1;
+    if (j->link)
+        link_kill(j->link);
+}
 
 /* ---- Shuffle ---- */
 
@@ -50,12 +113,20 @@ static void job_deliver(void *arg, uint64_t key, const void *value, size_t size)
     }
 }
 
+static int job_is_lost(struct error *e)
+{
+    return error_set(e, DELTAFS_ERR_COLLECTIVE,
+                     "the ranks of this directory have lost each other; see the first error");
+}
+
 static int job_append(void *ctx, size_t n, const uint8_t *keys, size_t key_stride, const uint8_t *values,
                       size_t value_stride, size_t size, struct error *e)
 {
     struct job *j = ctx;
 
-    (void)e;
+    if (j->is_dead)
+        return job_is_lost(e);
+    pthread_mutex_lock(&j->lock);
     for (size_t i = 0; i < n; i++) {
         uint64_t key;
         memcpy(&key, keys + i * key_stride, sizeof key);
@@ -67,10 +138,13 @@ static int job_append(void *ctx, size_t n, const uint8_t *keys, size_t key_strid
             int owner = partition_owner(partition, j->partitions, j->agree.ranks);
             link_send(j->link, router_next_hop(&j->router, j->agree.rank, owner), key, value, size);
         }
-        if (j->link && i % PROGRESS_EVERY == 0)
+        if (j->link && ++j->since_progress >= PROGRESS_EVERY) {
+            j->since_progress = 0;
             link_progress(j->link);
+        }
     }
     j->pending += n;
+    pthread_mutex_unlock(&j->lock);
     return DELTAFS_OK;
 }
 
@@ -82,12 +156,14 @@ static void job_fail(void *ctx, const struct error *e)
 /* Bring every record to its owner. */
 static void job_deliver_all(struct job *j)
 {
+    struct error e;
+
     if (!j->link)
         return;
     link_flush(j->link);
     link_drain(j->link, &j->agree);
-    if (link_error(j->link)->status != DELTAFS_OK)
-        deltafs_writer_fail(j->writer, link_error(j->link));
+    if (link_take_error(j->link, &e) != DELTAFS_OK)
+        deltafs_writer_fail(j->writer, &e);
 }
 
 /* ---- Agreement ---- */
@@ -107,14 +183,13 @@ static int job_meet(struct job *j, enum job_call call, uint64_t number, uint64_t
         job_opposite(j->pending)};
 
     if (j->is_dead)
-        return error_set(e, DELTAFS_ERR_COLLECTIVE,
-                         "the ranks of this directory have lost each other; see the first error");
+        return job_is_lost(e);
     int status = agree_reduce(&j->agree, v, sizeof v / sizeof v[0], MPI_MIN, e);
     if (status == DELTAFS_OK && v[0] != job_opposite(v[3]))
         status = error_set(e, DELTAFS_ERR_COLLECTIVE,
                            "some ranks called deltafs_epoch_end while others called deltafs_close");
     if (status != DELTAFS_OK) {
-        j->is_dead = 1;
+        job_die(j);
         return status;
     }
     if (v[1] != job_opposite(v[4]) || v[2] != job_opposite(v[5]))
@@ -123,30 +198,32 @@ static int job_meet(struct job *j, enum job_call call, uint64_t number, uint64_t
     return DELTAFS_OK;
 }
 
-/* Collective: rank 0's verdict to all. */
-static int job_verdict(struct job *j, int *in_doubt, struct error *e)
+/* Collective: rank 0's verdict, *own there, to all. */
+static int job_verdict(struct job *j, const struct error *own, int *in_doubt, struct error *e)
 {
     struct {
         struct error error;
         int in_doubt;
-    } verdict = {*e, *in_doubt};
+    } verdict = {*own, *in_doubt};
     int status = agree_broadcast(&j->quiet, &verdict, sizeof verdict, e);
 
     if (status != DELTAFS_OK) {
-        j->is_dead = 1;
+        job_die(j);
         return status;
     }
-    *e = verdict.error;
     *in_doubt = verdict.in_doubt;
-    return e->status;
+    if (verdict.error.status != DELTAFS_OK)
+        *e = verdict.error;
+    return verdict.error.status;
 }
 
 static int job_commit(struct job *j, uint64_t label, const struct writer_totals *totals, int *in_doubt, struct error *e)
 {
-    *e = (struct error){0};
+    struct error own = {0};
+
     if (j->agree.rank == 0)
-        deltafs_writer_commit(j->writer, label, totals, in_doubt, e);
-    return job_verdict(j, in_doubt, e);
+        deltafs_writer_commit(j->writer, label, totals, in_doubt, &own);
+    return job_verdict(j, &own, in_doubt, e);
 }
 
 /* Seal on all ranks; *totals gets the sums. */
@@ -158,7 +235,7 @@ static int job_seal(struct job *j, struct writer_totals *totals, struct error *e
     int status = agree_reduce(&j->quiet, v, 4, MPI_SUM, e);
 
     if (status != DELTAFS_OK) {
-        j->is_dead = 1;
+        job_die(j);
         return status;
     }
     *totals = (struct writer_totals){v[0], v[1], v[2]};
@@ -168,9 +245,8 @@ static int job_seal(struct job *j, struct writer_totals *totals, struct error *e
     return agree_status(&j->quiet, e);
 }
 
-static int job_epoch_end(void *ctx, uint64_t label, struct error *e)
+static int job_end_epoch(struct job *j, uint64_t label, struct error *e)
 {
-    struct job *j = ctx;
     struct writer_totals totals;
     uint64_t pending;
     int in_doubt = 0, status = job_meet(j, JOB_EPOCH_END, label, &pending, e);
@@ -191,18 +267,34 @@ static int job_epoch_end(void *ctx, uint64_t label, struct error *e)
     return status;
 }
 
+static int job_epoch_end(void *ctx, uint64_t label, struct error *e)
+{
+    struct job *j = ctx;
+
+    pthread_mutex_lock(&j->lock);
+    int status = job_end_epoch(j, label, e);
+    pthread_mutex_unlock(&j->lock);
+    return status;
+}
+
 /* ---- Closing ---- */
 
-static int job_destroy(struct job *j, struct error *e)
+/* Close what is this rank's own, files and links. */
+static int job_close_own(struct job *j, struct error *e)
 {
-    int status;
-
     link_destroy(j->link);
-    status = deltafs_writer_destroy(j->writer, e);
-    if (!j->is_dead && j->agree.comm != MPI_COMM_NULL)
-        MPI_Comm_free(&j->agree.comm);
-    free(j);
+    j->link = NULL;
+    int status = deltafs_writer_destroy(j->writer, e);
+    j->writer = NULL;
     return status;
+}
+
+static void job_free(struct job *j)
+{
+    if (!j->is_dead)
+        MPI_Comm_free(&j->agree.comm);
+    pthread_mutex_destroy(&j->lock);
+    free(j);
 }
 
 /* All ranks have come to close. */
@@ -210,19 +302,21 @@ static int job_close_together(struct job *j, uint64_t pending, struct error *e)
 {
     uint64_t tail_length = 0;
     int in_doubt = 0;
+    struct error own = {0};
 
     if (pending > 0)
         job_deliver_all(j);
-    *e = (struct error){0};
-    deltafs_writer_finish(j->writer, &tail_length, e);
-    int status = agree_status(&j->agree, e);
-    if (status == DELTAFS_OK)
-        status = agree_reduce(&j->agree, &tail_length, 1, MPI_MAX, e);
+    deltafs_writer_finish(j->writer, &tail_length, &own);
+    if (agree_status(&j->agree, &own) != DELTAFS_OK) {
+        *e = own;
+        return own.status;
+    }
+    int status = agree_reduce(&j->agree, &tail_length, 1, MPI_MAX, e);
     if (status != DELTAFS_OK)
         return status;
     if (j->agree.rank == 0)
-        deltafs_writer_commit_close(j->writer, tail_length, e);
-    status = job_verdict(j, &in_doubt, e);
+        deltafs_writer_commit_close(j->writer, tail_length, &own);
+    status = job_verdict(j, &own, &in_doubt, e);
     if (status == DELTAFS_OK && pending > 0)
         status = error_set(e, DELTAFS_ERR_UNCOMMITTED,
                            "records were appended after the last epoch end; they are not kept (up to %llu on a rank)",
@@ -235,12 +329,16 @@ static int job_close(void *ctx, struct error *e)
     struct job *j = ctx;
     struct error second;
     uint64_t pending;
-    int status = job_meet(j, JOB_CLOSE, 0, &pending, e);
 
+    pthread_mutex_lock(&j->lock);
+    int status = job_meet(j, JOB_CLOSE, 0, &pending, e);
     if (status == DELTAFS_OK)
         status = job_close_together(j, pending, e);
-    int destroyed = job_destroy(j, status == DELTAFS_OK ? e : &second);
-    return status != DELTAFS_OK ? status : destroyed;
+    pthread_mutex_unlock(&j->lock);
+    job_unregister(j);
+    int closed = job_close_own(j, status == DELTAFS_OK ? e : &second);
+    job_free(j);
+    return status != DELTAFS_OK ? status : closed;
 }
 
 static const struct deltafs_io_stat *job_io(void *ctx)
@@ -344,49 +442,70 @@ static int job_open(struct job *j, struct job_plan *plan, struct error *e)
                                 .peers = router_peers(&j->router, a->rank),
                                 .value_size = c->value_size,
                                 .deliver = job_deliver,
+                                .wait = job_serve_all,
                                 .arg = j};
         status = link_create(&l, &j->link, e);
         if (status != DELTAFS_OK)
             return status;
         c->reserved = link_memory(j->link);
-        j->agree.progress = link_progress;
-        j->agree.arg = j->link;
     }
     return deltafs_writer_open(c, j->first, j->end - j->first, a->rank == 0, &j->writer, e);
 }
 
-/* Collective: all that can fail differently on different ranks, agreed upon step by step. */
+/* Collective: make the container, and open it on all ranks. If it fails, nothing of it is left when any rank returns.
+ */
+static int job_make(struct job *j, struct job_plan *plan, deltafs_dir **out, struct error *e)
+{
+    const struct agree *a = &j->agree;
+    struct error own = {0}, second;
+
+    if (a->rank == 0)
+        deltafs_writer_make(&plan->config, &own);
+    if (agree_status(a, &own) != DELTAFS_OK) {
+        *e = own;
+        return own.status;
+    }
+    int status = agree_broadcast(a, plan->config.uuid, sizeof plan->config.uuid, e);
+    if (status != DELTAFS_OK)
+        return status;
+    deltafs_dir *d = NULL;
+    if (job_open(j, plan, &own) == DELTAFS_OK)
+        deltafs_dir_attach(&job_transport, j, plan->config.value_size, &d, &own);
+    if (agree_status(a, &own) == DELTAFS_OK) {
+        *out = d;
+        return DELTAFS_OK;
+    }
+    /* Files must be closed on all ranks before they are removed: some network file systems keep open ones. */
+    *e = own;
+    free(d);
+    job_close_own(j, &second);
+    second = (struct error){0};
+    agree_status(a, &second);
+    if (a->rank == 0)
+        deltafs_writer_unmake(&plan->config);
+    agree_status(a, &second);
+    return e->status;
+}
+
+/* Collective: all that can fail differently on different ranks is agreed upon step by step. */
 static int job_create(struct job *j, const char *path, const deltafs_options *o, deltafs_dir **out, struct error *e)
 {
     const struct agree *a = &j->agree;
     struct job_plan plan = {0};
+    struct error own = {0};
     char *texts = NULL;
 
-    *e = (struct error){0};
     if (a->rank == 0)
-        job_make_plan(&plan, path, o, a->ranks, e);
-    int status = agree_status(a, e);
-    if (status == DELTAFS_OK)
-        status = job_share_plan(a, &plan, &texts, e);
-    if (status == DELTAFS_OK && plan.config.memory == OPTION_AUTO)
-        plan.config.memory = job_auto_memory(a->comm);
-    if (status == DELTAFS_OK && a->rank == 0)
-        deltafs_writer_make(&plan.config, e);
-    if (status == DELTAFS_OK)
-        status = agree_status(a, e);
-    if (status == DELTAFS_OK)
-        status = agree_broadcast(a, plan.config.uuid, sizeof plan.config.uuid, e);
+        job_make_plan(&plan, path, o, a->ranks, &own);
+    if (agree_status(a, &own) != DELTAFS_OK) {
+        *e = own;
+        return own.status;
+    }
+    int status = job_share_plan(a, &plan, &texts, e);
     if (status == DELTAFS_OK) {
-        if (job_open(j, &plan, e) == DELTAFS_OK)
-            deltafs_dir_attach(&job_transport, j, plan.config.value_size, out, e);
-        status = agree_status(a, e);
-        if (status != DELTAFS_OK) {
-            struct error own = *e;
-            if (a->rank == 0)
-                deltafs_writer_unmake(&plan.config);
-            /* No rank returns before it is gone. */
-            agree_status(a, &own);
-        }
+        if (plan.config.memory == OPTION_AUTO)
+            plan.config.memory = job_auto_memory(a->comm);
+        status = job_make(j, &plan, out, e);
     }
     free(texts);
     return status;
@@ -394,11 +513,10 @@ static int job_create(struct job *j, const char *path, const deltafs_options *o,
 
 int deltafs_mpi_create(MPI_Comm comm, const char *path, const deltafs_options *options, deltafs_dir **out)
 {
-    struct error *e = deltafs_thread_error(), second;
+    struct error *e = deltafs_thread_error(), own = {0};
     deltafs_options *defaults = NULL;
-    deltafs_dir *d = NULL;
     struct job *j = calloc(1, sizeof *j);
-    struct agree a = {.comm = MPI_COMM_NULL};
+    struct agree a = {.progress = job_serve_others};
     int code = MPI_Comm_dup(comm, &a.comm);
 
     if (code != MPI_SUCCESS) {
@@ -408,31 +526,29 @@ int deltafs_mpi_create(MPI_Comm comm, const char *path, const deltafs_options *o
     MPI_Comm_set_errhandler(a.comm, MPI_ERRORS_RETURN);
     MPI_Comm_rank(a.comm, &a.rank);
     MPI_Comm_size(a.comm, &a.ranks);
-    *e = (struct error){0};
     if (!j)
-        error_no_memory(e, sizeof *j, "a directory");
+        error_no_memory(&own, sizeof *j, "a directory");
     else if (!out || (a.rank == 0 && (!path || !*path)))
-        error_set(e, DELTAFS_ERR_INVALID, "deltafs_mpi_create: path and out must be given");
-    else if (a.rank == 0 && !options)
-        deltafs_options_create(&defaults);
-    int status = agree_status(&a, e);
-    if (status == DELTAFS_OK) {
-        j->agree = j->quiet = a;
-        status = job_create(j, path, options ? options : defaults, &d, e);
-    }
-    deltafs_options_destroy(defaults);
-    if (status == DELTAFS_OK) {
-        *out = d;
-        return DELTAFS_OK;
-    }
-    /* A handle that was attached here, while another rank failed, is not the caller's yet. */
-    free(d);
-    if (j && j->agree.ranks > 0) {
-        job_destroy(j, &second);
-    } else {
+        error_set(&own, DELTAFS_ERR_INVALID, "deltafs_mpi_create: path and out must be given");
+    else if (a.rank == 0 && !options && deltafs_options_create(&defaults) != DELTAFS_OK)
+        own = *e;
+    if (agree_status(&a, &own) != DELTAFS_OK) {
+        *e = own;
+        deltafs_options_destroy(defaults);
         free(j);
         MPI_Comm_free(&a.comm);
+        return own.status;
     }
+    pthread_mutex_init(&j->lock, NULL);
+    j->agree = j->quiet = a;
+    j->agree.progress = job_serve_all;
+    j->agree.arg = j;
+    int status = job_create(j, path, options ? options : defaults, out, e);
+    deltafs_options_destroy(defaults);
+    if (status == DELTAFS_OK)
+        job_register(j);
+    else
+        job_free(j);
     return status;
 }
 

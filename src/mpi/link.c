@@ -69,9 +69,21 @@ static void link_mpi_failed(struct link *l, int code, const char *what)
     l->is_dead = 1;
 }
 
-const struct error *link_error(const struct link *l)
+int link_take_error(struct link *l, struct error *e)
 {
-    return &l->error;
+    int status = l->error.status;
+
+    if (status == DELTAFS_OK)
+        return DELTAFS_OK;
+    *e = l->error;
+    if (!l->is_dead)
+        l->error = (struct error){0};
+    return status;
+}
+
+void link_kill(struct link *l)
+{
+    l->is_dead = 1;
 }
 
 size_t link_memory(const struct link *l)
@@ -175,7 +187,9 @@ void link_destroy(struct link *l)
             MPI_Wait(&l->receive_request[i], MPI_STATUS_IGNORE);
         }
     link_drop_partials(l);
-    free(l->memory);
+    /* Where peers are lost, MPI may still read from messages under way: their memory must stay. */
+    if (!l->is_dead)
+        free(l->memory);
     free(l->slot);
     free(l->request);
     free(l->done);
@@ -335,9 +349,10 @@ static void link_send_slot(struct link *l, int i)
     put_u32(s->bytes, l->round);
     put_u32(s->bytes + 4, s->records);
     int code = MPI_Issend(s->bytes, (int)s->used, MPI_BYTE, s->peer, MPI_TAG_LINK, l->config.comm, &l->request[i]);
-    if (code != MPI_SUCCESS)
+    if (code == MPI_SUCCESS)
+        l->sent[s->peer]++;
+    else
         link_mpi_failed(l, code, "send");
-    l->sent[s->peer]++;
     l->open[s->peer] = -1;
 }
 
@@ -368,7 +383,7 @@ static struct send_slot *link_slot_for(struct link *l, int peer, size_t need)
     if (l->free_count == 0)
         link_send_fullest(l);
     while (l->free_count == 0 && !l->is_dead) {
-        link_progress(l);
+        l->config.wait(l->config.arg);
         if (l->free_count == 0)
             sched_yield();
     }
@@ -435,7 +450,7 @@ void link_flush(struct link *l)
         if (l->slot[i].used > 0 && l->open[l->slot[i].peer] == i)
             link_send_slot(l, i);
     while (l->free_count < l->slots && !l->is_dead) {
-        link_progress(l);
+        l->config.wait(l->config.arg);
         if (l->free_count < l->slots)
             sched_yield();
     }
@@ -458,7 +473,7 @@ void link_drain(struct link *l, const struct agree *a)
         return;
     }
     while (l->received < expected && !l->is_dead) {
-        link_progress(l);
+        l->config.wait(l->config.arg);
         if (l->received < expected)
             sched_yield();
     }

@@ -2,9 +2,9 @@
  *
  * Memory is bounded by two pools, whatever the number of peers. A send slot belongs to one peer while records for it
  * are collected, then to the message under way, and is free again when the peer has begun to receive it (synchronous
- * mode, so that MPI buffers nothing in between). When no slot is free the fullest open one is sent and the caller
- * waits; and while it waits it receives. Receive slots are posted beforehand and served in the order of posting, which
- * keeps the order of each peer's messages.
+ * mode: what MPI may buffer in between is no more than the slots). When no slot is free the fullest open one is sent
+ * and the caller waits; and while it waits it receives. Receive slots are posted beforehand and served in the order of
+ * posting, which keeps the order of each peer's messages.
  *
  * Message: 0 u32 round   4 u32 records that end in it   then items, all little-endian:
  *     u64 key   u32 value size   u32 offset of this piece in the value   u32 bytes of this piece   the piece
@@ -27,6 +27,7 @@ struct link_config {
     int peers;          /* ranks that this one sends to */
     int64_t value_size; /* -1: any */
     link_deliver deliver;
+    void (*wait)(void *arg); /* called again and again while the link waits; calls link_progress */
     void *arg;
 };
 
@@ -34,9 +35,12 @@ int link_create(const struct link_config *c, struct link **out, struct error *e)
 /* Give up what is under way and free. NULL is fine. Call when all ranks have drained. */
 void link_destroy(struct link *l);
 
-/* The first error of the link: MPI's, a message that breaks the protocol, or no memory for a value under way. But for
- * MPI's, messages still flow after it, so that no peer is left waiting; it spoils the round. */
-const struct error *link_error(const struct link *l);
+/* Take the first error of the link since it was last taken: MPI's, a message that breaks the protocol, or no memory for
+ * a value under way. It spoils the round. But for MPI's, which stays, messages still flow after it, so that no peer is
+ * left waiting. Returns its status, or DELTAFS_OK. */
+int link_take_error(struct link *l, struct error *e);
+/* Stop: nothing is sent or received any more, and nothing waits. For when the ranks have lost each other. */
+void link_kill(struct link *l);
 
 /* Send a record. */
 void link_send(struct link *l, int peer, uint64_t key, const void *value, size_t size);

@@ -7,11 +7,6 @@ int router_next_hop(const struct router *r, int rank, int destination)
     return destination;
 }
 
-int router_hops(const struct router *r)
-{
-    return r->ranks > 1 ? 1 : 0;
-}
-
 int router_peers(const struct router *r, int rank)
 {
     (void)rank;

@@ -15,9 +15,6 @@ struct router {
 /* The rank that a record at `rank` goes to next on its way to `destination`; the destination itself at the end. */
 int router_next_hop(const struct router *r, int rank, int destination);
 
-/* The longest way, in hops. */
-int router_hops(const struct router *r);
-
 /* How many ranks `rank` sends to. */
 int router_peers(const struct router *r, int rank);
 

@@ -51,8 +51,13 @@ static struct block_room block_room(int64_t value_size, size_t target)
 size_t block_writer_memory(int64_t value_size, size_t target)
 {
     struct block_room r = block_room(value_size, target);
+    size_t most = r.values + r.sizes + r.layout + r.scratch + r.out;
 
-    return r.values + r.sizes + r.layout + r.scratch + r.out;
+    if (value_size < 0) {
+        size_t largest = target + BLOCK_VALUE_MAX, layout = largest + BLOCK_SIZE_BYTES * target;
+        most += largest + 2 * 4 * target + layout + BLOCK_HEADER_SIZE + snappy_max_compressed_length(layout);
+    }
+    return most;
 }
 
 int block_writer_init(struct block_writer *w, int64_t value_size, enum option_codec codec, size_t target,

@@ -35,7 +35,7 @@ struct block_writer {
 int block_writer_init(struct block_writer *w, int64_t value_size, enum option_codec codec, size_t target,
                       struct memory *memory, struct error *e);
 void block_writer_fini(struct block_writer *w);
-/* What block_writer_init takes. */
+/* What it takes at most, with the largest values. */
 size_t block_writer_memory(int64_t value_size, size_t target);
 /* How many values of one size fill a block. */
 uint32_t block_records(int64_t value_size, size_t target);

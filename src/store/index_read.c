@@ -29,7 +29,7 @@ static const char *footer_get(struct footer *f, const uint8_t *p, uint32_t seed,
         .data_end = get_u64(p + 80),
         .offset = get_u64(p + 88),
     };
-    if (f->partition != partition || (p[5] & ~FOOTER_FLAG_LAST) != 0)
+    if (f->partition != partition || (p[5] & ~FOOTER_FLAG_LAST) != 0 || get_u16(p + 6) != 0)
         return "a footer belongs elsewhere";
     if (f->fence_length < FENCE_HEADER_SIZE || f->fence_offset < LOG_HEADER_SIZE || f->offset < f->fence_length ||
         f->fence_offset != f->offset - f->fence_length)
@@ -64,12 +64,15 @@ static const char *segment_parse_fence(struct segment *s, const uint8_t *p, uint
     const uint8_t *end = p + f->fence_length;
     uint64_t offset = get_u64(p + 32), key = 0, add, length;
 
-    if (!log_is_sealed(seed, p, f->fence_length) || p[4] != FORMAT_FENCE || get_u32(p + 8) != f->fence_length)
+    if (!log_is_sealed(seed, p, f->fence_length) || p[4] != FORMAT_FENCE || p[5] != 0 || get_u16(p + 6) != 0 ||
+        get_u32(p + 28) != 0 || get_u32(p + 8) != f->fence_length)
         return "a fence does not match its checksum";
     if (get_u32(p + 12) != f->partition || get_u32(p + 16) != f->epoch || get_u32(p + 20) != f->segment)
         return "a fence belongs elsewhere";
     if (get_u32(p + 24) != f->leaves || f->leaves > (f->fence_length - FENCE_HEADER_SIZE) / 2)
         return "a fence's sizes do not agree";
+    free(s->first_keys);
+    free(s->leaf_offsets);
     s->first_keys = malloc(f->leaves * sizeof *s->first_keys + 1);
     s->leaf_offsets = malloc(((size_t)f->leaves + 1) * sizeof *s->leaf_offsets);
     if (!s->first_keys || !s->leaf_offsets) {
@@ -81,7 +84,8 @@ static const char *segment_parse_fence(struct segment *s, const uint8_t *p, uint
         s->leaf_offsets[i] = offset;
         p = get_varint(p, end, &add);
         p = p ? get_varint(p, end, &length) : NULL;
-        if (!p || add > UINT64_MAX - key || offset > f->fence_offset || length > f->fence_offset - offset)
+        if (!p || add > UINT64_MAX - key || offset > f->fence_offset || length > f->fence_offset - offset ||
+            length < LEAF_HEADER_SIZE)
             return "a fence is malformed";
         key += add;
         offset += length;
@@ -100,7 +104,7 @@ static int reader_parse_tail(struct index_reader *r, const uint8_t *bytes, size_
     int status = DELTAFS_OK, has_fences = !(t[5] & TAIL_FLAG_NO_FENCES);
 
     if (memcmp(t + 24, TAIL_MAGIC, 8) != 0 || t[4] != FORMAT_TAIL || (t[5] & ~TAIL_FLAG_NO_FENCES) != 0 ||
-        length < TAIL_TRAILER_SIZE || length > n || get_u32(t + 8) != r->partition)
+        get_u16(t + 6) != 0 || length < TAIL_TRAILER_SIZE || length > n || get_u32(t + 8) != r->partition)
         return error_damaged(e, r->file.path, base + n - TAIL_TRAILER_SIZE, "there is no tail of this partition");
     const uint8_t *p = bytes + n - length;
     if (get_u32(t) != crc32c(crc32c(r->seed, p, (size_t)(t - p)), t + 4, TAIL_TRAILER_SIZE - 4))
@@ -377,5 +381,10 @@ int index_read_leaf(struct index_reader *r, const struct segment *s, uint32_t i,
         return status;
     memset(bytes->bytes + n, 0, LEAF_SLACK);
     status = io_file_read(&r->file, offset, bytes->bytes, n, e);
-    return status == DELTAFS_OK ? leaf_parse(leaf, bytes->bytes, n, &id, r->seed, r->file.path, offset, e) : status;
+    if (status == DELTAFS_OK)
+        status = leaf_parse(leaf, bytes->bytes, n, &id, r->seed, r->file.path, offset, e);
+    if (status == DELTAFS_OK && (leaf->first_key != s->first_keys[i] || leaf->last_key > s->footer.last_key ||
+                                 (i + 1 < s->footer.leaves && leaf->last_key > s->first_keys[i + 1])))
+        return error_damaged(e, r->file.path, offset, "the leaf's keys are not those that the fence says");
+    return status;
 }

@@ -142,7 +142,7 @@ int io_file_open(struct io *io, const char *path, int flags, struct io_file *out
     free(out->path);
     out->path = NULL;
     error_system(e, -fd, flags & O_CREAT ? "create" : "open", path);
-    if (fd == -ENOENT)
+    if (fd == -ENOENT || fd == -ENOTDIR)
         e->status = DELTAFS_ERR_NOT_FOUND;
     if (fd == -EEXIST)
         e->status = DELTAFS_ERR_EXISTS;

@@ -79,7 +79,6 @@ static uint8_t *leaf_put_run(uint8_t *p, struct run_cursor *c, uint64_t n, uint3
         p = put_varint(p, c->run->blocks[b].count);
         p = put_varint(p, c->run->blocks[b].length);
     }
-    c->next += n;
     while (n > 0) {
         uint64_t here = c->run->blocks[c->block].count - c->skip;
         if (n < here) {
@@ -269,7 +268,7 @@ static const char *leaf_check_header(const uint8_t *h, size_t n, const struct le
     return NULL;
 }
 
-/* Whether as many of the upper bits are set as there are records, and none beyond. */
+/* Whether as many of the upper bits are set as there are records, the first and the last where those keys are. */
 static int leaf_upper_is_right(const struct leaf *leaf)
 {
     uint64_t set = 0;
@@ -278,7 +277,8 @@ static int leaf_upper_is_right(const struct leaf *leaf)
         unsigned bits = leaf->upper_bits - at < 32 ? (unsigned)(leaf->upper_bits - at) : 32;
         set += (uint64_t)__builtin_popcountll(leaf_get_bits(leaf->upper, at, bits));
     }
-    return set == leaf->count;
+    return set == leaf->count && leaf_get_bits(leaf->upper, 0, 1) == 1 &&
+           leaf_get_bits(leaf->upper, leaf->upper_bits - 2, 2) == 1;
 }
 
 int leaf_parse(struct leaf *leaf, const uint8_t *bytes, size_t n, const struct leaf_id *id, uint32_t seed,

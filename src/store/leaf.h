@@ -23,14 +23,12 @@ struct leaf_id {
 /* Where a run's next record stands; a segment's merge keeps one for each run. */
 struct run_cursor {
     const struct run *run;
-    uint64_t next;   /* record of the run */
     uint32_t block;  /* its block */
     uint32_t skip;   /* records of the block before it */
     uint64_t offset; /* of the block in the data log */
 };
 
-/* Encode records given by key and cursor number, ordered, and advance the cursors over them. The leaf is appended to
- * `out` (whose bytes begin with other leaves, `used` of them); returns its length through *length. */
+/* Encode records given by key and cursor number, ordered, into `out`, and advance the cursors over them. */
 struct leaf_input {
     const uint64_t *keys;
     const uint32_t *cursors; /* of each record: index into `cursor` */

@@ -37,7 +37,9 @@ int log_create(struct log *log, struct io *io, const char *path, int kind, uint3
     put_u32(header + 8, partition);
     memcpy(header + 16, uuid, FORMAT_UUID_SIZE);
     log_seal(log->seed, header, sizeof header);
-    return log_append(log, header, sizeof header, e);
+    status = log_append(log, header, sizeof header, e);
+    /* At once, so that a log is never seen without. */
+    return status == DELTAFS_OK ? log_flush(log, e) : status;
 }
 
 int log_close(struct log *log, struct error *e)

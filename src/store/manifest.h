@@ -35,7 +35,7 @@ struct manifest {
 int manifest_new_uuid(uint8_t uuid[16], struct error *e);
 void manifest_uuid_text(const uint8_t uuid[16], char text[MANIFEST_UUID_TEXT]);
 
-/* Write a new container's manifest: version, uuid, partitions, value_size and schema are used. `sync`: make
+/* Write a new container's manifest: uuid_text, partitions, value_size and schema are used. `sync`: make
  * it durable. */
 int manifest_create(struct io *io, const char *folder, const struct manifest *m, int sync, struct error *e);
 /* Append a line, at *size, which is moved behind it. */

@@ -73,7 +73,6 @@ enum format_type {
  * begins with a capital. */
 #define MANIFEST_NAME     "MANIFEST"
 #define MANIFEST_NEW_NAME "MANIFEST.new"
-#define MANIFEST_LINE_MAX (1u << 20)
 
 /* Partition P (8 hexadecimal digits) has its logs in the folder of its two last digits. */
 #define BUCKET_COUNT   256u

@@ -323,8 +323,11 @@ int cmd_import(int argc, char **argv)
     /* The environment may be wrong on one rank alone. */
     int code =
         import_agree(&im, deltafs_options_create(&im.table) != DELTAFS_OK ? EXIT_USAGE : 0, deltafs_errmsg(NULL));
-    if (code == 0)
+    if (code == 0) {
         code = import_parse(&im, argc, argv);
+        /* Memory may be short on one rank alone. */
+        MPI_Allreduce(MPI_IN_PLACE, &code, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    }
     if (code == 0)
         code = import_run(&im);
     if (im.format && im.state)

@@ -61,7 +61,8 @@ int cmd_scan(int argc, char **argv)
         } else if (c == 'p') {
             if (text_number(optarg, &number) != 0 || number > UINT32_MAX)
                 code = text_fail(EXIT_USAGE, "scan: partition '%s' is no number", optarg);
-            partition = (int64_t)number;
+            else
+                partition = (int64_t)number;
         } else {
             return cmd_usage("scan");
         }

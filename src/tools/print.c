@@ -61,7 +61,9 @@ static void print_text(const struct printer *p, const char *text, size_t size)
     if (p->format == PRINT_TABLE) {
         for (size_t pad = n; pad < TABLE_FIELD_WIDTH; pad++)
             putchar(' ');
-        fwrite(text, 1, n, stdout);
+        /* What a terminal would take as a command is not for it. */
+        for (size_t i = 0; i < n; i++)
+            putchar((unsigned char)text[i] < 0x20 || text[i] == 0x7f ? '?' : text[i]);
         return;
     }
     int is_json = p->format == PRINT_JSON, quoted = is_json;

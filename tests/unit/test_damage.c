@@ -1,6 +1,8 @@
 /* Damage of all kinds to a small container: every byte changed, every file cut at every length, files that are missing
  * or belong elsewhere. Reading never hands out anything wrong, and deltafs_verify finds every damage. */
 #include <unistd.h>
+#include "store/index.h"
+#include "store/manifest.h"
 #include "store/store_format.h"
 #include "unit_help.h"
 
@@ -95,7 +97,7 @@ static void check_flips(int is_closed, const char *value_size, const char *codec
             uint8_t *bytes = unit_load(path, &n);
             for (size_t at = 0; at < n; at++) {
                 for (int pass = 0; pass < 2; pass++) {
-                    unit_poke(path, at, bytes[at] ^ (pass ? 0xff : (uint8_t)(1u << at % 8)));
+                    unit_poke(path, at, (uint8_t)(bytes[at] ^ (pass ? 0xff : 1 << at % 8)));
                     if (check(&m, "flip") == 0)
                         fail_msg("verify does not see byte %zu of %zu of %s changed", at, n, path);
                 }
@@ -210,6 +212,108 @@ static void test_stretches(void **state)
     drop(&m, "stretch");
 }
 
+/* ---- Forged: changed under a right checksum ---- */
+
+/* A structure of a log: its place, and what is known of it. */
+struct part {
+    size_t at, n;
+};
+
+/* Find the leaves, fences and footers of an index log. */
+static size_t find_parts(const char *name, uint32_t partition, struct part *part)
+{
+    struct io io = io_default();
+    struct manifest m;
+    struct index_reader r;
+    struct error tail = {0}, e;
+    struct segment *s;
+    uint32_t count;
+    size_t parts = 0;
+
+    CHECK_IS(manifest_read(&io, unit_path("%s", name), &m, &e), DELTAFS_OK);
+    CHECK_IS(index_reader_open(&r, &io, log_path(name, 1, partition), partition, m.uuid, EPOCHS, 0, &tail, &e),
+             DELTAFS_OK);
+    for (uint32_t epoch = 0; epoch < EPOCHS; epoch++) {
+        CHECK_IS(index_epoch(&r, epoch, &s, &count, &e), DELTAFS_OK);
+        for (uint32_t i = 0; i < s->footer.leaves; i++)
+            part[parts++] =
+                (struct part){(size_t)s->leaf_offsets[i], (size_t)(s->leaf_offsets[i + 1] - s->leaf_offsets[i])};
+        part[parts++] = (struct part){(size_t)s->footer.fence_offset, s->footer.fence_length};
+        part[parts++] = (struct part){(size_t)s->footer.offset, FOOTER_SIZE};
+    }
+    CHECK_IS(index_reader_close(&r, &e), DELTAFS_OK);
+    manifest_fini(&m);
+    return parts;
+}
+
+static int use_record(const struct deltafs_record *record, void *arg)
+{
+    for (size_t i = 0; i < record->size; i++)
+        *(unsigned *)arg += ((const uint8_t *)record->value)[i];
+    return 0;
+}
+
+/* Read all, whatever it may be: there is nothing to compare with, but a sanitizer has its say. */
+static void use_directory(const char *name, unsigned *sum)
+{
+    struct deltafs_verify_stat stat;
+    deltafs_dir *d = unit_open(unit_path("%s", name));
+
+    for (int pass = 0; pass < 2; pass++) {
+        for (uint64_t key = 0; key < 12; key++) {
+            deltafs_records *got = NULL;
+            deltafs_get(d, 1000 * key, NULL, &got);
+            for (size_t i = 0; got && i < got->count; i++)
+                use_record(&got->record[i], sum);
+            deltafs_records_destroy(got);
+        }
+        deltafs_scan(d, NULL, use_record, sum);
+    }
+    deltafs_verify(d, NULL, NULL, &stat);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+}
+
+/* Forged leaves name blocks that are not there, overlap, or are said to hold more than they do; forged fences and
+ * footers point anywhere. */
+static void test_forged(void **state)
+{
+    struct rng r = rng_init(82);
+    unsigned sum = 0;
+
+    (void)state;
+    for (int kind = 0; kind < 3; kind++) {
+        struct part part[64];
+        struct manifest manifest;
+        struct model m;
+        struct io io = io_default();
+        struct error e;
+        size_t n;
+        make(&m, "forged", 0, kind == 0 ? "8" : "any", kind == 2 ? "none" : "snappy");
+        CHECK_IS(manifest_read(&io, unit_path("forged"), &manifest, &e), DELTAFS_OK);
+        const char *path = log_path("forged", 1, 0);
+        size_t parts = find_parts("forged", 0, part);
+        uint8_t *bytes = unit_load(path, &n), *forged = malloc(n);
+        CHECK(forged != NULL);
+        for (int round = 0; round < 800; round++) {
+            memcpy(forged, bytes, n);
+            for (uint64_t changed = rng_below(&r, 2) + 1; changed > 0; changed--) {
+                struct part p = part[rng_below(&r, parts)];
+                for (uint64_t k = rng_below(&r, 3) + 1; k > 0; k--)
+                    forged[p.at + 4 + rng_below(&r, p.n - 4)] =
+                        (uint8_t)(rng_below(&r, 2) ? rng_next(&r) : rng_below(&r, 3));
+                log_seal(log_seed(manifest.uuid), forged + p.at, p.n);
+            }
+            unit_save(path, forged, n);
+            use_directory("forged", &sum);
+        }
+        free(bytes);
+        free(forged);
+        manifest_fini(&manifest);
+        drop(&m, "forged");
+    }
+    CHECK(sum > 0);
+}
+
 /* ---- Files that are not where they belong ---- */
 
 static void swap_files(const char *a, const char *b)
@@ -316,6 +420,7 @@ int main(void)
         cmocka_unit_test(test_every_byte_of_the_manifest),
         cmocka_unit_test(test_truncated),
         cmocka_unit_test(test_stretches),
+        cmocka_unit_test(test_forged),
         cmocka_unit_test(test_swapped),
         cmocka_unit_test(test_of_another_container),
         cmocka_unit_test(test_missing),

@@ -81,7 +81,7 @@ static void test_random_workloads(void **state)
         {"1", "0", "", "snappy", "4K", 6000},      {"3", "40", "", "none", "256", 3000},
         {"3", "any", "", "none", "256", 3000},     {"3", "any", "x:f4,y:f8,n:u1", "snappy", "1M", 3000},
         {"300", "17", "", "snappy", "4K", 6000},   {"300", "any", "", "snappy", "64K", 3000},
-        {"1000", "3", "", "snappy", "4K", 5000},   {"7", "5000", "", "snappy", "4K", 500},
+        {"12", "3", "", "snappy", "4K", 5000},     {"7", "5000", "", "snappy", "4K", 500},
         {"2", "1048576", "", "snappy", "256", 12},
     };
     struct rng r = rng_init(61);
@@ -115,7 +115,7 @@ static void test_segments(void **state)
     static const struct {
         const char *partitions, *value_size;
         uint32_t records;
-    } cases[] = {{"400", "8", 150000}, {"1", "any", 20000}, {"3", "4000", 4000}, {"1", "16", 250000}};
+    } cases[] = {{"40", "8", 450000}, {"1", "any", 20000}, {"3", "4000", 4000}, {"1", "16", 600000}};
     struct rng r = rng_init(62);
 
     (void)state;
@@ -124,7 +124,7 @@ static void test_segments(void **state)
         int64_t size = strcmp(cases[i].value_size, "any") == 0 ? -1 : atoll(cases[i].value_size);
         struct model m = {0};
         uint32_t least, most;
-        deltafs_dir *d = unit_create(path, unit_options("memory", "4M", "partitions", cases[i].partitions, "value_size",
+        deltafs_dir *d = unit_create(path, unit_options("memory", "8M", "partitions", cases[i].partitions, "value_size",
                                                         cases[i].value_size, NULL));
         for (unsigned epoch = 0; epoch < 2; epoch++) {
             append_some(&m, d, &r, epoch ? KEYS_DENSE : KEYS_CLUSTERED, cases[i].records, size);
@@ -193,7 +193,7 @@ static void test_many_epochs(void **state)
 static void test_one_key_often(void **state)
 {
     enum { OFTEN = 100000 };
-    static const char *const memory[] = {"64M", "4M"};
+    static const char *const memory[] = {"64M", "8M"};
     struct rng r = rng_init(65);
 
     (void)state;
@@ -332,7 +332,7 @@ static void test_scan_parts(void **state)
  * behind the last epoch's end, some of them on disk already. */
 static void test_never_closed(void **state)
 {
-    static const char *const partitions[] = {"1", "3", "300"};
+    static const char *const partitions[] = {"1", "3", "40"};
     struct rng r = rng_init(67);
 
     (void)state;
@@ -341,7 +341,7 @@ static void test_never_closed(void **state)
         const char *path = unit_path("open"), *copy = unit_path("crashed");
         struct deltafs_stat stat;
         deltafs_dir *d =
-            unit_create(path, unit_options("partitions", partitions[i], "value_size", "8", "memory", "4M", NULL));
+            unit_create(path, unit_options("partitions", partitions[i], "value_size", "8", "memory", "8M", NULL));
         for (uint64_t epoch = 0; epoch < 5; epoch++) {
             append_some(&m, d, &r, KEYS_DENSE, epoch == 3 ? 0 : 2000, 8);
             end_epoch(&m, d, epoch);
@@ -372,7 +372,7 @@ static void test_reading_while_writing(void **state)
     struct model m = {0}, early = {0};
     const char *path = unit_path("while");
     deltafs_dir *first = NULL;
-    deltafs_dir *d = unit_create(path, unit_options("partitions", "3", "memory", "4M", "value_size", "100", NULL));
+    deltafs_dir *d = unit_create(path, unit_options("partitions", "3", "memory", "8M", "value_size", "100", NULL));
 
     (void)state;
     for (uint64_t epoch = 0; epoch < 6; epoch++) {
@@ -520,7 +520,7 @@ static void test_cancel(void **state)
     struct rng r = rng_init(73);
     struct model m = {0};
     const char *path = unit_path("cancel");
-    deltafs_dir *d = unit_create(path, unit_options("partitions", "3", "memory", "4M", "value_size", "8", NULL));
+    deltafs_dir *d = unit_create(path, unit_options("partitions", "3", "memory", "8M", "value_size", "8", NULL));
 
     (void)state;
     for (uint64_t epoch = 0; epoch < 5; epoch++) {
@@ -619,7 +619,7 @@ static void test_opening(void **state)
 static void test_refused_options(void **state)
 {
     const char *path = unit_path("refused");
-    deltafs_options *o = unit_options("memory", "4M", "partitions", "5000", NULL);
+    deltafs_options *o = unit_options("memory", "8M", "partitions", "5000", NULL);
     deltafs_dir *d = NULL;
 
     (void)state;
@@ -687,7 +687,7 @@ static void test_stat(void **state)
  * index's tail. */
 static void test_memory_budget(void **state)
 {
-    static const char *const cases[][3] = {{"4M", "1", "8"}, {"16M", "4", "8"}, {"32M", "1", "40"}, {"64M", "16", "0"}};
+    static const char *const cases[][3] = {{"8M", "1", "8"}, {"16M", "4", "8"}, {"32M", "1", "40"}, {"64M", "16", "0"}};
     struct rng r = rng_init(75);
 
     (void)state;

@@ -200,7 +200,7 @@ static void check_status(int status, const char *message)
 static deltafs_dir *create(const struct shape *s, const char *path, struct life *life)
 {
     deltafs_options *o =
-        unit_options("memory", "4M", "partitions", s->partitions, "value_size", s->value_size, "sync", s->sync, NULL);
+        unit_options("memory", "8M", "partitions", s->partitions, "value_size", s->value_size, "sync", s->sync, NULL);
     deltafs_dir *d = NULL;
     int status = deltafs_create(path, o, &d);
 
@@ -398,6 +398,7 @@ static void test_some_writes_of_many(void **state)
  * logs under its number, and made it unreadable.) */
 static void test_in_doubt(void **state)
 {
+    static const struct shape shape = {"1", "8", "commit", 1000, 8};
     const char *path = unit_path("doubt");
     struct life life = {0};
 
@@ -410,13 +411,13 @@ static void test_in_doubt(void **state)
         else
             plan_faults(FAULT_EIO, end - 1, end + 1);
         io_replace_default(&fault_ops, NULL);
-        deltafs_dir *d = create(&large, path, &life);
+        deltafs_dir *d = create(&shape, path, &life);
         CHECK(d != NULL);
-        CHECK_IS(write_epoch(d, &life, 0, large.records, large.size), is_dry ? DELTAFS_OK : DELTAFS_ERR_IO);
+        CHECK_IS(write_epoch(d, &life, 0, shape.records, shape.size), is_dry ? DELTAFS_OK : DELTAFS_ERR_IO);
         end = plan.count;
         if (!is_dry) {
             CHECK_IS(plan.fired, 2);
-            CHECK_IS(write_epoch(d, &life, 1, 3 * large.records, large.size), DELTAFS_ERR_IO);
+            CHECK_IS(write_epoch(d, &life, 1, 1000 * shape.records, shape.size), DELTAFS_ERR_IO);
             life.is_broken = 1;
         }
         CHECK_IS(deltafs_close(d), is_dry ? DELTAFS_OK : DELTAFS_ERR_IO);
@@ -503,6 +504,7 @@ int main(void)
         cmocka_unit_test(test_every_write_in_a_row),
         cmocka_unit_test(test_every_write_from_then_on),
         cmocka_unit_test(test_some_writes_of_many),
+
         cmocka_unit_test(test_in_doubt),
         cmocka_unit_test(test_every_read),
     };
