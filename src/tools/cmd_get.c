@@ -1,4 +1,5 @@
 /* deltafs get: the records of some keys. */
+#include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
@@ -35,6 +36,25 @@ static int get_add_key(struct get *g, const char *text)
     return EXIT_OK;
 }
 
+/* The next word of a file, cut to `size` - 1 characters; one that is longer, or has a NUL in it, comes out as no
+ * number. Returns 0, or -1 at the end. */
+static int get_next_word(FILE *f, char *word, size_t size)
+{
+    size_t n = 0;
+    int c;
+
+    while ((c = fgetc(f)) != EOF && isspace(c))
+        ;
+    for (; c != EOF && !isspace(c); c = fgetc(f)) {
+        if (n + 1 == size)
+            word[0] = '+';
+        else
+            word[n++] = (char)(c == '\0' ? '?' : c);
+    }
+    word[n] = '\0';
+    return n > 0 ? 0 : -1;
+}
+
 /* Keys from a file, or standard input, separated by blanks. */
 static int get_read_keys(struct get *g)
 {
@@ -44,7 +64,7 @@ static int get_read_keys(struct get *g)
 
     if (!f)
         return text_fail(EXIT_TROUBLE, "get: cannot open %s: %s", g->keys_file, strerror(errno));
-    while (code == EXIT_OK && fscanf(f, "%63s", word) == 1)
+    while (code == EXIT_OK && get_next_word(f, word, sizeof word) == 0)
         code = get_add_key(g, word);
     if (code == EXIT_OK && ferror(f))
         code = text_fail(EXIT_TROUBLE, "get: cannot read %s", g->keys_file);

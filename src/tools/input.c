@@ -11,7 +11,7 @@ int input_open(struct input *in, const char *path, char message[INPUT_MESSAGE_MA
 {
     struct stat st;
 
-    *in = (struct input){.path = path, .fd = open(path, O_RDONLY | O_CLOEXEC)};
+    *in = (struct input){.path = path, .fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)};
     if (in->fd < 0 || fstat(in->fd, &st) != 0) {
         snprintf(message, INPUT_MESSAGE_MAX, "%s: cannot open: %s", path, strerror(errno));
         input_close(in);

@@ -458,6 +458,8 @@ static void test_schema_bad(void **state)
                                       "x:f",
                                       "x:f2",
                                       "x:f16",
+                                      "x:f04",
+                                      "x:V0x10",
                                       "x:i3",
                                       "x:i16",
                                       "x:u0",

@@ -189,7 +189,7 @@ static void check_changes(uint32_t epochs, int closed, const char *schema)
     uint8_t *text = unit_load(path, &n);
     for (size_t at = 0; at < n; at++) {
         for (size_t i = 0; i < 8 + sizeof others; i++) {
-            uint8_t byte = i < 8 ? text[at] ^ (uint8_t)(1u << i) : (uint8_t)others[i - 8];
+            uint8_t byte = (uint8_t)(i < 8 ? text[at] ^ 1 << i : others[i - 8]);
             /* The one change that cannot be told from a line cut short, see above: the last newline into a zero. */
             if (byte == text[at] || (at == n - 1 && byte == 0))
                 continue;

@@ -1,0 +1,105 @@
+/* For the tests of the commands: makes a directory from lines of text on standard input, without MPI.
+ *
+ *     put_records DIR [--abandon] [OPTION=VALUE...]
+ *
+ * Each line is "LABEL KEY VALUE", the value in hexadecimal, or "-" for an empty one. An epoch ends where the label
+ * changes. With --abandon the process ends without closing the directory, as a job that dies does. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <deltafs/deltafs.h>
+
+#define LINE_MAX_BYTES (1 << 20)
+
+static int complain(const char *what, const char *why)
+{
+    fprintf(stderr, "put_records: %s: %s\n", what, why);
+    return -1;
+}
+
+/* Decode in place; returns the bytes, or -1. */
+static long decode_hex(char *text)
+{
+    size_t n = strcspn(text, " \n");
+
+    if (n == 1 && text[0] == '-')
+        return 0;
+    for (size_t i = 0; i + 1 < n; i += 2) {
+        unsigned byte;
+        if (sscanf(text + i, "%2x", &byte) != 1)
+            return -1;
+        text[i / 2] = (char)byte;
+    }
+    return n % 2 == 0 ? (long)(n / 2) : -1;
+}
+
+static int put_line(deltafs_dir *d, char *line, uint64_t *label, int *is_open)
+{
+    char *end;
+    uint64_t l = strtoull(line, &end, 10), key = strtoull(end, &end, 10);
+
+    if (*end != ' ')
+        return complain("not LABEL KEY VALUE", line);
+    long size = decode_hex(end + 1);
+    if (size < 0)
+        return complain("not a value in hexadecimal", line);
+    if (*is_open && l != *label && deltafs_epoch_end(d, *label) != DELTAFS_OK)
+        return complain("epoch end", deltafs_errmsg(d));
+    *label = l;
+    *is_open = 1;
+    if (deltafs_append(d, key, end + 1, (size_t)size) != DELTAFS_OK)
+        return complain("append", deltafs_errmsg(d));
+    return 0;
+}
+
+static int put_all(deltafs_dir *d)
+{
+    char *line = malloc(LINE_MAX_BYTES);
+    uint64_t label = 0;
+    int is_open = 0, failed = !line;
+
+    while (!failed && fgets(line, LINE_MAX_BYTES, stdin))
+        failed = put_line(d, line, &label, &is_open) != 0;
+    free(line);
+    if (!failed && is_open && deltafs_epoch_end(d, label) != DELTAFS_OK)
+        failed = complain("epoch end", deltafs_errmsg(d)) != 0;
+    return failed ? -1 : 0;
+}
+
+int main(int argc, char **argv)
+{
+    deltafs_options *options;
+    deltafs_dir *d;
+    int is_abandoned = 0;
+
+    if (argc < 2 || deltafs_options_create(&options) != DELTAFS_OK)
+        return 2;
+    for (int i = 2; i < argc; i++) {
+        char *equals = strchr(argv[i], '=');
+        if (strcmp(argv[i], "--abandon") == 0) {
+            is_abandoned = 1;
+            continue;
+        }
+        if (equals)
+            *equals++ = '\0';
+        if (!equals || deltafs_options_set(options, argv[i], equals) != DELTAFS_OK) {
+            complain(argv[i], deltafs_errmsg(NULL));
+            deltafs_options_destroy(options);
+            return 2;
+        }
+    }
+    int status = deltafs_create(argv[1], options, &d);
+    deltafs_options_destroy(options);
+    if (status != DELTAFS_OK) {
+        complain(argv[1], deltafs_errmsg(NULL));
+        return 3;
+    }
+    int failed = put_all(d) != 0;
+    if (is_abandoned)
+        _exit(failed ? 3 : 0);
+    if (deltafs_close(d) != DELTAFS_OK && !failed)
+        failed = complain("close", deltafs_errmsg(NULL)) != 0;
+    return failed ? 3 : 0;
+}

@@ -1,0 +1,13 @@
+#!/bin/sh
+# One rank's error is every rank's; and ranks that do not make the same call.
+. "$top_srcdir/tests/lib.sh"
+. "$top_srcdir/tests/mpi/mpi_lib.sh"
+
+for ranks in 1 2 4; do
+    fresh
+    check "$ranks" ./test_mpi_errors "$data"
+done
+for ranks in 2 3; do
+    fresh
+    MPI_TIMEOUT=20 check "$ranks" ./test_mpi_mismatch "$data"
+done

@@ -1,0 +1,12 @@
+#!/bin/sh
+# Several directories at a time.
+. "$top_srcdir/tests/lib.sh"
+. "$top_srcdir/tests/mpi/mpi_lib.sh"
+
+# With few records all fits the links' buffers; with many, ranks that wait in one directory must serve the other.
+for ranks in 1 2 5; do
+    fresh
+    MPI_TIMEOUT=30 check "$ranks" ./test_mpi_handles "$data" 300
+done
+fresh
+MPI_TIMEOUT=60 check 3 ./test_mpi_handles "$data" 20000

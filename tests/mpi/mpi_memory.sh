@@ -1,0 +1,16 @@
+#!/bin/sh
+# Memory stays within its budget.
+. "$top_srcdir/tests/lib.sh"
+. "$top_srcdir/tests/mpi/mpi_lib.sh"
+
+has_sanitizers && skip "sanitizers need memory of their own"
+# memory VALUE-SIZE...
+memory() {
+    fresh
+    check 2 ./test_mpi_memory "$data" "$@"
+}
+memory 0
+memory 40
+memory any 48
+# Many partitions, each with what a long value needs.
+memory any 1000 64

@@ -1,0 +1,9 @@
+#!/bin/sh
+# Every thread level that a program may ask MPI for.
+. "$top_srcdir/tests/lib.sh"
+. "$top_srcdir/tests/mpi/mpi_lib.sh"
+
+for level in single funneled serialized multiple; do
+    fresh
+    check 2 ./test_mpi_shuffle "$data" 4 3 100 "$level"
+done

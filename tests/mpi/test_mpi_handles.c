@@ -1,0 +1,174 @@
+/* Several directories at a time, on one communicator and on several; and options from an MPI_Info.
+ *
+ *     test_mpi_handles FOLDER RECORDS
+ *
+ * RECORDS: of each rank, directory and epoch, about. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "test_mpi_check.h"
+#include "test_mpi_plan.h"
+
+#define EPOCHS 2
+
+static const char *folder;
+static uint32_t records;
+
+/* A directory and who writes it. */
+struct written {
+    char name[16];
+    struct plan plan;
+    int rank;
+    deltafs_dir *dir;
+};
+
+static void open_one(struct written *w, const char *name, MPI_Comm comm, uint64_t seed, int64_t value_size)
+{
+    deltafs_options *o = check_options("memory=8M link_buffer=4K sync=none");
+    char size[24] = "any";
+
+    if (value_size >= 0)
+        snprintf(size, sizeof size, "%lld", (long long)value_size);
+    CHECK_STATUS(DELTAFS_OK, deltafs_options_set(o, "value_size", size), NULL);
+    *w = (struct written){.plan = {.seed = seed,
+                                   .value_size = value_size,
+                                   .message = 4096,
+                                   .records = value_size < 0 ? records / 20 : records,
+                                   .subfiles = records,
+                                   .epochs = EPOCHS,
+                                   .slow_rank = -1}};
+    snprintf(w->name, sizeof w->name, "%s", name);
+    MPI_Comm_rank(comm, &w->rank);
+    MPI_Comm_size(comm, &w->plan.ranks);
+    CHECK_STATUS(DELTAFS_OK, deltafs_mpi_create(comm, check_path(folder, name), o, &w->dir), NULL);
+    deltafs_options_destroy(o);
+}
+
+static void append(struct written *w, uint32_t epoch)
+{
+    CHECK_STATUS(DELTAFS_OK, plan_append(&w->plan, w->dir, epoch, w->rank), w->dir);
+}
+
+static void end(struct written *w, uint32_t epoch)
+{
+    CHECK_STATUS(DELTAFS_OK, deltafs_epoch_end(w->dir, plan_label(epoch)), w->dir);
+}
+
+static void close_one(struct written *w)
+{
+    CHECK_STATUS(DELTAFS_OK, deltafs_close(w->dir), NULL);
+    if (w->rank == 0)
+        plan_compare(&w->plan, check_path(folder, w->name), EPOCHS, 1);
+}
+
+/* Appends to both, then the ends of both, and each has its own records only. */
+static void test_same_communicator(void)
+{
+    struct written a, b;
+
+    check_about("two directories on one communicator");
+    open_one(&a, "same-a", MPI_COMM_WORLD, 1, 8);
+    open_one(&b, "same-b", MPI_COMM_WORLD, 2, -1);
+    check_require();
+    for (uint32_t epoch = 0; epoch < EPOCHS; epoch++) {
+        append(&a, epoch);
+        append(&b, epoch);
+        end(epoch % 2 ? &b : &a, epoch);
+        end(epoch % 2 ? &a : &b, epoch);
+    }
+    close_one(&a);
+    close_one(&b);
+    check_require();
+}
+
+/* All ranks write one, and each half of them, in reversed order, another. */
+static void test_other_communicator(void)
+{
+    struct written all, half;
+    MPI_Comm comm;
+    int color = check_rank % 2;
+
+    check_about("directories on the world and its halves");
+    MPI_Comm_split(MPI_COMM_WORLD, color, -check_rank, &comm);
+    open_one(&all, "world", MPI_COMM_WORLD, 3, 40);
+    open_one(&half, color ? "odd" : "even", comm, 4 + (uint64_t)color, 0);
+    MPI_Comm_free(&comm); /* the library has its own */
+    check_require();
+    for (uint32_t epoch = 0; epoch < EPOCHS; epoch++) {
+        append(&half, epoch);
+        append(&all, epoch);
+        end(&all, epoch);
+        end(&half, epoch);
+    }
+    close_one(&half);
+    close_one(&all);
+    check_require();
+}
+
+static void test_self(void)
+{
+    struct written own;
+    char name[16];
+
+    check_about("a directory of each rank's own");
+    snprintf(name, sizeof name, "own%d", check_rank);
+    open_one(&own, name, MPI_COMM_SELF, 7 + (uint64_t)check_rank, 8);
+    check_require();
+    for (uint32_t epoch = 0; epoch < EPOCHS; epoch++) {
+        append(&own, epoch);
+        end(&own, epoch);
+    }
+    close_one(&own);
+    check_require();
+}
+
+static void test_info(void)
+{
+    deltafs_options *o = check_options("");
+    const char *value = "";
+    MPI_Info info;
+
+    check_about("options from an MPI_Info");
+    CHECK_STATUS(DELTAFS_OK, deltafs_mpi_options_from_info(MPI_INFO_NULL, o), NULL);
+    MPI_Info_create(&info);
+    CHECK_STATUS(DELTAFS_OK, deltafs_mpi_options_from_info(info, o), NULL);
+    MPI_Info_set(info, "deltafs_partitions", "5");
+    MPI_Info_set(info, "cb_nodes", "3");
+    MPI_Info_set(info, "deltafs", "of no concern");
+    MPI_Info_set(info, "deltafs_schema", "x:f4,y:f4");
+    CHECK_STATUS(DELTAFS_OK, deltafs_mpi_options_from_info(info, o), NULL);
+    CHECK_STATUS(DELTAFS_OK, deltafs_options_get(o, "partitions", &value), NULL);
+    CHECK(strcmp(value, "5") == 0);
+    CHECK_STATUS(DELTAFS_OK, deltafs_options_get(o, "schema", &value), NULL);
+    CHECK(strcmp(value, "x:f4,y:f4") == 0);
+
+    MPI_Info_set(info, "deltafs_partitions", "a few");
+    CHECK_STATUS(DELTAFS_ERR_OPTION, deltafs_mpi_options_from_info(info, o), NULL);
+    CHECK_SAYS(NULL, "a few");
+    CHECK_STATUS(DELTAFS_OK, deltafs_options_get(o, "partitions", &value), NULL);
+    CHECK(strcmp(value, "5") == 0);
+    MPI_Info_delete(info, "deltafs_partitions");
+    MPI_Info_set(info, "deltafs_partition", "5");
+    CHECK_STATUS(DELTAFS_ERR_OPTION, deltafs_mpi_options_from_info(info, o), NULL);
+    CHECK_SAYS(NULL, "'partition'");
+    MPI_Info_delete(info, "deltafs_partition");
+    MPI_Info_set(info, "deltafs_schema", "x:f3");
+    CHECK_STATUS(DELTAFS_ERR_SCHEMA, deltafs_mpi_options_from_info(info, o), NULL);
+    MPI_Info_free(&info);
+    deltafs_options_destroy(o);
+}
+
+int main(int argc, char **argv)
+{
+    check_begin(&argc, &argv, MPI_THREAD_SINGLE);
+    if (!CHECK(argc == 3))
+        return check_end();
+    folder = argv[1];
+    records = (uint32_t)strtoul(argv[2], NULL, 10);
+    test_info();
+    test_self();
+    test_same_communicator();
+    test_other_communicator();
+    check_about("at the end");
+    return check_end();
+}
