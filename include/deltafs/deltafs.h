@@ -199,8 +199,8 @@ DELTAFS_API int deltafs_get(deltafs_dir *dir, uint64_t key, const struct deltafs
 DELTAFS_API int deltafs_get_many(deltafs_dir *dir, size_t n, const uint64_t *keys, const struct deltafs_range *range,
                                  deltafs_records **out);
 
-/* Called for each record of a scan; the record is valid during the call. A return other than 0 ends the scan. It must not
- * read from the same handle (DELTAFS_ERR_MODE). */
+/* Called for each record of a scan; the record is valid during the call. A return other than 0 ends the scan. It must
+ * not read from the same handle (DELTAFS_ERR_MODE). */
 typedef int (*deltafs_record_fn)(const struct deltafs_record *record, void *arg);
 
 /* Hand every record of the range to `fn`: partition by partition, in each epoch by epoch, in each by key. Returns what

@@ -23,7 +23,7 @@ uint32_t block_records(int64_t value_size, size_t target)
     return n > BLOCK_RECORDS_MAX ? BLOCK_RECORDS_MAX : (uint32_t)n;
 }
 
-/* What a block of typical values takes of each buffer. */
+/* What a block takes of each buffer at most. */
 struct block_room {
     size_t values, sizes, layout, scratch, out;
 };
@@ -35,10 +35,9 @@ static struct block_room block_room(int64_t value_size, size_t target)
     struct block_room r = {.sizes = 4 * (size_t)n};
 
     if (value_size < 0) {
-        /* The last value may stand out, and each has a size in front of all; sizes are added as needed. */
-        r.sizes = 0;
-        r.values = 2 * target;
-        r.layout = 3 * target;
+        /* The last value may stand out, and each has a size in front of all. */
+        r.values = target + BLOCK_VALUE_MAX;
+        r.layout = r.values + BLOCK_SIZE_BYTES * (size_t)n;
     } else {
         r.values = n * size;
         r.layout = n < BLOCK_PLANES_MIN ? r.values : planes_length(n, size);
@@ -51,13 +50,8 @@ static struct block_room block_room(int64_t value_size, size_t target)
 size_t block_writer_memory(int64_t value_size, size_t target)
 {
     struct block_room r = block_room(value_size, target);
-    size_t most = r.values + r.sizes + r.layout + r.scratch + r.out;
 
-    if (value_size < 0) {
-        size_t largest = target + BLOCK_VALUE_MAX, layout = largest + BLOCK_SIZE_BYTES * target;
-        most += largest + 2 * 4 * target + layout + BLOCK_HEADER_SIZE + snappy_max_compressed_length(layout);
-    }
-    return most;
+    return r.values + r.sizes + r.layout + r.scratch + r.out;
 }
 
 int block_writer_init(struct block_writer *w, int64_t value_size, enum option_codec codec, size_t target,

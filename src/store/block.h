@@ -31,11 +31,11 @@ struct block_writer {
     struct buffer out;     /* the finished block */
 };
 
-/* Takes what a block of typical values needs from `memory` at once, and more only for a value larger than `target`. */
+/* Takes all that any block needs from `memory` at once. */
 int block_writer_init(struct block_writer *w, int64_t value_size, enum option_codec codec, size_t target,
                       struct memory *memory, struct error *e);
 void block_writer_fini(struct block_writer *w);
-/* What it takes at most, with the largest values. */
+/* What it takes. */
 size_t block_writer_memory(int64_t value_size, size_t target);
 /* How many values of one size fill a block. */
 uint32_t block_records(int64_t value_size, size_t target);

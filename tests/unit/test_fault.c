@@ -296,8 +296,7 @@ static void check_disk(struct life *life, const char *path, int may_be_more)
     }
     model_check_all(m, d, &r);
     model_check_scan(m, d, NULL);
-    if (m->epochs > 0 || stat.is_closed)
-        model_check_facts(m, d);
+    model_check_facts(m, d);
     CHECK_IS(deltafs_close(d), DELTAFS_OK);
 }
 
