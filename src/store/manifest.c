@@ -303,31 +303,23 @@ static int manifest_parse_line(struct manifest *m, char *line, const char *path,
     return DELTAFS_OK;
 }
 
-/* Check a line's checksum and cut it off; `n` is its length without the newline. Returns whether it is right. */
-static int manifest_line_is_sealed(char *line, size_t n)
+/* Whether a line of `n` bytes, the newline left out, ends in its checksum. */
+static int manifest_line_is_sealed(const char *line, size_t n)
 {
     char digits[9];
 
-    if (n < CHECKSUM_SUFFIX - 1)
+    if (n < CHECKSUM_SUFFIX - 1 || memchr(line, '\0', n))
         return 0;
-    char *suffix = line + n - (CHECKSUM_SUFFIX - 1);
+    const char *suffix = line + n - (CHECKSUM_SUFFIX - 1);
     snprintf(digits, sizeof digits, "%08" PRIx32, crc32c(0, line, (size_t)(suffix - line)));
-    if (memcmp(suffix, " ~", 2) != 0 || memcmp(suffix + 2, digits, 8) != 0 || memchr(line, '\0', n))
-        return 0;
-    *suffix = '\0';
-    return 1;
+    return memcmp(suffix, " ~", 2) == 0 && memcmp(suffix + 2, digits, 8) == 0;
 }
 
 /* Whether the last `n` bytes, which no newline ends, are a whole line whose newline is another byte. A line cut short
  * by a crash ends before that, or in zeros. */
 static int manifest_newline_is_damaged(const char *line, size_t n)
 {
-    char copy[512];
-
-    if (n < CHECKSUM_SUFFIX || n > sizeof copy || line[n - 1] == '\0')
-        return 0;
-    memcpy(copy, line, n);
-    return manifest_line_is_sealed(copy, n - 1);
+    return n > 0 && line[n - 1] != '\0' && manifest_line_is_sealed(line, n - 1);
 }
 
 static int manifest_parse(struct manifest *m, char *text, size_t n, const char *path, struct error *e)
@@ -346,6 +338,7 @@ static int manifest_parse(struct manifest *m, char *text, size_t n, const char *
         size_t length = (size_t)(newline - line);
         if (!manifest_line_is_sealed(line, length))
             return error_damaged(e, path, at, "a line does not match its checksum");
+        line[length - (CHECKSUM_SUFFIX - 1)] = '\0';
         int status = manifest_parse_line(m, line, path, at, e);
         if (status != DELTAFS_OK)
             return status;

@@ -128,8 +128,10 @@ static int get_print(const struct get *g, deltafs_dir *d, deltafs_records **foun
     struct printer p;
     int code = text_exit_code(status);
 
-    if (deltafs_stat(d, &stat) != DELTAFS_OK || print_begin(&p, g->format, stat.schema) != DELTAFS_OK)
+    if (deltafs_stat(d, &stat) != DELTAFS_OK)
         return text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(d));
+    if (print_begin(&p, g->format, stat.schema) != DELTAFS_OK)
+        return text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
     for (size_t i = 0; i < g->count; i++)
         for (size_t k = 0; found[i] && k < found[i]->count; k++)
             print_record(&p, &found[i]->record[k]);

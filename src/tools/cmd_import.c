@@ -57,7 +57,7 @@ static int import_number(const struct import *im, const char *name, const char *
 {
     char message[INPUT_MESSAGE_MAX];
 
-    if (text_number(text, out) == 0 && *out != UINT64_MAX)
+    if (text_number(text, out) == 0)
         return 0;
     snprintf(message, sizeof message, "--%s: '%.100s' is no number", name, text);
     return import_fail(im, EXIT_USAGE, message);
@@ -118,6 +118,7 @@ static int import_option(struct import *im, int c)
     case 'b':
         return import_number(im, "skip", optarg, &im->options.skip);
     case 'e':
+        im->options.has_epoch = 1;
         return import_number(im, "epoch", optarg, &im->options.epoch);
     case 'q':
         im->is_quiet = 1;
@@ -316,7 +317,7 @@ static int import_run(struct import *im)
 
 int cmd_import(int argc, char **argv)
 {
-    struct import im = {.options.epoch = UINT64_MAX};
+    struct import im = {0};
 
     MPI_Comm_rank(MPI_COMM_WORLD, &im.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &im.ranks);

@@ -11,30 +11,36 @@ static int scan_record(const struct deltafs_record *record, void *arg)
     return ferror(stdout); /* no use to go on */
 }
 
-static int scan_run(const char *path, enum print_format format, const struct deltafs_range *range, int64_t partition)
+/* Scan an open directory. */
+static int scan_print(deltafs_dir *d, enum print_format format, const struct deltafs_range *range, int64_t partition)
 {
     struct deltafs_stat stat;
     struct printer p;
+    int status, code = EXIT_OK;
+
+    if (deltafs_stat(d, &stat) != DELTAFS_OK)
+        return text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(d));
+    if (partition >= (int64_t)stat.partitions)
+        return text_fail(EXIT_USAGE, "scan: no partition %" PRId64 "; there are 0 to %" PRIu32, partition,
+                         stat.partitions - 1);
+    if (print_begin(&p, format, stat.schema) != DELTAFS_OK)
+        return text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
+    status = partition < 0 ? deltafs_scan(d, range, scan_record, &p)
+                           : deltafs_scan_partition(d, (uint32_t)partition, range, scan_record, &p);
+    if (status < 0)
+        code = text_fail(text_exit_code(status), "%s", deltafs_errmsg(d));
+    print_end(&p);
+    return code;
+}
+
+static int scan_run(const char *path, enum print_format format, const struct deltafs_range *range, int64_t partition)
+{
     deltafs_dir *d;
-    int status, code = cmd_open(path, &d);
+    int code = cmd_open(path, &d);
 
     if (code != EXIT_OK)
         return code;
-    if (deltafs_stat(d, &stat) != DELTAFS_OK || print_begin(&p, format, stat.schema) != DELTAFS_OK) {
-        code = text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(d));
-        deltafs_close(d);
-        return code;
-    }
-    if (partition >= (int64_t)stat.partitions) {
-        code = text_fail(EXIT_USAGE, "scan: no partition %" PRId64 "; there are 0 to %" PRIu32, partition,
-                         stat.partitions - 1);
-    } else {
-        status = partition < 0 ? deltafs_scan(d, range, scan_record, &p)
-                               : deltafs_scan_partition(d, (uint32_t)partition, range, scan_record, &p);
-        if (status < 0)
-            code = text_fail(text_exit_code(status), "%s", deltafs_errmsg(d));
-    }
-    print_end(&p);
+    code = scan_print(d, format, range, partition);
     deltafs_close(d);
     return cmd_finish(code);
 }

@@ -19,7 +19,8 @@ struct import_options {
     const char *schema; /* raw: of a record in the files */
     const char *key;    /* raw: the key's field */
     uint64_t skip;      /* raw: bytes before the first record of each file */
-    uint64_t epoch;     /* raw: the label; UINT64_MAX: not given */
+    int has_epoch;      /* raw: whether the label is given */
+    uint64_t epoch;
 };
 
 struct import_format {

@@ -81,7 +81,7 @@ static int raw_begin(const struct import_options *o, void **state, char message[
     }
     *state = r;
     r->skip = o->skip;
-    r->label = o->epoch == UINT64_MAX ? 0 : o->epoch;
+    r->label = o->epoch;
     if (deltafs_schema_parse(o->schema, &r->schema) != DELTAFS_OK) {
         snprintf(message, INPUT_MESSAGE_MAX, "--schema: %.800s", deltafs_errmsg(NULL));
         return -1;

@@ -39,7 +39,7 @@ static void vpic_end(void *state)
 
 static int vpic_begin(const struct import_options *o, void **state, char message[INPUT_MESSAGE_MAX])
 {
-    if (o->schema || o->key || o->skip || o->epoch != UINT64_MAX) {
+    if (o->schema || o->key || o->skip || o->has_epoch) {
         snprintf(message, INPUT_MESSAGE_MAX,
                  "--schema, --key, --skip and --epoch are for --format raw; vpic's files say all that themselves");
         return -1;

@@ -23,6 +23,12 @@ static size_t print_field_count(const struct printer *p)
     return p->schema ? deltafs_schema_count(p->schema) : 0;
 }
 
+/* What stands in front of a field's name that is also that of a column of ours. */
+static const char *print_prefix(const struct deltafs_field *f)
+{
+    return strcmp(f->name, "key") == 0 || strcmp(f->name, "epoch") == 0 ? "value." : "";
+}
+
 int print_begin(struct printer *p, enum print_format format, const char *schema)
 {
     *p = (struct printer){.format = format};
@@ -34,7 +40,7 @@ int print_begin(struct printer *p, enum print_format format, const char *schema)
     if (format == PRINT_CSV) {
         printf("key,epoch");
         for (size_t i = 0; i < print_field_count(p); i++)
-            printf(",%s", deltafs_schema_field(p->schema, i)->name);
+            printf(",%s%s", print_prefix(deltafs_schema_field(p->schema, i)), deltafs_schema_field(p->schema, i)->name);
         puts(p->schema ? "" : ",size,value");
     } else if (format == PRINT_TABLE) {
         printf("%*s %*s", TABLE_KEY_WIDTH, "key", TABLE_FIELD_WIDTH, "epoch");
@@ -91,7 +97,9 @@ static void print_float(const struct printer *p, double v)
     char text[TEXT_FLOAT_MAX];
 
     text_float(v, text);
-    if (p->format == PRINT_TABLE)
+    if (p->format == PRINT_TABLE && strchr(text, 'n'))
+        printf("%*s", TABLE_FIELD_WIDTH, text);
+    else if (p->format == PRINT_TABLE)
         printf("%*.7g", TABLE_FIELD_WIDTH, v);
     else if (p->format == PRINT_JSON && strchr(text, 'n'))
         printf("\"%s\"", text); /* nan and inf: JSON has no numbers for them */
@@ -148,7 +156,7 @@ static void print_json(struct printer *p, const struct deltafs_record *r)
     printf("%s\n {\"key\": %" PRIu64 ", \"epoch\": %" PRIu64, p->count > 0 ? "," : "", r->key, r->epoch);
     for (size_t i = 0; i < print_field_count(p); i++) {
         const struct deltafs_field *f = deltafs_schema_field(p->schema, i);
-        printf(", \"%s\": ", f->name);
+        printf(", \"%s%s\": ", print_prefix(f), f->name);
         print_field(p, f, r->value);
     }
     if (!p->schema) {

@@ -392,20 +392,31 @@ static void test_forged(void **state)
     CHECK(taken > 30);
 }
 
+/* A last line longer than any other there is. (Its newline, changed, made it a line cut short, and the schema was
+ * gone.) */
+static void test_long_last_line(void **state)
+{
+    char schema[800];
+    size_t n = 0;
+
+    (void)state;
+    for (int i = 0; i < 8; i++)
+        n += (size_t)snprintf(schema + n, sizeof schema - n,
+                              "%sa_name_that_is_as_long_as_names_of_fields_never_are_"
+                              "in_any_code_that_people_can_be_asked_to_read_%d:u1",
+                              i ? "," : "", i);
+    check_changes(0, 0, schema);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_uuids_are_random),
-        cmocka_unit_test(test_torn),
-        cmocka_unit_test(test_torn_in_zeros),
-        cmocka_unit_test(test_every_change),
-        cmocka_unit_test(test_versions),
-        cmocka_unit_test(test_unknown_is_skipped),
-        cmocka_unit_test(test_malformed),
-        cmocka_unit_test(test_label_order),
-        cmocka_unit_test(test_not_ours),
-        cmocka_unit_test(test_forged),
+        cmocka_unit_test(test_long_last_line),   cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_uuids_are_random), cmocka_unit_test(test_torn),
+        cmocka_unit_test(test_torn_in_zeros),    cmocka_unit_test(test_every_change),
+        cmocka_unit_test(test_versions),         cmocka_unit_test(test_unknown_is_skipped),
+        cmocka_unit_test(test_malformed),        cmocka_unit_test(test_label_order),
+        cmocka_unit_test(test_not_ours),         cmocka_unit_test(test_forged),
     };
 
     io = io_default();
