@@ -260,6 +260,44 @@ static void test_damaged_tail(void **state)
     free(bytes);
 }
 
+/* A footer or fence damaged, of any segment, with no tail to help: just its epoch is lost, and never only a part of it.
+ */
+static void test_damaged_segment(void **state)
+{
+    struct io io = io_default();
+    struct rng rng = rng_init(43);
+    struct made m = make_log("damaged", 7, 0, 3);
+    struct index_reader r;
+    struct error tail, e;
+    struct footer footer[32];
+    uint32_t footers, count;
+    size_t n;
+    uint8_t *bytes = unit_load(m.path, &n);
+
+    (void)state;
+    CHECK_IS(open_log(&r, &io, &m, 7, &tail), DELTAFS_OK);
+    footers = r.count;
+    for (uint32_t i = 0; i < footers; i++)
+        footer[i] = r.segment[i].footer;
+    CHECK_IS(index_reader_close(&r, &e), DELTAFS_OK);
+    for (uint32_t i = 0; i < 2 * footers; i++) {
+        const struct footer *f = &footer[i / 2];
+        size_t at = (size_t)(i % 2 ? f->offset + rng_below(&rng, FOOTER_SIZE)
+                                   : f->fence_offset + rng_below(&rng, f->fence_length));
+        unit_poke(m.path, at, (uint8_t)(bytes[at] ^ 0x10));
+        CHECK_IS(open_log(&r, &io, &m, 7, &tail), DELTAFS_OK);
+        for (uint32_t epoch = 0; epoch < 7; epoch++) {
+            struct segment *s;
+            int status = index_epoch(&r, epoch, &s, &count, &e);
+            CHECK_IS(status, epoch == f->epoch ? DELTAFS_ERR_DAMAGED : DELTAFS_OK);
+            CHECK(status != DELTAFS_OK || count == epoch % 3 + 1);
+        }
+        CHECK_IS(index_reader_close(&r, &e), DELTAFS_OK);
+        unit_poke(m.path, at, bytes[at]);
+    }
+    free(bytes);
+}
+
 /* Do whatever a reader may, whatever the file holds. Returns how much could be used. */
 static unsigned use_log(struct index_reader *r, uint32_t epochs, struct rng *rng)
 {
@@ -396,8 +434,10 @@ static void test_forged_tail(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tail_or_none), cmocka_unit_test(test_fences_left_out), cmocka_unit_test(test_rewind),
-        cmocka_unit_test(test_damaged_tail), cmocka_unit_test(test_forged_segments), cmocka_unit_test(test_forged_tail),
+        cmocka_unit_test(test_tail_or_none),    cmocka_unit_test(test_fences_left_out),
+        cmocka_unit_test(test_rewind),          cmocka_unit_test(test_damaged_tail),
+        cmocka_unit_test(test_damaged_segment), cmocka_unit_test(test_forged_segments),
+        cmocka_unit_test(test_forged_tail),
     };
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
