@@ -204,7 +204,8 @@ DELTAFS_API int deltafs_get_many(deltafs_dir *dir, size_t n, const uint64_t *key
 typedef int (*deltafs_record_fn)(const struct deltafs_record *record, void *arg);
 
 /* Hand every record of the range to `fn`: partition by partition, in each epoch by epoch, in each by key. Returns what
- * `fn` returned if that was not 0. */
+ * `fn` returned if that was not 0. Damage does not end it: what can be read is handed out, and the first
+ * DELTAFS_ERR_DAMAGED or _IO is returned at the end. */
 DELTAFS_API int deltafs_scan(deltafs_dir *dir, const struct deltafs_range *range, deltafs_record_fn fn, void *arg);
 
 /* The same for one partition (0 <= partition < deltafs_stat's partitions), so that a scan can be shared out. */

@@ -15,7 +15,7 @@ const char *deltafs_strerror(int status)
     case DELTAFS_ERR_SIZE:
         return "value of the wrong size";
     case DELTAFS_ERR_LABEL:
-        return "epoch label does not increase";
+        return "epoch label does not increase, or differs between ranks";
     case DELTAFS_ERR_MODE:
         return "directory is not open for this";
     case DELTAFS_ERR_COLLECTIVE:

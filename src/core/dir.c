@@ -271,33 +271,56 @@ static int dir_must_read(deltafs_dir *d, const char *call)
     return DELTAFS_OK;
 }
 
+/* Scan partitions `first` to `end` - 1, behind damage too. */
+static int dir_scan(deltafs_dir *d, uint32_t first, uint32_t end, const struct deltafs_range *range,
+                    deltafs_record_fn fn, void *arg)
+{
+    struct reader *r = d->reader;
+    struct scan_damages damages = {0};
+    struct deltafs_verify_stat counts = {0};
+    struct error e;
+    int status = DELTAFS_OK;
+
+    r->is_scanning = 1;
+    for (uint32_t partition = first; partition < end && status == DELTAFS_OK; partition++) {
+        struct part_reader *p;
+        uint32_t epoch, last;
+        if (reader_part(r, partition, &p, &e) != DELTAFS_OK) {
+            scan_damage(&damages, &e);
+            continue;
+        }
+        reader_epochs(r, range, &epoch, &last);
+        for (; epoch < last && status == DELTAFS_OK; epoch++)
+            status = part_scan(r, p, epoch, fn, arg, &counts, &damages, &d->error);
+    }
+    r->is_scanning = 0;
+    if (status == DELTAFS_OK && damages.count > 0)
+        status = error_set(&d->error, damages.first.status, "%.900s%s", damages.first.text,
+                           damages.count > 1 ? "; and more, which verify names" : "");
+    return status;
+}
+
 int deltafs_scan_partition(deltafs_dir *d, uint32_t partition, const struct deltafs_range *range, deltafs_record_fn fn,
                            void *arg)
 {
-    struct part_reader *p;
-    uint32_t epoch, end;
     int status = dir_must_read(d, "deltafs_scan");
 
     if (status != DELTAFS_OK)
         return status;
     if (!fn || partition >= d->reader->manifest.partitions)
         return error_set(&d->error, DELTAFS_ERR_INVALID, "deltafs_scan: no partition %u, or no function", partition);
-    reader_epochs(d->reader, range, &epoch, &end);
-    status = reader_part(d->reader, partition, &p, &d->error);
-    d->reader->is_scanning = 1;
-    for (; epoch < end && status == DELTAFS_OK; epoch++)
-        status = part_scan(d->reader, p, epoch, fn, arg, NULL, &d->error);
-    d->reader->is_scanning = 0;
-    return status;
+    return dir_scan(d, partition, partition + 1, range, fn, arg);
 }
 
 int deltafs_scan(deltafs_dir *d, const struct deltafs_range *range, deltafs_record_fn fn, void *arg)
 {
     int status = dir_must_read(d, "deltafs_scan");
 
-    for (uint32_t p = 0; status == DELTAFS_OK && p < d->reader->manifest.partitions; p++)
-        status = deltafs_scan_partition(d, p, range, fn, arg);
-    return status;
+    if (status != DELTAFS_OK)
+        return status;
+    if (!fn)
+        return error_set(&d->error, DELTAFS_ERR_INVALID, "deltafs_scan: no function");
+    return dir_scan(d, 0, d->reader->manifest.partitions, range, fn, arg);
 }
 
 int deltafs_stat(deltafs_dir *d, struct deltafs_stat *out)

@@ -238,9 +238,9 @@ int part_get(struct reader *r, struct part_reader *p, uint32_t epoch, uint64_t k
 
 /* Each run of a leaf is read on its own, block by block. */
 struct scan_run {
-    uint32_t next; /* record of the run in the leaf */
-    int has_block;
-    uint32_t epoch; /* of the block that is decoded, and its place */
+    uint32_t next;         /* record of the run in the leaf */
+    int has_block, is_bad; /* a block was read, or could not be */
+    uint32_t epoch;        /* of that block, and its place */
     struct leaf_place place;
     struct buffer bytes;
     struct block block;
@@ -253,6 +253,8 @@ struct scan {
     deltafs_record_fn fn;
     void *arg;
     struct deltafs_verify_stat *counts;
+    struct scan_damages *damages;
+    int is_bad_leaf;      /* the rest of the leaf is of no use */
     struct scan_run *run; /* by index in the leaf's run table; runs follow each other from leaf to leaf by number */
     uint32_t run_capacity;
     struct buffer keys;
@@ -281,28 +283,56 @@ static int scan_reserve(struct scan *s, uint32_t runs, struct error *e)
     return DELTAFS_OK;
 }
 
+void scan_damage(struct scan_damages *damages, const struct error *e)
+{
+    if (damages->count++ == 0)
+        damages->first = *e;
+    if (damages->report)
+        damages->report(damages->arg, e);
+}
+
+/* An error of one leaf or block: DELTAFS_OK to go on behind it, or what ends the scan. */
+static int scan_failed(struct scan *s, const struct error *e)
+{
+    if (e->status == DELTAFS_ERR_MEMORY)
+        return e->status;
+    scan_damage(s->damages, e);
+    return DELTAFS_OK;
+}
+
+/* Have the block at `place` in run->block, unless run->is_bad. */
+static int scan_block(struct scan *s, struct scan_run *run, const struct leaf_place *place, struct error *e)
+{
+    uint32_t epoch = s->segment->footer.epoch;
+
+    if (run->has_block && run->epoch == epoch && is_same_block(&run->place, place))
+        return DELTAFS_OK;
+    run->has_block = 1;
+    run->epoch = epoch;
+    run->place = *place;
+    run->is_bad = read_block(s->reader, s->part, epoch, place, &run->bytes, &run->block, e) != DELTAFS_OK;
+    s->counts->blocks += !run->is_bad;
+    return run->is_bad ? scan_failed(s, e) : DELTAFS_OK;
+}
+
 static int scan_record(struct scan *s, uint32_t leaf, uint32_t i, struct error *e)
 {
     struct part_reader *p = s->part;
-    uint32_t number = leaf_run_of(&p->leaf, i), epoch = s->segment->footer.epoch;
+    uint32_t number = leaf_run_of(&p->leaf, i);
     struct leaf_place place;
 
-    if (number >= p->leaf.run_count || leaf_place(&p->leaf, number, s->run[number].next, &place) != 0)
-        return malformed_leaf(p, s->segment, leaf, e);
+    if (number >= p->leaf.run_count || leaf_place(&p->leaf, number, s->run[number].next, &place) != 0) {
+        s->is_bad_leaf = 1;
+        malformed_leaf(p, s->segment, leaf, e);
+        return scan_failed(s, e);
+    }
     struct scan_run *run = &s->run[number];
     run->next++;
-    if (!run->has_block || run->epoch != epoch || !is_same_block(&run->place, &place)) {
-        run->has_block = 0;
-        int status = read_block(s->reader, p, epoch, &place, &run->bytes, &run->block, e);
-        if (status != DELTAFS_OK)
-            return status;
-        run->has_block = 1;
-        run->epoch = epoch;
-        run->place = place;
-        s->counts->blocks++;
-    }
+    int status = scan_block(s, run, &place, e);
+    if (status != DELTAFS_OK || run->is_bad)
+        return status;
     struct deltafs_record record = {.key = ((const uint64_t *)(const void *)s->keys.bytes)[i],
-                                    .epoch = s->reader->manifest.epoch[epoch].label};
+                                    .epoch = s->reader->manifest.epoch[s->segment->footer.epoch].label};
     record.value = block_value(&run->block, place.record, &record.size);
     s->counts->records++;
     return s->fn(&record, s->arg);
@@ -313,8 +343,9 @@ static int scan_leaf(struct scan *s, uint32_t leaf, struct error *e)
     struct part_reader *p = s->part;
     int status = part_read_leaf(p, s->segment, leaf, e);
 
-    if (status == DELTAFS_OK)
-        status = buffer_reserve(&s->keys, p->leaf.count * sizeof(uint64_t), "a scan", e);
+    if (status != DELTAFS_OK)
+        return scan_failed(s, e);
+    status = buffer_reserve(&s->keys, p->leaf.count * sizeof(uint64_t), "a scan", e);
     if (status == DELTAFS_OK)
         status = scan_reserve(s, p->leaf.run_count, e);
     if (status != DELTAFS_OK)
@@ -323,20 +354,22 @@ static int scan_leaf(struct scan *s, uint32_t leaf, struct error *e)
     leaf_keys(&p->leaf, (uint64_t *)(void *)s->keys.bytes);
     for (uint32_t i = 0; i < p->leaf.run_count; i++)
         s->run[i].next = 0;
-    for (uint32_t i = 0; i < p->leaf.count && status == DELTAFS_OK; i++)
+    s->is_bad_leaf = 0;
+    for (uint32_t i = 0; i < p->leaf.count && status == DELTAFS_OK && !s->is_bad_leaf; i++)
         status = scan_record(s, leaf, i, e);
     return status;
 }
 
 int part_scan(struct reader *r, struct part_reader *p, uint32_t epoch, deltafs_record_fn fn, void *arg,
-              struct deltafs_verify_stat *counts, struct error *e)
+              struct deltafs_verify_stat *counts, struct scan_damages *damages, struct error *e)
 {
-    struct deltafs_verify_stat own = {0};
-    struct scan s = {.reader = r, .part = p, .fn = fn, .arg = arg, .counts = counts ? counts : &own};
+    struct scan s = {.reader = r, .part = p, .fn = fn, .arg = arg, .counts = counts, .damages = damages};
     struct segment *segment;
     uint32_t segments;
     int status = index_epoch(&p->index, epoch, &segment, &segments, e);
 
+    if (status != DELTAFS_OK)
+        return scan_failed(&s, e);
     for (; segments > 0 && status == DELTAFS_OK; segment++, segments--) {
         s.segment = segment;
         for (uint32_t leaf = 0; leaf < segment->footer.leaves && status == DELTAFS_OK; leaf++)

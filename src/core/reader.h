@@ -55,9 +55,19 @@ int part_read_block(struct reader *r, struct part_reader *p, uint32_t epoch, con
 /* All records of `key` in one epoch, in order, to `fn` (its non-zero return ends it and is returned). */
 int part_get(struct reader *r, struct part_reader *p, uint32_t epoch, uint64_t key, deltafs_record_fn fn, void *arg,
              struct error *e);
-/* All records of one epoch, by key. `counts` (may be NULL) gets leaves and blocks read. */
+/* What a scan could not read: it goes on behind it. */
+struct scan_damages {
+    void (*report)(void *arg, const struct error *e); /* called for each; may be NULL */
+    void *arg;
+    uint64_t count;
+    struct error first;
+};
+void scan_damage(struct scan_damages *damages, const struct error *e);
+
+/* All records of one epoch that can be read, by key. `counts` gets leaves and blocks read. Returns what `fn` did, if
+ * that was not 0, or an error that is no damage (memory). */
 int part_scan(struct reader *r, struct part_reader *p, uint32_t epoch, deltafs_record_fn fn, void *arg,
-              struct deltafs_verify_stat *counts, struct error *e);
+              struct deltafs_verify_stat *counts, struct scan_damages *damages, struct error *e);
 
 /* Bytes of all files of the container. */
 int reader_bytes_stored(struct reader *r, uint64_t *out, struct error *e);

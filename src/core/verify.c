@@ -1,5 +1,4 @@
-/* Verification: read everything there is, and count. What is damaged is reported, and reading goes on with the next
- * epoch of the partition, or the next partition. */
+/* Verification: read everything there is, and count. What is damaged is reported, and reading goes on behind it. */
 #include <stdlib.h>
 #include "base/coding.h"
 #include "core/partition.h"
@@ -29,6 +28,11 @@ static void verify_report(struct verify *v, const struct error *e)
         v->first = *e;
     if (v->fn)
         v->fn(e->status, e->text, v->arg);
+}
+
+static void verify_report_damage(void *arg, const struct error *e)
+{
+    verify_report(arg, e);
 }
 
 static int verify_record(const struct deltafs_record *record, void *arg)
@@ -68,12 +72,13 @@ static void verify_epoch(struct verify *v, struct part_reader *p, uint32_t epoch
 
     v->records = v->bytes_raw = v->last_key = 0;
     v->is_misplaced = 0;
-    int status = index_epoch(&p->index, epoch, &segment, &segments, &e);
-    if (status == DELTAFS_OK) {
-        v->is_ordered = segments == 1;
-        status = part_scan(v->reader, p, epoch, verify_record, v, v->stat, &e);
+    struct scan_damages damages = {.report = verify_report_damage, .arg = v};
+    if (index_epoch(&p->index, epoch, &segment, &segments, &e) != DELTAFS_OK) {
+        verify_report(v, &e);
+        return;
     }
-    if (status != DELTAFS_OK) {
+    v->is_ordered = segments == 1;
+    if (part_scan(v->reader, p, epoch, verify_record, v, v->stat, &damages, &e) != DELTAFS_OK) {
         verify_report(v, &e);
         return;
     }
@@ -85,7 +90,7 @@ static void verify_epoch(struct verify *v, struct part_reader *p, uint32_t epoch
     }
     v->sum[epoch].records += v->records;
     v->sum[epoch].bytes_raw += v->bytes_raw;
-    if (records != v->records || bytes_raw != v->bytes_raw || v->is_misplaced) {
+    if (damages.count == 0 && (records != v->records || bytes_raw != v->bytes_raw || v->is_misplaced)) {
         error_damaged(&e, p->index.file.path, segment[0].footer.offset,
                       "epoch number %u does not have the records that its footer says", epoch);
         verify_report(v, &e);

@@ -26,9 +26,8 @@ struct import {
     deltafs_options *table;
     char **files;
     int file_count;
-    /* Of each file: label and records; in `order`, sorted by label. */
-    uint64_t *label, *records;
-    int *order;
+    struct import_file *file; /* of each */
+    int *order;               /* sorted by label, then part */
 };
 
 /* The first rank that has a message prints it; all return its code. `code` 0: none here. Collective. */
@@ -167,20 +166,63 @@ static int import_inspect_one(struct import *im, int i, char message[INPUT_MESSA
 
     if (input_open(&in, im->files[i], message) != 0)
         return -1;
-    int failed = im->format->inspect(im->state, &in, &im->label[i], &im->records[i], message);
+    int failed = im->format->inspect(im->state, &in, &im->file[i], message);
     input_close(&in);
     return failed;
 }
 
-static const uint64_t *order_label; /* qsort has no argument to pass on */
+static const struct import_file *order_file; /* qsort has no argument to pass on */
 
 static int order_compare(const void *a, const void *b)
 {
     int x = *(const int *)a, y = *(const int *)b;
+    const struct import_file *f = &order_file[x], *g = &order_file[y];
 
-    if (order_label[x] != order_label[y])
-        return order_label[x] < order_label[y] ? -1 : 1;
+    if (f->label != g->label)
+        return f->label < g->label ? -1 : 1;
+    if (f->part != g->part)
+        return f->part < g->part ? -1 : 1;
     return (x > y) - (x < y);
+}
+
+/* What is wrong with file `g` beside the one before it in the order, and the first of all; or NULL. */
+static const char *import_check_pair(const struct import_file *first, const struct import_file *before,
+                                     const struct import_file *g)
+{
+    if (g->kind != first->kind)
+        return "is of another species than the first file; import each species into a directory of its own";
+    if (before && g->parts > 0 && g->label == before->label && g->part == before->part)
+        return "is of the same step and rank as another file; give each once";
+    return NULL;
+}
+
+/* Whether the files make a whole: an error if two are the same part or of different kinds, and a warning if parts are
+ * missing. */
+static int import_check_set(const struct import *im)
+{
+    char message[INPUT_MESSAGE_MAX];
+    const struct import_file *first = &im->file[im->order[0]], *before = NULL;
+    uint64_t parts = 0;
+
+    for (int i = 0; i < im->file_count; i++) {
+        const struct import_file *g = &im->file[im->order[i]];
+        const char *wrong = import_check_pair(first, before, g);
+        if (wrong) {
+            snprintf(message, sizeof message, "%.600s: %s", im->files[im->order[i]], wrong);
+            return import_fail(im, EXIT_TROUBLE, message);
+        }
+        before = g;
+        parts++;
+        if (i + 1 < im->file_count && im->file[im->order[i + 1]].label == g->label)
+            continue;
+        if (parts < g->parts && im->rank == 0)
+            text_fail(0,
+                      "import: warning: of step %" PRIu64 " there are files of %" PRIu64 " ranks, not of all %" PRIu64
+                      "; the others' particles will be missing",
+                      g->label, parts, g->parts);
+        parts = 0;
+    }
+    return 0;
 }
 
 /* Collective. */
@@ -190,23 +232,23 @@ static int import_inspect(struct import *im)
     size_t n = (size_t)im->file_count;
     int failed = 0;
 
-    im->label = calloc(n, sizeof *im->label);
-    im->records = calloc(n, sizeof *im->records);
+    im->file = calloc(n, sizeof *im->file);
     im->order = malloc(n * sizeof *im->order);
-    if (!im->label || !im->records || !im->order)
+    if (!im->file || !im->order)
         failed = 1;
     for (int i = im->rank; i < im->file_count && !failed; i += im->ranks)
         failed = import_inspect_one(im, i, message) != 0;
     int code = import_agree(im, failed ? EXIT_TROUBLE : 0, message);
     if (code != 0)
         return code;
-    MPI_Allreduce(MPI_IN_PLACE, im->label, im->file_count, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
-    MPI_Allreduce(MPI_IN_PLACE, im->records, im->file_count, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
+    /* Each file was inspected by one rank, and is all zero on the others. */
+    MPI_Allreduce(MPI_IN_PLACE, im->file, (int)(n * (sizeof *im->file / sizeof(uint64_t))), MPI_UINT64_T, MPI_SUM,
+                  MPI_COMM_WORLD);
     for (int i = 0; i < im->file_count; i++)
         im->order[i] = i;
-    order_label = im->label;
+    order_file = im->file;
     qsort(im->order, n, sizeof *im->order, order_compare);
-    return 0;
+    return import_check_set(im);
 }
 
 /* ---- Importing ---- */
@@ -238,11 +280,11 @@ static void import_share(struct import *im, int first, int end, deltafs_dir *d, 
     uint64_t total = 0, at = 0, rank = (uint64_t)im->rank, ranks = (uint64_t)im->ranks;
 
     for (int k = first; k < end; k++)
-        total += im->records[im->order[k]];
+        total += im->file[im->order[k]].records;
     uint64_t share = total / ranks, rest = total % ranks;
     uint64_t from = rank * share + (rank < rest ? rank : rest), to = from + share + (rank < rest);
     for (int k = first; k < end; k++) {
-        uint64_t n = im->records[im->order[k]], a = from > at ? from - at : 0, b = to > at ? to - at : 0;
+        uint64_t n = im->file[im->order[k]].records, a = from > at ? from - at : 0, b = to > at ? to - at : 0;
         if (b > n)
             b = n;
         if (a < b && import_file(im, im->order[k], a, b, d, bar, message) != 0) {
@@ -261,22 +303,24 @@ static int import_epochs(struct import *im, deltafs_dir *d, int *epochs)
     int end, code = 0;
 
     for (int i = 0; i < im->file_count; i++)
-        total += im->records[i];
+        total += im->file[i].records;
     progress_begin(&bar, total / (uint64_t)im->ranks, im->rank == 0 && !im->is_quiet);
     *epochs = 0;
     for (int first = 0; first < im->file_count && code == 0; first = end) {
-        uint64_t label = im->label[im->order[first]];
-        for (end = first + 1; end < im->file_count && im->label[im->order[end]] == label;)
+        uint64_t label = im->file[im->order[first]].label;
+        for (end = first + 1; end < im->file_count && im->file[im->order[end]].label == label;)
             end++;
         import_share(im, first, end, d, &bar);
         if (deltafs_epoch_end(d, label) != DELTAFS_OK) {
             progress_end(&bar);
             code = import_fail(im, EXIT_TROUBLE, deltafs_errmsg(d));
-            if (im->rank == 0)
+            if (im->rank == 0 && *epochs > 0)
                 text_fail(code,
                           "import: %s has the epochs before label %" PRIu64 ", whole; this one and what follows is "
                           "missing",
                           im->output, label);
+            else if (im->rank == 0)
+                text_fail(code, "import: %s has no epoch; remove it before you try again", im->output);
         } else {
             ++*epochs;
         }
@@ -308,10 +352,11 @@ static int import_run(struct import *im)
         code = import_fail(im, EXIT_TROUBLE, deltafs_errmsg(NULL));
     clock_gettime(CLOCK_MONOTONIC, &end);
     for (int i = 0; i < im->file_count; i++)
-        records += im->records[i];
+        records += im->file[i].records;
     if (code == 0 && im->rank == 0 && !im->is_quiet)
-        printf("%s: %" PRIu64 " records in %d epochs from %d files, %.1f s\n", im->output, records, epochs,
-               im->file_count, (double)(end.tv_sec - start.tv_sec) + 1e-9 * (double)(end.tv_nsec - start.tv_nsec));
+        printf("%s: %" PRIu64 " records in %d epochs from %d files by %d rank%s, %.1f s\n", im->output, records, epochs,
+               im->file_count, im->ranks, im->ranks > 1 ? "s" : "",
+               (double)(end.tv_sec - start.tv_sec) + 1e-9 * (double)(end.tv_nsec - start.tv_nsec));
     return code;
 }
 
@@ -334,8 +379,7 @@ int cmd_import(int argc, char **argv)
     if (im.format && im.state)
         im.format->end(im.state);
     deltafs_options_destroy(im.table);
-    free(im.label);
-    free(im.records);
+    free(im.file);
     free(im.order);
     return code;
 }

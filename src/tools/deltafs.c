@@ -104,10 +104,18 @@ static int help(const char *topic)
 int main(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "";
+    char full_name[32];
 
-    for (size_t i = 0; i < COMMANDS; i++)
-        if (strcmp(name, commands[i].name) == 0)
-            return commands[i].run(argc - 1, argv + 1);
+    for (size_t i = 0; i < COMMANDS; i++) {
+        if (strcmp(name, commands[i].name) != 0)
+            continue;
+        if (argc > 2 && (strcmp(argv[2], "--help") == 0 || strcmp(argv[2], "-h") == 0))
+            return help(name);
+        /* What getopt's messages begin with. */
+        snprintf(full_name, sizeof full_name, "deltafs: %s", name);
+        argv[1] = full_name;
+        return commands[i].run(argc - 1, argv + 1);
+    }
     if (strcmp(name, "help") == 0 || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
         return help(argc > 2 ? argv[2] : NULL);
     if (strcmp(name, "--version") == 0) {

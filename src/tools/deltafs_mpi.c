@@ -28,23 +28,27 @@ static int is_one_of(const char *name, const char *a, const char *b, const char 
 int main(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "";
+    char full_name[] = "deltafs-mpi: import";
     int rank, code = EXIT_OK;
 
     text_program = "deltafs-mpi";
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    if (strcmp(name, "import") == 0) {
-        code = cmd_import(argc - 1, argv + 1);
-    } else if (is_one_of(name, "help", "--help", "-h")) {
+    if (is_one_of(name, "help", "--help", "-h") ||
+        (strcmp(name, "import") == 0 && argc > 2 && is_one_of(argv[2], "--help", "-h", "help"))) {
         if (rank == 0)
             fputs(usage, stdout);
+    } else if (strcmp(name, "import") == 0) {
+        argv[1] = full_name; /* what getopt's messages begin with */
+        code = cmd_import(argc - 1, argv + 1);
     } else if (strcmp(name, "--version") == 0) {
         if (rank == 0)
             printf("deltafs-mpi %s\n", deltafs_version());
     } else {
         code = EXIT_USAGE;
         if (rank == 0)
-            text_fail(code, "no command '%s'; there are import, help. Try 'deltafs-mpi help'", name);
+            text_fail(code, "%s%s%s; there are import, help. Try 'deltafs-mpi help'",
+                      argc > 1 ? "no command '" : "a command is missing", name, argc > 1 ? "'" : "");
     }
     if (code == EXIT_OK)
         code = text_finish();

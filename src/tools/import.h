@@ -23,15 +23,22 @@ struct import_options {
     uint64_t epoch;
 };
 
+/* What a file is. All are numbers of 64 bits, as they are added up over the ranks. */
+struct import_file {
+    uint64_t label;
+    uint64_t records;
+    uint64_t part, parts; /* which of how many files of the epoch it is (its rank); 0 parts: not known */
+    uint64_t kind;        /* files of different kinds (species) do not belong together */
+};
+
 struct import_format {
     const char *name;
     /* Prepare; *state is the importer's own. 0, or -1 with a message (a mistake in the options). */
     int (*begin)(const struct import_options *o, void **state, char message[INPUT_MESSAGE_MAX]);
     /* The schema of the values, for the directory. */
     const char *(*schema)(const void *state);
-    /* Check a file as far as its first bytes and its size tell, and say its label and how many records it has. */
-    int (*inspect)(void *state, const struct input *in, uint64_t *label, uint64_t *records,
-                   char message[INPUT_MESSAGE_MAX]);
+    /* Check a file as far as its first bytes and its size tell, and say what it is. */
+    int (*inspect)(void *state, const struct input *in, struct import_file *out, char message[INPUT_MESSAGE_MAX]);
     /* Bytes of a record in the files. */
     size_t (*record)(const void *state);
     /* Append records first .. first + n - 1, at most import_chunk(record). 0, or -1 with a message about the file;

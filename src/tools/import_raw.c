@@ -103,8 +103,7 @@ static const char *raw_schema(const void *state)
     return ((const struct raw *)state)->value_schema;
 }
 
-static int raw_inspect(void *state, const struct input *in, uint64_t *label, uint64_t *records,
-                       char message[INPUT_MESSAGE_MAX])
+static int raw_inspect(void *state, const struct input *in, struct import_file *out, char message[INPUT_MESSAGE_MAX])
 {
     const struct raw *r = state;
 
@@ -115,8 +114,7 @@ static int raw_inspect(void *state, const struct input *in, uint64_t *label, uin
                  in->path, in->size, r->skip, r->record);
         return -1;
     }
-    *label = r->label;
-    *records = (in->size - r->skip) / r->record;
+    *out = (struct import_file){.label = r->label, .records = (in->size - r->skip) / r->record};
     return 0;
 }
 

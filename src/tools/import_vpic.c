@@ -82,6 +82,8 @@ static const char *vpic_check_header(const uint8_t *h, unsigned *offset)
         {23, vpic_i32(h + 23) == 0, "a dump version other than 0"},
         {27, vpic_i32(h + 27) == 3, "a VPIC dump of another kind than particles"},
         {31, vpic_i32(h + 31) >= 0, "a negative step"},
+        {87, vpic_i32(h + 87) >= 0 && vpic_i32(h + 87) < vpic_i32(h + 91), "a rank that is not below the ranks"},
+        {95, vpic_i32(h + 95) >= 0, "a negative species"},
         {103, vpic_i32(h + 103) == VPIC_PARTICLE, "particles of another size than 32 bytes"},
         {107, vpic_i32(h + 107) == 1, "particles not in one dimension"},
         {111, vpic_i32(h + 111) >= 0, "a negative number of particles"},
@@ -95,8 +97,7 @@ static const char *vpic_check_header(const uint8_t *h, unsigned *offset)
     return NULL;
 }
 
-static int vpic_inspect(void *state, const struct input *in, uint64_t *label, uint64_t *records,
-                        char message[INPUT_MESSAGE_MAX])
+static int vpic_inspect(void *state, const struct input *in, struct import_file *out, char message[INPUT_MESSAGE_MAX])
 {
     uint8_t h[VPIC_HEADER], ids[VPIC_ARRAY];
     unsigned offset;
@@ -138,8 +139,11 @@ static int vpic_inspect(void *state, const struct input *in, uint64_t *label, ui
                  in->path, particles_end, n);
         return -1;
     }
-    *label = (uint64_t)vpic_i32(h + 31);
-    *records = n;
+    *out = (struct import_file){.label = (uint64_t)vpic_i32(h + 31),
+                                .records = n,
+                                .part = (uint64_t)vpic_i32(h + 87),
+                                .parts = (uint64_t)vpic_i32(h + 91),
+                                .kind = (uint64_t)vpic_i32(h + 95)};
     return 0;
 }
 

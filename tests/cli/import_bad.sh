@@ -36,6 +36,17 @@ done <"$work/list"
 [ $number -gt 50 ] || fail "damages are missing"
 expect 0 import 1 --format vpic -o "$work/fine" "$good"
 
+# Files that do not belong together, and a set that is not whole.
+refused 3 "of the same step and rank" import 1 --format vpic -o "$work/d" "$good" "$good"
+refused 3 "of the same step and rank" import 2 --format vpic -o "$work/d" "$good" "$good"
+cp "$good" "$work/ions"
+printf '\007' | dd of="$work/ions" bs=1 seek=95 conv=notrunc 2>/dev/null
+printf '\001' | dd of="$work/ions" bs=1 seek=87 conv=notrunc 2>/dev/null
+printf '\002' | dd of="$work/ions" bs=1 seek=91 conv=notrunc 2>/dev/null
+refused 3 "of another species" import 1 --format vpic -o "$work/d" "$good" "$work/ions"
+expect 0 import 1 --format vpic -o "$work/part" "$work/ions"
+says "warning: of step"
+
 # Files that are none.
 for ranks in 1 2; do
     vpic="import $ranks --format vpic -o $work/d"

@@ -11,20 +11,21 @@
 
 static const char *const kinds[] = {LOG_NAME_DATA, LOG_NAME_INDEX};
 
-/* Folder `name` holds a container of a few records; not closed, it is what a crash leaves. */
+/* Folder `name` holds a container of a few records; not closed, it is what a crash leaves. Some keys have so many that
+ * they stand in several blocks. */
 static void make(struct model *m, const char *name, int is_closed, const char *value_size, const char *codec)
 {
     char work[64];
     snprintf(work, sizeof work, "%s.open", name);
-    deltafs_dir *d = unit_create(unit_path("%s", work),
-                                 unit_options("partitions", "2", "value_size", value_size, "codec", codec, NULL));
+    deltafs_dir *d = unit_create(unit_path("%s", work), unit_options("partitions", "2", "block", "256", "value_size",
+                                                                     value_size, "codec", codec, NULL));
     struct rng r = {7};
 
     *m = (struct model){0};
     for (uint64_t epoch = 0; epoch < EPOCHS; epoch++) {
         for (int i = 0; i < 14; i++) {
             uint32_t size = strcmp(value_size, "any") == 0 ? (uint32_t)rng_below(&r, 30) : (uint32_t)atoi(value_size);
-            CHECK_CALL(d, model_append(m, d, rng_below(&r, 12) * 1000, size), DELTAFS_OK);
+            CHECK_CALL(d, model_append(m, d, rng_below(&r, i % 2 ? 12 : 2) * 1000, size), DELTAFS_OK);
         }
         CHECK_CALL(d, deltafs_epoch_end(d, 5 * epoch), DELTAFS_OK);
         model_keep(m, 5 * epoch);

@@ -2,6 +2,7 @@
  * stays readable to the bit, every failure is reported, nothing is left open or behind, and once the fault is gone the
  * epoch can be written again, unless the writer says that it cannot go on. */
 #include <errno.h>
+#include <fcntl.h>
 #include "store/io.h"
 #include "unit_help.h"
 
@@ -44,12 +45,79 @@ static int faulty(const char *what, size_t n)
     return plan.fault == FAULT_ENOSPC ? -ENOSPC : plan.fault == FAULT_EINTR ? -EINTR : -EIO;
 }
 
+/* What would be lost if the power went now: files written to, and folders changed, since their last sync. */
+static struct {
+    struct unsynced_file {
+        int is_open, is_manifest, is_dirty;
+    } file[1024]; /* by descriptor */
+    char folder[16][256];
+    unsigned premature; /* writes to the manifest while anything else was unsynced */
+    unsigned lost;      /* files closed so */
+    unsigned syncs;
+} unsynced;
+
+static int unsynced_folders(void)
+{
+    int n = 0;
+
+    for (size_t i = 0; i < 16; i++)
+        n += unsynced.folder[i][0] != '\0';
+    return n;
+}
+
+static int unsynced_files(int with_manifest)
+{
+    int n = 0;
+
+    for (size_t i = 0; i < 1024; i++)
+        n += unsynced.file[i].is_dirty && (with_manifest || !unsynced.file[i].is_manifest);
+    return n;
+}
+
+/* The folder of `path` has a new entry, or lost one. */
+static void note_entry(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    size_t n = (size_t)(slash - path), to = 16;
+
+    for (size_t i = 16; i-- > 0;) {
+        if (strlen(unsynced.folder[i]) == n && memcmp(unsynced.folder[i], path, n) == 0)
+            return;
+        to = unsynced.folder[i][0] == '\0' ? i : to;
+    }
+    CHECK(to < 16 && n < sizeof unsynced.folder[0]);
+    memcpy(unsynced.folder[to], path, n);
+    unsynced.folder[to][n] = '\0';
+}
+
+static void note_open(int fd, const char *path, int flags)
+{
+    CHECK(fd < 1024);
+    unsynced.file[fd] = (struct unsynced_file){.is_open = 1, .is_manifest = strstr(path, "/MANIFEST") != NULL};
+    if (flags & O_CREAT)
+        note_entry(path);
+}
+
+static void note_write(int fd)
+{
+    unsynced.file[fd].is_dirty = 1;
+    unsynced.premature += unsynced.file[fd].is_manifest && unsynced_files(0) > 0;
+}
+
+static void note_close(int fd)
+{
+    unsynced.lost += (unsigned)unsynced.file[fd].is_dirty;
+    unsynced.file[fd] = (struct unsynced_file){0};
+}
+
 static int fault_open(void *ctx, const char *path, int flags, mode_t mode)
 {
     int rc = faulty("open", 0);
 
     rc = rc ? rc : plan.real->open(ctx, path, flags, mode);
     plan.open_files += rc >= 0;
+    if (rc >= 0)
+        note_open(rc, path, flags);
     return rc;
 }
 
@@ -66,6 +134,7 @@ static ssize_t fault_pwrite(void *ctx, int fd, const void *bytes, size_t n, uint
 {
     int rc = faulty("pwrite", n);
 
+    note_write(fd);
     if (rc && plan.fault == FAULT_SHORT)
         return plan.real->pwrite(ctx, fd, bytes, n / 2, offset);
     if (rc && plan.fault == FAULT_TORN)
@@ -76,9 +145,12 @@ static ssize_t fault_pwrite(void *ctx, int fd, const void *bytes, size_t n, uint
 /* Nothing here is about power: syncing for real would only take time. */
 static int fault_sync(void *ctx, int fd)
 {
+    int rc = faulty("sync", 0);
+
     (void)ctx;
-    (void)fd;
-    return faulty("sync", 0);
+    unsynced.syncs++;
+    unsynced.file[fd].is_dirty &= rc != 0;
+    return rc;
 }
 
 static int fault_size(void *ctx, int fd, uint64_t *out)
@@ -92,6 +164,7 @@ static int fault_truncate(void *ctx, int fd, uint64_t size)
 {
     int rc = faulty("truncate", 0);
 
+    unsynced.file[fd].is_dirty = 1;
     return rc ? rc : plan.real->truncate(ctx, fd, size);
 }
 
@@ -100,6 +173,7 @@ static int fault_close(void *ctx, int fd)
 {
     int rc = faulty("close", 0), real = plan.real->close(ctx, fd);
 
+    note_close(fd);
     plan.open_files--;
     return rc ? rc : real;
 }
@@ -108,6 +182,7 @@ static int fault_mkdir(void *ctx, const char *path, mode_t mode)
 {
     int rc = faulty("mkdir", 0);
 
+    note_entry(path);
     return rc ? rc : plan.real->mkdir(ctx, path, mode);
 }
 
@@ -115,6 +190,7 @@ static int fault_rename(void *ctx, const char *from, const char *to)
 {
     int rc = faulty("rename", 0);
 
+    note_entry(to);
     return rc ? rc : plan.real->rename(ctx, from, to);
 }
 
@@ -134,9 +210,14 @@ static int fault_rmdir(void *ctx, const char *path)
 
 static int fault_sync_folder(void *ctx, const char *path)
 {
+    int rc = faulty("sync_folder", 0);
+
     (void)ctx;
-    (void)path;
-    return faulty("sync_folder", 0);
+    unsynced.syncs++;
+    for (size_t i = 0; i < 16; i++)
+        if (rc == 0 && strcmp(unsynced.folder[i], path) == 0)
+            unsynced.folder[i][0] = '\0';
+    return rc;
 }
 
 static const struct io_ops fault_ops = {
@@ -381,6 +462,36 @@ static void test_every_write_from_then_on(void **state)
             check_life(&small, (enum fault)fault, k, UINT64_MAX);
 }
 
+/* Without any fault: what each call has made durable when it returns, and that the manifest is written to last. */
+static void test_order_of_syncs(void **state)
+{
+    const struct shape *shapes[] = {&small, &small_unsynced};
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        const char *path = unit_path("order");
+        struct life life = {0};
+        memset(&unsynced, 0, sizeof unsynced);
+        plan_faults(FAULT_EIO, UINT64_MAX, UINT64_MAX);
+        io_replace_default(&fault_ops, NULL);
+        deltafs_dir *d = create(shapes[i], path, &life);
+        CHECK(d != NULL && (i == 1 || unsynced_folders() == 0));
+        unsynced.premature = 0; /* logs' headers need not be durable before */
+        for (uint64_t epoch = 0; epoch < 3; epoch++) {
+            CHECK_IS(write_epoch(d, &life, epoch, 500, 8), DELTAFS_OK);
+            CHECK(i == 1 || (unsynced_files(1) == 0 && unsynced_folders() == 0 && unsynced.premature == 0));
+        }
+        /* What is given up at the close is cut off the data log; that need not be durable. */
+        unsynced.lost = 0;
+        CHECK_IS(deltafs_close(d), DELTAFS_OK);
+        CHECK(i == 1 || (unsynced.lost <= 3 && unsynced.syncs > 0));
+        CHECK(i == 0 || unsynced.syncs == 0);
+        io_replace_default(NULL, NULL);
+        unit_remove(path);
+        life_fini(&life);
+    }
+}
+
 /* Runs and segments on disk before the epoch's end: some of the operations, as each life takes its time. */
 static void test_some_writes_of_many(void **state)
 {
@@ -505,6 +616,7 @@ int main(void)
         cmocka_unit_test(test_every_write_once),
         cmocka_unit_test(test_every_write_in_a_row),
         cmocka_unit_test(test_every_write_from_then_on),
+        cmocka_unit_test(test_order_of_syncs),
         cmocka_unit_test(test_some_writes_of_many),
 
         cmocka_unit_test(test_in_doubt),
