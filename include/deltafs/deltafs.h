@@ -203,9 +203,10 @@ DELTAFS_API int deltafs_get_many(deltafs_dir *dir, size_t n, const uint64_t *key
  * not read from the same handle (DELTAFS_ERR_MODE). */
 typedef int (*deltafs_record_fn)(const struct deltafs_record *record, void *arg);
 
-/* Hand every record of the range to `fn`: partition by partition, in each epoch by epoch, in each by key. Returns what
- * `fn` returned if that was not 0. Damage does not end it: what can be read is handed out, and the first
- * DELTAFS_ERR_DAMAGED or _IO is returned at the end. */
+/* Hand every record of the range to `fn`: partition by partition, in each epoch by epoch, in each by key (where an
+ * epoch's keys did not fit its writer's memory: by key in each of several segments). Returns what `fn` returned if that
+ * was not 0. Damage does not end it: what can be read is handed out, and the first DELTAFS_ERR_DAMAGED or _IO is
+ * returned at the end. */
 DELTAFS_API int deltafs_scan(deltafs_dir *dir, const struct deltafs_range *range, deltafs_record_fn fn, void *arg);
 
 /* The same for one partition (0 <= partition < deltafs_stat's partitions), so that a scan can be shared out. */
@@ -267,7 +268,7 @@ struct deltafs_verify_stat {
 
 /* Read everything that is committed and check it against its checksums, the index and the counts of the manifest. All
  * damages are reported to `fn` (may be NULL), not only the first. DELTAFS_ERR_DAMAGED (or the first other error) if
- * there are any; *out is always set. */
+ * there are any; *out is set then too. */
 DELTAFS_API int deltafs_verify(deltafs_dir *dir, deltafs_damage_fn fn, void *arg, struct deltafs_verify_stat *out);
 
 /* ---- The same, in the shape of files ---- */

@@ -253,7 +253,7 @@ int index_reader_open(struct index_reader *r, struct io *io, const char *path, u
         return error_damaged(e, path, 0, "the file is missing");
     if (status == DELTAFS_OK)
         status = io_file_size(&r->file, &r->size, e);
-    if (status != DELTAFS_OK || epochs == 0)
+    if (status != DELTAFS_OK)
         return status;
     if (tail_length > 0) {
         status = reader_read_tail(r, tail_length, tail);
@@ -262,7 +262,7 @@ int index_reader_open(struct index_reader *r, struct io *io, const char *path, u
     }
     if (status != DELTAFS_ERR_MEMORY && (tail_length == 0 || status != DELTAFS_OK)) {
         status = DELTAFS_OK;
-        if (!reader_scan(r, epochs, 0, &status, e) && status == DELTAFS_OK)
+        if (epochs > 0 && !reader_scan(r, epochs, 0, &status, e) && status == DELTAFS_OK)
             reader_scan(r, epochs, 1, &status, e);
     }
     reader_order(r);
