@@ -169,8 +169,9 @@ static int is_same_block(const struct leaf_place *a, const struct leaf_place *b)
            a->run == b->run && a->block == b->block;
 }
 
-int part_read_block(struct reader *r, struct part_reader *p, uint32_t epoch, const struct leaf_place *place,
-                    struct error *e)
+/* Read the block at `place`, unless it was read last. */
+static int part_read_block(struct reader *r, struct part_reader *p, uint32_t epoch, const struct leaf_place *place,
+                           struct error *e)
 {
     if (p->has_block && p->block_epoch == epoch && is_same_block(&p->block_place, place))
         return DELTAFS_OK;

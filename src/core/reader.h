@@ -48,10 +48,6 @@ void reader_epochs(const struct reader *r, const struct deltafs_range *range, ui
 /* The partition's files, open. Valid until the next call. */
 int reader_part(struct reader *r, uint32_t partition, struct part_reader **out, struct error *e);
 
-/* Read the block at `place`, unless it was read last. */
-int part_read_block(struct reader *r, struct part_reader *p, uint32_t epoch, const struct leaf_place *place,
-                    struct error *e);
-
 /* All records of `key` in one epoch, in order, to `fn` (its non-zero return ends it and is returned). */
 int part_get(struct reader *r, struct part_reader *p, uint32_t epoch, uint64_t key, deltafs_record_fn fn, void *arg,
              struct error *e);

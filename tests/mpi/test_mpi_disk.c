@@ -36,12 +36,6 @@ static deltafs_dir *begin(const char *name, uint32_t records)
     return dir;
 }
 
-static void good_epoch(deltafs_dir *dir, uint32_t epoch)
-{
-    CHECK_STATUS(DELTAFS_OK, plan_append(&plan, dir, epoch, check_rank), dir);
-    CHECK_STATUS(DELTAFS_OK, deltafs_epoch_end(dir, plan_label(epoch)), dir);
-}
-
 static void compare(const char *name, uint32_t epochs, int is_closed)
 {
     if (check_rank == 0)
@@ -72,7 +66,7 @@ static void test_limit(const char *name, int bad, uint32_t records, rlim_t more)
 
     if (check_ranks > 1)
         snprintf(who, sizeof who, "rank %d: ", bad);
-    good_epoch(dir, 0);
+    plan_epoch(&plan, dir, 0);
     CHECK(getrlimit(RLIMIT_FSIZE, &all) == 0);
     for (int again = 0; again < 2; again++) {
         if (check_rank == bad)
@@ -84,9 +78,9 @@ static void test_limit(const char *name, int bad, uint32_t records, rlim_t more)
         CHECK(setrlimit(RLIMIT_FSIZE, &all) == 0);
         compare(name, 1, 0);
     }
-    good_epoch(dir, 1);
+    plan_epoch(&plan, dir, 1);
     compare(name, 2, 0);
-    good_epoch(dir, 2);
+    plan_epoch(&plan, dir, 2);
     CHECK_STATUS(DELTAFS_OK, deltafs_close(dir), NULL);
     compare(name, 3, 1);
 }
@@ -96,14 +90,14 @@ static void test_full(const char *name)
     deltafs_dir *dir = begin(name, 6000);
     static char value[40];
 
-    good_epoch(dir, 0);
+    plan_epoch(&plan, dir, 0);
     compare(name, 1, 0);
     for (uint64_t key = 0; key < 200000; key++)
         deltafs_append(dir, key, value, sizeof value);
     CHECK_STATUS(DELTAFS_ERR_NO_SPACE, deltafs_epoch_end(dir, plan_label(1)), dir);
     CHECK_SAYS(dir, "No space left");
     compare(name, 1, 0);
-    good_epoch(dir, 1);
+    plan_epoch(&plan, dir, 1);
     CHECK_STATUS(DELTAFS_OK, deltafs_close(dir), NULL);
     compare(name, 2, 1);
 }

@@ -41,12 +41,6 @@ static deltafs_dir *begin(const char *name)
     return dir;
 }
 
-static void good_epoch(deltafs_dir *dir, uint32_t epoch)
-{
-    CHECK_STATUS(DELTAFS_OK, plan_append(&plan, dir, epoch, check_rank), dir);
-    CHECK_STATUS(DELTAFS_OK, deltafs_epoch_end(dir, plan_label(epoch)), dir);
-}
-
 static void end(deltafs_dir *dir, const char *name, uint32_t epochs)
 {
     CHECK_STATUS(DELTAFS_OK, deltafs_close(dir), NULL);
@@ -59,14 +53,14 @@ static void test_wrong_size(void)
 {
     deltafs_dir *dir = begin("wrong-size");
 
-    good_epoch(dir, 0);
+    plan_epoch(&plan, dir, 0);
     CHECK_STATUS(DELTAFS_OK, plan_append(&plan, dir, 1, check_rank), dir);
     if (check_rank == last)
         CHECK_STATUS(DELTAFS_ERR_SIZE, deltafs_append(dir, 1, "1234567", 7), dir);
     CHECK_STATUS(DELTAFS_ERR_SIZE, deltafs_epoch_end(dir, plan_label(1)), dir);
     CHECK_SAYS(dir, "7 bytes");
     CHECK_SAYS(dir, by_last);
-    good_epoch(dir, 1);
+    plan_epoch(&plan, dir, 1);
     end(dir, "wrong-size", 2);
 }
 
@@ -81,8 +75,8 @@ static void test_cancel(void)
     CHECK_STATUS(DELTAFS_ERR_CANCELLED, deltafs_epoch_end(dir, plan_label(0)), dir);
     CHECK_SAYS(dir, "the input is bad");
     CHECK_SAYS(dir, by_last);
-    good_epoch(dir, 0);
-    good_epoch(dir, 1);
+    plan_epoch(&plan, dir, 0);
+    plan_epoch(&plan, dir, 1);
     end(dir, "cancel", 2);
 }
 
@@ -99,7 +93,7 @@ static void test_two_errors(void)
     CHECK_STATUS(DELTAFS_ERR_SIZE, deltafs_epoch_end(dir, 1), dir);
     if (last > 0)
         CHECK_SAYS(dir, "rank 0");
-    good_epoch(dir, 0);
+    plan_epoch(&plan, dir, 0);
     end(dir, "two-errors", 1);
 }
 
@@ -133,7 +127,7 @@ static void test_uncommitted(void)
     deltafs_dir *dir = begin("uncommitted");
     uint64_t value = 0;
 
-    good_epoch(dir, 0);
+    plan_epoch(&plan, dir, 0);
     if (check_rank == last)
         for (uint64_t key = 0; key < 1000; key++)
             CHECK_STATUS(DELTAFS_OK, deltafs_append(dir, key, &value, 8), dir);
@@ -145,7 +139,7 @@ static void test_uncommitted(void)
 
     /* After an epoch that failed nothing is left to commit. */
     dir = begin("given-up");
-    good_epoch(dir, 0);
+    plan_epoch(&plan, dir, 0);
     CHECK_STATUS(DELTAFS_OK, plan_append(&plan, dir, 1, check_rank), dir);
     CHECK_STATUS(DELTAFS_OK, deltafs_epoch_cancel(dir, "all at once"), dir);
     CHECK_STATUS(DELTAFS_ERR_CANCELLED, deltafs_epoch_end(dir, plan_label(1)), dir);
@@ -158,10 +152,10 @@ static void test_mode(void)
     deltafs_dir *dir = begin("mode");
     deltafs_records *records = NULL;
 
-    good_epoch(dir, 0);
+    plan_epoch(&plan, dir, 0);
     CHECK_STATUS(DELTAFS_ERR_MODE, deltafs_get(dir, 1, NULL, &records), dir);
     CHECK_STATUS(DELTAFS_ERR_MODE, deltafs_verify(dir, NULL, NULL, &(struct deltafs_verify_stat){0}), dir);
-    good_epoch(dir, 1);
+    plan_epoch(&plan, dir, 1);
     end(dir, "mode", 2);
 }
 
@@ -191,10 +185,10 @@ static void test_create_places(void)
     deltafs_dir *dir = begin("there");
     char path[4096];
 
-    good_epoch(dir, 0);
+    plan_epoch(&plan, dir, 0);
     snprintf(path, sizeof path, "%s", check_path(folder, "there"));
     create_fails(DELTAFS_ERR_EXISTS, path, "value_size=8");
-    good_epoch(dir, 1);
+    plan_epoch(&plan, dir, 1);
     end(dir, "there", 2);
     create_fails(DELTAFS_ERR_EXISTS, path, NULL);
     if (check_rank == 0)

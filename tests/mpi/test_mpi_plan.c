@@ -383,3 +383,9 @@ void plan_compare(const struct plan *p, const char *path, uint32_t epochs, int i
     oracle_free(&o);
     CHECK_STATUS(DELTAFS_OK, deltafs_close(dir), NULL);
 }
+
+void plan_epoch(const struct plan *p, deltafs_dir *dir, uint32_t epoch)
+{
+    CHECK_STATUS(DELTAFS_OK, plan_append(p, dir, epoch, check_rank), dir);
+    CHECK_STATUS(DELTAFS_OK, deltafs_epoch_end(dir, plan_label(epoch)), dir);
+}

@@ -53,4 +53,7 @@ int plan_append(const struct plan *p, deltafs_dir *dir, uint32_t epoch, int rank
 /* Open the directory and CHECK that it has exactly what the plan has in its first `epochs` epochs. Local. */
 void plan_compare(const struct plan *p, const char *path, uint32_t epochs, int is_closed);
 
+/* Append this rank's records of an epoch and end it; both must succeed. Collective. */
+void plan_epoch(const struct plan *p, deltafs_dir *dir, uint32_t epoch);
+
 #endif
