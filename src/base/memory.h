@@ -1,14 +1,15 @@
 /* The memory budget: what a writer allocates is taken from it and given back to it, so that its use is known and cannot
- * go beyond the limit. A NULL budget counts nothing: what readers use. */
+ * go beyond the limit. Any thread may take and give. A NULL budget counts nothing: what readers use. */
 #ifndef DELTAFS_BASE_MEMORY_H
 #define DELTAFS_BASE_MEMORY_H
 
+#include <stdatomic.h>
 #include "base/error.h"
 
 struct memory {
     uint64_t limit;
-    uint64_t used;
-    uint64_t peak;
+    _Atomic uint64_t used;
+    _Atomic uint64_t peak;
 };
 
 /* `n` bytes of memory, to be given back with the same n. `what` is for the message of DELTAFS_ERR_MEMORY, which comes

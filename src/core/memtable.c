@@ -1,4 +1,5 @@
 #include "core/memtable.h"
+#include "store/planes.h"
 
 #define TYPICAL_VALUE 48 /* bytes to reckon with where sizes differ */
 
@@ -19,7 +20,7 @@ int memtable_init(struct memtable *t, int64_t value_size, uint32_t capacity, str
         t->room = UINT32_MAX; /* places are 32 bits */
     int status = memory_take(memory, n * sizeof *t->keys, "a memtable", &t->keys, e);
     if (status == DELTAFS_OK)
-        status = memory_take(memory, t->room, "a memtable", &t->arena, e);
+        status = memory_take(memory, t->room + PLANES_SLACK, "a memtable", &t->arena, e);
     if (status == DELTAFS_OK && value_size < 0)
         status = memory_take(memory, n * sizeof *t->places, "a memtable", &t->places, e);
     return status;
@@ -29,6 +30,6 @@ void memtable_fini(struct memtable *t)
 {
     memory_give(t->memory, t->keys, t->capacity * sizeof *t->keys);
     memory_give(t->memory, t->places, t->capacity * sizeof *t->places);
-    memory_give(t->memory, t->arena, t->room);
+    memory_give(t->memory, t->arena, t->room + PLANES_SLACK);
     *t = (struct memtable){0};
 }

@@ -2,6 +2,8 @@
 #include "core/part_writer.h"
 #include "store/store_format.h"
 
+#define CACHE_LINE 64 /* bytes */
+
 static void part_drop_runs(struct part_writer *p)
 {
     for (uint32_t i = 0; i < p->run_count; i++)
@@ -72,18 +74,59 @@ int part_writer_segment(struct part_writer *p, int is_last, struct error *e)
     return DELTAFS_OK;
 }
 
-static int part_write_blocks(struct part_writer *p, struct run *run, const struct memtable *table,
-                             const struct sort_entry *order, struct error *e)
+static int part_put_keys(struct part_writer *p, const struct memtable *table, const uint32_t *order, uint64_t n,
+                         struct error *e)
+{
+    uint64_t previous = 0;
+    int status = DELTAFS_OK;
+
+    for (uint64_t i = 0; i < n && status == DELTAFS_OK; i++) {
+        uint64_t key = table->keys[order[i]];
+        status = keys_put(&p->shared->keys, key - previous, e);
+        previous = key;
+    }
+    return status;
+}
+
+/* Have the processor fetch the values of the next block while it encodes this one: they lie anywhere in the memtable.
+ */
+static void part_prefetch(const struct memtable *table, const uint32_t *order, uint64_t n)
+{
+    size_t size = (size_t)table->value_size;
+
+    for (uint64_t i = 0; i < n; i++)
+        for (size_t at = 0; at < size + CACHE_LINE - 1; at += CACHE_LINE)
+            __builtin_prefetch(table->arena + order[i] * size + (at < size ? at : size - 1));
+}
+
+/* Values of one size are encoded from where they are. */
+static int part_write_fixed(struct part_writer *p, struct run *run, const struct memtable *table, const uint32_t *order,
+                            struct error *e)
+{
+    struct block_writer *block = &p->shared->block;
+    uint32_t n = block_records(table->value_size, block->target);
+    int status = DELTAFS_OK;
+
+    for (uint64_t i = 0; i < run->count && status == DELTAFS_OK; i += n) {
+        uint32_t here = run->count - i < n ? (uint32_t)(run->count - i) : n;
+        uint64_t behind = run->count - i - here;
+        part_prefetch(table, order + i + here, behind < n ? behind : n);
+        block_writer_set(block, table->arena, order + i, here);
+        status = run_add_block(run, block, p->partition, p->epoch, &p->data, e);
+    }
+    p->segment_raw += run->count * (8 + (uint64_t)table->value_size);
+    return status;
+}
+
+static int part_write_any(struct part_writer *p, struct run *run, const struct memtable *table, const uint32_t *order,
+                          struct error *e)
 {
     struct block_writer *block = &p->shared->block;
     int status = DELTAFS_OK;
 
-    block->count = 0; /* what a run that failed left there */
-    block->used = 0;
-    for (uint32_t i = 0; i < run->count && status == DELTAFS_OK; i++) {
+    for (uint64_t i = 0; i < run->count && status == DELTAFS_OK; i++) {
         size_t size;
-        const uint8_t *value = memtable_value(table, order[i].index, &size);
-        run->keys[i] = order[i].key;
+        const uint8_t *value = memtable_value(table, order[i], &size);
         p->segment_raw += 8 + size;
         status = block_writer_add(block, value, size, e);
         if (status == DELTAFS_OK && (block_writer_is_full(block) || i + 1 == run->count))
@@ -92,7 +135,7 @@ static int part_write_blocks(struct part_writer *p, struct run *run, const struc
     return status;
 }
 
-int part_writer_run(struct part_writer *p, const struct memtable *table, const struct sort_entry *order, uint32_t n,
+int part_writer_run(struct part_writer *p, const struct memtable *table, const uint32_t *order, uint32_t n,
                     struct error *e)
 {
     if (p->run_count == p->run_capacity) {
@@ -104,9 +147,13 @@ int part_writer_run(struct part_writer *p, const struct memtable *table, const s
         p->run_capacity = capacity;
     }
     struct run *run = &p->runs[p->run_count++];
-    int status = run_init(run, p->run_number++, n, log_end(&p->data), p->shared->memory, e);
+    int status = run_init(run, p->run_number++, n, log_end(&p->data), &p->shared->keys, e);
     if (status == DELTAFS_OK)
-        status = part_write_blocks(p, run, table, order, e);
+        status = part_put_keys(p, table, order, n, e);
+    block_writer_clear(&p->shared->block); /* of what a run that failed left there */
+    if (status == DELTAFS_OK)
+        status = table->value_size >= 0 ? part_write_fixed(p, run, table, order, e)
+                                        : part_write_any(p, run, table, order, e);
     if (status == DELTAFS_OK)
         p->held += n;
     return status;

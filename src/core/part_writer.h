@@ -10,6 +10,7 @@
 /* What the partitions of a process share. */
 struct part_shared {
     struct memory *memory;
+    struct keys_store keys; /* of all runs of segments under way */
     struct block_writer block;
     struct index_scratch scratch;
     size_t data_buffer, index_buffer; /* bytes of each log's buffer */
@@ -36,9 +37,9 @@ int part_writer_open(struct part_writer *p, struct io *io, const struct writer_c
                      struct part_shared *shared, struct error *e);
 int part_writer_close(struct part_writer *p, struct error *e);
 /* Write `n` records of the memtable, which are this partition's, in the order given, as a run. */
-int part_writer_run(struct part_writer *p, const struct memtable *table, const struct sort_entry *order, uint32_t n,
+int part_writer_run(struct part_writer *p, const struct memtable *table, const uint32_t *order, uint32_t n,
                     struct error *e);
-/* Merge the runs so far into a segment, and let go of their keys. */
+/* Merge the runs so far into a segment. Their keys stay in the store. */
 int part_writer_segment(struct part_writer *p, int is_last, struct error *e);
 /* Write all that the epoch has, with its last segment. */
 int part_writer_seal(struct part_writer *p, int sync, struct error *e);

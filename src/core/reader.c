@@ -311,7 +311,8 @@ static int scan_block(struct scan *s, struct scan_run *run, const struct leaf_pl
     run->has_block = 1;
     run->epoch = epoch;
     run->place = *place;
-    run->is_bad = read_block(s->reader, s->part, epoch, place, &run->bytes, &run->block, e) != DELTAFS_OK;
+    run->is_bad = read_block(s->reader, s->part, epoch, place, &run->bytes, &run->block, e) != DELTAFS_OK ||
+                  block_join(&run->block, e) != DELTAFS_OK;
     s->counts->blocks += !run->is_bad;
     return run->is_bad ? scan_failed(s, e) : DELTAFS_OK;
 }

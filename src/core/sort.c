@@ -1,37 +1,149 @@
-/* Least-significant-digit radix sort, a byte a pass. All histograms come from one pass over the entries, and a byte
- * that is the same in all of them costs no pass: dense IDs below 2^24 in one partition take three. */
+/* Least-significant-digit radix sort. Bits that are the same in all keys are left out: what remains of a key, above it
+ * the partition and below it the record's index make one number of 64 bits where they fit, as they do for dense IDs and
+ * for IDs made of a rank and a counter; numbers are moved, not records. Where they do not fit, indices alone are moved,
+ * and every pass looks the keys up. */
 #include <string.h>
+#include "core/partition.h"
 #include "core/sort.h"
 
-#define DIGITS 12 /* bytes of key and partition */
+#define DIGIT_BITS_MAX 11
+#define DIGITS_MAX     6 /* of 11 bits in 64 */
 
-static inline unsigned sort_digit(const struct sort_entry *entry, unsigned digit)
+/* Up to two ranges of bits: those in which keys differ, without the widest gap between them. */
+struct sort_bits {
+    unsigned low_shift, low_bits;
+    unsigned high_shift, high_bits;
+};
+
+static unsigned bits_for(uint64_t v)
 {
-    return (unsigned)(digit < 8 ? entry->key >> 8 * digit : entry->partition >> 8 * (digit - 8)) & 0xff;
+    return v == 0 ? 0 : 64u - (unsigned)__builtin_clzll(v);
 }
 
-struct sort_entry *sort_entries(struct sort_entry *a, struct sort_entry *b, uint32_t n)
+static uint64_t mask_of(unsigned bits)
 {
-    uint32_t histogram[DIGITS][256];
+    return bits == 0 ? 0 : UINT64_MAX >> (64 - bits);
+}
 
-    memset(histogram, 0, sizeof histogram);
+static struct sort_bits sort_find_bits(const uint64_t *keys, uint32_t n)
+{
+    uint64_t differ = 0;
+    unsigned end, gap = 0, gap_at = 0;
+
+    for (uint32_t i = 1; i < n; i++)
+        differ |= keys[i] ^ keys[0];
+    if (differ == 0)
+        return (struct sort_bits){0};
+    unsigned low = (unsigned)__builtin_ctzll(differ), top = bits_for(differ);
+    for (unsigned at = low; at < top; at = end) {
+        for (end = at; end < top && !(differ >> end & 1);)
+            end++;
+        if (end - at > gap) {
+            gap = end - at;
+            gap_at = at;
+        }
+        end += end == at;
+    }
+    if (gap == 0)
+        return (struct sort_bits){.low_shift = low, .low_bits = top - low};
+    return (struct sort_bits){low, gap_at - low, gap_at + gap, top - gap_at - gap};
+}
+
+static inline uint64_t sort_squeeze(const struct sort_bits *s, uint64_t key)
+{
+    return (key >> s->low_shift & mask_of(s->low_bits)) |
+           (s->high_bits ? (key >> s->high_shift & mask_of(s->high_bits)) << s->low_bits : 0);
+}
+
+static inline uint64_t sort_partition(const struct sort_partitions *p, uint64_t key)
+{
+    return p->count > 1 ? partition_of(key, p->all) - p->first : 0;
+}
+
+/* Sort numbers by their bits from `low` to `top`; returns a or b. */
+static uint64_t *sort_numbers(uint64_t *a, uint64_t *b, uint32_t n, unsigned low, unsigned top)
+{
+    uint32_t histogram[DIGITS_MAX][1 << DIGIT_BITS_MAX];
+    unsigned digits = (top - low + DIGIT_BITS_MAX - 1) / DIGIT_BITS_MAX;
+    unsigned bits = digits > 0 ? (top - low + digits - 1) / digits : 0;
+    uint64_t mask = mask_of(bits);
+
+    for (unsigned digit = 0; digit < digits; digit++)
+        memset(histogram[digit], 0, sizeof histogram[digit][0] << bits);
     for (uint32_t i = 0; i < n; i++)
-        for (unsigned digit = 0; digit < DIGITS; digit++)
-            histogram[digit][sort_digit(&a[i], digit)]++;
-    for (unsigned digit = 0; digit < DIGITS && n > 0; digit++) {
+        for (unsigned digit = 0; digit < digits; digit++)
+            histogram[digit][a[i] >> (low + digit * bits) & mask]++;
+    for (unsigned digit = 0; digit < digits; digit++) {
         uint32_t *h = histogram[digit], at = 0;
-        if (h[sort_digit(&a[0], digit)] == n)
-            continue;
-        for (unsigned value = 0; value < 256; value++) {
+        unsigned shift = low + digit * bits;
+        for (uint64_t value = 0; value <= mask; value++) {
             uint32_t count = h[value];
             h[value] = at;
             at += count;
         }
         for (uint32_t i = 0; i < n; i++)
-            b[h[sort_digit(&a[i], digit)]++] = a[i];
-        struct sort_entry *swapped = a;
+            b[h[a[i] >> shift & mask]++] = a[i];
+        uint64_t *swapped = a;
         a = b;
         b = swapped;
     }
     return a;
+}
+
+/* One pass over indices, by the byte from `shift` on of what stands for the key, or of its partition. */
+static void sort_pass(const uint64_t *keys, const uint32_t *from, uint32_t *to, uint32_t n,
+                      const struct sort_bits *bits, const struct sort_partitions *p, unsigned shift)
+{
+    uint32_t histogram[256] = {0}, at = 0;
+
+    for (uint32_t i = 0; i < n; i++)
+        histogram[(bits ? sort_squeeze(bits, keys[i]) : sort_partition(p, keys[i])) >> shift & 0xff]++;
+    for (unsigned value = 0; value < 256; value++) {
+        uint32_t count = histogram[value];
+        histogram[value] = at;
+        at += count;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t key = keys[from[i]];
+        to[histogram[(bits ? sort_squeeze(bits, key) : sort_partition(p, key)) >> shift & 0xff]++] = from[i];
+    }
+}
+
+static const uint32_t *sort_indices(const uint64_t *keys, uint32_t n, const struct sort_bits *bits,
+                                    const struct sort_partitions *p, uint32_t *a, uint32_t *b)
+{
+    unsigned key_bits = bits->low_bits + bits->high_bits, partition_bits = bits_for(p->count - 1);
+
+    for (uint32_t i = 0; i < n; i++)
+        a[i] = i;
+    for (unsigned at = 0; at < key_bits + partition_bits;) {
+        int is_key = at < key_bits;
+        sort_pass(keys, a, b, n, is_key ? bits : NULL, p, is_key ? at : at - key_bits);
+        uint32_t *swapped = a;
+        a = b;
+        b = swapped;
+        at = is_key && at + 8 > key_bits ? key_bits : at + 8;
+    }
+    return a;
+}
+
+const uint32_t *sort_records(const uint64_t *keys, uint32_t n, const struct sort_partitions *p, uint64_t *a,
+                             uint64_t *b)
+{
+    struct sort_bits bits = sort_find_bits(keys, n);
+    unsigned index_bits = n > 0 ? bits_for(n - 1) : 0, key_bits = bits.low_bits + bits.high_bits;
+    unsigned partition_shift = index_bits + key_bits, top = partition_shift + bits_for(p->count - 1);
+
+    if (top > 64)
+        return sort_indices(keys, n, &bits, p, (uint32_t *)a, (uint32_t *)b);
+    for (uint32_t i = 0; i < n; i++)
+        a[i] = (p->count > 1 ? sort_partition(p, keys[i]) << partition_shift : 0) |
+               sort_squeeze(&bits, keys[i]) << index_bits | i;
+    a = sort_numbers(a, b, n, index_bits, top);
+    uint8_t *order = (uint8_t *)a;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t index = (uint32_t)(a[i] & mask_of(index_bits));
+        memcpy(order + i * sizeof index, &index, sizeof index);
+    }
+    return (const uint32_t *)(const void *)order;
 }

@@ -1,17 +1,22 @@
-/* Stable sort of records by partition, then key. */
+/* Stable sort of a memtable's records by partition, then key. */
 #ifndef DELTAFS_CORE_SORT_H
 #define DELTAFS_CORE_SORT_H
 
 #include <stdint.h>
 
-struct sort_entry {
-    uint64_t key;
-    uint32_t index; /* of the record */
-    uint32_t partition;
+/* Bytes of scratch memory that sorting takes for each record. */
+#define SORT_RECORD_BYTES 16
+
+/* The partitions that the records may be of. */
+struct sort_partitions {
+    uint32_t all;   /* of the container */
+    uint32_t first; /* of the records */
+    uint32_t count; /* how many from there on; 1: all records are of it */
 };
 
-/* Sort `n` entries, equal ones in the order in which they stand. `a` and `b` have room for n each; returns the one of
- * them that holds the result. */
-struct sort_entry *sort_entries(struct sort_entry *a, struct sort_entry *b, uint32_t n);
+/* The order of the `n` records that have these keys: their indices, by partition, then key, then index. `a` and `b`
+ * have room for n each; the result is in one of them. */
+const uint32_t *sort_records(const uint64_t *keys, uint32_t n, const struct sort_partitions *partitions, uint64_t *a,
+                             uint64_t *b);
 
 #endif

@@ -1,7 +1,7 @@
 /* How the memory budget is shared out. For n partitions, and a memtable of c records of r bytes (key and value):
  *     c r         the memtable, which the partitions share
- *     32 c        the two arrays that sort it
- *     8 h c       keys of written runs, held for the segments' merge: up to those of h memtables
+ *     16 c        the two arrays that sort it
+ *     (10 + (r + 16) / h) c   keys of written runs, held for the segments' merge: at least those of one memtable
  *     48 c / b    the list of a run's blocks, of b records each, as it grows
  *     n k         k: a partition's log buffers, and the heads of a few runs
  *     1/16        leaves, merges
@@ -22,7 +22,7 @@
 #define TAIL_SHARE        2 /* a tail's fences get at most 1/2 of the memory */
 #define TAIL_FENCES_MAX   (4u << 20)
 #define MERGE_SHARE       16
-#define HELD_TABLES       4           /* h */
+#define HELD_SHARE        3           /* h */
 #define RUN_HEAD          512         /* bytes of a run's descriptor and its first blocks, as they grow */
 #define MERGE_ROOM        (96u << 10) /* bytes that a merge of few runs and a leaf take */
 #define TABLE_RECORDS_MIN 2u
@@ -38,7 +38,7 @@ struct writer {
     struct part_writer *part;
     struct part_shared shared;
     struct memtable table;
-    struct sort_entry *sort[2]; /* room for a memtable's records each */
+    uint64_t *sort[2]; /* room for a memtable's records each */
     uint32_t epoch;
     int has_label;
     uint64_t last_label;
@@ -170,8 +170,8 @@ static uint64_t writer_share_out(const struct writer_config *c, uint64_t memory,
     uint64_t fixed = n * (shared->data_buffer + shared->index_buffer + 2 * RUN_HEAD) + memory / MERGE_SHARE +
                      MERGE_ROOM + block_writer_memory(c->value_size, c->block) + c->reserved +
                      (c->value_size < 0 ? MEMTABLE_ROOM_MIN : 0);
-    uint64_t each = memtable_record_bytes(c->value_size) + 2 * sizeof(struct sort_entry) + 8 * HELD_TABLES +
-                    48 / block_records(c->value_size, c->block);
+    uint64_t each = memtable_record_bytes(c->value_size) + SORT_RECORD_BYTES;
+    each += each / HELD_SHARE + VARINT_MAX + 48 / block_records(c->value_size, c->block);
     uint64_t records = memory > fixed ? (memory - fixed) / each : 0;
     return records < TABLE_RECORDS_MAX ? records : TABLE_RECORDS_MAX;
 }
@@ -264,7 +264,8 @@ int deltafs_writer_open(const struct writer_config *c, uint32_t first, uint32_t 
     w->first = first;
     w->is_maker = is_maker;
     w->manifest.fd = -1;
-    w->shared.memory = w->shared.scratch.leaf.memory = w->shared.scratch.fence.memory = &w->memory;
+    w->shared.memory = w->shared.keys.memory = w->shared.scratch.leaf.memory = w->shared.scratch.fence.memory =
+        &w->memory;
     int status = writer_open(w, c, count, e);
     if (status != DELTAFS_OK) {
         deltafs_writer_destroy(w, &ignored);
@@ -300,6 +301,7 @@ int deltafs_writer_destroy(struct writer *w, struct error *e)
         status = status != DELTAFS_OK ? status : rc;
     }
     writer_close_table(w);
+    keys_clear(&w->shared.keys);
     block_writer_fini(&w->shared.block);
     buffer_fini(&w->shared.scratch.leaf);
     buffer_fini(&w->shared.scratch.fence);
@@ -334,36 +336,49 @@ static int writer_close_segments(struct writer *w, struct error *e)
     for (uint32_t i = 0; i < w->count && status == DELTAFS_OK; i++)
         if (w->part[i].run_count > 0)
             status = part_writer_segment(&w->part[i], 0, e);
+    keys_clear(&w->shared.keys);
     return status;
 }
 
-/* Whether the budget has what writing a memtable of `n` records takes, and the merge after it. */
-static int writer_has_room(const struct writer *w, uint32_t n)
+/* Which of the writer's own partitions a key belongs to. */
+static uint32_t writer_partition(const struct writer *w, uint64_t key)
 {
-    uint64_t block = block_records(w->table.value_size, w->shared.block.target);
-    uint64_t need = n * (8 + 48 / block) + (uint64_t)w->count * RUN_HEAD + MERGE_ROOM;
+    return w->count > 1 ? partition_of(key, w->partitions) - w->first : 0;
+}
 
+/* Whether the budget has what writing the memtable takes, and the merge after it. */
+static int writer_has_room(const struct writer *w)
+{
+    const struct memtable *t = &w->table;
+    uint64_t low = UINT64_MAX, high = 0, block = block_records(t->value_size, w->shared.block.target);
+
+    for (uint32_t i = 0; i < t->count; i++) {
+        low = t->keys[i] < low ? t->keys[i] : low;
+        high = t->keys[i] > high ? t->keys[i] : high;
+    }
+    uint64_t keys = keys_bound(t->count, w->count, high > low ? high - low : 0);
+    uint64_t need = keys + t->count * 48 / block + (uint64_t)w->count * RUN_HEAD + MERGE_ROOM;
     return w->memory.limit - w->memory.used >= need;
 }
 
 /* Write the memtable as a run for each partition that has records in it, and empty it. */
 static int writer_flush(struct writer *w, struct error *e)
 {
+    const struct sort_partitions partitions = {w->partitions, w->first, w->count};
     uint32_t n = w->table.count, end;
-    struct sort_entry *order = w->sort[0];
     int status = DELTAFS_OK;
 
-    if (!writer_has_room(w, n))
+    if (!writer_has_room(w))
         status = writer_close_segments(w, e);
-    for (uint32_t i = 0; i < n; i++) {
-        uint64_t key = w->table.keys[i];
-        order[i] = (struct sort_entry){key, i, w->count > 1 ? partition_of(key, w->partitions) - w->first : 0};
-    }
-    order = sort_entries(order, w->sort[1], n);
+    const uint32_t *order = sort_records(w->table.keys, n, &partitions, w->sort[0], w->sort[1]);
     for (uint32_t i = 0; i < n && status == DELTAFS_OK; i = end) {
-        for (end = i + 1; end < n && order[end].partition == order[i].partition;)
-            end++;
-        status = part_writer_run(&w->part[order[i].partition], &w->table, order + i, end - i, e);
+        uint32_t partition = writer_partition(w, w->table.keys[order[i]]);
+        if (w->count == 1)
+            end = n;
+        else
+            for (end = i + 1; end < n && writer_partition(w, w->table.keys[order[end]]) == partition;)
+                end++;
+        status = part_writer_run(&w->part[partition], &w->table, order + i, end - i, e);
     }
     memtable_clear(&w->table);
     return status;
@@ -401,6 +416,7 @@ int deltafs_writer_seal(struct writer *w, struct writer_totals *out, struct erro
         out->bytes_raw += w->part[i].totals.bytes_raw;
         out->bytes_stored += w->part[i].totals.bytes_stored;
     }
+    keys_clear(&w->shared.keys);
     if (w->failed.status != DELTAFS_OK)
         *e = w->failed;
     return w->failed.status;
@@ -453,6 +469,7 @@ void deltafs_writer_give_up(struct writer *w, int in_doubt, const struct error *
     for (uint32_t i = 0; i < w->count; i++)
         if (part_writer_give_up(&w->part[i], &e) != DELTAFS_OK && w->broken.status == DELTAFS_OK)
             w->broken = e;
+    keys_clear(&w->shared.keys);
     memtable_clear(&w->table);
     w->failed = (struct error){0};
 }

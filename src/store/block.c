@@ -9,6 +9,8 @@
 /* Fewer values than this are packed as they stand: planes would be filled up with more zeros than bits. */
 #define BLOCK_PLANES_MIN 16
 
+#define BLOCK_GROUP 32 /* values are laid out in planes fastest by that many */
+
 #define BLOCK_SIZE_BYTES 3 /* of the varint of a value's size, at most */
 
 /* A packed payload must be shorter by this share, or reading it is not worth the unpacking. */
@@ -20,12 +22,14 @@ uint32_t block_records(int64_t value_size, size_t target)
 
     if (n < 1)
         n = 1;
+    if (n > BLOCK_GROUP)
+        n = (n + BLOCK_GROUP - 1) / BLOCK_GROUP * BLOCK_GROUP;
     return n > BLOCK_RECORDS_MAX ? BLOCK_RECORDS_MAX : (uint32_t)n;
 }
 
 /* What a block takes of each buffer at most. */
 struct block_room {
-    size_t values, sizes, layout, scratch, out;
+    size_t values, sizes, layout, out;
 };
 
 static struct block_room block_room(int64_t value_size, size_t target)
@@ -36,12 +40,11 @@ static struct block_room block_room(int64_t value_size, size_t target)
 
     if (value_size < 0) {
         /* The last value may stand out, and each has a size in front of all. */
-        r.values = target + BLOCK_VALUE_MAX;
+        r.values = target + BLOCK_VALUE_MAX + PLANES_SLACK;
         r.layout = r.values + BLOCK_SIZE_BYTES * (size_t)n;
     } else {
-        r.values = n * size;
-        r.layout = n < BLOCK_PLANES_MIN ? r.values : planes_length(n, size);
-        r.scratch = n < BLOCK_PLANES_MIN ? 0 : planes_scratch(n, size);
+        r.values = n * size + PLANES_SLACK;
+        r.layout = n < BLOCK_PLANES_MIN ? n * size : planes_length(n, size);
     }
     r.out = BLOCK_HEADER_SIZE + snappy_max_compressed_length(r.layout);
     return r;
@@ -51,7 +54,7 @@ size_t block_writer_memory(int64_t value_size, size_t target)
 {
     struct block_room r = block_room(value_size, target);
 
-    return r.values + r.sizes + r.layout + r.scratch + r.out;
+    return r.values + r.sizes + r.layout + r.out;
 }
 
 int block_writer_init(struct block_writer *w, int64_t value_size, enum option_codec codec, size_t target,
@@ -60,14 +63,12 @@ int block_writer_init(struct block_writer *w, int64_t value_size, enum option_co
     struct block_room r = block_room(value_size, target);
 
     *w = (struct block_writer){.value_size = value_size, .codec = codec, .target = target};
-    w->values.memory = w->sizes.memory = w->layout.memory = w->scratch.memory = w->out.memory = memory;
+    w->values.memory = w->sizes.memory = w->layout.memory = w->out.memory = memory;
     int status = buffer_reserve(&w->values, r.values, "a block", e);
     if (status == DELTAFS_OK)
         status = buffer_reserve(&w->sizes, r.sizes, "a block", e);
     if (status == DELTAFS_OK)
         status = buffer_reserve(&w->layout, r.layout, "a block", e);
-    if (status == DELTAFS_OK)
-        status = buffer_reserve(&w->scratch, r.scratch, "a block", e);
     if (status == DELTAFS_OK)
         status = buffer_reserve(&w->out, r.out, "a block", e);
     return status;
@@ -78,13 +79,19 @@ void block_writer_fini(struct block_writer *w)
     buffer_fini(&w->values);
     buffer_fini(&w->sizes);
     buffer_fini(&w->layout);
-    buffer_fini(&w->scratch);
     buffer_fini(&w->out);
+}
+
+void block_writer_clear(struct block_writer *w)
+{
+    w->count = 0;
+    w->used = 0;
+    w->source = NULL;
 }
 
 int block_writer_add(struct block_writer *w, const void *value, size_t size, struct error *e)
 {
-    int status = buffer_reserve(&w->values, w->used + size, "a block", e);
+    int status = buffer_reserve(&w->values, w->used + size + PLANES_SLACK, "a block", e);
 
     if (status == DELTAFS_OK)
         status = buffer_reserve(&w->sizes, 4 * ((size_t)w->count + 1), "a block", e);
@@ -102,6 +109,28 @@ int block_writer_is_full(const struct block_writer *w)
     return w->used >= w->target || w->count == block_records(w->value_size, w->target);
 }
 
+void block_writer_set(struct block_writer *w, const uint8_t *source, const uint32_t *order, uint32_t n)
+{
+    w->source = source;
+    w->order = order;
+    w->count = n;
+    w->used = n * (size_t)w->value_size;
+}
+
+/* The values one after the other, as they are stored where nothing makes them smaller. */
+static void block_put_values(const struct block_writer *w, uint8_t *p)
+{
+    size_t size = (size_t)w->value_size;
+
+    if (!w->source) {
+        if (w->used > 0)
+            memcpy(p, w->values.bytes, w->used);
+        return;
+    }
+    for (uint32_t i = 0; i < w->count; i++, p += size)
+        memcpy(p, w->source + w->order[i] * size, size);
+}
+
 /* Lay out the values as they are to be packed; *length gets the layout's bytes. */
 static int block_lay_out(struct block_writer *w, size_t *length, struct error *e)
 {
@@ -111,20 +140,17 @@ static int block_lay_out(struct block_writer *w, size_t *length, struct error *e
         is_planes ? planes_length(w->count, size) : w->used + (is_variable ? BLOCK_SIZE_BYTES * w->count : 0u);
     int status = buffer_reserve(&w->layout, room, "a block", e);
 
-    if (status == DELTAFS_OK && is_planes)
-        status = buffer_reserve(&w->scratch, planes_scratch(w->count, size), "a block", e);
     if (status != DELTAFS_OK)
         return status;
     uint8_t *p = w->layout.bytes;
     if (is_planes) {
-        planes_split(w->values.bytes, w->count, size, p, w->scratch.bytes);
+        planes_split(w->source ? w->source : w->values.bytes, w->source ? w->order : NULL, w->count, size, p);
         *length = room;
         return DELTAFS_OK;
     }
     for (uint32_t i = 0; is_variable && i < w->count; i++)
         p = put_varint(p, get_u32(w->sizes.bytes + 4 * (size_t)i));
-    if (w->used > 0)
-        memcpy(p, w->values.bytes, w->used);
+    block_put_values(w, p);
     *length = (size_t)(p - w->layout.bytes) + w->used;
     return DELTAFS_OK;
 }
@@ -161,8 +187,10 @@ int block_writer_close(struct block_writer *w, const struct block_id *id, uint32
         flags |= BLOCK_FLAG_SNAPPY | (is_variable || w->count < BLOCK_PLANES_MIN ? 0 : BLOCK_FLAG_PLANES);
     } else {
         packed = unpacked = plain;
-        if (plain > 0)
-            memcpy(h + BLOCK_HEADER_SIZE, is_variable ? w->layout.bytes : w->values.bytes, plain);
+        if (is_variable && plain > 0)
+            memcpy(h + BLOCK_HEADER_SIZE, w->layout.bytes, plain);
+        if (!is_variable)
+            block_put_values(w, h + BLOCK_HEADER_SIZE);
     }
     h[4] = FORMAT_BLOCK;
     h[5] = flags;
@@ -175,8 +203,7 @@ int block_writer_close(struct block_writer *w, const struct block_id *id, uint32
     put_u32(h + 28, id->block);
     *length = BLOCK_HEADER_SIZE + packed;
     log_seal(seed, h, *length);
-    w->count = 0;
-    w->used = 0;
+    block_writer_clear(w);
     return DELTAFS_OK;
 }
 
@@ -184,8 +211,7 @@ void block_fini(struct block *b)
 {
     buffer_fini(&b->values);
     buffer_fini(&b->ends);
-    buffer_fini(&b->scratch);
-    buffer_fini(&b->planes);
+    buffer_fini(&b->payload);
 }
 
 /* The sizes in front of the values become ends; returns a text on what is wrong, or NULL. */
@@ -206,7 +232,7 @@ static const char *block_decode_variable(struct block *b, const uint8_t *p, size
     }
     if ((uint64_t)(end - p) != total)
         return "the values' sizes do not add up";
-    memcpy(b->values.bytes, p, total);
+    b->plain = p;
     return NULL;
 }
 
@@ -239,21 +265,16 @@ static const char *block_unpack(struct block *b, const uint8_t *payload, size_t 
     if (flags & BLOCK_FLAG_SNAPPY) {
         size_t length = unpacked;
         if (snappy_uncompressed_length((const char *)payload, packed, &length) != SNAPPY_OK || length != unpacked ||
-            snappy_uncompress((const char *)payload, packed, (char *)b->scratch.bytes, &length) != SNAPPY_OK)
+            snappy_uncompress((const char *)payload, packed, (char *)b->payload.bytes, &length) != SNAPPY_OK)
             return "the block cannot be unpacked";
-        p = b->scratch.bytes;
+        p = b->payload.bytes;
     }
-    if (flags & BLOCK_FLAG_VARIABLE)
-        return block_decode_variable(b, p, unpacked);
-    if (flags & BLOCK_FLAG_PLANES) {
-        planes_join(p, b->count, (size_t)b->value_size, b->values.bytes, b->planes.bytes);
-    } else {
-        memcpy(b->values.bytes, p, unpacked);
-    }
-    return NULL;
+    b->planes = flags & BLOCK_FLAG_PLANES ? p : NULL;
+    b->plain = flags & BLOCK_FLAG_PLANES ? NULL : p;
+    return flags & BLOCK_FLAG_VARIABLE ? block_decode_variable(b, p, unpacked) : NULL;
 }
 
-int block_decode(struct block *b, uint8_t *bytes, size_t n, const struct block_id *id, uint32_t seed,
+int block_decode(struct block *b, const uint8_t *bytes, size_t n, const struct block_id *id, uint32_t seed,
                  int64_t value_size, uint32_t count, const char *path, uint64_t offset, struct error *e)
 {
     if (n < BLOCK_HEADER_SIZE || !log_is_sealed(seed, bytes, n))
@@ -262,11 +283,11 @@ int block_decode(struct block *b, uint8_t *bytes, size_t n, const struct block_i
     if (wrong)
         return error_damaged(e, path, offset, "%s", wrong);
     size_t unpacked = get_u32(bytes + 12);
-    int status = buffer_reserve(&b->values, unpacked + 1, "a block", e);
-    if (status == DELTAFS_OK)
-        status = buffer_reserve(&b->scratch, unpacked + 1, "a block", e);
+    int status = DELTAFS_OK;
+    if (bytes[5] & BLOCK_FLAG_SNAPPY)
+        status = buffer_reserve(&b->payload, unpacked + PLANES_SLACK, "a block", e);
     if (status == DELTAFS_OK && (bytes[5] & BLOCK_FLAG_PLANES))
-        status = buffer_reserve(&b->planes, planes_scratch(count, (size_t)value_size) + 1, "a block", e);
+        status = buffer_reserve(&b->values, (size_t)value_size + 1, "a block", e);
     if (status == DELTAFS_OK && value_size < 0)
         status = buffer_reserve(&b->ends, 4 * (size_t)count, "a block", e);
     if (status != DELTAFS_OK)
@@ -275,4 +296,31 @@ int block_decode(struct block *b, uint8_t *bytes, size_t n, const struct block_i
     b->value_size = value_size;
     wrong = block_unpack(b, bytes + BLOCK_HEADER_SIZE, n - BLOCK_HEADER_SIZE, unpacked, bytes[5]);
     return wrong ? error_damaged(e, path, offset, "%s", wrong) : DELTAFS_OK;
+}
+
+int block_join(struct block *b, struct error *e)
+{
+    if (b->plain)
+        return DELTAFS_OK;
+    int status = buffer_reserve(&b->values, b->count * (size_t)b->value_size + 1, "a block", e);
+    if (status == DELTAFS_OK) {
+        planes_join(b->planes, b->count, (size_t)b->value_size, b->values.bytes);
+        b->plain = b->values.bytes;
+    }
+    return status;
+}
+
+const uint8_t *block_value(struct block *b, uint32_t i, size_t *size)
+{
+    if (b->value_size < 0) {
+        const uint32_t *ends = (const uint32_t *)(const void *)b->ends.bytes;
+        uint32_t start = i > 0 ? ends[i - 1] : 0;
+        *size = ends[i] - start;
+        return b->plain + start;
+    }
+    *size = (size_t)b->value_size;
+    if (b->plain)
+        return b->plain + i * *size;
+    planes_get(b->planes, b->count, *size, i, b->values.bytes);
+    return b->values.bytes;
 }

@@ -17,18 +17,20 @@ struct block_id {
 #define BLOCK_VALUE_MAX   (1u << 20)             /* bytes of a value */
 #define BLOCK_PAYLOAD_MAX (4u * BLOCK_VALUE_MAX) /* bytes of a payload that a reader accepts */
 
-/* Encoder: values are added one after the other, then the block is closed. Made for one value size, or for any. */
+/* Encoder: values are added one after the other, or named all at once; then the block is closed. Made for one value
+ * size, or for any. */
 struct block_writer {
     int64_t value_size; /* -1: any */
     enum option_codec codec;
     size_t target; /* bytes of values after which the block is full */
     uint32_t count;
-    size_t used;           /* bytes in `values` */
-    struct buffer values;  /* as appended */
-    struct buffer sizes;   /* uint32_t: of each value */
-    struct buffer layout;  /* the values in planes, or the sizes and values */
-    struct buffer scratch; /* of making the planes */
-    struct buffer out;     /* the finished block */
+    size_t used;           /* bytes of the values */
+    const uint8_t *source; /* values of one size: value i is number order[i] here; NULL: they were added */
+    const uint32_t *order;
+    struct buffer values; /* as added */
+    struct buffer sizes;  /* uint32_t: of each value */
+    struct buffer layout; /* the values in planes, or the sizes and values */
+    struct buffer out;    /* the finished block */
 };
 
 /* Takes all that any block needs from `memory` at once. */
@@ -39,8 +41,13 @@ void block_writer_fini(struct block_writer *w);
 size_t block_writer_memory(int64_t value_size, size_t target);
 /* How many values of one size fill a block. */
 uint32_t block_records(int64_t value_size, size_t target);
+/* Empty it without closing. */
+void block_writer_clear(struct block_writer *w);
 int block_writer_add(struct block_writer *w, const void *value, size_t size, struct error *e);
 int block_writer_is_full(const struct block_writer *w);
+/* Let an empty block have `n` values, all of its one size: number order[0], order[1], ... of `source`, behind which
+ * PLANES_SLACK bytes can be read. They are looked at when the block is closed. */
+void block_writer_set(struct block_writer *w, const uint8_t *source, const uint32_t *order, uint32_t n);
 /* The finished block in w->out, of *length bytes; empties the writer. */
 int block_writer_close(struct block_writer *w, const struct block_id *id, uint32_t seed, size_t *length,
                        struct error *e);
@@ -48,28 +55,22 @@ int block_writer_close(struct block_writer *w, const struct block_id *id, uint32
 /* A decoded block. Grows its memory as needed and can be used for one block after the other. */
 struct block {
     uint32_t count;
-    int64_t value_size;    /* -1: see ends */
+    int64_t value_size;   /* -1: see ends */
+    const uint8_t *plain; /* the values, one after the other; NULL: they are in planes */
+    const uint8_t *planes;
     struct buffer values;  /* in record order, one after the other */
     struct buffer ends;    /* uint32_t: where each value ends, if sizes differ */
-    struct buffer scratch; /* the payload, unpacked */
-    struct buffer planes;  /* of joining them */
+    struct buffer payload; /* unpacked */
 };
 
 void block_fini(struct block *b);
-/* Decode the `n` bytes that were read at `offset` of `path`. `value_size` and `count` are what the index says. */
-int block_decode(struct block *b, uint8_t *bytes, size_t n, const struct block_id *id, uint32_t seed,
+/* Decode the `n` bytes that were read at `offset` of `path`; they must stay as long as the block is used. `value_size`
+ * and `count` are what the index says. */
+int block_decode(struct block *b, const uint8_t *bytes, size_t n, const struct block_id *id, uint32_t seed,
                  int64_t value_size, uint32_t count, const char *path, uint64_t offset, struct error *e);
-
-static inline const uint8_t *block_value(const struct block *b, uint32_t i, size_t *size)
-{
-    if (b->value_size >= 0) {
-        *size = (size_t)b->value_size;
-        return b->values.bytes + (size_t)i * (size_t)b->value_size;
-    }
-    const uint32_t *ends = (const uint32_t *)(const void *)b->ends.bytes;
-    uint32_t start = i > 0 ? ends[i - 1] : 0;
-    *size = ends[i] - start;
-    return b->values.bytes + start;
-}
+/* Take the values out of their planes, all at once: for who wants most of them. */
+int block_join(struct block *b, struct error *e);
+/* Value `i` (below count), valid until the next call for this block. */
+const uint8_t *block_value(struct block *b, uint32_t i, size_t *size);
 
 #endif

@@ -1,88 +1,134 @@
-/* Merge of the runs: a binary heap of the runs' next keys, ordered by (key, run). Records come out in the order in
- * which they were appended wherever keys are equal, since runs are numbered in time and sorting a memtable is stable.
+/* Merge of the runs: a tree of losers (Knuth, The Art of Computer Programming 3, 5.4.1) over the runs' next keys,
+ * ordered by (key, run). Records come out in the order in which they were appended wherever keys are equal, since runs
+ * are numbered in time and sorting a memtable is stable.
  *
- * Leaves are cut every LEAF_RECORDS records, but never inside a key that did not begin its leaf: so all records of a
- * key are in one leaf, or in several that all begin with that key, and the fences alone say which. */
+ * Leaves are cut every LEAF_RECORDS records, and before that where keys jump so far that two leaves are shorter than
+ * one; but never inside a key that did not begin its leaf: so all records of a key are in one leaf, or in several that
+ * all begin with that key, and the fences alone say which. */
 #include <string.h>
 #include "base/coding.h"
 #include "base/crc32c.h"
 #include "store/index.h"
 #include "store/store_format.h"
 
+/* A run's next key, above it nothing, below it the run's number among those merged. */
+typedef unsigned __int128 merge_item;
+
+#define MERGE_END  (~(merge_item)0) /* no key left */
+#define MERGE_WIDE 64u              /* gaps of this part of the range are looked at */
+#define MERGE_ROW  12u              /* bytes that a row of a leaf's run table takes, about */
+
 struct merge {
     struct run_cursor *cursor; /* one for each run: where the next leaf begins */
-    uint32_t *heap;            /* cursors by next key */
-    uint32_t heap_count;
-    uint64_t *taken; /* records taken from each run so far */
-    uint32_t cursor_count;
-    uint64_t *keys; /* of the leaf being collected, and then of what it left over */
+    struct keys_cursor *next;  /* and the keys behind the one in the tree */
+    merge_item *loser;         /* [1 .. width - 1]: of each match the one that came second */
+    merge_item winner;
+    uint32_t cursor_count, width; /* width: a power of two */
+    uint64_t *keys;               /* of the leaf being collected, and then of what it left over */
     uint32_t *cursors;
     uint32_t count; /* of these */
     uint32_t *scratch;
     struct memory *memory;
 };
 
-static uint64_t merge_key(const struct merge *m, uint32_t c)
+static uint64_t merge_key(merge_item item)
 {
-    return m->cursor[c].run->keys[m->taken[c]];
+    return (uint64_t)(item >> 32);
 }
 
-static int merge_is_before(const struct merge *m, uint32_t a, uint32_t b)
+static merge_item merge_item_of(struct merge *m, uint32_t c)
 {
-    uint64_t x = merge_key(m, a), y = merge_key(m, b);
-
-    return x < y || (x == y && a < b);
+    return c < m->cursor_count && m->next[c].left > 0 ? (merge_item)keys_next(&m->next[c]) << 32 | c : MERGE_END;
 }
 
-static void merge_sift_down(struct merge *m, uint32_t at)
+/* Take the winner out; its run's next key takes its place. */
+static inline void merge_advance(struct merge *m)
 {
-    for (;;) {
-        uint32_t least = at, left = 2 * at + 1;
-        for (uint32_t child = left; child < left + 2 && child < m->heap_count; child++)
-            if (merge_is_before(m, m->heap[child], m->heap[least]))
-                least = child;
-        if (least == at)
-            return;
-        uint32_t moved = m->heap[at];
-        m->heap[at] = m->heap[least];
-        m->heap[least] = moved;
-        at = least;
+    uint32_t c = (uint32_t)m->winner;
+    merge_item item = merge_item_of(m, c);
+
+    for (uint32_t at = (m->width + c) / 2; at > 0; at /= 2) {
+        merge_item other = m->loser[at];
+        int loses = other < item;
+        m->loser[at] = loses ? item : other;
+        item = loses ? other : item;
     }
+    m->winner = item;
 }
 
-/* All arrays of a merge lie in one piece of memory, those of 8 bytes first. */
+/* Play all matches below `at`; returns who wins. */
+static merge_item merge_play(struct merge *m, uint32_t at)
+{
+    if (at >= m->width)
+        return merge_item_of(m, at - m->width);
+    merge_item a = merge_play(m, 2 * at), b = merge_play(m, 2 * at + 1);
+    m->loser[at] = a < b ? b : a;
+    return a < b ? a : b;
+}
+
+static uint32_t merge_width(uint32_t runs)
+{
+    uint32_t width = 1;
+
+    while (width < runs)
+        width *= 2;
+    return width;
+}
+
+/* All arrays of a merge lie in one piece of memory, the widest first. */
 static size_t merge_bytes(uint32_t runs)
 {
     size_t n = (size_t)runs + 1;
 
-    return n * (sizeof(struct run_cursor) + 8 + 4 + 4) + LEAF_RECORDS * (8 + 4);
+    return merge_width(runs) * sizeof(merge_item) + n * (sizeof(struct run_cursor) + sizeof(struct keys_cursor) + 4) +
+           LEAF_RECORDS * (8 + 4);
 }
 
 static void merge_fini(struct merge *m)
 {
-    memory_give(m->memory, m->cursor, merge_bytes(m->cursor_count));
+    memory_give(m->memory, m->loser, merge_bytes(m->cursor_count));
 }
 
 static int merge_init(struct merge *m, const struct run *runs, uint32_t n, struct memory *memory, struct error *e)
 {
-    *m = (struct merge){.cursor_count = n, .memory = memory};
-    int status = memory_take(memory, merge_bytes(n), "merging runs", &m->cursor, e);
+    *m = (struct merge){.cursor_count = n, .width = merge_width(n), .memory = memory};
+    int status = memory_take(memory, merge_bytes(n), "merging runs", &m->loser, e);
     if (status != DELTAFS_OK)
         return status;
-    memset(m->cursor, 0, merge_bytes(n));
-    m->taken = (uint64_t *)(void *)(m->cursor + n + 1);
-    m->keys = m->taken + n + 1;
-    m->heap = (uint32_t *)(void *)(m->keys + LEAF_RECORDS);
-    m->scratch = m->heap + n + 1;
-    m->cursors = m->scratch + n + 1;
+    m->cursor = (struct run_cursor *)(void *)(m->loser + m->width);
+    m->next = (struct keys_cursor *)(void *)(m->cursor + n + 1);
+    m->keys = (uint64_t *)(void *)(m->next + n + 1);
+    m->cursors = (uint32_t *)(void *)(m->keys + LEAF_RECORDS);
+    m->scratch = m->cursors + LEAF_RECORDS;
     for (uint32_t c = 0; c < n; c++) {
         m->cursor[c] = (struct run_cursor){.run = &runs[c], .offset = runs[c].offset};
-        if (runs[c].count > 0)
-            m->heap[m->heap_count++] = c;
+        m->next[c] = runs[c].keys;
     }
-    for (uint32_t i = m->heap_count / 2; i-- > 0;)
-        merge_sift_down(m, i);
+    m->winner = merge_play(m, 1);
     return DELTAFS_OK;
+}
+
+/* Bits that the keys of a leaf take. */
+static uint64_t merge_cost(uint64_t range, uint32_t n)
+{
+    uint64_t gap = range / n;
+
+    return n * (uint64_t)(2 + (gap == 0 ? 0 : 63 - __builtin_clzll(gap)));
+}
+
+/* How many of the keys collected are best put into the next leaf: they are cut at the first wide gap where that makes
+ * both parts shorter than the whole, as between the particles of one rank and the next. */
+static uint32_t merge_cut(const struct merge *m, uint32_t n)
+{
+    const uint64_t *keys = m->keys;
+    uint64_t range = keys[n - 1] - keys[0], wide = range / MERGE_WIDE, whole = merge_cost(range, n);
+    uint64_t row = m->cursor_count < n ? m->cursor_count : n, leaf = 8 * (LEAF_HEADER_SIZE + MERGE_ROW * row);
+
+    for (uint32_t i = 1; i < n; i++)
+        if (keys[i] - keys[i - 1] > wide &&
+            merge_cost(keys[i - 1] - keys[0], i) + merge_cost(keys[n - 1] - keys[i], n - i) + leaf < whole)
+            return i;
+    return n;
 }
 
 /* Collect records until there is enough for a leaf; returns how many are to go into it. */
@@ -90,19 +136,18 @@ static uint32_t merge_leaf(struct merge *m)
 {
     uint32_t n = m->count, group = 0; /* group: where the records of the last key begin */
 
-    while (m->heap_count > 0 && n < LEAF_RECORDS) {
-        uint32_t c = m->heap[0];
-        uint64_t key = merge_key(m, c);
-        if (n > 0 && key != m->keys[n - 1])
-            group = n;
-        m->keys[n] = key;
-        m->cursors[n++] = c;
-        if (++m->taken[c] == m->cursor[c].run->count)
-            m->heap[0] = m->heap[--m->heap_count];
-        merge_sift_down(m, 0);
+    while (m->winner != MERGE_END && n < LEAF_RECORDS) {
+        m->keys[n] = merge_key(m->winner);
+        m->cursors[n++] = (uint32_t)m->winner;
+        merge_advance(m);
     }
     m->count = n;
-    return m->heap_count > 0 && group > 0 && merge_key(m, m->heap[0]) == m->keys[n - 1] ? group : n;
+    if (m->winner != MERGE_END && merge_key(m->winner) == m->keys[n - 1]) {
+        for (group = n - 1; group > 0 && m->keys[group - 1] == m->keys[n - 1];)
+            group--;
+        n = group > 0 ? group : n;
+    }
+    return n > 0 ? merge_cut(m, n) : 0;
 }
 
 /* Forget the first `n` records, which are in a leaf now. */

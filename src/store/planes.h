@@ -9,22 +9,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define PLANES_SLACK 16 /* bytes that must be readable behind the values, and behind the planes */
+
 /* Bytes of all planes of `n` values of `size` bytes. */
 static inline size_t planes_length(size_t n, size_t size)
 {
     return size * 8 * ((n + 7) / 8);
 }
 
-/* Bytes of scratch memory that the two below need. */
-static inline size_t planes_scratch(size_t n, size_t size)
-{
-    return size * ((n + 15) / 16 * 16);
-}
+/* Value i of `n` is number order[i] of `values`, or number i if `order` is NULL. */
+void planes_split(const uint8_t *values, const uint32_t *order, size_t n, size_t size, uint8_t *planes);
+/* All values, one after the other. */
+void planes_join(const uint8_t *planes, size_t n, size_t size, uint8_t *values);
+/* Value `i` of the `n` alone. */
+void planes_get(const uint8_t *planes, size_t n, size_t size, size_t i, uint8_t *value);
 
-void planes_split(const uint8_t *values, size_t n, size_t size, uint8_t *planes, uint8_t *scratch);
-void planes_join(const uint8_t *planes, size_t n, size_t size, uint8_t *values, uint8_t *scratch);
-
-/* planes_split without the processor's vector instructions; the same bytes. For tests, and other processors. */
-void planes_split_portable(const uint8_t *values, size_t n, size_t size, uint8_t *planes, uint8_t *scratch);
+/* The same without the processor's vector instructions; the same bytes. For tests, and other processors. */
+void planes_split_portable(const uint8_t *values, const uint32_t *order, size_t n, size_t size, uint8_t *planes);
+void planes_join_portable(const uint8_t *planes, size_t n, size_t size, uint8_t *values);
 
 #endif

@@ -2,15 +2,15 @@
 
 #define RUN_BLOCKS_FIRST 16 /* blocks to make room for at first */
 
-int run_init(struct run *run, uint32_t number, uint64_t count, uint64_t offset, struct memory *memory, struct error *e)
+int run_init(struct run *run, uint32_t number, uint64_t count, uint64_t offset, struct keys_store *keys,
+             struct error *e)
 {
-    *run = (struct run){.number = number, .count = count, .offset = offset, .memory = memory};
-    return memory_take(memory, count * sizeof *run->keys, "a run's keys", &run->keys, e);
+    *run = (struct run){.number = number, .count = count, .offset = offset, .memory = keys->memory};
+    return keys_begin(keys, count, &run->keys, e);
 }
 
 void run_fini(struct run *run)
 {
-    memory_give(run->memory, run->keys, run->count * sizeof *run->keys);
     memory_give(run->memory, run->blocks, run->block_capacity * sizeof *run->blocks);
     *run = (struct run){0};
 }

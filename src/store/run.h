@@ -4,6 +4,7 @@
 #define DELTAFS_STORE_RUN_H
 
 #include "store/block.h"
+#include "store/keys.h"
 
 struct run_block {
     uint32_t length; /* bytes in the data log */
@@ -13,7 +14,7 @@ struct run_block {
 struct run {
     uint32_t number; /* in its epoch */
     uint64_t count;  /* records */
-    uint64_t *keys;  /* sorted */
+    struct keys_cursor keys;
     uint64_t offset; /* of its first block; the others follow without a gap */
     uint32_t block_count;
     struct run_block *blocks;
@@ -21,8 +22,9 @@ struct run {
     struct memory *memory;
 };
 
-/* Begin run `number` of `count` records at the end of the data log. Safe to run_fini if it fails. */
-int run_init(struct run *run, uint32_t number, uint64_t count, uint64_t offset, struct memory *memory, struct error *e);
+/* Begin run `number` of `count` records at the end of the data log; its keys go to `keys` next, in order. */
+int run_init(struct run *run, uint32_t number, uint64_t count, uint64_t offset, struct keys_store *keys,
+             struct error *e);
 void run_fini(struct run *run);
 
 /* Write what the block writer holds as the run's next block. */

@@ -22,33 +22,61 @@ static void planes_slow(const uint8_t *values, size_t n, size_t size, uint8_t *p
                 planes[(8 * k + bit) * length + i / 8] |= (uint8_t)((values[i * size + k] >> (7 - bit) & 1) << i % 8);
 }
 
+/* Values picked from a larger number of them are laid out like their copies in that order. */
+static void check_order(struct rng *r, const uint8_t *values, size_t n, size_t size, uint8_t *got)
+{
+    uint32_t *order = malloc(n * sizeof *order);
+    uint8_t *picked = malloc(n * size + 1), *want = malloc(planes_length(n, size) + 1);
+
+    CHECK(order && picked && want);
+    for (size_t i = 0; i < n; i++) {
+        order[i] = (uint32_t)rng_below(r, n);
+        if (size > 0)
+            memcpy(picked + i * size, values + order[i] * size, size);
+    }
+    planes_slow(picked, n, size, want);
+    planes_split(values, order, n, size, got);
+    CHECK(memcmp(got, want, planes_length(n, size)) == 0);
+    planes_split_portable(values, order, n, size, got);
+    CHECK(memcmp(got, want, planes_length(n, size)) == 0);
+    free(order);
+    free(picked);
+    free(want);
+}
+
 static void test_planes(void **state)
 {
-    static const size_t sizes[] = {0, 1, 3, 4, 8, 31, 40};
+    static const size_t sizes[] = {0, 1, 3, 4, 8, 16, 31, 40, 100};
     struct rng r = rng_init(20);
 
     (void)state;
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
         for (size_t n = 1; n <= 600; n += n < 70 ? 1 : 61) {
             size_t size = sizes[s], length = planes_length(n, size);
-            uint8_t *values = malloc(n * size + 1), *back = malloc(n * size + 1);
-            uint8_t *want = malloc(length + 1), *got = malloc(length + 1),
-                    *scratch = malloc(planes_scratch(n, size) + 1);
-            CHECK(values && back && want && got && scratch);
+            uint8_t *values = malloc(n * size + PLANES_SLACK), *back = malloc(n * size + 1);
+            uint8_t *want = malloc(length + PLANES_SLACK), *got = malloc(length + 1);
+            CHECK(values && back && want && got);
             rng_fill(&r, values, n * size);
             planes_slow(values, n, size, want);
-            planes_split(values, n, size, got, scratch);
+            planes_split(values, NULL, n, size, got);
             CHECK(memcmp(got, want, length) == 0);
             memset(got, 0xaa, length);
-            planes_split_portable(values, n, size, got, scratch);
+            planes_split_portable(values, NULL, n, size, got);
             CHECK(memcmp(got, want, length) == 0);
-            planes_join(want, n, size, back, scratch);
+            planes_join(want, n, size, back);
             CHECK(memcmp(back, values, n * size) == 0);
+            memset(back, 0xaa, n * size);
+            planes_join_portable(want, n, size, back);
+            CHECK(memcmp(back, values, n * size) == 0);
+            for (size_t i = 0; i < n; i++) {
+                planes_get(want, n, size, i, back);
+                CHECK(memcmp(back, values + i * size, size) == 0);
+            }
+            check_order(&r, values, n, size, got);
             free(values);
             free(back);
             free(want);
             free(got);
-            free(scratch);
         }
     }
 }

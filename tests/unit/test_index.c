@@ -7,6 +7,7 @@
 #include "unit_help.h"
 
 static struct index_scratch scratch;
+static struct keys_store store;
 static const uint8_t uuid[16] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
 #define PARTITION 5u
 
@@ -15,11 +16,11 @@ static void make_run(struct run *run, uint32_t number, uint64_t first, uint64_t 
 {
     struct error e;
 
-    CHECK_IS(run_init(run, number, n, offset, NULL, &e), DELTAFS_OK);
+    CHECK_IS(run_init(run, number, n, offset, &store, &e), DELTAFS_OK);
     run->blocks = malloc((n + 1) * sizeof *run->blocks);
     CHECK(run->blocks != NULL);
     for (uint32_t i = 0; i < n; i++) {
-        run->keys[i] = first + i * step;
+        CHECK_IS(keys_put(&store, i == 0 ? first : step, &e), DELTAFS_OK);
         run->blocks[i] = (struct run_block){40, 1};
     }
     run->block_count = n;
@@ -38,6 +39,7 @@ static void write_segment(struct index_writer *w, uint32_t epoch, uint32_t segme
     CHECK_IS(index_write_segment(w, run, n > 0 ? 2 : 0, &f, &e), DELTAFS_OK);
     run_fini(&run[0]);
     run_fini(&run[1]);
+    keys_clear(&store);
 }
 
 struct made {

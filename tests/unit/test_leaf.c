@@ -19,6 +19,8 @@ struct record {
     struct leaf_place place;
 };
 
+static struct keys_store store; /* a leaf is given its keys: only the runs' beginnings stand here */
+
 struct sample {
     struct run run[RUNS_MAX];
     struct run_cursor cursor[RUNS_MAX];
@@ -47,7 +49,7 @@ static void sample_cut(struct sample *s, uint32_t c, struct record *record, uint
     uint64_t offset = LOG_HEADER_SIZE + rng_below(r, UINT64_C(1) << rng_below(r, 40));
     uint32_t most = (uint32_t)rng_below(r, 300) + 1;
 
-    CHECK_IS(run_init(run, 3 * c + 1, n, offset, NULL, &e), DELTAFS_OK);
+    CHECK_IS(run_init(run, 3 * c + 1, n, offset, &store, &e), DELTAFS_OK);
     run->blocks = malloc((n + 1) * sizeof *run->blocks);
     CHECK(run->blocks != NULL);
     for (uint32_t at = 0; at < n;) {
@@ -56,7 +58,6 @@ static void sample_cut(struct sample *s, uint32_t c, struct record *record, uint
             here_count = n - at;
         uint32_t length = BLOCK_HEADER_SIZE + (uint32_t)rng_below(r, 100000);
         for (uint32_t i = 0; i < here_count; i++, at++) {
-            run->keys[at] = record[at].key;
             record[at].place = (struct leaf_place){{offset, length, here_count}, run->number, run->block_count, i};
         }
         run->blocks[run->block_count++] = (struct run_block){length, here_count};
@@ -94,6 +95,7 @@ static void sample_fini(struct sample *s)
 {
     for (uint32_t c = 0; c < s->runs; c++)
         run_fini(&s->run[c]);
+    keys_clear(&store);
     free(s->record);
 }
 
@@ -258,6 +260,7 @@ static void test_extremes(void **state)
             check_leaf(&leaf, bytes, length, record, n, &r);
             free(bytes);
             run_fini(&s.run[0]);
+            keys_clear(&store);
         }
     }
     leaf_fini(&leaf);

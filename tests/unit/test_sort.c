@@ -1,12 +1,20 @@
 /* The sort and the memtable, against what is slow and plainly right. */
 #include "core/memtable.h"
+#include "core/partition.h"
 #include "core/sort.h"
+#include "store/planes.h"
 #include "unit_help.h"
 
+/* The oracle: the place of each record among all, one by one. */
+struct slow_record {
+    uint64_t key;
+    uint32_t partition, index;
+};
+
 /* Stable because the index, which rises in the input, decides between equal keys. */
-static int entry_compare(const void *a, const void *b)
+static int slow_compare(const void *a, const void *b)
 {
-    const struct sort_entry *x = a, *y = b;
+    const struct slow_record *x = a, *y = b;
 
     if (x->partition != y->partition)
         return x->partition < y->partition ? -1 : 1;
@@ -15,55 +23,73 @@ static int entry_compare(const void *a, const void *b)
     return (x->index > y->index) - (x->index < y->index);
 }
 
-static void check_sort(struct sort_entry *a, uint32_t n)
+/* Of all keys those that are of the partitions are sorted. */
+static void check_sort(const uint64_t *all, uint32_t count, struct sort_partitions p)
 {
-    struct sort_entry *b = malloc((n + 1) * sizeof *b), *want = malloc((n + 1) * sizeof *want);
+    uint64_t *keys = malloc((count + 1) * sizeof *keys), *a = malloc((count + 1) * sizeof *a),
+             *b = malloc((count + 1) * sizeof *b);
+    struct slow_record *want = malloc((count + 1) * sizeof *want);
+    uint32_t n = 0;
 
-    CHECK(b && want);
-    if (n > 0)
-        memcpy(want, a, n * sizeof *want);
-    qsort(want, n, sizeof *want, entry_compare);
-    const struct sort_entry *got = sort_entries(a, b, n);
-    CHECK(got == a || got == b);
+    CHECK(keys && a && b && want);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t partition = partition_of(all[i], p.all);
+        if (partition - p.first >= p.count)
+            continue;
+        want[n] = (struct slow_record){all[i], partition, n};
+        keys[n++] = all[i];
+    }
+    qsort(want, n, sizeof *want, slow_compare);
+    const uint32_t *got = sort_records(keys, n, &p, a, b);
+    CHECK((const void *)got == a || (const void *)got == b);
     for (uint32_t i = 0; i < n; i++)
-        CHECK(got[i].key == want[i].key && got[i].index == want[i].index);
+        CHECK(got[i] == want[i].index);
+    free(keys);
+    free(a);
     free(b);
     free(want);
+}
+
+static void check_sorts(const uint64_t *keys, uint32_t n)
+{
+    static const struct sort_partitions partitions[] = {
+        {1, 0, 1}, {2, 0, 2}, {1000, 0, 1000}, {1000, 300, 257}, {1 << 20, 0, 1 << 20}, {7, 6, 1}};
+
+    for (size_t p = 0; p < sizeof partitions / sizeof partitions[0]; p++)
+        check_sort(keys, n, partitions[p]);
 }
 
 static void test_sort_random(void **state)
 {
     static const uint32_t counts[] = {0, 1, 2, 3, 10, 255, 256, 257, 1000, 5000};
     struct rng r = rng_init(11);
+    static uint64_t keys[5000];
 
     (void)state;
     for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++) {
         for (int kind = 0; kind < KEYS_KINDS; kind++) {
-            uint32_t n = counts[c];
-            struct sort_entry *a = malloc((n + 1) * sizeof *a);
-            CHECK(a != NULL);
-            for (uint32_t i = 0; i < n; i++)
-                a[i] = (struct sort_entry){rng_key(&r, (enum key_kind)kind), i,
-                                           (uint32_t)(c % 2 ? rng_below(&r, 1000) : 0)};
-            check_sort(a, n);
-            free(a);
+            for (uint32_t i = 0; i < counts[c]; i++)
+                keys[i] = rng_key(&r, (enum key_kind)kind);
+            check_sorts(keys, counts[c]);
         }
     }
 }
 
-/* Keys that differ in one byte only, each byte in turn, and in two that are apart: a pass is left out where it may. */
-static void test_sort_bytes(void **state)
+/* Keys that differ in two ranges of bits only, from each bit on: what is alike in all is left out. */
+static void test_sort_bits(void **state)
 {
     enum { N = 700 };
     struct rng r = rng_init(12);
-    struct sort_entry a[N];
+    uint64_t keys[N];
 
     (void)state;
-    for (unsigned low = 0; low < 8; low++) {
-        for (unsigned high = low; high < 8; high++) {
+    for (unsigned low = 0; low < 64; low += 3) {
+        for (unsigned high = low; high < 64; high += 5) {
+            uint64_t same = rng_next(&r);
             for (uint32_t i = 0; i < N; i++)
-                a[i] = (struct sort_entry){rng_below(&r, 256) << 8 * low ^ rng_below(&r, 256) << 8 * high, i, 0};
-            check_sort(a, N);
+                keys[i] = same ^ rng_below(&r, 32) << low ^ rng_below(&r, 300) << high;
+            check_sort(keys, N, (struct sort_partitions){1, 0, 1});
+            check_sort(keys, N, (struct sort_partitions){9, 0, 9});
         }
     }
 }
@@ -71,18 +97,21 @@ static void test_sort_bytes(void **state)
 static void test_sort_orders(void **state)
 {
     enum { N = 3000 };
-    struct sort_entry a[N];
+    uint64_t keys[N];
 
     (void)state;
     for (uint32_t i = 0; i < N; i++)
-        a[i] = (struct sort_entry){i, i, 0};
-    check_sort(a, N);
+        keys[i] = i;
+    check_sorts(keys, N);
     for (uint32_t i = 0; i < N; i++)
-        a[i] = (struct sort_entry){N - i, i, 0};
-    check_sort(a, N);
+        keys[i] = N - i;
+    check_sorts(keys, N);
     for (uint32_t i = 0; i < N; i++)
-        a[i] = (struct sort_entry){42, i, 0};
-    check_sort(a, N);
+        keys[i] = 42;
+    check_sorts(keys, N);
+    for (uint32_t i = 0; i < N; i++)
+        keys[i] = i % 3 ? UINT64_MAX : 0;
+    check_sorts(keys, N);
 }
 
 static void fill_and_check(struct memtable *t, struct rng *r, int64_t value_size, uint32_t size_max)
@@ -155,8 +184,8 @@ static void test_memtable_any_size(void **state)
     assert_int_equal(memtable_init(&t, -1, 1000, &m, &e), DELTAFS_ERR_MEMORY);
     memtable_fini(&t);
     assert_int_equal(m.used, 0);
-    assert_int_equal(memtable_init(&t, 92, 100, &m, &e), DELTAFS_OK);
-    assert_int_equal(m.used, 10000);
+    assert_int_equal(memtable_init(&t, 91, 100, &m, &e), DELTAFS_OK);
+    assert_int_equal(m.used, 100 * (8 + 91) + PLANES_SLACK);
     memtable_fini(&t);
     assert_int_equal(m.used, 0);
 }
@@ -164,7 +193,7 @@ static void test_memtable_any_size(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sort_random),       cmocka_unit_test(test_sort_bytes),
+        cmocka_unit_test(test_sort_random),       cmocka_unit_test(test_sort_bits),
         cmocka_unit_test(test_sort_orders),       cmocka_unit_test(test_memtable_one_size),
         cmocka_unit_test(test_memtable_any_size),
     };

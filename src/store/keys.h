@@ -1,0 +1,75 @@
+/* The keys of written runs, kept in memory until their segment is merged into leaves: each as what it adds to the key
+ * before it, a varint, which takes one or two bytes for dense keys. All runs of a process share one store; it is
+ * emptied as a whole. */
+#ifndef DELTAFS_STORE_KEYS_H
+#define DELTAFS_STORE_KEYS_H
+
+#include "base/coding.h"
+#include "base/memory.h"
+
+#define KEYS_CHUNK (16u << 10) /* bytes that the store grows by */
+
+struct keys_chunk {
+    struct keys_chunk *next;
+    uint8_t bytes[KEYS_CHUNK - sizeof(struct keys_chunk *)];
+};
+
+/* No varint is cut by a chunk's end: behind this place the next chunk goes on. */
+static inline const uint8_t *keys_last_place(const struct keys_chunk *c)
+{
+    return c->bytes + sizeof c->bytes - VARINT_MAX;
+}
+
+struct keys_store {
+    struct keys_chunk *first, *last;
+    uint8_t *at; /* where the next key goes; NULL: there is no chunk yet */
+    struct memory *memory;
+};
+
+/* Where a run's keys begin, and how far they have been taken. */
+struct keys_cursor {
+    const struct keys_chunk *chunk;
+    const uint8_t *at;
+    uint64_t key;  /* taken last, 0 at first */
+    uint64_t left; /* keys not taken yet */
+};
+
+/* Bytes of the store that `n` keys in any number of runs, no more than `runs`, take at most, where all of a run's keys
+ * lie within `range` of each other. */
+uint64_t keys_bound(uint64_t n, uint64_t runs, uint64_t range);
+
+/* Begin a run of `n` keys. */
+int keys_begin(struct keys_store *s, uint64_t n, struct keys_cursor *out, struct error *e);
+int keys_grow(struct keys_store *s, struct error *e);
+/* Forget all runs. */
+void keys_clear(struct keys_store *s);
+
+/* Add a key that is `add` above the one before (the first: above 0). */
+static inline int keys_put(struct keys_store *s, uint64_t add, struct error *e)
+{
+    if (s->at > keys_last_place(s->last)) {
+        int status = keys_grow(s, e);
+        if (status != DELTAFS_OK)
+            return status;
+    }
+    s->at = put_varint(s->at, add);
+    return DELTAFS_OK;
+}
+
+/* Take the next key; there is one. */
+static inline uint64_t keys_next(struct keys_cursor *c)
+{
+    if (c->at > keys_last_place(c->chunk)) {
+        c->chunk = c->chunk->next;
+        c->at = c->chunk->bytes;
+    }
+    uint64_t add = *c->at;
+    if (add < 0x80)
+        c->at++;
+    else
+        c->at = get_varint(c->at, c->at + VARINT_MAX, &add);
+    c->left--;
+    return c->key += add;
+}
+
+#endif
