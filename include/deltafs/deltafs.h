@@ -13,7 +13,7 @@
  *     owned by the caller and freed with the function named there. Every destroy function takes NULL.
  *  4. A handle is used by one thread at a time; different handles are independent. No function is safe in a signal
  *     handler. The library starts no process, prints nothing, and never exits.
- *  5. On a directory made by deltafs_mpi_create, deltafs_epoch_end and deltafs_close are collective over its
+ *  5. On a directory made by deltafs_mpi_create, deltafs_epoch_end, deltafs_epoch_wait and deltafs_close are collective over its
  *     communicator and return the same status on all ranks; everything else is local.
  *  6. Bytes that do not match their checksum are never handed out: DELTAFS_ERR_DAMAGED comes instead.
  */
@@ -163,8 +163,16 @@ DELTAFS_API int deltafs_epoch_cancel(deltafs_dir *dir, const char *why);
 /* End the current epoch under `label`: all its records, of all ranks, are sorted, indexed, on disk and committed when
  * this returns DELTAFS_OK; on any error none of them is, earlier epochs are untouched, and the epoch begins anew,
  * empty. DELTAFS_ERR_LABEL if the label is not above the last one (here the appended records stay, and the call can be
- * made again). Collective on a directory made by deltafs_mpi_create. */
+ * made again). Collective on a directory made by deltafs_mpi_create.
+ *
+ * With the option commit=async it returns while the epoch is still being written, so that the caller computes meanwhile;
+ * the next deltafs_epoch_end, deltafs_epoch_wait or deltafs_close commits it. If that fails, the call returns the error
+ * with the epoch's label in the message, and neither that epoch nor what was appended since is kept. */
 DELTAFS_API int deltafs_epoch_end(deltafs_dir *dir, uint64_t label);
+
+/* Wait until the epoch that ended last is committed; returns what deltafs_epoch_end would have returned without
+ * commit=async. DELTAFS_OK if there is nothing to wait for. Collective on a directory made by deltafs_mpi_create. */
+DELTAFS_API int deltafs_epoch_wait(deltafs_dir *dir);
 
 /* ---- Reading ---- */
 

@@ -26,7 +26,11 @@ int memory_take(struct memory *m, size_t n, const char *what, void *out, struct 
 
     if (status != DELTAFS_OK)
         return status;
-    void *p = malloc(n > 0 ? n : 1);
+    void *p = NULL;
+    if (n < MEMORY_PAGED_MIN)
+        p = malloc(n > 0 ? n : 1);
+    else if (posix_memalign(&p, MEMORY_PAGE, n) != 0)
+        p = NULL;
     if (!p) {
         if (m)
             m->used -= n;

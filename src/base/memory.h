@@ -12,6 +12,9 @@ struct memory {
     _Atomic uint64_t peak;
 };
 
+#define MEMORY_PAGE      4096        /* bytes; also what direct I/O is aligned to */
+#define MEMORY_PAGED_MIN (64u << 10) /* memory of so many bytes begins at a page */
+
 /* `n` bytes of memory, to be given back with the same n. `what` is for the message of DELTAFS_ERR_MEMORY, which comes
  * when the budget is used up, or the system has none. */
 int memory_take(struct memory *m, size_t n, const char *what, void *out, struct error *e);

@@ -25,6 +25,17 @@ static const struct option_row rows[OPTION_COUNT] = {
     [OPTION_CODEC] = {.info = {"codec", "none or snappy", "snappy", "how data blocks are compressed"},
                       .kind = KIND_WORD,
                       .words = {[CODEC_NONE] = "none", [CODEC_SNAPPY] = "snappy"}},
+    [OPTION_COMMIT] =
+        {.info = {"commit", "wait or async", "wait",
+                  "when an epoch's end returns: once it is committed, or while it is still being written; "
+                  "the next end, deltafs_epoch_wait or close then commits it"},
+         .kind = KIND_WORD,
+         .words = {[COMMIT_WAIT] = "wait", [COMMIT_ASYNC] = "async"}},
+    [OPTION_DIRECT] = {.info = {"direct", "auto, no or yes", "auto",
+                                "write data around the page cache where the file system can; auto: if sync is commit "
+                                "and writes are of 256K or more"},
+                       .kind = KIND_WORD,
+                       .words = {[DIRECT_AUTO] = "auto", [DIRECT_NO] = "no", [DIRECT_YES] = "yes"}},
     [OPTION_LINK_BUFFER] = {.info = {"link_buffer", "bytes, 1K to 4M", "32K",
                                      "size of a message between two ranks; what a rank collects for another"},
                             .kind = KIND_SIZE,
@@ -50,6 +61,12 @@ static const struct option_row rows[OPTION_COUNT] = {
                               "when data is forced to storage: never, or before an epoch is committed"},
                      .kind = KIND_WORD,
                      .words = {[SYNC_NONE] = "none", [SYNC_COMMIT] = "commit"}},
+    [OPTION_THREADS] = {.info = {"threads", "0 to 2", "2",
+                                 "threads of each writing process beside its own: none, one that sorts, encodes and "
+                                 "writes, or another that writes"},
+                        .kind = KIND_COUNT,
+                        .low = 0,
+                        .high = 2},
     [OPTION_VALUE_SIZE] = {.info = {"value_size", "bytes, 0 to 1M, or any", "any",
                                     "bytes of every value; any: they may differ"},
                            .kind = KIND_SIZE,

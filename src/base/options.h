@@ -9,11 +9,14 @@
 enum option_id {
     OPTION_BLOCK,
     OPTION_CODEC,
+    OPTION_COMMIT,
+    OPTION_DIRECT,
     OPTION_LINK_BUFFER,
     OPTION_MEMORY,
     OPTION_PARTITIONS,
     OPTION_SCHEMA,
     OPTION_SYNC,
+    OPTION_THREADS,
     OPTION_VALUE_SIZE,
     OPTION_COUNT
 };
@@ -21,6 +24,8 @@ enum option_id {
 #define OPTION_AUTO UINT64_MAX /* the number of an option that stands at "auto" or "any" */
 
 enum option_codec { CODEC_NONE, CODEC_SNAPPY };
+enum option_commit { COMMIT_WAIT, COMMIT_ASYNC };
+enum option_direct { DIRECT_AUTO, DIRECT_NO, DIRECT_YES };
 enum option_sync { SYNC_NONE, SYNC_COMMIT };
 
 /* The number of an option: bytes, a count, or the index of the chosen word. */

@@ -35,8 +35,19 @@ int deltafs_dir_attach(const struct dir_transport *transport, void *ctx, int64_t
 
 struct serial {
     struct writer *writer;
+    int is_async;
     uint64_t pending; /* records of the current epoch */
 };
+
+void deltafs_dir_explain_late(uint64_t label, struct error *e)
+{
+    struct error why = *e;
+
+    error_set(e, why.status,
+              "%.800s; this is about the epoch labelled %llu, which ended before; it is given up, and so "
+              "is what was appended since",
+              why.text, (unsigned long long)label);
+}
 
 static int serial_append(void *ctx, size_t n, const uint8_t *keys, size_t key_stride, const uint8_t *values,
                          size_t value_stride, size_t size, struct error *e)
@@ -54,34 +65,62 @@ static int serial_append(void *ctx, size_t n, const uint8_t *keys, size_t key_st
     return DELTAFS_OK;
 }
 
+/* Commit the epoch that is ending. */
+static int serial_commit(struct serial *s, struct error *e)
+{
+    struct writer_totals totals;
+    int in_doubt = 0, status = deltafs_writer_wait_end(s->writer, &totals, e);
+
+    if (status == DELTAFS_OK)
+        status = deltafs_writer_commit(s->writer, &totals, &in_doubt, e);
+    if (status == DELTAFS_OK)
+        deltafs_writer_keep(s->writer);
+    else
+        deltafs_writer_give_up(s->writer, in_doubt, e);
+    return status;
+}
+
+static int serial_epoch_wait(void *ctx, struct error *e)
+{
+    struct serial *s = ctx;
+    uint64_t label;
+
+    if (!deltafs_writer_is_ending(s->writer, &label))
+        return DELTAFS_OK;
+    int status = serial_commit(s, e);
+    if (status != DELTAFS_OK) {
+        s->pending = 0;
+        deltafs_dir_explain_late(label, e);
+    }
+    return status;
+}
+
 static int serial_epoch_end(void *ctx, uint64_t label, struct error *e)
 {
     struct serial *s = ctx;
-    struct writer_totals totals;
-    int in_doubt = 0, status = deltafs_writer_check_label(s->writer, label, e);
+    int status = deltafs_writer_check_label(s->writer, label, e);
 
+    if (status == DELTAFS_OK)
+        status = serial_epoch_wait(s, e);
     if (status != DELTAFS_OK)
         return status;
-    status = deltafs_writer_seal(s->writer, &totals, e);
-    if (status == DELTAFS_OK)
-        status = deltafs_writer_commit(s->writer, label, &totals, &in_doubt, e);
-    if (status == DELTAFS_OK)
-        deltafs_writer_keep(s->writer, label);
-    else
-        deltafs_writer_give_up(s->writer, in_doubt, e);
+    deltafs_writer_end(s->writer, label);
     s->pending = 0;
-    return status;
+    return s->is_async ? DELTAFS_OK : serial_commit(s, e);
 }
 
 static int serial_close(void *ctx, struct error *e)
 {
     struct serial *s = ctx;
     struct error second;
-    uint64_t tail_length, pending = s->pending;
-    int status = deltafs_writer_finish(s->writer, &tail_length, e);
+    uint64_t tail_length;
+    int late = serial_epoch_wait(s, e);
+    uint64_t pending = s->pending;
+    int status = deltafs_writer_finish(s->writer, &tail_length, late == DELTAFS_OK ? e : &second);
 
     if (status == DELTAFS_OK)
-        status = deltafs_writer_commit_close(s->writer, tail_length, e);
+        status = deltafs_writer_commit_close(s->writer, tail_length, late == DELTAFS_OK ? e : &second);
+    status = late != DELTAFS_OK ? late : status;
     int closed = deltafs_writer_destroy(s->writer, status == DELTAFS_OK ? e : &second);
     status = status != DELTAFS_OK ? status : closed;
     if (status == DELTAFS_OK && pending > 0)
@@ -102,14 +141,15 @@ static void serial_memory(void *ctx, struct deltafs_memory_stat *out)
     deltafs_writer_memory(((struct serial *)ctx)->writer, out);
 }
 
-static const struct deltafs_io_stat *serial_io(void *ctx)
+static void serial_io(void *ctx, struct deltafs_io_stat *out)
 {
-    return deltafs_writer_io(((struct serial *)ctx)->writer);
+    deltafs_writer_io(((struct serial *)ctx)->writer, out);
 }
 
 static const struct dir_transport serial_transport = {.append = serial_append,
                                                       .fail = serial_fail,
                                                       .epoch_end = serial_epoch_end,
+                                                      .epoch_wait = serial_epoch_wait,
                                                       .close = serial_close,
                                                       .io = serial_io,
                                                       .memory = serial_memory};
@@ -126,6 +166,7 @@ static int dir_create(const char *path, const deltafs_options *o, deltafs_dir **
     if (status == DELTAFS_OK) {
         uint64_t partitions = deltafs_options_number(o, OPTION_PARTITIONS);
         c.partitions = partitions == OPTION_AUTO ? 1 : (uint32_t)partitions;
+        s->is_async = c.is_async;
         if (c.memory == OPTION_AUTO)
             c.memory = SERIAL_MEMORY_DEFAULT;
         status = deltafs_writer_make(&c, e);
@@ -222,6 +263,13 @@ int deltafs_epoch_end(deltafs_dir *d, uint64_t label)
     int status = dir_must_write(d, "deltafs_epoch_end");
 
     return status == DELTAFS_OK ? d->transport->epoch_end(d->ctx, label, &d->error) : status;
+}
+
+int deltafs_epoch_wait(deltafs_dir *d)
+{
+    int status = dir_must_write(d, "deltafs_epoch_wait");
+
+    return status == DELTAFS_OK ? d->transport->epoch_wait(d->ctx, &d->error) : status;
 }
 
 int deltafs_close(deltafs_dir *d)
@@ -376,7 +424,10 @@ int deltafs_io_stat(const deltafs_dir *d, struct deltafs_io_stat *out)
 {
     if (!d || !out)
         return error_set(deltafs_thread_error(), DELTAFS_ERR_INVALID, "deltafs_io_stat: no directory");
-    *out = d->transport ? *d->transport->io(d->ctx) : d->reader->io.stat;
+    if (d->transport)
+        d->transport->io(d->ctx, out);
+    else
+        io_stat(&d->reader->io, out);
     return DELTAFS_OK;
 }
 

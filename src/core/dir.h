@@ -12,14 +12,18 @@ struct dir_transport {
                   size_t value_stride, size_t size, struct error *e);
     void (*fail)(void *ctx, const struct error *e); /* an append was refused: the epoch must not be committed */
     int (*epoch_end)(void *ctx, uint64_t label, struct error *e);
+    int (*epoch_wait)(void *ctx, struct error *e);
     int (*close)(void *ctx, struct error *e); /* frees ctx, whatever it returns */
-    const struct deltafs_io_stat *(*io)(void *ctx);
+    void (*io)(void *ctx, struct deltafs_io_stat *out);
     void (*memory)(void *ctx, struct deltafs_memory_stat *out);
 };
 
 /* A handle that writes by `transport`; takes over `ctx` on success. */
 DELTAFS_PRIVATE int deltafs_dir_attach(const struct dir_transport *transport, void *ctx, int64_t value_size,
                                        deltafs_dir **out, struct error *e);
+
+/* Say in a message that it is about an epoch that ended before. */
+DELTAFS_PRIVATE void deltafs_dir_explain_late(uint64_t label, struct error *e);
 
 /* DELTAFS_OK if the handle writes; DELTAFS_ERR_MODE, with a message that names `call`, if not. */
 int dir_must_write(deltafs_dir *d, const char *call);

@@ -13,14 +13,13 @@ static void part_drop_runs(struct part_writer *p)
     p->segment_raw = 0;
 }
 
-static void part_begin_epoch(struct part_writer *p)
+static void part_begin_epoch(struct part_writer *p, uint32_t epoch)
 {
     part_drop_runs(p);
     p->run_number = 0;
     p->segment = 0;
-    p->data_start = log_end(&p->data);
+    p->start = (struct part_start){epoch, log_end(&p->data), index_mark(&p->index)};
     p->totals = (struct writer_totals){0};
-    index_mark(&p->index);
 }
 
 int part_writer_open(struct part_writer *p, struct io *io, const struct writer_config *c, uint32_t partition,
@@ -32,13 +31,17 @@ int part_writer_open(struct part_writer *p, struct io *io, const struct writer_c
 
     *p = (struct part_writer){.partition = partition, .shared = shared};
     if (status == DELTAFS_OK)
-        status =
-            log_create(&p->data, io, data, LOG_KIND_DATA, partition, c->uuid, shared->data_buffer, shared->memory, e);
+        status = log_create(&p->data, io, data, LOG_KIND_DATA, partition, c->uuid, shared->data_buffer, shared->flusher,
+                            shared->memory, e);
+    if (status == DELTAFS_OK && shared->use_direct)
+        io_file_use_direct(&p->data.file);
     if (status == DELTAFS_OK)
         status = index_writer_create(&p->index, io, index, partition, c->uuid, shared->index_buffer,
                                      shared->tail_fences_max, &shared->scratch, shared->memory, e);
-    if (status == DELTAFS_OK)
-        part_begin_epoch(p);
+    if (status == DELTAFS_OK) {
+        part_begin_epoch(p, 0);
+        part_writer_keep(p);
+    }
     free(data);
     free(index);
     return status;
@@ -57,7 +60,7 @@ int part_writer_close(struct part_writer *p, struct error *e)
 
 int part_writer_segment(struct part_writer *p, int is_last, struct error *e)
 {
-    struct footer f = {.epoch = p->epoch,
+    struct footer f = {.epoch = p->start.epoch,
                        .segment = p->segment,
                        .is_last = is_last,
                        .records = p->held,
@@ -112,7 +115,7 @@ static int part_write_fixed(struct part_writer *p, struct run *run, const struct
         uint64_t behind = run->count - i - here;
         part_prefetch(table, order + i + here, behind < n ? behind : n);
         block_writer_set(block, table->arena, order + i, here);
-        status = run_add_block(run, block, p->partition, p->epoch, &p->data, e);
+        status = run_add_block(run, block, p->partition, p->start.epoch, &p->data, e);
     }
     p->segment_raw += run->count * (8 + (uint64_t)table->value_size);
     return status;
@@ -130,7 +133,7 @@ static int part_write_any(struct part_writer *p, struct run *run, const struct m
         p->segment_raw += 8 + size;
         status = block_writer_add(block, value, size, e);
         if (status == DELTAFS_OK && (block_writer_is_full(block) || i + 1 == run->count))
-            status = run_add_block(run, block, p->partition, p->epoch, &p->data, e);
+            status = run_add_block(run, block, p->partition, p->start.epoch, &p->data, e);
     }
     return status;
 }
@@ -159,7 +162,7 @@ int part_writer_run(struct part_writer *p, const struct memtable *table, const u
     return status;
 }
 
-int part_writer_seal(struct part_writer *p, int sync, struct error *e)
+int part_writer_seal(struct part_writer *p, struct error *e)
 {
     int status = part_writer_segment(p, 1, e);
 
@@ -167,27 +170,34 @@ int part_writer_seal(struct part_writer *p, int sync, struct error *e)
         status = log_flush(&p->data, e);
     if (status == DELTAFS_OK)
         status = log_flush(&p->index.log, e);
-    if (status == DELTAFS_OK && sync)
-        status = io_file_sync(&p->data.file, e);
-    if (status == DELTAFS_OK && sync)
-        status = io_file_sync(&p->index.log.file, e);
-    p->totals.bytes_stored = log_end(&p->data) - p->data_start + log_end(&p->index.log) - p->index.mark.log_end;
+    p->totals.bytes_stored = log_end(&p->data) - p->start.data + log_end(&p->index.log) - p->start.index.log_end;
     return status;
+}
+
+int part_writer_sync(struct part_writer *p, struct error *e)
+{
+    int status = io_file_sync(&p->data.file, e);
+
+    return status == DELTAFS_OK ? io_file_sync(&p->index.log.file, e) : status;
+}
+
+void part_writer_next(struct part_writer *p)
+{
+    part_begin_epoch(p, p->start.epoch + 1);
 }
 
 void part_writer_keep(struct part_writer *p)
 {
-    p->epoch++;
-    part_begin_epoch(p);
+    p->kept = p->start;
 }
 
 int part_writer_give_up(struct part_writer *p, struct error *e)
 {
-    int status = log_rewind(&p->data, p->data_start, e);
+    int status = log_rewind(&p->data, p->kept.data, e);
 
     if (status == DELTAFS_OK)
-        status = index_rewind(&p->index, e);
-    part_begin_epoch(p);
+        status = index_rewind(&p->index, &p->kept.index, e);
+    part_begin_epoch(p, p->kept.epoch);
     return status;
 }
 

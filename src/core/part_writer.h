@@ -10,7 +10,9 @@
 /* What the partitions of a process share. */
 struct part_shared {
     struct memory *memory;
-    struct keys_store keys; /* of all runs of segments under way */
+    struct flusher *flusher; /* NULL: none */
+    int use_direct;          /* write data logs around the page cache */
+    struct keys_store keys;  /* of all runs of segments under way */
     struct block_writer block;
     struct index_scratch scratch;
     size_t data_buffer, index_buffer; /* bytes of each log's buffer */
@@ -26,10 +28,12 @@ struct part_writer {
     uint32_t run_count, run_capacity;
     uint64_t held;        /* records in them */
     uint64_t segment_raw; /* bytes in them as handed over */
-    /* The epoch: */
-    uint32_t epoch;
     uint32_t run_number, segment;
-    uint64_t data_start;
+    struct part_start {
+        uint32_t epoch;
+        uint64_t data;
+        struct index_end index;
+    } start, kept; /* where the epoch begins, and where the first one does that is not committed yet */
     struct writer_totals totals;
 };
 
@@ -41,11 +45,15 @@ int part_writer_run(struct part_writer *p, const struct memtable *table, const u
                     struct error *e);
 /* Merge the runs so far into a segment. Their keys stay in the store. */
 int part_writer_segment(struct part_writer *p, int is_last, struct error *e);
-/* Write all that the epoch has, with its last segment. */
-int part_writer_seal(struct part_writer *p, int sync, struct error *e);
-/* The epoch is committed; the next begins. */
+/* Write all that the epoch has, with its last segment; `totals` are the epoch's then. The flusher goes on. */
+int part_writer_seal(struct part_writer *p, struct error *e);
+/* Force it to storage; the flusher has been drained. */
+int part_writer_sync(struct part_writer *p, struct error *e);
+/* The next epoch begins. */
+void part_writer_next(struct part_writer *p);
+/* All epochs before the one that has begun are committed. */
 void part_writer_keep(struct part_writer *p);
-/* The epoch is given up and begins anew. */
+/* All epochs that are not committed are given up, and the first of them begins anew. */
 int part_writer_give_up(struct part_writer *p, struct error *e);
 int part_writer_finish(struct part_writer *p, int sync, uint64_t *tail_length, struct error *e);
 

@@ -1,32 +1,41 @@
-/* How the memory budget is shared out. For n partitions, and a memtable of c records of r bytes (key and value):
- *     c r         the memtable, which the partitions share
- *     16 c        the two arrays that sort it
- *     (10 + (r + 16) / h) c   keys of written runs, held for the segments' merge: at least those of one memtable
+/* How the memory budget is shared out. For n partitions, t memtables (one fills, and one more for each thread) of c
+ * records of r bytes (key and value):
+ *     t r c       the memtables, which the partitions share
+ *     16 c        the two arrays that sort one
+ *     10 c + (t r + 16) c / 3     keys of written runs, held for the segments' merge: at least those of one memtable
  *     48 c / b    the list of a run's blocks, of b records each, as it grows
- *     n k         k: a partition's log buffers, and the heads of a few runs
+ *     n k         k: a partition's log buffers, and the heads of a few runs; and the flusher's spare buffers
  *     1/16        leaves, merges
+ *     192 KiB     threads' stacks and what else the system takes
  * and one block being encoded. c is what makes that the budget. Before a memtable is written, segments are closed
- * (which lets go of held keys) if what it needs is not there. At the close the memtable goes first, and the tails take
- * its place. */
+ * (which lets go of held keys) if what it needs is not there. At the close the memtables go first, and the tails take
+ * their place. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include "core/part_writer.h"
 #include "core/partition.h"
+#include "core/pipeline.h"
+#include "store/planes.h"
 #include "store/store_format.h"
 
 #define DATA_BUFFER_MAX   (1u << 20)
 #define INDEX_BUFFER_MAX  (256u << 10)
 #define BUFFER_MIN        (4u << 10)
-#define BUFFERS_SHARE     8 /* the logs' buffers get at most 1/8 of the memory */
-#define TAIL_SHARE        2 /* a tail's fences get at most 1/2 of the memory */
+#define SPARE_BUFFERS     2            /* of the flusher */
+#define DIRECT_BUFFER_MIN (256u << 10) /* shorter writes are better left to the page cache */
+#define BUFFERS_SHARE     8            /* the logs' buffers get at most 1/8 of the memory */
+#define TAIL_SHARE        2            /* a tail's fences get at most 1/2 of the memory */
 #define TAIL_FENCES_MAX   (4u << 20)
 #define MERGE_SHARE       16
-#define HELD_SHARE        3           /* h */
-#define RUN_HEAD          512         /* bytes of a run's descriptor and its first blocks, as they grow */
-#define MERGE_ROOM        (96u << 10) /* bytes that a merge of few runs and a leaf take */
+#define SYSTEM_ROOM       (192u << 10) /* for threads' stacks, handles of files, and what the heap adds to all this */
+#define HELD_SHARE        3            /* h */
+#define RUN_HEAD          512          /* bytes of a run's descriptor and its first blocks, as they grow */
+#define MERGE_ROOM        (96u << 10)  /* bytes that a merge of few runs and a leaf take */
 #define TABLE_RECORDS_MIN 2u
 #define TABLE_RECORDS_MAX (1u << 30)
+
+static void writer_work(void *arg, struct memtable *table);
 
 struct writer {
     struct io io;
@@ -37,154 +46,80 @@ struct writer {
     uint32_t first, count; /* its own */
     struct part_writer *part;
     struct part_shared shared;
-    struct memtable table;
-    uint64_t *sort[2]; /* room for a memtable's records each */
-    uint32_t epoch;
+    struct memtable table[PIPELINE_TABLES];
+    uint32_t threads, tables;
+    struct memtable *filling; /* the one that fills */
+    struct pipeline *pipeline;
+    uint32_t epoch; /* the first that is not committed */
     int has_label;
     uint64_t last_label;
-    struct error failed; /* the epoch's first error */
+    struct error failed; /* the first error of the epoch that fills, but for what the worker finds */
     struct error broken; /* after this no epoch can follow */
+    int is_ending;
+    struct { /* the epoch that is ending; the worker's until pipeline_wait_end */
+        uint64_t label;
+        struct error failed;
+        struct writer_totals totals;
+    } ending;
+    /* The worker's: */
+    uint64_t *sort[2];        /* room for a memtable's records each */
+    struct error work_failed; /* its first error; until the epoch is given up nothing more is written */
     int is_maker;
     struct io_file manifest;
     uint64_t manifest_size;
 };
 
-int deltafs_writer_configure(struct writer_config *c, const char *path, const deltafs_options *o, struct error *e)
-{
-    uint64_t value_size = deltafs_options_number(o, OPTION_VALUE_SIZE);
-    uint64_t schema_size = deltafs_options_number(o, OPTION_SCHEMA);
-
-    *c = (struct writer_config){
-        .path = path,
-        .partitions = 1,
-        .value_size = value_size == OPTION_AUTO ? -1 : (int64_t)value_size,
-        .schema = options_text(o, OPTION_SCHEMA),
-        .codec = (enum option_codec)deltafs_options_number(o, OPTION_CODEC),
-        .sync = (enum option_sync)deltafs_options_number(o, OPTION_SYNC),
-        .block = deltafs_options_number(o, OPTION_BLOCK),
-        .memory = deltafs_options_number(o, OPTION_MEMORY),
-    };
-    if (c->schema[0] == '\0')
-        return DELTAFS_OK;
-    if (c->value_size >= 0 && (uint64_t)c->value_size != schema_size)
-        return error_set(e, DELTAFS_ERR_SCHEMA,
-                         "the schema '%.200s' is of %llu bytes, the option value_size says %lld; leave value_size out",
-                         c->schema, (unsigned long long)schema_size, (long long)c->value_size);
-    c->value_size = (int64_t)schema_size;
-    return DELTAFS_OK;
-}
-
-/* ---- Making a container ---- */
-
-static int make_bucket(struct io *io, const struct writer_config *c, uint32_t bucket, struct error *e)
-{
-    char *path = io_path(c->path, BUCKET_NAME, bucket);
-    int status = path ? io_mkdir(io, path, e) : error_no_memory(e, 1, "a path");
-
-    free(path);
-    return status;
-}
-
-/* Make the container's own entry in its parent durable. */
-static int sync_parent(struct io *io, const char *path, struct error *e)
-{
-    char *parent = strdup(path);
-
-    if (!parent)
-        return error_no_memory(e, strlen(path), "a path");
-    size_t n = strlen(parent);
-    while (n > 1 && parent[n - 1] == '/')
-        parent[--n] = '\0';
-    char *slash = strrchr(parent, '/');
-    if (slash)
-        slash[slash == parent] = '\0';
-    int status = io_sync_folder(io, slash ? parent : ".", e);
-    free(parent);
-    return status;
-}
-
-int deltafs_writer_make(struct writer_config *c, struct error *e)
-{
-    struct io io = io_default();
-    struct manifest m = {
-        .partitions = c->partitions, .value_size = c->value_size, .schema = (char *)(uintptr_t)c->schema};
-    int status = manifest_new_uuid(c->uuid, e);
-
-    if (status == DELTAFS_OK)
-        status = io_mkdir(&io, c->path, e);
-    if (status == DELTAFS_ERR_EXISTS)
-        return error_set(e, status, "%s: exists already; choose another name, or remove it", c->path);
-    if (status != DELTAFS_OK)
-        return status;
-    manifest_uuid_text(c->uuid, m.uuid_text);
-    for (uint32_t b = 0; b < BUCKET_COUNT && b < c->partitions && status == DELTAFS_OK; b++)
-        status = make_bucket(&io, c, b, e);
-    if (status == DELTAFS_OK)
-        status = manifest_create(&io, c->path, &m, c->sync != SYNC_NONE, e);
-    if (status == DELTAFS_OK && c->sync != SYNC_NONE)
-        status = sync_parent(&io, c->path, e);
-    if (status != DELTAFS_OK)
-        deltafs_writer_unmake(c);
-    return status;
-}
-
-void deltafs_writer_unmake(const struct writer_config *c)
-{
-    struct io io = io_default();
-    char *path;
-
-    if ((path = io_path(c->path, MANIFEST_NAME)))
-        io.ops->unlink(io.ctx, path);
-    free(path);
-    for (uint32_t p = 0; p < c->partitions; p++) {
-        for (int kind = 0; kind < 2; kind++) {
-            path = kind == 0 ? io_path(c->path, LOG_NAME_DATA, p % BUCKET_COUNT, p)
-                             : io_path(c->path, LOG_NAME_INDEX, p % BUCKET_COUNT, p);
-            if (path)
-                io.ops->unlink(io.ctx, path);
-            free(path);
-        }
-    }
-    for (uint32_t b = 0; b < BUCKET_COUNT && b < c->partitions; b++) {
-        if ((path = io_path(c->path, BUCKET_NAME, b)))
-            io.ops->rmdir(io.ctx, path);
-        free(path);
-    }
-    io.ops->rmdir(io.ctx, c->path);
-}
-
 /* ---- Opening ---- */
 
-/* Share out `memory` bytes as the head of this file says; returns the memtable's records. */
-static uint64_t writer_share_out(const struct writer_config *c, uint64_t memory, uint32_t count,
+/* One fills; one more for each thread. */
+static uint32_t writer_tables(uint32_t threads)
+{
+    return 1 + threads;
+}
+
+static size_t writer_buffer(uint64_t share, size_t most)
+{
+    size_t n = BUFFER_MIN;
+
+    while (2 * n <= share && 2 * n <= most)
+        n *= 2;
+    return n;
+}
+
+/* Share out `memory` bytes as the head of this file says; returns the memtables' records. */
+static uint64_t writer_share_out(const struct writer_config *c, uint64_t memory, uint32_t count, uint32_t threads,
                                  struct part_shared *shared)
 {
-    uint64_t n = count > 0 ? count : 1, share = memory / n / BUFFERS_SHARE, tail = memory / TAIL_SHARE;
+    uint64_t n = count > 0 ? count : 1, tables = writer_tables(threads), tail = memory / TAIL_SHARE;
+    uint64_t buffers = n + (threads > 1 ? SPARE_BUFFERS : 0);
 
-    shared->data_buffer = share < BUFFER_MIN ? BUFFER_MIN : share > DATA_BUFFER_MAX ? DATA_BUFFER_MAX : (size_t)share;
-    share /= 4;
-    shared->index_buffer = share < BUFFER_MIN         ? BUFFER_MIN
-                           : share > INDEX_BUFFER_MAX ? INDEX_BUFFER_MAX
-                                                      : (size_t)share;
+    shared->data_buffer = writer_buffer(memory / BUFFERS_SHARE / buffers, DATA_BUFFER_MAX);
+    shared->index_buffer = writer_buffer(memory / BUFFERS_SHARE / n / 4, INDEX_BUFFER_MAX);
     shared->tail_fences_max = tail > TAIL_FENCES_MAX ? TAIL_FENCES_MAX : (size_t)tail;
-    uint64_t fixed = n * (shared->data_buffer + shared->index_buffer + 2 * RUN_HEAD) + memory / MERGE_SHARE +
-                     MERGE_ROOM + block_writer_memory(c->value_size, c->block) + c->reserved +
-                     (c->value_size < 0 ? MEMTABLE_ROOM_MIN : 0);
-    uint64_t each = memtable_record_bytes(c->value_size) + SORT_RECORD_BYTES;
+    uint64_t fixed = buffers * shared->data_buffer + n * (shared->index_buffer + 2 * RUN_HEAD) + memory / MERGE_SHARE +
+                     MERGE_ROOM + SYSTEM_ROOM + block_writer_memory(c->value_size, c->block) + c->reserved +
+                     tables * (PLANES_SLACK + (c->value_size < 0 ? MEMTABLE_ROOM_MIN : 0));
+    uint64_t each = tables * memtable_record_bytes(c->value_size) + SORT_RECORD_BYTES;
     each += each / HELD_SHARE + VARINT_MAX + 48 / block_records(c->value_size, c->block);
     uint64_t records = memory > fixed ? (memory - fixed) / each : 0;
     return records < TABLE_RECORDS_MAX ? records : TABLE_RECORDS_MAX;
 }
 
+/* Where memory is too small for all threads, there are fewer. */
 static int writer_plan(struct writer *w, const struct writer_config *c, uint32_t count, uint32_t *records,
                        struct error *e)
 {
-    uint64_t n = writer_share_out(c, c->memory, count, &w->shared), enough = c->memory;
+    uint64_t n = 0, enough = c->memory;
 
+    for (w->threads = c->threads;; w->threads--) {
+        n = writer_share_out(c, c->memory, count, w->threads, &w->shared);
+        if (n >= TABLE_RECORDS_MIN || w->threads == 0)
+            break;
+    }
     *records = (uint32_t)n;
     if (n >= TABLE_RECORDS_MIN)
         return DELTAFS_OK;
-    while (writer_share_out(c, enough, count, &w->shared) < TABLE_RECORDS_MIN)
+    while (writer_share_out(c, enough, count, 0, &w->shared) < TABLE_RECORDS_MIN)
         enough += enough / 16 + 4096;
     return error_set(e, DELTAFS_ERR_MEMORY,
                      "option memory: %llu bytes are too few for %u partitions in one process and values of this size; "
@@ -192,15 +127,23 @@ static int writer_plan(struct writer *w, const struct writer_config *c, uint32_t
                      (unsigned long long)c->memory, count, (unsigned long long)enough);
 }
 
-/* Take what all partitions share. */
+/* Take what all partitions share, and start the threads. */
 static int writer_open_shared(struct writer *w, const struct writer_config *c, uint32_t records, struct error *e)
 {
-    int status = memtable_init(&w->table, c->value_size, records, &w->memory, e);
+    int status = DELTAFS_OK;
 
+    for (; w->tables < writer_tables(w->threads) && status == DELTAFS_OK; w->tables++)
+        status = memtable_init(&w->table[w->tables], c->value_size, records, &w->memory, e);
     for (int i = 0; i < 2 && status == DELTAFS_OK; i++)
         status = memory_take(&w->memory, records * sizeof *w->sort[i], "sorting", &w->sort[i], e);
     if (status == DELTAFS_OK)
         status = block_writer_init(&w->shared.block, c->value_size, c->codec, c->block, &w->memory, e);
+    if (status == DELTAFS_OK && w->threads > 1)
+        status = flusher_create(w->shared.data_buffer, SPARE_BUFFERS, &w->memory, &w->shared.flusher, e);
+    if (status == DELTAFS_OK)
+        status = pipeline_create(w->table, w->tables, w->threads > 0, writer_work, w, &w->pipeline, e);
+    if (status == DELTAFS_OK)
+        w->filling = pipeline_take(w->pipeline);
     return status;
 }
 
@@ -237,6 +180,8 @@ static int writer_open(struct writer *w, const struct writer_config *c, uint32_t
     if (!w->path || !w->part)
         return error_no_memory(e, count * sizeof *w->part, "partitions");
     int status = writer_plan(w, c, count, &records, e);
+    w->shared.use_direct = c->direct == DIRECT_YES || (c->direct == DIRECT_AUTO && c->sync != SYNC_NONE &&
+                                                       w->shared.data_buffer >= DIRECT_BUFFER_MIN);
     if (status == DELTAFS_OK && count > 0)
         status = writer_open_shared(w, c, records, e);
     /* A partition whose opening failed half-way is counted: it is closed with the others. */
@@ -258,7 +203,8 @@ int deltafs_writer_open(const struct writer_config *c, uint32_t first, uint32_t 
     if (!w)
         return error_no_memory(e, sizeof *w, "a writer");
     w->io = io_default();
-    w->memory = (struct memory){.limit = c->memory, .used = c->reserved, .peak = c->reserved};
+    w->memory =
+        (struct memory){.limit = c->memory, .used = c->reserved + SYSTEM_ROOM, .peak = c->reserved + SYSTEM_ROOM};
     w->sync = c->sync;
     w->partitions = c->partitions;
     w->first = first;
@@ -275,14 +221,19 @@ int deltafs_writer_open(const struct writer_config *c, uint32_t first, uint32_t 
     return DELTAFS_OK;
 }
 
-/* Let go of the memtable and what sorts it. */
-static void writer_close_table(struct writer *w)
+/* End the threads, and let go of the memtables and what sorts them. */
+static void writer_close_tables(struct writer *w)
 {
-    for (int i = 0; i < 2; i++) {
-        memory_give(&w->memory, w->sort[i], w->table.capacity * sizeof *w->sort[i]);
+    pipeline_destroy(w->pipeline);
+    w->pipeline = NULL;
+    for (int i = 0; i < 2 && w->tables > 0; i++) {
+        memory_give(&w->memory, w->sort[i], w->table[0].capacity * sizeof *w->sort[i]);
         w->sort[i] = NULL;
     }
-    memtable_fini(&w->table);
+    for (uint32_t i = 0; i < w->tables; i++)
+        memtable_fini(&w->table[i]);
+    w->tables = 0;
+    w->filling = NULL;
 }
 
 int deltafs_writer_destroy(struct writer *w, struct error *e)
@@ -292,6 +243,8 @@ int deltafs_writer_destroy(struct writer *w, struct error *e)
 
     if (!w)
         return DELTAFS_OK;
+    writer_close_tables(w);
+    flusher_destroy(w->shared.flusher);
     for (uint32_t i = 0; i < w->count; i++) {
         int rc = part_writer_close(&w->part[i], status == DELTAFS_OK ? e : &ignored);
         status = status != DELTAFS_OK ? status : rc;
@@ -300,7 +253,6 @@ int deltafs_writer_destroy(struct writer *w, struct error *e)
         int rc = io_file_close(&w->manifest, status == DELTAFS_OK ? e : &ignored);
         status = status != DELTAFS_OK ? status : rc;
     }
-    writer_close_table(w);
     keys_clear(&w->shared.keys);
     block_writer_fini(&w->shared.block);
     buffer_fini(&w->shared.scratch.leaf);
@@ -315,10 +267,12 @@ int deltafs_writer_destroy(struct writer *w, struct error *e)
 
 int deltafs_writer_check_label(const struct writer *w, uint64_t label, struct error *e)
 {
-    if (w->has_label && label <= w->last_label)
+    uint64_t last = w->is_ending ? w->ending.label : w->last_label;
+
+    if ((w->has_label || w->is_ending) && label <= last)
         return error_set(e, DELTAFS_ERR_LABEL,
                          "%s: the epoch's label %llu is not above the last one, %llu; labels must increase", w->path,
-                         (unsigned long long)label, (unsigned long long)w->last_label);
+                         (unsigned long long)label, (unsigned long long)last);
     return DELTAFS_OK;
 }
 
@@ -346,10 +300,9 @@ static uint32_t writer_partition(const struct writer *w, uint64_t key)
     return w->count > 1 ? partition_of(key, w->partitions) - w->first : 0;
 }
 
-/* Whether the budget has what writing the memtable takes, and the merge after it. */
-static int writer_has_room(const struct writer *w)
+/* Whether the budget has what writing a memtable takes, and the merge after it. */
+static int writer_has_room(const struct writer *w, const struct memtable *t)
 {
-    const struct memtable *t = &w->table;
     uint64_t low = UINT64_MAX, high = 0, block = block_records(t->value_size, w->shared.block.target);
 
     for (uint32_t i = 0; i < t->count; i++) {
@@ -361,70 +314,116 @@ static int writer_has_room(const struct writer *w)
     return w->memory.limit - w->memory.used >= need;
 }
 
-/* Write the memtable as a run for each partition that has records in it, and empty it. */
-static int writer_flush(struct writer *w, struct error *e)
+/* Write a memtable as a run for each partition that has records in it. */
+static int writer_write_table(struct writer *w, const struct memtable *t, struct error *e)
 {
     const struct sort_partitions partitions = {w->partitions, w->first, w->count};
-    uint32_t n = w->table.count, end;
+    uint32_t n = t->count, end;
     int status = DELTAFS_OK;
 
-    if (!writer_has_room(w))
+    if (!writer_has_room(w, t))
         status = writer_close_segments(w, e);
-    const uint32_t *order = sort_records(w->table.keys, n, &partitions, w->sort[0], w->sort[1]);
+    const uint32_t *order = sort_records(t->keys, n, &partitions, w->sort[0], w->sort[1]);
     for (uint32_t i = 0; i < n && status == DELTAFS_OK; i = end) {
-        uint32_t partition = writer_partition(w, w->table.keys[order[i]]);
+        uint32_t partition = writer_partition(w, t->keys[order[i]]);
         if (w->count == 1)
             end = n;
         else
-            for (end = i + 1; end < n && writer_partition(w, w->table.keys[order[end]]) == partition;)
+            for (end = i + 1; end < n && writer_partition(w, t->keys[order[end]]) == partition;)
                 end++;
-        status = part_writer_run(&w->part[partition], &w->table, order + i, end - i, e);
+        status = part_writer_run(&w->part[partition], t, order + i, end - i, e);
     }
-    memtable_clear(&w->table);
     return status;
 }
 
-void deltafs_writer_put(struct writer *w, uint64_t key, const void *value, size_t size)
+/* Write the last segments, and force all to storage. */
+static int writer_seal(struct writer *w, struct writer_totals *out, struct error *e)
 {
-    struct error e;
+    struct error drained;
+    int status = DELTAFS_OK;
 
-    if (!memtable_has_room(&w->table, size)) {
-        if (w->failed.status != DELTAFS_OK || w->broken.status != DELTAFS_OK)
-            return;
-        if (writer_flush(w, &e) != DELTAFS_OK) {
-            w->failed = e;
-            return;
-        }
-    }
-    memtable_put(&w->table, key, value, size);
-}
-
-int deltafs_writer_seal(struct writer *w, struct writer_totals *out, struct error *e)
-{
     *out = (struct writer_totals){0};
-    if (w->broken.status != DELTAFS_OK) {
-        *e = w->broken;
-        return e->status;
-    }
-    struct error failed;
-    if (w->failed.status == DELTAFS_OK && writer_flush(w, &failed) != DELTAFS_OK)
-        w->failed = failed;
-    for (uint32_t i = 0; i < w->count && w->failed.status == DELTAFS_OK; i++) {
-        if (part_writer_seal(&w->part[i], w->sync != SYNC_NONE, &failed) != DELTAFS_OK)
-            w->failed = failed;
+    for (uint32_t i = 0; i < w->count && status == DELTAFS_OK; i++) {
+        status = part_writer_seal(&w->part[i], e);
         out->records += w->part[i].totals.records;
         out->bytes_raw += w->part[i].totals.bytes_raw;
         out->bytes_stored += w->part[i].totals.bytes_stored;
     }
     keys_clear(&w->shared.keys);
-    if (w->failed.status != DELTAFS_OK)
-        *e = w->failed;
-    return w->failed.status;
+    if (w->shared.flusher && flusher_drain(w->shared.flusher, &drained) != DELTAFS_OK && status == DELTAFS_OK) {
+        *e = drained;
+        status = e->status;
+    }
+    for (uint32_t i = 0; i < w->count && status == DELTAFS_OK && w->sync != SYNC_NONE; i++)
+        status = part_writer_sync(&w->part[i], e);
+    return status;
 }
 
-int deltafs_writer_commit(struct writer *w, uint64_t label, const struct writer_totals *totals, int *in_doubt,
-                          struct error *e)
+/* What the worker does; the caller's thread where there is none. */
+static void writer_work(void *arg, struct memtable *table)
 {
+    struct writer *w = arg;
+    struct error e;
+
+    if (table) {
+        if (w->work_failed.status == DELTAFS_OK && table->count > 0 && writer_write_table(w, table, &e) != DELTAFS_OK)
+            w->work_failed = e;
+        memtable_clear(table);
+        return;
+    }
+    if (w->work_failed.status == DELTAFS_OK)
+        w->work_failed = w->ending.failed;
+    if (w->work_failed.status == DELTAFS_OK && writer_seal(w, &w->ending.totals, &e) != DELTAFS_OK)
+        w->work_failed = e;
+    w->ending.failed = w->work_failed;
+    for (uint32_t i = 0; i < w->count && w->work_failed.status == DELTAFS_OK; i++)
+        part_writer_next(&w->part[i]);
+}
+
+void deltafs_writer_put(struct writer *w, uint64_t key, const void *value, size_t size)
+{
+    if (!memtable_has_room(w->filling, size)) {
+        if (w->failed.status != DELTAFS_OK || w->broken.status != DELTAFS_OK)
+            return;
+        pipeline_give(w->pipeline, w->filling);
+        w->filling = pipeline_take(w->pipeline);
+    }
+    memtable_put(w->filling, key, value, size);
+}
+
+void deltafs_writer_end(struct writer *w, uint64_t label)
+{
+    w->ending.label = label;
+    w->ending.failed = w->broken.status != DELTAFS_OK ? w->broken : w->failed;
+    w->ending.totals = (struct writer_totals){0};
+    w->failed = (struct error){0};
+    w->is_ending = 1;
+    if (!w->pipeline)
+        return; /* no partition is this process's */
+    pipeline_give(w->pipeline, w->filling);
+    pipeline_end(w->pipeline);
+    w->filling = pipeline_take(w->pipeline);
+}
+
+int deltafs_writer_is_ending(const struct writer *w, uint64_t *label)
+{
+    *label = w->ending.label;
+    return w->is_ending;
+}
+
+int deltafs_writer_wait_end(struct writer *w, struct writer_totals *out, struct error *e)
+{
+    if (w->pipeline)
+        pipeline_wait_end(w->pipeline);
+    *out = w->ending.totals;
+    if (w->ending.failed.status != DELTAFS_OK)
+        *e = w->ending.failed;
+    return w->ending.failed.status;
+}
+
+int deltafs_writer_commit(struct writer *w, const struct writer_totals *totals, int *in_doubt, struct error *e)
+{
+    uint64_t label = w->ending.label;
     struct manifest_epoch epoch = {label, totals->records, totals->bytes_raw, totals->bytes_stored};
     struct error ignored;
     uint64_t size = w->manifest_size;
@@ -447,39 +446,46 @@ int deltafs_writer_commit(struct writer *w, uint64_t label, const struct writer_
     return status;
 }
 
-void deltafs_writer_keep(struct writer *w, uint64_t label)
+void deltafs_writer_keep(struct writer *w)
 {
     for (uint32_t i = 0; i < w->count; i++)
         part_writer_keep(&w->part[i]);
     w->epoch++;
+    w->is_ending = 0;
     w->has_label = 1;
-    w->last_label = label;
+    w->last_label = w->ending.label;
 }
 
 void deltafs_writer_give_up(struct writer *w, int in_doubt, const struct error *why)
 {
     struct error e;
 
-    if (w->broken.status != DELTAFS_OK)
-        return;
-    if (in_doubt) {
-        w->broken = *why;
-        return;
+    w->is_ending = 0;
+    if (w->pipeline) {
+        pipeline_wait(w->pipeline);
+        memtable_clear(w->filling);
     }
-    for (uint32_t i = 0; i < w->count; i++)
-        if (part_writer_give_up(&w->part[i], &e) != DELTAFS_OK && w->broken.status == DELTAFS_OK)
-            w->broken = e;
+    if (w->shared.flusher)
+        flusher_drain(w->shared.flusher, &e); /* of its errors this is the end */
     keys_clear(&w->shared.keys);
-    memtable_clear(&w->table);
+    if (w->broken.status == DELTAFS_OK && in_doubt)
+        w->broken = *why;
+    for (uint32_t i = 0; i < w->count && w->broken.status == DELTAFS_OK; i++)
+        if (part_writer_give_up(&w->part[i], &e) != DELTAFS_OK)
+            w->broken = e;
     w->failed = (struct error){0};
+    w->work_failed = (struct error){0};
 }
 
 int deltafs_writer_finish(struct writer *w, uint64_t *tail_length, struct error *e)
 {
     int status = w->broken.status;
+    struct error dropped;
 
     *tail_length = 0;
-    writer_close_table(w);
+    writer_close_tables(w);
+    if (w->shared.flusher)
+        flusher_drain(w->shared.flusher, &dropped); /* of an epoch that was not ended */
     if (status != DELTAFS_OK)
         *e = w->broken;
     for (uint32_t i = 0; i < w->count && status == DELTAFS_OK; i++) {
@@ -501,7 +507,7 @@ void deltafs_writer_memory(const struct writer *w, struct deltafs_memory_stat *o
     *out = (struct deltafs_memory_stat){w->memory.limit, w->memory.used, w->memory.peak};
 }
 
-const struct deltafs_io_stat *deltafs_writer_io(const struct writer *w)
+void deltafs_writer_io(const struct writer *w, struct deltafs_io_stat *out)
 {
-    return &w->io.stat;
+    io_stat(&w->io, out);
 }

@@ -2,12 +2,17 @@
  * serial directory in the one process it has.
  *
  * Order of calls: one process calls writer_make; then each that owns partitions writer_open. In an epoch, writer_put
- * for each record; at its end writer_seal, which writes and syncs everything; once all processes are known to have
- * sealed, the one that made the container calls writer_commit; and by its verdict all call writer_keep or
- * writer_give_up. At the end writer_finish, and the maker writer_commit_close; then writer_destroy.
+ * for each record; at its end writer_end, which has everything written and synced, and writer_wait_end for how that
+ * went; once all processes are known to have it, the one that made the container calls writer_commit; and by its
+ * verdict all call writer_keep or writer_give_up. Between writer_end and writer_wait_end records of the next epoch can
+ * be put already: they share the fate of the one before. At the end writer_finish, and the maker writer_commit_close;
+ * then writer_destroy.
  *
  * An error while an epoch is written does not stop the calls: the writer drops what comes and reports the first error
- * at writer_seal, so that all processes can agree on the verdict. */
+ * at writer_wait_end, so that all processes can agree on the verdict.
+ *
+ * The functions are called by one thread at a time. Two threads of its own may work for a writer: one sorts and encodes
+ * full memtables, the other writes what that encoded. */
 #ifndef DELTAFS_CORE_WRITER_H
 #define DELTAFS_CORE_WRITER_H
 
@@ -26,6 +31,9 @@ struct writer_config {
     const char *schema; /* "" for none */
     enum option_codec codec;
     enum option_sync sync;
+    enum option_direct direct;
+    int is_async;      /* an epoch is committed by the next call */
+    uint32_t threads;  /* beside the caller's: 0 to 2 */
     uint64_t block;    /* bytes */
     uint64_t memory;   /* bytes that this process may use */
     uint64_t reserved; /* of them, for others than the writer */
@@ -53,18 +61,23 @@ DELTAFS_PRIVATE void deltafs_writer_unmake(const struct writer_config *c);
 DELTAFS_PRIVATE int deltafs_writer_open(const struct writer_config *c, uint32_t first, uint32_t count, int is_maker,
                                         struct writer **out, struct error *e);
 
-/* Whether `label` can end the current epoch: DELTAFS_OK or _LABEL. */
+/* Whether `label` can end the current epoch: DELTAFS_OK or _LABEL. An epoch that is ending counts as committed. */
 DELTAFS_PRIVATE int deltafs_writer_check_label(const struct writer *w, uint64_t label, struct error *e);
 /* Add a record, whose partition is one of the writer's own. */
 DELTAFS_PRIVATE void deltafs_writer_put(struct writer *w, uint64_t key, const void *value, size_t size);
 /* Give the epoch an error from outside, as if a put had failed. */
 DELTAFS_PRIVATE void deltafs_writer_fail(struct writer *w, const struct error *e);
-DELTAFS_PRIVATE int deltafs_writer_seal(struct writer *w, struct writer_totals *out, struct error *e);
+/* End the epoch; `label` is what it is to be committed with. */
+DELTAFS_PRIVATE void deltafs_writer_end(struct writer *w, uint64_t label);
+/* Whether an epoch has ended that is neither kept nor given up yet, and its label. */
+DELTAFS_PRIVATE int deltafs_writer_is_ending(const struct writer *w, uint64_t *label);
+/* Wait until that epoch is with storage, or has failed. */
+DELTAFS_PRIVATE int deltafs_writer_wait_end(struct writer *w, struct writer_totals *out, struct error *e);
 /* On failure *in_doubt says whether the line may be in the manifest nevertheless. */
-DELTAFS_PRIVATE int deltafs_writer_commit(struct writer *w, uint64_t label, const struct writer_totals *totals,
-                                          int *in_doubt, struct error *e);
-DELTAFS_PRIVATE void deltafs_writer_keep(struct writer *w, uint64_t label);
-/* Begin the epoch anew; `in_doubt`: its data stays, and no epoch can follow. */
+DELTAFS_PRIVATE int deltafs_writer_commit(struct writer *w, const struct writer_totals *totals, int *in_doubt,
+                                          struct error *e);
+DELTAFS_PRIVATE void deltafs_writer_keep(struct writer *w);
+/* Begin the epoch anew, without what was put since; `in_doubt`: its data stays, and no epoch can follow. */
 DELTAFS_PRIVATE void deltafs_writer_give_up(struct writer *w, int in_doubt, const struct error *why);
 DELTAFS_PRIVATE int deltafs_writer_finish(struct writer *w, uint64_t *tail_length, struct error *e);
 DELTAFS_PRIVATE int deltafs_writer_commit_close(struct writer *w, uint64_t tail_length, struct error *e);
@@ -72,6 +85,6 @@ DELTAFS_PRIVATE int deltafs_writer_commit_close(struct writer *w, uint64_t tail_
 DELTAFS_PRIVATE int deltafs_writer_destroy(struct writer *w, struct error *e);
 
 DELTAFS_PRIVATE void deltafs_writer_memory(const struct writer *w, struct deltafs_memory_stat *out);
-DELTAFS_PRIVATE const struct deltafs_io_stat *deltafs_writer_io(const struct writer *w);
+DELTAFS_PRIVATE void deltafs_writer_io(const struct writer *w, struct deltafs_io_stat *out);
 
 #endif

@@ -1,8 +1,9 @@
 /* The directory that all ranks of a job write together: shuffle, agreement, commit.
  *
  * An epoch's end, on all ranks: agree that all call it, with one label; flush the links and drain them, so that every
- * record is with its partition's owner; seal the own partitions; agree on the outcome; rank 0 commits; all learn its
- * verdict. Four collective calls. No rank leaves before all have drained, so rounds of messages never mix.
+ * record is with its partition's owner; end it in the own partitions; agree on the outcome; rank 0 commits; all learn
+ * its verdict. Four collective calls. No rank leaves before all have drained, so rounds of messages never mix. With
+ * commit=async the last three steps are taken by the next collective call.
  *
  * A rank that waits in one directory must serve the links of all: its peers may be waiting in another (a simulation has
  * a directory for each species). So open directories stand in a list, and each has a lock that its calls hold: whoever
@@ -24,7 +25,7 @@
 #define LINK_SHARE      8   /* the links get at most 1/8 of the memory */
 #define PROGRESS_EVERY  512 /* records appended between two looks at what has come */
 
-enum job_call { JOB_EPOCH_END = 1, JOB_CLOSE = 2 };
+enum job_call { JOB_EPOCH_END = 1, JOB_CLOSE = 2, JOB_EPOCH_WAIT = 3 };
 
 struct job {
     pthread_mutex_t lock; /* held by the call under way; the list has a lock of its own */
@@ -37,6 +38,7 @@ struct job {
     uint32_t partitions, first, end; /* own are first to end - 1 */
     uint64_t pending;                /* records appended here in this epoch */
     uint32_t since_progress;         /* records since the last look at what has come */
+    int is_async;                    /* an epoch is committed by the next call */
     int is_dead;                     /* the ranks have lost each other: no collective call can follow */
 };
 
@@ -187,7 +189,8 @@ static int job_meet(struct job *j, enum job_call call, uint64_t number, uint64_t
     int status = agree_reduce(&j->agree, v, sizeof v / sizeof v[0], MPI_MIN, e);
     if (status == DELTAFS_OK && v[0] != job_opposite(v[3]))
         status = error_set(e, DELTAFS_ERR_COLLECTIVE,
-                           "some ranks called deltafs_epoch_end while others called deltafs_close");
+                           "some ranks called another of deltafs_epoch_end, deltafs_epoch_wait and deltafs_close "
+                           "than others");
     if (status != DELTAFS_OK) {
         job_die(j);
         return status;
@@ -217,20 +220,20 @@ static int job_verdict(struct job *j, const struct error *own, int *in_doubt, st
     return verdict.error.status;
 }
 
-static int job_commit(struct job *j, uint64_t label, const struct writer_totals *totals, int *in_doubt, struct error *e)
+static int job_commit(struct job *j, const struct writer_totals *totals, int *in_doubt, struct error *e)
 {
     struct error own = {0};
 
     if (j->agree.rank == 0)
-        deltafs_writer_commit(j->writer, label, totals, in_doubt, &own);
+        deltafs_writer_commit(j->writer, totals, in_doubt, &own);
     return job_verdict(j, &own, in_doubt, e);
 }
 
-/* Seal on all ranks; *totals gets the sums. */
-static int job_seal(struct job *j, struct writer_totals *totals, struct error *e)
+/* Wait until the epoch that is ending is with storage on all ranks; *totals gets the sums. */
+static int job_wait_end(struct job *j, struct writer_totals *totals, struct error *e)
 {
     struct error own = {0};
-    int failed = deltafs_writer_seal(j->writer, totals, &own) != DELTAFS_OK;
+    int failed = deltafs_writer_wait_end(j->writer, totals, &own) != DELTAFS_OK;
     uint64_t v[4] = {totals->records, totals->bytes_raw, totals->bytes_stored, (uint64_t)failed};
     int status = agree_reduce(&j->quiet, v, 4, MPI_SUM, e);
 
@@ -245,25 +248,82 @@ static int job_seal(struct job *j, struct writer_totals *totals, struct error *e
     return agree_status(&j->quiet, e);
 }
 
-static int job_end_epoch(struct job *j, uint64_t label, struct error *e)
+/* Collective: commit the epoch that is ending, or give it up. */
+static int job_conclude(struct job *j, struct error *e)
 {
     struct writer_totals totals;
+    int in_doubt = 0, status = job_wait_end(j, &totals, e);
+
+    if (status == DELTAFS_OK)
+        status = job_commit(j, &totals, &in_doubt, e);
+    if (status == DELTAFS_OK)
+        deltafs_writer_keep(j->writer);
+    else
+        deltafs_writer_give_up(j->writer, in_doubt || j->is_dead, e);
+    return status;
+}
+
+/* Collective: the same, if there is one, once all that was appended since is with its owner. On failure that is given
+ * up as well. */
+static int job_conclude_late(struct job *j, struct error *e)
+{
+    uint64_t label;
+
+    if (!deltafs_writer_is_ending(j->writer, &label))
+        return DELTAFS_OK;
+    int status = job_conclude(j, e);
+    if (status != DELTAFS_OK) {
+        j->pending = 0;
+        deltafs_dir_explain_late(label, e);
+    }
+    return status;
+}
+
+static int job_end_epoch(struct job *j, uint64_t label, struct error *e)
+{
     uint64_t pending;
-    int in_doubt = 0, status = job_meet(j, JOB_EPOCH_END, label, &pending, e);
+    struct error none = {0};
+    int status = job_meet(j, JOB_EPOCH_END, label, &pending, e);
 
     if (status == DELTAFS_OK)
         status = deltafs_writer_check_label(j->writer, label, e);
     if (status != DELTAFS_OK)
         return status;
     job_deliver_all(j);
-    status = job_seal(j, &totals, e);
-    if (status == DELTAFS_OK)
-        status = job_commit(j, label, &totals, &in_doubt, e);
-    if (status == DELTAFS_OK)
-        deltafs_writer_keep(j->writer, label);
-    else
-        deltafs_writer_give_up(j->writer, in_doubt || j->is_dead, e);
+    status = job_conclude_late(j, e);
+    if (status != DELTAFS_OK)
+        return status;
+    deltafs_writer_end(j->writer, label);
     j->pending = 0;
+    if (!j->is_async)
+        return job_conclude(j, e);
+    status = agree_status(&j->quiet, &none); /* nobody goes on before all have drained */
+    if (status != DELTAFS_OK) {
+        *e = none;
+        job_die(j);
+    }
+    return status;
+}
+
+static int job_wait_epoch(struct job *j, struct error *e)
+{
+    uint64_t pending, label;
+    int status = job_meet(j, JOB_EPOCH_WAIT, 0, &pending, e);
+
+    if (status != DELTAFS_OK || !deltafs_writer_is_ending(j->writer, &label))
+        return status;
+    if (pending > 0)
+        job_deliver_all(j);
+    return job_conclude_late(j, e);
+}
+
+static int job_epoch_wait(void *ctx, struct error *e)
+{
+    struct job *j = ctx;
+
+    pthread_mutex_lock(&j->lock);
+    int status = job_wait_epoch(j, e);
+    pthread_mutex_unlock(&j->lock);
     return status;
 }
 
@@ -302,14 +362,19 @@ static int job_close_together(struct job *j, uint64_t pending, struct error *e)
 {
     uint64_t tail_length = 0;
     int in_doubt = 0;
-    struct error own = {0};
+    struct error own = {0}, second;
 
     if (pending > 0)
         job_deliver_all(j);
+    int late = job_conclude_late(j, e);
+    if (late != DELTAFS_OK) {
+        pending = 0;
+        e = &second;
+    }
     deltafs_writer_finish(j->writer, &tail_length, &own);
     if (agree_status(&j->agree, &own) != DELTAFS_OK) {
         *e = own;
-        return own.status;
+        return late != DELTAFS_OK ? late : own.status;
     }
     int status = agree_reduce(&j->agree, &tail_length, 1, MPI_MAX, e);
     if (status != DELTAFS_OK)
@@ -317,6 +382,8 @@ static int job_close_together(struct job *j, uint64_t pending, struct error *e)
     if (j->agree.rank == 0)
         deltafs_writer_commit_close(j->writer, tail_length, &own);
     status = job_verdict(j, &own, &in_doubt, e);
+    if (late != DELTAFS_OK)
+        return late;
     if (status == DELTAFS_OK && pending > 0)
         status = error_set(e, DELTAFS_ERR_UNCOMMITTED,
                            "records were appended after the last epoch end; they are not kept (up to %llu on a rank)",
@@ -341,9 +408,9 @@ static int job_close(void *ctx, struct error *e)
     return status != DELTAFS_OK ? status : closed;
 }
 
-static const struct deltafs_io_stat *job_io(void *ctx)
+static void job_io(void *ctx, struct deltafs_io_stat *out)
 {
-    return deltafs_writer_io(((struct job *)ctx)->writer);
+    deltafs_writer_io(((struct job *)ctx)->writer, out);
 }
 
 static void job_memory(void *ctx, struct deltafs_memory_stat *out)
@@ -354,6 +421,7 @@ static void job_memory(void *ctx, struct deltafs_memory_stat *out)
 static const struct dir_transport job_transport = {.append = job_append,
                                                    .fail = job_fail,
                                                    .epoch_end = job_epoch_end,
+                                                   .epoch_wait = job_epoch_wait,
                                                    .close = job_close,
                                                    .io = job_io,
                                                    .memory = job_memory};
@@ -433,6 +501,7 @@ static int job_open(struct job *j, struct job_plan *plan, struct error *e)
 
     j->router = (struct router){.kind = ROUTER_DIRECT, .ranks = a->ranks};
     j->partitions = c->partitions;
+    j->is_async = c->is_async;
     j->first = partition_first(a->rank, c->partitions, a->ranks);
     j->end = partition_first(a->rank + 1, c->partitions, a->ranks);
     if (a->ranks > 1) {

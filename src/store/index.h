@@ -41,11 +41,11 @@ struct index_writer {
     struct memory *memory;
     size_t tail_fences_max; /* bytes of fences beyond which they are left out of the tail */
     struct index_end {
-        uint64_t log_end;
+        uint64_t log_end;     /* where this was so */
         uint64_t last_footer; /* 0: none yet */
         uint32_t footers;     /* so far */
         uint64_t fences;      /* bytes of theirs */
-    } end, mark;              /* now (but for log_end), and when the epoch began */
+    } end;                    /* now, but for log_end */
 };
 
 int index_writer_create(struct index_writer *w, struct io *io, const char *path, uint32_t partition,
@@ -57,9 +57,9 @@ int index_writer_close(struct index_writer *w, struct error *e);
  * the caller's; the others are filled in. */
 int index_write_segment(struct index_writer *w, const struct run *runs, uint32_t run_count, struct footer *footer,
                         struct error *e);
-/* Remember this point; and go back to it. */
-void index_mark(struct index_writer *w);
-int index_rewind(struct index_writer *w, struct error *e);
+/* This point; and the way back to it. */
+struct index_end index_mark(const struct index_writer *w);
+int index_rewind(struct index_writer *w, const struct index_end *mark, struct error *e);
 /* Append the tail, which is read together from the log along the footers' chain, and flush; *length gets its bytes. */
 int index_write_tail(struct index_writer *w, uint64_t *length, struct error *e);
 

@@ -259,16 +259,18 @@ int index_write_segment(struct index_writer *w, const struct run *runs, uint32_t
     return DELTAFS_OK;
 }
 
-void index_mark(struct index_writer *w)
+struct index_end index_mark(const struct index_writer *w)
 {
-    w->mark = w->end;
-    w->mark.log_end = log_end(&w->log);
+    struct index_end mark = w->end;
+
+    mark.log_end = log_end(&w->log);
+    return mark;
 }
 
-int index_rewind(struct index_writer *w, struct error *e)
+int index_rewind(struct index_writer *w, const struct index_end *mark, struct error *e)
 {
-    w->end = w->mark;
-    return log_rewind(&w->log, w->mark.log_end, e);
+    w->end = *mark;
+    return log_rewind(&w->log, mark->log_end, e);
 }
 
 /* Fill bytes[0 .. end) with the footers, and their fences, from the last to the first. */
@@ -329,9 +331,7 @@ int index_writer_create(struct index_writer *w, struct io *io, const char *path,
 {
     *w = (struct index_writer){
         .partition = partition, .scratch = scratch, .memory = memory, .tail_fences_max = tail_fences_max};
-    int status = log_create(&w->log, io, path, LOG_KIND_INDEX, partition, uuid, capacity, memory, e);
-    index_mark(w);
-    return status;
+    return log_create(&w->log, io, path, LOG_KIND_INDEX, partition, uuid, capacity, NULL, memory, e);
 }
 
 int index_writer_close(struct index_writer *w, struct error *e)

@@ -6,7 +6,10 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "base/memory.h"
 #include "store/io.h"
+
+#define IO_DIRECT_MIN (64u << 10) /* bytes worth a write around the page cache */
 
 static int posix_open(void *ctx, const char *path, int flags, mode_t mode)
 {
@@ -124,11 +127,16 @@ void io_replace_default(const struct io_ops *ops, void *ctx)
     default_ctx = ctx;
 }
 
+void io_stat(const struct io *io, struct deltafs_io_stat *out)
+{
+    *out = (struct deltafs_io_stat){io->reads, io->bytes_read, io->writes, io->bytes_written};
+}
+
 int io_file_open(struct io *io, const char *path, int flags, struct io_file *out, struct error *e)
 {
     int fd;
 
-    *out = (struct io_file){.io = io, .fd = -1};
+    *out = (struct io_file){.io = io, .fd = -1, .direct = -1};
     out->path = strdup(path);
     if (!out->path)
         return error_no_memory(e, strlen(path) + 1, "a path");
@@ -149,17 +157,27 @@ int io_file_open(struct io *io, const char *path, int flags, struct io_file *out
     return e->status;
 }
 
+void io_file_use_direct(struct io_file *f)
+{
+#if defined(O_DIRECT)
+    int fd = f->io->ops->open(f->io->ctx, f->path, O_WRONLY | O_DIRECT, 0);
+    f->direct = fd < 0 ? -1 : fd;
+#else
+    (void)f;
+#endif
+}
+
 int io_file_close(struct io_file *f, struct error *e)
 {
-    int status = DELTAFS_OK;
+    int status = DELTAFS_OK, fds[2] = {f->fd, f->direct};
 
-    if (f->path && f->fd >= 0) {
-        int rc = f->io->ops->close(f->io->ctx, f->fd);
+    for (int i = 0; i < 2 && f->path; i++) {
+        int rc = fds[i] >= 0 ? f->io->ops->close(f->io->ctx, fds[i]) : 0;
         if (rc < 0)
             status = error_system(e, -rc, "close", f->path);
     }
     free(f->path);
-    *f = (struct io_file){.fd = -1};
+    *f = (struct io_file){.fd = -1, .direct = -1};
     return status;
 }
 
@@ -181,8 +199,8 @@ int io_file_read(struct io_file *f, uint64_t offset, void *bytes, size_t n, stru
             continue;
         if (got < 0)
             return io_failed_at(f, (int)-got, "read", offset, n, e);
-        f->io->stat.reads++;
-        f->io->stat.bytes_read += (uint64_t)got;
+        f->io->reads++;
+        f->io->bytes_read += (uint64_t)got;
         if (got == 0)
             return error_damaged(e, f->path, offset, "the file ends %zu bytes too early", n);
         p += got;
@@ -192,18 +210,41 @@ int io_file_read(struct io_file *f, uint64_t offset, void *bytes, size_t n, stru
     return DELTAFS_OK;
 }
 
+/* How much of `n` bytes to write next, and by which descriptor: around the page cache only from one page's begin to
+ * another's. */
+static size_t io_piece(const struct io_file *f, uint64_t offset, const uint8_t *bytes, size_t n, int *fd)
+{
+    size_t before = (size_t)(MEMORY_PAGE - offset % MEMORY_PAGE) % MEMORY_PAGE;
+
+    *fd = f->fd;
+    if (f->direct < 0 || (uintptr_t)bytes % MEMORY_PAGE != offset % MEMORY_PAGE || n < before + IO_DIRECT_MIN)
+        return n;
+    if (before > 0)
+        return before;
+    *fd = f->direct;
+    return n - n % MEMORY_PAGE;
+}
+
 int io_file_write(struct io_file *f, uint64_t offset, const void *bytes, size_t n, struct error *e)
 {
     const uint8_t *p = bytes;
+    int fd;
 
     while (n > 0) {
-        ssize_t put = f->io->ops->pwrite(f->io->ctx, f->fd, p, n, offset);
+        size_t part = io_piece(f, offset, p, n, &fd);
+        ssize_t put = f->io->ops->pwrite(f->io->ctx, fd, p, part, offset);
         if (put == -EINTR)
             continue;
+        if (put == -EINVAL && fd == f->direct) {
+            /* Opened so it could be, but it cannot be written to. */
+            f->io->ops->close(f->io->ctx, f->direct);
+            f->direct = -1;
+            continue;
+        }
         if (put <= 0)
             return io_failed_at(f, put < 0 ? (int)-put : ENOSPC, "write", offset, n, e);
-        f->io->stat.writes++;
-        f->io->stat.bytes_written += (uint64_t)put;
+        f->io->writes++;
+        f->io->bytes_written += (uint64_t)put;
         p += put;
         offset += (uint64_t)put;
         n -= (size_t)put;

@@ -5,6 +5,7 @@
 #ifndef DELTAFS_STORE_IO_H
 #define DELTAFS_STORE_IO_H
 
+#include <stdatomic.h>
 #include <sys/types.h>
 #include "base/error.h"
 
@@ -27,21 +28,27 @@ struct io_ops {
 struct io {
     const struct io_ops *ops;
     void *ctx;
-    struct deltafs_io_stat stat;
+    _Atomic uint64_t reads, bytes_read, writes, bytes_written; /* by any thread */
 };
 
 struct io_file {
     struct io *io;
     char *path;
-    int fd; /* -1: not open */
+    int fd;     /* -1: not open */
+    int direct; /* opened once more, to write around the page cache; -1: not so */
 };
 
 /* The operating system's operations, or what a test has put in their place for directories opened from now on. */
 struct io io_default(void);
 void io_replace_default(const struct io_ops *ops, void *ctx); /* NULL: the operating system's again */
 
+void io_stat(const struct io *io, struct deltafs_io_stat *out);
+
 /* Open `path` with open(2)'s flags. The caller closes; a file whose open failed is unset. */
 int io_file_open(struct io *io, const char *path, int flags, struct io_file *out, struct error *e);
+/* From now on write around the page cache what is long and aligned enough; where the file system cannot, this does
+ * nothing. */
+void io_file_use_direct(struct io_file *f);
 /* Close and unset; an unset file is fine. Returns the first error. */
 int io_file_close(struct io_file *f, struct error *e);
 

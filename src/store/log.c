@@ -21,11 +21,12 @@ int log_is_sealed(uint32_t seed, const uint8_t *bytes, size_t n)
 }
 
 int log_create(struct log *log, struct io *io, const char *path, int kind, uint32_t partition, const uint8_t uuid[16],
-               size_t capacity, struct memory *memory, struct error *e)
+               size_t capacity, struct flusher *flusher, struct memory *memory, struct error *e)
 {
     uint8_t header[LOG_HEADER_SIZE] = {0};
 
-    *log = (struct log){.file.fd = -1, .capacity = capacity, .seed = log_seed(uuid), .memory = memory};
+    *log =
+        (struct log){.file.fd = -1, .capacity = capacity, .flusher = flusher, .seed = log_seed(uuid), .memory = memory};
     int status = memory_take(memory, capacity, "a log's buffer", &log->buffer, e);
     if (status == DELTAFS_OK)
         status = io_file_open(io, path, O_RDWR | O_CREAT | O_EXCL, &log->file, e);
@@ -51,12 +52,26 @@ int log_close(struct log *log, struct error *e)
 
 int log_flush(struct log *log, struct error *e)
 {
-    if (log->used == 0)
+    if (log->used == log->start)
         return DELTAFS_OK;
-    int status = io_file_write(&log->file, log->flushed, log->buffer, log->used, e);
+    int status = io_file_write(&log->file, log->base + log->start, log->buffer + log->start, log->used - log->start, e);
+    if (status == DELTAFS_OK)
+        log->start = log->used;
+    return status;
+}
+
+/* The buffer is full: have it written, and begin anew. */
+static int log_turn(struct log *log, struct error *e)
+{
+    int status = DELTAFS_OK;
+
+    if (log->flusher)
+        log->buffer = flusher_write(log->flusher, &log->file, log->base, log->buffer, log->start, log->used);
+    else
+        status = log_flush(log, e);
     if (status == DELTAFS_OK) {
-        log->flushed += log->used;
-        log->used = 0;
+        log->base += log->capacity;
+        log->start = log->used = 0;
     }
     return status;
 }
@@ -66,6 +81,11 @@ int log_append(struct log *log, const void *bytes, size_t n, struct error *e)
     const uint8_t *p = bytes;
 
     while (n > 0) {
+        if (log->used == log->capacity) {
+            int status = log_turn(log, e);
+            if (status != DELTAFS_OK)
+                return status;
+        }
         size_t part = log->capacity - log->used;
         if (part > n)
             part = n;
@@ -73,23 +93,18 @@ int log_append(struct log *log, const void *bytes, size_t n, struct error *e)
         log->used += part;
         p += part;
         n -= part;
-        if (log->used == log->capacity) {
-            int status = log_flush(log, e);
-            if (status != DELTAFS_OK)
-                return status;
-        }
     }
     return DELTAFS_OK;
 }
 
 int log_rewind(struct log *log, uint64_t end, struct error *e)
 {
-    if (end < log->flushed) {
-        log->flushed = end;
-        log->used = 0;
+    if (end < log->base + log->start) {
+        log->base = end - end % MEMORY_PAGE;
+        log->start = log->used = (size_t)(end - log->base);
     } else {
-        log->used = (size_t)(end - log->flushed);
+        log->used = (size_t)(end - log->base);
     }
-    /* Also when nothing was flushed: a write that failed may have written a part. */
-    return io_file_truncate(&log->file, log->flushed, e);
+    /* Also when nothing was written: a write that failed may have written a part. */
+    return io_file_truncate(&log->file, log->base + log->start, e);
 }

@@ -4,36 +4,41 @@
 #define DELTAFS_STORE_LOG_H
 
 #include "base/memory.h"
-#include "store/io.h"
+#include "store/flusher.h"
 
 struct log {
     struct io_file file;
-    uint64_t flushed; /* file offset of the buffer's first byte */
+    uint64_t base; /* file offset that the buffer's first byte stands for */
     uint8_t *buffer;
+    size_t start; /* bytes of it that are written */
     size_t used;
     size_t capacity;
-    uint32_t seed; /* of the container's checksums */
+    struct flusher *flusher; /* writes full buffers; NULL: they are written at once */
+    uint32_t seed;           /* of the container's checksums */
     struct memory *memory;
 };
 
 /* The checksum that all of a container's structures begin with. */
 uint32_t log_seed(const uint8_t uuid[16]);
 
-/* Create the file (which must not exist) and write its header. `capacity` is the buffer's size. */
+/* Create the file (which must not exist) and write its header. `capacity` is the buffer's size; of `flusher`'s, if one
+ * is given. */
 int log_create(struct log *log, struct io *io, const char *path, int kind, uint32_t partition, const uint8_t uuid[16],
-               size_t capacity, struct memory *memory, struct error *e);
+               size_t capacity, struct flusher *flusher, struct memory *memory, struct error *e);
 /* Close without flushing, and free. A log that was never created is fine if it is all zero. */
 int log_close(struct log *log, struct error *e);
 
 /* The offset that the next byte gets. */
 static inline uint64_t log_end(const struct log *log)
 {
-    return log->flushed + log->used;
+    return log->base + log->used;
 }
 
 int log_append(struct log *log, const void *bytes, size_t n, struct error *e);
+/* Write what the buffer holds; what the flusher has is not waited for. */
 int log_flush(struct log *log, struct error *e);
-/* Go back to an earlier end, and cut off what the file has behind it: a footer left there would be found. */
+/* Go back to an earlier end, and cut off what the file has behind it: a footer left there would be found. The flusher
+ * has been drained. */
 int log_rewind(struct log *log, uint64_t end, struct error *e);
 
 /* Write the checksum of bytes[4 .. n) into bytes[0 .. 4). */

@@ -1,0 +1,111 @@
+/* What a writer does before it opens: its configuration from the options, and the container's making. */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include "core/writer.h"
+#include "store/store_format.h"
+
+int deltafs_writer_configure(struct writer_config *c, const char *path, const deltafs_options *o, struct error *e)
+{
+    uint64_t value_size = deltafs_options_number(o, OPTION_VALUE_SIZE);
+    uint64_t schema_size = deltafs_options_number(o, OPTION_SCHEMA);
+
+    *c = (struct writer_config){
+        .path = path,
+        .partitions = 1,
+        .value_size = value_size == OPTION_AUTO ? -1 : (int64_t)value_size,
+        .schema = options_text(o, OPTION_SCHEMA),
+        .codec = (enum option_codec)deltafs_options_number(o, OPTION_CODEC),
+        .sync = (enum option_sync)deltafs_options_number(o, OPTION_SYNC),
+        .block = deltafs_options_number(o, OPTION_BLOCK),
+        .memory = deltafs_options_number(o, OPTION_MEMORY),
+        .threads = (uint32_t)deltafs_options_number(o, OPTION_THREADS),
+        .is_async = deltafs_options_number(o, OPTION_COMMIT) == COMMIT_ASYNC,
+        .direct = (enum option_direct)deltafs_options_number(o, OPTION_DIRECT),
+    };
+    if (c->schema[0] == '\0')
+        return DELTAFS_OK;
+    if (c->value_size >= 0 && (uint64_t)c->value_size != schema_size)
+        return error_set(e, DELTAFS_ERR_SCHEMA,
+                         "the schema '%.200s' is of %llu bytes, the option value_size says %lld; leave value_size out",
+                         c->schema, (unsigned long long)schema_size, (long long)c->value_size);
+    c->value_size = (int64_t)schema_size;
+    return DELTAFS_OK;
+}
+
+static int make_bucket(struct io *io, const struct writer_config *c, uint32_t bucket, struct error *e)
+{
+    char *path = io_path(c->path, BUCKET_NAME, bucket);
+    int status = path ? io_mkdir(io, path, e) : error_no_memory(e, 1, "a path");
+
+    free(path);
+    return status;
+}
+
+/* Make the container's own entry in its parent durable. */
+static int sync_parent(struct io *io, const char *path, struct error *e)
+{
+    char *parent = strdup(path);
+
+    if (!parent)
+        return error_no_memory(e, strlen(path), "a path");
+    size_t n = strlen(parent);
+    while (n > 1 && parent[n - 1] == '/')
+        parent[--n] = '\0';
+    char *slash = strrchr(parent, '/');
+    if (slash)
+        slash[slash == parent] = '\0';
+    int status = io_sync_folder(io, slash ? parent : ".", e);
+    free(parent);
+    return status;
+}
+
+int deltafs_writer_make(struct writer_config *c, struct error *e)
+{
+    struct io io = io_default();
+    struct manifest m = {
+        .partitions = c->partitions, .value_size = c->value_size, .schema = (char *)(uintptr_t)c->schema};
+    int status = manifest_new_uuid(c->uuid, e);
+
+    if (status == DELTAFS_OK)
+        status = io_mkdir(&io, c->path, e);
+    if (status == DELTAFS_ERR_EXISTS)
+        return error_set(e, status, "%s: exists already; choose another name, or remove it", c->path);
+    if (status != DELTAFS_OK)
+        return status;
+    manifest_uuid_text(c->uuid, m.uuid_text);
+    for (uint32_t b = 0; b < BUCKET_COUNT && b < c->partitions && status == DELTAFS_OK; b++)
+        status = make_bucket(&io, c, b, e);
+    if (status == DELTAFS_OK)
+        status = manifest_create(&io, c->path, &m, c->sync != SYNC_NONE, e);
+    if (status == DELTAFS_OK && c->sync != SYNC_NONE)
+        status = sync_parent(&io, c->path, e);
+    if (status != DELTAFS_OK)
+        deltafs_writer_unmake(c);
+    return status;
+}
+
+void deltafs_writer_unmake(const struct writer_config *c)
+{
+    struct io io = io_default();
+    char *path;
+
+    if ((path = io_path(c->path, MANIFEST_NAME)))
+        io.ops->unlink(io.ctx, path);
+    free(path);
+    for (uint32_t p = 0; p < c->partitions; p++) {
+        for (int kind = 0; kind < 2; kind++) {
+            path = kind == 0 ? io_path(c->path, LOG_NAME_DATA, p % BUCKET_COUNT, p)
+                             : io_path(c->path, LOG_NAME_INDEX, p % BUCKET_COUNT, p);
+            if (path)
+                io.ops->unlink(io.ctx, path);
+            free(path);
+        }
+    }
+    for (uint32_t b = 0; b < BUCKET_COUNT && b < c->partitions; b++) {
+        if ((path = io_path(c->path, BUCKET_NAME, b)))
+            io.ops->rmdir(io.ctx, path);
+        free(path);
+    }
+    io.ops->rmdir(io.ctx, c->path);
+}
