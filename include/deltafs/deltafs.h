@@ -7,14 +7,15 @@
  * Conventions
  *  1. Functions that can fail return a status: DELTAFS_OK (0), or a negative DELTAFS_ERR_*. Outputs are set only on
  *     DELTAFS_OK, unless a function says otherwise. deltafs_errmsg gives the message with the file, offset and cause.
- *  2. Sizes, strides and offsets are in bytes. Keys are unsigned 64-bit integers. Labels are the caller's own unsigned
- *     64-bit numbers for epochs (the timestep), strictly increasing.
+ *  2. Sizes, strides and offsets are in bytes. Keys are unsigned 64-bit integers, or 1 to 255 bytes where a directory
+ *     was made so. Labels are the caller's own unsigned 64-bit numbers for epochs (the timestep), strictly increasing.
  *  3. The caller keeps what it passes in; nothing passed is kept after the call returns. What a function hands out is
  *     owned by the caller and freed with the function named there. Every destroy function takes NULL.
  *  4. A handle is used by one thread at a time; different handles are independent. No function is safe in a signal
- *     handler. The library starts no process, prints nothing, and never exits.
- *  5. On a directory made by deltafs_mpi_create, deltafs_epoch_end, deltafs_epoch_wait and deltafs_close are collective over its
- *     communicator and return the same status on all ranks; everything else is local.
+ *     handler. The library starts no process, prints nothing, and never exits; threads of its own (the options threads
+ *     and read_threads) end with the handle.
+ *  5. On a directory made by deltafs_mpi_create, deltafs_epoch_end, deltafs_epoch_wait and deltafs_close are collective
+ *     over its communicator and return the same status on all ranks; everything else is local.
  *  6. Bytes that do not match their checksum are never handed out: DELTAFS_ERR_DAMAGED comes instead.
  */
 #ifndef DELTAFS_H
@@ -149,6 +150,12 @@ DELTAFS_API int deltafs_close(deltafs_dir *dir);
  * epoch and its end, make no call that waits for other ranks (a barrier, say). */
 DELTAFS_API int deltafs_append(deltafs_dir *dir, uint64_t key, const void *value, size_t size);
 
+/* The same in a directory made with the option keys=bytes: the subfile's name is `key`, 1 to 255 bytes of any kind
+ * (DELTAFS_ERR_INVALID). Key and value together have less than 1 MiB (DELTAFS_ERR_SIZE). DELTAFS_ERR_MODE if the
+ * directory's keys are numbers; as from deltafs_append if they are bytes. */
+DELTAFS_API int deltafs_append_bytes(deltafs_dir *dir, const void *key, size_t key_size, const void *value,
+                                     size_t size);
+
 /* Add `n` records: record i has the native uint64_t at keys + i * key_stride and `size` bytes at
  * values + i * value_stride (strides may be anything, alignment too; with a schema, the bytes are its fields packed,
  * little-endian, without padding). One call a dump is the fast way. */
@@ -183,10 +190,12 @@ struct deltafs_range {
 };
 
 struct deltafs_record {
-    uint64_t key;
+    uint64_t key;   /* of bytes: their hash */
     uint64_t epoch; /* its label */
     const void *value;
     size_t size;
+    const void *key_bytes; /* NULL if keys are numbers */
+    size_t key_size;
 };
 
 /* What one key has: ordered by epoch, then as appended. */
@@ -207,6 +216,12 @@ DELTAFS_API int deltafs_get(deltafs_dir *dir, uint64_t key, const struct deltafs
 DELTAFS_API int deltafs_get_many(deltafs_dir *dir, size_t n, const uint64_t *keys, const struct deltafs_range *range,
                                  deltafs_records **out);
 
+/* The same for keys of bytes. DELTAFS_ERR_MODE if the directory's keys are of the other kind. */
+DELTAFS_API int deltafs_get_bytes(deltafs_dir *dir, const void *key, size_t key_size, const struct deltafs_range *range,
+                                  deltafs_records **out);
+DELTAFS_API int deltafs_get_many_bytes(deltafs_dir *dir, size_t n, const void *const *keys, const size_t *key_sizes,
+                                       const struct deltafs_range *range, deltafs_records **out);
+
 /* Called for each record of a scan; the record is valid during the call. A return other than 0 ends the scan. It must
  * not read from the same handle (DELTAFS_ERR_MODE). */
 typedef int (*deltafs_record_fn)(const struct deltafs_record *record, void *arg);
@@ -224,9 +239,10 @@ DELTAFS_API int deltafs_scan_partition(deltafs_dir *dir, uint32_t partition, con
 struct deltafs_stat {
     uint32_t version; /* of the format on disk */
     uint32_t partitions;
+    const char *keys;   /* "u64" or "bytes" */
     uint64_t epochs;    /* committed ones */
     uint64_t records;   /* in them */
-    uint64_t bytes_raw; /* keys (8 bytes each) and values as handed to append */
+    uint64_t bytes_raw; /* keys (numbers: 8 bytes each) and values as handed to append */
     int64_t value_size; /* bytes of every value, or -1 if they differ */
     const char *schema; /* "" if there is none; owned by the handle */
     const char *uuid;   /* owned by the handle */
@@ -284,7 +300,7 @@ DELTAFS_API int deltafs_verify(deltafs_dir *dir, deltafs_damage_fn fn, void *arg
 /* Messages of these calls are those of deltafs_errmsg(NULL).
  *
  * A subfile is the concatenation of its records' values, epoch by epoch. Its name is its key's number in decimal, or in
- * hexadecimal after 0x. */
+ * hexadecimal after 0x; or, where keys are bytes, the key. */
 typedef struct deltafs_file deltafs_file;
 
 /* Open a subfile of an open directory: with `flags` O_WRONLY (or O_WRONLY | O_APPEND | O_CREAT, the same) on a writer,

@@ -11,3 +11,8 @@ uint64_t hash_key(uint64_t key)
     put_u64(bytes, key);
     return XXH3_64bits(bytes, sizeof bytes);
 }
+
+uint64_t hash_bytes(const void *bytes, size_t n)
+{
+    return XXH3_64bits(bytes, n);
+}

@@ -3,8 +3,12 @@
 #ifndef DELTAFS_BASE_HASH_H
 #define DELTAFS_BASE_HASH_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 uint64_t hash_key(uint64_t key);
+
+/* The number that stands for a key of bytes: the same hash over them. */
+uint64_t hash_bytes(const void *bytes, size_t n);
 
 #endif

@@ -11,9 +11,11 @@ enum option_id {
     OPTION_CODEC,
     OPTION_COMMIT,
     OPTION_DIRECT,
+    OPTION_KEYS,
     OPTION_LINK_BUFFER,
     OPTION_MEMORY,
     OPTION_PARTITIONS,
+    OPTION_READ_THREADS,
     OPTION_SCHEMA,
     OPTION_SYNC,
     OPTION_THREADS,
@@ -26,6 +28,7 @@ enum option_id {
 enum option_codec { CODEC_NONE, CODEC_SNAPPY };
 enum option_commit { COMMIT_WAIT, COMMIT_ASYNC };
 enum option_direct { DIRECT_AUTO, DIRECT_NO, DIRECT_YES };
+enum option_keys { KEYS_U64, KEYS_BYTES };
 enum option_sync { SYNC_NONE, SYNC_COMMIT };
 
 /* The number of an option: bytes, a count, or the index of the chosen word. */

@@ -1,5 +1,6 @@
 #include <stdlib.h>
 #include <string.h>
+#include "base/hash.h"
 #include "core/dir.h"
 #include "core/reader.h"
 #include "core/writer.h"
@@ -10,7 +11,9 @@ struct deltafs_dir {
     struct error error;
     const struct dir_transport *transport; /* NULL: a reader */
     void *ctx;
+    enum option_keys keys;
     int64_t value_size;
+    struct buffer blob; /* a key of bytes with its value, as they are stored */
     struct reader *reader;
 };
 
@@ -19,14 +22,15 @@ const char *deltafs_errmsg(const deltafs_dir *dir)
     return dir ? dir->error.text : deltafs_thread_error()->text;
 }
 
-int deltafs_dir_attach(const struct dir_transport *transport, void *ctx, int64_t value_size, deltafs_dir **out,
-                       struct error *e)
+int deltafs_dir_attach(const struct dir_transport *transport, void *ctx, const struct writer_config *c,
+                       deltafs_dir **out, struct error *e)
 {
     deltafs_dir *d = calloc(1, sizeof *d);
 
     if (!d)
         return error_no_memory(e, sizeof *d, "a handle");
-    *d = (deltafs_dir){.error.text = "no error", .transport = transport, .ctx = ctx, .value_size = value_size};
+    *d = (deltafs_dir){
+        .error.text = "no error", .transport = transport, .ctx = ctx, .keys = c->keys, .value_size = c->caller_size};
     *out = d;
     return DELTAFS_OK;
 }
@@ -174,7 +178,7 @@ static int dir_create(const char *path, const deltafs_options *o, deltafs_dir **
     if (status == DELTAFS_OK) {
         status = deltafs_writer_open(&c, 0, c.partitions, 1, &s->writer, e);
         if (status == DELTAFS_OK)
-            status = deltafs_dir_attach(&serial_transport, s, c.value_size, out, e);
+            status = deltafs_dir_attach(&serial_transport, s, &c, out, e);
         if (status != DELTAFS_OK)
             deltafs_writer_unmake(&c);
     }
@@ -202,6 +206,11 @@ int deltafs_create(const char *path, const deltafs_options *options, deltafs_dir
     return status;
 }
 
+enum option_keys dir_keys(const deltafs_dir *d)
+{
+    return d->transport ? d->keys : d->reader->manifest.keys;
+}
+
 int dir_must_write(deltafs_dir *d, const char *call)
 {
     if (!d)
@@ -211,10 +220,14 @@ int dir_must_write(deltafs_dir *d, const char *call)
     return DELTAFS_OK;
 }
 
-static int append_check(deltafs_dir *d, const void *keys, const void *values, size_t size)
+static int append_check(deltafs_dir *d, enum option_keys kind, const void *keys, const void *values, size_t size)
 {
     if (!keys || (size > 0 && !values))
         return error_set(&d->error, DELTAFS_ERR_INVALID, "deltafs_append: no keys or no values given");
+    if (d->keys != kind)
+        return error_set(&d->error, DELTAFS_ERR_MODE, "deltafs_append: the keys of this directory are %s",
+                         d->keys == KEYS_BYTES ? "bytes; append to it by deltafs_append_bytes"
+                                               : "numbers; append to it by deltafs_append");
     if (d->value_size >= 0 && size != (size_t)d->value_size)
         return error_set(&d->error, DELTAFS_ERR_SIZE,
                          "deltafs_append: a value of %zu bytes; every value of this directory has %lld", size,
@@ -234,7 +247,7 @@ int deltafs_append_many(deltafs_dir *d, size_t n, const void *keys, size_t key_s
         return status;
     if (n == 0)
         return DELTAFS_OK;
-    status = append_check(d, keys, values, size);
+    status = append_check(d, KEYS_U64, keys, values, size);
     if (status == DELTAFS_OK)
         return d->transport->append(d->ctx, n, keys, key_stride, values, value_stride, size, &d->error);
     d->transport->fail(d->ctx, &d->error);
@@ -244,6 +257,43 @@ int deltafs_append_many(deltafs_dir *d, size_t n, const void *keys, size_t key_s
 int deltafs_append(deltafs_dir *d, uint64_t key, const void *value, size_t size)
 {
     return deltafs_append_many(d, 1, &key, 0, value, 0, size);
+}
+
+static int append_bytes(deltafs_dir *d, const void *key, size_t key_size, const void *value, size_t size)
+{
+    size_t n = 1 + key_size + size;
+    int status = append_check(d, KEYS_BYTES, key, value, size);
+
+    if (status != DELTAFS_OK)
+        return status;
+    if (key_size < 1 || key_size > KEY_BYTES_MAX)
+        return error_set(&d->error, DELTAFS_ERR_INVALID, "deltafs_append_bytes: a key of %zu bytes; it has 1 to %d",
+                         key_size, KEY_BYTES_MAX);
+    if (n > BLOCK_VALUE_MAX)
+        return error_set(&d->error, DELTAFS_ERR_SIZE,
+                         "deltafs_append_bytes: a key and value of %zu bytes; at most %u are possible", key_size + size,
+                         BLOCK_VALUE_MAX - 1);
+    status = buffer_reserve(&d->blob, n, "a record", &d->error);
+    if (status != DELTAFS_OK)
+        return status;
+    d->blob.bytes[0] = (uint8_t)key_size;
+    memcpy(d->blob.bytes + 1, key, key_size);
+    if (size > 0)
+        memcpy(d->blob.bytes + 1 + key_size, value, size);
+    uint64_t hash = hash_bytes(key, key_size);
+    return d->transport->append(d->ctx, 1, (const uint8_t *)&hash, 0, d->blob.bytes, 0, n, &d->error);
+}
+
+int deltafs_append_bytes(deltafs_dir *d, const void *key, size_t key_size, const void *value, size_t size)
+{
+    int status = dir_must_write(d, "deltafs_append_bytes");
+
+    if (status != DELTAFS_OK)
+        return status;
+    status = append_bytes(d, key, key_size, value, size);
+    if (status != DELTAFS_OK)
+        d->transport->fail(d->ctx, &d->error);
+    return status;
 }
 
 int deltafs_epoch_cancel(deltafs_dir *d, const char *why)
@@ -281,6 +331,7 @@ int deltafs_close(deltafs_dir *d)
     if (d->transport)
         status = d->transport->close(d->ctx, deltafs_thread_error());
     reader_close(d->reader);
+    buffer_fini(&d->blob);
     free(d);
     return status;
 }
@@ -291,14 +342,18 @@ int deltafs_open(const char *path, const deltafs_options *options, deltafs_dir *
 {
     struct error *e = deltafs_thread_error();
 
-    (void)options; /* none of today's options is about reading */
     if (!path || !*path || !out)
         return error_set(e, DELTAFS_ERR_INVALID, "deltafs_open: path and out must be given");
     deltafs_dir *d = calloc(1, sizeof *d);
     if (!d)
         return error_no_memory(e, sizeof *d, "a handle");
     strcpy(d->error.text, "no error");
-    int status = reader_open(path, &d->reader, e);
+    deltafs_options *defaults = NULL;
+    int status = options ? DELTAFS_OK : deltafs_options_create(&defaults);
+    if (status == DELTAFS_OK)
+        status = reader_open(path, (uint32_t)deltafs_options_number(options ? options : defaults, OPTION_READ_THREADS),
+                             &d->reader, e);
+    deltafs_options_destroy(defaults);
     if (status != DELTAFS_OK) {
         free(d);
         return status;
@@ -380,6 +435,7 @@ int deltafs_stat(deltafs_dir *d, struct deltafs_stat *out)
     const struct manifest *m = &d->reader->manifest;
     struct deltafs_stat s = {.version = m->version,
                              .partitions = m->partitions,
+                             .keys = m->keys == KEYS_BYTES ? "bytes" : "u64",
                              .epochs = m->epoch_count,
                              .value_size = m->value_size,
                              .schema = m->schema,

@@ -19,7 +19,8 @@ struct dir_transport {
 };
 
 /* A handle that writes by `transport`; takes over `ctx` on success. */
-DELTAFS_PRIVATE int deltafs_dir_attach(const struct dir_transport *transport, void *ctx, int64_t value_size,
+struct writer_config;
+DELTAFS_PRIVATE int deltafs_dir_attach(const struct dir_transport *transport, void *ctx, const struct writer_config *c,
                                        deltafs_dir **out, struct error *e);
 
 /* Say in a message that it is about an epoch that ended before. */
@@ -27,6 +28,9 @@ DELTAFS_PRIVATE void deltafs_dir_explain_late(uint64_t label, struct error *e);
 
 /* DELTAFS_OK if the handle writes; DELTAFS_ERR_MODE, with a message that names `call`, if not. */
 int dir_must_write(deltafs_dir *d, const char *call);
+
+/* What a handle's keys are. */
+enum option_keys dir_keys(const deltafs_dir *d);
 
 /* The reader behind a handle, and where its errors go; DELTAFS_ERR_MODE, for `call`, if it writes. */
 struct reader;

@@ -58,11 +58,21 @@ int part_writer_close(struct part_writer *p, struct error *e)
     return status != DELTAFS_OK ? status : other;
 }
 
+/* A hash that stands for a key of bytes needs no more than the bits that tell a segment's keys apart, and 16 more: what
+ * is taken for another after that, the key stored with the value tells. */
+static unsigned part_key_shift(uint64_t records)
+{
+    unsigned bits = 64 - (unsigned)__builtin_clzll(records + 1) + 16;
+
+    return bits < 64 ? 64 - bits : 0;
+}
+
 int part_writer_segment(struct part_writer *p, int is_last, struct error *e)
 {
     struct footer f = {.epoch = p->start.epoch,
                        .segment = p->segment,
                        .is_last = is_last,
+                       .key_shift = p->shared->keys_are == KEYS_BYTES ? part_key_shift(p->held) : 0,
                        .records = p->held,
                        .bytes_raw = p->segment_raw,
                        .data_end = log_end(&p->data)};
@@ -130,7 +140,8 @@ static int part_write_any(struct part_writer *p, struct run *run, const struct m
     for (uint64_t i = 0; i < run->count && status == DELTAFS_OK; i++) {
         size_t size;
         const uint8_t *value = memtable_value(table, order[i], &size);
-        p->segment_raw += 8 + size;
+        /* Of a key of bytes all but the byte that says its size stands in the value. */
+        p->segment_raw += p->shared->keys_are == KEYS_BYTES ? size - 1 : 8 + size;
         status = block_writer_add(block, value, size, e);
         if (status == DELTAFS_OK && (block_writer_is_full(block) || i + 1 == run->count))
             status = run_add_block(run, block, p->partition, p->start.epoch, &p->data, e);

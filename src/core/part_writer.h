@@ -12,7 +12,8 @@ struct part_shared {
     struct memory *memory;
     struct flusher *flusher; /* NULL: none */
     int use_direct;          /* write data logs around the page cache */
-    struct keys_store keys;  /* of all runs of segments under way */
+    enum option_keys keys_are;
+    struct keys_store keys; /* of all runs of segments under way */
     struct block_writer block;
     struct index_scratch scratch;
     size_t data_buffer, index_buffer; /* bytes of each log's buffer */

@@ -1,9 +1,15 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/hash.h"
 #include "core/partition.h"
-#include "core/reader.h"
+#include "core/point.h"
 #include "store/store_format.h"
+
+#define INDEX_AHEAD   ((size_t)256 << 10) /* bytes of a scan's reads of the index log */
+#define RUNS_AHEAD    ((size_t)8 << 20)   /* and of all of a segment's runs, */
+#define RUN_AHEAD_MIN ((size_t)16 << 10)  /* but for each not less than this */
+#define RUN_AHEAD_MAX ((size_t)256 << 10) /* nor more */
 
 static void part_reader_close(struct part_reader *p)
 {
@@ -13,14 +19,10 @@ static void part_reader_close(struct part_reader *p)
         return;
     index_reader_close(&p->index, &ignored);
     io_file_close(&p->data, &ignored);
-    leaf_fini(&p->leaf);
-    block_fini(&p->block);
-    buffer_fini(&p->leaf_bytes);
-    buffer_fini(&p->block_bytes);
     p->is_open = 0;
 }
 
-int reader_open(const char *path, struct reader **out, struct error *e)
+int reader_open(const char *path, uint32_t threads, struct reader **out, struct error *e)
 {
     struct reader *r = calloc(1, sizeof *r);
 
@@ -41,6 +43,10 @@ int reader_open(const char *path, struct reader **out, struct error *e)
         struct error ignored;
         io_file_close(&folder, &ignored);
     }
+    if (status == DELTAFS_OK)
+        status = fetcher_create(threads, &r->fetcher, e);
+    if (status == DELTAFS_OK)
+        status = point_scratch_create(&r->scratch, e);
     if (status != DELTAFS_OK) {
         reader_close(r);
         return status;
@@ -55,6 +61,8 @@ void reader_close(struct reader *r)
         return;
     for (int i = 0; i < READER_OPEN_PARTS; i++)
         part_reader_close(&r->part[i]);
+    fetcher_destroy(r->fetcher);
+    point_scratch_destroy(r->scratch);
     manifest_fini(&r->manifest);
     free(r->path);
     free(r);
@@ -132,107 +140,46 @@ int reader_part(struct reader *r, uint32_t partition, struct part_reader **out, 
     return status;
 }
 
-/* Read leaf `i` of a segment, unless it was read last. */
-static int part_read_leaf(struct part_reader *p, const struct segment *s, uint32_t i, struct error *e)
-{
-    if (p->leaf_segment == s && p->leaf_number == i)
-        return DELTAFS_OK;
-    p->leaf_segment = NULL;
-    int status = index_read_leaf(&p->index, s, i, &p->leaf_bytes, &p->leaf, e);
-    if (status == DELTAFS_OK) {
-        p->leaf_segment = s;
-        p->leaf_number = i;
-    }
-    return status;
-}
-
-static int read_block(struct reader *r, struct part_reader *p, uint32_t epoch, const struct leaf_place *place,
-                      struct buffer *bytes, struct block *block, struct error *e)
+int reader_decode_block(struct reader *r, struct part_reader *p, uint32_t epoch, const struct leaf_place *place,
+                        const uint8_t *bytes, struct block *block, struct error *e)
 {
     struct block_id id = {p->partition, epoch, place->run, place->block};
-    size_t n = place->at.length;
+    int64_t size = r->manifest.keys == KEYS_BYTES ? -1 : r->manifest.value_size;
 
-    if (place->at.offset > p->data_size || n > p->data_size - place->at.offset)
-        return error_damaged(e, p->data.path, place->at.offset, "the file ends before a block of %zu bytes", n);
-    int status = buffer_reserve(bytes, n, "a block", e);
-    if (status == DELTAFS_OK)
-        status = io_file_read(&p->data, place->at.offset, bytes->bytes, n, e);
-    if (status == DELTAFS_OK)
-        status = block_decode(block, bytes->bytes, n, &id, p->index.seed, r->manifest.value_size, place->at.count,
-                              p->data.path, place->at.offset, e);
-    return status;
+    return block_decode(block, bytes, place->at.length, &id, p->index.seed, size, place->at.count, p->data.path,
+                        place->at.offset, e);
 }
 
-static int is_same_block(const struct leaf_place *a, const struct leaf_place *b)
+int reader_is_same_block(const struct leaf_place *a, const struct leaf_place *b)
 {
     return a->at.offset == b->at.offset && a->at.length == b->at.length && a->at.count == b->at.count &&
            a->run == b->run && a->block == b->block;
 }
 
-/* Read the block at `place`, unless it was read last. */
-static int part_read_block(struct reader *r, struct part_reader *p, uint32_t epoch, const struct leaf_place *place,
-                           struct error *e)
-{
-    if (p->has_block && p->block_epoch == epoch && is_same_block(&p->block_place, place))
-        return DELTAFS_OK;
-    p->has_block = 0;
-    int status = read_block(r, p, epoch, place, &p->block_bytes, &p->block, e);
-    if (status == DELTAFS_OK) {
-        p->has_block = 1;
-        p->block_epoch = epoch;
-        p->block_place = *place;
-    }
-    return status;
-}
-
-static int malformed_leaf(struct part_reader *p, const struct segment *s, uint32_t leaf, struct error *e)
+int reader_malformed_leaf(struct part_reader *p, const struct segment *s, uint32_t leaf, struct error *e)
 {
     return error_damaged(e, p->index.file.path, s->leaf_offsets[leaf], "the leaf's records do not fit its run table");
 }
 
-/* The records of `key` in the leaf read last. */
-static int part_get_in_leaf(struct reader *r, struct part_reader *p, const struct segment *s, uint32_t leaf,
-                            uint64_t key, deltafs_record_fn fn, void *arg, struct error *e)
+int record_split(const struct reader *r, const uint8_t *stored, size_t size, struct deltafs_record *record)
 {
-    uint32_t first = 0, found = leaf_find(&p->leaf, key, &first), epoch = s->footer.epoch;
+    size_t before = 0;
 
-    uint32_t run = UINT32_MAX, rank = 0;
-    for (uint32_t i = first; i < first + found; i++) {
-        struct leaf_place place;
-        /* The records of a key stand run by run. */
-        uint32_t of = leaf_run_of(&p->leaf, i);
-        rank = of == run ? rank + 1 : leaf_rank(&p->leaf, of, i);
-        run = of;
-        if (leaf_place(&p->leaf, run, rank, &place) != 0)
-            return malformed_leaf(p, s, leaf, e);
-        int status = part_read_block(r, p, epoch, &place, e);
-        if (status != DELTAFS_OK)
-            return status;
-        struct deltafs_record record = {.key = key, .epoch = r->manifest.epoch[epoch].label};
-        record.value = block_value(&p->block, place.record, &record.size);
-        status = fn(&record, arg);
-        if (status != 0)
-            return status;
+    record->key_bytes = NULL;
+    record->key_size = 0;
+    if (r->manifest.keys == KEYS_BYTES) {
+        if (size < 2 || stored[0] == 0 || stored[0] > size - 1)
+            return -1;
+        record->key_size = stored[0];
+        record->key_bytes = stored + 1;
+        before = 1 + record->key_size;
     }
-    return DELTAFS_OK;
-}
-
-int part_get(struct reader *r, struct part_reader *p, uint32_t epoch, uint64_t key, deltafs_record_fn fn, void *arg,
-             struct error *e)
-{
-    struct segment *s;
-    uint32_t segments, leaves;
-    int status = index_epoch(&p->index, epoch, &s, &segments, e);
-
-    for (; segments > 0 && status == DELTAFS_OK; s++, segments--) {
-        uint32_t leaf = index_leaf_of(s, key, &leaves);
-        for (; leaves > 0 && status == DELTAFS_OK; leaf++, leaves--) {
-            status = part_read_leaf(p, s, leaf, e);
-            if (status == DELTAFS_OK)
-                status = part_get_in_leaf(r, p, s, leaf, key, fn, arg, e);
-        }
-    }
-    return status;
+    record->value = stored + before;
+    record->size = size - before;
+    return r->manifest.keys == KEYS_BYTES && r->manifest.value_size >= 0 &&
+                   record->size != (size_t)r->manifest.value_size
+               ? -1
+               : 0;
 }
 
 /* ---- Scanning ---- */
@@ -243,7 +190,7 @@ struct scan_run {
     int has_block, is_bad; /* a block was read, or could not be */
     uint32_t epoch;        /* of that block, and its place */
     struct leaf_place place;
-    struct buffer bytes;
+    struct window window;
     struct block block;
 };
 
@@ -255,19 +202,26 @@ struct scan {
     void *arg;
     struct deltafs_verify_stat *counts;
     struct scan_damages *damages;
-    int is_bad_leaf;      /* the rest of the leaf is of no use */
+    int is_bad_leaf; /* the rest of the leaf is of no use */
+    struct window index_window;
+    struct buffer leaf_bytes;
+    struct leaf leaf;
     struct scan_run *run; /* by index in the leaf's run table; runs follow each other from leaf to leaf by number */
     uint32_t run_capacity;
+    size_t run_ahead;
     struct buffer keys;
 };
 
 static void scan_fini(struct scan *s)
 {
     for (uint32_t i = 0; i < s->run_capacity; i++) {
-        buffer_fini(&s->run[i].bytes);
+        window_fini(&s->run[i].window);
         block_fini(&s->run[i].block);
     }
     free(s->run);
+    window_fini(&s->index_window);
+    buffer_fini(&s->leaf_bytes);
+    leaf_fini(&s->leaf);
     buffer_fini(&s->keys);
 }
 
@@ -279,6 +233,8 @@ static int scan_reserve(struct scan *s, uint32_t runs, struct error *e)
     if (!grown)
         return error_no_memory(e, runs * sizeof *grown, "a scan");
     memset(grown + s->run_capacity, 0, (runs - s->run_capacity) * sizeof *grown);
+    for (uint32_t i = s->run_capacity; i < runs; i++)
+        grown[i].window.ahead = s->run_ahead;
     s->run = grown;
     s->run_capacity = runs;
     return DELTAFS_OK;
@@ -301,31 +257,67 @@ static int scan_failed(struct scan *s, const struct error *e)
     return DELTAFS_OK;
 }
 
+static int scan_read_block(struct scan *s, struct scan_run *run, const struct leaf_place *place, struct error *e)
+{
+    struct part_reader *p = s->part;
+    const uint8_t *bytes;
+    size_t n = place->at.length;
+
+    if (place->at.offset > p->data_size || n > p->data_size - place->at.offset)
+        return error_damaged(e, p->data.path, place->at.offset, "the file ends before a block of %zu bytes", n);
+    uint64_t end = s->segment->footer.data_end;
+    int status =
+        window_read(&run->window, &p->data, end < p->data_size ? end : p->data_size, place->at.offset, n, &bytes, e);
+    return status == DELTAFS_OK
+               ? reader_decode_block(s->reader, p, s->segment->footer.epoch, place, bytes, &run->block, e)
+               : status;
+}
+
 /* Have the block at `place` in run->block, unless run->is_bad. */
 static int scan_block(struct scan *s, struct scan_run *run, const struct leaf_place *place, struct error *e)
 {
     uint32_t epoch = s->segment->footer.epoch;
 
-    if (run->has_block && run->epoch == epoch && is_same_block(&run->place, place))
+    if (run->has_block && run->epoch == epoch && reader_is_same_block(&run->place, place))
         return DELTAFS_OK;
     run->has_block = 1;
     run->epoch = epoch;
     run->place = *place;
-    run->is_bad = read_block(s->reader, s->part, epoch, place, &run->bytes, &run->block, e) != DELTAFS_OK ||
-                  block_join(&run->block, e) != DELTAFS_OK;
+    run->is_bad = scan_read_block(s, run, place, e) != DELTAFS_OK || block_join(&run->block, e) != DELTAFS_OK;
     s->counts->blocks += !run->is_bad;
     return run->is_bad ? scan_failed(s, e) : DELTAFS_OK;
 }
 
+/* Record `i` of the leaf, whose key (shifted) is `key`, as it stands in its block. */
+static int scan_take(struct scan *s, struct scan_run *run, uint64_t key, struct error *e)
+{
+    struct deltafs_record record = {.key = key, .epoch = s->reader->manifest.epoch[s->segment->footer.epoch].label};
+    size_t size;
+    const uint8_t *stored = block_value(&run->block, run->place.record, &size);
+
+    if (record_split(s->reader, stored, size, &record) != 0) {
+        error_damaged(e, s->part->data.path, run->place.at.offset, "a record is not of its key and the value's size");
+        return scan_failed(s, e);
+    }
+    if (record.key_size > 0) {
+        record.key = hash_bytes(record.key_bytes, record.key_size);
+        if (record.key >> s->segment->footer.key_shift != key) {
+            error_damaged(e, s->part->data.path, run->place.at.offset, "a record is not that of the index");
+            return scan_failed(s, e);
+        }
+    }
+    s->counts->records++;
+    return s->fn(&record, s->arg);
+}
+
 static int scan_record(struct scan *s, uint32_t leaf, uint32_t i, struct error *e)
 {
-    struct part_reader *p = s->part;
-    uint32_t number = leaf_run_of(&p->leaf, i);
+    uint32_t number = leaf_run_of(&s->leaf, i);
     struct leaf_place place;
 
-    if (number >= p->leaf.run_count || leaf_place(&p->leaf, number, s->run[number].next, &place) != 0) {
+    if (number >= s->leaf.run_count || leaf_place(&s->leaf, number, s->run[number].next, &place) != 0) {
         s->is_bad_leaf = 1;
-        malformed_leaf(p, s->segment, leaf, e);
+        reader_malformed_leaf(s->part, s->segment, leaf, e);
         return scan_failed(s, e);
     }
     struct scan_run *run = &s->run[number];
@@ -333,39 +325,51 @@ static int scan_record(struct scan *s, uint32_t leaf, uint32_t i, struct error *
     int status = scan_block(s, run, &place, e);
     if (status != DELTAFS_OK || run->is_bad)
         return status;
-    struct deltafs_record record = {.key = ((const uint64_t *)(const void *)s->keys.bytes)[i],
-                                    .epoch = s->reader->manifest.epoch[s->segment->footer.epoch].label};
-    record.value = block_value(&run->block, place.record, &record.size);
-    s->counts->records++;
-    return s->fn(&record, s->arg);
+    run->place.record = place.record;
+    return scan_take(s, run, ((const uint64_t *)(const void *)s->keys.bytes)[i], e);
 }
 
 static int scan_leaf(struct scan *s, uint32_t leaf, struct error *e)
 {
-    struct part_reader *p = s->part;
-    int status = part_read_leaf(p, s->segment, leaf, e);
+    int status = index_read_leaf(&s->part->index, s->segment, leaf, &s->index_window, &s->leaf_bytes, &s->leaf, e);
 
     if (status != DELTAFS_OK)
         return scan_failed(s, e);
-    status = buffer_reserve(&s->keys, p->leaf.count * sizeof(uint64_t), "a scan", e);
+    status = buffer_reserve(&s->keys, s->leaf.count * sizeof(uint64_t), "a scan", e);
     if (status == DELTAFS_OK)
-        status = scan_reserve(s, p->leaf.run_count, e);
+        status = scan_reserve(s, s->leaf.run_count, e);
     if (status != DELTAFS_OK)
         return status;
     s->counts->leaves++;
-    leaf_keys(&p->leaf, (uint64_t *)(void *)s->keys.bytes);
-    for (uint32_t i = 0; i < p->leaf.run_count; i++)
+    leaf_keys(&s->leaf, (uint64_t *)(void *)s->keys.bytes);
+    for (uint32_t i = 0; i < s->leaf.run_count; i++)
         s->run[i].next = 0;
     s->is_bad_leaf = 0;
-    for (uint32_t i = 0; i < p->leaf.count && status == DELTAFS_OK && !s->is_bad_leaf; i++)
+    for (uint32_t i = 0; i < s->leaf.count && status == DELTAFS_OK && !s->is_bad_leaf; i++)
         status = scan_record(s, leaf, i, e);
     return status;
+}
+
+/* A segment's runs share the memory for reading ahead. */
+static void scan_share_out(struct scan *s, uint32_t runs)
+{
+    size_t share = RUNS_AHEAD / (runs > 0 ? runs : 1);
+
+    s->run_ahead = share < RUN_AHEAD_MIN ? RUN_AHEAD_MIN : share > RUN_AHEAD_MAX ? RUN_AHEAD_MAX : share;
+    for (uint32_t i = 0; i < s->run_capacity; i++)
+        s->run[i].window.ahead = s->run_ahead;
 }
 
 int part_scan(struct reader *r, struct part_reader *p, uint32_t epoch, deltafs_record_fn fn, void *arg,
               struct deltafs_verify_stat *counts, struct scan_damages *damages, struct error *e)
 {
-    struct scan s = {.reader = r, .part = p, .fn = fn, .arg = arg, .counts = counts, .damages = damages};
+    struct scan s = {.reader = r,
+                     .part = p,
+                     .fn = fn,
+                     .arg = arg,
+                     .counts = counts,
+                     .damages = damages,
+                     .index_window.ahead = INDEX_AHEAD};
     struct segment *segment;
     uint32_t segments;
     int status = index_epoch(&p->index, epoch, &segment, &segments, e);
@@ -374,6 +378,7 @@ int part_scan(struct reader *r, struct part_reader *p, uint32_t epoch, deltafs_r
         return scan_failed(&s, e);
     for (; segments > 0 && status == DELTAFS_OK; segment++, segments--) {
         s.segment = segment;
+        scan_share_out(&s, segment->footer.runs);
         for (uint32_t leaf = 0; leaf < segment->footer.leaves && status == DELTAFS_OK; leaf++)
             status = scan_leaf(&s, leaf, e);
     }

@@ -1,4 +1,4 @@
-/* The reader of a container: finds, scans and verifies what is committed. No MPI, no threads.
+/* The reader of a container: finds, scans and verifies what is committed. No MPI.
  *
  * A key's partition is known from its hash; the partition's index log gives, for each epoch, the segments with their
  * fences (from the tail, in one read). In each segment one leaf can hold the key (read), which gives the blocks of the
@@ -6,12 +6,13 @@
 #ifndef DELTAFS_CORE_READER_H
 #define DELTAFS_CORE_READER_H
 
+#include "store/fetch.h"
 #include "store/index.h"
 #include "store/manifest.h"
 
 #define READER_OPEN_PARTS 32 /* partitions whose files are kept open */
 
-/* One partition's files, and the leaf and block read last. */
+/* One partition's files. */
 struct part_reader {
     uint32_t partition;
     int is_open;
@@ -20,26 +21,23 @@ struct part_reader {
     struct io_file data;
     uint64_t data_size;
     struct error tail; /* of a tail that is not right; DELTAFS_OK otherwise */
-    struct buffer leaf_bytes, block_bytes;
-    struct leaf leaf;
-    struct block block;
-    const struct segment *leaf_segment; /* whose leaf it is; NULL: none */
-    uint32_t leaf_number;
-    struct leaf_place block_place; /* of the block; its record means nothing */
-    uint32_t block_epoch;
-    int has_block;
 };
+
+struct point_scratch;
 
 struct reader {
     struct io io;
     char *path;
     struct manifest manifest;
     uint64_t clock;
-    int is_scanning; /* a scan's function is being called: the caches are in use */
+    int is_scanning; /* a scan's function is being called: the partition that it scans must stay open */
+    struct fetcher *fetcher;
+    struct point_scratch *scratch;
     struct part_reader part[READER_OPEN_PARTS];
 };
 
-int reader_open(const char *path, struct reader **out, struct error *e);
+/* With at most `threads` threads for reading at several places at once. */
+int reader_open(const char *path, uint32_t threads, struct reader **out, struct error *e);
 void reader_close(struct reader *r);
 
 /* The part of the range in epoch numbers: *first <= number < *end. */
@@ -48,9 +46,17 @@ void reader_epochs(const struct reader *r, const struct deltafs_range *range, ui
 /* The partition's files, open. Valid until the next call. */
 int reader_part(struct reader *r, uint32_t partition, struct part_reader **out, struct error *e);
 
-/* All records of `key` in one epoch, in order, to `fn` (its non-zero return ends it and is returned). */
-int part_get(struct reader *r, struct part_reader *p, uint32_t epoch, uint64_t key, deltafs_record_fn fn, void *arg,
-             struct error *e);
+/* Decode a block that was read from its place. */
+int reader_decode_block(struct reader *r, struct part_reader *p, uint32_t epoch, const struct leaf_place *place,
+                        const uint8_t *bytes, struct block *block, struct error *e);
+/* Whether two places are in the same block. */
+int reader_is_same_block(const struct leaf_place *a, const struct leaf_place *b);
+int reader_malformed_leaf(struct part_reader *p, const struct segment *s, uint32_t leaf, struct error *e);
+
+/* What is stored, taken apart: key_bytes, key_size (0 if keys are numbers), value and size of the record. Returns 0, or
+ * -1 if it is too short. */
+int record_split(const struct reader *r, const uint8_t *stored, size_t size, struct deltafs_record *record);
+
 /* What a scan could not read: it goes on behind it. */
 struct scan_damages {
     void (*report)(void *arg, const struct error *e); /* called for each; may be NULL */

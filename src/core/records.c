@@ -2,23 +2,11 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/hash.h"
 #include "base/number.h"
 #include "core/dir.h"
 #include "core/partition.h"
-#include "core/reader.h"
-
-/* ---- Collecting records ---- */
-
-/* What deltafs_records is inside: the records, and a buffer that holds their values one after the other. Until it is
- * finished, record.value is the offset in the buffer. */
-struct collection {
-    deltafs_records public;
-    struct deltafs_record *record;
-    size_t capacity;
-    struct buffer values;
-    size_t used;
-    struct error *error;
-};
+#include "core/point.h"
 
 void deltafs_records_destroy(deltafs_records *records)
 {
@@ -27,35 +15,14 @@ void deltafs_records_destroy(deltafs_records *records)
     if (!c)
         return;
     free(c->record);
-    buffer_fini(&c->values);
+    buffer_fini(&c->bytes);
     free(c);
 }
 
-static int collect(const struct deltafs_record *record, void *arg)
-{
-    struct collection *c = arg;
-
-    if (c->public.count == c->capacity) {
-        size_t capacity = c->capacity ? 2 * c->capacity : 4;
-        struct deltafs_record *grown = realloc(c->record, capacity * sizeof *grown);
-        if (!grown)
-            return error_no_memory(c->error, capacity * sizeof *grown, "records");
-        c->record = grown;
-        c->capacity = capacity;
-    }
-    int status = buffer_reserve(&c->values, c->used + record->size + 1, "records", c->error);
-    if (status != DELTAFS_OK)
-        return status;
-    memcpy(c->values.bytes + c->used, record->value, record->size);
-    c->record[c->public.count++] = *record;
-    c->used += record->size;
-    return DELTAFS_OK;
-}
-
 /* The collection as the caller gets it: NULL if it is empty. */
-static deltafs_records *collection_finish(struct collection *c)
+static deltafs_records *collection_finish(const struct reader *r, struct collection *c)
 {
-    size_t at = 0;
+    const uint8_t *at = c ? c->bytes.bytes : NULL;
 
     if (!c)
         return NULL;
@@ -64,21 +31,14 @@ static deltafs_records *collection_finish(struct collection *c)
         return NULL;
     }
     for (size_t i = 0; i < c->public.count; i++) {
-        c->record[i].value = c->values.bytes + at;
-        at += c->record[i].size;
+        struct deltafs_record *record = &c->record[i];
+        size_t stored = record->size + (record->key_size > 0 ? 1 + record->key_size : 0);
+        record_split(r, at, stored, record); /* as it was done before it came here */
+        at += stored;
     }
     c->public.record = c->record;
     return &c->public;
 }
-
-/* ---- Getting ---- */
-
-/* A key of a batch, in the order of reading. */
-struct wanted {
-    uint32_t partition;
-    uint64_t key;
-    size_t place; /* in the caller's arrays */
-};
 
 static int wanted_compare(const void *a, const void *b)
 {
@@ -89,38 +49,20 @@ static int wanted_compare(const void *a, const void *b)
     return (x->key > y->key) - (x->key < y->key);
 }
 
-/* All keys of one partition, epoch by epoch, so that keys of one leaf or block share its reading. Remembers the first
- * error in *e, and goes on with the next epoch. */
 static int get_partition(struct reader *r, const struct wanted *w, size_t n, const struct deltafs_range *range,
                          struct collection **out, struct error *e)
 {
     struct part_reader *p;
-    struct error failed;
-    uint32_t epoch, end;
-    int first = reader_part(r, w[0].partition, &p, e);
+    uint32_t first, end;
+    int status = reader_part(r, w[0].partition, &p, e);
 
-    if (first != DELTAFS_OK)
-        return first;
-    reader_epochs(r, range, &epoch, &end);
-    for (; epoch < end; epoch++) {
-        for (size_t i = 0; i < n; i++) {
-            struct collection *c = out[w[i].place];
-            c->error = &failed;
-            size_t count = c->public.count, used = c->used;
-            if (part_get(r, p, epoch, w[i].key, collect, c, &failed) == DELTAFS_OK)
-                continue;
-            /* An epoch of which a part is missing is left out. */
-            c->public.count = count;
-            c->used = used;
-            if (first == DELTAFS_OK) {
-                *e = failed;
-                first = failed.status;
-            }
-        }
-    }
-    return first;
+    if (status != DELTAFS_OK)
+        return status;
+    reader_epochs(r, range, &first, &end);
+    return point_get(r, p, w, n, first, end, out, e);
 }
 
+/* Partition by partition, behind errors too; returns the first. */
 static int get_sorted(struct reader *r, const struct wanted *w, size_t n, const struct deltafs_range *range,
                       struct collection **out, struct error *e)
 {
@@ -137,25 +79,26 @@ static int get_sorted(struct reader *r, const struct wanted *w, size_t n, const 
     return first;
 }
 
-int deltafs_get_many(deltafs_dir *dir, size_t n, const uint64_t *keys, const struct deltafs_range *range,
-                     deltafs_records **out)
+static int get_not_found(const struct reader *r, const struct wanted *w, int has_range, struct error *e)
 {
-    struct reader *r;
-    struct error *e;
+    const char *where = has_range ? " in these epochs" : "";
 
-    for (size_t i = 0; out && i < n; i++)
-        out[i] = NULL;
-    int status = dir_reader(dir, "deltafs_get", &r, &e);
-    if (status != DELTAFS_OK)
-        return status;
-    if (n > 0 && (!keys || !out))
-        return error_set(e, DELTAFS_ERR_INVALID, "deltafs_get: keys and out must be given");
-    struct wanted *w = malloc(n * sizeof *w + 1);
+    if (w->size > 0)
+        return error_set(e, DELTAFS_ERR_NOT_FOUND, "%s: key '%.*s' has no records%s", r->path, (int)w->size,
+                         (const char *)w->bytes, where);
+    return error_set(e, DELTAFS_ERR_NOT_FOUND, "%s: key %llu has no records%s", r->path, (unsigned long long)w->key,
+                     where);
+}
+
+/* Get the `n` keys of w, whose `place` is their index; takes w over. */
+static int get_wanted(struct reader *r, struct wanted *w, size_t n, const struct deltafs_range *range,
+                      deltafs_records **out, struct error *e)
+{
     struct collection **c = calloc(n + 1, sizeof *c);
-    if (!w || !c)
-        status = error_no_memory(e, n * sizeof *w, "keys");
+    int status = c ? DELTAFS_OK : error_no_memory(e, n * sizeof *c, "keys");
+
     for (size_t i = 0; i < n && status == DELTAFS_OK; i++) {
-        w[i] = (struct wanted){partition_of(keys[i], r->manifest.partitions), keys[i], i};
+        w[i].partition = partition_of(w[i].key, r->manifest.partitions);
         c[i] = calloc(1, sizeof *c[i]);
         if (!c[i])
             status = error_no_memory(e, sizeof *c[i], "records");
@@ -164,15 +107,69 @@ int deltafs_get_many(deltafs_dir *dir, size_t n, const uint64_t *keys, const str
         qsort(w, n, sizeof *w, wanted_compare);
         status = get_sorted(r, w, n, range, c, e);
     }
-    for (size_t i = 0; i < n; i++) {
-        out[i] = c ? collection_finish(c[i]) : NULL;
-        if (!out[i] && status == DELTAFS_OK)
-            status = error_set(e, DELTAFS_ERR_NOT_FOUND, "%s: key %llu has no records%s", r->path,
-                               (unsigned long long)keys[i], range ? " in these epochs" : "");
-    }
+    for (size_t i = 0; i < n; i++)
+        out[i] = c ? collection_finish(r, c[i]) : NULL;
+    for (size_t i = 0; i < n && status == DELTAFS_OK; i++)
+        if (!out[w[i].place])
+            status = get_not_found(r, &w[i], range != NULL, e);
     free(w);
     free(c);
     return status;
+}
+
+/* What both kinds of keys begin with: *w gets room for `n` keys. */
+static int get_begin(deltafs_dir *dir, enum option_keys kind, size_t n, const void *keys, deltafs_records **out,
+                     struct wanted **w, struct reader **r, struct error **e)
+{
+    for (size_t i = 0; out && i < n; i++)
+        out[i] = NULL;
+    int status = dir_reader(dir, "deltafs_get", r, e);
+    if (status != DELTAFS_OK)
+        return status;
+    if (n > 0 && (!keys || !out))
+        return error_set(*e, DELTAFS_ERR_INVALID, "deltafs_get: keys and out must be given");
+    if ((*r)->manifest.keys != kind)
+        return error_set(*e, DELTAFS_ERR_MODE, "%s: its keys are %s", (*r)->path,
+                         kind == KEYS_U64 ? "bytes; ask by deltafs_get_bytes" : "numbers; ask by deltafs_get");
+    *w = calloc(n + 1, sizeof **w);
+    return *w ? DELTAFS_OK : error_no_memory(*e, n * sizeof **w, "keys");
+}
+
+int deltafs_get_many(deltafs_dir *dir, size_t n, const uint64_t *keys, const struct deltafs_range *range,
+                     deltafs_records **out)
+{
+    struct reader *r;
+    struct error *e;
+    struct wanted *w;
+    int status = get_begin(dir, KEYS_U64, n, keys, out, &w, &r, &e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    for (size_t i = 0; i < n; i++)
+        w[i] = (struct wanted){.key = keys[i], .place = i};
+    return get_wanted(r, w, n, range, out, e);
+}
+
+int deltafs_get_many_bytes(deltafs_dir *dir, size_t n, const void *const *keys, const size_t *key_sizes,
+                           const struct deltafs_range *range, deltafs_records **out)
+{
+    struct reader *r;
+    struct error *e;
+    struct wanted *w;
+    int status = get_begin(dir, KEYS_BYTES, n, key_sizes ? (const void *)keys : NULL, out, &w, &r, &e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    for (size_t i = 0; i < n; i++) {
+        if (!keys[i] || key_sizes[i] < 1 || key_sizes[i] > KEY_BYTES_MAX) {
+            free(w);
+            return error_set(e, DELTAFS_ERR_INVALID, "deltafs_get_bytes: a key of %zu bytes; it has 1 to %d",
+                             keys[i] ? key_sizes[i] : 0, KEY_BYTES_MAX);
+        }
+        w[i] = (struct wanted){
+            .key = hash_bytes(keys[i], key_sizes[i]), .bytes = keys[i], .size = key_sizes[i], .place = i};
+    }
+    return get_wanted(r, w, n, range, out, e);
 }
 
 int deltafs_get(deltafs_dir *dir, uint64_t key, const struct deltafs_range *range, deltafs_records **out)
@@ -180,11 +177,19 @@ int deltafs_get(deltafs_dir *dir, uint64_t key, const struct deltafs_range *rang
     return deltafs_get_many(dir, 1, &key, range, out);
 }
 
+int deltafs_get_bytes(deltafs_dir *dir, const void *key, size_t key_size, const struct deltafs_range *range,
+                      deltafs_records **out)
+{
+    return deltafs_get_many_bytes(dir, 1, &key, &key_size, range, out);
+}
+
 /* ---- Files ---- */
 
 struct deltafs_file {
     deltafs_dir *dir;
     uint64_t key;
+    size_t name_size; /* of a key of bytes; 0: it is a number */
+    char name[KEY_BYTES_MAX];
     int is_written;
     struct error failed;   /* of the first write that failed */
     struct buffer written; /* what was written so far */
@@ -197,11 +202,14 @@ int deltafs_openat(deltafs_dir *dir, const char *name, int flags, deltafs_file *
 {
     struct error *e = deltafs_thread_error();
     int access = flags & O_ACCMODE;
-    uint64_t key;
+    uint64_t key = 0;
 
-    if (!dir || !name || !out || number_parse(name, &key) != 0)
-        return error_set(e, DELTAFS_ERR_INVALID, "deltafs_openat: '%s' is no key; a subfile's name is a number",
-                         name ? name : "");
+    if (!dir || !name || !out)
+        return error_set(e, DELTAFS_ERR_INVALID, "deltafs_openat: directory, name and out must be given");
+    size_t name_size = dir_keys(dir) == KEYS_BYTES ? strlen(name) : 0;
+    if (dir_keys(dir) == KEYS_BYTES ? name_size < 1 || name_size > KEY_BYTES_MAX : number_parse(name, &key) != 0)
+        return error_set(e, DELTAFS_ERR_INVALID, "deltafs_openat: '%.300s' is no key; a subfile's name is %s", name,
+                         dir_keys(dir) == KEYS_BYTES ? "of 1 to 255 bytes" : "a number");
     if (access == O_RDWR)
         return error_set(e, DELTAFS_ERR_INVALID, "deltafs_openat: a subfile is opened for reading or for writing");
     deltafs_file *f = calloc(1, sizeof *f);
@@ -209,8 +217,12 @@ int deltafs_openat(deltafs_dir *dir, const char *name, int flags, deltafs_file *
         return error_no_memory(e, sizeof *f, "a file");
     f->dir = dir;
     f->key = key;
+    f->name_size = name_size;
+    memcpy(f->name, name, name_size);
     f->is_written = access == O_WRONLY;
-    int status = f->is_written ? dir_must_write(dir, "deltafs_openat") : deltafs_get(dir, key, NULL, &f->read);
+    int status = f->is_written   ? dir_must_write(dir, "deltafs_openat")
+                 : name_size > 0 ? deltafs_get_bytes(dir, name, name_size, NULL, &f->read)
+                                 : deltafs_get(dir, key, NULL, &f->read);
     if (status != DELTAFS_OK) {
         error_set(e, status, "%s", deltafs_errmsg(dir));
         deltafs_records_destroy(f->read);
@@ -285,7 +297,8 @@ int deltafs_file_close(deltafs_file *f)
         *deltafs_thread_error() = f->failed;
         status = f->failed.status;
     } else if (f->is_written) {
-        status = deltafs_append(f->dir, f->key, f->written.bytes, f->used);
+        status = f->name_size > 0 ? deltafs_append_bytes(f->dir, f->name, f->name_size, f->written.bytes, f->used)
+                                  : deltafs_append(f->dir, f->key, f->written.bytes, f->used);
         if (status != DELTAFS_OK)
             error_set(deltafs_thread_error(), status, "%s", deltafs_errmsg(f->dir));
     }

@@ -14,8 +14,9 @@ struct verify {
     /* While one partition's epoch is read: */
     uint32_t partition;
     uint64_t records, bytes_raw;
-    int is_misplaced; /* a record of another partition, or a key below the one before it */
-    int is_ordered;   /* whether keys must rise: with several segments they begin again */
+    int is_misplaced;   /* a record of another partition, or a key below the one before it */
+    int is_ordered;     /* whether keys must rise: with several segments they begin again */
+    unsigned key_shift; /* and by how much less than whole keys they rise */
     uint64_t last_key;
     /* Of each epoch, over all partitions: */
     struct manifest_epoch *sum;
@@ -40,11 +41,11 @@ static int verify_record(const struct deltafs_record *record, void *arg)
     struct verify *v = arg;
 
     if (partition_of(record->key, v->reader->manifest.partitions) != v->partition ||
-        (v->is_ordered && record->key < v->last_key))
+        (v->is_ordered && record->key >> v->key_shift < v->last_key))
         v->is_misplaced = 1;
-    v->last_key = record->key;
+    v->last_key = record->key >> v->key_shift;
     v->records++;
-    v->bytes_raw += 8 + record->size;
+    v->bytes_raw += (record->key_bytes ? record->key_size : 8) + record->size;
     return 0;
 }
 
@@ -78,6 +79,7 @@ static void verify_epoch(struct verify *v, struct part_reader *p, uint32_t epoch
         return;
     }
     v->is_ordered = segments == 1;
+    v->key_shift = segment->footer.key_shift;
     if (part_scan(v->reader, p, epoch, verify_record, v, v->stat, &damages, &e) != DELTAFS_OK) {
         verify_report(v, &e);
         return;

@@ -206,6 +206,7 @@ int deltafs_writer_open(const struct writer_config *c, uint32_t first, uint32_t 
     w->memory =
         (struct memory){.limit = c->memory, .used = c->reserved + SYSTEM_ROOM, .peak = c->reserved + SYSTEM_ROOM};
     w->sync = c->sync;
+    w->shared.keys_are = c->keys;
     w->partitions = c->partitions;
     w->first = first;
     w->is_maker = is_maker;

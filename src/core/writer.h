@@ -27,8 +27,10 @@ struct writer_config {
     const char *path;
     uint32_t partitions;
     uint8_t uuid[16];
-    int64_t value_size; /* -1: any */
-    const char *schema; /* "" for none */
+    enum option_keys keys;
+    int64_t value_size;  /* as it is stored; -1: any */
+    int64_t caller_size; /* without the key of bytes that stands before it */
+    const char *schema;  /* "" for none */
     enum option_codec codec;
     enum option_sync sync;
     enum option_direct direct;

@@ -23,13 +23,13 @@ int deltafs_writer_configure(struct writer_config *c, const char *path, const de
         .is_async = deltafs_options_number(o, OPTION_COMMIT) == COMMIT_ASYNC,
         .direct = (enum option_direct)deltafs_options_number(o, OPTION_DIRECT),
     };
-    if (c->schema[0] == '\0')
-        return DELTAFS_OK;
-    if (c->value_size >= 0 && (uint64_t)c->value_size != schema_size)
+    c->keys = (enum option_keys)deltafs_options_number(o, OPTION_KEYS);
+    c->caller_size = c->schema[0] == '\0' ? c->value_size : (int64_t)schema_size;
+    if (c->value_size >= 0 && c->schema[0] != '\0' && (uint64_t)c->value_size != schema_size)
         return error_set(e, DELTAFS_ERR_SCHEMA,
                          "the schema '%.200s' is of %llu bytes, the option value_size says %lld; leave value_size out",
                          c->schema, (unsigned long long)schema_size, (long long)c->value_size);
-    c->value_size = (int64_t)schema_size;
+    c->value_size = c->keys == KEYS_BYTES ? -1 : c->caller_size;
     return DELTAFS_OK;
 }
 
@@ -63,8 +63,10 @@ static int sync_parent(struct io *io, const char *path, struct error *e)
 int deltafs_writer_make(struct writer_config *c, struct error *e)
 {
     struct io io = io_default();
-    struct manifest m = {
-        .partitions = c->partitions, .value_size = c->value_size, .schema = (char *)(uintptr_t)c->schema};
+    struct manifest m = {.keys = c->keys,
+                         .partitions = c->partitions,
+                         .value_size = c->caller_size,
+                         .schema = (char *)(uintptr_t)c->schema};
     int status = manifest_new_uuid(c->uuid, e);
 
     if (status == DELTAFS_OK)

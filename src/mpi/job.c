@@ -539,7 +539,7 @@ static int job_make(struct job *j, struct job_plan *plan, deltafs_dir **out, str
         return status;
     deltafs_dir *d = NULL;
     if (job_open(j, plan, &own) == DELTAFS_OK)
-        deltafs_dir_attach(&job_transport, j, plan->config.value_size, &d, &own);
+        deltafs_dir_attach(&job_transport, j, &plan->config, &d, &own);
     if (agree_status(a, &own) == DELTAFS_OK) {
         *out = d;
         return DELTAFS_OK;

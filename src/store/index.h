@@ -9,13 +9,15 @@
 #define DELTAFS_STORE_INDEX_H
 
 #include "store/leaf.h"
+#include "store/window.h"
 
 /* A footer, decoded. */
 struct footer {
     uint32_t partition;
     uint32_t epoch;
     uint32_t segment;
-    int is_last; /* of its epoch */
+    int is_last;        /* of its epoch */
+    unsigned key_shift; /* the segment's keys are without so many of their lowest bits */
     uint32_t leaves;
     uint32_t runs;
     uint32_t fence_length;
@@ -53,8 +55,8 @@ int index_writer_create(struct index_writer *w, struct io *io, const char *path,
                         struct memory *memory, struct error *e);
 int index_writer_close(struct index_writer *w, struct error *e);
 
-/* Merge `runs` (may be none) into a segment. The footer's epoch, segment, is_last, records, bytes_raw and data_end are
- * the caller's; the others are filled in. */
+/* Merge `runs` (may be none) into a segment. The footer's epoch, segment, is_last, key_shift, records, bytes_raw and
+ * data_end are the caller's; the others are filled in. */
 int index_write_segment(struct index_writer *w, const struct run *runs, uint32_t run_count, struct footer *footer,
                         struct error *e);
 /* This point; and the way back to it. */
@@ -96,11 +98,16 @@ int index_epoch(struct index_reader *r, uint32_t epoch, struct segment **first, 
 /* Read a segment's own fence and footer, which a tail makes a reader pass over, and check them. */
 int index_verify_segment(struct index_reader *r, const struct segment *s, struct error *e);
 
-/* The first leaf of the segment that can hold `key`; *leaves is how many after it can too. 0 leaves if none can. */
+/* The first leaf of the segment that can hold `key` (shifted, as all of a segment's); *leaves is how many after it can
+ * too. 0 leaves if none can. */
 uint32_t index_leaf_of(const struct segment *s, uint64_t key, uint32_t *leaves);
 
+/* Take leaf number `i` of a segment apart, which was read from where its fence says; LEAF_SLACK bytes can be read
+ * behind it. */
+int index_parse_leaf(struct index_reader *r, const struct segment *s, uint32_t i, const uint8_t *bytes,
+                     struct leaf *leaf, struct error *e);
 /* Read leaf number `i` of a segment into `bytes` and take it apart. */
-int index_read_leaf(struct index_reader *r, const struct segment *s, uint32_t i, struct buffer *bytes,
-                    struct leaf *leaf, struct error *e);
+int index_read_leaf(struct index_reader *r, const struct segment *s, uint32_t i, struct window *window,
+                    struct buffer *bytes, struct leaf *leaf, struct error *e);
 
 #endif

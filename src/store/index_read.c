@@ -17,6 +17,7 @@ static const char *footer_get(struct footer *f, const uint8_t *p, uint32_t seed,
         .epoch = get_u32(p + 12),
         .segment = get_u32(p + 16),
         .is_last = (p[5] & FOOTER_FLAG_LAST) != 0,
+        .key_shift = p[6],
         .leaves = get_u32(p + 20),
         .runs = get_u32(p + 24),
         .fence_length = get_u32(p + 28),
@@ -29,7 +30,7 @@ static const char *footer_get(struct footer *f, const uint8_t *p, uint32_t seed,
         .data_end = get_u64(p + 80),
         .offset = get_u64(p + 88),
     };
-    if (f->partition != partition || (p[5] & ~FOOTER_FLAG_LAST) != 0 || get_u16(p + 6) != 0)
+    if (f->partition != partition || (p[5] & ~FOOTER_FLAG_LAST) != 0 || p[6] > FOOTER_SHIFT_MAX || p[7] != 0)
         return "a footer belongs elsewhere";
     if (f->fence_length < FENCE_HEADER_SIZE || f->fence_offset < LOG_HEADER_SIZE || f->offset < f->fence_length ||
         f->fence_offset != f->offset - f->fence_length)
@@ -367,24 +368,35 @@ uint32_t index_leaf_of(const struct segment *s, uint64_t key, uint32_t *leaves)
     return low;
 }
 
-int index_read_leaf(struct index_reader *r, const struct segment *s, uint32_t i, struct buffer *bytes,
-                    struct leaf *leaf, struct error *e)
+int index_parse_leaf(struct index_reader *r, const struct segment *s, uint32_t i, const uint8_t *bytes,
+                     struct leaf *leaf, struct error *e)
 {
     uint64_t offset = s->leaf_offsets[i];
     size_t n = (size_t)(s->leaf_offsets[i + 1] - offset);
     struct leaf_id id = {s->footer.partition, s->footer.epoch, s->footer.segment, i};
+    int status = leaf_parse(leaf, bytes, n, &id, r->seed, r->file.path, offset, e);
 
-    if (offset + n > r->size)
-        return error_damaged(e, r->file.path, offset, "the file ends before this leaf");
-    int status = buffer_reserve(bytes, n + LEAF_SLACK, "a leaf", e);
-    if (status != DELTAFS_OK)
-        return status;
-    memset(bytes->bytes + n, 0, LEAF_SLACK);
-    status = io_file_read(&r->file, offset, bytes->bytes, n, e);
-    if (status == DELTAFS_OK)
-        status = leaf_parse(leaf, bytes->bytes, n, &id, r->seed, r->file.path, offset, e);
     if (status == DELTAFS_OK && (leaf->first_key != s->first_keys[i] || leaf->last_key > s->footer.last_key ||
                                  (i + 1 < s->footer.leaves && leaf->last_key > s->first_keys[i + 1])))
         return error_damaged(e, r->file.path, offset, "the leaf's keys are not those that the fence says");
     return status;
+}
+
+int index_read_leaf(struct index_reader *r, const struct segment *s, uint32_t i, struct window *window,
+                    struct buffer *bytes, struct leaf *leaf, struct error *e)
+{
+    uint64_t offset = s->leaf_offsets[i];
+    size_t n = (size_t)(s->leaf_offsets[i + 1] - offset);
+    const uint8_t *read;
+
+    if (offset + n > r->size)
+        return error_damaged(e, r->file.path, offset, "the file ends before this leaf");
+    int status = buffer_reserve(bytes, n + LEAF_SLACK, "a leaf", e);
+    if (status == DELTAFS_OK)
+        status = window_read(window, &r->file, s->leaf_offsets[s->footer.leaves], offset, n, &read, e);
+    if (status != DELTAFS_OK)
+        return status;
+    memcpy(bytes->bytes, read, n);
+    memset(bytes->bytes + n, 0, LEAF_SLACK);
+    return index_parse_leaf(r, s, i, bytes->bytes, leaf, e);
 }

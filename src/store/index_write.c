@@ -24,7 +24,8 @@ struct merge {
     merge_item *loser;         /* [1 .. width - 1]: of each match the one that came second */
     merge_item winner;
     uint32_t cursor_count, width; /* width: a power of two */
-    uint64_t *keys;               /* of the leaf being collected, and then of what it left over */
+    unsigned key_shift;
+    uint64_t *keys; /* of the leaf being collected, and then of what it left over */
     uint32_t *cursors;
     uint32_t count; /* of these */
     uint32_t *scratch;
@@ -38,7 +39,8 @@ static uint64_t merge_key(merge_item item)
 
 static merge_item merge_item_of(struct merge *m, uint32_t c)
 {
-    return c < m->cursor_count && m->next[c].left > 0 ? (merge_item)keys_next(&m->next[c]) << 32 | c : MERGE_END;
+    return c < m->cursor_count && m->next[c].left > 0 ? (merge_item)(keys_next(&m->next[c]) >> m->key_shift) << 32 | c
+                                                      : MERGE_END;
 }
 
 /* Take the winner out; its run's next key takes its place. */
@@ -89,9 +91,10 @@ static void merge_fini(struct merge *m)
     memory_give(m->memory, m->loser, merge_bytes(m->cursor_count));
 }
 
-static int merge_init(struct merge *m, const struct run *runs, uint32_t n, struct memory *memory, struct error *e)
+static int merge_init(struct merge *m, const struct run *runs, uint32_t n, unsigned key_shift, struct memory *memory,
+                      struct error *e)
 {
-    *m = (struct merge){.cursor_count = n, .width = merge_width(n), .memory = memory};
+    *m = (struct merge){.cursor_count = n, .width = merge_width(n), .key_shift = key_shift, .memory = memory};
     int status = memory_take(memory, merge_bytes(n), "merging runs", &m->loser, e);
     if (status != DELTAFS_OK)
         return status;
@@ -193,6 +196,7 @@ static void index_put_footer(const struct footer *f, uint32_t seed, uint8_t *p)
     memset(p, 0, FOOTER_SIZE);
     p[4] = FORMAT_FOOTER;
     p[5] = f->is_last ? FOOTER_FLAG_LAST : 0;
+    p[6] = (uint8_t)f->key_shift;
     put_u32(p + 8, f->partition);
     put_u32(p + 12, f->epoch);
     put_u32(p + 16, f->segment);
@@ -225,7 +229,7 @@ int index_write_segment(struct index_writer *w, const struct run *runs, uint32_t
     int status = buffer_reserve(&w->scratch->fence, FENCE_HEADER_SIZE, "a fence", e);
     if (status != DELTAFS_OK)
         return status;
-    status = merge_init(&m, runs, run_count, w->memory, e);
+    status = merge_init(&m, runs, run_count, f->key_shift, w->memory, e);
     if (status != DELTAFS_OK)
         return status;
     status = index_write_leaves(w, &m, f, &used, e);

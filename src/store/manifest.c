@@ -85,8 +85,8 @@ static int manifest_write_head(struct io_file *file, uint64_t *size, const struc
     int status = manifest_append(file, size, line, 0, e);
     if (m->value_size >= 0)
         snprintf(value, sizeof value, "%" PRId64, m->value_size);
-    snprintf(line, sizeof line, "Directory keys=u64 partitioner=xxh3 partitions=%" PRIu32 " value_size=%s",
-             m->partitions, value);
+    snprintf(line, sizeof line, "Directory keys=%s partitioner=xxh3 partitions=%" PRIu32 " value_size=%s",
+             m->keys == KEYS_BYTES ? "bytes" : "u64", m->partitions, value);
     if (status == DELTAFS_OK)
         status = manifest_append(file, size, line, 0, e);
     if (status != DELTAFS_OK || m->schema[0] == '\0')
@@ -211,10 +211,11 @@ static int parse_directory(struct manifest *m, const char *fields, const char *p
         field_text(fields, "value_size", value, sizeof value) != 0 ||
         field_number(fields, "partitions", &partitions) != 0 || partitions < 1 || partitions > 1 << 20)
         return error_damaged(e, path, offset, "the directory's line is malformed");
-    if (strcmp(keys, "u64") != 0 || strcmp(partitioner, "xxh3") != 0)
+    if ((strcmp(keys, "u64") != 0 && strcmp(keys, "bytes") != 0) || strcmp(partitioner, "xxh3") != 0)
         return error_set(e, DELTAFS_ERR_VERSION,
                          "%s: keys '%s' placed by '%s' are not known to DeltaFS %s; use a newer DeltaFS", path, keys,
                          partitioner, deltafs_version());
+    m->keys = strcmp(keys, "bytes") == 0 ? KEYS_BYTES : KEYS_U64;
     m->partitions = (uint32_t)partitions;
     m->value_size = -1;
     if (strcmp(value, "any") != 0) {

@@ -5,6 +5,7 @@
 #ifndef DELTAFS_STORE_MANIFEST_H
 #define DELTAFS_STORE_MANIFEST_H
 
+#include "base/options.h"
 #include "store/io.h"
 
 #define MANIFEST_UUID_TEXT 37 /* bytes of a UUID as text, NUL included */
@@ -20,6 +21,7 @@ struct manifest {
     uint32_t version;
     uint8_t uuid[16];
     char uuid_text[MANIFEST_UUID_TEXT];
+    enum option_keys keys;
     uint32_t partitions;
     int64_t value_size; /* -1: any */
     char *schema;       /* "" if there is none */
@@ -35,7 +37,7 @@ struct manifest {
 int manifest_new_uuid(uint8_t uuid[16], struct error *e);
 void manifest_uuid_text(const uint8_t uuid[16], char text[MANIFEST_UUID_TEXT]);
 
-/* Write a new container's manifest: uuid_text, partitions, value_size and schema are used. `sync`: make
+/* Write a new container's manifest: uuid_text, keys, partitions, value_size and schema are used. `sync`: make
  * it durable. */
 int manifest_create(struct io *io, const char *folder, const struct manifest *m, int sync, struct error *e);
 /* Append a line, at *size, which is moved behind it. */

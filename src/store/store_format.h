@@ -52,12 +52,13 @@ enum format_type {
 #define FENCE_HEADER_SIZE 40
 
 /* Footer in the index log, behind the fence; the last segment of an epoch has FOOTER_FLAG_LAST.
- *  0 u32 checksum   4 u8 type   5 u8 flags   6 u16 zero   8 u32 partition   12 u32 epoch   16 u32 segment
- * 20 u32 leaves   24 u32 runs   28 u32 bytes of the fence   32 u64 offset of the fence   40 u64 records
- * 48 u64 raw bytes   56 u64 offset of the footer before, 0 if none   64 u64 first key   72 u64 last key
- * 80 u64 end of the segment in the data log   88 u64 offset of this footer   96 magic */
+ *  0 u32 checksum   4 u8 type   5 u8 flags   6 u8 key shift   7 u8 zero   8 u32 partition   12 u32 epoch   16 u32
+ * segment 20 u32 leaves   24 u32 runs   28 u32 bytes of the fence   32 u64 offset of the fence   40 u64 records 48 u64
+ * raw bytes   56 u64 offset of the footer before, 0 if none   64 u64 first key   72 u64 last key 80 u64 end of the
+ * segment in the data log   88 u64 offset of this footer   96 magic */
 #define FOOTER_SIZE      104
 #define FOOTER_FLAG_LAST 0x01
+#define FOOTER_SHIFT_MAX 63 /* of keys: a segment has them without so many of their lowest bits */
 #define FOOTER_MAGIC     "dltfsFTR"
 
 /* Tail at the end of a closed index log: for each segment of each epoch, in order, a copy of its footer and, unless

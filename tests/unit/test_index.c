@@ -42,6 +42,16 @@ static void write_segment(struct index_writer *w, uint32_t epoch, uint32_t segme
     keys_clear(&store);
 }
 
+static int read_leaf(struct index_reader *r, const struct segment *s, uint32_t i, struct buffer *bytes,
+                     struct leaf *leaf, struct error *e)
+{
+    struct window window = {0};
+    int status = index_read_leaf(r, s, i, &window, bytes, leaf, e);
+
+    window_fini(&window);
+    return status;
+}
+
 struct made {
     const char *path;
     uint32_t epochs;
@@ -95,7 +105,7 @@ static void check_segment(struct index_reader *r, const struct segment *s, uint3
             uint32_t at = index_leaf_of(s, key, &leaves);
             CHECK(leaves <= 1 && at + leaves <= s->footer.leaves);
             if (leaves == 1 && at != last)
-                CHECK_IS(index_read_leaf(r, s, at, &bytes, &leaf, &e), DELTAFS_OK);
+                CHECK_IS(read_leaf(r, s, at, &bytes, &leaf, &e), DELTAFS_OK);
             last = leaves == 1 ? at : last;
             if (leaves == 1)
                 found = leaf_find(&leaf, key, &first);
@@ -317,7 +327,7 @@ static unsigned use_log(struct index_reader *r, uint32_t epochs, struct rng *rng
             used++;
             index_verify_segment(r, s, &e);
             for (uint32_t i = 0; i < s->footer.leaves; i++)
-                if (index_read_leaf(r, s, i, &bytes, &leaf, &e) == DELTAFS_OK)
+                if (read_leaf(r, s, i, &bytes, &leaf, &e) == DELTAFS_OK)
                     leaf_find(&leaf, rng_below(rng, 1000), &first);
             for (int i = 0; i < 10; i++) {
                 uint32_t at = index_leaf_of(s, i < 5 ? rng_below(rng, 1000) : rng_next(rng), &leaves);

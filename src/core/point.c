@@ -1,0 +1,375 @@
+#include <stdlib.h>
+#include <string.h>
+#include "core/point.h"
+
+#define PROBES_MAX   256               /* leaves looked into in a window */
+#define REFS_MAX     1024              /* records taken in a window */
+#define WINDOW_BYTES ((size_t)8 << 20) /* of leaves or blocks, about, in a window */
+
+/* A leaf that can hold a key. */
+struct probe {
+    const struct segment *segment;
+    uint32_t leaf; /* number in the segment */
+    uint32_t wanted;
+    uint32_t fetch; /* which read brings it */
+};
+
+/* A record that a leaf names, or the news that something of this key and epoch cannot be read. */
+struct ref {
+    uint32_t wanted;
+    uint32_t epoch;
+    int is_bad;
+    struct leaf_place place;
+    size_t at, size; /* of the value, in `values` */
+};
+
+/* A thing to be read, to be ordered by where it is. */
+struct spot {
+    uint64_t offset;
+    size_t length;
+    uint32_t index; /* of its probe or ref */
+};
+
+struct point_scratch {
+    struct probe probe[PROBES_MAX];
+    struct ref ref[REFS_MAX];
+    struct spot spot[REFS_MAX];
+    struct fetch fetch[REFS_MAX];
+    struct {
+        struct leaf leaf;
+        int is_bad;
+    } leaf[PROBES_MAX];
+    struct block block;
+    struct buffer leaves, blocks; /* as they were read */
+    struct buffer values;
+};
+
+struct point {
+    struct reader *r;
+    struct part_reader *p;
+    const struct wanted *wanted;
+    struct collection **out;
+    struct point_scratch *s;
+    uint32_t probes, refs;
+    size_t probe_bytes, ref_bytes;
+    /* The records of one key and epoch follow each other; all of them go in, or none. */
+    uint32_t group_wanted, group_epoch;
+    int has_group, is_bad_group;
+    size_t mark_count, mark_used;
+    struct error first;
+};
+
+int point_scratch_create(struct point_scratch **out, struct error *e)
+{
+    *out = calloc(1, sizeof **out);
+    return *out ? DELTAFS_OK : error_no_memory(e, sizeof **out, "a reader");
+}
+
+void point_scratch_destroy(struct point_scratch *s)
+{
+    if (!s)
+        return;
+    for (uint32_t i = 0; i < PROBES_MAX; i++)
+        leaf_fini(&s->leaf[i].leaf);
+    block_fini(&s->block);
+    buffer_fini(&s->leaves);
+    buffer_fini(&s->blocks);
+    buffer_fini(&s->values);
+    free(s);
+}
+
+static void point_failed(struct point *t, const struct error *e)
+{
+    if (t->first.status == DELTAFS_OK)
+        t->first = *e;
+}
+
+/* ---- Taking records ---- */
+
+static int collection_reserve(struct collection *c, size_t bytes, struct error *e)
+{
+    if (c->public.count == c->capacity) {
+        size_t capacity = c->capacity ? 2 * c->capacity : 8;
+        struct deltafs_record *grown = realloc(c->record, capacity * sizeof *grown);
+        if (!grown)
+            return error_no_memory(e, capacity * sizeof *grown, "records");
+        c->record = grown;
+        c->capacity = capacity;
+    }
+    return buffer_reserve(&c->bytes, c->used + bytes + 1, "records", e);
+}
+
+static int point_collect(struct point *t, struct ref *ref, struct error *e)
+{
+    const struct wanted *w = &t->wanted[ref->wanted];
+    struct collection *c = t->out[w->place];
+    struct deltafs_record record = {.key = w->key, .epoch = t->r->manifest.epoch[ref->epoch].label};
+    const uint8_t *value = t->s->values.bytes + ref->at;
+
+    int status = record_split(t->r, value, ref->size, &record);
+    if (status != DELTAFS_OK)
+        return error_damaged(e, t->p->data.path, ref->place.at.offset,
+                             "a record is not of its key and the value's size");
+    if (record.key_size != w->size || (w->size > 0 && memcmp(record.key_bytes, w->bytes, w->size) != 0))
+        return DELTAFS_OK; /* another key with the same hash, as far as the index has it */
+    status = collection_reserve(c, ref->size, e);
+    if (status != DELTAFS_OK)
+        return status;
+    memcpy(c->bytes.bytes + c->used, value, ref->size);
+    c->used += ref->size;
+    record.value = record.key_bytes = NULL;
+    c->record[c->public.count++] = record;
+    return DELTAFS_OK;
+}
+
+static void point_take(struct point *t, struct ref *ref)
+{
+    struct collection *c = t->out[t->wanted[ref->wanted].place];
+    struct error e;
+
+    if (!t->has_group || t->group_wanted != ref->wanted || t->group_epoch != ref->epoch) {
+        t->has_group = 1;
+        t->group_wanted = ref->wanted;
+        t->group_epoch = ref->epoch;
+        t->is_bad_group = 0;
+        t->mark_count = c->public.count;
+        t->mark_used = c->used;
+    }
+    if (t->is_bad_group)
+        return;
+    if (!ref->is_bad && point_collect(t, ref, &e) == DELTAFS_OK)
+        return;
+    if (!ref->is_bad)
+        point_failed(t, &e);
+    t->is_bad_group = 1;
+    c->public.count = t->mark_count;
+    c->used = t->mark_used;
+}
+
+/* ---- Reading ---- */
+
+static int spot_compare(const void *a, const void *b)
+{
+    const struct spot *x = a, *y = b;
+
+    if (x->offset != y->offset)
+        return x->offset < y->offset ? -1 : 1;
+    if (x->length != y->length)
+        return x->length < y->length ? -1 : 1;
+    return (x->index > y->index) - (x->index < y->index);
+}
+
+/* Read what is at the spots into `bytes`, each once; spots[i].length becomes the number of its fetch. `slack` zeros are
+ * put behind each. DELTAFS_ERR_MEMORY. */
+static int point_fetch(struct point *t, struct io_file *file, uint32_t n, size_t slack, struct buffer *bytes,
+                       struct error *e)
+{
+    struct point_scratch *s = t->s;
+    struct spot *spots = s->spot;
+    size_t total = 0;
+    uint32_t count = 0;
+
+    qsort(spots, n, sizeof *spots, spot_compare);
+    for (uint32_t i = 0; i < n; i++) {
+        struct fetch *last = &s->fetch[count > 0 ? count - 1 : 0];
+        if (count == 0 || last->offset != spots[i].offset || last->length != spots[i].length) {
+            s->fetch[count++] = (struct fetch){.file = file, .offset = spots[i].offset, .length = spots[i].length};
+            total += spots[i].length + slack;
+        }
+        spots[i].length = count - 1;
+    }
+    int status = buffer_reserve(bytes, total, "reading", e);
+    if (status != DELTAFS_OK)
+        return status;
+    uint8_t *at = bytes->bytes;
+    for (uint32_t i = 0; i < count; i++) {
+        s->fetch[i].bytes = at;
+        memset(at + s->fetch[i].length, 0, slack);
+        at += s->fetch[i].length + slack;
+    }
+    fetcher_run(t->r->fetcher, s->fetch, count);
+    return DELTAFS_OK;
+}
+
+/* What a fetch could not read is read again, to say why. */
+static int point_fetched(struct fetch *f, struct error *e)
+{
+    return f->is_bad ? io_file_read(f->file, f->offset, f->bytes, f->length, e) : DELTAFS_OK;
+}
+
+/* The value of a record, out of its block into `values`. */
+static int point_copy_value(struct point *t, struct ref *ref, size_t *used, struct error *e)
+{
+    const uint8_t *value = block_value(&t->s->block, ref->place.record, &ref->size);
+    int status = buffer_reserve(&t->s->values, *used + ref->size + 1, "records", e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    memcpy(t->s->values.bytes + *used, value, ref->size);
+    ref->at = *used;
+    *used += ref->size;
+    return DELTAFS_OK;
+}
+
+static int point_open_block(struct point *t, const struct ref *ref, struct fetch *f, struct error *e)
+{
+    int status = point_fetched(f, e);
+
+    return status == DELTAFS_OK ? reader_decode_block(t->r, t->p, ref->epoch, &ref->place, f->bytes, &t->s->block, e)
+                                : status;
+}
+
+/* Read the blocks of the refs collected so far, and take their records in the refs' order. */
+static void point_take_refs(struct point *t)
+{
+    struct point_scratch *s = t->s;
+    struct error e;
+    uint32_t n = 0;
+    size_t used = 0;
+    const struct ref *open = NULL; /* whose block is decoded */
+
+    for (uint32_t i = 0; i < t->refs; i++)
+        if (!s->ref[i].is_bad)
+            s->spot[n++] = (struct spot){s->ref[i].place.at.offset, s->ref[i].place.at.length, i};
+    if (n > 0 && point_fetch(t, &t->p->data, n, 0, &s->blocks, &e) != DELTAFS_OK) {
+        point_failed(t, &e);
+        for (uint32_t i = 0; i < n; i++)
+            s->ref[s->spot[i].index].is_bad = 1;
+        n = 0;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        struct ref *ref = &s->ref[s->spot[i].index];
+        int status = DELTAFS_OK;
+        if (!open || open->epoch != ref->epoch || !reader_is_same_block(&open->place, &ref->place))
+            status = point_open_block(t, ref, &s->fetch[s->spot[i].length], &e);
+        open = status == DELTAFS_OK ? ref : NULL;
+        if (status == DELTAFS_OK)
+            status = point_copy_value(t, ref, &used, &e);
+        if (status != DELTAFS_OK) {
+            point_failed(t, &e);
+            ref->is_bad = 1;
+        }
+    }
+    for (uint32_t i = 0; i < t->refs; i++)
+        point_take(t, &s->ref[i]);
+    t->refs = 0;
+    t->ref_bytes = 0;
+}
+
+static void point_add_ref(struct point *t, const struct ref *ref)
+{
+    if (t->refs == REFS_MAX || (t->refs > 0 && t->ref_bytes + ref->place.at.length > WINDOW_BYTES))
+        point_take_refs(t);
+    t->s->ref[t->refs++] = *ref;
+    t->ref_bytes += ref->place.at.length;
+}
+
+/* The records that a leaf has of a probe's key. */
+static void point_look_into(struct point *t, const struct probe *probe)
+{
+    const struct leaf *leaf = &t->s->leaf[probe->fetch].leaf;
+    uint64_t key = t->wanted[probe->wanted].key >> probe->segment->footer.key_shift;
+    struct ref ref = {.wanted = probe->wanted, .epoch = probe->segment->footer.epoch};
+    uint32_t first = 0, found = leaf_find(leaf, key, &first), run = UINT32_MAX, rank = 0;
+    struct error e;
+
+    for (uint32_t i = first; i < first + found && !ref.is_bad; i++) {
+        /* The records of a key stand run by run. */
+        uint32_t of = leaf_run_of(leaf, i);
+        rank = of == run ? rank + 1 : leaf_rank(leaf, of, i);
+        run = of;
+        if (leaf_place(leaf, run, rank, &ref.place) != 0) {
+            reader_malformed_leaf(t->p, probe->segment, probe->leaf, &e);
+            point_failed(t, &e);
+            ref.is_bad = 1;
+        }
+        point_add_ref(t, &ref);
+    }
+}
+
+/* Have the leaf of a fetch in s->leaf. */
+static void point_open_leaf(struct point *t, const struct probe *probe, struct fetch *f)
+{
+    struct error e;
+    int status = point_fetched(f, &e);
+
+    if (status == DELTAFS_OK)
+        status =
+            index_parse_leaf(&t->p->index, probe->segment, probe->leaf, f->bytes, &t->s->leaf[probe->fetch].leaf, &e);
+    t->s->leaf[probe->fetch].is_bad = status != DELTAFS_OK;
+    if (status != DELTAFS_OK)
+        point_failed(t, &e);
+}
+
+/* Read the leaves of the probes collected so far, and look into them in the probes' order. */
+static void point_take_probes(struct point *t)
+{
+    struct point_scratch *s = t->s;
+    struct error e;
+    uint32_t probes = t->probes;
+    int64_t opened = -1;
+    int status = DELTAFS_OK;
+
+    for (uint32_t i = 0; i < probes; i++) {
+        const uint64_t *offset = &s->probe[i].segment->leaf_offsets[s->probe[i].leaf];
+        s->spot[i] = (struct spot){offset[0], (size_t)(offset[1] - offset[0]), i};
+    }
+    if (probes > 0)
+        status = point_fetch(t, &t->p->index.file, probes, LEAF_SLACK, &s->leaves, &e);
+    if (status != DELTAFS_OK)
+        point_failed(t, &e);
+    for (uint32_t i = 0; i < probes && status == DELTAFS_OK; i++) {
+        struct probe *probe = &s->probe[s->spot[i].index];
+        probe->fetch = (uint32_t)s->spot[i].length;
+        if (probe->fetch != opened)
+            point_open_leaf(t, probe, &s->fetch[probe->fetch]);
+        opened = probe->fetch;
+    }
+    for (uint32_t i = 0; i < probes; i++) {
+        if (status != DELTAFS_OK || s->leaf[s->probe[i].fetch].is_bad)
+            point_add_ref(
+                t,
+                &(struct ref){.wanted = s->probe[i].wanted, .epoch = s->probe[i].segment->footer.epoch, .is_bad = 1});
+        else
+            point_look_into(t, &s->probe[i]);
+    }
+    t->probes = 0;
+    t->probe_bytes = 0;
+}
+
+static void point_add_probe(struct point *t, const struct segment *segment, uint32_t leaf, uint32_t wanted)
+{
+    size_t length = (size_t)(segment->leaf_offsets[leaf + 1] - segment->leaf_offsets[leaf]);
+
+    if (t->probes == PROBES_MAX || (t->probes > 0 && t->probe_bytes + length > WINDOW_BYTES))
+        point_take_probes(t);
+    t->s->probe[t->probes++] = (struct probe){.segment = segment, .leaf = leaf, .wanted = wanted};
+    t->probe_bytes += length;
+}
+
+int point_get(struct reader *r, struct part_reader *p, const struct wanted *w, size_t n, uint32_t first, uint32_t end,
+              struct collection **out, struct error *e)
+{
+    struct point t = {.r = r, .p = p, .wanted = w, .out = out, .s = r->scratch};
+    struct segment *segment;
+    uint32_t segments, leaves;
+
+    for (uint32_t epoch = first; epoch < end; epoch++) {
+        if (index_epoch(&p->index, epoch, &segment, &segments, e) != DELTAFS_OK) {
+            point_failed(&t, e);
+            continue;
+        }
+        for (uint32_t i = 0; i < n; i++) {
+            for (uint32_t k = 0; k < segments; k++) {
+                uint32_t leaf = index_leaf_of(&segment[k], w[i].key >> segment[k].footer.key_shift, &leaves);
+                for (; leaves > 0; leaf++, leaves--)
+                    point_add_probe(&t, &segment[k], leaf, i);
+            }
+        }
+    }
+    point_take_probes(&t);
+    point_take_refs(&t);
+    if (t.first.status != DELTAFS_OK)
+        *e = t.first;
+    return t.first.status;
+}
