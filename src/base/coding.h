@@ -56,6 +56,15 @@ static inline uint64_t get_u64(const uint8_t *p)
     return CODING_SWAP ? __builtin_bswap64(v) : v;
 }
 
+/* The number of bits that are set. */
+static inline unsigned count_bits(uint64_t v)
+{
+    v -= v >> 1 & UINT64_C(0x5555555555555555);
+    v = (v & UINT64_C(0x3333333333333333)) + (v >> 2 & UINT64_C(0x3333333333333333));
+    v = (v + (v >> 4)) & UINT64_C(0x0f0f0f0f0f0f0f0f);
+    return (unsigned)(v * UINT64_C(0x0101010101010101) >> 56);
+}
+
 /* Seven bits a byte, least significant first, the top bit set on all but the last. Returns the byte behind it. */
 static inline uint8_t *put_varint(uint8_t *p, uint64_t v)
 {
@@ -72,6 +81,10 @@ static inline const uint8_t *get_varint(const uint8_t *p, const uint8_t *end, ui
 {
     uint64_t v = 0;
 
+    if (p < end && *p < 0x80) { /* most are */
+        *out = *p;
+        return p + 1;
+    }
     for (unsigned shift = 0; shift < 64 && p < end; shift += 7) {
         uint64_t byte = *p++;
         if (shift == 63 && byte > 1)

@@ -1,5 +1,9 @@
-/* The table is the slicing-by-8 one (Kounavis and Berry, 2005): eight bytes a step, one look-up a byte. It is computed
- * once, on first use, from the reflected polynomial 0x82f63b78. */
+/* The processor's instruction takes three cycles for eight bytes and can begin one each cycle: so three parts are done
+ * at a time, and their checksums joined by what LANE zero bytes do to one, which is linear and stands in a table of its
+ * own (Gopal et al., 2011).
+ *
+ * The other table is the slicing-by-8 one (Kounavis and Berry, 2005): eight bytes a step, one look-up a byte. It is
+ * computed once, on first use, from the reflected polynomial 0x82f63b78. */
 #include <pthread.h>
 #include "base/coding.h"
 #include "base/crc32c.h"
@@ -9,6 +13,32 @@
 static uint32_t table[8][256];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int has_instruction;
+
+#if defined(__x86_64__)
+#define LANE 256 /* bytes of each of the three parts */
+
+static uint32_t behind_lane[4][256]; /* what a checksum's byte k of value v becomes behind LANE zero bytes */
+
+static void crc32c_prepare_lanes(void)
+{
+    uint32_t bit[32];
+
+    for (int i = 0; i < 32; i++) {
+        bit[i] = UINT32_C(1) << i;
+        for (int n = 0; n < LANE; n++)
+            bit[i] = (bit[i] >> 8) ^ table[0][bit[i] & 0xff];
+    }
+    for (int k = 0; k < 4; k++)
+        for (uint32_t v = 1; v < 256; v++)
+            behind_lane[k][v] = behind_lane[k][v & (v - 1)] ^ bit[8 * k + __builtin_ctz(v)];
+}
+
+static uint64_t crc32c_behind_lane(uint64_t c)
+{
+    return behind_lane[0][c & 0xff] ^ behind_lane[1][c >> 8 & 0xff] ^ behind_lane[2][c >> 16 & 0xff] ^
+           behind_lane[3][c >> 24 & 0xff];
+}
+#endif
 
 static void crc32c_prepare(void)
 {
@@ -23,6 +53,7 @@ static void crc32c_prepare(void)
             table[k][i] = (table[k - 1][i] >> 8) ^ table[0][table[k - 1][i] & 0xff];
 #if defined(__x86_64__)
     has_instruction = __builtin_cpu_supports("sse4.2");
+    crc32c_prepare_lanes();
 #endif
 }
 
@@ -48,6 +79,15 @@ __attribute__((target("sse4.2"))) static uint32_t crc32c_instruction(uint32_t cr
     const uint8_t *p = bytes;
     uint64_t c = ~crc;
 
+    for (; n >= 3 * LANE; n -= 3 * LANE, p += 3 * LANE) {
+        uint64_t second = 0, third = 0;
+        for (size_t i = 0; i < LANE; i += 8) {
+            c = __builtin_ia32_crc32di(c, get_u64(p + i));
+            second = __builtin_ia32_crc32di(second, get_u64(p + LANE + i));
+            third = __builtin_ia32_crc32di(third, get_u64(p + 2 * LANE + i));
+        }
+        c = crc32c_behind_lane(crc32c_behind_lane(c) ^ second) ^ third;
+    }
     for (; n >= 8; n -= 8, p += 8)
         c = __builtin_ia32_crc32di(c, get_u64(p));
     for (; n > 0; n--)

@@ -58,6 +58,11 @@ static const struct option_row rows[OPTION_COUNT] = {
                            .low = 1,
                            .high = 1 << 20,
                            .automatic = "auto"},
+    [OPTION_READ_CACHE] = {.info = {"read_cache", "bytes, 0 or more", "64M",
+                                    "how much of the index a reader keeps, at most, of what it has read"},
+                           .kind = KIND_SIZE,
+                           .low = 0,
+                           .high = UINT64_C(1) << 42},
     [OPTION_READ_THREADS] = {.info = {"read_threads", "0 to 64", "8",
                                       "threads that a reader may start to read from slow storage at several places at "
                                       "once"},

@@ -350,9 +350,10 @@ int deltafs_open(const char *path, const deltafs_options *options, deltafs_dir *
     strcpy(d->error.text, "no error");
     deltafs_options *defaults = NULL;
     int status = options ? DELTAFS_OK : deltafs_options_create(&defaults);
+    const deltafs_options *o = options ? options : defaults;
     if (status == DELTAFS_OK)
-        status = reader_open(path, (uint32_t)deltafs_options_number(options ? options : defaults, OPTION_READ_THREADS),
-                             &d->reader, e);
+        status = reader_open(path, (uint32_t)deltafs_options_number(o, OPTION_READ_THREADS),
+                             deltafs_options_number(o, OPTION_READ_CACHE), &d->reader, e);
     deltafs_options_destroy(defaults);
     if (status != DELTAFS_OK) {
         free(d);

@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/point.h"
+#include "store/store_format.h"
 
 #define PROBES_MAX   256               /* leaves looked into in a window */
 #define REFS_MAX     1024              /* records taken in a window */
@@ -11,7 +12,7 @@ struct probe {
     const struct segment *segment;
     uint32_t leaf; /* number in the segment */
     uint32_t wanted;
-    uint32_t fetch; /* which read brings it */
+    const struct leaf *found; /* NULL: it cannot be read */
 };
 
 /* A record that a leaf names, or the news that something of this key and epoch cannot be read. */
@@ -35,10 +36,7 @@ struct point_scratch {
     struct ref ref[REFS_MAX];
     struct spot spot[REFS_MAX];
     struct fetch fetch[REFS_MAX];
-    struct {
-        struct leaf leaf;
-        int is_bad;
-    } leaf[PROBES_MAX];
+    struct leaf leaf[PROBES_MAX]; /* by fetch */
     struct block block;
     struct buffer leaves, blocks; /* as they were read */
     struct buffer values;
@@ -70,7 +68,7 @@ void point_scratch_destroy(struct point_scratch *s)
     if (!s)
         return;
     for (uint32_t i = 0; i < PROBES_MAX; i++)
-        leaf_fini(&s->leaf[i].leaf);
+        leaf_fini(&s->leaf[i]);
     block_fini(&s->block);
     buffer_fini(&s->leaves);
     buffer_fini(&s->blocks);
@@ -267,7 +265,7 @@ static void point_add_ref(struct point *t, const struct ref *ref)
 /* The records that a leaf has of a probe's key. */
 static void point_look_into(struct point *t, const struct probe *probe)
 {
-    const struct leaf *leaf = &t->s->leaf[probe->fetch].leaf;
+    const struct leaf *leaf = probe->found;
     uint64_t key = t->wanted[probe->wanted].key >> probe->segment->footer.key_shift;
     struct ref ref = {.wanted = probe->wanted, .epoch = probe->segment->footer.epoch};
     uint32_t first = 0, found = leaf_find(leaf, key, &first), run = UINT32_MAX, rank = 0;
@@ -278,7 +276,7 @@ static void point_look_into(struct point *t, const struct probe *probe)
         uint32_t of = leaf_run_of(leaf, i);
         rank = of == run ? rank + 1 : leaf_rank(leaf, of, i);
         run = of;
-        if (leaf_place(leaf, run, rank, &ref.place) != 0) {
+        if (leaf_seek(leaf, run, rank, &ref.place) != 0) {
             reader_malformed_leaf(t->p, probe->segment, probe->leaf, &e);
             point_failed(t, &e);
             ref.is_bad = 1;
@@ -287,52 +285,82 @@ static void point_look_into(struct point *t, const struct probe *probe)
     }
 }
 
-/* Have the leaf of a fetch in s->leaf. */
-static void point_open_leaf(struct point *t, const struct probe *probe, struct fetch *f)
+/* The leaf of a fetch, taken apart; NULL if it cannot be read. */
+static const struct leaf *point_open_leaf(struct point *t, const struct probe *probe, uint32_t fetch)
 {
     struct error e;
+    struct leaf *leaf = &t->s->leaf[fetch];
+    struct fetch *f = &t->s->fetch[fetch];
     int status = point_fetched(f, &e);
 
     if (status == DELTAFS_OK)
-        status =
-            index_parse_leaf(&t->p->index, probe->segment, probe->leaf, f->bytes, &t->s->leaf[probe->fetch].leaf, &e);
-    t->s->leaf[probe->fetch].is_bad = status != DELTAFS_OK;
-    if (status != DELTAFS_OK)
-        point_failed(t, &e);
+        status = index_parse_leaf(&t->p->index, probe->segment, probe->leaf, f->bytes, leaf, &e);
+    if (status == DELTAFS_OK)
+        return leaf;
+    point_failed(t, &e);
+    return NULL;
 }
 
-/* Read the leaves of the probes collected so far, and look into them in the probes' order. */
-static void point_take_probes(struct point *t)
+/* Read the `n` leaves at s->spot, of the probes that these name. */
+static void point_read_leaves(struct point *t, uint32_t n)
 {
     struct point_scratch *s = t->s;
     struct error e;
-    uint32_t probes = t->probes;
-    int64_t opened = -1;
-    int status = DELTAFS_OK;
+    const struct leaf *leaf = NULL;
+
+    if (point_fetch(t, &t->p->index.file, n, LEAF_SLACK, &s->leaves, &e) != DELTAFS_OK) {
+        point_failed(t, &e);
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        struct probe *probe = &s->probe[s->spot[i].index];
+        if (i == 0 || s->spot[i].length != s->spot[i - 1].length)
+            leaf = point_open_leaf(t, probe, (uint32_t)s->spot[i].length);
+        probe->found = leaf;
+    }
+}
+
+/* Keep the leaves that were read. */
+static void point_keep_leaves(struct point *t, uint32_t probes)
+{
+    const struct leaf *kept = NULL;
+
+    for (uint32_t i = 0; i < probes; i++) {
+        const struct probe *probe = &t->s->probe[i];
+        const struct leaf *leaf = probe->found;
+        if (leaf < t->s->leaf || leaf >= t->s->leaf + PROBES_MAX || leaf == kept)
+            continue;
+        const uint64_t *offset = &probe->segment->leaf_offsets[probe->leaf];
+        leaf_cache_add(t->r->leaves, t->p->partition, offset[0], leaf, leaf->table - LEAF_HEADER_SIZE,
+                       (size_t)(offset[1] - offset[0]));
+        kept = leaf;
+    }
+}
+
+/* Have the leaves of the probes collected so far, and look into them in the probes' order. */
+static void point_take_probes(struct point *t)
+{
+    struct point_scratch *s = t->s;
+    uint32_t probes = t->probes, missing = 0;
 
     for (uint32_t i = 0; i < probes; i++) {
         const uint64_t *offset = &s->probe[i].segment->leaf_offsets[s->probe[i].leaf];
-        s->spot[i] = (struct spot){offset[0], (size_t)(offset[1] - offset[0]), i};
+        s->probe[i].found = leaf_cache_find(t->r->leaves, t->p->partition, offset[0]);
+        if (!s->probe[i].found)
+            s->spot[missing++] = (struct spot){offset[0], (size_t)(offset[1] - offset[0]), i};
     }
-    if (probes > 0)
-        status = point_fetch(t, &t->p->index.file, probes, LEAF_SLACK, &s->leaves, &e);
-    if (status != DELTAFS_OK)
-        point_failed(t, &e);
-    for (uint32_t i = 0; i < probes && status == DELTAFS_OK; i++) {
-        struct probe *probe = &s->probe[s->spot[i].index];
-        probe->fetch = (uint32_t)s->spot[i].length;
-        if (probe->fetch != opened)
-            point_open_leaf(t, probe, &s->fetch[probe->fetch]);
-        opened = probe->fetch;
-    }
+    if (missing > 0)
+        point_read_leaves(t, missing);
     for (uint32_t i = 0; i < probes; i++) {
-        if (status != DELTAFS_OK || s->leaf[s->probe[i].fetch].is_bad)
+        if (s->probe[i].found)
+            point_look_into(t, &s->probe[i]);
+        else
             point_add_ref(
                 t,
                 &(struct ref){.wanted = s->probe[i].wanted, .epoch = s->probe[i].segment->footer.epoch, .is_bad = 1});
-        else
-            point_look_into(t, &s->probe[i]);
     }
+    if (missing > 0)
+        point_keep_leaves(t, probes);
     t->probes = 0;
     t->probe_bytes = 0;
 }

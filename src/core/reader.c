@@ -22,7 +22,7 @@ static void part_reader_close(struct part_reader *p)
     p->is_open = 0;
 }
 
-int reader_open(const char *path, uint32_t threads, struct reader **out, struct error *e)
+int reader_open(const char *path, uint32_t threads, uint64_t cache, struct reader **out, struct error *e)
 {
     struct reader *r = calloc(1, sizeof *r);
 
@@ -47,6 +47,8 @@ int reader_open(const char *path, uint32_t threads, struct reader **out, struct 
         status = fetcher_create(threads, &r->fetcher, e);
     if (status == DELTAFS_OK)
         status = point_scratch_create(&r->scratch, e);
+    if (status == DELTAFS_OK)
+        status = leaf_cache_create(cache, &r->leaves, e);
     if (status != DELTAFS_OK) {
         reader_close(r);
         return status;
@@ -63,6 +65,7 @@ void reader_close(struct reader *r)
         part_reader_close(&r->part[i]);
     fetcher_destroy(r->fetcher);
     point_scratch_destroy(r->scratch);
+    leaf_cache_destroy(r->leaves);
     manifest_fini(&r->manifest);
     free(r->path);
     free(r);

@@ -6,6 +6,7 @@
 #ifndef DELTAFS_CORE_READER_H
 #define DELTAFS_CORE_READER_H
 
+#include "core/leaf_cache.h"
 #include "store/fetch.h"
 #include "store/index.h"
 #include "store/manifest.h"
@@ -33,11 +34,12 @@ struct reader {
     int is_scanning; /* a scan's function is being called: the partition that it scans must stay open */
     struct fetcher *fetcher;
     struct point_scratch *scratch;
+    struct leaf_cache *leaves;
     struct part_reader part[READER_OPEN_PARTS];
 };
 
-/* With at most `threads` threads for reading at several places at once. */
-int reader_open(const char *path, uint32_t threads, struct reader **out, struct error *e);
+/* With at most `threads` threads for reading at several places at once, and `cache` bytes of leaves kept. */
+int reader_open(const char *path, uint32_t threads, uint64_t cache, struct reader **out, struct error *e);
 void reader_close(struct reader *r);
 
 /* The part of the range in epoch numbers: *first <= number < *end. */

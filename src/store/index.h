@@ -102,11 +102,11 @@ int index_verify_segment(struct index_reader *r, const struct segment *s, struct
  * too. 0 leaves if none can. */
 uint32_t index_leaf_of(const struct segment *s, uint64_t key, uint32_t *leaves);
 
-/* Take leaf number `i` of a segment apart, which was read from where its fence says; LEAF_SLACK bytes can be read
- * behind it. */
+/* Take leaf number `i` of a segment apart, but for its run table, which was read from where its fence says; LEAF_SLACK
+ * bytes can be read behind it. */
 int index_parse_leaf(struct index_reader *r, const struct segment *s, uint32_t i, const uint8_t *bytes,
                      struct leaf *leaf, struct error *e);
-/* Read leaf number `i` of a segment into `bytes` and take it apart. */
+/* Read leaf number `i` of a segment into `bytes` and take all of it apart. */
 int index_read_leaf(struct index_reader *r, const struct segment *s, uint32_t i, struct window *window,
                     struct buffer *bytes, struct leaf *leaf, struct error *e);
 

@@ -398,5 +398,6 @@ int index_read_leaf(struct index_reader *r, const struct segment *s, uint32_t i,
         return status;
     memcpy(bytes->bytes, read, n);
     memset(bytes->bytes + n, 0, LEAF_SLACK);
-    return index_parse_leaf(r, s, i, bytes->bytes, leaf, e);
+    status = index_parse_leaf(r, s, i, bytes->bytes, leaf, e);
+    return status == DELTAFS_OK ? leaf_load(leaf, r->file.path, offset, e) : status;
 }

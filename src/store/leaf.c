@@ -205,54 +205,94 @@ static const uint8_t *leaf_get_varints(const uint8_t *p, const uint8_t *end, uin
     return p;
 }
 
-static const uint8_t *leaf_parse_run(struct leaf *leaf, struct leaf_run *run, const uint8_t *p, const uint8_t *end,
+/* The head of a table's row, and the offset of its first block. Returns the byte behind, or NULL. */
+static const uint8_t *leaf_parse_row(struct leaf_run *run, uint64_t *offset, const uint8_t *p, const uint8_t *end,
                                      uint32_t previous)
 {
-    uint64_t v[5], size[2];
+    uint64_t v[5];
 
     p = leaf_get_varints(p, end, v, 5);
     if (!p || v[0] > UINT32_MAX - previous || v[1] > UINT32_MAX || v[2] > BLOCK_RECORDS_MAX || v[4] == 0 ||
         v[4] > (uint64_t)(end - p) / 2 || v[4] > UINT32_MAX - v[1])
         return NULL;
-    *run = (struct leaf_run){.run = previous + (uint32_t)v[0],
-                             .block = (uint32_t)v[1],
-                             .skip = (uint32_t)v[2],
-                             .first = leaf->block_count,
-                             .blocks = (uint32_t)v[4]};
-    uint64_t offset = v[3];
-    for (uint64_t b = 0; b < v[4]; b++) {
-        p = leaf_get_varints(p, end, size, 2);
-        if (!p || size[0] == 0 || size[0] > BLOCK_RECORDS_MAX || size[1] < BLOCK_HEADER_SIZE ||
-            size[1] > BLOCK_HEADER_SIZE + BLOCK_PAYLOAD_MAX || offset > UINT64_MAX - size[1])
-            return NULL;
-        leaf_blocks(leaf)[leaf->block_count++] = (struct leaf_block){offset, (uint32_t)size[1], (uint32_t)size[0]};
-        offset += size[1];
-    }
+    *run = (struct leaf_run){
+        .run = previous + (uint32_t)v[0], .block = (uint32_t)v[1], .skip = (uint32_t)v[2], .blocks = (uint32_t)v[4]};
+    *offset = v[3];
     return p;
 }
 
-/* The run table; returns a text on what is wrong, or NULL. *status is set if memory is what is missing. */
-static const char *leaf_parse_table(struct leaf *leaf, const uint8_t *p, size_t n, int *status, struct error *e)
+/* One of a row's blocks; `offset` is moved behind it. Returns the byte behind, or NULL. */
+static const uint8_t *leaf_parse_block(struct leaf_block *block, uint64_t *offset, const uint8_t *p, const uint8_t *end)
 {
-    const uint8_t *end = p + n;
-    uint32_t previous = 0;
+    uint64_t v[2];
 
-    /* A row takes 7 bytes or more, and a block 2: that bounds what a malformed table can make us allocate. */
-    if (leaf->run_count == 0 || leaf->run_count > n / 7)
-        return "the leaf's run table is too short";
-    *status = buffer_reserve(&leaf->runs, leaf->run_count * sizeof(struct leaf_run), "a leaf", e);
-    if (*status == DELTAFS_OK)
-        *status = buffer_reserve(&leaf->blocks, (n / 2 + 1) * sizeof(struct leaf_block), "a leaf", e);
-    if (*status != DELTAFS_OK)
+    p = leaf_get_varints(p, end, v, 2);
+    if (!p || v[0] == 0 || v[0] > BLOCK_RECORDS_MAX || v[1] < BLOCK_HEADER_SIZE ||
+        v[1] > BLOCK_HEADER_SIZE + BLOCK_PAYLOAD_MAX || *offset > UINT64_MAX - v[1])
         return NULL;
+    *block = (struct leaf_block){*offset, (uint32_t)v[1], (uint32_t)v[0]};
+    *offset += v[1];
+    return p;
+}
+
+int leaf_load(struct leaf *leaf, const char *path, uint64_t offset, struct error *e)
+{
+    const uint8_t *p = leaf->table, *end = p + leaf->table_size;
+    uint32_t previous = 0;
+    int status = buffer_reserve(&leaf->runs, leaf->run_count * sizeof(struct leaf_run), "a leaf", e);
+
+    /* A block takes 2 bytes or more: that bounds what a malformed table can make us allocate. */
+    if (status == DELTAFS_OK)
+        status = buffer_reserve(&leaf->blocks, (leaf->table_size / 2 + 1) * sizeof(struct leaf_block), "a leaf", e);
+    if (status != DELTAFS_OK)
+        return status;
     leaf->block_count = 0;
-    for (uint32_t r = 0; r < leaf->run_count; r++) {
-        p = leaf_parse_run(leaf, &leaf_runs(leaf)[r], p, end, previous);
+    for (uint32_t r = 0; r < leaf->run_count && p; r++) {
+        struct leaf_run *run = &leaf_runs(leaf)[r];
+        uint64_t at;
+        p = leaf_parse_row(run, &at, p, end, previous);
         if (!p)
-            return "the leaf's run table is malformed";
-        previous = leaf_runs(leaf)[r].run;
+            break;
+        run->first = leaf->block_count;
+        previous = run->run;
+        for (uint32_t b = 0; b < run->blocks && p; b++)
+            p = leaf_parse_block(&leaf_blocks(leaf)[leaf->block_count++], &at, p, end);
     }
-    return p == end ? NULL : "the leaf's run table has bytes left over";
+    return p == end ? DELTAFS_OK : error_damaged(e, path, offset, "the leaf's run table is malformed");
+}
+
+int leaf_seek(const struct leaf *leaf, uint32_t r, uint32_t k, struct leaf_place *out)
+{
+    const uint8_t *p = leaf->table, *end = p + leaf->table_size;
+    struct leaf_run run = {0};
+    struct leaf_block block;
+    uint64_t at;
+
+    if (r >= leaf->run_count)
+        return -1;
+    for (uint32_t i = 0; i <= r; i++) {
+        p = leaf_parse_row(&run, &at, p, end, run.run);
+        if (!p)
+            return -1;
+        /* The blocks of rows before: each two varints, each of which ends with a byte below 128. */
+        for (uint64_t ends = i < r ? 2 * (uint64_t)run.blocks : 0; ends > 0; p++) {
+            if (p == end)
+                return -1;
+            ends -= *p < 0x80;
+        }
+    }
+    uint64_t rest = (uint64_t)run.skip + k;
+    for (uint32_t b = 0; b < run.blocks; b++) {
+        p = leaf_parse_block(&block, &at, p, end);
+        if (!p)
+            return -1;
+        if (rest < block.count) {
+            *out = (struct leaf_place){.at = block, .run = run.run, .block = run.block + b, .record = (uint32_t)rest};
+            return 0;
+        }
+        rest -= block.count;
+    }
+    return -1;
 }
 
 static const char *leaf_check_header(const uint8_t *h, size_t n, const struct leaf_id *id)
@@ -271,12 +311,11 @@ static const char *leaf_check_header(const uint8_t *h, size_t n, const struct le
 /* Whether as many of the upper bits are set as there are records, the first and the last where those keys are. */
 static int leaf_upper_is_right(const struct leaf *leaf)
 {
-    uint64_t set = 0;
+    uint64_t set = 0, at = 0;
 
-    for (uint64_t at = 0; at < leaf->upper_bits; at += 32) {
-        unsigned bits = leaf->upper_bits - at < 32 ? (unsigned)(leaf->upper_bits - at) : 32;
-        set += (uint64_t)__builtin_popcountll(leaf_get_bits(leaf->upper, at, bits));
-    }
+    for (; at + 64 <= leaf->upper_bits; at += 64)
+        set += count_bits(get_u64(leaf->upper + at / 8));
+    set += count_bits(leaf_get_bits(leaf->upper, at, (unsigned)(leaf->upper_bits - at)));
     return set == leaf->count && leaf_get_bits(leaf->upper, 0, 1) == 1 &&
            leaf_get_bits(leaf->upper, leaf->upper_bits - 2, 2) == 1;
 }
@@ -284,8 +323,6 @@ static int leaf_upper_is_right(const struct leaf *leaf)
 int leaf_parse(struct leaf *leaf, const uint8_t *bytes, size_t n, const struct leaf_id *id, uint32_t seed,
                const char *path, uint64_t offset, struct error *e)
 {
-    int status = DELTAFS_OK;
-
     if (n < LEAF_HEADER_SIZE || !log_is_sealed(seed, bytes, n))
         return error_damaged(e, path, offset, "a leaf of %zu bytes does not match its checksum", n);
     const char *wrong = leaf_check_header(bytes, n, id);
@@ -296,11 +333,11 @@ int leaf_parse(struct leaf *leaf, const uint8_t *bytes, size_t n, const struct l
     leaf->last_key = get_u64(bytes + 40);
     leaf->run_count = get_u32(bytes + 48);
     size_t table = get_u32(bytes + 52);
-    wrong = leaf_parse_table(leaf, bytes + LEAF_HEADER_SIZE, table, &status, e);
-    if (status != DELTAFS_OK)
-        return status;
-    if (wrong)
-        return error_damaged(e, path, offset, "%s", wrong);
+    leaf->table = bytes + LEAF_HEADER_SIZE;
+    leaf->table_size = table;
+    /* A row takes 7 bytes or more. */
+    if (leaf->run_count == 0 || leaf->run_count > table / 7)
+        return error_damaged(e, path, offset, "the leaf's run table is too short");
     if ((leaf->last_key - leaf->first_key) >> bytes[5] > 8 * (uint64_t)n)
         return error_damaged(e, path, offset, "the leaf's keys do not fit it");
     struct leaf_shape s = leaf_shape(leaf->last_key - leaf->first_key, leaf->count, leaf->run_count, bytes[5]);
@@ -321,12 +358,12 @@ static uint64_t leaf_skip_zeros(const struct leaf *leaf, uint64_t zeros)
 {
     uint64_t at = 0;
 
-    while (zeros > 0 && at + 32 <= leaf->upper_bits) {
-        unsigned here = 32u - (unsigned)__builtin_popcountll(leaf_get_bits(leaf->upper, at, 32));
+    while (zeros > 0 && at + 64 <= leaf->upper_bits) {
+        unsigned here = 64 - count_bits(get_u64(leaf->upper + at / 8));
         if (here >= zeros)
             break;
         zeros -= here;
-        at += 32;
+        at += 64;
     }
     while (zeros > 0 && at < leaf->upper_bits) {
         zeros -= leaf_get_bits(leaf->upper, at, 1) == 0;
@@ -388,11 +425,25 @@ int leaf_place(const struct leaf *leaf, uint32_t r, uint32_t k, struct leaf_plac
     return 0;
 }
 
+/* As many run numbers at a time as fit 56 bits: those that equal `r` become zero by XOR, and a zero is what does not
+ * reach its highest bit when all bits below that are added to it (Warren, Hacker's Delight, 6-1). */
 uint32_t leaf_rank(const struct leaf *leaf, uint32_t r, uint32_t i)
 {
-    uint32_t rank = 0;
+    unsigned bits = leaf->run_bits;
+    uint32_t rank = 0, j = 0, step = bits > 0 ? 56 / bits : 0;
+    uint64_t lowest = 0;
 
-    for (uint32_t j = 0; j < i; j++)
+    if (bits == 0)
+        return r == 0 ? i : 0;
+    for (uint32_t k = 0; k < step; k++)
+        lowest |= UINT64_C(1) << k * bits;
+    uint64_t highest = lowest << (bits - 1), wanted = lowest * r;
+    for (; j + step <= i; j += step) {
+        uint64_t v = leaf_get_bits(leaf->runs_of, (uint64_t)j * bits, step * bits) ^ wanted;
+        uint64_t reached = ((v & ~highest) + (highest - lowest)) | v;
+        rank += count_bits(~reached & highest);
+    }
+    for (; j < i; j++)
         rank += leaf_run_of(leaf, j) == r;
     return rank;
 }

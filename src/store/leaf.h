@@ -61,7 +61,8 @@ struct leaf {
     uint64_t first_key, last_key;
     unsigned low_bits, run_bits;
     uint64_t upper_bits;
-    const uint8_t *upper, *lower, *runs_of;
+    const uint8_t *table, *upper, *lower, *runs_of;
+    size_t table_size;
     uint32_t run_count, block_count;
     struct buffer runs;   /* struct leaf_run */
     struct buffer blocks; /* struct leaf_block */
@@ -71,6 +72,9 @@ void leaf_fini(struct leaf *leaf);
 /* `bytes` were read at `offset` of `path`, with LEAF_SLACK more readable ones behind. */
 int leaf_parse(struct leaf *leaf, const uint8_t *bytes, size_t n, const struct leaf_id *id, uint32_t seed,
                const char *path, uint64_t offset, struct error *e);
+
+/* Take its run table apart too, for leaf_place. */
+int leaf_load(struct leaf *leaf, const char *path, uint64_t offset, struct error *e);
 
 /* Records of `key`: how many, and the index of the first. */
 uint32_t leaf_find(const struct leaf *leaf, uint64_t key, uint32_t *first);
@@ -86,8 +90,10 @@ struct leaf_place {
     uint32_t block;
     uint32_t record;
 };
-/* The place of the `k`-th record of runs[r] in this leaf. Returns 0, or -1 in a malformed leaf. */
+/* The place of the `k`-th record of runs[r] in this leaf, which was loaded. Returns 0, or -1 in a malformed leaf. */
 int leaf_place(const struct leaf *leaf, uint32_t r, uint32_t k, struct leaf_place *out);
+/* The same for a leaf that was not: goes through the table up to this run, for who wants a record or two. */
+int leaf_seek(const struct leaf *leaf, uint32_t r, uint32_t k, struct leaf_place *out);
 /* How many of the records before `i` are of runs[r]. */
 uint32_t leaf_rank(const struct leaf *leaf, uint32_t r, uint32_t i);
 

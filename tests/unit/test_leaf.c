@@ -127,6 +127,8 @@ static int parse(struct leaf *leaf, const uint8_t *bytes, size_t n)
 {
     struct error e;
     int status = leaf_parse(leaf, bytes, n, &here, SEED, "log", 64, &e);
+    if (status == DELTAFS_OK)
+        status = leaf_load(leaf, "log", 64, &e);
 
     if (status != DELTAFS_OK) {
         CHECK_IS(status, DELTAFS_ERR_DAMAGED);
@@ -166,7 +168,8 @@ static void check_leaf(struct leaf *leaf, const uint8_t *bytes, size_t length, c
         CHECK(keys[i] == want[i].key);
         uint32_t row = leaf_run_of(leaf, i);
         CHECK(row < leaf->run_count);
-        CHECK(leaf_place(leaf, row, of_run[row]++, &place) == 0 && is_place(&place, &want[i].place));
+        CHECK(leaf_place(leaf, row, of_run[row], &place) == 0 && is_place(&place, &want[i].place));
+        CHECK(leaf_seek(leaf, row, of_run[row]++, &place) == 0 && is_place(&place, &want[i].place));
         if (n < 300 || rng_below(r, n) < 100)
             CHECK(leaf_place(leaf, leaf_run_of(leaf, i), leaf_rank(leaf, leaf_run_of(leaf, i), i), &place) == 0 &&
                   is_place(&place, &want[i].place));
@@ -351,6 +354,7 @@ static void use_leaf(const struct leaf *leaf, struct rng *r)
     leaf_keys(leaf, keys);
     for (uint32_t i = 0; i < leaf->count && i < 3000; i++) {
         leaf_place(leaf, leaf_run_of(leaf, i), i, &place);
+        leaf_seek(leaf, leaf_run_of(leaf, i), i, &place);
         found = leaf_find(leaf, keys[i], &first);
         CHECK(found <= leaf->count && (found == 0 || first <= leaf->count - found));
     }

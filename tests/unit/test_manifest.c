@@ -229,8 +229,9 @@ static void test_versions(void **state)
     }
     assert_int_equal(read_lines(&m, &e, HEAD, DIRECTORY, "Compacted into=elsewhere", NULL), DELTAFS_ERR_VERSION);
     assert_non_null(strstr(e.text, "Compacted"));
-    assert_int_equal(read_lines(&m, &e, HEAD, "Directory keys=strange partitioner=xxh3 partitions=7 value_size=8", NULL),
-                     DELTAFS_ERR_VERSION);
+    assert_int_equal(
+        read_lines(&m, &e, HEAD, "Directory keys=strange partitioner=xxh3 partitions=7 value_size=8", NULL),
+        DELTAFS_ERR_VERSION);
     assert_int_equal(read_lines(&m, &e, HEAD, "Directory keys=u64 partitioner=range partitions=7 value_size=8", NULL),
                      DELTAFS_ERR_VERSION);
 }
