@@ -9,68 +9,123 @@
 #include "tools/cmd.h"
 #include "tools/print.h"
 
+#define KEY_MAX 255 /* bytes of a key */
+
 struct get {
     enum print_format format;
     struct deltafs_range range;
     int has_range, stats;
     const char *keys_file;
-    uint64_t *keys;
+    char **arguments; /* keys among them */
+    int argument_count;
+    int is_bytes; /* what the directory's keys are */
+    /* The keys; of bytes, `bytes` and `sizes` say what they are. */
+    uint64_t *numbers;
+    char **bytes;
+    size_t *sizes;
     size_t count, capacity;
 };
 
-static int get_add_key(struct get *g, const char *text)
+static int get_grow(struct get *g)
 {
-    uint64_t key;
+    size_t capacity = g->capacity ? 2 * g->capacity : 64;
+    uint64_t *numbers = realloc(g->numbers, capacity * sizeof *numbers);
+    g->numbers = numbers ? numbers : g->numbers;
+    char **bytes = realloc(g->bytes, capacity * sizeof *bytes);
+    g->bytes = bytes ? bytes : g->bytes;
+    size_t *sizes = realloc(g->sizes, capacity * sizeof *sizes);
+    g->sizes = sizes ? sizes : g->sizes;
 
-    if (text_number(text, &key) != 0)
-        return text_fail(EXIT_USAGE, "get: key '%s' is no number (decimal, or hexadecimal after 0x, below 2^64)", text);
-    if (g->count == g->capacity) {
-        size_t capacity = g->capacity ? 2 * g->capacity : 64;
-        uint64_t *grown = realloc(g->keys, capacity * sizeof *grown);
-        if (!grown)
-            return text_fail(EXIT_TROUBLE, "get: no memory for %zu keys", capacity);
-        g->keys = grown;
-        g->capacity = capacity;
-    }
-    g->keys[g->count++] = key;
+    if (!numbers || !bytes || !sizes)
+        return text_fail(EXIT_TROUBLE, "get: no memory for %zu keys", capacity);
+    g->capacity = capacity;
     return EXIT_OK;
 }
 
-/* The next word of a file, cut to `size` - 1 characters; one that is longer, or has a NUL in it, comes out as no
- * number. Returns 0, or -1 at the end. */
-static int get_next_word(FILE *f, char *word, size_t size)
+static void get_fini(struct get *g)
 {
-    size_t n = 0;
-    int c;
-
-    while ((c = fgetc(f)) != EOF && isspace(c))
-        ;
-    for (; c != EOF && !isspace(c); c = fgetc(f)) {
-        if (n + 1 == size)
-            word[0] = '+';
-        else
-            word[n++] = (char)(c == '\0' ? '?' : c);
-    }
-    word[n] = '\0';
-    return n > 0 ? 0 : -1;
+    for (size_t i = 0; i < g->count; i++)
+        free(g->bytes[i]);
+    free(g->numbers);
+    free(g->bytes);
+    free(g->sizes);
 }
 
-/* Keys from a file, or standard input, separated by blanks. */
+static int get_add_key(struct get *g, const char *text, size_t size)
+{
+    uint64_t number = 0;
+
+    if (g->is_bytes && (size < 1 || size > KEY_MAX))
+        return text_fail(EXIT_USAGE, "get: a key of %zu bytes; it has 1 to %d", size, KEY_MAX);
+    if (!g->is_bytes && (strlen(text) != size || text_number(text, &number) != 0))
+        return text_fail(EXIT_USAGE, "get: key '%s' is no number (decimal, or hexadecimal after 0x, below 2^64)", text);
+    int code = g->count == g->capacity ? get_grow(g) : EXIT_OK;
+    if (code != EXIT_OK)
+        return code;
+    char *copy = malloc(size + 1);
+    if (!copy)
+        return text_fail(EXIT_TROUBLE, "get: no memory for a key");
+    memcpy(copy, text, size);
+    copy[size] = '\0';
+    g->numbers[g->count] = number;
+    g->bytes[g->count] = copy;
+    g->sizes[g->count++] = size;
+    return EXIT_OK;
+}
+
+/* Keys in text that is one line: numbers stand between blanks, bytes are the whole line. */
+static int get_add_line(struct get *g, char *line, size_t size)
+{
+    int code = EXIT_OK;
+
+    if (g->is_bytes)
+        return size > 0 ? get_add_key(g, line, size) : EXIT_OK;
+    for (size_t at = 0, end; at < size && code == EXIT_OK; at = end + 1) {
+        for (end = at; end < size && !isspace((unsigned char)line[end]);)
+            end++;
+        line[end] = '\0';
+        if (end > at)
+            code = get_add_key(g, line + at, end - at);
+    }
+    return code;
+}
+
+/* Keys from a file, or standard input. */
 static int get_read_keys(struct get *g)
 {
     int is_stdin = strcmp(g->keys_file, "-") == 0, code = EXIT_OK;
     FILE *f = is_stdin ? stdin : fopen(g->keys_file, "r");
-    char word[64];
+    char *line = NULL;
+    size_t room = 0;
+    ssize_t n;
 
     if (!f)
         return text_fail(EXIT_TROUBLE, "get: cannot open %s: %s", g->keys_file, strerror(errno));
-    while (code == EXIT_OK && get_next_word(f, word, sizeof word) == 0)
-        code = get_add_key(g, word);
+    while (code == EXIT_OK && (n = getline(&line, &room, f)) != -1) {
+        n -= n > 0 && line[n - 1] == '\n';
+        line[n] = '\0';
+        code = get_add_line(g, line, (size_t)n);
+    }
     if (code == EXIT_OK && ferror(f))
         code = text_fail(EXIT_TROUBLE, "get: cannot read %s", g->keys_file);
+    free(line);
     if (!is_stdin)
         fclose(f);
     return code;
+}
+
+/* The keys that are asked for, once it is known what the directory's are. */
+static int get_collect_keys(struct get *g, deltafs_dir *d)
+{
+    struct deltafs_stat stat;
+    int code = EXIT_OK;
+
+    if (deltafs_stat(d, &stat) != DELTAFS_OK)
+        return text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(d));
+    g->is_bytes = strcmp(stat.keys, "bytes") == 0;
+    for (int i = 0; i < g->argument_count && code == EXIT_OK; i++)
+        code = get_add_key(g, g->arguments[i], strlen(g->arguments[i]));
+    return code == EXIT_OK && g->keys_file ? get_read_keys(g) : code;
 }
 
 /* Options and arguments; returns -1 to go on, or the exit code. argv[optind] is the directory then. */
@@ -104,11 +159,9 @@ static int get_parse(struct get *g, int argc, char **argv)
         text_fail(EXIT_USAGE, "get: %s missing", optind == argc ? "DIR and KEY are" : "KEY is");
         return cmd_usage("get");
     }
-    for (int i = optind + 1; i < argc && code == EXIT_OK; i++)
-        code = get_add_key(g, argv[i]);
-    if (code == EXIT_OK && g->keys_file)
-        code = get_read_keys(g);
-    return code == EXIT_OK ? -1 : code;
+    g->arguments = argv + optind + 1;
+    g->argument_count = argc - optind - 1;
+    return -1;
 }
 
 static void get_print_stats(deltafs_dir *d, const struct timespec *start)
@@ -120,6 +173,16 @@ static void get_print_stats(deltafs_dir *d, const struct timespec *start)
     clock_gettime(CLOCK_MONOTONIC, &end);
     fprintf(stderr, "stats: reads=%" PRIu64 " bytes_read=%" PRIu64 " seconds=%.6f\n", io.reads, io.bytes_read,
             (double)(end.tv_sec - start->tv_sec) + 1e-9 * (double)(end.tv_nsec - start->tv_nsec));
+}
+
+static void get_not_found(const struct get *g, size_t i, int code)
+{
+    const char *where = g->has_range ? " in these epochs" : "";
+
+    if (g->is_bytes)
+        text_fail(code, "get: key '%s' not found%s", g->bytes[i], where);
+    else
+        text_fail(code, "get: key %" PRIu64 " not found%s", g->numbers[i], where);
 }
 
 static int get_print(const struct get *g, deltafs_dir *d, deltafs_records **found, int status)
@@ -138,32 +201,44 @@ static int get_print(const struct get *g, deltafs_dir *d, deltafs_records **foun
     print_end(&p);
     for (size_t i = 0; i < g->count && code <= EXIT_NOT_FOUND; i++)
         if (!found[i])
-            text_fail(code, "get: key %" PRIu64 " not found%s", g->keys[i], g->has_range ? " in these epochs" : "");
+            get_not_found(g, i, code);
     return code;
 }
 
-static int get_run(const struct get *g, const char *path)
+static int get_ask(const struct get *g, deltafs_dir *d, deltafs_records **found)
+{
+    const struct deltafs_range *range = g->has_range ? &g->range : NULL;
+
+    if (g->is_bytes)
+        return deltafs_get_many_bytes(d, g->count, (const void *const *)g->bytes, g->sizes, range, found);
+    return deltafs_get_many(d, g->count, g->numbers, range, found);
+}
+
+static int get_run(struct get *g, const char *path)
 {
     struct timespec start;
     deltafs_dir *d;
-    deltafs_records **found = calloc(g->count + 1, sizeof *found);
+    deltafs_records **found = NULL;
 
     clock_gettime(CLOCK_MONOTONIC, &start);
-    if (!found)
-        return text_fail(EXIT_TROUBLE, "get: no memory for %zu keys", g->count);
     int code = cmd_open(path, &d);
+    if (code != EXIT_OK)
+        return code;
+    code = get_collect_keys(g, d);
+    if (code == EXIT_OK && !(found = calloc(g->count + 1, sizeof *found)))
+        code = text_fail(EXIT_TROUBLE, "get: no memory for %zu keys", g->count);
     if (code == EXIT_OK) {
-        int status = deltafs_get_many(d, g->count, g->keys, g->has_range ? &g->range : NULL, found);
+        int status = g->count > 0 ? get_ask(g, d, found) : DELTAFS_OK;
         if (status != DELTAFS_OK && status != DELTAFS_ERR_NOT_FOUND)
             text_fail(0, "%s", deltafs_errmsg(d));
         if (g->stats)
             get_print_stats(d, &start);
         code = get_print(g, d, found, status);
-        deltafs_close(d);
     }
-    for (size_t i = 0; i < g->count; i++)
+    for (size_t i = 0; found && i < g->count; i++)
         deltafs_records_destroy(found[i]);
     free(found);
+    deltafs_close(d);
     return cmd_finish(code);
 }
 
@@ -174,6 +249,6 @@ int cmd_get(int argc, char **argv)
 
     if (code < 0)
         code = get_run(&g, argv[optind]);
-    free(g.keys);
+    get_fini(&g);
     return code;
 }

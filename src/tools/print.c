@@ -59,13 +59,11 @@ static void print_hex(const uint8_t *bytes, size_t n)
         printf("%02x", bytes[i]);
 }
 
-/* Text of a fixed size, up to its first NUL. */
-static void print_text(const struct printer *p, const char *text, size_t size)
+/* Text, or what is taken for it. */
+static void print_text(const struct printer *p, const char *text, size_t n, size_t width)
 {
-    size_t n = strnlen(text, size);
-
     if (p->format == PRINT_TABLE) {
-        for (size_t pad = n; pad < TABLE_FIELD_WIDTH; pad++)
+        for (size_t pad = n; pad < width; pad++)
             putchar(' ');
         /* What a terminal would take as a command is not for it. */
         for (size_t i = 0; i < n; i++)
@@ -74,7 +72,7 @@ static void print_text(const struct printer *p, const char *text, size_t size)
     }
     int is_json = p->format == PRINT_JSON, quoted = is_json;
     for (size_t i = 0; i < n; i++)
-        quoted |= strchr(",\"\r\n", text[i]) != NULL;
+        quoted |= memchr(",\"\r\n", text[i], 4) != NULL;
     if (quoted)
         putchar('"');
     for (size_t i = 0; i < n; i++) {
@@ -140,7 +138,7 @@ static void print_field(const struct printer *p, const struct deltafs_field *f, 
         printf("%*" PRIu64, width, bits);
         break;
     case 'S':
-        print_text(p, (const char *)bytes, f->size);
+        print_text(p, (const char *)bytes, strnlen((const char *)bytes, f->size), TABLE_FIELD_WIDTH);
         break;
     default:
         if (p->format == PRINT_JSON)
@@ -151,9 +149,19 @@ static void print_field(const struct printer *p, const struct deltafs_field *f, 
     }
 }
 
+static void print_key(const struct printer *p, const struct deltafs_record *r)
+{
+    if (r->key_bytes)
+        print_text(p, r->key_bytes, r->key_size, TABLE_KEY_WIDTH);
+    else
+        printf("%*" PRIu64, p->format == PRINT_TABLE ? TABLE_KEY_WIDTH : 0, r->key);
+}
+
 static void print_json(struct printer *p, const struct deltafs_record *r)
 {
-    printf("%s\n {\"key\": %" PRIu64 ", \"epoch\": %" PRIu64, p->count > 0 ? "," : "", r->key, r->epoch);
+    printf("%s\n {\"key\": ", p->count > 0 ? "," : "");
+    print_key(p, r);
+    printf(", \"epoch\": %" PRIu64, r->epoch);
     for (size_t i = 0; i < print_field_count(p); i++) {
         const struct deltafs_field *f = deltafs_schema_field(p->schema, i);
         printf(", \"%s%s\": ", print_prefix(f), f->name);
@@ -176,8 +184,8 @@ void print_record(struct printer *p, const struct deltafs_record *r)
     } else if (p->format == PRINT_RAW) {
         fwrite(r->value, 1, r->size, stdout);
     } else {
-        printf(is_table ? "%*" PRIu64 " %*" PRIu64 : "%*" PRIu64 ",%*" PRIu64, is_table ? TABLE_KEY_WIDTH : 0, r->key,
-               is_table ? TABLE_FIELD_WIDTH : 0, r->epoch);
+        print_key(p, r);
+        printf(is_table ? " %*" PRIu64 : ",%*" PRIu64, is_table ? TABLE_FIELD_WIDTH : 0, r->epoch);
         for (size_t i = 0; i < print_field_count(p); i++) {
             putchar(is_table ? ' ' : ',');
             print_field(p, deltafs_schema_field(p->schema, i), r->value);
