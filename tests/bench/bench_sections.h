@@ -1,0 +1,10 @@
+/* The parts of the benchmark, each of which adds tables. */
+#ifndef BENCH_SECTIONS_H
+#define BENCH_SECTIONS_H
+
+#include "bench_engine.h"
+#include "bench_table.h"
+
+void section_ingest(const struct bench *b, struct table *t);
+
+#endif
