@@ -118,7 +118,7 @@ void bench_free(void *p, size_t n)
 
 void *bench_grow(void *p, size_t n)
 {
-    void *out = realloc(p, n);
+    void *out = realloc(p, n > 0 ? n : 1);
 
     if (!out)
         bench_die("no memory for %zu bytes", n);

@@ -12,7 +12,6 @@
 
 #define BATCH      1000 /* records of a write; more gains nothing */
 #define BLOOM_BITS 10
-#define BUFFERS    4 /* memtables: one fills while others are flushed */
 #define NEVER      (1 << 30)
 #define OPEN_FILES 1000 /* with a limit, opening does not read every table's index first */
 #define LOG_LEVEL  2    /* warnings */
@@ -198,13 +197,13 @@ static void rocks_close(void *db, struct outcome *out)
     free(db);
 }
 
-const struct engine engine_rocksdb = {.name = "RocksDB, flush only",
+const struct engine engine_rocksdb = {.name = "RocksDB flush-only",
                                       .write = rocks_write_only,
                                       .open = rocks_open,
                                       .get = rocks_get,
                                       .iterate = rocks_iterate,
                                       .close = rocks_close};
-const struct engine engine_rocksdb_compacted = {.name = "RocksDB, compacted",
+const struct engine engine_rocksdb_compacted = {.name = "RocksDB compacted",
                                                 .write = rocks_write_compacted,
                                                 .settle = rocks_settle,
                                                 .open = rocks_open,
@@ -212,6 +211,6 @@ const struct engine engine_rocksdb_compacted = {.name = "RocksDB, compacted",
                                                 .iterate = rocks_iterate,
                                                 .close = rocks_close};
 #else
-const struct engine engine_rocksdb = {.name = "RocksDB, flush only"};
-const struct engine engine_rocksdb_compacted = {.name = "RocksDB, compacted"};
+const struct engine engine_rocksdb = {.name = "RocksDB flush-only"};
+const struct engine engine_rocksdb_compacted = {.name = "RocksDB compacted"};
 #endif

@@ -47,7 +47,7 @@ static int row_is_reached(const struct row *r)
     return (r->target.judged == BY_WORST ? r->ours.high : r->ours.median) <= r->target.ratio * r->peer.median;
 }
 
-/* Three or four digits of a number. */
+/* Three digits of a number, or four where it is near to one. */
 static char *number(char out[static 32], double v)
 {
     if (v == 0 || fabs(v) >= 100)
@@ -55,7 +55,7 @@ static char *number(char out[static 32], double v)
     else if (fabs(v) >= 10)
         snprintf(out, 32, "%.1f", v);
     else if (fabs(v) >= 1)
-        snprintf(out, 32, "%.2f", v);
+        snprintf(out, 32, "%.3f", v);
     else
         snprintf(out, 32, "%.3g", v);
     return out;
@@ -79,7 +79,7 @@ void table_begin(struct table *t, const char *title, const char *unit, enum bett
     snprintf(t->head.title, sizeof t->head.title, "%s", title);
     snprintf(t->head.unit, sizeof t->head.unit, "%s", unit);
     printf("\n%s, %s (%s is better)\n", title, unit, better == LESS ? "less" : "more");
-    printf("%-32s %22s  %-20s %22s %7s %6s %s\n", "", "ours", "peer", "", "ratio", "target", "");
+    printf("%-30s %22s  %-22s %22s %7s %6s %s\n", "", "ours", "peer", "", "ratio", "target", "");
 }
 
 void table_row(struct table *t, const char *label, struct spread ours, const char *peer_name, struct spread peer,
@@ -97,7 +97,7 @@ void table_row(struct table *t, const char *label, struct spread ours, const cha
     r->target = target;
     if (target.judged != NO_TARGET)
         snprintf(wanted, sizeof wanted, "%s%.3g", r->better == LESS ? "<=" : ">=", target.ratio);
-    printf("%-32s %22s  %-20s %22s %7s %6s %s\n", label, spread_text(ours_text, ours), peer_name,
+    printf("%-30s %22s  %-22s %22s %7s %6s %s\n", label, spread_text(ours_text, ours), peer_name,
            spread_text(peer_text, peer), number(ratio, row_ratio(r)), wanted,
            target.judged == NO_TARGET ? ""
            : row_is_reached(r)        ? "yes"

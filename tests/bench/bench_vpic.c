@@ -109,7 +109,7 @@ int data_load_vpic(struct dataset *d, const char *folder)
     d->key_memory = bench_alloc(total * sizeof *d->key_memory);
     d->value_memory = bench_alloc(d->value_bytes);
     d->schema = strcpy(bench_grow(NULL, 64), "dx:f4,dy:f4,dz:f4,i:i4,ux:f4,uy:f4,uz:f4,w:f4");
-    snprintf(d->name, sizeof d->name, "real VPIC %d B, %zu x %.1fk", 8 + PARTICLE_BYTES, epochs, (double)d->n / 1e3);
+    snprintf(d->name, sizeof d->name, "real %d B, %zu x %.1fk", 8 + PARTICLE_BYTES, epochs, (double)d->n / 1e3);
     for (size_t i = 0, e = 0; i < files; i++) {
         if (i == 0 || file[i].step != file[i - 1].step) {
             if (at != e * d->n)

@@ -7,7 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <sys/utsname.h>
+#include <sys/vfs.h>
+#include <linux/magic.h>
 #include <unistd.h>
 #include <deltafs/deltafs.h>
 #include "bench_help.h"
@@ -18,6 +21,8 @@
 #define MEMORY      (32u << 20)
 #define OPTIONS_MAX 32
 #define THROTTLE_MB 100
+#define SPACE       6e9 /* bytes; the largest inputs are on disk twice, as raw dump and as ours */
+#define SPACE_QUICK 3e9
 
 struct arguments {
     const char *dir, *json, *tsv, *only;
@@ -27,7 +32,8 @@ static const struct section {
     const char *name;
     void (*run)(const struct bench *b, struct table *t);
 } sections[] = {
-    {"ingest", section_ingest},
+    {"size", section_size},       {"ingest", section_ingest}, {"read", section_read},       {"growth", section_growth},
+    {"storage", section_storage}, {"memory", section_memory}, {"machine", section_machine},
 };
 
 #define SECTIONS (sizeof sections / sizeof sections[0])
@@ -37,7 +43,7 @@ static const char usage_text[] =
     "Measure DeltaFS against raw dumps, LevelDB and RocksDB, and print the results as ratios.\n"
     "\n"
     "  --quick              fewer records and runs: some 2 minutes instead of some 15\n"
-    "  --dir DIR            put all files into a new folder in DIR (default: .); needs 3 GB there (quick: 1)\n"
+    "  --dir DIR            put all files into a new folder in DIR (default: .); needs 6 GB there (quick: 3)\n"
     "  --json FILE          write the results as one JSON array of rows\n"
     "  --tsv FILE           write them as lines: table, row, peer, ours, peer's, ratio\n"
     "  --vpic DIR           measure with the VPIC dumps eparticle.STEP.RANK of DIR, too\n"
@@ -160,6 +166,23 @@ static void settle_options(struct bench *b)
     deltafs_options_destroy(o);
 }
 
+/* Refuse a folder that is too small; a folder in memory is taken, as somebody may want just that. */
+static void check_folder(const struct bench *b, const char *dir)
+{
+    double need = b->is_quick ? SPACE_QUICK : SPACE;
+    struct statvfs space;
+    struct statfs kind;
+
+    if (statvfs(dir, &space) != 0 || statfs(dir, &kind) != 0)
+        bench_die("%s: %s", dir, strerror(errno));
+    double is = (double)space.f_bavail * (double)space.f_frsize;
+    if (is < need)
+        bench_die("%s has room for %.1f GB, and %.0f GB are needed; choose another folder with --dir", dir, is / 1e9,
+                  need / 1e9);
+    if (kind.f_type == TMPFS_MAGIC)
+        printf("%s is in memory: figures with storage in them are those of no real disk\n", dir);
+}
+
 static int has_direct(const char *dir)
 {
     char path[256];
@@ -206,9 +229,16 @@ int main(int argc, char **argv)
     settle_options(&b);
     printf("each figure: the median of %u runs [lowest..highest], each in a process of its own, engines in turns\n",
            b.runs);
+    check_folder(&b, a.dir);
     fflush(stdout);
     b.scratch = bench_scratch_make(a.dir);
     b.has_direct = has_direct(b.scratch);
+    if (!b.has_direct)
+        printf("no O_DIRECT in %s: rows with it are left out\n", a.dir);
+    if (!engine_leveldb.write || !engine_rocksdb.write)
+        printf("built without %s: rows with it are left out\n", engine_rocksdb.write   ? "LevelDB"
+                                                                : engine_leveldb.write ? "RocksDB"
+                                                                                       : "LevelDB and RocksDB");
     struct table *t = table_create();
     for (size_t i = 0; i < SECTIONS; i++)
         if (!a.only || is_in_list(a.only, sections[i].name))
