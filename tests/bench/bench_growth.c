@@ -68,6 +68,7 @@ void section_growth(const struct bench *b, struct table *t)
     struct dataset data;
     size_t n = b->is_quick ? 250000 : 500000;
 
+    bench_say("growth: trajectories and scans of %d sizes", SIZES);
     table_begin(t, "trajectory against a full scan, cold", "ms", LESS);
     for (size_t i = 0; i < SIZES; i++, n *= STEP) {
         data_make(&data, ID_DENSE, EPOCHS, n, 40);

@@ -165,7 +165,7 @@ void section_machine(const struct bench *b, struct table *t)
         asker_run_warm(&asker, &probes, run);
         for (int i = 0; i < LIMITS; i++)
             if (i != DIRECT || b->has_direct)
-                value[i][run] = limit_measure(b, &limits[i]) * (i == PREAD ? 1e6 : 1e-6);
+                value[i][run] = limit_measure(b, &limits[i]) * (i == PREAD ? 1e9 : 1e-6);
     }
     table_begin(t, "machine: ingest, raw bytes a processor second", "MB/s", MORE);
     for (int i = MEMCPY; i <= CRC32C; i++)
@@ -176,9 +176,9 @@ void section_machine(const struct bench *b, struct table *t)
         table_row(t, data.name, spread_of(wall, b->runs), limits[i].name, spread_of(value[i], b->runs),
                   (struct target){0});
     struct spread warm = series_percentile(&asker.warm, 0.5);
-    table_begin(t, "machine: warm trajectory", "us", LESS);
+    table_begin(t, "machine: warm trajectory", "ns", LESS);
     table_row(t, bench_text(label, "%s, p50", data.name),
-              (struct spread){warm.median * 1e6, warm.low * 1e6, warm.high * 1e6}, limits[PREAD].name,
+              (struct spread){warm.median * 1e9, warm.low * 1e9, warm.high * 1e9}, limits[PREAD].name,
               spread_of(value[PREAD], b->runs), (struct target){0});
     asker_fini(&asker);
     probes_free(&probes);

@@ -42,6 +42,7 @@ void section_size(const struct bench *b, struct table *t)
     } kinds[] = {{ID_DENSE, 0.88}, {ID_GAPS, 0.92}, {ID_VPIC, 0}};
     struct dataset data;
 
+    bench_say("size");
     table_begin(t, "size", "MB", LESS);
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
         for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {

@@ -59,7 +59,6 @@ static void contest_slow(const struct bench *b, struct table *t, const struct da
     struct slow_run run = {.job = {.bench = b, .data = d, .memory = b->memory}, .rate = rate, .cgroup = cgroup};
 
     run.job.path = bench_text(path, "%s/slow", b->scratch);
-    bench_say("storage: %s at %.0f MB/s", d->name, rate / 1e6);
     for (unsigned i = 0; i < b->runs; i++) {
         for (int k = 0; k < 2; k++) {
             struct outcome out;
@@ -109,25 +108,35 @@ static const char *cgroup_obstacle(const struct bench *b, char disk[static 256])
     return disk_of(b->scratch, disk) ? NULL : "the disk of the scratch folder is not known";
 }
 
+static char cgroup[256];
+
+/* The runs' processes, which were in it, have ended by then. */
+static void cgroup_remove(void)
+{
+    if (rmdir(cgroup) != 0)
+        fprintf(stderr, "deltafs-bench: remove the control group %s: %s\n", cgroup, strerror(errno));
+}
+
 static void section_cgroup(const struct bench *b, struct table *t, const struct dataset *d)
 {
     static const struct engine *const engines[2] = {&engine_ours, &engine_raw_direct};
-    char disk[256], folder[256], path[256], text[256];
+    char disk[256], path[256], text[256];
     const char *obstacle = cgroup_obstacle(b, disk);
 
     if (obstacle) {
         printf("The real device is not throttled: %s.\n", obstacle);
         return;
     }
-    bench_text(folder, CGROUPS "/deltafs-bench.%d", (int)getpid());
-    if (mkdir(folder, 0777) != 0)
-        bench_die("make the control group %s: %s", folder, strerror(errno));
-    write_text(bench_text(path, "%s/blkio.throttle.write_bps_device", folder),
+    bench_text(cgroup, CGROUPS "/deltafs-bench.%d", (int)getpid());
+    if (mkdir(cgroup, 0777) != 0)
+        bench_die("make the control group %s: %s", cgroup, strerror(errno));
+    if (atexit(cgroup_remove) != 0)
+        bench_die("atexit fails");
+    write_text(bench_text(path, "%s/blkio.throttle.write_bps_device", cgroup),
                bench_text(text, "%s %.0f", disk, b->throttle));
+    bench_say("storage: the same on the real device, by the control group %s", cgroup);
     table_begin(t, "storage-bound dump: the real device, O_DIRECT", "s", LESS);
-    contest_slow(b, t, d, engines, b->throttle, folder, 0.95);
-    if (rmdir(folder) != 0)
-        bench_die("remove the control group %s: %s", folder, strerror(errno));
+    contest_slow(b, t, d, engines, b->throttle, cgroup, 0.95);
 }
 
 void section_storage(const struct bench *b, struct table *t)
@@ -135,6 +144,7 @@ void section_storage(const struct bench *b, struct table *t)
     static const struct engine *const engines[2] = {&engine_ours, &engine_raw};
     struct dataset data, real;
 
+    bench_say("storage: dumps on a device of %.0f MB/s", b->throttle / 1e6);
     table_begin(t, "storage-bound dump: a throttled device", "s", LESS);
     data_make(&data, ID_DENSE, EPOCHS, b->is_quick ? 1000000 : 4000000, 40);
     contest_slow(b, t, &data, engines, b->throttle, NULL, 0.95);

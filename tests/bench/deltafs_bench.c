@@ -66,6 +66,7 @@ static _Noreturn void wrong_usage(const char *what)
     exit(2);
 }
 
+/* Whether `name` is a word of the list, whose words are separated by commas. */
 static int is_in_list(const char *list, const char *name)
 {
     size_t n = strlen(name);
@@ -76,6 +77,18 @@ static int is_in_list(const char *list, const char *name)
             return 1;
     }
     return 0;
+}
+
+static void check_only(const char *list)
+{
+    size_t found = 0, words = list != NULL;
+
+    for (const char *at = list; at && *at; at++)
+        words += *at == ',';
+    for (size_t i = 0; i < SECTIONS; i++)
+        found += (size_t)is_in_list(list, sections[i].name);
+    if (found != words)
+        wrong_usage("--only takes names of parts, separated by commas");
 }
 
 static void parse_option(struct bench *b, const char *text)
@@ -141,6 +154,7 @@ static void parse(int argc, char **argv, struct bench *b, struct arguments *a)
             wrong_usage("an argument is not valid");
         }
     }
+    check_only(a->only);
     if (optind < argc)
         wrong_usage("no arguments are taken, only options");
 }
