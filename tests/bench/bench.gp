@@ -50,7 +50,7 @@ if (count("size") > 0) {
 set title "One trajectory of 5 epochs, median (log scale)"
 set ylabel "microseconds"
 set logscale y
-set yrange [1:100000]
+set yrange [1:1000000]
 set key top right
 p50 = '&& $2 ~ /^dense 48 B.*p50/ && $3 !~ /upstream|bound/ { sub(/ (get|it[.])$/, "", $3); if (!n++) print "ours", $4 * UNIT; print $3, $5 * UNIT }'
 in_unit(unit) = system(sprintf("printf '%%s' '%s' | sed 's/UNIT/%s/g'", p50, unit))

@@ -52,6 +52,8 @@ void contest_run(struct contest *c, const struct bench *b, const struct dataset 
         c->result[c->count++] = bench_grow(NULL, b->runs * sizeof **c->result);
     }
     job.path = bench_text(path, "%s/contest", b->scratch);
+    if (c->count < 2)
+        return; /* nobody to compete with */
     for (unsigned run = 0; run < b->runs; run++)
         for (size_t i = 0; i < c->count; i++)
             write_once(c->engine[i], &job, &c->result[i][run]);

@@ -130,8 +130,10 @@ char *bench_text(char out[static 256], const char *fmt, ...)
     va_list ap;
 
     va_start(ap, fmt);
-    vsnprintf(out, 256, fmt, ap);
+    int n = vsnprintf(out, 256, fmt, ap);
     va_end(ap);
+    if (n < 0 || n >= 256)
+        bench_die("too long a path: %s...", out);
     return out;
 }
 

@@ -23,6 +23,7 @@ void bench_sleep(double seconds);
 void *bench_alloc(size_t n);
 void bench_free(void *p, size_t n);
 void *bench_grow(void *p, size_t n); /* realloc, or death */
+/* A text, such as a path; returns `out`. Death if it is too long. */
 __attribute__((format(printf, 2, 3))) char *bench_text(char out[static 256], const char *fmt, ...);
 
 /* 8000000 as "8M", 62500 as "62.5k". */

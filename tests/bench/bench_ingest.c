@@ -1,5 +1,5 @@
 /* Ingest: how much processor time, wall time, memory and storage a record takes, from making the directory to closing
- * it. The key-value stores take twenty times as long as the others, so they get a contest with fewer records; that
+ * it. The key-value stores take some ten times as long as ours, so they get a contest with fewer records; that
  * favours them, as their work for a record grows with the number of records. */
 #include <string.h>
 #include "bench_contest.h"

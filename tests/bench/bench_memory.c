@@ -1,5 +1,6 @@
 /* Memory while writing, against the budget: the library's own account, and what the system says the process grew by.
- * An epoch is larger than the largest budget, so that all of it is wanted. */
+ * An epoch is larger than the largest budget, so that all of it is wanted. The system counts a process's pages in lots
+ * of up to 64 a processor, so its figure can be off by some hundred KiB. */
 #include <stdio.h>
 #include "bench_contest.h"
 #include "bench_help.h"

@@ -45,8 +45,8 @@ static void rocks_configure(struct rocks *r, const struct job *job, int is_compa
     rocksdb_options_set_create_if_missing(r->options, 1);
     rocksdb_options_set_compression(r->options, rocksdb_no_compression); /* random floats do not compress */
     rocksdb_options_increase_parallelism(r->options, (int)sysconf(_SC_NPROCESSORS_ONLN));
-    /* A memtable is a vector, sorted when it is flushed: nobody reads while it fills, and that takes a third of the
-     * skip list's time. One fills while the other, of the same size, is flushed. */
+    /* A memtable is a vector, sorted when it is flushed: nobody reads while it fills, and that takes less than
+     * half of the skip list's time. One fills while the other, of the same size, is flushed. */
     rocksdb_options_set_write_buffer_size(r->options, job->memory);
     rocksdb_options_set_memtable_vector_rep(r->options);
     rocksdb_options_set_allow_concurrent_memtable_write(r->options, 0);

@@ -104,7 +104,7 @@ static const char *cgroup_obstacle(const struct bench *b, char disk[static 256])
     if (access(CGROUPS "/cgroup.procs", W_OK) != 0)
         return "there is no control group blkio of version 1 in " CGROUPS;
     if (!b->has_direct || !is_direct)
-        return "it needs O_DIRECT on both sides: a file system that takes it, and --option direct=...";
+        return "it needs O_DIRECT on both sides: a file system that takes it, and --option direct=VALUE";
     return disk_of(b->scratch, disk) ? NULL : "the disk of the scratch folder is not known";
 }
 

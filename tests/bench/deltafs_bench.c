@@ -42,14 +42,14 @@ static const char usage_text[] =
     "usage: deltafs-bench [OPTION]...\n"
     "Measure DeltaFS against raw dumps, LevelDB and RocksDB, and print the results as ratios.\n"
     "\n"
-    "  --quick              fewer records and runs: some 2 minutes instead of some 15\n"
+    "  --quick              fewer records and runs: some 2 minutes instead of some 12\n"
     "  --dir DIR            put all files into a new folder in DIR (default: .); needs 6 GB there (quick: 3)\n"
     "  --json FILE          write the results as one JSON array of rows\n"
     "  --tsv FILE           write them as lines: table, row, peer, ours, peer's, ratio\n"
     "  --vpic DIR           measure with the VPIC dumps eparticle.STEP.RANK of DIR, too\n"
     "  --option NAME=VALUE  set an option of DeltaFS; can be repeated\n"
     "  --throttle MB        speed of the throttled device, in MB a second (default: 100)\n"
-    "  --cgroup             throttle the real device too, by a control group (needs root, and --option direct=...)\n"
+    "  --cgroup             throttle the real device too, by a control group (needs root, and --option direct=VALUE)\n"
     "  --only NAME,...      only these parts: ";
 
 static void usage(void)
