@@ -121,7 +121,7 @@ void table_summary(const struct table *t)
     for (size_t i = 0; i < t->count; i++) {
         const struct row *r = &t->row[i];
         if (r->target.judged != NO_TARGET && !row_is_reached(r))
-            printf("  not reached: %s: %s against %s: %.3g, target %s%.3g\n", r->title, r->label, r->peer_name,
+            printf("  not reached: %s: %s against %s: %.4g, target %s%.3g\n", r->title, r->label, r->peer_name,
                    row_ratio(r), r->better == LESS ? "<=" : ">=", r->target.ratio);
     }
 }
