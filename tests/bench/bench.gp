@@ -1,12 +1,13 @@
 # Draws the benchmark's results: gnuplot -e "tsv='bench.tsv'; png='bench.png'" bench.gp
 # Lines of the tsv: table, row, peer, ours, peer's, ratio. A part that was not measured is left empty.
-set terminal pngcairo size 1500,1050 font "DejaVu Sans,10" background rgb "white"
+set terminal pngcairo noenhanced size 1500,1050 font "DejaVu Sans,10" background rgb "white"
 set output png
 set datafile separator "\t"
 set grid ytics lt 1 lc rgb "#dddddd"
 set border 3
 set xtics nomirror
 set ytics nomirror
+set format y "%g"
 set boxwidth 0.7
 set style fill solid
 
