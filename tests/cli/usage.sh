@@ -74,7 +74,7 @@ for key in one 1e3 0x 18446744073709551616 ""; do
 done
 expect 3 "$deltafs" info ""
 # Mistakes are found before anything is looked for.
-wrong "key 'x' is no number" get "$work/missing" x
+wrong "key 'x' is no number" get "$work/d" x
 wrong "no format" scan "$work/missing" --format xml
 
 # ---- Output that cannot be written
