@@ -9,7 +9,9 @@
 /* Fewer values than this are packed as they stand: planes would be filled up with more zeros than bits. */
 #define BLOCK_PLANES_MIN 16
 
-#define BLOCK_GROUP 32 /* values are laid out in planes fastest by that many */
+#define BLOCK_GROUP   32 /* values are laid out in planes fastest by that many */
+#define BLOCK_WELL    64 /* and pack well from that many on: */
+#define BLOCK_STRETCH 4  /* for these a block may be longer than asked for by this factor */
 
 #define BLOCK_SIZE_BYTES 3 /* of the varint of a value's size, at most */
 
@@ -22,6 +24,8 @@ uint32_t block_records(int64_t value_size, size_t target)
 
     if (n < 1)
         n = 1;
+    if (n < BLOCK_WELL && value_size > 0 && BLOCK_WELL * (size_t)value_size <= BLOCK_STRETCH * target)
+        n = BLOCK_WELL;
     if (n > BLOCK_GROUP)
         n = (n + BLOCK_GROUP - 1) / BLOCK_GROUP * BLOCK_GROUP;
     return n > BLOCK_RECORDS_MAX ? BLOCK_RECORDS_MAX : (uint32_t)n;
