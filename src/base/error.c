@@ -50,10 +50,3 @@ int error_no_memory(struct error *e, size_t bytes, const char *what)
 {
     return error_set(e, DELTAFS_ERR_MEMORY, "cannot allocate %zu bytes for %s", bytes, what);
 }
-
-int error_thread(struct error *e, int errnum)
-{
-    error_system(e, errnum, "start one", "a thread");
-    e->status = DELTAFS_ERR_MEMORY;
-    return e->status;
-}

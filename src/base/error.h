@@ -24,7 +24,4 @@ __attribute__((format(printf, 4, 5))) int error_damaged(struct error *e, const c
 
 int error_no_memory(struct error *e, size_t bytes, const char *what);
 
-/* A thread that could not be started. */
-int error_thread(struct error *e, int errnum);
-
 #endif

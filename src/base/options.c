@@ -18,7 +18,9 @@ struct option_row {
 };
 
 static const struct option_row rows[OPTION_COUNT] = {
-    [OPTION_BLOCK] = {.info = {"block", "bytes, 256 to 1M", "4K", "size of a data block before compression"},
+    [OPTION_BLOCK] = {.info = {"block", "bytes, 256 to 1M", "4K",
+                               "size of a data block before compression, about; up to 4 times that for 64 values, "
+                               "which pack better"},
                       .kind = KIND_SIZE,
                       .low = 256,
                       .high = 1 << 20},

@@ -1,5 +1,5 @@
-#include <pthread.h>
 #include <stdlib.h>
+#include "base/thread.h"
 #include "core/pipeline.h"
 
 struct pipeline {
@@ -61,11 +61,11 @@ int pipeline_create(struct memtable *tables, uint32_t count, int has_thread, pip
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->wake, NULL);
     pthread_cond_init(&p->done, NULL);
-    int errnum = has_thread ? pthread_create(&p->thread, NULL, pipeline_run, p) : 0;
-    if (errnum != 0) {
+    int status = has_thread ? thread_start(&p->thread, pipeline_run, p, e) : DELTAFS_OK;
+    if (status != DELTAFS_OK) {
         p->has_thread = 0;
         pipeline_destroy(p);
-        return error_thread(e, errnum);
+        return status;
     }
     *out = p;
     return DELTAFS_OK;

@@ -3,9 +3,10 @@
 #include "core/point.h"
 #include "store/store_format.h"
 
-#define PROBES_MAX   256               /* leaves looked into in a window */
-#define REFS_MAX     1024              /* records taken in a window */
-#define WINDOW_BYTES ((size_t)8 << 20) /* of leaves or blocks, about, in a window */
+#define PROBES_MAX       256               /* leaves looked into in a window */
+#define REFS_MAX         1024              /* records taken in a window */
+#define COLLECTION_BYTES 512               /* of a key's values, to begin with */
+#define WINDOW_BYTES     ((size_t)8 << 20) /* of leaves or blocks, about, in a window */
 
 /* A leaf that can hold a key. */
 struct probe {
@@ -86,6 +87,8 @@ static void point_failed(struct point *t, const struct error *e)
 
 static int collection_reserve(struct collection *c, size_t bytes, struct error *e)
 {
+    if (c->capacity == 0)
+        bytes += COLLECTION_BYTES;
     if (c->public.count == c->capacity) {
         size_t capacity = c->capacity ? 2 * c->capacity : 8;
         struct deltafs_record *grown = realloc(c->record, capacity * sizeof *grown);
@@ -278,9 +281,12 @@ static void point_look_into(struct point *t, const struct probe *probe)
         run = of;
         if (leaf_seek(leaf, run, rank, &ref.place) != 0) {
             reader_malformed_leaf(t->p, probe->segment, probe->leaf, &e);
-            point_failed(t, &e);
+            ref.is_bad = 1;
+        } else if (reader_check_place(t->p, &ref.place, &e) != DELTAFS_OK) {
             ref.is_bad = 1;
         }
+        if (ref.is_bad)
+            point_failed(t, &e);
         point_add_ref(t, &ref);
     }
 }

@@ -143,6 +143,16 @@ int reader_part(struct reader *r, uint32_t partition, struct part_reader **out, 
     return status;
 }
 
+int reader_check_place(struct part_reader *p, const struct leaf_place *place, struct error *e)
+{
+    uint64_t offset = place->at.offset, n = place->at.length;
+
+    if (offset > p->data_size || n > p->data_size - offset)
+        return error_damaged(e, p->data.path, offset, "the file ends before a block of %llu bytes",
+                             (unsigned long long)n);
+    return DELTAFS_OK;
+}
+
 int reader_decode_block(struct reader *r, struct part_reader *p, uint32_t epoch, const struct leaf_place *place,
                         const uint8_t *bytes, struct block *block, struct error *e)
 {
@@ -264,13 +274,12 @@ static int scan_read_block(struct scan *s, struct scan_run *run, const struct le
 {
     struct part_reader *p = s->part;
     const uint8_t *bytes;
-    size_t n = place->at.length;
-
-    if (place->at.offset > p->data_size || n > p->data_size - place->at.offset)
-        return error_damaged(e, p->data.path, place->at.offset, "the file ends before a block of %zu bytes", n);
     uint64_t end = s->segment->footer.data_end;
-    int status =
-        window_read(&run->window, &p->data, end < p->data_size ? end : p->data_size, place->at.offset, n, &bytes, e);
+    int status = reader_check_place(p, place, e);
+
+    if (status == DELTAFS_OK)
+        status = window_read(&run->window, &p->data, end < p->data_size ? end : p->data_size, place->at.offset,
+                             place->at.length, &bytes, e);
     return status == DELTAFS_OK
                ? reader_decode_block(s->reader, p, s->segment->footer.epoch, place, bytes, &run->block, e)
                : status;

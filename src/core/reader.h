@@ -48,6 +48,8 @@ void reader_epochs(const struct reader *r, const struct deltafs_range *range, ui
 /* The partition's files, open. Valid until the next call. */
 int reader_part(struct reader *r, uint32_t partition, struct part_reader **out, struct error *e);
 
+/* Whether the data log has the bytes at a place: DELTAFS_OK or _DAMAGED. */
+int reader_check_place(struct part_reader *p, const struct leaf_place *place, struct error *e);
 /* Decode a block that was read from its place. */
 int reader_decode_block(struct reader *r, struct part_reader *p, uint32_t epoch, const struct leaf_place *place,
                         const uint8_t *bytes, struct block *block, struct error *e);

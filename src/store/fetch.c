@@ -1,6 +1,6 @@
-#include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
+#include "base/thread.h"
 #include "store/fetch.h"
 
 #define FETCH_SLOW_NS 50000 /* a read that took longer came from storage */
@@ -91,11 +91,13 @@ void fetcher_destroy(struct fetcher *f)
 /* By as many threads as there are reads for; if fewer can be started, by these. */
 static void fetcher_run_parallel(struct fetcher *f, struct fetch *fetches, size_t n)
 {
+    struct error ignored;
+
     pthread_mutex_lock(&f->lock);
     f->work = fetches;
     f->left = n;
     while (f->started < f->most && f->started + 1 < n &&
-           pthread_create(&f->thread[f->started], NULL, fetcher_thread, f) == 0)
+           thread_start(&f->thread[f->started], fetcher_thread, f, &ignored) == DELTAFS_OK)
         f->started++;
     pthread_cond_broadcast(&f->wake);
     fetcher_work(f);

@@ -1,5 +1,5 @@
-#include <pthread.h>
 #include <stdlib.h>
+#include "base/thread.h"
 #include "store/flusher.h"
 
 struct flush {
@@ -86,15 +86,12 @@ int flusher_create(size_t capacity, uint32_t spares, struct memory *memory, stru
         status = error_no_memory(e, spares * sizeof *f->queue, "a thread");
     for (; f->free_count < spares && status == DELTAFS_OK; f->free_count += status == DELTAFS_OK)
         status = memory_take(memory, capacity, "a log's buffer", &f->free[f->free_count], e);
-    if (status == DELTAFS_OK) {
-        int errnum = pthread_create(&f->thread, NULL, flusher_run, f);
-        if (errnum == 0) {
-            *out = f;
-            return DELTAFS_OK;
-        }
-        status = error_thread(e, errnum);
-    }
-    flusher_free(f);
+    if (status == DELTAFS_OK)
+        status = thread_start(&f->thread, flusher_run, f, e);
+    if (status == DELTAFS_OK)
+        *out = f;
+    else
+        flusher_free(f);
     return status;
 }
 

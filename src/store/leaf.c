@@ -6,6 +6,10 @@
 #include "store/leaf.h"
 #include "store/store_format.h"
 
+/* Functions that count bits exist twice: with the processor's instruction for that, and without. */
+#define LEAF_INLINE inline __attribute__((always_inline))
+typedef unsigned (*leaf_count_fn)(uint64_t v);
+
 static unsigned leaf_bits_for(uint64_t v)
 {
     return v == 0 ? 0 : 64u - (unsigned)__builtin_clzll(v);
@@ -354,12 +358,12 @@ int leaf_parse(struct leaf *leaf, const uint8_t *bytes, size_t n, const struct l
 }
 
 /* The bit behind the `zeros`-th zero of the upper bits; there are that many. */
-static uint64_t leaf_skip_zeros(const struct leaf *leaf, uint64_t zeros)
+static LEAF_INLINE uint64_t leaf_skip_zeros_by(const struct leaf *leaf, uint64_t zeros, leaf_count_fn count)
 {
     uint64_t at = 0;
 
     while (zeros > 0 && at + 64 <= leaf->upper_bits) {
-        unsigned here = 64 - count_bits(get_u64(leaf->upper + at / 8));
+        unsigned here = 64 - count(get_u64(leaf->upper + at / 8));
         if (here >= zeros)
             break;
         zeros -= here;
@@ -370,6 +374,28 @@ static uint64_t leaf_skip_zeros(const struct leaf *leaf, uint64_t zeros)
         at++;
     }
     return at;
+}
+
+#if defined(__x86_64__)
+/* With the processor's own instruction for counting bits. */
+static LEAF_INLINE unsigned count_bits_popcnt(uint64_t v)
+{
+    return (unsigned)__builtin_popcountll(v);
+}
+
+__attribute__((target("popcnt"))) static uint64_t leaf_skip_zeros_popcnt(const struct leaf *leaf, uint64_t zeros)
+{
+    return leaf_skip_zeros_by(leaf, zeros, count_bits_popcnt);
+}
+#endif
+
+static uint64_t leaf_skip_zeros(const struct leaf *leaf, uint64_t zeros)
+{
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("popcnt"))
+        return leaf_skip_zeros_popcnt(leaf, zeros);
+#endif
+    return leaf_skip_zeros_by(leaf, zeros, count_bits);
 }
 
 uint32_t leaf_find(const struct leaf *leaf, uint64_t key, uint32_t *first)
@@ -427,7 +453,7 @@ int leaf_place(const struct leaf *leaf, uint32_t r, uint32_t k, struct leaf_plac
 
 /* As many run numbers at a time as fit 56 bits: those that equal `r` become zero by XOR, and a zero is what does not
  * reach its highest bit when all bits below that are added to it (Warren, Hacker's Delight, 6-1). */
-uint32_t leaf_rank(const struct leaf *leaf, uint32_t r, uint32_t i)
+static LEAF_INLINE uint32_t leaf_rank_by(const struct leaf *leaf, uint32_t r, uint32_t i, leaf_count_fn count)
 {
     unsigned bits = leaf->run_bits;
     uint32_t rank = 0, j = 0, step = bits > 0 ? 56 / bits : 0;
@@ -441,9 +467,25 @@ uint32_t leaf_rank(const struct leaf *leaf, uint32_t r, uint32_t i)
     for (; j + step <= i; j += step) {
         uint64_t v = leaf_get_bits(leaf->runs_of, (uint64_t)j * bits, step * bits) ^ wanted;
         uint64_t reached = ((v & ~highest) + (highest - lowest)) | v;
-        rank += count_bits(~reached & highest);
+        rank += count(~reached & highest);
     }
     for (; j < i; j++)
         rank += leaf_run_of(leaf, j) == r;
     return rank;
+}
+
+#if defined(__x86_64__)
+__attribute__((target("popcnt"))) static uint32_t leaf_rank_popcnt(const struct leaf *leaf, uint32_t r, uint32_t i)
+{
+    return leaf_rank_by(leaf, r, i, count_bits_popcnt);
+}
+#endif
+
+uint32_t leaf_rank(const struct leaf *leaf, uint32_t r, uint32_t i)
+{
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("popcnt"))
+        return leaf_rank_popcnt(leaf, r, i);
+#endif
+    return leaf_rank_by(leaf, r, i, count_bits);
 }

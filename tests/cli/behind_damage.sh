@@ -17,11 +17,11 @@ expect 3 "$deltafs" verify "$work/d"
 [ "$(grep -c "$data: damaged at offset" "$work/err")" -eq 2 ] || fail "verify: $(cat "$work/err")"
 stdout_has "2 damages"
 
-# A block has 32 records of 8 bytes; two blocks are left out, and nothing else.
+# A block has 64 records of 8 bytes; two blocks are left out, and nothing else.
 expect 3 "$deltafs" scan "$work/d" --format csv
 says "$data: damaged at offset"
 says "verify names"
-[ "$(wc -l <"$work/out")" -eq $((1 + records - 64)) ] || fail "scan gives $(wc -l <"$work/out") lines"
+[ "$(wc -l <"$work/out")" -eq $((1 + records - 128)) ] || fail "scan gives $(wc -l <"$work/out") lines"
 
 expect 0 "$deltafs" get "$work/d" 1999
 expect 3 "$deltafs" get "$work/d" 0 1999 --format raw

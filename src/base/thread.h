@@ -1,0 +1,11 @@
+/* Threads of the library's own. */
+#ifndef DELTAFS_BASE_THREAD_H
+#define DELTAFS_BASE_THREAD_H
+
+#include <pthread.h>
+#include "base/error.h"
+
+/* Start a thread in which no signal is handled: those are the program's, whose handlers do not expect this stack. */
+int thread_start(pthread_t *thread, void *(*run)(void *arg), void *arg, struct error *e);
+
+#endif
