@@ -59,12 +59,7 @@ static int serial_append(void *ctx, size_t n, const uint8_t *keys, size_t key_st
     struct serial *s = ctx;
 
     (void)e;
-    for (size_t i = 0; i < n; i++) {
-        uint64_t key;
-        memcpy(&key, keys + i * key_stride, sizeof key);
-        const uint8_t *value = size > 0 ? values + i * value_stride : NULL;
-        deltafs_writer_put(s->writer, key, value, size);
-    }
+    deltafs_writer_put_many(s->writer, n, keys, key_stride, values, value_stride, size);
     s->pending += n;
     return DELTAFS_OK;
 }

@@ -33,3 +33,26 @@ void memtable_fini(struct memtable *t)
     memory_give(t->memory, t->arena, t->room + PLANES_SLACK);
     *t = (struct memtable){0};
 }
+
+size_t memtable_put_some(struct memtable *t, size_t n, const uint8_t *keys, size_t key_stride, const uint8_t *values,
+                         size_t value_stride, size_t size)
+{
+    size_t some = 1;
+
+    if (t->value_size < 0) {
+        uint64_t key;
+        memcpy(&key, keys, sizeof key);
+        memtable_put(t, key, values, size);
+        return some;
+    }
+    some = t->capacity - t->count < n ? t->capacity - t->count : n;
+    for (size_t i = 0; i < some; i++)
+        memcpy(&t->keys[t->count + i], keys + i * key_stride, sizeof *t->keys);
+    if (value_stride == size && size > 0)
+        memcpy(t->arena + t->used, values, some * size);
+    for (size_t i = 0; i < some && value_stride != size && size > 0; i++)
+        memcpy(t->arena + t->used + i * size, values + i * value_stride, size);
+    t->count += (uint32_t)some;
+    t->used += some * size;
+    return some;
+}

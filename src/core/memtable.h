@@ -51,6 +51,10 @@ static inline void memtable_put(struct memtable *t, uint64_t key, const void *va
     t->keys[t->count++] = key;
 }
 
+/* Add the first of `n` records in arrays, as many as there is room for; returns how many. There is room for one. */
+size_t memtable_put_some(struct memtable *t, size_t n, const uint8_t *keys, size_t key_stride, const uint8_t *values,
+                         size_t value_stride, size_t size);
+
 static inline const uint8_t *memtable_value(const struct memtable *t, uint32_t i, size_t *size)
 {
     uint32_t size32;

@@ -381,15 +381,33 @@ static void writer_work(void *arg, struct memtable *table)
         part_writer_next(&w->part[i]);
 }
 
+/* Have a memtable with room for a value of `size`; 0 if it would be for nothing, because the epoch has failed. */
+static int writer_make_room(struct writer *w, size_t size)
+{
+    if (memtable_has_room(w->filling, size))
+        return 1;
+    if (w->failed.status != DELTAFS_OK || w->broken.status != DELTAFS_OK)
+        return 0;
+    pipeline_give(w->pipeline, w->filling);
+    w->filling = pipeline_take(w->pipeline);
+    return 1;
+}
+
 void deltafs_writer_put(struct writer *w, uint64_t key, const void *value, size_t size)
 {
-    if (!memtable_has_room(w->filling, size)) {
-        if (w->failed.status != DELTAFS_OK || w->broken.status != DELTAFS_OK)
-            return;
-        pipeline_give(w->pipeline, w->filling);
-        w->filling = pipeline_take(w->pipeline);
+    if (writer_make_room(w, size))
+        memtable_put(w->filling, key, value, size);
+}
+
+void deltafs_writer_put_many(struct writer *w, size_t n, const uint8_t *keys, size_t key_stride, const uint8_t *values,
+                             size_t value_stride, size_t size)
+{
+    while (n > 0 && writer_make_room(w, size)) {
+        size_t some = memtable_put_some(w->filling, n, keys, key_stride, values, value_stride, size);
+        n -= some;
+        keys += some * key_stride;
+        values += size > 0 ? some * value_stride : 0;
     }
-    memtable_put(w->filling, key, value, size);
 }
 
 void deltafs_writer_end(struct writer *w, uint64_t label)

@@ -67,6 +67,9 @@ DELTAFS_PRIVATE int deltafs_writer_open(const struct writer_config *c, uint32_t 
 DELTAFS_PRIVATE int deltafs_writer_check_label(const struct writer *w, uint64_t label, struct error *e);
 /* Add a record, whose partition is one of the writer's own. */
 DELTAFS_PRIVATE void deltafs_writer_put(struct writer *w, uint64_t key, const void *value, size_t size);
+/* The same for `n` records in arrays. */
+DELTAFS_PRIVATE void deltafs_writer_put_many(struct writer *w, size_t n, const uint8_t *keys, size_t key_stride,
+                                             const uint8_t *values, size_t value_stride, size_t size);
 /* Give the epoch an error from outside, as if a put had failed. */
 DELTAFS_PRIVATE void deltafs_writer_fail(struct writer *w, const struct error *e);
 /* End the epoch; `label` is what it is to be committed with. */
