@@ -172,9 +172,10 @@ DELTAFS_API int deltafs_epoch_cancel(deltafs_dir *dir, const char *why);
  * empty. DELTAFS_ERR_LABEL if the label is not above the last one (here the appended records stay, and the call can be
  * made again). Collective on a directory made by deltafs_mpi_create.
  *
- * With the option commit=async it returns while the epoch is still being written, so that the caller computes meanwhile;
- * the next deltafs_epoch_end, deltafs_epoch_wait or deltafs_close commits it. If that fails, the call returns the error
- * with the epoch's label in the message, and neither that epoch nor what was appended since is kept. */
+ * With the option commit=async it returns while the epoch is still being written, so that the caller computes
+ * meanwhile; the next deltafs_epoch_end, deltafs_epoch_wait or deltafs_close commits it. If that fails, the call
+ * returns the error with the epoch's label in the message, and neither that epoch nor what was appended since is kept.
+ */
 DELTAFS_API int deltafs_epoch_end(deltafs_dir *dir, uint64_t label);
 
 /* Wait until the epoch that ended last is committed; returns what deltafs_epoch_end would have returned without

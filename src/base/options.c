@@ -19,8 +19,7 @@ struct option_row {
 
 static const struct option_row rows[OPTION_COUNT] = {
     [OPTION_BLOCK] = {.info = {"block", "bytes, 256 to 1M", "4K",
-                               "size of a data block before compression, about; up to 4 times that for 64 values, "
-                               "which pack better"},
+                               "size of a data block before compression, about; 64 values may take 4 times that"},
                       .kind = KIND_SIZE,
                       .low = 256,
                       .high = 1 << 20},
@@ -29,15 +28,14 @@ static const struct option_row rows[OPTION_COUNT] = {
                       .words = {[CODEC_NONE] = "none", [CODEC_SNAPPY] = "snappy"}},
     [OPTION_COMMIT] =
         {.info = {"commit", "wait or async", "wait",
-                  "when an epoch's end returns: once it is committed, or while it is still being written; "
-                  "the next end, deltafs_epoch_wait or close then commits it"},
+                  "whether an epoch's end waits for its commit, or leaves that to the next collective call"},
          .kind = KIND_WORD,
          .words = {[COMMIT_WAIT] = "wait", [COMMIT_ASYNC] = "async"}},
-    [OPTION_DIRECT] = {.info = {"direct", "auto, no or yes", "auto",
-                                "write data around the page cache where the file system can; auto: if sync is commit "
-                                "and writes are of 256K or more"},
-                       .kind = KIND_WORD,
-                       .words = {[DIRECT_AUTO] = "auto", [DIRECT_NO] = "no", [DIRECT_YES] = "yes"}},
+    [OPTION_DIRECT] =
+        {.info = {"direct", "auto, no or yes", "auto",
+                  "write around the page cache where that can be done; auto: if commits are synced and writes long"},
+         .kind = KIND_WORD,
+         .words = {[DIRECT_AUTO] = "auto", [DIRECT_NO] = "no", [DIRECT_YES] = "yes"}},
     [OPTION_KEYS] = {.info = {"keys", "u64 or bytes", "u64",
                               "what keys are: numbers of 64 bits, or texts and other bytes, 1 to 255 of them"},
                      .kind = KIND_WORD,
@@ -78,12 +76,14 @@ static const struct option_row rows[OPTION_COUNT] = {
                               "when data is forced to storage: never, or before an epoch is committed"},
                      .kind = KIND_WORD,
                      .words = {[SYNC_NONE] = "none", [SYNC_COMMIT] = "commit"}},
-    [OPTION_THREADS] = {.info = {"threads", "0 to 2", "2",
-                                 "threads of each writing process beside its own: none, one that sorts, encodes and "
-                                 "writes, or another that writes"},
-                        .kind = KIND_COUNT,
-                        .low = 0,
-                        .high = 2},
+    [OPTION_THREADS] =
+        {.info =
+             {"threads", "0 to 64, or auto", "auto",
+              "threads of a writer beside the program's: one sorts and encodes, one writes, more encode; auto: 2 to 4"},
+         .kind = KIND_COUNT,
+         .low = 0,
+         .high = 64,
+         .automatic = "auto"},
     [OPTION_VALUE_SIZE] = {.info = {"value_size", "bytes, 0 to 1M, or any", "any",
                                     "bytes of every value; any: they may differ"},
                            .kind = KIND_SIZE,

@@ -1,10 +1,12 @@
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "base/hash.h"
 #include "core/dir.h"
 #include "core/reader.h"
 #include "core/writer.h"
 
+#define SERIAL_THREADS_MOST   4u          /* of the same, for the option threads */
 #define SERIAL_MEMORY_DEFAULT (64u << 20) /* of the one process of deltafs_create, if the option says auto */
 
 struct deltafs_dir {
@@ -153,6 +155,14 @@ static const struct dir_transport serial_transport = {.append = serial_append,
                                                       .io = serial_io,
                                                       .memory = serial_memory};
 
+/* The one process of a directory may well use what it has. */
+static uint32_t serial_threads(void)
+{
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+    return cpus < 2 ? THREADS_AUTO : cpus < SERIAL_THREADS_MOST ? (uint32_t)cpus + 1 : SERIAL_THREADS_MOST;
+}
+
 static int dir_create(const char *path, const deltafs_options *o, deltafs_dir **out, struct error *e)
 {
     struct writer_config c;
@@ -166,6 +176,8 @@ static int dir_create(const char *path, const deltafs_options *o, deltafs_dir **
         uint64_t partitions = deltafs_options_number(o, OPTION_PARTITIONS);
         c.partitions = partitions == OPTION_AUTO ? 1 : (uint32_t)partitions;
         s->is_async = c.is_async;
+        if (deltafs_options_number(o, OPTION_THREADS) == OPTION_AUTO)
+            c.threads = serial_threads();
         if (c.memory == OPTION_AUTO)
             c.memory = SERIAL_MEMORY_DEFAULT;
         status = deltafs_writer_make(&c, e);

@@ -2,8 +2,6 @@
 #include "core/part_writer.h"
 #include "store/store_format.h"
 
-#define CACHE_LINE 64 /* bytes */
-
 static void part_drop_runs(struct part_writer *p)
 {
     for (uint32_t i = 0; i < p->run_count; i++)
@@ -101,17 +99,6 @@ static int part_put_keys(struct part_writer *p, const struct memtable *table, co
     return status;
 }
 
-/* Have the processor fetch the values of the next block while it encodes this one: they lie anywhere in the memtable.
- */
-static void part_prefetch(const struct memtable *table, const uint32_t *order, uint64_t n)
-{
-    size_t size = (size_t)table->value_size;
-
-    for (uint64_t i = 0; i < n; i++)
-        for (size_t at = 0; at < size + CACHE_LINE - 1; at += CACHE_LINE)
-            __builtin_prefetch(table->arena + order[i] * size + (at < size ? at : size - 1));
-}
-
 /* Values of one size are encoded from where they are. */
 static int part_write_fixed(struct part_writer *p, struct run *run, const struct memtable *table, const uint32_t *order,
                             struct error *e)
@@ -120,14 +107,15 @@ static int part_write_fixed(struct part_writer *p, struct run *run, const struct
     uint32_t n = block_records(table->value_size, block->target);
     int status = DELTAFS_OK;
 
+    p->segment_raw += run->count * (8 + (uint64_t)table->value_size);
+    if (p->shared->encoder)
+        return encoder_run(p->shared->encoder, table, order, run, p->partition, p->start.epoch, &p->data, e);
     for (uint64_t i = 0; i < run->count && status == DELTAFS_OK; i += n) {
         uint32_t here = run->count - i < n ? (uint32_t)(run->count - i) : n;
-        uint64_t behind = run->count - i - here;
-        part_prefetch(table, order + i + here, behind < n ? behind : n);
+        memtable_prefetch(table, order + i + here, run->count - i - here, n);
         block_writer_set(block, table->arena, order + i, here);
         status = run_add_block(run, block, p->partition, p->start.epoch, &p->data, e);
     }
-    p->segment_raw += run->count * (8 + (uint64_t)table->value_size);
     return status;
 }
 

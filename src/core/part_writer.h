@@ -2,6 +2,7 @@
 #ifndef DELTAFS_CORE_PART_WRITER_H
 #define DELTAFS_CORE_PART_WRITER_H
 
+#include "core/encoder.h"
 #include "core/memtable.h"
 #include "core/sort.h"
 #include "core/writer.h"
@@ -11,6 +12,7 @@
 struct part_shared {
     struct memory *memory;
     struct flusher *flusher; /* NULL: none */
+    struct encoder *encoder; /* NULL: none */
     int use_direct;          /* write data logs around the page cache */
     enum option_keys keys_are;
     struct keys_store keys; /* of all runs of segments under way */

@@ -188,7 +188,7 @@ static int point_fetch(struct point *t, struct io_file *file, uint32_t n, size_t
         memset(at + s->fetch[i].length, 0, slack);
         at += s->fetch[i].length + slack;
     }
-    fetcher_run(t->r->fetcher, s->fetch, count);
+    fetch_all(t->r->team, s->fetch, count);
     return DELTAFS_OK;
 }
 

@@ -44,7 +44,7 @@ int reader_open(const char *path, uint32_t threads, uint64_t cache, struct reade
         io_file_close(&folder, &ignored);
     }
     if (status == DELTAFS_OK)
-        status = fetcher_create(threads, &r->fetcher, e);
+        status = team_create(threads, &r->team, e);
     if (status == DELTAFS_OK)
         status = point_scratch_create(&r->scratch, e);
     if (status == DELTAFS_OK)
@@ -63,7 +63,7 @@ void reader_close(struct reader *r)
         return;
     for (int i = 0; i < READER_OPEN_PARTS; i++)
         part_reader_close(&r->part[i]);
-    fetcher_destroy(r->fetcher);
+    team_destroy(r->team);
     point_scratch_destroy(r->scratch);
     leaf_cache_destroy(r->leaves);
     manifest_fini(&r->manifest);

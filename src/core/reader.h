@@ -32,7 +32,7 @@ struct reader {
     struct manifest manifest;
     uint64_t clock;
     int is_scanning; /* a scan's function is being called: the partition that it scans must stay open */
-    struct fetcher *fetcher;
+    struct team *team;
     struct point_scratch *scratch;
     struct leaf_cache *leaves;
     struct part_reader part[READER_OPEN_PARTS];

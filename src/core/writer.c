@@ -1,5 +1,5 @@
-/* How the memory budget is shared out. For n partitions, t memtables (one fills, and one more for each thread) of c
- * records of r bytes (key and value):
+/* How the memory budget is shared out. For n partitions, t memtables (one fills, and one more for each thread, up to 3)
+ * of c records of r bytes (key and value):
  *     t r c       the memtables, which the partitions share
  *     16 c        the two arrays that sort one
  *     10 c + (t r + 16) c / 3     keys of written runs, held for the segments' merge: at least those of one memtable
@@ -7,9 +7,9 @@
  *     n k         k: a partition's log buffers, and the heads of a few runs; and the flusher's spare buffers
  *     1/16        leaves, merges
  *     192 KiB     threads' stacks and what else the system takes
- * and one block being encoded. c is what makes that the budget. Before a memtable is written, segments are closed
- * (which lets go of held keys) if what it needs is not there. At the close the memtables go first, and the tails take
- * their place. */
+ * and one block being encoded, or a batch of them by each thread that does so. c is what makes that the budget. Before
+ * a memtable is written, segments are closed (which lets go of held keys) if what it needs is not there. At the close
+ * the memtables go first, and the tails take their place. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,7 +74,13 @@ struct writer {
 /* One fills; one more for each thread. */
 static uint32_t writer_tables(uint32_t threads)
 {
-    return 1 + threads;
+    return 1 + threads < PIPELINE_TABLES ? 1 + threads : PIPELINE_TABLES;
+}
+
+/* Threads beside the worker and the flusher encode. */
+static uint32_t writer_encoders(const struct writer_config *c, uint32_t threads)
+{
+    return threads > 2 && c->value_size >= 0 ? threads - 2 : 0;
 }
 
 static size_t writer_buffer(uint64_t share, size_t most)
@@ -98,6 +104,7 @@ static uint64_t writer_share_out(const struct writer_config *c, uint64_t memory,
     shared->tail_fences_max = tail > TAIL_FENCES_MAX ? TAIL_FENCES_MAX : (size_t)tail;
     uint64_t fixed = buffers * shared->data_buffer + n * (shared->index_buffer + 2 * RUN_HEAD) + memory / MERGE_SHARE +
                      MERGE_ROOM + SYSTEM_ROOM + block_writer_memory(c->value_size, c->block) + c->reserved +
+                     (writer_encoders(c, threads) > 0 ? encoder_memory(c, writer_encoders(c, threads)) : 0) +
                      tables * (PLANES_SLACK + (c->value_size < 0 ? MEMTABLE_ROOM_MIN : 0));
     uint64_t each = tables * memtable_record_bytes(c->value_size) + SORT_RECORD_BYTES;
     each += each / HELD_SHARE + VARINT_MAX + 48 / block_records(c->value_size, c->block);
@@ -140,6 +147,8 @@ static int writer_open_shared(struct writer *w, const struct writer_config *c, u
         status = block_writer_init(&w->shared.block, c->value_size, c->codec, c->block, &w->memory, e);
     if (status == DELTAFS_OK && w->threads > 1)
         status = flusher_create(w->shared.data_buffer, SPARE_BUFFERS, &w->memory, &w->shared.flusher, e);
+    if (status == DELTAFS_OK && writer_encoders(c, w->threads) > 0)
+        status = encoder_create(c, writer_encoders(c, w->threads), &w->memory, &w->shared.encoder, e);
     if (status == DELTAFS_OK)
         status = pipeline_create(w->table, w->tables, w->threads > 0, writer_work, w, &w->pipeline, e);
     if (status == DELTAFS_OK)
@@ -227,6 +236,8 @@ static void writer_close_tables(struct writer *w)
 {
     pipeline_destroy(w->pipeline);
     w->pipeline = NULL;
+    encoder_destroy(w->shared.encoder);
+    w->shared.encoder = NULL;
     for (int i = 0; i < 2 && w->tables > 0; i++) {
         memory_give(&w->memory, w->sort[i], w->table[0].capacity * sizeof *w->sort[i]);
         w->sort[i] = NULL;

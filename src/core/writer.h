@@ -22,6 +22,8 @@
 
 struct writer;
 
+#define THREADS_AUTO 2 /* beside that of the caller, which may be one of many on its node */
+
 /* What all processes must agree on. */
 struct writer_config {
     const char *path;
@@ -35,7 +37,7 @@ struct writer_config {
     enum option_sync sync;
     enum option_direct direct;
     int is_async;      /* an epoch is committed by the next call */
-    uint32_t threads;  /* beside the caller's: 0 to 2 */
+    uint32_t threads;  /* beside the caller's */
     uint64_t block;    /* bytes */
     uint64_t memory;   /* bytes that this process may use */
     uint64_t reserved; /* of them, for others than the writer */

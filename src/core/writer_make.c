@@ -19,10 +19,11 @@ int deltafs_writer_configure(struct writer_config *c, const char *path, const de
         .sync = (enum option_sync)deltafs_options_number(o, OPTION_SYNC),
         .block = deltafs_options_number(o, OPTION_BLOCK),
         .memory = deltafs_options_number(o, OPTION_MEMORY),
-        .threads = (uint32_t)deltafs_options_number(o, OPTION_THREADS),
         .is_async = deltafs_options_number(o, OPTION_COMMIT) == COMMIT_ASYNC,
         .direct = (enum option_direct)deltafs_options_number(o, OPTION_DIRECT),
     };
+    uint64_t threads = deltafs_options_number(o, OPTION_THREADS);
+    c->threads = threads == OPTION_AUTO ? THREADS_AUTO : (uint32_t)threads;
     c->keys = (enum option_keys)deltafs_options_number(o, OPTION_KEYS);
     c->caller_size = c->schema[0] == '\0' ? c->value_size : (int64_t)schema_size;
     if (c->value_size >= 0 && c->schema[0] != '\0' && (uint64_t)c->value_size != schema_size)

@@ -61,6 +61,11 @@ size_t block_writer_memory(int64_t value_size, size_t target)
     return r.values + r.sizes + r.layout + r.out;
 }
 
+size_t block_writer_out_max(int64_t value_size, size_t target)
+{
+    return block_room(value_size, target).out;
+}
+
 int block_writer_init(struct block_writer *w, int64_t value_size, enum option_codec codec, size_t target,
                       struct memory *memory, struct error *e)
 {

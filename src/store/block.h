@@ -40,6 +40,8 @@ int block_writer_init(struct block_writer *w, int64_t value_size, enum option_co
 void block_writer_fini(struct block_writer *w);
 /* What it takes. */
 size_t block_writer_memory(int64_t value_size, size_t target);
+/* The longest block that it makes of values of one size. */
+size_t block_writer_out_max(int64_t value_size, size_t target);
 /* How many values of one size fill a block. */
 uint32_t block_records(int64_t value_size, size_t target);
 /* Empty it without closing. */

@@ -1,9 +1,9 @@
 /* Reads at many places. As long as each is quick (the page cache has it), they are made one after the other; once one
- * was slow, the others go out in parallel, by a bounded number of threads, which are started when they are first needed
- * and stay. */
+ * was slow, the others go out in parallel, by the threads of a team. */
 #ifndef DELTAFS_STORE_FETCH_H
 #define DELTAFS_STORE_FETCH_H
 
+#include "base/team.h"
 #include "store/io.h"
 
 struct fetch {
@@ -14,13 +14,6 @@ struct fetch {
     int is_bad;     /* it could not be read; reading it again tells why */
 };
 
-struct fetcher;
-
-/* With at most `threads` threads beside the caller's; 0: none. */
-int fetcher_create(uint32_t threads, struct fetcher **out, struct error *e);
-/* NULL is fine. */
-void fetcher_destroy(struct fetcher *f);
-
-void fetcher_run(struct fetcher *f, struct fetch *fetches, size_t n);
+void fetch_all(struct team *team, struct fetch *fetches, size_t n);
 
 #endif

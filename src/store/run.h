@@ -27,6 +27,8 @@ int run_init(struct run *run, uint32_t number, uint64_t count, uint64_t offset, 
              struct error *e);
 void run_fini(struct run *run);
 
+/* Note the run's next block, which is written next. */
+int run_note_block(struct run *run, const struct run_block *block, struct error *e);
 /* Write what the block writer holds as the run's next block. */
 int run_add_block(struct run *run, struct block_writer *w, uint32_t partition, uint32_t epoch, struct log *data,
                   struct error *e);

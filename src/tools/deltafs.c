@@ -74,7 +74,7 @@ static void help_options(void)
 {
     const struct deltafs_option_info *o;
 
-    puts("Options of writing, for deltafs_options_set, MPI_Info (deltafs_NAME), the environment (DELTAFS_NAME)\n"
+    puts("Options, for deltafs_options_set, MPI_Info (deltafs_NAME), the environment (DELTAFS_NAME)\n"
          "and deltafs-mpi (--NAME):\n");
     for (size_t i = 0; (o = deltafs_option_at(i)); i++)
         printf("  %-12s %s\n               takes %s; default '%s'\n", o->name, o->text, o->takes, o->default_value);
