@@ -370,6 +370,7 @@ class Partition:
         need(at + (n * b + 7) // 8 == length, "leaf: length")
         places = [i for i in range(8 * len(upper)) if bits(upper, i, 1)]
         need(len(places) == n and places[-1] == n + u - 1, "leaf: upper bits")
+        need(le(lower, 0, len(lower)) >> n * l == 0 and le(numbers, 0, len(numbers)) >> n * b == 0, "leaf: filling")
         keys = [first + ((place - i) << l | bits(lower, i * l, l)) for i, place in enumerate(places)]
         need(keys == sorted(keys) and keys[0] == first and keys[-1] == last, "leaf: order of keys")
         used = [0] * runs
@@ -463,6 +464,7 @@ class Partition:
         plane = (count + 7) // 8
         need(len(p) == 8 * self.m.value_size * plane, "block: planes")
         values = [bytearray(self.m.value_size) for _ in range(count)]
+        need(all(le(p, at, plane) >> count == 0 for at in range(0, len(p), plane)), "block: filling of a plane")
         for k in range(self.m.value_size):
             for bit in range(7, -1, -1):
                 at = (8 * k + 7 - bit) * plane
@@ -485,9 +487,12 @@ class Partition:
 
     def segment(self, f, blocks):
         """[(key, value)]"""
-        out = []
-        before = (0, 0, 0)
+        earlier = list(blocks)
+        out, runs, end = [], set(), 0
+        before, leaf_first = (0, 0, 0), None
         for number, (first, offset, length) in enumerate(self.fence(f)):
+            need(not out or before[0] < first or before[0] == leaf_first == first, "a segment: a key cut by a leaf's end")
+            leaf_first = first
             places = self.leaf(f, number, first, offset, length)
             for key, run, block, record, at, records, size in places:
                 id = (run, block)
@@ -496,9 +501,13 @@ class Partition:
                 need(blocks[id][1:] == (at, size) and at + size <= f["data_end"], "two places of one block")
                 need((key, run, block) >= before, "a segment: order of records")
                 before = (key, run, block)
+                runs.add(run)
+                end = max(end, at + size)
                 out.append(self.record(f, key, blocks[id][0][record]))
             need((number > 0 or places[0][0] == f["first"]) and places[-1][0] <= f["last"], "a segment: keys")
-        need(before[0] == f["last"] or not out, "a segment: its last key")
+        need((before[0], end) == (f["last"], f["data_end"]) or not out, "a segment: its last key, or its end")
+        need(len(runs) == f["runs"], "a segment: its runs")
+        need(all(run < other for run, _ in earlier for other in runs), "a segment: runs of earlier ones")
         raw = sum((len(key) if self.m.keys_are_bytes else 8) + len(value) for key, value in out)
         need((len(out), raw) == (f["records"], f["raw"]), "a segment: records and bytes")
         return out

@@ -351,7 +351,7 @@ static void make_names(struct maker *m, const char *folder, const char *name)
     maker_init(m, folder, name, KEYS_BYTES, 2, -1, "", CODEC_SNAPPY, 1024);
     begin(m);
     for (uint64_t size = 1; size <= 255; size++) {
-        uint8_t key[255];
+        uint8_t key[256] = {0};
         if (size > 40 && size % 8 > 1 && size < 240)
             continue;
         for (size_t k = 0; k < size; k++)
