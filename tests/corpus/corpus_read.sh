@@ -1,0 +1,35 @@
+#!/bin/sh
+# The golden containers are read as they were when they were made: by scan, by get of every key, by verify; and by a
+# reader that was written from the manual page alone.
+. "$top_srcdir/tests/lib.sh"
+. "$top_srcdir/tests/cli/cli_lib.sh"
+need_python
+corpus=$top_srcdir/tests/corpus
+
+# sum FILE: its SHA-256.
+sum() {
+    "$PYTHON3" -c 'import hashlib, sys; print(hashlib.sha256(open(sys.argv[1], "rb").read()).hexdigest())' "$1"
+}
+
+n=0
+for manifest in "$corpus"/*/MANIFEST; do
+    container=${manifest%/MANIFEST}
+    name=${container##*/}
+    n=$((n + 1))
+    expect 0 "$deltafs" scan "$container" --format csv
+    [ ! -s "$work/err" ] || fail "$name: scan says $(cat "$work/err")"
+    cp "$work/out" "$work/scan"
+    if [ -f "$container.csv" ]; then
+        same "$container.csv" "$work/scan" "$name: scan"
+    else
+        [ "$(sum "$work/scan")" = "$(cat "$container.sha256")" ] || fail "$name: a scan is not what it was"
+    fi
+    expect 0 "$deltafs" verify "$container"
+    records=$(sed -n 's/.*: \([0-9]*\) records in .*/\1/p' "$work/out")
+    expect 0 "$PYTHON3" "$corpus/decode.py" csv "$container"
+    same "$work/scan" "$work/out" "$name: the C reader (<) and decode.py (>) differ"
+    expect 0 "$PYTHON3" "$corpus/get_keys.py" "$deltafs" "$container"
+    [ "$records" -eq "$(cat "$work/out")" ] || fail "$name: verify of $records records"
+    grep -q "^$name  " "$corpus/README" || fail "README does not name $name"
+done
+[ $n -gt 20 ] || fail "only $n containers"

@@ -1,0 +1,47 @@
+"""get_keys.py DELTAFS DIR: whether `deltafs get` has of every key what a scan by decode.py has, and nothing of others.
+Prints how many records there are."""
+
+import os
+import subprocess
+import sys
+import tempfile
+
+import decode
+
+
+def get(deltafs, folder, keys):
+    with tempfile.NamedTemporaryFile(delete=False) as f:
+        f.writelines((key if isinstance(key, bytes) else b"%d" % key) + b"\n" for key in keys)
+    try:
+        run = subprocess.run([deltafs, "get", folder, "--keys", f.name, "--format", "csv"], capture_output=True)
+    finally:
+        os.unlink(f.name)
+    return run.returncode, run.stdout, run.stderr
+
+
+def main(deltafs, folder):
+    records = decode.read(folder)
+    manifest = next(records)
+    csv = decode.Csv(manifest.schema)
+    of = {}
+    for key, label, value in records:
+        of.setdefault(key, []).append((label, csv.line(key, label, value)))
+    keys = sorted(of)
+    # The records of a key come by epoch; in a scan too, since a key has one partition.
+    assert all([r[0] for r in rows] == sorted(r[0] for r in rows) for rows in of.values())
+    wanted = [csv.header] + [row[1] for key in keys for row in of[key]]
+    got = get(deltafs, folder, keys)
+    if keys and got != (0, b"\n".join(wanted) + b"\n", b""):
+        sys.exit("%s: get of every key: %r %r" % (folder, got[0], got[2][:300]))
+    if manifest.keys_are_bytes:
+        absent = [key + b"." for key in keys if len(key) < 255 and key + b"." not in of] + [b"-"]
+    else:
+        absent = [k for key in keys for k in (key - 1, key + 1) if 0 <= k < 2**64 and k not in of] + [2**63 + 2**31]
+    code, out, err = get(deltafs, folder, absent)
+    if (code, out, err.count(b"not found")) != (1, csv.header + b"\n", len(absent)):
+        sys.exit("%s: get of absent keys: %d %r %r" % (folder, code, out[:300], err[:300]))
+    print(sum(map(len, of.values())))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
