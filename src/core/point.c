@@ -389,7 +389,7 @@ int point_get(struct reader *r, struct part_reader *p, const struct wanted *w, s
     uint32_t segments, leaves;
 
     for (uint32_t epoch = first; epoch < end; epoch++) {
-        if (index_epoch(&p->index, epoch, &segment, &segments, e) != DELTAFS_OK) {
+        if (reader_epoch(r, p, epoch, &segment, &segments, e) != DELTAFS_OK) {
             point_failed(&t, e);
             continue;
         }

@@ -143,6 +143,17 @@ int reader_part(struct reader *r, uint32_t partition, struct part_reader **out, 
     return status;
 }
 
+int reader_epoch(struct reader *r, struct part_reader *p, uint32_t epoch, struct segment **first, uint32_t *count,
+                 struct error *e)
+{
+    int status = index_epoch(&p->index, epoch, first, count, e);
+
+    for (uint32_t i = 0; status == DELTAFS_OK && r->manifest.keys == KEYS_U64 && i < *count; i++)
+        if ((*first)[i].footer.key_shift != 0)
+            return error_damaged(e, p->index.file.path, (*first)[i].footer.offset, "a footer shortens keys of numbers");
+    return status;
+}
+
 int reader_check_place(struct part_reader *p, const struct leaf_place *place, struct error *e)
 {
     uint64_t offset = place->at.offset, n = place->at.length;
@@ -384,7 +395,7 @@ int part_scan(struct reader *r, struct part_reader *p, uint32_t epoch, deltafs_r
                      .index_window.ahead = INDEX_AHEAD};
     struct segment *segment;
     uint32_t segments;
-    int status = index_epoch(&p->index, epoch, &segment, &segments, e);
+    int status = reader_epoch(r, p, epoch, &segment, &segments, e);
 
     if (status != DELTAFS_OK)
         return scan_failed(&s, e);

@@ -48,6 +48,9 @@ void reader_epochs(const struct reader *r, const struct deltafs_range *range, ui
 /* The partition's files, open. Valid until the next call. */
 int reader_part(struct reader *r, uint32_t partition, struct part_reader **out, struct error *e);
 
+/* The segments of an epoch, as index_epoch, of which those of numbers have whole keys. */
+int reader_epoch(struct reader *r, struct part_reader *p, uint32_t epoch, struct segment **first, uint32_t *count,
+                 struct error *e);
 /* Whether the data log has the bytes at a place: DELTAFS_OK or _DAMAGED. */
 int reader_check_place(struct part_reader *p, const struct leaf_place *place, struct error *e);
 /* Decode a block that was read from its place. */

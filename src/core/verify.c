@@ -1,5 +1,6 @@
 /* Verification: read everything there is, and count. What is damaged is reported, and reading goes on behind it. */
 #include <stdlib.h>
+#include <string.h>
 #include "base/coding.h"
 #include "core/partition.h"
 #include "core/reader.h"
@@ -58,7 +59,8 @@ static void verify_header(struct verify *v, struct io_file *file, int kind, uint
     if (io_file_read(file, 0, h, sizeof h, &e) != DELTAFS_OK) {
         verify_report(v, &e);
     } else if (!log_is_sealed(seed, h, sizeof h) || h[4] != FORMAT_LOG_HEADER || h[5] != kind ||
-               get_u32(h + 8) != partition) {
+               get_u16(h + 6) != FORMAT_VERSION || get_u32(h + 8) != partition || get_u32(h + 12) != 0 ||
+               memcmp(h + 16, v->reader->manifest.uuid, FORMAT_UUID_SIZE) != 0) {
         error_damaged(&e, file->path, 0, "the header does not match its checksum, or belongs elsewhere");
         verify_report(v, &e);
     }
@@ -74,7 +76,7 @@ static void verify_epoch(struct verify *v, struct part_reader *p, uint32_t epoch
     v->records = v->bytes_raw = v->last_key = 0;
     v->is_misplaced = 0;
     struct scan_damages damages = {.report = verify_report_damage, .arg = v};
-    if (index_epoch(&p->index, epoch, &segment, &segments, &e) != DELTAFS_OK) {
+    if (reader_epoch(v->reader, p, epoch, &segment, &segments, &e) != DELTAFS_OK) {
         verify_report(v, &e);
         return;
     }

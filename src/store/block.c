@@ -277,6 +277,9 @@ static const char *block_unpack(struct block *b, const uint8_t *payload, size_t 
             snappy_uncompress((const char *)payload, packed, (char *)b->payload.bytes, &length) != SNAPPY_OK)
             return "the block cannot be unpacked";
         p = b->payload.bytes;
+    } else if (flags & BLOCK_FLAG_PLANES) {
+        memcpy(b->payload.bytes, payload, packed); /* to have PLANES_SLACK behind it */
+        p = b->payload.bytes;
     }
     b->planes = flags & BLOCK_FLAG_PLANES ? p : NULL;
     b->plain = flags & BLOCK_FLAG_PLANES ? NULL : p;
@@ -293,7 +296,7 @@ int block_decode(struct block *b, const uint8_t *bytes, size_t n, const struct b
         return error_damaged(e, path, offset, "%s", wrong);
     size_t unpacked = get_u32(bytes + 12);
     int status = DELTAFS_OK;
-    if (bytes[5] & BLOCK_FLAG_SNAPPY)
+    if (bytes[5] & (BLOCK_FLAG_SNAPPY | BLOCK_FLAG_PLANES))
         status = buffer_reserve(&b->payload, unpacked + PLANES_SLACK, "a block", e);
     if (status == DELTAFS_OK && (bytes[5] & BLOCK_FLAG_PLANES))
         status = buffer_reserve(&b->values, (size_t)value_size + 1, "a block", e);

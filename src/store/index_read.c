@@ -94,6 +94,8 @@ static const char *segment_parse_fence(struct segment *s, const uint8_t *p, uint
     }
     s->leaf_offsets[f->leaves] = offset;
     s->has_fence = 1;
+    if (f->leaves > 0 && s->first_keys[0] != f->first_key)
+        return "a fence's first key is not its footer's";
     return p == end && offset == f->fence_offset ? NULL : "a fence's sizes do not add up";
 }
 
@@ -303,6 +305,7 @@ static int reader_read_fence(struct index_reader *r, struct segment *s, struct e
 int index_epoch(struct index_reader *r, uint32_t epoch, struct segment **first, uint32_t *count, struct error *e)
 {
     uint32_t low = 0, high = r->count, n = 0;
+    int has_last = 0;
 
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
@@ -312,9 +315,9 @@ int index_epoch(struct index_reader *r, uint32_t epoch, struct segment **first, 
             high = middle;
     }
     struct segment *s = r->segment + low;
-    while (low + n < r->count && s[n].footer.epoch == epoch && s[n].footer.segment == n)
-        n++;
-    if (n == 0 || !s[n - 1].footer.is_last)
+    while (low + n < r->count && s[n].footer.epoch == epoch && s[n].footer.segment == n && !has_last)
+        has_last = s[n++].footer.is_last;
+    if (!has_last || (low + n < r->count && s[n].footer.epoch == epoch))
         return error_damaged(e, r->file.path, r->size, "the footer of epoch number %u is not in the file", epoch);
     for (uint32_t i = 0; i < n; i++) {
         int status = s[i].has_fence ? DELTAFS_OK : reader_read_fence(r, &s[i], e);
@@ -376,8 +379,9 @@ int index_parse_leaf(struct index_reader *r, const struct segment *s, uint32_t i
     struct leaf_id id = {s->footer.partition, s->footer.epoch, s->footer.segment, i};
     int status = leaf_parse(leaf, bytes, n, &id, r->seed, r->file.path, offset, e);
 
-    if (status == DELTAFS_OK && (leaf->first_key != s->first_keys[i] || leaf->last_key > s->footer.last_key ||
-                                 (i + 1 < s->footer.leaves && leaf->last_key > s->first_keys[i + 1])))
+    uint64_t last = i + 1 < s->footer.leaves ? s->first_keys[i + 1] : s->footer.last_key;
+    if (status == DELTAFS_OK && (leaf->first_key != s->first_keys[i] || leaf->last_key > last ||
+                                 (i + 1 == s->footer.leaves && leaf->last_key != last)))
         return error_damaged(e, r->file.path, offset, "the leaf's keys are not those that the fence says");
     return status;
 }

@@ -25,12 +25,12 @@ FENCE = (
 )
 FOOTER = (
     "6B shift, 7B zero, 8I partition, 12I epoch, 16I segment, 20I leaves, 28I fence, 32Q offset, 40Q records, 48Q raw, "
-    "72Q last, 88Q at, 96B magic"
+    "64Q first, 72Q last, 88Q at, 96B magic"
 )
 TAIL = "5B flags, 6H zero, 8I partition, 12I footers, 16Q bytes, 24B magic"
-HEADER = "5B kind, 8I partition"
-OTHER = {("block", "flags"): (1, 2, 4, 8, 128), ("footer", "shift"): (64,), ("leaf", "l"): (1, 64)}
-OTHER["footer", "last"] = (-1,)
+HEADER = "5B kind, 6H version, 8I partition, 12I zero, 16B uuid"
+OTHER = {("block", "flags"): (1, 2, 4, 8, 128), ("footer", "shift"): (1, 64), ("leaf", "l"): (1, 64)}
+OTHER["footer", "last"] = (-1, 1)
 OTHER["tail", "footers"] = (-1, 1)
 OTHER["tail", "bytes"] = (-1, 1)
 OTHER["tail", "flags"] = (1, 2)
