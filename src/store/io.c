@@ -217,7 +217,8 @@ static size_t io_piece(const struct io_file *f, uint64_t offset, const uint8_t *
     size_t before = (size_t)(MEMORY_PAGE - offset % MEMORY_PAGE) % MEMORY_PAGE;
 
     *fd = f->fd;
-    if (f->direct < 0 || (uintptr_t)bytes % MEMORY_PAGE != offset % MEMORY_PAGE || n < before + IO_DIRECT_MIN)
+    if (f->direct < 0 || f->is_refused || (uintptr_t)bytes % MEMORY_PAGE != offset % MEMORY_PAGE ||
+        n < before + IO_DIRECT_MIN)
         return n;
     if (before > 0)
         return before;
@@ -236,9 +237,8 @@ int io_file_write(struct io_file *f, uint64_t offset, const void *bytes, size_t 
         if (put == -EINTR)
             continue;
         if (put == -EINVAL && fd == f->direct) {
-            /* Opened so it could be, but it cannot be written to. */
-            f->io->ops->close(f->io->ctx, f->direct);
-            f->direct = -1;
+            /* Opened so it could be, but it cannot be written to. Another thread may be finding that out, too. */
+            f->is_refused = 1;
             continue;
         }
         if (put <= 0)

@@ -34,8 +34,9 @@ struct io {
 struct io_file {
     struct io *io;
     char *path;
-    int fd;     /* -1: not open */
-    int direct; /* opened once more, to write around the page cache; -1: not so */
+    int fd;                 /* -1: not open */
+    int direct;             /* opened once more, to write around the page cache; -1: not so */
+    _Atomic int is_refused; /* that write was; the file may be written by two threads */
 };
 
 /* The operating system's operations, or what a test has put in their place for directories opened from now on. */
