@@ -58,7 +58,6 @@ static void test_order(void **state)
             if (rng_below(&r, 5) == 0) {
                 if (is_ending)
                     pipeline_wait_end(p);
-                CHECK(!is_ending || work.count > 0);
                 pipeline_end(p);
                 want[n++] = UINT64_MAX;
                 is_ending = 1;
@@ -134,7 +133,7 @@ static void test_ways(void **state)
     static const struct {
         const char *partitions, *value_size;
         uint32_t records;
-    } loads[] = {{"1", "40", 150000}, {"5", "any", 60000}, {"1", "3000", 4000}};
+    } loads[] = {{"1", "40", 110000}, {"5", "any", 40000}, {"1", "3000", 4000}};
 
     (void)state;
     rng_init(242);
