@@ -388,12 +388,51 @@ static void test_wait_otherwise(void **state)
     CHECK_IS(deltafs_epoch_wait(NULL), DELTAFS_ERR_INVALID);
 }
 
+/* A reader opens the directory while the writer gives an epoch up, which cuts it off the logs. (The reader took what
+ * was cut off after it had asked for the size for damage.) */
+static void test_reading_while_giving_up(void **state)
+{
+    struct rng r = rng_init(238);
+    const char *path = unit_path("cut");
+    static const char *const logs[] = {"cut/00/p00000000.index", "cut/00/p00000000.data"};
+    size_t size[2], n;
+
+    (void)state;
+    for (int cut = 0; cut < 2; cut++) {
+        struct async a = begin(path, "0", "none", "1");
+        append(&a, &r, 1000);
+        CHECK_CALL(a.d, deltafs_epoch_end(a.d, 1), DELTAFS_OK);
+        CHECK_CALL(a.d, deltafs_epoch_wait(a.d), DELTAFS_OK);
+        model_keep(&a.m, 1);
+        for (int i = 0; i < 2; i++)
+            free(unit_load(unit_path("%s", logs[i]), &size[i]));
+        append(&a, &r, 1000);
+        CHECK_CALL(a.d, deltafs_epoch_cancel(a.d, "no more"), DELTAFS_OK);
+        CHECK_IS(deltafs_epoch_end(a.d, 2), DELTAFS_OK);
+        /* What it may have written by then. */
+        uint8_t *bytes = unit_load(unit_path("%s", logs[cut]), &n);
+        bytes = realloc(bytes, n + 100000);
+        CHECK(bytes != NULL);
+        memset(bytes + n, 'u', 100000);
+        unit_save(unit_path("%s", logs[cut]), bytes, n + 100000);
+        free(bytes);
+        unit_io_shrink(logs[cut], size[cut]);
+        model_give_up(&a.m);
+        check_now(&a, path, &r);
+        CHECK_IS(deltafs_close(a.d), DELTAFS_ERR_CANCELLED);
+        check_now(&a, path, &r);
+        finish(&a);
+        unit_remove(path);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_returns_early),  cmocka_unit_test(test_next_commits), cmocka_unit_test(test_labels),
-        cmocka_unit_test(test_cancel),         cmocka_unit_test(test_late_errors),  cmocka_unit_test(test_random),
-        cmocka_unit_test(test_wait_otherwise),
+        cmocka_unit_test(test_returns_early),  cmocka_unit_test(test_next_commits),
+        cmocka_unit_test(test_labels),         cmocka_unit_test(test_cancel),
+        cmocka_unit_test(test_late_errors),    cmocka_unit_test(test_random),
+        cmocka_unit_test(test_wait_otherwise), cmocka_unit_test(test_reading_while_giving_up),
     };
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

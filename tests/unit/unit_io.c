@@ -28,6 +28,8 @@ static struct {
     } rule;
     uint64_t failures;
     int is_fake, direct_errnum, is_short;
+    const char *shrunk; /* NULL: none */
+    uint64_t shrunk_size;
 } io = {.lock = PTHREAD_MUTEX_INITIALIZER, .released = PTHREAD_COND_INITIALIZER};
 
 /* Come in, wait, and say whether it fails; the operation itself follows, and unit_leave. */
@@ -142,7 +144,13 @@ static int unit_sync(void *ctx, int fd)
 
 static int unit_size(void *ctx, int fd, uint64_t *out)
 {
-    return io.real->size(ctx, fd, out);
+    int rc = io.real->size(ctx, fd, out);
+
+    if (io.shrunk && strstr(io.file[fd].path, io.shrunk)) {
+        io.shrunk = NULL;
+        CHECK(truncate(io.file[fd].path, (off_t)io.shrunk_size) == 0);
+    }
+    return rc;
 }
 
 static int unit_truncate(void *ctx, int fd, uint64_t size)
@@ -216,7 +224,7 @@ void unit_io_begin(void)
     memset(io.now, 0, sizeof io.now);
     memset(io.most, 0, sizeof io.most);
     memset(&io.rule, 0, sizeof io.rule);
-    io.held = NULL;
+    io.held = io.shrunk = NULL;
     io.held_count = io.failures = 0;
     io.is_fake = io.direct_errnum = io.is_short = 0;
     io_replace_default(NULL, NULL);
@@ -299,6 +307,12 @@ unsigned unit_io_most(enum unit_op op)
     unsigned n = io.most[op];
     pthread_mutex_unlock(&io.lock);
     return n;
+}
+
+void unit_io_shrink(const char *name, uint64_t size)
+{
+    io.shrunk = name;
+    io.shrunk_size = size;
 }
 
 void unit_io_fake_direct(int errnum, int is_short)

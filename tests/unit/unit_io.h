@@ -28,6 +28,8 @@ uint64_t unit_io_failures(void);
 /* Operations of this kind so far; and the most that were under way at once. */
 uint64_t unit_io_count(enum unit_op op);
 unsigned unit_io_most(enum unit_op op);
+/* When the size of a file with `name` in its path is asked for next, it is told, and then the file is cut to `size`. */
+void unit_io_shrink(const char *name, uint64_t size);
 /* O_DIRECT is taken by any file system, and `errnum` (0: none) is what the first write of each such descriptor gives;
  * writes that are `is_short` write the half of what they should, whatever the alignment. */
 void unit_io_fake_direct(int errnum, int is_short);
