@@ -504,7 +504,7 @@ void deltafs_writer_give_up(struct writer *w, int in_doubt, const struct error *
         if (part_writer_give_up(&w->part[i], &e) != DELTAFS_OK)
             w->broken = e;
     w->failed = (struct error){0};
-    w->work_failed = (struct error){0};
+    w->work_failed = w->broken; /* then runs stay whose keys are gone: nothing may be done with them */
 }
 
 int deltafs_writer_finish(struct writer *w, uint64_t *tail_length, struct error *e)

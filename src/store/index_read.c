@@ -246,6 +246,25 @@ static void reader_order(struct index_reader *r)
     r->count = kept;
 }
 
+/* Look for the footers of all epochs. A writer that gives one up meanwhile cuts it off the file: then its new end
+ * counts. */
+static int reader_search(struct index_reader *r, uint32_t epochs, struct error *e)
+{
+    struct error ignored;
+    uint64_t size;
+    int status;
+
+    do {
+        reader_forget(r);
+        size = r->size;
+        status = DELTAFS_OK;
+        if (!reader_scan(r, epochs, 0, &status, e) && status == DELTAFS_OK)
+            reader_scan(r, epochs, 1, &status, e);
+    } while (status == DELTAFS_ERR_DAMAGED && io_file_size(&r->file, &r->size, &ignored) == DELTAFS_OK &&
+             r->size < size);
+    return status;
+}
+
 int index_reader_open(struct index_reader *r, struct io *io, const char *path, uint32_t partition,
                       const uint8_t uuid[16], uint32_t epochs, uint64_t tail_length, struct error *tail,
                       struct error *e)
@@ -264,9 +283,7 @@ int index_reader_open(struct index_reader *r, struct io *io, const char *path, u
             *e = *tail;
     }
     if (status != DELTAFS_ERR_MEMORY && (tail_length == 0 || status != DELTAFS_OK)) {
-        status = DELTAFS_OK;
-        if (epochs > 0 && !reader_scan(r, epochs, 0, &status, e) && status == DELTAFS_OK)
-            reader_scan(r, epochs, 1, &status, e);
+        status = epochs > 0 ? reader_search(r, epochs, e) : DELTAFS_OK;
     }
     reader_order(r);
     return status;

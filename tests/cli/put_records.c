@@ -2,8 +2,9 @@
  *
  *     put_records DIR [--abandon] [OPTION=VALUE...]
  *
- * Each line is "LABEL KEY VALUE", the value in hexadecimal, or "-" for an empty one. An epoch ends where the label
- * changes. With --abandon the process ends without closing the directory, as a job that dies does. */
+ * Each line is "LABEL KEY VALUE", the value in hexadecimal, or "-" for an empty one; with keys=bytes the key, too. An
+ * epoch ends where the label changes. With --abandon the process ends without closing the directory, as a job that dies
+ * does. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,12 +36,21 @@ static long decode_hex(char *text)
     return n % 2 == 0 ? (long)(n / 2) : -1;
 }
 
-static int put_line(deltafs_dir *d, char *line, uint64_t *label, int *is_open)
+static int put_line(deltafs_dir *d, int is_bytes, char *line, uint64_t *label, int *is_open)
 {
-    char *end;
-    uint64_t l = strtoull(line, &end, 10), key = strtoull(end, &end, 10);
+    char *end, *name;
+    uint64_t l = strtoull(line, &end, 10), key = 0;
+    long name_size = 0;
 
-    if (*end != ' ')
+    if (is_bytes && *end == ' ') {
+        name = end + 1;
+        end = name + strcspn(name, " ");
+        name_size = decode_hex(name);
+    } else {
+        name = end;
+        key = strtoull(end, &end, 10);
+    }
+    if (*end != ' ' || name_size < 0)
         return complain("not LABEL KEY VALUE", line);
     long size = decode_hex(end + 1);
     if (size < 0)
@@ -49,19 +59,20 @@ static int put_line(deltafs_dir *d, char *line, uint64_t *label, int *is_open)
         return complain("epoch end", deltafs_errmsg(d));
     *label = l;
     *is_open = 1;
-    if (deltafs_append(d, key, end + 1, (size_t)size) != DELTAFS_OK)
+    if ((is_bytes ? deltafs_append_bytes(d, name, (size_t)name_size, end + 1, (size_t)size)
+                  : deltafs_append(d, key, end + 1, (size_t)size)) != DELTAFS_OK)
         return complain("append", deltafs_errmsg(d));
     return 0;
 }
 
-static int put_all(deltafs_dir *d)
+static int put_all(deltafs_dir *d, int is_bytes)
 {
     char *line = malloc(LINE_MAX_BYTES);
     uint64_t label = 0;
     int is_open = 0, failed = !line;
 
     while (!failed && fgets(line, LINE_MAX_BYTES, stdin))
-        failed = put_line(d, line, &label, &is_open) != 0;
+        failed = put_line(d, is_bytes, line, &label, &is_open) != 0;
     free(line);
     if (!failed && is_open && deltafs_epoch_end(d, label) != DELTAFS_OK)
         failed = complain("epoch end", deltafs_errmsg(d)) != 0;
@@ -72,6 +83,7 @@ int main(int argc, char **argv)
 {
     deltafs_options *options;
     deltafs_dir *d;
+    const char *keys = NULL;
     int is_abandoned = 0;
 
     if (argc < 2 || deltafs_options_create(&options) != DELTAFS_OK)
@@ -90,13 +102,14 @@ int main(int argc, char **argv)
             return 2;
         }
     }
+    int is_bytes = deltafs_options_get(options, "keys", &keys) == DELTAFS_OK && strcmp(keys, "bytes") == 0;
     int status = deltafs_create(argv[1], options, &d);
     deltafs_options_destroy(options);
     if (status != DELTAFS_OK) {
         complain(argv[1], deltafs_errmsg(NULL));
         return 3;
     }
-    int failed = put_all(d) != 0;
+    int failed = put_all(d, is_bytes) != 0;
     if (is_abandoned)
         _exit(failed ? 3 : 0);
     if (deltafs_close(d) != DELTAFS_OK && !failed)

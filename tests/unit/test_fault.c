@@ -3,6 +3,7 @@
  * epoch can be written again, unless the writer says that it cannot go on. */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include "store/io.h"
 #include "unit_help.h"
 
@@ -20,6 +21,9 @@ static struct {
     char last[256]; /* the path or kind of the last that failed */
 } plan;
 
+/* Of the plan and what is noted: threads of the writer come through here, too. */
+static pthread_mutex_t plan_lock = PTHREAD_MUTEX_INITIALIZER;
+
 static void plan_faults(enum fault fault, uint64_t first, uint64_t end)
 {
     plan.fault = fault;
@@ -28,8 +32,7 @@ static void plan_faults(enum fault fault, uint64_t first, uint64_t end)
     plan.count = plan.fired = 0;
 }
 
-/* Whether this operation fails, and with which errno; `n` is the length of a read or write, 0 for others. */
-static int faulty(const char *what, size_t n)
+static int faulty_next(const char *what, size_t n)
 {
     uint64_t k = plan.count++;
 
@@ -43,6 +46,15 @@ static int faulty(const char *what, size_t n)
     plan.fired++;
     snprintf(plan.last, sizeof plan.last, "%s", what);
     return plan.fault == FAULT_ENOSPC ? -ENOSPC : plan.fault == FAULT_EINTR ? -EINTR : -EIO;
+}
+
+/* Whether this operation fails, and with which errno; `n` is the length of a read or write, 0 for others. */
+static int faulty(const char *what, size_t n)
+{
+    pthread_mutex_lock(&plan_lock);
+    int rc = faulty_next(what, n);
+    pthread_mutex_unlock(&plan_lock);
+    return rc;
 }
 
 /* What would be lost if the power went now: files written to, and folders changed, since their last sync. */
@@ -112,12 +124,14 @@ static void note_close(int fd)
 
 static int fault_open(void *ctx, const char *path, int flags, mode_t mode)
 {
-    int rc = faulty("open", 0);
+    int failed = faulty("open", 0), rc = failed ? failed : plan.real->open(ctx, path, flags, mode);
 
-    rc = rc ? rc : plan.real->open(ctx, path, flags, mode);
+    pthread_mutex_lock(&plan_lock);
     plan.open_files += rc >= 0;
+    plan.fired -= failed && (flags & O_DIRECT); /* then there are no direct writes: nothing to be reported */
     if (rc >= 0)
         note_open(rc, path, flags);
+    pthread_mutex_unlock(&plan_lock);
     return rc;
 }
 
@@ -134,7 +148,9 @@ static ssize_t fault_pwrite(void *ctx, int fd, const void *bytes, size_t n, uint
 {
     int rc = faulty("pwrite", n);
 
+    pthread_mutex_lock(&plan_lock);
     note_write(fd);
+    pthread_mutex_unlock(&plan_lock);
     if (rc && plan.fault == FAULT_SHORT)
         return plan.real->pwrite(ctx, fd, bytes, n / 2, offset);
     if (rc && plan.fault == FAULT_TORN)
@@ -252,6 +268,7 @@ static int teardown(void **state)
 /* A small directory, whose life has few operations; or one whose epochs take several runs and segments. */
 struct shape {
     const char *partitions, *value_size, *sync;
+    const char *threads, *commit;
     uint32_t records, size;
     unsigned tries; /* for an epoch that fails; then the directory is closed */
 };
@@ -281,8 +298,8 @@ static void check_status(int status, const char *message)
 
 static deltafs_dir *create(const struct shape *s, const char *path, struct life *life)
 {
-    deltafs_options *o =
-        unit_options("memory", "8M", "partitions", s->partitions, "value_size", s->value_size, "sync", s->sync, NULL);
+    deltafs_options *o = unit_options("memory", "8M", "partitions", s->partitions, "value_size", s->value_size, "sync",
+                                      s->sync, "threads", s->threads, "commit", s->commit, NULL);
     deltafs_dir *d = NULL;
     int status = deltafs_create(path, o, &d);
 
@@ -304,6 +321,8 @@ static int write_epoch(deltafs_dir *d, struct life *life, uint64_t label, uint32
     for (uint32_t i = 0; i < n; i++)
         CHECK_CALL(d, model_append(m, d, rng_below(&r, n), size), DELTAFS_OK);
     int status = deltafs_epoch_end(d, label);
+    if (status == DELTAFS_OK)
+        status = deltafs_epoch_wait(d); /* with commit=async it comes to light here */
     if (status == DELTAFS_OK) {
         model_keep(m, label);
         while (life->attempts > 0)
@@ -409,10 +428,14 @@ static int check_life(const struct shape *s, enum fault fault, uint64_t first, u
     return fired > 0;
 }
 
-static const struct shape small = {"3", "8", "commit", 60, 8, ATTEMPTS};
-static const struct shape small_unsynced = {"2", "any", "none", 60, 8, ATTEMPTS};
-static const struct shape small_once = {"3", "8", "commit", 60, 8, 1};
-static const struct shape large = {"1", "4000", "commit", 2500, 4000, ATTEMPTS};
+static const struct shape small = {"3", "8", "commit", "0", "wait", 60, 8, ATTEMPTS};
+static const struct shape small_unsynced = {"2", "any", "none", "0", "wait", 60, 8, ATTEMPTS};
+static const struct shape small_once = {"3", "8", "commit", "0", "wait", 60, 8, 1};
+static const struct shape small_late = {"3", "8", "commit", "0", "async", 60, 8, ATTEMPTS};
+static const struct shape large = {"1", "4000", "commit", "0", "wait", 2500, 4000, ATTEMPTS};
+/* With threads no two lives are alike: samples of these. */
+static const struct shape small_threads = {"3", "8", "commit", "2", "async", 60, 8, ATTEMPTS};
+static const struct shape large_threads = {"1", "4000", "none", "2", "async", 2500, 4000, ATTEMPTS};
 
 static uint64_t count_operations(const struct shape *s)
 {
@@ -430,14 +453,14 @@ static uint64_t count_operations(const struct shape *s)
 
 static void test_every_write_once(void **state)
 {
-    const struct shape *shapes[] = {&small, &small_unsynced, &small_once};
+    const struct shape *shapes[] = {&small, &small_unsynced, &small_once, &small_late};
 
     (void)state;
-    for (size_t s = 0; s < 3; s++) {
+    for (size_t s = 0; s < 4; s++) {
         uint64_t n = count_operations(shapes[s]);
         CHECK(n > 40);
         for (int fault = 0; fault < FAULTS; fault++)
-            for (uint64_t k = 0; k < n; k++)
+            for (uint64_t k = 0; k < n; k += shapes[s] == &small_late ? 3 : 1)
                 check_life(shapes[s], (enum fault)fault, k, k + 1);
     }
 }
@@ -506,12 +529,29 @@ static void test_some_writes_of_many(void **state)
     CHECK(fired > 5);
 }
 
+/* The same with threads that sort and write, and a commit that comes later. */
+static void test_some_writes_of_threads(void **state)
+{
+    const struct shape *shapes[] = {&small_threads, &large_threads};
+    struct rng r = rng_init(92);
+
+    (void)state;
+    for (int s = 0; s < 2; s++) {
+        uint64_t n = count_operations(shapes[s]), fired = 0;
+        for (int i = 0; i < (s == 0 ? 150 : 20); i++) {
+            uint64_t k = rng_below(&r, n), length = i % 5 == 0 ? UINT64_MAX - k : 1 + (uint64_t)i % 3;
+            fired += (uint64_t)check_life(shapes[s], (enum fault)(i % FAULTS), k, k + length);
+        }
+        CHECK(fired > 10);
+    }
+}
+
 /* The commit's line is written, but its sync fails, and so does taking the line back: the epoch may be there, or not,
  * but if so it is whole, however much is appended afterwards. (It was not: segments of the next epoch went into the
  * logs under its number, and made it unreadable.) */
 static void test_in_doubt(void **state)
 {
-    static const struct shape shape = {"1", "8", "commit", 1000, 8, 1};
+    static const struct shape shape = {"1", "8", "commit", "0", "wait", 1000, 8, 1};
     const char *path = unit_path("doubt");
     struct life life = {0};
 
@@ -545,7 +585,7 @@ static void test_in_doubt(void **state)
 
 static void make_for_reading(struct life *life, const char *closed, const char *open)
 {
-    static const struct shape shape = {"3", "any", "none", 100, 20, 1};
+    static const struct shape shape = {"3", "any", "none", "0", "wait", 100, 20, 1};
 
     *life = (struct life){0};
     deltafs_dir *d = create(&shape, closed, life);
@@ -618,7 +658,7 @@ int main(void)
         cmocka_unit_test(test_every_write_from_then_on),
         cmocka_unit_test(test_order_of_syncs),
         cmocka_unit_test(test_some_writes_of_many),
-
+        cmocka_unit_test(test_some_writes_of_threads),
         cmocka_unit_test(test_in_doubt),
         cmocka_unit_test(test_every_read),
     };

@@ -4,6 +4,7 @@
 #include <ftw.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "base/hash.h"
 #include "core/partition.h"
 #include "unit_help.h"
 
@@ -245,7 +246,8 @@ void model_value(uint64_t serial, uint8_t *bytes, size_t size)
             bytes[i] = (uint8_t)(i < 8 ? serial >> 8 * i : serial);
 }
 
-int model_append(struct model *m, deltafs_dir *d, uint64_t key, uint32_t size)
+/* Note a record; returns its value. */
+static const uint8_t *model_note(struct model *m, const struct model_record *record)
 {
     static uint8_t value[1 << 20];
 
@@ -254,10 +256,28 @@ int model_append(struct model *m, deltafs_dir *d, uint64_t key, uint32_t size)
         m->record = realloc(m->record, m->capacity * sizeof *m->record);
         assert_non_null(m->record);
     }
-    uint64_t serial = (uint64_t)m->count + 1;
-    m->record[m->count++] = (struct model_record){.key = key, .serial = serial, .size = size};
-    model_value(serial, value, size);
-    return d ? deltafs_append(d, key, size > 0 ? value : NULL, size) : DELTAFS_OK;
+    struct model_record *r = &m->record[m->count++];
+    *r = *record;
+    r->serial = m->count;
+    model_value(r->serial, value, r->size);
+    return r->size > 0 ? value : NULL;
+}
+
+int model_append(struct model *m, deltafs_dir *d, uint64_t key, uint32_t size)
+{
+    const uint8_t *value = model_note(m, &(struct model_record){.key = key, .size = size});
+
+    return d ? deltafs_append(d, key, value, size) : DELTAFS_OK;
+}
+
+int model_append_bytes(struct model *m, deltafs_dir *d, const void *name, size_t name_size, uint32_t size)
+{
+    struct model_record r = {
+        .key = hash_bytes(name, name_size), .size = size, .name_size = (uint32_t)name_size, .name = name};
+    const uint8_t *value = model_note(m, &r);
+
+    m->is_bytes = 1;
+    return d ? deltafs_append_bytes(d, name, name_size, value, size) : DELTAFS_OK;
 }
 
 static int model_compare(const void *a, const void *b)
@@ -291,6 +311,13 @@ int model_is_value(const struct model_record *want, const struct deltafs_record 
 
     model_value(want->serial, value, want->size);
     return got->size == want->size && memcmp(got->value, value, want->size) == 0;
+}
+
+static int model_is_name(const struct model_record *want, const struct deltafs_record *got)
+{
+    if (want->name_size == 0)
+        return !got->key_bytes && got->key_size == 0;
+    return got->key_size == want->name_size && memcmp(got->key_bytes, want->name, want->name_size) == 0;
 }
 
 /* The first committed record that is not before (key, label). */
@@ -334,8 +361,20 @@ static void model_check_records(struct model *m, uint64_t key, const struct delt
     for (size_t i = 0; i < n; i++) {
         CHECK(got->record[i].key == key);
         CHECK(got->record[i].epoch == want[i].label);
+        CHECK(model_is_name(&want[i], &got->record[i]));
         CHECK(model_is_value(&want[i], &got->record[i]));
     }
+}
+
+void model_check_name(struct model *m, deltafs_dir *d, const void *name, size_t name_size,
+                      const struct deltafs_range *range)
+{
+    deltafs_records *got = NULL;
+    int status = deltafs_get_bytes(d, name, name_size, range, &got);
+
+    CHECK_CALL(d, status, got ? DELTAFS_OK : DELTAFS_ERR_NOT_FOUND);
+    model_check_records(m, hash_bytes(name, name_size), range, got);
+    deltafs_records_destroy(got);
 }
 
 void model_check_key(struct model *m, deltafs_dir *d, uint64_t key, const struct deltafs_range *range)
@@ -348,34 +387,54 @@ void model_check_key(struct model *m, deltafs_dir *d, uint64_t key, const struct
     deltafs_records_destroy(got);
 }
 
+/* Ask for the keys of some of the model's records. */
+static int model_get(const struct model *m, deltafs_dir *d, size_t n, const size_t *which, deltafs_records **out)
+{
+    uint64_t *keys = malloc((n + 1) * sizeof *keys);
+    const void **names = malloc((n + 1) * sizeof *names);
+    size_t *sizes = malloc((n + 1) * sizeof *sizes);
+
+    CHECK(keys && names && sizes);
+    for (size_t i = 0; i < n; i++) {
+        keys[i] = m->record[which[i]].key;
+        names[i] = m->record[which[i]].name;
+        sizes[i] = m->record[which[i]].name_size;
+    }
+    int status =
+        m->is_bytes ? deltafs_get_many_bytes(d, n, names, sizes, NULL, out) : deltafs_get_many(d, n, keys, NULL, out);
+    free(keys);
+    free(names);
+    free(sizes);
+    return status;
+}
+
 void model_check_all(struct model *m, deltafs_dir *d, struct rng *r)
 {
     enum { BATCH = 20000 };
     const struct model_record *ignored;
-    uint64_t *keys = malloc((m->committed + 1) * sizeof *keys);
+    size_t *which = malloc((m->committed + 1) * sizeof *which);
     static deltafs_records *got[BATCH];
     size_t n = 0;
 
-    CHECK(keys != NULL);
+    CHECK(which != NULL);
     model_find(m, 0, 0, 0, &ignored);
     for (size_t i = 0; i < m->committed; i++)
         if (i == 0 || m->record[i].key != m->record[i - 1].key)
-            keys[n++] = m->record[i].key;
+            which[n++] = i;
     for (size_t i = n; i > 1; i--) {
-        size_t other = (size_t)rng_below(r, i);
-        uint64_t swapped = keys[i - 1];
-        keys[i - 1] = keys[other];
-        keys[other] = swapped;
+        size_t other = (size_t)rng_below(r, i), swapped = which[i - 1];
+        which[i - 1] = which[other];
+        which[other] = swapped;
     }
     for (size_t at = 0; at < n; at += BATCH) {
         size_t batch = n - at < BATCH ? n - at : BATCH;
-        CHECK_CALL(d, deltafs_get_many(d, batch, keys + at, NULL, got), DELTAFS_OK);
+        CHECK_CALL(d, model_get(m, d, batch, which + at, got), DELTAFS_OK);
         for (size_t i = 0; i < batch; i++) {
-            model_check_records(m, keys[at + i], NULL, got[i]);
+            model_check_records(m, m->record[which[at + i]].key, NULL, got[i]);
             deltafs_records_destroy(got[i]);
         }
     }
-    free(keys);
+    free(which);
 }
 
 struct scanned {
@@ -396,6 +455,7 @@ static int model_scan_record(const struct deltafs_record *record, void *arg)
     size_t first = model_lower(m, record->key, record->epoch), at = first + s->seen[first]++;
 
     CHECK(at < m->committed && m->record[at].key == record->key && m->record[at].label == record->epoch);
+    CHECK(model_is_name(&m->record[at], record));
     CHECK(model_is_value(&m->record[at], record));
     CHECK(partition > s->partition || (partition == s->partition && record->epoch >= s->label));
     CHECK(!s->range || (record->epoch >= s->range->first && record->epoch <= s->range->last));
@@ -435,6 +495,7 @@ static void model_check_partial(struct model *m, uint64_t key, const deltafs_rec
         int begins = i == 0 || got->record[i].epoch != got->record[i - 1].epoch;
         int ends = i + 1 == got->count || got->record[i].epoch != got->record[i + 1].epoch;
         CHECK(at < n && want[at].label == got->record[i].epoch && got->record[i].key == key);
+        CHECK(model_is_name(&want[at], &got->record[i]));
         CHECK(!begins || at == 0 || want[at - 1].label != want[at].label);
         CHECK(!ends || at + 1 == n || want[at + 1].label != want[at].label);
         CHECK(model_is_value(&want[at], &got->record[i]));
@@ -460,6 +521,7 @@ static int honest_record(const struct deltafs_record *record, void *arg)
            !model_is_value(&m->record[at], record))
         at++;
     CHECK(at < m->committed && m->record[at].key == record->key && m->record[at].label == record->epoch);
+    CHECK(model_is_name(&m->record[at], record));
     s->seen[first] = (uint32_t)(at + 1 - first);
     s->count++;
     return 0;
@@ -479,7 +541,7 @@ unsigned model_check_honest(struct model *m, deltafs_dir *d)
         if (i > 0 && key == m->record[i - 1].key)
             continue;
         got = NULL;
-        int status = deltafs_get(d, key, NULL, &got);
+        int status = model_get(m, d, 1, &i, &got);
         if (status == DELTAFS_OK) {
             model_check_records(m, key, NULL, got);
         } else {
@@ -508,7 +570,7 @@ void model_check_facts(struct model *m, deltafs_dir *d)
     uint64_t raw = 0, records = 0, last = 0;
 
     for (size_t i = 0; i < m->committed; i++)
-        raw += 8 + m->record[i].size;
+        raw += (m->is_bytes ? m->record[i].name_size : 8) + m->record[i].size;
     CHECK_CALL(d, deltafs_stat(d, &stat), DELTAFS_OK);
     CHECK_IS(stat.version, 1);
     CHECK_IS(stat.epochs, m->epochs);

@@ -86,10 +86,12 @@ deltafs_dir *unit_open(const char *path);
 /* ---- The model ---- */
 
 struct model_record {
-    uint64_t key;
+    uint64_t key; /* of bytes: their hash */
     uint64_t label;
     uint64_t serial; /* in order of appending, from 1 */
     uint32_t size;
+    uint32_t name_size; /* of a key of bytes; 0: it is a number */
+    const void *name;
 };
 
 struct model {
@@ -98,6 +100,7 @@ struct model {
     size_t committed; /* records of epochs that ended */
     size_t epochs;
     int is_sorted; /* since the last epoch end */
+    int is_bytes;  /* keys are */
 };
 
 void model_fini(struct model *m);
@@ -105,6 +108,8 @@ void model_fini(struct model *m);
 void model_value(uint64_t serial, uint8_t *bytes, size_t size);
 /* Note a record, and append it to `d` unless that is NULL. Returns the status of the append. */
 int model_append(struct model *m, deltafs_dir *d, uint64_t key, uint32_t size);
+/* The same with a key of bytes; `name` is kept, and must stay as long as the model. */
+int model_append_bytes(struct model *m, deltafs_dir *d, const void *name, size_t name_size, uint32_t size);
 /* The epoch ended under `label`, or was given up. */
 void model_keep(struct model *m, uint64_t label);
 void model_give_up(struct model *m);
@@ -115,6 +120,8 @@ size_t model_find(struct model *m, uint64_t key, uint64_t first, uint64_t last, 
 
 /* Compare one key; `range` as in deltafs_get. */
 void model_check_key(struct model *m, deltafs_dir *d, uint64_t key, const struct deltafs_range *range);
+void model_check_name(struct model *m, deltafs_dir *d, const void *name, size_t name_size,
+                      const struct deltafs_range *range);
 /* Compare all keys by deltafs_get_many, in batches and in random order. */
 void model_check_all(struct model *m, deltafs_dir *d, struct rng *r);
 /* Compare a whole scan. */
