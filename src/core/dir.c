@@ -37,6 +37,13 @@ int deltafs_dir_attach(const struct dir_transport *transport, void *ctx, const s
     return DELTAFS_OK;
 }
 
+void deltafs_dir_free(deltafs_dir *d)
+{
+    if (d)
+        buffer_fini(&d->blob);
+    free(d);
+}
+
 /* ---- Writing from one process ---- */
 
 struct serial {
@@ -280,9 +287,6 @@ static int append_bytes(deltafs_dir *d, const void *key, size_t key_size, const 
         return error_set(&d->error, DELTAFS_ERR_SIZE,
                          "deltafs_append_bytes: a key and value of %zu bytes; at most %u are possible", key_size + size,
                          BLOCK_VALUE_MAX - 1);
-    status = buffer_reserve(&d->blob, n, "a record", &d->error);
-    if (status != DELTAFS_OK)
-        return status;
     d->blob.bytes[0] = (uint8_t)key_size;
     memcpy(d->blob.bytes + 1, key, key_size);
     if (size > 0)
@@ -338,8 +342,7 @@ int deltafs_close(deltafs_dir *d)
     if (d->transport)
         status = d->transport->close(d->ctx, deltafs_thread_error());
     reader_close(d->reader);
-    buffer_fini(&d->blob);
-    free(d);
+    deltafs_dir_free(d);
     return status;
 }
 

@@ -23,6 +23,9 @@ struct writer_config;
 DELTAFS_PRIVATE int deltafs_dir_attach(const struct dir_transport *transport, void *ctx, const struct writer_config *c,
                                        deltafs_dir **out, struct error *e);
 
+/* Free a handle that nobody has seen yet; what is behind it stays. NULL is fine. */
+DELTAFS_PRIVATE void deltafs_dir_free(deltafs_dir *d);
+
 /* Say in a message that it is about an epoch that ended before. */
 DELTAFS_PRIVATE void deltafs_dir_explain_late(uint64_t label, struct error *e);
 

@@ -1,6 +1,5 @@
 #include <stdlib.h>
 #include "core/encoder.h"
-#include "store/store_format.h"
 
 #define BATCH_BYTES ((size_t)256 << 10) /* of values in a batch, about */
 #define BATCH_MAX   256u                /* blocks in a batch */

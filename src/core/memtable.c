@@ -3,9 +3,14 @@
 
 #define TYPICAL_VALUE 48 /* bytes to reckon with where sizes differ */
 
+size_t memtable_arena_bytes(int64_t value_size)
+{
+    return value_size < 0 ? 4 + TYPICAL_VALUE : (size_t)value_size;
+}
+
 size_t memtable_record_bytes(int64_t value_size)
 {
-    return value_size < 0 ? 8 + 4 + 4 + TYPICAL_VALUE : 8 + (size_t)value_size;
+    return (value_size < 0 ? 8u + 4 : 8u) + memtable_arena_bytes(value_size);
 }
 
 int memtable_init(struct memtable *t, int64_t value_size, uint32_t capacity, struct memory *memory, struct error *e)
@@ -13,7 +18,7 @@ int memtable_init(struct memtable *t, int64_t value_size, uint32_t capacity, str
     size_t n = capacity;
 
     *t = (struct memtable){.value_size = value_size, .capacity = capacity, .memory = memory};
-    t->room = n * (value_size < 0 ? 4 + TYPICAL_VALUE : (size_t)value_size);
+    t->room = n * memtable_arena_bytes(value_size);
     if (value_size < 0 && t->room < MEMTABLE_ROOM_MIN)
         t->room = MEMTABLE_ROOM_MIN;
     if (value_size < 0 && t->room > UINT32_MAX)

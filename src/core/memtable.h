@@ -19,8 +19,9 @@ struct memtable {
     struct memory *memory;
 };
 
-/* Bytes that a record takes, of typical size if sizes differ. */
+/* Bytes that a record takes, of typical size if sizes differ; and what of that is in the arena. */
 size_t memtable_record_bytes(int64_t value_size);
+size_t memtable_arena_bytes(int64_t value_size);
 /* For `capacity` records; where sizes differ at least for one of the largest. Safe to memtable_fini if it fails. */
 int memtable_init(struct memtable *t, int64_t value_size, uint32_t capacity, struct memory *memory, struct error *e);
 void memtable_fini(struct memtable *t);
@@ -63,7 +64,7 @@ static inline void memtable_prefetch(const struct memtable *t, const uint32_t *o
 {
     size_t size = (size_t)t->value_size;
 
-    for (uint64_t i = 0; i < n && i < most; i++)
+    for (uint64_t i = 0; i < n && i < most && size > 0; i++)
         for (size_t at = 0; at < size + CACHE_LINE - 1; at += CACHE_LINE)
             __builtin_prefetch(t->arena + order[i] * size + (at < size ? at : size - 1));
 }

@@ -2,6 +2,8 @@
 #include "core/part_writer.h"
 #include "store/store_format.h"
 
+#define RUNS_FIRST 4 /* runs to make room for at first */
+
 static void part_drop_runs(struct part_writer *p)
 {
     for (uint32_t i = 0; i < p->run_count; i++)
@@ -31,8 +33,6 @@ int part_writer_open(struct part_writer *p, struct io *io, const struct writer_c
     if (status == DELTAFS_OK)
         status = log_create(&p->data, io, data, LOG_KIND_DATA, partition, c->uuid, shared->data_buffer, shared->flusher,
                             shared->memory, e);
-    if (status == DELTAFS_OK && shared->use_direct)
-        io_file_use_direct(&p->data.file);
     if (status == DELTAFS_OK)
         status = index_writer_create(&p->index, io, index, partition, c->uuid, shared->index_buffer,
                                      shared->tail_fences_max, &shared->scratch, shared->memory, e);
@@ -71,7 +71,6 @@ int part_writer_segment(struct part_writer *p, int is_last, struct error *e)
                        .segment = p->segment,
                        .is_last = is_last,
                        .key_shift = p->shared->keys_are == KEYS_BYTES ? part_key_shift(p->held) : 0,
-                       .records = p->held,
                        .bytes_raw = p->segment_raw,
                        .data_end = log_end(&p->data)};
     int status = index_write_segment(&p->index, p->runs, p->run_count, &f, e);
@@ -80,7 +79,7 @@ int part_writer_segment(struct part_writer *p, int is_last, struct error *e)
         return status;
     p->totals.records += p->held;
     p->totals.bytes_raw += p->segment_raw;
-    p->segment++;
+    p->segment = f.segment + 1;
     part_drop_runs(p);
     return DELTAFS_OK;
 }
@@ -137,11 +136,24 @@ static int part_write_any(struct part_writer *p, struct run *run, const struct m
     return status;
 }
 
+/* Runs that there is room for once one more has come. */
+static uint32_t part_next_capacity(const struct part_writer *p)
+{
+    return p->run_count < p->run_capacity ? p->run_capacity : p->run_capacity ? 2 * p->run_capacity : RUNS_FIRST;
+}
+
+uint64_t part_writer_growth(const struct part_writer *p)
+{
+    uint32_t capacity = part_next_capacity(p);
+
+    return RUN_FIRST_BLOCKS_BYTES + (capacity > p->run_capacity ? capacity * sizeof *p->runs : 0);
+}
+
 int part_writer_run(struct part_writer *p, const struct memtable *table, const uint32_t *order, uint32_t n,
                     struct error *e)
 {
     if (p->run_count == p->run_capacity) {
-        uint32_t capacity = p->run_capacity ? 2 * p->run_capacity : 4;
+        uint32_t capacity = part_next_capacity(p);
         int grown = memory_grow(p->shared->memory, &p->runs, p->run_capacity * sizeof *p->runs,
                                 capacity * sizeof *p->runs, "runs", e);
         if (grown != DELTAFS_OK)

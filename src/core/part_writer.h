@@ -13,7 +13,6 @@ struct part_shared {
     struct memory *memory;
     struct flusher *flusher; /* NULL: none */
     struct encoder *encoder; /* NULL: none */
-    int use_direct;          /* write data logs around the page cache */
     enum option_keys keys_are;
     struct keys_store keys; /* of all runs of segments under way */
     struct block_writer block;
@@ -46,6 +45,8 @@ int part_writer_close(struct part_writer *p, struct error *e);
 /* Write `n` records of the memtable, which are this partition's, in the order given, as a run. */
 int part_writer_run(struct part_writer *p, const struct memtable *table, const uint32_t *order, uint32_t n,
                     struct error *e);
+/* What one more run makes the partition's own lists grow by, besides the list of its blocks. */
+uint64_t part_writer_growth(const struct part_writer *p);
 /* Merge the runs so far into a segment. Their keys stay in the store. */
 int part_writer_segment(struct part_writer *p, int is_last, struct error *e);
 /* Write all that the epoch has, with its last segment; `totals` are the epoch's then. The flusher goes on. */

@@ -2,17 +2,19 @@
  * of c records of r bytes (key and value):
  *     t r c       the memtables, which the partitions share
  *     16 c        the two arrays that sort one
- *     10 c + (t r + 16) c / 3     keys of written runs, held for the segments' merge: at least those of one memtable
- *     48 c / b    the list of a run's blocks, of b records each, as it grows
+ *     11 c + (t r + 16) c / 3     keys of written runs, held for the segments' merge: at least those of one memtable
+ *     24 c / b    the list of a run's blocks, of b records each, as it grows
  *     n k         k: a partition's log buffers, and the heads of a few runs; and the flusher's spare buffers
- *     1/16        leaves, merges
+ *     64 KiB + 1/512, 92 KiB, 25 KiB     a fence, a leaf, a merge of one run
  *     192 KiB     threads' stacks and what else the system takes
- * and one block being encoded, or a batch of them by each thread that does so. c is what makes that the budget. Before
- * a memtable is written, segments are closed (which lets go of held keys) if what it needs is not there. At the close
- * the memtables go first, and the tails take their place. */
+ * and one block being encoded, or a batch of them by each thread that does so. c is what makes that the budget.
+ *
+ * Before a memtable is written, segments are closed (which lets go of held keys) if what it needs, and the merge after
+ * it, is not there; then it is. At the close the memtables go first, and the tails take their place. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include "core/part_writer.h"
 #include "core/partition.h"
 #include "core/pipeline.h"
@@ -27,11 +29,13 @@
 #define BUFFERS_SHARE     8            /* the logs' buffers get at most 1/8 of the memory */
 #define TAIL_SHARE        2            /* a tail's fences get at most 1/2 of the memory */
 #define TAIL_FENCES_MAX   (4u << 20)
-#define MERGE_SHARE       16
 #define SYSTEM_ROOM       (192u << 10) /* for threads' stacks, handles of files, and what the heap adds to all this */
-#define HELD_SHARE        3            /* h */
-#define RUN_HEAD          512          /* bytes of a run's descriptor and its first blocks, as they grow */
-#define MERGE_ROOM        (96u << 10)  /* bytes that a merge of few runs and a leaf take */
+#define FENCE_ROOM_MIN    (64u << 10)  /* bytes of a fence, */
+#define FENCE_SHARE       512          /* and this part of the memory */
+#define HELD_SHARE        3            /* held keys get this part of what memtables and sorting take */
+#define TABLES_SHARE      4            /* memtables get at least this part of the memory, or threads are fewer */
+#define RUN_HEAD          640 /* bytes of a partition's first runs' descriptors and first blocks, as they grow */
+#define BLOCK_LISTED      24  /* bytes of a block in a run's list, while that doubles */
 #define TABLE_RECORDS_MIN 2u
 #define TABLE_RECORDS_MAX (1u << 30)
 
@@ -44,6 +48,7 @@ struct writer {
     enum option_sync sync;
     uint32_t partitions;   /* of the container */
     uint32_t first, count; /* its own */
+    size_t part_capacity;
     struct part_writer *part;
     struct part_shared shared;
     struct memtable table[PIPELINE_TABLES];
@@ -71,6 +76,12 @@ struct writer {
 
 /* ---- Opening ---- */
 
+/* What the paths of a partition's two logs take. */
+static uint64_t writer_path_room(const struct writer_config *c)
+{
+    return 2 * (strlen(c->path) + 64);
+}
+
 /* One fills; one more for each thread. */
 static uint32_t writer_tables(uint32_t threads)
 {
@@ -92,6 +103,30 @@ static size_t writer_buffer(uint64_t share, size_t most)
     return n;
 }
 
+/* What each partition takes besides its buffers: itself, its paths, and a first few runs. */
+static uint64_t writer_part_room(const struct writer_config *c)
+{
+    return sizeof(struct part_writer) + writer_path_room(c) + 2 * RUN_HEAD + VARINT_MAX;
+}
+
+/* Records of each of `tables` memtables that fit `memory` bytes, which hold what else it takes for each record too. */
+static uint64_t writer_records(const struct writer_config *c, uint64_t memory, uint32_t tables)
+{
+    uint64_t arena = tables * memtable_arena_bytes(c->value_size), least = tables * (uint64_t)MEMTABLE_ROOM_MIN;
+    uint64_t blocks = c->value_size < 0 ? memtable_arena_bytes(-1) * BLOCK_LISTED / c->block + 1
+                                        : BLOCK_LISTED / block_records(c->value_size, c->block) + 1;
+    uint64_t each = tables * memtable_record_bytes(c->value_size) + SORT_RECORD_BYTES;
+    each += each / HELD_SHARE + VARINT_MAX + 1 + blocks;
+    uint64_t records = memory / each;
+
+    /* An arena for values of any size has a least size. */
+    if (c->value_size < 0 && records * arena < least)
+        records = memory > least ? (memory - least) / (each - arena) : 0;
+    if (c->value_size < 0 && records > TABLE_RECORDS_MIN && records * arena < least)
+        records = records < least / arena ? records : least / arena;
+    return records < TABLE_RECORDS_MAX ? records : TABLE_RECORDS_MAX;
+}
+
 /* Share out `memory` bytes as the head of this file says; returns the memtables' records. */
 static uint64_t writer_share_out(const struct writer_config *c, uint64_t memory, uint32_t count, uint32_t threads,
                                  struct part_shared *shared)
@@ -102,25 +137,25 @@ static uint64_t writer_share_out(const struct writer_config *c, uint64_t memory,
     shared->data_buffer = writer_buffer(memory / BUFFERS_SHARE / buffers, DATA_BUFFER_MAX);
     shared->index_buffer = writer_buffer(memory / BUFFERS_SHARE / n / 4, INDEX_BUFFER_MAX);
     shared->tail_fences_max = tail > TAIL_FENCES_MAX ? TAIL_FENCES_MAX : (size_t)tail;
-    uint64_t fixed = buffers * shared->data_buffer + n * (shared->index_buffer + 2 * RUN_HEAD) + memory / MERGE_SHARE +
-                     MERGE_ROOM + SYSTEM_ROOM + block_writer_memory(c->value_size, c->block) + c->reserved +
-                     (writer_encoders(c, threads) > 0 ? encoder_memory(c, writer_encoders(c, threads)) : 0) +
-                     tables * (PLANES_SLACK + (c->value_size < 0 ? MEMTABLE_ROOM_MIN : 0));
-    uint64_t each = tables * memtable_record_bytes(c->value_size) + SORT_RECORD_BYTES;
-    each += each / HELD_SHARE + VARINT_MAX + 48 / block_records(c->value_size, c->block);
-    uint64_t records = memory > fixed ? (memory - fixed) / each : 0;
-    return records < TABLE_RECORDS_MAX ? records : TABLE_RECORDS_MAX;
+    shared->scratch.fence_max = (size_t)(FENCE_ROOM_MIN + memory / FENCE_SHARE);
+    uint64_t fixed = buffers * shared->data_buffer + n * (shared->index_buffer + writer_part_room(c)) +
+                     shared->scratch.fence_max + LEAF_ENCODED_MAX + index_merge_bytes(1) + 3 * KEYS_CHUNK +
+                     SYSTEM_ROOM + block_writer_memory(c->value_size, c->block) + c->reserved + tables * PLANES_SLACK +
+                     (c->value_size < 0 ? (MEMTABLE_ROOM_MIN / c->block + 1) * BLOCK_LISTED : 0) +
+                     (writer_encoders(c, threads) > 0 ? encoder_memory(c, writer_encoders(c, threads)) : 0);
+    return memory > fixed ? writer_records(c, memory - fixed, (uint32_t)tables) : 0;
 }
 
-/* Where memory is too small for all threads, there are fewer. */
+/* Where memory is too small for all threads, there are fewer: most of it is better spent on memtables. */
 static int writer_plan(struct writer *w, const struct writer_config *c, uint32_t count, uint32_t *records,
                        struct error *e)
 {
-    uint64_t n = 0, enough = c->memory;
+    uint64_t n = 0, enough = c->memory, bytes;
 
     for (w->threads = c->threads;; w->threads--) {
         n = writer_share_out(c, c->memory, count, w->threads, &w->shared);
-        if (n >= TABLE_RECORDS_MIN || w->threads == 0)
+        bytes = n * writer_tables(w->threads) * memtable_record_bytes(c->value_size);
+        if ((n >= TABLE_RECORDS_MIN && bytes >= c->memory / TABLES_SHARE) || w->threads == 0)
             break;
     }
     *records = (uint32_t)n;
@@ -145,6 +180,10 @@ static int writer_open_shared(struct writer *w, const struct writer_config *c, u
         status = memory_take(&w->memory, records * sizeof *w->sort[i], "sorting", &w->sort[i], e);
     if (status == DELTAFS_OK)
         status = block_writer_init(&w->shared.block, c->value_size, c->codec, c->block, &w->memory, e);
+    if (status == DELTAFS_OK)
+        status = buffer_reserve(&w->shared.scratch.leaf, LEAF_ENCODED_MAX, "a leaf", e);
+    if (status == DELTAFS_OK)
+        status = buffer_reserve(&w->shared.scratch.fence, w->shared.scratch.fence_max, "a fence", e);
     if (status == DELTAFS_OK && w->threads > 1)
         status = flusher_create(w->shared.data_buffer, SPARE_BUFFERS, &w->memory, &w->shared.flusher, e);
     if (status == DELTAFS_OK && writer_encoders(c, w->threads) > 0)
@@ -180,17 +219,31 @@ static int writer_open_manifest(struct writer *w, struct error *e)
     return status == DELTAFS_OK ? io_file_size(&w->manifest, &w->manifest_size, e) : status;
 }
 
+/* Writing around the page cache takes one more descriptor for each partition: only where there are plenty. */
+static int writer_may_use_direct(const struct writer *w, const struct writer_config *c)
+{
+    struct rlimit files;
+
+    if (c->direct == DIRECT_NO ||
+        (c->direct == DIRECT_AUTO && (c->sync == SYNC_NONE || w->shared.data_buffer < DIRECT_BUFFER_MIN)))
+        return 0;
+    return getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur / 4 > w->count;
+}
+
 static int writer_open(struct writer *w, const struct writer_config *c, uint32_t count, struct error *e)
 {
     uint32_t records;
 
     w->path = strdup(c->path);
-    w->part = calloc(count + 1, sizeof *w->part);
-    if (!w->path || !w->part)
-        return error_no_memory(e, count * sizeof *w->part, "partitions");
+    if (!w->path)
+        return error_no_memory(e, strlen(c->path), "a path");
     int status = writer_plan(w, c, count, &records, e);
-    w->shared.use_direct = c->direct == DIRECT_YES || (c->direct == DIRECT_AUTO && c->sync != SYNC_NONE &&
-                                                       w->shared.data_buffer >= DIRECT_BUFFER_MIN);
+    if (status == DELTAFS_OK)
+        status = memory_take(&w->memory, (count + (size_t)1) * sizeof *w->part, "partitions", &w->part, e);
+    if (status == DELTAFS_OK) {
+        memset(w->part, 0, (count + (size_t)1) * sizeof *w->part);
+        w->part_capacity = count + 1;
+    }
     if (status == DELTAFS_OK && count > 0)
         status = writer_open_shared(w, c, records, e);
     /* A partition whose opening failed half-way is counted: it is closed with the others. */
@@ -198,6 +251,9 @@ static int writer_open(struct writer *w, const struct writer_config *c, uint32_t
         status = part_writer_open(&w->part[w->count], &w->io, c, w->first + w->count, &w->shared, e);
     if (status == DELTAFS_OK && w->sync != SYNC_NONE)
         status = writer_sync_folders(w, e);
+    if (status == DELTAFS_OK && writer_may_use_direct(w, c))
+        for (uint32_t i = 0; i < count; i++)
+            io_file_use_direct(&w->part[i].data.file);
     if (status == DELTAFS_OK && w->is_maker)
         status = writer_open_manifest(w, e);
     return status;
@@ -212,8 +268,8 @@ int deltafs_writer_open(const struct writer_config *c, uint32_t first, uint32_t 
     if (!w)
         return error_no_memory(e, sizeof *w, "a writer");
     w->io = io_default();
-    w->memory =
-        (struct memory){.limit = c->memory, .used = c->reserved + SYSTEM_ROOM, .peak = c->reserved + SYSTEM_ROOM};
+    uint64_t taken = c->reserved + SYSTEM_ROOM + count * writer_path_room(c);
+    w->memory = (struct memory){.limit = c->memory, .used = taken, .peak = taken};
     w->sync = c->sync;
     w->shared.keys_are = c->keys;
     w->partitions = c->partitions;
@@ -269,7 +325,7 @@ int deltafs_writer_destroy(struct writer *w, struct error *e)
     block_writer_fini(&w->shared.block);
     buffer_fini(&w->shared.scratch.leaf);
     buffer_fini(&w->shared.scratch.fence);
-    free(w->part);
+    memory_give(&w->memory, w->part, w->part_capacity * sizeof *w->part);
     free(w->path);
     free(w);
     return status;
@@ -312,17 +368,32 @@ static uint32_t writer_partition(const struct writer *w, uint64_t key)
     return w->count > 1 ? partition_of(key, w->partitions) - w->first : 0;
 }
 
+/* Blocks that a memtable becomes, at most. */
+static uint64_t writer_blocks(const struct writer *w, const struct memtable *t)
+{
+    const struct block_writer *block = &w->shared.block;
+    uint64_t n = t->value_size < 0 ? t->used / block->target : t->count / block_records(t->value_size, block->target);
+
+    n += w->count;
+    return n < t->count ? n : t->count;
+}
+
 /* Whether the budget has what writing a memtable takes, and the merge after it. */
 static int writer_has_room(const struct writer *w, const struct memtable *t)
 {
-    uint64_t low = UINT64_MAX, high = 0, block = block_records(t->value_size, w->shared.block.target);
+    uint64_t low = UINT64_MAX, high = 0, need = 0;
+    uint32_t runs = 0;
 
     for (uint32_t i = 0; i < t->count; i++) {
         low = t->keys[i] < low ? t->keys[i] : low;
         high = t->keys[i] > high ? t->keys[i] : high;
     }
-    uint64_t keys = keys_bound(t->count, w->count, high > low ? high - low : 0);
-    uint64_t need = keys + t->count * 48 / block + (uint64_t)w->count * RUN_HEAD + MERGE_ROOM;
+    for (uint32_t i = 0; i < w->count; i++) {
+        need += part_writer_growth(&w->part[i]);
+        runs = w->part[i].run_count > runs ? w->part[i].run_count : runs;
+    }
+    need += keys_bound(t->count, w->count, high > low ? high - low : 0) + writer_blocks(w, t) * BLOCK_LISTED +
+            index_merge_bytes(runs + 1);
     return w->memory.limit - w->memory.used >= need;
 }
 

@@ -55,6 +55,10 @@ struct writer_totals {
 DELTAFS_PRIVATE int deltafs_writer_configure(struct writer_config *c, const char *path, const deltafs_options *o,
                                              struct error *e);
 
+/* Bytes in which the caller's thread puts a key of bytes together with its value; 0 where keys are numbers. They are
+ * part of what is reserved. */
+DELTAFS_PRIVATE size_t deltafs_writer_blob(const struct writer_config *c);
+
 /* Make the container: folder, buckets and manifest; fills in config->uuid. On failure nothing stays behind. The writer
  * that follows in this process with `is_maker` set commits. */
 DELTAFS_PRIVATE int deltafs_writer_make(struct writer_config *c, struct error *e);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/writer.h"
+#include "store/block.h"
 #include "store/store_format.h"
 
 int deltafs_writer_configure(struct writer_config *c, const char *path, const deltafs_options *o, struct error *e)
@@ -31,7 +32,15 @@ int deltafs_writer_configure(struct writer_config *c, const char *path, const de
                          "the schema '%.200s' is of %llu bytes, the option value_size says %lld; leave value_size out",
                          c->schema, (unsigned long long)schema_size, (long long)c->value_size);
     c->value_size = c->keys == KEYS_BYTES ? -1 : c->caller_size;
+    c->reserved = deltafs_writer_blob(c);
     return DELTAFS_OK;
+}
+
+size_t deltafs_writer_blob(const struct writer_config *c)
+{
+    if (c->keys != KEYS_BYTES)
+        return 0;
+    return c->caller_size < 0 ? BLOCK_VALUE_MAX : 1 + KEY_BYTES_MAX + (size_t)c->caller_size;
 }
 
 static int make_bucket(struct io *io, const struct writer_config *c, uint32_t bucket, struct error *e)

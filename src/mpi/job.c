@@ -516,7 +516,7 @@ static int job_open(struct job *j, struct job_plan *plan, struct error *e)
         status = link_create(&l, &j->link, e);
         if (status != DELTAFS_OK)
             return status;
-        c->reserved = link_memory(j->link);
+        c->reserved += link_memory(j->link);
     }
     return deltafs_writer_open(c, j->first, j->end - j->first, a->rank == 0, &j->writer, e);
 }
@@ -546,7 +546,7 @@ static int job_make(struct job *j, struct job_plan *plan, deltafs_dir **out, str
     }
     /* Files must be closed on all ranks before they are removed: some network file systems keep open ones. */
     *e = own;
-    free(d);
+    deltafs_dir_free(d);
     job_close_own(j, &second);
     second = (struct error){0};
     agree_status(a, &second);

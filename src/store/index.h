@@ -34,6 +34,7 @@ struct footer {
 struct index_scratch {
     struct buffer leaf;
     struct buffer fence;
+    size_t fence_max; /* bytes of a fence beyond which another segment begins; 0: none are */
 };
 
 struct index_writer {
@@ -55,8 +56,11 @@ int index_writer_create(struct index_writer *w, struct io *io, const char *path,
                         struct memory *memory, struct error *e);
 int index_writer_close(struct index_writer *w, struct error *e);
 
-/* Merge `runs` (may be none) into a segment. The footer's epoch, segment, is_last, key_shift, records, bytes_raw and
- * data_end are the caller's; the others are filled in. */
+/* Bytes of memory that merging so many runs takes, besides the scratch memory. */
+size_t index_merge_bytes(uint32_t runs);
+/* Merge `runs` (may be none) into a segment; or several, where a fence would grow too long: then the last of them has
+ * the raw bytes of all. The footer's epoch, segment (the first's), is_last, key_shift, bytes_raw and data_end are the
+ * caller's; the others are filled in, and are the last one's. */
 int index_write_segment(struct index_writer *w, const struct run *runs, uint32_t run_count, struct footer *footer,
                         struct error *e);
 /* This point; and the way back to it. */

@@ -86,6 +86,11 @@ static size_t merge_bytes(uint32_t runs)
            LEAF_RECORDS * (8 + 4);
 }
 
+size_t index_merge_bytes(uint32_t runs)
+{
+    return merge_bytes(runs);
+}
+
 static void merge_fini(struct merge *m)
 {
     memory_give(m->memory, m->loser, merge_bytes(m->cursor_count));
@@ -161,7 +166,13 @@ static void merge_drop(struct merge *m, uint32_t n)
     memmove(m->cursors, m->cursors + n, m->count * sizeof *m->cursors);
 }
 
-/* Append all leaves, and their entries to w->scratch->fence; *used gets the fence's bytes. */
+static int index_fence_is_full(const struct index_writer *w, size_t used)
+{
+    return w->scratch->fence_max > 0 && used + 2 * VARINT_MAX > w->scratch->fence_max;
+}
+
+/* Append leaves, and their entries to w->scratch->fence, until that is full or none is left; *used gets the fence's
+ * bytes. */
 static int index_write_leaves(struct index_writer *w, struct merge *m, struct footer *f, size_t *used, struct error *e)
 {
     struct leaf_id id = {f->partition, f->epoch, f->segment, 0};
@@ -169,7 +180,7 @@ static int index_write_leaves(struct index_writer *w, struct merge *m, struct fo
     size_t length;
     uint32_t n;
 
-    while ((n = merge_leaf(m)) > 0) {
+    while (!index_fence_is_full(w, *used) && (n = merge_leaf(m)) > 0) {
         struct leaf_input in = {m->keys, m->cursors, n, m->cursor, m->cursor_count, m->scratch};
         int status = leaf_encode(&in, &id, w->log.seed, &w->scratch->leaf, &length, e);
         if (status == DELTAFS_OK)
@@ -185,6 +196,7 @@ static int index_write_leaves(struct index_writer *w, struct merge *m, struct fo
         *used = (size_t)(put_varint(p, length) - w->scratch->fence.bytes);
         previous = m->keys[0];
         id.leaf++;
+        f->records += n;
         merge_drop(m, n);
     }
     f->leaves = id.leaf;
@@ -215,28 +227,11 @@ static void index_put_footer(const struct footer *f, uint32_t seed, uint8_t *p)
     log_seal(seed, p, FOOTER_SIZE);
 }
 
-int index_write_segment(struct index_writer *w, const struct run *runs, uint32_t run_count, struct footer *f,
-                        struct error *e)
+static int index_write_fence(struct index_writer *w, struct footer *f, uint64_t leaves_offset, size_t used,
+                             struct error *e)
 {
-    uint8_t footer[FOOTER_SIZE];
-    struct merge m;
-    size_t used = FENCE_HEADER_SIZE;
-    uint64_t leaves_offset = log_end(&w->log);
-
-    f->partition = w->partition;
-    f->runs = run_count;
-    f->first_key = f->last_key = 0;
-    int status = buffer_reserve(&w->scratch->fence, FENCE_HEADER_SIZE, "a fence", e);
-    if (status != DELTAFS_OK)
-        return status;
-    status = merge_init(&m, runs, run_count, f->key_shift, w->memory, e);
-    if (status != DELTAFS_OK)
-        return status;
-    status = index_write_leaves(w, &m, f, &used, e);
-    merge_fini(&m);
-    if (status != DELTAFS_OK)
-        return status;
     uint8_t *h = w->scratch->fence.bytes;
+
     memset(h, 0, FENCE_HEADER_SIZE);
     h[4] = FORMAT_FENCE;
     put_u32(h + 8, (uint32_t)used);
@@ -248,19 +243,66 @@ int index_write_segment(struct index_writer *w, const struct run *runs, uint32_t
     log_seal(w->log.seed, h, used);
     f->fence_offset = log_end(&w->log);
     f->fence_length = (uint32_t)used;
+    return log_append(&w->log, h, used, e);
+}
+
+static int index_write_footer(struct index_writer *w, struct footer *f, struct error *e)
+{
+    uint8_t footer[FOOTER_SIZE];
+
     f->previous = w->end.last_footer;
-    status = log_append(&w->log, h, used, e);
-    if (status != DELTAFS_OK)
-        return status;
     f->offset = log_end(&w->log);
     index_put_footer(f, w->log.seed, footer);
-    status = log_append(&w->log, footer, sizeof footer, e);
+    int status = log_append(&w->log, footer, sizeof footer, e);
+    if (status == DELTAFS_OK) {
+        w->end.last_footer = f->offset;
+        w->end.footers++;
+        w->end.fences += f->fence_length;
+    }
+    return status;
+}
+
+/* One segment of what is left to be merged; its footer is the epoch's last if `f` says so and nothing is left. */
+static int index_write_part(struct index_writer *w, struct merge *m, struct footer *f, int *is_done, struct error *e)
+{
+    size_t used = FENCE_HEADER_SIZE;
+    struct footer part = *f;
+    uint64_t leaves_offset = log_end(&w->log);
+    int status = buffer_reserve(&w->scratch->fence, FENCE_HEADER_SIZE, "a fence", e);
+
+    part.first_key = part.last_key = part.records = 0;
+    if (status == DELTAFS_OK)
+        status = index_write_leaves(w, m, &part, &used, e);
+    *is_done = m->count == 0 && m->winner == MERGE_END;
+    if (!*is_done) {
+        part.is_last = 0;
+        part.bytes_raw = 0;
+    }
+    if (status == DELTAFS_OK)
+        status = index_write_fence(w, &part, leaves_offset, used, e);
+    if (status == DELTAFS_OK)
+        status = index_write_footer(w, &part, e);
+    if (*is_done)
+        *f = part;
+    else
+        f->segment++;
+    return status;
+}
+
+int index_write_segment(struct index_writer *w, const struct run *runs, uint32_t run_count, struct footer *f,
+                        struct error *e)
+{
+    struct merge m;
+    int is_done = 0, status = merge_init(&m, runs, run_count, f->key_shift, w->memory, e);
+
+    f->partition = w->partition;
+    f->runs = run_count;
     if (status != DELTAFS_OK)
         return status;
-    w->end.last_footer = f->offset;
-    w->end.footers++;
-    w->end.fences += used;
-    return DELTAFS_OK;
+    while (!is_done && status == DELTAFS_OK)
+        status = index_write_part(w, &m, f, &is_done, e);
+    merge_fini(&m);
+    return status;
 }
 
 struct index_end index_mark(const struct index_writer *w)

@@ -110,7 +110,7 @@ static size_t leaf_count_runs(const struct leaf_input *in, uint32_t *present)
         if (in->scratch[c] == 0)
             continue;
         (*present)++;
-        bound += VARINT_MAX * (5 + 2 * (size_t)leaf_blocks_of(&in->cursor[c], in->scratch[c]));
+        bound += LEAF_ROW_MAX + LEAF_BLOCK_MAX * (size_t)leaf_blocks_of(&in->cursor[c], in->scratch[c]);
     }
     return bound;
 }

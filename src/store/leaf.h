@@ -9,9 +9,19 @@
 
 #include "base/buffer.h"
 #include "store/run.h"
+#include "store/store_format.h"
 
 /* Bytes that must be readable behind a leaf's own, so that bits can be loaded eight bytes at a time. */
 #define LEAF_SLACK 16
+
+/* Bytes of a run table's row without its blocks, and of a block in it: a varint of 64 bits takes 10, of 32 bits 5, of a
+ * block's records 3, and of its length 4. */
+#define LEAF_ROW_MAX   (5 + 5 + 3 + 10 + 5)
+#define LEAF_BLOCK_MAX (3 + 4)
+
+/* What a leaf of up to LEAF_RECORDS records takes at most while it is encoded. A record has a row and a block of its
+ * own at worst, 63 lower bits and 3 upper ones, and less than 16 bits of its run's number. */
+#define LEAF_ENCODED_MAX (LEAF_RECORDS * (LEAF_ROW_MAX + LEAF_BLOCK_MAX + 8 + 1 + 2) + LEAF_HEADER_SIZE + LEAF_SLACK)
 
 struct leaf_id {
     uint32_t partition;

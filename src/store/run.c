@@ -1,7 +1,5 @@
 #include "store/run.h"
 
-#define RUN_BLOCKS_FIRST 16 /* blocks to make room for at first */
-
 int run_init(struct run *run, uint32_t number, uint64_t count, uint64_t offset, struct keys_store *keys,
              struct error *e)
 {
