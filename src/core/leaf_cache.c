@@ -1,91 +1,107 @@
-/* A table of slots, of which each place in the logs has one. What is there already goes; and when the memory is used
- * up, slots are emptied one after the other, round and round. */
+/* A hash table of entries, each with a leaf's bytes; when there are too many, those go first that came first. */
 #include <stdlib.h>
 #include <string.h>
 #include "base/hash.h"
 #include "core/leaf_cache.h"
 
-#define TYPICAL_LEAF 4096 /* bytes; a slot for each that fits, twice over */
+#define TYPICAL_LEAF 4096       /* bytes; a place in the table for each that fits */
+#define BUCKETS_MAX  (1u << 20) /* places in the table, at most */
 
-struct slot {
-    uint8_t *bytes; /* NULL: it is empty */
-    size_t size;
+struct entry {
+    struct entry *next;  /* in its place */
+    struct entry *newer; /* the one that came after it */
     uint32_t partition;
     uint64_t offset;
+    size_t size; /* of all of it */
     struct leaf leaf;
+    uint8_t bytes[];
 };
 
 struct leaf_cache {
     uint64_t limit, used;
-    size_t count; /* of slots */
-    size_t hand;  /* the next to be emptied */
-    struct slot *slot;
+    size_t count; /* of places */
+    struct entry **bucket;
+    struct entry *oldest, *newest;
 };
 
 int leaf_cache_create(uint64_t bytes, struct leaf_cache **out, struct error *e)
 {
     struct leaf_cache *c = calloc(1, sizeof *c);
-    size_t count = (size_t)(bytes / TYPICAL_LEAF * 2 + 1);
+    uint64_t count = bytes / TYPICAL_LEAF < BUCKETS_MAX ? bytes / TYPICAL_LEAF + 1 : BUCKETS_MAX;
 
     if (!c)
         return error_no_memory(e, sizeof *c, "a reader");
-    *c = (struct leaf_cache){.limit = bytes, .count = count, .slot = calloc(count, sizeof *c->slot)};
-    if (!c->slot) {
-        free(c);
-        return error_no_memory(e, count * sizeof(struct slot), "a reader's cache");
-    }
+    *c = (struct leaf_cache){.limit = bytes, .count = (size_t)count};
     *out = c;
     return DELTAFS_OK;
 }
 
-static void slot_empty(struct leaf_cache *c, struct slot *s)
+static struct entry **leaf_cache_place(const struct leaf_cache *c, uint32_t partition, uint64_t offset)
 {
-    c->used -= s->size;
-    free(s->bytes);
-    *s = (struct slot){0};
+    return &c->bucket[hash_key(offset ^ (uint64_t)partition << 44) % c->count];
+}
+
+static void leaf_cache_drop_oldest(struct leaf_cache *c)
+{
+    struct entry *gone = c->oldest;
+    struct entry **at = leaf_cache_place(c, gone->partition, gone->offset);
+
+    while (*at != gone)
+        at = &(*at)->next;
+    *at = gone->next;
+    c->oldest = gone->newer;
+    c->newest = c->oldest ? c->newest : NULL;
+    c->used -= gone->size;
+    free(gone);
 }
 
 void leaf_cache_destroy(struct leaf_cache *c)
 {
     if (!c)
         return;
-    for (size_t i = 0; i < c->count; i++)
-        slot_empty(c, &c->slot[i]);
-    free(c->slot);
+    for (struct entry *newer; c->oldest; c->oldest = newer) {
+        newer = c->oldest->newer;
+        free(c->oldest);
+    }
+    free(c->bucket);
     free(c);
-}
-
-static struct slot *slot_of(struct leaf_cache *c, uint32_t partition, uint64_t offset)
-{
-    return &c->slot[hash_key(offset ^ (uint64_t)partition << 44) % c->count];
 }
 
 const struct leaf *leaf_cache_find(struct leaf_cache *c, uint32_t partition, uint64_t offset)
 {
-    struct slot *s = slot_of(c, partition, offset);
-
-    return s->bytes && s->partition == partition && s->offset == offset ? &s->leaf : NULL;
+    if (!c->bucket)
+        return NULL;
+    for (struct entry *entry = *leaf_cache_place(c, partition, offset); entry; entry = entry->next)
+        if (entry->partition == partition && entry->offset == offset)
+            return &entry->leaf;
+    return NULL;
 }
 
-void leaf_cache_add(struct leaf_cache *c, uint32_t partition, uint64_t offset, const struct leaf *leaf,
-                    const uint8_t *bytes, size_t n)
+void leaf_cache_add(struct leaf_cache *c, uint32_t partition, uint64_t offset, const struct leaf *leaf)
 {
-    struct slot *s = slot_of(c, partition, offset);
+    size_t table = c->count * sizeof *c->bucket, size = sizeof(struct entry) + leaf->size + LEAF_SLACK;
 
-    if (n + LEAF_SLACK > c->limit)
+    if (size + table > c->limit || leaf_cache_find(c, partition, offset))
         return;
-    slot_empty(c, s);
-    while (c->used + n + LEAF_SLACK > c->limit)
-        slot_empty(c, &c->slot[c->hand++ % c->count]);
-    uint8_t *copy = malloc(n + LEAF_SLACK);
-    if (!copy)
+    if (!c->bucket) {
+        c->bucket = calloc(c->count, sizeof *c->bucket);
+        if (!c->bucket)
+            return;
+        c->used = table;
+    }
+    while (c->used + size > c->limit)
+        leaf_cache_drop_oldest(c);
+    struct entry *entry = malloc(size);
+    if (!entry)
         return;
-    memcpy(copy, bytes, n + LEAF_SLACK);
-    *s = (struct slot){.bytes = copy, .size = n + LEAF_SLACK, .partition = partition, .offset = offset, .leaf = *leaf};
-    c->used += s->size;
-    s->leaf.runs = s->leaf.blocks = (struct buffer){0};
-    s->leaf.table = copy + (leaf->table - bytes);
-    s->leaf.upper = copy + (leaf->upper - bytes);
-    s->leaf.lower = copy + (leaf->lower - bytes);
-    s->leaf.runs_of = copy + (leaf->runs_of - bytes);
+    struct entry **at = leaf_cache_place(c, partition, offset);
+    *entry = (struct entry){.next = *at, .partition = partition, .offset = offset, .size = size};
+    leaf_copy(&entry->leaf, leaf, entry->bytes);
+    *at = entry;
+    if (c->newest)
+        c->newest->newer = entry;
+    else
+        c->oldest = entry;
+    c->newest = entry;
+    c->used += size;
 }

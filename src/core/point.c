@@ -1,10 +1,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/point.h"
-#include "store/store_format.h"
 
 #define PROBES_MAX       256               /* leaves looked into in a window */
 #define REFS_MAX         1024              /* records taken in a window */
+#define SEEKS_MAX        16                /* records of a key in a leaf that are sought one by one */
 #define COLLECTION_BYTES 512               /* of a key's values, to begin with */
 #define WINDOW_BYTES     ((size_t)8 << 20) /* of leaves or blocks, about, in a window */
 
@@ -265,21 +265,36 @@ static void point_add_ref(struct point *t, const struct ref *ref)
     t->ref_bytes += ref->place.at.length;
 }
 
+/* Where record number `rank` of a run is, in a leaf that is loaded if many are sought. */
+static int point_place(const struct leaf *leaf, int is_loaded, uint32_t run, uint32_t rank, struct leaf_place *place)
+{
+    return is_loaded ? leaf_place(leaf, run, rank, place) : leaf_seek(leaf, run, rank, place);
+}
+
 /* The records that a leaf has of a probe's key. */
 static void point_look_into(struct point *t, const struct probe *probe)
 {
-    const struct leaf *leaf = probe->found;
+    struct leaf whole = *probe->found;
+    const struct leaf *leaf = &whole;
     uint64_t key = t->wanted[probe->wanted].key >> probe->segment->footer.key_shift;
     struct ref ref = {.wanted = probe->wanted, .epoch = probe->segment->footer.epoch};
     uint32_t first = 0, found = leaf_find(leaf, key, &first), run = UINT32_MAX, rank = 0;
     struct error e;
+    int is_loaded = found > SEEKS_MAX;
 
+    whole.runs = whole.blocks = (struct buffer){0};
+    if (is_loaded &&
+        leaf_load(&whole, t->p->index.file.path, probe->segment->leaf_offsets[probe->leaf], &e) != DELTAFS_OK) {
+        point_failed(t, &e);
+        ref.is_bad = 1;
+        point_add_ref(t, &ref);
+    }
     for (uint32_t i = first; i < first + found && !ref.is_bad; i++) {
         /* The records of a key stand run by run. */
         uint32_t of = leaf_run_of(leaf, i);
         rank = of == run ? rank + 1 : leaf_rank(leaf, of, i);
         run = of;
-        if (leaf_seek(leaf, run, rank, &ref.place) != 0) {
+        if (point_place(leaf, is_loaded, run, rank, &ref.place) != 0) {
             reader_malformed_leaf(t->p, probe->segment, probe->leaf, &e);
             ref.is_bad = 1;
         } else if (reader_check_place(t->p, &ref.place, &e) != DELTAFS_OK) {
@@ -289,6 +304,7 @@ static void point_look_into(struct point *t, const struct probe *probe)
             point_failed(t, &e);
         point_add_ref(t, &ref);
     }
+    leaf_fini(&whole);
 }
 
 /* The leaf of a fetch, taken apart; NULL if it cannot be read. */
@@ -336,9 +352,7 @@ static void point_keep_leaves(struct point *t, uint32_t probes)
         const struct leaf *leaf = probe->found;
         if (leaf < t->s->leaf || leaf >= t->s->leaf + PROBES_MAX || leaf == kept)
             continue;
-        const uint64_t *offset = &probe->segment->leaf_offsets[probe->leaf];
-        leaf_cache_add(t->r->leaves, t->p->partition, offset[0], leaf, leaf->table - LEAF_HEADER_SIZE,
-                       (size_t)(offset[1] - offset[0]));
+        leaf_cache_add(t->r->leaves, t->p->partition, probe->segment->leaf_offsets[probe->leaf], leaf);
         kept = leaf;
     }
 }

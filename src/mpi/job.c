@@ -5,9 +5,10 @@
  * its verdict. Four collective calls. No rank leaves before all have drained, so rounds of messages never mix. With
  * commit=async the last three steps are taken by the next collective call.
  *
- * A rank that waits in one directory must serve the links of all: its peers may be waiting in another (a simulation has
- * a directory for each species). So open directories stand in a list, and each has a lock that its calls hold: whoever
- * waits serves all those that nobody is in, besides its own. */
+ * A rank that waits for others in one directory must serve the links of all: its peers may be waiting in another (a
+ * simulation has a directory for each species). Only while it waits for its own storage it serves none. So open
+ * directories stand in a list, and each has a lock that its calls hold: whoever waits serves all those that nobody is
+ * in, besides its own. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -378,7 +379,7 @@ static int job_close_together(struct job *j, uint64_t pending, struct error *e)
     }
     int status = agree_reduce(&j->agree, &tail_length, 1, MPI_MAX, e);
     if (status != DELTAFS_OK)
-        return status;
+        return late != DELTAFS_OK ? late : status;
     if (j->agree.rank == 0)
         deltafs_writer_commit_close(j->writer, tail_length, &own);
     status = job_verdict(j, &own, &in_doubt, e);

@@ -86,7 +86,7 @@ static const char *segment_parse_fence(struct segment *s, const uint8_t *p, uint
         p = get_varint(p, end, &add);
         p = p ? get_varint(p, end, &length) : NULL;
         if (!p || add > UINT64_MAX - key || offset > f->fence_offset || length > f->fence_offset - offset ||
-            length < LEAF_HEADER_SIZE)
+            length < LEAF_HEADER_SIZE || length > LEAF_SIZE_MAX)
             return "a fence is malformed";
         key += add;
         offset += length;
@@ -117,6 +117,8 @@ static int reader_parse_tail(struct index_reader *r, const uint8_t *bytes, size_
         struct footer f;
         uint64_t at = base + (uint64_t)(p - bytes);
         const char *wrong = t - p < FOOTER_SIZE ? "the tail is too short" : footer_get(&f, p, r->seed, r->partition);
+        if (!wrong && f.offset > r->size - n)
+            wrong = "a footer is said to be where the file has none";
         if (wrong)
             return error_damaged(e, r->file.path, at, "%s", wrong);
         status = reader_add(r, &f, e);

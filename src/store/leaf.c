@@ -239,15 +239,29 @@ static const uint8_t *leaf_parse_block(struct leaf_block *block, uint64_t *offse
     return p;
 }
 
+void leaf_copy(struct leaf *to, const struct leaf *from, uint8_t *bytes)
+{
+    memcpy(bytes, from->bytes, from->size + LEAF_SLACK);
+    *to = *from;
+    to->runs = to->blocks = (struct buffer){0};
+    to->bytes = bytes;
+    to->table = bytes + (from->table - from->bytes);
+    to->upper = bytes + (from->upper - from->bytes);
+    to->lower = bytes + (from->lower - from->bytes);
+    to->runs_of = bytes + (from->runs_of - from->bytes);
+}
+
 int leaf_load(struct leaf *leaf, const char *path, uint64_t offset, struct error *e)
 {
     const uint8_t *p = leaf->table, *end = p + leaf->table_size;
     uint32_t previous = 0;
     int status = buffer_reserve(&leaf->runs, leaf->run_count * sizeof(struct leaf_run), "a leaf", e);
 
-    /* A block takes 2 bytes or more: that bounds what a malformed table can make us allocate. */
+    /* A block is there for a record, and takes 2 bytes or more: that bounds what a malformed table makes us allocate.
+     */
+    size_t most = leaf->table_size / 2 < leaf->count ? leaf->table_size / 2 : leaf->count;
     if (status == DELTAFS_OK)
-        status = buffer_reserve(&leaf->blocks, (leaf->table_size / 2 + 1) * sizeof(struct leaf_block), "a leaf", e);
+        status = buffer_reserve(&leaf->blocks, most * sizeof(struct leaf_block), "a leaf", e);
     if (status != DELTAFS_OK)
         return status;
     leaf->block_count = 0;
@@ -255,8 +269,8 @@ int leaf_load(struct leaf *leaf, const char *path, uint64_t offset, struct error
         struct leaf_run *run = &leaf_runs(leaf)[r];
         uint64_t at;
         p = leaf_parse_row(run, &at, p, end, previous);
-        if (!p)
-            break;
+        if (!p || run->blocks > most - leaf->block_count)
+            return error_damaged(e, path, offset, "the leaf's run table is malformed");
         run->first = leaf->block_count;
         previous = run->run;
         for (uint32_t b = 0; b < run->blocks && p; b++)
@@ -337,11 +351,13 @@ int leaf_parse(struct leaf *leaf, const uint8_t *bytes, size_t n, const struct l
     leaf->last_key = get_u64(bytes + 40);
     leaf->run_count = get_u32(bytes + 48);
     size_t table = get_u32(bytes + 52);
+    leaf->bytes = bytes;
+    leaf->size = n;
     leaf->table = bytes + LEAF_HEADER_SIZE;
     leaf->table_size = table;
-    /* A row takes 7 bytes or more. */
-    if (leaf->run_count == 0 || leaf->run_count > table / 7)
-        return error_damaged(e, path, offset, "the leaf's run table is too short");
+    /* A run is there for a record, and its row takes 7 bytes or more. */
+    if (leaf->run_count == 0 || leaf->run_count > leaf->count || leaf->run_count > table / 7)
+        return error_damaged(e, path, offset, "the leaf's run table does not fit its records");
     if ((leaf->last_key - leaf->first_key) >> bytes[5] > 8 * (uint64_t)n)
         return error_damaged(e, path, offset, "the leaf's keys do not fit it");
     struct leaf_shape s = leaf_shape(leaf->last_key - leaf->first_key, leaf->count, leaf->run_count, bytes[5]);

@@ -71,8 +71,9 @@ struct leaf {
     uint64_t first_key, last_key;
     unsigned low_bits, run_bits;
     uint64_t upper_bits;
+    const uint8_t *bytes; /* all of it, and parts: */
     const uint8_t *table, *upper, *lower, *runs_of;
-    size_t table_size;
+    size_t size, table_size;
     uint32_t run_count, block_count;
     struct buffer runs;   /* struct leaf_run */
     struct buffer blocks; /* struct leaf_block */
@@ -83,6 +84,9 @@ void leaf_fini(struct leaf *leaf);
 int leaf_parse(struct leaf *leaf, const uint8_t *bytes, size_t n, const struct leaf_id *id, uint32_t seed,
                const char *path, uint64_t offset, struct error *e);
 
+/* A leaf like it, not loaded, that points into `bytes`, to which the leaf's own and LEAF_SLACK behind them are copied.
+ */
+void leaf_copy(struct leaf *to, const struct leaf *from, uint8_t *bytes);
 /* Take its run table apart too, for leaf_place. */
 int leaf_load(struct leaf *leaf, const char *path, uint64_t offset, struct error *e);
 

@@ -42,8 +42,9 @@ enum format_type {
  * 40 u64 last key   48 u32 runs   52 u32 bytes of the run table
  * 56 run table, then the upper bits, then the lower bits, then the run numbers; each begins at a byte */
 #define LEAF_HEADER_SIZE 56
-#define LEAF_RECORDS     2048      /* what a writer puts in a leaf, unless one key needs more */
-#define LEAF_RECORDS_MAX (1 << 20) /* what a reader accepts */
+#define LEAF_RECORDS     2048        /* what a writer puts in a leaf, unless one key needs more */
+#define LEAF_RECORDS_MAX (1 << 20)   /* what a reader accepts */
+#define LEAF_SIZE_MAX    (64u << 20) /* bytes that a reader accepts */
 
 /* Fence in the index log, behind the leaves of its segment.
  *  0 u32 checksum   4 u8 type   5 3 zero   8 u32 bytes of the fence   12 u32 partition   16 u32 epoch   20 u32 segment
