@@ -2,7 +2,8 @@
  * the index has them, in segments and partitions; and each error as the header has it. */
 #include <fcntl.h>
 #include "base/hash.h"
-#include "store/log.h"
+#include "store/index.h"
+#include "store/manifest.h"
 #include "store/store_format.h"
 #include "unit_help.h"
 
@@ -116,6 +117,27 @@ static void check_directory(struct model *m, const char *path, struct rng *r)
     CHECK_IS(deltafs_close(d), DELTAFS_OK);
 }
 
+/* How many segments the epoch has in partition 0, and the first one's key_shift. */
+static void look_into_index(const char *path, uint32_t epoch, uint32_t *segments, unsigned *key_shift)
+{
+    struct io io = io_default();
+    struct manifest m;
+    struct error e, tail = {0};
+    struct index_reader r;
+    struct segment *s;
+    char *log = io_path(path, LOG_NAME_INDEX, 0, 0);
+
+    CHECK_IS(manifest_read(&io, path, &m, &e), DELTAFS_OK);
+    CHECK_IS(
+        index_reader_open(&r, &io, log, 0, m.uuid, (uint32_t)m.epoch_count, m.is_closed ? m.tail_length : 0, &tail, &e),
+        DELTAFS_OK);
+    CHECK_IS(index_epoch(&r, epoch, &s, segments, &e), DELTAFS_OK);
+    *key_shift = s->footer.key_shift;
+    CHECK_IS(index_reader_close(&r, &e), DELTAFS_OK);
+    manifest_fini(&m);
+    free(log);
+}
+
 static void test_random(void **state)
 {
     static const struct {
@@ -129,7 +151,8 @@ static void test_random(void **state)
         {"1", "0", "", "snappy", "4K", "64M", "1", 4, 4000},
         {"2", "12", "", "snappy", "64K", "64M", "2", 1000, 4000},
         {"5", "any", "x:f4,y:f8,n:u1", "snappy", "4K", "64M", "2", 1000, 4000},
-        {"1", "any", "", "snappy", "4K", "8M", "2", 20000, 40000}, /* several segments */
+        {"1", "any", "", "snappy", "4K", "8M", "2", 20000, 40000},
+        {"1", "0", "", "snappy", "4K", "8M", "2", 60000, 300000}, /* several segments */
         {"7", "8", "", "snappy", "4K", "8M", "1", 60000, 60000},
     };
     struct rng r = rng_init(221);
@@ -147,7 +170,7 @@ static void test_random(void **state)
                                                         "codec", cases[i].codec, "block", cases[i].block, "memory",
                                                         cases[i].memory, "threads", cases[i].threads, NULL));
         end_epoch(&m, d, 0);
-        for (uint64_t epoch = 1; epoch < 4; epoch++) {
+        for (uint64_t epoch = 1; epoch < (cases[i].records < 100000 ? 4 : 2); epoch++) {
             append_some(&m, d, &r, cases[i].names, cases[i].records, size);
             /* Some keys often, so that their order shows. */
             append_some(&m, d, &r, 3, 300, size);
@@ -157,6 +180,10 @@ static void test_random(void **state)
         CHECK_CALL(d, deltafs_memory_stat(d, &stat), DELTAFS_OK);
         CHECK(stat.peak <= stat.limit);
         CHECK_IS(deltafs_close(d), DELTAFS_OK);
+        uint32_t segments;
+        unsigned shift;
+        look_into_index(path, 1, &segments, &shift);
+        CHECK(segments > 1 || cases[i].records < 100000);
         check_directory(&m, path, &r);
         unit_remove(path);
         model_fini(&m);
@@ -222,6 +249,10 @@ static void test_collisions(void **state)
         end_epoch(&m, d, epoch);
     }
     CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    uint32_t segments;
+    unsigned shift;
+    look_into_index(path, 0, &segments, &shift);
+    CHECK_IS(shift, 40); /* or they are not alike to it */
     check_directory(&m, path, &r);
     d = unit_open(path);
     for (size_t i = 0; i < n; i++)

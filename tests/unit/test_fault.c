@@ -460,7 +460,7 @@ static void test_every_write_once(void **state)
         uint64_t n = count_operations(shapes[s]);
         CHECK(n > 40);
         for (int fault = 0; fault < FAULTS; fault++)
-            for (uint64_t k = 0; k < n; k += shapes[s] == &small_late ? 3 : 1)
+            for (uint64_t k = 0; k < n; k += shapes[s] == &small_late ? 5 : 1)
                 check_life(shapes[s], (enum fault)fault, k, k + 1);
     }
 }
@@ -538,7 +538,7 @@ static void test_some_writes_of_threads(void **state)
     (void)state;
     for (int s = 0; s < 2; s++) {
         uint64_t n = count_operations(shapes[s]), fired = 0;
-        for (int i = 0; i < (s == 0 ? 150 : 20); i++) {
+        for (int i = 0; i < (s == 0 ? 120 : 15); i++) {
             uint64_t k = rng_below(&r, n), length = i % 5 == 0 ? UINT64_MAX - k : 1 + (uint64_t)i % 3;
             fired += (uint64_t)check_life(shapes[s], (enum fault)(i % FAULTS), k, k + length);
         }

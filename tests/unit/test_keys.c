@@ -22,6 +22,7 @@ static void put_run(struct keys_store *s, const uint64_t *run, uint64_t n, struc
     CHECK_IS(keys_begin(s, n, out, &e), DELTAFS_OK);
     for (uint64_t i = 0; i < n; i++) {
         CHECK_IS(keys_put(s, run[i] - previous, &e), DELTAFS_OK);
+        CHECK(s->at <= s->last->bytes + sizeof s->last->bytes);
         previous = run[i];
     }
 }

@@ -221,7 +221,7 @@ static void test_budget(void **state)
         int is_bytes = kind == KEYS_KINDS;
         char threads[2] = {(char)('0' + i % 3), '\0'};
         struct deltafs_memory_stat stat;
-        uint64_t n = i % 2 ? 160000 : 60000, count = 0;
+        uint64_t n = i % 2 ? 100000 : 40000, count = 0;
         deltafs_dir *d =
             unit_create(path, unit_options("memory", memories[i % 2], "value_size", size, "keys",
                                            is_bytes ? "bytes" : "u64", "threads", threads, "commit",

@@ -238,6 +238,63 @@ static void test_direct_refused_twice(void **state)
     }
 }
 
+/* An end does not return before the flusher is through, even where all else is quicker. */
+static void test_slow_flusher(void **state)
+{
+    const char *path = unit_path("slow");
+    struct model m = {0};
+
+    (void)state;
+    rng_init(248);
+    unit_io_begin();
+    unit_io_fake_direct(0, 0);
+    unit_io_slow(OP_DIRECT, 50000);
+    deltafs_dir *d =
+        unit_create(path, unit_options("direct", "yes", "memory", "32M", "value_size", "1000", "codec", "none", NULL));
+    for (uint64_t epoch = 0; epoch < 3; epoch++) {
+        for (uint64_t key = 0; key < 1070; key++) /* a full buffer, and what is too short for direct writes */
+            CHECK_CALL(d, model_append(&m, d, key, 1000), DELTAFS_OK);
+        CHECK_CALL(d, deltafs_epoch_end(d, epoch), DELTAFS_OK);
+        model_keep(&m, epoch);
+        check_all(&m, path);
+    }
+    CHECK(unit_io_count(OP_DIRECT) > 0);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    unit_io_end();
+    unit_remove(path);
+    model_fini(&m);
+}
+
+/* A write that failed behind an epoch that was given up for another reason is not the next one's. */
+static void test_failure_of_the_cancelled(void **state)
+{
+    const char *path = unit_path("other");
+    struct model m = {0};
+
+    (void)state;
+    rng_init(249);
+    unit_io_begin();
+    deltafs_dir *d = unit_create(path, unit_options("memory", "16M", "value_size", "1000", "codec", "none", NULL));
+    for (uint64_t epoch = 0; epoch < 3; epoch++) {
+        unit_io_fail(OP_WRITE, ".data", 0, 1, EIO);
+        for (uint64_t key = 0; key < 6000; key++)
+            CHECK_CALL(d, model_append(&m, d, key, 1000), DELTAFS_OK);
+        CHECK_CALL(d, deltafs_epoch_cancel(d, "not this one"), DELTAFS_OK);
+        CHECK(deltafs_epoch_end(d, epoch) != DELTAFS_OK);
+        CHECK_IS(unit_io_failures(), 1);
+        model_give_up(&m);
+        for (uint64_t key = 0; key < 3000; key++)
+            CHECK_CALL(d, model_append(&m, d, key, 1000), DELTAFS_OK);
+        CHECK_CALL(d, deltafs_epoch_end(d, epoch), DELTAFS_OK);
+        model_keep(&m, epoch);
+        check_all(&m, path);
+    }
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    unit_io_end();
+    unit_remove(path);
+    model_fini(&m);
+}
+
 /* On a real file system, if there is one: what was written is what a reader finds. */
 static void test_direct_real(void **state)
 {
@@ -305,6 +362,8 @@ int main(void)
         cmocka_unit_test(test_same_bytes),
         cmocka_unit_test(test_direct_faked),
         cmocka_unit_test(test_direct_refused_twice),
+        cmocka_unit_test(test_slow_flusher),
+        cmocka_unit_test(test_failure_of_the_cancelled),
         cmocka_unit_test(test_direct_real),
         cmocka_unit_test(test_broken),
     };
