@@ -33,8 +33,12 @@ int deltafs_dir_attach(const struct dir_transport *transport, void *ctx, const s
         return error_no_memory(e, sizeof *d, "a handle");
     *d = (deltafs_dir){
         .error.text = "no error", .transport = transport, .ctx = ctx, .keys = c->keys, .value_size = c->caller_size};
-    *out = d;
-    return DELTAFS_OK;
+    int status = buffer_reserve(&d->blob, deltafs_writer_blob(c), "a record", e);
+    if (status == DELTAFS_OK)
+        *out = d;
+    else
+        free(d);
+    return status;
 }
 
 void deltafs_dir_free(deltafs_dir *d)

@@ -117,7 +117,7 @@ static int reader_parse_tail(struct index_reader *r, const uint8_t *bytes, size_
         struct footer f;
         uint64_t at = base + (uint64_t)(p - bytes);
         const char *wrong = t - p < FOOTER_SIZE ? "the tail is too short" : footer_get(&f, p, r->seed, r->partition);
-        if (!wrong && f.offset > r->size - n)
+        if (!wrong && f.offset > r->size - length)
             wrong = "a footer is said to be where the file has none";
         if (wrong)
             return error_damaged(e, r->file.path, at, "%s", wrong);
