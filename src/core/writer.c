@@ -2,7 +2,7 @@
  * of c records of r bytes (key and value):
  *     t r c       the memtables, which the partitions share
  *     16 c        the two arrays that sort one
- *     11 c + (t r + 16) c / 3     keys of written runs, held for the segments' merge: at least those of one memtable
+ *     11 c + (t r + 16) c / 2     keys of written runs, held for the segments' merge: at least those of one memtable
  *     24 c / b    the list of a run's blocks, of b records each, as it grows
  *     n k         k: a partition's log buffers, and the heads of a few runs; and the flusher's spare buffers
  *     64 KiB + 1/512, 92 KiB, 25 KiB     a fence, a leaf, a merge of one run
@@ -32,7 +32,7 @@
 #define SYSTEM_ROOM       (192u << 10) /* for threads' stacks, handles of files, and what the heap adds to all this */
 #define FENCE_ROOM_MIN    (64u << 10)  /* bytes of a fence, */
 #define FENCE_SHARE       512          /* and this part of the memory */
-#define HELD_SHARE        3            /* held keys get this part of what memtables and sorting take */
+#define HELD_SHARE        2            /* held keys get this part of what memtables and sorting take */
 #define TABLES_SHARE      4            /* memtables get at least this part of the memory, or threads are fewer */
 #define RUN_HEAD          640 /* bytes of a partition's first runs' descriptors and first blocks, as they grow */
 #define BLOCK_LISTED      24  /* bytes of a block in a run's list, while that doubles */
