@@ -1,7 +1,5 @@
 /* Verification: read everything there is, and count. What is damaged is reported, and reading goes on behind it. */
 #include <stdlib.h>
-#include <string.h>
-#include "base/coding.h"
 #include "core/partition.h"
 #include "core/reader.h"
 #include "store/store_format.h"
@@ -51,19 +49,12 @@ static int verify_record(const struct deltafs_record *record, void *arg)
 }
 
 /* The header at a log's start, which only this looks at. */
-static void verify_header(struct verify *v, struct io_file *file, int kind, uint32_t partition, uint32_t seed)
+static void verify_header(struct verify *v, struct io_file *file, int kind, uint32_t partition)
 {
-    uint8_t h[LOG_HEADER_SIZE];
     struct error e;
 
-    if (io_file_read(file, 0, h, sizeof h, &e) != DELTAFS_OK) {
+    if (log_check_header(file, kind, partition, v->reader->manifest.uuid, &e) != DELTAFS_OK)
         verify_report(v, &e);
-    } else if (!log_is_sealed(seed, h, sizeof h) || h[4] != FORMAT_LOG_HEADER || h[5] != kind ||
-               get_u16(h + 6) != FORMAT_VERSION || get_u32(h + 8) != partition || get_u32(h + 12) != 0 ||
-               memcmp(h + 16, v->reader->manifest.uuid, FORMAT_UUID_SIZE) != 0) {
-        error_damaged(&e, file->path, 0, "the header does not match its checksum, or belongs elsewhere");
-        verify_report(v, &e);
-    }
 }
 
 static void verify_epoch(struct verify *v, struct part_reader *p, uint32_t epoch)
@@ -114,8 +105,8 @@ static void verify_partition(struct verify *v, uint32_t partition)
     }
     if (p->tail.status != DELTAFS_OK)
         verify_report(v, &p->tail);
-    verify_header(v, &p->index.file, LOG_KIND_INDEX, partition, p->index.seed);
-    verify_header(v, &p->data, LOG_KIND_DATA, partition, p->index.seed);
+    verify_header(v, &p->index.file, LOG_KIND_INDEX, partition);
+    verify_header(v, &p->data, LOG_KIND_DATA, partition);
     for (uint32_t epoch = 0; epoch < m->epoch_count; epoch++)
         verify_epoch(v, p, epoch);
 }

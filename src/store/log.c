@@ -20,10 +20,32 @@ int log_is_sealed(uint32_t seed, const uint8_t *bytes, size_t n)
     return get_u32(bytes) == crc32c(seed, bytes + 4, n - 4);
 }
 
+static void log_put_header(uint8_t h[LOG_HEADER_SIZE], int kind, uint32_t partition, const uint8_t uuid[16])
+{
+    memset(h, 0, LOG_HEADER_SIZE);
+    h[4] = FORMAT_LOG_HEADER;
+    h[5] = (uint8_t)kind;
+    put_u16(h + 6, FORMAT_VERSION);
+    put_u32(h + 8, partition);
+    memcpy(h + 16, uuid, FORMAT_UUID_SIZE);
+    log_seal(log_seed(uuid), h, LOG_HEADER_SIZE);
+}
+
+int log_check_header(struct io_file *file, int kind, uint32_t partition, const uint8_t uuid[16], struct error *e)
+{
+    uint8_t h[LOG_HEADER_SIZE], want[LOG_HEADER_SIZE];
+    int status = io_file_read(file, 0, h, sizeof h, e);
+
+    log_put_header(want, kind, partition, uuid);
+    if (status == DELTAFS_OK && memcmp(h, want, sizeof h) != 0)
+        return error_damaged(e, file->path, 0, "the header does not match its checksum, or belongs elsewhere");
+    return status;
+}
+
 int log_create(struct log *log, struct io *io, const char *path, int kind, uint32_t partition, const uint8_t uuid[16],
                size_t capacity, struct flusher *flusher, struct memory *memory, struct error *e)
 {
-    uint8_t header[LOG_HEADER_SIZE] = {0};
+    uint8_t header[LOG_HEADER_SIZE];
 
     *log =
         (struct log){.file.fd = -1, .capacity = capacity, .flusher = flusher, .seed = log_seed(uuid), .memory = memory};
@@ -32,12 +54,7 @@ int log_create(struct log *log, struct io *io, const char *path, int kind, uint3
         status = io_file_open(io, path, O_RDWR | O_CREAT | O_EXCL, &log->file, e);
     if (status != DELTAFS_OK)
         return status;
-    header[4] = FORMAT_LOG_HEADER;
-    header[5] = (uint8_t)kind;
-    put_u16(header + 6, FORMAT_VERSION);
-    put_u32(header + 8, partition);
-    memcpy(header + 16, uuid, FORMAT_UUID_SIZE);
-    log_seal(log->seed, header, sizeof header);
+    log_put_header(header, kind, partition, uuid);
     status = log_append(log, header, sizeof header, e);
     /* At once, so that a log is never seen without. */
     return status == DELTAFS_OK ? log_flush(log, e) : status;

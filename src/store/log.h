@@ -25,6 +25,8 @@ uint32_t log_seed(const uint8_t uuid[16]);
  * is given. */
 int log_create(struct log *log, struct io *io, const char *path, int kind, uint32_t partition, const uint8_t uuid[16],
                size_t capacity, struct flusher *flusher, struct memory *memory, struct error *e);
+/* Whether the file begins with the header of such a log: DELTAFS_OK, _DAMAGED or _IO. */
+int log_check_header(struct io_file *file, int kind, uint32_t partition, const uint8_t uuid[16], struct error *e);
 /* Close without flushing, and free. A log that was never created is fine if it is all zero. */
 int log_close(struct log *log, struct error *e);
 
