@@ -33,6 +33,7 @@ struct job {
     struct job *next;     /* in the list */
     struct agree agree;   /* serves all links while it waits */
     struct agree quiet; /* not its own: between the drain and the verdict, records of the next epoch must not come in */
+    struct layout layout;
     struct router router;
     struct writer *writer;
     struct link *link;               /* NULL with one rank */
@@ -139,7 +140,8 @@ static int job_append(void *ctx, size_t n, const uint8_t *keys, size_t key_strid
             deltafs_writer_put(j->writer, key, value, size);
         } else {
             int owner = partition_owner(partition, j->partitions, j->agree.ranks);
-            link_send(j->link, router_next_hop(&j->router, j->agree.rank, owner), key, value, size);
+            uint32_t next = router_next(&j->router, (uint32_t)j->agree.rank, STAGE_OUT, (uint32_t)owner).rank;
+            link_send(j->link, (int)next, key, value, size);
         }
         if (j->link && ++j->since_progress >= PROGRESS_EVERY) {
             j->since_progress = 0;
@@ -500,7 +502,8 @@ static int job_open(struct job *j, struct job_plan *plan, struct error *e)
     struct writer_config *c = &plan->config;
     int status = DELTAFS_OK;
 
-    j->router = (struct router){.kind = ROUTER_DIRECT, .ranks = a->ranks};
+    j->layout = layout_even((uint32_t)a->ranks, 1);
+    j->router = router_make(ROUTER_DIRECT, &j->layout);
     j->partitions = c->partitions;
     j->is_async = c->is_async;
     j->first = partition_first(a->rank, c->partitions, a->ranks);
@@ -509,7 +512,7 @@ static int job_open(struct job *j, struct job_plan *plan, struct error *e)
         struct link_config l = {.comm = a->comm,
                                 .message = plan->message,
                                 .memory = c->memory / LINK_SHARE,
-                                .peers = router_peers(&j->router, a->rank),
+                                .peers = (int)router_peers(&j->router, (uint32_t)a->rank, STAGE_NET),
                                 .value_size = c->value_size,
                                 .deliver = job_deliver,
                                 .wait = job_serve_all,

@@ -1,0 +1,119 @@
+#include "mpi/channel.h"
+#include "mpi/plan.h"
+
+#define MESSAGE_MIN  1024u
+#define MESSAGE_GOOD 8192u /* shorter ones cost too much each: another route is better */
+#define CHUNK_MAX    (16u << 10)
+#define CHUNK_MIN    512u
+#define TABLE_MOST   (1u << 16) /* partitions: a table is to stay in the caches */
+
+static const enum router_stage stages[] = {STAGE_OUT, STAGE_VIA, STAGE_MID, STAGE_NET, STAGE_IN};
+
+uint64_t plan_ring(const struct plan *p)
+{
+    return RING_HEADER + (uint64_t)PLAN_CHUNKS * p->chunk;
+}
+
+int plan_has_table(const struct plan *p)
+{
+    return p->partitions <= TABLE_MOST;
+}
+
+/* Bytes of one channel. */
+static uint64_t plan_channel(const struct plan *p, enum router_stage stage)
+{
+    if (!stage_is_net((int)stage))
+        return CHANNEL_BYTES + plan_ring(p) + 2 * sizeof(void *); /* where the rings are */
+    /* A request for each buffer, for credits in and out; what MPI_Testsome says of each; messages. */
+    return CHANNEL_BYTES + sizeof(struct link_channel) + (2 * PLAN_BUFFERS + 2) * (LINK_REQUEST + sizeof(int)) +
+           2 * PLAN_BUFFERS * (uint64_t)p->message;
+}
+
+static uint64_t plan_table(const struct plan *p)
+{
+    return plan_has_table(p) ? (uint64_t)p->partitions * sizeof(uint16_t) : 0;
+}
+
+uint64_t plan_bytes(const struct plan *p, uint32_t rank)
+{
+    uint64_t n = layout_memory(&p->router.layout) + plan_table(p);
+
+    for (int i = 0; i < STAGES; i++)
+        n += router_peers(&p->router, rank, stages[i]) * plan_channel(p, stages[i]);
+    return n;
+}
+
+/* What the channels between nodes, or those within, take of a rank that has the most of all. */
+static uint64_t plan_most(const struct plan *p, int of_net)
+{
+    uint64_t n = 0;
+
+    for (int i = 0; i < STAGES; i++)
+        if (stage_is_net(i) == of_net)
+            n += router_most_peers(&p->router, stages[i]) * plan_channel(p, stages[i]);
+    return n;
+}
+
+/* Halve the messages or the chunks, whichever take more, until all fits. Returns whether it does. */
+static int plan_fit(struct plan *p, const struct plan_wish *wish)
+{
+    uint64_t fixed = layout_memory(&p->router.layout) + plan_table(p);
+
+    p->message = (uint32_t)wish->message;
+    p->chunk = CHUNK_MAX;
+    for (;;) {
+        uint64_t net = plan_most(p, 1), inside = plan_most(p, 0);
+        if (fixed + net + inside <= wish->memory)
+            return 1;
+        if (p->message / 2 < MESSAGE_MIN && p->chunk / 2 < CHUNK_MIN)
+            return 0;
+        if (p->chunk / 2 < CHUNK_MIN || (net >= inside && p->message / 2 >= MESSAGE_MIN))
+            p->message /= 2;
+        else
+            p->chunk /= 2;
+    }
+}
+
+static const char *route_name(enum router_kind kind)
+{
+    static const char *const names[] = {
+        [ROUTER_AUTO] = "auto", [ROUTER_DIRECT] = "direct", [ROUTER_3HOP] = "3hop", [ROUTER_GRID] = "grid"};
+
+    return names[kind];
+}
+
+static int plan_refuse(const struct plan *p, const struct plan_wish *wish, struct error *e)
+{
+    const struct layout *l = &p->router.layout;
+    uint64_t least = layout_memory(l) + plan_table(p) + plan_most(p, 1) + plan_most(p, 0);
+
+    return error_set(e, DELTAFS_ERR_MEMORY,
+                     "option memory: %llu bytes are left for sending and receiving, and route=%s takes %llu at least "
+                     "for %u ranks on %u nodes; give more memory%s",
+                     (unsigned long long)wish->memory, route_name(p->router.kind), (unsigned long long)least, l->ranks,
+                     l->nodes, wish->kind == ROUTER_AUTO ? "" : ", or route=auto");
+}
+
+int plan_make(struct plan *p, const struct layout *l, const struct plan_wish *wish, struct error *e)
+{
+    static const enum router_kind kinds[] = {ROUTER_DIRECT, ROUTER_3HOP, ROUTER_GRID};
+    uint64_t good = wish->message < MESSAGE_GOOD ? wish->message : MESSAGE_GOOD;
+    struct plan best = {0}, next = {.partitions = wish->partitions};
+    int fits = 0;
+
+    /* The fewest hops whose messages are long enough; else the longest messages. */
+    for (int i = 0; i < 3; i++) {
+        if (wish->kind != ROUTER_AUTO && wish->kind != kinds[i])
+            continue;
+        next.router = router_make(kinds[i], l);
+        int next_fits = plan_fit(&next, wish);
+        if (best.message == 0 || next_fits > fits || (next_fits && next.message > best.message)) {
+            best = next;
+            fits = next_fits;
+        }
+        if (fits && best.message >= good)
+            break;
+    }
+    *p = best;
+    return fits ? DELTAFS_OK : plan_refuse(p, wish, e);
+}
