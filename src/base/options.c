@@ -9,12 +9,14 @@
 
 enum option_kind { KIND_SIZE, KIND_COUNT, KIND_WORD, KIND_SCHEMA };
 
+#define WORDS 4 /* of a choice, at most */
+
 struct option_row {
     struct deltafs_option_info info;
     enum option_kind kind;
-    uint64_t low, high;    /* of a size or count */
-    const char *automatic; /* the word for "as the library sees fit", or NULL */
-    const char *words[3];  /* of a choice */
+    uint64_t low, high;       /* of a size or count */
+    const char *automatic;    /* the word for "as the library sees fit", or NULL */
+    const char *words[WORDS]; /* of a choice */
 };
 
 static const struct option_row rows[OPTION_COUNT] = {
@@ -41,7 +43,7 @@ static const struct option_row rows[OPTION_COUNT] = {
                      .kind = KIND_WORD,
                      .words = {[KEYS_U64] = "u64", [KEYS_BYTES] = "bytes"}},
     [OPTION_LINK_BUFFER] = {.info = {"link_buffer", "bytes, 1K to 4M", "32K",
-                                     "size of a message between two ranks; what a rank collects for another"},
+                                     "size of a message between nodes, at most; less where memory is short"},
                             .kind = KIND_SIZE,
                             .low = 1 << 10,
                             .high = 4 << 20},
@@ -52,6 +54,13 @@ static const struct option_row rows[OPTION_COUNT] = {
                        .low = 8 << 20,
                        .high = UINT64_C(1) << 42,
                        .automatic = "auto"},
+    [OPTION_NODES] = {.info = {"nodes", "1 to 1048576, or auto", "auto",
+                               "cut the ranks into so many shares, which are taken for nodes; auto: nodes as MPI has "
+                               "them"},
+                      .kind = KIND_COUNT,
+                      .low = 1,
+                      .high = 1 << 20,
+                      .automatic = "auto"},
     [OPTION_PARTITIONS] = {.info = {"partitions", "1 to 1048576, or auto", "auto",
                                     "slices of the key space, each with a log of its own; auto: as many as ranks"},
                            .kind = KIND_COUNT,
@@ -69,6 +78,12 @@ static const struct option_row rows[OPTION_COUNT] = {
                              .kind = KIND_COUNT,
                              .low = 0,
                              .high = 64},
+    [OPTION_ROUTE] =
+        {.info = {"route", "auto, direct, 3hop or grid", "auto",
+                  "how records go to their ranks: at once, by one rank for each other node, or by rows and "
+                  "columns of nodes; auto: the fewest hops that memory allows"},
+         .kind = KIND_WORD,
+         .words = {[ROUTE_AUTO] = "auto", [ROUTE_DIRECT] = "direct", [ROUTE_3HOP] = "3hop", [ROUTE_GRID] = "grid"}},
     [OPTION_SCHEMA] = {.info = {"schema", "NAME:TYPE,...", "",
                                 "columns of a value, such as x:f4,y:f4,cell:i4; sets the value size too"},
                        .kind = KIND_SCHEMA},
@@ -129,9 +144,9 @@ static int option_parse(const struct option_row *row, const char *text, uint64_t
 
     switch (row->kind) {
     case KIND_WORD:
-        while (v < 3 && row->words[v] && strcmp(row->words[v], text) != 0)
+        while (v < WORDS && row->words[v] && strcmp(row->words[v], text) != 0)
             v++;
-        if (v == 3 || !row->words[v])
+        if (v == WORDS || !row->words[v])
             break;
         *number = v;
         return DELTAFS_OK;

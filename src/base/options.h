@@ -14,9 +14,11 @@ enum option_id {
     OPTION_KEYS,
     OPTION_LINK_BUFFER,
     OPTION_MEMORY,
+    OPTION_NODES,
     OPTION_PARTITIONS,
     OPTION_READ_CACHE,
     OPTION_READ_THREADS,
+    OPTION_ROUTE,
     OPTION_SCHEMA,
     OPTION_SYNC,
     OPTION_THREADS,
@@ -30,6 +32,7 @@ enum option_codec { CODEC_NONE, CODEC_SNAPPY };
 enum option_commit { COMMIT_WAIT, COMMIT_ASYNC };
 enum option_direct { DIRECT_AUTO, DIRECT_NO, DIRECT_YES };
 enum option_keys { KEYS_U64, KEYS_BYTES };
+enum option_route { ROUTE_AUTO, ROUTE_DIRECT, ROUTE_3HOP, ROUTE_GRID };
 enum option_sync { SYNC_NONE, SYNC_COMMIT };
 
 /* The number of an option: bytes, a count, or the index of the chosen word. */

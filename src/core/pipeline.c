@@ -98,6 +98,16 @@ struct memtable *pipeline_take(struct pipeline *p)
     return table;
 }
 
+int pipeline_has_free(struct pipeline *p)
+{
+    if (!p->has_thread)
+        return 1;
+    pthread_mutex_lock(&p->lock);
+    int has = p->free_count > 0;
+    pthread_mutex_unlock(&p->lock);
+    return has;
+}
+
 static void pipeline_put(struct pipeline *p, struct memtable *table)
 {
     if (!p->has_thread) {
@@ -121,6 +131,14 @@ void pipeline_give(struct pipeline *p, struct memtable *table)
 void pipeline_end(struct pipeline *p)
 {
     pipeline_put(p, NULL);
+}
+
+int pipeline_is_ending(struct pipeline *p)
+{
+    pthread_mutex_lock(&p->lock);
+    int is_ending = p->is_ending;
+    pthread_mutex_unlock(&p->lock);
+    return is_ending;
 }
 
 void pipeline_wait_end(struct pipeline *p)

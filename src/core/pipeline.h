@@ -20,11 +20,15 @@ void pipeline_destroy(struct pipeline *p);
 
 /* An empty table; waits until there is one. Each table but the last must have been handed over. */
 struct memtable *pipeline_take(struct pipeline *p);
+/* Whether there is one now, or handing one over makes one. */
+int pipeline_has_free(struct pipeline *p);
 /* Hand over a table. */
 void pipeline_give(struct pipeline *p, struct memtable *table);
 /* Hand over the epoch's end; no other may be under way. */
 void pipeline_end(struct pipeline *p);
-/* Wait until the worker is through the epoch's end. */
+/* Whether the worker is still at the epoch's end. */
+int pipeline_is_ending(struct pipeline *p);
+/* Wait until it is not. */
 void pipeline_wait_end(struct pipeline *p);
 /* Wait until it has nothing to do. */
 void pipeline_wait(struct pipeline *p);

@@ -475,12 +475,6 @@ static int writer_make_room(struct writer *w, size_t size)
     return 1;
 }
 
-void deltafs_writer_put(struct writer *w, uint64_t key, const void *value, size_t size)
-{
-    if (writer_make_room(w, size))
-        memtable_put(w->filling, key, value, size);
-}
-
 void deltafs_writer_put_many(struct writer *w, size_t n, const uint8_t *keys, size_t key_stride, const uint8_t *values,
                              size_t value_stride, size_t size)
 {
@@ -490,6 +484,29 @@ void deltafs_writer_put_many(struct writer *w, size_t n, const uint8_t *keys, si
         keys += some * key_stride;
         values += size > 0 ? some * value_stride : 0;
     }
+}
+
+size_t deltafs_writer_put_now(struct writer *w, size_t n, const uint8_t *keys, size_t key_stride, const uint8_t *values,
+                              size_t value_stride, size_t size)
+{
+    size_t left = n;
+
+    while (left > 0) {
+        if (!memtable_has_room(w->filling, size) && !pipeline_has_free(w->pipeline))
+            break;
+        if (!writer_make_room(w, size))
+            return n; /* it would be for nothing */
+        size_t some = memtable_put_some(w->filling, left, keys, key_stride, values, value_stride, size);
+        left -= some;
+        keys += some * key_stride;
+        values += size > 0 ? some * value_stride : 0;
+    }
+    return n - left;
+}
+
+int deltafs_writer_can_end(struct writer *w)
+{
+    return !w->pipeline || pipeline_has_free(w->pipeline);
 }
 
 void deltafs_writer_end(struct writer *w, uint64_t label)
@@ -510,6 +527,11 @@ int deltafs_writer_is_ending(const struct writer *w, uint64_t *label)
 {
     *label = w->ending.label;
     return w->is_ending;
+}
+
+int deltafs_writer_has_ended(struct writer *w)
+{
+    return !w->pipeline || !pipeline_is_ending(w->pipeline);
 }
 
 int deltafs_writer_wait_end(struct writer *w, struct writer_totals *out, struct error *e)

@@ -1,12 +1,12 @@
 /* The writer of some partitions of a container, in one process: what libdeltafs_mpi drives on every rank, and the
  * serial directory in the one process it has.
  *
- * Order of calls: one process calls writer_make; then each that owns partitions writer_open. In an epoch, writer_put
- * for each record; at its end writer_end, which has everything written and synced, and writer_wait_end for how that
- * went; once all processes are known to have it, the one that made the container calls writer_commit; and by its
- * verdict all call writer_keep or writer_give_up. Between writer_end and writer_wait_end records of the next epoch can
- * be put already: they share the fate of the one before. At the end writer_finish, and the maker writer_commit_close;
- * then writer_destroy.
+ * Order of calls: one process calls writer_make; then each that owns partitions writer_open. In an epoch,
+ * writer_put_many for its records; at its end writer_end, which has everything written and synced, and writer_wait_end
+ * for how that went; once all processes are known to have it, the one that made the container calls writer_commit; and
+ * by its verdict all call writer_keep or writer_give_up. Between writer_end and writer_wait_end records of the next
+ * epoch can be put already: they share the fate of the one before. At the end writer_finish, and the maker
+ * writer_commit_close; then writer_destroy.
  *
  * An error while an epoch is written does not stop the calls: the writer drops what comes and reports the first error
  * at writer_wait_end, so that all processes can agree on the verdict.
@@ -71,17 +71,22 @@ DELTAFS_PRIVATE int deltafs_writer_open(const struct writer_config *c, uint32_t 
 
 /* Whether `label` can end the current epoch: DELTAFS_OK or _LABEL. An epoch that is ending counts as committed. */
 DELTAFS_PRIVATE int deltafs_writer_check_label(const struct writer *w, uint64_t label, struct error *e);
-/* Add a record, whose partition is one of the writer's own. */
-DELTAFS_PRIVATE void deltafs_writer_put(struct writer *w, uint64_t key, const void *value, size_t size);
-/* The same for `n` records in arrays. */
+/* Add `n` records in arrays, all of partitions that are the writer's own. */
 DELTAFS_PRIVATE void deltafs_writer_put_many(struct writer *w, size_t n, const uint8_t *keys, size_t key_stride,
                                              const uint8_t *values, size_t value_stride, size_t size);
+/* The same, but without waiting: returns how many of them, the first, were put. */
+DELTAFS_PRIVATE size_t deltafs_writer_put_now(struct writer *w, size_t n, const uint8_t *keys, size_t key_stride,
+                                              const uint8_t *values, size_t value_stride, size_t size);
 /* Give the epoch an error from outside, as if a put had failed. */
 DELTAFS_PRIVATE void deltafs_writer_fail(struct writer *w, const struct error *e);
+/* Whether deltafs_writer_end would not wait either. */
+DELTAFS_PRIVATE int deltafs_writer_can_end(struct writer *w);
 /* End the epoch; `label` is what it is to be committed with. */
 DELTAFS_PRIVATE void deltafs_writer_end(struct writer *w, uint64_t label);
 /* Whether an epoch has ended that is neither kept nor given up yet, and its label. */
 DELTAFS_PRIVATE int deltafs_writer_is_ending(const struct writer *w, uint64_t *label);
+/* Whether deltafs_writer_wait_end would not wait. */
+DELTAFS_PRIVATE int deltafs_writer_has_ended(struct writer *w);
 /* Wait until that epoch is with storage, or has failed. */
 DELTAFS_PRIVATE int deltafs_writer_wait_end(struct writer *w, struct writer_totals *out, struct error *e);
 /* On failure *in_doubt says whether the line may be in the manifest nevertheless. */

@@ -1,4 +1,3 @@
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include "mpi/agree.h"
@@ -23,8 +22,7 @@ int agree_wait(const struct agree *a, MPI_Request *request, const char *what, st
             return agree_mpi_error(e, code, what);
         if (done)
             return DELTAFS_OK;
-        a->progress(a->arg);
-        sched_yield();
+        a->wait(a->arg);
     }
 }
 
@@ -61,7 +59,7 @@ int agree_status(const struct agree *a, struct error *e)
     if (first == none)
         return DELTAFS_OK;
     if (first == (uint64_t)a->rank && a->ranks > 1)
-        snprintf(e->text, sizeof e->text, "rank %d: %.*s", a->rank, ERROR_TEXT_MAX - 32, own.text);
+        snprintf(e->text, sizeof e->text, "rank %d: %.*s", a->name, ERROR_TEXT_MAX - 32, own.text);
     if (agree_broadcast_from(a, (int)first, e, sizeof *e, &failed) != DELTAFS_OK)
         *e = failed;
     return e->status;

@@ -1,5 +1,5 @@
-/* Agreement: all ranks learn the same status. Collective calls wait by testing and yielding the processor, so that more
- * ranks than cores make progress, and call `progress` meanwhile, so that a rank that waits still serves the others. */
+/* Agreement: all ranks learn the same status. Collective calls wait by testing, and call `wait` meanwhile, which serves
+ * the other ranks and yields the processor. */
 #ifndef DELTAFS_MPI_AGREE_H
 #define DELTAFS_MPI_AGREE_H
 
@@ -9,8 +9,9 @@
 struct agree {
     MPI_Comm comm;
     int rank, ranks;
+    int name; /* the rank's number where its user counts, for messages */
     /* Called again and again while waiting; must not start collective calls. */
-    void (*progress)(void *arg);
+    void (*wait)(void *arg);
     void *arg;
 };
 

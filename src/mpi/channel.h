@@ -1,6 +1,6 @@
 /* What ring, link and shuffle share: the form of a message, and the two ends of a channel.
  *
- * Message, or chunk of a ring, all little-endian:
+ * Message, or chunk of a ring, little-endian but for keys, which are as the machine has them:
  *     0 u32 round   4 u32 number of this message in the round, from 0   8 u32 bytes, this header included
  *     12 u32 records that end in it   16 u16 flags   18 u16 credits that go back (network)   20 u32 zero
  * then items:
@@ -45,8 +45,9 @@ struct channel_in {
 #define RING_LINE   64
 #define RING_HEADER (2 * RING_LINE)
 
-/* What the network keeps for a channel besides its messages. A request is a pointer at most. */
-#define LINK_REQUEST 8
+/* What the network keeps for a channel besides its messages; and for each request, with what MPI says of it, at most.
+ */
+#define LINK_REQUEST 40
 struct link_channel {
     int32_t peer;
     uint16_t stage;

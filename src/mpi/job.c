@@ -1,47 +1,49 @@
 /* The directory that all ranks of a job write together: shuffle, agreement, commit.
  *
- * An epoch's end, on all ranks: agree that all call it, with one label; flush the links and drain them, so that every
- * record is with its partition's owner; end it in the own partitions; agree on the outcome; rank 0 commits; all learn
- * its verdict. Four collective calls. No rank leaves before all have drained, so rounds of messages never mix. With
- * commit=async the last three steps are taken by the next collective call.
+ * An epoch's end, on all ranks: agree that all call it, with one label; end the shuffle's round, so that every record
+ * is with its partition's owner; end the epoch in the own partitions; agree on the outcome; rank 0 commits; all learn
+ * its verdict; the next round begins. Three collective calls: the round ends without any. With commit=async what
+ * follows the round is done by the next collective call.
  *
- * A rank that waits for others in one directory must serve the links of all: its peers may be waiting in another (a
- * simulation has a directory for each species). Only while it waits for its own storage it serves none. So open
- * directories stand in a list, and each has a lock that its calls hold: whoever waits serves all those that nobody is
- * in, besides its own. */
+ * A rank that waits, for others or for its own storage, must serve the shuffles of all directories: its peers may be
+ * waiting in another (a simulation has one for each species). So open directories stand in a list, and each has a lock
+ * that its calls hold: whoever waits serves all those that nobody is in, besides its own.
+ *
+ * Ranks are numbered as the layout of nodes has them (topology.h), but in messages to users. */
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 #include <deltafs/deltafs_mpi.h>
 #include "core/dir.h"
 #include "core/partition.h"
 #include "core/writer.h"
-#include "mpi/link.h"
-#include "mpi/router.h"
+#include "mpi/agree.h"
+#include "mpi/shuffle.h"
+#include "mpi/topology.h"
 
 #define MEMORY_PERCENT  3 /* of the node, for the option memory at auto */
 #define MEMORY_AUTO_MIN (16u << 20)
 #define MEMORY_AUTO_MAX (1u << 30)
-#define LINK_SHARE      8   /* the links get at most 1/8 of the memory */
-#define PROGRESS_EVERY  512 /* records appended between two looks at what has come */
+#define SHUFFLE_SHARE   8           /* the shuffle gets at most 1/8 of the memory, */
+#define SHUFFLE_MOST    (12u << 20) /* and no more than this: it would not be faster */
+#define IDLE_YIELDS     1000        /* looks for something to do before a rank that waits sleeps a little */
+#define IDLE_NS         50000
 
 enum job_call { JOB_EPOCH_END = 1, JOB_CLOSE = 2, JOB_EPOCH_WAIT = 3 };
 
 struct job {
     pthread_mutex_t lock; /* held by the call under way; the list has a lock of its own */
     struct job *next;     /* in the list */
-    struct agree agree;   /* serves all links while it waits */
-    struct agree quiet; /* not its own: between the drain and the verdict, records of the next epoch must not come in */
-    struct layout layout;
-    struct router router;
+    struct agree agree;
+    struct topology topology;
     struct writer *writer;
-    struct link *link;               /* NULL with one rank */
-    uint32_t partitions, first, end; /* own are first to end - 1 */
-    uint64_t pending;                /* records appended here in this epoch */
-    uint32_t since_progress;         /* records since the last look at what has come */
-    int is_async;                    /* an epoch is committed by the next call */
-    int is_dead;                     /* the ranks have lost each other: no collective call can follow */
+    struct shuffle *shuffle; /* NULL with one rank */
+    uint64_t pending;        /* records appended here in this epoch */
+    int is_async;            /* an epoch is committed by the next call */
+    int is_dead;             /* the ranks have lost each other: no collective call can follow */
 };
 
 /* ---- Open directories ---- */
@@ -68,53 +70,54 @@ static void job_unregister(struct job *j)
     pthread_mutex_unlock(&open_jobs_lock);
 }
 
-/* Serve the links of the directories that no call is in. */
-static void job_serve_others(void *arg)
+/* Serve the directories that no call is in. Returns whether there was anything to do. */
+static int job_serve_others(void)
 {
-    (void)arg;
+    int has_moved = 0;
+
     if (pthread_mutex_trylock(&open_jobs_lock) != 0)
-        return; /* another thread does it */
+        return 0; /* another thread does it */
     for (struct job *j = open_jobs; j; j = j->next)
         if (pthread_mutex_trylock(&j->lock) == 0) {
-            if (j->link)
-                link_progress(j->link);
+            if (j->shuffle)
+                has_moved |= shuffle_progress(j->shuffle);
             pthread_mutex_unlock(&j->lock);
         }
     pthread_mutex_unlock(&open_jobs_lock);
+    return has_moved;
 }
 
-static void job_serve_all(void *arg)
+/* What a rank that waits does again and again: serve all directories, and if there is nothing to do, yield the
+ * processor, and in the end sleep a little: there may be more ranks than cores. */
+static void job_wait(void *arg)
 {
+    static _Thread_local unsigned idle;
+    const struct timespec nap = {.tv_nsec = IDLE_NS};
     struct job *j = arg;
+    int has_moved = j && j->shuffle ? shuffle_progress(j->shuffle) : 0;
 
-    if (j->link)
-        link_progress(j->link);
-    job_serve_others(NULL);
+    has_moved |= job_serve_others();
+    idle = has_moved ? 0 : idle + 1;
+    if (idle > IDLE_YIELDS)
+        nanosleep(&nap, NULL);
+    else if (!has_moved)
+        sched_yield();
 }
 
 /* The ranks have lost each other. */
 static void job_die(struct job *j)
 {
     j->is_dead = 1;
-    if (j->link)
-        link_kill(j->link);
+    if (j->shuffle)
+        shuffle_kill(j->shuffle);
 }
 
 /* ---- Shuffle ---- */
 
-static void job_deliver(void *arg, uint64_t key, const void *value, size_t size)
+static size_t job_store(void *arg, size_t n, const uint8_t *keys, size_t key_stride, const uint8_t *values,
+                        size_t value_stride, size_t size)
 {
-    struct job *j = arg;
-    uint32_t partition = partition_of(key, j->partitions);
-    struct error e;
-
-    if (partition >= j->first && partition < j->end) {
-        deltafs_writer_put(j->writer, key, value, size);
-    } else {
-        error_set(&e, DELTAFS_ERR_MPI, "a record of partition %u came to rank %d, which does not own it", partition,
-                  j->agree.rank);
-        deltafs_writer_fail(j->writer, &e);
-    }
+    return deltafs_writer_put_now(((struct job *)arg)->writer, n, keys, key_stride, values, value_stride, size);
 }
 
 static int job_is_lost(struct error *e)
@@ -131,23 +134,10 @@ static int job_append(void *ctx, size_t n, const uint8_t *keys, size_t key_strid
     if (j->is_dead)
         return job_is_lost(e);
     pthread_mutex_lock(&j->lock);
-    for (size_t i = 0; i < n; i++) {
-        uint64_t key;
-        memcpy(&key, keys + i * key_stride, sizeof key);
-        const uint8_t *value = size > 0 ? values + i * value_stride : NULL;
-        uint32_t partition = partition_of(key, j->partitions);
-        if (partition >= j->first && partition < j->end) {
-            deltafs_writer_put(j->writer, key, value, size);
-        } else {
-            int owner = partition_owner(partition, j->partitions, j->agree.ranks);
-            uint32_t next = router_next(&j->router, (uint32_t)j->agree.rank, STAGE_OUT, (uint32_t)owner).rank;
-            link_send(j->link, (int)next, key, value, size);
-        }
-        if (j->link && ++j->since_progress >= PROGRESS_EVERY) {
-            j->since_progress = 0;
-            link_progress(j->link);
-        }
-    }
+    if (j->shuffle)
+        shuffle_put(j->shuffle, n, keys, key_stride, values, value_stride, size);
+    else
+        deltafs_writer_put_many(j->writer, n, keys, key_stride, values, value_stride, size);
     j->pending += n;
     pthread_mutex_unlock(&j->lock);
     return DELTAFS_OK;
@@ -158,17 +148,22 @@ static void job_fail(void *ctx, const struct error *e)
     deltafs_writer_fail(((struct job *)ctx)->writer, e);
 }
 
-/* Bring every record to its owner. */
+/* Bring every record to its owner. What comes after is let in by job_next_round. */
 static void job_deliver_all(struct job *j)
 {
     struct error e;
 
-    if (!j->link)
+    if (!j->shuffle)
         return;
-    link_flush(j->link);
-    link_drain(j->link, &j->agree);
-    if (link_take_error(j->link, &e) != DELTAFS_OK)
+    shuffle_end(j->shuffle);
+    if (shuffle_take_error(j->shuffle, &e) != DELTAFS_OK)
         deltafs_writer_fail(j->writer, &e);
+}
+
+static void job_next_round(struct job *j)
+{
+    if (j->shuffle)
+        shuffle_begin(j->shuffle);
 }
 
 /* ---- Agreement ---- */
@@ -211,7 +206,7 @@ static int job_verdict(struct job *j, const struct error *own, int *in_doubt, st
         struct error error;
         int in_doubt;
     } verdict = {*own, *in_doubt};
-    int status = agree_broadcast(&j->quiet, &verdict, sizeof verdict, e);
+    int status = agree_broadcast(&j->agree, &verdict, sizeof verdict, e);
 
     if (status != DELTAFS_OK) {
         job_die(j);
@@ -236,9 +231,12 @@ static int job_commit(struct job *j, const struct writer_totals *totals, int *in
 static int job_wait_end(struct job *j, struct writer_totals *totals, struct error *e)
 {
     struct error own = {0};
+
+    while (j->shuffle && !deltafs_writer_has_ended(j->writer))
+        job_wait(j);
     int failed = deltafs_writer_wait_end(j->writer, totals, &own) != DELTAFS_OK;
     uint64_t v[4] = {totals->records, totals->bytes_raw, totals->bytes_stored, (uint64_t)failed};
-    int status = agree_reduce(&j->quiet, v, 4, MPI_SUM, e);
+    int status = agree_reduce(&j->agree, v, 4, MPI_SUM, e);
 
     if (status != DELTAFS_OK) {
         job_die(j);
@@ -248,7 +246,7 @@ static int job_wait_end(struct job *j, struct writer_totals *totals, struct erro
     if (v[3] == 0)
         return DELTAFS_OK;
     *e = own;
-    return agree_status(&j->quiet, e);
+    return agree_status(&j->agree, e);
 }
 
 /* Collective: commit the epoch that is ending, or give it up. */
@@ -282,10 +280,23 @@ static int job_conclude_late(struct job *j, struct error *e)
     return status;
 }
 
+/* All records are with their owners: end the epoch, and the one before. */
+static int job_seal(struct job *j, uint64_t label, struct error *e)
+{
+    int status = job_conclude_late(j, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    while (j->shuffle && !deltafs_writer_can_end(j->writer))
+        job_wait(j);
+    deltafs_writer_end(j->writer, label);
+    j->pending = 0;
+    return j->is_async ? DELTAFS_OK : job_conclude(j, e);
+}
+
 static int job_end_epoch(struct job *j, uint64_t label, struct error *e)
 {
     uint64_t pending;
-    struct error none = {0};
     int status = job_meet(j, JOB_EPOCH_END, label, &pending, e);
 
     if (status == DELTAFS_OK)
@@ -293,18 +304,8 @@ static int job_end_epoch(struct job *j, uint64_t label, struct error *e)
     if (status != DELTAFS_OK)
         return status;
     job_deliver_all(j);
-    status = job_conclude_late(j, e);
-    if (status != DELTAFS_OK)
-        return status;
-    deltafs_writer_end(j->writer, label);
-    j->pending = 0;
-    if (!j->is_async)
-        return job_conclude(j, e);
-    status = agree_status(&j->quiet, &none); /* nobody goes on before all have drained */
-    if (status != DELTAFS_OK) {
-        *e = none;
-        job_die(j);
-    }
+    status = job_seal(j, label, e);
+    job_next_round(j);
     return status;
 }
 
@@ -315,9 +316,10 @@ static int job_wait_epoch(struct job *j, struct error *e)
 
     if (status != DELTAFS_OK || !deltafs_writer_is_ending(j->writer, &label))
         return status;
-    if (pending > 0)
-        job_deliver_all(j);
-    return job_conclude_late(j, e);
+    job_deliver_all(j);
+    status = job_conclude_late(j, e);
+    job_next_round(j);
+    return status;
 }
 
 static int job_epoch_wait(void *ctx, struct error *e)
@@ -342,11 +344,11 @@ static int job_epoch_end(void *ctx, uint64_t label, struct error *e)
 
 /* ---- Closing ---- */
 
-/* Close what is this rank's own, files and links. */
+/* Close what is this rank's own, files and shuffle. */
 static int job_close_own(struct job *j, struct error *e)
 {
-    link_destroy(j->link);
-    j->link = NULL;
+    shuffle_destroy(j->shuffle);
+    j->shuffle = NULL;
     int status = deltafs_writer_destroy(j->writer, e);
     j->writer = NULL;
     return status;
@@ -354,8 +356,7 @@ static int job_close_own(struct job *j, struct error *e)
 
 static void job_free(struct job *j)
 {
-    if (!j->is_dead)
-        MPI_Comm_free(&j->agree.comm);
+    topology_fini(&j->topology, j->is_dead);
     pthread_mutex_destroy(&j->lock);
     free(j);
 }
@@ -404,6 +405,8 @@ static int job_close(void *ctx, struct error *e)
     int status = job_meet(j, JOB_CLOSE, 0, &pending, e);
     if (status == DELTAFS_OK)
         status = job_close_together(j, pending, e);
+    if (j->shuffle)
+        shuffle_wind_up(j->shuffle);
     pthread_mutex_unlock(&j->lock);
     job_unregister(j);
     int closed = job_close_own(j, status == DELTAFS_OK ? e : &second);
@@ -434,7 +437,8 @@ static const struct dir_transport job_transport = {.append = job_append,
 /* What rank 0 tells the others of its options; two texts follow it. */
 struct job_plan {
     struct writer_config config; /* the pointers mean nothing elsewhere */
-    uint64_t message;
+    struct plan_wish wish;
+    uint32_t nodes;                  /* 0: as MPI has them */
     uint32_t path_size, schema_size; /* with their NULs */
 };
 
@@ -447,7 +451,11 @@ static int job_make_plan(struct job_plan *plan, const char *path, const deltafs_
         return status;
     uint64_t partitions = deltafs_options_number(o, OPTION_PARTITIONS);
     plan->config.partitions = partitions == OPTION_AUTO ? (uint32_t)ranks : (uint32_t)partitions;
-    plan->message = deltafs_options_number(o, OPTION_LINK_BUFFER);
+    uint64_t nodes = deltafs_options_number(o, OPTION_NODES);
+    plan->nodes = nodes == OPTION_AUTO ? 0 : (uint32_t)nodes;
+    plan->wish = (struct plan_wish){.kind = (enum router_kind)deltafs_options_number(o, OPTION_ROUTE),
+                                    .message = deltafs_options_number(o, OPTION_LINK_BUFFER),
+                                    .partitions = plan->config.partitions};
     plan->path_size = (uint32_t)strlen(path) + 1;
     plan->schema_size = (uint32_t)strlen(plan->config.schema) + 1;
     return DELTAFS_OK;
@@ -478,51 +486,79 @@ static int job_share_plan(const struct agree *a, struct job_plan *plan, char **t
     return status;
 }
 
-/* Collective: this rank's share of the node's memory. */
-static uint64_t job_auto_memory(MPI_Comm comm)
+/* This rank's share of the node's memory. */
+static uint64_t job_auto_memory(const struct topology *t)
 {
-    MPI_Comm node;
-    int ranks = 1;
+    uint32_t ranks = layout_size(&t->layout, layout_node(&t->layout, t->rank));
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
 
-    if (MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node) == MPI_SUCCESS) {
-        MPI_Comm_size(node, &ranks);
-        MPI_Comm_free(&node);
-    }
     if (pages <= 0 || page <= 0)
         return MEMORY_AUTO_MIN;
-    uint64_t memory = (uint64_t)pages / 100 * MEMORY_PERCENT * (uint64_t)page / (uint64_t)ranks;
+    uint64_t memory = (uint64_t)pages / 100 * MEMORY_PERCENT * (uint64_t)page / ranks;
     return memory < MEMORY_AUTO_MIN ? MEMORY_AUTO_MIN : memory > MEMORY_AUTO_MAX ? MEMORY_AUTO_MAX : memory;
 }
 
-/* Local: links and writer by the plan. */
+/* Local: the shuffle, but for what the ranks of a node share. */
+static int job_create_shuffle(struct job *j, const struct job_plan *plan, struct error *e)
+{
+    struct plan sizes;
+    struct shuffle_config c = {.plan = &sizes,
+                               .rank = j->topology.rank,
+                               .ranks = (uint32_t)j->agree.ranks,
+                               .comm = j->agree.comm,
+                               .value_size = plan->config.value_size,
+                               .store = job_store,
+                               .wait = job_wait,
+                               .arg = j};
+    int status = plan_make(&sizes, &j->topology.layout, &plan->wish, e);
+
+    return status == DELTAFS_OK ? shuffle_create(&c, &j->shuffle, e) : status;
+}
+
+/* Collective: the shuffle, by the plan. Where memory cannot be shared, every rank is taken for a node. */
+static int job_open_shuffle(struct job *j, struct job_plan *plan, struct error *e)
+{
+    struct writer_config *c = &plan->config;
+    uint64_t memory = c->memory;
+    int status = agree_reduce(&j->agree, &memory, 1, MPI_MIN, e);
+
+    plan->wish.memory = memory / SHUFFLE_SHARE < SHUFFLE_MOST ? memory / SHUFFLE_SHARE : SHUFFLE_MOST;
+    for (int again = 1; status == DELTAFS_OK && again;) {
+        struct error own = {0};
+        job_create_shuffle(j, plan, &own);
+        status = agree_status(&j->agree, &own);
+        again = 0;
+        if (status == DELTAFS_OK) {
+            shuffle_share(j->shuffle, j->topology.node, &own);
+            status = agree_status(&j->agree, &own);
+            again = status != DELTAFS_OK && j->topology.layout.nodes < j->topology.layout.ranks;
+        }
+        if (status != DELTAFS_OK) {
+            *e = own;
+            shuffle_destroy(j->shuffle);
+            j->shuffle = NULL;
+        }
+        if (again) {
+            topology_split(&j->topology);
+            status = DELTAFS_OK;
+        }
+    }
+    return status;
+}
+
+/* Local: the writer, by the plan. */
 static int job_open(struct job *j, struct job_plan *plan, struct error *e)
 {
     const struct agree *a = &j->agree;
     struct writer_config *c = &plan->config;
-    int status = DELTAFS_OK;
 
-    j->layout = layout_even((uint32_t)a->ranks, 1);
-    j->router = router_make(ROUTER_DIRECT, &j->layout);
-    j->partitions = c->partitions;
+    uint32_t first = partition_first(a->rank, c->partitions, a->ranks);
+    uint32_t end = partition_first(a->rank + 1, c->partitions, a->ranks);
+
     j->is_async = c->is_async;
-    j->first = partition_first(a->rank, c->partitions, a->ranks);
-    j->end = partition_first(a->rank + 1, c->partitions, a->ranks);
-    if (a->ranks > 1) {
-        struct link_config l = {.comm = a->comm,
-                                .message = plan->message,
-                                .memory = c->memory / LINK_SHARE,
-                                .peers = (int)router_peers(&j->router, (uint32_t)a->rank, STAGE_NET),
-                                .value_size = c->value_size,
-                                .deliver = job_deliver,
-                                .wait = job_serve_all,
-                                .arg = j};
-        status = link_create(&l, &j->link, e);
-        if (status != DELTAFS_OK)
-            return status;
-        c->reserved += link_memory(j->link);
-    }
-    return deltafs_writer_open(c, j->first, j->end - j->first, a->rank == 0, &j->writer, e);
+    if (j->shuffle)
+        c->reserved += shuffle_memory(j->shuffle);
+    return deltafs_writer_open(c, first, end - first, a->rank == 0, &j->writer, e);
 }
 
 /* Collective: make the container, and open it on all ranks. If it fails, nothing of it is left when any rank returns.
@@ -560,8 +596,29 @@ static int job_make(struct job *j, struct job_plan *plan, deltafs_dir **out, str
     return e->status;
 }
 
+/* Collective: find the nodes; all agreement is in the order of the layout from there on. */
+static int job_find_nodes(struct job *j, uint32_t nodes, uint32_t *sizes, struct error *e)
+{
+    struct agree *a = &j->agree;
+    MPI_Comm comm = a->comm;
+    struct error own = {0};
+
+    a->comm = MPI_COMM_NULL;
+    topology_init(&j->topology, comm, nodes, sizes, &own);
+    if (j->topology.comm == MPI_COMM_NULL) {
+        *e = own;
+        return e->status; /* MPI has failed */
+    }
+    a->comm = j->topology.comm;
+    MPI_Comm_rank(a->comm, &a->rank);
+    if (agree_status(a, &own) != DELTAFS_OK)
+        *e = own;
+    return own.status;
+}
+
 /* Collective: all that can fail differently on different ranks is agreed upon step by step. */
-static int job_create(struct job *j, const char *path, const deltafs_options *o, deltafs_dir **out, struct error *e)
+static int job_create(struct job *j, const char *path, const deltafs_options *o, uint32_t *sizes, deltafs_dir **out,
+                      struct error *e)
 {
     const struct agree *a = &j->agree;
     struct job_plan plan = {0};
@@ -575,11 +632,14 @@ static int job_create(struct job *j, const char *path, const deltafs_options *o,
         return own.status;
     }
     int status = job_share_plan(a, &plan, &texts, e);
-    if (status == DELTAFS_OK) {
-        if (plan.config.memory == OPTION_AUTO)
-            plan.config.memory = job_auto_memory(a->comm);
+    if (status == DELTAFS_OK)
+        status = job_find_nodes(j, plan.nodes, sizes, e);
+    if (status == DELTAFS_OK && plan.config.memory == OPTION_AUTO)
+        plan.config.memory = job_auto_memory(&j->topology);
+    if (status == DELTAFS_OK && a->ranks > 1)
+        status = job_open_shuffle(j, &plan, e);
+    if (status == DELTAFS_OK)
         status = job_make(j, &plan, out, e);
-    }
     free(texts);
     return status;
 }
@@ -589,7 +649,8 @@ int deltafs_mpi_create(MPI_Comm comm, const char *path, const deltafs_options *o
     struct error *e = deltafs_thread_error(), own = {0};
     deltafs_options *defaults = NULL;
     struct job *j = calloc(1, sizeof *j);
-    struct agree a = {.progress = job_serve_others};
+    struct agree a = {.wait = job_wait};
+    uint32_t *sizes = NULL;
     int code = MPI_Comm_dup(comm, &a.comm);
 
     if (code != MPI_SUCCESS) {
@@ -599,7 +660,9 @@ int deltafs_mpi_create(MPI_Comm comm, const char *path, const deltafs_options *o
     MPI_Comm_set_errhandler(a.comm, MPI_ERRORS_RETURN);
     MPI_Comm_rank(a.comm, &a.rank);
     MPI_Comm_size(a.comm, &a.ranks);
-    if (!j)
+    a.name = a.rank;
+    sizes = malloc((size_t)a.ranks * sizeof *sizes);
+    if (!j || !sizes)
         error_no_memory(&own, sizeof *j, "a directory");
     else if (!out || (a.rank == 0 && (!path || !*path)))
         error_set(&own, DELTAFS_ERR_INVALID, "deltafs_mpi_create: path and out must be given");
@@ -608,20 +671,24 @@ int deltafs_mpi_create(MPI_Comm comm, const char *path, const deltafs_options *o
     if (agree_status(&a, &own) != DELTAFS_OK) {
         *e = own;
         deltafs_options_destroy(defaults);
+        free(sizes);
         free(j);
         MPI_Comm_free(&a.comm);
         return own.status;
     }
     pthread_mutex_init(&j->lock, NULL);
-    j->agree = j->quiet = a;
-    j->agree.progress = job_serve_all;
+    j->agree = a;
     j->agree.arg = j;
-    int status = job_create(j, path, options ? options : defaults, out, e);
+    j->topology = (struct topology){.comm = a.comm, .node = MPI_COMM_NULL};
+    int status = job_create(j, path, options ? options : defaults, sizes, out, e);
     deltafs_options_destroy(defaults);
-    if (status == DELTAFS_OK)
+    free(sizes);
+    if (status == DELTAFS_OK) {
         job_register(j);
-    else
+    } else {
+        shuffle_destroy(j->shuffle);
         job_free(j);
+    }
     return status;
 }
 

@@ -1,484 +1,253 @@
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include "base/buffer.h"
 #include "base/coding.h"
+#include "mpi/agree.h"
 #include "mpi/link.h"
 #include "mpi/mpi_tags.h"
 
-#define MESSAGE_HEADER 8
-#define ITEM_HEADER    20 /* key, value size, offset, piece */
-#define SLOTS_MIN      2
-#define RECEIVES_MAX   32
+_Static_assert(sizeof(MPI_Request) + sizeof(int) + sizeof(MPI_Status) <= LINK_REQUEST, "plan.c reckons with it");
 
-struct send_slot {
-    uint8_t *bytes;
-    size_t used; /* 0: free */
-    uint32_t records;
-    int peer;
-};
-
-/* A long value of which some pieces have come; its sender sends nothing else between them. */
-struct partial {
-    struct partial *next;
-    int source;
-    struct buffer value;
-    size_t got;
-};
+/* Requests of a channel, in the one array that MPI_Testsome gets: */
+enum { REQUEST_IN = 0, REQUEST_OUT = PLAN_BUFFERS, REQUEST_BACK_IN = 2 * PLAN_BUFFERS, REQUEST_BACK_OUT, REQUESTS };
 
 struct link {
-    struct link_config config;
-    uint32_t round;
-    int is_compact; /* items are key and value alone */
-    struct error error;
-    int is_dead; /* MPI has failed: nothing is sent or received any more */
-    uint8_t *memory;
-    size_t memory_size;
-    /* Sending: */
-    struct send_slot *slot;
-    MPI_Request *request; /* of each slot; MPI_REQUEST_NULL if none is under way */
-    int *done;            /* scratch of link_complete_sends, as is the next */
+    MPI_Comm comm;
+    uint32_t message;
+    uint32_t base[STAGES]; /* of a stage its first channel */
+    uint32_t count;
+    struct link_channel *channel;
+    MPI_Request *request;
+    int *done; /* what MPI_Testsome says, as is the next */
     MPI_Status *statuses;
-    int slots;
-    int32_t *open;      /* by peer: the slot that collects for it, or -1 */
-    int32_t *free_slot; /* stack */
-    int free_count;
-    uint32_t *sent; /* by peer: messages of the round */
-    /* Receiving: */
-    uint8_t **receive;
-    MPI_Request *receive_request;
-    int receives, head;
-    uint64_t received; /* messages of the round */
-    int is_receiving;  /* delivery is under way: no recursion */
-    struct partial *partials;
-    int ranks;
+    uint8_t *memory;
+    uint64_t bytes;
 };
 
-static void link_fail(struct link *l, const struct error *e)
+static MPI_Request *link_request(struct link *l, uint32_t index, int which)
 {
-    if (l->error.status == DELTAFS_OK)
-        l->error = *e;
+    return &l->request[(size_t)index * REQUESTS + (size_t)which];
 }
 
-static void link_mpi_failed(struct link *l, int code, const char *what)
+/* Of a channel the buffers to receive into, then those to send from. */
+static uint8_t *link_buffer(const struct link *l, uint32_t index, int which)
 {
-    struct error e;
-
-    agree_mpi_error(&e, code, what);
-    link_fail(l, &e);
-    l->is_dead = 1;
+    return l->memory + ((size_t)index * 2 * PLAN_BUFFERS + (size_t)which) * l->message;
 }
 
-int link_take_error(struct link *l, struct error *e)
+static int link_post(struct link *l, uint32_t index, int which, struct error *e)
 {
-    int status = l->error.status;
+    const struct link_channel *c = &l->channel[index];
+    int code = MPI_Irecv(link_buffer(l, index, REQUEST_IN + which), (int)l->message, MPI_BYTE, c->peer,
+                         MPI_TAG_RECORDS + c->stage, l->comm, link_request(l, index, REQUEST_IN + which));
 
-    if (status == DELTAFS_OK)
+    return code == MPI_SUCCESS ? DELTAFS_OK : agree_mpi_error(e, code, "post a receive");
+}
+
+static int link_post_back(struct link *l, uint32_t index, struct error *e)
+{
+    struct link_channel *c = &l->channel[index];
+    int code = MPI_Irecv(&c->back[0], (int)sizeof c->back[0], MPI_BYTE, c->peer, MPI_TAG_CREDITS + c->stage, l->comm,
+                         link_request(l, index, REQUEST_BACK_IN));
+
+    return code == MPI_SUCCESS ? DELTAFS_OK : agree_mpi_error(e, code, "post a receive");
+}
+
+/* Give the credits that are owed back in a message of their own; later, if one is under way. */
+static int link_give_back(struct link *l, uint32_t index, struct error *e)
+{
+    struct link_channel *c = &l->channel[index];
+    MPI_Request *request = link_request(l, index, REQUEST_BACK_OUT);
+
+    if (*request != MPI_REQUEST_NULL)
         return DELTAFS_OK;
-    *e = l->error;
-    if (!l->is_dead)
-        l->error = (struct error){0};
-    return status;
+    put_u32((uint8_t *)&c->back[1], c->owed);
+    c->owed = 0;
+    int code =
+        MPI_Isend(&c->back[1], (int)sizeof c->back[1], MPI_BYTE, c->peer, MPI_TAG_CREDITS + c->stage, l->comm, request);
+    return code == MPI_SUCCESS ? DELTAFS_OK : agree_mpi_error(e, code, "send");
 }
 
-void link_kill(struct link *l)
-{
-    l->is_dead = 1;
-}
-
-size_t link_memory(const struct link *l)
-{
-    return l->memory_size;
-}
-
-/* ---- Setting up ---- */
-
-static int link_post(struct link *l, int i)
-{
-    int code = MPI_Irecv(l->receive[i], (int)l->config.message, MPI_BYTE, MPI_ANY_SOURCE, MPI_TAG_LINK, l->config.comm,
-                         &l->receive_request[i]);
-
-    if (code != MPI_SUCCESS)
-        link_mpi_failed(l, code, "post a receive");
-    return code;
-}
-
-static int link_allocate(struct link *l, struct error *e)
-{
-    size_t message = l->config.message, total = (size_t)l->slots + (size_t)l->receives;
-    size_t ranks = (size_t)l->ranks;
-
-    l->memory_size = total * message + ranks * (sizeof *l->open + sizeof *l->sent);
-    l->memory = malloc(total * message);
-    l->slot = calloc((size_t)l->slots, sizeof *l->slot);
-    l->request = malloc((size_t)l->slots * sizeof *l->request);
-    l->done = malloc((size_t)l->slots * sizeof *l->done);
-    l->statuses = malloc((size_t)l->slots * sizeof *l->statuses);
-    l->free_slot = malloc((size_t)l->slots * sizeof *l->free_slot);
-    l->open = malloc(ranks * sizeof *l->open);
-    l->sent = calloc(ranks, sizeof *l->sent);
-    l->receive = malloc((size_t)l->receives * sizeof *l->receive);
-    l->receive_request = malloc((size_t)l->receives * sizeof *l->receive_request);
-    if (!l->memory || !l->slot || !l->request || !l->done || !l->statuses || !l->free_slot || !l->open || !l->sent ||
-        !l->receive || !l->receive_request)
-        return error_no_memory(e, l->memory_size, "messages");
-    for (int i = 0; i < l->slots; i++) {
-        l->slot[i].bytes = l->memory + (size_t)i * message;
-        l->request[i] = MPI_REQUEST_NULL;
-        l->free_slot[l->free_count++] = l->slots - 1 - i;
-    }
-    for (int i = 0; i < l->ranks; i++)
-        l->open[i] = -1;
-    for (int i = 0; i < l->receives; i++) {
-        l->receive[i] = l->memory + ((size_t)l->slots + (size_t)i) * message;
-        l->receive_request[i] = MPI_REQUEST_NULL;
-    }
-    return DELTAFS_OK;
-}
-
-int link_create(const struct link_config *c, struct link **out, struct error *e)
+int link_create(const struct plan *p, uint32_t rank, MPI_Comm comm, struct link **out, struct error *e)
 {
     struct link *l = calloc(1, sizeof *l);
+    int status = DELTAFS_OK;
 
     if (!l)
-        return error_no_memory(e, sizeof *l, "a link");
-    l->config = *c;
-    MPI_Comm_size(c->comm, &l->ranks);
-    /* Two slots a peer keep one collecting while the other is under way; a third of the memory receives. */
-    size_t slots = c->memory / c->message, receives = slots / 3;
-    receives = receives < SLOTS_MIN ? SLOTS_MIN : receives > RECEIVES_MAX ? RECEIVES_MAX : receives;
-    slots = slots > receives + SLOTS_MIN ? slots - receives : SLOTS_MIN;
-    if (slots > 2 * (size_t)c->peers + SLOTS_MIN)
-        slots = 2 * (size_t)c->peers + SLOTS_MIN;
-    l->slots = (int)slots;
-    l->receives = (int)receives;
-    l->is_compact = c->value_size >= 0 && MESSAGE_HEADER + 8 + (size_t)c->value_size <= c->message;
-    int status = link_allocate(l, e);
-    for (int i = 0; i < l->receives && status == DELTAFS_OK; i++)
-        if (link_post(l, i) != MPI_SUCCESS) {
-            *e = l->error;
-            status = e->status;
+        return error_no_memory(e, sizeof *l, "channels between nodes");
+    *l = (struct link){.comm = comm, .message = p->message};
+    for (int i = 0; i < STAGES; i++) {
+        l->base[i] = l->count;
+        l->count += stage_is_net(i) ? router_peers(&p->router, rank, (enum router_stage)i) : 0;
+    }
+    size_t n = l->count, requests = n * REQUESTS, room = n * 2 * PLAN_BUFFERS * l->message;
+    l->channel = calloc(n + 1, sizeof *l->channel);
+    l->request = malloc((requests + 1) * sizeof *l->request);
+    l->done = malloc((requests + 1) * sizeof *l->done);
+    l->statuses = malloc((requests + 1) * sizeof *l->statuses);
+    l->memory = malloc(room + 1);
+    l->bytes = room + n * sizeof *l->channel + requests * LINK_REQUEST;
+    if (!l->channel || !l->request || !l->done || !l->statuses || !l->memory)
+        status = error_no_memory(e, (size_t)l->bytes, "channels between nodes");
+    for (size_t i = 0; i < requests && l->request; i++)
+        l->request[i] = MPI_REQUEST_NULL;
+    for (int stage = 0; stage < STAGES && status == DELTAFS_OK; stage++) {
+        uint32_t peers = stage_is_net(stage) ? router_peers(&p->router, rank, (enum router_stage)stage) : 0;
+        for (uint32_t i = 0; i < peers && status == DELTAFS_OK; i++) {
+            uint32_t index = l->base[stage] + i;
+            l->channel[index] =
+                (struct link_channel){.peer = (int32_t)router_peer(&p->router, rank, (enum router_stage)stage, i),
+                                      .stage = (uint16_t)stage,
+                                      .credits = PLAN_BUFFERS};
+            for (int k = 0; k < PLAN_BUFFERS && status == DELTAFS_OK; k++)
+                status = link_post(l, index, k, e);
+            if (status == DELTAFS_OK)
+                status = link_post_back(l, index, e);
         }
+    }
     if (status != DELTAFS_OK) {
-        link_destroy(l);
+        link_destroy(l, 0);
         return status;
     }
     *out = l;
     return DELTAFS_OK;
 }
 
-static void link_drop_partials(struct link *l)
-{
-    while (l->partials) {
-        struct partial *p = l->partials;
-        l->partials = p->next;
-        buffer_fini(&p->value);
-        free(p);
-    }
-}
-
-void link_destroy(struct link *l)
+void link_destroy(struct link *l, int is_lost)
 {
     if (!l)
         return;
-    for (int i = 0; l->receive_request && i < l->receives; i++)
-        if (l->receive_request[i] != MPI_REQUEST_NULL) {
-            MPI_Cancel(&l->receive_request[i]);
-            MPI_Wait(&l->receive_request[i], MPI_STATUS_IGNORE);
+    for (size_t i = 0; l->request && !is_lost && i < (size_t)l->count * REQUESTS; i++)
+        if (l->request[i] != MPI_REQUEST_NULL) {
+            MPI_Cancel(&l->request[i]);
+            MPI_Wait(&l->request[i], MPI_STATUS_IGNORE);
         }
-    link_drop_partials(l);
-    /* Where peers are lost, MPI may still read from messages under way: their memory must stay. */
-    if (!l->is_dead)
+    /* Where peers are lost, MPI may still read from messages under way: what they use must stay. */
+    if (!is_lost) {
         free(l->memory);
-    free(l->slot);
+        free(l->channel);
+    }
     free(l->request);
     free(l->done);
     free(l->statuses);
-    free(l->free_slot);
-    free(l->open);
-    free(l->sent);
-    free(l->receive);
-    free(l->receive_request);
     free(l);
 }
 
-/* ---- Receiving ---- */
-
-static struct partial *link_partial(struct link *l, int source)
+uint64_t link_memory(const struct link *l)
 {
-    struct partial *p = l->partials;
+    return l->bytes;
+}
 
-    while (p && p->source != source)
-        p = p->next;
-    if (p)
-        return p;
-    p = calloc(1, sizeof *p);
-    if (!p)
+uint32_t link_index(const struct link *l, enum router_stage stage, uint32_t i)
+{
+    return l->base[stage] + i;
+}
+
+int link_peer(const struct link *l, uint32_t index)
+{
+    return l->channel[index].peer;
+}
+
+/* One request is done. */
+static int link_complete(struct link *l, uint32_t index, int which, struct error *e)
+{
+    struct link_channel *c = &l->channel[index];
+
+    if (which < REQUEST_OUT) {
+        c->arrived |= (uint8_t)(1u << which);
+        c->credits = (uint16_t)(c->credits + get_u16(link_buffer(l, index, which) + 18));
+    } else if (which < REQUEST_BACK_IN) {
+        c->is_leaving &= (uint8_t) ~(1u << (which - REQUEST_OUT));
+    } else if (which == REQUEST_BACK_IN) {
+        c->credits = (uint16_t)(c->credits + get_u32((const uint8_t *)&c->back[0]));
+        return link_post_back(l, index, e);
+    } else if (2 * c->owed >= PLAN_BUFFERS) {
+        return link_give_back(l, index, e);
+    }
+    return DELTAFS_OK;
+}
+
+int link_poll(struct link *l, struct error *e)
+{
+    int count, status = DELTAFS_OK;
+
+    if (l->count == 0)
+        return DELTAFS_OK;
+    int code = MPI_Testsome((int)l->count * REQUESTS, l->request, &count, l->done, l->statuses);
+    if (code != MPI_SUCCESS)
+        return agree_mpi_error(e, code, "send or receive");
+    for (int i = 0; count != MPI_UNDEFINED && i < count && status == DELTAFS_OK; i++)
+        status = link_complete(l, (uint32_t)l->done[i] / REQUESTS, l->done[i] % REQUESTS, e);
+    return status;
+}
+
+uint8_t *link_acquire(struct link *l, uint32_t index)
+{
+    struct link_channel *c = &l->channel[index];
+
+    if (c->credits == 0 || c->is_leaving >> c->out & 1)
         return NULL;
-    p->source = source;
-    p->next = l->partials;
-    l->partials = p;
-    return p;
+    return link_buffer(l, index, REQUEST_OUT + c->out);
 }
 
-static void link_forget_partial(struct link *l, struct partial *gone)
+int link_lacks_credit(const struct link *l, uint32_t index)
 {
-    struct partial **at = &l->partials;
-
-    while (*at != gone)
-        at = &(*at)->next;
-    *at = gone->next;
-    buffer_fini(&gone->value);
-    free(gone);
+    return l->channel[index].credits == 0;
 }
 
-/* A piece of a long value; returns whether it fits what came before. */
-static int link_take_piece(struct link *l, int source, uint64_t key, size_t size, size_t offset, const uint8_t *bytes,
-                           size_t n)
+int link_send(struct link *l, uint32_t index, uint32_t bytes, struct error *e)
 {
-    struct error e;
-    struct partial *p = link_partial(l, source);
+    struct link_channel *c = &l->channel[index];
+    int which = REQUEST_OUT + c->out;
+    uint8_t *buffer = link_buffer(l, index, which);
 
-    if (!p || buffer_reserve(&p->value, size, "a value under way", &e) != DELTAFS_OK) {
-        error_no_memory(&e, size, "a value under way");
-        link_fail(l, &e);
-        return 1;
-    }
-    if (p->got != offset || n > size - offset)
-        return 0;
-    memcpy(p->value.bytes + offset, bytes, n);
-    p->got += n;
-    if (p->got == size) {
-        l->config.deliver(l->config.arg, key, p->value.bytes, size);
-        link_forget_partial(l, p);
-    }
+    put_u16(buffer + 18, c->owed);
+    c->owed = 0;
+    c->credits--;
+    c->is_leaving |= (uint8_t)(1u << c->out);
+    c->out = (uint8_t)((c->out + 1) % PLAN_BUFFERS);
+    int code = MPI_Isend(buffer, (int)bytes, MPI_BYTE, c->peer, MPI_TAG_RECORDS + c->stage, l->comm,
+                         link_request(l, index, which));
+    return code == MPI_SUCCESS ? DELTAFS_OK : agree_mpi_error(e, code, "send");
+}
+
+const uint8_t *link_peek(const struct link *l, uint32_t index)
+{
+    const struct link_channel *c = &l->channel[index];
+
+    return c->arrived >> c->in & 1 ? link_buffer(l, index, c->in) : NULL;
+}
+
+int link_release(struct link *l, uint32_t index, struct error *e)
+{
+    struct link_channel *c = &l->channel[index];
+    int which = c->in, status = link_post(l, index, which, e);
+
+    c->arrived &= (uint8_t) ~(1u << which);
+    c->in = (uint8_t)((which + 1) % PLAN_BUFFERS);
+    c->owed++;
+    if (status == DELTAFS_OK && 2 * c->owed >= PLAN_BUFFERS)
+        status = link_give_back(l, index, e);
+    return status;
+}
+
+int link_is_sent(const struct link *l)
+{
+    for (uint32_t i = 0; i < l->count; i++)
+        if (l->channel[i].is_leaving)
+            return 0;
     return 1;
 }
 
-/* Deliver the records of one message; returns whether it was well-formed. */
-static int link_take_message(struct link *l, int source, const uint8_t *p, size_t n)
+int link_wind_up(struct link *l, struct error *e)
 {
-    const uint8_t *end = p + n;
-    uint32_t records = 0, expected;
+    int is_over = 1;
 
-    if (n < MESSAGE_HEADER || get_u32(p) != l->round)
-        return 0;
-    expected = get_u32(p + 4);
-    p += MESSAGE_HEADER;
-    if (l->is_compact) {
-        size_t size = (size_t)l->config.value_size;
-        for (; (size_t)(end - p) >= 8 + size; p += 8 + size, records++)
-            l->config.deliver(l->config.arg, get_u64(p), p + 8, size);
-        return p == end && records == expected;
-    }
-    while (end - p >= ITEM_HEADER) {
-        uint64_t key = get_u64(p);
-        size_t size = get_u32(p + 8), offset = get_u32(p + 12), piece = get_u32(p + 16);
-        p += ITEM_HEADER;
-        if (piece > (size_t)(end - p) || offset > size)
+    for (uint32_t i = 0; i < l->count; i++) {
+        const struct link_channel *c = &l->channel[i];
+        if (c->owed > 0 && link_give_back(l, i, e) != DELTAFS_OK)
             return 0;
-        if (piece == size)
-            l->config.deliver(l->config.arg, key, p, size);
-        else if (!link_take_piece(l, source, key, size, offset, p, piece))
-            return 0;
-        p += piece;
-        records += offset + piece == size;
+        is_over &= c->owed == 0 && c->credits == PLAN_BUFFERS && !c->is_leaving &&
+                   *link_request(l, i, REQUEST_BACK_OUT) == MPI_REQUEST_NULL;
     }
-    return p == end && records == expected;
-}
-
-static void link_complete_receives(struct link *l)
-{
-    while (!l->is_dead) {
-        MPI_Status status;
-        int done, n, i = l->head, code = MPI_Test(&l->receive_request[i], &done, &status);
-        if (code != MPI_SUCCESS) {
-            link_mpi_failed(l, code, "receive");
-            return;
-        }
-        if (!done)
-            return;
-        MPI_Get_count(&status, MPI_BYTE, &n);
-        l->received++;
-        if (!link_take_message(l, status.MPI_SOURCE, l->receive[i], (size_t)n)) {
-            struct error e;
-            error_set(&e, DELTAFS_ERR_MPI, "a message of %d bytes from rank %d is malformed or of another round", n,
-                      status.MPI_SOURCE);
-            link_fail(l, &e);
-        }
-        link_post(l, i);
-        l->head = (i + 1) % l->receives;
-    }
-}
-
-/* ---- Sending ---- */
-
-static void link_complete_sends(struct link *l)
-{
-    int count, code;
-
-    if (l->is_dead)
-        return;
-    code = MPI_Testsome(l->slots, l->request, &count, l->done, l->statuses);
-    if (code != MPI_SUCCESS) {
-        link_mpi_failed(l, code, "send");
-        return;
-    }
-    for (int k = 0; count != MPI_UNDEFINED && k < count; k++) {
-        l->slot[l->done[k]].used = 0;
-        l->free_slot[l->free_count++] = l->done[k];
-    }
-}
-
-void link_progress(void *link)
-{
-    struct link *l = link;
-
-    if (l->is_receiving)
-        return;
-    l->is_receiving = 1;
-    link_complete_receives(l);
-    l->is_receiving = 0;
-    link_complete_sends(l);
-}
-
-static void link_send_slot(struct link *l, int i)
-{
-    struct send_slot *s = &l->slot[i];
-
-    put_u32(s->bytes, l->round);
-    put_u32(s->bytes + 4, s->records);
-    int code = MPI_Issend(s->bytes, (int)s->used, MPI_BYTE, s->peer, MPI_TAG_LINK, l->config.comm, &l->request[i]);
-    if (code == MPI_SUCCESS)
-        l->sent[s->peer]++;
-    else
-        link_mpi_failed(l, code, "send");
-    l->open[s->peer] = -1;
-}
-
-/* Send the fullest of the slots that collect, if any does. */
-static void link_send_fullest(struct link *l)
-{
-    int fullest = -1;
-
-    for (int i = 0; i < l->slots; i++)
-        if (l->slot[i].used > 0 && l->open[l->slot[i].peer] == i &&
-            (fullest < 0 || l->slot[i].used > l->slot[fullest].used))
-            fullest = i;
-    if (fullest >= 0)
-        link_send_slot(l, fullest);
-}
-
-/* The slot that collects for `peer`, with `need` bytes free; NULL if the link has failed. */
-static struct send_slot *link_slot_for(struct link *l, int peer, size_t need)
-{
-    int i = l->open[peer];
-
-    if (i >= 0 && l->slot[i].used + need <= l->config.message)
-        return &l->slot[i];
-    if (i >= 0) {
-        link_send_slot(l, i);
-        link_progress(l);
-    }
-    if (l->free_count == 0)
-        link_send_fullest(l);
-    while (l->free_count == 0 && !l->is_dead) {
-        l->config.wait(l->config.arg);
-        if (l->free_count == 0)
-            sched_yield();
-    }
-    if (l->is_dead)
-        return NULL;
-    i = l->free_slot[--l->free_count];
-    l->open[peer] = i;
-    l->slot[i].peer = peer;
-    l->slot[i].used = MESSAGE_HEADER;
-    l->slot[i].records = 0;
-    return &l->slot[i];
-}
-
-static void link_send_pieces(struct link *l, int peer, uint64_t key, const uint8_t *value, size_t size)
-{
-    size_t at = 0;
-
-    do {
-        struct send_slot *s = link_slot_for(l, peer, ITEM_HEADER + (size > at ? 1 : 0));
-        if (!s)
-            return;
-        size_t room = l->config.message - s->used - ITEM_HEADER, piece = size - at < room ? size - at : room;
-        /* A value that fits a message of its own is not cut. */
-        if (piece < size && at == 0 && MESSAGE_HEADER + ITEM_HEADER + size <= l->config.message) {
-            s = link_slot_for(l, peer, ITEM_HEADER + size);
-            if (!s)
-                return;
-            piece = size;
-        }
-        uint8_t *p = s->bytes + s->used;
-        put_u64(p, key);
-        put_u32(p + 8, (uint32_t)size);
-        put_u32(p + 12, (uint32_t)at);
-        put_u32(p + 16, (uint32_t)piece);
-        if (piece > 0)
-            memcpy(p + ITEM_HEADER, value + at, piece);
-        s->used += ITEM_HEADER + piece;
-        at += piece;
-        s->records += at == size;
-    } while (at < size);
-}
-
-void link_send(struct link *l, int peer, uint64_t key, const void *value, size_t size)
-{
-    if (l->is_dead)
-        return;
-    if (!l->is_compact) {
-        link_send_pieces(l, peer, key, value, size);
-        return;
-    }
-    struct send_slot *s = link_slot_for(l, peer, 8 + size);
-    if (!s)
-        return;
-    put_u64(s->bytes + s->used, key);
-    if (size > 0)
-        memcpy(s->bytes + s->used + 8, value, size);
-    s->used += 8 + size;
-    s->records++;
-}
-
-void link_flush(struct link *l)
-{
-    for (int i = 0; i < l->slots && !l->is_dead; i++)
-        if (l->slot[i].used > 0 && l->open[l->slot[i].peer] == i)
-            link_send_slot(l, i);
-    while (l->free_count < l->slots && !l->is_dead) {
-        l->config.wait(l->config.arg);
-        if (l->free_count < l->slots)
-            sched_yield();
-    }
-}
-
-void link_drain(struct link *l, const struct agree *a)
-{
-    uint32_t expected = 0;
-    MPI_Request request;
-    struct error e;
-    int code = MPI_Ireduce_scatter_block(l->sent, &expected, 1, MPI_UINT32_T, MPI_SUM, a->comm, &request);
-
-    if (code != MPI_SUCCESS) {
-        link_mpi_failed(l, code, "count messages");
-        return;
-    }
-    if (agree_wait(a, &request, "count messages", &e) != DELTAFS_OK) {
-        link_fail(l, &e);
-        l->is_dead = 1;
-        return;
-    }
-    while (l->received < expected && !l->is_dead) {
-        l->config.wait(l->config.arg);
-        if (l->received < expected)
-            sched_yield();
-    }
-    l->round++;
-    l->received = 0;
-    memset(l->sent, 0, (size_t)l->ranks * sizeof *l->sent);
-    link_drop_partials(l);
+    return is_over;
 }

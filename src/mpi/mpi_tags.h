@@ -3,7 +3,8 @@
 #define DELTAFS_MPI_TAGS_H
 
 enum mpi_tag {
-    MPI_TAG_LINK = 1, /* records on their way */
+    MPI_TAG_RECORDS = 1, /* and one for each stage */
+    MPI_TAG_CREDITS = 9, /* the same */
 };
 
 #endif

@@ -25,7 +25,7 @@ static uint64_t plan_channel(const struct plan *p, enum router_stage stage)
     if (!stage_is_net((int)stage))
         return CHANNEL_BYTES + plan_ring(p) + 2 * sizeof(void *); /* where the rings are */
     /* A request for each buffer, for credits in and out; what MPI_Testsome says of each; messages. */
-    return CHANNEL_BYTES + sizeof(struct link_channel) + (2 * PLAN_BUFFERS + 2) * (LINK_REQUEST + sizeof(int)) +
+    return CHANNEL_BYTES + sizeof(struct link_channel) + (2 * PLAN_BUFFERS + 2) * LINK_REQUEST +
            2 * PLAN_BUFFERS * (uint64_t)p->message;
 }
 

@@ -119,7 +119,7 @@ static void begin_by_hand(struct maker *m, size_t tail_fences_max)
 static void put(struct maker *m, uint64_t key, const void *value, size_t size)
 {
     if (m->writer)
-        deltafs_writer_put(m->writer, key, value, size);
+        deltafs_writer_put_many(m->writer, 1, (const uint8_t *)&key, 0, value, 0, size);
     else
         memtable_put(&m->table, key, value, size);
 }

@@ -1,0 +1,11 @@
+/* Where on its node a process runs. */
+#ifndef DELTAFS_MPI_LOCALITY_H
+#define DELTAFS_MPI_LOCALITY_H
+
+#define LOCALITY_DOMAINS 65536
+
+/* The NUMA domain of this process, and above it the package, as one number below LOCALITY_DOMAINS that is the same for
+ * those that share them; 0 if nobody tells: the process is not bound to one, or was not started under PMIx. */
+int locality_domain(void);
+
+#endif

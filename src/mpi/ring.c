@@ -1,0 +1,220 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#include "mpi/agree.h"
+#include "mpi/ring.h"
+
+#define SHARED_FOLDER "/dev/shm"
+#define SHARED_SLACK  (64u << 10) /* bytes that MPI adds, about */
+
+struct ring {
+    _Alignas(RING_LINE) _Atomic uint64_t filled;  /* chunks, ever; the producer's */
+    _Alignas(RING_LINE) _Atomic uint64_t emptied; /* the consumer's */
+    uint8_t chunks[];
+};
+
+_Static_assert(sizeof(struct ring) == RING_HEADER, "plan.c reckons with it");
+
+struct rings {
+    uint32_t chunk;
+    uint32_t base[STAGES]; /* of a stage its first ring */
+    uint32_t count;
+    struct ring **out, **in;
+    MPI_Win window; /* MPI_WIN_NULL: alone on the node */
+    uint64_t memory;
+};
+
+static struct ring *ring_at(uint8_t *segment, uint64_t ring_bytes, uint32_t i)
+{
+    return (struct ring *)(segment + ring_bytes * i);
+}
+
+/* Find the rings that lead to others, in their segments. */
+static int rings_find(struct rings *r, const struct plan *p, uint32_t rank, struct error *e)
+{
+    const struct router *router = &p->router;
+    uint32_t first = layout_first(&router->layout, layout_node(&router->layout, rank));
+
+    for (int stage = 0; stage < STAGES; stage++) {
+        uint32_t n = stage_is_net(stage) ? 0 : router_peers(router, rank, (enum router_stage)stage);
+        for (uint32_t i = 0; i < n; i++) {
+            uint32_t peer = router_peer(router, rank, (enum router_stage)stage, i);
+            uint32_t own = router_peer_index(router, peer, (enum router_stage)stage, rank);
+            MPI_Aint size;
+            int unit, code;
+            uint8_t *segment;
+            code = MPI_Win_shared_query(r->window, (int)(peer - first), &size, &unit, (void *)&segment);
+            if (code != MPI_SUCCESS)
+                return agree_mpi_error(e, code, "find the memory of another rank");
+            r->out[r->base[stage] + i] = ring_at(segment, plan_ring(p), r->base[stage] + own);
+        }
+    }
+    return DELTAFS_OK;
+}
+
+/* Take as much of the node's shared memory as this rank needs, for a moment, by a file without a name. Returns it, or
+ * -1 with errno. */
+static int shared_try(uint64_t bytes, uint64_t all)
+{
+    char name[] = SHARED_FOLDER "/deltafs-XXXXXX";
+    struct rlimit limit;
+    int fd, errnum;
+
+    /* To go beyond the limit is a signal, which is the program's: so it is looked at first. */
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < all + SHARED_SLACK) {
+        errno = EFBIG;
+        return -1;
+    }
+    fd = mkostemp(name, O_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    unlink(name);
+    errnum = posix_fallocate(fd, 0, (off_t)(bytes + SHARED_SLACK));
+    if (errnum == 0)
+        return fd;
+    close(fd);
+    errno = errnum;
+    return -1;
+}
+
+/* Collective: whether there is as much shared memory as all ranks of the node need together. MPI does not look: where
+ * there is not, the first access beyond what is there ends the program (MPICH 4.0.2, Open MPI 4.1.4). */
+static int rings_check_space(const struct plan *p, uint32_t count, MPI_Comm node, struct error *e)
+{
+    uint64_t bytes = count * plan_ring(p);
+    int ranks, fd, failed[2];
+
+    if (access(SHARED_FOLDER, W_OK) != 0)
+        return DELTAFS_OK; /* MPI shares memory in some other way */
+    MPI_Comm_size(node, &ranks);
+    fd = shared_try(bytes, bytes * (uint64_t)ranks);
+    failed[0] = fd < 0 ? errno : 0;
+    int code = MPI_Allreduce(&failed[0], &failed[1], 1, MPI_INT, MPI_MAX, node);
+    if (fd >= 0)
+        close(fd);
+    if (code != MPI_SUCCESS)
+        return agree_mpi_error(e, code, "agree on shared memory");
+    if (failed[1] == 0)
+        return DELTAFS_OK;
+    return error_system(e, failed[1], "share memory between ranks in", SHARED_FOLDER);
+}
+
+static int rings_allocate(struct rings *r, const struct plan *p, MPI_Comm node, struct error *e)
+{
+    uint64_t bytes = r->count * plan_ring(p);
+    uint8_t *segment;
+    MPI_Info info;
+
+    /* Each rank's part on pages of its own, which it touches first: they lie near the one who reads from them. */
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "alloc_shared_noncontig", "true");
+    int code = MPI_Win_allocate_shared((MPI_Aint)bytes, 1, info, node, (void *)&segment, &r->window);
+    MPI_Info_free(&info);
+    if (code != MPI_SUCCESS) {
+        r->window = MPI_WIN_NULL;
+        return agree_mpi_error(e, code, "allocate memory that the ranks of a node share");
+    }
+    memset(segment, 0, bytes);
+    for (uint32_t i = 0; i < r->count; i++)
+        r->in[i] = ring_at(segment, plan_ring(p), i);
+    return DELTAFS_OK;
+}
+
+int rings_create(const struct plan *p, uint32_t rank, struct rings **out, struct error *e)
+{
+    struct rings *r = calloc(1, sizeof *r);
+
+    if (!r)
+        return error_no_memory(e, sizeof *r, "channels within a node");
+    *r = (struct rings){.chunk = p->chunk, .window = MPI_WIN_NULL};
+    for (int i = 0; i < STAGES; i++) {
+        r->base[i] = r->count;
+        r->count += stage_is_net(i) ? 0 : router_peers(&p->router, rank, (enum router_stage)i);
+    }
+    r->out = calloc(r->count + 1u, sizeof(struct ring *));
+    r->in = calloc(r->count + 1u, sizeof(struct ring *));
+    r->memory = r->count * (plan_ring(p) + 2 * sizeof(struct ring *));
+    if (!r->out || !r->in) {
+        error_no_memory(e, 2 * (size_t)r->count * sizeof(struct ring *), "channels within a node");
+        rings_destroy(r, 0);
+        return e->status;
+    }
+    *out = r;
+    return DELTAFS_OK;
+}
+
+int rings_share(struct rings *r, const struct plan *p, uint32_t rank, MPI_Comm node, struct error *e)
+{
+    if (r->count == 0)
+        return DELTAFS_OK; /* alone on the node */
+    int status = rings_check_space(p, r->count, node, e);
+    if (status == DELTAFS_OK)
+        status = rings_allocate(r, p, node, e);
+    return status == DELTAFS_OK ? rings_find(r, p, rank, e) : status;
+}
+
+void rings_destroy(struct rings *r, int is_lost)
+{
+    if (!r)
+        return;
+    if (r->window != MPI_WIN_NULL && !is_lost)
+        MPI_Win_free(&r->window);
+    free(r->out);
+    free(r->in);
+    free(r);
+}
+
+uint64_t rings_memory(const struct rings *r)
+{
+    return r->memory;
+}
+
+uint32_t rings_index(const struct rings *r, enum router_stage stage, uint32_t i)
+{
+    return r->base[stage] + i;
+}
+
+static uint8_t *ring_chunk(const struct rings *r, struct ring *ring, uint64_t number)
+{
+    return ring->chunks + number % PLAN_CHUNKS * r->chunk;
+}
+
+uint8_t *ring_acquire(struct rings *r, uint32_t index)
+{
+    struct ring *ring = r->out[index];
+    uint64_t filled = atomic_load_explicit(&ring->filled, memory_order_relaxed);
+
+    if (filled - atomic_load_explicit(&ring->emptied, memory_order_acquire) >= PLAN_CHUNKS)
+        return NULL;
+    return ring_chunk(r, ring, filled);
+}
+
+void ring_send(struct rings *r, uint32_t index)
+{
+    struct ring *ring = r->out[index];
+
+    atomic_store_explicit(&ring->filled, atomic_load_explicit(&ring->filled, memory_order_relaxed) + 1,
+                          memory_order_release);
+}
+
+const uint8_t *ring_peek(struct rings *r, uint32_t index)
+{
+    struct ring *ring = r->in[index];
+    uint64_t emptied = atomic_load_explicit(&ring->emptied, memory_order_relaxed);
+
+    if (atomic_load_explicit(&ring->filled, memory_order_acquire) == emptied)
+        return NULL;
+    return ring_chunk(r, ring, emptied);
+}
+
+void ring_release(struct rings *r, uint32_t index)
+{
+    struct ring *ring = r->in[index];
+
+    atomic_store_explicit(&ring->emptied, atomic_load_explicit(&ring->emptied, memory_order_relaxed) + 1,
+                          memory_order_release);
+}

@@ -1,0 +1,26 @@
+/* Topology: which ranks share a node, and a communicator in which those follow one another. */
+#ifndef DELTAFS_MPI_TOPOLOGY_H
+#define DELTAFS_MPI_TOPOLOGY_H
+
+#include <mpi.h>
+#include "mpi/layout.h"
+
+struct topology {
+    MPI_Comm comm; /* all ranks, in the layout's order; the first stays the first */
+    MPI_Comm node; /* those of this rank's node, in the same order */
+    uint32_t rank; /* in comm */
+    struct layout layout;
+};
+
+/* Collective over `comm`, which is taken over, and freed if it fails. Nodes are those of MPI_Comm_split_type; `nodes` >
+ * 0 cuts the ranks into so many shares besides, which no node then reaches beyond. Within a node, ranks of a package
+ * and of a NUMA domain follow one another, where PMIx tells of them. If any of that is wrong, no more than speed is
+ * lost. `sizes` has room for as many numbers as there are ranks. May fail on one rank only: agree on it. topology_fini
+ * after that is right. */
+int topology_init(struct topology *t, MPI_Comm comm, uint32_t nodes, uint32_t *sizes, struct error *e);
+/* Have every rank on a node of its own: where nodes cannot share memory. */
+void topology_split(struct topology *t);
+/* Collective, unless `is_lost`. */
+void topology_fini(struct topology *t, int is_lost);
+
+#endif
