@@ -234,9 +234,11 @@ static int option_from_environment(deltafs_options *o, int i, struct error *e)
 int deltafs_options_create(deltafs_options **out)
 {
     struct error *e = deltafs_thread_error();
-    deltafs_options *o = calloc(1, sizeof *o);
     int status = DELTAFS_OK;
 
+    if (!out)
+        return error_set(e, DELTAFS_ERR_INVALID, "deltafs_options_create: out must be given");
+    deltafs_options *o = calloc(1, sizeof *o);
     if (!o)
         return error_no_memory(e, sizeof *o, "options");
     for (int i = 0; i < OPTION_COUNT && status == DELTAFS_OK; i++) {

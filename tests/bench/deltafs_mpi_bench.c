@@ -1,0 +1,318 @@
+/* The shuffle alone, side by side with MPI_Alltoallv: how many records a second go from where they are to where they
+ * belong, with nothing stored. scripts/bench-shuffle builds this program and runs it on several numbers of ranks.
+ *
+ *     deltafs-mpi-bench [--runs N] [--records N] [--value BYTES] [--nodes N] [--message BYTES] [--rows FILE]
+ *
+ * Contenders take turns, run by run, on the same records; all ranks begin together, and the slowest counts.
+ *
+ *     direct, 3hop, grid   our routes
+ *     alltoallv            one MPI_Alltoallv of the same bytes, which stand in order already: the bound with unlimited
+ *                          memory, and with nothing to be done for each record
+ *     pack+alltoallv       the same with what belongs to it: find each record's rank, put it into its place, and look at
+ *                          each that arrives */
+#include <math.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <mpi.h>
+#include "bench_help.h"
+#include "bench_run.h"
+#include "core/partition.h"
+#include "mpi/shuffle.h"
+#include "mpi/topology.h"
+
+#define MEMORY     (12u << 20) /* bytes for a shuffle */
+#define RUNS_MOST  99
+#define CONTENDERS 5
+
+enum contender { ALLTOALLV, PACK_ALLTOALLV, DIRECT, THREE_HOP, GRID };
+
+static const char *const names[CONTENDERS] = {"alltoallv", "pack+alltoallv", "direct", "3hop", "grid"};
+
+struct setting {
+    int runs;
+    size_t records; /* of a rank */
+    size_t value;
+    uint32_t nodes, message;
+    const char *rows;
+};
+
+/* What arrived: enough to see that it is all. */
+struct sum {
+    uint64_t records, keys;
+};
+
+struct course {
+    const struct setting *set;
+    struct topology topology;
+    int rank, ranks;
+    uint64_t *keys;
+    uint8_t *values;
+    size_t *order_count; /* of each rank */
+    int *send_bytes, *send_at, *receive_bytes, *receive_at;
+    uint8_t *packed, *received;
+    struct sum sum;
+    struct shuffle *shuffle[CONTENDERS];
+};
+
+static struct course course;
+
+static size_t sink(void *arg, size_t n, const uint8_t *keys, size_t key_stride, const uint8_t *values,
+                   size_t value_stride, size_t size)
+{
+    struct sum *sum = arg;
+
+    (void)value_stride;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t key;
+        memcpy(&key, keys + i * key_stride, sizeof key);
+        sum->keys += key;
+    }
+    sum->keys += size > 0 ? values[0] & 0u : 0u;
+    sum->records += n;
+    return n;
+}
+
+static void give_way(void *arg)
+{
+    struct course *c = arg;
+    int has_moved = 0;
+
+    for (int i = DIRECT; i <= GRID; i++)
+        has_moved |= c->shuffle[i] ? shuffle_progress(c->shuffle[i]) : 0;
+    if (!has_moved)
+        sched_yield();
+}
+
+/* The store's argument is the sum, that of wait the course: the sum is the course's. */
+static size_t course_sink(void *arg, size_t n, const uint8_t *keys, size_t key_stride, const uint8_t *values,
+                          size_t value_stride, size_t size)
+{
+    return sink(&((struct course *)arg)->sum, n, keys, key_stride, values, value_stride, size);
+}
+
+static int owner_of(const struct course *c, uint64_t key)
+{
+    return (int)partition_of(key, (uint32_t)c->ranks);
+}
+
+static void course_fill(struct course *c)
+{
+    uint64_t seed = 77 + (uint64_t)c->rank;
+    size_t n = c->set->records;
+
+    c->keys = bench_alloc(n * sizeof *c->keys);
+    c->values = bench_alloc(n * c->set->value + 1);
+    for (size_t i = 0; i < n; i++)
+        c->keys[i] = random_next(&seed);
+    for (size_t i = 0; i + 8 <= n * c->set->value; i += 8) {
+        uint64_t v = random_next(&seed);
+        memcpy(c->values + i, &v, 8);
+    }
+}
+
+static void course_open_shuffle(struct course *c, enum contender which, enum router_kind kind)
+{
+    struct plan plan;
+    struct error e;
+    struct plan_wish wish = {
+        .kind = kind, .memory = MEMORY, .message = c->set->message, .partitions = (uint32_t)c->ranks};
+    struct shuffle_config config = {.plan = &plan,
+                                    .rank = c->topology.rank,
+                                    .ranks = (uint32_t)c->ranks,
+                                    .value_size = (int64_t)c->set->value,
+                                    .store = course_sink,
+                                    .wait = give_way,
+                                    .arg = c};
+
+    if (kind != ROUTER_DIRECT && (c->topology.layout.nodes == 1 || c->topology.layout.nodes == c->topology.layout.ranks))
+        if (kind == ROUTER_3HOP || c->topology.layout.nodes < 4)
+            return; /* the same as direct */
+    MPI_Comm_dup(c->topology.comm, &config.comm);
+    if (plan_make(&plan, &c->topology.layout, &wish, &e) != DELTAFS_OK ||
+        shuffle_create(&config, &c->shuffle[which], &e) != DELTAFS_OK ||
+        shuffle_share(c->shuffle[which], c->topology.node, &e) != DELTAFS_OK)
+        bench_die("%s", e.text);
+    MPI_Barrier(c->topology.comm);
+}
+
+/* Reckon who gets how much, and take the memory for it: the same in all runs. */
+static void course_open_alltoallv(struct course *c)
+{
+    size_t n = (size_t)c->ranks, item = 8 + c->set->value, total = 0;
+
+    c->send_bytes = calloc(n, sizeof(int));
+    c->send_at = calloc(n, sizeof(int));
+    c->receive_bytes = calloc(n, sizeof(int));
+    c->receive_at = calloc(n, sizeof(int));
+    for (size_t i = 0; i < c->set->records; i++)
+        c->send_bytes[owner_of(c, c->keys[i])] += (int)item;
+    MPI_Alltoall(c->send_bytes, 1, MPI_INT, c->receive_bytes, 1, MPI_INT, c->topology.comm);
+    for (size_t i = 0; i < n; i++) {
+        c->receive_at[i] = (int)total;
+        total += (size_t)c->receive_bytes[i];
+        if (i > 0)
+            c->send_at[i] = c->send_at[i - 1] + c->send_bytes[i - 1];
+    }
+    c->packed = bench_alloc(c->set->records * item + 1);
+    c->received = bench_alloc(total + 1);
+}
+
+static void course_pack(struct course *c)
+{
+    size_t item = 8 + c->set->value;
+    int *at = malloc((size_t)c->ranks * sizeof *at);
+
+    memcpy(at, c->send_at, (size_t)c->ranks * sizeof *at);
+    for (size_t i = 0; i < c->set->records; i++) {
+        int owner = owner_of(c, c->keys[i]);
+        uint8_t *to = c->packed + at[owner];
+        memcpy(to, &c->keys[i], 8);
+        memcpy(to + 8, c->values + i * c->set->value, c->set->value);
+        at[owner] += (int)item;
+    }
+    free(at);
+}
+
+static void course_alltoallv(struct course *c, int is_packing)
+{
+    size_t item = 8 + c->set->value;
+    int last = c->ranks - 1;
+
+    if (is_packing)
+        course_pack(c);
+    MPI_Alltoallv(c->packed, c->send_bytes, c->send_at, MPI_BYTE, c->received, c->receive_bytes, c->receive_at, MPI_BYTE,
+                  c->topology.comm);
+    size_t n = (size_t)(c->receive_at[last] + c->receive_bytes[last]) / item;
+    if (is_packing)
+        sink(&c->sum, n, c->received, item, c->received + 8, item, c->set->value);
+    else
+        c->sum.records += n;
+}
+
+/* Seconds of one run, those of the slowest rank. */
+static double course_run(struct course *c, enum contender which)
+{
+    double start, seconds, slowest;
+
+    c->sum = (struct sum){0};
+    MPI_Barrier(c->topology.comm);
+    start = bench_now();
+    if (which <= PACK_ALLTOALLV) {
+        course_alltoallv(c, which == PACK_ALLTOALLV);
+    } else {
+        shuffle_put(c->shuffle[which], c->set->records, (const uint8_t *)c->keys, 8, c->values, c->set->value,
+                    c->set->value);
+        shuffle_end(c->shuffle[which]);
+    }
+    seconds = bench_now() - start;
+    MPI_Allreduce(&seconds, &slowest, 1, MPI_DOUBLE, MPI_MAX, c->topology.comm);
+    if (which > PACK_ALLTOALLV)
+        shuffle_begin(c->shuffle[which]);
+    return slowest;
+}
+
+/* That everything has arrived. */
+static void course_check(struct course *c, enum contender which)
+{
+    uint64_t v[2] = {c->sum.records, c->sum.keys}, wanted[2] = {c->set->records, 0}, got[2], all[2];
+
+    for (size_t i = 0; i < c->set->records; i++)
+        wanted[1] += c->keys[i];
+    MPI_Allreduce(v, got, 2, MPI_UINT64_T, MPI_SUM, c->topology.comm);
+    MPI_Allreduce(wanted, all, 2, MPI_UINT64_T, MPI_SUM, c->topology.comm);
+    if (got[0] != all[0] || (which != ALLTOALLV && got[1] != all[1]))
+        bench_die("%s: other records have arrived than were sent", names[which]);
+}
+
+static void report(const struct course *c, double seconds[CONTENDERS][RUNS_MOST])
+{
+    const struct setting *set = c->set;
+    double records = (double)set->records * c->ranks;
+    struct spread rate[CONTENDERS];
+    FILE *f = set->rows ? fopen(set->rows, "a") : NULL;
+
+    for (int i = 0; i < CONTENDERS; i++) {
+        double v[RUNS_MOST];
+        for (int k = 0; k < set->runs; k++)
+            v[k] = records / seconds[i][k] / 1e6;
+        rate[i] = spread_of(v, (unsigned)set->runs);
+    }
+    for (int i = DIRECT; i <= GRID; i++)
+        for (int peer = ALLTOALLV; peer <= DIRECT && c->shuffle[i]; peer++) {
+            if (peer == i)
+                continue;
+            double ratio = rate[i].median / rate[peer].median;
+            printf("%2d ranks, %2u nodes, %3zu B  %-6s %7.2f [%.2f-%.2f]  %-14s %7.2f [%.2f-%.2f]  %.2f\n", c->ranks,
+                   c->topology.layout.nodes, 8 + set->value, names[i], rate[i].median, rate[i].low, rate[i].high,
+                   names[peer], rate[peer].median, rate[peer].low, rate[peer].high, ratio);
+            if (f)
+                fprintf(f,
+                        "{\"name\": \"shuffle, %d ranks on %u nodes, %zu B: %s\", \"ours\": %.4g, \"peer\": %.4g, "
+                        "\"peer_name\": \"%s\", \"unit\": \"million records/s\", \"ratio\": %.4g}\n",
+                        c->ranks, c->topology.layout.nodes, 8 + set->value, names[i], rate[i].median,
+                        rate[peer].median, names[peer], ratio);
+        }
+    if (f && fclose(f) != 0)
+        bench_die("cannot write %s", set->rows);
+}
+
+static double parse(int argc, char **argv, const char *name, double otherwise)
+{
+    for (int i = 1; i + 1 < argc; i += 2)
+        if (strcmp(argv[i], name) == 0)
+            return atof(argv[i + 1]);
+    return otherwise;
+}
+
+int main(int argc, char **argv)
+{
+    static double seconds[CONTENDERS][RUNS_MOST];
+    struct course *c = &course;
+    struct error e;
+    MPI_Comm comm;
+
+    MPI_Init(&argc, &argv);
+    struct setting set = {.runs = (int)parse(argc, argv, "--runs", 5),
+                          .records = (size_t)parse(argc, argv, "--records", 400000),
+                          .value = (size_t)parse(argc, argv, "--value", 40),
+                          .nodes = (uint32_t)parse(argc, argv, "--nodes", 0),
+                          .message = (uint32_t)parse(argc, argv, "--message", 32 << 10)};
+    for (int i = 1; i + 1 < argc; i += 2)
+        if (strcmp(argv[i], "--rows") == 0)
+            set.rows = argv[i + 1];
+    c->set = &set;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_size(comm, &c->ranks);
+    uint32_t *sizes = calloc((size_t)c->ranks, sizeof *sizes);
+    if (topology_init(&c->topology, comm, set.nodes, sizes, &e) != DELTAFS_OK)
+        bench_die("%s", e.text);
+    c->rank = (int)c->topology.rank;
+    course_fill(c);
+    course_open_shuffle(c, DIRECT, ROUTER_DIRECT);
+    course_open_shuffle(c, THREE_HOP, ROUTER_3HOP);
+    course_open_shuffle(c, GRID, ROUTER_GRID);
+    course_open_alltoallv(c);
+    course_pack(c);
+    for (int run = -1; run < set.runs; run++) /* the first one does not count */
+        for (int i = 0; i < CONTENDERS; i++) {
+            if (i >= DIRECT && !c->shuffle[i])
+                continue;
+            double s = course_run(c, (enum contender)i);
+            course_check(c, (enum contender)i);
+            if (run >= 0)
+                seconds[i][run] = s;
+        }
+    if (c->rank == 0)
+        report(c, seconds);
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (int i = DIRECT; i <= GRID; i++) {
+        if (c->shuffle[i])
+            shuffle_wind_up(c->shuffle[i]);
+        MPI_Barrier(MPI_COMM_WORLD);
+        shuffle_destroy(c->shuffle[i]);
+    }
+    MPI_Finalize();
+    return 0;
+}
