@@ -23,8 +23,9 @@ static const struct {
      "deltafs info DIR [--json]\n"
      "    Say what a directory holds: schema, epochs, records, bytes.\n"},
     {"verify", cmd_verify,
-     "deltafs verify DIR\n"
-     "    Read everything, check it against its checksums, and name each damage.\n"},
+     "deltafs verify DIR [--all]\n"
+     "    Read everything, check it against its checksums, and name the first damages of each file.\n"
+     "    --all          name all of them\n"},
 };
 
 #define COMMANDS (sizeof commands / sizeof commands[0])

@@ -1,5 +1,7 @@
 /* What calls say that cannot be done as they were made: the message names the call, the directory, and the way out; and
  * a NULL for an answer is an error, no crash. */
+#include <unistd.h>
+#include "store/store_format.h"
 #include "unit_help.h"
 
 /* The call on `d` (or NULL) fails with `want`, and its message has the text. */
@@ -122,6 +124,82 @@ static void test_there_already(void **state)
     CHECK(other == NULL);
 }
 
+/* Epochs of one record each, of key 1, and a data log cut after those labelled 0 to 10 * (`whole` - 1). */
+static deltafs_dir *open_cut(const char *path, uint64_t epochs, uint64_t whole)
+{
+    char log[512];
+    size_t n;
+    deltafs_dir *d = unit_create(path, unit_options("codec", "none", NULL));
+
+    for (uint64_t i = 0; i < epochs; i++) {
+        CHECK_CALL(d, deltafs_append(d, 1, &i, sizeof i), DELTAFS_OK);
+        CHECK_CALL(d, deltafs_epoch_end(d, 10 * i), DELTAFS_OK);
+    }
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    snprintf(log, sizeof log, "%s/00/p00000000.data", path);
+    free(unit_load(log, &n));
+    /* Epochs are alike. */
+    n = LOG_HEADER_SIZE + (n - LOG_HEADER_SIZE) / epochs * whole + 1;
+    CHECK_IS(truncate(log, (off_t)n), 0);
+    return unit_open(path);
+}
+
+/* A get of which many epochs are missing once spoke of one place, as if that were all. */
+static void test_what_is_missing(void **state)
+{
+    const struct deltafs_range two = {30, 40}, one = {40, 40};
+    deltafs_records *got = NULL, *many[2];
+    deltafs_dir *d = open_cut(unit_path("few"), 5, 2);
+
+    (void)state;
+    REFUSED(d, deltafs_get(d, 1, NULL, &got), DELTAFS_ERR_DAMAGED, "; missing from the answer: epochs 20, 30, 40; ");
+    CHECK(got && got->count == 2 && got->record[1].epoch == 10);
+    deltafs_records_destroy(got);
+    REFUSED(d, deltafs_get(d, 1, &two, &got), DELTAFS_ERR_DAMAGED, "; missing from the answer: epochs 30, 40; verify ");
+    CHECK(got == NULL);
+    REFUSED(d, deltafs_get(d, 1, &one, &got), DELTAFS_ERR_DAMAGED, "; missing from the answer: epoch 40; verify ");
+    REFUSED(d, deltafs_get_many(d, 2, (uint64_t[]){1, 2}, &one, many), DELTAFS_ERR_DAMAGED,
+            "; missing from the answer for at least one key: epoch 40; ");
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    d = open_cut(unit_path("many"), 14, 3);
+    REFUSED(d, deltafs_get(d, 1, NULL, &got), DELTAFS_ERR_DAMAGED,
+            ": epochs 30, 40, 50, 60, 70, 80, 90, 100 and 3 more; ");
+    deltafs_records_destroy(got);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    /* Without the partition's files nothing of it is there. */
+    CHECK_IS(unlink(unit_path("few/00/p00000000.data")), 0);
+    d = unit_open(unit_path("few"));
+    REFUSED(d, deltafs_get(d, 1, &two, &got), DELTAFS_ERR_DAMAGED, "; missing from the answer: epochs 30, 40; ");
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+}
+
+struct damages {
+    unsigned count, cut;
+};
+
+static void count_damage(int status, const char *message, void *arg)
+{
+    struct damages *n = arg;
+
+    CHECK_IS(status, DELTAFS_ERR_DAMAGED);
+    n->count++;
+    n->cut += strstr(message, "cut short at offset") != NULL;
+}
+
+static void test_cut_short(void **state)
+{
+    struct damages n = {0};
+    struct deltafs_verify_stat stat;
+    deltafs_dir *d = open_cut(unit_path("cut"), 5, 2);
+
+    (void)state;
+    CHECK_CALL(d, deltafs_verify(d, count_damage, &n, &stat), DELTAFS_ERR_DAMAGED);
+    CHECK_IS(n.cut, 1);
+    CHECK_IS(n.count, 1 + 3);
+    CHECK_IS(stat.damages, n.count);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -131,7 +209,8 @@ int main(void)
         cmocka_unit_test(test_appends),
         cmocka_unit_test(test_left_over),
         cmocka_unit_test(test_there_already),
-
+        cmocka_unit_test(test_what_is_missing),
+        cmocka_unit_test(test_cut_short),
     };
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
