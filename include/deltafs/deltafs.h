@@ -131,8 +131,9 @@ typedef struct deltafs_dir deltafs_dir;
 DELTAFS_API const char *deltafs_errmsg(const deltafs_dir *dir);
 
 /* Make a new directory at `path` (whose parent exists) and open it for writing from this process alone. `options` may
- * be NULL for the defaults; set `schema` or `value_size` if values have a fixed size. DELTAFS_ERR_EXISTS if it exists.
- * End with deltafs_close. Not collective. */
+ * be NULL for the defaults; set `schema` or `value_size` if values have a fixed size. DELTAFS_ERR_EXISTS if there is
+ * anything at `path`: an existing directory cannot be opened for writing yet, so a restarted job writes its part under
+ * another name. End with deltafs_close. Not collective. */
 DELTAFS_API int deltafs_create(const char *path, const deltafs_options *options, deltafs_dir **out);
 
 /* Open a directory for reading; needs no MPI and makes no change on disk. What is committed at this moment is what
@@ -145,9 +146,10 @@ DELTAFS_API int deltafs_close(deltafs_dir *dir);
 
 /* Add one record to the subfile `key` in the current epoch. `size` must be the directory's value size if it has one
  * (DELTAFS_ERR_SIZE). Several records for a key in an epoch are kept in the order in which one writer appended them.
- * An append that fails spoils its epoch: deltafs_epoch_end returns the error, on all ranks. So a caller may leave it at
- * testing that. Not collective, but it may wait for other ranks to come into DeltaFS: between the first append of an
- * epoch and its end, make no call that waits for other ranks (a barrier, say). */
+ * An append that fails spoils its epoch: deltafs_epoch_end returns the error, on all ranks; with the option
+ * commit=async the call that commits the epoch does, which is the one after (see deltafs_epoch_end). So a caller may
+ * leave it at testing these. Not collective, but it may wait for other ranks to come into DeltaFS: between the first
+ * append of an epoch and its end, make no call that waits for other ranks (a barrier, say). */
 DELTAFS_API int deltafs_append(deltafs_dir *dir, uint64_t key, const void *value, size_t size);
 
 /* The same in a directory made with the option keys=bytes: the subfile's name is `key`, 1 to 255 bytes of any kind
@@ -163,8 +165,8 @@ DELTAFS_API int deltafs_append_many(deltafs_dir *dir, size_t n, const void *keys
                                     size_t value_stride, size_t size);
 
 /* Give the current epoch up, for a reason of the caller's (one of its inputs cannot be read, say): deltafs_epoch_end
- * will return DELTAFS_ERR_CANCELLED with the text `why`, on all ranks, and commit nothing. Not collective: this is how
- * one rank tells the others. */
+ * will return DELTAFS_ERR_CANCELLED with the text `why`, on all ranks, and commit nothing (with commit=async the call
+ * after it, as for any error). Not collective: this is how one rank tells the others. */
 DELTAFS_API int deltafs_epoch_cancel(deltafs_dir *dir, const char *why);
 
 /* End the current epoch under `label`: all its records, of all ranks, are sorted, indexed, on disk and committed when
@@ -175,6 +177,8 @@ DELTAFS_API int deltafs_epoch_cancel(deltafs_dir *dir, const char *why);
  * With the option commit=async it returns while the epoch is still being written, so that the caller computes
  * meanwhile; the next deltafs_epoch_end, deltafs_epoch_wait or deltafs_close commits it. If that fails, the call
  * returns the error with the epoch's label in the message, and neither that epoch nor what was appended since is kept.
+ * That is so for an error that was known before, too: of an append that failed, or of deltafs_epoch_cancel. Whoever has
+ * seen one on some rank and would rather lose no more calls deltafs_epoch_wait, on all ranks, before appending again.
  */
 DELTAFS_API int deltafs_epoch_end(deltafs_dir *dir, uint64_t label);
 
@@ -208,7 +212,8 @@ struct deltafs_records {
 DELTAFS_API void deltafs_records_destroy(deltafs_records *records);
 
 /* All records of `key` in the range. DELTAFS_ERR_NOT_FOUND if there are none. On DELTAFS_ERR_DAMAGED or _IO *out holds
- * the records of the epochs that could be read, or is NULL. Free with deltafs_records_destroy. */
+ * the records of the epochs that could be read, or is NULL; the message names the first damage that was met, and the
+ * labels of the epochs that are missing. Free with deltafs_records_destroy. */
 DELTAFS_API int deltafs_get(deltafs_dir *dir, uint64_t key, const struct deltafs_range *range, deltafs_records **out);
 
 /* The same for `n` keys, read in the order that is cheapest: out[i] belongs to keys[i], NULL if it has no records. The
@@ -227,8 +232,9 @@ DELTAFS_API int deltafs_get_many_bytes(deltafs_dir *dir, size_t n, const void *c
  * not read from the same handle (DELTAFS_ERR_MODE). */
 typedef int (*deltafs_record_fn)(const struct deltafs_record *record, void *arg);
 
-/* Hand every record of the range to `fn`: partition by partition, in each epoch by epoch, in each by key (where an
- * epoch's keys did not fit its writer's memory: by key in each of several segments). Returns what `fn` returned if that
+/* Hand every record of the range to `fn`: partition by partition, in each epoch by epoch, in each by key; keys of bytes
+ * in the order of their hashes, which is none that a reader would expect. (Where an epoch's keys did not fit its
+ * writer's memory, it has several segments, each in order.) Returns what `fn` returned if that
  * was not 0. Damage does not end it: what can be read is handed out, and the first DELTAFS_ERR_DAMAGED or _IO is
  * returned at the end. */
 DELTAFS_API int deltafs_scan(deltafs_dir *dir, const struct deltafs_range *range, deltafs_record_fn fn, void *arg);
@@ -281,7 +287,8 @@ struct deltafs_memory_stat {
 };
 DELTAFS_API int deltafs_memory_stat(deltafs_dir *dir, struct deltafs_memory_stat *out);
 
-/* Called by deltafs_verify for each damage, with a message that names file and offset. */
+/* Called by deltafs_verify for each damage, as it is met, with a message: "FILE: damaged at offset N: ...", or where
+ * something is wrong with all of a file or directory, "FILE: ...". */
 typedef void (*deltafs_damage_fn)(int status, const char *message, void *arg);
 
 struct deltafs_verify_stat {

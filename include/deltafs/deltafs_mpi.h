@@ -18,8 +18,9 @@ extern "C" {
 
 /* Make a new directory at `path`, on a file system that all ranks of `comm` share, and open it for writing. Collective
  * over `comm`, which is duplicated; rank 0's `path` and `options` (or environment, with NULL) count. Fails with the
- * same status on all ranks, and then leaves nothing behind. The directory has as many partitions
- * as `comm` has ranks unless the option `partitions` says otherwise. End with deltafs_close, before MPI_Finalize.
+ * same status on all ranks, and then leaves nothing behind. As for deltafs_create, DELTAFS_ERR_EXISTS if there is
+ * anything at `path`. The directory has as many partitions as `comm` has ranks unless the option `partitions` says
+ * otherwise. End with deltafs_close, before MPI_Finalize.
  * Mind that deltafs_options_create is local and may fail on one rank only: agree on it before this call. */
 DELTAFS_API int deltafs_mpi_create(MPI_Comm comm, const char *path, const deltafs_options *options, deltafs_dir **out);
 

@@ -12,6 +12,7 @@
 struct deltafs_dir {
     struct error error;
     const struct dir_transport *transport; /* NULL: a reader */
+    char *path;                            /* a writer's, for messages */
     void *ctx;
     enum option_keys keys;
     int64_t value_size;
@@ -33,18 +34,22 @@ int deltafs_dir_attach(const struct dir_transport *transport, void *ctx, const s
         return error_no_memory(e, sizeof *d, "a handle");
     *d = (deltafs_dir){
         .error.text = "no error", .transport = transport, .ctx = ctx, .keys = c->keys, .value_size = c->caller_size};
-    int status = buffer_reserve(&d->blob, deltafs_writer_blob(c), "a record", e);
+    d->path = strdup(c->path);
+    int status = d->path ? buffer_reserve(&d->blob, deltafs_writer_blob(c), "a record", e)
+                         : error_no_memory(e, strlen(c->path), "a path");
     if (status == DELTAFS_OK)
         *out = d;
     else
-        free(d);
+        deltafs_dir_free(d);
     return status;
 }
 
 void deltafs_dir_free(deltafs_dir *d)
 {
-    if (d)
-        buffer_fini(&d->blob);
+    if (!d)
+        return;
+    buffer_fini(&d->blob);
+    free(d->path);
     free(d);
 }
 
@@ -137,7 +142,8 @@ static int serial_close(void *ctx, struct error *e)
     status = status != DELTAFS_OK ? status : closed;
     if (status == DELTAFS_OK && pending > 0)
         status = error_set(e, DELTAFS_ERR_UNCOMMITTED,
-                           "%llu records were appended after the last epoch end; they are not kept",
+                           pending == 1 ? "%llu record was appended after the last epoch end; it is not kept"
+                                        : "%llu records were appended after the last epoch end; they are not kept",
                            (unsigned long long)pending);
     free(s);
     return status;
@@ -234,53 +240,63 @@ int dir_must_write(deltafs_dir *d, const char *call)
     if (!d)
         return error_set(deltafs_thread_error(), DELTAFS_ERR_INVALID, "%s: no directory", call);
     if (!d->transport)
-        return error_set(&d->error, DELTAFS_ERR_MODE, "%s: the directory is open for reading", call);
+        return error_set(&d->error, DELTAFS_ERR_MODE,
+                         "%s: %.800s is open for reading; only the handle that created a directory writes to it", call,
+                         d->reader->path);
     return DELTAFS_OK;
 }
 
-static int append_check(deltafs_dir *d, enum option_keys kind, const void *keys, const void *values, size_t size)
+static int append_check(deltafs_dir *d, const char *call, enum option_keys kind, const void *keys, const void *values,
+                        size_t size)
 {
     if (!keys || (size > 0 && !values))
-        return error_set(&d->error, DELTAFS_ERR_INVALID, "deltafs_append: no keys or no values given");
+        return error_set(&d->error, DELTAFS_ERR_INVALID, "%s: no %s given", call, keys ? "values" : "keys");
     if (d->keys != kind)
-        return error_set(&d->error, DELTAFS_ERR_MODE, "deltafs_append: the keys of this directory are %s",
+        return error_set(&d->error, DELTAFS_ERR_MODE, "%s: the keys of %.800s are %s", call, d->path,
                          d->keys == KEYS_BYTES ? "bytes; append to it by deltafs_append_bytes"
-                                               : "numbers; append to it by deltafs_append");
+                                               : "numbers; append to it by deltafs_append or deltafs_append_many");
     if (d->value_size >= 0 && size != (size_t)d->value_size)
         return error_set(&d->error, DELTAFS_ERR_SIZE,
-                         "deltafs_append: a value of %zu bytes; every value of this directory has %lld", size,
+                         "%s: a value of %zu bytes; every value of this directory has %lld", call, size,
                          (long long)d->value_size);
     if (size > BLOCK_VALUE_MAX)
-        return error_set(&d->error, DELTAFS_ERR_SIZE, "deltafs_append: a value of %zu bytes; at most %u are possible",
-                         size, BLOCK_VALUE_MAX);
+        return error_set(&d->error, DELTAFS_ERR_SIZE, "%s: a value of %zu bytes; at most %u are possible", call, size,
+                         BLOCK_VALUE_MAX);
     return DELTAFS_OK;
 }
 
-int deltafs_append_many(deltafs_dir *d, size_t n, const void *keys, size_t key_stride, const void *values,
-                        size_t value_stride, size_t size)
+/* `call` is the public function, for messages. */
+static int append_numbers(deltafs_dir *d, const char *call, size_t n, const void *keys, size_t key_stride,
+                          const void *values, size_t value_stride, size_t size)
 {
-    int status = dir_must_write(d, "deltafs_append");
+    int status = dir_must_write(d, call);
 
     if (status != DELTAFS_OK)
         return status;
     if (n == 0)
         return DELTAFS_OK;
-    status = append_check(d, KEYS_U64, keys, values, size);
+    status = append_check(d, call, KEYS_U64, keys, values, size);
     if (status == DELTAFS_OK)
         return d->transport->append(d->ctx, n, keys, key_stride, values, value_stride, size, &d->error);
     d->transport->fail(d->ctx, &d->error);
     return status;
 }
 
+int deltafs_append_many(deltafs_dir *d, size_t n, const void *keys, size_t key_stride, const void *values,
+                        size_t value_stride, size_t size)
+{
+    return append_numbers(d, "deltafs_append_many", n, keys, key_stride, values, value_stride, size);
+}
+
 int deltafs_append(deltafs_dir *d, uint64_t key, const void *value, size_t size)
 {
-    return deltafs_append_many(d, 1, &key, 0, value, 0, size);
+    return append_numbers(d, "deltafs_append", 1, &key, 0, value, 0, size);
 }
 
 static int append_bytes(deltafs_dir *d, const void *key, size_t key_size, const void *value, size_t size)
 {
     size_t n = 1 + key_size + size;
-    int status = append_check(d, KEYS_BYTES, key, value, size);
+    int status = append_check(d, "deltafs_append_bytes", KEYS_BYTES, key, value, size);
 
     if (status != DELTAFS_OK)
         return status;
@@ -382,11 +398,22 @@ static int dir_must_read(deltafs_dir *d, const char *call)
     if (!d)
         return error_set(deltafs_thread_error(), DELTAFS_ERR_INVALID, "%s: no directory", call);
     if (d->transport)
-        return error_set(&d->error, DELTAFS_ERR_MODE, "%s: the directory is open for writing", call);
+        return error_set(&d->error, DELTAFS_ERR_MODE,
+                         "%s: %.800s is open for writing; to read what is committed, open it by deltafs_open, too",
+                         call, d->path);
     if (d->reader->is_scanning)
         return error_set(&d->error, DELTAFS_ERR_MODE, "%s: called from the function of a scan of the same handle",
                          call);
     return DELTAFS_OK;
+}
+
+/* The same, for what hands its answer out in *out. */
+static int dir_must_read_to(deltafs_dir *d, const char *call, const void *out)
+{
+    int status = dir_must_read(d, call);
+
+    return status == DELTAFS_OK && !out ? error_set(&d->error, DELTAFS_ERR_INVALID, "%s: out must be given", call)
+                                        : status;
 }
 
 /* Scan partitions `first` to `end` - 1, behind damage too. */
@@ -421,12 +448,15 @@ static int dir_scan(deltafs_dir *d, uint32_t first, uint32_t end, const struct d
 int deltafs_scan_partition(deltafs_dir *d, uint32_t partition, const struct deltafs_range *range, deltafs_record_fn fn,
                            void *arg)
 {
-    int status = dir_must_read(d, "deltafs_scan");
+    int status = dir_must_read(d, "deltafs_scan_partition");
 
     if (status != DELTAFS_OK)
         return status;
-    if (!fn || partition >= d->reader->manifest.partitions)
-        return error_set(&d->error, DELTAFS_ERR_INVALID, "deltafs_scan: no partition %u, or no function", partition);
+    if (!fn)
+        return error_set(&d->error, DELTAFS_ERR_INVALID, "deltafs_scan_partition: fn must be given");
+    if (partition >= d->reader->manifest.partitions)
+        return error_set(&d->error, DELTAFS_ERR_INVALID, "deltafs_scan_partition: no partition %u; %.800s has 0 to %u",
+                         partition, d->reader->path, d->reader->manifest.partitions - 1);
     return dir_scan(d, partition, partition + 1, range, fn, arg);
 }
 
@@ -437,13 +467,13 @@ int deltafs_scan(deltafs_dir *d, const struct deltafs_range *range, deltafs_reco
     if (status != DELTAFS_OK)
         return status;
     if (!fn)
-        return error_set(&d->error, DELTAFS_ERR_INVALID, "deltafs_scan: no function");
+        return error_set(&d->error, DELTAFS_ERR_INVALID, "deltafs_scan: fn must be given");
     return dir_scan(d, 0, d->reader->manifest.partitions, range, fn, arg);
 }
 
 int deltafs_stat(deltafs_dir *d, struct deltafs_stat *out)
 {
-    int status = dir_must_read(d, "deltafs_stat");
+    int status = dir_must_read_to(d, "deltafs_stat", out);
 
     if (status != DELTAFS_OK)
         return status;
@@ -467,7 +497,7 @@ int deltafs_stat(deltafs_dir *d, struct deltafs_stat *out)
 int deltafs_bytes_stored(deltafs_dir *d, uint64_t *out)
 {
     uint64_t bytes;
-    int status = dir_must_read(d, "deltafs_bytes_stored");
+    int status = dir_must_read_to(d, "deltafs_bytes_stored", out);
 
     if (status == DELTAFS_OK)
         status = reader_bytes_stored(d->reader, &bytes, &d->error);
@@ -478,7 +508,7 @@ int deltafs_bytes_stored(deltafs_dir *d, uint64_t *out)
 
 int deltafs_epoch_stat(deltafs_dir *d, uint64_t i, struct deltafs_epoch_stat *out)
 {
-    int status = dir_must_read(d, "deltafs_epoch_stat");
+    int status = dir_must_read_to(d, "deltafs_epoch_stat", out);
 
     if (status != DELTAFS_OK)
         return status;
@@ -494,7 +524,8 @@ int deltafs_epoch_stat(deltafs_dir *d, uint64_t i, struct deltafs_epoch_stat *ou
 int deltafs_io_stat(const deltafs_dir *d, struct deltafs_io_stat *out)
 {
     if (!d || !out)
-        return error_set(deltafs_thread_error(), DELTAFS_ERR_INVALID, "deltafs_io_stat: no directory");
+        return error_set(deltafs_thread_error(), DELTAFS_ERR_INVALID,
+                         "deltafs_io_stat: directory and out must be given");
     if (d->transport)
         d->transport->io(d->ctx, out);
     else
@@ -506,14 +537,17 @@ int deltafs_memory_stat(deltafs_dir *d, struct deltafs_memory_stat *out)
 {
     int status = dir_must_write(d, "deltafs_memory_stat");
 
-    if (status == DELTAFS_OK)
-        d->transport->memory(d->ctx, out);
-    return status;
+    if (status != DELTAFS_OK)
+        return status;
+    if (!out)
+        return error_set(&d->error, DELTAFS_ERR_INVALID, "deltafs_memory_stat: out must be given");
+    d->transport->memory(d->ctx, out);
+    return DELTAFS_OK;
 }
 
 int deltafs_verify(deltafs_dir *d, deltafs_damage_fn fn, void *arg, struct deltafs_verify_stat *out)
 {
-    int status = dir_must_read(d, "deltafs_verify");
+    int status = dir_must_read_to(d, "deltafs_verify", out);
 
     return status == DELTAFS_OK ? reader_verify(d->reader, fn, arg, out, &d->error) : status;
 }

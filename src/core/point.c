@@ -143,6 +143,7 @@ static void point_take(struct point *t, struct ref *ref)
     if (!ref->is_bad)
         point_failed(t, &e);
     t->is_bad_group = 1;
+    t->r->is_lost[ref->epoch] = 1;
     c->public.count = t->mark_count;
     c->used = t->mark_used;
 }
@@ -405,6 +406,7 @@ int point_get(struct reader *r, struct part_reader *p, const struct wanted *w, s
     for (uint32_t epoch = first; epoch < end; epoch++) {
         if (reader_epoch(r, p, epoch, &segment, &segments, e) != DELTAFS_OK) {
             point_failed(&t, e);
+            r->is_lost[epoch] = 1;
             continue;
         }
         for (uint32_t i = 0; i < n; i++) {

@@ -28,7 +28,7 @@ struct collection {
 };
 
 /* Add the records of the keys w[0 .. n), all of the partition `p`, in epochs `first` to `end` - 1, to out[w[i].place].
- * An epoch of which a part cannot be read is left out; the first error is returned. */
+ * An epoch of which a part cannot be read is left out and noted in r->is_lost; the first error is returned. */
 int point_get(struct reader *r, struct part_reader *p, const struct wanted *w, size_t n, uint32_t first, uint32_t end,
               struct collection **out, struct error *e);
 

@@ -43,6 +43,8 @@ int reader_open(const char *path, uint32_t threads, uint64_t cache, struct reade
         struct error ignored;
         io_file_close(&folder, &ignored);
     }
+    if (status == DELTAFS_OK && !(r->is_lost = calloc(r->manifest.epoch_count + 1, sizeof *r->is_lost)))
+        status = error_no_memory(e, r->manifest.epoch_count, "a reader");
     if (status == DELTAFS_OK)
         status = team_create(threads, &r->team, e);
     if (status == DELTAFS_OK)
@@ -67,6 +69,7 @@ void reader_close(struct reader *r)
     point_scratch_destroy(r->scratch);
     leaf_cache_destroy(r->leaves);
     manifest_fini(&r->manifest);
+    free(r->is_lost);
     free(r->path);
     free(r);
 }

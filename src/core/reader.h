@@ -35,6 +35,7 @@ struct reader {
     struct team *team;
     struct point_scratch *scratch;
     struct leaf_cache *leaves;
+    uint8_t *is_lost; /* of each epoch: whether something of it is missing from the answer of the get under way */
     struct part_reader part[READER_OPEN_PARTS];
 };
 

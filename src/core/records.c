@@ -1,5 +1,6 @@
 /* Point reads: what one key has, or several, and the face of files. */
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/hash.h"
@@ -7,6 +8,8 @@
 #include "core/dir.h"
 #include "core/partition.h"
 #include "core/point.h"
+
+#define LOST_NAMED 8 /* epochs that a message names; more are counted */
 
 void deltafs_records_destroy(deltafs_records *records)
 {
@@ -56,9 +59,11 @@ static int get_partition(struct reader *r, const struct wanted *w, size_t n, con
     uint32_t first, end;
     int status = reader_part(r, w[0].partition, &p, e);
 
-    if (status != DELTAFS_OK)
-        return status;
     reader_epochs(r, range, &first, &end);
+    if (status != DELTAFS_OK) {
+        memset(r->is_lost + first, 1, end - first);
+        return status;
+    }
     return point_get(r, p, w, n, first, end, out, e);
 }
 
@@ -77,6 +82,28 @@ static int get_sorted(struct reader *r, const struct wanted *w, size_t n, const 
             first = status;
     }
     return first;
+}
+
+/* The message of a get that failed is about one place, and there may be many: name the epochs that are missing, too. */
+static void get_explain_lost(struct reader *r, size_t n, struct error *e)
+{
+    const struct manifest *m = &r->manifest;
+    struct error why = *e;
+    char labels[LOST_NAMED * 24] = "";
+    size_t used = 0;
+    uint64_t lost = 0;
+
+    for (uint64_t i = 0; i < m->epoch_count; i++)
+        if (r->is_lost[i] && ++lost <= LOST_NAMED)
+            used += (size_t)snprintf(labels + used, sizeof labels - used, "%s%llu", lost > 1 ? ", " : "",
+                                     (unsigned long long)m->epoch[i].label);
+    memset(r->is_lost, 0, m->epoch_count);
+    if (lost == 0)
+        return;
+    if (lost > LOST_NAMED)
+        snprintf(labels + used, sizeof labels - used, " and %llu more", (unsigned long long)(lost - LOST_NAMED));
+    error_set(e, why.status, "%.600s; missing from the answer%s: epoch%s %s; verify names what is damaged", why.text,
+              n > 1 ? " for at least one key" : "", lost > 1 ? "s" : "", labels);
 }
 
 static int get_not_found(const struct reader *r, const struct wanted *w, int has_range, struct error *e)
@@ -106,6 +133,8 @@ static int get_wanted(struct reader *r, struct wanted *w, size_t n, const struct
     if (status == DELTAFS_OK) {
         qsort(w, n, sizeof *w, wanted_compare);
         status = get_sorted(r, w, n, range, c, e);
+        if (status != DELTAFS_OK)
+            get_explain_lost(r, n, e);
     }
     for (size_t i = 0; i < n; i++)
         out[i] = c ? collection_finish(r, c[i]) : NULL;

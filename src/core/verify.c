@@ -57,6 +57,23 @@ static void verify_header(struct verify *v, struct io_file *file, int kind, uint
         verify_report(v, &e);
 }
 
+/* A log that is cut short, once for all the blocks that are not there; each of these is reported as it is met. */
+static void verify_length(struct verify *v, const struct part_reader *p)
+{
+    uint64_t needed = 0;
+    struct error e;
+
+    for (uint32_t i = 0; i < p->index.count; i++)
+        if (p->index.segment[i].footer.data_end > needed)
+            needed = p->index.segment[i].footer.data_end;
+    if (p->data_size >= needed)
+        return;
+    error_set(&e, DELTAFS_ERR_DAMAGED,
+              "%.800s: cut short at offset %llu: the file is %llu bytes, at least %llu expected", p->data.path,
+              (unsigned long long)p->data_size, (unsigned long long)p->data_size, (unsigned long long)needed);
+    verify_report(v, &e);
+}
+
 static void verify_epoch(struct verify *v, struct part_reader *p, uint32_t epoch)
 {
     struct segment *segment;
@@ -107,6 +124,7 @@ static void verify_partition(struct verify *v, uint32_t partition)
         verify_report(v, &p->tail);
     verify_header(v, &p->index.file, LOG_KIND_INDEX, partition);
     verify_header(v, &p->data, LOG_KIND_DATA, partition);
+    verify_length(v, p);
     for (uint32_t epoch = 0; epoch < m->epoch_count; epoch++)
         verify_epoch(v, p, epoch);
 }

@@ -70,6 +70,23 @@ static int sync_parent(struct io *io, const char *path, struct error *e)
     return status;
 }
 
+/* There is something at the path. Whoever restarts a job must not be led to delete what it committed before. */
+static int make_exists(struct io *io, const char *path, struct error *e)
+{
+    struct manifest m = {0};
+    struct error ignored;
+
+    if (manifest_read(io, path, &m, &ignored) == DELTAFS_OK)
+        error_set(e, DELTAFS_ERR_EXISTS,
+                  "%.800s: exists already and holds %llu committed epoch%s; existing directories cannot be appended to "
+                  "yet: choose another name for this run's part",
+                  path, (unsigned long long)m.epoch_count, m.epoch_count == 1 ? "" : "s");
+    else
+        error_set(e, DELTAFS_ERR_EXISTS, "%.800s: exists already; choose another name", path);
+    manifest_fini(&m);
+    return DELTAFS_ERR_EXISTS;
+}
+
 int deltafs_writer_make(struct writer_config *c, struct error *e)
 {
     struct io io = io_default();
@@ -82,7 +99,7 @@ int deltafs_writer_make(struct writer_config *c, struct error *e)
     if (status == DELTAFS_OK)
         status = io_mkdir(&io, c->path, e);
     if (status == DELTAFS_ERR_EXISTS)
-        return error_set(e, status, "%s: exists already; choose another name, or remove it", c->path);
+        return make_exists(&io, c->path, e);
     if (status != DELTAFS_OK)
         return status;
     manifest_uuid_text(c->uuid, m.uuid_text);

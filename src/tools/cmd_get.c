@@ -14,7 +14,7 @@
 struct get {
     enum print_format format;
     struct deltafs_range range;
-    int has_range, stats;
+    int has_range, stats, is_hex;
     const char *keys_file;
     char **arguments; /* keys among them */
     int argument_count;
@@ -51,10 +51,33 @@ static void get_fini(struct get *g)
     free(g->sizes);
 }
 
+/* Two digits a byte, into `out`. Returns the bytes, or -1. */
+static int get_decode_hex(const char *text, size_t size, char out[KEY_MAX])
+{
+    if (size % 2 != 0 || size / 2 > KEY_MAX)
+        return -1;
+    for (size_t i = 0; i < size; i++) {
+        if (!isxdigit((unsigned char)text[i]))
+            return -1;
+        unsigned digit = (unsigned)(isdigit((unsigned char)text[i]) ? text[i] - '0' : (text[i] | 0x20) - 'a' + 10);
+        out[i / 2] = (char)(i % 2 == 0 ? digit << 4 : (unsigned char)out[i / 2] | digit);
+    }
+    return (int)(size / 2);
+}
+
 static int get_add_key(struct get *g, const char *text, size_t size)
 {
     uint64_t number = 0;
+    char bytes[KEY_MAX];
 
+    if (g->is_hex) {
+        int n = get_decode_hex(text, size, bytes);
+        if (n < 0)
+            return text_fail(EXIT_USAGE, "get: key '%s' is not hexadecimal, of two digits for each of at most %d bytes",
+                             text, KEY_MAX);
+        text = bytes;
+        size = (size_t)n;
+    }
     if (g->is_bytes && (size < 1 || size > KEY_MAX))
         return text_fail(EXIT_USAGE, "get: a key of %zu bytes; it has 1 to %d", size, KEY_MAX);
     if (!g->is_bytes && (strlen(text) != size || text_number(text, &number) != 0))
@@ -73,12 +96,12 @@ static int get_add_key(struct get *g, const char *text, size_t size)
     return EXIT_OK;
 }
 
-/* Keys in text that is one line: numbers stand between blanks, bytes are the whole line. */
+/* Keys in text that is one line: digits stand between blanks, bytes are the whole line. */
 static int get_add_line(struct get *g, char *line, size_t size)
 {
     int code = EXIT_OK;
 
-    if (g->is_bytes)
+    if (g->is_bytes && !g->is_hex)
         return size > 0 ? get_add_key(g, line, size) : EXIT_OK;
     for (size_t at = 0, end; at < size && code == EXIT_OK; at = end + 1) {
         for (end = at; end < size && !isspace((unsigned char)line[end]);)
@@ -123,6 +146,9 @@ static int get_collect_keys(struct get *g, deltafs_dir *d)
     if (deltafs_stat(d, &stat) != DELTAFS_OK)
         return text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(d));
     g->is_bytes = strcmp(stat.keys, "bytes") == 0;
+    if (g->is_hex && !g->is_bytes)
+        return text_fail(EXIT_USAGE, "get: --hex is for keys of bytes; those of this directory are numbers, which may "
+                                     "stand after 0x");
     for (int i = 0; i < g->argument_count && code == EXIT_OK; i++)
         code = get_add_key(g, g->arguments[i], strlen(g->arguments[i]));
     return code == EXIT_OK && g->keys_file ? get_read_keys(g) : code;
@@ -131,11 +157,10 @@ static int get_collect_keys(struct get *g, deltafs_dir *d)
 /* Options and arguments; returns -1 to go on, or the exit code. argv[optind] is the directory then. */
 static int get_parse(struct get *g, int argc, char **argv)
 {
-    static const struct option options[] = {{"epochs", required_argument, NULL, 'e'},
-                                            {"format", required_argument, NULL, 'f'},
-                                            {"keys", required_argument, NULL, 'k'},
-                                            {"stats", no_argument, NULL, 's'},
-                                            {NULL, 0, NULL, 0}};
+    static const struct option options[] = {
+        {"epochs", required_argument, NULL, 'e'}, {"format", required_argument, NULL, 'f'},
+        {"hex", no_argument, NULL, 'x'},          {"keys", required_argument, NULL, 'k'},
+        {"stats", no_argument, NULL, 's'},        {NULL, 0, NULL, 0}};
     int c, code = EXIT_OK;
 
     while (code == EXIT_OK && (c = getopt_long(argc, argv, "", options, NULL)) != -1) {
@@ -149,6 +174,8 @@ static int get_parse(struct get *g, int argc, char **argv)
             g->keys_file = optarg;
         } else if (c == 's') {
             g->stats = 1;
+        } else if (c == 'x') {
+            g->is_hex = 1;
         } else {
             return cmd_usage("get");
         }
@@ -178,11 +205,14 @@ static void get_print_stats(deltafs_dir *d, const struct timespec *start)
 static void get_not_found(const struct get *g, size_t i, int code)
 {
     const char *where = g->has_range ? " in these epochs" : "";
+    char key[4 * KEY_MAX + 1];
 
-    if (g->is_bytes)
-        text_fail(code, "get: key '%s' not found%s", g->bytes[i], where);
-    else
+    if (g->is_bytes) {
+        text_show(g->bytes[i], g->sizes[i], key, sizeof key);
+        text_fail(code, "get: key '%s' not found%s", key, where);
+    } else {
         text_fail(code, "get: key %" PRIu64 " not found%s", g->numbers[i], where);
+    }
 }
 
 static int get_print(const struct get *g, deltafs_dir *d, deltafs_records **found, int status)

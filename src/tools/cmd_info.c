@@ -53,6 +53,23 @@ static void info_table(deltafs_dir *d, const struct deltafs_stat *s, uint64_t by
     }
 }
 
+/* A log that is cut short is not looked for here, but it may show. */
+static void info_hint(deltafs_dir *d, const struct deltafs_stat *s, uint64_t bytes_stored, const char *path)
+{
+    uint64_t sum = 0;
+
+    for (uint64_t i = 0; i < s->epochs; i++) {
+        struct deltafs_epoch_stat e;
+        deltafs_epoch_stat(d, i, &e);
+        sum += e.bytes_stored;
+    }
+    if (bytes_stored < sum)
+        text_fail(EXIT_OK,
+                  "%s: its files have %" PRIu64 " bytes, and its epochs should have %" PRIu64
+                  ": something is cut short; run 'deltafs verify %s'",
+                  path, bytes_stored, sum, path);
+}
+
 int cmd_info(int argc, char **argv)
 {
     static const struct option options[] = {{"json", no_argument, NULL, 'j'}, {NULL, 0, NULL, 0}};
@@ -82,6 +99,8 @@ int cmd_info(int argc, char **argv)
         info_json(d, &stat, bytes_stored);
     else
         info_table(d, &stat, bytes_stored);
+    if (status == DELTAFS_OK)
+        info_hint(d, &stat, bytes_stored, argv[optind]);
     deltafs_close(d);
     return cmd_finish(code);
 }

@@ -1,38 +1,172 @@
-/* deltafs verify: read everything, and say what is damaged. */
+/* deltafs verify: read everything, and say what is damaged.
+ *
+ * Damages come as they are met, which is by key; they are shown by file and offset. One log that is cut short can miss
+ * tens of thousands of blocks, so each file's first SHOWN are kept, and the others counted. */
 #include <getopt.h>
 #include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
 #include "tools/cmd.h"
 
-static void verify_damage(int status, const char *message, void *arg)
+#define SHOWN 8 /* damages of a file */
+
+struct damage {
+    uint64_t offset;
+    uint64_t order; /* in which it came */
+    char *message;
+};
+
+struct damaged_file {
+    char *path;
+    uint64_t count;      /* damages met, */
+    struct damage *kept; /* and those to be shown; */
+    size_t used, capacity;
+};
+
+struct damage_list {
+    struct damaged_file *file;
+    size_t files;
+    int is_all; /* keep all */
+};
+
+/* A damage's message begins with "FILE: damaged at offset N: "; other messages, such as "FILE: cut short ...", are
+ * about a file as a whole, and stand first. Returns the length of the file's path. */
+static size_t damage_place(const char *message, uint64_t *offset)
 {
-    (void)arg;
-    text_fail(status, "%s", message);
+    static const char mark[] = ": damaged at offset ";
+    const char *at = strstr(message, mark);
+
+    *offset = at ? strtoull(at + sizeof mark - 1, NULL, 10) : 0;
+    if (!at)
+        at = strstr(message, ": ");
+    return at ? (size_t)(at - message) : 0;
+}
+
+static int damage_compare(const void *a, const void *b)
+{
+    const struct damage *x = a, *y = b;
+
+    if (x->offset != y->offset)
+        return x->offset < y->offset ? -1 : 1;
+    return (x->order > y->order) - (x->order < y->order);
+}
+
+static int file_compare(const void *a, const void *b)
+{
+    return strcmp(((const struct damaged_file *)a)->path, ((const struct damaged_file *)b)->path);
+}
+
+/* The entry of a file; NULL if there is no memory for one. */
+static struct damaged_file *list_file(struct damage_list *l, const char *path, size_t n)
+{
+    /* The last is the likeliest. */
+    for (size_t i = l->files; i-- > 0;)
+        if (strncmp(l->file[i].path, path, n) == 0 && l->file[i].path[n] == '\0')
+            return &l->file[i];
+    struct damaged_file *grown = realloc(l->file, (l->files + 1) * sizeof *grown);
+    if (!grown)
+        return NULL;
+    l->file = grown;
+    char *copy = strndup(path, n);
+    if (!copy)
+        return NULL;
+    l->file[l->files] = (struct damaged_file){.path = copy};
+    return &l->file[l->files++];
+}
+
+/* Keep a damage among those to be shown. Returns 0, or -1 if there is no memory for it. */
+static int file_keep(struct damaged_file *f, const struct damage *d)
+{
+    if (f->used == f->capacity) {
+        size_t capacity = f->capacity ? 2 * f->capacity : SHOWN;
+        struct damage *grown = realloc(f->kept, capacity * sizeof *grown);
+        if (!grown)
+            return -1;
+        f->kept = grown;
+        f->capacity = capacity;
+    }
+    f->kept[f->used] = *d;
+    f->kept[f->used].message = strdup(d->message);
+    return f->kept[f->used].message ? (f->used++, 0) : -1;
+}
+
+static void note_damage(int status, const char *message, void *arg)
+{
+    struct damage_list *l = arg;
+    struct damage d = {.message = (char *)(uintptr_t)message};
+    size_t n = damage_place(message, &d.offset);
+    struct damaged_file *f = list_file(l, message, n);
+
+    (void)status;
+    if (f)
+        d.order = f->count++;
+    if (f && !l->is_all && f->used == SHOWN) {
+        if (damage_compare(&d, &f->kept[SHOWN - 1]) > 0)
+            return;
+        free(f->kept[--f->used].message);
+    }
+    if (!f || file_keep(f, &d) != 0)
+        text_fail(0, "%s", message); /* better out of order than not at all */
+    else if (!l->is_all)
+        qsort(f->kept, f->used, sizeof d, damage_compare);
+}
+
+/* Say them all, and let go of them. */
+static void list_finish(struct damage_list *l)
+{
+    if (l->files > 0)
+        qsort(l->file, l->files, sizeof *l->file, file_compare);
+    for (size_t i = 0; i < l->files; i++) {
+        struct damaged_file *f = &l->file[i];
+        if (f->used > 0)
+            qsort(f->kept, f->used, sizeof *f->kept, damage_compare);
+        for (size_t k = 0; k < f->used; k++) {
+            text_fail(0, "%s", f->kept[k].message);
+            free(f->kept[k].message);
+        }
+        if (f->count > f->used)
+            text_fail(0, "%s: and %" PRIu64 " more, which verify --all names", f->path, f->count - f->used);
+        free(f->kept);
+        free(f->path);
+    }
+    free(l->file);
+}
+
+static int verify_run(const char *path, int is_all)
+{
+    struct damage_list damages = {.is_all = is_all};
+    struct deltafs_verify_stat v;
+    struct deltafs_stat stat;
+    deltafs_dir *d;
+    int code = cmd_open(path, &d);
+
+    if (code != EXIT_OK)
+        return code;
+    int status = deltafs_verify(d, note_damage, &damages, &v);
+    if (status != DELTAFS_OK && damages.files == 0)
+        text_fail(0, "%s", deltafs_errmsg(d));
+    list_finish(&damages);
+    printf("%s: %" PRIu64 " records in %" PRIu64 " blocks and %" PRIu64 " leaves read, %" PRIu64 " damages\n", path,
+           v.records, v.blocks, v.leaves, v.damages);
+    if (deltafs_stat(d, &stat) == DELTAFS_OK && !stat.is_closed)
+        printf("%s: not closed: being written, or its writer was cut short; committed epochs are not affected\n", path);
+    deltafs_close(d);
+    return cmd_finish(status == DELTAFS_OK ? EXIT_OK : EXIT_TROUBLE);
 }
 
 int cmd_verify(int argc, char **argv)
 {
-    static const struct option options[] = {{NULL, 0, NULL, 0}};
-    struct deltafs_verify_stat v;
-    struct deltafs_stat stat;
-    deltafs_dir *d;
+    static const struct option options[] = {{"all", no_argument, NULL, 'a'}, {NULL, 0, NULL, 0}};
+    int c, is_all = 0;
 
-    if (getopt_long(argc, argv, "", options, NULL) != -1)
-        return cmd_usage("verify");
+    while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
+        if (c != 'a')
+            return cmd_usage("verify");
+        is_all = 1;
+    }
     if (argc - optind != 1) {
         text_fail(EXIT_USAGE, "verify: one DIR must be given");
         return cmd_usage("verify");
     }
-    int code = cmd_open(argv[optind], &d);
-    if (code != EXIT_OK)
-        return code;
-    int status = deltafs_verify(d, verify_damage, NULL, &v);
-    if (status != DELTAFS_OK && v.damages == 0)
-        text_fail(0, "%s", deltafs_errmsg(d));
-    printf("%s: %" PRIu64 " records in %" PRIu64 " blocks and %" PRIu64 " leaves read, %" PRIu64 " damages\n",
-           argv[optind], v.records, v.blocks, v.leaves, v.damages);
-    if (deltafs_stat(d, &stat) == DELTAFS_OK && !stat.is_closed)
-        printf("%s: not closed: being written, or its writer was cut short; committed epochs are not affected\n",
-               argv[optind]);
-    deltafs_close(d);
-    return cmd_finish(status == DELTAFS_OK ? EXIT_OK : EXIT_TROUBLE);
+    return verify_run(argv[optind], is_all);
 }

@@ -9,22 +9,25 @@ static const struct {
     const char *usage;
 } commands[] = {
     {"get", cmd_get,
-     "deltafs get DIR KEY... [--keys FILE] [--epochs A[:B]] [--format table|csv|json|raw] [--stats]\n"
+     "deltafs get DIR KEY... [--keys FILE] [--hex] [--epochs A[:B]] [--format table|csv|json|raw] [--stats]\n"
      "    Print the records of keys, epoch by epoch.\n"
-     "    --keys FILE    more keys, from a file (- for standard input), separated by blanks\n"
+     "    --keys FILE    more keys, from a file (- for standard input), separated by blanks; keys of bytes\n"
+     "                   one on each line\n"
+     "    --hex          keys of bytes are given in hexadecimal, and separated by blanks\n"
      "    --epochs A:B   only epochs with labels from A to B; A: and :B are open, A alone is one\n"
      "    --format F     a table for people (default), csv, json, or the raw bytes of the values\n"
      "    --stats        say on standard error how many reads it took\n"},
     {"scan", cmd_scan,
      "deltafs scan DIR [--epochs A[:B]] [--format table|csv|json|raw] [--partition P]\n"
-     "    Print all records: by partition, epoch, key.\n"
+     "    Print all records: by partition, epoch, key (keys of bytes: by their hash).\n"
      "    --partition P  only those of one partition\n"},
     {"info", cmd_info,
      "deltafs info DIR [--json]\n"
      "    Say what a directory holds: schema, epochs, records, bytes.\n"},
     {"verify", cmd_verify,
-     "deltafs verify DIR\n"
-     "    Read everything, check it against its checksums, and name each damage.\n"},
+     "deltafs verify DIR [--all]\n"
+     "    Read everything, check it against its checksums, and name the first damages of each file.\n"
+     "    --all          name all of them\n"},
 };
 
 #define COMMANDS (sizeof commands / sizeof commands[0])

@@ -59,6 +59,71 @@ static void print_hex(const uint8_t *bytes, size_t n)
         printf("%02x", bytes[i]);
 }
 
+/* Bytes of the UTF-8 sequence at `s`, of which `n` are there: 1 to 4, or 0 if it is none (cut short, longer than need
+ * be, a surrogate, or beyond U+10FFFF). */
+static size_t utf8_length(const uint8_t *s, size_t n)
+{
+    size_t length = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : s[0] < 0xf5 ? 4 : 0;
+
+    if (length == 0 || length > n)
+        return 0;
+    for (size_t i = 1; i < length; i++)
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) || (s[0] == 0xf0 && s[1] < 0x90) ||
+        (s[0] == 0xf4 && s[1] > 0x8f))
+        return 0;
+    return length;
+}
+
+static int is_utf8(const char *text, size_t n)
+{
+    size_t length = 1;
+
+    for (size_t at = 0; at < n && length > 0; at += length)
+        length = utf8_length((const uint8_t *)text + at, n - at);
+    return length > 0;
+}
+
+/* A JSON text; of bytes that are none, {"hex": "..."}, which no text can be mistaken for. */
+static void print_json_text(const char *text, size_t n)
+{
+    if (!is_utf8(text, n)) {
+        printf("{\"hex\": \"");
+        print_hex((const uint8_t *)text, n);
+        printf("\"}");
+        return;
+    }
+    putchar('"');
+    for (size_t i = 0; i < n; i++) {
+        unsigned char c = (unsigned char)text[i];
+        if (c < 0x20 || c == 0x7f)
+            printf("\\u%04x", c);
+        else if (c == '"' || c == '\\')
+            printf("\\%c", c);
+        else
+            putchar(c);
+    }
+    putchar('"');
+}
+
+static void print_csv_text(const char *text, size_t n)
+{
+    int quoted = 0;
+
+    for (size_t i = 0; i < n; i++)
+        quoted |= memchr(",\"\r\n", text[i], 4) != NULL;
+    if (quoted)
+        putchar('"');
+    for (size_t i = 0; i < n; i++) {
+        if (text[i] == '"')
+            putchar('"');
+        putchar(text[i]);
+    }
+    if (quoted)
+        putchar('"');
+}
+
 /* Text, or what is taken for it. */
 static void print_text(const struct printer *p, const char *text, size_t n, size_t width)
 {
@@ -70,24 +135,10 @@ static void print_text(const struct printer *p, const char *text, size_t n, size
             putchar((unsigned char)text[i] < 0x20 || text[i] == 0x7f ? '?' : text[i]);
         return;
     }
-    int is_json = p->format == PRINT_JSON, quoted = is_json;
-    for (size_t i = 0; i < n; i++)
-        quoted |= memchr(",\"\r\n", text[i], 4) != NULL;
-    if (quoted)
-        putchar('"');
-    for (size_t i = 0; i < n; i++) {
-        unsigned char c = (unsigned char)text[i];
-        if (is_json && (c < 0x20 || c >= 0x7f))
-            printf("\\u%04x", c); /* bytes as Latin-1: whatever they are, the JSON is valid */
-        else if (is_json && (c == '"' || c == '\\'))
-            printf("\\%c", c);
-        else if (c == '"')
-            printf("\"\"");
-        else
-            putchar(c);
-    }
-    if (quoted)
-        putchar('"');
+    if (p->format == PRINT_JSON)
+        print_json_text(text, n);
+    else
+        print_csv_text(text, n);
 }
 
 static void print_float(const struct printer *p, double v)

@@ -7,18 +7,37 @@
 #include <deltafs/deltafs.h>
 #include "tools/text.h"
 
+#define MESSAGE_MAX 4096
+
 const char *text_program = "deltafs";
+
+void text_show(const char *bytes, size_t n, char *out, size_t room)
+{
+    size_t used = 0;
+
+    for (size_t i = 0; i < n && used + 5 <= room; i++) {
+        unsigned char c = (unsigned char)bytes[i];
+        if (c == '\n' || c == '\r' || c == '\t')
+            used += (size_t)snprintf(out + used, room - used, "\\%c", c == '\n' ? 'n' : c == '\r' ? 'r' : 't');
+        else if (c < 0x20 || c == 0x7f)
+            used += (size_t)snprintf(out + used, room - used, "\\x%02x", c);
+        else
+            out[used++] = (char)c;
+    }
+    out[used] = '\0';
+}
 
 int text_fail(int code, const char *fmt, ...)
 {
     va_list ap;
+    char message[MESSAGE_MAX], shown[4 * MESSAGE_MAX + 1];
 
     fflush(stdout);
-    fprintf(stderr, "%s: ", text_program);
     va_start(ap, fmt);
-    vfprintf(stderr, fmt, ap);
+    vsnprintf(message, sizeof message, fmt, ap);
     va_end(ap);
-    fputc('\n', stderr);
+    text_show(message, strlen(message), shown, sizeof shown);
+    fprintf(stderr, "%s: %s\n", text_program, shown);
     return code;
 }
 

@@ -15,7 +15,11 @@ enum exit_code {
 /* The command's name, in front of its messages. */
 extern const char *text_program;
 
-/* "PROGRAM: message" and a newline to standard error; returns `code`. */
+/* Bytes so that a terminal shows them: control characters become \n, \r, \t or \xHH. What does not fit `room` bytes (at
+ * least 5) is left out. */
+void text_show(const char *bytes, size_t n, char *out, size_t room);
+
+/* "PROGRAM: message", as text_show has it, and a newline to standard error; returns `code`. */
 __attribute__((format(printf, 2, 3))) int text_fail(int code, const char *fmt, ...);
 
 /* An unsigned number, decimal or hexadecimal after 0x; the whole text. Returns 0, or -1. */

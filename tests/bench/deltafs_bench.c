@@ -180,6 +180,17 @@ static void settle_options(struct bench *b)
     deltafs_options_destroy(o);
 }
 
+/* What the names of the rows mean. */
+static void say_legend(void)
+{
+    puts("rows: \"dense 48 B, 5 x 2M\" is 5 epochs of 2M records of 48 bytes each, the key's 8 included. All epochs\n"
+         "      have the same keys, in an order of their own:\n"
+         "        dense         0, 1, 2, ...\n"
+         "        VPIC-like     rank << 46 | counter, of 64 ranks\n"
+         "        gaps of 4096  those dense IDs that belong to one of 4096 partitions: some 4096 apart\n"
+         "        real          a VPIC run's dumps (--vpic)");
+}
+
 /* Refuse a folder that is too small; a folder in memory is taken, as somebody may want just that. */
 static void check_folder(const struct bench *b, const char *dir)
 {
@@ -243,6 +254,7 @@ int main(int argc, char **argv)
     settle_options(&b);
     printf("each figure: the median of %u runs [lowest..highest], each in a process of its own, engines in turns\n",
            b.runs);
+    say_legend();
     check_folder(&b, a.dir);
     fflush(stdout);
     b.scratch = bench_scratch_make(a.dir);

@@ -73,8 +73,30 @@ same "$work/wanted" "$work/out" "a key that is no text, as CSV"
 expect 0 "$deltafs" get "$work/d" --keys "$work/keys" --format json
 "$PYTHON3" - "$work/out" <<'END' || fail "a key that is no text, as JSON: $(cat "$work/out")"
 import json, sys
-sys.exit(json.load(open(sys.argv[1])) != [{"key": "\0\x1b[31m\xff\x7f", "epoch": 2, "x": 8.0}])
+sys.exit(json.load(open(sys.argv[1])) != [{"key": {"hex": "001b5b33316dff7f"}, "epoch": 2, "x": 8.0}])
 END
+# That form can be asked for, alone or among others, on the command line and from a file.
+printf 'key,epoch,x\n\0\033[31m\377\177,2,8.0\n16,2,9.0\n' >"$work/wanted"
+expect 0 "$deltafs" get "$work/d" --hex 001b5b33316DFF7f "$(hex 16)" --format csv
+same "$work/wanted" "$work/out" "get --hex"
+printf ' 001b5b33316dff7f\t%s\r\n' "$(hex 16)" >"$work/keys"
+expect 0 "$deltafs" get "$work/d" --hex --keys "$work/keys" --format csv
+same "$work/wanted" "$work/out" "get --hex --keys"
+expect 1 "$deltafs" get "$work/d" --hex 0061
+says "key '\x00a' not found"
+for key in 0 0g g0 0x00 "00 00" ""; do
+    expect 2 "$deltafs" get "$work/d" --hex "$key"
+done
+expect 2 "$deltafs" get "$work/d" --hex "$("$PYTHON3" -c 'print("00" * 256)')"
+says "is not hexadecimal"
+expect 1 "$deltafs" get "$work/d" --hex "$("$PYTHON3" -c 'print("00" * 255)')"
+# The CR of a file with DOS line ends belongs to the key, and the message shows it.
+printf '%s\r\n' "$plain" >"$work/keys"
+expect 1 "$deltafs" get "$work/d" --keys "$work/keys"
+says "key '$plain\r' not found"
+expect 1 "$deltafs" get "$work/d" "$(printf 'a\033[31m\tb\nc')"
+says "key 'a\x1b[31m\tb\nc' not found"
+printf '\0\033[31m\377\177\n' >"$work/keys"
 # What a terminal would take as a command does not reach it.
 expect 0 "$deltafs" get "$work/d" --keys "$work/keys"
 tr -d '\n' <"$work/out" | LC_ALL=C grep -q '[[:cntrl:]]' && fail "control bytes in a table"
@@ -90,9 +112,10 @@ import json, struct, sys
 wanted = []
 for line in open(sys.argv[1]):
     label, key, value = line.split()
-    wanted.append((int(label), bytes.fromhex(key).decode("latin-1"), struct.unpack("<f", bytes.fromhex(value))[0]))
+    key = bytes.fromhex(key)
+    wanted.append((int(label), {"hex": key.hex()} if b"\xff" in key else key.decode(), struct.unpack("<f", bytes.fromhex(value))[0]))
 got = [(r["epoch"], r["key"], r["x"]) for r in json.load(open(sys.argv[2]))]
-sys.exit(sorted(got) != sorted(wanted))
+sys.exit(sorted(got, key=str) != sorted(wanted, key=str))
 END
 expect 0 "$deltafs" scan "$work/d" --format csv
 "$PYTHON3" - "$work/out" <<'END' || fail "scan --format csv"
@@ -114,6 +137,33 @@ sys.exit((i["keys"], i["records"], i["bytes_raw"]) != ("bytes", 9, 9 * 4 + 3 * 1
 END
 expect 0 "$deltafs" verify "$work/d"
 stdout_has "9 records"
+
+# ---- JSON text: what is UTF-8 is itself, and what is not is not made to look so
+
+# e-acute, euro, an emoji, U+007F, the last one, quote and backslash; then a lone byte, overlong forms, a surrogate,
+# beyond the last, cut short.
+"$PYTHON3" - >"$work/records" <<'END'
+for key in ("c3a9", "e282ac", "f09f9880", "7f", "f48fbfbf", "225c0a", "ed9fbf", "eebfbf",
+            "ff", "80", "c080", "c1bf", "e09fbf", "f08fbfbf", "eda080", "f4908080", "f5808080", "61c3", "e282", "c341"):
+    print(1, key, "00")
+END
+"$put_records" "$work/text" keys=bytes <"$work/records" || fail "put_records"
+expect 0 "$deltafs" scan "$work/text" --format json
+"$PYTHON3" - "$work/records" "$work/out" <<'END' || fail "keys as JSON: $(cat "$work/out")"
+import json, sys
+def shown(key):
+    try:
+        return key.decode()
+    except UnicodeDecodeError:
+        return {"hex": key.hex()}
+wanted = [shown(bytes.fromhex(line.split()[1])) for line in open(sys.argv[1])]
+got = [r["key"] for r in json.load(open(sys.argv[2], encoding="utf-8"))]
+sys.exit(sorted(map(str, got)) != sorted(map(str, wanted)))
+END
+grep -qF '"key": "'"$(printf '\303\251')"'"' "$work/out" || fail "a letter of two bytes is not itself: $(cat "$work/out")"
+"$put_records" "$work/numbers" </dev/null || fail "put_records"
+expect 2 "$deltafs" get "$work/numbers" --hex 10
+says "--hex is for keys of bytes"
 
 # ---- A flipped byte of a stored key
 

@@ -467,7 +467,7 @@ static void test_uncommitted(void **state)
     end_epoch(&m, d, 1);
     CHECK_CALL(d, deltafs_append(d, 1, "x", 1), DELTAFS_OK);
     CHECK_IS(deltafs_close(d), DELTAFS_ERR_UNCOMMITTED);
-    CHECK(strstr(deltafs_errmsg(NULL), "1 records") != NULL);
+    CHECK(strstr(deltafs_errmsg(NULL), "1 record was") != NULL);
     check_directory(&m, path, &r);
     model_fini(&m);
 }

@@ -1,0 +1,217 @@
+/* What calls say that cannot be done as they were made: the message names the call, the directory, and the way out; and
+ * a NULL for an answer is an error, no crash. */
+#include <unistd.h>
+#include "store/store_format.h"
+#include "unit_help.h"
+
+/* The call on `d` (or NULL) fails with `want`, and its message has the text. */
+#define REFUSED(d, call, want, text)                                                                                   \
+    do {                                                                                                               \
+        CHECK_CALL(d, call, want);                                                                                     \
+        if (!strstr(deltafs_errmsg(d), text))                                                                          \
+            fail_msg("%s: no '%s' in '%s'", #call, text, deltafs_errmsg(d));                                           \
+    } while (0)
+
+static int take_record(const struct deltafs_record *record, void *arg)
+{
+    (void)record;
+    (void)arg;
+    return 0;
+}
+
+/* They crashed once. */
+static void test_no_place_for_the_answer(void **state)
+{
+    const char *path = unit_path("answer");
+    deltafs_dir *d = unit_create(path, unit_options(NULL, NULL));
+
+    (void)state;
+    REFUSED(d, deltafs_memory_stat(d, NULL), DELTAFS_ERR_INVALID, "deltafs_memory_stat: out must be given");
+    REFUSED(NULL, deltafs_io_stat(d, NULL), DELTAFS_ERR_INVALID, "deltafs_io_stat");
+    CHECK_CALL(d, deltafs_append(d, 1, "v", 1), DELTAFS_OK);
+    CHECK_CALL(d, deltafs_epoch_end(d, 7), DELTAFS_OK);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    d = unit_open(path);
+    REFUSED(d, deltafs_stat(d, NULL), DELTAFS_ERR_INVALID, "deltafs_stat: out must be given");
+    REFUSED(d, deltafs_bytes_stored(d, NULL), DELTAFS_ERR_INVALID, "deltafs_bytes_stored: out must be given");
+    REFUSED(d, deltafs_epoch_stat(d, 0, NULL), DELTAFS_ERR_INVALID, "deltafs_epoch_stat: out must be given");
+    REFUSED(d, deltafs_verify(d, NULL, NULL, NULL), DELTAFS_ERR_INVALID, "deltafs_verify: out must be given");
+    REFUSED(d, deltafs_get(d, 1, NULL, NULL), DELTAFS_ERR_INVALID, "deltafs_get");
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+}
+
+static void test_scans(void **state)
+{
+    const char *path = unit_path("scans");
+    deltafs_dir *d = unit_create(path, unit_options("partitions", "5", NULL));
+
+    (void)state;
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    d = unit_open(path);
+    REFUSED(d, deltafs_scan_partition(d, 5, NULL, take_record, NULL), DELTAFS_ERR_INVALID, "no partition 5; ");
+    REFUSED(d, deltafs_scan_partition(d, 5, NULL, take_record, NULL), DELTAFS_ERR_INVALID, "has 0 to 4");
+    REFUSED(d, deltafs_scan_partition(d, 4, NULL, NULL, NULL), DELTAFS_ERR_INVALID, "fn must be given");
+    REFUSED(d, deltafs_scan(d, NULL, NULL, NULL), DELTAFS_ERR_INVALID, "deltafs_scan: fn must be given");
+    CHECK_CALL(d, deltafs_scan_partition(d, 4, NULL, take_record, NULL), DELTAFS_OK);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+}
+
+static void test_wrong_way(void **state)
+{
+    const char *path = unit_path("wrong_way");
+    deltafs_dir *d = unit_create(path, unit_options(NULL, NULL));
+    struct deltafs_stat stat;
+
+    (void)state;
+    REFUSED(d, deltafs_stat(d, &stat), DELTAFS_ERR_MODE, path);
+    REFUSED(d, deltafs_stat(d, &stat), DELTAFS_ERR_MODE, "is open for writing; to read what is committed, open it");
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    d = unit_open(path);
+    REFUSED(d, deltafs_append(d, 1, "v", 1), DELTAFS_ERR_MODE, path);
+    REFUSED(d, deltafs_epoch_end(d, 1), DELTAFS_ERR_MODE, "is open for reading; only the handle that created");
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+}
+
+static void test_appends(void **state)
+{
+    uint64_t key = 1;
+    deltafs_dir *d = unit_create(unit_path("numbers"), unit_options("value_size", "4", NULL));
+
+    (void)state;
+    REFUSED(d, deltafs_append_bytes(d, "1", 1, "four", 4), DELTAFS_ERR_MODE, "deltafs_append_bytes: the keys of ");
+    REFUSED(d, deltafs_append_bytes(d, "1", 1, "four", 4), DELTAFS_ERR_MODE, "append to it by deltafs_append or");
+    REFUSED(d, deltafs_append_many(d, 1, &key, 8, "five5", 5, 5), DELTAFS_ERR_SIZE,
+            "deltafs_append_many: a value of 5");
+    REFUSED(d, deltafs_append_many(d, 1, NULL, 8, "four", 4, 4), DELTAFS_ERR_INVALID, "deltafs_append_many: no keys");
+    REFUSED(d, deltafs_append(d, 1, NULL, 4), DELTAFS_ERR_INVALID, "deltafs_append: no values");
+    REFUSED(d, deltafs_append(d, 1, "five5", 5), DELTAFS_ERR_SIZE, "deltafs_append: a value of 5");
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    d = unit_create(unit_path("texts"), unit_options("keys", "bytes", "value_size", "4", NULL));
+    REFUSED(d, deltafs_append_many(d, 1, &key, 8, "four", 4, 4), DELTAFS_ERR_MODE, "deltafs_append_many: the keys of ");
+    REFUSED(d, deltafs_append_bytes(d, "1", 1, "five5", 5), DELTAFS_ERR_SIZE, "deltafs_append_bytes: a value of 5");
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+}
+
+static void test_left_over(void **state)
+{
+    deltafs_dir *d = unit_create(unit_path("one"), unit_options(NULL, NULL));
+
+    (void)state;
+    CHECK_CALL(d, deltafs_append(d, 1, "v", 1), DELTAFS_OK);
+    REFUSED(NULL, deltafs_close(d), DELTAFS_ERR_UNCOMMITTED, "1 record was appended after the last epoch end; it is");
+    d = unit_create(unit_path("two"), unit_options(NULL, NULL));
+    CHECK_CALL(d, deltafs_append(d, 1, "v", 1), DELTAFS_OK);
+    CHECK_CALL(d, deltafs_append(d, 2, "v", 1), DELTAFS_OK);
+    REFUSED(NULL, deltafs_close(d), DELTAFS_ERR_UNCOMMITTED, "2 records were appended after the last epoch end; they");
+}
+
+/* A job that is started again must not be told to remove what it committed. */
+static void test_there_already(void **state)
+{
+    const char *path = unit_path("there"), *file = unit_path("file");
+    deltafs_dir *d = unit_create(path, unit_options(NULL, NULL)), *other = NULL;
+
+    (void)state;
+    CHECK_CALL(d, deltafs_epoch_end(d, 7), DELTAFS_OK);
+    REFUSED(NULL, deltafs_create(path, NULL, &other), DELTAFS_ERR_EXISTS, "holds 1 committed epoch; ");
+    CHECK_CALL(d, deltafs_epoch_end(d, 8), DELTAFS_OK);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    REFUSED(NULL, deltafs_create(path, NULL, &other), DELTAFS_ERR_EXISTS, "holds 2 committed epochs; ");
+    REFUSED(NULL, deltafs_create(path, NULL, &other), DELTAFS_ERR_EXISTS, "cannot be appended to yet: choose another");
+    CHECK(!strstr(deltafs_errmsg(NULL), "remove"));
+    unit_save(file, "hello", 5);
+    REFUSED(NULL, deltafs_create(file, NULL, &other), DELTAFS_ERR_EXISTS, "exists already; choose another name");
+    CHECK(other == NULL);
+}
+
+/* Epochs of one record each, of key 1, and a data log cut after those labelled 0 to 10 * (`whole` - 1). */
+static deltafs_dir *open_cut(const char *path, uint64_t epochs, uint64_t whole)
+{
+    char log[512];
+    size_t n;
+    deltafs_dir *d = unit_create(path, unit_options("codec", "none", NULL));
+
+    for (uint64_t i = 0; i < epochs; i++) {
+        CHECK_CALL(d, deltafs_append(d, 1, &i, sizeof i), DELTAFS_OK);
+        CHECK_CALL(d, deltafs_epoch_end(d, 10 * i), DELTAFS_OK);
+    }
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    snprintf(log, sizeof log, "%s/00/p00000000.data", path);
+    free(unit_load(log, &n));
+    /* Epochs are alike. */
+    n = LOG_HEADER_SIZE + (n - LOG_HEADER_SIZE) / epochs * whole + 1;
+    CHECK_IS(truncate(log, (off_t)n), 0);
+    return unit_open(path);
+}
+
+/* A get of which many epochs are missing once spoke of one place, as if that were all. */
+static void test_what_is_missing(void **state)
+{
+    const struct deltafs_range two = {30, 40}, one = {40, 40};
+    deltafs_records *got = NULL, *many[2];
+    deltafs_dir *d = open_cut(unit_path("few"), 5, 2);
+
+    (void)state;
+    REFUSED(d, deltafs_get(d, 1, NULL, &got), DELTAFS_ERR_DAMAGED, "; missing from the answer: epochs 20, 30, 40; ");
+    CHECK(got && got->count == 2 && got->record[1].epoch == 10);
+    deltafs_records_destroy(got);
+    REFUSED(d, deltafs_get(d, 1, &two, &got), DELTAFS_ERR_DAMAGED, "; missing from the answer: epochs 30, 40; verify ");
+    CHECK(got == NULL);
+    REFUSED(d, deltafs_get(d, 1, &one, &got), DELTAFS_ERR_DAMAGED, "; missing from the answer: epoch 40; verify ");
+    REFUSED(d, deltafs_get_many(d, 2, (uint64_t[]){1, 2}, &one, many), DELTAFS_ERR_DAMAGED,
+            "; missing from the answer for at least one key: epoch 40; ");
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    d = open_cut(unit_path("many"), 14, 3);
+    REFUSED(d, deltafs_get(d, 1, NULL, &got), DELTAFS_ERR_DAMAGED,
+            ": epochs 30, 40, 50, 60, 70, 80, 90, 100 and 3 more; ");
+    deltafs_records_destroy(got);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    /* Without the partition's files nothing of it is there. */
+    CHECK_IS(unlink(unit_path("few/00/p00000000.data")), 0);
+    d = unit_open(unit_path("few"));
+    REFUSED(d, deltafs_get(d, 1, &two, &got), DELTAFS_ERR_DAMAGED, "; missing from the answer: epochs 30, 40; ");
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+}
+
+struct damages {
+    unsigned count, cut;
+};
+
+static void count_damage(int status, const char *message, void *arg)
+{
+    struct damages *n = arg;
+
+    CHECK_IS(status, DELTAFS_ERR_DAMAGED);
+    n->count++;
+    n->cut += strstr(message, "cut short at offset") != NULL;
+}
+
+static void test_cut_short(void **state)
+{
+    struct damages n = {0};
+    struct deltafs_verify_stat stat;
+    deltafs_dir *d = open_cut(unit_path("cut"), 5, 2);
+
+    (void)state;
+    CHECK_CALL(d, deltafs_verify(d, count_damage, &n, &stat), DELTAFS_ERR_DAMAGED);
+    CHECK_IS(n.cut, 1);
+    CHECK_IS(n.count, 1 + 3);
+    CHECK_IS(stat.damages, n.count);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_no_place_for_the_answer),
+        cmocka_unit_test(test_scans),
+        cmocka_unit_test(test_wrong_way),
+        cmocka_unit_test(test_appends),
+        cmocka_unit_test(test_left_over),
+        cmocka_unit_test(test_there_already),
+        cmocka_unit_test(test_what_is_missing),
+        cmocka_unit_test(test_cut_short),
+    };
+
+    return cmocka_run_group_tests(tests, unit_setup, unit_teardown) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
