@@ -54,6 +54,12 @@ static uint64_t plan_most(const struct plan *p, int of_net)
     return n;
 }
 
+/* Bytes that a rank may need. */
+static uint64_t plan_all(const struct plan *p)
+{
+    return layout_memory(&p->router.layout) + plan_table(p) + plan_most(p, 1) + plan_most(p, 0);
+}
+
 /* Halve the messages or the chunks, whichever take more, until all fits. Returns whether it does. */
 static int plan_fit(struct plan *p, const struct plan_wish *wish)
 {
@@ -85,7 +91,7 @@ static const char *route_name(enum router_kind kind)
 static int plan_refuse(const struct plan *p, const struct plan_wish *wish, struct error *e)
 {
     const struct layout *l = &p->router.layout;
-    uint64_t least = layout_memory(l) + plan_table(p) + plan_most(p, 1) + plan_most(p, 0);
+    uint64_t least = plan_all(p);
 
     return error_set(e, DELTAFS_ERR_MEMORY,
                      "option memory: %llu bytes are left for sending and receiving, and route=%s takes %llu at least "
@@ -101,13 +107,14 @@ int plan_make(struct plan *p, const struct layout *l, const struct plan_wish *wi
     struct plan best = {0}, next = {.partitions = wish->partitions};
     int fits = 0;
 
-    /* The fewest hops whose messages are long enough; else the longest messages. */
+    /* The fewest hops whose messages are long enough; else the longest messages; if nothing fits, what takes least. */
     for (int i = 0; i < 3; i++) {
         if (wish->kind != ROUTER_AUTO && wish->kind != kinds[i])
             continue;
         next.router = router_make(kinds[i], l);
         int next_fits = plan_fit(&next, wish);
-        if (best.message == 0 || next_fits > fits || (next_fits && next.message > best.message)) {
+        if (best.message == 0 || next_fits > fits || (next_fits && next.message > best.message) ||
+            (!fits && plan_all(&next) < plan_all(&best))) {
             best = next;
             fits = next_fits;
         }
