@@ -28,6 +28,25 @@ DELTAFS_API int deltafs_mpi_create(MPI_Comm comm, const char *path, const deltaf
  * Local. DELTAFS_ERR_OPTION as deltafs_options_set. */
 DELTAFS_API int deltafs_mpi_options_from_info(MPI_Info info, deltafs_options *options);
 
+/* How the records of a job would travel, and what that takes. Numbers are those of the ranks that have the most. */
+struct deltafs_route {
+    const char *name; /* direct, 3hop or grid; lives for ever */
+    uint64_t nodes;
+    uint64_t hops;           /* of a record, at most */
+    uint64_t remote_peers;   /* ranks on other nodes that a rank exchanges messages with */
+    uint64_t local_peers;    /* ranks of its own node */
+    uint64_t message_bytes;  /* of a message between nodes */
+    uint64_t chunk_bytes;    /* of a chunk of a ring within a node */
+    uint64_t bytes_per_rank; /* of all the library's buffers and tables for this, on one rank */
+};
+
+/* What deltafs_mpi_create with these options (or NULL) would choose for `ranks` ranks, `per_node` on each node; the
+ * numbers come from the code that it uses. Local: takes no memory, and MPI need not have begun. With the option memory
+ * at auto, the shuffle gets what it would on large nodes. DELTAFS_ERR_INVALID if a number is 0 or above 2^31 - 1,
+ * DELTAFS_ERR_MEMORY if the job would not fit. The message is that of deltafs_errmsg(NULL). */
+DELTAFS_API int deltafs_mpi_route(uint64_t ranks, uint64_t per_node, const deltafs_options *options,
+                                  struct deltafs_route *out);
+
 #ifdef __cplusplus
 }
 #endif

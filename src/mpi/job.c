@@ -27,9 +27,7 @@
 #define MEMORY_PERCENT  3 /* of the node, for the option memory at auto */
 #define MEMORY_AUTO_MIN (16u << 20)
 #define MEMORY_AUTO_MAX (1u << 30)
-#define SHUFFLE_SHARE   8           /* the shuffle gets at most 1/8 of the memory, */
-#define SHUFFLE_MOST    (12u << 20) /* and no more than this: it would not be faster */
-#define IDLE_YIELDS     1000        /* looks for something to do before a rank that waits sleeps a little */
+#define IDLE_YIELDS     1000 /* looks for something to do before a rank that waits sleeps a little */
 #define IDLE_NS         50000
 
 enum job_call { JOB_EPOCH_END = 1, JOB_CLOSE = 2, JOB_EPOCH_WAIT = 3 };
@@ -522,7 +520,7 @@ static int job_open_shuffle(struct job *j, struct job_plan *plan, struct error *
     uint64_t memory = c->memory;
     int status = agree_reduce(&j->agree, &memory, 1, MPI_MIN, e);
 
-    plan->wish.memory = memory / SHUFFLE_SHARE < SHUFFLE_MOST ? memory / SHUFFLE_SHARE : SHUFFLE_MOST;
+    plan->wish.memory = plan_budget(memory);
     for (int again = 1; status == DELTAFS_OK && again;) {
         struct error own = {0};
         job_create_shuffle(j, plan, &own);

@@ -3,11 +3,19 @@
 
 #define MESSAGE_MIN  1024u
 #define MESSAGE_GOOD 8192u /* shorter ones cost too much each: another route is better */
-#define CHUNK_MAX    (16u << 10)
+#define CHUNK_MAX    (64u << 10)
 #define CHUNK_MIN    512u
 #define TABLE_MOST   (1u << 16) /* partitions: a table is to stay in the caches */
 
+#define BUDGET_SHARE 8           /* the shuffle gets at most 1/8 of a process' memory */
+#define BUDGET_GOOD  (12u << 20) /* bytes; with more it would not be faster: it takes them only if it must */
+
 static const enum router_stage stages[] = {STAGE_OUT, STAGE_VIA, STAGE_MID, STAGE_NET, STAGE_IN};
+
+uint64_t plan_budget(uint64_t memory)
+{
+    return memory / BUDGET_SHARE;
+}
 
 uint64_t plan_ring(const struct plan *p)
 {
@@ -55,32 +63,34 @@ static uint64_t plan_most(const struct plan *p, int of_net)
 }
 
 /* Bytes that a rank may need. */
-static uint64_t plan_all(const struct plan *p)
+uint64_t plan_most_bytes(const struct plan *p)
 {
     return layout_memory(&p->router.layout) + plan_table(p) + plan_most(p, 1) + plan_most(p, 0);
 }
 
-/* Halve the messages or the chunks, whichever take more, until all fits. Returns whether it does. */
-static int plan_fit(struct plan *p, const struct plan_wish *wish)
+/* Halve chunks while they are longer than half a message, then the messages or the chunks, whichever take more, until
+ * all is within `most` bytes. Returns whether it is. */
+static int plan_fit(struct plan *p, uint64_t message, uint64_t most)
 {
     uint64_t fixed = layout_memory(&p->router.layout) + plan_table(p);
 
-    p->message = (uint32_t)wish->message;
+    p->message = (uint32_t)message;
     p->chunk = CHUNK_MAX;
     for (;;) {
         uint64_t net = plan_most(p, 1), inside = plan_most(p, 0);
-        if (fixed + net + inside <= wish->memory)
+        if (fixed + net + inside <= most)
             return 1;
-        if (p->message / 2 < MESSAGE_MIN && p->chunk / 2 < CHUNK_MIN)
+        int can_chunk = inside > 0 && p->chunk / 2 >= CHUNK_MIN, can_message = net > 0 && p->message / 2 >= MESSAGE_MIN;
+        if (!can_chunk && !can_message)
             return 0;
-        if (p->chunk / 2 < CHUNK_MIN || (net >= inside && p->message / 2 >= MESSAGE_MIN))
-            p->message /= 2;
-        else
+        if (can_chunk && (!can_message || p->chunk > p->message / 2 || inside >= net))
             p->chunk /= 2;
+        else
+            p->message /= 2;
     }
 }
 
-static const char *route_name(enum router_kind kind)
+const char *plan_route_name(enum router_kind kind)
 {
     static const char *const names[] = {
         [ROUTER_AUTO] = "auto", [ROUTER_DIRECT] = "direct", [ROUTER_3HOP] = "3hop", [ROUTER_GRID] = "grid"};
@@ -91,19 +101,20 @@ static const char *route_name(enum router_kind kind)
 static int plan_refuse(const struct plan *p, const struct plan_wish *wish, struct error *e)
 {
     const struct layout *l = &p->router.layout;
-    uint64_t least = plan_all(p);
+    uint64_t least = plan_most_bytes(p);
 
     return error_set(e, DELTAFS_ERR_MEMORY,
                      "option memory: %llu bytes are left for sending and receiving, and route=%s takes %llu at least "
                      "for %u ranks on %u nodes; give more memory%s",
-                     (unsigned long long)wish->memory, route_name(p->router.kind), (unsigned long long)least, l->ranks,
-                     l->nodes, wish->kind == ROUTER_AUTO ? "" : ", or route=auto");
+                     (unsigned long long)wish->memory, plan_route_name(p->router.kind), (unsigned long long)least,
+                     l->ranks, l->nodes, wish->kind == ROUTER_AUTO ? "" : ", or route=auto");
 }
 
 int plan_make(struct plan *p, const struct layout *l, const struct plan_wish *wish, struct error *e)
 {
     static const enum router_kind kinds[] = {ROUTER_DIRECT, ROUTER_3HOP, ROUTER_GRID};
     uint64_t good = wish->message < MESSAGE_GOOD ? wish->message : MESSAGE_GOOD;
+    uint64_t most = wish->memory < BUDGET_GOOD ? wish->memory : BUDGET_GOOD;
     struct plan best = {0}, next = {.partitions = wish->partitions};
     int fits = 0;
 
@@ -112,9 +123,9 @@ int plan_make(struct plan *p, const struct layout *l, const struct plan_wish *wi
         if (wish->kind != ROUTER_AUTO && wish->kind != kinds[i])
             continue;
         next.router = router_make(kinds[i], l);
-        int next_fits = plan_fit(&next, wish);
+        int next_fits = plan_fit(&next, wish->message, most);
         if (best.message == 0 || next_fits > fits || (next_fits && next.message > best.message) ||
-            (!fits && plan_all(&next) < plan_all(&best))) {
+            (!fits && plan_most_bytes(&next) < plan_most_bytes(&best))) {
             best = next;
             fits = next_fits;
         }
@@ -122,5 +133,5 @@ int plan_make(struct plan *p, const struct layout *l, const struct plan_wish *wi
             break;
     }
     *p = best;
-    return fits ? DELTAFS_OK : plan_refuse(p, wish, e);
+    return fits || plan_most_bytes(p) <= wish->memory ? DELTAFS_OK : plan_refuse(p, wish, e);
 }

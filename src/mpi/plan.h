@@ -12,6 +12,9 @@
 
 #include "mpi/router.h"
 
+/* direct, 3hop, grid, auto. */
+const char *plan_route_name(enum router_kind kind);
+
 struct plan_wish {
     enum router_kind kind;
     uint64_t memory;     /* bytes that a rank may use for all this */
@@ -34,6 +37,12 @@ int plan_make(struct plan *p, const struct layout *l, const struct plan_wish *wi
 
 /* Bytes that `rank` takes. */
 uint64_t plan_bytes(const struct plan *p, uint32_t rank);
+
+/* The most that any rank takes. */
+uint64_t plan_most_bytes(const struct plan *p);
+
+/* What of a process' memory the shuffle may use. */
+uint64_t plan_budget(uint64_t memory);
 
 /* Bytes of a ring. */
 uint64_t plan_ring(const struct plan *p);

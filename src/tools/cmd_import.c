@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 #include <deltafs/deltafs_mpi.h>
+#include "tools/cmd_mpi.h"
 #include "tools/import.h"
 #include "tools/progress.h"
 #include "tools/text.h"

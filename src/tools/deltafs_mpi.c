@@ -1,7 +1,8 @@
 /* deltafs-mpi: what needs MPI. Run by mpirun or srun, or alone as one rank. */
 #include <string.h>
 #include <mpi.h>
-#include "tools/import.h"
+#include <deltafs/deltafs.h>
+#include "tools/cmd_mpi.h"
 #include "tools/text.h"
 
 static const char usage[] =
@@ -16,6 +17,9 @@ static const char usage[] =
     "    -o, --output    the directory to be made; must not exist\n"
     "    -q, --quiet     no progress bar, no summary\n"
     "    OPTION          any of 'deltafs help options', such as --memory 256M or --partitions 16\n"
+    "deltafs-mpi route --ranks N --per-node M [--json] [OPTION...]\n"
+    "    How records would travel in a job of N ranks, M on each node, and what memory that takes. Needs no mpirun.\n"
+    "    OPTION          --route, --memory, --link_buffer, --partitions\n"
     "deltafs-mpi help\n"
     "deltafs-mpi --version\n"
     "\nExit codes: 0 done; 2 usage; 3 input, output or damage.\n";
@@ -32,10 +36,14 @@ int main(int argc, char **argv)
     int rank, code = EXIT_OK;
 
     text_program = "deltafs-mpi";
+    if (strcmp(name, "route") == 0 && !(argc > 2 && is_one_of(argv[2], "--help", "-h", "help"))) {
+        code = cmd_route(argc - 1, argv + 1);
+        return code == EXIT_OK ? text_finish() : code;
+    }
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     if (is_one_of(name, "help", "--help", "-h") ||
-        (strcmp(name, "import") == 0 && argc > 2 && is_one_of(argv[2], "--help", "-h", "help"))) {
+        (is_one_of(name, "import", "route", "route") && argc > 2 && is_one_of(argv[2], "--help", "-h", "help"))) {
         if (rank == 0)
             fputs(usage, stdout);
     } else if (strcmp(name, "import") == 0) {
@@ -47,7 +55,7 @@ int main(int argc, char **argv)
     } else {
         code = EXIT_USAGE;
         if (rank == 0)
-            text_fail(code, "%s%s%s; there are import, help. Try 'deltafs-mpi help'",
+            text_fail(code, "%s%s%s; there are import, route, help. Try 'deltafs-mpi help'",
                       argc > 1 ? "no command '" : "a command is missing", name, argc > 1 ? "'" : "");
     }
     if (code == EXIT_OK)

@@ -51,6 +51,4 @@ struct import_format {
 extern const struct import_format import_vpic;
 extern const struct import_format import_raw;
 
-int cmd_import(int argc, char **argv);
-
 #endif

@@ -8,8 +8,8 @@
  *     direct, 3hop, grid   our routes
  *     alltoallv            one MPI_Alltoallv of the same bytes, which stand in order already: the bound with unlimited
  *                          memory, and with nothing to be done for each record
- *     pack+alltoallv       the same with what belongs to it: find each record's rank, put it into its place, and look at
- *                          each that arrives */
+ *     pack+alltoallv       the same with what belongs to it: find each record's rank, put it into its place, and look
+ * at each that arrives */
 #include <math.h>
 #include <sched.h>
 #include <stdio.h>
@@ -126,7 +126,8 @@ static void course_open_shuffle(struct course *c, enum contender which, enum rou
                                     .wait = give_way,
                                     .arg = c};
 
-    if (kind != ROUTER_DIRECT && (c->topology.layout.nodes == 1 || c->topology.layout.nodes == c->topology.layout.ranks))
+    if (kind != ROUTER_DIRECT &&
+        (c->topology.layout.nodes == 1 || c->topology.layout.nodes == c->topology.layout.ranks))
         if (kind == ROUTER_3HOP || c->topology.layout.nodes < 4)
             return; /* the same as direct */
     MPI_Comm_dup(c->topology.comm, &config.comm);
@@ -182,8 +183,8 @@ static void course_alltoallv(struct course *c, int is_packing)
 
     if (is_packing)
         course_pack(c);
-    MPI_Alltoallv(c->packed, c->send_bytes, c->send_at, MPI_BYTE, c->received, c->receive_bytes, c->receive_at, MPI_BYTE,
-                  c->topology.comm);
+    MPI_Alltoallv(c->packed, c->send_bytes, c->send_at, MPI_BYTE, c->received, c->receive_bytes, c->receive_at,
+                  MPI_BYTE, c->topology.comm);
     size_t n = (size_t)(c->receive_at[last] + c->receive_bytes[last]) / item;
     if (is_packing)
         sink(&c->sum, n, c->received, item, c->received + 8, item, c->set->value);
@@ -251,8 +252,8 @@ static void report(const struct course *c, double seconds[CONTENDERS][RUNS_MOST]
                 fprintf(f,
                         "{\"name\": \"shuffle, %d ranks on %u nodes, %zu B: %s\", \"ours\": %.4g, \"peer\": %.4g, "
                         "\"peer_name\": \"%s\", \"unit\": \"million records/s\", \"ratio\": %.4g}\n",
-                        c->ranks, c->topology.layout.nodes, 8 + set->value, names[i], rate[i].median,
-                        rate[peer].median, names[peer], ratio);
+                        c->ranks, c->topology.layout.nodes, 8 + set->value, names[i], rate[i].median, rate[peer].median,
+                        names[peer], ratio);
         }
     if (f && fclose(f) != 0)
         bench_die("cannot write %s", set->rows);
