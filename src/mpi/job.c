@@ -10,18 +10,20 @@
  * that its calls hold: whoever waits serves all those that nobody is in, besides its own.
  *
  * Ranks are numbered as the layout of nodes has them (topology.h), but in messages to users. */
-#include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 #include <deltafs/deltafs_mpi.h>
+#include "base/thread.h"
 #include "core/dir.h"
 #include "core/partition.h"
 #include "core/writer.h"
 #include "mpi/agree.h"
 #include "mpi/shuffle.h"
+#include "mpi/stats.h"
 #include "mpi/topology.h"
 
 #define MEMORY_PERCENT  3 /* of the node, for the option memory at auto */
@@ -29,6 +31,8 @@
 #define MEMORY_AUTO_MAX (1u << 30)
 #define IDLE_YIELDS     1000 /* looks for something to do before a rank that waits sleeps a little */
 #define IDLE_NS         50000
+#define THREAD_NAP_MIN  20000 /* ns between two looks of a thread for progress */
+#define THREAD_NAP_MAX  1000000
 
 enum job_call { JOB_EPOCH_END = 1, JOB_CLOSE = 2, JOB_EPOCH_WAIT = 3 };
 
@@ -42,6 +46,12 @@ struct job {
     uint64_t pending;        /* records appended here in this epoch */
     int is_async;            /* an epoch is committed by the next call */
     int is_dead;             /* the ranks have lost each other: no collective call can follow */
+    int has_thread;          /* that serves others while the program is elsewhere */
+    pthread_t thread;
+    atomic_int is_closing;   /* the thread is to end */
+    int has_stats, stats_fd; /* on rank 0; -1 elsewhere */
+    char *path;              /* for the statistics */
+    uint64_t appended, epochs;
 };
 
 /* ---- Open directories ---- */
@@ -102,6 +112,48 @@ static void job_wait(void *arg)
         sched_yield();
 }
 
+/* The thread that serves other ranks, where the option progress asks for it: looks again soon while there is something
+ * to do, later if not. */
+static void *job_thread(void *arg)
+{
+    struct timespec nap = {.tv_nsec = 0};
+    struct job *j = arg;
+
+    while (!atomic_load(&j->is_closing)) {
+        int has_moved = 0;
+        if (pthread_mutex_trylock(&j->lock) == 0) {
+            has_moved = shuffle_progress(j->shuffle);
+            pthread_mutex_unlock(&j->lock);
+        }
+        nap.tv_nsec = has_moved ? THREAD_NAP_MIN : 2 * nap.tv_nsec < THREAD_NAP_MAX ? 2 * nap.tv_nsec : THREAD_NAP_MAX;
+        nanosleep(&nap, NULL);
+    }
+    return NULL;
+}
+
+static int job_start_thread(struct job *j, struct error *e)
+{
+    int level = MPI_THREAD_SINGLE;
+
+    MPI_Query_thread(&level);
+    if (level != MPI_THREAD_MULTIPLE)
+        return error_set(e, DELTAFS_ERR_OPTION,
+                         "option progress: a thread needs MPI_THREAD_MULTIPLE, which MPI_Init_thread did not give; ask "
+                         "it for that level, or leave progress=calls");
+    int status = thread_start(&j->thread, job_thread, j, e);
+    j->has_thread = status == DELTAFS_OK;
+    return status;
+}
+
+static void job_stop_thread(struct job *j)
+{
+    if (!j->has_thread)
+        return;
+    atomic_store(&j->is_closing, 1);
+    pthread_join(j->thread, NULL);
+    j->has_thread = 0;
+}
+
 /* The ranks have lost each other. */
 static void job_die(struct job *j)
 {
@@ -137,6 +189,7 @@ static int job_append(void *ctx, size_t n, const uint8_t *keys, size_t key_strid
     else
         deltafs_writer_put_many(j->writer, n, keys, key_stride, values, value_stride, size);
     j->pending += n;
+    j->appended += n;
     pthread_mutex_unlock(&j->lock);
     return DELTAFS_OK;
 }
@@ -255,10 +308,12 @@ static int job_conclude(struct job *j, struct error *e)
 
     if (status == DELTAFS_OK)
         status = job_commit(j, &totals, &in_doubt, e);
-    if (status == DELTAFS_OK)
+    if (status == DELTAFS_OK) {
         deltafs_writer_keep(j->writer);
-    else
+        j->epochs++;
+    } else {
         deltafs_writer_give_up(j->writer, in_doubt || j->is_dead, e);
+    }
     return status;
 }
 
@@ -355,6 +410,9 @@ static int job_close_own(struct job *j, struct error *e)
 static void job_free(struct job *j)
 {
     topology_fini(&j->topology, j->is_dead);
+    if (j->stats_fd >= 0)
+        close(j->stats_fd);
+    free(j->path);
     pthread_mutex_destroy(&j->lock);
     free(j);
 }
@@ -393,18 +451,35 @@ static int job_close_together(struct job *j, uint64_t pending, struct error *e)
     return status;
 }
 
+/* Collective: add what the job was like to the file of the option stats. */
+static int job_tell(struct job *j, struct error *e)
+{
+    struct stats s = {.path = j->path, .records = j->appended, .epochs = j->epochs};
+
+    if (j->shuffle) {
+        s.plan = shuffle_plan(j->shuffle);
+        shuffle_get_stat(j->shuffle, &s.shuffle);
+    }
+    deltafs_writer_memory(j->writer, &s.memory);
+    deltafs_writer_io(j->writer, &s.io);
+    return stats_write(&j->agree, j->stats_fd, &s, e);
+}
+
 static int job_close(void *ctx, struct error *e)
 {
     struct job *j = ctx;
     struct error second;
     uint64_t pending;
 
+    job_stop_thread(j);
     pthread_mutex_lock(&j->lock);
     int status = job_meet(j, JOB_CLOSE, 0, &pending, e);
     if (status == DELTAFS_OK)
         status = job_close_together(j, pending, e);
     if (j->shuffle)
         shuffle_wind_up(j->shuffle);
+    int told = j->has_stats && !j->is_dead ? job_tell(j, status == DELTAFS_OK ? e : &second) : DELTAFS_OK;
+    status = status != DELTAFS_OK ? status : told;
     pthread_mutex_unlock(&j->lock);
     job_unregister(j);
     int closed = job_close_own(j, status == DELTAFS_OK ? e : &second);
@@ -436,12 +511,14 @@ static const struct dir_transport job_transport = {.append = job_append,
 struct job_plan {
     struct writer_config config; /* the pointers mean nothing elsewhere */
     struct plan_wish wish;
-    uint32_t nodes;                  /* 0: as MPI has them */
+    uint32_t nodes; /* 0: as MPI has them */
+    int has_thread, has_stats;
     uint32_t path_size, schema_size; /* with their NULs */
 };
 
 /* Rank 0: options into a plan. */
-static int job_make_plan(struct job_plan *plan, const char *path, const deltafs_options *o, int ranks, struct error *e)
+static int job_make_plan(struct job_plan *plan, const char *path, const deltafs_options *o, int ranks, int *stats_fd,
+                         struct error *e)
 {
     int status = deltafs_writer_configure(&plan->config, path, o, e);
 
@@ -450,6 +527,10 @@ static int job_make_plan(struct job_plan *plan, const char *path, const deltafs_
     uint64_t partitions = deltafs_options_number(o, OPTION_PARTITIONS);
     plan->config.partitions = partitions == OPTION_AUTO ? (uint32_t)ranks : (uint32_t)partitions;
     uint64_t nodes = deltafs_options_number(o, OPTION_NODES);
+    plan->has_thread = deltafs_options_number(o, OPTION_PROGRESS) == PROGRESS_THREAD;
+    plan->has_stats = deltafs_options_number(o, OPTION_STATS) != 0;
+    if (plan->has_stats && stats_open(deltafs_options_text(o, OPTION_STATS), stats_fd, e) != DELTAFS_OK)
+        return e->status;
     plan->nodes = nodes == OPTION_AUTO ? 0 : (uint32_t)nodes;
     plan->wish = (struct plan_wish){.kind = (enum router_kind)deltafs_options_number(o, OPTION_ROUTE),
                                     .message = deltafs_options_number(o, OPTION_LINK_BUFFER),
@@ -584,6 +665,7 @@ static int job_make(struct job *j, struct job_plan *plan, deltafs_dir **out, str
     }
     /* Files must be closed on all ranks before they are removed: some network file systems keep open ones. */
     *e = own;
+    job_stop_thread(j);
     deltafs_dir_free(d);
     job_close_own(j, &second);
     second = (struct error){0};
@@ -614,6 +696,24 @@ static int job_find_nodes(struct job *j, uint32_t nodes, uint32_t *sizes, struct
     return own.status;
 }
 
+/* Collective: what the options progress and stats ask for. */
+static int job_set_up(struct job *j, const struct job_plan *plan, struct error *e)
+{
+    struct error own = {0};
+
+    j->has_stats = plan->has_stats;
+    if (!plan->has_stats && !plan->has_thread)
+        return DELTAFS_OK;
+    j->path = strdup(plan->config.path);
+    if (!j->path)
+        error_no_memory(&own, plan->path_size, "a path");
+    else if (plan->has_thread && j->shuffle)
+        job_start_thread(j, &own);
+    if (agree_status(&j->agree, &own) != DELTAFS_OK)
+        *e = own;
+    return own.status;
+}
+
 /* Collective: all that can fail differently on different ranks is agreed upon step by step. */
 static int job_create(struct job *j, const char *path, const deltafs_options *o, uint32_t *sizes, deltafs_dir **out,
                       struct error *e)
@@ -624,7 +724,7 @@ static int job_create(struct job *j, const char *path, const deltafs_options *o,
     char *texts = NULL;
 
     if (a->rank == 0)
-        job_make_plan(&plan, path, o, a->ranks, &own);
+        job_make_plan(&plan, path, o, a->ranks, &j->stats_fd, &own);
     if (agree_status(a, &own) != DELTAFS_OK) {
         *e = own;
         return own.status;
@@ -636,6 +736,8 @@ static int job_create(struct job *j, const char *path, const deltafs_options *o,
         plan.config.memory = job_auto_memory(&j->topology);
     if (status == DELTAFS_OK && a->ranks > 1)
         status = job_open_shuffle(j, &plan, e);
+    if (status == DELTAFS_OK)
+        status = job_set_up(j, &plan, e);
     if (status == DELTAFS_OK)
         status = job_make(j, &plan, out, e);
     free(texts);
@@ -678,12 +780,14 @@ int deltafs_mpi_create(MPI_Comm comm, const char *path, const deltafs_options *o
     j->agree = a;
     j->agree.arg = j;
     j->topology = (struct topology){.comm = a.comm, .node = MPI_COMM_NULL};
+    j->stats_fd = -1;
     int status = job_create(j, path, options ? options : defaults, sizes, out, e);
     deltafs_options_destroy(defaults);
     free(sizes);
     if (status == DELTAFS_OK) {
         job_register(j);
     } else {
+        job_stop_thread(j);
         shuffle_destroy(j->shuffle);
         job_free(j);
     }

@@ -194,6 +194,11 @@ void shuffle_get_stat(const struct shuffle *s, struct shuffle_stat *out)
     *out = s->stat;
 }
 
+const struct plan *shuffle_plan(const struct shuffle *s)
+{
+    return &s->plan;
+}
+
 /* ---- Channels out ---- */
 
 static void out_send(struct shuffle *s, struct channel_out *o, uint16_t flags)
