@@ -33,8 +33,8 @@ static uint64_t plan_channel(const struct plan *p, enum router_stage stage)
     if (!stage_is_net((int)stage))
         return CHANNEL_BYTES + plan_ring(p) + 2 * sizeof(void *); /* where the rings are */
     /* A request for each buffer, for credits in and out; what MPI_Testsome says of each; messages. */
-    return CHANNEL_BYTES + sizeof(struct link_channel) + (2 * PLAN_BUFFERS + 2) * LINK_REQUEST +
-           2 * PLAN_BUFFERS * (uint64_t)p->message;
+    return CHANNEL_BYTES + sizeof(struct link_channel) + (2 * p->buffers + 2) * LINK_REQUEST +
+           2 * p->buffers * (uint64_t)p->message;
 }
 
 static uint64_t plan_table(const struct plan *p)
@@ -68,22 +68,26 @@ uint64_t plan_most_bytes(const struct plan *p)
     return layout_memory(&p->router.layout) + plan_table(p) + plan_most(p, 1) + plan_most(p, 0);
 }
 
-/* Halve chunks while they are longer than half a message, then the messages or the chunks, whichever take more, until
- * all is within `most` bytes. Returns whether it is. */
+/* Halve what takes the most, until all is within `most` bytes: first the number of a channel's buffers, and chunks
+ * while they are longer than half a message, then messages and chunks. Returns whether it is. */
 static int plan_fit(struct plan *p, uint64_t message, uint64_t most)
 {
     uint64_t fixed = layout_memory(&p->router.layout) + plan_table(p);
 
     p->message = (uint32_t)message;
+    p->buffers = PLAN_BUFFERS_MAX;
     p->chunk = CHUNK_MAX;
     for (;;) {
         uint64_t net = plan_most(p, 1), inside = plan_most(p, 0);
         if (fixed + net + inside <= most)
             return 1;
         int can_chunk = inside > 0 && p->chunk / 2 >= CHUNK_MIN, can_message = net > 0 && p->message / 2 >= MESSAGE_MIN;
-        if (!can_chunk && !can_message)
+        int can_count = net > 0 && p->buffers / 2 >= PLAN_BUFFERS_MIN, is_long = p->chunk > p->message / 2;
+        if (!can_chunk && !can_message && !can_count)
             return 0;
-        if (can_chunk && (!can_message || p->chunk > p->message / 2 || inside >= net))
+        if (can_count && (net >= inside || !can_chunk || !is_long))
+            p->buffers /= 2;
+        else if (can_chunk && (!can_message || is_long || inside >= net))
             p->chunk /= 2;
         else
             p->message /= 2;

@@ -313,6 +313,7 @@ int main(int argc, char **argv)
             shuffle_wind_up(c->shuffle[i]);
         MPI_Barrier(MPI_COMM_WORLD);
         shuffle_destroy(c->shuffle[i]);
+        c->shuffle[i] = NULL;
     }
     MPI_Finalize();
     return 0;
