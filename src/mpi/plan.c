@@ -1,6 +1,7 @@
 #include "mpi/channel.h"
 #include "mpi/plan.h"
 
+#define PEERS_FEW    16u
 #define MESSAGE_MIN  1024u
 #define MESSAGE_GOOD 8192u /* shorter ones cost too much each: another route is better */
 #define CHUNK_MAX    (64u << 10)
@@ -68,14 +69,24 @@ uint64_t plan_most_bytes(const struct plan *p)
     return layout_memory(&p->router.layout) + plan_table(p) + plan_most(p, 1) + plan_most(p, 0);
 }
 
-/* Halve what takes the most, until all is within `most` bytes: first the number of a channel's buffers, and chunks
- * while they are longer than half a message, then messages and chunks. Returns whether it is. */
+/* As many pairs for two nodes as leave every rank with a few peers elsewhere: they spare hops, and share the work. */
+static uint32_t plan_pairs(const struct router *r)
+{
+    uint32_t nodes = r->layout.nodes, size = r->layout.ranks / nodes, most = router_most_pairs(r->kind, &r->layout);
+    uint64_t n = nodes > 1 ? (uint64_t)PEERS_FEW * size / (nodes - 1) : 1;
+
+    return n <= 1 ? 1 : n < most ? (uint32_t)n : most;
+}
+
+/* Halve what takes the most, until all is within `most` bytes: first the number of pairs and of a channel's buffers,
+ * and chunks while they are longer than half a message, then messages and chunks. Returns whether it is. */
 static int plan_fit(struct plan *p, uint64_t message, uint64_t most)
 {
     uint64_t fixed = layout_memory(&p->router.layout) + plan_table(p);
 
     p->message = (uint32_t)message;
     p->buffers = PLAN_BUFFERS_MAX;
+    p->router.pairs = plan_pairs(&p->router);
     p->chunk = CHUNK_MAX;
     for (;;) {
         uint64_t net = plan_most(p, 1), inside = plan_most(p, 0);
@@ -85,7 +96,9 @@ static int plan_fit(struct plan *p, uint64_t message, uint64_t most)
         int can_count = net > 0 && p->buffers / 2 >= PLAN_BUFFERS_MIN, is_long = p->chunk > p->message / 2;
         if (!can_chunk && !can_message && !can_count)
             return 0;
-        if (can_count && (net >= inside || !can_chunk || !is_long))
+        if (p->router.pairs > 1 && net >= inside)
+            p->router.pairs /= 2;
+        else if (can_count && (net >= inside || !can_chunk || !is_long))
             p->buffers /= 2;
         else if (can_chunk && (!can_message || is_long || inside >= net))
             p->chunk /= 2;
@@ -126,7 +139,7 @@ int plan_make(struct plan *p, const struct layout *l, const struct plan_wish *wi
     for (int i = 0; i < 3; i++) {
         if (wish->kind != ROUTER_AUTO && wish->kind != kinds[i])
             continue;
-        next.router = router_make(kinds[i], l);
+        next.router = router_make(kinds[i], l, 1);
         int next_fits = plan_fit(&next, wish->message, most);
         if (best.message == 0 || next_fits > fits || (next_fits && next.message > best.message) ||
             (!fits && plan_most_bytes(&next) < plan_most_bytes(&best))) {
