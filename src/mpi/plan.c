@@ -43,9 +43,15 @@ static uint64_t plan_table(const struct plan *p)
     return plan_has_table(p) ? (uint64_t)p->partitions * sizeof(uint16_t) : 0;
 }
 
+/* What does not depend on the number of channels. */
+static uint64_t plan_fixed(const struct plan *p)
+{
+    return OWN_BYTES + layout_memory(&p->router.layout) + plan_table(p);
+}
+
 uint64_t plan_bytes(const struct plan *p, uint32_t rank)
 {
-    uint64_t n = layout_memory(&p->router.layout) + plan_table(p);
+    uint64_t n = plan_fixed(p);
 
     for (int i = 0; i < STAGES; i++)
         n += router_peers(&p->router, rank, stages[i]) * plan_channel(p, stages[i]);
@@ -66,7 +72,7 @@ static uint64_t plan_most(const struct plan *p, int of_net)
 /* Bytes that a rank may need. */
 uint64_t plan_most_bytes(const struct plan *p)
 {
-    return layout_memory(&p->router.layout) + plan_table(p) + plan_most(p, 1) + plan_most(p, 0);
+    return plan_fixed(p) + plan_most(p, 1) + plan_most(p, 0);
 }
 
 /* As many pairs for two nodes as leave every rank with a few peers elsewhere: they spare hops, and share the work. */
@@ -82,7 +88,7 @@ static uint32_t plan_pairs(const struct router *r)
  * and chunks while they are longer than half a message, then messages and chunks. Returns whether it is. */
 static int plan_fit(struct plan *p, uint64_t message, uint64_t most)
 {
-    uint64_t fixed = layout_memory(&p->router.layout) + plan_table(p);
+    uint64_t fixed = plan_fixed(p);
 
     p->message = (uint32_t)message;
     p->buffers = PLAN_BUFFERS_MAX;

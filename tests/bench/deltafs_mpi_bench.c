@@ -2,6 +2,7 @@
  * belong, with nothing stored. scripts/bench-shuffle builds this program and runs it on several numbers of ranks.
  *
  *     deltafs-mpi-bench [--runs N] [--records N] [--value BYTES] [--nodes N] [--message BYTES] [--rows FILE]
+ *                       [--only CONTENDER]
  *
  * Contenders take turns, run by run, on the same records; all ranks begin together, and the slowest counts.
  *
@@ -35,7 +36,7 @@ struct setting {
     size_t records; /* of a rank */
     size_t value;
     uint32_t nodes, message;
-    const char *rows;
+    const char *rows, *only;
 };
 
 /* What arrived: enough to see that it is all. */
@@ -237,7 +238,7 @@ static void report(const struct course *c, double seconds[CONTENDERS][RUNS_MOST]
     for (int i = 0; i < CONTENDERS; i++) {
         double v[RUNS_MOST];
         for (int k = 0; k < set->runs; k++)
-            v[k] = records / seconds[i][k] / 1e6;
+            v[k] = seconds[i][k] > 0 ? records / seconds[i][k] / 1e6 : 0;
         rate[i] = spread_of(v, (unsigned)set->runs);
     }
     for (int i = DIRECT; i <= GRID; i++)
@@ -280,9 +281,12 @@ int main(int argc, char **argv)
                           .value = (size_t)parse(argc, argv, "--value", 40),
                           .nodes = (uint32_t)parse(argc, argv, "--nodes", 0),
                           .message = (uint32_t)parse(argc, argv, "--message", 32 << 10)};
-    for (int i = 1; i + 1 < argc; i += 2)
+    for (int i = 1; i + 1 < argc; i += 2) {
         if (strcmp(argv[i], "--rows") == 0)
             set.rows = argv[i + 1];
+        if (strcmp(argv[i], "--only") == 0)
+            set.only = argv[i + 1];
+    }
     c->set = &set;
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     MPI_Comm_size(comm, &c->ranks);
@@ -298,7 +302,7 @@ int main(int argc, char **argv)
     course_pack(c);
     for (int run = -1; run < set.runs; run++) /* the first one does not count */
         for (int i = 0; i < CONTENDERS; i++) {
-            if (i >= DIRECT && !c->shuffle[i])
+            if ((i >= DIRECT && !c->shuffle[i]) || (set.only && strcmp(set.only, names[i]) != 0))
                 continue;
             double s = course_run(c, (enum contender)i);
             course_check(c, (enum contender)i);

@@ -20,12 +20,16 @@ stats 4 2 3hop
 stats 4 4 grid
 stats 3 2 direct
 
-fresh
-DELTAFS_STATS=$work/nowhere/stats
-export DELTAFS_STATS
-mpi 2 ./test_mpi_shuffle "$data" 4 1 >"$work/out" 2>&1 && fail "statistics in a folder that is not there"
-grep -q "option stats" "$work/out" || fail "no word of the option: $(cat "$work/out")"
+# import FILE: a little directory, with statistics in FILE.
+printf '0123456789abcdef' >"$work/records"
+import() {
+    fresh
+    mpi 2 "$deltafs_mpi" import --format raw --schema id:u8,x:u8 --key id -o "$data/d" --stats "$1" "$work/records" \
+        >"$work/out" 2>"$work/err"
+}
+import "$work/nowhere/stats" && fail "statistics in a folder that is not there"
+says "option stats"
 [ -z "$(ls "$data")" ] || fail "a directory was left: $(ls "$data")"
-DELTAFS_STATS=/dev/full
-mpi 2 ./test_mpi_shuffle "$data" 4 1 >"$work/out" 2>&1 && fail "statistics on a full device"
-grep -q "directory itself is whole" "$work/out" || fail "no word that it is whole: $(cat "$work/out")"
+import /dev/full && fail "statistics on a full device"
+says "directory itself is whole"
+expect 0 "$deltafs" verify "$data/d"
