@@ -3,6 +3,7 @@
  *
  *     deltafs-mpi-bench [--runs N] [--records N] [--value BYTES] [--nodes N] [--message BYTES] [--rows FILE]
  *                       [--only CONTENDER]
+ *     deltafs-mpi-bench --put BYTES [--runs N] [--rows FILE]     on two ranks: sends against MPI_Put (bench_put.h)
  *
  * Contenders take turns, run by run, on the same records; all ranks begin together, and the slowest counts.
  *
@@ -18,6 +19,7 @@
 #include <string.h>
 #include <mpi.h>
 #include "bench_help.h"
+#include "bench_put.h"
 #include "bench_run.h"
 #include "core/partition.h"
 #include "mpi/shuffle.h"
@@ -260,6 +262,27 @@ static void report(const struct course *c, double seconds[CONTENDERS][RUNS_MOST]
         bench_die("cannot write %s", set->rows);
 }
 
+static void report_put(const struct setting *set, size_t bytes)
+{
+    struct spread sends, puts;
+    FILE *f = set->rows ? fopen(set->rows, "a") : NULL;
+    int rank;
+
+    bench_put(MPI_COMM_WORLD, bytes, set->runs, &sends, &puts);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (rank == 0) {
+        printf("messages of %zu B  sends %.2f GB/s [%.2f-%.2f]  MPI_Put %.2f [%.2f-%.2f]  %.2f\n", bytes, sends.median,
+               sends.low, sends.high, puts.median, puts.low, puts.high, sends.median / puts.median);
+        if (f)
+            fprintf(f,
+                    "{\"name\": \"messages between nodes, %zu B: sends\", \"ours\": %.4g, \"peer\": %.4g, "
+                    "\"peer_name\": \"MPI_Put\", \"unit\": \"GB/s\", \"ratio\": %.4g}\n",
+                    bytes, sends.median, puts.median, sends.median / puts.median);
+    }
+    if (f && fclose(f) != 0)
+        bench_die("cannot write %s", set->rows);
+}
+
 static double parse(int argc, char **argv, const char *name, double otherwise)
 {
     for (int i = 1; i + 1 < argc; i += 2)
@@ -288,6 +311,11 @@ int main(int argc, char **argv)
             set.only = argv[i + 1];
     }
     c->set = &set;
+    if (parse(argc, argv, "--put", 0) > 0) {
+        report_put(&set, (size_t)parse(argc, argv, "--put", 0));
+        MPI_Finalize();
+        return 0;
+    }
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     MPI_Comm_size(comm, &c->ranks);
     uint32_t *sizes = calloc((size_t)c->ranks, sizeof *sizes);
