@@ -70,15 +70,11 @@ static int job_share_plan(const struct agree *a, struct job_plan *plan, char **t
     return status;
 }
 
-/* This rank's share of the node's memory. */
+/* A rank's share of its node's memory, where that is the least. */
 static uint64_t job_auto_memory(const struct topology *t)
 {
-    uint32_t ranks = layout_size(&t->layout, layout_node(&t->layout, t->rank));
-    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    uint64_t memory = t->memory / 100 * MEMORY_PERCENT;
 
-    if (pages <= 0 || page <= 0)
-        return MEMORY_AUTO_MIN;
-    uint64_t memory = (uint64_t)pages / 100 * MEMORY_PERCENT * (uint64_t)page / ranks;
     return memory < MEMORY_AUTO_MIN ? MEMORY_AUTO_MIN : memory > MEMORY_AUTO_MAX ? MEMORY_AUTO_MAX : memory;
 }
 
@@ -99,33 +95,34 @@ static int job_create_shuffle(struct job *j, const struct job_plan *plan, struct
     return status == DELTAFS_OK ? shuffle_create(&c, &j->shuffle, e) : status;
 }
 
-/* Collective: the shuffle, by the plan. Where memory cannot be shared, every rank is taken for a node. */
+/* Collective: the shuffle, by the plan. */
+static int job_try_shuffle(struct job *j, const struct job_plan *plan, struct error *e)
+{
+    struct error own = {0};
+
+    job_create_shuffle(j, plan, &own);
+    int status = agree_status(&j->agree, &own);
+    if (status == DELTAFS_OK) {
+        shuffle_share(j->shuffle, j->topology.node, &own);
+        status = agree_status(&j->agree, &own);
+    }
+    if (status != DELTAFS_OK) {
+        *e = own;
+        shuffle_destroy(j->shuffle);
+        j->shuffle = NULL;
+    }
+    return status;
+}
+
+/* Collective: the same; where memory cannot be shared, every rank is taken for a node. */
 static int job_open_shuffle(struct job *j, struct job_plan *plan, struct error *e)
 {
-    struct writer_config *c = &plan->config;
-    uint64_t memory = c->memory;
-    int status = agree_reduce(&j->agree, &memory, 1, MPI_MIN, e);
+    plan->wish.memory = plan_budget(plan->config.memory);
+    int status = job_try_shuffle(j, plan, e);
 
-    plan->wish.memory = plan_budget(memory);
-    for (int again = 1; status == DELTAFS_OK && again;) {
-        struct error own = {0};
-        job_create_shuffle(j, plan, &own);
-        status = agree_status(&j->agree, &own);
-        again = 0;
-        if (status == DELTAFS_OK) {
-            shuffle_share(j->shuffle, j->topology.node, &own);
-            status = agree_status(&j->agree, &own);
-            again = status != DELTAFS_OK && j->topology.layout.nodes < j->topology.layout.ranks;
-        }
-        if (status != DELTAFS_OK) {
-            *e = own;
-            shuffle_destroy(j->shuffle);
-            j->shuffle = NULL;
-        }
-        if (again) {
-            topology_split(&j->topology);
-            status = DELTAFS_OK;
-        }
+    if (status != DELTAFS_OK && status != DELTAFS_ERR_MEMORY && j->topology.layout.nodes < j->topology.layout.ranks) {
+        topology_split(&j->topology);
+        status = job_try_shuffle(j, plan, e);
     }
     return status;
 }
@@ -182,20 +179,17 @@ static int job_make(struct job *j, struct job_plan *plan, deltafs_dir **out, str
 }
 
 /* Collective: find the nodes; all agreement is in the order of the layout from there on. */
-static int job_find_nodes(struct job *j, uint32_t nodes, uint32_t *sizes, struct error *e)
+static int job_find_nodes(struct job *j, uint32_t nodes, void *scratch, struct error *e)
 {
     struct agree *a = &j->agree;
-    MPI_Comm comm = a->comm;
     struct error own = {0};
 
-    a->comm = MPI_COMM_NULL;
-    topology_init(&j->topology, comm, nodes, sizes, &own);
-    if (j->topology.comm == MPI_COMM_NULL) {
-        *e = own;
-        return e->status; /* MPI has failed */
+    if (topology_init(&j->topology, a, nodes, scratch, &own) == DELTAFS_ERR_MPI) {
+        *e = own; /* MPI has failed */
+        return e->status;
     }
     a->comm = j->topology.comm;
-    MPI_Comm_rank(a->comm, &a->rank);
+    a->rank = (int)j->topology.rank;
     if (agree_status(a, &own) != DELTAFS_OK)
         *e = own;
     return own.status;
@@ -220,7 +214,7 @@ static int job_set_up(struct job *j, const struct job_plan *plan, struct error *
 }
 
 /* Collective: all that can fail differently on different ranks is agreed upon step by step. */
-static int job_create(struct job *j, const char *path, const deltafs_options *o, uint32_t *sizes, deltafs_dir **out,
+static int job_create(struct job *j, const char *path, const deltafs_options *o, void *scratch, deltafs_dir **out,
                       struct error *e)
 {
     const struct agree *a = &j->agree;
@@ -236,7 +230,7 @@ static int job_create(struct job *j, const char *path, const deltafs_options *o,
     }
     int status = job_share_plan(a, &plan, &texts, e);
     if (status == DELTAFS_OK)
-        status = job_find_nodes(j, plan.nodes, sizes, e);
+        status = job_find_nodes(j, plan.nodes, scratch, e);
     if (status == DELTAFS_OK && plan.config.memory == OPTION_AUTO)
         plan.config.memory = job_auto_memory(&j->topology);
     if (status == DELTAFS_OK && a->ranks > 1)
@@ -255,7 +249,7 @@ int deltafs_mpi_create(MPI_Comm comm, const char *path, const deltafs_options *o
     deltafs_options *defaults = NULL;
     struct job *j = calloc(1, sizeof *j);
     struct agree a = {.wait = job_wait};
-    uint32_t *sizes = NULL;
+    void *scratch = NULL;
     int code = MPI_Comm_dup(comm, &a.comm);
 
     if (code != MPI_SUCCESS) {
@@ -266,9 +260,9 @@ int deltafs_mpi_create(MPI_Comm comm, const char *path, const deltafs_options *o
     MPI_Comm_rank(a.comm, &a.rank);
     MPI_Comm_size(a.comm, &a.ranks);
     a.name = a.rank;
-    sizes = malloc((size_t)a.ranks * sizeof *sizes);
-    if (!j || !sizes)
-        error_no_memory(&own, sizeof *j, "a directory");
+    scratch = malloc((size_t)a.ranks * TOPOLOGY_SCRATCH);
+    if (!j || !scratch)
+        error_no_memory(&own, sizeof *j + (size_t)a.ranks * TOPOLOGY_SCRATCH, "a directory");
     else if (!out || (a.rank == 0 && (!path || !*path)))
         error_set(&own, DELTAFS_ERR_INVALID, "deltafs_mpi_create: path and out must be given");
     else if (a.rank == 0 && !options && deltafs_options_create(&defaults) != DELTAFS_OK)
@@ -276,7 +270,7 @@ int deltafs_mpi_create(MPI_Comm comm, const char *path, const deltafs_options *o
     if (agree_status(&a, &own) != DELTAFS_OK) {
         *e = own;
         deltafs_options_destroy(defaults);
-        free(sizes);
+        free(scratch);
         free(j);
         MPI_Comm_free(&a.comm);
         return own.status;
@@ -286,9 +280,9 @@ int deltafs_mpi_create(MPI_Comm comm, const char *path, const deltafs_options *o
     j->agree.arg = j;
     j->topology = (struct topology){.comm = a.comm, .node = MPI_COMM_NULL};
     j->stats_fd = -1;
-    int status = job_create(j, path, options ? options : defaults, sizes, out, e);
+    int status = job_create(j, path, options ? options : defaults, scratch, out, e);
     deltafs_options_destroy(defaults);
-    free(sizes);
+    free(scratch);
     if (status == DELTAFS_OK) {
         job_register(j);
     } else {

@@ -318,8 +318,9 @@ int main(int argc, char **argv)
     }
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     MPI_Comm_size(comm, &c->ranks);
-    uint32_t *sizes = calloc((size_t)c->ranks, sizeof *sizes);
-    if (topology_init(&c->topology, comm, set.nodes, sizes, &e) != DELTAFS_OK)
+    struct agree a = {.comm = comm, .ranks = c->ranks, .wait = give_way, .arg = c};
+    MPI_Comm_rank(comm, &a.rank);
+    if (topology_init(&c->topology, &a, set.nodes, bench_alloc((size_t)c->ranks * TOPOLOGY_SCRATCH), &e) != DELTAFS_OK)
         bench_die("%s", e.text);
     c->rank = (int)c->topology.rank;
     course_fill(c);

@@ -26,6 +26,11 @@ static void describe(const struct topology *t, char text[TEXT_MAX])
     free(world);
 }
 
+static void no_wait(void *arg)
+{
+    (void)arg;
+}
+
 int main(int argc, char **argv)
 {
     struct topology t;
@@ -37,9 +42,10 @@ int main(int argc, char **argv)
     check_begin(&argc, &argv, MPI_THREAD_SINGLE);
     if (!CHECK(argc == 3))
         return check_end();
-    uint32_t *sizes = calloc((size_t)check_ranks, sizeof *sizes);
+    void *scratch = malloc((size_t)check_ranks * TOPOLOGY_SCRATCH);
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-    CHECK(topology_init(&t, comm, (uint32_t)atoi(argv[1]), sizes, &e) == DELTAFS_OK);
+    struct agree a = {.comm = comm, .rank = check_rank, .ranks = check_ranks, .wait = no_wait};
+    CHECK(topology_init(&t, &a, (uint32_t)atoi(argv[1]), scratch, &e) == DELTAFS_OK);
     check_require();
     describe(&t, text);
     check_about("'%s' instead of '%s'", text, argv[2]);
@@ -51,6 +57,6 @@ int main(int argc, char **argv)
         CHECK(layout_first(&t.layout, layout_node(&t.layout, t.rank)) + (uint32_t)local == t.rank);
     }
     topology_fini(&t, 0);
-    free(sizes);
+    free(scratch);
     return check_end();
 }
