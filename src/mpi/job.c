@@ -87,7 +87,7 @@ void job_wait(void *arg)
  * to do, later if not. */
 static void *job_thread(void *arg)
 {
-    struct timespec nap = {.tv_nsec = 0};
+    struct timespec nap = {.tv_nsec = THREAD_NAP_MIN};
     struct job *j = arg;
 
     while (!atomic_load(&j->is_closing)) {
@@ -167,7 +167,11 @@ static int job_append(void *ctx, size_t n, const uint8_t *keys, size_t key_strid
 
 static void job_fail(void *ctx, const struct error *e)
 {
-    deltafs_writer_fail(((struct job *)ctx)->writer, e);
+    struct job *j = ctx;
+
+    pthread_mutex_lock(&j->lock);
+    deltafs_writer_fail(j->writer, e);
+    pthread_mutex_unlock(&j->lock);
 }
 
 /* Bring every record to its owner. What comes after is let in by job_next_round. */
@@ -439,7 +443,7 @@ static int job_tell(struct job *j, struct error *e)
 static int job_close(void *ctx, struct error *e)
 {
     struct job *j = ctx;
-    struct error second;
+    struct error second, own = {0};
     uint64_t pending;
 
     job_stop_thread(j);
@@ -453,8 +457,12 @@ static int job_close(void *ctx, struct error *e)
     status = status != DELTAFS_OK ? status : told;
     pthread_mutex_unlock(&j->lock);
     job_unregister(j);
-    int closed = job_close_own(j, status == DELTAFS_OK ? e : &second);
+    int closed = job_close_own(j, &own);
+    if (!j->is_dead)
+        closed = agree_status(&j->agree, &own);
     job_free(j);
+    if (status == DELTAFS_OK && closed != DELTAFS_OK)
+        *e = own;
     return status != DELTAFS_OK ? status : closed;
 }
 

@@ -250,11 +250,15 @@ int deltafs_mpi_create(MPI_Comm comm, const char *path, const deltafs_options *o
     struct job *j = calloc(1, sizeof *j);
     struct agree a = {.wait = job_wait};
     void *scratch = NULL;
-    int code = MPI_Comm_dup(comm, &a.comm);
+    MPI_Request request;
+    int code = MPI_Comm_idup(comm, &a.comm, &request);
 
-    if (code != MPI_SUCCESS) {
+    /* Others may come later: they may be waiting for this rank in another directory. */
+    if (code != MPI_SUCCESS)
+        agree_mpi_error(e, code, "duplicate the communicator");
+    if (code != MPI_SUCCESS || agree_wait(&a, &request, "duplicate the communicator", e) != DELTAFS_OK) {
         free(j);
-        return agree_mpi_error(e, code, "duplicate the communicator");
+        return e->status;
     }
     MPI_Comm_set_errhandler(a.comm, MPI_ERRORS_RETURN);
     MPI_Comm_rank(a.comm, &a.rank);
@@ -276,6 +280,7 @@ int deltafs_mpi_create(MPI_Comm comm, const char *path, const deltafs_options *o
         return own.status;
     }
     pthread_mutex_init(&j->lock, NULL);
+    pthread_mutex_lock(&j->lock); /* a thread for progress begins when all is made */
     j->agree = a;
     j->agree.arg = j;
     j->topology = (struct topology){.comm = a.comm, .node = MPI_COMM_NULL};
@@ -283,6 +288,7 @@ int deltafs_mpi_create(MPI_Comm comm, const char *path, const deltafs_options *o
     int status = job_create(j, path, options ? options : defaults, scratch, out, e);
     deltafs_options_destroy(defaults);
     free(scratch);
+    pthread_mutex_unlock(&j->lock);
     if (status == DELTAFS_OK) {
         job_register(j);
     } else {

@@ -46,7 +46,7 @@ static uint64_t plan_table(const struct plan *p)
 /* What does not depend on the number of channels. */
 static uint64_t plan_fixed(const struct plan *p)
 {
-    return OWN_BYTES + layout_memory(&p->router.layout) + plan_table(p);
+    return OWN_BYTES + RING_LINE + layout_memory(&p->router.layout) + plan_table(p);
 }
 
 uint64_t plan_bytes(const struct plan *p, uint32_t rank)
@@ -100,9 +100,10 @@ static int plan_fit(struct plan *p, uint64_t message, uint64_t most)
             return 1;
         int can_chunk = inside > 0 && p->chunk / 2 >= CHUNK_MIN, can_message = net > 0 && p->message / 2 >= MESSAGE_MIN;
         int can_count = net > 0 && p->buffers / 2 >= PLAN_BUFFERS_MIN, is_long = p->chunk > p->message / 2;
-        if (!can_chunk && !can_message && !can_count)
+        int can_pair = p->router.pairs > 1, is_last = !can_chunk && !can_message && !can_count;
+        if (is_last && !can_pair)
             return 0;
-        if (p->router.pairs > 1 && net >= inside)
+        if (can_pair && (net >= inside || is_last))
             p->router.pairs /= 2;
         else if (can_count && (net >= inside || !can_chunk || !is_long))
             p->buffers /= 2;

@@ -14,10 +14,11 @@
 struct ring {
     _Alignas(RING_LINE) _Atomic uint64_t filled;  /* chunks, ever; the producer's */
     _Alignas(RING_LINE) _Atomic uint64_t emptied; /* the consumer's */
-    uint8_t chunks[];
+    _Alignas(RING_LINE) uint8_t chunks[];
 };
 
 _Static_assert(sizeof(struct ring) == RING_HEADER, "plan.c reckons with it");
+_Static_assert(offsetof(struct ring, chunks) == RING_HEADER, "no chunk shares a line with a counter");
 
 struct rings {
     uint32_t chunk;
@@ -29,9 +30,12 @@ struct rings {
     uint64_t memory;
 };
 
+/* A segment begins where MPI puts it; its rings at the next line. */
 static struct ring *ring_at(uint8_t *segment, uint64_t ring_bytes, uint32_t i)
 {
-    return (struct ring *)(segment + ring_bytes * i);
+    uintptr_t begin = ((uintptr_t)segment + RING_LINE - 1) & ~(uintptr_t)(RING_LINE - 1);
+
+    return (struct ring *)(begin + ring_bytes * i);
 }
 
 /* Find the rings that lead to others, in their segments. */
@@ -72,7 +76,9 @@ static int rings_hold(struct rings *r, uint64_t bytes, uint64_t all, struct erro
     if (r->held < 0)
         return error_system(e, errno, "share memory between ranks in", SHARED_FOLDER);
     unlink(name);
-    int errnum = posix_fallocate(r->held, 0, (off_t)(bytes + SHARED_SLACK));
+    int errnum;
+    while ((errnum = posix_fallocate(r->held, 0, (off_t)(bytes + SHARED_SLACK))) == EINTR)
+        continue;
     return errnum == 0 ? DELTAFS_OK : error_system(e, errnum, "share memory between ranks in", SHARED_FOLDER);
 }
 
@@ -85,7 +91,7 @@ static void rings_let_go(struct rings *r)
 
 static int rings_allocate(struct rings *r, const struct plan *p, MPI_Comm node, struct error *e)
 {
-    uint64_t bytes = r->count * plan_ring(p);
+    uint64_t bytes = r->count * plan_ring(p) + RING_LINE;
     uint8_t *segment;
     MPI_Info info;
 
@@ -124,7 +130,7 @@ int rings_create(const struct plan *p, uint32_t rank, struct rings **out, struct
         return e->status;
     }
     uint32_t ranks = layout_size(&p->router.layout, layout_node(&p->router.layout, rank));
-    uint64_t bytes = r->count * plan_ring(p);
+    uint64_t bytes = r->count * plan_ring(p) + RING_LINE;
     if (r->count > 0 && rings_hold(r, bytes, ranks * bytes, e) != DELTAFS_OK) {
         rings_destroy(r, 0);
         return e->status;

@@ -210,8 +210,10 @@ uint32_t router_most_peers(const struct router *r, enum router_stage stage)
         return extreme_size(l, 1) - 1;
     if (r->kind == ROUTER_DIRECT)
         return l->ranks - extreme_size(l, 0);
-    for (uint32_t i = 0; i < l->nodes; i++) {
-        uint32_t n = router_peers(r, layout_first(l, i), stage); /* a node's first rank has the most of it */
+    /* A node's first rank has the most of it. Where nodes are even, the first has the most neighbours, and the last
+     * perhaps the fewest ranks. */
+    for (uint32_t i = 0, step = l->first || l->nodes < 2 ? 1 : l->nodes - 1; i < l->nodes; i += step) {
+        uint32_t n = router_peers(r, layout_first(l, i), stage);
         most = n > most ? n : most;
     }
     return most;

@@ -8,9 +8,10 @@
 #include "mpi/ring.h"
 #include "mpi/shuffle.h"
 
-#define WHOLE_ITEMS_MIN 4   /* values of one size go without their sizes if so many fit any buffer */
-#define PUT_AT_ONCE     512 /* records put between two looks at what has come */
-#define ROUTE_AT_ONCE   64  /* records whose ways are looked up together */
+#define WHOLE_ITEMS_MIN 4           /* values of one size go without their sizes if so many fit any buffer */
+#define PUT_AT_ONCE     (24u << 10) /* bytes put between two looks at what has come */
+#define TAKE_AT_ONCE    8           /* messages taken from one channel before it is the turn of others */
+#define ROUTE_AT_ONCE   64          /* records whose ways are looked up together */
 #define VALUE_MOST      (1u << 20)
 #define ORIGIN          1u /* as the holder of a channel: this rank's own records; channels into it are 2 and up */
 #define NOT_IN_TABLE    UINT16_MAX
@@ -29,7 +30,7 @@ struct shuffle {
     uint32_t stage_shift; /* from a channel of stage OUT to that of stage MID with the same peer */
     uint32_t whole;       /* bytes of an item that is key and value alone; 0: items have their sizes */
     uint32_t round;
-    uint32_t since_progress; /* records put */
+    size_t since_progress; /* bytes put */
     int is_open, is_dead, is_busy;
     struct error error;
     /* The round's end: */
@@ -166,8 +167,9 @@ int shuffle_create(const struct shuffle_config *c, struct shuffle **out, struct 
         shuffle_destroy(s);
         return status;
     }
-    s->stat.memory = OWN_BYTES + rings_memory(s->rings) + link_memory(s->link) + s->channels * CHANNEL_BYTES +
-                     (s->table ? s->plan.partitions * sizeof *s->table : 0) + layout_memory(&s->plan.router.layout);
+    s->stat.memory = OWN_BYTES + RING_LINE + rings_memory(s->rings) + link_memory(s->link) +
+                     s->channels * CHANNEL_BYTES + (s->table ? s->plan.partitions * sizeof *s->table : 0) +
+                     layout_memory(&s->plan.router.layout);
     shuffle_begin(s);
     s->round = 0;
     *out = s;
@@ -307,8 +309,10 @@ static int out_put(struct shuffle *s, struct channel_out *o, uint32_t holder, st
 {
     int is_whole = p->offset == 0 && p->moved == 0 && p->size == p->value_size;
 
-    if (o->holder != 0 && o->holder != holder)
+    if (o->holder != 0 && o->holder != holder) {
+        s->why = stage_is_net(o->stage) ? STALL_CREDIT : STALL_RING;
         return 0;
+    }
     /* A value that fits a buffer of its own is not cut. */
     if (is_whole && MESSAGE_HEADER + ITEM_HEADER + p->size <= o->room) {
         if (!out_make_room(s, o, ITEM_HEADER + p->size))
@@ -358,6 +362,13 @@ static int own_flush(struct shuffle *s)
     return 1;
 }
 
+static void shuffle_drop_value(struct shuffle *s)
+{
+    free(s->value);
+    s->value = NULL;
+    s->value_holder = 0;
+}
+
 /* Take a piece of a value that is for this rank; returns 0 if it must wait, -1 if it does not follow the last. Only one
  * long value is put together at a time, so that no more memory is needed than for one. */
 static int shuffle_store_piece(struct shuffle *s, uint32_t holder, struct piece *p)
@@ -375,6 +386,7 @@ static int shuffle_store_piece(struct shuffle *s, uint32_t holder, struct piece 
             shuffle_fail(s, &e);
         }
     }
+    s->why = STALL_STORAGE;
     if (s->value_holder != holder)
         return s->value_holder == 0 ? -1 : 0;
     if (p->moved == 0) {
@@ -389,9 +401,7 @@ static int shuffle_store_piece(struct shuffle *s, uint32_t holder, struct piece 
         return 1;
     if (s->value && shuffle_store(s, 1, (uint8_t *)&p->key, 0, s->value, 0, p->value_size) == 0)
         return 0;
-    free(s->value);
-    s->value = NULL;
-    s->value_holder = 0;
+    shuffle_drop_value(s);
     return 1;
 }
 
@@ -438,6 +448,12 @@ static void in_malformed(struct shuffle *s, struct channel_in *in, const char *w
     error_set(&e, DELTAFS_ERR_MPI, "a message of stage %d to rank %u %s", in->stage, s->config.rank, what);
     shuffle_fail(s, &e);
     in->at = in->end;
+    /* The rest of a value in pieces will not be known for what it is: what waits for it must not. */
+    uint32_t holder = (uint32_t)(in - s->in) + 2;
+    for (uint32_t i = 0; i < s->channels; i++)
+        s->out[i].holder = s->out[i].holder == holder ? 0 : s->out[i].holder;
+    if (s->value_holder == holder)
+        shuffle_drop_value(s);
 }
 
 /* Have a message to take in; returns whether there is one. */
@@ -570,7 +586,7 @@ static int in_take(struct shuffle *s, struct channel_in *in)
 {
     int has_moved = 0;
 
-    while (!in->has_ended && !s->is_dead) {
+    for (int i = 0; i < TAKE_AT_ONCE && !in->has_ended && !s->is_dead; i++) {
         if (!in->bytes && !in_begin(s, in))
             break;
         uint32_t before = in->at, moved = in->moved;
@@ -691,29 +707,28 @@ static void shuffle_put_some(struct shuffle *s, size_t n, const uint8_t *keys, s
     uint32_t channels[ROUTE_AT_ONCE];
 
     shuffle_route_some(s, keys, key_stride, n, STAGE_OUT, channels);
-    for (size_t i = 0; i < n; i++, keys += key_stride, values += value_stride) {
+    for (size_t i = 0; i < n; i++, keys += key_stride) {
         struct channel_out *o = &s->out[channels[i]];
         if (o->used + s->whole > o->room && !shuffle_wait_room(s, o, s->whole))
             return;
-        out_put_whole(o, keys, values, size);
+        out_put_whole(o, keys, size > 0 ? values + i * value_stride : NULL, size);
     }
 }
 
 void shuffle_put(struct shuffle *s, size_t n, const uint8_t *keys, size_t key_stride, const uint8_t *values,
                  size_t value_stride, size_t size)
 {
-    value_stride = size > 0 ? value_stride : 0;
     while (n > 0 && !s->is_dead) {
-        size_t some = n < ROUTE_AT_ONCE ? n : ROUTE_AT_ONCE;
+        size_t some = s->whole == 0 ? 1 : n < ROUTE_AT_ONCE ? n : ROUTE_AT_ONCE;
         if (s->whole > 0)
             shuffle_put_some(s, some, keys, key_stride, values, value_stride, size);
         else
-            for (size_t i = 0; i < some; i++)
-                shuffle_put_sized(s, key_at(keys + i * key_stride), size > 0 ? values + i * value_stride : NULL, size);
+            shuffle_put_sized(s, key_at(keys), values, size);
         n -= some;
         keys += some * key_stride;
-        values += some * value_stride;
-        s->since_progress += (uint32_t)some;
+        if (size > 0)
+            values += some * value_stride;
+        s->since_progress += some * (8 + size);
         if (s->since_progress >= PUT_AT_ONCE) {
             s->since_progress = 0;
             shuffle_progress(s);
@@ -731,9 +746,7 @@ void shuffle_end(struct shuffle *s)
             break;
         shuffle_wait(s, STALL_END);
     }
-    free(s->value);
-    s->value = NULL;
-    s->value_holder = 0;
+    shuffle_drop_value(s);
 }
 
 void shuffle_begin(struct shuffle *s)

@@ -148,11 +148,26 @@ static int stats_put(int fd, const char *line, size_t n, struct error *e)
     return DELTAFS_OK;
 }
 
+/* Rank 0. */
+static int stats_add(int fd, const struct spread *all, const struct stats *s, struct error *e)
+{
+    char *line = NULL;
+    size_t n = 0;
+    FILE *f = open_memstream(&line, &n);
+    int status;
+
+    if (!f)
+        return error_no_memory(e, 0, "statistics");
+    print_stats(f, all, s);
+    status = fclose(f) == 0 ? stats_put(fd, line, n, e) : error_no_memory(e, n, "statistics");
+    free(line);
+    return status;
+}
+
 int stats_write(const struct agree *a, int fd, const struct stats *s, struct error *e)
 {
     struct spread all = {.ranks = a->ranks};
-    char *line = NULL;
-    size_t n = 0;
+    struct error own = {0};
 
     stats_gather(s, all.sum);
     memcpy(all.low, all.sum, sizeof all.low);
@@ -162,16 +177,10 @@ int stats_write(const struct agree *a, int fd, const struct stats *s, struct err
         status = agree_reduce(a, all.low, VALUES, MPI_MIN, e);
     if (status == DELTAFS_OK)
         status = agree_reduce(a, all.high, VALUES, MPI_MAX, e);
-    if (status != DELTAFS_OK || a->rank != 0)
+    if (status == DELTAFS_OK && a->rank == 0)
+        stats_add(fd, &all, s, &own);
+    if (status != DELTAFS_OK || agree_status(a, &own) == DELTAFS_OK)
         return status;
-    FILE *f = open_memstream(&line, &n);
-    if (!f)
-        return error_no_memory(e, 0, "statistics");
-    print_stats(f, &all, s);
-    if (fclose(f) != 0)
-        status = error_no_memory(e, n, "statistics");
-    else
-        status = stats_put(fd, line, n, e);
-    free(line);
-    return status;
+    *e = own;
+    return own.status;
 }

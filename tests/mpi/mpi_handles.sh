@@ -9,4 +9,4 @@ for ranks in 1 2 5; do
     MPI_TIMEOUT=30 check "$ranks" ./test_mpi_handles "$data" 300
 done
 fresh
-MPI_TIMEOUT=60 check 3 ./test_mpi_handles "$data" 20000
+MPI_TIMEOUT=60 check 5 ./test_mpi_handles "$data" 20000

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Memory stays within its budget.
+# Memory stays within its budget, and what the shuffle takes is what its plan says.
 . "$top_srcdir/tests/lib.sh"
 . "$top_srcdir/tests/mpi/mpi_lib.sh"
 
@@ -14,3 +14,5 @@ memory 40
 memory any 48
 # Many partitions, each with what a long value needs.
 memory any 1000 64
+# A grid with a short row, and nodes of different sizes.
+check 7 ./test_mpi_promise

@@ -8,8 +8,10 @@
 #include <string.h>
 #include "test_mpi_check.h"
 #include "test_mpi_plan.h"
+#include "test_mpi_slow.h"
 
-#define EPOCHS 2
+#define EPOCHS  2
+#define SLOW_MS 20
 
 static const char *folder;
 static uint32_t records;
@@ -22,10 +24,14 @@ struct written {
     deltafs_dir *dir;
 };
 
-static void open_one(struct written *w, const char *name, MPI_Comm comm, uint64_t seed, int64_t value_size)
+static void open_route(struct written *w, const char *name, MPI_Comm comm, uint64_t seed, int64_t value_size,
+                       const char *route, const char *nodes)
 {
     deltafs_options *o = check_options("memory=8M link_buffer=4K sync=none");
     char size[24] = "any";
+
+    CHECK_STATUS(DELTAFS_OK, deltafs_options_set(o, "route", route), NULL);
+    CHECK_STATUS(DELTAFS_OK, deltafs_options_set(o, "nodes", nodes), NULL);
 
     if (value_size >= 0)
         snprintf(size, sizeof size, "%lld", (long long)value_size);
@@ -42,6 +48,11 @@ static void open_one(struct written *w, const char *name, MPI_Comm comm, uint64_
     MPI_Comm_size(comm, &w->plan.ranks);
     CHECK_STATUS(DELTAFS_OK, deltafs_mpi_create(comm, check_path(folder, name), o, &w->dir), NULL);
     deltafs_options_destroy(o);
+}
+
+static void open_one(struct written *w, const char *name, MPI_Comm comm, uint64_t seed, int64_t value_size)
+{
+    open_route(w, name, comm, seed, value_size, "auto", "auto");
 }
 
 static void append(struct written *w, uint32_t epoch)
@@ -105,6 +116,31 @@ static void test_other_communicator(void)
     check_require();
 }
 
+/* Three directories whose records go three ways, while one rank's storage is slow: ranks append to them in different
+ * orders, so that those who wait in one must hand on what goes through them in the others; epochs end in turn. */
+static void test_routes(void)
+{
+    enum { DIRS = 3 };
+    struct written w[DIRS];
+
+    check_about("three directories with routes of their own, one rank slow");
+    slow_writes(check_rank == check_ranks / 2 ? SLOW_MS : 0);
+    open_route(&w[0], "direct", MPI_COMM_WORLD, 11, 8, "direct", "2");
+    open_route(&w[1], "3hop", MPI_COMM_WORLD, 12, 40, "3hop", check_ranks > 2 ? "2" : "auto");
+    open_route(&w[2], "grid", MPI_COMM_WORLD, 13, -1, "grid", check_ranks > 3 ? "4" : "auto");
+    check_require();
+    for (uint32_t epoch = 0; epoch < EPOCHS; epoch++) {
+        for (int i = 0; i < DIRS; i++)
+            append(&w[(check_rank + i) % DIRS], epoch);
+        for (uint32_t i = 0; i < DIRS; i++)
+            end(&w[(i + epoch) % DIRS], epoch);
+    }
+    slow_writes(0);
+    for (int i = DIRS; i-- > 0;)
+        close_one(&w[i]);
+    check_require();
+}
+
 static void test_self(void)
 {
     struct written own;
@@ -163,12 +199,14 @@ int main(int argc, char **argv)
     check_begin(&argc, &argv, MPI_THREAD_SINGLE);
     if (!CHECK(argc == 3))
         return check_end();
+    slow_install();
     folder = argv[1];
     records = (uint32_t)strtoul(argv[2], NULL, 10);
     test_info();
     test_self();
     test_same_communicator();
     test_other_communicator();
+    test_routes();
     check_about("at the end");
     return check_end();
 }

@@ -9,8 +9,10 @@
 #define BATCH_BYTES  (1u << 16)
 #define ASKED        24    /* keys asked for */
 #define ANSWERS_MOST 20000 /* records after which no more are */
-#define ITEM_HEADER  20    /* of src/mpi/link.h: in front of each value that is not of a fixed size */
-#define MESSAGE_HEAD 8
+#define ANSWER_BYTES 4096  /* of values, that cost as much as another record */
+#define ITEM_HEADER  20    /* of src/mpi/channel.h: in front of each value that is not of a fixed size */
+#define MESSAGE_HEAD 24
+#define RANK_SHIFT   (8 - PLAN_RANK_BITS)
 
 uint64_t plan_random(uint64_t seed, uint64_t n)
 {
@@ -55,10 +57,11 @@ static uint64_t record_key(const struct plan *p, uint64_t seed)
     return k == 0 ? 0 : k == 1 ? UINT64_MAX : plan_random(p->seed ^ 0x6b, k);
 }
 
-/* Sizes about those at which a message, or the piece of a long value in it, is exactly full. */
+/* Sizes about those at which a message or a chunk, or the piece of a long value in it, is exactly full. */
 static size_t boundary_size(const struct plan *p, uint64_t r)
 {
-    size_t full = p->message - MESSAGE_HEAD - ITEM_HEADER, low = full - ITEM_HEADER - 3;
+    size_t room = p->chunk > 0 && r / 1024 % 2 ? p->chunk : p->message;
+    size_t full = room - MESSAGE_HEAD - ITEM_HEADER, low = full - ITEM_HEADER - 3;
 
     switch (r % 4) {
     case 0:
@@ -68,7 +71,7 @@ static size_t boundary_size(const struct plan *p, uint64_t r)
     case 2:
         return (2 + r / 4 % 3) * full - 2 + r / 64 % 5;
     default:
-        return p->message - 2 + r / 4 % 5;
+        return room - 2 + r / 4 % 5;
     }
 }
 
@@ -80,6 +83,8 @@ static size_t record_size(const struct plan *p, uint64_t seed)
         return (size_t)p->value_size;
     if (r % 4 == 0)
         return boundary_size(p, r / 4);
+    if (p->has_long && r % 4 == 1)
+        return VALUE_MAX - r / 4 % (r / 64 % 4 ? VALUE_MAX : 3);
     if (r % 512 == 1)
         return VALUE_MAX - r / 512 % 3;
     if (r % 64 == 2)
@@ -107,7 +112,7 @@ static void record_value(uint64_t seed, int rank, uint32_t i, uint8_t *out, size
     if (size == 0)
         return;
     memcpy(out, pool() + plan_random(seed, 3) % VALUE_MAX, size);
-    out[0] = (uint8_t)((unsigned)rank << 5 | (i & 31));
+    out[0] = (uint8_t)((unsigned)rank << RANK_SHIFT | (i & ((1u << RANK_SHIFT) - 1)));
 }
 
 /* ---- Appending ---- */
@@ -144,10 +149,10 @@ int plan_append(const struct plan *p, deltafs_dir *dir, uint32_t epoch, int rank
     int status = DELTAFS_OK, is_slow = epoch == 0 && rank == p->slow_rank;
 
     for (uint32_t i = 0, batch; i < n && status == DELTAFS_OK; i += batch) {
-        batch = 1 + (uint32_t)(plan_random(p->seed, i) % (most < BATCH_MAX ? most : BATCH_MAX));
+        batch = most == 0 ? 1 : 1 + (uint32_t)(plan_random(p->seed, i) % (most < BATCH_MAX ? most : BATCH_MAX));
         if (batch > n - i)
             batch = n - i;
-        if (p->value_size < 0 || i % 8 == 0) {
+        if (p->value_size < 0 || most == 0 || i % 8 == 0) {
             batch = 1;
             status = append_one(p, dir, epoch, rank, i);
         } else {
@@ -248,7 +253,7 @@ static int oracle_take(const struct deltafs_record *r, void *arg)
     struct oracle *o = arg;
     uint32_t epoch = (uint32_t)(r->epoch / 10 - 1);
     const uint8_t *value = r->value;
-    int rank = r->size > 0 ? value[0] >> 5 : 0;
+    int rank = r->size > 0 ? value[0] >> RANK_SHIFT : 0;
     size_t first = oracle_find(o, epoch, r->key, rank), at = first;
 
     o->seen++;
@@ -333,7 +338,8 @@ static void oracle_ask(struct oracle *o, deltafs_dir *dir, uint32_t epochs)
         CHECK_STATUS(is_there ? DELTAFS_OK : DELTAFS_ERR_NOT_FOUND, deltafs_get(dir, keys[i], NULL, &records[0]), dir);
         if (is_there) {
             oracle_check_records(o, keys[i], records[0], epochs);
-            answers += records[0] ? records[0]->count : 0;
+            for (size_t k = 0; records[0] && k < records[0]->count; k++)
+                answers += 1 + records[0]->record[k].size / ANSWER_BYTES;
             deltafs_records_destroy(records[0]);
         }
         records[0] = NULL;

@@ -8,7 +8,8 @@
 
 #include <deltafs/deltafs.h>
 
-#define PLAN_RANKS_MAX 8
+#define PLAN_RANK_BITS 4 /* of a value's first byte */
+#define PLAN_RANKS_MAX (1 << PLAN_RANK_BITS)
 
 enum plan_skew {
     PLAN_EVEN,     /* all ranks append about as much */
@@ -29,7 +30,9 @@ struct plan {
     uint64_t seed;
     int ranks;
     int64_t value_size; /* -1: sizes differ, with many that end where a message ends */
-    size_t message;     /* the option link_buffer */
+    size_t message;     /* bytes: the option link_buffer */
+    size_t chunk;       /* of a ring; 0: not known */
+    int has_long;       /* of sizes that differ, every fourth is long: up to 1 MiB */
     enum plan_skew skew;
     enum plan_keys keys;
     uint32_t records;  /* of a rank in an epoch, about */

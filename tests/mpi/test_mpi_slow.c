@@ -1,0 +1,64 @@
+#include <stdatomic.h>
+#include <time.h>
+#include "store/io.h"
+#include "test_mpi_slow.h"
+
+static const struct io_ops *real;
+static struct io_ops ops;
+
+/* Read by the writer's threads. */
+static atomic_uint each_ms, stall_ms;
+static _Atomic uint64_t stall_end; /* ns; 0: it has not begun */
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void sleep_ns(uint64_t ns)
+{
+    struct timespec t = {.tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u)};
+
+    nanosleep(&t, NULL);
+}
+
+static ssize_t slow_pwrite(void *ctx, int fd, const void *bytes, size_t n, uint64_t offset)
+{
+    unsigned stall = atomic_exchange(&stall_ms, 0);
+    uint64_t now = now_ns(), end;
+
+    if (stall > 0)
+        stall_end = now + stall * UINT64_C(1000000);
+    end = stall_end;
+    if (end > now)
+        sleep_ns(end - now);
+    sleep_ns(each_ms * UINT64_C(1000000));
+    return real->pwrite(ctx, fd, bytes, n, offset);
+}
+
+void slow_install(void)
+{
+    real = io_default().ops;
+    ops = *real;
+    ops.pwrite = slow_pwrite;
+    io_replace_default(&ops, NULL);
+}
+
+void slow_writes(unsigned ms)
+{
+    each_ms = ms;
+}
+
+void slow_stall(unsigned ms)
+{
+    stall_end = 0;
+    stall_ms = ms;
+}
+
+int slow_has_stalled(void)
+{
+    return stall_end != 0;
+}

@@ -1,0 +1,135 @@
+/* Storage that stops on one rank: nobody's memory grows, whatever is under way to it, and all ends well.
+ *
+ *     test_mpi_stall FOLDER
+ *
+ * By every route: an epoch, then one like it amid which a rank's storage stops for two seconds. What the ranks hold
+ * meanwhile must fit what they held in the first. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "test_mpi_check.h"
+#include "test_mpi_slow.h"
+
+#define STALL_MS  2000
+#define SLACK_MIB 2 /* that the peak may grow by: the C library's, MPI's */
+
+#define VALUE        200     /* bytes */
+#define ALL_RECORDS  400000u /* 80 MB: ten times what a rank may use */
+#define MEMORY_LIMIT "8M"
+
+/* The peak of the resident memory, in MiB. */
+static double peak_mib(void)
+{
+    char line[256];
+    double kib = 0;
+    FILE *f = fopen("/proc/self/status", "r");
+
+    while (f && fgets(line, sizeof line, f))
+        if (strncmp(line, "VmHWM:", 6) == 0)
+            kib = strtod(line + 6, NULL);
+    if (f)
+        fclose(f);
+    return kib / 1024;
+}
+
+/* Record `i` of a rank: its key is its number in the job, so that each comes back once. */
+static void record_make(uint64_t number, uint8_t *value)
+{
+    for (size_t at = 0; at < VALUE; at += 8) {
+        uint64_t v = (number + at) * UINT64_C(0x9e3779b97f4a7c15);
+        memcpy(value + at, &v, 8);
+    }
+}
+
+static void write_epoch(deltafs_dir *dir, uint64_t label, int is_stalled)
+{
+    uint8_t value[VALUE];
+    uint64_t n = ALL_RECORDS / (uint64_t)check_ranks;
+    struct deltafs_memory_stat memory;
+
+    if (is_stalled)
+        slow_stall(STALL_MS);
+    for (uint64_t i = 0; i < n; i++) {
+        uint64_t number = (uint64_t)check_rank * n + i;
+        record_make(number, value);
+        CHECK_STATUS(DELTAFS_OK, deltafs_append(dir, number, value, VALUE), dir);
+    }
+    CHECK_STATUS(DELTAFS_OK, deltafs_epoch_end(dir, label), dir);
+    CHECK_STATUS(DELTAFS_OK, deltafs_memory_stat(dir, &memory), dir);
+    CHECK(memory.peak <= memory.limit);
+    CHECK(!is_stalled || slow_has_stalled());
+}
+
+struct seen {
+    uint8_t *bits;
+    uint64_t n;
+};
+
+static int see(const struct deltafs_record *r, void *arg)
+{
+    struct seen *s = arg;
+    uint8_t value[VALUE];
+    uint64_t at = (r->epoch - 1) * ALL_RECORDS + r->key;
+
+    record_make(r->key, value);
+    if (!CHECK(r->key < ALL_RECORDS && r->size == VALUE && memcmp(value, r->value, VALUE) == 0) ||
+        !CHECK(!(s->bits[at / 8] >> at % 8 & 1)))
+        return 1;
+    s->bits[at / 8] |= (uint8_t)(1u << at % 8);
+    s->n++;
+    return 0;
+}
+
+static void compare(const char *path, uint64_t epochs)
+{
+    struct seen s = {.bits = calloc(epochs, ALL_RECORDS / 8 + 1)};
+    uint64_t wanted = epochs * (ALL_RECORDS / (uint64_t)check_ranks * (uint64_t)check_ranks);
+    deltafs_dir *dir;
+
+    if (CHECK_STATUS(DELTAFS_OK, deltafs_open(path, NULL, &dir), NULL)) {
+        CHECK_STATUS(DELTAFS_OK, deltafs_scan(dir, NULL, see, &s), dir);
+        CHECK(s.n == wanted);
+        CHECK_STATUS(DELTAFS_OK, deltafs_close(dir), NULL);
+    }
+    free(s.bits);
+}
+
+/* The rank that stalls is not the first, whose own thread writes the manifest. */
+static void test_directory(const char *folder, const char *route, int nodes, int stalled)
+{
+    deltafs_dir *dir = NULL;
+    char text[256], name[32];
+
+    check_about("route=%s nodes=%d, rank %d stalls", route, nodes, stalled);
+    snprintf(text, sizeof text, "route=%s nodes=%d memory=" MEMORY_LIMIT " sync=none codec=none value_size=%d", route,
+             nodes, VALUE);
+    snprintf(name, sizeof name, "%s-%d", route, nodes);
+    deltafs_options *o = check_options(text);
+    CHECK_STATUS(DELTAFS_OK, deltafs_mpi_create(MPI_COMM_WORLD, check_path(folder, name), o, &dir), NULL);
+    deltafs_options_destroy(o);
+    check_require();
+    write_epoch(dir, 1, 0);
+    double before = peak_mib();
+    write_epoch(dir, 2, check_rank == stalled);
+    double grown = peak_mib() - before;
+    if (!CHECK(grown < SLACK_MIB))
+        fprintf(stderr, "rank %d: the peak grew from %.1f by %.1f MiB\n", check_rank, before, grown);
+    CHECK_STATUS(DELTAFS_OK, deltafs_close(dir), NULL);
+    if (check_rank == 0)
+        compare(check_path(folder, name), 2);
+    check_require();
+}
+
+int main(int argc, char **argv)
+{
+    check_begin(&argc, &argv, MPI_THREAD_SINGLE);
+    if (!CHECK(argc == 2 && check_ranks >= 4))
+        return check_end();
+    slow_install();
+    test_directory(argv[1], "direct", 1, check_ranks - 1);
+    test_directory(argv[1], "direct", check_ranks, 1);
+    test_directory(argv[1], "3hop", 2, check_ranks / 2);
+    test_directory(argv[1], "grid", check_ranks, 1);
+    check_about("at the end");
+    return check_end();
+}
