@@ -10,7 +10,6 @@
 
 #define MEMORY_PERCENT  3 /* of the node, for the option memory at auto */
 #define MEMORY_AUTO_MIN (16u << 20)
-#define MEMORY_AUTO_MAX (1u << 30)
 
 /* What rank 0 tells the others of its options; two texts follow it. */
 struct job_plan {
@@ -75,7 +74,7 @@ static uint64_t job_auto_memory(const struct topology *t)
 {
     uint64_t memory = t->memory / 100 * MEMORY_PERCENT;
 
-    return memory < MEMORY_AUTO_MIN ? MEMORY_AUTO_MIN : memory > MEMORY_AUTO_MAX ? MEMORY_AUTO_MAX : memory;
+    return memory < MEMORY_AUTO_MIN ? MEMORY_AUTO_MIN : memory > PLAN_MEMORY_AUTO_MAX ? PLAN_MEMORY_AUTO_MAX : memory;
 }
 
 /* Local: the shuffle, but for what the ranks of a node share. */

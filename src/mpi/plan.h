@@ -46,6 +46,8 @@ uint64_t plan_most_bytes(const struct plan *p);
 /* What of a process' memory the shuffle may use. */
 uint64_t plan_budget(uint64_t memory);
 
+#define PLAN_MEMORY_AUTO_MAX (1u << 30) /* bytes that a process takes at most if nobody says how much */
+
 /* Bytes of a ring. */
 uint64_t plan_ring(const struct plan *p);
 

@@ -133,15 +133,14 @@ static void print_stats(FILE *f, const struct spread *all, const struct stats *s
     fputs("}\n", f);
 }
 
-static int stats_put(int fd, const char *line, size_t n, struct error *e)
+static int stats_put(int fd, const char *path, const char *line, size_t n, struct error *e)
 {
     while (n > 0) {
         ssize_t k = write(fd, line, n);
         if (k < 0 && errno == EINTR)
             continue;
         if (k < 0)
-            return error_system(e, errno, "write the statistics (option stats; the directory itself is whole) of",
-                                "the job");
+            return error_system(e, errno, "write its statistics (option stats; the directory itself is whole)", path);
         line += k;
         n -= (size_t)k;
     }
@@ -159,7 +158,7 @@ static int stats_add(int fd, const struct spread *all, const struct stats *s, st
     if (!f)
         return error_no_memory(e, 0, "statistics");
     print_stats(f, all, s);
-    status = fclose(f) == 0 ? stats_put(fd, line, n, e) : error_no_memory(e, n, "statistics");
+    status = fclose(f) == 0 ? stats_put(fd, s->path, line, n, e) : error_no_memory(e, n, "statistics");
     free(line);
     return status;
 }

@@ -132,9 +132,11 @@ static void topology_share_memory(struct topology *t, const struct fact *fact, c
 int topology_init(struct topology *t, const struct agree *a, uint32_t nodes, void *scratch, struct error *e)
 {
     uint32_t ranks = (uint32_t)a->ranks, *number, *sizes, count;
-    struct fact *fact = scratch, own = {.domain = (uint32_t)locality_domain(), .memory = node_memory()};
+    struct fact *fact = scratch, own = {.domain = (uint32_t)locality_domain()};
     MPI_Request request;
 
+    /* The shares that are taken for nodes may all be on one. */
+    own.memory = nodes > 0 ? node_memory() / nodes : node_memory();
     *t = (struct topology){.comm = a->comm, .node = MPI_COMM_NULL};
     t->layout = layout_even(1, 1);
     t->memory = (uint64_t)own.memory << 20;
