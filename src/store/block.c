@@ -136,7 +136,7 @@ static void block_put_values(const struct block_writer *w, uint8_t *p)
             memcpy(p, w->values.bytes, w->used);
         return;
     }
-    for (uint32_t i = 0; i < w->count; i++, p += size)
+    for (uint32_t i = 0; size > 0 && i < w->count; i++, p += size)
         memcpy(p, w->source + w->order[i] * size, size);
 }
 
