@@ -3,7 +3,8 @@
  *     test_mpi_stall FOLDER
  *
  * By every route: an epoch, then one like it amid which a rank's storage stops for two seconds. What the ranks hold
- * meanwhile must fit what they held in the first.
+ * meanwhile must fit what they held in the first. Messages are short: MPI takes such in, as many as come, where nobody
+ * waits for them, so that without credits they would heap up in it.
  *
  * By the route 3hop, with a rank that stands for its node: its storage stops until the others have appended records for
  * one another, far more than fits on the way, all of which it must hand on; test_mpi_relay looks closer. */
@@ -105,7 +106,8 @@ static void test_directory(const char *folder, const char *route, int nodes, int
     char text[256], name[32];
 
     check_about("route=%s nodes=%d, rank %d stalls", route, nodes, stalled);
-    snprintf(text, sizeof text, "route=%s nodes=%d memory=" MEMORY_LIMIT " sync=none codec=none value_size=%d", route,
+    snprintf(text, sizeof text,
+             "route=%s nodes=%d link_buffer=2K memory=" MEMORY_LIMIT " sync=none codec=none value_size=%d", route,
              nodes, VALUE);
     snprintf(name, sizeof name, "%s-%d", route, nodes);
     deltafs_options *o = check_options(text);
