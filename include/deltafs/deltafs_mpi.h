@@ -4,7 +4,9 @@
  * deltafs_append, deltafs_append_many, deltafs_epoch_end and deltafs_close from there. Records travel to the rank that
  * owns their key's partition over a communicator of the library's own.
  *
- * Works at every MPI thread level: MPI is called only from the thread that calls DeltaFS, inside the calls.
+ * Works at every MPI thread level: MPI is called only from the thread that calls DeltaFS, inside the calls; but with
+ * the option progress=thread, which needs MPI_THREAD_MULTIPLE, also from a thread of the library's own, which serves
+ * other ranks while the program is elsewhere.
  */
 #ifndef DELTAFS_MPI_H
 #define DELTAFS_MPI_H
@@ -18,10 +20,10 @@ extern "C" {
 
 /* Make a new directory at `path`, on a file system that all ranks of `comm` share, and open it for writing. Collective
  * over `comm`, which is duplicated; rank 0's `path` and `options` (or environment, with NULL) count. Fails with the
- * same status on all ranks, and then leaves nothing behind. As for deltafs_create, DELTAFS_ERR_EXISTS if there is
- * anything at `path`. The directory has as many partitions as `comm` has ranks unless the option `partitions` says
- * otherwise. End with deltafs_close, before MPI_Finalize.
- * Mind that deltafs_options_create is local and may fail on one rank only: agree on it before this call. */
+ * same status on all ranks, and then leaves nothing behind but the file of the option `stats`, which it adds nothing
+ * to. As for deltafs_create, DELTAFS_ERR_EXISTS if there is anything at `path`. The directory has as many partitions as
+ * `comm` has ranks unless the option `partitions` says otherwise. End with deltafs_close, before MPI_Finalize. Mind
+ * that deltafs_options_create is local and may fail on one rank only: agree on it before this call. */
 DELTAFS_API int deltafs_mpi_create(MPI_Comm comm, const char *path, const deltafs_options *options, deltafs_dir **out);
 
 /* Take the hints named deltafs_NAME of an MPI_Info as options. Other hints are left alone. MPI_INFO_NULL is fine.

@@ -12,6 +12,17 @@ uint64_t hash_key(uint64_t key)
     return XXH3_64bits(bytes, sizeof bytes);
 }
 
+void hash_keys(const uint8_t *keys, size_t stride, size_t n, uint64_t *out)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint64_t key;
+        uint8_t bytes[8];
+        memcpy(&key, keys + i * stride, sizeof key);
+        put_u64(bytes, key);
+        out[i] = XXH3_64bits(bytes, sizeof bytes);
+    }
+}
+
 uint64_t hash_bytes(const void *bytes, size_t n)
 {
     return XXH3_64bits(bytes, n);

@@ -7,7 +7,7 @@
 #include "base/number.h"
 #include "base/options.h"
 
-enum option_kind { KIND_SIZE, KIND_COUNT, KIND_WORD, KIND_SCHEMA };
+enum option_kind { KIND_SIZE, KIND_COUNT, KIND_WORD, KIND_SCHEMA, KIND_TEXT };
 
 #define WORDS 4 /* of a choice, at most */
 
@@ -67,6 +67,11 @@ static const struct option_row rows[OPTION_COUNT] = {
                            .low = 1,
                            .high = 1 << 20,
                            .automatic = "auto"},
+    [OPTION_PROGRESS] = {.info = {"progress", "calls or thread", "calls",
+                                  "who serves other ranks: the program's calls of DeltaFS, or a thread as well, which "
+                                  "MPI_THREAD_MULTIPLE allows"},
+                         .kind = KIND_WORD,
+                         .words = {[PROGRESS_CALLS] = "calls", [PROGRESS_THREAD] = "thread"}},
     [OPTION_READ_CACHE] = {.info = {"read_cache", "bytes, 0 or more", "64M",
                                     "how much of the index a reader keeps, at most, of what it has read"},
                            .kind = KIND_SIZE,
@@ -87,6 +92,9 @@ static const struct option_row rows[OPTION_COUNT] = {
     [OPTION_SCHEMA] = {.info = {"schema", "NAME:TYPE,...", "",
                                 "columns of a value, such as x:f4,y:f4,cell:i4; sets the value size too"},
                        .kind = KIND_SCHEMA},
+    [OPTION_STATS] = {.info = {"stats", "FILE", "",
+                               "where a job adds a line of JSON when it closes a directory: messages, waits, memory"},
+                      .kind = KIND_TEXT},
     [OPTION_SYNC] = {.info = {"sync", "none or commit", "commit",
                               "when data is forced to storage: never, or before an epoch is committed"},
                      .kind = KIND_WORD,
@@ -149,6 +157,9 @@ static int option_parse(const struct option_row *row, const char *text, uint64_t
         if (v == WORDS || !row->words[v])
             break;
         *number = v;
+        return DELTAFS_OK;
+    case KIND_TEXT:
+        *number = *text != '\0';
         return DELTAFS_OK;
     case KIND_SCHEMA:
         *number = 0;
@@ -268,7 +279,7 @@ uint64_t deltafs_options_number(const deltafs_options *o, enum option_id id)
     return o->value[id].number;
 }
 
-const char *options_text(const deltafs_options *o, enum option_id id)
+const char *deltafs_options_text(const deltafs_options *o, enum option_id id)
 {
     return o->value[id].text;
 }

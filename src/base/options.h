@@ -16,10 +16,12 @@ enum option_id {
     OPTION_MEMORY,
     OPTION_NODES,
     OPTION_PARTITIONS,
+    OPTION_PROGRESS,
     OPTION_READ_CACHE,
     OPTION_READ_THREADS,
     OPTION_ROUTE,
     OPTION_SCHEMA,
+    OPTION_STATS,
     OPTION_SYNC,
     OPTION_THREADS,
     OPTION_VALUE_SIZE,
@@ -32,6 +34,7 @@ enum option_codec { CODEC_NONE, CODEC_SNAPPY };
 enum option_commit { COMMIT_WAIT, COMMIT_ASYNC };
 enum option_direct { DIRECT_AUTO, DIRECT_NO, DIRECT_YES };
 enum option_keys { KEYS_U64, KEYS_BYTES };
+enum option_progress { PROGRESS_CALLS, PROGRESS_THREAD };
 enum option_route { ROUTE_AUTO, ROUTE_DIRECT, ROUTE_3HOP, ROUTE_GRID };
 enum option_sync { SYNC_NONE, SYNC_COMMIT };
 
@@ -39,7 +42,7 @@ enum option_sync { SYNC_NONE, SYNC_COMMIT };
 DELTAFS_PRIVATE uint64_t deltafs_options_number(const deltafs_options *o, enum option_id id);
 
 /* The text of an option. */
-const char *options_text(const deltafs_options *o, enum option_id id);
+DELTAFS_PRIVATE const char *deltafs_options_text(const deltafs_options *o, enum option_id id);
 
 /* Where calls without a handle leave their message; deltafs_errmsg(NULL) reads it. */
 DELTAFS_PRIVATE struct error *deltafs_thread_error(void);

@@ -6,9 +6,14 @@
 #include "base/hash.h"
 
 /* The key's hash mapped to 0 .. partitions - 1 by multiply-shift (Lemire, 2019). */
+static inline uint32_t partition_of_hash(uint64_t hash, uint32_t partitions)
+{
+    return (uint32_t)((unsigned __int128)hash * partitions >> 64);
+}
+
 static inline uint32_t partition_of(uint64_t key, uint32_t partitions)
 {
-    return (uint32_t)((unsigned __int128)hash_key(key) * partitions >> 64);
+    return partition_of_hash(hash_key(key), partitions);
 }
 
 /* Ranks own contiguous shares: several partitions a rank, or none. */

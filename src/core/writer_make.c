@@ -15,7 +15,7 @@ int deltafs_writer_configure(struct writer_config *c, const char *path, const de
         .path = path,
         .partitions = 1,
         .value_size = value_size == OPTION_AUTO ? -1 : (int64_t)value_size,
-        .schema = options_text(o, OPTION_SCHEMA),
+        .schema = deltafs_options_text(o, OPTION_SCHEMA),
         .codec = (enum option_codec)deltafs_options_number(o, OPTION_CODEC),
         .sync = (enum option_sync)deltafs_options_number(o, OPTION_SYNC),
         .block = deltafs_options_number(o, OPTION_BLOCK),

@@ -18,12 +18,12 @@
 #define ITEM_HEADER 20
 
 struct channel_out {
-    uint8_t *bytes; /* of the buffer that fills; NULL: none */
-    uint32_t used, room;
-    uint32_t records;
-    uint32_t sent;   /* messages of the round */
-    uint32_t holder; /* whose value in pieces is going through; 0: nobody's */
-    uint32_t index;  /* among the rings, or the network's channels */
+    uint8_t *bytes;      /* of the buffer that fills; NULL: none */
+    uint32_t used, room; /* bytes; as long as there is no buffer, used is room */
+    uint32_t records;    /* that end in it; not counted where items are key and value alone */
+    uint32_t sent;       /* messages of the round */
+    uint32_t holder;     /* whose value in pieces is going through; 0: nobody's */
+    uint32_t index;      /* among the rings, or the network's channels */
     uint8_t stage;
 };
 
@@ -40,6 +40,9 @@ struct channel_in {
 
 /* Bytes of a channel at one of its ends, both directions. */
 #define CHANNEL_BYTES (sizeof(struct channel_out) + sizeof(struct channel_in))
+
+/* Where records for the rank itself are collected, to be stored together. */
+#define OWN_BYTES (16u << 10)
 
 /* What the producer and the consumer of a ring share; each has a cache line that only it writes. */
 #define RING_LINE   64

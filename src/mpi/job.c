@@ -10,46 +10,27 @@
  * that its calls hold: whoever waits serves all those that nobody is in, besides its own.
  *
  * Ranks are numbered as the layout of nodes has them (topology.h), but in messages to users. */
-#include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
-#include <deltafs/deltafs_mpi.h>
-#include "core/dir.h"
-#include "core/partition.h"
-#include "core/writer.h"
-#include "mpi/agree.h"
-#include "mpi/shuffle.h"
-#include "mpi/topology.h"
+#include "base/thread.h"
+#include "mpi/job.h"
+#include "mpi/stats.h"
 
-#define MEMORY_PERCENT  3 /* of the node, for the option memory at auto */
-#define MEMORY_AUTO_MIN (16u << 20)
-#define MEMORY_AUTO_MAX (1u << 30)
-#define IDLE_YIELDS     1000 /* looks for something to do before a rank that waits sleeps a little */
-#define IDLE_NS         50000
+#define IDLE_YIELDS    1000 /* looks for something to do before a rank that waits sleeps a little */
+#define IDLE_NS        50000
+#define THREAD_NAP_MIN 20000 /* ns between two looks of a thread for progress */
+#define THREAD_NAP_MAX 1000000
 
 enum job_call { JOB_EPOCH_END = 1, JOB_CLOSE = 2, JOB_EPOCH_WAIT = 3 };
-
-struct job {
-    pthread_mutex_t lock; /* held by the call under way; the list has a lock of its own */
-    struct job *next;     /* in the list */
-    struct agree agree;
-    struct topology topology;
-    struct writer *writer;
-    struct shuffle *shuffle; /* NULL with one rank */
-    uint64_t pending;        /* records appended here in this epoch */
-    int is_async;            /* an epoch is committed by the next call */
-    int is_dead;             /* the ranks have lost each other: no collective call can follow */
-};
 
 /* ---- Open directories ---- */
 
 static struct job *open_jobs;
 static pthread_mutex_t open_jobs_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static void job_register(struct job *j)
+void job_register(struct job *j)
 {
     pthread_mutex_lock(&open_jobs_lock);
     j->next = open_jobs;
@@ -87,7 +68,7 @@ static int job_serve_others(void)
 
 /* What a rank that waits does again and again: serve all directories, and if there is nothing to do, yield the
  * processor, and in the end sleep a little: there may be more ranks than cores. */
-static void job_wait(void *arg)
+void job_wait(void *arg)
 {
     static _Thread_local unsigned idle;
     const struct timespec nap = {.tv_nsec = IDLE_NS};
@@ -102,6 +83,48 @@ static void job_wait(void *arg)
         sched_yield();
 }
 
+/* The thread that serves other ranks, where the option progress asks for it: looks again soon while there is something
+ * to do, later if not. */
+static void *job_thread(void *arg)
+{
+    struct timespec nap = {.tv_nsec = THREAD_NAP_MIN};
+    struct job *j = arg;
+
+    while (!atomic_load(&j->is_closing)) {
+        int has_moved = 0;
+        if (pthread_mutex_trylock(&j->lock) == 0) {
+            has_moved = shuffle_progress(j->shuffle);
+            pthread_mutex_unlock(&j->lock);
+        }
+        nap.tv_nsec = has_moved ? THREAD_NAP_MIN : 2 * nap.tv_nsec < THREAD_NAP_MAX ? 2 * nap.tv_nsec : THREAD_NAP_MAX;
+        nanosleep(&nap, NULL);
+    }
+    return NULL;
+}
+
+int job_start_thread(struct job *j, struct error *e)
+{
+    int level = MPI_THREAD_SINGLE;
+
+    MPI_Query_thread(&level);
+    if (level != MPI_THREAD_MULTIPLE)
+        return error_set(e, DELTAFS_ERR_OPTION,
+                         "option progress: a thread needs MPI_THREAD_MULTIPLE, which MPI_Init_thread did not give; ask "
+                         "it for that level, or leave progress=calls");
+    int status = thread_start(&j->thread, job_thread, j, e);
+    j->has_thread = status == DELTAFS_OK;
+    return status;
+}
+
+void job_stop_thread(struct job *j)
+{
+    if (!j->has_thread)
+        return;
+    atomic_store(&j->is_closing, 1);
+    pthread_join(j->thread, NULL);
+    j->has_thread = 0;
+}
+
 /* The ranks have lost each other. */
 static void job_die(struct job *j)
 {
@@ -112,8 +135,8 @@ static void job_die(struct job *j)
 
 /* ---- Shuffle ---- */
 
-static size_t job_store(void *arg, size_t n, const uint8_t *keys, size_t key_stride, const uint8_t *values,
-                        size_t value_stride, size_t size)
+size_t job_store(void *arg, size_t n, const uint8_t *keys, size_t key_stride, const uint8_t *values,
+                 size_t value_stride, size_t size)
 {
     return deltafs_writer_put_now(((struct job *)arg)->writer, n, keys, key_stride, values, value_stride, size);
 }
@@ -137,13 +160,18 @@ static int job_append(void *ctx, size_t n, const uint8_t *keys, size_t key_strid
     else
         deltafs_writer_put_many(j->writer, n, keys, key_stride, values, value_stride, size);
     j->pending += n;
+    j->appended += n;
     pthread_mutex_unlock(&j->lock);
     return DELTAFS_OK;
 }
 
 static void job_fail(void *ctx, const struct error *e)
 {
-    deltafs_writer_fail(((struct job *)ctx)->writer, e);
+    struct job *j = ctx;
+
+    pthread_mutex_lock(&j->lock);
+    deltafs_writer_fail(j->writer, e);
+    pthread_mutex_unlock(&j->lock);
 }
 
 /* Bring every record to its owner. What comes after is let in by job_next_round. */
@@ -255,10 +283,12 @@ static int job_conclude(struct job *j, struct error *e)
 
     if (status == DELTAFS_OK)
         status = job_commit(j, &totals, &in_doubt, e);
-    if (status == DELTAFS_OK)
+    if (status == DELTAFS_OK) {
         deltafs_writer_keep(j->writer);
-    else
+        j->epochs++;
+    } else {
         deltafs_writer_give_up(j->writer, in_doubt || j->is_dead, e);
+    }
     return status;
 }
 
@@ -343,7 +373,7 @@ static int job_epoch_end(void *ctx, uint64_t label, struct error *e)
 /* ---- Closing ---- */
 
 /* Close what is this rank's own, files and shuffle. */
-static int job_close_own(struct job *j, struct error *e)
+int job_close_own(struct job *j, struct error *e)
 {
     shuffle_destroy(j->shuffle);
     j->shuffle = NULL;
@@ -352,9 +382,12 @@ static int job_close_own(struct job *j, struct error *e)
     return status;
 }
 
-static void job_free(struct job *j)
+void job_free(struct job *j)
 {
     topology_fini(&j->topology, j->is_dead);
+    if (j->stats_fd >= 0)
+        close(j->stats_fd);
+    free(j->path);
     pthread_mutex_destroy(&j->lock);
     free(j);
 }
@@ -393,22 +426,43 @@ static int job_close_together(struct job *j, uint64_t pending, struct error *e)
     return status;
 }
 
+/* Collective: add what the job was like to the file of the option stats. */
+static int job_tell(struct job *j, struct error *e)
+{
+    struct stats s = {.path = j->path, .records = j->appended, .epochs = j->epochs};
+
+    if (j->shuffle) {
+        s.plan = shuffle_plan(j->shuffle);
+        shuffle_get_stat(j->shuffle, &s.shuffle);
+    }
+    deltafs_writer_memory(j->writer, &s.memory);
+    deltafs_writer_io(j->writer, &s.io);
+    return stats_write(&j->agree, j->stats_fd, &s, e);
+}
+
 static int job_close(void *ctx, struct error *e)
 {
     struct job *j = ctx;
-    struct error second;
+    struct error second, own = {0};
     uint64_t pending;
 
+    job_stop_thread(j);
     pthread_mutex_lock(&j->lock);
     int status = job_meet(j, JOB_CLOSE, 0, &pending, e);
     if (status == DELTAFS_OK)
         status = job_close_together(j, pending, e);
     if (j->shuffle)
         shuffle_wind_up(j->shuffle);
+    int told = j->has_stats && !j->is_dead ? job_tell(j, status == DELTAFS_OK ? e : &second) : DELTAFS_OK;
+    status = status != DELTAFS_OK ? status : told;
     pthread_mutex_unlock(&j->lock);
     job_unregister(j);
-    int closed = job_close_own(j, status == DELTAFS_OK ? e : &second);
+    int closed = job_close_own(j, &own);
+    if (!j->is_dead)
+        closed = agree_status(&j->agree, &own);
     job_free(j);
+    if (status == DELTAFS_OK && closed != DELTAFS_OK)
+        *e = own;
     return status != DELTAFS_OK ? status : closed;
 }
 
@@ -422,290 +476,10 @@ static void job_memory(void *ctx, struct deltafs_memory_stat *out)
     deltafs_writer_memory(((struct job *)ctx)->writer, out);
 }
 
-static const struct dir_transport job_transport = {.append = job_append,
-                                                   .fail = job_fail,
-                                                   .epoch_end = job_epoch_end,
-                                                   .epoch_wait = job_epoch_wait,
-                                                   .close = job_close,
-                                                   .io = job_io,
-                                                   .memory = job_memory};
-
-/* ---- Creating ---- */
-
-/* What rank 0 tells the others of its options; two texts follow it. */
-struct job_plan {
-    struct writer_config config; /* the pointers mean nothing elsewhere */
-    struct plan_wish wish;
-    uint32_t nodes;                  /* 0: as MPI has them */
-    uint32_t path_size, schema_size; /* with their NULs */
-};
-
-/* Rank 0: options into a plan. */
-static int job_make_plan(struct job_plan *plan, const char *path, const deltafs_options *o, int ranks, struct error *e)
-{
-    int status = deltafs_writer_configure(&plan->config, path, o, e);
-
-    if (status != DELTAFS_OK)
-        return status;
-    uint64_t partitions = deltafs_options_number(o, OPTION_PARTITIONS);
-    plan->config.partitions = partitions == OPTION_AUTO ? (uint32_t)ranks : (uint32_t)partitions;
-    uint64_t nodes = deltafs_options_number(o, OPTION_NODES);
-    plan->nodes = nodes == OPTION_AUTO ? 0 : (uint32_t)nodes;
-    plan->wish = (struct plan_wish){.kind = (enum router_kind)deltafs_options_number(o, OPTION_ROUTE),
-                                    .message = deltafs_options_number(o, OPTION_LINK_BUFFER),
-                                    .partitions = plan->config.partitions};
-    plan->path_size = (uint32_t)strlen(path) + 1;
-    plan->schema_size = (uint32_t)strlen(plan->config.schema) + 1;
-    return DELTAFS_OK;
-}
-
-/* Collective: rank 0's plan, with its texts in *texts, to all. */
-static int job_share_plan(const struct agree *a, struct job_plan *plan, char **texts, struct error *e)
-{
-    int status = agree_broadcast(a, plan, sizeof *plan, e);
-    size_t n = (size_t)plan->path_size + plan->schema_size;
-
-    if (status != DELTAFS_OK)
-        return status;
-    *texts = malloc(n);
-    *e = (struct error){0};
-    if (!*texts)
-        error_no_memory(e, n, "a path");
-    status = agree_status(a, e);
-    if (status != DELTAFS_OK)
-        return status;
-    if (a->rank == 0) {
-        memcpy(*texts, plan->config.path, plan->path_size);
-        memcpy(*texts + plan->path_size, plan->config.schema, plan->schema_size);
-    }
-    status = agree_broadcast(a, *texts, (int)n, e);
-    plan->config.path = *texts;
-    plan->config.schema = *texts + plan->path_size;
-    return status;
-}
-
-/* This rank's share of the node's memory. */
-static uint64_t job_auto_memory(const struct topology *t)
-{
-    uint32_t ranks = layout_size(&t->layout, layout_node(&t->layout, t->rank));
-    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-
-    if (pages <= 0 || page <= 0)
-        return MEMORY_AUTO_MIN;
-    uint64_t memory = (uint64_t)pages / 100 * MEMORY_PERCENT * (uint64_t)page / ranks;
-    return memory < MEMORY_AUTO_MIN ? MEMORY_AUTO_MIN : memory > MEMORY_AUTO_MAX ? MEMORY_AUTO_MAX : memory;
-}
-
-/* Local: the shuffle, but for what the ranks of a node share. */
-static int job_create_shuffle(struct job *j, const struct job_plan *plan, struct error *e)
-{
-    struct plan sizes;
-    struct shuffle_config c = {.plan = &sizes,
-                               .rank = j->topology.rank,
-                               .ranks = (uint32_t)j->agree.ranks,
-                               .comm = j->agree.comm,
-                               .value_size = plan->config.value_size,
-                               .store = job_store,
-                               .wait = job_wait,
-                               .arg = j};
-    int status = plan_make(&sizes, &j->topology.layout, &plan->wish, e);
-
-    return status == DELTAFS_OK ? shuffle_create(&c, &j->shuffle, e) : status;
-}
-
-/* Collective: the shuffle, by the plan. Where memory cannot be shared, every rank is taken for a node. */
-static int job_open_shuffle(struct job *j, struct job_plan *plan, struct error *e)
-{
-    struct writer_config *c = &plan->config;
-    uint64_t memory = c->memory;
-    int status = agree_reduce(&j->agree, &memory, 1, MPI_MIN, e);
-
-    plan->wish.memory = plan_budget(memory);
-    for (int again = 1; status == DELTAFS_OK && again;) {
-        struct error own = {0};
-        job_create_shuffle(j, plan, &own);
-        status = agree_status(&j->agree, &own);
-        again = 0;
-        if (status == DELTAFS_OK) {
-            shuffle_share(j->shuffle, j->topology.node, &own);
-            status = agree_status(&j->agree, &own);
-            again = status != DELTAFS_OK && j->topology.layout.nodes < j->topology.layout.ranks;
-        }
-        if (status != DELTAFS_OK) {
-            *e = own;
-            shuffle_destroy(j->shuffle);
-            j->shuffle = NULL;
-        }
-        if (again) {
-            topology_split(&j->topology);
-            status = DELTAFS_OK;
-        }
-    }
-    return status;
-}
-
-/* Local: the writer, by the plan. */
-static int job_open(struct job *j, struct job_plan *plan, struct error *e)
-{
-    const struct agree *a = &j->agree;
-    struct writer_config *c = &plan->config;
-
-    uint32_t first = partition_first(a->rank, c->partitions, a->ranks);
-    uint32_t end = partition_first(a->rank + 1, c->partitions, a->ranks);
-
-    j->is_async = c->is_async;
-    if (j->shuffle)
-        c->reserved += shuffle_memory(j->shuffle);
-    return deltafs_writer_open(c, first, end - first, a->rank == 0, &j->writer, e);
-}
-
-/* Collective: make the container, and open it on all ranks. If it fails, nothing of it is left when any rank returns.
- */
-static int job_make(struct job *j, struct job_plan *plan, deltafs_dir **out, struct error *e)
-{
-    const struct agree *a = &j->agree;
-    struct error own = {0}, second;
-
-    if (a->rank == 0)
-        deltafs_writer_make(&plan->config, &own);
-    if (agree_status(a, &own) != DELTAFS_OK) {
-        *e = own;
-        return own.status;
-    }
-    int status = agree_broadcast(a, plan->config.uuid, sizeof plan->config.uuid, e);
-    if (status != DELTAFS_OK)
-        return status;
-    deltafs_dir *d = NULL;
-    if (job_open(j, plan, &own) == DELTAFS_OK)
-        deltafs_dir_attach(&job_transport, j, &plan->config, &d, &own);
-    if (agree_status(a, &own) == DELTAFS_OK) {
-        *out = d;
-        return DELTAFS_OK;
-    }
-    /* Files must be closed on all ranks before they are removed: some network file systems keep open ones. */
-    *e = own;
-    deltafs_dir_free(d);
-    job_close_own(j, &second);
-    second = (struct error){0};
-    agree_status(a, &second);
-    if (a->rank == 0)
-        deltafs_writer_unmake(&plan->config);
-    agree_status(a, &second);
-    return e->status;
-}
-
-/* Collective: find the nodes; all agreement is in the order of the layout from there on. */
-static int job_find_nodes(struct job *j, uint32_t nodes, uint32_t *sizes, struct error *e)
-{
-    struct agree *a = &j->agree;
-    MPI_Comm comm = a->comm;
-    struct error own = {0};
-
-    a->comm = MPI_COMM_NULL;
-    topology_init(&j->topology, comm, nodes, sizes, &own);
-    if (j->topology.comm == MPI_COMM_NULL) {
-        *e = own;
-        return e->status; /* MPI has failed */
-    }
-    a->comm = j->topology.comm;
-    MPI_Comm_rank(a->comm, &a->rank);
-    if (agree_status(a, &own) != DELTAFS_OK)
-        *e = own;
-    return own.status;
-}
-
-/* Collective: all that can fail differently on different ranks is agreed upon step by step. */
-static int job_create(struct job *j, const char *path, const deltafs_options *o, uint32_t *sizes, deltafs_dir **out,
-                      struct error *e)
-{
-    const struct agree *a = &j->agree;
-    struct job_plan plan = {0};
-    struct error own = {0};
-    char *texts = NULL;
-
-    if (a->rank == 0)
-        job_make_plan(&plan, path, o, a->ranks, &own);
-    if (agree_status(a, &own) != DELTAFS_OK) {
-        *e = own;
-        return own.status;
-    }
-    int status = job_share_plan(a, &plan, &texts, e);
-    if (status == DELTAFS_OK)
-        status = job_find_nodes(j, plan.nodes, sizes, e);
-    if (status == DELTAFS_OK && plan.config.memory == OPTION_AUTO)
-        plan.config.memory = job_auto_memory(&j->topology);
-    if (status == DELTAFS_OK && a->ranks > 1)
-        status = job_open_shuffle(j, &plan, e);
-    if (status == DELTAFS_OK)
-        status = job_make(j, &plan, out, e);
-    free(texts);
-    return status;
-}
-
-int deltafs_mpi_create(MPI_Comm comm, const char *path, const deltafs_options *options, deltafs_dir **out)
-{
-    struct error *e = deltafs_thread_error(), own = {0};
-    deltafs_options *defaults = NULL;
-    struct job *j = calloc(1, sizeof *j);
-    struct agree a = {.wait = job_wait};
-    uint32_t *sizes = NULL;
-    int code = MPI_Comm_dup(comm, &a.comm);
-
-    if (code != MPI_SUCCESS) {
-        free(j);
-        return agree_mpi_error(e, code, "duplicate the communicator");
-    }
-    MPI_Comm_set_errhandler(a.comm, MPI_ERRORS_RETURN);
-    MPI_Comm_rank(a.comm, &a.rank);
-    MPI_Comm_size(a.comm, &a.ranks);
-    a.name = a.rank;
-    sizes = malloc((size_t)a.ranks * sizeof *sizes);
-    if (!j || !sizes)
-        error_no_memory(&own, sizeof *j, "a directory");
-    else if (!out || (a.rank == 0 && (!path || !*path)))
-        error_set(&own, DELTAFS_ERR_INVALID, "deltafs_mpi_create: path and out must be given");
-    else if (a.rank == 0 && !options && deltafs_options_create(&defaults) != DELTAFS_OK)
-        own = *e;
-    if (agree_status(&a, &own) != DELTAFS_OK) {
-        *e = own;
-        deltafs_options_destroy(defaults);
-        free(sizes);
-        free(j);
-        MPI_Comm_free(&a.comm);
-        return own.status;
-    }
-    pthread_mutex_init(&j->lock, NULL);
-    j->agree = a;
-    j->agree.arg = j;
-    j->topology = (struct topology){.comm = a.comm, .node = MPI_COMM_NULL};
-    int status = job_create(j, path, options ? options : defaults, sizes, out, e);
-    deltafs_options_destroy(defaults);
-    free(sizes);
-    if (status == DELTAFS_OK) {
-        job_register(j);
-    } else {
-        shuffle_destroy(j->shuffle);
-        job_free(j);
-    }
-    return status;
-}
-
-int deltafs_mpi_options_from_info(MPI_Info info, deltafs_options *options)
-{
-    static const char prefix[] = "deltafs_";
-    int n = 0, status = DELTAFS_OK;
-
-    if (info != MPI_INFO_NULL)
-        MPI_Info_get_nkeys(info, &n);
-    for (int i = 0; i < n && status == DELTAFS_OK; i++) {
-        char key[MPI_MAX_INFO_KEY + 1], value[MPI_MAX_INFO_VAL + 1];
-        int found;
-        MPI_Info_get_nthkey(info, i, key);
-        if (strncmp(key, prefix, sizeof prefix - 1) != 0)
-            continue;
-        MPI_Info_get(info, key, MPI_MAX_INFO_VAL, value, &found);
-        if (found)
-            status = deltafs_options_set(options, key + sizeof prefix - 1, value);
-    }
-    return status;
-}
+const struct dir_transport job_transport = {.append = job_append,
+                                            .fail = job_fail,
+                                            .epoch_end = job_epoch_end,
+                                            .epoch_wait = job_epoch_wait,
+                                            .close = job_close,
+                                            .io = job_io,
+                                            .memory = job_memory};

@@ -7,12 +7,14 @@
 
 _Static_assert(sizeof(MPI_Request) + sizeof(int) + sizeof(MPI_Status) <= LINK_REQUEST, "plan.c reckons with it");
 
-/* Requests of a channel, in the one array that MPI_Testsome gets: */
-enum { REQUEST_IN = 0, REQUEST_OUT = PLAN_BUFFERS, REQUEST_BACK_IN = 2 * PLAN_BUFFERS, REQUEST_BACK_OUT, REQUESTS };
+_Static_assert(PLAN_BUFFERS_MAX <= 8, "there is a bit for each");
 
+/* A channel's requests, in the one array that MPI_Testsome gets: for each buffer that is received into, each that is
+ * sent from, credits in, credits out. */
 struct link {
     MPI_Comm comm;
     uint32_t message;
+    int buffers, requests; /* of a channel; buffers each way */
     uint32_t base[STAGES]; /* of a stage its first channel */
     uint32_t count;
     struct link_channel *channel;
@@ -25,20 +27,20 @@ struct link {
 
 static MPI_Request *link_request(struct link *l, uint32_t index, int which)
 {
-    return &l->request[(size_t)index * REQUESTS + (size_t)which];
+    return &l->request[(size_t)index * (size_t)l->requests + (size_t)which];
 }
 
 /* Of a channel the buffers to receive into, then those to send from. */
 static uint8_t *link_buffer(const struct link *l, uint32_t index, int which)
 {
-    return l->memory + ((size_t)index * 2 * PLAN_BUFFERS + (size_t)which) * l->message;
+    return l->memory + ((size_t)index * 2 * (size_t)l->buffers + (size_t)which) * l->message;
 }
 
 static int link_post(struct link *l, uint32_t index, int which, struct error *e)
 {
     const struct link_channel *c = &l->channel[index];
-    int code = MPI_Irecv(link_buffer(l, index, REQUEST_IN + which), (int)l->message, MPI_BYTE, c->peer,
-                         MPI_TAG_RECORDS + c->stage, l->comm, link_request(l, index, REQUEST_IN + which));
+    int code = MPI_Irecv(link_buffer(l, index, which), (int)l->message, MPI_BYTE, c->peer, MPI_TAG_RECORDS + c->stage,
+                         l->comm, link_request(l, index, which));
 
     return code == MPI_SUCCESS ? DELTAFS_OK : agree_mpi_error(e, code, "post a receive");
 }
@@ -47,7 +49,7 @@ static int link_post_back(struct link *l, uint32_t index, struct error *e)
 {
     struct link_channel *c = &l->channel[index];
     int code = MPI_Irecv(&c->back[0], (int)sizeof c->back[0], MPI_BYTE, c->peer, MPI_TAG_CREDITS + c->stage, l->comm,
-                         link_request(l, index, REQUEST_BACK_IN));
+                         link_request(l, index, l->requests - 2));
 
     return code == MPI_SUCCESS ? DELTAFS_OK : agree_mpi_error(e, code, "post a receive");
 }
@@ -56,7 +58,7 @@ static int link_post_back(struct link *l, uint32_t index, struct error *e)
 static int link_give_back(struct link *l, uint32_t index, struct error *e)
 {
     struct link_channel *c = &l->channel[index];
-    MPI_Request *request = link_request(l, index, REQUEST_BACK_OUT);
+    MPI_Request *request = link_request(l, index, l->requests - 1);
 
     if (*request != MPI_REQUEST_NULL)
         return DELTAFS_OK;
@@ -74,12 +76,13 @@ int link_create(const struct plan *p, uint32_t rank, MPI_Comm comm, struct link 
 
     if (!l)
         return error_no_memory(e, sizeof *l, "channels between nodes");
-    *l = (struct link){.comm = comm, .message = p->message};
+    *l = (struct link){
+        .comm = comm, .message = p->message, .buffers = (int)p->buffers, .requests = 2 * (int)p->buffers + 2};
     for (int i = 0; i < STAGES; i++) {
         l->base[i] = l->count;
         l->count += stage_is_net(i) ? router_peers(&p->router, rank, (enum router_stage)i) : 0;
     }
-    size_t n = l->count, requests = n * REQUESTS, room = n * 2 * PLAN_BUFFERS * l->message;
+    size_t n = l->count, requests = n * (size_t)l->requests, room = n * 2 * (size_t)l->buffers * l->message;
     l->channel = calloc(n + 1, sizeof *l->channel);
     l->request = malloc((requests + 1) * sizeof *l->request);
     l->done = malloc((requests + 1) * sizeof *l->done);
@@ -97,8 +100,8 @@ int link_create(const struct plan *p, uint32_t rank, MPI_Comm comm, struct link 
             l->channel[index] =
                 (struct link_channel){.peer = (int32_t)router_peer(&p->router, rank, (enum router_stage)stage, i),
                                       .stage = (uint16_t)stage,
-                                      .credits = PLAN_BUFFERS};
-            for (int k = 0; k < PLAN_BUFFERS && status == DELTAFS_OK; k++)
+                                      .credits = (uint16_t)l->buffers};
+            for (int k = 0; k < l->buffers && status == DELTAFS_OK; k++)
                 status = link_post(l, index, k, e);
             if (status == DELTAFS_OK)
                 status = link_post_back(l, index, e);
@@ -116,7 +119,7 @@ void link_destroy(struct link *l, int is_lost)
 {
     if (!l)
         return;
-    for (size_t i = 0; l->request && !is_lost && i < (size_t)l->count * REQUESTS; i++)
+    for (size_t i = 0; l->request && !is_lost && i < (size_t)l->count * (size_t)l->requests; i++)
         if (l->request[i] != MPI_REQUEST_NULL) {
             MPI_Cancel(&l->request[i]);
             MPI_Wait(&l->request[i], MPI_STATUS_IGNORE);
@@ -152,15 +155,15 @@ static int link_complete(struct link *l, uint32_t index, int which, struct error
 {
     struct link_channel *c = &l->channel[index];
 
-    if (which < REQUEST_OUT) {
+    if (which < l->buffers) {
         c->arrived |= (uint8_t)(1u << which);
         c->credits = (uint16_t)(c->credits + get_u16(link_buffer(l, index, which) + 18));
-    } else if (which < REQUEST_BACK_IN) {
-        c->is_leaving &= (uint8_t) ~(1u << (which - REQUEST_OUT));
-    } else if (which == REQUEST_BACK_IN) {
+    } else if (which < 2 * l->buffers) {
+        c->is_leaving &= (uint8_t) ~(1u << (which - l->buffers));
+    } else if (which == 2 * l->buffers) {
         c->credits = (uint16_t)(c->credits + get_u32((const uint8_t *)&c->back[0]));
         return link_post_back(l, index, e);
-    } else if (2 * c->owed >= PLAN_BUFFERS) {
+    } else if (2 * c->owed >= l->buffers) {
         return link_give_back(l, index, e);
     }
     return DELTAFS_OK;
@@ -172,11 +175,11 @@ int link_poll(struct link *l, struct error *e)
 
     if (l->count == 0)
         return DELTAFS_OK;
-    int code = MPI_Testsome((int)l->count * REQUESTS, l->request, &count, l->done, l->statuses);
+    int code = MPI_Testsome((int)l->count * l->requests, l->request, &count, l->done, l->statuses);
     if (code != MPI_SUCCESS)
         return agree_mpi_error(e, code, "send or receive");
     for (int i = 0; count != MPI_UNDEFINED && i < count && status == DELTAFS_OK; i++)
-        status = link_complete(l, (uint32_t)l->done[i] / REQUESTS, l->done[i] % REQUESTS, e);
+        status = link_complete(l, (uint32_t)(l->done[i] / l->requests), l->done[i] % l->requests, e);
     return status;
 }
 
@@ -186,7 +189,7 @@ uint8_t *link_acquire(struct link *l, uint32_t index)
 
     if (c->credits == 0 || c->is_leaving >> c->out & 1)
         return NULL;
-    return link_buffer(l, index, REQUEST_OUT + c->out);
+    return link_buffer(l, index, l->buffers + c->out);
 }
 
 int link_lacks_credit(const struct link *l, uint32_t index)
@@ -197,14 +200,14 @@ int link_lacks_credit(const struct link *l, uint32_t index)
 int link_send(struct link *l, uint32_t index, uint32_t bytes, struct error *e)
 {
     struct link_channel *c = &l->channel[index];
-    int which = REQUEST_OUT + c->out;
+    int which = l->buffers + c->out;
     uint8_t *buffer = link_buffer(l, index, which);
 
     put_u16(buffer + 18, c->owed);
     c->owed = 0;
     c->credits--;
     c->is_leaving |= (uint8_t)(1u << c->out);
-    c->out = (uint8_t)((c->out + 1) % PLAN_BUFFERS);
+    c->out = (uint8_t)((c->out + 1) % l->buffers);
     int code = MPI_Isend(buffer, (int)bytes, MPI_BYTE, c->peer, MPI_TAG_RECORDS + c->stage, l->comm,
                          link_request(l, index, which));
     return code == MPI_SUCCESS ? DELTAFS_OK : agree_mpi_error(e, code, "send");
@@ -223,9 +226,9 @@ int link_release(struct link *l, uint32_t index, struct error *e)
     int which = c->in, status = link_post(l, index, which, e);
 
     c->arrived &= (uint8_t) ~(1u << which);
-    c->in = (uint8_t)((which + 1) % PLAN_BUFFERS);
+    c->in = (uint8_t)((which + 1) % l->buffers);
     c->owed++;
-    if (status == DELTAFS_OK && 2 * c->owed >= PLAN_BUFFERS)
+    if (status == DELTAFS_OK && 2 * c->owed >= l->buffers)
         status = link_give_back(l, index, e);
     return status;
 }
@@ -246,8 +249,8 @@ int link_wind_up(struct link *l, struct error *e)
         const struct link_channel *c = &l->channel[i];
         if (c->owed > 0 && link_give_back(l, i, e) != DELTAFS_OK)
             return 0;
-        is_over &= c->owed == 0 && c->credits == PLAN_BUFFERS && !c->is_leaving &&
-                   *link_request(l, i, REQUEST_BACK_OUT) == MPI_REQUEST_NULL;
+        is_over &= c->owed == 0 && c->credits == l->buffers && !c->is_leaving &&
+                   *link_request(l, i, l->requests - 1) == MPI_REQUEST_NULL;
     }
     return is_over;
 }

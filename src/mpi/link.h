@@ -40,7 +40,7 @@ int link_lacks_credit(const struct link *l, uint32_t index);
 const uint8_t *link_peek(const struct link *l, uint32_t index);
 int link_release(struct link *l, uint32_t index, struct error *e);
 
-/* Whether all that was sent has been received. */
+/* Whether MPI is through with all that was sent. */
 int link_is_sent(const struct link *l);
 /* Before the end: give all credits back, and say whether all of this rank's have come back and nothing is under way. */
 int link_wind_up(struct link *l, struct error *e);

@@ -1,6 +1,79 @@
+/* PMIx is asked only where the process was started under it (Open MPI's mpirun, Slurm), and loaded only then: a program
+ * started in another way does not need its library. */
+#include "config.h"
 #include "mpi/locality.h"
+
+#if HAVE_PMIX
+#include <dlfcn.h>
+#include <pmix.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PMIX_LIBRARY   "libpmix.so.2"
+#define DOMAINS_INSIDE 256 /* NUMA domains that a package can have here */
+
+/* The number after a two-letter name in a text such as "SK0:L30:NM1"; 0 if it is not there. */
+static unsigned locality_number(const char *text, const char *name)
+{
+    for (const char *p = text; p; p = strchr(p, ':')) {
+        p += *p == ':';
+        if (strncmp(p, name, 2) == 0)
+            return (unsigned)strtoul(p + 2, NULL, 10);
+    }
+    return 0;
+}
+
+static int locality_parse(const char *text)
+{
+    unsigned domain = locality_number(text, "SK") * DOMAINS_INSIDE + locality_number(text, "NM") % DOMAINS_INSIDE;
+
+    return (int)(domain % LOCALITY_DOMAINS);
+}
+
+static int locality_ask(void *library)
+{
+    pmix_status_t (*init)(pmix_proc_t *, pmix_info_t *, size_t);
+    pmix_status_t (*get)(const pmix_proc_t *, const char *, const pmix_info_t *, size_t, pmix_value_t **);
+    pmix_status_t (*finalize)(const pmix_info_t *, size_t);
+    pmix_info_t optional = {.key = PMIX_OPTIONAL, .value = {.type = PMIX_BOOL, .data = {.flag = 1}}};
+    pmix_value_t *value = NULL;
+    pmix_proc_t own;
+    int domain = 0;
+
+    *(void **)&init = dlsym(library, "PMIx_Init");
+    *(void **)&get = dlsym(library, "PMIx_Get");
+    *(void **)&finalize = dlsym(library, "PMIx_Finalize");
+    if (!init || !get || !finalize || init(&own, NULL, 0) != PMIX_SUCCESS)
+        return 0;
+    /* What the server has not told yet is not waited for. */
+    if (get(&own, PMIX_LOCALITY_STRING, &optional, 1, &value) == PMIX_SUCCESS && value) {
+        if (value->type == PMIX_STRING && value->data.string) {
+            domain = locality_parse(value->data.string);
+            free(value->data.string);
+        }
+        free(value);
+    }
+    finalize(NULL, 0);
+    return domain;
+}
+
+int locality_domain(void)
+{
+    if (!getenv("PMIX_NAMESPACE") || !getenv("PMIX_RANK"))
+        return 0;
+    void *library = dlopen(PMIX_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+    if (!library)
+        return 0;
+    int domain = locality_ask(library);
+    dlclose(library);
+    return domain;
+}
+
+#else
 
 int locality_domain(void)
 {
     return 0;
 }
+
+#endif

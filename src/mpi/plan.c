@@ -1,6 +1,7 @@
 #include "mpi/channel.h"
 #include "mpi/plan.h"
 
+#define PEERS_FEW    16u
 #define MESSAGE_MIN  1024u
 #define MESSAGE_GOOD 8192u /* shorter ones cost too much each: another route is better */
 #define CHUNK_MAX    (64u << 10)
@@ -33,8 +34,8 @@ static uint64_t plan_channel(const struct plan *p, enum router_stage stage)
     if (!stage_is_net((int)stage))
         return CHANNEL_BYTES + plan_ring(p) + 2 * sizeof(void *); /* where the rings are */
     /* A request for each buffer, for credits in and out; what MPI_Testsome says of each; messages. */
-    return CHANNEL_BYTES + sizeof(struct link_channel) + (2 * PLAN_BUFFERS + 2) * LINK_REQUEST +
-           2 * PLAN_BUFFERS * (uint64_t)p->message;
+    return CHANNEL_BYTES + sizeof(struct link_channel) + (2 * p->buffers + 2) * LINK_REQUEST +
+           2 * p->buffers * (uint64_t)p->message;
 }
 
 static uint64_t plan_table(const struct plan *p)
@@ -42,9 +43,15 @@ static uint64_t plan_table(const struct plan *p)
     return plan_has_table(p) ? (uint64_t)p->partitions * sizeof(uint16_t) : 0;
 }
 
+/* What does not depend on the number of channels. */
+static uint64_t plan_fixed(const struct plan *p)
+{
+    return OWN_BYTES + RING_LINE + layout_memory(&p->router.layout) + plan_table(p);
+}
+
 uint64_t plan_bytes(const struct plan *p, uint32_t rank)
 {
-    uint64_t n = layout_memory(&p->router.layout) + plan_table(p);
+    uint64_t n = plan_fixed(p);
 
     for (int i = 0; i < STAGES; i++)
         n += router_peers(&p->router, rank, stages[i]) * plan_channel(p, stages[i]);
@@ -65,25 +72,42 @@ static uint64_t plan_most(const struct plan *p, int of_net)
 /* Bytes that a rank may need. */
 uint64_t plan_most_bytes(const struct plan *p)
 {
-    return layout_memory(&p->router.layout) + plan_table(p) + plan_most(p, 1) + plan_most(p, 0);
+    return plan_fixed(p) + plan_most(p, 1) + plan_most(p, 0);
 }
 
-/* Halve chunks while they are longer than half a message, then the messages or the chunks, whichever take more, until
- * all is within `most` bytes. Returns whether it is. */
+/* As many pairs for two nodes as leave every rank with a few peers elsewhere: they spare hops, and share the work. */
+static uint32_t plan_pairs(const struct router *r)
+{
+    uint32_t nodes = r->layout.nodes, size = r->layout.ranks / nodes, most = router_most_pairs(r->kind, &r->layout);
+    uint64_t n = nodes > 1 ? (uint64_t)PEERS_FEW * size / (nodes - 1) : 1;
+
+    return n <= 1 ? 1 : n < most ? (uint32_t)n : most;
+}
+
+/* Halve what takes the most, until all is within `most` bytes: first the number of pairs and of a channel's buffers,
+ * and chunks while they are longer than half a message, then messages and chunks. Returns whether it is. */
 static int plan_fit(struct plan *p, uint64_t message, uint64_t most)
 {
-    uint64_t fixed = layout_memory(&p->router.layout) + plan_table(p);
+    uint64_t fixed = plan_fixed(p);
 
     p->message = (uint32_t)message;
+    p->buffers = PLAN_BUFFERS_MAX;
+    p->router.pairs = plan_pairs(&p->router);
     p->chunk = CHUNK_MAX;
     for (;;) {
         uint64_t net = plan_most(p, 1), inside = plan_most(p, 0);
         if (fixed + net + inside <= most)
             return 1;
         int can_chunk = inside > 0 && p->chunk / 2 >= CHUNK_MIN, can_message = net > 0 && p->message / 2 >= MESSAGE_MIN;
-        if (!can_chunk && !can_message)
+        int can_count = net > 0 && p->buffers / 2 >= PLAN_BUFFERS_MIN, is_long = p->chunk > p->message / 2;
+        int can_pair = p->router.pairs > 1, is_last = !can_chunk && !can_message && !can_count;
+        if (is_last && !can_pair)
             return 0;
-        if (can_chunk && (!can_message || p->chunk > p->message / 2 || inside >= net))
+        if (can_pair && (net >= inside || is_last))
+            p->router.pairs /= 2;
+        else if (can_count && (net >= inside || !can_chunk || !is_long))
+            p->buffers /= 2;
+        else if (can_chunk && (!can_message || is_long || inside >= net))
             p->chunk /= 2;
         else
             p->message /= 2;
@@ -122,7 +146,7 @@ int plan_make(struct plan *p, const struct layout *l, const struct plan_wish *wi
     for (int i = 0; i < 3; i++) {
         if (wish->kind != ROUTER_AUTO && wish->kind != kinds[i])
             continue;
-        next.router = router_make(kinds[i], l);
+        next.router = router_make(kinds[i], l, 1);
         int next_fits = plan_fit(&next, wish->message, most);
         if (best.message == 0 || next_fits > fits || (next_fits && next.message > best.message) ||
             (!fits && plan_most_bytes(&next) < plan_most_bytes(&best))) {

@@ -2,7 +2,7 @@
  * job takes what this says, and the tables of deltafs(7) for a million ranks come from here too.
  *
  * A rank has a channel to and one from each peer of each stage. Over the network each direction of a channel has
- * buffers of its own, of one message each: two that fill and leave in turn, and as many that are received into, which
+ * buffers of its own, of one message each: some that fill and leave in turn, and as many that are received into, which
  * are the sender's credits. Within a node a channel is a ring of chunks in memory that the ranks share, in the segment
  * of the one who receives.
  *
@@ -25,12 +25,14 @@ struct plan_wish {
 struct plan {
     struct router router;
     uint32_t message; /* bytes */
+    uint32_t buffers; /* of a network channel in each direction */
     uint32_t chunk;   /* bytes */
     uint32_t partitions;
 };
 
-#define PLAN_BUFFERS 2 /* of a network channel in each direction */
-#define PLAN_CHUNKS  4 /* of a ring */
+#define PLAN_BUFFERS_MIN 2 /* one fills while the other is under way */
+#define PLAN_BUFFERS_MAX 8
+#define PLAN_CHUNKS      4 /* of a ring */
 
 /* Choose. DELTAFS_ERR_MEMORY if nothing fits. The plan refers to the layout. */
 int plan_make(struct plan *p, const struct layout *l, const struct plan_wish *wish, struct error *e);
@@ -43,6 +45,8 @@ uint64_t plan_most_bytes(const struct plan *p);
 
 /* What of a process' memory the shuffle may use. */
 uint64_t plan_budget(uint64_t memory);
+
+#define PLAN_MEMORY_AUTO_MAX (1u << 30) /* bytes that a process takes at most if nobody says how much */
 
 /* Bytes of a ring. */
 uint64_t plan_ring(const struct plan *p);

@@ -14,10 +14,11 @@
 struct ring {
     _Alignas(RING_LINE) _Atomic uint64_t filled;  /* chunks, ever; the producer's */
     _Alignas(RING_LINE) _Atomic uint64_t emptied; /* the consumer's */
-    uint8_t chunks[];
+    _Alignas(RING_LINE) uint8_t chunks[];
 };
 
 _Static_assert(sizeof(struct ring) == RING_HEADER, "plan.c reckons with it");
+_Static_assert(offsetof(struct ring, chunks) == RING_HEADER, "no chunk shares a line with a counter");
 
 struct rings {
     uint32_t chunk;
@@ -25,12 +26,16 @@ struct rings {
     uint32_t count;
     struct ring **out, **in;
     MPI_Win window; /* MPI_WIN_NULL: alone on the node */
+    int held;       /* a file that holds shared memory; -1: none */
     uint64_t memory;
 };
 
+/* A segment begins where MPI puts it; its rings at the next line. */
 static struct ring *ring_at(uint8_t *segment, uint64_t ring_bytes, uint32_t i)
 {
-    return (struct ring *)(segment + ring_bytes * i);
+    uintptr_t begin = ((uintptr_t)segment + RING_LINE - 1) & ~(uintptr_t)(RING_LINE - 1);
+
+    return (struct ring *)(begin + ring_bytes * i);
 }
 
 /* Find the rings that lead to others, in their segments. */
@@ -56,56 +61,37 @@ static int rings_find(struct rings *r, const struct plan *p, uint32_t rank, stru
     return DELTAFS_OK;
 }
 
-/* Take as much of the node's shared memory as this rank needs, for a moment, by a file without a name. Returns it, or
- * -1 with errno. */
-static int shared_try(uint64_t bytes, uint64_t all)
+/* Hold shared memory by a file without a name. */
+static int rings_hold(struct rings *r, uint64_t bytes, uint64_t all, struct error *e)
 {
     char name[] = SHARED_FOLDER "/deltafs-XXXXXX";
     struct rlimit limit;
-    int fd, errnum;
-
-    /* To go beyond the limit is a signal, which is the program's: so it is looked at first. */
-    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < all + SHARED_SLACK) {
-        errno = EFBIG;
-        return -1;
-    }
-    fd = mkostemp(name, O_CLOEXEC);
-    if (fd < 0)
-        return -1;
-    unlink(name);
-    errnum = posix_fallocate(fd, 0, (off_t)(bytes + SHARED_SLACK));
-    if (errnum == 0)
-        return fd;
-    close(fd);
-    errno = errnum;
-    return -1;
-}
-
-/* Collective: whether there is as much shared memory as all ranks of the node need together. MPI does not look: where
- * there is not, the first access beyond what is there ends the program (MPICH 4.0.2, Open MPI 4.1.4). */
-static int rings_check_space(const struct plan *p, uint32_t count, MPI_Comm node, struct error *e)
-{
-    uint64_t bytes = count * plan_ring(p);
-    int ranks, fd, failed[2];
 
     if (access(SHARED_FOLDER, W_OK) != 0)
         return DELTAFS_OK; /* MPI shares memory in some other way */
-    MPI_Comm_size(node, &ranks);
-    fd = shared_try(bytes, bytes * (uint64_t)ranks);
-    failed[0] = fd < 0 ? errno : 0;
-    int code = MPI_Allreduce(&failed[0], &failed[1], 1, MPI_INT, MPI_MAX, node);
-    if (fd >= 0)
-        close(fd);
-    if (code != MPI_SUCCESS)
-        return agree_mpi_error(e, code, "agree on shared memory");
-    if (failed[1] == 0)
-        return DELTAFS_OK;
-    return error_system(e, failed[1], "share memory between ranks in", SHARED_FOLDER);
+    /* To go beyond the limit is a signal, which is the program's: so it is looked at first. */
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < all + SHARED_SLACK)
+        return error_system(e, EFBIG, "share memory between ranks in", SHARED_FOLDER);
+    r->held = mkostemp(name, O_CLOEXEC);
+    if (r->held < 0)
+        return error_system(e, errno, "share memory between ranks in", SHARED_FOLDER);
+    unlink(name);
+    int errnum;
+    while ((errnum = posix_fallocate(r->held, 0, (off_t)(bytes + SHARED_SLACK))) == EINTR)
+        continue;
+    return errnum == 0 ? DELTAFS_OK : error_system(e, errnum, "share memory between ranks in", SHARED_FOLDER);
+}
+
+static void rings_let_go(struct rings *r)
+{
+    if (r->held >= 0)
+        close(r->held);
+    r->held = -1;
 }
 
 static int rings_allocate(struct rings *r, const struct plan *p, MPI_Comm node, struct error *e)
 {
-    uint64_t bytes = r->count * plan_ring(p);
+    uint64_t bytes = r->count * plan_ring(p) + RING_LINE;
     uint8_t *segment;
     MPI_Info info;
 
@@ -130,7 +116,7 @@ int rings_create(const struct plan *p, uint32_t rank, struct rings **out, struct
 
     if (!r)
         return error_no_memory(e, sizeof *r, "channels within a node");
-    *r = (struct rings){.chunk = p->chunk, .window = MPI_WIN_NULL};
+    *r = (struct rings){.chunk = p->chunk, .window = MPI_WIN_NULL, .held = -1};
     for (int i = 0; i < STAGES; i++) {
         r->base[i] = r->count;
         r->count += stage_is_net(i) ? 0 : router_peers(&p->router, rank, (enum router_stage)i);
@@ -143,6 +129,12 @@ int rings_create(const struct plan *p, uint32_t rank, struct rings **out, struct
         rings_destroy(r, 0);
         return e->status;
     }
+    uint32_t ranks = layout_size(&p->router.layout, layout_node(&p->router.layout, rank));
+    uint64_t bytes = r->count * plan_ring(p) + RING_LINE;
+    if (r->count > 0 && rings_hold(r, bytes, ranks * bytes, e) != DELTAFS_OK) {
+        rings_destroy(r, 0);
+        return e->status;
+    }
     *out = r;
     return DELTAFS_OK;
 }
@@ -151,9 +143,8 @@ int rings_share(struct rings *r, const struct plan *p, uint32_t rank, MPI_Comm n
 {
     if (r->count == 0)
         return DELTAFS_OK; /* alone on the node */
-    int status = rings_check_space(p, r->count, node, e);
-    if (status == DELTAFS_OK)
-        status = rings_allocate(r, p, node, e);
+    rings_let_go(r);
+    int status = rings_allocate(r, p, node, e);
     return status == DELTAFS_OK ? rings_find(r, p, rank, e) : status;
 }
 
@@ -163,6 +154,7 @@ void rings_destroy(struct rings *r, int is_lost)
         return;
     if (r->window != MPI_WIN_NULL && !is_lost)
         MPI_Win_free(&r->window);
+    rings_let_go(r);
     free(r->out);
     free(r->in);
     free(r);

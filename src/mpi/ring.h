@@ -14,7 +14,9 @@
 
 struct rings;
 
-/* All rings of this rank, both ends. */
+/* All rings of this rank, both ends. Until rings_share it holds as much shared memory as it is going to need, so that
+ * whether there is enough for all ranks of the node shows when all have been here: MPI does not look, and where there
+ * is not, the first access beyond what is there ends the program (MPICH 4.0.2, Open MPI 4.1.4). */
 int rings_create(const struct plan *p, uint32_t rank, struct rings **out, struct error *e);
 /* Collective over `node`, the ranks of which are those of this one's node in the layout's order: share the memory.
  * After all ranks of the node are known to have succeeded, the rings can be used. Fails where a system has no room for

@@ -14,10 +14,11 @@ int deltafs_mpi_route(uint64_t ranks, uint64_t per_node, const deltafs_options *
     if (!options && deltafs_options_create(&defaults) != DELTAFS_OK)
         return e->status;
     const deltafs_options *o = options ? options : defaults;
-    uint64_t partitions = deltafs_options_number(o, OPTION_PARTITIONS);
+    uint64_t partitions = deltafs_options_number(o, OPTION_PARTITIONS),
+             memory = deltafs_options_number(o, OPTION_MEMORY);
     struct layout l = layout_even((uint32_t)ranks, (uint32_t)per_node);
     struct plan_wish wish = {.kind = (enum router_kind)deltafs_options_number(o, OPTION_ROUTE),
-                             .memory = plan_budget(deltafs_options_number(o, OPTION_MEMORY)),
+                             .memory = plan_budget(memory == OPTION_AUTO ? PLAN_MEMORY_AUTO_MAX : memory),
                              .message = deltafs_options_number(o, OPTION_LINK_BUFFER),
                              .partitions = (uint32_t)(partitions == OPTION_AUTO ? ranks : partitions)};
     int status = plan_make(&p, &l, &wish, e);

@@ -1,7 +1,8 @@
 #include "mpi/router.h"
 
 /* Nodes that share pairs with a node are its neighbours: all others (3hop), or those of its row and its column (grid).
- * They are numbered from 0, and number k is the business of the node's local rank k modulo the node's size. */
+ * They are numbered from 0. The pairs with neighbour 0, those with neighbour 1 and so on go to the node's ranks in
+ * turn: pair p of neighbour k to local rank (k * pairs + p) modulo the node's size. */
 
 static uint32_t grid_columns(uint32_t nodes)
 {
@@ -12,9 +13,9 @@ static uint32_t grid_columns(uint32_t nodes)
     return c;
 }
 
-struct router router_make(enum router_kind kind, const struct layout *l)
+struct router router_make(enum router_kind kind, const struct layout *l, uint32_t pairs)
 {
-    return (struct router){.kind = kind, .layout = *l, .columns = grid_columns(l->nodes)};
+    return (struct router){.kind = kind, .layout = *l, .columns = grid_columns(l->nodes), .pairs = pairs};
 }
 
 /* Nodes in a row of the grid: the last may be short. */
@@ -79,10 +80,21 @@ static uint32_t neighbour_at(const struct router *r, uint32_t node, uint32_t num
     return circle_at(column_length(r, column), row, number - (length - 1)) * r->columns + column;
 }
 
-/* The rank of `node` that stands for its neighbour `other`. */
-static uint32_t representative(const struct router *r, uint32_t node, uint32_t other)
+/* The rank of `node` that is its end of the pair-th pair with its neighbour `other`. */
+static uint32_t representative(const struct router *r, uint32_t node, uint32_t other, uint32_t pair)
 {
-    return layout_first(&r->layout, node) + neighbour_number(r, node, other) % layout_size(&r->layout, node);
+    uint64_t slot = (uint64_t)neighbour_number(r, node, other) * r->pairs + pair;
+
+    return layout_first(&r->layout, node) + (uint32_t)(slot % layout_size(&r->layout, node));
+}
+
+/* Which pair of its node with `other` a rank would be the end of; it is if that is below r->pairs. */
+static uint32_t pair_of(const struct router *r, uint32_t rank, uint32_t node, uint32_t other)
+{
+    uint32_t size = layout_size(&r->layout, node), local = rank - layout_first(&r->layout, node);
+    uint32_t first = (uint32_t)((uint64_t)neighbour_number(r, node, other) * r->pairs % size);
+
+    return (local + size - first) % size;
 }
 
 /* The neighbour of node `from` on the way to node `to`: along the row first; along the column where the row is short
@@ -99,17 +111,18 @@ static uint32_t next_node(const struct router *r, uint32_t from, uint32_t to)
 
 struct router_hop router_next(const struct router *r, uint32_t rank, enum router_stage came, uint32_t destination)
 {
-    uint32_t here = layout_node(&r->layout, rank), there = layout_node(&r->layout, destination), next, own;
+    uint32_t here = layout_node(&r->layout, rank), there = layout_node(&r->layout, destination), next, pair;
 
     if (here == there)
         return (struct router_hop){destination, STAGE_IN};
     if (r->kind == ROUTER_DIRECT)
         return (struct router_hop){destination, STAGE_NET};
     next = next_node(r, here, there);
-    own = representative(r, here, next);
-    if (own != rank)
-        return (struct router_hop){own, came == STAGE_VIA ? STAGE_MID : STAGE_OUT};
-    return (struct router_hop){representative(r, next, here), next == there ? STAGE_NET : STAGE_VIA};
+    pair = pair_of(r, rank, here, next);
+    if (pair >= r->pairs)
+        return (struct router_hop){representative(r, here, next, pair % r->pairs),
+                                   came == STAGE_VIA ? STAGE_MID : STAGE_OUT};
+    return (struct router_hop){representative(r, next, here, pair), next == there ? STAGE_NET : STAGE_VIA};
 }
 
 int router_has_stage(const struct router *r, enum router_stage stage)
@@ -137,7 +150,7 @@ uint32_t router_peers(const struct router *r, uint32_t rank, enum router_stage s
         return size - 1;
     if (r->kind == ROUTER_DIRECT)
         return r->layout.ranks - size;
-    n = neighbours(r, node);
+    n = neighbours(r, node) * r->pairs;
     rank -= layout_first(&r->layout, node);
     return n > rank ? (n - rank - 1) / size + 1 : 0;
 }
@@ -151,7 +164,8 @@ uint32_t router_peer(const struct router *r, uint32_t rank, enum router_stage st
         return first + circle_at(size, rank - first, i);
     if (r->kind == ROUTER_DIRECT)
         return (uint32_t)(((uint64_t)first + size + i) % r->layout.ranks);
-    return representative(r, neighbour_at(r, node, rank - first + i * size), node);
+    uint32_t slot = rank - first + i * size;
+    return representative(r, neighbour_at(r, node, slot / r->pairs), node, slot % r->pairs);
 }
 
 uint32_t router_peer_index(const struct router *r, uint32_t rank, enum router_stage stage, uint32_t peer)
@@ -163,7 +177,8 @@ uint32_t router_peer_index(const struct router *r, uint32_t rank, enum router_st
         return circle_number(size, rank - first, peer - first);
     if (r->kind == ROUTER_DIRECT)
         return peer >= first + size ? peer - first - size : peer + r->layout.ranks - first - size;
-    return neighbour_number(r, node, layout_node(&r->layout, peer)) / size;
+    uint32_t other = layout_node(&r->layout, peer);
+    return (neighbour_number(r, node, other) * r->pairs + pair_of(r, rank, node, other)) / size;
 }
 
 /* Ranks of the smallest node, or of the largest. */
@@ -179,6 +194,11 @@ static uint32_t extreme_size(const struct layout *l, int is_largest)
     return found;
 }
 
+uint32_t router_most_pairs(enum router_kind kind, const struct layout *l)
+{
+    return kind == ROUTER_3HOP ? extreme_size(l, 0) : 1;
+}
+
 uint32_t router_most_peers(const struct router *r, enum router_stage stage)
 {
     const struct layout *l = &r->layout;
@@ -190,8 +210,10 @@ uint32_t router_most_peers(const struct router *r, enum router_stage stage)
         return extreme_size(l, 1) - 1;
     if (r->kind == ROUTER_DIRECT)
         return l->ranks - extreme_size(l, 0);
-    for (uint32_t i = 0; i < l->nodes; i++) {
-        uint32_t n = router_peers(r, layout_first(l, i), stage); /* a node's first rank has the most of it */
+    /* A node's first rank has the most of it. Where nodes are even, the first has the most neighbours, and the last
+     * perhaps the fewest ranks. */
+    for (uint32_t i = 0, step = l->first || l->nodes < 2 ? 1 : l->nodes - 1; i < l->nodes; i += step) {
+        uint32_t n = router_peers(r, layout_first(l, i), stage);
         most = n > most ? n : most;
     }
     return most;
@@ -233,6 +255,8 @@ uint32_t router_hops(const struct router *r)
         return 0;
     if (l->nodes == 1 || r->kind == ROUTER_DIRECT)
         return 1;
+    if (r->pairs > 1)
+        return 2 + (extreme_size(l, 1) > r->pairs);
     if (r->kind == ROUTER_3HOP || l->nodes == 2)
         return 1 + shared_nodes(l, 2);
     /* Some nodes may have one rank, where nothing is handed on. As a rule the first turn is as long as any can be. */

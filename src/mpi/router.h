@@ -10,9 +10,10 @@
  *     IN    within the node, to the destination
  *
  *     direct   NET or IN: every rank sends to every other. 1 hop.
- *     3hop     OUT NET IN: each pair of nodes has one rank at either end that stands for it; a node's ranks share the
- *              other nodes evenly. At most 3 hops; a rank has (nodes - 1) / (ranks of its node) peers elsewhere.
- *              (Zheng et al., SC'18.)
+ *     3hop     OUT NET IN: for two nodes, one rank at either end stands for the other; a node's ranks share the other
+ *              nodes evenly. At most 3 hops; a rank has (nodes - 1) / (ranks of its node) peers elsewhere. (Zheng et
+ *              al., SC'18.) Where nodes are few, two of them have several such pairs of ranks; a rank that is the end
+ *              of one uses that, which saves the first hop.
  *     grid     OUT VIA MID NET IN: nodes in a grid of about square shape, first along the row, then along the column;
  *              nodes of one row or column have pairs as above. At most 5 hops, and about 2 sqrt(nodes) / (ranks of its
  *              node) peers elsewhere.
@@ -32,6 +33,7 @@ struct router {
     enum router_kind kind; /* not auto */
     struct layout layout;  /* borrowed */
     uint32_t columns;      /* of the grid */
+    uint32_t pairs;        /* of ranks that stand for two nodes */
 };
 
 struct router_hop {
@@ -39,7 +41,10 @@ struct router_hop {
     enum router_stage stage;
 };
 
-struct router router_make(enum router_kind kind, const struct layout *l);
+struct router router_make(enum router_kind kind, const struct layout *l, uint32_t pairs);
+
+/* How many pairs two nodes can have at most. */
+uint32_t router_most_pairs(enum router_kind kind, const struct layout *l);
 
 /* Whether links of a stage go between nodes. */
 static inline int stage_is_net(int stage)

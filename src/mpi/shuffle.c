@@ -8,9 +8,10 @@
 #include "mpi/ring.h"
 #include "mpi/shuffle.h"
 
-#define WHOLE_ITEMS_MIN 4   /* values of one size go without their sizes if so many fit any buffer */
-#define PUT_AT_ONCE     512 /* records put between two looks at what has come */
-#define STORE_AT_ONCE   64  /* records checked, then stored */
+#define WHOLE_ITEMS_MIN 4           /* values of one size go without their sizes if so many fit any buffer */
+#define PUT_AT_ONCE     (24u << 10) /* bytes put between two looks at what has come */
+#define TAKE_AT_ONCE    8           /* messages taken from one channel before it is the turn of others */
+#define ROUTE_AT_ONCE   64          /* records whose ways are looked up together */
 #define VALUE_MOST      (1u << 20)
 #define ORIGIN          1u /* as the holder of a channel: this rank's own records; channels into it are 2 and up */
 #define NOT_IN_TABLE    UINT16_MAX
@@ -20,14 +21,16 @@ struct shuffle {
     struct plan plan;
     struct rings *rings;
     struct link *link;
-    struct channel_out *out; /* all channels: of stage 0, of stage 1, ... */
+    struct channel_out *out; /* all channels: of stage 0, of stage 1, ...; then one for this rank itself */
     struct channel_in *in;
+    uint8_t *own;    /* what the latter collects, where items are key and value alone */
+    uint32_t own_at; /* up to here it is stored */
     uint32_t base[STAGES], channels;
     uint16_t *table;      /* of each partition the channel that its records go by from here; `channels`: its own */
     uint32_t stage_shift; /* from a channel of stage OUT to that of stage MID with the same peer */
     uint32_t whole;       /* bytes of an item that is key and value alone; 0: items have their sizes */
     uint32_t round;
-    uint32_t since_progress; /* records put */
+    size_t since_progress; /* bytes put */
     int is_open, is_dead, is_busy;
     struct error error;
     /* The round's end: */
@@ -85,14 +88,17 @@ static int shuffle_open_channels(struct shuffle *s, struct error *e)
     s->stage_shift = s->base[STAGE_MID] - s->base[STAGE_OUT];
     s->out = calloc(s->channels + 1u, sizeof *s->out);
     s->in = calloc(s->channels + 1u, sizeof *s->in);
-    if (!s->out || !s->in)
-        return error_no_memory(e, s->channels * CHANNEL_BYTES, "channels");
+    s->own = malloc(OWN_BYTES);
+    if (!s->out || !s->in || !s->own)
+        return error_no_memory(e, OWN_BYTES + s->channels * CHANNEL_BYTES, "channels");
+    s->out[s->channels] = (struct channel_out){.bytes = s->own, .room = OWN_BYTES, .stage = STAGES};
     for (int i = 0; i < STAGES; i++)
         for (uint32_t k = 0; k < router_peers(r, s->config.rank, (enum router_stage)i); k++) {
             uint32_t index = stage_is_net(i) ? link_index(s->link, (enum router_stage)i, k)
                                              : rings_index(s->rings, (enum router_stage)i, k);
             uint32_t room = stage_is_net(i) ? s->plan.message : s->plan.chunk;
-            s->out[s->base[i] + k] = (struct channel_out){.index = index, .room = room, .stage = (uint8_t)i};
+            s->out[s->base[i] + k] =
+                (struct channel_out){.index = index, .used = room, .room = room, .stage = (uint8_t)i};
             s->in[s->base[i] + k] = (struct channel_in){.index = index, .stage = (uint8_t)i};
         }
     return DELTAFS_OK;
@@ -130,6 +136,7 @@ static uint32_t shuffle_whole(const struct plan *p, int64_t value_size)
 {
     uint32_t room = (p->message < p->chunk ? p->message : p->chunk) - MESSAGE_HEADER;
 
+    room = room < OWN_BYTES ? room : OWN_BYTES;
     return value_size >= 0 && (uint64_t)value_size + 8 <= room / WHOLE_ITEMS_MIN ? (uint32_t)value_size + 8 : 0;
 }
 
@@ -160,8 +167,9 @@ int shuffle_create(const struct shuffle_config *c, struct shuffle **out, struct 
         shuffle_destroy(s);
         return status;
     }
-    s->stat.memory = rings_memory(s->rings) + link_memory(s->link) + s->channels * CHANNEL_BYTES +
-                     (s->table ? s->plan.partitions * sizeof *s->table : 0) + layout_memory(&s->plan.router.layout);
+    s->stat.memory = OWN_BYTES + RING_LINE + rings_memory(s->rings) + link_memory(s->link) +
+                     s->channels * CHANNEL_BYTES + (s->table ? s->plan.partitions * sizeof *s->table : 0) +
+                     layout_memory(&s->plan.router.layout);
     shuffle_begin(s);
     s->round = 0;
     *out = s;
@@ -184,6 +192,7 @@ void shuffle_destroy(struct shuffle *s)
     rings_destroy(s->rings, s->is_dead);
     free(s->out);
     free(s->in);
+    free(s->own);
     free(s->table);
     free(s->value);
     free(s);
@@ -194,6 +203,11 @@ void shuffle_get_stat(const struct shuffle *s, struct shuffle_stat *out)
     *out = s->stat;
 }
 
+const struct plan *shuffle_plan(const struct shuffle *s)
+{
+    return &s->plan;
+}
+
 /* ---- Channels out ---- */
 
 static void out_send(struct shuffle *s, struct channel_out *o, uint16_t flags)
@@ -201,6 +215,8 @@ static void out_send(struct shuffle *s, struct channel_out *o, uint16_t flags)
     struct error e;
     uint8_t *p = o->bytes;
 
+    if (s->whole > 0)
+        o->records = (o->used - MESSAGE_HEADER) / s->whole;
     put_u32(p, s->round);
     put_u32(p + 4, o->sent++);
     put_u32(p + 8, o->used);
@@ -216,7 +232,10 @@ static void out_send(struct shuffle *s, struct channel_out *o, uint16_t flags)
     else if (link_send(s->link, o->index, o->used, &e) != DELTAFS_OK)
         shuffle_lose(s, &e);
     o->bytes = NULL;
+    o->used = o->room;
 }
+
+static int own_flush(struct shuffle *s);
 
 /* Have a buffer with `need` bytes free; returns whether there is one. */
 static int out_make_room(struct shuffle *s, struct channel_out *o, size_t need)
@@ -224,6 +243,8 @@ static int out_make_room(struct shuffle *s, struct channel_out *o, size_t need)
     if (o->bytes) {
         if (o->used + need <= o->room)
             return 1;
+        if (o->bytes == s->own)
+            return own_flush(s);
         out_send(s, o, 0);
         if (s->is_dead)
             return 0;
@@ -259,7 +280,6 @@ static inline void out_put_whole(struct channel_out *o, const uint8_t *key, cons
     memcpy(o->bytes + o->used, key, 8);
     copy_value(o->bytes + o->used + 8, value, size);
     o->used += (uint32_t)(8 + size);
-    o->records++;
 }
 
 /* A piece of a value: where it stands in the value, and how much of it has gone already. */
@@ -289,8 +309,10 @@ static int out_put(struct shuffle *s, struct channel_out *o, uint32_t holder, st
 {
     int is_whole = p->offset == 0 && p->moved == 0 && p->size == p->value_size;
 
-    if (o->holder != 0 && o->holder != holder)
+    if (o->holder != 0 && o->holder != holder) {
+        s->why = stage_is_net(o->stage) ? STALL_CREDIT : STALL_RING;
         return 0;
+    }
     /* A value that fits a buffer of its own is not cut. */
     if (is_whole && MESSAGE_HEADER + ITEM_HEADER + p->size <= o->room) {
         if (!out_make_room(s, o, ITEM_HEADER + p->size))
@@ -325,6 +347,28 @@ static size_t shuffle_store(struct shuffle *s, size_t n, const uint8_t *keys, si
     return stored;
 }
 
+/* Store what has been collected for this rank itself. Returns whether all of it is. */
+static int own_flush(struct shuffle *s)
+{
+    struct channel_out *o = &s->out[s->channels];
+    uint32_t n = (o->used - s->own_at) / (s->whole > 0 ? s->whole : 1);
+    const uint8_t *p = s->own + s->own_at;
+
+    if (n > 0)
+        s->own_at += s->whole * (uint32_t)shuffle_store(s, n, p, s->whole, p + 8, s->whole, s->whole - 8);
+    if (s->own_at < o->used)
+        return 0;
+    s->own_at = o->used = 0;
+    return 1;
+}
+
+static void shuffle_drop_value(struct shuffle *s)
+{
+    free(s->value);
+    s->value = NULL;
+    s->value_holder = 0;
+}
+
 /* Take a piece of a value that is for this rank; returns 0 if it must wait, -1 if it does not follow the last. Only one
  * long value is put together at a time, so that no more memory is needed than for one. */
 static int shuffle_store_piece(struct shuffle *s, uint32_t holder, struct piece *p)
@@ -342,6 +386,7 @@ static int shuffle_store_piece(struct shuffle *s, uint32_t holder, struct piece 
             shuffle_fail(s, &e);
         }
     }
+    s->why = STALL_STORAGE;
     if (s->value_holder != holder)
         return s->value_holder == 0 ? -1 : 0;
     if (p->moved == 0) {
@@ -356,13 +401,26 @@ static int shuffle_store_piece(struct shuffle *s, uint32_t holder, struct piece 
         return 1;
     if (s->value && shuffle_store(s, 1, (uint8_t *)&p->key, 0, s->value, 0, p->value_size) == 0)
         return 0;
-    free(s->value);
-    s->value = NULL;
-    s->value_holder = 0;
+    shuffle_drop_value(s);
     return 1;
 }
 
 /* ---- Channels in ---- */
+
+/* The same for `n` keys, at most ROUTE_AT_ONCE. */
+static void shuffle_route_some(const struct shuffle *s, const uint8_t *keys, size_t stride, size_t n, int came,
+                               uint32_t *channels)
+{
+    uint64_t hash[ROUTE_AT_ONCE];
+
+    hash_keys(keys, stride, n, hash);
+    for (size_t i = 0; i < n; i++) {
+        uint32_t partition = partition_of_hash(hash[i], s->plan.partitions);
+        channels[i] = s->table ? s->table[partition] : shuffle_reckon(s, partition);
+        if (came == STAGE_VIA && channels[i] < s->base[STAGE_VIA])
+            channels[i] += s->stage_shift;
+    }
+}
 
 static inline uint64_t key_at(const uint8_t *p)
 {
@@ -390,6 +448,12 @@ static void in_malformed(struct shuffle *s, struct channel_in *in, const char *w
     error_set(&e, DELTAFS_ERR_MPI, "a message of stage %d to rank %u %s", in->stage, s->config.rank, what);
     shuffle_fail(s, &e);
     in->at = in->end;
+    /* The rest of a value in pieces will not be known for what it is: what waits for it must not. */
+    uint32_t holder = (uint32_t)(in - s->in) + 2;
+    for (uint32_t i = 0; i < s->channels; i++)
+        s->out[i].holder = s->out[i].holder == holder ? 0 : s->out[i].holder;
+    if (s->value_holder == holder)
+        shuffle_drop_value(s);
 }
 
 /* Have a message to take in; returns whether there is one. */
@@ -431,17 +495,27 @@ static void in_finish(struct shuffle *s, struct channel_in *in)
     in->bytes = NULL;
 }
 
+/* Whether a record may go on by a channel: to a later stage. That of the rank itself counts as the last. */
+static inline int is_later(const struct shuffle *s, uint32_t channel, int came)
+{
+    return s->out[channel].stage > came;
+}
+
 /* Take items in their short form, all of which must be for this rank. */
 static void in_take_last(struct shuffle *s, struct channel_in *in)
 {
-    while (in->end - in->at >= s->whole) {
-        uint32_t n = 0, most = (in->end - in->at) / s->whole;
+    uint32_t channels[ROUTE_AT_ONCE], n, left;
+
+    while ((left = (in->end - in->at) / s->whole) > 0) {
         const uint8_t *p = in->bytes + in->at;
-        for (most = most < STORE_AT_ONCE ? most : STORE_AT_ONCE; n < most; n++)
-            if (shuffle_route(s, key_at(p + n * s->whole), STAGE_IN) != s->channels) {
-                in_malformed(s, in, "has a record that another rank owns");
-                return;
-            }
+        uint32_t some = left < ROUTE_AT_ONCE ? left : ROUTE_AT_ONCE;
+        shuffle_route_some(s, p, s->whole, some, STAGE_IN, channels);
+        for (n = 0; n < some && channels[n] == s->channels;)
+            n++;
+        if (n < some) {
+            in_malformed(s, in, "has a record that another rank owns");
+            return;
+        }
         uint32_t stored = (uint32_t)shuffle_store(s, n, p, s->whole, p + 8, s->whole, s->whole - 8);
         in->at += stored * s->whole;
         in->records += stored;
@@ -450,35 +524,27 @@ static void in_take_last(struct shuffle *s, struct channel_in *in)
     }
 }
 
-/* Whether a record may go on by a channel: to a later stage. */
-static int is_later(const struct shuffle *s, uint32_t channel, int came)
-{
-    return channel == s->channels || s->out[channel].stage > came;
-}
-
 /* Take or forward items in their short form. */
 static void in_take_whole(struct shuffle *s, struct channel_in *in)
 {
-    const size_t size = s->whole - 8;
+    uint32_t channels[ROUTE_AT_ONCE], left;
 
-    while (in->end - in->at >= s->whole) {
-        const uint8_t *p = in->bytes + in->at;
-        uint32_t channel = shuffle_route(s, key_at(p), in->stage);
-        if (!is_later(s, channel, in->stage)) {
-            in_malformed(s, in, "has a record that should not have come here");
-            return;
-        }
-        if (channel == s->channels) {
-            if (shuffle_store(s, 1, p, 0, p + 8, 0, size) == 0)
+    while ((left = (in->end - in->at) / s->whole) > 0) {
+        uint32_t some = left < ROUTE_AT_ONCE ? left : ROUTE_AT_ONCE;
+        shuffle_route_some(s, in->bytes + in->at, s->whole, some, in->stage, channels);
+        for (uint32_t i = 0; i < some; i++) {
+            const uint8_t *p = in->bytes + in->at;
+            struct channel_out *o = &s->out[channels[i]];
+            if (!is_later(s, channels[i], in->stage)) {
+                in_malformed(s, in, "has a record that should not have come here");
                 return;
-        } else {
-            struct channel_out *o = &s->out[channel];
-            if ((!o->bytes || o->used + s->whole > o->room) && !out_make_room(s, o, s->whole))
+            }
+            if (o->used + s->whole > o->room && !out_make_room(s, o, s->whole))
                 return;
-            out_put_whole(o, p, p + 8, size);
+            out_put_whole(o, p, p + 8, s->whole - 8);
+            in->at += s->whole;
+            in->records++;
         }
-        in->at += s->whole;
-        in->records++;
     }
 }
 
@@ -520,7 +586,7 @@ static int in_take(struct shuffle *s, struct channel_in *in)
 {
     int has_moved = 0;
 
-    while (!in->has_ended && !s->is_dead) {
+    for (int i = 0; i < TAKE_AT_ONCE && !in->has_ended && !s->is_dead; i++) {
         if (!in->bytes && !in_begin(s, in))
             break;
         uint32_t before = in->at, moved = in->moved;
@@ -619,43 +685,51 @@ static int shuffle_wait_room(struct shuffle *s, struct channel_out *o, size_t ne
     return !s->is_dead;
 }
 
-static void shuffle_put_own(struct shuffle *s, const uint8_t *key, const uint8_t *value, size_t size)
+/* Send a record with its size. */
+static void shuffle_put_sized(struct shuffle *s, uint64_t key, const uint8_t *value, size_t size)
 {
-    if (shuffle_store(s, 1, key, 0, value, 0, size) == 1)
-        return;
-    s->stat.stalls[STALL_STORAGE]++;
-    do {
-        shuffle_wait(s, STALL_STORAGE);
-    } while (!s->is_dead && shuffle_store(s, 1, key, 0, value, 0, size) == 0);
+    uint32_t channel = shuffle_route(s, key, STAGE_OUT);
+    struct piece p = {.key = key, .bytes = value, .value_size = (uint32_t)size, .size = (uint32_t)size};
+    int is_first = 1;
+
+    while (!s->is_dead && !(channel == s->channels ? shuffle_store_piece(s, ORIGIN, &p) == 1
+                                                   : out_put(s, &s->out[channel], ORIGIN, &p))) {
+        s->stat.stalls[s->why] += (uint64_t)is_first;
+        is_first = 0;
+        shuffle_wait(s, s->why);
+    }
 }
 
-static void shuffle_put_sized(struct shuffle *s, struct channel_out *o, uint64_t key, const uint8_t *value, size_t size)
+/* Send records in their short form, at most ROUTE_AT_ONCE. */
+static void shuffle_put_some(struct shuffle *s, size_t n, const uint8_t *keys, size_t key_stride, const uint8_t *values,
+                             size_t value_stride, size_t size)
 {
-    struct piece p = {.key = key, .bytes = value, .value_size = (uint32_t)size, .size = (uint32_t)size};
+    uint32_t channels[ROUTE_AT_ONCE];
 
-    if (out_put(s, o, ORIGIN, &p))
-        return;
-    s->stat.stalls[s->why]++;
-    do {
-        shuffle_wait(s, s->why);
-    } while (!s->is_dead && !out_put(s, o, ORIGIN, &p));
+    shuffle_route_some(s, keys, key_stride, n, STAGE_OUT, channels);
+    for (size_t i = 0; i < n; i++, keys += key_stride) {
+        struct channel_out *o = &s->out[channels[i]];
+        if (o->used + s->whole > o->room && !shuffle_wait_room(s, o, s->whole))
+            return;
+        out_put_whole(o, keys, size > 0 ? values + i * value_stride : NULL, size);
+    }
 }
 
 void shuffle_put(struct shuffle *s, size_t n, const uint8_t *keys, size_t key_stride, const uint8_t *values,
                  size_t value_stride, size_t size)
 {
-    for (size_t i = 0; i < n && !s->is_dead; i++, keys += key_stride, values += value_stride) {
-        uint64_t key = key_at(keys);
-        uint32_t channel = shuffle_route(s, key, STAGE_OUT);
-        struct channel_out *o = &s->out[channel];
-        if (channel == s->channels) {
-            shuffle_put_own(s, keys, values, size);
-        } else if (s->whole == 0) {
-            shuffle_put_sized(s, o, key, values, size);
-        } else if ((o->bytes && o->used + s->whole <= o->room) || shuffle_wait_room(s, o, s->whole)) {
-            out_put_whole(o, keys, values, size);
-        }
-        if (++s->since_progress >= PUT_AT_ONCE) {
+    while (n > 0 && !s->is_dead) {
+        size_t some = s->whole == 0 ? 1 : n < ROUTE_AT_ONCE ? n : ROUTE_AT_ONCE;
+        if (s->whole > 0)
+            shuffle_put_some(s, some, keys, key_stride, values, value_stride, size);
+        else
+            shuffle_put_sized(s, key_at(keys), values, size);
+        n -= some;
+        keys += some * key_stride;
+        if (size > 0)
+            values += some * value_stride;
+        s->since_progress += some * (8 + size);
+        if (s->since_progress >= PUT_AT_ONCE) {
             s->since_progress = 0;
             shuffle_progress(s);
         }
@@ -668,13 +742,11 @@ void shuffle_end(struct shuffle *s)
     s->stat.stalls[STALL_END]++;
     while (!s->is_dead) {
         shuffle_progress(s);
-        if (s->end_stage == STAGES && shuffle_is_drained(s, STAGES) && link_is_sent(s->link))
+        if (s->end_stage == STAGES && shuffle_is_drained(s, STAGES) && own_flush(s) && link_is_sent(s->link))
             break;
         shuffle_wait(s, STALL_END);
     }
-    free(s->value);
-    s->value = NULL;
-    s->value_holder = 0;
+    shuffle_drop_value(s);
 }
 
 void shuffle_begin(struct shuffle *s)

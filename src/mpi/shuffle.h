@@ -74,5 +74,7 @@ int shuffle_take_error(struct shuffle *s, struct error *e);
 void shuffle_kill(struct shuffle *s);
 
 void shuffle_get_stat(const struct shuffle *s, struct shuffle_stat *out);
+/* Lives as long as the shuffle. */
+const struct plan *shuffle_plan(const struct shuffle *s);
 
 #endif

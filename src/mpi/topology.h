@@ -2,7 +2,7 @@
 #ifndef DELTAFS_MPI_TOPOLOGY_H
 #define DELTAFS_MPI_TOPOLOGY_H
 
-#include <mpi.h>
+#include "mpi/agree.h"
 #include "mpi/layout.h"
 
 struct topology {
@@ -10,14 +10,17 @@ struct topology {
     MPI_Comm node; /* those of this rank's node, in the same order */
     uint32_t rank; /* in comm */
     struct layout layout;
+    uint64_t memory; /* bytes of a node's memory for each of its ranks, where that is the least */
 };
 
-/* Collective over `comm`, which is taken over, and freed if it fails. Nodes are those of MPI_Comm_split_type; `nodes` >
- * 0 cuts the ranks into so many shares besides, which no node then reaches beyond. Within a node, ranks of a package
- * and of a NUMA domain follow one another, where PMIx tells of them. If any of that is wrong, no more than speed is
- * lost. `sizes` has room for as many numbers as there are ranks. May fail on one rank only: agree on it. topology_fini
- * after that is right. */
-int topology_init(struct topology *t, MPI_Comm comm, uint32_t nodes, uint32_t *sizes, struct error *e);
+/* Bytes that topology_init needs for a while, for each rank. */
+#define TOPOLOGY_SCRATCH 20
+
+/* Collective over the communicator of `a`, which is taken over. Nodes are those of MPI_Comm_split_type; `nodes` > 0
+ * cuts the ranks into so many shares besides, which no node then reaches beyond. Within a node, ranks of a package and
+ * of a NUMA domain follow one another, where PMIx tells of them. If any of that is wrong, no more than speed is lost.
+ * May fail on one rank only: agree on it. topology_fini after that is right. */
+int topology_init(struct topology *t, const struct agree *a, uint32_t nodes, void *scratch, struct error *e);
 /* Have every rank on a node of its own: where nodes cannot share memory. */
 void topology_split(struct topology *t);
 /* Collective, unless `is_lost`. */

@@ -77,7 +77,7 @@ static void route_print(const struct route_request *r, const struct deltafs_rout
         return;
     }
     printf("ranks            %" PRIu64 " on %" PRIu64 " nodes, %" PRIu64 " each\n", r->ranks, a->nodes, r->per_node);
-    printf("route            %s, %" PRIu64 " hops at most\n", a->name, a->hops);
+    printf("route            %s, %" PRIu64 " hop%s at most\n", a->name, a->hops, a->hops == 1 ? "" : "s");
     printf("remote peers     %" PRIu64 ", messages of %" PRIu64 " bytes\n", a->remote_peers, a->message_bytes);
     printf("local peers      %" PRIu64 ", rings of chunks of %" PRIu64 " bytes\n", a->local_peers, a->chunk_bytes);
     printf("memory per rank  %" PRIu64 " bytes (%.2f MiB)\n", a->bytes_per_rank, (double)a->bytes_per_rank / (1 << 20));

@@ -1,4 +1,5 @@
 /* deltafs-mpi: what needs MPI. Run by mpirun or srun, or alone as one rank. */
+#include <stdlib.h>
 #include <string.h>
 #include <mpi.h>
 #include <deltafs/deltafs.h>
@@ -29,18 +30,30 @@ static int is_one_of(const char *name, const char *a, const char *b, const char 
     return strcmp(name, a) == 0 || strcmp(name, b) == 0 || strcmp(name, c) == 0;
 }
 
+/* Whether progress=thread is asked for, which not every MPI does as fast. */
+static int wants_thread(int argc, char **argv)
+{
+    const char *environment = getenv("DELTAFS_PROGRESS");
+    int wants = environment && strcmp(environment, "thread") == 0;
+
+    for (int i = 1; i < argc; i++)
+        wants |= strcmp(argv[i], "--progress=thread") == 0 ||
+                 (strcmp(argv[i], "thread") == 0 && strcmp(argv[i - 1], "--progress") == 0);
+    return wants;
+}
+
 int main(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "";
     char full_name[] = "deltafs-mpi: import";
-    int rank, code = EXIT_OK;
+    int rank, level, code = EXIT_OK;
 
     text_program = "deltafs-mpi";
     if (strcmp(name, "route") == 0 && !(argc > 2 && is_one_of(argv[2], "--help", "-h", "help"))) {
         code = cmd_route(argc - 1, argv + 1);
         return code == EXIT_OK ? text_finish() : code;
     }
-    MPI_Init(&argc, &argv);
+    MPI_Init_thread(&argc, &argv, wants_thread(argc, argv) ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &level);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     if (is_one_of(name, "help", "--help", "-h") ||
         (is_one_of(name, "import", "route", "route") && argc > 2 && is_one_of(argv[2], "--help", "-h", "help"))) {

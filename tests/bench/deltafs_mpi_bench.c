@@ -2,6 +2,8 @@
  * belong, with nothing stored. scripts/bench-shuffle builds this program and runs it on several numbers of ranks.
  *
  *     deltafs-mpi-bench [--runs N] [--records N] [--value BYTES] [--nodes N] [--message BYTES] [--rows FILE]
+ *                       [--only CONTENDER]
+ *     deltafs-mpi-bench --put BYTES [--runs N] [--rows FILE]     on two ranks: sends against MPI_Put (bench_put.h)
  *
  * Contenders take turns, run by run, on the same records; all ranks begin together, and the slowest counts.
  *
@@ -17,6 +19,7 @@
 #include <string.h>
 #include <mpi.h>
 #include "bench_help.h"
+#include "bench_put.h"
 #include "bench_run.h"
 #include "core/partition.h"
 #include "mpi/shuffle.h"
@@ -35,7 +38,7 @@ struct setting {
     size_t records; /* of a rank */
     size_t value;
     uint32_t nodes, message;
-    const char *rows;
+    const char *rows, *only;
 };
 
 /* What arrived: enough to see that it is all. */
@@ -237,7 +240,7 @@ static void report(const struct course *c, double seconds[CONTENDERS][RUNS_MOST]
     for (int i = 0; i < CONTENDERS; i++) {
         double v[RUNS_MOST];
         for (int k = 0; k < set->runs; k++)
-            v[k] = records / seconds[i][k] / 1e6;
+            v[k] = seconds[i][k] > 0 ? records / seconds[i][k] / 1e6 : 0;
         rate[i] = spread_of(v, (unsigned)set->runs);
     }
     for (int i = DIRECT; i <= GRID; i++)
@@ -255,6 +258,27 @@ static void report(const struct course *c, double seconds[CONTENDERS][RUNS_MOST]
                         c->ranks, c->topology.layout.nodes, 8 + set->value, names[i], rate[i].median, rate[peer].median,
                         names[peer], ratio);
         }
+    if (f && fclose(f) != 0)
+        bench_die("cannot write %s", set->rows);
+}
+
+static void report_put(const struct setting *set, size_t bytes)
+{
+    struct spread sends, puts;
+    FILE *f = set->rows ? fopen(set->rows, "a") : NULL;
+    int rank;
+
+    bench_put(MPI_COMM_WORLD, bytes, set->runs, &sends, &puts);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (rank == 0) {
+        printf("messages of %zu B  sends %.2f GB/s [%.2f-%.2f]  MPI_Put %.2f [%.2f-%.2f]  %.2f\n", bytes, sends.median,
+               sends.low, sends.high, puts.median, puts.low, puts.high, sends.median / puts.median);
+        if (f)
+            fprintf(f,
+                    "{\"name\": \"messages between nodes, %zu B: sends\", \"ours\": %.4g, \"peer\": %.4g, "
+                    "\"peer_name\": \"MPI_Put\", \"unit\": \"GB/s\", \"ratio\": %.4g}\n",
+                    bytes, sends.median, puts.median, sends.median / puts.median);
+    }
     if (f && fclose(f) != 0)
         bench_die("cannot write %s", set->rows);
 }
@@ -280,14 +304,23 @@ int main(int argc, char **argv)
                           .value = (size_t)parse(argc, argv, "--value", 40),
                           .nodes = (uint32_t)parse(argc, argv, "--nodes", 0),
                           .message = (uint32_t)parse(argc, argv, "--message", 32 << 10)};
-    for (int i = 1; i + 1 < argc; i += 2)
+    for (int i = 1; i + 1 < argc; i += 2) {
         if (strcmp(argv[i], "--rows") == 0)
             set.rows = argv[i + 1];
+        if (strcmp(argv[i], "--only") == 0)
+            set.only = argv[i + 1];
+    }
     c->set = &set;
+    if (parse(argc, argv, "--put", 0) > 0) {
+        report_put(&set, (size_t)parse(argc, argv, "--put", 0));
+        MPI_Finalize();
+        return 0;
+    }
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     MPI_Comm_size(comm, &c->ranks);
-    uint32_t *sizes = calloc((size_t)c->ranks, sizeof *sizes);
-    if (topology_init(&c->topology, comm, set.nodes, sizes, &e) != DELTAFS_OK)
+    struct agree a = {.comm = comm, .ranks = c->ranks, .wait = give_way, .arg = c};
+    MPI_Comm_rank(comm, &a.rank);
+    if (topology_init(&c->topology, &a, set.nodes, bench_alloc((size_t)c->ranks * TOPOLOGY_SCRATCH), &e) != DELTAFS_OK)
         bench_die("%s", e.text);
     c->rank = (int)c->topology.rank;
     course_fill(c);
@@ -298,7 +331,7 @@ int main(int argc, char **argv)
     course_pack(c);
     for (int run = -1; run < set.runs; run++) /* the first one does not count */
         for (int i = 0; i < CONTENDERS; i++) {
-            if (i >= DIRECT && !c->shuffle[i])
+            if ((i >= DIRECT && !c->shuffle[i]) || (set.only && strcmp(set.only, names[i]) != 0))
                 continue;
             double s = course_run(c, (enum contender)i);
             course_check(c, (enum contender)i);
@@ -313,6 +346,7 @@ int main(int argc, char **argv)
             shuffle_wind_up(c->shuffle[i]);
         MPI_Barrier(MPI_COMM_WORLD);
         shuffle_destroy(c->shuffle[i]);
+        c->shuffle[i] = NULL;
     }
     MPI_Finalize();
     return 0;

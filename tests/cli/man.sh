@@ -10,12 +10,12 @@ plain() {
 
 # long_options: those on standard input, one a line.
 long_options() {
-    grep -oE -- '--[a-z_]+' | sort -u
+    grep -oE -- '--[a-z_]+(-[a-z]+)*' | sort -u
 }
 
 # known COMMAND SOURCES...: the long options that the sources take.
 known() {
-    grep -ohE '\{"[a-z_]+", (required|no)_argument' "$@" | sed 's/^{"/--/; s/".*//' | sort -u
+    grep -ohE '\{"[a-z_-]+", (required|no)_argument' "$@" | sed 's/^{"/--/; s/".*//' | sort -u
 }
 
 # agree NAME HELP PAGE: the options of the page are those of the help.
@@ -41,12 +41,12 @@ done
 if [ -x "$deltafs_mpi" ]; then
     "$deltafs_mpi" help >"$work/help-mpi" || fail "deltafs-mpi help"
     sed -n 's/^  \([a-z][a-z_]*\) .*/--\1/p' "$work/options" | sort >"$work/table"
-    known "$tools/cmd_import.c" >"$work/known"
+    known "$tools/cmd_import.c" "$tools/cmd_route.c" >"$work/known"
     long_options <"$work/help-mpi" | grep -vx -- --version | grep -vxF -f "$work/table" >"$work/of-help"
     # --schema is import's own, and the table's.
     grep -qF -- "--schema S" "$work/help-mpi" || fail "deltafs-mpi help does not name --schema"
     grep -vx -- --schema "$work/known" >"$work/known-else"
-    same "$work/known-else" "$work/of-help" "options that import takes (<) and that deltafs-mpi help names (>) differ"
+    same "$work/known-else" "$work/of-help" "options that import and route take (<) and that deltafs-mpi help names (>) differ"
 fi
 
 pages=0

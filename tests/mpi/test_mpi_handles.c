@@ -141,6 +141,31 @@ static void test_routes(void)
     check_require();
 }
 
+/* One rank makes a second directory while the others are still amid their appends to the first, more of them than fit
+ * on their way: who waits for ranks to come must serve those that have not. */
+static void test_create_early(const char *nodes)
+{
+    struct written a, b;
+
+    check_about("a directory is made while others append, %s nodes", nodes);
+    open_route(&a, strcmp(nodes, "1") == 0 ? "early-a1" : "early-a2", MPI_COMM_WORLD, 21, 1000, "auto", nodes);
+    check_require();
+    for (uint32_t epoch = 0; epoch < EPOCHS; epoch++) {
+        if (check_rank > 0)
+            append(&a, epoch);
+        if (epoch == 0)
+            open_one(&b, strcmp(nodes, "1") == 0 ? "early-b1" : "early-b2", MPI_COMM_WORLD, 22, 8);
+        if (check_rank == 0)
+            append(&a, epoch);
+        append(&b, epoch);
+        end(&a, epoch);
+        end(&b, epoch);
+    }
+    close_one(&a);
+    close_one(&b);
+    check_require();
+}
+
 static void test_self(void)
 {
     struct written own;
@@ -207,6 +232,8 @@ int main(int argc, char **argv)
     test_same_communicator();
     test_other_communicator();
     test_routes();
+    test_create_early("1");
+    test_create_early("2");
     check_about("at the end");
     return check_end();
 }

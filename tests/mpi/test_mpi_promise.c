@@ -172,17 +172,22 @@ static void open_shuffle(const struct plan *p)
     check_require();
 }
 
+static void no_wait(void *arg)
+{
+    (void)arg;
+}
+
 static void test_promise(const struct promise *promise)
 {
-    uint32_t *sizes = calloc((size_t)check_ranks, sizeof *sizes);
+    void *scratch = malloc((size_t)check_ranks * TOPOLOGY_SCRATCH);
+    struct agree a = {.rank = check_rank, .ranks = check_ranks, .wait = no_wait};
     struct plan_wish wish;
     struct plan plan;
     struct error e;
-    MPI_Comm comm;
 
     deltafs_options *o = make_wish(promise, &wish);
-    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-    CHECK(topology_init(&topology, comm, promise->nodes ? promise->nodes : (uint32_t)check_ranks, sizes, &e) ==
+    MPI_Comm_dup(MPI_COMM_WORLD, &a.comm);
+    CHECK(topology_init(&topology, &a, promise->nodes ? promise->nodes : (uint32_t)check_ranks, scratch, &e) ==
           DELTAFS_OK);
     CHECK(plan_make(&plan, &topology.layout, &wish, &e) == DELTAFS_OK);
     check_require();
@@ -199,7 +204,7 @@ static void test_promise(const struct promise *promise)
     shuffle_destroy(shuffle);
     topology_fini(&topology, 0);
     deltafs_options_destroy(o);
-    free(sizes);
+    free(scratch);
     check_require();
 }
 

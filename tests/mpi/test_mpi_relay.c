@@ -179,18 +179,26 @@ static void run(const struct plan *p)
     shuffle_begin(shuffle);
 }
 
+static void no_wait(void *arg)
+{
+    (void)arg;
+}
+
 static void test_route(enum router_kind kind, uint32_t nodes)
 {
+    struct agree a = {.rank = check_rank, .ranks = check_ranks, .wait = no_wait};
     struct error e;
-    MPI_Comm comm;
-    uint32_t sizes[RANKS_MAX];
+    uint64_t scratch[RANKS_MAX * TOPOLOGY_SCRATCH / sizeof(uint64_t) + 1];
 
-    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-    if (!CHECK(topology_init(&topology, comm, nodes, sizes, &e) == DELTAFS_OK))
+    MPI_Comm_dup(MPI_COMM_WORLD, &a.comm);
+    if (!CHECK(topology_init(&topology, &a, nodes, scratch, &e) == DELTAFS_OK))
         return;
     rank = topology.rank;
-    struct plan plan = {
-        .router = router_make(kind, &topology.layout), .message = MESSAGE, .chunk = CHUNK, .partitions = ranks};
+    struct plan plan = {.router = router_make(kind, &topology.layout, 1),
+                        .message = MESSAGE,
+                        .buffers = PLAN_BUFFERS_MIN,
+                        .chunk = CHUNK,
+                        .partitions = ranks};
     uint64_t standing = count_standing(&plan.router);
     pair = (standing / 10 + 100) * 20;
     threshold = pair * (ranks - 1) - standing;

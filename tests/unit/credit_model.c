@@ -127,7 +127,7 @@ void credit_init(struct credit_model *m, const struct credit_setting *s)
         sizes[nodes++] = (uint32_t)(*p - '0');
     assert_int_equal(layout_init(&m->layout, sizes, nodes, &e), DELTAFS_OK);
     assert_true(m->layout.ranks <= CREDIT_RANKS);
-    m->router = router_make(s->kind, &m->layout);
+    m->router = router_make(s->kind, &m->layout, 1);
     make_channels(m);
     make_routes(m);
     make_records(m);

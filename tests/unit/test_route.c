@@ -159,22 +159,31 @@ static void check_stage(const struct router *r, enum router_stage stage)
     check_balance(r, stage);
 }
 
+/* All ways of one router. */
+static void check_router(const struct router *r)
+{
+    uint32_t most = 0;
+
+    for (int i = 0; i < STAGES; i++)
+        check_stage(r, stages[i]);
+    for (uint32_t from = 0; from < r->layout.ranks; from++) {
+        for (uint32_t to = 0; to < r->layout.ranks; to++) {
+            uint32_t hops = check_way(r, from, to);
+            most = hops > most ? hops : most;
+        }
+    }
+    CHECK(most <= hops_bound(r->kind));
+    CHECK_IS(router_hops(r), most);
+}
+
 /* All of a small layout. */
 static void check_routes(const struct layout *l)
 {
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
-        struct router r = router_make(kinds[k], l);
-        uint32_t most = 0;
-        for (int i = 0; i < STAGES; i++)
-            check_stage(&r, stages[i]);
-        for (uint32_t from = 0; from < l->ranks; from++) {
-            for (uint32_t to = 0; to < l->ranks; to++) {
-                uint32_t hops = check_way(&r, from, to);
-                most = hops > most ? hops : most;
-            }
+        for (uint32_t pairs = 1; pairs <= router_most_pairs(kinds[k], l); pairs++) {
+            struct router r = router_make(kinds[k], l, pairs);
+            check_router(&r);
         }
-        CHECK(most <= hops_bound(kinds[k]));
-        CHECK_IS(router_hops(&r), most);
     }
 }
 
@@ -234,7 +243,8 @@ static struct layout large_uneven(uint32_t nodes, uint32_t per_node, struct rng 
 static void check_large(const struct layout *l, struct rng *r)
 {
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
-        struct router router = router_make(kinds[k], l);
+        uint32_t pairs = router_most_pairs(kinds[k], l);
+        struct router router = router_make(kinds[k], l, 1 + (uint32_t)rng_below(r, pairs > 4 ? 4 : pairs));
         uint32_t most[STAGES];
         for (int s = 0; s < STAGES; s++)
             most[s] = router_most_peers(&router, stages[s]);

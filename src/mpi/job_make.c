@@ -1,0 +1,319 @@
+/* Making a directory that all ranks of a job write. All that can fail differently on different ranks is agreed upon
+ * step by step, so that all return the same status; and if it fails, nothing is left. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <deltafs/deltafs_mpi.h>
+#include "core/partition.h"
+#include "mpi/job.h"
+#include "mpi/stats.h"
+
+#define MEMORY_PERCENT  3 /* of the node, for the option memory at auto */
+#define MEMORY_AUTO_MIN (16u << 20)
+
+/* What rank 0 tells the others of its options; two texts follow it. */
+struct job_plan {
+    struct writer_config config; /* the pointers mean nothing elsewhere */
+    struct plan_wish wish;
+    uint32_t nodes; /* 0: as MPI has them */
+    int has_thread, has_stats;
+    uint32_t path_size, schema_size; /* with their NULs */
+};
+
+/* Rank 0: options into a plan. */
+static int job_make_plan(struct job_plan *plan, const char *path, const deltafs_options *o, int ranks, int *stats_fd,
+                         struct error *e)
+{
+    int status = deltafs_writer_configure(&plan->config, path, o, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    uint64_t partitions = deltafs_options_number(o, OPTION_PARTITIONS);
+    plan->config.partitions = partitions == OPTION_AUTO ? (uint32_t)ranks : (uint32_t)partitions;
+    uint64_t nodes = deltafs_options_number(o, OPTION_NODES);
+    plan->has_thread = deltafs_options_number(o, OPTION_PROGRESS) == PROGRESS_THREAD;
+    plan->has_stats = deltafs_options_number(o, OPTION_STATS) != 0;
+    if (plan->has_stats && stats_open(deltafs_options_text(o, OPTION_STATS), stats_fd, e) != DELTAFS_OK)
+        return e->status;
+    plan->nodes = nodes == OPTION_AUTO ? 0 : (uint32_t)nodes;
+    plan->wish = (struct plan_wish){.kind = (enum router_kind)deltafs_options_number(o, OPTION_ROUTE),
+                                    .message = deltafs_options_number(o, OPTION_LINK_BUFFER),
+                                    .partitions = plan->config.partitions};
+    plan->path_size = (uint32_t)strlen(path) + 1;
+    plan->schema_size = (uint32_t)strlen(plan->config.schema) + 1;
+    return DELTAFS_OK;
+}
+
+/* Collective: rank 0's plan, with its texts in *texts, to all. */
+static int job_share_plan(const struct agree *a, struct job_plan *plan, char **texts, struct error *e)
+{
+    int status = agree_broadcast(a, plan, sizeof *plan, e);
+    size_t n = (size_t)plan->path_size + plan->schema_size;
+
+    if (status != DELTAFS_OK)
+        return status;
+    *texts = malloc(n);
+    *e = (struct error){0};
+    if (!*texts)
+        error_no_memory(e, n, "a path");
+    status = agree_status(a, e);
+    if (status != DELTAFS_OK)
+        return status;
+    if (a->rank == 0) {
+        memcpy(*texts, plan->config.path, plan->path_size);
+        memcpy(*texts + plan->path_size, plan->config.schema, plan->schema_size);
+    }
+    status = agree_broadcast(a, *texts, (int)n, e);
+    plan->config.path = *texts;
+    plan->config.schema = *texts + plan->path_size;
+    return status;
+}
+
+/* A rank's share of its node's memory, where that is the least. */
+static uint64_t job_auto_memory(const struct topology *t)
+{
+    uint64_t memory = t->memory / 100 * MEMORY_PERCENT;
+
+    return memory < MEMORY_AUTO_MIN ? MEMORY_AUTO_MIN : memory > PLAN_MEMORY_AUTO_MAX ? PLAN_MEMORY_AUTO_MAX : memory;
+}
+
+/* Local: the shuffle, but for what the ranks of a node share. */
+static int job_create_shuffle(struct job *j, const struct job_plan *plan, struct error *e)
+{
+    struct plan sizes;
+    struct shuffle_config c = {.plan = &sizes,
+                               .rank = j->topology.rank,
+                               .ranks = (uint32_t)j->agree.ranks,
+                               .comm = j->agree.comm,
+                               .value_size = plan->config.value_size,
+                               .store = job_store,
+                               .wait = job_wait,
+                               .arg = j};
+    int status = plan_make(&sizes, &j->topology.layout, &plan->wish, e);
+
+    return status == DELTAFS_OK ? shuffle_create(&c, &j->shuffle, e) : status;
+}
+
+/* Collective: the shuffle, by the plan. */
+static int job_try_shuffle(struct job *j, const struct job_plan *plan, struct error *e)
+{
+    struct error own = {0};
+
+    job_create_shuffle(j, plan, &own);
+    int status = agree_status(&j->agree, &own);
+    if (status == DELTAFS_OK) {
+        shuffle_share(j->shuffle, j->topology.node, &own);
+        status = agree_status(&j->agree, &own);
+    }
+    if (status != DELTAFS_OK) {
+        *e = own;
+        shuffle_destroy(j->shuffle);
+        j->shuffle = NULL;
+    }
+    return status;
+}
+
+/* Collective: the same; where memory cannot be shared, every rank is taken for a node. */
+static int job_open_shuffle(struct job *j, struct job_plan *plan, struct error *e)
+{
+    plan->wish.memory = plan_budget(plan->config.memory);
+    int status = job_try_shuffle(j, plan, e);
+
+    if (status != DELTAFS_OK && status != DELTAFS_ERR_MEMORY && j->topology.layout.nodes < j->topology.layout.ranks) {
+        topology_split(&j->topology);
+        status = job_try_shuffle(j, plan, e);
+    }
+    return status;
+}
+
+/* Local: the writer, by the plan. */
+static int job_open(struct job *j, struct job_plan *plan, struct error *e)
+{
+    const struct agree *a = &j->agree;
+    struct writer_config *c = &plan->config;
+
+    uint32_t first = partition_first(a->rank, c->partitions, a->ranks);
+    uint32_t end = partition_first(a->rank + 1, c->partitions, a->ranks);
+
+    j->is_async = c->is_async;
+    if (j->shuffle)
+        c->reserved += shuffle_memory(j->shuffle);
+    return deltafs_writer_open(c, first, end - first, a->rank == 0, &j->writer, e);
+}
+
+/* Collective: make the container, and open it on all ranks. If it fails, nothing of it is left when any rank returns.
+ */
+static int job_make(struct job *j, struct job_plan *plan, deltafs_dir **out, struct error *e)
+{
+    const struct agree *a = &j->agree;
+    struct error own = {0}, second;
+
+    if (a->rank == 0)
+        deltafs_writer_make(&plan->config, &own);
+    if (agree_status(a, &own) != DELTAFS_OK) {
+        *e = own;
+        return own.status;
+    }
+    int status = agree_broadcast(a, plan->config.uuid, sizeof plan->config.uuid, e);
+    if (status != DELTAFS_OK)
+        return status;
+    deltafs_dir *d = NULL;
+    if (job_open(j, plan, &own) == DELTAFS_OK)
+        deltafs_dir_attach(&job_transport, j, &plan->config, &d, &own);
+    if (agree_status(a, &own) == DELTAFS_OK) {
+        *out = d;
+        return DELTAFS_OK;
+    }
+    /* Files must be closed on all ranks before they are removed: some network file systems keep open ones. */
+    *e = own;
+    job_stop_thread(j);
+    deltafs_dir_free(d);
+    job_close_own(j, &second);
+    second = (struct error){0};
+    agree_status(a, &second);
+    if (a->rank == 0)
+        deltafs_writer_unmake(&plan->config);
+    agree_status(a, &second);
+    return e->status;
+}
+
+/* Collective: find the nodes; all agreement is in the order of the layout from there on. */
+static int job_find_nodes(struct job *j, uint32_t nodes, void *scratch, struct error *e)
+{
+    struct agree *a = &j->agree;
+    struct error own = {0};
+
+    if (topology_init(&j->topology, a, nodes, scratch, &own) == DELTAFS_ERR_MPI) {
+        *e = own; /* MPI has failed */
+        return e->status;
+    }
+    a->comm = j->topology.comm;
+    a->rank = (int)j->topology.rank;
+    if (agree_status(a, &own) != DELTAFS_OK)
+        *e = own;
+    return own.status;
+}
+
+/* Collective: what the options progress and stats ask for. */
+static int job_set_up(struct job *j, const struct job_plan *plan, struct error *e)
+{
+    struct error own = {0};
+
+    j->has_stats = plan->has_stats;
+    if (!plan->has_stats && !plan->has_thread)
+        return DELTAFS_OK;
+    j->path = strdup(plan->config.path);
+    if (!j->path)
+        error_no_memory(&own, plan->path_size, "a path");
+    else if (plan->has_thread && j->shuffle)
+        job_start_thread(j, &own);
+    if (agree_status(&j->agree, &own) != DELTAFS_OK)
+        *e = own;
+    return own.status;
+}
+
+/* Collective: all that can fail differently on different ranks is agreed upon step by step. */
+static int job_create(struct job *j, const char *path, const deltafs_options *o, void *scratch, deltafs_dir **out,
+                      struct error *e)
+{
+    const struct agree *a = &j->agree;
+    struct job_plan plan = {0};
+    struct error own = {0};
+    char *texts = NULL;
+
+    if (a->rank == 0)
+        job_make_plan(&plan, path, o, a->ranks, &j->stats_fd, &own);
+    if (agree_status(a, &own) != DELTAFS_OK) {
+        *e = own;
+        return own.status;
+    }
+    int status = job_share_plan(a, &plan, &texts, e);
+    if (status == DELTAFS_OK)
+        status = job_find_nodes(j, plan.nodes, scratch, e);
+    if (status == DELTAFS_OK && plan.config.memory == OPTION_AUTO)
+        plan.config.memory = job_auto_memory(&j->topology);
+    if (status == DELTAFS_OK && a->ranks > 1)
+        status = job_open_shuffle(j, &plan, e);
+    if (status == DELTAFS_OK)
+        status = job_set_up(j, &plan, e);
+    if (status == DELTAFS_OK)
+        status = job_make(j, &plan, out, e);
+    free(texts);
+    return status;
+}
+
+int deltafs_mpi_create(MPI_Comm comm, const char *path, const deltafs_options *options, deltafs_dir **out)
+{
+    struct error *e = deltafs_thread_error(), own = {0};
+    deltafs_options *defaults = NULL;
+    struct job *j = calloc(1, sizeof *j);
+    struct agree a = {.wait = job_wait};
+    void *scratch = NULL;
+    MPI_Request request;
+    int code = MPI_Comm_idup(comm, &a.comm, &request);
+
+    /* Others may come later: they may be waiting for this rank in another directory. */
+    if (code != MPI_SUCCESS)
+        agree_mpi_error(e, code, "duplicate the communicator");
+    if (code != MPI_SUCCESS || agree_wait(&a, &request, "duplicate the communicator", e) != DELTAFS_OK) {
+        free(j);
+        return e->status;
+    }
+    MPI_Comm_set_errhandler(a.comm, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(a.comm, &a.rank);
+    MPI_Comm_size(a.comm, &a.ranks);
+    a.name = a.rank;
+    scratch = malloc((size_t)a.ranks * TOPOLOGY_SCRATCH);
+    if (!j || !scratch)
+        error_no_memory(&own, sizeof *j + (size_t)a.ranks * TOPOLOGY_SCRATCH, "a directory");
+    else if (!out || (a.rank == 0 && (!path || !*path)))
+        error_set(&own, DELTAFS_ERR_INVALID, "deltafs_mpi_create: path and out must be given");
+    else if (a.rank == 0 && !options && deltafs_options_create(&defaults) != DELTAFS_OK)
+        own = *e;
+    if (agree_status(&a, &own) != DELTAFS_OK) {
+        *e = own;
+        deltafs_options_destroy(defaults);
+        free(scratch);
+        free(j);
+        MPI_Comm_free(&a.comm);
+        return own.status;
+    }
+    pthread_mutex_init(&j->lock, NULL);
+    pthread_mutex_lock(&j->lock); /* a thread for progress begins when all is made */
+    j->agree = a;
+    j->agree.arg = j;
+    j->topology = (struct topology){.comm = a.comm, .node = MPI_COMM_NULL};
+    j->stats_fd = -1;
+    int status = job_create(j, path, options ? options : defaults, scratch, out, e);
+    deltafs_options_destroy(defaults);
+    free(scratch);
+    pthread_mutex_unlock(&j->lock);
+    if (status == DELTAFS_OK) {
+        job_register(j);
+    } else {
+        job_stop_thread(j);
+        shuffle_destroy(j->shuffle);
+        job_free(j);
+    }
+    return status;
+}
+
+int deltafs_mpi_options_from_info(MPI_Info info, deltafs_options *options)
+{
+    static const char prefix[] = "deltafs_";
+    int n = 0, status = DELTAFS_OK;
+
+    if (info != MPI_INFO_NULL)
+        MPI_Info_get_nkeys(info, &n);
+    for (int i = 0; i < n && status == DELTAFS_OK; i++) {
+        char key[MPI_MAX_INFO_KEY + 1], value[MPI_MAX_INFO_VAL + 1];
+        int found;
+        MPI_Info_get_nthkey(info, i, key);
+        if (strncmp(key, prefix, sizeof prefix - 1) != 0)
+            continue;
+        MPI_Info_get(info, key, MPI_MAX_INFO_VAL, value, &found);
+        if (found)
+            status = deltafs_options_set(options, key + sizeof prefix - 1, value);
+    }
+    return status;
+}

@@ -1,0 +1,66 @@
+#!/bin/sh
+# A job on two hosts, which are made on this machine: between them is a network and nothing else.
+. "$top_srcdir/tests/lib.sh"
+. "$top_srcdir/tests/cli/cli_lib.sh"
+. "$top_srcdir/tests/mpi/mpi_lib.sh"
+
+is_mpich || skip "only MPICH's launcher is known here"
+sh "$top_srcdir/tests/mpi/two_hosts.sh" "$work" true 2>"$work/err"
+case $? in
+0) ;;
+77) skip "$(cat "$work/err")" ;;
+*)
+    cat "$work/err" >&2
+    fail "two_hosts.sh"
+    ;;
+esac
+
+# mpich_finalize.c says why it must be loaded. It comes before the sanitizers, but has nothing that they would replace.
+finalize=$(pwd)/.libs/libmpich_finalize.so
+[ -e "$finalize" ] || fail "no $finalize"
+export ASAN_OPTIONS="verify_asan_link_order=0:$ASAN_OPTIONS"
+
+# UCX looks for ways to the other host, and finds TCP over eth0: it can tell that memory there is out of reach. Only
+# InfiniBand, if the machine has it, might be seen from both, were it not for UCX_NET_DEVICES.
+one_host=$MPIEXEC
+two_hosts="sh $top_srcdir/tests/mpi/two_hosts.sh $work $MPIEXEC -launcher ssh \
+    -launcher-exec $top_srcdir/tests/mpi/host_launcher.sh -hosts h1,h2 -ppn 2 \
+    -genv UCX_NET_DEVICES eth0 -genv LD_PRELOAD $finalize"
+
+# sent AT-LEAST: fails unless that many bytes have gone through the network in the last job.
+sent() {
+    bytes=$(cat "$work/bytes")
+    [ "$bytes" -ge "$1" ] || fail "$bytes bytes, and not $1, have gone through the network"
+}
+
+MPIEXEC=$two_hosts
+check 4 ./test_mpi_hosts h1 h2
+
+# shuffle FIRST COUNT [0]; 24 cases meet every value size with every skew; with 0 one rank sleeps amid its appends.
+shuffle() {
+    fresh
+    check 4 ./test_mpi_shuffle "$data" "$@"
+}
+if has_sanitizers; then
+    shuffle 0 4
+else
+    shuffle 0 12
+    sent 10000000
+    shuffle 12 12
+fi
+shuffle 3 2 0
+
+need_python
+"$PYTHON3" "$cli/make_vpic.py" "$work/dumps" --ranks 5 --particles 20000 || fail "make_vpic.py"
+MPIEXEC=$one_host
+expect 0 import 4 --format vpic -o "$work/one" "$work"/dumps/p.*
+scan_sorted "$work/one" "$work/expected"
+[ -s "$work/expected" ] || fail "nothing to compare with"
+MPIEXEC=$two_hosts
+expect 0 import 4 --format vpic -o "$work/two" "$work"/dumps/p.*
+stdout_has "in 3 epochs from 15 files by 4 ranks"
+# Half of the records are of the other host.
+sent $(($(cat "$work"/dumps/p.* | wc -c) / 3))
+expect 0 "$deltafs" verify "$work/two"
+scan_sorted "$work/two" "$work/got"
+same "$work/expected" "$work/got" "one host and two give different records"

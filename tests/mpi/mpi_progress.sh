@@ -1,0 +1,22 @@
+#!/bin/sh
+# A thread that serves other ranks while the program is elsewhere.
+. "$top_srcdir/tests/lib.sh"
+. "$top_srcdir/tests/mpi/mpi_lib.sh"
+
+for nodes in 1 2; do
+    fresh
+    DELTAFS_NODES=$nodes
+    export DELTAFS_NODES
+    check 2 ./test_mpi_progress "$data" thread
+    unset DELTAFS_NODES
+done
+fresh
+DELTAFS_NODES=2 DELTAFS_ROUTE=3hop
+export DELTAFS_NODES DELTAFS_ROUTE
+check 4 ./test_mpi_progress "$data" thread
+fresh
+printf '0123456789abcdef' >"$work/records"
+check 2 "$deltafs_mpi" import --format raw --schema id:u8,x:u8 --key id -o "$data/d" --progress thread "$work/records"
+fresh
+check 2 ./test_mpi_progress "$data" level
+[ -z "$(ls "$data")" ] || fail "a directory was left: $(ls "$data")"
