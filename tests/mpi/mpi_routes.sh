@@ -12,7 +12,7 @@ routes 2 0 12 30
 routes 3 100 24 30
 routes 5 200 24 15
 routes 8 300 24 15
-# A grid whose nodes have two ranks each, so that ways turn within them.
-routes 12 400 8 10
+# Grids with turns within their nodes, three of them.
+routes 12 410 7 10
 # One rank is slow.
 routes 4 500 4 0

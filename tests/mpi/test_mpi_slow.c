@@ -1,4 +1,3 @@
-#include <stdatomic.h>
 #include <time.h>
 #include "store/io.h"
 #include "test_mpi_slow.h"
@@ -9,6 +8,11 @@ static struct io_ops ops;
 /* Read by the writer's threads. */
 static atomic_uint each_ms, stall_ms;
 static _Atomic uint64_t stall_end; /* ns; 0: it has not begun */
+static const atomic_int *_Atomic gate;
+static _Atomic uint64_t gate_end; /* ns */
+static atomic_int is_late;
+
+#define GATE_NS 1000000 /* between two looks at the gate */
 
 static uint64_t now_ns(void)
 {
@@ -25,6 +29,19 @@ static void sleep_ns(uint64_t ns)
     nanosleep(&t, NULL);
 }
 
+static void wait_gate(void)
+{
+    const atomic_int *g = gate;
+
+    while (g && !*g) {
+        if (now_ns() > gate_end) {
+            is_late = 1;
+            return;
+        }
+        sleep_ns(GATE_NS);
+    }
+}
+
 static ssize_t slow_pwrite(void *ctx, int fd, const void *bytes, size_t n, uint64_t offset)
 {
     unsigned stall = atomic_exchange(&stall_ms, 0);
@@ -36,6 +53,7 @@ static ssize_t slow_pwrite(void *ctx, int fd, const void *bytes, size_t n, uint6
     if (end > now)
         sleep_ns(end - now);
     sleep_ns(each_ms * UINT64_C(1000000));
+    wait_gate();
     return real->pwrite(ctx, fd, bytes, n, offset);
 }
 
@@ -61,4 +79,15 @@ void slow_stall(unsigned ms)
 int slow_has_stalled(void)
 {
     return stall_end != 0;
+}
+
+void slow_hold(const atomic_int *g, unsigned seconds)
+{
+    gate_end = now_ns() + seconds * UINT64_C(1000000000);
+    gate = g;
+}
+
+int slow_is_late(void)
+{
+    return is_late;
 }

@@ -3,10 +3,15 @@
  *     test_mpi_stall FOLDER
  *
  * By every route: an epoch, then one like it amid which a rank's storage stops for two seconds. What the ranks hold
- * meanwhile must fit what they held in the first. */
+ * meanwhile must fit what they held in the first. Messages are short: MPI takes such in, as many as come, where nobody
+ * waits for them, so that without credits they would heap up in it.
+ *
+ * By the route 3hop, with a rank that stands for its node: its storage stops until the others have appended records for
+ * one another, far more than fits on the way, all of which it must hand on; test_mpi_relay looks closer. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/partition.h"
 #include "test_mpi_check.h"
 #include "test_mpi_slow.h"
 
@@ -101,7 +106,8 @@ static void test_directory(const char *folder, const char *route, int nodes, int
     char text[256], name[32];
 
     check_about("route=%s nodes=%d, rank %d stalls", route, nodes, stalled);
-    snprintf(text, sizeof text, "route=%s nodes=%d memory=" MEMORY_LIMIT " sync=none codec=none value_size=%d", route,
+    snprintf(text, sizeof text,
+             "route=%s nodes=%d link_buffer=2K memory=" MEMORY_LIMIT " sync=none codec=none value_size=%d", route,
              nodes, VALUE);
     snprintf(name, sizeof name, "%s-%d", route, nodes);
     deltafs_options *o = check_options(text);
@@ -120,12 +126,96 @@ static void test_directory(const char *folder, const char *route, int nodes, int
     check_require();
 }
 
+/* ---- A gate that the others open ---- */
+
+#define GATE_SECONDS 40
+#define GATE_RECORDS 30000u  /* of one rank for another: 6 MB */
+#define OWN_RECORDS  120000u /* of the rank that stalls for itself: three times its memory */
+
+static struct board {
+    atomic_int done; /* ranks that have appended what the gate waits for */
+    atomic_int gate;
+} * board;
+
+static void open_board(MPI_Win *window)
+{
+    MPI_Aint bytes = check_rank == 0 ? (MPI_Aint)sizeof *board : 0;
+    int unit;
+
+    MPI_Win_allocate_shared(bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &board, window);
+    MPI_Win_shared_query(*window, 0, &bytes, &unit, &board);
+    if (check_rank == 0)
+        *board = (struct board){0};
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* Append records of number `first` and on for a rank; returns the number after them. */
+static uint64_t append_for(deltafs_dir *dir, int to, uint64_t first, uint64_t n)
+{
+    uint8_t value[VALUE] = {0};
+
+    for (; n > 0; first++) {
+        if (partition_of(first, (uint32_t)check_ranks) != (uint32_t)to)
+            continue;
+        CHECK_STATUS(DELTAFS_OK, deltafs_append(dir, first, value, VALUE), dir);
+        n--;
+    }
+    return first;
+}
+
+static void append_gated(deltafs_dir *dir, int stalled)
+{
+    uint64_t next = 0;
+
+    if (check_rank == stalled) {
+        slow_hold(&board->gate, GATE_SECONDS);
+        append_for(dir, stalled, 0, OWN_RECORDS);
+        return;
+    }
+    for (uint64_t i = 0; i < GATE_RECORDS; i += 100)
+        for (int to = 0; to < check_ranks; to++)
+            if (to != stalled && to != check_rank)
+                next = append_for(dir, to, next, 100);
+    if (++board->done == check_ranks - 1)
+        board->gate = 1;
+}
+
+static void test_gate(const char *folder)
+{
+    int stalled = check_ranks / 2; /* the first of the second node: it stands for the other */
+    deltafs_dir *dir = NULL;
+    struct deltafs_stat stat;
+    MPI_Win window;
+    uint64_t others = (uint64_t)check_ranks - 1;
+
+    check_about("rank %d stalls until the others have passed it", stalled);
+    open_board(&window);
+    deltafs_options *o =
+        check_options("route=3hop nodes=2 memory=" MEMORY_LIMIT " sync=none codec=none value_size=200");
+    CHECK_STATUS(DELTAFS_OK, deltafs_mpi_create(MPI_COMM_WORLD, check_path(folder, "gate"), o, &dir), NULL);
+    deltafs_options_destroy(o);
+    check_require();
+    append_gated(dir, stalled);
+    CHECK_STATUS(DELTAFS_OK, deltafs_epoch_end(dir, 1), dir);
+    CHECK(!slow_is_late());
+    slow_hold(NULL, 0);
+    CHECK_STATUS(DELTAFS_OK, deltafs_close(dir), NULL);
+    if (check_rank == 0 && CHECK_STATUS(DELTAFS_OK, deltafs_open(check_path(folder, "gate"), NULL, &dir), NULL)) {
+        CHECK_STATUS(DELTAFS_OK, deltafs_stat(dir, &stat), dir);
+        CHECK(stat.records == OWN_RECORDS + others * (others - 1) * GATE_RECORDS);
+        CHECK_STATUS(DELTAFS_OK, deltafs_close(dir), NULL);
+    }
+    MPI_Win_free(&window);
+    check_require();
+}
+
 int main(int argc, char **argv)
 {
     check_begin(&argc, &argv, MPI_THREAD_SINGLE);
     if (!CHECK(argc == 2 && check_ranks >= 4))
         return check_end();
     slow_install();
+    test_gate(argv[1]);
     test_directory(argv[1], "direct", 1, check_ranks - 1);
     test_directory(argv[1], "direct", check_ranks, 1);
     test_directory(argv[1], "3hop", 2, check_ranks / 2);
