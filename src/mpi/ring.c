@@ -64,7 +64,6 @@ static int rings_find(struct rings *r, const struct plan *p, uint32_t rank, stru
 /* Hold shared memory by a file without a name. */
 static int rings_hold(struct rings *r, uint64_t bytes, uint64_t all, struct error *e)
 {
-    char name[] = SHARED_FOLDER "/deltafs-XXXXXX";
     struct rlimit limit;
 
     if (access(SHARED_FOLDER, W_OK) != 0)
@@ -72,10 +71,9 @@ static int rings_hold(struct rings *r, uint64_t bytes, uint64_t all, struct erro
     /* To go beyond the limit is a signal, which is the program's: so it is looked at first. */
     if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < all + SHARED_SLACK)
         return error_system(e, EFBIG, "share memory between ranks in", SHARED_FOLDER);
-    r->held = mkostemp(name, O_CLOEXEC);
+    r->held = open(SHARED_FOLDER, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (r->held < 0)
         return error_system(e, errno, "share memory between ranks in", SHARED_FOLDER);
-    unlink(name);
     int errnum;
     while ((errnum = posix_fallocate(r->held, 0, (off_t)(bytes + SHARED_SLACK))) == EINTR)
         continue;
