@@ -145,11 +145,6 @@ uint32_t link_index(const struct link *l, enum router_stage stage, uint32_t i)
     return l->base[stage] + i;
 }
 
-int link_peer(const struct link *l, uint32_t index)
-{
-    return l->channel[index].peer;
-}
-
 /* One request is done. */
 static int link_complete(struct link *l, uint32_t index, int which, struct error *e)
 {

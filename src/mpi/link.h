@@ -24,8 +24,6 @@ uint64_t link_memory(const struct link *l);
 
 /* The number of the channel to and from the i-th peer of a stage. */
 uint32_t link_index(const struct link *l, enum router_stage stage, uint32_t i);
-/* The rank at its other end. */
-int link_peer(const struct link *l, uint32_t index);
 
 /* Send and receive what can be; an error is MPI's, and final. */
 int link_poll(struct link *l, struct error *e);
