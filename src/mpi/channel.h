@@ -56,7 +56,7 @@ struct link_channel {
     uint16_t stage;
     uint16_t credits;   /* messages that may leave */
     uint16_t owed;      /* credits to give back */
-    uint8_t out;        /* the buffer that fills, or fills next */
+    uint8_t out;        /* the buffer to send from next */
     uint8_t in;         /* the buffer that is taken in next */
     uint32_t back[2];   /* credits on their way, in and out */
     uint8_t arrived;    /* bit for each buffer received into */

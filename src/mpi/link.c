@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/coding.h"
+#include "base/stream.h"
 #include "mpi/agree.h"
 #include "mpi/link.h"
 #include "mpi/mpi_tags.h"
@@ -9,12 +10,12 @@ _Static_assert(sizeof(MPI_Request) + sizeof(int) + sizeof(MPI_Status) <= LINK_RE
 
 _Static_assert(PLAN_BUFFERS_MAX <= 8, "there is a bit for each");
 
-/* A channel's requests, in the one array that MPI_Testsome gets: for each buffer that is received into, each that is
- * sent from, credits in, credits out. */
+/* A channel has `buffers` to receive into, one that fills, and one less to send from. Its requests, in the one array
+ * that MPI_Testsome gets: for each buffer that is received into, each that is sent from, credits in, credits out. */
 struct link {
     MPI_Comm comm;
     uint32_t message;
-    int buffers, requests; /* of a channel; buffers each way */
+    int buffers, requests; /* of a channel */
     uint32_t base[STAGES]; /* of a stage its first channel */
     uint32_t count;
     struct link_channel *channel;
@@ -30,7 +31,7 @@ static MPI_Request *link_request(struct link *l, uint32_t index, int which)
     return &l->request[(size_t)index * (size_t)l->requests + (size_t)which];
 }
 
-/* Of a channel the buffers to receive into, then those to send from. */
+/* Of a channel the buffers to receive into, then those to send from, then the one that fills. */
 static uint8_t *link_buffer(const struct link *l, uint32_t index, int which)
 {
     return l->memory + ((size_t)index * 2 * (size_t)l->buffers + (size_t)which) * l->message;
@@ -77,7 +78,7 @@ int link_create(const struct plan *p, uint32_t rank, MPI_Comm comm, struct link 
     if (!l)
         return error_no_memory(e, sizeof *l, "channels between nodes");
     *l = (struct link){
-        .comm = comm, .message = p->message, .buffers = (int)p->buffers, .requests = 2 * (int)p->buffers + 2};
+        .comm = comm, .message = p->message, .buffers = (int)p->buffers, .requests = 2 * (int)p->buffers + 1};
     for (int i = 0; i < STAGES; i++) {
         l->base[i] = l->count;
         l->count += stage_is_net(i) ? router_peers(&p->router, rank, (enum router_stage)i) : 0;
@@ -87,7 +88,7 @@ int link_create(const struct plan *p, uint32_t rank, MPI_Comm comm, struct link 
     l->request = malloc((requests + 1) * sizeof *l->request);
     l->done = malloc((requests + 1) * sizeof *l->done);
     l->statuses = malloc((requests + 1) * sizeof *l->statuses);
-    l->memory = malloc(room + 1);
+    l->memory = aligned_alloc(STREAM_LINE, room + STREAM_LINE);
     l->bytes = room + n * sizeof *l->channel + requests * LINK_REQUEST;
     if (!l->channel || !l->request || !l->done || !l->statuses || !l->memory)
         status = error_no_memory(e, (size_t)l->bytes, "channels between nodes");
@@ -153,9 +154,9 @@ static int link_complete(struct link *l, uint32_t index, int which, struct error
     if (which < l->buffers) {
         c->arrived |= (uint8_t)(1u << which);
         c->credits = (uint16_t)(c->credits + get_u16(link_buffer(l, index, which) + 18));
-    } else if (which < 2 * l->buffers) {
+    } else if (which < l->requests - 2) {
         c->is_leaving &= (uint8_t) ~(1u << (which - l->buffers));
-    } else if (which == 2 * l->buffers) {
+    } else if (which == l->requests - 2) {
         c->credits = (uint16_t)(c->credits + get_u32((const uint8_t *)&c->back[0]));
         return link_post_back(l, index, e);
     } else if (2 * c->owed >= l->buffers) {
@@ -184,7 +185,7 @@ uint8_t *link_acquire(struct link *l, uint32_t index)
 
     if (c->credits == 0 || c->is_leaving >> c->out & 1)
         return NULL;
-    return link_buffer(l, index, l->buffers + c->out);
+    return link_buffer(l, index, 2 * l->buffers - 1);
 }
 
 int link_lacks_credit(const struct link *l, uint32_t index)
@@ -196,13 +197,14 @@ int link_send(struct link *l, uint32_t index, uint32_t bytes, struct error *e)
 {
     struct link_channel *c = &l->channel[index];
     int which = l->buffers + c->out;
-    uint8_t *buffer = link_buffer(l, index, which);
+    uint8_t *filled = link_buffer(l, index, 2 * l->buffers - 1), *buffer = link_buffer(l, index, which);
 
-    put_u16(buffer + 18, c->owed);
+    put_u16(filled + 18, c->owed);
+    stream_copy(buffer, filled, bytes);
     c->owed = 0;
     c->credits--;
     c->is_leaving |= (uint8_t)(1u << c->out);
-    c->out = (uint8_t)((c->out + 1) % l->buffers);
+    c->out = (uint8_t)((c->out + 1) % (l->buffers - 1));
     int code = MPI_Isend(buffer, (int)bytes, MPI_BYTE, c->peer, MPI_TAG_RECORDS + c->stage, l->comm,
                          link_request(l, index, which));
     return code == MPI_SUCCESS ? DELTAFS_OK : agree_mpi_error(e, code, "send");

@@ -1,3 +1,4 @@
+#include "base/stream.h"
 #include "mpi/channel.h"
 #include "mpi/plan.h"
 
@@ -32,10 +33,16 @@ int plan_has_table(const struct plan *p)
 static uint64_t plan_channel(const struct plan *p, enum router_stage stage)
 {
     if (!stage_is_net((int)stage))
-        return CHANNEL_BYTES + plan_ring(p) + 2 * sizeof(void *); /* where the rings are */
+        return CHANNEL_BYTES + plan_ring(p) + p->chunk + 2 * sizeof(void *); /* where the rings are */
     /* A request for each buffer, for credits in and out; what MPI_Testsome says of each; messages. */
-    return CHANNEL_BYTES + sizeof(struct link_channel) + (2 * p->buffers + 2) * LINK_REQUEST +
+    return CHANNEL_BYTES + sizeof(struct link_channel) + (2 * p->buffers + 1) * LINK_REQUEST +
            2 * p->buffers * (uint64_t)p->message;
+}
+
+/* A message's bytes in whole lines. */
+static uint32_t plan_message(uint64_t bytes)
+{
+    return (uint32_t)(bytes / STREAM_LINE * STREAM_LINE);
 }
 
 static uint64_t plan_table(const struct plan *p)
@@ -90,7 +97,7 @@ static int plan_fit(struct plan *p, uint64_t message, uint64_t most)
 {
     uint64_t fixed = plan_fixed(p);
 
-    p->message = (uint32_t)message;
+    p->message = plan_message(message);
     p->buffers = PLAN_BUFFERS_MAX;
     p->router.pairs = plan_pairs(&p->router);
     p->chunk = CHUNK_MAX;
@@ -110,7 +117,7 @@ static int plan_fit(struct plan *p, uint64_t message, uint64_t most)
         else if (can_chunk && (!can_message || is_long || inside >= net))
             p->chunk /= 2;
         else
-            p->message /= 2;
+            p->message = plan_message(p->message / 2);
     }
 }
 
@@ -137,7 +144,7 @@ static int plan_refuse(const struct plan *p, const struct plan_wish *wish, struc
 int plan_make(struct plan *p, const struct layout *l, const struct plan_wish *wish, struct error *e)
 {
     static const enum router_kind kinds[] = {ROUTER_DIRECT, ROUTER_3HOP, ROUTER_GRID};
-    uint64_t good = wish->message < MESSAGE_GOOD ? wish->message : MESSAGE_GOOD;
+    uint64_t good = wish->message < MESSAGE_GOOD ? plan_message(wish->message) : MESSAGE_GOOD;
     uint64_t most = wish->memory < BUDGET_GOOD ? wish->memory : BUDGET_GOOD;
     struct plan best = {0}, next = {.partitions = wish->partitions};
     int fits = 0;

@@ -2,9 +2,9 @@
  * job takes what this says, and the tables of deltafs(7) for a million ranks come from here too.
  *
  * A rank has a channel to and one from each peer of each stage. Over the network each direction of a channel has
- * buffers of its own, of one message each: some that fill and leave in turn, and as many that are received into, which
- * are the sender's credits. Within a node a channel is a ring of chunks in memory that the ranks share, in the segment
- * of the one who receives.
+ * buffers of its own, of one message each: one that fills, those that it leaves from, and as many that are received
+ * into, which are the sender's credits. Within a node a channel is a ring of chunks in memory that the ranks share, in
+ * the segment of the one who receives; and one more chunk, of the one who sends, that fills.
  *
  * Sizes are the same on all ranks, as the rank with the most channels can afford them. */
 #ifndef DELTAFS_MPI_PLAN_H
@@ -24,7 +24,7 @@ struct plan_wish {
 
 struct plan {
     struct router router;
-    uint32_t message; /* bytes */
+    uint32_t message; /* bytes, in whole lines */
     uint32_t buffers; /* of a network channel in each direction */
     uint32_t chunk;   /* bytes */
     uint32_t partitions;
@@ -32,7 +32,7 @@ struct plan {
 
 #define PLAN_BUFFERS_MIN 2 /* one fills while the other is under way */
 #define PLAN_BUFFERS_MAX 8
-#define PLAN_CHUNKS      4 /* of a ring */
+#define PLAN_CHUNKS      3 /* of a ring, besides the one that fills */
 
 /* Choose. DELTAFS_ERR_MEMORY if nothing fits. The plan refers to the layout. */
 int plan_make(struct plan *p, const struct layout *l, const struct plan_wish *wish, struct error *e);

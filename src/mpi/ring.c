@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
+#include "base/stream.h"
 #include "mpi/agree.h"
 #include "mpi/ring.h"
 
@@ -18,6 +19,7 @@ struct ring {
 };
 
 _Static_assert(sizeof(struct ring) == RING_HEADER, "plan.c reckons with it");
+_Static_assert(RING_LINE == STREAM_LINE, "a chunk is copied line by line");
 _Static_assert(offsetof(struct ring, chunks) == RING_HEADER, "no chunk shares a line with a counter");
 
 struct rings {
@@ -25,8 +27,9 @@ struct rings {
     uint32_t base[STAGES]; /* of a stage its first ring */
     uint32_t count;
     struct ring **out, **in;
-    MPI_Win window; /* MPI_WIN_NULL: alone on the node */
-    int held;       /* a file that holds shared memory; -1: none */
+    uint8_t *filling; /* of each ring that leads to others the chunk that fills */
+    MPI_Win window;   /* MPI_WIN_NULL: alone on the node */
+    int held;         /* a file that holds shared memory; -1: none */
     uint64_t memory;
 };
 
@@ -121,9 +124,11 @@ int rings_create(const struct plan *p, uint32_t rank, struct rings **out, struct
     }
     r->out = calloc(r->count + 1u, sizeof(struct ring *));
     r->in = calloc(r->count + 1u, sizeof(struct ring *));
-    r->memory = r->count * (plan_ring(p) + 2 * sizeof(struct ring *));
-    if (!r->out || !r->in) {
-        error_no_memory(e, 2 * (size_t)r->count * sizeof(struct ring *), "channels within a node");
+    r->memory = r->count * (plan_ring(p) + p->chunk + 2 * sizeof(struct ring *));
+    /* Whole lines. */
+    r->filling = aligned_alloc(RING_LINE, ((size_t)r->count * p->chunk / RING_LINE + 1) * RING_LINE);
+    if (!r->out || !r->in || !r->filling) {
+        error_no_memory(e, (size_t)r->count * (p->chunk + 2 * sizeof(struct ring *)), "channels within a node");
         rings_destroy(r, 0);
         return e->status;
     }
@@ -155,6 +160,7 @@ void rings_destroy(struct rings *r, int is_lost)
     rings_let_go(r);
     free(r->out);
     free(r->in);
+    free(r->filling);
     free(r);
 }
 
@@ -180,15 +186,16 @@ uint8_t *ring_acquire(struct rings *r, uint32_t index)
 
     if (filled - atomic_load_explicit(&ring->emptied, memory_order_acquire) >= PLAN_CHUNKS)
         return NULL;
-    return ring_chunk(r, ring, filled);
+    return r->filling + (size_t)index * r->chunk;
 }
 
-void ring_send(struct rings *r, uint32_t index)
+void ring_send(struct rings *r, uint32_t index, uint32_t bytes)
 {
     struct ring *ring = r->out[index];
+    uint64_t filled = atomic_load_explicit(&ring->filled, memory_order_relaxed);
 
-    atomic_store_explicit(&ring->filled, atomic_load_explicit(&ring->filled, memory_order_relaxed) + 1,
-                          memory_order_release);
+    stream_copy(ring_chunk(r, ring, filled), r->filling + (size_t)index * r->chunk, bytes);
+    atomic_store_explicit(&ring->filled, filled + 1, memory_order_release);
 }
 
 const uint8_t *ring_peek(struct rings *r, uint32_t index)

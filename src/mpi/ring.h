@@ -1,9 +1,9 @@
 /* Rings: channels within a node, in memory that its ranks share.
  *
- * A ring has one producer and one consumer. Its chunks are filled and taken in place: the producer writes into the
- * chunk that ring_acquire gives and publishes it with ring_send, one-sided; the consumer reads what ring_peek gives and
- * hands it back with ring_release. The two counters of chunks filled and emptied stand on cache lines of their own,
- * each written by one side only. */
+ * A ring has one producer and one consumer. The producer fills the chunk that ring_acquire gives, which is its own, and
+ * ring_send copies it past the caches into the ring and publishes it, one-sided; the consumer reads in place what
+ * ring_peek gives and hands it back with ring_release. The two counters of chunks filled and emptied stand on cache
+ * lines of their own, each written by one side only. */
 #ifndef DELTAFS_MPI_RING_H
 #define DELTAFS_MPI_RING_H
 
@@ -31,9 +31,9 @@ uint64_t rings_memory(const struct rings *r);
 /* The number of the ring to or from the i-th peer of a stage. */
 uint32_t rings_index(const struct rings *r, enum router_stage stage, uint32_t i);
 
-/* A chunk to fill; NULL if the ring is full. The same one until ring_send. */
+/* A chunk to fill, on a line of its own; NULL if the ring is full. The same one until ring_send. */
 uint8_t *ring_acquire(struct rings *r, uint32_t index);
-void ring_send(struct rings *r, uint32_t index);
+void ring_send(struct rings *r, uint32_t index, uint32_t bytes);
 /* The chunk to take in next; NULL if there is none. The same one until ring_release. */
 const uint8_t *ring_peek(struct rings *r, uint32_t index);
 void ring_release(struct rings *r, uint32_t index);

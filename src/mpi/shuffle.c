@@ -9,7 +9,7 @@
 #include "mpi/shuffle.h"
 
 #define WHOLE_ITEMS_MIN 4           /* values of one size go without their sizes if so many fit any buffer */
-#define PUT_AT_ONCE     (24u << 10) /* bytes put between two looks at what has come */
+#define PUT_AT_ONCE     (64u << 10) /* bytes put between two looks at what has come */
 #define TAKE_AT_ONCE    8           /* messages taken from one channel before it is the turn of others */
 #define ROUTE_AT_ONCE   64          /* records whose ways are looked up together */
 #define VALUE_MOST      (1u << 20)
@@ -228,7 +228,7 @@ static void out_send(struct shuffle *s, struct channel_out *o, uint16_t flags)
     s->stat.bytes[o->stage] += o->used;
     s->stat.records[o->stage] += o->records;
     if (!stage_is_net(o->stage))
-        ring_send(s->rings, o->index);
+        ring_send(s->rings, o->index, o->used);
     else if (link_send(s->link, o->index, o->used, &e) != DELTAFS_OK)
         shuffle_lose(s, &e);
     o->bytes = NULL;

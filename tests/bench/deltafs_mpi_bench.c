@@ -4,6 +4,7 @@
  *     deltafs-mpi-bench [--runs N] [--records N] [--value BYTES] [--nodes N] [--message BYTES] [--rows FILE]
  *                       [--only CONTENDER]
  *     deltafs-mpi-bench --put BYTES [--runs N] [--rows FILE]     on two ranks: sends against MPI_Put (bench_put.h)
+ *     deltafs-mpi-bench --cores     one process: how far its processors are from one another
  *
  * Contenders take turns, run by run, on the same records; all ranks begin together, and the slowest counts.
  *
@@ -18,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <mpi.h>
+#include "bench_cores.h"
 #include "bench_help.h"
 #include "bench_put.h"
 #include "bench_run.h"
@@ -298,6 +300,10 @@ int main(int argc, char **argv)
     struct error e;
     MPI_Comm comm;
 
+    if (argc == 2 && strcmp(argv[1], "--cores") == 0) {
+        printf("processors pass a cache line to and fro in %.0f ns\n", bench_cores());
+        return 0;
+    }
     MPI_Init(&argc, &argv);
     struct setting set = {.runs = (int)parse(argc, argv, "--runs", 5),
                           .records = (size_t)parse(argc, argv, "--records", 400000),

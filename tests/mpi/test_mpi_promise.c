@@ -82,7 +82,7 @@ static void use_all(const struct plan *p)
 
     for (int i = 0; i < STAGES; i++)
         peers += router_peers(&p->router, topology.rank, (enum router_stage)i);
-    uint64_t n = (peers + 1) * PLAN_CHUNKS * (uint64_t)longest / VALUE, all = n;
+    uint64_t n = (peers + 1) * (PLAN_CHUNKS + 1) * (uint64_t)longest / VALUE, all = n;
 
     stored = 0;
     for (uint64_t i = 0; i < n; i++) {

@@ -70,7 +70,7 @@ static int64_t case_value_size(uint64_t number)
 static void case_make(uint64_t number, unsigned scale, struct plan *p, char *options, size_t n)
 {
     static const char *const partitions[] = {"auto", "1", "2", "5", "64"};
-    static const char *const messages[] = {"1024", "4096", "32768"};
+    static const char *const messages[] = {"1500", "4096", "32768"};
     uint64_t seed = plan_random(number, (uint64_t)check_ranks), message = plan_random(seed, 4) % 5;
     char value_size[24] = "any", memory[24], layout[64] = "";
 
