@@ -53,6 +53,7 @@ enum deltafs_status {
     DELTAFS_ERR_EXISTS = -21,      /* the directory to be created is there already */
     DELTAFS_ERR_NOT_DELTAFS = -22, /* a folder or file that is no DeltaFS directory */
     DELTAFS_ERR_UNCOMMITTED = -23, /* records appended after the last epoch end were given up at close */
+    DELTAFS_ERR_BUSY = -24,        /* another job is writing the directory */
 
     /* The system. */
     DELTAFS_ERR_MEMORY = -40,   /* no memory, or a budget too small for the work */
@@ -132,13 +133,29 @@ DELTAFS_API const char *deltafs_errmsg(const deltafs_dir *dir);
 
 /* Make a new directory at `path` (whose parent exists) and open it for writing from this process alone. `options` may
  * be NULL for the defaults; set `schema` or `value_size` if values have a fixed size. DELTAFS_ERR_EXISTS if there is
- * anything at `path`: an existing directory cannot be opened for writing yet, so a restarted job writes its part under
- * another name. End with deltafs_close. Not collective. */
+ * anything at `path`. End with deltafs_close. Not collective. */
 DELTAFS_API int deltafs_create(const char *path, const deltafs_options *options, deltafs_dir **out);
+
+/* Open a directory that is there for writing, to go on behind its last committed epoch (deltafs_last_label); whatever
+ * made it, serial or with any number of ranks, and however that ended: what it had not committed is cut off. Keys,
+ * partitions, schema and value size are as they were made: DELTAFS_ERR_OPTION if `options` ask for others.
+ * DELTAFS_ERR_BUSY if another process is writing it, or may be (see the option lease); DELTAFS_ERR_NOT_FOUND,
+ * _NOT_DELTAFS, _VERSION, _DAMAGED as deltafs_open. End with deltafs_close. Not collective. */
+DELTAFS_API int deltafs_reopen(const char *path, const deltafs_options *options, deltafs_dir **out);
+
+/* The label of the last epoch that is committed, or with commit=async has ended: the next one's must be above it.
+ * DELTAFS_ERR_NOT_FOUND if there is none. Of any handle, open for reading or writing. Not collective. */
+DELTAFS_API int deltafs_last_label(deltafs_dir *dir, uint64_t *label);
 
 /* Open a directory for reading; needs no MPI and makes no change on disk. What is committed at this moment is what
  * the handle sees. DELTAFS_ERR_NOT_FOUND, _NOT_DELTAFS, _VERSION, _DAMAGED. End with deltafs_close. */
 DELTAFS_API int deltafs_open(const char *path, const deltafs_options *options, deltafs_dir **out);
+
+/* Have a handle that is open for reading see what has been committed since it was opened, by a job that writes
+ * meanwhile. Never half an epoch. Texts that deltafs_stat handed out before are gone. On failure the handle sees what
+ * it saw before: the errors of deltafs_open, and DELTAFS_ERR_NOT_FOUND too if another directory has taken this one's
+ * place. Not collective. */
+DELTAFS_API int deltafs_refresh(deltafs_dir *dir);
 
 /* Close and free the handle, whatever is returned. On a writer, records appended since the last epoch end are not
  * kept: DELTAFS_ERR_UNCOMMITTED. The first error of the close is returned; committed epochs are safe in any case. */

@@ -1,8 +1,8 @@
 /* DeltaFS in C, in an MPI job: all ranks write one directory together.
  *
- * deltafs_mpi_create is the only call that differs from the serial API of deltafs.h; the handle it returns is used with
- * deltafs_append, deltafs_append_many, deltafs_epoch_end and deltafs_close from there. Records travel to the rank that
- * owns their key's partition over a communicator of the library's own.
+ * deltafs_mpi_create and deltafs_mpi_reopen are the only calls that differ from the serial API of deltafs.h; the handle
+ * they return is used with deltafs_append, deltafs_append_many, deltafs_epoch_end and deltafs_close from there. Records
+ * travel to the rank that owns their key's partition over a communicator of the library's own.
  *
  * Works at every MPI thread level: MPI is called only from the thread that calls DeltaFS, inside the calls; but with
  * the option progress=thread, which needs MPI_THREAD_MULTIPLE, also from a thread of the library's own, which serves
@@ -25,6 +25,9 @@ extern "C" {
  * `comm` has ranks unless the option `partitions` says otherwise. End with deltafs_close, before MPI_Finalize. Mind
  * that deltafs_options_create is local and may fail on one rank only: agree on it before this call. */
 DELTAFS_API int deltafs_mpi_create(MPI_Comm comm, const char *path, const deltafs_options *options, deltafs_dir **out);
+
+/* The same for a directory that is there, as deltafs_reopen; with any number of ranks, whatever made it. */
+DELTAFS_API int deltafs_mpi_reopen(MPI_Comm comm, const char *path, const deltafs_options *options, deltafs_dir **out);
 
 /* Take the hints named deltafs_NAME of an MPI_Info as options. Other hints are left alone. MPI_INFO_NULL is fine.
  * Local. DELTAFS_ERR_OPTION as deltafs_options_set. */

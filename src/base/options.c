@@ -42,6 +42,13 @@ static const struct option_row rows[OPTION_COUNT] = {
                               "what keys are: numbers of 64 bits, or texts and other bytes, 1 to 255 of them"},
                      .kind = KIND_WORD,
                      .words = {[KEYS_U64] = "u64", [KEYS_BYTES] = "bytes"}},
+    [OPTION_LEASE] =
+        {.info = {"lease", "seconds, 0 or more", "1800",
+                  "how long after its last commit a job on another host is taken to be writing a directory "
+                  "still"},
+         .kind = KIND_COUNT,
+         .low = 0,
+         .high = UINT64_C(1) << 31},
     [OPTION_LINK_BUFFER] = {.info = {"link_buffer", "bytes, 1K to 4M", "32K",
                                      "size of a message between nodes, at most; less where memory is short"},
                             .kind = KIND_SIZE,
@@ -95,10 +102,10 @@ static const struct option_row rows[OPTION_COUNT] = {
     [OPTION_STATS] = {.info = {"stats", "FILE", "",
                                "where a job adds a line of JSON when it closes a directory: messages, waits, memory"},
                       .kind = KIND_TEXT},
-    [OPTION_SYNC] = {.info = {"sync", "none or commit", "commit",
-                              "when data is forced to storage: never, or before an epoch is committed"},
+    [OPTION_SYNC] = {.info = {"sync", "none, commit or close", "commit",
+                              "when data is forced to storage: never, before an epoch is committed, or at the close"},
                      .kind = KIND_WORD,
-                     .words = {[SYNC_NONE] = "none", [SYNC_COMMIT] = "commit"}},
+                     .words = {[SYNC_NONE] = "none", [SYNC_COMMIT] = "commit", [SYNC_CLOSE] = "close"}},
     [OPTION_THREADS] =
         {.info =
              {"threads", "0 to 64, or auto", "auto",

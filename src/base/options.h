@@ -12,6 +12,7 @@ enum option_id {
     OPTION_COMMIT,
     OPTION_DIRECT,
     OPTION_KEYS,
+    OPTION_LEASE,
     OPTION_LINK_BUFFER,
     OPTION_MEMORY,
     OPTION_NODES,
@@ -36,7 +37,7 @@ enum option_direct { DIRECT_AUTO, DIRECT_NO, DIRECT_YES };
 enum option_keys { KEYS_U64, KEYS_BYTES };
 enum option_progress { PROGRESS_CALLS, PROGRESS_THREAD };
 enum option_route { ROUTE_AUTO, ROUTE_DIRECT, ROUTE_3HOP, ROUTE_GRID };
-enum option_sync { SYNC_NONE, SYNC_COMMIT };
+enum option_sync { SYNC_NONE, SYNC_COMMIT, SYNC_CLOSE };
 
 /* The number of an option: bytes, a count, or the index of the chosen word. */
 DELTAFS_PRIVATE uint64_t deltafs_options_number(const deltafs_options *o, enum option_id id);

@@ -30,6 +30,8 @@ const char *deltafs_strerror(int status)
         return "not a DeltaFS directory";
     case DELTAFS_ERR_UNCOMMITTED:
         return "records after the last epoch end were given up";
+    case DELTAFS_ERR_BUSY:
+        return "another job is writing";
     case DELTAFS_ERR_MEMORY:
         return "out of memory";
     case DELTAFS_ERR_IO:

@@ -133,8 +133,10 @@ static int serial_close(void *ctx, struct error *e)
     uint64_t tail_length;
     int late = serial_epoch_wait(s, e);
     uint64_t pending = s->pending;
-    int status = deltafs_writer_finish(s->writer, &tail_length, late == DELTAFS_OK ? e : &second);
+    int status = deltafs_writer_check_lease(s->writer, late == DELTAFS_OK ? e : &second);
 
+    if (status == DELTAFS_OK)
+        status = deltafs_writer_finish(s->writer, &tail_length, late == DELTAFS_OK ? e : &second);
     if (status == DELTAFS_OK)
         status = deltafs_writer_commit_close(s->writer, tail_length, late == DELTAFS_OK ? e : &second);
     status = late != DELTAFS_OK ? late : status;
@@ -154,14 +156,9 @@ static void serial_fail(void *ctx, const struct error *e)
     deltafs_writer_fail(((struct serial *)ctx)->writer, e);
 }
 
-static void serial_memory(void *ctx, struct deltafs_memory_stat *out)
+static struct writer *serial_writer(void *ctx)
 {
-    deltafs_writer_memory(((struct serial *)ctx)->writer, out);
-}
-
-static void serial_io(void *ctx, struct deltafs_io_stat *out)
-{
-    deltafs_writer_io(((struct serial *)ctx)->writer, out);
+    return ((struct serial *)ctx)->writer;
 }
 
 static const struct dir_transport serial_transport = {.append = serial_append,
@@ -169,8 +166,7 @@ static const struct dir_transport serial_transport = {.append = serial_append,
                                                       .epoch_end = serial_epoch_end,
                                                       .epoch_wait = serial_epoch_wait,
                                                       .close = serial_close,
-                                                      .io = serial_io,
-                                                      .memory = serial_memory};
+                                                      .writer = serial_writer};
 
 /* The one process of a directory may well use what it has. */
 static uint32_t serial_threads(void)
@@ -180,54 +176,87 @@ static uint32_t serial_threads(void)
     return cpus < 2 ? THREADS_AUTO : cpus < SERIAL_THREADS_MOST ? (uint32_t)cpus + 1 : SERIAL_THREADS_MOST;
 }
 
-static int dir_create(const char *path, const deltafs_options *o, deltafs_dir **out, struct error *e)
+/* The configuration of a directory that is to be made, or reopened: then *schema is to be freed. */
+static int serial_configure(struct writer_config *c, const char *path, const deltafs_options *o, int is_reopening,
+                            char **schema, struct error *e)
 {
-    struct writer_config c;
-    struct error second;
-    struct serial *s = calloc(1, sizeof *s);
+    uint64_t partitions = deltafs_options_number(o, OPTION_PARTITIONS);
+    int status = is_reopening ? deltafs_writer_inspect(c, path, o, schema, e) : deltafs_writer_configure(c, path, o, e);
 
-    if (!s)
-        return error_no_memory(e, sizeof *s, "a writer");
-    int status = deltafs_writer_configure(&c, path, o, e);
-    if (status == DELTAFS_OK) {
-        uint64_t partitions = deltafs_options_number(o, OPTION_PARTITIONS);
-        c.partitions = partitions == OPTION_AUTO ? 1 : (uint32_t)partitions;
-        s->is_async = c.is_async;
-        if (deltafs_options_number(o, OPTION_THREADS) == OPTION_AUTO)
-            c.threads = serial_threads();
-        if (c.memory == OPTION_AUTO)
-            c.memory = SERIAL_MEMORY_DEFAULT;
-        status = deltafs_writer_make(&c, e);
-    }
-    if (status == DELTAFS_OK) {
-        status = deltafs_writer_open(&c, 0, c.partitions, 1, &s->writer, e);
-        if (status == DELTAFS_OK)
-            status = deltafs_dir_attach(&serial_transport, s, &c, out, e);
-        if (status != DELTAFS_OK)
-            deltafs_writer_unmake(&c);
-    }
+    if (!is_reopening)
+        c->partitions = partitions == OPTION_AUTO ? 1 : (uint32_t)partitions;
+    if (deltafs_options_number(o, OPTION_THREADS) == OPTION_AUTO)
+        c->threads = serial_threads();
+    if (c->memory == OPTION_AUTO)
+        c->memory = SERIAL_MEMORY_DEFAULT;
+    return status;
+}
+
+/* Make the directory or take it over, and open it. */
+static int serial_open(struct serial *s, struct writer_config *c, deltafs_dir **out, struct error *e)
+{
+    struct lease lease = {0};
+    struct error second;
+    int status = c->is_reopened ? deltafs_writer_take(c, &lease, e) : deltafs_writer_make(c, &lease, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    s->is_async = c->is_async;
+    status = deltafs_writer_open(c, 0, c->partitions, &lease, &s->writer, e);
+    if (status == DELTAFS_OK)
+        status = deltafs_dir_attach(&serial_transport, s, c, out, e);
     if (status != DELTAFS_OK) {
         deltafs_writer_destroy(s->writer, &second);
-        free(s);
+        deltafs_writer_unmake(c);
     }
     return status;
 }
 
-int deltafs_create(const char *path, const deltafs_options *options, deltafs_dir **out)
+static int dir_open_to_write(const char *path, const deltafs_options *o, int is_reopening, deltafs_dir **out,
+                             struct error *e)
+{
+    struct writer_config c;
+    char *schema = NULL;
+    struct serial *s = calloc(1, sizeof *s);
+
+    if (!s)
+        return error_no_memory(e, sizeof *s, "a writer");
+    int status = serial_configure(&c, path, o, is_reopening, &schema, e);
+    if (status == DELTAFS_OK)
+        status = serial_open(s, &c, out, e);
+    if (status != DELTAFS_OK)
+        free(s);
+    free(schema);
+    return status;
+}
+
+/* `call` is the public function, for messages. */
+static int open_to_write(const char *call, const char *path, const deltafs_options *options, int is_reopening,
+                         deltafs_dir **out)
 {
     struct error *e = deltafs_thread_error();
     deltafs_options *defaults = NULL;
 
     if (!path || !*path || !out)
-        return error_set(e, DELTAFS_ERR_INVALID, "deltafs_create: path and out must be given");
+        return error_set(e, DELTAFS_ERR_INVALID, "%s: path and out must be given", call);
     if (!options) {
         int status = deltafs_options_create(&defaults);
         if (status != DELTAFS_OK)
             return status;
     }
-    int status = dir_create(path, options ? options : defaults, out, e);
+    int status = dir_open_to_write(path, options ? options : defaults, is_reopening, out, e);
     deltafs_options_destroy(defaults);
     return status;
+}
+
+int deltafs_create(const char *path, const deltafs_options *options, deltafs_dir **out)
+{
+    return open_to_write("deltafs_create", path, options, 0, out);
+}
+
+int deltafs_reopen(const char *path, const deltafs_options *options, deltafs_dir **out)
+{
+    return open_to_write("deltafs_reopen", path, options, 1, out);
 }
 
 enum option_keys dir_keys(const deltafs_dir *d)
@@ -327,6 +356,27 @@ int deltafs_append_bytes(deltafs_dir *d, const void *key, size_t key_size, const
     return status;
 }
 
+int deltafs_last_label(deltafs_dir *d, uint64_t *label)
+{
+    const struct manifest *m;
+    int is_there;
+
+    if (!d || !label)
+        return error_set(d ? &d->error : deltafs_thread_error(), DELTAFS_ERR_INVALID,
+                         "deltafs_last_label: dir and label must be given");
+    if (d->transport) {
+        is_there = deltafs_writer_last_label(d->transport->writer(d->ctx), label);
+    } else {
+        m = &d->reader->manifest;
+        is_there = m->epoch_count > 0;
+        if (is_there)
+            *label = m->epoch[m->epoch_count - 1].label;
+    }
+    return is_there ? DELTAFS_OK
+                    : error_set(&d->error, DELTAFS_ERR_NOT_FOUND, "%.800s: no epoch is committed yet",
+                                d->transport ? d->path : d->reader->path);
+}
+
 int deltafs_epoch_cancel(deltafs_dir *d, const char *why)
 {
     struct error e;
@@ -405,6 +455,13 @@ static int dir_must_read(deltafs_dir *d, const char *call)
         return error_set(&d->error, DELTAFS_ERR_MODE, "%s: called from the function of a scan of the same handle",
                          call);
     return DELTAFS_OK;
+}
+
+int deltafs_refresh(deltafs_dir *d)
+{
+    int status = dir_must_read(d, "deltafs_refresh");
+
+    return status == DELTAFS_OK ? reader_refresh(d->reader, &d->error) : status;
 }
 
 /* The same, for what hands its answer out in *out. */
@@ -527,7 +584,7 @@ int deltafs_io_stat(const deltafs_dir *d, struct deltafs_io_stat *out)
         return error_set(deltafs_thread_error(), DELTAFS_ERR_INVALID,
                          "deltafs_io_stat: directory and out must be given");
     if (d->transport)
-        d->transport->io(d->ctx, out);
+        deltafs_writer_io(d->transport->writer(d->ctx), out);
     else
         io_stat(&d->reader->io, out);
     return DELTAFS_OK;
@@ -541,7 +598,7 @@ int deltafs_memory_stat(deltafs_dir *d, struct deltafs_memory_stat *out)
         return status;
     if (!out)
         return error_set(&d->error, DELTAFS_ERR_INVALID, "deltafs_memory_stat: out must be given");
-    d->transport->memory(d->ctx, out);
+    deltafs_writer_memory(d->transport->writer(d->ctx), out);
     return DELTAFS_OK;
 }
 

@@ -6,6 +6,9 @@
 #include "base/options.h"
 #include "base/private.h"
 
+struct writer;
+struct writer_config;
+
 /* How a writing directory does its work. The arguments have been checked. */
 struct dir_transport {
     int (*append)(void *ctx, size_t n, const uint8_t *keys, size_t key_stride, const uint8_t *values,
@@ -14,12 +17,10 @@ struct dir_transport {
     int (*epoch_end)(void *ctx, uint64_t label, struct error *e);
     int (*epoch_wait)(void *ctx, struct error *e);
     int (*close)(void *ctx, struct error *e); /* frees ctx, whatever it returns */
-    void (*io)(void *ctx, struct deltafs_io_stat *out);
-    void (*memory)(void *ctx, struct deltafs_memory_stat *out);
+    struct writer *(*writer)(void *ctx);
 };
 
 /* A handle that writes by `transport`; takes over `ctx` on success. */
-struct writer_config;
 DELTAFS_PRIVATE int deltafs_dir_attach(const struct dir_transport *transport, void *ctx, const struct writer_config *c,
                                        deltafs_dir **out, struct error *e);
 

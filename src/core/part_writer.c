@@ -22,6 +22,43 @@ static void part_begin_epoch(struct part_writer *p, uint32_t epoch)
     p->totals = (struct writer_totals){0};
 }
 
+/* Begin the partition's logs; also those of a container that was made and holds no epoch, whatever they are. */
+static int part_create(struct part_writer *p, struct io *io, const struct writer_config *c, const char *data,
+                       const char *index, struct error *e)
+{
+    struct part_shared *shared = p->shared;
+    int status = log_create(&p->data, io, data, LOG_KIND_DATA, p->partition, c->uuid, !c->is_reopened,
+                            shared->data_buffer, shared->flusher, shared->memory, e);
+
+    return status == DELTAFS_OK
+               ? index_writer_create(&p->index, io, index, p->partition, c->uuid, !c->is_reopened, shared->index_buffer,
+                                     shared->tail_fences_max, &shared->scratch, shared->memory, e)
+               : status;
+}
+
+/* Go on with them behind the last committed epoch. */
+static int part_resume(struct part_writer *p, struct io *io, const struct writer_config *c, const char *data,
+                       const char *index, struct error *e)
+{
+    struct part_shared *shared = p->shared;
+    struct index_reader reader;
+    struct index_end end;
+    struct error ignored;
+    uint64_t data_end;
+    int status = index_reader_open(&reader, io, index, p->partition, c->uuid, c->epochs, c->tail_length, &ignored, e);
+
+    if (status == DELTAFS_OK)
+        status = index_find_end(&reader, c->epochs, &end, &data_end, e);
+    index_reader_close(&reader, &ignored);
+    if (status == DELTAFS_OK)
+        status = log_open(&p->data, io, data, LOG_KIND_DATA, p->partition, c->uuid, data_end, shared->data_buffer,
+                          shared->flusher, shared->memory, e);
+    if (status == DELTAFS_OK)
+        status = index_writer_open(&p->index, io, index, p->partition, c->uuid, &end, shared->index_buffer,
+                                   shared->tail_fences_max, &shared->scratch, shared->memory, e);
+    return status;
+}
+
 int part_writer_open(struct part_writer *p, struct io *io, const struct writer_config *c, uint32_t partition,
                      struct part_shared *shared, struct error *e)
 {
@@ -31,13 +68,9 @@ int part_writer_open(struct part_writer *p, struct io *io, const struct writer_c
 
     *p = (struct part_writer){.partition = partition, .shared = shared};
     if (status == DELTAFS_OK)
-        status = log_create(&p->data, io, data, LOG_KIND_DATA, partition, c->uuid, shared->data_buffer, shared->flusher,
-                            shared->memory, e);
-    if (status == DELTAFS_OK)
-        status = index_writer_create(&p->index, io, index, partition, c->uuid, shared->index_buffer,
-                                     shared->tail_fences_max, &shared->scratch, shared->memory, e);
+        status = c->epochs > 0 ? part_resume(p, io, c, data, index, e) : part_create(p, io, c, data, index, e);
     if (status == DELTAFS_OK) {
-        part_begin_epoch(p, 0);
+        part_begin_epoch(p, c->epochs);
         part_writer_keep(p);
     }
     free(data);
@@ -221,7 +254,5 @@ int part_writer_finish(struct part_writer *p, int sync, uint64_t *tail_length, s
         status = log_flush(&p->data, e);
     if (status == DELTAFS_OK)
         status = index_write_tail(&p->index, tail_length, e);
-    if (status == DELTAFS_OK && sync)
-        status = io_file_sync(&p->index.log.file, e);
-    return status;
+    return status == DELTAFS_OK && sync ? part_writer_sync(p, e) : status;
 }

@@ -29,6 +29,7 @@ int reader_open(const char *path, uint32_t threads, uint64_t cache, struct reade
     if (!r)
         return error_no_memory(e, sizeof *r, "a reader");
     r->io = io_default();
+    r->cache = cache;
     r->path = strdup(path);
     int status = r->path ? manifest_read(&r->io, path, &r->manifest, e) : error_no_memory(e, strlen(path), "a path");
     if (status == DELTAFS_ERR_NOT_FOUND) {
@@ -72,6 +73,48 @@ void reader_close(struct reader *r)
     free(r->is_lost);
     free(r->path);
     free(r);
+}
+
+/* Whether the manifest `now` goes on where `m` ended. */
+static int reader_is_continued(const struct manifest *m, const struct manifest *now)
+{
+    return now->epoch_count >= m->epoch_count &&
+           (m->epoch_count == 0 || memcmp(now->epoch, m->epoch, m->epoch_count * sizeof *m->epoch) == 0);
+}
+
+int reader_refresh(struct reader *r, struct error *e)
+{
+    struct manifest now;
+    struct leaf_cache *leaves = NULL;
+    int status = manifest_read(&r->io, r->path, &now, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    if (memcmp(now.uuid, r->manifest.uuid, sizeof now.uuid) != 0)
+        status = error_set(e, DELTAFS_ERR_NOT_FOUND,
+                           "%.800s: another directory has taken this one's place; close it, and open that", r->path);
+    uint8_t *is_lost = calloc(now.epoch_count + 1, sizeof *is_lost);
+    if (status == DELTAFS_OK && !is_lost)
+        status = error_no_memory(e, now.epoch_count, "a reader");
+    /* An epoch that was given up after all, because its commit failed, may have left leaves that others replace. */
+    if (status == DELTAFS_OK && !reader_is_continued(&r->manifest, &now))
+        status = leaf_cache_create(r->cache, &leaves, e);
+    if (status != DELTAFS_OK) {
+        free(is_lost);
+        manifest_fini(&now);
+        return status;
+    }
+    for (int i = 0; i < READER_OPEN_PARTS; i++)
+        part_reader_close(&r->part[i]);
+    if (leaves) {
+        leaf_cache_destroy(r->leaves);
+        r->leaves = leaves;
+    }
+    free(r->is_lost);
+    r->is_lost = is_lost;
+    manifest_fini(&r->manifest);
+    r->manifest = now;
+    return DELTAFS_OK;
 }
 
 /* The first epoch number whose label is `label` or above. */

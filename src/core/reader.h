@@ -35,6 +35,7 @@ struct reader {
     struct team *team;
     struct point_scratch *scratch;
     struct leaf_cache *leaves;
+    uint64_t cache;   /* bytes of them */
     uint8_t *is_lost; /* of each epoch: whether something of it is missing from the answer of the get under way */
     struct part_reader part[READER_OPEN_PARTS];
 };
@@ -42,6 +43,9 @@ struct reader {
 /* With at most `threads` threads for reading at several places at once, and `cache` bytes of leaves kept. */
 int reader_open(const char *path, uint32_t threads, uint64_t cache, struct reader **out, struct error *e);
 void reader_close(struct reader *r);
+
+/* See what is committed now. On failure the reader is as it was. */
+int reader_refresh(struct reader *r, struct error *e);
 
 /* The part of the range in epoch numbers: *first <= number < *end. */
 void reader_epochs(const struct reader *r, const struct deltafs_range *range, uint32_t *first, uint32_t *end);

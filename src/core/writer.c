@@ -70,6 +70,7 @@ struct writer {
     uint64_t *sort[2];        /* room for a memtable's records each */
     struct error work_failed; /* its first error; until the epoch is given up nothing more is written */
     int is_maker;
+    struct lease lease; /* the maker's */
     struct io_file manifest;
     uint64_t manifest_size;
 };
@@ -259,14 +260,17 @@ static int writer_open(struct writer *w, const struct writer_config *c, uint32_t
     return status;
 }
 
-int deltafs_writer_open(const struct writer_config *c, uint32_t first, uint32_t count, int is_maker,
+int deltafs_writer_open(const struct writer_config *c, uint32_t first, uint32_t count, struct lease *lease,
                         struct writer **out, struct error *e)
 {
     struct error ignored;
     struct writer *w = calloc(1, sizeof *w);
 
-    if (!w)
+    if (!w) {
+        if (lease)
+            lease_drop(lease, e);
         return error_no_memory(e, sizeof *w, "a writer");
+    }
     w->io = io_default();
     uint64_t taken = c->reserved + SYSTEM_ROOM + count * writer_path_room(c);
     w->memory = (struct memory){.limit = c->memory, .used = taken, .peak = taken};
@@ -274,8 +278,18 @@ int deltafs_writer_open(const struct writer_config *c, uint32_t first, uint32_t 
     w->shared.keys_are = c->keys;
     w->partitions = c->partitions;
     w->first = first;
-    w->is_maker = is_maker;
+    w->is_maker = lease != NULL;
+    if (lease) {
+        w->lease = *lease;
+        w->lease.file.io = &w->io;
+        *lease = (struct lease){0};
+    }
     w->manifest.fd = -1;
+    if (c->epochs > 0) {
+        w->epoch = c->epochs;
+        w->has_label = 1;
+        w->last_label = c->last_label;
+    }
     w->shared.memory = w->shared.keys.memory = w->shared.scratch.leaf.memory = w->shared.scratch.fence.memory =
         &w->memory;
     int status = writer_open(w, c, count, e);
@@ -321,6 +335,8 @@ int deltafs_writer_destroy(struct writer *w, struct error *e)
         int rc = io_file_close(&w->manifest, status == DELTAFS_OK ? e : &ignored);
         status = status != DELTAFS_OK ? status : rc;
     }
+    int dropped = lease_drop(&w->lease, status == DELTAFS_OK ? e : &ignored);
+    status = status != DELTAFS_OK ? status : dropped;
     keys_clear(&w->shared.keys);
     block_writer_fini(&w->shared.block);
     buffer_fini(&w->shared.scratch.leaf);
@@ -333,11 +349,18 @@ int deltafs_writer_destroy(struct writer *w, struct error *e)
 
 /* ---- An epoch ---- */
 
+int deltafs_writer_last_label(const struct writer *w, uint64_t *label)
+{
+    if (w->is_ending || w->has_label)
+        *label = w->is_ending ? w->ending.label : w->last_label;
+    return w->is_ending || w->has_label;
+}
+
 int deltafs_writer_check_label(const struct writer *w, uint64_t label, struct error *e)
 {
-    uint64_t last = w->is_ending ? w->ending.label : w->last_label;
+    uint64_t last;
 
-    if ((w->has_label || w->is_ending) && label <= last)
+    if (deltafs_writer_last_label(w, &last) && label <= last)
         return error_set(e, DELTAFS_ERR_LABEL,
                          "%s: the epoch's label %llu is not above the last one, %llu; labels must increase", w->path,
                          (unsigned long long)label, (unsigned long long)last);
@@ -437,7 +460,7 @@ static int writer_seal(struct writer *w, struct writer_totals *out, struct error
         *e = drained;
         status = e->status;
     }
-    for (uint32_t i = 0; i < w->count && status == DELTAFS_OK && w->sync != SYNC_NONE; i++)
+    for (uint32_t i = 0; i < w->count && status == DELTAFS_OK && w->sync == SYNC_COMMIT; i++)
         status = part_writer_sync(&w->part[i], e);
     return status;
 }
@@ -550,10 +573,14 @@ int deltafs_writer_commit(struct writer *w, const struct writer_totals *totals, 
     struct manifest_epoch epoch = {label, totals->records, totals->bytes_raw, totals->bytes_stored};
     struct error ignored;
     uint64_t size = w->manifest_size;
-    int status = manifest_append_epoch(&w->manifest, &w->manifest_size, w->epoch, &epoch, w->sync != SYNC_NONE, e);
+    int status = lease_renew(&w->lease, e);
 
+    /* What is not this job's any more must not be given up by cutting it off. */
+    *in_doubt = status == DELTAFS_ERR_BUSY;
+    if (status != DELTAFS_OK)
+        return status;
+    status = manifest_append_epoch(&w->manifest, &w->manifest_size, w->epoch, &epoch, w->sync == SYNC_COMMIT, e);
     /* The line must go again, or a reader would find an epoch whose data is about to be overwritten. */
-    *in_doubt = 0;
     if (status != DELTAFS_OK) {
         w->manifest_size = size;
         *in_doubt = io_file_truncate(&w->manifest, size, &ignored) != DELTAFS_OK ||
@@ -598,6 +625,11 @@ void deltafs_writer_give_up(struct writer *w, int in_doubt, const struct error *
             w->broken = e;
     w->failed = (struct error){0};
     w->work_failed = w->broken; /* then runs stay whose keys are gone: nothing may be done with them */
+}
+
+int deltafs_writer_check_lease(struct writer *w, struct error *e)
+{
+    return lease_renew(&w->lease, e);
 }
 
 int deltafs_writer_finish(struct writer *w, uint64_t *tail_length, struct error *e)

@@ -18,6 +18,7 @@
 
 #include "base/options.h"
 #include "base/private.h"
+#include "store/lease.h"
 #include "store/manifest.h"
 
 struct writer;
@@ -41,6 +42,12 @@ struct writer_config {
     uint64_t block;    /* bytes */
     uint64_t memory;   /* bytes that this process may use */
     uint64_t reserved; /* of them, for others than the writer */
+    uint64_t lease;    /* seconds */
+    /* Of a container that is opened again: */
+    int is_reopened;
+    uint32_t epochs; /* committed */
+    uint64_t last_label, tail_length;
+    uint64_t manifest_size; /* bytes, what was cut short left out */
 };
 
 /* Numbers of one epoch, of the partitions of one process or, added up, of all. */
@@ -55,22 +62,33 @@ struct writer_totals {
 DELTAFS_PRIVATE int deltafs_writer_configure(struct writer_config *c, const char *path, const deltafs_options *o,
                                              struct error *e);
 
+/* The same for a container that is there, as its manifest has it: the options must ask for nothing else. c->schema is
+ * *schema then, which the caller frees. Changes nothing on disk. */
+DELTAFS_PRIVATE int deltafs_writer_inspect(struct writer_config *c, const char *path, const deltafs_options *o,
+                                           char **schema, struct error *e);
+
 /* Bytes in which the caller's thread puts a key of bytes together with its value; 0 where keys are numbers. They are
  * part of what is reserved. */
 DELTAFS_PRIVATE size_t deltafs_writer_blob(const struct writer_config *c);
 
 /* Make the container: folder, buckets and manifest; fills in config->uuid. On failure nothing stays behind. The writer
- * that follows in this process with `is_maker` set commits. */
-DELTAFS_PRIVATE int deltafs_writer_make(struct writer_config *c, struct error *e);
-/* Take it away again, logs and all, as far as it goes; only before anything was committed. */
+ * that follows in this process gets the lease, and commits. */
+DELTAFS_PRIVATE int deltafs_writer_make(struct writer_config *c, struct lease *lease, struct error *e);
+/* Take it over, instead of making it, as it was when it was inspected. */
+DELTAFS_PRIVATE int deltafs_writer_take(const struct writer_config *c, struct lease *lease, struct error *e);
+/* Take it away again, logs and all, as far as it goes; only before anything was committed. Leaves one
+ * that was taken over as it is. */
 DELTAFS_PRIVATE void deltafs_writer_unmake(const struct writer_config *c);
 
-/* Open `count` partitions from `first` on; creates their logs. */
-DELTAFS_PRIVATE int deltafs_writer_open(const struct writer_config *c, uint32_t first, uint32_t count, int is_maker,
-                                        struct writer **out, struct error *e);
+/* Open `count` partitions from `first` on; creates their logs, or goes on with them. Takes over the lease, whatever it
+ * returns, which only the process that made the container has; NULL for others. */
+DELTAFS_PRIVATE int deltafs_writer_open(const struct writer_config *c, uint32_t first, uint32_t count,
+                                        struct lease *lease, struct writer **out, struct error *e);
 
 /* Whether `label` can end the current epoch: DELTAFS_OK or _LABEL. An epoch that is ending counts as committed. */
 DELTAFS_PRIVATE int deltafs_writer_check_label(const struct writer *w, uint64_t label, struct error *e);
+/* The last such label; returns whether there is one. */
+DELTAFS_PRIVATE int deltafs_writer_last_label(const struct writer *w, uint64_t *label);
 /* Add `n` records in arrays, all of partitions that are the writer's own. */
 DELTAFS_PRIVATE void deltafs_writer_put_many(struct writer *w, size_t n, const uint8_t *keys, size_t key_stride,
                                              const uint8_t *values, size_t value_stride, size_t size);
@@ -95,6 +113,8 @@ DELTAFS_PRIVATE int deltafs_writer_commit(struct writer *w, const struct writer_
 DELTAFS_PRIVATE void deltafs_writer_keep(struct writer *w);
 /* Begin the epoch anew, without what was put since; `in_doubt`: its data stays, and no epoch can follow. */
 DELTAFS_PRIVATE void deltafs_writer_give_up(struct writer *w, int in_doubt, const struct error *why);
+/* Whether the container is still this job's; only where the lease is. To be asked before deltafs_writer_finish. */
+DELTAFS_PRIVATE int deltafs_writer_check_lease(struct writer *w, struct error *e);
 DELTAFS_PRIVATE int deltafs_writer_finish(struct writer *w, uint64_t *tail_length, struct error *e);
 DELTAFS_PRIVATE int deltafs_writer_commit_close(struct writer *w, uint64_t tail_length, struct error *e);
 /* Close files and free. NULL is fine. */

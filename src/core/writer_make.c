@@ -22,6 +22,7 @@ int deltafs_writer_configure(struct writer_config *c, const char *path, const de
         .memory = deltafs_options_number(o, OPTION_MEMORY),
         .is_async = deltafs_options_number(o, OPTION_COMMIT) == COMMIT_ASYNC,
         .direct = (enum option_direct)deltafs_options_number(o, OPTION_DIRECT),
+        .lease = deltafs_options_number(o, OPTION_LEASE),
     };
     uint64_t threads = deltafs_options_number(o, OPTION_THREADS);
     c->threads = threads == OPTION_AUTO ? THREADS_AUTO : (uint32_t)threads;
@@ -77,23 +78,25 @@ static int make_exists(struct io *io, const char *path, struct error *e)
     struct error ignored;
 
     if (manifest_read(io, path, &m, &ignored) == DELTAFS_OK)
-        error_set(e, DELTAFS_ERR_EXISTS,
-                  "%.800s: exists already and holds %llu committed epoch%s; existing directories cannot be appended to "
-                  "yet: choose another name for this run's part",
-                  path, (unsigned long long)m.epoch_count, m.epoch_count == 1 ? "" : "s");
+        error_set(
+            e, DELTAFS_ERR_EXISTS,
+            "%.800s: exists already and holds %llu committed epoch%s; reopen it to append to it, or choose another "
+            "name",
+            path, (unsigned long long)m.epoch_count, m.epoch_count == 1 ? "" : "s");
     else
         error_set(e, DELTAFS_ERR_EXISTS, "%.800s: exists already; choose another name", path);
     manifest_fini(&m);
     return DELTAFS_ERR_EXISTS;
 }
 
-int deltafs_writer_make(struct writer_config *c, struct error *e)
+int deltafs_writer_make(struct writer_config *c, struct lease *lease, struct error *e)
 {
     struct io io = io_default();
     struct manifest m = {.keys = c->keys,
                          .partitions = c->partitions,
                          .value_size = c->caller_size,
                          .schema = (char *)(uintptr_t)c->schema};
+    struct error ignored;
     int status = manifest_new_uuid(c->uuid, e);
 
     if (status == DELTAFS_OK)
@@ -106,22 +109,127 @@ int deltafs_writer_make(struct writer_config *c, struct error *e)
     for (uint32_t b = 0; b < BUCKET_COUNT && b < c->partitions && status == DELTAFS_OK; b++)
         status = make_bucket(&io, c, b, e);
     if (status == DELTAFS_OK)
+        status = lease_take(lease, &io, c->path, c->lease, e);
+    if (status == DELTAFS_OK)
         status = manifest_create(&io, c->path, &m, c->sync != SYNC_NONE, e);
     if (status == DELTAFS_OK && c->sync != SYNC_NONE)
         status = sync_parent(&io, c->path, e);
-    if (status != DELTAFS_OK)
+    if (status != DELTAFS_OK) {
+        lease_drop(lease, &ignored);
         deltafs_writer_unmake(c);
+    }
+    return status;
+}
+
+/* That the container's own facts are not asked to be other than they are. */
+static int inspect_options(const struct manifest *m, const char *path, const deltafs_options *o, struct error *e)
+{
+    uint64_t partitions = deltafs_options_number(o, OPTION_PARTITIONS);
+    uint64_t size = deltafs_options_number(o, OPTION_VALUE_SIZE);
+    const char *schema = deltafs_options_text(o, OPTION_SCHEMA), *other = NULL;
+
+    if (partitions != OPTION_AUTO && partitions != m->partitions)
+        other = "partitions";
+    else if (deltafs_options_number(o, OPTION_KEYS) == KEYS_BYTES && m->keys != KEYS_BYTES)
+        other = "keys";
+    else if (schema[0] != '\0' && strcmp(schema, m->schema) != 0)
+        other = "schema";
+    else if (size != OPTION_AUTO && (m->value_size < 0 || size != (uint64_t)m->value_size))
+        other = "value_size";
+    return other ? error_set(e, DELTAFS_ERR_OPTION,
+                             "option %s: %.800s was made with another; leave it out, then it is as it was", other, path)
+                 : DELTAFS_OK;
+}
+
+/* The facts of the manifest, which gives its schema away. */
+static void inspect_manifest(struct writer_config *c, struct manifest *m)
+{
+    c->is_reopened = 1;
+    c->keys = m->keys;
+    c->partitions = m->partitions;
+    c->caller_size = m->value_size;
+    c->value_size = m->keys == KEYS_BYTES ? -1 : m->value_size;
+    c->schema = m->schema;
+    c->reserved = deltafs_writer_blob(c);
+    c->epochs = (uint32_t)m->epoch_count;
+    c->last_label = m->epoch_count > 0 ? m->epoch[m->epoch_count - 1].label : 0;
+    c->tail_length = m->is_closed ? m->tail_length : 0;
+    c->manifest_size = m->size;
+    memcpy(c->uuid, m->uuid, sizeof c->uuid);
+    m->schema = NULL;
+}
+
+int deltafs_writer_inspect(struct writer_config *c, const char *path, const deltafs_options *o, char **schema,
+                           struct error *e)
+{
+    struct io io = io_default();
+    struct manifest m = {0};
+    int status = deltafs_writer_configure(c, path, o, e);
+
+    if (status == DELTAFS_OK)
+        status = manifest_read(&io, path, &m, e);
+    if (status == DELTAFS_OK)
+        status = inspect_options(&m, path, o, e);
+    if (status == DELTAFS_OK) {
+        *schema = m.schema;
+        inspect_manifest(c, &m);
+    }
+    manifest_fini(&m);
+    return status;
+}
+
+/* Cut off a line that was cut short, and note in the manifest that what a close said of the logs' ends holds no more.
+ */
+static int take_manifest(struct io *io, const struct writer_config *c, struct error *e)
+{
+    char *path = io_path(c->path, MANIFEST_NAME);
+    struct io_file file;
+    struct error second;
+    uint64_t size = c->manifest_size;
+    int status = path ? io_file_open(io, path, O_RDWR, &file, e) : error_no_memory(e, strlen(c->path), "a path");
+
+    free(path);
+    if (status != DELTAFS_OK)
+        return status;
+    status = io_file_truncate(&file, size, e);
+    if (status == DELTAFS_OK)
+        status = manifest_append_open(&file, &size, c->epochs, c->sync != SYNC_NONE, e);
+    int closed = io_file_close(&file, status == DELTAFS_OK ? e : &second);
+    return status != DELTAFS_OK ? status : closed;
+}
+
+int deltafs_writer_take(const struct writer_config *c, struct lease *lease, struct error *e)
+{
+    struct io io = io_default();
+    struct manifest m = {0};
+    struct error ignored;
+    int status = lease_take(lease, &io, c->path, c->lease, e);
+
+    if (status == DELTAFS_OK)
+        status = manifest_read(&io, c->path, &m, e);
+    if (status == DELTAFS_OK && (memcmp(m.uuid, c->uuid, sizeof m.uuid) != 0 || m.size != c->manifest_size))
+        status = error_set(e, DELTAFS_ERR_BUSY, "%.800s: another job has written it just now; try again", c->path);
+    manifest_fini(&m);
+    if (status == DELTAFS_OK)
+        status = take_manifest(&io, c, e);
+    if (status != DELTAFS_OK)
+        lease_drop(lease, &ignored);
     return status;
 }
 
 void deltafs_writer_unmake(const struct writer_config *c)
 {
+    static const char *const names[] = {LEASE_NAME, MANIFEST_NAME};
     struct io io = io_default();
     char *path;
 
-    if ((path = io_path(c->path, MANIFEST_NAME)))
-        io.ops->unlink(io.ctx, path);
-    free(path);
+    if (c->is_reopened)
+        return;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if ((path = io_path(c->path, "%s", names[i])))
+            io.ops->unlink(io.ctx, path);
+        free(path);
+    }
     for (uint32_t p = 0; p < c->partitions; p++) {
         for (int kind = 0; kind < 2; kind++) {
             path = kind == 0 ? io_path(c->path, LOG_NAME_DATA, p % BUCKET_COUNT, p)

@@ -406,6 +406,10 @@ static int job_close_together(struct job *j, uint64_t pending, struct error *e)
         pending = 0;
         e = &second;
     }
+    if (j->agree.rank == 0)
+        deltafs_writer_check_lease(j->writer, &own);
+    if (job_verdict(j, &own, &in_doubt, e) != DELTAFS_OK)
+        return late != DELTAFS_OK ? late : e->status;
     deltafs_writer_finish(j->writer, &tail_length, &own);
     if (agree_status(&j->agree, &own) != DELTAFS_OK) {
         *e = own;
@@ -466,14 +470,9 @@ static int job_close(void *ctx, struct error *e)
     return status != DELTAFS_OK ? status : closed;
 }
 
-static void job_io(void *ctx, struct deltafs_io_stat *out)
+static struct writer *job_writer(void *ctx)
 {
-    deltafs_writer_io(((struct job *)ctx)->writer, out);
-}
-
-static void job_memory(void *ctx, struct deltafs_memory_stat *out)
-{
-    deltafs_writer_memory(((struct job *)ctx)->writer, out);
+    return ((struct job *)ctx)->writer;
 }
 
 const struct dir_transport job_transport = {.append = job_append,
@@ -481,5 +480,4 @@ const struct dir_transport job_transport = {.append = job_append,
                                             .epoch_end = job_epoch_end,
                                             .epoch_wait = job_epoch_wait,
                                             .close = job_close,
-                                            .io = job_io,
-                                            .memory = job_memory};
+                                            .writer = job_writer};

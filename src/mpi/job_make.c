@@ -20,16 +20,26 @@ struct job_plan {
     uint32_t path_size, schema_size; /* with their NULs */
 };
 
-/* Rank 0: options into a plan. */
-static int job_make_plan(struct job_plan *plan, const char *path, const deltafs_options *o, int ranks, int *stats_fd,
+/* What the caller asks for. */
+struct job_call {
+    const char *path;
+    const deltafs_options *options;
+    int is_reopening;
+};
+
+/* Rank 0: options into a plan; *schema is to be freed, if it is set. */
+static int job_make_plan(struct job_plan *plan, const struct job_call *call, int ranks, char **schema, int *stats_fd,
                          struct error *e)
 {
-    int status = deltafs_writer_configure(&plan->config, path, o, e);
+    const deltafs_options *o = call->options;
+    int status = call->is_reopening ? deltafs_writer_inspect(&plan->config, call->path, o, schema, e)
+                                    : deltafs_writer_configure(&plan->config, call->path, o, e);
 
     if (status != DELTAFS_OK)
         return status;
     uint64_t partitions = deltafs_options_number(o, OPTION_PARTITIONS);
-    plan->config.partitions = partitions == OPTION_AUTO ? (uint32_t)ranks : (uint32_t)partitions;
+    if (!call->is_reopening)
+        plan->config.partitions = partitions == OPTION_AUTO ? (uint32_t)ranks : (uint32_t)partitions;
     uint64_t nodes = deltafs_options_number(o, OPTION_NODES);
     plan->has_thread = deltafs_options_number(o, OPTION_PROGRESS) == PROGRESS_THREAD;
     plan->has_stats = deltafs_options_number(o, OPTION_STATS) != 0;
@@ -39,7 +49,7 @@ static int job_make_plan(struct job_plan *plan, const char *path, const deltafs_
     plan->wish = (struct plan_wish){.kind = (enum router_kind)deltafs_options_number(o, OPTION_ROUTE),
                                     .message = deltafs_options_number(o, OPTION_LINK_BUFFER),
                                     .partitions = plan->config.partitions};
-    plan->path_size = (uint32_t)strlen(path) + 1;
+    plan->path_size = (uint32_t)strlen(call->path) + 1;
     plan->schema_size = (uint32_t)strlen(plan->config.schema) + 1;
     return DELTAFS_OK;
 }
@@ -127,7 +137,7 @@ static int job_open_shuffle(struct job *j, struct job_plan *plan, struct error *
 }
 
 /* Local: the writer, by the plan. */
-static int job_open(struct job *j, struct job_plan *plan, struct error *e)
+static int job_open(struct job *j, struct job_plan *plan, struct lease *lease, struct error *e)
 {
     const struct agree *a = &j->agree;
     struct writer_config *c = &plan->config;
@@ -138,18 +148,21 @@ static int job_open(struct job *j, struct job_plan *plan, struct error *e)
     j->is_async = c->is_async;
     if (j->shuffle)
         c->reserved += shuffle_memory(j->shuffle);
-    return deltafs_writer_open(c, first, end - first, a->rank == 0, &j->writer, e);
+    return deltafs_writer_open(c, first, end - first, a->rank == 0 ? lease : NULL, &j->writer, e);
 }
 
-/* Collective: make the container, and open it on all ranks. If it fails, nothing of it is left when any rank returns.
- */
+/* Collective: make the container or take it over, and open it on all ranks. If it fails, nothing of it is left when any
+ * rank returns. */
 static int job_make(struct job *j, struct job_plan *plan, deltafs_dir **out, struct error *e)
 {
     const struct agree *a = &j->agree;
+    struct lease lease = {0};
     struct error own = {0}, second;
 
-    if (a->rank == 0)
-        deltafs_writer_make(&plan->config, &own);
+    if (a->rank == 0 && plan->config.is_reopened)
+        deltafs_writer_take(&plan->config, &lease, &own);
+    else if (a->rank == 0)
+        deltafs_writer_make(&plan->config, &lease, &own);
     if (agree_status(a, &own) != DELTAFS_OK) {
         *e = own;
         return own.status;
@@ -158,7 +171,7 @@ static int job_make(struct job *j, struct job_plan *plan, deltafs_dir **out, str
     if (status != DELTAFS_OK)
         return status;
     deltafs_dir *d = NULL;
-    if (job_open(j, plan, &own) == DELTAFS_OK)
+    if (job_open(j, plan, &lease, &own) == DELTAFS_OK)
         deltafs_dir_attach(&job_transport, j, &plan->config, &d, &own);
     if (agree_status(a, &own) == DELTAFS_OK) {
         *out = d;
@@ -213,21 +226,22 @@ static int job_set_up(struct job *j, const struct job_plan *plan, struct error *
 }
 
 /* Collective: all that can fail differently on different ranks is agreed upon step by step. */
-static int job_create(struct job *j, const char *path, const deltafs_options *o, void *scratch, deltafs_dir **out,
-                      struct error *e)
+static int job_create(struct job *j, const struct job_call *call, void *scratch, deltafs_dir **out, struct error *e)
 {
     const struct agree *a = &j->agree;
     struct job_plan plan = {0};
     struct error own = {0};
-    char *texts = NULL;
+    char *texts = NULL, *schema = NULL;
 
     if (a->rank == 0)
-        job_make_plan(&plan, path, o, a->ranks, &j->stats_fd, &own);
+        job_make_plan(&plan, call, a->ranks, &schema, &j->stats_fd, &own);
     if (agree_status(a, &own) != DELTAFS_OK) {
         *e = own;
+        free(schema);
         return own.status;
     }
     int status = job_share_plan(a, &plan, &texts, e);
+    free(schema);
     if (status == DELTAFS_OK)
         status = job_find_nodes(j, plan.nodes, scratch, e);
     if (status == DELTAFS_OK && plan.config.memory == OPTION_AUTO)
@@ -242,7 +256,8 @@ static int job_create(struct job *j, const char *path, const deltafs_options *o,
     return status;
 }
 
-int deltafs_mpi_create(MPI_Comm comm, const char *path, const deltafs_options *options, deltafs_dir **out)
+/* `name` is the public function, for messages. */
+static int job_open_to_write(const char *name, MPI_Comm comm, struct job_call call, deltafs_dir **out)
 {
     struct error *e = deltafs_thread_error(), own = {0};
     deltafs_options *defaults = NULL;
@@ -266,10 +281,12 @@ int deltafs_mpi_create(MPI_Comm comm, const char *path, const deltafs_options *o
     scratch = malloc((size_t)a.ranks * TOPOLOGY_SCRATCH);
     if (!j || !scratch)
         error_no_memory(&own, sizeof *j + (size_t)a.ranks * TOPOLOGY_SCRATCH, "a directory");
-    else if (!out || (a.rank == 0 && (!path || !*path)))
-        error_set(&own, DELTAFS_ERR_INVALID, "deltafs_mpi_create: path and out must be given");
-    else if (a.rank == 0 && !options && deltafs_options_create(&defaults) != DELTAFS_OK)
+    else if (!out || (a.rank == 0 && (!call.path || !*call.path)))
+        error_set(&own, DELTAFS_ERR_INVALID, "%s: path and out must be given", name);
+    else if (a.rank == 0 && !call.options && deltafs_options_create(&defaults) != DELTAFS_OK)
         own = *e;
+    if (!call.options)
+        call.options = defaults;
     if (agree_status(&a, &own) != DELTAFS_OK) {
         *e = own;
         deltafs_options_destroy(defaults);
@@ -284,7 +301,7 @@ int deltafs_mpi_create(MPI_Comm comm, const char *path, const deltafs_options *o
     j->agree.arg = j;
     j->topology = (struct topology){.comm = a.comm, .node = MPI_COMM_NULL};
     j->stats_fd = -1;
-    int status = job_create(j, path, options ? options : defaults, scratch, out, e);
+    int status = job_create(j, &call, scratch, out, e);
     deltafs_options_destroy(defaults);
     free(scratch);
     pthread_mutex_unlock(&j->lock);
@@ -296,6 +313,16 @@ int deltafs_mpi_create(MPI_Comm comm, const char *path, const deltafs_options *o
         job_free(j);
     }
     return status;
+}
+
+int deltafs_mpi_create(MPI_Comm comm, const char *path, const deltafs_options *options, deltafs_dir **out)
+{
+    return job_open_to_write("deltafs_mpi_create", comm, (struct job_call){path, options, 0}, out);
+}
+
+int deltafs_mpi_reopen(MPI_Comm comm, const char *path, const deltafs_options *options, deltafs_dir **out)
+{
+    return job_open_to_write("deltafs_mpi_reopen", comm, (struct job_call){path, options, 1}, out);
 }
 
 int deltafs_mpi_options_from_info(MPI_Info info, deltafs_options *options)

@@ -52,8 +52,12 @@ struct index_writer {
 };
 
 int index_writer_create(struct index_writer *w, struct io *io, const char *path, uint32_t partition,
-                        const uint8_t uuid[16], size_t capacity, size_t tail_fences_max, struct index_scratch *scratch,
-                        struct memory *memory, struct error *e);
+                        const uint8_t uuid[16], int is_new, size_t capacity, size_t tail_fences_max,
+                        struct index_scratch *scratch, struct memory *memory, struct error *e);
+/* Go on with an index log behind the epochs that a reader of it has found. */
+int index_writer_open(struct index_writer *w, struct io *io, const char *path, uint32_t partition,
+                      const uint8_t uuid[16], const struct index_end *end, size_t capacity, size_t tail_fences_max,
+                      struct index_scratch *scratch, struct memory *memory, struct error *e);
 int index_writer_close(struct index_writer *w, struct error *e);
 
 /* Bytes of memory that merging so many runs takes, besides the scratch memory. */
@@ -98,6 +102,10 @@ int index_reader_close(struct index_reader *r, struct error *e);
 
 /* The segments of an epoch, complete and with their fences: *first and the count. DELTAFS_ERR_DAMAGED. */
 int index_epoch(struct index_reader *r, uint32_t epoch, struct segment **first, uint32_t *count, struct error *e);
+
+/* Where the log, and the data log, end with the last of `epochs` epochs (1 or more), all of which must be there. */
+int index_find_end(const struct index_reader *r, uint32_t epochs, struct index_end *end, uint64_t *data_end,
+                   struct error *e);
 
 /* Read a segment's own fence and footer, which a tail makes a reader pass over, and check them. */
 int index_verify_segment(struct index_reader *r, const struct segment *s, struct error *e);

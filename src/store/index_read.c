@@ -321,6 +321,33 @@ static int reader_read_fence(struct index_reader *r, struct segment *s, struct e
     return status;
 }
 
+static int index_lacks(const struct index_reader *r, uint32_t epoch, struct error *e)
+{
+    return error_damaged(e, r->file.path, r->size, "the footer of epoch number %u is not in the file", epoch);
+}
+
+int index_find_end(const struct index_reader *r, uint32_t epochs, struct index_end *end, uint64_t *data_end,
+                   struct error *e)
+{
+    uint32_t epoch = 0, segment = 0;
+
+    *end = (struct index_end){0};
+    *data_end = 0;
+    for (uint32_t i = 0; i < r->count && epoch < epochs; i++) {
+        const struct footer *f = &r->segment[i].footer;
+        if (f->epoch != epoch || f->segment != segment || f->offset < end->log_end || f->data_end < *data_end)
+            break;
+        end->last_footer = f->offset;
+        end->log_end = f->offset + FOOTER_SIZE;
+        end->footers++;
+        end->fences += f->fence_length;
+        *data_end = f->data_end;
+        epoch += f->is_last != 0;
+        segment = f->is_last ? 0 : segment + 1;
+    }
+    return epoch == epochs ? DELTAFS_OK : index_lacks(r, epoch, e);
+}
+
 int index_epoch(struct index_reader *r, uint32_t epoch, struct segment **first, uint32_t *count, struct error *e)
 {
     uint32_t low = 0, high = r->count, n = 0;
@@ -337,7 +364,7 @@ int index_epoch(struct index_reader *r, uint32_t epoch, struct segment **first, 
     while (low + n < r->count && s[n].footer.epoch == epoch && s[n].footer.segment == n && !has_last)
         has_last = s[n++].footer.is_last;
     if (!has_last || (low + n < r->count && s[n].footer.epoch == epoch))
-        return error_damaged(e, r->file.path, r->size, "the footer of epoch number %u is not in the file", epoch);
+        return index_lacks(r, epoch, e);
     for (uint32_t i = 0; i < n; i++) {
         int status = s[i].has_fence ? DELTAFS_OK : reader_read_fence(r, &s[i], e);
         if (status != DELTAFS_OK)

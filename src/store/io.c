@@ -98,6 +98,18 @@ static int posix_sync_folder(void *ctx, const char *path)
     return status;
 }
 
+/* A lock of the open file, not of the process: what else this process has open cannot lose it. */
+static int posix_lock(void *ctx, int fd)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    struct stat st;
+
+    (void)ctx;
+    if (fcntl(fd, F_OFD_SETLK, &lock) != 0)
+        return errno == EACCES ? -EAGAIN : -errno;
+    return fstat(fd, &st) == 0 && st.st_nlink == 0 ? -ESTALE : 0;
+}
+
 static const struct io_ops posix_ops = {
     .open = posix_open,
     .pread = posix_pread,
@@ -111,6 +123,7 @@ static const struct io_ops posix_ops = {
     .unlink = posix_unlink,
     .rmdir = posix_rmdir,
     .sync_folder = posix_sync_folder,
+    .lock = posix_lock,
 };
 
 static const struct io_ops *default_ops = &posix_ops;
@@ -270,6 +283,28 @@ int io_file_truncate(struct io_file *f, uint64_t size, struct error *e)
     int rc = f->io->ops->truncate(f->io->ctx, f->fd, size);
 
     return rc < 0 ? error_system(e, -rc, "truncate", f->path) : DELTAFS_OK;
+}
+
+int io_file_lock(struct io_file *f, int *is_sure, struct error *e)
+{
+    int rc;
+
+    do
+        rc = f->io->ops->lock(f->io->ctx, f->fd);
+    while (rc == -EINTR);
+    *is_sure = rc == 0;
+    if (rc == -EAGAIN)
+        return error_set(e, DELTAFS_ERR_BUSY, "%s: another process has locked it", f->path);
+    if (rc == -ESTALE)
+        return error_set(e, DELTAFS_ERR_NOT_FOUND, "%s: has been removed meanwhile", f->path);
+    return DELTAFS_OK;
+}
+
+int io_unlink(struct io *io, const char *path, struct error *e)
+{
+    int rc = io->ops->unlink(io->ctx, path);
+
+    return rc < 0 ? error_system(e, -rc, "remove", path) : DELTAFS_OK;
 }
 
 int io_mkdir(struct io *io, const char *path, struct error *e)

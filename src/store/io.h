@@ -23,6 +23,7 @@ struct io_ops {
     int (*unlink)(void *ctx, const char *path);
     int (*rmdir)(void *ctx, const char *path);
     int (*sync_folder)(void *ctx, const char *path);
+    int (*lock)(void *ctx, int fd); /* -EAGAIN: somebody else has it; -ESTALE: the file has no name any more */
 };
 
 struct io {
@@ -60,7 +61,12 @@ int io_file_sync(struct io_file *f, struct error *e);
 int io_file_size(struct io_file *f, uint64_t *out, struct error *e);
 int io_file_truncate(struct io_file *f, uint64_t size, struct error *e);
 
+/* Lock the file until it is closed. *is_sure: the system knows locks, and this one is held; else nobody is known to
+ * have it. DELTAFS_ERR_BUSY if another process does, DELTAFS_ERR_NOT_FOUND if the file has been removed. */
+int io_file_lock(struct io_file *f, int *is_sure, struct error *e);
+
 int io_mkdir(struct io *io, const char *path, struct error *e); /* DELTAFS_ERR_EXISTS if it is there */
+int io_unlink(struct io *io, const char *path, struct error *e);
 int io_rename(struct io *io, const char *from, const char *to, struct error *e);
 int io_sync_folder(struct io *io, const char *path, struct error *e);
 

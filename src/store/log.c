@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <inttypes.h>
 #include <string.h>
 #include "base/coding.h"
 #include "base/crc32c.h"
@@ -42,16 +43,46 @@ int log_check_header(struct io_file *file, int kind, uint32_t partition, const u
     return status;
 }
 
-int log_create(struct log *log, struct io *io, const char *path, int kind, uint32_t partition, const uint8_t uuid[16],
-               size_t capacity, struct flusher *flusher, struct memory *memory, struct error *e)
+/* The log's buffer and file. */
+static int log_begin(struct log *log, struct io *io, const char *path, int flags, const uint8_t uuid[16],
+                     size_t capacity, struct flusher *flusher, struct memory *memory, struct error *e)
 {
-    uint8_t header[LOG_HEADER_SIZE];
-
     *log =
         (struct log){.file.fd = -1, .capacity = capacity, .flusher = flusher, .seed = log_seed(uuid), .memory = memory};
     int status = memory_take(memory, capacity, "a log's buffer", &log->buffer, e);
+
+    return status == DELTAFS_OK ? io_file_open(io, path, flags, &log->file, e) : status;
+}
+
+int log_open(struct log *log, struct io *io, const char *path, int kind, uint32_t partition, const uint8_t uuid[16],
+             uint64_t end, size_t capacity, struct flusher *flusher, struct memory *memory, struct error *e)
+{
+    uint64_t size;
+    int status = log_begin(log, io, path, O_RDWR, uuid, capacity, flusher, memory, e);
+
     if (status == DELTAFS_OK)
-        status = io_file_open(io, path, O_RDWR | O_CREAT | O_EXCL, &log->file, e);
+        status = log_check_header(&log->file, kind, partition, uuid, e);
+    if (status == DELTAFS_OK)
+        status = io_file_size(&log->file, &size, e);
+    if (status != DELTAFS_OK)
+        return status;
+    if (size < end)
+        return error_damaged(e, path, size, "the file ends %" PRIu64 " bytes before its last committed epoch does",
+                             end - size);
+    log->base = end - end % MEMORY_PAGE;
+    log->start = log->used = (size_t)(end - log->base);
+    return size > end ? io_file_truncate(&log->file, end, e) : DELTAFS_OK;
+}
+
+int log_create(struct log *log, struct io *io, const char *path, int kind, uint32_t partition, const uint8_t uuid[16],
+               int is_new, size_t capacity, struct flusher *flusher, struct memory *memory, struct error *e)
+{
+    uint8_t header[LOG_HEADER_SIZE];
+    int flags = O_RDWR | O_CREAT | (is_new ? O_EXCL : 0);
+    int status = log_begin(log, io, path, flags, uuid, capacity, flusher, memory, e);
+
+    if (status == DELTAFS_OK && !is_new)
+        status = io_file_truncate(&log->file, 0, e);
     if (status != DELTAFS_OK)
         return status;
     log_put_header(header, kind, partition, uuid);

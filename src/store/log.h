@@ -21,10 +21,13 @@ struct log {
 /* The checksum that all of a container's structures begin with. */
 uint32_t log_seed(const uint8_t uuid[16]);
 
-/* Create the file (which must not exist) and write its header. `capacity` is the buffer's size; of `flusher`'s, if one
- * is given. */
+/* Create the file and write its header; if the file exists and `is_new` is not set, begin it anew. `capacity` is the
+ * buffer's size; of `flusher`'s, if one is given. */
 int log_create(struct log *log, struct io *io, const char *path, int kind, uint32_t partition, const uint8_t uuid[16],
-               size_t capacity, struct flusher *flusher, struct memory *memory, struct error *e);
+               int is_new, size_t capacity, struct flusher *flusher, struct memory *memory, struct error *e);
+/* Open a log that is there, to go on at `end`; what stands behind that is cut off. */
+int log_open(struct log *log, struct io *io, const char *path, int kind, uint32_t partition, const uint8_t uuid[16],
+             uint64_t end, size_t capacity, struct flusher *flusher, struct memory *memory, struct error *e);
 /* Whether the file begins with the header of such a log: DELTAFS_OK, _DAMAGED or _IO. */
 int log_check_header(struct io_file *file, int kind, uint32_t partition, const uint8_t uuid[16], struct error *e);
 /* Close without flushing, and free. A log that was never created is fine if it is all zero. */

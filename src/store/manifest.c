@@ -146,6 +146,14 @@ int manifest_append_epoch(struct io_file *file, uint64_t *size, uint64_t number,
     return manifest_append(file, size, line, sync, e);
 }
 
+int manifest_append_open(struct io_file *file, uint64_t *size, uint64_t epochs, int sync, struct error *e)
+{
+    char line[128];
+
+    snprintf(line, sizeof line, "open epochs=%" PRIu64, epochs);
+    return manifest_append(file, size, line, sync, e);
+}
+
 int manifest_append_close(struct io_file *file, uint64_t *size, uint64_t epochs, uint64_t tail_length, int sync,
                           struct error *e)
 {
@@ -264,6 +272,16 @@ static int parse_epoch(struct manifest *m, const char *fields, const char *path,
     return DELTAFS_OK;
 }
 
+static int parse_open(struct manifest *m, const char *fields, const char *path, uint64_t offset, struct error *e)
+{
+    uint64_t epochs;
+
+    if (field_number(fields, "epochs", &epochs) != 0 || epochs != m->epoch_count)
+        return error_damaged(e, path, offset, "the line of a reopening is malformed");
+    m->is_closed = 0;
+    return DELTAFS_OK;
+}
+
 static int parse_close(struct manifest *m, const char *fields, const char *path, uint64_t offset, struct error *e)
 {
     uint64_t epochs;
@@ -281,11 +299,8 @@ static int manifest_parse_line(struct manifest *m, char *line, const char *path,
     static const struct {
         const char *word;
         int (*parse)(struct manifest *, const char *, const char *, uint64_t, struct error *);
-    } words[] = {{"Deltafs", parse_version},
-                 {"Directory", parse_directory},
-                 {"schema", parse_schema},
-                 {"Epoch", parse_epoch},
-                 {"close", parse_close}};
+    } words[] = {{"Deltafs", parse_version}, {"Directory", parse_directory}, {"schema", parse_schema},
+                 {"Epoch", parse_epoch},     {"open", parse_open},           {"close", parse_close}};
     size_t n = strcspn(line, " ");
     char *fields = line[n] ? line + n + 1 : line + n;
 

@@ -43,6 +43,8 @@ int manifest_create(struct io *io, const char *folder, const struct manifest *m,
 /* Append a line, at *size, which is moved behind it. */
 int manifest_append_epoch(struct io_file *file, uint64_t *size, uint64_t number, const struct manifest_epoch *epoch,
                           int sync, struct error *e);
+/* That the container is open for writing again: what the last close line says of the index logs' ends holds no more. */
+int manifest_append_open(struct io_file *file, uint64_t *size, uint64_t epochs, int sync, struct error *e);
 int manifest_append_close(struct io_file *file, uint64_t *size, uint64_t epochs, uint64_t tail_length, int sync,
                           struct error *e);
 

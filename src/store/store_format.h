@@ -76,6 +76,9 @@ enum format_type {
 #define MANIFEST_NAME     "MANIFEST"
 #define MANIFEST_NEW_NAME "MANIFEST.new"
 
+/* Who writes the container; no part of what is read (lease.h). */
+#define LEASE_NAME "LEASE"
+
 /* Partition P (8 hexadecimal digits) has its logs in the folder of its two last digits. */
 #define BUCKET_COUNT   256u
 #define BUCKET_NAME    "%02x"

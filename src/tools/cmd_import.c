@@ -2,7 +2,9 @@
  *
  * All files are inspected first (each by one rank), so that a file cut short is found before anything is written. Then
  * their epochs are written in the order of their labels; the ranks share each epoch's records evenly. A file that fails
- * to be read on one rank cancels the epoch on all. */
+ * to be read on one rank cancels the epoch on all.
+ *
+ * Into a directory that is there, which --append allows, go the epochs behind its last one. */
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -23,7 +25,7 @@ struct import {
     void *state;
     struct import_options options;
     const char *output;
-    int is_quiet;
+    int is_quiet, is_appending;
     deltafs_options *table;
     char **files;
     int file_count;
@@ -84,7 +86,7 @@ static struct option *import_long_options(void)
         {"format", required_argument, NULL, 'f'}, {"output", required_argument, NULL, 'o'},
         {"schema", required_argument, NULL, 's'}, {"key", required_argument, NULL, 'k'},
         {"skip", required_argument, NULL, 'b'},   {"epoch", required_argument, NULL, 'e'},
-        {"quiet", no_argument, NULL, 'q'}};
+        {"quiet", no_argument, NULL, 'q'},        {"append", no_argument, NULL, 'a'}};
     size_t n = sizeof own / sizeof own[0], count = 0;
     const struct deltafs_option_info *info;
 
@@ -123,6 +125,9 @@ static int import_option(struct import *im, int c)
     case 'q':
         im->is_quiet = 1;
         return 0;
+    case 'a':
+        im->is_appending = 1;
+        return 0;
     default:
         if (c < OPTION_TABLE)
             return EXIT_USAGE;
@@ -141,7 +146,7 @@ static int import_parse(struct import *im, int argc, char **argv)
     if (!options)
         return import_fail(im, EXIT_TROUBLE, "no memory");
     opterr = im->rank == 0;
-    while (code == 0 && (c = getopt_long(argc, argv, "o:q", options, NULL)) != -1)
+    while (code == 0 && (c = getopt_long(argc, argv, "o:qa", options, NULL)) != -1)
         code = import_option(im, c);
     free(options);
     im->files = argv + optind;
@@ -296,18 +301,34 @@ static void import_share(struct import *im, int first, int end, deltafs_dir *d, 
     }
 }
 
-/* Collective. */
-static int import_epochs(struct import *im, deltafs_dir *d, int *epochs)
+/* The first of the files, in order, that is of an epoch behind those that the directory has. */
+static int import_first(const struct import *im, deltafs_dir *d)
+{
+    uint64_t last;
+    int first = 0;
+
+    if (deltafs_last_label(d, &last) != DELTAFS_OK)
+        return 0;
+    while (first < im->file_count && im->file[im->order[first]].label <= last)
+        first++;
+    if (first > 0 && im->rank == 0 && !im->is_quiet)
+        text_fail(0, "import: %s has epochs up to label %" PRIu64 " already: %d of %d files are passed over",
+                  im->output, last, first, im->file_count);
+    return first;
+}
+
+/* Collective: the epochs of the files from order[first] on. */
+static int import_epochs(struct import *im, deltafs_dir *d, int first, int *epochs)
 {
     struct progress bar;
     uint64_t total = 0;
     int end, code = 0;
 
-    for (int i = 0; i < im->file_count; i++)
-        total += im->file[i].records;
+    for (int i = first; i < im->file_count; i++)
+        total += im->file[im->order[i]].records;
     progress_begin(&bar, total / (uint64_t)im->ranks, im->rank == 0 && !im->is_quiet);
     *epochs = 0;
-    for (int first = 0; first < im->file_count && code == 0; first = end) {
+    for (; first < im->file_count && code == 0; first = end) {
         uint64_t label = im->file[im->order[first]].label;
         for (end = first + 1; end < im->file_count && im->file[im->order[end]].label == label;)
             end++;
@@ -315,13 +336,11 @@ static int import_epochs(struct import *im, deltafs_dir *d, int *epochs)
         if (deltafs_epoch_end(d, label) != DELTAFS_OK) {
             progress_end(&bar);
             code = import_fail(im, EXIT_TROUBLE, deltafs_errmsg(d));
-            if (im->rank == 0 && *epochs > 0)
+            if (im->rank == 0)
                 text_fail(code,
                           "import: %s has the epochs before label %" PRIu64 ", whole; this one and what follows is "
-                          "missing",
+                          "missing: import the same files again with --append to go on",
                           im->output, label);
-            else if (im->rank == 0)
-                text_fail(code, "import: %s has no epoch; remove it before you try again", im->output);
         } else {
             ++*epochs;
         }
@@ -330,33 +349,44 @@ static int import_epochs(struct import *im, deltafs_dir *d, int *epochs)
     return code;
 }
 
+/* Collective: make the directory, or open it to append to it. */
+static int import_open(const struct import *im, deltafs_dir **d)
+{
+    int status = DELTAFS_ERR_NOT_FOUND;
+
+    if (im->is_appending)
+        status = deltafs_mpi_reopen(MPI_COMM_WORLD, im->output, im->table, d);
+    return status == DELTAFS_ERR_NOT_FOUND ? deltafs_mpi_create(MPI_COMM_WORLD, im->output, im->table, d) : status;
+}
+
 /* Collective. */
 static int import_run(struct import *im)
 {
     struct timespec start, end;
     deltafs_dir *d;
     uint64_t records = 0;
-    int epochs, code = import_inspect(im);
+    int epochs, first, code = import_inspect(im);
 
     if (code != 0)
         return code;
     clock_gettime(CLOCK_MONOTONIC, &start);
     if (deltafs_options_set(im->table, "schema", im->format->schema(im->state)) != DELTAFS_OK)
         return import_fail(im, EXIT_USAGE, deltafs_errmsg(NULL));
-    int status = deltafs_mpi_create(MPI_COMM_WORLD, im->output, im->table, &d);
+    int status = import_open(im, &d);
     if (status != DELTAFS_OK)
         return import_fail(im, status == DELTAFS_ERR_NOT_FOUND ? EXIT_TROUBLE : text_exit_code(status),
                            deltafs_errmsg(NULL));
-    code = import_epochs(im, d, &epochs);
+    first = import_first(im, d);
+    code = import_epochs(im, d, first, &epochs);
     status = deltafs_close(d);
     if (status != DELTAFS_OK && code == 0)
         code = import_fail(im, EXIT_TROUBLE, deltafs_errmsg(NULL));
     clock_gettime(CLOCK_MONOTONIC, &end);
-    for (int i = 0; i < im->file_count; i++)
-        records += im->file[i].records;
+    for (int i = first; i < im->file_count; i++)
+        records += im->file[im->order[i]].records;
     if (code == 0 && im->rank == 0 && !im->is_quiet)
         printf("%s: %" PRIu64 " records in %d epochs from %d files by %d rank%s, %.1f s\n", im->output, records, epochs,
-               im->file_count, im->ranks, im->ranks > 1 ? "s" : "",
+               im->file_count - first, im->ranks, im->ranks > 1 ? "s" : "",
                (double)(end.tv_sec - start.tv_sec) + 1e-9 * (double)(end.tv_nsec - start.tv_nsec));
     return code;
 }

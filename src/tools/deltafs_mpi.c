@@ -16,6 +16,7 @@ static const char usage[] =
     "    --skip BYTES    raw: bytes to skip at each file's start (default 0)\n"
     "    --epoch N       raw: the label of the one epoch that all files make (default 0)\n"
     "    -o, --output    the directory to be made; must not exist\n"
+    "    -a, --append    it may exist: go on behind its last epoch, and pass over files of epochs that it has\n"
     "    -q, --quiet     no progress bar, no summary\n"
     "    OPTION          any of 'deltafs help options', such as --memory 256M or --partitions 16\n"
     "deltafs-mpi route --ranks N --per-node M [--json] [OPTION...]\n"

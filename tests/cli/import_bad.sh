@@ -82,7 +82,7 @@ refused 2 "1 to 1048576, or auto" $vpic --partitions 0 -o "$work/d" "$good"
 refused 2 "1 to 1048576, or auto" $vpic --partitions 1048577 -o "$work/d" "$good"
 refused 2 "256 to 1M" $vpic --block 255 -o "$work/d" "$good"
 refused 2 "1K to 4M" $vpic --link_buffer 9G -o "$work/d" "$good"
-refused 2 "none or commit" $vpic --sync maybe -o "$work/d" "$good"
+refused 2 "none, commit or close" $vpic --sync maybe -o "$work/d" "$good"
 refused 2 "quiet" $vpic --quiet=1 -o "$work/d" "$good"
 refused 2 "value_size" $vpic --value_size 32 -o "$work/d" "$good"
 for option in --schema=id:u8 --key=id --skip=1 --epoch=3; do

@@ -237,6 +237,9 @@ class Manifest:
             need(not self.epochs or epoch["label"] > self.epochs[-1]["label"], "manifest: an epoch's label")
             self.epochs.append(epoch)
             self.tail = None
+        elif word == "open":
+            need(int(fields["epochs"]) == len(self.epochs), "manifest: epochs of the reopening")
+            self.tail = None
         elif word == "close":
             need(int(fields["epochs"]) == len(self.epochs), "manifest: epochs of the close")
             self.tail = int(fields["tail"])

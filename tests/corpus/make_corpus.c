@@ -96,7 +96,10 @@ static void maker_init(struct maker *m, const char *folder, const char *name, en
 
 static void begin(struct maker *m)
 {
-    must(m, deltafs_writer_open(&m->config, 0, m->config.partitions, 1, &m->writer, &m->e));
+    struct lease lease;
+
+    must(m, lease_take(&lease, &m->io, m->path, 0, &m->e));
+    must(m, deltafs_writer_open(&m->config, 0, m->config.partitions, &lease, &m->writer, &m->e));
 }
 
 /* By hand, with one partition; fences of more than `tail_fences_max` bytes are left out of the tail. */

@@ -117,7 +117,8 @@ static void test_there_already(void **state)
     CHECK_CALL(d, deltafs_epoch_end(d, 8), DELTAFS_OK);
     CHECK_IS(deltafs_close(d), DELTAFS_OK);
     REFUSED(NULL, deltafs_create(path, NULL, &other), DELTAFS_ERR_EXISTS, "holds 2 committed epochs; ");
-    REFUSED(NULL, deltafs_create(path, NULL, &other), DELTAFS_ERR_EXISTS, "cannot be appended to yet: choose another");
+    REFUSED(NULL, deltafs_create(path, NULL, &other), DELTAFS_ERR_EXISTS,
+            "epochs; reopen it to append to it, or choose");
     CHECK(!strstr(deltafs_errmsg(NULL), "remove"));
     unit_save(file, "hello", 5);
     REFUSED(NULL, deltafs_create(file, NULL, &other), DELTAFS_ERR_EXISTS, "exists already; choose another name");

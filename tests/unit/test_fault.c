@@ -60,7 +60,7 @@ static int faulty(const char *what, size_t n)
 /* What would be lost if the power went now: files written to, and folders changed, since their last sync. */
 static struct {
     struct unsynced_file {
-        int is_open, is_manifest, is_dirty;
+        int is_open, is_manifest, is_lease, is_dirty;
     } file[1024]; /* by descriptor */
     char folder[16][256];
     unsigned premature; /* writes to the manifest while anything else was unsynced */
@@ -105,14 +105,15 @@ static void note_entry(const char *path)
 static void note_open(int fd, const char *path, int flags)
 {
     CHECK(fd < 1024);
-    unsynced.file[fd] = (struct unsynced_file){.is_open = 1, .is_manifest = strstr(path, "/MANIFEST") != NULL};
+    unsynced.file[fd] = (struct unsynced_file){
+        .is_open = 1, .is_manifest = strstr(path, "/MANIFEST") != NULL, .is_lease = strstr(path, "/LEASE") != NULL};
     if (flags & O_CREAT)
         note_entry(path);
 }
 
 static void note_write(int fd)
 {
-    unsynced.file[fd].is_dirty = 1;
+    unsynced.file[fd].is_dirty = !unsynced.file[fd].is_lease; /* which need not outlive the job */
     unsynced.premature += unsynced.file[fd].is_manifest && unsynced_files(0) > 0;
 }
 
@@ -180,7 +181,7 @@ static int fault_truncate(void *ctx, int fd, uint64_t size)
 {
     int rc = faulty("truncate", 0);
 
-    unsynced.file[fd].is_dirty = 1;
+    unsynced.file[fd].is_dirty = !unsynced.file[fd].is_lease;
     return rc ? rc : plan.real->truncate(ctx, fd, size);
 }
 
@@ -236,6 +237,11 @@ static int fault_sync_folder(void *ctx, const char *path)
     return rc;
 }
 
+static int fault_lock(void *ctx, int fd)
+{
+    return plan.real->lock(ctx, fd);
+}
+
 static const struct io_ops fault_ops = {
     .open = fault_open,
     .pread = fault_pread,
@@ -249,6 +255,7 @@ static const struct io_ops fault_ops = {
     .unlink = fault_unlink,
     .rmdir = fault_rmdir,
     .sync_folder = fault_sync_folder,
+    .lock = fault_lock,
 };
 
 static int setup(void **state)

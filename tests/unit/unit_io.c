@@ -201,6 +201,11 @@ static int unit_sync_folder(void *ctx, const char *path)
     return 0;
 }
 
+static int unit_lock(void *ctx, int fd)
+{
+    return io.real->lock(ctx, fd);
+}
+
 static const struct io_ops unit_ops = {
     .open = unit_open_file,
     .pread = unit_pread,
@@ -214,6 +219,7 @@ static const struct io_ops unit_ops = {
     .unlink = unit_unlink,
     .rmdir = unit_rmdir,
     .sync_folder = unit_sync_folder,
+    .lock = unit_lock,
 };
 
 void unit_io_begin(void)

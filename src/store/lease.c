@@ -1,0 +1,192 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "base/number.h"
+#include "store/lease.h"
+#include "store/manifest.h"
+#include "store/store_format.h"
+
+#define LEASE_TRIES 100 /* to open a lease that others remove just then */
+
+/* What a lease's line says. */
+struct holder {
+    char host[256], job[64], session[MANIFEST_UUID_TEXT];
+    uint64_t pid, renewed; /* seconds since 1970 */
+};
+
+/* The batch job that this process belongs to; "-" if none is known. */
+static const char *lease_job(void)
+{
+    static const char *const names[] = {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID"};
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const char *id = getenv(names[i]);
+        if (id && *id && strlen(id) < sizeof((struct holder *)0)->job && !strpbrk(id, " \n"))
+            return id;
+    }
+    return "-";
+}
+
+static int lease_self(struct holder *h, struct error *e)
+{
+    uint8_t session[FORMAT_UUID_SIZE];
+    int status = manifest_new_uuid(session, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    *h = (struct holder){.pid = (uint64_t)getpid()};
+    if (gethostname(h->host, sizeof h->host - 1) != 0 || h->host[0] == '\0' || strpbrk(h->host, " \n"))
+        strcpy(h->host, "-");
+    strcpy(h->job, lease_job());
+    manifest_uuid_text(session, h->session);
+    return DELTAFS_OK;
+}
+
+/* Returns 0, or -1 if the text is not a lease's line. */
+static int lease_parse(const char *text, struct holder *h)
+{
+    *h = (struct holder){0};
+    return sscanf(text, "host=%255s pid=%" SCNu64 " job=%63s session=%36s renewed=%" SCNu64, h->host, &h->pid, h->job,
+                  h->session, &h->renewed) == 5
+               ? 0
+               : -1;
+}
+
+static int lease_write(struct lease *l, struct holder *h, struct error *e)
+{
+    h->renewed = (uint64_t)time(NULL);
+    l->size =
+        (size_t)snprintf(l->line, sizeof l->line, "host=%s pid=%" PRIu64 " job=%s session=%s renewed=%020" PRIu64 "\n",
+                         h->host, h->pid, h->job, h->session, h->renewed);
+    return io_file_write(&l->file, 0, l->line, l->size, e);
+}
+
+/* What stands in the file; "" if nothing does. */
+static int lease_read(struct lease *l, char *text, size_t room, struct error *e)
+{
+    uint64_t size;
+    int status = io_file_size(&l->file, &size, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    size_t n = size < room ? (size_t)size : room - 1;
+    text[n] = '\0';
+    return io_file_read(&l->file, 0, text, n, e);
+}
+
+static int lease_busy(struct error *e, const struct holder *h, const char *path, const char *more)
+{
+    return error_set(e, DELTAFS_ERR_BUSY,
+                     "%.400s: process %" PRIu64 " on host %.100s (job %.60s) is writing the directory%s", path, h->pid,
+                     h->host, h->job, more);
+}
+
+/* Whether whoever wrote `text` can be writing still; the lock is ours if `is_sure`. */
+static int lease_check(const struct lease *l, const char *text, int is_sure, uint64_t seconds, struct error *e)
+{
+    struct holder self, h;
+    char more[200];
+    uint64_t now = (uint64_t)time(NULL);
+    int status = lease_self(&self, e);
+
+    if (status != DELTAFS_OK || lease_parse(text, &h) != 0)
+        return status;
+    int is_here = strcmp(h.host, self.host) == 0, is_same_job = strcmp(h.job, "-") != 0 && strcmp(h.job, self.job) == 0;
+    if (is_sure ? is_here || is_same_job : is_here && kill((pid_t)h.pid, 0) != 0 && errno == ESRCH)
+        return DELTAFS_OK;
+    if (seconds == 0 || (now >= h.renewed && now - h.renewed >= seconds))
+        return DELTAFS_OK;
+    snprintf(more, sizeof more,
+             ", or was %" PRIu64 " s ago; if it has ended, give the option lease=0 (now %" PRIu64 " s)",
+             now < h.renewed ? 0 : now - h.renewed, seconds);
+    return lease_busy(e, &h, l->file.path, more);
+}
+
+/* Open and lock the file; another may remove it at that moment. */
+static int lease_open(struct lease *l, struct io *io, const char *path, int *is_sure, struct error *e)
+{
+    struct error ignored;
+    struct holder h;
+    char text[sizeof l->line];
+    int status = DELTAFS_ERR_NOT_FOUND;
+
+    for (int i = 0; i < LEASE_TRIES && status == DELTAFS_ERR_NOT_FOUND; i++) {
+        status = io_file_open(io, path, O_RDWR | O_CREAT, &l->file, e);
+        if (status != DELTAFS_OK)
+            return status;
+        status = io_file_lock(&l->file, is_sure, e);
+        if (status == DELTAFS_ERR_BUSY && lease_read(l, text, sizeof text, &ignored) == DELTAFS_OK &&
+            lease_parse(text, &h) == 0)
+            lease_busy(e, &h, path, "");
+        if (status != DELTAFS_OK)
+            io_file_close(&l->file, &ignored);
+    }
+    return status;
+}
+
+int lease_take(struct lease *l, struct io *io, const char *folder, uint64_t seconds, struct error *e)
+{
+    char *path = io_path(folder, LEASE_NAME), text[sizeof l->line];
+    struct error ignored;
+    struct holder self;
+    int is_sure;
+
+    *l = (struct lease){.file.fd = -1};
+    if (!path)
+        return error_no_memory(e, strlen(folder), "a path");
+    int status = lease_open(l, io, path, &is_sure, e);
+    free(path);
+    if (status != DELTAFS_OK)
+        return status;
+    status = lease_read(l, text, sizeof text, e);
+    if (status == DELTAFS_OK)
+        status = lease_check(l, text, is_sure, seconds, e);
+    if (status == DELTAFS_OK)
+        status = lease_self(&self, e);
+    if (status == DELTAFS_OK)
+        status = io_file_truncate(&l->file, 0, e);
+    if (status == DELTAFS_OK)
+        status = lease_write(l, &self, e);
+    if (status != DELTAFS_OK)
+        io_file_close(&l->file, &ignored);
+    return status;
+}
+
+int lease_renew(struct lease *l, struct error *e)
+{
+    char text[sizeof l->line];
+    struct holder own, h;
+    int status = lease_read(l, text, sizeof text, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    lease_parse(l->line, &own);
+    if (lease_parse(text, &h) != 0)
+        return error_set(e, DELTAFS_ERR_BUSY,
+                         "%.800s: somebody else has changed the lease: nothing more can be committed", l->file.path);
+    if (strcmp(h.session, own.session) != 0)
+        return lease_busy(e, &h, l->file.path, ", which it took over: nothing more can be committed");
+    return lease_write(l, &own, e);
+}
+
+int lease_drop(struct lease *l, struct error *e)
+{
+    char text[sizeof l->line];
+    struct error second;
+    struct holder own, h;
+
+    if (!l->file.path)
+        return DELTAFS_OK;
+    lease_parse(l->line, &own);
+    int status = lease_read(l, text, sizeof text, e);
+    if (status == DELTAFS_OK && lease_parse(text, &h) == 0 && strcmp(h.session, own.session) == 0)
+        status = io_unlink(l->file.io, l->file.path, e);
+    int closed = io_file_close(&l->file, status == DELTAFS_OK ? e : &second);
+    return status != DELTAFS_OK ? status : closed;
+}

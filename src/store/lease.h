@@ -1,0 +1,26 @@
+/* The lease of a container: who writes it. A file beside the manifest, there as long as a job has the container open
+ * for writing, with one line on that job; locked where the file system knows locks.
+ *
+ * A job that died leaves its line behind. It is known to be dead if the lock is free and it ran on this host, or was an
+ * earlier run of the same batch job; on another host a lock may not be seen, so there the line must have become old: a
+ * job renews it with each commit. Somebody taken for dead finds out at its next commit, which fails. */
+#ifndef DELTAFS_STORE_LEASE_H
+#define DELTAFS_STORE_LEASE_H
+
+#include "store/io.h"
+
+struct lease {
+    struct io_file file;
+    char line[512];
+    size_t size;
+};
+
+/* Take the lease of the container in `folder`. A line of another host counts for `seconds` after its last renewal.
+ * DELTAFS_ERR_BUSY if somebody else has it. */
+int lease_take(struct lease *l, struct io *io, const char *folder, uint64_t seconds, struct error *e);
+/* DELTAFS_ERR_BUSY if another job has taken it in the meantime. */
+int lease_renew(struct lease *l, struct error *e);
+/* Give it back; one that was never taken, and is all zero, is fine. A failure leaves a line that becomes old. */
+int lease_drop(struct lease *l, struct error *e);
+
+#endif
