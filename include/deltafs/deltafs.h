@@ -320,6 +320,28 @@ struct deltafs_verify_stat {
  * there are any; *out is set then too. */
 DELTAFS_API int deltafs_verify(deltafs_dir *dir, deltafs_damage_fn fn, void *arg, struct deltafs_verify_stat *out);
 
+/* Called by deltafs_repair for each thing that it finds, with a message: DELTAFS_OK, what is done about it; or the
+ * status of what cannot be repaired. */
+typedef void (*deltafs_repair_fn)(int status, const char *message, void *arg);
+
+struct deltafs_repair_wish {
+    int is_dry;     /* only say what there is to do; changes nothing */
+    int has_label;  /* an epoch whose commit is missing gets `label`, though its job may not have finished it */
+    uint64_t label; /* above the last committed one */
+};
+
+/* Mend what a job left behind that died, and damage where that can be done:
+ * - an epoch that all its processes had written, but whose line in the manifest is missing, is committed; where it is
+ * not known whether all had, only if `wish` gives it a label;
+ * - what has no commit is cut off, and the directory is closed;
+ * - an index log that is damaged is made anew from its data log if keys are bytes (numbers stand in the index alone);
+ * the old one is kept as FILE.damaged. DELTAFS_OK if all is sound then, or could be; the first error otherwise.
+ * DELTAFS_ERR_BUSY as deltafs_reopen. Damage that does not keep the directory from being opened is not looked for: that
+ * is deltafs_verify. `wish` may be NULL, and so may `fn`. The message is that of deltafs_errmsg(NULL). Not collective.
+ */
+DELTAFS_API int deltafs_repair(const char *path, const struct deltafs_repair_wish *wish, deltafs_repair_fn fn,
+                               void *arg);
+
 /* ---- The same, in the shape of files ---- */
 
 /* Messages of these calls are those of deltafs_errmsg(NULL).

@@ -4,6 +4,7 @@
 #include "base/hash.h"
 #include "core/dir.h"
 #include "core/reader.h"
+#include "core/repair.h"
 #include "core/writer.h"
 
 #define SERIAL_THREADS_MOST   4u          /* of the same, for the option threads */
@@ -413,6 +414,33 @@ int deltafs_close(deltafs_dir *d)
         status = d->transport->close(d->ctx, deltafs_thread_error());
     reader_close(d->reader);
     deltafs_dir_free(d);
+    return status;
+}
+
+static int dir_repair(const char *path, const struct deltafs_repair_wish *wish, const deltafs_options *o,
+                      deltafs_repair_fn fn, void *arg, struct error *e)
+{
+    deltafs_dir *d;
+    int status = repair_directory(path, wish, deltafs_options_number(o, OPTION_LEASE), fn, arg, e);
+
+    if (status != DELTAFS_OK || wish->is_dry)
+        return status;
+    status = dir_open_to_write(path, o, 1, &d, e);
+    return status == DELTAFS_OK ? deltafs_close(d) : status;
+}
+
+int deltafs_repair(const char *path, const struct deltafs_repair_wish *wish, deltafs_repair_fn fn, void *arg)
+{
+    static const struct deltafs_repair_wish plain;
+    struct error *e = deltafs_thread_error();
+    deltafs_options *o = NULL;
+
+    if (!path || !*path)
+        return error_set(e, DELTAFS_ERR_INVALID, "deltafs_repair: path must be given");
+    int status = deltafs_options_create(&o);
+    if (status == DELTAFS_OK)
+        status = dir_repair(path, wish ? wish : &plain, o, fn, arg, e);
+    deltafs_options_destroy(o);
     return status;
 }
 

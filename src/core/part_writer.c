@@ -91,7 +91,7 @@ int part_writer_close(struct part_writer *p, struct error *e)
 
 /* A hash that stands for a key of bytes needs no more than the bits that tell a segment's keys apart, and 16 more: what
  * is taken for another after that, the key stored with the value tells. */
-static unsigned part_key_shift(uint64_t records)
+unsigned part_key_shift(uint64_t records)
 {
     unsigned bits = 64 - (unsigned)__builtin_clzll(records + 1) + 16;
 

@@ -39,6 +39,9 @@ struct part_writer {
     struct writer_totals totals;
 };
 
+/* By how many bits the hashes of `records` keys of bytes are shortened. */
+unsigned part_key_shift(uint64_t records);
+
 int part_writer_open(struct part_writer *p, struct io *io, const struct writer_config *c, uint32_t partition,
                      struct part_shared *shared, struct error *e);
 int part_writer_close(struct part_writer *p, struct error *e);

@@ -573,7 +573,8 @@ int deltafs_writer_commit(struct writer *w, const struct writer_totals *totals, 
     struct manifest_epoch epoch = {label, totals->records, totals->bytes_raw, totals->bytes_stored};
     struct error ignored;
     uint64_t size = w->manifest_size;
-    int status = lease_renew(&w->lease, e);
+    struct lease_epoch next = {w->epoch, label};
+    int status = lease_renew(&w->lease, &next, e);
 
     /* What is not this job's any more must not be given up by cutting it off. */
     *in_doubt = status == DELTAFS_ERR_BUSY;
@@ -629,7 +630,7 @@ void deltafs_writer_give_up(struct writer *w, int in_doubt, const struct error *
 
 int deltafs_writer_check_lease(struct writer *w, struct error *e)
 {
-    return lease_renew(&w->lease, e);
+    return lease_renew(&w->lease, NULL, e);
 }
 
 int deltafs_writer_finish(struct writer *w, uint64_t *tail_length, struct error *e)

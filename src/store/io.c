@@ -325,7 +325,10 @@ int io_rename(struct io *io, const char *from, const char *to, struct error *e)
 {
     int rc = io->ops->rename(io->ctx, from, to);
 
-    return rc < 0 ? error_system(e, -rc, "rename to its final name", from) : DELTAFS_OK;
+    if (rc == 0)
+        return DELTAFS_OK;
+    error_system(e, -rc, "rename to its final name", from);
+    return rc == -ENOENT ? (e->status = DELTAFS_ERR_NOT_FOUND) : e->status;
 }
 
 int io_sync_folder(struct io *io, const char *path, struct error *e)

@@ -18,6 +18,8 @@
 struct holder {
     char host[256], job[64], session[MANIFEST_UUID_TEXT];
     uint64_t pid, renewed; /* seconds since 1970 */
+    int has_epoch;
+    struct lease_epoch epoch;
 };
 
 /* The batch job that this process belongs to; "-" if none is known. */
@@ -52,18 +54,24 @@ static int lease_self(struct holder *h, struct error *e)
 static int lease_parse(const char *text, struct holder *h)
 {
     *h = (struct holder){0};
-    return sscanf(text, "host=%255s pid=%" SCNu64 " job=%63s session=%36s renewed=%" SCNu64, h->host, &h->pid, h->job,
-                  h->session, &h->renewed) == 5
-               ? 0
-               : -1;
+    int n = sscanf(
+        text, "host=%255s pid=%" SCNu64 " job=%63s session=%36s renewed=%" SCNu64 " epoch=%" SCNu64 " label=%" SCNu64,
+        h->host, &h->pid, h->job, h->session, &h->renewed, &h->epoch.number, &h->epoch.label);
+    h->has_epoch = n == 7 && strchr(text, '\n');
+    return n >= 5 ? 0 : -1;
 }
 
 static int lease_write(struct lease *l, struct holder *h, struct error *e)
 {
+    char epoch[64] = "";
+
+    /* The line never gets shorter, so that nothing of an older one is left behind it. */
+    if (h->has_epoch)
+        snprintf(epoch, sizeof epoch, " epoch=%020" PRIu64 " label=%020" PRIu64, h->epoch.number, h->epoch.label);
     h->renewed = (uint64_t)time(NULL);
-    l->size =
-        (size_t)snprintf(l->line, sizeof l->line, "host=%s pid=%" PRIu64 " job=%s session=%s renewed=%020" PRIu64 "\n",
-                         h->host, h->pid, h->job, h->session, h->renewed);
+    l->size = (size_t)snprintf(l->line, sizeof l->line,
+                               "host=%s pid=%" PRIu64 " job=%s session=%s renewed=%020" PRIu64 "%s\n", h->host, h->pid,
+                               h->job, h->session, h->renewed, epoch);
     return io_file_write(&l->file, 0, l->line, l->size, e);
 }
 
@@ -158,7 +166,23 @@ int lease_take(struct lease *l, struct io *io, const char *folder, uint64_t seco
     return status;
 }
 
-int lease_renew(struct lease *l, struct error *e)
+int lease_find_epoch(struct io *io, const char *folder, struct lease_epoch *out)
+{
+    char *path = io_path(folder, LEASE_NAME), text[sizeof((struct lease *)0)->line];
+    struct lease l = {0};
+    struct error ignored;
+    struct holder h = {0};
+
+    if (path && io_file_open(io, path, O_RDONLY, &l.file, &ignored) == DELTAFS_OK) {
+        if (lease_read(&l, text, sizeof text, &ignored) == DELTAFS_OK && lease_parse(text, &h) == 0)
+            *out = h.epoch;
+        io_file_close(&l.file, &ignored);
+    }
+    free(path);
+    return h.has_epoch;
+}
+
+int lease_renew(struct lease *l, const struct lease_epoch *epoch, struct error *e)
 {
     char text[sizeof l->line];
     struct holder own, h;
@@ -172,6 +196,10 @@ int lease_renew(struct lease *l, struct error *e)
                          "%.800s: somebody else has changed the lease: nothing more can be committed", l->file.path);
     if (strcmp(h.session, own.session) != 0)
         return lease_busy(e, &h, l->file.path, ", which it took over: nothing more can be committed");
+    if (epoch) {
+        own.has_epoch = 1;
+        own.epoch = *epoch;
+    }
     return lease_write(l, &own, e);
 }
 

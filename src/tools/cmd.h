@@ -9,6 +9,7 @@ int cmd_get(int argc, char **argv);
 int cmd_scan(int argc, char **argv);
 int cmd_info(int argc, char **argv);
 int cmd_verify(int argc, char **argv);
+int cmd_repair(int argc, char **argv);
 
 /* Open a directory for a subcommand; on failure the message is out, and the exit code returned. */
 int cmd_open(const char *path, deltafs_dir **out);

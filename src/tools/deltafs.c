@@ -28,6 +28,11 @@ static const struct {
      "deltafs verify DIR [--all]\n"
      "    Read everything, check it against its checksums, and name the first damages of each file.\n"
      "    --all          name all of them\n"},
+    {"repair", cmd_repair,
+     "deltafs repair DIR [--apply] [--label L]\n"
+     "    Say what a job that died left to be mended, or damage that can be; exits with 1 if there is anything.\n"
+     "    --apply        mend it\n"
+     "    --label L      commit under this label an epoch that is whole in the logs but was not finished\n"},
 };
 
 #define COMMANDS (sizeof commands / sizeof commands[0])
@@ -95,7 +100,10 @@ static int help(const char *topic)
             return cmd_finish(EXIT_OK);
         }
     if (topic)
-        return text_fail(EXIT_USAGE, "no help on '%s'; there is help on get, scan, info, verify, options", topic);
+        return text_fail(EXIT_USAGE,
+                         "no help on '%s'; there is help on get, scan, info, verify, repair, "
+                         "options",
+                         topic);
     puts("deltafs asks and checks DeltaFS directories.\n");
     for (size_t i = 0; i < COMMANDS; i++)
         fputs(commands[i].usage, stdout);
@@ -126,9 +134,9 @@ int main(int argc, char **argv)
         return cmd_finish(EXIT_OK);
     }
     if (argc > 1)
-        text_fail(0, "no command '%s'; there are get, scan, info, verify, help", name);
+        text_fail(0, "no command '%s'; there are get, scan, info, verify, repair, help", name);
     else
-        text_fail(0, "a command is missing; there are get, scan, info, verify, help");
+        text_fail(0, "a command is missing; there are get, scan, info, verify, repair, help");
     fputs("Try 'deltafs help'.\n", stderr);
     return EXIT_USAGE;
 }

@@ -7,12 +7,12 @@
 
 for words in help --help -h; do
     expect 0 "$deltafs" $words
-    for command in get scan info verify help; do
+    for command in get scan info verify repair help; do
         stdout_has "deltafs $command"
     done
     [ ! -s "$work/err" ] || fail "help on standard error"
 done
-for command in get scan info verify; do
+for command in get scan info verify repair; do
     expect 0 "$deltafs" help $command
     stdout_has "deltafs $command"
 done
@@ -22,11 +22,11 @@ for option in block codec link_buffer memory partitions schema sync value_size; 
 done
 [ "$(grep -c '^  [a-z]' "$work/out")" -eq "$(grep -c "takes .*; default '.*'" "$work/out")" ] || fail "help options"
 expect 2 "$deltafs" help nonsense
-says "no help on 'nonsense'; there is help on get, scan, info, verify, options"
+says "no help on 'nonsense'; there is help on get, scan, info, verify, repair, options"
 expect 0 "$deltafs" --version
 grep -qE '^deltafs [0-9]+\.[0-9]+\.[0-9]+$' "$work/out" || fail "--version: $(cat "$work/out")"
 # A command answers --help itself.
-for command in get scan info verify; do
+for command in get scan info verify repair; do
     expect 0 "$deltafs" $command --help
     grep -q "^deltafs $command DIR" "$work/out" || fail "no usage of $command"
 done
@@ -44,9 +44,9 @@ wrong() {
     says "$text"
     [ ! -s "$work/out" ] || fail "output of: deltafs $*"
 }
-wrong "there are get, scan, info, verify, help"
-wrong "no command ''; there are get, scan, info, verify, help" ""
-wrong "no command 'fetch'; there are get, scan, info, verify, help" fetch "$work/d"
+wrong "there are get, scan, info, verify, repair, help"
+wrong "no command ''; there are get, scan, info, verify, repair, help" ""
+wrong "no command 'fetch'; there are get, scan, info, verify, repair, help" fetch "$work/d"
 wrong "no command '--json'" --json
 for command in get scan; do
     wrong "no format 'xml'; there are table, csv, json, raw" $command "$work/d" 1 --format xml
@@ -54,7 +54,7 @@ for command in get scan; do
     wrong "no format 'CSV'" $command "$work/d" --format CSV
     wrong "no range" $command "$work/d" 1 --epochs x
 done
-for command in get scan info verify; do
+for command in get scan info verify repair; do
     wrong "deltafs help $command" $command
     wrong "deltafs help $command" $command "$work/d" 1 --frobnicate
     wrong "frobnicate" $command "$work/d" 1 --frobnicate
@@ -66,12 +66,13 @@ wrong "requires an argument" get "$work/d" --keys
 wrong "requires an argument" scan "$work/d" --partition
 wrong "allow an argument" info "$work/d" --json=yes
 wrong "allow an argument" get "$work/d" 1 --stats=yes
-for command in scan info verify; do
+for command in scan info verify repair; do
     wrong "one DIR must be given" $command "$work/d" "$work/d"
 done
 for key in one 1e3 0x 18446744073709551616 ""; do
     wrong "key '$key' is no number" get "$work/d" "$key"
 done
+wrong "--label: 'x' is no number" repair "$work/d" --label x
 expect 3 "$deltafs" info ""
 # Mistakes are found before anything is looked for.
 wrong "key 'x' is no number" get "$work/d" x
@@ -81,7 +82,7 @@ wrong "no format" scan "$work/missing" --format xml
 
 if [ -c /dev/full ]; then
     for words in "get $work/d 1" "get $work/d 1 --format=raw" "scan $work/d" "scan $work/d --format=json" "info $work/d" \
-        "info $work/d --json" "verify $work/d" "help" "help get" "help options" "--version"; do
+        "info $work/d --json" "verify $work/d" "repair $work/d" "help" "help get" "help options" "--version"; do
         # shellcheck disable=SC2086
         "$deltafs" $words >/dev/full 2>"$work/err"
         code=$?

@@ -1,0 +1,66 @@
+/* deltafs repair: say what there is to mend, and with --apply do it. */
+#include <getopt.h>
+#include <inttypes.h>
+#include "tools/cmd.h"
+
+struct found {
+    int is_dry;
+    uint64_t count, hopeless;
+};
+
+static void say_found(int status, const char *message, void *arg)
+{
+    struct found *f = arg;
+
+    if (status == DELTAFS_OK) {
+        f->count++;
+        printf("%s%s\n", f->is_dry ? "to do: " : "", message);
+    } else {
+        f->hopeless++;
+        text_fail(0, "cannot be repaired: %s", message);
+    }
+}
+
+static int repair_parse(int argc, char **argv, struct deltafs_repair_wish *wish)
+{
+    static const struct option options[] = {
+        {"apply", no_argument, NULL, 'a'}, {"label", required_argument, NULL, 'l'}, {NULL, 0, NULL, 0}};
+    int c;
+
+    wish->is_dry = 1;
+    while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
+        if (c == 'a') {
+            wish->is_dry = 0;
+        } else if (c == 'l') {
+            wish->has_label = 1;
+            if (text_number(optarg, &wish->label) != 0)
+                return text_fail(EXIT_USAGE, "repair: --label: '%.100s' is no number", optarg);
+        } else {
+            return cmd_usage("repair");
+        }
+    }
+    if (argc - optind != 1) {
+        text_fail(EXIT_USAGE, "repair: one DIR must be given");
+        return cmd_usage("repair");
+    }
+    return EXIT_OK;
+}
+
+int cmd_repair(int argc, char **argv)
+{
+    struct deltafs_repair_wish wish = {0};
+    struct found found = {0};
+    int code = repair_parse(argc, argv, &wish);
+
+    if (code != EXIT_OK)
+        return code;
+    found.is_dry = wish.is_dry;
+    int status = deltafs_repair(argv[optind], &wish, say_found, &found);
+    if (status != DELTAFS_OK)
+        return found.hopeless > 0 ? cmd_finish(EXIT_TROUBLE) : text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
+    if (found.count == 0)
+        printf("%s: nothing to repair\n", argv[optind]);
+    else if (wish.is_dry)
+        printf("%s: nothing is changed yet; 'deltafs repair --apply %s' does it\n", argv[optind], argv[optind]);
+    return cmd_finish(found.count > 0 && wish.is_dry ? EXIT_NOT_FOUND : EXIT_OK);
+}

@@ -1,0 +1,51 @@
+#!/bin/sh
+# deltafs repair: says what there is to do, does it when told to, and says what it cannot.
+. "$top_srcdir/tests/lib.sh"
+. "$top_srcdir/tests/cli/cli_lib.sh"
+
+i=0
+while [ $i -lt 300 ]; do
+    i=$((i + 1))
+    echo "$((i / 100 + 1)) $(printf '%08x' $((i % 50))) $(printf '%08x' $i)"
+done >"$work/bytes"
+awk '{ print $1, $2 + 0, $3 }' "$work/bytes" >"$work/numbers"
+"$put_records" "$work/d" keys=bytes partitions=2 <"$work/bytes" || fail "put_records"
+"$put_records" "$work/n" partitions=2 <"$work/numbers" || fail "put_records"
+"$deltafs" scan "$work/d" --format csv >"$work/wanted" || fail "scan"
+
+expect 0 "$deltafs" repair "$work/d"
+stdout_has "nothing to repair"
+[ "$(wc -l <"$work/out")" -eq 1 ] || fail "more than there is to say"
+
+# A job that died: what it left is read, and goes.
+cp -R "$work/d" "$work/died"
+sed '/^close /d' "$work/d/MANIFEST" >"$work/died/MANIFEST"
+printf 'Epoch number=4 la' >>"$work/died/MANIFEST"
+printf 'half a block' >>"$work/died/00/p00000000.data"
+cp -R "$work/died" "$work/before"
+expect 1 "$deltafs" repair "$work/died"
+stdout_has "to do: $work/died/MANIFEST: a line cut short is removed, 17 bytes"
+stdout_has "to do: $work/died/00/p00000000.data: what has no commit is cut off, 12 bytes"
+stdout_has "deltafs repair --apply $work/died"
+diff -r "$work/before" "$work/died" >&2 || fail "a dry run changed something"
+expect 0 "$deltafs" repair --apply "$work/died"
+stdout_has "$work/died: the directory is closed"
+expect 0 "$deltafs" repair "$work/died"
+stdout_has "nothing to repair"
+expect 0 "$deltafs" verify "$work/died"
+expect 0 "$deltafs" scan "$work/died" --format csv
+same "$work/wanted" "$work/out" "a repaired directory has other records"
+
+# An index log that is gone: keys of bytes stand in the data log, numbers do not.
+rm "$work/d/01/p00000001.index" "$work/n/01/p00000001.index"
+expect 1 "$deltafs" repair "$work/d"
+stdout_has "it is made anew from the data log"
+expect 0 "$deltafs" repair "$work/d" --apply
+expect 0 "$deltafs" verify "$work/d"
+expect 0 "$deltafs" scan "$work/d" --format csv
+same "$work/wanted" "$work/out" "an index made anew finds other records"
+expect 3 "$deltafs" repair "$work/n" --apply
+says "cannot be repaired: $work/n/01/p00000001.index"
+[ ! -e "$work/n/LEASE" ] || fail "the lease is left"
+expect 3 "$deltafs" repair "$work/missing"
+says "$work/missing"

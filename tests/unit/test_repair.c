@@ -1,0 +1,288 @@
+/* Repair: what a job that died left, at each step of a commit; index logs made anew; what cannot be mended. */
+#include <unistd.h>
+#include "unit_help.h"
+
+#define NAMES 400
+
+static char names[NAMES][24];
+
+/* What deltafs_repair said. */
+static struct {
+    char text[8192];
+    unsigned done, failed;
+} said;
+
+static void note(int status, const char *message, void *arg)
+{
+    size_t n = strlen(said.text);
+
+    (void)arg;
+    snprintf(said.text + n, sizeof said.text - n, "%s\n", message);
+    said.done += status == DELTAFS_OK;
+    said.failed += status != DELTAFS_OK;
+}
+
+static int repair(const char *path, int is_dry, long label)
+{
+    struct deltafs_repair_wish wish = {is_dry, label >= 0, (uint64_t)label};
+
+    memset(&said, 0, sizeof said);
+    return deltafs_repair(path, &wish, note, NULL);
+}
+
+static void check_said(const char *text)
+{
+    if (!strstr(said.text, text))
+        fail_msg("seed %llu: no '%s' in '%s'", (unsigned long long)unit_seed, text, said.text);
+}
+
+/* Sound: nothing is said, and the model's records are there. */
+static void check(struct model *m, const char *path)
+{
+    struct rng r = {3};
+    deltafs_dir *d = unit_open(path);
+
+    if (m->is_bytes)
+        for (int i = 0; i < NAMES; i++)
+            model_check_name(m, d, names[i], strlen(names[i]), NULL);
+    else
+        model_check_all(m, d, &r);
+    model_check_scan(m, d, NULL);
+    model_check_facts(m, d);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    CHECK_IS(repair(path, 1, -1), DELTAFS_OK);
+    if (said.done > 0)
+        fail_msg("%s", said.text);
+}
+
+static void append(struct model *m, deltafs_dir *d, struct rng *r, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const char *name = names[rng_below(r, NAMES)];
+        uint32_t size = (uint32_t)rng_below(r, 3000);
+        CHECK_CALL(d,
+                   m->is_bytes ? model_append_bytes(m, d, name, strlen(name), size)
+                               : model_append(m, d, rng_below(r, 5000), 40),
+                   DELTAFS_OK);
+    }
+}
+
+static deltafs_dir *create(const struct model *m, const char *path)
+{
+    return unit_create(path,
+                       unit_options("memory", "8M", "partitions", "3", "threads", "0", "keys",
+                                    m->is_bytes ? "bytes" : "u64", "value_size", m->is_bytes ? "any" : "40", NULL));
+}
+
+/* Epochs, committed but for the last, which is all in the logs: as after the loss of its line. Its label is 30. */
+static void make_unfinished(struct model *m, const char *path, struct rng *r)
+{
+    char copy[300];
+    size_t n;
+    deltafs_dir *d = create(m, path);
+
+    snprintf(copy, sizeof copy, "%s.open", path);
+    for (uint64_t epoch = 1; epoch <= 2; epoch++) {
+        append(m, d, r, 1500);
+        CHECK_CALL(d, deltafs_epoch_end(d, 10 * epoch), DELTAFS_OK);
+        model_keep(m, 10 * epoch);
+    }
+    append(m, d, r, 2000);
+    CHECK_CALL(d, deltafs_epoch_end(d, 30), DELTAFS_OK);
+    unit_copy(path, copy);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    unit_remove(path);
+    CHECK(rename(copy, path) == 0);
+    snprintf(copy, sizeof copy, "%s/MANIFEST", path);
+    char *text = (char *)unit_load(copy, &n);
+    char *line = strstr(text, "Epoch number=2");
+    CHECK(line != NULL);
+    unit_save(copy, text, (size_t)(line - text) + 9); /* a part of it has been written */
+    free(text);
+}
+
+static void open_copy(const char *from, const char *to)
+{
+    unit_remove(to);
+    unit_copy(from, to);
+}
+
+/* All ranks had written the epoch, and the job had agreed on it: it is committed. */
+static void test_unfinished(void **state)
+{
+    (void)state;
+    for (int is_bytes = 0; is_bytes < 2; is_bytes++) {
+        struct model m = {.is_bytes = is_bytes}, before = {.is_bytes = is_bytes};
+        const char *path = unit_path("unfinished%d", is_bytes), *other = unit_path("other%d", is_bytes);
+        const char *lease = unit_path("other%d/LEASE", is_bytes);
+        struct rng r = rng_init(800), again = rng_init(800);
+        make_unfinished(&m, path, &r);
+
+        open_copy(path, other);
+        CHECK_IS(repair(other, 1, -1), DELTAFS_OK);
+        check_said("a line cut short is removed, 9 bytes");
+        check_said("epoch number 2, whole but without its commit, is committed: 2000 records labelled 30");
+        CHECK_IS(repair(other, 1, -1), DELTAFS_OK); /* nothing has changed */
+        check_said("labelled 30");
+        CHECK_IS(repair(other, 0, -1), DELTAFS_OK);
+        model_keep(&m, 30);
+        check(&m, other);
+
+        /* Where the job had not said so, a label must be given. */
+        open_copy(path, other);
+        CHECK(unlink(lease) == 0);
+        CHECK_IS(repair(other, 1, -1), DELTAFS_OK);
+        check_said("is cut off unless a label is given");
+        CHECK_IS(repair(other, 1, 20), DELTAFS_ERR_LABEL);
+        CHECK_IS(repair(other, 0, 77), DELTAFS_OK);
+        check_said("2000 records labelled 77");
+        deltafs_dir *d = unit_open(other);
+        uint64_t last = 0;
+        CHECK_CALL(d, deltafs_last_label(d, &last), DELTAFS_OK);
+        CHECK_IS(last, 77);
+        CHECK_IS(deltafs_close(d), DELTAFS_OK);
+
+        /* Or it goes. */
+        open_copy(path, other);
+        CHECK(unlink(lease) == 0);
+        CHECK_IS(repair(other, 0, -1), DELTAFS_OK);
+        for (int epoch = 1; epoch <= 2; epoch++) {
+            append(&before, NULL, &again, 1500);
+            model_keep(&before, (uint64_t)epoch * 10);
+        }
+        check(&before, other);
+
+        /* One that is not whole goes, whatever the job said. */
+        open_copy(path, other);
+        const char *log = unit_path("other%d/01/p00000001.data", is_bytes);
+        size_t n;
+        uint8_t *bytes = unit_load(log, &n);
+        unit_poke(log, n - 100, (uint8_t)(bytes[n - 100] ^ 1));
+        free(bytes);
+        CHECK_IS(repair(other, 0, -1), DELTAFS_OK);
+        check_said("is not whole");
+        check(&before, other);
+        model_fini(&m);
+        model_fini(&before);
+    }
+}
+
+/* An epoch that was not finished, in runs and segments, and a directory that was not closed. */
+static void test_torn(void **state)
+{
+    const char *path = unit_path("torn"), *copy = unit_path("torn_copy");
+    struct rng r = rng_init(810);
+    struct model m = {0};
+    deltafs_dir *d = create(&m, path);
+
+    (void)state;
+    append(&m, d, &r, 100);
+    CHECK_CALL(d, deltafs_epoch_end(d, 1), DELTAFS_OK);
+    model_keep(&m, 1);
+    append(&m, d, &r, 200000);
+    model_give_up(&m);
+    unit_copy(path, copy);
+    CHECK_IS(repair(path, 0, -1), DELTAFS_ERR_BUSY);
+    CHECK_CALL(d, deltafs_epoch_cancel(d, "enough"), DELTAFS_OK);
+    CHECK_IS(deltafs_close(d), DELTAFS_ERR_UNCOMMITTED);
+    check(&m, path);
+    CHECK_IS(repair(copy, 1, -1), DELTAFS_OK);
+    check_said("what has no commit is cut off");
+    check_said("the directory is closed");
+    CHECK_IS(repair(copy, 0, -1), DELTAFS_OK);
+    check(&m, copy);
+    CHECK_IS(deltafs_repair(unit_path("nowhere"), NULL, NULL, NULL), DELTAFS_ERR_NOT_FOUND);
+    CHECK_IS(deltafs_repair("", NULL, NULL, NULL), DELTAFS_ERR_INVALID);
+    model_fini(&m);
+}
+
+static void damage(const char *index, int how)
+{
+    size_t n;
+    uint8_t *bytes = unit_load(index, &n);
+
+    if (how == 0)
+        CHECK(unlink(index) == 0);
+    else if (how == 1)
+        unit_save(index, bytes, n / 3);
+    else
+        unit_save(index, names, sizeof names);
+    free(bytes);
+}
+
+/* Keys of bytes stand with the values: their index can be made anew, for all partitions or one. */
+static void test_rebuild(void **state)
+{
+    const char *path = unit_path("rebuild"), *copy = unit_path("rebuild_copy");
+    struct rng r = rng_init(820);
+    struct model m = {.is_bytes = 1};
+    deltafs_dir *d = create(&m, path);
+
+    (void)state;
+    for (uint64_t epoch = 1; epoch < 6; epoch++) {
+        append(&m, d, &r, epoch == 3 ? 0 : epoch == 4 ? 1 : 8000);
+        CHECK_CALL(d, deltafs_epoch_end(d, epoch), DELTAFS_OK);
+        model_keep(&m, epoch);
+    }
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    for (int how = 0; how < 3; how++)
+        for (int parts = 1; parts <= 3; parts += 2) {
+            open_copy(path, copy);
+            for (int p = 0; p < parts; p++)
+                damage(unit_path("rebuild_copy/%02x/p%08x.index", p, p), how);
+            CHECK_IS(repair(copy, 1, -1), DELTAFS_OK);
+            check_said("it is made anew from the data log");
+            CHECK_IS(repair(copy, 0, -1), DELTAFS_OK);
+            CHECK(unit_exists(unit_path("rebuild_copy/00/p00000000.index.damaged")) == (how != 0));
+            check(&m, copy);
+        }
+    /* Where the data log lacks records too, nothing is replaced. */
+    open_copy(path, copy);
+    const char *index = unit_path("rebuild_copy/00/p00000000.index"),
+               *data = unit_path("rebuild_copy/00/p00000000.data");
+    size_t n;
+    uint8_t *bytes = unit_load(data, &n);
+    damage(index, 1);
+    unit_save(data, bytes, n / 2);
+    CHECK_IS(repair(copy, 0, -1), DELTAFS_ERR_DAMAGED);
+    CHECK(!unit_exists(unit_path("rebuild_copy/00/p00000000.index.damaged")));
+    bytes[n / 2] ^= 4;
+    unit_save(data, bytes, n);
+    CHECK_IS(repair(copy, 0, -1), DELTAFS_ERR_DAMAGED);
+    CHECK(strstr(deltafs_errmsg(NULL), data) != NULL);
+    free(bytes);
+    model_fini(&m);
+}
+
+/* Numbers stand in the index alone. */
+static void test_hopeless(void **state)
+{
+    const char *path = unit_path("hopeless"), *index = unit_path("hopeless/01/p00000001.index");
+    struct rng r = rng_init(830);
+    struct model m = {0};
+    deltafs_dir *d = create(&m, path);
+
+    (void)state;
+    append(&m, d, &r, 500);
+    CHECK_CALL(d, deltafs_epoch_end(d, 1), DELTAFS_OK);
+    model_keep(&m, 1);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    damage(index, 1);
+    for (int is_dry = 1; is_dry >= 0; is_dry--) {
+        CHECK_IS(repair(path, is_dry, -1), DELTAFS_ERR_DAMAGED);
+        CHECK_IS(said.failed, 1);
+        check_said(index);
+    }
+    CHECK(!unit_exists(unit_path("hopeless/LEASE")));
+    model_fini(&m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_unfinished), cmocka_unit_test(test_torn),
+                                       cmocka_unit_test(test_rebuild), cmocka_unit_test(test_hopeless)};
+
+    for (int i = 0; i < NAMES; i++)
+        snprintf(names[i], sizeof names[i], "particle %d", i);
+    return cmocka_run_group_tests(tests, unit_setup, unit_teardown);
+}
