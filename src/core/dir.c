@@ -509,18 +509,18 @@ static int dir_scan(deltafs_dir *d, uint32_t first, uint32_t end, const struct d
     struct scan_damages damages = {0};
     struct deltafs_verify_stat counts = {0};
     struct error e;
+    uint32_t first_epoch, end_epoch;
     int status = DELTAFS_OK;
 
+    reader_epochs(r, range, &first_epoch, &end_epoch);
     r->is_scanning = 1;
-    for (uint32_t partition = first; partition < end && status == DELTAFS_OK; partition++) {
+    for (uint32_t partition = first; partition < end && first_epoch < end_epoch && status == DELTAFS_OK; partition++) {
         struct part_reader *p;
-        uint32_t epoch, last;
         if (reader_part(r, partition, &p, &e) != DELTAFS_OK) {
             scan_damage(&damages, &e);
             continue;
         }
-        reader_epochs(r, range, &epoch, &last);
-        for (; epoch < last && status == DELTAFS_OK; epoch++)
+        for (uint32_t epoch = first_epoch; epoch < end_epoch && status == DELTAFS_OK; epoch++)
             status = part_scan(r, p, epoch, fn, arg, &counts, &damages, &d->error);
     }
     r->is_scanning = 0;

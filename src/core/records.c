@@ -57,9 +57,11 @@ static int get_partition(struct reader *r, const struct wanted *w, size_t n, con
 {
     struct part_reader *p;
     uint32_t first, end;
-    int status = reader_part(r, w[0].partition, &p, e);
 
     reader_epochs(r, range, &first, &end);
+    if (first == end)
+        return DELTAFS_OK;
+    int status = reader_part(r, w[0].partition, &p, e);
     if (status != DELTAFS_OK) {
         memset(r->is_lost + first, 1, end - first);
         return status;

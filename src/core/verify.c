@@ -155,7 +155,8 @@ int reader_verify(struct reader *r, deltafs_damage_fn fn, void *arg, struct delt
     v.sum = calloc(r->manifest.epoch_count + 1, sizeof *v.sum);
     if (!v.sum)
         return error_no_memory(e, r->manifest.epoch_count * sizeof *v.sum, "verifying");
-    for (uint32_t p = 0; p < r->manifest.partitions; p++)
+    /* Before the first commit a power loss may leave logs without their headers, or none: no record is in them. */
+    for (uint32_t p = 0; p < r->manifest.partitions && r->manifest.epoch_count > 0; p++)
         verify_partition(&v, p);
     if (out->damages == 0)
         verify_counts(&v);

@@ -382,6 +382,29 @@ static void test_never_closed(void **state)
 }
 
 /* A handle sees what was committed when it was opened, whatever is written afterwards. */
+/* A power loss before the first commit may take the logs, or their headers: there is nothing in them. (It was damage to
+ * scan and verify.) */
+static void test_no_epochs_no_logs(void **state)
+{
+    const char *path = unit_path("no-logs");
+    struct deltafs_verify_stat verified;
+    struct model m = {0};
+    deltafs_records *got;
+
+    (void)state;
+    deltafs_dir *writer = unit_create(path, unit_options("partitions", "2", NULL));
+    CHECK(truncate(unit_path("no-logs/00/p00000000.data"), 0) == 0);
+    CHECK(unlink(unit_path("no-logs/01/p00000001.index")) == 0);
+    deltafs_dir *d = unit_open(path);
+    model_check_scan(&m, d, NULL);
+    CHECK_CALL(d, deltafs_get(d, 1, NULL, &got), DELTAFS_ERR_NOT_FOUND);
+    CHECK_CALL(d, deltafs_get(d, 2, NULL, &got), DELTAFS_ERR_NOT_FOUND);
+    CHECK_CALL(d, deltafs_verify(d, NULL, NULL, &verified), DELTAFS_OK);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    deltafs_close(writer);
+    unit_remove(path);
+}
+
 static void test_reading_while_writing(void **state)
 {
     struct rng r = rng_init(68);
@@ -856,6 +879,7 @@ int main(void)
         cmocka_unit_test(test_get_many),
         cmocka_unit_test(test_scan_parts),
         cmocka_unit_test(test_never_closed),
+        cmocka_unit_test(test_no_epochs_no_logs),
         cmocka_unit_test(test_reading_while_writing),
         cmocka_unit_test(test_reads_of_a_trajectory),
         cmocka_unit_test(test_uncommitted),
