@@ -266,8 +266,11 @@ int io_file_write(struct io_file *f, uint64_t offset, const void *bytes, size_t 
 
 int io_file_sync(struct io_file *f, struct error *e)
 {
-    int rc = f->io->ops->sync(f->io->ctx, f->fd);
+    int rc;
 
+    do
+        rc = f->io->ops->sync(f->io->ctx, f->fd);
+    while (rc == -EINTR);
     return rc < 0 ? error_system(e, -rc, "sync", f->path) : DELTAFS_OK;
 }
 
@@ -280,8 +283,11 @@ int io_file_size(struct io_file *f, uint64_t *out, struct error *e)
 
 int io_file_truncate(struct io_file *f, uint64_t size, struct error *e)
 {
-    int rc = f->io->ops->truncate(f->io->ctx, f->fd, size);
+    int rc;
 
+    do
+        rc = f->io->ops->truncate(f->io->ctx, f->fd, size);
+    while (rc == -EINTR);
     return rc < 0 ? error_system(e, -rc, "truncate", f->path) : DELTAFS_OK;
 }
 
@@ -333,8 +339,11 @@ int io_rename(struct io *io, const char *from, const char *to, struct error *e)
 
 int io_sync_folder(struct io *io, const char *path, struct error *e)
 {
-    int rc = io->ops->sync_folder(io->ctx, path);
+    int rc;
 
+    do
+        rc = io->ops->sync_folder(io->ctx, path);
+    while (rc == -EINTR);
     return rc < 0 ? error_system(e, -rc, "sync the folder", path) : DELTAFS_OK;
 }
 
