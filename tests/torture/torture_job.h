@@ -1,0 +1,46 @@
+/* Small jobs, of all sorts, from a seed: a directory is made, gets some epochs, and is closed. What calls returned says
+ * what must be on disk then, whatever befell the job. */
+#ifndef DELTAFS_TORTURE_JOB_H
+#define DELTAFS_TORTURE_JOB_H
+
+#include "torture_model.h"
+
+#define TORTURE_STEPS 6
+
+struct torture_job {
+    uint64_t seed;
+    struct torture_shape shape;
+    struct torture_step {
+        struct torture_epoch epoch;
+        int is_cancelled; /* by the program */
+        int then_waits;   /* for its commit */
+    } step[TORTURE_STEPS];
+    size_t steps;
+};
+
+/* What is known of a directory. */
+struct torture_outcome {
+    int is_made; /* by a call that said so */
+    struct torture_epoch committed[TORTURE_EPOCHS];
+    size_t commits;
+    struct torture_epoch maybe[TORTURE_EPOCHS]; /* of these one is committed, too, or none */
+    size_t maybes;
+    unsigned failures; /* of calls */
+};
+
+/* Of the sizes: few records; or with `is_any`, now and then enough of them for several runs or segments. */
+void torture_job_make(struct torture_job *job, uint64_t seed, int is_any);
+
+/* Do it all. Calls may fail with the status `expected` (DELTAFS_OK: with none); an epoch that did is tried `tries`
+ * times in all, with other records each time, then the directory is closed. */
+void torture_job_run(const struct torture_job *job, const char *path, int expected, unsigned tries,
+                     struct torture_outcome *o, struct torture_verdict *v);
+
+/* Compare what is on disk, by the operating system's operations. Resolves what may be committed. Returns 0 if there is
+ * no directory, and need not be. */
+int torture_job_check(const struct torture_job *job, const char *path, struct torture_outcome *o,
+                      struct torture_verdict *v);
+
+void torture_remove(const char *path); /* with all in it */
+
+#endif
