@@ -4,11 +4,11 @@
  *     torture KIND --count N --seed S [--folder DIR]
  *
  *     crash    the power goes at some operation, and what was not synced may be gone
- *     fault    each operation in turn fails, in each way; of the writer, then of a reader
+ *     fault    each operation in turn fails, in each way; of a reader, then of the writer
+ *     full     DIR is on a file system of about 1 MiB, which gets full
  *
  * Case i has seed S + i (for fault: job i), so one that failed is repeated alone by --seed. Ends with the line
  * "torture: KIND N tried, L lost, W wrong" and an exit code that says whether L or W is. */
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,43 +16,14 @@
 #include "torture_job.h"
 #include "torture_kinds.h"
 
-#define HANG_SECONDS 60
-
-static struct torture_tally tally;
-static char folder[256];
-
-static void on_alarm(int signal)
-{
-    static const char text[] = "torture: a case takes more than a minute: it hangs\n";
-
-    (void)signal;
-    if (write(STDERR_FILENO, text, sizeof text - 1) > 0)
-        _exit(EXIT_FAILURE);
-    _exit(EXIT_FAILURE);
-}
-
-void torture_case_begin(struct torture_verdict *v, uint64_t seed, const char *about, uint64_t detail)
-{
-    *v = (struct torture_verdict){.seed = seed, .about = about, .detail = detail};
-    alarm(HANG_SECONDS);
-}
-
-void torture_case_end(const struct torture_verdict *v)
-{
-    alarm(0);
-    tally.tried++;
-    tally.lost += (uint64_t)v->is_lost;
-    tally.wrong += (uint64_t)v->is_wrong;
-}
-
 static const struct {
     const char *name;
-    void (*run)(const char *path, uint64_t count, uint64_t seed, const struct torture_tally *tally);
-} kinds[] = {{"crash", torture_crash}, {"fault", torture_fault}};
+    void (*run)(const char *path, uint64_t count, uint64_t seed, struct torture_tally *tally);
+} kinds[] = {{"crash", torture_crash}, {"fault", torture_fault}, {"full", torture_full}};
 
 static int usage(void)
 {
-    fputs("usage: torture crash|fault --count N --seed S [--folder DIR]\n", stderr);
+    fputs("usage: torture crash|fault|full --count N --seed S [--folder DIR]\n", stderr);
     return 2;
 }
 
@@ -61,7 +32,8 @@ int main(int argc, char **argv)
     const char *tmp = getenv("TMPDIR"), *in = tmp ? tmp : "/tmp";
     uint64_t count = 1000, seed = 1;
     size_t kind = 0, n = sizeof kinds / sizeof kinds[0];
-    char path[300];
+    char folder[256], path[300];
+    struct torture_tally tally = {0};
 
     if (argc < 2 || argc % 2 != 0)
         return usage();
@@ -85,10 +57,7 @@ int main(int argc, char **argv)
         return EXIT_FAILURE;
     }
     snprintf(path, sizeof path, "%s/d", folder);
-    signal(SIGALRM, on_alarm);
     kinds[kind].run(path, count, seed, &tally);
     torture_remove(folder);
-    printf("torture: %s %llu tried, %llu lost, %llu wrong\n", kinds[kind].name, (unsigned long long)tally.tried,
-           (unsigned long long)tally.lost, (unsigned long long)tally.wrong);
-    return tally.lost + tally.wrong > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+    return torture_case_report(kinds[kind].name, &tally);
 }

@@ -24,7 +24,7 @@ static int fail_write(const struct torture_job *job, const char *path, size_t ki
     *o = (struct torture_outcome){0};
     torture_remove(path);
     torture_io_begin(kinds[kind].fault, k, job->seed ^ k);
-    torture_job_run(job, path, kinds[kind].expected, TRIES, o, v);
+    torture_job_run(job, path, NULL, kinds[kind].expected, TRIES, o, v);
     int has_failed = torture_io_has_failed();
     if (torture_io_open_files() != 0)
         torture_wrong(v, "%d files are left open", torture_io_open_files());
@@ -75,7 +75,7 @@ static uint64_t spread(uint64_t turn, uint64_t n)
 
 /* Operations of the job when nothing befalls it, and of reading what it wrote, which is left at `path`. */
 static void dry_run(const struct torture_job *job, const char *path, struct torture_outcome *o, uint64_t *writes,
-                    uint64_t *reads)
+                    uint64_t *reads, struct torture_tally *tally)
 {
     struct torture_verdict v;
 
@@ -86,12 +86,12 @@ static void dry_run(const struct torture_job *job, const char *path, struct tort
     fail_read(path, m, NONE, 0, &v);
     *reads = torture_io_count();
     torture_model_destroy(m);
-    torture_case_end(&v);
+    torture_case_end(&v, tally);
 }
 
 /* At most `most` of the cases that a job has. */
 static void sweep(const struct torture_job *job, const char *path, int is_reader, uint64_t n, uint64_t most,
-                  struct torture_outcome *written)
+                  const struct torture_outcome *written, struct torture_tally *tally)
 {
     struct torture_model *m = torture_model_create(&job->shape, written->committed, written->commits);
     struct torture_outcome o;
@@ -104,25 +104,28 @@ static void sweep(const struct torture_job *job, const char *path, int is_reader
         int has_failed = is_reader ? fail_read(path, m, kind, k, &v) : fail_write(job, path, kind, k, &o, &v);
         /* A short count befalls nothing but reads and writes. */
         if (has_failed || v.is_lost || v.is_wrong) {
-            torture_case_end(&v);
+            torture_case_end(&v, tally);
             tried++;
         }
     }
     torture_model_destroy(m);
 }
 
-void torture_fault(const char *path, uint64_t count, uint64_t seed, const struct torture_tally *tally)
+void torture_fault(const char *path, uint64_t count, uint64_t seed, struct torture_tally *tally)
 {
     struct torture_outcome o;
     struct torture_job job;
-    uint64_t writes, reads, most = count / JOBS_LEAST + 1;
+    uint64_t writes, reads;
 
     for (; tally->tried < count; seed++) {
-        torture_job_make(&job, seed, 0);
-        dry_run(&job, path, &o, &writes, &reads);
-        sweep(&job, path, 1, reads, most / 4, &o);
+        /* Every eighth is a large one, of which a few. */
+        int is_large = seed % 8 == 0;
+        uint64_t most = count / JOBS_LEAST / (is_large ? 4 : 1) + 1;
+        torture_job_make(&job, seed, is_large ? TORTURE_RUNS : TORTURE_SMALL);
+        dry_run(&job, path, &o, &writes, &reads, tally);
+        sweep(&job, path, 1, reads, most / 4, &o, tally);
         uint64_t left = tally->tried < count ? count - tally->tried : 0;
-        sweep(&job, path, 0, writes, left < most ? left : most, &o);
+        sweep(&job, path, 0, writes, left < most ? left : most, &o, tally);
     }
     torture_remove(path);
 }

@@ -10,9 +10,7 @@
     ((const char *const[]){                                                                                            \
         __VA_ARGS__})[torture_below(rng, sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *))]
 
-enum size { SIZE_SMALL, SIZE_RUNS, SIZE_SEGMENTS };
-
-static void choose_shape(struct torture_shape *s, enum size size, struct torture_rng *r)
+static void choose_shape(struct torture_shape *s, enum torture_size size, struct torture_rng *r)
 {
     *s = (struct torture_shape){
         .partitions = PICK(r, "1", "2", "3", "5"),
@@ -25,38 +23,39 @@ static void choose_shape(struct torture_shape *s, enum size size, struct torture
         .direct = PICK(r, "auto", "no", "yes"),
         .key_kind = torture_below(r, 3),
     };
-    if (size == SIZE_RUNS)
+    if (size == TORTURE_RUNS)
         s->value_size = PICK(r, "4000", "any");
-    if (size == SIZE_SEGMENTS) {
+    if (size == TORTURE_SEGMENTS) {
         s->value_size = "8";
         s->key_kind = 2;
     }
     s->size_max = strcmp(s->value_size, "any") == 0 ? 200 : (uint32_t)strtoul(s->value_size, NULL, 10);
-    if (size == SIZE_RUNS && s->size_max == 200)
+    if (size == TORTURE_RUNS && s->size_max == 200)
         s->size_max = TORTURE_VALUE_MAX;
 }
 
-static uint32_t choose_records(enum size size, struct torture_rng *r)
+static uint32_t choose_records(enum torture_size size, struct torture_rng *r)
 {
     switch (size) {
-    case SIZE_RUNS:
+    case TORTURE_RUNS:
         return 1200 + (uint32_t)torture_below(r, 1000);
-    case SIZE_SEGMENTS:
+    case TORTURE_SEGMENTS:
         return 150000 + (uint32_t)torture_below(r, 50000);
+    case TORTURE_FULL:
+        return (uint32_t)torture_below(r, 6000);
     default:
         return torture_below(r, 8) == 0 ? 0 : (uint32_t)torture_below(r, 300);
     }
 }
 
-void torture_job_make(struct torture_job *job, uint64_t seed, int is_any)
+void torture_job_make(struct torture_job *job, uint64_t seed, enum torture_size size)
 {
     struct torture_rng r = {seed};
-    uint64_t dice = is_any ? torture_below(&r, 64) : 63, label = torture_below(&r, 3);
-    enum size size = dice < 1 ? SIZE_SEGMENTS : dice < 8 ? SIZE_RUNS : SIZE_SMALL;
+    uint64_t label = torture_below(&r, 3);
 
     *job = (struct torture_job){.seed = seed};
     choose_shape(&job->shape, size, &r);
-    job->steps = size == SIZE_SMALL ? 2 + torture_below(&r, TORTURE_STEPS - 1) : 2;
+    job->steps = size == TORTURE_SMALL || size == TORTURE_FULL ? 2 + torture_below(&r, TORTURE_STEPS - 1) : 2;
     for (size_t i = 0; i < job->steps; i++) {
         struct torture_step *s = &job->step[i];
         s->epoch =
@@ -71,6 +70,7 @@ void torture_job_make(struct torture_job *job, uint64_t seed, int is_any)
 
 struct run {
     const struct torture_job *job;
+    const struct torture_ranks *ranks; /* NULL: one process */
     int expected;
     deltafs_dir *dir;
     struct torture_outcome *o;
@@ -82,6 +82,8 @@ struct run {
 /* A call returned `status`; if that is a failure, look at which. */
 static int noted(struct run *r, const char *call, int status, const deltafs_dir *dir)
 {
+    if (r->ranks)
+        r->ranks->agree(call, status);
     if (status == DELTAFS_OK)
         return status;
     r->o->failures++;
@@ -132,7 +134,8 @@ static int run_epoch(struct run *r, const struct torture_step *step, const struc
 {
     int is_async = strcmp(r->job->shape.commit, "async") == 0;
 
-    torture_append(&r->job->shape, epoch, 0, 1, r->dir);
+    torture_append(&r->job->shape, epoch, r->ranks ? (uint32_t)r->ranks->rank : 0,
+                   r->ranks ? (uint32_t)r->ranks->ranks : 1, r->dir);
     if (step->is_cancelled)
         deltafs_epoch_cancel(r->dir, "enough of it");
     int status = deltafs_epoch_end(r->dir, epoch->label);
@@ -196,12 +199,12 @@ static void close_dir(struct run *r)
     noted(r, "deltafs_close", status, NULL);
 }
 
-void torture_job_run(const struct torture_job *job, const char *path, int expected, unsigned tries,
-                     struct torture_outcome *o, struct torture_verdict *v)
+void torture_job_run(const struct torture_job *job, const char *path, const struct torture_ranks *ranks, int expected,
+                     unsigned tries, struct torture_outcome *o, struct torture_verdict *v)
 {
-    struct run r = {.job = job, .expected = expected, .o = o, .v = v};
+    struct run r = {.job = job, .ranks = ranks, .expected = expected, .o = o, .v = v};
     deltafs_options *opts = options(&job->shape);
-    int status = noted(&r, "deltafs_create", deltafs_create(path, opts, &r.dir), NULL);
+    int status = noted(&r, "deltafs_create", (ranks ? ranks->create : deltafs_create)(path, opts, &r.dir), NULL);
 
     deltafs_options_destroy(opts);
     if (status != DELTAFS_OK)

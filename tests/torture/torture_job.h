@@ -28,13 +28,22 @@ struct torture_outcome {
     unsigned failures; /* of calls */
 };
 
-/* Of the sizes: few records; or with `is_any`, now and then enough of them for several runs or segments. */
-void torture_job_make(struct torture_job *job, uint64_t seed, int is_any);
+/* How much a job writes: few records; enough for several runs of an epoch; for several segments; for a file system of
+ * 1 MiB. */
+enum torture_size { TORTURE_SMALL, TORTURE_RUNS, TORTURE_SEGMENTS, TORTURE_FULL };
+void torture_job_make(struct torture_job *job, uint64_t seed, enum torture_size size);
+
+/* A job of several ranks: how it differs on one of them. */
+struct torture_ranks {
+    int rank, ranks;
+    int (*create)(const char *path, const deltafs_options *options, deltafs_dir **out);
+    void (*agree)(const char *call, int status); /* that all got the same; ends the job if not */
+};
 
 /* Do it all. Calls may fail with the status `expected` (DELTAFS_OK: with none); an epoch that did is tried `tries`
- * times in all, with other records each time, then the directory is closed. */
-void torture_job_run(const struct torture_job *job, const char *path, int expected, unsigned tries,
-                     struct torture_outcome *o, struct torture_verdict *v);
+ * times in all, with other records each time, then the directory is closed. `ranks` is NULL for one process. */
+void torture_job_run(const struct torture_job *job, const char *path, const struct torture_ranks *ranks, int expected,
+                     unsigned tries, struct torture_outcome *o, struct torture_verdict *v);
 
 /* Compare what is on disk, by the operating system's operations. Resolves what may be committed. Returns 0 if there is
  * no directory, and need not be. */
