@@ -119,8 +119,8 @@ void torture_fault(const char *path, uint64_t count, uint64_t seed, struct tortu
 
     for (; tally->tried < count; seed++) {
         /* Every eighth is a large one, of which a few. */
-        int is_large = seed % 8 == 0;
-        uint64_t most = count / JOBS_LEAST / (is_large ? 4 : 1) + 1;
+        int is_large = seed % 8 == 1;
+        uint64_t most = count / JOBS_LEAST / (is_large ? 2 : 1) + 1;
         torture_job_make(&job, seed, is_large ? TORTURE_RUNS : TORTURE_SMALL);
         dry_run(&job, path, &o, &writes, &reads, tally);
         sweep(&job, path, 1, reads, most / 4, &o, tally);

@@ -21,10 +21,14 @@ static void choose_shape(struct torture_shape *s, enum torture_size size, struct
         .commit = PICK(r, "wait", "async"),
         .sync = "commit",
         .direct = PICK(r, "auto", "no", "yes"),
+        .memory = "8M",
         .key_kind = torture_below(r, 3),
     };
-    if (size == TORTURE_RUNS)
+    if (size == TORTURE_RUNS) {
         s->value_size = PICK(r, "4000", "any");
+        s->threads = PICK(r, "0", "2", "2", "3");
+        s->memory = strcmp(s->threads, "0") == 0 ? "8M" : "32M"; /* in 8M there would be no room for threads */
+    }
     if (size == TORTURE_SEGMENTS) {
         s->value_size = "8";
         s->key_kind = 2;
