@@ -16,17 +16,33 @@ static uint64_t dry_run(const struct torture_job *job, const char *path, struct 
     return n;
 }
 
-static void crash_at(const struct torture_job *job, const char *path, uint64_t k, struct torture_verdict *v)
+/* Whether a job crashes for the first time, or the one that goes on behind it. */
+static int crash_at(const struct torture_job *job, const char *path, int is_second, uint64_t k,
+                    struct torture_outcome *o, struct torture_verdict *v)
 {
-    struct torture_outcome o = {0};
-
-    torture_remove(path);
     torture_io_begin(TORTURE_CRASH, k, job->seed);
-    torture_job_run(job, path, NULL, DELTAFS_ERR_IO, 1, &o, v);
+    if (is_second)
+        torture_job_go_on(job, path, NULL, DELTAFS_ERR_IO, o, v);
+    else
+        torture_job_run(job, path, NULL, DELTAFS_ERR_IO, 1, o, v);
     if (torture_io_open_files() != 0)
         torture_wrong(v, "%d files are left open", torture_io_open_files());
     torture_io_lose_power();
     torture_io_end();
+    return torture_job_check(job, path, o, v);
+}
+
+static void crash(const struct torture_job *job, const char *path, struct torture_rng *r, struct torture_verdict *v)
+{
+    struct torture_outcome o = {0};
+
+    v->detail = torture_below(r, dry_run(job, path, v));
+    torture_remove(path);
+    if (!crash_at(job, path, 0, v->detail, &o, v))
+        return;
+    if (torture_below(r, 2) && !crash_at(job, path, 1, torture_below(r, 60), &o, v))
+        return;
+    torture_job_go_on(job, path, NULL, DELTAFS_OK, &o, v);
     torture_job_check(job, path, &o, v);
 }
 
@@ -40,8 +56,7 @@ void torture_crash(const char *path, uint64_t count, uint64_t seed, struct tortu
         uint64_t dice = torture_below(&r, 64);
         torture_job_make(&job, seed, dice < 1 ? TORTURE_SEGMENTS : dice < 8 ? TORTURE_RUNS : TORTURE_SMALL);
         torture_case_begin(&v, seed, "crash at operation", 0);
-        v.detail = torture_below(&r, dry_run(&job, path, &v));
-        crash_at(&job, path, v.detail, &v);
+        crash(&job, path, &r, &v);
         torture_case_end(&v, tally);
     }
     torture_remove(path);

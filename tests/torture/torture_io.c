@@ -516,6 +516,16 @@ static int torture_sync_folder(void *ctx, const char *path)
     return leave(v, rc);
 }
 
+static int torture_lock(void *ctx, int fd)
+{
+    int rc;
+    enum verdict v = enter(0, 1, &rc);
+
+    if (v != FAIL)
+        rc = disk.real->lock(ctx, fd);
+    return leave(v, rc);
+}
+
 static const struct io_ops torture_ops = {
     .open = torture_open,
     .pread = torture_pread,
@@ -529,6 +539,7 @@ static const struct io_ops torture_ops = {
     .unlink = torture_unlink,
     .rmdir = torture_rmdir,
     .sync_folder = torture_sync_folder,
+    .lock = torture_lock,
 };
 
 void torture_io_begin(enum torture_fault fault, uint64_t at, uint64_t seed)

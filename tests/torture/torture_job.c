@@ -66,6 +66,7 @@ void torture_job_make(struct torture_job *job, uint64_t seed, enum torture_size 
             (struct torture_epoch){.label = label, .seed = torture_next(&r), .records = choose_records(size, &r)};
         s->is_cancelled = torture_below(&r, 8) == 0;
         s->then_waits = torture_below(&r, 3) == 0;
+        s->then_reopens = torture_below(&r, 4) == 0;
         label += 1 + torture_below(&r, 20);
     }
 }
@@ -194,28 +195,74 @@ static deltafs_options *options(const struct torture_shape *s)
     return o;
 }
 
-static void close_dir(struct run *r)
+static int open_dir(struct run *r, const char *path, int is_reopening)
+{
+    static const struct torture_ranks one = {.create = deltafs_create, .reopen = deltafs_reopen};
+    const struct torture_ranks *ranks = r->ranks ? r->ranks : &one;
+    const char *call = is_reopening ? "deltafs_reopen" : "deltafs_create";
+    deltafs_options *o = options(&r->job->shape);
+    int status = (is_reopening ? ranks->reopen : ranks->create)(path, o, &r->dir);
+
+    deltafs_options_destroy(o);
+    /* Of a making that was cut short the folders of logs may be gone. */
+    return is_reopening && !r->o->is_made && status == DELTAFS_ERR_NOT_FOUND ? status : noted(r, call, status, NULL);
+}
+
+static int close_dir(struct run *r)
 {
     int status = deltafs_close(r->dir);
 
     r->dir = NULL;
     settle_pending(r, status == DELTAFS_OK);
-    noted(r, "deltafs_close", status, NULL);
+    return noted(r, "deltafs_close", status, NULL);
+}
+
+/* A close that fails leaves a directory that can be opened, and so does an opening that fails. But of an epoch that it
+ * was to commit it does not say whether that was what failed. */
+static int reopen_dir(struct run *r, const char *path, unsigned tries)
+{
+    if (r->has_pending)
+        wait_pending(r);
+    int status = close_dir(r);
+
+    if (status != DELTAFS_OK && tries == 1)
+        return status;
+    status = open_dir(r, path, 1);
+    return status != DELTAFS_OK && tries > 1 ? open_dir(r, path, 1) : status;
 }
 
 void torture_job_run(const struct torture_job *job, const char *path, const struct torture_ranks *ranks, int expected,
                      unsigned tries, struct torture_outcome *o, struct torture_verdict *v)
 {
     struct run r = {.job = job, .ranks = ranks, .expected = expected, .o = o, .v = v};
-    deltafs_options *opts = options(&job->shape);
-    int status = noted(&r, "deltafs_create", (ranks ? ranks->create : deltafs_create)(path, opts, &r.dir), NULL);
+    int status = open_dir(&r, path, 0);
 
-    deltafs_options_destroy(opts);
     if (status != DELTAFS_OK)
         return;
     o->is_made = 1;
-    for (size_t i = 0; i < job->steps && status == DELTAFS_OK; i++)
+    for (size_t i = 0; i < job->steps && status == DELTAFS_OK; i++) {
         status = run_step(&r, i, tries);
+        if (status == DELTAFS_OK && job->step[i].then_reopens)
+            status = reopen_dir(&r, path, tries);
+    }
+    if (r.dir)
+        close_dir(&r);
+}
+
+void torture_job_go_on(const struct torture_job *job, const char *path, const struct torture_ranks *ranks, int expected,
+                       struct torture_outcome *o, struct torture_verdict *v)
+{
+    struct run r = {.job = job, .ranks = ranks, .expected = expected, .o = o, .v = v};
+    uint64_t last = 0, want = o->commits > 0 ? o->committed[o->commits - 1].label : 0;
+    struct torture_step step = {.epoch = {.label = want + 1, .seed = job->seed + 77 * o->commits, .records = 50}};
+
+    if (open_dir(&r, path, 1) != DELTAFS_OK)
+        return;
+    int status = deltafs_last_label(r.dir, &last);
+    if (status != (o->commits > 0 ? DELTAFS_OK : DELTAFS_ERR_NOT_FOUND) || last != want)
+        torture_wrong(v, "deltafs_last_label returns %d and %llu, not %llu", status, (unsigned long long)last,
+                      (unsigned long long)want);
+    run_epoch(&r, &step, &step.epoch);
     close_dir(&r);
 }
 

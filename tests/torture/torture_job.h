@@ -14,6 +14,7 @@ struct torture_job {
         struct torture_epoch epoch;
         int is_cancelled; /* by the program */
         int then_waits;   /* for its commit */
+        int then_reopens; /* the directory */
     } step[TORTURE_STEPS];
     size_t steps;
 };
@@ -37,6 +38,7 @@ void torture_job_make(struct torture_job *job, uint64_t seed, enum torture_size 
 struct torture_ranks {
     int rank, ranks;
     int (*create)(const char *path, const deltafs_options *options, deltafs_dir **out);
+    int (*reopen)(const char *path, const deltafs_options *options, deltafs_dir **out);
     void (*agree)(const char *call, int status); /* that all got the same; ends the job if not */
 };
 
@@ -44,6 +46,10 @@ struct torture_ranks {
  * times in all, with other records each time, then the directory is closed. `ranks` is NULL for one process. */
 void torture_job_run(const struct torture_job *job, const char *path, const struct torture_ranks *ranks, int expected,
                      unsigned tries, struct torture_outcome *o, struct torture_verdict *v);
+
+/* Reopen the directory, write one more epoch, and close it. What is committed must be known. */
+void torture_job_go_on(const struct torture_job *job, const char *path, const struct torture_ranks *ranks, int expected,
+                       struct torture_outcome *o, struct torture_verdict *v);
 
 /* Compare what is on disk, by the operating system's operations. Resolves what may be committed. Returns 0 if there is
  * no directory, and need not be. */

@@ -20,6 +20,11 @@ static int create(const char *path, const deltafs_options *options, deltafs_dir 
     return deltafs_mpi_create(MPI_COMM_WORLD, path, options, out);
 }
 
+static int reopen(const char *path, const deltafs_options *options, deltafs_dir **out)
+{
+    return deltafs_mpi_reopen(MPI_COMM_WORLD, path, options, out);
+}
+
 static void agree(const char *call, int status)
 {
     int mine[2] = {status, -status}, least[2];
@@ -32,7 +37,7 @@ static void agree(const char *call, int status)
     MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
 }
 
-static struct torture_ranks ranks = {.create = create, .agree = agree};
+static struct torture_ranks ranks = {.create = create, .reopen = reopen, .agree = agree};
 
 static const struct {
     enum torture_fault fault;
