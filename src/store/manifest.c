@@ -11,6 +11,7 @@
 #include "store/store_format.h"
 
 #define MANIFEST_SIZE_MAX (UINT64_C(1) << 32) /* about 40 million epochs; more is no manifest */
+#define SECTOR            512                 /* what a disk writes as a whole */
 #define CHECKSUM_SUFFIX   11                  /* " ~", eight digits, newline */
 
 int manifest_new_uuid(uint8_t uuid[16], struct error *e)
@@ -338,6 +339,17 @@ static int manifest_newline_is_damaged(const char *line, size_t n)
     return n > 0 && line[n - 1] != '\0' && manifest_line_is_sealed(line, n - 1);
 }
 
+/* Whether the last line, of `n` bytes at `offset`, is one that a crash cut short at its beginning: what it has of a
+ * sector was not written, only what it has of the next. */
+static int manifest_begin_is_lost(const char *line, uint64_t offset, size_t n)
+{
+    size_t before = SECTOR - offset % SECTOR, zeros = 0;
+
+    while (zeros < before && zeros < n && line[zeros] == '\0')
+        zeros++;
+    return zeros == before;
+}
+
 static int manifest_parse(struct manifest *m, char *text, size_t n, const char *path, struct error *e)
 {
     size_t at = 0;
@@ -352,6 +364,8 @@ static int manifest_parse(struct manifest *m, char *text, size_t n, const char *
             break;
         }
         size_t length = (size_t)(newline - line);
+        if (at + length + 1 == n && manifest_begin_is_lost(line, at, length))
+            break;
         if (!manifest_line_is_sealed(line, length))
             return error_damaged(e, path, at, "a line does not match its checksum");
         line[length - (CHECKSUM_SUFFIX - 1)] = '\0';
