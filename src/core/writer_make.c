@@ -185,13 +185,18 @@ static int take_manifest(struct io *io, const struct writer_config *c, struct er
     char *path = io_path(c->path, MANIFEST_NAME);
     struct io_file file;
     struct error second;
-    uint64_t size = c->manifest_size;
+    uint64_t size = c->manifest_size, now = 0;
     int status = path ? io_file_open(io, path, O_RDWR, &file, e) : error_no_memory(e, strlen(c->path), "a path");
 
     free(path);
     if (status != DELTAFS_OK)
         return status;
-    status = io_file_truncate(&file, size, e);
+    status = io_file_size(&file, &now, e);
+    if (status == DELTAFS_OK && now > size)
+        status = io_file_truncate(&file, size, e);
+    /* Or a power loss could leave a mixture of it and of what takes its place. */
+    if (status == DELTAFS_OK && now > size && c->sync != SYNC_NONE)
+        status = io_file_sync(&file, e);
     if (status == DELTAFS_OK)
         status = manifest_append_open(&file, &size, c->epochs, c->sync != SYNC_NONE, e);
     int closed = io_file_close(&file, status == DELTAFS_OK ? e : &second);
