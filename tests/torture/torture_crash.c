@@ -1,3 +1,4 @@
+#include <string.h>
 #include "torture_io.h"
 #include "torture_job.h"
 #include "torture_kinds.h"
@@ -35,12 +36,14 @@ static int crash_at(const struct torture_job *job, const char *path, int is_seco
 static void crash(const struct torture_job *job, const char *path, struct torture_rng *r, struct torture_verdict *v)
 {
     struct torture_outcome o = {0};
+    int is_late = strcmp(job->shape.sync, "close") == 0; /* nothing is promised before */
+    uint64_t n = dry_run(job, path, v);
 
-    v->detail = torture_below(r, dry_run(job, path, v));
+    v->detail = is_late ? n : torture_below(r, n);
     torture_remove(path);
     if (!crash_at(job, path, 0, v->detail, &o, v))
         return;
-    if (torture_below(r, 2) && !crash_at(job, path, 1, torture_below(r, 60), &o, v))
+    if (!is_late && torture_below(r, 2) && !crash_at(job, path, 1, torture_below(r, 60), &o, v))
         return;
     torture_job_go_on(job, path, NULL, DELTAFS_OK, &o, v);
     torture_job_check(job, path, &o, v);
@@ -55,6 +58,8 @@ void torture_crash(const char *path, uint64_t count, uint64_t seed, struct tortu
         struct torture_rng r = {seed ^ 0xc4a5};
         uint64_t dice = torture_below(&r, 64);
         torture_job_make(&job, seed, dice < 1 ? TORTURE_SEGMENTS : dice < 8 ? TORTURE_RUNS : TORTURE_SMALL);
+        if (torture_below(&r, 8) == 0)
+            job.shape.sync = "close";
         torture_case_begin(&v, seed, "crash at operation", 0);
         crash(&job, path, &r, &v);
         torture_case_end(&v, tally);
