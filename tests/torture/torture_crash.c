@@ -39,11 +39,11 @@ static void crash(const struct torture_job *job, const char *path, struct tortur
     int is_late = strcmp(job->shape.sync, "close") == 0; /* nothing is promised before */
     uint64_t n = dry_run(job, path, v);
 
-    v->detail = is_late ? n : torture_below(r, n);
+    v->detail = is_late ? n : torture_below(r, 3) == 0 ? torture_io_manifest(torture_next(r)) : torture_below(r, n);
     torture_remove(path);
     if (!crash_at(job, path, 0, v->detail, &o, v))
         return;
-    if (!is_late && torture_below(r, 2) && !crash_at(job, path, 1, torture_below(r, 60), &o, v))
+    if (!is_late && torture_below(r, 2) && !crash_at(job, path, 1, torture_below(r, 80), &o, v))
         return;
     torture_job_go_on(job, path, NULL, DELTAFS_OK, &o, v);
     torture_job_check(job, path, &o, v);

@@ -17,13 +17,17 @@ static const struct {
 
 enum { KINDS = 4, NONE = 4 };
 
-/* The writer's operation k fails; every second time the power goes afterwards. Returns whether it came to that. */
+/* The writer's operation k fails; every second time the power goes afterwards, or soon. Returns whether it came to
+ * that.
+ */
 static int fail_write(const struct torture_job *job, const char *path, size_t kind, uint64_t k,
                       struct torture_outcome *o, struct torture_verdict *v)
 {
     *o = (struct torture_outcome){0};
     torture_remove(path);
     torture_io_begin(kinds[kind].fault, k, job->seed ^ k);
+    if (kinds[kind].fault == TORTURE_EIO && k % 4 == 1)
+        torture_io_die(k + 2 + job->seed * k % 50);
     torture_job_run(job, path, NULL, kinds[kind].expected, TRIES, o, v);
     int has_failed = torture_io_has_failed();
     if (torture_io_open_files() != 0)

@@ -11,10 +11,11 @@
 #include "torture_io.h"
 #include "torture_rng.h"
 
-#define FDS_MAX   1024
-#define PATH_ROOM 512
-#define SECTOR    512u
-#define PAGE      4096u
+#define FDS_MAX      1024
+#define PATH_ROOM    512
+#define SECTOR       512u
+#define MANIFEST_OPS 64
+#define PAGE         4096u
 
 /* A file that was written to, by any descriptor. */
 struct file {
@@ -40,6 +41,9 @@ static struct {
     const struct io_ops *real;
     enum torture_fault fault;
     uint64_t at, count;
+    uint64_t dies_at;
+    uint64_t manifest[MANIFEST_OPS]; /* operations on it, the last ones */
+    uint64_t manifest_count;
     int has_failed, is_dead, open_files;
     struct torture_rng rng;
     struct file *files;
@@ -306,6 +310,7 @@ static enum verdict enter(size_t n, int can_wait, int *rc)
     uint64_t k = disk.count++;
 
     *rc = -EIO;
+    disk.is_dead |= k >= disk.dies_at;
     if (disk.is_dead)
         return FAIL;
     if (k != disk.at || disk.fault == TORTURE_NONE || (disk.fault == TORTURE_SHORT && n < 2) ||
@@ -333,6 +338,16 @@ static int leave(enum verdict v, int rc)
 {
     pthread_mutex_unlock(&disk.lock);
     return v == LAST ? -EIO : rc;
+}
+
+/* The operation at hand changes this file. */
+static struct file *note_operation(struct file *f)
+{
+    size_t n = f ? strlen(f->path) : 0;
+
+    if (n > 9 && strcmp(f->path + n - 9, "/MANIFEST") == 0)
+        disk.manifest[disk.manifest_count++ % MANIFEST_OPS] = disk.count - 1;
+    return f;
 }
 
 static struct file *by_fd(int fd)
@@ -387,8 +402,9 @@ static ssize_t torture_pwrite(void *ctx, int fd, const void *bytes, size_t n, ui
         n = disk.fault == TORTURE_SHORT ? n / 2 : 1 + (size_t)torture_below(&disk.rng, n - 1);
     if (v != FAIL)
         put = disk.real->pwrite(ctx, fd, bytes, n, offset);
+    struct file *f = note_operation(by_fd(fd));
     if (put > 0)
-        note_dirty(by_fd(fd), offset, offset + (uint64_t)put);
+        note_dirty(f, offset, offset + (uint64_t)put);
     if (disk.is_dead)
         put = rc;
     pthread_mutex_unlock(&disk.lock);
@@ -400,13 +416,14 @@ static int torture_sync(void *ctx, int fd)
     int rc;
     enum verdict v = enter(0, 1, &rc);
 
+    struct file *f = note_operation(by_fd(fd));
     (void)ctx;
     if (v != FAIL) {
         rc = 0;
-        note_sync(by_fd(fd));
+        note_sync(f);
     }
     if (rc != -EINTR)
-        forget_dirty(by_fd(fd));
+        forget_dirty(f);
     return leave(v, rc);
 }
 
@@ -428,7 +445,7 @@ static int torture_truncate(void *ctx, int fd, uint64_t size)
     if (v != FAIL)
         rc = disk.real->truncate(ctx, fd, size);
     if (v != FAIL && rc == 0)
-        note_dirty(by_fd(fd), size, UINT64_MAX);
+        note_dirty(note_operation(by_fd(fd)), size, UINT64_MAX);
     return leave(v, rc);
 }
 
@@ -548,7 +565,8 @@ void torture_io_begin(enum torture_fault fault, uint64_t at, uint64_t seed)
     disk.real = io_default().ops;
     disk.fault = fault;
     disk.at = at;
-    disk.count = 0;
+    disk.count = disk.manifest_count = 0;
+    disk.dies_at = UINT64_MAX;
     disk.has_failed = disk.is_dead = disk.open_files = 0;
     disk.rng = (struct torture_rng){seed};
     forget_all();
@@ -561,9 +579,22 @@ void torture_io_end(void)
     forget_all();
 }
 
+void torture_io_die(uint64_t at)
+{
+    disk.dies_at = at;
+}
+
+uint64_t torture_io_manifest(uint64_t random)
+{
+    uint64_t n = disk.manifest_count < MANIFEST_OPS ? disk.manifest_count : MANIFEST_OPS;
+
+    return n > 0 ? disk.manifest[random % n] : 0;
+}
+
 void torture_io_disarm(void)
 {
     pthread_mutex_lock(&disk.lock);
+    disk.dies_at = UINT64_MAX;
     disk.fault = TORTURE_NONE;
     pthread_mutex_unlock(&disk.lock);
 }

@@ -24,10 +24,15 @@ enum torture_fault {
 void torture_io_begin(enum torture_fault fault, uint64_t at, uint64_t seed);
 void torture_io_end(void);
 
+/* From the operation number `at` on all fail, as in a crash, whatever else does. */
+void torture_io_die(uint64_t at);
+
 /* Nothing fails any more; operations still count, and what is not synced is still known. */
 void torture_io_disarm(void);
 
 uint64_t torture_io_count(void); /* operations so far */
+/* The number of some operation of those so far that changed MANIFEST, as `random` says; 0 if there is none. */
+uint64_t torture_io_manifest(uint64_t random);
 int torture_io_has_failed(void); /* whether the fault has come to pass */
 int torture_io_open_files(void);
 

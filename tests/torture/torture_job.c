@@ -25,9 +25,10 @@ static void choose_shape(struct torture_shape *s, enum torture_size size, struct
         .key_kind = torture_below(r, 3),
     };
     if (size == TORTURE_RUNS) {
-        s->value_size = PICK(r, "4000", "any");
         s->threads = PICK(r, "0", "2", "2", "3");
-        s->memory = strcmp(s->threads, "0") == 0 ? "8M" : "32M"; /* in 8M there would be no room for threads */
+        /* Of values of any size and in little memory there would be no threads. */
+        s->value_size = strcmp(s->threads, "0") == 0 ? PICK(r, "4000", "any") : "4000";
+        s->memory = strcmp(s->threads, "0") == 0 ? "8M" : "32M";
     }
     if (size == TORTURE_SEGMENTS) {
         s->value_size = "8";
@@ -254,7 +255,8 @@ void torture_job_go_on(const struct torture_job *job, const char *path, const st
 {
     struct run r = {.job = job, .ranks = ranks, .expected = expected, .o = o, .v = v};
     uint64_t last = 0, want = o->commits > 0 ? o->committed[o->commits - 1].label : 0;
-    struct torture_step step = {.epoch = {.label = want + 1, .seed = job->seed + 77 * o->commits, .records = 50}};
+    struct torture_step step = {
+        .epoch = {.label = want + 1, .seed = job->seed + 77 * o->commits, .records = (uint32_t)(job->seed % 50)}};
 
     if (open_dir(&r, path, 1) != DELTAFS_OK)
         return;
