@@ -360,7 +360,7 @@ int index_epoch(struct index_reader *r, uint32_t epoch, struct segment **first, 
         else
             high = middle;
     }
-    struct segment *s = r->segment + low;
+    struct segment *s = low < r->count ? &r->segment[low] : NULL;
     while (low + n < r->count && s[n].footer.epoch == epoch && s[n].footer.segment == n && !has_last)
         has_last = s[n++].footer.is_last;
     if (!has_last || (low + n < r->count && s[n].footer.epoch == epoch))
