@@ -66,6 +66,7 @@ struct damage {
     int64_t partition; /* whose log it is; -1: it is the manifest */
     int is_foreign;    /* a manifest of another container: logs may be named, too */
     size_t at, n;      /* for messages */
+    int is_committed;  /* the bytes of a log that were changed, or are gone, are those of a committed epoch */
     size_t epochs;     /* that the manifest still has, in a way that no reader can tell from a right one */
     char text[MEM_NAME_MAX + 128];
 };

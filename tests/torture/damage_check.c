@@ -246,6 +246,8 @@ static void check_verify(struct checker *k)
         blame(k, &k->v->wrong, "verify: no message names what is damaged; the first: %s", deltafs_errmsg(k->dir));
     if (status == DELTAFS_OK && k->has_failed)
         blame(k, &k->v->wrong, "verify finds nothing, but a get or a scan did");
+    if (status == DELTAFS_OK && k->d->is_committed)
+        blame(k, &k->v->lost, "verify does not find what was done to a committed epoch");
     if ((status == DELTAFS_OK) != (r.count == 0) || stat.damages != r.count)
         blame(k, &k->v->wrong, "verify: its status, its count and its reports do not agree");
 }

@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/coding.h"
 #include "damage.h"
 #include "store/store_format.h"
 #include "structures.h"
@@ -227,6 +228,28 @@ static size_t epochs_left(const struct hurt *h, const struct damage_file *whole)
     return at > 0 && !memchr(h->bytes + at, '\n', h->n - at) ? epochs : h->c->epochs;
 }
 
+/* The bytes of an index log's tail; 0 if it has none. */
+static size_t tail_length(const struct damage_file *f)
+{
+    const uint8_t *t = f->bytes + f->n - TAIL_TRAILER_SIZE;
+
+    return f->n >= TAIL_TRAILER_SIZE && memcmp(t + 24, TAIL_MAGIC, 8) == 0 ? (size_t)get_u64(t + 16) : 0;
+}
+
+/* Whether a log lacks anything of what it had. Behind its segments or blocks there may be more, in front of the tail
+ * and behind all: what is not committed, and garbage. In the one container that has such itself, some of the damage is
+ * to that. */
+static int is_committed(const struct hurt *h, const struct damage_file *whole)
+{
+    size_t tail = tail_length(whole), segments = whole->n - tail;
+
+    if (h->d->partition < 0 || strcmp(h->c->name, "torn") == 0)
+        return 0;
+    return h->is_gone || h->n < whole->n || memcmp(h->bytes, whole->bytes, segments) != 0 ||
+           (memcmp(h->bytes + segments, whole->bytes + segments, tail) != 0 &&
+            memcmp(h->bytes + h->n - tail, whole->bytes + segments, tail) != 0);
+}
+
 void damage_do(struct mem_io *m, struct damage_rng *r, const struct damage_container *containers, size_t count,
                size_t which, struct damage *out)
 {
@@ -247,6 +270,7 @@ void damage_do(struct mem_io *m, struct damage_rng *r, const struct damage_conta
         chosen -= ways[way].weight;
     out->what = ways[way].what;
     ways[way].hurt(&h);
+    out->is_committed = is_committed(&h, f);
     snprintf(path, sizeof path, DAMAGE_PATH "/%s", f->name);
     if (h.is_gone)
         mem_remove(m, path);
