@@ -68,13 +68,13 @@ static void state_free(struct damage_state *s)
     s->count = 0;
 }
 
-/* What the files in memory are now. */
+/* What the files in memory are now; the lease is for writers. */
 static void state_take(struct damage_state *s, const struct mem_io *m)
 {
     static const size_t folder = sizeof DAMAGE_PATH;
 
     for (int i = 0; i < MEM_FILES_MAX; i++)
-        if (m->file[i].name[0])
+        if (m->file[i].name[0] && strcmp(m->file[i].name + folder, LEASE_NAME) != 0)
             state_add(s, m->file[i].name + folder, m->file[i].bytes, m->file[i].n);
 }
 
@@ -167,21 +167,24 @@ struct recipe {
     int is_closed;
     unsigned epochs, records; /* records of an epoch */
     uint64_t keys_below;
+    unsigned reopened; /* closed and reopened before this epoch; 0: never */
 };
 
 static const struct recipe recipes[] = {
-    {"one", "1", "u64", "8", "none", 1, 3, 40, 30},
-    {"packed", "2", "u64", "16", "snappy", 1, 4, 150, 400},
-    {"any", "3", "u64", "any", "snappy", 1, 3, 60, 50},
-    {"any open", "2", "u64", "any", "none", 0, 4, 40, 40},
-    {"open", "1", "u64", "8", "snappy", 0, 5, 40, 60},
-    {"names", "2", "bytes", "any", "snappy", 1, 3, 50, 30},
-    {"names open", "1", "bytes", "4", "none", 0, 3, 40, 30},
-    {"nothing", "2", "u64", "0", "none", 1, 2, 60, 90},
-    {"leaves", "1", "u64", "1", "snappy", 1, 2, 5000, 100000},
+    {"one", "1", "u64", "8", "none", 1, 3, 40, 30, 0},
+    {"packed", "2", "u64", "16", "snappy", 1, 4, 150, 400, 0},
+    {"any", "3", "u64", "any", "snappy", 1, 3, 60, 50, 0},
+    {"any open", "2", "u64", "any", "none", 0, 4, 40, 40, 0},
+    {"open", "1", "u64", "8", "snappy", 0, 5, 40, 60, 0},
+    {"names", "2", "bytes", "any", "snappy", 1, 3, 50, 30, 0},
+    {"names open", "1", "bytes", "4", "none", 0, 3, 40, 30, 0},
+    {"nothing", "2", "u64", "0", "none", 1, 2, 60, 90, 0},
+    {"leaves", "1", "u64", "1", "snappy", 1, 2, 5000, 100000, 0},
+    {"reopened", "2", "u64", "8", "snappy", 1, 4, 50, 60, 2},
+    {"reopened open", "1", "bytes", "any", "none", 0, 4, 40, 30, 3},
 };
 
-static deltafs_dir *recipe_create(const struct recipe *r)
+static deltafs_dir *recipe_begin(const struct recipe *r, int is_made)
 {
     const char *const options[][2] = {
         {"partitions", r->partitions},
@@ -199,7 +202,7 @@ static deltafs_dir *recipe_create(const struct recipe *r)
     must(deltafs_options_create(&o), r->name);
     for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
         must(deltafs_options_set(o, options[i][0], options[i][1]), r->name);
-    must(deltafs_create(DAMAGE_PATH, o, &d), r->name);
+    must(is_made ? deltafs_reopen(DAMAGE_PATH, o, &d) : deltafs_create(DAMAGE_PATH, o, &d), r->name);
     deltafs_options_destroy(o);
     return d;
 }
@@ -231,8 +234,13 @@ static void recipe_make(const struct recipe *r, struct damage_container *c)
 
     snprintf(c->name, sizeof c->name, "%s", r->name);
     mem_io_begin(&m);
-    deltafs_dir *d = recipe_create(r);
+    deltafs_dir *d = recipe_begin(r, 0);
     for (unsigned epoch = 0; epoch < r->epochs; epoch++) {
+        if (r->reopened > 0 && epoch == r->reopened) {
+            must(deltafs_close(d), r->name);
+            state_take(&c->earlier[c->earlier_count++], &m);
+            d = recipe_begin(r, 1);
+        }
         for (unsigned i = 0; i < r->records; i++)
             recipe_append(r, d, &rng);
         if (deltafs_epoch_end(d, 10 * epoch + 10) != DELTAFS_OK)
