@@ -24,7 +24,7 @@ struct mem_file *mem_find(struct mem_io *m, const char *name)
 static struct mem_file *mem_new(struct mem_io *m, const char *name)
 {
     for (int i = 0; i < MEM_FILES_MAX; i++) {
-        if (m->file[i].name[0])
+        if (m->file[i].name[0] || m->is_open[i] > 0)
             continue;
         mem_must(strlen(name) < MEM_NAME_MAX, "a name is too long");
         strcpy(m->file[i].name, name);

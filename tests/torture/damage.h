@@ -62,12 +62,13 @@ void damage_show(struct mem_io *m, const struct damage_state *s);
 /* What was done to which file. */
 struct damage {
     const char *what;
-    const char *file;  /* in the container */
-    int64_t partition; /* whose log it is; -1: it is the manifest */
-    int is_foreign;    /* a manifest of another container: logs may be named, too */
-    size_t at, n;      /* for messages */
-    int is_committed;  /* the bytes of a log that were changed, or are gone, are those of a committed epoch */
-    size_t epochs;     /* that the manifest still has, in a way that no reader can tell from a right one */
+    const char *file;   /* in the container */
+    int64_t partition;  /* whose log it is; -1: it is the manifest */
+    int is_foreign;     /* a manifest of another container: logs may be named, too */
+    size_t at, n;       /* for messages */
+    int is_committed;   /* the bytes of a log that were changed, or are gone, are those of a committed epoch */
+    size_t epochs;      /* that the manifest still has, in a way that no reader can tell from a right one */
+    uint64_t new_label; /* of an epoch that was added since; 0: none was */
     char text[MEM_NAME_MAX + 128];
 };
 
@@ -85,6 +86,15 @@ struct damage_verdict {
 /* Read the damaged container in all ways, and compare. */
 void damage_check(const struct damage_container *c, const struct damage *d, struct damage_rng *r,
                   struct damage_verdict *out);
+
+/* Repair the damaged container, or reopen it and add an epoch: an error names what is damaged, or what was added is
+ * there. Nothing else may change: damage_check, again, says whether. */
+void damage_mend(const struct damage_container *c, struct damage *d, struct damage_rng *r, struct damage_verdict *out);
+
+/* Whether a message names the damaged file, and the place in it or that it is not there. */
+int damage_is_named(const struct damage *d, const char *message);
+__attribute__((format(printf, 3, 4))) void damage_blame(struct damage_verdict *v, unsigned *count, const char *fmt,
+                                                        ...);
 
 /* End the program: it cannot do its work. */
 __attribute__((format(printf, 1, 2), noreturn)) void damage_die(const char *fmt, ...);

@@ -13,39 +13,40 @@ struct checker {
     const struct damage *d;
     struct damage_verdict *v;
     deltafs_dir *dir;
-    int has_failed; /* a call told of damage */
-    uint8_t *seen;  /* of each record: whether the scan gave it */
+    const struct deltafs_range *range; /* the epochs that were there before */
+    int has_failed;                    /* a call told of damage */
+    uint8_t *seen;                     /* of each record: whether the scan gave it */
 };
 
-__attribute__((format(printf, 3, 4))) static void blame(struct checker *k, unsigned *count, const char *fmt, ...)
+void damage_blame(struct damage_verdict *v, unsigned *count, const char *fmt, ...)
 {
     va_list ap;
 
-    if (k->v->lost + k->v->wrong == 0) {
+    if (v->lost + v->wrong == 0) {
         va_start(ap, fmt);
-        vsnprintf(k->v->text, sizeof k->v->text, fmt, ap);
+        vsnprintf(v->text, sizeof v->text, fmt, ap);
         va_end(ap);
     }
     ++*count;
 }
 
-/* Whether a message names the damaged file, and the place in it or that it is not there. */
-static int is_named(const struct checker *k, const char *message)
+int damage_is_named(const struct damage *d, const char *message)
 {
     char path[MEM_NAME_MAX + 8];
     int names_log = strstr(message, ".data: ") || strstr(message, ".index: ");
 
-    snprintf(path, sizeof path, DAMAGE_PATH "/%s", k->d->file);
-    int names_file = strstr(message, path) || (k->d->partition < 0 && strstr(message, "has no " MANIFEST_NAME));
-    return (names_file || (k->d->is_foreign && names_log)) &&
-           (strstr(message, "offset") || k->d->partition < 0 || strstr(message, "missing"));
+    snprintf(path, sizeof path, DAMAGE_PATH "/%s", d->file);
+    int names_file = strstr(message, path) || (d->partition < 0 && strstr(message, "has no " MANIFEST_NAME));
+    return (names_file || (d->is_foreign && names_log)) &&
+           (strstr(message, "offset") || d->partition < 0 || strstr(message, "missing") ||
+            strstr(message, "No such file"));
 }
 
 static void check_message(struct checker *k, const char *call, const char *message)
 {
     k->has_failed = 1;
-    if (!is_named(k, message))
-        blame(k, &k->v->wrong, "%s: the message does not name what is damaged: %s", call, message);
+    if (!damage_is_named(k->d, message))
+        damage_blame(k->v, &k->v->wrong, "%s: the message does not name what is damaged: %s", call, message);
 }
 
 /* Whether the manifest still has the epoch of this label. */
@@ -102,21 +103,22 @@ static void check_answer(struct checker *k, const char *call, const struct asked
         while (is_partial && is_first && w < a->count && want[w].epoch < got->record[i].epoch)
             w++;
         if (w == a->count || !is_record(&want[w], &got->record[i])) {
-            blame(k, &k->v->wrong,
-                  "%s: key %llu: record %zu of the answer is not one that was written, or not in order", call,
-                  (unsigned long long)a->key, i);
+            damage_blame(k->v, &k->v->wrong,
+                         "%s: key %llu: record %zu of the answer is not one that was written, or not in order", call,
+                         (unsigned long long)a->key, i);
             return;
         }
         if (is_partial && i + 1 < n && got->record[i + 1].epoch != got->record[i].epoch && w + 1 < a->count &&
             want[w + 1].epoch == want[w].epoch)
-            blame(k, &k->v->lost, "%s: key %llu: a part of an epoch as if it were all", call,
-                  (unsigned long long)a->key);
+            damage_blame(k->v, &k->v->lost, "%s: key %llu: a part of an epoch as if it were all", call,
+                         (unsigned long long)a->key);
     }
     if (is_partial && n > 0 && w < a->count && want[w].epoch == want[w - 1].epoch)
-        blame(k, &k->v->lost, "%s: key %llu: a part of an epoch as if it were all", call, (unsigned long long)a->key);
+        damage_blame(k->v, &k->v->lost, "%s: key %llu: a part of an epoch as if it were all", call,
+                     (unsigned long long)a->key);
     if (!is_partial && n < a->count)
-        blame(k, &k->v->lost, "%s: key %llu: %zu records of %zu, and no error", call, (unsigned long long)a->key, n,
-              a->count);
+        damage_blame(k->v, &k->v->lost, "%s: key %llu: %zu records of %zu, and no error", call,
+                     (unsigned long long)a->key, n, a->count);
 }
 
 /* Whether damage to one partition's logs is in the way of a key. */
@@ -128,14 +130,14 @@ static int is_in_the_way(const struct checker *k, uint64_t key)
 static void check_get(struct checker *k, const struct asked *a)
 {
     deltafs_records *got = NULL;
-    int status = a->name_size > 0 ? deltafs_get_bytes(k->dir, a->name, a->name_size, NULL, &got)
-                                  : deltafs_get(k->dir, a->key, NULL, &got);
+    int status = a->name_size > 0 ? deltafs_get_bytes(k->dir, a->name, a->name_size, k->range, &got)
+                                  : deltafs_get(k->dir, a->key, k->range, &got);
 
     if (status != DELTAFS_OK && status != DELTAFS_ERR_NOT_FOUND) {
         check_message(k, "get", deltafs_errmsg(k->dir));
         if (!is_in_the_way(k, a->key))
-            blame(k, &k->v->lost, "get: key %llu: damage of another partition is in its way: %s",
-                  (unsigned long long)a->key, deltafs_errmsg(k->dir));
+            damage_blame(k->v, &k->v->lost, "get: key %llu: damage of another partition is in its way: %s",
+                         (unsigned long long)a->key, deltafs_errmsg(k->dir));
     }
     check_answer(k, "get", a, got, status != DELTAFS_OK && status != DELTAFS_ERR_NOT_FOUND);
     deltafs_records_destroy(got);
@@ -153,8 +155,8 @@ static void check_get_many(struct checker *k, const struct asked *a, size_t n)
         names[i] = a[i].name;
         sizes[i] = a[i].name_size;
     }
-    int status = k->c->is_bytes ? deltafs_get_many_bytes(k->dir, n, names, sizes, NULL, got)
-                                : deltafs_get_many(k->dir, n, keys, NULL, got);
+    int status = k->c->is_bytes ? deltafs_get_many_bytes(k->dir, n, names, sizes, k->range, got)
+                                : deltafs_get_many(k->dir, n, keys, k->range, got);
     int is_failed = status != DELTAFS_OK && status != DELTAFS_ERR_NOT_FOUND;
     if (is_failed)
         check_message(k, "get_many", deltafs_errmsg(k->dir));
@@ -197,8 +199,8 @@ static int check_scanned(const struct deltafs_record *record, void *arg)
             k->seen[i] = 1;
             return 0;
         }
-    blame(k, &k->v->wrong, "scan: a record of key %llu that was not written, or twice",
-          (unsigned long long)record->key);
+    damage_blame(k->v, &k->v->wrong, "scan: a record of key %llu that was not written, or twice",
+                 (unsigned long long)record->key);
     return 0;
 }
 
@@ -208,14 +210,14 @@ static void check_scan(struct checker *k)
     int status;
 
     memset(k->seen, 0, c->records);
-    status = deltafs_scan(k->dir, NULL, check_scanned, k);
+    status = deltafs_scan(k->dir, k->range, check_scanned, k);
     if (status != DELTAFS_OK)
         check_message(k, "scan", deltafs_errmsg(k->dir));
     for (size_t i = 0; i < c->records; i++)
         if (!k->seen[i] && has_epoch(k, c->record[i].epoch) &&
             (status == DELTAFS_OK || !is_in_the_way(k, c->record[i].key))) {
-            blame(k, &k->v->lost, "scan: a record of key %llu is missing, and no error says so",
-                  (unsigned long long)c->record[i].key);
+            damage_blame(k->v, &k->v->lost, "scan: a record of key %llu is missing, and no error says so",
+                         (unsigned long long)c->record[i].key);
             return;
         }
 }
@@ -235,7 +237,7 @@ static void note_report(int status, const char *message, void *arg)
 
     (void)status;
     r->count++;
-    r->named += is_named(r->k, message) || is_disagreement;
+    r->named += damage_is_named(r->k->d, message) || is_disagreement;
 }
 
 static void check_verify(struct checker *k)
@@ -245,13 +247,14 @@ static void check_verify(struct checker *k)
     int status = deltafs_verify(k->dir, note_report, &r, &stat);
 
     if (status != DELTAFS_OK && r.named == 0)
-        blame(k, &k->v->wrong, "verify: no message names what is damaged; the first: %s", deltafs_errmsg(k->dir));
+        damage_blame(k->v, &k->v->wrong, "verify: no message names what is damaged; the first: %s",
+                     deltafs_errmsg(k->dir));
     if (status == DELTAFS_OK && k->has_failed)
-        blame(k, &k->v->wrong, "verify finds nothing, but a get or a scan did");
+        damage_blame(k->v, &k->v->wrong, "verify finds nothing, but a get or a scan did");
     if (status == DELTAFS_OK && k->d->is_committed)
-        blame(k, &k->v->lost, "verify does not find what was done to a committed epoch");
+        damage_blame(k->v, &k->v->lost, "verify does not find what was done to a committed epoch");
     if ((status == DELTAFS_OK) != (r.count == 0) || stat.damages != r.count)
-        blame(k, &k->v->wrong, "verify: its status, its count and its reports do not agree");
+        damage_blame(k->v, &k->v->wrong, "verify: its status, its count and its reports do not agree");
 }
 
 void damage_check(const struct damage_container *c, const struct damage *d, struct damage_rng *r,
@@ -259,12 +262,15 @@ void damage_check(const struct damage_container *c, const struct damage *d, stru
 {
     struct checker k = {.c = c, .d = d, .v = out};
     struct asked asked[KEYS];
+    const struct deltafs_range before = {0, d->new_label - 1};
 
     *out = (struct damage_verdict){0};
+    if (d->new_label > 0)
+        k.range = &before;
     if (deltafs_open(DAMAGE_PATH, NULL, &k.dir) != DELTAFS_OK) {
         check_message(&k, "open", deltafs_errmsg(NULL));
         if (d->partition >= 0)
-            blame(&k, &out->lost, "open: damage of a log is in its way: %s", deltafs_errmsg(NULL));
+            damage_blame(out, &out->lost, "open: damage of a log is in its way: %s", deltafs_errmsg(NULL));
         return;
     }
     k.seen = calloc(1, c->records + 1);
@@ -277,6 +283,6 @@ void damage_check(const struct damage_container *c, const struct damage *d, stru
     check_scan(&k);
     check_verify(&k);
     if (deltafs_close(k.dir) != DELTAFS_OK)
-        blame(&k, &out->wrong, "close: %s", deltafs_errmsg(NULL));
+        damage_blame(out, &out->wrong, "close: %s", deltafs_errmsg(NULL));
     free(k.seen);
 }
