@@ -1,5 +1,6 @@
-/* A container: a byte (1: everything gets right checksums), the bytes of its manifest (u16) and of the index log of
- * partition 0 (u32), then manifest, index log and data log. It is opened and asked in all ways. */
+/* A container: a byte (1: everything gets right checksums, 2: it is repaired, 4: it is reopened, and closed), the bytes
+ * of its manifest (u16) and of the index log of partition 0 (u32), then manifest, index log and data log. It is opened
+ * and asked in all ways. */
 #include <stdlib.h>
 #include <string.h>
 #include "fuzz_target.h"
@@ -89,6 +90,34 @@ static void use_container(void)
     FUZZ_CHECK(deltafs_close(d) == DELTAFS_OK);
 }
 
+/* What has gone well leaves something that can be read. */
+static void mend_container(uint64_t mode, const struct manifest *m)
+{
+    const struct deltafs_repair_wish wish = {.has_label = 1, .label = UINT64_MAX};
+    deltafs_options *o;
+    deltafs_dir *d;
+    int status = DELTAFS_OK;
+
+    /* A million partitions or epochs are only more of the same. */
+    if (m->partitions > 4 || m->epoch_count > 100)
+        return;
+    if (mode & 2)
+        status = deltafs_repair("c", &wish, NULL, NULL);
+    if (mode & 4) {
+        FUZZ_CHECK(deltafs_options_create(&o) == DELTAFS_OK);
+        FUZZ_CHECK(deltafs_options_set(o, "memory", "8M") == DELTAFS_OK);
+        FUZZ_CHECK(deltafs_options_set(o, "threads", "0") == DELTAFS_OK);
+        status = deltafs_reopen("c", o, &d);
+        deltafs_options_destroy(o);
+        if (status == DELTAFS_OK)
+            status = deltafs_close(d);
+    }
+    if (status != DELTAFS_OK)
+        return;
+    FUZZ_CHECK(deltafs_open("c", NULL, &d) == DELTAFS_OK);
+    FUZZ_CHECK(deltafs_close(d) == DELTAFS_OK);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
     static struct mem_io files;
@@ -112,8 +141,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
                 structures_seal_log(log_seed(m.uuid), file[i], size[i]);
             mem_put(&files, names[i], file[i], size[i]);
         }
-        manifest_fini(&m);
         use_container();
+        mend_container(mode, &m);
+        manifest_fini(&m);
     }
     FUZZ_CHECK(mem_io_end(&files) == 0);
     for (int i = 0; i < 3; i++)

@@ -110,14 +110,18 @@ static void make_container(const char *corpus, const char *folder, const char *n
         add(&s, data.bytes, data.n);
         save(&s, folder, "blocks", of);
     }
-    s.n = 0;
-    add_number(&s, 1, 1);
-    add_number(&s, manifest.n, 2);
-    add_number(&s, index.n, 4);
-    add(&s, manifest.bytes, manifest.n);
-    add(&s, index.bytes, index.n);
-    add(&s, data.bytes, data.n);
-    save(&s, folder, "container", name);
+    for (unsigned mode = 1; mode <= 5; mode += 2) {
+        char of[64];
+        snprintf(of, sizeof of, "%s%u", name, mode);
+        s.n = 0;
+        add_number(&s, mode, 1);
+        add_number(&s, manifest.n, 2);
+        add_number(&s, index.n, 4);
+        add(&s, manifest.bytes, manifest.n);
+        add(&s, index.bytes, index.n);
+        add(&s, data.bytes, data.n);
+        save(&s, folder, "container", of);
+    }
 }
 
 /* A VPIC dump of three particles, and files of fixed-size records. */
