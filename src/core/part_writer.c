@@ -36,6 +36,18 @@ static int part_create(struct part_writer *p, struct io *io, const struct writer
                : status;
 }
 
+/* That footers and fences are right where they stand: a reader may have them from the tail's copies, which are about to
+ * be cut off. */
+static int part_check_segments(struct index_reader *r, uint32_t epochs, struct error *e)
+{
+    int status = DELTAFS_OK;
+
+    for (uint32_t i = 0; i < r->count && status == DELTAFS_OK; i++)
+        if (r->segment[i].footer.epoch < epochs)
+            status = index_verify_segment(r, &r->segment[i], e);
+    return status;
+}
+
 /* Go on with them behind the last committed epoch. */
 static int part_resume(struct part_writer *p, struct io *io, const struct writer_config *c, const char *data,
                        const char *index, struct error *e)
@@ -49,6 +61,8 @@ static int part_resume(struct part_writer *p, struct io *io, const struct writer
 
     if (status == DELTAFS_OK)
         status = index_find_end(&reader, c->epochs, &end, &data_end, e);
+    if (status == DELTAFS_OK)
+        status = part_check_segments(&reader, c->epochs, e);
     index_reader_close(&reader, &ignored);
     if (status == DELTAFS_OK)
         status = log_open(&p->data, io, data, LOG_KIND_DATA, p->partition, c->uuid, data_end, shared->data_buffer,

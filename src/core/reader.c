@@ -10,6 +10,7 @@
 #define RUNS_AHEAD    ((size_t)8 << 20)   /* and of all of a segment's runs, */
 #define RUN_AHEAD_MIN ((size_t)16 << 10)  /* but for each not less than this */
 #define RUN_AHEAD_MAX ((size_t)256 << 10) /* nor more */
+#define RUNS_HELD_MAX ((size_t)64 << 20)  /* and of what all of a scan's runs have in memory, about */
 
 static void part_reader_close(struct part_reader *p)
 {
@@ -278,7 +279,7 @@ struct scan {
     struct leaf leaf;
     struct scan_run *run; /* by index in the leaf's run table; runs follow each other from leaf to leaf by number */
     uint32_t run_capacity;
-    size_t run_ahead;
+    size_t run_ahead, runs_held;
     struct buffer keys;
 };
 
@@ -327,6 +328,27 @@ static int scan_failed(struct scan *s, const struct error *e)
     return DELTAFS_OK;
 }
 
+static size_t scan_run_bytes(const struct scan_run *run)
+{
+    const struct block *b = &run->block;
+
+    return run->window.bytes.capacity + b->values.capacity + b->ends.capacity + b->payload.capacity;
+}
+
+/* A leaf may name more runs than there is memory for: all but one let go of theirs, and are read anew where they go on.
+ */
+static void scan_let_go(struct scan *s, const struct scan_run *but)
+{
+    for (struct scan_run *run = s->run; run < s->run + s->run_capacity; run++) {
+        if (run == but)
+            continue;
+        window_fini(&run->window);
+        block_fini(&run->block);
+        run->has_block &= run->is_bad;
+    }
+    s->runs_held = scan_run_bytes(but);
+}
+
 static int scan_read_block(struct scan *s, struct scan_run *run, const struct leaf_place *place, struct error *e)
 {
     struct part_reader *p = s->part;
@@ -352,7 +374,11 @@ static int scan_block(struct scan *s, struct scan_run *run, const struct leaf_pl
     run->has_block = 1;
     run->epoch = epoch;
     run->place = *place;
+    size_t before = scan_run_bytes(run);
     run->is_bad = scan_read_block(s, run, place, e) != DELTAFS_OK || block_join(&run->block, e) != DELTAFS_OK;
+    s->runs_held += scan_run_bytes(run) - before;
+    if (s->runs_held > RUNS_HELD_MAX)
+        scan_let_go(s, run);
     s->counts->blocks += !run->is_bad;
     return run->is_bad ? scan_failed(s, e) : DELTAFS_OK;
 }

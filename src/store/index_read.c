@@ -5,7 +5,8 @@
 #include "store/index.h"
 #include "store/store_format.h"
 
-#define SCAN_CHUNK (64u << 10) /* bytes read at a time when looking for footers */
+#define SCAN_CHUNK (64u << 10)        /* bytes read at a time when looking for footers */
+#define TAIL_AHEAD ((size_t)16 << 20) /* bytes of a tail read at once: all of it, but for the longest */
 
 /* Decode a footer; returns a text on what is wrong, or NULL. */
 static const char *footer_get(struct footer *f, const uint8_t *p, uint32_t seed, uint32_t partition)
@@ -32,8 +33,8 @@ static const char *footer_get(struct footer *f, const uint8_t *p, uint32_t seed,
     };
     if (f->partition != partition || (p[5] & ~FOOTER_FLAG_LAST) != 0 || p[6] > FOOTER_SHIFT_MAX || p[7] != 0)
         return "a footer belongs elsewhere";
-    if (f->fence_length < FENCE_HEADER_SIZE || f->fence_offset < LOG_HEADER_SIZE || f->offset < f->fence_length ||
-        f->fence_offset != f->offset - f->fence_length)
+    if (f->fence_length < FENCE_HEADER_SIZE || f->fence_length > FENCE_SIZE_MAX || f->fence_offset < LOG_HEADER_SIZE ||
+        f->offset < f->fence_length || f->fence_offset != f->offset - f->fence_length)
         return "a footer's offsets do not agree";
     return NULL;
 }
@@ -99,47 +100,65 @@ static const char *segment_parse_fence(struct segment *s, const uint8_t *p, uint
     return p == end && offset == f->fence_offset ? NULL : "a fence's sizes do not add up";
 }
 
-/* Take apart the tail in bytes[0 .. n), the last n bytes of the file. */
-static int reader_parse_tail(struct index_reader *r, const uint8_t *bytes, size_t n, struct error *e)
-{
-    const uint8_t *t = bytes + n - TAIL_TRAILER_SIZE;
-    uint64_t length = get_u64(t + 16), base = r->size - n;
-    int status = DELTAFS_OK, has_fences = !(t[5] & TAIL_FLAG_NO_FENCES);
+/* A tail being taken apart: what is read of the file at once, and where its parts end. */
+struct tail {
+    struct window window;
+    uint64_t at, end; /* of what is left, without the trailer */
+    uint32_t footers;
+    uint32_t crc; /* of what was taken */
+    int has_fences;
+};
 
-    if (memcmp(t + 24, TAIL_MAGIC, 8) != 0 || t[4] != FORMAT_TAIL || (t[5] & ~TAIL_FLAG_NO_FENCES) != 0 ||
-        get_u16(t + 6) != 0 || length < TAIL_TRAILER_SIZE || length > n || get_u32(t + 8) != r->partition)
-        return error_damaged(e, r->file.path, base + n - TAIL_TRAILER_SIZE, "there is no tail of this partition");
-    const uint8_t *p = bytes + n - length;
-    if (get_u32(t) != crc32c(crc32c(r->seed, p, (size_t)(t - p)), t + 4, TAIL_TRAILER_SIZE - 4))
-        return error_damaged(e, r->file.path, r->size - length, "the tail does not match its checksum");
-    uint32_t footers = get_u32(t + 12);
-    for (uint32_t i = 0; i < footers; i++) {
-        struct footer f;
-        uint64_t at = base + (uint64_t)(p - bytes);
-        const char *wrong = t - p < FOOTER_SIZE ? "the tail is too short" : footer_get(&f, p, r->seed, r->partition);
-        if (!wrong && f.offset > r->size - length)
-            wrong = "a footer is said to be where the file has none";
-        if (wrong)
-            return error_damaged(e, r->file.path, at, "%s", wrong);
-        status = reader_add(r, &f, e);
-        if (status != DELTAFS_OK)
-            return status;
-        p += FOOTER_SIZE;
-        if (has_fences) {
-            wrong = (uint64_t)(t - p) < f.fence_length
-                        ? "the tail is too short"
-                        : segment_parse_fence(&r->segment[r->count - 1], p, r->seed, &status, e);
-            if (status != DELTAFS_OK)
-                return status;
-            if (wrong)
-                return error_damaged(e, r->file.path, at + FOOTER_SIZE, "%s", wrong);
-            p += f.fence_length;
-        }
-    }
-    if (p != t)
-        return error_damaged(e, r->file.path, r->size - length, "the tail has bytes left over");
-    r->tail_offset = r->size - length;
+/* Check the trailer, the last bytes of the file; the tail is not longer than `most`. */
+static int tail_begin(struct tail *t, struct index_reader *r, const uint8_t *p, uint64_t most, struct error *e)
+{
+    uint64_t length = get_u64(p + 16);
+
+    if (memcmp(p + 24, TAIL_MAGIC, 8) != 0 || p[4] != FORMAT_TAIL || (p[5] & ~TAIL_FLAG_NO_FENCES) != 0 ||
+        get_u16(p + 6) != 0 || length < TAIL_TRAILER_SIZE || length > most || get_u32(p + 8) != r->partition)
+        return error_damaged(e, r->file.path, r->size - TAIL_TRAILER_SIZE, "there is no tail of this partition");
+    t->at = r->size - length;
+    t->end = r->size - TAIL_TRAILER_SIZE;
+    t->footers = get_u32(p + 12);
+    t->crc = r->seed;
+    t->has_fences = !(p[5] & TAIL_FLAG_NO_FENCES);
     return DELTAFS_OK;
+}
+
+/* The next `n` bytes of the tail. */
+static int tail_take(struct tail *t, struct index_reader *r, size_t n, const uint8_t **out, struct error *e)
+{
+    if (t->end - t->at < n)
+        return error_damaged(e, r->file.path, t->at, "the tail is too short");
+    int status = window_read(&t->window, &r->file, t->end, t->at, n, out, e);
+    if (status == DELTAFS_OK) {
+        t->crc = crc32c(t->crc, *out, n);
+        t->at += n;
+    }
+    return status;
+}
+
+/* The next footer, and its fence. */
+static int tail_take_segment(struct tail *t, struct index_reader *r, uint64_t start, struct error *e)
+{
+    const uint8_t *p;
+    struct footer f;
+    int status = tail_take(t, r, FOOTER_SIZE, &p, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    const char *wrong = footer_get(&f, p, r->seed, r->partition);
+    if (!wrong && (start < FOOTER_SIZE || f.offset > start - FOOTER_SIZE))
+        wrong = "a footer is said to be where the file has none";
+    if (wrong)
+        return error_damaged(e, r->file.path, t->at - FOOTER_SIZE, "%s", wrong);
+    status = reader_add(r, &f, e);
+    if (status == DELTAFS_OK && t->has_fences)
+        status = tail_take(t, r, f.fence_length, &p, e);
+    if (status != DELTAFS_OK || !t->has_fences)
+        return status;
+    wrong = segment_parse_fence(&r->segment[r->count - 1], p, r->seed, &status, e);
+    return wrong ? error_damaged(e, r->file.path, t->at - f.fence_length, "%s", wrong) : status;
 }
 
 static void reader_forget(struct index_reader *r)
@@ -149,19 +168,42 @@ static void reader_forget(struct index_reader *r)
     r->count = 0;
 }
 
+/* Take the tail apart, which is not longer than `most`. One read is enough, unless it is so long that it is not to be
+ * had in memory on the word of the manifest alone. */
+static int reader_parse_tail(struct index_reader *r, struct tail *t, uint64_t most, struct error *e)
+{
+    uint8_t trailer[TAIL_TRAILER_SIZE];
+    const uint8_t *p;
+    size_t n = most <= TAIL_AHEAD ? (size_t)most : TAIL_TRAILER_SIZE;
+    int status = window_read(&t->window, &r->file, r->size, r->size - n, n, &p, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    memcpy(trailer, p + n - TAIL_TRAILER_SIZE, sizeof trailer);
+    status = tail_begin(t, r, trailer, most, e);
+    uint64_t start = t->at;
+    t->window.ahead = TAIL_AHEAD;
+    for (uint32_t i = 0; i < t->footers && status == DELTAFS_OK; i++)
+        status = tail_take_segment(t, r, start, e);
+    if (status != DELTAFS_OK)
+        return status;
+    if (t->at != t->end)
+        return error_damaged(e, r->file.path, start, "the tail has bytes left over");
+    if (get_u32(trailer) != crc32c(t->crc, trailer + 4, TAIL_TRAILER_SIZE - 4))
+        return error_damaged(e, r->file.path, start, "the tail does not match its checksum");
+    r->tail_offset = start;
+    return DELTAFS_OK;
+}
+
 static int reader_read_tail(struct index_reader *r, uint64_t tail_length, struct error *e)
 {
-    size_t n = (size_t)(tail_length < r->size ? tail_length : r->size);
+    uint64_t most = tail_length < r->size ? tail_length : r->size;
+    struct tail t = {.end = 0};
 
-    if (n < TAIL_TRAILER_SIZE)
+    if (most < TAIL_TRAILER_SIZE)
         return error_damaged(e, r->file.path, r->size, "the file is too short for its tail");
-    uint8_t *bytes = malloc(n);
-    if (!bytes)
-        return error_no_memory(e, n, "an index's tail");
-    int status = io_file_read(&r->file, r->size - n, bytes, n, e);
-    if (status == DELTAFS_OK)
-        status = reader_parse_tail(r, bytes, n, e);
-    free(bytes);
+    int status = reader_parse_tail(r, &t, most, e);
+    window_fini(&t.window);
     if (status != DELTAFS_OK)
         reader_forget(r);
     return status;
@@ -360,7 +402,7 @@ int index_epoch(struct index_reader *r, uint32_t epoch, struct segment **first, 
         else
             high = middle;
     }
-    struct segment *s = r->segment + low;
+    struct segment *s = low < r->count ? &r->segment[low] : NULL;
     while (low + n < r->count && s[n].footer.epoch == epoch && s[n].footer.segment == n && !has_last)
         has_last = s[n++].footer.is_last;
     if (!has_last || (low + n < r->count && s[n].footer.epoch == epoch))

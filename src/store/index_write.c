@@ -168,7 +168,10 @@ static void merge_drop(struct merge *m, uint32_t n)
 
 static int index_fence_is_full(const struct index_writer *w, size_t used)
 {
-    return w->scratch->fence_max > 0 && used + 2 * VARINT_MAX > w->scratch->fence_max;
+    size_t most =
+        w->scratch->fence_max > 0 && w->scratch->fence_max < FENCE_SIZE_MAX ? w->scratch->fence_max : FENCE_SIZE_MAX;
+
+    return used + 2 * VARINT_MAX > most;
 }
 
 /* Append leaves, and their entries to w->scratch->fence, until that is full or none is left; *used gets the fence's

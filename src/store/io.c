@@ -11,10 +11,19 @@
 
 #define IO_DIRECT_MIN (64u << 10) /* bytes worth a write around the page cache */
 
+/* A container may come from anybody. A FIFO in it must not make its reader wait, and a symbolic link in the place of a
+ * file must not lead a writer, who cuts off and replaces, out of it; reading may go through links, and so may folders,
+ * which can be on other volumes. */
 static int posix_open(void *ctx, const char *path, int flags, mode_t mode)
 {
+    int is_reading = (flags & O_ACCMODE) == O_RDONLY;
+
     (void)ctx;
-    int fd = open(path, flags | O_CLOEXEC, mode);
+    flags |= O_CLOEXEC | O_NOCTTY | (is_reading ? O_NONBLOCK : O_NOFOLLOW);
+    int fd = open(path, flags, mode);
+    /* Only a regular file, which another has a lease on, is ever not ready. */
+    if (fd < 0 && errno == EWOULDBLOCK && is_reading)
+        fd = open(path, flags & ~O_NONBLOCK, mode);
     return fd < 0 ? -errno : fd;
 }
 

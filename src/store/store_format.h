@@ -51,6 +51,7 @@ enum format_type {
  * 24 u32 leaves   28 u32 zero   32 u64 offset of the first leaf
  * 40 for each leaf: varint of its first key (the first) or what it adds to the one before, varint of its bytes */
 #define FENCE_HEADER_SIZE 40
+#define FENCE_SIZE_MAX    (64u << 20) /* bytes that a reader accepts */
 
 /* Footer in the index log, behind the fence; the last segment of an epoch has FOOTER_FLAG_LAST.
  *  0 u32 checksum   4 u8 type   5 u8 flags   6 u8 key shift   7 u8 zero   8 u32 partition   12 u32 epoch   16 u32

@@ -1,0 +1,204 @@
+/* Makes the inputs that the fuzz targets begin with, from the golden containers.
+ *
+ *     fuzz-seeds CORPUS FOLDER     FOLDER/TARGET/NAME for each target; FOLDER exists */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include "base/coding.h"
+#include "store/store_format.h"
+
+#define SEED_MAX (16u << 10) /* bytes; longer inputs only slow a fuzzer down */
+
+static const char *const golden[] = {"any_plain", "dense", "empty",     "ends",        "example", "later", "names",
+                                     "none",      "open",  "no_fences", "names_fixed", "nothing", "plain", "planes",
+                                     "repeats",   "runs",  "segments",  "structured",  "torn",    "wide"};
+
+struct seed {
+    uint8_t bytes[3 * SEED_MAX];
+    size_t n;
+};
+
+static void die(const char *what)
+{
+    perror(what);
+    exit(3);
+}
+
+static void add(struct seed *s, const void *bytes, size_t n)
+{
+    if (n > sizeof s->bytes - s->n)
+        die("a seed is too long");
+    memcpy(s->bytes + s->n, bytes, n);
+    s->n += n;
+}
+
+static void add_number(struct seed *s, uint64_t v, size_t size)
+{
+    uint8_t bytes[8];
+
+    put_u64(bytes, v);
+    add(s, bytes, size);
+}
+
+/* A file's bytes; those of one that is not there are none. */
+static void add_file(struct seed *s, const char *folder, const char *container, const char *name)
+{
+    char path[1024];
+    uint8_t bytes[SEED_MAX];
+
+    snprintf(path, sizeof path, "%s/%s/%s", folder, container, name);
+    FILE *f = fopen(path, "rb");
+    if (!f)
+        die(path);
+    add(s, bytes, fread(bytes, 1, sizeof bytes, f));
+    fclose(f);
+}
+
+static void save(const struct seed *s, const char *folder, const char *target, const char *name)
+{
+    char path[1024];
+
+    snprintf(path, sizeof path, "%s/%s", folder, target);
+    if (mkdir(path, 0777) != 0 && errno != EEXIST)
+        die(path);
+    snprintf(path, sizeof path, "%s/%s/%s", folder, target, name);
+    FILE *f = fopen(path, "wb");
+    if (!f || fwrite(s->bytes, 1, s->n, f) != s->n || fclose(f) != 0)
+        die(path);
+}
+
+static void save_text(const char *folder, const char *target, const char *name, const char *text)
+{
+    struct seed s = {.n = 0};
+
+    add(&s, text, strlen(text));
+    save(&s, folder, target, name);
+}
+
+static void make_container(const char *corpus, const char *folder, const char *name)
+{
+    static struct seed manifest, index, data, s;
+
+    manifest.n = index.n = data.n = 0;
+    add_file(&manifest, corpus, name, MANIFEST_NAME);
+    add_file(&index, corpus, name, "00/p00000000.index");
+    add_file(&data, corpus, name, "00/p00000000.data");
+    s.n = 0;
+    add_number(&s, 1, 1);
+    add(&s, manifest.bytes, manifest.n);
+    save(&s, folder, "manifest", name);
+    /* With the tail, and by its footers' chain. */
+    for (unsigned mode = 1; mode <= 3; mode += 2) {
+        char of[64];
+        snprintf(of, sizeof of, "%s%u", name, mode);
+        s.n = 0;
+        add_number(&s, mode, 1);
+        add_number(&s, 3, 1);
+        add_number(&s, index.n, 4);
+        add(&s, index.bytes, index.n);
+        save(&s, folder, "index", of);
+    }
+    for (unsigned any = 0; any < 2; any++) {
+        char of[64];
+        const char *size = strstr((const char *)manifest.bytes, "value_size=");
+        snprintf(of, sizeof of, "%s%u", name, any);
+        s.n = 0;
+        add_number(&s, 3, 1);
+        add_number(&s, any || !size ? 65535 : strtoull(size + 11, NULL, 10), 2);
+        add(&s, data.bytes, data.n);
+        save(&s, folder, "blocks", of);
+    }
+    for (unsigned mode = 1; mode <= 5; mode += 2) {
+        char of[64];
+        snprintf(of, sizeof of, "%s%u", name, mode);
+        s.n = 0;
+        add_number(&s, mode, 1);
+        add_number(&s, manifest.n, 2);
+        add_number(&s, index.n, 4);
+        add(&s, manifest.bytes, manifest.n);
+        add(&s, index.bytes, index.n);
+        add(&s, data.bytes, data.n);
+        save(&s, folder, "container", of);
+    }
+}
+
+/* A VPIC dump of three particles, and files of fixed-size records. */
+static void make_imports(const char *folder)
+{
+    static const uint8_t head[] = {8, 2,    4,    4, 8, 0xfe, 0xca, 0xef, 0xbe, 0xad, 0xde, 0,
+                                   0, 0x80, 0x3f, 0, 0, 0,    0,    0,    0,    0xf0, 0x3f};
+    static const uint32_t words[] = {0, 3, 7, 4, 4, 4, 1, 1, 1, 1, 0, 0, 0, 1, 1, 1, 0, 1, 0, 0, 32, 1, 3};
+    static struct seed s;
+    char value[64] = "";
+
+    s.n = 0;
+    add_number(&s, 0, 1);
+    add(&s, head, sizeof head);
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        add_number(&s, words[i], 4);
+    for (int i = 0; i < 3; i++)
+        add(&s, value, 32);
+    add_number(&s, 8, 4);
+    add_number(&s, 1, 4);
+    add_number(&s, 3, 4);
+    for (uint64_t i = 0; i < 3; i++)
+        add_number(&s, i, 8);
+    save(&s, folder, "import", "vpic");
+    static const char *const raws[] = {"\1id:u8,x:f4,y:f4\nid\n0\n", "\1x:f8,n:i4,t:S3\nn\n5\n", "\1k:u1,v:V2\nk\n2\n"};
+    for (size_t i = 0; i < sizeof raws / sizeof raws[0]; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "raw%zu", i);
+        s.n = 0;
+        add(&s, raws[i], strlen(raws[i]));
+        add(&s, value, i == 0 ? 48 : i == 1 ? 50 : 32);
+        save(&s, folder, "import", name);
+    }
+}
+
+static void make_texts(const char *folder)
+{
+    static const char *const texts[] = {"schema\nx:f4,y:f4,cell:i4,tag:S8",
+                                        "memory\n64M",
+                                        "partitions\nauto",
+                                        "codec\nsnappy",
+                                        "value_size\nany",
+                                        "block\n4K",
+                                        "3\n0x1fffffffffffffff",
+                                        "schema\na:<u8,b.c_d:V1048576",
+                                        "nodes\n18446744073709551616"};
+    static const char *const commands[] = {"get\nn\n1\n0x2\n--epochs\n9:19",
+                                           "get\nb\n--hex\n0061\n--format\njson",
+                                           "scan\nn\n--format\ncsv",
+                                           "scan\nb\n--partition\n0",
+                                           "info\nn\n--json",
+                                           "verify\nb\n--all",
+                                           "help\noptions",
+                                           "get\nn\n--keys\n-\n--stats",
+                                           "scan\nn\n--epochs\n:9\n--format\ntable",
+                                           "get\nn\n3\n--format\nraw"};
+    char name[16];
+
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        snprintf(name, sizeof name, "%zu", i);
+        save_text(folder, "texts", name, texts[i]);
+    }
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+        snprintf(name, sizeof name, "%zu", i);
+        save_text(folder, "command", name, commands[i]);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 3) {
+        fprintf(stderr, "usage: fuzz-seeds CORPUS FOLDER\n");
+        return 2;
+    }
+    for (size_t i = 0; i < sizeof golden / sizeof golden[0]; i++)
+        make_container(argv[1], argv[2], golden[i]);
+    make_imports(argv[2]);
+    make_texts(argv[2]);
+    return 0;
+}

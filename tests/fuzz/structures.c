@@ -1,0 +1,65 @@
+#include <stdio.h>
+#include <string.h>
+#include "base/coding.h"
+#include "base/crc32c.h"
+#include "store/log.h"
+#include "store/store_format.h"
+#include "structures.h"
+
+#define LINE_SUFFIX 10 /* " ~" and eight digits */
+
+size_t structure_length(const uint8_t *bytes, size_t n, size_t at)
+{
+    static const size_t least[] = {LOG_HEADER_SIZE,   BLOCK_HEADER_SIZE, LEAF_HEADER_SIZE,
+                                   FENCE_HEADER_SIZE, FOOTER_SIZE,       TAIL_TRAILER_SIZE};
+    const uint8_t *p = bytes + at;
+    size_t left = n - at, length;
+
+    if (left < LOG_HEADER_SIZE || p[4] < FORMAT_LOG_HEADER || p[4] > FORMAT_TAIL)
+        return 0;
+    size_t header = least[p[4] - FORMAT_LOG_HEADER];
+    if (p[4] == FORMAT_BLOCK)
+        length = header + get_u32(p + 8);
+    else if (p[4] == FORMAT_LEAF || p[4] == FORMAT_FENCE)
+        length = get_u32(p + 8);
+    else
+        length = header;
+    return length >= header && length <= left ? length : 0;
+}
+
+static void seal_trailer(uint32_t seed, uint8_t *bytes, size_t at)
+{
+    uint8_t *t = bytes + at;
+    uint64_t length = get_u64(t + 16);
+
+    if (length < TAIL_TRAILER_SIZE || length > at + TAIL_TRAILER_SIZE)
+        return;
+    size_t before = (size_t)length - TAIL_TRAILER_SIZE;
+    put_u32(t, crc32c(crc32c(seed, t - before, before), t + 4, TAIL_TRAILER_SIZE - 4));
+}
+
+void structures_seal_log(uint32_t seed, uint8_t *bytes, size_t n)
+{
+    for (size_t at = 0, length; at<n; at += length> 0 ? length : 1) {
+        length = structure_length(bytes, n, at);
+        if (length > 0 && bytes[at + 4] == FORMAT_TAIL)
+            seal_trailer(seed, bytes, at);
+        else if (length > 0)
+            log_seal(seed, bytes + at, length);
+    }
+}
+
+void structures_seal_manifest(uint8_t *bytes, size_t n)
+{
+    for (size_t at = 0, end; at < n; at = end + 1) {
+        const uint8_t *newline = memchr(bytes + at, '\n', n - at);
+        if (!newline)
+            return;
+        end = (size_t)(newline - bytes);
+        if (end - at < LINE_SUFFIX)
+            continue;
+        char suffix[LINE_SUFFIX + 1];
+        snprintf(suffix, sizeof suffix, " ~%08x", (unsigned)crc32c(0, bytes + at, end - at - LINE_SUFFIX));
+        memcpy(bytes + end - LINE_SUFFIX, suffix, LINE_SUFFIX);
+    }
+}

@@ -1,0 +1,361 @@
+/* Containers made to do harm: lengths that no file has, more runs than there is memory for, files that are none. What a
+ * reader allocates is counted: this program is linked with malloc and the like wrapped. */
+#include <malloc.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "base/coding.h"
+#include "mem_io.h"
+#include "store/index.h"
+#include "store/manifest.h"
+#include "structures.h"
+#include "unit_help.h"
+
+#define HOLE       (UINT64_C(256) << 20) /* zeros behind a log, which take no room */
+#define MEMORY_MAX (100 << 20)           /* bytes that reading anything takes at any time */
+
+/* ---- Counting ---- */
+
+static _Atomic int64_t held, most;
+
+void *__real_malloc(size_t n);
+void *__real_calloc(size_t count, size_t n);
+void *__real_realloc(void *p, size_t n);
+int __real_posix_memalign(void **p, size_t alignment, size_t n);
+void __real_free(void *p);
+void *__wrap_malloc(size_t n);
+void *__wrap_calloc(size_t count, size_t n);
+void *__wrap_realloc(void *p, size_t n);
+int __wrap_posix_memalign(void **p, size_t alignment, size_t n);
+void __wrap_free(void *p);
+
+static void *note(void *p, int64_t less)
+{
+    held += (p ? (int64_t)malloc_usable_size(p) : 0) - less;
+    if (held > most)
+        most = held;
+    return p;
+}
+
+void *__wrap_malloc(size_t n)
+{
+    return note(__real_malloc(n), 0);
+}
+
+void *__wrap_calloc(size_t count, size_t n)
+{
+    return note(__real_calloc(count, n), 0);
+}
+
+void *__wrap_realloc(void *p, size_t n)
+{
+    int64_t old = p ? (int64_t)malloc_usable_size(p) : 0;
+
+    return note(__real_realloc(p, n), old);
+}
+
+int __wrap_posix_memalign(void **p, size_t alignment, size_t n)
+{
+    int rc = __real_posix_memalign(p, alignment, n);
+
+    if (rc == 0)
+        note(*p, 0);
+    return rc;
+}
+
+void __wrap_free(void *p)
+{
+    held -= p ? (int64_t)malloc_usable_size(p) : 0;
+    __real_free(p);
+}
+
+/* ---- Sizes ---- */
+
+static struct mem_io files;
+
+static int count_record(const struct deltafs_record *record, void *arg)
+{
+    (void)record;
+    ++*(uint64_t *)arg;
+    return 0;
+}
+
+/* Read all of the container c in every way, in bounded memory. Returns how many records a scan found. */
+static uint64_t read_all(int *verdict)
+{
+    struct deltafs_verify_stat stat;
+    deltafs_records *got = NULL;
+    uint64_t records = 0;
+    deltafs_dir *d;
+
+    held = most = 0;
+    CHECK_IS(deltafs_open("c", NULL, &d), DELTAFS_OK);
+    deltafs_get(d, 7, NULL, &got);
+    deltafs_records_destroy(got);
+    deltafs_scan(d, NULL, count_record, &records);
+    *verdict = deltafs_verify(d, NULL, NULL, &stat);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    CHECK(most < MEMORY_MAX);
+    return records;
+}
+
+static void make_small(void)
+{
+    deltafs_dir *d = unit_create("c", unit_options("value_size", "8", "threads", "0", NULL));
+
+    for (uint64_t i = 0; i < 100; i++)
+        CHECK_CALL(d, deltafs_append(d, i, &i, 8), DELTAFS_OK);
+    CHECK_CALL(d, deltafs_epoch_end(d, 1), DELTAFS_OK);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+}
+
+/* The manifest is believed to have this text as its last line. */
+static void add_line(const char *text)
+{
+    struct mem_file *f = mem_find(&files, "c/MANIFEST");
+    char lines[4096];
+    int n = snprintf(lines, sizeof lines, "%.*s%s ~00000000\n", (int)f->n, (const char *)f->bytes, text);
+
+    structures_seal_manifest((uint8_t *)lines, (size_t)n);
+    mem_put(&files, "c/MANIFEST", lines, (size_t)n);
+}
+
+/* The manifest says that the tail is longer than any memory, and the log has as many bytes. */
+static void test_tail_of_any_length(void **state)
+{
+    int verdict;
+
+    (void)state;
+    mem_io_begin(&files);
+    make_small();
+    add_line("close epochs=1 tail=1099511627776");
+    CHECK_IS(read_all(&verdict), 100);
+    CHECK_IS(verdict, DELTAFS_OK);
+    mem_find(&files, "c/00/p00000000.index")->hole = HOLE;
+    CHECK_IS(read_all(&verdict), 100);
+    CHECK_IS(verdict, DELTAFS_ERR_DAMAGED);
+    CHECK_IS(mem_io_end(&files), 0);
+}
+
+/* A footer with a right checksum names a fence as long as the log. */
+static void test_fence_of_any_length(void **state)
+{
+    struct manifest m;
+    struct error e;
+    int verdict;
+
+    (void)state;
+    mem_io_begin(&files);
+    make_small();
+    struct io io = io_default();
+    CHECK_IS(manifest_read(&io, "c", &m, &e), DELTAFS_OK);
+    struct mem_file *f = mem_find(&files, "c/00/p00000000.index");
+    f->n -= TAIL_TRAILER_SIZE;
+    for (size_t at = 0, n; (n = structure_length(f->bytes, f->n, at)) > 0; at += n) {
+        if (f->bytes[at + 4] != FORMAT_FOOTER)
+            continue;
+        put_u32(f->bytes + at + 28, (uint32_t)HOLE - 4096);
+        put_u64(f->bytes + at + 32, 4096);
+        put_u64(f->bytes + at + 88, HOLE);
+    }
+    structures_seal_log(log_seed(m.uuid), f->bytes, f->n);
+    manifest_fini(&m);
+    f->hole = HOLE;
+    CHECK_IS(read_all(&verdict), 0);
+    CHECK_IS(verdict, DELTAFS_ERR_DAMAGED);
+    CHECK_IS(mem_io_end(&files), 0);
+}
+
+/* ---- Runs ---- */
+
+#define RUNS 20000
+
+static void must(int status, const struct error *e)
+{
+    if (status != DELTAFS_OK)
+        fail_msg("%s", e->text);
+}
+
+/* So many runs of one record each. */
+static void write_runs(struct run *run, struct keys_store *keys, struct log *data)
+{
+    struct block_writer block;
+    struct error e;
+
+    must(block_writer_init(&block, 8, CODEC_NONE, 256, NULL, &e), &e);
+    for (uint32_t i = 0; i < RUNS; i++) {
+        uint64_t value = i;
+        must(run_init(&run[i], i, 1, log_end(data), keys, &e), &e);
+        must(block_writer_add(&block, &value, 8, &e), &e);
+        must(run_add_block(&run[i], &block, 0, 0, data, &e), &e);
+    }
+    must(log_flush(data, &e), &e);
+    block_writer_fini(&block);
+}
+
+/* One leaf with all of them, as no writer makes it, a fence and a footer; sealed by who calls. Returns the bytes. */
+static size_t forge_index(const struct run *run, uint64_t data_end, struct buffer *out)
+{
+    static uint64_t keys[RUNS];
+    static uint32_t cursors[RUNS], scratch[RUNS];
+    static struct run_cursor cursor[RUNS];
+    const struct leaf_id id = {0};
+    struct error e;
+    size_t n;
+
+    for (uint32_t i = 0; i < RUNS; i++) {
+        keys[i] = cursors[i] = i;
+        cursor[i] = (struct run_cursor){.run = &run[i], .offset = run[i].offset};
+    }
+    const struct leaf_input in = {keys, cursors, RUNS, cursor, RUNS, scratch};
+    must(leaf_encode(&in, &id, 0, out, &n, &e), &e);
+    must(buffer_reserve(out, LOG_HEADER_SIZE + n + 200, "an index", &e), &e);
+    memmove(out->bytes + LOG_HEADER_SIZE, out->bytes, n);
+    memset(out->bytes, 0, LOG_HEADER_SIZE);
+    uint8_t *p = out->bytes + LOG_HEADER_SIZE + n, *fence = p;
+    memset(p, 0, 200);
+    p[4] = FORMAT_FENCE;
+    put_u32(p + 24, 1);
+    put_u64(p + 32, LOG_HEADER_SIZE);
+    p = put_varint(put_varint(p + FENCE_HEADER_SIZE, 0), n);
+    put_u32(fence + 8, (uint32_t)(p - fence));
+    p[4] = FORMAT_FOOTER;
+    p[5] = FOOTER_FLAG_LAST;
+    put_u32(p + 20, 1);
+    put_u32(p + 24, RUNS);
+    put_u32(p + 28, (uint32_t)(p - fence));
+    put_u64(p + 32, LOG_HEADER_SIZE + n);
+    put_u64(p + 40, RUNS);
+    put_u64(p + 48, RUNS * 16);
+    put_u64(p + 72, RUNS - 1);
+    put_u64(p + 80, data_end);
+    put_u64(p + 88, (uint64_t)(p - out->bytes));
+    memcpy(p + 96, FOOTER_MAGIC, 8);
+    return (size_t)(p + FOOTER_SIZE - out->bytes);
+}
+
+static void make_runs(void)
+{
+    static const uint8_t uuid[FORMAT_UUID_SIZE] = {1, 2, 3};
+    static struct run run[RUNS];
+    struct manifest m = {.keys = KEYS_U64, .partitions = 1, .value_size = 8, .schema = (char *)(uintptr_t) ""};
+    char line[128];
+    struct keys_store keys = {0};
+    struct buffer index = {0};
+    struct log data;
+    struct error e;
+    struct io io = io_default();
+
+    manifest_uuid_text(uuid, m.uuid_text);
+    must(manifest_create(&io, "c", &m, 0, &e), &e);
+    must(log_create(&data, &io, "c/00/p00000000.data", LOG_KIND_DATA, 0, uuid, 1, 1 << 16, NULL, NULL, &e), &e);
+    write_runs(run, &keys, &data);
+    size_t n = forge_index(run, log_end(&data), &index);
+    structures_seal_log(log_seed(uuid), index.bytes + LOG_HEADER_SIZE, n - LOG_HEADER_SIZE);
+    mem_put(&files, "c/00/p00000000.index", index.bytes, n);
+    must(log_close(&data, &e), &e);
+    for (uint32_t i = 0; i < RUNS; i++)
+        run_fini(&run[i]);
+    keys_clear(&keys);
+    buffer_fini(&index);
+    snprintf(line, sizeof line, "Epoch number=0 label=1 records=%d raw=%d stored=1", RUNS, RUNS * 16);
+    add_line(line);
+}
+
+/* A window to read ahead for each run would be 320 MB. */
+static void test_many_runs(void **state)
+{
+    int verdict;
+
+    (void)state;
+    mem_io_begin(&files);
+    make_runs();
+    CHECK_IS(read_all(&verdict), RUNS);
+    CHECK_IS(verdict, DELTAFS_ERR_DAMAGED); /* of the log's header alone */
+    CHECK_IS(mem_io_end(&files), 0);
+}
+
+/* ---- What is no file ---- */
+
+static void make_on_disk(const char *path)
+{
+    deltafs_dir *d = unit_create(path, unit_options("value_size", "8", NULL));
+
+    CHECK_CALL(d, deltafs_append(d, 7, "outside", 8), DELTAFS_OK);
+    CHECK_CALL(d, deltafs_epoch_end(d, 1), DELTAFS_OK);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+}
+
+/* A FIFO that nobody writes to does not keep a reader waiting. */
+static void test_fifo(void **state)
+{
+    static const char *const names[] = {"00/p00000000.data", "00/p00000000.index", MANIFEST_NAME};
+    const char *path = unit_path("fifo");
+    deltafs_dir *d;
+
+    (void)state;
+    make_on_disk(path);
+    for (int i = 0; i < 3; i++) {
+        const char *file = unit_path("fifo/%s", names[i]);
+        deltafs_records *got = NULL;
+        assert_int_equal(unlink(file), 0);
+        assert_int_equal(mkfifo(file, 0666), 0);
+        alarm(20);
+        int status = deltafs_open(path, NULL, &d);
+        CHECK_IS(status, i < 2 ? DELTAFS_OK : DELTAFS_ERR_NOT_DELTAFS);
+        if (status == DELTAFS_OK) {
+            CHECK_CALL(d, deltafs_get(d, 7, NULL, &got), DELTAFS_ERR_DAMAGED);
+            CHECK(strstr(deltafs_errmsg(d), "p00000000."));
+            CHECK_IS(deltafs_close(d), DELTAFS_OK);
+        }
+        alarm(0);
+    }
+}
+
+/* Symbolic links in the place of files: a reader goes through them, but nobody writes to what they lead to. */
+static void test_links(void **state)
+{
+    static const char *const names[] = {LEASE_NAME, "00/p00000000.index", "00/p00000000.data", MANIFEST_NAME};
+    const char *path = unit_path("links"), *target = unit_path("target");
+    deltafs_records *got = NULL;
+    deltafs_dir *d;
+    size_t n;
+
+    (void)state;
+    make_on_disk(path);
+    for (int i = 0; i < 4; i++) {
+        const char *file = unit_path("links/%s", names[i]);
+        if (i == 0)
+            unit_save(target, "not yours", 9);
+        else
+            assert_int_equal(rename(file, target), 0);
+        uint8_t *before = unit_load(target, &n);
+        assert_int_equal(symlink(target, file), 0);
+        CHECK_IS(deltafs_reopen(path, NULL, &d), DELTAFS_ERR_IO);
+        CHECK(strstr(deltafs_errmsg(NULL), file));
+        d = unit_open(path);
+        CHECK_CALL(d, deltafs_get(d, 7, NULL, &got), DELTAFS_OK);
+        deltafs_records_destroy(got);
+        CHECK_IS(deltafs_close(d), DELTAFS_OK);
+        size_t after_n;
+        uint8_t *after = unit_load(target, &after_n);
+        CHECK(after_n == n && memcmp(before, after, n) == 0);
+        free(before);
+        free(after);
+        assert_int_equal(unlink(file), 0);
+        if (i > 0)
+            assert_int_equal(rename(target, file), 0);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_tail_of_any_length),
+        cmocka_unit_test(test_fence_of_any_length),
+        cmocka_unit_test(test_many_runs),
+        cmocka_unit_test(test_fifo),
+        cmocka_unit_test(test_links),
+    };
+
+    return cmocka_run_group_tests(tests, unit_setup, unit_teardown) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
