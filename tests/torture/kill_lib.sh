@@ -268,14 +268,16 @@ round() {
     before=$epochs
     pick 40
     [ "$1" = kill ] && how_many=1000000 || how_many=$((picked + 1))
-    job_begin $ranks $how_many
     pick 3
     watcher=
     if [ "$picked" -eq 0 ]; then
         pick 1500
-        judge --watch $((picked + 300)) >"$work/watched" &
+        judge --watch $((picked + 400)) >"$work/watched" &
         watcher=$!
+        one_of 0 0.1
+        sleep "$picked"
     fi
+    job_begin $ranks $how_many
     end_job_"$1"
     [ -z "$watcher" ] || { wait $watcher; judged "$work/watched"; }
     [ "$1" = kill ] && judge >"$work/judged" || judge --closed >"$work/judged"

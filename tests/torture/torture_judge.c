@@ -18,8 +18,9 @@
 
 #define GETS       24 /* keys asked for */
 #define SAYS_MAX   20 /* messages, at most */
-#define FULL_EVERY 16 /* looks of a watch, at which all epochs are read again */
-#define OPEN_EVERY 10 /* and the directory is opened anew */
+#define OPEN_EVERY 10 /* looks of a watch, at which the directory is opened anew, */
+#define FULL_EVERY 16 /* all epochs are read again, */
+#define OLD_EVERY  7  /* or what was seen is read once more before it is looked for new ones */
 #define PAUSE_NS   2000000
 
 struct judge {
@@ -267,6 +268,10 @@ static void judge_watch(struct judge *j, uint64_t milliseconds)
 
     while (now_ms() < end) {
         uint64_t before = j->epochs;
+        if (j->dir && j->looks % OLD_EVERY == 0) {
+            check_gets(j);
+            check_records(j, 1, before);
+        }
         if (look(j)) {
             j->looks++;
             check_records(j, j->looks % FULL_EVERY == 0 ? 1 : before + 1, j->epochs);
