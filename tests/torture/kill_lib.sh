@@ -11,6 +11,13 @@ MPIEXEC=${MPIEXEC:-mpiexec}
 name=$(basename "$0" .sh)
 directory_kib=49152 # a larger one is left for a new one
 kept_max=3
+job_seconds=90       # at most, should this script die
+epochs_endless=20000 # of a job that is killed before
+
+job=
+mark=0 # of the present job
+trap 'job_kill; rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
 
 # What MPI itself leaves when it is killed must be where it goes with the test.
 export OMPI_MCA_btl_vader_backing_directory="$work" OMPI_MCA_orte_tmpdir_base="$work"
@@ -59,8 +66,6 @@ milliseconds_of() {
 
 # ---- Processes ----
 
-mark=0 # of the present job
-
 job_pids() {
     grep -lz "^DELTAFS_TORTURE_JOB=$$.$mark\$" /proc/[0-9]*/environ 2>/dev/null | cut -d/ -f3
 }
@@ -86,8 +91,8 @@ await() {
 job_begin() {
     mark=$((mark + 1))
     : >"$work/err"
-    DELTAFS_TORTURE_JOB=$$.$mark TMPDIR=$work $mpiexec -np "$1" "$build/torture_worker" --dir "$dir" --seed "$seed" \
-        --epochs "$2" --list "$list" >"$work/err" 2>&1 </dev/null &
+    DELTAFS_TORTURE_JOB=$$.$mark TMPDIR=$work timeout -k 5 $job_seconds $mpiexec -np "$1" "$build/torture_worker" \
+        --dir "$dir" --seed "$seed" --epochs "$2" --list "$list" >"$work/err" 2>&1 </dev/null &
     job=$!
 }
 
@@ -108,8 +113,9 @@ job_kill() {
     done
     # shellcheck disable=SC2086
     await $gone
-    wait "$job" 2>/dev/null
-    code=$?
+    code=0
+    [ -z "$job" ] || wait "$job" 2>/dev/null || code=$?
+    job=
     # shellcheck disable=SC2086
     rm -f $shared
 }
@@ -146,6 +152,7 @@ kept=0
 rounds=0
 directories=0
 restarts=0
+unmade=0
 all_epochs=0
 all_looks=0
 dir=
@@ -244,7 +251,7 @@ end_job_kill() {
 
 # end_job_close: it writes its epochs and closes the directory.
 end_job_close() {
-    job_wait 600
+    job_wait $((job_seconds * 10))
     complaints=$(cat "$work/err")
     job_kill
     [ "$code" -eq 0 ] || blame lost "exit code $code: $complaints"
@@ -267,7 +274,7 @@ round() {
     fi
     before=$epochs
     pick 40
-    [ "$1" = kill ] && how_many=1000000 || how_many=$((picked + 1))
+    [ "$1" = kill ] && how_many=$epochs_endless || how_many=$((picked + 1))
     pick 3
     watcher=
     if [ "$picked" -eq 0 ]; then
@@ -284,13 +291,17 @@ round() {
     judged "$work/judged"
     all_epochs=$((all_epochs + epochs - before))
     # A job that died before it had made it.
-    [ -e "$dir/MANIFEST" ] || rm -rf "$dir"
+    if [ -e "$dir" ] && [ ! -e "$dir/MANIFEST" ]; then
+        unmade=$((unmade + 1))
+        rm -rf "$dir"
+    fi
     [ -z "$is_spoilt" ] || keep
 }
 
 # report: the last line, and the verdict.
 report() {
-    echo "$name: $directories directories, $restarts restarts, $all_epochs epochs, $all_looks looks of readers meanwhile"
+    echo "$name: $directories directories, $unmade half made, $restarts restarts, $all_epochs epochs," \
+        "$all_looks looks of readers meanwhile"
     echo "torture: $name $rounds tried, $lost lost, $wrong wrong"
     [ $lost -eq 0 ] && [ $wrong -eq 0 ]
 }
