@@ -91,22 +91,27 @@ await() {
 job_begin() {
     mark=$((mark + 1))
     : >"$work/err"
+    : >"$work/began"
     DELTAFS_TORTURE_JOB=$$.$mark TMPDIR=$work timeout -k 5 $job_seconds $mpiexec -np "$1" "$build/torture_worker" \
         --dir "$dir" --seed "$seed" --epochs "$2" --list "$list" >"$work/err" 2>&1 </dev/null &
     job=$!
 }
 
+# The shared memory of MPI has a name for a moment, and keeps it where the job is killed then: what was made since the
+# job began and no process has open or mapped.
+remove_shared() {
+    for file in $(find /dev/shm -maxdepth 1 -user "$(id -u)" -newer "$work/began" \
+        \( -name 'mpich_shar_tmp*' -o -name 'ucx_shm_posix_*' \) 2>/dev/null); do
+        grep -qsF "$file" /proc/[0-9]*/maps || ls -l /proc/[0-9]*/fd 2>/dev/null | grep -qF "$file" || rm -f "$file"
+    done
+}
+
 # job_kill: what is left of it.
 job_kill() {
-    shared=
     gone=
     for try in 1 2 3 4 5; do
         pids=$(job_pids)
         [ -n "$pids" ] || break
-        for pid in $pids; do
-            # MPICH's, which has a name for a moment.
-            shared="$shared $(grep -o '/dev/shm/mpich_[^ ]*' "/proc/$pid/maps" 2>/dev/null | sort -u)"
-        done
         # shellcheck disable=SC2086 # words
         kill -9 $pids 2>/dev/null
         gone="$gone $pids"
@@ -116,8 +121,7 @@ job_kill() {
     code=0
     [ -z "$job" ] || wait "$job" 2>/dev/null || code=$?
     job=
-    # shellcheck disable=SC2086
-    rm -f $shared
+    remove_shared
 }
 
 # job_wait TENTHS: until it has ended by itself, or so long. Fails if it has not.
