@@ -7,6 +7,7 @@ top_srcdir=${top_srcdir:-$(dirname "$0")/../..}
 top_builddir=${top_builddir:-.}
 MPIEXEC=${MPIEXEC:-mpiexec}
 . "$top_srcdir/tests/lib.sh"
+. "$top_srcdir/tests/mpi/mpi_lib.sh"
 
 name=$(basename "$0" .sh)
 directory_kib=49152 # a larger one is left for a new one
