@@ -43,7 +43,7 @@ static const struct option_row rows[OPTION_COUNT] = {
                      .kind = KIND_WORD,
                      .words = {[KEYS_U64] = "u64", [KEYS_BYTES] = "bytes"}},
     [OPTION_LEASE] =
-        {.info = {"lease", "seconds, 0 or more", "1800",
+        {.info = {"lease", "seconds, 0 or more", "86400",
                   "how long after its last commit a job on another host is taken to be writing a directory "
                   "still"},
          .kind = KIND_COUNT,

@@ -87,14 +87,22 @@ static int serial_append(void *ctx, size_t n, const uint8_t *keys, size_t key_st
 static int serial_commit(struct serial *s, struct error *e)
 {
     struct writer_totals totals;
+    struct error second;
     int in_doubt = 0, status = deltafs_writer_wait_end(s->writer, &totals, e);
 
     if (status == DELTAFS_OK)
         status = deltafs_writer_commit(s->writer, &totals, &in_doubt, e);
-    if (status == DELTAFS_OK)
+    if (status == DELTAFS_OK) {
         deltafs_writer_keep(s->writer);
-    else
-        deltafs_writer_give_up(s->writer, in_doubt, e);
+        return status;
+    }
+    /* What may not be this job's any more must not be given up by cutting it off. */
+    if (!in_doubt && deltafs_writer_check_lease(s->writer, &second) != DELTAFS_OK) {
+        in_doubt = 1;
+        *e = second;
+        status = e->status;
+    }
+    deltafs_writer_give_up(s->writer, in_doubt, e);
     return status;
 }
 
@@ -204,6 +212,10 @@ static int serial_open(struct serial *s, struct writer_config *c, deltafs_dir **
         return status;
     s->is_async = c->is_async;
     status = deltafs_writer_open(c, 0, c->partitions, &lease, &s->writer, e);
+    if (status == DELTAFS_OK && c->is_reopened)
+        status = deltafs_writer_note_open(s->writer, c, e);
+    if (status == DELTAFS_OK && c->is_reopened)
+        status = deltafs_writer_cut(s->writer, e);
     if (status == DELTAFS_OK)
         status = deltafs_dir_attach(&serial_transport, s, c, out, e);
     if (status != DELTAFS_OK) {
@@ -271,7 +283,7 @@ int dir_must_write(deltafs_dir *d, const char *call)
         return error_set(deltafs_thread_error(), DELTAFS_ERR_INVALID, "%s: no directory", call);
     if (!d->transport)
         return error_set(&d->error, DELTAFS_ERR_MODE,
-                         "%s: %.800s is open for reading; only the handle that created a directory writes to it", call,
+                         "%s: %.800s is open for reading; open it by deltafs_reopen to write to it", call,
                          d->reader->path);
     return DELTAFS_OK;
 }

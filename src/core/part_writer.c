@@ -92,6 +92,13 @@ int part_writer_open(struct part_writer *p, struct io *io, const struct writer_c
     return status;
 }
 
+int part_writer_cut(struct part_writer *p, int sync, struct error *e)
+{
+    int status = log_cut(&p->data, sync, e);
+
+    return status == DELTAFS_OK ? log_cut(&p->index.log, sync, e) : status;
+}
+
 int part_writer_close(struct part_writer *p, struct error *e)
 {
     struct error second;

@@ -44,6 +44,8 @@ unsigned part_key_shift(uint64_t records);
 
 int part_writer_open(struct part_writer *p, struct io *io, const struct writer_config *c, uint32_t partition,
                      struct part_shared *shared, struct error *e);
+/* Cut off what the logs have behind the last committed epoch. */
+int part_writer_cut(struct part_writer *p, int sync, struct error *e);
 int part_writer_close(struct part_writer *p, struct error *e);
 /* Write `n` records of the memtable, which are this partition's, in the order given, as a run. */
 int part_writer_run(struct part_writer *p, const struct memtable *table, const uint32_t *order, uint32_t n,

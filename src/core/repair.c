@@ -312,7 +312,7 @@ static int repair_all(struct repair *r, struct error *e)
 /* Have the lease, with what the job noted in it. */
 static int repair_take_lease(struct repair *r, struct lease *lease, uint64_t seconds, struct error *e)
 {
-    int status = lease_take(lease, &r->io, r->path, seconds, e);
+    int status = lease_take(lease, &r->io, r->path, seconds, 1, e);
 
     return status == DELTAFS_OK && r->has_noted ? lease_renew(lease, &r->noted, e) : status;
 }

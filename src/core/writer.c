@@ -220,6 +220,30 @@ static int writer_open_manifest(struct writer *w, struct error *e)
     return status == DELTAFS_OK ? io_file_size(&w->manifest, &w->manifest_size, e) : status;
 }
 
+int deltafs_writer_note_open(struct writer *w, const struct writer_config *c, struct error *e)
+{
+    int is_torn = w->manifest_size > c->manifest_size, status = DELTAFS_OK;
+
+    if (is_torn)
+        status = io_file_truncate(&w->manifest, c->manifest_size, e);
+    /* Or a power loss could leave a mixture of a line that was cut short and of what takes its place. */
+    if (status == DELTAFS_OK && is_torn && w->sync != SYNC_NONE)
+        status = io_file_sync(&w->manifest, e);
+    w->manifest_size = c->manifest_size;
+    return status == DELTAFS_OK
+               ? manifest_append_open(&w->manifest, &w->manifest_size, c->epochs, w->sync != SYNC_NONE, e)
+               : status;
+}
+
+int deltafs_writer_cut(struct writer *w, struct error *e)
+{
+    int status = DELTAFS_OK;
+
+    for (uint32_t i = 0; i < w->count && status == DELTAFS_OK; i++)
+        status = part_writer_cut(&w->part[i], w->sync != SYNC_NONE, e);
+    return status;
+}
+
 /* Writing around the page cache takes one more descriptor for each partition: only where there are plenty. */
 static int writer_may_use_direct(const struct writer *w, const struct writer_config *c)
 {
@@ -268,7 +292,7 @@ int deltafs_writer_open(const struct writer_config *c, uint32_t first, uint32_t 
 
     if (!w) {
         if (lease)
-            lease_drop(lease, e);
+            deltafs_writer_drop_lease(lease);
         return error_no_memory(e, sizeof *w, "a writer");
     }
     w->io = io_default();
@@ -572,12 +596,16 @@ int deltafs_writer_commit(struct writer *w, const struct writer_totals *totals, 
     uint64_t label = w->ending.label;
     struct manifest_epoch epoch = {label, totals->records, totals->bytes_raw, totals->bytes_stored};
     struct error ignored;
-    uint64_t size = w->manifest_size;
-    struct lease_epoch next = {w->epoch, label};
+    uint64_t size = w->manifest_size, now;
+    struct lease_epoch next = {w->epoch, label, totals->records, totals->bytes_stored};
     int status = lease_renew(&w->lease, &next, e);
 
-    /* What is not this job's any more must not be given up by cutting it off. */
-    *in_doubt = status == DELTAFS_ERR_BUSY;
+    *in_doubt = 0;
+    if (status == DELTAFS_OK)
+        status = io_file_size(&w->manifest, &now, e);
+    if (status == DELTAFS_OK && now != size)
+        status = error_set(e, DELTAFS_ERR_BUSY, "%s: another job has written to it: nothing more can be committed",
+                           w->manifest.path);
     if (status != DELTAFS_OK)
         return status;
     status = manifest_append_epoch(&w->manifest, &w->manifest_size, w->epoch, &epoch, w->sync == SYNC_COMMIT, e);

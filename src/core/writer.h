@@ -74,7 +74,7 @@ DELTAFS_PRIVATE size_t deltafs_writer_blob(const struct writer_config *c);
 /* Make the container: folder, buckets and manifest; fills in config->uuid. On failure nothing stays behind. The writer
  * that follows in this process gets the lease, and commits. */
 DELTAFS_PRIVATE int deltafs_writer_make(struct writer_config *c, struct lease *lease, struct error *e);
-/* Take it over, instead of making it, as it was when it was inspected. */
+/* Take it over, instead of making it, as it was when it was inspected. Nothing of it changes yet. */
 DELTAFS_PRIVATE int deltafs_writer_take(const struct writer_config *c, struct lease *lease, struct error *e);
 /* Take it away again, logs and all, as far as it goes; only before anything was committed. Leaves one
  * that was taken over as it is. */
@@ -84,6 +84,13 @@ DELTAFS_PRIVATE void deltafs_writer_unmake(const struct writer_config *c);
  * returns, which only the process that made the container has; NULL for others. */
 DELTAFS_PRIVATE int deltafs_writer_open(const struct writer_config *c, uint32_t first, uint32_t count,
                                         struct lease *lease, struct writer **out, struct error *e);
+
+/* A container that was taken over, and is open in all processes: the one with the lease notes in the manifest that it
+ * is, and once it has, all cut off what has no commit. */
+DELTAFS_PRIVATE int deltafs_writer_note_open(struct writer *w, const struct writer_config *c, struct error *e);
+DELTAFS_PRIVATE int deltafs_writer_cut(struct writer *w, struct error *e);
+/* For a lease that no writer has taken over. */
+DELTAFS_PRIVATE void deltafs_writer_drop_lease(struct lease *lease);
 
 /* Whether `label` can end the current epoch: DELTAFS_OK or _LABEL. An epoch that is ending counts as committed. */
 DELTAFS_PRIVATE int deltafs_writer_check_label(const struct writer *w, uint64_t label, struct error *e);
@@ -113,7 +120,8 @@ DELTAFS_PRIVATE int deltafs_writer_commit(struct writer *w, const struct writer_
 DELTAFS_PRIVATE void deltafs_writer_keep(struct writer *w);
 /* Begin the epoch anew, without what was put since; `in_doubt`: its data stays, and no epoch can follow. */
 DELTAFS_PRIVATE void deltafs_writer_give_up(struct writer *w, int in_doubt, const struct error *why);
-/* Whether the container is still this job's; only where the lease is. To be asked before deltafs_writer_finish. */
+/* Whether the container is still this job's; only where the lease is. To be asked before anything is cut off that was
+ * written: deltafs_writer_give_up (else: in doubt), deltafs_writer_finish. */
 DELTAFS_PRIVATE int deltafs_writer_check_lease(struct writer *w, struct error *e);
 DELTAFS_PRIVATE int deltafs_writer_finish(struct writer *w, uint64_t *tail_length, struct error *e);
 DELTAFS_PRIVATE int deltafs_writer_commit_close(struct writer *w, uint64_t tail_length, struct error *e);

@@ -109,7 +109,7 @@ int deltafs_writer_make(struct writer_config *c, struct lease *lease, struct err
     for (uint32_t b = 0; b < BUCKET_COUNT && b < c->partitions && status == DELTAFS_OK; b++)
         status = make_bucket(&io, c, b, e);
     if (status == DELTAFS_OK)
-        status = lease_take(lease, &io, c->path, c->lease, e);
+        status = lease_take(lease, &io, c->path, c->lease, 0, e);
     if (status == DELTAFS_OK)
         status = manifest_create(&io, c->path, &m, c->sync != SYNC_NONE, e);
     if (status == DELTAFS_OK && c->sync != SYNC_NONE)
@@ -119,6 +119,22 @@ int deltafs_writer_make(struct writer_config *c, struct lease *lease, struct err
         deltafs_writer_unmake(c);
     }
     return status;
+}
+
+/* Whether two schemas say the same, in whatever words; both can be parsed. */
+static int is_same_schema(const char *a, const char *b)
+{
+    deltafs_schema *x = NULL, *y = NULL;
+    int is_same = deltafs_schema_parse(a, &x) == DELTAFS_OK && deltafs_schema_parse(b, &y) == DELTAFS_OK &&
+                  deltafs_schema_count(x) == deltafs_schema_count(y);
+
+    for (size_t i = 0; is_same && i < deltafs_schema_count(x); i++) {
+        const struct deltafs_field *f = deltafs_schema_field(x, i), *g = deltafs_schema_field(y, i);
+        is_same = strcmp(f->name, g->name) == 0 && f->kind == g->kind && f->size == g->size && f->offset == g->offset;
+    }
+    deltafs_schema_destroy(x);
+    deltafs_schema_destroy(y);
+    return is_same;
 }
 
 /* That the container's own facts are not asked to be other than they are. */
@@ -132,7 +148,7 @@ static int inspect_options(const struct manifest *m, const char *path, const del
         other = "partitions";
     else if (deltafs_options_number(o, OPTION_KEYS) == KEYS_BYTES && m->keys != KEYS_BYTES)
         other = "keys";
-    else if (schema[0] != '\0' && strcmp(schema, m->schema) != 0)
+    else if (schema[0] != '\0' && !is_same_schema(schema, m->schema))
         other = "schema";
     else if (size != OPTION_AUTO && (m->value_size < 0 || size != (uint64_t)m->value_size))
         other = "value_size";
@@ -178,29 +194,13 @@ int deltafs_writer_inspect(struct writer_config *c, const char *path, const delt
     return status;
 }
 
-/* Cut off a line that was cut short, and note in the manifest that what a close said of the logs' ends holds no more.
- */
-static int take_manifest(struct io *io, const struct writer_config *c, struct error *e)
+void deltafs_writer_drop_lease(struct lease *lease)
 {
-    char *path = io_path(c->path, MANIFEST_NAME);
-    struct io_file file;
-    struct error second;
-    uint64_t size = c->manifest_size, now = 0;
-    int status = path ? io_file_open(io, path, O_RDWR, &file, e) : error_no_memory(e, strlen(c->path), "a path");
+    struct io io = io_default();
+    struct error ignored;
 
-    free(path);
-    if (status != DELTAFS_OK)
-        return status;
-    status = io_file_size(&file, &now, e);
-    if (status == DELTAFS_OK && now > size)
-        status = io_file_truncate(&file, size, e);
-    /* Or a power loss could leave a mixture of it and of what takes its place. */
-    if (status == DELTAFS_OK && now > size && c->sync != SYNC_NONE)
-        status = io_file_sync(&file, e);
-    if (status == DELTAFS_OK)
-        status = manifest_append_open(&file, &size, c->epochs, c->sync != SYNC_NONE, e);
-    int closed = io_file_close(&file, status == DELTAFS_OK ? e : &second);
-    return status != DELTAFS_OK ? status : closed;
+    lease->file.io = &io;
+    lease_drop(lease, &ignored);
 }
 
 int deltafs_writer_take(const struct writer_config *c, struct lease *lease, struct error *e)
@@ -208,15 +208,13 @@ int deltafs_writer_take(const struct writer_config *c, struct lease *lease, stru
     struct io io = io_default();
     struct manifest m = {0};
     struct error ignored;
-    int status = lease_take(lease, &io, c->path, c->lease, e);
+    int status = lease_take(lease, &io, c->path, c->lease, 0, e);
 
     if (status == DELTAFS_OK)
         status = manifest_read(&io, c->path, &m, e);
     if (status == DELTAFS_OK && (memcmp(m.uuid, c->uuid, sizeof m.uuid) != 0 || m.size != c->manifest_size))
         status = error_set(e, DELTAFS_ERR_BUSY, "%.800s: another job has written it just now; try again", c->path);
     manifest_fini(&m);
-    if (status == DELTAFS_OK)
-        status = take_manifest(&io, c, e);
     if (status != DELTAFS_OK)
         lease_drop(lease, &ignored);
     return status;

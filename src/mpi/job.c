@@ -275,10 +275,22 @@ static int job_wait_end(struct job *j, struct writer_totals *totals, struct erro
     return agree_status(&j->agree, e);
 }
 
+/* Collective: whether the directory is still this job's, before anything of it is cut off. */
+static int job_check_lease(struct job *j, struct error *e)
+{
+    struct error own = {0};
+    int in_doubt = 0;
+
+    if (j->agree.rank == 0)
+        deltafs_writer_check_lease(j->writer, &own);
+    return job_verdict(j, &own, &in_doubt, e);
+}
+
 /* Collective: commit the epoch that is ending, or give it up. */
 static int job_conclude(struct job *j, struct error *e)
 {
     struct writer_totals totals;
+    struct error second;
     int in_doubt = 0, status = job_wait_end(j, &totals, e);
 
     if (status == DELTAFS_OK)
@@ -286,9 +298,14 @@ static int job_conclude(struct job *j, struct error *e)
     if (status == DELTAFS_OK) {
         deltafs_writer_keep(j->writer);
         j->epochs++;
-    } else {
-        deltafs_writer_give_up(j->writer, in_doubt || j->is_dead, e);
+        return status;
     }
+    if (!in_doubt && !j->is_dead && job_check_lease(j, &second) != DELTAFS_OK) {
+        in_doubt = 1;
+        *e = second;
+        status = e->status;
+    }
+    deltafs_writer_give_up(j->writer, in_doubt || j->is_dead, e);
     return status;
 }
 
@@ -406,10 +423,9 @@ static int job_close_together(struct job *j, uint64_t pending, struct error *e)
         pending = 0;
         e = &second;
     }
-    if (j->agree.rank == 0)
-        deltafs_writer_check_lease(j->writer, &own);
-    if (job_verdict(j, &own, &in_doubt, e) != DELTAFS_OK)
-        return late != DELTAFS_OK ? late : e->status;
+    int lost = job_check_lease(j, e);
+    if (lost != DELTAFS_OK)
+        return late != DELTAFS_OK ? late : lost;
     deltafs_writer_finish(j->writer, &tail_length, &own);
     if (agree_status(&j->agree, &own) != DELTAFS_OK) {
         *e = own;

@@ -151,6 +151,18 @@ static int job_open(struct job *j, struct job_plan *plan, struct lease *lease, s
     return deltafs_writer_open(c, first, end - first, a->rank == 0 ? lease : NULL, &j->writer, e);
 }
 
+/* Collective: all have found a container that is reopened in order: go on with it. Only then is anything of it changed.
+ */
+static int job_resume(struct job *j, const struct writer_config *c, struct error *own)
+{
+    if (j->agree.rank == 0)
+        deltafs_writer_note_open(j->writer, c, own);
+    if (agree_status(&j->agree, own) != DELTAFS_OK)
+        return own->status;
+    deltafs_writer_cut(j->writer, own);
+    return agree_status(&j->agree, own);
+}
+
 /* Collective: make the container or take it over, and open it on all ranks. If it fails, nothing of it is left when any
  * rank returns. */
 static int job_make(struct job *j, struct job_plan *plan, deltafs_dir **out, struct error *e)
@@ -168,12 +180,18 @@ static int job_make(struct job *j, struct job_plan *plan, deltafs_dir **out, str
         return own.status;
     }
     int status = agree_broadcast(a, plan->config.uuid, sizeof plan->config.uuid, e);
-    if (status != DELTAFS_OK)
+    if (status != DELTAFS_OK) {
+        if (a->rank == 0)
+            deltafs_writer_drop_lease(&lease);
         return status;
+    }
     deltafs_dir *d = NULL;
     if (job_open(j, plan, &lease, &own) == DELTAFS_OK)
         deltafs_dir_attach(&job_transport, j, &plan->config, &d, &own);
-    if (agree_status(a, &own) == DELTAFS_OK) {
+    status = agree_status(a, &own);
+    if (status == DELTAFS_OK && plan->config.is_reopened)
+        status = job_resume(j, &plan->config, &own);
+    if (status == DELTAFS_OK) {
         *out = d;
         return DELTAFS_OK;
     }

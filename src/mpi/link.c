@@ -10,13 +10,14 @@ _Static_assert(sizeof(MPI_Request) + sizeof(int) + sizeof(MPI_Status) <= LINK_RE
 
 _Static_assert(PLAN_BUFFERS_MAX <= 8, "there is a bit for each");
 
-/* A channel has `buffers` to receive into, one that fills, and one less to send from. Its requests, in the one array
- * that MPI_Testsome gets: for each buffer that is received into, each that is sent from, credits in, credits out. */
+/* A channel has buffers to receive into, as many to send from, or one less and one that fills. Its requests, in the one
+ * array that MPI_Testsome gets: for each buffer that is received into, each that is sent from, credits in, credits out.
+ */
 struct link {
     MPI_Comm comm;
     uint32_t message;
-    int buffers, requests; /* of a channel */
-    uint32_t base[STAGES]; /* of a stage its first channel */
+    int buffers, leaving, requests; /* of a channel: to receive into, to send from */
+    uint32_t base[STAGES];          /* of a stage its first channel */
     uint32_t count;
     struct link_channel *channel;
     MPI_Request *request;
@@ -77,8 +78,11 @@ int link_create(const struct plan *p, uint32_t rank, MPI_Comm comm, struct link 
 
     if (!l)
         return error_no_memory(e, sizeof *l, "channels between nodes");
-    *l = (struct link){
-        .comm = comm, .message = p->message, .buffers = (int)p->buffers, .requests = 2 * (int)p->buffers + 1};
+    *l = (struct link){.comm = comm,
+                       .message = p->message,
+                       .buffers = (int)p->buffers,
+                       .leaving = (int)p->buffers - plan_is_staged(p)};
+    l->requests = l->buffers + l->leaving + 2;
     for (int i = 0; i < STAGES; i++) {
         l->base[i] = l->count;
         l->count += stage_is_net(i) ? router_peers(&p->router, rank, (enum router_stage)i) : 0;
@@ -179,13 +183,19 @@ int link_poll(struct link *l, struct error *e)
     return status;
 }
 
+/* The buffer that fills. */
+static uint8_t *link_filling(const struct link *l, uint32_t index)
+{
+    return link_buffer(l, index, l->leaving < l->buffers ? 2 * l->buffers - 1 : l->buffers + l->channel[index].out);
+}
+
 uint8_t *link_acquire(struct link *l, uint32_t index)
 {
     struct link_channel *c = &l->channel[index];
 
     if (c->credits == 0 || c->is_leaving >> c->out & 1)
         return NULL;
-    return link_buffer(l, index, 2 * l->buffers - 1);
+    return link_filling(l, index);
 }
 
 int link_lacks_credit(const struct link *l, uint32_t index)
@@ -197,14 +207,15 @@ int link_send(struct link *l, uint32_t index, uint32_t bytes, struct error *e)
 {
     struct link_channel *c = &l->channel[index];
     int which = l->buffers + c->out;
-    uint8_t *filled = link_buffer(l, index, 2 * l->buffers - 1), *buffer = link_buffer(l, index, which);
+    uint8_t *filled = link_filling(l, index), *buffer = link_buffer(l, index, which);
 
     put_u16(filled + 18, c->owed);
-    stream_copy(buffer, filled, bytes);
+    if (filled != buffer)
+        stream_copy(buffer, filled, bytes);
     c->owed = 0;
     c->credits--;
     c->is_leaving |= (uint8_t)(1u << c->out);
-    c->out = (uint8_t)((c->out + 1) % (l->buffers - 1));
+    c->out = (uint8_t)((c->out + 1) % l->leaving);
     int code = MPI_Isend(buffer, (int)bytes, MPI_BYTE, c->peer, MPI_TAG_RECORDS + c->stage, l->comm,
                          link_request(l, index, which));
     return code == MPI_SUCCESS ? DELTAFS_OK : agree_mpi_error(e, code, "send");

@@ -48,6 +48,10 @@ uint64_t plan_budget(uint64_t memory);
 
 #define PLAN_MEMORY_AUTO_MAX (1u << 30) /* bytes that a process takes at most if nobody says how much */
 
+/* Whether a network channel has a buffer that fills and is copied to one of those that leave; where there are only two,
+ * they fill themselves, or one would have to have left before the other fills. */
+int plan_is_staged(const struct plan *p);
+
 /* Bytes of a ring. */
 uint64_t plan_ring(const struct plan *p);
 

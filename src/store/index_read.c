@@ -377,7 +377,8 @@ int index_find_end(const struct index_reader *r, uint32_t epochs, struct index_e
     *data_end = 0;
     for (uint32_t i = 0; i < r->count && epoch < epochs; i++) {
         const struct footer *f = &r->segment[i].footer;
-        if (f->epoch != epoch || f->segment != segment || f->offset < end->log_end || f->data_end < *data_end)
+        if (f->epoch != epoch || f->segment != segment || f->offset < end->log_end || f->data_end < *data_end ||
+            f->data_end < LOG_HEADER_SIZE || r->size < FOOTER_SIZE || f->offset > r->size - FOOTER_SIZE)
             break;
         end->last_footer = f->offset;
         end->log_end = f->offset + FOOTER_SIZE;

@@ -114,9 +114,8 @@ static int posix_lock(void *ctx, int fd)
     struct stat st;
 
     (void)ctx;
-    if (fcntl(fd, F_OFD_SETLK, &lock) != 0)
-        return errno == EACCES ? -EAGAIN : -errno;
-    return fstat(fd, &st) == 0 && st.st_nlink == 0 ? -ESTALE : 0;
+    int status = fcntl(fd, F_OFD_SETLK, &lock) == 0 ? 0 : errno == EACCES ? -EAGAIN : -errno;
+    return status != -EAGAIN && fstat(fd, &st) == 0 && st.st_nlink == 0 ? -ESTALE : status;
 }
 
 static const struct io_ops posix_ops = {

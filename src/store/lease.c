@@ -14,38 +14,54 @@
 
 #define LEASE_TRIES 100 /* to open a lease that others remove just then */
 
+#define NO_NOTE UINT64_MAX /* as an epoch's number */
+
 /* What a lease's line says. */
 struct holder {
-    char host[256], job[64], session[MANIFEST_UUID_TEXT];
+    char host[256], job[80], session[MANIFEST_UUID_TEXT];
     uint64_t pid, renewed; /* seconds since 1970 */
-    int has_epoch;
-    struct lease_epoch epoch;
+    struct lease_epoch note;
 };
 
-/* The batch job that this process belongs to; "-" if none is known. */
-static const char *lease_job(void)
+/* The batch job that this process belongs to, and which run of it: "ID.RUN"; "-" if none is known. */
+static void lease_job(char job[static 80])
 {
     static const char *const names[] = {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID"};
+    const char *run = getenv("SLURM_RESTART_COUNT");
 
+    strcpy(job, "-");
+    run = run && *run && strlen(run) < 12 && strspn(run, "0123456789") == strlen(run) ? run : "0";
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const char *id = getenv(names[i]);
-        if (id && *id && strlen(id) < sizeof((struct holder *)0)->job && !strpbrk(id, " \n"))
-            return id;
+        if (id && *id && strlen(id) < 64 && !strpbrk(id, " \n")) {
+            snprintf(job, 80, "%s.%s", id, run);
+            return;
+        }
     }
-    return "-";
+}
+
+/* Whether `job` is the batch job `self` in an earlier run: that has ended before this one began. */
+static int lease_is_earlier_run(const char *job, const char *self)
+{
+    const char *dot = strrchr(job, '.'), *own = strrchr(self, '.');
+
+    return dot && own && dot - job == own - self && strncmp(job, self, (size_t)(dot - job)) == 0 &&
+           strtoull(dot + 1, NULL, 10) < strtoull(own + 1, NULL, 10);
 }
 
 static int lease_self(struct holder *h, struct error *e)
 {
     uint8_t session[FORMAT_UUID_SIZE];
+    char host[sizeof h->host] = "";
     int status = manifest_new_uuid(session, e);
 
     if (status != DELTAFS_OK)
         return status;
-    *h = (struct holder){.pid = (uint64_t)getpid()};
-    if (gethostname(h->host, sizeof h->host - 1) != 0 || h->host[0] == '\0' || strpbrk(h->host, " \n"))
-        strcpy(h->host, "-");
-    strcpy(h->job, lease_job());
+    *h = (struct holder){.pid = (uint64_t)getpid(), .note.number = NO_NOTE};
+    if (gethostname(host, sizeof host - 1) != 0 || host[0] == '\0' || strpbrk(host, " \n"))
+        strcpy(host, "-");
+    strcpy(h->host, host);
+    lease_job(h->job);
     manifest_uuid_text(session, h->session);
     return DELTAFS_OK;
 }
@@ -54,24 +70,25 @@ static int lease_self(struct holder *h, struct error *e)
 static int lease_parse(const char *text, struct holder *h)
 {
     *h = (struct holder){0};
-    int n = sscanf(
-        text, "host=%255s pid=%" SCNu64 " job=%63s session=%36s renewed=%" SCNu64 " epoch=%" SCNu64 " label=%" SCNu64,
-        h->host, &h->pid, h->job, h->session, &h->renewed, &h->epoch.number, &h->epoch.label);
-    h->has_epoch = n == 7 && strchr(text, '\n');
+    int n = sscanf(text,
+                   "host=%255s pid=%" SCNu64 " job=%79s session=%36s renewed=%" SCNu64 " epoch=%" SCNu64
+                   " label=%" SCNu64 " records=%" SCNu64 " stored=%" SCNu64,
+                   h->host, &h->pid, h->job, h->session, &h->renewed, &h->note.number, &h->note.label, &h->note.records,
+                   &h->note.bytes_stored);
+    if (n < 9 || !strchr(text, '\n'))
+        h->note.number = NO_NOTE;
     return n >= 5 ? 0 : -1;
 }
 
+/* All lines of a holder are equally long. */
 static int lease_write(struct lease *l, struct holder *h, struct error *e)
 {
-    char epoch[64] = "";
-
-    /* The line never gets shorter, so that nothing of an older one is left behind it. */
-    if (h->has_epoch)
-        snprintf(epoch, sizeof epoch, " epoch=%020" PRIu64 " label=%020" PRIu64, h->epoch.number, h->epoch.label);
     h->renewed = (uint64_t)time(NULL);
     l->size = (size_t)snprintf(l->line, sizeof l->line,
-                               "host=%s pid=%" PRIu64 " job=%s session=%s renewed=%020" PRIu64 "%s\n", h->host, h->pid,
-                               h->job, h->session, h->renewed, epoch);
+                               "host=%s pid=%" PRIu64 " job=%s session=%s renewed=%020" PRIu64 " epoch=%020" PRIu64
+                               " label=%020" PRIu64 " records=%020" PRIu64 " stored=%020" PRIu64 "\n",
+                               h->host, h->pid, h->job, h->session, h->renewed, h->note.number, h->note.label,
+                               h->note.records, h->note.bytes_stored);
     return io_file_write(&l->file, 0, l->line, l->size, e);
 }
 
@@ -105,10 +122,12 @@ static int lease_check(const struct lease *l, const char *text, int is_sure, uin
 
     if (status != DELTAFS_OK || lease_parse(text, &h) != 0)
         return status;
-    int is_here = strcmp(h.host, self.host) == 0, is_same_job = strcmp(h.job, "-") != 0 && strcmp(h.job, self.job) == 0;
-    if (is_sure ? is_here || is_same_job : is_here && kill((pid_t)h.pid, 0) != 0 && errno == ESRCH)
+    int is_here = strcmp(h.host, self.host) == 0;
+    if (is_sure ? is_here || lease_is_earlier_run(h.job, self.job)
+                : is_here && kill((pid_t)h.pid, 0) != 0 && errno == ESRCH)
         return DELTAFS_OK;
-    if (seconds == 0 || (now >= h.renewed && now - h.renewed >= seconds))
+    /* Far ahead: clocks differ, or one has been set back. */
+    if ((now >= h.renewed ? now - h.renewed : h.renewed - now) >= seconds)
         return DELTAFS_OK;
     snprintf(more, sizeof more,
              ", or was %" PRIu64 " s ago; if it has ended, give the option lease=0 (now %" PRIu64 " s)",
@@ -138,11 +157,12 @@ static int lease_open(struct lease *l, struct io *io, const char *path, int *is_
     return status;
 }
 
-int lease_take(struct lease *l, struct io *io, const char *folder, uint64_t seconds, struct error *e)
+int lease_take(struct lease *l, struct io *io, const char *folder, uint64_t seconds, int keeps_note, struct error *e)
 {
     char *path = io_path(folder, LEASE_NAME), text[sizeof l->line];
     struct error ignored;
-    struct holder self;
+    struct holder self, before = {.note.number = NO_NOTE};
+    uint64_t size = 0;
     int is_sure;
 
     *l = (struct lease){.file.fd = -1};
@@ -157,10 +177,19 @@ int lease_take(struct lease *l, struct io *io, const char *folder, uint64_t seco
         status = lease_check(l, text, is_sure, seconds, e);
     if (status == DELTAFS_OK)
         status = lease_self(&self, e);
-    if (status == DELTAFS_OK)
-        status = io_file_truncate(&l->file, 0, e);
+    if (status == DELTAFS_OK && lease_parse(text, &before) == 0 && before.note.number != NO_NOTE) {
+        l->has_note = 1;
+        l->note = before.note;
+        if (keeps_note)
+            self.note = before.note;
+    }
+    /* First the line, so that a note which is kept is never gone; then what is left of a longer one. */
     if (status == DELTAFS_OK)
         status = lease_write(l, &self, e);
+    if (status == DELTAFS_OK)
+        status = io_file_size(&l->file, &size, e);
+    if (status == DELTAFS_OK && size > l->size)
+        status = io_file_truncate(&l->file, l->size, e);
     if (status != DELTAFS_OK)
         io_file_close(&l->file, &ignored);
     return status;
@@ -171,50 +200,59 @@ int lease_find_epoch(struct io *io, const char *folder, struct lease_epoch *out)
     char *path = io_path(folder, LEASE_NAME), text[sizeof((struct lease *)0)->line];
     struct lease l = {0};
     struct error ignored;
-    struct holder h = {0};
+    struct holder h = {.note.number = NO_NOTE};
 
     if (path && io_file_open(io, path, O_RDONLY, &l.file, &ignored) == DELTAFS_OK) {
         if (lease_read(&l, text, sizeof text, &ignored) == DELTAFS_OK && lease_parse(text, &h) == 0)
-            *out = h.epoch;
+            *out = h.note;
         io_file_close(&l.file, &ignored);
     }
     free(path);
-    return h.has_epoch;
+    return h.note.number != NO_NOTE;
 }
 
-int lease_renew(struct lease *l, const struct lease_epoch *epoch, struct error *e)
+/* Whether the file is still that of the folder, and its line this job's: DELTAFS_OK or DELTAFS_ERR_BUSY. */
+static int lease_is_ours(struct lease *l, struct holder *own, struct error *e)
 {
     char text[sizeof l->line];
-    struct holder own, h;
-    int status = lease_read(l, text, sizeof text, e);
+    struct holder h;
+    int is_sure, status = io_file_lock(&l->file, &is_sure, e);
+
+    lease_parse(l->line, own);
+    if (status == DELTAFS_OK)
+        status = lease_read(l, text, sizeof text, e);
+    if (status == DELTAFS_ERR_NOT_FOUND || (status == DELTAFS_OK && lease_parse(text, &h) != 0))
+        return error_set(e, DELTAFS_ERR_BUSY,
+                         "%.800s: somebody has removed or changed the lease: nothing more can be committed",
+                         l->file.path);
+    if (status == DELTAFS_OK && strcmp(h.session, own->session) != 0)
+        return lease_busy(e, &h, l->file.path, ", which it took over: nothing more can be committed");
+    return status;
+}
+
+int lease_renew(struct lease *l, const struct lease_epoch *note, struct error *e)
+{
+    struct holder own;
+    int status = lease_is_ours(l, &own, e);
 
     if (status != DELTAFS_OK)
         return status;
-    lease_parse(l->line, &own);
-    if (lease_parse(text, &h) != 0)
-        return error_set(e, DELTAFS_ERR_BUSY,
-                         "%.800s: somebody else has changed the lease: nothing more can be committed", l->file.path);
-    if (strcmp(h.session, own.session) != 0)
-        return lease_busy(e, &h, l->file.path, ", which it took over: nothing more can be committed");
-    if (epoch) {
-        own.has_epoch = 1;
-        own.epoch = *epoch;
-    }
+    own.note = note ? *note : (struct lease_epoch){.number = NO_NOTE};
     return lease_write(l, &own, e);
 }
 
 int lease_drop(struct lease *l, struct error *e)
 {
-    char text[sizeof l->line];
     struct error second;
-    struct holder own, h;
+    struct holder own;
 
     if (!l->file.path)
         return DELTAFS_OK;
-    lease_parse(l->line, &own);
-    int status = lease_read(l, text, sizeof text, e);
-    if (status == DELTAFS_OK && lease_parse(text, &h) == 0 && strcmp(h.session, own.session) == 0)
+    int status = lease_is_ours(l, &own, e);
+    if (status == DELTAFS_OK)
         status = io_unlink(l->file.io, l->file.path, e);
+    else if (status == DELTAFS_ERR_BUSY)
+        status = DELTAFS_OK; /* whose it is now knows what to do with it */
     int closed = io_file_close(&l->file, status == DELTAFS_OK ? e : &second);
     return status != DELTAFS_OK ? status : closed;
 }

@@ -9,23 +9,25 @@
 
 #include "store/io.h"
 
+/* An epoch that all of the job's processes have written, and whose line in the manifest is next: what it is to say. */
+struct lease_epoch {
+    uint64_t number, label, records, bytes_stored;
+};
+
 struct lease {
     struct io_file file;
-    char line[512];
+    char line[640];
     size_t size;
+    int has_note; /* the former holder left one */
+    struct lease_epoch note;
 };
 
-/* Take the lease of the container in `folder`. A line of another host counts for `seconds` after its last renewal.
- * DELTAFS_ERR_BUSY if somebody else has it. */
-int lease_take(struct lease *l, struct io *io, const char *folder, uint64_t seconds, struct error *e);
-/* An epoch that all of the job's processes have written, and whose line in the manifest is next. */
-struct lease_epoch {
-    uint64_t number, label;
-};
-
-/* DELTAFS_ERR_BUSY if another job has taken it in the meantime. `epoch` (NULL: none) stands in the line from then on.
- */
-int lease_renew(struct lease *l, const struct lease_epoch *epoch, struct error *e);
+/* Take the lease of the container in `folder`. A line of another host counts for `seconds` after its last renewal. With
+ * `keeps_note` the former holder's note stays in the line. DELTAFS_ERR_BUSY if somebody else has it. */
+int lease_take(struct lease *l, struct io *io, const char *folder, uint64_t seconds, int keeps_note, struct error *e);
+/* DELTAFS_ERR_BUSY if another job has taken it in the meantime, or it has been removed. `note` (NULL: none) stands in
+ * the line from then on. */
+int lease_renew(struct lease *l, const struct lease_epoch *note, struct error *e);
 /* Whether a lease was left in the folder that names such an epoch. */
 int lease_find_epoch(struct io *io, const char *folder, struct lease_epoch *out);
 /* Give it back; one that was never taken, and is all zero, is fine. A failure leaves a line that becomes old. */

@@ -71,7 +71,18 @@ int log_open(struct log *log, struct io *io, const char *path, int kind, uint32_
                              end - size);
     log->base = end - end % MEMORY_PAGE;
     log->start = log->used = (size_t)(end - log->base);
-    return size > end ? io_file_truncate(&log->file, end, e) : DELTAFS_OK;
+    return DELTAFS_OK;
+}
+
+int log_cut(struct log *log, int sync, struct error *e)
+{
+    uint64_t size, end = log->base + log->start;
+    int status = io_file_size(&log->file, &size, e);
+
+    if (status != DELTAFS_OK || size <= end)
+        return status;
+    status = io_file_truncate(&log->file, end, e);
+    return status == DELTAFS_OK && sync ? io_file_sync(&log->file, e) : status;
 }
 
 int log_create(struct log *log, struct io *io, const char *path, int kind, uint32_t partition, const uint8_t uuid[16],

@@ -25,9 +25,11 @@ uint32_t log_seed(const uint8_t uuid[16]);
  * buffer's size; of `flusher`'s, if one is given. */
 int log_create(struct log *log, struct io *io, const char *path, int kind, uint32_t partition, const uint8_t uuid[16],
                int is_new, size_t capacity, struct flusher *flusher, struct memory *memory, struct error *e);
-/* Open a log that is there, to go on at `end`; what stands behind that is cut off. */
+/* Open a log that is there, to go on at `end`; log_cut cuts off what stands behind that. */
 int log_open(struct log *log, struct io *io, const char *path, int kind, uint32_t partition, const uint8_t uuid[16],
              uint64_t end, size_t capacity, struct flusher *flusher, struct memory *memory, struct error *e);
+/* Cut off, durably if `sync`, what the file has behind the log's end, with nothing in the buffer. */
+int log_cut(struct log *log, int sync, struct error *e);
 /* Whether the file begins with the header of such a log: DELTAFS_OK, _DAMAGED or _IO. */
 int log_check_header(struct io_file *file, int kind, uint32_t partition, const uint8_t uuid[16], struct error *e);
 /* Close without flushing, and free. A log that was never created is fine if it is all zero. */

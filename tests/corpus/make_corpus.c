@@ -98,7 +98,7 @@ static void begin(struct maker *m)
 {
     struct lease lease;
 
-    must(m, lease_take(&lease, &m->io, m->path, 0, &m->e));
+    must(m, lease_take(&lease, &m->io, m->path, 0, 0, &m->e));
     must(m, deltafs_writer_open(&m->config, 0, m->config.partitions, &lease, &m->writer, &m->e));
 }
 

@@ -68,7 +68,7 @@ static void test_wrong_way(void **state)
     CHECK_IS(deltafs_close(d), DELTAFS_OK);
     d = unit_open(path);
     REFUSED(d, deltafs_append(d, 1, "v", 1), DELTAFS_ERR_MODE, path);
-    REFUSED(d, deltafs_epoch_end(d, 1), DELTAFS_ERR_MODE, "is open for reading; only the handle that created");
+    REFUSED(d, deltafs_epoch_end(d, 1), DELTAFS_ERR_MODE, "is open for reading; open it by deltafs_reopen");
     CHECK_IS(deltafs_close(d), DELTAFS_OK);
 }
 

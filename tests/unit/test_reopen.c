@@ -216,6 +216,10 @@ static void test_ends(void **state)
         CHECK(strstr(deltafs_errmsg(NULL), logs[i]) && d == NULL && !unit_exists(lease));
         unit_save(logs[i], bytes, size);
         check(s, &m, path);
+        size_t now;
+        uint8_t *after = unit_load(manifest, &now);
+        CHECK(now == n && memcmp(after, before, n) == 0);
+        free(after);
         free(bytes);
         free(before);
     }
@@ -305,11 +309,18 @@ static void test_lease(void **state)
     save_lease(file, "elsewhere", "-", -1000); /* of a clock that is ahead */
     CHECK(!is_free(path, "1800"));
     CHECK(is_free(path, "0"));
-    save_lease(file, "elsewhere", "4711", 0);
-    CHECK(!is_free(path, "1800"));
-    setenv("SLURM_JOB_ID", "4711", 1); /* an earlier run of the same batch job */
+    save_lease(file, "elsewhere", "-", -2000); /* so far ahead that it says nothing */
     CHECK(is_free(path, "1800"));
+    save_lease(file, "elsewhere", "4711.0", 0);
+    CHECK(!is_free(path, "1800"));
+    setenv("SLURM_JOB_ID", "4711", 1); /* the same run of the same batch job, which may have other steps */
+    CHECK(!is_free(path, "1800"));
+    setenv("SLURM_RESTART_COUNT", "1", 1); /* an earlier run of it */
+    CHECK(is_free(path, "1800"));
+    save_lease(file, "elsewhere", "471.0", 0);
+    CHECK(!is_free(path, "1800"));
     unsetenv("SLURM_JOB_ID");
+    unsetenv("SLURM_RESTART_COUNT");
     unit_save(file, "host", 4); /* cut short */
     CHECK(is_free(path, "1800"));
 }
@@ -327,9 +338,18 @@ static void test_taken_over(void **state)
     write_epoch(s, &m, d, &r, 1);
     append(s, &m, d, &r);
     model_give_up(&m);
-    CHECK(unlink(file) == 0); /* as if the lock could not be seen */
+    CHECK(unlink(file) == 0); /* by hand: the lock is not seen then */
     other = reopen(s, path);
     write_epoch(s, &m, other, &r, 2);
+    /* The first one finds out; and cuts nothing off. */
+    CHECK_CALL(d, deltafs_epoch_cancel(d, "the end"), DELTAFS_OK);
+    CHECK_CALL(d, deltafs_epoch_end(d, 2), DELTAFS_ERR_BUSY);
+    check(s, &m, path);
+    CHECK_CALL(d, deltafs_append(d, 1, "x", 1), DELTAFS_OK);
+    CHECK_CALL(d, deltafs_epoch_end(d, 3), DELTAFS_ERR_BUSY);
+    CHECK_IS(deltafs_close(d), DELTAFS_ERR_BUSY);
+    CHECK(unit_exists(file));
+    check(s, &m, path);
     save_lease(file, "elsewhere", "-", 0);
     CHECK_CALL(other, deltafs_append(other, 1, "x", 1), DELTAFS_OK);
     CHECK_CALL(other, deltafs_epoch_end(other, 3), DELTAFS_ERR_BUSY);
@@ -337,11 +357,8 @@ static void test_taken_over(void **state)
     CHECK_CALL(other, deltafs_epoch_end(other, 4), DELTAFS_ERR_BUSY);
     CHECK_IS(deltafs_close(other), DELTAFS_ERR_BUSY);
     CHECK(unit_exists(file));
-    CHECK_CALL(d, deltafs_epoch_cancel(d, "the end"), DELTAFS_OK);
     unlink(file);
     check(s, &m, path);
-    /* The first writer still has its own file, without a name. */
-    deltafs_close(d);
     model_fini(&m);
 }
 
