@@ -3,7 +3,7 @@
 #include "torture_kinds.h"
 
 #define TRIES      3
-#define JOBS_LEAST 8 /* that the cases are shared out to */
+#define JOBS_LEAST 16 /* that the cases are shared out to */
 
 static const struct {
     enum torture_fault fault;
@@ -128,8 +128,8 @@ void torture_fault(const char *path, uint64_t count, uint64_t seed, struct tortu
     uint64_t writes, reads;
 
     for (; tally->tried < count; seed++) {
-        /* Every eighth is a large one, of which a few. */
-        int is_large = seed % 8 == 1;
+        /* Every fourth is a large one, of which a few. */
+        int is_large = seed % 4 == 1;
         uint64_t most = count / JOBS_LEAST / (is_large ? 2 : 1) + 1;
         torture_job_make(&job, seed, is_large ? TORTURE_RUNS : TORTURE_SMALL);
         dry_run(&job, path, &o, &writes, &reads, tally);
