@@ -209,10 +209,26 @@ static const struct {
     {"missing", lose_file, 1},
 };
 
+/* The bytes of a line of an opening or a close with so many epochs; 0 if there is none at `line`. */
+static size_t turn_length(const uint8_t *line, size_t n, size_t epochs)
+{
+    static const char *const words[] = {"open", "close"};
+    const uint8_t *newline = memchr(line, '\n', n);
+    char begin[64];
+
+    for (int i = 0; i < 2 && newline; i++) {
+        size_t length = (size_t)snprintf(begin, sizeof begin, "%s epochs=%zu ", words[i], epochs);
+        if (length <= (size_t)(newline - line) && memcmp(line, begin, length) == 0)
+            return (size_t)(newline + 1 - line);
+    }
+    return 0;
+}
+
 /* How many epochs the damaged manifest has, where it is one that no reader can tell from a right one: whole lines of
- * the original from its start on, and behind them bytes without a newline, which are what a crash leaves of a line that
- * was being appended. That is an earlier state of the manifest, and earlier states are right ones. Whatever else is
- * done to a manifest must be found: then it has all its epochs, of which none may be missing without an error. */
+ * the original from its start on, which are an earlier state, and earlier states are right ones; then perhaps lines of
+ * openings and closes with just these epochs, as a writer adds them that opens and closes it in that state; and behind
+ * all bytes without a newline, which are what a crash leaves of a line that was being appended. Whatever else is done
+ * to a manifest must be found: then it has all its epochs, of which none may be missing without an error. */
 static size_t epochs_left(const struct hurt *h, const struct damage_file *whole)
 {
     size_t at = 0, epochs = 0;
@@ -225,7 +241,10 @@ static size_t epochs_left(const struct hurt *h, const struct damage_file *whole)
         epochs += n > 6 && memcmp(line, "Epoch ", 6) == 0;
         at += n;
     }
-    return at > 0 && !memchr(h->bytes + at, '\n', h->n - at) ? epochs : h->c->epochs;
+    int is_begun = at > 0;
+    for (size_t n; is_begun && (n = turn_length(h->bytes + at, h->n - at, epochs)) > 0;)
+        at += n;
+    return is_begun && !memchr(h->bytes + at, '\n', h->n - at) ? epochs : h->c->epochs;
 }
 
 /* The bytes of an index log's tail; 0 if it has none. */

@@ -65,8 +65,8 @@ static void campaign_case(struct campaign *c, uint64_t i)
     }
     c->tried++;
     if ((v.lost || v.wrong) && c->lost + c->wrong < SHOWN)
-        printf("case %llu of seed %llu: %s\n    %s\n", (unsigned long long)i, (unsigned long long)c->seed, d.text,
-               v.text);
+        fprintf(stderr, "case %llu of seed %llu: %s\n    %s\n", (unsigned long long)i, (unsigned long long)c->seed,
+                d.text, v.text);
     c->lost += v.lost > 0;
     c->wrong += v.wrong > 0;
 }
