@@ -33,18 +33,6 @@ int reader_open(const char *path, uint32_t threads, uint64_t cache, struct reade
     r->cache = cache;
     r->path = strdup(path);
     int status = r->path ? manifest_read(&r->io, path, &r->manifest, e) : error_no_memory(e, strlen(path), "a path");
-    if (status == DELTAFS_ERR_NOT_FOUND) {
-        /* Tell what is missing from what is no container, or of which only a half was made. */
-        struct io_file folder;
-        if (io_file_open(&r->io, path, O_RDONLY, &folder, e) == DELTAFS_OK)
-            status = error_set(e, DELTAFS_ERR_NOT_DELTAFS,
-                               "%s: has no %s: not a DeltaFS directory, or one whose creation was cut short", path,
-                               MANIFEST_NAME);
-        else
-            status = e->status;
-        struct error ignored;
-        io_file_close(&folder, &ignored);
-    }
     if (status == DELTAFS_OK && !(r->is_lost = calloc(r->manifest.epoch_count + 1, sizeof *r->is_lost)))
         status = error_no_memory(e, r->manifest.epoch_count, "a reader");
     if (status == DELTAFS_OK)

@@ -401,6 +401,22 @@ static int manifest_read_file(struct io_file *file, struct manifest *m, struct e
     return status;
 }
 
+/* There is none: tell what is missing from what is no container, or of which only a half was made. */
+static int manifest_is_missing(struct io *io, const char *folder, struct error *e)
+{
+    struct io_file file;
+    struct error ignored;
+    int status = io_file_open(io, folder, O_RDONLY, &file, e);
+
+    if (status == DELTAFS_OK)
+        status = error_set(e, DELTAFS_ERR_NOT_DELTAFS,
+                           "%s: has no %s: not a DeltaFS directory, or one whose creation was cut short, which holds "
+                           "nothing",
+                           folder, MANIFEST_NAME);
+    io_file_close(&file, &ignored);
+    return status;
+}
+
 int manifest_read(struct io *io, const char *folder, struct manifest *m, struct error *e)
 {
     struct io_file file;
@@ -413,7 +429,7 @@ int manifest_read(struct io *io, const char *folder, struct manifest *m, struct 
     int status = io_file_open(io, path, O_RDONLY, &file, e);
     free(path);
     if (status != DELTAFS_OK)
-        return status;
+        return status == DELTAFS_ERR_NOT_FOUND ? manifest_is_missing(io, folder, e) : status;
     status = manifest_read_file(&file, m, e);
     io_file_close(&file, &ignored); /* opened for reading: nothing can be lost */
     if (status != DELTAFS_OK)

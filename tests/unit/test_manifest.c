@@ -394,7 +394,7 @@ static void test_not_ours(void **state)
         assert_int_equal(read_back(&m, &e), DELTAFS_ERR_NOT_DELTAFS);
     }
     unit_remove(unit_path(MANIFEST_NAME));
-    assert_int_equal(read_back(&m, &e), DELTAFS_ERR_NOT_FOUND);
+    assert_int_equal(read_back(&m, &e), DELTAFS_ERR_NOT_DELTAFS);
 }
 
 /* Lines with any bytes under a right checksum: taken or refused, and nothing worse. */
