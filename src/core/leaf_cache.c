@@ -10,7 +10,7 @@
 struct entry {
     struct entry *next;  /* in its place */
     struct entry *newer; /* the one that came after it */
-    uint32_t partition;
+    uint32_t partition, segment;
     uint64_t offset;
     size_t size; /* of all of it */
     struct leaf leaf;
@@ -67,21 +67,22 @@ void leaf_cache_destroy(struct leaf_cache *c)
     free(c);
 }
 
-const struct leaf *leaf_cache_find(struct leaf_cache *c, uint32_t partition, uint64_t offset)
+const struct leaf *leaf_cache_find(struct leaf_cache *c, uint32_t partition, uint32_t segment, uint64_t offset)
 {
     if (!c->bucket)
         return NULL;
     for (struct entry *entry = *leaf_cache_place(c, partition, offset); entry; entry = entry->next)
-        if (entry->partition == partition && entry->offset == offset)
+        if (entry->partition == partition && entry->segment == segment && entry->offset == offset)
             return &entry->leaf;
     return NULL;
 }
 
-void leaf_cache_add(struct leaf_cache *c, uint32_t partition, uint64_t offset, const struct leaf *leaf)
+void leaf_cache_add(struct leaf_cache *c, uint32_t partition, uint32_t segment, uint64_t offset,
+                    const struct leaf *leaf)
 {
     size_t table = c->count * sizeof *c->bucket, size = sizeof(struct entry) + leaf->size + LEAF_SLACK;
 
-    if (size + table > c->limit || leaf_cache_find(c, partition, offset))
+    if (size + table > c->limit || leaf_cache_find(c, partition, segment, offset))
         return;
     if (!c->bucket) {
         c->bucket = calloc(c->count, sizeof *c->bucket);
@@ -95,7 +96,7 @@ void leaf_cache_add(struct leaf_cache *c, uint32_t partition, uint64_t offset, c
     if (!entry)
         return;
     struct entry **at = leaf_cache_place(c, partition, offset);
-    *entry = (struct entry){.next = *at, .partition = partition, .offset = offset, .size = size};
+    *entry = (struct entry){.next = *at, .partition = partition, .segment = segment, .offset = offset, .size = size};
     leaf_copy(&entry->leaf, leaf, entry->bytes);
     *at = entry;
     if (c->newest)

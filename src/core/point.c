@@ -353,7 +353,8 @@ static void point_keep_leaves(struct point *t, uint32_t probes)
         const struct leaf *leaf = probe->found;
         if (leaf < t->s->leaf || leaf >= t->s->leaf + PROBES_MAX || leaf == kept)
             continue;
-        leaf_cache_add(t->r->leaves, t->p->partition, probe->segment->leaf_offsets[probe->leaf], leaf);
+        leaf_cache_add(t->r->leaves, t->p->partition, probe->segment->footer.checksum,
+                       probe->segment->leaf_offsets[probe->leaf], leaf);
         kept = leaf;
     }
 }
@@ -365,8 +366,9 @@ static void point_take_probes(struct point *t)
     uint32_t probes = t->probes, missing = 0;
 
     for (uint32_t i = 0; i < probes; i++) {
-        const uint64_t *offset = &s->probe[i].segment->leaf_offsets[s->probe[i].leaf];
-        s->probe[i].found = leaf_cache_find(t->r->leaves, t->p->partition, offset[0]);
+        const struct segment *segment = s->probe[i].segment;
+        const uint64_t *offset = &segment->leaf_offsets[s->probe[i].leaf];
+        s->probe[i].found = leaf_cache_find(t->r->leaves, t->p->partition, segment->footer.checksum, offset[0]);
         if (!s->probe[i].found)
             s->spot[missing++] = (struct spot){offset[0], (size_t)(offset[1] - offset[0]), i};
     }

@@ -27,7 +27,9 @@ struct footer {
     uint64_t previous; /* offset of the footer before, 0 if none */
     uint64_t first_key, last_key;
     uint64_t data_end;
-    uint64_t offset; /* its own */
+    uint64_t offset;   /* its own */
+    uint32_t checksum; /* of one that was read: two segments that lie at the same place, but are not the same, differ in
+                          it */
 };
 
 /* Scratch memory that the index logs of a process share. */

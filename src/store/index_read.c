@@ -30,6 +30,7 @@ static const char *footer_get(struct footer *f, const uint8_t *p, uint32_t seed,
         .last_key = get_u64(p + 72),
         .data_end = get_u64(p + 80),
         .offset = get_u64(p + 88),
+        .checksum = get_u32(p),
     };
     if (f->partition != partition || (p[5] & ~FOOTER_FLAG_LAST) != 0 || p[6] > FOOTER_SHIFT_MAX || p[7] != 0)
         return "a footer belongs elsewhere";

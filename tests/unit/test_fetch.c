@@ -287,20 +287,20 @@ static void test_leaf_cache(void **state)
         unsigned found = 0;
         CHECK_IS(leaf_cache_create(limits[l], &c, &e), DELTAFS_OK);
         for (int i = 0; i < 4000; i++) {
-            /* The same offsets in all partitions; and such as differ where partitions do in the hash. */
-            uint32_t partition = (uint32_t)rng_below(&r, 4);
+            /* The same offsets in all partitions and segments; and such as differ where partitions do in the hash. */
+            uint32_t partition = (uint32_t)rng_below(&r, 4), segment = (uint32_t)rng_below(&r, 2);
             uint64_t offset = rng_below(&r, 50) * 4096 + (rng_below(&r, 2) ? (uint64_t)rng_below(&r, 4) << 44 : 0);
-            const struct leaf *got = leaf_cache_find(c, partition, offset);
-            CHECK(!got || is_leaf(got, partition, offset));
+            const struct leaf *got = leaf_cache_find(c, partition, segment, offset);
+            CHECK(!got || is_leaf(got, partition + 4 * segment, offset));
             found += got != NULL;
             if (!got) {
-                size_t n = make_leaf(partition, offset, bytes, &leaf);
-                leaf_cache_add(c, partition, offset, &leaf);
+                size_t n = make_leaf(partition + 4 * segment, offset, bytes, &leaf);
+                leaf_cache_add(c, partition, segment, offset, &leaf);
                 memset(bytes, 0, sizeof bytes); /* it keeps a copy */
-                got = leaf_cache_find(c, partition, offset);
+                got = leaf_cache_find(c, partition, segment, offset);
                 /* Besides a leaf's bytes it counts what finds them. */
                 CHECK(got ? n + LEAF_SLACK <= limits[l] : n + LEAF_SLACK + 500 + limits[l] / 256 > limits[l]);
-                CHECK(!got || is_leaf(got, partition, offset));
+                CHECK(!got || is_leaf(got, partition + 4 * segment, offset));
             }
         }
         CHECK((found > 0) == (limits[l] >= 3000));
@@ -328,9 +328,9 @@ static void test_leaf_cache_limit(void **state)
         for (int i = 0; i < 2 * LEAVES; i++) {
             uint64_t k = rng_below(&r, LEAVES), held = 0;
             size[k] = make_leaf(1, k * 5000, bytes, &leaf);
-            leaf_cache_add(c, 1, k * 5000, &leaf);
+            leaf_cache_add(c, 1, 7, k * 5000, &leaf);
             for (uint64_t j = 0; j < LEAVES && i % 10 == 0; j++)
-                held += leaf_cache_find(c, 1, j * 5000) ? size[j] + LEAF_SLACK : 0;
+                held += leaf_cache_find(c, 1, 7, j * 5000) ? size[j] + LEAF_SLACK : 0;
             CHECK(held <= limit);
             most = held > most ? held : most;
         }

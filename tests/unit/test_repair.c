@@ -277,10 +277,56 @@ static void test_hopeless(void **state)
     model_fini(&m);
 }
 
+/* Counts keys of an epoch that are not found. */
+static unsigned count_lost(deltafs_dir *d, uint32_t keys, uint32_t step)
+{
+    unsigned lost = 0;
+
+    for (uint32_t i = 0; i < keys; i += step) {
+        deltafs_records *got = NULL;
+        char name[24];
+        size_t n = (size_t)snprintf(name, sizeof name, "particle %u", i);
+        lost += deltafs_get_bytes(d, name, n, NULL, &got) != DELTAFS_OK;
+        deltafs_records_destroy(got);
+    }
+    return lost;
+}
+
+/* An index that is made anew has one segment where there were several. A reader that had read leaves of the old one is
+ * not misled by them: neither refreshed, nor when it opens a partition's files again, of which it keeps 32 open. */
+static void test_warm_reader(void **state)
+{
+    enum { KEYS = 900000, STEP = 61, PARTITIONS = 33 };
+    const char *path = unit_path("warm");
+    deltafs_dir *d = unit_create(path, unit_options("memory", "8M", "partitions", "33", "threads", "0", "keys", "bytes",
+                                                    "value_size", "0", NULL));
+    char name[24];
+
+    (void)state;
+    for (uint32_t i = 0; i < KEYS; i++) {
+        size_t n = (size_t)snprintf(name, sizeof name, "particle %u", i);
+        CHECK_CALL(d, deltafs_append_bytes(d, name, n, NULL, 0), DELTAFS_OK);
+    }
+    CHECK_CALL(d, deltafs_epoch_end(d, 1), DELTAFS_OK);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    deltafs_dir *fresh = unit_open(path), *stale = unit_open(path);
+    CHECK_IS(count_lost(fresh, KEYS, STEP), 0);
+    CHECK_IS(count_lost(stale, KEYS, STEP), 0);
+    for (int p = 0; p < PARTITIONS; p++)
+        CHECK(unlink(unit_path("warm/%02x/p%08x.index", p, p)) == 0);
+    CHECK_IS(repair(path, 0, -1), DELTAFS_OK);
+    CHECK_CALL(fresh, deltafs_refresh(fresh), DELTAFS_OK);
+    CHECK_IS(count_lost(fresh, KEYS, STEP), 0);
+    CHECK_IS(count_lost(stale, KEYS, STEP), 0);
+    CHECK_IS(deltafs_close(fresh), DELTAFS_OK);
+    CHECK_IS(deltafs_close(stale), DELTAFS_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_unfinished), cmocka_unit_test(test_torn),
-                                       cmocka_unit_test(test_rebuild), cmocka_unit_test(test_hopeless)};
+                                       cmocka_unit_test(test_rebuild), cmocka_unit_test(test_hopeless),
+                                       cmocka_unit_test(test_warm_reader)};
 
     for (int i = 0; i < NAMES; i++)
         snprintf(names[i], sizeof names[i], "particle %d", i);
