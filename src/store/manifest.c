@@ -380,19 +380,32 @@ static int manifest_parse(struct manifest *m, char *text, size_t n, const char *
     return DELTAFS_OK;
 }
 
-static int manifest_read_file(struct io_file *file, struct manifest *m, struct error *e)
+/* All of the file, in memory that the caller frees. */
+static int manifest_load(struct io_file *file, char **text, uint64_t *size, struct error *e)
 {
-    uint64_t size;
-    int status = io_file_size(file, &size, e);
+    int status = io_file_size(file, size, e);
 
     if (status != DELTAFS_OK)
         return status;
-    if (size > MANIFEST_SIZE_MAX)
+    if (*size > MANIFEST_SIZE_MAX)
         return error_set(e, DELTAFS_ERR_NOT_DELTAFS, "%s: too large for a manifest", file->path);
-    char *text = malloc(size + 1);
-    if (!text)
-        return error_no_memory(e, size + 1, "the manifest");
-    status = io_file_read(file, 0, text, size, e);
+    *text = malloc(*size + 1);
+    return *text ? io_file_read(file, 0, *text, *size, e) : error_no_memory(e, *size + 1, "the manifest");
+}
+
+static int manifest_read_file(struct io_file *file, struct manifest *m, struct error *e)
+{
+    struct error ignored;
+    uint64_t size = 0, now = 0;
+    char *text = NULL;
+    int status;
+
+    /* Whoever reopens the container cuts off a line that was cut short: then the file's new end counts. */
+    do {
+        free(text);
+        text = NULL;
+        status = manifest_load(file, &text, &size, e);
+    } while (status == DELTAFS_ERR_DAMAGED && io_file_size(file, &now, &ignored) == DELTAFS_OK && now < size);
     if (status == DELTAFS_OK)
         status = manifest_parse(m, text, size, file->path, e);
     free(text);
@@ -410,8 +423,8 @@ static int manifest_is_missing(struct io *io, const char *folder, struct error *
 
     if (status == DELTAFS_OK)
         status = error_set(e, DELTAFS_ERR_NOT_DELTAFS,
-                           "%s: has no %s: not a DeltaFS directory, or one whose creation was cut short, which holds "
-                           "nothing",
+                           "%s: has no %s: not a DeltaFS directory, or one whose creation was cut short: that holds "
+                           "nothing, remove it",
                            folder, MANIFEST_NAME);
     io_file_close(&file, &ignored);
     return status;

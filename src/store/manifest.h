@@ -48,7 +48,8 @@ int manifest_append_open(struct io_file *file, uint64_t *size, uint64_t epochs, 
 int manifest_append_close(struct io_file *file, uint64_t *size, uint64_t epochs, uint64_t tail_length, int sync,
                           struct error *e);
 
-/* Read and check a container's manifest. */
+/* Read and check a container's manifest. DELTAFS_ERR_NOT_FOUND if there is no such folder, _NOT_DELTAFS if it has none.
+ */
 int manifest_read(struct io *io, const char *folder, struct manifest *m, struct error *e);
 void manifest_fini(struct manifest *m);
 

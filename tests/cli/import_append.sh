@@ -65,6 +65,12 @@ printf 'Epoch number=2 label=99' >>"$work/killed/MANIFEST"
 expect 0 import 3 --format vpic -a -o "$work/killed" "$work"/dumps/p.*
 whole killed
 
+# A directory whose making was cut short has nothing to go on with.
+mkdir -p "$work/half/00"
+expect 3 import 2 --format vpic -a -o "$work/half" "$work"/dumps/p.*
+says "$work/half: has no MANIFEST"
+says "holds nothing, remove it"
+
 # A job on another host may live.
 printf 'host=elsewhere.example pid=1 job=- session=01234567-89ab-4def-8123-456789abcdef renewed=%020d\n' "$(date +%s)" \
     >"$work/killed/LEASE"

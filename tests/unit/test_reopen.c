@@ -3,6 +3,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "unit_help.h"
+#include "unit_io.h"
 
 struct shape {
     const char *keys, *value_size, *partitions, *threads, *commit, *sync;
@@ -327,6 +328,60 @@ static void test_lease(void **state)
     CHECK(is_free(path, "1800"));
 }
 
+/* A handle that was opened while the directory was closed finds no damage in what a job does meanwhile; but a tail that
+ * is gone otherwise is damage. And a manifest that is cut at its end just when it is read is read as it is then. */
+static void test_meanwhile(void **state)
+{
+    const struct shape *s = &shapes[1];
+    const char *path = unit_path("meanwhile"), *manifest = unit_path("meanwhile/MANIFEST"),
+               *index = unit_path("meanwhile/01/p00000001.index");
+    struct rng r = rng_init(790);
+    struct model m = model_of(s);
+    struct deltafs_verify_stat counts;
+    deltafs_dir *d = create(s, path), *reader;
+    size_t n;
+
+    (void)state;
+    write_epoch(s, &m, d, &r, 1);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    reader = unit_open(path);
+    d = reopen(s, path);
+    CHECK_CALL(reader, deltafs_verify(reader, NULL, NULL, &counts), DELTAFS_OK);
+    CHECK_IS(deltafs_close(reader), DELTAFS_OK);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    reader = unit_open(path);
+    d = reopen(s, path);
+    write_epoch(s, &m, d, &r, 2);
+    CHECK_CALL(reader, deltafs_verify(reader, NULL, NULL, &counts), DELTAFS_OK);
+    CHECK_IS(counts.records, s->records);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    CHECK_IS(deltafs_close(reader), DELTAFS_OK);
+
+    reader = unit_open(path);
+    free(unit_load(index, &n));
+    CHECK(truncate(index, (off_t)n - 1) == 0);
+    CHECK_CALL(reader, deltafs_verify(reader, NULL, NULL, &counts), DELTAFS_ERR_DAMAGED);
+    CHECK_IS(deltafs_close(reader), DELTAFS_OK);
+    d = reopen(s, path);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+
+    uint8_t *text = unit_load(manifest, &n);
+    uint8_t *torn = malloc(n + 9);
+    CHECK(torn != NULL);
+    memcpy(torn, text, n);
+    memcpy(torn + n, "Epoch num", 9);
+    unit_save(manifest, torn, n + 9);
+    unit_io_begin();
+    unit_io_shrink("MANIFEST", n);
+    reader = unit_open(path);
+    CHECK_IS(deltafs_close(reader), DELTAFS_OK);
+    unit_io_end();
+    check(s, &m, path);
+    free(text);
+    free(torn);
+    model_fini(&m);
+}
+
 /* A writer that was taken for dead commits nothing more, and cuts nothing off. */
 static void test_taken_over(void **state)
 {
@@ -418,7 +473,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_after_close), cmocka_unit_test(test_after_crash), cmocka_unit_test(test_ends),
         cmocka_unit_test(test_options),     cmocka_unit_test(test_lease),       cmocka_unit_test(test_taken_over),
-        cmocka_unit_test(test_refresh),
+        cmocka_unit_test(test_refresh),     cmocka_unit_test(test_meanwhile),
     };
 
     for (int i = 0; i < 5000; i++)

@@ -36,6 +36,12 @@ static void check_said(const char *text)
         fail_msg("seed %llu: no '%s' in '%s'", (unsigned long long)unit_seed, text, said.text);
 }
 
+static void check_errmsg(const char *text)
+{
+    if (!strstr(deltafs_errmsg(NULL), text))
+        fail_msg("seed %llu: no '%s' in '%s'", (unsigned long long)unit_seed, text, deltafs_errmsg(NULL));
+}
+
 /* Sound: nothing is said, and the model's records are there. */
 static void check(struct model *m, const char *path)
 {
@@ -192,6 +198,8 @@ static void test_torn(void **state)
     CHECK_IS(repair(copy, 0, -1), DELTAFS_OK);
     check(&m, copy);
     CHECK_IS(deltafs_repair(unit_path("nowhere"), NULL, NULL, NULL), DELTAFS_ERR_NOT_FOUND);
+    CHECK_IS(deltafs_repair(unit_folder, NULL, NULL, NULL), DELTAFS_ERR_NOT_DELTAFS);
+    check_errmsg("whose creation was cut short");
     CHECK_IS(deltafs_repair("", NULL, NULL, NULL), DELTAFS_ERR_INVALID);
     model_fini(&m);
 }
