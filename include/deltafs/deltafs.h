@@ -320,7 +320,8 @@ struct deltafs_verify_stat {
  * there are any; *out is set then too. */
 DELTAFS_API int deltafs_verify(deltafs_dir *dir, deltafs_damage_fn fn, void *arg, struct deltafs_verify_stat *out);
 
-/* Called by deltafs_repair for each thing that it finds, with a message: DELTAFS_OK, what is done about it; or the
+/* Called by deltafs_repair for each thing that it finds, with a message: DELTAFS_OK, what has been done about it, or in
+ * a dry run is to be done; or the
  * status of what cannot be repaired. */
 typedef void (*deltafs_repair_fn)(int status, const char *message, void *arg);
 
@@ -328,6 +329,8 @@ struct deltafs_repair_wish {
     int is_dry;     /* only say what there is to do; changes nothing */
     int has_label;  /* an epoch whose commit is missing gets `label`, though its job may not have finished it */
     uint64_t label; /* above the last committed one */
+    int has_lease;  /* `lease` takes the place of the option lease */
+    uint64_t lease;
 };
 
 /* Mend what a job left behind that died, and damage where that can be done:
@@ -337,7 +340,8 @@ struct deltafs_repair_wish {
  * - an index log that is damaged is made anew from its data log if keys are bytes (numbers stand in the index alone);
  * the old one is kept as FILE.damaged. DELTAFS_OK if all is sound then, or could be; the first error otherwise.
  * DELTAFS_ERR_BUSY as deltafs_reopen. Damage that does not keep the directory from being opened is not looked for: that
- * is deltafs_verify. `wish` may be NULL, and so may `fn`. The message is that of deltafs_errmsg(NULL). Not collective.
+ * is deltafs_verify. Of options, which the environment gives, only memory and lease count. `wish` may be NULL, and so
+ * may `fn`. The message is that of deltafs_errmsg(NULL). Not collective.
  */
 DELTAFS_API int deltafs_repair(const char *path, const struct deltafs_repair_wish *wish, deltafs_repair_fn fn,
                                void *arg);

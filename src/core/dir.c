@@ -1,3 +1,4 @@
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -429,16 +430,52 @@ int deltafs_close(deltafs_dir *d)
     return status;
 }
 
-static int dir_repair(const char *path, const struct deltafs_repair_wish *wish, const deltafs_options *o,
+/* Of the options only those count that are about the repairing itself: what a job has in its environment is about
+ * directories that are made. */
+static int repair_options(deltafs_options *o, const struct deltafs_repair_wish *wish)
+{
+    const struct deltafs_option_info *info;
+    char lease[32];
+    int status = DELTAFS_OK;
+
+    for (size_t i = 0; (info = deltafs_option_at(i)) && status == DELTAFS_OK; i++)
+        if (i != OPTION_LEASE && i != OPTION_MEMORY)
+            status = deltafs_options_set(o, info->name, info->default_value);
+    snprintf(lease, sizeof lease, "%llu", (unsigned long long)wish->lease);
+    if (status == DELTAFS_OK && wish->has_lease)
+        status = deltafs_options_set(o, "lease", lease);
+    return status;
+}
+
+/* Of a directory that is to be opened and closed. */
+struct repair_closing {
+    const char *path;
+    const deltafs_options *o;
+};
+
+static int repair_close(void *ctx, struct error *e)
+{
+    const struct repair_closing *c = ctx;
+    deltafs_dir *d;
+    int status = dir_open_to_write(c->path, c->o, 1, &d, e);
+
+    return status == DELTAFS_OK ? deltafs_close(d) : status;
+}
+
+static int dir_repair(const char *path, const struct deltafs_repair_wish *wish, deltafs_options *o,
                       deltafs_repair_fn fn, void *arg, struct error *e)
 {
-    deltafs_dir *d;
-    int status = repair_directory(path, wish, deltafs_options_number(o, OPTION_LEASE), fn, arg, e);
+    struct repair_closing closing = {path, o};
+    int status = repair_options(o, wish);
 
-    if (status != DELTAFS_OK || wish->is_dry)
+    if (status != DELTAFS_OK)
         return status;
-    status = dir_open_to_write(path, o, 1, &d, e);
-    return status == DELTAFS_OK ? deltafs_close(d) : status;
+    uint64_t memory = deltafs_options_number(o, OPTION_MEMORY);
+    struct repair_how how = {.lease = deltafs_options_number(o, OPTION_LEASE),
+                             .memory = memory == OPTION_AUTO ? SERIAL_MEMORY_DEFAULT : memory,
+                             .close = repair_close,
+                             .ctx = &closing};
+    return repair_directory(path, wish, &how, fn, arg, e);
 }
 
 int deltafs_repair(const char *path, const struct deltafs_repair_wish *wish, deltafs_repair_fn fn, void *arg)

@@ -1,6 +1,6 @@
 /* An index log from its data log, where keys are bytes: blocks are read one after the other, as they were written; each
- * run's keys are the hashes of what stands before its values. An epoch gets one segment, unless its fence is too long.
- */
+ * run's keys are the hashes of what stands before its values. An epoch gets one segment, unless its fence is too long,
+ * or its keys take too much memory. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,13 +10,16 @@
 #include "core/repair.h"
 #include "store/store_format.h"
 
-#define INDEX_BUFFER (256u << 10)
-#define FENCE_MAX    (1u << 20)
-#define TAIL_MAX     (4u << 20)
+#define INDEX_BUFFER  (256u << 10)
+#define FENCE_MAX     (1u << 20)
+#define TAIL_MAX      (4u << 20)
+#define REBUILD_SHARE 3 /* of memory: the part of which is taken before a segment ends */
 
 struct rebuild {
     const struct manifest *manifest;
     uint32_t partition, seed;
+    uint64_t epochs; /* to be had: those that are committed, or one more */
+    struct memory memory;
     struct io_file data;
     uint64_t size, at; /* of the data log; of the next block */
     struct buffer bytes;
@@ -25,10 +28,12 @@ struct rebuild {
     struct index_writer index;
     struct index_scratch scratch;
     struct keys_store keys;
-    struct run *runs;
+    struct run *runs; /* of the segment */
     uint32_t run_count, run_capacity;
-    uint64_t records, bytes_raw; /* of the epoch */
-    uint64_t *all_records;       /* of each epoch */
+    uint32_t run_number, segment; /* of the next ones, in the epoch */
+    uint64_t records, bytes_raw;  /* of the segment */
+    uint64_t epoch_records;       /* of those before it */
+    uint64_t *all_records;        /* of each epoch */
     uint32_t epoch;
 };
 
@@ -41,23 +46,35 @@ static void rebuild_drop_runs(struct rebuild *r)
     keys_clear(&r->keys);
 }
 
-/* Write the segment of the epoch whose blocks have all been read, and begin the next. */
-static int rebuild_end_epoch(struct rebuild *r, struct error *e)
+/* Write the segment whose blocks have all been read. */
+static int rebuild_end_segment(struct rebuild *r, int is_last, struct error *e)
 {
     struct footer f = {.epoch = r->epoch,
-                       .is_last = 1,
+                       .segment = r->segment,
+                       .is_last = is_last,
                        .key_shift = part_key_shift(r->records),
                        .bytes_raw = r->bytes_raw,
                        .data_end = r->at};
     int status = index_write_segment(&r->index, r->runs, r->run_count, &f, e);
 
-    r->all_records[r->epoch] += r->records;
+    r->segment = f.segment + 1;
+    r->epoch_records += r->records;
     rebuild_drop_runs(r);
-    r->epoch++;
     return status;
 }
 
-/* Read the block at r->at. *is_end: there is none of a committed epoch. */
+/* The same of the epoch's last segment; the next epoch begins. */
+static int rebuild_end_epoch(struct rebuild *r, struct error *e)
+{
+    int status = rebuild_end_segment(r, 1, e);
+
+    r->all_records[r->epoch++] += r->epoch_records;
+    r->epoch_records = 0;
+    r->run_number = r->segment = 0;
+    return status;
+}
+
+/* Read the block at r->at. *is_end: there is none of the epochs to be had. */
 static int rebuild_read(struct rebuild *r, size_t *length, int *is_end, struct error *e)
 {
     uint8_t h[BLOCK_HEADER_SIZE];
@@ -70,10 +87,12 @@ static int rebuild_read(struct rebuild *r, size_t *length, int *is_end, struct e
         return status;
     uint32_t payload = get_u32(h + 8);
     r->id = (struct block_id){get_u32(h + 16), get_u32(h + 20), get_u32(h + 24), get_u32(h + 28)};
-    *is_end = h[4] != FORMAT_BLOCK || payload > BLOCK_PAYLOAD_MAX || payload > r->size - r->at - sizeof h ||
-              r->id.partition != r->partition || r->id.epoch >= r->manifest->epoch_count || r->id.epoch < r->epoch;
+    *is_end = h[4] != FORMAT_BLOCK || payload > BLOCK_PAYLOAD_MAX || r->id.partition != r->partition ||
+              r->id.epoch >= r->epochs || r->id.epoch < r->epoch;
     if (*is_end)
         return DELTAFS_OK;
+    if (payload > r->size - r->at - sizeof h)
+        return error_damaged(e, r->data.path, r->at, "the file ends inside a block");
     *length = sizeof h + payload;
     status = buffer_reserve(&r->bytes, *length, "a block", e);
     if (status == DELTAFS_OK)
@@ -87,21 +106,26 @@ static int rebuild_read(struct rebuild *r, size_t *length, int *is_end, struct e
 static int rebuild_run(struct rebuild *r, struct run **out, struct error *e)
 {
     struct run *last = r->run_count > 0 ? &r->runs[r->run_count - 1] : NULL;
+    int status = DELTAFS_OK;
 
     if (last && last->number == r->id.run && last->block_count == r->id.block) {
         *out = last;
         return DELTAFS_OK;
     }
-    if (r->id.block != 0 || r->id.run != r->run_count)
+    if (r->id.block != 0 || r->id.run != r->run_number)
         return error_damaged(e, r->data.path, r->at, "the block does not follow the one before it");
-    if (r->run_count == r->run_capacity) {
+    /* The next run may take as much as there is so far, and so does merging. */
+    if (last && r->memory.used > r->memory.limit / REBUILD_SHARE)
+        status = rebuild_end_segment(r, 0, e);
+    if (status == DELTAFS_OK && r->run_count == r->run_capacity) {
+        size_t size = sizeof *r->runs;
         uint32_t capacity = 2 * r->run_capacity + 4;
-        struct run *grown = realloc(r->runs, capacity * sizeof *grown);
-        if (!grown)
-            return error_no_memory(e, capacity * sizeof *grown, "runs");
-        r->runs = grown;
-        r->run_capacity = capacity;
+        status = memory_grow(&r->memory, &r->runs, r->run_capacity * size, capacity * size, "runs", e);
+        r->run_capacity = status == DELTAFS_OK ? capacity : r->run_capacity;
     }
+    if (status != DELTAFS_OK)
+        return status;
+    r->run_number++;
     *out = &r->runs[r->run_count++];
     return run_init(*out, r->id.run, 0, r->at, &r->keys, e);
 }
@@ -147,7 +171,13 @@ static int rebuild_blocks(struct rebuild *r, struct error *e)
         if (status == DELTAFS_OK)
             status = rebuild_read(r, &length, &is_end, e);
     }
-    while (r->epoch < r->manifest->epoch_count && status == DELTAFS_OK)
+    uint64_t epochs = r->epochs;
+    if (status == DELTAFS_ERR_DAMAGED && r->id.epoch >= r->manifest->epoch_count) {
+        /* That epoch is not whole. */
+        epochs = r->manifest->epoch_count;
+        status = DELTAFS_OK;
+    }
+    while (r->epoch < epochs && status == DELTAFS_OK)
         status = rebuild_end_epoch(r, e);
     return status;
 }
@@ -164,7 +194,7 @@ static int rebuild_write(struct rebuild *r, struct io *io, const char *data, con
         status = io_file_size(&r->data, &r->size, e);
     if (status == DELTAFS_OK)
         status = index_writer_create(&r->index, io, index, r->partition, r->manifest->uuid, 0, INDEX_BUFFER, TAIL_MAX,
-                                     &r->scratch, NULL, e);
+                                     &r->scratch, &r->memory, e);
     if (status == DELTAFS_OK)
         status = rebuild_blocks(r, e);
     if (status == DELTAFS_OK)
@@ -174,7 +204,7 @@ static int rebuild_write(struct rebuild *r, struct io *io, const char *data, con
     int closed = index_writer_close(&r->index, status == DELTAFS_OK ? e : &second);
     io_file_close(&r->data, &second); /* opened for reading: nothing can be lost */
     rebuild_drop_runs(r);
-    free(r->runs);
+    memory_give(&r->memory, r->runs, r->run_capacity * sizeof *r->runs);
     block_fini(&r->block);
     buffer_fini(&r->bytes);
     buffer_fini(&r->scratch.leaf);
@@ -206,10 +236,21 @@ int rebuild_adopt(struct io *io, const char *folder, uint32_t partition, struct 
     return status;
 }
 
-int rebuild_index(struct io *io, const char *folder, const struct manifest *m, uint32_t partition, uint64_t *records,
-                  struct error *e)
+void rebuild_discard(struct io *io, const char *folder, uint32_t partition)
+{
+    char *made = io_path(folder, INDEX_NEW, partition % BUCKET_COUNT, partition);
+
+    if (made)
+        io->ops->unlink(io->ctx, made);
+    free(made);
+}
+
+int rebuild_index(struct io *io, const char *folder, const struct manifest *m, uint64_t epochs, uint32_t partition,
+                  uint64_t memory, uint64_t *records, struct error *e)
 {
     struct rebuild r = {.manifest = m,
+                        .epochs = epochs,
+                        .memory.limit = memory,
                         .partition = partition,
                         .seed = log_seed(m->uuid),
                         .at = LOG_HEADER_SIZE,
@@ -220,6 +261,7 @@ int rebuild_index(struct io *io, const char *folder, const struct manifest *m, u
     uint32_t bucket = partition % BUCKET_COUNT;
     char *data = io_path(folder, LOG_NAME_DATA, bucket, partition),
          *index = io_path(folder, INDEX_NEW, bucket, partition);
+    r.keys.memory = &r.memory;
     int status = data && index ? rebuild_write(&r, io, data, index, e) : error_no_memory(e, strlen(folder), "a path");
 
     free(data);

@@ -23,8 +23,10 @@ static void say_found(int status, const char *message, void *arg)
 
 static int repair_parse(int argc, char **argv, struct deltafs_repair_wish *wish)
 {
-    static const struct option options[] = {
-        {"apply", no_argument, NULL, 'a'}, {"label", required_argument, NULL, 'l'}, {NULL, 0, NULL, 0}};
+    static const struct option options[] = {{"apply", no_argument, NULL, 'a'},
+                                            {"label", required_argument, NULL, 'l'},
+                                            {"lease", required_argument, NULL, 's'},
+                                            {NULL, 0, NULL, 0}};
     int c;
 
     wish->is_dry = 1;
@@ -35,6 +37,10 @@ static int repair_parse(int argc, char **argv, struct deltafs_repair_wish *wish)
             wish->has_label = 1;
             if (text_number(optarg, &wish->label) != 0)
                 return text_fail(EXIT_USAGE, "repair: --label: '%.100s' is no number", optarg);
+        } else if (c == 's') {
+            wish->has_lease = 1;
+            if (text_number(optarg, &wish->lease) != 0)
+                return text_fail(EXIT_USAGE, "repair: --lease: '%.100s' is no number", optarg);
         } else {
             return cmd_usage("repair");
         }

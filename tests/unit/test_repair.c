@@ -24,7 +24,7 @@ static void note(int status, const char *message, void *arg)
 
 static int repair(const char *path, int is_dry, long label)
 {
-    struct deltafs_repair_wish wish = {is_dry, label >= 0, (uint64_t)label};
+    struct deltafs_repair_wish wish = {.is_dry = is_dry, .has_label = label >= 0, .label = (uint64_t)label};
 
     memset(&said, 0, sizeof said);
     return deltafs_repair(path, &wish, note, NULL);
