@@ -73,6 +73,7 @@ for key in one 1e3 0x 18446744073709551616 ""; do
     wrong "key '$key' is no number" get "$work/d" "$key"
 done
 wrong "--label: 'x' is no number" repair "$work/d" --label x
+wrong "--lease: 'x' is no number" repair "$work/d" --lease x
 expect 3 "$deltafs" info ""
 # Mistakes are found before anything is looked for.
 wrong "key 'x' is no number" get "$work/d" x

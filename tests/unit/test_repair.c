@@ -1,6 +1,9 @@
 /* Repair: what a job that died left, at each step of a commit; index logs made anew; what cannot be mended. */
+#include <errno.h>
+#include <time.h>
 #include <unistd.h>
 #include "unit_help.h"
+#include "unit_io.h"
 
 #define NAMES 400
 
@@ -131,6 +134,7 @@ static void test_unfinished(void **state)
         CHECK_IS(repair(other, 1, -1), DELTAFS_OK); /* nothing has changed */
         check_said("labelled 30");
         CHECK_IS(repair(other, 0, -1), DELTAFS_OK);
+        CHECK(!strstr(said.text, "is cut off"));
         model_keep(&m, 30);
         check(&m, other);
 
@@ -254,6 +258,7 @@ static void test_rebuild(void **state)
     unit_save(data, bytes, n / 2);
     CHECK_IS(repair(copy, 0, -1), DELTAFS_ERR_DAMAGED);
     CHECK(!unit_exists(unit_path("rebuild_copy/00/p00000000.index.damaged")));
+    CHECK(!unit_exists(unit_path("rebuild_copy/00/p00000000.index.new")));
     bytes[n / 2] ^= 4;
     unit_save(data, bytes, n);
     CHECK_IS(repair(copy, 0, -1), DELTAFS_ERR_DAMAGED);
@@ -330,11 +335,236 @@ static void test_warm_reader(void **state)
     CHECK_IS(deltafs_close(stale), DELTAFS_OK);
 }
 
+/* Replace what follows `name` in a file, a text, by as many other digits. */
+static void change_number(const char *path, const char *name)
+{
+    size_t n;
+    uint8_t *bytes = unit_load(path, &n);
+    char *at = memmem(bytes, n, name, strlen(name));
+
+    CHECK(at != NULL);
+    at += strlen(name);
+    while (at[1] >= '0' && at[1] <= '9')
+        at++;
+    *at = *at == '9' ? '8' : (char)(*at + 1);
+    unit_save(path, bytes, n);
+    free(bytes);
+}
+
+/* What the job noted counts only if the logs have as much. */
+static void test_noted_counts(void **state)
+{
+    static const char *const fields[] = {" records=", " stored="};
+    const char *path = unit_path("noted"), *other = unit_path("noted_copy"), *lease = unit_path("noted_copy/LEASE");
+    struct rng r = rng_init(840);
+    struct model m = {.is_bytes = 1};
+
+    (void)state;
+    make_unfinished(&m, path, &r);
+    for (int i = 0; i < 2; i++) {
+        open_copy(path, other);
+        change_number(lease, fields[i]);
+        CHECK_IS(repair(other, 1, -1), DELTAFS_OK);
+        check_said("is cut off unless a label is given");
+        CHECK_IS(repair(other, 0, 44), DELTAFS_OK);
+        check_said("2000 records labelled 44");
+    }
+    model_fini(&m);
+}
+
+/* An epoch that the job had agreed on is there too where an index log must be made anew. */
+static void test_noted_rebuild(void **state)
+{
+    const char *path = unit_path("lost"), *other = unit_path("lost_copy");
+    struct rng r = rng_init(850);
+    struct model m = {.is_bytes = 1};
+
+    (void)state;
+    make_unfinished(&m, path, &r);
+    model_keep(&m, 30);
+    for (int parts = 1; parts <= 3; parts += 2)
+        for (int has_note = 0; has_note < 2; has_note++) {
+            open_copy(path, other);
+            for (int p = 0; p < parts; p++)
+                damage(unit_path("lost_copy/%02x/p%08x.index", p, p), 0);
+            if (!has_note)
+                CHECK(unlink(unit_path("lost_copy/LEASE")) == 0);
+            CHECK_IS(repair(other, 1, -1), DELTAFS_OK);
+            check_said("it is made anew from the data log");
+            CHECK_IS(repair(other, 0, has_note ? -1 : 30), DELTAFS_OK);
+            check_said("2000 records labelled 30");
+            CHECK(!strstr(said.text, "is cut off"));
+            check(&m, other);
+        }
+    /* But not where its last block is damaged, or is not all there. */
+    for (int how = 0; how < 2; how++) {
+        const char *data = unit_path("lost_copy/01/p00000001.data");
+        size_t n;
+        struct deltafs_stat stat;
+        open_copy(path, other);
+        damage(unit_path("lost_copy/01/p00000001.index"), 0);
+        uint8_t *bytes = unit_load(data, &n);
+        bytes[n - 50] ^= 1;
+        unit_save(data, bytes, how == 0 ? n : n - 20);
+        free(bytes);
+        CHECK_IS(repair(other, 0, -1), DELTAFS_OK);
+        check_said("had no commit, and is not in all logs");
+        check_said("lost_copy/01/p00000001.data: what has no commit is cut off");
+        deltafs_dir *d = unit_open(other);
+        CHECK_CALL(d, deltafs_stat(d, &stat), DELTAFS_OK);
+        CHECK_IS(stat.epochs, 2);
+        CHECK_CALL(d, deltafs_verify(d, NULL, NULL, &(struct deltafs_verify_stat){0}), DELTAFS_OK);
+        CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    }
+    model_fini(&m);
+}
+
+/* All that the line of an epoch counts on is on storage before it is written, though the job synced nothing; if that
+ * fails, no line is written, and nothing is said to be done. */
+static void test_durable(void **state)
+{
+    const char *path = unit_path("durable"), *other = unit_path("durable_copy");
+    static const char *const files[] = {"p00000000.data", "p00000002.index", "MANIFEST"};
+    struct rng r = rng_init(860);
+    struct model m = {0};
+    size_t before, after;
+
+    (void)state;
+    make_unfinished(&m, path, &r);
+    model_keep(&m, 30);
+    for (int i = 0; i < 3; i++) {
+        open_copy(path, other);
+        unit_io_begin();
+        unit_io_fail(OP_SYNC, files[i], 0, 1, EIO);
+        CHECK_IS(repair(other, 0, -1), DELTAFS_ERR_IO);
+        CHECK_IS(unit_io_failures(), 1);
+        CHECK_IS(said.done, 0);
+        unit_io_fail(OP_SYNC, files[i], 0, 0, 0);
+        unit_io_end();
+        uint8_t *text = unit_load(unit_path("durable_copy/MANIFEST"), &after);
+        CHECK(!memmem(text, after, "Epoch number=2", 14));
+        free(text);
+        free(unit_load(unit_path("durable/MANIFEST"), &before));
+        CHECK_IS(after, before - (i == 2 ? 9 : 0));
+    }
+    model_fini(&m);
+}
+
+/* A directory that is sound and closed is not touched. */
+static void test_sound(void **state)
+{
+    const char *path = unit_path("sound"), *copy = unit_path("sound_copy");
+    const char *index = unit_path("sound_copy/01/p00000001.index");
+    struct rng r = rng_init(870);
+    struct model m = {0};
+    deltafs_dir *d = create(&m, path);
+    size_t n, more;
+
+    (void)state;
+    append(&m, d, &r, 500);
+    CHECK_CALL(d, deltafs_epoch_end(d, 1), DELTAFS_OK);
+    model_keep(&m, 1);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    uint8_t *before = unit_load(unit_path("sound/MANIFEST"), &n);
+    CHECK_IS(repair(path, 0, -1), DELTAFS_OK);
+    CHECK_IS(said.done, 0);
+    uint8_t *after = unit_load(unit_path("sound/MANIFEST"), &more);
+    CHECK(n == more && memcmp(before, after, n) == 0 && !unit_exists(unit_path("sound/LEASE")));
+    free(before);
+    free(after);
+
+    /* One that lacks a tail is. */
+    open_copy(path, copy);
+    d = unit_open(copy);
+    free(unit_load(index, &n));
+    CHECK(truncate(index, (off_t)n - 1) == 0);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    CHECK_IS(repair(copy, 1, -1), DELTAFS_OK);
+    CHECK_IS(said.done, 1);
+    CHECK_IS(repair(copy, 0, -1), DELTAFS_OK);
+    check(&m, copy);
+    model_fini(&m);
+}
+
+/* What a job has in its environment is about other directories; but not how much memory there is. */
+static void test_environment(void **state)
+{
+    const char *path = unit_path("environment"), *other = unit_path("environment_copy");
+    struct deltafs_repair_wish wish = {.has_lease = 1, .lease = 0};
+    struct rng r = rng_init(880);
+    struct model m = {0};
+    FILE *f;
+
+    (void)state;
+    make_unfinished(&m, path, &r);
+    model_keep(&m, 30);
+    open_copy(path, other);
+    setenv("DELTAFS_PARTITIONS", "7", 1);
+    setenv("DELTAFS_KEYS", "bytes", 1);
+    setenv("DELTAFS_SCHEMA", "x:f4", 1);
+    CHECK_IS(repair(other, 0, -1), DELTAFS_OK);
+    unsetenv("DELTAFS_PARTITIONS");
+    unsetenv("DELTAFS_KEYS");
+    unsetenv("DELTAFS_SCHEMA");
+    check(&m, other);
+
+    open_copy(path, other);
+    CHECK((f = fopen(unit_path("environment_copy/LEASE"), "w")) != NULL);
+    fprintf(f, "host=elsewhere pid=1 job=- session=01234567-89ab-4def-8123-456789abcdef renewed=%020llu\n",
+            (unsigned long long)time(NULL));
+    fclose(f);
+    CHECK_IS(repair(other, 0, -1), DELTAFS_ERR_BUSY);
+    CHECK_IS(said.done, 0);
+    CHECK_IS(deltafs_repair(other, &wish, note, NULL), DELTAFS_OK);
+    model_fini(&m);
+}
+
+/* Within the memory of the option an index is made of several segments, as a writer does; nothing is left of one that
+ * cannot be made. */
+static void test_rebuild_memory(void **state)
+{
+    enum { KEYS = 1500000, STEP = 997 };
+    const char *path = unit_path("memory"), *index = unit_path("memory/00/p00000000.index");
+    struct deltafs_verify_stat counts;
+    char name[24];
+
+    (void)state;
+    for (int is_small = 1; is_small >= 0; is_small--) {
+        unit_remove(path);
+        deltafs_dir *d = unit_create(path, unit_options("memory", is_small ? "8M" : "512M", "threads", "0", "keys",
+                                                        "bytes", "value_size", "0", NULL));
+        for (uint32_t i = 0; i < KEYS; i++) {
+            size_t n = (size_t)snprintf(name, sizeof name, "particle %u", i);
+            CHECK_CALL(d, deltafs_append_bytes(d, name, n, NULL, 0), DELTAFS_OK);
+        }
+        CHECK_CALL(d, deltafs_epoch_end(d, 1), DELTAFS_OK);
+        CHECK_IS(deltafs_close(d), DELTAFS_OK);
+        CHECK(unlink(index) == 0);
+        setenv("DELTAFS_MEMORY", "8M", 1);
+        int status = repair(path, 0, -1);
+        unsetenv("DELTAFS_MEMORY");
+        CHECK(!unit_exists(unit_path("memory/00/p00000000.index.new")));
+        if (!is_small) { /* its runs are larger than that memory */
+            CHECK_IS(status, DELTAFS_ERR_MEMORY);
+            check_errmsg("option memory");
+            continue;
+        }
+        CHECK_IS(status, DELTAFS_OK);
+        d = unit_open(path);
+        CHECK_CALL(d, deltafs_verify(d, NULL, NULL, &counts), DELTAFS_OK);
+        CHECK_IS(counts.records, KEYS);
+        CHECK_IS(count_lost(d, KEYS, STEP), 0);
+        CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_unfinished), cmocka_unit_test(test_torn),
-                                       cmocka_unit_test(test_rebuild), cmocka_unit_test(test_hopeless),
-                                       cmocka_unit_test(test_warm_reader)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_unfinished),    cmocka_unit_test(test_torn),          cmocka_unit_test(test_rebuild),
+        cmocka_unit_test(test_hopeless),      cmocka_unit_test(test_warm_reader),   cmocka_unit_test(test_noted_counts),
+        cmocka_unit_test(test_noted_rebuild), cmocka_unit_test(test_durable),       cmocka_unit_test(test_sound),
+        cmocka_unit_test(test_environment),   cmocka_unit_test(test_rebuild_memory)};
 
     for (int i = 0; i < NAMES; i++)
         snprintf(names[i], sizeof names[i], "particle %d", i);
