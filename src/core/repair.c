@@ -349,7 +349,7 @@ static int repair_commit(struct repair *r, struct error *e)
     int status = repair_sync(r, e);
 
     if (status == DELTAFS_OK)
-        status = lease_renew(&r->lease, NULL, e);
+        status = lease_renew(&r->lease, r->has_noted ? &r->noted : NULL, e);
     return status == DELTAFS_OK ? repair_write_line(r, e) : status;
 }
 
@@ -523,7 +523,10 @@ int repair_directory(const char *path, const struct deltafs_repair_wish *wish, c
         status = repair_take(&r, e);
     if (status == DELTAFS_OK)
         status = repair_all(&r, e);
-    int dropped = lease_drop(&r.lease, status == DELTAFS_OK ? e : &second);
+    /* Where it failed, what the job noted stays for the next attempt. */
+    int dropped = status != DELTAFS_OK && repair_is_noted(&r)
+                      ? io_file_close(&r.lease.file, &second)
+                      : lease_drop(&r.lease, status == DELTAFS_OK ? e : &second);
     status = status != DELTAFS_OK ? status : dropped;
     if (status == DELTAFS_OK && !repair_is_sound(&r)) {
         if (!wish->is_dry)

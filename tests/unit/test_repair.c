@@ -446,6 +446,9 @@ static void test_durable(void **state)
         free(text);
         free(unit_load(unit_path("durable/MANIFEST"), &before));
         CHECK_IS(after, before - (i == 2 ? 9 : 0));
+        CHECK_IS(repair(other, 0, -1), DELTAFS_OK);
+        check_said("2000 records labelled 30");
+        check(&m, other);
     }
     model_fini(&m);
 }
