@@ -327,7 +327,8 @@ typedef void (*deltafs_repair_fn)(int status, const char *message, void *arg);
 
 struct deltafs_repair_wish {
     int is_dry;     /* only say what there is to do; changes nothing */
-    int has_label;  /* an epoch whose commit is missing gets `label`, though its job may not have finished it */
+    int has_label;  /* an epoch whose commit is missing gets `label`, though its job may not have finished it; an error
+                     * if there is none that can */
     uint64_t label; /* above the last committed one */
     int has_lease;  /* `lease` takes the place of the option lease */
     uint64_t lease;

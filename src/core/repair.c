@@ -243,7 +243,7 @@ static int repair_label(struct repair *r, uint64_t records, uint64_t bytes, uint
     } else {
         repair_tell(r,
                     "%.800s: epoch number %" PRIu64 " is in all logs, but its job did not say that all its processes "
-                    "had finished it; it is cut off unless a label is given for it",
+                    "had finished it; it is cut off unless a label is given for it (--label)",
                     r->path, m->epoch_count);
         return 0;
     }
@@ -253,6 +253,24 @@ static int repair_label(struct repair *r, uint64_t records, uint64_t bytes, uint
               *label, m->epoch[m->epoch_count - 1].label);
     repair_fail(r, &e);
     return 0;
+}
+
+/* Who gives a label wants the epoch kept: if it cannot be, nothing is cut off. */
+static int repair_check_label(const struct repair *r, struct error *e)
+{
+    uint64_t label = r->wish->label;
+
+    if (!r->wish->has_label || (r->is_kept && r->last.label == label))
+        return DELTAFS_OK;
+    if (r->is_kept)
+        return error_set(e, DELTAFS_ERR_LABEL,
+                         "%.800s: epoch number %" PRIu64 " cannot get the label %" PRIu64 ": its job noted %" PRIu64
+                         "; nothing more is changed",
+                         r->path, r->manifest.epoch_count, label, r->last.label);
+    return error_set(e, DELTAFS_ERR_NOT_FOUND,
+                     "%.800s: there is no whole epoch number %" PRIu64 " to get the label %" PRIu64
+                     "; nothing more is changed, and without the label what is there of it is cut off",
+                     r->path, r->manifest.epoch_count, label);
 }
 
 /* Whether the epoch is to be committed. */
@@ -477,6 +495,8 @@ static int repair_all(struct repair *r, struct error *e)
         *e = r->first;
         status = e->status;
     }
+    if (status == DELTAFS_OK)
+        status = repair_check_label(r, e);
     if (status == DELTAFS_OK && r->is_kept && !r->wish->is_dry)
         status = repair_commit(r, e);
     if (status == DELTAFS_OK && r->is_kept)

@@ -60,6 +60,8 @@ int log_open(struct log *log, struct io *io, const char *path, int kind, uint32_
     uint64_t size;
     int status = log_begin(log, io, path, O_RDWR, uuid, capacity, flusher, memory, e);
 
+    if (status == DELTAFS_ERR_NOT_FOUND)
+        status = error_damaged(e, path, 0, "the file is missing");
     if (status == DELTAFS_OK)
         status = log_check_header(&log->file, kind, partition, uuid, e);
     if (status == DELTAFS_OK)

@@ -423,8 +423,8 @@ static int manifest_is_missing(struct io *io, const char *folder, struct error *
 
     if (status == DELTAFS_OK)
         status = error_set(e, DELTAFS_ERR_NOT_DELTAFS,
-                           "%s: has no %s: not a DeltaFS directory, or one whose creation was cut short: that holds "
-                           "nothing, remove it",
+                           "%s: has no %s: not a DeltaFS directory, or one that has lost it (put a copy back), or one "
+                           "whose creation was cut short (that has no records: remove it)",
                            folder, MANIFEST_NAME);
     io_file_close(&file, &ignored);
     return status;

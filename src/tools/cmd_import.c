@@ -349,6 +349,34 @@ static int import_epochs(struct import *im, deltafs_dir *d, int first, int *epoc
     return code;
 }
 
+/* Whether a file is of an epoch that an existing directory does not have, though it has later ones: then `message` says
+ * so. What keeps the directory from being opened is not looked at here. */
+static int import_is_late(const struct import *im, char message[INPUT_MESSAGE_MAX])
+{
+    struct deltafs_epoch_stat epoch = {0};
+    deltafs_dir *d;
+    uint64_t last, next = 0;
+    int i = 0;
+
+    if (deltafs_open(im->output, NULL, &d) != DELTAFS_OK)
+        return 0;
+    int has_last = deltafs_last_label(d, &last) == DELTAFS_OK;
+    for (; has_last && i < im->file_count && im->file[im->order[i]].label <= last; i++) {
+        uint64_t label = im->file[im->order[i]].label;
+        while ((next == 0 || epoch.label < label) && deltafs_epoch_stat(d, next, &epoch) == DELTAFS_OK)
+            next++;
+        if (epoch.label == label)
+            continue;
+        snprintf(message, INPUT_MESSAGE_MAX,
+                 "%.400s: label %" PRIu64 " is not in %.300s, and cannot be put before the last one there, %" PRIu64,
+                 im->files[im->order[i]], label, im->output, last);
+        deltafs_close(d);
+        return 1;
+    }
+    deltafs_close(d);
+    return 0;
+}
+
 /* Collective: make the directory, or open it to append to it. */
 static int import_open(const struct import *im, deltafs_dir **d)
 {
@@ -372,6 +400,12 @@ static int import_run(struct import *im)
     clock_gettime(CLOCK_MONOTONIC, &start);
     if (deltafs_options_set(im->table, "schema", im->format->schema(im->state)) != DELTAFS_OK)
         return import_fail(im, EXIT_USAGE, deltafs_errmsg(NULL));
+    if (im->is_appending) {
+        char message[INPUT_MESSAGE_MAX];
+        code = import_agree(im, im->rank == 0 && import_is_late(im, message) ? EXIT_TROUBLE : 0, message);
+        if (code != 0)
+            return code;
+    }
     int status = import_open(im, &d);
     if (status != DELTAFS_OK)
         return import_fail(im, status == DELTAFS_ERR_NOT_FOUND ? EXIT_TROUBLE : text_exit_code(status),

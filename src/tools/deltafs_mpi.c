@@ -15,7 +15,7 @@ static const char usage[] =
     "    --key FIELD     raw: the field of the schema that is the key\n"
     "    --skip BYTES    raw: bytes to skip at each file's start (default 0)\n"
     "    --epoch N       raw: the label of the one epoch that all files make (default 0)\n"
-    "    -o, --output    the directory to be made; must not exist\n"
+    "    -o, --output    the directory to be made; must not exist, but with --append\n"
     "    -a, --append    it may exist: go on behind its last epoch, and pass over files of epochs that it has\n"
     "    -q, --quiet     no progress bar, no summary\n"
     "    OPTION          any of 'deltafs help options', such as --memory 256M or --partitions 16\n"

@@ -39,6 +39,13 @@ expect 0 import 2 --format vpic -a -o "$work/rest" "$work"/dumps/p.*
 stdout_has "0 records in 0 epochs from 0 files"
 whole rest
 
+# A step that it has passed over before cannot be put between.
+last=$(echo "$steps" | tail -1)
+expect 0 import 2 -q --format vpic -o "$work/gap" "$work"/dumps/p."$first".* "$work"/dumps/p."$last".*
+expect 3 import 2 --format vpic -a -o "$work/gap" "$work"/dumps/p.*
+says "is not in $work/gap"
+expect 0 import 2 -q --format vpic -a -o "$work/gap" "$work"/dumps/p."$first".* "$work"/dumps/p."$last".*
+
 # What the directory was made with stays.
 expect 2 import 2 --format vpic -a --partitions 7 -o "$work/rest" "$work"/dumps/p.*
 says "option partitions"
@@ -69,7 +76,8 @@ whole killed
 mkdir -p "$work/half/00"
 expect 3 import 2 --format vpic -a -o "$work/half" "$work"/dumps/p.*
 says "$work/half: has no MANIFEST"
-says "holds nothing, remove it"
+says "put a copy back"
+says "that has no records: remove it"
 
 # A job on another host may live.
 printf 'host=elsewhere.example pid=1 job=- session=01234567-89ab-4def-8123-456789abcdef renewed=%020d\n' "$(date +%s)" \

@@ -20,7 +20,7 @@ static const struct shape shapes[] = {
 
 #define SHAPES (sizeof shapes / sizeof shapes[0])
 
-static char names[5000][16];
+static char names[5000][20];
 
 static deltafs_options *options(const struct shape *s)
 {

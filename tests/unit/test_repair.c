@@ -138,6 +138,12 @@ static void test_unfinished(void **state)
         model_keep(&m, 30);
         check(&m, other);
 
+        /* A label that it cannot get is not passed over. */
+        CHECK_IS(repair(other, 0, 77), DELTAFS_ERR_NOT_FOUND);
+        open_copy(path, other);
+        CHECK_IS(repair(other, 0, 77), DELTAFS_ERR_LABEL);
+        CHECK(strstr(deltafs_errmsg(NULL), "its job noted 30") && unit_exists(lease));
+
         /* Where the job had not said so, a label must be given. */
         open_copy(path, other);
         CHECK(unlink(lease) == 0);
