@@ -143,7 +143,8 @@ DELTAFS_API int deltafs_create(const char *path, const deltafs_options *options,
  * _NOT_DELTAFS, _VERSION, _DAMAGED as deltafs_open. End with deltafs_close. Not collective. */
 DELTAFS_API int deltafs_reopen(const char *path, const deltafs_options *options, deltafs_dir **out);
 
-/* The label of the last epoch that is committed, or with commit=async has ended: the next one's must be above it.
+/* The label of the last epoch that is committed, or with commit=async has ended, which a crash can still undo: the next
+ * one's must be above it.
  * DELTAFS_ERR_NOT_FOUND if there is none. Of any handle, open for reading or writing. Not collective. */
 DELTAFS_API int deltafs_last_label(deltafs_dir *dir, uint64_t *label);
 
@@ -321,8 +322,7 @@ struct deltafs_verify_stat {
 DELTAFS_API int deltafs_verify(deltafs_dir *dir, deltafs_damage_fn fn, void *arg, struct deltafs_verify_stat *out);
 
 /* Called by deltafs_repair for each thing that it finds, with a message: DELTAFS_OK, what has been done about it, or in
- * a dry run is to be done; or the
- * status of what cannot be repaired. */
+ * a dry run is to be done; or the status of what cannot be repaired. */
 typedef void (*deltafs_repair_fn)(int status, const char *message, void *arg);
 
 struct deltafs_repair_wish {
@@ -334,16 +334,16 @@ struct deltafs_repair_wish {
     uint64_t lease;
 };
 
-/* Mend what a job left behind that died, and damage where that can be done:
- * - an epoch that all its processes had written, but whose line in the manifest is missing, is committed; where it is
- * not known whether all had, only if `wish` gives it a label;
- * - what has no commit is cut off, and the directory is closed;
- * - an index log that is damaged is made anew from its data log if keys are bytes (numbers stand in the index alone);
- * the old one is kept as FILE.damaged. DELTAFS_OK if all is sound then, or could be; the first error otherwise.
- * DELTAFS_ERR_BUSY as deltafs_reopen. Damage that does not keep the directory from being opened is not looked for: that
- * is deltafs_verify. Of options, which the environment gives, only memory and lease count. `wish` may be NULL, and so
- * may `fn`. The message is that of deltafs_errmsg(NULL). Not collective.
- */
+/* Mend what a job left behind that died, and damage where that can be done. An epoch that all its processes had
+ * written, but whose line in the manifest is missing, is committed; where it is not known whether all had, only if
+ * `wish` gives it a label. What has no commit is cut off, and the directory is closed. An index log that is damaged is
+ * made anew from its data log if keys are bytes (numbers stand in the index alone); the old one is kept as
+ * FILE.damaged.
+ *
+ * DELTAFS_OK if all is sound then, or could be; the first error otherwise. DELTAFS_ERR_BUSY as deltafs_reopen, but not
+ * in a dry run, which does not ask who is writing. Damage that does not keep the directory from being opened is not
+ * looked for: that is deltafs_verify. Of options, which the environment gives, only memory and lease count. `wish` and
+ * `fn` may be NULL. The message is that of deltafs_errmsg(NULL). Not collective. */
 DELTAFS_API int deltafs_repair(const char *path, const struct deltafs_repair_wish *wish, deltafs_repair_fn fn,
                                void *arg);
 
