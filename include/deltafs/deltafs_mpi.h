@@ -13,6 +13,7 @@
 
 #include <mpi.h>
 #include <deltafs/deltafs.h>
+#include <deltafs/deltafs_logical.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -51,6 +52,14 @@ struct deltafs_route {
  * DELTAFS_ERR_MEMORY if the job would not fit. The message is that of deltafs_errmsg(NULL). */
 DELTAFS_API int deltafs_mpi_route(uint64_t ranks, uint64_t per_node, const deltafs_options *options,
                                   struct deltafs_route *out);
+
+/* Open a logical file (deltafs_logical.h) with all ranks of `comm`, which is duplicated. Rank 0's `path`, `flags` and
+ * `options` count. The option index says how the ranks come to know what stands where: parallel, each reads a share of
+ * the writers' extents, and all exchange; broadcast, rank 0 reads them all; flatten, as parallel, and the close writes
+ * those of the session into one file; each, every rank reads them all. Collective; fails with the same status on all
+ * ranks. End with deltafs_logical_close, before MPI_Finalize. */
+DELTAFS_API int deltafs_mpi_logical_open(MPI_Comm comm, const char *path, int flags, const deltafs_options *options,
+                                         deltafs_logical **out);
 
 #ifdef __cplusplus
 }

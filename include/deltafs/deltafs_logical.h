@@ -1,0 +1,116 @@
+/* DeltaFS in C: logical files, many writers' one file as an application sees it, stored as logs of each writer's own.
+ *
+ * A logical file is written at any offsets by any processes and read back by any number of others. What is stored is a
+ * folder: each writer appends its bytes to a data log and notes where they belong (extents) in another; the last writer
+ * of a byte wins; what nobody wrote reads as zeros. This is the way of PLFS (Bent et al., SC'09).
+ *
+ * The conventions of deltafs.h hold. On a handle of deltafs_mpi_logical_open the calls marked "collective" are to be
+ * made by all ranks of its communicator, and return the same status on all; the others are local. A handle is used by
+ * one thread at a time.
+ *
+ * Who sees what: a process sees what it has written itself at once. It sees what others wrote once they have called
+ * deltafs_logical_sync or _close, and it has opened the file or called deltafs_logical_sync afterwards (MPI's
+ * "sync-barrier-sync"). Writes of the same bytes by two processes between two such points are both whole writes to
+ * storage, and which one wins is not defined, but it is the same for all readers and for ever. In atomic mode each
+ * write is seen by each read that begins after it has returned. */
+#ifndef DELTAFS_LOGICAL_H
+#define DELTAFS_LOGICAL_H
+
+#include <deltafs/deltafs.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct deltafs_logical deltafs_logical;
+
+/* `size` bytes of a logical file from `offset` on. */
+struct deltafs_extent {
+    uint64_t offset;
+    uint64_t size;
+};
+
+/* Open a logical file from this process alone. `flags`: O_RDONLY, O_WRONLY or O_RDWR, with O_CREAT, O_EXCL, O_TRUNC as
+ * open(2) has them. `options` may be NULL. A file open for writing may be open elsewhere too, also for writing.
+ * DELTAFS_ERR_NOT_FOUND, DELTAFS_ERR_EXISTS (with O_EXCL), DELTAFS_ERR_NOT_DELTAFS (there is something else at `path`),
+ * _VERSION, _DAMAGED. End with deltafs_logical_close. */
+DELTAFS_API int deltafs_logical_open(const char *path, int flags, const deltafs_options *options,
+                                     deltafs_logical **out);
+
+/* Close and free, whatever is returned. What was written is published then. Durable if the option sync is close.
+ * Collective. */
+DELTAFS_API int deltafs_logical_close(deltafs_logical *file);
+
+/* The message of the handle's last failed call; with NULL the calling thread's last without a handle. */
+DELTAFS_API const char *deltafs_logical_errmsg(const deltafs_logical *file);
+
+/* Write `size` bytes at `offset`; all of them are taken over, or the status is an error. They may be in a buffer still:
+ * an error of storage may come with a later call, at the latest with deltafs_logical_sync or _close. Local. */
+DELTAFS_API int deltafs_logical_write(deltafs_logical *file, uint64_t offset, const void *bytes, size_t size);
+
+/* Write `n` extents, whose bytes stand one after another in `bytes`. One call is cheaper than many. Local. */
+DELTAFS_API int deltafs_logical_write_list(deltafs_logical *file, size_t n, const struct deltafs_extent *extent,
+                                           const void *bytes);
+
+/* Read up to `size` bytes at `offset`; *got is less only at the end of the file. Holes are zeros. Bytes that do not
+ * match their checksum: DELTAFS_ERR_DAMAGED. Local. */
+DELTAFS_API int deltafs_logical_read(deltafs_logical *file, uint64_t offset, void *bytes, size_t size, size_t *got);
+
+/* Read `n` extents, one after another into `bytes`; what is beyond the end of the file becomes zeros, and *got is the
+ * number of bytes up to the last one in the file. Local. */
+DELTAFS_API int deltafs_logical_read_list(deltafs_logical *file, size_t n, const struct deltafs_extent *extent,
+                                          void *bytes, size_t *got);
+
+/* The size of the file, as far as this process sees it. Local, without communication. */
+DELTAFS_API int deltafs_logical_size(deltafs_logical *file, uint64_t *size);
+
+/* Publish what was written, see what others have published, and, unless the option sync is none, have it durable.
+ * Collective. */
+DELTAFS_API int deltafs_logical_sync(deltafs_logical *file);
+
+/* Make the file `size` bytes long: what is beyond is gone, what is missing becomes zeros. Comes behind all that any of
+ * the communicator's ranks wrote before. Collective, with the same size. */
+DELTAFS_API int deltafs_logical_truncate(deltafs_logical *file, uint64_t size);
+
+/* Make the file at least `size` bytes long. Collective, with the same size. */
+DELTAFS_API int deltafs_logical_extend(deltafs_logical *file, uint64_t size);
+
+/* Atomic mode on or off. It needs a file system with locks (DELTAFS_ERR_IO, says so), and costs a lock and a look at
+ * all writers' logs for each call. Collective. */
+DELTAFS_API int deltafs_logical_set_atomic(deltafs_logical *file, int is_atomic);
+
+/* Remove a logical file and all its logs. DELTAFS_ERR_NOT_FOUND, _NOT_DELTAFS (then nothing is touched). Not
+ * collective: one process calls it. The message is that of deltafs_logical_errmsg(NULL). */
+DELTAFS_API int deltafs_logical_remove(const char *path);
+
+struct deltafs_logical_stat {
+    uint64_t size;
+    uint64_t sessions; /* collective opens that wrote */
+    uint64_t writers;  /* logs in all */
+    uint64_t extents;  /* entries of the index; a strided run is one */
+    uint64_t is_flat;  /* sessions that have their index in one file */
+    uint64_t bytes_stored;
+    const char *uuid; /* owned by the handle */
+    int is_closed;    /* whether all sessions were closed */
+};
+DELTAFS_API int deltafs_logical_stat(deltafs_logical *file, struct deltafs_logical_stat *out);
+
+/* File operations that this handle has made so far. Local. */
+DELTAFS_API int deltafs_logical_io_stat(const deltafs_logical *file, struct deltafs_io_stat *out);
+
+/* Put the index of each closed session into one file, so that opening reads one file instead of one for each writer.
+ * Not collective. The message is that of deltafs_logical_errmsg(NULL). */
+DELTAFS_API int deltafs_logical_flatten(const char *path);
+
+/* Read all that was published, used or not, and check it; damages go to `fn` as deltafs_verify's do. *bytes (may be
+ * NULL) gets what was read. Of a handle open for reading. Local. */
+DELTAFS_API int deltafs_logical_verify(deltafs_logical *file, deltafs_damage_fn fn, void *arg, uint64_t *bytes);
+
+/* What is at `path`: *kind is 'd' for a directory (deltafs_open), 'f' for a logical file, '-' for anything else that is
+ * there. DELTAFS_ERR_NOT_FOUND. Not collective. */
+DELTAFS_API int deltafs_kind(const char *path, char *kind);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
