@@ -25,6 +25,10 @@ enum format_type {
 #define LOG_HEADER_SIZE 32
 #define LOG_KIND_DATA   1
 #define LOG_KIND_INDEX  2
+/* Of logical files; `partition` is the writer. */
+#define LOG_KIND_FRAMES  3
+#define LOG_KIND_EXTENTS 4
+#define LOG_KIND_FLAT    5
 
 /* Block in the data log.
  *  0 u32 checksum   4 u8 type   5 u8 flags   6 u16 records   8 u32 payload bytes   12 u32 payload bytes unpacked
@@ -71,11 +75,34 @@ enum format_type {
 #define TAIL_FLAG_NO_FENCES 0x01
 #define TAIL_MAGIC          "dltfsEND"
 
+/* Data log of a logical file: a page that begins with the log header and else is zero, then groups. A group is
+ * FRAME_GROUP frames and then a page of their checksums, 4 bytes each, 0 for those not written yet. A frame's checksum
+ * covers: u32 session  u32 writer  u64 number of the frame in the log, then the frame. The last group may be cut
+ * short. */
+#define FRAME_SIZE  4096
+#define FRAME_GROUP 1024
+
 /* Manifest: lines "WORD TEXT... ~CHECKSUM\n", the checksum eight hexadecimal digits over all before " ~", begun with 0.
  * A reader that does not know a WORD skips the line if it begins with a small letter, and refuses the container if it
  * begins with a capital. */
 #define MANIFEST_NAME     "MANIFEST"
 #define MANIFEST_NEW_NAME "MANIFEST.new"
+
+/* A logical file's session N has its own folder; of a session, writer W's logs are in the folder of W modulo its number
+ * of buckets, if it has any. */
+#define MANIFEST_ASIDE_NAME "MANIFEST.new-%s" /* of a UUID of its own */
+#define SESSION_FOLDER      "s%08x"
+#define SESSION_NAME        "SESSION" /* lines as a manifest's */
+#define SESSION_NEW_NAME    "SESSION.new"
+#define SESSION_INDEX_NAME  "INDEX"
+#define SESSION_INDEX_NEW   "INDEX.new"
+#define SESSION_BUCKETS_MAX 256u
+#define SESSION_WRITERS_MAX (1u << 24)
+#define LOG_NAME_FRAMES     "w%08x.data"
+#define LOG_NAME_EXTENTS    "w%08x.extents"
+
+/* Where a container's buckets are, on each of the volumes that it is spread over. */
+#define VOLUME_FOLDER "deltafs.%s" /* of its UUID */
 
 /* Who writes the container; no part of what is read (lease.h). */
 #define LEASE_NAME "LEASE"
