@@ -141,7 +141,7 @@ static int walk_in_container(const struct walk *w, const char *path, const char 
         return walk_session(w, path, number, e);
     if (strcmp(name, MANIFEST_NAME) == 0)
         return DELTAFS_OK;
-    return is_name_aside(name) ? walk_unlink(w, path, e) : walk_foreign(path, e);
+    return is_name_aside(name) || strcmp(name, LOCK_NAME) == 0 ? walk_unlink(w, path, e) : walk_foreign(path, e);
 }
 
 int session_remove(const struct container *c, struct io *io, const struct session *s, struct error *e)
