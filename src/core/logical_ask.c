@@ -74,6 +74,8 @@ int deltafs_logical_stat(deltafs_logical *f, struct deltafs_logical_stat *out)
 
     for (size_t i = 0; i < f->known_count && status == DELTAFS_OK; i++) {
         const struct session *s = &f->known[i];
+        if (f->has_session && s->number == f->session.number)
+            continue;
         stat.sessions++;
         stat.writers += s->logs;
         stat.is_flat += s->is_closed && s->has_index;

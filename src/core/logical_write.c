@@ -245,14 +245,15 @@ static int logical_raise(deltafs_logical *f, struct error *e)
     return status;
 }
 
-/* One process notes the new size in its log, at once: a truncation that comes late would take away what comes after. */
+/* One process notes the new size in its log, at once: a truncation that comes late would take away what comes after.
+ * One to nothing is durable before what it makes superfluous is removed. */
 static int logical_note_size(deltafs_logical *f, enum extent_kind kind, uint64_t size, struct error *e)
 {
     int status = logical_make_logs(f, e);
 
     if (status == DELTAFS_OK)
         status = extent_list_mark(&f->list, kind, size, frame_log_end(&f->data), e);
-    return status == DELTAFS_OK ? logical_publish(f, 0, 0, e) : status;
+    return status == DELTAFS_OK ? logical_publish(f, size == 0 && f->sync != SYNC_NONE, 0, e) : status;
 }
 
 /* The others of the group see it without reading. */
@@ -265,7 +266,9 @@ static int logical_see_size(deltafs_logical *f, enum extent_kind kind, uint64_t 
 
 static int logical_set_size(deltafs_logical *f, enum extent_kind kind, uint64_t size, struct error *e)
 {
-    e->status = logical_seal(f, 0, e);
+    e->status = size > EXTENT_MAX ? error_set(e, DELTAFS_ERR_INVALID, "%s: no file is %" PRIu64 " bytes long",
+                                              f->container.path, size)
+                                  : logical_seal(f, 0, e);
     int status = logical_agree(f, e);
 
     if (status == DELTAFS_OK)
