@@ -136,6 +136,29 @@ static void test_tail_of_any_length(void **state)
     CHECK_IS(mem_io_end(&files), 0);
 }
 
+/* A manifest that is said to be larger than any memory: behind its lines there is a hole. (As much memory was taken as
+ * it was said to have, up to 4 GiB.) */
+static void test_manifest_of_any_length(void **state)
+{
+    deltafs_dir *d = NULL;
+
+    (void)state;
+    mem_io_begin(&files);
+    make_small();
+    struct mem_file *f = mem_find(&files, "c/MANIFEST");
+    f->hole = HOLE;
+    held = most = 0;
+    CHECK_IS(deltafs_open("c", NULL, &d), DELTAFS_ERR_DAMAGED);
+    CHECK(strstr(deltafs_errmsg(NULL), "c/MANIFEST: damaged at offset") && strstr(deltafs_errmsg(NULL), "16777216"));
+    CHECK_IS(deltafs_reopen("c", NULL, &d), DELTAFS_ERR_DAMAGED);
+    CHECK(most < MEMORY_MAX && d == NULL);
+    f->hole = 4096; /* that much a power loss may leave of a line */
+    CHECK_IS(deltafs_open("c", NULL, &d), DELTAFS_OK);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    f->hole = 0;
+    CHECK_IS(mem_io_end(&files), 0);
+}
+
 /* A footer with a right checksum names a fence as long as the log. */
 static void test_fence_of_any_length(void **state)
 {
@@ -351,6 +374,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tail_of_any_length),
+        cmocka_unit_test(test_manifest_of_any_length),
         cmocka_unit_test(test_fence_of_any_length),
         cmocka_unit_test(test_many_runs),
         cmocka_unit_test(test_fifo),
