@@ -434,13 +434,12 @@ int deltafs_close(deltafs_dir *d)
  * directories that are made. */
 static int repair_options(deltafs_options *o, const struct deltafs_repair_wish *wish)
 {
-    const struct deltafs_option_info *info;
     char lease[32];
     int status = DELTAFS_OK;
 
-    for (size_t i = 0; (info = deltafs_option_at(i)) && status == DELTAFS_OK; i++)
+    for (int i = 0; i < OPTION_COUNT && status == DELTAFS_OK; i++)
         if (i != OPTION_LEASE && i != OPTION_MEMORY)
-            status = deltafs_options_set(o, info->name, info->default_value);
+            status = deltafs_options_reset(o, (enum option_id)i, deltafs_thread_error());
     snprintf(lease, sizeof lease, "%llu", (unsigned long long)wish->lease);
     if (status == DELTAFS_OK && wish->has_lease)
         status = deltafs_options_set(o, "lease", lease);

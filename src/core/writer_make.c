@@ -1,5 +1,6 @@
 /* What a writer does before it opens: its configuration from the options, and the container's making. */
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "core/writer.h"
@@ -142,19 +143,22 @@ static int inspect_options(const struct manifest *m, const char *path, const del
 {
     uint64_t partitions = deltafs_options_number(o, OPTION_PARTITIONS);
     uint64_t size = deltafs_options_number(o, OPTION_VALUE_SIZE);
-    const char *schema = deltafs_options_text(o, OPTION_SCHEMA), *other = NULL;
+    const char *schema = deltafs_options_text(o, OPTION_SCHEMA);
+    char is[32] = "any";
 
-    if (partitions != OPTION_AUTO && partitions != m->partitions)
-        other = "partitions";
-    else if (deltafs_options_number(o, OPTION_KEYS) == KEYS_BYTES && m->keys != KEYS_BYTES)
-        other = "keys";
-    else if (schema[0] != '\0' && !is_same_schema(schema, m->schema))
-        other = "schema";
-    else if (size != OPTION_AUTO && (m->value_size < 0 || size != (uint64_t)m->value_size))
-        other = "value_size";
-    return other ? error_set(e, DELTAFS_ERR_OPTION,
-                             "option %s: %.800s was made with another; leave it out, then it is as it was", other, path)
-                 : DELTAFS_OK;
+    if (partitions != OPTION_AUTO && partitions != m->partitions) {
+        snprintf(is, sizeof is, "%u", m->partitions);
+        return deltafs_options_refuse(o, OPTION_PARTITIONS, path, is, e);
+    }
+    if (deltafs_options_is_given(o, OPTION_KEYS) && deltafs_options_number(o, OPTION_KEYS) != (uint64_t)m->keys)
+        return deltafs_options_refuse(o, OPTION_KEYS, path, m->keys == KEYS_BYTES ? "bytes" : "u64", e);
+    if (schema[0] != '\0' && !is_same_schema(schema, m->schema))
+        return deltafs_options_refuse(o, OPTION_SCHEMA, path, m->schema, e);
+    if (size == OPTION_AUTO || (m->value_size >= 0 && size == (uint64_t)m->value_size))
+        return DELTAFS_OK;
+    if (m->value_size >= 0)
+        snprintf(is, sizeof is, "%lld", (long long)m->value_size);
+    return deltafs_options_refuse(o, OPTION_VALUE_SIZE, path, is, e);
 }
 
 /* The facts of the manifest, which gives its schema away. */

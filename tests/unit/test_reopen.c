@@ -1,5 +1,6 @@
 /* Going on with a directory that is there, after a close, a crash or damage at its ends; who may; and readers
  * meanwhile. */
+#include <ctype.h>
 #include <time.h>
 #include <unistd.h>
 #include "unit_help.h"
@@ -263,6 +264,43 @@ static void test_options(void **state)
     CHECK_IS(deltafs_reopen("", NULL, &d), DELTAFS_ERR_INVALID);
 }
 
+/* The message on such an option says what was given, by whom, and what the directory has. (It named the option alone;
+ * and keys=u64, the default, passed where keys were bytes.) */
+static void test_options_say_why(void **state)
+{
+    static const struct {
+        const char *name, *given, *is;
+    } wrong[] = {{"keys", "u64", "was made with 'bytes'"},
+                 {"partitions", "4", "was made with '3'"},
+                 {"value_size", "8", "was made with 'any'"},
+                 {"schema", "x:f4", "was made without one"}};
+    const char *path = unit_path("why");
+    deltafs_dir *d = unit_create(path, unit_options("partitions", "3", "keys", "bytes", NULL));
+    char given[200], variable[64];
+
+    (void)state;
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        snprintf(given, sizeof given, "option %s: '%s' is given, but", wrong[i].name, wrong[i].given);
+        CHECK_IS(try_reopen(path, unit_options(wrong[i].name, wrong[i].given, NULL), &d), DELTAFS_ERR_OPTION);
+        CHECK(strstr(deltafs_errmsg(NULL), given) && strstr(deltafs_errmsg(NULL), path) &&
+              strstr(deltafs_errmsg(NULL), wrong[i].is));
+        snprintf(variable, sizeof variable, "DELTAFS_%s", wrong[i].name);
+        for (char *c = variable; *c; c++)
+            *c = (char)toupper((unsigned char)*c);
+        snprintf(given, sizeof given, "option %s: '%s' is given by the environment variable %s, but", wrong[i].name,
+                 wrong[i].given, variable);
+        setenv(variable, wrong[i].given, 1);
+        CHECK_IS(deltafs_reopen(path, NULL, &d), DELTAFS_ERR_OPTION);
+        CHECK(strstr(deltafs_errmsg(NULL), given) && strstr(deltafs_errmsg(NULL), wrong[i].is));
+        /* Repairing does not ask for any of these. */
+        CHECK_IS(deltafs_repair(path, NULL, NULL, NULL), DELTAFS_OK);
+        unsetenv(variable);
+    }
+    CHECK_IS(try_reopen(path, unit_options("keys", "bytes", "partitions", "auto", NULL), &d), DELTAFS_OK);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+}
+
 static void save_lease(const char *path, const char *host, const char *job, long age)
 {
     char line[300];
@@ -471,9 +509,9 @@ static void test_refresh(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_after_close), cmocka_unit_test(test_after_crash), cmocka_unit_test(test_ends),
-        cmocka_unit_test(test_options),     cmocka_unit_test(test_lease),       cmocka_unit_test(test_taken_over),
-        cmocka_unit_test(test_refresh),     cmocka_unit_test(test_meanwhile),
+        cmocka_unit_test(test_after_close), cmocka_unit_test(test_after_crash),     cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_options),     cmocka_unit_test(test_options_say_why), cmocka_unit_test(test_lease),
+        cmocka_unit_test(test_taken_over),  cmocka_unit_test(test_refresh),         cmocka_unit_test(test_meanwhile),
     };
 
     for (int i = 0; i < 5000; i++)
