@@ -71,6 +71,8 @@ struct writer {
     struct error work_failed; /* its first error; until the epoch is given up nothing more is written */
     int is_maker;
     struct lease lease; /* the maker's */
+    int has_cut;        /* an epoch without its commit, which all of the former job's processes had written, */
+    uint64_t cut_label; /* under this label */
     struct io_file manifest;
     uint64_t manifest_size;
 };
@@ -230,9 +232,18 @@ int deltafs_writer_note_open(struct writer *w, const struct writer_config *c, st
     if (status == DELTAFS_OK && is_torn && w->sync != SYNC_NONE)
         status = io_file_sync(&w->manifest, e);
     w->manifest_size = c->manifest_size;
-    return status == DELTAFS_OK
-               ? manifest_append_open(&w->manifest, &w->manifest_size, c->epochs, w->sync != SYNC_NONE, e)
-               : status;
+    if (status == DELTAFS_OK)
+        status = manifest_append_open(&w->manifest, &w->manifest_size, c->epochs, w->sync != SYNC_NONE, e);
+    if (status != DELTAFS_OK)
+        return status;
+    w->lease.has_note = 0; /* what it says is about to be cut off */
+    return lease_renew(&w->lease, NULL, e);
+}
+
+int deltafs_writer_has_cut(const struct writer *w, uint64_t *label)
+{
+    *label = w->cut_label;
+    return w->has_cut;
 }
 
 int deltafs_writer_cut(struct writer *w, struct error *e)
@@ -290,11 +301,8 @@ int deltafs_writer_open(const struct writer_config *c, uint32_t first, uint32_t 
     struct error ignored;
     struct writer *w = calloc(1, sizeof *w);
 
-    if (!w) {
-        if (lease)
-            deltafs_writer_drop_lease(lease);
+    if (!w)
         return error_no_memory(e, sizeof *w, "a writer");
-    }
     w->io = io_default();
     uint64_t taken = c->reserved + SYSTEM_ROOM + count * writer_path_room(c);
     w->memory = (struct memory){.limit = c->memory, .used = taken, .peak = taken};
@@ -303,11 +311,6 @@ int deltafs_writer_open(const struct writer_config *c, uint32_t first, uint32_t 
     w->partitions = c->partitions;
     w->first = first;
     w->is_maker = lease != NULL;
-    if (lease) {
-        w->lease = *lease;
-        w->lease.file.io = &w->io;
-        *lease = (struct lease){0};
-    }
     w->manifest.fd = -1;
     if (c->epochs > 0) {
         w->epoch = c->epochs;
@@ -321,8 +324,23 @@ int deltafs_writer_open(const struct writer_config *c, uint32_t first, uint32_t 
         deltafs_writer_destroy(w, &ignored);
         return status;
     }
+    if (lease) {
+        w->lease = *lease;
+        w->lease.file.io = &w->io;
+        *lease = (struct lease){.file.fd = -1};
+        w->has_cut = c->is_reopened && w->lease.has_note && w->lease.note.number == c->epochs;
+        w->cut_label = w->lease.note.label;
+    }
     *out = w;
     return DELTAFS_OK;
+}
+
+void deltafs_writer_return_lease(struct writer *w, struct lease *lease)
+{
+    if (!w)
+        return;
+    *lease = w->lease;
+    w->lease = (struct lease){.file.fd = -1};
 }
 
 /* End the threads, and let go of the memtables and what sorts them. */

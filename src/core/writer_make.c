@@ -97,7 +97,6 @@ int deltafs_writer_make(struct writer_config *c, struct lease *lease, struct err
                          .partitions = c->partitions,
                          .value_size = c->caller_size,
                          .schema = (char *)(uintptr_t)c->schema};
-    struct error ignored;
     int status = manifest_new_uuid(c->uuid, e);
 
     if (status == DELTAFS_OK)
@@ -115,10 +114,8 @@ int deltafs_writer_make(struct writer_config *c, struct lease *lease, struct err
         status = manifest_create(&io, c->path, &m, c->sync != SYNC_NONE, e);
     if (status == DELTAFS_OK && c->sync != SYNC_NONE)
         status = sync_parent(&io, c->path, e);
-    if (status != DELTAFS_OK) {
-        lease_drop(lease, &ignored);
-        deltafs_writer_unmake(c);
-    }
+    if (status != DELTAFS_OK)
+        deltafs_writer_unmake(c, lease);
     return status;
 }
 
@@ -198,21 +195,11 @@ int deltafs_writer_inspect(struct writer_config *c, const char *path, const delt
     return status;
 }
 
-void deltafs_writer_drop_lease(struct lease *lease)
-{
-    struct io io = io_default();
-    struct error ignored;
-
-    lease->file.io = &io;
-    lease_drop(lease, &ignored);
-}
-
 int deltafs_writer_take(const struct writer_config *c, struct lease *lease, struct error *e)
 {
     struct io io = io_default();
     struct manifest m = {0};
-    struct error ignored;
-    int status = lease_take(lease, &io, c->path, c->lease, 0, e);
+    int status = lease_take(lease, &io, c->path, c->lease, 1, e);
 
     if (status == DELTAFS_OK)
         status = manifest_read(&io, c->path, &m, e);
@@ -220,36 +207,66 @@ int deltafs_writer_take(const struct writer_config *c, struct lease *lease, stru
         status = error_set(e, DELTAFS_ERR_BUSY, "%.800s: another job has written it just now; try again", c->path);
     manifest_fini(&m);
     if (status != DELTAFS_OK)
-        lease_drop(lease, &ignored);
+        deltafs_writer_unmake(c, lease);
     return status;
 }
 
-void deltafs_writer_unmake(const struct writer_config *c)
+/* Give a lease back that no writer has. Where nothing has been cut off yet, what the former holder noted stays, for
+ * repair. */
+static void unmake_lease(const struct writer_config *c, struct lease *lease)
 {
-    static const char *const names[] = {LEASE_NAME, MANIFEST_NAME};
     struct io io = io_default();
+    struct error ignored;
+
+    lease->file.io = &io;
+    if (c->is_reopened && lease->has_note && lease->note.number == c->epochs)
+        io_file_close(&lease->file, &ignored);
+    else
+        lease_drop(lease, &ignored);
+    *lease = (struct lease){.file.fd = -1};
+}
+
+static void unmake_logs(struct io *io, const struct writer_config *c)
+{
     char *path;
 
-    if (c->is_reopened)
-        return;
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if ((path = io_path(c->path, "%s", names[i])))
-            io.ops->unlink(io.ctx, path);
-        free(path);
-    }
     for (uint32_t p = 0; p < c->partitions; p++) {
         for (int kind = 0; kind < 2; kind++) {
             path = kind == 0 ? io_path(c->path, LOG_NAME_DATA, p % BUCKET_COUNT, p)
                              : io_path(c->path, LOG_NAME_INDEX, p % BUCKET_COUNT, p);
             if (path)
-                io.ops->unlink(io.ctx, path);
+                io->ops->unlink(io->ctx, path);
             free(path);
         }
     }
     for (uint32_t b = 0; b < BUCKET_COUNT && b < c->partitions; b++) {
         if ((path = io_path(c->path, BUCKET_NAME, b)))
-            io.ops->rmdir(io.ctx, path);
+            io->ops->rmdir(io->ctx, path);
         free(path);
     }
-    io.ops->rmdir(io.ctx, c->path);
+}
+
+static void unmake_file(struct io *io, const struct writer_config *c, const char *name)
+{
+    char *path = io_path(c->path, "%s", name);
+
+    if (path)
+        io->ops->unlink(io->ctx, path);
+    free(path);
+}
+
+void deltafs_writer_unmake(const struct writer_config *c, struct lease *lease)
+{
+    struct io io = io_default();
+
+    if (!c->is_reopened) {
+        unmake_file(&io, c, MANIFEST_NAME);
+        unmake_logs(&io, c);
+    }
+    /* Not before: with the lease free another job could have begun to write what is taken away here. */
+    unmake_lease(c, lease);
+    if (!c->is_reopened) {
+        unmake_file(&io, c, LEASE_NAME); /* where it could not be given back */
+        io.ops->rmdir(io.ctx, c->path);
+    }
 }
