@@ -10,7 +10,9 @@
  * and one block being encoded, or a batch of them by each thread that does so. c is what makes that the budget.
  *
  * Before a memtable is written, segments are closed (which lets go of held keys) if what it needs, and the merge after
- * it, is not there; then it is. At the close the memtables go first, and the tails take their place. */
+ * it, is not there; then it is. At the close the memtables go first, and the tails take their place. And where a
+ * container is reopened, its index logs are read first, one after the other, with all of the memory; only the manifest,
+ * of 32 bytes an epoch, has been read before that, and let go of. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -280,6 +282,8 @@ static int writer_open(struct writer *w, const struct writer_config *c, uint32_t
         memset(w->part, 0, (count + (size_t)1) * sizeof *w->part);
         w->part_capacity = count + 1;
     }
+    for (uint32_t i = 0; i < count && c->epochs > 0 && status == DELTAFS_OK; i++)
+        status = part_writer_find(&w->part[i], &w->io, c, w->first + i, &w->memory, e);
     if (status == DELTAFS_OK && count > 0)
         status = writer_open_shared(w, c, records, e);
     /* A partition whose opening failed half-way is counted: it is closed with the others. */

@@ -46,7 +46,7 @@ struct writer_config {
     /* Of a container that is opened again: */
     int is_reopened;
     uint32_t epochs; /* committed */
-    uint64_t last_label, tail_length;
+    uint64_t last_label;
     uint64_t manifest_size; /* bytes, what was cut short left out */
 };
 

@@ -170,7 +170,6 @@ static void inspect_manifest(struct writer_config *c, struct manifest *m)
     c->reserved = deltafs_writer_blob(c);
     c->epochs = (uint32_t)m->epoch_count;
     c->last_label = m->epoch_count > 0 ? m->epoch[m->epoch_count - 1].label : 0;
-    c->tail_length = m->is_closed ? m->tail_length : 0;
     c->manifest_size = m->size;
     memcpy(c->uuid, m->uuid, sizeof c->uuid);
     m->schema = NULL;
