@@ -613,6 +613,17 @@ int deltafs_writer_wait_end(struct writer *w, struct writer_totals *out, struct 
     return w->ending.failed.status;
 }
 
+/* Whether an epoch is committed is not known. */
+static int writer_doubt(const struct writer *w, const char *more, struct error *e)
+{
+    struct error why = *e;
+
+    return error_set(e, why.status,
+                     "%.700s; %swhether the epoch labelled %llu is committed shows when the directory is opened; no "
+                     "other can follow",
+                     why.text, more, (unsigned long long)w->ending.label);
+}
+
 int deltafs_writer_commit(struct writer *w, const struct writer_totals *totals, int *in_doubt, struct error *e)
 {
     uint64_t label = w->ending.label;
@@ -631,20 +642,16 @@ int deltafs_writer_commit(struct writer *w, const struct writer_totals *totals, 
     if (status != DELTAFS_OK)
         return status;
     status = manifest_append_epoch(&w->manifest, &w->manifest_size, w->epoch, &epoch, w->sync == SYNC_COMMIT, e);
-    /* The line must go again, or a reader would find an epoch whose data is about to be overwritten. */
-    if (status != DELTAFS_OK) {
-        w->manifest_size = size;
-        *in_doubt = io_file_truncate(&w->manifest, size, &ignored) != DELTAFS_OK ||
-                    io_file_sync(&w->manifest, &ignored) != DELTAFS_OK;
-        if (*in_doubt) {
-            struct error why = *e;
-            error_set(e, why.status,
-                      "%.800s; nor can that be undone: whether the epoch labelled %llu is committed shows when the "
-                      "directory is opened; no other can follow",
-                      why.text, (unsigned long long)label);
-        }
+    if (status == DELTAFS_OK) {
+        /* If the container is another's now, what stands there may be so too: nothing is taken back. */
+        *in_doubt = lease_confirm(&w->lease, e) != DELTAFS_OK;
+        return *in_doubt ? writer_doubt(w, "", e) : DELTAFS_OK;
     }
-    return status;
+    /* The line must go again, or a reader would find an epoch whose data is about to be overwritten. */
+    w->manifest_size = size;
+    *in_doubt = io_file_truncate(&w->manifest, size, &ignored) != DELTAFS_OK ||
+                io_file_sync(&w->manifest, &ignored) != DELTAFS_OK;
+    return *in_doubt ? writer_doubt(w, "nor can that be undone: ", e) : status;
 }
 
 void deltafs_writer_keep(struct writer *w)
