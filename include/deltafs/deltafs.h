@@ -137,8 +137,13 @@ DELTAFS_API const char *deltafs_errmsg(const deltafs_dir *dir);
 DELTAFS_API int deltafs_create(const char *path, const deltafs_options *options, deltafs_dir **out);
 
 /* Open a directory that is there for writing, to go on behind its last committed epoch (deltafs_last_label); whatever
- * made it, serial or with any number of ranks, and however that ended: what it had not committed is cut off. Keys,
- * partitions, schema and value size are as they were made: DELTAFS_ERR_OPTION if `options` ask for others.
+ * made it, serial or with any number of ranks, and however that ended: what it had not committed is cut off. That may
+ * be an epoch that its job had written, and died before the commit: no deltafs_epoch_end has said that it is there, so
+ * its records can be written again. deltafs_errmsg of the new handle (of several ranks, rank 0's) says so then, until a
+ * call fails; deltafs_repair, called before, commits it instead.
+ *
+ * Keys, partitions, schema and value size are as they were made: DELTAFS_ERR_OPTION if `options`, or the environment
+ * that they were made from, ask for others.
  * DELTAFS_ERR_BUSY if another process is writing it, or may be (see the option lease); DELTAFS_ERR_NOT_FOUND,
  * _NOT_DELTAFS, _VERSION, _DAMAGED as deltafs_open. End with deltafs_close. Not collective. */
 DELTAFS_API int deltafs_reopen(const char *path, const deltafs_options *options, deltafs_dir **out);

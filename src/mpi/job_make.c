@@ -182,7 +182,7 @@ static int job_make(struct job *j, struct job_plan *plan, deltafs_dir **out, str
     int status = agree_broadcast(a, plan->config.uuid, sizeof plan->config.uuid, e);
     if (status != DELTAFS_OK) {
         if (a->rank == 0)
-            deltafs_writer_drop_lease(&lease);
+            deltafs_writer_unmake(&plan->config, &lease);
         return status;
     }
     deltafs_dir *d = NULL;
@@ -199,11 +199,12 @@ static int job_make(struct job *j, struct job_plan *plan, deltafs_dir **out, str
     *e = own;
     job_stop_thread(j);
     deltafs_dir_free(d);
+    deltafs_writer_return_lease(j->writer, &lease);
     job_close_own(j, &second);
     second = (struct error){0};
     agree_status(a, &second);
     if (a->rank == 0)
-        deltafs_writer_unmake(&plan->config);
+        deltafs_writer_unmake(&plan->config, &lease);
     agree_status(a, &second);
     return e->status;
 }

@@ -91,7 +91,8 @@ struct index_reader {
     uint32_t count;
     struct segment *segment; /* by epoch, then segment */
     size_t capacity;
-    uint64_t tail_offset; /* of the tail found, or 0 */
+    uint64_t tail_offset;  /* of the tail found, or 0 */
+    struct memory *memory; /* NULL: not counted */
 };
 
 /* Open the log and find the segments of all epochs below `epochs`. `tail_length` is the manifest's bound of the tails'
@@ -108,6 +109,12 @@ int index_epoch(struct index_reader *r, uint32_t epoch, struct segment **first, 
 /* Where the log, and the data log, end with the last of `epochs` epochs (1 or more), all of which must be there. */
 int index_find_end(const struct index_reader *r, uint32_t epochs, struct index_end *end, uint64_t *data_end,
                    struct error *e);
+
+/* The same for a writer that is to go on with the logs, and cuts the tail off: takes nothing from that, and makes sure
+ * that all footers and fences are right where they stand. Of the memory, which it has given back when it returns, it
+ * takes some 200 to 400 bytes for each segment, and what one fence takes: its bytes, and 16 for each leaf. */
+int index_resume(struct io *io, const char *path, uint32_t partition, const uint8_t uuid[16], uint32_t epochs,
+                 struct memory *memory, struct index_end *end, uint64_t *data_end, struct error *e);
 
 /* Read a segment's own fence and footer, which a tail makes a reader pass over, and check them. */
 int index_verify_segment(struct index_reader *r, const struct segment *s, struct error *e);

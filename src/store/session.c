@@ -9,8 +9,7 @@
 #include "store/store_format.h"
 #include "store/volume.h"
 
-#define WRITERS_A_FOLDER 64         /* with two logs each, no folder is slow */
-#define SESSION_SIZE_MAX (64 << 10) /* bytes of its file of lines: it has two */
+#define WRITERS_A_FOLDER 64 /* with two logs each, no folder is slow */
 
 /* ---- Paths ---- */
 
@@ -77,20 +76,8 @@ static int session_parse(void *arg, char *line, const char *path, uint64_t offse
 /* The lines of an open session file; *end: where they end. */
 static int session_read_file(struct io_file *file, struct session *s, uint64_t *end, struct error *e)
 {
-    uint64_t size;
-    int status = io_file_size(file, &size, e);
+    int status = manifest_read_lines(file, session_parse, s, end, e);
 
-    if (status != DELTAFS_OK)
-        return status;
-    if (size > SESSION_SIZE_MAX)
-        return error_damaged(e, file->path, SESSION_SIZE_MAX, "it is too long");
-    char *text = malloc((size_t)size + 1);
-    if (!text)
-        return error_no_memory(e, (size_t)size + 1, "a session's lines");
-    status = io_file_read(file, 0, text, (size_t)size, e);
-    if (status == DELTAFS_OK)
-        status = manifest_parse_lines(text, (size_t)size, file->path, session_parse, s, end, e);
-    free(text);
     if (status == DELTAFS_OK && s->writers == 0)
         return error_damaged(e, file->path, 0, "it has no whole line");
     return status;
