@@ -38,6 +38,16 @@ static const struct option_row rows[OPTION_COUNT] = {
                   "write around the page cache where that can be done; auto: if commits are synced and writes long"},
          .kind = KIND_WORD,
          .words = {[DIRECT_AUTO] = "auto", [DIRECT_NO] = "no", [DIRECT_YES] = "yes"}},
+    [OPTION_INDEX] =
+        {.info =
+             {"index", "parallel, broadcast, flatten or each", "parallel",
+              "how ranks get the index of a logical file: each reads a share, one reads for all, from one file made "
+              "at the close, or each reads all"},
+         .kind = KIND_WORD,
+         .words = {[INDEX_PARALLEL] = "parallel",
+                   [INDEX_BROADCAST] = "broadcast",
+                   [INDEX_FLATTEN] = "flatten",
+                   [INDEX_EACH] = "each"}},
     [OPTION_KEYS] = {.info = {"keys", "u64 or bytes", "u64",
                               "what keys are: numbers of 64 bits, or texts and other bytes, 1 to 255 of them"},
                      .kind = KIND_WORD,
@@ -120,6 +130,11 @@ static const struct option_row rows[OPTION_COUNT] = {
                            .low = 0,
                            .high = 1 << 20,
                            .automatic = "any"},
+    [OPTION_VOLUMES] =
+        {.info = {"volumes", "FOLDER:FOLDER...", "",
+                  "folders, from the root, on other storage, over which what is created is spread; none: "
+                  "it is all in one place"},
+         .kind = KIND_TEXT},
 };
 
 struct deltafs_options {
