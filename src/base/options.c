@@ -39,9 +39,10 @@ static const struct option_row rows[OPTION_COUNT] = {
          .kind = KIND_WORD,
          .words = {[DIRECT_AUTO] = "auto", [DIRECT_NO] = "no", [DIRECT_YES] = "yes"}},
     [OPTION_INDEX] =
-        {.info = {"index", "parallel, broadcast, flatten or each", "parallel",
-                  "how ranks that open a logical file learn what stands where: each reads a share; one reads "
-                  "all; as parallel, and a close puts it into one file; each reads all"},
+        {.info =
+             {"index", "parallel, broadcast, flatten or each", "parallel",
+              "how ranks get the index of a logical file: each reads a share, one reads for all, from one file made "
+              "at the close, or each reads all"},
          .kind = KIND_WORD,
          .words = {[INDEX_PARALLEL] = "parallel",
                    [INDEX_BROADCAST] = "broadcast",
@@ -131,7 +132,8 @@ static const struct option_row rows[OPTION_COUNT] = {
                            .automatic = "any"},
     [OPTION_VOLUMES] =
         {.info = {"volumes", "FOLDER:FOLDER...", "",
-                  "folders, usually on other storage, that the logs are spread over; none: all in one place"},
+                  "folders, from the root, on other storage, over which what is created is spread; none: "
+                  "it is all in one place"},
          .kind = KIND_TEXT},
 };
 

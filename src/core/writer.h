@@ -34,6 +34,7 @@ struct writer_config {
     int64_t value_size;  /* as it is stored; -1: any */
     int64_t caller_size; /* without the key of bytes that stands before it */
     const char *schema;  /* "" for none */
+    const char *volumes; /* folders that buckets are spread over; of who makes the container, "" for none */
     enum option_codec codec;
     enum option_sync sync;
     enum option_direct direct;

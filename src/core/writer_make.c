@@ -6,6 +6,7 @@
 #include "core/writer.h"
 #include "store/block.h"
 #include "store/store_format.h"
+#include "store/volume.h"
 
 int deltafs_writer_configure(struct writer_config *c, const char *path, const deltafs_options *o, struct error *e)
 {
@@ -17,6 +18,7 @@ int deltafs_writer_configure(struct writer_config *c, const char *path, const de
         .partitions = 1,
         .value_size = value_size == OPTION_AUTO ? -1 : (int64_t)value_size,
         .schema = deltafs_options_text(o, OPTION_SCHEMA),
+        .volumes = deltafs_options_text(o, OPTION_VOLUMES),
         .codec = (enum option_codec)deltafs_options_number(o, OPTION_CODEC),
         .sync = (enum option_sync)deltafs_options_number(o, OPTION_SYNC),
         .block = deltafs_options_number(o, OPTION_BLOCK),
@@ -35,7 +37,10 @@ int deltafs_writer_configure(struct writer_config *c, const char *path, const de
                          c->schema, (unsigned long long)schema_size, (long long)c->value_size);
     c->value_size = c->keys == KEYS_BYTES ? -1 : c->caller_size;
     c->reserved = deltafs_writer_blob(c);
-    return DELTAFS_OK;
+    struct volumes v;
+    int status = volumes_parse(&v, c->volumes, e);
+    volumes_fini(&v);
+    return status;
 }
 
 size_t deltafs_writer_blob(const struct writer_config *c)
@@ -45,12 +50,41 @@ size_t deltafs_writer_blob(const struct writer_config *c)
     return c->caller_size < 0 ? BLOCK_VALUE_MAX : 1 + KEY_BYTES_MAX + (size_t)c->caller_size;
 }
 
-static int make_bucket(struct io *io, const struct writer_config *c, uint32_t bucket, struct error *e)
+/* Those of the option that get a bucket. */
+static int make_volumes(const struct writer_config *c, struct volumes *v, struct error *e)
+{
+    int status = volumes_parse(v, c->volumes, e);
+
+    if (status == DELTAFS_OK && v->count > c->partitions)
+        v->count = c->partitions;
+    return status;
+}
+
+static int make_bucket(struct io *io, const struct writer_config *c, const char *uuid_text, const struct volumes *v,
+                       uint32_t bucket, struct error *e)
 {
     char *path = io_path(c->path, BUCKET_NAME, bucket);
-    int status = path ? io_mkdir(io, path, e) : error_no_memory(e, 1, "a path");
+    int status = path ? DELTAFS_OK : error_no_memory(e, 1, "a path");
 
+    if (status == DELTAFS_OK)
+        status = v->count > 0 ? volumes_make_bucket(v, io, uuid_text, "", bucket, path, e) : io_mkdir(io, path, e);
     free(path);
+    return status;
+}
+
+static int make_buckets(struct io *io, const struct writer_config *c, const char *uuid_text, struct error *e)
+{
+    struct volumes v;
+    int status = make_volumes(c, &v, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    status = volumes_make(&v, io, uuid_text, "", e);
+    for (uint32_t b = 0; b < BUCKET_COUNT && b < c->partitions && status == DELTAFS_OK; b++)
+        status = make_bucket(io, c, uuid_text, &v, b, e);
+    if (status == DELTAFS_OK && c->sync != SYNC_NONE)
+        status = volumes_sync(&v, io, uuid_text, "", e);
+    volumes_fini(&v);
     return status;
 }
 
@@ -88,8 +122,7 @@ int deltafs_writer_make(struct writer_config *c, struct lease *lease, struct err
     if (status != DELTAFS_OK)
         return status;
     manifest_uuid_text(c->uuid, m.uuid_text);
-    for (uint32_t b = 0; b < BUCKET_COUNT && b < c->partitions && status == DELTAFS_OK; b++)
-        status = make_bucket(&io, c, b, e);
+    status = make_buckets(&io, c, m.uuid_text, e);
     if (status == DELTAFS_OK)
         status = lease_take(lease, &io, c->path, c->lease, 0, e);
     if (status == DELTAFS_OK)
@@ -209,7 +242,9 @@ static void unmake_lease(const struct writer_config *c, struct lease *lease)
 
 static void unmake_logs(struct io *io, const struct writer_config *c)
 {
-    char *path;
+    struct volumes v;
+    struct error ignored;
+    char *path, uuid_text[MANIFEST_UUID_TEXT];
 
     for (uint32_t p = 0; p < c->partitions; p++) {
         for (int kind = 0; kind < 2; kind++) {
@@ -220,10 +255,15 @@ static void unmake_logs(struct io *io, const struct writer_config *c)
             free(path);
         }
     }
+    manifest_uuid_text(c->uuid, uuid_text);
     for (uint32_t b = 0; b < BUCKET_COUNT && b < c->partitions; b++) {
         if ((path = io_path(c->path, BUCKET_NAME, b)))
-            io->ops->rmdir(io->ctx, path);
+            volume_remove_bucket(io, uuid_text, "", b, path, &ignored);
         free(path);
+    }
+    if (make_volumes(c, &v, &ignored) == DELTAFS_OK) {
+        volumes_unmake(&v, io, uuid_text, "");
+        volumes_fini(&v);
     }
 }
 

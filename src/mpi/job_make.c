@@ -75,6 +75,8 @@ static int job_share_plan(const struct agree *a, struct job_plan *plan, char **t
     }
     status = agree_broadcast(a, *texts, (int)n, e);
     plan->config.path = *texts;
+    if (a->rank != 0)
+        plan->config.volumes = ""; /* rank 0 makes them */
     plan->config.schema = *texts + plan->path_size;
     return status;
 }

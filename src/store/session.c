@@ -306,12 +306,22 @@ static int session_sync_claim(const struct container *c, struct io *io, uint32_t
     return status == DELTAFS_OK ? io_sync_folder(io, c->path, e) : status;
 }
 
+/* Remove what a claim has made that failed, as far as that can be done. */
+static void session_unclaim(const struct container *c, struct io *io, const struct session *s, const struct volumes *v)
+{
+    struct error ignored;
+    char part[16];
+
+    snprintf(part, sizeof part, SESSION_FOLDER, s->number);
+    session_remove(c, io, s, &ignored);
+    volumes_unmake(v, io, c->uuid_text, part);
+}
+
 int session_claim(const struct container *c, struct io *io, uint32_t writers, uint64_t order, const char *volumes,
                   int sync, struct session *out, struct error *e)
 {
     struct session s = {.writers = writers, .order = order};
     struct volumes v;
-    struct error ignored;
 
     if (writers == 0 || writers > SESSION_WRITERS_MAX)
         return error_set(e, DELTAFS_ERR_INVALID, "%s: %" PRIu32 " writers: there can be 1 to %u", c->path, writers,
@@ -328,7 +338,7 @@ int session_claim(const struct container *c, struct io *io, uint32_t writers, ui
         if (status == DELTAFS_OK && sync)
             status = session_sync_claim(c, io, s.number, e);
         if (status != DELTAFS_OK)
-            session_remove(c, io, &s, &ignored);
+            session_unclaim(c, io, &s, &v);
     }
     volumes_fini(&v);
     if (status == DELTAFS_OK)
