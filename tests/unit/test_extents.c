@@ -469,6 +469,28 @@ static void test_forged(void **state)
     buffer_fini(&out);
 }
 
+/* The example of deltafs-format(5). */
+static void test_page(void **state)
+{
+    static const uint8_t want[] = {0x04, 0x0e, 0x1e, 0x64, 0x46, 0x01, 0x91, 0x4d, 0x10, 0xff, 0x4a, 0x0a, 0x90, 0x11};
+    struct history h = {.count = 0};
+    struct buffer out = {0};
+    struct error e;
+    size_t n = 0;
+
+    (void)state;
+    for (uint64_t i = 0; i < 100; i++)
+        write_some(&h, 7 + 100 * i, 30);
+    CHECK_IS(extent_list_mark(&h.list, EXTENT_TRUNCATE, 5000, h.position, &e), DELTAFS_OK);
+    h.position = 4096;
+    write_some(&h, 200, 10);
+    CHECK_IS(extent_list_encode(&h.list, 0, 0, 0, 1, h.position, 0, &out, &n, &e), DELTAFS_OK);
+    CHECK_IS(n, BATCH_HEADER_SIZE + sizeof want);
+    CHECK(memcmp(out.bytes + BATCH_HEADER_SIZE, want, sizeof want) == 0);
+    buffer_fini(&out);
+    history_fini(&h);
+}
+
 /* One entry, coded by hand, is taken or not. */
 static void test_hand_made(void **state)
 {
@@ -691,13 +713,21 @@ static void test_failed_append(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_patterns),       cmocka_unit_test(test_blocks),
-        cmocka_unit_test(test_random_writes),  cmocka_unit_test(test_random_lists),
-        cmocka_unit_test(test_there_and_back), cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_no_memory),      cmocka_unit_test(test_long_list),
-        cmocka_unit_test(test_spoilt_batches), cmocka_unit_test(test_forged),
-        cmocka_unit_test(test_hand_made),      cmocka_unit_test(test_log),
-        cmocka_unit_test(test_spoilt_logs),    cmocka_unit_test(test_long_log),
+        cmocka_unit_test(test_patterns),
+        cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_random_writes),
+        cmocka_unit_test(test_random_lists),
+        cmocka_unit_test(test_there_and_back),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_long_list),
+        cmocka_unit_test(test_spoilt_batches),
+        cmocka_unit_test(test_forged),
+        cmocka_unit_test(test_hand_made),
+        cmocka_unit_test(test_page),
+        cmocka_unit_test(test_log),
+        cmocka_unit_test(test_spoilt_logs),
+        cmocka_unit_test(test_long_log),
         cmocka_unit_test(test_failed_append),
     };
 
