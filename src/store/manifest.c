@@ -321,7 +321,7 @@ static int manifest_parse_line(struct manifest *m, char *line, const char *path,
 }
 
 /* Whether a line of `n` bytes, the newline left out, ends in its checksum. */
-static int manifest_line_is_sealed(const char *line, size_t n)
+int manifest_line_is_sealed(const char *line, size_t n)
 {
     char digits[9];
 
@@ -350,7 +350,7 @@ static int manifest_begin_is_lost(const char *line, uint64_t offset, size_t n)
     return zeros == before;
 }
 
-static int manifest_parse(struct manifest *m, char *text, size_t n, const char *path, struct error *e)
+int manifest_parse(struct manifest *m, char *text, size_t n, const char *path, struct error *e)
 {
     size_t at = 0;
 
@@ -377,11 +377,11 @@ static int manifest_parse(struct manifest *m, char *text, size_t n, const char *
     m->size = at;
     if (m->partitions == 0)
         return error_damaged(e, path, at, "the manifest ends before the directory's line");
-    return DELTAFS_OK;
+    return m->schema || (m->schema = strdup("")) ? DELTAFS_OK : error_no_memory(e, 1, "a schema");
 }
 
 /* All of the file, in memory that the caller frees. */
-static int manifest_load(struct io_file *file, char **text, uint64_t *size, struct error *e)
+int manifest_load(struct io_file *file, char **text, uint64_t *size, struct error *e)
 {
     int status = io_file_size(file, size, e);
 
@@ -409,8 +409,6 @@ static int manifest_read_file(struct io_file *file, struct manifest *m, struct e
     if (status == DELTAFS_OK)
         status = manifest_parse(m, text, size, file->path, e);
     free(text);
-    if (status == DELTAFS_OK && !m->schema && !(m->schema = strdup("")))
-        status = error_no_memory(e, 1, "a schema");
     return status;
 }
 
