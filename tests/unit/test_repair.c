@@ -84,6 +84,20 @@ static deltafs_dir *create(const struct model *m, const char *path)
                                     m->is_bytes ? "bytes" : "u64", "value_size", m->is_bytes ? "any" : "40", NULL));
 }
 
+/* A directory of so many epochs of n records each, labelled 1, 2, ..., that was closed. */
+static void make_closed(struct model *m, const char *path, uint64_t seed, uint64_t epochs, uint32_t n)
+{
+    struct rng r = rng_init(seed);
+    deltafs_dir *d = create(m, path);
+
+    for (uint64_t epoch = 1; epoch <= epochs; epoch++) {
+        append(m, d, &r, n);
+        CHECK_CALL(d, deltafs_epoch_end(d, epoch), DELTAFS_OK);
+        model_keep(m, epoch);
+    }
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+}
+
 /* Epochs, committed but for the last, which is all in the logs: as after the loss of its line. Its label is 30. */
 static void make_unfinished(struct model *m, const char *path, struct rng *r)
 {
@@ -337,15 +351,9 @@ static void test_restore(void **state)
     for (int is_bytes = 0; is_bytes < 2; is_bytes++) {
         const char *path = unit_path("restore%d", is_bytes);
         struct model m = {.is_bytes = is_bytes};
-        struct rng r = rng_init(825);
-        deltafs_dir *d = create(&m, path);
+        deltafs_dir *d = NULL;
         size_t n;
-        for (uint64_t epoch = 1; epoch < 4; epoch++) {
-            append(&m, d, &r, 1000);
-            CHECK_CALL(d, deltafs_epoch_end(d, epoch), DELTAFS_OK);
-            model_keep(&m, epoch);
-        }
-        CHECK_IS(deltafs_close(d), DELTAFS_OK);
+        make_closed(&m, path, 825, 3, 1000);
         for (int what = 0; what < 4 + is_bytes; what++)
             for (int has_tail = what == 2; has_tail < 2; has_tail++) {
                 open_copy(path, copy);
@@ -375,17 +383,10 @@ static void test_manifest(void **state)
     const char *path = unit_path("manifest"), *copy = unit_path("manifest_copy"),
                *file = unit_path("manifest_copy/MANIFEST");
     struct model m = {0};
-    struct rng r = rng_init(826);
-    deltafs_dir *d = create(&m, path);
     size_t n, after;
 
     (void)state;
-    for (uint64_t epoch = 1; epoch < 3; epoch++) {
-        append(&m, d, &r, 50);
-        CHECK_CALL(d, deltafs_epoch_end(d, 1000 * epoch), DELTAFS_OK);
-        model_keep(&m, 1000 * epoch);
-    }
-    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    make_closed(&m, path, 826, 2, 50);
     uint8_t *bytes = unit_load(unit_path("manifest/MANIFEST"), &n);
     for (size_t at = 0; at < n; at += 1 + at % 3) {
         uint8_t was = bytes[at];
@@ -457,15 +458,10 @@ static void test_drop(void **state)
 static void test_hopeless(void **state)
 {
     const char *path = unit_path("hopeless"), *index = unit_path("hopeless/01/p00000001.index");
-    struct rng r = rng_init(830);
     struct model m = {0};
-    deltafs_dir *d = create(&m, path);
 
     (void)state;
-    append(&m, d, &r, 500);
-    CHECK_CALL(d, deltafs_epoch_end(d, 1), DELTAFS_OK);
-    model_keep(&m, 1);
-    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    make_closed(&m, path, 830, 1, 500);
     damage(index, 1);
     for (int is_dry = 1; is_dry >= 0; is_dry--) {
         CHECK_IS(repair(path, is_dry, -1), DELTAFS_ERR_DAMAGED);
@@ -644,16 +640,12 @@ static void test_sound(void **state)
 {
     const char *path = unit_path("sound"), *copy = unit_path("sound_copy");
     const char *index = unit_path("sound_copy/01/p00000001.index");
-    struct rng r = rng_init(870);
     struct model m = {0};
-    deltafs_dir *d = create(&m, path);
+    deltafs_dir *d;
     size_t n, more;
 
     (void)state;
-    append(&m, d, &r, 500);
-    CHECK_CALL(d, deltafs_epoch_end(d, 1), DELTAFS_OK);
-    model_keep(&m, 1);
-    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    make_closed(&m, path, 870, 1, 500);
     uint8_t *before = unit_load(unit_path("sound/MANIFEST"), &n);
     CHECK_IS(repair(path, 0, -1), DELTAFS_OK);
     CHECK_IS(said.done, 0);
