@@ -492,6 +492,8 @@ int deltafs_repair(const char *path, const struct deltafs_repair_wish *wish, del
 
     if (!path || !*path)
         return error_set(e, DELTAFS_ERR_INVALID, "deltafs_repair: path must be given");
+    if (wish && wish->has_label && wish->has_drop)
+        return error_set(e, DELTAFS_ERR_INVALID, "deltafs_repair: a label and epochs to be dropped do not go together");
     int status = deltafs_options_create(&o);
     if (status == DELTAFS_OK)
         status = dir_repair(path, wish ? wish : &plain, o, fn, arg, e);

@@ -69,6 +69,16 @@ size_t index_merge_bytes(uint32_t runs);
  * caller's; the others are filled in, and are the last one's. */
 int index_write_segment(struct index_writer *w, const struct run *runs, uint32_t run_count, struct footer *footer,
                         struct error *e);
+/* What a reader must not take for absent: records of keys, or hashes, from `low` to `high`, once at `offset` of the
+ * data log in so many bytes. */
+struct index_lost {
+    uint64_t low, high, offset, length;
+};
+/* A segment that says so: whoever looks for such a key gets DELTAFS_ERR_DAMAGED. Of the footer epoch, segment, is_last
+ * and data_end are the caller's. */
+int index_write_lost(struct index_writer *w, const struct index_lost *lost, struct footer *footer, struct error *e);
+/* A footer's FOOTER_SIZE bytes. */
+void index_put_footer(const struct footer *f, uint32_t seed, uint8_t *p);
 /* This point; and the way back to it. */
 struct index_end index_mark(const struct index_writer *w);
 int index_rewind(struct index_writer *w, const struct index_end *mark, struct error *e);

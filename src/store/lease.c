@@ -260,6 +260,46 @@ int lease_find_epoch(struct io *io, const char *folder, struct lease_epoch *out)
     return h.note.number != NO_NOTE;
 }
 
+/* How long ago, or on which day, a lease was renewed. */
+static void lease_age(const struct holder *h, uint64_t now, char *text, size_t room)
+{
+    time_t then = (time_t)h->renewed;
+    struct tm tm;
+    char date[40] = "";
+
+    if (gmtime_r(&then, &tm))
+        strftime(date, sizeof date, ", %Y-%m-%d %H:%M:%S UTC", &tm);
+    snprintf(text, room, "%" PRIu64 " s ago%s", now > h->renewed ? now - h->renewed : 0, date);
+}
+
+int lease_describe(struct io *io, const char *folder, uint64_t seconds, char *text, size_t room)
+{
+    char *path = io_path(folder, LEASE_NAME), line[sizeof((struct lease *)0)->line], age[100];
+    const char *state = "may be writing the directory";
+    struct io_file file = {.fd = -1, .direct = -1};
+    struct error ignored;
+    struct holder h, self;
+    uint64_t now = (uint64_t)time(NULL);
+    int is_there = path && io_file_open(io, path, O_RDONLY, &file, &ignored) == DELTAFS_OK;
+
+    if (is_there && (lease_read(&file, line, sizeof line, &ignored) != DELTAFS_OK || lease_parse(line, &h) != 0)) {
+        snprintf(text, room, "%.400s: does not say who has written the directory; the next writer takes it over", path);
+    } else if (is_there && lease_self(&self, &ignored) == DELTAFS_OK) {
+        int is_here = strcmp(h.host, self.host) == 0, is_gone = is_here && kill((pid_t)h.pid, 0) != 0 && errno == ESRCH;
+        int is_old = (now >= h.renewed ? now - h.renewed : h.renewed - now) >= seconds;
+        if (is_gone || lease_is_earlier_run(h.job, self.job) || (!is_here && is_old))
+            state = "has ended without closing the directory; the next writer takes it over";
+        else if (is_here)
+            state = "is writing the directory";
+        lease_age(&h, now, age, sizeof age);
+        snprintf(text, room, "%.400s: process %" PRIu64 " on host %.100s (job %.60s), which renewed it %s, %s", path,
+                 h.pid, h.host, h.job, age, state);
+    }
+    io_file_close(&file, &ignored);
+    free(path);
+    return is_there;
+}
+
 int lease_renew(struct lease *l, const struct lease_epoch *note, struct error *e)
 {
     struct holder own;

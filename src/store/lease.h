@@ -41,6 +41,9 @@ int lease_renew(struct lease *l, const struct lease_epoch *note, struct error *e
 int lease_confirm(struct lease *l, struct error *e);
 /* Whether a lease was left in the folder that names such an epoch. */
 int lease_find_epoch(struct io *io, const char *folder, struct lease_epoch *out);
+/* Whether there is a lease, and what its line says of who has it: host, pid, job, when it was renewed, and whether that
+ * can be writing still, as far as it is seen without touching it; a line of another host counts for `seconds`. */
+int lease_describe(struct io *io, const char *folder, uint64_t seconds, char *text, size_t room);
 /* Give it back; one that was never taken, and is all zero, is fine. A failure leaves a line that becomes old. */
 int lease_drop(struct lease *l, struct error *e);
 

@@ -11,10 +11,11 @@
 #include "store/manifest.h"
 #include "store/store_format.h"
 
-#define MANIFEST_PIECE    (1u << 20)  /* bytes read at once */
-#define MANIFEST_LINE_MAX (16u << 20) /* a schema of 1000 columns takes a small part of that; more is no line */
-#define SECTOR            512         /* what a disk writes as a whole */
-#define CHECKSUM_SUFFIX   11          /* " ~", eight digits, newline */
+#define MANIFEST_PIECE    (1u << 20)   /* bytes read at once */
+#define MANIFEST_LINE_MAX (16u << 20)  /* a schema of 1000 columns takes a small part of that; more is no line */
+#define MANIFEST_LOAD_MAX (256u << 20) /* bytes that are held at once, to be mended */
+#define SECTOR            512          /* what a disk writes as a whole */
+#define CHECKSUM_SUFFIX   11           /* " ~", eight digits, newline */
 
 int manifest_new_uuid(uint8_t uuid[16], struct error *e)
 {
@@ -352,7 +353,7 @@ static int manifest_parse_line(void *arg, char *line, const char *path, uint64_t
 }
 
 /* Whether a line of `n` bytes, the newline left out, ends in its checksum. */
-static int manifest_line_is_sealed(const char *line, size_t n)
+int manifest_line_is_sealed(const char *line, size_t n)
 {
     char digits[9];
 
@@ -384,7 +385,8 @@ static int manifest_begin_is_lost(const char *line, uint64_t offset, size_t n)
 /* The file as it is read: in pieces, of which no more is held than the line at hand needs. So memory goes by the lines
  * that are there, not by the size that the file says it has: that may be a hole. */
 struct text {
-    struct io_file *file;
+    struct io_file *file; /* NULL: all of it has been read */
+    const char *path;
     uint64_t size;
     uint64_t at;     /* of the line at hand, in the file */
     uint64_t number; /* and which it is, from 1 */
@@ -425,7 +427,7 @@ static int text_line(struct text *t, char **line, size_t *n, int *is_ended, stru
             return DELTAFS_OK;
         }
         if (seen >= MANIFEST_LINE_MAX)
-            return error_damaged(e, t->file->path, t->at, "line %" PRIu64 " has more than %u bytes, which none has",
+            return error_damaged(e, t->path, t->at, "line %" PRIu64 " has more than %u bytes, which none has",
                                  t->number, MANIFEST_LINE_MAX);
         int status = text_read_on(t, e);
         if (status != DELTAFS_OK)
@@ -436,9 +438,9 @@ static int text_line(struct text *t, char **line, size_t *n, int *is_ended, stru
 /* Whatever a damaged line said, an epoch may hang on it: without it nothing can be said to be all that there is. */
 static int text_is_damaged(const struct text *t, uint64_t offset, const char *what, struct error *e)
 {
-    return error_damaged(e, t->file->path, offset,
-                         "line %" PRIu64 " %s; nothing is read of the directory while it is so: put a copy of the file "
-                         "back",
+    return error_damaged(e, t->path, offset,
+                         "line %" PRIu64 " %s; nothing is read of the directory while it is so: 'deltafs repair' mends "
+                         "a byte that is wrong, else put a copy of the file back",
                          t->number, what);
 }
 
@@ -462,7 +464,7 @@ static int text_parse(struct text *t, manifest_line_fn fn, void *arg, struct err
         if (!manifest_line_is_sealed(line, n))
             return text_is_damaged(t, t->at, "does not match its checksum", e);
         line[n - (CHECKSUM_SUFFIX - 1)] = '\0';
-        status = fn(arg, line, t->file->path, t->at, e);
+        status = fn(arg, line, t->path, t->at, e);
         t->at += n + 1;
         t->start += n + 1;
     }
@@ -471,7 +473,7 @@ static int text_parse(struct text *t, manifest_line_fn fn, void *arg, struct err
 
 int manifest_read_lines(struct io_file *file, manifest_line_fn fn, void *arg, uint64_t *end, struct error *e)
 {
-    struct text t = {.file = file};
+    struct text t = {.file = file, .path = file->path};
     int status = io_file_size(file, &t.size, e);
 
     if (status == DELTAFS_OK)
@@ -482,25 +484,44 @@ int manifest_read_lines(struct io_file *file, manifest_line_fn fn, void *arg, ui
     return status;
 }
 
-static int manifest_parse(struct manifest *m, struct text *t, struct error *e)
+/* The text's first piece has been read. */
+static int manifest_parse_text(struct manifest *m, struct text *t, struct error *e)
 {
-    const char *path = t->file->path;
-    int status = text_read_on(t, e);
-
-    if (status == DELTAFS_OK && (t->end < 8 || memcmp(t->read.bytes, "Deltafs ", 8) != 0))
-        return error_set(e, DELTAFS_ERR_NOT_DELTAFS, "%s: not the manifest of a DeltaFS directory", path);
-    if (status == DELTAFS_OK)
-        status = text_parse(t, manifest_parse_line, m, e);
+    if (t->end < 8 || memcmp(t->read.bytes, "Deltafs ", 8) != 0)
+        return error_set(e, DELTAFS_ERR_NOT_DELTAFS, "%s: not the manifest of a DeltaFS directory", t->path);
+    int status = text_parse(t, manifest_parse_line, m, e);
     m->size = t->at;
-    if (status == DELTAFS_OK && m->partitions == 0 && !m->is_file)
-        return error_damaged(e, path, t->at, "the manifest ends before the directory's line");
-    return status;
+    if (status != DELTAFS_OK)
+        return status;
+    if (m->partitions == 0 && !m->is_file)
+        return error_damaged(e, t->path, t->at, "the manifest ends before the directory's line");
+    return m->schema || (m->schema = strdup("")) ? DELTAFS_OK : error_no_memory(e, 1, "a schema");
+}
+
+int manifest_parse(struct manifest *m, char *text, size_t n, const char *path, struct error *e)
+{
+    struct text t = {.path = path, .size = n, .read = {.bytes = (uint8_t *)text, .capacity = n}, .end = n};
+
+    return manifest_parse_text(m, &t, e);
+}
+
+int manifest_load(struct io_file *file, char **text, uint64_t *size, struct error *e)
+{
+    int status = io_file_size(file, size, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    if (*size > MANIFEST_LOAD_MAX)
+        return error_set(e, DELTAFS_ERR_MEMORY, "%s: has %" PRIu64 " bytes; repair reads at most %u", file->path, *size,
+                         MANIFEST_LOAD_MAX);
+    *text = malloc(*size + 1);
+    return *text ? io_file_read(file, 0, *text, *size, e) : error_no_memory(e, *size + 1, "the manifest");
 }
 
 static int manifest_read_file(struct io_file *file, struct manifest *m, struct error *e)
 {
     struct error ignored;
-    struct text t = {.file = file};
+    struct text t = {.file = file, .path = file->path};
     uint64_t now = 0;
     int status;
 
@@ -508,14 +529,14 @@ static int manifest_read_file(struct io_file *file, struct manifest *m, struct e
     do {
         manifest_fini(m);
         buffer_fini(&t.read);
-        t = (struct text){.file = file};
+        t = (struct text){.file = file, .path = file->path};
         status = io_file_size(file, &t.size, e);
         if (status == DELTAFS_OK)
-            status = manifest_parse(m, &t, e);
+            status = text_read_on(&t, e);
+        if (status == DELTAFS_OK)
+            status = manifest_parse_text(m, &t, e);
     } while (status == DELTAFS_ERR_DAMAGED && io_file_size(file, &now, &ignored) == DELTAFS_OK && now < t.size);
     buffer_fini(&t.read);
-    if (status == DELTAFS_OK && !m->schema && !(m->schema = strdup("")))
-        status = error_no_memory(e, 1, "a schema");
     return status;
 }
 

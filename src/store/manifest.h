@@ -64,6 +64,12 @@ int manifest_append_open(struct io_file *file, uint64_t *size, uint64_t epochs, 
 int manifest_append_close(struct io_file *file, uint64_t *size, uint64_t epochs, uint64_t tail_length, int sync,
                           struct error *e);
 
+/* Take the text of a manifest, which is changed, apart; all of it, in memory that the caller frees, and whether a line
+ * of it, of `n` bytes without the newline, ends in its checksum. */
+int manifest_parse(struct manifest *m, char *text, size_t n, const char *path, struct error *e);
+int manifest_load(struct io_file *file, char **text, uint64_t *size, struct error *e);
+int manifest_line_is_sealed(const char *line, size_t n);
+
 /* Read and check a directory's manifest. DELTAFS_ERR_NOT_FOUND if there is no such folder, _NOT_DELTAFS if it has none,
  * or it is a logical file's. */
 int manifest_read(struct io *io, const char *folder, struct manifest *m, struct error *e);

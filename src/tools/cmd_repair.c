@@ -15,6 +15,8 @@ static void say_found(int status, const char *message, void *arg)
     if (status == DELTAFS_OK) {
         f->count++;
         printf("%s%s\n", f->is_dry ? "to do: " : "", message);
+    } else if (status == DELTAFS_REPAIR_REMARK) {
+        text_fail(0, "%s", message);
     } else {
         f->hopeless++;
         text_fail(0, "cannot be repaired: %s", message);
@@ -25,6 +27,7 @@ static int repair_parse(int argc, char **argv, struct deltafs_repair_wish *wish)
 {
     static const struct option options[] = {{"apply", no_argument, NULL, 'a'},
                                             {"label", required_argument, NULL, 'l'},
+                                            {"drop-from", required_argument, NULL, 'd'},
                                             {"lease", required_argument, NULL, 's'},
                                             {NULL, 0, NULL, 0}};
     int c;
@@ -37,6 +40,10 @@ static int repair_parse(int argc, char **argv, struct deltafs_repair_wish *wish)
             wish->has_label = 1;
             if (text_number(optarg, &wish->label) != 0)
                 return text_fail(EXIT_USAGE, "repair: --label: '%.100s' is no number", optarg);
+        } else if (c == 'd') {
+            wish->has_drop = 1;
+            if (text_number(optarg, &wish->drop_from) != 0)
+                return text_fail(EXIT_USAGE, "repair: --drop-from: '%.100s' is no number", optarg);
         } else if (c == 's') {
             wish->has_lease = 1;
             if (text_number(optarg, &wish->lease) != 0)
@@ -45,6 +52,8 @@ static int repair_parse(int argc, char **argv, struct deltafs_repair_wish *wish)
             return cmd_usage("repair");
         }
     }
+    if (wish->has_label && wish->has_drop)
+        return text_fail(EXIT_USAGE, "repair: --label and --drop-from do not go together");
     if (argc - optind != 1) {
         text_fail(EXIT_USAGE, "repair: one DIR must be given");
         return cmd_usage("repair");
@@ -62,6 +71,8 @@ int cmd_repair(int argc, char **argv)
         return code;
     found.is_dry = wish.is_dry;
     int status = deltafs_repair(argv[optind], &wish, say_found, &found);
+    if (status != DELTAFS_OK && found.count > 0 && found.is_dry)
+        printf("%s: nothing is changed yet\n", argv[optind]);
     if (status != DELTAFS_OK)
         return found.hopeless > 0 ? cmd_finish(EXIT_TROUBLE) : text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
     if (found.count == 0)

@@ -146,8 +146,9 @@ static int verify_run(const char *path, int is_all)
     if (status != DELTAFS_OK && damages.files == 0)
         text_fail(0, "%s", deltafs_errmsg(d));
     list_finish(&damages);
-    printf("%s: %" PRIu64 " records in %" PRIu64 " blocks and %" PRIu64 " leaves read, %" PRIu64 " damages\n", path,
-           v.records, v.blocks, v.leaves, v.damages);
+    printf("%s: %" PRIu64 " record%s in %" PRIu64 " block%s and %" PRIu64 " lea%s read, %" PRIu64 " damage%s\n", path,
+           v.records, text_plural(v.records), v.blocks, text_plural(v.blocks), v.leaves, v.leaves == 1 ? "f" : "ves",
+           v.damages, text_plural(v.damages));
     if (deltafs_stat(d, &stat) == DELTAFS_OK && !stat.is_closed)
         printf("%s: not closed: being written, or its writer was cut short; committed epochs are not affected\n", path);
     deltafs_close(d);

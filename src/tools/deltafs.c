@@ -29,10 +29,11 @@ static const struct {
      "    Read everything, check it against its checksums, and name the first damages of each file.\n"
      "    --all          name all of them\n"},
     {"repair", cmd_repair,
-     "deltafs repair DIR [--apply] [--label L] [--lease SECONDS]\n"
+     "deltafs repair DIR [--apply] [--label L] [--drop-from L] [--lease S]\n"
      "    Say what a job that died left to be mended, or damage that can be; exits with 1 if there is anything.\n"
      "    --apply        mend it\n"
      "    --label L      commit under this label an epoch that is whole in the logs but was not finished\n"
+     "    --drop-from L  give up the epochs from that labelled L on, the first of which the logs have not all\n"
      "    --lease S      how long after its last commit a job on another host is taken to be writing still\n"},
 };
 
