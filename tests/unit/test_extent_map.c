@@ -110,6 +110,14 @@ static struct extent random_extent(struct rng *r, int characters)
         x.offset = rng_below(r, FILE_MAX);
         return x;
     }
+    if (characters & 16 && rng_below(r, 2)) { /* the same pieces as others have */
+        x.offset = rng_below(r, 2);
+        x.size = 2;
+        x.count = 20;
+        x.stride = 5;
+        x.position_stride = 2 + rng_below(r, 20);
+        return x;
+    }
     x.offset = rng_below(r, FILE_MAX / 2);
     x.size = rng_below(r, rng_below(r, 2) ? 10 : 100) + 1;
     if (rng_below(r, 2)) {
@@ -132,7 +140,7 @@ static void test_histories(void **state)
     (void)state;
     for (int round = 0; round < 400; round++) {
         struct extent_map m = {0};
-        size_t n = rng_below(&r, round % 10 ? 40 : EXTENT_TOP) + 1;
+        size_t n = rng_below(&r, round % 10 ? round & 16 ? 120 : 40 : EXTENT_TOP) + 1;
         uint64_t order = 0;
         for (size_t i = 0; i < n; i++) {
             x[i] = random_extent(&r, round);
