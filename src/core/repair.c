@@ -240,7 +240,9 @@ static int repair_commit(struct repair *r, struct error *e)
 
     if (status == DELTAFS_OK)
         status = lease_renew(&r->lease, r->has_noted ? &r->noted : NULL, e);
-    return status == DELTAFS_OK ? repair_write_line(r, e) : status;
+    if (status == DELTAFS_OK)
+        status = repair_write_line(r, e);
+    return status == DELTAFS_OK ? lease_confirm(&r->lease, e) : status;
 }
 
 /* ---- Index logs ---- */

@@ -50,6 +50,8 @@ static void pair_close(struct pair *p)
 /* Note `n` bytes, of which `from` is the begin or NULL for zeros. */
 static void pair_note(struct pair *p, const void *from, uint64_t n)
 {
+    if (n == 0)
+        return;
     if (p->end + n > p->capacity) {
         p->capacity = 2 * (p->end + n);
         p->bytes = realloc(p->bytes, p->capacity);
