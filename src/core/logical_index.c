@@ -151,7 +151,12 @@ int logical_read_own(deltafs_logical *f, struct bytes *out, struct error *e)
     return status;
 }
 
-/* The share of rank `rank` among `ranks` of what the table has, behind `out`. */
+static int is_share(uint64_t number, uint32_t rank, uint32_t ranks)
+{
+    return ranks > 0 && number % ranks == rank;
+}
+
+/* The share of rank `rank` among `ranks` of what the table has, behind `out`; of no ranks it is nothing. */
 static int logical_read_share(deltafs_logical *f, const struct bytes *table, uint32_t rank, uint32_t ranks,
                               struct bytes *out, struct error *e)
 {
@@ -166,12 +171,12 @@ static int logical_read_share(deltafs_logical *f, const struct bytes *table, uin
             row.session.logs = (uint32_t)row.writers;
         status = logical_remember(f, &row.session, e);
         if (status == DELTAFS_OK && row.session.is_closed && row.session.has_index &&
-            row.session.number % ranks == rank)
+            is_share(row.session.number, rank, ranks))
             status = flat_read(&f->container, &f->io, &row.session, &out->buffer, &out->used, e);
         for (uint64_t i = 0; i < row.writers; i++, at += sizeof writer) {
             memcpy(&writer, table->buffer.bytes + at, sizeof writer);
             int is_self = f->has_session && row.session.number == f->session.number && writer == f->group.rank;
-            if (status == DELTAFS_OK && !is_self && (row.session.number + (uint64_t)writer) % ranks == rank)
+            if (status == DELTAFS_OK && !is_self && is_share(row.session.number + (uint64_t)writer, rank, ranks))
                 status = logical_read_log(f, &row.session, writer, out, e);
         }
     }
@@ -254,7 +259,7 @@ static int logical_exchange(deltafs_logical *f, const struct bytes *table, struc
     if (f->index == INDEX_EACH && !is_for_one)
         e->status = logical_read_share(f, table, 0, 1, &all, e);
     else if (is_for_one || f->index == INDEX_BROADCAST)
-        e->status = logical_read_share(f, table, rank == 0 ? 0 : 1, rank == 0 ? 1 : UINT32_MAX, news, e);
+        e->status = logical_read_share(f, table, 0, rank == 0, news, e);
     else
         e->status = logical_read_share(f, table, rank, ranks, news, e);
     int status = logical_agree(f, e);

@@ -256,12 +256,13 @@ static int logical_note_size(deltafs_logical *f, enum extent_kind kind, uint64_t
     return status == DELTAFS_OK ? logical_publish(f, size == 0 && f->sync != SYNC_NONE, 0, e) : status;
 }
 
-/* The others of the group see it without reading. */
+/* The others of the group see it without reading. So does rank 0 of a file that is open for writing only: what it
+ * writes itself is not in its map, but what was there before is. */
 static int logical_see_size(deltafs_logical *f, enum extent_kind kind, uint64_t size, struct error *e)
 {
     const struct extent x = {.kind = kind, .offset = size, .count = 1, .order = f->order, .session = f->session.number};
 
-    return logical_can_read(f) ? extent_map_add(&f->map, &x, e) : DELTAFS_OK;
+    return f->group.rank != 0 || !logical_can_read(f) ? extent_map_add(&f->map, &x, e) : DELTAFS_OK;
 }
 
 static int logical_set_size(deltafs_logical *f, enum extent_kind kind, uint64_t size, struct error *e)
@@ -275,9 +276,8 @@ static int logical_set_size(deltafs_logical *f, enum extent_kind kind, uint64_t 
         status = logical_raise(f, e);
     if (status != DELTAFS_OK)
         return status;
-    if (f->group.rank == 0)
-        e->status = logical_note_size(f, kind, size, e);
-    else
+    e->status = f->group.rank == 0 ? logical_note_size(f, kind, size, e) : DELTAFS_OK;
+    if (e->status == DELTAFS_OK)
         e->status = logical_see_size(f, kind, size, e);
     status = logical_agree(f, e);
     f->order++;
