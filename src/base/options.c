@@ -38,6 +38,15 @@ static const struct option_row rows[OPTION_COUNT] = {
                   "write around the page cache where that can be done; auto: if commits are synced and writes long"},
          .kind = KIND_WORD,
          .words = {[DIRECT_AUTO] = "auto", [DIRECT_NO] = "no", [DIRECT_YES] = "yes"}},
+    [OPTION_INDEX] =
+        {.info = {"index", "parallel, broadcast, flatten or each", "parallel",
+                  "how ranks that open a logical file learn what stands where: each reads a share; one reads "
+                  "all; as parallel, and a close puts it into one file; each reads all"},
+         .kind = KIND_WORD,
+         .words = {[INDEX_PARALLEL] = "parallel",
+                   [INDEX_BROADCAST] = "broadcast",
+                   [INDEX_FLATTEN] = "flatten",
+                   [INDEX_EACH] = "each"}},
     [OPTION_KEYS] = {.info = {"keys", "u64 or bytes", "u64",
                               "what keys are: numbers of 64 bits, or texts and other bytes, 1 to 255 of them"},
                      .kind = KIND_WORD,
@@ -120,6 +129,10 @@ static const struct option_row rows[OPTION_COUNT] = {
                            .low = 0,
                            .high = 1 << 20,
                            .automatic = "any"},
+    [OPTION_VOLUMES] =
+        {.info = {"volumes", "FOLDER:FOLDER...", "",
+                  "folders, usually on other storage, that the logs are spread over; none: all in one place"},
+         .kind = KIND_TEXT},
 };
 
 struct deltafs_options {

@@ -11,6 +11,7 @@ enum option_id {
     OPTION_CODEC,
     OPTION_COMMIT,
     OPTION_DIRECT,
+    OPTION_INDEX,
     OPTION_KEYS,
     OPTION_LEASE,
     OPTION_LINK_BUFFER,
@@ -26,6 +27,7 @@ enum option_id {
     OPTION_SYNC,
     OPTION_THREADS,
     OPTION_VALUE_SIZE,
+    OPTION_VOLUMES,
     OPTION_COUNT
 };
 
@@ -34,6 +36,7 @@ enum option_id {
 enum option_codec { CODEC_NONE, CODEC_SNAPPY };
 enum option_commit { COMMIT_WAIT, COMMIT_ASYNC };
 enum option_direct { DIRECT_AUTO, DIRECT_NO, DIRECT_YES };
+enum option_index { INDEX_PARALLEL, INDEX_BROADCAST, INDEX_FLATTEN, INDEX_EACH };
 enum option_keys { KEYS_U64, KEYS_BYTES };
 enum option_progress { PROGRESS_CALLS, PROGRESS_THREAD };
 enum option_route { ROUTE_AUTO, ROUTE_DIRECT, ROUTE_3HOP, ROUTE_GRID };

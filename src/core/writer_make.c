@@ -53,24 +53,6 @@ static int make_bucket(struct io *io, const struct writer_config *c, uint32_t bu
     return status;
 }
 
-/* Make the container's own entry in its parent durable. */
-static int sync_parent(struct io *io, const char *path, struct error *e)
-{
-    char *parent = strdup(path);
-
-    if (!parent)
-        return error_no_memory(e, strlen(path), "a path");
-    size_t n = strlen(parent);
-    while (n > 1 && parent[n - 1] == '/')
-        parent[--n] = '\0';
-    char *slash = strrchr(parent, '/');
-    if (slash)
-        slash[slash == parent] = '\0';
-    int status = io_sync_folder(io, slash ? parent : ".", e);
-    free(parent);
-    return status;
-}
-
 /* There is something at the path. Whoever restarts a job must not be led to delete what it committed before. */
 static int make_exists(struct io *io, const char *path, struct error *e)
 {
@@ -113,7 +95,7 @@ int deltafs_writer_make(struct writer_config *c, struct lease *lease, struct err
     if (status == DELTAFS_OK)
         status = manifest_create(&io, c->path, &m, c->sync != SYNC_NONE, e);
     if (status == DELTAFS_OK && c->sync != SYNC_NONE)
-        status = sync_parent(&io, c->path, e);
+        status = io_sync_parent(&io, c->path, e);
     if (status != DELTAFS_OK) {
         lease_drop(lease, &ignored);
         deltafs_writer_unmake(c);

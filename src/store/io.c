@@ -1,3 +1,4 @@
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -118,6 +119,64 @@ static int posix_lock(void *ctx, int fd)
     return status != -EAGAIN && fstat(fd, &st) == 0 && st.st_nlink == 0 ? -ESTALE : status;
 }
 
+static int posix_lock_wait(void *ctx, int fd)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+
+    (void)ctx;
+    return fcntl(fd, F_OFD_SETLKW, &lock) == 0 ? 0 : -errno;
+}
+
+static int posix_unlock(void *ctx, int fd)
+{
+    struct flock lock = {.l_type = F_UNLCK, .l_whence = SEEK_SET};
+
+    (void)ctx;
+    return fcntl(fd, F_OFD_SETLK, &lock) == 0 ? 0 : -errno;
+}
+
+/* Where there are no hard links, a rename that replaces nothing gives the name as well. */
+static int posix_link(void *ctx, const char *from, const char *to)
+{
+    (void)ctx;
+    int rc = link(from, to) != 0 ? -errno : 0;
+    if ((rc == -EPERM || rc == -EOPNOTSUPP || rc == -ENOSYS) &&
+        renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
+        return 0;
+    return rc;
+}
+
+static int posix_symlink(void *ctx, const char *target, const char *path)
+{
+    (void)ctx;
+    return symlink(target, path) != 0 ? -errno : 0;
+}
+
+static ssize_t posix_readlink(void *ctx, const char *path, char *target, size_t room)
+{
+    (void)ctx;
+    ssize_t n = readlink(path, target, room);
+    return n < 0 ? -errno : n;
+}
+
+static int posix_list(void *ctx, const char *path, int (*fn)(void *arg, const char *name), void *arg)
+{
+    struct dirent *entry;
+    int rc = 0;
+
+    (void)ctx;
+    DIR *folder = opendir(path);
+    if (!folder)
+        return -errno;
+    while (rc == 0 && (errno = 0, entry = readdir(folder)) != NULL)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            rc = fn(arg, entry->d_name);
+    if (rc == 0 && errno != 0)
+        rc = -errno;
+    closedir(folder);
+    return rc;
+}
+
 static const struct io_ops posix_ops = {
     .open = posix_open,
     .pread = posix_pread,
@@ -132,6 +191,12 @@ static const struct io_ops posix_ops = {
     .rmdir = posix_rmdir,
     .sync_folder = posix_sync_folder,
     .lock = posix_lock,
+    .lock_wait = posix_lock_wait,
+    .unlock = posix_unlock,
+    .link = posix_link,
+    .symlink = posix_symlink,
+    .readlink = posix_readlink,
+    .list = posix_list,
 };
 
 static const struct io_ops *default_ops = &posix_ops;
@@ -314,6 +379,26 @@ int io_file_lock(struct io_file *f, int *is_sure, struct error *e)
     return DELTAFS_OK;
 }
 
+int io_file_lock_wait(struct io_file *f, struct error *e)
+{
+    int rc;
+
+    do
+        rc = f->io->ops->lock_wait(f->io->ctx, f->fd);
+    while (rc == -EINTR);
+    return rc < 0 ? error_system(e, -rc, "lock (the file system must have locks for this)", f->path) : DELTAFS_OK;
+}
+
+int io_file_unlock(struct io_file *f, struct error *e)
+{
+    int rc;
+
+    do
+        rc = f->io->ops->unlock(f->io->ctx, f->fd);
+    while (rc == -EINTR);
+    return rc < 0 ? error_system(e, -rc, "unlock", f->path) : DELTAFS_OK;
+}
+
 int io_unlink(struct io *io, const char *path, struct error *e)
 {
     int rc = io->ops->unlink(io->ctx, path);
@@ -335,6 +420,81 @@ int io_mkdir(struct io *io, const char *path, struct error *e)
     return e->status;
 }
 
+int io_rmdir(struct io *io, const char *path, struct error *e)
+{
+    int rc = io->ops->rmdir(io->ctx, path);
+
+    return rc < 0 ? error_system(e, -rc, "remove the folder", path) : DELTAFS_OK;
+}
+
+int io_link(struct io *io, const char *from, const char *to, struct error *e)
+{
+    int rc = io->ops->link(io->ctx, from, to);
+
+    if (rc == 0)
+        return DELTAFS_OK;
+    error_system(e, -rc, "give the file its name", to);
+    if (rc == -EEXIST)
+        e->status = DELTAFS_ERR_EXISTS;
+    if (rc == -ENOENT)
+        e->status = DELTAFS_ERR_NOT_FOUND;
+    return e->status;
+}
+
+int io_symlink(struct io *io, const char *target, const char *path, struct error *e)
+{
+    int rc = io->ops->symlink(io->ctx, target, path);
+
+    if (rc < 0)
+        error_system(e, -rc, "make the symbolic link", path);
+    return rc == 0 ? DELTAFS_OK : rc == -EEXIST ? (e->status = DELTAFS_ERR_EXISTS) : e->status;
+}
+
+int io_readlink(struct io *io, const char *path, char *target, size_t room, struct error *e)
+{
+    ssize_t n = io->ops->readlink(io->ctx, path, target, room);
+
+    if (n >= 0 && (size_t)n < room) {
+        target[n] = '\0';
+        return DELTAFS_OK;
+    }
+    if (n >= 0)
+        return error_damaged(e, path, 0, "the symbolic link is too long");
+    error_system(e, (int)-n, "read the symbolic link", path);
+    return n == -EINVAL || n == -ENOENT || n == -ENOTDIR ? (e->status = DELTAFS_ERR_NOT_FOUND) : e->status;
+}
+
+struct io_listing {
+    int (*fn)(void *arg, const char *name, struct error *e);
+    void *arg;
+    struct error *e;
+    int status;
+};
+
+static int io_list_name(void *arg, const char *name)
+{
+    struct io_listing *l = arg;
+
+    l->status = l->fn(l->arg, name, l->e);
+    return l->status == DELTAFS_OK ? 0 : 1;
+}
+
+int io_list(struct io *io, const char *folder, int (*fn)(void *arg, const char *name, struct error *e), void *arg,
+            struct error *e)
+{
+    struct io_listing l = {fn, arg, e, DELTAFS_OK};
+    int rc = io->ops->list(io->ctx, folder, io_list_name, &l);
+
+    if (rc >= 0)
+        return l.status;
+    error_system(e, -rc, "list", folder);
+    if (rc == -ENOENT)
+        e->status = DELTAFS_ERR_NOT_FOUND;
+    if (rc == -ENOTDIR)
+        e->status = DELTAFS_ERR_NOT_DELTAFS;
+    return e->status;
+}
+
 int io_rename(struct io *io, const char *from, const char *to, struct error *e)
 {
     int rc = io->ops->rename(io->ctx, from, to);
@@ -353,6 +513,33 @@ int io_sync_folder(struct io *io, const char *path, struct error *e)
         rc = io->ops->sync_folder(io->ctx, path);
     while (rc == -EINTR);
     return rc < 0 ? error_system(e, -rc, "sync the folder", path) : DELTAFS_OK;
+}
+
+/* The folder that `path` is an entry of. */
+static char *io_parent(const char *path)
+{
+    char *parent = strdup(path);
+
+    if (!parent)
+        return NULL;
+    size_t n = strlen(parent);
+    while (n > 1 && parent[n - 1] == '/')
+        parent[--n] = '\0';
+    char *slash = strrchr(parent, '/');
+    if (slash)
+        slash[slash == parent] = '\0';
+    else
+        parent[0] = '\0';
+    return parent;
+}
+
+int io_sync_parent(struct io *io, const char *path, struct error *e)
+{
+    char *parent = io_parent(path);
+    int status = parent ? io_sync_folder(io, *parent ? parent : ".", e) : error_no_memory(e, strlen(path), "a path");
+
+    free(parent);
+    return status;
 }
 
 char *io_path(const char *folder, const char *fmt, ...)

@@ -24,6 +24,13 @@ struct io_ops {
     int (*rmdir)(void *ctx, const char *path);
     int (*sync_folder)(void *ctx, const char *path);
     int (*lock)(void *ctx, int fd); /* -EAGAIN: somebody else has it; -ESTALE: the file has no name any more */
+    int (*lock_wait)(void *ctx, int fd);
+    int (*unlock)(void *ctx, int fd);
+    int (*link)(void *ctx, const char *from, const char *to);
+    int (*symlink)(void *ctx, const char *target, const char *path);
+    ssize_t (*readlink)(void *ctx, const char *path, char *target, size_t room); /* no NUL */
+    /* Each name but "." and "..", until `fn` returns other than 0; that is passed on. */
+    int (*list)(void *ctx, const char *path, int (*fn)(void *arg, const char *name), void *arg);
 };
 
 struct io {
@@ -65,10 +72,26 @@ int io_file_truncate(struct io_file *f, uint64_t size, struct error *e);
  * have it. DELTAFS_ERR_BUSY if another process does, DELTAFS_ERR_NOT_FOUND if the file has been removed. */
 int io_file_lock(struct io_file *f, int *is_sure, struct error *e);
 
+/* Lock the file once nobody else has it locked. DELTAFS_ERR_IO also where the file system has no locks. */
+int io_file_lock_wait(struct io_file *f, struct error *e);
+int io_file_unlock(struct io_file *f, struct error *e);
+
 int io_mkdir(struct io *io, const char *path, struct error *e); /* DELTAFS_ERR_EXISTS if it is there */
 int io_unlink(struct io *io, const char *path, struct error *e);
 int io_rename(struct io *io, const char *from, const char *to, struct error *e);
+int io_rmdir(struct io *io, const char *path, struct error *e);
 int io_sync_folder(struct io *io, const char *path, struct error *e);
+/* Make the entry `path` of its folder durable. */
+int io_sync_parent(struct io *io, const char *path, struct error *e);
+/* Give a file a second name, which must be free: DELTAFS_ERR_EXISTS. It may lose the first. DELTAFS_ERR_NOT_FOUND. */
+int io_link(struct io *io, const char *from, const char *to, struct error *e);
+int io_symlink(struct io *io, const char *target, const char *path, struct error *e); /* DELTAFS_ERR_EXISTS */
+/* Where a symbolic link leads; DELTAFS_ERR_NOT_FOUND if it is none. */
+int io_readlink(struct io *io, const char *path, char *target, size_t room, struct error *e);
+/* Hand each name in a folder to `fn`, in any order; its first status that is not DELTAFS_OK ends that. _NOT_FOUND;
+ * _NOT_DELTAFS if it is no folder. */
+int io_list(struct io *io, const char *folder, int (*fn)(void *arg, const char *name, struct error *e), void *arg,
+            struct error *e);
 
 /* A new text, "FOLDER/NAME" as printf has it; NULL without memory. */
 __attribute__((format(printf, 2, 3))) char *io_path(const char *folder, const char *fmt, ...);

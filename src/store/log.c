@@ -21,7 +21,7 @@ int log_is_sealed(uint32_t seed, const uint8_t *bytes, size_t n)
     return get_u32(bytes) == crc32c(seed, bytes + 4, n - 4);
 }
 
-static void log_put_header(uint8_t h[LOG_HEADER_SIZE], int kind, uint32_t partition, const uint8_t uuid[16])
+void log_put_header(uint8_t h[LOG_HEADER_SIZE], int kind, uint32_t partition, const uint8_t uuid[16])
 {
     memset(h, 0, LOG_HEADER_SIZE);
     h[4] = FORMAT_LOG_HEADER;

@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "store/flusher.h"
+#include "store/store_format.h"
 
 struct log {
     struct io_file file;
@@ -30,6 +31,8 @@ int log_open(struct log *log, struct io *io, const char *path, int kind, uint32_
              uint64_t end, size_t capacity, struct flusher *flusher, struct memory *memory, struct error *e);
 /* Cut off, durably if `sync`, what the file has behind the log's end, with nothing in the buffer. */
 int log_cut(struct log *log, int sync, struct error *e);
+/* The header of such a log. */
+void log_put_header(uint8_t h[LOG_HEADER_SIZE], int kind, uint32_t partition, const uint8_t uuid[16]);
 /* Whether the file begins with the header of such a log: DELTAFS_OK, _DAMAGED or _IO. */
 int log_check_header(struct io_file *file, int kind, uint32_t partition, const uint8_t uuid[16], struct error *e);
 /* Close without flushing, and free. A log that was never created is fine if it is all zero. */

@@ -61,7 +61,7 @@ static int manifest_parse_uuid(const char *text, uint8_t uuid[16])
 
 /* ---- Writing ---- */
 
-static int manifest_append(struct io_file *file, uint64_t *size, const char *text, int sync, struct error *e)
+int manifest_append_line(struct io_file *file, uint64_t *size, const char *text, int sync, struct error *e)
 {
     size_t n = strlen(text), room = n + CHECKSUM_SUFFIX + 1;
     char *line = malloc(room);
@@ -83,13 +83,17 @@ static int manifest_write_head(struct io_file *file, uint64_t *size, const struc
     char line[256], value[32] = "any";
 
     snprintf(line, sizeof line, "Deltafs version=%u uuid=%s", FORMAT_VERSION, m->uuid_text);
-    int status = manifest_append(file, size, line, 0, e);
+    int status = manifest_append_line(file, size, line, 0, e);
+    if (m->is_file) {
+        snprintf(line, sizeof line, "File frame=%d group=%d", FRAME_SIZE, FRAME_GROUP);
+        return status == DELTAFS_OK ? manifest_append_line(file, size, line, 0, e) : status;
+    }
     if (m->value_size >= 0)
         snprintf(value, sizeof value, "%" PRId64, m->value_size);
     snprintf(line, sizeof line, "Directory keys=%s partitioner=xxh3 partitions=%" PRIu32 " value_size=%s",
              m->keys == KEYS_BYTES ? "bytes" : "u64", m->partitions, value);
     if (status == DELTAFS_OK)
-        status = manifest_append(file, size, line, 0, e);
+        status = manifest_append_line(file, size, line, 0, e);
     if (status != DELTAFS_OK || m->schema[0] == '\0')
         return status;
     size_t room = strlen(m->schema) + sizeof "schema ";
@@ -97,12 +101,12 @@ static int manifest_write_head(struct io_file *file, uint64_t *size, const struc
     if (!schema)
         return error_no_memory(e, room, "a line of the manifest");
     snprintf(schema, room, "schema %s", m->schema);
-    status = manifest_append(file, size, schema, 0, e);
+    status = manifest_append_line(file, size, schema, 0, e);
     free(schema);
     return status;
 }
 
-static int manifest_write_aside(struct io *io, const char *aside, const struct manifest *m, int sync, struct error *e)
+int manifest_write(struct io *io, const char *aside, const struct manifest *m, int sync, struct error *e)
 {
     struct io_file file;
     struct error second;
@@ -124,7 +128,7 @@ int manifest_create(struct io *io, const char *folder, const struct manifest *m,
     int status = aside && path ? DELTAFS_OK : error_no_memory(e, strlen(folder), "a path");
 
     if (status == DELTAFS_OK)
-        status = manifest_write_aside(io, aside, m, sync, e);
+        status = manifest_write(io, aside, m, sync, e);
     if (status == DELTAFS_OK)
         status = io_rename(io, aside, path, e);
     if (status != DELTAFS_OK && aside)
@@ -144,7 +148,7 @@ int manifest_append_epoch(struct io_file *file, uint64_t *size, uint64_t number,
     snprintf(line, sizeof line,
              "Epoch number=%" PRIu64 " label=%" PRIu64 " records=%" PRIu64 " raw=%" PRIu64 " stored=%" PRIu64, number,
              epoch->label, epoch->records, epoch->bytes_raw, epoch->bytes_stored);
-    return manifest_append(file, size, line, sync, e);
+    return manifest_append_line(file, size, line, sync, e);
 }
 
 int manifest_append_open(struct io_file *file, uint64_t *size, uint64_t epochs, int sync, struct error *e)
@@ -152,7 +156,7 @@ int manifest_append_open(struct io_file *file, uint64_t *size, uint64_t epochs, 
     char line[128];
 
     snprintf(line, sizeof line, "open epochs=%" PRIu64, epochs);
-    return manifest_append(file, size, line, sync, e);
+    return manifest_append_line(file, size, line, sync, e);
 }
 
 int manifest_append_close(struct io_file *file, uint64_t *size, uint64_t epochs, uint64_t tail_length, int sync,
@@ -161,7 +165,7 @@ int manifest_append_close(struct io_file *file, uint64_t *size, uint64_t epochs,
     char line[128];
 
     snprintf(line, sizeof line, "close epochs=%" PRIu64 " tail=%" PRIu64, epochs, tail_length);
-    return manifest_append(file, size, line, sync, e);
+    return manifest_append_line(file, size, line, sync, e);
 }
 
 /* ---- Reading ---- */
@@ -190,6 +194,11 @@ static int field_number(const char *fields, const char *name, uint64_t *out)
     char value[32];
 
     return field_text(fields, name, value, sizeof value) == 0 ? number_parse(value, out) : -1;
+}
+
+int manifest_field(const char *fields, const char *name, uint64_t *out)
+{
+    return field_number(fields, name, out);
 }
 
 static int parse_version(struct manifest *m, const char *fields, const char *path, uint64_t offset, struct error *e)
@@ -232,6 +241,21 @@ static int parse_directory(struct manifest *m, const char *fields, const char *p
             return error_damaged(e, path, offset, "the value size is malformed");
         m->value_size = (int64_t)size;
     }
+    return DELTAFS_OK;
+}
+
+static int parse_file(struct manifest *m, const char *fields, const char *path, uint64_t offset, struct error *e)
+{
+    uint64_t frame, group;
+
+    if (field_number(fields, "frame", &frame) != 0 || field_number(fields, "group", &group) != 0)
+        return error_damaged(e, path, offset, "the logical file's line is malformed");
+    if (frame != FRAME_SIZE || group != FRAME_GROUP)
+        return error_set(e, DELTAFS_ERR_VERSION,
+                         "%s: groups of %" PRIu64 " frames of %" PRIu64 " bytes are not known to DeltaFS %s; use a "
+                         "newer DeltaFS",
+                         path, group, frame, deltafs_version());
+    m->is_file = 1;
     return DELTAFS_OK;
 }
 
@@ -295,24 +319,27 @@ static int parse_close(struct manifest *m, const char *fields, const char *path,
 }
 
 /* One line without its checksum: a word, and its fields. */
-static int manifest_parse_line(struct manifest *m, char *line, const char *path, uint64_t offset, struct error *e)
+static int manifest_parse_line(void *arg, char *line, const char *path, uint64_t offset, struct error *e)
 {
+    struct manifest *m = arg;
     static const struct {
         const char *word;
         int (*parse)(struct manifest *, const char *, const char *, uint64_t, struct error *);
-    } words[] = {{"Deltafs", parse_version}, {"Directory", parse_directory}, {"schema", parse_schema},
-                 {"Epoch", parse_epoch},     {"open", parse_open},           {"close", parse_close}};
+    } words[] = {{"Deltafs", parse_version}, {"Directory", parse_directory}, {"File", parse_file},
+                 {"schema", parse_schema},   {"Epoch", parse_epoch},         {"open", parse_open},
+                 {"close", parse_close}};
     size_t n = strcspn(line, " ");
     char *fields = line[n] ? line + n + 1 : line + n;
 
     line[n] = '\0';
-    int is_version = strcmp(line, "Deltafs") == 0, is_directory = strcmp(line, "Directory") == 0;
-    if (is_version != (offset == 0) || (m->partitions == 0 && !is_version && !is_directory) ||
-        (is_directory && m->partitions != 0))
+    int is_version = strcmp(line, "Deltafs") == 0, has_kind = m->partitions != 0 || m->is_file;
+    int is_kind = strcmp(line, "Directory") == 0 || strcmp(line, "File") == 0;
+    if (is_version != (offset == 0) || (!has_kind && !is_version && !is_kind) || (is_kind && has_kind))
         return error_damaged(e, path, offset, "a line '%.20s' does not belong here", line);
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (strcmp(line, words[i].word) == 0)
-            return words[i].parse(m, fields, path, offset, e);
+            return m->is_file ? error_damaged(e, path, offset, "a line '%s' does not belong to a logical file", line)
+                              : words[i].parse(m, fields, path, offset, e);
     if (line[0] >= 'A' && line[0] <= 'Z')
         return error_set(e, DELTAFS_ERR_VERSION,
                          "%s: the line '%.20s' at offset %" PRIu64 " is not known to DeltaFS %s; use a newer DeltaFS",
@@ -350,12 +377,11 @@ static int manifest_begin_is_lost(const char *line, uint64_t offset, size_t n)
     return zeros == before;
 }
 
-static int manifest_parse(struct manifest *m, char *text, size_t n, const char *path, struct error *e)
+int manifest_parse_lines(char *text, size_t n, const char *path, manifest_line_fn fn, void *arg, uint64_t *end,
+                         struct error *e)
 {
     size_t at = 0;
 
-    if (n < 8 || memcmp(text, "Deltafs ", 8) != 0)
-        return error_set(e, DELTAFS_ERR_NOT_DELTAFS, "%s: not the manifest of a DeltaFS directory", path);
     while (at < n) {
         char *line = text + at, *newline = memchr(line, '\n', n - at);
         if (!newline) {
@@ -369,15 +395,23 @@ static int manifest_parse(struct manifest *m, char *text, size_t n, const char *
         if (!manifest_line_is_sealed(line, length))
             return error_damaged(e, path, at, "a line does not match its checksum");
         line[length - (CHECKSUM_SUFFIX - 1)] = '\0';
-        int status = manifest_parse_line(m, line, path, at, e);
+        int status = fn(arg, line, path, at, e);
         if (status != DELTAFS_OK)
             return status;
         at += length + 1;
     }
-    m->size = at;
-    if (m->partitions == 0)
-        return error_damaged(e, path, at, "the manifest ends before the directory's line");
+    *end = at;
     return DELTAFS_OK;
+}
+
+static int manifest_parse(struct manifest *m, char *text, size_t n, const char *path, struct error *e)
+{
+    if (n < 8 || memcmp(text, "Deltafs ", 8) != 0)
+        return error_set(e, DELTAFS_ERR_NOT_DELTAFS, "%s: not the manifest of a DeltaFS directory", path);
+    int status = manifest_parse_lines(text, n, path, manifest_parse_line, m, &m->size, e);
+    if (status == DELTAFS_OK && m->partitions == 0 && !m->is_file)
+        return error_damaged(e, path, m->size, "the manifest ends before the directory's line");
+    return status;
 }
 
 /* All of the file, in memory that the caller frees. */
@@ -431,6 +465,16 @@ static int manifest_is_missing(struct io *io, const char *folder, struct error *
 }
 
 int manifest_read(struct io *io, const char *folder, struct manifest *m, struct error *e)
+{
+    int status = manifest_read_any(io, folder, m, e);
+
+    if (status != DELTAFS_OK || !m->is_file)
+        return status;
+    manifest_fini(m);
+    return error_set(e, DELTAFS_ERR_NOT_DELTAFS, "%s: is a logical file of DeltaFS, not a directory", folder);
+}
+
+int manifest_read_any(struct io *io, const char *folder, struct manifest *m, struct error *e)
 {
     struct io_file file;
     struct error ignored;

@@ -19,6 +19,7 @@ struct manifest_epoch {
 
 struct manifest {
     uint32_t version;
+    int is_file; /* a logical file's: that and what names it is all */
     uint8_t uuid[16];
     char uuid_text[MANIFEST_UUID_TEXT];
     enum option_keys keys;
@@ -37,6 +38,22 @@ struct manifest {
 int manifest_new_uuid(uint8_t uuid[16], struct error *e);
 void manifest_uuid_text(const uint8_t uuid[16], char text[MANIFEST_UUID_TEXT]);
 
+/* ---- Lines of such a file, whatever it is about ---- */
+
+/* Append a line, at *size, which is moved behind it. */
+int manifest_append_line(struct io_file *file, uint64_t *size, const char *text, int sync, struct error *e);
+/* One line, without its checksum, at `offset`. */
+typedef int (*manifest_line_fn)(void *arg, char *line, const char *path, uint64_t offset, struct error *e);
+/* Hand each line of text[0 .. n), which is changed, to `fn`; *end gets where the last whole one ends. */
+int manifest_parse_lines(char *text, size_t n, const char *path, manifest_line_fn fn, void *arg, uint64_t *end,
+                         struct error *e);
+/* The number NAME= in a line's fields. Returns 0, or -1. */
+int manifest_field(const char *fields, const char *name, uint64_t *out);
+
+/* ---- Containers ---- */
+
+/* Write a manifest as a file of its own, which must not be there. */
+int manifest_write(struct io *io, const char *path, const struct manifest *m, int sync, struct error *e);
 /* Write a new container's manifest: uuid_text, keys, partitions, value_size and schema are used. `sync`: make
  * it durable. */
 int manifest_create(struct io *io, const char *folder, const struct manifest *m, int sync, struct error *e);
@@ -48,9 +65,11 @@ int manifest_append_open(struct io_file *file, uint64_t *size, uint64_t epochs, 
 int manifest_append_close(struct io_file *file, uint64_t *size, uint64_t epochs, uint64_t tail_length, int sync,
                           struct error *e);
 
-/* Read and check a container's manifest. DELTAFS_ERR_NOT_FOUND if there is no such folder, _NOT_DELTAFS if it has none.
- */
+/* Read and check a directory's manifest. DELTAFS_ERR_NOT_FOUND if there is no such folder, _NOT_DELTAFS if it has none,
+ * or it is a logical file's. */
 int manifest_read(struct io *io, const char *folder, struct manifest *m, struct error *e);
+/* The same of a directory or a logical file. */
+int manifest_read_any(struct io *io, const char *folder, struct manifest *m, struct error *e);
 void manifest_fini(struct manifest *m);
 
 #endif

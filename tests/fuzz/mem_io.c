@@ -214,6 +214,72 @@ static int mem_lock(void *ctx, int fd)
     return 0;
 }
 
+static int mem_lock_wait(void *ctx, int fd)
+{
+    return mem_lock(ctx, fd);
+}
+
+static int mem_unlock(void *ctx, int fd)
+{
+    return mem_lock(ctx, fd);
+}
+
+/* Files have one name each here: the old one goes. */
+static int mem_link(void *ctx, const char *from, const char *to)
+{
+    return mem_find(ctx, to) ? -EEXIST : mem_rename(ctx, from, to);
+}
+
+static int mem_symlink(void *ctx, const char *target, const char *path)
+{
+    (void)ctx;
+    (void)target;
+    (void)path;
+    return -EPERM;
+}
+
+static ssize_t mem_readlink(void *ctx, const char *path, char *target, size_t room)
+{
+    (void)ctx;
+    (void)path;
+    (void)target;
+    (void)room;
+    return -EINVAL;
+}
+
+/* Whether a file before the `i`-th is in the same entry of the folder, of whose name it has the first `n` bytes. */
+static int mem_is_listed(const struct mem_io *m, int i, size_t n)
+{
+    const char *name = m->file[i].name;
+
+    for (int k = 0; k < i; k++)
+        if (strncmp(m->file[k].name, name, n) == 0 && (m->file[k].name[n] == '\0' || m->file[k].name[n] == '/'))
+            return 1;
+    return 0;
+}
+
+static int mem_list(void *ctx, const char *path, int (*fn)(void *arg, const char *name), void *arg)
+{
+    struct mem_io *m = ctx;
+    size_t n = strlen(path);
+    int rc = 0;
+
+    if (mem_find(m, path))
+        return -ENOTDIR;
+    if (!mem_has_folder(m, path))
+        return -ENOENT;
+    for (int i = 0; i < MEM_FILES_MAX && rc == 0; i++) {
+        char entry[MEM_NAME_MAX];
+        if (strncmp(m->file[i].name, path, n) != 0 || m->file[i].name[n] != '/')
+            continue;
+        strcpy(entry, m->file[i].name + n + 1);
+        entry[strcspn(entry, "/")] = '\0';
+        if (!mem_is_listed(m, i, n + 1 + strlen(entry)))
+            rc = fn(arg, entry);
+    }
+    return rc;
+}
+
 static const struct io_ops mem_ops = {
     .open = mem_open,
     .pread = mem_pread,
@@ -228,6 +294,12 @@ static const struct io_ops mem_ops = {
     .rmdir = mem_rmdir,
     .sync_folder = mem_sync_folder,
     .lock = mem_lock,
+    .lock_wait = mem_lock_wait,
+    .unlock = mem_unlock,
+    .link = mem_link,
+    .symlink = mem_symlink,
+    .readlink = mem_readlink,
+    .list = mem_list,
 };
 
 void mem_io_begin(struct mem_io *m)

@@ -543,6 +543,64 @@ static int torture_lock(void *ctx, int fd)
     return leave(v, rc);
 }
 
+static int torture_lock_wait(void *ctx, int fd)
+{
+    return disk.real->lock_wait(ctx, fd);
+}
+
+static int torture_unlock(void *ctx, int fd)
+{
+    return disk.real->unlock(ctx, fd);
+}
+
+/* The file is known by its new name from now on; the other goes next. */
+static int torture_link(void *ctx, const char *from, const char *to)
+{
+    int rc;
+    enum verdict v = enter(0, 0, &rc);
+
+    if (v != FAIL)
+        rc = disk.real->link(ctx, from, to);
+    if (v != FAIL && rc == 0) {
+        struct file *f = file_at(from);
+        if (f)
+            copy_path(f->path, to);
+        note_change(CHANGE_CREATE, to, "", NULL);
+    }
+    return leave(v, rc);
+}
+
+static int torture_symlink(void *ctx, const char *target, const char *path)
+{
+    int rc;
+    enum verdict v = enter(0, 0, &rc);
+
+    if (v != FAIL)
+        rc = disk.real->symlink(ctx, target, path);
+    if (v != FAIL && rc == 0)
+        note_change(CHANGE_CREATE, path, "", NULL);
+    return leave(v, rc);
+}
+
+static ssize_t torture_readlink(void *ctx, const char *path, char *target, size_t room)
+{
+    int rc;
+    enum verdict v = enter(0, 0, &rc);
+    ssize_t n = v == FAIL ? rc : disk.real->readlink(ctx, path, target, room);
+
+    leave(v, 0);
+    return n;
+}
+
+static int torture_list(void *ctx, const char *path, int (*fn)(void *arg, const char *name), void *arg)
+{
+    int rc;
+    enum verdict v = enter(0, 0, &rc);
+
+    leave(v, 0);
+    return v == FAIL ? rc : disk.real->list(ctx, path, fn, arg);
+}
+
 static const struct io_ops torture_ops = {
     .open = torture_open,
     .pread = torture_pread,
@@ -557,6 +615,12 @@ static const struct io_ops torture_ops = {
     .rmdir = torture_rmdir,
     .sync_folder = torture_sync_folder,
     .lock = torture_lock,
+    .lock_wait = torture_lock_wait,
+    .unlock = torture_unlock,
+    .link = torture_link,
+    .symlink = torture_symlink,
+    .readlink = torture_readlink,
+    .list = torture_list,
 };
 
 void torture_io_begin(enum torture_fault fault, uint64_t at, uint64_t seed)

@@ -253,6 +253,46 @@ static int fault_lock(void *ctx, int fd)
     return plan.real->lock(ctx, fd);
 }
 
+static int fault_lock_wait(void *ctx, int fd)
+{
+    return plan.real->lock_wait(ctx, fd);
+}
+
+static int fault_unlock(void *ctx, int fd)
+{
+    return plan.real->unlock(ctx, fd);
+}
+
+static int fault_link(void *ctx, const char *from, const char *to)
+{
+    int rc = faulty("link", 0);
+
+    note_entry(to);
+    return rc ? rc : plan.real->link(ctx, from, to);
+}
+
+static int fault_symlink(void *ctx, const char *target, const char *path)
+{
+    int rc = faulty("symlink", 0);
+
+    note_entry(path);
+    return rc ? rc : plan.real->symlink(ctx, target, path);
+}
+
+static ssize_t fault_readlink(void *ctx, const char *path, char *target, size_t room)
+{
+    int rc = faulty("readlink", 0);
+
+    return rc ? rc : plan.real->readlink(ctx, path, target, room);
+}
+
+static int fault_list(void *ctx, const char *path, int (*fn)(void *arg, const char *name), void *arg)
+{
+    int rc = faulty("list", 0);
+
+    return rc ? rc : plan.real->list(ctx, path, fn, arg);
+}
+
 static const struct io_ops fault_ops = {
     .open = fault_open,
     .pread = fault_pread,
@@ -267,6 +307,12 @@ static const struct io_ops fault_ops = {
     .rmdir = fault_rmdir,
     .sync_folder = fault_sync_folder,
     .lock = fault_lock,
+    .lock_wait = fault_lock_wait,
+    .unlock = fault_unlock,
+    .link = fault_link,
+    .symlink = fault_symlink,
+    .readlink = fault_readlink,
+    .list = fault_list,
 };
 
 static int setup(void **state)

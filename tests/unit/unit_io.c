@@ -206,6 +206,40 @@ static int unit_lock(void *ctx, int fd)
     return io.real->lock(ctx, fd);
 }
 
+static int unit_lock_wait(void *ctx, int fd)
+{
+    return io.real->lock_wait(ctx, fd);
+}
+
+static int unit_unlock(void *ctx, int fd)
+{
+    return io.real->unlock(ctx, fd);
+}
+
+static int unit_link(void *ctx, const char *from, const char *to)
+{
+    int rc = unit_enter(OP_LINK, to);
+
+    rc = rc ? rc : io.real->link(ctx, from, to);
+    unit_leave(OP_LINK);
+    return rc;
+}
+
+static int unit_symlink(void *ctx, const char *target, const char *path)
+{
+    return io.real->symlink(ctx, target, path);
+}
+
+static ssize_t unit_readlink(void *ctx, const char *path, char *target, size_t room)
+{
+    return io.real->readlink(ctx, path, target, room);
+}
+
+static int unit_list(void *ctx, const char *path, int (*fn)(void *arg, const char *name), void *arg)
+{
+    return io.real->list(ctx, path, fn, arg);
+}
+
 static const struct io_ops unit_ops = {
     .open = unit_open_file,
     .pread = unit_pread,
@@ -220,6 +254,12 @@ static const struct io_ops unit_ops = {
     .rmdir = unit_rmdir,
     .sync_folder = unit_sync_folder,
     .lock = unit_lock,
+    .lock_wait = unit_lock_wait,
+    .unlock = unit_unlock,
+    .link = unit_link,
+    .symlink = unit_symlink,
+    .readlink = unit_readlink,
+    .list = unit_list,
 };
 
 void unit_io_begin(void)

@@ -7,7 +7,7 @@
 #include "store/io.h"
 
 /* What a rule is about. */
-enum unit_op { OP_OPEN, OP_READ, OP_WRITE, OP_SYNC, OP_TRUNCATE, OP_DIRECT, OP_COUNT };
+enum unit_op { OP_OPEN, OP_READ, OP_WRITE, OP_SYNC, OP_TRUNCATE, OP_DIRECT, OP_LINK, OP_COUNT };
 
 void unit_io_begin(void);
 /* Takes the rules back; fails the test if a file is still open. */

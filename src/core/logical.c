@@ -1,0 +1,218 @@
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include "core/logical.h"
+#include "store/flat.h"
+
+#define MEMORY_DEFAULT (UINT64_C(16) << 20) /* bytes of buffers, where the option memory is auto */
+
+int logical_agree(deltafs_logical *f, struct error *e)
+{
+    return logical_is_alone(f) ? e->status : f->group.agree(f->group.ctx, e);
+}
+
+/* ---- Opening ---- */
+
+static int logical_configure(deltafs_logical *f, const deltafs_options *o, struct error *e)
+{
+    uint64_t memory = deltafs_options_number(o, OPTION_MEMORY);
+
+    f->memory_limit = memory == OPTION_AUTO ? MEMORY_DEFAULT : memory;
+    f->sync = (enum option_sync)deltafs_options_number(o, OPTION_SYNC);
+    f->index = (enum option_index)deltafs_options_number(o, OPTION_INDEX);
+    f->volumes = strdup(deltafs_options_text(o, OPTION_VOLUMES));
+    return f->volumes ? DELTAFS_OK : error_no_memory(e, 1, "an option");
+}
+
+/* Options that were not given are those of the environment. */
+static int logical_options(deltafs_logical *f, const deltafs_options *given, struct error *e)
+{
+    deltafs_options *o = NULL;
+    int status = given ? DELTAFS_OK : deltafs_options_create(&o);
+
+    if (status != DELTAFS_OK) {
+        *e = *deltafs_thread_error();
+        return status;
+    }
+    status = logical_configure(f, given ? given : o, e);
+    deltafs_options_destroy(o);
+    return status;
+}
+
+/* Rank 0 makes the container, or opens it; the others need nothing but to know whose it is. */
+static int logical_open_container(deltafs_logical *f, const char *path, int flags, struct error *e)
+{
+    int is_new;
+
+    e->status = DELTAFS_OK;
+    if (f->group.rank == 0)
+        e->status =
+            container_open(&f->container, &f->io, path, flags & (O_CREAT | O_EXCL), f->sync != SYNC_NONE, &is_new, e);
+    else if (!(f->container.path = strdup(path)))
+        error_no_memory(e, strlen(path), "a path");
+    int status = logical_agree(f, e);
+    if (status != DELTAFS_OK || logical_is_alone(f))
+        return status;
+    status = f->group.broadcast(f->group.ctx, f->container.uuid, sizeof f->container.uuid, e);
+    manifest_uuid_text(f->container.uuid, f->container.uuid_text);
+    return status;
+}
+
+static int logical_open_parts(deltafs_logical *f, const char *path, int flags, const deltafs_options *options,
+                              struct error *e)
+{
+    uint64_t cache;
+    int status = logical_options(f, options, e);
+
+    /* Half of the memory is for reading, a quarter for what is written; the rest is the index's. */
+    cache = logical_can_read(f) ? f->memory_limit / 2 : 0;
+    if (status == DELTAFS_OK && cache > 0)
+        status = frame_cache_init(&f->cache, cache, e);
+    e->status = status;
+    status = logical_agree(f, e);
+    if (status == DELTAFS_OK)
+        status = logical_open_container(f, path, flags, e);
+    if (status == DELTAFS_OK)
+        status = logical_learn(f, e);
+    /* A job's ranks share a session, which is claimed while all are here; one process waits until it writes. */
+    if (status == DELTAFS_OK && f->mode != O_RDONLY && !logical_is_alone(f))
+        status = logical_claim(f, e);
+    if (status == DELTAFS_OK && (flags & O_TRUNC) && f->mode != O_RDONLY && f->size > 0)
+        status = logical_truncate(f, 0, e);
+    return status;
+}
+
+static int logical_free(deltafs_logical *f, struct error *e)
+{
+    int status = DELTAFS_OK, rc;
+    struct error second;
+
+    for (size_t i = 0; i < f->source_count; i++)
+        if (f->source[i]->is_open) {
+            rc = frame_reader_close(&f->source[i]->reader, status == DELTAFS_OK ? e : &second);
+            status = status == DELTAFS_OK ? rc : status;
+        }
+    rc = frame_log_close(&f->data, status == DELTAFS_OK ? e : &second);
+    status = status == DELTAFS_OK ? rc : status;
+    rc = extent_log_close(&f->extents, status == DELTAFS_OK ? e : &second);
+    status = status == DELTAFS_OK ? rc : status;
+    rc = io_file_close(&f->lock, status == DELTAFS_OK ? e : &second);
+    status = status == DELTAFS_OK ? rc : status;
+    free(f->source);
+    free(f->known);
+    free(f->volumes);
+    frame_cache_fini(&f->cache);
+    extent_map_fini(&f->map);
+    pieces_fini(&f->pieces);
+    extent_list_fini(&f->list);
+    buffer_fini(&f->unpublished.buffer);
+    buffer_fini(&f->news.buffer);
+    container_fini(&f->container);
+    free(f);
+    return status;
+}
+
+int deltafs_logical_open_group(const char *path, int flags, const deltafs_options *options,
+                               const struct logical_group *group, deltafs_logical **out, struct error *e)
+{
+    struct error second;
+    deltafs_logical *f = calloc(1, sizeof *f);
+
+    /* The first agreement is in logical_open_parts: without memory there is nobody to take part in it. */
+    if (!f)
+        return error_no_memory(e, sizeof *f, "a file's handle");
+    f->io = io_default();
+    f->group = *group;
+    f->mode = flags & O_ACCMODE;
+    f->data.file.fd = f->extents.file.fd = f->lock.fd = -1;
+    e->status = DELTAFS_OK;
+    int status = logical_open_parts(f, path, flags, options, e);
+    if (status == DELTAFS_OK) {
+        *out = f;
+        return DELTAFS_OK;
+    }
+    logical_free(f, &second);
+    return status;
+}
+
+int deltafs_logical_open(const char *path, int flags, const deltafs_options *options, deltafs_logical **out)
+{
+    const struct logical_group alone = {.ranks = 1};
+    struct error *e = deltafs_thread_error();
+
+    if (!path || !out || (flags & O_ACCMODE) == O_ACCMODE)
+        return error_set(e, DELTAFS_ERR_INVALID, "deltafs_logical_open: path, flags and out must be given");
+    return deltafs_logical_open_group(path, flags, options, &alone, out, e);
+}
+
+/* ---- Closing ---- */
+
+/* The session's closing line says how many logs there are, and the file's size. */
+static int logical_close_session(deltafs_logical *f, const struct bytes *published, struct error *e)
+{
+    uint64_t logs = (uint64_t)f->has_logs;
+    struct bytes all = {{0}, 0};
+    int status = DELTAFS_OK;
+
+    if (!logical_is_alone(f)) {
+        uint64_t most[2] = {f->order, f->size};
+        uint8_t mark = (uint8_t)f->has_logs;
+        status = f->group.max(f->group.ctx, most, 2, e);
+        if (status == DELTAFS_OK)
+            status = f->group.gather(f->group.ctx, &mark, 1, &all, e);
+        logs = 0;
+        for (size_t i = 0; i < all.used; i++)
+            logs += all.buffer.bytes[i];
+        if (status == DELTAFS_OK) {
+            f->order = most[0];
+            f->size = most[1];
+        }
+        all.used = 0;
+        if (status == DELTAFS_OK && f->index == INDEX_FLATTEN)
+            status = f->group.gather(f->group.ctx, published->buffer.bytes, published->used, &all, e);
+    }
+    if (status == DELTAFS_OK && f->group.rank == 0 && f->has_session) {
+        if (f->index == INDEX_FLATTEN)
+            status = flat_write(&f->container, &f->io, &f->session,
+                                logical_is_alone(f) ? published->buffer.bytes : all.buffer.bytes,
+                                logical_is_alone(f) ? published->used : all.used, f->sync == SYNC_CLOSE, e);
+        if (status == DELTAFS_OK)
+            status = session_close(&f->container, &f->io, &f->session, (uint32_t)logs, f->order, f->size,
+                                   f->sync == SYNC_CLOSE, e);
+    }
+    buffer_fini(&all.buffer);
+    e->status = status;
+    return logical_agree(f, e);
+}
+
+static int logical_close_writer(deltafs_logical *f, struct error *e)
+{
+    struct bytes published = {{0}, 0};
+
+    e->status = logical_publish(f, f->sync == SYNC_CLOSE, 1, e);
+    if (e->status == DELTAFS_OK && f->index == INDEX_FLATTEN && f->has_logs)
+        e->status = logical_read_own(f, &published, e);
+    int status = logical_agree(f, e);
+    if (status == DELTAFS_OK)
+        status = logical_close_session(f, &published, e);
+    buffer_fini(&published.buffer);
+    return status;
+}
+
+int deltafs_logical_close(deltafs_logical *f)
+{
+    struct error *e = deltafs_thread_error(), second;
+    int status = DELTAFS_OK;
+
+    if (!f)
+        return DELTAFS_OK;
+    struct logical_group group = f->group;
+    e->status = DELTAFS_OK;
+    if (f->mode != O_RDONLY)
+        status = logical_close_writer(f, e);
+    int freed = logical_free(f, status == DELTAFS_OK ? e : &second);
+    if (group.destroy)
+        group.destroy(group.ctx);
+    return status == DELTAFS_OK ? freed : status;
+}

@@ -1,0 +1,311 @@
+/* Coming to know what stands where. Rank 0 looks which sessions and logs there are; each rank reads a share of the
+ * extent logs, and all get what all have read (PLFS calls this the parallel index read; He et al., CLUSTER'13). */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include "core/logical.h"
+#include "store/flat.h"
+#include "store/log.h"
+#include "store/store_format.h"
+
+/* ---- Which logs there are ---- */
+
+/* A session in the table of those to be read; its writers' numbers follow, of those that have logs. */
+struct row {
+    struct session session;
+    uint64_t writers;
+};
+
+static const struct session *logical_known(const deltafs_logical *f, uint32_t number)
+{
+    for (size_t i = 0; i < f->known_count; i++)
+        if (f->known[i].number == number)
+            return &f->known[i];
+    return NULL;
+}
+
+static int logical_put_row(deltafs_logical *f, const struct session *s, struct bytes *table, struct error *e)
+{
+    struct row row = {.session = *s};
+    uint32_t *writer = NULL;
+    size_t n = 0;
+    int is_flat = s->is_closed && s->has_index;
+    int status = is_flat ? DELTAFS_OK : session_logs(&f->container, &f->io, s, LOG_KIND_EXTENTS, &writer, &n, e);
+
+    if (status == DELTAFS_OK && s->is_closed && !is_flat && n != s->logs)
+        status = error_set(e, DELTAFS_ERR_DAMAGED,
+                           "%s: session %" PRIu32 " was closed with %" PRIu32 " writers' logs, and has %zu",
+                           f->container.path, s->number, s->logs, n);
+    row.writers = n;
+    if (status == DELTAFS_OK)
+        status = bytes_append(table, &row, sizeof row, e);
+    if (status == DELTAFS_OK)
+        status = bytes_append(table, writer, n * sizeof *writer, e);
+    free(writer);
+    return status;
+}
+
+/* All sessions with something new in them. */
+static int logical_make_table(deltafs_logical *f, int with_own, struct bytes *table, struct error *e)
+{
+    struct session *session = NULL;
+    size_t n = 0;
+    int status = session_list(&f->container, &f->io, &session, &n, e);
+
+    for (size_t i = 0; i < n && status == DELTAFS_OK; i++) {
+        const struct session *before = logical_known(f, session[i].number);
+        int is_own = f->has_session && session[i].number == f->session.number;
+        if ((!before || !before->is_closed) && (!is_own || with_own))
+            status = logical_put_row(f, &session[i], table, e);
+    }
+    free(session);
+    return status;
+}
+
+static int logical_remember(deltafs_logical *f, const struct session *s, struct error *e)
+{
+    struct session *known = (struct session *)(uintptr_t)logical_known(f, s->number);
+
+    if (!known) {
+        struct session *grown = realloc(f->known, (f->known_count + 1) * sizeof *grown);
+        if (!grown)
+            return error_no_memory(e, (f->known_count + 1) * sizeof *grown, "a file's sessions");
+        f->known = grown;
+        known = &f->known[f->known_count++];
+    }
+    *known = *s;
+    if (s->order >= f->order)
+        f->order = s->order + 1;
+    return DELTAFS_OK;
+}
+
+/* ---- Their readers ---- */
+
+static size_t logical_source_place(const deltafs_logical *f, uint32_t session, uint32_t writer)
+{
+    size_t low = 0, high = f->source_count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct source *s = f->source[middle];
+        if (s->session < session || (s->session == session && s->writer < writer))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+struct source *logical_source(deltafs_logical *f, uint32_t session, uint32_t writer, struct error *e)
+{
+    size_t at = logical_source_place(f, session, writer);
+
+    if (at < f->source_count && f->source[at]->session == session && f->source[at]->writer == writer)
+        return f->source[at];
+    struct source *s = calloc(1, sizeof *s);
+    if (f->source_count == f->source_capacity && s) {
+        size_t capacity = f->source_capacity ? 2 * f->source_capacity : 64;
+        struct source **grown = realloc(f->source, capacity * sizeof *grown);
+        if (grown) {
+            f->source = grown;
+            f->source_capacity = capacity;
+        }
+    }
+    if (!s || f->source_count == f->source_capacity) {
+        free(s);
+        error_no_memory(e, sizeof *s, "a writer's logs");
+        return NULL;
+    }
+    memmove(f->source + at + 1, f->source + at, (f->source_count - at) * sizeof *f->source);
+    f->source_count++;
+    *s = (struct source){.session = session, .writer = writer};
+    f->source[at] = s;
+    return s;
+}
+
+static int logical_read_log(deltafs_logical *f, const struct session *s, uint32_t writer, struct bytes *out,
+                            struct error *e)
+{
+    struct source *source = logical_source(f, s->number, writer, e);
+    char *path = source ? session_log_path(&f->container, s, writer, LOG_KIND_EXTENTS) : NULL;
+    int status = path ? extent_log_read(&f->io, path, s->number, writer, f->container.uuid, s->is_closed, &source->from,
+                                        &source->is_last, &out->buffer, &out->used, e)
+                      : error_no_memory(e, strlen(f->container.path), "a writer's logs");
+
+    free(path);
+    /* A log that its writer is about to make. */
+    return status == DELTAFS_ERR_NOT_FOUND && !s->is_closed ? DELTAFS_OK : status;
+}
+
+int logical_read_own(deltafs_logical *f, struct bytes *out, struct error *e)
+{
+    char *path = session_log_path(&f->container, &f->session, f->group.rank, LOG_KIND_EXTENTS);
+    uint64_t from = 0;
+    int is_last = 0;
+    int status = path ? extent_log_read(&f->io, path, f->session.number, f->group.rank, f->container.uuid, 1, &from,
+                                        &is_last, &out->buffer, &out->used, e)
+                      : error_no_memory(e, strlen(f->container.path), "a path");
+
+    free(path);
+    return status;
+}
+
+/* The share of rank `rank` among `ranks` of what the table has, behind `out`. */
+static int logical_read_share(deltafs_logical *f, const struct bytes *table, uint32_t rank, uint32_t ranks,
+                              struct bytes *out, struct error *e)
+{
+    int status = DELTAFS_OK;
+    struct row row;
+    uint32_t writer;
+
+    for (size_t at = 0; at < table->used && status == DELTAFS_OK;) {
+        memcpy(&row, table->buffer.bytes + at, sizeof row);
+        at += sizeof row;
+        if (!row.session.is_closed)
+            row.session.logs = (uint32_t)row.writers;
+        status = logical_remember(f, &row.session, e);
+        if (status == DELTAFS_OK && row.session.is_closed && row.session.has_index &&
+            row.session.number % ranks == rank)
+            status = flat_read(&f->container, &f->io, &row.session, &out->buffer, &out->used, e);
+        for (uint64_t i = 0; i < row.writers; i++, at += sizeof writer) {
+            memcpy(&writer, table->buffer.bytes + at, sizeof writer);
+            int is_self = f->has_session && row.session.number == f->session.number && writer == f->group.rank;
+            if (status == DELTAFS_OK && !is_self && (row.session.number + (uint64_t)writer) % ranks == rank)
+                status = logical_read_log(f, &row.session, writer, out, e);
+        }
+    }
+    return status;
+}
+
+/* ---- The map ---- */
+
+static int logical_map(const struct extent *x, void *arg, struct error *e)
+{
+    deltafs_logical *f = arg;
+
+    /* What it wrote itself it has already. */
+    if (f->has_session && x->session == f->session.number && x->writer == f->group.rank)
+        return DELTAFS_OK;
+    return extent_map_add(&f->map, x, e);
+}
+
+static int logical_add_batches(deltafs_logical *f, const struct bytes *b, struct error *e)
+{
+    size_t used;
+    int is_last;
+    int status = extent_batches_decode(b->buffer.bytes, b->used, log_seed(f->container.uuid), f->container.path, 0,
+                                       logical_map, f, &used, &is_last, e);
+
+    if (status == DELTAFS_OK && extent_map_order(&f->map) >= f->order)
+        f->order = extent_map_order(&f->map) + 1;
+    return status;
+}
+
+static void logical_find_size(deltafs_logical *f)
+{
+    uint64_t size = extent_map_size(&f->map);
+
+    if (logical_can_read(f) || size > f->size)
+        f->size = size;
+}
+
+int logical_learn_alone(deltafs_logical *f, struct error *e)
+{
+    struct bytes table = {{0}, 0}, news = {{0}, 0};
+    int status = logical_make_table(f, !logical_is_alone(f), &table, e);
+
+    if (status == DELTAFS_OK)
+        status = logical_read_share(f, &table, 0, 1, &news, e);
+    if (status == DELTAFS_OK)
+        status = logical_add_batches(f, &news, e);
+    if (status == DELTAFS_OK)
+        logical_find_size(f);
+    buffer_fini(&table.buffer);
+    buffer_fini(&news.buffer);
+    return status;
+}
+
+/* Rank 0's bytes to all. */
+static int logical_share_table(deltafs_logical *f, struct bytes *table, struct error *e)
+{
+    uint64_t n = table->used;
+    int status = f->group.broadcast(f->group.ctx, &n, sizeof n, e);
+
+    if (status == DELTAFS_OK)
+        e->status = buffer_reserve(&table->buffer, n, "a file's sessions", e);
+    if (status == DELTAFS_OK)
+        status = logical_agree(f, e);
+    if (status == DELTAFS_OK)
+        status = f->group.broadcast(f->group.ctx, table->buffer.bytes, n, e);
+    table->used = n;
+    return status;
+}
+
+/* Who reads what, and what of it everybody gets. Of a file that is open for writing only, rank 0 alone wants to know.
+ */
+static int logical_exchange(deltafs_logical *f, const struct bytes *table, struct error *e)
+{
+    uint32_t ranks = f->group.ranks, rank = f->group.rank;
+    int is_for_one = !logical_can_read(f);
+    struct bytes *news = &f->news, all = {{0}, 0};
+
+    e->status = DELTAFS_OK;
+    if (f->index == INDEX_EACH && !is_for_one)
+        e->status = logical_read_share(f, table, 0, 1, &all, e);
+    else if (is_for_one || f->index == INDEX_BROADCAST)
+        e->status = logical_read_share(f, table, rank == 0 ? 0 : 1, rank == 0 ? 1 : UINT32_MAX, news, e);
+    else
+        e->status = logical_read_share(f, table, rank, ranks, news, e);
+    int status = logical_agree(f, e);
+    if (status == DELTAFS_OK && !is_for_one)
+        status = f->group.gather(f->group.ctx, news->buffer.bytes, news->used, &all, e);
+    if (status == DELTAFS_OK)
+        e->status = logical_add_batches(f, is_for_one ? news : &all, e);
+    if (status == DELTAFS_OK)
+        status = logical_agree(f, e);
+    if (status == DELTAFS_OK)
+        news->used = 0;
+    buffer_fini(&all.buffer);
+    return status;
+}
+
+int logical_learn(deltafs_logical *f, struct error *e)
+{
+    struct bytes table = {{0}, 0};
+
+    if (logical_is_alone(f)) {
+        int status = logical_learn_alone(f, e);
+        f->order++;
+        return status;
+    }
+    e->status = DELTAFS_OK;
+    if (f->group.rank == 0)
+        e->status = logical_make_table(f, 0, &table, e);
+    int status = logical_agree(f, e);
+    if (status == DELTAFS_OK)
+        status = logical_share_table(f, &table, e);
+    if (status == DELTAFS_OK)
+        status = logical_exchange(f, &table, e);
+    if (status == DELTAFS_OK)
+        logical_find_size(f);
+    uint64_t most[2] = {f->order, f->size};
+    if (status == DELTAFS_OK)
+        status = f->group.max(f->group.ctx, most, 2, e);
+    if (status == DELTAFS_OK) {
+        f->order = most[0] + 1;
+        f->size = most[1];
+    }
+    buffer_fini(&table.buffer);
+    return status;
+}
+
+void logical_reclaim(deltafs_logical *f)
+{
+    struct error ignored;
+
+    /* Whoever has the file open for reading still has its old bytes as far as its logs are open, as with any file. */
+    for (size_t i = 0; i < f->known_count && f->group.rank == 0; i++)
+        if (f->known[i].is_closed)
+            session_remove(&f->container, &f->io, &f->known[i], &ignored);
+}

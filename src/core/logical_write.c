@@ -1,0 +1,336 @@
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include "core/logical.h"
+#include "store/log.h"
+#include "store/store_format.h"
+
+#define BUFFER_MAX   (UINT64_C(4) << 20) /* bytes of a data log's buffer */
+#define LIST_MAX     4096                /* extents that may still become longer */
+#define PUBLISH_SOON (1u << 20)          /* bytes of extents that are not held back longer */
+
+/* ---- The session and its logs ---- */
+
+/* What a claimed session is, to the others of the group. */
+struct claim {
+    uint32_t number, writers, buckets;
+    uint64_t order;
+};
+
+int logical_claim(deltafs_logical *f, struct error *e)
+{
+    struct claim claim = {0};
+
+    e->status = DELTAFS_OK;
+    if (f->group.rank == 0)
+        e->status = session_claim(&f->container, &f->io, f->group.ranks, f->order, f->volumes, f->sync != SYNC_NONE,
+                                  &f->session, e);
+    if (e->status == DELTAFS_OK)
+        claim = (struct claim){f->session.number, f->session.writers, f->session.buckets, f->session.order};
+    int status = logical_agree(f, e);
+    if (status != DELTAFS_OK)
+        return status;
+    if (!logical_is_alone(f))
+        status = f->group.broadcast(f->group.ctx, &claim, sizeof claim, e);
+    if (status != DELTAFS_OK)
+        return status;
+    if (f->group.rank != 0)
+        f->session = (struct session){
+            .number = claim.number, .writers = claim.writers, .buckets = claim.buckets, .order = claim.order};
+    f->has_session = 1;
+    return DELTAFS_OK;
+}
+
+static int logical_make_logs(deltafs_logical *f, struct error *e)
+{
+    struct error second;
+    uint64_t capacity = f->memory_limit / 4 < BUFFER_MAX ? f->memory_limit / 4 : BUFFER_MAX;
+    int status = f->has_session ? DELTAFS_OK : logical_claim(f, e);
+
+    if (status != DELTAFS_OK || f->has_logs)
+        return status;
+    char *data = session_log_path(&f->container, &f->session, f->group.rank, LOG_KIND_FRAMES);
+    char *extents = session_log_path(&f->container, &f->session, f->group.rank, LOG_KIND_EXTENTS);
+    if (!data || !extents)
+        status = error_no_memory(e, strlen(f->container.path), "a path");
+    if (status == DELTAFS_OK)
+        status = frame_log_create(&f->data, &f->io, data, f->session.number, f->group.rank, f->container.uuid,
+                                  (size_t)capacity, NULL, e);
+    if (status == DELTAFS_OK) {
+        status = extent_log_create(&f->extents, &f->io, extents, f->group.rank, f->container.uuid, e);
+        if (status != DELTAFS_OK) {
+            frame_log_close(&f->data, &second);
+            extent_log_close(&f->extents, &second);
+            f->io.ops->unlink(f->io.ctx, extents);
+            f->io.ops->unlink(f->io.ctx, data);
+        }
+    }
+    if (status == DELTAFS_OK && logical_can_read(f))
+        frame_log_use_cache(&f->data, &f->cache);
+    free(data);
+    free(extents);
+    f->has_logs = status == DELTAFS_OK;
+    return status;
+}
+
+/* ---- Publishing ---- */
+
+/* Give the map what is sealed: an entry of the list that is there is not made longer any more. */
+static int logical_show(const struct extent *x, void *arg, struct error *e)
+{
+    deltafs_logical *f = arg;
+
+    return extent_map_add(&f->map, x, e);
+}
+
+int logical_seal(deltafs_logical *f, int is_last, struct error *e)
+{
+    size_t before = f->unpublished.used, used;
+    int last, status;
+
+    if (!f->has_logs || (f->list.count == 0 && !is_last))
+        return DELTAFS_OK;
+    status = extent_list_encode(&f->list, log_seed(f->container.uuid), f->session.number, f->group.rank, f->order,
+                                frame_log_end(&f->data), is_last, &f->unpublished.buffer, &f->unpublished.used, e);
+    if (status != DELTAFS_OK)
+        return status;
+    extent_list_clear(&f->list);
+    if (!logical_can_read(f))
+        return DELTAFS_OK;
+    return extent_batches_decode(f->unpublished.buffer.bytes + before, f->unpublished.used - before,
+                                 log_seed(f->container.uuid), f->container.path, 0, logical_show, f, &used, &last, e);
+}
+
+/* What storage may have lost cannot be written again: nothing that comes after it is taken for durable. */
+static int logical_flush(deltafs_logical *f, int sync, struct error *e)
+{
+    if (f->lost.status != DELTAFS_OK) {
+        *e = f->lost;
+        return e->status;
+    }
+    int status = frame_log_flush(&f->data, sync, e);
+    if (status == DELTAFS_OK && f->unpublished.used > 0)
+        status = extent_log_append(&f->extents, f->unpublished.buffer.bytes, f->unpublished.used, sync, e);
+    if (status == DELTAFS_OK && sync && !f->is_named)
+        status = session_sync_folder(&f->container, &f->io, &f->session, f->group.rank, e);
+    f->is_named |= status == DELTAFS_OK && sync;
+    if (status != DELTAFS_OK && sync)
+        f->lost = *e;
+    return status;
+}
+
+int logical_publish(deltafs_logical *f, int sync, int is_last, struct error *e)
+{
+    int status = logical_seal(f, is_last, e);
+
+    if (status != DELTAFS_OK || !f->has_logs)
+        return status;
+    status = logical_flush(f, sync, e);
+    if (status == DELTAFS_OK && !logical_is_alone(f) && logical_can_read(f))
+        status = bytes_append(&f->news, f->unpublished.buffer.bytes, f->unpublished.used, e);
+    if (status == DELTAFS_OK)
+        f->unpublished.used = 0;
+    return status;
+}
+
+static int logical_sync_all(deltafs_logical *f, int sync, struct error *e)
+{
+    e->status = DELTAFS_OK;
+    if (f->mode != O_RDONLY)
+        e->status = logical_publish(f, sync, 0, e);
+    int status = logical_agree(f, e);
+    if (status == DELTAFS_OK)
+        status = f->is_atomic ? logical_learn_alone(f, e) : logical_learn(f, e);
+    return status;
+}
+
+int deltafs_logical_sync(deltafs_logical *f)
+{
+    return logical_sync_all(f, f->sync != SYNC_NONE, &f->error);
+}
+
+/* ---- Writing ---- */
+
+static int logical_may_write(deltafs_logical *f, const char *call, struct error *e)
+{
+    if (f->mode == O_RDONLY)
+        return error_set(e, DELTAFS_ERR_MODE, "%s: %s: the file is open for reading only", f->container.path, call);
+    if (f->lost.status != DELTAFS_OK)
+        *e = f->lost;
+    return f->lost.status;
+}
+
+static int logical_add(deltafs_logical *f, uint64_t offset, const uint8_t *bytes, size_t size, struct error *e)
+{
+    uint64_t position = frame_log_end(&f->data);
+    int status = frame_log_append(&f->data, bytes, size, e);
+
+    if (status == DELTAFS_OK)
+        status = extent_list_add(&f->list, offset, size, position, e);
+    if (status == DELTAFS_OK && offset + size > f->size)
+        f->size = offset + size;
+    return status;
+}
+
+static int logical_write_pieces(deltafs_logical *f, size_t n, const struct deltafs_extent *extent, const uint8_t *bytes,
+                                struct error *e)
+{
+    int status = logical_make_logs(f, e);
+
+    for (size_t i = 0; i < n && status == DELTAFS_OK; i++) {
+        if (extent[i].size > 0)
+            status = logical_add(f, extent[i].offset, bytes, extent[i].size, e);
+        bytes += extent[i].size;
+    }
+    if (status == DELTAFS_OK && f->list.count >= LIST_MAX)
+        status = logical_seal(f, 0, e);
+    if (status == DELTAFS_OK && f->unpublished.used >= PUBLISH_SOON)
+        status = logical_publish(f, 0, 0, e);
+    return status;
+}
+
+/* In atomic mode a write comes behind all that others have written when it begins, and is there for all when it has
+ * ended; one at a time. */
+static int logical_write_atomic(deltafs_logical *f, size_t n, const struct deltafs_extent *extent, const uint8_t *bytes,
+                                struct error *e)
+{
+    struct error second;
+    int status = io_file_lock_wait(&f->lock, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    status = logical_learn_alone(f, e);
+    if (status == DELTAFS_OK)
+        status = logical_write_pieces(f, n, extent, bytes, e);
+    if (status == DELTAFS_OK)
+        status = logical_publish(f, 0, 0, e);
+    int unlocked = io_file_unlock(&f->lock, status == DELTAFS_OK ? e : &second);
+    return status != DELTAFS_OK ? status : unlocked;
+}
+
+int deltafs_logical_write_list(deltafs_logical *f, size_t n, const struct deltafs_extent *extent, const void *bytes)
+{
+    struct error *e = &f->error;
+    int status = logical_may_write(f, "deltafs_logical_write", e);
+
+    for (size_t i = 0; i < n && status == DELTAFS_OK; i++)
+        if (extent[i].size > INT64_MAX || extent[i].offset > INT64_MAX - extent[i].size)
+            status = error_set(e, DELTAFS_ERR_INVALID,
+                               "%s: %" PRIu64 " bytes at offset %" PRIu64 " are beyond the greatest size of a file",
+                               f->container.path, extent[i].size, extent[i].offset);
+    if (status != DELTAFS_OK)
+        return status;
+    return f->is_atomic ? logical_write_atomic(f, n, extent, bytes, e) : logical_write_pieces(f, n, extent, bytes, e);
+}
+
+int deltafs_logical_write(deltafs_logical *f, uint64_t offset, const void *bytes, size_t size)
+{
+    const struct deltafs_extent extent = {offset, size};
+
+    return deltafs_logical_write_list(f, 1, &extent, bytes);
+}
+
+/* ---- The file's size ---- */
+
+/* Collective: raise the order above all that is known to any. */
+static int logical_raise(deltafs_logical *f, struct error *e)
+{
+    uint64_t order = f->order;
+    int status = logical_is_alone(f) ? DELTAFS_OK : f->group.max(f->group.ctx, &order, 1, e);
+
+    if (status == DELTAFS_OK)
+        f->order = order + 1;
+    return status;
+}
+
+/* One process notes the new size in its log, at once: a truncation that comes late would take away what comes after.
+ * One to nothing is durable before what it makes superfluous is removed. */
+static int logical_note_size(deltafs_logical *f, enum extent_kind kind, uint64_t size, struct error *e)
+{
+    int status = logical_make_logs(f, e);
+
+    if (status == DELTAFS_OK)
+        status = extent_list_mark(&f->list, kind, size, frame_log_end(&f->data), e);
+    return status == DELTAFS_OK ? logical_publish(f, size == 0 && f->sync != SYNC_NONE, 0, e) : status;
+}
+
+/* The others of the group see it without reading. */
+static int logical_see_size(deltafs_logical *f, enum extent_kind kind, uint64_t size, struct error *e)
+{
+    const struct extent x = {.kind = kind, .offset = size, .count = 1, .order = f->order, .session = f->session.number};
+
+    return logical_can_read(f) ? extent_map_add(&f->map, &x, e) : DELTAFS_OK;
+}
+
+static int logical_set_size(deltafs_logical *f, enum extent_kind kind, uint64_t size, struct error *e)
+{
+    e->status = size > EXTENT_MAX ? error_set(e, DELTAFS_ERR_INVALID, "%s: no file is %" PRIu64 " bytes long",
+                                              f->container.path, size)
+                                  : logical_seal(f, 0, e);
+    int status = logical_agree(f, e);
+
+    if (status == DELTAFS_OK)
+        status = logical_raise(f, e);
+    if (status != DELTAFS_OK)
+        return status;
+    if (f->group.rank == 0)
+        e->status = logical_note_size(f, kind, size, e);
+    else
+        e->status = logical_see_size(f, kind, size, e);
+    status = logical_agree(f, e);
+    f->order++;
+    if (status == DELTAFS_OK && (kind == EXTENT_TRUNCATE || size > f->size))
+        f->size = size;
+    return status;
+}
+
+int logical_truncate(deltafs_logical *f, uint64_t size, struct error *e)
+{
+    int status = logical_set_size(f, EXTENT_TRUNCATE, size, e);
+
+    if (status == DELTAFS_OK && size == 0)
+        logical_reclaim(f);
+    return status;
+}
+
+int deltafs_logical_truncate(deltafs_logical *f, uint64_t size)
+{
+    int status = logical_may_write(f, "deltafs_logical_truncate", &f->error);
+
+    return status == DELTAFS_OK ? logical_truncate(f, size, &f->error) : status;
+}
+
+int deltafs_logical_extend(deltafs_logical *f, uint64_t size)
+{
+    int status = logical_may_write(f, "deltafs_logical_extend", &f->error);
+
+    return status == DELTAFS_OK ? logical_set_size(f, EXTENT_EXTEND, size, &f->error) : status;
+}
+
+/* ---- Atomic mode ---- */
+
+int deltafs_logical_set_atomic(deltafs_logical *f, int is_atomic)
+{
+    struct error *e = &f->error;
+    int status = logical_sync_all(f, 0, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    e->status = DELTAFS_OK;
+    if (is_atomic && f->lock.fd < 0 && f->mode != O_RDONLY) {
+        char *path = io_path(f->container.path, LOCK_NAME);
+        e->status = path ? io_file_open(&f->io, path, O_RDWR | O_CREAT, &f->lock, e) : error_no_memory(e, 1, "a path");
+        free(path);
+        /* Whether there are locks at all. */
+        if (e->status == DELTAFS_OK)
+            e->status = io_file_lock_wait(&f->lock, e);
+        if (e->status == DELTAFS_OK)
+            e->status = io_file_unlock(&f->lock, e);
+    }
+    status = logical_agree(f, e);
+    if (status == DELTAFS_OK)
+        f->is_atomic = is_atomic;
+    return status;
+}

@@ -1,0 +1,391 @@
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "store/session.h"
+#include "store/session_names.h"
+#include "store/store_format.h"
+#include "store/volume.h"
+
+#define WRITERS_A_FOLDER 64         /* with two logs each, no folder is slow */
+#define SESSION_SIZE_MAX (64 << 10) /* bytes of its file of lines: it has two */
+
+/* ---- Paths ---- */
+
+char *session_path(const struct container *c, uint32_t number, const char *name)
+{
+    return io_path(c->path, SESSION_FOLDER "/%s", number, name);
+}
+
+static char *session_folder(const struct container *c, uint32_t number)
+{
+    return io_path(c->path, SESSION_FOLDER, number);
+}
+
+static char *session_bucket(const struct container *c, uint32_t number, uint32_t bucket)
+{
+    return io_path(c->path, SESSION_FOLDER "/" BUCKET_NAME, number, bucket);
+}
+
+char *session_log_path(const struct container *c, const struct session *s, uint32_t writer, int kind)
+{
+    const char *fmt = kind == LOG_KIND_FRAMES ? LOG_NAME_FRAMES : LOG_NAME_EXTENTS;
+    char name[32], bucket[8] = "";
+
+    if (s->buckets > 0)
+        snprintf(bucket, sizeof bucket, BUCKET_NAME "/", writer % s->buckets & 0xff);
+    snprintf(name, sizeof name, fmt, writer);
+    return io_path(c->path, SESSION_FOLDER "/%s%s", s->number, bucket, name);
+}
+
+/* ---- Reading ---- */
+
+static int session_parse(void *arg, char *line, const char *path, uint64_t offset, struct error *e)
+{
+    struct session *s = arg;
+    size_t n = strcspn(line, " ");
+    const char *fields = line[n] ? line + n + 1 : line + n;
+    uint64_t writers, buckets, logs;
+
+    line[n] = '\0';
+    int is_first = strcmp(line, "Session") == 0;
+    if (is_first != (offset == 0))
+        return error_damaged(e, path, offset, "a line '%.20s' does not belong here", line);
+    if (is_first) {
+        if (manifest_field(fields, "writers", &writers) != 0 || manifest_field(fields, "order", &s->order) != 0 ||
+            manifest_field(fields, "buckets", &buckets) != 0 || writers == 0 || writers > SESSION_WRITERS_MAX ||
+            buckets > SESSION_BUCKETS_MAX)
+            return error_damaged(e, path, offset, "the session's line is malformed");
+        s->writers = (uint32_t)writers;
+        s->buckets = (uint32_t)buckets;
+    } else if (strcmp(line, "close") == 0) {
+        if (manifest_field(fields, "logs", &logs) != 0 || manifest_field(fields, "order", &s->last_order) != 0 ||
+            manifest_field(fields, "size", &s->size) != 0 || logs > s->writers || s->size > INT64_MAX)
+            return error_damaged(e, path, offset, "the closing line is malformed");
+        s->logs = (uint32_t)logs;
+        s->is_closed = 1;
+    } else if (line[0] >= 'A' && line[0] <= 'Z') {
+        return error_set(e, DELTAFS_ERR_VERSION,
+                         "%s: the line '%.20s' at offset %" PRIu64 " is not known to DeltaFS %s; use a newer DeltaFS",
+                         path, line, offset, deltafs_version());
+    }
+    return DELTAFS_OK;
+}
+
+/* The lines of an open session file; *end: where they end. */
+static int session_read_file(struct io_file *file, struct session *s, uint64_t *end, struct error *e)
+{
+    uint64_t size;
+    int status = io_file_size(file, &size, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    if (size > SESSION_SIZE_MAX)
+        return error_damaged(e, file->path, SESSION_SIZE_MAX, "it is too long");
+    char *text = malloc((size_t)size + 1);
+    if (!text)
+        return error_no_memory(e, (size_t)size + 1, "a session's lines");
+    status = io_file_read(file, 0, text, (size_t)size, e);
+    if (status == DELTAFS_OK)
+        status = manifest_parse_lines(text, (size_t)size, file->path, session_parse, s, end, e);
+    free(text);
+    if (status == DELTAFS_OK && s->writers == 0)
+        return error_damaged(e, file->path, 0, "it has no whole line");
+    return status;
+}
+
+static int session_open_file(const struct container *c, struct io *io, uint32_t number, const char *name, int flags,
+                             struct io_file *file, struct error *e)
+{
+    char *path = session_path(c, number, name);
+    int status = path ? io_file_open(io, path, flags, file, e) : error_no_memory(e, strlen(c->path), "a path");
+
+    free(path);
+    return status;
+}
+
+static int session_read(const struct container *c, struct io *io, uint32_t number, struct session *s, struct error *e)
+{
+    struct io_file file = {.fd = -1, .direct = -1};
+    struct error ignored;
+    uint64_t end;
+    int status = session_open_file(c, io, number, SESSION_NAME, O_RDONLY, &file, e);
+
+    *s = (struct session){.number = number};
+    if (status != DELTAFS_OK)
+        return status;
+    status = session_read_file(&file, s, &end, e);
+    io_file_close(&file, &ignored);
+    if (status != DELTAFS_OK || !s->is_closed)
+        return status;
+    /* If it cannot be opened for another reason, who reads it says so. */
+    s->has_index = session_open_file(c, io, number, SESSION_INDEX_NAME, O_RDONLY, &file, &ignored);
+    s->has_index = s->has_index != DELTAFS_ERR_NOT_FOUND && s->has_index != DELTAFS_ERR_MEMORY;
+    io_file_close(&file, &ignored);
+    return status;
+}
+
+/* ---- Listing ---- */
+
+/* Numbers out of names. */
+struct numbers {
+    uint32_t *number;
+    size_t count, capacity;
+    int kind; /* of logs; 0: sessions' folders are listed */
+};
+
+static int numbers_add(void *arg, const char *name, struct error *e)
+{
+    struct numbers *n = arg;
+    uint32_t number;
+    int kind = 0;
+
+    if (n->kind == 0 ? !is_name_session(name, &number) : !is_name_log(name, &number, &kind) || kind != n->kind)
+        return DELTAFS_OK;
+    if (n->count == n->capacity) {
+        size_t capacity = n->capacity ? 2 * n->capacity : 64;
+        uint32_t *grown = realloc(n->number, capacity * sizeof *grown);
+        if (!grown)
+            return error_no_memory(e, capacity * sizeof *grown, "names");
+        n->number = grown;
+        n->capacity = capacity;
+    }
+    n->number[n->count++] = number;
+    return DELTAFS_OK;
+}
+
+static int numbers_compare(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+static int numbers_list(struct numbers *n, struct io *io, char *folder, struct error *e)
+{
+    int status = folder ? io_list(io, folder, numbers_add, n, e) : error_no_memory(e, 1, "a path");
+
+    free(folder);
+    return status;
+}
+
+static int session_numbers(const struct container *c, struct io *io, struct numbers *n, struct error *e)
+{
+    *n = (struct numbers){0};
+    int status = io_list(io, c->path, numbers_add, n, e);
+
+    if (status == DELTAFS_OK && n->count > 0)
+        qsort(n->number, n->count, sizeof *n->number, numbers_compare);
+    return status;
+}
+
+int session_list(const struct container *c, struct io *io, struct session **out, size_t *count, struct error *e)
+{
+    struct numbers n;
+    struct session *list = NULL;
+    size_t k = 0;
+    int status = session_numbers(c, io, &n, e);
+
+    if (status == DELTAFS_OK && !(list = malloc((n.count + 1) * sizeof *list)))
+        status = error_no_memory(e, (n.count + 1) * sizeof *list, "the sessions");
+    for (size_t i = 0; i < n.count && status == DELTAFS_OK; i++) {
+        status = session_read(c, io, n.number[i], &list[k], e);
+        k += status == DELTAFS_OK;
+        if (status == DELTAFS_ERR_NOT_FOUND)
+            status = DELTAFS_OK;
+    }
+    free(n.number);
+    if (status != DELTAFS_OK) {
+        free(list);
+        return status;
+    }
+    *out = list;
+    *count = k;
+    return DELTAFS_OK;
+}
+
+int session_logs(const struct container *c, struct io *io, const struct session *s, int kind, uint32_t **writer,
+                 size_t *count, struct error *e)
+{
+    struct numbers n = {.kind = kind};
+    int status = DELTAFS_OK;
+
+    if (s->buckets == 0)
+        status = numbers_list(&n, io, session_folder(c, s->number), e);
+    for (uint32_t b = 0; b < s->buckets && status == DELTAFS_OK; b++)
+        status = numbers_list(&n, io, session_bucket(c, s->number, b), e);
+    if (status != DELTAFS_OK) {
+        free(n.number);
+        return status;
+    }
+    if (n.count > 0)
+        qsort(n.number, n.count, sizeof *n.number, numbers_compare);
+    *writer = n.number;
+    *count = n.count;
+    return DELTAFS_OK;
+}
+
+/* ---- Claiming ---- */
+
+static uint32_t session_buckets(uint32_t writers, uint32_t volumes)
+{
+    uint32_t n = writers <= WRITERS_A_FOLDER ? 0 : (writers + WRITERS_A_FOLDER - 1) / WRITERS_A_FOLDER;
+
+    if (volumes > 0)
+        n = n <= volumes ? volumes : (n + volumes - 1) / volumes * volumes;
+    if (n > SESSION_BUCKETS_MAX)
+        n = SESSION_BUCKETS_MAX - (volumes > 0 ? SESSION_BUCKETS_MAX % volumes : 0);
+    return n;
+}
+
+/* Make the folder of the next number that is free. */
+static int session_number(const struct container *c, struct io *io, uint32_t *number, struct error *e)
+{
+    struct numbers n;
+    int status = session_numbers(c, io, &n, e);
+    uint64_t next = n.count > 0 ? (uint64_t)n.number[n.count - 1] + 1 : 0;
+
+    free(n.number);
+    if (status != DELTAFS_OK)
+        return status;
+    do {
+        if (next > UINT32_MAX)
+            return error_damaged(e, c->path, 0, "there is no number left for another session");
+        *number = (uint32_t)next++;
+        char *path = session_folder(c, *number);
+        status = path ? io_mkdir(io, path, e) : error_no_memory(e, strlen(c->path), "a path");
+        free(path);
+    } while (status == DELTAFS_ERR_EXISTS);
+    return status;
+}
+
+static int session_make_bucket(const struct container *c, struct io *io, const struct session *s, uint32_t bucket,
+                               const struct volumes *v, struct error *e)
+{
+    char part[16], *path = session_bucket(c, s->number, bucket);
+    int status = path ? DELTAFS_OK : error_no_memory(e, strlen(c->path), "a path");
+
+    snprintf(part, sizeof part, SESSION_FOLDER, s->number);
+    if (status == DELTAFS_OK)
+        status = v->count > 0 ? volumes_make_bucket(v, io, c->uuid_text, part, bucket, path, e) : io_mkdir(io, path, e);
+    free(path);
+    return status;
+}
+
+static int session_make_buckets(const struct container *c, struct io *io, const struct session *s,
+                                const struct volumes *v, int sync, struct error *e)
+{
+    char part[16];
+
+    snprintf(part, sizeof part, SESSION_FOLDER, s->number);
+    int status = volumes_make(v, io, c->uuid_text, part, e);
+    for (uint32_t b = 0; b < s->buckets && status == DELTAFS_OK; b++)
+        status = session_make_bucket(c, io, s, b, v, e);
+    return status == DELTAFS_OK && sync ? volumes_sync(v, io, c->uuid_text, part, e) : status;
+}
+
+/* Write the session's file aside, and give it its name. */
+static int session_write(const struct container *c, struct io *io, const struct session *s, int sync, struct error *e)
+{
+    struct io_file file = {.fd = -1, .direct = -1};
+    struct error second;
+    uint64_t size = 0;
+    char line[128], *aside = session_path(c, s->number, SESSION_NEW_NAME);
+    char *path = session_path(c, s->number, SESSION_NAME);
+    int status = aside && path ? io_file_open(io, aside, O_RDWR | O_CREAT | O_EXCL, &file, e)
+                               : error_no_memory(e, strlen(c->path), "a path");
+
+    snprintf(line, sizeof line, "Session writers=%" PRIu32 " order=%" PRIu64 " buckets=%" PRIu32, s->writers, s->order,
+             s->buckets);
+    if (status == DELTAFS_OK)
+        status = manifest_append_line(&file, &size, line, sync, e);
+    int closed = io_file_close(&file, status == DELTAFS_OK ? e : &second);
+    status = status == DELTAFS_OK ? closed : status;
+    if (status == DELTAFS_OK)
+        status = io_rename(io, aside, path, e);
+    free(aside);
+    free(path);
+    return status;
+}
+
+static int session_sync_claim(const struct container *c, struct io *io, uint32_t number, struct error *e)
+{
+    char *path = session_folder(c, number);
+    int status = path ? io_sync_folder(io, path, e) : error_no_memory(e, strlen(c->path), "a path");
+
+    free(path);
+    return status == DELTAFS_OK ? io_sync_folder(io, c->path, e) : status;
+}
+
+int session_claim(const struct container *c, struct io *io, uint32_t writers, uint64_t order, const char *volumes,
+                  int sync, struct session *out, struct error *e)
+{
+    struct session s = {.writers = writers, .order = order};
+    struct volumes v;
+    struct error ignored;
+
+    if (writers == 0 || writers > SESSION_WRITERS_MAX)
+        return error_set(e, DELTAFS_ERR_INVALID, "%s: %" PRIu32 " writers: there can be 1 to %u", c->path, writers,
+                         SESSION_WRITERS_MAX);
+    int status = volumes_parse(&v, volumes, e);
+    if (status != DELTAFS_OK)
+        return status;
+    s.buckets = session_buckets(writers, v.count);
+    status = session_number(c, io, &s.number, e);
+    if (status == DELTAFS_OK) {
+        status = session_make_buckets(c, io, &s, &v, sync, e);
+        if (status == DELTAFS_OK)
+            status = session_write(c, io, &s, sync, e);
+        if (status == DELTAFS_OK && sync)
+            status = session_sync_claim(c, io, s.number, e);
+        if (status != DELTAFS_OK)
+            session_remove(c, io, &s, &ignored);
+    }
+    volumes_fini(&v);
+    if (status == DELTAFS_OK)
+        *out = s;
+    return status;
+}
+
+int session_sync_folder(const struct container *c, struct io *io, const struct session *s, uint32_t writer,
+                        struct error *e)
+{
+    char *path = s->buckets > 0 ? session_bucket(c, s->number, writer % s->buckets) : session_folder(c, s->number);
+    int status = path ? io_sync_folder(io, path, e) : error_no_memory(e, strlen(c->path), "a path");
+
+    free(path);
+    return status;
+}
+
+/* ---- Closing ---- */
+
+int session_close(const struct container *c, struct io *io, struct session *s, uint32_t logs, uint64_t order,
+                  uint64_t size, int sync, struct error *e)
+{
+    struct io_file file = {.fd = -1, .direct = -1};
+    struct session now = {.number = s->number};
+    struct error second;
+    uint64_t end = 0;
+    char line[128];
+    int status = session_open_file(c, io, s->number, SESSION_NAME, O_RDWR, &file, e);
+
+    if (status == DELTAFS_OK)
+        status = session_read_file(&file, &now, &end, e);
+    /* An earlier attempt may have left the half of a line. */
+    if (status == DELTAFS_OK)
+        status = io_file_truncate(&file, end, e);
+    snprintf(line, sizeof line, "close logs=%" PRIu32 " order=%" PRIu64 " size=%" PRIu64, logs, order, size);
+    if (status == DELTAFS_OK)
+        status = manifest_append_line(&file, &end, line, sync, e);
+    int closed = io_file_close(&file, status == DELTAFS_OK ? e : &second);
+    status = status == DELTAFS_OK ? closed : status;
+    if (status != DELTAFS_OK)
+        return status;
+    s->is_closed = 1;
+    s->logs = logs;
+    s->last_order = order;
+    s->size = size;
+    return DELTAFS_OK;
+}

@@ -1,0 +1,64 @@
+/* The container of a logical file, and its sessions: what each opening for writing, by however many processes, adds.
+ *
+ * Many processes may do any of this at once. Which of them makes a container, and which number a session gets, the file
+ * system decides: a manifest is written aside and gets its name with link(2), a session is what mkdir(2) has made. */
+#ifndef DELTAFS_STORE_SESSION_H
+#define DELTAFS_STORE_SESSION_H
+
+#include "store/manifest.h"
+
+struct container {
+    char *path;
+    uint8_t uuid[16];
+    char uuid_text[MANIFEST_UUID_TEXT];
+};
+
+struct session {
+    uint32_t number;
+    uint32_t writers; /* their numbers are below */
+    uint32_t buckets; /* folders that the logs are spread over; 0: they are in the session's own */
+    uint64_t order;   /* that it began with */
+    int is_closed;
+    uint32_t logs; /* if it is closed: how many writers have logs; */
+    uint64_t last_order;
+    uint64_t size;
+    int has_index; /* a file with that name is there; only of a closed session */
+};
+
+/* Open the container at `path`; `flags` may have O_CREAT and O_EXCL, as open(2) has them. *is_new: it has been made by
+ * this call; durably, if `sync`. One whose maker died before it was done is finished. DELTAFS_ERR_NOT_FOUND, _EXISTS,
+ * _NOT_DELTAFS (something else is there: a file, a folder, a directory of DeltaFS), _VERSION, _DAMAGED. */
+int container_open(struct container *c, struct io *io, const char *path, int flags, int sync, int *is_new,
+                   struct error *e);
+void container_fini(struct container *c);
+/* *kind: 'd' a directory of DeltaFS, 'f' a logical file, '-' anything else. DELTAFS_ERR_NOT_FOUND; _VERSION and
+ * _DAMAGED as it cannot be told then. */
+int container_kind(struct io *io, const char *path, char *kind, struct error *e);
+/* Remove a logical file with all its sessions, on volumes too; of a symbolic link to one the link alone. Anything in it
+ * that is not ours: DELTAFS_ERR_NOT_DELTAFS, and nothing is touched. Else it first gets a hidden name beside its own;
+ * an error after that says which. */
+int container_remove(struct io *io, const char *path, struct error *e);
+
+/* Claim the next session: its folder, buckets, and their places on `volumes` (the option's text). The caller has looked
+ * for `order`. */
+int session_claim(const struct container *c, struct io *io, uint32_t writers, uint64_t order, const char *volumes,
+                  int sync, struct session *out, struct error *e);
+/* All sessions by number, freed by the caller; not those that are being claimed, nor whose claimer died at it. */
+int session_list(const struct container *c, struct io *io, struct session **out, size_t *count, struct error *e);
+/* Note in the file, and in `s`, that the session is closed. */
+int session_close(const struct container *c, struct io *io, struct session *s, uint32_t logs, uint64_t order,
+                  uint64_t size, int sync, struct error *e);
+/* Remove the session; it is none any more from the beginning on. */
+int session_remove(const struct container *c, struct io *io, const struct session *s, struct error *e);
+
+/* The path of a writer's log, by LOG_KIND_FRAMES or _EXTENTS; or of a file of the session. NULL without memory. */
+char *session_log_path(const struct container *c, const struct session *s, uint32_t writer, int kind);
+char *session_path(const struct container *c, uint32_t number, const char *name);
+/* The writers that have a log of this kind, in order, freed by the caller. */
+int session_logs(const struct container *c, struct io *io, const struct session *s, int kind, uint32_t **writer,
+                 size_t *count, struct error *e);
+/* Make the name of a log of this writer, new in its folder, durable. */
+int session_sync_folder(const struct container *c, struct io *io, const struct session *s, uint32_t writer,
+                        struct error *e);
+
+#endif

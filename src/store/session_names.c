@@ -1,0 +1,46 @@
+#include <stdio.h>
+#include <string.h>
+#include "store/manifest.h"
+#include "store/session_names.h"
+#include "store/store_format.h"
+
+/* `digits` hexadecimal digits, as we write them. */
+static int name_number(const char *text, int digits, uint32_t *out)
+{
+    uint32_t v = 0;
+
+    for (int i = 0; i < digits; i++) {
+        const char *all = "0123456789abcdef", *p = text[i] ? strchr(all, text[i]) : NULL;
+        if (!p)
+            return 0;
+        v = v << 4 | (uint32_t)(p - all);
+    }
+    *out = v;
+    return 1;
+}
+
+int is_name_aside(const char *name)
+{
+    size_t n = strlen(MANIFEST_NEW_NAME);
+
+    return strncmp(name, MANIFEST_NEW_NAME "-", n + 1) == 0 && strlen(name + n + 1) == MANIFEST_UUID_TEXT - 1 &&
+           strspn(name + n + 1, "0123456789abcdef-") == MANIFEST_UUID_TEXT - 1;
+}
+
+int is_name_session(const char *name, uint32_t *number)
+{
+    return name[0] == 's' && name_number(name + 1, 8, number) && name[9] == '\0';
+}
+
+int is_name_bucket(const char *name, uint32_t *bucket)
+{
+    return name_number(name, 2, bucket) && name[2] == '\0';
+}
+
+int is_name_log(const char *name, uint32_t *writer, int *kind)
+{
+    if (name[0] != 'w' || !name_number(name + 1, 8, writer))
+        return 0;
+    *kind = strcmp(name + 9, ".data") == 0 ? LOG_KIND_FRAMES : strcmp(name + 9, ".extents") == 0 ? LOG_KIND_EXTENTS : 0;
+    return *kind != 0;
+}

@@ -1,0 +1,12 @@
+/* The names in a logical file's container. */
+#ifndef DELTAFS_STORE_SESSION_NAMES_H
+#define DELTAFS_STORE_SESSION_NAMES_H
+
+#include <stdint.h>
+
+int is_name_aside(const char *name);                     /* of a manifest that is being made */
+int is_name_session(const char *name, uint32_t *number); /* of a session's folder */
+int is_name_bucket(const char *name, uint32_t *bucket);
+int is_name_log(const char *name, uint32_t *writer, int *kind);
+
+#endif

@@ -1,0 +1,9 @@
+#!/bin/sh
+# Logical files that ranks write together, and read together or alone.
+. "$top_srcdir/tests/lib.sh"
+. "$top_srcdir/tests/mpi/mpi_lib.sh"
+
+for ranks in 1 2 5; do
+    fresh
+    MPI_TIMEOUT=60 check "$ranks" ./test_mpi_logical "$data"
+done

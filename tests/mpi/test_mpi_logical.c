@@ -1,0 +1,168 @@
+/* Logical files over MPI: what the threads of the unit test cannot show. Strided writes by all ranks, read back by as
+ * many, fewer, and by each alone, whichever way the index travels; the same status on all ranks whatever fails; and a
+ * file that every rank creates for itself at the same time. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <deltafs/deltafs_mpi.h>
+#include "test_mpi_check.h"
+
+#define PIECE  700
+#define PIECES 300
+
+static uint8_t noise(uint64_t offset)
+{
+    return (uint8_t)((offset * UINT64_C(0x9e3779b97f4a7c15)) >> 41);
+}
+
+static deltafs_logical *open_by(MPI_Comm comm, const char *path, int flags, const char *options)
+{
+    deltafs_logical *f = NULL;
+    deltafs_options *o = check_options(options);
+
+    CHECK_STATUS(DELTAFS_OK, deltafs_mpi_logical_open(comm, path, flags, o, &f), NULL);
+    deltafs_options_destroy(o);
+    check_require();
+    return f;
+}
+
+/* Rank `rank` of `ranks` writes every ranks-th piece. */
+static void write_share(deltafs_logical *f, int rank, int ranks)
+{
+    uint8_t bytes[PIECE];
+
+    for (int i = rank; i < PIECES; i += ranks) {
+        for (uint64_t k = 0; k < PIECE; k++)
+            bytes[k] = noise((uint64_t)i * PIECE + k);
+        CHECK_STATUS(DELTAFS_OK, deltafs_logical_write(f, (uint64_t)i * PIECE, bytes, PIECE), NULL);
+    }
+}
+
+static void read_all(deltafs_logical *f)
+{
+    static uint8_t bytes[PIECE * PIECES + 100];
+    size_t got = 0;
+    uint64_t size = 0;
+    int wrong = 0;
+
+    CHECK_STATUS(DELTAFS_OK, deltafs_logical_read(f, 0, bytes, sizeof bytes, &got), NULL);
+    CHECK(got == PIECE * PIECES);
+    for (uint64_t k = 0; k < got; k++)
+        wrong += bytes[k] != noise(k);
+    CHECK(wrong == 0);
+    CHECK_STATUS(DELTAFS_OK, deltafs_logical_size(f, &size), NULL);
+    CHECK(size == PIECE * PIECES);
+}
+
+static void test_ways(const char *folder)
+{
+    static const char *const ways[] = {"index=parallel", "index=broadcast", "index=flatten", "index=each"};
+    char path[1024];
+
+    for (int i = 0; i < 4; i++) {
+        check_about("%s", ways[i]);
+        snprintf(path, sizeof path, "%s/%s", folder, ways[i]);
+        deltafs_logical *f = open_by(MPI_COMM_WORLD, path, O_RDWR | O_CREAT | O_EXCL, ways[i]);
+        write_share(f, check_rank, check_ranks);
+        CHECK_STATUS(DELTAFS_OK, deltafs_logical_sync(f), NULL);
+        read_all(f);
+        CHECK_STATUS(DELTAFS_OK, deltafs_logical_close(f), NULL);
+        check_require();
+        f = open_by(MPI_COMM_WORLD, path, O_RDONLY, ways[i]);
+        read_all(f);
+        CHECK_STATUS(DELTAFS_OK, deltafs_logical_close(f), NULL);
+        f = open_by(MPI_COMM_SELF, path, O_RDONLY, ways[i]);
+        read_all(f);
+        CHECK_STATUS(DELTAFS_OK, deltafs_logical_close(f), NULL);
+        check_require();
+    }
+}
+
+/* In reverse: half of the ranks are another job, which writes the same file again. */
+static void test_halves(const char *folder)
+{
+    char path[1024];
+    MPI_Comm half;
+    int rank, ranks;
+
+    check_about("two halves, one after another");
+    snprintf(path, sizeof path, "%s/halves", folder);
+    MPI_Comm_split(MPI_COMM_WORLD, check_rank % 2, check_rank, &half);
+    MPI_Comm_rank(half, &rank);
+    MPI_Comm_size(half, &ranks);
+    for (int turn = 0; turn < 2 && turn < check_ranks; turn++) {
+        if (check_rank % 2 == turn) {
+            deltafs_logical *f = NULL;
+            CHECK_STATUS(DELTAFS_OK, deltafs_mpi_logical_open(half, path, O_WRONLY | O_CREAT, NULL, &f), NULL);
+            if (f) {
+                write_share(f, rank, ranks);
+                CHECK_STATUS(DELTAFS_OK, deltafs_logical_close(f), NULL);
+            }
+        }
+        check_require();
+    }
+    deltafs_logical *f = open_by(MPI_COMM_WORLD, path, O_RDONLY, "");
+    read_all(f);
+    CHECK_STATUS(DELTAFS_OK, deltafs_logical_close(f), NULL);
+    MPI_Comm_free(&half);
+    check_require();
+}
+
+static void test_alone(const char *folder)
+{
+    char path[1024];
+    deltafs_logical *f;
+    int won = 0, all = 0;
+
+    check_about("every rank for itself");
+    snprintf(path, sizeof path, "%s/alone", folder);
+    f = open_by(MPI_COMM_SELF, path, O_WRONLY | O_CREAT, "");
+    write_share(f, check_rank, check_ranks);
+    CHECK_STATUS(DELTAFS_OK, deltafs_logical_close(f), NULL);
+    check_require();
+    f = open_by(MPI_COMM_WORLD, path, O_RDONLY, "");
+    read_all(f);
+    CHECK_STATUS(DELTAFS_OK, deltafs_logical_close(f), NULL);
+
+    check_about("one of them with O_EXCL");
+    snprintf(path, sizeof path, "%s/exclusive", folder);
+    int status = deltafs_mpi_logical_open(MPI_COMM_SELF, path, O_WRONLY | O_CREAT | O_EXCL, NULL, &f);
+    CHECK(status == DELTAFS_OK || status == DELTAFS_ERR_EXISTS);
+    won = status == DELTAFS_OK;
+    if (won)
+        CHECK_STATUS(DELTAFS_OK, deltafs_logical_close(f), NULL);
+    MPI_Allreduce(&won, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    CHECK(all == 1);
+    check_require();
+}
+
+static void test_errors(const char *folder)
+{
+    char path[1024];
+    deltafs_logical *f = NULL;
+    deltafs_dir *d = NULL;
+
+    check_about("errors");
+    snprintf(path, sizeof path, "%s/nothing", folder);
+    CHECK_STATUS(DELTAFS_ERR_NOT_FOUND, deltafs_mpi_logical_open(MPI_COMM_WORLD, path, O_RDONLY, NULL, &f), NULL);
+    snprintf(path, sizeof path, "%s/exclusive", folder);
+    CHECK_STATUS(DELTAFS_ERR_EXISTS,
+                 deltafs_mpi_logical_open(MPI_COMM_WORLD, path, O_RDWR | O_CREAT | O_EXCL, NULL, &f), NULL);
+    snprintf(path, sizeof path, "%s/directory", folder);
+    CHECK_STATUS(DELTAFS_OK, deltafs_mpi_create(MPI_COMM_WORLD, path, NULL, &d), NULL);
+    CHECK_STATUS(DELTAFS_OK, deltafs_close(d), NULL);
+    CHECK_STATUS(DELTAFS_ERR_NOT_DELTAFS, deltafs_mpi_logical_open(MPI_COMM_WORLD, path, O_RDONLY, NULL, &f), NULL);
+    CHECK_STATUS(DELTAFS_ERR_INVALID, deltafs_mpi_logical_open(MPI_COMM_WORLD, NULL, O_RDONLY, NULL, &f), NULL);
+    check_require();
+}
+
+int main(int argc, char **argv)
+{
+    check_begin(&argc, &argv, MPI_THREAD_SINGLE);
+    test_ways(argv[1]);
+    test_halves(argv[1]);
+    test_alone(argv[1]);
+    test_errors(argv[1]);
+    return check_end();
+}

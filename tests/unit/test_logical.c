@@ -1,0 +1,353 @@
+/* Logical files against a plain array of bytes: random histories of writes, reads, syncs, truncations and reopenings,
+ * by one process and by several together. The several are threads, whose collective calls meet at a barrier; each works
+ * out what all of them do, and so knows what must be in the file. */
+#include <fcntl.h>
+#include <pthread.h>
+#include <unistd.h>
+#include "core/logical.h"
+#include "unit_help.h"
+#include "unit_io.h"
+
+#define RANKS_MAX 4
+#define FILE_MAX  400000 /* bytes of the file, at most */
+#define PIECES    40     /* of a call */
+
+/* ---- A group of threads ---- */
+
+struct team_of_ranks {
+    pthread_barrier_t barrier;
+    uint32_t ranks;
+    const void *bytes[RANKS_MAX];
+    size_t size[RANKS_MAX];
+};
+
+struct member {
+    struct team_of_ranks *team;
+    uint32_t rank;
+};
+
+static void meet(struct member *m, const void *bytes, size_t size)
+{
+    m->team->bytes[m->rank] = bytes;
+    m->team->size[m->rank] = size;
+    pthread_barrier_wait(&m->team->barrier);
+}
+
+static int team_agree(void *ctx, struct error *e)
+{
+    struct member *m = ctx;
+    struct error own = *e;
+
+    meet(m, &own, sizeof own);
+    for (uint32_t i = m->team->ranks; i-- > 0;)
+        if (((const struct error *)m->team->bytes[i])->status != DELTAFS_OK)
+            *e = *(const struct error *)m->team->bytes[i];
+    pthread_barrier_wait(&m->team->barrier);
+    return e->status;
+}
+
+static int team_max(void *ctx, uint64_t *values, int n, struct error *e)
+{
+    struct member *m = ctx;
+    uint64_t own[4];
+
+    (void)e;
+    memcpy(own, values, (size_t)n * sizeof *own);
+    meet(m, own, (size_t)n);
+    for (uint32_t i = 0; i < m->team->ranks; i++)
+        for (int k = 0; k < n; k++)
+            if (((const uint64_t *)m->team->bytes[i])[k] > values[k])
+                values[k] = ((const uint64_t *)m->team->bytes[i])[k];
+    pthread_barrier_wait(&m->team->barrier);
+    return DELTAFS_OK;
+}
+
+static int team_broadcast(void *ctx, void *bytes, size_t n, struct error *e)
+{
+    struct member *m = ctx;
+
+    (void)e;
+    meet(m, bytes, n);
+    if (m->rank != 0 && n > 0)
+        memcpy(bytes, m->team->bytes[0], n);
+    pthread_barrier_wait(&m->team->barrier);
+    return DELTAFS_OK;
+}
+
+static int team_gather(void *ctx, const void *mine, size_t n, struct bytes *all, struct error *e)
+{
+    struct member *m = ctx;
+    int status = DELTAFS_OK;
+
+    meet(m, mine, n);
+    for (uint32_t i = 0; i < m->team->ranks && status == DELTAFS_OK; i++)
+        status = bytes_append(all, m->team->bytes[i], m->team->size[i], e);
+    pthread_barrier_wait(&m->team->barrier);
+    return status;
+}
+
+/* ---- The oracle ---- */
+
+struct model_file {
+    uint8_t *byte;
+    uint64_t size;
+};
+
+static uint8_t noise(uint64_t round, uint32_t rank, uint64_t offset)
+{
+    uint64_t x = (offset + 1) * UINT64_C(0x9e3779b97f4a7c15) ^ (round * 131 + rank) * UINT64_C(0xbf58476d1ce4e5b9);
+
+    return (uint8_t)(x >> 37);
+}
+
+/* What rank `rank` writes in a round: none of what another one does. */
+static size_t plan_writes(uint64_t seed, uint64_t round, uint32_t rank, uint32_t ranks, struct deltafs_extent *out)
+{
+    struct rng all = rng_init(seed * 1000 + round), own = rng_init(seed * 1000 + round + 7919 * (rank + 1));
+    uint64_t block = 1 + rng_below(&all, rng_below(&all, 4) == 0 ? 9000 : 300), base = rng_below(&all, 50000);
+    int is_regular = rng_below(&all, 2) == 0;
+    size_t n = 1 + rng_below(&own, PIECES);
+
+    for (size_t i = 0; i < n; i++) {
+        uint64_t k = is_regular ? i : rng_below(&own, PIECES), offset = base + (k * ranks + rank) * block, size = block;
+        if (!is_regular) {
+            uint64_t skip = rng_below(&own, block);
+            offset += skip;
+            size = rng_below(&own, block - skip + 1);
+        }
+        if (offset >= FILE_MAX)
+            size = 0;
+        else if (offset + size > FILE_MAX)
+            size = FILE_MAX - offset;
+        out[i] = (struct deltafs_extent){offset, size};
+    }
+    return n;
+}
+
+static void model_write(struct model_file *m, uint64_t round, uint32_t rank, const struct deltafs_extent *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        for (uint64_t k = 0; k < x[i].size; k++) {
+            m->byte[x[i].offset + k] = noise(round, rank, x[i].offset + k);
+            if (x[i].offset + k >= m->size)
+                m->size = x[i].offset + k + 1;
+        }
+}
+
+static void model_resize(struct model_file *m, uint64_t size)
+{
+    if (size < m->size)
+        memset(m->byte + size, 0, m->size - size);
+    m->size = size;
+}
+
+/* ---- One rank's part ---- */
+
+struct part {
+    uint64_t seed;
+    struct member member;
+    const char *path, *index, *sync;
+    pthread_t thread;
+    deltafs_logical *f;
+    struct model_file model;
+    int mode;
+    char *failure;
+};
+
+#define PART_CHECK(p, condition)                                                                                       \
+    do {                                                                                                               \
+        if (!(condition) && !(p)->failure)                                                                             \
+            (p)->failure = part_failure((p), __LINE__, #condition);                                                    \
+    } while (0)
+
+static char *part_failure(struct part *p, int line, const char *what)
+{
+    char *text = malloc(2048);
+
+    snprintf(text, 2048, "rank %u of %u, line %d: %s; %s", p->member.rank, p->member.team->ranks, line, what,
+             p->f ? deltafs_logical_errmsg(p->f) : deltafs_errmsg(NULL));
+    return text;
+}
+
+static void part_open(struct part *p, int flags)
+{
+    struct logical_group group = {.ctx = &p->member,
+                                  .rank = p->member.rank,
+                                  .ranks = p->member.team->ranks,
+                                  .agree = team_agree,
+                                  .max = team_max,
+                                  .broadcast = team_broadcast,
+                                  .gather = team_gather};
+    deltafs_options *o = unit_options("sync", p->sync, "index", p->index, "memory", "8M", NULL);
+    struct error e = {0};
+
+    p->mode = flags & O_ACCMODE;
+    p->f = NULL;
+    int status = deltafs_logical_open_group(p->path, flags, o, &group, &p->f, &e);
+    if (status != DELTAFS_OK) {
+        fprintf(stderr, "cannot open: %s\n", e.text);
+        abort();
+    }
+    deltafs_options_destroy(o);
+}
+
+static void part_close(struct part *p)
+{
+    int status = deltafs_logical_close(p->f);
+
+    p->f = NULL;
+    PART_CHECK(p, status == DELTAFS_OK);
+}
+
+static void part_write(struct part *p, uint64_t round, int is_list)
+{
+    struct deltafs_extent x[PIECES];
+    size_t n = plan_writes(p->seed, round, p->member.rank, p->member.team->ranks, x), at = 0, total = 0;
+    uint8_t *bytes;
+
+    for (size_t i = 0; i < n; i++)
+        total += x[i].size;
+    bytes = malloc(total + 1);
+    for (size_t i = 0; i < n; i++)
+        for (uint64_t k = 0; k < x[i].size; k++)
+            bytes[at++] = noise(round, p->member.rank, x[i].offset + k);
+    at = 0;
+    if (is_list)
+        PART_CHECK(p, deltafs_logical_write_list(p->f, n, x, bytes) == DELTAFS_OK);
+    for (size_t i = 0; i < n && !is_list; at += x[i++].size)
+        PART_CHECK(p, deltafs_logical_write(p->f, x[i].offset, bytes + at, x[i].size) == DELTAFS_OK);
+    free(bytes);
+}
+
+static void part_read(struct part *p, struct rng *r, int times)
+{
+    uint8_t *bytes = malloc(FILE_MAX + 1000);
+    uint64_t size = 0;
+
+    PART_CHECK(p, deltafs_logical_size(p->f, &size) == DELTAFS_OK);
+    PART_CHECK(p, size == p->model.size);
+    for (int i = 0; i < times; i++) {
+        uint64_t offset = i == 0 ? 0 : rng_below(r, FILE_MAX), n = i == 0 ? FILE_MAX : rng_below(r, 20000);
+        uint64_t want = offset >= p->model.size ? 0 : p->model.size - offset < n ? p->model.size - offset : n;
+        size_t got = 12345;
+        PART_CHECK(p, deltafs_logical_read(p->f, offset, bytes, n, &got) == DELTAFS_OK);
+        PART_CHECK(p, got == want);
+        PART_CHECK(p, want == 0 || memcmp(bytes, p->model.byte + offset, want) == 0);
+    }
+    free(bytes);
+}
+
+/* What it wrote itself in this round it sees at once. */
+static void part_read_own(struct part *p, uint64_t round)
+{
+    struct deltafs_extent x[PIECES];
+    size_t n = plan_writes(p->seed, round, p->member.rank, p->member.team->ranks, x), got, total = 0, at = 0;
+    uint8_t *bytes;
+
+    for (size_t i = 0; i < n; i++)
+        total += x[i].size;
+    bytes = malloc(total + 1);
+    PART_CHECK(p, deltafs_logical_read_list(p->f, n, x, bytes, &got) == DELTAFS_OK);
+    for (size_t i = 0; i < n; at += x[i++].size)
+        PART_CHECK(p, memcmp(bytes + at, p->model.byte + x[i].offset, x[i].size) == 0);
+    free(bytes);
+}
+
+static void part_round(struct part *p, uint64_t round)
+{
+    struct rng all = rng_init(p->seed * 77 + round), own = rng_init(p->seed * 77 + round + 31 * (p->member.rank + 1));
+    uint32_t ranks = p->member.team->ranks;
+    struct deltafs_extent x[PIECES];
+    uint64_t kind = rng_below(&all, 12), size = rng_below(&all, FILE_MAX);
+    int is_list = (int)rng_below(&all, 2), is_atomic = rng_below(&all, 9) == 0;
+
+    if (is_atomic)
+        PART_CHECK(p, deltafs_logical_set_atomic(p->f, 1) == DELTAFS_OK);
+    part_write(p, round, is_list);
+    for (uint32_t i = 0; i < ranks; i++)
+        model_write(&p->model, round, i, x, plan_writes(p->seed, round, i, ranks, x));
+    if (p->mode == O_RDWR)
+        part_read_own(p, round);
+    if (is_atomic)
+        PART_CHECK(p, deltafs_logical_set_atomic(p->f, 0) == DELTAFS_OK);
+    if (kind == 0) {
+        PART_CHECK(p, deltafs_logical_truncate(p->f, size) == DELTAFS_OK);
+        model_resize(&p->model, size);
+    } else if (kind == 1) {
+        PART_CHECK(p, deltafs_logical_extend(p->f, size) == DELTAFS_OK);
+        if (size > p->model.size)
+            model_resize(&p->model, size);
+    } else if (kind == 2) {
+        part_close(p);
+        part_open(p, O_RDONLY);
+        part_read(p, &own, 4);
+        PART_CHECK(p, deltafs_logical_verify(p->f, NULL, NULL, NULL) == DELTAFS_OK);
+        part_close(p);
+        part_open(p, rng_below(&all, 3) == 0 ? O_WRONLY : O_RDWR);
+    } else if (kind == 3 && rng_below(&all, 3) == 0) {
+        part_close(p);
+        part_open(p, O_RDWR | O_TRUNC);
+        model_resize(&p->model, 0);
+    }
+    PART_CHECK(p, deltafs_logical_sync(p->f) == DELTAFS_OK);
+    if (p->mode == O_RDWR)
+        part_read(p, &own, 3);
+}
+
+#define ROUNDS 25
+
+static void *part_run(void *arg)
+{
+    struct part *p = arg;
+    struct rng own = rng_init(p->seed + p->member.rank);
+
+    part_open(p, O_RDWR | O_CREAT | O_EXCL);
+    for (uint64_t round = 0; round < ROUNDS; round++)
+        part_round(p, round);
+    part_close(p);
+    part_open(p, O_RDONLY);
+    part_read(p, &own, 30);
+    PART_CHECK(p, deltafs_logical_verify(p->f, NULL, NULL, NULL) == DELTAFS_OK);
+    part_close(p);
+    return NULL;
+}
+
+static void run(uint64_t seed, uint32_t ranks, const char *index, const char *sync)
+{
+    static struct part part[RANKS_MAX];
+    struct team_of_ranks team = {.ranks = ranks};
+    const char *path = unit_path("file%llu", (unsigned long long)seed);
+
+    pthread_barrier_init(&team.barrier, NULL, ranks);
+    for (uint32_t i = 0; i < ranks; i++) {
+        part[i] = (struct part){.seed = seed, .member = {&team, i}, .path = path, .index = index, .sync = sync};
+        part[i].model.byte = calloc(1, FILE_MAX);
+        CHECK_IS(pthread_create(&part[i].thread, NULL, part_run, &part[i]), 0);
+    }
+    for (uint32_t i = 0; i < ranks; i++)
+        pthread_join(part[i].thread, NULL);
+    for (uint32_t i = 0; i < ranks; i++) {
+        if (part[i].failure)
+            fail_msg("history %llu: %s", (unsigned long long)seed, part[i].failure);
+        free(part[i].model.byte);
+    }
+    pthread_barrier_destroy(&team.barrier);
+    CHECK_IS(deltafs_logical_remove(path), DELTAFS_OK);
+    CHECK(!unit_exists(path));
+}
+
+static void test_histories(void **state)
+{
+    static const char *const index[] = {"parallel", "broadcast", "flatten", "each"};
+
+    (void)state;
+    for (uint64_t i = 0; i < 24; i++)
+        run(unit_seed % 100000 + i, (uint32_t)(1 + i % RANKS_MAX), index[i / 4 % 4], i % 5 == 0 ? "commit" : "none");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_histories)};
+
+    return cmocka_run_group_tests_name("logical files", tests, unit_setup, unit_teardown) == 0 ? 0 : 1;
+}
