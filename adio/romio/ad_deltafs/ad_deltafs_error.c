@@ -67,7 +67,7 @@ int ad_deltafs_error(const char *where, int status, const char *message)
     if (status == DELTAFS_OK)
         return MPI_SUCCESS;
     return MPIO_Err_create_code(MPI_SUCCESS, MPIR_ERR_RECOVERABLE, where, __LINE__, error_class(status, message),
-                                "**fail", "**fail %s", message);
+                                "**io", "**io %s", message);
 }
 
 int ad_deltafs_file_error(const char *where, ADIO_File fd, int status)

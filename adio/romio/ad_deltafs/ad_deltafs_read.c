@@ -47,11 +47,12 @@ void ad_deltafs_read_strided(ADIO_File fd, void *buf, int count, MPI_Datatype da
 }
 
 /* A rank that reads back what it wrote finds it in one log, whatever the pattern in the file: nothing is gained by
- * reading for each other, unless somebody knows better. */
+ * reading for each other, unless somebody knows better. It is wrong where a file is written, too: a rank shall read
+ * what it has just written itself, and another that reads for it cannot see that yet. */
 void ad_deltafs_read_coll(ADIO_File fd, void *buf, int count, MPI_Datatype datatype, int file_ptr_type,
                           ADIO_Offset offset, ADIO_Status *status, int *error_code)
 {
-    if (fd->hints->cb_read == ADIOI_HINT_ENABLE)
+    if (fd->hints->cb_read == ADIOI_HINT_ENABLE && fd->access_mode & ADIO_RDONLY)
         ADIOI_GEN_ReadStridedColl(fd, buf, count, datatype, file_ptr_type, offset, status, error_code);
     else
         ad_deltafs_read_strided(fd, buf, count, datatype, file_ptr_type, offset, status, error_code);

@@ -42,8 +42,8 @@ void __wrap_MPIR_MPIOInit(int *error_code)
     pthread_mutex_lock(&start_lock);
     if (!is_checked && !is_right_version()) {
         *error_code =
-            MPIO_Err_create_code(MPI_SUCCESS, MPIR_ERR_RECOVERABLE, "libdeltafs_romio", __LINE__, MPI_ERR_OTHER,
-                                 "**fail", "libdeltafs_romio is for MPICH %s, and this is another MPI", MPICH_VERSION);
+            MPIO_Err_create_code(MPI_SUCCESS, MPIR_ERR_RECOVERABLE, "libdeltafs_romio", __LINE__, MPI_ERR_OTHER, "**io",
+                                 "libdeltafs_romio is for MPICH %s, and this is another MPI", MPICH_VERSION);
     } else {
         is_checked = 1;
         __real_MPIR_MPIOInit(error_code);
