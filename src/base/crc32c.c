@@ -2,7 +2,7 @@
  * at a time, and their checksums joined by what LANE zero bytes do to one, which is linear and stands in a table of its
  * own (Gopal et al., 2011).
  *
- * Processors that multiply 512 bits without carries do that three times as fast: 256 bytes are kept as a polynomial,
+ * Processors that multiply 512 bits without carries do that twice as fast: 256 bytes are kept as a polynomial,
  * and moved on over the next 256 by multiplying each 64 bits of it with the remainder of a power of x ("folding", Gopal
  * et al., 2009); of the last 16 bytes that are left of it the instruction above makes the checksum.
  *
