@@ -55,7 +55,7 @@ static inline int ompio_is_same_release(void)
     return strncmp(running, ours, strlen(ours)) == 0;
 }
 
-/* An MPI error code of the class that fits the status, with `message`, or the status's own text if it is NULL. */
+/* An MPI error code of the class that fits the status, with the message for its text. */
 int ompio_error(int status, const char *message);
 
 /* Puts our functions before OMPIO's for this open file. */
