@@ -25,8 +25,7 @@ int logical_claim(deltafs_logical *f, struct error *e)
 
     e->status = DELTAFS_OK;
     if (f->group.rank == 0)
-        e->status = session_claim(&f->container, &f->io, f->group.ranks, f->order, f->volumes, f->sync != SYNC_NONE,
-                                  &f->session, e);
+        e->status = session_claim(&f->container, &f->io, f->group.ranks, f->order, f->volumes, 0, &f->session, e);
     if (e->status == DELTAFS_OK)
         claim = (struct claim){f->session.number, f->session.writers, f->session.buckets, f->session.order};
     int status = logical_agree(f, e);
@@ -121,10 +120,22 @@ static int logical_flush(deltafs_logical *f, int sync, struct error *e)
     return status;
 }
 
+/* The file and the session, once; as for any file, that waits until somebody asks for it. */
+static int logical_sync_session(deltafs_logical *f, struct error *e)
+{
+    if (f->group.rank != 0 || !f->has_session || f->is_durable)
+        return DELTAFS_OK;
+    int status = session_sync(&f->container, &f->io, &f->session, f->volumes, e);
+    f->is_durable = status == DELTAFS_OK;
+    return status;
+}
+
 int logical_publish(deltafs_logical *f, int sync, int is_last, struct error *e)
 {
     int status = logical_seal(f, is_last, e);
 
+    if (status == DELTAFS_OK && sync)
+        status = logical_sync_session(f, e);
     if (status != DELTAFS_OK || !f->has_logs)
         return status;
     status = logical_flush(f, sync, e);

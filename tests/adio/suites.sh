@@ -1,8 +1,10 @@
 #!/bin/sh
 # ROMIO's own test programs and MPICH's of MPI-IO, with and without DeltaFS.
 #
-#     tests/adio/suites.sh OVERLAY [TEST...]      OVERLAY: libdeltafs_romio.so, as scripts/build-romio-overlay made it
-#     tests/adio/suites.sh FOLDER [TEST...]       FOLDER: of the components for Open MPI, which is used then
+#     tests/adio/suites.sh OVERLAY [PROGRAM...]    OVERLAY: libdeltafs_romio.so, as scripts/build-romio-overlay made it
+#     tests/adio/suites.sh FOLDER [PROGRAM...]     FOLDER: of the components for Open MPI, which is used then
+#
+# Without names all are run but for four that write gigabytes.
 #
 # The programs are taken from MPICH's source package, built with MPICH's mpicc as it is installed, and run three times each:
 # as they are ("stock"), with the overlay preloaded and the same names of files ("ufs"), and with the overlay and deltafs:
@@ -200,8 +202,6 @@ romio external32 1 FILE
 romio file_info 4 -fname FILE
 romio hindexed 4 FILE
 romio i_noncontig 2 -fname FILE
-romio large_array 2 -fname FILE
-romio large_file 2 -fname FILE
 romio misc 4 -fname FILE
 romio noncontig 2 -fname FILE
 romio noncontig_coll 2 -fname FILE
@@ -231,19 +231,35 @@ f77 c2f2ciof 1
 END
 }
 
+# Those of gigabytes, if they are asked for.
+list_large() {
+    cat <<'END'
+romio large_array 2 -fname FILE
+romio large_file 1 -fname FILE
+END
+    list | grep 'bigtype '
+}
+
 excused() {
     exceptions=$top/tests/adio/exceptions
     [ $flavour = mpich ] || exceptions=$top/tests/adio/ompio_exceptions
     sed -n "s/^$1 $2 *//p" "$exceptions"
 }
 
+# What is to be run, of that.
+chosen() {
+    if [ $# -eq 0 ]; then
+        list | grep -v 'bigtype '
+    else
+        { list | grep -v 'bigtype ' && list_large; } | awk -v names=" $* " 'index(names, " " $2 " ")'
+    fi
+}
+
 harness
-wanted=" $* "
 total=0
 bad=0
 printf '%-8s %-26s %5s  %-7s %-7s %-7s  %s\n' suite program ranks stock ufs deltafs ''
 while read -r suite name ranks arguments; do
-    [ "$wanted" = "  " ] || case $wanted in *" $name "*) ;; *) continue ;; esac
     remark=
     if ! build "$suite" "$name"; then
         printf '%-8s %-26s %5s  %s\n' "$suite" "$name" "$ranks" "cannot be built, see $programs/$suite-$name.log"
@@ -273,7 +289,7 @@ while read -r suite name ranks arguments; do
     fi
     printf '%-8s %-26s %5s  %-7s %-7s %-7s  %s\n' "$suite" "$name" "$ranks" "$stock" "$ufs" "$verdict" "$remark"
 done <<END
-$(list)
+$(chosen "$@")
 END
 echo "$total programs, $bad faults"
 [ "$bad" -eq 0 ]

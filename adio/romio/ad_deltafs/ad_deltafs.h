@@ -7,8 +7,10 @@
  *  - Writing has no communication and no reading: what a rank writes, collectively or not, are its own extents, which
  * it appends to its own log. ROMIO's data sieving and its two-phase writing would read bytes that others have not
  *    published yet, and then supersede them.
- *  - Reading takes lists of extents, too. With the hint romio_cb_read=enable, a collective read is ROMIO's two-phase
- * one.
+ *  - Reading takes lists of extents, too. With the hint romio_cb_read=enable, a collective read of a file that is open
+ *    for reading only is ROMIO's two-phase one.
+ *  - So collective accesses do not wait for each other. Where ROMIO relies on that they do, scripts/add-romio-driver
+ *    puts a barrier.
  *  - The file that ROMIO keeps for a shared file pointer is a plain one, and is handed over to ROMIO's ufs driver.
  *  - The library is loaded when the first `deltafs:` name is opened, so that an MPI which has this driver can be built
  *    before the library, which needs an MPI.
