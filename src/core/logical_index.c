@@ -335,6 +335,39 @@ int logical_learn(deltafs_logical *f, struct error *e)
     return status;
 }
 
+/* What the group's ranks have published, and not told each other: from all to all. */
+static int logical_tell(deltafs_logical *f, struct error *e)
+{
+    struct bytes all = {{0}, 0};
+    int status = f->group.gather(f->group.ctx, f->news.buffer.bytes, f->news.used, &all, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    f->news.used = 0;
+    e->status = logical_add_batches(f, &all, e);
+    buffer_fini(&all.buffer);
+    return logical_agree(f, e);
+}
+
+int logical_share(deltafs_logical *f, struct error *e)
+{
+    int has_news = f->list.count > 0 || f->unpublished.used > 0 || f->news.used > 0;
+    uint64_t most[2] = {f->order, (uint64_t)has_news};
+    int status = f->group.max(f->group.ctx, most, 2, e);
+
+    if (status != DELTAFS_OK || !most[1])
+        return status;
+    e->status = logical_publish(f, 0, 0, e);
+    status = logical_agree(f, e);
+    if (status == DELTAFS_OK)
+        status = logical_tell(f, e);
+    if (status != DELTAFS_OK)
+        return status;
+    f->order = most[0] + 1;
+    logical_find_size(f);
+    return DELTAFS_OK;
+}
+
 void logical_reclaim(deltafs_logical *f)
 {
     struct error ignored;

@@ -162,6 +162,11 @@ int deltafs_logical_sync(deltafs_logical *f)
     return logical_sync_all(f, f->sync != SYNC_NONE, &f->error);
 }
 
+int deltafs_logical_share(deltafs_logical *f)
+{
+    return logical_is_alone(f) || f->is_atomic || f->mode != O_RDWR ? DELTAFS_OK : logical_share(f, &f->error);
+}
+
 /* ---- Writing ---- */
 
 static int logical_may_write(deltafs_logical *f, const char *call, struct error *e)
