@@ -137,8 +137,13 @@ DELTAFS_API const char *deltafs_errmsg(const deltafs_dir *dir);
 DELTAFS_API int deltafs_create(const char *path, const deltafs_options *options, deltafs_dir **out);
 
 /* Open a directory that is there for writing, to go on behind its last committed epoch (deltafs_last_label); whatever
- * made it, serial or with any number of ranks, and however that ended: what it had not committed is cut off. Keys,
- * partitions, schema and value size are as they were made: DELTAFS_ERR_OPTION if `options` ask for others.
+ * made it, serial or with any number of ranks, and however that ended: what it had not committed is cut off. That may
+ * be an epoch that its job had written, and died before the commit: no deltafs_epoch_end has said that it is there, so
+ * its records can be written again. deltafs_errmsg of the new handle (of several ranks, rank 0's) says so then, until a
+ * call fails; deltafs_repair, called before, commits it instead.
+ *
+ * Keys, partitions, schema and value size are as they were made: DELTAFS_ERR_OPTION if `options`, or the environment
+ * that they were made from, ask for others.
  * DELTAFS_ERR_BUSY if another process is writing it, or may be (see the option lease); DELTAFS_ERR_NOT_FOUND,
  * _NOT_DELTAFS, _VERSION, _DAMAGED as deltafs_open. End with deltafs_close. Not collective. */
 DELTAFS_API int deltafs_reopen(const char *path, const deltafs_options *options, deltafs_dir **out);
@@ -322,7 +327,9 @@ struct deltafs_verify_stat {
 DELTAFS_API int deltafs_verify(deltafs_dir *dir, deltafs_damage_fn fn, void *arg, struct deltafs_verify_stat *out);
 
 /* Called by deltafs_repair for each thing that it finds, with a message: DELTAFS_OK, what has been done about it, or in
- * a dry run is to be done; or the status of what cannot be repaired. */
+ * a dry run is to be done; DELTAFS_REPAIR_REMARK, something to know, about which nothing is done; or the status of what
+ * cannot be repaired, or of what is lost. */
+enum { DELTAFS_REPAIR_REMARK = 1 };
 typedef void (*deltafs_repair_fn)(int status, const char *message, void *arg);
 
 struct deltafs_repair_wish {
@@ -332,18 +339,24 @@ struct deltafs_repair_wish {
     uint64_t label; /* above the last committed one */
     int has_lease;  /* `lease` takes the place of the option lease */
     uint64_t lease;
+    int has_drop;       /* epochs of which the logs have not all are given up, and those behind them */
+    uint64_t drop_from; /* the label of the first that is; else it is an error */
 };
 
 /* Mend what a job left behind that died, and damage where that can be done. An epoch that all its processes had
  * written, but whose line in the manifest is missing, is committed; where it is not known whether all had, only if
  * `wish` gives it a label. What has no commit is cut off, and the directory is closed. An index log that is damaged is
- * made anew from its data log if keys are bytes (numbers stand in the index alone); the old one is kept as
- * FILE.damaged.
+ * made anew from its data log if keys are bytes (numbers stand in the index alone); records of damaged blocks are lost,
+ * and who asks for their keys gets DELTAFS_ERR_DAMAGED. A header, footer or fence of which all is known elsewhere is
+ * written again, and so is a line of the manifest of which one byte is wrong. What is replaced is kept as FILE.damaged,
+ * or FILE.damaged.2, ... With sync=none or sync=close a power loss can take committed epochs: these, and those behind
+ * them, are given up if `wish` names the first.
  *
  * DELTAFS_OK if all is sound then, or could be; the first error otherwise. DELTAFS_ERR_BUSY as deltafs_reopen, but not
- * in a dry run, which does not ask who is writing. Damage that does not keep the directory from being opened is not
- * looked for: that is deltafs_verify. Of options, which the environment gives, only memory and lease count. `wish` and
- * `fn` may be NULL. The message is that of deltafs_errmsg(NULL). Not collective. */
+ * in a dry run, which only remarks who is writing. Where records
+ * are lost, all else is done, and DELTAFS_ERR_DAMAGED is returned. Damage that does not keep the directory from being
+ * opened is not looked for: that is deltafs_verify. Of options, which the environment gives, only memory and lease
+ * count. `wish` and `fn` may be NULL. The message is that of deltafs_errmsg(NULL). Not collective. */
 DELTAFS_API int deltafs_repair(const char *path, const struct deltafs_repair_wish *wish, deltafs_repair_fn fn,
                                void *arg);
 

@@ -39,9 +39,10 @@ static const struct option_row rows[OPTION_COUNT] = {
          .kind = KIND_WORD,
          .words = {[DIRECT_AUTO] = "auto", [DIRECT_NO] = "no", [DIRECT_YES] = "yes"}},
     [OPTION_INDEX] =
-        {.info = {"index", "parallel, broadcast, flatten or each", "parallel",
-                  "how ranks that open a logical file learn what stands where: each reads a share; one reads "
-                  "all; as parallel, and a close puts it into one file; each reads all"},
+        {.info =
+             {"index", "parallel, broadcast, flatten or each", "parallel",
+              "how ranks get the index of a logical file: each reads a share, one reads for all, from one file made "
+              "at the close, or each reads all"},
          .kind = KIND_WORD,
          .words = {[INDEX_PARALLEL] = "parallel",
                    [INDEX_BROADCAST] = "broadcast",
@@ -131,14 +132,18 @@ static const struct option_row rows[OPTION_COUNT] = {
                            .automatic = "any"},
     [OPTION_VOLUMES] =
         {.info = {"volumes", "FOLDER:FOLDER...", "",
-                  "folders, usually on other storage, that the logs are spread over; none: all in one place"},
+                  "folders, from the root, on other storage, over which what is created is spread; none: "
+                  "it is all in one place"},
          .kind = KIND_TEXT},
 };
+
+enum option_source { SOURCE_DEFAULT, SOURCE_ENVIRONMENT, SOURCE_CALLER };
 
 struct deltafs_options {
     struct {
         char *text;
         uint64_t number;
+        enum option_source source;
     } value[OPTION_COUNT];
 };
 
@@ -204,7 +209,7 @@ static int option_parse(const struct option_row *row, const char *text, uint64_t
     return error_set(e, DELTAFS_ERR_OPTION, "option %s: '%s' is not valid; it takes %s", name, text, row->info.takes);
 }
 
-static int option_set(deltafs_options *o, int i, const char *text, struct error *e)
+static int option_set(deltafs_options *o, int i, const char *text, enum option_source source, struct error *e)
 {
     uint64_t number;
     int status = option_parse(&rows[i], text, &number, e);
@@ -217,6 +222,7 @@ static int option_set(deltafs_options *o, int i, const char *text, struct error 
     free(o->value[i].text);
     o->value[i].text = copy;
     o->value[i].number = number;
+    o->value[i].source = source;
     return DELTAFS_OK;
 }
 
@@ -227,7 +233,7 @@ int deltafs_options_set(deltafs_options *o, const char *name, const char *value)
     if (!o || !name || !value)
         return error_set(e, DELTAFS_ERR_INVALID, "deltafs_options_set: options, name and value must be given");
     int i = option_find(name);
-    return i < 0 ? option_unknown(e, name) : option_set(o, i, value, e);
+    return i < 0 ? option_unknown(e, name) : option_set(o, i, value, SOURCE_CALLER, e);
 }
 
 int deltafs_options_get(const deltafs_options *o, const char *name, const char **value)
@@ -243,18 +249,23 @@ int deltafs_options_get(const deltafs_options *o, const char *name, const char *
     return DELTAFS_OK;
 }
 
-static int option_from_environment(deltafs_options *o, int i, struct error *e)
+static void option_variable(int i, char variable[static 64])
 {
-    char variable[64];
-    const char *name = rows[i].info.name;
-    size_t n = (size_t)snprintf(variable, sizeof variable, "DELTAFS_%s", name);
+    size_t n = (size_t)snprintf(variable, 64, "DELTAFS_%s", rows[i].info.name);
 
     for (size_t k = 0; k < n; k++)
         variable[k] = (char)toupper((unsigned char)variable[k]);
+}
+
+static int option_from_environment(deltafs_options *o, int i, struct error *e)
+{
+    char variable[64];
+
+    option_variable(i, variable);
     const char *text = getenv(variable);
     if (!text)
         return DELTAFS_OK;
-    int status = option_set(o, i, text, e);
+    int status = option_set(o, i, text, SOURCE_ENVIRONMENT, e);
     if (status == DELTAFS_OK)
         return status;
     char why[ERROR_TEXT_MAX];
@@ -273,7 +284,7 @@ int deltafs_options_create(deltafs_options **out)
     if (!o)
         return error_no_memory(e, sizeof *o, "options");
     for (int i = 0; i < OPTION_COUNT && status == DELTAFS_OK; i++) {
-        status = option_set(o, i, rows[i].info.default_value, e);
+        status = option_set(o, i, rows[i].info.default_value, SOURCE_DEFAULT, e);
         if (status == DELTAFS_OK)
             status = option_from_environment(o, i, e);
     }
@@ -302,6 +313,30 @@ uint64_t deltafs_options_number(const deltafs_options *o, enum option_id id)
 const char *deltafs_options_text(const deltafs_options *o, enum option_id id)
 {
     return o->value[id].text;
+}
+
+int deltafs_options_is_given(const deltafs_options *o, enum option_id id)
+{
+    return o->value[id].source != SOURCE_DEFAULT;
+}
+
+int deltafs_options_reset(deltafs_options *o, enum option_id id, struct error *e)
+{
+    return option_set(o, (int)id, rows[id].info.default_value, SOURCE_DEFAULT, e);
+}
+
+int deltafs_options_refuse(const deltafs_options *o, enum option_id id, const char *path, const char *is,
+                           struct error *e)
+{
+    char variable[64], by[128] = "";
+
+    option_variable((int)id, variable);
+    if (o->value[id].source == SOURCE_ENVIRONMENT)
+        snprintf(by, sizeof by, " by the environment variable %s", variable);
+    return error_set(e, DELTAFS_ERR_OPTION,
+                     "option %s: '%.200s' is given%s, but %.400s was made with%s%.200s%s; leave it out, then it is as "
+                     "it was",
+                     rows[id].info.name, o->value[id].text, by, path, *is ? " '" : "out one", is, *is ? "'" : "");
 }
 
 struct error *deltafs_thread_error(void)

@@ -48,6 +48,15 @@ DELTAFS_PRIVATE uint64_t deltafs_options_number(const deltafs_options *o, enum o
 /* The text of an option. */
 DELTAFS_PRIVATE const char *deltafs_options_text(const deltafs_options *o, enum option_id id);
 
+/* Whether somebody has set the option, be it to its default: the caller, or the environment. */
+DELTAFS_PRIVATE int deltafs_options_is_given(const deltafs_options *o, enum option_id id);
+/* As if nobody had. */
+DELTAFS_PRIVATE int deltafs_options_reset(deltafs_options *o, enum option_id id, struct error *e);
+/* DELTAFS_ERR_OPTION: the option asks for another than the directory at `path` was made with, which `is` that ("": it
+ * was made without one). */
+DELTAFS_PRIVATE int deltafs_options_refuse(const deltafs_options *o, enum option_id id, const char *path,
+                                           const char *is, struct error *e);
+
 /* Where calls without a handle leave their message; deltafs_errmsg(NULL) reads it. */
 DELTAFS_PRIVATE struct error *deltafs_thread_error(void);
 

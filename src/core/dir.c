@@ -36,6 +36,12 @@ int deltafs_dir_attach(const struct dir_transport *transport, void *ctx, const s
         return error_no_memory(e, sizeof *d, "a handle");
     *d = (deltafs_dir){
         .error.text = "no error", .transport = transport, .ctx = ctx, .keys = c->keys, .value_size = c->caller_size};
+    uint64_t label;
+    if (deltafs_writer_has_cut(transport->writer(ctx), &label))
+        snprintf(d->error.text, sizeof d->error.text,
+                 "%.800s: the epoch labelled %llu is cut off: its job had written all of it, but not its commit "
+                 "(deltafs repair, before the reopening, would have committed it)",
+                 c->path, (unsigned long long)label);
     d->path = strdup(c->path);
     int status = d->path ? buffer_reserve(&d->blob, deltafs_writer_blob(c), "a record", e)
                          : error_no_memory(e, strlen(c->path), "a path");
@@ -220,8 +226,9 @@ static int serial_open(struct serial *s, struct writer_config *c, deltafs_dir **
     if (status == DELTAFS_OK)
         status = deltafs_dir_attach(&serial_transport, s, c, out, e);
     if (status != DELTAFS_OK) {
+        deltafs_writer_return_lease(s->writer, &lease);
         deltafs_writer_destroy(s->writer, &second);
-        deltafs_writer_unmake(c);
+        deltafs_writer_unmake(c, &lease);
     }
     return status;
 }
@@ -434,13 +441,12 @@ int deltafs_close(deltafs_dir *d)
  * directories that are made. */
 static int repair_options(deltafs_options *o, const struct deltafs_repair_wish *wish)
 {
-    const struct deltafs_option_info *info;
     char lease[32];
     int status = DELTAFS_OK;
 
-    for (size_t i = 0; (info = deltafs_option_at(i)) && status == DELTAFS_OK; i++)
+    for (int i = 0; i < OPTION_COUNT && status == DELTAFS_OK; i++)
         if (i != OPTION_LEASE && i != OPTION_MEMORY)
-            status = deltafs_options_set(o, info->name, info->default_value);
+            status = deltafs_options_reset(o, (enum option_id)i, deltafs_thread_error());
     snprintf(lease, sizeof lease, "%llu", (unsigned long long)wish->lease);
     if (status == DELTAFS_OK && wish->has_lease)
         status = deltafs_options_set(o, "lease", lease);
@@ -486,6 +492,8 @@ int deltafs_repair(const char *path, const struct deltafs_repair_wish *wish, del
 
     if (!path || !*path)
         return error_set(e, DELTAFS_ERR_INVALID, "deltafs_repair: path must be given");
+    if (wish && wish->has_label && wish->has_drop)
+        return error_set(e, DELTAFS_ERR_INVALID, "deltafs_repair: a label and epochs to be dropped do not go together");
     int status = deltafs_options_create(&o);
     if (status == DELTAFS_OK)
         status = dir_repair(path, wish ? wish : &plain, o, fn, arg, e);

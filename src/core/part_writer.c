@@ -36,15 +36,15 @@ static int part_create(struct part_writer *p, struct io *io, const struct writer
                : status;
 }
 
-/* That footers and fences are right where they stand: a reader may have them from the tail's copies, which are about to
- * be cut off. */
-static int part_check_segments(struct index_reader *r, uint32_t epochs, struct error *e)
+int part_writer_find(struct part_writer *p, struct io *io, const struct writer_config *c, uint32_t partition,
+                     struct memory *memory, struct error *e)
 {
-    int status = DELTAFS_OK;
+    char *index = io_path(c->path, LOG_NAME_INDEX, partition % BUCKET_COUNT, partition);
+    int status =
+        index ? index_resume(io, index, partition, c->uuid, c->epochs, memory, &p->start.index, &p->start.data, e)
+              : error_no_memory(e, 1, "a path");
 
-    for (uint32_t i = 0; i < r->count && status == DELTAFS_OK; i++)
-        if (r->segment[i].footer.epoch < epochs)
-            status = index_verify_segment(r, &r->segment[i], e);
+    free(index);
     return status;
 }
 
@@ -53,24 +53,13 @@ static int part_resume(struct part_writer *p, struct io *io, const struct writer
                        const char *index, struct error *e)
 {
     struct part_shared *shared = p->shared;
-    struct index_reader reader;
-    struct index_end end;
-    struct error ignored;
-    uint64_t data_end;
-    int status = index_reader_open(&reader, io, index, p->partition, c->uuid, c->epochs, c->tail_length, &ignored, e);
-
-    if (status == DELTAFS_OK)
-        status = index_find_end(&reader, c->epochs, &end, &data_end, e);
-    if (status == DELTAFS_OK)
-        status = part_check_segments(&reader, c->epochs, e);
-    index_reader_close(&reader, &ignored);
-    if (status == DELTAFS_OK)
-        status = log_open(&p->data, io, data, LOG_KIND_DATA, p->partition, c->uuid, data_end, shared->data_buffer,
+    int status = log_open(&p->data, io, data, LOG_KIND_DATA, p->partition, c->uuid, p->start.data, shared->data_buffer,
                           shared->flusher, shared->memory, e);
-    if (status == DELTAFS_OK)
-        status = index_writer_open(&p->index, io, index, p->partition, c->uuid, &end, shared->index_buffer,
-                                   shared->tail_fences_max, &shared->scratch, shared->memory, e);
-    return status;
+
+    return status == DELTAFS_OK
+               ? index_writer_open(&p->index, io, index, p->partition, c->uuid, &p->start.index, shared->index_buffer,
+                                   shared->tail_fences_max, &shared->scratch, shared->memory, e)
+               : status;
 }
 
 int part_writer_open(struct part_writer *p, struct io *io, const struct writer_config *c, uint32_t partition,
@@ -80,7 +69,7 @@ int part_writer_open(struct part_writer *p, struct io *io, const struct writer_c
     char *index = io_path(c->path, LOG_NAME_INDEX, partition % BUCKET_COUNT, partition);
     int status = data && index ? DELTAFS_OK : error_no_memory(e, 1, "a path");
 
-    *p = (struct part_writer){.partition = partition, .shared = shared};
+    *p = (struct part_writer){.partition = partition, .shared = shared, .start = p->start};
     if (status == DELTAFS_OK)
         status = c->epochs > 0 ? part_resume(p, io, c, data, index, e) : part_create(p, io, c, data, index, e);
     if (status == DELTAFS_OK) {

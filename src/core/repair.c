@@ -6,59 +6,26 @@
  * the epoch in its lease before it began to write the line. */
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "core/reader.h"
-#include "core/repair.h"
-#include "store/lease.h"
+#include "core/repair_state.h"
 #include "store/store_format.h"
 
-enum { REPAIR_INDEX, REPAIR_DATA, REPAIR_LOGS };
-
-/* What was found of a partition. */
-struct repair_part {
-    char *lost;       /* why its index log must be made anew; NULL: it need not */
-    int has_last;     /* it has the epoch behind the last committed one, */
-    uint64_t records; /* and so many records of it */
-    int lacks_tail;   /* though the directory is closed */
-    uint64_t size[REPAIR_LOGS], end[REPAIR_LOGS], last_end[REPAIR_LOGS]; /* ends: with the last committed epoch; with
-                                                                            one more */
-};
-
-struct repair {
-    const char *path;
-    const struct deltafs_repair_wish *wish;
-    const struct repair_how *how;
-    deltafs_repair_fn fn;
-    void *arg;
-    struct io io;
-    struct lease lease;
-    struct manifest manifest;
-    uint64_t manifest_size; /* with a line that was cut short */
-    struct error first;     /* of what cannot be repaired */
-    struct repair_part *part;
-    uint32_t lost;     /* partitions whose index log must be made anew */
-    uint64_t *records; /* of each epoch, as the footers say */
-    int has_noted;     /* the job noted the epoch whose line was next */
-    struct lease_epoch noted;
-    int is_kept; /* the epoch behind the last committed one: it is to be committed */
-    struct manifest_epoch last;
-    uint64_t told;
-};
-
-__attribute__((format(printf, 2, 3))) static void repair_tell(struct repair *r, const char *fmt, ...)
+/* Whether there is anything that a writer would do. */
+static int repair_is_sound(const struct repair *r)
 {
-    char text[1200];
-    va_list ap;
+    const struct manifest *m = &r->manifest;
 
-    va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
-    va_end(ap);
-    r->told++;
-    if (r->fn)
-        r->fn(DELTAFS_OK, text, r->arg);
+    if (!m->is_closed || r->manifest_size > m->size || r->told > 0)
+        return 0;
+    for (uint32_t i = 0; i < m->partitions; i++) {
+        const struct repair_part *p = &r->part[i];
+        if (p->lacks_tail || p->size[REPAIR_DATA] > p->end[REPAIR_DATA])
+            return 0;
+    }
+    return 1;
 }
 
 static void repair_fail(struct repair *r, const struct error *e)
@@ -67,101 +34,6 @@ static void repair_fail(struct repair *r, const struct error *e)
         r->first = *e;
     if (r->fn)
         r->fn(e->status, e->text, r->arg);
-}
-
-/* ---- What is there ---- */
-
-static int repair_size(struct repair *r, const char *path, uint64_t *size, struct error *e)
-{
-    struct io_file file;
-    struct error ignored;
-    int status = io_file_open(&r->io, path, O_RDONLY, &file, e);
-
-    if (status == DELTAFS_OK) {
-        status = io_file_size(&file, size, e);
-        io_file_close(&file, &ignored);
-    }
-    return status;
-}
-
-static char *repair_log_path(const struct repair *r, int log, uint32_t partition)
-{
-    return log == REPAIR_INDEX ? io_path(r->path, LOG_NAME_INDEX, partition % BUCKET_COUNT, partition)
-                               : io_path(r->path, LOG_NAME_DATA, partition % BUCKET_COUNT, partition);
-}
-
-/* The ends of a partition's logs with the last committed epoch, and with one more. */
-static int repair_find_ends(struct repair *r, struct repair_part *p, const char *path, uint32_t partition,
-                            struct error *e)
-{
-    struct manifest *m = &r->manifest;
-    uint32_t epochs = (uint32_t)m->epoch_count;
-    struct index_reader index = {.file.fd = -1};
-    struct index_end end = {.log_end = LOG_HEADER_SIZE};
-    struct error ignored;
-    int status = index_reader_open(&index, &r->io, path, partition, m->uuid, epochs + 1,
-                                   m->is_closed ? m->tail_length : 0, &ignored, e);
-
-    p->end[REPAIR_DATA] = LOG_HEADER_SIZE;
-    if (status == DELTAFS_OK && epochs > 0)
-        status = index_find_end(&index, epochs, &end, &p->end[REPAIR_DATA], e);
-    if (status == DELTAFS_OK) {
-        p->end[REPAIR_INDEX] = end.log_end;
-        p->size[REPAIR_INDEX] = index.size;
-        p->lacks_tail = m->is_closed && index.tail_offset == 0;
-        p->has_last = index_find_end(&index, epochs + 1, &end, &p->last_end[REPAIR_DATA], &ignored) == DELTAFS_OK;
-        p->last_end[REPAIR_INDEX] = end.log_end;
-        p->records = 0;
-    }
-    for (uint32_t i = 0; status == DELTAFS_OK && i < index.count; i++) {
-        const struct footer *f = &index.segment[i].footer;
-        if (f->epoch == epochs)
-            p->records += f->records;
-        else if (f->epoch < epochs && !p->lost)
-            r->records[f->epoch] += f->records;
-    }
-    index_reader_close(&index, &ignored);
-    return status;
-}
-
-/* A log must not end before its last committed epoch does. */
-static void repair_check_ends(struct repair *r, const struct repair_part *p, const char *const *path)
-{
-    struct error e;
-
-    for (int log = 0; log < REPAIR_LOGS && r->manifest.epoch_count > 0; log++)
-        if (p->size[log] < p->end[log]) {
-            error_damaged(&e, path[log], p->size[log],
-                          "the file ends %" PRIu64 " bytes before its last committed epoch does",
-                          p->end[log] - p->size[log]);
-            repair_fail(r, &e);
-        }
-}
-
-static void repair_partition(struct repair *r, uint32_t partition)
-{
-    struct repair_part *p = &r->part[partition];
-    char *path[REPAIR_LOGS];
-    struct error e;
-    int status = DELTAFS_OK;
-
-    for (int log = 0; log < REPAIR_LOGS; log++)
-        if (!(path[log] = repair_log_path(r, log, partition)))
-            status = error_no_memory(&e, 1, "a path");
-    if (status == DELTAFS_OK)
-        status = repair_find_ends(r, p, path[REPAIR_INDEX], partition, &e);
-    if (status == DELTAFS_OK)
-        status = repair_size(r, path[REPAIR_DATA], &p->size[REPAIR_DATA], &e);
-    if (status == DELTAFS_OK) {
-        repair_check_ends(r, p, (const char *const *)path);
-    } else if (status == DELTAFS_ERR_DAMAGED && r->manifest.keys == KEYS_BYTES && r->manifest.epoch_count > 0 &&
-               !p->lost && (p->lost = strdup(e.text))) {
-        r->lost++;
-    } else if (r->manifest.epoch_count > 0) {
-        repair_fail(r, &e); /* without an epoch, logs may not have been begun */
-    }
-    for (int log = 0; log < REPAIR_LOGS; log++)
-        free(path[log]);
 }
 
 /* ---- The epoch behind the last committed one ---- */
@@ -280,9 +152,9 @@ static int repair_decide(struct repair *r, struct error *e)
     uint64_t records, bytes, label;
 
     if (!repair_sum_last(r, &records, &bytes)) {
-        if (repair_is_noted(r) && !(r->wish->is_dry && r->lost > 0))
-            repair_tell(r, "%.800s: epoch number %" PRIu64 " had no commit, and is not in all logs", r->path,
-                        r->manifest.epoch_count);
+        if (repair_is_noted(r) && !(r->wish->is_dry && r->lost > 0) && !repair_is_sound(r))
+            repair_tell(r, "%.800s: epoch number %" PRIu64 " had no commit, and is not in all logs: it is given up",
+                        r->path, r->manifest.epoch_count);
         return DELTAFS_OK;
     }
     if (!repair_label(r, records, bytes, &label))
@@ -296,8 +168,8 @@ static int repair_decide(struct repair *r, struct error *e)
         status = error_set(&damage, DELTAFS_ERR_DAMAGED, "%" PRIu64 " records of %" PRIu64 " are in its blocks",
                            r->last.records, records);
     if (status != DELTAFS_OK) {
-        repair_tell(r, "%.800s: epoch number %" PRIu64 " had no commit, and is not whole: %.300s", r->path,
-                    r->manifest.epoch_count, damage.text);
+        repair_tell(r, "%.800s: epoch number %" PRIu64 " had no commit, and is not whole (%.300s): it is given up",
+                    r->path, r->manifest.epoch_count, damage.text);
         return DELTAFS_OK;
     }
     r->last.label = label;
@@ -368,31 +240,120 @@ static int repair_commit(struct repair *r, struct error *e)
 
     if (status == DELTAFS_OK)
         status = lease_renew(&r->lease, r->has_noted ? &r->noted : NULL, e);
-    return status == DELTAFS_OK ? repair_write_line(r, e) : status;
+    if (status == DELTAFS_OK)
+        status = repair_write_line(r, e);
+    return status == DELTAFS_OK ? lease_confirm(&r->lease, e) : status;
 }
 
 /* ---- Index logs ---- */
 
-/* Make the index logs anew that must be; and put them into their places if no record is missing then. */
-static int repair_rebuild(struct repair *r, struct error *e)
+/* Make anew all index logs that must be. */
+static int repair_rebuild_all(struct repair *r, struct rebuild_job *job, struct error *e)
 {
     const struct manifest *m = &r->manifest;
-    uint64_t epochs = m->epoch_count + (repair_is_noted(r) || r->wish->has_label);
     int status = DELTAFS_OK;
 
+    memcpy(job->records, r->records, (m->epoch_count + 1) * sizeof *job->records);
+    memset(job->has_loss, 0, m->epoch_count + 1);
+    job->loss_count = 0;
     for (uint32_t i = 0; i < m->partitions && status == DELTAFS_OK; i++)
         if (r->part[i].lost)
-            status = rebuild_index(&r->io, r->path, m, epochs, i, r->how->memory, r->records, e);
-    for (uint64_t i = 0; i < m->epoch_count && status == DELTAFS_OK; i++)
-        if (r->records[i] != m->epoch[i].records)
-            status = error_set(e, DELTAFS_ERR_DAMAGED,
-                               "%.800s: epoch %" PRIu64 " has %" PRIu64 " records in the logs, its commit says %" PRIu64
-                               ": the index logs are not replaced",
-                               r->path, m->epoch[i].label, r->records[i], m->epoch[i].records);
-    for (uint32_t i = 0; i < m->partitions && status == DELTAFS_OK; i++)
+            status = rebuild_index(job, i, e);
+    return status;
+}
+
+/* No epoch can have more records than were committed. One that has fewer, though no block is known to be damaged, is
+ * noted; *is_any if there is one. */
+static int repair_check_records(struct repair *r, const struct rebuild_job *job, uint8_t *is_short, int *is_any,
+                                struct error *e)
+{
+    const struct manifest *m = &r->manifest;
+
+    *is_any = 0;
+    for (uint64_t i = 0; i < m->epoch_count; i++) {
+        if (job->records[i] > m->epoch[i].records)
+            return error_set(e, DELTAFS_ERR_DAMAGED,
+                             "%.800s: epoch %" PRIu64 " has %" PRIu64 " records in the logs, its commit says %" PRIu64
+                             ": the index logs are not replaced",
+                             r->path, m->epoch[i].label, job->records[i], m->epoch[i].records);
+        is_short[i] = job->records[i] < m->epoch[i].records && !job->has_loss[i] && !r->has_loss[i];
+        *is_any |= is_short[i];
+    }
+    return DELTAFS_OK;
+}
+
+static void repair_lose(struct repair *r, const struct error *e)
+{
+    if (r->losses.status == DELTAFS_OK)
+        r->losses = *e;
+    if (r->fn)
+        r->fn(e->status, e->text, r->arg);
+}
+
+/* Say what is lost, as the new index logs do. */
+static void repair_tell_losses(struct repair *r, const struct rebuild_job *job)
+{
+    const struct manifest *m = &r->manifest;
+    struct error e;
+
+    for (size_t i = 0; i < job->loss_count; i++) {
+        const struct rebuild_loss *loss = &job->loss[i];
+        const struct index_lost *w = &loss->where;
+        char *path = repair_log_path(r, REPAIR_DATA, loss->partition), keys[120] = "any hash";
+        if (w->low > 0 || w->high < UINT64_MAX)
+            snprintf(keys, sizeof keys, "hashes from %" PRIu64 " to %" PRIu64, w->low, w->high);
+        error_damaged(&e, path ? path : r->path, w->offset,
+                      "in %" PRIu64 " byte%s, records of epoch %" PRIu64 " of keys with %s are lost; who asks for such "
+                      "a key gets an error",
+                      w->length, repair_plural(w->length), m->epoch[loss->epoch].label, keys);
+        repair_lose(r, &e);
+        free(path);
+    }
+    for (uint64_t i = 0; i < m->epoch_count; i++) {
+        uint64_t missing = m->epoch[i].records - job->records[i];
+        if (missing == 0 || !job->has_loss[i])
+            continue;
+        error_set(&e, DELTAFS_ERR_DAMAGED, "%.800s: epoch %" PRIu64 " has lost %" PRIu64 " of %" PRIu64 " record%s",
+                  r->path, m->epoch[i].label, missing, m->epoch[i].records, repair_plural(m->epoch[i].records));
+        repair_lose(r, &e);
+    }
+}
+
+/* Put a partition's new index log into its place. */
+static int repair_adopt(struct repair *r, uint32_t partition, struct error *e)
+{
+    struct repair_part *p = &r->part[partition];
+    char *path = repair_log_path(r, REPAIR_INDEX, partition), *kept = NULL;
+    int status = path ? DELTAFS_OK : error_no_memory(e, 1, "a path");
+
+    if (status == DELTAFS_OK && p->has_index && !(kept = repair_kept_name(r, path)))
+        status = error_no_memory(e, 1, "a path");
+    if (status == DELTAFS_OK && !r->wish->is_dry)
+        status = rebuild_adopt(&r->io, r->path, partition, kept, e);
+    if (status == DELTAFS_OK)
+        repair_tell(r, "%s; it is made anew from the data log%s%s", p->lost,
+                    kept ? ", and the damaged one kept as " : "", kept ? strrchr(kept, '/') + 1 : "");
+    if (status == DELTAFS_OK && !r->wish->is_dry)
+        status = repair_partition(r, partition, e);
+    free(path);
+    free(kept);
+    return status;
+}
+
+static int repair_rebuild(struct repair *r, struct rebuild_job *job, uint8_t *is_short, struct error *e)
+{
+    int is_any, status = repair_rebuild_all(r, job, e);
+
+    if (status == DELTAFS_OK)
+        status = repair_check_records(r, job, is_short, &is_any, e);
+    if (status == DELTAFS_OK && is_any)
+        status = repair_rebuild_all(r, job, e);
+    for (uint32_t i = 0; i < r->manifest.partitions && status == DELTAFS_OK; i++)
         if (r->part[i].lost)
-            status = rebuild_adopt(&r->io, r->path, i, e);
-    for (uint32_t i = 0; i < m->partitions && status != DELTAFS_OK; i++)
+            status = repair_adopt(r, i, e);
+    if (status == DELTAFS_OK)
+        repair_tell_losses(r, job);
+    for (uint32_t i = 0; i < r->manifest.partitions && status != DELTAFS_OK && !job->is_dry; i++)
         if (r->part[i].lost)
             rebuild_discard(&r->io, r->path, i);
     return status;
@@ -400,35 +361,216 @@ static int repair_rebuild(struct repair *r, struct error *e)
 
 static int repair_indexes(struct repair *r, struct error *e)
 {
-    int status = r->wish->is_dry ? DELTAFS_OK : repair_rebuild(r, e);
+    const struct manifest *m = &r->manifest;
+    uint64_t n = m->epoch_count + 1;
+    struct rebuild_job job = {.io = &r->io,
+                              .folder = r->path,
+                              .manifest = m,
+                              .epochs = m->epoch_count + (repair_is_noted(r) || r->wish->has_label),
+                              .memory = r->how->memory,
+                              .is_dry = r->wish->is_dry,
+                              .records = calloc(n, sizeof *job.records),
+                              .has_loss = calloc(n, 1)};
+    uint8_t *is_short = calloc(n, 1);
 
-    for (uint32_t i = 0; i < r->manifest.partitions && status == DELTAFS_OK; i++) {
-        if (!r->part[i].lost)
-            continue;
-        repair_tell(r, "%s; it is made anew from the data log", r->part[i].lost);
-        if (!r->wish->is_dry)
-            repair_partition(r, i);
-    }
+    job.is_short = is_short;
+    int status = is_short && job.records && job.has_loss ? repair_rebuild(r, &job, is_short, e)
+                                                         : error_no_memory(e, n * 10, "the epochs");
     if (status == DELTAFS_OK && r->wish->is_dry && repair_is_noted(r))
         repair_tell(r, "%.800s: epoch number %" PRIu64 " has no commit; whether it gets one is seen after that",
-                    r->path, r->manifest.epoch_count);
+                    r->path, m->epoch_count);
+    free(is_short);
+    free(job.records);
+    free(job.has_loss);
+    free(job.loss);
     return status;
+}
+
+/* ---- The manifest ---- */
+
+static void repair_note_line(void *arg, const char *message)
+{
+    struct repair *r = arg;
+    size_t used = r->mended ? strlen(r->mended) : 0, more = strlen(message);
+    char *grown = realloc(r->mended, used + more + 2);
+
+    if (!grown)
+        return; /* then it is not told */
+    memcpy(grown + used, message, more);
+    memcpy(grown + used + more, "\n", 2);
+    r->mended = grown;
+}
+
+/* Read the manifest; where lines are damaged, as it is to be. */
+static int repair_read_manifest(struct repair *r, struct error *e)
+{
+    struct error why;
+
+    free(r->text);
+    free(r->mended);
+    r->text = r->mended = NULL;
+    manifest_fini(&r->manifest);
+    int status = manifest_read(&r->io, r->path, &r->manifest, e);
+    if (status != DELTAFS_ERR_DAMAGED && status != DELTAFS_ERR_NOT_DELTAFS)
+        return status;
+    int mended = mend_manifest(&r->io, r->path, repair_note_line, r, &r->text, &r->text_size, &why);
+    if (mended != DELTAFS_OK) {
+        if (status == DELTAFS_ERR_DAMAGED && mended == DELTAFS_ERR_DAMAGED)
+            *e = why;
+        return status;
+    }
+    if (!r->mended)
+        return status;
+    char *copy = malloc(r->text_size + 1);
+    if (!copy)
+        return error_no_memory(e, r->text_size, "the manifest");
+    memcpy(copy, r->text, r->text_size);
+    char *path = io_path(r->path, MANIFEST_NAME);
+    status = manifest_parse(&r->manifest, copy, r->text_size, path ? path : r->path, e);
+    if (status != DELTAFS_OK)
+        manifest_fini(&r->manifest);
+    free(path);
+    free(copy);
+    return status;
+}
+
+/* Whether what is put right agrees with the logs. */
+static int repair_check_manifest(struct repair *r, struct error *e)
+{
+    const struct manifest *m = &r->manifest;
+
+    for (uint64_t i = 0; i < m->epoch_count && r->lost == 0; i++)
+        if (r->records[i] != m->epoch[i].records && !r->has_loss[i])
+            return error_set(e, DELTAFS_ERR_DAMAGED,
+                             "%.800s/%s: put right, it would say %" PRIu64 " records of epoch %" PRIu64
+                             ", and the logs have %" PRIu64 ": it stays as it is",
+                             r->path, MANIFEST_NAME, m->epoch[i].records, m->epoch[i].label, r->records[i]);
+    return DELTAFS_OK;
+}
+
+/* Write what the manifest is to be. */
+static int repair_write_manifest(struct repair *r, struct error *e)
+{
+    char *path = io_path(r->path, MANIFEST_NAME), *kept = path ? repair_kept_name(r, path) : NULL;
+    int status = kept ? DELTAFS_OK : error_no_memory(e, 1, "a path");
+
+    if (status == DELTAFS_OK && !r->wish->is_dry)
+        status = mend_replace(&r->io, r->path, r->text, r->text_size, kept, e);
+    for (char *line = r->mended, *end; status == DELTAFS_OK && line && *line; line = end + 1) {
+        end = strchr(line, '\n');
+        *end = '\0';
+        repair_tell(r, "%s", line);
+    }
+    if (status == DELTAFS_OK)
+        repair_tell(r, "%.800s/%s: is written anew, and the former one kept as %s", r->path, MANIFEST_NAME,
+                    strrchr(kept, '/') + 1);
+    free(path);
+    free(kept);
+    return status;
+}
+
+/* ---- Epochs that are lost ---- */
+
+/* The first epoch that some partition has not all of, and why; NO_EPOCH if there is none. */
+static uint64_t repair_first_lost(const struct repair *r, const char **why)
+{
+    uint64_t first = NO_EPOCH;
+
+    for (uint32_t i = 0; i < r->manifest.partitions; i++) {
+        const struct repair_part *p = &r->part[i];
+        if (!p->lost && p->whole < r->manifest.epoch_count && p->whole < first) {
+            first = p->whole;
+            *why = p->bad ? p->bad : "an index log says that records are lost";
+        }
+    }
+    return first;
+}
+
+/* Say what cannot be repaired, and what could be given up for it. */
+static int repair_tell_bad(struct repair *r, struct error *e)
+{
+    const struct manifest *m = &r->manifest;
+    const char *why;
+    uint64_t first = repair_first_lost(r, &why);
+
+    for (uint32_t i = 0; i < m->partitions; i++)
+        if (r->part[i].bad) {
+            error_set(e, DELTAFS_ERR_DAMAGED, "%s", r->part[i].bad);
+            repair_fail(r, e);
+        }
+    if (r->first.status == DELTAFS_OK)
+        return DELTAFS_OK;
+    if (first != NO_EPOCH && r->fn) {
+        uint64_t count = m->epoch_count - first;
+        error_set(e, DELTAFS_ERR_DAMAGED,
+                  "%.700s: the logs lack a part of the epoch labelled %" PRIu64 "; who has no copy can give up %" PRIu64
+                  " epoch%s, from that on, and keep the %" PRIu64 " before: --drop-from %" PRIu64,
+                  r->path, m->epoch[first].label, count, repair_plural(count), first, m->epoch[first].label);
+        r->fn(DELTAFS_REPAIR_REMARK, e->text, r->arg);
+    }
+    *e = r->first;
+    return e->status;
+}
+
+/* Give up the epochs from the one on that is named, which must be the first that is lost. */
+static int repair_drop(struct repair *r, struct error *e)
+{
+    struct manifest *m = &r->manifest;
+    const char *why = "";
+    uint64_t first = repair_first_lost(r, &why), from = r->wish->drop_from, count = m->epoch_count;
+
+    if (r->mended)
+        return error_set(e, DELTAFS_ERR_DAMAGED,
+                         "%.800s: the manifest is damaged, too: repair that before epochs are given up", r->path);
+    if (first == NO_EPOCH)
+        return error_set(e, DELTAFS_ERR_NOT_FOUND,
+                         "%.800s: the logs have all of its epochs: none is given up, and nothing is changed", r->path);
+    if (m->epoch[first].label != from)
+        return error_set(e, DELTAFS_ERR_LABEL,
+                         "%.800s: the first epoch to be given up would be that labelled %" PRIu64 ", not %" PRIu64
+                         "; nothing is changed",
+                         r->path, m->epoch[first].label, from);
+    int status = mend_cut(&r->io, r->path, first, &r->text, &r->text_size, e);
+    if (status == DELTAFS_OK)
+        status = repair_write_manifest(r, e);
+    for (uint64_t i = first; i < count && status == DELTAFS_OK; i++)
+        repair_tell(r, "%.800s: epoch %" PRIu64 ", of %" PRIu64 " record%s, is given up: %.600s", r->path,
+                    m->epoch[i].label, m->epoch[i].records, repair_plural(m->epoch[i].records), why);
+    if (status != DELTAFS_OK)
+        return status;
+    /* From here on they have never been. */
+    repair_forget(r);
+    manifest_fini(m);
+    status = manifest_parse(m, r->text, r->text_size, r->path, e);
+    r->is_dropped = 1;
+    return status == DELTAFS_OK ? repair_inspect(r, e) : status;
 }
 
 /* ---- All of it ---- */
 
-/* What a log has behind its last epoch: a tail does not count. */
+/* What a log has behind its last epoch goes, a tail to be written again at the close. */
 static void repair_tell_log(struct repair *r, int log, uint32_t partition)
 {
     const struct repair_part *p = &r->part[partition];
-    uint64_t end = r->is_kept ? p->last_end[log] : p->end[log];
+    uint64_t end = r->is_kept ? p->last_end[log] : p->end[log], size = p->size[log], n = size - end;
     char *path = repair_log_path(r, log, partition);
 
     if (!path || (log == REPAIR_INDEX && r->manifest.is_closed && !p->lacks_tail) || (p->lost && r->wish->is_dry))
         ;
-    else if (p->size[log] > end)
-        repair_tell(r, "%.800s: what has no commit is cut off, %" PRIu64 " bytes at offset %" PRIu64, path,
-                    p->size[log] - end, end);
+    else if (r->manifest.epoch_count == 0 && !r->is_kept && size > LOG_HEADER_SIZE)
+        repair_tell(r, "%.800s: is begun anew, without its %" PRIu64 " bytes: no epoch is committed", path, size);
+    else if (size > end && log == REPAIR_INDEX && p->has_tail && !r->is_kept)
+        repair_tell(r, "%.800s: the tail of an earlier close is cut off, %" PRIu64 " byte%s at offset %" PRIu64, path,
+                    n, repair_plural(n), end);
+    else if (size > end && log == REPAIR_INDEX && p->lacks_tail)
+        repair_tell(r,
+                    "%.800s: the tail is not right: %" PRIu64 " byte%s at offset %" PRIu64
+                    " are cut off, and it is written anew",
+                    path, n, repair_plural(n), end);
+    else if (size > end)
+        repair_tell(
+            r, "%.800s: what stands behind the last committed epoch is cut off, %" PRIu64 " byte%s at offset %" PRIu64,
+            path, n, repair_plural(n), end);
     else if (log == REPAIR_INDEX && p->lacks_tail && !p->lost)
         repair_tell(r, "%.800s: the file's tail is missing, and is written anew", path);
     free(path);
@@ -438,10 +580,11 @@ static void repair_tell_log(struct repair *r, int log, uint32_t partition)
 static void repair_tell_ends(struct repair *r)
 {
     const struct manifest *m = &r->manifest;
+    uint64_t torn = r->manifest_size - m->size;
 
-    if (r->manifest_size > m->size)
-        repair_tell(r, "%.800s/%s: a line cut short is removed, %" PRIu64 " bytes at offset %" PRIu64, r->path,
-                    MANIFEST_NAME, r->manifest_size - m->size, m->size);
+    if (r->manifest_size > m->size && !r->text)
+        repair_tell(r, "%.800s/%s: a line cut short is removed, %" PRIu64 " byte%s at offset %" PRIu64, r->path,
+                    MANIFEST_NAME, torn, repair_plural(torn), m->size);
     for (uint32_t i = 0; i < m->partitions; i++)
         for (int log = 0; log < REPAIR_LOGS; log++)
             if (r->part[i].size[log] > 0)
@@ -450,60 +593,47 @@ static void repair_tell_ends(struct repair *r)
         repair_tell(r, "%.800s: the directory is closed", r->path);
 }
 
-/* Whether there is anything that a writer would do. */
-static int repair_is_sound(const struct repair *r)
+/* What comes before the epoch behind the last committed one is looked at. */
+static int repair_committed(struct repair *r, struct error *e)
 {
-    const struct manifest *m = &r->manifest;
+    int status = repair_inspect(r, e);
 
-    if (!m->is_closed || r->manifest_size > m->size || r->told > 0)
-        return 0;
-    for (uint32_t i = 0; i < m->partitions; i++) {
-        const struct repair_part *p = &r->part[i];
-        if (p->lacks_tail || p->size[REPAIR_DATA] > p->end[REPAIR_DATA])
-            return 0;
-    }
-    return 1;
-}
-
-static int repair_inspect(struct repair *r, struct error *e)
-{
-    struct manifest *m = &r->manifest;
-    char *path = io_path(r->path, MANIFEST_NAME);
-    int status = path ? repair_size(r, path, &r->manifest_size, e) : error_no_memory(e, 1, "a path");
-
-    free(path);
-    r->part = calloc(m->partitions, sizeof *r->part);
-    r->records = calloc(m->epoch_count + 1, sizeof *r->records);
-    if (status == DELTAFS_OK && (!r->part || !r->records))
-        status =
-            error_no_memory(e, m->partitions * sizeof *r->part + m->epoch_count * sizeof *r->records, "the partitions");
-    for (uint32_t i = 0; i < m->partitions && status == DELTAFS_OK; i++)
-        repair_partition(r, i);
-    return status;
+    if (status == DELTAFS_OK && r->wish->has_drop)
+        status = repair_drop(r, e);
+    if (status == DELTAFS_OK)
+        status = repair_tell_bad(r, e);
+    if (status == DELTAFS_OK && r->mended)
+        status = repair_check_manifest(r, e);
+    if (status == DELTAFS_OK && r->mended)
+        status = repair_write_manifest(r, e);
+    return status == DELTAFS_OK && r->lost > 0 ? repair_indexes(r, e) : status;
 }
 
 /* All but what the directory's next writer does. */
 static int repair_all(struct repair *r, struct error *e)
 {
-    int status = repair_inspect(r, e);
+    int status = repair_committed(r, e);
 
-    if (status == DELTAFS_OK && r->lost > 0)
-        status = repair_indexes(r, e);
-    if (status == DELTAFS_OK)
+    /* In a dry run the manifest cannot be read yet, or has other epochs. */
+    int is_early = r->text && r->wish->is_dry;
+    if (status == DELTAFS_OK && is_early && !r->is_dropped && repair_is_noted(r))
+        repair_tell(r, "%.800s: epoch number %" PRIu64 " has no commit; whether it gets one is seen after that",
+                    r->path, r->manifest.epoch_count);
+    if (status == DELTAFS_OK && !is_early && !r->is_dropped)
         status = repair_decide(r, e);
     if (status == DELTAFS_OK && r->first.status != DELTAFS_OK) {
         *e = r->first;
         status = e->status;
     }
-    if (status == DELTAFS_OK)
+    if (status == DELTAFS_OK && !is_early)
         status = repair_check_label(r, e);
     if (status == DELTAFS_OK && r->is_kept && !r->wish->is_dry)
         status = repair_commit(r, e);
     if (status == DELTAFS_OK && r->is_kept)
         repair_tell(r,
                     "%.800s: epoch number %" PRIu64 ", whole but without its commit, is committed: %" PRIu64
-                    " records labelled %" PRIu64,
-                    r->path, r->manifest.epoch_count, r->last.records, r->last.label);
+                    " record%s labelled %" PRIu64,
+                    r->path, r->manifest.epoch_count, r->last.records, repair_plural(r->last.records), r->last.label);
     return status;
 }
 
@@ -515,18 +645,25 @@ static int repair_take(struct repair *r, struct error *e)
     if (status == DELTAFS_OK) {
         r->has_noted = r->lease.has_note;
         r->noted = r->lease.note;
-        manifest_fini(&r->manifest);
-        status = manifest_read(&r->io, r->path, &r->manifest, e);
+        status = repair_read_manifest(r, e);
     }
     return status;
 }
 
+/* Who writes the directory, or did last. */
+static void repair_tell_lease(struct repair *r)
+{
+    char text[1200];
+
+    if (lease_describe(&r->io, r->path, r->how->lease, text, sizeof text) && r->fn)
+        r->fn(DELTAFS_REPAIR_REMARK, text, r->arg);
+}
+
 static void repair_fini(struct repair *r)
 {
-    for (uint32_t i = 0; r->part && i < r->manifest.partitions; i++)
-        free(r->part[i].lost);
-    free(r->part);
-    free(r->records);
+    repair_forget(r);
+    free(r->text);
+    free(r->mended);
     manifest_fini(&r->manifest);
 }
 
@@ -535,12 +672,14 @@ int repair_directory(const char *path, const struct deltafs_repair_wish *wish, c
 {
     struct repair r = {.path = path, .wish = wish, .how = how, .fn = fn, .arg = arg, .io = io_default()};
     struct error second;
-    int status = manifest_read(&r.io, path, &r.manifest, e);
+    int status = repair_read_manifest(&r, e);
 
-    if (status == DELTAFS_OK && wish->is_dry)
+    if (status == DELTAFS_OK && wish->is_dry) {
         r.has_noted = lease_find_epoch(&r.io, path, &r.noted);
-    else if (status == DELTAFS_OK)
+        repair_tell_lease(&r);
+    } else if (status == DELTAFS_OK) {
         status = repair_take(&r, e);
+    }
     if (status == DELTAFS_OK)
         status = repair_all(&r, e);
     /* Where it failed, what the job noted stays for the next attempt. */
@@ -553,6 +692,10 @@ int repair_directory(const char *path, const struct deltafs_repair_wish *wish, c
             status = how->close(how->ctx, e);
         if (status == DELTAFS_OK)
             repair_tell_ends(&r);
+    }
+    if (status == DELTAFS_OK && r.losses.status != DELTAFS_OK) {
+        *e = r.losses;
+        status = e->status;
     }
     repair_fini(&r);
     return status;

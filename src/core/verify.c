@@ -1,4 +1,5 @@
 /* Verification: read everything there is, and count. What is damaged is reported, and reading goes on behind it. */
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include "core/partition.h"
@@ -124,6 +125,26 @@ static int verify_is_closed(const struct verify *v)
     return is_closed;
 }
 
+/* The data log of a partition whose index log, or itself, cannot be opened for the reason `known`: that it is missing
+ * too, or its header is not right, is not passed over. */
+static void verify_data_alone(struct verify *v, uint32_t partition, const struct error *known)
+{
+    const struct manifest *m = &v->reader->manifest;
+    char *path = io_path(v->reader->path, LOG_NAME_DATA, partition % BUCKET_COUNT, partition);
+    struct io_file file = {.fd = -1};
+    struct error e, ignored;
+    int status = path ? io_file_open(&v->reader->io, path, O_RDONLY, &file, &e) : error_no_memory(&e, 1, "a path");
+
+    if (status == DELTAFS_ERR_NOT_FOUND)
+        status = error_damaged(&e, path, 0, "the file is missing");
+    if (status == DELTAFS_OK)
+        status = log_check_header(&file, LOG_KIND_DATA, partition, m->uuid, &e);
+    if (status != DELTAFS_OK && strcmp(e.text, known->text) != 0)
+        verify_report(v, &e);
+    io_file_close(&file, &ignored);
+    free(path);
+}
+
 static void verify_partition(struct verify *v, uint32_t partition)
 {
     const struct manifest *m = &v->reader->manifest;
@@ -133,6 +154,7 @@ static void verify_partition(struct verify *v, uint32_t partition)
     v->partition = partition;
     if (reader_part(v->reader, partition, &p, &e) != DELTAFS_OK) {
         verify_report(v, &e);
+        verify_data_alone(v, partition, &e);
         return;
     }
     if (p->tail.status != DELTAFS_OK && verify_is_closed(v))

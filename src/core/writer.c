@@ -10,7 +10,9 @@
  * and one block being encoded, or a batch of them by each thread that does so. c is what makes that the budget.
  *
  * Before a memtable is written, segments are closed (which lets go of held keys) if what it needs, and the merge after
- * it, is not there; then it is. At the close the memtables go first, and the tails take their place. */
+ * it, is not there; then it is. At the close the memtables go first, and the tails take their place. And where a
+ * container is reopened, its index logs are read first, one after the other, with all of the memory; only the manifest,
+ * of 32 bytes an epoch, has been read before that, and let go of. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,6 +73,8 @@ struct writer {
     struct error work_failed; /* its first error; until the epoch is given up nothing more is written */
     int is_maker;
     struct lease lease; /* the maker's */
+    int has_cut;        /* an epoch without its commit, which all of the former job's processes had written, */
+    uint64_t cut_label; /* under this label */
     struct io_file manifest;
     uint64_t manifest_size;
 };
@@ -230,9 +234,18 @@ int deltafs_writer_note_open(struct writer *w, const struct writer_config *c, st
     if (status == DELTAFS_OK && is_torn && w->sync != SYNC_NONE)
         status = io_file_sync(&w->manifest, e);
     w->manifest_size = c->manifest_size;
-    return status == DELTAFS_OK
-               ? manifest_append_open(&w->manifest, &w->manifest_size, c->epochs, w->sync != SYNC_NONE, e)
-               : status;
+    if (status == DELTAFS_OK)
+        status = manifest_append_open(&w->manifest, &w->manifest_size, c->epochs, w->sync != SYNC_NONE, e);
+    if (status != DELTAFS_OK)
+        return status;
+    w->lease.has_note = 0; /* what it says is about to be cut off */
+    return lease_renew(&w->lease, NULL, e);
+}
+
+int deltafs_writer_has_cut(const struct writer *w, uint64_t *label)
+{
+    *label = w->cut_label;
+    return w->has_cut;
 }
 
 int deltafs_writer_cut(struct writer *w, struct error *e)
@@ -269,6 +282,8 @@ static int writer_open(struct writer *w, const struct writer_config *c, uint32_t
         memset(w->part, 0, (count + (size_t)1) * sizeof *w->part);
         w->part_capacity = count + 1;
     }
+    for (uint32_t i = 0; i < count && c->epochs > 0 && status == DELTAFS_OK; i++)
+        status = part_writer_find(&w->part[i], &w->io, c, w->first + i, &w->memory, e);
     if (status == DELTAFS_OK && count > 0)
         status = writer_open_shared(w, c, records, e);
     /* A partition whose opening failed half-way is counted: it is closed with the others. */
@@ -290,11 +305,8 @@ int deltafs_writer_open(const struct writer_config *c, uint32_t first, uint32_t 
     struct error ignored;
     struct writer *w = calloc(1, sizeof *w);
 
-    if (!w) {
-        if (lease)
-            deltafs_writer_drop_lease(lease);
+    if (!w)
         return error_no_memory(e, sizeof *w, "a writer");
-    }
     w->io = io_default();
     uint64_t taken = c->reserved + SYSTEM_ROOM + count * writer_path_room(c);
     w->memory = (struct memory){.limit = c->memory, .used = taken, .peak = taken};
@@ -303,11 +315,6 @@ int deltafs_writer_open(const struct writer_config *c, uint32_t first, uint32_t 
     w->partitions = c->partitions;
     w->first = first;
     w->is_maker = lease != NULL;
-    if (lease) {
-        w->lease = *lease;
-        w->lease.file.io = &w->io;
-        *lease = (struct lease){0};
-    }
     w->manifest.fd = -1;
     if (c->epochs > 0) {
         w->epoch = c->epochs;
@@ -321,8 +328,23 @@ int deltafs_writer_open(const struct writer_config *c, uint32_t first, uint32_t 
         deltafs_writer_destroy(w, &ignored);
         return status;
     }
+    if (lease) {
+        w->lease = *lease;
+        w->lease.file.io = &w->io;
+        *lease = (struct lease){.file.fd = -1};
+        w->has_cut = c->is_reopened && w->lease.has_note && w->lease.note.number == c->epochs;
+        w->cut_label = w->lease.note.label;
+    }
     *out = w;
     return DELTAFS_OK;
+}
+
+void deltafs_writer_return_lease(struct writer *w, struct lease *lease)
+{
+    if (!w)
+        return;
+    *lease = w->lease;
+    w->lease = (struct lease){.file.fd = -1};
 }
 
 /* End the threads, and let go of the memtables and what sorts them. */
@@ -591,6 +613,17 @@ int deltafs_writer_wait_end(struct writer *w, struct writer_totals *out, struct 
     return w->ending.failed.status;
 }
 
+/* Whether an epoch is committed is not known. */
+static int writer_doubt(const struct writer *w, const char *more, struct error *e)
+{
+    struct error why = *e;
+
+    return error_set(e, why.status,
+                     "%.700s; %swhether the epoch labelled %llu is committed shows when the directory is opened; no "
+                     "other can follow",
+                     why.text, more, (unsigned long long)w->ending.label);
+}
+
 int deltafs_writer_commit(struct writer *w, const struct writer_totals *totals, int *in_doubt, struct error *e)
 {
     uint64_t label = w->ending.label;
@@ -609,20 +642,16 @@ int deltafs_writer_commit(struct writer *w, const struct writer_totals *totals, 
     if (status != DELTAFS_OK)
         return status;
     status = manifest_append_epoch(&w->manifest, &w->manifest_size, w->epoch, &epoch, w->sync == SYNC_COMMIT, e);
-    /* The line must go again, or a reader would find an epoch whose data is about to be overwritten. */
-    if (status != DELTAFS_OK) {
-        w->manifest_size = size;
-        *in_doubt = io_file_truncate(&w->manifest, size, &ignored) != DELTAFS_OK ||
-                    io_file_sync(&w->manifest, &ignored) != DELTAFS_OK;
-        if (*in_doubt) {
-            struct error why = *e;
-            error_set(e, why.status,
-                      "%.800s; nor can that be undone: whether the epoch labelled %llu is committed shows when the "
-                      "directory is opened; no other can follow",
-                      why.text, (unsigned long long)label);
-        }
+    if (status == DELTAFS_OK) {
+        /* If the container is another's now, what stands there may be so too: nothing is taken back. */
+        *in_doubt = lease_confirm(&w->lease, e) != DELTAFS_OK;
+        return *in_doubt ? writer_doubt(w, "", e) : DELTAFS_OK;
     }
-    return status;
+    /* The line must go again, or a reader would find an epoch whose data is about to be overwritten. */
+    w->manifest_size = size;
+    *in_doubt = io_file_truncate(&w->manifest, size, &ignored) != DELTAFS_OK ||
+                io_file_sync(&w->manifest, &ignored) != DELTAFS_OK;
+    return *in_doubt ? writer_doubt(w, "nor can that be undone: ", e) : status;
 }
 
 void deltafs_writer_keep(struct writer *w)

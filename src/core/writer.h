@@ -34,6 +34,7 @@ struct writer_config {
     int64_t value_size;  /* as it is stored; -1: any */
     int64_t caller_size; /* without the key of bytes that stands before it */
     const char *schema;  /* "" for none */
+    const char *volumes; /* folders that buckets are spread over; of who makes the container, "" for none */
     enum option_codec codec;
     enum option_sync sync;
     enum option_direct direct;
@@ -46,7 +47,7 @@ struct writer_config {
     /* Of a container that is opened again: */
     int is_reopened;
     uint32_t epochs; /* committed */
-    uint64_t last_label, tail_length;
+    uint64_t last_label;
     uint64_t manifest_size; /* bytes, what was cut short left out */
 };
 
@@ -76,21 +77,25 @@ DELTAFS_PRIVATE size_t deltafs_writer_blob(const struct writer_config *c);
 DELTAFS_PRIVATE int deltafs_writer_make(struct writer_config *c, struct lease *lease, struct error *e);
 /* Take it over, instead of making it, as it was when it was inspected. Nothing of it changes yet. */
 DELTAFS_PRIVATE int deltafs_writer_take(const struct writer_config *c, struct lease *lease, struct error *e);
-/* Take it away again, logs and all, as far as it goes; only before anything was committed. Leaves one
- * that was taken over as it is. */
-DELTAFS_PRIVATE void deltafs_writer_unmake(const struct writer_config *c);
+/* Take it away again, logs and all, as far as it goes; only before anything was committed. One that was taken over is
+ * left as it is. Gives the lease back, which no writer may have any more: deltafs_writer_return_lease. */
+DELTAFS_PRIVATE void deltafs_writer_unmake(const struct writer_config *c, struct lease *lease);
 
-/* Open `count` partitions from `first` on; creates their logs, or goes on with them. Takes over the lease, whatever it
- * returns, which only the process that made the container has; NULL for others. */
+/* Open `count` partitions from `first` on; creates their logs, or goes on with them. On success takes over the lease,
+ * which only the process that made the container has; NULL for others. */
 DELTAFS_PRIVATE int deltafs_writer_open(const struct writer_config *c, uint32_t first, uint32_t count,
                                         struct lease *lease, struct writer **out, struct error *e);
+/* Have it back, to unmake the container once the writer is destroyed. A NULL writer has none to return. */
+DELTAFS_PRIVATE void deltafs_writer_return_lease(struct writer *w, struct lease *lease);
 
 /* A container that was taken over, and is open in all processes: the one with the lease notes in the manifest that it
  * is, and once it has, all cut off what has no commit. */
 DELTAFS_PRIVATE int deltafs_writer_note_open(struct writer *w, const struct writer_config *c, struct error *e);
 DELTAFS_PRIVATE int deltafs_writer_cut(struct writer *w, struct error *e);
-/* For a lease that no writer has taken over. */
-DELTAFS_PRIVATE void deltafs_writer_drop_lease(struct lease *lease);
+/* Whether there was an epoch among that which the former job had noted as written by all, and repair would have
+ * committed. To cut it off loses nothing that was promised: nobody has been told that it is committed, and who goes on
+ * asks for the last label first. Only where the lease is. */
+DELTAFS_PRIVATE int deltafs_writer_has_cut(const struct writer *w, uint64_t *label);
 
 /* Whether `label` can end the current epoch: DELTAFS_OK or _LABEL. An epoch that is ending counts as committed. */
 DELTAFS_PRIVATE int deltafs_writer_check_label(const struct writer *w, uint64_t label, struct error *e);

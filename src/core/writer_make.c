@@ -1,10 +1,12 @@
 /* What a writer does before it opens: its configuration from the options, and the container's making. */
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "core/writer.h"
 #include "store/block.h"
 #include "store/store_format.h"
+#include "store/volume.h"
 
 int deltafs_writer_configure(struct writer_config *c, const char *path, const deltafs_options *o, struct error *e)
 {
@@ -16,6 +18,7 @@ int deltafs_writer_configure(struct writer_config *c, const char *path, const de
         .partitions = 1,
         .value_size = value_size == OPTION_AUTO ? -1 : (int64_t)value_size,
         .schema = deltafs_options_text(o, OPTION_SCHEMA),
+        .volumes = deltafs_options_text(o, OPTION_VOLUMES),
         .codec = (enum option_codec)deltafs_options_number(o, OPTION_CODEC),
         .sync = (enum option_sync)deltafs_options_number(o, OPTION_SYNC),
         .block = deltafs_options_number(o, OPTION_BLOCK),
@@ -34,7 +37,10 @@ int deltafs_writer_configure(struct writer_config *c, const char *path, const de
                          c->schema, (unsigned long long)schema_size, (long long)c->value_size);
     c->value_size = c->keys == KEYS_BYTES ? -1 : c->caller_size;
     c->reserved = deltafs_writer_blob(c);
-    return DELTAFS_OK;
+    struct volumes v;
+    int status = volumes_parse(&v, c->volumes, e);
+    volumes_fini(&v);
+    return status;
 }
 
 size_t deltafs_writer_blob(const struct writer_config *c)
@@ -44,12 +50,41 @@ size_t deltafs_writer_blob(const struct writer_config *c)
     return c->caller_size < 0 ? BLOCK_VALUE_MAX : 1 + KEY_BYTES_MAX + (size_t)c->caller_size;
 }
 
-static int make_bucket(struct io *io, const struct writer_config *c, uint32_t bucket, struct error *e)
+/* Those of the option that get a bucket. */
+static int make_volumes(const struct writer_config *c, struct volumes *v, struct error *e)
+{
+    int status = volumes_parse(v, c->volumes, e);
+
+    if (status == DELTAFS_OK && v->count > c->partitions)
+        v->count = c->partitions;
+    return status;
+}
+
+static int make_bucket(struct io *io, const struct writer_config *c, const char *uuid_text, const struct volumes *v,
+                       uint32_t bucket, struct error *e)
 {
     char *path = io_path(c->path, BUCKET_NAME, bucket);
-    int status = path ? io_mkdir(io, path, e) : error_no_memory(e, 1, "a path");
+    int status = path ? DELTAFS_OK : error_no_memory(e, 1, "a path");
 
+    if (status == DELTAFS_OK)
+        status = v->count > 0 ? volumes_make_bucket(v, io, uuid_text, "", bucket, path, e) : io_mkdir(io, path, e);
     free(path);
+    return status;
+}
+
+static int make_buckets(struct io *io, const struct writer_config *c, const char *uuid_text, struct error *e)
+{
+    struct volumes v;
+    int status = make_volumes(c, &v, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    status = volumes_make(&v, io, uuid_text, "", e);
+    for (uint32_t b = 0; b < BUCKET_COUNT && b < c->partitions && status == DELTAFS_OK; b++)
+        status = make_bucket(io, c, uuid_text, &v, b, e);
+    if (status == DELTAFS_OK && c->sync != SYNC_NONE)
+        status = volumes_sync(&v, io, uuid_text, "", e);
+    volumes_fini(&v);
     return status;
 }
 
@@ -78,7 +113,6 @@ int deltafs_writer_make(struct writer_config *c, struct lease *lease, struct err
                          .partitions = c->partitions,
                          .value_size = c->caller_size,
                          .schema = (char *)(uintptr_t)c->schema};
-    struct error ignored;
     int status = manifest_new_uuid(c->uuid, e);
 
     if (status == DELTAFS_OK)
@@ -88,18 +122,15 @@ int deltafs_writer_make(struct writer_config *c, struct lease *lease, struct err
     if (status != DELTAFS_OK)
         return status;
     manifest_uuid_text(c->uuid, m.uuid_text);
-    for (uint32_t b = 0; b < BUCKET_COUNT && b < c->partitions && status == DELTAFS_OK; b++)
-        status = make_bucket(&io, c, b, e);
+    status = make_buckets(&io, c, m.uuid_text, e);
     if (status == DELTAFS_OK)
         status = lease_take(lease, &io, c->path, c->lease, 0, e);
     if (status == DELTAFS_OK)
         status = manifest_create(&io, c->path, &m, c->sync != SYNC_NONE, e);
     if (status == DELTAFS_OK && c->sync != SYNC_NONE)
         status = io_sync_parent(&io, c->path, e);
-    if (status != DELTAFS_OK) {
-        lease_drop(lease, &ignored);
-        deltafs_writer_unmake(c);
-    }
+    if (status != DELTAFS_OK)
+        deltafs_writer_unmake(c, lease);
     return status;
 }
 
@@ -124,19 +155,22 @@ static int inspect_options(const struct manifest *m, const char *path, const del
 {
     uint64_t partitions = deltafs_options_number(o, OPTION_PARTITIONS);
     uint64_t size = deltafs_options_number(o, OPTION_VALUE_SIZE);
-    const char *schema = deltafs_options_text(o, OPTION_SCHEMA), *other = NULL;
+    const char *schema = deltafs_options_text(o, OPTION_SCHEMA);
+    char is[32] = "any";
 
-    if (partitions != OPTION_AUTO && partitions != m->partitions)
-        other = "partitions";
-    else if (deltafs_options_number(o, OPTION_KEYS) == KEYS_BYTES && m->keys != KEYS_BYTES)
-        other = "keys";
-    else if (schema[0] != '\0' && !is_same_schema(schema, m->schema))
-        other = "schema";
-    else if (size != OPTION_AUTO && (m->value_size < 0 || size != (uint64_t)m->value_size))
-        other = "value_size";
-    return other ? error_set(e, DELTAFS_ERR_OPTION,
-                             "option %s: %.800s was made with another; leave it out, then it is as it was", other, path)
-                 : DELTAFS_OK;
+    if (partitions != OPTION_AUTO && partitions != m->partitions) {
+        snprintf(is, sizeof is, "%u", m->partitions);
+        return deltafs_options_refuse(o, OPTION_PARTITIONS, path, is, e);
+    }
+    if (deltafs_options_is_given(o, OPTION_KEYS) && deltafs_options_number(o, OPTION_KEYS) != (uint64_t)m->keys)
+        return deltafs_options_refuse(o, OPTION_KEYS, path, m->keys == KEYS_BYTES ? "bytes" : "u64", e);
+    if (schema[0] != '\0' && !is_same_schema(schema, m->schema))
+        return deltafs_options_refuse(o, OPTION_SCHEMA, path, m->schema, e);
+    if (size == OPTION_AUTO || (m->value_size >= 0 && size == (uint64_t)m->value_size))
+        return DELTAFS_OK;
+    if (m->value_size >= 0)
+        snprintf(is, sizeof is, "%lld", (long long)m->value_size);
+    return deltafs_options_refuse(o, OPTION_VALUE_SIZE, path, is, e);
 }
 
 /* The facts of the manifest, which gives its schema away. */
@@ -151,7 +185,6 @@ static void inspect_manifest(struct writer_config *c, struct manifest *m)
     c->reserved = deltafs_writer_blob(c);
     c->epochs = (uint32_t)m->epoch_count;
     c->last_label = m->epoch_count > 0 ? m->epoch[m->epoch_count - 1].label : 0;
-    c->tail_length = m->is_closed ? m->tail_length : 0;
     c->manifest_size = m->size;
     memcpy(c->uuid, m->uuid, sizeof c->uuid);
     m->schema = NULL;
@@ -176,21 +209,11 @@ int deltafs_writer_inspect(struct writer_config *c, const char *path, const delt
     return status;
 }
 
-void deltafs_writer_drop_lease(struct lease *lease)
-{
-    struct io io = io_default();
-    struct error ignored;
-
-    lease->file.io = &io;
-    lease_drop(lease, &ignored);
-}
-
 int deltafs_writer_take(const struct writer_config *c, struct lease *lease, struct error *e)
 {
     struct io io = io_default();
     struct manifest m = {0};
-    struct error ignored;
-    int status = lease_take(lease, &io, c->path, c->lease, 0, e);
+    int status = lease_take(lease, &io, c->path, c->lease, 1, e);
 
     if (status == DELTAFS_OK)
         status = manifest_read(&io, c->path, &m, e);
@@ -198,36 +221,73 @@ int deltafs_writer_take(const struct writer_config *c, struct lease *lease, stru
         status = error_set(e, DELTAFS_ERR_BUSY, "%.800s: another job has written it just now; try again", c->path);
     manifest_fini(&m);
     if (status != DELTAFS_OK)
-        lease_drop(lease, &ignored);
+        deltafs_writer_unmake(c, lease);
     return status;
 }
 
-void deltafs_writer_unmake(const struct writer_config *c)
+/* Give a lease back that no writer has. Where nothing has been cut off yet, what the former holder noted stays, for
+ * repair. */
+static void unmake_lease(const struct writer_config *c, struct lease *lease)
 {
-    static const char *const names[] = {LEASE_NAME, MANIFEST_NAME};
     struct io io = io_default();
-    char *path;
+    struct error ignored;
 
-    if (c->is_reopened)
-        return;
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if ((path = io_path(c->path, "%s", names[i])))
-            io.ops->unlink(io.ctx, path);
-        free(path);
-    }
+    lease->file.io = &io;
+    if (c->is_reopened && lease->has_note && lease->note.number == c->epochs)
+        io_file_close(&lease->file, &ignored);
+    else
+        lease_drop(lease, &ignored);
+    *lease = (struct lease){.file.fd = -1};
+}
+
+static void unmake_logs(struct io *io, const struct writer_config *c)
+{
+    struct volumes v;
+    struct error ignored;
+    char *path, uuid_text[MANIFEST_UUID_TEXT];
+
     for (uint32_t p = 0; p < c->partitions; p++) {
         for (int kind = 0; kind < 2; kind++) {
             path = kind == 0 ? io_path(c->path, LOG_NAME_DATA, p % BUCKET_COUNT, p)
                              : io_path(c->path, LOG_NAME_INDEX, p % BUCKET_COUNT, p);
             if (path)
-                io.ops->unlink(io.ctx, path);
+                io->ops->unlink(io->ctx, path);
             free(path);
         }
     }
+    manifest_uuid_text(c->uuid, uuid_text);
     for (uint32_t b = 0; b < BUCKET_COUNT && b < c->partitions; b++) {
         if ((path = io_path(c->path, BUCKET_NAME, b)))
-            io.ops->rmdir(io.ctx, path);
+            volume_remove_bucket(io, uuid_text, "", b, path, &ignored);
         free(path);
     }
-    io.ops->rmdir(io.ctx, c->path);
+    if (make_volumes(c, &v, &ignored) == DELTAFS_OK) {
+        volumes_unmake(&v, io, uuid_text, "");
+        volumes_fini(&v);
+    }
+}
+
+static void unmake_file(struct io *io, const struct writer_config *c, const char *name)
+{
+    char *path = io_path(c->path, "%s", name);
+
+    if (path)
+        io->ops->unlink(io->ctx, path);
+    free(path);
+}
+
+void deltafs_writer_unmake(const struct writer_config *c, struct lease *lease)
+{
+    struct io io = io_default();
+
+    if (!c->is_reopened) {
+        unmake_file(&io, c, MANIFEST_NAME);
+        unmake_logs(&io, c);
+    }
+    /* Not before: with the lease free another job could have begun to write what is taken away here. */
+    unmake_lease(c, lease);
+    if (!c->is_reopened) {
+        unmake_file(&io, c, LEASE_NAME); /* where it could not be given back */
+        io.ops->rmdir(io.ctx, c->path);
+    }
 }

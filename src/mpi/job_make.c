@@ -75,6 +75,8 @@ static int job_share_plan(const struct agree *a, struct job_plan *plan, char **t
     }
     status = agree_broadcast(a, *texts, (int)n, e);
     plan->config.path = *texts;
+    if (a->rank != 0)
+        plan->config.volumes = ""; /* rank 0 makes them */
     plan->config.schema = *texts + plan->path_size;
     return status;
 }
@@ -182,7 +184,7 @@ static int job_make(struct job *j, struct job_plan *plan, deltafs_dir **out, str
     int status = agree_broadcast(a, plan->config.uuid, sizeof plan->config.uuid, e);
     if (status != DELTAFS_OK) {
         if (a->rank == 0)
-            deltafs_writer_drop_lease(&lease);
+            deltafs_writer_unmake(&plan->config, &lease);
         return status;
     }
     deltafs_dir *d = NULL;
@@ -199,11 +201,12 @@ static int job_make(struct job *j, struct job_plan *plan, deltafs_dir **out, str
     *e = own;
     job_stop_thread(j);
     deltafs_dir_free(d);
+    deltafs_writer_return_lease(j->writer, &lease);
     job_close_own(j, &second);
     second = (struct error){0};
     agree_status(a, &second);
     if (a->rank == 0)
-        deltafs_writer_unmake(&plan->config);
+        deltafs_writer_unmake(&plan->config, &lease);
     agree_status(a, &second);
     return e->status;
 }

@@ -3,7 +3,9 @@
  * The last entry is the open piece: it grows as long as writes go on where it ended. When another begins, the piece is
  * folded into what stands before it, in one of two ways.
  *
- * Rows: a piece of the size of the one before it makes a run with it, and one at the right distance makes it longer.
+ * Rows: three pieces of one size at one distance make a run, and each that comes at that distance makes it longer. Two
+ * would not do: of random writes each two would, and such runs, which reach over half of the file, are no help to those
+ * who look for what is at one place.
  *
  * Columns: rows that come back, at one distance in the file each and at one distance in the log all, are variables
  * written in turn: a row of three pieces for each of a million steps should be three runs of a million pieces. So
@@ -40,46 +42,59 @@ int extent_is_valid(const struct extent *x)
 static void list_forget(struct extent_list *l, size_t first)
 {
     l->columns = 0;
-    l->first = first;
+    l->first = l->looked = first;
     memset(l->repeats, 0, sizeof l->repeats);
 }
 
 /* Whether `p` is what comes behind the run `q`, and if so, add it. */
-static int row_take(struct extent *q, const struct extent *p)
+static int run_take(struct extent *q, const struct extent *p)
 {
-    uint64_t stride = p->offset - q->offset, step = p->position - q->position;
-
-    if (q->size != p->size || p->count != 1)
-        return 0;
-    if (q->count == 1) {
-        if (p->offset < q->offset || p->position < q->position || stride < q->size || step < q->size)
-            return 0;
-        q->stride = stride;
-        q->position_stride = step;
-        q->count = 2;
-        return 1;
-    }
     /* No product wraps: all but the last stride are below 2^63, and so is that. */
-    if (p->offset < q->offset || p->position < q->position || stride != q->count * q->stride ||
-        step != q->count * q->position_stride)
+    if (q->size != p->size || p->offset < q->offset || p->position < q->position ||
+        p->offset - q->offset != q->count * q->stride || p->position - q->position != q->count * q->position_stride)
         return 0;
     q->count++;
     return 1;
 }
 
-/* The same of the next column. */
+/* Whether the last entry goes on with the row before it, or makes one with the two before it. */
+static int row_take(struct extent_list *l)
+{
+    struct extent *p = &l->extent[l->count - 1], *q = p - 1, *r = q - 1;
+
+    if (l->count - 1 > l->first && q->count > 1 && run_take(q, p)) {
+        l->count--;
+        return 1;
+    }
+    if (l->count - 1 < l->first + 2 || q->count > 1 || r->count > 1 || q->size != p->size || r->size != p->size ||
+        q->offset < r->offset || q->position < r->position || q->offset - r->offset < p->size ||
+        q->position - r->position < p->size || p->offset - q->offset != q->offset - r->offset ||
+        p->position - q->position != q->position - r->position)
+        return 0;
+    r->stride = q->offset - r->offset;
+    r->position_stride = q->position - r->position;
+    r->count = 3;
+    l->count -= 2;
+    return 1;
+}
+
+/* Whether there are columns, and `p` is what the next of them expects; if so, add it. If not, there are none any more,
+ * and what comes has nothing to do with them: from `p` on, which is or will be the last entry. */
 static int column_take(struct extent_list *l, const struct extent *p)
 {
     struct extent *q = &l->extent[l->column_first + l->column_next];
 
-    if (q->count > 1) {
-        if (!row_take(q, p))
-            return 0;
-    } else {
-        if (q->offset != p->offset || q->size != p->size || p->position - q->position != l->column_step)
-            return 0;
-        q->position = p->position;
+    if (l->columns == 0)
+        return 0;
+    int is_next = q->count > 1
+                      ? run_take(q, p)
+                      : q->offset == p->offset && q->size == p->size && p->position - q->position == l->column_step;
+    if (!is_next) {
+        list_forget(l, l->column_first + l->columns);
+        return 0;
     }
+    if (q->count == 1)
+        q->position = p->position;
     l->column_next = l->column_next + 1 < l->columns ? l->column_next + 1 : 0;
     return 1;
 }
@@ -111,11 +126,12 @@ static uint32_t columns_of(const struct extent_list *l, size_t n, size_t period)
     return columns <= EXTENT_COLUMNS_MAX ? (uint32_t)columns : 0;
 }
 
-/* Make columns of the last `turns` * `period` of the `n` closed entries; the open one moves down behind them. */
+/* Make columns of the last `turns` * `period` of the `n` closed entries. The pieces behind these, two at most, are put
+ * where they belong then. */
 static void columns_make(struct extent_list *l, size_t n, size_t period, uint64_t turns, uint32_t columns)
 {
-    struct extent made[EXTENT_COLUMNS_MAX];
-    size_t at = n - turns * period;
+    struct extent made[EXTENT_COLUMNS_MAX], rest[2];
+    size_t rests = l->count - n, at = n - turns * period;
     uint32_t c = 0;
 
     l->column_step = l->extent[at + period].position - l->extent[at].position;
@@ -136,19 +152,22 @@ static void columns_make(struct extent_list *l, size_t n, size_t period, uint64_
             made[c].position_stride = l->column_step;
         }
     }
+    memcpy(rest, &l->extent[n], rests * sizeof *rest);
     memcpy(&l->extent[at], made, columns * sizeof *made);
-    l->extent[at + columns] = l->extent[n];
-    l->count = at + columns + 1;
-    list_forget(l, l->count - 1);
+    l->count = at + columns;
+    list_forget(l, l->count);
     l->column_first = at;
     l->columns = columns;
     l->column_next = 0;
+    for (size_t i = 0; i < rests; i++)
+        if (!column_take(l, &rest[i]))
+            l->extent[l->count++] = rest[i];
 }
 
-/* The entry before the last one is closed: look for columns. Returns whether some were made. */
+/* Look at the next closed entry: does it make columns with those before it? Returns whether it does. */
 static int list_look(struct extent_list *l)
 {
-    size_t n = l->count - 1, closed = n - l->first;
+    size_t n = ++l->looked, closed = n - l->first;
 
     for (size_t period = 1; period <= EXTENT_COLUMNS_MAX && 2 * period < closed; period++) {
         if (!is_repeated(&l->extent[n - 1], period)) {
@@ -172,27 +191,19 @@ void extent_list_settle(struct extent_list *l)
 {
     if (!l->is_open)
         return;
-    const struct extent *p = &l->extent[l->count - 1];
     l->is_open = 0;
-    if (l->columns > 0) {
-        if (column_take(l, p)) {
-            l->count--;
-            return;
-        }
-        list_forget(l, l->count - 1);
-    }
-    if (l->count - 1 == l->first)
-        return;
-    if (row_take(&l->extent[l->count - 2], p)) {
+    if (column_take(l, &l->extent[l->count - 1])) {
         l->count--;
         return;
     }
-    if (list_look(l)) {
-        if (column_take(l, &l->extent[l->count - 1]))
-            l->count--;
-        else
-            list_forget(l, l->count - 1);
-    }
+    if (row_take(l))
+        return;
+    /* Closed is what is no part of a row to come: all but the last entry, and a piece before it. */
+    size_t closed = l->count - 1;
+    if (closed > l->first && l->extent[closed - 1].count == 1)
+        closed--;
+    while (l->looked < closed && !list_look(l))
+        ;
 }
 
 /* ---- Adding ---- */

@@ -60,6 +60,7 @@ struct extent_list {
     struct memory *memory;                    /* NULL: not counted */
     int is_open;                              /* the last entry is a piece that may go on */
     size_t first;                             /* entries before this one do not change any more, but for the columns */
+    size_t looked;                            /* entries before this one have been compared with those before them */
     uint32_t repeats[EXTENT_COLUMNS_MAX + 1]; /* by period: how many closed entries in a row go on with it */
     /* The variables written in turn; columns 0: there are none. */
     size_t column_first;

@@ -80,8 +80,9 @@ static inline uint64_t frame_log_end(const struct frame_log *l)
 /* All of the bytes, or, if writing failed, none of them; what was appended before is kept, and written by a later
  * call. */
 int frame_log_append(struct frame_log *l, const void *bytes, size_t n, struct error *e);
-/* Write all that was appended, padded with zeros to a whole frame: the end moves there. Once a sync has failed, so do
- * all flushes: what the system has lost by then it does not say. */
+/* Write all that was appended, padded with zeros to a whole frame: the end moves there. If that fails it
+ * can be tried again, unless all was written, and the sync failed: then so do all flushes, as nobody knows what the
+ * system has lost. */
 int frame_log_flush(struct frame_log *l, int sync, struct error *e);
 /* Bytes that were appended, flushed or not. */
 int frame_log_read(struct frame_log *l, uint64_t position, void *bytes, size_t n, struct error *e);

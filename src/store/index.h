@@ -69,6 +69,16 @@ size_t index_merge_bytes(uint32_t runs);
  * caller's; the others are filled in, and are the last one's. */
 int index_write_segment(struct index_writer *w, const struct run *runs, uint32_t run_count, struct footer *footer,
                         struct error *e);
+/* What a reader must not take for absent: records of keys, or hashes, from `low` to `high`, once at `offset` of the
+ * data log in so many bytes. */
+struct index_lost {
+    uint64_t low, high, offset, length;
+};
+/* A segment that says so: whoever looks for such a key gets DELTAFS_ERR_DAMAGED. Of the footer epoch, segment, is_last
+ * and data_end are the caller's. */
+int index_write_lost(struct index_writer *w, const struct index_lost *lost, struct footer *footer, struct error *e);
+/* A footer's FOOTER_SIZE bytes. */
+void index_put_footer(const struct footer *f, uint32_t seed, uint8_t *p);
 /* This point; and the way back to it. */
 struct index_end index_mark(const struct index_writer *w);
 int index_rewind(struct index_writer *w, const struct index_end *mark, struct error *e);
@@ -91,7 +101,8 @@ struct index_reader {
     uint32_t count;
     struct segment *segment; /* by epoch, then segment */
     size_t capacity;
-    uint64_t tail_offset; /* of the tail found, or 0 */
+    uint64_t tail_offset;  /* of the tail found, or 0 */
+    struct memory *memory; /* NULL: not counted */
 };
 
 /* Open the log and find the segments of all epochs below `epochs`. `tail_length` is the manifest's bound of the tails'
@@ -108,6 +119,12 @@ int index_epoch(struct index_reader *r, uint32_t epoch, struct segment **first, 
 /* Where the log, and the data log, end with the last of `epochs` epochs (1 or more), all of which must be there. */
 int index_find_end(const struct index_reader *r, uint32_t epochs, struct index_end *end, uint64_t *data_end,
                    struct error *e);
+
+/* The same for a writer that is to go on with the logs, and cuts the tail off: takes nothing from that, and makes sure
+ * that all footers and fences are right where they stand. Of the memory, which it has given back when it returns, it
+ * takes some 200 to 400 bytes for each segment, and what one fence takes: its bytes, and 16 for each leaf. */
+int index_resume(struct io *io, const char *path, uint32_t partition, const uint8_t uuid[16], uint32_t epochs,
+                 struct memory *memory, struct index_end *end, uint64_t *data_end, struct error *e);
 
 /* Read a segment's own fence and footer, which a tail makes a reader pass over, and check them. */
 int index_verify_segment(struct index_reader *r, const struct segment *s, struct error *e);

@@ -44,44 +44,49 @@ static int reader_add(struct index_reader *r, const struct footer *f, struct err
 {
     if (r->count == r->capacity) {
         size_t capacity = r->capacity ? 2 * r->capacity : 16;
-        struct segment *grown = realloc(r->segment, capacity * sizeof *grown);
-        if (!grown)
-            return error_no_memory(e, capacity * sizeof *grown, "the index's footers");
-        r->segment = grown;
+        int status = memory_grow(r->memory, &r->segment, r->capacity * sizeof *r->segment,
+                                 capacity * sizeof *r->segment, "the index's footers", e);
+        if (status != DELTAFS_OK)
+            return status;
         r->capacity = capacity;
     }
     r->segment[r->count++] = (struct segment){.footer = *f};
     return DELTAFS_OK;
 }
 
-static void segment_fini(struct segment *s)
+/* Let go of a segment's fence. */
+static void segment_fini(struct index_reader *r, struct segment *s)
 {
-    free(s->first_keys);
-    free(s->leaf_offsets);
+    size_t leaves = s->footer.leaves;
+
+    memory_give(r->memory, s->first_keys, leaves * sizeof *s->first_keys);
+    memory_give(r->memory, s->leaf_offsets, (leaves + 1) * sizeof *s->leaf_offsets);
+    s->first_keys = s->leaf_offsets = NULL;
+    s->has_fence = 0;
 }
 
 /* Decode a fence; returns a text on what is wrong, or NULL. *status is set if memory is what is missing. */
-static const char *segment_parse_fence(struct segment *s, const uint8_t *p, uint32_t seed, int *status, struct error *e)
+static const char *segment_parse_fence(struct index_reader *r, struct segment *s, const uint8_t *p, int *status,
+                                       struct error *e)
 {
     const struct footer *f = &s->footer;
     const uint8_t *end = p + f->fence_length;
     uint64_t offset = get_u64(p + 32), key = 0, add, length;
 
-    if (!log_is_sealed(seed, p, f->fence_length) || p[4] != FORMAT_FENCE || p[5] != 0 || get_u16(p + 6) != 0 ||
+    if (!log_is_sealed(r->seed, p, f->fence_length) || p[4] != FORMAT_FENCE || p[5] != 0 || get_u16(p + 6) != 0 ||
         get_u32(p + 28) != 0 || get_u32(p + 8) != f->fence_length)
         return "a fence does not match its checksum";
     if (get_u32(p + 12) != f->partition || get_u32(p + 16) != f->epoch || get_u32(p + 20) != f->segment)
         return "a fence belongs elsewhere";
     if (get_u32(p + 24) != f->leaves || f->leaves > (f->fence_length - FENCE_HEADER_SIZE) / 2)
         return "a fence's sizes do not agree";
-    free(s->first_keys);
-    free(s->leaf_offsets);
-    s->first_keys = malloc(f->leaves * sizeof *s->first_keys + 1);
-    s->leaf_offsets = malloc(((size_t)f->leaves + 1) * sizeof *s->leaf_offsets);
-    if (!s->first_keys || !s->leaf_offsets) {
-        *status = error_no_memory(e, f->leaves * 16u, "a fence");
+    segment_fini(r, s);
+    *status = memory_take(r->memory, f->leaves * sizeof *s->first_keys, "a fence", &s->first_keys, e);
+    if (*status == DELTAFS_OK)
+        *status =
+            memory_take(r->memory, ((size_t)f->leaves + 1) * sizeof *s->leaf_offsets, "a fence", &s->leaf_offsets, e);
+    if (*status != DELTAFS_OK)
         return NULL;
-    }
     p += FENCE_HEADER_SIZE;
     for (uint32_t i = 0; i < f->leaves; i++) {
         s->leaf_offsets[i] = offset;
@@ -158,14 +163,14 @@ static int tail_take_segment(struct tail *t, struct index_reader *r, uint64_t st
         status = tail_take(t, r, f.fence_length, &p, e);
     if (status != DELTAFS_OK || !t->has_fences)
         return status;
-    wrong = segment_parse_fence(&r->segment[r->count - 1], p, r->seed, &status, e);
+    wrong = segment_parse_fence(r, &r->segment[r->count - 1], p, &status, e);
     return wrong ? error_damaged(e, r->file.path, t->at - f.fence_length, "%s", wrong) : status;
 }
 
 static void reader_forget(struct index_reader *r)
 {
     for (uint32_t i = 0; i < r->count; i++)
-        segment_fini(&r->segment[i]);
+        segment_fini(r, &r->segment[i]);
     r->count = 0;
 }
 
@@ -235,14 +240,13 @@ static int reader_follow_chain(struct index_reader *r, struct footer f, uint32_t
  * add all there are. Returns whether a whole chain was found. */
 static int reader_scan(struct index_reader *r, uint32_t epochs, int exhaustive, int *status, struct error *e)
 {
-    uint8_t *chunk = malloc(SCAN_CHUNK + FOOTER_SIZE);
+    uint8_t *chunk;
     uint64_t end = r->size; /* footers that begin at `end` or behind it were seen */
     int whole = 0;
 
-    if (!chunk) {
-        *status = error_no_memory(e, SCAN_CHUNK, "looking for footers");
+    *status = memory_take(r->memory, SCAN_CHUNK + FOOTER_SIZE, "looking for footers", &chunk, e);
+    if (*status != DELTAFS_OK)
         return 0;
-    }
     while (end > 0 && *status == DELTAFS_OK) {
         uint64_t start = end > SCAN_CHUNK ? end - SCAN_CHUNK : 0;
         uint64_t stop = end + FOOTER_SIZE - 1 < r->size ? end + FOOTER_SIZE - 1 : r->size;
@@ -254,7 +258,7 @@ static int reader_scan(struct index_reader *r, uint32_t epochs, int exhaustive, 
                 continue;
             if (!exhaustive) {
                 whole = reader_follow_chain(r, f, epochs, status, e);
-                free(chunk);
+                memory_give(r->memory, chunk, SCAN_CHUNK + FOOTER_SIZE);
                 return whole;
             }
             if (f.epoch < epochs)
@@ -262,7 +266,7 @@ static int reader_scan(struct index_reader *r, uint32_t epochs, int exhaustive, 
         }
         end = start;
     }
-    free(chunk);
+    memory_give(r->memory, chunk, SCAN_CHUNK + FOOTER_SIZE);
     return whole;
 }
 
@@ -284,7 +288,7 @@ static void reader_order(struct index_reader *r)
         qsort(r->segment, r->count, sizeof *r->segment, segment_compare);
     for (uint32_t i = 0; i < r->count; i++) {
         if (kept > 0 && segment_compare(&r->segment[kept - 1], &r->segment[i]) == 0)
-            segment_fini(&r->segment[i]);
+            segment_fini(r, &r->segment[i]);
         else
             r->segment[kept++] = r->segment[i];
     }
@@ -310,16 +314,21 @@ static int reader_search(struct index_reader *r, uint32_t epochs, struct error *
     return status;
 }
 
+static int reader_begin(struct index_reader *r, struct io *io, const char *path, uint32_t partition,
+                        const uint8_t uuid[16], struct memory *memory, struct error *e)
+{
+    *r = (struct index_reader){.partition = partition, .seed = log_seed(uuid), .memory = memory};
+    int status = io_file_open(io, path, O_RDONLY, &r->file, e);
+    if (status == DELTAFS_ERR_NOT_FOUND)
+        return error_damaged(e, path, 0, "the file is missing");
+    return status == DELTAFS_OK ? io_file_size(&r->file, &r->size, e) : status;
+}
+
 int index_reader_open(struct index_reader *r, struct io *io, const char *path, uint32_t partition,
                       const uint8_t uuid[16], uint32_t epochs, uint64_t tail_length, struct error *tail,
                       struct error *e)
 {
-    *r = (struct index_reader){.partition = partition, .seed = log_seed(uuid)};
-    int status = io_file_open(io, path, O_RDONLY, &r->file, e);
-    if (status == DELTAFS_ERR_NOT_FOUND)
-        return error_damaged(e, path, 0, "the file is missing");
-    if (status == DELTAFS_OK)
-        status = io_file_size(&r->file, &r->size, e);
+    int status = reader_begin(r, io, path, partition, uuid, NULL, e);
     if (status != DELTAFS_OK)
         return status;
     if (tail_length > 0) {
@@ -337,7 +346,7 @@ int index_reader_open(struct index_reader *r, struct io *io, const char *path, u
 int index_reader_close(struct index_reader *r, struct error *e)
 {
     reader_forget(r);
-    free(r->segment);
+    memory_give(r->memory, r->segment, r->capacity * sizeof *r->segment);
     r->segment = NULL;
     return r->file.path ? io_file_close(&r->file, e) : DELTAFS_OK;
 }
@@ -345,7 +354,7 @@ int index_reader_close(struct index_reader *r, struct error *e)
 static int reader_read_fence(struct index_reader *r, struct segment *s, struct error *e)
 {
     const struct footer *f = &s->footer;
-    struct buffer b = {0};
+    struct buffer b = {.memory = r->memory};
 
     if (f->offset > r->size)
         return error_damaged(e, r->file.path, f->fence_offset, "the file ends before this fence");
@@ -353,10 +362,9 @@ static int reader_read_fence(struct index_reader *r, struct segment *s, struct e
     if (status == DELTAFS_OK)
         status = io_file_read(&r->file, f->fence_offset, b.bytes, f->fence_length, e);
     if (status == DELTAFS_OK) {
-        const char *wrong = segment_parse_fence(s, b.bytes, r->seed, &status, e);
+        const char *wrong = segment_parse_fence(r, s, b.bytes, &status, e);
         if (wrong) {
-            segment_fini(s);
-            *s = (struct segment){.footer = *f};
+            segment_fini(r, s);
             status = error_damaged(e, r->file.path, f->fence_offset, "%s", wrong);
         }
     }
@@ -426,7 +434,7 @@ int index_verify_segment(struct index_reader *r, const struct segment *s, struct
     uint8_t p[FOOTER_SIZE];
     int status = reader_read_fence(r, &again, e);
 
-    segment_fini(&again);
+    segment_fini(r, &again);
     if (status == DELTAFS_OK)
         status = io_file_read(&r->file, s->footer.offset, p, sizeof p, e);
     if (status != DELTAFS_OK)
@@ -435,6 +443,24 @@ int index_verify_segment(struct index_reader *r, const struct segment *s, struct
     if (!wrong && (f.offset != s->footer.offset || f.epoch != s->footer.epoch || f.segment != s->footer.segment))
         wrong = "a footer belongs elsewhere";
     return wrong ? error_damaged(e, r->file.path, s->footer.offset, "%s", wrong) : DELTAFS_OK;
+}
+
+int index_resume(struct io *io, const char *path, uint32_t partition, const uint8_t uuid[16], uint32_t epochs,
+                 struct memory *memory, struct index_end *end, uint64_t *data_end, struct error *e)
+{
+    struct index_reader r;
+    struct error ignored;
+    int status = reader_begin(&r, io, path, partition, uuid, memory, e);
+
+    if (status == DELTAFS_OK)
+        status = reader_search(&r, epochs, e);
+    reader_order(&r);
+    if (status == DELTAFS_OK)
+        status = index_find_end(&r, epochs, end, data_end, e);
+    for (uint32_t i = 0; i < r.count && status == DELTAFS_OK; i++)
+        status = index_verify_segment(&r, &r.segment[i], e);
+    index_reader_close(&r, &ignored);
+    return status;
 }
 
 uint32_t index_leaf_of(const struct segment *s, uint64_t key, uint32_t *leaves)

@@ -206,7 +206,7 @@ static int index_write_leaves(struct index_writer *w, struct merge *m, struct fo
     return DELTAFS_OK;
 }
 
-static void index_put_footer(const struct footer *f, uint32_t seed, uint8_t *p)
+void index_put_footer(const struct footer *f, uint32_t seed, uint8_t *p)
 {
     memset(p, 0, FOOTER_SIZE);
     p[4] = FORMAT_FOOTER;
@@ -306,6 +306,40 @@ int index_write_segment(struct index_writer *w, const struct run *runs, uint32_t
         status = index_write_part(w, &m, f, &is_done, e);
     merge_fini(&m);
     return status;
+}
+
+int index_write_lost(struct index_writer *w, const struct index_lost *lost, struct footer *f, struct error *e)
+{
+    uint64_t length = lost->length < BLOCK_HEADER_SIZE ? BLOCK_HEADER_SIZE : lost->length,
+             keys[] = {lost->low, lost->high};
+    uint64_t most = BLOCK_HEADER_SIZE + BLOCK_PAYLOAD_MAX, leaves_offset = log_end(&w->log);
+    struct run_block block = {(uint32_t)(length < most ? length : most), 2};
+    struct run run = {.count = 2, .offset = lost->offset, .block_count = 1, .blocks = &block};
+    struct run_cursor cursor = {.run = &run, .offset = lost->offset};
+    uint32_t cursors[] = {0, 0}, scratch[1];
+    struct leaf_input in = {keys, cursors, 2, &cursor, 1, scratch};
+    struct leaf_id id = {w->partition, f->epoch, f->segment, 0};
+    size_t n;
+
+    f->partition = w->partition;
+    f->key_shift = 0;
+    f->records = f->bytes_raw = 0;
+    f->leaves = f->runs = 1;
+    f->first_key = lost->low;
+    f->last_key = lost->high;
+    int status = leaf_encode(&in, &id, w->log.seed, &w->scratch->leaf, &n, e);
+    if (status == DELTAFS_OK)
+        status = buffer_reserve(&w->scratch->fence, FENCE_HEADER_SIZE + 2 * VARINT_MAX, "a fence", e);
+    if (status != DELTAFS_OK)
+        return status;
+    uint8_t *bytes = w->scratch->leaf.bytes, *p = put_varint(w->scratch->fence.bytes + FENCE_HEADER_SIZE, lost->low);
+    bytes[7] = LEAF_FLAG_LOST;
+    log_seal(w->log.seed, bytes, n);
+    size_t used = (size_t)(put_varint(p, n) - w->scratch->fence.bytes);
+    status = log_append(&w->log, bytes, n, e);
+    if (status == DELTAFS_OK)
+        status = index_write_fence(w, f, leaves_offset, used, e);
+    return status == DELTAFS_OK ? index_write_footer(w, f, e) : status;
 }
 
 struct index_end index_mark(const struct index_writer *w)

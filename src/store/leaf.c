@@ -75,7 +75,7 @@ static uint8_t *leaf_put_run(uint8_t *p, struct run_cursor *c, uint64_t n, uint3
     uint32_t blocks = leaf_blocks_of(c, n);
 
     p = put_varint(p, c->run->number - previous);
-    p = put_varint(p, c->block);
+    p = put_varint(p, c->run->first_block + c->block);
     p = put_varint(p, c->skip);
     p = put_varint(p, c->offset);
     p = put_varint(p, blocks);
@@ -338,11 +338,33 @@ static int leaf_upper_is_right(const struct leaf *leaf)
            leaf_get_bits(leaf->upper, leaf->upper_bits - 2, 2) == 1;
 }
 
+int leaf_is_lost(const uint8_t *bytes, size_t n, uint32_t seed)
+{
+    return n >= LEAF_HEADER_SIZE && bytes[4] == FORMAT_LEAF && bytes[7] == LEAF_FLAG_LOST &&
+           log_is_sealed(seed, bytes, n);
+}
+
+/* The leaf stands for records that are lost; its run table's first row says where they were. */
+static int leaf_tell_lost(const uint8_t *bytes, size_t n, const char *path, uint64_t offset, struct error *e)
+{
+    struct leaf_run run;
+    uint64_t at = 0;
+
+    leaf_parse_row(&run, &at, bytes + LEAF_HEADER_SIZE, bytes + n, 0);
+    return error_damaged(e, path, offset,
+                         "records of keys (or hashes) from %llu to %llu are lost: the data log was damaged at offset "
+                         "%llu when this index was made anew",
+                         (unsigned long long)get_u64(bytes + 32), (unsigned long long)get_u64(bytes + 40),
+                         (unsigned long long)at);
+}
+
 int leaf_parse(struct leaf *leaf, const uint8_t *bytes, size_t n, const struct leaf_id *id, uint32_t seed,
                const char *path, uint64_t offset, struct error *e)
 {
     if (n < LEAF_HEADER_SIZE || !log_is_sealed(seed, bytes, n))
         return error_damaged(e, path, offset, "a leaf of %zu bytes does not match its checksum", n);
+    if (leaf_is_lost(bytes, n, seed))
+        return leaf_tell_lost(bytes, n, path, offset, e);
     const char *wrong = leaf_check_header(bytes, n, id);
     if (wrong)
         return error_damaged(e, path, offset, "%s", wrong);

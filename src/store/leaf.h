@@ -84,6 +84,9 @@ void leaf_fini(struct leaf *leaf);
 int leaf_parse(struct leaf *leaf, const uint8_t *bytes, size_t n, const struct leaf_id *id, uint32_t seed,
                const char *path, uint64_t offset, struct error *e);
 
+/* Whether the bytes are a leaf that says that the records between its keys are lost: leaf_parse refuses it. */
+int leaf_is_lost(const uint8_t *bytes, size_t n, uint32_t seed);
+
 /* A leaf like it, not loaded, that points into `bytes`, to which the leaf's own and LEAF_SLACK behind them are copied.
  */
 void leaf_copy(struct leaf *to, const struct leaf *from, uint8_t *bytes);

@@ -12,7 +12,8 @@
 #include "store/manifest.h"
 #include "store/store_format.h"
 
-#define LEASE_TRIES 100 /* to open a lease that others remove just then */
+#define LEASE_TRIES  100 /* to open a lease that others remove just then */
+#define LEASE_SETTLE 1   /* seconds from asking to having written, at most, of who takes one that cannot be locked */
 
 #define NO_NOTE UINT64_MAX /* as an epoch's number */
 
@@ -93,16 +94,30 @@ static int lease_write(struct lease *l, struct holder *h, struct error *e)
 }
 
 /* What stands in the file; "" if nothing does. */
-static int lease_read(struct lease *l, char *text, size_t room, struct error *e)
+static int lease_read(struct io_file *file, char *text, size_t room, struct error *e)
 {
     uint64_t size;
-    int status = io_file_size(&l->file, &size, e);
+    int status = io_file_size(file, &size, e);
 
     if (status != DELTAFS_OK)
         return status;
     size_t n = size < room ? (size_t)size : room - 1;
     text[n] = '\0';
-    return io_file_read(&l->file, 0, text, n, e);
+    return io_file_read(file, 0, text, n, e);
+}
+
+/* The same of the file that has the lease's name now: network file systems look anew at files that are opened. */
+static int lease_read_anew(const struct lease *l, char *text, size_t room, struct error *e)
+{
+    struct io_file file;
+    struct error ignored;
+    int status = io_file_open(l->file.io, l->file.path, O_RDONLY, &file, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    status = lease_read(&file, text, room, e);
+    io_file_close(&file, &ignored);
+    return status;
 }
 
 static int lease_busy(struct error *e, const struct holder *h, const char *path, const char *more)
@@ -148,7 +163,7 @@ static int lease_open(struct lease *l, struct io *io, const char *path, int *is_
         if (status != DELTAFS_OK)
             return status;
         status = io_file_lock(&l->file, is_sure, e);
-        if (status == DELTAFS_ERR_BUSY && lease_read(l, text, sizeof text, &ignored) == DELTAFS_OK &&
+        if (status == DELTAFS_ERR_BUSY && lease_read(&l->file, text, sizeof text, &ignored) == DELTAFS_OK &&
             lease_parse(text, &h) == 0)
             lease_busy(e, &h, path, "");
         if (status != DELTAFS_OK)
@@ -157,24 +172,56 @@ static int lease_open(struct lease *l, struct io *io, const char *path, int *is_
     return status;
 }
 
+/* Whether the file is still that of the folder, and its line this job's: DELTAFS_OK or DELTAFS_ERR_BUSY. */
+static int lease_is_ours(struct lease *l, struct holder *own, struct error *e)
+{
+    char text[sizeof l->line];
+    struct holder h;
+    int is_sure, status = io_file_lock(&l->file, &is_sure, e);
+
+    lease_parse(l->line, own);
+    if (status == DELTAFS_OK)
+        status = l->is_sure ? lease_read(&l->file, text, sizeof text, e) : lease_read_anew(l, text, sizeof text, e);
+    if (status == DELTAFS_ERR_NOT_FOUND || (status == DELTAFS_OK && lease_parse(text, &h) != 0))
+        return error_set(e, DELTAFS_ERR_BUSY,
+                         "%.800s: somebody has removed or changed the lease: nothing more can be committed",
+                         l->file.path);
+    if (status == DELTAFS_OK && strcmp(h.session, own->session) != 0)
+        return lease_busy(e, &h, l->file.path, ", which it took over: nothing more can be committed");
+    return status;
+}
+
+/* Write the line to a file that is not locked, and see whether others do. */
+static int lease_settle(struct lease *l, struct error *e)
+{
+    struct timespec wait = {.tv_sec = LEASE_SETTLE};
+    struct holder own;
+    int status = io_file_sync(&l->file, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    while (nanosleep(&wait, &wait) != 0 && errno == EINTR)
+        ;
+    return lease_is_ours(l, &own, e);
+}
+
 int lease_take(struct lease *l, struct io *io, const char *folder, uint64_t seconds, int keeps_note, struct error *e)
 {
     char *path = io_path(folder, LEASE_NAME), text[sizeof l->line];
     struct error ignored;
     struct holder self, before = {.note.number = NO_NOTE};
     uint64_t size = 0;
-    int is_sure;
 
     *l = (struct lease){.file.fd = -1};
     if (!path)
         return error_no_memory(e, strlen(folder), "a path");
-    int status = lease_open(l, io, path, &is_sure, e);
+    int status = lease_open(l, io, path, &l->is_sure, e);
     free(path);
     if (status != DELTAFS_OK)
         return status;
-    status = lease_read(l, text, sizeof text, e);
+    status = lease_read(&l->file, text, sizeof text, e);
     if (status == DELTAFS_OK)
-        status = lease_check(l, text, is_sure, seconds, e);
+        status = lease_check(l, text, l->is_sure, seconds, e);
     if (status == DELTAFS_OK)
         status = lease_self(&self, e);
     if (status == DELTAFS_OK && lease_parse(text, &before) == 0 && before.note.number != NO_NOTE) {
@@ -190,6 +237,8 @@ int lease_take(struct lease *l, struct io *io, const char *folder, uint64_t seco
         status = io_file_size(&l->file, &size, e);
     if (status == DELTAFS_OK && size > l->size)
         status = io_file_truncate(&l->file, l->size, e);
+    if (status == DELTAFS_OK && !l->is_sure)
+        status = lease_settle(l, e);
     if (status != DELTAFS_OK)
         io_file_close(&l->file, &ignored);
     return status;
@@ -203,7 +252,7 @@ int lease_find_epoch(struct io *io, const char *folder, struct lease_epoch *out)
     struct holder h = {.note.number = NO_NOTE};
 
     if (path && io_file_open(io, path, O_RDONLY, &l.file, &ignored) == DELTAFS_OK) {
-        if (lease_read(&l, text, sizeof text, &ignored) == DELTAFS_OK && lease_parse(text, &h) == 0)
+        if (lease_read(&l.file, text, sizeof text, &ignored) == DELTAFS_OK && lease_parse(text, &h) == 0)
             *out = h.note;
         io_file_close(&l.file, &ignored);
     }
@@ -211,23 +260,44 @@ int lease_find_epoch(struct io *io, const char *folder, struct lease_epoch *out)
     return h.note.number != NO_NOTE;
 }
 
-/* Whether the file is still that of the folder, and its line this job's: DELTAFS_OK or DELTAFS_ERR_BUSY. */
-static int lease_is_ours(struct lease *l, struct holder *own, struct error *e)
+/* How long ago, or on which day, a lease was renewed. */
+static void lease_age(const struct holder *h, uint64_t now, char *text, size_t room)
 {
-    char text[sizeof l->line];
-    struct holder h;
-    int is_sure, status = io_file_lock(&l->file, &is_sure, e);
+    time_t then = (time_t)h->renewed;
+    struct tm tm;
+    char date[40] = "";
 
-    lease_parse(l->line, own);
-    if (status == DELTAFS_OK)
-        status = lease_read(l, text, sizeof text, e);
-    if (status == DELTAFS_ERR_NOT_FOUND || (status == DELTAFS_OK && lease_parse(text, &h) != 0))
-        return error_set(e, DELTAFS_ERR_BUSY,
-                         "%.800s: somebody has removed or changed the lease: nothing more can be committed",
-                         l->file.path);
-    if (status == DELTAFS_OK && strcmp(h.session, own->session) != 0)
-        return lease_busy(e, &h, l->file.path, ", which it took over: nothing more can be committed");
-    return status;
+    if (gmtime_r(&then, &tm))
+        strftime(date, sizeof date, ", %Y-%m-%d %H:%M:%S UTC", &tm);
+    snprintf(text, room, "%" PRIu64 " s ago%s", now > h->renewed ? now - h->renewed : 0, date);
+}
+
+int lease_describe(struct io *io, const char *folder, uint64_t seconds, char *text, size_t room)
+{
+    char *path = io_path(folder, LEASE_NAME), line[sizeof((struct lease *)0)->line], age[100];
+    const char *state = "may be writing the directory";
+    struct io_file file = {.fd = -1, .direct = -1};
+    struct error ignored;
+    struct holder h, self;
+    uint64_t now = (uint64_t)time(NULL);
+    int is_there = path && io_file_open(io, path, O_RDONLY, &file, &ignored) == DELTAFS_OK;
+
+    if (is_there && (lease_read(&file, line, sizeof line, &ignored) != DELTAFS_OK || lease_parse(line, &h) != 0)) {
+        snprintf(text, room, "%.400s: does not say who has written the directory; the next writer takes it over", path);
+    } else if (is_there && lease_self(&self, &ignored) == DELTAFS_OK) {
+        int is_here = strcmp(h.host, self.host) == 0, is_gone = is_here && kill((pid_t)h.pid, 0) != 0 && errno == ESRCH;
+        int is_old = (now >= h.renewed ? now - h.renewed : h.renewed - now) >= seconds;
+        if (is_gone || lease_is_earlier_run(h.job, self.job) || (!is_here && is_old))
+            state = "has ended without closing the directory; the next writer takes it over";
+        else if (is_here)
+            state = "is writing the directory";
+        lease_age(&h, now, age, sizeof age);
+        snprintf(text, room, "%.400s: process %" PRIu64 " on host %.100s (job %.60s), which renewed it %s, %s", path,
+                 h.pid, h.host, h.job, age, state);
+    }
+    io_file_close(&file, &ignored);
+    free(path);
+    return is_there;
 }
 
 int lease_renew(struct lease *l, const struct lease_epoch *note, struct error *e)
@@ -238,7 +308,15 @@ int lease_renew(struct lease *l, const struct lease_epoch *note, struct error *e
     if (status != DELTAFS_OK)
         return status;
     own.note = note ? *note : (struct lease_epoch){.number = NO_NOTE};
-    return lease_write(l, &own, e);
+    status = lease_write(l, &own, e);
+    return status == DELTAFS_OK && !l->is_sure ? io_file_sync(&l->file, e) : status;
+}
+
+int lease_confirm(struct lease *l, struct error *e)
+{
+    struct holder own;
+
+    return l->is_sure ? DELTAFS_OK : lease_is_ours(l, &own, e);
 }
 
 int lease_drop(struct lease *l, struct error *e)

@@ -21,7 +21,7 @@ int log_is_sealed(uint32_t seed, const uint8_t *bytes, size_t n)
     return get_u32(bytes) == crc32c(seed, bytes + 4, n - 4);
 }
 
-void log_put_header(uint8_t h[LOG_HEADER_SIZE], int kind, uint32_t partition, const uint8_t uuid[16])
+void log_put_header(uint8_t h[static LOG_HEADER_SIZE], int kind, uint32_t partition, const uint8_t uuid[16])
 {
     memset(h, 0, LOG_HEADER_SIZE);
     h[4] = FORMAT_LOG_HEADER;
@@ -44,11 +44,13 @@ int log_check_header(struct io_file *file, int kind, uint32_t partition, const u
 }
 
 /* The log's buffer and file. */
-static int log_begin(struct log *log, struct io *io, const char *path, int flags, const uint8_t uuid[16],
-                     size_t capacity, struct flusher *flusher, struct memory *memory, struct error *e)
+static int log_begin(struct log *log, struct io *io, const char *path, int flags, int kind, uint32_t partition,
+                     const uint8_t uuid[16], size_t capacity, struct flusher *flusher, struct memory *memory,
+                     struct error *e)
 {
     *log =
         (struct log){.file.fd = -1, .capacity = capacity, .flusher = flusher, .seed = log_seed(uuid), .memory = memory};
+    log_put_header(log->header, kind, partition, uuid);
     int status = memory_take(memory, capacity, "a log's buffer", &log->buffer, e);
 
     return status == DELTAFS_OK ? io_file_open(io, path, flags, &log->file, e) : status;
@@ -58,7 +60,7 @@ int log_open(struct log *log, struct io *io, const char *path, int kind, uint32_
              uint64_t end, size_t capacity, struct flusher *flusher, struct memory *memory, struct error *e)
 {
     uint64_t size;
-    int status = log_begin(log, io, path, O_RDWR, uuid, capacity, flusher, memory, e);
+    int status = log_begin(log, io, path, O_RDWR, kind, partition, uuid, capacity, flusher, memory, e);
 
     if (status == DELTAFS_ERR_NOT_FOUND)
         status = error_damaged(e, path, 0, "the file is missing");
@@ -90,16 +92,14 @@ int log_cut(struct log *log, int sync, struct error *e)
 int log_create(struct log *log, struct io *io, const char *path, int kind, uint32_t partition, const uint8_t uuid[16],
                int is_new, size_t capacity, struct flusher *flusher, struct memory *memory, struct error *e)
 {
-    uint8_t header[LOG_HEADER_SIZE];
     int flags = O_RDWR | O_CREAT | (is_new ? O_EXCL : 0);
-    int status = log_begin(log, io, path, flags, uuid, capacity, flusher, memory, e);
+    int status = log_begin(log, io, path, flags, kind, partition, uuid, capacity, flusher, memory, e);
 
     if (status == DELTAFS_OK && !is_new)
         status = io_file_truncate(&log->file, 0, e);
     if (status != DELTAFS_OK)
         return status;
-    log_put_header(header, kind, partition, uuid);
-    status = log_append(log, header, sizeof header, e);
+    status = log_append(log, log->header, sizeof log->header, e);
     /* At once, so that a log is never seen without. */
     return status == DELTAFS_OK ? log_flush(log, e) : status;
 }
@@ -160,6 +160,12 @@ int log_append(struct log *log, const void *bytes, size_t n, struct error *e)
 
 int log_rewind(struct log *log, uint64_t end, struct error *e)
 {
+    if (end == LOG_HEADER_SIZE) {
+        log->base = log->start = 0;
+        log->used = LOG_HEADER_SIZE;
+        memcpy(log->buffer, log->header, LOG_HEADER_SIZE);
+        return io_file_truncate(&log->file, end, e);
+    }
     if (end < log->base + log->start) {
         log->base = end - end % MEMORY_PAGE;
         log->start = log->used = (size_t)(end - log->base);

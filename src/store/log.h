@@ -17,6 +17,7 @@ struct log {
     struct flusher *flusher; /* writes full buffers; NULL: they are written at once */
     uint32_t seed;           /* of the container's checksums */
     struct memory *memory;
+    uint8_t header[LOG_HEADER_SIZE];
 };
 
 /* The checksum that all of a container's structures begin with. */
@@ -32,7 +33,7 @@ int log_open(struct log *log, struct io *io, const char *path, int kind, uint32_
 /* Cut off, durably if `sync`, what the file has behind the log's end, with nothing in the buffer. */
 int log_cut(struct log *log, int sync, struct error *e);
 /* The header of such a log. */
-void log_put_header(uint8_t h[LOG_HEADER_SIZE], int kind, uint32_t partition, const uint8_t uuid[16]);
+void log_put_header(uint8_t h[static LOG_HEADER_SIZE], int kind, uint32_t partition, const uint8_t uuid[16]);
 /* Whether the file begins with the header of such a log: DELTAFS_OK, _DAMAGED or _IO. */
 int log_check_header(struct io_file *file, int kind, uint32_t partition, const uint8_t uuid[16], struct error *e);
 /* Close without flushing, and free. A log that was never created is fine if it is all zero. */
@@ -48,7 +49,8 @@ int log_append(struct log *log, const void *bytes, size_t n, struct error *e);
 /* Write what the buffer holds; what the flusher has is not waited for. */
 int log_flush(struct log *log, struct error *e);
 /* Go back to an earlier end, and cut off what the file has behind it: a footer left there would be found. The flusher
- * has been drained. */
+ * has been drained. A sync that failed may have dropped what was written, and the next would not say so: all behind the
+ * end is written anew, and where only the header stands before it, that too, which may never have been synced. */
 int log_rewind(struct log *log, uint64_t end, struct error *e);
 
 /* Write the checksum of bytes[4 .. n) into bytes[0 .. 4). */

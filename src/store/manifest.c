@@ -5,14 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include "base/buffer.h"
 #include "base/crc32c.h"
 #include "base/number.h"
 #include "store/manifest.h"
 #include "store/store_format.h"
 
-#define MANIFEST_SIZE_MAX (UINT64_C(1) << 32) /* about 40 million epochs; more is no manifest */
-#define SECTOR            512                 /* what a disk writes as a whole */
-#define CHECKSUM_SUFFIX   11                  /* " ~", eight digits, newline */
+#define MANIFEST_PIECE    (1u << 20)   /* bytes read at once */
+#define MANIFEST_LINE_MAX (16u << 20)  /* a schema of 1000 columns takes a small part of that; more is no line */
+#define MANIFEST_LOAD_MAX (256u << 20) /* bytes that are held at once, to be mended */
+#define SECTOR            512          /* what a disk writes as a whole */
+#define CHECKSUM_SUFFIX   11           /* " ~", eight digits, newline */
 
 int manifest_new_uuid(uint8_t uuid[16], struct error *e)
 {
@@ -64,8 +67,10 @@ static int manifest_parse_uuid(const char *text, uint8_t uuid[16])
 int manifest_append_line(struct io_file *file, uint64_t *size, const char *text, int sync, struct error *e)
 {
     size_t n = strlen(text), room = n + CHECKSUM_SUFFIX + 1;
+    if (room > MANIFEST_LINE_MAX)
+        return error_set(e, DELTAFS_ERR_INVALID, "%s: a line of %zu bytes; at most %u are possible", file->path, n,
+                         MANIFEST_LINE_MAX - CHECKSUM_SUFFIX - 1);
     char *line = malloc(room);
-
     if (!line)
         return error_no_memory(e, room, "a line of the manifest");
     snprintf(line, room, "%s ~%08" PRIx32 "\n", text, crc32c(0, text, n));
@@ -348,7 +353,7 @@ static int manifest_parse_line(void *arg, char *line, const char *path, uint64_t
 }
 
 /* Whether a line of `n` bytes, the newline left out, ends in its checksum. */
-static int manifest_line_is_sealed(const char *line, size_t n)
+int manifest_line_is_sealed(const char *line, size_t n)
 {
     char digits[9];
 
@@ -377,52 +382,138 @@ static int manifest_begin_is_lost(const char *line, uint64_t offset, size_t n)
     return zeros == before;
 }
 
-int manifest_parse_lines(char *text, size_t n, const char *path, manifest_line_fn fn, void *arg, uint64_t *end,
-                         struct error *e)
-{
-    size_t at = 0;
+/* The file as it is read: in pieces, of which no more is held than the line at hand needs. So memory goes by the lines
+ * that are there, not by the size that the file says it has: that may be a hole. */
+struct text {
+    struct io_file *file; /* NULL: all of it has been read */
+    const char *path;
+    uint64_t size;
+    uint64_t at;     /* of the line at hand, in the file */
+    uint64_t number; /* and which it is, from 1 */
+    struct buffer read;
+    size_t start, end; /* in there: the line, and what was read behind it */
+};
 
-    while (at < n) {
-        char *line = text + at, *newline = memchr(line, '\n', n - at);
-        if (!newline) {
-            if (manifest_newline_is_damaged(line, n - at))
-                return error_damaged(e, path, n - 1, "the last line does not end in a newline");
-            break;
-        }
-        size_t length = (size_t)(newline - line);
-        if (at + length + 1 == n && manifest_begin_is_lost(line, at, length))
-            break;
-        if (!manifest_line_is_sealed(line, length))
-            return error_damaged(e, path, at, "a line does not match its checksum");
-        line[length - (CHECKSUM_SUFFIX - 1)] = '\0';
-        int status = fn(arg, line, path, at, e);
-        if (status != DELTAFS_OK)
-            return status;
-        at += length + 1;
-    }
-    *end = at;
-    return DELTAFS_OK;
-}
-
-static int manifest_parse(struct manifest *m, char *text, size_t n, const char *path, struct error *e)
+static int text_read_on(struct text *t, struct error *e)
 {
-    if (n < 8 || memcmp(text, "Deltafs ", 8) != 0)
-        return error_set(e, DELTAFS_ERR_NOT_DELTAFS, "%s: not the manifest of a DeltaFS directory", path);
-    int status = manifest_parse_lines(text, n, path, manifest_parse_line, m, &m->size, e);
-    if (status == DELTAFS_OK && m->partitions == 0 && !m->is_file)
-        return error_damaged(e, path, m->size, "the manifest ends before the directory's line");
+    size_t held = t->end - t->start;
+    uint64_t left = t->size - t->at - held;
+    size_t n = left < MANIFEST_PIECE ? (size_t)left : MANIFEST_PIECE;
+
+    if (t->start > 0 && held > 0)
+        memmove(t->read.bytes, t->read.bytes + t->start, held);
+    t->start = 0;
+    t->end = held;
+    int status = buffer_reserve(&t->read, held + n, "the manifest", e);
+    if (status == DELTAFS_OK)
+        status = io_file_read(t->file, t->at + held, t->read.bytes + held, n, e);
+    if (status == DELTAFS_OK)
+        t->end += n;
     return status;
 }
 
-/* All of the file, in memory that the caller frees. */
-static int manifest_load(struct io_file *file, char **text, uint64_t *size, struct error *e)
+/* The line at hand, of *n bytes without its newline; *is_ended: it has one, as all but the last must. */
+static int text_line(struct text *t, char **line, size_t *n, int *is_ended, struct error *e)
+{
+    size_t seen = 0;
+
+    for (;;) {
+        char *begin = (char *)t->read.bytes + t->start, *newline = memchr(begin + seen, '\n', t->end - t->start - seen);
+        seen = t->end - t->start;
+        *is_ended = newline != NULL;
+        if (newline || t->at + seen == t->size) {
+            *line = begin;
+            *n = newline ? (size_t)(newline - begin) : seen;
+            return DELTAFS_OK;
+        }
+        if (seen >= MANIFEST_LINE_MAX)
+            return error_damaged(e, t->path, t->at, "line %" PRIu64 " has more than %u bytes, which none has",
+                                 t->number, MANIFEST_LINE_MAX);
+        int status = text_read_on(t, e);
+        if (status != DELTAFS_OK)
+            return status;
+    }
+}
+
+/* Whatever a damaged line said, an epoch may hang on it: without it nothing can be said to be all that there is. */
+static int text_is_damaged(const struct text *t, uint64_t offset, const char *what, struct error *e)
+{
+    return error_damaged(e, t->path, offset,
+                         "line %" PRIu64 " %s; nothing is read of the directory while it is so: 'deltafs repair' mends "
+                         "a byte that is wrong, else put a copy of the file back",
+                         t->number, what);
+}
+
+/* All lines; one at the end that a crash cut short does not count, and t->at is its begin then. */
+static int text_parse(struct text *t, manifest_line_fn fn, void *arg, struct error *e)
+{
+    int is_ended = 0, status = DELTAFS_OK;
+    size_t n = 0;
+    char *line = NULL;
+
+    for (t->number = 1; t->at < t->size && status == DELTAFS_OK; t->number++) {
+        status = text_line(t, &line, &n, &is_ended, e);
+        if (status != DELTAFS_OK)
+            return status;
+        if (!is_ended)
+            return manifest_newline_is_damaged(line, n)
+                       ? text_is_damaged(t, t->size - 1, "does not end in a newline", e)
+                       : DELTAFS_OK;
+        if (t->at + n + 1 == t->size && manifest_begin_is_lost(line, t->at, n))
+            return DELTAFS_OK;
+        if (!manifest_line_is_sealed(line, n))
+            return text_is_damaged(t, t->at, "does not match its checksum", e);
+        line[n - (CHECKSUM_SUFFIX - 1)] = '\0';
+        status = fn(arg, line, t->path, t->at, e);
+        t->at += n + 1;
+        t->start += n + 1;
+    }
+    return status;
+}
+
+int manifest_read_lines(struct io_file *file, manifest_line_fn fn, void *arg, uint64_t *end, struct error *e)
+{
+    struct text t = {.file = file, .path = file->path};
+    int status = io_file_size(file, &t.size, e);
+
+    if (status == DELTAFS_OK)
+        status = text_parse(&t, fn, arg, e);
+    buffer_fini(&t.read);
+    if (status == DELTAFS_OK)
+        *end = t.at;
+    return status;
+}
+
+/* The text's first piece has been read. */
+static int manifest_parse_text(struct manifest *m, struct text *t, struct error *e)
+{
+    if (t->end < 8 || memcmp(t->read.bytes, "Deltafs ", 8) != 0)
+        return error_set(e, DELTAFS_ERR_NOT_DELTAFS, "%s: not the manifest of a DeltaFS directory", t->path);
+    int status = text_parse(t, manifest_parse_line, m, e);
+    m->size = t->at;
+    if (status != DELTAFS_OK)
+        return status;
+    if (m->partitions == 0 && !m->is_file)
+        return error_damaged(e, t->path, t->at, "the manifest ends before the directory's line");
+    return m->schema || (m->schema = strdup("")) ? DELTAFS_OK : error_no_memory(e, 1, "a schema");
+}
+
+int manifest_parse(struct manifest *m, char *text, size_t n, const char *path, struct error *e)
+{
+    struct text t = {.path = path, .size = n, .read = {.bytes = (uint8_t *)text, .capacity = n}, .end = n};
+
+    return manifest_parse_text(m, &t, e);
+}
+
+int manifest_load(struct io_file *file, char **text, uint64_t *size, struct error *e)
 {
     int status = io_file_size(file, size, e);
 
     if (status != DELTAFS_OK)
         return status;
-    if (*size > MANIFEST_SIZE_MAX)
-        return error_set(e, DELTAFS_ERR_NOT_DELTAFS, "%s: too large for a manifest", file->path);
+    if (*size > MANIFEST_LOAD_MAX)
+        return error_set(e, DELTAFS_ERR_MEMORY, "%s: has %" PRIu64 " bytes; repair reads at most %u", file->path, *size,
+                         MANIFEST_LOAD_MAX);
     *text = malloc(*size + 1);
     return *text ? io_file_read(file, 0, *text, *size, e) : error_no_memory(e, *size + 1, "the manifest");
 }
@@ -430,21 +521,22 @@ static int manifest_load(struct io_file *file, char **text, uint64_t *size, stru
 static int manifest_read_file(struct io_file *file, struct manifest *m, struct error *e)
 {
     struct error ignored;
-    uint64_t size = 0, now = 0;
-    char *text = NULL;
+    struct text t = {.file = file, .path = file->path};
+    uint64_t now = 0;
     int status;
 
     /* Whoever reopens the container cuts off a line that was cut short: then the file's new end counts. */
     do {
-        free(text);
-        text = NULL;
-        status = manifest_load(file, &text, &size, e);
-    } while (status == DELTAFS_ERR_DAMAGED && io_file_size(file, &now, &ignored) == DELTAFS_OK && now < size);
-    if (status == DELTAFS_OK)
-        status = manifest_parse(m, text, size, file->path, e);
-    free(text);
-    if (status == DELTAFS_OK && !m->schema && !(m->schema = strdup("")))
-        status = error_no_memory(e, 1, "a schema");
+        manifest_fini(m);
+        buffer_fini(&t.read);
+        t = (struct text){.file = file, .path = file->path};
+        status = io_file_size(file, &t.size, e);
+        if (status == DELTAFS_OK)
+            status = text_read_on(&t, e);
+        if (status == DELTAFS_OK)
+            status = manifest_parse_text(m, &t, e);
+    } while (status == DELTAFS_ERR_DAMAGED && io_file_size(file, &now, &ignored) == DELTAFS_OK && now < t.size);
+    buffer_fini(&t.read);
     return status;
 }
 

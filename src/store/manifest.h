@@ -44,9 +44,8 @@ void manifest_uuid_text(const uint8_t uuid[16], char text[MANIFEST_UUID_TEXT]);
 int manifest_append_line(struct io_file *file, uint64_t *size, const char *text, int sync, struct error *e);
 /* One line, without its checksum, at `offset`. */
 typedef int (*manifest_line_fn)(void *arg, char *line, const char *path, uint64_t offset, struct error *e);
-/* Hand each line of text[0 .. n), which is changed, to `fn`; *end gets where the last whole one ends. */
-int manifest_parse_lines(char *text, size_t n, const char *path, manifest_line_fn fn, void *arg, uint64_t *end,
-                         struct error *e);
+/* Hand each line of a file to `fn`; *end gets where the last whole one ends. */
+int manifest_read_lines(struct io_file *file, manifest_line_fn fn, void *arg, uint64_t *end, struct error *e);
 /* The number NAME= in a line's fields. Returns 0, or -1. */
 int manifest_field(const char *fields, const char *name, uint64_t *out);
 
@@ -64,6 +63,12 @@ int manifest_append_epoch(struct io_file *file, uint64_t *size, uint64_t number,
 int manifest_append_open(struct io_file *file, uint64_t *size, uint64_t epochs, int sync, struct error *e);
 int manifest_append_close(struct io_file *file, uint64_t *size, uint64_t epochs, uint64_t tail_length, int sync,
                           struct error *e);
+
+/* Take the text of a manifest, which is changed, apart; all of it, in memory that the caller frees, and whether a line
+ * of it, of `n` bytes without the newline, ends in its checksum. */
+int manifest_parse(struct manifest *m, char *text, size_t n, const char *path, struct error *e);
+int manifest_load(struct io_file *file, char **text, uint64_t *size, struct error *e);
+int manifest_line_is_sealed(const char *line, size_t n);
 
 /* Read and check a directory's manifest. DELTAFS_ERR_NOT_FOUND if there is no such folder, _NOT_DELTAFS if it has none,
  * or it is a logical file's. */

@@ -15,7 +15,8 @@ struct run {
     uint32_t number; /* in its epoch */
     uint64_t count;  /* records */
     struct keys_cursor keys;
-    uint64_t offset; /* of its first block; the others follow without a gap */
+    uint64_t offset;      /* of its first block; the others follow without a gap */
+    uint32_t first_block; /* its number: 0, unless those before it are lost */
     uint32_t block_count;
     struct run_block *blocks;
     size_t block_capacity;

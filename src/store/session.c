@@ -9,8 +9,7 @@
 #include "store/store_format.h"
 #include "store/volume.h"
 
-#define WRITERS_A_FOLDER 64         /* with two logs each, no folder is slow */
-#define SESSION_SIZE_MAX (64 << 10) /* bytes of its file of lines: it has two */
+#define WRITERS_A_FOLDER 64 /* with two logs each, no folder is slow */
 
 /* ---- Paths ---- */
 
@@ -77,20 +76,8 @@ static int session_parse(void *arg, char *line, const char *path, uint64_t offse
 /* The lines of an open session file; *end: where they end. */
 static int session_read_file(struct io_file *file, struct session *s, uint64_t *end, struct error *e)
 {
-    uint64_t size;
-    int status = io_file_size(file, &size, e);
+    int status = manifest_read_lines(file, session_parse, s, end, e);
 
-    if (status != DELTAFS_OK)
-        return status;
-    if (size > SESSION_SIZE_MAX)
-        return error_damaged(e, file->path, SESSION_SIZE_MAX, "it is too long");
-    char *text = malloc((size_t)size + 1);
-    if (!text)
-        return error_no_memory(e, (size_t)size + 1, "a session's lines");
-    status = io_file_read(file, 0, text, (size_t)size, e);
-    if (status == DELTAFS_OK)
-        status = manifest_parse_lines(text, (size_t)size, file->path, session_parse, s, end, e);
-    free(text);
     if (status == DELTAFS_OK && s->writers == 0)
         return error_damaged(e, file->path, 0, "it has no whole line");
     return status;
@@ -319,12 +306,22 @@ static int session_sync_claim(const struct container *c, struct io *io, uint32_t
     return status == DELTAFS_OK ? io_sync_folder(io, c->path, e) : status;
 }
 
+/* Remove what a claim has made that failed, as far as that can be done. */
+static void session_unclaim(const struct container *c, struct io *io, const struct session *s, const struct volumes *v)
+{
+    struct error ignored;
+    char part[16];
+
+    snprintf(part, sizeof part, SESSION_FOLDER, s->number);
+    session_remove(c, io, s, &ignored);
+    volumes_unmake(v, io, c->uuid_text, part);
+}
+
 int session_claim(const struct container *c, struct io *io, uint32_t writers, uint64_t order, const char *volumes,
                   int sync, struct session *out, struct error *e)
 {
     struct session s = {.writers = writers, .order = order};
     struct volumes v;
-    struct error ignored;
 
     if (writers == 0 || writers > SESSION_WRITERS_MAX)
         return error_set(e, DELTAFS_ERR_INVALID, "%s: %" PRIu32 " writers: there can be 1 to %u", c->path, writers,
@@ -341,11 +338,48 @@ int session_claim(const struct container *c, struct io *io, uint32_t writers, ui
         if (status == DELTAFS_OK && sync)
             status = session_sync_claim(c, io, s.number, e);
         if (status != DELTAFS_OK)
-            session_remove(c, io, &s, &ignored);
+            session_unclaim(c, io, &s, &v);
     }
     volumes_fini(&v);
     if (status == DELTAFS_OK)
         *out = s;
+    return status;
+}
+
+static int session_sync_file(struct io *io, char *path, struct error *e)
+{
+    struct io_file file;
+    struct error second;
+    int status = path ? io_file_open(io, path, O_RDONLY, &file, e) : error_no_memory(e, 1, "a path");
+
+    free(path);
+    if (status != DELTAFS_OK)
+        return status;
+    status = io_file_sync(&file, e);
+    int closed = io_file_close(&file, status == DELTAFS_OK ? e : &second);
+    return status != DELTAFS_OK ? status : closed;
+}
+
+int session_sync(const struct container *c, struct io *io, const struct session *s, const char *volumes,
+                 struct error *e)
+{
+    struct volumes v;
+    char part[16];
+    int status = volumes_parse(&v, volumes, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    snprintf(part, sizeof part, SESSION_FOLDER, s->number);
+    status = volumes_sync(&v, io, c->uuid_text, part, e);
+    if (status == DELTAFS_OK)
+        status = session_sync_file(io, io_path(c->path, MANIFEST_NAME), e);
+    if (status == DELTAFS_OK)
+        status = session_sync_file(io, session_path(c, s->number, SESSION_NAME), e);
+    if (status == DELTAFS_OK)
+        status = session_sync_claim(c, io, s->number, e);
+    if (status == DELTAFS_OK)
+        status = io_sync_parent(io, c->path, e);
+    volumes_fini(&v);
     return status;
 }
 

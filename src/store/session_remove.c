@@ -213,6 +213,7 @@ static int container_remove_folder(struct io *io, const char *path, struct error
 {
     struct container c;
     struct walk w = {.io = io, .uuid_text = c.uuid_text};
+    char why[ERROR_TEXT_MAX];
     int is_new, status = container_open(&c, io, path, O_RDONLY, 0, &is_new, e), has_manifest = status == DELTAFS_OK;
 
     if (status == DELTAFS_ERR_NOT_FOUND)
@@ -222,9 +223,13 @@ static int container_remove_folder(struct io *io, const char *path, struct error
     char *hidden = status == DELTAFS_OK ? container_hidden(path, e) : NULL;
     if (status == DELTAFS_OK)
         status = hidden ? io_rename(io, path, hidden, e) : e->status;
-    w.is_removing = 1;
+    w.is_removing = status == DELTAFS_OK;
     if (status == DELTAFS_OK)
         status = container_remove_aside(&w, hidden, has_manifest, e);
+    if (w.is_removing && status != DELTAFS_OK) {
+        memcpy(why, e->text, sizeof why);
+        error_set(e, status, "%.600s; the rest of what was removed is in %.400s", why, hidden);
+    }
     free(hidden);
     container_fini(&c);
     return status;

@@ -167,14 +167,13 @@ int volume_remove_bucket(struct io *io, const char *uuid_text, const char *part,
         return io_rmdir(io, path, e);
     if (status != DELTAFS_OK)
         return status;
-    int rc = io->ops->rmdir(io->ctx, target);
-    if (rc < 0 && rc != -ENOENT && rc != -ENOTDIR)
-        return error_system(e, -rc, "remove the folder", target);
-    status = io_unlink(io, path, e);
-    /* What holds other buckets stays. */
-    for (int up = 0; up < (*part ? 2 : 1); up++) {
+    /* The link last: as long as it is there, another attempt finds the rest. What holds other buckets stays. */
+    for (int up = 0; up < (*part ? 3 : 2); up++) {
+        int rc = io->ops->rmdir(io->ctx, target);
+        int is_fine = rc == 0 || rc == -ENOENT || rc == -ENOTDIR || (up > 0 && (rc == -ENOTEMPTY || rc == -EEXIST));
+        if (!is_fine)
+            return error_system(e, -rc, "remove the folder", target);
         *strrchr(target, '/') = '\0';
-        io->ops->rmdir(io->ctx, target);
     }
-    return status;
+    return io_unlink(io, path, e);
 }

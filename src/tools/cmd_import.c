@@ -109,7 +109,7 @@ static int import_option(struct import *im, int c)
     case 'f':
         return import_format_of(im, optarg);
     case 'o':
-        im->output = optarg;
+        im->output = text_path(optarg);
         return 0;
     case 's':
         im->options.schema = optarg;
@@ -312,8 +312,8 @@ static int import_first(const struct import *im, deltafs_dir *d)
     while (first < im->file_count && im->file[im->order[first]].label <= last)
         first++;
     if (first > 0 && im->rank == 0 && !im->is_quiet)
-        text_fail(0, "import: %s has epochs up to label %" PRIu64 " already: %d of %d files are passed over",
-                  im->output, last, first, im->file_count);
+        text_fail(0, "import: %s has epochs up to label %" PRIu64 " already: %d of %d file%s passed over", im->output,
+                  last, first, im->file_count, im->file_count == 1 ? " is" : "s are");
     return first;
 }
 
@@ -418,9 +418,11 @@ static int import_run(struct import *im)
     clock_gettime(CLOCK_MONOTONIC, &end);
     for (int i = first; i < im->file_count; i++)
         records += im->file[im->order[i]].records;
+    int files = im->file_count - first;
     if (code == 0 && im->rank == 0 && !im->is_quiet)
-        printf("%s: %" PRIu64 " records in %d epochs from %d files by %d rank%s, %.1f s\n", im->output, records, epochs,
-               im->file_count - first, im->ranks, im->ranks > 1 ? "s" : "",
+        printf("%s: %" PRIu64 " record%s in %d epoch%s from %d file%s by %d rank%s, %.1f s\n", im->output, records,
+               text_plural(records), epochs, text_plural((uint64_t)epochs), files, text_plural((uint64_t)files),
+               im->ranks, text_plural((uint64_t)im->ranks),
                (double)(end.tv_sec - start.tv_sec) + 1e-9 * (double)(end.tv_nsec - start.tv_nsec));
     return code;
 }

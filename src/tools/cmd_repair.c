@@ -2,6 +2,7 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include "tools/cmd.h"
+#include "tools/place.h"
 
 struct found {
     int is_dry;
@@ -15,6 +16,8 @@ static void say_found(int status, const char *message, void *arg)
     if (status == DELTAFS_OK) {
         f->count++;
         printf("%s%s\n", f->is_dry ? "to do: " : "", message);
+    } else if (status == DELTAFS_REPAIR_REMARK) {
+        text_fail(0, "%s", message);
     } else {
         f->hopeless++;
         text_fail(0, "cannot be repaired: %s", message);
@@ -25,6 +28,7 @@ static int repair_parse(int argc, char **argv, struct deltafs_repair_wish *wish)
 {
     static const struct option options[] = {{"apply", no_argument, NULL, 'a'},
                                             {"label", required_argument, NULL, 'l'},
+                                            {"drop-from", required_argument, NULL, 'd'},
                                             {"lease", required_argument, NULL, 's'},
                                             {NULL, 0, NULL, 0}};
     int c;
@@ -37,6 +41,10 @@ static int repair_parse(int argc, char **argv, struct deltafs_repair_wish *wish)
             wish->has_label = 1;
             if (text_number(optarg, &wish->label) != 0)
                 return text_fail(EXIT_USAGE, "repair: --label: '%.100s' is no number", optarg);
+        } else if (c == 'd') {
+            wish->has_drop = 1;
+            if (text_number(optarg, &wish->drop_from) != 0)
+                return text_fail(EXIT_USAGE, "repair: --drop-from: '%.100s' is no number", optarg);
         } else if (c == 's') {
             wish->has_lease = 1;
             if (text_number(optarg, &wish->lease) != 0)
@@ -45,6 +53,8 @@ static int repair_parse(int argc, char **argv, struct deltafs_repair_wish *wish)
             return cmd_usage("repair");
         }
     }
+    if (wish->has_label && wish->has_drop)
+        return text_fail(EXIT_USAGE, "repair: --label and --drop-from do not go together");
     if (argc - optind != 1) {
         text_fail(EXIT_USAGE, "repair: one DIR must be given");
         return cmd_usage("repair");
@@ -60,13 +70,22 @@ int cmd_repair(int argc, char **argv)
 
     if (code != EXIT_OK)
         return code;
+    const char *path = text_path(argv[optind]);
+    if (place_is_logical(path))
+        return text_fail(
+            EXIT_TROUBLE,
+            "%s: a logical file, which needs no repair: what a writer that died had not published does not "
+            "count; 'deltafs verify' looks for damage",
+            path);
     found.is_dry = wish.is_dry;
-    int status = deltafs_repair(argv[optind], &wish, say_found, &found);
+    int status = deltafs_repair(path, &wish, say_found, &found);
+    if (status != DELTAFS_OK && found.count > 0 && found.is_dry)
+        printf("%s: nothing is changed yet\n", path);
     if (status != DELTAFS_OK)
         return found.hopeless > 0 ? cmd_finish(EXIT_TROUBLE) : text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
     if (found.count == 0)
-        printf("%s: nothing to repair; damage to records is found by 'deltafs verify'\n", argv[optind]);
+        printf("%s: nothing to repair; damage to records is found by 'deltafs verify'\n", path);
     else if (wish.is_dry)
-        printf("%s: nothing is changed yet; 'deltafs repair --apply %s' does it\n", argv[optind], argv[optind]);
+        printf("%s: nothing is changed yet; 'deltafs repair --apply %s' does it\n", path, path);
     return cmd_finish(found.count > 0 && wish.is_dry ? EXIT_NOT_FOUND : EXIT_OK);
 }

@@ -27,6 +27,25 @@ void text_show(const char *bytes, size_t n, char *out, size_t room)
     out[used] = '\0';
 }
 
+/* What the library advises a program to do, and how a command does it. */
+static const struct {
+    const char *library, *command;
+} advices[] = {{"reopen it to append to it", "give --append to append to it"},
+               {"give the option lease=0", "give --lease 0"}};
+
+/* Let a message, of up to MESSAGE_MAX bytes, speak of the command. */
+static void text_advise(char *message)
+{
+    for (size_t i = 0; i < sizeof advices / sizeof advices[0]; i++) {
+        size_t n = strlen(advices[i].library), m = strlen(advices[i].command);
+        char *at = strstr(message, advices[i].library);
+        if (!at || strlen(message) - n + m >= MESSAGE_MAX)
+            continue;
+        memmove(at + m, at + n, strlen(at + n) + 1);
+        memcpy(at, advices[i].command, m);
+    }
+}
+
 int text_fail(int code, const char *fmt, ...)
 {
     va_list ap;
@@ -36,6 +55,7 @@ int text_fail(int code, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(message, sizeof message, fmt, ap);
     va_end(ap);
+    text_advise(message);
     text_show(message, strlen(message), shown, sizeof shown);
     fprintf(stderr, "%s: %s\n", text_program, shown);
     return code;
@@ -70,6 +90,18 @@ void text_float(double v, char out[TEXT_FLOAT_MAX])
     }
     if (!strpbrk(out, ".e"))
         strcat(out, ".0");
+}
+
+const char *text_path(const char *name)
+{
+    static const char prefix[] = "deltafs:";
+
+    return strncmp(name, prefix, sizeof prefix - 1) == 0 ? name + sizeof prefix - 1 : name;
+}
+
+const char *text_plural(uint64_t n)
+{
+    return n == 1 ? "" : "s";
 }
 
 int text_exit_code(int status)

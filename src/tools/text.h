@@ -19,7 +19,8 @@ extern const char *text_program;
  * least 5) is left out. */
 void text_show(const char *bytes, size_t n, char *out, size_t room);
 
-/* "PROGRAM: message", as text_show has it, and a newline to standard error; returns `code`. */
+/* "PROGRAM: message", as text_show has it, and a newline to standard error; returns `code`. Where a message of the
+ * library's tells a program what to call or set, it says the command's option instead. */
 __attribute__((format(printf, 2, 3))) int text_fail(int code, const char *fmt, ...);
 
 /* An unsigned number, decimal or hexadecimal after 0x; the whole text. Returns 0, or -1. */
@@ -30,6 +31,12 @@ int text_number(const char *text, uint64_t *out);
 /* The fewest digits (of 15, 16, 17) that read back as the same double; "nan", "inf", "-inf". Always has a '.', an 'e'
  * or letters, so that it is seen to be a float. */
 void text_float(double v, char out[TEXT_FLOAT_MAX]);
+
+/* A path without what MPI-IO's names have in front, `deltafs:`. */
+const char *text_path(const char *name);
+
+/* What makes a word of `n` things a plural: "s", or "" of one. */
+const char *text_plural(uint64_t n);
 
 /* The exit code for a status of the library. */
 int text_exit_code(int status);

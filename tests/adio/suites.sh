@@ -1,30 +1,43 @@
 #!/bin/sh
 # ROMIO's own test programs and MPICH's of MPI-IO, with and without DeltaFS.
 #
-#     tests/adio/suites.sh OVERLAY [PROGRAM...]      OVERLAY: libdeltafs_romio.so, as scripts/build-romio-overlay made it
+#     tests/adio/suites.sh OVERLAY [PROGRAM...]    OVERLAY: libdeltafs_romio.so, as scripts/build-romio-overlay made it
+#     tests/adio/suites.sh FOLDER [PROGRAM...]     FOLDER: of the components for Open MPI, which is used then
 #
 # Without names all are run but for four that write gigabytes.
 #
 # The programs are taken from MPICH's source package, built with MPICH's mpicc as it is installed, and run three times each:
 # as they are ("stock"), with the overlay preloaded and the same names of files ("ufs"), and with the overlay and deltafs:
 # ("deltafs"). Prints a table. Fails if a program passes as it is and does not with the overlay, unless
-# tests/adio/exceptions says why not; an exception that passes is said, too.
+# tests/adio/exceptions (for Open MPI tests/adio/ompio_exceptions) says why not; an exception that passes is said, too.
 #
-# The programs and their output are kept in build/romio/suites. MPI_TIMEOUT is the limit for each run, in seconds.
+# With Open MPI "ufs" is with the components found, and the same names of files. What no longer is in MPI's header, and
+# Open MPI has left out of its own, is given to the programs that use it.
+#
+# The programs and their output are kept in build/romio/suites, or build/ompio/suites. MPI_TIMEOUT is the limit for each
+# run, in seconds.
 set -u
 overlay=$(realpath "$1")
 shift
+flavour=mpich
+kept=romio
+if [ -d "$overlay" ]; then
+    flavour=openmpi
+    kept=ompio
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+    export OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
+fi
 cd "$(dirname "$0")/../.."
 top=$(pwd)
-mpicc=${MPICC:-$(command -v mpicc.mpich || echo mpicc)}
-mpifort=$(command -v mpifort.mpich || true)
-mpirun=${MPIEXEC:-$(command -v mpirun.mpich || echo mpirun)}
+mpicc=${MPICC:-$(command -v mpicc.$flavour || echo mpicc)}
+mpifort=$(command -v mpifort.$flavour || true)
+mpirun=${MPIEXEC:-$(command -v mpirun.$flavour || echo mpirun)}
 limit=${MPI_TIMEOUT:-120}
 source=$(scripts/fetch-mpich) || exit 1
 romio=$source/src/mpi/romio/test
 mpich=$source/test/mpi
-programs=$top/build/romio/suites/programs
-logs=$top/build/romio/suites/logs
+programs=$top/build/$kept/suites/programs
+logs=$top/build/$kept/suites/logs
 mkdir -p "$programs" "$logs"
 work=$(mktemp -d "${TMPDIR:-/tmp}/deltafs-suites.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
@@ -49,6 +62,26 @@ END
     for file in "$mpich"/f77/io/*.h.in; do
         sed 's/@F77_MPI_[A-Z]*@/integer*8/' "$file" >"$programs/harness/$(basename "$file" .in)"
     done
+    : >"$programs/harness/removed.h"
+    if [ $flavour = openmpi ]; then
+        cat >"$programs/harness/removed.h" <<'END'
+#include <mpi.h>
+#undef MPI_LB
+#undef MPI_UB
+#undef MPI_Address
+#undef MPI_Type_hindexed
+#undef MPI_Type_hvector
+#undef MPI_Type_struct
+extern struct ompi_predefined_datatype_t ompi_mpi_lb, ompi_mpi_ub;
+#define MPI_LB            OMPI_PREDEFINED_GLOBAL(MPI_Datatype, ompi_mpi_lb)
+#define MPI_UB            OMPI_PREDEFINED_GLOBAL(MPI_Datatype, ompi_mpi_ub)
+#define MPI_Address       MPI_Get_address
+#define MPI_Type_hindexed MPI_Type_create_hindexed
+#define MPI_Type_hvector  MPI_Type_create_hvector
+int MPI_Type_struct(int, int *, MPI_Aint *, MPI_Datatype *, MPI_Datatype *);
+END
+        "$mpicc" -shared -fPIC -o "$programs/harness/libprefix.so" "$top/tests/adio/ompio_prefix.c" -ldl || exit 1
+    fi
     for part in mtest mtest_common mtest_single; do
         "$mpicc" -w -I"$programs/harness" -I"$mpich/include" -c -o "$programs/harness/$part.o" "$mpich/util/$part.c" ||
             exit 1
@@ -69,10 +102,10 @@ build() {
     case $1 in
     romio)
         if [ -f "$romio/$2.c" ]; then
-            "$mpicc" -w -o "$program" "$romio/$2.c"
+            "$mpicc" -w -include "$programs/harness/removed.h" -o "$program" "$romio/$2.c" -lm
         elif [ -f "$romio/$2.c.in" ]; then
             sed 's/@LL@/lld/' "$romio/$2.c.in" >"$program.c"
-            "$mpicc" -w -o "$program" "$program.c"
+            "$mpicc" -w -include "$programs/harness/removed.h" -o "$program" "$program.c" -lm
         else
             sed 's/@F77MPIOINC@//; s/@FORTRAN_MPI_OFFSET@/integer*8/; s/@F77IARGC@/iargc()/
                 s/@F77GETARG@/call getarg(i,str)/' "$romio/$2.f.in" >"$program.f"
@@ -94,7 +127,8 @@ build() {
     *)
         folder=$mpich/io
         [ "$1" != errors ] || folder=$mpich/errors/io
-        "$mpicc" -w -I"$programs/harness" -I"$mpich/include" -o "$program" "$folder/$2.c" \
+        "$mpicc" -w -include "$programs/harness/removed.h" -I"$programs/harness" -I"$mpich/include" \
+            -o "$program" "$folder/$2.c" \
             "$programs/harness"/mtest_common.o "$programs/harness"/mtest.o "$programs/harness"/mtest_single.o
         ;;
     esac >"$program.log" 2>&1
@@ -103,7 +137,7 @@ build() {
 # ---- Running ----
 
 # run KIND SUITE NAME RANKS ARGUMENT...: sets `verdict`. The word FILE among the arguments is the name of a file; where a
-# program has its own names, DeltaFS is asked for by ROMIO's environment variable.
+# program has its own names, DeltaFS is asked for by ROMIO's environment variable, or by a library that adds the prefix.
 run() {
     kind=$1
     program=$programs/$2-$3
@@ -129,7 +163,12 @@ run() {
         cd "$work/run" || exit 1
         [ -z "$force" ] || export ROMIO_FSTYPE_FORCE=$force
         preload=
-        [ "$kind" = stock ] || preload="-genv LD_PRELOAD $overlay"
+        if [ $flavour = openmpi ]; then
+            [ "$kind" = stock ] || export OMPI_MCA_mca_base_component_path="$overlay:SYSTEM_DEFAULT"
+            [ -z "$force" ] || preload="-x LD_PRELOAD=$programs/harness/libprefix.so"
+        elif [ "$kind" != stock ]; then
+            preload="-genv LD_PRELOAD $overlay"
+        fi
         # shellcheck disable=SC2086 # lists of words
         exec timeout -k 5 "$limit" "$mpirun" -np "$ranks" $preload "$program" $words
     ) >"$log" 2>&1 </dev/null
@@ -203,7 +242,9 @@ END
 }
 
 excused() {
-    sed -n "s/^$1 $2 *//p" "$top/tests/adio/exceptions"
+    exceptions=$top/tests/adio/exceptions
+    [ $flavour = mpich ] || exceptions=$top/tests/adio/ompio_exceptions
+    sed -n "s/^$1 $2 *//p" "$exceptions"
 }
 
 # What is to be run, of that.

@@ -3,8 +3,8 @@ cli=$top_srcdir/tests/cli
 put_records=$top_builddir/put_records
 export LC_ALL=C PYTHONDONTWRITEBYTECODE=1
 # Options in the caller's environment would change what is tested.
-for name in block codec commit direct keys lease link_buffer memory nodes partitions progress read_cache read_threads route schema stats sync threads \
-    value_size; do
+for name in block codec commit direct index keys lease link_buffer memory nodes partitions progress read_cache read_threads route schema stats sync threads \
+    value_size volumes; do
     unset "DELTAFS_$(echo $name | tr a-z A-Z)"
 done
 # What the MPI library itself leaves allocated is not ours.

@@ -45,6 +45,14 @@ done
 head -c 100000 /dev/zero >"$work/folder/MANIFEST"
 refused "$work/folder" "not the manifest of a DeltaFS directory"
 
+# A partition of which both logs are gone: verify names both.
+cp -r "$work/sound" "$work/gone"
+rm "$work/gone/01/p00000001.data" "$work/gone/01/p00000001.index"
+expect 3 "$deltafs" verify "$work/gone"
+says "$work/gone/01/p00000001.index: damaged at offset 0: the file is missing"
+says "$work/gone/01/p00000001.data: damaged at offset 0: the file is missing"
+stdout_has "8 records in 2 blocks and 2 leaves read, 2 damages"
+
 # manifest: standard input, sealed, becomes the manifest of a copy.
 manifest() {
     rm -rf "$work/copy"

@@ -22,7 +22,7 @@ round() {
     make_raw "$schema" "$key" 88 "$work/b" --skip $skip --epoch $epoch --seed 2
     rm -rf "$work/d"
     expect 0 import "$ranks" --format raw --schema "$schema" --key "$key" "$@" -o "$work/d" "$work/a.bin" "$work/b.bin"
-    stdout_has "389 records in 1 epochs from 2 files"
+    stdout_has "389 records in 1 epoch from 2 files"
     scan_sorted "$work/d" "$work/sorted"
     sort "$work/a.csv" "$work/b.csv" >"$work/expected"
     same "$work/expected" "$work/sorted" "$schema, key $key: records differ"
@@ -58,7 +58,7 @@ expect 0 "$deltafs" scan "$work/one.d" --format raw
 : >"$work/empty.bin"
 rm -rf "$work/d"
 expect 0 import 2 --format raw --schema id:u8,x:f4 --key id -o "$work/d" "$work/empty.bin"
-stdout_has "0 records in 1 epochs from 1 files"
+stdout_has "0 records in 1 epoch from 1 file by"
 
 # ---- Files that do not fit. Nothing is made.
 

@@ -25,7 +25,7 @@ printf 'half a block' >>"$work/died/00/p00000000.data"
 cp -R "$work/died" "$work/before"
 expect 1 "$deltafs" repair "$work/died"
 stdout_has "to do: $work/died/MANIFEST: a line cut short is removed, 17 bytes"
-stdout_has "to do: $work/died/00/p00000000.data: what has no commit is cut off, 12 bytes"
+stdout_has "to do: $work/died/00/p00000000.data: what stands behind the last committed epoch is cut off, 12 bytes"
 stdout_has "deltafs repair --apply $work/died"
 diff -r "$work/before" "$work/died" >&2 || fail "a dry run changed something"
 expect 0 "$deltafs" repair --apply "$work/died"
@@ -58,7 +58,43 @@ cp -R "$work/before" "$work/elsewhere"
 printf 'host=elsewhere.example pid=1 job=- session=01234567-89ab-4def-8123-456789abcdef renewed=%020d\n' \
     "$(date +%s)" >"$work/elsewhere/LEASE"
 expect 3 "$deltafs" repair --apply "$work/elsewhere"
-says "lease=0"
+says "give --lease 0"
 grep -q "is closed" "$work/out" && fail "it is said to be closed, and was not"
 expect 0 "$deltafs" repair --apply --lease 0 "$work/elsewhere"
 stdout_has "$work/elsewhere: the directory is closed"
+
+# A dry run changes nothing, and says who is writing.
+cp -R "$work/before" "$work/held"
+printf 'host=elsewhere.example pid=77 job=55.0 session=01234567-89ab-4def-8123-456789abcdef renewed=%020d\n' \
+    "$(($(date +%s) - 5))" >"$work/held/LEASE"
+expect 1 "$deltafs" repair "$work/held"
+says "process 77 on host elsewhere.example (job 55.0), which renewed it "
+says "may be writing the directory"
+
+# A lease that was left behind in a sound directory is nothing to do, whatever it notes.
+cp -R "$work/elsewhere" "$work/stale"
+printf 'host=%s pid=999999999 job=- session=01234567-89ab-4def-8123-456789abcdef renewed=%020d epoch=%020d label=%020d records=%020d stored=%020d\n' \
+    "$(uname -n)" "$(date +%s)" 3 99 1 1 >"$work/stale/LEASE"
+expect 0 "$deltafs" repair "$work/stale"
+says "has ended without closing the directory; the next writer takes it over"
+stdout_has "nothing to repair"
+expect 0 "$deltafs" repair --apply "$work/stale"
+[ ! -e "$work/stale/LEASE" ] || fail "the lease is left"
+
+# A tail that is cut off is called so.
+cp -R "$work/elsewhere" "$work/reopened"
+sed '/^close /d' "$work/elsewhere/MANIFEST" >"$work/reopened/MANIFEST"
+expect 1 "$deltafs" repair "$work/reopened"
+stdout_has "$work/reopened/00/p00000000.index: the tail of an earlier close is cut off"
+grep -q "no commit" "$work/out" && fail "a tail is taken for something else"
+
+# Epochs whose logs are gone are given up by name only.
+expect 2 "$deltafs" repair --drop-from x "$work/n"
+expect 2 "$deltafs" repair --drop-from 1 --label 2 "$work/n"
+cp "$work/n/00/p00000000.index" "$work/n/01/p00000001.index"
+expect 3 "$deltafs" repair --apply "$work/n"
+says "give up 4 epochs, from that on, and keep the 0 before: --drop-from 1"
+expect 0 "$deltafs" repair --apply --drop-from 1 "$work/n"
+stdout_has "is given up"
+stdout_has "kept as MANIFEST.damaged"
+expect 0 "$deltafs" verify "$work/n"

@@ -14,6 +14,7 @@
 #include "base/crc32c.h"
 #include "base/hash.h"
 #include "core/part_writer.h"
+#include "core/partition.h"
 #include "store/planes.h"
 #include "store/store_format.h"
 
@@ -602,6 +603,77 @@ static void make_no_fences(struct maker *m, const char *folder, const char *name
     finish(m);
 }
 
+/* The container as a second session finds it. */
+static void reopen(struct maker *m, struct writer *writer[2], uint32_t split)
+{
+    struct manifest now;
+    struct lease lease;
+
+    must(m, manifest_read(&m->io, m->path, &now, &m->e));
+    m->config.is_reopened = 1;
+    m->config.epochs = (uint32_t)now.epoch_count;
+    m->config.last_label = now.epoch[now.epoch_count - 1].label;
+    m->config.manifest_size = now.size;
+    manifest_fini(&now);
+    must(m, lease_take(&lease, &m->io, m->path, 0, 0, &m->e));
+    must(m, deltafs_writer_open(&m->config, 0, split, &lease, &writer[0], &m->e));
+    must(m, deltafs_writer_open(&m->config, split, m->config.partitions - split, NULL, &writer[1], &m->e));
+    must(m, deltafs_writer_note_open(writer[0], &m->config, &m->e));
+    for (int rank = 0; rank < 2; rank++)
+        must(m, deltafs_writer_cut(writer[rank], &m->e));
+}
+
+/* Both ranks end the epoch, and the first commits it. */
+static void end_both(struct maker *m, struct writer *writer[2], uint64_t label)
+{
+    struct writer_totals all = {0}, own;
+    int in_doubt;
+
+    for (int rank = 0; rank < 2; rank++)
+        deltafs_writer_end(writer[rank], label);
+    for (int rank = 0; rank < 2; rank++) {
+        must(m, deltafs_writer_wait_end(writer[rank], &own, &m->e));
+        all.records += own.records;
+        all.bytes_raw += own.bytes_raw;
+        all.bytes_stored += own.bytes_stored;
+    }
+    must(m, deltafs_writer_commit(writer[0], &all, &in_doubt, &m->e));
+    for (int rank = 0; rank < 2; rank++)
+        deltafs_writer_keep(writer[rank]);
+}
+
+/* Three partitions of one rank, and closed; then of two, and closed again. */
+static void make_reopened(struct maker *m, const char *folder, const char *name)
+{
+    enum { PARTITIONS = 3, SPLIT = 2 };
+    struct writer *writer[2];
+    uint64_t most = 0, tail;
+
+    maker_init(m, folder, name, KEYS_U64, PARTITIONS, 8, "", CODEC_NONE, 256);
+    begin(m);
+    for (uint64_t epoch = 1; epoch < 3; epoch++) {
+        for (uint64_t i = 0; i < 60; i++)
+            put_noise(m, i, i + epoch);
+        end_epoch(m, 10 * epoch);
+    }
+    finish(m);
+    reopen(m, writer, SPLIT);
+    for (uint64_t epoch = 3; epoch < 5; epoch++) {
+        for (uint64_t i = 0; i < 60; i++) {
+            m->writer = writer[partition_of(2 * i, PARTITIONS) >= SPLIT];
+            put_noise(m, 2 * i, i + epoch);
+        }
+        end_both(m, writer, 10 * epoch);
+    }
+    for (int rank = 0; rank < 2; rank++) {
+        must(m, deltafs_writer_finish(writer[rank], &tail, &m->e));
+        most = tail > most ? tail : most;
+    }
+    must(m, deltafs_writer_commit_close(writer[0], most, &m->e));
+    for (int rank = 0; rank < 2; rank++)
+        must(m, deltafs_writer_destroy(writer[rank], &m->e));
+}
+
 static const struct {
     const char *name;
     void (*make)(struct maker *m, const char *folder, const char *name); /* NULL: no longer written so */
@@ -627,6 +699,7 @@ static const struct {
     {"wide", make_wide},
     {"later", make_later},
     {"planes", make_planes},
+    {"reopened", make_reopened},
 };
 
 int main(int argc, char **argv)

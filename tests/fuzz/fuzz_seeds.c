@@ -1,4 +1,4 @@
-/* Makes the inputs that the fuzz targets begin with, from the golden containers.
+/* Makes the inputs that the fuzz targets begin with, from the golden containers and by the library.
  *
  *     fuzz-seeds CORPUS FOLDER     FOLDER/TARGET/NAME for each target; FOLDER exists */
 #include <errno.h>
@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include "base/coding.h"
+#include "store/extents.h"
+#include "store/log.h"
 #include "store/store_format.h"
 
 #define SEED_MAX (16u << 10) /* bytes; longer inputs only slow a fuzzer down */
@@ -124,6 +126,55 @@ static void make_container(const char *corpus, const char *folder, const char *n
     }
 }
 
+/* Put what a writer did into an extent log's seed, as one batch. */
+static void add_batch(struct seed *s, struct extent_list *l, uint64_t order, int is_last)
+{
+    static const uint8_t uuid[FORMAT_UUID_SIZE];
+    struct buffer out = {0};
+    struct error e;
+    size_t n = 0;
+
+    if (extent_list_encode(l, log_seed(uuid), 0, 0, order, EXTENT_MAX, is_last, &out, &n, &e) != DELTAFS_OK)
+        die(e.text);
+    add(s, out.bytes, n);
+    buffer_fini(&out);
+    extent_list_clear(l);
+}
+
+/* Extent logs: of strided runs, of variables in turn, of plain pieces that overlap, each with marks between. */
+static void make_extents(const char *folder)
+{
+    static const uint8_t uuid[FORMAT_UUID_SIZE];
+    static struct seed s;
+    struct extent_list l = {0};
+    uint8_t header[LOG_HEADER_SIZE];
+    struct error e;
+    char name[16];
+
+    for (uint64_t kind = 0; kind < 6; kind++) {
+        s.n = 0;
+        add_number(&s, 1 + 2 * (kind % 2), 1);
+        add_number(&s, 100 * kind, 8);
+        log_put_header(header, LOG_KIND_EXTENTS, 0, uuid);
+        add(&s, header, sizeof header);
+        for (uint64_t order = 1, position = 0; order <= 3; order++) {
+            for (uint64_t i = 0; i < 12; i++) {
+                for (uint64_t k = 0; k <= kind % 3; k++, position += 10 + k)
+                    if (extent_list_add(&l, 300 * k + order * 7 + i * (kind % 3 == 0 ? i * 9 : 40), 10 + k, position,
+                                        &e) != DELTAFS_OK)
+                        die(e.text);
+            }
+            if (kind > 2 && extent_list_mark(&l, order % 2 ? EXTENT_TRUNCATE : EXTENT_EXTEND, 400 * order, position,
+                                             &e) != DELTAFS_OK)
+                die(e.text);
+            add_batch(&s, &l, order, order == 3);
+        }
+        snprintf(name, sizeof name, "%u", (unsigned)kind);
+        save(&s, folder, "extents", name);
+    }
+    extent_list_fini(&l);
+}
+
 /* A VPIC dump of three particles, and files of fixed-size records. */
 static void make_imports(const char *folder)
 {
@@ -198,6 +249,7 @@ int main(int argc, char **argv)
     }
     for (size_t i = 0; i < sizeof golden / sizeof golden[0]; i++)
         make_container(argv[1], argv[2], golden[i]);
+    make_extents(argv[2]);
     make_imports(argv[2]);
     make_texts(argv[2]);
     return 0;

@@ -49,6 +49,21 @@ void structures_seal_log(uint32_t seed, uint8_t *bytes, size_t n)
     }
 }
 
+void structures_seal_extents(uint32_t seed, uint8_t *bytes, size_t n)
+{
+    if (n >= LOG_HEADER_SIZE)
+        log_seal(seed, bytes, LOG_HEADER_SIZE);
+    for (size_t at = LOG_HEADER_SIZE, length; at < n && n - at >= BATCH_HEADER_SIZE; at += length) {
+        uint8_t *batch = bytes + at;
+        length = get_u32(batch + 8);
+        if (length >= BATCH_HEADER_SIZE && length <= n - at)
+            put_u32(batch + 40, crc32c(seed, batch + BATCH_HEADER_SIZE, length - BATCH_HEADER_SIZE));
+        log_seal(seed, batch, BATCH_HEADER_SIZE);
+        if (length < BATCH_HEADER_SIZE || length > n - at)
+            return;
+    }
+}
+
 void structures_seal_manifest(uint8_t *bytes, size_t n)
 {
     for (size_t at = 0, end; at < n; at = end + 1) {

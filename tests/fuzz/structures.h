@@ -10,6 +10,8 @@
 size_t structure_length(const uint8_t *bytes, size_t n, size_t at);
 /* Seal all structures of a log; what is no structure is passed over byte by byte. */
 void structures_seal_log(uint32_t seed, uint8_t *bytes, size_t n);
+/* Seal the header and the batches of an extent log, as far as they have lengths that can be. */
+void structures_seal_extents(uint32_t seed, uint8_t *bytes, size_t n);
 /* Give all whole lines of a manifest their checksums, where they have room for them. */
 void structures_seal_manifest(uint8_t *bytes, size_t n);
 

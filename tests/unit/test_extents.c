@@ -1,7 +1,12 @@
 /* Extents: lists against a plain list of what was written, batches there and back, and every way to spoil them. */
+#include <errno.h>
+#include "base/coding.h"
+#include "base/crc32c.h"
 #include "store/extents.h"
 #include "store/log.h"
+#include "store/store_format.h"
 #include "unit_help.h"
+#include "unit_io.h"
 
 static const uint8_t uuid[FORMAT_UUID_SIZE] = {1, 2, 3};
 
@@ -114,6 +119,41 @@ static void test_patterns(void **state)
     history_fini(&h);
 }
 
+/* A block of a matrix of three dimensions: its rows or its columns, whichever are fewer. */
+static void test_blocks(void **state)
+{
+    static const uint64_t shape[][2] = {{3, 40}, {40, 3}, {25, 25}, {1, 50}, {50, 1}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof shape / sizeof shape[0]; i++) {
+        struct history h = {.count = 0};
+        for (uint64_t z = 0; z < shape[i][0]; z++)
+            for (uint64_t y = 0; y < shape[i][1]; y++)
+                write_some(&h, z * 400 + y * 7, 3);
+        check_history(&h);
+        CHECK_IS(h.list.count, shape[i][0] < shape[i][1] ? shape[i][0] : shape[i][1]);
+        history_fini(&h);
+    }
+}
+
+/* Two random writes are no run: it would reach over half of the file, and be in the way of every look-up. */
+static void test_random_writes(void **state)
+{
+    struct rng r = rng_init(63);
+    struct extent_list l = {0};
+    struct error e;
+    uint64_t n = 20000, runs = 0;
+
+    (void)state;
+    for (uint64_t i = 0; i < n; i++)
+        CHECK_IS(extent_list_add(&l, rng_below(&r, 1 << 28) * 4096, 4096, i * 4096, &e), DELTAFS_OK);
+    for (size_t i = 0; i < l.count; i++)
+        runs += l.extent[i].count > 1;
+    CHECK(runs < 3);
+    CHECK(l.count > n - 10);
+    extent_list_fini(&l);
+}
+
 static void test_random_lists(void **state)
 {
     struct rng r = rng_init(61);
@@ -198,6 +238,311 @@ static void test_there_and_back(void **state)
     buffer_fini(&out);
 }
 
+static void test_limits(void **state)
+{
+    static const struct extent bad[] = {
+        {.size = 0, .count = 1},
+        {.size = 1, .count = 0},
+        {.size = 1, .count = 1, .offset = EXTENT_MAX},
+        {.size = 1, .count = 1, .position = EXTENT_MAX},
+        {.size = 1, .count = 1, .order = EXTENT_MAX + 1},
+        {.size = EXTENT_MAX + 1, .count = 1},
+        {.size = UINT64_MAX, .count = 1},
+        {.size = 1, .count = 1, .offset = UINT64_MAX},
+        {.size = 1, .count = 1, .stride = 1},
+        {.size = 1, .count = 1, .position_stride = 1},
+        {.size = 2, .count = 2, .stride = 1, .position_stride = 2},
+        {.size = 2, .count = 2, .stride = 2, .position_stride = 1},
+        {.size = 1, .count = EXTENT_MAX + 1, .stride = 1, .position_stride = 1},
+        {.size = 1, .count = EXTENT_MAX / 2 + 1, .stride = 3, .position_stride = 1},
+        {.size = 1, .count = EXTENT_MAX / 2 + 1, .stride = 1, .position_stride = 3},
+        {.size = 1, .count = UINT64_MAX, .stride = UINT64_MAX, .position_stride = UINT64_MAX},
+        {.size = 1, .count = 1, .kind = EXTENT_TRUNCATE},
+        {.count = 2, .kind = EXTENT_EXTEND},
+        {.offset = EXTENT_MAX + 1, .count = 1, .kind = EXTENT_EXTEND},
+        {.count = 1, .kind = (enum extent_kind)3},
+    };
+    static const struct extent good[] = {
+        {.size = EXTENT_MAX, .count = 1},
+        {.offset = EXTENT_MAX - 1, .position = EXTENT_MAX - 1, .size = 1, .count = 1, .order = EXTENT_MAX},
+        {.size = 1, .count = EXTENT_MAX, .stride = 1, .position_stride = 1},
+        {.offset = EXTENT_MAX, .count = 1, .kind = EXTENT_TRUNCATE},
+    };
+    struct extent_list l = {0};
+    struct buffer out = {0};
+    struct error e;
+    size_t n = 0;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        CHECK(!extent_is_valid(&bad[i]));
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
+        CHECK(extent_is_valid(&good[i]));
+    CHECK_IS(extent_list_add(&l, EXTENT_MAX, 1, 0, &e), DELTAFS_ERR_INVALID);
+    CHECK_IS(extent_list_add(&l, 0, 1, EXTENT_MAX, &e), DELTAFS_ERR_INVALID);
+    CHECK_IS(extent_list_add(&l, 1, UINT64_MAX, 0, &e), DELTAFS_ERR_INVALID);
+    CHECK_IS(extent_list_mark(&l, EXTENT_EXTEND, EXTENT_MAX + 1, 0, &e), DELTAFS_ERR_INVALID);
+    CHECK_IS(extent_list_mark(&l, EXTENT_DATA, 0, 0, &e), DELTAFS_ERR_INVALID);
+    CHECK_IS(extent_list_add(&l, EXTENT_MAX, 0, 0, &e), DELTAFS_OK);
+    CHECK_IS(extent_list_encode(&l, 0, 0, 0, EXTENT_MAX + 1, 0, 0, &out, &n, &e), DELTAFS_ERR_INVALID);
+    CHECK_IS(extent_list_encode(&l, 0, 0, 0, 0, EXTENT_MAX + 1, 0, &out, &n, &e), DELTAFS_ERR_INVALID);
+    CHECK(n == 0 && l.count == 0);
+    CHECK_IS(extent_list_add(&l, EXTENT_MAX - 1, 1, 0, &e), DELTAFS_OK);
+    CHECK_IS(extent_list_add(&l, EXTENT_MAX - 1, 1, 1, &e), DELTAFS_OK);
+    CHECK_IS(l.count, 1);
+    extent_list_fini(&l);
+}
+
+/* A budget that is too small is an error, and what was in the list stays. */
+static void test_no_memory(void **state)
+{
+    struct memory memory = {.limit = 10000};
+    struct extent_list l = {.memory = &memory};
+    struct buffer out = {.memory = &memory};
+    struct error e;
+    size_t n = 0, count;
+    uint64_t i = 0;
+
+    (void)state;
+    while (extent_list_add(&l, 7 * i * i, 3, 3 * i, &e) == DELTAFS_OK)
+        i++;
+    CHECK_IS(e.status, DELTAFS_ERR_MEMORY);
+    count = l.count;
+    CHECK_IS(count, i);
+    CHECK_IS(extent_list_add(&l, 7 * i * i, 3, 3 * i, &e), DELTAFS_ERR_MEMORY);
+    CHECK_IS(extent_list_mark(&l, EXTENT_EXTEND, 5, 3 * i, &e), DELTAFS_ERR_MEMORY);
+    CHECK_IS(l.count, count);
+    memory.limit = memory.used + 10;
+    CHECK_IS(extent_list_encode(&l, 0, 0, 0, 0, EXTENT_MAX, 0, &out, &n, &e), DELTAFS_ERR_MEMORY);
+    CHECK_IS(n, 0);
+    buffer_fini(&out);
+    extent_list_fini(&l);
+    CHECK_IS(memory.used, 0);
+}
+
+/* A list that is too long for a batch becomes two, of which the last alone has the flag. */
+static void test_long_list(void **state)
+{
+    struct extent_list l = {0};
+    struct buffer out = {0};
+    struct error e;
+    size_t n = 0, used, count = BATCH_ENTRIES_MAX + 5;
+    int is_last = 0;
+
+    (void)state;
+    for (uint64_t i = 0; i < count; i++)
+        CHECK_IS(extent_list_add(&l, 7 * i * i, 3, 3 * i, &e), DELTAFS_OK);
+    CHECK_IS(l.count, count);
+    CHECK_IS(extent_list_encode(&l, 0, 0, 0, 0, EXTENT_MAX, 1, &out, &n, &e), DELTAFS_OK);
+    size_t first = get_u32(out.bytes + 8);
+    CHECK_IS(get_u32(out.bytes + 20), BATCH_ENTRIES_MAX);
+    CHECK_IS(out.bytes[5], 0);
+    CHECK_IS(get_u32(out.bytes + first + 20), 5);
+    CHECK_IS(extent_batches_decode(out.bytes, n, 0, "log", 0, NULL, NULL, &used, &is_last, &e), DELTAFS_OK);
+    CHECK(used == n && is_last);
+    buffer_fini(&out);
+    extent_list_fini(&l);
+}
+
+/* ---- Damage ---- */
+
+/* Two batches of a few entries of all kinds; returns the first one's length. */
+static size_t make_batches(struct rng *r, struct buffer *out, size_t *n)
+{
+    struct history h = {.count = 0};
+    struct error e;
+    size_t first = 0;
+
+    *n = 0;
+    for (int batch = 0; batch < 2; batch++) {
+        for (uint64_t i = 0; i < 5; i++)
+            for (uint64_t k = 0; k < 3; k++)
+                write_some(&h, 3000 * k + 100 * i, 10 + k);
+        write_some(&h, rng_below(r, 10000), rng_below(r, 1000) + 1);
+        CHECK_IS(extent_list_mark(&h.list, EXTENT_EXTEND, rng_below(r, 10000), h.position, &e), DELTAFS_OK);
+        write_some(&h, rng_below(r, 10000), rng_below(r, 1000) + 1);
+        CHECK_IS(extent_list_encode(&h.list, log_seed(uuid), 3, 4, (uint64_t)batch, h.position, batch, out, n, &e),
+                 DELTAFS_OK);
+        extent_list_clear(&h.list);
+        first = batch == 0 ? *n : first;
+    }
+    history_fini(&h);
+    return first;
+}
+
+/* Decode a copy that has no byte too many, for the sanitizer; what is handed out is as `want` has it. */
+static int decode_copy(const uint8_t *bytes, size_t n, const struct decoded *want, size_t *used, struct error *e)
+{
+    uint8_t *copy = malloc(n > 0 ? n : 1);
+    struct decoded d = {0};
+    int is_last = 0;
+
+    CHECK(copy != NULL);
+    memcpy(copy, bytes, n);
+    *used = 0;
+    int status = extent_batches_decode(copy, n, log_seed(uuid), "log", 1000, note_extent, &d, used, &is_last, e);
+    CHECK(!want || d.count <= want->count);
+    for (size_t i = 0; i < d.count && want; i++)
+        CHECK(is_same(&d.extent[i], &want->extent[i]) && d.extent[i].order == want->extent[i].order);
+    if (status != DELTAFS_OK)
+        CHECK_IS(status, DELTAFS_ERR_DAMAGED);
+    free(d.extent);
+    free(copy);
+    return status;
+}
+
+static void test_spoilt_batches(void **state)
+{
+    struct rng r = rng_init(64);
+    struct buffer out = {0};
+    struct decoded want = {0};
+    struct error e;
+    size_t n, used, first = make_batches(&r, &out, &n);
+    int is_last;
+
+    (void)state;
+    CHECK_IS(extent_batches_decode(out.bytes, n, log_seed(uuid), "log", 0, note_extent, &want, &used, &is_last, &e), 0);
+    for (size_t cut = 0; cut <= n; cut++) {
+        CHECK_IS(decode_copy(out.bytes, cut, &want, &used, &e), DELTAFS_OK);
+        CHECK_IS(used, cut == n ? n : cut >= first ? first : 0);
+    }
+    for (size_t bit = 0; bit < 8 * n; bit++) {
+        out.bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        CHECK_IS(decode_copy(out.bytes, n, &want, &used, &e), DELTAFS_ERR_DAMAGED);
+        CHECK(strncmp(e.text, "log: ", 5) == 0 && strstr(e.text, "offset 1") != NULL);
+        out.bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
+    }
+    for (size_t i = 0; i < n; i++) {
+        uint8_t before = out.bytes[i];
+        out.bytes[i] = (uint8_t)(before + rng_below(&r, 255) + 1);
+        CHECK_IS(decode_copy(out.bytes, n, &want, &used, &e), DELTAFS_ERR_DAMAGED);
+        out.bytes[i] = before;
+    }
+    /* Another container's. */
+    CHECK_IS(extent_batches_decode(out.bytes, n, 1, "log", 0, NULL, NULL, &used, &is_last, &e), DELTAFS_ERR_DAMAGED);
+    /* What a crash leaves where the file grew, but its bytes were not written. */
+    memset(out.bytes + first, 0, n - first);
+    CHECK_IS(decode_copy(out.bytes, n, &want, &used, &e), DELTAFS_OK);
+    CHECK_IS(used, first);
+    free(want.extent);
+    buffer_fini(&out);
+}
+
+static void seal_batch(uint8_t *batch, size_t n)
+{
+    put_u32(batch + 40, crc32c(log_seed(uuid), batch + BATCH_HEADER_SIZE, n - BATCH_HEADER_SIZE));
+    log_seal(log_seed(uuid), batch, BATCH_HEADER_SIZE);
+}
+
+/* Whatever stands behind right checksums: only valid extents come out. */
+static void test_forged(void **state)
+{
+    struct rng r = rng_init(65);
+    struct buffer out = {0};
+    struct error e;
+    size_t n, used, passed = 0;
+
+    (void)state;
+    for (int round = 0; round < 20000; round++) {
+        uint8_t batch[BATCH_HEADER_SIZE + 200];
+        if (round % 1000 == 0)
+            make_batches(&r, &out, &n);
+        size_t length = get_u32(out.bytes + 8);
+        CHECK(length <= sizeof batch);
+        memcpy(batch, out.bytes, length);
+        if (round % 4 == 0) {
+            rng_fill(&r, batch + BATCH_HEADER_SIZE, length - BATCH_HEADER_SIZE);
+            put_u32(batch + 20, (uint32_t)rng_below(&r, 20));
+        }
+        if (round % 2)
+            put_u64(batch + 32, EXTENT_MAX);
+        for (uint64_t k = rng_below(&r, 3) + 1; k > 0; k--)
+            batch[rng_below(&r, 3) ? BATCH_HEADER_SIZE + rng_below(&r, length - BATCH_HEADER_SIZE)
+                                   : rng_below(&r, BATCH_HEADER_SIZE)] =
+                (uint8_t)(rng_below(&r, 3) ? rng_next(&r) : rng_below(&r, 2) * 0xff);
+        seal_batch(batch, length);
+        passed += decode_copy(batch, length, NULL, &used, &e) == DELTAFS_OK && used == length;
+        rng_fill(&r, batch, sizeof batch);
+        decode_copy(batch, rng_below(&r, sizeof batch + 1), NULL, &used, &e);
+    }
+    CHECK(passed > 1000); /* or this tests nothing */
+    buffer_fini(&out);
+}
+
+/* The example of deltafs-format(5). */
+static void test_page(void **state)
+{
+    static const uint8_t want[] = {0x04, 0x0e, 0x1e, 0x64, 0x46, 0x01, 0x91, 0x4d, 0x10, 0xff, 0x4a, 0x0a, 0x90, 0x11};
+    struct history h = {.count = 0};
+    struct buffer out = {0};
+    struct error e;
+    size_t n = 0;
+
+    (void)state;
+    for (uint64_t i = 0; i < 100; i++)
+        write_some(&h, 7 + 100 * i, 30);
+    CHECK_IS(extent_list_mark(&h.list, EXTENT_TRUNCATE, 5000, h.position, &e), DELTAFS_OK);
+    h.position = 4096;
+    write_some(&h, 200, 10);
+    CHECK_IS(extent_list_encode(&h.list, 0, 0, 0, 1, h.position, 0, &out, &n, &e), DELTAFS_OK);
+    CHECK_IS(n, BATCH_HEADER_SIZE + sizeof want);
+    CHECK(memcmp(out.bytes + BATCH_HEADER_SIZE, want, sizeof want) == 0);
+    buffer_fini(&out);
+    history_fini(&h);
+}
+
+/* One entry, coded by hand, is taken or not. */
+static void test_hand_made(void **state)
+{
+    static const struct {
+        uint8_t bytes[32];
+        uint8_t n;
+        int is_good;
+    } entry[] = {
+        {{0x00, 0x02, 0x05}, 3, 1},
+        {{0x00, 0x01, 0x05}, 3, 0},             /* offset -1 */
+        {{0x00, 0x02, 0x00}, 3, 0},             /* no bytes */
+        {{0x20, 0x02, 0x05}, 3, 0},             /* a tag of later times */
+        {{0x03, 0x02}, 2, 0},                   /* a kind of later times */
+        {{0x01, 0x02}, 2, 1},                   /* truncate */
+        {{0x02, 0x02}, 2, 1},                   /* extend */
+        {{0x05, 0x02, 0x02, 0x00}, 4, 0},       /* a run of truncations */
+        {{0x04, 0x02, 0x05, 0x02, 0x00}, 5, 1}, /* a run */
+        {{0x04, 0x02, 0x05, 0x01, 0x00}, 5, 0}, /* of one */
+        {{0x08, 0x02, 0x05, 0x01}, 4, 0},       /* gaps, but no run */
+        {{0x0c, 0x02, 0x05, 0x02, 0x00, 0x01}, 6, 1},
+        {{0x10, 0x02, 0x05, 0x08}, 4, 1},
+        {{0x10, 0x02, 0x05, 0x07}, 4, 0},                                                              /* position -4 */
+        {{0x04, 0x02, 0x05, 0x02, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01}, 14, 0}, /* wraps */
+        {{0x04, 0x02, 0x01, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01, 0x00}, 14, 0},
+        {{0x00, 0x02, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01}, 12, 0},
+        {{0x00, 0x02, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02}, 12, 0}, /* 65 bits */
+        {{0x00, 0x02, 0x05, 0x00}, 4, 0},                                                  /* a byte too many */
+        {{0x00, 0x02}, 2, 0},                                                              /* a field too few */
+        {{0x00}, 1, 0},
+        {{0}, 0, 0},
+    };
+    struct error e;
+    size_t used;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof entry / sizeof entry[0]; i++) {
+        uint8_t batch[BATCH_HEADER_SIZE + 32] = {0};
+        size_t n = BATCH_HEADER_SIZE + entry[i].n;
+        batch[4] = FORMAT_EXTENTS;
+        put_u32(batch + 8, (uint32_t)n);
+        put_u32(batch + 20, 1);
+        put_u64(batch + 32, EXTENT_MAX);
+        memcpy(batch + BATCH_HEADER_SIZE, entry[i].bytes, entry[i].n);
+        seal_batch(batch, n);
+        CHECK_IS(decode_copy(batch, n, NULL, &used, &e), entry[i].is_good ? DELTAFS_OK : DELTAFS_ERR_DAMAGED);
+        put_u64(batch + 32, 4); /* the data log ends before the bytes do */
+        seal_batch(batch, n);
+        if (batch[BATCH_HEADER_SIZE] != 1 && batch[BATCH_HEADER_SIZE] != 2)
+            CHECK_IS(decode_copy(batch, n, NULL, &used, &e), DELTAFS_ERR_DAMAGED);
+    }
+}
+
 /* ---- Logs ---- */
 
 static void test_log(void **state)
@@ -236,13 +581,154 @@ static void test_log(void **state)
     history_fini(&h);
 }
 
+static int read_log(const char *path, uint32_t session, uint32_t writer, int is_closed, uint64_t *from, size_t *n)
+{
+    struct io io = io_default();
+    struct buffer got = {0};
+    struct error e;
+    int is_last = 0;
+
+    *from = *n = 0;
+    int status = extent_log_read(&io, path, session, writer, uuid, is_closed, from, &is_last, &got, n, &e);
+    CHECK(status == DELTAFS_OK || (*from == 0 && *n == 0));
+    buffer_fini(&got);
+    return status;
+}
+
+/* Every cut and every spoilt byte of a log's file, while its session is open and when it is closed. */
+static void test_spoilt_logs(void **state)
+{
+    struct rng r = rng_init(66);
+    struct buffer out = {0};
+    size_t n, got, first = make_batches(&r, &out, &n);
+    uint64_t from;
+    uint8_t file[LOG_HEADER_SIZE + 1000];
+    const char *path = unit_path("spoilt");
+
+    (void)state;
+    CHECK(n <= 1000);
+    log_put_header(file, LOG_KIND_EXTENTS, 4, uuid);
+    memcpy(file + LOG_HEADER_SIZE, out.bytes, n);
+    n += LOG_HEADER_SIZE;
+    first += LOG_HEADER_SIZE;
+    unit_save(path, file, n);
+    CHECK_IS(read_log(path, 3, 4, 1, &from, &got), DELTAFS_OK);
+    CHECK(from == n && got == n - LOG_HEADER_SIZE);
+    CHECK_IS(read_log(path, 2, 4, 1, &from, &got), DELTAFS_ERR_DAMAGED);
+    CHECK_IS(read_log(path, 3, 5, 1, &from, &got), DELTAFS_ERR_DAMAGED);
+    for (size_t cut = 0; cut < n; cut++) {
+        unit_save(path, file, cut);
+        CHECK_IS(read_log(path, 3, 4, 1, &from, &got), DELTAFS_ERR_DAMAGED);
+        CHECK_IS(read_log(path, 3, 4, 0, &from, &got), DELTAFS_OK);
+        CHECK_IS(from, cut >= first ? first : cut >= LOG_HEADER_SIZE ? LOG_HEADER_SIZE : 0);
+        CHECK_IS(got, cut >= first ? first - LOG_HEADER_SIZE : 0);
+    }
+    for (size_t i = 0; i < n; i++) {
+        file[i] ^= (uint8_t)(1u << rng_below(&r, 8));
+        unit_save(path, file, n);
+        CHECK_IS(read_log(path, 3, 4, (int)rng_below(&r, 2), &from, &got), DELTAFS_ERR_DAMAGED);
+        memcpy(file + LOG_HEADER_SIZE, out.bytes, n - LOG_HEADER_SIZE);
+        log_put_header(file, LOG_KIND_EXTENTS, 4, uuid);
+    }
+    buffer_fini(&out);
+}
+
+/* More than what is read at once, in batches shorter and longer than that. */
+static void test_long_log(void **state)
+{
+    const char *path = unit_path("long");
+    struct io io = io_default();
+    struct extent_log log;
+    struct history h = {.count = 0};
+    struct buffer all = {0}, got = {0};
+    struct rng r = rng_init(67);
+    uint64_t from = 0;
+    size_t n = 0, read = 0;
+    int is_last = 0;
+    struct error e;
+
+    (void)state;
+    CHECK_IS(extent_log_create(&log, &io, path, 1, uuid, &e), DELTAFS_OK);
+    for (int i = 0; i < 60; i++) {
+        size_t before = n;
+        for (uint64_t k = i == 30 ? 100000 : rng_below(&r, 3000); k > 0; k--)
+            write_some(&h, rng_next(&r) >> 2, 10);
+        CHECK_IS(extent_list_encode(&h.list, log_seed(uuid), 1, 1, 1, h.position, i == 59, &all, &n, &e), DELTAFS_OK);
+        extent_list_clear(&h.list);
+        CHECK_IS(extent_log_append(&log, all.bytes + before, n - before, 0, &e), DELTAFS_OK);
+        if (rng_below(&r, 10) == 0)
+            CHECK_IS(extent_log_read(&io, path, 1, 1, uuid, 0, &from, &is_last, &got, &read, &e), DELTAFS_OK);
+    }
+    CHECK_IS(extent_log_close(&log, &e), DELTAFS_OK);
+    CHECK_IS(extent_log_read(&io, path, 1, 1, uuid, 1, &from, &is_last, &got, &read, &e), DELTAFS_OK);
+    CHECK_IS(read, n);
+    CHECK(memcmp(got.bytes, all.bytes, n) == 0);
+    /* Nothing new; and a log that became shorter. */
+    CHECK_IS(extent_log_read(&io, path, 1, 1, uuid, 1, &from, &is_last, &got, &read, &e), DELTAFS_OK);
+    CHECK_IS(read, n);
+    from++;
+    CHECK_IS(extent_log_read(&io, path, 1, 1, uuid, 1, &from, &is_last, &got, &read, &e), DELTAFS_ERR_DAMAGED);
+    buffer_fini(&all);
+    buffer_fini(&got);
+    history_fini(&h);
+}
+
+/* An append that failed leaves nothing behind that a later, shorter one does not take away. */
+static void test_failed_append(void **state)
+{
+    const char *path = unit_path("failed");
+    struct extent_log log;
+    struct buffer batch = {0};
+    struct error e;
+    size_t n, got, first, fails = 0;
+    uint64_t from;
+    struct rng r = rng_init(68);
+
+    (void)state;
+    first = make_batches(&r, &batch, &n);
+    unit_io_begin();
+    struct io io = io_default();
+    CHECK_IS(extent_log_create(&log, &io, path, 4, uuid, &e), DELTAFS_OK);
+    for (int round = 0; round < 30; round++) {
+        int is_sync = (int)rng_below(&r, 2);
+        uint64_t end = log.end;
+        unit_io_fail(rng_below(&r, 4) ? is_sync ? OP_SYNC : OP_WRITE : OP_TRUNCATE, "failed", 0, 1, EIO);
+        if (extent_log_append(&log, batch.bytes, rng_below(&r, 2) ? n : first, is_sync, &e) != DELTAFS_OK) {
+            fails++;
+            CHECK_IS(e.status, DELTAFS_ERR_IO);
+            CHECK_IS(log.end, end);
+        }
+    }
+    CHECK(fails > 5);
+    unit_io_fail(OP_WRITE, "failed", 0, 0, 0);
+    CHECK_IS(extent_log_append(&log, batch.bytes, n, 1, &e), DELTAFS_OK);
+    uint64_t end = log.end;
+    CHECK_IS(extent_log_close(&log, &e), DELTAFS_OK);
+    unit_io_end();
+    CHECK_IS(read_log(path, 3, 4, 1, &from, &got), DELTAFS_OK);
+    CHECK_IS(from, end);
+    buffer_fini(&batch);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_patterns),
+        cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_random_writes),
         cmocka_unit_test(test_random_lists),
         cmocka_unit_test(test_there_and_back),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_long_list),
+        cmocka_unit_test(test_spoilt_batches),
+        cmocka_unit_test(test_forged),
+        cmocka_unit_test(test_hand_made),
+        cmocka_unit_test(test_page),
         cmocka_unit_test(test_log),
+        cmocka_unit_test(test_spoilt_logs),
+        cmocka_unit_test(test_long_log),
+        cmocka_unit_test(test_failed_append),
     };
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -2,12 +2,10 @@
  * nothing with it. The oracle is all the bytes in one array. */
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/stat.h>
-#include "base/coding.h"
 #include "store/frames.h"
 #include "store/store_format.h"
 #include "unit_help.h"
-#include "unit_io.h"
+#include "unit_kth.h"
 
 #define SESSION 3
 #define WRITER  17
@@ -52,6 +50,8 @@ static void pair_close(struct pair *p)
 /* Note `n` bytes, of which `from` is the begin or NULL for zeros. */
 static void pair_note(struct pair *p, const void *from, uint64_t n)
 {
+    if (n == 0)
+        return;
     if (p->end + n > p->capacity) {
         p->capacity = 2 * (p->end + n);
         p->bytes = realloc(p->bytes, p->capacity);
@@ -81,7 +81,8 @@ static int pair_flush(struct pair *p, int sync)
     struct error e;
     int status = frame_log_flush(&p->log, sync, &e);
 
-    if (status == DELTAFS_OK) {
+    /* Also if all was written, and the sync failed. */
+    if (status == DELTAFS_OK || frame_log_end(&p->log) != p->end) {
         pair_note(p, NULL, frame_log_end(&p->log) - p->end);
         CHECK_IS(p->end % FRAME_SIZE, 0);
         p->flushed = p->end;
@@ -127,7 +128,7 @@ static size_t any_size(struct rng *r)
     case 2:
         return rng_below(r, 600000);
     case 3:
-        return (128 << 10) - 2 + rng_below(r, 4);
+        return (64 << 10) - 2 + rng_below(r, 4);
     default:
         return rng_below(r, 9000);
     }
@@ -166,10 +167,335 @@ static void test_random(void **state)
     }
 }
 
+/* The bytes of `n` frames, flushed, in a file of its own. */
+static void make_log(const char *name, struct rng *r, size_t n, struct pair *p)
+{
+    pair_open(p, name, 1 << 20, 1 << 20);
+    uint8_t *bytes = noise(r, n * FRAME_SIZE);
+    CHECK_IS(pair_append(p, bytes, n * FRAME_SIZE), DELTAFS_OK);
+    CHECK_IS(pair_flush(p, 0), DELTAFS_OK);
+    free(bytes);
+}
+
+/* Open and read all of it; the bytes that come must be right. */
+static int read_all(const char *name, const struct pair *p, uint32_t session, uint32_t writer, struct error *e)
+{
+    struct io io = io_default();
+    struct frame_cache cache;
+    struct frame_reader r;
+    struct error ignored;
+    uint8_t small[FRAME_SIZE / 2];
+
+    CHECK_IS(frame_cache_init(&cache, 1 << 20, e), DELTAFS_OK);
+    int status = frame_reader_open(&r, &io, unit_path("%s", name), session, writer, uuid, &cache, e);
+    if (status == DELTAFS_OK) {
+        uint8_t *got = malloc(p->end);
+        status = frame_reader_read(&r, 0, got, p->end, e);
+        CHECK(status != DELTAFS_OK || memcmp(got, p->bytes, p->end) == 0);
+        free(got);
+        /* In small pieces the same is found. */
+        int second = DELTAFS_OK;
+        for (uint64_t at = 0; at < p->end && second == DELTAFS_OK; at += sizeof small) {
+            second = frame_reader_read(&r, at, small, sizeof small, &ignored);
+            CHECK(second != DELTAFS_OK || memcmp(small, p->bytes + at, sizeof small) == 0);
+        }
+        CHECK_IS(second, status);
+        CHECK_IS(frame_reader_close(&r, &ignored), DELTAFS_OK);
+    }
+    frame_cache_fini(&cache);
+    return status;
+}
+
+/* Each byte of the header, the last frame's and each of its checksum: it is found, and said where; what nobody reads
+ * may be anything. */
+static void test_damage(void **state)
+{
+    struct rng r = rng_init(7);
+    struct pair p;
+    struct error e;
+    size_t n;
+
+    (void)state;
+    make_log("damage.data", &r, 20, &p);
+    uint8_t *file = unit_load(unit_path("damage.data"), &n);
+    CHECK_IS(n, FRAME_SIZE + GROUP + FRAME_SIZE);
+    for (int round = 0; round < 1500; round++) {
+        uint64_t frame = rng_below(&r, 20), in_group = FRAME_SIZE + GROUP;
+        uint64_t at = round < LOG_HEADER_SIZE        ? (uint64_t)round
+                      : round < LOG_HEADER_SIZE + 80 ? in_group + (uint64_t)round - LOG_HEADER_SIZE
+                      : round < LOG_HEADER_SIZE + 80 + FRAME_SIZE
+                          ? FRAME_SIZE + 19 * FRAME_SIZE + rng_below(&r, FRAME_SIZE)
+                          : FRAME_SIZE * (1 + frame) + rng_below(&r, FRAME_SIZE);
+        unit_poke(unit_path("damage.data"), at, file[at] ^ (uint8_t)(1 + rng_below(&r, 255)));
+        CHECK_IS(read_all("damage.data", &p, SESSION, WRITER, &e), DELTAFS_ERR_DAMAGED);
+        CHECK(strstr(e.text, "damage.data: damaged at offset "));
+        unit_poke(unit_path("damage.data"), at, file[at]);
+    }
+    /* Behind what counts. */
+    unit_poke(unit_path("damage.data"), LOG_HEADER_SIZE + 5, 1);
+    unit_poke(unit_path("damage.data"), FRAME_SIZE * 22, 1);
+    unit_poke(unit_path("damage.data"), FRAME_SIZE + GROUP + 4 * 20, 1);
+    CHECK_IS(read_all("damage.data", &p, SESSION, WRITER, &e), DELTAFS_OK);
+    free(file);
+    pair_close(&p);
+}
+
+/* A frame is of one session, writer and place. */
+static void test_identity(void **state)
+{
+    struct rng r = rng_init(8);
+    struct pair p;
+    struct error e;
+    size_t n;
+
+    (void)state;
+    make_log("identity.data", &r, 4, &p);
+    CHECK_IS(read_all("identity.data", &p, SESSION, WRITER, &e), DELTAFS_OK);
+    CHECK_IS(read_all("identity.data", &p, SESSION + 1, WRITER, &e), DELTAFS_ERR_DAMAGED);
+    CHECK_IS(read_all("identity.data", &p, SESSION, WRITER + 1, &e), DELTAFS_ERR_DAMAGED);
+    uint8_t *file = unit_load(unit_path("identity.data"), &n), *swap = malloc(n);
+    memcpy(swap, file, n);
+    memcpy(swap + FRAME_SIZE, file + 2 * FRAME_SIZE, FRAME_SIZE);
+    memcpy(swap + 2 * FRAME_SIZE, file + FRAME_SIZE, FRAME_SIZE);
+    memcpy(swap + FRAME_SIZE + GROUP, file + FRAME_SIZE + GROUP + 4, 4);
+    memcpy(swap + FRAME_SIZE + GROUP + 4, file + FRAME_SIZE + GROUP, 4);
+    unit_save(unit_path("identity.data"), swap, n);
+    CHECK_IS(read_all("identity.data", &p, SESSION, WRITER, &e), DELTAFS_ERR_DAMAGED);
+    free(file);
+    free(swap);
+    pair_close(&p);
+}
+
+/* Cut at any place, and asked for what cannot be: an error, and not more memory or reads than there are bytes. */
+static void test_hostile(void **state)
+{
+    static const uint64_t positions[] = {
+        0, 1, FRAME_SIZE, GROUP - 1, GROUP, 1 << 30, INT64_MAX, (uint64_t)INT64_MAX + 1, UINT64_MAX - 1, UINT64_MAX};
+    struct rng r = rng_init(9);
+    struct pair p;
+    struct error e;
+    uint8_t byte[2];
+    size_t n;
+
+    (void)state;
+    make_log("hostile.data", &r, 3, &p);
+    uint8_t *file = unit_load(unit_path("hostile.data"), &n);
+    for (size_t i = 3; i < sizeof positions / sizeof positions[0]; i++)
+        CHECK_IS(frame_reader_read(&p.reader, positions[i], byte, 2, &e), DELTAFS_ERR_DAMAGED);
+    for (size_t i = 4; i < sizeof positions / sizeof positions[0]; i++)
+        CHECK_IS(frame_log_read(&p.log, positions[i], byte, 2, &e), DELTAFS_ERR_INVALID);
+    for (size_t cut = 0; cut < n; cut += cut < 5 * FRAME_SIZE ? 111 : FRAME_SIZE / 2 + 100) {
+        unit_save(unit_path("hostile.data"), file, cut);
+        CHECK_IS(read_all("hostile.data", &p, SESSION, WRITER, &e), DELTAFS_ERR_DAMAGED);
+    }
+    unit_remove(unit_path("hostile.data"));
+    CHECK_IS(read_all("hostile.data", &p, SESSION, WRITER, &e), DELTAFS_ERR_DAMAGED);
+    free(file);
+    pair_close(&p);
+}
+
+/* A reader that has looked at a group before its last frames were written finds them afterwards; its reads ahead of
+ * what was written do no harm. */
+static void test_growing(void **state)
+{
+    (void)state;
+    for (unsigned k = 0; k < 4; k++) {
+        struct rng r = rng_init(20 + k);
+        struct pair p;
+        pair_open(&p, "growing.data", 64 << 10, 1 << 20);
+        uint8_t *bytes = noise(&r, 100000);
+        while (p.end < GROUP + 300000) {
+            uint64_t before = p.end;
+            CHECK_IS(pair_append(&p, bytes, 1 + rng_below(&r, k % 2 ? 100000 : 9000)), DELTAFS_OK);
+            CHECK_IS(pair_flush(&p, 0), DELTAFS_OK);
+            for (uint64_t at = before; at < p.end; at += 1000)
+                pair_check(&p, at, p.end - at < 1000 ? (size_t)(p.end - at) : 1000);
+        }
+        free(bytes);
+        pair_close(&p);
+    }
+}
+
+/* Forward in small steps costs a read for each window, also with many logs by turns; at random one for each frame, but
+ * none for what is there. */
+static void test_reads(void **state)
+{
+    enum { LOGS = 100 };
+    static struct frame_reader reader[LOGS];
+    struct rng r = rng_init(11);
+    struct pair p;
+    struct error e;
+    struct frame_cache cache;
+    uint8_t got[1000];
+
+    (void)state;
+    make_log("reads.data", &r, 600, &p);
+    for (int logs = 1; logs <= LOGS; logs *= 10) {
+        struct io io = io_default();
+        CHECK_IS(frame_cache_init(&cache, 8 << 20, &e), DELTAFS_OK);
+        for (int i = 0; i < logs; i++)
+            CHECK_IS(frame_reader_open(&reader[i], &io, unit_path("reads.data"), SESSION, WRITER, uuid, &cache, &e),
+                     DELTAFS_OK);
+        uint64_t opening = io.reads;
+        CHECK_IS(opening, logs);
+        for (uint64_t at = 0; at + sizeof got <= p.end; at += sizeof got)
+            for (int i = 0; i < logs; i++) {
+                CHECK_IS(frame_reader_read(&reader[i], at, got, sizeof got, &e), DELTAFS_OK);
+                CHECK(memcmp(got, p.bytes + at, sizeof got) == 0);
+            }
+        /* 600 frames: windows of 64, or of 8; the page of checksums; the first frame alone. */
+        CHECK(io.reads - opening <= (uint64_t)logs * (logs == 1 ? 10 + 2 : logs == 10 ? 19 + 2 : 75 + 2));
+        uint64_t before = io.reads;
+        CHECK_IS(frame_reader_read(&reader[0], p.end - 500, got, 500, &e), DELTAFS_OK);
+        CHECK_IS(io.reads, before);
+        for (int i = 0; i < logs; i++)
+            CHECK_IS(frame_reader_close(&reader[i], &e), DELTAFS_OK);
+        frame_cache_fini(&cache);
+    }
+    pair_close(&p);
+}
+
+/* A life in which the k-th operation fails, for every k: what was appended with success is there, what failed is not,
+ * and all calls but a sync can be tried again. */
+static int faulty_life(struct pair *p, struct rng *r, const uint8_t *bytes)
+{
+    static const size_t sizes[] = {100, 5000, 200000, 30000, 140001, 4 << 20, 77};
+    struct error e;
+    int lost = 0;
+
+    p->end = p->flushed = 0;
+    for (int i = 0; frame_log_create(&p->log, &p->io, unit_path("fault.data"), SESSION, WRITER, uuid, 64 << 10, NULL,
+                                     &e) != DELTAFS_OK;
+         i++)
+        CHECK(i < 2 && e.status == DELTAFS_ERR_IO);
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        if (pair_append(p, bytes + i, sizes[i]) != DELTAFS_OK)
+            CHECK_IS(pair_append(p, bytes + 2 * i, sizes[i]), DELTAFS_OK);
+        if (i % 2 && pair_flush(p, 1) != DELTAFS_OK && pair_flush(p, 1) != DELTAFS_OK)
+            lost = 1;
+        uint64_t at = rng_below(r, p->end);
+        size_t n = p->end - at < 300000 ? (size_t)(p->end - at) : 300000;
+        uint8_t *got = malloc(n);
+        if (frame_log_read(&p->log, at, got, n, &e) != DELTAFS_OK)
+            CHECK_IS(frame_log_read(&p->log, at, got, n, &e), DELTAFS_OK);
+        CHECK(memcmp(got, p->bytes + at, n) == 0);
+        free(got);
+    }
+    if (pair_flush(p, 1) != DELTAFS_OK && pair_flush(p, 1) != DELTAFS_OK)
+        lost = 1;
+    frame_log_close(&p->log, &e);
+    return lost;
+}
+
+static void test_faults(void **state)
+{
+    struct rng r = rng_init(12);
+    uint8_t *bytes = noise(&r, 5 << 20);
+    int goes_on = 1;
+
+    (void)state;
+    for (uint64_t k = 0; goes_on; k++) {
+        struct pair p = {0};
+        struct error e;
+        unit_remove(unit_path("fault.data"));
+        unit_kth_begin(&p.io, k, EIO);
+        int lost = faulty_life(&p, &r, bytes);
+        goes_on = unit_kth_end();
+        CHECK(!lost || goes_on);
+        /* What is flushed can be read by others, whatever failed. */
+        if (!lost)
+            CHECK_IS(read_all("fault.data", &p, SESSION, WRITER, &e), DELTAFS_OK);
+        free(p.bytes);
+    }
+    free(bytes);
+}
+
+/* Reading with the k-th operation failing: an error, and then all is well again. */
+static void test_read_faults(void **state)
+{
+    struct rng r = rng_init(13);
+    struct pair p;
+    int goes_on = 1;
+
+    (void)state;
+    make_log("fault.data", &r, 1100, &p);
+    for (uint64_t k = 0; goes_on; k++) {
+        struct io io;
+        struct frame_cache cache;
+        struct frame_reader reader;
+        struct error e;
+        uint8_t got[70000];
+        CHECK_IS(frame_cache_init(&cache, 0, &e), DELTAFS_OK);
+        unit_kth_begin(&io, k, EIO);
+        while (frame_reader_open(&reader, &io, unit_path("fault.data"), SESSION, WRITER, uuid, &cache, &e) !=
+               DELTAFS_OK)
+            CHECK(e.status == DELTAFS_ERR_IO && unit_kth_has_failed());
+        for (int i = 0; i < 60; i++) {
+            size_t n = i % 3 ? 1 + rng_below(&r, 9000) : sizeof got;
+            uint64_t at = rng_below(&r, p.end - n);
+            if (frame_reader_read(&reader, at, got, n, &e) != DELTAFS_OK) {
+                CHECK_IS(e.status, DELTAFS_ERR_IO);
+                CHECK_IS(frame_reader_read(&reader, at, got, n, &e), DELTAFS_OK);
+            }
+            CHECK(memcmp(got, p.bytes + at, n) == 0);
+        }
+        frame_reader_close(&reader, &e);
+        frame_cache_fini(&cache);
+        goes_on = unit_kth_end();
+    }
+    pair_close(&p);
+}
+
+/* Once a sync has failed, nobody knows what is on storage: no later flush may say that all is. */
+static void test_lost_sync(void **state)
+{
+    struct frame_log log;
+    struct error e;
+    struct io io;
+    uint64_t k = 2; /* behind opening and the header; then the frame, the page and the sync */
+
+    (void)state;
+    unit_remove(unit_path("lost.data"));
+    unit_kth_begin(&io, k + 2, EIO);
+    CHECK_IS(frame_log_create(&log, &io, unit_path("lost.data"), SESSION, WRITER, uuid, 0, NULL, &e), DELTAFS_OK);
+    CHECK_IS(frame_log_append(&log, "abc", 3, &e), DELTAFS_OK);
+    CHECK_IS(frame_log_flush(&log, 1, &e), DELTAFS_ERR_IO);
+    CHECK_IS(frame_log_append(&log, "abc", 3, &e), DELTAFS_OK);
+    CHECK_IS(frame_log_flush(&log, 1, &e), DELTAFS_ERR_IO);
+    CHECK(strstr(e.text, "an earlier sync failed"));
+    CHECK_IS(frame_log_flush(&log, 0, &e), DELTAFS_ERR_IO);
+    CHECK_IS(frame_log_close(&log, &e), DELTAFS_OK);
+    CHECK(unit_kth_end());
+}
+
+/* The log is the only one of its name, counts its memory, and closes in any state. */
+static void test_create(void **state)
+{
+    struct memory memory = {.limit = 1 << 20};
+    struct frame_log log = {0};
+    struct io io = io_default();
+    struct error e;
+
+    (void)state;
+    CHECK_IS(frame_log_close(&log, &e), DELTAFS_OK);
+    unit_save(unit_path("there.data"), "x", 1);
+    CHECK_IS(frame_log_create(&log, &io, unit_path("there.data"), 0, 0, uuid, 4096, &memory, &e), DELTAFS_ERR_EXISTS);
+    CHECK_IS(frame_log_create(&log, &io, unit_path("big.data"), 0, 0, uuid, 2 << 20, &memory, &e), DELTAFS_ERR_MEMORY);
+    CHECK(!unit_exists(unit_path("big.data")));
+    CHECK_IS(frame_log_create(&log, &io, unit_path("new.data"), 0, 0, uuid, 1 << 19, &memory, &e), DELTAFS_OK);
+    CHECK(memory.used >= 1 << 19 && memory.used < (1 << 19) + 4096);
+    CHECK_IS(frame_log_close(&log, &e), DELTAFS_OK);
+    CHECK_IS(memory.used, 0);
+    CHECK_IS(frame_log_close(&log, &e), DELTAFS_OK);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random),
+        cmocka_unit_test(test_random),  cmocka_unit_test(test_damage),      cmocka_unit_test(test_identity),
+        cmocka_unit_test(test_hostile), cmocka_unit_test(test_growing),     cmocka_unit_test(test_reads),
+        cmocka_unit_test(test_faults),  cmocka_unit_test(test_read_faults), cmocka_unit_test(test_lost_sync),
+        cmocka_unit_test(test_create),
     };
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

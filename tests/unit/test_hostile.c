@@ -136,6 +136,64 @@ static void test_tail_of_any_length(void **state)
     CHECK_IS(mem_io_end(&files), 0);
 }
 
+/* A manifest that is said to be larger than any memory: behind its lines there is a hole. (As much memory was taken as
+ * it was said to have, up to 4 GiB.) */
+static void test_manifest_of_any_length(void **state)
+{
+    deltafs_dir *d = NULL;
+
+    (void)state;
+    mem_io_begin(&files);
+    make_small();
+    struct mem_file *f = mem_find(&files, "c/MANIFEST");
+    f->hole = HOLE;
+    held = most = 0;
+    CHECK_IS(deltafs_open("c", NULL, &d), DELTAFS_ERR_DAMAGED);
+    CHECK(strstr(deltafs_errmsg(NULL), "c/MANIFEST: damaged at offset") && strstr(deltafs_errmsg(NULL), "16777216"));
+    CHECK_IS(deltafs_reopen("c", NULL, &d), DELTAFS_ERR_DAMAGED);
+    CHECK(most < MEMORY_MAX && d == NULL);
+    f->hole = 4096; /* that much a power loss may leave of a line */
+    CHECK_IS(deltafs_open("c", NULL, &d), DELTAFS_OK);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    f->hole = 0;
+    CHECK_IS(mem_io_end(&files), 0);
+}
+
+/* A directory of many epochs is reopened within the option memory, or not at all. (What its index logs took was not
+ * counted, and came on top of that.) */
+static void test_reopen_in_memory(void **state)
+{
+    deltafs_options *little = unit_options("memory", "8M", "threads", "0", NULL);
+    deltafs_options *more = unit_options("memory", "32M", "threads", "0", NULL);
+    deltafs_dir *d;
+    uint64_t label = 0;
+
+    (void)state;
+    mem_io_begin(&files);
+    d = unit_create("c", unit_options("value_size", "8", "threads", "0", "memory", "8M", NULL));
+    for (int round = 0; round < 2; round++) {
+        for (uint64_t i = 0; i < 30000; i++, label++) {
+            CHECK_CALL(d, deltafs_append(d, i, &i, 8), DELTAFS_OK);
+            CHECK_CALL(d, deltafs_epoch_end(d, label), DELTAFS_OK);
+        }
+        CHECK_IS(deltafs_close(d), DELTAFS_OK);
+        held = most = 0;
+        CHECK_IS(deltafs_reopen("c", little, &d), round == 0 ? DELTAFS_OK : DELTAFS_ERR_MEMORY);
+        CHECK(most < 8 << 20);
+        if (round == 0)
+            CHECK_IS(deltafs_close(d), DELTAFS_OK);
+        else
+            CHECK(strstr(deltafs_errmsg(NULL), "option memory"));
+        held = most = 0;
+        CHECK_IS(deltafs_reopen("c", more, &d), DELTAFS_OK);
+        CHECK(most < 32 << 20);
+    }
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    deltafs_options_destroy(little);
+    deltafs_options_destroy(more);
+    CHECK_IS(mem_io_end(&files), 0);
+}
+
 /* A footer with a right checksum names a fence as long as the log. */
 static void test_fence_of_any_length(void **state)
 {
@@ -351,6 +409,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tail_of_any_length),
+        cmocka_unit_test(test_manifest_of_any_length),
+        cmocka_unit_test(test_reopen_in_memory),
         cmocka_unit_test(test_fence_of_any_length),
         cmocka_unit_test(test_many_runs),
         cmocka_unit_test(test_fifo),

@@ -442,10 +442,61 @@ static void test_long_last_line(void **state)
     check_changes(0, 0, schema);
 }
 
+/* More than is read at once; a line that is longer than that, and one that is longer than any. */
+static void test_in_pieces(void **state)
+{
+    static const size_t lengths[] = {3 << 20, (16 << 20) - 1, 17 << 20};
+    struct manifest m;
+    struct error e;
+    size_t n;
+
+    (void)state;
+    make_manifest(40000, 1, "x:f4,y:f4");
+    CHECK_IS(read_back(&m, &e), DELTAFS_OK);
+    check_epochs(&m, 40000);
+    CHECK(m.is_closed);
+    manifest_fini(&m);
+    char *text = (char *)unit_load(unit_path(MANIFEST_NAME), &n);
+    CHECK(n > 2 << 20);
+    text[n / 2] ^= 1;
+    save(text, n);
+    CHECK_IS(read_back(&m, &e), DELTAFS_ERR_DAMAGED);
+    text[n / 2] ^= 1;
+    uint64_t number = 1, at = 0;
+    for (size_t i = 0; i < n / 2; i++)
+        if (text[i] == '\n') {
+            number++;
+            at = i + 1;
+        }
+    char want[100];
+    snprintf(want, sizeof want, "damaged at offset %llu: line %llu does not match its checksum", (unsigned long long)at,
+             (unsigned long long)number);
+    CHECK(strstr(e.text, want) && strstr(e.text, unit_path(MANIFEST_NAME)));
+
+    for (size_t i = 0; i < 3; i++) {
+        char *line = malloc(lengths[i] + 12), *all = malloc(n + lengths[i] + 12);
+        CHECK(line && all);
+        memset(line, 'a', lengths[i]);
+        line[lengths[i] - 11] = '\0';
+        size_t got = put_line(all + n, line);
+        memcpy(all, text, n);
+        save(all, n + got);
+        CHECK_IS(read_back(&m, &e), i < 2 ? DELTAFS_OK : DELTAFS_ERR_DAMAGED);
+        if (i < 2)
+            check_epochs(&m, 40000);
+        CHECK(i == 2 || m.size == n + lengths[i]);
+        manifest_fini(&m);
+        free(line);
+        free(all);
+    }
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_long_last_line),
+        cmocka_unit_test(test_in_pieces),
         cmocka_unit_test(test_round_trip),
         cmocka_unit_test(test_uuids_are_random),
         cmocka_unit_test(test_torn),

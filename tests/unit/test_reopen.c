@@ -1,5 +1,7 @@
 /* Going on with a directory that is there, after a close, a crash or damage at its ends; who may; and readers
  * meanwhile. */
+#include <ctype.h>
+#include <errno.h>
 #include <time.h>
 #include <unistd.h>
 #include "unit_help.h"
@@ -263,6 +265,43 @@ static void test_options(void **state)
     CHECK_IS(deltafs_reopen("", NULL, &d), DELTAFS_ERR_INVALID);
 }
 
+/* The message on such an option says what was given, by whom, and what the directory has. (It named the option alone;
+ * and keys=u64, the default, passed where keys were bytes.) */
+static void test_options_say_why(void **state)
+{
+    static const struct {
+        const char *name, *given, *is;
+    } wrong[] = {{"keys", "u64", "was made with 'bytes'"},
+                 {"partitions", "4", "was made with '3'"},
+                 {"value_size", "8", "was made with 'any'"},
+                 {"schema", "x:f4", "was made without one"}};
+    const char *path = unit_path("why");
+    deltafs_dir *d = unit_create(path, unit_options("partitions", "3", "keys", "bytes", NULL));
+    char given[200], variable[64];
+
+    (void)state;
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        snprintf(given, sizeof given, "option %s: '%s' is given, but", wrong[i].name, wrong[i].given);
+        CHECK_IS(try_reopen(path, unit_options(wrong[i].name, wrong[i].given, NULL), &d), DELTAFS_ERR_OPTION);
+        CHECK(strstr(deltafs_errmsg(NULL), given) && strstr(deltafs_errmsg(NULL), path) &&
+              strstr(deltafs_errmsg(NULL), wrong[i].is));
+        snprintf(variable, sizeof variable, "DELTAFS_%s", wrong[i].name);
+        for (char *c = variable; *c; c++)
+            *c = (char)toupper((unsigned char)*c);
+        snprintf(given, sizeof given, "option %s: '%s' is given by the environment variable %s, but", wrong[i].name,
+                 wrong[i].given, variable);
+        setenv(variable, wrong[i].given, 1);
+        CHECK_IS(deltafs_reopen(path, NULL, &d), DELTAFS_ERR_OPTION);
+        CHECK(strstr(deltafs_errmsg(NULL), given) && strstr(deltafs_errmsg(NULL), wrong[i].is));
+        /* Repairing does not ask for any of these. */
+        CHECK_IS(deltafs_repair(path, NULL, NULL, NULL), DELTAFS_OK);
+        unsetenv(variable);
+    }
+    CHECK_IS(try_reopen(path, unit_options("keys", "bytes", "partitions", "auto", NULL), &d), DELTAFS_OK);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+}
+
 static void save_lease(const char *path, const char *host, const char *job, long age)
 {
     char line[300];
@@ -382,6 +421,47 @@ static void test_meanwhile(void **state)
     model_fini(&m);
 }
 
+/* The first sync of a log fails, and what was to be synced, its header too, is not on disk; nor does any later sync say
+ * so. It is written again. (The header was not.) Where the header is all that a log has, but an epoch is committed,
+ * giving up the next leaves it. */
+static void test_dropped(void **state)
+{
+    const struct shape *s = &shapes[1];
+    const char *path = unit_path("dropped"), *copy = unit_path("dropped.copy");
+    const char *const logs[] = {"/02/p00000002.data", "/02/p00000002.index"};
+
+    (void)state;
+    for (int is_late = 0; is_late < 2; is_late++)
+        for (int i = 0; i < 2; i++) {
+            struct rng r = rng_init(750);
+            struct model m = model_of(s);
+            unit_io_begin();
+            deltafs_dir *d = create(s, path);
+            if (is_late) {
+                CHECK_CALL(d, deltafs_epoch_end(d, 1), DELTAFS_OK);
+                model_keep(&m, 1);
+            }
+            unit_io_fail(OP_SYNC, logs[i], 0, 1, EIO);
+            append(s, &m, d, &r);
+            model_give_up(&m);
+            CHECK_CALL(d, deltafs_epoch_end(d, 2), DELTAFS_ERR_IO);
+            CHECK(strstr(deltafs_errmsg(d), logs[i]));
+            CHECK_IS(unit_io_failures(), 1);
+            unit_copy(path, copy);
+            for (size_t at = 0; at < 32 && !is_late; at++)
+                unit_poke(unit_path("dropped%s", logs[i]), at, 0);
+            write_epoch(s, &m, d, &r, 3);
+            CHECK_IS(deltafs_close(d), DELTAFS_OK);
+            check(s, &m, path);
+            unit_remove(path);
+            d = reopen(s, copy);
+            CHECK_IS(deltafs_close(d), DELTAFS_OK);
+            unit_remove(copy);
+            unit_io_end();
+            model_fini(&m);
+        }
+}
+
 /* A writer that was taken for dead commits nothing more, and cuts nothing off. */
 static void test_taken_over(void **state)
 {
@@ -471,9 +551,10 @@ static void test_refresh(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_after_close), cmocka_unit_test(test_after_crash), cmocka_unit_test(test_ends),
-        cmocka_unit_test(test_options),     cmocka_unit_test(test_lease),       cmocka_unit_test(test_taken_over),
-        cmocka_unit_test(test_refresh),     cmocka_unit_test(test_meanwhile),
+        cmocka_unit_test(test_after_close), cmocka_unit_test(test_after_crash),     cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_options),     cmocka_unit_test(test_options_say_why), cmocka_unit_test(test_lease),
+        cmocka_unit_test(test_taken_over),  cmocka_unit_test(test_refresh),         cmocka_unit_test(test_meanwhile),
+        cmocka_unit_test(test_dropped),
     };
 
     for (int i = 0; i < 5000; i++)

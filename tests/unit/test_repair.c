@@ -12,7 +12,7 @@ static char names[NAMES][24];
 /* What deltafs_repair said. */
 static struct {
     char text[8192];
-    unsigned done, failed;
+    unsigned done, failed, remarks;
 } said;
 
 static void note(int status, const char *message, void *arg)
@@ -22,7 +22,8 @@ static void note(int status, const char *message, void *arg)
     (void)arg;
     snprintf(said.text + n, sizeof said.text - n, "%s\n", message);
     said.done += status == DELTAFS_OK;
-    said.failed += status != DELTAFS_OK;
+    said.failed += status < DELTAFS_OK;
+    said.remarks += status == DELTAFS_REPAIR_REMARK;
 }
 
 static int repair(const char *path, int is_dry, long label)
@@ -81,6 +82,20 @@ static deltafs_dir *create(const struct model *m, const char *path)
     return unit_create(path,
                        unit_options("memory", "8M", "partitions", "3", "threads", "0", "keys",
                                     m->is_bytes ? "bytes" : "u64", "value_size", m->is_bytes ? "any" : "40", NULL));
+}
+
+/* A directory of so many epochs of n records each, labelled 1, 2, ..., that was closed. */
+static void make_closed(struct model *m, const char *path, uint64_t seed, uint64_t epochs, uint32_t n)
+{
+    struct rng r = rng_init(seed);
+    deltafs_dir *d = create(m, path);
+
+    for (uint64_t epoch = 1; epoch <= epochs; epoch++) {
+        append(m, d, &r, n);
+        CHECK_CALL(d, deltafs_epoch_end(d, epoch), DELTAFS_OK);
+        model_keep(m, epoch);
+    }
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
 }
 
 /* Epochs, committed but for the last, which is all in the logs: as after the loss of its line. Its label is 30. */
@@ -203,7 +218,7 @@ static void test_torn(void **state)
     CHECK_IS(deltafs_close(d), DELTAFS_ERR_UNCOMMITTED);
     check(&m, path);
     CHECK_IS(repair(copy, 1, -1), DELTAFS_OK);
-    check_said("what has no commit is cut off");
+    check_said("what stands behind the last committed epoch is cut off");
     check_said("the directory is closed");
     CHECK_IS(repair(copy, 0, -1), DELTAFS_OK);
     check(&m, copy);
@@ -226,6 +241,32 @@ static void damage(const char *index, int how)
     else
         unit_save(index, names, sizeof names);
     free(bytes);
+}
+
+/* A partition whose index is made anew though its data log is damaged: said to be so by the dry run, too. */
+static void check_lossy(struct model *m, const char *path, const char *data)
+{
+    struct deltafs_verify_stat counts;
+    deltafs_dir *d;
+
+    for (int is_dry = 1; is_dry >= 0; is_dry--) {
+        CHECK_IS(repair(path, is_dry, -1), DELTAFS_ERR_DAMAGED);
+        check_said("it is made anew from the data log, and the damaged one kept as p00000000.index.damaged");
+        check_said(data);
+        check_said("are lost; who asks for such a key gets an error");
+        check_errmsg(data);
+    }
+    CHECK_IS(repair(path, 1, -1), DELTAFS_OK);
+    CHECK_IS(said.done, 0);
+    d = unit_open(path);
+    CHECK(model_check_honest(m, d) > 0);
+    CHECK_CALL(d, deltafs_verify(d, NULL, NULL, &counts), DELTAFS_ERR_DAMAGED);
+    CHECK(strstr(deltafs_errmsg(d), "are lost"));
+    CHECK(counts.records > m->committed / 2);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    d = NULL;
+    CHECK_IS(deltafs_reopen(path, NULL, &d), DELTAFS_OK);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
 }
 
 /* Keys of bytes stand with the values: their index can be made anew, for all partitions or one. */
@@ -254,7 +295,8 @@ static void test_rebuild(void **state)
             CHECK(unit_exists(unit_path("rebuild_copy/00/p00000000.index.damaged")) == (how != 0));
             check(&m, copy);
         }
-    /* Where the data log lacks records too, nothing is replaced. */
+    /* Where the data log lacks records too, or has a damaged block, the others are there again, and who asks for what
+     * is lost is told so: in a dry run, which changes nothing, and in earnest. */
     open_copy(path, copy);
     const char *index = unit_path("rebuild_copy/00/p00000000.index"),
                *data = unit_path("rebuild_copy/00/p00000000.data");
@@ -262,14 +304,153 @@ static void test_rebuild(void **state)
     uint8_t *bytes = unit_load(data, &n);
     damage(index, 1);
     unit_save(data, bytes, n / 2);
-    CHECK_IS(repair(copy, 0, -1), DELTAFS_ERR_DAMAGED);
-    CHECK(!unit_exists(unit_path("rebuild_copy/00/p00000000.index.damaged")));
+    check_lossy(&m, copy, data);
     CHECK(!unit_exists(unit_path("rebuild_copy/00/p00000000.index.new")));
-    bytes[n / 2] ^= 4;
-    unit_save(data, bytes, n);
-    CHECK_IS(repair(copy, 0, -1), DELTAFS_ERR_DAMAGED);
-    CHECK(strstr(deltafs_errmsg(NULL), data) != NULL);
+    for (int how = 0; how < 4; how++) {
+        size_t at = how == 3 ? 32 : n / 2; /* the first block, or one in the middle; its payload, or its header */
+        open_copy(path, copy);
+        damage(index, 1);
+        while (how < 2 && memcmp(bytes + at, "\xd1\x05", 2) != 0)
+            at++;
+        bytes[at + (how == 1 ? 12 : how == 0 ? 60 : 9)] ^= 4;
+        unit_save(data, bytes, n);
+        bytes[at + (how == 1 ? 12 : how == 0 ? 60 : 9)] ^= 4;
+        check_lossy(&m, copy, data);
+        CHECK(unit_exists(unit_path("rebuild_copy/00/p00000000.index.damaged")));
+        CHECK(!unit_exists(unit_path("rebuild_copy/00/p00000000.index.damaged.2")));
+        /* A second one does not take the first one's place; and is named. */
+        damage(index, 1);
+        CHECK_IS(repair(copy, 0, -1), DELTAFS_ERR_DAMAGED);
+        check_said("kept as p00000000.index.damaged.2");
+    }
     free(bytes);
+    model_fini(&m);
+}
+
+/* The place of a structure of this type, the k-th, in a log. */
+static size_t find_type(const uint8_t *bytes, size_t n, uint8_t type, int k)
+{
+    for (size_t at = 32; at + 104 < n; at++)
+        if (bytes[at + 4] == type && memcmp(bytes + at + 13, "\0\0", 2) == 0 &&
+            (type != 0xd4 || memcmp(bytes + at + 96, "dltfsFTR", 8) == 0) &&
+            (type != 0xd3 || memcmp(bytes + at + 5, "\0\0", 3) == 0) && k-- == 0)
+            return at;
+    fail_msg("there is none");
+    return 0;
+}
+
+/* What stands in two places is put back: headers, footers, fences; then the directory can be reopened. A leaf of keys
+ * that are bytes is made anew with its log. */
+static void test_restore(void **state)
+{
+    const char *copy = unit_path("restore_copy"), *index = unit_path("restore_copy/01/p00000001.index"),
+               *data = unit_path("restore_copy/01/p00000001.data");
+    static const uint8_t types[] = {0, 0, 0xd4, 0xd3, 0xd2};
+
+    (void)state;
+    for (int is_bytes = 0; is_bytes < 2; is_bytes++) {
+        const char *path = unit_path("restore%d", is_bytes);
+        struct model m = {.is_bytes = is_bytes};
+        deltafs_dir *d = NULL;
+        size_t n;
+        make_closed(&m, path, 825, 3, 1000);
+        for (int what = 0; what < 4 + is_bytes; what++)
+            for (int has_tail = what == 2; has_tail < 2; has_tail++) {
+                open_copy(path, copy);
+                uint8_t *bytes = unit_load(what == 1 ? data : index, &n);
+                bytes[what < 2 ? 9 : find_type(bytes, n, types[what], 1) + 40] ^= 0x10;
+                /* A fence is known from its leaves, too. */
+                unit_save(what == 1 ? data : index, bytes, has_tail ? n : n - (what != 1));
+                free(bytes);
+                d = NULL;
+                if (what < 4)
+                    CHECK(deltafs_reopen(copy, NULL, &d) == DELTAFS_ERR_DAMAGED);
+                CHECK_IS(repair(copy, 1, -1), DELTAFS_OK);
+                check_said(what < 4 ? "it is written again" : "it is made anew from the data log");
+                CHECK_IS(repair(copy, 0, -1), DELTAFS_OK);
+                check_said(what < 4 ? "it is written again" : "it is made anew from the data log");
+                check(&m, copy);
+                CHECK_IS(deltafs_reopen(copy, NULL, &d), DELTAFS_OK);
+                CHECK_IS(deltafs_close(d), DELTAFS_OK);
+            }
+        model_fini(&m);
+    }
+}
+
+/* One byte of the manifest, any: it is known by its line's checksum. Two are not guessed at. */
+static void test_manifest(void **state)
+{
+    const char *path = unit_path("manifest"), *copy = unit_path("manifest_copy"),
+               *file = unit_path("manifest_copy/MANIFEST");
+    struct model m = {0};
+    size_t n, after;
+
+    (void)state;
+    make_closed(&m, path, 826, 2, 50);
+    uint8_t *bytes = unit_load(unit_path("manifest/MANIFEST"), &n);
+    for (size_t at = 0; at < n; at += 1 + at % 3) {
+        uint8_t was = bytes[at];
+        open_copy(path, copy);
+        unit_poke(file, at, at % 2 && was != '\n' ? '\n' : was ^ 1);
+        CHECK_IS(repair(copy, 1, -1), DELTAFS_OK);
+        check_said("does not match its checksum");
+        CHECK_IS(repair(copy, 0, -1), DELTAFS_OK);
+        check_said("kept as MANIFEST.damaged");
+        uint8_t *now = unit_load(file, &after);
+        CHECK(after >= n && memcmp(now, bytes, n) == 0);
+        free(now);
+        CHECK(unit_exists(unit_path("manifest_copy/MANIFEST.damaged")));
+    }
+    check(&m, copy);
+    open_copy(path, copy);
+    size_t at = (size_t)((uint8_t *)memmem(bytes, n, "Epoch number=1", 14) - bytes);
+    unit_poke(file, at + 20, '#');
+    unit_poke(file, at + 23, '#');
+    CHECK_IS(repair(copy, 0, -1), DELTAFS_ERR_DAMAGED);
+    check_errmsg("more than one wrong byte, which are not guessed at: lost is an epoch's label and commit");
+    free(bytes);
+    model_fini(&m);
+}
+
+/* Epochs that the logs lack, as after a power loss with sync=none, are given up only by name. */
+static void test_drop(void **state)
+{
+    const char *path = unit_path("drop"), *copy = unit_path("drop_copy"),
+               *data = unit_path("drop_copy/01/p00000001.data");
+    struct deltafs_repair_wish wish = {.has_drop = 1, .drop_from = 3};
+    struct model m = {0};
+    struct rng r = rng_init(827);
+    deltafs_dir *d = create(&m, path);
+    size_t n = 0;
+
+    (void)state;
+    for (uint64_t epoch = 1; epoch < 5; epoch++) {
+        append(&m, d, &r, 300);
+        CHECK_CALL(d, deltafs_epoch_end(d, epoch), DELTAFS_OK);
+        if (epoch < 3)
+            model_keep(&m, epoch);
+        else
+            model_give_up(&m);
+        if (epoch == 2)
+            free(unit_load(unit_path("drop/01/p00000001.data"), &n));
+    }
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    open_copy(path, copy);
+    CHECK_IS(deltafs_repair(copy, &wish, note, NULL), DELTAFS_ERR_NOT_FOUND);
+    CHECK(truncate(data, (off_t)n + 100) == 0);
+    CHECK_IS(repair(copy, 0, -1), DELTAFS_ERR_DAMAGED);
+    check_said("give up 2 epochs, from that on, and keep the 2 before: --drop-from 3");
+    wish.drop_from = 4;
+    CHECK_IS(deltafs_repair(copy, &wish, note, NULL), DELTAFS_ERR_LABEL);
+    wish.drop_from = 3;
+    for (wish.is_dry = 1; wish.is_dry >= 0; wish.is_dry--) {
+        memset(&said, 0, sizeof said);
+        CHECK_IS(deltafs_repair(copy, &wish, note, NULL), DELTAFS_OK);
+        check_said("epoch 3, of 300 records, is given up");
+        check_said("epoch 4, of 300 records, is given up");
+        check_said("kept as MANIFEST.damaged");
+    }
+    check(&m, copy);
     model_fini(&m);
 }
 
@@ -277,15 +458,10 @@ static void test_rebuild(void **state)
 static void test_hopeless(void **state)
 {
     const char *path = unit_path("hopeless"), *index = unit_path("hopeless/01/p00000001.index");
-    struct rng r = rng_init(830);
     struct model m = {0};
-    deltafs_dir *d = create(&m, path);
 
     (void)state;
-    append(&m, d, &r, 500);
-    CHECK_CALL(d, deltafs_epoch_end(d, 1), DELTAFS_OK);
-    model_keep(&m, 1);
-    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    make_closed(&m, path, 830, 1, 500);
     damage(index, 1);
     for (int is_dry = 1; is_dry >= 0; is_dry--) {
         CHECK_IS(repair(path, is_dry, -1), DELTAFS_ERR_DAMAGED);
@@ -357,6 +533,47 @@ static void change_number(const char *path, const char *name)
     free(bytes);
 }
 
+/* Who reopens such a directory cuts the epoch off, and is told so; but if he cannot, then what the job noted is there
+ * still for repair. (It was said to nobody; and the note went with the lease of a reopening that failed.) */
+static void test_reopened_instead(void **state)
+{
+    const char *path = unit_path("instead"), *other = unit_path("instead_copy");
+    const char *log = unit_path("instead_copy/01/p00000001.data");
+    struct model m = {0};
+    struct rng r = rng_init(805);
+    deltafs_dir *d = NULL;
+    uint64_t last;
+
+    (void)state;
+    make_unfinished(&m, path, &r);
+    open_copy(path, other);
+    CHECK(rename(log, unit_path("elsewhere")) == 0);
+    CHECK_IS(deltafs_reopen(other, NULL, &d), DELTAFS_ERR_DAMAGED);
+    CHECK_IS(deltafs_reopen(other, NULL, &d), DELTAFS_ERR_DAMAGED);
+    CHECK(rename(unit_path("elsewhere"), log) == 0);
+    CHECK_IS(repair(other, 0, -1), DELTAFS_OK);
+    check_said("is committed: 2000 records labelled 30");
+    CHECK_IS(deltafs_reopen(other, NULL, &d), DELTAFS_OK);
+    CHECK(strcmp(deltafs_errmsg(d), "no error") == 0);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+
+    open_copy(path, other);
+    CHECK_IS(deltafs_reopen(other, NULL, &d), DELTAFS_OK);
+    CHECK(strstr(deltafs_errmsg(d), "the epoch labelled 30 is cut off"));
+    CHECK_CALL(d, deltafs_last_label(d, &last), DELTAFS_OK);
+    CHECK_IS(last, 20);
+    /* Nothing is left of the note: what this job has not finished, repair must not take for that. */
+    size_t n;
+    char *lease = (char *)unit_load(unit_path("instead_copy/LEASE"), &n);
+    CHECK(n > 0 && strstr(lease, "epoch=18446744073709551615 "));
+    free(lease);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    CHECK(!unit_exists(unit_path("instead_copy/LEASE")));
+    model_give_up(&m);
+    check(&m, other);
+    model_fini(&m);
+}
+
 /* What the job noted counts only if the logs have as much. */
 static void test_noted_counts(void **state)
 {
@@ -415,7 +632,7 @@ static void test_noted_rebuild(void **state)
         free(bytes);
         CHECK_IS(repair(other, 0, -1), DELTAFS_OK);
         check_said("had no commit, and is not in all logs");
-        check_said("lost_copy/01/p00000001.data: what has no commit is cut off");
+        check_said("lost_copy/01/p00000001.data: what stands behind the last committed epoch is cut off");
         deltafs_dir *d = unit_open(other);
         CHECK_CALL(d, deltafs_stat(d, &stat), DELTAFS_OK);
         CHECK_IS(stat.epochs, 2);
@@ -464,16 +681,12 @@ static void test_sound(void **state)
 {
     const char *path = unit_path("sound"), *copy = unit_path("sound_copy");
     const char *index = unit_path("sound_copy/01/p00000001.index");
-    struct rng r = rng_init(870);
     struct model m = {0};
-    deltafs_dir *d = create(&m, path);
+    deltafs_dir *d;
     size_t n, more;
 
     (void)state;
-    append(&m, d, &r, 500);
-    CHECK_CALL(d, deltafs_epoch_end(d, 1), DELTAFS_OK);
-    model_keep(&m, 1);
-    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    make_closed(&m, path, 870, 1, 500);
     uint8_t *before = unit_load(unit_path("sound/MANIFEST"), &n);
     CHECK_IS(repair(path, 0, -1), DELTAFS_OK);
     CHECK_IS(said.done, 0);
@@ -569,11 +782,14 @@ static void test_rebuild_memory(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_unfinished),    cmocka_unit_test(test_torn),          cmocka_unit_test(test_rebuild),
-        cmocka_unit_test(test_hopeless),      cmocka_unit_test(test_warm_reader),   cmocka_unit_test(test_noted_counts),
-        cmocka_unit_test(test_noted_rebuild), cmocka_unit_test(test_durable),       cmocka_unit_test(test_sound),
-        cmocka_unit_test(test_environment),   cmocka_unit_test(test_rebuild_memory)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_unfinished),    cmocka_unit_test(test_torn),
+                                       cmocka_unit_test(test_rebuild),       cmocka_unit_test(test_restore),
+                                       cmocka_unit_test(test_manifest),      cmocka_unit_test(test_drop),
+                                       cmocka_unit_test(test_hopeless),      cmocka_unit_test(test_warm_reader),
+                                       cmocka_unit_test(test_noted_counts),  cmocka_unit_test(test_reopened_instead),
+                                       cmocka_unit_test(test_noted_rebuild), cmocka_unit_test(test_durable),
+                                       cmocka_unit_test(test_sound),         cmocka_unit_test(test_environment),
+                                       cmocka_unit_test(test_rebuild_memory)};
 
     for (int i = 0; i < NAMES; i++)
         snprintf(names[i], sizeof names[i], "particle %d", i);

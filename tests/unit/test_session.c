@@ -1,13 +1,20 @@
-/* Containers of logical files and their sessions. */
+/* Containers of logical files and their sessions: who creates, who claims, what is refused, and that nothing is removed
+ * which is not ours. */
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <sys/stat.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "base/crc32c.h"
 #include "store/session.h"
 #include "store/store_format.h"
 #include "unit_help.h"
-#include "unit_io.h"
+#include "unit_kth.h"
+
+#define PROCESSES 8
+#define EACH      5
 
 static struct io io;
 
@@ -70,6 +77,627 @@ static void test_life(void **state)
     CHECK_IS(container_remove(&io, unit_path("life"), &e), DELTAFS_ERR_NOT_FOUND);
 }
 
+static unsigned entries;
+
+static int count_one(const char *path, const struct stat *st, int flag, struct FTW *ftw)
+{
+    (void)path;
+    (void)st;
+    (void)flag;
+    (void)ftw;
+    entries++;
+    return 0;
+}
+
+/* How many files and folders there are at a path. */
+static unsigned count_entries(const char *path)
+{
+    entries = 0;
+    nftw(path, count_one, 16, FTW_PHYS);
+    return entries;
+}
+
+static void make(const char *name, struct container *c)
+{
+    struct error e;
+    int is_new;
+
+    CHECK_IS(open_it(c, name, O_CREAT | O_EXCL, &is_new, &e), DELTAFS_OK);
+}
+
+/* A session with the logs of every third writer. */
+static void make_session(const struct container *c, uint32_t writers, const char *volumes, struct session *s)
+{
+    struct error e = {0};
+
+    if (session_claim(c, &io, writers, 5, volumes, 0, s, &e) != DELTAFS_OK)
+        fail_msg("%s", e.text);
+    for (uint32_t w = 0; w < writers; w += 3)
+        for (int kind = LOG_KIND_FRAMES; kind <= LOG_KIND_EXTENTS; kind++) {
+            char *path = session_log_path(c, s, w, kind);
+            unit_save(path, "x", 1);
+            free(path);
+        }
+}
+
+/* ---- Many at once ---- */
+
+struct report {
+    int status, is_new;
+    uint8_t uuid[16];
+    uint32_t number[EACH];
+};
+
+/* Have PROCESSES processes do `work` at once; what they report is shared. */
+static void at_once(struct report *report, void (*work)(struct report *r, unsigned who))
+{
+    pid_t pid[PROCESSES];
+    int gate[2], status;
+    char byte;
+
+    memset(report, 0, PROCESSES * sizeof *report);
+    CHECK(pipe(gate) == 0);
+    for (unsigned i = 0; i < PROCESSES; i++) {
+        pid[i] = fork();
+        CHECK(pid[i] >= 0);
+        if (pid[i] == 0) {
+            close(gate[1]);
+            while (read(gate[0], &byte, 1) < 0)
+                ;
+            work(&report[i], i);
+            _exit(0);
+        }
+    }
+    close(gate[0]);
+    close(gate[1]);
+    for (unsigned i = 0; i < PROCESSES; i++)
+        CHECK(waitpid(pid[i], &status, 0) == pid[i] && status == 0);
+}
+
+static struct report *new_report(void)
+{
+    void *p = mmap(NULL, PROCESSES * sizeof(struct report), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    CHECK(p != MAP_FAILED);
+    return p;
+}
+
+static void work_create(struct report *r, int flags)
+{
+    struct container c;
+    struct error e;
+
+    r->status = open_it(&c, "race", flags, &r->is_new, &e);
+    memcpy(r->uuid, c.uuid, sizeof r->uuid);
+    container_fini(&c);
+}
+
+static void work_exclusive(struct report *r, unsigned who)
+{
+    (void)who;
+    work_create(r, O_CREAT | O_EXCL);
+}
+
+static void work_any(struct report *r, unsigned who)
+{
+    (void)who;
+    work_create(r, O_CREAT);
+}
+
+/* Exactly one of them all makes it; without O_EXCL they all have the same. */
+static void test_create_race(void **state)
+{
+    struct report *r = new_report();
+
+    (void)state;
+    for (int round = 0; round < 60; round++) {
+        int is_exclusive = round % 2, made = 0, well = 0;
+        unit_remove(unit_path("race"));
+        if (round % 3 == 2)
+            CHECK(mkdir(unit_path("race"), 0777) == 0);
+        at_once(r, is_exclusive ? work_exclusive : work_any);
+        for (int i = 0; i < PROCESSES; i++) {
+            made += r[i].is_new;
+            well += r[i].status == DELTAFS_OK;
+            CHECK(r[i].status == DELTAFS_OK || (is_exclusive && r[i].status == DELTAFS_ERR_EXISTS));
+            CHECK(r[i].status != DELTAFS_OK || is_exclusive || memcmp(r[i].uuid, r[0].uuid, 16) == 0);
+        }
+        CHECK_IS(made, 1);
+        CHECK_IS(well, is_exclusive ? 1 : PROCESSES);
+        CHECK_IS(count_entries(unit_path("race")), 2);
+    }
+    munmap(r, PROCESSES * sizeof *r);
+}
+
+static void work_claim(struct report *r, unsigned who)
+{
+    struct container c;
+    struct session s;
+    struct error e;
+    int is_new;
+
+    r->status = open_it(&c, "race", 0, &is_new, &e);
+    for (int i = 0; i < EACH && r->status == DELTAFS_OK; i++) {
+        r->status = session_claim(&c, &io, who + 1, who, "", 0, &s, &e);
+        r->number[i] = s.number;
+    }
+    container_fini(&c);
+}
+
+/* No number is claimed twice, and none is left out. */
+static void test_claim_race(void **state)
+{
+    struct report *r = new_report();
+    struct container c;
+    struct session *list;
+    struct error e;
+    size_t n;
+
+    (void)state;
+    unit_remove(unit_path("race"));
+    make("race", &c);
+    at_once(r, work_claim);
+    CHECK_IS(session_list(&c, &io, &list, &n, &e), DELTAFS_OK);
+    CHECK_IS(n, PROCESSES * EACH);
+    for (int i = 0; i < PROCESSES; i++) {
+        CHECK_IS(r[i].status, DELTAFS_OK);
+        for (int k = 0; k < EACH; k++) {
+            CHECK(r[i].number[k] < n && list[r[i].number[k]].writers == (uint32_t)i + 1);
+            list[r[i].number[k]].writers = 0;
+        }
+    }
+    free(list);
+    container_fini(&c);
+    munmap(r, PROCESSES * sizeof *r);
+}
+
+static void work_come_and_go(struct report *r, unsigned who)
+{
+    struct container c;
+    struct error e;
+
+    for (int i = 0; i < 40 && r->status == DELTAFS_OK; i++) {
+        r->status =
+            who % 2 ? open_it(&c, "race", O_CREAT, &r->is_new, &e) : container_remove(&io, unit_path("race"), &e);
+        if (who % 2 == 0 && (r->status == DELTAFS_ERR_NOT_FOUND || r->status == DELTAFS_ERR_NOT_DELTAFS))
+            r->status = DELTAFS_OK;
+        if (who % 2)
+            container_fini(&c);
+    }
+}
+
+/* Making and removing at the same time: whoever makes gets one. */
+static void test_remove_race(void **state)
+{
+    struct report *r = new_report();
+
+    (void)state;
+    unit_remove(unit_path("race"));
+    at_once(r, work_come_and_go);
+    for (int i = 1; i < PROCESSES; i += 2)
+        CHECK_IS(r[i].status, DELTAFS_OK);
+    munmap(r, PROCESSES * sizeof *r);
+}
+
+/* ---- What else may be there ---- */
+
+static void check_place(const char *name, char kind, int plain, int create, int exclusive)
+{
+    const int flags[] = {0, O_CREAT, O_CREAT | O_EXCL}, want[] = {plain, create, exclusive};
+    struct container c;
+    struct error e = {0};
+    char got = 0;
+    int is_new;
+
+    CHECK_IS(container_kind(&io, unit_path("%s", name), &got, &e), kind ? DELTAFS_OK : DELTAFS_ERR_NOT_FOUND);
+    CHECK_IS(got, kind);
+    for (int i = 0; i < 3; i++) {
+        CHECK_IS(open_it(&c, name, flags[i], &is_new, &e), want[i]);
+        container_fini(&c);
+    }
+}
+
+static void test_places(void **state)
+{
+    struct container c;
+    struct error e;
+    deltafs_dir *d;
+
+    (void)state;
+    check_place("nothing/below", 0, DELTAFS_ERR_NOT_FOUND, DELTAFS_ERR_NOT_FOUND, DELTAFS_ERR_NOT_FOUND);
+    check_place("new", 0, DELTAFS_ERR_NOT_FOUND, DELTAFS_OK, DELTAFS_ERR_EXISTS);
+    unit_save(unit_path("plain"), "x", 1);
+    check_place("plain", '-', DELTAFS_ERR_NOT_DELTAFS, DELTAFS_ERR_NOT_DELTAFS, DELTAFS_ERR_EXISTS);
+    CHECK(mkdir(unit_path("folder"), 0777) == 0);
+    unit_save(unit_path("folder/mine"), "x", 1);
+    check_place("folder", '-', DELTAFS_ERR_NOT_DELTAFS, DELTAFS_ERR_NOT_DELTAFS, DELTAFS_ERR_EXISTS);
+    CHECK_IS(container_remove(&io, unit_path("folder"), &e), DELTAFS_ERR_NOT_DELTAFS);
+    CHECK_IS(container_remove(&io, unit_path("plain"), &e), DELTAFS_ERR_NOT_DELTAFS);
+    CHECK(unit_exists(unit_path("folder/mine")) && unit_exists(unit_path("plain")));
+    /* A directory, and one opened as what it is not. */
+    CHECK_IS(deltafs_close(unit_create(unit_path("dir"), unit_options(NULL))), DELTAFS_OK);
+    check_place("dir", 'd', DELTAFS_ERR_NOT_DELTAFS, DELTAFS_ERR_NOT_DELTAFS, DELTAFS_ERR_EXISTS);
+    CHECK_IS(container_remove(&io, unit_path("dir"), &e), DELTAFS_ERR_NOT_DELTAFS);
+    CHECK_IS(deltafs_close(unit_open(unit_path("dir"))), DELTAFS_OK);
+    unit_remove(unit_path("file"));
+    make("file", &c);
+    container_fini(&c);
+    check_place("file", 'f', DELTAFS_OK, DELTAFS_OK, DELTAFS_ERR_EXISTS);
+    CHECK_IS(deltafs_open(unit_path("file"), NULL, &d), DELTAFS_ERR_NOT_DELTAFS);
+    CHECK(strstr(deltafs_errmsg(NULL), "logical file") && strstr(deltafs_errmsg(NULL), "not a directory"));
+    /* A link to it is a name of it, which is removed alone. */
+    CHECK(symlink(unit_path("file"), unit_path("link")) == 0);
+    check_place("link", 'f', DELTAFS_OK, DELTAFS_OK, DELTAFS_ERR_EXISTS);
+    CHECK_IS(container_remove(&io, unit_path("link"), &e), DELTAFS_OK);
+    CHECK(!unit_exists(unit_path("link")));
+    check_place("file", 'f', DELTAFS_OK, DELTAFS_OK, DELTAFS_ERR_EXISTS);
+    CHECK_IS(container_remove(&io, unit_path("file/"), &e), DELTAFS_OK);
+    CHECK(!unit_exists(unit_path("file")));
+}
+
+/* A maker that died: its folder is not a file yet, is finished by the next, and can be removed. */
+static void test_begun(void **state)
+{
+    static const char aside[] = "begun/MANIFEST.new-01234567-89ab-4cde-8f01-23456789abcd";
+    struct error e;
+
+    (void)state;
+    for (int round = 0; round < 2; round++) {
+        CHECK(mkdir(unit_path("begun"), 0777) == 0);
+        CHECK_IS(container_remove(&io, unit_path("begun"), &e), DELTAFS_ERR_NOT_FOUND);
+        unit_save(unit_path("%s", aside), "Deltafs ver", 11);
+        if (round == 0)
+            check_place("begun", '-', DELTAFS_ERR_NOT_FOUND, DELTAFS_OK, DELTAFS_ERR_EXISTS);
+        CHECK_IS(container_remove(&io, unit_path("begun"), &e), DELTAFS_OK);
+        CHECK(!unit_exists(unit_path("begun")));
+    }
+}
+
+/* Something in it that is not ours, at any depth: nothing is touched. */
+static void test_remove_foreign(void **state)
+{
+    static const char *const foreign[] = {
+        "mine",       "s00000000/mine",      "s00000001/01/mine", "s00000001/01/w0000.data", "MANIFEST.new-x",
+        "s0000000g",  "s00000000/00000001",  "s00000001/zz",      "s00000001/w00000001.dat", "LEASE",
+        "s000000000", "s00000001/01/SESSION"};
+    struct container c, other;
+    struct session s;
+    struct error e;
+
+    (void)state;
+    make("foreign", &c);
+    make_session(&c, 5, "", &s);
+    make_session(&c, 200, "", &s);
+    for (size_t i = 0; i < sizeof foreign / sizeof foreign[0]; i++) {
+        unit_save(unit_path("foreign/%s", foreign[i]), "mine", 4);
+        unsigned before = count_entries(unit_folder);
+        CHECK_IS(container_remove(&io, unit_path("foreign"), &e), DELTAFS_ERR_NOT_DELTAFS);
+        CHECK(strstr(e.text, foreign[i]));
+        CHECK_IS(count_entries(unit_folder), before);
+        unit_remove(unit_path("foreign/%s", foreign[i]));
+    }
+    /* Links out of it. */
+    make("other", &other);
+    container_fini(&other);
+    CHECK(symlink(unit_path("other"), unit_path("foreign/s00000007")) == 0);
+    CHECK_IS(container_remove(&io, unit_path("foreign"), &e), DELTAFS_ERR_NOT_DELTAFS);
+    unit_remove(unit_path("foreign/s00000007"));
+    CHECK(symlink(unit_path("other"), unit_path("foreign/s00000000/00")) == 0);
+    CHECK_IS(container_remove(&io, unit_path("foreign"), &e), DELTAFS_ERR_NOT_DELTAFS);
+    unit_remove(unit_path("foreign/s00000000/00"));
+    CHECK_IS(container_remove(&io, unit_path("foreign"), &e), DELTAFS_OK);
+    CHECK(!unit_exists(unit_path("foreign")) && unit_exists(unit_path("other/MANIFEST")));
+    container_fini(&c);
+}
+
+/* ---- Sessions ---- */
+
+static int list_it(const struct container *c, struct session *first, size_t *n, struct error *e)
+{
+    struct session *list;
+    int status = session_list(c, &io, &list, n, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    if (*n > 0)
+        *first = list[0];
+    free(list);
+    return DELTAFS_OK;
+}
+
+static size_t put_line(char *out, const char *text)
+{
+    return (size_t)sprintf(out, "%s ~%08x\n", text, crc32c(0, text, strlen(text)));
+}
+
+static void test_lines(void **state)
+{
+    static const struct {
+        const char *first, *second;
+        int status;
+    } cases[] = {
+        {"Session writers=1 order=0 buckets=0", NULL, DELTAFS_OK},
+        {"Session writers=16777216 order=18446744073709551615 buckets=256", NULL, DELTAFS_OK},
+        {"Session writers=4 order=0 buckets=0", "later that=is all=right", DELTAFS_OK},
+        {"Session writers=4 order=0 buckets=0", "Later that=is not", DELTAFS_ERR_VERSION},
+        {"Session writers=0 order=0 buckets=0", NULL, DELTAFS_ERR_DAMAGED},
+        {"Session writers=16777217 order=0 buckets=0", NULL, DELTAFS_ERR_DAMAGED},
+        {"Session writers=4294967297 order=0 buckets=0", NULL, DELTAFS_ERR_DAMAGED},
+        {"Session writers=4 order=0 buckets=257", NULL, DELTAFS_ERR_DAMAGED},
+        {"Session writers=4 order=18446744073709551616 buckets=0", NULL, DELTAFS_ERR_DAMAGED},
+        {"Session writers=4 buckets=0", NULL, DELTAFS_ERR_DAMAGED},
+        {"close logs=1 order=0 size=0", NULL, DELTAFS_ERR_DAMAGED},
+        {"Session writers=4 order=0 buckets=0", "Session writers=4 order=0 buckets=0", DELTAFS_ERR_DAMAGED},
+        {"Session writers=4 order=0 buckets=0", "close logs=5 order=0 size=0", DELTAFS_ERR_DAMAGED},
+        {"Session writers=4 order=0 buckets=0", "close logs=4 order=0 size=9223372036854775808", DELTAFS_ERR_DAMAGED},
+        {"Session writers=4 order=0 buckets=0", "close logs=4 size=0", DELTAFS_ERR_DAMAGED},
+    };
+    static char text[1 << 17];
+    struct container c;
+    struct session s;
+    struct error e;
+    size_t n;
+
+    (void)state;
+    make("lines", &c);
+    make_session(&c, 4, "", &s);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        n = put_line(text, cases[i].first);
+        if (cases[i].second)
+            n += put_line(text + n, cases[i].second);
+        unit_save(unit_path("lines/s00000000/SESSION"), text, n);
+        CHECK_IS(list_it(&c, &s, &n, &e), cases[i].status);
+    }
+    memset(text, 'a', sizeof text);
+    unit_save(unit_path("lines/s00000000/SESSION"), text, sizeof text);
+    CHECK_IS(list_it(&c, &s, &n, &e), DELTAFS_ERR_DAMAGED);
+    /* The last number there is: no other is claimed, and none is overrun. */
+    CHECK(mkdir(unit_path("lines/sffffffff"), 0777) == 0);
+    CHECK_IS(session_claim(&c, &io, 1, 0, "", 0, &s, &e), DELTAFS_ERR_DAMAGED);
+    CHECK_IS(session_claim(&c, &io, 0, 0, "", 0, &s, &e), DELTAFS_ERR_INVALID);
+    container_fini(&c);
+}
+
+/* A closing line that is cut short is none; closing again replaces it. Any other byte that changes is found. */
+static void test_torn(void **state)
+{
+    struct container c;
+    struct session s, got;
+    struct error e;
+    size_t size, n;
+
+    (void)state;
+    make("torn", &c);
+    make_session(&c, 4, "", &s);
+    CHECK_IS(session_close(&c, &io, &s, 2, 99, 1234, 0, &e), DELTAFS_OK);
+    CHECK(s.is_closed && s.logs == 2 && s.last_order == 99 && s.size == 1234);
+    uint8_t *file = unit_load(unit_path("torn/s00000000/SESSION"), &size);
+    size_t first = (size_t)((uint8_t *)memchr(file, '\n', size) + 1 - file);
+    for (size_t cut = 0; cut < size; cut++) {
+        unit_save(unit_path("torn/s00000000/SESSION"), file, cut);
+        CHECK_IS(list_it(&c, &got, &n, &e), cut < first ? DELTAFS_ERR_DAMAGED : DELTAFS_OK);
+        if (cut < first)
+            continue;
+        CHECK(!got.is_closed && !got.has_index && got.writers == 4 && got.order == 5);
+        CHECK_IS(session_close(&c, &io, &got, 2, 99, 1234, 0, &e), DELTAFS_OK);
+        uint8_t *again = unit_load(unit_path("torn/s00000000/SESSION"), &n);
+        CHECK(n == size && memcmp(again, file, n) == 0);
+        free(again);
+    }
+    for (size_t i = 0; i < size; i++) {
+        unit_poke(unit_path("torn/s00000000/SESSION"), i, file[i] ^ 1);
+        CHECK_IS(list_it(&c, &got, &n, &e), DELTAFS_ERR_DAMAGED);
+        unit_poke(unit_path("torn/s00000000/SESSION"), i, file[i]);
+    }
+    unit_save(unit_path("torn/s00000000/INDEX"), "x", 1);
+    CHECK_IS(list_it(&c, &got, &n, &e), DELTAFS_OK);
+    CHECK(got.is_closed && got.has_index);
+    free(file);
+    container_fini(&c);
+}
+
+/* ---- Failures ---- */
+
+static int faulty_life(struct io *faulty, const char *volumes)
+{
+    struct container c;
+    struct session s, *list;
+    struct error e;
+    size_t n;
+    int is_new, status = container_open(&c, faulty, unit_path("fault"), O_CREAT, 1, &is_new, &e);
+
+    if (status == DELTAFS_OK)
+        status = session_claim(&c, faulty, 130, 1, volumes, 1, &s, &e);
+    if (status == DELTAFS_OK)
+        status = session_sync_folder(&c, faulty, &s, 129, &e);
+    if (status == DELTAFS_OK)
+        status = session_close(&c, faulty, &s, 3, 4, 5, 1, &e);
+    if (status == DELTAFS_OK)
+        status = session_list(&c, faulty, &list, &n, &e);
+    if (status == DELTAFS_OK) {
+        CHECK(n == 1 && list[0].is_closed);
+        free(list);
+    }
+    container_fini(&c);
+    return status;
+}
+
+/* Whatever fails, it is an error; no session is half there, a second attempt goes well, and it can all be removed. */
+static void test_faults(void **state)
+{
+    char volumes[600];
+    struct container c;
+    struct session s;
+    struct error e;
+    size_t n;
+    int is_new, goes_on = 1;
+
+    (void)state;
+    snprintf(volumes, sizeof volumes, "%s:%s", unit_path("v1"), unit_path("v2"));
+    CHECK(mkdir(unit_path("v1"), 0777) == 0 && mkdir(unit_path("v2"), 0777) == 0);
+    for (uint64_t k = 0; goes_on; k++) {
+        struct io faulty;
+        unit_kth_begin(&faulty, k, EIO);
+        int status = faulty_life(&faulty, k % 2 ? "" : volumes), has_failed = unit_kth_end();
+        /* Nothing hangs on some of them: on closing what was read, on removing the name that a link has replaced. */
+        CHECK(status == DELTAFS_OK || (has_failed && status == DELTAFS_ERR_IO));
+        CHECK_IS(open_it(&c, "fault", O_CREAT, &is_new, &e), DELTAFS_OK);
+        CHECK_IS(list_it(&c, &s, &n, &e), DELTAFS_OK);
+        CHECK(n <= 1 && (n == 0 || s.writers == 130));
+        make_session(&c, 10, volumes, &s);
+        container_fini(&c);
+        CHECK_IS(container_remove(&io, unit_path("fault"), &e), DELTAFS_OK);
+        CHECK_IS(count_entries(unit_path("v1")) + count_entries(unit_path("v2")), 2);
+        goes_on = has_failed || k % 2;
+    }
+}
+
+/* Removal that fails can be gone on with, under the name that the message says. */
+static void test_remove_faults(void **state)
+{
+    struct container c;
+    struct session s;
+    struct error e;
+    int goes_on = 1;
+
+    (void)state;
+    for (uint64_t k = 0; goes_on; k++) {
+        struct io faulty;
+        char hidden[600];
+        make("gone", &c);
+        make_session(&c, 5, "", &s);
+        make_session(&c, 100, unit_path("v1"), &s);
+        container_fini(&c);
+        unit_kth_begin(&faulty, k, EIO);
+        int status = container_remove(&faulty, unit_path("gone"), &e);
+        goes_on = unit_kth_end();
+        CHECK(status == DELTAFS_OK || (goes_on && status == DELTAFS_ERR_IO));
+        if (status == DELTAFS_OK) {
+            CHECK_IS(count_entries(unit_path("v1")), 1);
+            CHECK(!unit_exists(unit_path("gone")));
+            continue;
+        }
+        if (!unit_exists(unit_path("gone"))) {
+            const char *at = strstr(e.text, ".deltafs-removed-");
+            CHECK(at);
+            snprintf(hidden, sizeof hidden, "%s/%.*s", unit_folder, 17 + 36, at);
+        } else {
+            snprintf(hidden, sizeof hidden, "%s", unit_path("gone"));
+        }
+        status = container_remove(&io, hidden, &e);
+        /* But for the manifest it was empty already. */
+        CHECK(status == DELTAFS_OK || status == DELTAFS_ERR_NOT_FOUND);
+        unit_remove(hidden);
+        CHECK_IS(count_entries(unit_path("v1")), 1);
+    }
+}
+
+/* ---- Volumes ---- */
+
+static void test_volumes(void **state)
+{
+    static const struct {
+        uint32_t writers, volumes, buckets;
+    } cases[] = {{1, 0, 0}, {64, 0, 0}, {65, 0, 2},  {1000, 0, 16},    {1 << 20, 0, 256},
+                 {1, 1, 1}, {3, 3, 3},  {200, 3, 6}, {1 << 20, 3, 255}};
+    char volumes[2000], target[600];
+    struct container c;
+    struct session s;
+    struct error e;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        size_t n = 0;
+        volumes[0] = '\0';
+        for (uint32_t v = 0; v < cases[i].volumes; v++) {
+            mkdir(unit_path("vol%u", v), 0777);
+            n += (size_t)snprintf(volumes + n, sizeof volumes - n, "%s%s", v ? ":" : "", unit_path("vol%u", v));
+        }
+        make("spread", &c);
+        CHECK_IS(session_claim(&c, &io, cases[i].writers, 5, volumes, 0, &s, &e), DELTAFS_OK);
+        CHECK_IS(s.buckets, cases[i].buckets);
+        for (uint32_t w = 0; w < cases[i].writers && w < 1000; w += 7) {
+            char *path = session_log_path(&c, &s, w, LOG_KIND_EXTENTS);
+            unit_save(path, "x", 1);
+            if (cases[i].volumes > 0) {
+                snprintf(target, sizeof target, "%s/deltafs.%s/s00000000/%02x/w%08x.extents",
+                         unit_path("vol%u", w % s.buckets % cases[i].volumes), c.uuid_text, w % s.buckets, w);
+                CHECK(unit_exists(target));
+            }
+            free(path);
+        }
+        container_fini(&c);
+        CHECK_IS(container_remove(&io, unit_path("spread"), &e), DELTAFS_OK);
+        for (uint32_t v = 0; v < cases[i].volumes; v++)
+            CHECK_IS(count_entries(unit_path("vol%u", v)), 1);
+    }
+}
+
+static void test_volumes_bad(void **state)
+{
+    static const char *const bad[] = {"relative", "/tmp:", ":/tmp", "/tmp:/tmp", ":"};
+    struct container c;
+    struct session s;
+    struct error e;
+    size_t n;
+
+    (void)state;
+    make("badly", &c);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        CHECK_IS(session_claim(&c, &io, 1, 5, bad[i], 0, &s, &e), DELTAFS_ERR_OPTION);
+        CHECK(strstr(e.text, "volumes"));
+    }
+    CHECK_IS(session_claim(&c, &io, 1, 5, unit_path("no/such"), 0, &s, &e), DELTAFS_ERR_NOT_FOUND);
+    CHECK_IS(list_it(&c, &s, &n, &e), DELTAFS_OK);
+    CHECK_IS(n, 0);
+    CHECK_IS(count_entries(unit_path("badly")), 2);
+    /* A volume that is gone does not keep a file from being removed. */
+    CHECK(mkdir(unit_path("vgone"), 0777) == 0);
+    make_session(&c, 3, unit_path("vgone"), &s);
+    unit_remove(unit_path("vgone"));
+    CHECK_IS(container_remove(&io, unit_path("badly"), &e), DELTAFS_OK);
+    container_fini(&c);
+}
+
+/* A directory's buckets on volumes: written, read, and gone when its making fails. */
+static void test_volumes_of_directory(void **state)
+{
+    char volumes[600];
+    struct model m = {0};
+    struct rng r = rng_init(3);
+    deltafs_dir *d;
+
+    (void)state;
+    CHECK(mkdir(unit_path("d1"), 0777) == 0 && mkdir(unit_path("d2"), 0777) == 0);
+    snprintf(volumes, sizeof volumes, "%s:%s", unit_path("d1"), unit_path("d2"));
+    d = unit_create(unit_path("wide"), unit_options("volumes", volumes, "partitions", "5", "sync", "commit", NULL));
+    for (int i = 0; i < 2000; i++)
+        CHECK_CALL(d, model_append(&m, d, rng_key(&r, KEYS_DENSE), 20), DELTAFS_OK);
+    CHECK_CALL(d, deltafs_epoch_end(d, 1), DELTAFS_OK);
+    model_keep(&m, 1);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    /* deltafs.UUID, then 3 and 2 buckets of two logs. */
+    CHECK_IS(count_entries(unit_path("d1")), 2 + 3 * 3);
+    CHECK_IS(count_entries(unit_path("d2")), 2 + 2 * 3);
+    d = unit_open(unit_path("wide"));
+    model_check_all(&m, d, &r);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    unit_remove(unit_path("d2"));
+    CHECK(mkdir(unit_path("d2"), 0500) == 0);
+    deltafs_options *o = unit_options("volumes", volumes, "partitions", "5", NULL);
+    unsigned before = count_entries(unit_path("d1"));
+    if (geteuid() != 0) {
+        CHECK_IS(deltafs_create(unit_path("narrow"), o, &d), DELTAFS_ERR_IO);
+        CHECK(!unit_exists(unit_path("narrow")));
+    }
+    unit_remove(unit_path("d2"));
+    CHECK_IS(deltafs_create(unit_path("narrow"), o, &d), DELTAFS_ERR_NOT_FOUND);
+    CHECK(!unit_exists(unit_path("narrow")));
+    CHECK_IS(count_entries(unit_path("d1")), before);
+    deltafs_options_destroy(o);
+    model_fini(&m);
+}
+
 static int setup(void **state)
 {
     io = io_default();
@@ -79,7 +707,13 @@ static int setup(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_life),
+        cmocka_unit_test(test_life),           cmocka_unit_test(test_create_race),
+        cmocka_unit_test(test_claim_race),     cmocka_unit_test(test_remove_race),
+        cmocka_unit_test(test_places),         cmocka_unit_test(test_begun),
+        cmocka_unit_test(test_remove_foreign), cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_torn),           cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_remove_faults),  cmocka_unit_test(test_volumes),
+        cmocka_unit_test(test_volumes_bad),    cmocka_unit_test(test_volumes_of_directory),
     };
 
     return cmocka_run_group_tests(tests, setup, unit_teardown) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -1,0 +1,168 @@
+/* The lease where the file system knows no locks: of several that take it at once one has it, and who loses it between
+ * asking and writing is told. */
+#include <errno.h>
+#include <pthread.h>
+#include <time.h>
+#include "store/lease.h"
+#include "store/store_format.h"
+#include "unit_help.h"
+
+static struct {
+    const struct io_ops *real;
+    struct io_ops ops;
+    int meets; /* so many more askings for a size wait for each other, two by two */
+    pthread_barrier_t barrier;
+    pthread_mutex_t lock;
+    const char *stolen; /* the lease that another takes over while the next epoch's line is written; NULL: none does */
+} plan = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static int plan_lock(void *ctx, int fd)
+{
+    (void)ctx;
+    (void)fd;
+    return -ENOLCK;
+}
+
+static int plan_size(void *ctx, int fd, uint64_t *out)
+{
+    int rc = plan.real->size(ctx, fd, out);
+
+    pthread_mutex_lock(&plan.lock);
+    int is_met = plan.meets > 0;
+    plan.meets -= is_met;
+    pthread_mutex_unlock(&plan.lock);
+    if (is_met)
+        pthread_barrier_wait(&plan.barrier);
+    return rc;
+}
+
+static void save_lease(const char *path)
+{
+    char line[300];
+    int n = snprintf(line, sizeof line,
+                     "host=elsewhere pid=1 job=- session=01234567-89ab-4def-8123-456789abcdef renewed=%020llu\n",
+                     (unsigned long long)time(NULL));
+
+    unit_save(path, line, (size_t)n);
+}
+
+static ssize_t plan_pwrite(void *ctx, int fd, const void *bytes, size_t n, uint64_t offset)
+{
+    if (plan.stolen && n > 12 && memcmp(bytes, "Epoch number", 12) == 0) {
+        save_lease(plan.stolen);
+        plan.stolen = NULL;
+    }
+    return plan.real->pwrite(ctx, fd, bytes, n, offset);
+}
+
+static void plan_begin(void)
+{
+    plan.real = io_default().ops;
+    plan.ops = *plan.real;
+    plan.ops.lock = plan_lock;
+    plan.ops.size = plan_size;
+    plan.ops.pwrite = plan_pwrite;
+    io_replace_default(&plan.ops, NULL);
+}
+
+static void plan_end(void)
+{
+    io_replace_default(NULL, NULL);
+}
+
+struct taker {
+    pthread_t thread;
+    struct io io;
+    struct lease lease;
+    struct error error;
+    int status;
+};
+
+static void *take(void *arg)
+{
+    struct taker *t = arg;
+
+    t->io = io_default();
+    t->status = lease_take(&t->lease, &t->io, unit_folder, 0, 0, &t->error);
+    return NULL;
+}
+
+/* Two find the lease free, and only then write their lines. (Both had it.) */
+static void test_at_once(void **state)
+{
+    static struct taker takers[2];
+    struct lease_epoch note = {.number = 7};
+    struct error e;
+
+    (void)state;
+    CHECK(pthread_barrier_init(&plan.barrier, NULL, 2) == 0);
+    for (int is_left = 0; is_left < 2; is_left++) {
+        if (is_left)
+            save_lease(unit_path(LEASE_NAME)); /* by a job that has died */
+        plan_begin();
+        plan.meets = 2;
+        for (int i = 0; i < 2; i++)
+            CHECK(pthread_create(&takers[i].thread, NULL, take, &takers[i]) == 0);
+        for (int i = 0; i < 2; i++)
+            CHECK(pthread_join(takers[i].thread, NULL) == 0);
+        struct taker *first = takers[0].status == DELTAFS_OK ? &takers[0] : &takers[1];
+        struct taker *other = first == &takers[0] ? &takers[1] : &takers[0];
+        CHECK_IS(first->status, DELTAFS_OK);
+        CHECK_IS(other->status, DELTAFS_ERR_BUSY);
+        CHECK(strstr(other->error.text, LEASE_NAME) && strstr(other->error.text, "is writing the directory"));
+        CHECK_IS(lease_renew(&first->lease, &note, &e), DELTAFS_OK);
+        CHECK_IS(lease_confirm(&first->lease, &e), DELTAFS_OK);
+        save_lease(unit_path(LEASE_NAME));
+        CHECK_IS(lease_confirm(&first->lease, &e), DELTAFS_ERR_BUSY);
+        CHECK_IS(lease_renew(&first->lease, NULL, &e), DELTAFS_ERR_BUSY);
+        CHECK_IS(lease_drop(&first->lease, &e), DELTAFS_OK);
+        CHECK(unit_exists(unit_path(LEASE_NAME)));
+        unit_remove(unit_path(LEASE_NAME));
+        plan_end();
+    }
+    pthread_barrier_destroy(&plan.barrier);
+}
+
+/* Another takes the directory over while the line of an epoch is written: its end does not say that it is committed.
+ * (It did, and so could the other's.) */
+static void test_taken_meanwhile(void **state)
+{
+    const char *path = unit_path("meanwhile"), *file = unit_path("meanwhile/LEASE");
+    struct model m = {0};
+    deltafs_dir *d, *other = NULL;
+
+    (void)state;
+    plan_begin();
+    d = unit_create(path, unit_options("value_size", "8", NULL));
+    CHECK_CALL(d, model_append(&m, d, 1, 8), DELTAFS_OK);
+    CHECK_CALL(d, deltafs_epoch_end(d, 1), DELTAFS_OK);
+    model_keep(&m, 1);
+    CHECK_IS(deltafs_reopen(path, NULL, &other), DELTAFS_ERR_BUSY); /* the process is alive */
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    CHECK(!unit_exists(file));
+    CHECK_IS(deltafs_reopen(path, NULL, &d), DELTAFS_OK);
+    CHECK_CALL(d, model_append(&m, d, 2, 8), DELTAFS_OK);
+    plan.stolen = file;
+    CHECK_CALL(d, deltafs_epoch_end(d, 2), DELTAFS_ERR_BUSY);
+    CHECK(strstr(deltafs_errmsg(d), "host elsewhere") && strstr(deltafs_errmsg(d), "the epoch labelled 2"));
+    model_keep(&m, 2); /* as it happens: nobody else has written */
+    CHECK_CALL(d, deltafs_epoch_end(d, 3), DELTAFS_ERR_BUSY);
+    CHECK_IS(deltafs_close(d), DELTAFS_ERR_BUSY);
+    CHECK(unit_exists(file));
+    plan_end();
+    d = unit_open(path);
+    model_check_scan(&m, d, NULL);
+    model_check_facts(&m, d);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    model_fini(&m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_at_once),
+        cmocka_unit_test(test_taken_meanwhile),
+    };
+
+    return cmocka_run_group_tests(tests, unit_setup, unit_teardown) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
