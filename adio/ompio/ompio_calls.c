@@ -6,6 +6,9 @@
  *   - reads and writes return the error that fbtl noted; OMPIO reports success. A nonblocking one has been done by
  * then, and returns it at once, without a request;
  *   - collective reads tell how many bytes there were; OMPIO tells the full count, also beyond the end;
+ *   - a collective read of a file open for reading and writing sees what any rank has written before it. MPI asks for
+ *     syncs in between, but where a file is a file a barrier is enough, and programs rely on it. So the ranks sync
+ * here, if one of them has written since they did. (Nonblocking ones may not wait for each other.);
  *   - atomic mode, which OMPIO only takes a note of;
  *   - preallocate, which OMPIO does by writing the whole file again, from rank 0;
  *   - set_size with different sizes is an error on all ranks, where OMPIO leaves some waiting;
@@ -46,57 +49,6 @@ static int told_request(ompi_file_t *fh, int code, ompi_request_t **request)
     return mine;
 }
 
-#define CALL(name, parameters, arguments) CALL_AS(name, name, parameters, arguments)
-#define CALL_AS(name, as, parameters, arguments)                                                                       \
-    static int calls_##name parameters                                                                                 \
-    {                                                                                                                  \
-        return told(fh, file_of(fh)->ompio.io_module_file_##as arguments);                                             \
-    }
-#define CALL_REQUEST(name, parameters, arguments)                                                                      \
-    static int calls_##name parameters                                                                                 \
-    {                                                                                                                  \
-        return told_request(fh, file_of(fh)->ompio.io_module_file_##name arguments, request);                          \
-    }
-
-#define BUFFER    struct ompi_file_t *fh, void *buf, int count, struct ompi_datatype_t *type
-#define BYTES     struct ompi_file_t *fh, const void *buf, int count, struct ompi_datatype_t *type
-#define BUFFER_AT struct ompi_file_t *fh, MPI_Offset offset, void *buf, int count, struct ompi_datatype_t *type
-#define BYTES_AT  struct ompi_file_t *fh, MPI_Offset offset, const void *buf, int count, struct ompi_datatype_t *type
-#define STATUS    struct ompi_status_public_t *status
-#define REQUEST   struct ompi_request_t **request
-
-CALL(read, (BUFFER, STATUS), (fh, buf, count, type, status))
-CALL_AS(read_all, read, (BUFFER, STATUS), (fh, buf, count, type, status))
-CALL(read_at, (BUFFER_AT, STATUS), (fh, offset, buf, count, type, status))
-CALL_AS(read_at_all, read_at, (BUFFER_AT, STATUS), (fh, offset, buf, count, type, status))
-CALL(read_shared, (BUFFER, STATUS), (fh, buf, count, type, status))
-CALL(read_ordered, (BUFFER, STATUS), (fh, buf, count, type, status))
-CALL(write, (BYTES, STATUS), (fh, buf, count, type, status))
-CALL_AS(write_all, write, (BYTES, STATUS), (fh, buf, count, type, status))
-CALL(write_at, (BYTES_AT, STATUS), (fh, offset, buf, count, type, status))
-CALL_AS(write_at_all, write_at, (BYTES_AT, STATUS), (fh, offset, buf, count, type, status))
-CALL(write_shared, (BYTES, STATUS), (fh, buf, count, type, status))
-CALL(write_ordered, (BYTES, STATUS), (fh, buf, count, type, status))
-
-CALL_REQUEST(iread, (BUFFER, REQUEST), (fh, buf, count, type, request))
-CALL_REQUEST(iread_all, (BUFFER, REQUEST), (fh, buf, count, type, request))
-CALL_REQUEST(iread_at, (BUFFER_AT, REQUEST), (fh, offset, buf, count, type, request))
-CALL_REQUEST(iread_at_all, (BUFFER_AT, REQUEST), (fh, offset, buf, count, type, request))
-CALL_REQUEST(iread_shared, (BUFFER, REQUEST), (fh, buf, count, type, request))
-CALL_REQUEST(iwrite, (BYTES, REQUEST), (fh, buf, count, type, request))
-CALL_REQUEST(iwrite_all, (BYTES, REQUEST), (fh, buf, count, type, request))
-CALL_REQUEST(iwrite_at, (BYTES_AT, REQUEST), (fh, offset, buf, count, type, request))
-CALL_REQUEST(iwrite_at_all, (BYTES_AT, REQUEST), (fh, offset, buf, count, type, request))
-CALL_REQUEST(iwrite_shared, (BYTES, REQUEST), (fh, buf, count, type, request))
-
-/* Of a pair the second call tells: after an error from the first, OMPIO would refuse the next pair. */
-CALL(read_all_end, (struct ompi_file_t * fh, void *buf, STATUS), (fh, buf, status))
-CALL(read_at_all_end, (struct ompi_file_t * fh, void *buf, STATUS), (fh, buf, status))
-CALL(read_ordered_end, (struct ompi_file_t * fh, void *buf, STATUS), (fh, buf, status))
-CALL(write_all_end, (struct ompi_file_t * fh, const void *buf, STATUS), (fh, buf, status))
-CALL(write_at_all_end, (struct ompi_file_t * fh, const void *buf, STATUS), (fh, buf, status))
-CALL(write_ordered_end, (struct ompi_file_t * fh, const void *buf, STATUS), (fh, buf, status))
-
 /* Whether all ranks have given the same number. Collective. */
 static int is_same(ompi_file_t *fh, MPI_Offset number)
 {
@@ -119,6 +71,91 @@ static int differs(const char *call)
     snprintf(message, sizeof message, "%s: the ranks gave different values", call);
     return ompio_error(DELTAFS_ERR_COLLECTIVE, message);
 }
+
+/* Before a collective read. Collective. */
+static int refresh(ompi_file_t *fh)
+{
+    struct ompio_deltafs *file = file_of(fh);
+    int code = OMPI_SUCCESS, has_written = file->has_written;
+
+    if (!(ompio_of(fh)->f_amode & MPI_MODE_RDWR) || file->is_atomic)
+        return OMPI_SUCCESS;
+    OPAL_THREAD_LOCK(&fh->f_lock);
+    if (PMPI_Allreduce(MPI_IN_PLACE, &has_written, 1, MPI_INT, MPI_MAX, ompio_of(fh)->f_comm) != MPI_SUCCESS)
+        code = MPI_ERR_OTHER;
+    else if (has_written)
+        code = ended(fh, deltafs_logical_sync(file->logical));
+    if (code == OMPI_SUCCESS)
+        file->has_written = 0;
+    OPAL_THREAD_UNLOCK(&fh->f_lock);
+    return code;
+}
+
+#define CALL(name, parameters, arguments) CALL_AS(name, name, parameters, arguments)
+#define CALL_AS(name, as, parameters, arguments)                                                                       \
+    static int calls_##name parameters                                                                                 \
+    {                                                                                                                  \
+        return told(fh, file_of(fh)->ompio.io_module_file_##as arguments);                                             \
+    }
+#define CALL_READ(name, as, parameters, arguments)                                                                     \
+    static int calls_##name parameters                                                                                 \
+    {                                                                                                                  \
+        int code = refresh(fh);                                                                                        \
+        return code != OMPI_SUCCESS ? code : told(fh, file_of(fh)->ompio.io_module_file_##as arguments);               \
+    }
+#define CALL_REQUEST(name, parameters, arguments)                                                                      \
+    static int calls_##name parameters                                                                                 \
+    {                                                                                                                  \
+        return told_request(fh, file_of(fh)->ompio.io_module_file_##name arguments, request);                          \
+    }
+
+#define BUFFER    struct ompi_file_t *fh, void *buf, int count, struct ompi_datatype_t *type
+#define BYTES     struct ompi_file_t *fh, const void *buf, int count, struct ompi_datatype_t *type
+#define BUFFER_AT struct ompi_file_t *fh, MPI_Offset offset, void *buf, int count, struct ompi_datatype_t *type
+#define BYTES_AT  struct ompi_file_t *fh, MPI_Offset offset, const void *buf, int count, struct ompi_datatype_t *type
+#define STATUS    struct ompi_status_public_t *status
+#define REQUEST   struct ompi_request_t **request
+
+CALL(read, (BUFFER, STATUS), (fh, buf, count, type, status))
+CALL_READ(read_all, read, (BUFFER, STATUS), (fh, buf, count, type, status))
+CALL(read_at, (BUFFER_AT, STATUS), (fh, offset, buf, count, type, status))
+CALL_READ(read_at_all, read_at, (BUFFER_AT, STATUS), (fh, offset, buf, count, type, status))
+CALL(read_shared, (BUFFER, STATUS), (fh, buf, count, type, status))
+CALL_READ(read_ordered, read_ordered, (BUFFER, STATUS), (fh, buf, count, type, status))
+CALL(write, (BYTES, STATUS), (fh, buf, count, type, status))
+CALL_AS(write_all, write, (BYTES, STATUS), (fh, buf, count, type, status))
+CALL(write_at, (BYTES_AT, STATUS), (fh, offset, buf, count, type, status))
+CALL_AS(write_at_all, write_at, (BYTES_AT, STATUS), (fh, offset, buf, count, type, status))
+CALL(write_shared, (BYTES, STATUS), (fh, buf, count, type, status))
+CALL(write_ordered, (BYTES, STATUS), (fh, buf, count, type, status))
+
+CALL_REQUEST(iread, (BUFFER, REQUEST), (fh, buf, count, type, request))
+CALL_REQUEST(iread_all, (BUFFER, REQUEST), (fh, buf, count, type, request))
+CALL_REQUEST(iread_at, (BUFFER_AT, REQUEST), (fh, offset, buf, count, type, request))
+CALL_REQUEST(iread_at_all, (BUFFER_AT, REQUEST), (fh, offset, buf, count, type, request))
+CALL_REQUEST(iread_shared, (BUFFER, REQUEST), (fh, buf, count, type, request))
+CALL_REQUEST(iwrite, (BYTES, REQUEST), (fh, buf, count, type, request))
+CALL_REQUEST(iwrite_all, (BYTES, REQUEST), (fh, buf, count, type, request))
+CALL_REQUEST(iwrite_at, (BYTES_AT, REQUEST), (fh, offset, buf, count, type, request))
+CALL_REQUEST(iwrite_at_all, (BYTES_AT, REQUEST), (fh, offset, buf, count, type, request))
+CALL_REQUEST(iwrite_shared, (BYTES, REQUEST), (fh, buf, count, type, request))
+
+/* Of a pair the second call tells what fbtl noted: after an error from the first, OMPIO would refuse the next pair. */
+#define CALL_BEGIN(name, parameters, arguments)                                                                        \
+    static int calls_##name parameters                                                                                 \
+    {                                                                                                                  \
+        int code = refresh(fh);                                                                                        \
+        return code != OMPI_SUCCESS ? code : file_of(fh)->ompio.io_module_file_##name arguments;                       \
+    }
+CALL_BEGIN(read_all_begin, (BUFFER), (fh, buf, count, type))
+CALL_BEGIN(read_at_all_begin, (BUFFER_AT), (fh, offset, buf, count, type))
+CALL_BEGIN(read_ordered_begin, (BUFFER), (fh, buf, count, type))
+CALL(read_all_end, (struct ompi_file_t * fh, void *buf, STATUS), (fh, buf, status))
+CALL(read_at_all_end, (struct ompi_file_t * fh, void *buf, STATUS), (fh, buf, status))
+CALL(read_ordered_end, (struct ompi_file_t * fh, void *buf, STATUS), (fh, buf, status))
+CALL(write_all_end, (struct ompi_file_t * fh, const void *buf, STATUS), (fh, buf, status))
+CALL(write_at_all_end, (struct ompi_file_t * fh, const void *buf, STATUS), (fh, buf, status))
+CALL(write_ordered_end, (struct ompi_file_t * fh, const void *buf, STATUS), (fh, buf, status))
 
 static int calls_set_size(ompi_file_t *fh, MPI_Offset size)
 {
@@ -167,6 +204,8 @@ static int calls_sync(ompi_file_t *fh)
 
     OPAL_THREAD_LOCK(&fh->f_lock);
     code = ended(fh, deltafs_logical_sync(file_of(fh)->logical));
+    if (code == OMPI_SUCCESS)
+        file_of(fh)->has_written = 0;
     OPAL_THREAD_UNLOCK(&fh->f_lock);
     return code;
 }
@@ -205,6 +244,9 @@ void ompio_calls_hook(ompi_file_t *fh, struct ompio_deltafs *file)
     HOOK(iwrite_at);
     HOOK(iwrite_at_all);
     HOOK(iwrite_shared);
+    HOOK(read_all_begin);
+    HOOK(read_at_all_begin);
+    HOOK(read_ordered_begin);
     HOOK(read_all_end);
     HOOK(read_at_all_end);
     HOOK(read_ordered_end);

@@ -98,6 +98,8 @@ static int logical_free(deltafs_logical *f, struct error *e)
     status = status == DELTAFS_OK ? rc : status;
     rc = io_file_close(&f->lock, status == DELTAFS_OK ? e : &second);
     status = status == DELTAFS_OK ? rc : status;
+    for (size_t i = 0; i < f->source_count; i++)
+        free(f->source[i]);
     free(f->source);
     free(f->known);
     free(f->volumes);

@@ -83,9 +83,9 @@ static int cp_into_folder(struct cp *c, struct place *p)
     while (n > 1 && folder[n - 1] == '/')
         folder[--n] = '\0';
     const char *name = basename(from);
-    if (n + 1 + strlen(name) >= sizeof c->to)
-        return text_fail(EXIT_TROUBLE, "%s: %s", c->to, strerror(ENAMETOOLONG));
-    snprintf(c->to, sizeof c->to, "%s%s%.*s", folder, n > 1 || folder[0] != '/' ? "/" : "", NAME_MAX, name);
+    int length = snprintf(c->to, sizeof c->to, "%s%s%s", folder, n > 1 || folder[0] != '/' ? "/" : "", name);
+    if (length < 0 || (size_t)length >= sizeof c->to)
+        return text_fail(EXIT_TROUBLE, "%s: %s", folder, strerror(ENAMETOOLONG));
     c->has_to = stat(c->to, &p->stat) == 0;
     if (!c->has_to)
         return EXIT_OK;
