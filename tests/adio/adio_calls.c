@@ -316,12 +316,37 @@ static void test_atomic(void)
     remove_file("atomic");
 }
 
+/* Two that are open at once: what the writer has published is seen by the reader when it asks for it. */
+static void test_refresh(void)
+{
+    MPI_File writer = file_open("refresh", MPI_MODE_CREATE | MPI_MODE_WRONLY);
+    MPI_File reader = file_open("refresh", MPI_MODE_RDONLY);
+    int number = -1;
+
+    for (int i = 0; i < 3; i++) {
+        int mine = 10 * i + rank;
+        expect_class("write", MPI_File_write_at(writer, 4 * rank, &mine, 1, MPI_INT, MPI_STATUS_IGNORE), MPI_SUCCESS);
+        expect_class("sync of the writer", MPI_File_sync(writer), MPI_SUCCESS);
+        MPI_Barrier(MPI_COMM_WORLD);
+        expect_class("sync of the reader", MPI_File_sync(reader), MPI_SUCCESS);
+        expect_number("size", file_size(reader), 4 * ranks);
+        expect_class("read", MPI_File_read_at(reader, 4 * (ranks - 1), &number, 1, MPI_INT, MPI_STATUS_IGNORE),
+                     MPI_SUCCESS);
+        expect_number("number", number, 10 * i + ranks - 1);
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    MPI_File_close(&writer);
+    MPI_File_close(&reader);
+    remove_file("refresh");
+}
+
 static int handled;
 
 static void handle(MPI_File *f, int *error_code, ...)
 {
     (void)f;
     MPI_Error_class(*error_code, &handled);
+    *error_code = MPI_ERR_OTHER; /* what the call is to return */
 }
 
 static void test_handlers(void)
@@ -336,7 +361,7 @@ static void test_handlers(void)
     MPI_File_get_errhandler(f, &got);
     expect(got == handler, "handler set", got, handler);
     MPI_Errhandler_free(&got);
-    MPI_File_write_at(f, -1, &rank, 1, MPI_INT, MPI_STATUS_IGNORE);
+    expect_number("code of the handler", MPI_File_write_at(f, -1, &rank, 1, MPI_INT, MPI_STATUS_IGNORE), MPI_ERR_OTHER);
     expect_number("class handled", handled, MPI_ERR_ARG);
     MPI_File_call_errhandler(f, MPI_ERR_NO_SPACE);
     expect_number("class handled", handled, MPI_ERR_NO_SPACE);
@@ -439,6 +464,8 @@ int main(int argc, char **argv)
     test = "sizes", test_sizes();
     test = "shared", test_shared();
     test = "atomic", test_atomic();
+    if (is_deltafs) /* ROMIO's others have MPI_File_sync for writers only */
+        test = "refresh", test_refresh();
     test = "handlers", test_handlers();
     test = "hints", test_hints(is_deltafs);
     test = "types", test_types();

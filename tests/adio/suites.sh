@@ -59,8 +59,9 @@ harness() {
 #define THREAD_PACKAGE_NAME THREAD_PACKAGE_POSIX
 END
     cp "$programs/harness/mpitestconf.h" "$programs/harness/include/" # one is asked for as ../../include/...
-    sed 's/@F77_MPI_OFFSET@/integer*8/' "$mpich/f77/io/iooffset.h.in" >"$programs/harness/iooffset.h"
-    sed 's/@F77_MPI_ADDRESS@/integer*8/' "$mpich/f77/io/ioaint.h.in" >"$programs/harness/ioaint.h"
+    for file in "$mpich"/f77/io/*.h.in; do
+        sed 's/@F77_MPI_[A-Z]*@/integer*8/' "$file" >"$programs/harness/$(basename "$file" .in)"
+    done
     : >"$programs/harness/removed.h"
     if [ $flavour = openmpi ]; then
         cat >"$programs/harness/removed.h" <<'END'

@@ -8,7 +8,7 @@ void ad_deltafs_delete(const char *filename, int *error_code)
     const struct ad_deltafs_library *library = ad_deltafs_library(&why);
 
     if (!library) {
-        *error_code = ad_deltafs_error(where, DELTAFS_ERR_IO, why);
+        *error_code = ad_deltafs_error(where, DELTAFS_ERR_MPI, why);
         return;
     }
     int status = library->logical_remove(filename);

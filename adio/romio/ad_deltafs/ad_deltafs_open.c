@@ -35,7 +35,7 @@ static int prepare(ADIO_File fd, deltafs_options **options, const char **message
     const struct ad_deltafs_library *library = ad_deltafs_library(message);
 
     if (!library)
-        return DELTAFS_ERR_IO;
+        return DELTAFS_ERR_MPI;
     int status = library->options_create(options);
     if (status == DELTAFS_OK)
         status = library->mpi_options_from_info(fd->info, *options);
