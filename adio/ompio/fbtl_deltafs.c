@@ -98,9 +98,6 @@ static ssize_t fbtl_preadv(ompio_file_t *fh)
 
 static ssize_t fbtl_pwritev(ompio_file_t *fh)
 {
-    struct ompio_deltafs *file = fh->f_fs_ptr;
-
-    file->has_written = 1;
     return move(fh, 1);
 }
 

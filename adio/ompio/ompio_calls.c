@@ -6,9 +6,10 @@
  *   - reads and writes return the error that fbtl noted; OMPIO reports success. A nonblocking one has been done by
  * then, and returns it at once, without a request;
  *   - collective reads tell how many bytes there were; OMPIO tells the full count, also beyond the end;
- *   - a collective read of a file open for reading and writing sees what any rank has written before it. MPI asks for
- *     syncs in between, but where a file is a file a barrier is enough, and programs rely on it. So the ranks sync
- * here, if one of them has written since they did. (Nonblocking ones may not wait for each other.);
+ *   - a collective read of a file open for reading and writing sees what any rank has written before it, and whatever
+ *     follows a collective write, what that has written. MPI asks for syncs in between, but where a file is a file a
+ *     barrier is enough, and programs, parallel HDF5 among them, rely on it. (Nonblocking ones may not wait for each
+ *     other.);
  *   - atomic mode, which OMPIO only takes a note of;
  *   - preallocate, which OMPIO does by writing the whole file again, from rank 0;
  *   - set_size with different sizes is an error on all ranks, where OMPIO leaves some waiting;
@@ -72,36 +73,31 @@ static int differs(const char *call)
     return ompio_error(DELTAFS_ERR_COLLECTIVE, message);
 }
 
-/* Before a collective read. Collective. */
-static int refresh(ompi_file_t *fh)
+/* Before a collective read, and behind a collective write. Collective. */
+static int share(ompi_file_t *fh)
 {
-    struct ompio_deltafs *file = file_of(fh);
-    int code = OMPI_SUCCESS, has_written = file->has_written;
-
-    if (!(ompio_of(fh)->f_amode & MPI_MODE_RDWR) || file->is_atomic)
-        return OMPI_SUCCESS;
     OPAL_THREAD_LOCK(&fh->f_lock);
-    if (PMPI_Allreduce(MPI_IN_PLACE, &has_written, 1, MPI_INT, MPI_MAX, ompio_of(fh)->f_comm) != MPI_SUCCESS)
-        code = MPI_ERR_OTHER;
-    else if (has_written)
-        code = ended(fh, deltafs_logical_sync(file->logical));
-    if (code == OMPI_SUCCESS)
-        file->has_written = 0;
+    int code = ended(fh, deltafs_logical_share(file_of(fh)->logical));
     OPAL_THREAD_UNLOCK(&fh->f_lock);
     return code;
 }
 
-#define CALL(name, parameters, arguments) CALL_AS(name, name, parameters, arguments)
-#define CALL_AS(name, as, parameters, arguments)                                                                       \
+#define CALL(name, parameters, arguments)                                                                              \
     static int calls_##name parameters                                                                                 \
     {                                                                                                                  \
-        return told(fh, file_of(fh)->ompio.io_module_file_##as arguments);                                             \
+        return told(fh, file_of(fh)->ompio.io_module_file_##name arguments);                                           \
     }
 #define CALL_READ(name, as, parameters, arguments)                                                                     \
     static int calls_##name parameters                                                                                 \
     {                                                                                                                  \
-        int code = refresh(fh);                                                                                        \
+        int code = share(fh);                                                                                          \
         return code != OMPI_SUCCESS ? code : told(fh, file_of(fh)->ompio.io_module_file_##as arguments);               \
+    }
+#define CALL_WRITE(name, as, parameters, arguments)                                                                    \
+    static int calls_##name parameters                                                                                 \
+    {                                                                                                                  \
+        int code = told(fh, file_of(fh)->ompio.io_module_file_##as arguments), shared = share(fh);                     \
+        return code != OMPI_SUCCESS ? code : shared;                                                                   \
     }
 #define CALL_REQUEST(name, parameters, arguments)                                                                      \
     static int calls_##name parameters                                                                                 \
@@ -123,11 +119,11 @@ CALL_READ(read_at_all, read_at, (BUFFER_AT, STATUS), (fh, offset, buf, count, ty
 CALL(read_shared, (BUFFER, STATUS), (fh, buf, count, type, status))
 CALL_READ(read_ordered, read_ordered, (BUFFER, STATUS), (fh, buf, count, type, status))
 CALL(write, (BYTES, STATUS), (fh, buf, count, type, status))
-CALL_AS(write_all, write, (BYTES, STATUS), (fh, buf, count, type, status))
+CALL_WRITE(write_all, write, (BYTES, STATUS), (fh, buf, count, type, status))
 CALL(write_at, (BYTES_AT, STATUS), (fh, offset, buf, count, type, status))
-CALL_AS(write_at_all, write_at, (BYTES_AT, STATUS), (fh, offset, buf, count, type, status))
+CALL_WRITE(write_at_all, write_at, (BYTES_AT, STATUS), (fh, offset, buf, count, type, status))
 CALL(write_shared, (BYTES, STATUS), (fh, buf, count, type, status))
-CALL(write_ordered, (BYTES, STATUS), (fh, buf, count, type, status))
+CALL_WRITE(write_ordered, write_ordered, (BYTES, STATUS), (fh, buf, count, type, status))
 
 CALL_REQUEST(iread, (BUFFER, REQUEST), (fh, buf, count, type, request))
 CALL_REQUEST(iread_all, (BUFFER, REQUEST), (fh, buf, count, type, request))
@@ -144,7 +140,7 @@ CALL_REQUEST(iwrite_shared, (BYTES, REQUEST), (fh, buf, count, type, request))
 #define CALL_BEGIN(name, parameters, arguments)                                                                        \
     static int calls_##name parameters                                                                                 \
     {                                                                                                                  \
-        int code = refresh(fh);                                                                                        \
+        int code = share(fh);                                                                                          \
         return code != OMPI_SUCCESS ? code : file_of(fh)->ompio.io_module_file_##name arguments;                       \
     }
 CALL_BEGIN(read_all_begin, (BUFFER), (fh, buf, count, type))
@@ -153,9 +149,9 @@ CALL_BEGIN(read_ordered_begin, (BUFFER), (fh, buf, count, type))
 CALL(read_all_end, (struct ompi_file_t * fh, void *buf, STATUS), (fh, buf, status))
 CALL(read_at_all_end, (struct ompi_file_t * fh, void *buf, STATUS), (fh, buf, status))
 CALL(read_ordered_end, (struct ompi_file_t * fh, void *buf, STATUS), (fh, buf, status))
-CALL(write_all_end, (struct ompi_file_t * fh, const void *buf, STATUS), (fh, buf, status))
-CALL(write_at_all_end, (struct ompi_file_t * fh, const void *buf, STATUS), (fh, buf, status))
-CALL(write_ordered_end, (struct ompi_file_t * fh, const void *buf, STATUS), (fh, buf, status))
+CALL_WRITE(write_all_end, write_all_end, (struct ompi_file_t * fh, const void *buf, STATUS), (fh, buf, status))
+CALL_WRITE(write_at_all_end, write_at_all_end, (struct ompi_file_t * fh, const void *buf, STATUS), (fh, buf, status))
+CALL_WRITE(write_ordered_end, write_ordered_end, (struct ompi_file_t * fh, const void *buf, STATUS), (fh, buf, status))
 
 static int calls_set_size(ompi_file_t *fh, MPI_Offset size)
 {
@@ -204,8 +200,6 @@ static int calls_sync(ompi_file_t *fh)
 
     OPAL_THREAD_LOCK(&fh->f_lock);
     code = ended(fh, deltafs_logical_sync(file_of(fh)->logical));
-    if (code == OMPI_SUCCESS)
-        file_of(fh)->has_written = 0;
     OPAL_THREAD_UNLOCK(&fh->f_lock);
     return code;
 }

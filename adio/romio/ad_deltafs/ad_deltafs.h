@@ -7,9 +7,12 @@
  *  - Writing has no communication and no reading: what a rank writes, collectively or not, are its own extents, which
  * it appends to its own log. ROMIO's data sieving and its two-phase writing would read bytes that others have not
  *    published yet, and then supersede them.
+ *  - Blocking collective accesses of a file open for reading and writing make all ranks see what any has written before
+ *    them, or in them. MPI asks for syncs and barriers; where a file is a file none are needed, and parallel HDF5
+ * relies on it.
  *  - Reading takes lists of extents, too. With the hint romio_cb_read=enable, a collective read of a file that is open
  *    for reading only is ROMIO's two-phase one.
- *  - So collective accesses do not wait for each other. Where ROMIO relies on that they do, scripts/add-romio-driver
+ *  - Other collective accesses do not wait for each other. Where ROMIO relies on that they do, scripts/add-romio-driver
  *    puts a barrier.
  *  - The file that ROMIO keeps for a shared file pointer is a plain one, and is handed over to ROMIO's ufs driver.
  *  - The library is loaded when the first `deltafs:` name is opened, so that an MPI which has this driver can be built
@@ -41,6 +44,7 @@
     use(logical_read_list);                                                                                            \
     use(logical_remove);                                                                                               \
     use(logical_set_atomic);                                                                                           \
+    use(logical_share);                                                                                                \
     use(logical_size);                                                                                                 \
     use(logical_sync);                                                                                                 \
     use(logical_truncate);                                                                                             \
@@ -138,6 +142,8 @@ void ad_deltafs_read_coll(ADIO_File fd, void *buf, int count, MPI_Datatype datat
                           ADIO_Offset offset, ADIO_Status *status, int *error_code);
 void ad_deltafs_write_contig(ADIO_File fd, const void *buf, int count, MPI_Datatype datatype, int file_ptr_type,
                              ADIO_Offset offset, ADIO_Status *status, int *error_code);
+void ad_deltafs_write_coll(ADIO_File fd, const void *buf, int count, MPI_Datatype datatype, int file_ptr_type,
+                           ADIO_Offset offset, ADIO_Status *status, int *error_code);
 void ad_deltafs_write_strided(ADIO_File fd, const void *buf, int count, MPI_Datatype datatype, int file_ptr_type,
                               ADIO_Offset offset, ADIO_Status *status, int *error_code);
 

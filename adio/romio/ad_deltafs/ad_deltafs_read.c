@@ -52,6 +52,13 @@ void ad_deltafs_read_strided(ADIO_File fd, void *buf, int count, MPI_Datatype da
 void ad_deltafs_read_coll(ADIO_File fd, void *buf, int count, MPI_Datatype datatype, int file_ptr_type,
                           ADIO_Offset offset, ADIO_Status *status, int *error_code)
 {
+    int shared = ad_deltafs_loaded()->logical_share(ad_deltafs_handle(fd));
+
+    if (shared != DELTAFS_OK) {
+        MPIR_Status_set_bytes(status, datatype, 0);
+        *error_code = ad_deltafs_file_error("ADIOI_DELTAFS_READCOLL", fd, shared);
+        return;
+    }
     if (fd->hints->cb_read == ADIOI_HINT_ENABLE && fd->access_mode & ADIO_RDONLY)
         ADIOI_GEN_ReadStridedColl(fd, buf, count, datatype, file_ptr_type, offset, status, error_code);
     else

@@ -32,3 +32,13 @@ void ad_deltafs_write_strided(ADIO_File fd, const void *buf, int count, MPI_Data
         fd->fp_ind = ad_deltafs_tiles_where(&a.view);
     MPIR_Status_set_bytes(status, datatype, *error_code == MPI_SUCCESS ? a.bytes : 0);
 }
+
+/* Each rank writes its own extents; then those that may read learn of them. */
+void ad_deltafs_write_coll(ADIO_File fd, const void *buf, int count, MPI_Datatype datatype, int file_ptr_type,
+                           ADIO_Offset offset, ADIO_Status *status, int *error_code)
+{
+    ad_deltafs_write_strided(fd, buf, count, datatype, file_ptr_type, offset, status, error_code);
+    int shared = ad_deltafs_loaded()->logical_share(ad_deltafs_handle(fd));
+    if (*error_code == MPI_SUCCESS)
+        *error_code = ad_deltafs_file_error("ADIOI_DELTAFS_WRITECOLL", fd, shared);
+}
