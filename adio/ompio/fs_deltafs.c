@@ -90,6 +90,7 @@ static int fs_file_open(ompi_communicator_t *comm, const char *name, int amode, 
     int code, is_plain = fh->f_flags & OMPIO_SHAREDFP_IS_SET; /* a file of sharedfp's own: no MPI_File belongs to it */
 
     (void)amode; /* WRONLY has become RDWR there, for Open MPI's collective calls, which we do not use */
+    fh->f_filename = name;
     fh->fd = -1;
     fh->f_fs_ptr = file = calloc(1, sizeof *file);
     if (file == NULL)
@@ -188,9 +189,12 @@ static int fs_file_sync(ompio_file_t *fh)
     return ended(fh, deltafs_logical_sync(file->logical));
 }
 
+/* Until the file is opened it has a short name: Open MPI asks all sharedfp components whether they would serve it, and
+ * lockedfile copies the name into 256 bytes. */
 static int fs_module_init(ompio_file_t *fh)
 {
     fh->f_fstype = NONE;
+    fh->f_filename = OMPIO_DELTAFS_PREFIX;
     return OMPI_SUCCESS;
 }
 

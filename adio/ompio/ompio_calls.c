@@ -73,7 +73,8 @@ static int differs(const char *call)
     return ompio_error(DELTAFS_ERR_COLLECTIVE, message);
 }
 
-/* Before a collective read, and behind a collective write. Collective. */
+/* Before a collective read, behind a collective write, and at the seek of the shared file pointer, after which programs
+ * read. Collective. */
 static int share(ompi_file_t *fh)
 {
     OPAL_THREAD_LOCK(&fh->f_lock);
@@ -146,6 +147,7 @@ CALL_REQUEST(iwrite_shared, (BYTES, REQUEST), (fh, buf, count, type, request))
 CALL_BEGIN(read_all_begin, (BUFFER), (fh, buf, count, type))
 CALL_BEGIN(read_at_all_begin, (BUFFER_AT), (fh, offset, buf, count, type))
 CALL_BEGIN(read_ordered_begin, (BUFFER), (fh, buf, count, type))
+CALL_BEGIN(seek_shared, (struct ompi_file_t * fh, MPI_Offset offset, int whence), (fh, offset, whence))
 CALL(read_all_end, (struct ompi_file_t * fh, void *buf, STATUS), (fh, buf, status))
 CALL(read_at_all_end, (struct ompi_file_t * fh, void *buf, STATUS), (fh, buf, status))
 CALL(read_ordered_end, (struct ompi_file_t * fh, void *buf, STATUS), (fh, buf, status))
@@ -241,6 +243,7 @@ void ompio_calls_hook(ompi_file_t *fh, struct ompio_deltafs *file)
     HOOK(read_all_begin);
     HOOK(read_at_all_begin);
     HOOK(read_ordered_begin);
+    HOOK(seek_shared);
     HOOK(read_all_end);
     HOOK(read_at_all_end);
     HOOK(read_ordered_end);

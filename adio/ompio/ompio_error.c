@@ -81,7 +81,11 @@ int ompio_error(int status, const char *message)
     char text[MPI_MAX_ERROR_STRING];
     int class = class_of(status, message), code = code_of(class);
 
-    snprintf(text, sizeof text, "%s", message);
+    /* Of a long one the end says what happened. */
+    if (strlen(message) < sizeof text)
+        snprintf(text, sizeof text, "%s", message);
+    else
+        snprintf(text, sizeof text, "...%s", message + strlen(message) - (sizeof text - 4));
     if (code != class)
         PMPI_Add_error_string(code, text);
     return code;

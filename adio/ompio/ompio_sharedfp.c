@@ -9,6 +9,8 @@
 #include "ompi/mca/sharedfp/base/base.h"
 #include "ompio_deltafs.h"
 
+#define NAME_LENGTH_MAX 224 /* with what it puts behind the name, this fits into its 256 bytes */
+
 static mca_sharedfp_base_module_1_0_0_t lockedfile; /* Open MPI's, but for its file_open */
 static mca_sharedfp_base_module_file_open_fn_t lockedfile_open;
 
@@ -28,7 +30,7 @@ static mca_sharedfp_base_component_2_0_0_t *component_named(const char *name)
     return NULL;
 }
 
-/* Whether the component serves the file; it is told the name `as`. */
+/* Whether the component serves the file; it is told the name `as`. A long one would be too much for lockedfile. */
 static mca_sharedfp_base_module_1_0_0_t *choose(ompio_file_t *fh, const char *component, const char *as)
 {
     mca_sharedfp_base_component_2_0_0_t *c = component_named(component);
@@ -36,7 +38,7 @@ static mca_sharedfp_base_module_1_0_0_t *choose(ompio_file_t *fh, const char *co
     mca_sharedfp_base_module_1_0_0_t *module = NULL;
     int priority;
 
-    if (c != NULL) {
+    if (c != NULL && strlen(as) < NAME_LENGTH_MAX) {
         fh->f_filename = as;
         module = c->sharedfpm_file_query(fh, &priority);
         fh->f_filename = name;
@@ -51,7 +53,7 @@ void ompio_sharedfp_choose(ompio_file_t *fh)
 {
     fh->f_sharedfp = NULL; /* without any its calls are refused */
     fh->f_sharedfp_component = NULL;
-    if (choose(fh, "sm", fh->f_filename) == NULL &&
+    if (choose(fh, "sm", OMPIO_DELTAFS_PREFIX) == NULL &&
         choose(fh, "lockedfile", ompio_deltafs_path(fh->f_filename)) != NULL) {
         lockedfile_open = fh->f_sharedfp->sharedfp_file_open;
         lockedfile = *fh->f_sharedfp;

@@ -10,6 +10,11 @@ for ranks in 1 3; do
 done
 [ -e "$work/folder/of another" ] || fail "a folder that is no logical file was touched"
 
+# Open MPI alone does not survive a name as long as this.
+long=$(printf 'long%.0s' $(seq 50))
+mkdir -p "$work/$long/$long"
+run 2 ./ompio_calls_test "deltafs:$work/$long/$long/file" "$work/folder"
+
 export ONLY_SHARED=1
 for sharedfp in sm lockedfile; do
     run 3 --mca sharedfp "$sharedfp" ./ompio_calls_test "$name" "$work/folder"

@@ -73,7 +73,7 @@ static void opens(const char *folder)
     code = MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDONLY, MPI_INFO_NULL, &file);
     FAILS(code, MPI_ERR_NO_SUCH_FILE);
     MPI_Error_string(code, text, &length);
-    CHECK(strstr(text, strchr(name, ':') + 1) != NULL);
+    CHECK(strstr(text, strrchr(name, '/') + 1) != NULL);
     FAILS(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDWR, MPI_INFO_NULL, &file), MPI_ERR_NO_SUCH_FILE);
     FAILS(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDWR | MPI_MODE_RDONLY, MPI_INFO_NULL, &file), MPI_ERR_AMODE);
     FAILS(MPI_File_delete(name, MPI_INFO_NULL), MPI_ERR_NO_SUCH_FILE);
