@@ -255,6 +255,8 @@ static int repair_rebuild_all(struct repair *r, struct rebuild_job *job, struct 
 
     memcpy(job->records, r->records, (m->epoch_count + 1) * sizeof *job->records);
     memset(job->has_loss, 0, m->epoch_count + 1);
+    for (uint64_t i = 0; i < m->epoch_count; i++)
+        job->passed[i] = r->has_loss[i] ? REBUILD_UNCOUNTED : 0;
     job->loss_count = 0;
     for (uint32_t i = 0; i < m->partitions && status == DELTAFS_OK; i++)
         if (r->part[i].lost)
@@ -262,9 +264,21 @@ static int repair_rebuild_all(struct repair *r, struct rebuild_job *job, struct 
     return status;
 }
 
-/* No epoch can have more records than were committed. One that has fewer, though no block is known to be damaged, is
- * noted; *is_any if there is one. */
-static int repair_check_records(struct repair *r, const struct rebuild_job *job, uint8_t *is_short, int *is_any,
+/* What the records that are missing of an epoch say about its logs. */
+static enum rebuild_verdict repair_judge(const struct repair *r, const struct rebuild_job *job, uint64_t epoch)
+{
+    uint64_t missing = r->manifest.epoch[epoch].records - job->records[epoch];
+
+    if (missing == 0)
+        return REBUILD_WHOLE;
+    if (!job->has_loss[epoch] && !r->has_loss[epoch])
+        return REBUILD_SHORT;
+    return missing == job->passed[epoch] ? REBUILD_AS_SEEN : REBUILD_AT_END;
+}
+
+/* No epoch can have more records than were committed. One that has fewer than the damage explains, or all of them
+ * though there is damage, is noted; *is_any if there is one. */
+static int repair_check_records(struct repair *r, const struct rebuild_job *job, uint8_t *verdict, int *is_any,
                                 struct error *e)
 {
     const struct manifest *m = &r->manifest;
@@ -276,8 +290,8 @@ static int repair_check_records(struct repair *r, const struct rebuild_job *job,
                              "%.800s: epoch %" PRIu64 " has %" PRIu64 " records in the logs, its commit says %" PRIu64
                              ": the index logs are not replaced",
                              r->path, m->epoch[i].label, job->records[i], m->epoch[i].records);
-        is_short[i] = job->records[i] < m->epoch[i].records && !job->has_loss[i] && !r->has_loss[i];
-        *is_any |= is_short[i];
+        verdict[i] = (uint8_t)repair_judge(r, job, i);
+        *is_any |= verdict[i] == REBUILD_WHOLE ? job->has_loss[i] : verdict[i] != REBUILD_AS_SEEN;
     }
     return DELTAFS_OK;
 }
@@ -340,12 +354,12 @@ static int repair_adopt(struct repair *r, uint32_t partition, struct error *e)
     return status;
 }
 
-static int repair_rebuild(struct repair *r, struct rebuild_job *job, uint8_t *is_short, struct error *e)
+static int repair_rebuild(struct repair *r, struct rebuild_job *job, uint8_t *verdict, struct error *e)
 {
     int is_any, status = repair_rebuild_all(r, job, e);
 
     if (status == DELTAFS_OK)
-        status = repair_check_records(r, job, is_short, &is_any, e);
+        status = repair_check_records(r, job, verdict, &is_any, e);
     if (status == DELTAFS_OK && is_any)
         status = repair_rebuild_all(r, job, e);
     for (uint32_t i = 0; i < r->manifest.partitions && status == DELTAFS_OK; i++)
@@ -370,17 +384,19 @@ static int repair_indexes(struct repair *r, struct error *e)
                               .memory = r->how->memory,
                               .is_dry = r->wish->is_dry,
                               .records = calloc(n, sizeof *job.records),
+                              .passed = calloc(n, sizeof *job.passed),
                               .has_loss = calloc(n, 1)};
-    uint8_t *is_short = calloc(n, 1);
+    uint8_t *verdict = calloc(n, 1);
 
-    job.is_short = is_short;
-    int status = is_short && job.records && job.has_loss ? repair_rebuild(r, &job, is_short, e)
-                                                         : error_no_memory(e, n * 10, "the epochs");
+    job.verdict = verdict;
+    int status = verdict && job.records && job.passed && job.has_loss ? repair_rebuild(r, &job, verdict, e)
+                                                                      : error_no_memory(e, n * 18, "the epochs");
     if (status == DELTAFS_OK && r->wish->is_dry && repair_is_noted(r))
         repair_tell(r, "%.800s: epoch number %" PRIu64 " has no commit; whether it gets one is seen after that",
                     r->path, m->epoch_count);
-    free(is_short);
+    free(verdict);
     free(job.records);
+    free(job.passed);
     free(job.has_loss);
     free(job.loss);
     return status;

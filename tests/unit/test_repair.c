@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <time.h>
 #include <unistd.h>
+#include "base/coding.h"
 #include "unit_help.h"
 #include "unit_io.h"
 
@@ -325,6 +326,76 @@ static void test_rebuild(void **state)
     }
     free(bytes);
     model_fini(&m);
+}
+
+/* The place of an epoch's k-th block in a data log, or, if k is negative, of one from behind: -1 is the last. */
+static size_t find_block(const uint8_t *bytes, size_t n, uint32_t epoch, int k)
+{
+    size_t at[1000], count = 0;
+
+    for (size_t next = 32; next + 32 <= n && count < 1000; next += 32 + get_u32(bytes + next + 8))
+        if (get_u32(bytes + next + 20) == epoch)
+            at[count++] = next;
+    CHECK(count > 2 && (size_t)abs(k) < count);
+    return k < 0 ? at[count + (size_t)k] : at[k];
+}
+
+/* What is lost is told apart from what is not, where several blocks are damaged, or headers that say where others are:
+ * where records are missing none is taken for absent, and where none is missing nothing is given up. (Of two damaged
+ * blocks the last one, if its header was damaged, was cut off as if nobody missed it; one wrong epoch in a header gave
+ * up all epochs from there on; and damage at an epoch's beginning also gave up the one before, of which all is there.)
+ */
+static void test_lossy(void **state)
+{
+    const char *path = unit_path("lossy"), *copy = unit_path("lossy_copy"), *open = unit_path("lossy_open"),
+               *index = unit_path("lossy_copy/00/p00000000.index"), *data = unit_path("lossy_copy/00/p00000000.data");
+    struct model m = {.is_bytes = 1}, unfinished = {.is_bytes = 1};
+    struct rng r = rng_init(824);
+    size_t n;
+
+    (void)state;
+    make_closed(&m, path, 823, 4, 1000);
+    for (int how = 0; how < 4; how++) {
+        open_copy(path, copy);
+        uint8_t *bytes = unit_load(data, &n);
+        if (how == 0) {
+            bytes[find_block(bytes, n, 3, 5) + 60] ^= 4;
+            bytes[find_block(bytes, n, 3, -1) + 9] ^= 4;
+        } else if (how == 1) {
+            bytes[find_block(bytes, n, 0, 0) + 20] ^= 2;
+        } else if (how == 2) {
+            bytes[find_block(bytes, n, 2, 0) + 9] ^= 4;
+        } else {
+            bytes[find_block(bytes, n, 3, 5) + 60] ^= 4;
+            n = find_block(bytes, n, 3, -1) + 40;
+        }
+        unit_save(data, bytes, n);
+        free(bytes);
+        damage(index, 0);
+        CHECK_IS(repair(copy, 0, -1), DELTAFS_ERR_DAMAGED);
+        for (int label = 1; label <= 4; label++)
+            CHECK((strstr(said.text, unit_path("lossy_copy: epoch %d has lost", label)) != NULL) ==
+                  (label == (how == 1   ? 1
+                             : how == 2 ? 3
+                                        : 4)));
+        CHECK(strstr(said.text, "of epoch 2 of keys") == NULL);
+        CHECK(strstr(said.text, "is cut off") == NULL);
+        deltafs_dir *d = unit_open(copy);
+        CHECK(model_check_honest(&m, d) > 0);
+        CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    }
+    make_unfinished(&unfinished, open, &r);
+    model_give_up(&unfinished);
+    open_copy(open, copy);
+    uint8_t *bytes = unit_load(data, &n);
+    bytes[find_block(bytes, n, 2, 0) + 9] ^= 4;
+    unit_save(data, bytes, n);
+    free(bytes);
+    damage(index, 0);
+    CHECK_IS(repair(copy, 0, -1), DELTAFS_OK);
+    check(&unfinished, copy);
+    model_fini(&m);
+    model_fini(&unfinished);
 }
 
 /* The place of a structure of this type, the k-th, in a log. */
@@ -782,13 +853,21 @@ static void test_rebuild_memory(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_unfinished),    cmocka_unit_test(test_torn),
-                                       cmocka_unit_test(test_rebuild),       cmocka_unit_test(test_restore),
-                                       cmocka_unit_test(test_manifest),      cmocka_unit_test(test_drop),
-                                       cmocka_unit_test(test_hopeless),      cmocka_unit_test(test_warm_reader),
-                                       cmocka_unit_test(test_noted_counts),  cmocka_unit_test(test_reopened_instead),
-                                       cmocka_unit_test(test_noted_rebuild), cmocka_unit_test(test_durable),
-                                       cmocka_unit_test(test_sound),         cmocka_unit_test(test_environment),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_unfinished),
+                                       cmocka_unit_test(test_torn),
+                                       cmocka_unit_test(test_rebuild),
+                                       cmocka_unit_test(test_lossy),
+                                       cmocka_unit_test(test_restore),
+                                       cmocka_unit_test(test_manifest),
+                                       cmocka_unit_test(test_drop),
+                                       cmocka_unit_test(test_hopeless),
+                                       cmocka_unit_test(test_warm_reader),
+                                       cmocka_unit_test(test_noted_counts),
+                                       cmocka_unit_test(test_reopened_instead),
+                                       cmocka_unit_test(test_noted_rebuild),
+                                       cmocka_unit_test(test_durable),
+                                       cmocka_unit_test(test_sound),
+                                       cmocka_unit_test(test_environment),
                                        cmocka_unit_test(test_rebuild_memory)};
 
     for (int i = 0; i < NAMES; i++)
