@@ -239,8 +239,10 @@ int mend_cut(struct io *io, const char *folder, uint64_t number, char **text, si
         at = newline ? (size_t)(newline - *text) + 1 : *n;
     }
     *n = at;
-    if (status != DELTAFS_OK)
+    if (status != DELTAFS_OK) {
         free(*text);
+        *text = NULL;
+    }
     return status;
 }
 

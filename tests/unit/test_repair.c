@@ -514,6 +514,16 @@ static void test_drop(void **state)
     wish.drop_from = 4;
     CHECK_IS(deltafs_repair(copy, &wish, note, NULL), DELTAFS_ERR_LABEL);
     wish.drop_from = 3;
+    /* Each time that the manifest is read it can fail. (What was read was freed twice.) */
+    for (uint64_t skip = 0, is_failed = 1; is_failed; skip++) {
+        wish.is_dry = 1;
+        unit_io_begin();
+        unit_io_fail(OP_READ, "MANIFEST", skip, 1, EIO);
+        int status = deltafs_repair(copy, &wish, note, NULL);
+        is_failed = unit_io_failures();
+        CHECK_IS(status, is_failed ? DELTAFS_ERR_IO : DELTAFS_OK);
+        unit_io_end();
+    }
     for (wish.is_dry = 1; wish.is_dry >= 0; wish.is_dry--) {
         memset(&said, 0, sizeof said);
         CHECK_IS(deltafs_repair(copy, &wish, note, NULL), DELTAFS_OK);
