@@ -371,9 +371,7 @@ static int manifest_newline_is_damaged(const char *line, size_t n)
     return n > 0 && line[n - 1] != '\0' && manifest_line_is_sealed(line, n - 1);
 }
 
-/* Whether the last line, of `n` bytes at `offset`, is one that a crash cut short at its beginning: what it has of a
- * sector was not written, only what it has of the next. */
-static int manifest_begin_is_lost(const char *line, uint64_t offset, size_t n)
+int manifest_begin_is_lost(const char *line, uint64_t offset, size_t n)
 {
     size_t before = SECTOR - offset % SECTOR, zeros = 0;
 
