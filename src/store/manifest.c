@@ -554,14 +554,19 @@ static int manifest_is_missing(struct io *io, const char *folder, struct error *
     return status;
 }
 
+int manifest_check_kind(struct manifest *m, const char *folder, struct error *e)
+{
+    if (!m->is_file)
+        return DELTAFS_OK;
+    manifest_fini(m);
+    return error_set(e, DELTAFS_ERR_NOT_DELTAFS, "%s: is a logical file of DeltaFS, not a directory", folder);
+}
+
 int manifest_read(struct io *io, const char *folder, struct manifest *m, struct error *e)
 {
     int status = manifest_read_any(io, folder, m, e);
 
-    if (status != DELTAFS_OK || !m->is_file)
-        return status;
-    manifest_fini(m);
-    return error_set(e, DELTAFS_ERR_NOT_DELTAFS, "%s: is a logical file of DeltaFS, not a directory", folder);
+    return status == DELTAFS_OK ? manifest_check_kind(m, folder, e) : status;
 }
 
 int manifest_read_any(struct io *io, const char *folder, struct manifest *m, struct error *e)

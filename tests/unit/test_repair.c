@@ -3,6 +3,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "base/coding.h"
+#include "store/manifest.h"
 #include "unit_help.h"
 #include "unit_io.h"
 
@@ -493,6 +494,36 @@ static void test_manifest(void **state)
     model_fini(&m);
 }
 
+/* A logical file's manifest is not a directory's, damaged or not. (If it was, it was changed, and an epoch was seen.)
+ */
+static void test_logical(void **state)
+{
+    const char *path = unit_path("logical"), *file = unit_path("logical/MANIFEST");
+    struct manifest m = {.is_file = 1};
+    struct io io = io_default();
+    struct error e;
+    size_t n, after;
+
+    (void)state;
+    CHECK_IS(io_mkdir(&io, path, &e), DELTAFS_OK);
+    manifest_uuid_text(m.uuid, m.uuid_text);
+    CHECK_IS(manifest_write(&io, file, &m, 0, &e), DELTAFS_OK);
+    for (int is_damaged = 0; is_damaged < 2; is_damaged++) {
+        if (is_damaged)
+            unit_poke(file, 20, '#');
+        uint8_t *before = unit_load(file, &n);
+        for (int is_dry = 1; is_dry >= 0; is_dry--) {
+            CHECK_IS(repair(path, is_dry, -1), DELTAFS_ERR_NOT_DELTAFS);
+            check_errmsg("is a logical file");
+            CHECK_IS(said.done, 0);
+        }
+        uint8_t *now = unit_load(file, &after);
+        CHECK(n == after && memcmp(before, now, n) == 0 && !unit_exists(unit_path("logical/MANIFEST.damaged")));
+        free(before);
+        free(now);
+    }
+}
+
 /* Epochs that the logs lack, as after a power loss with sync=none, are given up only by name. */
 static void test_drop(void **state)
 {
@@ -873,21 +904,14 @@ static void test_rebuild_memory(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_unfinished),
-                                       cmocka_unit_test(test_torn),
-                                       cmocka_unit_test(test_rebuild),
-                                       cmocka_unit_test(test_lossy),
-                                       cmocka_unit_test(test_restore),
-                                       cmocka_unit_test(test_manifest),
-                                       cmocka_unit_test(test_drop),
-                                       cmocka_unit_test(test_hopeless),
-                                       cmocka_unit_test(test_warm_reader),
-                                       cmocka_unit_test(test_noted_counts),
-                                       cmocka_unit_test(test_reopened_instead),
-                                       cmocka_unit_test(test_noted_rebuild),
-                                       cmocka_unit_test(test_durable),
-                                       cmocka_unit_test(test_sound),
-                                       cmocka_unit_test(test_environment),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_unfinished),    cmocka_unit_test(test_torn),
+                                       cmocka_unit_test(test_rebuild),       cmocka_unit_test(test_lossy),
+                                       cmocka_unit_test(test_restore),       cmocka_unit_test(test_manifest),
+                                       cmocka_unit_test(test_logical),       cmocka_unit_test(test_drop),
+                                       cmocka_unit_test(test_hopeless),      cmocka_unit_test(test_warm_reader),
+                                       cmocka_unit_test(test_noted_counts),  cmocka_unit_test(test_reopened_instead),
+                                       cmocka_unit_test(test_noted_rebuild), cmocka_unit_test(test_durable),
+                                       cmocka_unit_test(test_sound),         cmocka_unit_test(test_environment),
                                        cmocka_unit_test(test_rebuild_memory)};
 
     for (int i = 0; i < NAMES; i++)
