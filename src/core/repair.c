@@ -233,13 +233,12 @@ static int repair_write_line(struct repair *r, struct error *e)
     return status != DELTAFS_OK ? status : closed;
 }
 
-/* Reading all of the epoch may have taken long: the directory must still be ours. */
 static int repair_commit(struct repair *r, struct error *e)
 {
     int status = repair_sync(r, e);
 
     if (status == DELTAFS_OK)
-        status = lease_renew(&r->lease, r->has_noted ? &r->noted : NULL, e);
+        status = repair_renew(r, e);
     if (status == DELTAFS_OK)
         status = repair_write_line(r, e);
     return status == DELTAFS_OK ? lease_confirm(&r->lease, e) : status;
@@ -342,6 +341,8 @@ static int repair_adopt(struct repair *r, uint32_t partition, struct error *e)
 
     if (status == DELTAFS_OK && p->has_index && !(kept = repair_kept_name(r, path)))
         status = error_no_memory(e, 1, "a path");
+    if (status == DELTAFS_OK)
+        status = repair_renew(r, e);
     if (status == DELTAFS_OK && !r->wish->is_dry)
         status = rebuild_adopt(&r->io, r->path, partition, kept, e);
     if (status == DELTAFS_OK)
@@ -472,6 +473,8 @@ static int repair_write_manifest(struct repair *r, struct error *e)
     char *path = io_path(r->path, MANIFEST_NAME), *kept = path ? repair_kept_name(r, path) : NULL;
     int status = kept ? DELTAFS_OK : error_no_memory(e, 1, "a path");
 
+    if (status == DELTAFS_OK)
+        status = repair_renew(r, e);
     if (status == DELTAFS_OK && !r->wish->is_dry)
         status = mend_replace(&r->io, r->path, r->text, r->text_size, kept, e);
     for (char *line = r->mended, *end; status == DELTAFS_OK && line && *line; line = end + 1) {
