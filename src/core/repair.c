@@ -703,10 +703,9 @@ int repair_directory(const char *path, const struct deltafs_repair_wish *wish, c
     }
     if (status == DELTAFS_OK)
         status = repair_all(&r, e);
-    /* Where it failed, what the job noted stays for the next attempt. */
-    int dropped = status != DELTAFS_OK && repair_is_noted(&r)
-                      ? io_file_close(&r.lease.file, &second)
-                      : lease_drop(&r.lease, status == DELTAFS_OK ? e : &second);
+    /* Where it failed, be it at reading how many epochs there are, what the job noted stays for the next attempt. */
+    int dropped = status != DELTAFS_OK && r.has_noted ? io_file_close(&r.lease.file, &second)
+                                                      : lease_drop(&r.lease, status == DELTAFS_OK ? e : &second);
     status = status != DELTAFS_OK ? status : dropped;
     if (status == DELTAFS_OK && !repair_is_sound(&r)) {
         if (!wish->is_dry)
