@@ -30,6 +30,11 @@ const char *repair_plural(uint64_t n)
     return n == 1 ? "" : "s";
 }
 
+int repair_renew(struct repair *r, struct error *e)
+{
+    return r->wish->is_dry ? DELTAFS_OK : lease_renew(&r->lease, r->has_noted ? &r->noted : NULL, e);
+}
+
 int repair_size(struct repair *r, const char *path, uint64_t *size, struct error *e)
 {
     struct io_file file;
@@ -279,8 +284,11 @@ int repair_inspect(struct repair *r, struct error *e)
     if (status == DELTAFS_OK && (!r->part || !r->records || !r->has_loss))
         status =
             error_no_memory(e, m->partitions * sizeof *r->part + m->epoch_count * sizeof *r->records, "the partitions");
-    for (uint32_t i = 0; i < m->partitions && status == DELTAFS_OK; i++)
-        status = repair_partition(r, i, e);
+    for (uint32_t i = 0; i < m->partitions && status == DELTAFS_OK; i++) {
+        status = repair_renew(r, e);
+        if (status == DELTAFS_OK)
+            status = repair_partition(r, i, e);
+    }
     return status;
 }
 
