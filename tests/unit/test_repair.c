@@ -696,7 +696,8 @@ static void test_reopened_instead(void **state)
     model_fini(&m);
 }
 
-/* The first epoch is no other than those behind it. (Its records were not counted, so it was never whole.) */
+/* The first epoch is no other than those behind it. (Its records were not counted, so it was never whole; and a
+ * reopening that failed had begun its logs anew.) */
 static void test_first(void **state)
 {
     const char *path = unit_path("first"), *copy = unit_path("first_copy"), *file = unit_path("first_copy/MANIFEST"),
@@ -712,13 +713,20 @@ static void test_first(void **state)
     model_keep(&m, 30);
     unit_copy(path, open);
     CHECK_IS(deltafs_close(d), DELTAFS_OK);
-    open_copy(open, copy);
-    uint8_t *bytes = unit_load(file, &n);
-    unit_save(file, bytes, (size_t)((uint8_t *)memmem(bytes, n, "Epoch number=0", 14) - bytes));
-    free(bytes);
-    CHECK_IS(repair(copy, 0, -1), DELTAFS_OK);
-    check_said("is committed: 300 records labelled 30");
-    check(&m, copy);
+    for (int is_reopened = 0; is_reopened < 2; is_reopened++) {
+        open_copy(open, copy);
+        uint8_t *bytes = unit_load(file, &n);
+        unit_save(file, bytes, (size_t)((uint8_t *)memmem(bytes, n, "Epoch number=0", 14) - bytes));
+        free(bytes);
+        if (is_reopened) {
+            CHECK(rename(unit_path("first_copy/02"), unit_path("first_copy/elsewhere")) == 0);
+            CHECK(deltafs_reopen(copy, NULL, &d) != DELTAFS_OK);
+            CHECK(rename(unit_path("first_copy/elsewhere"), unit_path("first_copy/02")) == 0);
+        }
+        CHECK_IS(repair(copy, 0, -1), DELTAFS_OK);
+        check_said("is committed: 300 records labelled 30");
+        check(&m, copy);
+    }
     model_fini(&m);
 }
 
