@@ -239,6 +239,7 @@ static int examine(struct repair *r, struct repair_part *p, char *const *path, u
         /* Logs may not have been begun. */
         if (repair_size(r, path[REPAIR_DATA], &p->size[REPAIR_DATA], &ignored) != DELTAFS_OK)
             p->size[REPAIR_DATA] = 0;
+        examine_records(r, p, &index);
         status = DELTAFS_OK;
     } else if (status == DELTAFS_OK) {
         status = examine_found(r, p, &index, lost, path, e);

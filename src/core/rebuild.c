@@ -534,7 +534,7 @@ static int rebuild_write(struct rebuild *r, const char *data, const char *index,
     if (status == DELTAFS_OK && r->size < LOG_HEADER_SIZE)
         r->size = r->at;
     if (status == DELTAFS_OK)
-        status = index_writer_create(&r->index, out, index, r->partition, uuid, 0, INDEX_BUFFER, TAIL_MAX, &r->scratch,
+        status = index_writer_create(&r->index, out, index, r->partition, uuid, 1, INDEX_BUFFER, TAIL_MAX, &r->scratch,
                                      &r->memory, e);
     if (status == DELTAFS_OK)
         status = rebuild_blocks(r, e);
@@ -599,6 +599,8 @@ int rebuild_index(struct rebuild_job *job, uint32_t partition, struct error *e)
     char *data = io_path(job->folder, LOG_NAME_DATA, bucket, partition),
          *index = io_path(job->folder, INDEX_NEW, bucket, partition);
     r.keys.memory = &r.memory;
+    if (!job->is_dry)
+        rebuild_discard(job->io, job->folder, partition); /* of an attempt that was cut short */
     int status = data && index ? rebuild_write(&r, data, index, e) : error_no_memory(e, strlen(job->folder), "a path");
 
     free(data);

@@ -696,6 +696,40 @@ static void test_reopened_instead(void **state)
     model_fini(&m);
 }
 
+/* The first epoch is no other than those behind it. (Its records were not counted, so it was never whole; and a
+ * reopening that failed had begun its logs anew.) */
+static void test_first(void **state)
+{
+    const char *path = unit_path("first"), *copy = unit_path("first_copy"), *file = unit_path("first_copy/MANIFEST"),
+               *open = unit_path("first_open");
+    struct model m = {0};
+    struct rng r = rng_init(806);
+    deltafs_dir *d = create(&m, path);
+    size_t n;
+
+    (void)state;
+    append(&m, d, &r, 300);
+    CHECK_CALL(d, deltafs_epoch_end(d, 30), DELTAFS_OK);
+    model_keep(&m, 30);
+    unit_copy(path, open);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    for (int is_reopened = 0; is_reopened < 2; is_reopened++) {
+        open_copy(open, copy);
+        uint8_t *bytes = unit_load(file, &n);
+        unit_save(file, bytes, (size_t)((uint8_t *)memmem(bytes, n, "Epoch number=0", 14) - bytes));
+        free(bytes);
+        if (is_reopened) {
+            CHECK(rename(unit_path("first_copy/02"), unit_path("first_copy/elsewhere")) == 0);
+            CHECK(deltafs_reopen(copy, NULL, &d) != DELTAFS_OK);
+            CHECK(rename(unit_path("first_copy/elsewhere"), unit_path("first_copy/02")) == 0);
+        }
+        CHECK_IS(repair(copy, 0, -1), DELTAFS_OK);
+        check_said("is committed: 300 records labelled 30");
+        check(&m, copy);
+    }
+    model_fini(&m);
+}
+
 /* What the job noted counts only if the logs have as much. */
 static void test_noted_counts(void **state)
 {
@@ -936,9 +970,10 @@ int main(void)
                                        cmocka_unit_test(test_logical),       cmocka_unit_test(test_drop),
                                        cmocka_unit_test(test_hopeless),      cmocka_unit_test(test_warm_reader),
                                        cmocka_unit_test(test_noted_counts),  cmocka_unit_test(test_reopened_instead),
-                                       cmocka_unit_test(test_noted_rebuild), cmocka_unit_test(test_durable),
-                                       cmocka_unit_test(test_unread),        cmocka_unit_test(test_sound),
-                                       cmocka_unit_test(test_environment),   cmocka_unit_test(test_rebuild_memory)};
+                                       cmocka_unit_test(test_first),         cmocka_unit_test(test_noted_rebuild),
+                                       cmocka_unit_test(test_durable),       cmocka_unit_test(test_unread),
+                                       cmocka_unit_test(test_sound),         cmocka_unit_test(test_environment),
+                                       cmocka_unit_test(test_rebuild_memory)};
 
     for (int i = 0; i < NAMES; i++)
         snprintf(names[i], sizeof names[i], "particle %d", i);
