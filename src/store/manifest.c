@@ -14,7 +14,6 @@
 #define MANIFEST_PIECE    (1u << 20)   /* bytes read at once */
 #define MANIFEST_LINE_MAX (16u << 20)  /* a schema of 1000 columns takes a small part of that; more is no line */
 #define MANIFEST_LOAD_MAX (256u << 20) /* bytes that are held at once, to be mended */
-#define SECTOR            512          /* what a disk writes as a whole */
 #define CHECKSUM_SUFFIX   11           /* " ~", eight digits, newline */
 
 int manifest_new_uuid(uint8_t uuid[16], struct error *e)
@@ -373,7 +372,7 @@ static int manifest_newline_is_damaged(const char *line, size_t n)
 
 int manifest_begin_is_lost(const char *line, uint64_t offset, size_t n)
 {
-    size_t before = SECTOR - offset % SECTOR, zeros = 0;
+    size_t before = FORMAT_SECTOR - offset % FORMAT_SECTOR, zeros = 0;
 
     while (zeros < before && zeros < n && line[zeros] == '\0')
         zeros++;
