@@ -66,25 +66,45 @@ static int open_kind(const struct vfd_calls *calls, const char *path, char *kind
     return 0;
 }
 
+/* Whether there is a directory of DeltaFS: 1, 0, or -1 if there is one that is damaged. Others have files named
+ * MANIFEST, too. */
+static int open_is_dir(const struct vfd_calls *calls, const char *path)
+{
+    deltafs_dir *dir;
+    char kind = '\0';
+    int status = deltafs_kind(path, &kind);
+
+    if (status == DELTAFS_ERR_DAMAGED || status == DELTAFS_ERR_VERSION)
+        return vfd_fail(calls, VFD_CANNOT_OPEN, "deltafs: %s", deltafs_errmsg(NULL));
+    if (status != DELTAFS_OK || kind != 'd')
+        return 0;
+    status = deltafs_open(path, NULL, &dir);
+    if (status == DELTAFS_OK)
+        deltafs_close(dir);
+    return status != DELTAFS_ERR_NOT_DELTAFS;
+}
+
 int vfd_find_key(const struct vfd_calls *calls, const char *path, char **container, const char **key)
 {
-    char *before = strdup(path), *slash, kind;
+    char *before = strdup(path), *slash;
+    int rc = 0;
 
     *key = NULL;
     *container = NULL;
     if (!before)
         return vfd_fail(calls, VFD_CANNOT_OPEN, "deltafs: %s: no memory", path);
     /* A key of bytes may have slashes of its own, so that any beginning may be the directory. */
-    while ((slash = strrchr(before, '/')) && slash != before) {
+    while (rc == 0 && (slash = strrchr(before, '/')) && slash != before) {
         *slash = '\0';
-        if (deltafs_kind(before, &kind) == DELTAFS_OK && kind == 'd' && path[slash - before + 1]) {
-            *container = before;
-            *key = path + (slash - before) + 1;
-            return 0;
-        }
+        rc = path[slash - before + 1] ? open_is_dir(calls, before) : 0;
+    }
+    if (rc > 0) {
+        *key = path + strlen(before) + 1;
+        *container = before;
+        return 0;
     }
     free(before);
-    return 0;
+    return rc;
 }
 
 static int open_known(struct vfd_file *f, char kind, unsigned flags, const struct vfd_config *config)
