@@ -116,6 +116,10 @@ void vfd_config_fini(struct vfd_config *config);
 
 struct vfd_file *vfd_file_open(const struct vfd_calls *calls, const char *path, unsigned flags,
                                const struct vfd_config *config);
+/* The same, for a handle that has been created. */
+int vfd_open_kinds(struct vfd_file *f, unsigned flags, const struct vfd_config *config);
+/* HDF5's flags, as open(2) has them. */
+int vfd_open_flags(unsigned flags);
 /* Free what open made of all kinds. */
 void vfd_file_free(struct vfd_file *f);
 /* A handle without a kind yet. */

@@ -80,16 +80,13 @@ const struct vfd_kind vfd_logical_kind = {
 
 int vfd_logical_open(struct vfd_file *f, unsigned flags, const struct vfd_config *config)
 {
-    int how = (flags & VFD_RDWR ? O_RDWR : O_RDONLY) | (flags & VFD_TRUNC ? O_TRUNC : 0) |
-              (flags & VFD_CREATE ? O_CREAT : 0) | (flags & VFD_EXCL ? O_EXCL : 0);
-
     if (flags & (VFD_SWMR_WRITE | VFD_SWMR_READ))
         return vfd_fail(
             f->calls, VFD_UNSUPPORTED,
             "deltafs: %s: single writer, multiple readers (SWMR) is not for a logical file: a reader sees what "
             "was flushed before it opened the file",
             f->path);
-    if (deltafs_logical_open(f->path, how, config->options, &f->logical) != DELTAFS_OK)
+    if (deltafs_logical_open(f->path, vfd_open_flags(flags), config->options, &f->logical) != DELTAFS_OK)
         return logical_fail(f, VFD_CANNOT_OPEN);
     f->kind = &vfd_logical_kind;
     f->fd = open(f->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

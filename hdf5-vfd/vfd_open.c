@@ -27,6 +27,12 @@ struct vfd_file *vfd_file_create(const struct vfd_calls *calls, const char *path
     return f;
 }
 
+int vfd_open_flags(unsigned flags)
+{
+    return (flags & VFD_RDWR ? O_RDWR : O_RDONLY) | (flags & VFD_TRUNC ? O_TRUNC : 0) |
+           (flags & VFD_CREATE ? O_CREAT : 0) | (flags & VFD_EXCL ? O_EXCL : 0);
+}
+
 void vfd_file_free(struct vfd_file *f)
 {
     if (!f)
@@ -120,7 +126,7 @@ static int open_known(struct vfd_file *f, char kind, unsigned flags, const struc
     return vfd_logical_open(f, flags, config);
 }
 
-static int open_kinds(struct vfd_file *f, unsigned flags, const struct vfd_config *config)
+int vfd_open_kinds(struct vfd_file *f, unsigned flags, const struct vfd_config *config)
 {
     char *container, kind;
     const char *key;
@@ -139,7 +145,7 @@ struct vfd_file *vfd_file_open(const struct vfd_calls *calls, const char *path, 
 {
     struct vfd_file *f = vfd_file_create(calls, path, flags);
 
-    if (f && open_kinds(f, flags, config) == 0)
+    if (f && vfd_open_kinds(f, flags, config) == 0)
         return f;
     vfd_file_free(f);
     return NULL;

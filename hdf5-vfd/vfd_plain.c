@@ -81,10 +81,7 @@ static const struct vfd_kind plain_kind = {
 
 int vfd_plain_open(struct vfd_file *f, unsigned flags)
 {
-    int how = (flags & VFD_RDWR ? O_RDWR : O_RDONLY) | (flags & VFD_TRUNC ? O_TRUNC : 0) |
-              (flags & VFD_CREATE ? O_CREAT : 0) | (flags & VFD_EXCL ? O_EXCL : 0);
-
-    f->fd = open(f->path, how | O_CLOEXEC, 0666);
+    f->fd = open(f->path, vfd_open_flags(flags) | O_CLOEXEC, 0666);
     if (f->fd < 0)
         return vfd_fail(f->calls, VFD_CANNOT_OPEN, "%s: %m", f->path);
     f->kind = &plain_kind;
