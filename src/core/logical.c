@@ -47,8 +47,7 @@ static int logical_open_container(deltafs_logical *f, const char *path, int flag
 
     e->status = DELTAFS_OK;
     if (f->group.rank == 0)
-        e->status =
-            container_open(&f->container, &f->io, path, flags & (O_CREAT | O_EXCL), f->sync != SYNC_NONE, &is_new, e);
+        e->status = container_open(&f->container, &f->io, path, flags & (O_CREAT | O_EXCL), 0, &is_new, e);
     else if (!(f->container.path = strdup(path)))
         error_no_memory(e, strlen(path), "a path");
     int status = logical_agree(f, e);
@@ -99,6 +98,8 @@ static int logical_free(deltafs_logical *f, struct error *e)
     status = status == DELTAFS_OK ? rc : status;
     rc = io_file_close(&f->lock, status == DELTAFS_OK ? e : &second);
     status = status == DELTAFS_OK ? rc : status;
+    for (size_t i = 0; i < f->source_count; i++)
+        free(f->source[i]);
     free(f->source);
     free(f->known);
     free(f->volumes);

@@ -77,7 +77,8 @@ struct deltafs_logical {
     struct pieces pieces;  /* of the read under way */
 
     int has_session, has_logs;
-    int is_named;           /* the logs' names are durable */
+    int is_durable;         /* on rank 0: container and session */
+    int is_named;           /* the logs' names */
     struct session session; /* what this one adds to */
     struct frame_log data;
     struct extent_log extents;
@@ -113,7 +114,9 @@ DELTAFS_PRIVATE int deltafs_logical_open_group(const char *path, int flags, cons
 /* Collective: tell the others of the group the news, read what anybody else has published since, and raise the order
  * above all that is known. */
 int logical_learn(deltafs_logical *f, struct error *e);
-/* The same for this process alone, whoever else has the file open with it. */
+/* Collective, of a file open for reading and writing: tell each other what was written, and nothing more. */
+int logical_share(deltafs_logical *f, struct error *e);
+/* The same as logical_learn for this process alone, whoever else has the file open with it. */
 int logical_learn_alone(deltafs_logical *f, struct error *e);
 /* All that this process has published, behind what `out` has. */
 int logical_read_own(deltafs_logical *f, struct bytes *out, struct error *e);

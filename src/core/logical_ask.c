@@ -14,10 +14,16 @@ const char *deltafs_logical_errmsg(const deltafs_logical *f)
     return f ? f->error.text : deltafs_thread_error()->text;
 }
 
+/* In atomic mode others' writes count as soon as they have returned. */
 int deltafs_logical_size(deltafs_logical *f, uint64_t *size)
 {
-    *size = f->size;
-    return DELTAFS_OK;
+    int status = f->is_atomic ? logical_seal(f, 0, &f->error) : DELTAFS_OK;
+
+    if (status == DELTAFS_OK && f->is_atomic)
+        status = logical_learn_alone(f, &f->error);
+    if (status == DELTAFS_OK)
+        *size = f->size;
+    return status;
 }
 
 int deltafs_logical_io_stat(const deltafs_logical *f, struct deltafs_io_stat *out)

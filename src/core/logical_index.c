@@ -25,18 +25,26 @@ static const struct session *logical_known(const deltafs_logical *f, uint32_t nu
     return NULL;
 }
 
+/* The writers that have extent logs; a closed session has as many as its closing line says. */
+static int logical_logs(deltafs_logical *f, const struct session *s, uint32_t **writer, size_t *n, struct error *e)
+{
+    int status = session_logs(&f->container, &f->io, s, LOG_KIND_EXTENTS, writer, n, e);
+
+    if (status == DELTAFS_OK && s->is_closed && *n != s->logs)
+        status = error_set(e, DELTAFS_ERR_DAMAGED,
+                           "%s: session %" PRIu32 " was closed with %" PRIu32 " writers' logs, and has %zu",
+                           f->container.path, s->number, s->logs, *n);
+    return status;
+}
+
 static int logical_put_row(deltafs_logical *f, const struct session *s, struct bytes *table, struct error *e)
 {
     struct row row = {.session = *s};
     uint32_t *writer = NULL;
     size_t n = 0;
     int is_flat = s->is_closed && s->has_index;
-    int status = is_flat ? DELTAFS_OK : session_logs(&f->container, &f->io, s, LOG_KIND_EXTENTS, &writer, &n, e);
+    int status = is_flat ? DELTAFS_OK : logical_logs(f, s, &writer, &n, e);
 
-    if (status == DELTAFS_OK && s->is_closed && !is_flat && n != s->logs)
-        status = error_set(e, DELTAFS_ERR_DAMAGED,
-                           "%s: session %" PRIu32 " was closed with %" PRIu32 " writers' logs, and has %zu",
-                           f->container.path, s->number, s->logs, n);
     row.writers = n;
     if (status == DELTAFS_OK)
         status = bytes_append(table, &row, sizeof row, e);
@@ -151,7 +159,34 @@ int logical_read_own(deltafs_logical *f, struct bytes *out, struct error *e)
     return status;
 }
 
-/* The share of rank `rank` among `ranks` of what the table has, behind `out`. */
+/* A closed session's index in one file; where that is damaged or has gone, what it was made of. */
+static int logical_read_flat(deltafs_logical *f, const struct session *s, struct bytes *out, struct error *e)
+{
+    size_t before = out->used, n = 0;
+    uint32_t *writer = NULL;
+    struct error unsound; /* not the caller's, whose status counts even where this goes well */
+    int status = flat_read(&f->container, &f->io, s, &out->buffer, &out->used, &unsound);
+
+    if (status == DELTAFS_OK)
+        return status;
+    if (status != DELTAFS_ERR_DAMAGED && status != DELTAFS_ERR_NOT_FOUND) {
+        *e = unsound;
+        return status;
+    }
+    out->used = before;
+    status = logical_logs(f, s, &writer, &n, e);
+    for (size_t i = 0; i < n && status == DELTAFS_OK; i++)
+        status = logical_read_log(f, s, writer[i], out, e);
+    free(writer);
+    return status;
+}
+
+static int is_share(uint64_t number, uint32_t rank, uint32_t ranks)
+{
+    return ranks > 0 && number % ranks == rank;
+}
+
+/* The share of rank `rank` among `ranks` of what the table has, behind `out`; of no ranks it is nothing. */
 static int logical_read_share(deltafs_logical *f, const struct bytes *table, uint32_t rank, uint32_t ranks,
                               struct bytes *out, struct error *e)
 {
@@ -166,12 +201,12 @@ static int logical_read_share(deltafs_logical *f, const struct bytes *table, uin
             row.session.logs = (uint32_t)row.writers;
         status = logical_remember(f, &row.session, e);
         if (status == DELTAFS_OK && row.session.is_closed && row.session.has_index &&
-            row.session.number % ranks == rank)
-            status = flat_read(&f->container, &f->io, &row.session, &out->buffer, &out->used, e);
+            is_share(row.session.number, rank, ranks))
+            status = logical_read_flat(f, &row.session, out, e);
         for (uint64_t i = 0; i < row.writers; i++, at += sizeof writer) {
             memcpy(&writer, table->buffer.bytes + at, sizeof writer);
             int is_self = f->has_session && row.session.number == f->session.number && writer == f->group.rank;
-            if (status == DELTAFS_OK && !is_self && (row.session.number + (uint64_t)writer) % ranks == rank)
+            if (status == DELTAFS_OK && !is_self && is_share(row.session.number + (uint64_t)writer, rank, ranks))
                 status = logical_read_log(f, &row.session, writer, out, e);
         }
     }
@@ -254,7 +289,7 @@ static int logical_exchange(deltafs_logical *f, const struct bytes *table, struc
     if (f->index == INDEX_EACH && !is_for_one)
         e->status = logical_read_share(f, table, 0, 1, &all, e);
     else if (is_for_one || f->index == INDEX_BROADCAST)
-        e->status = logical_read_share(f, table, rank == 0 ? 0 : 1, rank == 0 ? 1 : UINT32_MAX, news, e);
+        e->status = logical_read_share(f, table, 0, rank == 0, news, e);
     else
         e->status = logical_read_share(f, table, rank, ranks, news, e);
     int status = logical_agree(f, e);
@@ -298,6 +333,39 @@ int logical_learn(deltafs_logical *f, struct error *e)
     }
     buffer_fini(&table.buffer);
     return status;
+}
+
+/* What the group's ranks have published, and not told each other: from all to all. */
+static int logical_tell(deltafs_logical *f, struct error *e)
+{
+    struct bytes all = {{0}, 0};
+    int status = f->group.gather(f->group.ctx, f->news.buffer.bytes, f->news.used, &all, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    f->news.used = 0;
+    e->status = logical_add_batches(f, &all, e);
+    buffer_fini(&all.buffer);
+    return logical_agree(f, e);
+}
+
+int logical_share(deltafs_logical *f, struct error *e)
+{
+    int has_news = f->list.count > 0 || f->unpublished.used > 0 || f->news.used > 0;
+    uint64_t most[2] = {f->order, (uint64_t)has_news};
+    int status = f->group.max(f->group.ctx, most, 2, e);
+
+    if (status != DELTAFS_OK || !most[1])
+        return status;
+    e->status = logical_publish(f, 0, 0, e);
+    status = logical_agree(f, e);
+    if (status == DELTAFS_OK)
+        status = logical_tell(f, e);
+    if (status != DELTAFS_OK)
+        return status;
+    f->order = most[0] + 1;
+    logical_find_size(f);
+    return DELTAFS_OK;
 }
 
 void logical_reclaim(deltafs_logical *f)

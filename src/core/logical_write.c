@@ -25,8 +25,7 @@ int logical_claim(deltafs_logical *f, struct error *e)
 
     e->status = DELTAFS_OK;
     if (f->group.rank == 0)
-        e->status = session_claim(&f->container, &f->io, f->group.ranks, f->order, f->volumes, f->sync != SYNC_NONE,
-                                  &f->session, e);
+        e->status = session_claim(&f->container, &f->io, f->group.ranks, f->order, f->volumes, 0, &f->session, e);
     if (e->status == DELTAFS_OK)
         claim = (struct claim){f->session.number, f->session.writers, f->session.buckets, f->session.order};
     int status = logical_agree(f, e);
@@ -121,10 +120,22 @@ static int logical_flush(deltafs_logical *f, int sync, struct error *e)
     return status;
 }
 
+/* The file and the session, once; as for any file, that waits until somebody asks for it. */
+static int logical_sync_session(deltafs_logical *f, struct error *e)
+{
+    if (f->group.rank != 0 || !f->has_session || f->is_durable)
+        return DELTAFS_OK;
+    int status = session_sync(&f->container, &f->io, &f->session, f->volumes, e);
+    f->is_durable = status == DELTAFS_OK;
+    return status;
+}
+
 int logical_publish(deltafs_logical *f, int sync, int is_last, struct error *e)
 {
     int status = logical_seal(f, is_last, e);
 
+    if (status == DELTAFS_OK && sync)
+        status = logical_sync_session(f, e);
     if (status != DELTAFS_OK || !f->has_logs)
         return status;
     status = logical_flush(f, sync, e);
@@ -149,6 +160,11 @@ static int logical_sync_all(deltafs_logical *f, int sync, struct error *e)
 int deltafs_logical_sync(deltafs_logical *f)
 {
     return logical_sync_all(f, f->sync != SYNC_NONE, &f->error);
+}
+
+int deltafs_logical_share(deltafs_logical *f)
+{
+    return logical_is_alone(f) || f->is_atomic || f->mode != O_RDWR ? DELTAFS_OK : logical_share(f, &f->error);
 }
 
 /* ---- Writing ---- */
@@ -256,12 +272,13 @@ static int logical_note_size(deltafs_logical *f, enum extent_kind kind, uint64_t
     return status == DELTAFS_OK ? logical_publish(f, size == 0 && f->sync != SYNC_NONE, 0, e) : status;
 }
 
-/* The others of the group see it without reading. */
+/* The others of the group see it without reading. So does rank 0 of a file that is open for writing only: what it
+ * writes itself is not in its map, but what was there before is. */
 static int logical_see_size(deltafs_logical *f, enum extent_kind kind, uint64_t size, struct error *e)
 {
     const struct extent x = {.kind = kind, .offset = size, .count = 1, .order = f->order, .session = f->session.number};
 
-    return logical_can_read(f) ? extent_map_add(&f->map, &x, e) : DELTAFS_OK;
+    return f->group.rank != 0 || !logical_can_read(f) ? extent_map_add(&f->map, &x, e) : DELTAFS_OK;
 }
 
 static int logical_set_size(deltafs_logical *f, enum extent_kind kind, uint64_t size, struct error *e)
@@ -275,9 +292,8 @@ static int logical_set_size(deltafs_logical *f, enum extent_kind kind, uint64_t 
         status = logical_raise(f, e);
     if (status != DELTAFS_OK)
         return status;
-    if (f->group.rank == 0)
-        e->status = logical_note_size(f, kind, size, e);
-    else
+    e->status = f->group.rank == 0 ? logical_note_size(f, kind, size, e) : DELTAFS_OK;
+    if (e->status == DELTAFS_OK)
         e->status = logical_see_size(f, kind, size, e);
     status = logical_agree(f, e);
     f->order++;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/coding.h"
+#include "store/extents.h"
 #include "store/flat.h"
 #include "store/log.h"
 #include "store/store_format.h"
@@ -60,6 +61,19 @@ int flat_write(const struct container *c, struct io *io, const struct session *s
     return status;
 }
 
+/* Whether what was read is whole: the trailer says only how much it is. */
+static int flat_check(const char *path, const struct container *c, const uint8_t *batches, size_t n, struct error *e)
+{
+    size_t used;
+    int is_last = 0;
+    int status =
+        extent_batches_decode(batches, n, log_seed(c->uuid), path, LOG_HEADER_SIZE, NULL, NULL, &used, &is_last, e);
+
+    if (status == DELTAFS_OK && used != n)
+        status = error_damaged(e, path, LOG_HEADER_SIZE + used, "a batch is cut short");
+    return status;
+}
+
 static int flat_read_open(struct io_file *file, const struct container *c, const struct session *s, struct buffer *out,
                           size_t *used, struct error *e)
 {
@@ -74,12 +88,14 @@ static int flat_read_open(struct io_file *file, const struct container *c, const
     if (status != DELTAFS_OK)
         return status;
     uint64_t n = size - LOG_HEADER_SIZE - FLAT_TRAILER_SIZE;
+    size_t before = *used;
     flat_put_trailer(want, c, s, n);
     status = io_file_read(file, size - FLAT_TRAILER_SIZE, trailer, sizeof trailer, e);
     if (status == DELTAFS_OK && memcmp(trailer, want, sizeof want) != 0)
-        status = error_damaged(e, file->path, size - FLAT_TRAILER_SIZE,
-                               "the index does not end as it should; remove this file, which repeats what the writers' "
-                               "logs have, and 'deltafs flatten' makes it again");
+        status =
+            error_damaged(e, file->path, size - FLAT_TRAILER_SIZE,
+                          "the index does not end as it should; it repeats what the writers' logs have, and 'deltafs "
+                          "flatten' makes it again");
     for (uint64_t at = 0; at < n && status == DELTAFS_OK;) {
         size_t part = n - at < FLAT_PIECE ? (size_t)(n - at) : FLAT_PIECE;
         status = buffer_reserve(out, *used + part, "the index of a logical file", e);
@@ -90,7 +106,7 @@ static int flat_read_open(struct io_file *file, const struct container *c, const
             at += part;
         }
     }
-    return status;
+    return status == DELTAFS_OK ? flat_check(file->path, c, out->bytes + before, n, e) : status;
 }
 
 int flat_read(const struct container *c, struct io *io, const struct session *s, struct buffer *out, size_t *used,

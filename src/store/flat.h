@@ -9,8 +9,8 @@
 /* Write it, aside first, and durable if `sync`. */
 int flat_write(const struct container *c, struct io *io, const struct session *s, const void *batches, size_t n,
                int sync, struct error *e);
-/* The batches behind the `used` bytes that `out` has. DELTAFS_ERR_DAMAGED if the file is not whole; what the batches
- * say is checked by whoever decodes them. */
+/* The batches behind the `used` bytes that `out` has. DELTAFS_ERR_DAMAGED if the file is not whole and sound;
+ * the logs are there still then. */
 int flat_read(const struct container *c, struct io *io, const struct session *s, struct buffer *out, size_t *used,
               struct error *e);
 

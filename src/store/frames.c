@@ -18,8 +18,8 @@
 
 #define GROUP_BYTES  ((uint64_t)FRAME_GROUP * FRAME_SIZE)
 #define GROUP_STRIDE (GROUP_BYTES + FRAME_SIZE)
-#define LONG_MIN     (128u << 10) /* bytes of an append that are not copied: a system call costs less */
-#define PIECE        (1u << 20)   /* of them for one write: its checksums have just brought it into the cache */
+#define LONG_MIN     (64u << 10)  /* bytes of an append that are not copied: a system call costs less */
+#define PIECE        (512u << 10) /* of them for one write: its checksums have just brought it into the cache */
 #define OWN_CACHE    (512u << 10)
 
 struct frame_mark {

@@ -20,9 +20,9 @@
 #define WINDOWS_PER_LOG 2
 #define SLOTS_MIN       4
 #define SLOTS_MAX       65536u
-#define LONG_MIN        (64u << 10) /* bytes of a read that do not go by way of the cache */
-#define PIECE           (1u << 20)  /* of them in one read: they are in the processor's cache still when verified */
-#define FORWARD_GAP     (64u << 10) /* what a forward reader may leave out */
+#define LONG_MIN        (64u << 10)  /* bytes of a read that do not go by way of the cache */
+#define PIECE           (512u << 10) /* of them in one read: they are in the processor's cache still when verified */
+#define FORWARD_GAP     (64u << 10)  /* what a forward reader may leave out */
 #define NO_SLOT         UINT32_MAX
 
 /* ---- Cache ---- */

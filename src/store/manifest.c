@@ -418,8 +418,11 @@ static int text_line(struct text *t, char **line, size_t *n, int *is_ended, stru
     size_t seen = 0;
 
     for (;;) {
-        char *begin = (char *)t->read.bytes + t->start, *newline = memchr(begin + seen, '\n', t->end - t->start - seen);
-        seen = t->end - t->start;
+        size_t held = t->end - t->start;
+        char *begin = (char *)t->read.bytes + t->start, *newline = NULL;
+        if (held > seen) /* at first there is no memory yet */
+            newline = memchr(begin + seen, '\n', held - seen);
+        seen = held;
         *is_ended = newline != NULL;
         if (newline || t->at + seen == t->size) {
             *line = begin;

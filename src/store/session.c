@@ -346,6 +346,43 @@ int session_claim(const struct container *c, struct io *io, uint32_t writers, ui
     return status;
 }
 
+static int session_sync_file(struct io *io, char *path, struct error *e)
+{
+    struct io_file file;
+    struct error second;
+    int status = path ? io_file_open(io, path, O_RDONLY, &file, e) : error_no_memory(e, 1, "a path");
+
+    free(path);
+    if (status != DELTAFS_OK)
+        return status;
+    status = io_file_sync(&file, e);
+    int closed = io_file_close(&file, status == DELTAFS_OK ? e : &second);
+    return status != DELTAFS_OK ? status : closed;
+}
+
+int session_sync(const struct container *c, struct io *io, const struct session *s, const char *volumes,
+                 struct error *e)
+{
+    struct volumes v;
+    char part[16];
+    int status = volumes_parse(&v, volumes, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    snprintf(part, sizeof part, SESSION_FOLDER, s->number);
+    status = volumes_sync(&v, io, c->uuid_text, part, e);
+    if (status == DELTAFS_OK)
+        status = session_sync_file(io, io_path(c->path, MANIFEST_NAME), e);
+    if (status == DELTAFS_OK)
+        status = session_sync_file(io, session_path(c, s->number, SESSION_NAME), e);
+    if (status == DELTAFS_OK)
+        status = session_sync_claim(c, io, s->number, e);
+    if (status == DELTAFS_OK)
+        status = io_sync_parent(io, c->path, e);
+    volumes_fini(&v);
+    return status;
+}
+
 int session_sync_folder(const struct container *c, struct io *io, const struct session *s, uint32_t writer,
                         struct error *e)
 {

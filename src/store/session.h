@@ -57,6 +57,9 @@ char *session_path(const struct container *c, uint32_t number, const char *name)
 /* The writers that have a log of this kind, in order, freed by the caller. */
 int session_logs(const struct container *c, struct io *io, const struct session *s, int kind, uint32_t **writer,
                  size_t *count, struct error *e);
+/* Make the container and the session durable, whoever made them and with what `sync`; `volumes` as at the claim. */
+int session_sync(const struct container *c, struct io *io, const struct session *s, const char *volumes,
+                 struct error *e);
 /* Make the name of a log of this writer, new in its folder, durable. */
 int session_sync_folder(const struct container *c, struct io *io, const struct session *s, uint32_t writer,
                         struct error *e);

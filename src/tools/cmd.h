@@ -10,8 +10,15 @@ int cmd_scan(int argc, char **argv);
 int cmd_info(int argc, char **argv);
 int cmd_verify(int argc, char **argv);
 int cmd_repair(int argc, char **argv);
+int cmd_ls(int argc, char **argv);
+int cmd_stat(int argc, char **argv);
+int cmd_cat(int argc, char **argv);
+int cmd_cp(int argc, char **argv);
+int cmd_flatten(int argc, char **argv);
+int cmd_rm(int argc, char **argv);
 
-/* Open a directory for a subcommand; on failure the message is out, and the exit code returned. */
+/* Open a directory, whose name may have the prefix, for a subcommand; on failure the message is out, and the exit code
+ * returned. */
 int cmd_open(const char *path, deltafs_dir **out);
 
 /* "A", "A:B", "A:" or ":B" into a range; on failure the message is out, and the exit code returned. */

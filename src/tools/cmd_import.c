@@ -109,7 +109,7 @@ static int import_option(struct import *im, int c)
     case 'f':
         return import_format_of(im, optarg);
     case 'o':
-        im->output = optarg;
+        im->output = text_path(optarg);
         return 0;
     case 's':
         im->options.schema = optarg;

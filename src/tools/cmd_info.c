@@ -1,7 +1,8 @@
-/* deltafs info: what a directory holds. */
+/* deltafs info: what a directory, or a logical file, holds. */
 #include <getopt.h>
 #include <inttypes.h>
 #include "tools/cmd.h"
+#include "tools/place.h"
 
 static void info_value_size(const struct deltafs_stat *s, const char *unknown)
 {
@@ -70,6 +71,27 @@ static void info_hint(deltafs_dir *d, const struct deltafs_stat *s, uint64_t byt
                   path, bytes_stored, sum, path);
 }
 
+static int info_logical(const char *path, int is_json)
+{
+    struct deltafs_logical_stat s;
+    deltafs_logical *f;
+    int code = place_open(path, &f);
+
+    if (code != EXIT_OK)
+        return code;
+    if (deltafs_logical_stat(f, &s) != DELTAFS_OK) {
+        code = text_fail(EXIT_TROUBLE, "%s", deltafs_logical_errmsg(f));
+    } else if (is_json) {
+        puts("{");
+        place_print_json(&s);
+        puts("}");
+    } else {
+        place_print(&s);
+    }
+    deltafs_logical_close(f);
+    return cmd_finish(code);
+}
+
 int cmd_info(int argc, char **argv)
 {
     static const struct option options[] = {{"json", no_argument, NULL, 'j'}, {NULL, 0, NULL, 0}};
@@ -83,10 +105,13 @@ int cmd_info(int argc, char **argv)
         json = 1;
     }
     if (argc - optind != 1) {
-        text_fail(EXIT_USAGE, "info: one DIR must be given");
+        text_fail(EXIT_USAGE, "info: one DIR or FILE must be given");
         return cmd_usage("info");
     }
-    int code = cmd_open(argv[optind], &d);
+    const char *path = text_path(argv[optind]);
+    if (place_is_logical(path))
+        return info_logical(path, json);
+    int code = cmd_open(path, &d);
     if (code != EXIT_OK)
         return code;
     uint64_t bytes_stored;
@@ -100,7 +125,7 @@ int cmd_info(int argc, char **argv)
     else
         info_table(d, &stat, bytes_stored);
     if (status == DELTAFS_OK)
-        info_hint(d, &stat, bytes_stored, argv[optind]);
+        info_hint(d, &stat, bytes_stored, path);
     deltafs_close(d);
     return cmd_finish(code);
 }

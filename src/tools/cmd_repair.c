@@ -2,6 +2,7 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include "tools/cmd.h"
+#include "tools/place.h"
 
 struct found {
     int is_dry;
@@ -69,15 +70,22 @@ int cmd_repair(int argc, char **argv)
 
     if (code != EXIT_OK)
         return code;
+    const char *path = text_path(argv[optind]);
+    if (place_is_logical(path))
+        return text_fail(
+            EXIT_TROUBLE,
+            "%s: a logical file, which needs no repair: what a writer that died had not published does not "
+            "count; 'deltafs verify' looks for damage",
+            path);
     found.is_dry = wish.is_dry;
-    int status = deltafs_repair(argv[optind], &wish, say_found, &found);
+    int status = deltafs_repair(path, &wish, say_found, &found);
     if (status != DELTAFS_OK && found.count > 0 && found.is_dry)
-        printf("%s: nothing is changed yet\n", argv[optind]);
+        printf("%s: nothing is changed yet\n", path);
     if (status != DELTAFS_OK)
         return found.hopeless > 0 ? cmd_finish(EXIT_TROUBLE) : text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
     if (found.count == 0)
-        printf("%s: nothing to repair; damage to records is found by 'deltafs verify'\n", argv[optind]);
+        printf("%s: nothing to repair; damage to records is found by 'deltafs verify'\n", path);
     else if (wish.is_dry)
-        printf("%s: nothing is changed yet; 'deltafs repair --apply %s' does it\n", argv[optind], argv[optind]);
+        printf("%s: nothing is changed yet; 'deltafs repair --apply %s' does it\n", path, path);
     return cmd_finish(found.count > 0 && wish.is_dry ? EXIT_NOT_FOUND : EXIT_OK);
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "tools/cmd.h"
+#include "tools/place.h"
 
 #define SHOWN 8 /* damages of a file */
 
@@ -155,6 +156,30 @@ static int verify_run(const char *path, int is_all)
     return cmd_finish(status == DELTAFS_OK ? EXIT_OK : EXIT_TROUBLE);
 }
 
+static int verify_logical(const char *path, int is_all)
+{
+    struct damage_list damages = {.is_all = is_all};
+    struct deltafs_logical_stat stat;
+    uint64_t bytes = 0, count = 0;
+    deltafs_logical *f;
+    int code = place_open(path, &f);
+
+    if (code != EXIT_OK)
+        return code;
+    int status = deltafs_logical_verify(f, note_damage, &damages, &bytes);
+    if (status != DELTAFS_OK && damages.files == 0)
+        text_fail(0, "%s", deltafs_logical_errmsg(f));
+    for (size_t i = 0; i < damages.files; i++)
+        count += damages.file[i].count;
+    list_finish(&damages);
+    printf("%s: %" PRIu64 " byte%s read, %" PRIu64 " damage%s\n", path, bytes, text_plural(bytes), count,
+           text_plural(count));
+    if (deltafs_logical_stat(f, &stat) == DELTAFS_OK && !stat.is_closed)
+        printf("%s: not closed: being written, or a writer was cut short; what was published is not affected\n", path);
+    deltafs_logical_close(f);
+    return cmd_finish(status == DELTAFS_OK ? EXIT_OK : EXIT_TROUBLE);
+}
+
 int cmd_verify(int argc, char **argv)
 {
     static const struct option options[] = {{"all", no_argument, NULL, 'a'}, {NULL, 0, NULL, 0}};
@@ -166,8 +191,9 @@ int cmd_verify(int argc, char **argv)
         is_all = 1;
     }
     if (argc - optind != 1) {
-        text_fail(EXIT_USAGE, "verify: one DIR must be given");
+        text_fail(EXIT_USAGE, "verify: one DIR or FILE must be given");
         return cmd_usage("verify");
     }
-    return verify_run(argv[optind], is_all);
+    const char *path = text_path(argv[optind]);
+    return place_is_logical(path) ? verify_logical(path, is_all) : verify_run(path, is_all);
 }

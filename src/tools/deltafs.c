@@ -1,7 +1,8 @@
-/* deltafs: ask and check directories, without MPI. */
+/* deltafs: ask and check directories, and use logical files, without MPI. */
 #include <inttypes.h>
 #include <string.h>
 #include "tools/cmd.h"
+#include "tools/place.h"
 
 static const struct {
     const char *name;
@@ -22,10 +23,10 @@ static const struct {
      "    Print all records: by partition, epoch, key (keys of bytes: by their hash).\n"
      "    --partition P  only those of one partition\n"},
     {"info", cmd_info,
-     "deltafs info DIR [--json]\n"
-     "    Say what a directory holds: schema, epochs, records, bytes.\n"},
+     "deltafs info DIR|FILE [--json]\n"
+     "    Say what a directory holds: schema, epochs, records, bytes. Of a logical file, what stat says.\n"},
     {"verify", cmd_verify,
-     "deltafs verify DIR [--all]\n"
+     "deltafs verify DIR|FILE [--all]\n"
      "    Read everything, check it against its checksums, and name the first damages of each file.\n"
      "    --all          name all of them\n"},
     {"repair", cmd_repair,
@@ -35,16 +36,46 @@ static const struct {
      "    --label L      commit under this label an epoch that is whole in the logs but was not finished\n"
      "    --drop-from L  give up the epochs from that labelled L on, the first of which the logs have not all\n"
      "    --lease S      how long after its last commit a job on another host is taken to be writing still\n"},
+    {"ls", cmd_ls,
+     "deltafs ls [-l] [-a] [--json] [PATH...]\n"
+     "    Say what is in a folder, and which of it are directories of DeltaFS and logical files.\n"
+     "    -l, --long     also how many bytes it takes on disk, and whether its writers have closed it\n"
+     "    -a, --all      also names that begin with a dot\n"},
+    {"stat", cmd_stat,
+     "deltafs stat PATH... [--json]\n"
+     "    Say of logical files, directories and others what they are and how large.\n"},
+    {"cat", cmd_cat,
+     "deltafs cat FILE... [--offset N] [--size N]\n"
+     "    Write the bytes of logical files to standard output.\n"
+     "    --offset N     from byte N of each on\n"
+     "    --size N       N bytes of each at most\n"},
+    {"cp", cmd_cp,
+     "deltafs cp FROM TO [-f] [-q]\n"
+     "    Copy a logical file to a plain one, and anything else to a logical one; deltafs:TO is a logical one always.\n"
+     "    - is standard input or output.\n"
+     "    -f, --force    replace what is there\n"
+     "    -q, --quiet    no progress bar\n"},
+    {"flatten", cmd_flatten,
+     "deltafs flatten FILE...\n"
+     "    Put the index of each closed session of logical files into one file, so that they are opened faster.\n"},
+    {"rm", cmd_rm,
+     "deltafs rm FILE... [-f]\n"
+     "    Remove logical files.\n"
+     "    -f, --force    no word about what is not there\n"},
 };
 
-#define COMMANDS (sizeof commands / sizeof commands[0])
+#define COMMANDS      (sizeof commands / sizeof commands[0])
+#define COMMAND_NAMES "get, scan, info, verify, repair, ls, stat, cat, cp, flatten, rm"
 
 int cmd_open(const char *path, deltafs_dir **out)
 {
-    int status = deltafs_open(path, NULL, out);
+    int status = deltafs_open(text_path(path), NULL, out);
 
     if (status == DELTAFS_OK)
         return EXIT_OK;
+    if (place_is_logical(text_path(path)))
+        return text_fail(EXIT_TROUBLE, "%s: a logical file, which has no records; 'deltafs cat' and 'cp' read it",
+                         text_path(path));
     return text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
 }
 
@@ -102,14 +133,12 @@ static int help(const char *topic)
             return cmd_finish(EXIT_OK);
         }
     if (topic)
-        return text_fail(EXIT_USAGE,
-                         "no help on '%s'; there is help on get, scan, info, verify, repair, "
-                         "options",
-                         topic);
-    puts("deltafs asks and checks DeltaFS directories.\n");
+        return text_fail(EXIT_USAGE, "no help on '%s'; there is help on " COMMAND_NAMES ", options", topic);
+    puts("deltafs asks and checks DeltaFS directories, and reads and makes logical files.\n");
     for (size_t i = 0; i < COMMANDS; i++)
         fputs(commands[i].usage, stdout);
     puts("deltafs help [COMMAND | options]\ndeltafs --version\n\n"
+         "Names may have the prefix of MPI-IO's names, deltafs:.\n"
          "Exit codes: 0 done; 1 a key was not found (the others are printed); 2 usage; 3 input, output or damage.");
     return cmd_finish(EXIT_OK);
 }
@@ -136,9 +165,9 @@ int main(int argc, char **argv)
         return cmd_finish(EXIT_OK);
     }
     if (argc > 1)
-        text_fail(0, "no command '%s'; there are get, scan, info, verify, repair, help", name);
+        text_fail(0, "no command '%s'; there are " COMMAND_NAMES ", help", name);
     else
-        text_fail(0, "a command is missing; there are get, scan, info, verify, repair, help");
+        text_fail(0, "a command is missing; there are " COMMAND_NAMES ", help");
     fputs("Try 'deltafs help'.\n", stderr);
     return EXIT_USAGE;
 }

@@ -85,8 +85,7 @@ static int is_utf8(const char *text, size_t n)
     return length > 0;
 }
 
-/* A JSON text; of bytes that are none, {"hex": "..."}, which no text can be mistaken for. */
-static void print_json_text(const char *text, size_t n)
+void print_json_text(const char *text, size_t n)
 {
     if (!is_utf8(text, n)) {
         printf("{\"hex\": \"");

@@ -15,6 +15,9 @@ struct printer {
 /* Parse a format's name. Returns 0, or -1. */
 int print_format_parse(const char *text, enum print_format *out);
 
+/* Print a text as JSON; one that is not UTF-8 as {"hex": "..."}, which no text can be mistaken for. */
+void print_json_text(const char *text, size_t n);
+
 /* Print to standard output: what stands before all records, each record, what stands behind. `schema` is its text. */
 int print_begin(struct printer *p, enum print_format format, const char *schema);
 void print_record(struct printer *p, const struct deltafs_record *record);

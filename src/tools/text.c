@@ -92,6 +92,13 @@ void text_float(double v, char out[TEXT_FLOAT_MAX])
         strcat(out, ".0");
 }
 
+const char *text_path(const char *name)
+{
+    static const char prefix[] = "deltafs:";
+
+    return strncmp(name, prefix, sizeof prefix - 1) == 0 ? name + sizeof prefix - 1 : name;
+}
+
 const char *text_plural(uint64_t n)
 {
     return n == 1 ? "" : "s";

@@ -32,6 +32,9 @@ int text_number(const char *text, uint64_t *out);
  * or letters, so that it is seen to be a float. */
 void text_float(double v, char out[TEXT_FLOAT_MAX]);
 
+/* A path without what MPI-IO's names have in front, `deltafs:`. */
+const char *text_path(const char *name);
+
 /* What makes a word of `n` things a plural: "s", or "" of one. */
 const char *text_plural(uint64_t n);
 

@@ -28,10 +28,12 @@ agree() {
 tools=$top_srcdir/src/tools
 "$deltafs" help >"$work/help" || fail "help"
 "$deltafs" help options >"$work/options" || fail "help options"
-known "$tools/cmd_get.c" "$tools/cmd_scan.c" "$tools/cmd_info.c" "$tools/cmd_verify.c" "$tools/cmd_repair.c" >"$work/known"
+known "$tools/cmd_get.c" "$tools/cmd_scan.c" "$tools/cmd_info.c" "$tools/cmd_verify.c" "$tools/cmd_repair.c" \
+    "$tools/cmd_ls.c" "$tools/cmd_stat.c" "$tools/cmd_cat.c" "$tools/cmd_cp.c" "$tools/cmd_flatten.c" "$tools/cmd_rm.c" \
+    >"$work/known"
 long_options <"$work/help" | grep -vx -- --version >"$work/of-help"
 same "$work/known" "$work/of-help" "options that the sources take (<) and that deltafs help names (>) differ"
-for command in get scan info verify repair; do
+for command in get scan info verify repair ls stat cat cp flatten rm; do
     "$deltafs" help $command | long_options | grep -vx -- --version >"$work/of-help"
     known "$tools/cmd_$command.c" >"$work/known"
     same "$work/known" "$work/of-help" "options that $command takes (<) and that deltafs help $command names (>) differ"
@@ -55,7 +57,7 @@ if [ -f "$page" ]; then
     pages=$((pages + 1))
     agree deltafs "$work/help" "$page"
     plain "$page" >"$work/plain"
-    for command in get scan info verify repair; do
+    for command in get scan info verify repair ls stat cat cp flatten rm; do
         grep -q "^\.SS $command\$" "$work/plain" || fail "deltafs.1 has no section $command"
         grep -q "deltafs $command" "$work/plain" || fail "deltafs.1's synopsis does not name $command"
     done

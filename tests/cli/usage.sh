@@ -7,12 +7,12 @@
 
 for words in help --help -h; do
     expect 0 "$deltafs" $words
-    for command in get scan info verify repair help; do
+    for command in get scan info verify repair ls stat cat cp flatten rm help; do
         stdout_has "deltafs $command"
     done
     [ ! -s "$work/err" ] || fail "help on standard error"
 done
-for command in get scan info verify repair; do
+for command in get scan info verify repair ls stat cat cp flatten rm; do
     expect 0 "$deltafs" help $command
     stdout_has "deltafs $command"
 done
@@ -22,13 +22,13 @@ for option in block codec link_buffer memory partitions schema sync value_size; 
 done
 [ "$(grep -c '^  [a-z]' "$work/out")" -eq "$(grep -c "takes .*; default '.*'" "$work/out")" ] || fail "help options"
 expect 2 "$deltafs" help nonsense
-says "no help on 'nonsense'; there is help on get, scan, info, verify, repair, options"
+says "no help on 'nonsense'; there is help on get, scan, info, verify, repair, ls, stat, cat, cp, flatten, rm, options"
 expect 0 "$deltafs" --version
 grep -qE '^deltafs [0-9]+\.[0-9]+\.[0-9]+$' "$work/out" || fail "--version: $(cat "$work/out")"
 # A command answers --help itself.
-for command in get scan info verify repair; do
+for command in get scan info verify repair ls stat cat cp flatten rm; do
     expect 0 "$deltafs" $command --help
-    grep -q "^deltafs $command DIR" "$work/out" || fail "no usage of $command"
+    grep -q "^deltafs $command " "$work/out" || fail "no usage of $command"
 done
 
 # ---- Mistakes
@@ -44,9 +44,9 @@ wrong() {
     says "$text"
     [ ! -s "$work/out" ] || fail "output of: deltafs $*"
 }
-wrong "there are get, scan, info, verify, repair, help"
-wrong "no command ''; there are get, scan, info, verify, repair, help" ""
-wrong "no command 'fetch'; there are get, scan, info, verify, repair, help" fetch "$work/d"
+wrong "there are get, scan, info, verify, repair, ls, stat, cat, cp, flatten, rm, help"
+wrong "no command ''; there are get, scan, info, verify, repair, ls, stat, cat, cp, flatten, rm, help" ""
+wrong "no command 'fetch'; there are get, scan, info, verify, repair, ls, stat, cat, cp, flatten, rm, help" fetch "$work/d"
 wrong "no command '--json'" --json
 for command in get scan; do
     wrong "no format 'xml'; there are table, csv, json, raw" $command "$work/d" 1 --format xml
@@ -66,8 +66,23 @@ wrong "requires an argument" get "$work/d" --keys
 wrong "requires an argument" scan "$work/d" --partition
 wrong "allow an argument" info "$work/d" --json=yes
 wrong "allow an argument" get "$work/d" 1 --stats=yes
-for command in scan info verify repair; do
+for command in scan repair; do
     wrong "one DIR must be given" $command "$work/d" "$work/d"
+done
+for command in info verify; do
+    wrong "one DIR or FILE must be given" $command "$work/d" "$work/d"
+done
+for command in stat cat cp flatten rm; do
+    wrong "deltafs help $command" $command
+    wrong "deltafs help $command" $command "$work/d" --frobnicate
+done
+wrong "frobnicate" ls --frobnicate
+wrong "FROM and TO must be given" cp "$work/d"
+wrong "FROM and TO must be given" cp "$work/d" "$work/d" "$work/d"
+wrong "cannot both be -" cp - -
+for option in offset size; do
+    wrong "--$option: '1k' is no number of bytes" cat "$work/d" --$option 1k
+    wrong "--$option: '-1' is no number of bytes" cat "$work/d" --$option=-1
 done
 for key in one 1e3 0x 18446744073709551616 ""; do
     wrong "key '$key' is no number" get "$work/d" "$key"

@@ -613,7 +613,6 @@ static void reopen(struct maker *m, struct writer *writer[2], uint32_t split)
     m->config.is_reopened = 1;
     m->config.epochs = (uint32_t)now.epoch_count;
     m->config.last_label = now.epoch[now.epoch_count - 1].label;
-    m->config.tail_length = now.tail_length;
     m->config.manifest_size = now.size;
     manifest_fini(&now);
     must(m, lease_take(&lease, &m->io, m->path, 0, 0, &m->e));

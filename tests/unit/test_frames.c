@@ -128,7 +128,7 @@ static size_t any_size(struct rng *r)
     case 2:
         return rng_below(r, 600000);
     case 3:
-        return (128 << 10) - 2 + rng_below(r, 4);
+        return (64 << 10) - 2 + rng_below(r, 4);
     default:
         return rng_below(r, 9000);
     }

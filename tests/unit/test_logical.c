@@ -268,6 +268,10 @@ static void part_round(struct part *p, uint64_t round)
         model_write(&p->model, round, i, x, plan_writes(p->seed, round, i, ranks, x));
     if (p->mode == O_RDWR)
         part_read_own(p, round);
+    if (p->mode == O_RDWR && rng_below(&all, 3) == 0) {
+        PART_CHECK(p, deltafs_logical_share(p->f) == DELTAFS_OK);
+        part_read(p, &own, 3);
+    }
     if (is_atomic)
         PART_CHECK(p, deltafs_logical_set_atomic(p->f, 0) == DELTAFS_OK);
     if (kind == 0) {

@@ -1,0 +1,53 @@
+/* fcoll component: collective reads and writes of a logical file.
+ *
+ * Each rank moves its own bytes: into its own log there is nothing to gain from handing them to an aggregator first. It
+ * would also be wrong with Open MPI's two_phase, which reads what is around the holes and writes it back: over bytes of
+ * other ranks that are not published yet. So fs refuses to open a file if this component was left out. */
+#include "ompio_deltafs.h"
+
+extern mca_fcoll_base_component_2_0_0_t mca_fcoll_deltafs_component;
+
+static int fcoll_module_init(ompio_file_t *fh)
+{
+    (void)fh;
+    return OMPI_SUCCESS;
+}
+
+static mca_fcoll_base_module_1_0_0_t module = {
+    .fcoll_module_init = fcoll_module_init,
+    .fcoll_module_finalize = fcoll_module_init,
+    .fcoll_file_read_all = mca_common_ompio_file_read,
+    .fcoll_file_write_all = mca_common_ompio_file_write,
+};
+
+static int fcoll_init_query(bool progress_threads, bool mpi_threads)
+{
+    (void)progress_threads;
+    (void)mpi_threads;
+    return ompio_is_same_release() ? OMPI_SUCCESS : OMPI_ERR_NOT_AVAILABLE;
+}
+
+static mca_fcoll_base_module_1_0_0_t *fcoll_file_query(ompio_file_t *fh, int *priority)
+{
+    *priority = OMPIO_DELTAFS_PRIORITY;
+    return ompio_is_deltafs(fh->f_filename) ? &module : NULL;
+}
+
+static int fcoll_file_unquery(ompio_file_t *fh)
+{
+    (void)fh;
+    return OMPI_SUCCESS;
+}
+
+OMPI_MODULE_DECLSPEC mca_fcoll_base_component_2_0_0_t mca_fcoll_deltafs_component = {
+    .fcollm_version =
+        {
+            MCA_FCOLL_BASE_VERSION_2_0_0,
+            .mca_component_name = OMPIO_DELTAFS_NAME,
+            MCA_BASE_MAKE_VERSION(component, OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION, OMPI_RELEASE_VERSION),
+        },
+    .fcollm_data = {MCA_BASE_METADATA_PARAM_CHECKPOINT},
+    .fcollm_init_query = fcoll_init_query,
+    .fcollm_file_query = fcoll_file_query,
+    .fcollm_file_unquery = fcoll_file_unquery,
+};

@@ -1,0 +1,256 @@
+/* fs component: opens, closes and deletes logical files, and knows their size.
+ *
+ * A hint deltafs_NAME is the option NAME; MPI_File_get_info shows the options that count for logical files. As OMPIO
+ * asks for a name's component before it has a handle, deletion needs nothing but the name.
+ *
+ * MPI_MODE_DELETE_ON_CLOSE is taken out of OMPIO's mode: it would have each rank delete the file, under a name that it
+ * takes for a relative one, and also if the file could not be opened because another's is there already.
+ *
+ * Open MPI's MPI_File_close returns success whatever happens. An error there goes to the file's error handler and is
+ * printed, once. */
+#include <fcntl.h>
+#include <stdlib.h>
+#include "ompi/errhandler/errhandler.h"
+#include "ompi/mca/fcoll/base/base.h"
+#include "ompi/mca/fs/base/base.h"
+#include "opal/util/output.h"
+#include "ompio_deltafs.h"
+
+extern mca_fs_base_component_2_0_0_t mca_fs_deltafs_component;
+
+/* Options that a program may want to know of an open file. */
+static const char *const shown[] = {"index", "sync", "volumes"};
+
+/* What must have been chosen for the file to be handled right, or NULL. */
+static const char *missing(const ompio_file_t *fh)
+{
+    if (fh->f_fbtl_component == NULL || strcmp(fh->f_fbtl_component->mca_component_name, OMPIO_DELTAFS_NAME) != 0)
+        return "fbtl";
+    return mca_fcoll_base_component_lookup(OMPIO_DELTAFS_NAME) == NULL ? "fcoll" : NULL;
+}
+
+/* Options from the environment and the hints; a rank's failure becomes all ranks'. Collective. Returns an MPI code. */
+static int options_from(ompi_communicator_t *comm, opal_info_t *hints, deltafs_options **options)
+{
+    int status = deltafs_options_create(options), least, code = OMPI_SUCCESS;
+    MPI_Info info = MPI_INFO_NULL;
+    opal_info_t *copy;
+
+    if (status == DELTAFS_OK && hints != NULL && PMPI_Info_create(&info) == MPI_SUCCESS) {
+        copy = &info->super;
+        opal_info_dup(hints, &copy);
+        status = deltafs_mpi_options_from_info(info, *options);
+        PMPI_Info_free(&info);
+    }
+    if (PMPI_Allreduce(&status, &least, 1, MPI_INT, MPI_MIN, comm) != MPI_SUCCESS)
+        least = DELTAFS_ERR_MPI;
+    if (least != DELTAFS_OK) {
+        code = ompio_error(least, status != DELTAFS_OK ? deltafs_errmsg(NULL) : "a hint is wrong on another rank");
+        deltafs_options_destroy(*options);
+        *options = NULL;
+    }
+    return code;
+}
+
+static int flags_of(int amode)
+{
+    int flags = amode & MPI_MODE_RDONLY ? O_RDONLY : amode & MPI_MODE_WRONLY ? O_WRONLY : O_RDWR;
+
+    return flags | (amode & MPI_MODE_CREATE ? O_CREAT : 0) | (amode & MPI_MODE_EXCL ? O_EXCL : 0);
+}
+
+static int open_logical(ompi_communicator_t *comm, const char *path, ompio_file_t *fh, opal_info_t *info,
+                        deltafs_options **options, struct ompio_deltafs *file)
+{
+    int code = options_from(comm, info, options), status;
+
+    if (code != OMPI_SUCCESS)
+        return code;
+    status = deltafs_mpi_logical_open(comm, path, flags_of(fh->f_amode), *options, &file->logical);
+    return status == DELTAFS_OK ? OMPI_SUCCESS : ompio_error(status, deltafs_logical_errmsg(NULL));
+}
+
+static void show_options(opal_info_t *info, const deltafs_options *options)
+{
+    for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
+        char key[64];
+        const char *value;
+        snprintf(key, sizeof key, "deltafs_%s", shown[i]);
+        if (deltafs_options_get(options, shown[i], &value) == DELTAFS_OK && value[0] != '\0')
+            opal_info_set(info, key, value);
+    }
+}
+
+static int fs_file_open(ompi_communicator_t *comm, const char *name, int amode, opal_info_t *info, ompio_file_t *fh)
+{
+    const char *path = ompio_deltafs_path(name), *left_out = missing(fh);
+    struct ompio_deltafs *file;
+    deltafs_options *options = NULL;
+    char message[256];
+    int code, is_plain = fh->f_flags & OMPIO_SHAREDFP_IS_SET; /* a file of sharedfp's own: no MPI_File belongs to it */
+
+    (void)amode; /* WRONLY has become RDWR there, for Open MPI's collective calls, which we do not use */
+    fh->f_filename = name;
+    fh->fd = -1;
+    fh->f_fs_ptr = file = calloc(1, sizeof *file);
+    if (file == NULL)
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    file->is_deleted_on_close = (fh->f_amode & MPI_MODE_DELETE_ON_CLOSE) != 0;
+    fh->f_amode &= ~MPI_MODE_DELETE_ON_CLOSE;
+    if (left_out != NULL) {
+        snprintf(message, sizeof message,
+                 "%s: Open MPI was told not to use the %s component deltafs; name it with the others (--mca %s "
+                 "deltafs,...), or none",
+                 name, left_out, left_out);
+        code = ompio_error(DELTAFS_ERR_IO, message);
+    } else {
+        code = open_logical(comm, path, fh, info, &options, file);
+    }
+    if (code == OMPI_SUCCESS && !is_plain) {
+        show_options(info, options);
+        ompio_calls_hook(fh->f_fh, file);
+        ompio_sharedfp_choose(fh);
+    }
+    deltafs_options_destroy(options);
+    if (code != OMPI_SUCCESS) {
+        fh->f_fs_ptr = NULL;
+        free(file);
+    }
+    return code;
+}
+
+/* An error of close. */
+static void complain(ompio_file_t *fh, int code, const char *message)
+{
+    if (fh->f_rank == 0)
+        opal_output(0, "MPI_File_close: %s", message);
+    if (!(fh->f_flags & OMPIO_SHAREDFP_IS_SET))
+        ompi_errhandler_invoke(fh->f_fh->error_handler, fh->f_fh, OMPI_ERRHANDLER_TYPE_FILE, code, "MPI_File_close");
+}
+
+static int fs_file_close(ompio_file_t *fh)
+{
+    struct ompio_deltafs *file = fh->f_fs_ptr;
+    int status, removed = DELTAFS_OK, code = OMPI_SUCCESS;
+
+    if (file == NULL)
+        return OMPI_SUCCESS; /* it could not be opened */
+    status = deltafs_logical_close(file->logical);
+    if (status != DELTAFS_OK)
+        complain(fh, code = ompio_error(status, deltafs_logical_errmsg(NULL)), deltafs_logical_errmsg(NULL));
+    if (file->is_deleted_on_close) {
+        if (fh->f_rank == 0)
+            removed = deltafs_logical_remove(ompio_deltafs_path(fh->f_filename));
+        if (removed != DELTAFS_OK)
+            complain(fh, code = ompio_error(removed, deltafs_logical_errmsg(NULL)), deltafs_logical_errmsg(NULL));
+        PMPI_Barrier(fh->f_comm); /* it is gone when any of them goes on */
+    }
+    fh->f_fs_ptr = NULL;
+    free(file);
+    return code;
+}
+
+static int fs_file_delete(char *name, opal_info_t *info)
+{
+    int status = deltafs_logical_remove(ompio_deltafs_path(name));
+
+    (void)info;
+    return status == DELTAFS_OK ? OMPI_SUCCESS : ompio_error(status, deltafs_logical_errmsg(NULL));
+}
+
+static int ended(ompio_file_t *fh, int status)
+{
+    struct ompio_deltafs *file = fh->f_fs_ptr;
+
+    return status == DELTAFS_OK ? OMPI_SUCCESS : ompio_error(status, deltafs_logical_errmsg(file->logical));
+}
+
+static int fs_file_set_size(ompio_file_t *fh, OMPI_MPI_OFFSET_TYPE size)
+{
+    struct ompio_deltafs *file = fh->f_fs_ptr;
+
+    return ended(fh, deltafs_logical_truncate(file->logical, (uint64_t)size));
+}
+
+static int fs_file_get_size(ompio_file_t *fh, OMPI_MPI_OFFSET_TYPE *size)
+{
+    struct ompio_deltafs *file = fh->f_fs_ptr;
+    uint64_t bytes = 0;
+    int status = deltafs_logical_size(file->logical, &bytes);
+
+    *size = (OMPI_MPI_OFFSET_TYPE)bytes;
+    return ended(fh, status);
+}
+
+static int fs_file_sync(ompio_file_t *fh)
+{
+    struct ompio_deltafs *file = fh->f_fs_ptr;
+
+    return ended(fh, deltafs_logical_sync(file->logical));
+}
+
+/* Until the file is opened it has a short name: Open MPI asks all sharedfp components whether they would serve it, and
+ * lockedfile copies the name into 256 bytes. */
+static int fs_module_init(ompio_file_t *fh)
+{
+    fh->f_fstype = NONE;
+    fh->f_filename = OMPIO_DELTAFS_PREFIX;
+    return OMPI_SUCCESS;
+}
+
+static int fs_module_finalize(ompio_file_t *fh)
+{
+    (void)fh;
+    return OMPI_SUCCESS;
+}
+
+static mca_fs_base_module_1_0_0_t module = {
+    .fs_module_init = fs_module_init,
+    .fs_module_finalize = fs_module_finalize,
+    .fs_file_open = fs_file_open,
+    .fs_file_close = fs_file_close,
+    .fs_file_delete = fs_file_delete,
+    .fs_file_set_size = fs_file_set_size,
+    .fs_file_get_size = fs_file_get_size,
+    .fs_file_sync = fs_file_sync,
+};
+
+static int fs_init_query(bool progress_threads, bool mpi_threads)
+{
+    int rank;
+
+    (void)progress_threads;
+    (void)mpi_threads;
+    if (ompio_is_same_release())
+        return OMPI_SUCCESS;
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (rank == 0)
+        opal_output(0, "DeltaFS was built for Open MPI %d.%d.%d, which this is not: no file with the prefix deltafs:",
+                    OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION, OMPI_RELEASE_VERSION);
+    return OMPI_ERR_NOT_AVAILABLE;
+}
+
+static mca_fs_base_module_1_0_0_t *fs_file_query(ompio_file_t *fh, int *priority)
+{
+    *priority = OMPIO_DELTAFS_PRIORITY;
+    return ompio_is_deltafs(fh->f_filename) ? &module : NULL;
+}
+
+static int fs_file_unquery(ompio_file_t *fh)
+{
+    (void)fh;
+    return OMPI_SUCCESS;
+}
+
+OMPI_MODULE_DECLSPEC mca_fs_base_component_2_0_0_t mca_fs_deltafs_component = {
+    .fsm_version =
+        {
+            MCA_FS_BASE_VERSION_2_0_0,
+            .mca_component_name = OMPIO_DELTAFS_NAME,
+            MCA_BASE_MAKE_VERSION(component, OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION, OMPI_RELEASE_VERSION),
+        },
+    .fsm_data = {MCA_BASE_METADATA_PARAM_CHECKPOINT},
+    .fsm_init_query = fs_init_query,
+    .fsm_file_query = fs_file_query,
+    .fsm_file_unquery = fs_file_unquery,
+};

@@ -1,0 +1,67 @@
+/* DeltaFS in Open MPI's MPI-IO: what its three components share.
+ *
+ * OMPIO does a file's work in layers, each a component that is chosen for each file: fs opens it, fbtl moves bytes,
+ * fcoll does collective calls, sharedfp keeps the shared file pointer. Ours claim each name that begins with `deltafs:`
+ * and leave all others alone. fs makes the handle of the logical file, which hangs at f_fs_ptr and which all use.
+ *
+ * OMPIO drops what fbtl returns of an operation that failed: the program gets MPI_SUCCESS and a short count. So fbtl
+ * notes the status in the handle, and fs puts functions of its own before OMPIO's (ompio_calls.c) that return it.
+ *
+ * Everything here is compiled against Open MPI's internal headers, whose structs change between releases: in an Open
+ * MPI of another release than the headers' the components claim nothing. */
+#ifndef OMPIO_DELTAFS_H
+#define OMPIO_DELTAFS_H
+
+#include <stdio.h>
+#include <string.h>
+#include <deltafs/deltafs_mpi.h>
+#include "ompi_config.h"
+#include "ompi/constants.h"
+#include "ompi/file/file.h"
+#include "ompi/mca/mca.h"
+#include "ompi/mca/common/ompio/common_ompio.h"
+
+#define OMPIO_DELTAFS_PREFIX   "deltafs:"
+#define OMPIO_DELTAFS_NAME     "deltafs" /* of all three components */
+#define OMPIO_DELTAFS_PRIORITY 1000      /* Open MPI's own have 100 at most */
+
+/* One open of a logical file. */
+struct ompio_deltafs {
+    deltafs_logical *logical;
+    int status;                              /* of the first operation of fbtl that failed, until it is told */
+    int is_atomic;                           /* each call of fbtl is one operation then */
+    int is_deleted_on_close;                 /* OMPIO does not know that, see fs */
+    struct mca_io_base_module_2_0_0_t ompio; /* the file's functions without ours */
+};
+
+static inline int ompio_is_deltafs(const char *name)
+{
+    return name != NULL && strncmp(name, OMPIO_DELTAFS_PREFIX, sizeof OMPIO_DELTAFS_PREFIX - 1) == 0;
+}
+
+static inline const char *ompio_deltafs_path(const char *name)
+{
+    return name + sizeof OMPIO_DELTAFS_PREFIX - 1;
+}
+
+/* Whether the Open MPI that runs is of the release of the headers. */
+static inline int ompio_is_same_release(void)
+{
+    char running[MPI_MAX_LIBRARY_VERSION_STRING], ours[64];
+    int size;
+
+    PMPI_Get_library_version(running, &size);
+    snprintf(ours, sizeof ours, "Open MPI v%d.%d.%d,", OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION, OMPI_RELEASE_VERSION);
+    return strncmp(running, ours, strlen(ours)) == 0;
+}
+
+/* An MPI error code of the class that fits the status, with the message for its text. */
+int ompio_error(int status, const char *message);
+
+/* Puts our functions before OMPIO's for this open file. */
+void ompio_calls_hook(ompi_file_t *fh, struct ompio_deltafs *file);
+
+/* Chooses where the shared file pointer lives, if Open MPI's choice does not work with a name that has a prefix. */
+void ompio_sharedfp_choose(ompio_file_t *fh);
+
+#endif

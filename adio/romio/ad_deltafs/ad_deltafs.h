@@ -1,0 +1,159 @@
+/* ROMIO's driver for `deltafs:` names: a file that many ranks write together is stored the PLFS way, as a log of each
+ * rank's own (deltafs_logical.h).
+ *
+ * How it works
+ *  - A file is opened by all ranks of its communicator at once (ad_deltafs_open_coll); fd->fs_ptr is the library's
+ * handle.
+ *  - Writing has no communication and no reading: what a rank writes, collectively or not, are its own extents, which
+ * it appends to its own log. ROMIO's data sieving and its two-phase writing would read bytes that others have not
+ *    published yet, and then supersede them.
+ *  - Blocking collective accesses of a file open for reading and writing make all ranks see what any has written before
+ *    them, or in them. MPI asks for syncs and barriers; where a file is a file none are needed, and parallel HDF5
+ * relies on it.
+ *  - Reading takes lists of extents, too. With the hint romio_cb_read=enable, a collective read of a file that is open
+ *    for reading only is ROMIO's two-phase one.
+ *  - Other collective accesses do not wait for each other. Where ROMIO relies on that they do, scripts/add-romio-driver
+ *    puts a barrier.
+ *  - The file that ROMIO keeps for a shared file pointer is a plain one, and is handed over to ROMIO's ufs driver.
+ *  - The library is loaded when the first `deltafs:` name is opened, so that an MPI which has this driver can be built
+ *    before the library, which needs an MPI.
+ *
+ * Only DeltaFS's public headers and ROMIO's own are used. */
+#ifndef AD_DELTAFS_H
+#define AD_DELTAFS_H
+
+#include "adio.h"
+#include "adio_extern.h"
+
+#include <stdint.h>
+#include <deltafs/deltafs_mpi.h>
+
+/* What is used of the library: deltafs_NAME. */
+#define AD_DELTAFS_FUNCTIONS(use)                                                                                      \
+    use(errmsg);                                                                                                       \
+    use(option_at);                                                                                                    \
+    use(options_create);                                                                                               \
+    use(options_destroy);                                                                                              \
+    use(options_get);                                                                                                  \
+    use(mpi_options_from_info);                                                                                        \
+    use(mpi_logical_open);                                                                                             \
+    use(logical_close);                                                                                                \
+    use(logical_errmsg);                                                                                               \
+    use(logical_extend);                                                                                               \
+    use(logical_read);                                                                                                 \
+    use(logical_read_list);                                                                                            \
+    use(logical_remove);                                                                                               \
+    use(logical_set_atomic);                                                                                           \
+    use(logical_share);                                                                                                \
+    use(logical_size);                                                                                                 \
+    use(logical_sync);                                                                                                 \
+    use(logical_truncate);                                                                                             \
+    use(logical_write);                                                                                                \
+    use(logical_write_list)
+
+struct ad_deltafs_library {
+#define AD_DELTAFS_POINTER(name) __typeof__(deltafs_##name) *name
+    AD_DELTAFS_FUNCTIONS(AD_DELTAFS_POINTER);
+#undef AD_DELTAFS_POINTER
+};
+
+/* The library, loaded by the first call; NULL if it cannot be, then *why says so. */
+const struct ad_deltafs_library *ad_deltafs_library(const char **why);
+
+/* For what works on an open file: then it is loaded. */
+const struct ad_deltafs_library *ad_deltafs_loaded(void);
+
+/* An MPI error code for a status of the library, with its message; MPI_SUCCESS for DELTAFS_OK. `where` is the name of
+ * the operation, as ROMIO's messages have it. */
+int ad_deltafs_error(const char *where, int status, const char *message);
+
+/* The same for the last call with the file's handle. */
+int ad_deltafs_file_error(const char *where, ADIO_File fd, int status);
+
+static inline deltafs_logical *ad_deltafs_handle(ADIO_File fd)
+{
+    return (deltafs_logical *)fd->fs_ptr;
+}
+
+/* A data type that is laid one after another from a base on: a file view, or the memory that is read or written. */
+struct ad_deltafs_tiles {
+    ADIO_Offset base;   /* where tile 0 begins */
+    ADIO_Offset extent; /* from one tile to the next */
+    ADIO_Offset size;   /* bytes of data in one */
+    const ADIO_Offset *index;
+    const ADIO_Offset *length;
+    MPI_Count blocks;
+    ADIO_Offset tile; /* the place in it: tile, block, and bytes of the block that are done */
+    MPI_Count block;
+    ADIO_Offset done;
+    ADIO_Offset whole[2]; /* index and length of a contiguous one, which is one endless block */
+};
+
+/* The memory of a buffer of `datatype`. */
+void ad_deltafs_tiles_memory(struct ad_deltafs_tiles *t, MPI_Datatype datatype);
+
+/* The file's view from `offset` on, in etypes, or from the individual file pointer on. */
+void ad_deltafs_tiles_view(struct ad_deltafs_tiles *t, ADIO_File fd, int file_ptr_type, ADIO_Offset offset);
+
+/* The next piece of at most `most` bytes, which is passed over: its size and where it begins. 0 if there is no data in
+ * the data type. */
+ADIO_Offset ad_deltafs_tiles_next(struct ad_deltafs_tiles *t, ADIO_Offset most, ADIO_Offset *offset);
+
+/* Where the next piece would begin. */
+ADIO_Offset ad_deltafs_tiles_where(const struct ad_deltafs_tiles *t);
+
+/* What an access is about. */
+struct ad_deltafs_access {
+    ADIO_File fd;
+    char *buffer;
+    ADIO_Offset bytes; /* in all */
+    struct ad_deltafs_tiles memory;
+    struct ad_deltafs_tiles view;
+    int is_contiguous; /* in memory */
+};
+
+/* How one access of count x datatype at the view's `offset` is cut up. `buffer` is not written to if it is written
+ * from. */
+void ad_deltafs_access_init(struct ad_deltafs_access *a, ADIO_File fd, const void *buffer, MPI_Count count,
+                            MPI_Datatype datatype, int file_ptr_type, ADIO_Offset offset);
+
+/* Write it, or read it; *moved is set to the bytes that were. MPI error codes. */
+int ad_deltafs_access_write(struct ad_deltafs_access *a, const char *where);
+int ad_deltafs_access_read(struct ad_deltafs_access *a, const char *where, ADIO_Offset *moved);
+
+/* ---- The driver's operations, as ROMIO's table has them ---- */
+
+void ad_deltafs_open(ADIO_File fd, int *error_code);
+void ad_deltafs_open_coll(ADIO_File fd, int rank, int access_mode, int *error_code);
+void ad_deltafs_close(ADIO_File fd, int *error_code);
+void ad_deltafs_delete(const char *filename, int *error_code);
+void ad_deltafs_fcntl(ADIO_File fd, int flag, ADIO_Fcntl_t *fcntl_struct, int *error_code);
+int ad_deltafs_feature(ADIO_File fd, int feature);
+void ad_deltafs_flush(ADIO_File fd, int *error_code);
+void ad_deltafs_resize(ADIO_File fd, ADIO_Offset size, int *error_code);
+void ad_deltafs_set_info(ADIO_File fd, MPI_Info users_info, int *error_code);
+int ad_deltafs_set_lock(ADIO_File fd, int cmd, int type, ADIO_Offset offset, int whence, ADIO_Offset len);
+
+void ad_deltafs_read_contig(ADIO_File fd, void *buf, int count, MPI_Datatype datatype, int file_ptr_type,
+                            ADIO_Offset offset, ADIO_Status *status, int *error_code);
+void ad_deltafs_read_strided(ADIO_File fd, void *buf, int count, MPI_Datatype datatype, int file_ptr_type,
+                             ADIO_Offset offset, ADIO_Status *status, int *error_code);
+void ad_deltafs_read_coll(ADIO_File fd, void *buf, int count, MPI_Datatype datatype, int file_ptr_type,
+                          ADIO_Offset offset, ADIO_Status *status, int *error_code);
+void ad_deltafs_write_contig(ADIO_File fd, const void *buf, int count, MPI_Datatype datatype, int file_ptr_type,
+                             ADIO_Offset offset, ADIO_Status *status, int *error_code);
+void ad_deltafs_write_coll(ADIO_File fd, const void *buf, int count, MPI_Datatype datatype, int file_ptr_type,
+                           ADIO_Offset offset, ADIO_Status *status, int *error_code);
+void ad_deltafs_write_strided(ADIO_File fd, const void *buf, int count, MPI_Datatype datatype, int file_ptr_type,
+                              ADIO_Offset offset, ADIO_Status *status, int *error_code);
+
+void ad_deltafs_iread_contig(ADIO_File fd, void *buf, int count, MPI_Datatype datatype, int file_ptr_type,
+                             ADIO_Offset offset, ADIO_Request *request, int *error_code);
+void ad_deltafs_iread_strided(ADIO_File fd, void *buf, int count, MPI_Datatype datatype, int file_ptr_type,
+                              ADIO_Offset offset, ADIO_Request *request, int *error_code);
+void ad_deltafs_iwrite_contig(ADIO_File fd, const void *buf, int count, MPI_Datatype datatype, int file_ptr_type,
+                              ADIO_Offset offset, ADIO_Request *request, int *error_code);
+void ad_deltafs_iwrite_strided(ADIO_File fd, const void *buf, int count, MPI_Datatype datatype, int file_ptr_type,
+                               ADIO_Offset offset, ADIO_Request *request, int *error_code);
+
+#endif

@@ -1,0 +1,9 @@
+/* MPI_File_set_size. */
+#include "ad_deltafs.h"
+
+void ad_deltafs_resize(ADIO_File fd, ADIO_Offset size, int *error_code)
+{
+    int status = ad_deltafs_loaded()->logical_truncate(ad_deltafs_handle(fd), (uint64_t)size);
+
+    *error_code = ad_deltafs_file_error("ADIOI_DELTAFS_RESIZE", fd, status);
+}

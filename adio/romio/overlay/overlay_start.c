@@ -1,0 +1,68 @@
+/* What stands around some of ROMIO's functions in libdeltafs_romio (the linker's --wrap).
+ *
+ * Within MPICH, ROMIO relies on MPICH's own lock when several threads call it. Here there is none to be had, and one
+ * around whole calls would let two threads' collective calls wait for each other across ranks. What ROMIO shares
+ * between files is little, and is locked here: its start, and the data types that it has flattened. */
+#include "adio.h"
+
+#include <pthread.h>
+
+static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t flatten_lock = PTHREAD_MUTEX_INITIALIZER;
+
+void __real_MPIR_MPIOInit(int *error_code);
+void __wrap_MPIR_MPIOInit(int *error_code);
+ADIOI_Flatlist_node *__real_ADIOI_Flatten_and_find(MPI_Datatype datatype);
+ADIOI_Flatlist_node *__wrap_ADIOI_Flatten_and_find(MPI_Datatype datatype);
+int MPIR_Get_node_id(MPI_Comm comm, int rank, int *id);
+
+/* Whether the MPI that runs is of the version whose ROMIO this is. */
+static int is_right_version(void)
+{
+    static const char name[] = "MPICH Version:";
+    char text[MPI_MAX_LIBRARY_VERSION_STRING];
+    int size;
+
+    if (PMPI_Get_library_version(text, &size) != MPI_SUCCESS)
+        return 0;
+    const char *version = strstr(text, name);
+    if (!version)
+        return 0;
+    version += sizeof name - 1;
+    version += strspn(version, " \t");
+    size_t length = strcspn(version, " \t\n");
+    return length == strlen(MPICH_VERSION) && strncmp(version, MPICH_VERSION, length) == 0;
+}
+
+/* Called by whatever opens or deletes a file. */
+void __wrap_MPIR_MPIOInit(int *error_code)
+{
+    static int is_checked;
+
+    pthread_mutex_lock(&start_lock);
+    if (!is_checked && !is_right_version()) {
+        *error_code =
+            MPIO_Err_create_code(MPI_SUCCESS, MPIR_ERR_RECOVERABLE, "libdeltafs_romio", __LINE__, MPI_ERR_OTHER, "**io",
+                                 "libdeltafs_romio is for MPICH %s, and this is another MPI", MPICH_VERSION);
+    } else {
+        is_checked = 1;
+        __real_MPIR_MPIOInit(error_code);
+    }
+    pthread_mutex_unlock(&start_lock);
+}
+
+ADIOI_Flatlist_node *__wrap_ADIOI_Flatten_and_find(MPI_Datatype datatype)
+{
+    pthread_mutex_lock(&flatten_lock);
+    ADIOI_Flatlist_node *flat = __real_ADIOI_Flatten_and_find(datatype);
+    pthread_mutex_unlock(&flatten_lock);
+    return flat;
+}
+
+/* For MPIR_Comm_split_filesystem, which only libmpich calls, and its own. */
+int MPIR_Get_node_id(MPI_Comm comm, int rank, int *id)
+{
+    (void)comm, (void)rank;
+    *id = 0;
+    return MPI_SUCCESS;
+}

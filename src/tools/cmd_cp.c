@@ -1,0 +1,360 @@
+/* deltafs cp: a plain file becomes a logical one, and the reverse.
+ *
+ * What is made is made aside, in the target's folder under a hidden name (ASIDE_NAME), and put in its place when it is
+ * whole: as a new name that fails if another came before, or with --force by taking the place of what is there. So
+ * nothing half is ever seen under the target's name, and on failure and after a signal what is aside is removed. A
+ * device or a pipe is written as it is. */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "tools/cmd.h"
+#include "tools/copy.h"
+#include "tools/place.h"
+
+#define ASIDE_NAME ".deltafs-cp.%ld.%d" /* process, attempt */
+#define ASIDE_MOST 100                  /* attempts: a process of this number died in the middle as often, here */
+
+struct cp {
+    int is_forced, is_quiet;
+    const char *from; /* as named, but without the prefix */
+    char to[PATH_MAX], folder[PATH_MAX], aside[PATH_MAX + 64];
+    int has_to, to_logical; /* something is at `to`, and is to be replaced; what is to be made */
+    mode_t mode;            /* of the plain file at `to` */
+    struct copy copy;
+    uint64_t total; /* bytes, as far as is known */
+};
+
+/* ---- The source ---- */
+
+static int cp_open_plain(struct cp *c, const struct place *p)
+{
+    c->copy.from.fd = open(c->from, O_RDONLY | O_CLOEXEC);
+    if (c->copy.from.fd < 0)
+        return text_fail(EXIT_TROUBLE, "%s: %s", c->from, strerror(errno));
+    c->copy.from.has_holes = p->kind == PLACE_FILE;
+    c->total = p->kind == PLACE_FILE ? (uint64_t)p->stat.st_size : 0;
+    return EXIT_OK;
+}
+
+static int cp_open_from(struct cp *c, const char *name)
+{
+    struct place p;
+
+    c->from = text_path(name);
+    c->copy.from = (struct copy_end){.fd = -1, .name = c->from};
+    if (strcmp(name, "-") == 0) {
+        c->copy.from = (struct copy_end){.fd = STDIN_FILENO, .name = "standard input"};
+        return EXIT_OK;
+    }
+    int code = place_look(c->from, &p);
+    if (code != EXIT_OK)
+        return code;
+    if (p.kind == PLACE_LOGICAL) {
+        code = place_open(c->from, &c->copy.from.logical);
+        if (code == EXIT_OK && deltafs_logical_size(c->copy.from.logical, &c->total) != DELTAFS_OK)
+            code = text_fail(EXIT_TROUBLE, "%s", deltafs_logical_errmsg(c->copy.from.logical));
+        return code;
+    }
+    /* The prefix says that it is one. */
+    if (p.kind == PLACE_DIRECTORY || p.kind == PLACE_FOLDER || c->from != name)
+        return place_refuse(c->from, p.kind);
+    return cp_open_plain(c, &p);
+}
+
+/* ---- The target's name ---- */
+
+/* Into a folder goes a file of the source's own name. */
+static int cp_into_folder(struct cp *c, struct place *p)
+{
+    char from[PATH_MAX], folder[PATH_MAX];
+
+    if (c->copy.from.fd == STDIN_FILENO)
+        return text_fail(EXIT_TROUBLE, "%s: a folder; give a name in it for what comes from standard input", c->to);
+    snprintf(from, sizeof from, "%s", c->from);
+    memcpy(folder, c->to, sizeof folder);
+    size_t n = strlen(folder);
+    while (n > 1 && folder[n - 1] == '/')
+        folder[--n] = '\0';
+    const char *name = basename(from);
+    int length = snprintf(c->to, sizeof c->to, "%s%s%s", folder, n > 1 || folder[0] != '/' ? "/" : "", name);
+    if (length < 0 || (size_t)length >= sizeof c->to)
+        return text_fail(EXIT_TROUBLE, "%s: %s", folder, strerror(ENAMETOOLONG));
+    c->has_to = stat(c->to, &p->stat) == 0;
+    if (!c->has_to)
+        return EXIT_OK;
+    int code = place_look(c->to, p);
+    if (code == EXIT_OK && p->kind == PLACE_FOLDER)
+        code = text_fail(EXIT_TROUBLE, "%s: a folder; no file takes its place", c->to);
+    return code;
+}
+
+/* Whether what is at the target may be replaced. */
+static int cp_check_old(struct cp *c, const struct place *p)
+{
+    char real[PATH_MAX];
+
+    if (p->kind == PLACE_OTHER && !c->to_logical)
+        return EXIT_OK;
+    if (p->kind == PLACE_DIRECTORY)
+        return text_fail(EXIT_TROUBLE, "%s: a DeltaFS directory; no file takes its place", c->to);
+    if (c->to_logical && p->kind != PLACE_LOGICAL)
+        return text_fail(EXIT_TROUBLE,
+                         "%s: a plain file, and what is to be made is a logical one; remove it, or give another name",
+                         c->to);
+    if (!c->to_logical && p->kind == PLACE_LOGICAL)
+        return text_fail(EXIT_TROUBLE,
+                         "%s: a logical file, and what is to be made is a plain one; 'deltafs rm' removes it (or "
+                         "give deltafs:%s for a logical copy)",
+                         c->to, c->to);
+    if (!c->is_forced)
+        return text_fail(EXIT_TROUBLE, "%s: there is a file of this name; --force replaces it", c->to);
+    c->mode = p->stat.st_mode & 07777;
+    /* A symbolic link stays, and what it points to is replaced. */
+    if (!realpath(c->to, real))
+        return text_fail(EXIT_TROUBLE, "%s: %s", c->to, strerror(errno));
+    memcpy(c->to, real, strlen(real) + 1);
+    return EXIT_OK;
+}
+
+/* The folder that the target is to be in must be there. */
+static int cp_check_folder(struct cp *c)
+{
+    char copy[PATH_MAX];
+    struct stat st;
+
+    memcpy(copy, c->to, sizeof copy);
+    snprintf(c->folder, sizeof c->folder, "%s", dirname(copy));
+    if (stat(c->folder, &st) != 0)
+        return text_fail(EXIT_TROUBLE, "%s: cannot be made: %s: %s", c->to, c->folder, strerror(errno));
+    if (!S_ISDIR(st.st_mode))
+        return text_fail(EXIT_TROUBLE, "%s: cannot be made: %s: %s", c->to, c->folder, strerror(ENOTDIR));
+    return EXIT_OK;
+}
+
+/* See what is where the copy is to be. */
+static int cp_look_to(struct cp *c, const char *name)
+{
+    struct place p = {.kind = PLACE_OTHER};
+    const char *to = text_path(name);
+    size_t n = strlen(to);
+    struct stat st;
+    int code = EXIT_OK;
+
+    c->to_logical = !c->copy.from.logical || to != name;
+    if (n == 0 || n >= sizeof c->to)
+        return text_fail(EXIT_TROUBLE, "%s: %s", name, strerror(n == 0 ? ENOENT : ENAMETOOLONG));
+    memcpy(c->to, to, n + 1);
+    c->has_to = stat(c->to, &p.stat) == 0;
+    if (!c->has_to && errno != ENOENT)
+        return text_fail(EXIT_TROUBLE, "%s: %s", c->to, strerror(errno));
+    if (!c->has_to && (to[n - 1] == '/' || lstat(c->to, &st) == 0))
+        return text_fail(EXIT_TROUBLE, "%s: %s", c->to,
+                         to[n - 1] == '/' ? "no such folder" : "a symbolic link to what is not there");
+    if (c->has_to)
+        code = place_look(c->to, &p);
+    if (code == EXIT_OK && c->has_to && p.kind == PLACE_FOLDER)
+        code = cp_into_folder(c, &p);
+    if (code == EXIT_OK && c->has_to)
+        code = cp_check_old(c, &p);
+    if (code != EXIT_OK)
+        return code;
+    if (c->has_to && p.kind == PLACE_OTHER) {
+        c->copy.to = (struct copy_end){.fd = open(c->to, O_WRONLY | O_CLOEXEC), .name = c->to};
+        return c->copy.to.fd >= 0 ? EXIT_OK : text_fail(EXIT_TROUBLE, "%s: %s", c->to, strerror(errno));
+    }
+    return cp_check_folder(c);
+}
+
+/* ---- Making it aside ---- */
+
+static int cp_make_aside(struct cp *c)
+{
+    struct copy_end *to = &c->copy.to;
+    int status = DELTAFS_ERR_EXISTS;
+
+    copy_hold_signals();
+    *to = (struct copy_end){.fd = -1, .name = c->to, .has_holes = !c->to_logical};
+    for (int i = 0; i < ASIDE_MOST && status == DELTAFS_ERR_EXISTS; i++) {
+        snprintf(c->aside, sizeof c->aside, "%s/" ASIDE_NAME, c->folder, (long)getpid(), i);
+        if (c->to_logical) {
+            status = deltafs_logical_open(c->aside, O_WRONLY | O_CREAT | O_EXCL, NULL, &to->logical);
+            continue;
+        }
+        to->fd = open(c->aside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        status = to->fd >= 0 ? DELTAFS_OK : errno == EEXIST ? DELTAFS_ERR_EXISTS : DELTAFS_ERR_IO;
+    }
+    if (status == DELTAFS_OK)
+        return EXIT_OK;
+    c->aside[0] = '\0';
+    return text_fail(EXIT_TROUBLE, "%s: cannot be made: %s", c->to,
+                     c->to_logical ? deltafs_logical_errmsg(NULL) : strerror(errno));
+}
+
+/* Close what was made; `code` is how making it went. */
+static int cp_close_aside(struct cp *c, int code)
+{
+    struct copy_end *to = &c->copy.to;
+
+    if (to->logical) {
+        int status = deltafs_logical_close(to->logical);
+        to->logical = NULL;
+        if (status != DELTAFS_OK && code == EXIT_OK)
+            code = text_fail(EXIT_TROUBLE, "cannot write to %s: %s", c->to, deltafs_logical_errmsg(NULL));
+        return code;
+    }
+    if (code == EXIT_OK && c->aside[0] != '\0' && ((c->has_to && fchmod(to->fd, c->mode) != 0) || fsync(to->fd) != 0))
+        code = text_fail(EXIT_TROUBLE, "cannot write to %s: %s", c->to, strerror(errno));
+    if (to->fd != STDOUT_FILENO && close(to->fd) != 0 && code == EXIT_OK)
+        code = text_fail(EXIT_TROUBLE, "cannot write to %s: %s", c->to, strerror(errno));
+    to->fd = -1;
+    return code;
+}
+
+static void cp_remove_aside(struct cp *c)
+{
+    if (c->to_logical ? deltafs_logical_remove(c->aside) != DELTAFS_OK : unlink(c->aside) != 0)
+        text_fail(0, "%s: cannot be removed: %s", c->aside,
+                  c->to_logical ? deltafs_logical_errmsg(NULL) : strerror(errno));
+}
+
+/* ---- Putting it in its place ---- */
+
+/* renameat2, which C libraries older than the kernels do not have. */
+#define CP_NOREPLACE 1u
+#define CP_EXCHANGE  2u
+
+static int cp_rename(const char *from, const char *to, unsigned flags)
+{
+    return (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, flags);
+}
+
+/* To a name that nothing has. Not all file systems can see to that themselves: then with a hard link, or, of a folder,
+ * by its not being empty. */
+static int cp_put_new(const struct cp *c)
+{
+    if (cp_rename(c->aside, c->to, CP_NOREPLACE) == 0)
+        return 0;
+    if (errno != EINVAL && errno != ENOSYS)
+        return -1;
+    if (c->to_logical)
+        return rename(c->aside, c->to);
+    return link(c->aside, c->to) == 0 ? unlink(c->aside) : -1;
+}
+
+/* Of a logical file in the place of another; `aside` is the old one then. Where two names cannot be exchanged at once,
+ * there is a moment at which there is none. */
+static int cp_put_logical(struct cp *c)
+{
+    char old[sizeof c->aside + 8];
+
+    if (cp_rename(c->aside, c->to, CP_EXCHANGE) == 0)
+        return 0;
+    if (errno != EINVAL && errno != ENOSYS)
+        return -1;
+    snprintf(old, sizeof old, "%s.old", c->aside);
+    if (rename(c->to, old) != 0)
+        return -1;
+    if (rename(c->aside, c->to) == 0) {
+        memcpy(c->aside, old, strlen(old) + 1);
+        return 0;
+    }
+    int error = errno;
+    rename(old, c->to);
+    errno = error;
+    return -1;
+}
+
+static int cp_put(struct cp *c)
+{
+    int failed = !c->has_to ? cp_put_new(c) : c->to_logical ? cp_put_logical(c) : rename(c->aside, c->to);
+
+    if (failed)
+        return text_fail(EXIT_TROUBLE, "%s: cannot be put in its place: %s", c->to, strerror(errno));
+    if (c->has_to && c->to_logical)
+        cp_remove_aside(c);
+    c->aside[0] = '\0';
+    int fd = open(c->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int code = EXIT_OK;
+    /* There are file systems that do not sync folders, and folders that may be written but not read. */
+    if (fd >= 0 && fsync(fd) != 0 && errno != EINVAL && errno != EROFS)
+        code = text_fail(EXIT_TROUBLE, "%s: cannot be synced: %s", c->folder, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    return code;
+}
+
+/* ---- The command ---- */
+
+static int cp_copy(struct cp *c, const char *to)
+{
+    int is_stdout = strcmp(to, "-") == 0, code;
+
+    if (is_stdout) {
+        c->copy.to = (struct copy_end){.fd = STDOUT_FILENO, .name = "standard output"};
+        /* A plain file needs no help of ours to get there. */
+        code = c->copy.from.logical ? EXIT_OK : place_refuse(c->from, PLACE_FILE);
+    } else {
+        c->copy.to.fd = -1;
+        code = cp_look_to(c, to);
+    }
+    if (code == EXIT_OK && !is_stdout && c->copy.to.fd < 0)
+        code = cp_make_aside(c); /* signals are held back from now on */
+    if (code != EXIT_OK)
+        return code;
+    progress_begin(&c->copy.bar, c->total, !c->is_quiet && !(is_stdout && isatty(STDOUT_FILENO)));
+    code = copy_bytes(&c->copy, 0, UINT64_MAX);
+    progress_end(&c->copy.bar);
+    code = cp_close_aside(c, code);
+    if (code == EXIT_OK && !copy_is_interrupted() && c->aside[0] != '\0')
+        code = cp_put(c);
+    if (c->aside[0] != '\0')
+        cp_remove_aside(c);
+    return code;
+}
+
+static int cp_run(struct cp *c, const char *from, const char *to)
+{
+    int code = cp_open_from(c, from);
+
+    if (code == EXIT_OK)
+        code = cp_copy(c, to);
+    if (c->copy.from.logical)
+        deltafs_logical_close(c->copy.from.logical);
+    else if (c->copy.from.fd > STDIN_FILENO)
+        close(c->copy.from.fd);
+    copy_release_signals();
+    return code;
+}
+
+int cmd_cp(int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"force", no_argument, NULL, 'f'}, {"quiet", no_argument, NULL, 'q'}, {NULL, 0, NULL, 0}};
+    struct cp c = {0};
+    int o;
+
+    while ((o = getopt_long(argc, argv, "fq", options, NULL)) != -1) {
+        if (o == 'f')
+            c.is_forced = 1;
+        else if (o == 'q')
+            c.is_quiet = 1;
+        else
+            return cmd_usage("cp");
+    }
+    if (argc - optind != 2) {
+        text_fail(EXIT_USAGE, "cp: FROM and TO must be given, and no more");
+        return cmd_usage("cp");
+    }
+    if (strcmp(argv[optind], "-") == 0 && strcmp(argv[optind + 1], "-") == 0) {
+        text_fail(EXIT_USAGE, "cp: FROM and TO cannot both be -; one of them is a logical file");
+        return cmd_usage("cp");
+    }
+    return cp_run(&c, argv[optind], argv[optind + 1]);
+}

@@ -1,0 +1,49 @@
+/* deltafs rm: remove logical files, also what they have on other volumes. */
+#include <errno.h>
+#include <getopt.h>
+#include "tools/cmd.h"
+#include "tools/place.h"
+
+static int rm_one(const char *path, int is_forced)
+{
+    struct place p;
+
+    int is_missing = lstat(path, &p.stat) != 0;
+    if (is_missing && is_forced && errno == ENOENT)
+        return EXIT_OK;
+    if (!is_missing && S_ISLNK(p.stat.st_mode))
+        return text_fail(EXIT_TROUBLE, "%s: a symbolic link, not a logical file; 'rm' removes it", path);
+    /* It is not opened: one that is damaged can be removed, too, but not if it cannot be told what it is. */
+    int code = place_look(path, &p);
+    if (code != EXIT_OK)
+        return is_missing ? code : text_fail(code, "%s: is not removed; 'rm -r' removes whatever it is", path);
+    if (p.kind == PLACE_DIRECTORY)
+        return text_fail(EXIT_TROUBLE, "%s: a DeltaFS directory, not a logical file; 'rm -r' removes it", path);
+    if (p.kind != PLACE_LOGICAL)
+        return text_fail(EXIT_TROUBLE, "%s: a %s, not a logical file; 'rm%s' removes it", path,
+                         p.kind == PLACE_FOLDER ? "folder" : "plain file", p.kind == PLACE_FOLDER ? " -r" : "");
+    if (deltafs_logical_remove(path) != DELTAFS_OK)
+        return text_fail(EXIT_TROUBLE, "%s", deltafs_logical_errmsg(NULL));
+    return EXIT_OK;
+}
+
+int cmd_rm(int argc, char **argv)
+{
+    static const struct option options[] = {{"force", no_argument, NULL, 'f'}, {NULL, 0, NULL, 0}};
+    int c, code = EXIT_OK, is_forced = 0;
+
+    while ((c = getopt_long(argc, argv, "f", options, NULL)) != -1) {
+        if (c != 'f')
+            return cmd_usage("rm");
+        is_forced = 1;
+    }
+    if (argc == optind && !is_forced) {
+        text_fail(EXIT_USAGE, "rm: FILE is missing");
+        return cmd_usage("rm");
+    }
+    for (int i = optind; i < argc; i++) {
+        int one = rm_one(text_path(argv[i]), is_forced);
+        code = one != EXIT_OK ? one : code;
+    }
+    return code;
+}

@@ -1,0 +1,214 @@
+/* A buffer of COPY_BUFFER bytes goes from the one end to the other, as often as it takes: large enough that a logical
+ * file's logs are read and written in large pieces. In a plain file, pieces of HOLE_SIZE zeros, where they are aligned,
+ * are left out: holes. HOLE_SIZE is large enough that a file does not come to have more extents than it is worth. In a
+ * logical file, what is a hole of a plain one is left out. */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "tools/copy.h"
+#include "tools/text.h"
+
+#define COPY_BUFFER ((size_t)4 << 20)
+#define HOLE_SIZE   ((size_t)64 << 10)
+
+/* Signals that are held back: what of them is pending ends a copy. */
+static sigset_t held;
+static int held_fd = -1;
+
+void copy_hold_signals(void)
+{
+    static const int signals[] = {SIGHUP, SIGINT, SIGTERM};
+    struct sigaction action;
+
+    sigemptyset(&held);
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
+        if (sigaction(signals[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
+            sigaddset(&held, signals[i]);
+    sigprocmask(SIG_BLOCK, &held, NULL);
+    held_fd = signalfd(-1, &held, SFD_CLOEXEC);
+}
+
+int copy_is_interrupted(void)
+{
+    struct pollfd p = {.fd = held_fd, .events = POLLIN};
+
+    return held_fd >= 0 && poll(&p, 1, 0) > 0;
+}
+
+void copy_release_signals(void)
+{
+    if (held_fd < 0)
+        return;
+    close(held_fd);
+    held_fd = -1;
+    sigprocmask(SIG_UNBLOCK, &held, NULL);
+}
+
+/* Wait for something to read, or a signal. */
+static void copy_wait(int fd)
+{
+    struct pollfd p[] = {{.fd = fd, .events = POLLIN}, {.fd = held_fd, .events = POLLIN}};
+
+    poll(p, 2, -1);
+}
+
+static int copy_fail_read(const struct copy_end *from)
+{
+    return text_fail(EXIT_TROUBLE, "cannot read %s: %s", from->name, strerror(errno));
+}
+
+static int copy_fail_write(struct copy *c, const char *why)
+{
+    c->is_target_failed = 1;
+    return text_fail(EXIT_TROUBLE, "cannot write to %s: %s", c->to.name, why);
+}
+
+/* Up to `want` bytes at `at`; less only at the end. */
+static int copy_read(const struct copy_end *from, uint64_t at, uint8_t *bytes, size_t want, size_t *got)
+{
+    if (from->logical) {
+        if (deltafs_logical_read(from->logical, at, bytes, want, got) != DELTAFS_OK)
+            return text_fail(EXIT_TROUBLE, "%s", deltafs_logical_errmsg(from->logical));
+        return EXIT_OK;
+    }
+    for (*got = 0; *got < want;) {
+        if (!from->has_holes)
+            copy_wait(from->fd);
+        if (copy_is_interrupted())
+            return EXIT_TROUBLE;
+        ssize_t n = from->has_holes ? pread(from->fd, bytes + *got, want - *got, (off_t)(at + *got))
+                                    : read(from->fd, bytes + *got, want - *got);
+        if (n == 0)
+            break;
+        if (n < 0 && errno != EINTR)
+            return copy_fail_read(from);
+        *got += n > 0 ? (size_t)n : 0;
+    }
+    return EXIT_OK;
+}
+
+static int copy_write_fd(struct copy *c, uint64_t at, const uint8_t *bytes, size_t n)
+{
+    for (size_t done = 0; done < n;) {
+        ssize_t put = c->to.has_holes ? pwrite(c->to.fd, bytes + done, n - done, (off_t)(at + done))
+                                      : write(c->to.fd, bytes + done, n - done);
+        if (put < 0 && errno != EINTR)
+            return copy_fail_write(c, strerror(errno));
+        done += put > 0 ? (size_t)put : 0;
+    }
+    return EXIT_OK;
+}
+
+/* Bytes from the start up to the first aligned piece of zeros. */
+static size_t copy_data(uint64_t at, const uint8_t *bytes, size_t n)
+{
+    size_t i = (HOLE_SIZE - (size_t)(at % HOLE_SIZE)) % HOLE_SIZE;
+
+    for (; i + HOLE_SIZE <= n; i += HOLE_SIZE)
+        if (bytes[i] == 0 && memcmp(bytes + i, bytes + i + 1, HOLE_SIZE - 1) == 0)
+            return i;
+    return n;
+}
+
+static int copy_write(struct copy *c, uint64_t at, const uint8_t *bytes, size_t n)
+{
+    int code = EXIT_OK;
+
+    if (c->to.logical) {
+        if (deltafs_logical_write(c->to.logical, at, bytes, n) != DELTAFS_OK)
+            return copy_fail_write(c, deltafs_logical_errmsg(c->to.logical));
+        return EXIT_OK;
+    }
+    if (!c->to.has_holes)
+        return copy_write_fd(c, at, bytes, n);
+    for (size_t i = 0; i < n && code == EXIT_OK;) {
+        size_t data = copy_data(at + i, bytes + i, n - i);
+        code = copy_write_fd(c, at + i, bytes + i, data);
+        i += data < n - i ? data + HOLE_SIZE : data;
+    }
+    return code;
+}
+
+/* Where the next data of a plain file are from `at` on, and where they end. Where the file system does not tell: all is
+ * data. Returns 0, or -1. */
+static int copy_next(const struct copy_end *from, uint64_t at, uint64_t *start, uint64_t *end)
+{
+    struct stat st;
+    off_t data, hole;
+
+    *start = at;
+    *end = UINT64_MAX;
+    if (!from->has_holes)
+        return 0;
+    data = lseek(from->fd, (off_t)at, SEEK_DATA);
+    if (data < 0 && errno == ENXIO) {
+        /* Nothing but a hole, or the end. */
+        if (fstat(from->fd, &st) != 0)
+            return -1;
+        *start = *end = (uint64_t)st.st_size > at ? (uint64_t)st.st_size : at;
+        return 0;
+    }
+    if (data < 0)
+        return 0;
+    *start = (uint64_t)data;
+    hole = lseek(from->fd, data, SEEK_HOLE);
+    if (hole > data)
+        *end = (uint64_t)hole;
+    return 0;
+}
+
+/* What was left out at the end belongs to the file. */
+static int copy_end_at(struct copy *c, uint64_t size, uint64_t written)
+{
+    if (c->to.logical && written < size && deltafs_logical_extend(c->to.logical, size) != DELTAFS_OK)
+        return copy_fail_write(c, deltafs_logical_errmsg(c->to.logical));
+    if (!c->to.logical && c->to.has_holes && ftruncate(c->to.fd, (off_t)size) != 0)
+        return copy_fail_write(c, strerror(errno));
+    return EXIT_OK;
+}
+
+static int copy_run(struct copy *c, uint8_t *buffer, uint64_t offset, uint64_t size)
+{
+    uint64_t at = offset, last = size < UINT64_MAX - offset ? offset + size : UINT64_MAX, written = 0, start, end;
+    int code = EXIT_OK;
+
+    while (code == EXIT_OK && at < last) {
+        if (copy_is_interrupted())
+            return EXIT_TROUBLE;
+        if (copy_next(&c->from, at, &start, &end) != 0)
+            return copy_fail_read(&c->from);
+        progress_add(&c->bar, start - at);
+        at = start;
+        end = end < last ? end : last;
+        if (at >= end)
+            break;
+        size_t want = end - at < COPY_BUFFER ? (size_t)(end - at) : COPY_BUFFER, got;
+        code = copy_read(&c->from, at, buffer, want, &got);
+        if (code == EXIT_OK && got > 0)
+            code = copy_write(c, at - offset, buffer, got);
+        if (code != EXIT_OK)
+            return code;
+        at += got;
+        written = at - offset;
+        progress_add(&c->bar, got);
+        if (got < want)
+            break;
+    }
+    return code == EXIT_OK ? copy_end_at(c, at - offset, written) : code;
+}
+
+int copy_bytes(struct copy *c, uint64_t offset, uint64_t size)
+{
+    uint8_t *buffer = malloc(COPY_BUFFER);
+
+    if (!buffer)
+        return text_fail(EXIT_TROUBLE, "no memory for a buffer of %zu bytes", COPY_BUFFER);
+    int code = copy_run(c, buffer, offset, size);
+    free(buffer);
+    return code;
+}

@@ -1,0 +1,273 @@
+/* MPI-IO through DeltaFS against MPI-IO of plain files, in one run on the same folder: writes of all ranks into one
+ * file, in turn and in large pieces, and their reading; and how long the opening of a file takes that many have
+ * written, with the index read in shares and by each rank for itself. A program like any other: it knows nothing of
+ * DeltaFS but the file names, and the hint deltafs_index. Times are those of the slowest rank, from the open to the end
+ * of the close. */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <mpi.h>
+#include "bench_help.h"
+#include "bench_table.h"
+
+#define PIECE_LARGE (1 << 20)
+
+static struct {
+    const char *folder, *json;
+    uint64_t total; /* bytes of a file */
+    int runs, is_synced, is_quick;
+} set = {.total = UINT64_C(256) << 20, .runs = 5};
+
+static int rank, ranks;
+static uint8_t *bytes;
+
+static void must(int code, const char *what)
+{
+    char text[MPI_MAX_ERROR_STRING];
+    int n;
+
+    if (code == MPI_SUCCESS)
+        return;
+    MPI_Error_string(code, text, &n);
+    fprintf(stderr, "rank %d: %s: %s\n", rank, what, text);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+/* What stands at an offset of the file: so that what is read can be told right from wrong. */
+static void fill(uint8_t *p, uint64_t offset, size_t n)
+{
+    uint64_t state = offset, word;
+
+    for (size_t i = 0; i < n; i += sizeof word) {
+        word = random_next(&state);
+        memcpy(p + i, &word, n - i < sizeof word ? n - i : sizeof word);
+    }
+}
+
+static double slowest(double own)
+{
+    double all;
+
+    MPI_Allreduce(&own, &all, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    return all;
+}
+
+/* ---- Writing and reading ---- */
+
+struct workload {
+    const char *label;
+    size_t piece;
+    int is_strided; /* ranks take turns; else each has a part of the file */
+};
+
+static uint64_t pieces_of(const struct workload *w)
+{
+    return set.total / (uint64_t)ranks / w->piece;
+}
+
+/* Where piece `i` of rank `who` stands. */
+static uint64_t place(const struct workload *w, int who, uint64_t i)
+{
+    return (w->is_strided ? i * (uint64_t)ranks + (uint64_t)who : (uint64_t)who * pieces_of(w) + i) * w->piece;
+}
+
+static double run_write(const struct workload *w, const char *path)
+{
+    MPI_File f;
+
+    MPI_Barrier(MPI_COMM_WORLD);
+    double start = bench_now();
+    must(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &f), "open");
+    for (uint64_t i = 0; i < pieces_of(w); i++) {
+        uint64_t at = place(w, rank, i);
+        memcpy(bytes, &at, sizeof at);
+        must(MPI_File_write_at(f, (MPI_Offset)at, bytes, (int)w->piece, MPI_BYTE, MPI_STATUS_IGNORE), "write");
+    }
+    if (set.is_synced)
+        must(MPI_File_sync(f), "sync");
+    must(MPI_File_close(&f), "close");
+    return slowest(bench_now() - start);
+}
+
+/* Each reads what another has written. */
+static double run_read(const struct workload *w, const char *path)
+{
+    int who = (rank + 1) % ranks;
+    uint64_t wrong = 0, all;
+    MPI_File f;
+
+    MPI_Barrier(MPI_COMM_WORLD);
+    double start = bench_now();
+    must(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_RDONLY, MPI_INFO_NULL, &f), "open");
+    for (uint64_t i = 0; i < pieces_of(w); i++) {
+        uint64_t at = place(w, who, i), got;
+        must(MPI_File_read_at(f, (MPI_Offset)at, bytes, (int)w->piece, MPI_BYTE, MPI_STATUS_IGNORE), "read");
+        memcpy(&got, bytes, sizeof got);
+        wrong += got != at;
+    }
+    must(MPI_File_close(&f), "close");
+    double taken = slowest(bench_now() - start);
+    MPI_Allreduce(&wrong, &all, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
+    if (all > 0 && rank == 0)
+        bench_die("%s: %llu pieces were not what was written", path, (unsigned long long)all);
+    return taken;
+}
+
+static void remove_file(const char *path)
+{
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0)
+        must(MPI_File_delete(path, MPI_INFO_NULL), "delete");
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void compare(struct table *t, const struct workload *w)
+{
+    double wrote[2][RUNS_MAX], read[2][RUNS_MAX];
+    char path[256], label[64];
+    double megabytes = (double)(pieces_of(w) * w->piece * (uint64_t)ranks) / 1e6;
+
+    fill(bytes, 1, w->piece);
+    for (int run = 0; run < set.runs; run++)
+        for (int k = 0; k < 2; k++) {
+            bench_text(path, "%s%s/bench-mpiio", k ? "" : "deltafs:", set.folder);
+            wrote[k][run] = megabytes / run_write(w, path);
+            read[k][run] = megabytes / run_read(w, path);
+            remove_file(path);
+        }
+    if (rank != 0)
+        return;
+    snprintf(label, sizeof label, "write %s", w->label);
+    table_row(t, label, spread_of(wrote[0], (size_t)set.runs), "plain file", spread_of(wrote[1], (size_t)set.runs),
+              (struct target){BY_MEDIAN, w->is_strided && w->piece <= 4096 ? 5 : 0.9});
+    snprintf(label, sizeof label, "read %s", w->label);
+    table_row(t, label, spread_of(read[0], (size_t)set.runs), "plain file", spread_of(read[1], (size_t)set.runs),
+              (struct target){BY_MEDIAN, 0.9});
+}
+
+/* ---- Opening ---- */
+
+/* Written by `writers` / ranks jobs one after another, some strided pieces each. */
+static void make_index(const char *path, int writers)
+{
+    for (int job = 0; job < writers / ranks; job++) {
+        MPI_File f;
+        must(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &f), "open");
+        for (uint64_t i = 0; i < 200; i++) {
+            uint64_t at =
+                ((i * (uint64_t)writers / (uint64_t)ranks + (uint64_t)job) * (uint64_t)ranks + (uint64_t)rank) * 64 +
+                (i * i) % 32;
+            must(MPI_File_write_at(f, (MPI_Offset)at, bytes, 32, MPI_BYTE, MPI_STATUS_IGNORE), "write");
+        }
+        must(MPI_File_close(&f), "close");
+    }
+}
+
+static double run_open(const char *path, const char *way)
+{
+    MPI_Info info;
+    MPI_File f;
+
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "deltafs_index", way);
+    MPI_Barrier(MPI_COMM_WORLD);
+    double start = bench_now();
+    must(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_RDONLY, info, &f), "open");
+    double taken = slowest(bench_now() - start);
+    must(MPI_File_close(&f), "close");
+    MPI_Info_free(&info);
+    return 1 / taken;
+}
+
+static void compare_opening(struct table *t, int writers)
+{
+    double opened[2][RUNS_MAX];
+    char path[256], label[64];
+
+    bench_text(path, "deltafs:%s/bench-index", set.folder);
+    make_index(path, writers);
+    run_open(path, "parallel"); /* into the page cache */
+    for (int run = 0; run < set.runs; run++)
+        for (int k = 0; k < 2; k++)
+            opened[k][run] = run_open(path, k ? "each" : "parallel");
+    remove_file(path);
+    if (rank != 0)
+        return;
+    snprintf(label, sizeof label, "%d writers' extents", writers);
+    table_row(t, label, spread_of(opened[0], (size_t)set.runs), "each reads all",
+              spread_of(opened[1], (size_t)set.runs),
+              writers >= 1024 ? (struct target){BY_MEDIAN, 3.5} : (struct target){NO_TARGET, 0});
+}
+
+/* ---- All of it ---- */
+
+static void parse(int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"runs", required_argument, 0, 'r'}, {"megabytes", required_argument, 0, 'm'},
+        {"json", required_argument, 0, 'j'}, {"sync", no_argument, 0, 's'},
+        {"quick", no_argument, 0, 'q'},      {0}};
+    int c;
+
+    while ((c = getopt_long(argc, argv, "", options, NULL)) != -1)
+        switch (c) {
+        case 'r':
+            set.runs = atoi(optarg);
+            break;
+        case 'm':
+            set.total = (uint64_t)atoi(optarg) << 20;
+            break;
+        case 'j':
+            set.json = optarg;
+            break;
+        case 's':
+            set.is_synced = 1;
+            break;
+        case 'q':
+            set.is_quick = 1;
+            break;
+        default:
+            bench_die("wrong arguments");
+        }
+    if (optind + 1 != argc || set.runs < 1 || set.runs > RUNS_MAX || set.total == 0)
+        bench_die("usage: mpirun -np N bench-mpiio [--runs N] [--megabytes N] [--sync] [--quick] [--json FILE] FOLDER");
+    set.folder = argv[optind];
+}
+
+int main(int argc, char **argv)
+{
+    static const struct workload workloads[] = {
+        {"1 KiB in turn", 1 << 10, 1},      {"4 KiB in turn", 4 << 10, 1},     {"16 KiB in turn", 16 << 10, 1},
+        {"47,001 bytes in turn", 47001, 1}, {"1 MiB in turn", PIECE_LARGE, 1}, {"1 MiB, a part each", PIECE_LARGE, 0}};
+    char title[128];
+
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    parse(argc, argv);
+    bytes = bench_alloc(PIECE_LARGE);
+    struct table *t = table_create();
+    snprintf(title, sizeof title, "%d ranks, one file of %llu MiB%s", ranks, (unsigned long long)(set.total >> 20),
+             set.is_synced ? ", synced" : "");
+    if (rank == 0)
+        table_begin(t, title, "MB/s", MORE);
+    for (size_t i = 0; i < sizeof workloads / sizeof workloads[0]; i++)
+        compare(t, &workloads[i]);
+    if (rank == 0)
+        table_begin(t, "opening for reading", "opens/s", MORE);
+    for (int writers = 64; writers <= (set.is_quick ? 256 : 1024); writers *= 4)
+        compare_opening(t, writers);
+    if (rank == 0) {
+        table_summary(t);
+        if (set.json)
+            table_write_json(t, set.json);
+    }
+    table_destroy(t);
+    bench_free(bytes, PIECE_LARGE);
+    MPI_Finalize();
+    return 0;
+}

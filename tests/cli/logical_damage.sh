@@ -1,0 +1,146 @@
+#!/bin/sh
+# Damaged logical files: verify names file and offset, and cat and cp hand out no wrong bytes.
+. "$top_srcdir/tests/lib.sh"
+. "$top_srcdir/tests/cli/cli_lib.sh"
+. "$top_srcdir/tests/cli/logical_lib.sh"
+
+# flip FILE OFFSET: one bit of a byte.
+flip() {
+    byte=$(od -An -tu1 -j "$2" -N 1 "$1" | tr -d ' ')
+    # shellcheck disable=SC2059
+    printf "$(printf '\\%03o' $((byte ^ 16)))" | dd of="$1" bs=1 seek="$2" conv=notrunc 2>/dev/null || fail "dd"
+}
+
+# is_beginning FILE PLAIN
+is_beginning() {
+    head -c "$(wc -c <"$1")" "$2" | cmp -s - "$1"
+}
+
+# no_wrong_bytes WHAT: of the damaged copy, cat hands out the file's bytes, or an error and its beginning, and cp does
+# not leave anything then.
+no_wrong_bytes() {
+    "$deltafs" cat "$work/bad" >"$work/copy" 2>"$work/err"
+    code=$?
+    if [ $code -eq 0 ]; then
+        same "$work/p" "$work/copy" "$1: cat hands out wrong bytes"
+    else
+        [ $code -eq 3 ] || fail "$1: cat ends with $code"
+        says "$work/bad"
+        is_beginning "$work/copy" "$work/p" || fail "$1: cat hands out wrong bytes"
+        expect 3 "$deltafs" cp "$work/bad" "$work/there/x"
+        is_empty "$work/there" "$1: cp"
+    fi
+}
+
+# damaged TEXT WHAT: verify says TEXT of the damaged copy. Then it is removed.
+damaged() {
+    "$deltafs" verify "$work/bad" >"$work/out" 2>"$work/err"
+    code=$?
+    [ $code -eq 3 ] || fail "$2: verify ends with $code: $(cat "$work/out" "$work/err")"
+    says "$1"
+    no_wrong_bytes "$2"
+    expect 0 "$deltafs" rm "$work/bad"
+}
+
+mkdir "$work/there"
+put "$work/sound" "$work/p" 77 1 100 9000000
+put "$work/sound" "$work/p" 78 2 30 9000000
+cp -r "$work/sound" "$work/flat"
+expect 0 "$deltafs" flatten "$work/flat"
+logs=$(cd "$work/sound" && find . -type f \( -name '*.data' -o -name '*.extents' \) | sort | sed 's/^\.//')
+[ -n "$logs" ] || fail "no logs"
+
+# ---- A bit of each part of each log; logs that are cut, or missing
+
+for log in $logs; do
+    bytes=$(wc -c <"$work/sound$log")
+    case $log in
+    # Payload begins at 4096, its checksums 4 MiB behind; beyond what is used nothing is looked at.
+    *.data)
+        places="0 9 20 4096 $((4096 + 2000)) 8192 $((4096 + 4194304)) $((4096 + 4194304 + 7))"
+        cuts="0 10 32 100 4096 $((bytes / 2))"
+        ;;
+    *)
+        places="0 9 20 32 36 40 50 60 80 $((bytes / 2)) $((bytes - 1))"
+        cuts="0 10 32 100 $((bytes / 2)) $((bytes - 1))"
+        ;;
+    esac
+    for at in $places; do
+        cp -r "$work/sound" "$work/bad"
+        flip "$work/bad$log" "$at"
+        damaged "$work/bad$log: damaged at offset " "$log at $at"
+    done
+    for left in $cuts; do
+        cp -r "$work/sound" "$work/bad"
+        truncate -s "$left" "$work/bad$log"
+        damaged "$work/bad$log" "$log cut to $left"
+    done
+    cp -r "$work/sound" "$work/bad"
+    rm "$work/bad$log"
+    damaged "$work/bad" "$log missing"
+done
+
+# ---- The index in one file: if it is damaged, the logs still say what is where
+
+index=0
+for path in $(cd "$work/flat" && find . -name INDEX | sed 's/^\.//'); do
+    bytes=$(wc -c <"$work/flat$path")
+    index=$((index + 1))
+    for at in 0 9 20 40 $((bytes / 2)) $((bytes - 1)); do
+        cp -r "$work/flat" "$work/bad"
+        flip "$work/bad$path" "$at"
+        damaged "$work/bad$path" "$path at $at"
+    done
+    for left in 0 10 $((bytes / 2)) $((bytes - 1)); do
+        cp -r "$work/flat" "$work/bad"
+        truncate -s "$left" "$work/bad$path"
+        damaged "$work/bad$path" "$path cut to $left"
+    done
+done
+[ $index -gt 0 ] || fail "flatten makes no index"
+
+# ---- The texts
+
+for text in MANIFEST s00000000/SESSION; do
+    bytes=$(wc -c <"$work/sound/$text")
+    for at in 0 5 $((bytes / 2)) $((bytes - 3)); do
+        cp -r "$work/sound" "$work/bad"
+        flip "$work/bad/$text" "$at"
+        for words in verify cat cp; do
+            [ $words = cp ] && set -- "$work/there/x" || set --
+            expect 3 "$deltafs" $words "$work/bad" "$@"
+            says "$work/bad"
+            is_empty "$work/there" "cp with $text damaged at $at"
+            [ ! -s "$work/out" ] || fail "$words with $text damaged at $at has output"
+        done
+        rm -r "$work/bad"
+    done
+done
+
+# ---- What is not damaged can be had
+
+# Of the last session, which nothing has written over.
+log=$(echo "$logs" | grep '\.data$' | tail -n 1)
+cp -r "$work/sound" "$work/bad"
+flip "$work/bad$log" 5000
+"$deltafs" cat "$work/bad" >"$work/copy" 2>"$work/err" && fail "cat of a file with a damaged frame"
+says "$work/bad$log: damaged at offset 4096"
+good=0
+for at in 0 1000000 2000000 3000000 4000000 5000000 6000000 7000000; do
+    "$deltafs" cat "$work/bad" --offset $at --size 100000 >"$work/copy" 2>"$work/err" || continue
+    tail -c +$((at + 1)) "$work/p" | head -c 100000 >"$work/part"
+    same "$work/part" "$work/copy" "cat around damage"
+    good=$((good + 1))
+done
+[ $good -gt 0 ] || fail "nothing can be read around a damaged frame"
+
+# A damaged file is listed, and does not keep the others from being listed.
+mkdir "$work/mixed"
+mv "$work/bad" "$work/mixed/bad"
+flip "$work/mixed/bad/MANIFEST" 60
+cp -r "$work/sound" "$work/mixed/good"
+expect 3 "$deltafs" ls -l "$work/mixed"
+grep -qE 'damaged +bad$' "$work/out" || fail "ls of a damaged file: $(cat "$work/out")"
+grep -qE ' closed +good$' "$work/out" || fail "ls beside a damaged file: $(cat "$work/out")"
+says "$work/mixed/bad/MANIFEST"
+exit 0
