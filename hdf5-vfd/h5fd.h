@@ -127,7 +127,7 @@ struct vfd_file *vfd_file_create(const struct vfd_calls *calls, const char *path
 /* The subfile's name in `path`, if what stands before it is a directory of DeltaFS; that one's path then is *container
  * (to be freed). *key is NULL if it is none. */
 int vfd_find_key(const struct vfd_calls *calls, const char *path, char **container, const char **key);
-int vfd_delete(const struct vfd_calls *calls, const char *path);
+int vfd_delete(const struct vfd_calls *calls, const char *name);
 
 /* ---- The kinds ---- */
 

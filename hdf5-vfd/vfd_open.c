@@ -10,6 +10,13 @@
 #include <unistd.h>
 #include "h5fd.h"
 
+#define PREFIX "deltafs:" /* of names in MPI-IO; it means nothing here */
+
+static const char *open_path(const char *name)
+{
+    return strncmp(name, PREFIX, strlen(PREFIX)) == 0 ? name + strlen(PREFIX) : name;
+}
+
 struct vfd_file *vfd_file_create(const struct vfd_calls *calls, const char *path, unsigned flags)
 {
     struct vfd_file *f = calloc(1, sizeof *f);
@@ -19,7 +26,7 @@ struct vfd_file *vfd_file_create(const struct vfd_calls *calls, const char *path
     f->calls = calls;
     f->fd = -1;
     f->is_writable = (flags & VFD_RDWR) != 0;
-    f->path = strdup(path);
+    f->path = strdup(open_path(path));
     if (!f->path) {
         free(f);
         return vfd_fail_null(calls, VFD_CANNOT_OPEN, "deltafs: %s: no memory", path);
@@ -151,10 +158,10 @@ struct vfd_file *vfd_file_open(const struct vfd_calls *calls, const char *path, 
     return NULL;
 }
 
-int vfd_delete(const struct vfd_calls *calls, const char *path)
+int vfd_delete(const struct vfd_calls *calls, const char *name)
 {
+    const char *path = open_path(name), *key;
     char *container, kind = '\0';
-    const char *key;
 
     if (vfd_find_key(calls, path, &container, &key) != 0)
         return -1;
