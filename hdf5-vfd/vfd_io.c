@@ -225,11 +225,11 @@ static int transfer_run(struct vfd_file *f, int is_write, size_t count, const hi
     t->f = f;
     t->is_write = is_write;
     for (size_t i = 0; i < count && rc == 0; i++) {
-        /* Short lists, as of vectors. */
-        is_last_size |= i > 0 && element_sizes[i] == 0;
-        element = is_last_size ? element : element_sizes[i];
-        is_last_place |= i > 0 && !bytes[i];
-        place = is_last_place ? place : bytes[i];
+        /* Short lists, as of vectors: what is behind their end is not there. */
+        if (!is_last_size && !(is_last_size = i > 0 && element_sizes[i] == 0))
+            element = element_sizes[i];
+        if (!is_last_place && !(is_last_place = i > 0 && !bytes[i]))
+            place = bytes[i];
         rc = transfer_pair(t, memory[i], space[i], offsets[i], element, place);
     }
     if (rc == 0)

@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #define ROWS    300
-#define COLUMNS 200
+#define COLUMNS 250
 #define TEXTS   100
 #define MIB     (1u << 20)
 
@@ -56,6 +56,14 @@ static hid_t probe_dataset(hid_t at, const char *name, hid_t type, int rank, con
     NEED(H5Pclose(how));
     NEED(H5Sclose(space));
     return set;
+}
+
+static hid_t probe_chunks(const hsize_t chunk[2])
+{
+    hid_t how = NEED(H5Pcreate(H5P_DATASET_CREATE));
+
+    NEED(H5Pset_chunk(how, 2, chunk));
+    return how;
 }
 
 static void make_arrays(hid_t file)
@@ -94,6 +102,22 @@ static void make_strided(hid_t file, int start)
     NEED(H5Dwrite(set, H5T_NATIVE_INT32, memory, space, H5P_DEFAULT, value));
     NEED(H5Sclose(space));
     NEED(H5Sclose(memory));
+    NEED(H5Dclose(set));
+    free(value);
+}
+
+/* Chunks that are too long for HDF5's cache are handed over as selections, many in one call, whose lists are shortened:
+ * a driver that read on behind their ends crashed. */
+static void make_large_chunks(hid_t file)
+{
+    const hsize_t size[2] = {5 * ROWS, 2 * COLUMNS}, chunk[2] = {ROWS, 2 * COLUMNS};
+    double *value = malloc(size[0] * size[1] * sizeof *value);
+    hid_t set = NEED(H5Dcreate2(file, "large chunks", H5T_IEEE_F64LE, NEED(H5Screate_simple(2, size, NULL)),
+                                H5P_DEFAULT, probe_chunks(chunk), H5P_DEFAULT));
+
+    for (size_t i = 0; i < size[0] * size[1] && value; i++)
+        value[i] = 0.5 * (double)i;
+    NEED(H5Dwrite(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, value));
     NEED(H5Dclose(set));
     free(value);
 }
@@ -138,6 +162,7 @@ static int probe_make(const char *path)
 
     make_arrays(file);
     make_strided(file, 0);
+    make_large_chunks(file);
     make_texts(file);
     NEED(H5Fflush(file, H5F_SCOPE_GLOBAL));
     make_attributes(file);
