@@ -120,6 +120,9 @@ struct vfd_file *vfd_file_open(const struct vfd_calls *calls, const char *path, 
 int vfd_open_kinds(struct vfd_file *f, unsigned flags, const struct vfd_config *config);
 /* HDF5's flags, as open(2) has them. */
 int vfd_open_flags(unsigned flags);
+/* A program may change its folder while it has a file open, of which some logs are made later. NULL without memory; to
+ * be freed. */
+char *vfd_absolute(const char *path);
 /* Free what open made of all kinds. */
 void vfd_file_free(struct vfd_file *f);
 /* A handle without a kind yet. */

@@ -1,6 +1,7 @@
 /* A logical file: what an HDF5 file is to this driver. HDF5's metadata and raw data go there as HDF5 hands them over.
  */
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include "h5fd.h"
 
@@ -86,7 +87,12 @@ int vfd_logical_open(struct vfd_file *f, unsigned flags, const struct vfd_config
             "deltafs: %s: single writer, multiple readers (SWMR) is not for a logical file: a reader sees what "
             "was flushed before it opened the file",
             f->path);
-    if (deltafs_logical_open(f->path, vfd_open_flags(flags), config->options, &f->logical) != DELTAFS_OK)
+    char *path = vfd_absolute(f->path);
+    if (!path)
+        return vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s: no memory", f->path);
+    int status = deltafs_logical_open(path, vfd_open_flags(flags), config->options, &f->logical);
+    free(path);
+    if (status != DELTAFS_OK)
         return logical_fail(f, VFD_CANNOT_OPEN);
     f->kind = &vfd_logical_kind;
     f->fd = open(f->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

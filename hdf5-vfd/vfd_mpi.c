@@ -121,7 +121,14 @@ static int mpi_open_logical(struct vfd_file *f, struct vfd_mpi *m, unsigned flag
 {
     if (flags & (VFD_SWMR_WRITE | VFD_SWMR_READ))
         return vfd_fail(f->calls, VFD_UNSUPPORTED, "deltafs: %s: a logical file is not for SWMR", f->path);
-    if (deltafs_mpi_logical_open(m->comm, f->path, vfd_open_flags(flags), config->options, &f->logical) != DELTAFS_OK)
+    char *path = vfd_absolute(f->path);
+    int rc = mpi_agree(m, path ? 0 : -1);
+    int status = rc == 0 ? deltafs_mpi_logical_open(m->comm, path, vfd_open_flags(flags), config->options, &f->logical)
+                         : DELTAFS_ERR_MEMORY;
+    free(path);
+    if (rc != 0)
+        return vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s: no memory", f->path);
+    if (status != DELTAFS_OK)
         return vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s", deltafs_logical_errmsg(NULL));
     f->kind = &vfd_logical_kind;
     if (!f->is_writable || !is_atomic || deltafs_logical_set_atomic(f->logical, 1) == DELTAFS_OK)

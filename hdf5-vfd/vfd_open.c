@@ -3,6 +3,7 @@
  * A path whose beginning is a directory of DeltaFS means a subfile of that: also where a folder of that name is in it,
  * as the buckets of its logs are. */
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +39,15 @@ int vfd_open_flags(unsigned flags)
 {
     return (flags & VFD_RDWR ? O_RDWR : O_RDONLY) | (flags & VFD_TRUNC ? O_TRUNC : 0) |
            (flags & VFD_CREATE ? O_CREAT : 0) | (flags & VFD_EXCL ? O_EXCL : 0);
+}
+
+char *vfd_absolute(const char *path)
+{
+    char here[PATH_MAX], *whole;
+
+    if (path[0] == '/' || !getcwd(here, sizeof here))
+        return strdup(path);
+    return asprintf(&whole, "%s/%s", here, path) < 0 ? NULL : whole;
 }
 
 void vfd_file_free(struct vfd_file *f)

@@ -175,6 +175,8 @@ static int probe_change(const char *path)
 {
     hid_t file = NEED(H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT));
 
+    /* A file that was opened by a relative name stays what it is in another folder. */
+    NEED(chdir("/"));
     make_strided(file, 1);
     NEED(H5Ldelete(file, "attributes 11", H5P_DEFAULT));
     NEED(H5Ldelete(file, "texts", H5P_DEFAULT));
