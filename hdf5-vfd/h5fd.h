@@ -157,6 +157,13 @@ herr_t vfd_write_selection(H5FD_t *file, H5FD_mem_t type, hid_t dxpl, size_t cou
 /* Within what HDF5 has given out, and not beyond what a file can have. */
 int vfd_check_range(struct vfd_file *f, enum vfd_fault fault, uint64_t at, uint64_t size);
 
+/* A transfer of pieces of the file from or to places in memory, many of them together. vfd_transfer_end does what is
+ * left, unless rc says that something has failed already, and frees; returns rc or its own outcome. */
+struct vfd_transfer;
+struct vfd_transfer *vfd_transfer_begin(struct vfd_file *f, int is_write);
+int vfd_transfer_add(struct vfd_transfer *t, uint64_t at, uint8_t *place, size_t size);
+int vfd_transfer_end(struct vfd_transfer *t, int rc);
+
 /* ---- vfd_class.c ---- */
 
 extern const H5FD_class_t vfd_class;

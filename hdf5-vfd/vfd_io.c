@@ -73,7 +73,7 @@ struct runs {
 };
 
 /* A transfer: pieces of the file, and their bytes. */
-struct transfer {
+struct vfd_transfer {
     struct vfd_file *f;
     int is_write;
     struct runs file, memory;
@@ -96,7 +96,7 @@ static int runs_fill(const struct vfd_calls *calls, struct runs *r)
     return r->count > 0 ? 0 : -1;
 }
 
-static int transfer_one(struct transfer *t, size_t i)
+static int transfer_one(struct vfd_transfer *t, size_t i)
 {
     struct vfd_file *f = t->f;
     size_t size = (size_t)t->piece[i].size;
@@ -105,7 +105,7 @@ static int transfer_one(struct transfer *t, size_t i)
                        : f->kind->read(f, t->piece[i].offset, t->place[i], size);
 }
 
-static void transfer_copy(struct transfer *t, int is_gather)
+static void transfer_copy(struct vfd_transfer *t, int is_gather)
 {
     uint8_t *at = t->gather;
 
@@ -119,7 +119,7 @@ static void transfer_copy(struct transfer *t, int is_gather)
     }
 }
 
-static int transfer_together(struct transfer *t)
+static int transfer_together(struct vfd_transfer *t)
 {
     struct vfd_file *f = t->f;
 
@@ -133,7 +133,7 @@ static int transfer_together(struct transfer *t)
     return 0;
 }
 
-static int transfer_flush(struct transfer *t)
+static int transfer_flush(struct vfd_transfer *t)
 {
     int rc = 0;
 
@@ -148,7 +148,7 @@ static int transfer_flush(struct transfer *t)
     return rc;
 }
 
-static int transfer_add(struct transfer *t, uint64_t at, uint8_t *place, size_t size)
+int vfd_transfer_add(struct vfd_transfer *t, uint64_t at, uint8_t *place, size_t size)
 {
     int can_gather = t->f->kind->read_list && t->f->kind->write_list;
 
@@ -163,7 +163,7 @@ static int transfer_add(struct transfer *t, uint64_t at, uint8_t *place, size_t 
 }
 
 /* One pair of dataspaces. */
-static int transfer_walk(struct transfer *t, uint64_t base, uint8_t *bytes, uint64_t left)
+static int transfer_walk(struct vfd_transfer *t, uint64_t base, uint8_t *bytes, uint64_t left)
 {
     const struct vfd_calls *calls = t->f->calls;
     struct runs *file = &t->file, *memory = &t->memory;
@@ -175,7 +175,7 @@ static int transfer_walk(struct transfer *t, uint64_t base, uint8_t *bytes, uint
         size_t size = file->size[i] < memory->size[k] ? file->size[i] : memory->size[k];
         if (size == 0 || size > left || file->offset[i] > UINT64_MAX - base)
             return vfd_fail(calls, VFD_UNSUPPORTED, "deltafs: %s: a selection of the wrong size", t->f->path);
-        if (transfer_add(t, base + file->offset[i], bytes + memory->offset[k], size) != 0)
+        if (vfd_transfer_add(t, base + file->offset[i], bytes + memory->offset[k], size) != 0)
             return -1;
         file->offset[i] += size;
         memory->offset[k] += size;
@@ -186,7 +186,8 @@ static int transfer_walk(struct transfer *t, uint64_t base, uint8_t *bytes, uint
     return 0;
 }
 
-static int transfer_pair(struct transfer *t, hid_t memory, hid_t space, uint64_t base, size_t element, uint8_t *bytes)
+static int transfer_pair(struct vfd_transfer *t, hid_t memory, hid_t space, uint64_t base, size_t element,
+                         uint8_t *bytes)
 {
     const struct vfd_calls *calls = t->f->calls;
     hssize_t n = calls->count(space);
@@ -209,6 +210,26 @@ static int transfer_pair(struct transfer *t, hid_t memory, hid_t space, uint64_t
     return rc;
 }
 
+struct vfd_transfer *vfd_transfer_begin(struct vfd_file *f, int is_write)
+{
+    struct vfd_transfer *t = calloc(1, sizeof *t);
+
+    if (!t)
+        return vfd_fail_null(f->calls, VFD_UNSUPPORTED, "deltafs: %s: no memory", f->path);
+    t->f = f;
+    t->is_write = is_write;
+    return t;
+}
+
+int vfd_transfer_end(struct vfd_transfer *t, int rc)
+{
+    if (rc == 0)
+        rc = transfer_flush(t);
+    free(t->gather);
+    free(t);
+    return rc;
+}
+
 static int transfer_run(struct vfd_file *f, int is_write, size_t count, const hid_t *memory, const hid_t *space,
                         const haddr_t *offsets, const size_t *element_sizes, void *const *bytes)
 {
@@ -219,11 +240,9 @@ static int transfer_run(struct vfd_file *f, int is_write, size_t count, const hi
 
     if (!calls->select || !calls->sequences || !calls->unselect || !calls->count)
         return vfd_fail(calls, VFD_UNSUPPORTED, "deltafs: %s: this HDF5 has no iterators over selections", f->path);
-    struct transfer *t = calloc(1, sizeof *t);
+    struct vfd_transfer *t = vfd_transfer_begin(f, is_write);
     if (!t)
-        return vfd_fail(calls, VFD_CANNOT_READ, "deltafs: %s: no memory", f->path);
-    t->f = f;
-    t->is_write = is_write;
+        return -1;
     for (size_t i = 0; i < count && rc == 0; i++) {
         /* Short lists, as of vectors: what is behind their end is not there. */
         if (!is_last_size && !(is_last_size = i > 0 && element_sizes[i] == 0))
@@ -232,11 +251,7 @@ static int transfer_run(struct vfd_file *f, int is_write, size_t count, const hi
             place = bytes[i];
         rc = transfer_pair(t, memory[i], space[i], offsets[i], element, place);
     }
-    if (rc == 0)
-        rc = transfer_flush(t);
-    free(t->gather);
-    free(t);
-    return rc;
+    return vfd_transfer_end(t, rc);
 }
 
 herr_t vfd_read_selection(H5FD_t *file, H5FD_mem_t type, hid_t dxpl, size_t count, hid_t memory[], hid_t space[],

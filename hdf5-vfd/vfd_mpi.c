@@ -5,15 +5,16 @@
  * file open for writing is in atomic mode, in which each read sees all that was written before it, unless the hint
  * deltafs_atomic is no: for programs that keep all metadata in the cache, and read only what was flushed.
  *
- * With a driver that knows MPI, HDF5 may have a collective transfer described by MPI datatypes, which it hands to its
- * own driver past the functions of this one. Where it would, the transfer is refused, as far as it can be known: by two
- * functions of HDF5 that are not public, if they are there. */
+ * With a driver that knows MPI, HDF5 may describe a collective transfer by MPI datatypes, which it hands to its own
+ * driver past the functions of this one: two functions of HDF5 that are not public tell them. An HDF5 that hides those
+ * is refused, since such a transfer would be taken for one of bytes.
+ */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <deltafs/deltafs_hdf5.h>
 #include <deltafs/deltafs_mpi.h>
-#include "h5fd.h"
+#include "vfd_types.h"
 
 #define INFO_MAGIC 0x64667368u
 
@@ -298,40 +299,35 @@ static herr_t mpi_control(H5FD_t *file, uint64_t code, uint64_t flags, const voi
     return 0;
 }
 
-/* Whether the transfer under way is one of MPI datatypes, which are not handed to a driver. */
-static int mpi_check_bytes(struct vfd_file *f, enum vfd_fault fault)
-{
-    static int (*get_mode)(int *mode);
-    static int (*get_types)(MPI_Datatype * memory, MPI_Datatype * file);
-    static int is_looked_up;
-    MPI_Datatype memory, file;
-    int mode = 0;
+/* HDF5's own functions that tell how a transfer is described. */
+static int (*mpi_get_mode)(int *mode);
+static int (*mpi_get_types)(MPI_Datatype *memory, MPI_Datatype *file);
 
-    if (!is_looked_up) {
-        *(void **)&get_mode = dlsym(RTLD_DEFAULT, "H5CX_get_io_xfer_mode");
-        *(void **)&get_types = dlsym(RTLD_DEFAULT, "H5CX_get_mpi_coll_datatypes");
-        is_looked_up = 1;
-    }
-    if (!get_mode || !get_types || get_mode(&mode) < 0 || mode == 0 || get_types(&memory, &file) < 0 ||
-        (memory == MPI_BYTE && file == MPI_BYTE))
-        return 0;
-    return vfd_fail(f->calls, fault,
-                    "deltafs: %s: a collective transfer of MPI datatypes: H5Pset_selection_io(dxpl, "
-                    "H5D_SELECTION_IO_MODE_ON) has it made of selections, or transfer independently",
-                    f->path);
+/* Whether the transfer under way is one of `count` of an MPI datatype, not of bytes. */
+static int mpi_has_types(MPI_Datatype *memory, MPI_Datatype *file)
+{
+    int mode = H5FD_MPIO_INDEPENDENT;
+
+    return mpi_get_mode(&mode) >= 0 && mode == H5FD_MPIO_COLLECTIVE && mpi_get_types(memory, file) >= 0 &&
+           (*memory != MPI_BYTE || *file != MPI_BYTE);
 }
 
 static herr_t mpi_read(H5FD_t *file, H5FD_mem_t type, hid_t dxpl, haddr_t at, size_t size, void *bytes)
 {
-    if (mpi_check_bytes((struct vfd_file *)file, VFD_CANNOT_READ) != 0)
-        return -1;
+    MPI_Datatype in_memory, in_file;
+
+    if (type == H5FD_MEM_DRAW && mpi_has_types(&in_memory, &in_file))
+        return vfd_types_transfer((struct vfd_file *)file, 0, at, bytes, size, in_memory, in_file);
     return vfd_class.read(file, type, dxpl, at, size, bytes);
 }
 
 static herr_t mpi_write(H5FD_t *file, H5FD_mem_t type, hid_t dxpl, haddr_t at, size_t size, const void *bytes)
 {
-    if (mpi_check_bytes((struct vfd_file *)file, VFD_CANNOT_WRITE) != 0)
-        return -1;
+    MPI_Datatype in_memory, in_file;
+
+    if (type == H5FD_MEM_DRAW && mpi_has_types(&in_memory, &in_file))
+        return vfd_types_transfer((struct vfd_file *)file, 1, at, (uint8_t *)(uintptr_t)bytes, size, in_memory,
+                                  in_file);
     return vfd_class.write(file, type, dxpl, at, size, bytes);
 }
 
@@ -364,7 +360,16 @@ static hid_t mpi_register(void)
 herr_t H5Pset_fapl_deltafs(hid_t fapl, MPI_Comm comm, MPI_Info info)
 {
     const struct mpi_fapl mine = {.magic = INFO_MAGIC, .comm = comm, .info = info};
-    hid_t driver = mpi_register();
+    const struct vfd_calls *calls = vfd_calls_at((const void *)(uintptr_t)H5Pset_driver);
 
-    return driver < 0 || comm == MPI_COMM_NULL ? -1 : H5Pset_driver(fapl, driver, &mine);
+    if (comm == MPI_COMM_NULL)
+        return vfd_fail(calls, VFD_CANNOT_OPEN, "H5Pset_fapl_deltafs: a communicator must be given");
+    *(void **)&mpi_get_mode = dlsym(RTLD_DEFAULT, "H5CX_get_io_xfer_mode");
+    *(void **)&mpi_get_types = dlsym(RTLD_DEFAULT, "H5CX_get_mpi_coll_datatypes");
+    if (!mpi_get_mode || !mpi_get_types)
+        return vfd_fail(calls, VFD_UNSUPPORTED,
+                        "H5Pset_fapl_deltafs: this HDF5 does not tell how it describes collective transfers; use "
+                        "H5Pset_fapl_mpio, and file names with the prefix deltafs:");
+    hid_t driver = mpi_register();
+    return driver < 0 ? -1 : H5Pset_driver(fapl, driver, &mine);
 }

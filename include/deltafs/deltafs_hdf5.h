@@ -23,8 +23,7 @@ extern "C" {
  * of the version that this library was built with. Returns 0, or -1 with HDF5's error stack.
  *
  * Every rank writes its own logs, so a transfer is never gathered by some ranks for others; a collective one is done as
- * an independent one. One that HDF5 prepares as MPI datatypes is refused: H5Pset_selection_io(dxpl,
- * H5D_SELECTION_IO_MODE_ON) has it prepared as selections. */
+ * an independent one. */
 DELTAFS_API herr_t H5Pset_fapl_deltafs(hid_t fapl, MPI_Comm comm, MPI_Info info);
 
 #ifdef __cplusplus
