@@ -1,0 +1,171 @@
+/* The HDF5 driver "deltafs": what its parts know of one another.
+ *
+ * HDF5 calls a driver's table (vfd_class.c) for a file, which is of one of these kinds, found by what is at its path
+ * (vfd_open.c):
+ *
+ *   logical    a logical file of DeltaFS, read and written (vfd_logical.c); what is created is one
+ *   plain      an ordinary file that was there already, as HDF5's own driver treats it (vfd_plain.c)
+ *   image      a particle's records, or a directory's description, as an HDF5 file made in memory (vfd_image.c), to be
+ *              read only
+ *
+ * The plugin is loaded by HDF5 of any version since 1.14, which may be linked statically, or be hidden in a Python
+ * package. So it references no symbol of HDF5: the few functions that it calls are looked up in the object that called
+ * the driver (vfd_calls.c).
+ *
+ * All functions here return 0, or -1 after the error was pushed on HDF5's stack by vfd_fail. */
+#ifndef DELTAFS_H5FD_H
+#define DELTAFS_H5FD_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <H5FDdevelop.h>
+#include <H5PLextern.h>
+#include <deltafs/deltafs_logical.h>
+
+/* HDF5's constants of the same meaning are calls of a function of its. */
+enum vfd_flag {
+    VFD_RDWR = 0x01,
+    VFD_TRUNC = 0x02,
+    VFD_EXCL = 0x04,
+    VFD_CREATE = 0x10,
+    VFD_SWMR_WRITE = 0x20,
+    VFD_SWMR_READ = 0x40,
+};
+
+/* What has failed, in HDF5's words. */
+enum vfd_fault {
+    VFD_CANNOT_OPEN,
+    VFD_CANNOT_CLOSE,
+    VFD_CANNOT_READ,
+    VFD_CANNOT_WRITE,
+    VFD_CANNOT_FLUSH,
+    VFD_CANNOT_TRUNCATE,
+    VFD_CANNOT_LOCK,
+    VFD_CANNOT_DELETE,
+    VFD_UNSUPPORTED,
+    VFD_FAULTS
+};
+
+/* HDF5's functions, as the object has them that called the driver; any may be NULL. */
+struct vfd_calls {
+    const void *base; /* where that object is loaded */
+    struct vfd_calls *next;
+    __typeof__(H5Epush2) *push;
+    const hid_t *error_class, *major, *minor[VFD_FAULTS];
+    __typeof__(H5Pget_driver_config_str) *config;
+    __typeof__(H5Pget_driver_info) *info;
+    __typeof__(H5Ssel_iter_create) *select;
+    __typeof__(H5Ssel_iter_get_seq_list) *sequences;
+    __typeof__(H5Ssel_iter_close) *unselect;
+    __typeof__(H5Sget_select_npoints) *count;
+};
+
+struct vfd_file;
+
+struct vfd_kind {
+    unsigned long features;                                                 /* HDF5's H5FD_FEAT_ */
+    int (*read)(struct vfd_file *f, uint64_t at, void *bytes, size_t size); /* zeros beyond the end */
+    int (*write)(struct vfd_file *f, uint64_t at, const void *bytes, size_t size);
+    /* Many pieces at once, whose bytes stand one after another; NULL: one after another. */
+    int (*read_list)(struct vfd_file *f, size_t n, const struct deltafs_extent *piece, void *bytes);
+    int (*write_list)(struct vfd_file *f, size_t n, const struct deltafs_extent *piece, const void *bytes);
+    int (*size)(struct vfd_file *f, uint64_t *out);
+    int (*flush)(struct vfd_file *f); /* NULL: there is nothing to do, here and below */
+    int (*truncate)(struct vfd_file *f, uint64_t size);
+    int (*close)(struct vfd_file *f);
+};
+
+struct vfd_file {
+    H5FD_t head; /* HDF5's; must be first */
+    const struct vfd_calls *calls;
+    const struct vfd_kind *kind;
+    char *path;
+    char *identity; /* two files are the same if this is */
+    uint64_t end;   /* of the addresses that HDF5 has given out */
+    int fd;         /* of the plain file, or of the folder, for its lock; or -1 */
+    int is_writable;
+    deltafs_logical *logical;
+    uint8_t *image;
+    size_t image_size;
+    void *mpi; /* struct vfd_mpi, where the file is open in parallel (vfd_mpi.c) */
+};
+
+/* What a configuration string asks for. */
+struct vfd_config {
+    deltafs_options *options;
+    uint64_t records; /* bytes of records in a directory's description */
+};
+
+/* ---- vfd_calls.c ---- */
+
+/* The functions of the object that has the code at `address`; never NULL. */
+const struct vfd_calls *vfd_calls_at(const void *address);
+int vfd_fail(const struct vfd_calls *calls, enum vfd_fault fault, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* The same, for where a pointer is returned. */
+void *vfd_fail_null(const struct vfd_calls *calls, enum vfd_fault fault, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* ---- vfd_config.c ---- */
+
+/* From the file access property list's configuration string. */
+int vfd_config_init(struct vfd_config *config, const struct vfd_calls *calls, hid_t fapl);
+void vfd_config_fini(struct vfd_config *config);
+
+/* ---- vfd_open.c ---- */
+
+struct vfd_file *vfd_file_open(const struct vfd_calls *calls, const char *path, unsigned flags,
+                               const struct vfd_config *config);
+/* The same, for a handle that has been created. */
+int vfd_open_kinds(struct vfd_file *f, unsigned flags, const struct vfd_config *config);
+/* HDF5's flags, as open(2) has them. */
+int vfd_open_flags(unsigned flags);
+/* A program may change its folder while it has a file open, of which some logs are made later. NULL without memory; to
+ * be freed. */
+char *vfd_absolute(const char *path);
+/* Free what open made of all kinds. */
+void vfd_file_free(struct vfd_file *f);
+/* A handle without a kind yet. */
+struct vfd_file *vfd_file_create(const struct vfd_calls *calls, const char *path, unsigned flags);
+/* The subfile's name in `path`, if what stands before it is a directory of DeltaFS; that one's path then is *container
+ * (to be freed). *key is NULL if it is none. */
+int vfd_find_key(const struct vfd_calls *calls, const char *path, char **container, const char **key);
+int vfd_delete(const struct vfd_calls *calls, const char *name);
+
+/* ---- The kinds ---- */
+
+int vfd_logical_open(struct vfd_file *f, unsigned flags, const struct vfd_config *config);
+/* What is done with an open logical file, by one process or by many. */
+extern const struct vfd_kind vfd_logical_kind;
+int vfd_plain_open(struct vfd_file *f, unsigned flags);
+/* The image of the subfile `key`, or of the directory itself if that is NULL. */
+int vfd_image_open(struct vfd_file *f, const char *container, const char *key, const struct vfd_config *config);
+
+/* Identity from device and number of what is at `path`, and `key` unless that is NULL. */
+int vfd_identify(struct vfd_file *f, const char *path, const char *key);
+
+/* ---- vfd_io.c: many pieces at once ---- */
+
+herr_t vfd_read_vector(H5FD_t *file, hid_t dxpl, uint32_t count, H5FD_mem_t types[], haddr_t at[], size_t sizes[],
+                       void *bytes[]);
+herr_t vfd_write_vector(H5FD_t *file, hid_t dxpl, uint32_t count, H5FD_mem_t types[], haddr_t at[], size_t sizes[],
+                        const void *bytes[]);
+herr_t vfd_read_selection(H5FD_t *file, H5FD_mem_t type, hid_t dxpl, size_t count, hid_t memory[], hid_t space[],
+                          haddr_t offsets[], size_t element_sizes[], void *bytes[]);
+herr_t vfd_write_selection(H5FD_t *file, H5FD_mem_t type, hid_t dxpl, size_t count, hid_t memory[], hid_t space[],
+                           haddr_t offsets[], size_t element_sizes[], const void *bytes[]);
+/* Within what HDF5 has given out, and not beyond what a file can have. */
+int vfd_check_range(struct vfd_file *f, enum vfd_fault fault, uint64_t at, uint64_t size);
+
+/* A transfer of pieces of the file from or to places in memory, many of them together. vfd_transfer_end does what is
+ * left, unless rc says that something has failed already, and frees; returns rc or its own outcome. */
+struct vfd_transfer;
+struct vfd_transfer *vfd_transfer_begin(struct vfd_file *f, int is_write);
+int vfd_transfer_add(struct vfd_transfer *t, uint64_t at, uint8_t *place, size_t size);
+int vfd_transfer_end(struct vfd_transfer *t, int rc);
+
+/* ---- vfd_class.c ---- */
+
+extern const H5FD_class_t vfd_class;
+
+#endif

@@ -1,0 +1,99 @@
+/* HDF5's functions, looked up in the object that calls the driver: the program itself, libhdf5, or what a Python
+ * package has of it, of which a process may have several. An object once looked at stays loaded, so that what was found
+ * in it stays valid. */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "h5fd.h"
+
+#define MESSAGE_MAX 2048
+
+static const struct vfd_calls vfd_no_calls;
+static struct vfd_calls *vfd_known;
+static pthread_mutex_t vfd_known_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Functions and data pointers have one size where there is dlsym. */
+#define LOOK_UP(c, object, field, name) (*(void **)&(c)->field = dlsym(object, name))
+
+static void vfd_look_up(struct vfd_calls *c, void *object)
+{
+    static const char *const minor[VFD_FAULTS] = {
+        [VFD_CANNOT_OPEN] = "H5E_CANTOPENFILE_g", [VFD_CANNOT_CLOSE] = "H5E_CANTCLOSEFILE_g",
+        [VFD_CANNOT_READ] = "H5E_READERROR_g",    [VFD_CANNOT_WRITE] = "H5E_WRITEERROR_g",
+        [VFD_CANNOT_FLUSH] = "H5E_CANTFLUSH_g",   [VFD_CANNOT_TRUNCATE] = "H5E_SEEKERROR_g",
+        [VFD_CANNOT_LOCK] = "H5E_CANTLOCKFILE_g", [VFD_CANNOT_DELETE] = "H5E_CANTDELETEFILE_g",
+        [VFD_UNSUPPORTED] = "H5E_UNSUPPORTED_g",
+    };
+
+    LOOK_UP(c, object, push, "H5Epush2");
+    LOOK_UP(c, object, error_class, "H5E_ERR_CLS_g");
+    LOOK_UP(c, object, major, "H5E_VFL_g");
+    for (size_t i = 0; i < VFD_FAULTS; i++)
+        LOOK_UP(c, object, minor[i], minor[i]);
+    LOOK_UP(c, object, config, "H5Pget_driver_config_str");
+    LOOK_UP(c, object, info, "H5Pget_driver_info");
+    LOOK_UP(c, object, select, "H5Ssel_iter_create");
+    LOOK_UP(c, object, sequences, "H5Ssel_iter_get_seq_list");
+    LOOK_UP(c, object, unselect, "H5Ssel_iter_close");
+    LOOK_UP(c, object, count, "H5Sget_select_npoints");
+}
+
+static const struct vfd_calls *vfd_calls_find(const Dl_info *where)
+{
+    for (struct vfd_calls *c = vfd_known; c; c = c->next)
+        if (c->base == where->dli_fbase)
+            return c;
+    struct vfd_calls *c = calloc(1, sizeof *c);
+    if (!c)
+        return &vfd_no_calls;
+    /* The program is no object that can be opened by its name. */
+    void *object = dlopen(where->dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+    vfd_look_up(c, object ? object : RTLD_DEFAULT);
+    c->base = where->dli_fbase;
+    c->next = vfd_known;
+    vfd_known = c;
+    return c;
+}
+
+const struct vfd_calls *vfd_calls_at(const void *address)
+{
+    Dl_info where;
+
+    if (dladdr(address, &where) == 0 || !where.dli_fname)
+        return &vfd_no_calls;
+    pthread_mutex_lock(&vfd_known_lock);
+    const struct vfd_calls *c = vfd_calls_find(&where);
+    pthread_mutex_unlock(&vfd_known_lock);
+    return c;
+}
+
+static void vfd_push(const struct vfd_calls *c, enum vfd_fault fault, const char *format, va_list list)
+{
+    char message[MESSAGE_MAX];
+
+    vsnprintf(message, sizeof message, format, list);
+    if (c->push && c->error_class && c->major && c->minor[fault])
+        c->push(0, "libh5fd_deltafs", "deltafs", 0, *c->error_class, *c->major, *c->minor[fault], "%s", message);
+}
+
+int vfd_fail(const struct vfd_calls *calls, enum vfd_fault fault, const char *format, ...)
+{
+    va_list list;
+
+    va_start(list, format);
+    vfd_push(calls, fault, format, list);
+    va_end(list);
+    return -1;
+}
+
+void *vfd_fail_null(const struct vfd_calls *calls, enum vfd_fault fault, const char *format, ...)
+{
+    va_list list;
+
+    va_start(list, format);
+    vfd_push(calls, fault, format, list);
+    va_end(list);
+    return NULL;
+}

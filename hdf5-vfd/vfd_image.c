@@ -1,0 +1,115 @@
+/* Particles, read as HDF5: the file is made in memory when it is opened (h5_particles.h), and is what it was then until
+ * it is closed. */
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "h5_particles.h"
+#include "h5fd.h"
+
+static int image_read(struct vfd_file *f, uint64_t at, void *bytes, size_t size)
+{
+    size_t there = at < f->image_size ? f->image_size - (size_t)at : 0;
+    size_t n = size < there ? size : there;
+
+    if (n > 0)
+        memcpy(bytes, f->image + at, n);
+    memset((uint8_t *)bytes + n, 0, size - n);
+    return 0;
+}
+
+static int image_write(struct vfd_file *f, uint64_t at, const void *bytes, size_t size)
+{
+    (void)at;
+    (void)bytes;
+    (void)size;
+    return vfd_fail(f->calls, VFD_CANNOT_WRITE, "deltafs: %s: a directory of DeltaFS is only read through HDF5",
+                    f->path);
+}
+
+static int image_size(struct vfd_file *f, uint64_t *out)
+{
+    *out = f->image_size;
+    return 0;
+}
+
+static const struct vfd_kind image_kind = {
+    .features = H5FD_FEAT_DATA_SIEVE | H5FD_FEAT_SUPPORTS_SWMR_IO | H5FD_FEAT_DEFAULT_VFD_COMPATIBLE,
+    .read = image_read,
+    .write = image_write,
+    .size = image_size,
+};
+
+/* As `deltafs get` takes it: decimal, or hexadecimal after 0x. */
+static int image_number(const char *text, uint64_t *out)
+{
+    int is_hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+    char *end;
+
+    if (!isxdigit((unsigned char)text[is_hex ? 2 : 0]))
+        return -1;
+    errno = 0;
+    *out = strtoull(text, &end, is_hex ? 16 : 10);
+    return *end || errno ? -1 : 0;
+}
+
+static int image_ask(struct vfd_file *f, deltafs_dir *dir, const char *container, const char *key,
+                     deltafs_records **records)
+{
+    struct deltafs_stat stat;
+    uint64_t number;
+    int status = deltafs_stat(dir, &stat);
+
+    if (status == DELTAFS_OK && strcmp(stat.keys, "bytes") == 0)
+        status = deltafs_get_bytes(dir, key, strlen(key), NULL, records);
+    else if (status == DELTAFS_OK && image_number(key, &number) != 0)
+        return vfd_fail(
+            f->calls, VFD_CANNOT_OPEN,
+            "deltafs: no such subfile: '%s' in %s, whose keys are numbers (decimal, or hexadecimal after 0x, "
+            "below 2^64)",
+            key, container);
+    else if (status == DELTAFS_OK)
+        status = deltafs_get(dir, number, NULL, records);
+    if (status == DELTAFS_ERR_NOT_FOUND)
+        return vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: no such subfile: '%s' in %s", key, container);
+    if (status != DELTAFS_OK)
+        return vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s", deltafs_errmsg(dir));
+    return 0;
+}
+
+static int image_make(struct vfd_file *f, deltafs_dir *dir, const char *container, const char *key,
+                      const struct vfd_config *config)
+{
+    struct h5_bytes image = {0};
+    deltafs_records *records = NULL;
+    int status, rc = key ? image_ask(f, dir, container, key, &records) : 0;
+
+    if (rc == 0) {
+        status = key ? h5_trajectory(dir, container, records, &image)
+                     : h5_description(dir, container, config->records, &image);
+        if (status == DELTAFS_ERR_MEMORY)
+            rc = vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s: no memory for it as an HDF5 file", f->path);
+        else if (status != DELTAFS_OK)
+            rc = vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s", deltafs_errmsg(dir));
+    }
+    deltafs_records_destroy(records);
+    f->image = image.bytes;
+    f->image_size = image.used;
+    return rc;
+}
+
+int vfd_image_open(struct vfd_file *f, const char *container, const char *key, const struct vfd_config *config)
+{
+    deltafs_dir *dir;
+
+    if (f->is_writable)
+        return vfd_fail(f->calls, VFD_CANNOT_OPEN,
+                        "deltafs: %s: a directory of DeltaFS is only read through HDF5: open it for reading", f->path);
+    if (deltafs_open(container, config->options, &dir) != DELTAFS_OK)
+        return vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s", deltafs_errmsg(NULL));
+    int rc = image_make(f, dir, container, key, config);
+    if (deltafs_close(dir) != DELTAFS_OK && rc == 0)
+        rc = vfd_fail(f->calls, VFD_CANNOT_CLOSE, "deltafs: %s", deltafs_errmsg(NULL));
+    f->kind = &image_kind;
+    return rc == 0 ? vfd_identify(f, container, key) : rc;
+}

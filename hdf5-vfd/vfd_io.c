@@ -1,0 +1,272 @@
+/* Vector and selection I/O: HDF5 hands over many pieces in one call, and one call of the library takes them.
+ *
+ * A selection is walked as two lists of runs, of the file and of memory, which have the same bytes in the same order.
+ * Runs are collected, some at a time, with their bytes one after another, as deltafs_logical_write_list has them. */
+#include <stdlib.h>
+#include <string.h>
+#include "h5fd.h"
+
+#define RUNS_MAX   1024              /* of each list at a time */
+#define GATHER_MAX ((size_t)4 << 20) /* bytes that are copied together; a longer run goes as it is */
+
+int vfd_check_range(struct vfd_file *f, enum vfd_fault fault, uint64_t at, uint64_t size)
+{
+    if (at <= INT64_MAX && size <= INT64_MAX - at && at + size <= f->end)
+        return 0;
+    return vfd_fail(f->calls, fault, "deltafs: %s: %ju bytes at offset %ju are beyond the end, %ju", f->path,
+                    (uintmax_t)size, (uintmax_t)at, (uintmax_t)f->end);
+}
+
+/* HDF5 shortens lists of sizes: from an entry of 0 on, all are as the one before. */
+static size_t size_at(const size_t *sizes, uint32_t i, size_t *last, int *is_last)
+{
+    if (!*is_last && i > 0 && sizes[i] == 0)
+        *is_last = 1;
+    if (!*is_last)
+        *last = sizes[i];
+    return *last;
+}
+
+herr_t vfd_read_vector(H5FD_t *file, hid_t dxpl, uint32_t count, H5FD_mem_t types[], haddr_t at[], size_t sizes[],
+                       void *bytes[])
+{
+    struct vfd_file *f = (struct vfd_file *)file;
+    size_t last = 0;
+    int is_last = 0;
+
+    (void)dxpl;
+    (void)types;
+    for (uint32_t i = 0; i < count; i++) {
+        size_t size = size_at(sizes, i, &last, &is_last);
+        if (vfd_check_range(f, VFD_CANNOT_READ, at[i], size) != 0 || f->kind->read(f, at[i], bytes[i], size) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+herr_t vfd_write_vector(H5FD_t *file, hid_t dxpl, uint32_t count, H5FD_mem_t types[], haddr_t at[], size_t sizes[],
+                        const void *bytes[])
+{
+    struct vfd_file *f = (struct vfd_file *)file;
+    size_t last = 0;
+    int is_last = 0;
+
+    (void)dxpl;
+    (void)types;
+    for (uint32_t i = 0; i < count; i++) {
+        size_t size = size_at(sizes, i, &last, &is_last);
+        if (vfd_check_range(f, VFD_CANNOT_WRITE, at[i], size) != 0 || f->kind->write(f, at[i], bytes[i], size) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* ---- Selections ---- */
+
+/* The runs of one dataspace. */
+struct runs {
+    hid_t iterator;
+    size_t element;
+    hsize_t offset[RUNS_MAX]; /* in bytes */
+    size_t size[RUNS_MAX];
+    size_t count, next;
+};
+
+/* A transfer: pieces of the file, and their bytes. */
+struct vfd_transfer {
+    struct vfd_file *f;
+    int is_write;
+    struct runs file, memory;
+    struct deltafs_extent piece[RUNS_MAX];
+    uint8_t *place[RUNS_MAX]; /* of a piece's bytes in the program's memory */
+    size_t count, bytes;
+    uint8_t *gather;
+};
+
+static int runs_fill(const struct vfd_calls *calls, struct runs *r)
+{
+    size_t elements;
+
+    if (r->next < r->count)
+        return 0;
+    r->next = r->count = 0;
+    /* Zero-sized runs are none. */
+    if (calls->sequences(r->iterator, RUNS_MAX, SIZE_MAX / 2, &r->count, &elements, r->offset, r->size) < 0)
+        return -1;
+    return r->count > 0 ? 0 : -1;
+}
+
+static int transfer_one(struct vfd_transfer *t, size_t i)
+{
+    struct vfd_file *f = t->f;
+    size_t size = (size_t)t->piece[i].size;
+
+    return t->is_write ? f->kind->write(f, t->piece[i].offset, t->place[i], size)
+                       : f->kind->read(f, t->piece[i].offset, t->place[i], size);
+}
+
+static void transfer_copy(struct vfd_transfer *t, int is_gather)
+{
+    uint8_t *at = t->gather;
+
+    for (size_t i = 0; i < t->count; i++) {
+        size_t size = (size_t)t->piece[i].size;
+        if (is_gather)
+            memcpy(at, t->place[i], size);
+        else
+            memcpy(t->place[i], at, size);
+        at += size;
+    }
+}
+
+static int transfer_together(struct vfd_transfer *t)
+{
+    struct vfd_file *f = t->f;
+
+    if (t->is_write) {
+        transfer_copy(t, 1);
+        return f->kind->write_list(f, t->count, t->piece, t->gather);
+    }
+    if (f->kind->read_list(f, t->count, t->piece, t->gather) != 0)
+        return -1;
+    transfer_copy(t, 0);
+    return 0;
+}
+
+static int transfer_flush(struct vfd_transfer *t)
+{
+    int rc = 0;
+
+    if (t->count > 1 && !t->gather)
+        t->gather = malloc(GATHER_MAX);
+    if (t->count > 1 && t->gather)
+        rc = transfer_together(t);
+    else
+        for (size_t i = 0; i < t->count && rc == 0; i++)
+            rc = transfer_one(t, i);
+    t->count = t->bytes = 0;
+    return rc;
+}
+
+int vfd_transfer_add(struct vfd_transfer *t, uint64_t at, uint8_t *place, size_t size)
+{
+    int can_gather = t->f->kind->read_list && t->f->kind->write_list;
+
+    if (vfd_check_range(t->f, t->is_write ? VFD_CANNOT_WRITE : VFD_CANNOT_READ, at, size) != 0)
+        return -1;
+    if ((t->count == RUNS_MAX || size > GATHER_MAX - t->bytes || !can_gather) && transfer_flush(t) != 0)
+        return -1;
+    t->piece[t->count] = (struct deltafs_extent){at, size};
+    t->place[t->count++] = place;
+    t->bytes += size < GATHER_MAX ? size : GATHER_MAX;
+    return 0;
+}
+
+/* One pair of dataspaces. */
+static int transfer_walk(struct vfd_transfer *t, uint64_t base, uint8_t *bytes, uint64_t left)
+{
+    const struct vfd_calls *calls = t->f->calls;
+    struct runs *file = &t->file, *memory = &t->memory;
+
+    while (left > 0) {
+        if (runs_fill(calls, file) != 0 || runs_fill(calls, memory) != 0)
+            return vfd_fail(calls, VFD_UNSUPPORTED, "deltafs: %s: a selection that cannot be followed", t->f->path);
+        size_t i = file->next, k = memory->next;
+        size_t size = file->size[i] < memory->size[k] ? file->size[i] : memory->size[k];
+        if (size == 0 || size > left || file->offset[i] > UINT64_MAX - base)
+            return vfd_fail(calls, VFD_UNSUPPORTED, "deltafs: %s: a selection of the wrong size", t->f->path);
+        if (vfd_transfer_add(t, base + file->offset[i], bytes + memory->offset[k], size) != 0)
+            return -1;
+        file->offset[i] += size;
+        memory->offset[k] += size;
+        file->next += (file->size[i] -= size) == 0;
+        memory->next += (memory->size[k] -= size) == 0;
+        left -= size;
+    }
+    return 0;
+}
+
+static int transfer_pair(struct vfd_transfer *t, hid_t memory, hid_t space, uint64_t base, size_t element,
+                         uint8_t *bytes)
+{
+    const struct vfd_calls *calls = t->f->calls;
+    hssize_t n = calls->count(space);
+    int rc;
+
+    if (n <= 0)
+        return n == 0 ? 0 : -1;
+    if ((uint64_t)n > INT64_MAX / (element ? element : 1))
+        return vfd_fail(calls, VFD_UNSUPPORTED, "deltafs: %s: a selection of too many bytes", t->f->path);
+    t->file = (struct runs){.iterator = calls->select(space, element, 0), .element = element};
+    t->memory = (struct runs){.iterator = calls->select(memory, element, 0), .element = element};
+    if (t->file.iterator >= 0 && t->memory.iterator >= 0)
+        rc = transfer_walk(t, base, bytes, (uint64_t)n * element);
+    else
+        rc = vfd_fail(calls, VFD_UNSUPPORTED, "deltafs: %s: a selection that cannot be followed", t->f->path);
+    if (t->file.iterator >= 0)
+        calls->unselect(t->file.iterator);
+    if (t->memory.iterator >= 0)
+        calls->unselect(t->memory.iterator);
+    return rc;
+}
+
+struct vfd_transfer *vfd_transfer_begin(struct vfd_file *f, int is_write)
+{
+    struct vfd_transfer *t = calloc(1, sizeof *t);
+
+    if (!t)
+        return vfd_fail_null(f->calls, VFD_UNSUPPORTED, "deltafs: %s: no memory", f->path);
+    t->f = f;
+    t->is_write = is_write;
+    return t;
+}
+
+int vfd_transfer_end(struct vfd_transfer *t, int rc)
+{
+    if (rc == 0)
+        rc = transfer_flush(t);
+    free(t->gather);
+    free(t);
+    return rc;
+}
+
+static int transfer_run(struct vfd_file *f, int is_write, size_t count, const hid_t *memory, const hid_t *space,
+                        const haddr_t *offsets, const size_t *element_sizes, void *const *bytes)
+{
+    const struct vfd_calls *calls = f->calls;
+    size_t element = 0;
+    void *place = NULL;
+    int rc = 0, is_last_size = 0, is_last_place = 0;
+
+    if (!calls->select || !calls->sequences || !calls->unselect || !calls->count)
+        return vfd_fail(calls, VFD_UNSUPPORTED, "deltafs: %s: this HDF5 has no iterators over selections", f->path);
+    struct vfd_transfer *t = vfd_transfer_begin(f, is_write);
+    if (!t)
+        return -1;
+    for (size_t i = 0; i < count && rc == 0; i++) {
+        /* Short lists, as of vectors: what is behind their end is not there. */
+        if (!is_last_size && !(is_last_size = i > 0 && element_sizes[i] == 0))
+            element = element_sizes[i];
+        if (!is_last_place && !(is_last_place = i > 0 && !bytes[i]))
+            place = bytes[i];
+        rc = transfer_pair(t, memory[i], space[i], offsets[i], element, place);
+    }
+    return vfd_transfer_end(t, rc);
+}
+
+herr_t vfd_read_selection(H5FD_t *file, H5FD_mem_t type, hid_t dxpl, size_t count, hid_t memory[], hid_t space[],
+                          haddr_t offsets[], size_t element_sizes[], void *bytes[])
+{
+    (void)type;
+    (void)dxpl;
+    return transfer_run((struct vfd_file *)file, 0, count, memory, space, offsets, element_sizes, bytes);
+}
+
+herr_t vfd_write_selection(H5FD_t *file, H5FD_mem_t type, hid_t dxpl, size_t count, hid_t memory[], hid_t space[],
+                           haddr_t offsets[], size_t element_sizes[], const void *bytes[])
+{
+    (void)type;
+    (void)dxpl;
+    return transfer_run((struct vfd_file *)file, 1, count, memory, space, offsets, element_sizes,
+                        (void *const *)(const void *)bytes);
+}

@@ -1,0 +1,103 @@
+/* A logical file: what an HDF5 file is to this driver. HDF5's metadata and raw data go there as HDF5 hands them over.
+ */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include "h5fd.h"
+
+static int logical_fail(struct vfd_file *f, enum vfd_fault fault)
+{
+    return vfd_fail(f->calls, fault, "deltafs: %s", deltafs_logical_errmsg(f->logical));
+}
+
+static int logical_read(struct vfd_file *f, uint64_t at, void *bytes, size_t size)
+{
+    size_t got = 0;
+
+    if (deltafs_logical_read(f->logical, at, bytes, size, &got) != DELTAFS_OK)
+        return logical_fail(f, VFD_CANNOT_READ);
+    memset((uint8_t *)bytes + got, 0, size - got);
+    return 0;
+}
+
+static int logical_write(struct vfd_file *f, uint64_t at, const void *bytes, size_t size)
+{
+    return deltafs_logical_write(f->logical, at, bytes, size) == DELTAFS_OK ? 0 : logical_fail(f, VFD_CANNOT_WRITE);
+}
+
+static int logical_read_list(struct vfd_file *f, size_t n, const struct deltafs_extent *piece, void *bytes)
+{
+    size_t got;
+
+    return deltafs_logical_read_list(f->logical, n, piece, bytes, &got) == DELTAFS_OK
+               ? 0
+               : logical_fail(f, VFD_CANNOT_READ);
+}
+
+static int logical_write_list(struct vfd_file *f, size_t n, const struct deltafs_extent *piece, const void *bytes)
+{
+    return deltafs_logical_write_list(f->logical, n, piece, bytes) == DELTAFS_OK ? 0
+                                                                                 : logical_fail(f, VFD_CANNOT_WRITE);
+}
+
+static int logical_size(struct vfd_file *f, uint64_t *out)
+{
+    return deltafs_logical_size(f->logical, out) == DELTAFS_OK ? 0 : logical_fail(f, VFD_CANNOT_READ);
+}
+
+static int logical_flush(struct vfd_file *f)
+{
+    return deltafs_logical_sync(f->logical) == DELTAFS_OK ? 0 : logical_fail(f, VFD_CANNOT_FLUSH);
+}
+
+static int logical_truncate(struct vfd_file *f, uint64_t size)
+{
+    return deltafs_logical_truncate(f->logical, size) == DELTAFS_OK ? 0 : logical_fail(f, VFD_CANNOT_TRUNCATE);
+}
+
+static int logical_close(struct vfd_file *f)
+{
+    deltafs_logical *logical = f->logical;
+
+    f->logical = NULL;
+    return deltafs_logical_close(logical) == DELTAFS_OK
+               ? 0
+               : vfd_fail(f->calls, VFD_CANNOT_CLOSE, "deltafs: %s", deltafs_logical_errmsg(NULL));
+}
+
+/* Its bytes are those of an ordinary HDF5 file, and `deltafs cp` makes one of it. */
+const struct vfd_kind vfd_logical_kind = {
+    .features = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE |
+                H5FD_FEAT_AGGREGATE_SMALLDATA | H5FD_FEAT_DEFAULT_VFD_COMPATIBLE,
+    .read = logical_read,
+    .write = logical_write,
+    .read_list = logical_read_list,
+    .write_list = logical_write_list,
+    .size = logical_size,
+    .flush = logical_flush,
+    .truncate = logical_truncate,
+    .close = logical_close,
+};
+
+int vfd_logical_open(struct vfd_file *f, unsigned flags, const struct vfd_config *config)
+{
+    if (flags & (VFD_SWMR_WRITE | VFD_SWMR_READ))
+        return vfd_fail(
+            f->calls, VFD_UNSUPPORTED,
+            "deltafs: %s: single writer, multiple readers (SWMR) is not for a logical file: a reader sees what "
+            "was flushed before it opened the file",
+            f->path);
+    char *path = vfd_absolute(f->path);
+    if (!path)
+        return vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s: no memory", f->path);
+    int status = deltafs_logical_open(path, vfd_open_flags(flags), config->options, &f->logical);
+    free(path);
+    if (status != DELTAFS_OK)
+        return logical_fail(f, VFD_CANNOT_OPEN);
+    f->kind = &vfd_logical_kind;
+    f->fd = open(f->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (vfd_identify(f, f->path, NULL) == 0)
+        return 0;
+    logical_close(f);
+    return -1;
+}

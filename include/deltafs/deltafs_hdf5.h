@@ -1,0 +1,32 @@
+/* DeltaFS in C: HDF5 files as logical files (deltafs_logical.h), for parallel programs that set the driver themselves.
+ *
+ * A program of one process needs nothing of this: HDF5_DRIVER=deltafs in its environment, or
+ * H5Pset_driver_by_name(fapl, "deltafs", "NAME=VALUE ..."), loads the plugin libh5fd_deltafs.so from the folders of
+ * HDF5_PLUGIN_PATH. */
+#ifndef DELTAFS_HDF5_H
+#define DELTAFS_HDF5_H
+
+#include <hdf5.h>
+#include <mpi.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#ifndef DELTAFS_API
+#define DELTAFS_API __attribute__((visibility("default")))
+#endif
+
+/* Have the files that are opened with this file access property list opened by all ranks of `comm` together, as with
+ * H5Pset_fapl_mpio: an HDF5 file that is made is a logical file, one that is there is what it is. `comm` and `info` are
+ * duplicated. Hints named deltafs_NAME are options; deltafs_atomic=no too (see deltafs(7)). HDF5 must be parallel, and
+ * of the version that this library was built with. Returns 0, or -1 with HDF5's error stack.
+ *
+ * Every rank writes its own logs, so a transfer is never gathered by some ranks for others; a collective one is done as
+ * an independent one. */
+DELTAFS_API herr_t H5Pset_fapl_deltafs(hid_t fapl, MPI_Comm comm, MPI_Info info);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,96 @@
+#!/bin/sh
+# What the driver refuses, and how it says so; damage; and that nothing on disk makes the program crash.
+. "$top_srcdir/tests/lib.sh"
+. "$top_srcdir/tests/cli/cli_lib.sh"
+. "$top_srcdir/tests/vfd/vfd_lib.sh"
+
+printf '3 5 01020304\n3 6 05060708\n11 5 00000000\n' | "$put_records" dir schema=n:u4 || fail put_records
+expect 0 vfd "$probe" make ours.h5
+expect 0 "$probe" make plain.h5
+
+why "there is no such file" nothing.h5
+why "there is no such file" no/folder/file.h5
+why "no such subfile: '7' in dir" dir/7
+why "no such subfile: 'MANIFEST' in dir, whose keys are numbers" dir/MANIFEST
+why "is only read through HDF5" dir write
+why "is only read through HDF5" dir/5 write
+why "SWMR" ours.h5 swmr
+expect 1 vfd "$probe" delete dir
+expect 1 vfd "$probe" delete dir/5
+expect 0 "$deltafs" verify dir
+
+# The configuration: the same names everywhere, and a typo gets the valid ones.
+for config in memory=64M 'memory=64M;sync=none' 'memory=64M sync=none  index=flatten;' 'records=1K' ''; do
+    expect 0 vfd env HDF5_DRIVER_CONFIG="$config" "$probe" why ours.h5
+done
+HDF5_DRIVER_CONFIG='memmory=64M' && export HDF5_DRIVER_CONFIG
+why "no option 'memmory'; there are: block, codec" ours.h5
+why "of the driver's own, records" ours.h5
+HDF5_DRIVER_CONFIG='memory=much'
+why "option memory: 'much' is not valid; it takes" ours.h5
+HDF5_DRIVER_CONFIG='memory'
+why "'memory' is not NAME=VALUE" ours.h5
+for size in many -1 1X 99999999999G; do
+    HDF5_DRIVER_CONFIG="records=$size"
+    why "records takes a number of bytes" ours.h5
+done
+unset HDF5_DRIVER_CONFIG
+DELTAFS_SYNC=never && export DELTAFS_SYNC
+why "DELTAFS_SYNC" ours.h5
+unset DELTAFS_SYNC
+
+# Damage has its file and offset.
+damage() {
+    cp -r "$1" "damaged.$1"
+    victim=damaged.$1/$2
+    size=$(wc -c <"$victim")
+    printf '\377\376\375' | dd of="$victim" bs=1 seek=$((size * $3 / 100)) conv=notrunc 2>/dev/null
+}
+damage dir 00/p00000000.data 60
+why "p00000000.data: damaged at offset" damaged.dir/5
+rm -r damaged.dir
+damage dir MANIFEST 60
+why "MANIFEST" damaged.dir
+why "MANIFEST" damaged.dir/5
+rm -r damaged.dir
+damage ours.h5 s00000000/w00000000.extents 20
+why "w00000000.extents: damaged at offset" damaged.ours.h5
+rm -r damaged.ours.h5
+damage ours.h5 s00000000/w00000000.data 0
+why "w00000000.data" damaged.ours.h5
+rm -r damaged.ours.h5
+
+# Locks, as HDF5's own driver has them.
+vfd "$probe" why ours.h5 write >out || fail "cannot be opened again"
+expect 0 vfd env HDF5_USE_FILE_LOCKING=TRUE "$probe" why ours.h5 write
+exec 8<ours.h5
+if flock -n 8 2>/dev/null; then
+    HDF5_USE_FILE_LOCKING=TRUE && export HDF5_USE_FILE_LOCKING
+    why "another program has it open" ours.h5 write
+    HDF5_USE_FILE_LOCKING=FALSE
+    expect 0 vfd "$probe" why ours.h5 write
+    unset HDF5_USE_FILE_LOCKING
+fi
+exec 8<&-
+
+# No byte of what is on disk, changed in any way, may crash the program.
+hostile() {
+    target=$1
+    shift
+    expect 0 vfd env HDF5_DRIVER_CONFIG=records=1M "$probe" hostile "$target" "${VFD_HOSTILE:-150}" "$@"
+    cat out
+}
+find ours.h5 -type f >files
+# shellcheck disable=SC2046
+hostile ours.h5 $(cat files)
+for made in any wide names; do
+    cp -r "$corpus/$made" .
+    find $made -type f >files
+    # shellcheck disable=SC2046
+    hostile $made $(cat files)
+done
+chmod -R u+w any
+key=$("$deltafs" scan any --format csv | sed -n 2p | cut -d, -f1)
+# shellcheck disable=SC2046
+hostile any/"$key" $(find any -type f)
+hostile plain.h5 plain.h5

@@ -1,0 +1,179 @@
+/* A parallel HDF5 program: all ranks write one file, with HDF5's driver for MPI-IO or with DeltaFS's, and read it back.
+ *
+ *   vfd_parallel mpio|deltafs FILE write|read [hint]
+ *
+ * A small metadata cache has HDF5 write metadata early and read back what other ranks have written. With a hint,
+ * deltafs_NAME=VALUE is set. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <deltafs/deltafs_hdf5.h>
+
+#define ROWS    64 /* of each rank */
+#define COLUMNS 500
+#define GROUPS  300
+
+#define NEED(call) parallel_need((int64_t)(call), #call, __LINE__)
+
+static int rank, ranks;
+
+static int64_t parallel_need(int64_t result, const char *call, int line)
+{
+    if (result >= 0)
+        return result;
+    fprintf(stderr, "vfd_parallel: rank %d, line %d: %s failed\n", rank, line, call);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+    return -1;
+}
+
+static hid_t parallel_access(const char *driver, const char *hint)
+{
+    hid_t fapl = NEED(H5Pcreate(H5P_FILE_ACCESS));
+    H5AC_cache_config_t cache = {.version = H5AC__CURR_CACHE_CONFIG_VERSION};
+    MPI_Info info = MPI_INFO_NULL;
+
+    if (hint) {
+        char name[64];
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(hint, "="), hint);
+        MPI_Info_create(&info);
+        MPI_Info_set(info, name, hint + strcspn(hint, "=") + 1);
+    }
+    if (strcmp(driver, "mpio") == 0)
+        NEED(H5Pset_fapl_mpio(fapl, MPI_COMM_WORLD, info));
+    else
+        NEED(H5Pset_fapl_deltafs(fapl, MPI_COMM_WORLD, info));
+    if (info != MPI_INFO_NULL)
+        MPI_Info_free(&info);
+    NEED(H5Pget_mdc_config(fapl, &cache));
+    cache.set_initial_size = 1;
+    cache.initial_size = cache.min_size = cache.max_size = 64 << 10;
+    cache.dirty_bytes_threshold = 32 << 10;
+    NEED(H5Pset_mdc_config(fapl, &cache));
+    return fapl;
+}
+
+static double parallel_value(hsize_t row, size_t column)
+{
+    return (double)row * 1000.25 + (double)column;
+}
+
+/* This rank's rows: every `ranks`th, so that all write to all chunks. */
+static void parallel_rows(hid_t set, hid_t dxpl, int is_write, int whose)
+{
+    static double value[ROWS][COLUMNS];
+    const hsize_t first[2] = {(hsize_t)whose, 0}, step[2] = {(hsize_t)ranks, 1}, count[2] = {ROWS, COLUMNS};
+    hid_t space = NEED(H5Dget_space(set)), memory = NEED(H5Screate_simple(2, count, NULL));
+
+    for (size_t i = 0; i < ROWS; i++)
+        for (size_t k = 0; k < COLUMNS; k++)
+            value[i][k] = is_write ? parallel_value((hsize_t)whose + i * (hsize_t)ranks, k) : -1;
+    NEED(H5Sselect_hyperslab(space, H5S_SELECT_SET, first, step, count, NULL));
+    if (is_write)
+        NEED(H5Dwrite(set, H5T_NATIVE_DOUBLE, memory, space, dxpl, value));
+    else
+        NEED(H5Dread(set, H5T_NATIVE_DOUBLE, memory, space, dxpl, value));
+    for (size_t i = 0; i < ROWS; i++)
+        for (size_t k = 0; k < COLUMNS; k++)
+            NEED(value[i][k] == parallel_value((hsize_t)whose + i * (hsize_t)ranks, k) ? 0 : -1);
+    NEED(H5Sclose(space));
+    NEED(H5Sclose(memory));
+}
+
+static hid_t parallel_make(hid_t file, const char *name, hid_t type, hsize_t chunk_rows)
+{
+    const hsize_t size[2] = {(hsize_t)(ROWS * ranks), COLUMNS}, chunk[2] = {chunk_rows, 100};
+    hid_t space = NEED(H5Screate_simple(2, size, NULL)), how = NEED(H5Pcreate(H5P_DATASET_CREATE));
+
+    if (chunk_rows > 0)
+        NEED(H5Pset_chunk(how, 2, chunk));
+    hid_t set = NEED(H5Dcreate2(file, name, type, space, H5P_DEFAULT, how, H5P_DEFAULT));
+    NEED(H5Pclose(how));
+    NEED(H5Sclose(space));
+    return set;
+}
+
+static void parallel_groups(hid_t file, int is_write)
+{
+    hid_t space = NEED(H5Screate(H5S_SCALAR));
+    char name[32];
+
+    for (int i = 0; i < GROUPS; i++) {
+        int value = i;
+        snprintf(name, sizeof name, "group %d", i);
+        hid_t group = is_write ? NEED(H5Gcreate2(file, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT))
+                               : NEED(H5Gopen2(file, name, H5P_DEFAULT));
+        hid_t a = is_write ? NEED(H5Acreate2(group, "i", H5T_STD_I32LE, space, H5P_DEFAULT, H5P_DEFAULT))
+                           : NEED(H5Aopen(group, "i", H5P_DEFAULT));
+        if (is_write)
+            NEED(H5Awrite(a, H5T_NATIVE_INT, &value));
+        else
+            NEED(H5Aread(a, H5T_NATIVE_INT, &value));
+        NEED(value == i ? 0 : -1);
+        NEED(H5Aclose(a));
+        NEED(H5Gclose(group));
+    }
+    NEED(H5Sclose(space));
+}
+
+static void parallel_write(const char *path, hid_t fapl, hid_t independent, hid_t collective)
+{
+    hid_t file = NEED(H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, fapl));
+    hid_t set[4] = {
+        parallel_make(file, "contiguous", H5T_NATIVE_DOUBLE, 0), parallel_make(file, "chunked", H5T_NATIVE_DOUBLE, 16),
+        parallel_make(file, "converted", H5T_IEEE_F64BE, 0), parallel_make(file, "together", H5T_NATIVE_DOUBLE, 10)};
+
+    parallel_rows(set[0], independent, 1, rank);
+    parallel_groups(file, 1);
+    parallel_rows(set[1], independent, 1, rank);
+    parallel_rows(set[2], collective, 1, rank);
+    parallel_rows(set[3], collective, 1, rank);
+    NEED(H5Fflush(file, H5F_SCOPE_GLOBAL));
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (int i = 0; i < 4; i++)
+        parallel_rows(set[i], independent, 0, (rank + 1) % ranks);
+    parallel_groups(file, 0);
+    for (int i = 0; i < 4; i++)
+        NEED(H5Dclose(set[i]));
+    NEED(H5Fclose(file));
+}
+
+static void parallel_read(const char *path, hid_t fapl, hid_t independent, hid_t collective)
+{
+    static const char *const name[] = {"contiguous", "chunked", "converted", "together"};
+    hid_t file = NEED(H5Fopen(path, H5F_ACC_RDONLY, fapl));
+
+    for (int i = 0; i < 4; i++) {
+        hid_t set = NEED(H5Dopen2(file, name[i], H5P_DEFAULT));
+        parallel_rows(set, independent, 0, (rank + 1) % ranks);
+        parallel_rows(set, collective, 0, rank);
+        NEED(H5Dclose(set));
+    }
+    parallel_groups(file, 0);
+    NEED(H5Fclose(file));
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    if (argc < 4) {
+        fprintf(stderr, "vfd_parallel: see its source for what it takes\n");
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    }
+    hid_t fapl = parallel_access(argv[1], argc > 4 ? argv[4] : NULL);
+    hid_t independent = NEED(H5Pcreate(H5P_DATASET_XFER)), collective = NEED(H5Pcreate(H5P_DATASET_XFER));
+    NEED(H5Pset_dxpl_mpio(collective, H5FD_MPIO_COLLECTIVE));
+    /* By MPI datatypes, or by selections. */
+    NEED(H5Pset_selection_io(collective,
+                             getenv("VFD_SELECTION") ? H5D_SELECTION_IO_MODE_ON : H5D_SELECTION_IO_MODE_OFF));
+    if (strcmp(argv[3], "write") == 0)
+        parallel_write(argv[2], fapl, independent, collective);
+    else
+        parallel_read(argv[2], fapl, independent, collective);
+    NEED(H5Pclose(fapl));
+    NEED(H5Pclose(independent));
+    NEED(H5Pclose(collective));
+    MPI_Finalize();
+    return 0;
+}

@@ -1,0 +1,36 @@
+#!/bin/sh
+# Parallel HDF5 programs that set the driver themselves: what some ranks write, others read, and one process, too.
+. "$top_srcdir/tests/lib.sh"
+. "$top_srcdir/tests/cli/cli_lib.sh"
+. "$top_srcdir/tests/vfd/vfd_lib.sh"
+parallel=$top_builddir/vfd_parallel
+
+expect 0 mpi 3 "$parallel" mpio plain.h5 write
+for ranks in 1 2 3; do
+    rm -rf ours.h5
+    [ $ranks -ne 2 ] || export VFD_SELECTION=yes
+    expect 0 mpi $ranks "$parallel" deltafs ours.h5 write
+    is_logical ours.h5
+    expect 0 mpi $ranks "$parallel" deltafs ours.h5 read
+    expect 0 vfd "$probe" digest ours.h5
+    [ $ranks -ne 3 ] || cp out digest
+    expect 0 "$deltafs" verify ours.h5
+    [ $ranks -ne 2 ] || unset VFD_SELECTION
+done
+expect 0 "$probe" digest plain.h5
+same digest out "values differ from those that were written by MPI-IO"
+
+# An ordinary file is served as it is; and others' files are read.
+expect 0 mpi 3 "$parallel" deltafs plain.h5 read
+expect 0 mpi 3 "$parallel" deltafs plain.h5 write
+[ -f plain.h5 ] || fail "an ordinary file was replaced"
+expect 0 "$probe" digest plain.h5
+same digest out "an ordinary file that was written through the driver"
+
+# Hints.
+expect 0 mpi 2 "$parallel" deltafs hint.h5 write deltafs_index=flatten
+expect 0 mpi 2 "$parallel" deltafs hint.h5 read deltafs_atomic=no
+mpi 2 "$parallel" deltafs hint.h5 read deltafs_indeks=flatten >out 2>err && fail "a wrong hint was taken"
+grep -q "no option 'indeks'" err || fail "a wrong hint: $(cat err)"
+mpi 2 "$parallel" deltafs nothing.h5 read >out 2>err && fail "what is not there was opened"
+exit 0
