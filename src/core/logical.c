@@ -217,7 +217,11 @@ int deltafs_logical_close(deltafs_logical *f)
     if (f->mode != O_RDONLY)
         status = logical_close_writer(f, e);
     int freed = logical_free(f, status == DELTAFS_OK ? e : &second);
+    status = status == DELTAFS_OK ? freed : status;
+    e->status = status;
+    if (group.ranks > 1)
+        status = group.agree(group.ctx, e);
     if (group.destroy)
         group.destroy(group.ctx);
-    return status == DELTAFS_OK ? freed : status;
+    return status;
 }

@@ -480,7 +480,7 @@ void logical_reclaim(deltafs_logical *f)
         if (!f->known[i].is_closed)
             f->known[kept++] = f->known[i];
         else if (f->group.rank == 0)
-            session_remove(&f->container, &f->io, &f->known[i], &ignored);
+            session_remove(&f->container, &f->io, &f->known[i], f->sync != SYNC_NONE, &ignored);
     }
     f->known_count = kept;
 }

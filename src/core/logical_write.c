@@ -236,13 +236,36 @@ static int logical_write_pieces(deltafs_logical *f, size_t n, const struct delta
     return status;
 }
 
+/* ---- Atomic mode ---- */
+
+static int logical_lock(deltafs_logical *f, struct error *e)
+{
+    char *path = NULL;
+    int status = DELTAFS_OK;
+
+    if (f->lock.fd < 0) {
+        path = io_path(f->container.path, LOCK_NAME);
+        status = path ? io_file_open(&f->io, path, O_RDWR | O_CREAT, &f->lock, e) : error_no_memory(e, 1, "a path");
+    }
+    free(path);
+    return status == DELTAFS_OK ? io_file_lock_wait(&f->lock, e) : status;
+}
+
+/* Closing lets go of it, too: others must not wait for ever where unlocking fails. */
+static void logical_unlock(deltafs_logical *f)
+{
+    struct error ignored;
+
+    if (io_file_unlock(&f->lock, &ignored) != DELTAFS_OK)
+        io_file_close(&f->lock, &ignored);
+}
+
 /* In atomic mode a write comes behind all that others have written when it begins, and is there for all when it has
  * ended; one at a time. */
 static int logical_write_atomic(deltafs_logical *f, size_t n, const struct deltafs_extent *extent, const uint8_t *bytes,
                                 struct error *e)
 {
-    struct error second;
-    int status = io_file_lock_wait(&f->lock, e);
+    int status = logical_lock(f, e);
 
     if (status != DELTAFS_OK)
         return status;
@@ -251,9 +274,11 @@ static int logical_write_atomic(deltafs_logical *f, size_t n, const struct delta
         status = logical_write_pieces(f, n, extent, bytes, e);
     if (status == DELTAFS_OK)
         status = logical_publish(f, 0, 0, e);
-    int unlocked = io_file_unlock(&f->lock, status == DELTAFS_OK ? e : &second);
-    return status != DELTAFS_OK ? status : unlocked;
+    logical_unlock(f);
+    return status;
 }
+
+/* ---- Writing, as the caller asks for it ---- */
 
 int deltafs_logical_write_list(deltafs_logical *f, size_t n, const struct deltafs_extent *extent, const void *bytes)
 {
@@ -358,8 +383,6 @@ int deltafs_logical_extend(deltafs_logical *f, uint64_t size)
     return status == DELTAFS_OK ? logical_set_size(f, EXTENT_EXTEND, size, &f->error) : status;
 }
 
-/* ---- Atomic mode ---- */
-
 int deltafs_logical_set_atomic(deltafs_logical *f, int is_atomic)
 {
     struct error *e = &f->error;
@@ -368,15 +391,11 @@ int deltafs_logical_set_atomic(deltafs_logical *f, int is_atomic)
     if (status != DELTAFS_OK)
         return status;
     e->status = DELTAFS_OK;
-    if (is_atomic && f->lock.fd < 0 && f->mode != O_RDONLY) {
-        char *path = io_path(f->container.path, LOCK_NAME);
-        e->status = path ? io_file_open(&f->io, path, O_RDWR | O_CREAT, &f->lock, e) : error_no_memory(e, 1, "a path");
-        free(path);
-        /* Whether there are locks at all. */
+    /* Whether there are locks at all. */
+    if (is_atomic && f->mode != O_RDONLY) {
+        e->status = logical_lock(f, e);
         if (e->status == DELTAFS_OK)
-            e->status = io_file_lock_wait(&f->lock, e);
-        if (e->status == DELTAFS_OK)
-            e->status = io_file_unlock(&f->lock, e);
+            logical_unlock(f);
     }
     status = logical_agree(f, e);
     if (status != DELTAFS_OK)

@@ -280,7 +280,7 @@ static int session_make_bucket(const struct container *c, struct io *io, const s
 }
 
 static int session_make_buckets(const struct container *c, struct io *io, const struct session *s,
-                                const struct volumes *v, struct error *e)
+                                const struct volumes *v, int sync, struct error *e)
 {
     char part[16];
 
@@ -288,7 +288,7 @@ static int session_make_buckets(const struct container *c, struct io *io, const 
     int status = volumes_make(v, io, c->uuid_text, part, e);
     for (uint32_t b = 0; b < s->buckets && status == DELTAFS_OK; b++)
         status = session_make_bucket(c, io, s, b, v, e);
-    return status;
+    return status == DELTAFS_OK && sync ? volumes_sync(v, io, c->uuid_text, part, e) : status;
 }
 
 /* Write the session's file aside, and give it its name. */
@@ -331,7 +331,7 @@ static void session_unclaim(const struct container *c, struct io *io, const stru
     char part[16];
 
     snprintf(part, sizeof part, SESSION_FOLDER, s->number);
-    session_remove(c, io, s, &ignored);
+    session_remove(c, io, s, 0, &ignored);
     volumes_unmake(v, io, c->uuid_text, part);
 }
 
@@ -350,7 +350,7 @@ int session_claim(const struct container *c, struct io *io, uint32_t writers, ui
     s.buckets = session_buckets(writers, v.count);
     status = session_number(c, io, &s.number, e);
     if (status == DELTAFS_OK) {
-        status = session_make_buckets(c, io, &s, &v, e);
+        status = session_make_buckets(c, io, &s, &v, sync, e);
         if (status == DELTAFS_OK)
             status = session_write(c, io, &s, sync, e);
         if (status != DELTAFS_OK)

@@ -49,8 +49,8 @@ int session_list(const struct container *c, struct io *io, struct session **out,
 /* Note in the file, and in `s`, that the session is closed. */
 int session_close(const struct container *c, struct io *io, struct session *s, uint32_t logs, uint64_t order,
                   uint64_t size, int sync, struct error *e);
-/* Remove the session; it is none any more from the beginning on. */
-int session_remove(const struct container *c, struct io *io, const struct session *s, struct error *e);
+/* Remove the session; it is none any more from the beginning on, with `sync` also after a crash. */
+int session_remove(const struct container *c, struct io *io, const struct session *s, int sync, struct error *e);
 
 /* The path of a writer's log, by LOG_KIND_FRAMES or _EXTENTS; or of a file of the session. NULL without memory. */
 char *session_log_path(const struct container *c, const struct session *s, uint32_t writer, int kind);
