@@ -9,9 +9,10 @@
  *   vfd_probe delete FILE           by H5Fdelete
  *   vfd_probe flush FILE            write, flush, and die without closing
  *   vfd_probe hostile FILE N PATH.. change a byte of some PATH, N times, and read FILE each time: must not crash
- *   vfd_probe time FILE MIB GROUPS  seconds to write, to read 1 MiB at a time, and to make groups */
+ *   vfd_probe time FILE MIB GROUPS  wall and processor seconds to write, to read 1 MiB at a time, and to make groups */
 #include <hdf5.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -382,14 +383,6 @@ static int probe_hostile(const char *path, int count, int files, char **file)
 
 /* ---- Time ---- */
 
-static double time_now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static void time_pass(hid_t set, hsize_t mib, double *value, int is_write)
 {
     const hsize_t n = MIB / sizeof *value;
@@ -407,34 +400,72 @@ static void time_pass(hid_t set, hsize_t mib, double *value, int is_write)
     NEED(H5Sclose(memory));
 }
 
+/* All of a file is on storage, and (or else) nothing of it in memory. A logical file is a folder. */
+static int time_settle(const char *path, const struct stat *s, int type, struct FTW *where)
+{
+    int fd = type == FTW_F ? open(path, O_RDONLY) : -1;
+
+    (void)s;
+    (void)where;
+    if (fd < 0)
+        return 0;
+    NEED(fsync(fd));
+    posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+    return close(fd);
+}
+
+/* Wall and processor seconds since the last call. */
+static void time_lap(const char *what)
+{
+    static struct timespec wall, cpu;
+    struct timespec now[2];
+
+    clock_gettime(CLOCK_MONOTONIC, &now[0]);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now[1]);
+    if (what)
+        printf("%s %.4f %.4f\n", what,
+               (double)(now[0].tv_sec - wall.tv_sec) + 1e-9 * (double)(now[0].tv_nsec - wall.tv_nsec),
+               (double)(now[1].tv_sec - cpu.tv_sec) + 1e-9 * (double)(now[1].tv_nsec - cpu.tv_nsec));
+    clock_gettime(CLOCK_MONOTONIC, &wall);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
+}
+
+static void time_read(const char *path, hsize_t mib, double *value, const char *what)
+{
+    time_lap(NULL);
+    hid_t file = NEED(H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT));
+    hid_t set = NEED(H5Dopen2(file, "values", H5P_DEFAULT));
+    time_pass(set, mib, value, 0);
+    NEED(H5Dclose(set));
+    NEED(H5Fclose(file));
+    time_lap(what);
+}
+
 static int probe_time(const char *path, hsize_t mib, int groups)
 {
     const hsize_t size = mib * (MIB / sizeof(double));
-    double *value = calloc(MIB, 1), at[4];
+    double *value = calloc(MIB, 1);
     char name[32];
 
     NEED(value ? 0 : -1);
-    at[0] = time_now();
+    time_lap(NULL);
     hid_t file = NEED(H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT));
     hid_t set = probe_dataset(file, "values", H5T_NATIVE_DOUBLE, 1, &size, NULL);
     time_pass(set, mib, value, 1);
     NEED(H5Dclose(set));
     NEED(H5Fclose(file));
-    at[1] = time_now();
-    file = NEED(H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT));
-    set = NEED(H5Dopen2(file, "values", H5P_DEFAULT));
-    time_pass(set, mib, value, 0);
-    NEED(H5Dclose(set));
-    NEED(H5Fclose(file));
-    at[2] = time_now();
+    time_lap("write");
+    NEED(nftw(path, time_settle, 8, FTW_PHYS));
+    time_lap("settle");
+    time_read(path, mib, value, "cold-read");
+    time_read(path, mib, value, "read");
     file = NEED(H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT));
     for (int i = 0; i < groups; i++) {
         snprintf(name, sizeof name, "group %d", i);
         NEED(H5Gclose(NEED(H5Gcreate2(file, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT))));
     }
     NEED(H5Fclose(file));
-    at[3] = time_now();
-    printf("%.4f %.4f %.4f\n", at[1] - at[0], at[2] - at[1], at[3] - at[2]);
+    time_lap("groups");
     free(value);
     return 0;
 }
