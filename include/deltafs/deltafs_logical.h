@@ -102,12 +102,16 @@ DELTAFS_API int deltafs_logical_io_stat(const deltafs_logical *file, struct delt
  * Not collective. The message is that of deltafs_logical_errmsg(NULL). */
 DELTAFS_API int deltafs_logical_flatten(const char *path);
 
-/* Read all that was published, used or not, and check it; damages go to `fn` as deltafs_verify's do. *bytes (may be
- * NULL) gets what was read. Of a handle open for reading. Local. */
+/* Read all that was published, used or not, and check it; all damages go to `fn` as deltafs_verify's do. *bytes (may be
+ * NULL) gets what was read. Local. */
 DELTAFS_API int deltafs_logical_verify(deltafs_logical *file, deltafs_damage_fn fn, void *arg, uint64_t *bytes);
 
-/* What is at `path`: *kind is 'd' for a directory (deltafs_open), 'f' for a logical file, '-' for anything else that is
- * there. DELTAFS_ERR_NOT_FOUND. Not collective. */
+/* The same of a file that need not be open, and may be too damaged for that. Not collective. The message is that of
+ * deltafs_logical_errmsg(NULL). */
+DELTAFS_API int deltafs_logical_verify_path(const char *path, deltafs_damage_fn fn, void *arg, uint64_t *bytes);
+
+/* What is at `path`: *kind is 'd' for a directory (deltafs_open), 'f' for a logical file, also one whose manifest is
+ * damaged or lost, '-' for anything else that is there. DELTAFS_ERR_NOT_FOUND. Not collective. */
 DELTAFS_API int deltafs_kind(const char *path, char *kind);
 
 #ifdef __cplusplus

@@ -39,11 +39,7 @@ static int logical_logs(deltafs_logical *f, const struct session *s, uint32_t **
 {
     int status = session_logs(&f->container, &f->io, s, LOG_KIND_EXTENTS, writer, n, e);
 
-    if (status == DELTAFS_OK && s->is_closed && *n != s->logs)
-        status = error_set(e, DELTAFS_ERR_DAMAGED,
-                           "%s: session %" PRIu32 " was closed with %" PRIu32 " writers' logs, and has %zu",
-                           f->container.path, s->number, s->logs, *n);
-    return status;
+    return status == DELTAFS_OK && s->is_closed ? session_check_logs(&f->container, &f->io, s, *writer, *n, e) : status;
 }
 
 static int logical_put_row(deltafs_logical *f, const struct session *s, struct bytes *table, struct error *e)
