@@ -12,7 +12,13 @@
  * deltafs_logical_sync or _close, and it has opened the file or called deltafs_logical_sync afterwards (MPI's
  * "sync-barrier-sync"). Writes of the same bytes by two processes between two such points are both whole writes to
  * storage, and which one wins is not defined, but it is the same for all readers and for ever. In atomic mode each
- * write is seen by each read that begins after it has returned. */
+ * write is seen by each read that begins after it has returned.
+ *
+ * Memory: what the option memory says is a handle's for its cache (half of it), buffers, and index; where the index
+ * does not fit, DELTAFS_ERR_MEMORY says so, and closing still publishes what was written. With auto the index takes
+ * what it needs: about 200 bytes for each run of what was written. Beside that a handle has some 300 bytes for each
+ * writer's log, and at the close, with the option index=flatten, what this process has published once more (rank 0:
+ * what all have). */
 #ifndef DELTAFS_LOGICAL_H
 #define DELTAFS_LOGICAL_H
 

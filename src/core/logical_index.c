@@ -295,7 +295,7 @@ static int logical_add_heard(deltafs_logical *f, struct error *e)
 
     if (status == DELTAFS_OK) {
         buffer_fini(&f->heard.buffer);
-        f->heard.used = 0;
+        f->heard = (struct bytes){{.memory = &f->memory}, 0};
     }
     return status;
 }
@@ -352,7 +352,7 @@ static int logical_exchange(deltafs_logical *f, const struct bytes *table, struc
 {
     uint32_t ranks = f->group.ranks, rank = f->group.rank;
     int is_for_one = !logical_can_read(f);
-    struct bytes *news = &f->news, all = {{0}, 0};
+    struct bytes *news = &f->news, all = {{.memory = &f->memory}, 0};
 
     e->status = DELTAFS_OK;
     if (f->index == INDEX_EACH && !is_for_one)
