@@ -12,7 +12,13 @@
  * deltafs_logical_sync or _close, and it has opened the file or called deltafs_logical_sync afterwards (MPI's
  * "sync-barrier-sync"). Writes of the same bytes by two processes between two such points are both whole writes to
  * storage, and which one wins is not defined, but it is the same for all readers and for ever. In atomic mode each
- * write is seen by each read that begins after it has returned. */
+ * write is seen by each read that begins after it has returned.
+ *
+ * Memory: what the option memory says is a handle's for its cache (half of it), buffers, and index; where the index
+ * does not fit, DELTAFS_ERR_MEMORY says so, and closing still publishes what was written. With auto the index takes
+ * what it needs: about 200 bytes for each run of what was written. Beside that a handle has some 300 bytes for each
+ * writer's log, and at the close, with the option index=flatten, what this process has published once more (rank 0:
+ * what all have). */
 #ifndef DELTAFS_LOGICAL_H
 #define DELTAFS_LOGICAL_H
 
@@ -107,12 +113,16 @@ DELTAFS_API int deltafs_logical_io_stat(const deltafs_logical *file, struct delt
  * Not collective. The message is that of deltafs_logical_errmsg(NULL). */
 DELTAFS_API int deltafs_logical_flatten(const char *path);
 
-/* Read all that was published, used or not, and check it; damages go to `fn` as deltafs_verify's do. *bytes (may be
- * NULL) gets what was read. Of a handle open for reading. Local. */
+/* Read all that was published, used or not, and check it; all damages go to `fn` as deltafs_verify's do. *bytes (may be
+ * NULL) gets what was read. Local. */
 DELTAFS_API int deltafs_logical_verify(deltafs_logical *file, deltafs_damage_fn fn, void *arg, uint64_t *bytes);
 
-/* What is at `path`: *kind is 'd' for a directory (deltafs_open), 'f' for a logical file, '-' for anything else that is
- * there. DELTAFS_ERR_NOT_FOUND. Not collective. */
+/* The same of a file that need not be open, and may be too damaged for that. Not collective. The message is that of
+ * deltafs_logical_errmsg(NULL). */
+DELTAFS_API int deltafs_logical_verify_path(const char *path, deltafs_damage_fn fn, void *arg, uint64_t *bytes);
+
+/* What is at `path`: *kind is 'd' for a directory (deltafs_open), 'f' for a logical file, also one whose manifest is
+ * damaged or lost, '-' for anything else that is there. DELTAFS_ERR_NOT_FOUND. Not collective. */
 DELTAFS_API int deltafs_kind(const char *path, char *kind);
 
 #ifdef __cplusplus

@@ -24,7 +24,7 @@ void pieces_fini(struct pieces *p)
     memory_give(p->memory, p->piece, p->capacity * sizeof *p->piece);
     memory_give(p->memory, p->cursor, p->cursor_capacity * sizeof *p->cursor);
     memory_give(p->memory, p->heap, 2 * p->heap_capacity * sizeof *p->heap);
-    *p = (struct pieces){.memory = p->memory};
+    *p = (struct pieces){.limit = p->limit, .memory = p->memory};
 }
 
 /* ---- Cursors ---- */
@@ -263,6 +263,8 @@ static int sweep_run(struct sweep *s, uint64_t from, uint64_t to, struct pieces 
     int status = DELTAFS_OK;
 
     for (uint64_t at = from, next; at < to && status == DELTAFS_OK; at = next) {
+        if (out->limit > 0 && out->count >= out->limit)
+            break;
         while (s->actives > 0 && s->cursor[s->active[0]].active_end <= at)
             active_pop(s);
         while (s->pendings > 0 && s->cursor[s->pending[0]].begin <= at)

@@ -67,6 +67,7 @@ struct map_cursor;
 struct pieces {
     struct piece *piece;
     size_t count, capacity;
+    size_t limit;          /* of pieces that one look-up finds; 0: there is none */
     struct memory *memory; /* NULL: not counted */
     struct map_cursor *cursor;
     size_t cursors, cursor_capacity;
@@ -80,7 +81,7 @@ void pieces_fini(struct pieces *p);
 int extent_map_add(struct extent_map *m, const struct extent *x, struct error *e);
 
 /* What stands at [from, to): disjoint pieces in the order of offsets, that cover it exactly, with the holes; neighbours
- * that continue each other in file and log are one. */
+ * that continue each other in file and log are one. With a limit it may end before `to`, where the last piece ends. */
 int extent_map_find(struct extent_map *m, uint64_t from, uint64_t to, struct pieces *out, struct error *e);
 
 /* The logical file's size: that of the highest truncation, or the end of what is above it in order. */

@@ -6,6 +6,7 @@
 #include "store/flat.h"
 
 #define MEMORY_DEFAULT (UINT64_C(16) << 20) /* bytes of buffers, where the option memory is auto */
+#define PIECES_PART    16                   /* this part of it is what a look-up finds at once */
 
 int logical_agree(deltafs_logical *f, struct error *e)
 {
@@ -19,6 +20,11 @@ static int logical_configure(deltafs_logical *f, const deltafs_options *o, struc
     uint64_t memory = deltafs_options_number(o, OPTION_MEMORY);
 
     f->memory_limit = memory == OPTION_AUTO ? MEMORY_DEFAULT : memory;
+    /* Half is for the cache, a quarter for what is written; the rest is the index's, which has no limit with auto. */
+    f->memory.limit = memory == OPTION_AUTO ? UINT64_MAX : memory - memory / 2;
+    f->map.memory = f->pieces.memory = f->list.memory = &f->memory;
+    f->heard.buffer.memory = f->unpublished.buffer.memory = f->news.buffer.memory = &f->memory;
+    f->pieces.limit = (size_t)(f->memory_limit / PIECES_PART / sizeof(struct piece));
     f->sync = (enum option_sync)deltafs_options_number(o, OPTION_SYNC);
     f->index = (enum option_index)deltafs_options_number(o, OPTION_INDEX);
     f->volumes = strdup(deltafs_options_text(o, OPTION_VOLUMES));
@@ -65,7 +71,6 @@ static int logical_open_parts(deltafs_logical *f, const char *path, int flags, c
     uint64_t cache;
     int status = logical_options(f, options, e);
 
-    /* Half of the memory is for reading, a quarter for what is written; the rest is the index's. */
     cache = logical_can_read(f) ? f->memory_limit / 2 : 0;
     if (status == DELTAFS_OK && cache > 0)
         status = frame_cache_init(&f->cache, cache, e);

@@ -7,8 +7,6 @@
 #include "store/log.h"
 #include "store/store_format.h"
 
-#define VERIFY_PIECE (1u << 20) /* bytes read at once; where these are damaged, frame by frame */
-
 const char *deltafs_logical_errmsg(const deltafs_logical *f)
 {
     return f ? f->error.text : deltafs_thread_error()->text;
@@ -99,131 +97,6 @@ int deltafs_logical_stat(deltafs_logical *f, struct deltafs_logical_stat *out)
     return status;
 }
 
-/* ---- Verifying ---- */
-
-struct verification {
-    deltafs_logical *file;
-    deltafs_damage_fn fn;
-    void *arg;
-    uint64_t bytes, end;
-    uint8_t *piece;
-    struct error first;
-};
-
-static void verify_report(struct verification *v, const struct error *e)
-{
-    if (v->first.status == DELTAFS_OK)
-        v->first = *e;
-    if (v->fn)
-        v->fn(e->status, e->text, v->arg);
-}
-
-static int verify_extent(const struct extent *x, void *arg, struct error *e)
-{
-    struct verification *v = arg;
-
-    (void)e;
-    if (x->kind == EXTENT_DATA && extent_position_end(x) > v->end)
-        v->end = extent_position_end(x);
-    return DELTAFS_OK;
-}
-
-/* The bytes that a writer's extents speak of. */
-static void verify_data(struct verification *v, const struct session *s, uint32_t writer)
-{
-    deltafs_logical *f = v->file;
-    struct frame_reader reader;
-    struct error e = {0};
-    char *path = session_log_path(&f->container, s, writer, LOG_KIND_FRAMES);
-    int status = path ? frame_reader_open(&reader, &f->io, path, s->number, writer, f->container.uuid, &f->cache, &e)
-                      : error_no_memory(&e, 1, "a path");
-
-    free(path);
-    if (status != DELTAFS_OK) {
-        verify_report(v, &e);
-        return;
-    }
-    for (uint64_t at = 0, n; at < v->end; at += n) {
-        n = v->end - at < VERIFY_PIECE ? v->end - at : VERIFY_PIECE;
-        if (frame_reader_read(&reader, at, v->piece, n, &e) == DELTAFS_OK) {
-            v->bytes += n;
-            continue;
-        }
-        n = n < FRAME_SIZE ? n : FRAME_SIZE;
-        if (frame_reader_read(&reader, at, v->piece, n, &e) == DELTAFS_OK)
-            v->bytes += n;
-        else
-            verify_report(v, &e);
-    }
-    if (frame_reader_close(&reader, &e) != DELTAFS_OK)
-        verify_report(v, &e);
-}
-
-static void verify_writer(struct verification *v, const struct session *s, uint32_t writer)
-{
-    deltafs_logical *f = v->file;
-    struct bytes batches = {{0}, 0};
-    struct error e = {0};
-    uint64_t from = 0;
-    size_t used;
-    int is_last = 0;
-    char *path = session_log_path(&f->container, s, writer, LOG_KIND_EXTENTS);
-    int status = path ? extent_log_read(&f->io, path, s->number, writer, f->container.uuid, s->is_closed, &from,
-                                        &is_last, &batches.buffer, &batches.used, &e)
-                      : error_no_memory(&e, 1, "a path");
-
-    v->end = 0;
-    if (status == DELTAFS_OK)
-        status = extent_batches_decode(batches.buffer.bytes, batches.used, log_seed(f->container.uuid), path, 0,
-                                       verify_extent, v, &used, &is_last, &e);
-    if (status != DELTAFS_OK)
-        verify_report(v, &e);
-    else if (v->end > 0)
-        verify_data(v, s, writer);
-    v->bytes += from;
-    buffer_fini(&batches.buffer);
-    free(path);
-}
-
-static void verify_session(struct verification *v, const struct session *s)
-{
-    deltafs_logical *f = v->file;
-    struct bytes index = {{0}, 0};
-    struct error e = {0};
-    uint32_t *writer = NULL;
-    size_t n = 0;
-
-    if (session_logs(&f->container, &f->io, s, LOG_KIND_EXTENTS, &writer, &n, &e) != DELTAFS_OK)
-        verify_report(v, &e);
-    for (size_t i = 0; i < n; i++)
-        verify_writer(v, s, writer[i]);
-    free(writer);
-    if (s->has_index && flat_read(&f->container, &f->io, s, &index.buffer, &index.used, &e) != DELTAFS_OK)
-        verify_report(v, &e);
-    v->bytes += index.used;
-    buffer_fini(&index.buffer);
-}
-
-int deltafs_logical_verify(deltafs_logical *f, deltafs_damage_fn fn, void *arg, uint64_t *bytes)
-{
-    struct verification v = {.file = f, .fn = fn, .arg = arg};
-
-    if (f->mode == O_WRONLY)
-        return error_set(&f->error, DELTAFS_ERR_MODE, "%s: deltafs_logical_verify: the file is open for writing only",
-                         f->container.path);
-    v.piece = malloc(VERIFY_PIECE);
-    if (!v.piece)
-        return error_no_memory(&f->error, VERIFY_PIECE, "reading a file");
-    for (size_t i = 0; i < f->known_count; i++)
-        verify_session(&v, &f->known[i]);
-    free(v.piece);
-    if (bytes)
-        *bytes = v.bytes;
-    if (v.first.status != DELTAFS_OK)
-        f->error = v.first;
-    return v.first.status;
-}
-
 /* ---- Files as a whole ---- */
 
 int deltafs_logical_remove(const char *path)
@@ -252,10 +125,8 @@ static int flatten_session(const struct container *c, struct io *io, const struc
     size_t n = 0;
     int status = session_logs(c, io, s, LOG_KIND_EXTENTS, &writer, &n, e);
 
-    if (status == DELTAFS_OK && n != s->logs)
-        status = error_set(e, DELTAFS_ERR_DAMAGED,
-                           "%s: session %" PRIu32 " was closed with %" PRIu32 " writers' logs, and has %zu", c->path,
-                           s->number, s->logs, n);
+    if (status == DELTAFS_OK)
+        status = session_check_logs(c, io, s, writer, n, e);
     for (size_t i = 0; i < n && status == DELTAFS_OK; i++) {
         char *path = session_log_path(c, s, writer[i], LOG_KIND_EXTENTS);
         uint64_t from = 0;

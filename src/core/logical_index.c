@@ -39,11 +39,7 @@ static int logical_logs(deltafs_logical *f, const struct session *s, uint32_t **
 {
     int status = session_logs(&f->container, &f->io, s, LOG_KIND_EXTENTS, writer, n, e);
 
-    if (status == DELTAFS_OK && s->is_closed && *n != s->logs)
-        status = error_set(e, DELTAFS_ERR_DAMAGED,
-                           "%s: session %" PRIu32 " was closed with %" PRIu32 " writers' logs, and has %zu",
-                           f->container.path, s->number, s->logs, *n);
-    return status;
+    return status == DELTAFS_OK && s->is_closed ? session_check_logs(&f->container, &f->io, s, *writer, *n, e) : status;
 }
 
 static int logical_put_row(deltafs_logical *f, const struct session *s, struct bytes *table, struct error *e)
@@ -299,7 +295,7 @@ static int logical_add_heard(deltafs_logical *f, struct error *e)
 
     if (status == DELTAFS_OK) {
         buffer_fini(&f->heard.buffer);
-        f->heard.used = 0;
+        f->heard = (struct bytes){{.memory = &f->memory}, 0};
     }
     return status;
 }
@@ -356,7 +352,7 @@ static int logical_exchange(deltafs_logical *f, const struct bytes *table, struc
 {
     uint32_t ranks = f->group.ranks, rank = f->group.rank;
     int is_for_one = !logical_can_read(f);
-    struct bytes *news = &f->news, all = {{0}, 0};
+    struct bytes *news = &f->news, all = {{.memory = &f->memory}, 0};
 
     e->status = DELTAFS_OK;
     if (f->index == INDEX_EACH && !is_for_one)

@@ -83,6 +83,10 @@ static int logical_read_range(deltafs_logical *f, uint64_t offset, uint8_t *byte
         status = extent_map_find(&f->map, offset, offset + n, &f->pieces, e);
         for (size_t i = 0; i < f->pieces.count && status == DELTAFS_OK; i++)
             status = logical_read_piece(f, &f->pieces.piece[i], bytes + (f->pieces.piece[i].offset - offset), e);
+        if (status == DELTAFS_OK) {
+            const struct piece *last = &f->pieces.piece[f->pieces.count - 1];
+            n = last->offset + last->size - offset;
+        }
         offset += n;
         bytes += n;
         size -= n;

@@ -57,7 +57,7 @@ static int logical_make_logs(deltafs_logical *f, struct error *e)
         status = error_no_memory(e, strlen(f->container.path), "a path");
     if (status == DELTAFS_OK)
         status = frame_log_create(&f->data, &f->io, data, f->session.number, f->group.rank, f->container.uuid,
-                                  (size_t)capacity, NULL, e);
+                                  (size_t)capacity, &f->memory, e);
     if (status == DELTAFS_OK) {
         status = extent_log_create(&f->extents, &f->io, extents, f->group.rank, f->container.uuid, e);
         if (status != DELTAFS_OK) {
@@ -96,7 +96,8 @@ int logical_seal(deltafs_logical *f, int is_last, struct error *e)
                                 frame_log_end(&f->data), is_last, &f->unpublished.buffer, &f->unpublished.used, e);
     if (status != DELTAFS_OK)
         return status;
-    if (logical_can_read(f))
+    /* Behind the last batch nobody reads any more. */
+    if (logical_can_read(f) && !is_last)
         status =
             extent_batches_decode(f->unpublished.buffer.bytes + before, f->unpublished.used - before,
                                   log_seed(f->container.uuid), f->container.path, 0, logical_show, f, &used, &last, e);

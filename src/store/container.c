@@ -9,25 +9,39 @@
 #define TRIES 100 /* where others make and remove it at the same time */
 
 /* What there is at a path where no manifest could be read. */
-enum place { PLACE_NOTHING, PLACE_FILE, PLACE_EMPTY, PLACE_BEGUN, PLACE_FOREIGN };
+enum place { PLACE_NOTHING, PLACE_FILE, PLACE_EMPTY, PLACE_BEGUN, PLACE_BROKEN, PLACE_FOREIGN };
+
+struct names_seen {
+    int manifests, sessions, locks, others;
+};
 
 static int place_name(void *arg, const char *name, struct error *e)
 {
-    enum place *place = arg;
+    struct names_seen *seen = arg;
+    uint32_t number;
 
     (void)e;
-    if (!is_name_aside(name) && strcmp(name, MANIFEST_NAME) != 0)
-        *place = PLACE_FOREIGN;
-    else if (*place == PLACE_EMPTY)
-        *place = PLACE_BEGUN;
+    if (is_name_session(name, &number))
+        seen->sessions = 1;
+    else if (strcmp(name, LOCK_NAME) == 0)
+        seen->locks = 1;
+    else if (is_name_aside(name) || strcmp(name, MANIFEST_NAME) == 0)
+        seen->manifests = 1;
+    else
+        seen->others = 1;
     return DELTAFS_OK;
 }
 
 static int place_find(struct io *io, const char *path, enum place *place, struct error *e)
 {
-    *place = PLACE_EMPTY;
-    int status = io_list(io, path, place_name, place, e);
+    struct names_seen seen = {0};
+    int status = io_list(io, path, place_name, &seen, e);
 
+    *place = seen.others      ? PLACE_FOREIGN
+             : seen.sessions  ? PLACE_BROKEN
+             : seen.locks     ? PLACE_FOREIGN
+             : seen.manifests ? PLACE_BEGUN
+                              : PLACE_EMPTY;
     if (status == DELTAFS_ERR_NOT_FOUND)
         *place = PLACE_NOTHING;
     else if (status == DELTAFS_ERR_NOT_DELTAFS)
@@ -35,6 +49,14 @@ static int place_find(struct io *io, const char *path, enum place *place, struct
     else
         return status;
     return DELTAFS_OK;
+}
+
+int container_is_broken(struct io *io, const char *path)
+{
+    enum place place;
+    struct error ignored;
+
+    return place_find(io, path, &place, &ignored) == DELTAFS_OK && place == PLACE_BROKEN;
 }
 
 /* Read the manifest of a logical file. */
@@ -99,9 +121,16 @@ static int container_make(struct container *c, struct io *io, const char *path, 
 /* There is no container at the path: what to say of it, or DELTAFS_OK if one can be made there. */
 static int container_refuse(const char *path, int flags, enum place place, struct error *e)
 {
-    if ((flags & O_CREAT) && place != PLACE_FILE && place != PLACE_FOREIGN)
+    if ((flags & O_CREAT) && place != PLACE_FILE && place != PLACE_FOREIGN && place != PLACE_BROKEN)
         return DELTAFS_OK;
     switch (place) {
+    case PLACE_BROKEN:
+        return flags & O_EXCL ? error_set(e, DELTAFS_ERR_EXISTS, "%s: exists already, and is damaged", path)
+                              : error_set(e, DELTAFS_ERR_DAMAGED,
+                                          "%s/" MANIFEST_NAME ": damaged at offset 0: it is missing, or does not begin "
+                                          "as a manifest does; nothing is read of the logical file while it is so: put "
+                                          "a copy of it back",
+                                          path);
     case PLACE_NOTHING:
         return error_set(e, DELTAFS_ERR_NOT_FOUND, "%s: there is no such file", path);
     case PLACE_EMPTY:
@@ -174,6 +203,9 @@ int container_kind(struct io *io, const char *path, char *kind, struct error *e)
     struct container c;
     int has_manifest, status = container_read(&c, io, path, &has_manifest, e);
 
+    if (!has_manifest && (status == DELTAFS_ERR_DAMAGED || status == DELTAFS_ERR_NOT_DELTAFS) &&
+        container_is_broken(io, path))
+        status = DELTAFS_OK;
     if (status != DELTAFS_OK && status != DELTAFS_ERR_NOT_DELTAFS)
         return status;
     *kind = status == DELTAFS_OK ? 'f' : has_manifest ? 'd' : '-';

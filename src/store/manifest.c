@@ -384,6 +384,7 @@ int manifest_begin_is_lost(const char *line, uint64_t offset, size_t n)
 struct text {
     struct io_file *file; /* NULL: all of it has been read */
     const char *path;
+    const char *advice; /* what to do where a line is damaged */
     uint64_t size;
     uint64_t at;     /* of the line at hand, in the file */
     uint64_t number; /* and which it is, from 1 */
@@ -438,10 +439,11 @@ static int text_line(struct text *t, char **line, size_t *n, int *is_ended, stru
 /* Whatever a damaged line said, an epoch may hang on it: without it nothing can be said to be all that there is. */
 static int text_is_damaged(const struct text *t, uint64_t offset, const char *what, struct error *e)
 {
-    return error_damaged(e, t->path, offset,
-                         "line %" PRIu64 " %s; nothing is read of the directory while it is so: 'deltafs repair' mends "
-                         "a byte that is wrong, else put a copy of the file back",
-                         t->number, what);
+    return error_damaged(e, t->path, offset, "line %" PRIu64 " %s; %s", t->number, what,
+                         t->advice
+                             ? t->advice
+                             : "nothing can be read while it is so: 'deltafs repair' mends a byte that is wrong in "
+                               "a directory's, else put a copy of the file back");
 }
 
 /* All lines; one at the end that a crash cut short does not count, and t->at is its begin then. */
@@ -473,7 +475,9 @@ static int text_parse(struct text *t, manifest_line_fn fn, void *arg, struct err
 
 int manifest_read_lines(struct io_file *file, manifest_line_fn fn, void *arg, uint64_t *end, struct error *e)
 {
-    struct text t = {.file = file, .path = file->path};
+    struct text t = {.file = file,
+                     .path = file->path,
+                     .advice = "nothing is read of the logical file while it is so: put a copy of this one back"};
     int status = io_file_size(file, &t.size, e);
 
     if (status == DELTAFS_OK)

@@ -93,7 +93,7 @@ static int session_open_file(const struct container *c, struct io *io, uint32_t 
     return status;
 }
 
-static int session_read(const struct container *c, struct io *io, uint32_t number, struct session *s, struct error *e)
+int session_read(const struct container *c, struct io *io, uint32_t number, struct session *s, struct error *e)
 {
     struct io_file file = {.fd = -1, .direct = -1};
     struct error ignored;
@@ -160,32 +160,38 @@ static int session_list_folder(const struct container *c, struct io *io, uint32_
     return status;
 }
 
-static int session_numbers(const struct container *c, struct io *io, struct numbers *n, struct error *e)
+int session_numbers(const struct container *c, struct io *io, uint32_t **number, size_t *count, struct error *e)
 {
-    *n = (struct numbers){0};
-    int status = io_list(io, c->path, numbers_add, n, e);
+    struct numbers n = {0};
+    int status = io_list(io, c->path, numbers_add, &n, e);
 
-    if (status == DELTAFS_OK && n->count > 0)
-        qsort(n->number, n->count, sizeof *n->number, numbers_compare);
-    return status;
+    if (status != DELTAFS_OK) {
+        free(n.number);
+        return status;
+    }
+    if (n.count > 0)
+        qsort(n.number, n.count, sizeof *n.number, numbers_compare);
+    *number = n.number;
+    *count = n.count;
+    return DELTAFS_OK;
 }
 
 int session_list(const struct container *c, struct io *io, struct session **out, size_t *count, struct error *e)
 {
-    struct numbers n;
+    uint32_t *number = NULL;
     struct session *list = NULL;
-    size_t k = 0;
-    int status = session_numbers(c, io, &n, e);
+    size_t n = 0, k = 0;
+    int status = session_numbers(c, io, &number, &n, e);
 
-    if (status == DELTAFS_OK && !(list = malloc((n.count + 1) * sizeof *list)))
-        status = error_no_memory(e, (n.count + 1) * sizeof *list, "the sessions");
-    for (size_t i = 0; i < n.count && status == DELTAFS_OK; i++) {
-        status = session_read(c, io, n.number[i], &list[k], e);
+    if (status == DELTAFS_OK && !(list = malloc((n + 1) * sizeof *list)))
+        status = error_no_memory(e, (n + 1) * sizeof *list, "the sessions");
+    for (size_t i = 0; i < n && status == DELTAFS_OK; i++) {
+        status = session_read(c, io, number[i], &list[k], e);
         k += status == DELTAFS_OK;
         if (status == DELTAFS_ERR_NOT_FOUND)
             status = DELTAFS_OK;
     }
-    free(n.number);
+    free(number);
     if (status != DELTAFS_OK) {
         free(list);
         return status;
@@ -232,6 +238,31 @@ int session_logs(const struct container *c, struct io *io, const struct session 
     return DELTAFS_OK;
 }
 
+int session_check_logs(const struct container *c, struct io *io, const struct session *s, const uint32_t *writer,
+                       size_t count, struct error *e)
+{
+    uint32_t *data = NULL;
+    size_t n = 0, i = 0;
+
+    if (count == s->logs)
+        return DELTAFS_OK;
+    int status = session_logs(c, io, s, LOG_KIND_FRAMES, &data, &n, e);
+    while (i < n && i < count && data[i] == writer[i])
+        i++;
+    char *path = status == DELTAFS_OK && i < n ? session_log_path(c, s, data[i], LOG_KIND_EXTENTS) : NULL;
+    free(data);
+    if (status != DELTAFS_OK)
+        return status;
+    if (path && count < s->logs)
+        status = error_damaged(e, path, 0, "the file is missing, the first of %zu", s->logs - count);
+    else
+        status = error_set(e, DELTAFS_ERR_DAMAGED,
+                           "%s/" SESSION_FOLDER ": it was closed with %" PRIu32 " writers' logs, and has %zu", c->path,
+                           s->number, s->logs, count);
+    free(path);
+    return status;
+}
+
 /* ---- Claiming ---- */
 
 static uint32_t session_buckets(uint32_t writers, uint32_t volumes)
@@ -248,11 +279,12 @@ static uint32_t session_buckets(uint32_t writers, uint32_t volumes)
 /* Make the folder of the next number that is free. */
 static int session_number(const struct container *c, struct io *io, uint32_t *number, struct error *e)
 {
-    struct numbers n;
-    int status = session_numbers(c, io, &n, e);
-    uint64_t next = n.count > 0 ? (uint64_t)n.number[n.count - 1] + 1 : 0;
+    uint32_t *used = NULL;
+    size_t n = 0;
+    int status = session_numbers(c, io, &used, &n, e);
+    uint64_t next = n > 0 ? (uint64_t)used[n - 1] + 1 : 0;
 
-    free(n.number);
+    free(used);
     if (status != DELTAFS_OK)
         return status;
     do {

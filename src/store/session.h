@@ -35,6 +35,8 @@ void container_fini(struct container *c);
 /* *kind: 'd' a directory of DeltaFS, 'f' a logical file, '-' anything else. DELTAFS_ERR_NOT_FOUND; _VERSION and
  * _DAMAGED as it cannot be told then. */
 int container_kind(struct io *io, const char *path, char *kind, struct error *e);
+/* Whether a folder without a manifest that can be read is a logical file by all the names that are in it. */
+int container_is_broken(struct io *io, const char *path);
 /* Remove a logical file with all its sessions, on volumes too; of a symbolic link to one the link alone. Anything in it
  * that is not ours: DELTAFS_ERR_NOT_DELTAFS, and nothing is touched. Else it first gets a hidden name beside its own;
  * an error after that says which. */
@@ -46,6 +48,10 @@ int session_claim(const struct container *c, struct io *io, uint32_t writers, ui
                   int sync, struct session *out, struct error *e);
 /* All sessions by number, freed by the caller; not those that are being claimed, nor whose claimer died at it. */
 int session_list(const struct container *c, struct io *io, struct session **out, size_t *count, struct error *e);
+/* The numbers of all sessions, in order, freed by the caller; and one of them. DELTAFS_ERR_NOT_FOUND: it does not
+ * count. */
+int session_numbers(const struct container *c, struct io *io, uint32_t **number, size_t *count, struct error *e);
+int session_read(const struct container *c, struct io *io, uint32_t number, struct session *s, struct error *e);
 /* Note in the file, and in `s`, that the session is closed. */
 int session_close(const struct container *c, struct io *io, struct session *s, uint32_t logs, uint64_t order,
                   uint64_t size, int sync, struct error *e);
@@ -58,6 +64,9 @@ char *session_path(const struct container *c, uint32_t number, const char *name)
 /* The writers that have a log of this kind, in order, freed by the caller. */
 int session_logs(const struct container *c, struct io *io, const struct session *s, int kind, uint32_t **writer,
                  size_t *count, struct error *e);
+/* Whether a closed session has the extent logs that its closing line says, `writer` being those that it has. */
+int session_check_logs(const struct container *c, struct io *io, const struct session *s, const uint32_t *writer,
+                       size_t count, struct error *e);
 /* Make the container and the session durable, whoever made them and with what `sync`; `volumes` as at the claim. */
 int session_sync(const struct container *c, struct io *io, const struct session *s, const char *volumes,
                  struct error *e);

@@ -166,13 +166,14 @@ int session_remove(const struct container *c, struct io *io, const struct sessio
 }
 
 /* Remove what is at `path`, which nobody knows by this name. */
-static int container_remove_aside(struct walk *w, const char *path, int has_manifest, struct error *e)
+static int container_remove_aside(struct walk *w, const char *path, struct error *e)
 {
     char *name = io_path(path, MANIFEST_NAME);
     int status = name ? walk_folder(w, path, walk_in_container, NULL, e) : error_no_memory(e, strlen(path), "a path");
 
-    if (status == DELTAFS_OK && has_manifest)
-        status = io_unlink(w->io, name, e);
+    int rc = status == DELTAFS_OK ? w->io->ops->unlink(w->io->ctx, name) : 0;
+    if (rc < 0 && rc != -ENOENT)
+        status = error_system(e, -rc, "remove", name);
     free(name);
     return status == DELTAFS_OK ? io_rmdir(w->io, path, e) : status;
 }
@@ -216,10 +217,13 @@ static int container_remove_folder(struct io *io, const char *path, struct error
     struct container c;
     struct walk w = {.io = io, .uuid_text = c.uuid_text};
     char why[ERROR_TEXT_MAX];
-    int is_new, status = container_open(&c, io, path, O_RDONLY, 0, &is_new, e), has_manifest = status == DELTAFS_OK;
+    int is_new, status = container_open(&c, io, path, O_RDONLY, 0, &is_new, e);
 
     if (status == DELTAFS_ERR_NOT_FOUND)
         status = container_is_begun(&w, path, e);
+    /* Without its UUID, what it has on volumes is not known to be its own. */
+    if (status == DELTAFS_ERR_DAMAGED && container_is_broken(io, path))
+        status = DELTAFS_OK;
     if (status == DELTAFS_OK)
         status = walk_folder(&w, path, walk_in_container, NULL, e);
     char *hidden = status == DELTAFS_OK ? container_hidden(path, e) : NULL;
@@ -230,7 +234,7 @@ static int container_remove_folder(struct io *io, const char *path, struct error
     if (status == DELTAFS_OK)
         status = io_sync_parent(io, hidden, e);
     if (status == DELTAFS_OK)
-        status = container_remove_aside(&w, hidden, has_manifest, e);
+        status = container_remove_aside(&w, hidden, e);
     if (w.is_removing && status != DELTAFS_OK) {
         memcpy(why, e->text, sizeof why);
         error_set(e, status, "%.600s; the rest of what was removed is in %.400s", why, hidden);

@@ -2,6 +2,7 @@
  *
  * Damages come as they are met, which is by key; they are shown by file and offset. One log that is cut short can miss
  * tens of thousands of blocks, so each file's first SHOWN are kept, and the others counted. */
+#include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -162,21 +163,21 @@ static int verify_logical(const char *path, int is_all)
     struct deltafs_logical_stat stat;
     uint64_t bytes = 0, count = 0;
     deltafs_logical *f;
-    int code = place_open(path, &f);
 
-    if (code != EXIT_OK)
-        return code;
-    int status = deltafs_logical_verify(f, note_damage, &damages, &bytes);
+    int status = deltafs_logical_verify_path(path, note_damage, &damages, &bytes);
     if (status != DELTAFS_OK && damages.files == 0)
-        text_fail(0, "%s", deltafs_logical_errmsg(f));
+        return text_fail(EXIT_TROUBLE, "%s", deltafs_logical_errmsg(NULL));
     for (size_t i = 0; i < damages.files; i++)
         count += damages.file[i].count;
     list_finish(&damages);
     printf("%s: %" PRIu64 " byte%s read, %" PRIu64 " damage%s\n", path, bytes, text_plural(bytes), count,
            text_plural(count));
-    if (deltafs_logical_stat(f, &stat) == DELTAFS_OK && !stat.is_closed)
-        printf("%s: not closed: being written, or a writer was cut short; what was published is not affected\n", path);
-    deltafs_logical_close(f);
+    if (status == DELTAFS_OK && deltafs_logical_open(path, O_RDONLY, NULL, &f) == DELTAFS_OK) {
+        if (deltafs_logical_stat(f, &stat) == DELTAFS_OK && !stat.is_closed)
+            printf("%s: not closed: being written, or a writer was cut short; what was published is not affected\n",
+                   path);
+        deltafs_logical_close(f);
+    }
     return cmd_finish(status == DELTAFS_OK ? EXIT_OK : EXIT_TROUBLE);
 }
 

@@ -111,11 +111,36 @@ for text in MANIFEST s00000000/SESSION; do
             expect 3 "$deltafs" $words "$work/bad" "$@"
             says "$work/bad"
             is_empty "$work/there" "cp with $text damaged at $at"
-            [ ! -s "$work/out" ] || fail "$words with $text damaged at $at has output"
+            [ $words = verify ] || [ ! -s "$work/out" ] || fail "$words with $text damaged at $at has output"
         done
-        rm -r "$work/bad"
+        expect 0 "$deltafs" rm "$work/bad"
     done
 done
+
+# ---- Verify names all that is damaged, whatever of it keeps the file from being opened
+
+cp -r "$work/sound" "$work/bad"
+for log in $logs; do
+    flip "$work/bad$log" 40
+    case $log in
+    *.extents) ;;
+    *) flip "$work/bad$log" 9 ;; # nothing is known of its frames without the other log
+    esac
+done
+extents=$(echo "$logs" | grep '\.extents$')
+first=$(echo "$extents" | head -n 1)
+rm "$work/bad$first"
+expect 3 "$deltafs" verify "$work/bad"
+for log in $extents; do
+    says "$work/bad$log: damaged at offset "
+done
+says "$work/bad$first: damaged at offset 0: the file is missing"
+expect 3 "$deltafs" cat "$work/bad"
+says "$work/bad$first"
+rm "$work/bad/MANIFEST"
+expect 3 "$deltafs" verify "$work/bad"
+says "$work/bad/MANIFEST: damaged at offset 0: it is missing"
+expect 0 "$deltafs" rm "$work/bad"
 
 # ---- What is not damaged can be had
 

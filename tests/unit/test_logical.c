@@ -278,9 +278,71 @@ static void test_histories(void **state)
         run(first + i, (uint32_t)(1 + i % RANKS_MAX), index[i / 4 % 4], i % 5 == 0 ? "commit" : "none");
 }
 
+#define SMALL_PIECES 150000
+#define SMALL_STEP   3 /* bytes from one to the next */
+
+/* Write single bytes all over the file until that fails. */
+static int write_pieces(deltafs_logical *f, struct rng *r, uint8_t *want)
+{
+    for (size_t i = 0; i < SMALL_PIECES; i++) {
+        uint64_t at = rng_below(r, SMALL_PIECES) * SMALL_STEP;
+        uint8_t byte = (uint8_t)(1 + rng_below(r, 255));
+        int status = deltafs_logical_write(f, at, &byte, 1);
+        want[at] = byte; /* what was written is taken over: it was the index that had no room */
+        if (status != DELTAFS_OK)
+            return status;
+    }
+    return DELTAFS_OK;
+}
+
+static void read_pieces(const char *path, const deltafs_options *o, const uint8_t *want)
+{
+    uint8_t *bytes = malloc(SMALL_PIECES * SMALL_STEP);
+    deltafs_logical *f;
+    uint64_t size;
+    size_t got;
+
+    CHECK_IS(deltafs_logical_open(path, O_RDONLY, o, &f), DELTAFS_OK);
+    CHECK_IS(deltafs_logical_read(f, 0, bytes, SMALL_PIECES * SMALL_STEP, &got), DELTAFS_OK);
+    CHECK_IS(deltafs_logical_size(f, &size), DELTAFS_OK);
+    CHECK(got == size && memcmp(bytes, want, got) == 0);
+    CHECK(f->memory.peak <= f->memory.limit);
+    CHECK(f->pieces.count <= f->pieces.limit);
+    CHECK_IS(deltafs_logical_close(f), DELTAFS_OK);
+    free(bytes);
+}
+
+/* Memory stays within the option: where the index does not fit, calls say so, and nothing that was written is lost;
+ * with more of it all is there. A look-up of many small pieces goes on in parts. */
+static void test_memory(void **state)
+{
+    const char *path = unit_path("memory");
+    deltafs_options *small = unit_options("memory", "8M", NULL), *large = unit_options("memory", "128M", NULL);
+    struct rng r = rng_init(5);
+    uint8_t *want = calloc(1, SMALL_PIECES * SMALL_STEP);
+    deltafs_logical *f;
+
+    (void)state;
+    CHECK_IS(deltafs_logical_open(path, O_RDWR | O_CREAT, small, &f), DELTAFS_OK);
+    CHECK_IS(write_pieces(f, &r, want), DELTAFS_ERR_MEMORY);
+    CHECK(strstr(deltafs_logical_errmsg(f), "raise it"));
+    CHECK(f->memory.peak <= f->memory.limit);
+    CHECK_IS(deltafs_logical_close(f), DELTAFS_OK);
+    read_pieces(path, large, want);
+    CHECK_IS(deltafs_logical_open(path, O_RDWR, large, &f), DELTAFS_OK);
+    CHECK_IS(write_pieces(f, &r, want), DELTAFS_OK);
+    CHECK_IS(deltafs_logical_close(f), DELTAFS_OK);
+    CHECK_IS(deltafs_logical_open(path, O_RDONLY, small, &f), DELTAFS_ERR_MEMORY);
+    read_pieces(path, large, want);
+    read_pieces(path, NULL, want);
+    deltafs_options_destroy(small);
+    deltafs_options_destroy(large);
+    free(want);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_histories)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_histories), cmocka_unit_test(test_memory)};
 
     return cmocka_run_group_tests_name("logical files", tests, unit_setup, unit_teardown) == 0 ? 0 : 1;
 }
