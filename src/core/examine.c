@@ -30,6 +30,11 @@ const char *repair_plural(uint64_t n)
     return n == 1 ? "" : "s";
 }
 
+int repair_renew(struct repair *r, struct error *e)
+{
+    return r->wish->is_dry ? DELTAFS_OK : lease_renew(&r->lease, r->has_noted ? &r->noted : NULL, e);
+}
+
 int repair_size(struct repair *r, const char *path, uint64_t *size, struct error *e)
 {
     struct io_file file;
@@ -234,6 +239,7 @@ static int examine(struct repair *r, struct repair_part *p, char *const *path, u
         /* Logs may not have been begun. */
         if (repair_size(r, path[REPAIR_DATA], &p->size[REPAIR_DATA], &ignored) != DELTAFS_OK)
             p->size[REPAIR_DATA] = 0;
+        examine_records(r, p, &index);
         status = DELTAFS_OK;
     } else if (status == DELTAFS_OK) {
         status = examine_found(r, p, &index, lost, path, e);
@@ -279,8 +285,11 @@ int repair_inspect(struct repair *r, struct error *e)
     if (status == DELTAFS_OK && (!r->part || !r->records || !r->has_loss))
         status =
             error_no_memory(e, m->partitions * sizeof *r->part + m->epoch_count * sizeof *r->records, "the partitions");
-    for (uint32_t i = 0; i < m->partitions && status == DELTAFS_OK; i++)
-        status = repair_partition(r, i, e);
+    for (uint32_t i = 0; i < m->partitions && status == DELTAFS_OK; i++) {
+        status = repair_renew(r, e);
+        if (status == DELTAFS_OK)
+            status = repair_partition(r, i, e);
+    }
     return status;
 }
 

@@ -47,7 +47,8 @@ static int logical_open_container(deltafs_logical *f, const char *path, int flag
 
     e->status = DELTAFS_OK;
     if (f->group.rank == 0)
-        e->status = container_open(&f->container, &f->io, path, flags & (O_CREAT | O_EXCL), 0, &is_new, e);
+        e->status =
+            container_open(&f->container, &f->io, path, flags & (O_CREAT | O_EXCL), f->sync != SYNC_NONE, &is_new, e);
     else if (!(f->container.path = strdup(path)))
         error_no_memory(e, strlen(path), "a path");
     int status = logical_agree(f, e);
@@ -102,6 +103,7 @@ static int logical_free(deltafs_logical *f, struct error *e)
         free(f->source[i]);
     free(f->source);
     free(f->known);
+    buffer_fini(&f->heard.buffer);
     free(f->volumes);
     frame_cache_fini(&f->cache);
     extent_map_fini(&f->map);
@@ -120,9 +122,11 @@ int deltafs_logical_open_group(const char *path, int flags, const deltafs_option
     struct error second;
     deltafs_logical *f = calloc(1, sizeof *f);
 
-    /* The first agreement is in logical_open_parts: without memory there is nobody to take part in it. */
-    if (!f)
-        return error_no_memory(e, sizeof *f, "a file's handle");
+    /* The others are at the first agreement of logical_open_parts. */
+    if (!f) {
+        error_no_memory(e, sizeof *f, "a file's handle");
+        return group->ranks > 1 ? group->agree(group->ctx, e) : e->status;
+    }
     f->io = io_default();
     f->group = *group;
     f->mode = flags & O_ACCMODE;
@@ -213,7 +217,11 @@ int deltafs_logical_close(deltafs_logical *f)
     if (f->mode != O_RDONLY)
         status = logical_close_writer(f, e);
     int freed = logical_free(f, status == DELTAFS_OK ? e : &second);
+    status = status == DELTAFS_OK ? freed : status;
+    e->status = status;
+    if (group.ranks > 1)
+        status = group.agree(group.ctx, e);
     if (group.destroy)
         group.destroy(group.ctx);
-    return status == DELTAFS_OK ? freed : status;
+    return status;
 }

@@ -69,7 +69,8 @@ struct deltafs_logical {
     struct error error;
 
     struct session *known; /* other sessions, as they were when they were last looked at */
-    size_t known_count;
+    size_t known_count, known_capacity;
+    struct bytes heard;     /* read from others' logs, and not in the map yet */
     struct source **source; /* by session, then writer */
     size_t source_count, source_capacity, source_open;
     struct frame_cache cache;
@@ -118,6 +119,9 @@ int logical_learn(deltafs_logical *f, struct error *e);
 int logical_share(deltafs_logical *f, struct error *e);
 /* The same as logical_learn for this process alone, whoever else has the file open with it. */
 int logical_learn_alone(deltafs_logical *f, struct error *e);
+/* Let the next logical_learn read all logs from the beginning: in atomic mode ranks have read logs that were others'
+ * share, and told nobody. */
+void logical_learn_anew(deltafs_logical *f);
 /* All that this process has published, behind what `out` has. */
 int logical_read_own(deltafs_logical *f, struct bytes *out, struct error *e);
 /* The logs of a writer; made known if they are not. NULL without memory. */

@@ -9,12 +9,21 @@
 #include "store/log.h"
 #include "store/store_format.h"
 
+#define TRIES 100 /* while others remove what is being read */
+
 /* ---- Which logs there are ---- */
 
 /* A session in the table of those to be read; its writers' numbers follow, of those that have logs. */
 struct row {
     struct session session;
     uint64_t writers;
+};
+
+/* What rank 0 has found. */
+struct look {
+    struct session *session; /* all of them */
+    size_t sessions;
+    struct bytes table;
 };
 
 static const struct session *logical_known(const deltafs_logical *f, uint32_t number)
@@ -55,37 +64,88 @@ static int logical_put_row(deltafs_logical *f, const struct session *s, struct b
 }
 
 /* All sessions with something new in them. */
-static int logical_make_table(deltafs_logical *f, int with_own, struct bytes *table, struct error *e)
+static int logical_make_table(deltafs_logical *f, int with_own, struct look *look, struct error *e)
 {
-    struct session *session = NULL;
-    size_t n = 0;
-    int status = session_list(&f->container, &f->io, &session, &n, e);
+    int status = session_list(&f->container, &f->io, &look->session, &look->sessions, e);
 
-    for (size_t i = 0; i < n && status == DELTAFS_OK; i++) {
-        const struct session *before = logical_known(f, session[i].number);
-        int is_own = f->has_session && session[i].number == f->session.number;
+    for (size_t i = 0; i < look->sessions && status == DELTAFS_OK; i++) {
+        const struct session *s = &look->session[i], *before = logical_known(f, s->number);
+        int is_own = f->has_session && s->number == f->session.number;
         if ((!before || !before->is_closed) && (!is_own || with_own))
-            status = logical_put_row(f, &session[i], table, e);
+            status = logical_put_row(f, s, &look->table, e);
     }
-    free(session);
     return status;
 }
 
-static int logical_remember(deltafs_logical *f, const struct session *s, struct error *e)
+/* Whether a session that was there has gone: another process cut the file to nothing and removed it meanwhile. What
+ * could not be read of it is no damage; a new look shows the truncation instead. */
+static int look_is_outdated(deltafs_logical *f, const struct look *look)
+{
+    struct session *now = NULL;
+    size_t n = 0, k = 0;
+    struct error ignored;
+    int status = session_list(&f->container, &f->io, &now, &n, &ignored);
+
+    for (size_t i = 0; i < n && k < look->sessions; i++)
+        k += now[i].number == look->session[k].number;
+    free(now);
+    return status == DELTAFS_OK && k < look->sessions;
+}
+
+static void look_fini(struct look *look)
+{
+    free(look->session);
+    buffer_fini(&look->table.buffer);
+    *look = (struct look){0};
+}
+
+static void logical_remember(deltafs_logical *f, const struct session *s)
 {
     struct session *known = (struct session *)(uintptr_t)logical_known(f, s->number);
 
-    if (!known) {
-        struct session *grown = realloc(f->known, (f->known_count + 1) * sizeof *grown);
-        if (!grown)
-            return error_no_memory(e, (f->known_count + 1) * sizeof *grown, "a file's sessions");
-        f->known = grown;
+    if (!known)
         known = &f->known[f->known_count++];
-    }
     *known = *s;
     if (s->order >= f->order)
         f->order = s->order + 1;
+}
+
+/* The next row of the table. Its writers' numbers begin at the returned place. */
+static size_t table_row(const struct bytes *table, size_t at, struct row *row)
+{
+    memcpy(row, table->buffer.bytes + at, sizeof *row);
+    if (!row->session.is_closed)
+        row->session.logs = (uint32_t)row->writers;
+    return at + sizeof *row;
+}
+
+/* Room for all sessions of the table, so that remembering them cannot fail. */
+static int logical_reserve_known(deltafs_logical *f, const struct bytes *table, struct error *e)
+{
+    size_t n = f->known_count;
+    struct row row;
+
+    for (size_t at = 0; at < table->used; n++)
+        at = table_row(table, at, &row) + row.writers * sizeof(uint32_t);
+    if (n <= f->known_capacity)
+        return DELTAFS_OK;
+    struct session *grown = realloc(f->known, n * sizeof *grown);
+    if (!grown)
+        return error_no_memory(e, n * sizeof *grown, "a file's sessions");
+    f->known = grown;
+    f->known_capacity = n;
     return DELTAFS_OK;
+}
+
+/* All that the table speaks of has been read. Not before: what is known to be closed is not read again. */
+static void logical_remember_all(deltafs_logical *f, const struct bytes *table)
+{
+    struct row row;
+
+    for (size_t at = 0; at < table->used; at += row.writers * sizeof(uint32_t)) {
+        at = table_row(table, at, &row);
+        logical_remember(f, &row.session);
+    }
 }
 
 /* ---- Their readers ---- */
@@ -169,11 +229,11 @@ static int logical_read_flat(deltafs_logical *f, const struct session *s, struct
 
     if (status == DELTAFS_OK)
         return status;
+    out->used = before;
     if (status != DELTAFS_ERR_DAMAGED && status != DELTAFS_ERR_NOT_FOUND) {
         *e = unsound;
         return status;
     }
-    out->used = before;
     status = logical_logs(f, s, &writer, &n, e);
     for (size_t i = 0; i < n && status == DELTAFS_OK; i++)
         status = logical_read_log(f, s, writer[i], out, e);
@@ -190,18 +250,13 @@ static int is_share(uint64_t number, uint32_t rank, uint32_t ranks)
 static int logical_read_share(deltafs_logical *f, const struct bytes *table, uint32_t rank, uint32_t ranks,
                               struct bytes *out, struct error *e)
 {
-    int status = DELTAFS_OK;
+    int status = logical_reserve_known(f, table, e);
     struct row row;
     uint32_t writer;
 
     for (size_t at = 0; at < table->used && status == DELTAFS_OK;) {
-        memcpy(&row, table->buffer.bytes + at, sizeof row);
-        at += sizeof row;
-        if (!row.session.is_closed)
-            row.session.logs = (uint32_t)row.writers;
-        status = logical_remember(f, &row.session, e);
-        if (status == DELTAFS_OK && row.session.is_closed && row.session.has_index &&
-            is_share(row.session.number, rank, ranks))
+        at = table_row(table, at, &row);
+        if (row.session.is_closed && row.session.has_index && is_share(row.session.number, rank, ranks))
             status = logical_read_flat(f, &row.session, out, e);
         for (uint64_t i = 0; i < row.writers; i++, at += sizeof writer) {
             memcpy(&writer, table->buffer.bytes + at, sizeof writer);
@@ -237,6 +292,18 @@ static int logical_add_batches(deltafs_logical *f, const struct bytes *b, struct
     return status;
 }
 
+/* Whatever else goes wrong: what was read of a log is not read again. */
+static int logical_add_heard(deltafs_logical *f, struct error *e)
+{
+    int status = logical_add_batches(f, &f->heard, e);
+
+    if (status == DELTAFS_OK) {
+        buffer_fini(&f->heard.buffer);
+        f->heard.used = 0;
+    }
+    return status;
+}
+
 static void logical_find_size(deltafs_logical *f)
 {
     uint64_t size = extent_map_size(&f->map);
@@ -247,17 +314,23 @@ static void logical_find_size(deltafs_logical *f)
 
 int logical_learn_alone(deltafs_logical *f, struct error *e)
 {
-    struct bytes table = {{0}, 0}, news = {{0}, 0};
-    int status = logical_make_table(f, !logical_is_alone(f), &table, e);
+    struct look look = {0};
+    int status, is_outdated = 0;
 
-    if (status == DELTAFS_OK)
-        status = logical_read_share(f, &table, 0, 1, &news, e);
-    if (status == DELTAFS_OK)
-        status = logical_add_batches(f, &news, e);
+    for (int i = 0; i == 0 || (is_outdated && i < TRIES); i++) {
+        look_fini(&look);
+        status = logical_make_table(f, !logical_is_alone(f), &look, e);
+        if (status == DELTAFS_OK)
+            status = logical_read_share(f, &look.table, 0, 1, &f->heard, e);
+        is_outdated = status != DELTAFS_OK && look_is_outdated(f, &look);
+    }
+    if (status == DELTAFS_OK) {
+        logical_remember_all(f, &look.table);
+        status = logical_add_heard(f, e);
+    }
     if (status == DELTAFS_OK)
         logical_find_size(f);
-    buffer_fini(&table.buffer);
-    buffer_fini(&news.buffer);
+    look_fini(&look);
     return status;
 }
 
@@ -287,16 +360,20 @@ static int logical_exchange(deltafs_logical *f, const struct bytes *table, struc
 
     e->status = DELTAFS_OK;
     if (f->index == INDEX_EACH && !is_for_one)
-        e->status = logical_read_share(f, table, 0, 1, &all, e);
+        e->status = logical_read_share(f, table, 0, 1, &f->heard, e);
     else if (is_for_one || f->index == INDEX_BROADCAST)
         e->status = logical_read_share(f, table, 0, rank == 0, news, e);
     else
         e->status = logical_read_share(f, table, rank, ranks, news, e);
     int status = logical_agree(f, e);
+    if (status == DELTAFS_OK)
+        logical_remember_all(f, table);
     if (status == DELTAFS_OK && !is_for_one)
         status = f->group.gather(f->group.ctx, news->buffer.bytes, news->used, &all, e);
     if (status == DELTAFS_OK)
         e->status = logical_add_batches(f, is_for_one ? news : &all, e);
+    if (status == DELTAFS_OK && e->status == DELTAFS_OK)
+        e->status = logical_add_heard(f, e);
     if (status == DELTAFS_OK)
         status = logical_agree(f, e);
     if (status == DELTAFS_OK)
@@ -305,23 +382,37 @@ static int logical_exchange(deltafs_logical *f, const struct bytes *table, struc
     return status;
 }
 
+/* One attempt; *is_outdated: it failed, and is worth another. */
+static int logical_learn_once(deltafs_logical *f, uint64_t *is_outdated, struct error *e)
+{
+    struct look look = {0};
+    struct error second;
+
+    e->status = f->group.rank == 0 ? logical_make_table(f, 0, &look, e) : DELTAFS_OK;
+    int status = logical_agree(f, e);
+    if (status == DELTAFS_OK)
+        status = logical_share_table(f, &look.table, e);
+    if (status == DELTAFS_OK)
+        status = logical_exchange(f, &look.table, e);
+    *is_outdated = status != DELTAFS_OK && f->group.rank == 0 && look_is_outdated(f, &look);
+    if (status != DELTAFS_OK && f->group.broadcast(f->group.ctx, is_outdated, sizeof *is_outdated, &second) != 0)
+        *is_outdated = 0;
+    look_fini(&look);
+    return status;
+}
+
 int logical_learn(deltafs_logical *f, struct error *e)
 {
-    struct bytes table = {{0}, 0};
+    uint64_t is_outdated = 0;
+    int status;
 
     if (logical_is_alone(f)) {
-        int status = logical_learn_alone(f, e);
+        status = logical_learn_alone(f, e);
         f->order++;
         return status;
     }
-    e->status = DELTAFS_OK;
-    if (f->group.rank == 0)
-        e->status = logical_make_table(f, 0, &table, e);
-    int status = logical_agree(f, e);
-    if (status == DELTAFS_OK)
-        status = logical_share_table(f, &table, e);
-    if (status == DELTAFS_OK)
-        status = logical_exchange(f, &table, e);
+    for (int i = 0; i == 0 || (is_outdated && i < TRIES); i++)
+        status = logical_learn_once(f, &is_outdated, e);
     if (status == DELTAFS_OK)
         logical_find_size(f);
     uint64_t most[2] = {f->order, f->size};
@@ -331,7 +422,6 @@ int logical_learn(deltafs_logical *f, struct error *e)
         f->order = most[0] + 1;
         f->size = most[1];
     }
-    buffer_fini(&table.buffer);
     return status;
 }
 
@@ -343,10 +433,12 @@ static int logical_tell(deltafs_logical *f, struct error *e)
 
     if (status != DELTAFS_OK)
         return status;
-    f->news.used = 0;
     e->status = logical_add_batches(f, &all, e);
     buffer_fini(&all.buffer);
-    return logical_agree(f, e);
+    status = logical_agree(f, e);
+    if (status == DELTAFS_OK)
+        f->news.used = 0;
+    return status;
 }
 
 int logical_share(deltafs_logical *f, struct error *e)
@@ -368,12 +460,27 @@ int logical_share(deltafs_logical *f, struct error *e)
     return DELTAFS_OK;
 }
 
+void logical_learn_anew(deltafs_logical *f)
+{
+    for (size_t i = 0; i < f->source_count; i++) {
+        f->source[i]->from = 0;
+        f->source[i]->is_last = 0;
+    }
+    for (size_t i = 0; i < f->known_count; i++)
+        f->known[i].is_closed = 0;
+}
+
 void logical_reclaim(deltafs_logical *f)
 {
     struct error ignored;
+    size_t kept = 0;
 
     /* Whoever has the file open for reading still has its old bytes as far as its logs are open, as with any file. */
-    for (size_t i = 0; i < f->known_count && f->group.rank == 0; i++)
-        if (f->known[i].is_closed)
-            session_remove(&f->container, &f->io, &f->known[i], &ignored);
+    for (size_t i = 0; i < f->known_count; i++) {
+        if (!f->known[i].is_closed)
+            f->known[kept++] = f->known[i];
+        else if (f->group.rank == 0)
+            session_remove(&f->container, &f->io, &f->known[i], f->sync != SYNC_NONE, &ignored);
+    }
+    f->known_count = kept;
 }

@@ -25,7 +25,8 @@ int logical_claim(deltafs_logical *f, struct error *e)
 
     e->status = DELTAFS_OK;
     if (f->group.rank == 0)
-        e->status = session_claim(&f->container, &f->io, f->group.ranks, f->order, f->volumes, 0, &f->session, e);
+        e->status = session_claim(&f->container, &f->io, f->group.ranks, f->order, f->volumes, f->sync != SYNC_NONE,
+                                  &f->session, e);
     if (e->status == DELTAFS_OK)
         claim = (struct claim){f->session.number, f->session.writers, f->session.buckets, f->session.order};
     int status = logical_agree(f, e);
@@ -95,29 +96,52 @@ int logical_seal(deltafs_logical *f, int is_last, struct error *e)
                                 frame_log_end(&f->data), is_last, &f->unpublished.buffer, &f->unpublished.used, e);
     if (status != DELTAFS_OK)
         return status;
-    extent_list_clear(&f->list);
-    if (!logical_can_read(f))
-        return DELTAFS_OK;
-    return extent_batches_decode(f->unpublished.buffer.bytes + before, f->unpublished.used - before,
-                                 log_seed(f->container.uuid), f->container.path, 0, logical_show, f, &used, &last, e);
+    if (logical_can_read(f))
+        status =
+            extent_batches_decode(f->unpublished.buffer.bytes + before, f->unpublished.used - before,
+                                  log_seed(f->container.uuid), f->container.path, 0, logical_show, f, &used, &last, e);
+    /* What of it is in the map already may come there again. */
+    if (status == DELTAFS_OK)
+        extent_list_clear(&f->list);
+    else
+        f->unpublished.used = before;
+    return status;
 }
 
 /* What storage may have lost cannot be written again: nothing that comes after it is taken for durable. */
-static int logical_flush(deltafs_logical *f, int sync, struct error *e)
+static int logical_lose(deltafs_logical *f, const struct error *e)
 {
-    if (f->lost.status != DELTAFS_OK) {
+    f->lost = *e;
+    return e->status;
+}
+
+static int logical_check_lost(const deltafs_logical *f, struct error *e)
+{
+    if (f->lost.status != DELTAFS_OK)
         *e = f->lost;
-        return e->status;
-    }
-    int status = frame_log_flush(&f->data, sync, e);
-    if (status == DELTAFS_OK && f->unpublished.used > 0)
-        status = extent_log_append(&f->extents, f->unpublished.buffer.bytes, f->unpublished.used, sync, e);
-    if (status == DELTAFS_OK && sync && !f->is_named)
-        status = session_sync_folder(&f->container, &f->io, &f->session, f->group.rank, e);
-    f->is_named |= status == DELTAFS_OK && sync;
-    if (status != DELTAFS_OK && sync)
-        f->lost = *e;
-    return status;
+    return f->lost.status;
+}
+
+static int logical_sync_name(deltafs_logical *f, struct error *e)
+{
+    if (f->is_named)
+        return DELTAFS_OK;
+    if (session_sync_folder(&f->container, &f->io, &f->session, f->group.rank, e) != DELTAFS_OK)
+        return logical_lose(f, e);
+    f->is_named = 1;
+    return DELTAFS_OK;
+}
+
+/* A write that failed, as on a full disk, can be tried again; a sync cannot. */
+static int logical_flush(deltafs_logical *f, int sync_data, int sync_extents, struct error *e)
+{
+    int status = frame_log_flush(&f->data, sync_data, e);
+
+    if (status == DELTAFS_OK)
+        status = extent_log_append(&f->extents, f->unpublished.buffer.bytes, f->unpublished.used, sync_extents, e);
+    if (f->data.is_lost || f->extents.is_lost)
+        return logical_lose(f, e);
+    return status == DELTAFS_OK && sync_extents ? logical_sync_name(f, e) : status;
 }
 
 /* The file and the session, once; as for any file, that waits until somebody asks for it. */
@@ -125,20 +149,26 @@ static int logical_sync_session(deltafs_logical *f, struct error *e)
 {
     if (f->group.rank != 0 || !f->has_session || f->is_durable)
         return DELTAFS_OK;
-    int status = session_sync(&f->container, &f->io, &f->session, f->volumes, e);
-    f->is_durable = status == DELTAFS_OK;
-    return status;
+    if (session_sync(&f->container, &f->io, &f->session, f->volumes, e) != DELTAFS_OK)
+        return logical_lose(f, e);
+    f->is_durable = 1;
+    return DELTAFS_OK;
 }
 
 int logical_publish(deltafs_logical *f, int sync, int is_last, struct error *e)
 {
-    int status = logical_seal(f, is_last, e);
+    /* Of a session that is closed all logs are there with all extents, also after a crash, unless nothing is ever to be
+     * durable: else readers could not tell what is missing from what was taken away. */
+    int sync_extents = sync || (is_last && f->sync != SYNC_NONE);
+    int status = logical_check_lost(f, e);
 
-    if (status == DELTAFS_OK && sync)
+    if (status == DELTAFS_OK)
+        status = logical_seal(f, is_last, e);
+    if (status == DELTAFS_OK && sync_extents)
         status = logical_sync_session(f, e);
     if (status != DELTAFS_OK || !f->has_logs)
         return status;
-    status = logical_flush(f, sync, e);
+    status = logical_flush(f, sync, sync_extents, e);
     if (status == DELTAFS_OK && !logical_is_alone(f) && logical_can_read(f))
         status = bytes_append(&f->news, f->unpublished.buffer.bytes, f->unpublished.used, e);
     if (status == DELTAFS_OK)
@@ -152,9 +182,10 @@ static int logical_sync_all(deltafs_logical *f, int sync, struct error *e)
     if (f->mode != O_RDONLY)
         e->status = logical_publish(f, sync, 0, e);
     int status = logical_agree(f, e);
-    if (status == DELTAFS_OK)
-        status = f->is_atomic ? logical_learn_alone(f, e) : logical_learn(f, e);
-    return status;
+    if (status != DELTAFS_OK || !f->is_atomic)
+        return status == DELTAFS_OK ? logical_learn(f, e) : status;
+    e->status = logical_learn_alone(f, e);
+    return logical_agree(f, e);
 }
 
 int deltafs_logical_sync(deltafs_logical *f)
@@ -171,11 +202,9 @@ int deltafs_logical_share(deltafs_logical *f)
 
 static int logical_may_write(deltafs_logical *f, const char *call, struct error *e)
 {
-    if (f->mode == O_RDONLY)
-        return error_set(e, DELTAFS_ERR_MODE, "%s: %s: the file is open for reading only", f->container.path, call);
-    if (f->lost.status != DELTAFS_OK)
-        *e = f->lost;
-    return f->lost.status;
+    return f->mode == O_RDONLY
+               ? error_set(e, DELTAFS_ERR_MODE, "%s: %s: the file is open for reading only", f->container.path, call)
+               : DELTAFS_OK;
 }
 
 static int logical_add(deltafs_logical *f, uint64_t offset, const uint8_t *bytes, size_t size, struct error *e)
@@ -207,13 +236,36 @@ static int logical_write_pieces(deltafs_logical *f, size_t n, const struct delta
     return status;
 }
 
+/* ---- Atomic mode ---- */
+
+static int logical_lock(deltafs_logical *f, struct error *e)
+{
+    char *path = NULL;
+    int status = DELTAFS_OK;
+
+    if (f->lock.fd < 0) {
+        path = io_path(f->container.path, LOCK_NAME);
+        status = path ? io_file_open(&f->io, path, O_RDWR | O_CREAT, &f->lock, e) : error_no_memory(e, 1, "a path");
+    }
+    free(path);
+    return status == DELTAFS_OK ? io_file_lock_wait(&f->lock, e) : status;
+}
+
+/* Closing lets go of it, too: others must not wait for ever where unlocking fails. */
+static void logical_unlock(deltafs_logical *f)
+{
+    struct error ignored;
+
+    if (io_file_unlock(&f->lock, &ignored) != DELTAFS_OK)
+        io_file_close(&f->lock, &ignored);
+}
+
 /* In atomic mode a write comes behind all that others have written when it begins, and is there for all when it has
  * ended; one at a time. */
 static int logical_write_atomic(deltafs_logical *f, size_t n, const struct deltafs_extent *extent, const uint8_t *bytes,
                                 struct error *e)
 {
-    struct error second;
-    int status = io_file_lock_wait(&f->lock, e);
+    int status = logical_lock(f, e);
 
     if (status != DELTAFS_OK)
         return status;
@@ -222,15 +274,19 @@ static int logical_write_atomic(deltafs_logical *f, size_t n, const struct delta
         status = logical_write_pieces(f, n, extent, bytes, e);
     if (status == DELTAFS_OK)
         status = logical_publish(f, 0, 0, e);
-    int unlocked = io_file_unlock(&f->lock, status == DELTAFS_OK ? e : &second);
-    return status != DELTAFS_OK ? status : unlocked;
+    logical_unlock(f);
+    return status;
 }
+
+/* ---- Writing, as the caller asks for it ---- */
 
 int deltafs_logical_write_list(deltafs_logical *f, size_t n, const struct deltafs_extent *extent, const void *bytes)
 {
     struct error *e = &f->error;
     int status = logical_may_write(f, "deltafs_logical_write", e);
 
+    if (status == DELTAFS_OK)
+        status = logical_check_lost(f, e);
     for (size_t i = 0; i < n && status == DELTAFS_OK; i++)
         if (extent[i].size > INT64_MAX || extent[i].offset > INT64_MAX - extent[i].size)
             status = error_set(e, DELTAFS_ERR_INVALID,
@@ -283,9 +339,11 @@ static int logical_see_size(deltafs_logical *f, enum extent_kind kind, uint64_t 
 
 static int logical_set_size(deltafs_logical *f, enum extent_kind kind, uint64_t size, struct error *e)
 {
-    e->status = size > EXTENT_MAX ? error_set(e, DELTAFS_ERR_INVALID, "%s: no file is %" PRIu64 " bytes long",
-                                              f->container.path, size)
-                                  : logical_seal(f, 0, e);
+    e->status = logical_check_lost(f, e);
+    if (e->status == DELTAFS_OK)
+        e->status = size > EXTENT_MAX ? error_set(e, DELTAFS_ERR_INVALID, "%s: no file is %" PRIu64 " bytes long",
+                                                  f->container.path, size)
+                                      : logical_seal(f, 0, e);
     int status = logical_agree(f, e);
 
     if (status == DELTAFS_OK)
@@ -325,8 +383,6 @@ int deltafs_logical_extend(deltafs_logical *f, uint64_t size)
     return status == DELTAFS_OK ? logical_set_size(f, EXTENT_EXTEND, size, &f->error) : status;
 }
 
-/* ---- Atomic mode ---- */
-
 int deltafs_logical_set_atomic(deltafs_logical *f, int is_atomic)
 {
     struct error *e = &f->error;
@@ -335,18 +391,19 @@ int deltafs_logical_set_atomic(deltafs_logical *f, int is_atomic)
     if (status != DELTAFS_OK)
         return status;
     e->status = DELTAFS_OK;
-    if (is_atomic && f->lock.fd < 0 && f->mode != O_RDONLY) {
-        char *path = io_path(f->container.path, LOCK_NAME);
-        e->status = path ? io_file_open(&f->io, path, O_RDWR | O_CREAT, &f->lock, e) : error_no_memory(e, 1, "a path");
-        free(path);
-        /* Whether there are locks at all. */
+    /* Whether there are locks at all. */
+    if (is_atomic && f->mode != O_RDONLY) {
+        e->status = logical_lock(f, e);
         if (e->status == DELTAFS_OK)
-            e->status = io_file_lock_wait(&f->lock, e);
-        if (e->status == DELTAFS_OK)
-            e->status = io_file_unlock(&f->lock, e);
+            logical_unlock(f);
     }
     status = logical_agree(f, e);
-    if (status == DELTAFS_OK)
-        f->is_atomic = is_atomic;
-    return status;
+    if (status != DELTAFS_OK)
+        return status;
+    int is_end = f->is_atomic && !is_atomic && !logical_is_alone(f);
+    f->is_atomic = is_atomic;
+    if (!is_end)
+        return DELTAFS_OK;
+    logical_learn_anew(f);
+    return logical_learn(f, e);
 }

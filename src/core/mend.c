@@ -175,10 +175,9 @@ static int mend_lines(struct mend *m, struct error *e)
             at += n + 1;
             continue;
         }
-        /* Zeros are of a sector that was not written, where a line is the last. */
-        if (at + n + 1 >= m->size && line[0] == '\0')
-            return DELTAFS_OK;
-        if (!newline && !mend_find_newline(line, n, &place))
+        /* What a crash cut short stays as it is; a line that lacks just its newline, too. */
+        if (newline ? at + n + 1 == m->size && manifest_begin_is_lost(line, at, n)
+                    : !mend_find_newline(line, n, &place) || place == n)
             return DELTAFS_OK;
         int status = mend_line(m, at, n, e);
         if (status != DELTAFS_OK)
@@ -239,8 +238,10 @@ int mend_cut(struct io *io, const char *folder, uint64_t number, char **text, si
         at = newline ? (size_t)(newline - *text) + 1 : *n;
     }
     *n = at;
-    if (status != DELTAFS_OK)
+    if (status != DELTAFS_OK) {
         free(*text);
+        *text = NULL;
+    }
     return status;
 }
 

@@ -7,8 +7,8 @@
  * both sides of it, since a run is sorted. A segment of its own says that records between these are lost, so that
  * nobody is told that they are not there (index_write_lost); the run goes on in the next segment.
  *
- * What is lost at the end of the log, without a trace, shows only where all partitions' records are counted: then the
- * caller asks once more, with is_short. */
+ * What is lost at the end of the log, without a trace, shows only where all partitions' records are counted; and so
+ * does whether damage between two epochs had records of both. Then the caller asks once more, with a verdict. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,7 +34,8 @@ struct rebuild {
     uint64_t size, at; /* of the data log; of the next block */
     struct buffer bytes;
     struct block block;
-    struct block_id id; /* of the block */
+    struct block_id id;  /* of the block */
+    uint32_t id_records; /* and its records, as its header says */
     struct index_writer index;
     struct index_scratch scratch;
     struct keys_store keys;
@@ -49,6 +50,8 @@ struct rebuild {
     int has_run;
     uint32_t last_run, next_block, next_run;
     int is_behind_loss; /* then it may be another one */
+    int may_lack_end;   /* no block was left: the log may have lost what followed, */
+    int is_torn;        /* as what stands there instead says */
     int has_open;       /* records are lost from the last run, up to its next block: */
     struct rebuild_loss open;
     size_t first_loss; /* of the epoch, among the job's */
@@ -69,6 +72,8 @@ static int rebuild_lose(struct rebuild *r, const struct rebuild_loss *loss, stru
 {
     struct rebuild_job *job = r->job;
 
+    if (job->verdict[loss->epoch] == REBUILD_WHOLE)
+        return DELTAFS_OK;
     if (job->loss_count == job->loss_capacity) {
         size_t capacity = 2 * job->loss_capacity + 8;
         struct rebuild_loss *grown = realloc(job->loss, capacity * sizeof *grown);
@@ -88,6 +93,7 @@ static int rebuild_lose_any(struct rebuild *r, uint64_t epoch, uint64_t offset, 
     struct rebuild_loss loss = {
         .partition = r->partition, .epoch = (uint32_t)epoch, .where = {0, UINT64_MAX, offset, length}};
 
+    r->job->passed[epoch] = REBUILD_UNCOUNTED;
     return rebuild_lose(r, &loss, e);
 }
 
@@ -148,11 +154,22 @@ static int rebuild_write_losses(struct rebuild *r, uint64_t data_end, struct err
     return status;
 }
 
+/* Whether records of the epoch are missing that this log may have had at its end. */
+static int rebuild_is_short(const struct rebuild *r)
+{
+    const struct rebuild_job *job = r->job;
+
+    if (r->epoch >= job->manifest->epoch_count)
+        return 0;
+    return job->verdict[r->epoch] == REBUILD_SHORT ||
+           (job->verdict[r->epoch] == REBUILD_AT_END && r->may_lack_end && (r->is_torn || !r->has_run));
+}
+
 /* The epoch's last segment, or segments; the next epoch begins. */
 static int rebuild_end_epoch(struct rebuild *r, struct error *e)
 {
     struct rebuild_job *job = r->job;
-    int is_short = r->epoch < job->manifest->epoch_count && job->is_short[r->epoch];
+    int is_short = rebuild_is_short(r);
     /* What no block is found in may be what is missing: it stays. */
     uint64_t data_end = is_short && r->epoch + 1 == job->manifest->epoch_count ? r->size : r->at;
     int status = rebuild_close_loss(r, UINT64_MAX, e), has_loss = 0;
@@ -218,6 +235,7 @@ static int rebuild_look(struct rebuild *r, uint64_t at, enum rebuild_what *what,
         error_damaged(why, r->data.path, at, "there is no block of this partition");
         return DELTAFS_OK;
     }
+    r->id_records = get_u16(h + 6);
     if (*length > r->size - at)
         return DELTAFS_OK;
     status = buffer_reserve(&r->bytes, (size_t)*length, "a block", e);
@@ -263,7 +281,15 @@ static int rebuild_search(struct rebuild *r, uint64_t *at, struct error *e)
     return status;
 }
 
-/* Whether a damaged block's header says that it is the one that comes next, and the next one is where it says. */
+/* Whether `next` is the block behind `id`. */
+static int rebuild_follows(const struct block_id *id, const struct block_id *next)
+{
+    if (next->epoch != id->epoch)
+        return next->epoch > id->epoch && next->run == 0 && next->block == 0;
+    return next->run == id->run ? next->block == id->block + 1 : next->run == id->run + 1 && next->block == 0;
+}
+
+/* Whether a damaged block's header says that it is the one that comes next, and the one behind it is where it says. */
 static int rebuild_knows(struct rebuild *r, uint64_t length)
 {
     const struct block_id *id = &r->id;
@@ -280,7 +306,7 @@ static int rebuild_knows(struct rebuild *r, uint64_t length)
         return 0;
     return end == r->size ||
            (r->size - end >= sizeof h && io_file_read(&r->data, end, h, sizeof h, &ignored) == DELTAFS_OK &&
-            rebuild_parse(r, h, &next, &ignored_length));
+            rebuild_parse(r, h, &next, &ignored_length) && rebuild_follows(id, &next));
 }
 
 static void rebuild_is_at(struct rebuild *r, const struct block_id *id)
@@ -305,6 +331,8 @@ static int rebuild_pass_block(struct rebuild *r, uint64_t length, struct error *
         return status;
     rebuild_is_at(r, &id);
     rebuild_open_loss(r, length);
+    if (r->job->passed[r->epoch] != REBUILD_UNCOUNTED)
+        r->job->passed[r->epoch] += r->id_records;
     r->at += length;
     return DELTAFS_OK;
 }
@@ -315,7 +343,7 @@ static int rebuild_pass(struct rebuild *r, int *is_end, struct error *e)
     uint64_t end, length;
     int status = rebuild_search(r, &end, e);
 
-    *is_end = end == r->size;
+    *is_end = r->may_lack_end = r->is_torn = end == r->size;
     if (status != DELTAFS_OK || *is_end)
         return status;
     length = end - r->at;
@@ -323,6 +351,7 @@ static int rebuild_pass(struct rebuild *r, int *is_end, struct error *e)
     int is_first = id.run == 0 && id.block == 0, is_here = id.epoch == r->epoch && r->has_run;
     if (is_here && ((id.run == r->last_run && id.block > r->next_block) || (id.run == r->next_run && id.block == 0))) {
         rebuild_open_loss(r, length);
+        r->job->passed[r->epoch] = REBUILD_UNCOUNTED;
     } else {
         uint64_t behind = (uint64_t)id.epoch + !is_first, committed = r->job->manifest->epoch_count;
         for (uint64_t epoch = r->epoch; epoch < behind && epoch < committed && status == DELTAFS_OK; epoch++)
@@ -425,15 +454,19 @@ static int rebuild_step(struct rebuild *r, int *is_end, struct error *e)
     if (status != DELTAFS_OK)
         return status;
     *is_end = what == REBUILD_END;
-    if (what == REBUILD_BLOCK) {
+    if (what == REBUILD_END) {
+        r->is_torn = r->at < r->size && r->id.epoch < r->epoch;
+        r->may_lack_end = r->is_torn || r->at == r->size;
+    } else if (what == REBUILD_BLOCK) {
         status = rebuild_begin_epoch(r, r->id.epoch, e);
         if (status == DELTAFS_OK)
             status = rebuild_add(r, length, e);
         r->at += length;
-    } else if (what == REBUILD_DAMAGE) {
+    } else {
         int is_known = rebuild_knows(r, length);
         /* An epoch that is not committed, and not whole, is none. */
         *is_end = r->epoch >= committed || (is_known && r->id.epoch >= committed);
+        r->may_lack_end = r->is_torn = *is_end;
         if (!*is_end)
             status = is_known ? rebuild_pass_block(r, length, e) : rebuild_pass(r, is_end, e);
         if (*is_end && r->epochs > committed)
@@ -501,7 +534,7 @@ static int rebuild_write(struct rebuild *r, const char *data, const char *index,
     if (status == DELTAFS_OK && r->size < LOG_HEADER_SIZE)
         r->size = r->at;
     if (status == DELTAFS_OK)
-        status = index_writer_create(&r->index, out, index, r->partition, uuid, 0, INDEX_BUFFER, TAIL_MAX, &r->scratch,
+        status = index_writer_create(&r->index, out, index, r->partition, uuid, 1, INDEX_BUFFER, TAIL_MAX, &r->scratch,
                                      &r->memory, e);
     if (status == DELTAFS_OK)
         status = rebuild_blocks(r, e);
@@ -566,6 +599,8 @@ int rebuild_index(struct rebuild_job *job, uint32_t partition, struct error *e)
     char *data = io_path(job->folder, LOG_NAME_DATA, bucket, partition),
          *index = io_path(job->folder, INDEX_NEW, bucket, partition);
     r.keys.memory = &r.memory;
+    if (!job->is_dry)
+        rebuild_discard(job->io, job->folder, partition); /* of an attempt that was cut short */
     int status = data && index ? rebuild_write(&r, data, index, e) : error_no_memory(e, strlen(job->folder), "a path");
 
     free(data);

@@ -233,13 +233,12 @@ static int repair_write_line(struct repair *r, struct error *e)
     return status != DELTAFS_OK ? status : closed;
 }
 
-/* Reading all of the epoch may have taken long: the directory must still be ours. */
 static int repair_commit(struct repair *r, struct error *e)
 {
     int status = repair_sync(r, e);
 
     if (status == DELTAFS_OK)
-        status = lease_renew(&r->lease, r->has_noted ? &r->noted : NULL, e);
+        status = repair_renew(r, e);
     if (status == DELTAFS_OK)
         status = repair_write_line(r, e);
     return status == DELTAFS_OK ? lease_confirm(&r->lease, e) : status;
@@ -255,6 +254,8 @@ static int repair_rebuild_all(struct repair *r, struct rebuild_job *job, struct 
 
     memcpy(job->records, r->records, (m->epoch_count + 1) * sizeof *job->records);
     memset(job->has_loss, 0, m->epoch_count + 1);
+    for (uint64_t i = 0; i < m->epoch_count; i++)
+        job->passed[i] = r->has_loss[i] ? REBUILD_UNCOUNTED : 0;
     job->loss_count = 0;
     for (uint32_t i = 0; i < m->partitions && status == DELTAFS_OK; i++)
         if (r->part[i].lost)
@@ -262,9 +263,21 @@ static int repair_rebuild_all(struct repair *r, struct rebuild_job *job, struct 
     return status;
 }
 
-/* No epoch can have more records than were committed. One that has fewer, though no block is known to be damaged, is
- * noted; *is_any if there is one. */
-static int repair_check_records(struct repair *r, const struct rebuild_job *job, uint8_t *is_short, int *is_any,
+/* What the records that are missing of an epoch say about its logs. */
+static enum rebuild_verdict repair_judge(const struct repair *r, const struct rebuild_job *job, uint64_t epoch)
+{
+    uint64_t missing = r->manifest.epoch[epoch].records - job->records[epoch];
+
+    if (missing == 0)
+        return REBUILD_WHOLE;
+    if (!job->has_loss[epoch] && !r->has_loss[epoch])
+        return REBUILD_SHORT;
+    return missing == job->passed[epoch] ? REBUILD_AS_SEEN : REBUILD_AT_END;
+}
+
+/* No epoch can have more records than were committed. One that has fewer than the damage explains, or all of them
+ * though there is damage, is noted; *is_any if there is one. */
+static int repair_check_records(struct repair *r, const struct rebuild_job *job, uint8_t *verdict, int *is_any,
                                 struct error *e)
 {
     const struct manifest *m = &r->manifest;
@@ -276,8 +289,8 @@ static int repair_check_records(struct repair *r, const struct rebuild_job *job,
                              "%.800s: epoch %" PRIu64 " has %" PRIu64 " records in the logs, its commit says %" PRIu64
                              ": the index logs are not replaced",
                              r->path, m->epoch[i].label, job->records[i], m->epoch[i].records);
-        is_short[i] = job->records[i] < m->epoch[i].records && !job->has_loss[i] && !r->has_loss[i];
-        *is_any |= is_short[i];
+        verdict[i] = (uint8_t)repair_judge(r, job, i);
+        *is_any |= verdict[i] == REBUILD_WHOLE ? job->has_loss[i] : verdict[i] != REBUILD_AS_SEEN;
     }
     return DELTAFS_OK;
 }
@@ -328,6 +341,8 @@ static int repair_adopt(struct repair *r, uint32_t partition, struct error *e)
 
     if (status == DELTAFS_OK && p->has_index && !(kept = repair_kept_name(r, path)))
         status = error_no_memory(e, 1, "a path");
+    if (status == DELTAFS_OK)
+        status = repair_renew(r, e);
     if (status == DELTAFS_OK && !r->wish->is_dry)
         status = rebuild_adopt(&r->io, r->path, partition, kept, e);
     if (status == DELTAFS_OK)
@@ -340,12 +355,12 @@ static int repair_adopt(struct repair *r, uint32_t partition, struct error *e)
     return status;
 }
 
-static int repair_rebuild(struct repair *r, struct rebuild_job *job, uint8_t *is_short, struct error *e)
+static int repair_rebuild(struct repair *r, struct rebuild_job *job, uint8_t *verdict, struct error *e)
 {
     int is_any, status = repair_rebuild_all(r, job, e);
 
     if (status == DELTAFS_OK)
-        status = repair_check_records(r, job, is_short, &is_any, e);
+        status = repair_check_records(r, job, verdict, &is_any, e);
     if (status == DELTAFS_OK && is_any)
         status = repair_rebuild_all(r, job, e);
     for (uint32_t i = 0; i < r->manifest.partitions && status == DELTAFS_OK; i++)
@@ -370,17 +385,19 @@ static int repair_indexes(struct repair *r, struct error *e)
                               .memory = r->how->memory,
                               .is_dry = r->wish->is_dry,
                               .records = calloc(n, sizeof *job.records),
+                              .passed = calloc(n, sizeof *job.passed),
                               .has_loss = calloc(n, 1)};
-    uint8_t *is_short = calloc(n, 1);
+    uint8_t *verdict = calloc(n, 1);
 
-    job.is_short = is_short;
-    int status = is_short && job.records && job.has_loss ? repair_rebuild(r, &job, is_short, e)
-                                                         : error_no_memory(e, n * 10, "the epochs");
+    job.verdict = verdict;
+    int status = verdict && job.records && job.passed && job.has_loss ? repair_rebuild(r, &job, verdict, e)
+                                                                      : error_no_memory(e, n * 18, "the epochs");
     if (status == DELTAFS_OK && r->wish->is_dry && repair_is_noted(r))
         repair_tell(r, "%.800s: epoch number %" PRIu64 " has no commit; whether it gets one is seen after that",
                     r->path, m->epoch_count);
-    free(is_short);
+    free(verdict);
     free(job.records);
+    free(job.passed);
     free(job.has_loss);
     free(job.loss);
     return status;
@@ -427,7 +444,9 @@ static int repair_read_manifest(struct repair *r, struct error *e)
     memcpy(copy, r->text, r->text_size);
     char *path = io_path(r->path, MANIFEST_NAME);
     status = manifest_parse(&r->manifest, copy, r->text_size, path ? path : r->path, e);
-    if (status != DELTAFS_OK)
+    if (status == DELTAFS_OK)
+        status = manifest_check_kind(&r->manifest, r->path, e);
+    else
         manifest_fini(&r->manifest);
     free(path);
     free(copy);
@@ -454,6 +473,8 @@ static int repair_write_manifest(struct repair *r, struct error *e)
     char *path = io_path(r->path, MANIFEST_NAME), *kept = path ? repair_kept_name(r, path) : NULL;
     int status = kept ? DELTAFS_OK : error_no_memory(e, 1, "a path");
 
+    if (status == DELTAFS_OK)
+        status = repair_renew(r, e);
     if (status == DELTAFS_OK && !r->wish->is_dry)
         status = mend_replace(&r->io, r->path, r->text, r->text_size, kept, e);
     for (char *line = r->mended, *end; status == DELTAFS_OK && line && *line; line = end + 1) {
@@ -682,10 +703,9 @@ int repair_directory(const char *path, const struct deltafs_repair_wish *wish, c
     }
     if (status == DELTAFS_OK)
         status = repair_all(&r, e);
-    /* Where it failed, what the job noted stays for the next attempt. */
-    int dropped = status != DELTAFS_OK && repair_is_noted(&r)
-                      ? io_file_close(&r.lease.file, &second)
-                      : lease_drop(&r.lease, status == DELTAFS_OK ? e : &second);
+    /* Where it failed, be it at reading how many epochs there are, what the job noted stays for the next attempt. */
+    int dropped = status != DELTAFS_OK && r.has_noted ? io_file_close(&r.lease.file, &second)
+                                                      : lease_drop(&r.lease, status == DELTAFS_OK ? e : &second);
     status = status != DELTAFS_OK ? status : dropped;
     if (status == DELTAFS_OK && !repair_is_sound(&r)) {
         if (!wish->is_dry)

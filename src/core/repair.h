@@ -24,17 +24,28 @@ struct rebuild_loss {
     struct index_lost where;
 };
 
+/* What is known of a committed epoch, once the records of all partitions have been counted. */
+enum rebuild_verdict {
+    REBUILD_AS_SEEN, /* nothing more than what damage says that is met */
+    REBUILD_WHOLE,   /* no record is missing: whatever damage had, it was not of this epoch */
+    REBUILD_AT_END,  /* more records are missing than what was passed over had: logs whose end they may have been lack
+                        them */
+    REBUILD_SHORT,   /* records are missing, and no block is known to be damaged: any log may lack them */
+};
+#define REBUILD_UNCOUNTED UINT64_MAX
+
 /* Index logs that are made from their data logs, of a directory whose keys are bytes, which stand before the values. */
 struct rebuild_job {
     struct io *io;
     const char *folder;
     const struct manifest *manifest;
-    uint64_t epochs;         /* to be had: those that are committed, or one more */
-    uint64_t memory;         /* bytes for them, at most */
-    int is_dry;              /* only read */
-    const uint8_t *is_short; /* of each committed epoch: records are missing, and it is not known where */
-    uint64_t *records;       /* of each epoch, to be added to */
-    uint8_t *has_loss;       /* of each epoch: set where blocks are damaged */
+    uint64_t epochs;        /* to be had: those that are committed, or one more */
+    uint64_t memory;        /* bytes for them, at most */
+    int is_dry;             /* only read */
+    const uint8_t *verdict; /* of each epoch: enum rebuild_verdict */
+    uint64_t *records;      /* of each epoch, to be added to */
+    uint64_t *passed;       /* the same of blocks that are damaged, as their headers say; or REBUILD_UNCOUNTED */
+    uint8_t *has_loss;      /* of each epoch: set where blocks are damaged */
     struct rebuild_loss *loss;
     size_t loss_count, loss_capacity;
 };

@@ -60,6 +60,10 @@ int repair_size(struct repair *r, const char *path, uint64_t *size, struct error
 /* A name that nothing has yet, for what is replaced; freed by the caller. */
 char *repair_kept_name(struct repair *r, const char *path);
 
+/* Looking at the logs may take longer than a lease counts: that the directory is still ours, before any of it is
+ * replaced. DELTAFS_ERR_BUSY. */
+int repair_renew(struct repair *r, struct error *e);
+
 /* Look at all logs, and put back what can be. */
 int repair_inspect(struct repair *r, struct error *e);
 /* At one partition's, again. */

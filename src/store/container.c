@@ -71,10 +71,6 @@ static int container_write(struct container *c, struct io *io, const char *path,
         status = io_link(io, aside, name, e);
     if (aside)
         io->ops->unlink(io->ctx, aside);
-    if (status == DELTAFS_OK && sync)
-        status = io_sync_folder(io, path, e);
-    if (status == DELTAFS_OK && sync)
-        status = io_sync_parent(io, path, e);
     free(aside);
     free(name);
     return status;

@@ -181,6 +181,19 @@ static int is_zero(const uint8_t *bytes, size_t n)
     return n == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, n - 1) == 0);
 }
 
+/* Whether a sector of the `n` bytes at `offset` was never written: so a crash leaves what was not synced, while what is
+ * damaged is something else than zeros. Only the first and the last sector have parts of other things, too. */
+static int has_lost_sector(const uint8_t *bytes, uint64_t offset, size_t n)
+{
+    for (size_t at = 0, part; at < n; at += part) {
+        part = FORMAT_SECTOR - (size_t)((offset + at) % FORMAT_SECTOR);
+        part = part < n - at ? part : n - at;
+        if (is_zero(bytes + at, part))
+            return 1;
+    }
+    return 0;
+}
+
 /* The header of a batch that begins at `h`, of which `n` bytes are there. *length: 0 if it is cut short. */
 static int check_header(const uint8_t *h, size_t n, uint32_t seed, const char *path, uint64_t offset, size_t *length,
                         struct error *e)
@@ -189,7 +202,9 @@ static int check_header(const uint8_t *h, size_t n, uint32_t seed, const char *p
     if (n < BATCH_HEADER_SIZE || is_zero(h, n))
         return DELTAFS_OK;
     if (!log_is_sealed(seed, h, BATCH_HEADER_SIZE))
-        return error_damaged(e, path, offset, "a batch's header does not match its checksum");
+        return has_lost_sector(h, offset, BATCH_HEADER_SIZE)
+                   ? DELTAFS_OK
+                   : error_damaged(e, path, offset, "a batch's header does not match its checksum");
     if (h[4] != FORMAT_EXTENTS || h[5] & ~BATCH_FLAG_LAST || get_u16(h + 6) != 0)
         return error_damaged(e, path, offset, "there is something else in the place of a batch");
     if (get_u32(h + 8) < BATCH_HEADER_SIZE || get_u32(h + 8) > BATCH_SIZE_MAX || get_u64(h + 24) > EXTENT_MAX ||
@@ -210,6 +225,9 @@ int extent_batches_decode(const uint8_t *bytes, size_t n, uint32_t seed, const c
         if (status != DELTAFS_OK)
             return status;
         if (length == 0)
+            break;
+        if (get_u32(h + 40) != crc32c(seed, h + BATCH_HEADER_SIZE, length - BATCH_HEADER_SIZE) &&
+            has_lost_sector(h, base + at, length))
             break;
         if (get_u32(h + 40) != crc32c(seed, h + BATCH_HEADER_SIZE, length - BATCH_HEADER_SIZE))
             return error_damaged(e, path, base + at, "a batch's entries do not match their checksum");

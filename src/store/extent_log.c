@@ -1,5 +1,6 @@
 /* Extent logs as files. */
 #include <fcntl.h>
+#include <string.h>
 #include "base/coding.h"
 #include "store/extents.h"
 #include "store/log.h"
@@ -12,7 +13,7 @@ int extent_log_create(struct extent_log *l, struct io *io, const char *path, uin
 {
     uint8_t header[LOG_HEADER_SIZE];
 
-    *l = (struct extent_log){.file.fd = -1};
+    *l = (struct extent_log){.file.fd = -1, .is_sync_due = 1};
     int status = io_file_open(io, path, O_WRONLY | O_CREAT | O_EXCL, &l->file, e);
     if (status != DELTAFS_OK)
         return status;
@@ -22,23 +23,35 @@ int extent_log_create(struct extent_log *l, struct io *io, const char *path, uin
     return status;
 }
 
-int extent_log_append(struct extent_log *l, const void *batches, size_t n, int sync, struct error *e)
+static int extent_log_write(struct extent_log *l, const void *batches, size_t n, struct error *e)
 {
-    int status = DELTAFS_OK;
+    int status = l->is_dirty ? io_file_truncate(&l->file, l->end, e) : DELTAFS_OK;
 
-    if (l->is_dirty)
-        status = io_file_truncate(&l->file, l->end, e);
     if (status != DELTAFS_OK)
         return status;
-    l->is_dirty = 1;
+    l->is_dirty = l->is_sync_due = 1;
     status = io_file_write(&l->file, l->end, batches, n, e);
-    if (status == DELTAFS_OK && sync)
-        status = io_file_sync(&l->file, e);
     if (status != DELTAFS_OK)
         return status;
     l->is_dirty = 0;
     l->end += n;
     return DELTAFS_OK;
+}
+
+int extent_log_append(struct extent_log *l, const void *batches, size_t n, int sync, struct error *e)
+{
+    int status = DELTAFS_OK;
+
+    if (l->is_lost)
+        return error_set(e, DELTAFS_ERR_IO, "%s: an earlier sync failed: what was written may be lost", l->file.path);
+    if (n > 0)
+        status = extent_log_write(l, batches, n, e);
+    if (status != DELTAFS_OK || !sync || !l->is_sync_due)
+        return status;
+    status = io_file_sync(&l->file, e);
+    l->is_sync_due = 0;
+    l->is_lost = status != DELTAFS_OK;
+    return status;
 }
 
 int extent_log_close(struct extent_log *l, struct error *e)
@@ -99,6 +112,17 @@ static int read_batches(struct log_reader *r, struct buffer *out, size_t *n, str
     return status;
 }
 
+/* Whether the log's header was never written, as a crash leaves it: then nothing of the log was ever durable. */
+static int is_header_lost(struct log_reader *r)
+{
+    static const uint8_t zeros[LOG_HEADER_SIZE];
+    uint8_t header[LOG_HEADER_SIZE];
+    struct error ignored;
+
+    return io_file_read(&r->file, 0, header, sizeof header, &ignored) == DELTAFS_OK &&
+           memcmp(header, zeros, sizeof header) == 0;
+}
+
 static int read_log(struct log_reader *r, const uint8_t uuid[16], int is_closed, uint64_t from, struct buffer *out,
                     size_t *n, struct error *e)
 {
@@ -110,6 +134,8 @@ static int read_log(struct log_reader *r, const uint8_t uuid[16], int is_closed,
     if (status == DELTAFS_OK && r->size < LOG_HEADER_SIZE && !is_closed)
         return DELTAFS_OK; /* it is being made, or its writer died then */
     r->offset = from;
+    if (status == DELTAFS_OK && from == 0 && !is_closed && is_header_lost(r))
+        return DELTAFS_OK;
     if (status == DELTAFS_OK && from == 0) {
         status = log_check_header(&r->file, LOG_KIND_EXTENTS, r->writer, uuid, e);
         r->offset = LOG_HEADER_SIZE;

@@ -90,9 +90,9 @@ typedef int extent_fn(const struct extent *x, void *arg, struct error *e);
 
 /* Decode the batches that stand one after another in bytes[0 .. n), which are those of `path` from `base` on. `fn` (may
  * be NULL) gets each extent, valid and complete; a status of its own ends the decoding. *used: bytes of whole batches;
- * what is left is a torn tail: a batch that is cut short, or zeros only. *is_last: whether the last batch had that
- * flag; it stays if there is no batch. Anything else that is not right is DELTAFS_ERR_DAMAGED; no extent of a batch
- * that does not match its checksums is handed out. */
+ * what is left is a torn tail: a batch that is cut short, or lacks a sector, or zeros only. *is_last: whether the last
+ * batch had that flag; it stays if there is no batch. Anything else that is not right is DELTAFS_ERR_DAMAGED; no extent
+ * of a batch that does not match its checksums is handed out. */
 int extent_batches_decode(const uint8_t *bytes, size_t n, uint32_t seed, const char *path, uint64_t base, extent_fn *fn,
                           void *arg, size_t *used, int *is_last, struct error *e);
 
@@ -101,14 +101,16 @@ int extent_batches_decode(const uint8_t *bytes, size_t n, uint32_t seed, const c
 struct extent_log {
     struct io_file file;
     uint64_t end;
-    int is_dirty; /* behind the end there may be parts of what failed */
+    int is_dirty;             /* behind the end there may be parts of what failed */
+    int is_sync_due, is_lost; /* appended since the last sync; a sync failed, and with it nobody knows what */
 };
 
 /* Create the file, which must not exist, and write its header. Closing is the caller's, also after an error. */
 int extent_log_create(struct extent_log *l, struct io *io, const char *path, uint32_t writer, const uint8_t uuid[16],
                       struct error *e);
-/* Append what extent_list_encode has made. After an error the end is where it was, and the next call cuts off what
- * there is behind it. */
+/* Append what extent_list_encode has made; nothing is fine too. If writing fails the end is where it was, and the next
+ * call cuts off what there is behind it. With `sync` all that was ever appended is durable afterwards; if that fails,
+ * so do all calls from then on, as nobody knows what the system has lost. */
 int extent_log_append(struct extent_log *l, const void *batches, size_t n, int sync, struct error *e);
 int extent_log_close(struct extent_log *l, struct error *e);
 

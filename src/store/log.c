@@ -95,8 +95,6 @@ int log_create(struct log *log, struct io *io, const char *path, int kind, uint3
     int flags = O_RDWR | O_CREAT | (is_new ? O_EXCL : 0);
     int status = log_begin(log, io, path, flags, kind, partition, uuid, capacity, flusher, memory, e);
 
-    if (status == DELTAFS_OK && !is_new)
-        status = io_file_truncate(&log->file, 0, e);
     if (status != DELTAFS_OK)
         return status;
     status = log_append(log, log->header, sizeof log->header, e);

@@ -23,8 +23,8 @@ struct log {
 /* The checksum that all of a container's structures begin with. */
 uint32_t log_seed(const uint8_t uuid[16]);
 
-/* Create the file and write its header; if the file exists and `is_new` is not set, begin it anew. `capacity` is the
- * buffer's size; of `flusher`'s, if one is given. */
+/* Create the file and write its header. If `is_new` is not set it may exist: then it is begun anew, but what it has
+ * behind the header stays until log_cut. `capacity` is the buffer's size; of `flusher`'s, if one is given. */
 int log_create(struct log *log, struct io *io, const char *path, int kind, uint32_t partition, const uint8_t uuid[16],
                int is_new, size_t capacity, struct flusher *flusher, struct memory *memory, struct error *e);
 /* Open a log that is there, to go on at `end`; log_cut cuts off what stands behind that. */

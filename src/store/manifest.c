@@ -14,7 +14,6 @@
 #define MANIFEST_PIECE    (1u << 20)   /* bytes read at once */
 #define MANIFEST_LINE_MAX (16u << 20)  /* a schema of 1000 columns takes a small part of that; more is no line */
 #define MANIFEST_LOAD_MAX (256u << 20) /* bytes that are held at once, to be mended */
-#define SECTOR            512          /* what a disk writes as a whole */
 #define CHECKSUM_SUFFIX   11           /* " ~", eight digits, newline */
 
 int manifest_new_uuid(uint8_t uuid[16], struct error *e)
@@ -371,11 +370,9 @@ static int manifest_newline_is_damaged(const char *line, size_t n)
     return n > 0 && line[n - 1] != '\0' && manifest_line_is_sealed(line, n - 1);
 }
 
-/* Whether the last line, of `n` bytes at `offset`, is one that a crash cut short at its beginning: what it has of a
- * sector was not written, only what it has of the next. */
-static int manifest_begin_is_lost(const char *line, uint64_t offset, size_t n)
+int manifest_begin_is_lost(const char *line, uint64_t offset, size_t n)
 {
-    size_t before = SECTOR - offset % SECTOR, zeros = 0;
+    size_t before = FORMAT_SECTOR - offset % FORMAT_SECTOR, zeros = 0;
 
     while (zeros < before && zeros < n && line[zeros] == '\0')
         zeros++;
@@ -559,14 +556,19 @@ static int manifest_is_missing(struct io *io, const char *folder, struct error *
     return status;
 }
 
+int manifest_check_kind(struct manifest *m, const char *folder, struct error *e)
+{
+    if (!m->is_file)
+        return DELTAFS_OK;
+    manifest_fini(m);
+    return error_set(e, DELTAFS_ERR_NOT_DELTAFS, "%s: is a logical file of DeltaFS, not a directory", folder);
+}
+
 int manifest_read(struct io *io, const char *folder, struct manifest *m, struct error *e)
 {
     int status = manifest_read_any(io, folder, m, e);
 
-    if (status != DELTAFS_OK || !m->is_file)
-        return status;
-    manifest_fini(m);
-    return error_set(e, DELTAFS_ERR_NOT_DELTAFS, "%s: is a logical file of DeltaFS, not a directory", folder);
+    return status == DELTAFS_OK ? manifest_check_kind(m, folder, e) : status;
 }
 
 int manifest_read_any(struct io *io, const char *folder, struct manifest *m, struct error *e)

@@ -67,8 +67,13 @@ int manifest_append_close(struct io_file *file, uint64_t *size, uint64_t epochs,
 /* Take the text of a manifest, which is changed, apart; all of it, in memory that the caller frees, and whether a line
  * of it, of `n` bytes without the newline, ends in its checksum. */
 int manifest_parse(struct manifest *m, char *text, size_t n, const char *path, struct error *e);
+/* DELTAFS_ERR_NOT_DELTAFS, and nothing is left of it, if what was taken apart is a logical file's. */
+int manifest_check_kind(struct manifest *m, const char *folder, struct error *e);
 int manifest_load(struct io_file *file, char **text, uint64_t *size, struct error *e);
 int manifest_line_is_sealed(const char *line, size_t n);
+/* Whether the last line, of `n` bytes at `offset`, is one that a crash cut short at its beginning: what it has of a
+ * sector was not written, only what it has of the next. */
+int manifest_begin_is_lost(const char *line, uint64_t offset, size_t n);
 
 /* Read and check a directory's manifest. DELTAFS_ERR_NOT_FOUND if there is no such folder, _NOT_DELTAFS if it has none,
  * or it is a logical file's. */

@@ -150,11 +150,13 @@ static int numbers_compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static int numbers_list(struct numbers *n, struct io *io, char *folder, struct error *e)
+static int session_list_folder(const struct container *c, struct io *io, uint32_t number, struct numbers *n,
+                               struct error *e)
 {
-    int status = folder ? io_list(io, folder, numbers_add, n, e) : error_no_memory(e, 1, "a path");
+    char *path = session_folder(c, number);
+    int status = path ? io_list(io, path, numbers_add, n, e) : error_no_memory(e, strlen(c->path), "a path");
 
-    free(folder);
+    free(path);
     return status;
 }
 
@@ -193,6 +195,22 @@ int session_list(const struct container *c, struct io *io, struct session **out,
     return DELTAFS_OK;
 }
 
+/* A folder that is not there has no logs: a crash has left none, or the closing line tells how many are missing. Not so
+ * one whose volume is not there. */
+static int session_list_bucket(const struct container *c, struct io *io, uint32_t number, uint32_t bucket,
+                               struct numbers *n, struct error *e)
+{
+    char target[PATH_MAX], *path = session_bucket(c, number, bucket);
+    struct error no_link;
+    int status = path ? io_list(io, path, numbers_add, n, e) : error_no_memory(e, strlen(c->path), "a path");
+
+    if (status == DELTAFS_ERR_NOT_FOUND &&
+        io_readlink(io, path, target, sizeof target, &no_link) == DELTAFS_ERR_NOT_FOUND)
+        status = DELTAFS_OK;
+    free(path);
+    return status;
+}
+
 int session_logs(const struct container *c, struct io *io, const struct session *s, int kind, uint32_t **writer,
                  size_t *count, struct error *e)
 {
@@ -200,9 +218,9 @@ int session_logs(const struct container *c, struct io *io, const struct session 
     int status = DELTAFS_OK;
 
     if (s->buckets == 0)
-        status = numbers_list(&n, io, session_folder(c, s->number), e);
+        status = session_list_folder(c, io, s->number, &n, e);
     for (uint32_t b = 0; b < s->buckets && status == DELTAFS_OK; b++)
-        status = numbers_list(&n, io, session_bucket(c, s->number, b), e);
+        status = session_list_bucket(c, io, s->number, b, &n, e);
     if (status != DELTAFS_OK) {
         free(n.number);
         return status;
@@ -313,7 +331,7 @@ static void session_unclaim(const struct container *c, struct io *io, const stru
     char part[16];
 
     snprintf(part, sizeof part, SESSION_FOLDER, s->number);
-    session_remove(c, io, s, &ignored);
+    session_remove(c, io, s, 0, &ignored);
     volumes_unmake(v, io, c->uuid_text, part);
 }
 
@@ -335,8 +353,6 @@ int session_claim(const struct container *c, struct io *io, uint32_t writers, ui
         status = session_make_buckets(c, io, &s, &v, sync, e);
         if (status == DELTAFS_OK)
             status = session_write(c, io, &s, sync, e);
-        if (status == DELTAFS_OK && sync)
-            status = session_sync_claim(c, io, s.number, e);
         if (status != DELTAFS_OK)
             session_unclaim(c, io, &s, &v);
     }

@@ -26,8 +26,9 @@ struct session {
 };
 
 /* Open the container at `path`; `flags` may have O_CREAT and O_EXCL, as open(2) has them. *is_new: it has been made by
- * this call; durably, if `sync`. One whose maker died before it was done is finished. DELTAFS_ERR_NOT_FOUND, _EXISTS,
- * _NOT_DELTAFS (something else is there: a file, a folder, a directory of DeltaFS), _VERSION, _DAMAGED. */
+ * this call; with `sync` so that no crash leaves a manifest that cannot be read (session_sync makes it durable). One
+ * whose maker died before it was done is finished. DELTAFS_ERR_NOT_FOUND, _EXISTS, _NOT_DELTAFS (something else is
+ * there: a file, a folder, a directory of DeltaFS), _VERSION, _DAMAGED. */
 int container_open(struct container *c, struct io *io, const char *path, int flags, int sync, int *is_new,
                    struct error *e);
 void container_fini(struct container *c);
@@ -40,7 +41,7 @@ int container_kind(struct io *io, const char *path, char *kind, struct error *e)
 int container_remove(struct io *io, const char *path, struct error *e);
 
 /* Claim the next session: its folder, buckets, and their places on `volumes` (the option's text). The caller has looked
- * for `order`. */
+ * for `order`. With `sync` no crash leaves a session that cannot be read: either there is none, or all of it. */
 int session_claim(const struct container *c, struct io *io, uint32_t writers, uint64_t order, const char *volumes,
                   int sync, struct session *out, struct error *e);
 /* All sessions by number, freed by the caller; not those that are being claimed, nor whose claimer died at it. */
@@ -48,8 +49,8 @@ int session_list(const struct container *c, struct io *io, struct session **out,
 /* Note in the file, and in `s`, that the session is closed. */
 int session_close(const struct container *c, struct io *io, struct session *s, uint32_t logs, uint64_t order,
                   uint64_t size, int sync, struct error *e);
-/* Remove the session; it is none any more from the beginning on. */
-int session_remove(const struct container *c, struct io *io, const struct session *s, struct error *e);
+/* Remove the session; it is none any more from the beginning on, with `sync` also after a crash. */
+int session_remove(const struct container *c, struct io *io, const struct session *s, int sync, struct error *e);
 
 /* The path of a writer's log, by LOG_KIND_FRAMES or _EXTENTS; or of a file of the session. NULL without memory. */
 char *session_log_path(const struct container *c, const struct session *s, uint32_t writer, int kind);

@@ -144,7 +144,7 @@ static int walk_in_container(const struct walk *w, const char *path, const char 
     return is_name_aside(name) || strcmp(name, LOCK_NAME) == 0 ? walk_unlink(w, path, e) : walk_foreign(path, e);
 }
 
-int session_remove(const struct container *c, struct io *io, const struct session *s, struct error *e)
+int session_remove(const struct container *c, struct io *io, const struct session *s, int sync, struct error *e)
 {
     struct walk w = {.io = io, .uuid_text = c->uuid_text};
     char *path = io_path(c->path, SESSION_FOLDER, s->number), *name = session_path(c, s->number, SESSION_NAME);
@@ -156,6 +156,8 @@ int session_remove(const struct container *c, struct io *io, const struct sessio
         if (rc < 0 && rc != -ENOENT)
             status = error_system(e, -rc, "remove", name);
     }
+    if (status == DELTAFS_OK && sync)
+        status = io_sync_folder(io, path, e);
     if (status == DELTAFS_OK)
         status = walk_session(&w, path, s->number, e);
     free(path);
@@ -224,6 +226,9 @@ static int container_remove_folder(struct io *io, const char *path, struct error
     if (status == DELTAFS_OK)
         status = hidden ? io_rename(io, path, hidden, e) : e->status;
     w.is_removing = status == DELTAFS_OK;
+    /* Else a crash could bring the name back, and not what was removed. */
+    if (status == DELTAFS_OK)
+        status = io_sync_parent(io, hidden, e);
     if (status == DELTAFS_OK)
         status = container_remove_aside(&w, hidden, has_manifest, e);
     if (w.is_removing && status != DELTAFS_OK) {

@@ -109,6 +109,8 @@ enum format_type {
 #define FLAT_TRAILER_SIZE 32
 #define FLAT_MAGIC        "dltfsFLT"
 
+#define FORMAT_SECTOR 512 /* bytes that a disk writes as a whole: what a crash leaves of what was not synced */
+
 /* Manifest: lines "WORD TEXT... ~CHECKSUM\n", the checksum eight hexadecimal digits over all before " ~", begun with 0.
  * A reader that does not know a WORD skips the line if it begins with a small letter, and refuses the container if it
  * begins with a capital. */

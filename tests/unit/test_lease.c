@@ -1,6 +1,7 @@
 /* The lease where the file system knows no locks: of several that take it at once one has it, and who loses it between
  * asking and writing is told. */
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <time.h>
 #include "store/lease.h"
@@ -14,6 +15,8 @@ static struct {
     pthread_barrier_t barrier;
     pthread_mutex_t lock;
     const char *stolen; /* the lease that another takes over while the next epoch's line is written; NULL: none does */
+    const char *opened; /* or when a file of this name is opened to be read, */
+    unsigned opens;     /* this often */
 } plan = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static int plan_lock(void *ctx, int fd)
@@ -46,9 +49,18 @@ static void save_lease(const char *path)
     unit_save(path, line, (size_t)n);
 }
 
+static int plan_open(void *ctx, const char *path, int flags, mode_t mode)
+{
+    if (plan.opened && !(flags & O_RDWR) && strstr(path, plan.opened) && --plan.opens == 0) {
+        save_lease(plan.stolen);
+        plan.stolen = plan.opened = NULL;
+    }
+    return plan.real->open(ctx, path, flags, mode);
+}
+
 static ssize_t plan_pwrite(void *ctx, int fd, const void *bytes, size_t n, uint64_t offset)
 {
-    if (plan.stolen && n > 12 && memcmp(bytes, "Epoch number", 12) == 0) {
+    if (plan.stolen && !plan.opened && n > 12 && memcmp(bytes, "Epoch number", 12) == 0) {
         save_lease(plan.stolen);
         plan.stolen = NULL;
     }
@@ -59,6 +71,7 @@ static void plan_begin(void)
 {
     plan.real = io_default().ops;
     plan.ops = *plan.real;
+    plan.ops.open = plan_open;
     plan.ops.lock = plan_lock;
     plan.ops.size = plan_size;
     plan.ops.pwrite = plan_pwrite;
@@ -157,11 +170,48 @@ static void test_taken_meanwhile(void **state)
     model_fini(&m);
 }
 
+/* Another takes the directory over while repair looks at the logs, which may take longer than a lease counts: nothing
+ * of it is replaced then. (The manifest was, by what it had been before, and so were index logs.) */
+static void test_taken_from_repair(void **state)
+{
+    static const char *const replaced[] = {"MANIFEST", "00/p00000000.index", "01/p00000001.index"};
+    const char *path = unit_path("mended"), *lease = unit_path("mended/LEASE");
+    struct deltafs_repair_wish wish = {.has_lease = 1};
+    size_t n, after;
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        const char *file = unit_path("mended/%s", replaced[i]);
+        unit_remove(path);
+        deltafs_dir *d = unit_create(path, unit_options("keys", "bytes", "partitions", "2", NULL));
+        for (int k = 0; k < 100; k++)
+            CHECK_CALL(d, deltafs_append_bytes(d, &k, sizeof k, "value", 5), DELTAFS_OK);
+        CHECK_CALL(d, deltafs_epoch_end(d, 1), DELTAFS_OK);
+        CHECK_IS(deltafs_close(d), DELTAFS_OK);
+        /* A byte of the manifest, or of a leaf. */
+        unit_poke(file, 60, '#');
+        uint8_t *before = unit_load(file, &n);
+        plan_begin();
+        plan.stolen = lease;
+        plan.opened = i == 1 ? "00/p00000000.data" : "01/p00000001.data";
+        plan.opens = i == 0 ? 1 : 2;
+        CHECK_IS(deltafs_repair(path, &wish, NULL, NULL), DELTAFS_ERR_BUSY);
+        CHECK(!plan.opened && strstr(deltafs_errmsg(NULL), "host elsewhere"));
+        plan_end();
+        uint8_t *now = unit_load(file, &after);
+        CHECK(n == after && memcmp(before, now, n) == 0 && !unit_exists(unit_path("mended/%s.damaged", replaced[i])));
+        CHECK(unit_exists(lease));
+        free(before);
+        free(now);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_at_once),
         cmocka_unit_test(test_taken_meanwhile),
+        cmocka_unit_test(test_taken_from_repair),
     };
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

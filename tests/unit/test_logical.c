@@ -7,86 +7,19 @@
 #include "core/logical.h"
 #include "unit_help.h"
 #include "unit_io.h"
+#include "unit_team.h"
 
-#define RANKS_MAX 4
+#define RANKS_MAX TEAM_MAX
 #define FILE_MAX  400000 /* bytes of the file, at most */
 #define PIECES    40     /* of a call */
 
-/* ---- A group of threads ---- */
-
-struct team_of_ranks {
-    pthread_barrier_t barrier;
-    uint32_t ranks;
-    const void *bytes[RANKS_MAX];
-    size_t size[RANKS_MAX];
-};
-
-struct member {
-    struct team_of_ranks *team;
-    uint32_t rank;
-};
-
-static void meet(struct member *m, const void *bytes, size_t size)
-{
-    m->team->bytes[m->rank] = bytes;
-    m->team->size[m->rank] = size;
-    pthread_barrier_wait(&m->team->barrier);
-}
-
-static int team_agree(void *ctx, struct error *e)
-{
-    struct member *m = ctx;
-    struct error own = *e;
-
-    meet(m, &own, sizeof own);
-    for (uint32_t i = m->team->ranks; i-- > 0;)
-        if (((const struct error *)m->team->bytes[i])->status != DELTAFS_OK)
-            *e = *(const struct error *)m->team->bytes[i];
-    pthread_barrier_wait(&m->team->barrier);
-    return e->status;
-}
-
-static int team_max(void *ctx, uint64_t *values, int n, struct error *e)
-{
-    struct member *m = ctx;
-    uint64_t own[4];
-
-    (void)e;
-    memcpy(own, values, (size_t)n * sizeof *own);
-    meet(m, own, (size_t)n);
-    for (uint32_t i = 0; i < m->team->ranks; i++)
-        for (int k = 0; k < n; k++)
-            if (((const uint64_t *)m->team->bytes[i])[k] > values[k])
-                values[k] = ((const uint64_t *)m->team->bytes[i])[k];
-    pthread_barrier_wait(&m->team->barrier);
-    return DELTAFS_OK;
-}
-
-static int team_broadcast(void *ctx, void *bytes, size_t n, struct error *e)
-{
-    struct member *m = ctx;
-
-    (void)e;
-    meet(m, bytes, n);
-    if (m->rank != 0 && n > 0)
-        memcpy(bytes, m->team->bytes[0], n);
-    pthread_barrier_wait(&m->team->barrier);
-    return DELTAFS_OK;
-}
-
-static int team_gather(void *ctx, const void *mine, size_t n, struct bytes *all, struct error *e)
-{
-    struct member *m = ctx;
-    int status = DELTAFS_OK;
-
-    meet(m, mine, n);
-    for (uint32_t i = 0; i < m->team->ranks && status == DELTAFS_OK; i++)
-        status = bytes_append(all, m->team->bytes[i], m->team->size[i], e);
-    pthread_barrier_wait(&m->team->barrier);
-    return status;
-}
-
 /* ---- The oracle ---- */
+
+/* Not rng_init, which is for one thread, and notes the seed. */
+static struct rng rng_of(uint64_t seed)
+{
+    return (struct rng){seed};
+}
 
 struct model_file {
     uint8_t *byte;
@@ -103,7 +36,7 @@ static uint8_t noise(uint64_t round, uint32_t rank, uint64_t offset)
 /* What rank `rank` writes in a round: none of what another one does. */
 static size_t plan_writes(uint64_t seed, uint64_t round, uint32_t rank, uint32_t ranks, struct deltafs_extent *out)
 {
-    struct rng all = rng_init(seed * 1000 + round), own = rng_init(seed * 1000 + round + 7919 * (rank + 1));
+    struct rng all = rng_of(seed * 1000 + round), own = rng_of(seed * 1000 + round + 7919 * (rank + 1));
     uint64_t block = 1 + rng_below(&all, rng_below(&all, 4) == 0 ? 9000 : 300), base = rng_below(&all, 50000);
     int is_regular = rng_below(&all, 2) == 0;
     size_t n = 1 + rng_below(&own, PIECES);
@@ -145,7 +78,7 @@ static void model_resize(struct model_file *m, uint64_t size)
 
 struct part {
     uint64_t seed;
-    struct member member;
+    struct unit_member member;
     const char *path, *index, *sync;
     pthread_t thread;
     deltafs_logical *f;
@@ -171,13 +104,7 @@ static char *part_failure(struct part *p, int line, const char *what)
 
 static void part_open(struct part *p, int flags)
 {
-    struct logical_group group = {.ctx = &p->member,
-                                  .rank = p->member.rank,
-                                  .ranks = p->member.team->ranks,
-                                  .agree = team_agree,
-                                  .max = team_max,
-                                  .broadcast = team_broadcast,
-                                  .gather = team_gather};
+    struct logical_group group = unit_team_group(&p->member);
     deltafs_options *o = unit_options("sync", p->sync, "index", p->index, "memory", "8M", NULL);
     struct error e = {0};
 
@@ -255,7 +182,7 @@ static void part_read_own(struct part *p, uint64_t round)
 
 static void part_round(struct part *p, uint64_t round)
 {
-    struct rng all = rng_init(p->seed * 77 + round), own = rng_init(p->seed * 77 + round + 31 * (p->member.rank + 1));
+    struct rng all = rng_of(p->seed * 77 + round), own = rng_of(p->seed * 77 + round + 31 * (p->member.rank + 1));
     uint32_t ranks = p->member.team->ranks;
     struct deltafs_extent x[PIECES];
     uint64_t kind = rng_below(&all, 12), size = rng_below(&all, FILE_MAX);
@@ -268,7 +195,7 @@ static void part_round(struct part *p, uint64_t round)
         model_write(&p->model, round, i, x, plan_writes(p->seed, round, i, ranks, x));
     if (p->mode == O_RDWR)
         part_read_own(p, round);
-    if (p->mode == O_RDWR && rng_below(&all, 3) == 0) {
+    if (p->mode == O_RDWR && !is_atomic && rng_below(&all, 3) == 0) {
         PART_CHECK(p, deltafs_logical_share(p->f) == DELTAFS_OK);
         part_read(p, &own, 3);
     }
@@ -303,7 +230,7 @@ static void part_round(struct part *p, uint64_t round)
 static void *part_run(void *arg)
 {
     struct part *p = arg;
-    struct rng own = rng_init(p->seed + p->member.rank);
+    struct rng own = rng_of(p->seed + p->member.rank);
 
     part_open(p, O_RDWR | O_CREAT | O_EXCL);
     for (uint64_t round = 0; round < ROUNDS; round++)
@@ -319,10 +246,10 @@ static void *part_run(void *arg)
 static void run(uint64_t seed, uint32_t ranks, const char *index, const char *sync)
 {
     static struct part part[RANKS_MAX];
-    struct team_of_ranks team = {.ranks = ranks};
+    struct unit_team team;
     const char *path = unit_path("file%llu", (unsigned long long)seed);
 
-    pthread_barrier_init(&team.barrier, NULL, ranks);
+    unit_team_init(&team, ranks);
     for (uint32_t i = 0; i < ranks; i++) {
         part[i] = (struct part){.seed = seed, .member = {&team, i}, .path = path, .index = index, .sync = sync};
         part[i].model.byte = calloc(1, FILE_MAX);
@@ -335,7 +262,7 @@ static void run(uint64_t seed, uint32_t ranks, const char *index, const char *sy
             fail_msg("history %llu: %s", (unsigned long long)seed, part[i].failure);
         free(part[i].model.byte);
     }
-    pthread_barrier_destroy(&team.barrier);
+    unit_team_fini(&team);
     CHECK_IS(deltafs_logical_remove(path), DELTAFS_OK);
     CHECK(!unit_exists(path));
 }
@@ -343,10 +270,12 @@ static void run(uint64_t seed, uint32_t ranks, const char *index, const char *sy
 static void test_histories(void **state)
 {
     static const char *const index[] = {"parallel", "broadcast", "flatten", "each"};
+    const char *given = getenv("UNIT_SEED");
+    uint64_t first = given ? strtoull(given, NULL, 0) : 0;
 
     (void)state;
     for (uint64_t i = 0; i < 24; i++)
-        run(unit_seed % 100000 + i, (uint32_t)(1 + i % RANKS_MAX), index[i / 4 % 4], i % 5 == 0 ? "commit" : "none");
+        run(first + i, (uint32_t)(1 + i % RANKS_MAX), index[i / 4 % 4], i % 5 == 0 ? "commit" : "none");
 }
 
 int main(void)

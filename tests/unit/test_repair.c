@@ -2,6 +2,8 @@
 #include <errno.h>
 #include <time.h>
 #include <unistd.h>
+#include "base/coding.h"
+#include "store/manifest.h"
 #include "unit_help.h"
 #include "unit_io.h"
 
@@ -327,6 +329,76 @@ static void test_rebuild(void **state)
     model_fini(&m);
 }
 
+/* The place of an epoch's k-th block in a data log, or, if k is negative, of one from behind: -1 is the last. */
+static size_t find_block(const uint8_t *bytes, size_t n, uint32_t epoch, int k)
+{
+    size_t at[1000], count = 0;
+
+    for (size_t next = 32; next + 32 <= n && count < 1000; next += 32 + get_u32(bytes + next + 8))
+        if (get_u32(bytes + next + 20) == epoch)
+            at[count++] = next;
+    CHECK(count > 2 && (size_t)abs(k) < count);
+    return k < 0 ? at[count + (size_t)k] : at[k];
+}
+
+/* What is lost is told apart from what is not, where several blocks are damaged, or headers that say where others are:
+ * where records are missing none is taken for absent, and where none is missing nothing is given up. (Of two damaged
+ * blocks the last one, if its header was damaged, was cut off as if nobody missed it; one wrong epoch in a header gave
+ * up all epochs from there on; and damage at an epoch's beginning also gave up the one before, of which all is there.)
+ */
+static void test_lossy(void **state)
+{
+    const char *path = unit_path("lossy"), *copy = unit_path("lossy_copy"), *open = unit_path("lossy_open"),
+               *index = unit_path("lossy_copy/00/p00000000.index"), *data = unit_path("lossy_copy/00/p00000000.data");
+    struct model m = {.is_bytes = 1}, unfinished = {.is_bytes = 1};
+    struct rng r = rng_init(824);
+    size_t n;
+
+    (void)state;
+    make_closed(&m, path, 823, 4, 1000);
+    for (int how = 0; how < 4; how++) {
+        open_copy(path, copy);
+        uint8_t *bytes = unit_load(data, &n);
+        if (how == 0) {
+            bytes[find_block(bytes, n, 3, 5) + 60] ^= 4;
+            bytes[find_block(bytes, n, 3, -1) + 9] ^= 4;
+        } else if (how == 1) {
+            bytes[find_block(bytes, n, 0, 0) + 20] ^= 2;
+        } else if (how == 2) {
+            bytes[find_block(bytes, n, 2, 0) + 9] ^= 4;
+        } else {
+            bytes[find_block(bytes, n, 3, 5) + 60] ^= 4;
+            n = find_block(bytes, n, 3, -1) + 40;
+        }
+        unit_save(data, bytes, n);
+        free(bytes);
+        damage(index, 0);
+        CHECK_IS(repair(copy, 0, -1), DELTAFS_ERR_DAMAGED);
+        for (int label = 1; label <= 4; label++)
+            CHECK((strstr(said.text, unit_path("lossy_copy: epoch %d has lost", label)) != NULL) ==
+                  (label == (how == 1   ? 1
+                             : how == 2 ? 3
+                                        : 4)));
+        CHECK(strstr(said.text, "of epoch 2 of keys") == NULL);
+        CHECK(strstr(said.text, "is cut off") == NULL);
+        deltafs_dir *d = unit_open(copy);
+        CHECK(model_check_honest(&m, d) > 0);
+        CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    }
+    make_unfinished(&unfinished, open, &r);
+    model_give_up(&unfinished);
+    open_copy(open, copy);
+    uint8_t *bytes = unit_load(data, &n);
+    bytes[find_block(bytes, n, 2, 0) + 9] ^= 4;
+    unit_save(data, bytes, n);
+    free(bytes);
+    damage(index, 0);
+    CHECK_IS(repair(copy, 0, -1), DELTAFS_OK);
+    check(&unfinished, copy);
+    model_fini(&m);
+    model_fini(&unfinished);
+}
+
 /* The place of a structure of this type, the k-th, in a log. */
 static size_t find_type(const uint8_t *bytes, size_t n, uint8_t type, int k)
 {
@@ -402,6 +474,16 @@ static void test_manifest(void **state)
         CHECK(unit_exists(unit_path("manifest_copy/MANIFEST.damaged")));
     }
     check(&m, copy);
+    /* A byte that is zero now may be the first one of the last line, which is no crash's; and the last line may be one
+     * that a crash cut short, if only by its newline. (Neither was mended.) */
+    for (int how = 0; how < 2; how++) {
+        open_copy(path, copy);
+        unit_save(file, bytes, n - (size_t)how);
+        unit_poke(file, how ? 20 : (size_t)((uint8_t *)memmem(bytes, n, "close ", 6) - bytes), 0);
+        CHECK_IS(repair(copy, 0, -1), DELTAFS_OK);
+        check_said("kept as MANIFEST.damaged");
+        check(&m, copy);
+    }
     open_copy(path, copy);
     size_t at = (size_t)((uint8_t *)memmem(bytes, n, "Epoch number=1", 14) - bytes);
     unit_poke(file, at + 20, '#');
@@ -410,6 +492,36 @@ static void test_manifest(void **state)
     check_errmsg("more than one wrong byte, which are not guessed at: lost is an epoch's label and commit");
     free(bytes);
     model_fini(&m);
+}
+
+/* A logical file's manifest is not a directory's, damaged or not. (If it was, it was changed, and an epoch was seen.)
+ */
+static void test_logical(void **state)
+{
+    const char *path = unit_path("logical"), *file = unit_path("logical/MANIFEST");
+    struct manifest m = {.is_file = 1};
+    struct io io = io_default();
+    struct error e;
+    size_t n, after;
+
+    (void)state;
+    CHECK_IS(io_mkdir(&io, path, &e), DELTAFS_OK);
+    manifest_uuid_text(m.uuid, m.uuid_text);
+    CHECK_IS(manifest_write(&io, file, &m, 0, &e), DELTAFS_OK);
+    for (int is_damaged = 0; is_damaged < 2; is_damaged++) {
+        if (is_damaged)
+            unit_poke(file, 20, '#');
+        uint8_t *before = unit_load(file, &n);
+        for (int is_dry = 1; is_dry >= 0; is_dry--) {
+            CHECK_IS(repair(path, is_dry, -1), DELTAFS_ERR_NOT_DELTAFS);
+            check_errmsg("is a logical file");
+            CHECK_IS(said.done, 0);
+        }
+        uint8_t *now = unit_load(file, &after);
+        CHECK(n == after && memcmp(before, now, n) == 0 && !unit_exists(unit_path("logical/MANIFEST.damaged")));
+        free(before);
+        free(now);
+    }
 }
 
 /* Epochs that the logs lack, as after a power loss with sync=none, are given up only by name. */
@@ -443,6 +555,16 @@ static void test_drop(void **state)
     wish.drop_from = 4;
     CHECK_IS(deltafs_repair(copy, &wish, note, NULL), DELTAFS_ERR_LABEL);
     wish.drop_from = 3;
+    /* Each time that the manifest is read it can fail. (What was read was freed twice.) */
+    for (uint64_t skip = 0, is_failed = 1; is_failed; skip++) {
+        wish.is_dry = 1;
+        unit_io_begin();
+        unit_io_fail(OP_READ, "MANIFEST", skip, 1, EIO);
+        int status = deltafs_repair(copy, &wish, note, NULL);
+        is_failed = unit_io_failures();
+        CHECK_IS(status, is_failed ? DELTAFS_ERR_IO : DELTAFS_OK);
+        unit_io_end();
+    }
     for (wish.is_dry = 1; wish.is_dry >= 0; wish.is_dry--) {
         memset(&said, 0, sizeof said);
         CHECK_IS(deltafs_repair(copy, &wish, note, NULL), DELTAFS_OK);
@@ -574,6 +696,40 @@ static void test_reopened_instead(void **state)
     model_fini(&m);
 }
 
+/* The first epoch is no other than those behind it. (Its records were not counted, so it was never whole; and a
+ * reopening that failed had begun its logs anew.) */
+static void test_first(void **state)
+{
+    const char *path = unit_path("first"), *copy = unit_path("first_copy"), *file = unit_path("first_copy/MANIFEST"),
+               *open = unit_path("first_open");
+    struct model m = {0};
+    struct rng r = rng_init(806);
+    deltafs_dir *d = create(&m, path);
+    size_t n;
+
+    (void)state;
+    append(&m, d, &r, 300);
+    CHECK_CALL(d, deltafs_epoch_end(d, 30), DELTAFS_OK);
+    model_keep(&m, 30);
+    unit_copy(path, open);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    for (int is_reopened = 0; is_reopened < 2; is_reopened++) {
+        open_copy(open, copy);
+        uint8_t *bytes = unit_load(file, &n);
+        unit_save(file, bytes, (size_t)((uint8_t *)memmem(bytes, n, "Epoch number=0", 14) - bytes));
+        free(bytes);
+        if (is_reopened) {
+            CHECK(rename(unit_path("first_copy/02"), unit_path("first_copy/elsewhere")) == 0);
+            CHECK(deltafs_reopen(copy, NULL, &d) != DELTAFS_OK);
+            CHECK(rename(unit_path("first_copy/elsewhere"), unit_path("first_copy/02")) == 0);
+        }
+        CHECK_IS(repair(copy, 0, -1), DELTAFS_OK);
+        check_said("is committed: 300 records labelled 30");
+        check(&m, copy);
+    }
+    model_fini(&m);
+}
+
 /* What the job noted counts only if the logs have as much. */
 static void test_noted_counts(void **state)
 {
@@ -673,6 +829,32 @@ static void test_durable(void **state)
         check_said("2000 records labelled 30");
         check(&m, other);
     }
+    model_fini(&m);
+}
+
+/* Whatever fails when the manifest is read, what the job noted is there for the next attempt. (It was not where the
+ * manifest could be read only before the lease was taken: then the epoch was cut off.) */
+static void test_unread(void **state)
+{
+    static const enum unit_op ops[] = {OP_OPEN, OP_READ};
+    const char *path = unit_path("unread"), *other = unit_path("unread_copy");
+    struct rng r = rng_init(865);
+    struct model m = {0};
+
+    (void)state;
+    make_unfinished(&m, path, &r);
+    model_keep(&m, 30);
+    for (int i = 0; i < 2; i++)
+        for (uint64_t skip = 0; skip < 3; skip++) {
+            open_copy(path, other);
+            unit_io_begin();
+            unit_io_fail(ops[i], "MANIFEST", skip, 1, EIO);
+            CHECK_IS(repair(other, 0, -1), DELTAFS_ERR_IO);
+            unit_io_end();
+            CHECK_IS(repair(other, 0, -1), DELTAFS_OK);
+            check_said("2000 records labelled 30");
+        }
+    check(&m, other);
     model_fini(&m);
 }
 
@@ -783,11 +965,13 @@ static void test_rebuild_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_unfinished),    cmocka_unit_test(test_torn),
-                                       cmocka_unit_test(test_rebuild),       cmocka_unit_test(test_restore),
-                                       cmocka_unit_test(test_manifest),      cmocka_unit_test(test_drop),
+                                       cmocka_unit_test(test_rebuild),       cmocka_unit_test(test_lossy),
+                                       cmocka_unit_test(test_restore),       cmocka_unit_test(test_manifest),
+                                       cmocka_unit_test(test_logical),       cmocka_unit_test(test_drop),
                                        cmocka_unit_test(test_hopeless),      cmocka_unit_test(test_warm_reader),
                                        cmocka_unit_test(test_noted_counts),  cmocka_unit_test(test_reopened_instead),
-                                       cmocka_unit_test(test_noted_rebuild), cmocka_unit_test(test_durable),
+                                       cmocka_unit_test(test_first),         cmocka_unit_test(test_noted_rebuild),
+                                       cmocka_unit_test(test_durable),       cmocka_unit_test(test_unread),
                                        cmocka_unit_test(test_sound),         cmocka_unit_test(test_environment),
                                        cmocka_unit_test(test_rebuild_memory)};
 

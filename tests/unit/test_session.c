@@ -66,7 +66,7 @@ static void test_life(void **state)
     }
     CHECK(list[1].logs == 50 && list[1].last_order == 77 && list[1].size == 4711);
     CHECK(list[0].buckets == 0 && list[2].buckets == 4);
-    CHECK_IS(session_remove(&c, &io, &list[1], &e), DELTAFS_OK);
+    CHECK_IS(session_remove(&c, &io, &list[1], 1, &e), DELTAFS_OK);
     free(list);
     CHECK_IS(session_list(&c, &io, &list, &n, &e), DELTAFS_OK);
     CHECK_IS(n, 2);

@@ -4,13 +4,16 @@
 
 static struct {
     const struct io_ops *real;
-    uint64_t k, count;
-    int errnum, open_files;
+    uint64_t k;
+    _Atomic uint64_t count;
+    int errnum, is_by_thread;
+    _Atomic int open_files;
 } kth;
+static _Thread_local int is_counted;
 
 static int kth_is_now(void)
 {
-    return kth.count++ == kth.k;
+    return (!kth.is_by_thread || is_counted) && kth.count++ == kth.k;
 }
 
 static int kth_open(void *ctx, const char *path, int flags, mode_t mode)
@@ -154,7 +157,22 @@ void unit_kth_begin(struct io *out, uint64_t k, int errnum)
     kth.count = 0;
     kth.errnum = errnum;
     kth.open_files = 0;
+    kth.is_by_thread = 0;
     *out = (struct io){.ops = &kth_ops};
+}
+
+void unit_kth_begin_default(uint64_t k, int errnum)
+{
+    struct io io;
+
+    unit_kth_begin(&io, k, errnum);
+    kth.is_by_thread = 1;
+    io_replace_default(io.ops, io.ctx);
+}
+
+void unit_kth_count(int is_on)
+{
+    is_counted = is_on;
 }
 
 int unit_kth_has_failed(void)
@@ -164,6 +182,8 @@ int unit_kth_has_failed(void)
 
 int unit_kth_end(void)
 {
+    if (kth.is_by_thread)
+        io_replace_default(NULL, NULL);
     CHECK_IS(kth.open_files, 0);
     return unit_kth_has_failed();
 }

@@ -134,26 +134,26 @@ void ad_deltafs_resize(ADIO_File fd, ADIO_Offset size, int *error_code);
 void ad_deltafs_set_info(ADIO_File fd, MPI_Info users_info, int *error_code);
 int ad_deltafs_set_lock(ADIO_File fd, int cmd, int type, ADIO_Offset offset, int whence, ADIO_Offset len);
 
-void ad_deltafs_read_contig(ADIO_File fd, void *buf, int count, MPI_Datatype datatype, int file_ptr_type,
+void ad_deltafs_read_contig(ADIO_File fd, void *buf, ADIO_DELTAFS_COUNT count, MPI_Datatype datatype, int file_ptr_type,
                             ADIO_Offset offset, ADIO_Status *status, int *error_code);
-void ad_deltafs_read_strided(ADIO_File fd, void *buf, int count, MPI_Datatype datatype, int file_ptr_type,
-                             ADIO_Offset offset, ADIO_Status *status, int *error_code);
-void ad_deltafs_read_coll(ADIO_File fd, void *buf, int count, MPI_Datatype datatype, int file_ptr_type,
+void ad_deltafs_read_strided(ADIO_File fd, void *buf, ADIO_DELTAFS_COUNT count, MPI_Datatype datatype,
+                             int file_ptr_type, ADIO_Offset offset, ADIO_Status *status, int *error_code);
+void ad_deltafs_read_coll(ADIO_File fd, void *buf, ADIO_DELTAFS_COUNT count, MPI_Datatype datatype, int file_ptr_type,
                           ADIO_Offset offset, ADIO_Status *status, int *error_code);
-void ad_deltafs_write_contig(ADIO_File fd, const void *buf, int count, MPI_Datatype datatype, int file_ptr_type,
-                             ADIO_Offset offset, ADIO_Status *status, int *error_code);
-void ad_deltafs_write_coll(ADIO_File fd, const void *buf, int count, MPI_Datatype datatype, int file_ptr_type,
-                           ADIO_Offset offset, ADIO_Status *status, int *error_code);
-void ad_deltafs_write_strided(ADIO_File fd, const void *buf, int count, MPI_Datatype datatype, int file_ptr_type,
-                              ADIO_Offset offset, ADIO_Status *status, int *error_code);
+void ad_deltafs_write_contig(ADIO_File fd, const void *buf, ADIO_DELTAFS_COUNT count, MPI_Datatype datatype,
+                             int file_ptr_type, ADIO_Offset offset, ADIO_Status *status, int *error_code);
+void ad_deltafs_write_strided(ADIO_File fd, const void *buf, ADIO_DELTAFS_COUNT count, MPI_Datatype datatype,
+                              int file_ptr_type, ADIO_Offset offset, ADIO_Status *status, int *error_code);
+void ad_deltafs_write_coll(ADIO_File fd, const void *buf, ADIO_DELTAFS_COUNT count, MPI_Datatype datatype,
+                           int file_ptr_type, ADIO_Offset offset, ADIO_Status *status, int *error_code);
 
-void ad_deltafs_iread_contig(ADIO_File fd, void *buf, int count, MPI_Datatype datatype, int file_ptr_type,
-                             ADIO_Offset offset, ADIO_Request *request, int *error_code);
-void ad_deltafs_iread_strided(ADIO_File fd, void *buf, int count, MPI_Datatype datatype, int file_ptr_type,
-                              ADIO_Offset offset, ADIO_Request *request, int *error_code);
-void ad_deltafs_iwrite_contig(ADIO_File fd, const void *buf, int count, MPI_Datatype datatype, int file_ptr_type,
-                              ADIO_Offset offset, ADIO_Request *request, int *error_code);
-void ad_deltafs_iwrite_strided(ADIO_File fd, const void *buf, int count, MPI_Datatype datatype, int file_ptr_type,
-                               ADIO_Offset offset, ADIO_Request *request, int *error_code);
+void ad_deltafs_iread_contig(ADIO_File fd, void *buf, ADIO_DELTAFS_COUNT count, MPI_Datatype datatype,
+                             int file_ptr_type, ADIO_Offset offset, ADIO_Request *request, int *error_code);
+void ad_deltafs_iread_strided(ADIO_File fd, void *buf, ADIO_DELTAFS_COUNT count, MPI_Datatype datatype,
+                              int file_ptr_type, ADIO_Offset offset, ADIO_Request *request, int *error_code);
+void ad_deltafs_iwrite_contig(ADIO_File fd, const void *buf, ADIO_DELTAFS_COUNT count, MPI_Datatype datatype,
+                              int file_ptr_type, ADIO_Offset offset, ADIO_Request *request, int *error_code);
+void ad_deltafs_iwrite_strided(ADIO_File fd, const void *buf, ADIO_DELTAFS_COUNT count, MPI_Datatype datatype,
+                               int file_ptr_type, ADIO_Offset offset, ADIO_Request *request, int *error_code);
 
 #endif

@@ -15,8 +15,8 @@ static void request_create(ADIO_File fd, ADIO_Status *status, ADIO_Request *requ
     MPIO_Completed_request_create(&fd, bytes, error_code, request);
 }
 
-void ad_deltafs_iread_contig(ADIO_File fd, void *buf, int count, MPI_Datatype datatype, int file_ptr_type,
-                             ADIO_Offset offset, ADIO_Request *request, int *error_code)
+void ad_deltafs_iread_contig(ADIO_File fd, void *buf, ADIO_DELTAFS_COUNT count, MPI_Datatype datatype,
+                             int file_ptr_type, ADIO_Offset offset, ADIO_Request *request, int *error_code)
 {
     ADIO_Status status;
 
@@ -24,8 +24,8 @@ void ad_deltafs_iread_contig(ADIO_File fd, void *buf, int count, MPI_Datatype da
     request_create(fd, &status, request, error_code);
 }
 
-void ad_deltafs_iread_strided(ADIO_File fd, void *buf, int count, MPI_Datatype datatype, int file_ptr_type,
-                              ADIO_Offset offset, ADIO_Request *request, int *error_code)
+void ad_deltafs_iread_strided(ADIO_File fd, void *buf, ADIO_DELTAFS_COUNT count, MPI_Datatype datatype,
+                              int file_ptr_type, ADIO_Offset offset, ADIO_Request *request, int *error_code)
 {
     ADIO_Status status;
 
@@ -33,8 +33,8 @@ void ad_deltafs_iread_strided(ADIO_File fd, void *buf, int count, MPI_Datatype d
     request_create(fd, &status, request, error_code);
 }
 
-void ad_deltafs_iwrite_contig(ADIO_File fd, const void *buf, int count, MPI_Datatype datatype, int file_ptr_type,
-                              ADIO_Offset offset, ADIO_Request *request, int *error_code)
+void ad_deltafs_iwrite_contig(ADIO_File fd, const void *buf, ADIO_DELTAFS_COUNT count, MPI_Datatype datatype,
+                              int file_ptr_type, ADIO_Offset offset, ADIO_Request *request, int *error_code)
 {
     ADIO_Status status;
 
@@ -42,8 +42,8 @@ void ad_deltafs_iwrite_contig(ADIO_File fd, const void *buf, int count, MPI_Data
     request_create(fd, &status, request, error_code);
 }
 
-void ad_deltafs_iwrite_strided(ADIO_File fd, const void *buf, int count, MPI_Datatype datatype, int file_ptr_type,
-                               ADIO_Offset offset, ADIO_Request *request, int *error_code)
+void ad_deltafs_iwrite_strided(ADIO_File fd, const void *buf, ADIO_DELTAFS_COUNT count, MPI_Datatype datatype,
+                               int file_ptr_type, ADIO_Offset offset, ADIO_Request *request, int *error_code)
 {
     ADIO_Status status;
 

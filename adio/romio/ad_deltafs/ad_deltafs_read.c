@@ -12,7 +12,7 @@ static void clear_tail(ADIO_File fd, void *buf, ADIO_Offset got, ADIO_Offset byt
         memset(at + got, 0, (size_t)(bytes - got));
 }
 
-void ad_deltafs_read_contig(ADIO_File fd, void *buf, int count, MPI_Datatype datatype, int file_ptr_type,
+void ad_deltafs_read_contig(ADIO_File fd, void *buf, ADIO_DELTAFS_COUNT count, MPI_Datatype datatype, int file_ptr_type,
                             ADIO_Offset offset, ADIO_Status *status, int *error_code)
 {
     static const char where[] = "ADIOI_DELTAFS_READCONTIG";
@@ -33,8 +33,8 @@ void ad_deltafs_read_contig(ADIO_File fd, void *buf, int count, MPI_Datatype dat
     MPIR_Status_set_bytes(status, datatype, (MPI_Count)got);
 }
 
-void ad_deltafs_read_strided(ADIO_File fd, void *buf, int count, MPI_Datatype datatype, int file_ptr_type,
-                             ADIO_Offset offset, ADIO_Status *status, int *error_code)
+void ad_deltafs_read_strided(ADIO_File fd, void *buf, ADIO_DELTAFS_COUNT count, MPI_Datatype datatype,
+                             int file_ptr_type, ADIO_Offset offset, ADIO_Status *status, int *error_code)
 {
     struct ad_deltafs_access a;
     ADIO_Offset moved;
@@ -49,7 +49,7 @@ void ad_deltafs_read_strided(ADIO_File fd, void *buf, int count, MPI_Datatype da
 /* A rank that reads back what it wrote finds it in one log, whatever the pattern in the file: nothing is gained by
  * reading for each other, unless somebody knows better. It is wrong where a file is written, too: a rank shall read
  * what it has just written itself, and another that reads for it cannot see that yet. */
-void ad_deltafs_read_coll(ADIO_File fd, void *buf, int count, MPI_Datatype datatype, int file_ptr_type,
+void ad_deltafs_read_coll(ADIO_File fd, void *buf, ADIO_DELTAFS_COUNT count, MPI_Datatype datatype, int file_ptr_type,
                           ADIO_Offset offset, ADIO_Status *status, int *error_code)
 {
     int shared = ad_deltafs_loaded()->logical_share(ad_deltafs_handle(fd));

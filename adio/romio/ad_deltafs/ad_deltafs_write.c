@@ -1,8 +1,8 @@
 /* Writing: each rank appends its own extents to its own log. */
 #include "ad_deltafs.h"
 
-void ad_deltafs_write_contig(ADIO_File fd, const void *buf, int count, MPI_Datatype datatype, int file_ptr_type,
-                             ADIO_Offset offset, ADIO_Status *status, int *error_code)
+void ad_deltafs_write_contig(ADIO_File fd, const void *buf, ADIO_DELTAFS_COUNT count, MPI_Datatype datatype,
+                             int file_ptr_type, ADIO_Offset offset, ADIO_Status *status, int *error_code)
 {
     static const char where[] = "ADIOI_DELTAFS_WRITECONTIG";
     MPI_Count size;
@@ -20,8 +20,8 @@ void ad_deltafs_write_contig(ADIO_File fd, const void *buf, int count, MPI_Datat
     MPIR_Status_set_bytes(status, datatype, bytes);
 }
 
-void ad_deltafs_write_strided(ADIO_File fd, const void *buf, int count, MPI_Datatype datatype, int file_ptr_type,
-                              ADIO_Offset offset, ADIO_Status *status, int *error_code)
+void ad_deltafs_write_strided(ADIO_File fd, const void *buf, ADIO_DELTAFS_COUNT count, MPI_Datatype datatype,
+                              int file_ptr_type, ADIO_Offset offset, ADIO_Status *status, int *error_code)
 {
     struct ad_deltafs_access a;
 
@@ -34,8 +34,8 @@ void ad_deltafs_write_strided(ADIO_File fd, const void *buf, int count, MPI_Data
 }
 
 /* Each rank writes its own extents; then those that may read learn of them. */
-void ad_deltafs_write_coll(ADIO_File fd, const void *buf, int count, MPI_Datatype datatype, int file_ptr_type,
-                           ADIO_Offset offset, ADIO_Status *status, int *error_code)
+void ad_deltafs_write_coll(ADIO_File fd, const void *buf, ADIO_DELTAFS_COUNT count, MPI_Datatype datatype,
+                           int file_ptr_type, ADIO_Offset offset, ADIO_Status *status, int *error_code)
 {
     ad_deltafs_write_strided(fd, buf, count, datatype, file_ptr_type, offset, status, error_code);
     int shared = ad_deltafs_loaded()->logical_share(ad_deltafs_handle(fd));

@@ -1,0 +1,255 @@
+/* The power goes at each operation of a short history of a logical file with sync=commit: whatever a
+ * deltafs_logical_sync that returned has covered is read back exactly, what was written later is old or new. Only where
+ * something was written later may it be damaged: its extents can have reached the disk, and its bytes not. */
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/stat.h>
+#include "torture_io.h"
+#include "unit_blocks.h"
+#include "unit_help.h"
+#include "unit_team.h"
+
+struct crash {
+    const char *path;
+    struct unit_blocks blocks;
+    uint64_t size[64]; /* that the file may have; the last is what was set last */
+    size_t sizes;
+    uint32_t version;
+};
+
+static void note_size(struct crash *c, uint64_t size)
+{
+    c->size[c->sizes++] = size;
+}
+
+static void write_some(struct crash *c, deltafs_logical *f, size_t from, size_t to)
+{
+    for (size_t i = from; i < to; i++) {
+        unit_blocks_write(&c->blocks, f, i, ++c->version);
+        if ((i + 1) * BLOCK_SIZE > c->size[c->sizes - 1])
+            note_size(c, (i + 1) * BLOCK_SIZE);
+    }
+}
+
+/* A sync covers what its handle has written. */
+static void settle(struct crash *c, size_t from)
+{
+    for (size_t i = from; i < BLOCKS; i++)
+        unit_blocks_settle(&c->blocks, i);
+    c->size[0] = c->size[c->sizes - 1];
+    c->sizes = 1;
+}
+
+static void sync_from(struct crash *c, deltafs_logical *f, size_t from)
+{
+    if (deltafs_logical_sync(f) == DELTAFS_OK)
+        settle(c, from);
+}
+
+static void truncate_to(struct crash *c, deltafs_logical *f, size_t blocks)
+{
+    deltafs_logical_truncate(f, blocks * BLOCK_SIZE);
+    note_size(c, blocks * BLOCK_SIZE);
+    for (size_t i = blocks; i < BLOCKS; i++)
+        unit_blocks_note(&c->blocks, i, 0);
+}
+
+static deltafs_options *options(void)
+{
+    return unit_options("sync", "commit", "memory", "8M", NULL);
+}
+
+/* One process: written, in atomic mode too, cut, and closed; then opened once more. */
+static void history_alone(struct crash *c)
+{
+    deltafs_options *o = options();
+    deltafs_logical *f = NULL;
+
+    if (deltafs_logical_open(c->path, O_RDWR, o, &f) == DELTAFS_OK) {
+        write_some(c, f, 0, 8);
+        sync_from(c, f, 0);
+        deltafs_logical_set_atomic(f, 1);
+        write_some(c, f, 4, 8);
+        sync_from(c, f, 0);
+        write_some(c, f, 6, 12);
+        deltafs_logical_set_atomic(f, 0);
+        truncate_to(c, f, 10);
+        sync_from(c, f, 0);
+        write_some(c, f, 8, 20);
+        deltafs_logical_close(f);
+    }
+    if (deltafs_logical_open(c->path, O_WRONLY, o, &f) == DELTAFS_OK) {
+        write_some(c, f, 18, BLOCKS);
+        sync_from(c, f, 18);
+        write_some(c, f, 0, 2);
+        deltafs_logical_close(f);
+    }
+    deltafs_options_destroy(o);
+}
+
+/* Cut to nothing, and written anew: what was there is removed. */
+static void history_anew(struct crash *c)
+{
+    deltafs_options *o = options();
+    deltafs_logical *f = NULL;
+
+    if (deltafs_logical_open(c->path, O_RDWR, o, &f) == DELTAFS_OK) {
+        truncate_to(c, f, 0);
+        write_some(c, f, 0, 5);
+        sync_from(c, f, 0);
+        write_some(c, f, 3, 9);
+        deltafs_logical_close(f);
+    }
+    deltafs_options_destroy(o);
+}
+
+struct rank {
+    struct crash *crash;
+    struct unit_member member;
+};
+
+/* Two ranks, each every other block, whose logs are in folders on a volume. */
+static void *run_rank(void *arg)
+{
+    struct rank *r = arg;
+    struct crash *c = r->crash;
+    struct logical_group group = unit_team_group(&r->member);
+    deltafs_options *o = unit_options("sync", "commit", "memory", "8M", "volumes", unit_path("volume"), NULL);
+    deltafs_logical *f;
+    struct error e = {0};
+
+    for (uint32_t round = 0; round < 2; round++) {
+        if (deltafs_logical_open_group(c->path, O_RDWR, o, &group, &f, &e) != DELTAFS_OK)
+            break;
+        for (uint32_t k = 0; k < 3; k++) {
+            for (size_t i = r->member.rank; i < BLOCKS; i += 2)
+                unit_blocks_write(&c->blocks, f, i, 100 + round * 10 + k);
+            unit_team_wait(&r->member);
+            int status = k < 2 ? deltafs_logical_sync(f) : deltafs_logical_close(f);
+            unit_team_wait(&r->member);
+            if (status == DELTAFS_OK && k < 2 && r->member.rank == 0)
+                settle(c, 0);
+            unit_team_wait(&r->member);
+        }
+    }
+    deltafs_options_destroy(o);
+    return NULL;
+}
+
+static void history_of_two(struct crash *c)
+{
+    struct unit_team team;
+    struct rank rank[2];
+    pthread_t thread[2];
+
+    unit_team_init(&team, 2);
+    for (uint32_t i = 0; i < 2; i++) {
+        rank[i] = (struct rank){c, {&team, i}};
+        CHECK_IS(pthread_create(&thread[i], NULL, run_rank, &rank[i]), 0);
+    }
+    for (uint32_t i = 0; i < 2; i++)
+        pthread_join(thread[i], NULL);
+    unit_team_fini(&team);
+}
+
+static void check(const struct crash *c, uint64_t k, uint64_t seed)
+{
+    deltafs_logical *f = NULL;
+    uint8_t bytes[BLOCK_SIZE];
+    uint64_t size;
+    size_t got, is_size = 0;
+
+    int status = deltafs_logical_open(c->path, O_RDONLY, NULL, &f);
+    if (status != DELTAFS_OK)
+        fail_msg("operation %llu, seed %llu: it cannot be opened: %s", (unsigned long long)k, (unsigned long long)seed,
+                 deltafs_logical_errmsg(NULL));
+    CHECK_IS(deltafs_logical_size(f, &size), DELTAFS_OK);
+    for (size_t i = 0; i < c->sizes; i++)
+        is_size |= size == c->size[i];
+    if (!is_size)
+        fail_msg("operation %llu, seed %llu: size %llu", (unsigned long long)k, (unsigned long long)seed,
+                 (unsigned long long)size);
+    for (size_t i = 0; i < BLOCKS; i++) {
+        memset(bytes, 0, sizeof bytes);
+        status = deltafs_logical_read(f, i * BLOCK_SIZE, bytes, BLOCK_SIZE, &got);
+        if (status == DELTAFS_ERR_DAMAGED && !unit_blocks_is_settled(&c->blocks, i))
+            continue;
+        if (status != DELTAFS_OK || !unit_blocks_match(&c->blocks, i, bytes))
+            fail_msg("operation %llu, seed %llu: block %zu: %s", (unsigned long long)k, (unsigned long long)seed, i,
+                     status != DELTAFS_OK ? deltafs_logical_errmsg(f) : "wrong");
+    }
+    CHECK_IS(deltafs_logical_close(f), DELTAFS_OK);
+    /* Whoever comes next can write. */
+    CHECK_IS(deltafs_logical_open(c->path, O_RDWR, NULL, &f), DELTAFS_OK);
+    CHECK_IS(deltafs_logical_write(f, 5, "abc", 3), DELTAFS_OK);
+    CHECK_IS(deltafs_logical_close(f), DELTAFS_OK);
+    CHECK_IS(deltafs_logical_open(c->path, O_RDONLY, NULL, &f), DELTAFS_OK);
+    CHECK_IS(deltafs_logical_read(f, 5, bytes, 3, &got), DELTAFS_OK);
+    CHECK(memcmp(bytes, "abc", 3) == 0);
+    CHECK_IS(deltafs_logical_close(f), DELTAFS_OK);
+}
+
+static int run(void (*history)(struct crash *), uint64_t k, uint64_t seed)
+{
+    static struct crash c;
+    deltafs_logical *f;
+    deltafs_options *o = options();
+
+    c = (struct crash){.path = unit_path("file"), .sizes = 1};
+    unit_remove(c.path);
+    unit_remove(unit_path("volume"));
+    CHECK_IS(mkdir(unit_path("volume"), 0777), 0);
+    unit_blocks_init(&c.blocks);
+    /* What is there before is durable. */
+    CHECK_IS(deltafs_logical_open(c.path, O_RDWR | O_CREAT, o, &f), DELTAFS_OK);
+    write_some(&c, f, 0, BLOCKS);
+    CHECK_IS(deltafs_logical_close(f), DELTAFS_OK);
+    deltafs_options_destroy(o);
+    settle(&c, 0);
+    torture_io_begin(TORTURE_CRASH, k, seed);
+    history(&c);
+    int has_failed = torture_io_has_failed();
+    CHECK_IS(torture_io_open_files(), 0);
+    torture_io_lose_power();
+    torture_io_end();
+    check(&c, k, seed);
+    return has_failed;
+}
+
+/* `seeds`: of what gets lost, for each operation. */
+static void run_all(void (*history)(struct crash *), uint64_t seeds)
+{
+    int has_failed = 1;
+
+    for (uint64_t k = 0; has_failed; k++)
+        for (uint64_t seed = 0; seed < seeds; seed++)
+            has_failed = run(history, k, unit_seed + 1000 * k + seed);
+}
+
+static void test_alone(void **state)
+{
+    (void)state;
+    run_all(history_alone, 2);
+}
+
+static void test_anew(void **state)
+{
+    (void)state;
+    run_all(history_anew, 4);
+}
+
+static void test_two(void **state)
+{
+    (void)state;
+    run_all(history_of_two, 1);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_alone), cmocka_unit_test(test_anew),
+                                       cmocka_unit_test(test_two)};
+
+    return cmocka_run_group_tests_name("crashes of a logical file", tests, unit_setup, unit_teardown) == 0 ? 0 : 1;
+}

@@ -1,0 +1,27 @@
+/* Ranks that are threads: a logical file's group without MPI, whose collective calls meet at a barrier. */
+#ifndef DELTAFS_UNIT_TEAM_H
+#define DELTAFS_UNIT_TEAM_H
+
+#include <pthread.h>
+#include "core/logical.h"
+
+#define TEAM_MAX 4
+
+struct unit_team {
+    pthread_barrier_t barrier;
+    uint32_t ranks;
+    const void *bytes[TEAM_MAX];
+    size_t size[TEAM_MAX];
+};
+
+struct unit_member {
+    struct unit_team *team;
+    uint32_t rank;
+};
+
+void unit_team_init(struct unit_team *t, uint32_t ranks);
+void unit_team_fini(struct unit_team *t);
+void unit_team_wait(struct unit_member *m);
+struct logical_group unit_team_group(struct unit_member *m);
+
+#endif
