@@ -26,7 +26,7 @@ script=$!
 i=0
 until [ -s "$work/pid" ]; do
     i=$((i + 1))
-    [ $i -lt 200 ] || fail "the target was not started: $(cat "$work/log")"
+    [ $i -lt 1200 ] || fail "the target was not started: $(cat "$work/log")"
     sleep 0.05
 done
 kill -TERM "$script"
@@ -36,6 +36,6 @@ code=$?
 i=0
 while kill -0 "$(cat "$work/pid")" 2>/dev/null; do
     i=$((i + 1))
-    [ $i -lt 100 ] || fail "the target runs on"
+    [ $i -lt 1200 ] || fail "the target runs on"
     sleep 0.05
 done

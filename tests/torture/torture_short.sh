@@ -4,7 +4,7 @@
 
 # short KIND COUNT: fails unless so many cases were tried and nothing was found.
 short() {
-    expect 0 timeout -k 5 120 ./torture "$1" --count "$2" --seed 1 --folder "$work"
+    expect 0 timeout -k 5 600 ./torture "$1" --count "$2" --seed 1 --folder "$work"
     grep -qx "torture: $1 $2 tried, 0 lost, 0 wrong" "$work/out" || fail "$(cat "$work/out")"
 }
 
