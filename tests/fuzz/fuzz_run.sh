@@ -8,6 +8,9 @@ for folder in "$work"/seeds/*; do
     target=${folder##*/}
     found=$top_srcdir/tests/fuzz/found/$target
     [ -d "$found" ] || found=
+    runs=${FUZZ_RUNS:-4000}
+    # Each of its files has 4 MiB.
+    [ "$target" != logical ] || runs=$((runs / 8 + 1))
     # shellcheck disable=SC2086 # no word where there is no folder
-    expect 0 timeout -k 5 120 "$top_builddir/fuzz-$target" --runs "${FUZZ_RUNS:-4000}" --seed 3 "$folder" $found
+    expect 0 timeout -k 5 120 "$top_builddir/fuzz-$target" --runs "$runs" --seed 3 "$folder" $found
 done

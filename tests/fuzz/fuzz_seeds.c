@@ -175,6 +175,39 @@ static void make_extents(const char *folder)
     extent_list_fini(&l);
 }
 
+/* Logical files of the UUID 0, of which each extent log is one of those above: with and without INDEX, closed or not.
+ */
+static void make_logical(const char *folder)
+{
+    static const char manifest[] = "Deltafs version=1 uuid=00000000-0000-0000-0000-000000000000 ~00000000\n"
+                                   "File frame=4096 group=1024 ~00000000\n";
+    static const char session[] = "Session writers=2 order=1 buckets=0 ~00000000\n"
+                                  "close logs=1 order=3 size=1200 ~00000000\n";
+    static struct seed s, log;
+    uint8_t data[5000];
+    char path[1024];
+
+    for (size_t i = 0; i < sizeof data; i++)
+        data[i] = (uint8_t)(i * 7 + i / 251);
+    for (unsigned kind = 0; kind < 6; kind++) {
+        char name[16];
+        size_t lines = kind % 3 == 0 ? strcspn(session, "\n") + 1 : sizeof session - 1;
+        snprintf(path, sizeof path, "%s/extents", folder);
+        snprintf(name, sizeof name, "%u", kind);
+        log.n = s.n = 0;
+        add_file(&log, path, ".", name);
+        add_number(&s, kind % 2 ? 3 : 1, 1);
+        add_number(&s, sizeof manifest - 1, 2);
+        add_number(&s, lines, 2);
+        add_number(&s, log.n - 9, 2); /* without what stands before the log there */
+        add(&s, manifest, sizeof manifest - 1);
+        add(&s, session, lines);
+        add(&s, log.bytes + 9, log.n - 9);
+        add(&s, data, sizeof data);
+        save(&s, folder, "logical", name);
+    }
+}
+
 /* A VPIC dump of three particles, and files of fixed-size records. */
 static void make_imports(const char *folder)
 {
@@ -250,6 +283,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof golden / sizeof golden[0]; i++)
         make_container(argv[1], argv[2], golden[i]);
     make_extents(argv[2]);
+    make_logical(argv[2]);
     make_imports(argv[2]);
     make_texts(argv[2]);
     return 0;
