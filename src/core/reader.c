@@ -480,6 +480,9 @@ static int reader_add_size(struct reader *r, char *path, uint64_t *sum, struct e
         return error_no_memory(e, 1, "a path");
     int status = io_file_open(&r->io, path, O_RDONLY, &file, e);
     free(path);
+    /* A job that was killed before its first epoch may not have made all logs. */
+    if (status == DELTAFS_ERR_NOT_FOUND && r->manifest.epoch_count == 0)
+        return DELTAFS_OK;
     if (status != DELTAFS_OK)
         return status;
     status = io_file_size(&file, &size, e);

@@ -867,9 +867,26 @@ static void test_file_too_long(void **state)
     CHECK_IS(deltafs_close(d), DELTAFS_OK);
 }
 
+/* Killed while it made its logs. */
+static void test_no_logs(void **state)
+{
+    const char *path = unit_path("no_logs");
+    deltafs_dir *d = unit_create(path, unit_options("partitions", "1", NULL));
+    uint64_t bytes = 0;
+
+    (void)state;
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    unit_remove(unit_path("no_logs/00"));
+    d = unit_open(path);
+    CHECK_CALL(d, deltafs_bytes_stored(d, &bytes), DELTAFS_OK);
+    CHECK(bytes > 0);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_no_logs),
         cmocka_unit_test(test_random_workloads),
         cmocka_unit_test(test_segments),
         cmocka_unit_test(test_large_values),
