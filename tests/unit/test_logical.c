@@ -30,7 +30,7 @@ static uint8_t noise(uint64_t round, uint32_t rank, uint64_t offset)
 /* What rank `rank` writes in a round: none of what another one does. */
 static size_t plan_writes(uint64_t seed, uint64_t round, uint32_t rank, uint32_t ranks, struct deltafs_extent *out)
 {
-    struct rng all = rng_init(seed * 1000 + round), own = rng_init(seed * 1000 + round + 7919 * (rank + 1));
+    struct rng all = rng_of(seed * 1000 + round), own = rng_of(seed * 1000 + round + 7919 * (rank + 1));
     uint64_t block = 1 + rng_below(&all, rng_below(&all, 4) == 0 ? 9000 : 300), base = rng_below(&all, 50000);
     int is_regular = rng_below(&all, 2) == 0;
     size_t n = 1 + rng_below(&own, PIECES);
@@ -176,7 +176,7 @@ static void part_read_own(struct part *p, uint64_t round)
 
 static void part_round(struct part *p, uint64_t round)
 {
-    struct rng all = rng_init(p->seed * 77 + round), own = rng_init(p->seed * 77 + round + 31 * (p->member.rank + 1));
+    struct rng all = rng_of(p->seed * 77 + round), own = rng_of(p->seed * 77 + round + 31 * (p->member.rank + 1));
     uint32_t ranks = p->member.team->ranks;
     struct deltafs_extent x[PIECES];
     uint64_t kind = rng_below(&all, 12), size = rng_below(&all, FILE_MAX);
@@ -220,7 +220,7 @@ static void part_round(struct part *p, uint64_t round)
 static void *part_run(void *arg)
 {
     struct part *p = arg;
-    struct rng own = rng_init(p->seed + p->member.rank);
+    struct rng own = rng_of(p->seed + p->member.rank);
 
     part_open(p, O_RDWR | O_CREAT | O_EXCL);
     for (uint64_t round = 0; round < ROUNDS; round++)
@@ -328,9 +328,54 @@ static void test_memory(void **state)
     free(want);
 }
 
+#define ANEW 150
+
+/* Cut to nothing and written again and again: each time what was there is removed. */
+static void *write_anew(void *arg)
+{
+    deltafs_options *o = unit_options(NULL);
+    deltafs_logical *f;
+    size_t bad = 0;
+
+    for (int i = 0; i < ANEW; i++) {
+        bad += deltafs_logical_open(arg, O_RDWR | O_TRUNC, o, &f) != DELTAFS_OK;
+        bad += deltafs_logical_write(f, 0, "abcdefgh", 8) != DELTAFS_OK;
+        bad += deltafs_logical_close(f) != DELTAFS_OK;
+    }
+    deltafs_options_destroy(o);
+    return bad > 0 ? arg : NULL;
+}
+
+/* Whoever opens a file while another process removes what was in it is not told that it is damaged. */
+static void test_opened_while_removed(void **state)
+{
+    char *path = strdup(unit_path("anew"));
+    pthread_t thread;
+    deltafs_logical *f;
+    void *bad;
+
+    (void)state;
+    CHECK_IS(deltafs_logical_open(path, O_RDWR | O_CREAT, NULL, &f), DELTAFS_OK);
+    CHECK_IS(deltafs_logical_close(f), DELTAFS_OK);
+    CHECK_IS(pthread_create(&thread, NULL, write_anew, path), 0);
+    for (int i = 0; i < 2 * ANEW; i++) {
+        struct deltafs_logical_stat stat;
+        uint64_t size;
+        CHECK_IS(deltafs_logical_open(path, i % 2 ? O_RDONLY : O_RDWR, NULL, &f), DELTAFS_OK);
+        CHECK_IS(deltafs_logical_size(f, &size), DELTAFS_OK);
+        CHECK(size == 0 || size == 8);
+        deltafs_logical_stat(f, &stat);
+        CHECK_IS(deltafs_logical_close(f), DELTAFS_OK);
+    }
+    CHECK_IS(pthread_join(thread, &bad), 0);
+    CHECK(!bad);
+    free(path);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_histories), cmocka_unit_test(test_memory)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_histories), cmocka_unit_test(test_memory),
+                                       cmocka_unit_test(test_opened_while_removed)};
 
     return cmocka_run_group_tests_name("logical files", tests, unit_setup, unit_teardown) == 0 ? 0 : 1;
 }
