@@ -96,13 +96,13 @@ DELTAFS_API int deltafs_logical_remove(const char *path);
 
 struct deltafs_logical_stat {
     uint64_t size;
-    uint64_t sessions; /* collective opens that wrote */
-    uint64_t writers;  /* logs in all */
-    uint64_t extents;  /* entries of the index; a strided run is one */
-    uint64_t is_flat;  /* sessions that have their index in one file */
-    uint64_t bytes_stored;
-    const char *uuid; /* owned by the handle */
-    int is_closed;    /* whether all sessions were closed */
+    uint64_t sessions;     /* collective opens that wrote */
+    uint64_t writers;      /* logs in all */
+    uint64_t extents;      /* entries of the index; a strided run is one */
+    uint64_t is_flat;      /* sessions that have their index in one file */
+    uint64_t bytes_stored; /* sizes of the files; a data log's has a hole of up to 4 MiB before its last checksums */
+    const char *uuid;      /* owned by the handle */
+    int is_closed;         /* whether all sessions were closed */
 };
 DELTAFS_API int deltafs_logical_stat(deltafs_logical *file, struct deltafs_logical_stat *out);
 

@@ -340,9 +340,54 @@ static void test_memory(void **state)
     free(want);
 }
 
+#define ANEW 150
+
+/* Cut to nothing and written again and again: each time what was there is removed. */
+static void *write_anew(void *arg)
+{
+    deltafs_options *o = unit_options(NULL);
+    deltafs_logical *f;
+    size_t bad = 0;
+
+    for (int i = 0; i < ANEW; i++) {
+        bad += deltafs_logical_open(arg, O_RDWR | O_TRUNC, o, &f) != DELTAFS_OK;
+        bad += deltafs_logical_write(f, 0, "abcdefgh", 8) != DELTAFS_OK;
+        bad += deltafs_logical_close(f) != DELTAFS_OK;
+    }
+    deltafs_options_destroy(o);
+    return bad > 0 ? arg : NULL;
+}
+
+/* Whoever opens a file while another process removes what was in it is not told that it is damaged. */
+static void test_opened_while_removed(void **state)
+{
+    char *path = strdup(unit_path("anew"));
+    pthread_t thread;
+    deltafs_logical *f;
+    void *bad;
+
+    (void)state;
+    CHECK_IS(deltafs_logical_open(path, O_RDWR | O_CREAT, NULL, &f), DELTAFS_OK);
+    CHECK_IS(deltafs_logical_close(f), DELTAFS_OK);
+    CHECK_IS(pthread_create(&thread, NULL, write_anew, path), 0);
+    for (int i = 0; i < 2 * ANEW; i++) {
+        struct deltafs_logical_stat stat;
+        uint64_t size;
+        CHECK_IS(deltafs_logical_open(path, i % 2 ? O_RDONLY : O_RDWR, NULL, &f), DELTAFS_OK);
+        CHECK_IS(deltafs_logical_size(f, &size), DELTAFS_OK);
+        CHECK(size == 0 || size == 8);
+        deltafs_logical_stat(f, &stat);
+        CHECK_IS(deltafs_logical_close(f), DELTAFS_OK);
+    }
+    CHECK_IS(pthread_join(thread, &bad), 0);
+    CHECK(!bad);
+    free(path);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_histories), cmocka_unit_test(test_memory)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_histories), cmocka_unit_test(test_memory),
+                                       cmocka_unit_test(test_opened_while_removed)};
 
     return cmocka_run_group_tests_name("logical files", tests, unit_setup, unit_teardown) == 0 ? 0 : 1;
 }

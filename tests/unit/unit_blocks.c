@@ -32,7 +32,7 @@ int unit_blocks_is_settled(const struct unit_blocks *b, size_t i)
 
 void unit_block_fill(uint8_t *bytes, size_t i, uint32_t version)
 {
-    struct rng r = rng_init(i * 1000 + version);
+    struct rng r = rng_of(i * 1000 + version);
 
     rng_fill(&r, bytes, BLOCK_SIZE);
     if (version == 0)

@@ -47,6 +47,11 @@ struct rng {
 };
 
 struct rng rng_init(uint64_t seed);
+/* One more sequence, in any thread, whatever UNIT_SEED is. */
+static inline struct rng rng_of(uint64_t seed)
+{
+    return (struct rng){seed};
+}
 uint64_t rng_next(struct rng *r);
 uint64_t rng_below(struct rng *r, uint64_t n); /* 0 .. n - 1 */
 void rng_fill(struct rng *r, void *bytes, size_t n);
