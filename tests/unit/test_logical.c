@@ -15,12 +15,6 @@
 
 /* ---- The oracle ---- */
 
-/* Not rng_init, which is for one thread, and notes the seed. */
-static struct rng rng_of(uint64_t seed)
-{
-    return (struct rng){seed};
-}
-
 struct model_file {
     uint8_t *byte;
     uint64_t size;
