@@ -39,12 +39,13 @@ def make(r, put_records, folder):
         size = sum(int(t[1:]) for t in fields)
     if r.random() < 0.3:
         options.append("partitions=%d" % r.choice((1, 3, 20)))
-    lines, keys = [], []
+    lines, keys, left = [], [], 400000
     for label in sorted(r.sample(range(2**20), r.choice((1, 2, 5, 60)))):
         for _ in range(r.choice((1, 3, 20))):
             key = r.randbytes(r.choice((1, 2, 20, 255))).hex() if is_bytes else str(r.choice((5, 6, r.getrandbits(64))))
             n = size if size is not None else r.choice((0, 1, 3, 4000))
-            if n < 400000:
+            left -= n
+            if left > 0:
                 lines.append("%d %s %s" % (label, key, r.randbytes(n).hex() or "-"))
             keys.append(key)
     done = subprocess.run([put_records, folder, *options], input="\n".join(lines) + "\n", text=True, capture_output=True)
