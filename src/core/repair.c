@@ -533,6 +533,42 @@ static int repair_tell_bad(struct repair *r, struct error *e)
     return e->status;
 }
 
+/* Epochs that were committed and have no line in the manifest are not cut off, unless somebody asks for that. */
+static int repair_check_behind(struct repair *r, struct error *e)
+{
+    const struct manifest *m = &r->manifest;
+    uint64_t n = r->committed - m->epoch_count;
+    uint64_t next = m->epoch_count > 0 ? m->epoch[m->epoch_count - 1].label + 1 : 0;
+
+    if (r->committed <= m->epoch_count || r->wish->has_label || r->wish->has_drop)
+        return DELTAFS_OK;
+    error_set(e, DELTAFS_ERR_DAMAGED,
+              "%.800s/%s: has lost the line%s of %" PRIu64 " committed epoch%s, which the logs have: put a copy of it "
+              "back; who has none can give the first its label (--label), then the next, or give %s up (--drop-from "
+              "%" PRIu64 ")",
+              r->path, MANIFEST_NAME, repair_plural(n), n, repair_plural(n), n == 1 ? "it" : "all", next);
+    repair_fail(r, e);
+    return e->status;
+}
+
+/* Give up the epochs that have no line. */
+static int repair_drop_behind(struct repair *r, struct error *e)
+{
+    const struct manifest *m = &r->manifest;
+    uint64_t n = r->committed - m->epoch_count;
+
+    if (m->epoch_count > 0 && r->wish->drop_from <= m->epoch[m->epoch_count - 1].label)
+        return error_set(e, DELTAFS_ERR_LABEL,
+                         "%.800s: the logs have all epochs up to that labelled %" PRIu64
+                         "; those to be given up are behind it, and their labels are lost: any higher one names them; "
+                         "nothing is changed",
+                         r->path, m->epoch[m->epoch_count - 1].label);
+    repair_tell(r, "%.800s: %" PRIu64 " epoch%s of which the manifest has lost the line%s %s given up", r->path, n,
+                repair_plural(n), repair_plural(n), n == 1 ? "is" : "are");
+    r->is_dropped = 1;
+    return DELTAFS_OK;
+}
+
 /* Give up the epochs from the one on that is named, which must be the first that is lost. */
 static int repair_drop(struct repair *r, struct error *e)
 {
@@ -543,6 +579,8 @@ static int repair_drop(struct repair *r, struct error *e)
     if (r->mended)
         return error_set(e, DELTAFS_ERR_DAMAGED,
                          "%.800s: the manifest is damaged, too: repair that before epochs are given up", r->path);
+    if (first == NO_EPOCH && r->committed > count)
+        return repair_drop_behind(r, e);
     if (first == NO_EPOCH)
         return error_set(e, DELTAFS_ERR_NOT_FOUND,
                          "%.800s: the logs have all of its epochs: none is given up, and nothing is changed", r->path);
@@ -623,6 +661,8 @@ static int repair_committed(struct repair *r, struct error *e)
         status = repair_drop(r, e);
     if (status == DELTAFS_OK)
         status = repair_tell_bad(r, e);
+    if (status == DELTAFS_OK)
+        status = repair_check_behind(r, e);
     if (status == DELTAFS_OK && r->mended)
         status = repair_check_manifest(r, e);
     if (status == DELTAFS_OK && r->mended)
@@ -680,6 +720,17 @@ static void repair_tell_lease(struct repair *r)
         r->fn(DELTAFS_REPAIR_REMARK, text, r->arg);
 }
 
+/* One epoch got its label. */
+static void repair_tell_behind(struct repair *r)
+{
+    uint64_t n = r->committed - r->manifest.epoch_count - 1;
+
+    repair_tell(r,
+                "%.800s: %" PRIu64 " more epoch%s of which the manifest has lost the line%s stay%s as %s: give the "
+                "next its label in the same way",
+                r->path, n, repair_plural(n), repair_plural(n), n == 1 ? "s" : "", n == 1 ? "it is" : "they are");
+}
+
 static void repair_fini(struct repair *r)
 {
     repair_forget(r);
@@ -707,9 +758,11 @@ int repair_directory(const char *path, const struct deltafs_repair_wish *wish, c
     int dropped = status != DELTAFS_OK && r.has_noted ? io_file_close(&r.lease.file, &second)
                                                       : lease_drop(&r.lease, status == DELTAFS_OK ? e : &second);
     status = status != DELTAFS_OK ? status : dropped;
-    if (status == DELTAFS_OK && !repair_is_sound(&r)) {
+    if (status == DELTAFS_OK && !r.is_dropped && r.committed > r.manifest.epoch_count + 1)
+        repair_tell_behind(&r);
+    else if (status == DELTAFS_OK && !repair_is_sound(&r)) {
         if (!wish->is_dry)
-            status = how->close(how->ctx, e);
+            status = how->close(how->ctx, r.is_dropped, e);
         if (status == DELTAFS_OK)
             repair_tell_ends(&r);
     }

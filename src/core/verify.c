@@ -12,6 +12,7 @@ struct verify {
     void *arg;
     struct deltafs_verify_stat *stat;
     struct error first;
+    int is_cut; /* the manifest lacks lines, which was reported */
     /* While one partition's epoch is read: */
     uint32_t partition;
     uint64_t records, bytes_raw;
@@ -145,6 +146,35 @@ static void verify_data_alone(struct verify *v, uint32_t partition, const struct
     free(path);
 }
 
+/* Whether the log has more committed epochs than the manifest, also by now: a writer goes on meanwhile. */
+static void verify_manifest_end(struct verify *v, const struct index_reader *index)
+{
+    struct manifest now;
+    struct error e, ignored;
+
+    if (v->is_cut || index_check_committed(index, v->reader->manifest.epoch_count, &e) == DELTAFS_OK)
+        return;
+    if (manifest_read(&v->reader->io, v->reader->path, &now, &ignored) == DELTAFS_OK) {
+        uint64_t epochs = now.epoch_count;
+        manifest_fini(&now);
+        if (index_check_committed(index, epochs, &e) == DELTAFS_OK)
+            return;
+    }
+    v->is_cut = 1;
+    verify_report(v, &e);
+}
+
+/* Before the first commit a power loss may leave logs without their headers, or none: no record is in them. */
+static void verify_no_epochs(struct verify *v)
+{
+    struct part_reader *p;
+    struct error ignored;
+
+    for (uint32_t i = 0; i < v->reader->manifest.partitions; i++)
+        if (reader_part(v->reader, i, &p, &ignored) == DELTAFS_OK)
+            verify_manifest_end(v, &p->index);
+}
+
 static void verify_partition(struct verify *v, uint32_t partition)
 {
     const struct manifest *m = &v->reader->manifest;
@@ -162,6 +192,7 @@ static void verify_partition(struct verify *v, uint32_t partition)
     verify_header(v, &p->index.file, LOG_KIND_INDEX, partition);
     verify_header(v, &p->data, LOG_KIND_DATA, partition);
     verify_length(v, p);
+    verify_manifest_end(v, &p->index);
     for (uint32_t epoch = 0; epoch < m->epoch_count; epoch++)
         verify_epoch(v, p, epoch);
 }
@@ -192,7 +223,8 @@ int reader_verify(struct reader *r, deltafs_damage_fn fn, void *arg, struct delt
     v.sum = calloc(r->manifest.epoch_count + 1, sizeof *v.sum);
     if (!v.sum)
         return error_no_memory(e, r->manifest.epoch_count * sizeof *v.sum, "verifying");
-    /* Before the first commit a power loss may leave logs without their headers, or none: no record is in them. */
+    if (r->manifest.epoch_count == 0)
+        verify_no_epochs(&v);
     for (uint32_t p = 0; p < r->manifest.partitions && r->manifest.epoch_count > 0; p++)
         verify_partition(&v, p);
     if (out->damages == 0)

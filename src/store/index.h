@@ -102,6 +102,7 @@ struct index_reader {
     struct segment *segment; /* by epoch, then segment */
     size_t capacity;
     uint64_t tail_offset;  /* of the tail found, or 0 */
+    uint32_t committed;    /* epochs that were, by what the log has: one behind them, or a tail with them */
     struct memory *memory; /* NULL: not counted */
 };
 
@@ -120,11 +121,23 @@ int index_epoch(struct index_reader *r, uint32_t epoch, struct segment **first, 
 int index_find_end(const struct index_reader *r, uint32_t epochs, struct index_end *end, uint64_t *data_end,
                    struct error *e);
 
-/* The same for a writer that is to go on with the logs, and cuts the tail off: takes nothing from that, and makes sure
- * that all footers and fences are right where they stand. Of the memory, which it has given back when it returns, it
- * takes some 200 to 400 bytes for each segment, and what one fence takes: its bytes, and 16 for each leaf. */
+/* DELTAFS_ERR_DAMAGED if the log has epochs that were committed behind the first `epochs`, all that the manifest knows:
+ * an epoch is begun, and a tail written, once the line of the one before is in the manifest. */
+int index_check_committed(const struct index_reader *r, uint64_t epochs, struct error *e);
+
+/* Where a writer is to go on. */
+struct index_resumed {
+    struct index_end end;
+    uint64_t data_end;
+    int is_behind;      /* index_check_committed found more epochs, */
+    struct error known; /* with this message */
+};
+/* The same as index_find_end for a writer that is to go on with the logs, and cuts the tail off: takes nothing from
+ * that, and makes sure that all footers and fences are right where they stand. Of no epochs there need not be a log. Of
+ * the memory, which it has given back when it returns, it takes some 200 to 400 bytes for each segment, and what one
+ * fence takes: its bytes, and 16 for each leaf. */
 int index_resume(struct io *io, const char *path, uint32_t partition, const uint8_t uuid[16], uint32_t epochs,
-                 struct memory *memory, struct index_end *end, uint64_t *data_end, struct error *e);
+                 struct memory *memory, struct index_resumed *out, struct error *e);
 
 /* Read a segment's own fence and footer, which a tail makes a reader pass over, and check them. */
 int index_verify_segment(struct index_reader *r, const struct segment *s, struct error *e);

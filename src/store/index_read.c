@@ -40,6 +40,16 @@ static const char *footer_get(struct footer *f, const uint8_t *p, uint32_t seed,
     return NULL;
 }
 
+/* What a footer at `at` says of commits: one that is in its own place, of those before its epoch; a tail's copy, of its
+ * epoch, too. */
+static void reader_note(struct index_reader *r, const struct footer *f, uint64_t at)
+{
+    uint32_t committed = f->epoch + (f->offset != at);
+
+    if (committed > r->committed)
+        r->committed = committed;
+}
+
 static int reader_add(struct index_reader *r, const struct footer *f, struct error *e)
 {
     if (r->count == r->capacity) {
@@ -158,6 +168,7 @@ static int tail_take_segment(struct tail *t, struct index_reader *r, uint64_t st
         wrong = "a footer is said to be where the file has none";
     if (wrong)
         return error_damaged(e, r->file.path, t->at - FOOTER_SIZE, "%s", wrong);
+    reader_note(r, &f, t->at);
     status = reader_add(r, &f, e);
     if (status == DELTAFS_OK && t->has_fences)
         status = tail_take(t, r, f.fence_length, &p, e);
@@ -225,6 +236,7 @@ static int reader_follow_chain(struct index_reader *r, struct footer f, uint32_t
 
     for (;;) {
         has_last |= f.epoch + 1 == epochs && f.is_last;
+        reader_note(r, &f, f.offset);
         if (f.epoch < epochs && (*status = reader_add(r, &f, e)) != DELTAFS_OK)
             return 0;
         if (f.previous == 0)
@@ -256,6 +268,7 @@ static int reader_scan(struct index_reader *r, uint32_t epochs, int exhaustive, 
             struct footer f;
             if (chunk[at + 96] != (uint8_t)FOOTER_MAGIC[0] || footer_get(&f, chunk + at, r->seed, r->partition))
                 continue;
+            reader_note(r, &f, start + at);
             if (!exhaustive) {
                 whole = reader_follow_chain(r, f, epochs, status, e);
                 memory_give(r->memory, chunk, SCAN_CHUNK + FOOTER_SIZE);
@@ -307,7 +320,7 @@ static int reader_search(struct index_reader *r, uint32_t epochs, struct error *
         reader_forget(r);
         size = r->size;
         status = DELTAFS_OK;
-        if (!reader_scan(r, epochs, 0, &status, e) && status == DELTAFS_OK)
+        if (!reader_scan(r, epochs, 0, &status, e) && status == DELTAFS_OK && epochs > 0)
             reader_scan(r, epochs, 1, &status, e);
     } while (status == DELTAFS_ERR_DAMAGED && io_file_size(&r->file, &r->size, &ignored) == DELTAFS_OK &&
              r->size < size);
@@ -337,7 +350,7 @@ int index_reader_open(struct index_reader *r, struct io *io, const char *path, u
             *e = *tail;
     }
     if (status != DELTAFS_ERR_MEMORY && (tail_length == 0 || status != DELTAFS_OK)) {
-        status = epochs > 0 ? reader_search(r, epochs, e) : DELTAFS_OK;
+        status = reader_search(r, epochs, e);
     }
     reader_order(r);
     return status;
@@ -445,18 +458,34 @@ int index_verify_segment(struct index_reader *r, const struct segment *s, struct
     return wrong ? error_damaged(e, r->file.path, s->footer.offset, "%s", wrong) : DELTAFS_OK;
 }
 
+int index_check_committed(const struct index_reader *r, uint64_t epochs, struct error *e)
+{
+    if (r->committed <= epochs)
+        return DELTAFS_OK;
+    return error_set(e, DELTAFS_ERR_DAMAGED,
+                     "%.800s: has %u epochs that were committed, and the manifest has lines of %llu: its end is lost; "
+                     "put a copy of MANIFEST back, or see 'deltafs repair'",
+                     r->file.path, r->committed, (unsigned long long)epochs);
+}
+
 int index_resume(struct io *io, const char *path, uint32_t partition, const uint8_t uuid[16], uint32_t epochs,
-                 struct memory *memory, struct index_end *end, uint64_t *data_end, struct error *e)
+                 struct memory *memory, struct index_resumed *out, struct error *e)
 {
     struct index_reader r;
     struct error ignored;
     int status = reader_begin(&r, io, path, partition, uuid, memory, e);
 
+    *out = (struct index_resumed){.data_end = 0};
+    if (epochs == 0 && status == DELTAFS_ERR_DAMAGED) {
+        index_reader_close(&r, &ignored);
+        return DELTAFS_OK;
+    }
     if (status == DELTAFS_OK)
         status = reader_search(&r, epochs, e);
     reader_order(&r);
+    out->is_behind = index_check_committed(&r, epochs, &out->known) != DELTAFS_OK;
     if (status == DELTAFS_OK)
-        status = index_find_end(&r, epochs, end, data_end, e);
+        status = index_find_end(&r, epochs, &out->end, &out->data_end, e);
     for (uint32_t i = 0; i < r.count && status == DELTAFS_OK; i++)
         status = index_verify_segment(&r, &r.segment[i], e);
     index_reader_close(&r, &ignored);
