@@ -619,7 +619,7 @@ static void repair_tell_log(struct repair *r, int log, uint32_t partition)
     else if (r->manifest.epoch_count == 0 && !r->is_kept && size > LOG_HEADER_SIZE)
         repair_tell(r, "%.800s: is begun anew, without its %" PRIu64 " bytes: no epoch is committed", path, size);
     else if (size > end && log == REPAIR_INDEX && p->has_tail && !r->is_kept)
-        repair_tell(r, "%.800s: the tail of an earlier close is cut off, %" PRIu64 " byte%s at offset %" PRIu64, path,
+        repair_tell(r, "%.800s: the tail, %" PRIu64 " byte%s at offset %" PRIu64 ", is cut off, and written anew", path,
                     n, repair_plural(n), end);
     else if (size > end && log == REPAIR_INDEX && p->lacks_tail)
         repair_tell(r,

@@ -84,7 +84,9 @@ int cmd_repair(int argc, char **argv)
     if (status != DELTAFS_OK)
         return found.hopeless > 0 ? cmd_finish(EXIT_TROUBLE) : text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
     if (found.count == 0)
-        printf("%s: nothing to repair; damage to records is found by 'deltafs verify'\n", path);
+        printf("%s: nothing to repair; damage to records is found by 'deltafs verify', and only a copy "
+               "of the file mends it\n",
+               path);
     else if (wish.is_dry)
         printf("%s: nothing is changed yet; 'deltafs repair --apply %s' does it\n", path, path);
     return cmd_finish(found.count > 0 && wish.is_dry ? EXIT_NOT_FOUND : EXIT_OK);
