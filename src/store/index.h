@@ -102,7 +102,8 @@ struct index_reader {
     struct segment *segment; /* by epoch, then segment */
     size_t capacity;
     uint64_t tail_offset;  /* of the tail found, or 0 */
-    uint32_t committed;    /* epochs that were, by what the log has: one behind them, or a tail with them */
+    uint32_t committed;    /* epochs that were, by what the log has: one behind them, or a tail with them; */
+    uint64_t committed_at; /* the footer that says so */
     struct memory *memory; /* NULL: not counted */
 };
 

@@ -46,8 +46,10 @@ static void reader_note(struct index_reader *r, const struct footer *f, uint64_t
 {
     uint32_t committed = f->epoch + (f->offset != at);
 
-    if (committed > r->committed)
+    if (committed > r->committed) {
         r->committed = committed;
+        r->committed_at = at;
+    }
 }
 
 static int reader_add(struct index_reader *r, const struct footer *f, struct error *e)
@@ -463,9 +465,9 @@ int index_check_committed(const struct index_reader *r, uint64_t epochs, struct 
     if (r->committed <= epochs)
         return DELTAFS_OK;
     return error_set(e, DELTAFS_ERR_DAMAGED,
-                     "%.800s: has %u epochs that were committed, and the manifest has lines of %llu: its end is lost; "
-                     "put a copy of MANIFEST back, or see 'deltafs repair'",
-                     r->file.path, r->committed, (unsigned long long)epochs);
+                     "%.800s: the footer at offset %llu says that %u epochs were committed, and the manifest has lines "
+                     "of %llu: its end is lost; put a copy of MANIFEST back, or see 'deltafs repair'",
+                     r->file.path, (unsigned long long)r->committed_at, r->committed, (unsigned long long)epochs);
 }
 
 int index_resume(struct io *io, const char *path, uint32_t partition, const uint8_t uuid[16], uint32_t epochs,
