@@ -233,6 +233,7 @@ static int examine(struct repair *r, struct repair_part *p, char *const *path, u
     p->has_index = index.file.path != NULL;
     p->size[REPAIR_INDEX] = index.size;
     p->committed = index.committed;
+    p->committed_at = index.committed_at;
     p->whole = NO_EPOCH;
     if (status == DELTAFS_OK)
         status = examine_index(r, p, &index, &lost, &why);
@@ -290,8 +291,10 @@ int repair_inspect(struct repair *r, struct error *e)
         status = repair_renew(r, e);
         if (status == DELTAFS_OK)
             status = repair_partition(r, i, e);
-        if (r->part[i].committed > r->committed)
+        if (r->part[i].committed > r->committed) {
             r->committed = r->part[i].committed;
+            r->committed_in = i;
+        }
     }
     return status;
 }

@@ -542,11 +542,15 @@ static int repair_check_behind(struct repair *r, struct error *e)
 
     if (r->committed <= m->epoch_count || r->wish->has_label || r->wish->has_drop)
         return DELTAFS_OK;
+    char *log = repair_log_path(r, REPAIR_INDEX, r->committed_in);
     error_set(e, DELTAFS_ERR_DAMAGED,
-              "%.800s/%s: has lost the line%s of %" PRIu64 " committed epoch%s, which the logs have: put a copy of it "
-              "back; who has none can give the first its label (--label), then the next, or give %s up (--drop-from "
-              "%" PRIu64 ")",
-              r->path, MANIFEST_NAME, repair_plural(n), n, repair_plural(n), n == 1 ? "it" : "all", next);
+              "%.500s/%s: has lost the line%s of %" PRIu64
+              " committed epoch%s, which the logs have (%.500s: the footer "
+              "at offset %" PRIu64 " says so): put a copy of it back; who has none can give the first its label "
+              "(--label), then the next, or give %s up (--drop-from %" PRIu64 ")",
+              r->path, MANIFEST_NAME, repair_plural(n), n, repair_plural(n), log ? log : "",
+              r->part[r->committed_in].committed_at, n == 1 ? "it" : "all", next);
+    free(log);
     repair_fail(r, e);
     return e->status;
 }
