@@ -41,7 +41,7 @@ int part_writer_find(struct part_writer *p, struct io *io, const struct writer_c
 {
     char *index = io_path(c->path, LOG_NAME_INDEX, partition % BUCKET_COUNT, partition);
     struct index_resumed found;
-    int status = index ? index_resume(io, index, partition, c->uuid, c->epochs, memory, &found, e)
+    int status = index ? index_resume(io, index, partition, c->uuid, c->epochs, c->was_closed, memory, &found, e)
                        : error_no_memory(e, 1, "a path");
 
     free(index);

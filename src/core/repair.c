@@ -139,10 +139,11 @@ static int repair_check_label(const struct repair *r, struct error *e)
                          "%.800s: epoch number %" PRIu64 " cannot get the label %" PRIu64 ": its job noted %" PRIu64
                          "; nothing more is changed",
                          r->path, r->manifest.epoch_count, label, r->last.label);
-    return error_set(e, DELTAFS_ERR_NOT_FOUND,
-                     "%.800s: there is no whole epoch number %" PRIu64 " to get the label %" PRIu64
-                     "; nothing more is changed, and without the label what is there of it is cut off",
-                     r->path, r->manifest.epoch_count, label);
+    return error_set(
+        e, DELTAFS_ERR_NOT_FOUND,
+        "%.800s: there is no whole epoch number %" PRIu64 " to get the label %" PRIu64 "; nothing more is changed%s",
+        r->path, r->manifest.epoch_count, label,
+        r->committed > r->manifest.epoch_count ? "" : ", and without the label what is there of it is cut off");
 }
 
 /* Whether the epoch is to be committed. */
@@ -168,8 +169,9 @@ static int repair_decide(struct repair *r, struct error *e)
         status = error_set(&damage, DELTAFS_ERR_DAMAGED, "%" PRIu64 " records of %" PRIu64 " are in its blocks",
                            r->last.records, records);
     if (status != DELTAFS_OK) {
-        repair_tell(r, "%.800s: epoch number %" PRIu64 " had no commit, and is not whole (%.300s): it is given up",
-                    r->path, r->manifest.epoch_count, damage.text);
+        repair_tell(r, "%.800s: epoch number %" PRIu64 " had no commit, and is not whole (%.300s): it %s", r->path,
+                    r->manifest.epoch_count, damage.text,
+                    r->committed > r->manifest.epoch_count ? "stays as it is" : "is given up");
         return DELTAFS_OK;
     }
     r->last.label = label;
@@ -252,8 +254,9 @@ static int repair_rebuild_all(struct repair *r, struct rebuild_job *job, struct 
     const struct manifest *m = &r->manifest;
     int status = DELTAFS_OK;
 
-    memcpy(job->records, r->records, (m->epoch_count + 1) * sizeof *job->records);
-    memset(job->has_loss, 0, m->epoch_count + 1);
+    memset(job->records, 0, (job->epochs + 1) * sizeof *job->records);
+    memcpy(job->records, r->records, m->epoch_count * sizeof *job->records);
+    memset(job->has_loss, 0, job->epochs + 1);
     for (uint64_t i = 0; i < m->epoch_count; i++)
         job->passed[i] = r->has_loss[i] ? REBUILD_UNCOUNTED : 0;
     job->loss_count = 0;
@@ -377,11 +380,14 @@ static int repair_rebuild(struct repair *r, struct rebuild_job *job, uint8_t *ve
 static int repair_indexes(struct repair *r, struct error *e)
 {
     const struct manifest *m = &r->manifest;
-    uint64_t n = m->epoch_count + 1;
+    uint64_t epochs = m->epoch_count + (repair_is_noted(r) || r->wish->has_label);
+    if (r->wish->has_label && r->committed > epochs)
+        epochs = r->committed;
+    uint64_t n = epochs + 1;
     struct rebuild_job job = {.io = &r->io,
                               .folder = r->path,
                               .manifest = m,
-                              .epochs = m->epoch_count + (repair_is_noted(r) || r->wish->has_label),
+                              .epochs = epochs,
                               .memory = r->how->memory,
                               .is_dry = r->wish->is_dry,
                               .records = calloc(n, sizeof *job.records),
@@ -533,6 +539,18 @@ static int repair_tell_bad(struct repair *r, struct error *e)
     return e->status;
 }
 
+/* Whether a job that writes meanwhile, as it may in a dry run, has committed what the logs had. */
+static int repair_has_grown(struct repair *r)
+{
+    struct manifest now = {0};
+    struct error ignored;
+    int has_grown = r->wish->is_dry && manifest_read(&r->io, r->path, &now, &ignored) == DELTAFS_OK &&
+                    now.epoch_count >= r->committed;
+
+    manifest_fini(&now);
+    return has_grown;
+}
+
 /* Epochs that were committed and have no line in the manifest are not cut off, unless somebody asks for that. */
 static int repair_check_behind(struct repair *r, struct error *e)
 {
@@ -540,16 +558,15 @@ static int repair_check_behind(struct repair *r, struct error *e)
     uint64_t n = r->committed - m->epoch_count;
     uint64_t next = m->epoch_count > 0 ? m->epoch[m->epoch_count - 1].label + 1 : 0;
 
-    if (r->committed <= m->epoch_count || r->wish->has_label || r->wish->has_drop)
+    if (r->committed <= m->epoch_count || r->wish->has_label || r->wish->has_drop || repair_has_grown(r))
         return DELTAFS_OK;
     char *log = repair_log_path(r, REPAIR_INDEX, r->committed_in);
     error_set(e, DELTAFS_ERR_DAMAGED,
-              "%.500s/%s: has lost the line%s of %" PRIu64
-              " committed epoch%s, which the logs have (%.500s: the footer "
-              "at offset %" PRIu64 " says so): put a copy of it back; who has none can give the first its label "
-              "(--label), then the next, or give %s up (--drop-from %" PRIu64 ")",
+              "%.500s/%s: has lost the line%s of at least %" PRIu64 " committed epoch%s (%.500s: the footer at offset "
+              "%" PRIu64 " says so): put a copy of it back; who has none can give the first its label (--label), then "
+              "the next, or give %s up (--drop-from %" PRIu64 ")",
               r->path, MANIFEST_NAME, repair_plural(n), n, repair_plural(n), log ? log : "",
-              r->part[r->committed_in].committed_at, n == 1 ? "it" : "all", next);
+              r->part[r->committed_in].committed.at, n == 1 ? "it" : "all", next);
     free(log);
     repair_fail(r, e);
     return e->status;
@@ -567,8 +584,10 @@ static int repair_drop_behind(struct repair *r, struct error *e)
                          "; those to be given up are behind it, and their labels are lost: any higher one names them; "
                          "nothing is changed",
                          r->path, m->epoch[m->epoch_count - 1].label);
-    repair_tell(r, "%.800s: %" PRIu64 " epoch%s of which the manifest has lost the line%s %s given up", r->path, n,
-                repair_plural(n), repair_plural(n), n == 1 ? "is" : "are");
+    repair_tell(r,
+                "%.800s: at least %" PRIu64 " committed epoch%s given up, and what stands behind: the manifest has no "
+                "line%s of %s",
+                r->path, n, n == 1 ? " is" : "s are", repair_plural(n), n == 1 ? "it" : "them");
     r->is_dropped = 1;
     return DELTAFS_OK;
 }
@@ -724,15 +743,13 @@ static void repair_tell_lease(struct repair *r)
         r->fn(DELTAFS_REPAIR_REMARK, text, r->arg);
 }
 
-/* One epoch got its label. */
-static void repair_tell_behind(struct repair *r)
+/* Whether an epoch that got its label is not the last one that there is something of: the next is looked at by itself,
+ * with what the job noted. */
+static int repair_goes_on(const struct repair *r)
 {
-    uint64_t n = r->committed - r->manifest.epoch_count - 1;
+    uint64_t count = r->manifest.epoch_count + 1;
 
-    repair_tell(r,
-                "%.800s: %" PRIu64 " more epoch%s of which the manifest has lost the line%s stay%s as %s: give the "
-                "next its label in the same way",
-                r->path, n, repair_plural(n), repair_plural(n), n == 1 ? "s" : "", n == 1 ? "it is" : "they are");
+    return r->is_kept && r->wish->has_label && (r->seen > count || (r->has_noted && r->noted.number >= count));
 }
 
 static void repair_fini(struct repair *r)
@@ -759,11 +776,13 @@ int repair_directory(const char *path, const struct deltafs_repair_wish *wish, c
     if (status == DELTAFS_OK)
         status = repair_all(&r, e);
     /* Where it failed, be it at reading how many epochs there are, what the job noted stays for the next attempt. */
-    int dropped = status != DELTAFS_OK && r.has_noted ? io_file_close(&r.lease.file, &second)
-                                                      : lease_drop(&r.lease, status == DELTAFS_OK ? e : &second);
+    int keeps = r.has_noted && (status != DELTAFS_OK || repair_goes_on(&r));
+    int dropped = keeps ? io_file_close(&r.lease.file, status == DELTAFS_OK ? e : &second)
+                        : lease_drop(&r.lease, status == DELTAFS_OK ? e : &second);
     status = status != DELTAFS_OK ? status : dropped;
-    if (status == DELTAFS_OK && !r.is_dropped && r.committed > r.manifest.epoch_count + 1)
-        repair_tell_behind(&r);
+    if (status == DELTAFS_OK && repair_goes_on(&r))
+        repair_tell(&r, "%.800s: what the logs have behind it stays as it is: 'deltafs repair' says what that is",
+                    path);
     else if (status == DELTAFS_OK && !repair_is_sound(&r)) {
         if (!wish->is_dry)
             status = how->close(how->ctx, r.is_dropped, e);

@@ -95,7 +95,13 @@ static int lease_has_ended(uint64_t pid)
         fclose(f);
     text[n] = '\0';
     name_end = strrchr(text, ')');
-    return name_end && name_end[1] == ' ' && name_end[2] == 'Z';
+    /* Its other threads may go on. */
+    char state;
+    long threads;
+    return name_end &&
+           sscanf(name_end + 1, " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %ld", &state,
+                  &threads) == 2 &&
+           state == 'Z' && threads <= 1;
 }
 
 /* All lines of a holder are equally long. */

@@ -24,6 +24,19 @@ static void say_found(int status, const char *message, void *arg)
     }
 }
 
+/* What does what a dry run has said. */
+static void say_command(const char *path, const struct deltafs_repair_wish *wish)
+{
+    printf("%s: nothing is changed yet; 'deltafs repair --apply", path);
+    if (wish->has_label)
+        printf(" --label %" PRIu64, wish->label);
+    if (wish->has_drop)
+        printf(" --drop-from %" PRIu64, wish->drop_from);
+    if (wish->has_lease)
+        printf(" --lease %" PRIu64, wish->lease);
+    printf(" %s' does it\n", path);
+}
+
 static int repair_parse(int argc, char **argv, struct deltafs_repair_wish *wish)
 {
     static const struct option options[] = {{"apply", no_argument, NULL, 'a'},
@@ -88,6 +101,6 @@ int cmd_repair(int argc, char **argv)
                "of the file mends it\n",
                path);
     else if (wish.is_dry)
-        printf("%s: nothing is changed yet; 'deltafs repair --apply %s' does it\n", path, path);
+        say_command(path, &wish);
     return cmd_finish(found.count > 0 && wish.is_dry ? EXIT_NOT_FOUND : EXIT_OK);
 }
