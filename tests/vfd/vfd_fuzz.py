@@ -84,8 +84,9 @@ def change_manifest(r, path):
 def damage(r, folder):
     files = sorted(os.path.join(d, f) for d, _, names in os.walk(folder) for f in names)
     path = r.choice(files)
-    if r.random() < 0.4:
-        return change_manifest(r, os.path.join(folder, "MANIFEST"))
+    manifest = os.path.join(folder, "MANIFEST")
+    if r.random() < 0.4 and os.path.exists(manifest):
+        return change_manifest(r, manifest)
     with open(path, "rb") as f:
         data = bytearray(f.read())
     what = r.randrange(6)
