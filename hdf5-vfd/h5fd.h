@@ -48,7 +48,8 @@ enum vfd_fault {
 
 /* HDF5's functions, as the object has them that called the driver; any may be NULL. */
 struct vfd_calls {
-    const void *base; /* where that object is loaded */
+    const void *base;   /* where that object is loaded */
+    const void *caller; /* the place in it that called first */
     struct vfd_calls *next;
     __typeof__(H5Epush2) *push;
     const hid_t *error_class, *major, *minor[VFD_FAULTS];
@@ -134,14 +135,15 @@ int vfd_delete(const struct vfd_calls *calls, const char *name);
 
 /* ---- The kinds ---- */
 
-int vfd_logical_open(struct vfd_file *f, unsigned flags, const struct vfd_config *config);
+/* *is_one (may be NULL) is 0 if what is there is something else; then no error is pushed. */
+int vfd_logical_open(struct vfd_file *f, unsigned flags, const struct vfd_config *config, int *is_one);
 /* What is done with an open logical file, by one process or by many. */
 extern const struct vfd_kind vfd_logical_kind;
 int vfd_plain_open(struct vfd_file *f, unsigned flags);
 /* The image of the subfile `key`, or of the directory itself if that is NULL. */
 int vfd_image_open(struct vfd_file *f, const char *container, const char *key, const struct vfd_config *config);
 
-/* Identity from device and number of what is at `path`, and `key` unless that is NULL. */
+/* Identity from device and number of what is at `path`, or is open already, and `key` unless that is NULL. */
 int vfd_identify(struct vfd_file *f, const char *path, const char *key);
 
 /* ---- vfd_io.c: many pieces at once ---- */

@@ -40,18 +40,32 @@ static void vfd_look_up(struct vfd_calls *c, void *object)
     LOOK_UP(c, object, count, "H5Sget_select_npoints");
 }
 
-static const struct vfd_calls *vfd_calls_find(const Dl_info *where)
+/* Of code that has called before; to find the object around an address takes longer. */
+static const struct vfd_calls *vfd_calls_again(const void *caller)
 {
+    for (const struct vfd_calls *c = vfd_known; c; c = c->next)
+        if (c->caller == caller)
+            return c;
+    return NULL;
+}
+
+static const struct vfd_calls *vfd_calls_find(const void *caller)
+{
+    Dl_info where;
+
+    if (dladdr(caller, &where) == 0 || !where.dli_fname)
+        return &vfd_no_calls;
     for (struct vfd_calls *c = vfd_known; c; c = c->next)
-        if (c->base == where->dli_fbase)
+        if (c->base == where.dli_fbase)
             return c;
     struct vfd_calls *c = calloc(1, sizeof *c);
     if (!c)
         return &vfd_no_calls;
     /* The program is no object that can be opened by its name. */
-    void *object = dlopen(where->dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+    void *object = dlopen(where.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
     vfd_look_up(c, object ? object : RTLD_DEFAULT);
-    c->base = where->dli_fbase;
+    c->base = where.dli_fbase;
+    c->caller = caller;
     c->next = vfd_known;
     vfd_known = c;
     return c;
@@ -59,12 +73,10 @@ static const struct vfd_calls *vfd_calls_find(const Dl_info *where)
 
 const struct vfd_calls *vfd_calls_at(const void *address)
 {
-    Dl_info where;
-
-    if (dladdr(address, &where) == 0 || !where.dli_fname)
-        return &vfd_no_calls;
     pthread_mutex_lock(&vfd_known_lock);
-    const struct vfd_calls *c = vfd_calls_find(&where);
+    const struct vfd_calls *c = vfd_calls_again(address);
+    if (!c)
+        c = vfd_calls_find(address);
     pthread_mutex_unlock(&vfd_known_lock);
     return c;
 }

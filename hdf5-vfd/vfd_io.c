@@ -7,7 +7,10 @@
 #include "h5fd.h"
 
 #define RUNS_MAX   1024              /* of each list at a time */
-#define GATHER_MAX ((size_t)4 << 20) /* bytes that are copied together; a longer run goes as it is */
+#define GATHER_MAX ((size_t)1 << 20) /* bytes that are copied together, so that they stay in the processor's cache */
+#define SHORT_RUN  1024u       /* bytes; runs that are shorter, and close together, are read with what is between */
+#define SPREAD_MAX 4           /* times their bytes */
+#define LONG_RUN   (64u << 10) /* bytes of a run that goes as it is */
 
 int vfd_check_range(struct vfd_file *f, enum vfd_fault fault, uint64_t at, uint64_t size)
 {
@@ -66,7 +69,6 @@ herr_t vfd_write_vector(H5FD_t *file, hid_t dxpl, uint32_t count, H5FD_mem_t typ
 /* The runs of one dataspace. */
 struct runs {
     hid_t iterator;
-    size_t element;
     hsize_t offset[RUNS_MAX]; /* in bytes */
     size_t size[RUNS_MAX];
     size_t count, next;
@@ -80,6 +82,7 @@ struct vfd_transfer {
     struct deltafs_extent piece[RUNS_MAX];
     uint8_t *place[RUNS_MAX]; /* of a piece's bytes in the program's memory */
     size_t count, bytes;
+    int is_scattered; /* the places do not stand one after another */
     uint8_t *gather;
 };
 
@@ -119,32 +122,66 @@ static void transfer_copy(struct vfd_transfer *t, int is_gather)
     }
 }
 
-static int transfer_together(struct vfd_transfer *t)
+static int transfer_list(struct vfd_transfer *t, uint8_t *bytes)
 {
     struct vfd_file *f = t->f;
 
-    if (t->is_write) {
+    return t->is_write ? f->kind->write_list(f, t->count, t->piece, bytes)
+                       : f->kind->read_list(f, t->count, t->piece, bytes);
+}
+
+/* From where to where in the file all runs are, if they are so short and close that it is read as one; or 0. */
+static size_t transfer_span(const struct vfd_transfer *t)
+{
+    const struct deltafs_extent *first = t->piece, *last = &t->piece[t->count - 1];
+
+    if (t->is_write || t->bytes / t->count >= SHORT_RUN || last->offset < first->offset)
+        return 0;
+    uint64_t span = last->offset - first->offset + last->size;
+    for (size_t i = 1; i < t->count; i++)
+        if (t->piece[i].offset < t->piece[i - 1].offset + t->piece[i - 1].size)
+            return 0;
+    return span <= GATHER_MAX && span / SPREAD_MAX <= t->bytes ? (size_t)span : 0;
+}
+
+static int transfer_sieve(struct vfd_transfer *t, size_t span)
+{
+    uint64_t from = t->piece[0].offset;
+    int rc = t->f->kind->read(t->f, from, t->gather, span);
+
+    for (size_t i = 0; i < t->count && rc == 0; i++)
+        memcpy(t->place[i], t->gather + (t->piece[i].offset - from), (size_t)t->piece[i].size);
+    return rc;
+}
+
+static int transfer_together(struct vfd_transfer *t)
+{
+    if (!t->is_scattered)
+        return transfer_list(t, t->place[0]);
+    if (t->is_write)
         transfer_copy(t, 1);
-        return f->kind->write_list(f, t->count, t->piece, t->gather);
-    }
-    if (f->kind->read_list(f, t->count, t->piece, t->gather) != 0)
-        return -1;
-    transfer_copy(t, 0);
-    return 0;
+    int rc = transfer_list(t, t->gather);
+    if (rc == 0 && !t->is_write)
+        transfer_copy(t, 0);
+    return rc;
 }
 
 static int transfer_flush(struct vfd_transfer *t)
 {
+    size_t span = t->count > 1 ? transfer_span(t) : 0;
     int rc = 0;
 
-    if (t->count > 1 && !t->gather)
+    if (t->count > 1 && (span || t->is_scattered) && !t->gather)
         t->gather = malloc(GATHER_MAX);
-    if (t->count > 1 && t->gather)
+    if (span && t->gather)
+        rc = transfer_sieve(t, span);
+    else if (t->count > 1 && (t->gather || !t->is_scattered))
         rc = transfer_together(t);
     else
         for (size_t i = 0; i < t->count && rc == 0; i++)
             rc = transfer_one(t, i);
     t->count = t->bytes = 0;
+    t->is_scattered = 0;
     return rc;
 }
 
@@ -154,12 +191,15 @@ int vfd_transfer_add(struct vfd_transfer *t, uint64_t at, uint8_t *place, size_t
 
     if (vfd_check_range(t->f, t->is_write ? VFD_CANNOT_WRITE : VFD_CANNOT_READ, at, size) != 0)
         return -1;
-    if ((t->count == RUNS_MAX || size > GATHER_MAX - t->bytes || !can_gather) && transfer_flush(t) != 0)
+    int is_long = size >= LONG_RUN || !can_gather;
+    if ((t->count == RUNS_MAX || is_long || size > GATHER_MAX - t->bytes) && transfer_flush(t) != 0)
         return -1;
+    if (t->count > 0 && place != t->place[t->count - 1] + t->piece[t->count - 1].size)
+        t->is_scattered = 1;
     t->piece[t->count] = (struct deltafs_extent){at, size};
     t->place[t->count++] = place;
-    t->bytes += size < GATHER_MAX ? size : GATHER_MAX;
-    return 0;
+    t->bytes += size;
+    return is_long ? transfer_flush(t) : 0;
 }
 
 /* One pair of dataspaces. */
@@ -186,6 +226,12 @@ static int transfer_walk(struct vfd_transfer *t, uint64_t base, uint8_t *bytes, 
     return 0;
 }
 
+static void runs_begin(const struct vfd_calls *calls, struct runs *r, hid_t space, size_t element)
+{
+    r->iterator = calls->select(space, element, 0);
+    r->count = r->next = 0;
+}
+
 static int transfer_pair(struct vfd_transfer *t, hid_t memory, hid_t space, uint64_t base, size_t element,
                          uint8_t *bytes)
 {
@@ -197,8 +243,8 @@ static int transfer_pair(struct vfd_transfer *t, hid_t memory, hid_t space, uint
         return n == 0 ? 0 : -1;
     if ((uint64_t)n > INT64_MAX / (element ? element : 1))
         return vfd_fail(calls, VFD_UNSUPPORTED, "deltafs: %s: a selection of too many bytes", t->f->path);
-    t->file = (struct runs){.iterator = calls->select(space, element, 0), .element = element};
-    t->memory = (struct runs){.iterator = calls->select(memory, element, 0), .element = element};
+    runs_begin(calls, &t->file, space, element);
+    runs_begin(calls, &t->memory, memory, element);
     if (t->file.iterator >= 0 && t->memory.iterator >= 0)
         rc = transfer_walk(t, base, bytes, (uint64_t)n * element);
     else
@@ -212,12 +258,16 @@ static int transfer_pair(struct vfd_transfer *t, hid_t memory, hid_t space, uint
 
 struct vfd_transfer *vfd_transfer_begin(struct vfd_file *f, int is_write)
 {
-    struct vfd_transfer *t = calloc(1, sizeof *t);
+    struct vfd_transfer *t = malloc(sizeof *t);
 
     if (!t)
         return vfd_fail_null(f->calls, VFD_UNSUPPORTED, "deltafs: %s: no memory", f->path);
+    /* Not its long lists, for the sake of short transfers. */
     t->f = f;
     t->is_write = is_write;
+    t->count = t->bytes = 0;
+    t->is_scattered = 0;
+    t->gather = NULL;
     return t;
 }
 

@@ -79,7 +79,7 @@ const struct vfd_kind vfd_logical_kind = {
     .close = logical_close,
 };
 
-int vfd_logical_open(struct vfd_file *f, unsigned flags, const struct vfd_config *config)
+int vfd_logical_open(struct vfd_file *f, unsigned flags, const struct vfd_config *config, int *is_one)
 {
     if (flags & (VFD_SWMR_WRITE | VFD_SWMR_READ))
         return vfd_fail(
@@ -92,8 +92,10 @@ int vfd_logical_open(struct vfd_file *f, unsigned flags, const struct vfd_config
         return vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s: no memory", f->path);
     int status = deltafs_logical_open(path, vfd_open_flags(flags), config->options, &f->logical);
     free(path);
+    if (is_one)
+        *is_one = status != DELTAFS_ERR_NOT_DELTAFS && status != DELTAFS_ERR_NOT_FOUND;
     if (status != DELTAFS_OK)
-        return logical_fail(f, VFD_CANNOT_OPEN);
+        return is_one && !*is_one ? 0 : logical_fail(f, VFD_CANNOT_OPEN);
     f->kind = &vfd_logical_kind;
     f->fd = open(f->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (vfd_identify(f, f->path, NULL) == 0)

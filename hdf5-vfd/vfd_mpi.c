@@ -1,8 +1,10 @@
 /* H5Pset_fapl_deltafs: the driver for files that the ranks of a communicator have open together.
  *
- * HDF5 takes it that what one rank has written, another reads after a barrier: so it does with its metadata. A logical
- * file shows it only after a collective call, of which HDF5 makes none for metadata that it evicts from its cache. So a
- * file open for writing is in atomic mode, in which each read sees all that was written before it, unless the hint
+ * HDF5 takes it that what one rank has written, another reads after a barrier, of which it tells its driver nothing: so
+ * it does with metadata that it evicts from its cache, and with the fill value of a contiguous dataset, which rank 0
+ * writes. A logical file shows it only after a collective call, and there is none between the two: to have the ranks
+ * share what they wrote (deltafs_logical_share) with each collective transfer, flush and truncation leaves these out.
+ * So a file open for writing is in atomic mode, in which each read sees all that was written before it, unless the hint
  * deltafs_atomic is no: for programs that keep all metadata in the cache, and read only what was flushed.
  *
  * With a driver that knows MPI, HDF5 may describe a collective transfer by MPI datatypes, which it hands to its own

@@ -67,7 +67,7 @@ int vfd_identify(struct vfd_file *f, const char *path, const char *key)
     struct stat s;
     size_t room = 64 + (key ? strlen(key) : 0);
 
-    if (stat(path, &s) != 0)
+    if ((f->fd >= 0 ? fstat(f->fd, &s) : stat(path, &s)) != 0)
         return vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s: it is gone", path);
     f->identity = malloc(room);
     if (!f->identity)
@@ -89,22 +89,15 @@ static int open_kind(const struct vfd_calls *calls, const char *path, char *kind
     return 0;
 }
 
-/* Whether there is a directory of DeltaFS: 1, 0, or -1 if there is one that is damaged. Others have files named
- * MANIFEST, too. */
+/* Whether there is a directory of DeltaFS: 1, 0, or -1 if there is one that is damaged. */
 static int open_is_dir(const struct vfd_calls *calls, const char *path)
 {
-    deltafs_dir *dir;
     char kind = '\0';
     int status = deltafs_kind(path, &kind);
 
     if (status == DELTAFS_ERR_DAMAGED || status == DELTAFS_ERR_VERSION)
         return vfd_fail(calls, VFD_CANNOT_OPEN, "deltafs: %s", deltafs_errmsg(NULL));
-    if (status != DELTAFS_OK || kind != 'd')
-        return 0;
-    status = deltafs_open(path, NULL, &dir);
-    if (status == DELTAFS_OK)
-        deltafs_close(dir);
-    return status != DELTAFS_ERR_NOT_DELTAFS;
+    return status == DELTAFS_OK && kind == 'd';
 }
 
 int vfd_find_key(const struct vfd_calls *calls, const char *path, char **container, const char **key)
@@ -140,14 +133,29 @@ static int open_known(struct vfd_file *f, char kind, unsigned flags, const struc
         return vfd_plain_open(f, flags);
     if (kind == '\0' && !(flags & VFD_CREATE))
         return vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s: there is no such file", f->path);
-    return vfd_logical_open(f, flags, config);
+    return vfd_logical_open(f, flags, config, NULL);
+}
+
+/* A folder mostly is a logical file: tried first, without looking around. Nothing is made thereby. */
+static int open_at_once(struct vfd_file *f, unsigned flags, const struct vfd_config *config, int *is_one)
+{
+    const unsigned not_now = VFD_EXCL | VFD_SWMR_WRITE | VFD_SWMR_READ;
+    struct stat s;
+
+    *is_one = 0;
+    if ((flags & not_now) || stat(f->path, &s) != 0 || !S_ISDIR(s.st_mode))
+        return 0;
+    return vfd_logical_open(f, flags & ~(unsigned)VFD_CREATE, config, is_one);
 }
 
 int vfd_open_kinds(struct vfd_file *f, unsigned flags, const struct vfd_config *config)
 {
     char *container, kind;
     const char *key;
+    int is_one;
 
+    if (open_at_once(f, flags, config, &is_one) != 0 || is_one)
+        return f->kind ? 0 : -1;
     if (vfd_find_key(f->calls, f->path, &container, &key) != 0)
         return -1;
     int rc = key ? vfd_image_open(f, container, key, config) : open_kind(f->calls, f->path, &kind);

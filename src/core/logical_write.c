@@ -10,6 +10,7 @@
 #define BUFFER_MAX   (UINT64_C(4) << 20) /* bytes of a data log's buffer */
 #define LIST_MAX     4096                /* extents that may still become longer */
 #define PUBLISH_SOON (1u << 20)          /* bytes of extents that are not held back longer */
+#define PLACE_MIN    (64u << 10)         /* bytes of a write that is worth a place in a frame of its own choice */
 
 /* ---- The session and its logs ---- */
 
@@ -220,11 +221,26 @@ static int logical_add(deltafs_logical *f, uint64_t offset, const uint8_t *bytes
     return status;
 }
 
+/* At a frame's beginning: a long write stands in its frames as it does in the pages of an ordinary file, so that who
+ * reads pages of the file reads as many frames. (It also has the pages of the kernel and those of the reader's memory
+ * as the reader of an ordinary file has them: some processors copy at half their speed if the two differ by a few
+ * bytes.) */
+static int logical_place(deltafs_logical *f, uint64_t offset, size_t size, struct error *e)
+{
+    static const uint8_t zeros[FRAME_SIZE];
+
+    if (size < PLACE_MIN || f->list.count > 0 || frame_log_end(&f->data) % FRAME_SIZE != 0)
+        return DELTAFS_OK;
+    return frame_log_append(&f->data, zeros, offset % FRAME_SIZE, e);
+}
+
 static int logical_write_pieces(deltafs_logical *f, size_t n, const struct deltafs_extent *extent, const uint8_t *bytes,
                                 struct error *e)
 {
     int status = logical_make_logs(f, e);
 
+    if (status == DELTAFS_OK && n > 0)
+        status = logical_place(f, extent->offset, extent->size, e);
     for (size_t i = 0; i < n && status == DELTAFS_OK; i++) {
         if (extent[i].size > 0)
             status = logical_add(f, extent[i].offset, bytes, extent[i].size, e);

@@ -342,31 +342,54 @@ static int probe_is(const char *path)
     return 0;
 }
 
+static int hostile_digest(const char *path)
+{
+    struct digest d = {0};
+
+    digest_file(&d, path);
+    return d.faults > 0;
+}
+
+/* The file is cut short, and made whole afterwards. */
+static int hostile_cut(const char *path, int fd, uint64_t at, size_t n)
+{
+    uint8_t *rest = malloc(n);
+
+    NEED(rest && pread(fd, rest, n, (off_t)at) == (ssize_t)n && ftruncate(fd, (off_t)at) == 0 ? 0 : -1);
+    int rc = hostile_digest(path);
+    NEED(pwrite(fd, rest, n, (off_t)at) == (ssize_t)n ? 0 : -1);
+    free(rest);
+    return rc;
+}
+
+static int hostile_flip(const char *path, int fd, uint64_t at, unsigned bit)
+{
+    uint8_t before, after;
+
+    NEED(pread(fd, &before, 1, (off_t)at) == 1 ? 0 : -1);
+    after = (uint8_t)(before ^ (1u << bit));
+    NEED(pwrite(fd, &after, 1, (off_t)at) == 1 ? 0 : -1);
+    int rc = hostile_digest(path);
+    NEED(pwrite(fd, &before, 1, (off_t)at) == 1 ? 0 : -1);
+    return rc;
+}
+
 /* A byte of one of the files becomes another, or the file is cut short there. What is read then does not matter. */
 static int hostile_one(const char *path, const char *victim, uint64_t *seed)
 {
     struct stat s;
-    struct digest d;
-    int fd = open(victim, O_RDWR);
+    int fd = open(victim, O_RDWR), rc = 0;
 
-    if (fd < 0 || fstat(fd, &s) != 0 || s.st_size == 0) {
-        if (fd >= 0)
-            close(fd);
-        return 0;
-    }
-    /* Most of what decides is at the beginning, or the end. */
-    uint64_t size = (uint64_t)s.st_size, near = size < 256 ? size : 256, r = probe_random(seed);
-    uint64_t at = r % 3 == 0 ? r / 3 % size : r % 3 == 1 ? r / 3 % near : size - 1 - r / 3 % near;
-    unsigned char before, after;
-    if (pread(fd, &before, 1, (off_t)at) == 1) {
-        after = (unsigned char)(before ^ (1u << probe_random(seed) % 8));
-        if (pwrite(fd, &after, 1, (off_t)at) == 1)
-            digest_file(&d, path);
-        if (pwrite(fd, &before, 1, (off_t)at) != 1)
-            exit(1);
+    NEED(fd >= 0 && fstat(fd, &s) == 0 ? 0 : -1);
+    if (s.st_size > 0) {
+        /* Most of what decides is at the beginning, or the end. */
+        uint64_t size = (uint64_t)s.st_size, near = size < 256 ? size : 256, r = probe_random(seed);
+        uint64_t at = r % 3 == 0 ? r / 3 % size : r % 3 == 1 ? r / 3 % near : size - 1 - r / 3 % near;
+        unsigned what = (unsigned)(probe_random(seed) % 10);
+        rc = what < 8 ? hostile_flip(path, fd, at, what) : hostile_cut(path, fd, at, (size_t)(size - at));
     }
     close(fd);
-    return d.faults > 0;
+    return rc;
 }
 
 static int probe_hostile(const char *path, int count, int files, char **file)
