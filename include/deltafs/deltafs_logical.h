@@ -43,8 +43,9 @@ struct deltafs_extent {
 DELTAFS_API int deltafs_logical_open(const char *path, int flags, const deltafs_options *options,
                                      deltafs_logical **out);
 
-/* Close and free, whatever is returned. What was written is published then. Durable if the option sync is close.
- * Collective. */
+/* Close and free, whatever is returned. What was written is published then, and durable if the option sync is close:
+ * else, as with any file, what matters is synced before. A crash of the machine soon after takes what was not: what it
+ * leaves of that is read, or DELTAFS_ERR_DAMAGED; and all that was synced is there. Collective. */
 DELTAFS_API int deltafs_logical_close(deltafs_logical *file);
 
 /* The message of the handle's last failed call; with NULL the calling thread's last without a handle. */
@@ -103,6 +104,7 @@ struct deltafs_logical_stat {
     uint64_t bytes_stored; /* sizes of the files; a data log's has a hole of up to 4 MiB before its last checksums */
     const char *uuid;      /* owned by the handle */
     int is_closed;         /* whether all sessions were closed */
+    int is_cut;            /* whether a crash has taken something of sessions that were closed, but not synced before */
 };
 DELTAFS_API int deltafs_logical_stat(deltafs_logical *file, struct deltafs_logical_stat *out);
 

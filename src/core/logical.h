@@ -69,6 +69,8 @@ struct deltafs_logical {
     char *volumes;
     struct error error;
 
+    int is_forgiving;      /* while it is learnt: what a crash may have taken of a session is done without */
+    int is_cut;            /* that was so */
     struct session *known; /* other sessions, as they were when they were last looked at */
     size_t known_count, known_capacity;
     struct bytes heard;     /* read from others' logs, and not in the map yet */

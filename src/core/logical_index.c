@@ -19,6 +19,9 @@ struct row {
     uint64_t writers;
 };
 
+/* Whether, and how, what failed is tried again. */
+enum retry { RETRY_NOT, RETRY_ANEW, RETRY_FORGIVING };
+
 /* What rank 0 has found. */
 struct look {
     struct session *session; /* all of them */
@@ -34,12 +37,19 @@ static const struct session *logical_known(const deltafs_logical *f, uint32_t nu
     return NULL;
 }
 
-/* The writers that have extent logs; a closed session has as many as its closing line says. */
+/* Whether all that the session's closing line speaks of must be there. */
+static int logical_is_whole(const deltafs_logical *f, const struct session *s)
+{
+    return s->is_closed && (s->is_synced || !f->is_forgiving);
+}
+
+/* The writers that have extent logs. */
 static int logical_logs(deltafs_logical *f, const struct session *s, uint32_t **writer, size_t *n, struct error *e)
 {
     int status = session_logs(&f->container, &f->io, s, LOG_KIND_EXTENTS, writer, n, e);
 
-    return status == DELTAFS_OK && s->is_closed ? session_check_logs(&f->container, &f->io, s, *writer, *n, e) : status;
+    return status == DELTAFS_OK && logical_is_whole(f, s) ? session_check_logs(&f->container, &f->io, s, *writer, *n, e)
+                                                          : status;
 }
 
 static int logical_put_row(deltafs_logical *f, const struct session *s, struct bytes *table, struct error *e)
@@ -86,6 +96,28 @@ static int look_is_outdated(deltafs_logical *f, const struct look *look)
         k += now[i].number == look->session[k].number;
     free(now);
     return status == DELTAFS_OK && k < look->sessions;
+}
+
+/* What to do about an attempt to read what `look` has found, which has ended with `status`. A session that was closed
+ * and not synced is expected to be whole at first: what is not there may have been removed meanwhile. If it was not, a
+ * crash has taken it, and what is left is the file. */
+static enum retry logical_retry(deltafs_logical *f, const struct look *look, int status)
+{
+    if (status == DELTAFS_OK)
+        return RETRY_NOT;
+    if (look_is_outdated(f, look))
+        return RETRY_ANEW;
+    for (size_t i = 0; i < look->sessions && status == DELTAFS_ERR_DAMAGED && !f->is_forgiving; i++)
+        if (look->session[i].is_closed && !look->session[i].is_synced)
+            return RETRY_FORGIVING;
+    return RETRY_NOT;
+}
+
+/* What is left is taken for the file, or not: that ends with the attempts to read it. */
+static void logical_forgive(deltafs_logical *f, int status)
+{
+    f->is_cut |= f->is_forgiving && status == DELTAFS_OK;
+    f->is_forgiving = 0;
 }
 
 static void look_fini(struct look *look)
@@ -193,13 +225,14 @@ static int logical_read_log(deltafs_logical *f, const struct session *s, uint32_
 {
     struct source *source = logical_source(f, s->number, writer, e);
     char *path = source ? session_log_path(&f->container, s, writer, LOG_KIND_EXTENTS) : NULL;
-    int status = path ? extent_log_read(&f->io, path, s->number, writer, f->container.uuid, s->is_closed, &source->from,
+    int is_whole = logical_is_whole(f, s);
+    int status = path ? extent_log_read(&f->io, path, s->number, writer, f->container.uuid, is_whole, &source->from,
                                         &source->is_last, &out->buffer, &out->used, e)
                       : error_no_memory(e, strlen(f->container.path), "a writer's logs");
 
     free(path);
-    /* A log that its writer is about to make. */
-    return status == DELTAFS_ERR_NOT_FOUND && !s->is_closed ? DELTAFS_OK : status;
+    /* A log that its writer is about to make, or a crash has taken. */
+    return status == DELTAFS_ERR_NOT_FOUND && !is_whole ? DELTAFS_OK : status;
 }
 
 int logical_read_own(deltafs_logical *f, struct bytes *out, struct error *e)
@@ -311,15 +344,18 @@ static void logical_find_size(deltafs_logical *f)
 int logical_learn_alone(deltafs_logical *f, struct error *e)
 {
     struct look look = {0};
-    int status, is_outdated = 0;
+    enum retry retry = RETRY_NOT;
+    int status;
 
-    for (int i = 0; i == 0 || (is_outdated && i < TRIES); i++) {
+    for (int i = 0; i == 0 || (retry != RETRY_NOT && i < TRIES); i++) {
+        f->is_forgiving |= retry == RETRY_FORGIVING;
         look_fini(&look);
         status = logical_make_table(f, !logical_is_alone(f), &look, e);
         if (status == DELTAFS_OK)
             status = logical_read_share(f, &look.table, 0, 1, &f->heard, e);
-        is_outdated = status != DELTAFS_OK && look_is_outdated(f, &look);
+        retry = logical_retry(f, &look, status);
     }
+    logical_forgive(f, status);
     if (status == DELTAFS_OK) {
         logical_remember_all(f, &look.table);
         status = logical_add_heard(f, e);
@@ -378,8 +414,8 @@ static int logical_exchange(deltafs_logical *f, const struct bytes *table, struc
     return status;
 }
 
-/* One attempt; *is_outdated: it failed, and is worth another. */
-static int logical_learn_once(deltafs_logical *f, uint64_t *is_outdated, struct error *e)
+/* One attempt, and in *retry, an enum retry, whether it is worth another. */
+static int logical_learn_once(deltafs_logical *f, uint64_t *retry, struct error *e)
 {
     struct look look = {0};
     struct error second;
@@ -390,16 +426,16 @@ static int logical_learn_once(deltafs_logical *f, uint64_t *is_outdated, struct 
         status = logical_share_table(f, &look.table, e);
     if (status == DELTAFS_OK)
         status = logical_exchange(f, &look.table, e);
-    *is_outdated = status != DELTAFS_OK && f->group.rank == 0 && look_is_outdated(f, &look);
-    if (status != DELTAFS_OK && f->group.broadcast(f->group.ctx, is_outdated, sizeof *is_outdated, &second) != 0)
-        *is_outdated = 0;
+    *retry = f->group.rank == 0 ? logical_retry(f, &look, status) : RETRY_NOT;
+    if (status != DELTAFS_OK && f->group.broadcast(f->group.ctx, retry, sizeof *retry, &second) != DELTAFS_OK)
+        *retry = RETRY_NOT;
     look_fini(&look);
     return status;
 }
 
 int logical_learn(deltafs_logical *f, struct error *e)
 {
-    uint64_t is_outdated = 0;
+    uint64_t retry = RETRY_NOT;
     int status;
 
     if (logical_is_alone(f)) {
@@ -407,8 +443,11 @@ int logical_learn(deltafs_logical *f, struct error *e)
         f->order++;
         return status;
     }
-    for (int i = 0; i == 0 || (is_outdated && i < TRIES); i++)
-        status = logical_learn_once(f, &is_outdated, e);
+    for (int i = 0; i == 0 || (retry != RETRY_NOT && i < TRIES); i++) {
+        f->is_forgiving |= retry == RETRY_FORGIVING;
+        status = logical_learn_once(f, &retry, e);
+    }
+    logical_forgive(f, status);
     if (status == DELTAFS_OK)
         logical_find_size(f);
     uint64_t most[2] = {f->order, f->size};

@@ -42,7 +42,9 @@ damaged() {
     expect 0 "$deltafs" rm "$work/bad"
 }
 
+# What was synced at the close must be there.
 mkdir "$work/there"
+export DELTAFS_SYNC=close
 put "$work/sound" "$work/p" 77 1 100 9000000
 put "$work/sound" "$work/p" 78 2 30 9000000
 cp -r "$work/sound" "$work/flat"
@@ -168,4 +170,38 @@ expect 3 "$deltafs" ls -l "$work/mixed"
 grep -qE 'damaged +bad$' "$work/out" || fail "ls of a damaged file: $(cat "$work/out")"
 grep -qE ' closed +good$' "$work/out" || fail "ls beside a damaged file: $(cat "$work/out")"
 says "$work/mixed/bad/MANIFEST"
+
+# ---- What was closed, and not synced, a crash can take
+
+export DELTAFS_SYNC=commit
+rm -f "$work/copy"
+put "$work/cut" "$work/q" 77 1 100 9000000
+cp "$work/q" "$work/before"
+put "$work/cut" "$work/q" 78 1 30 9000000
+log=s00000001/w00000000.extents
+bytes=$(wc -c <"$work/cut/$log")
+for left in $((bytes - 1)) $((bytes / 2)) 32 10 0 none; do
+    cp -r "$work/cut" "$work/bad"
+    if [ "$left" = none ]; then
+        rm "$work/bad/$log"
+    else
+        truncate -s "$left" "$work/bad/$log"
+    fi
+    expect 3 "$deltafs" verify "$work/bad"
+    says "$work/bad/$log: damaged at offset "
+    says "closed without a sync"
+    expect 0 "$deltafs" cp "$work/bad" "$work/copy"
+    says "$work/bad: a crash has taken something"
+    case $left in
+    0 | 10 | 32 | none) same "$work/before" "$work/copy" "session cut to $left" ;;
+    *) cmp -s "$work/q" "$work/copy" && [ "$left" != $((bytes - 1)) ] && fail "session cut to $left is whole" ;;
+    esac
+    rm -r "$work/copy" "$work/bad"
+done
+# A byte that is wrong is damage there, too.
+cp -r "$work/cut" "$work/bad"
+flip "$work/bad/$log" 60
+expect 3 "$deltafs" cat "$work/bad"
+says "$work/bad/$log: damaged at offset "
+expect 0 "$deltafs" rm "$work/bad"
 exit 0
