@@ -73,8 +73,10 @@ int place_open_whole(const char *path, deltafs_logical **out)
     int code = place_open(path, out);
 
     if (code == EXIT_OK && deltafs_logical_stat(*out, &stat) == DELTAFS_OK && stat.is_cut)
-        text_fail(0, "%s: a crash has taken something that was closed, but not synced; 'deltafs verify' says of which "
-                  "logs, and what is left is read", path);
+        text_fail(0,
+                  "%s: a crash has taken something that was closed, but not synced; 'deltafs verify' says of which "
+                  "logs, and what is left is read",
+                  path);
     return code;
 }
 
