@@ -22,18 +22,22 @@ struct claim {
 int logical_claim(deltafs_logical *f, struct error *e)
 {
     struct claim claim = {0};
+    struct bytes told = {{0}, 0};
 
     e->status = DELTAFS_OK;
     if (f->group.rank == 0)
         e->status = session_claim(&f->container, &f->io, f->group.ranks, f->order, f->volumes, f->sync != SYNC_NONE,
                                   &f->session, e);
-    if (e->status == DELTAFS_OK)
+    if (e->status == DELTAFS_OK && f->group.rank == 0) {
         claim = (struct claim){f->session.number, f->session.writers, f->session.buckets, f->session.order};
-    int status = logical_agree(f, e);
-    if (status != DELTAFS_OK)
-        return status;
-    if (!logical_is_alone(f))
-        status = f->group.broadcast(f->group.ctx, &claim, sizeof claim, e);
+        bytes_append(&told, &claim, sizeof claim, e);
+    }
+    int status = logical_is_alone(f) ? e->status : f->group.tell(f->group.ctx, &told, e);
+    if (status == DELTAFS_OK && told.used == sizeof claim)
+        memcpy(&claim, told.buffer.bytes, sizeof claim);
+    buffer_fini(&told.buffer);
+    if (status == DELTAFS_OK && !logical_is_alone(f))
+        status = logical_agree(f, e);
     if (status != DELTAFS_OK)
         return status;
     if (f->group.rank != 0)
