@@ -101,7 +101,7 @@ struct deltafs_logical_stat {
     uint64_t writers;      /* logs in all */
     uint64_t extents;      /* entries of the index; a strided run is one */
     uint64_t is_flat;      /* sessions that have their index in one file */
-    uint64_t bytes_stored; /* sizes of the files; a data log's has a hole of up to 4 MiB before its last checksums */
+    uint64_t bytes_stored; /* of the files, without the hole that a data log may have before its last checksums */
     const char *uuid;      /* owned by the handle */
     int is_closed;         /* whether all sessions were closed */
     int is_cut;            /* whether a crash has taken something of sessions that were closed, but not synced before */

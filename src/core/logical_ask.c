@@ -32,7 +32,7 @@ int deltafs_logical_io_stat(const deltafs_logical *f, struct deltafs_io_stat *ou
 
 /* ---- What there is ---- */
 
-/* Adds the bytes of the file at `path`, which it frees; one that is not there has none. */
+/* Adds the bytes that are stored of the file at `path`, which it frees; one that is not there has none. */
 static int ask_add_size(deltafs_logical *f, char *path, uint64_t *bytes, struct error *e)
 {
     struct io_file file;
@@ -45,7 +45,7 @@ static int ask_add_size(deltafs_logical *f, char *path, uint64_t *bytes, struct 
         return DELTAFS_OK;
     if (status != DELTAFS_OK)
         return status;
-    status = io_file_size(&file, &size, e);
+    status = io_file_stored(&file, &size, e);
     int closed = io_file_close(&file, status == DELTAFS_OK ? e : &second);
     *bytes += size;
     return status != DELTAFS_OK ? status : closed;

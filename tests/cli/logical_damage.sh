@@ -51,6 +51,9 @@ cp -r "$work/sound" "$work/flat"
 expect 0 "$deltafs" flatten "$work/flat"
 logs=$(cd "$work/sound" && find . -type f \( -name '*.data' -o -name '*.extents' \) | sort | sed 's/^\.//')
 [ -n "$logs" ] || fail "no logs"
+stored=$("$deltafs" stat --json "$work/sound" | sed -n 's/^ "bytes_stored": \([0-9]*\).*/\1/p')
+[ "$stored" -lt "$(find "$work/sound" -type f -exec cat {} + | wc -c)" ] || fail "stat counts holes: $stored bytes"
+[ "$stored" -gt 100000 ] || fail "stat says $stored bytes are stored"
 
 # ---- A bit of each part of each log; logs that are cut, or missing
 
@@ -160,6 +163,13 @@ for at in 0 1000000 2000000 3000000 4000000 5000000 6000000 7000000; do
     good=$((good + 1))
 done
 [ $good -gt 0 ] || fail "nothing can be read around a damaged frame"
+
+# Of several, each is verified, whatever is wrong with another.
+expect 3 "$deltafs" verify "$work/sound" "$work/bad" "$work/flat"
+says "$work/bad$log: damaged at offset 4096"
+for one in sound flat; do
+    grep -q "^$work/$one: .* 0 damages" "$work/out" || fail "verify of several: $(cat "$work/out")"
+done
 
 # A damaged file is listed, and does not keep the others from being listed.
 mkdir "$work/mixed"
