@@ -68,6 +68,10 @@ DELTAFS_API int deltafs_logical_read(deltafs_logical *file, uint64_t offset, voi
 DELTAFS_API int deltafs_logical_read_list(deltafs_logical *file, size_t n, const struct deltafs_extent *extent,
                                           void *bytes, size_t *got);
 
+/* Where the next bytes are that somebody has written, from `offset` on: [*start, *end), of which there may be more
+ * behind; between `offset` and *start is a hole. Both are the file's size if there are none. Local. */
+DELTAFS_API int deltafs_logical_next(deltafs_logical *file, uint64_t offset, uint64_t *start, uint64_t *end);
+
 /* The size of the file, as far as this process sees it. Local, without communication. */
 DELTAFS_API int deltafs_logical_size(deltafs_logical *file, uint64_t *size);
 

@@ -73,7 +73,7 @@ static void verify_frames(struct verification *v, struct frame_reader *r)
             continue;
         }
         verify_report(v, &e);
-        if (at >= r->source.end)
+        if (at >= r->source.end || r->size < frame_page_offset(at) + FRAME_SIZE)
             return;
     }
 }
