@@ -19,7 +19,7 @@
 extern mca_fs_base_component_2_0_0_t mca_fs_deltafs_component;
 
 /* Options that a program may want to know of an open file. */
-static const char *const shown[] = {"index", "sync", "volumes"};
+static const char *const shown[] = {"index", "memory", "sync", "volumes"};
 
 /* What must have been chosen for the file to be handled right, or NULL. */
 static const char *missing(const ompio_file_t *fh)

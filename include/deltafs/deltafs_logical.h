@@ -43,8 +43,9 @@ struct deltafs_extent {
 DELTAFS_API int deltafs_logical_open(const char *path, int flags, const deltafs_options *options,
                                      deltafs_logical **out);
 
-/* Close and free, whatever is returned. What was written is published then. Durable if the option sync is close.
- * Collective. */
+/* Close and free, whatever is returned. What was written is published then, and durable if the option sync is close:
+ * else, as with any file, what matters is synced before. A crash of the machine soon after takes what was not: what it
+ * leaves of that is read, or DELTAFS_ERR_DAMAGED; and all that was synced is there. Collective. */
 DELTAFS_API int deltafs_logical_close(deltafs_logical *file);
 
 /* The message of the handle's last failed call; with NULL the calling thread's last without a handle. */
@@ -66,6 +67,10 @@ DELTAFS_API int deltafs_logical_read(deltafs_logical *file, uint64_t offset, voi
  * number of bytes up to the last one in the file. Local. */
 DELTAFS_API int deltafs_logical_read_list(deltafs_logical *file, size_t n, const struct deltafs_extent *extent,
                                           void *bytes, size_t *got);
+
+/* Where the next bytes are that somebody has written, from `offset` on: [*start, *end), of which there may be more
+ * behind; between `offset` and *start is a hole. Both are the file's size if there are none. Local. */
+DELTAFS_API int deltafs_logical_next(deltafs_logical *file, uint64_t offset, uint64_t *start, uint64_t *end);
 
 /* The size of the file, as far as this process sees it. Local, without communication. */
 DELTAFS_API int deltafs_logical_size(deltafs_logical *file, uint64_t *size);
@@ -100,9 +105,10 @@ struct deltafs_logical_stat {
     uint64_t writers;      /* logs in all */
     uint64_t extents;      /* entries of the index; a strided run is one */
     uint64_t is_flat;      /* sessions that have their index in one file */
-    uint64_t bytes_stored; /* sizes of the files; a data log's has a hole of up to 4 MiB before its last checksums */
+    uint64_t bytes_stored; /* of the files, without the hole that a data log may have before its last checksums */
     const char *uuid;      /* owned by the handle */
     int is_closed;         /* whether all sessions were closed */
+    int is_cut;            /* whether a crash has taken something of sessions that were closed, but not synced before */
 };
 DELTAFS_API int deltafs_logical_stat(deltafs_logical *file, struct deltafs_logical_stat *out);
 

@@ -13,6 +13,12 @@ int logical_agree(deltafs_logical *f, struct error *e)
     return logical_is_alone(f) ? e->status : f->group.agree(f->group.ctx, e);
 }
 
+int logical_gather(deltafs_logical *f, const void *mine, size_t n, struct bytes *all, struct error *e)
+{
+    e->status = DELTAFS_OK;
+    return f->group.gather(f->group.ctx, mine, n, all, e);
+}
+
 /* ---- Opening ---- */
 
 static int logical_configure(deltafs_logical *f, const deltafs_options *o, struct error *e)
@@ -46,40 +52,36 @@ static int logical_options(deltafs_logical *f, const deltafs_options *given, str
     return status;
 }
 
-/* Rank 0 makes the container, or opens it; the others need nothing but to know whose it is. */
+/* Rank 0 makes the container, or opens it; the others hear from it whose it is when they learn what is in it. */
 static int logical_open_container(deltafs_logical *f, const char *path, int flags, struct error *e)
 {
     int is_new;
 
-    e->status = DELTAFS_OK;
     if (f->group.rank == 0)
-        e->status =
-            container_open(&f->container, &f->io, path, flags & (O_CREAT | O_EXCL), f->sync != SYNC_NONE, &is_new, e);
-    else if (!(f->container.path = strdup(path)))
-        error_no_memory(e, strlen(path), "a path");
-    int status = logical_agree(f, e);
-    if (status != DELTAFS_OK || logical_is_alone(f))
-        return status;
-    status = f->group.broadcast(f->group.ctx, f->container.uuid, sizeof f->container.uuid, e);
-    manifest_uuid_text(f->container.uuid, f->container.uuid_text);
-    return status;
+        return container_open(&f->container, &f->io, path, flags & (O_CREAT | O_EXCL), f->sync != SYNC_NONE, &is_new,
+                              e);
+    f->container.path = strdup(path);
+    return f->container.path ? DELTAFS_OK : error_no_memory(e, strlen(path), "a path");
 }
 
+/* *e may be an error already. */
 static int logical_open_parts(deltafs_logical *f, const char *path, int flags, const deltafs_options *options,
                               struct error *e)
 {
     uint64_t cache;
-    int status = logical_options(f, options, e);
 
+    if (e->status == DELTAFS_OK)
+        logical_options(f, options, e);
     cache = logical_can_read(f) ? f->memory_limit / 2 : 0;
-    if (status == DELTAFS_OK && cache > 0)
-        status = frame_cache_init(&f->cache, cache, e);
-    e->status = status;
-    status = logical_agree(f, e);
-    if (status == DELTAFS_OK)
-        status = logical_open_container(f, path, flags, e);
-    if (status == DELTAFS_OK)
-        status = logical_learn(f, e);
+    if (e->status == DELTAFS_OK && cache > 0)
+        frame_cache_init(&f->cache, cache, e);
+    int status = logical_agree(f, e);
+    if (status != DELTAFS_OK)
+        return status;
+    e->status = logical_open_container(f, path, flags, e);
+    if (!logical_is_alone(f) || e->status == DELTAFS_OK)
+        e->status = logical_learn(f, e);
+    status = e->status;
     /* A job's ranks share a session, which is claimed while all are here; one process waits until it writes. */
     if (status == DELTAFS_OK && f->mode != O_RDONLY && !logical_is_alone(f))
         status = logical_claim(f, e);
@@ -136,7 +138,6 @@ int deltafs_logical_open_group(const char *path, int flags, const deltafs_option
     f->group = *group;
     f->mode = flags & O_ACCMODE;
     f->data.file.fd = f->extents.file.fd = f->lock.fd = -1;
-    e->status = DELTAFS_OK;
     int status = logical_open_parts(f, path, flags, options, e);
     if (status == DELTAFS_OK) {
         *out = f;
@@ -151,6 +152,7 @@ int deltafs_logical_open(const char *path, int flags, const deltafs_options *opt
     const struct logical_group alone = {.ranks = 1};
     struct error *e = deltafs_thread_error();
 
+    e->status = DELTAFS_OK;
     if (!path || !out || (flags & O_ACCMODE) == O_ACCMODE)
         return error_set(e, DELTAFS_ERR_INVALID, "deltafs_logical_open: path, flags and out must be given");
     return deltafs_logical_open_group(path, flags, options, &alone, out, e);
@@ -170,7 +172,7 @@ static int logical_close_session(deltafs_logical *f, const struct bytes *publish
         uint8_t mark = (uint8_t)f->has_logs;
         status = f->group.max(f->group.ctx, most, 2, e);
         if (status == DELTAFS_OK)
-            status = f->group.gather(f->group.ctx, &mark, 1, &all, e);
+            status = logical_gather(f, &mark, 1, &all, e);
         logs = 0;
         for (size_t i = 0; i < all.used; i++)
             logs += all.buffer.bytes[i];
@@ -180,7 +182,7 @@ static int logical_close_session(deltafs_logical *f, const struct bytes *publish
         }
         all.used = 0;
         if (status == DELTAFS_OK && f->index == INDEX_FLATTEN)
-            status = f->group.gather(f->group.ctx, published->buffer.bytes, published->used, &all, e);
+            status = logical_gather(f, published->buffer.bytes, published->used, &all, e);
     }
     if (status == DELTAFS_OK && f->group.rank == 0 && f->has_session) {
         if (f->index == INDEX_FLATTEN)

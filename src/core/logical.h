@@ -41,8 +41,10 @@ struct logical_group {
     /* The first error of any is the error of all; returns its status. */
     int (*agree)(void *ctx, struct error *e);
     int (*max)(void *ctx, uint64_t *values, int n, struct error *e);
-    int (*broadcast)(void *ctx, void *bytes, size_t n, struct error *e); /* rank 0's */
-    /* Everybody's bytes, one rank's after another's, behind what `all` has. */
+    /* Rank 0's bytes to all, instead of what theirs are, and DELTAFS_OK; or its error, if *e is one there. An error of
+     * another rank stays in its *e, or comes there, to be carried to the next agreement; it has no bytes then. */
+    int (*tell)(void *ctx, struct bytes *bytes, struct error *e);
+    /* As agree; and if all are well, everybody's bytes, one rank's after another's, behind what `all` has. */
     int (*gather)(void *ctx, const void *mine, size_t n, struct bytes *all, struct error *e);
     void (*destroy)(void *ctx);
 };
@@ -69,6 +71,8 @@ struct deltafs_logical {
     char *volumes;
     struct error error;
 
+    int is_forgiving;      /* while it is learnt: what a crash may have taken of a session is done without */
+    int is_cut;            /* that was so */
     struct session *known; /* other sessions, as they were when they were last looked at */
     size_t known_count, known_capacity;
     struct bytes heard;     /* read from others' logs, and not in the map yet */
@@ -106,7 +110,10 @@ static inline int logical_can_read(const deltafs_logical *f)
 /* Whether all of them are well; with the first error of any of them in *e. */
 int logical_agree(deltafs_logical *f, struct error *e);
 
-/* Open with a group; takes it over on success. */
+/* Everybody's bytes, where there is no error to tell. */
+int logical_gather(deltafs_logical *f, const void *mine, size_t n, struct bytes *all, struct error *e);
+
+/* Open with a group; takes it over on success. If *e is an error of this rank's, it becomes that of all. */
 DELTAFS_PRIVATE int deltafs_logical_open_group(const char *path, int flags, const deltafs_options *options,
                                                const struct logical_group *group, deltafs_logical **out,
                                                struct error *e);
@@ -114,7 +121,7 @@ DELTAFS_PRIVATE int deltafs_logical_open_group(const char *path, int flags, cons
 /* ---- logical_index.c ---- */
 
 /* Collective: tell the others of the group the news, read what anybody else has published since, and raise the order
- * above all that is known. */
+ * above all that is known. If *e is an error of this rank's, it becomes that of all. */
 int logical_learn(deltafs_logical *f, struct error *e);
 /* Collective, of a file open for reading and writing: tell each other what was written, and nothing more. */
 int logical_share(deltafs_logical *f, struct error *e);

@@ -32,7 +32,7 @@ int deltafs_logical_io_stat(const deltafs_logical *f, struct deltafs_io_stat *ou
 
 /* ---- What there is ---- */
 
-/* Adds the bytes of the file at `path`, which it frees; one that is not there has none. */
+/* Adds the bytes that are stored of the file at `path`, which it frees; one that is not there has none. */
 static int ask_add_size(deltafs_logical *f, char *path, uint64_t *bytes, struct error *e)
 {
     struct io_file file;
@@ -45,7 +45,7 @@ static int ask_add_size(deltafs_logical *f, char *path, uint64_t *bytes, struct 
         return DELTAFS_OK;
     if (status != DELTAFS_OK)
         return status;
-    status = io_file_size(&file, &size, e);
+    status = io_file_stored(&file, &size, e);
     int closed = io_file_close(&file, status == DELTAFS_OK ? e : &second);
     *bytes += size;
     return status != DELTAFS_OK ? status : closed;
@@ -72,8 +72,11 @@ static int ask_session_size(deltafs_logical *f, const struct session *s, uint64_
 
 int deltafs_logical_stat(deltafs_logical *f, struct deltafs_logical_stat *out)
 {
-    struct deltafs_logical_stat stat = {
-        .size = f->size, .extents = extent_map_count(&f->map), .uuid = f->container.uuid_text, .is_closed = 1};
+    struct deltafs_logical_stat stat = {.size = f->size,
+                                        .extents = extent_map_count(&f->map),
+                                        .uuid = f->container.uuid_text,
+                                        .is_closed = 1,
+                                        .is_cut = f->is_cut};
     int status = ask_add_size(f, io_path(f->container.path, MANIFEST_NAME), &stat.bytes_stored, &f->error);
 
     for (size_t i = 0; i < f->known_count && status == DELTAFS_OK; i++) {
@@ -125,14 +128,14 @@ static int flatten_session(const struct container *c, struct io *io, const struc
     size_t n = 0;
     int status = session_logs(c, io, s, LOG_KIND_EXTENTS, &writer, &n, e);
 
-    if (status == DELTAFS_OK)
+    if (status == DELTAFS_OK && s->is_synced)
         status = session_check_logs(c, io, s, writer, n, e);
     for (size_t i = 0; i < n && status == DELTAFS_OK; i++) {
         char *path = session_log_path(c, s, writer[i], LOG_KIND_EXTENTS);
         uint64_t from = 0;
         int is_last = 0;
-        status = path ? extent_log_read(io, path, s->number, writer[i], c->uuid, 1, &from, &is_last, &all.buffer,
-                                        &all.used, e)
+        status = path ? extent_log_read(io, path, s->number, writer[i], c->uuid, s->is_synced, &from, &is_last,
+                                        &all.buffer, &all.used, e)
                       : error_no_memory(e, 1, "a path");
         free(path);
     }

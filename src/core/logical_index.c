@@ -1,5 +1,7 @@
-/* Coming to know what stands where. Rank 0 looks which sessions and logs there are; each rank reads a share of the
- * extent logs, and all get what all have read (PLFS calls this the parallel index read; He et al., CLUSTER'13). */
+/* Coming to know what stands where. Rank 0 looks which sessions there are, and, if they are few, which logs; each rank
+ * reads a share of the extent logs, and all get what all have read (PLFS calls this the parallel index read; He et al.,
+ * CLUSTER'13). Where ranks outnumber processors each collective call costs more than many small files: they are few,
+ * and carry errors with what they are for. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,20 +11,32 @@
 #include "store/log.h"
 #include "store/store_format.h"
 
-#define TRIES 100 /* while others remove what is being read */
+#define TRIES        100 /* while others remove what is being read */
+#define FEW_SESSIONS 1   /* for each rank: more are not looked at by rank 0 for all */
 
 /* ---- Which logs there are ---- */
 
-/* A session in the table of those to be read; its writers' numbers follow, of those that have logs. */
+/* A session that is to be read; the numbers of its writers that have logs follow, unless all have. */
 struct row {
     struct session session;
-    uint64_t writers;
+    uint32_t writers;
+    int is_all;
 };
+
+/* What rank 0 tells the others. Behind it come rows, for all to share; or, where there are so many sessions that each
+ * rank looks at a share of them for itself, their numbers. */
+struct table_head {
+    uint8_t uuid[16];
+    uint64_t numbers;
+};
+
+/* Whether, and how, what failed is tried again. */
+enum retry { RETRY_NOT, RETRY_ANEW, RETRY_FORGIVING, RETRY_NEVER };
 
 /* What rank 0 has found. */
 struct look {
-    struct session *session; /* all of them */
-    size_t sessions;
+    uint32_t *number; /* of all sessions */
+    size_t count;
     struct bytes table;
 };
 
@@ -34,42 +48,77 @@ static const struct session *logical_known(const deltafs_logical *f, uint32_t nu
     return NULL;
 }
 
-/* The writers that have extent logs; a closed session has as many as its closing line says. */
+/* Whether all that the session's closing line speaks of must be there. */
+static int logical_is_whole(const deltafs_logical *f, const struct session *s)
+{
+    return s->is_closed && (s->is_synced || !f->is_forgiving);
+}
+
+/* The writers that have extent logs. */
 static int logical_logs(deltafs_logical *f, const struct session *s, uint32_t **writer, size_t *n, struct error *e)
 {
     int status = session_logs(&f->container, &f->io, s, LOG_KIND_EXTENTS, writer, n, e);
 
-    return status == DELTAFS_OK && s->is_closed ? session_check_logs(&f->container, &f->io, s, *writer, *n, e) : status;
+    return status == DELTAFS_OK && logical_is_whole(f, s) ? session_check_logs(&f->container, &f->io, s, *writer, *n, e)
+                                                          : status;
 }
 
-static int logical_put_row(deltafs_logical *f, const struct session *s, struct bytes *table, struct error *e)
+static int logical_put_row(deltafs_logical *f, const struct session *s, struct bytes *rows, struct error *e)
 {
     struct row row = {.session = *s};
     uint32_t *writer = NULL;
     size_t n = 0;
-    int is_flat = s->is_closed && s->has_index;
-    int status = is_flat ? DELTAFS_OK : logical_logs(f, s, &writer, &n, e);
+    int is_flat = s->is_closed && s->has_index, status = DELTAFS_OK;
 
-    row.writers = n;
+    row.is_all = !is_flat && s->is_closed && s->logs == s->writers;
+    if (!is_flat && !row.is_all)
+        status = logical_logs(f, s, &writer, &n, e);
+    row.writers = row.is_all ? s->writers : (uint32_t)n;
     if (status == DELTAFS_OK)
-        status = bytes_append(table, &row, sizeof row, e);
+        status = bytes_append(rows, &row, sizeof row, e);
     if (status == DELTAFS_OK)
-        status = bytes_append(table, writer, n * sizeof *writer, e);
+        status = bytes_append(rows, writer, n * sizeof *writer, e);
     free(writer);
     return status;
 }
 
-/* All sessions with something new in them. */
-static int logical_make_table(deltafs_logical *f, int with_own, struct look *look, struct error *e)
+/* A session that does not count, or has just been removed, has no row. */
+static int logical_find_row(deltafs_logical *f, uint32_t number, struct bytes *rows, struct error *e)
 {
-    int status = session_list(&f->container, &f->io, &look->session, &look->sessions, e);
+    struct session s;
+    int status = session_read(&f->container, &f->io, number, &s, e);
 
-    for (size_t i = 0; i < look->sessions && status == DELTAFS_OK; i++) {
-        const struct session *s = &look->session[i], *before = logical_known(f, s->number);
-        int is_own = f->has_session && s->number == f->session.number;
-        if ((!before || !before->is_closed) && (!is_own || with_own))
-            status = logical_put_row(f, s, &look->table, e);
-    }
+    if (status == DELTAFS_ERR_NOT_FOUND)
+        return DELTAFS_OK;
+    return status == DELTAFS_OK ? logical_put_row(f, &s, rows, e) : status;
+}
+
+/* Whether a session may have something new in it. */
+static int logical_is_news(const deltafs_logical *f, uint32_t number, int with_own)
+{
+    const struct session *before = logical_known(f, number);
+    int is_own = f->has_session && number == f->session.number;
+
+    return (!before || !before->is_closed) && (!is_own || with_own);
+}
+
+/* All sessions with something new in them: rows, or numbers if there are more than `few`. */
+static int logical_make_table(deltafs_logical *f, int with_own, size_t few, struct look *look, struct error *e)
+{
+    struct table_head head = {.numbers = 0};
+    int status = session_numbers(&f->container, &f->io, &look->number, &look->count, e);
+
+    for (size_t i = 0; i < look->count; i++)
+        head.numbers += (uint64_t)logical_is_news(f, look->number[i], with_own);
+    int is_few = head.numbers <= few;
+    memcpy(head.uuid, f->container.uuid, sizeof head.uuid);
+    head.numbers = is_few ? 0 : head.numbers;
+    if (status == DELTAFS_OK)
+        status = bytes_append(&look->table, &head, sizeof head, e);
+    for (size_t i = 0; i < look->count && status == DELTAFS_OK; i++)
+        if (logical_is_news(f, look->number[i], with_own))
+            status = is_few ? logical_find_row(f, look->number[i], &look->table, e)
+                            : bytes_append(&look->table, &look->number[i], sizeof *look->number, e);
     return status;
 }
 
@@ -77,20 +126,39 @@ static int logical_make_table(deltafs_logical *f, int with_own, struct look *loo
  * could not be read of it is no damage; a new look shows the truncation instead. */
 static int look_is_outdated(deltafs_logical *f, const struct look *look)
 {
-    struct session *now = NULL;
+    uint32_t *now = NULL;
     size_t n = 0, k = 0;
     struct error ignored;
-    int status = session_list(&f->container, &f->io, &now, &n, &ignored);
+    int status = session_numbers(&f->container, &f->io, &now, &n, &ignored);
 
-    for (size_t i = 0; i < n && k < look->sessions; i++)
-        k += now[i].number == look->session[k].number;
+    for (size_t i = 0; i < n && k < look->count; i++)
+        k += now[i] == look->number[k];
     free(now);
-    return status == DELTAFS_OK && k < look->sessions;
+    return status == DELTAFS_OK && k < look->count;
+}
+
+/* What to do about an attempt to read what `look` has found, which has ended with `status`. A session that was closed
+ * and not synced is expected to be whole at first: what is not there may have been removed meanwhile. If it was not, a
+ * crash has taken it, and what is left is the file. */
+static enum retry logical_retry(deltafs_logical *f, const struct look *look, int status)
+{
+    if (status == DELTAFS_OK)
+        return RETRY_NOT;
+    if (look_is_outdated(f, look))
+        return RETRY_ANEW;
+    return status == DELTAFS_ERR_DAMAGED && !f->is_forgiving ? RETRY_FORGIVING : RETRY_NOT;
+}
+
+/* What is left is taken for the file, or not: that ends with the attempts to read it. */
+static void logical_forgive(deltafs_logical *f, int status)
+{
+    f->is_cut |= f->is_forgiving && status == DELTAFS_OK;
+    f->is_forgiving = 0;
 }
 
 static void look_fini(struct look *look)
 {
-    free(look->session);
+    free(look->number);
     buffer_fini(&look->table.buffer);
     *look = (struct look){0};
 }
@@ -106,23 +174,54 @@ static void logical_remember(deltafs_logical *f, const struct session *s)
         f->order = s->order + 1;
 }
 
-/* The next row of the table. Its writers' numbers begin at the returned place. */
-static size_t table_row(const struct bytes *table, size_t at, struct row *row)
+/* The rows of a table, from one place to another. */
+struct rows {
+    const uint8_t *at, *end;
+};
+
+static struct rows rows_of(const struct bytes *rows)
 {
-    memcpy(row, table->buffer.bytes + at, sizeof *row);
-    if (!row->session.is_closed)
-        row->session.logs = (uint32_t)row->writers;
-    return at + sizeof *row;
+    return (struct rows){rows->buffer.bytes, rows->buffer.bytes + rows->used};
 }
 
-/* Room for all sessions of the table, so that remembering them cannot fail. */
-static int logical_reserve_known(deltafs_logical *f, const struct bytes *table, struct error *e)
+static struct table_head table_head(const struct bytes *table)
+{
+    struct table_head head;
+
+    memcpy(&head, table->buffer.bytes, sizeof head);
+    return head;
+}
+
+static struct rows table_rows(const struct bytes *table)
+{
+    struct rows rows = rows_of(table);
+
+    rows.at = table_head(table).numbers > 0 ? rows.end : rows.at + sizeof(struct table_head);
+    return rows;
+}
+
+/* The next row, and where its writers' numbers are. */
+static int rows_next(struct rows *rows, struct row *row, const uint8_t **writers)
+{
+    if (rows->at == rows->end)
+        return 0;
+    memcpy(row, rows->at, sizeof *row);
+    if (!row->session.is_closed)
+        row->session.logs = row->writers;
+    *writers = rows->at + sizeof *row;
+    rows->at = *writers + (row->is_all ? 0 : row->writers * sizeof(uint32_t));
+    return 1;
+}
+
+/* Room for these sessions, so that remembering them cannot fail. */
+static int logical_reserve_known(deltafs_logical *f, struct rows rows, struct error *e)
 {
     size_t n = f->known_count;
+    const uint8_t *writers;
     struct row row;
 
-    for (size_t at = 0; at < table->used; n++)
-        at = table_row(table, at, &row) + row.writers * sizeof(uint32_t);
+    while (rows_next(&rows, &row, &writers))
+        n++;
     if (n <= f->known_capacity)
         return DELTAFS_OK;
     struct session *grown = realloc(f->known, n * sizeof *grown);
@@ -133,15 +232,14 @@ static int logical_reserve_known(deltafs_logical *f, const struct bytes *table, 
     return DELTAFS_OK;
 }
 
-/* All that the table speaks of has been read. Not before: what is known to be closed is not read again. */
-static void logical_remember_all(deltafs_logical *f, const struct bytes *table)
+/* All of these sessions have been read. Not before: what is known to be closed is not read again. */
+static void logical_remember_all(deltafs_logical *f, struct rows rows)
 {
+    const uint8_t *writers;
     struct row row;
 
-    for (size_t at = 0; at < table->used; at += row.writers * sizeof(uint32_t)) {
-        at = table_row(table, at, &row);
+    while (rows_next(&rows, &row, &writers))
         logical_remember(f, &row.session);
-    }
 }
 
 /* ---- Their readers ---- */
@@ -188,18 +286,32 @@ struct source *logical_source(deltafs_logical *f, uint32_t session, uint32_t wri
     return s;
 }
 
+/* A log is not there that should be. */
+static int logical_miss_log(deltafs_logical *f, const struct session *s, const char *path, struct error *e)
+{
+    uint32_t *writer = NULL;
+    size_t n = 0;
+    int status = logical_logs(f, s, &writer, &n, e);
+
+    free(writer);
+    return status == DELTAFS_OK ? error_damaged(e, path, 0, "the file is missing") : status;
+}
+
 static int logical_read_log(deltafs_logical *f, const struct session *s, uint32_t writer, struct bytes *out,
                             struct error *e)
 {
     struct source *source = logical_source(f, s->number, writer, e);
     char *path = source ? session_log_path(&f->container, s, writer, LOG_KIND_EXTENTS) : NULL;
-    int status = path ? extent_log_read(&f->io, path, s->number, writer, f->container.uuid, s->is_closed, &source->from,
+    int is_whole = logical_is_whole(f, s);
+    int status = path ? extent_log_read(&f->io, path, s->number, writer, f->container.uuid, is_whole, &source->from,
                                         &source->is_last, &out->buffer, &out->used, e)
                       : error_no_memory(e, strlen(f->container.path), "a writer's logs");
 
+    /* A log that its writer is about to make, or a crash has taken. */
+    if (status == DELTAFS_ERR_NOT_FOUND)
+        status = is_whole ? logical_miss_log(f, s, path, e) : DELTAFS_OK;
     free(path);
-    /* A log that its writer is about to make. */
-    return status == DELTAFS_ERR_NOT_FOUND && !s->is_closed ? DELTAFS_OK : status;
+    return status;
 }
 
 int logical_read_own(deltafs_logical *f, struct bytes *out, struct error *e)
@@ -242,26 +354,47 @@ static int is_share(uint64_t number, uint32_t rank, uint32_t ranks)
     return ranks > 0 && number % ranks == rank;
 }
 
-/* The share of rank `rank` among `ranks` of what the table has, behind `out`; of no ranks it is nothing. */
-static int logical_read_share(deltafs_logical *f, const struct bytes *table, uint32_t rank, uint32_t ranks,
-                              struct bytes *out, struct error *e)
+/* The share of rank `rank` among `ranks` of what the rows speak of, behind `out`. */
+static int logical_read_rows(deltafs_logical *f, struct rows rows, uint32_t rank, uint32_t ranks, struct bytes *out,
+                             struct error *e)
 {
-    int status = logical_reserve_known(f, table, e);
+    int status = DELTAFS_OK;
+    const uint8_t *writers;
     struct row row;
-    uint32_t writer;
 
-    for (size_t at = 0; at < table->used && status == DELTAFS_OK;) {
-        at = table_row(table, at, &row);
-        if (row.session.is_closed && row.session.has_index && is_share(row.session.number, rank, ranks))
-            status = logical_read_flat(f, &row.session, out, e);
-        for (uint64_t i = 0; i < row.writers; i++, at += sizeof writer) {
-            memcpy(&writer, table->buffer.bytes + at, sizeof writer);
-            int is_self = f->has_session && row.session.number == f->session.number && writer == f->group.rank;
-            if (status == DELTAFS_OK && !is_self && is_share(row.session.number + (uint64_t)writer, rank, ranks))
-                status = logical_read_log(f, &row.session, writer, out, e);
+    while (status == DELTAFS_OK && rows_next(&rows, &row, &writers)) {
+        const struct session *s = &row.session;
+        if (s->is_closed && s->has_index && is_share(s->number, rank, ranks))
+            status = logical_read_flat(f, s, out, e);
+        for (uint32_t i = 0; i < row.writers && status == DELTAFS_OK; i++) {
+            uint32_t writer = i;
+            if (!row.is_all)
+                memcpy(&writer, writers + i * sizeof writer, sizeof writer);
+            int is_self = f->has_session && s->number == f->session.number && writer == f->group.rank;
+            if (!is_self && is_share(s->number + (uint64_t)writer, rank, ranks))
+                status = logical_read_log(f, s, writer, out, e);
         }
     }
     return status;
+}
+
+/* The same of a table; of no ranks it is nothing. What it has numbers of is found first: `found` gets the rows. */
+static int logical_read_share(deltafs_logical *f, const struct bytes *table, uint32_t rank, uint32_t ranks,
+                              struct bytes *found, struct bytes *out, struct error *e)
+{
+    const uint8_t *numbers = table->buffer.bytes + sizeof(struct table_head);
+    uint64_t n = table_head(table).numbers;
+    uint32_t number;
+    int status = DELTAFS_OK;
+
+    for (uint64_t i = 0; i < n && status == DELTAFS_OK; i++)
+        if (is_share(i, rank, ranks)) {
+            memcpy(&number, numbers + i * sizeof number, sizeof number);
+            status = logical_find_row(f, number, found, e);
+        }
+    if (status == DELTAFS_OK)
+        status = logical_read_rows(f, rows_of(found), 0, 1, out, e);
+    return status == DELTAFS_OK ? logical_read_rows(f, table_rows(table), rank, ranks, out, e) : status;
 }
 
 /* ---- The map ---- */
@@ -311,17 +444,22 @@ static void logical_find_size(deltafs_logical *f)
 int logical_learn_alone(deltafs_logical *f, struct error *e)
 {
     struct look look = {0};
-    int status, is_outdated = 0;
+    enum retry retry = RETRY_NOT;
+    int status;
 
-    for (int i = 0; i == 0 || (is_outdated && i < TRIES); i++) {
+    for (int i = 0; i == 0 || (retry != RETRY_NOT && i < TRIES); i++) {
+        f->is_forgiving |= retry == RETRY_FORGIVING;
         look_fini(&look);
-        status = logical_make_table(f, !logical_is_alone(f), &look, e);
+        status = logical_make_table(f, !logical_is_alone(f), SIZE_MAX, &look, e);
         if (status == DELTAFS_OK)
-            status = logical_read_share(f, &look.table, 0, 1, &f->heard, e);
-        is_outdated = status != DELTAFS_OK && look_is_outdated(f, &look);
+            status = logical_reserve_known(f, table_rows(&look.table), e);
+        if (status == DELTAFS_OK)
+            status = logical_read_rows(f, table_rows(&look.table), 0, 1, &f->heard, e);
+        retry = logical_retry(f, &look, status);
     }
+    logical_forgive(f, status);
     if (status == DELTAFS_OK) {
-        logical_remember_all(f, &look.table);
+        logical_remember_all(f, table_rows(&look.table));
         status = logical_add_heard(f, e);
     }
     if (status == DELTAFS_OK)
@@ -330,76 +468,92 @@ int logical_learn_alone(deltafs_logical *f, struct error *e)
     return status;
 }
 
-/* Rank 0's bytes to all. */
-static int logical_share_table(deltafs_logical *f, struct bytes *table, struct error *e)
+/* Rank 0 alone wants to know what is in a file that is open for writing only: where it ends, and what comes first. */
+static int logical_learn_first(deltafs_logical *f, struct look *look, struct error *e)
 {
-    uint64_t n = table->used;
-    int status = f->group.broadcast(f->group.ctx, &n, sizeof n, e);
+    struct rows rows = table_rows(&look->table);
+    int status = logical_reserve_known(f, rows, e);
 
     if (status == DELTAFS_OK)
-        e->status = buffer_reserve(&table->buffer, n, "a file's sessions", e);
-    if (status == DELTAFS_OK)
-        status = logical_agree(f, e);
-    if (status == DELTAFS_OK)
-        status = f->group.broadcast(f->group.ctx, table->buffer.bytes, n, e);
-    table->used = n;
+        status = logical_read_rows(f, rows, 0, 1, &f->heard, e);
+    if (status != DELTAFS_OK)
+        return status;
+    logical_remember_all(f, rows);
+    status = logical_add_heard(f, e);
+    look->table.used = sizeof(struct table_head);
     return status;
 }
 
-/* Who reads what, and what of it everybody gets. Of a file that is open for writing only, rank 0 alone wants to know.
- */
-static int logical_exchange(deltafs_logical *f, const struct bytes *table, struct error *e)
+/* Each reads a share of the logs, or what its way of learning has it read; and what the others have read of them all
+ * get. *e may be an error already, and may be one of this rank's alone afterwards. */
+static int logical_exchange(deltafs_logical *f, const struct bytes *table, struct bytes *found, struct bytes *rows,
+                            struct bytes *all, struct error *e)
 {
-    uint32_t ranks = f->group.ranks, rank = f->group.rank;
-    int is_for_one = !logical_can_read(f);
-    struct bytes *news = &f->news, all = {{.memory = &f->memory}, 0};
+    uint32_t ranks = f->index == INDEX_PARALLEL ? f->group.ranks : 1, rank = ranks > 1 ? f->group.rank : 0;
+    uint64_t numbers = e->status == DELTAFS_OK ? table_head(table).numbers : 0;
+    struct bytes *to = f->index == INDEX_EACH ? &f->heard : &f->news;
 
-    e->status = DELTAFS_OK;
-    if (f->index == INDEX_EACH && !is_for_one)
-        e->status = logical_read_share(f, table, 0, 1, &f->heard, e);
-    else if (is_for_one || f->index == INDEX_BROADCAST)
-        e->status = logical_read_share(f, table, 0, rank == 0, news, e);
-    else
-        e->status = logical_read_share(f, table, rank, ranks, news, e);
-    int status = logical_agree(f, e);
-    if (status == DELTAFS_OK)
-        logical_remember_all(f, table);
-    if (status == DELTAFS_OK && !is_for_one)
-        status = f->group.gather(f->group.ctx, news->buffer.bytes, news->used, &all, e);
-    if (status == DELTAFS_OK)
-        e->status = logical_add_batches(f, is_for_one ? news : &all, e);
-    if (status == DELTAFS_OK && e->status == DELTAFS_OK)
+    if (f->index == INDEX_BROADCAST && f->group.rank != 0)
+        ranks = 0;
+    if (e->status == DELTAFS_OK)
+        e->status = logical_read_share(f, table, rank, ranks, found, to, e);
+    int status = numbers > 0 ? f->group.gather(f->group.ctx, found->buffer.bytes, found->used, rows, e) : DELTAFS_OK;
+    if (status != DELTAFS_OK)
+        return status;
+    if (e->status == DELTAFS_OK)
+        e->status = logical_reserve_known(f, numbers > 0 ? rows_of(rows) : table_rows(table), e);
+    status = f->group.gather(f->group.ctx, f->news.buffer.bytes, f->news.used, all, e);
+    if (status != DELTAFS_OK)
+        return status;
+    logical_remember_all(f, numbers > 0 ? rows_of(rows) : table_rows(table));
+    f->news.used = 0;
+    e->status = logical_add_batches(f, all, e);
+    if (e->status == DELTAFS_OK)
         e->status = logical_add_heard(f, e);
-    if (status == DELTAFS_OK)
-        status = logical_agree(f, e);
-    if (status == DELTAFS_OK)
-        news->used = 0;
+    return DELTAFS_OK;
+}
+
+static int logical_learn_table(deltafs_logical *f, const struct bytes *table, struct error *e)
+{
+    struct bytes found = {{0}, 0}, rows = {{0}, 0}, all = {{.memory = &f->memory}, 0};
+
+    if (e->status == DELTAFS_OK) {
+        memcpy(f->container.uuid, table_head(table).uuid, sizeof f->container.uuid);
+        manifest_uuid_text(f->container.uuid, f->container.uuid_text);
+    }
+    int status = logical_can_read(f) ? logical_exchange(f, table, &found, &rows, &all, e) : DELTAFS_OK;
+    buffer_fini(&found.buffer);
+    buffer_fini(&rows.buffer);
     buffer_fini(&all.buffer);
     return status;
 }
 
-/* One attempt; *is_outdated: it failed, and is worth another. */
-static int logical_learn_once(deltafs_logical *f, uint64_t *is_outdated, struct error *e)
+/* One attempt, and in *retry, an enum retry, whether it is worth another. *e as logical_exchange has it. */
+static int logical_learn_once(deltafs_logical *f, uint64_t *retry, struct error *e)
 {
+    size_t few = f->index == INDEX_PARALLEL && logical_can_read(f) ? (size_t)FEW_SESSIONS * f->group.ranks : SIZE_MAX;
+    enum retry own = e->status == DELTAFS_OK ? RETRY_NOT : RETRY_NEVER;
     struct look look = {0};
     struct error second;
 
-    e->status = f->group.rank == 0 ? logical_make_table(f, 0, &look, e) : DELTAFS_OK;
-    int status = logical_agree(f, e);
+    if (f->group.rank == 0 && e->status == DELTAFS_OK) {
+        e->status = logical_make_table(f, 0, few, &look, e);
+        if (e->status == DELTAFS_OK && !logical_can_read(f))
+            e->status = logical_learn_first(f, &look, e);
+    }
+    int status = f->group.tell(f->group.ctx, &look.table, e);
     if (status == DELTAFS_OK)
-        status = logical_share_table(f, &look.table, e);
-    if (status == DELTAFS_OK)
-        status = logical_exchange(f, &look.table, e);
-    *is_outdated = status != DELTAFS_OK && f->group.rank == 0 && look_is_outdated(f, &look);
-    if (status != DELTAFS_OK && f->group.broadcast(f->group.ctx, is_outdated, sizeof *is_outdated, &second) != 0)
-        *is_outdated = 0;
+        status = logical_learn_table(f, &look.table, e);
+    *retry = f->group.rank == 0 && own == RETRY_NOT ? logical_retry(f, &look, status) : own;
+    if (status != DELTAFS_OK && f->group.max(f->group.ctx, retry, 1, &second) != DELTAFS_OK)
+        *retry = RETRY_NOT;
     look_fini(&look);
     return status;
 }
 
 int logical_learn(deltafs_logical *f, struct error *e)
 {
-    uint64_t is_outdated = 0;
+    uint64_t retry = RETRY_NOT;
     int status;
 
     if (logical_is_alone(f)) {
@@ -407,25 +561,33 @@ int logical_learn(deltafs_logical *f, struct error *e)
         f->order++;
         return status;
     }
-    for (int i = 0; i == 0 || (is_outdated && i < TRIES); i++)
-        status = logical_learn_once(f, &is_outdated, e);
-    if (status == DELTAFS_OK)
-        logical_find_size(f);
-    uint64_t most[2] = {f->order, f->size};
-    if (status == DELTAFS_OK)
-        status = f->group.max(f->group.ctx, most, 2, e);
-    if (status == DELTAFS_OK) {
-        f->order = most[0] + 1;
-        f->size = most[1];
+    for (int i = 0; i == 0 || (retry != RETRY_NOT && retry != RETRY_NEVER && i < TRIES); i++) {
+        f->is_forgiving |= retry == RETRY_FORGIVING;
+        if (i > 0)
+            e->status = DELTAFS_OK;
+        status = logical_learn_once(f, &retry, e);
     }
-    return status;
+    logical_forgive(f, status);
+    if (status != DELTAFS_OK)
+        return status;
+    if (e->status == DELTAFS_OK)
+        logical_find_size(f);
+    uint64_t most[3] = {f->order, f->size, e->status != DELTAFS_OK};
+    struct error own = *e;
+    status = f->group.max(f->group.ctx, most, 3, e);
+    if (status != DELTAFS_OK)
+        return status;
+    *e = own;
+    f->order = most[0] + 1;
+    f->size = most[1];
+    return most[2] ? logical_agree(f, e) : DELTAFS_OK;
 }
 
 /* What the group's ranks have published, and not told each other: from all to all. */
 static int logical_tell(deltafs_logical *f, struct error *e)
 {
     struct bytes all = {{0}, 0};
-    int status = f->group.gather(f->group.ctx, f->news.buffer.bytes, f->news.used, &all, e);
+    int status = logical_gather(f, f->news.buffer.bytes, f->news.used, &all, e);
 
     if (status != DELTAFS_OK)
         return status;

@@ -132,3 +132,42 @@ int deltafs_logical_read(deltafs_logical *f, uint64_t offset, void *bytes, size_
 
     return deltafs_logical_read_list(f, 1, &extent, bytes, got);
 }
+
+/* Windows grow over a hole, and are small again behind it: where there is much, not all of it is looked up. */
+static int logical_next(deltafs_logical *f, uint64_t *start, uint64_t *end, struct error *e)
+{
+    uint64_t window = LOOK_UP_MAX, at = *start;
+
+    while (at < f->size) {
+        uint64_t n = f->size - at < window ? f->size - at : window;
+        int status = extent_map_find(&f->map, at, at + n, &f->pieces, e);
+        if (status != DELTAFS_OK)
+            return status;
+        const struct piece *p = f->pieces.piece, *last = p + f->pieces.count;
+        for (; p < last && p->is_hole; p++)
+            at = p->offset + p->size;
+        if (p < last) {
+            *start = *end = p->offset;
+            for (; p < last && !p->is_hole; p++)
+                *end = p->offset + p->size;
+            return DELTAFS_OK;
+        }
+        window = window < UINT64_MAX / 2 ? 2 * window : window;
+    }
+    *start = *end = f->size;
+    return DELTAFS_OK;
+}
+
+int deltafs_logical_next(deltafs_logical *f, uint64_t offset, uint64_t *start, uint64_t *end)
+{
+    uint64_t from = offset, to = offset;
+    int status = logical_look(f, "deltafs_logical_next", &f->error);
+
+    if (status == DELTAFS_OK)
+        status = logical_next(f, &from, &to, &f->error);
+    if (status == DELTAFS_OK) {
+        *start = from;
+        *end = to;
+    }
+    return status;
+}

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 #include "core/logical.h"
 #include "store/flat.h"
 #include "store/log.h"
@@ -28,6 +29,21 @@ static void verify_report(struct verification *v, const struct error *e)
         v->first = *e;
     if (v->fn)
         v->fn(e->status, e->text, v->arg);
+}
+
+/* The same, of what a closed session should have. */
+static void verify_report_missing(struct verification *v, const struct session *s, struct error *e)
+{
+    char text[sizeof e->text];
+
+    if (s->is_closed && !s->is_synced && e->status == DELTAFS_ERR_DAMAGED) {
+        memcpy(text, e->text, sizeof text);
+        error_set(e, e->status,
+                  "%s; the session was closed without a sync: if a crash has taken it, readers get what is "
+                  "left",
+                  text);
+    }
+    verify_report(v, e);
 }
 
 static int verify_extent(const struct extent *x, void *arg, struct error *e)
@@ -57,7 +73,7 @@ static void verify_frames(struct verification *v, struct frame_reader *r)
             continue;
         }
         verify_report(v, &e);
-        if (at >= r->source.end)
+        if (at >= r->source.end || r->size < frame_page_offset(at) + FRAME_SIZE)
             return;
     }
 }
@@ -81,18 +97,34 @@ static void verify_data(struct verification *v, const struct session *s, uint32_
         verify_report(v, &e);
 }
 
+/* What a writer has noted; of a session that a crash has cut, what is left of that. */
+static int verify_read_extents(struct verification *v, const struct session *s, uint32_t writer, const char *path,
+                               struct bytes *out, struct error *e)
+{
+    const uint8_t *uuid = v->container->uuid;
+    uint64_t from = 0;
+    int is_last = 0;
+    int status = extent_log_read(v->io, path, s->number, writer, uuid, s->is_closed, &from, &is_last, &out->buffer,
+                                 &out->used, e);
+
+    if (status == DELTAFS_ERR_DAMAGED && s->is_closed && !s->is_synced) {
+        verify_report_missing(v, s, e);
+        status = extent_log_read(v->io, path, s->number, writer, uuid, 0, &from, &is_last, &out->buffer, &out->used, e);
+        status = status == DELTAFS_ERR_DAMAGED ? DELTAFS_OK : status; /* said already */
+    }
+    v->bytes += from;
+    return status;
+}
+
 static void verify_writer(struct verification *v, const struct session *s, uint32_t writer)
 {
     const struct container *c = v->container;
     struct bytes batches = {{0}, 0};
     struct error e = {0};
-    uint64_t from = 0;
     size_t used;
-    int is_last = 0;
+    int is_last;
     char *path = session_log_path(c, s, writer, LOG_KIND_EXTENTS);
-    int status = path ? extent_log_read(v->io, path, s->number, writer, c->uuid, s->is_closed, &from, &is_last,
-                                        &batches.buffer, &batches.used, &e)
-                      : error_no_memory(&e, 1, "a path");
+    int status = path ? verify_read_extents(v, s, writer, path, &batches, &e) : error_no_memory(&e, 1, "a path");
 
     v->end = 0;
     if (status == DELTAFS_OK)
@@ -102,7 +134,6 @@ static void verify_writer(struct verification *v, const struct session *s, uint3
         verify_report(v, &e);
     else if (v->end > 0)
         verify_data(v, s, writer);
-    v->bytes += from;
     buffer_fini(&batches.buffer);
     free(path);
 }
@@ -118,7 +149,7 @@ static void verify_session(struct verification *v, const struct session *s)
     if (status == DELTAFS_OK && s->is_closed)
         status = session_check_logs(v->container, v->io, s, writer, n, &e);
     if (status != DELTAFS_OK)
-        verify_report(v, &e);
+        verify_report_missing(v, s, &e);
     for (size_t i = 0; i < n; i++)
         verify_writer(v, s, writer[i]);
     free(writer);

@@ -23,18 +23,22 @@ struct claim {
 int logical_claim(deltafs_logical *f, struct error *e)
 {
     struct claim claim = {0};
+    struct bytes told = {{0}, 0};
 
     e->status = DELTAFS_OK;
     if (f->group.rank == 0)
         e->status = session_claim(&f->container, &f->io, f->group.ranks, f->order, f->volumes, f->sync != SYNC_NONE,
                                   &f->session, e);
-    if (e->status == DELTAFS_OK)
+    if (e->status == DELTAFS_OK && f->group.rank == 0) {
         claim = (struct claim){f->session.number, f->session.writers, f->session.buckets, f->session.order};
-    int status = logical_agree(f, e);
-    if (status != DELTAFS_OK)
-        return status;
-    if (!logical_is_alone(f))
-        status = f->group.broadcast(f->group.ctx, &claim, sizeof claim, e);
+        bytes_append(&told, &claim, sizeof claim, e);
+    }
+    int status = logical_is_alone(f) ? e->status : f->group.tell(f->group.ctx, &told, e);
+    if (status == DELTAFS_OK && told.used == sizeof claim)
+        memcpy(&claim, told.buffer.bytes, sizeof claim);
+    buffer_fini(&told.buffer);
+    if (status == DELTAFS_OK && !logical_is_alone(f))
+        status = logical_agree(f, e);
     if (status != DELTAFS_OK)
         return status;
     if (f->group.rank != 0)
@@ -135,15 +139,15 @@ static int logical_sync_name(deltafs_logical *f, struct error *e)
 }
 
 /* A write that failed, as on a full disk, can be tried again; a sync cannot. */
-static int logical_flush(deltafs_logical *f, int sync_data, int sync_extents, struct error *e)
+static int logical_flush(deltafs_logical *f, int sync, struct error *e)
 {
-    int status = frame_log_flush(&f->data, sync_data, e);
+    int status = frame_log_flush(&f->data, sync, e);
 
     if (status == DELTAFS_OK)
-        status = extent_log_append(&f->extents, f->unpublished.buffer.bytes, f->unpublished.used, sync_extents, e);
+        status = extent_log_append(&f->extents, f->unpublished.buffer.bytes, f->unpublished.used, sync, e);
     if (f->data.is_lost || f->extents.is_lost)
         return logical_lose(f, e);
-    return status == DELTAFS_OK && sync_extents ? logical_sync_name(f, e) : status;
+    return status == DELTAFS_OK && sync ? logical_sync_name(f, e) : status;
 }
 
 /* The file and the session, once; as for any file, that waits until somebody asks for it. */
@@ -159,18 +163,15 @@ static int logical_sync_session(deltafs_logical *f, struct error *e)
 
 int logical_publish(deltafs_logical *f, int sync, int is_last, struct error *e)
 {
-    /* Of a session that is closed all logs are there with all extents, also after a crash, unless nothing is ever to be
-     * durable: else readers could not tell what is missing from what was taken away. */
-    int sync_extents = sync || (is_last && f->sync != SYNC_NONE);
     int status = logical_check_lost(f, e);
 
     if (status == DELTAFS_OK)
         status = logical_seal(f, is_last, e);
-    if (status == DELTAFS_OK && sync_extents)
+    if (status == DELTAFS_OK && sync)
         status = logical_sync_session(f, e);
     if (status != DELTAFS_OK || !f->has_logs)
         return status;
-    status = logical_flush(f, sync, sync_extents, e);
+    status = logical_flush(f, sync, e);
     if (status == DELTAFS_OK && !logical_is_alone(f) && logical_can_read(f))
         status = bytes_append(&f->news, f->unpublished.buffer.bytes, f->unpublished.used, e);
     if (status == DELTAFS_OK)

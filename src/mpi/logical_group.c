@@ -6,7 +6,16 @@
 #include "core/logical.h"
 #include "mpi/job.h"
 
-#define ROUND (UINT64_C(1) << 30) /* bytes of one call: MPI's counts are ints */
+#define ROUND      (UINT64_C(1) << 30) /* bytes of one call: MPI's counts are ints */
+#define TELL_MIN   4080                /* bytes that are told in one call */
+#define GATHER_MIN (64u << 10)         /* bytes there is room for before it is known how many come */
+#define FAILED     UINT64_MAX          /* instead of a size */
+
+/* Rank 0's word. */
+struct told {
+    uint64_t has_failed, size;
+    uint8_t bytes[TELL_MIN];
+};
 
 struct logical_job {
     struct agree agree;
@@ -42,17 +51,61 @@ static int group_broadcast_from(struct logical_job *j, int root, uint8_t *bytes,
     return status;
 }
 
-static int group_broadcast(void *ctx, void *bytes, size_t n, struct error *e)
+/* Rank 0 has failed: its error to all. */
+static int group_tell_error(struct logical_job *j, const struct error *own, struct error *e)
 {
-    return group_broadcast_from(ctx, 0, bytes, n, e);
+    struct error verdict = {0};
+
+    if (j->agree.rank == 0)
+        verdict = *own;
+    agree_status(&j->agree, &verdict);
+    *e = verdict;
+    return verdict.status;
 }
 
+/* What is short goes in one call. */
+static int group_tell(void *ctx, struct bytes *b, struct error *e)
+{
+    struct logical_job *j = ctx;
+    struct told told = {.has_failed = (uint64_t)(e->status != DELTAFS_OK), .size = b->used};
+    struct error own = *e;
+    size_t n = b->used < sizeof told.bytes ? b->used : sizeof told.bytes;
+
+    if (n > 0 && j->agree.rank == 0)
+        memcpy(told.bytes, b->buffer.bytes, n);
+    if (agree_broadcast(&j->agree, &told, sizeof told, e) != DELTAFS_OK)
+        return e->status;
+    if (told.has_failed)
+        return group_tell_error(j, &own, e);
+    if (own.status == DELTAFS_OK)
+        buffer_reserve(&b->buffer, told.size, "what rank 0 says", &own);
+    int is_long = told.size > sizeof told.bytes, status = is_long ? agree_status(&j->agree, &own) : DELTAFS_OK;
+    *e = own;
+    if (status != DELTAFS_OK)
+        return status;
+    n = is_long ? sizeof told.bytes : (size_t)told.size;
+    b->used = own.status == DELTAFS_OK ? (size_t)told.size : 0;
+    if (b->used > 0)
+        memcpy(b->buffer.bytes, told.bytes, n);
+    return is_long ? group_broadcast_from(j, 0, b->buffer.bytes + n, told.size - n, e) : DELTAFS_OK;
+}
+
+/* Everybody's sizes, and whether all are well. */
 static int group_gather_sizes(struct logical_job *j, uint64_t n, struct error *e)
 {
+    uint64_t size = e->status == DELTAFS_OK ? n : FAILED;
+    struct error own = *e;
     MPI_Request request;
-    int code = MPI_Iallgather(&n, 1, MPI_UINT64_T, j->sizes, 1, MPI_UINT64_T, j->agree.comm, &request);
+    int code = MPI_Iallgather(&size, 1, MPI_UINT64_T, j->sizes, 1, MPI_UINT64_T, j->agree.comm, &request);
+    int status =
+        code == MPI_SUCCESS ? agree_wait(&j->agree, &request, "gather", e) : agree_mpi_error(e, code, "gather");
 
-    return code == MPI_SUCCESS ? agree_wait(&j->agree, &request, "gather", e) : agree_mpi_error(e, code, "gather");
+    for (int i = 0; i < j->agree.ranks && status == DELTAFS_OK; i++)
+        if (j->sizes[i] == FAILED) {
+            status = agree_status(&j->agree, &own);
+            *e = own;
+        }
+    return status;
 }
 
 /* All at once, where MPI can count them. */
@@ -73,20 +126,23 @@ static int group_gather_few(struct logical_job *j, const void *mine, uint8_t *to
 
 static int group_gather(void *ctx, const void *mine, size_t n, struct bytes *all, struct error *e)
 {
+    static const char what[] = "what other ranks wrote";
     struct logical_job *j = ctx;
-    struct error own = {0};
     uint64_t total = 0;
-    int status = group_gather_sizes(j, n, e);
 
+    if (e->status == DELTAFS_OK)
+        buffer_reserve(&all->buffer, all->used + GATHER_MIN, what, e);
+    int status = group_gather_sizes(j, n, e);
     if (status != DELTAFS_OK)
         return status;
     for (int i = 0; i < j->agree.ranks; i++)
         total += j->sizes[i];
-    buffer_reserve(&all->buffer, all->used + total, "what other ranks wrote", &own);
-    if (agree_status(&j->agree, &own) != DELTAFS_OK) {
-        *e = own;
-        return own.status;
+    if (total > GATHER_MIN) {
+        buffer_reserve(&all->buffer, all->used + total, what, e);
+        status = agree_status(&j->agree, e);
     }
+    if (status != DELTAFS_OK)
+        return status;
     uint8_t *to = all->buffer.bytes + all->used;
     all->used += total;
     if (total <= ROUND)
@@ -100,26 +156,31 @@ static int group_gather(void *ctx, const void *mine, size_t n, struct bytes *all
     return status;
 }
 
-static void group_destroy(void *ctx)
+static void group_fini(struct logical_job *j)
 {
-    struct logical_job *j = ctx;
-
     if (j->agree.comm != MPI_COMM_NULL)
         MPI_Comm_free(&j->agree.comm);
     free(j->sizes);
     free(j->counts);
     free(j->places);
-    free(j);
+}
+
+static void group_destroy(void *ctx)
+{
+    group_fini(ctx);
+    free(ctx);
 }
 
 /* ---- Opening ---- */
 
-/* Rank 0's call, as text: the path, then name and value of each option. */
-static int call_encode(const char *path, const deltafs_options *o, struct bytes *out, struct error *e)
+/* Rank 0's call: its flags, and as texts the path, and the value of each option. */
+static int call_encode(const char *path, int flags, const deltafs_options *o, struct bytes *out, struct error *e)
 {
     const struct deltafs_option_info *row;
-    int status = bytes_append(out, path, strlen(path) + 1, e);
+    int status = bytes_append(out, &flags, sizeof flags, e);
 
+    if (status == DELTAFS_OK)
+        status = bytes_append(out, path, strlen(path) + 1, e);
     for (size_t i = 0; (row = deltafs_option_at(i)) && status == DELTAFS_OK; i++) {
         const char *value;
         deltafs_options_get(o, row->name, &value);
@@ -128,11 +189,17 @@ static int call_encode(const char *path, const deltafs_options *o, struct bytes 
     return status;
 }
 
-static int call_decode(const struct bytes *in, deltafs_options *o, struct error *e)
+static const char *call_path(const struct bytes *in)
+{
+    return in->used > 0 ? (const char *)in->buffer.bytes + sizeof(int) : NULL;
+}
+
+static int call_decode(const struct bytes *in, int *flags, deltafs_options *o, struct error *e)
 {
     const struct deltafs_option_info *row;
-    const char *text = (const char *)in->buffer.bytes + strlen((const char *)in->buffer.bytes) + 1;
+    const char *text = call_path(in) + strlen(call_path(in)) + 1;
 
+    memcpy(flags, in->buffer.bytes, sizeof *flags);
     for (size_t i = 0; (row = deltafs_option_at(i)); i++) {
         if (deltafs_options_set(o, row->name, text) != DELTAFS_OK) {
             *e = *deltafs_thread_error();
@@ -147,31 +214,15 @@ static int call_decode(const struct bytes *in, deltafs_options *o, struct error 
 static int call_share(struct logical_job *j, const char *path, int *flags, const deltafs_options *given,
                       deltafs_options *o, struct bytes *call, struct error *e)
 {
-    struct error own = {0};
-    uint64_t head[2] = {0, (uint64_t)(unsigned)*flags};
-
-    if (j->agree.rank == 0 && call_encode(path, given ? given : o, call, &own) == DELTAFS_OK)
-        head[0] = call->used;
-    int status = agree_broadcast(&j->agree, head, sizeof head, e);
-    if (status == DELTAFS_OK)
-        buffer_reserve(&call->buffer, head[0], "a path", &own);
-    if (status == DELTAFS_OK && agree_status(&j->agree, &own) != DELTAFS_OK) {
-        *e = own;
-        status = own.status;
-    }
-    if (status == DELTAFS_OK)
-        status = group_broadcast_from(j, 0, call->buffer.bytes, head[0], e);
-    call->used = head[0];
-    *flags = (int)(unsigned)head[1];
-    if (status == DELTAFS_OK)
-        call_decode(call, o, &own);
-    if (status == DELTAFS_OK && agree_status(&j->agree, &own) != DELTAFS_OK) {
-        *e = own;
-        status = own.status;
-    }
+    if (j->agree.rank == 0 && e->status == DELTAFS_OK)
+        call_encode(path, *flags, given ? given : o, call, e);
+    int status = group_tell(j, call, e);
+    if (status == DELTAFS_OK && e->status == DELTAFS_OK)
+        call_decode(call, flags, o, e);
     return status;
 }
 
+/* What of this rank's goes wrong here, the opening takes to all. */
 static int job_open_logical(struct logical_job *j, const char *path, int flags, const deltafs_options *given,
                             deltafs_logical **out, struct error *e)
 {
@@ -180,25 +231,22 @@ static int job_open_logical(struct logical_job *j, const char *path, int flags, 
                                         .ranks = (uint32_t)j->agree.ranks,
                                         .agree = group_agree,
                                         .max = group_max,
-                                        .broadcast = group_broadcast,
+                                        .tell = group_tell,
                                         .gather = group_gather,
                                         .destroy = group_destroy};
     deltafs_options *o = NULL;
     struct bytes call = {{0}, 0};
-    struct error own = {0};
 
+    e->status = DELTAFS_OK;
     if (!out || (j->agree.rank == 0 && (!path || !*path || (flags & O_ACCMODE) == O_ACCMODE)))
-        error_set(&own, DELTAFS_ERR_INVALID, "deltafs_mpi_logical_open: path, flags and out must be given");
+        error_set(e, DELTAFS_ERR_INVALID, "deltafs_mpi_logical_open: path, flags and out must be given");
     else if (deltafs_options_create(&o) != DELTAFS_OK)
-        own = *deltafs_thread_error();
+        *e = *deltafs_thread_error();
     else if (!j->sizes || !j->counts || !j->places)
-        error_no_memory(&own, (size_t)j->agree.ranks * 16, "a file's handle");
-    int status = agree_status(&j->agree, &own);
-    *e = own;
+        error_no_memory(e, (size_t)j->agree.ranks * 16, "a file's handle");
+    int status = call_share(j, path, &flags, given, o, &call, e);
     if (status == DELTAFS_OK)
-        status = call_share(j, path, &flags, given, o, &call, e);
-    if (status == DELTAFS_OK)
-        status = deltafs_logical_open_group((const char *)call.buffer.bytes, flags, o, &group, out, e);
+        status = deltafs_logical_open_group(call_path(&call), flags, o, &group, out, e);
     deltafs_options_destroy(o);
     buffer_fini(&call.buffer);
     return status;
@@ -223,21 +271,17 @@ int deltafs_mpi_logical_open(MPI_Comm comm, const char *path, int flags, const d
     MPI_Comm_rank(a.comm, &a.rank);
     MPI_Comm_size(a.comm, &a.ranks);
     a.name = a.rank;
-    struct error own = {0};
-    if (!j)
-        error_no_memory(&own, sizeof *j, "a file's handle");
-    if (agree_status(&a, &own) != DELTAFS_OK) {
-        *e = own;
-        free(j);
-        MPI_Comm_free(&a.comm);
-        return own.status;
+    struct logical_job none = {.agree = a}, *job = j ? j : &none;
+    job->agree = a;
+    if (j) {
+        j->sizes = calloc((size_t)a.ranks, sizeof *j->sizes);
+        j->counts = calloc((size_t)a.ranks, sizeof *j->counts);
+        j->places = calloc((size_t)a.ranks, sizeof *j->places);
     }
-    j->agree = a;
-    j->sizes = calloc((size_t)a.ranks, sizeof *j->sizes);
-    j->counts = calloc((size_t)a.ranks, sizeof *j->counts);
-    j->places = calloc((size_t)a.ranks, sizeof *j->places);
-    int status = job_open_logical(j, path, flags, options, out, e);
+    int status = job_open_logical(job, path, flags, options, out, e);
     if (status != DELTAFS_OK)
-        group_destroy(j);
+        group_fini(job);
+    if (status != DELTAFS_OK)
+        free(j);
     return status;
 }

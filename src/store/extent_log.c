@@ -123,7 +123,7 @@ static int is_header_lost(struct log_reader *r)
            memcmp(header, zeros, sizeof header) == 0;
 }
 
-static int read_log(struct log_reader *r, const uint8_t uuid[16], int is_closed, uint64_t from, struct buffer *out,
+static int read_log(struct log_reader *r, const uint8_t uuid[16], int is_whole, uint64_t from, struct buffer *out,
                     size_t *n, struct error *e)
 {
     size_t got = *n;
@@ -131,10 +131,10 @@ static int read_log(struct log_reader *r, const uint8_t uuid[16], int is_closed,
 
     if (status == DELTAFS_OK && r->size < from)
         return error_damaged(e, r->file.path, r->size, "the log has become shorter");
-    if (status == DELTAFS_OK && r->size < LOG_HEADER_SIZE && !is_closed)
+    if (status == DELTAFS_OK && r->size < LOG_HEADER_SIZE && !is_whole)
         return DELTAFS_OK; /* it is being made, or its writer died then */
     r->offset = from;
-    if (status == DELTAFS_OK && from == 0 && !is_closed && is_header_lost(r))
+    if (status == DELTAFS_OK && from == 0 && !is_whole && is_header_lost(r))
         return DELTAFS_OK;
     if (status == DELTAFS_OK && from == 0) {
         status = log_check_header(&r->file, LOG_KIND_EXTENTS, r->writer, uuid, e);
@@ -142,9 +142,9 @@ static int read_log(struct log_reader *r, const uint8_t uuid[16], int is_closed,
     }
     if (status == DELTAFS_OK)
         status = read_batches(r, out, &got, e);
-    if (status == DELTAFS_OK && is_closed && r->offset < r->size)
+    if (status == DELTAFS_OK && is_whole && r->offset < r->size)
         return error_damaged(e, r->file.path, r->offset, "the last batch is cut short");
-    if (status == DELTAFS_OK && is_closed && !r->is_last)
+    if (status == DELTAFS_OK && is_whole && !r->is_last)
         return error_damaged(e, r->file.path, r->offset, "the last batch is missing");
     if (status == DELTAFS_OK)
         *n = got;
@@ -152,7 +152,7 @@ static int read_log(struct log_reader *r, const uint8_t uuid[16], int is_closed,
 }
 
 int extent_log_read(struct io *io, const char *path, uint32_t session, uint32_t writer, const uint8_t uuid[16],
-                    int is_closed, uint64_t *from, int *is_last, struct buffer *out, size_t *n, struct error *e)
+                    int is_whole, uint64_t *from, int *is_last, struct buffer *out, size_t *n, struct error *e)
 {
     struct log_reader r = {.seed = log_seed(uuid), .session = session, .writer = writer, .is_last = *is_last};
     struct error ignored;
@@ -160,7 +160,7 @@ int extent_log_read(struct io *io, const char *path, uint32_t session, uint32_t 
     int status = io_file_open(io, path, O_RDONLY, &r.file, e);
     if (status != DELTAFS_OK)
         return status;
-    status = read_log(&r, uuid, is_closed, *from, out, n, e);
+    status = read_log(&r, uuid, is_whole, *from, out, n, e);
     if (status == DELTAFS_OK) {
         *from = r.offset;
         *is_last = r.is_last;

@@ -117,9 +117,9 @@ int extent_log_close(struct extent_log *l, struct error *e);
 /* Read what an extent log has from *from (0 at first: the header is checked too) to its end, behind the *n bytes that
  * `out` holds; *from moves on to the end of the last whole batch, so that the next call reads news only. *is_last, 0 at
  * first, is kept from call to call with it. What is appended is sound: all checksums, session and writer, and each
- * entry. `is_closed`: a torn tail is damage, and so is a log without a last batch. DELTAFS_ERR_NOT_FOUND if there is no
+ * entry. `is_whole`: a torn tail is damage, and so is a log without a last batch. DELTAFS_ERR_NOT_FOUND if there is no
  * such file. After an error *from, *is_last and *n are as they were. */
 int extent_log_read(struct io *io, const char *path, uint32_t session, uint32_t writer, const uint8_t uuid[16],
-                    int is_closed, uint64_t *from, int *is_last, struct buffer *out, size_t *n, struct error *e);
+                    int is_whole, uint64_t *from, int *is_last, struct buffer *out, size_t *n, struct error *e);
 
 #endif

@@ -1,9 +1,10 @@
 /* Writing a data log.
  *
  * Short appends are copied into the buffer, where each frame gets its checksum as it becomes whole and is still in the
- * processor's cache; a full buffer is one write, or two where a group ends. Long appends go from the caller's memory: a
- * copy would cost more than the write that it saves. A group's page of checksums is written when the group is full, and
- * by each flush; torn by a crash it does no harm, because what it had before does not change.
+ * processor's cache; a full buffer is one write, or two where a group ends. That is cheap up to sizes where one would
+ * not expect it: of what comes in long writes the system keeps longer pieces in its cache, and copies them faster, to
+ * there and back. Appends longer than that go from the caller's memory. A group's page of checksums is written when the
+ * group is full, and by each flush; torn by a crash it does no harm, because what it had before does not change.
  *
  * An append or a flush that fails leaves the log as it was: `struct frame_mark` is what it goes back to. The file has
  * more then, which nobody knows of, and the next write covers. */
@@ -18,7 +19,7 @@
 
 #define GROUP_BYTES  ((uint64_t)FRAME_GROUP * FRAME_SIZE)
 #define GROUP_STRIDE (GROUP_BYTES + FRAME_SIZE)
-#define LONG_MIN     (64u << 10)  /* bytes of an append that are not copied: a system call costs less */
+#define LONG_MIN     (256u << 10) /* bytes of an append that are not copied */
 #define PIECE        (512u << 10) /* of them for one write: its checksums have just brought it into the cache */
 #define OWN_CACHE    (512u << 10)
 

@@ -94,6 +94,7 @@ void frame_log_use_cache(struct frame_log *l, struct frame_cache *c);
 /* Any writer's log; it may be written at the same time. */
 struct frame_reader {
     struct io_file file;
+    uint64_t size; /* of the file, when it was last looked at */
     struct frame_source source;
 };
 

@@ -193,6 +193,11 @@ static int source_page(struct frame_source *s, uint64_t position, int *is_new, c
         slot->valid = 0;
         status = io_file_read(s->file, frame_page_offset(position), slot->bytes, FRAME_SIZE, e);
         slot->valid = status == DELTAFS_OK;
+        if (status == DELTAFS_ERR_DAMAGED)
+            error_damaged(e, s->file->path, frame_page_offset(position),
+                          "the file ends before the checksums that were here: of the frames from offset %llu on none "
+                          "can be told to be right",
+                          (unsigned long long)frame_offset(group * GROUP_BYTES));
         *is_new = 1;
     }
     *page = slot ? slot->bytes : NULL;
@@ -341,6 +346,8 @@ static int reader_look(struct frame_reader *r, uint64_t *size, struct error *e)
 
     if (status == DELTAFS_OK)
         r->source.end = frames_end(*size);
+    if (status == DELTAFS_OK)
+        r->size = *size;
     return status;
 }
 

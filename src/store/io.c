@@ -59,6 +59,17 @@ static int posix_size(void *ctx, int fd, uint64_t *out)
     return 0;
 }
 
+static int posix_stored(void *ctx, int fd, uint64_t *out)
+{
+    struct stat st;
+
+    (void)ctx;
+    if (fstat(fd, &st) != 0)
+        return -errno;
+    *out = (uint64_t)st.st_blocks * 512;
+    return 0;
+}
+
 static int posix_truncate(void *ctx, int fd, uint64_t size)
 {
     (void)ctx;
@@ -183,6 +194,7 @@ static const struct io_ops posix_ops = {
     .pwrite = posix_pwrite,
     .sync = posix_sync,
     .size = posix_size,
+    .stored = posix_stored,
     .truncate = posix_truncate,
     .close = posix_close,
     .mkdir = posix_mkdir,
@@ -352,6 +364,19 @@ int io_file_size(struct io_file *f, uint64_t *out, struct error *e)
     int rc = f->io->ops->size(f->io->ctx, f->fd, out);
 
     return rc < 0 ? error_system(e, -rc, "get the size of", f->path) : DELTAFS_OK;
+}
+
+int io_file_stored(struct io_file *f, uint64_t *out, struct error *e)
+{
+    uint64_t blocks = UINT64_MAX;
+    int status = io_file_size(f, out, e);
+    int rc = status == DELTAFS_OK && f->io->ops->stored ? f->io->ops->stored(f->io->ctx, f->fd, &blocks) : 0;
+
+    if (rc < 0)
+        return error_system(e, -rc, "get the blocks of", f->path);
+    if (blocks < *out)
+        *out = blocks;
+    return status;
 }
 
 int io_file_truncate(struct io_file *f, uint64_t size, struct error *e)

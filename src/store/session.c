@@ -46,7 +46,7 @@ static int session_parse(void *arg, char *line, const char *path, uint64_t offse
     struct session *s = arg;
     size_t n = strcspn(line, " ");
     const char *fields = line[n] ? line + n + 1 : line + n;
-    uint64_t writers, buckets, logs;
+    uint64_t writers, buckets, logs, synced = 1; /* which those that do not say it are */
 
     line[n] = '\0';
     int is_first = strcmp(line, "Session") == 0;
@@ -63,8 +63,10 @@ static int session_parse(void *arg, char *line, const char *path, uint64_t offse
         if (manifest_field(fields, "logs", &logs) != 0 || manifest_field(fields, "order", &s->last_order) != 0 ||
             manifest_field(fields, "size", &s->size) != 0 || logs > s->writers || s->size > INT64_MAX)
             return error_damaged(e, path, offset, "the closing line is malformed");
+        manifest_field(fields, "synced", &synced);
         s->logs = (uint32_t)logs;
         s->is_closed = 1;
+        s->is_synced = synced != 0;
     } else if (line[0] >= 'A' && line[0] <= 'Z') {
         return error_set(e, DELTAFS_ERR_VERSION,
                          "%s: the line '%.20s' at offset %" PRIu64 " is not known to DeltaFS %s; use a newer DeltaFS",
@@ -458,7 +460,8 @@ int session_close(const struct container *c, struct io *io, struct session *s, u
     /* An earlier attempt may have left the half of a line. */
     if (status == DELTAFS_OK)
         status = io_file_truncate(&file, end, e);
-    snprintf(line, sizeof line, "close logs=%" PRIu32 " order=%" PRIu64 " size=%" PRIu64, logs, order, size);
+    snprintf(line, sizeof line, "close logs=%" PRIu32 " order=%" PRIu64 " size=%" PRIu64 " synced=%d", logs, order,
+             size, sync != 0);
     if (status == DELTAFS_OK)
         status = manifest_append_line(&file, &end, line, sync, e);
     int closed = io_file_close(&file, status == DELTAFS_OK ? e : &second);
@@ -466,6 +469,7 @@ int session_close(const struct container *c, struct io *io, struct session *s, u
     if (status != DELTAFS_OK)
         return status;
     s->is_closed = 1;
+    s->is_synced = sync != 0;
     s->logs = logs;
     s->last_order = order;
     s->size = size;

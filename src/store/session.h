@@ -19,7 +19,9 @@ struct session {
     uint32_t buckets; /* folders that the logs are spread over; 0: they are in the session's own */
     uint64_t order;   /* that it began with */
     int is_closed;
-    uint32_t logs; /* if it is closed: how many writers have logs; */
+    int is_synced; /* if it is closed: its logs were durable before that; else a crash may have taken of them what it
+                    * takes of those of a session that is not closed */
+    uint32_t logs; /* how many writers have logs; */
     uint64_t last_order;
     uint64_t size;
     int has_index; /* a file with that name is there; only of a closed session */
@@ -52,7 +54,7 @@ int session_list(const struct container *c, struct io *io, struct session **out,
  * count. */
 int session_numbers(const struct container *c, struct io *io, uint32_t **number, size_t *count, struct error *e);
 int session_read(const struct container *c, struct io *io, uint32_t number, struct session *s, struct error *e);
-/* Note in the file, and in `s`, that the session is closed. */
+/* Note in the file, and in `s`, that the session is closed; with `sync`, durably, as its logs are then. */
 int session_close(const struct container *c, struct io *io, struct session *s, uint32_t logs, uint64_t order,
                   uint64_t size, int sync, struct error *e);
 /* Remove the session; it is none any more from the beginning on, with `sync` also after a crash. */

@@ -36,7 +36,7 @@ int cmd_cat(int argc, char **argv)
         return cmd_usage("cat");
     }
     for (int i = optind; i < argc && !copy.is_target_failed; i++) {
-        int one = place_open(text_path(argv[i]), &copy.from.logical);
+        int one = place_open_whole(text_path(argv[i]), &copy.from.logical);
         if (one == EXIT_OK) {
             one = copy_bytes(&copy, offset, size);
             deltafs_logical_close(copy.from.logical);

@@ -57,7 +57,7 @@ static int cp_open_from(struct cp *c, const char *name)
     if (code != EXIT_OK)
         return code;
     if (p.kind == PLACE_LOGICAL) {
-        code = place_open(c->from, &c->copy.from.logical);
+        code = place_open_whole(c->from, &c->copy.from.logical);
         if (code == EXIT_OK && deltafs_logical_size(c->copy.from.logical, &c->total) != DELTAFS_OK)
             code = text_fail(EXIT_TROUBLE, "%s", deltafs_logical_errmsg(c->copy.from.logical));
         return code;

@@ -25,7 +25,7 @@ static int stat_logical(const char *path, int is_json, int count)
 {
     struct deltafs_logical_stat s;
     deltafs_logical *f;
-    int code = place_open(path, &f);
+    int code = place_open_whole(path, &f);
 
     if (code != EXIT_OK)
         return code;

@@ -191,10 +191,15 @@ int cmd_verify(int argc, char **argv)
             return cmd_usage("verify");
         is_all = 1;
     }
-    if (argc - optind != 1) {
-        text_fail(EXIT_USAGE, "verify: one DIR or FILE must be given");
+    if (argc == optind) {
+        text_fail(EXIT_USAGE, "verify: DIR or FILE is missing");
         return cmd_usage("verify");
     }
-    const char *path = text_path(argv[optind]);
-    return place_is_logical(path) ? verify_logical(path, is_all) : verify_run(path, is_all);
+    int code = EXIT_OK;
+    for (int i = optind; i < argc; i++) {
+        const char *path = text_path(argv[i]);
+        int one = place_is_logical(path) ? verify_logical(path, is_all) : verify_run(path, is_all);
+        code = one != EXIT_OK ? one : code;
+    }
+    return code;
 }

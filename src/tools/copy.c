@@ -1,7 +1,7 @@
 /* A buffer of COPY_BUFFER bytes goes from the one end to the other, as often as it takes: large enough that a logical
  * file's logs are read and written in large pieces. In a plain file, pieces of HOLE_SIZE zeros, where they are aligned,
- * are left out: holes. HOLE_SIZE is large enough that a file does not come to have more extents than it is worth. In a
- * logical file, what is a hole of a plain one is left out. */
+ * are left out: holes. HOLE_SIZE is large enough that a file does not come to have more extents than it is worth. What
+ * is a hole of the one is not read, and left out in the other, if that can have holes. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -162,6 +162,18 @@ static int copy_next(const struct copy_end *from, uint64_t at, uint64_t *start, 
     return 0;
 }
 
+/* The same of a logical file, for a target that can have holes. */
+static int copy_next_logical(const struct copy *c, uint64_t at, uint64_t *start, uint64_t *end)
+{
+    *start = at;
+    *end = UINT64_MAX;
+    if (!c->to.logical && !c->to.has_holes)
+        return EXIT_OK;
+    if (deltafs_logical_next(c->from.logical, at, start, end) == DELTAFS_OK)
+        return EXIT_OK;
+    return text_fail(EXIT_TROUBLE, "%s", deltafs_logical_errmsg(c->from.logical));
+}
+
 /* What was left out at the end belongs to the file. */
 static int copy_end_at(struct copy *c, uint64_t size, uint64_t written)
 {
@@ -180,8 +192,12 @@ static int copy_run(struct copy *c, uint8_t *buffer, uint64_t offset, uint64_t s
     while (code == EXIT_OK && at < last) {
         if (copy_is_interrupted())
             return EXIT_TROUBLE;
-        if (copy_next(&c->from, at, &start, &end) != 0)
-            return copy_fail_read(&c->from);
+        if (c->from.logical)
+            code = copy_next_logical(c, at, &start, &end);
+        else if (copy_next(&c->from, at, &start, &end) != 0)
+            code = copy_fail_read(&c->from);
+        if (code != EXIT_OK)
+            return code;
         progress_add(&c->bar, start - at);
         at = start;
         end = end < last ? end : last;

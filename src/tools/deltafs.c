@@ -26,7 +26,7 @@ static const struct {
      "deltafs info DIR|FILE [--json]\n"
      "    Say what a directory holds: schema, epochs, records, bytes. Of a logical file, what stat says.\n"},
     {"verify", cmd_verify,
-     "deltafs verify DIR|FILE [--all]\n"
+     "deltafs verify DIR|FILE... [--all]\n"
      "    Read everything, check it against its checksums, and name the first damages of each file.\n"
      "    --all          name all of them\n"},
     {"repair", cmd_repair,
@@ -53,7 +53,7 @@ static const struct {
      "deltafs cp FROM TO [-f] [-q]\n"
      "    Copy a logical file to a plain one, and anything else to a logical one; deltafs:TO is a logical one always.\n"
      "    - is standard input or output.\n"
-     "    -f, --force    replace what is there\n"
+     "    -f, --force    replace a file that is there, plain by plain or logical by logical\n"
      "    -q, --quiet    no progress bar\n"},
     {"flatten", cmd_flatten,
      "deltafs flatten FILE...\n"

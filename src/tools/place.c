@@ -67,6 +67,19 @@ int place_open(const char *path, deltafs_logical **out)
     return EXIT_OK;
 }
 
+int place_open_whole(const char *path, deltafs_logical **out)
+{
+    struct deltafs_logical_stat stat;
+    int code = place_open(path, out);
+
+    if (code == EXIT_OK && deltafs_logical_stat(*out, &stat) == DELTAFS_OK && stat.is_cut)
+        text_fail(0,
+                  "%s: a crash has taken something that was closed, but not synced; 'deltafs verify' says of which "
+                  "logs, and what is left is read",
+                  path);
+    return code;
+}
+
 void place_print(const struct deltafs_logical_stat *s)
 {
     printf("kind            logical file\nsize            %" PRIu64 "\nuuid            %s\nclosed          %s\n",

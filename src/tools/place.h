@@ -32,6 +32,8 @@ int place_refuse(const char *path, enum place_kind kind);
 
 /* Open a logical file for reading. On failure the message is out, and the exit code returned. */
 int place_open(const char *path, deltafs_logical **out);
+/* The same, for what is to be read; says if a crash has taken something of it. */
+int place_open_whole(const char *path, deltafs_logical **out);
 
 /* What there is to know about a logical file: lines of a word and its value; members of a JSON object, one a line. */
 void place_print(const struct deltafs_logical_stat *s);

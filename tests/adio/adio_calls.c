@@ -404,6 +404,10 @@ static void test_hints(int is_deltafs)
     expect_number("a hint that is not known", flag, 0);
     MPI_Info_get(got, "deltafs_index", MPI_MAX_INFO_VAL - 1, value, &flag);
     expect(is_deltafs ? flag && strcmp(value, "broadcast") == 0 : !flag, "a hint of DeltaFS's", flag, is_deltafs);
+    MPI_Info_get(got, "deltafs_memory", MPI_MAX_INFO_VAL - 1, value, &flag);
+    expect_number("another of DeltaFS's", flag, is_deltafs);
+    MPI_Info_get(got, "deltafs_partitions", MPI_MAX_INFO_VAL - 1, value, &flag);
+    expect_number("an option that says nothing of files", flag, 0);
     MPI_Info_free(&got);
     MPI_File_close(&f);
     if (is_deltafs) {

@@ -4,11 +4,15 @@
  * DeltaFS but the file names, and the hint deltafs_index. Times are those of the slowest rank, from the open to the end
  * of the close. */
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 #include <mpi.h>
 #include "bench_help.h"
@@ -19,7 +23,7 @@
 static struct {
     const char *folder, *json;
     uint64_t total; /* bytes of a file */
-    int runs, is_synced, is_quick;
+    int runs, is_synced, is_quick, is_open_only;
 } set = {.total = UINT64_C(256) << 20, .runs = 5};
 
 static int rank, ranks;
@@ -167,7 +171,46 @@ static void make_index(const char *path, int writers)
     }
 }
 
-static double run_open(const char *path, const char *way)
+#define LATENCY_NS 1000000 /* what a metadata server may take to answer, when many ask it */
+
+static uint64_t files_opened;
+static long latency; /* of opening a file, beside what it takes here */
+
+/* Libraries that are loaded get this instead of the system's. */
+int open64(const char *path, int flags, ...)
+{
+    const struct timespec wait = {.tv_nsec = latency};
+    mode_t mode = 0;
+    va_list ap;
+
+    if (flags & O_CREAT) {
+        va_start(ap, flags);
+        mode = va_arg(ap, mode_t);
+        va_end(ap);
+    }
+    files_opened++;
+    if (latency > 0)
+        nanosleep(&wait, NULL);
+    return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+}
+
+static double bytes_read(void)
+{
+    unsigned long long n;
+    FILE *f = fopen("/proc/self/io", "r");
+
+    if (!f || fscanf(f, "rchar: %llu", &n) != 1)
+        bench_die("/proc/self/io: cannot be read");
+    fclose(f);
+    return (double)n;
+}
+
+/* How fast; the same where each file takes longer; and what the rank that does most opens and reads for it. */
+struct opening {
+    double opens[RUNS_MAX], slow[RUNS_MAX], files[RUNS_MAX], kilobytes[RUNS_MAX];
+};
+
+static double time_open(const char *path, const char *way)
 {
     MPI_Info info;
     MPI_File f;
@@ -183,34 +226,80 @@ static double run_open(const char *path, const char *way)
     return 1 / taken;
 }
 
-static void compare_opening(struct table *t, int writers)
+static void run_open(const char *path, const char *way, struct opening *o, int run)
 {
-    double opened[2][RUNS_MAX];
-    char path[256], label[64];
+    double before = bytes_read(), asking = bytes_read() - before;
+
+    before = bytes_read();
+    files_opened = 0;
+    o->opens[run] = time_open(path, way);
+    o->kilobytes[run] = slowest(bytes_read() - before - asking) / 1e3;
+    o->files[run] = slowest((double)files_opened);
+    latency = LATENCY_NS;
+    o->slow[run] = time_open(path, way);
+    latency = 0;
+}
+
+static void compare_opening(struct opening opening[2], int writers)
+{
+    char path[256];
 
     bench_text(path, "deltafs:%s/bench-index", set.folder);
     make_index(path, writers);
-    run_open(path, "parallel"); /* into the page cache */
+    run_open(path, "parallel", &opening[0], 0); /* into the page cache */
     for (int run = 0; run < set.runs; run++)
         for (int k = 0; k < 2; k++)
-            opened[k][run] = run_open(path, k ? "each" : "parallel");
+            run_open(path, k ? "each" : "parallel", &opening[k], run);
     remove_file(path);
+}
+
+#define OPENINGS 3 /* with 64, 256, 1024 writers' extents */
+
+static void opening_row(struct table *t, int i, const double *ours, const double *peer, double target)
+{
+    char label[64];
+
+    snprintf(label, sizeof label, "%d writers' extents", 64 << 2 * i);
+    table_row(t, label, spread_of(ours, (size_t)set.runs), "each reads all", spread_of(peer, (size_t)set.runs),
+              i == OPENINGS - 1 && target > 0 ? (struct target){BY_MEDIAN, target} : (struct target){NO_TARGET, 0});
+}
+
+/* On one machine, from the page cache, an opening is mostly MPI's collective calls; where each file that is opened
+ * waits for a server, it is the files that one rank opens. */
+static void compare_openings(struct table *t)
+{
+    static struct opening opening[OPENINGS][2];
+    int n = set.is_quick ? 2 : OPENINGS;
+
+    for (int i = 0; i < n; i++)
+        compare_opening(opening[i], 64 << 2 * i);
     if (rank != 0)
         return;
-    snprintf(label, sizeof label, "%d writers' extents", writers);
-    table_row(t, label, spread_of(opened[0], (size_t)set.runs), "each reads all",
-              spread_of(opened[1], (size_t)set.runs),
-              writers >= 1024 ? (struct target){BY_MEDIAN, 3.5} : (struct target){NO_TARGET, 0});
+    table_begin(t, "opening for reading, from the page cache", "opens/s", MORE);
+    for (int i = 0; i < n; i++)
+        opening_row(t, i, opening[i][0].opens, opening[i][1].opens, 0);
+    table_begin(t, "opening for reading, where each file takes a millisecond more", "opens/s", MORE);
+    for (int i = 0; i < n; i++)
+        opening_row(t, i, opening[i][0].slow, opening[i][1].slow, 3.5);
+    table_begin(t, "files opened by the rank that opens most", "files", LESS);
+    for (int i = 0; i < n; i++)
+        opening_row(t, i, opening[i][0].files, opening[i][1].files, 1 / 3.5);
+    table_begin(t, "and what it reads", "kB", LESS);
+    for (int i = 0; i < n; i++)
+        opening_row(t, i, opening[i][0].kilobytes, opening[i][1].kilobytes, 1 / 3.5);
 }
 
 /* ---- All of it ---- */
 
 static void parse(int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"runs", required_argument, 0, 'r'}, {"megabytes", required_argument, 0, 'm'},
-        {"json", required_argument, 0, 'j'}, {"sync", no_argument, 0, 's'},
-        {"quick", no_argument, 0, 'q'},      {0}};
+    static const struct option options[] = {{"runs", required_argument, 0, 'r'},
+                                            {"megabytes", required_argument, 0, 'm'},
+                                            {"json", required_argument, 0, 'j'},
+                                            {"sync", no_argument, 0, 's'},
+                                            {"quick", no_argument, 0, 'q'},
+                                            {"open", no_argument, 0, 'o'},
+                                            {0}};
     int c;
 
     while ((c = getopt_long(argc, argv, "", options, NULL)) != -1)
@@ -227,6 +316,9 @@ static void parse(int argc, char **argv)
         case 's':
             set.is_synced = 1;
             break;
+        case 'o':
+            set.is_open_only = 1;
+            break;
         case 'q':
             set.is_quick = 1;
             break;
@@ -234,7 +326,8 @@ static void parse(int argc, char **argv)
             bench_die("wrong arguments");
         }
     if (optind + 1 != argc || set.runs < 1 || set.runs > RUNS_MAX || set.total == 0)
-        bench_die("usage: mpirun -np N bench-mpiio [--runs N] [--megabytes N] [--sync] [--quick] [--json FILE] FOLDER");
+        bench_die("usage: mpirun -np N bench-mpiio [--runs N] [--megabytes N] [--sync] [--quick] [--open] [--json "
+                  "FILE] FOLDER");
     set.folder = argv[optind];
 }
 
@@ -253,14 +346,11 @@ int main(int argc, char **argv)
     struct table *t = table_create();
     snprintf(title, sizeof title, "%d ranks, one file of %llu MiB%s", ranks, (unsigned long long)(set.total >> 20),
              set.is_synced ? ", synced" : "");
-    if (rank == 0)
+    if (rank == 0 && !set.is_open_only)
         table_begin(t, title, "MB/s", MORE);
-    for (size_t i = 0; i < sizeof workloads / sizeof workloads[0]; i++)
+    for (size_t i = 0; !set.is_open_only && i < sizeof workloads / sizeof workloads[0]; i++)
         compare(t, &workloads[i]);
-    if (rank == 0)
-        table_begin(t, "opening for reading", "opens/s", MORE);
-    for (int writers = 64; writers <= (set.is_quick ? 256 : 1024); writers *= 4)
-        compare_opening(t, writers);
+    compare_openings(t);
     if (rank == 0) {
         table_summary(t);
         if (set.json)

@@ -186,6 +186,21 @@ if [ -n "${PYTHON3:-}" ]; then
     done
 fi
 
+# ---- Holes are not read
+
+truncate -s 4T "$work/sparse" 2>/dev/null || truncate -s 15G "$work/sparse" || fail "truncate"
+holes=$(wc -c <"$work/sparse")
+printf 'in the middle' | dd of="$work/sparse" bs=1 seek=$((holes / 2 + 12345)) conv=notrunc 2>/dev/null || fail "dd"
+expect 0 timeout 60 "$deltafs" cp "$work/sparse" "$work/sparse.l"
+expect 0 timeout 60 "$deltafs" cp "deltafs:$work/sparse.l" "deltafs:$work/sparse.m"
+expect 0 timeout 60 "$deltafs" cp "$work/sparse.m" "$work/sparse.copy"
+[ "$(wc -c <"$work/sparse.copy")" -eq "$holes" ] || fail "a sparse file's size is $(wc -c <"$work/sparse.copy")"
+[ "$(du -k "$work/sparse.copy" | cut -f 1)" -lt 1000 ] || fail "the copy of a sparse file has no holes"
+got=$(dd if="$work/sparse.copy" bs=1 skip=$((holes / 2 + 12345)) count=13 2>/dev/null)
+[ "$got" = "in the middle" ] || fail "a sparse file's copy has '$got'"
+rm "$work/sparse" "$work/sparse.copy"
+expect 0 "$deltafs" rm "$work/sparse.l" "$work/sparse.m"
+
 # ---- What is something else
 
 for words in cat flatten rm; do

@@ -42,13 +42,18 @@ damaged() {
     expect 0 "$deltafs" rm "$work/bad"
 }
 
+# What was synced at the close must be there.
 mkdir "$work/there"
+export DELTAFS_SYNC=close
 put "$work/sound" "$work/p" 77 1 100 9000000
 put "$work/sound" "$work/p" 78 2 30 9000000
 cp -r "$work/sound" "$work/flat"
 expect 0 "$deltafs" flatten "$work/flat"
 logs=$(cd "$work/sound" && find . -type f \( -name '*.data' -o -name '*.extents' \) | sort | sed 's/^\.//')
 [ -n "$logs" ] || fail "no logs"
+stored=$("$deltafs" stat --json "$work/sound" | sed -n 's/^ "bytes_stored": \([0-9]*\).*/\1/p')
+[ "$stored" -lt "$(find "$work/sound" -type f -exec cat {} + | wc -c)" ] || fail "stat counts holes: $stored bytes"
+[ "$stored" -gt 100000 ] || fail "stat says $stored bytes are stored"
 
 # ---- A bit of each part of each log; logs that are cut, or missing
 
@@ -159,6 +164,13 @@ for at in 0 1000000 2000000 3000000 4000000 5000000 6000000 7000000; do
 done
 [ $good -gt 0 ] || fail "nothing can be read around a damaged frame"
 
+# Of several, each is verified, whatever is wrong with another.
+expect 3 "$deltafs" verify "$work/sound" "$work/bad" "$work/flat"
+says "$work/bad$log: damaged at offset 4096"
+for one in sound flat; do
+    grep -q "^$work/$one: .* 0 damages" "$work/out" || fail "verify of several: $(cat "$work/out")"
+done
+
 # A damaged file is listed, and does not keep the others from being listed.
 mkdir "$work/mixed"
 mv "$work/bad" "$work/mixed/bad"
@@ -168,4 +180,38 @@ expect 3 "$deltafs" ls -l "$work/mixed"
 grep -qE 'damaged +bad$' "$work/out" || fail "ls of a damaged file: $(cat "$work/out")"
 grep -qE ' closed +good$' "$work/out" || fail "ls beside a damaged file: $(cat "$work/out")"
 says "$work/mixed/bad/MANIFEST"
+
+# ---- What was closed, and not synced, a crash can take
+
+export DELTAFS_SYNC=commit
+rm -f "$work/copy"
+put "$work/cut" "$work/q" 77 1 100 9000000
+cp "$work/q" "$work/before"
+put "$work/cut" "$work/q" 78 1 30 9000000
+log=s00000001/w00000000.extents
+bytes=$(wc -c <"$work/cut/$log")
+for left in $((bytes - 1)) $((bytes / 2)) 32 10 0 none; do
+    cp -r "$work/cut" "$work/bad"
+    if [ "$left" = none ]; then
+        rm "$work/bad/$log"
+    else
+        truncate -s "$left" "$work/bad/$log"
+    fi
+    expect 3 "$deltafs" verify "$work/bad"
+    says "$work/bad/$log: damaged at offset "
+    says "closed without a sync"
+    expect 0 "$deltafs" cp "$work/bad" "$work/copy"
+    says "$work/bad: a crash has taken something"
+    case $left in
+    0 | 10 | 32 | none) same "$work/before" "$work/copy" "session cut to $left" ;;
+    *) cmp -s "$work/q" "$work/copy" && [ "$left" != $((bytes - 1)) ] && fail "session cut to $left is whole" ;;
+    esac
+    rm -r "$work/copy" "$work/bad"
+done
+# A byte that is wrong is damage there, too.
+cp -r "$work/cut" "$work/bad"
+flip "$work/bad/$log" 60
+expect 3 "$deltafs" cat "$work/bad"
+says "$work/bad/$log: damaged at offset "
+expect 0 "$deltafs" rm "$work/bad"
 exit 0

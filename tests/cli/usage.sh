@@ -69,9 +69,8 @@ wrong "allow an argument" get "$work/d" 1 --stats=yes
 for command in scan repair; do
     wrong "one DIR must be given" $command "$work/d" "$work/d"
 done
-for command in info verify; do
-    wrong "one DIR or FILE must be given" $command "$work/d" "$work/d"
-done
+wrong "one DIR or FILE must be given" info "$work/d" "$work/d"
+wrong "DIR or FILE is missing" verify
 for command in stat cat cp flatten rm; do
     wrong "deltafs help $command" $command
     wrong "deltafs help $command" $command "$work/d" --frobnicate

@@ -157,12 +157,45 @@ static void test_errors(const char *folder)
     check_require();
 }
 
+#define SESSIONS 30
+
+/* More sessions than ranks, some with the index in one file, of some not all writers have logs: each rank reads its
+ * share of them and no more, and all know all. */
+static void test_shares(const char *folder)
+{
+    struct deltafs_io_stat own, alone;
+    char path[1024];
+
+    snprintf(path, sizeof path, "%s/shares", folder);
+    for (int s = 0; s < SESSIONS; s++) {
+        deltafs_logical *f =
+            open_by(MPI_COMM_WORLD, path, O_WRONLY | O_CREAT, s % 7 == 3 ? "memory=8M index=flatten" : "memory=8M");
+        if (s % 5 != 2 || check_rank == 0)
+            write_share(f, s * check_ranks + check_rank, SESSIONS * check_ranks);
+        if (s % 5 == 2 && check_rank == 0)
+            for (int i = 1; i < check_ranks; i++)
+                write_share(f, s * check_ranks + i, SESSIONS * check_ranks);
+        CHECK_STATUS(DELTAFS_OK, deltafs_logical_close(f), NULL);
+    }
+    deltafs_logical *f = open_by(MPI_COMM_WORLD, path, O_RDONLY, "memory=8M");
+    CHECK_STATUS(DELTAFS_OK, deltafs_logical_io_stat(f, &own), NULL);
+    read_all(f);
+    CHECK_STATUS(DELTAFS_OK, deltafs_logical_close(f), NULL);
+    f = open_by(MPI_COMM_SELF, path, O_RDONLY, "memory=8M");
+    CHECK_STATUS(DELTAFS_OK, deltafs_logical_io_stat(f, &alone), NULL);
+    read_all(f);
+    CHECK_STATUS(DELTAFS_OK, deltafs_logical_close(f), NULL);
+    CHECK(own.reads <= alone.reads / (uint64_t)check_ranks + alone.reads / 8 + 2);
+    check_require();
+}
+
 int main(int argc, char **argv)
 {
     check_begin(&argc, &argv, MPI_THREAD_SINGLE);
     test_ways(argv[1]);
     test_halves(argv[1]);
     test_alone(argv[1]);
+    test_shares(argv[1]);
     test_errors(argv[1]);
     return check_end();
 }

@@ -128,7 +128,7 @@ static size_t any_size(struct rng *r)
     case 2:
         return rng_below(r, 600000);
     case 3:
-        return (64 << 10) - 2 + rng_below(r, 4);
+        return ((size_t)64 << 10 << 2 * rng_below(r, 2)) - 2 + rng_below(r, 4); /* 64 KiB or 256 */
     default:
         return rng_below(r, 9000);
     }

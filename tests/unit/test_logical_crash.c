@@ -1,6 +1,7 @@
 /* The power goes at each operation of a short history of a logical file with sync=commit: whatever a
- * deltafs_logical_sync that returned has covered is read back exactly, what was written later is old or new. Only where
- * something was written later may it be damaged: its extents can have reached the disk, and its bytes not. */
+ * deltafs_logical_sync that returned has covered is read back exactly, what was written later is old or new, whether or
+ * not the file was closed. Only where something was written later may it be damaged: its extents can have reached the
+ * disk, and its bytes not. With sync=close the same holds of what a close has covered. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/stat.h>
@@ -22,13 +23,17 @@ static void note_size(struct crash *c, uint64_t size)
     c->size[c->sizes++] = size;
 }
 
-static void write_some(struct crash *c, deltafs_logical *f, size_t from, size_t to)
+static int write_some(struct crash *c, deltafs_logical *f, size_t from, size_t to)
 {
+    int status = DELTAFS_OK;
+
     for (size_t i = from; i < to; i++) {
-        unit_blocks_write(&c->blocks, f, i, ++c->version);
+        int one = unit_blocks_write(&c->blocks, f, i, ++c->version);
+        status = status == DELTAFS_OK ? one : status;
         if ((i + 1) * BLOCK_SIZE > c->size[c->sizes - 1])
             note_size(c, (i + 1) * BLOCK_SIZE);
     }
+    return status;
 }
 
 /* A sync covers what its handle has written. */
@@ -101,6 +106,34 @@ static void history_anew(struct crash *c)
         deltafs_logical_close(f);
     }
     deltafs_options_destroy(o);
+}
+
+/* Opened, written and closed, with and without the index in one file, and never synced; with sync=close each close is
+ * as good as a sync. */
+static void history_closed(struct crash *c, const char *sync)
+{
+    static const char *const index[] = {"parallel", "flatten", "parallel"};
+
+    for (size_t i = 0; i < 3; i++) {
+        deltafs_options *o = unit_options("sync", sync, "index", index[i], "memory", "8M", NULL);
+        deltafs_logical *f = NULL;
+        if (deltafs_logical_open(c->path, i == 1 ? O_RDWR : O_WRONLY, o, &f) == DELTAFS_OK) {
+            int status = write_some(c, f, 5 * i, 5 * i + 9);
+            if (deltafs_logical_close(f) == DELTAFS_OK && status == DELTAFS_OK && strcmp(sync, "close") == 0)
+                settle(c, 0);
+        }
+        deltafs_options_destroy(o);
+    }
+}
+
+static void history_closed_only(struct crash *c)
+{
+    history_closed(c, "commit");
+}
+
+static void history_closed_synced(struct crash *c)
+{
+    history_closed(c, "close");
 }
 
 struct rank {
@@ -238,6 +271,13 @@ static void test_anew(void **state)
     run_all(history_anew, 4);
 }
 
+static void test_closed(void **state)
+{
+    (void)state;
+    run_all(history_closed_only, 8);
+    run_all(history_closed_synced, 2);
+}
+
 static void test_two(void **state)
 {
     (void)state;
@@ -249,7 +289,7 @@ int main(int argc, char **argv)
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_alone), cmocka_unit_test(test_anew),
-                                       cmocka_unit_test(test_two)};
+                                       cmocka_unit_test(test_closed), cmocka_unit_test(test_two)};
 
     return cmocka_run_group_tests_name("crashes of a logical file", tests, unit_setup, unit_teardown) == 0 ? 0 : 1;
 }

@@ -37,23 +37,36 @@ static int team_max(void *ctx, uint64_t *values, int n, struct error *e)
     return DELTAFS_OK;
 }
 
-static int team_broadcast(void *ctx, void *bytes, size_t n, struct error *e)
+struct told {
+    struct error error;
+    struct bytes *bytes;
+};
+
+static int team_tell(void *ctx, struct bytes *b, struct error *e)
 {
     struct unit_member *m = ctx;
+    struct told own = {*e, b};
 
-    (void)e;
-    meet(m, bytes, n);
-    if (m->rank != 0 && n > 0)
-        memcpy(bytes, m->team->bytes[0], n);
+    meet(m, &own, sizeof own);
+    const struct told *told = m->team->bytes[0];
+    int status = told->error.status;
+    if (status != DELTAFS_OK)
+        *e = told->error;
+    if (m->rank != 0)
+        b->used = 0;
+    if (m->rank != 0 && e->status == DELTAFS_OK)
+        bytes_append(b, told->bytes->buffer.bytes, told->bytes->used, e);
     pthread_barrier_wait(&m->team->barrier);
-    return DELTAFS_OK;
+    return status;
 }
 
 static int team_gather(void *ctx, const void *mine, size_t n, struct bytes *all, struct error *e)
 {
     struct unit_member *m = ctx;
-    int status = DELTAFS_OK;
+    int status = team_agree(ctx, e);
 
+    if (status != DELTAFS_OK)
+        return status;
     meet(m, mine, n);
     for (uint32_t i = 0; i < m->team->ranks && status == DELTAFS_OK; i++)
         status = bytes_append(all, m->team->bytes[i], m->team->size[i], e);
@@ -84,6 +97,6 @@ struct logical_group unit_team_group(struct unit_member *m)
                                   .ranks = m->team->ranks,
                                   .agree = team_agree,
                                   .max = team_max,
-                                  .broadcast = team_broadcast,
+                                  .tell = team_tell,
                                   .gather = team_gather};
 }

@@ -31,7 +31,6 @@
 /* What is used of the library: deltafs_NAME. */
 #define AD_DELTAFS_FUNCTIONS(use)                                                                                      \
     use(errmsg);                                                                                                       \
-    use(option_at);                                                                                                    \
     use(options_create);                                                                                               \
     use(options_destroy);                                                                                              \
     use(options_get);                                                                                                  \

@@ -20,6 +20,14 @@ static void load(void)
         snprintf(reason, sizeof reason, "%s", dlerror());
         return;
     }
+    if (dlsym(handle, "ompi_mpi_comm_world")) {
+        snprintf(
+            reason, sizeof reason,
+            "%s, as it is found, is built for Open MPI, and this is the MPI-IO of MPICH: build DeltaFS with MPICH's "
+            "compiler wrapper (configure MPICC=...), in a folder of its own",
+            AD_DELTAFS_SONAME);
+        return;
+    }
     /* POSIX lets a pointer to an object become one to a function here; ISO C has no words for that. */
 #define AD_DELTAFS_FIND(name)                                                                                          \
     symbol = dlsym(handle, "deltafs_" #name);                                                                          \

@@ -44,17 +44,17 @@ static int prepare(ADIO_File fd, deltafs_options **options, const char **message
     return status;
 }
 
-/* MPI_File_get_info shows the options that are in use. */
+/* MPI_File_get_info shows the options in use that mean something for a logical file. */
 static void show_options(ADIO_File fd, const deltafs_options *options)
 {
     const struct ad_deltafs_library *library = ad_deltafs_loaded();
-    const struct deltafs_option_info *row;
+    static const char *const shown[] = {"index", "memory", "sync", "volumes"};
 
-    for (size_t i = 0; (row = library->option_at(i)); i++) {
+    for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
         char key[64];
         const char *value;
-        snprintf(key, sizeof key, "deltafs_%s", row->name);
-        if (library->options_get(options, row->name, &value) == DELTAFS_OK && value[0] != '\0')
+        snprintf(key, sizeof key, "deltafs_%s", shown[i]);
+        if (library->options_get(options, shown[i], &value) == DELTAFS_OK && value[0] != '\0')
             ADIOI_Info_set(fd->info, key, value);
     }
 }
