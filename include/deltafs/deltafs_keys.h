@@ -64,10 +64,21 @@ DELTAFS_API int deltafs_table_of_records(const char *path, const char *schema, c
                                          uint64_t size, uint64_t label, struct deltafs_table **out);
 DELTAFS_API void deltafs_table_destroy(struct deltafs_table *table);
 
+/* The same as the options schema, key, skip and epoch have it; with epoch=auto the label is that of the file's name, or
+ * 0. DELTAFS_ERR_OPTION if there is no key or no schema. */
+DELTAFS_API int deltafs_table_of_options(const char *path, const deltafs_options *options, uint64_t size,
+                                         struct deltafs_table **out);
+
 /* The label that a file's name gives: the last number in its last part, of which an ending that is not a number (.h5,
  * .bin) does not count: 1200 for "run.3/dump.1200.bin", 48 for "eparticle.48". 0, and *label as it was, if there is
  * none. */
 DELTAFS_API int deltafs_label_of_name(const char *path, uint64_t *label);
+
+/* Take what the file deltafs.conf in the folder of the file at `path` says (lines NAME=VALUE; see deltafs(7)) for those
+ * of the options schema, key, skip, epoch and collection that neither the caller nor the environment has set; a
+ * collection is one in that folder. No such file: DELTAFS_OK. DELTAFS_ERR_OPTION, _SCHEMA: the message names file and
+ * line. */
+DELTAFS_API int deltafs_keys_options(const char *path, deltafs_options *options);
 
 /* ---- Indexing ---- */
 

@@ -345,6 +345,15 @@ int deltafs_options_reset(deltafs_options *o, enum option_id id, struct error *e
     return option_set(o, (int)id, rows[id].info.default_value, SOURCE_DEFAULT, e);
 }
 
+int deltafs_options_copy(deltafs_options *to, const deltafs_options *from, struct error *e)
+{
+    int status = DELTAFS_OK;
+
+    for (int i = 0; i < OPTION_COUNT && status == DELTAFS_OK; i++)
+        status = option_set(to, i, from->value[i].text, from->value[i].source, e);
+    return status;
+}
+
 int deltafs_options_refuse(const deltafs_options *o, enum option_id id, const char *path, const char *is,
                            struct error *e)
 {

@@ -3,16 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <deltafs/deltafs_mpi.h>
-#include "core/logical.h"
 #include "mpi/job.h"
+#include "mpi/logical_group.h"
 
 #define ROUND (UINT64_C(1) << 30) /* bytes of one call: MPI's counts are ints */
-
-struct logical_job {
-    struct agree agree;
-    uint64_t *sizes; /* of each rank's bytes */
-    int *counts, *places;
-};
 
 static int group_agree(void *ctx, struct error *e)
 {
@@ -100,16 +94,68 @@ static int group_gather(void *ctx, const void *mine, size_t n, struct bytes *all
     return status;
 }
 
-static void group_destroy(void *ctx)
+void logical_job_destroy(void *job)
 {
-    struct logical_job *j = ctx;
+    struct logical_job *j = job;
 
     if (j->agree.comm != MPI_COMM_NULL)
         MPI_Comm_free(&j->agree.comm);
     free(j->sizes);
     free(j->counts);
     free(j->places);
+    deltafs_options_destroy(j->options);
+    free(j->path);
     free(j);
+}
+
+struct logical_group logical_job_group(struct logical_job *j)
+{
+    return (struct logical_group){.ctx = j,
+                                  .rank = (uint32_t)j->agree.rank,
+                                  .ranks = (uint32_t)j->agree.ranks,
+                                  .agree = group_agree,
+                                  .max = group_max,
+                                  .broadcast = group_broadcast,
+                                  .gather = group_gather,
+                                  .destroy = logical_job_destroy};
+}
+
+int logical_job_create(MPI_Comm comm, struct logical_job **out, struct error *e)
+{
+    struct agree a = {.wait = job_wait, .comm = MPI_COMM_NULL};
+    struct logical_job *j = calloc(1, sizeof *j);
+    MPI_Request request;
+    int code = MPI_Comm_idup(comm, &a.comm, &request);
+
+    if (code != MPI_SUCCESS)
+        agree_mpi_error(e, code, "duplicate the communicator");
+    if (code != MPI_SUCCESS || agree_wait(&a, &request, "duplicate the communicator", e) != DELTAFS_OK) {
+        free(j);
+        return e->status;
+    }
+    MPI_Comm_set_errhandler(a.comm, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(a.comm, &a.rank);
+    MPI_Comm_size(a.comm, &a.ranks);
+    a.name = a.rank;
+    struct error own = {0};
+    if (j) {
+        j->sizes = calloc((size_t)a.ranks, sizeof *j->sizes);
+        j->counts = calloc((size_t)a.ranks, sizeof *j->counts);
+        j->places = calloc((size_t)a.ranks, sizeof *j->places);
+        j->agree.comm = MPI_COMM_NULL;
+    }
+    if (!j || !j->sizes || !j->counts || !j->places)
+        error_no_memory(&own, sizeof *j + (size_t)a.ranks * 16, "a file's handle");
+    if (agree_status(&a, &own) != DELTAFS_OK) {
+        *e = own;
+        if (j)
+            logical_job_destroy(j);
+        MPI_Comm_free(&a.comm);
+        return own.status;
+    }
+    j->agree = a;
+    *out = j;
+    return DELTAFS_OK;
 }
 
 /* ---- Opening ---- */
@@ -172,17 +218,23 @@ static int call_share(struct logical_job *j, const char *path, int *flags, const
     return status;
 }
 
+/* Rank 0: what the close needs of the opening. */
+static int job_keep_call(struct logical_job *j, const char *path, const deltafs_options *o, struct error *e)
+{
+    j->path = strdup(path);
+    if (!j->path)
+        return error_no_memory(e, strlen(path), "a path");
+    if (deltafs_options_create(&j->options) != DELTAFS_OK) {
+        *e = *deltafs_thread_error();
+        return e->status;
+    }
+    return deltafs_options_copy(j->options, o, e);
+}
+
 static int job_open_logical(struct logical_job *j, const char *path, int flags, const deltafs_options *given,
                             deltafs_logical **out, struct error *e)
 {
-    const struct logical_group group = {.ctx = j,
-                                        .rank = (uint32_t)j->agree.rank,
-                                        .ranks = (uint32_t)j->agree.ranks,
-                                        .agree = group_agree,
-                                        .max = group_max,
-                                        .broadcast = group_broadcast,
-                                        .gather = group_gather,
-                                        .destroy = group_destroy};
+    const struct logical_group group = logical_job_group(j);
     deltafs_options *o = NULL;
     struct bytes call = {{0}, 0};
     struct error own = {0};
@@ -191,8 +243,8 @@ static int job_open_logical(struct logical_job *j, const char *path, int flags, 
         error_set(&own, DELTAFS_ERR_INVALID, "deltafs_mpi_logical_open: path, flags and out must be given");
     else if (deltafs_options_create(&o) != DELTAFS_OK)
         own = *deltafs_thread_error();
-    else if (!j->sizes || !j->counts || !j->places)
-        error_no_memory(&own, (size_t)j->agree.ranks * 16, "a file's handle");
+    else if (j->agree.rank == 0)
+        job_keep_call(j, path, given ? given : o, &own);
     int status = agree_status(&j->agree, &own);
     *e = own;
     if (status == DELTAFS_OK)
@@ -208,36 +260,35 @@ int deltafs_mpi_logical_open(MPI_Comm comm, const char *path, int flags, const d
                              deltafs_logical **out)
 {
     struct error *e = deltafs_thread_error();
-    struct agree a = {.wait = job_wait, .comm = MPI_COMM_NULL};
-    struct logical_job *j = calloc(1, sizeof *j);
-    MPI_Request request;
-    int code = MPI_Comm_idup(comm, &a.comm, &request);
+    struct logical_job *j;
+    int status = logical_job_create(comm, &j, e);
 
-    if (code != MPI_SUCCESS)
-        agree_mpi_error(e, code, "duplicate the communicator");
-    if (code != MPI_SUCCESS || agree_wait(&a, &request, "duplicate the communicator", e) != DELTAFS_OK) {
-        free(j);
-        return e->status;
-    }
-    MPI_Comm_set_errhandler(a.comm, MPI_ERRORS_RETURN);
-    MPI_Comm_rank(a.comm, &a.rank);
-    MPI_Comm_size(a.comm, &a.ranks);
-    a.name = a.rank;
-    struct error own = {0};
-    if (!j)
-        error_no_memory(&own, sizeof *j, "a file's handle");
-    if (agree_status(&a, &own) != DELTAFS_OK) {
-        *e = own;
-        free(j);
-        MPI_Comm_free(&a.comm);
-        return own.status;
-    }
-    j->agree = a;
-    j->sizes = calloc((size_t)a.ranks, sizeof *j->sizes);
-    j->counts = calloc((size_t)a.ranks, sizeof *j->counts);
-    j->places = calloc((size_t)a.ranks, sizeof *j->places);
-    int status = job_open_logical(j, path, flags, options, out, e);
     if (status != DELTAFS_OK)
-        group_destroy(j);
+        return status;
+    status = job_open_logical(j, path, flags, options, out, e);
+    if (status != DELTAFS_OK)
+        logical_job_destroy(j);
+    return status;
+}
+
+int deltafs_mpi_logical_close(deltafs_logical *f)
+{
+    struct error *e = deltafs_thread_error(), own = {0};
+
+    if (!f || f->group.destroy != logical_job_destroy)
+        return deltafs_logical_close(f);
+    struct logical_job *j = f->group.ctx;
+    uint64_t written[2] = {f->has_logs && f->mode != O_RDONLY, f->size};
+    int is_read_only = f->mode == O_RDONLY;
+    int asked = is_read_only ? DELTAFS_OK : agree_reduce(&j->agree, written, 2, MPI_MAX, &own);
+    f->group.destroy = NULL;
+    int status = deltafs_logical_close(f);
+    if (status != DELTAFS_OK)
+        own = *e;
+    if (status == DELTAFS_OK && asked == DELTAFS_OK && written[0])
+        status = keys_after_close(j, written[1], &own);
+    logical_job_destroy(j);
+    if (status != DELTAFS_OK)
+        *e = own;
     return status;
 }

@@ -59,6 +59,17 @@ static int posix_size(void *ctx, int fd, uint64_t *out)
     return 0;
 }
 
+static int posix_mtime(void *ctx, int fd, uint64_t *out)
+{
+    struct stat st;
+
+    (void)ctx;
+    if (fstat(fd, &st) != 0)
+        return -errno;
+    *out = (uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec;
+    return S_ISREG(st.st_mode) ? 0 : -EINVAL;
+}
+
 static int posix_truncate(void *ctx, int fd, uint64_t size)
 {
     (void)ctx;
@@ -183,6 +194,7 @@ static const struct io_ops posix_ops = {
     .pwrite = posix_pwrite,
     .sync = posix_sync,
     .size = posix_size,
+    .mtime = posix_mtime,
     .truncate = posix_truncate,
     .close = posix_close,
     .mkdir = posix_mkdir,
@@ -352,6 +364,15 @@ int io_file_size(struct io_file *f, uint64_t *out, struct error *e)
     int rc = f->io->ops->size(f->io->ctx, f->fd, out);
 
     return rc < 0 ? error_system(e, -rc, "get the size of", f->path) : DELTAFS_OK;
+}
+
+int io_file_mtime(struct io_file *f, uint64_t *out, struct error *e)
+{
+    int rc = f->io->ops->mtime(f->io->ctx, f->fd, out);
+
+    if (rc == -EINVAL)
+        return error_set(e, DELTAFS_ERR_NOT_DELTAFS, "%s: is no regular file", f->path);
+    return rc < 0 ? error_system(e, -rc, "get the time of", f->path) : DELTAFS_OK;
 }
 
 int io_file_truncate(struct io_file *f, uint64_t size, struct error *e)

@@ -137,6 +137,14 @@ enum format_type {
 /* Who writes the container; no part of what is read (lease.h). */
 #define LEASE_NAME "LEASE"
 
+/* In a collection: what is indexed in it; lines as a manifest's. A value is a row's number, of 6 bytes. */
+#define SOURCES_NAME       "SOURCES"
+#define COLLECTION_SCHEMA  "row:u4,row_high:u2"
+#define COLLECTION_VALUE   6
+#define COLLECTION_ROW_MAX ((UINT64_C(1) << 48) - 1)
+#define COLLECTION_FOLDER  "keys"  /* of a logical file, in it; */
+#define COLLECTION_BESIDE  ".keys" /* of a plain one, behind its name */
+
 /* Partition P (8 hexadecimal digits) has its logs in the folder of its two last digits. */
 #define BUCKET_COUNT   256u
 #define BUCKET_NAME    "%02x"
