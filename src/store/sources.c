@@ -167,6 +167,18 @@ static int sources_cut(struct io_file *file, uint64_t size, struct error *e)
     return status == DELTAFS_OK && now > size ? io_file_truncate(file, size, e) : status;
 }
 
+/* What could not be appended as a whole shall not count. */
+static void sources_undo(struct io *io, const char *path, uint64_t size)
+{
+    struct io_file file;
+    struct error ignored;
+
+    if (io_file_open(io, path, O_RDWR, &file, &ignored) != DELTAFS_OK)
+        return;
+    sources_cut(&file, size, &ignored);
+    io_file_close(&file, &ignored);
+}
+
 int sources_append(struct io *io, const char *path, uint64_t *size, char *text, int sync, struct error *e)
 {
     struct io_file file;
@@ -185,9 +197,12 @@ int sources_append(struct io *io, const char *path, uint64_t *size, char *text, 
     if (status == DELTAFS_OK && sync)
         status = io_file_sync(&file, e);
     int closed = io_file_close(&file, status == DELTAFS_OK ? e : &second);
+    status = status != DELTAFS_OK ? status : closed;
     if (status == DELTAFS_OK)
         *size = end;
-    return status != DELTAFS_OK ? status : closed;
+    else
+        sources_undo(io, path, *size);
+    return status;
 }
 
 /* ---- Reading ---- */
