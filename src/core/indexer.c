@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/coding.h"
 #include "core/collection.h"
 #include "core/indexer.h"
 #include "store/store_format.h"
@@ -266,6 +267,7 @@ static int indexer_compose(deltafs_indexer *ix, const char *path, struct key_fil
 
 struct share {
     deltafs_dir *dir;
+    uint32_t group; /* rows that have the same number */
     uint8_t *values;
     size_t capacity;
 };
@@ -277,12 +279,12 @@ static int share_append(void *arg, uint64_t first, const uint64_t *key, size_t n
     if (n > s->capacity) {
         uint8_t *grown = realloc(s->values, n * COLLECTION_VALUE);
         if (!grown)
-            return error_no_memory(e, n * COLLECTION_VALUE, "row numbers");
+            return error_no_memory(e, n * COLLECTION_VALUE, "numbers of rows");
         s->values = grown;
         s->capacity = n;
     }
     for (size_t i = 0; i < n; i++)
-        collection_put_row(s->values + i * COLLECTION_VALUE, first + i);
+        put_u32(s->values + i * COLLECTION_VALUE, (uint32_t)((first + i) / s->group));
     /* What fails here comes out at the epoch's end. */
     deltafs_append_many(s->dir, n, key, sizeof *key, s->values, COLLECTION_VALUE, COLLECTION_VALUE);
     return DELTAFS_OK;
@@ -292,7 +294,7 @@ static int share_append(void *arg, uint64_t first, const uint64_t *key, size_t n
 static int indexer_add_table(deltafs_indexer *ix, struct key_file *file, const char *path,
                              const struct deltafs_table *t, uint64_t sequence, struct error *e)
 {
-    struct share share = {.dir = ix->dir};
+    struct share share = {.dir = ix->dir, .group = source_table_group(t)};
     struct error own = {0};
     uint64_t rank = ix->group.rank, ranks = ix->group.ranks, part = t->rows / ranks, rest = t->rows % ranks;
     uint64_t from = rank * part + (rank < rest ? rank : rest), end = from + part + (rank < rest);

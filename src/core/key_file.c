@@ -238,14 +238,3 @@ void column_value(const struct deltafs_column *c, const uint8_t *bytes, uint8_t 
         for (uint32_t i = 0; i < c->size; i++)
             out[i] = bytes[c->size - 1 - i];
 }
-
-void collection_put_row(uint8_t *value, uint64_t row)
-{
-    put_u32(value, (uint32_t)row);
-    put_u16(value + 4, (uint16_t)(row >> 32));
-}
-
-uint64_t collection_get_row(const uint8_t *value)
-{
-    return get_u32(value) | (uint64_t)get_u16(value + 4) << 32;
-}

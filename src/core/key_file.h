@@ -44,8 +44,4 @@ int key_column_scan(struct key_file *f, const struct deltafs_column *c, uint64_t
 /* One value, little-endian then. */
 void column_value(const struct deltafs_column *c, const uint8_t *bytes, uint8_t *out);
 
-/* A row's number as it stands in a collection. */
-void collection_put_row(uint8_t *value, uint64_t row);
-uint64_t collection_get_row(const uint8_t *value);
-
 #endif

@@ -1,8 +1,9 @@
-/* Looking up: the directory says in which rows of which tables a key stands; the rows are read from their files, and
- * must have the key. */
+/* Looking up: the directory says in which groups of rows of which tables a key stands; they are read from their files,
+ * and as many rows of them must have the key. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/coding.h"
 #include "core/keys_reader.h"
 #include "store/store_format.h"
 
@@ -40,6 +41,7 @@ void deltafs_keys_close(deltafs_keys *k)
     collection_fini(&k->place);
     buffer_fini(&k->slices);
     buffer_fini(&k->value);
+    buffer_fini(&k->group);
     deltafs_close(k->dir);
     free(k);
 }
@@ -302,44 +304,122 @@ static int row_read(deltafs_keys *k, const struct keys_entry *entry, struct key_
     return status;
 }
 
-static int row_hand_out(deltafs_keys *k, const struct keys_entry *entry, uint64_t row, uint64_t key, deltafs_row_fn fn,
-                        void *arg, int *stop, struct error *e)
+/* ---- A group of rows ---- */
+
+/* Whether rows stand one after another, with all their columns: then a group is one slice. */
+static int is_stream(const struct deltafs_table *t, uint64_t *first, uint64_t *end)
+{
+    uint64_t stride = t->column[0].stride;
+
+    *first = UINT64_MAX;
+    *end = 0;
+    for (size_t i = 0; i < t->column_count; i++) {
+        const struct deltafs_column *c = &t->column[i];
+        if (c->piece_count > 0 || c->stride != stride)
+            return 0;
+        *first = c->offset < *first ? c->offset : *first;
+        *end = c->offset + c->size > *end ? c->offset + c->size : *end;
+    }
+    return *end - *first <= stride;
+}
+
+/* A group that is looked into. */
+struct group {
+    const struct keys_entry *entry;
+    struct key_file *file;
+    uint64_t from, end; /* rows */
+    uint64_t key[COLLECTION_GROUP];
+    const uint8_t *stream; /* all of them, if they are a stream that begins at: */
+    uint64_t first;
+};
+
+static int group_read(deltafs_keys *k, struct group *g, struct error *e)
+{
+    const struct deltafs_table *t = &g->entry->table->table;
+    const struct deltafs_column *c = &t->column[t->key];
+    const char *path = k->source[g->entry->source].path;
+    uint64_t end, stride = c->stride;
+
+    g->stream = NULL;
+    if (!is_stream(t, &g->first, &end))
+        return key_column_read(g->file, c, g->from, g->end, path, g->key, e);
+    const struct deltafs_extent slice = {g->first + g->from * stride,
+                                         (g->end - g->from - 1) * stride + (end - g->first)};
+    int status = buffer_reserve(&k->group, slice.size, "rows", e);
+    if (status == DELTAFS_OK)
+        status = key_file_read(g->file, 1, &slice, k->group.bytes, e);
+    if (status != DELTAFS_OK)
+        return status;
+    g->stream = k->group.bytes;
+    return key_column_decode(c, g->stream + (c->offset - g->first), (size_t)(g->end - g->from),
+                             column_place(c, g->from), path, g->key, e);
+}
+
+/* The packed value of a row into k->value. */
+static int group_value(deltafs_keys *k, const struct group *g, uint64_t row, struct error *e)
+{
+    const struct deltafs_table *t = &g->entry->table->table;
+    uint64_t key;
+
+    if (!g->stream)
+        return row_read(k, g->entry, g->file, row, &key, e);
+    int status = buffer_reserve(&k->value, g->entry->table->size, "a row", e);
+    uint8_t *out = k->value.bytes;
+    for (size_t i = 0; i < t->column_count && status == DELTAFS_OK; i++) {
+        const struct deltafs_column *c = &t->column[i];
+        if (i == t->key)
+            continue;
+        column_value(c, g->stream + (row - g->from) * c->stride + (c->offset - g->first), out);
+        out += c->size;
+    }
+    return status;
+}
+
+/* Rows of the group number `number` that have the key, of which there must be `count`. */
+static int group_hand_out(deltafs_keys *k, const struct keys_entry *entry, uint64_t number, uint64_t count,
+                          uint64_t key, deltafs_row_fn fn, void *arg, int *stop, struct error *e)
 {
     const struct keys_source *s = &k->source[entry->source];
     const struct source_table *t = entry->table;
-    const struct deltafs_column *c = &t->table.column[t->table.key];
-    struct key_file *file;
-    uint64_t is = 0;
+    uint64_t rows = t->table.rows, size = source_table_group(&t->table), found = 0;
+    struct group g = {.entry = entry, .from = number * size};
 
-    if (row >= t->table.rows)
-        return error_set(e, DELTAFS_ERR_DAMAGED, "%s: row %" PRIu64 " of %s, which has %" PRIu64, k->place.path, row,
-                         s->path, t->table.rows);
-    int status = keys_source_open(k, entry->source, &file, e);
+    if (g.from >= rows)
+        return error_set(e, DELTAFS_ERR_DAMAGED, "%s: group %" PRIu64 " of the rows of %s, which has %" PRIu64 " rows",
+                         k->place.path, number, s->path, rows);
+    g.end = rows - g.from < size ? rows : g.from + size;
+    int status = keys_source_open(k, entry->source, &g.file, e);
     if (status == DELTAFS_OK)
-        status = row_read(k, entry, file, row, &is, e);
-    if (status != DELTAFS_OK)
-        return status;
-    if (is != key)
-        return error_damaged(e, s->path, column_place(c, row),
-                             "the key %" PRIu64 " stands there, the index in %.150s says %" PRIu64, is, k->place.path,
-                             key);
-    const struct deltafs_row r = {.key = key,
-                                  .label = t->table.label,
-                                  .row = row,
-                                  .path = s->path,
-                                  .table = t->table.name,
-                                  .schema = t->schema,
-                                  .value = k->value.bytes,
-                                  .size = t->size};
-    *stop = fn(&r, arg);
-    return DELTAFS_OK;
+        status = group_read(k, &g, e);
+    for (uint64_t row = g.from; row < g.end && status == DELTAFS_OK && *stop == 0; row++) {
+        if (g.key[row - g.from] != key)
+            continue;
+        found++;
+        status = group_value(k, &g, row, e);
+        const struct deltafs_row r = {.key = key,
+                                      .label = t->table.label,
+                                      .row = row,
+                                      .path = s->path,
+                                      .table = t->table.name,
+                                      .schema = t->schema,
+                                      .value = k->value.bytes,
+                                      .size = t->size};
+        if (status == DELTAFS_OK)
+            *stop = fn(&r, arg);
+    }
+    if (status == DELTAFS_OK && *stop == 0 && found != count)
+        return error_damaged(e, s->path, column_place(&t->table.column[t->table.key], g.from),
+                             "of the %" PRIu64 " rows from there on %" PRIu64 " have the key %" PRIu64
+                             ", the index in %.120s says %" PRIu64,
+                             g.end - g.from, found, key, k->place.path, count);
+    return status;
 }
 
 /* ---- All rows of a key ---- */
 
 struct hit {
     const struct keys_entry *entry;
-    uint64_t row;
+    uint64_t group;
 };
 
 static int compare_hits(const void *a, const void *b)
@@ -348,7 +428,7 @@ static int compare_hits(const void *a, const void *b)
 
     if (x->entry != y->entry)
         return x->entry < y->entry ? -1 : 1;
-    return x->row < y->row ? -1 : x->row > y->row;
+    return x->group < y->group ? -1 : x->group > y->group;
 }
 
 static const struct keys_entry *keys_entry_of(const deltafs_keys *k, uint64_t sequence)
@@ -448,7 +528,7 @@ static int keys_look_up(deltafs_keys *k, uint64_t key, const struct deltafs_rang
         const struct deltafs_record *r = &records->record[i];
         const struct keys_entry *entry = keys_entry_of(k, r->epoch);
         if (entry && is_in(entry, range) && !entry->is_lost)
-            (*hits)[(*count)++] = (struct hit){entry, collection_get_row(r->value)};
+            (*hits)[(*count)++] = (struct hit){entry, get_u32(r->value)};
     }
     deltafs_records_destroy(records);
     qsort(*hits, *count, sizeof **hits, compare_hits);
@@ -468,9 +548,12 @@ int deltafs_keys_get(deltafs_keys *k, uint64_t key, const struct deltafs_range *
                          "deltafs_keys_get: the handle and fn must be given");
     if (keys_sequences(k, range, &sequences, &first))
         status = keys_look_up(k, key, range, &sequences, &hit, &n, &first, &e);
-    for (size_t i = 0; i < n && status == DELTAFS_OK && stop == 0; i++)
-        if (row_hand_out(k, hit[i].entry, hit[i].row, key, fn, arg, &stop, &e) != DELTAFS_OK)
+    for (size_t i = 0, end; i < n && status == DELTAFS_OK && stop == 0; i = end) {
+        for (end = i + 1; end < n && compare_hits(&hit[i], &hit[end]) == 0;)
+            end++;
+        if (group_hand_out(k, hit[i].entry, hit[i].group, end - i, key, fn, arg, &stop, &e) != DELTAFS_OK)
             keep_error(&first, &e);
+    }
     free(hit);
     if (stop != 0)
         return stop;

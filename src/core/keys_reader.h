@@ -35,7 +35,7 @@ struct deltafs_keys {
     struct keys_entry **by_sequence;
     size_t entry_count;
     struct deltafs_io_stat closed; /* operations of logical files that are closed */
-    struct buffer slices, value;
+    struct buffer slices, value, group;
     struct error error;
 };
 

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/coding.h"
 #include "core/keys_reader.h"
 
 #define WINDOW_ROWS (UINT64_C(4) << 20)
@@ -15,7 +16,8 @@ struct keys_verify {
     uint64_t rows;
     /* Of the table at hand: */
     const struct keys_entry *entry;
-    uint64_t from, end; /* rows of the window */
+    uint32_t group;
+    uint64_t from, end; /* rows of the window, which are whole groups */
     uint64_t *key;
     uint8_t *is_seen;
     int is_wrong; /* and it has been said */
@@ -39,20 +41,29 @@ static void verify_passed_on(int status, const char *message, void *arg)
     verify_tell(v, &e);
 }
 
+/* A row of the window that has the key, is in the group, and was not seen yet; or `end`. */
+static uint64_t verify_find(const struct keys_verify *v, uint64_t key, uint64_t from, uint64_t end)
+{
+    while (from < end && (v->is_seen[from - v->from] || v->key[from - v->from] != key))
+        from++;
+    return from;
+}
+
 static int verify_record(const struct deltafs_record *record, void *arg)
 {
     struct keys_verify *v = arg;
-    const struct deltafs_table *t = &v->entry->table->table;
-    uint64_t row = record->size == 6 ? collection_get_row(record->value) : UINT64_MAX;
+    uint64_t rows = v->entry->table->table.rows, from = (uint64_t)get_u32(record->value) * v->group;
     struct error e;
 
-    if (v->is_wrong || (row < t->rows && (row < v->from || row >= v->end)))
+    if (v->is_wrong || (from < rows && (from < v->from || from >= v->end)))
         return 0;
-    if (row >= t->rows || v->is_seen[row - v->from] || v->key[row - v->from] != record->key) {
+    uint64_t end = from < rows && rows - from < v->group ? rows : from + v->group;
+    uint64_t row = from < rows ? verify_find(v, record->key, from, end) : end;
+    if (row == end) {
         error_set(&e, DELTAFS_ERR_DAMAGED,
-                  "%s: says that the key %" PRIu64 " is in row %" PRIu64 " of %s, which %s; index that file again",
-                  v->keys->place.path, record->key, row, v->keys->source[v->entry->source].path,
-                  row >= t->rows ? "there is not" : "has another");
+                  "%s: says that the key %" PRIu64 " is in one of %u rows from %" PRIu64
+                  " on of %s, where it is not; index that file again",
+                  v->keys->place.path, record->key, v->group, from, v->keys->source[v->entry->source].path);
         verify_tell(v, &e);
         v->is_wrong = 1;
         return 0;
@@ -98,6 +109,7 @@ static int verify_table(struct keys_verify *v, struct error *e)
     if (!v->key || !v->is_seen)
         status = error_no_memory(e, (size_t)room * sizeof *v->key, "keys");
     v->is_wrong = 0;
+    v->group = source_table_group(&v->entry->table->table);
     for (v->from = 0; v->from < rows && status == DELTAFS_OK && !v->is_wrong; v->from = v->end) {
         v->end = rows - v->from < room ? rows : v->from + room;
         status = verify_window(v, file, e);

@@ -385,8 +385,8 @@ static int table_check(struct source_table *t, uint64_t size, struct error *e)
         return error_set(e, DELTAFS_ERR_INVALID,
                          "table '%.100s': the key's column '%.100s' is of the type %c%" PRIu32 ", which is no integer",
                          d->name, d->column[d->key].name, d->column[d->key].kind, d->column[d->key].size);
-    if (d->rows > COLLECTION_ROW_MAX)
-        return error_set(e, DELTAFS_ERR_INVALID, "table '%.100s' has %" PRIu64 " rows; at most 2^48 are possible",
+    if (d->rows > COLLECTION_ROW_MAX - COLLECTION_GROUP)
+        return error_set(e, DELTAFS_ERR_INVALID, "table '%.100s' has %" PRIu64 " rows; at most 2^38 are possible",
                          d->name, d->rows);
     for (size_t i = 0; i < d->column_count; i++) {
         const char *wrong = check_column(&d->column[i], d->rows, size);
@@ -630,6 +630,16 @@ int sources_add(struct sources *s, struct key_source *source, struct error *e)
     *old = *source;
     *source = (struct key_source){0};
     return DELTAFS_OK;
+}
+
+uint32_t source_table_group(const struct deltafs_table *t)
+{
+    uint64_t stride = t->column[t->key].stride;
+    uint32_t group = COLLECTION_GROUP;
+
+    while (group > 1 && group * stride > COLLECTION_SLICE && t->rows / (group / 2) < UINT32_MAX)
+        group /= 2;
+    return group;
 }
 
 uint64_t column_place(const struct deltafs_column *c, uint64_t row)

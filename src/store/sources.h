@@ -63,6 +63,10 @@ int sources_append(struct io *io, const char *path, uint64_t *size, char *text, 
 /* Take over a source that has been appended. */
 int sources_add(struct sources *s, struct key_source *source, struct error *e);
 
+/* How many rows have the same number in the collection: a power of two. So many are read at once anyway, and the number
+ * is the shorter for it. */
+uint32_t source_table_group(const struct deltafs_table *t);
+
 /* Where row `row` (below the table's rows) of a column stands. */
 uint64_t column_place(const struct deltafs_column *c, uint64_t row);
 
