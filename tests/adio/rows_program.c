@@ -86,7 +86,8 @@ static void write_step(const char *name, uint64_t per, int step, const char *mod
         must(MPI_File_write_at_all(f, at, buffer, (int)bytes, MPI_BYTE, MPI_STATUS_IGNORE), "write");
     }
     if (strcmp(mode, "cut") == 0 && rank == 0)
-        must(MPI_File_write_at(f, (MPI_Offset)total * RECORD, buffer, RECORD / 2, MPI_BYTE, MPI_STATUS_IGNORE), "write");
+        must(MPI_File_write_at(f, (MPI_Offset)total * RECORD, buffer, RECORD / 2, MPI_BYTE, MPI_STATUS_IGNORE),
+             "write");
     int code = MPI_File_close(&f);
     if (code != MPI_SUCCESS) {
         char text[MPI_MAX_ERROR_STRING];
