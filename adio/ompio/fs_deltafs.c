@@ -19,7 +19,8 @@
 extern mca_fs_base_component_2_0_0_t mca_fs_deltafs_component;
 
 /* Options that a program may want to know of an open file. */
-static const char *const shown[] = {"index", "memory", "sync", "volumes"};
+static const char *const shown[] = {"collection", "epoch", "index", "key",    "memory",
+                                    "schema",     "skip",  "sync",  "volumes"};
 
 /* What must have been chosen for the file to be handled right, or NULL. */
 static const char *missing(const ompio_file_t *fh)
@@ -135,7 +136,9 @@ static int fs_file_close(ompio_file_t *fh)
 
     if (file == NULL)
         return OMPI_SUCCESS; /* it could not be opened */
-    status = deltafs_logical_close(file->logical);
+    /* What was written is indexed then, if the options say so. */
+    status =
+        file->is_deleted_on_close ? deltafs_logical_close(file->logical) : deltafs_mpi_logical_close(file->logical);
     if (status != DELTAFS_OK)
         complain(fh, code = ompio_error(status, deltafs_logical_errmsg(NULL)), deltafs_logical_errmsg(NULL));
     if (file->is_deleted_on_close) {

@@ -54,6 +54,7 @@ enum deltafs_status {
     DELTAFS_ERR_NOT_DELTAFS = -22, /* a folder or file that is no DeltaFS directory */
     DELTAFS_ERR_UNCOMMITTED = -23, /* records appended after the last epoch end were given up at close */
     DELTAFS_ERR_BUSY = -24,        /* another job is writing the directory */
+    DELTAFS_ERR_CHANGED = -25,     /* a file was written to since its keys were indexed, or is gone */
 
     /* The system. */
     DELTAFS_ERR_MEMORY = -40,   /* no memory, or a budget too small for the work */

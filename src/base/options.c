@@ -28,6 +28,10 @@ static const struct option_row rows[OPTION_COUNT] = {
     [OPTION_CODEC] = {.info = {"codec", "none or snappy", "snappy", "how data blocks are compressed"},
                       .kind = KIND_WORD,
                       .words = {[CODEC_NONE] = "none", [CODEC_SNAPPY] = "snappy"}},
+    [OPTION_COLLECTION] = {.info = {"collection", "DIR", "",
+                                    "where the keys of a file's rows are indexed; none: in the file if it is a "
+                                    "logical one, else beside it"},
+                           .kind = KIND_TEXT},
     [OPTION_COMMIT] =
         {.info = {"commit", "wait or async", "wait",
                   "whether an epoch's end waits for its commit, or leaves that to the next collective call"},
@@ -38,6 +42,13 @@ static const struct option_row rows[OPTION_COUNT] = {
                   "write around the page cache where that can be done; auto: if commits are synced and writes long"},
          .kind = KIND_WORD,
          .words = {[DIRECT_AUTO] = "auto", [DIRECT_NO] = "no", [DIRECT_YES] = "yes"}},
+    [OPTION_EPOCH] = {.info = {"epoch", "a number, or auto", "auto",
+                               "the timestep of the rows of a file whose keys are indexed; auto: the last number in "
+                               "its name"},
+                      .kind = KIND_COUNT,
+                      .low = 0,
+                      .high = UINT64_MAX - 1,
+                      .automatic = "auto"},
     [OPTION_INDEX] =
         {.info =
              {"index", "parallel, broadcast, flatten or each", "parallel",
@@ -48,6 +59,10 @@ static const struct option_row rows[OPTION_COUNT] = {
                    [INDEX_BROADCAST] = "broadcast",
                    [INDEX_FLATTEN] = "flatten",
                    [INDEX_EACH] = "each"}},
+    [OPTION_KEY] = {.info = {"key", "FIELD or DATASET", "",
+                             "index a file's rows by this field of the schema, or, where it has a '/', by this dataset "
+                             "of an HDF5 file; none: they are not indexed"},
+                    .kind = KIND_TEXT},
     [OPTION_KEYS] = {.info = {"keys", "u64 or bytes", "u64",
                               "what keys are: numbers of 64 bits, or texts and other bytes, 1 to 255 of them"},
                      .kind = KIND_WORD,
@@ -109,6 +124,11 @@ static const struct option_row rows[OPTION_COUNT] = {
     [OPTION_SCHEMA] = {.info = {"schema", "NAME:TYPE,...", "",
                                 "columns of a value, such as x:f4,y:f4,cell:i4; sets the value size too"},
                        .kind = KIND_SCHEMA},
+    [OPTION_SKIP] = {.info = {"skip", "bytes, 0 or more", "0",
+                              "what stands in a file before the first of the rows that are indexed"},
+                     .kind = KIND_SIZE,
+                     .low = 0,
+                     .high = INT64_MAX},
     [OPTION_STATS] = {.info = {"stats", "FILE", "",
                                "where a job adds a line of JSON when it closes a directory: messages, waits, memory"},
                       .kind = KIND_TEXT},
@@ -164,7 +184,7 @@ static int option_find(const char *name)
 
 static int option_unknown(struct error *e, const char *name)
 {
-    char valid[256] = "";
+    char valid[512] = "";
 
     for (size_t i = 0, at = 0; i < OPTION_COUNT && at < sizeof valid; i++)
         at += (size_t)snprintf(valid + at, sizeof valid - at, "%s%s", i ? ", " : "", rows[i].info.name);
@@ -325,6 +345,15 @@ int deltafs_options_is_given(const deltafs_options *o, enum option_id id)
 int deltafs_options_reset(deltafs_options *o, enum option_id id, struct error *e)
 {
     return option_set(o, (int)id, rows[id].info.default_value, SOURCE_DEFAULT, e);
+}
+
+int deltafs_options_copy(deltafs_options *to, const deltafs_options *from, struct error *e)
+{
+    int status = DELTAFS_OK;
+
+    for (int i = 0; i < OPTION_COUNT && status == DELTAFS_OK; i++)
+        status = option_set(to, i, from->value[i].text, from->value[i].source, e);
+    return status;
 }
 
 int deltafs_options_refuse(const deltafs_options *o, enum option_id id, const char *path, const char *is,

@@ -9,9 +9,12 @@
 enum option_id {
     OPTION_BLOCK,
     OPTION_CODEC,
+    OPTION_COLLECTION,
     OPTION_COMMIT,
     OPTION_DIRECT,
+    OPTION_EPOCH,
     OPTION_INDEX,
+    OPTION_KEY,
     OPTION_KEYS,
     OPTION_LEASE,
     OPTION_LINK_BUFFER,
@@ -23,6 +26,7 @@ enum option_id {
     OPTION_READ_THREADS,
     OPTION_ROUTE,
     OPTION_SCHEMA,
+    OPTION_SKIP,
     OPTION_STATS,
     OPTION_SYNC,
     OPTION_THREADS,
@@ -50,6 +54,8 @@ DELTAFS_PRIVATE const char *deltafs_options_text(const deltafs_options *o, enum 
 
 /* Whether somebody has set the option, be it to its default: the caller, or the environment. */
 DELTAFS_PRIVATE int deltafs_options_is_given(const deltafs_options *o, enum option_id id);
+/* Give `to` the values of `from`, and where they came from. */
+DELTAFS_PRIVATE int deltafs_options_copy(deltafs_options *to, const deltafs_options *from, struct error *e);
 /* As if nobody had. */
 DELTAFS_PRIVATE int deltafs_options_reset(deltafs_options *o, enum option_id id, struct error *e);
 /* DELTAFS_ERR_OPTION: the option asks for another than the directory at `path` was made with, which `is` that ("": it

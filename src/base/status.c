@@ -32,6 +32,8 @@ const char *deltafs_strerror(int status)
         return "records after the last epoch end were given up";
     case DELTAFS_ERR_BUSY:
         return "another job is writing";
+    case DELTAFS_ERR_CHANGED:
+        return "file changed since it was indexed";
     case DELTAFS_ERR_MEMORY:
         return "out of memory";
     case DELTAFS_ERR_IO:

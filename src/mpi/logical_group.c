@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <deltafs/deltafs_mpi.h>
-#include "core/logical.h"
 #include "mpi/job.h"
+#include "mpi/logical_group.h"
 
 #define ROUND      (UINT64_C(1) << 30) /* bytes of one call: MPI's counts are ints */
 #define TELL_MIN   4080                /* bytes that are told in one call */
@@ -15,12 +15,6 @@
 struct told {
     uint64_t has_failed, size;
     uint8_t bytes[TELL_MIN];
-};
-
-struct logical_job {
-    struct agree agree;
-    uint64_t *sizes; /* of each rank's bytes */
-    int *counts, *places;
 };
 
 static int group_agree(void *ctx, struct error *e)
@@ -156,19 +150,89 @@ static int group_gather(void *ctx, const void *mine, size_t n, struct bytes *all
     return status;
 }
 
-static void group_fini(struct logical_job *j)
+static void job_fini(struct logical_job *j)
 {
     if (j->agree.comm != MPI_COMM_NULL)
         MPI_Comm_free(&j->agree.comm);
     free(j->sizes);
     free(j->counts);
     free(j->places);
+    deltafs_options_destroy(j->options);
+    free(j->path);
 }
 
-static void group_destroy(void *ctx)
+void logical_job_destroy(void *job)
 {
-    group_fini(ctx);
-    free(ctx);
+    job_fini(job);
+    free(job);
+}
+
+struct logical_group logical_job_group(struct logical_job *j)
+{
+    return (struct logical_group){.ctx = j,
+                                  .rank = (uint32_t)j->agree.rank,
+                                  .ranks = (uint32_t)j->agree.ranks,
+                                  .agree = group_agree,
+                                  .max = group_max,
+                                  .tell = group_tell,
+                                  .gather = group_gather,
+                                  .destroy = logical_job_destroy};
+}
+
+/* Collective: the ranks of `comm`, over a duplicate of it. */
+static int job_join(MPI_Comm comm, struct agree *a, struct error *e)
+{
+    MPI_Request request;
+    int code = MPI_Comm_idup(comm, &a->comm, &request);
+
+    if (code != MPI_SUCCESS)
+        return agree_mpi_error(e, code, "duplicate the communicator");
+    if (agree_wait(a, &request, "duplicate the communicator", e) != DELTAFS_OK)
+        return e->status;
+    MPI_Comm_set_errhandler(a->comm, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(a->comm, &a->rank);
+    MPI_Comm_size(a->comm, &a->ranks);
+    a->name = a->rank;
+    return DELTAFS_OK;
+}
+
+/* NULL, or one with what could be had. */
+static struct logical_job *job_make(const struct agree *a)
+{
+    struct logical_job *j = calloc(1, sizeof *j);
+
+    if (!j)
+        return NULL;
+    j->agree = *a;
+    j->sizes = calloc((size_t)a->ranks, sizeof *j->sizes);
+    j->counts = calloc((size_t)a->ranks, sizeof *j->counts);
+    j->places = calloc((size_t)a->ranks, sizeof *j->places);
+    return j;
+}
+
+static void job_check(const struct logical_job *j, struct error *e)
+{
+    if (!j->sizes || !j->counts || !j->places)
+        error_no_memory(e, (size_t)j->agree.ranks * 16, "a file's handle");
+}
+
+int logical_job_create(MPI_Comm comm, struct logical_job **out, struct error *e)
+{
+    struct agree a = {.wait = job_wait, .comm = MPI_COMM_NULL};
+    struct error own = {0};
+
+    if (job_join(comm, &a, e) != DELTAFS_OK)
+        return e->status;
+    struct logical_job *j = job_make(&a), none = {.agree = a};
+    job_check(j ? j : &none, &own);
+    if (agree_status(&a, &own) != DELTAFS_OK) {
+        *e = own;
+        job_fini(j ? j : &none);
+        free(j);
+        return own.status;
+    }
+    *out = j;
+    return DELTAFS_OK;
 }
 
 /* ---- Opening ---- */
@@ -222,18 +286,24 @@ static int call_share(struct logical_job *j, const char *path, int *flags, const
     return status;
 }
 
+/* Rank 0: what the close needs of the opening. */
+static int job_keep_call(struct logical_job *j, const char *path, const deltafs_options *o, struct error *e)
+{
+    j->path = strdup(path);
+    if (!j->path)
+        return error_no_memory(e, strlen(path), "a path");
+    if (deltafs_options_create(&j->options) != DELTAFS_OK) {
+        *e = *deltafs_thread_error();
+        return e->status;
+    }
+    return deltafs_options_copy(j->options, o, e);
+}
+
 /* What of this rank's goes wrong here, the opening takes to all. */
 static int job_open_logical(struct logical_job *j, const char *path, int flags, const deltafs_options *given,
                             deltafs_logical **out, struct error *e)
 {
-    const struct logical_group group = {.ctx = j,
-                                        .rank = (uint32_t)j->agree.rank,
-                                        .ranks = (uint32_t)j->agree.ranks,
-                                        .agree = group_agree,
-                                        .max = group_max,
-                                        .tell = group_tell,
-                                        .gather = group_gather,
-                                        .destroy = group_destroy};
+    const struct logical_group group = logical_job_group(j);
     deltafs_options *o = NULL;
     struct bytes call = {{0}, 0};
 
@@ -242,8 +312,10 @@ static int job_open_logical(struct logical_job *j, const char *path, int flags, 
         error_set(e, DELTAFS_ERR_INVALID, "deltafs_mpi_logical_open: path, flags and out must be given");
     else if (deltafs_options_create(&o) != DELTAFS_OK)
         *e = *deltafs_thread_error();
-    else if (!j->sizes || !j->counts || !j->places)
-        error_no_memory(e, (size_t)j->agree.ranks * 16, "a file's handle");
+    else
+        job_check(j, e);
+    if (e->status == DELTAFS_OK && j->agree.rank == 0)
+        job_keep_call(j, path, given ? given : o, e);
     int status = call_share(j, path, &flags, given, o, &call, e);
     if (status == DELTAFS_OK)
         status = deltafs_logical_open_group(call_path(&call), flags, o, &group, out, e);
@@ -257,31 +329,36 @@ int deltafs_mpi_logical_open(MPI_Comm comm, const char *path, int flags, const d
 {
     struct error *e = deltafs_thread_error();
     struct agree a = {.wait = job_wait, .comm = MPI_COMM_NULL};
-    struct logical_job *j = calloc(1, sizeof *j);
-    MPI_Request request;
-    int code = MPI_Comm_idup(comm, &a.comm, &request);
 
-    if (code != MPI_SUCCESS)
-        agree_mpi_error(e, code, "duplicate the communicator");
-    if (code != MPI_SUCCESS || agree_wait(&a, &request, "duplicate the communicator", e) != DELTAFS_OK) {
-        free(j);
+    if (job_join(comm, &a, e) != DELTAFS_OK)
         return e->status;
-    }
-    MPI_Comm_set_errhandler(a.comm, MPI_ERRORS_RETURN);
-    MPI_Comm_rank(a.comm, &a.rank);
-    MPI_Comm_size(a.comm, &a.ranks);
-    a.name = a.rank;
-    struct logical_job none = {.agree = a}, *job = j ? j : &none;
-    job->agree = a;
-    if (j) {
-        j->sizes = calloc((size_t)a.ranks, sizeof *j->sizes);
-        j->counts = calloc((size_t)a.ranks, sizeof *j->counts);
-        j->places = calloc((size_t)a.ranks, sizeof *j->places);
-    }
-    int status = job_open_logical(job, path, flags, options, out, e);
-    if (status != DELTAFS_OK)
-        group_fini(job);
-    if (status != DELTAFS_OK)
+    struct logical_job *j = job_make(&a), none = {.agree = a};
+    int status = job_open_logical(j ? j : &none, path, flags, options, out, e);
+    if (status != DELTAFS_OK) {
+        job_fini(j ? j : &none);
         free(j);
+    }
+    return status;
+}
+
+int deltafs_mpi_logical_close(deltafs_logical *f)
+{
+    struct error *e = deltafs_thread_error(), own = {0};
+
+    if (!f || f->group.destroy != logical_job_destroy)
+        return deltafs_logical_close(f);
+    struct logical_job *j = f->group.ctx;
+    uint64_t written[2] = {f->has_logs && f->mode != O_RDONLY, f->size};
+    int is_read_only = f->mode == O_RDONLY;
+    int asked = is_read_only ? DELTAFS_OK : agree_reduce(&j->agree, written, 2, MPI_MAX, &own);
+    f->group.destroy = NULL;
+    int status = deltafs_logical_close(f);
+    if (status != DELTAFS_OK)
+        own = *e;
+    if (status == DELTAFS_OK && asked == DELTAFS_OK && written[0])
+        status = keys_after_close(j, written[1], &own);
+    logical_job_destroy(j);
+    if (status != DELTAFS_OK)
+        *e = own;
     return status;
 }

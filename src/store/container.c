@@ -12,7 +12,7 @@
 enum place { PLACE_NOTHING, PLACE_FILE, PLACE_EMPTY, PLACE_BEGUN, PLACE_BROKEN, PLACE_FOREIGN };
 
 struct names_seen {
-    int manifests, sessions, locks, others;
+    int manifests, sessions, additions, others;
 };
 
 static int place_name(void *arg, const char *name, struct error *e)
@@ -23,8 +23,8 @@ static int place_name(void *arg, const char *name, struct error *e)
     (void)e;
     if (is_name_session(name, &number))
         seen->sessions = 1;
-    else if (strcmp(name, LOCK_NAME) == 0)
-        seen->locks = 1;
+    else if (strcmp(name, LOCK_NAME) == 0 || strcmp(name, COLLECTION_FOLDER) == 0)
+        seen->additions = 1;
     else if (is_name_aside(name) || strcmp(name, MANIFEST_NAME) == 0)
         seen->manifests = 1;
     else
@@ -39,7 +39,7 @@ static int place_find(struct io *io, const char *path, enum place *place, struct
 
     *place = seen.others      ? PLACE_FOREIGN
              : seen.sessions  ? PLACE_BROKEN
-             : seen.locks     ? PLACE_FOREIGN
+             : seen.additions ? PLACE_FOREIGN
              : seen.manifests ? PLACE_BEGUN
                               : PLACE_EMPTY;
     if (status == DELTAFS_ERR_NOT_FOUND)

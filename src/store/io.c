@@ -70,6 +70,17 @@ static int posix_stored(void *ctx, int fd, uint64_t *out)
     return 0;
 }
 
+static int posix_mtime(void *ctx, int fd, uint64_t *out)
+{
+    struct stat st;
+
+    (void)ctx;
+    if (fstat(fd, &st) != 0)
+        return -errno;
+    *out = (uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec;
+    return S_ISREG(st.st_mode) ? 0 : -EINVAL;
+}
+
 static int posix_truncate(void *ctx, int fd, uint64_t size)
 {
     (void)ctx;
@@ -195,6 +206,7 @@ static const struct io_ops posix_ops = {
     .sync = posix_sync,
     .size = posix_size,
     .stored = posix_stored,
+    .mtime = posix_mtime,
     .truncate = posix_truncate,
     .close = posix_close,
     .mkdir = posix_mkdir,
@@ -377,6 +389,15 @@ int io_file_stored(struct io_file *f, uint64_t *out, struct error *e)
     if (blocks < *out)
         *out = blocks;
     return status;
+}
+
+int io_file_mtime(struct io_file *f, uint64_t *out, struct error *e)
+{
+    int rc = f->io->ops->mtime(f->io->ctx, f->fd, out);
+
+    if (rc == -EINVAL)
+        return error_set(e, DELTAFS_ERR_NOT_DELTAFS, "%s: is no regular file", f->path);
+    return rc < 0 ? error_system(e, -rc, "get the time of", f->path) : DELTAFS_OK;
 }
 
 int io_file_truncate(struct io_file *f, uint64_t size, struct error *e)

@@ -17,6 +17,8 @@ struct io_ops {
     int (*sync)(void *ctx, int fd);
     int (*size)(void *ctx, int fd, uint64_t *out);
     int (*stored)(void *ctx, int fd, uint64_t *out); /* bytes of its blocks; NULL: not known */
+    /* When the file was written last, in nanoseconds; -EINVAL: it is no regular file. */
+    int (*mtime)(void *ctx, int fd, uint64_t *out);
     int (*truncate)(void *ctx, int fd, uint64_t size);
     int (*close)(void *ctx, int fd);
     int (*mkdir)(void *ctx, const char *path, mode_t mode);
@@ -69,6 +71,7 @@ int io_file_sync(struct io_file *f, struct error *e);
 int io_file_size(struct io_file *f, uint64_t *out, struct error *e);
 /* Without the holes, as far as that is known. */
 int io_file_stored(struct io_file *f, uint64_t *out, struct error *e);
+int io_file_mtime(struct io_file *f, uint64_t *out, struct error *e); /* _NOT_DELTAFS: no regular file */
 int io_file_truncate(struct io_file *f, uint64_t size, struct error *e);
 
 /* Lock the file until it is closed. *is_sure: the system knows locks, and this one is held; else nobody is known to

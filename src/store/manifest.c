@@ -205,6 +205,11 @@ int manifest_field(const char *fields, const char *name, uint64_t *out)
     return field_number(fields, name, out);
 }
 
+int manifest_field_text(const char *fields, const char *name, char *value, size_t room)
+{
+    return field_text(fields, name, value, room);
+}
+
 static int parse_version(struct manifest *m, const char *fields, const char *path, uint64_t offset, struct error *e)
 {
     uint64_t version;
@@ -475,11 +480,10 @@ static int text_parse(struct text *t, manifest_line_fn fn, void *arg, struct err
     return status;
 }
 
-int manifest_read_lines(struct io_file *file, manifest_line_fn fn, void *arg, uint64_t *end, struct error *e)
+int manifest_read_lines(struct io_file *file, const char *advice, manifest_line_fn fn, void *arg, uint64_t *end,
+                        struct error *e)
 {
-    struct text t = {.file = file,
-                     .path = file->path,
-                     .advice = "nothing is read of the logical file while it is so: put a copy of this one back"};
+    struct text t = {.file = file, .path = file->path, .advice = advice};
     int status = io_file_size(file, &t.size, e);
 
     if (status == DELTAFS_OK)

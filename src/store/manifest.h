@@ -44,10 +44,13 @@ void manifest_uuid_text(const uint8_t uuid[16], char text[MANIFEST_UUID_TEXT]);
 int manifest_append_line(struct io_file *file, uint64_t *size, const char *text, int sync, struct error *e);
 /* One line, without its checksum, at `offset`. */
 typedef int (*manifest_line_fn)(void *arg, char *line, const char *path, uint64_t offset, struct error *e);
-/* Hand each line of a file to `fn`; *end gets where the last whole one ends. */
-int manifest_read_lines(struct io_file *file, manifest_line_fn fn, void *arg, uint64_t *end, struct error *e);
-/* The number NAME= in a line's fields. Returns 0, or -1. */
+/* Hand each line of a file to `fn`; *end gets where the last whole one ends. `advice` says what to do where a line is
+ * damaged. */
+int manifest_read_lines(struct io_file *file, const char *advice, manifest_line_fn fn, void *arg, uint64_t *end,
+                        struct error *e);
+/* The number NAME= in a line's fields, or the text up to the next blank. Returns 0, or -1. */
 int manifest_field(const char *fields, const char *name, uint64_t *out);
+int manifest_field_text(const char *fields, const char *name, char *value, size_t room);
 
 /* ---- Containers ---- */
 

@@ -78,7 +78,8 @@ static int session_parse(void *arg, char *line, const char *path, uint64_t offse
 /* The lines of an open session file; *end: where they end. */
 static int session_read_file(struct io_file *file, struct session *s, uint64_t *end, struct error *e)
 {
-    int status = manifest_read_lines(file, session_parse, s, end, e);
+    static const char advice[] = "nothing is read of the logical file while it is so: put a copy of this one back";
+    int status = manifest_read_lines(file, advice, session_parse, s, end, e);
 
     if (status == DELTAFS_OK && s->writers == 0)
         return error_damaged(e, file->path, 0, "it has no whole line");

@@ -44,3 +44,28 @@ int is_name_log(const char *name, uint32_t *writer, int *kind)
     *kind = strcmp(name + 9, ".data") == 0 ? LOG_KIND_FRAMES : strcmp(name + 9, ".extents") == 0 ? LOG_KIND_EXTENTS : 0;
     return *kind != 0;
 }
+
+static int is_end(const char *rest)
+{
+    return *rest == '\0' || strncmp(rest, ".damaged", 8) == 0;
+}
+
+int is_name_of_keys(const char *name)
+{
+    static const char *const names[] = {MANIFEST_NEW_NAME, MANIFEST_NAME, SOURCES_NAME, LEASE_NAME};
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strncmp(name, names[i], strlen(names[i])) == 0 && is_end(name + strlen(names[i])))
+            return 1;
+    return 0;
+}
+
+int is_name_log_of_keys(const char *name)
+{
+    uint32_t partition;
+
+    if (name[0] != 'p' || !name_number(name + 1, 8, &partition))
+        return 0;
+    return (strncmp(name + 9, ".data", 5) == 0 && is_end(name + 14)) ||
+           (strncmp(name + 9, ".index", 6) == 0 && is_end(name + 15));
+}

@@ -8,5 +8,8 @@ int is_name_aside(const char *name);                     /* of a manifest that i
 int is_name_session(const char *name, uint32_t *number); /* of a session's folder */
 int is_name_bucket(const char *name, uint32_t *bucket);
 int is_name_log(const char *name, uint32_t *writer, int *kind);
+/* In the folder of its keys, and in the buckets there; also with what repair puts behind a name, ".damaged". */
+int is_name_of_keys(const char *name);
+int is_name_log_of_keys(const char *name);
 
 #endif

@@ -131,6 +131,37 @@ static int walk_session(const struct walk *w, const char *path, uint32_t number,
     return status == DELTAFS_OK && w->is_removing ? io_rmdir(w->io, path, e) : status;
 }
 
+static int walk_in_bucket_of_keys(const struct walk *w, const char *path, const char *name, void *arg, struct error *e)
+{
+    (void)arg;
+    return is_name_log_of_keys(name) ? walk_unlink(w, path, e) : walk_foreign(path, e);
+}
+
+/* A folder that is no symbolic link, with such names in it. */
+static int walk_own_folder(const struct walk *w, const char *path,
+                           int (*step)(const struct walk *w, const char *path, const char *name, void *arg,
+                                       struct error *e),
+                           struct error *e)
+{
+    char target[PATH_MAX];
+    int status = io_readlink(w->io, path, target, sizeof target, e);
+
+    if (status != DELTAFS_ERR_NOT_FOUND)
+        return status == DELTAFS_OK ? walk_foreign(path, e) : status;
+    status = walk_folder(w, path, step, NULL, e);
+    return status == DELTAFS_OK && w->is_removing ? io_rmdir(w->io, path, e) : status;
+}
+
+static int walk_in_keys(const struct walk *w, const char *path, const char *name, void *arg, struct error *e)
+{
+    uint32_t bucket;
+
+    (void)arg;
+    if (is_name_bucket(name, &bucket))
+        return walk_own_folder(w, path, walk_in_bucket_of_keys, e);
+    return is_name_of_keys(name) ? walk_unlink(w, path, e) : walk_foreign(path, e);
+}
+
 /* All but the manifest: as long as that is there, the rest can be found and removed by another attempt. */
 static int walk_in_container(const struct walk *w, const char *path, const char *name, void *arg, struct error *e)
 {
@@ -139,6 +170,8 @@ static int walk_in_container(const struct walk *w, const char *path, const char 
     (void)arg;
     if (is_name_session(name, &number))
         return walk_session(w, path, number, e);
+    if (strcmp(name, COLLECTION_FOLDER) == 0)
+        return walk_own_folder(w, path, walk_in_keys, e);
     if (strcmp(name, MANIFEST_NAME) == 0)
         return DELTAFS_OK;
     return is_name_aside(name) || strcmp(name, LOCK_NAME) == 0 ? walk_unlink(w, path, e) : walk_foreign(path, e);

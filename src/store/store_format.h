@@ -137,6 +137,16 @@ enum format_type {
 /* Who writes the container; no part of what is read (lease.h). */
 #define LEASE_NAME "LEASE"
 
+/* In a collection: what is indexed in it; lines as a manifest's. A value is the number of a group of rows. */
+#define SOURCES_NAME       "SOURCES"
+#define COLLECTION_SCHEMA  "group:u4"
+#define COLLECTION_VALUE   4
+#define COLLECTION_GROUP   64   /* rows of a group, at most; */
+#define COLLECTION_SLICE   4096 /* bytes that a group's keys span, at most, unless rows are many */
+#define COLLECTION_ROW_MAX (UINT64_C(1) << 38)
+#define COLLECTION_FOLDER  "keys"  /* of a logical file, in it; */
+#define COLLECTION_BESIDE  ".keys" /* of a plain one, behind its name */
+
 /* Partition P (8 hexadecimal digits) has its logs in the folder of its two last digits. */
 #define BUCKET_COUNT   256u
 #define BUCKET_NAME    "%02x"

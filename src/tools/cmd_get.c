@@ -8,6 +8,7 @@
 #include <time.h>
 #include "tools/cmd.h"
 #include "tools/print.h"
+#include "tools/rows.h"
 
 #define KEY_MAX 255 /* bytes of a key */
 
@@ -138,14 +139,10 @@ static int get_read_keys(struct get *g)
 }
 
 /* The keys that are asked for, once it is known what the directory's are. */
-static int get_collect_keys(struct get *g, deltafs_dir *d)
+static int get_collect_keys(struct get *g)
 {
-    struct deltafs_stat stat;
     int code = EXIT_OK;
 
-    if (deltafs_stat(d, &stat) != DELTAFS_OK)
-        return text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(d));
-    g->is_bytes = strcmp(stat.keys, "bytes") == 0;
     if (g->is_hex && !g->is_bytes)
         return text_fail(EXIT_USAGE, "get: --hex is for keys of bytes; those of this directory are numbers, which may "
                                      "stand after 0x");
@@ -244,17 +241,34 @@ static int get_ask(const struct get *g, deltafs_dir *d, deltafs_records **found)
     return deltafs_get_many(d, g->count, g->numbers, range, found);
 }
 
-static int get_run(struct get *g, const char *path)
+/* Rows of files whose keys are indexed. */
+static int get_rows(struct get *g, deltafs_keys *k, const struct timespec *start)
 {
-    struct timespec start;
+    int code = get_collect_keys(g);
+
+    if (code == EXIT_OK)
+        code = rows_get(k, g->format, g->numbers, g->count, g->has_range ? &g->range : NULL);
+    if (g->stats && code <= EXIT_NOT_FOUND)
+        rows_print_stats(k, start);
+    deltafs_keys_close(k);
+    return cmd_finish(code);
+}
+
+static int get_records(struct get *g, const char *path, const struct timespec *start)
+{
+    struct deltafs_stat stat;
     deltafs_dir *d;
     deltafs_records **found = NULL;
 
-    clock_gettime(CLOCK_MONOTONIC, &start);
     int code = cmd_open(path, &d);
     if (code != EXIT_OK)
         return code;
-    code = get_collect_keys(g, d);
+    if (deltafs_stat(d, &stat) != DELTAFS_OK)
+        code = text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(d));
+    else
+        g->is_bytes = strcmp(stat.keys, "bytes") == 0;
+    if (code == EXIT_OK)
+        code = get_collect_keys(g);
     if (code == EXIT_OK && !(found = calloc(g->count + 1, sizeof *found)))
         code = text_fail(EXIT_TROUBLE, "get: no memory for %zu keys", g->count);
     if (code == EXIT_OK) {
@@ -262,7 +276,7 @@ static int get_run(struct get *g, const char *path)
         if (status != DELTAFS_OK && status != DELTAFS_ERR_NOT_FOUND)
             text_fail(0, "%s", deltafs_errmsg(d));
         if (g->stats)
-            get_print_stats(d, &start);
+            get_print_stats(d, start);
         code = get_print(g, d, found, status);
     }
     for (size_t i = 0; found && i < g->count; i++)
@@ -270,6 +284,18 @@ static int get_run(struct get *g, const char *path)
     free(found);
     deltafs_close(d);
     return cmd_finish(code);
+}
+
+static int get_run(struct get *g, const char *path)
+{
+    struct timespec start;
+    deltafs_keys *k;
+
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    int code = rows_open(text_path(path), &k);
+    if (code != EXIT_OK)
+        return code;
+    return k ? get_rows(g, k, &start) : get_records(g, path, &start);
 }
 
 int cmd_get(int argc, char **argv)

@@ -79,6 +79,17 @@ static int import_format_of(struct import *im, const char *name)
     return import_fail(im, EXIT_USAGE, message);
 }
 
+/* Options of the table that the files' format decides on, or that mean something else here. */
+static int is_import_own(const char *name)
+{
+    static const char *const own[] = {"collection", "epoch", "key", "schema", "skip", "value_size"};
+
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
+        if (strcmp(own[i], name) == 0)
+            return 1;
+    return 0;
+}
+
 /* Our options, then those of the library's table, '-' standing for '_'. Returns a new array, or NULL. */
 static struct option *import_long_options(void)
 {
@@ -97,8 +108,7 @@ static struct option *import_long_options(void)
         return NULL;
     memcpy(all, own, sizeof own);
     for (size_t i = 0; (info = deltafs_option_at(i)); i++)
-        /* The files' format decides on these two. */
-        if (strcmp(info->name, "schema") != 0 && strcmp(info->name, "value_size") != 0)
+        if (!is_import_own(info->name))
             all[n++] = (struct option){info->name, required_argument, NULL, OPTION_TABLE + (int)i};
     return all;
 }

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include "tools/cmd.h"
 #include "tools/place.h"
+#include "tools/rows.h"
 
 static void info_value_size(const struct deltafs_stat *s, const char *unknown)
 {
@@ -12,7 +13,8 @@ static void info_value_size(const struct deltafs_stat *s, const char *unknown)
         printf("%" PRId64, s->value_size);
 }
 
-static void info_json(deltafs_dir *d, const struct deltafs_stat *s, uint64_t bytes_stored)
+/* `k` is NULL if it is no index of files. */
+static void info_json(deltafs_dir *d, const struct deltafs_stat *s, uint64_t bytes_stored, deltafs_keys *k)
 {
     printf("{\n \"version\": %" PRIu32 ",\n \"uuid\": \"%s\",\n \"closed\": %s,\n \"partitions\": %" PRIu32
            ",\n \"keys\": \"%s\",\n",
@@ -29,7 +31,10 @@ static void info_json(deltafs_dir *d, const struct deltafs_stat *s, uint64_t byt
                ", \"bytes_stored\": %" PRIu64 "}",
                i > 0 ? "," : "", e.label, e.records, e.bytes_raw, e.bytes_stored);
     }
-    printf("%s]\n}\n", s->epochs > 0 ? "\n " : "");
+    printf("%s]", s->epochs > 0 ? "\n " : "");
+    if (k)
+        rows_list(k, 1);
+    printf("\n}\n");
 }
 
 static void info_table(deltafs_dir *d, const struct deltafs_stat *s, uint64_t bytes_stored)
@@ -113,9 +118,15 @@ int cmd_info(int argc, char **argv)
     const char *path = text_path(argv[optind]);
     if (place_is_logical(path))
         return info_logical(path, json);
-    int code = cmd_open(path, &d);
+    deltafs_keys *k;
+    int code = rows_open(path, &k);
     if (code != EXIT_OK)
         return code;
+    code = cmd_open(path, &d);
+    if (code != EXIT_OK) {
+        deltafs_keys_close(k);
+        return code;
+    }
     uint64_t bytes_stored;
     int status = deltafs_stat(d, &stat);
     if (status == DELTAFS_OK)
@@ -123,11 +134,14 @@ int cmd_info(int argc, char **argv)
     if (status != DELTAFS_OK)
         code = text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(d));
     else if (json)
-        info_json(d, &stat, bytes_stored);
+        info_json(d, &stat, bytes_stored, k);
     else
         info_table(d, &stat, bytes_stored);
+    if (status == DELTAFS_OK && !json && k)
+        rows_list(k, 0);
     if (status == DELTAFS_OK)
         info_hint(d, &stat, bytes_stored, path);
+    deltafs_keys_close(k);
     deltafs_close(d);
     return cmd_finish(code);
 }

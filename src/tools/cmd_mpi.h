@@ -3,6 +3,7 @@
 #define DELTAFS_TOOLS_CMD_MPI_H
 
 int cmd_import(int argc, char **argv); /* collective over MPI_COMM_WORLD */
+int cmd_index(int argc, char **argv);  /* collective over MPI_COMM_WORLD */
 int cmd_route(int argc, char **argv);  /* without MPI */
 
 #endif

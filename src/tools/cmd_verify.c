@@ -9,6 +9,7 @@
 #include <string.h>
 #include "tools/cmd.h"
 #include "tools/place.h"
+#include "tools/rows.h"
 
 #define SHOWN 8 /* damages of a file */
 
@@ -181,6 +182,37 @@ static int verify_logical(const char *path, int is_all)
     return cmd_finish(status == DELTAFS_OK ? EXIT_OK : EXIT_TROUBLE);
 }
 
+/* The index at `path`, or of the file there, and that it is right about its files. */
+static int verify_keys(deltafs_keys *k, const char *path, int is_all)
+{
+    struct damage_list damages = {.is_all = is_all};
+    uint64_t rows = 0, count = 0;
+    int status = deltafs_keys_verify(k, note_damage, &damages, &rows);
+
+    for (size_t i = 0; i < damages.files; i++)
+        count += damages.file[i].count;
+    if (status != DELTAFS_OK && damages.files == 0)
+        text_fail(0, "%s", deltafs_keys_errmsg(k));
+    list_finish(&damages);
+    printf("%s: %" PRIu64 " row%s found under %s key%s, %" PRIu64 " damage%s\n", path, rows, text_plural(rows),
+           rows == 1 ? "its" : "their", text_plural(rows), count, text_plural(count));
+    deltafs_keys_close(k);
+    return cmd_finish(status == DELTAFS_OK ? EXIT_OK : EXIT_TROUBLE);
+}
+
+static int verify_path(const char *path, int is_all)
+{
+    int is_logical = place_is_logical(path), verified = is_logical ? verify_logical(path, is_all) : EXIT_OK;
+    deltafs_keys *k;
+    int code = rows_open(path, &k);
+
+    if (code == EXIT_OK && k)
+        code = verify_keys(k, path, is_all);
+    else if (code == EXIT_OK && !is_logical)
+        code = verify_run(path, is_all);
+    return verified != EXIT_OK ? verified : code;
+}
+
 int cmd_verify(int argc, char **argv)
 {
     static const struct option options[] = {{"all", no_argument, NULL, 'a'}, {NULL, 0, NULL, 0}};
@@ -198,7 +230,7 @@ int cmd_verify(int argc, char **argv)
     int code = EXIT_OK;
     for (int i = optind; i < argc; i++) {
         const char *path = text_path(argv[i]);
-        int one = place_is_logical(path) ? verify_logical(path, is_all) : verify_run(path, is_all);
+        int one = verify_path(path, is_all);
         code = one != EXIT_OK ? one : code;
     }
     return code;

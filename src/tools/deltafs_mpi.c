@@ -19,6 +19,16 @@ static const char usage[] =
     "    -a, --append    it may exist: go on behind its last epoch, and pass over files of epochs that it has\n"
     "    -q, --quiet     no progress bar, no summary\n"
     "    OPTION          any of 'deltafs help options', such as --memory 256M or --partitions 16\n"
+    "deltafs-mpi index --schema S --key FIELD [--skip BYTES] [--label N] [-o COLLECTION] [OPTION...] FILE...\n"
+    "    Find the keys of rows in files that stay as they are; 'deltafs get COLLECTION-or-FILE KEY' reads them then.\n"
+    "    Files that are indexed and have not changed since are passed over.\n"
+    "    --schema S      files of fixed-size records, such as x:f4,id:u8,...; plain or logical ones\n"
+    "    --key FIELD     the field of the schema that is the key\n"
+    "    --skip BYTES    bytes to skip at each file's start (default 0)\n"
+    "    --label N       the timestep of all files (default: the last number in each one's name, or 0)\n"
+    "    -o, --output    the collection, one index for all these files; else each gets its own: FILE.keys, or\n"
+    "                    FILE/keys of a logical file\n"
+    "    -q, --quiet     no summary\n"
     "deltafs-mpi route --ranks N --per-node M [--json] [OPTION...]\n"
     "    How records would travel in a job of N ranks, M on each node, and what memory that takes. Needs no mpirun.\n"
     "    OPTION          --route, --memory, --link_buffer, --partitions\n"
@@ -57,19 +67,23 @@ int main(int argc, char **argv)
     MPI_Init_thread(&argc, &argv, wants_thread(argc, argv) ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &level);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     if (is_one_of(name, "help", "--help", "-h") ||
-        (is_one_of(name, "import", "route", "route") && argc > 2 && is_one_of(argv[2], "--help", "-h", "help"))) {
+        (is_one_of(name, "import", "index", "route") && argc > 2 && is_one_of(argv[2], "--help", "-h", "help"))) {
         if (rank == 0)
             fputs(usage, stdout);
     } else if (strcmp(name, "import") == 0) {
         argv[1] = full_name; /* what getopt's messages begin with */
         code = cmd_import(argc - 1, argv + 1);
+    } else if (strcmp(name, "index") == 0) {
+        strcpy(strrchr(full_name, ' ') + 1, "index");
+        argv[1] = full_name;
+        code = cmd_index(argc - 1, argv + 1);
     } else if (strcmp(name, "--version") == 0) {
         if (rank == 0)
             printf("deltafs-mpi %s\n", deltafs_version());
     } else {
         code = EXIT_USAGE;
         if (rank == 0)
-            text_fail(code, "%s%s%s; there are import, route, help. Try 'deltafs-mpi help'",
+            text_fail(code, "%s%s%s; there are import, index, route, help. Try 'deltafs-mpi help'",
                       argc > 1 ? "no command '" : "a command is missing", name, argc > 1 ? "'" : "");
     }
     if (code == EXIT_OK)

@@ -1,4 +1,5 @@
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include "tools/print.h"
 #include "tools/text.h"
@@ -29,28 +30,60 @@ static const char *print_prefix(const struct deltafs_field *f)
     return strcmp(f->name, "key") == 0 || strcmp(f->name, "epoch") == 0 ? "value." : "";
 }
 
-int print_begin(struct printer *p, enum print_format format, const char *schema)
+static int print_take_schema(struct printer *p, const char *text)
 {
-    *p = (struct printer){.format = format};
-    if (schema[0] != '\0') {
-        int status = deltafs_schema_parse(schema, &p->schema);
-        if (status != DELTAFS_OK)
-            return status;
+    deltafs_schema *schema = NULL;
+    char *copy = strdup(text);
+    int status = copy ? DELTAFS_OK : DELTAFS_ERR_MEMORY;
+
+    if (status == DELTAFS_OK && text[0] != '\0')
+        status = deltafs_schema_parse(text, &schema);
+    if (status != DELTAFS_OK) {
+        free(copy);
+        return status;
     }
-    if (format == PRINT_CSV) {
+    deltafs_schema_destroy(p->schema);
+    free(p->schema_text);
+    p->schema = schema;
+    p->schema_text = copy;
+    return DELTAFS_OK;
+}
+
+static void print_heading(const struct printer *p)
+{
+    if (p->format == PRINT_CSV) {
         printf("key,epoch");
         for (size_t i = 0; i < print_field_count(p); i++)
             printf(",%s%s", print_prefix(deltafs_schema_field(p->schema, i)), deltafs_schema_field(p->schema, i)->name);
         puts(p->schema ? "" : ",size,value");
-    } else if (format == PRINT_TABLE) {
+    } else if (p->format == PRINT_TABLE) {
         printf("%*s %*s", TABLE_KEY_WIDTH, "key", TABLE_FIELD_WIDTH, "epoch");
         for (size_t i = 0; i < print_field_count(p); i++)
             printf(" %*s", TABLE_FIELD_WIDTH, deltafs_schema_field(p->schema, i)->name);
         puts(p->schema ? "" : "           size  value");
-    } else if (format == PRINT_JSON) {
-        putchar('[');
     }
+}
+
+int print_begin(struct printer *p, enum print_format format, const char *schema)
+{
+    *p = (struct printer){.format = format};
+    int status = print_take_schema(p, schema);
+    if (status != DELTAFS_OK)
+        return status;
+    print_heading(p);
+    if (format == PRINT_JSON)
+        putchar('[');
     return DELTAFS_OK;
+}
+
+int print_schema(struct printer *p, const char *schema)
+{
+    if (strcmp(schema, p->schema_text) == 0)
+        return DELTAFS_OK;
+    int status = print_take_schema(p, schema);
+    if (status == DELTAFS_OK)
+        print_heading(p);
+    return status;
 }
 
 static void print_hex(const uint8_t *bytes, size_t n)
@@ -254,4 +287,5 @@ void print_end(struct printer *p)
     if (p->format == PRINT_JSON)
         puts(p->count > 0 ? "\n]" : "]");
     deltafs_schema_destroy(p->schema);
+    free(p->schema_text);
 }

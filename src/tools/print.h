@@ -9,7 +9,8 @@ enum print_format { PRINT_TABLE, PRINT_CSV, PRINT_JSON, PRINT_RAW };
 struct printer {
     enum print_format format;
     deltafs_schema *schema; /* NULL: none; the value is then shown in hexadecimal */
-    uint64_t count;         /* records printed */
+    char *schema_text;
+    uint64_t count; /* records printed */
 };
 
 /* Parse a format's name. Returns 0, or -1. */
@@ -20,6 +21,8 @@ void print_json_text(const char *text, size_t n);
 
 /* Print to standard output: what stands before all records, each record, what stands behind. `schema` is its text. */
 int print_begin(struct printer *p, enum print_format format, const char *schema);
+/* Go on with values of another schema; the same one changes nothing. Where there are headings, there is a new one. */
+int print_schema(struct printer *p, const char *schema);
 void print_record(struct printer *p, const struct deltafs_record *record);
 void print_end(struct printer *p);
 

@@ -146,6 +146,14 @@ static int mem_size(void *ctx, int fd, uint64_t *out)
     return 0;
 }
 
+static int mem_mtime(void *ctx, int fd, uint64_t *out)
+{
+    (void)ctx;
+    (void)fd;
+    *out = 0;
+    return 0;
+}
+
 static int mem_truncate(void *ctx, int fd, uint64_t size)
 {
     struct mem_io *m = ctx;
@@ -286,6 +294,7 @@ static const struct io_ops mem_ops = {
     .pwrite = mem_pwrite,
     .sync = mem_sync,
     .size = mem_size,
+    .mtime = mem_mtime,
     .truncate = mem_truncate,
     .close = mem_close,
     .mkdir = mem_mkdir,

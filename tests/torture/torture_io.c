@@ -437,6 +437,16 @@ static int torture_size(void *ctx, int fd, uint64_t *out)
     return leave(v, rc);
 }
 
+static int torture_mtime(void *ctx, int fd, uint64_t *out)
+{
+    int rc;
+    enum verdict v = enter(0, 0, &rc);
+
+    if (v != FAIL)
+        rc = disk.real->mtime(ctx, fd, out);
+    return leave(v, rc);
+}
+
 static int torture_truncate(void *ctx, int fd, uint64_t size)
 {
     int rc;
@@ -607,6 +617,7 @@ static const struct io_ops torture_ops = {
     .pwrite = torture_pwrite,
     .sync = torture_sync,
     .size = torture_size,
+    .mtime = torture_mtime,
     .truncate = torture_truncate,
     .close = torture_close,
     .mkdir = torture_mkdir,

@@ -188,6 +188,13 @@ static int fault_size(void *ctx, int fd, uint64_t *out)
     return rc ? rc : plan.real->size(ctx, fd, out);
 }
 
+static int fault_mtime(void *ctx, int fd, uint64_t *out)
+{
+    int rc = faulty("mtime", 0);
+
+    return rc ? rc : plan.real->mtime(ctx, fd, out);
+}
+
 static int fault_truncate(void *ctx, int fd, uint64_t size)
 {
     int rc = faulty("truncate", 0);
@@ -307,6 +314,7 @@ static const struct io_ops fault_ops = {
     .pwrite = fault_pwrite,
     .sync = fault_sync,
     .size = fault_size,
+    .mtime = fault_mtime,
     .truncate = fault_truncate,
     .close = fault_close,
     .mkdir = fault_mkdir,

@@ -153,6 +153,11 @@ static int unit_size(void *ctx, int fd, uint64_t *out)
     return rc;
 }
 
+static int unit_mtime(void *ctx, int fd, uint64_t *out)
+{
+    return io.real->mtime(ctx, fd, out);
+}
+
 static int unit_truncate(void *ctx, int fd, uint64_t size)
 {
     int rc = unit_enter(OP_TRUNCATE, unit_file_of(fd).path);
@@ -246,6 +251,7 @@ static const struct io_ops unit_ops = {
     .pwrite = unit_pwrite,
     .sync = unit_sync,
     .size = unit_size,
+    .mtime = unit_mtime,
     .truncate = unit_truncate,
     .close = unit_close,
     .mkdir = unit_mkdir,

@@ -66,6 +66,11 @@ static int kth_size(void *ctx, int fd, uint64_t *out)
     return kth_is_now() ? -kth.errnum : kth.real->size(ctx, fd, out);
 }
 
+static int kth_mtime(void *ctx, int fd, uint64_t *out)
+{
+    return kth_is_now() ? -kth.errnum : kth.real->mtime(ctx, fd, out);
+}
+
 static int kth_truncate(void *ctx, int fd, uint64_t size)
 {
     return kth_is_now() ? -kth.errnum : kth.real->truncate(ctx, fd, size);
@@ -132,6 +137,7 @@ static const struct io_ops kth_ops = {
     .pwrite = kth_pwrite,
     .sync = kth_sync,
     .size = kth_size,
+    .mtime = kth_mtime,
     .truncate = kth_truncate,
     .close = kth_close,
     .mkdir = kth_mkdir,

@@ -35,6 +35,7 @@
     use(options_destroy);                                                                                              \
     use(options_get);                                                                                                  \
     use(mpi_options_from_info);                                                                                        \
+    use(mpi_logical_close);                                                                                            \
     use(mpi_logical_open);                                                                                             \
     use(logical_close);                                                                                                \
     use(logical_errmsg);                                                                                               \

@@ -1,0 +1,501 @@
+/* Indexing files: rank 0 says what there is to be indexed, as the lines that SOURCES will have; all ranks take those
+ * apart, read their shares of each table's key column back, and append keys with row numbers to the collection, one
+ * epoch for each table. Rank 0 appends the lines once the epochs are committed, while the collection is still this
+ * job's alone: a crash before leaves epochs that no line names, which no reader looks at.
+ *
+ * Keys are read back when the file is written, and not taken from the writes: so records that were written in pieces,
+ * out of order, by several ranks or twice are what they became in the end. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/coding.h"
+#include "core/collection.h"
+#include "core/indexer.h"
+#include "store/store_format.h"
+
+struct deltafs_indexer {
+    struct io io;
+    struct logical_group group;
+    struct indexer_calls calls;
+    struct collection place; /* of rank 0; of the others no more than a handle needs */
+    deltafs_options *options;
+    int sync;
+    deltafs_dir *dir; /* open from the first file that is added on */
+    int is_made;      /* on rank 0: the collection was there */
+    struct sources sources;
+    uint64_t next; /* sequence of the next epoch */
+    struct error error;
+};
+
+const char *deltafs_indexer_errmsg(const deltafs_indexer *ix)
+{
+    return ix ? ix->error.text : deltafs_thread_error()->text;
+}
+
+/* The first error of any rank is that of all; a process alone has but its own. */
+static int indexer_agree(deltafs_indexer *ix, struct error *e)
+{
+    return ix->group.ranks <= 1 ? e->status : ix->group.agree(ix->group.ctx, e);
+}
+
+/* Rank 0's `n` bytes to all. */
+static int indexer_broadcast(deltafs_indexer *ix, void *bytes, size_t n, struct error *e)
+{
+    struct bytes told = {{0}, 0};
+    struct error own = {0};
+
+    if (ix->group.ranks <= 1 || n == 0)
+        return DELTAFS_OK;
+    if (ix->group.rank == 0)
+        bytes_append(&told, bytes, n, &own);
+    int status = ix->group.tell(ix->group.ctx, &told, &own);
+    if (status == DELTAFS_OK)
+        status = indexer_agree(ix, &own);
+    if (status == DELTAFS_OK)
+        memcpy(bytes, told.buffer.bytes, n);
+    else
+        *e = own;
+    buffer_fini(&told.buffer);
+    return status;
+}
+
+/* ---- Opening ---- */
+
+/* What the collection's directory is made with: the caller's options but those that are about something else. */
+static int indexer_options(deltafs_indexer *ix, const deltafs_options *given, struct error *e)
+{
+    static const enum option_id reset[] = {OPTION_KEYS, OPTION_VALUE_SIZE, OPTION_VOLUMES, OPTION_COMMIT};
+    int status = deltafs_options_create(&ix->options);
+
+    if (status != DELTAFS_OK) {
+        *e = *deltafs_thread_error();
+        return status;
+    }
+    if (given)
+        status = deltafs_options_copy(ix->options, given, e);
+    for (size_t i = 0; i < sizeof reset / sizeof reset[0] && status == DELTAFS_OK; i++)
+        status = deltafs_options_reset(ix->options, reset[i], e);
+    if (status == DELTAFS_OK && !deltafs_options_is_given(ix->options, OPTION_SYNC))
+        status = deltafs_options_set(ix->options, "sync", "none");
+    if (status == DELTAFS_OK)
+        status = deltafs_options_set(ix->options, "schema", COLLECTION_SCHEMA);
+    if (status != DELTAFS_OK)
+        *e = *deltafs_thread_error();
+    ix->sync = status == DELTAFS_OK && deltafs_options_number(ix->options, OPTION_SYNC) != SYNC_NONE;
+    return status;
+}
+
+static int indexer_place(deltafs_indexer *ix, const char *collection, const char *path, struct error *e)
+{
+    char *beside = NULL, kind;
+    int status = DELTAFS_OK;
+
+    if (!collection || !*collection) {
+        status = key_file_kind(&ix->io, path, &kind, e);
+        if (status == DELTAFS_OK)
+            status = collection_beside(path, kind, &beside, e);
+        collection = beside;
+    }
+    if (status == DELTAFS_OK)
+        status = collection_init(&ix->place, collection, e);
+    free(beside);
+    return status;
+}
+
+/* What the collection has: nothing, if there is none. */
+static int indexer_read(deltafs_indexer *ix, struct error *e)
+{
+    struct manifest m;
+    int status = manifest_read(&ix->io, ix->place.path, &m, e);
+
+    sources_fini(&ix->sources);
+    ix->is_made = status != DELTAFS_ERR_NOT_FOUND;
+    if (status == DELTAFS_ERR_NOT_FOUND)
+        return DELTAFS_OK;
+    if (status != DELTAFS_OK)
+        return status;
+    status = sources_read(&ix->io, ix->place.sources, &ix->sources, e);
+    /* One that was just made, and its job died before it could say what it is. */
+    if (status == DELTAFS_ERR_NOT_FOUND && m.epoch_count == 0 && strcmp(m.schema, COLLECTION_SCHEMA) == 0)
+        status = sources_create(&ix->io, ix->place.sources, m.uuid_text, ix->sync, e) == DELTAFS_OK
+                     ? sources_read(&ix->io, ix->place.sources, &ix->sources, e)
+                     : e->status;
+    else if (status == DELTAFS_ERR_NOT_FOUND)
+        status =
+            error_set(e, DELTAFS_ERR_NOT_DELTAFS,
+                      "%s: is a directory of records, not an index of files; name another collection", ix->place.path);
+    if (status == DELTAFS_OK)
+        status = sources_check_uuid(&ix->sources, ix->place.sources, m.uuid_text, e);
+    ix->next = m.epoch_count > 0 ? m.epoch[m.epoch_count - 1].label + 1 : 1;
+    if (ix->next <= ix->sources.last)
+        ix->next = ix->sources.last + 1;
+    manifest_fini(&m);
+    return status;
+}
+
+static void indexer_free(deltafs_indexer *ix)
+{
+    deltafs_options_destroy(ix->options);
+    collection_fini(&ix->place);
+    sources_fini(&ix->sources);
+    free(ix);
+}
+
+int deltafs_indexer_open_group(const char *collection, const char *path, const deltafs_options *options,
+                               const struct logical_group *group, const struct indexer_calls *calls,
+                               deltafs_indexer **out, struct error *e)
+{
+    deltafs_indexer *ix = calloc(1, sizeof *ix);
+    struct error own = {0};
+
+    if (!ix) {
+        error_no_memory(e, sizeof *ix, "a handle");
+        return group->ranks > 1 ? group->agree(group->ctx, e) : e->status;
+    }
+    ix->io = io_default();
+    ix->group = *group;
+    ix->calls = *calls;
+    ix->error = (struct error){.text = "no error"};
+    own.status = indexer_options(ix, group->rank == 0 ? options : NULL, &own);
+    if (own.status == DELTAFS_OK && group->rank == 0)
+        own.status = indexer_place(ix, collection, path, &own);
+    if (own.status == DELTAFS_OK && group->rank == 0)
+        own.status = indexer_read(ix, &own);
+    if (indexer_agree(ix, &own) == DELTAFS_OK) {
+        *out = ix;
+        return DELTAFS_OK;
+    }
+    *e = own;
+    indexer_free(ix);
+    return e->status;
+}
+
+static int alone_create(void *ctx, const char *path, const deltafs_options *options, deltafs_dir **out)
+{
+    (void)ctx;
+    return deltafs_create(path, options, out);
+}
+
+static int alone_reopen(void *ctx, const char *path, const deltafs_options *options, deltafs_dir **out)
+{
+    (void)ctx;
+    return deltafs_reopen(path, options, out);
+}
+
+int deltafs_indexer_open(const char *collection, const char *path, const deltafs_options *options,
+                         deltafs_indexer **out)
+{
+    static const struct logical_group alone = {.ranks = 1};
+    static const struct indexer_calls calls = {.create = alone_create, .reopen = alone_reopen};
+    struct error *e = deltafs_thread_error(), own = {0};
+
+    if ((!collection && !path) || !out)
+        return error_set(e, DELTAFS_ERR_INVALID, "deltafs_indexer_open: collection or path, and out, must be given");
+    int status = deltafs_indexer_open_group(collection, path, options, &alone, &calls, out, &own);
+    if (status != DELTAFS_OK)
+        *e = own;
+    return status;
+}
+
+/* ---- Asking what is indexed ---- */
+
+static int indexer_look(deltafs_indexer *ix, const char *path, int *has, struct error *e)
+{
+    struct key_file file;
+    struct source_identity is;
+    char *name, kind;
+    int status = collection_path_in(&ix->place, path, &name, e);
+
+    *has = 0;
+    if (status != DELTAFS_OK)
+        return status;
+    const struct key_source *s = sources_find(&ix->sources, name);
+    free(name);
+    status = key_file_kind(&ix->io, path, &kind, e);
+    if (status != DELTAFS_OK || !s || s->identity.kind != kind)
+        return status;
+    status = key_file_open(&file, &ix->io, path, kind, NULL, NULL, e);
+    if (status == DELTAFS_OK)
+        status = key_file_identity(&file, 0, &is, e);
+    if (status == DELTAFS_OK)
+        *has = source_identity_is_same(&is, &s->identity);
+    key_file_close(&file);
+    return status;
+}
+
+int deltafs_indexer_has(deltafs_indexer *ix, const char *path, int *has)
+{
+    struct error own = {0};
+    int answer = 0;
+
+    if (!ix || !has || (ix->group.rank == 0 && !path))
+        error_set(&own, DELTAFS_ERR_INVALID, "deltafs_indexer_has: the handle, path and has must be given");
+    if (!ix || !has)
+        return (*deltafs_thread_error() = own).status;
+    if (own.status == DELTAFS_OK && ix->group.rank == 0)
+        own.status = indexer_look(ix, path, &answer, &own);
+    if (indexer_agree(ix, &own) == DELTAFS_OK)
+        indexer_broadcast(ix, &answer, sizeof answer, &own);
+    if (own.status != DELTAFS_OK)
+        ix->error = own;
+    else
+        *has = answer;
+    return own.status;
+}
+
+/* ---- Adding a file ---- */
+
+/* Collective: rank 0's text to all, who free it. */
+static int indexer_share_text(deltafs_indexer *ix, char **text, struct error *e)
+{
+    uint64_t n = *text ? strlen(*text) + 1 : 0;
+    int status = indexer_broadcast(ix, &n, sizeof n, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    struct error own = {0};
+    if (ix->group.rank != 0 && !(*text = malloc(n)))
+        error_no_memory(&own, n, "a text");
+    if (indexer_agree(ix, &own) != DELTAFS_OK) {
+        *e = own;
+        return own.status;
+    }
+    return indexer_broadcast(ix, *text, n, e);
+}
+
+/* Rank 0: the lines of the file, whose sequences come later. */
+static int indexer_compose(deltafs_indexer *ix, const char *path, struct key_file *file, size_t n,
+                           const struct deltafs_table *const *table, char **text, struct error *e)
+{
+    struct key_source s = {.table_count = n, .table = calloc(n, sizeof *s.table)};
+    int status = s.table ? collection_path_in(&ix->place, path, &s.path, e) : error_no_memory(e, n, "tables");
+
+    if (status == DELTAFS_OK)
+        status = key_file_identity(file, 1, &s.identity, e);
+    for (size_t i = 0; i < n && status == DELTAFS_OK; i++)
+        s.table[i].table = *table[i];
+    if (status == DELTAFS_OK)
+        status = source_format(&s, text, e);
+    free(s.table);
+    free(s.path);
+    return status;
+}
+
+struct share {
+    deltafs_dir *dir;
+    uint32_t group; /* rows that have the same number */
+    uint8_t *values;
+    size_t capacity;
+};
+
+static int share_append(void *arg, uint64_t first, const uint64_t *key, size_t n, struct error *e)
+{
+    struct share *s = arg;
+
+    if (n > s->capacity) {
+        uint8_t *grown = realloc(s->values, n * COLLECTION_VALUE);
+        if (!grown)
+            return error_no_memory(e, n * COLLECTION_VALUE, "numbers of rows");
+        s->values = grown;
+        s->capacity = n;
+    }
+    for (size_t i = 0; i < n; i++)
+        put_u32(s->values + i * COLLECTION_VALUE, (uint32_t)((first + i) / s->group));
+    /* What fails here comes out at the epoch's end. */
+    deltafs_append_many(s->dir, n, key, sizeof *key, s->values, COLLECTION_VALUE, COLLECTION_VALUE);
+    return DELTAFS_OK;
+}
+
+/* Collective: one table, as the epoch `sequence`. */
+static int indexer_add_table(deltafs_indexer *ix, struct key_file *file, const char *path,
+                             const struct deltafs_table *t, uint64_t sequence, struct error *e)
+{
+    struct share share = {.dir = ix->dir, .group = source_table_group(t)};
+    struct error own = {0};
+    uint64_t rank = ix->group.rank, ranks = ix->group.ranks, part = t->rows / ranks, rest = t->rows % ranks;
+    uint64_t from = rank * part + (rank < rest ? rank : rest), end = from + part + (rank < rest);
+
+    own.status = key_column_scan(file, &t->column[t->key], from, end, path, share_append, &share, &own);
+    if (own.status != DELTAFS_OK)
+        deltafs_epoch_cancel(ix->dir, own.text);
+    free(share.values);
+    int status = deltafs_epoch_end(ix->dir, sequence);
+    if (status == DELTAFS_ERR_CANCELLED)
+        status = indexer_agree(ix, &own);
+    else if (status != DELTAFS_OK)
+        error_set(&own, status, "%s", deltafs_errmsg(ix->dir));
+    if (status != DELTAFS_OK)
+        *e = own;
+    return status;
+}
+
+/* Collective: open the collection for writing, or make it. It is this job's from then on, until it is closed. */
+static int indexer_open_dir(deltafs_indexer *ix, struct error *e)
+{
+    struct error own = {0};
+    int is_made = ix->is_made, status = indexer_broadcast(ix, &is_made, sizeof is_made, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    /* One that is there has as many as it has. */
+    if (is_made)
+        deltafs_options_reset(ix->options, OPTION_PARTITIONS, &own);
+    status = is_made ? ix->calls.reopen(ix->group.ctx, ix->place.path, ix->options, &ix->dir)
+                     : ix->calls.create(ix->group.ctx, ix->place.path, ix->options, &ix->dir);
+    if (status != DELTAFS_OK) {
+        *e = *deltafs_thread_error();
+        return status;
+    }
+    /* What others have added by now, and the first line of SOURCES. */
+    if (ix->group.rank == 0)
+        own.status = indexer_read(ix, &own);
+    status = indexer_agree(ix, &own);
+    if (status != DELTAFS_OK) {
+        *e = own;
+        deltafs_close(ix->dir);
+        ix->dir = NULL;
+    }
+    return status;
+}
+
+/* Rank 0: the source's lines into SOURCES, now that its epochs are committed. */
+static int indexer_note(deltafs_indexer *ix, struct key_source *s, struct error *e)
+{
+    char *text = NULL;
+    int status = source_format(s, &text, e);
+
+    if (status == DELTAFS_OK)
+        status = sources_append(&ix->io, ix->place.sources, &ix->sources.size, text, ix->sync, e);
+    if (status == DELTAFS_OK)
+        status = sources_add(&ix->sources, s, e);
+    free(text);
+    return status;
+}
+
+/* Collective: all tables of a source whose lines all ranks have. */
+static int indexer_add_tables(deltafs_indexer *ix, struct key_file *file, const char *path, struct key_source *s,
+                              struct error *e)
+{
+    struct error own = {0};
+    int status = ix->dir ? DELTAFS_OK : indexer_open_dir(ix, e);
+
+    if (status == DELTAFS_OK)
+        status = indexer_broadcast(ix, &ix->next, sizeof ix->next, e);
+    for (size_t i = 0; i < s->table_count && status == DELTAFS_OK; i++) {
+        s->table[i].sequence = ix->next++;
+        status = indexer_add_table(ix, file, path, &s->table[i].table, s->table[i].sequence, e);
+    }
+    if (status != DELTAFS_OK)
+        return status;
+    if (ix->group.rank == 0)
+        own.status = indexer_note(ix, s, &own);
+    if (indexer_agree(ix, &own) != DELTAFS_OK)
+        *e = own;
+    return own.status;
+}
+
+/* Collective: rank 0's lines, taken apart. */
+static int indexer_share_source(deltafs_indexer *ix, const char *path, struct key_file *file, size_t n,
+                                const struct deltafs_table *const *table, struct key_source *s, struct error *e)
+{
+    char *text = NULL;
+    struct error own = {0};
+
+    if (ix->group.rank == 0)
+        own.status = indexer_compose(ix, path, file, n, table, &text, &own);
+    int status = indexer_agree(ix, &own);
+    if (status == DELTAFS_OK)
+        status = indexer_share_text(ix, &text, &own);
+    if (status == DELTAFS_OK) {
+        own.status = source_parse(text, path, s, &own);
+        status = indexer_agree(ix, &own);
+    }
+    free(text);
+    if (status != DELTAFS_OK)
+        *e = own;
+    return status;
+}
+
+/* Collective: what rank 0 finds at the path, open on all ranks. */
+static int indexer_open_file(deltafs_indexer *ix, const char *path, struct key_file *file, struct error *e)
+{
+    struct error own = {0};
+    char kind = '-';
+
+    if (ix->group.rank == 0)
+        own.status = key_file_kind(&ix->io, path, &kind, &own);
+    int status = indexer_agree(ix, &own);
+    if (status == DELTAFS_OK)
+        status = indexer_broadcast(ix, &kind, 1, &own);
+    if (status == DELTAFS_OK) {
+        own.status = key_file_open(file, &ix->io, path, kind, ix->calls.open_logical, ix->group.ctx, &own);
+        status = indexer_agree(ix, &own);
+        if (status != DELTAFS_OK)
+            key_file_close(file);
+    }
+    if (status != DELTAFS_OK)
+        *e = own;
+    return status;
+}
+
+/* Collective. `given` is rank 0's path. */
+static int indexer_add(deltafs_indexer *ix, const char *given, size_t n, const struct deltafs_table *const *table,
+                       struct error *e)
+{
+    struct key_file file;
+    struct key_source s = {0};
+    struct error own = {0};
+    char *path = NULL;
+
+    if (ix->group.rank == 0 && !(path = strdup(given)))
+        error_no_memory(&own, strlen(given), "a path");
+    int status = indexer_agree(ix, &own);
+    *e = own;
+    if (status == DELTAFS_OK)
+        status = indexer_share_text(ix, &path, e);
+    if (status == DELTAFS_OK)
+        status = indexer_open_file(ix, path, &file, e);
+    if (status != DELTAFS_OK) {
+        free(path);
+        return status;
+    }
+    status = indexer_share_source(ix, path, &file, n, table, &s, e);
+    if (status == DELTAFS_OK)
+        status = indexer_add_tables(ix, &file, path, &s, e);
+    source_fini(&s);
+    key_file_close(&file);
+    free(path);
+    return status;
+}
+
+int deltafs_indexer_add(deltafs_indexer *ix, const char *path, size_t n, const struct deltafs_table *const *table)
+{
+    struct error own = {0};
+
+    if (!ix)
+        return error_set(deltafs_thread_error(), DELTAFS_ERR_INVALID, "deltafs_indexer_add: no handle");
+    if (ix->group.rank == 0 && (!path || n == 0 || !table))
+        error_set(&own, DELTAFS_ERR_INVALID, "deltafs_indexer_add: path and tables must be given");
+    int status = indexer_agree(ix, &own);
+    if (status == DELTAFS_OK)
+        status = indexer_add(ix, path, n, table, &own);
+    if (status != DELTAFS_OK)
+        ix->error = own;
+    return status;
+}
+
+int deltafs_indexer_close(deltafs_indexer *ix)
+{
+    struct error *e = deltafs_thread_error();
+
+    if (!ix)
+        return DELTAFS_OK;
+    struct logical_group group = ix->group;
+    int status = deltafs_close(ix->dir);
+    indexer_free(ix);
+    if (group.destroy)
+        group.destroy(group.ctx);
+    if (status == DELTAFS_OK)
+        e->status = DELTAFS_OK;
+    return status;
+}

@@ -1,0 +1,20 @@
+/* Indexing with all processes of a group: what libdeltafs_mpi gives the core for that. */
+#ifndef DELTAFS_CORE_INDEXER_H
+#define DELTAFS_CORE_INDEXER_H
+
+#include "core/key_file.h"
+#include "core/logical.h"
+
+/* How the collection and its sources are opened; each is collective. */
+struct indexer_calls {
+    int (*create)(void *ctx, const char *path, const deltafs_options *options, deltafs_dir **out);
+    int (*reopen)(void *ctx, const char *path, const deltafs_options *options, deltafs_dir **out);
+    key_file_open_fn open_logical;
+};
+
+/* As deltafs_indexer_open; `ctx` of the group is that of the calls, too. Takes the group over on success. */
+DELTAFS_PRIVATE int deltafs_indexer_open_group(const char *collection, const char *path, const deltafs_options *options,
+                                               const struct logical_group *group, const struct indexer_calls *calls,
+                                               deltafs_indexer **out, struct error *e);
+
+#endif

@@ -1,0 +1,27 @@
+/* The collective calls of the ranks of a communicator, as the core asks for them (core/logical.h). */
+#ifndef DELTAFS_MPI_LOGICAL_GROUP_H
+#define DELTAFS_MPI_LOGICAL_GROUP_H
+
+#include "core/logical.h"
+#include "mpi/agree.h"
+
+/* The context of a group. */
+struct logical_job {
+    struct agree agree;
+    uint64_t *sizes; /* of each rank's bytes */
+    int *counts, *places;
+    /* On rank 0, of a logical file that was opened with this group: */
+    deltafs_options *options;
+    char *path;
+};
+
+/* Collective: a group over a duplicate of `comm`. Fails on all ranks. */
+int logical_job_create(MPI_Comm comm, struct logical_job **out, struct error *e);
+void logical_job_destroy(void *job);
+struct logical_group logical_job_group(struct logical_job *j);
+
+/* Collective: index the file of the job, of `size` bytes, which all ranks have closed, if its options say so
+ * (keys_close.c). */
+int keys_after_close(struct logical_job *j, uint64_t size, struct error *e);
+
+#endif

@@ -1,0 +1,272 @@
+/* deltafs-mpi index: find the keys of rows in files that exist already, which stay as they are. */
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <fcntl.h>
+#include <deltafs/deltafs_mpi.h>
+#include "tools/cmd_mpi.h"
+#include "tools/input.h"
+#include "tools/text.h"
+
+/* Long options of the library's table come behind our own, numbered from here. */
+#define OPTION_TABLE 1000
+
+struct index_job {
+    int rank, ranks;
+    int is_quiet;
+    deltafs_options *options;
+    const char *collection; /* NULL: one for each file, in it or beside it */
+    deltafs_indexer *indexer;
+    uint64_t rows, indexed, unchanged;
+};
+
+/* The tables of a file, on rank 0. */
+struct index_tables {
+    size_t count;
+    struct deltafs_table **table;
+};
+
+static void tables_free(struct index_tables *t)
+{
+    for (size_t i = 0; i < t->count; i++)
+        deltafs_table_destroy(t->table[i]);
+    free(t->table);
+}
+
+static const char *index_option(const struct index_job *ix, const char *name)
+{
+    const char *value = "";
+
+    deltafs_options_get(ix->options, name, &value);
+    return value;
+}
+
+/* Rank 0's exit code to all. Collective. */
+static int index_agree(int code)
+{
+    MPI_Bcast(&code, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    return code;
+}
+
+static int index_fail(const struct index_job *ix, int code, const char *message)
+{
+    return ix->rank == 0 ? text_fail(code, "index: %s", message) : code;
+}
+
+/* ---- Arguments ---- */
+
+/* Our options, then those of the library's table. Returns a new array, or NULL. */
+static struct option *index_long_options(void)
+{
+    static const struct option own[] = {{"output", required_argument, NULL, 'o'},
+                                        {"label", required_argument, NULL, 'l'},
+                                        {"quiet", no_argument, NULL, 'q'}};
+    size_t n = sizeof own / sizeof own[0], count = 0;
+    const struct deltafs_option_info *info;
+
+    while (deltafs_option_at(count))
+        count++;
+    struct option *all = calloc(n + count + 1, sizeof *all);
+    if (!all)
+        return NULL;
+    memcpy(all, own, sizeof own);
+    for (size_t i = 0; (info = deltafs_option_at(i)); i++)
+        all[n++] = (struct option){info->name, required_argument, NULL, OPTION_TABLE + (int)i};
+    return all;
+}
+
+static int index_set(struct index_job *ix, const char *name, const char *value)
+{
+    return deltafs_options_set(ix->options, name, value) == DELTAFS_OK
+               ? EXIT_OK
+               : index_fail(ix, EXIT_USAGE, deltafs_errmsg(NULL));
+}
+
+static int index_take(struct index_job *ix, int c)
+{
+    switch (c) {
+    case 'o':
+        return index_set(ix, "collection", text_path(optarg));
+    case 'l':
+        return index_set(ix, "epoch", optarg);
+    case 'q':
+        ix->is_quiet = 1;
+        return EXIT_OK;
+    default:
+        return c < OPTION_TABLE ? EXIT_USAGE
+                                : index_set(ix, deltafs_option_at((size_t)(c - OPTION_TABLE))->name, optarg);
+    }
+}
+
+static int index_parse(struct index_job *ix, int argc, char **argv)
+{
+    struct option *options = index_long_options();
+    int c, code = EXIT_OK;
+
+    if (!options)
+        return index_fail(ix, EXIT_TROUBLE, "no memory");
+    opterr = ix->rank == 0;
+    while (code == EXIT_OK && (c = getopt_long(argc, argv, "o:q", options, NULL)) != -1)
+        code = index_take(ix, c);
+    free(options);
+    if (code == EXIT_OK && optind == argc)
+        code = index_fail(ix, EXIT_USAGE, "no files given");
+    if (code == EXIT_OK && *index_option(ix, "key") == '\0')
+        code = index_fail(ix, EXIT_USAGE, "--key is missing: the field of --schema that is the key");
+    if (code == EXIT_OK && *index_option(ix, "collection") != '\0')
+        ix->collection = index_option(ix, "collection");
+    if (code == EXIT_USAGE && ix->rank == 0)
+        fputs("Try 'deltafs-mpi help'.\n", stderr);
+    return code;
+}
+
+/* ---- Files ---- */
+
+/* Bytes of a plain file, or of a logical one. */
+static int file_size(const char *path, uint64_t *size)
+{
+    char message[INPUT_MESSAGE_MAX], kind;
+    deltafs_logical *f;
+    struct input in;
+
+    if (deltafs_kind(path, &kind) != DELTAFS_OK)
+        return text_fail(EXIT_TROUBLE, "index: %s", deltafs_errmsg(NULL));
+    if (kind != 'f') {
+        if (input_open(&in, path, message) != 0)
+            return text_fail(EXIT_TROUBLE, "index: %s", message);
+        *size = in.size;
+        input_close(&in);
+        return EXIT_OK;
+    }
+    if (deltafs_logical_open(path, O_RDONLY, NULL, &f) != DELTAFS_OK)
+        return text_fail(EXIT_TROUBLE, "index: %s", deltafs_logical_errmsg(NULL));
+    deltafs_logical_size(f, size);
+    deltafs_logical_close(f);
+    return EXIT_OK;
+}
+
+/* Rank 0: the one table of a stream of records. */
+static int find_records(const struct index_job *ix, const char *path, struct index_tables *out)
+{
+    uint64_t size;
+    int code = file_size(path, &size);
+
+    if (code != EXIT_OK)
+        return code;
+    out->table = calloc(1, sizeof(struct deltafs_table *));
+    if (!out->table)
+        return text_fail(EXIT_TROUBLE, "index: no memory");
+    if (deltafs_table_of_options(path, ix->options, size, &out->table[0]) != DELTAFS_OK)
+        return text_fail(EXIT_TROUBLE, "index: %s", deltafs_errmsg(NULL));
+    out->count = 1;
+    return EXIT_OK;
+}
+
+/* Rank 0. */
+static int find_tables(const struct index_job *ix, const char *path, struct index_tables *out)
+{
+    if (strchr(index_option(ix, "key"), '/'))
+        return text_fail(EXIT_USAGE, "index: --key '%s' names an HDF5 dataset, which cannot be indexed",
+                         index_option(ix, "key"));
+    return find_records(ix, path, out);
+}
+
+/* Collective: the collection for the file, open. */
+static int index_open(struct index_job *ix, const char *path)
+{
+    if (ix->indexer)
+        return EXIT_OK;
+    if (deltafs_mpi_indexer_open(MPI_COMM_WORLD, ix->collection, path, ix->options, &ix->indexer) == DELTAFS_OK)
+        return EXIT_OK;
+    ix->indexer = NULL;
+    return index_fail(ix, EXIT_TROUBLE, deltafs_indexer_errmsg(NULL));
+}
+
+/* Collective. */
+static int index_close(struct index_job *ix)
+{
+    int status = deltafs_indexer_close(ix->indexer);
+
+    ix->indexer = NULL;
+    return status == DELTAFS_OK ? EXIT_OK : index_fail(ix, EXIT_TROUBLE, deltafs_indexer_errmsg(NULL));
+}
+
+/* Collective. */
+static int index_add(struct index_job *ix, const char *path)
+{
+    struct index_tables t = {0};
+    int code = index_agree(ix->rank == 0 ? find_tables(ix, path, &t) : EXIT_OK);
+
+    if (code == EXIT_OK &&
+        deltafs_indexer_add(ix->indexer, path, t.count, (const struct deltafs_table *const *)t.table) != DELTAFS_OK)
+        code = index_fail(ix, EXIT_TROUBLE, deltafs_indexer_errmsg(ix->indexer));
+    for (size_t i = 0; i < t.count && code == EXIT_OK; i++)
+        ix->rows += t.table[i]->rows;
+    ix->indexed += code == EXIT_OK;
+    tables_free(&t);
+    return code;
+}
+
+/* Collective. */
+static int index_file(struct index_job *ix, const char *path)
+{
+    int has = 0, closed = EXIT_OK, code = index_open(ix, path);
+
+    if (code != EXIT_OK)
+        return code;
+    if (deltafs_indexer_has(ix->indexer, path, &has) != DELTAFS_OK)
+        code = index_fail(ix, EXIT_TROUBLE, deltafs_indexer_errmsg(ix->indexer));
+    else if (has)
+        ix->unchanged++;
+    else
+        code = index_add(ix, path);
+    if (!ix->collection)
+        closed = index_close(ix);
+    return code != EXIT_OK ? code : closed;
+}
+
+/* Collective: all files; what is wrong with one does not keep the others from being indexed. */
+static int index_run(struct index_job *ix, char **files, int n)
+{
+    struct timespec start, end;
+    int code = EXIT_OK;
+
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    for (int i = 0; i < n; i++) {
+        int failed = index_file(ix, text_path(files[i]));
+        code = code == EXIT_OK ? failed : code;
+    }
+    if (ix->indexer) {
+        int closed = index_close(ix);
+        code = code == EXIT_OK ? closed : code;
+    }
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    if (ix->rank == 0 && !ix->is_quiet)
+        printf("%s%s%" PRIu64 " row%s of %" PRIu64 " file%s indexed by %d rank%s, %" PRIu64 " unchanged, %.1f s\n",
+               ix->collection ? ix->collection : "", ix->collection ? ": " : "", ix->rows, text_plural(ix->rows),
+               ix->indexed, text_plural(ix->indexed), ix->ranks, text_plural((uint64_t)ix->ranks), ix->unchanged,
+               (double)(end.tv_sec - start.tv_sec) + 1e-9 * (double)(end.tv_nsec - start.tv_nsec));
+    return code;
+}
+
+int cmd_index(int argc, char **argv)
+{
+    struct index_job ix = {0};
+    int code = EXIT_OK;
+
+    MPI_Comm_rank(MPI_COMM_WORLD, &ix.rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ix.ranks);
+    if (deltafs_options_create(&ix.options) != DELTAFS_OK)
+        code = text_fail(EXIT_USAGE, "index: %s", deltafs_errmsg(NULL));
+    if (code == EXIT_OK)
+        code = index_parse(&ix, argc, argv);
+    /* The environment may be wrong, or memory short, on one rank alone. */
+    MPI_Allreduce(MPI_IN_PLACE, &code, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    if (code == EXIT_OK)
+        code = index_run(&ix, argv + optind, argc - optind);
+    deltafs_options_destroy(ix.options);
+    return code;
+}

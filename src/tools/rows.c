@@ -1,0 +1,107 @@
+#include <inttypes.h>
+#include <string.h>
+#include "tools/rows.h"
+#include "tools/text.h"
+
+int rows_open(const char *path, deltafs_keys **out)
+{
+    int status = deltafs_keys_open(path, NULL, out);
+
+    if (status == DELTAFS_OK)
+        return EXIT_OK;
+    *out = NULL;
+    return status == DELTAFS_ERR_NOT_FOUND ? EXIT_OK : text_fail(EXIT_TROUBLE, "%s", deltafs_keys_errmsg(NULL));
+}
+
+struct rows {
+    struct printer printer;
+    char *schema; /* that is being printed with */
+    uint64_t count;
+    int has_failed;
+};
+
+static int rows_print(const struct deltafs_row *row, void *arg)
+{
+    struct rows *r = arg;
+    const struct deltafs_record record = {.key = row->key, .epoch = row->label, .value = row->value, .size = row->size};
+
+    if (print_schema(&r->printer, row->schema) != DELTAFS_OK) {
+        r->has_failed = 1;
+        return 1;
+    }
+    print_record(&r->printer, &record);
+    r->count++;
+    return 0;
+}
+
+int rows_get(deltafs_keys *k, enum print_format format, const uint64_t *keys, size_t n,
+             const struct deltafs_range *range)
+{
+    struct deltafs_table_stat table;
+    struct rows r = {.count = 0};
+    int code = EXIT_OK;
+
+    if (print_begin(&r.printer, format, deltafs_keys_table(k, 0, &table) == DELTAFS_OK ? table.schema : "") !=
+        DELTAFS_OK)
+        return text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
+    for (size_t i = 0; i < n; i++) {
+        int status = deltafs_keys_get(k, keys[i], range, rows_print, &r);
+        if (r.has_failed)
+            return text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
+        if (status == DELTAFS_ERR_NOT_FOUND) {
+            text_fail(0, "get: key %" PRIu64 " not found%s", keys[i], range ? " in these epochs" : "");
+            code = code == EXIT_OK ? EXIT_NOT_FOUND : code;
+        } else if (status != DELTAFS_OK) {
+            code = text_fail(EXIT_TROUBLE, "%s", deltafs_keys_errmsg(k));
+        }
+    }
+    print_end(&r.printer);
+    return code;
+}
+
+void rows_print_stats(const deltafs_keys *k, const struct timespec *start)
+{
+    struct deltafs_io_stat io;
+    struct timespec end;
+
+    deltafs_keys_io_stat(k, &io);
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    fprintf(stderr, "stats: reads=%" PRIu64 " bytes_read=%" PRIu64 " seconds=%.6f\n", io.reads, io.bytes_read,
+            (double)(end.tv_sec - start->tv_sec) + 1e-9 * (double)(end.tv_nsec - start->tv_nsec));
+}
+
+static void list_json(deltafs_keys *k)
+{
+    struct deltafs_table_stat t;
+    size_t i;
+
+    printf(",\n \"sources\": [");
+    for (i = 0; deltafs_keys_table(k, i, &t) == DELTAFS_OK; i++) {
+        printf("%s\n  {\"label\": %" PRIu64 ", \"rows\": %" PRIu64 ", \"kind\": \"%s\", \"path\": ", i > 0 ? "," : "",
+               t.label, t.rows, t.kind == 'f' ? "logical" : "plain");
+        print_json_text(t.path, strlen(t.path));
+        printf(", \"table\": ");
+        print_json_text(t.table, strlen(t.table));
+        printf(", \"key\": ");
+        print_json_text(t.key, strlen(t.key));
+        printf(", \"schema\": \"%s\"}", t.schema);
+    }
+    printf("%s]", i > 0 ? "\n " : "");
+}
+
+void rows_list(deltafs_keys *k, int is_json)
+{
+    struct deltafs_table_stat t;
+    char path[1024], table[256];
+
+    if (is_json) {
+        list_json(k);
+        return;
+    }
+    printf("\n%20s %16s  %s\n", "timestep", "rows", "indexed file");
+    for (size_t i = 0; deltafs_keys_table(k, i, &t) == DELTAFS_OK; i++) {
+        text_show(t.path, strlen(t.path), path, sizeof path);
+        text_show(t.table, strlen(t.table), table, sizeof table);
+        printf("%20" PRIu64 " %16" PRIu64 "  %s%s%s\n", t.label, t.rows, path, *table ? " " : "", table);
+    }
+}

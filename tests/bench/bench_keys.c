@@ -1,0 +1,208 @@
+/* What it costs to index the keys of records while a file is written through MPI-IO: the same deltafs: files with and
+ * without the hints, in turn, in one run; once into the page cache, once synced to storage before the close. All ranks
+ * write their parts of files of 48-byte records; the keys are dense, and stand in an order that is another in each
+ * file. A program like any other: it knows nothing of DeltaFS but the file names and the hints. Times are those of the
+ * slowest rank, from the open to the end of the close. The last run's files stay in FOLDER. */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <mpi.h>
+#include "bench_help.h"
+#include "bench_table.h"
+
+#define RECORD 48
+#define PIECE  (4 << 20) /* bytes of a write, about */
+
+static struct {
+    const char *folder, *json, *order;
+    uint64_t total; /* bytes of a file */
+    int runs, steps;
+} set = {.order = "shuffled", .total = UINT64_C(256) << 20, .runs = 5, .steps = 3};
+
+static int rank, ranks;
+static uint64_t rows; /* of a rank */
+static uint8_t *bytes;
+
+static void must(int code, const char *what)
+{
+    char text[MPI_MAX_ERROR_STRING];
+    int n;
+
+    if (code == MPI_SUCCESS)
+        return;
+    MPI_Error_string(code, text, &n);
+    fprintf(stderr, "rank %d: %s: %s\n", rank, what, text);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+/* A permutation of 0 .. n - 1: a few rounds of a Feistel cipher, walked until it is below n. */
+static uint64_t permute(uint64_t x, uint64_t n, uint64_t seed)
+{
+    unsigned half = 1;
+
+    while (half < 31 && UINT64_C(1) << 2 * half < n)
+        half++;
+    uint64_t mask = (UINT64_C(1) << half) - 1;
+    do {
+        uint64_t left = x >> half, right = x & mask;
+        for (uint64_t round = 0; round < 4; round++) {
+            uint64_t state = right ^ seed << 20 ^ round << 40, next = left ^ (random_next(&state) & mask);
+            left = right;
+            right = next;
+        }
+        x = left << half | right;
+    } while (x >= n);
+    return x;
+}
+
+static void fill(int step)
+{
+    uint64_t state = (uint64_t)rank + 1, all = rows * (uint64_t)ranks;
+
+    for (uint64_t i = 0; i < rows * RECORD; i += sizeof state) {
+        uint64_t word = random_next(&state);
+        memcpy(bytes + i, &word, sizeof word);
+    }
+    for (uint64_t i = 0; i < rows; i++) {
+        uint64_t row = (uint64_t)rank * rows + i, key = row;
+        if (strcmp(set.order, "shuffled") == 0)
+            key = permute(row, all, (uint64_t)step + 1);
+        memcpy(bytes + i * RECORD + 24, &key, sizeof key);
+    }
+}
+
+static double run_write(const char *path, MPI_Info info, int is_synced)
+{
+    MPI_Offset at = (MPI_Offset)((uint64_t)rank * rows * RECORD);
+    uint64_t n = rows * RECORD;
+    MPI_File f;
+    double own, all;
+
+    MPI_Barrier(MPI_COMM_WORLD);
+    double start = bench_now();
+    must(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_WRONLY, info, &f), "open");
+    for (uint64_t i = 0; i < n; i += PIECE)
+        must(MPI_File_write_at(f, at + (MPI_Offset)i, bytes + i, (int)(n - i < PIECE ? n - i : PIECE), MPI_BYTE,
+                               MPI_STATUS_IGNORE),
+             "write");
+    if (is_synced)
+        must(MPI_File_sync(f), "sync");
+    must(MPI_File_close(&f), "close");
+    own = bench_now() - start;
+    MPI_Allreduce(&own, &all, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    return all;
+}
+
+static void run_remove(const char *path)
+{
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0)
+        must(MPI_File_delete(path, MPI_INFO_NULL), "delete");
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* Seconds of one run's files, with the index or without. The collection grows from run to run. */
+static double run_steps(int is_indexed, int is_synced, int run, int is_last)
+{
+    char path[256], collection[256], label[16];
+    double sum = 0;
+    MPI_Info info;
+
+    for (int step = 0; step < set.steps; step++) {
+        MPI_Info_create(&info);
+        if (is_indexed) {
+            MPI_Info_set(info, "deltafs_schema", "x:f4,y:f4,z:f4,ux:f4,uy:f4,uz:f4,id:u8,w:f8,e:f8");
+            MPI_Info_set(info, "deltafs_key", "id");
+            MPI_Info_set(info, "deltafs_collection",
+                         bench_text(collection, "%s/keys-%d-%d", set.folder, is_synced, run));
+            snprintf(label, sizeof label, "%d", step);
+            MPI_Info_set(info, "deltafs_epoch", label);
+        }
+        fill(step);
+        bench_text(path, "deltafs:%s/dump-%d-%d.%d", set.folder, is_synced, is_indexed, step);
+        sum += run_write(path, info, is_synced);
+        MPI_Info_free(&info);
+    }
+    for (int step = 0; step < set.steps && !(is_last && is_indexed); step++)
+        run_remove(bench_text(path, "deltafs:%s/dump-%d-%d.%d", set.folder, is_synced, is_indexed, step));
+    return sum;
+}
+
+static void compare(struct table *t, int is_synced)
+{
+    double taken[2][RUNS_MAX], megabytes = (double)(rows * RECORD * (uint64_t)ranks * (uint64_t)set.steps) / 1e6;
+
+    for (int run = 0; run < set.runs; run++)
+        for (int k = 0; k < 2; k++) {
+            int is_indexed = k ^ (run & 1); /* neither is always the first */
+            taken[is_indexed][run] =
+                1e9 * run_steps(is_indexed, is_synced, run, run + 1 == set.runs) / (megabytes * 1e6 / RECORD);
+        }
+    if (rank == 0)
+        table_row(t, is_synced ? "synced before the close" : "into the page cache",
+                  spread_of(taken[1], (size_t)set.runs), "not indexed", spread_of(taken[0], (size_t)set.runs),
+                  (struct target){BY_MEDIAN, 1.15});
+}
+
+static void parse(int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"runs", required_argument, NULL, 'r'},  {"megabytes", required_argument, NULL, 'm'},
+        {"steps", required_argument, NULL, 's'}, {"order", required_argument, NULL, 'o'},
+        {"json", required_argument, NULL, 'j'},  {NULL, 0, NULL, 0}};
+    int c;
+
+    while ((c = getopt_long(argc, argv, "", options, NULL)) != -1)
+        switch (c) {
+        case 'r':
+            set.runs = atoi(optarg);
+            break;
+        case 'm':
+            set.total = (uint64_t)atoi(optarg) << 20;
+            break;
+        case 's':
+            set.steps = atoi(optarg);
+            break;
+        case 'o':
+            set.order = optarg;
+            break;
+        case 'j':
+            set.json = optarg;
+            break;
+        default:
+            bench_die("wrong arguments");
+        }
+    if (optind + 1 != argc || set.runs < 1 || set.runs > RUNS_MAX || set.total == 0 || set.steps < 1)
+        bench_die("usage: mpirun -np N bench-keys [--runs N] [--megabytes N] [--steps N] [--order written|shuffled] "
+                  "[--json FILE] FOLDER");
+    set.folder = argv[optind];
+}
+
+int main(int argc, char **argv)
+{
+    char title[128];
+
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    parse(argc, argv);
+    rows = set.total / RECORD / (uint64_t)ranks;
+    bytes = bench_alloc(rows * RECORD);
+    struct table *t = table_create();
+    snprintf(title, sizeof title, "%d ranks, %d files of %llu MiB, keys %s", ranks, set.steps,
+             (unsigned long long)(set.total >> 20), set.order);
+    if (rank == 0)
+        table_begin(t, title, "ns a record", LESS);
+    for (int is_synced = 0; is_synced < 2; is_synced++)
+        compare(t, is_synced);
+    if (rank == 0) {
+        table_summary(t);
+        if (set.json)
+            table_write_json(t, set.json);
+    }
+    table_destroy(t);
+    bench_free(bytes, rows * RECORD);
+    MPI_Finalize();
+    return 0;
+}

@@ -1,0 +1,640 @@
+/* Keys inside files: tables and labels, indexing by one process, rows against an oracle, sources that change, and a
+ * SOURCES file that is damaged or hostile. */
+#include <errno.h>
+#include <fcntl.h>
+#include <deltafs/deltafs_keys.h>
+#include <deltafs/deltafs_logical.h>
+#include "base/coding.h"
+#include "base/error.h"
+#include "store/sources.h"
+#include "unit_help.h"
+#include "unit_kth.h"
+
+#define RECORD 24 /* bytes: "x:f4,id:u8,n:u4,y:f8" */
+#define SCHEMA "x:f4,id:u8,n:u4,y:f8"
+
+/* ---- Files of records, and an oracle ---- */
+
+struct oracle {
+    char path[300];
+    uint64_t label, rows, skip;
+    uint64_t *key; /* of each row */
+    uint32_t seed; /* of the values */
+};
+
+static void oracle_record(const struct oracle *o, uint64_t row, uint8_t record[RECORD])
+{
+    uint32_t word = o->seed + (uint32_t)row * 2654435761u;
+
+    put_u32(record, word);
+    put_u64(record + 4, o->key[row]);
+    put_u32(record + 12, ~word);
+    put_u64(record + 16, (uint64_t)word << 17);
+}
+
+static uint8_t *oracle_bytes(const struct oracle *o, size_t *n)
+{
+    *n = o->skip + o->rows * RECORD;
+    uint8_t *bytes = malloc(*n + 1);
+
+    memset(bytes, 0xee, o->skip);
+    for (uint64_t i = 0; i < o->rows; i++)
+        oracle_record(o, i, bytes + o->skip + i * RECORD);
+    return bytes;
+}
+
+static struct oracle oracle_make(struct rng *r, const char *path, uint64_t label, uint64_t rows, uint64_t skip)
+{
+    struct oracle o = {.label = label, .rows = rows, .skip = skip, .seed = (uint32_t)rng_next(r)};
+
+    snprintf(o.path, sizeof o.path, "%s", path);
+    o.key = malloc((size_t)(rows + 1) * sizeof *o.key);
+    for (uint64_t i = 0; i < rows; i++)
+        o.key[i] = rng_below(r, 4) == 0 ? rng_key(r, KEYS_FEW) : rng_below(r, 2 * rows + 1);
+    return o;
+}
+
+static void oracle_write(const struct oracle *o)
+{
+    size_t n;
+    uint8_t *bytes = oracle_bytes(o, &n);
+
+    unit_save(o->path, bytes, n);
+    free(bytes);
+}
+
+static void oracle_write_logical(const struct oracle *o)
+{
+    deltafs_logical *f;
+    size_t n;
+    uint8_t *bytes = oracle_bytes(o, &n);
+
+    CHECK_IS(deltafs_logical_open(o->path, O_WRONLY | O_CREAT | O_TRUNC, NULL, &f), DELTAFS_OK);
+    /* Cut in the middle of records, and the later half first. */
+    size_t half = n / 2 + 5 < n ? n / 2 + 5 : n;
+    CHECK_IS(deltafs_logical_write(f, half, bytes + half, n - half), DELTAFS_OK);
+    CHECK_IS(deltafs_logical_write(f, 0, bytes, half), DELTAFS_OK);
+    CHECK_IS(deltafs_logical_close(f), DELTAFS_OK);
+    free(bytes);
+}
+
+static int oracle_index(const struct oracle *o, deltafs_indexer *ix)
+{
+    struct deltafs_table *t;
+
+    CHECK_IS(deltafs_table_of_records(o->path, SCHEMA, "id", o->skip, o->skip + o->rows * RECORD, o->label, &t),
+             DELTAFS_OK);
+    int status = deltafs_indexer_add(ix, o->path, 1, (const struct deltafs_table *const *)&t);
+    deltafs_table_destroy(t);
+    return status;
+}
+
+/* *is_added: whether that succeeded, whatever the close said. */
+static int index_and_tell(const char *collection, const struct oracle *o, int *is_added)
+{
+    deltafs_indexer *ix;
+    int status = deltafs_indexer_open(collection, o->path, NULL, &ix);
+
+    if (status == DELTAFS_OK) {
+        status = oracle_index(o, ix);
+        *is_added = status == DELTAFS_OK;
+        int closed = deltafs_indexer_close(ix);
+        status = status == DELTAFS_OK ? closed : status;
+    }
+    return status;
+}
+
+static int index_one(const char *collection, const struct oracle *o)
+{
+    int is_added;
+
+    return index_and_tell(collection, o, &is_added);
+}
+
+/* What a look-up should hand out: the rows of all files, in order. */
+struct answer {
+    const struct oracle *file;
+    size_t files, at;
+    uint64_t row, key;
+};
+
+/* The next row that has the key. */
+static int answer_next(struct answer *a)
+{
+    for (; a->at < a->files; a->at++, a->row = 0)
+        for (; a->row < a->file[a->at].rows; a->row++)
+            if (a->file[a->at].key[a->row] == a->key)
+                return 1;
+    return 0;
+}
+
+static int answer_check(const struct deltafs_row *row, void *arg)
+{
+    struct answer *a = arg;
+    uint8_t record[RECORD], value[RECORD - 8];
+
+    CHECK(answer_next(a));
+    oracle_record(&a->file[a->at], a->row, record);
+    memcpy(value, record, 4);
+    memcpy(value + 4, record + 12, 12);
+    CHECK(row->key == a->key && row->label == a->file[a->at].label && row->row == a->row);
+    CHECK(row->size == sizeof value && memcmp(row->value, value, sizeof value) == 0);
+    CHECK(strcmp(row->schema, "x:f4,n:u4,y:f8") == 0);
+    a->row++;
+    return 0;
+}
+
+static void check_key(deltafs_keys *k, const struct oracle *file, size_t files, uint64_t key)
+{
+    struct answer a = {file, files, 0, 0, key};
+    int has = answer_next(&a), status = deltafs_keys_get(k, key, NULL, answer_check, &a);
+
+    if (status != (has ? DELTAFS_OK : DELTAFS_ERR_NOT_FOUND))
+        fail_msg("key %llu: %s", (unsigned long long)key, deltafs_keys_errmsg(k));
+    CHECK(!answer_next(&a));
+}
+
+static void check_all(const char *path, const struct oracle *file, size_t files)
+{
+    deltafs_keys *k;
+    uint64_t rows = 0, want = 0;
+
+    CHECK_IS(deltafs_keys_open(path, NULL, &k), DELTAFS_OK);
+    for (size_t i = 0; i < files; i++)
+        for (uint64_t row = 0; row < file[i].rows; row += 1 + row / 16)
+            check_key(k, file, files, file[i].key[row]);
+    for (uint64_t key = 0; key < 40; key++)
+        check_key(k, file, files, key);
+    for (size_t i = 0; i < files; i++)
+        want += file[i].rows;
+    if (deltafs_keys_verify(k, NULL, NULL, &rows) != DELTAFS_OK)
+        fail_msg("%s", deltafs_keys_errmsg(k));
+    CHECK_IS(rows, want);
+    deltafs_keys_close(k);
+}
+
+/* ---- Tables and labels ---- */
+
+static void test_labels(void **state)
+{
+    static const struct {
+        const char *name;
+        int has;
+        uint64_t label;
+    } names[] = {{"dump.1200.bin", 1, 1200},
+                 {"run.3/dump", 0, 7},
+                 {"a/b/T0048/", 1, 48},
+                 {"x.h5", 0, 7},
+                 {"x.12.h5", 1, 12},
+                 {"eparticle.48", 1, 48},
+                 {"e.48.0", 1, 0},
+                 {"step000100.dat", 1, 100},
+                 {"17", 1, 17},
+                 {"deltafs:d/f9.x", 1, 9},
+                 {".5", 1, 5},
+                 {"", 0, 7},
+                 {"n99999999999999999999999", 0, 7}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        uint64_t label = 7;
+        if (deltafs_label_of_name(names[i].name, &label) != names[i].has || label != names[i].label)
+            fail_msg("%s: %llu", names[i].name, (unsigned long long)label);
+    }
+}
+
+static void test_tables(void **state)
+{
+    struct deltafs_table *t = NULL;
+
+    (void)state;
+    CHECK_IS(deltafs_table_of_records("f", "x:f4,id", "id", 0, 24, 0, &t), DELTAFS_ERR_SCHEMA);
+    CHECK_IS(deltafs_table_of_records("f", SCHEMA, "z", 0, 24, 0, &t), DELTAFS_ERR_SCHEMA);
+    CHECK_IS(deltafs_table_of_records("f", SCHEMA, "x", 0, 24, 0, &t), DELTAFS_ERR_SCHEMA);
+    CHECK_IS(deltafs_table_of_records("f", "id:u8", "id", 0, 24, 0, &t), DELTAFS_ERR_SCHEMA);
+    CHECK_IS(deltafs_table_of_records("f", SCHEMA, "id", 25, 24, 0, &t), DELTAFS_ERR_SIZE);
+    CHECK_IS(deltafs_table_of_records("file", SCHEMA, "id", 3, 3 + 10 * RECORD + 7, 0, &t), DELTAFS_ERR_SIZE);
+    assert_non_null(
+        strstr(deltafs_errmsg(NULL), "file: the record at offset 243 is cut: the file ends after 7 of its 24"));
+    assert_null(t);
+    CHECK_IS(deltafs_table_of_records("f", SCHEMA, "id", 3, 3 + 10 * RECORD, 5, &t), DELTAFS_OK);
+    CHECK(t->rows == 10 && t->key == 1 && t->column_count == 4 && t->label == 5);
+    CHECK(t->column[1].offset == 7 && t->column[1].stride == RECORD);
+    deltafs_table_destroy(t);
+    deltafs_table_destroy(NULL);
+}
+
+/* ---- Indexing and asking ---- */
+
+static void test_round(void **state)
+{
+    struct rng r = rng_init(1);
+    struct oracle file[6];
+    const char *collection = unit_path("all");
+    deltafs_indexer *ix;
+    int has;
+
+    (void)state;
+    CHECK_IS(deltafs_indexer_open(collection, NULL, NULL, &ix), DELTAFS_OK);
+    for (size_t i = 0; i < 6; i++) {
+        /* Labels are not in the order of indexing; two are the same. */
+        size_t place = (i * 5 + 1) % 6;
+        file[place] = oracle_make(&r, unit_path("dump %% %zu", place), place < 5 ? 10 * place : 40,
+                                  i == 2 ? 0 : 1 + rng_below(&r, 3000), rng_below(&r, 30));
+    }
+    for (size_t i = 0; i < 6; i++) {
+        size_t place = i < 4 ? 3 - i : i;
+        if (place % 2)
+            oracle_write_logical(&file[place]);
+        else
+            oracle_write(&file[place]);
+        CHECK_IS(deltafs_indexer_has(ix, file[place].path, &has), DELTAFS_OK);
+        CHECK_IS(has, 0);
+        if (oracle_index(&file[place], ix) != DELTAFS_OK)
+            fail_msg("%s", deltafs_indexer_errmsg(ix));
+        CHECK_IS(deltafs_indexer_has(ix, file[place].path, &has), DELTAFS_OK);
+        CHECK_IS(has, 1);
+    }
+    CHECK_IS(deltafs_indexer_close(ix), DELTAFS_OK);
+    check_all(collection, file, 6);
+    for (size_t i = 0; i < 6; i++)
+        free(file[i].key);
+}
+
+/* Each file with its own: in a logical file, beside a plain one; and moved with it. */
+static void test_beside(void **state)
+{
+    struct rng r = rng_init(2);
+    struct oracle plain = oracle_make(&r, unit_path("p/f.3"), 3, 500, 0),
+                  logical = oracle_make(&r, unit_path("p/g.4"), 4, 500, 8);
+    char command[1200];
+
+    (void)state;
+    snprintf(command, sizeof command, "mkdir %s", unit_path("p"));
+    CHECK_IS(system(command), 0);
+    oracle_write(&plain);
+    oracle_write_logical(&logical);
+    CHECK_IS(index_one(NULL, &plain), DELTAFS_OK);
+    CHECK_IS(index_one(NULL, &logical), DELTAFS_OK);
+    CHECK(unit_exists(unit_path("p/f.3.keys/SOURCES")) && unit_exists(unit_path("p/g.4/keys/SOURCES")));
+    snprintf(command, sizeof command, "mv %s %s", unit_path("p"), unit_path("q"));
+    CHECK_IS(system(command), 0);
+    check_all(unit_path("q/f.3"), &plain, 1);
+    check_all(unit_path("q/f.3.keys"), &plain, 1);
+    check_all(unit_path("q/g.4/"), &logical, 1);
+    /* A logical file goes with its keys, but not with what somebody else has put there. */
+    unit_save(unit_path("q/g.4/keys/notes"), "x", 1);
+    CHECK_IS(deltafs_logical_remove(unit_path("q/g.4")), DELTAFS_ERR_NOT_DELTAFS);
+    check_all(unit_path("q/g.4"), &logical, 1);
+    unit_remove(unit_path("q/g.4/keys/notes"));
+    CHECK_IS(deltafs_logical_remove(unit_path("q/g.4")), DELTAFS_OK);
+    CHECK(!unit_exists(unit_path("q/g.4")));
+    free(plain.key);
+    free(logical.key);
+}
+
+static int count_row(const struct deltafs_row *row, void *arg)
+{
+    (void)row;
+    ++*(int *)arg;
+    return 0;
+}
+
+/* The key's rows, and what the look-up says. */
+static int ask(const char *path, uint64_t key, int *rows)
+{
+    deltafs_keys *k;
+
+    *rows = 0;
+    CHECK_IS(deltafs_keys_open(path, NULL, &k), DELTAFS_OK);
+    int status = deltafs_keys_get(k, key, NULL, count_row, rows);
+    deltafs_keys_close(k);
+    return status;
+}
+
+/* A source that is written to after it was indexed is refused, also where the key was not in it; the other one's rows
+ * come nevertheless. Indexed again it is right, and takes the old one's place. */
+static void test_changed(void **state)
+{
+    struct rng r = rng_init(3);
+    struct oracle file[2] = {oracle_make(&r, unit_path("c.1"), 1, 300, 0),
+                             oracle_make(&r, unit_path("c.2"), 2, 300, 0)};
+    const char *collection = unit_path("changed");
+    int rows;
+
+    (void)state;
+    for (int logical = 0; logical < 2; logical++) {
+        void (*write)(const struct oracle *) = logical ? oracle_write_logical : oracle_write;
+        for (int i = 0; i < 2; i++) {
+            file[i].key[0] = 123456;
+            write(&file[i]);
+            CHECK_IS(index_one(collection, &file[i]), DELTAFS_OK);
+        }
+        check_all(collection, file, 2);
+        file[1].key[0] = 99999999;
+        write(&file[1]);
+        CHECK_IS(ask(collection, 123456, &rows), DELTAFS_ERR_CHANGED);
+        CHECK_IS(rows, 1);
+        CHECK_IS(ask(collection, 99999999, &rows), DELTAFS_ERR_CHANGED);
+        CHECK_IS(rows, 0);
+        CHECK_IS(index_one(collection, &file[1]), DELTAFS_OK);
+        check_all(collection, file, 2);
+        unit_remove(file[0].path);
+        CHECK_IS(ask(collection, 123456, &rows), DELTAFS_ERR_CHANGED);
+        CHECK_IS(ask(collection, 99999999, &rows), DELTAFS_ERR_CHANGED);
+        CHECK_IS(rows, 1);
+        unit_remove(file[1].path);
+        unit_remove(collection);
+    }
+    free(file[0].key);
+    free(file[1].key);
+}
+
+/* Whoever gives a changed file its old size and time again still gets no wrong row. */
+static void test_forged(void **state)
+{
+    struct rng r = rng_init(4);
+    struct oracle file = oracle_make(&r, unit_path("forged.1"), 1, 300, 0);
+    char command[1200];
+    int rows;
+
+    (void)state;
+    file.key[7] = 4711;
+    oracle_write(&file);
+    CHECK_IS(index_one(NULL, &file), DELTAFS_OK);
+    file.key[7] = 4712;
+    snprintf(command, sizeof command, "touch -r %s %s", file.path, unit_path("time"));
+    CHECK_IS(system(command), 0);
+    oracle_write(&file);
+    snprintf(command, sizeof command, "touch -r %s %s", unit_path("time"), file.path);
+    CHECK_IS(system(command), 0);
+    CHECK_IS(ask(file.path, 4711, &rows), DELTAFS_ERR_DAMAGED);
+    CHECK_IS(rows, 0);
+    free(file.key);
+}
+
+static void test_refused(void **state)
+{
+    struct rng r = rng_init(5);
+    struct oracle file = oracle_make(&r, unit_path("r.1"), 1, 10, 0);
+    deltafs_indexer *ix;
+    struct deltafs_table *t, bad;
+    struct deltafs_column column[4];
+    int rows;
+
+    (void)state;
+    oracle_write(&file);
+    /* A directory of records is no collection, and no source. */
+    deltafs_dir *d = unit_create(unit_path("records"), unit_options(NULL));
+    CHECK_CALL(d, deltafs_append(d, 1, "x", 1), DELTAFS_OK);
+    CHECK_CALL(d, deltafs_epoch_end(d, 1), DELTAFS_OK);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    CHECK_IS(deltafs_indexer_open(unit_path("records"), NULL, NULL, &ix), DELTAFS_ERR_NOT_DELTAFS);
+    CHECK_IS(deltafs_indexer_open(NULL, unit_path("records"), NULL, &ix), DELTAFS_ERR_NOT_DELTAFS);
+    CHECK_IS(deltafs_indexer_open(NULL, unit_path("nothing"), NULL, &ix), DELTAFS_ERR_NOT_FOUND);
+
+    CHECK_IS(deltafs_indexer_open(unit_path("refused"), NULL, NULL, &ix), DELTAFS_OK);
+    CHECK_IS(deltafs_table_of_records(file.path, SCHEMA, "id", 0, 10 * RECORD, 1, &t), DELTAFS_OK);
+    bad = *t;
+    memcpy(column, t->column, sizeof column);
+    bad.column = column;
+    const struct deltafs_table *one = &bad;
+    CHECK_IS(deltafs_indexer_add(ix, unit_path("nothing"), 1, &one), DELTAFS_ERR_NOT_FOUND);
+    CHECK_IS(deltafs_indexer_add(ix, unit_folder, 1, &one), DELTAFS_ERR_NOT_DELTAFS);
+    CHECK_IS(deltafs_indexer_add(ix, file.path, 0, &one), DELTAFS_ERR_INVALID);
+    bad.key = 4;
+    CHECK(deltafs_indexer_add(ix, file.path, 1, &one) != DELTAFS_OK);
+    bad.key = 0; /* a float */
+    CHECK(deltafs_indexer_add(ix, file.path, 1, &one) != DELTAFS_OK);
+    bad.key = 1;
+    bad.rows = 11; /* beyond the end */
+    CHECK(deltafs_indexer_add(ix, file.path, 1, &one) != DELTAFS_OK);
+    bad.rows = UINT64_MAX;
+    CHECK(deltafs_indexer_add(ix, file.path, 1, &one) != DELTAFS_OK);
+    bad.rows = 10;
+    column[2].name = "no name";
+    CHECK(deltafs_indexer_add(ix, file.path, 1, &one) != DELTAFS_OK);
+    column[2].name = "x";
+    CHECK(deltafs_indexer_add(ix, file.path, 1, &one) != DELTAFS_OK);
+    column[2] = t->column[2];
+    CHECK(!unit_exists(unit_path("refused"))); /* nothing was made for that */
+
+    /* A negative key: its place is named, and the file's other rows are not found. */
+    column[1].kind = 'i';
+    file.key[6] = UINT64_C(1) << 63;
+    oracle_write(&file);
+    CHECK_IS(deltafs_indexer_add(ix, file.path, 1, &one), DELTAFS_ERR_DAMAGED);
+    assert_non_null(strstr(deltafs_indexer_errmsg(ix), "r.1: damaged at offset 148: the key"));
+    column[1].kind = 'u';
+    CHECK_IS(deltafs_indexer_add(ix, file.path, 1, &one), DELTAFS_OK);
+    CHECK_IS(deltafs_indexer_close(ix), DELTAFS_OK);
+    CHECK_IS(ask(unit_path("refused"), file.key[6], &rows), DELTAFS_OK);
+    check_all(unit_path("refused"), &file, 1);
+    deltafs_table_destroy(t);
+    free(file.key);
+}
+
+/* Columns that stand elsewhere: each for itself, in pieces, big-endian, and a second table of the same file. */
+static void test_columns(void **state)
+{
+    uint8_t bytes[4096];
+    const char *path = unit_path("columns");
+    uint64_t rows = 100, key_at = 1000, n_at = 2500, n_rest = 16;
+    const struct deltafs_piece pieces[] = {{0, 37, n_at}, {37, 63, n_rest}};
+    const struct deltafs_column column[] = {
+        {.name = "id", .kind = 'i', .size = 4, .is_big_endian = 1, .stride = 4, .offset = key_at},
+        {.name = "n", .kind = 'u', .size = 8, .stride = 8, .piece_count = 2, .piece = pieces},
+        {.name = "c", .kind = 'S', .size = 1, .is_big_endian = 1, .stride = 2, .offset = 3800}};
+    const struct deltafs_table one = {.label = 5, .name = "/g one", .rows = rows, .column_count = 3, .column = column};
+    const struct deltafs_table two = {.label = 4, .name = "/two", .rows = 10, .column_count = 2, .column = column};
+    const struct deltafs_table *both[] = {&one, &two};
+    struct deltafs_table_stat stat;
+    deltafs_indexer *ix;
+    deltafs_keys *k;
+    uint64_t found;
+    int rows_found = 0;
+
+    (void)state;
+    memset(bytes, 0, sizeof bytes);
+    for (uint64_t i = 0; i < rows; i++) {
+        bytes[key_at + 4 * i + 3] = (uint8_t)(99 - i);
+        put_u64(bytes + (i < 37 ? n_at + 8 * i : n_rest + 8 * (i - 37)), i * i);
+        bytes[3800 + 2 * i] = (uint8_t)('a' + i % 26);
+    }
+    unit_save(path, bytes, sizeof bytes);
+    struct deltafs_table short_two = two;
+    struct deltafs_column two_column[2] = {column[0], column[2]};
+    short_two.column = two_column;
+    both[1] = &short_two;
+    CHECK_IS(deltafs_indexer_open(NULL, path, NULL, &ix), DELTAFS_OK);
+    if (deltafs_indexer_add(ix, path, 2, both) != DELTAFS_OK)
+        fail_msg("%s", deltafs_indexer_errmsg(ix));
+    /* Pieces that leave a row out. */
+    both[1] = &two;
+    CHECK(deltafs_indexer_add(ix, path, 2, both) != DELTAFS_OK);
+    CHECK_IS(deltafs_indexer_close(ix), DELTAFS_OK);
+    CHECK_IS(deltafs_keys_open(path, NULL, &k), DELTAFS_OK);
+    CHECK_IS(deltafs_keys_table(k, 0, &stat), DELTAFS_OK);
+    CHECK(stat.label == 4 && strcmp(stat.table, "/two") == 0 && strcmp(stat.schema, "c:S1") == 0);
+    CHECK_IS(deltafs_keys_table(k, 1, &stat), DELTAFS_OK);
+    CHECK(stat.label == 5 && strcmp(stat.table, "/g one") == 0 && strcmp(stat.key, "id") == 0);
+    CHECK_IS(deltafs_keys_table(k, 2, &stat), DELTAFS_ERR_INVALID);
+    CHECK_IS(deltafs_keys_get(k, 99, NULL, count_row, &rows_found), DELTAFS_OK);
+    CHECK_IS(rows_found, 2);
+    CHECK_IS(deltafs_keys_get(k, 40, &(struct deltafs_range){5, 5}, count_row, &rows_found), DELTAFS_OK);
+    CHECK_IS(rows_found, 3);
+    CHECK_IS(deltafs_keys_get(k, 40, &(struct deltafs_range){0, 4}, count_row, &rows_found), DELTAFS_ERR_NOT_FOUND);
+    CHECK_IS(deltafs_keys_verify(k, NULL, NULL, &found), DELTAFS_OK);
+    CHECK_IS(found, 110);
+    deltafs_keys_close(k);
+}
+
+/* ---- SOURCES that is not as it was written ---- */
+
+/* Each byte of the file changed, and the file cut at each: never a wrong row. */
+static void test_damaged(void **state)
+{
+    struct rng r = rng_init(6);
+    struct oracle file = oracle_make(&r, unit_path("d.1"), 1, 50, 0);
+    const char *collection = unit_path("damaged"), *sources = unit_path("damaged/SOURCES");
+    unsigned refused = 0;
+    size_t n;
+
+    (void)state;
+    oracle_write(&file);
+    CHECK_IS(index_one(collection, &file), DELTAFS_OK);
+    uint8_t *bytes = unit_load(sources, &n), *changed = malloc(n);
+    for (size_t i = 0; i < 2 * n; i++) {
+        deltafs_keys *k;
+        memcpy(changed, bytes, n);
+        changed[i % n] ^= (uint8_t)(1 + rng_below(&r, 255));
+        unit_save(sources, changed, i < n ? n : i - n);
+        if (deltafs_keys_open(collection, NULL, &k) != DELTAFS_OK) {
+            refused++;
+            continue;
+        }
+        struct answer a = {&file, 1, 0, 0, file.key[7]};
+        int status = deltafs_keys_get(k, file.key[7], NULL, answer_check, &a);
+        CHECK(status != DELTAFS_OK); /* what is cut off is not indexed */
+        deltafs_keys_close(k);
+    }
+    CHECK(refused > n);
+    unit_save(sources, bytes, n);
+    check_all(collection, &file, 1);
+    free(bytes);
+    free(changed);
+    free(file.key);
+}
+
+/* Lines with right checksums that say what is not so. */
+static void test_hostile(void **state)
+{
+    static const struct {
+        const char *name, *from, *to;
+    } lies[] = {{"more rows", "rows=50", "rows=51"},
+                {"many rows", "rows=50", "rows=18446744073709551615"},
+                {"another key", "key=1", "key=2"},
+                {"no such key", "key=1", "key=9"},
+                {"another epoch", "sequence=1", "sequence=2"},
+                {"overlapping", "stride=24", "stride=1"},
+                {"far apart", "stride=24", "stride=9223372036854775807"},
+                {"beyond the end", "offset=12", "offset=2000"},
+                {"a type", "type=u8", "type=f8"},
+                {"large", "size=1200", "size=4000000000000000000"},
+                {"other tables", "tables=1", "tables=2"},
+                {"no tables", "tables=1", "tables=0"},
+                {"another file", "path=h.1", "path=../h.1"},
+                {"a device", "path=h.1", "path=/dev/zero"},
+                {"a folder", "path=h.1", "path=/tmp"},
+                {"no file", "path=h.1", "path=x"},
+                {"half a code", "path=h.1", "path=h%0"}};
+    struct rng r = rng_init(7);
+    struct oracle file = oracle_make(&r, unit_path("h.1"), 1, 50, 0);
+    const char *collection = unit_path("hostile");
+    struct io io = io_default();
+    struct error e;
+    size_t n;
+
+    (void)state;
+    oracle_write(&file);
+    CHECK_IS(index_one(collection, &file), DELTAFS_OK);
+    uint8_t *bytes = unit_load(unit_path("hostile/SOURCES"), &n);
+    bytes[n] = '\0';
+    for (size_t i = 0; i < sizeof lies / sizeof lies[0]; i++) {
+        struct io_file out;
+        uint64_t size = 0;
+        int lied = 0;
+        char *text = strdup((char *)bytes), *line = text, *next;
+        unit_remove(unit_path("hostile/SOURCES"));
+        CHECK_IS(io_file_open(&io, unit_path("hostile/SOURCES"), O_RDWR | O_CREAT, &out, &e), DELTAFS_OK);
+        for (; (next = strchr(line, '\n')); line = next + 1) {
+            char told[600];
+            *next = '\0';
+            *strstr(line, " ~") = '\0';
+            char *at = strstr(line, lies[i].from);
+            if (at && (at[-1] == ' ')) {
+                snprintf(told, sizeof told, "%.*s%s%s", (int)(at - line), line, lies[i].to, at + strlen(lies[i].from));
+                lied = 1;
+            } else {
+                snprintf(told, sizeof told, "%s", line);
+            }
+            CHECK_IS(manifest_append_line(&out, &size, told, 0, &e), DELTAFS_OK);
+        }
+        CHECK_IS(io_file_close(&out, &e), DELTAFS_OK);
+        free(text);
+        if (!lied)
+            fail_msg("%s: nothing to lie about", lies[i].name);
+        deltafs_keys *k;
+        if (deltafs_keys_open(collection, NULL, &k) != DELTAFS_OK)
+            continue;
+        for (uint64_t row = 0; row < file.rows; row++) {
+            struct answer a = {&file, 1, 0, 0, file.key[row]};
+            if (deltafs_keys_get(k, file.key[row], NULL, answer_check, &a) == DELTAFS_OK)
+                fail_msg("%s: believed", lies[i].name);
+        }
+        CHECK(deltafs_keys_verify(k, NULL, NULL, NULL) != DELTAFS_OK);
+        deltafs_keys_close(k);
+    }
+    free(bytes);
+    free(file.key);
+}
+
+/* Each operation of an indexing fails in turn: the status says so, what was indexed before is found, and indexing again
+ * mends it. */
+static void test_fault(void **state)
+{
+    struct rng r = rng_init(8);
+    struct oracle file[2] = {oracle_make(&r, unit_path("k.1"), 1, 60, 0), oracle_make(&r, unit_path("k.2"), 2, 60, 0)};
+    const char *collection = unit_path("faults");
+    int failed = 1;
+
+    (void)state;
+    oracle_write(&file[0]);
+    oracle_write(&file[1]);
+    for (uint64_t k = 0; failed; k++) {
+        unit_remove(collection);
+        CHECK_IS(index_one(collection, &file[0]), DELTAFS_OK);
+        unit_kth_begin_default(k, EIO);
+        unit_kth_count(1);
+        int is_added = 0, status = index_and_tell(collection, &file[1], &is_added);
+        unit_kth_count(0);
+        failed = unit_kth_end();
+        CHECK(failed || status == DELTAFS_OK);
+        check_all(collection, file, is_added ? 2 : 1);
+        CHECK_IS(index_one(collection, &file[1]), DELTAFS_OK);
+        check_all(collection, file, 2);
+    }
+    free(file[0].key);
+    free(file[1].key);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_labels),  cmocka_unit_test(test_tables),  cmocka_unit_test(test_round),
+        cmocka_unit_test(test_beside),  cmocka_unit_test(test_changed), cmocka_unit_test(test_forged),
+        cmocka_unit_test(test_refused), cmocka_unit_test(test_columns), cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_hostile), cmocka_unit_test(test_fault)};
+
+    return cmocka_run_group_tests(tests, unit_setup, unit_teardown) != 0;
+}
