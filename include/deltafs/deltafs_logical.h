@@ -127,6 +127,12 @@ DELTAFS_API int deltafs_logical_verify(deltafs_logical *file, deltafs_damage_fn 
  * deltafs_logical_errmsg(NULL). */
 DELTAFS_API int deltafs_logical_verify_path(const char *path, deltafs_damage_fn fn, void *arg, uint64_t *bytes);
 
+/* Put right the texts MANIFEST and SESSION of a logical file: one byte that is wrong by its line's checksum; where more
+ * is wrong, or one is missing, it is made anew from the logs. Nobody may have the file open for writing. What was there
+ * is kept, as FILE.damaged. With `is_dry` nothing is changed. All is told to `fn` as deltafs_repair does (may be NULL).
+ * Not collective. The message is that of deltafs_logical_errmsg(NULL). */
+DELTAFS_API int deltafs_logical_repair(const char *path, int is_dry, deltafs_repair_fn fn, void *arg);
+
 /* What is at `path`: *kind is 'd' for a directory (deltafs_open), 'f' for a logical file, also one whose manifest is
  * damaged or lost, '-' for anything else that is there. DELTAFS_ERR_NOT_FOUND. Not collective. */
 DELTAFS_API int deltafs_kind(const char *path, char *kind);

@@ -186,14 +186,15 @@ static int mend_lines(struct mend *m, struct error *e)
     return DELTAFS_OK;
 }
 
-static int mend_load(struct io *io, const char *folder, char **path, char **text, size_t *n, struct error *e)
+static int mend_load(struct io *io, const char *folder, const char *name, char **path, char **text, size_t *n,
+                     struct error *e)
 {
     struct io_file file;
     struct error ignored;
     uint64_t size = 0;
 
     *text = NULL;
-    *path = io_path(folder, MANIFEST_NAME);
+    *path = io_path(folder, "%s", name);
     int status = *path ? io_file_open(io, *path, O_RDONLY, &file, e) : error_no_memory(e, strlen(folder), "a path");
     if (status != DELTAFS_OK)
         return status;
@@ -203,12 +204,12 @@ static int mend_load(struct io *io, const char *folder, char **path, char **text
     return status;
 }
 
-int mend_manifest(struct io *io, const char *folder, void (*tell)(void *arg, const char *message), void *arg,
-                  char **text, size_t *n, struct error *e)
+int mend_text(struct io *io, const char *folder, const char *name, void (*tell)(void *arg, const char *message),
+              void *arg, char **text, size_t *n, struct error *e)
 {
     struct mend m = {.tell = tell, .arg = arg};
     char *path;
-    int status = mend_load(io, folder, &path, &m.text, &m.size, e);
+    int status = mend_load(io, folder, name, &path, &m.text, &m.size, e);
 
     m.path = path;
     if (status == DELTAFS_OK)
@@ -227,7 +228,7 @@ int mend_cut(struct io *io, const char *folder, uint64_t number, char **text, si
 {
     static const char word[] = "Epoch ";
     char *path;
-    int status = mend_load(io, folder, &path, text, n, e);
+    int status = mend_load(io, folder, MANIFEST_NAME, &path, text, n, e);
     size_t at = 0;
 
     free(path);
@@ -263,11 +264,13 @@ static int mend_write(struct io *io, const char *path, const char *text, size_t 
     return status != DELTAFS_OK ? status : closed;
 }
 
-int mend_replace(struct io *io, const char *folder, const char *text, size_t n, const char *kept, struct error *e)
+int mend_replace(struct io *io, const char *folder, const char *name, const char *text, size_t n, const char *kept,
+                 struct error *e)
 {
-    char *path = NULL, *old = NULL, *aside = io_path(folder, MANIFEST_NEW_NAME);
+    char *path = NULL, *old = NULL, *aside = io_path(folder, "%s.new", name);
     size_t size;
-    int status = aside ? mend_load(io, folder, &path, &old, &size, e) : error_no_memory(e, strlen(folder), "a path");
+    int status =
+        aside ? mend_load(io, folder, name, &path, &old, &size, e) : error_no_memory(e, strlen(folder), "a path");
 
     if (status == DELTAFS_OK)
         status = mend_write(io, kept, old, size, e);

@@ -436,7 +436,7 @@ static int repair_read_manifest(struct repair *r, struct error *e)
     int status = manifest_read(&r->io, r->path, &r->manifest, e);
     if (status != DELTAFS_ERR_DAMAGED && status != DELTAFS_ERR_NOT_DELTAFS)
         return status;
-    int mended = mend_manifest(&r->io, r->path, repair_note_line, r, &r->text, &r->text_size, &why);
+    int mended = mend_text(&r->io, r->path, MANIFEST_NAME, repair_note_line, r, &r->text, &r->text_size, &why);
     if (mended != DELTAFS_OK) {
         if (status == DELTAFS_ERR_DAMAGED && mended == DELTAFS_ERR_DAMAGED)
             *e = why;
@@ -482,7 +482,7 @@ static int repair_write_manifest(struct repair *r, struct error *e)
     if (status == DELTAFS_OK)
         status = repair_renew(r, e);
     if (status == DELTAFS_OK && !r->wish->is_dry)
-        status = mend_replace(&r->io, r->path, r->text, r->text_size, kept, e);
+        status = mend_replace(&r->io, r->path, MANIFEST_NAME, r->text, r->text_size, kept, e);
     for (char *line = r->mended, *end; status == DELTAFS_OK && line && *line; line = end + 1) {
         end = strchr(line, '\n');
         *end = '\0';

@@ -79,12 +79,13 @@ int restore_check_leaves(struct restore *r, uint64_t *lost, struct error *e);
 
 /* ---- The manifest ---- */
 
-/* Find out what a damaged manifest was: `text` gets what it is to be, freed by the caller. Each line that is put right
- * is told; DELTAFS_ERR_DAMAGED says which cannot be. */
-int mend_manifest(struct io *io, const char *folder, void (*tell)(void *arg, const char *message), void *arg,
-                  char **text, size_t *n, struct error *e);
-/* Put a text in the manifest's place, which is kept under the name `kept`. */
-int mend_replace(struct io *io, const char *folder, const char *text, size_t n, const char *kept, struct error *e);
+/* Find out what a damaged manifest, or another text of such lines, was: `text` gets what it is to be, freed by the
+ * caller. Each line that is put right is told; DELTAFS_ERR_DAMAGED says which cannot be. */
+int mend_text(struct io *io, const char *folder, const char *name, void (*tell)(void *arg, const char *message),
+              void *arg, char **text, size_t *n, struct error *e);
+/* Put a text in its place; what was there is kept under the name `kept`. */
+int mend_replace(struct io *io, const char *folder, const char *name, const char *text, size_t n, const char *kept,
+                 struct error *e);
 /* The manifest as it is in the file, up to the line of epoch `number`. */
 int mend_cut(struct io *io, const char *folder, uint64_t number, char **text, size_t *n, struct error *e);
 

@@ -25,7 +25,7 @@ static int place_name(void *arg, const char *name, struct error *e)
         seen->sessions = 1;
     else if (strcmp(name, LOCK_NAME) == 0 || strcmp(name, COLLECTION_FOLDER) == 0)
         seen->additions = 1;
-    else if (is_name_aside(name) || strcmp(name, MANIFEST_NAME) == 0)
+    else if (is_name_kept(name) || is_name_aside(name) || strcmp(name, MANIFEST_NAME) == 0)
         seen->manifests = 1;
     else
         seen->others = 1;

@@ -241,6 +241,32 @@ int session_logs(const struct container *c, struct io *io, const struct session 
     return DELTAFS_OK;
 }
 
+static int guess_bucket(void *arg, const char *name, struct error *e)
+{
+    struct session *s = arg;
+    uint32_t bucket;
+
+    (void)e;
+    if (is_name_bucket(name, &bucket) && bucket >= s->buckets)
+        s->buckets = bucket + 1;
+    return DELTAFS_OK;
+}
+
+int session_guess(const struct container *c, struct io *io, uint32_t number, struct session *s, uint32_t **writer,
+                  size_t *count, struct error *e)
+{
+    char *path = session_folder(c, number);
+
+    *s = (struct session){.number = number};
+    int status = path ? io_list(io, path, guess_bucket, s, e) : error_no_memory(e, strlen(c->path), "a path");
+    free(path);
+    if (status == DELTAFS_OK)
+        status = session_logs(c, io, s, LOG_KIND_EXTENTS, writer, count, e);
+    if (status == DELTAFS_OK && *count > 0)
+        s->writers = (*writer)[*count - 1] + 1;
+    return status;
+}
+
 int session_check_logs(const struct container *c, struct io *io, const struct session *s, const uint32_t *writer,
                        size_t count, struct error *e)
 {
@@ -326,8 +352,7 @@ static int session_make_buckets(const struct container *c, struct io *io, const 
     return status == DELTAFS_OK && sync ? volumes_sync(v, io, c->uuid_text, part, e) : status;
 }
 
-/* Write the session's file aside, and give it its name. */
-static int session_write(const struct container *c, struct io *io, const struct session *s, int sync, struct error *e)
+int session_write(const struct container *c, struct io *io, const struct session *s, int sync, struct error *e)
 {
     struct io_file file = {.fd = -1, .direct = -1};
     struct error second;

@@ -48,6 +48,12 @@ int container_remove(struct io *io, const char *path, struct error *e);
  * for `order`. With `sync` no crash leaves a session that cannot be read: either there is none, or all of it. */
 int session_claim(const struct container *c, struct io *io, uint32_t writers, uint64_t order, const char *volumes,
                   int sync, struct session *out, struct error *e);
+/* Write the session's file aside, and give it its name. */
+int session_write(const struct container *c, struct io *io, const struct session *s, int sync, struct error *e);
+/* What a session is by the names in its folder: its number, buckets, and writers with logs, in order, freed by the
+ * caller. */
+int session_guess(const struct container *c, struct io *io, uint32_t number, struct session *s, uint32_t **writer,
+                  size_t *count, struct error *e);
 /* All sessions by number, freed by the caller; not those that are being claimed, nor whose claimer died at it. */
 int session_list(const struct container *c, struct io *io, struct session **out, size_t *count, struct error *e);
 /* The numbers of all sessions, in order, freed by the caller; and one of them. DELTAFS_ERR_NOT_FOUND: it does not

@@ -19,6 +19,11 @@ static int name_number(const char *text, int digits, uint32_t *out)
     return 1;
 }
 
+int is_name_kept(const char *name)
+{
+    return strcmp(name, MANIFEST_KEPT_NAME) == 0 || strcmp(name, MANIFEST_NEW_NAME) == 0;
+}
+
 int is_name_aside(const char *name)
 {
     size_t n = strlen(MANIFEST_NEW_NAME);

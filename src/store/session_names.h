@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 int is_name_aside(const char *name);                     /* of a manifest that is being made */
+int is_name_kept(const char *name);                      /* that a repair leaves in the container's folder */
 int is_name_session(const char *name, uint32_t *number); /* of a session's folder */
 int is_name_bucket(const char *name, uint32_t *bucket);
 int is_name_log(const char *name, uint32_t *writer, int *kind);

@@ -100,7 +100,8 @@ static int walk_bucket(const struct walk *w, const char *path, const char *part,
 
 static int is_name_of_session(const char *name)
 {
-    static const char *const names[] = {SESSION_NAME, SESSION_NEW_NAME, SESSION_INDEX_NAME, SESSION_INDEX_NEW};
+    static const char *const names[] = {SESSION_NAME, SESSION_NEW_NAME, SESSION_KEPT_NAME, SESSION_INDEX_NAME,
+                                        SESSION_INDEX_NEW};
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (strcmp(name, names[i]) == 0)
@@ -174,7 +175,8 @@ static int walk_in_container(const struct walk *w, const char *path, const char 
         return walk_own_folder(w, path, walk_in_keys, e);
     if (strcmp(name, MANIFEST_NAME) == 0)
         return DELTAFS_OK;
-    return is_name_aside(name) || strcmp(name, LOCK_NAME) == 0 ? walk_unlink(w, path, e) : walk_foreign(path, e);
+    return is_name_kept(name) || is_name_aside(name) || strcmp(name, LOCK_NAME) == 0 ? walk_unlink(w, path, e)
+                                                                                     : walk_foreign(path, e);
 }
 
 int session_remove(const struct container *c, struct io *io, const struct session *s, int sync, struct error *e)

@@ -75,6 +75,19 @@ static int repair_parse(int argc, char **argv, struct deltafs_repair_wish *wish)
     return EXIT_OK;
 }
 
+static int repair_logical(const char *path, struct found *found)
+{
+    if (deltafs_logical_repair(path, found->is_dry, say_found, found) != DELTAFS_OK)
+        return text_fail(EXIT_TROUBLE, "%s", deltafs_logical_errmsg(NULL));
+    if (found->count == 0)
+        printf("%s: nothing to repair: what a writer that died had not published does not count, and damage to the "
+               "bytes, which 'deltafs verify' finds, only a copy of the file mends\n",
+               path);
+    else if (found->is_dry)
+        printf("%s: nothing is changed yet; 'deltafs repair --apply %s' does it\n", path, path);
+    return cmd_finish(found->count > 0 && found->is_dry ? EXIT_NOT_FOUND : EXIT_OK);
+}
+
 int cmd_repair(int argc, char **argv)
 {
     struct deltafs_repair_wish wish = {0};
@@ -84,13 +97,9 @@ int cmd_repair(int argc, char **argv)
     if (code != EXIT_OK)
         return code;
     const char *path = text_path(argv[optind]);
-    if (place_is_logical(path))
-        return text_fail(
-            EXIT_TROUBLE,
-            "%s: a logical file, which needs no repair: what a writer that died had not published does not "
-            "count; 'deltafs verify' looks for damage",
-            path);
     found.is_dry = wish.is_dry;
+    if (place_is_logical(path))
+        return repair_logical(path, &found);
     int status = deltafs_repair(path, &wish, say_found, &found);
     if (status != DELTAFS_OK && found.count > 0 && found.is_dry)
         printf("%s: nothing is changed yet\n", path);

@@ -30,7 +30,7 @@ static const struct {
      "    Read everything, check it against its checksums, and name the first damages of each file.\n"
      "    --all          name all of them\n"},
     {"repair", cmd_repair,
-     "deltafs repair DIR [--apply] [--label L] [--drop-from L] [--lease S]\n"
+     "deltafs repair DIR|FILE [--apply] [--label L] [--drop-from L] [--lease S]\n"
      "    Say what a job that died left to be mended, or damage that can be; exits with 1 if there is anything.\n"
      "    --apply        mend it\n"
      "    --label L      commit under this label an epoch that is whole in the logs but was not finished\n"

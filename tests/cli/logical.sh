@@ -226,8 +226,8 @@ expect 3 "$deltafs" get "$f" 1
 says "$f: a logical file, which has no records"
 expect 3 "$deltafs" scan "deltafs:$f"
 says "$f: a logical file, which has no records"
-expect 3 "$deltafs" repair "$f"
-says "$f: a logical file, which needs no repair"
+expect 0 "$deltafs" repair "$f"
+stdout_has "$f: nothing to repair"
 for words in scan verify info repair; do
     expect 0 "$deltafs" $words "deltafs:$work/run/d"
 done

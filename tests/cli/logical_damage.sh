@@ -122,6 +122,43 @@ for text in MANIFEST s00000000/SESSION; do
     done
 done
 
+# ---- A text is put right by its checksums, or made anew from the logs
+
+# repaired WHAT FILE...: repair says what it would do, does it, and all is there again.
+repaired() {
+    what=$1
+    shift
+    expect 1 "$deltafs" repair "$work/bad"
+    for text in "$@"; do
+        grep -q "^to do: $work/bad/$text: " "$work/out" || fail "$what: repair says $(cat "$work/out")"
+    done
+    expect 3 "$deltafs" cat "$work/bad"
+    expect 0 "$deltafs" repair --apply "$work/bad"
+    expect 0 "$deltafs" repair "$work/bad"
+    expect 0 "$deltafs" verify "$work/bad"
+    "$deltafs" cat "$work/bad" >"$work/copy" || fail "$what: cat"
+    same "$work/p" "$work/copy" "$what: repaired"
+    expect 0 "$deltafs" rm "$work/bad"
+    [ ! -e "$work/bad" ] || fail "$what: rm leaves something"
+}
+
+for text in MANIFEST s00000000/SESSION; do
+    bytes=$(wc -c <"$work/sound/$text")
+    for at in 0 5 $((bytes / 2)) $((bytes - 3)); do
+        cp -r "$work/sound" "$work/bad"
+        flip "$work/bad/$text" "$at"
+        repaired "$text damaged at $at" "$text"
+    done
+    cp -r "$work/sound" "$work/bad"
+    flip "$work/bad/$text" 3
+    flip "$work/bad/$text" 20
+    repaired "$text damaged twice" "$text"
+done
+cp -r "$work/sound" "$work/bad"
+rm "$work/bad/MANIFEST"
+flip "$work/bad/s00000000/SESSION" 12
+repaired "MANIFEST lost" MANIFEST s00000000/SESSION
+
 # ---- Verify names all that is damaged, whatever of it keeps the file from being opened
 
 cp -r "$work/sound" "$work/bad"
