@@ -6,6 +6,8 @@
  * Keys are read back when the file is written, and not taken from the writes: so records that were written in pieces,
  * out of order, by several ranks or twice are what they became in the end. */
 #include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/coding.h"
@@ -416,55 +418,61 @@ static int indexer_share_source(deltafs_indexer *ix, const char *path, struct ke
     return status;
 }
 
-/* Collective: what rank 0 finds at the path, open on all ranks. */
-static int indexer_open_file(deltafs_indexer *ix, const char *path, struct key_file *file, struct error *e)
+/* What rank 0 tells the others of the file. */
+struct indexed_file {
+    char kind;
+    char path[PATH_MAX];
+};
+
+/* Rank 0. */
+static int indexer_look_at(deltafs_indexer *ix, const char *path, size_t n, const struct deltafs_table *const *table,
+                           struct indexed_file *out, struct error *e)
+{
+    if (!path || n == 0 || !table || strlen(path) >= sizeof out->path)
+        return error_set(e, DELTAFS_ERR_INVALID, "deltafs_indexer_add: path and tables must be given");
+    snprintf(out->path, sizeof out->path, "%s", path);
+    return key_file_kind(&ix->io, path, &out->kind, e);
+}
+
+/* Collective: the file, open on all ranks. */
+static int indexer_open_file(deltafs_indexer *ix, const struct indexed_file *what, struct key_file *file,
+                             struct error *e)
 {
     struct error own = {0};
-    char kind = '-';
 
-    if (ix->group.rank == 0)
-        own.status = key_file_kind(&ix->io, path, &kind, &own);
+    own.status = key_file_open(file, &ix->io, what->path, what->kind, ix->calls.open_logical, ix->group.ctx, &own);
     int status = indexer_agree(ix, &own);
     if (status == DELTAFS_OK)
-        status = indexer_broadcast(ix, &kind, 1, &own);
-    if (status == DELTAFS_OK) {
-        own.status = key_file_open(file, &ix->io, path, kind, ix->calls.open_logical, ix->group.ctx, &own);
-        status = indexer_agree(ix, &own);
-        if (status != DELTAFS_OK)
-            key_file_close(file);
-    }
-    if (status != DELTAFS_OK)
-        *e = own;
+        return status;
+    *e = own;
+    key_file_close(file);
     return status;
 }
 
-/* Collective. `given` is rank 0's path. */
-static int indexer_add(deltafs_indexer *ix, const char *given, size_t n, const struct deltafs_table *const *table,
+/* Collective. */
+static int indexer_add(deltafs_indexer *ix, const char *path, size_t n, const struct deltafs_table *const *table,
                        struct error *e)
 {
     struct key_file file;
     struct key_source s = {0};
+    struct indexed_file what = {.kind = '-'};
     struct error own = {0};
-    char *path = NULL;
 
-    if (ix->group.rank == 0 && !(path = strdup(given)))
-        error_no_memory(&own, strlen(given), "a path");
+    if (ix->group.rank == 0)
+        own.status = indexer_look_at(ix, path, n, table, &what, &own);
     int status = indexer_agree(ix, &own);
     *e = own;
     if (status == DELTAFS_OK)
-        status = indexer_share_text(ix, &path, e);
+        status = indexer_broadcast(ix, &what, sizeof what, e);
     if (status == DELTAFS_OK)
-        status = indexer_open_file(ix, path, &file, e);
-    if (status != DELTAFS_OK) {
-        free(path);
+        status = indexer_open_file(ix, &what, &file, e);
+    if (status != DELTAFS_OK)
         return status;
-    }
-    status = indexer_share_source(ix, path, &file, n, table, &s, e);
+    status = indexer_share_source(ix, what.path, &file, n, table, &s, e);
     if (status == DELTAFS_OK)
-        status = indexer_add_tables(ix, &file, path, &s, e);
+        status = indexer_add_tables(ix, &file, what.path, &s, e);
     source_fini(&s);
     key_file_close(&file);
-    free(path);
     return status;
 }
 
@@ -474,11 +482,7 @@ int deltafs_indexer_add(deltafs_indexer *ix, const char *path, size_t n, const s
 
     if (!ix)
         return error_set(deltafs_thread_error(), DELTAFS_ERR_INVALID, "deltafs_indexer_add: no handle");
-    if (ix->group.rank == 0 && (!path || n == 0 || !table))
-        error_set(&own, DELTAFS_ERR_INVALID, "deltafs_indexer_add: path and tables must be given");
-    int status = indexer_agree(ix, &own);
-    if (status == DELTAFS_OK)
-        status = indexer_add(ix, path, n, table, &own);
+    int status = indexer_add(ix, path, n, table, &own);
     if (status != DELTAFS_OK)
         ix->error = own;
     return status;

@@ -22,12 +22,10 @@ static int close_index(struct logical_job *j, const struct deltafs_table *table,
 {
     const char *collection = j->options ? deltafs_options_text(j->options, OPTION_COLLECTION) : "";
     deltafs_indexer *ix;
-    int status = deltafs_mpi_indexer_open(j->agree.comm, *collection ? collection : NULL, j->path, j->options, &ix);
+    int status = keys_index_open(j, *collection ? collection : NULL, j->path, j->options, &ix, e);
 
-    if (status != DELTAFS_OK) {
-        *e = *deltafs_thread_error();
+    if (status != DELTAFS_OK)
         return status;
-    }
     status = deltafs_indexer_add(ix, j->path, 1, &table);
     if (status != DELTAFS_OK)
         error_set(e, status, "%s", deltafs_indexer_errmsg(ix));

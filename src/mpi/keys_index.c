@@ -19,11 +19,21 @@ static int mpi_open_logical(void *ctx, const char *path, deltafs_logical **out)
     return deltafs_mpi_logical_open(((struct logical_job *)ctx)->agree.comm, path, O_RDONLY, NULL, out);
 }
 
+static const struct indexer_calls calls = {
+    .create = mpi_create, .reopen = mpi_reopen, .open_logical = mpi_open_logical};
+
+int keys_index_open(struct logical_job *j, const char *collection, const char *path, const deltafs_options *options,
+                    deltafs_indexer **out, struct error *e)
+{
+    struct logical_group group = logical_job_group(j);
+
+    group.destroy = NULL;
+    return deltafs_indexer_open_group(collection, path, options, &group, &calls, out, e);
+}
+
 int deltafs_mpi_indexer_open(MPI_Comm comm, const char *collection, const char *path, const deltafs_options *options,
                              deltafs_indexer **out)
 {
-    static const struct indexer_calls calls = {
-        .create = mpi_create, .reopen = mpi_reopen, .open_logical = mpi_open_logical};
     struct error *e = deltafs_thread_error(), own = {0};
     struct logical_job *j;
     int status = logical_job_create(comm, &j, e);

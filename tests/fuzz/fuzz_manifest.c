@@ -1,9 +1,10 @@
-/* A manifest: a byte (1: its lines get right checksums), then the file. */
+/* A manifest: a byte (1: its lines get right checksums; 2: it is a file SOURCES instead), then the file. */
 #include <stdlib.h>
 #include <string.h>
 #include "fuzz_target.h"
 #include "mem_io.h"
 #include "store/manifest.h"
+#include "store/sources.h"
 #include "structures.h"
 
 static void check(const struct manifest *m)
@@ -22,6 +23,47 @@ static void check(const struct manifest *m)
     }
 }
 
+/* What is read of a source for any of its rows is within it. */
+static void check_source(const struct key_source *s)
+{
+    FUZZ_CHECK(s->table_count > 0 && s->path[0] != '\0');
+    for (size_t i = 0; i < s->table_count; i++) {
+        const struct deltafs_table *t = &s->table[i].table;
+        FUZZ_CHECK(t->key < t->column_count && source_table_group(t) >= 1);
+        for (size_t k = 0; k < t->column_count && t->rows > 0; k++) {
+            const struct deltafs_column *c = &t->column[k];
+            const uint64_t rows[] = {0, t->rows / 3, t->rows - 1};
+            for (size_t r = 0; r < 3; r++) {
+                uint64_t place = column_place(c, rows[r]);
+                FUZZ_CHECK(place <= s->identity.size && c->size <= s->identity.size - place);
+            }
+        }
+    }
+}
+
+static void try_sources(struct io *io)
+{
+    struct sources s;
+    struct error e = {0};
+
+    if (sources_read(io, "c/SOURCES", &s, &e) != DELTAFS_OK) {
+        FUZZ_CHECK(strstr(e.text, "c/SOURCES") != NULL);
+        return;
+    }
+    for (size_t i = 0; i < s.count; i++) {
+        struct key_source again;
+        char *text;
+        check_source(&s.source[i]);
+        /* What is written of it says the same. */
+        FUZZ_CHECK(source_format(&s.source[i], &text, &e) == DELTAFS_OK);
+        FUZZ_CHECK(source_parse(text, "text", &again, &e) == DELTAFS_OK);
+        FUZZ_CHECK(strcmp(again.path, s.source[i].path) == 0 && again.table_count == s.source[i].table_count);
+        source_fini(&again);
+        free(text);
+    }
+    sources_fini(&s);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
     static struct mem_io files;
@@ -34,9 +76,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
     if (mode & 1)
         structures_seal_manifest(text, n);
     mem_io_begin(&files);
-    mem_put(&files, "c/MANIFEST", text, n);
+    mem_put(&files, mode & 2 ? "c/SOURCES" : "c/MANIFEST", text, n);
     struct io io = io_default();
-    if (manifest_read(&io, "c", &m, &e) == DELTAFS_OK) {
+    if (mode & 2) {
+        try_sources(&io);
+    } else if (manifest_read(&io, "c", &m, &e) == DELTAFS_OK) {
         check(&m);
         manifest_fini(&m);
     } else {

@@ -208,6 +208,33 @@ static void make_logical(const char *folder)
     }
 }
 
+/* A collection of a stream of records, one of columns in pieces, and one of a logical file. */
+static void make_sources(const char *folder)
+{
+    static const char text[] = "Sources version=1 uuid=00000000-0000-0000-0000-000000000000 ~00000000\n"
+                               "Table sequence=1 label=7 rows=50 key=1 columns=2 name= ~00000000\n"
+                               "Column name=x type=f4 order=little stride=12 offset=0 ~00000000\n"
+                               "Column name=id type=u8 order=little stride=12 offset=4 ~00000000\n"
+                               "Source tables=1 size=600 kind=plain mtime=5 path=a%20b ~00000000\n"
+                               "Table sequence=2 label=8 rows=9 key=0 columns=2 name=/g ~00000000\n"
+                               "Column name=id type=i4 order=big stride=4 offset=64 ~00000000\n"
+                               "Column name=s type=S3 order=little stride=3 ~00000000\n"
+                               "Piece first=0 rows=4 offset=500 ~00000000\n"
+                               "Piece first=4 rows=5 offset=0 ~00000000\n"
+                               "Source tables=1 size=600 kind=logical uuid=u session=1 order=4 path=. ~00000000\n"
+                               "Source tables=1 size=600 kind=plain mtime=5 path=/x ~00000000\n";
+    static struct seed s;
+
+    for (int lines = 0; lines < 2; lines++) {
+        const char *end =
+            lines ? text + sizeof text - 1 : strstr(text, "Source tables=1 size=600 kind=plain mtime=5 path=/x");
+        s.n = 0;
+        add_number(&s, 3, 1);
+        add(&s, text, (size_t)(end - text));
+        save(&s, folder, "manifest", lines ? "sources1" : "sources0");
+    }
+}
+
 /* A VPIC dump of three particles, and files of fixed-size records. */
 static void make_imports(const char *folder)
 {
@@ -284,6 +311,7 @@ int main(int argc, char **argv)
         make_container(argv[1], argv[2], golden[i]);
     make_extents(argv[2]);
     make_logical(argv[2]);
+    make_sources(argv[2]);
     make_imports(argv[2]);
     make_texts(argv[2]);
     return 0;
