@@ -18,6 +18,7 @@ struct deltafs_dir {
     void *ctx;
     enum option_keys keys;
     int64_t value_size;
+    size_t value_max;   /* of a writer */
     struct buffer blob; /* a key of bytes with its value, as they are stored */
     struct reader *reader;
 };
@@ -34,8 +35,12 @@ int deltafs_dir_attach(const struct dir_transport *transport, void *ctx, const s
 
     if (!d)
         return error_no_memory(e, sizeof *d, "a handle");
-    *d = (deltafs_dir){
-        .error.text = "no error", .transport = transport, .ctx = ctx, .keys = c->keys, .value_size = c->caller_size};
+    *d = (deltafs_dir){.error.text = "no error",
+                       .transport = transport,
+                       .ctx = ctx,
+                       .keys = c->keys,
+                       .value_size = c->caller_size,
+                       .value_max = deltafs_writer_value_max(c)};
     uint64_t label;
     if (deltafs_writer_has_cut(transport->writer(ctx), &label))
         snprintf(d->error.text, sizeof d->error.text,
@@ -85,8 +90,20 @@ static int serial_append(void *ctx, size_t n, const uint8_t *keys, size_t key_st
     struct serial *s = ctx;
 
     (void)e;
-    deltafs_writer_put_many(s->writer, n, keys, key_stride, values, value_stride, size);
     s->pending += n;
+    if (!deltafs_writer_is_local(s->writer)) {
+        deltafs_writer_put_many(s->writer, n, keys, key_stride, values, value_stride, size);
+        return DELTAFS_OK;
+    }
+    for (size_t some; n > 0; n -= some) {
+        const uint8_t *places;
+        some = deltafs_writer_put_values(s->writer, n, keys, key_stride, values, value_stride, size, &places);
+        if (some == 0)
+            break;
+        deltafs_writer_put_many(s->writer, some, keys, key_stride, places, PLACE_SIZE, PLACE_SIZE);
+        keys += some * key_stride;
+        values += size > 0 ? some * value_stride : 0;
+    }
     return DELTAFS_OK;
 }
 
@@ -201,6 +218,8 @@ static int serial_configure(struct writer_config *c, const char *path, const del
 
     if (!is_reopening)
         c->partitions = partitions == OPTION_AUTO ? 1 : (uint32_t)partitions;
+    if (status == DELTAFS_OK)
+        status = deltafs_writer_share(c, 1, e);
     if (deltafs_options_number(o, OPTION_THREADS) == OPTION_AUTO)
         c->threads = serial_threads();
     if (c->memory == OPTION_AUTO)
@@ -309,9 +328,9 @@ static int append_check(deltafs_dir *d, const char *call, enum option_keys kind,
         return error_set(&d->error, DELTAFS_ERR_SIZE,
                          "%s: a value of %zu bytes; every value of this directory has %lld", call, size,
                          (long long)d->value_size);
-    if (size > BLOCK_VALUE_MAX)
-        return error_set(&d->error, DELTAFS_ERR_SIZE, "%s: a value of %zu bytes; at most %u are possible", call, size,
-                         BLOCK_VALUE_MAX);
+    if (size > d->value_max)
+        return error_set(&d->error, DELTAFS_ERR_SIZE, "%s: a value of %zu bytes; at most %zu are possible", call, size,
+                         d->value_max);
     return DELTAFS_OK;
 }
 
