@@ -249,7 +249,7 @@ static int examine(struct repair *r, struct repair_part *p, char *const *path, u
             p->size[REPAIR_DATA] = 0;
         p->whole = examine_whole(r, p, &index);
         p->whole = in_place < p->whole ? in_place : p->whole;
-        status = examine_note(r, p, &why, m->keys == KEYS_BYTES, e);
+        status = examine_note(r, p, &why, m->keys == KEYS_BYTES && !m->is_local, e);
     }
     index_reader_close(&index, &ignored);
     return status;

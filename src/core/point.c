@@ -460,7 +460,7 @@ static void point_add_probe(struct point *t, const struct segment *segment, uint
 int point_get(struct reader *r, struct part_reader *p, const struct wanted *w, size_t n, uint32_t first, uint32_t end,
               struct collection **out, struct error *e)
 {
-    struct point t = {.r = r, .p = p, .wanted = w, .out = out, .s = r->scratch, .is_away = r->manifest.job_count > 0};
+    struct point t = {.r = r, .p = p, .wanted = w, .out = out, .s = r->scratch, .is_away = r->manifest.is_local};
     struct segment *segment;
     uint32_t segments, leaves;
 

@@ -469,7 +469,7 @@ static int scan_take(struct scan *s, struct scan_run *run, uint64_t key, struct 
     size_t size;
     const uint8_t *stored = block_value(&run->block, run->place.record, &size);
 
-    if (s->reader->manifest.job_count > 0)
+    if (s->reader->manifest.is_local)
         return scan_send_for(s, &a, stored, run->place.at.offset, e);
     return scan_give(s, &a, stored, size, run->place.at.offset, NULL, e);
 }

@@ -107,8 +107,9 @@ static int repair_label(struct repair *r, uint64_t records, uint64_t bytes, uint
     const struct manifest *m = &r->manifest;
     struct error e;
 
-    /* An index log that was made anew has another length. */
-    if (repair_is_noted(r) && r->noted.records == records && (r->lost > 0 || r->noted.bytes_stored == bytes)) {
+    /* An index log that was made anew has another length, and value logs are not counted here. */
+    if (repair_is_noted(r) && r->noted.records == records &&
+        (r->lost > 0 || m->is_local || r->noted.bytes_stored == bytes)) {
         *label = r->noted.label;
     } else if (r->wish->has_label && (r->lost < m->partitions || records > 0)) {
         *label = r->wish->label;
@@ -173,7 +174,7 @@ static int repair_decide(struct repair *r, struct error *e)
         return DELTAFS_OK;
     }
     r->last.label = label;
-    r->last.bytes_stored = bytes;
+    r->last.bytes_stored = r->manifest.is_local && repair_is_noted(r) ? r->noted.bytes_stored : bytes;
     r->is_kept = 1;
     return DELTAFS_OK;
 }
@@ -235,8 +236,10 @@ static int repair_write_line(struct repair *r, struct error *e)
 
 static int repair_commit(struct repair *r, struct error *e)
 {
-    int status = repair_sync(r, e);
+    int status = repair_sync_values(r, e);
 
+    if (status == DELTAFS_OK)
+        status = repair_sync(r, e);
     if (status == DELTAFS_OK)
         status = repair_renew(r, e);
     if (status == DELTAFS_OK)
@@ -655,7 +658,7 @@ static int repair_all(struct repair *r, struct error *e)
                     "%.800s: epoch number %" PRIu64 ", whole but without its commit, is committed: %" PRIu64
                     " record%s labelled %" PRIu64,
                     r->path, r->manifest.epoch_count, r->last.records, repair_plural(r->last.records), r->last.label);
-    return status;
+    return status == DELTAFS_OK && !is_early ? repair_values(r, e) : status;
 }
 
 /* Have the lease, in which stays what the job noted that had it before, and the manifest as it is then. */

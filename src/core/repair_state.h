@@ -70,4 +70,9 @@ int repair_inspect(struct repair *r, struct error *e);
 int repair_partition(struct repair *r, uint32_t partition, struct error *e);
 void repair_forget(struct repair *r);
 
+/* Put back and cut off what can be of value logs, once it is known which epochs count. */
+int repair_values(struct repair *r, struct error *e);
+/* Force to storage what the epoch behind the last committed one may have in value logs. */
+int repair_sync_values(struct repair *r, struct error *e);
+
 #endif

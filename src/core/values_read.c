@@ -34,6 +34,7 @@ struct value_spot {
 struct values_reader {
     struct values_log log[LOGS_OPEN];
     uint64_t clock;
+    uint8_t *seen; /* of each writer: its log has been read; NULL: that is not noted */
     struct buffer spots, pieces, whole;
     struct block block;
 };
@@ -77,11 +78,24 @@ void values_reader_forget(struct values_reader *v)
     }
 }
 
+int values_reader_watch(struct values_reader *v, uint32_t writers, struct error *e)
+{
+    free(v->seen);
+    v->seen = calloc(writers + (size_t)1, 1);
+    return v->seen ? DELTAFS_OK : error_no_memory(e, writers, "verifying");
+}
+
+int values_reader_has_seen(const struct values_reader *v, uint32_t writer)
+{
+    return v->seen[writer];
+}
+
 void values_reader_destroy(struct values_reader *v)
 {
     if (!v)
         return;
     values_reader_forget(v);
+    free(v->seen);
     buffer_fini(&v->spots);
     buffer_fini(&v->pieces);
     buffer_fini(&v->whole);
@@ -112,6 +126,8 @@ static struct values_log *values_log_of(struct reader *r, uint32_t writer)
     struct error ignored;
 
     v->clock++;
+    if (v->seen)
+        v->seen[writer] = 1;
     for (int i = 0; i < LOGS_OPEN; i++) {
         struct values_log *log = &v->log[i];
         if (log->is_open && log->writer == writer) {

@@ -3,8 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/partition.h"
-#include "core/reader.h"
-#include "store/values.h"
+#include "core/values_read.h"
 #include "store/store_format.h"
 
 struct verify {
@@ -106,7 +105,7 @@ static void verify_epoch(struct verify *v, struct part_reader *p, uint32_t epoch
     v->sum[epoch].records += v->records;
     v->sum[epoch].bytes_raw += v->bytes_raw;
     /* With place=local, footers know nothing of the values' bytes. */
-    int is_short = records != v->records || (v->reader->manifest.job_count == 0 && bytes_raw != v->bytes_raw);
+    int is_short = records != v->records || (!v->reader->manifest.is_local && bytes_raw != v->bytes_raw);
     if (damages.count == 0 && (is_short || v->is_misplaced)) {
         error_damaged(&e, p->index.file.path, segment[0].footer.offset,
                       "epoch number %u does not have the records that its footer says", epoch);
@@ -169,7 +168,8 @@ static void verify_partition(struct verify *v, uint32_t partition)
         verify_epoch(v, p, epoch);
 }
 
-/* The header of a writer's value log; one that is missing is met where its values are. */
+/* The header of a writer's value log, once values of it were read; one that is missing was met there. Other logs may
+ * have been begun, without a commit, when the power went. */
 static void verify_values(struct verify *v, uint32_t writer)
 {
     struct reader *r = v->reader;
@@ -212,15 +212,16 @@ int reader_verify(struct reader *r, deltafs_damage_fn fn, void *arg, struct delt
     v.sum = calloc(r->manifest.epoch_count + 1, sizeof *v.sum);
     if (!v.sum)
         return error_no_memory(e, r->manifest.epoch_count * sizeof *v.sum, "verifying");
+    if (values_reader_watch(r->values, manifest_writers(&r->manifest), e) != DELTAFS_OK) {
+        free(v.sum);
+        return e->status;
+    }
     /* Before the first commit a power loss may leave logs without their headers, or none: no record is in them. */
     for (uint32_t p = 0; p < r->manifest.partitions && r->manifest.epoch_count > 0; p++)
         verify_partition(&v, p);
-    /* Of a job that committed nothing there may be half a header. */
-    for (uint32_t i = 0; i < r->manifest.job_count; i++)
-        if (manifest_job_of(&r->manifest, r->manifest.job[i].epochs) == &r->manifest.job[i] &&
-            r->manifest.job[i].epochs < r->manifest.epoch_count)
-            for (uint32_t w = 0; w < r->manifest.job[i].writers; w++)
-                verify_values(&v, r->manifest.job[i].first + w);
+    for (uint32_t w = 0; w < manifest_writers(&r->manifest); w++)
+        if (values_reader_has_seen(r->values, w))
+            verify_values(&v, w);
     if (out->damages == 0)
         verify_counts(&v);
     free(v.sum);

@@ -147,7 +147,7 @@ int deltafs_writer_make(struct writer_config *c, struct lease *lease, struct err
                          .value_size = c->caller_size,
                          .schema = (char *)(uintptr_t)c->schema,
                          .job = &c->job,
-                         .job_count = c->place == PLACE_LOCAL};
+                         .is_local = c->place == PLACE_LOCAL};
     int status = manifest_new_uuid(c->uuid, e);
 
     if (status == DELTAFS_OK)
@@ -199,7 +199,7 @@ static int inspect_options(const struct manifest *m, const char *path, const del
     }
     if (deltafs_options_is_given(o, OPTION_KEYS) && deltafs_options_number(o, OPTION_KEYS) != (uint64_t)m->keys)
         return deltafs_options_refuse(o, OPTION_KEYS, path, m->keys == KEYS_BYTES ? "bytes" : "u64", e);
-    uint64_t place = m->job_count > 0 ? PLACE_LOCAL : PLACE_SHUFFLE;
+    uint64_t place = m->is_local ? PLACE_LOCAL : PLACE_SHUFFLE;
     if (deltafs_options_is_given(o, OPTION_PLACE) && deltafs_options_number(o, OPTION_PLACE) != place)
         return deltafs_options_refuse(o, OPTION_PLACE, path, place == PLACE_LOCAL ? "local" : "shuffle", e);
     if (schema[0] != '\0' && !is_same_schema(schema, m->schema))
@@ -218,7 +218,7 @@ static void inspect_manifest(struct writer_config *c, struct manifest *m)
     c->keys = m->keys;
     c->partitions = m->partitions;
     c->caller_size = m->value_size;
-    c->place = m->job_count > 0 ? PLACE_LOCAL : PLACE_SHUFFLE;
+    c->place = m->is_local ? PLACE_LOCAL : PLACE_SHUFFLE;
     c->job.first = manifest_writers(m);
     c->schema = m->schema;
     configure_sizes(c);

@@ -39,8 +39,10 @@ struct manifest {
     uint64_t epoch_count;
     struct manifest_epoch *epoch;
     size_t epoch_capacity;
-    struct manifest_job *job; /* none: records are with their partitions */
+    int is_local;             /* records stay with their writers: */
+    struct manifest_job *job; /* 1 or more */
     uint32_t job_count;
+    int lacks_job; /* it was opened again, by a job that has not been told of yet */
     int is_closed;
     uint64_t tail_length; /* bound of the index logs' tails, if closed */
     uint64_t size;        /* bytes of the file, a torn line at its end left out */

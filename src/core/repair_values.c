@@ -1,0 +1,201 @@
+/* Repair of value logs (place=local). The headers of those that are known by their first block are written again; and
+ * of a job that was cut short, what its logs have behind the last committed epoch is cut off. Where that begins is
+ * known only if all blocks of the job's committed epochs are seen to be there, by the number of their records: then
+ * nothing else that stands there can be one of them. If not, everything stays as it is, and is damage to whoever reads
+ * it. */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include "base/coding.h"
+#include "core/repair_state.h"
+#include "store/store_format.h"
+#include "store/values.h"
+
+#define WALK_AHEAD ((size_t)256 << 10) /* bytes read at a time */
+
+/* The blocks of a log, one after the other. */
+struct walk {
+    struct io_file file;
+    struct window window;
+    uint32_t seed, writer;
+    uint64_t size, at;
+};
+
+/* A block that is right: where it ends, its epoch and records. */
+struct walked {
+    uint64_t end;
+    uint32_t epoch, records;
+};
+
+/* Read the block at w->at. Returns whether there is one; damage and the file's end are the same here. */
+static int walk_block(struct walk *w, struct walked *out)
+{
+    const uint8_t *h;
+    struct error ignored;
+    uint64_t left = w->size - w->at;
+
+    if (left < BLOCK_HEADER_SIZE ||
+        window_read(&w->window, &w->file, w->size, w->at, BLOCK_HEADER_SIZE, &h, &ignored) != DELTAFS_OK)
+        return 0;
+    size_t n = block_values_length(h);
+    if (n == 0 || n > left || get_u32(h + 16) != w->writer || get_u64(h + 24) != w->at ||
+        window_read(&w->window, &w->file, w->size, w->at, n, &h, &ignored) != DELTAFS_OK ||
+        !log_is_sealed(w->seed, h, n))
+        return 0;
+    *out = (struct walked){w->at + n, get_u32(h + 20), get_u16(h + 6)};
+    return 1;
+}
+
+static int walk_open(struct walk *w, struct repair *r, uint32_t writer, struct error *e)
+{
+    char *path = values_path(r->path, r->manifest.partitions, writer);
+
+    *w = (struct walk){.file.fd = -1,
+                       .window.ahead = WALK_AHEAD,
+                       .seed = log_seed(r->manifest.uuid),
+                       .writer = writer,
+                       .at = LOG_HEADER_SIZE};
+    int status = path ? io_file_open(&r->io, path, r->wish->is_dry ? O_RDONLY : O_RDWR, &w->file, e)
+                      : error_no_memory(e, 1, "a path");
+    free(path);
+    return status == DELTAFS_OK ? io_file_size(&w->file, &w->size, e) : status;
+}
+
+static void walk_close(struct walk *w)
+{
+    struct error ignored; /* what was written has been synced */
+
+    window_fini(&w->window);
+    io_file_close(&w->file, &ignored);
+}
+
+static int repair_values_header(struct repair *r, struct walk *w, struct error *e)
+{
+    uint8_t h[LOG_HEADER_SIZE];
+    struct walked first;
+    struct error damage;
+
+    if (w->size < LOG_HEADER_SIZE || !walk_block(w, &first) ||
+        log_check_header(&w->file, LOG_KIND_VALUES, w->writer, r->manifest.uuid, &damage) != DELTAFS_ERR_DAMAGED)
+        return DELTAFS_OK;
+    log_put_header(h, LOG_KIND_VALUES, w->writer, r->manifest.uuid);
+    int status = r->wish->is_dry ? DELTAFS_OK : io_file_write(&w->file, 0, h, sizeof h, e);
+    if (status == DELTAFS_OK && !r->wish->is_dry)
+        status = io_file_sync(&w->file, e);
+    if (status == DELTAFS_OK)
+        repair_tell(r, "%s; it is written again, from what the manifest says", damage.text);
+    return status;
+}
+
+/* Epochs that count once the repair is done. */
+static uint64_t repair_values_epochs(const struct repair *r)
+{
+    return r->manifest.epoch_count + (r->is_kept != 0);
+}
+
+/* Add up the records of each epoch in a log; returns where the last block of one that counts ends. */
+static uint64_t repair_values_count(struct repair *r, struct walk *w, uint64_t *records)
+{
+    uint64_t end = LOG_HEADER_SIZE, epochs = repair_values_epochs(r);
+    struct walked block;
+
+    while (w->at < w->size) {
+        if (!walk_block(w, &block)) {
+            w->at += VALUES_ALIGN;
+            continue;
+        }
+        if (block.epoch < epochs) {
+            records[block.epoch] += block.records;
+            end = block.end;
+        }
+        w->at = block.end;
+    }
+    return end;
+}
+
+/* Whether the records that were counted in a job's logs are all that its epochs have. */
+static int repair_values_are_all(const struct repair *r, const struct manifest_job *job, const uint64_t *records)
+{
+    const struct manifest *m = &r->manifest;
+
+    for (uint64_t i = job->epochs; i < repair_values_epochs(r) && manifest_job_of(m, i) == job; i++)
+        if (records[i] != (i < m->epoch_count ? m->epoch[i].records : r->last.records))
+            return 0;
+    return 1;
+}
+
+static int repair_values_cut(struct repair *r, uint32_t writer, uint64_t end, struct error *e)
+{
+    struct walk w;
+    int status = walk_open(&w, r, writer, e);
+    uint64_t n = w.size > end ? w.size - end : 0;
+
+    if (status == DELTAFS_OK && n > 0 && !r->wish->is_dry)
+        status = io_file_truncate(&w.file, end, e);
+    if (status == DELTAFS_OK && n > 0 && !r->wish->is_dry)
+        status = io_file_sync(&w.file, e);
+    if (status == DELTAFS_OK && n > 0)
+        repair_tell(
+            r, "%.800s: what stands behind the last committed epoch is cut off, %" PRIu64 " byte%s at offset %" PRIu64,
+            w.file.path, n, repair_plural(n), end);
+    walk_close(&w);
+    return status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_OK : status;
+}
+
+/* The logs of one job; `records` has room for each epoch, `end` for each writer. */
+static int repair_values_job(struct repair *r, const struct manifest_job *job, uint64_t *records, uint64_t *end,
+                             struct error *e)
+{
+    int status = DELTAFS_OK;
+
+    for (uint32_t i = 0; i < job->writers && status == DELTAFS_OK; i++) {
+        struct walk w;
+        status = walk_open(&w, r, job->first + i, e);
+        if (status == DELTAFS_OK)
+            status = repair_values_header(r, &w, e);
+        end[i] = status == DELTAFS_OK && !job->is_closed ? repair_values_count(r, &w, records) : UINT64_MAX;
+        walk_close(&w);
+        if (status == DELTAFS_ERR_NOT_FOUND)
+            status = DELTAFS_OK; /* it wrote nothing */
+        if (status == DELTAFS_OK)
+            status = repair_renew(r, e);
+    }
+    if (status != DELTAFS_OK || job->is_closed || !repair_values_are_all(r, job, records))
+        return status;
+    for (uint32_t i = 0; i < job->writers && status == DELTAFS_OK; i++)
+        status = repair_values_cut(r, job->first + i, end[i], e);
+    return status;
+}
+
+int repair_values(struct repair *r, struct error *e)
+{
+    const struct manifest *m = &r->manifest;
+    int status = DELTAFS_OK;
+
+    for (uint32_t i = 0; i < m->job_count && status == DELTAFS_OK; i++) {
+        uint64_t *records = calloc(repair_values_epochs(r) + 1, sizeof *records);
+        uint64_t *end = calloc(m->job[i].writers, sizeof *end);
+        status = records && end ? repair_values_job(r, &m->job[i], records, end, e)
+                                : error_no_memory(e, m->job[i].writers * sizeof *end, "the writers");
+        free(records);
+        free(end);
+    }
+    return status;
+}
+
+int repair_sync_values(struct repair *r, struct error *e)
+{
+    const struct manifest *m = &r->manifest;
+    const struct manifest_job *job = m->is_local ? manifest_job_of(m, m->epoch_count) : NULL;
+    int status = DELTAFS_OK;
+
+    for (uint32_t i = 0; job && i < job->writers && status == DELTAFS_OK; i++) {
+        struct walk w;
+        status = walk_open(&w, r, job->first + i, e);
+        if (status == DELTAFS_OK)
+            status = io_file_sync(&w.file, e);
+        walk_close(&w);
+        status = status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_OK : status;
+    }
+    return status;
+}
