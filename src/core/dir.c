@@ -646,7 +646,8 @@ int deltafs_stat(deltafs_dir *d, struct deltafs_stat *out)
                              .value_size = m->value_size,
                              .schema = m->schema,
                              .uuid = m->uuid_text,
-                             .is_closed = m->is_closed};
+                             .is_closed = m->is_closed,
+                             .place = m->is_local ? "local" : "shuffle"};
     for (uint64_t i = 0; i < m->epoch_count; i++) {
         s.records += m->epoch[i].records;
         s.bytes_raw += m->epoch[i].bytes_raw;

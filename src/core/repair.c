@@ -507,6 +507,10 @@ static uint64_t repair_first_lost(const struct repair *r, const char **why)
             *why = p->bad ? p->bad : "an index log says that records are lost";
         }
     }
+    if (r->short_values < first) {
+        first = r->short_values;
+        *why = "records are missing from the value logs";
+    }
     return first;
 }
 
@@ -541,8 +545,11 @@ static int repair_drop(struct repair *r, struct error *e)
 {
     struct manifest *m = &r->manifest;
     const char *why = "";
+    int status = repair_find_short_values(r, e);
     uint64_t first = repair_first_lost(r, &why), from = r->wish->drop_from, count = m->epoch_count;
 
+    if (status != DELTAFS_OK)
+        return status;
     if (r->mended)
         return error_set(e, DELTAFS_ERR_DAMAGED,
                          "%.800s: the manifest is damaged, too: repair that before epochs are given up", r->path);
@@ -554,7 +561,7 @@ static int repair_drop(struct repair *r, struct error *e)
                          "%.800s: the first epoch to be given up would be that labelled %" PRIu64 ", not %" PRIu64
                          "; nothing is changed",
                          r->path, m->epoch[first].label, from);
-    int status = mend_cut(&r->io, r->path, first, &r->text, &r->text_size, e);
+    status = mend_cut(&r->io, r->path, first, &r->text, &r->text_size, e);
     if (status == DELTAFS_OK)
         status = repair_write_manifest(r, e);
     for (uint64_t i = first; i < count && status == DELTAFS_OK; i++)
@@ -567,6 +574,7 @@ static int repair_drop(struct repair *r, struct error *e)
     manifest_fini(m);
     status = manifest_parse(m, r->text, r->text_size, r->path, e);
     r->is_dropped = 1;
+    r->short_values = NO_EPOCH;
     return status == DELTAFS_OK ? repair_inspect(r, e) : status;
 }
 
@@ -694,7 +702,8 @@ static void repair_fini(struct repair *r)
 int repair_directory(const char *path, const struct deltafs_repair_wish *wish, const struct repair_how *how,
                      deltafs_repair_fn fn, void *arg, struct error *e)
 {
-    struct repair r = {.path = path, .wish = wish, .how = how, .fn = fn, .arg = arg, .io = io_default()};
+    struct repair r = {
+        .path = path, .wish = wish, .how = how, .fn = fn, .arg = arg, .io = io_default(), .short_values = NO_EPOCH};
     struct error second;
     int status = repair_read_manifest(&r, e);
 

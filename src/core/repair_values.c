@@ -113,15 +113,32 @@ static uint64_t repair_values_count(struct repair *r, struct walk *w, uint64_t *
     return end;
 }
 
-/* Whether the records that were counted in a job's logs are all that its epochs have. */
-static int repair_values_are_all(const struct repair *r, const struct manifest_job *job, const uint64_t *records)
+/* The first epoch of a job that has other records than were counted in its logs; NO_EPOCH if there is none. */
+static uint64_t repair_values_short(const struct repair *r, const struct manifest_job *job, const uint64_t *records)
 {
     const struct manifest *m = &r->manifest;
 
     for (uint64_t i = job->epochs; i < repair_values_epochs(r) && manifest_job_of(m, i) == job; i++)
         if (records[i] != (i < m->epoch_count ? m->epoch[i].records : r->last.records))
-            return 0;
-    return 1;
+            return i;
+    return NO_EPOCH;
+}
+
+/* Nothing but a copy helps; and nothing is cut off. */
+static void repair_values_remark(const struct repair *r, uint64_t epoch, uint64_t records)
+{
+    const struct manifest *m = &r->manifest;
+    struct error e;
+
+    if (epoch >= m->epoch_count || !r->fn)
+        return;
+    error_set(
+        &e, DELTAFS_ERR_DAMAGED,
+        "%.700s: of the epoch labelled %" PRIu64 " the value logs have %" PRIu64 " records of %" PRIu64
+        ", and all that stands behind them stays; who has no copy can give up the epochs from that on: --drop-from "
+        "%" PRIu64,
+        r->path, m->epoch[epoch].label, records, m->epoch[epoch].records, m->epoch[epoch].label);
+    r->fn(DELTAFS_REPAIR_REMARK, e.text, r->arg);
 }
 
 static int repair_values_cut(struct repair *r, uint32_t writer, uint64_t end, struct error *e)
@@ -142,32 +159,61 @@ static int repair_values_cut(struct repair *r, uint32_t writer, uint64_t end, st
     return status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_OK : status;
 }
 
-/* The logs of one job; `records` has room for each epoch, `end` for each writer. */
-static int repair_values_job(struct repair *r, const struct manifest_job *job, uint64_t *records, uint64_t *end,
-                             struct error *e)
+/* Look at the logs of one job; `records` has room for each epoch, `end` for each writer. */
+static int repair_values_look(struct repair *r, const struct manifest_job *job, int may_write, int must_count,
+                              uint64_t *records, uint64_t *end, struct error *e)
 {
     int status = DELTAFS_OK;
 
     for (uint32_t i = 0; i < job->writers && status == DELTAFS_OK; i++) {
         struct walk w;
         status = walk_open(&w, r, job->first + i, e);
-        if (status == DELTAFS_OK)
+        if (status == DELTAFS_OK && may_write)
             status = repair_values_header(r, &w, e);
-        end[i] = status == DELTAFS_OK && !job->is_closed ? repair_values_count(r, &w, records) : UINT64_MAX;
+        if (status == DELTAFS_OK && must_count)
+            end[i] = repair_values_count(r, &w, records);
         walk_close(&w);
         if (status == DELTAFS_ERR_NOT_FOUND)
             status = DELTAFS_OK; /* it wrote nothing */
         if (status == DELTAFS_OK)
             status = repair_renew(r, e);
     }
-    if (status != DELTAFS_OK || job->is_closed || !repair_values_are_all(r, job, records))
+    return status;
+}
+
+static int repair_values_job(struct repair *r, const struct manifest_job *job, uint64_t *records, uint64_t *end,
+                             struct error *e)
+{
+    int status = repair_values_look(r, job, 1, !job->is_closed, records, end, e);
+
+    if (status != DELTAFS_OK || job->is_closed)
         return status;
+    uint64_t lacks = repair_values_short(r, job, records);
+    if (lacks != NO_EPOCH) {
+        repair_values_remark(r, lacks, records[lacks]);
+        return DELTAFS_OK;
+    }
     for (uint32_t i = 0; i < job->writers && status == DELTAFS_OK; i++)
         status = repair_values_cut(r, job->first + i, end[i], e);
     return status;
 }
 
-int repair_values(struct repair *r, struct error *e)
+static int repair_values_seek(struct repair *r, const struct manifest_job *job, uint64_t *records, uint64_t *end,
+                              struct error *e)
+{
+    int status = repair_values_look(r, job, 0, 1, records, end, e);
+    uint64_t lacks = status == DELTAFS_OK ? repair_values_short(r, job, records) : NO_EPOCH;
+
+    if (lacks < r->short_values)
+        r->short_values = lacks;
+    return status;
+}
+
+/* Do it for each job. */
+static int repair_values_each(struct repair *r,
+                              int (*job_do)(struct repair *, const struct manifest_job *, uint64_t *, uint64_t *,
+                                            struct error *),
+                              struct error *e)
 {
     const struct manifest *m = &r->manifest;
     int status = DELTAFS_OK;
@@ -175,12 +221,22 @@ int repair_values(struct repair *r, struct error *e)
     for (uint32_t i = 0; i < m->job_count && status == DELTAFS_OK; i++) {
         uint64_t *records = calloc(repair_values_epochs(r) + 1, sizeof *records);
         uint64_t *end = calloc(m->job[i].writers, sizeof *end);
-        status = records && end ? repair_values_job(r, &m->job[i], records, end, e)
+        status = records && end ? job_do(r, &m->job[i], records, end, e)
                                 : error_no_memory(e, m->job[i].writers * sizeof *end, "the writers");
         free(records);
         free(end);
     }
     return status;
+}
+
+int repair_values(struct repair *r, struct error *e)
+{
+    return repair_values_each(r, repair_values_job, e);
+}
+
+int repair_find_short_values(struct repair *r, struct error *e)
+{
+    return repair_values_each(r, repair_values_seek, e);
 }
 
 int repair_sync_values(struct repair *r, struct error *e)
