@@ -18,7 +18,6 @@ struct deltafs_dir {
     void *ctx;
     enum option_keys keys;
     int64_t value_size;
-    size_t value_max;   /* of a writer */
     struct buffer blob; /* a key of bytes with its value, as they are stored */
     struct reader *reader;
 };
@@ -35,12 +34,8 @@ int deltafs_dir_attach(const struct dir_transport *transport, void *ctx, const s
 
     if (!d)
         return error_no_memory(e, sizeof *d, "a handle");
-    *d = (deltafs_dir){.error.text = "no error",
-                       .transport = transport,
-                       .ctx = ctx,
-                       .keys = c->keys,
-                       .value_size = c->caller_size,
-                       .value_max = deltafs_writer_value_max(c)};
+    *d = (deltafs_dir){
+        .error.text = "no error", .transport = transport, .ctx = ctx, .keys = c->keys, .value_size = c->caller_size};
     uint64_t label;
     if (deltafs_writer_has_cut(transport->writer(ctx), &label))
         snprintf(d->error.text, sizeof d->error.text,
@@ -328,9 +323,9 @@ static int append_check(deltafs_dir *d, const char *call, enum option_keys kind,
         return error_set(&d->error, DELTAFS_ERR_SIZE,
                          "%s: a value of %zu bytes; every value of this directory has %lld", call, size,
                          (long long)d->value_size);
-    if (size > d->value_max)
-        return error_set(&d->error, DELTAFS_ERR_SIZE, "%s: a value of %zu bytes; at most %zu are possible", call, size,
-                         d->value_max);
+    if (size > BLOCK_VALUE_MAX)
+        return error_set(&d->error, DELTAFS_ERR_SIZE, "%s: a value of %zu bytes; at most %u are possible", call, size,
+                         BLOCK_VALUE_MAX);
     return DELTAFS_OK;
 }
 

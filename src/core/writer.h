@@ -74,8 +74,6 @@ DELTAFS_PRIVATE int deltafs_writer_inspect(struct writer_config *c, const char *
 
 /* So many processes append to it. */
 DELTAFS_PRIVATE int deltafs_writer_share(struct writer_config *c, uint32_t writers, struct error *e);
-/* The longest value that can be stored. */
-DELTAFS_PRIVATE size_t deltafs_writer_value_max(const struct writer_config *c);
 
 /* Bytes in which the caller's thread puts a key of bytes together with its value; 0 where keys are numbers. They are
  * part of what is reserved. */

@@ -45,11 +45,6 @@ int deltafs_writer_configure(struct writer_config *c, const char *path, const de
                          c->schema, (unsigned long long)schema_size, (long long)c->value_size);
     c->place = (enum option_place)deltafs_options_number(o, OPTION_PLACE);
     configure_sizes(c);
-    if (c->caller_size >= 0 && (uint64_t)c->caller_size > deltafs_writer_value_max(c))
-        return error_set(
-            e, DELTAFS_ERR_OPTION,
-            "option value_size: %lld bytes; at most %zu are possible with place=local, for numbers as keys",
-            (long long)c->caller_size, deltafs_writer_value_max(c));
     struct volumes v;
     int status = volumes_parse(&v, c->volumes, e);
     volumes_fini(&v);
@@ -69,11 +64,6 @@ int deltafs_writer_share(struct writer_config *c, uint32_t writers, struct error
     c->job.writers = writers;
     values_describe(&c->job, values_stored_size(c->keys, c->caller_size), c->block);
     return DELTAFS_OK;
-}
-
-size_t deltafs_writer_value_max(const struct writer_config *c)
-{
-    return BLOCK_VALUE_MAX - (c->place == PLACE_LOCAL && c->keys == KEYS_U64 ? VALUES_TAG_SIZE : 0);
 }
 
 size_t deltafs_writer_blob(const struct writer_config *c)

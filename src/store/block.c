@@ -44,7 +44,7 @@ static struct block_room block_room(int64_t value_size, size_t target)
 
     if (value_size < 0) {
         /* The last value may stand out, and each has a size in front of all. */
-        r.values = target + BLOCK_VALUE_MAX + PLANES_SLACK;
+        r.values = target + BLOCK_VALUE_MAX + VALUES_TAG_SIZE + PLANES_SLACK;
         r.layout = r.values + BLOCK_SIZE_BYTES * (size_t)n;
     } else {
         r.values = n * size + PLANES_SLACK;
@@ -247,8 +247,8 @@ void block_fini(struct block *b)
     buffer_fini(&b->payload);
 }
 
-/* The sizes in front of the values become ends; returns a text on what is wrong, or NULL. */
-static const char *block_decode_variable(struct block *b, const uint8_t *p, size_t n)
+/* The sizes in front of the values, of `most` bytes each, become ends; returns a text on what is wrong, or NULL. */
+static const char *block_decode_variable(struct block *b, const uint8_t *p, size_t n, size_t most)
 {
     const uint8_t *end = p + n;
     uint32_t *ends = (uint32_t *)(void *)b->ends.bytes;
@@ -256,7 +256,7 @@ static const char *block_decode_variable(struct block *b, const uint8_t *p, size
 
     for (uint32_t i = 0; i < b->count; i++) {
         p = get_varint(p, end, &size);
-        if (!p || size > BLOCK_VALUE_MAX)
+        if (!p || size > most)
             return "a value's size is wrong";
         total += size;
         if (total > BLOCK_PAYLOAD_MAX)
@@ -291,7 +291,8 @@ static const char *block_check_header(const uint8_t *h, size_t n, const struct b
     return NULL;
 }
 
-static const char *block_unpack(struct block *b, const uint8_t *payload, size_t packed, size_t unpacked, uint8_t flags)
+static const char *block_unpack(struct block *b, const uint8_t *payload, size_t packed, size_t unpacked, uint8_t flags,
+                                size_t most)
 {
     const uint8_t *p = payload;
 
@@ -307,7 +308,7 @@ static const char *block_unpack(struct block *b, const uint8_t *payload, size_t 
     }
     b->planes = flags & BLOCK_FLAG_PLANES ? p : NULL;
     b->plain = flags & BLOCK_FLAG_PLANES ? NULL : p;
-    return flags & BLOCK_FLAG_VARIABLE ? block_decode_variable(b, p, unpacked) : NULL;
+    return flags & BLOCK_FLAG_VARIABLE ? block_decode_variable(b, p, unpacked, most) : NULL;
 }
 
 /* A block of which the checksum is right. */
@@ -329,7 +330,8 @@ static int block_open(struct block *b, const uint8_t *bytes, size_t n, const str
         return status;
     b->count = count;
     b->value_size = value_size;
-    wrong = block_unpack(b, bytes + BLOCK_HEADER_SIZE, n - BLOCK_HEADER_SIZE, unpacked, bytes[5]);
+    wrong = block_unpack(b, bytes + BLOCK_HEADER_SIZE, n - BLOCK_HEADER_SIZE, unpacked, bytes[5],
+                         BLOCK_VALUE_MAX + (id->is_values ? VALUES_TAG_SIZE : 0));
     return wrong ? error_damaged(e, path, offset, "%s", wrong) : DELTAFS_OK;
 }
 
