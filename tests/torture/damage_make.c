@@ -269,7 +269,7 @@ static void recipe_make(const struct recipe *r, struct damage_container *c)
 /* ---- The golden ones ---- */
 
 /* Of several segments and runs, without fences in the tail, with planes, cut short: what takes more than a recipe. */
-static const char *const golden[] = {"ends",   "example", "names",    "names_fixed", "no_fences",
+static const char *const golden[] = {"ends",   "example", "names",    "names_fixed", "no_fences", "local",
                                      "planes", "runs",    "segments", "torn",        "wide"};
 
 static int golden_file(struct damage_container *c, const char *corpus, const char *name)
@@ -302,6 +302,8 @@ static void golden_load(struct damage_container *c, const char *corpus, const ch
         snprintf(log, sizeof log, LOG_NAME_DATA, p, p);
         golden_file(c, corpus, log);
         snprintf(log, sizeof log, LOG_NAME_INDEX, p, p);
+        golden_file(c, corpus, log);
+        snprintf(log, sizeof log, LOG_NAME_VALUES, p % 2, p); /* of one that has two partitions */
         golden_file(c, corpus, log);
     }
     mem_io_begin(&m);
