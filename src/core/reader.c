@@ -577,6 +577,20 @@ static int reader_add_size(struct reader *r, char *path, int may_lack, uint64_t 
     return status;
 }
 
+static int reader_add_values(struct reader *r, uint64_t *sum, struct error *e)
+{
+    const struct manifest *m = &r->manifest;
+    struct buffer writers = {0};
+    size_t count = 0;
+    int status = values_list(&r->io, r->path, m->partitions, &writers, &count, e);
+
+    for (size_t i = 0; i < count && status == DELTAFS_OK; i++)
+        status = reader_add_size(
+            r, values_path(r->path, m->partitions, ((const uint32_t *)(const void *)writers.bytes)[i]), 1, sum, e);
+    buffer_fini(&writers);
+    return status;
+}
+
 int reader_bytes_stored(struct reader *r, uint64_t *out, struct error *e)
 {
     const struct manifest *m = &r->manifest;
@@ -589,9 +603,8 @@ int reader_bytes_stored(struct reader *r, uint64_t *out, struct error *e)
         if (status == DELTAFS_OK)
             status = reader_add_size(r, io_path(r->path, LOG_NAME_INDEX, p % BUCKET_COUNT, p), is_empty, &sum, e);
     }
-    /* A writer that appended nothing has none. */
-    for (uint32_t w = 0; w < manifest_writers(m) && status == DELTAFS_OK; w++)
-        status = reader_add_size(r, values_path(r->path, m->partitions, w), 1, &sum, e);
+    if (status == DELTAFS_OK && m->is_local)
+        status = reader_add_values(r, &sum, e);
     *out = sum;
     return status;
 }

@@ -156,53 +156,95 @@ static int repair_values_cut(struct repair *r, uint32_t writer, uint64_t end, st
             r, "%.800s: what stands behind the last committed epoch is cut off, %" PRIu64 " byte%s at offset %" PRIu64,
             w.file.path, n, repair_plural(n), end);
     walk_close(&w);
-    return status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_OK : status;
+    return status;
 }
 
-/* Look at the logs of one job; `records` has room for each epoch, `end` for each writer. */
-static int repair_values_look(struct repair *r, const struct manifest_job *job, int may_write, int must_count,
-                              uint64_t *records, uint64_t *end, struct error *e)
+/* What is known of all value logs. */
+struct look {
+    uint32_t *writer;
+    uint64_t *end; /* of each: where what is committed ends */
+    size_t count;
+    uint64_t *records; /* of each epoch */
+    struct buffer writers;
+};
+
+static void look_fini(struct look *l)
+{
+    buffer_fini(&l->writers);
+    free(l->end);
+    free(l->records);
+}
+
+static int look_init(struct look *l, struct repair *r, struct error *e)
+{
+    const struct manifest *m = &r->manifest;
+
+    *l = (struct look){0};
+    int status = values_list(&r->io, r->path, m->partitions, &l->writers, &l->count, e);
+    l->writer = (uint32_t *)(void *)l->writers.bytes;
+    while (l->count > 0 && l->writer[l->count - 1] >= manifest_writers(m))
+        l->count--; /* of jobs that are not told of any more */
+    l->records = calloc(repair_values_epochs(r) + 1, sizeof *l->records);
+    l->end = calloc(l->count + 1, sizeof *l->end);
+    return status == DELTAFS_OK && (!l->records || !l->end)
+               ? error_no_memory(e, (l->count + repair_values_epochs(r)) * sizeof *l->end, "the writers")
+               : status;
+}
+
+/* Which logs are those of a job: from *first on, up to the one that is returned. */
+static size_t look_logs(const struct look *l, const struct manifest_job *job, size_t *first)
+{
+    size_t end;
+
+    while (*first < l->count && l->writer[*first] < job->first)
+        ++*first;
+    for (end = *first; end < l->count && l->writer[end] - job->first < job->writers;)
+        end++;
+    return end;
+}
+
+/* Look at logs `first` to `end` - 1. */
+static int repair_values_look(struct repair *r, struct look *l, size_t first, size_t end, int may_write, int must_count,
+                              struct error *e)
 {
     int status = DELTAFS_OK;
 
-    for (uint32_t i = 0; i < job->writers && status == DELTAFS_OK; i++) {
+    for (; first < end && status == DELTAFS_OK; first++) {
         struct walk w;
-        status = walk_open(&w, r, job->first + i, e);
+        status = walk_open(&w, r, l->writer[first], e);
         if (status == DELTAFS_OK && may_write)
             status = repair_values_header(r, &w, e);
         if (status == DELTAFS_OK && must_count)
-            end[i] = repair_values_count(r, &w, records);
+            l->end[first] = repair_values_count(r, &w, l->records);
         walk_close(&w);
-        if (status == DELTAFS_ERR_NOT_FOUND)
-            status = DELTAFS_OK; /* it wrote nothing */
         if (status == DELTAFS_OK)
             status = repair_renew(r, e);
     }
     return status;
 }
 
-static int repair_values_job(struct repair *r, const struct manifest_job *job, uint64_t *records, uint64_t *end,
+static int repair_values_job(struct repair *r, struct look *l, const struct manifest_job *job, size_t first, size_t end,
                              struct error *e)
 {
-    int status = repair_values_look(r, job, 1, !job->is_closed, records, end, e);
+    int status = repair_values_look(r, l, first, end, 1, !job->is_closed, e);
 
     if (status != DELTAFS_OK || job->is_closed)
         return status;
-    uint64_t lacks = repair_values_short(r, job, records);
+    uint64_t lacks = repair_values_short(r, job, l->records);
     if (lacks != NO_EPOCH) {
-        repair_values_remark(r, lacks, records[lacks]);
+        repair_values_remark(r, lacks, l->records[lacks]);
         return DELTAFS_OK;
     }
-    for (uint32_t i = 0; i < job->writers && status == DELTAFS_OK; i++)
-        status = repair_values_cut(r, job->first + i, end[i], e);
+    for (; first < end && status == DELTAFS_OK; first++)
+        status = repair_values_cut(r, l->writer[first], l->end[first], e);
     return status;
 }
 
-static int repair_values_seek(struct repair *r, const struct manifest_job *job, uint64_t *records, uint64_t *end,
-                              struct error *e)
+static int repair_values_seek(struct repair *r, struct look *l, const struct manifest_job *job, size_t first,
+                              size_t end, struct error *e)
 {
-    int status = repair_values_look(r, job, 0, 1, records, end, e);
-    uint64_t lacks = status == DELTAFS_OK ? repair_values_short(r, job, records) : NO_EPOCH;
+    int status = repair_values_look(r, l, first, end, 0, 1, e);
+    uint64_t lacks = status == DELTAFS_OK ? repair_values_short(r, job, l->records) : NO_EPOCH;
 
     if (lacks < r->short_values)
         r->short_values = lacks;
@@ -211,21 +253,23 @@ static int repair_values_seek(struct repair *r, const struct manifest_job *job, 
 
 /* Do it for each job. */
 static int repair_values_each(struct repair *r,
-                              int (*job_do)(struct repair *, const struct manifest_job *, uint64_t *, uint64_t *,
+                              int (*job_do)(struct repair *, struct look *, const struct manifest_job *, size_t, size_t,
                                             struct error *),
                               struct error *e)
 {
     const struct manifest *m = &r->manifest;
-    int status = DELTAFS_OK;
+    struct look l;
+    size_t first = 0;
 
+    if (!m->is_local)
+        return DELTAFS_OK;
+    int status = look_init(&l, r, e);
     for (uint32_t i = 0; i < m->job_count && status == DELTAFS_OK; i++) {
-        uint64_t *records = calloc(repair_values_epochs(r) + 1, sizeof *records);
-        uint64_t *end = calloc(m->job[i].writers, sizeof *end);
-        status = records && end ? job_do(r, &m->job[i], records, end, e)
-                                : error_no_memory(e, m->job[i].writers * sizeof *end, "the writers");
-        free(records);
-        free(end);
+        size_t end = look_logs(&l, &m->job[i], &first);
+        status = job_do(r, &l, &m->job[i], first, end, e);
+        first = end;
     }
+    look_fini(&l);
     return status;
 }
 
@@ -239,19 +283,24 @@ int repair_find_short_values(struct repair *r, struct error *e)
     return repair_values_each(r, repair_values_seek, e);
 }
 
+/* Of the job that wrote the epoch behind the last committed one. */
 int repair_sync_values(struct repair *r, struct error *e)
 {
     const struct manifest *m = &r->manifest;
-    const struct manifest_job *job = m->is_local ? manifest_job_of(m, m->epoch_count) : NULL;
-    int status = DELTAFS_OK;
+    struct look l;
+    size_t first = 0;
 
-    for (uint32_t i = 0; job && i < job->writers && status == DELTAFS_OK; i++) {
+    if (!m->is_local)
+        return DELTAFS_OK;
+    int status = look_init(&l, r, e);
+    size_t end = look_logs(&l, manifest_job_of(m, m->epoch_count), &first);
+    for (; first < end && status == DELTAFS_OK; first++) {
         struct walk w;
-        status = walk_open(&w, r, job->first + i, e);
+        status = walk_open(&w, r, l.writer[first], e);
         if (status == DELTAFS_OK)
             status = io_file_sync(&w.file, e);
         walk_close(&w);
-        status = status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_OK : status;
     }
+    look_fini(&l);
     return status;
 }

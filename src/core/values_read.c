@@ -34,7 +34,9 @@ struct value_spot {
 struct values_reader {
     struct values_log log[LOGS_OPEN];
     uint64_t clock;
-    uint8_t *seen; /* of each writer: its log has been read; NULL: that is not noted */
+    int does_check; /* headers */
+    size_t told_count;
+    struct buffer told; /* uint32_t: writers whose headers are damaged, as has been told */
     struct buffer spots, pieces, whole;
     struct block block;
 };
@@ -78,16 +80,11 @@ void values_reader_forget(struct values_reader *v)
     }
 }
 
-int values_reader_watch(struct values_reader *v, uint32_t writers, struct error *e)
+void values_reader_check_headers(struct values_reader *v, int does_check)
 {
-    free(v->seen);
-    v->seen = calloc(writers + (size_t)1, 1);
-    return v->seen ? DELTAFS_OK : error_no_memory(e, writers, "verifying");
-}
-
-int values_reader_has_seen(const struct values_reader *v, uint32_t writer)
-{
-    return v->seen[writer];
+    values_reader_forget(v); /* those that are open have not been checked */
+    v->does_check = does_check;
+    v->told_count = 0;
 }
 
 void values_reader_destroy(struct values_reader *v)
@@ -95,7 +92,7 @@ void values_reader_destroy(struct values_reader *v)
     if (!v)
         return;
     values_reader_forget(v);
-    free(v->seen);
+    buffer_fini(&v->told);
     buffer_fini(&v->spots);
     buffer_fini(&v->pieces);
     buffer_fini(&v->whole);
@@ -118,16 +115,32 @@ static void values_log_open(struct reader *r, struct values_log *log, uint32_t w
     free(path);
 }
 
-/* A writer's log, in place of the one that has been used least lately. */
-static struct values_log *values_log_of(struct reader *r, uint32_t writer)
+/* Tell of a header that is not right, once. */
+static void values_check_header(struct values_job *j, struct values_log *log)
 {
-    struct values_reader *v = r->values;
+    struct values_reader *v = j->v;
+    struct error e, second;
+
+    if (!v->does_check || log->error.status != DELTAFS_OK ||
+        log_check_header(&log->file, LOG_KIND_VALUES, log->writer, j->r->manifest.uuid, &e) == DELTAFS_OK)
+        return;
+    for (size_t i = 0; i < v->told_count; i++)
+        if (((const uint32_t *)(const void *)v->told.bytes)[i] == log->writer)
+            return;
+    if (buffer_reserve(&v->told, (v->told_count + 1) * sizeof log->writer, "verifying", &second) == DELTAFS_OK)
+        ((uint32_t *)(void *)v->told.bytes)[v->told_count++] = log->writer;
+    j->damage(j->arg, &e);
+}
+
+/* A writer's log, in place of the one that has been used least lately. */
+static struct values_log *values_log_of(struct values_job *j, uint32_t writer)
+{
+    struct reader *r = j->r;
+    struct values_reader *v = j->v;
     struct values_log *oldest = &v->log[0];
     struct error ignored;
 
     v->clock++;
-    if (v->seen)
-        v->seen[writer] = 1;
     for (int i = 0; i < LOGS_OPEN; i++) {
         struct values_log *log = &v->log[i];
         if (log->is_open && log->writer == writer) {
@@ -142,6 +155,7 @@ static struct values_log *values_log_of(struct reader *r, uint32_t writer)
     if (oldest->is_open)
         io_file_close(&oldest->file, &ignored);
     values_log_open(r, oldest, writer);
+    values_check_header(j, oldest);
     oldest->used = v->clock;
     return oldest;
 }
@@ -308,7 +322,7 @@ static struct piece values_cut_piece(struct values_job *j, const struct value_sp
     const struct value_spot *s = &spots[first];
     const struct manifest_job *job = manifest_job_of(&j->r->manifest, j->wanted[s->index].epoch);
     uint64_t ahead = job->read < READ_MAX ? job->read : READ_MAX, end;
-    struct piece p = {values_log_of(j->r, s->in.writer), first, first + 1, s->in.offset, 0};
+    struct piece p = {values_log_of(j, s->in.writer), first, first + 1, s->in.offset, 0};
 
     if (ahead < BLOCK_HEADER_SIZE)
         ahead = BLOCK_HEADER_SIZE;

@@ -24,9 +24,8 @@ void values_reader_destroy(struct values_reader *v);
 /* Close all logs: what they have may have changed. */
 void values_reader_forget(struct values_reader *v);
 
-/* From now on note which writers' logs are read, of `writers`; and whether one was. */
-int values_reader_watch(struct values_reader *v, uint32_t writers, struct error *e);
-int values_reader_has_seen(const struct values_reader *v, uint32_t writer);
+/* Whether a log's header, which nothing else looks at, is checked when the log is opened, and damage of it told. */
+void values_reader_check_headers(struct values_reader *v, int does_check);
 
 /* Take a place apart, of a record of this epoch; DELTAFS_ERR_DAMAGED names where it stands. */
 int values_locate(const struct reader *r, uint32_t epoch, const uint8_t *bytes, const char *path, uint64_t offset,

@@ -168,24 +168,6 @@ static void verify_partition(struct verify *v, uint32_t partition)
         verify_epoch(v, p, epoch);
 }
 
-/* The header of a writer's value log, once values of it were read; one that is missing was met there. Other logs may
- * have been begun, without a commit, when the power went. */
-static void verify_values(struct verify *v, uint32_t writer)
-{
-    struct reader *r = v->reader;
-    char *path = values_path(r->path, r->manifest.partitions, writer);
-    struct io_file file = {.fd = -1};
-    struct error e, ignored;
-    int status = path ? io_file_open(&r->io, path, O_RDONLY, &file, &e) : error_no_memory(&e, 1, "a path");
-
-    if (status == DELTAFS_OK)
-        verify_header(v, &file, LOG_KIND_VALUES, writer);
-    else if (status != DELTAFS_ERR_NOT_FOUND)
-        verify_report(v, &e);
-    io_file_close(&file, &ignored);
-    free(path);
-}
-
 /* The manifest's counts, once all partitions are known to be whole. */
 static void verify_counts(struct verify *v)
 {
@@ -212,18 +194,13 @@ int reader_verify(struct reader *r, deltafs_damage_fn fn, void *arg, struct delt
     v.sum = calloc(r->manifest.epoch_count + 1, sizeof *v.sum);
     if (!v.sum)
         return error_no_memory(e, r->manifest.epoch_count * sizeof *v.sum, "verifying");
-    if (values_reader_watch(r->values, manifest_writers(&r->manifest), e) != DELTAFS_OK) {
-        free(v.sum);
-        return e->status;
-    }
+    values_reader_check_headers(r->values, 1);
     /* Before the first commit a power loss may leave logs without their headers, or none: no record is in them. */
     for (uint32_t p = 0; p < r->manifest.partitions && r->manifest.epoch_count > 0; p++)
         verify_partition(&v, p);
-    for (uint32_t w = 0; w < manifest_writers(&r->manifest); w++)
-        if (values_reader_has_seen(r->values, w))
-            verify_values(&v, w);
     if (out->damages == 0)
         verify_counts(&v);
+    values_reader_check_headers(r->values, 0);
     free(v.sum);
     if (v.first.status != DELTAFS_OK)
         *e = v.first;

@@ -1,3 +1,7 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include "store/values.h"
 #include "store/store_format.h"
 
@@ -55,7 +59,62 @@ struct block_id values_block_id(uint32_t writer, uint32_t epoch, uint64_t offset
     return (struct block_id){writer, epoch, (uint32_t)offset, (uint32_t)(offset >> 32), 1};
 }
 
+static uint32_t values_buckets(uint32_t partitions)
+{
+    return partitions < BUCKET_COUNT ? partitions : BUCKET_COUNT;
+}
+
 char *values_path(const char *folder, uint32_t partitions, uint32_t writer)
 {
-    return io_path(folder, LOG_NAME_VALUES, writer % (partitions < BUCKET_COUNT ? partitions : BUCKET_COUNT), writer);
+    return io_path(folder, LOG_NAME_VALUES, writer % values_buckets(partitions), writer);
+}
+
+struct listing {
+    uint32_t bucket, buckets;
+    struct buffer *out;
+    size_t count;
+};
+
+/* Note the log that has this name, if it is one of this folder. */
+static int listing_take(void *arg, const char *name, struct error *e)
+{
+    struct listing *l = arg;
+    char again[32];
+    uint32_t writer;
+
+    if (sscanf(name, "v%8" SCNx32 ".values", &writer) != 1 || writer % l->buckets != l->bucket)
+        return DELTAFS_OK;
+    snprintf(again, sizeof again, "v%08" PRIx32 ".values", writer);
+    if (strcmp(again, name) != 0)
+        return DELTAFS_OK;
+    int status = buffer_reserve(l->out, (l->count + 1) * sizeof writer, "a list of logs", e);
+    if (status == DELTAFS_OK)
+        memcpy(l->out->bytes + l->count++ * sizeof writer, &writer, sizeof writer);
+    return status;
+}
+
+static int writer_compare(const void *a, const void *b)
+{
+    const uint32_t *x = a, *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
+int values_list(struct io *io, const char *folder, uint32_t partitions, struct buffer *out, size_t *count,
+                struct error *e)
+{
+    struct listing l = {.buckets = values_buckets(partitions), .out = out};
+    int status = DELTAFS_OK;
+
+    for (; l.bucket < l.buckets && status == DELTAFS_OK; l.bucket++) {
+        char *path = io_path(folder, BUCKET_NAME, l.bucket);
+        status = path ? io_list(io, path, listing_take, &l, e) : error_no_memory(e, 1, "a path");
+        free(path);
+        if (status == DELTAFS_ERR_NOT_FOUND)
+            status = DELTAFS_OK;
+    }
+    if (l.count > 0)
+        qsort(out->bytes, l.count, sizeof(uint32_t), writer_compare);
+    *count = l.count;
+    return status;
 }

@@ -31,6 +31,10 @@ void values_describe(struct manifest_job *job, int64_t stored_size, size_t targe
 /* What a block at `offset` of a writer's log says it is. */
 struct block_id values_block_id(uint32_t writer, uint32_t epoch, uint64_t offset);
 
+/* The logs that there are: numbers of their writers, in rising order, uint32_t in `out`. */
+int values_list(struct io *io, const char *folder, uint32_t partitions, struct buffer *out, size_t *count,
+                struct error *e);
+
 /* The path of a log; NULL without memory. */
 char *values_path(const char *folder, uint32_t partitions, uint32_t writer);
 
