@@ -12,7 +12,7 @@
 #define RUN_AHEAD_MIN ((size_t)16 << 10)  /* but for each not less than this */
 #define RUN_AHEAD_MAX ((size_t)256 << 10) /* nor more */
 #define RUNS_HELD_MAX ((size_t)64 << 20)  /* and of what all of a scan's runs have in memory, about */
-#define AWAY_RECORDS  ((size_t)128 << 10) /* records whose values are fetched from their writers' logs at once, */
+#define AWAY_RECORDS  ((size_t)256 << 10) /* records whose values are fetched from their writers' logs at once, */
 #define AWAY_BYTES    ((size_t)32 << 20)  /* of so many bytes at most */
 
 static void part_reader_close(struct part_reader *p)

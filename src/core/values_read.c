@@ -281,7 +281,7 @@ static int values_take_block(struct values_job *j, const struct piece *p, const 
     struct error wrong;
     int status = values_open_block(j, p->log, &j->wanted[first->index], n > 0 ? f->bytes + skip : NULL, n, &wrong);
 
-    if (status == DELTAFS_OK && (size_t)(end - first) > j->v->block.count / 4)
+    if (status == DELTAFS_OK && (size_t)(end - first) > j->v->block.count / 8)
         status = block_join(&j->v->block, &wrong);
     if (status == DELTAFS_OK) {
         ++*j->blocks;

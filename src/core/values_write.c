@@ -36,6 +36,8 @@ int values_writer_open(struct values_writer *v, struct io *io, const struct writ
                                 .start = {c->epochs, LOG_HEADER_SIZE},
                                 .kept = {c->epochs, LOG_HEADER_SIZE}};
     memcpy(v->uuid, c->uuid, sizeof v->uuid);
+    if (v->stored_size >= 0)
+        v->block_records = block_records(v->stored_size, c->block);
     int status = block_writer_init(&v->block, v->stored_size, c->codec, c->block, memory, e);
     return status == DELTAFS_OK ? memory_take(memory, VALUES_BATCH * sizeof *v->places, "places", &v->places, e)
                                 : status;
@@ -118,6 +120,12 @@ static int values_is_full(const struct values_writer *v, struct error *e)
 
 /* ---- Values ---- */
 
+/* Blocks of values of one size have as many as are laid out well. */
+static int values_is_block_full(const struct values_writer *v)
+{
+    return v->block_records > 0 ? v->block.count == v->block_records : block_writer_is_full(&v->block);
+}
+
 static int values_put_one(struct values_writer *v, uint64_t hash, const uint8_t *value, size_t size, uint64_t *place,
                           struct error *e)
 {
@@ -130,7 +138,7 @@ static int values_put_one(struct values_writer *v, uint64_t hash, const uint8_t 
         status = block_writer_add(&v->block, value, size, e);
     else
         status = block_writer_add_tagged(&v->block, (uint8_t)hash, value, size, e);
-    return status == DELTAFS_OK && block_writer_is_full(&v->block) ? values_end_block(v, e) : status;
+    return status == DELTAFS_OK && values_is_block_full(v) ? values_end_block(v, e) : status;
 }
 
 int values_put(struct values_writer *v, size_t n, const uint8_t *keys, size_t key_stride, const uint8_t *values,

@@ -22,6 +22,7 @@ struct values_writer {
     uint32_t partitions;
     enum option_keys keys;
     int64_t stored_size;
+    uint32_t block_records; /* of values of one size; 0: they may differ */
     int may_sync, may_direct;
     size_t buffer;
     struct flusher *flusher;
