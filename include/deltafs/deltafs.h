@@ -143,9 +143,9 @@ DELTAFS_API int deltafs_create(const char *path, const deltafs_options *options,
  * call fails; deltafs_repair, called before, commits it instead.
  *
  * Keys, partitions, schema and value size are as they were made: DELTAFS_ERR_OPTION if `options`, or the environment
- * that they were made from, ask for others.
- * DELTAFS_ERR_BUSY if another process is writing it, or may be (see the option lease); DELTAFS_ERR_NOT_FOUND,
- * _NOT_DELTAFS, _VERSION, _DAMAGED as deltafs_open. End with deltafs_close. Not collective. */
+ * that they were made from, ask for others. DELTAFS_ERR_DAMAGED if the manifest has lost lines of committed epochs:
+ * nothing is cut off then. DELTAFS_ERR_BUSY if another process is writing it, or may be (see the option lease);
+ * DELTAFS_ERR_NOT_FOUND, _NOT_DELTAFS, _VERSION as deltafs_open. End with deltafs_close. Not collective. */
 DELTAFS_API int deltafs_reopen(const char *path, const deltafs_options *options, deltafs_dir **out);
 
 /* The label of the last epoch that is committed, or with commit=async has ended, which a crash can still undo: the next
@@ -351,13 +351,15 @@ struct deltafs_repair_wish {
  * and who asks for their keys gets DELTAFS_ERR_DAMAGED. A header, footer or fence of which all is known elsewhere is
  * written again, and so is a line of the manifest of which one byte is wrong. What is replaced is kept as FILE.damaged,
  * or FILE.damaged.2, ... With sync=none or sync=close a power loss can take committed epochs: these, and those behind
- * them, are given up if `wish` names the first.
+ * them, are given up if `wish` names the first. A manifest that has lost lines of committed epochs at its end is
+ * refused; with a label the first of them gets its line again, and with has_drop and any label above the last one they
+ * are given up.
  *
  * DELTAFS_OK if all is sound then, or could be; the first error otherwise. DELTAFS_ERR_BUSY as deltafs_reopen, but not
- * in a dry run, which only remarks who is writing. Where records
- * are lost, all else is done, and DELTAFS_ERR_DAMAGED is returned. Damage that does not keep the directory from being
- * opened is not looked for: that is deltafs_verify. Of options, which the environment gives, only memory and lease
- * count. `wish` and `fn` may be NULL. The message is that of deltafs_errmsg(NULL). Not collective. */
+ * in a dry run, which only remarks who is writing. Where records are lost, all else is done, and DELTAFS_ERR_DAMAGED
+ * is returned. Damage that does not keep the directory from being opened is not looked for: that is deltafs_verify. Of
+ * options, which the environment gives, only memory and lease count. `wish` and `fn` may be NULL. The message is that
+ * of deltafs_errmsg(NULL). Not collective. */
 DELTAFS_API int deltafs_repair(const char *path, const struct deltafs_repair_wish *wish, deltafs_repair_fn fn,
                                void *arg);
 

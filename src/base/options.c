@@ -119,10 +119,12 @@ static const struct option_row rows[OPTION_COUNT] = {
     [OPTION_STATS] = {.info = {"stats", "FILE", "",
                                "where a job adds a line of JSON when it closes a directory: messages, waits, memory"},
                       .kind = KIND_TEXT},
-    [OPTION_SYNC] = {.info = {"sync", "none, commit or close", "commit",
-                              "when data is forced to storage: never, before an epoch is committed, or at the close"},
-                     .kind = KIND_WORD,
-                     .words = {[SYNC_NONE] = "none", [SYNC_COMMIT] = "commit", [SYNC_CLOSE] = "close"}},
+    [OPTION_SYNC] =
+        {.info = {"sync", "none, commit or close", "commit",
+                  "when data is forced to storage: never, before an epoch is committed, or at the close; what a power "
+                  "loss can take then is in deltafs(7)"},
+         .kind = KIND_WORD,
+         .words = {[SYNC_NONE] = "none", [SYNC_COMMIT] = "commit", [SYNC_CLOSE] = "close"}},
     [OPTION_THREADS] =
         {.info =
              {"threads", "0 to 64, or auto", "auto",

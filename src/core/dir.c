@@ -247,8 +247,8 @@ static int serial_open(struct serial *s, struct writer_config *c, deltafs_dir **
     return status;
 }
 
-static int dir_open_to_write(const char *path, const deltafs_options *o, int is_reopening, deltafs_dir **out,
-                             struct error *e)
+static int dir_open_to_write(const char *path, const deltafs_options *o, int is_reopening, int may_drop,
+                             deltafs_dir **out, struct error *e)
 {
     struct writer_config c;
     char *schema = NULL;
@@ -257,6 +257,7 @@ static int dir_open_to_write(const char *path, const deltafs_options *o, int is_
     if (!s)
         return error_no_memory(e, sizeof *s, "a writer");
     int status = serial_configure(&c, path, o, is_reopening, &schema, e);
+    c.may_drop = may_drop;
     if (status == DELTAFS_OK)
         status = serial_open(s, &c, out, e);
     if (status != DELTAFS_OK)
@@ -279,7 +280,7 @@ static int open_to_write(const char *call, const char *path, const deltafs_optio
         if (status != DELTAFS_OK)
             return status;
     }
-    int status = dir_open_to_write(path, options ? options : defaults, is_reopening, out, e);
+    int status = dir_open_to_write(path, options ? options : defaults, is_reopening, 0, out, e);
     deltafs_options_destroy(defaults);
     return status;
 }
@@ -473,11 +474,11 @@ struct repair_closing {
     const deltafs_options *o;
 };
 
-static int repair_close(void *ctx, struct error *e)
+static int repair_close(void *ctx, int may_drop, struct error *e)
 {
     const struct repair_closing *c = ctx;
     deltafs_dir *d;
-    int status = dir_open_to_write(c->path, c->o, 1, &d, e);
+    int status = dir_open_to_write(c->path, c->o, 1, may_drop, &d, e);
 
     return status == DELTAFS_OK ? deltafs_close(d) : status;
 }

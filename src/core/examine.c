@@ -232,6 +232,8 @@ static int examine(struct repair *r, struct repair_part *p, char *const *path, u
     p->end[REPAIR_DATA] = p->end[REPAIR_INDEX] = LOG_HEADER_SIZE;
     p->has_index = index.file.path != NULL;
     p->size[REPAIR_INDEX] = index.size;
+    p->committed = index_committed(&index, m->is_closed);
+    p->seen = index.seen.epochs;
     p->whole = NO_EPOCH;
     if (status == DELTAFS_OK)
         status = examine_index(r, p, &index, &lost, &why);
@@ -245,11 +247,12 @@ static int examine(struct repair *r, struct repair_part *p, char *const *path, u
         status = examine_found(r, p, &index, lost, path, e);
     } else {
         uint64_t in_place = p->whole;
-        if (repair_size(r, path[REPAIR_DATA], &p->size[REPAIR_DATA], &ignored) != DELTAFS_OK)
-            p->size[REPAIR_DATA] = 0;
+        struct error lacks;
+        int has_data = repair_size(r, path[REPAIR_DATA], &p->size[REPAIR_DATA], &lacks) == DELTAFS_OK;
         p->whole = examine_whole(r, p, &index);
         p->whole = in_place < p->whole ? in_place : p->whole;
-        status = examine_note(r, p, &why, m->keys == KEYS_BYTES && !m->is_local, e);
+        int can_rebuild = has_data && m->keys == KEYS_BYTES && !m->is_local;
+        status = examine_note(r, p, has_data ? &why : &lacks, can_rebuild, e);
     }
     index_reader_close(&index, &ignored);
     return status;
@@ -289,6 +292,12 @@ int repair_inspect(struct repair *r, struct error *e)
         status = repair_renew(r, e);
         if (status == DELTAFS_OK)
             status = repair_partition(r, i, e);
+        if (r->part[i].committed.epochs > r->committed) {
+            r->committed = r->part[i].committed.epochs;
+            r->committed_in = i;
+        }
+        if (r->part[i].seen > r->seen)
+            r->seen = r->part[i].seen;
     }
     return status;
 }

@@ -40,11 +40,19 @@ int part_writer_find(struct part_writer *p, struct io *io, const struct writer_c
                      struct memory *memory, struct error *e)
 {
     char *index = io_path(c->path, LOG_NAME_INDEX, partition % BUCKET_COUNT, partition);
-    int status =
-        index ? index_resume(io, index, partition, c->uuid, c->epochs, memory, &p->start.index, &p->start.data, e)
-              : error_no_memory(e, 1, "a path");
+    struct index_resumed found;
+    int status = index ? index_resume(io, index, partition, c->uuid, c->epochs, c->was_closed, memory, &found, e)
+                       : error_no_memory(e, 1, "a path");
 
     free(index);
+    if (status == DELTAFS_OK && found.is_behind && !c->may_drop) {
+        *e = found.known;
+        status = e->status;
+    }
+    if (status == DELTAFS_OK) {
+        p->start.index = found.end;
+        p->start.data = found.data_end;
+    }
     return status;
 }
 

@@ -43,7 +43,7 @@ struct part_writer {
 /* By how many bits the hashes of `records` keys of bytes are shortened. */
 unsigned part_key_shift(uint64_t records);
 
-/* Find where the logs of a container that has epochs end with the last of them; before they are opened. */
+/* Find where the logs of a container that is opened again end with its last epoch; before they are opened. */
 int part_writer_find(struct part_writer *p, struct io *io, const struct writer_config *c, uint32_t partition,
                      struct memory *memory, struct error *e);
 int part_writer_open(struct part_writer *p, struct io *io, const struct writer_config *c, uint32_t partition,

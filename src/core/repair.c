@@ -140,10 +140,11 @@ static int repair_check_label(const struct repair *r, struct error *e)
                          "%.800s: epoch number %" PRIu64 " cannot get the label %" PRIu64 ": its job noted %" PRIu64
                          "; nothing more is changed",
                          r->path, r->manifest.epoch_count, label, r->last.label);
-    return error_set(e, DELTAFS_ERR_NOT_FOUND,
-                     "%.800s: there is no whole epoch number %" PRIu64 " to get the label %" PRIu64
-                     "; nothing more is changed, and without the label what is there of it is cut off",
-                     r->path, r->manifest.epoch_count, label);
+    return error_set(
+        e, DELTAFS_ERR_NOT_FOUND,
+        "%.800s: there is no whole epoch number %" PRIu64 " to get the label %" PRIu64 "; nothing more is changed%s",
+        r->path, r->manifest.epoch_count, label,
+        r->committed > r->manifest.epoch_count ? "" : ", and without the label what is there of it is cut off");
 }
 
 /* Whether the epoch is to be committed. */
@@ -169,8 +170,9 @@ static int repair_decide(struct repair *r, struct error *e)
         status = error_set(&damage, DELTAFS_ERR_DAMAGED, "%" PRIu64 " records of %" PRIu64 " are in its blocks",
                            r->last.records, records);
     if (status != DELTAFS_OK) {
-        repair_tell(r, "%.800s: epoch number %" PRIu64 " had no commit, and is not whole (%.300s): it is given up",
-                    r->path, r->manifest.epoch_count, damage.text);
+        repair_tell(r, "%.800s: epoch number %" PRIu64 " had no commit, and is not whole (%.300s): it %s", r->path,
+                    r->manifest.epoch_count, damage.text,
+                    r->committed > r->manifest.epoch_count ? "stays as it is" : "is given up");
         return DELTAFS_OK;
     }
     r->last.label = label;
@@ -255,8 +257,9 @@ static int repair_rebuild_all(struct repair *r, struct rebuild_job *job, struct 
     const struct manifest *m = &r->manifest;
     int status = DELTAFS_OK;
 
-    memcpy(job->records, r->records, (m->epoch_count + 1) * sizeof *job->records);
-    memset(job->has_loss, 0, m->epoch_count + 1);
+    memset(job->records, 0, (job->epochs + 1) * sizeof *job->records);
+    memcpy(job->records, r->records, m->epoch_count * sizeof *job->records);
+    memset(job->has_loss, 0, job->epochs + 1);
     for (uint64_t i = 0; i < m->epoch_count; i++)
         job->passed[i] = r->has_loss[i] ? REBUILD_UNCOUNTED : 0;
     job->loss_count = 0;
@@ -380,11 +383,14 @@ static int repair_rebuild(struct repair *r, struct rebuild_job *job, uint8_t *ve
 static int repair_indexes(struct repair *r, struct error *e)
 {
     const struct manifest *m = &r->manifest;
-    uint64_t n = m->epoch_count + 1;
+    uint64_t epochs = m->epoch_count + (repair_is_noted(r) || r->wish->has_label);
+    if (r->wish->has_label && r->committed > epochs)
+        epochs = r->committed;
+    uint64_t n = epochs + 1;
     struct rebuild_job job = {.io = &r->io,
                               .folder = r->path,
                               .manifest = m,
-                              .epochs = m->epoch_count + (repair_is_noted(r) || r->wish->has_label),
+                              .epochs = epochs,
                               .memory = r->how->memory,
                               .is_dry = r->wish->is_dry,
                               .records = calloc(n, sizeof *job.records),
@@ -540,6 +546,59 @@ static int repair_tell_bad(struct repair *r, struct error *e)
     return e->status;
 }
 
+/* Whether a job that writes meanwhile, as it may in a dry run, has committed what the logs had. */
+static int repair_has_grown(struct repair *r)
+{
+    struct manifest now = {0};
+    struct error ignored;
+    int has_grown = r->wish->is_dry && manifest_read(&r->io, r->path, &now, &ignored) == DELTAFS_OK &&
+                    now.epoch_count >= r->committed;
+
+    manifest_fini(&now);
+    return has_grown;
+}
+
+/* Epochs that were committed and have no line in the manifest are not cut off, unless somebody asks for that. */
+static int repair_check_behind(struct repair *r, struct error *e)
+{
+    const struct manifest *m = &r->manifest;
+    uint64_t n = r->committed - m->epoch_count;
+    uint64_t next = m->epoch_count > 0 ? m->epoch[m->epoch_count - 1].label + 1 : 0;
+
+    if (r->committed <= m->epoch_count || r->wish->has_label || r->wish->has_drop || repair_has_grown(r))
+        return DELTAFS_OK;
+    char *log = repair_log_path(r, REPAIR_INDEX, r->committed_in);
+    error_set(e, DELTAFS_ERR_DAMAGED,
+              "%.500s/%s: has lost the line%s of at least %" PRIu64 " committed epoch%s (%.500s: the footer at offset "
+              "%" PRIu64 " says so): put a copy of it back; who has none can give the first its label (--label), then "
+              "the next, or give %s up (--drop-from %" PRIu64 ")",
+              r->path, MANIFEST_NAME, repair_plural(n), n, repair_plural(n), log ? log : "",
+              r->part[r->committed_in].committed.at, n == 1 ? "it" : "all", next);
+    free(log);
+    repair_fail(r, e);
+    return e->status;
+}
+
+/* Give up the epochs that have no line. */
+static int repair_drop_behind(struct repair *r, struct error *e)
+{
+    const struct manifest *m = &r->manifest;
+    uint64_t n = r->committed - m->epoch_count;
+
+    if (m->epoch_count > 0 && r->wish->drop_from <= m->epoch[m->epoch_count - 1].label)
+        return error_set(e, DELTAFS_ERR_LABEL,
+                         "%.800s: the logs have all epochs up to that labelled %" PRIu64
+                         "; those to be given up are behind it, and their labels are lost: any higher one names them; "
+                         "nothing is changed",
+                         r->path, m->epoch[m->epoch_count - 1].label);
+    repair_tell(r,
+                "%.800s: at least %" PRIu64 " committed epoch%s given up, and what stands behind: the manifest has no "
+                "line%s of %s",
+                r->path, n, n == 1 ? " is" : "s are", repair_plural(n), n == 1 ? "it" : "them");
+    r->is_dropped = 1;
+    return DELTAFS_OK;
+}
+
 /* Give up the epochs from the one on that is named, which must be the first that is lost. */
 static int repair_drop(struct repair *r, struct error *e)
 {
@@ -553,6 +612,8 @@ static int repair_drop(struct repair *r, struct error *e)
     if (r->mended)
         return error_set(e, DELTAFS_ERR_DAMAGED,
                          "%.800s: the manifest is damaged, too: repair that before epochs are given up", r->path);
+    if (first == NO_EPOCH && r->committed > count)
+        return repair_drop_behind(r, e);
     if (first == NO_EPOCH)
         return error_set(e, DELTAFS_ERR_NOT_FOUND,
                          "%.800s: the logs have all of its epochs: none is given up, and nothing is changed", r->path);
@@ -592,7 +653,7 @@ static void repair_tell_log(struct repair *r, int log, uint32_t partition)
     else if (r->manifest.epoch_count == 0 && !r->is_kept && size > LOG_HEADER_SIZE)
         repair_tell(r, "%.800s: is begun anew, without its %" PRIu64 " bytes: no epoch is committed", path, size);
     else if (size > end && log == REPAIR_INDEX && p->has_tail && !r->is_kept)
-        repair_tell(r, "%.800s: the tail of an earlier close is cut off, %" PRIu64 " byte%s at offset %" PRIu64, path,
+        repair_tell(r, "%.800s: the tail, %" PRIu64 " byte%s at offset %" PRIu64 ", is cut off, and written anew", path,
                     n, repair_plural(n), end);
     else if (size > end && log == REPAIR_INDEX && p->lacks_tail)
         repair_tell(r,
@@ -634,6 +695,8 @@ static int repair_committed(struct repair *r, struct error *e)
         status = repair_drop(r, e);
     if (status == DELTAFS_OK)
         status = repair_tell_bad(r, e);
+    if (status == DELTAFS_OK)
+        status = repair_check_behind(r, e);
     if (status == DELTAFS_OK && r->mended)
         status = repair_check_manifest(r, e);
     if (status == DELTAFS_OK && r->mended)
@@ -691,6 +754,15 @@ static void repair_tell_lease(struct repair *r)
         r->fn(DELTAFS_REPAIR_REMARK, text, r->arg);
 }
 
+/* Whether an epoch that got its label is not the last one that there is something of: the next is looked at by itself,
+ * with what the job noted. */
+static int repair_goes_on(const struct repair *r)
+{
+    uint64_t count = r->manifest.epoch_count + 1;
+
+    return r->is_kept && r->wish->has_label && (r->seen > count || (r->has_noted && r->noted.number >= count));
+}
+
 static void repair_fini(struct repair *r)
 {
     repair_forget(r);
@@ -716,12 +788,16 @@ int repair_directory(const char *path, const struct deltafs_repair_wish *wish, c
     if (status == DELTAFS_OK)
         status = repair_all(&r, e);
     /* Where it failed, be it at reading how many epochs there are, what the job noted stays for the next attempt. */
-    int dropped = status != DELTAFS_OK && r.has_noted ? io_file_close(&r.lease.file, &second)
-                                                      : lease_drop(&r.lease, status == DELTAFS_OK ? e : &second);
+    int keeps = r.has_noted && (status != DELTAFS_OK || repair_goes_on(&r));
+    int dropped = keeps ? io_file_close(&r.lease.file, status == DELTAFS_OK ? e : &second)
+                        : lease_drop(&r.lease, status == DELTAFS_OK ? e : &second);
     status = status != DELTAFS_OK ? status : dropped;
-    if (status == DELTAFS_OK && !repair_is_sound(&r)) {
+    if (status == DELTAFS_OK && repair_goes_on(&r))
+        repair_tell(&r, "%.800s: what the logs have behind it stays as it is: 'deltafs repair' says what that is",
+                    path);
+    else if (status == DELTAFS_OK && !repair_is_sound(&r)) {
         if (!wish->is_dry)
-            status = how->close(how->ctx, e);
+            status = how->close(how->ctx, r.is_dropped, e);
         if (status == DELTAFS_OK)
             repair_tell_ends(&r);
     }

@@ -7,8 +7,9 @@
 #include "store/manifest.h"
 
 struct repair_how {
-    uint64_t lease, memory;                   /* the options */
-    int (*close)(void *ctx, struct error *e); /* open the directory to write, and close it */
+    uint64_t lease, memory; /* the options */
+    /* Open the directory to write, and close it; epochs of which the manifest has no lines may be cut off. */
+    int (*close)(void *ctx, int may_drop, struct error *e);
     void *ctx;
 };
 

@@ -11,14 +11,16 @@ enum { REPAIR_INDEX, REPAIR_DATA, REPAIR_LOGS };
 
 /* What was found of a partition. */
 struct repair_part {
-    char *lost;       /* why its index log must be made anew; NULL: it need not */
-    char *bad;        /* why it cannot be repaired */
-    uint64_t whole;   /* epochs, the first, of which its logs have all */
-    int has_last;     /* it has the epoch behind the last committed one, */
-    uint64_t records; /* and so many records of it */
-    int has_index;    /* there is an index log, */
-    int has_tail;     /* which has nothing but a tail behind its last committed epoch */
-    int lacks_tail;   /* though the directory is closed */
+    char *lost;                   /* why its index log must be made anew; NULL: it need not */
+    char *bad;                    /* why it cannot be repaired */
+    uint64_t whole;               /* epochs, the first, of which its logs have all */
+    int has_last;                 /* it has the epoch behind the last committed one, */
+    uint64_t records;             /* and so many records of it */
+    struct index_known committed; /* by what its index log has */
+    uint64_t seen;                /* epochs that it has something of */
+    int has_index;                /* there is an index log, */
+    int has_tail;                 /* which has nothing but a tail behind its last committed epoch */
+    int lacks_tail;               /* though the directory is closed */
     uint64_t size[REPAIR_LOGS], end[REPAIR_LOGS], last_end[REPAIR_LOGS]; /* ends: with the last committed epoch; with
                                                                             one more */
 };
@@ -40,6 +42,9 @@ struct repair {
     struct error first;  /* of what cannot be repaired */
     struct error losses; /* the first of what is lost, though all else is done */
     struct repair_part *part;
+    uint64_t committed; /* epochs, by what the logs have: where it is more than the manifest has, that was cut short */
+    uint32_t committed_in; /* the partition that says so */
+    uint64_t seen;         /* epochs that any log has something of */
     uint32_t lost;         /* partitions whose index log must be made anew */
     uint64_t *records;     /* of each epoch, as the footers say */
     uint8_t *has_loss;     /* of each epoch: an index says that records of it are lost */

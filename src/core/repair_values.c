@@ -275,6 +275,9 @@ static int repair_values_each(struct repair *r,
 
 int repair_values(struct repair *r, struct error *e)
 {
+    /* Of epochs that have lost their lines nothing is cut off. */
+    if (r->committed > repair_values_epochs(r) && !r->is_dropped)
+        return DELTAFS_OK;
     return repair_values_each(r, repair_values_job, e);
 }
 

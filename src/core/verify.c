@@ -12,6 +12,7 @@ struct verify {
     void *arg;
     struct deltafs_verify_stat *stat;
     struct error first;
+    int is_cut; /* the manifest lacks lines, which was reported */
     /* While one partition's epoch is read: */
     uint32_t partition;
     uint64_t records, bytes_raw;
@@ -21,6 +22,7 @@ struct verify {
     uint64_t last_key;
     /* Of each epoch, over all partitions: */
     struct manifest_epoch *sum;
+    uint8_t *is_short; /* records of it may be missing, which was reported */
 };
 
 static void verify_report(struct verify *v, const struct error *e)
@@ -147,6 +149,43 @@ static void verify_data_alone(struct verify *v, uint32_t partition, const struct
     free(path);
 }
 
+/* Whether the log has more committed epochs than the manifest, also by now: a writer goes on meanwhile. */
+static void verify_manifest_end(struct verify *v, const struct index_reader *index)
+{
+    const struct manifest *m = &v->reader->manifest;
+    struct manifest now;
+    struct error e, ignored;
+
+    if (v->is_cut || index_check_committed(index, m->epoch_count, m->is_closed, &e) == DELTAFS_OK)
+        return;
+    if (manifest_read(&v->reader->io, v->reader->path, &now, &ignored) == DELTAFS_OK) {
+        int status = index_check_committed(index, now.epoch_count, now.is_closed, &e);
+        manifest_fini(&now);
+        if (status == DELTAFS_OK)
+            return;
+    }
+    v->is_cut = 1;
+    verify_report(v, &e);
+}
+
+/* Before the first commit a power loss may leave logs without their headers, or none: no record is in them. */
+static void verify_no_epochs(struct verify *v, uint32_t partition)
+{
+    const struct manifest *m = &v->reader->manifest;
+    char *path = io_path(v->reader->path, LOG_NAME_INDEX, partition % BUCKET_COUNT, partition);
+    struct index_reader index = {.file.fd = -1};
+    struct error e, ignored;
+    int status = path ? index_reader_open(&index, &v->reader->io, path, partition, m->uuid, 0, 0, &ignored, &e)
+                      : error_no_memory(&e, 1, "a path");
+
+    if (status == DELTAFS_OK)
+        verify_manifest_end(v, &index);
+    else if (status != DELTAFS_ERR_DAMAGED)
+        verify_report(v, &e);
+    index_reader_close(&index, &ignored);
+    free(path);
+}
+
 static void verify_partition(struct verify *v, uint32_t partition)
 {
     const struct manifest *m = &v->reader->manifest;
@@ -157,6 +196,7 @@ static void verify_partition(struct verify *v, uint32_t partition)
     if (reader_part(v->reader, partition, &p, &e) != DELTAFS_OK) {
         verify_report(v, &e);
         verify_data_alone(v, partition, &e);
+        memset(v->is_short, 1, m->epoch_count);
         return;
     }
     if (p->tail.status != DELTAFS_OK && verify_is_closed(v))
@@ -164,18 +204,23 @@ static void verify_partition(struct verify *v, uint32_t partition)
     verify_header(v, &p->index.file, LOG_KIND_INDEX, partition);
     verify_header(v, &p->data, LOG_KIND_DATA, partition);
     verify_length(v, p);
-    for (uint32_t epoch = 0; epoch < m->epoch_count; epoch++)
+    verify_manifest_end(v, &p->index);
+    for (uint32_t epoch = 0; epoch < m->epoch_count; epoch++) {
+        uint64_t damages = v->stat->damages;
         verify_epoch(v, p, epoch);
+        v->is_short[epoch] |= v->stat->damages > damages;
+    }
 }
 
-/* The manifest's counts, once all partitions are known to be whole. */
+/* The manifest's counts, of epochs that all partitions have whole. */
 static void verify_counts(struct verify *v)
 {
     const struct manifest *m = &v->reader->manifest;
 
     for (uint64_t i = 0; i < m->epoch_count; i++) {
         struct error e;
-        if (v->sum[i].records == m->epoch[i].records && v->sum[i].bytes_raw == m->epoch[i].bytes_raw)
+        if (v->is_short[i] ||
+            (v->sum[i].records == m->epoch[i].records && v->sum[i].bytes_raw == m->epoch[i].bytes_raw))
             continue;
         error_set(&e, DELTAFS_ERR_DAMAGED,
                   "%s: epoch %llu has %llu records of %llu bytes; its commit says %llu of %llu", v->reader->path,
@@ -192,16 +237,23 @@ int reader_verify(struct reader *r, deltafs_damage_fn fn, void *arg, struct delt
 
     *out = (struct deltafs_verify_stat){0};
     v.sum = calloc(r->manifest.epoch_count + 1, sizeof *v.sum);
-    if (!v.sum)
+    v.is_short = calloc(r->manifest.epoch_count + 1, 1);
+    if (!v.sum || !v.is_short) {
+        free(v.sum);
+        free(v.is_short);
         return error_no_memory(e, r->manifest.epoch_count * sizeof *v.sum, "verifying");
+    }
     values_reader_check_headers(r->values, 1);
-    /* Before the first commit a power loss may leave logs without their headers, or none: no record is in them. */
-    for (uint32_t p = 0; p < r->manifest.partitions && r->manifest.epoch_count > 0; p++)
-        verify_partition(&v, p);
-    if (out->damages == 0)
-        verify_counts(&v);
+    for (uint32_t p = 0; p < r->manifest.partitions; p++) {
+        if (r->manifest.epoch_count == 0)
+            verify_no_epochs(&v, p);
+        else
+            verify_partition(&v, p);
+    }
+    verify_counts(&v);
     values_reader_check_headers(r->values, 0);
     free(v.sum);
+    free(v.is_short);
     if (v.first.status != DELTAFS_OK)
         *e = v.first;
     return v.first.status;

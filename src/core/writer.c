@@ -287,7 +287,7 @@ static int writer_open(struct writer *w, const struct writer_config *c, uint32_t
         memset(w->part, 0, (count + (size_t)1) * sizeof *w->part);
         w->part_capacity = count + 1;
     }
-    for (uint32_t i = 0; i < count && c->epochs > 0 && status == DELTAFS_OK; i++)
+    for (uint32_t i = 0; i < count && c->is_reopened && status == DELTAFS_OK; i++)
         status = part_writer_find(&w->part[i], &w->io, c, w->first + i, &w->memory, e);
     if (status == DELTAFS_OK && count > 0)
         status = writer_open_shared(w, c, records, e);

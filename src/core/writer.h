@@ -50,6 +50,8 @@ struct writer_config {
     uint64_t lease;    /* seconds */
     /* Of a container that is opened again: */
     int is_reopened;
+    int may_drop; /* epochs of which the manifest has lost the lines are cut off; else they are an error */
+    int was_closed;
     uint32_t epochs; /* committed */
     uint64_t last_label;
     uint64_t manifest_size; /* bytes, what was cut short left out */

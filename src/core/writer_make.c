@@ -205,6 +205,7 @@ static int inspect_options(const struct manifest *m, const char *path, const del
 static void inspect_manifest(struct writer_config *c, struct manifest *m)
 {
     c->is_reopened = 1;
+    c->was_closed = m->is_closed;
     c->keys = m->keys;
     c->partitions = m->partitions;
     c->caller_size = m->value_size;
@@ -262,7 +263,7 @@ static void unmake_lease(const struct writer_config *c, struct lease *lease)
     struct error ignored;
 
     lease->file.io = &io;
-    if (c->is_reopened && lease->has_note && lease->note.number == c->epochs)
+    if (c->is_reopened && lease->has_note && lease->note.number >= c->epochs)
         io_file_close(&lease->file, &ignored);
     else
         lease_drop(lease, &ignored);

@@ -101,8 +101,13 @@ struct index_reader {
     uint32_t count;
     struct segment *segment; /* by epoch, then segment */
     size_t capacity;
-    uint64_t tail_offset;  /* of the tail found, or 0 */
-    struct memory *memory; /* NULL: not counted */
+    uint64_t tail_offset; /* of the tail found, or 0 */
+    uint64_t tail_start;  /* of what ends the file as a tail does; UINT64_MAX if nothing does */
+    struct index_known {
+        uint64_t epochs, at; /* so many, says the footer at that offset */
+    } committed,             /* were, as one behind them, or a tail with them, says */
+        seen;                /* have a footer, or come before one that has */
+    struct memory *memory;   /* NULL: not counted */
 };
 
 /* Open the log and find the segments of all epochs below `epochs`. `tail_length` is the manifest's bound of the tails'
@@ -120,11 +125,26 @@ int index_epoch(struct index_reader *r, uint32_t epoch, struct segment **first, 
 int index_find_end(const struct index_reader *r, uint32_t epochs, struct index_end *end, uint64_t *data_end,
                    struct error *e);
 
-/* The same for a writer that is to go on with the logs, and cuts the tail off: takes nothing from that, and makes sure
- * that all footers and fences are right where they stand. Of the memory, which it has given back when it returns, it
- * takes some 200 to 400 bytes for each segment, and what one fence takes: its bytes, and 16 for each leaf. */
+/* The epochs that were committed, by what the log has. An epoch's last footer, and a tail, are written once the line of
+ * the one before is in the manifest (its others may be written while that is awaited); and of a directory whose last
+ * word is that it was closed, a log has no others than committed ones. */
+struct index_known index_committed(const struct index_reader *r, int is_closed);
+/* DELTAFS_ERR_DAMAGED if they are more than the manifest has. */
+int index_check_committed(const struct index_reader *r, uint64_t epochs, int is_closed, struct error *e);
+
+/* Where a writer is to go on. */
+struct index_resumed {
+    struct index_end end;
+    uint64_t data_end;
+    int is_behind;      /* index_check_committed found more epochs, */
+    struct error known; /* with this message */
+};
+/* The same as index_find_end for a writer that is to go on with the logs, and cuts the tail off: takes nothing from
+ * that, and makes sure that all footers and fences are right where they stand. Of no epochs there need not be a log. Of
+ * the memory, which it has given back when it returns, it takes some 200 to 400 bytes for each segment, and what one
+ * fence takes: its bytes, and 16 for each leaf. */
 int index_resume(struct io *io, const char *path, uint32_t partition, const uint8_t uuid[16], uint32_t epochs,
-                 struct memory *memory, struct index_end *end, uint64_t *data_end, struct error *e);
+                 int is_closed, struct memory *memory, struct index_resumed *out, struct error *e);
 
 /* Read a segment's own fence and footer, which a tail makes a reader pass over, and check them. */
 int index_verify_segment(struct index_reader *r, const struct segment *s, struct error *e);

@@ -40,6 +40,20 @@ static const char *footer_get(struct footer *f, const uint8_t *p, uint32_t seed,
     return NULL;
 }
 
+/* What a footer at `at` says of commits: one that is in its own place, of those before its epoch, if it is the last of
+ * that, else but for one; a tail's copy, of its epoch, too. */
+static void reader_note(struct index_reader *r, const struct footer *f, uint64_t at)
+{
+    uint64_t seen = (uint64_t)f->epoch + 1, committed = seen;
+
+    if (f->offset == at || at < r->tail_start)
+        committed = f->is_last || f->epoch == 0 ? f->epoch : f->epoch - 1;
+    if (seen > r->seen.epochs)
+        r->seen = (struct index_known){seen, at};
+    if (committed > r->committed.epochs)
+        r->committed = (struct index_known){committed, at};
+}
+
 static int reader_add(struct index_reader *r, const struct footer *f, struct error *e)
 {
     if (r->count == r->capacity) {
@@ -115,15 +129,23 @@ struct tail {
     int has_fences;
 };
 
-/* Check the trailer, the last bytes of the file; the tail is not longer than `most`. */
+/* Whether the last bytes of a file are the trailer of a tail, which is not longer than `most`. */
+static int tail_is_here(const struct index_reader *r, const uint8_t *p, uint64_t most)
+{
+    uint64_t length = get_u64(p + 16);
+
+    return memcmp(p + 24, TAIL_MAGIC, 8) == 0 && p[4] == FORMAT_TAIL && (p[5] & ~TAIL_FLAG_NO_FENCES) == 0 &&
+           get_u16(p + 6) == 0 && length >= TAIL_TRAILER_SIZE && length <= most && get_u32(p + 8) == r->partition;
+}
+
+/* Check the trailer, the last bytes of the file. */
 static int tail_begin(struct tail *t, struct index_reader *r, const uint8_t *p, uint64_t most, struct error *e)
 {
     uint64_t length = get_u64(p + 16);
 
-    if (memcmp(p + 24, TAIL_MAGIC, 8) != 0 || p[4] != FORMAT_TAIL || (p[5] & ~TAIL_FLAG_NO_FENCES) != 0 ||
-        get_u16(p + 6) != 0 || length < TAIL_TRAILER_SIZE || length > most || get_u32(p + 8) != r->partition)
+    if (!tail_is_here(r, p, most))
         return error_damaged(e, r->file.path, r->size - TAIL_TRAILER_SIZE, "there is no tail of this partition");
-    t->at = r->size - length;
+    t->at = r->tail_start = r->size - length;
     t->end = r->size - TAIL_TRAILER_SIZE;
     t->footers = get_u32(p + 12);
     t->crc = r->seed;
@@ -158,6 +180,7 @@ static int tail_take_segment(struct tail *t, struct index_reader *r, uint64_t st
         wrong = "a footer is said to be where the file has none";
     if (wrong)
         return error_damaged(e, r->file.path, t->at - FOOTER_SIZE, "%s", wrong);
+    reader_note(r, &f, t->at - FOOTER_SIZE);
     status = reader_add(r, &f, e);
     if (status == DELTAFS_OK && t->has_fences)
         status = tail_take(t, r, f.fence_length, &p, e);
@@ -225,6 +248,7 @@ static int reader_follow_chain(struct index_reader *r, struct footer f, uint32_t
 
     for (;;) {
         has_last |= f.epoch + 1 == epochs && f.is_last;
+        reader_note(r, &f, f.offset);
         if (f.epoch < epochs && (*status = reader_add(r, &f, e)) != DELTAFS_OK)
             return 0;
         if (f.previous == 0)
@@ -252,10 +276,15 @@ static int reader_scan(struct index_reader *r, uint32_t epochs, int exhaustive, 
         uint64_t stop = end + FOOTER_SIZE - 1 < r->size ? end + FOOTER_SIZE - 1 : r->size;
         size_t n = (size_t)(stop - start);
         *status = io_file_read(&r->file, start, chunk, n, e);
+        if (*status == DELTAFS_OK && stop == r->size && n >= TAIL_TRAILER_SIZE) {
+            const uint8_t *trailer = chunk + n - TAIL_TRAILER_SIZE;
+            r->tail_start = tail_is_here(r, trailer, r->size) ? r->size - get_u64(trailer + 16) : UINT64_MAX;
+        }
         for (size_t at = n < FOOTER_SIZE ? 0 : n - FOOTER_SIZE + 1; at-- > 0 && *status == DELTAFS_OK;) {
             struct footer f;
             if (chunk[at + 96] != (uint8_t)FOOTER_MAGIC[0] || footer_get(&f, chunk + at, r->seed, r->partition))
                 continue;
+            reader_note(r, &f, start + at);
             if (!exhaustive) {
                 whole = reader_follow_chain(r, f, epochs, status, e);
                 memory_give(r->memory, chunk, SCAN_CHUNK + FOOTER_SIZE);
@@ -307,7 +336,7 @@ static int reader_search(struct index_reader *r, uint32_t epochs, struct error *
         reader_forget(r);
         size = r->size;
         status = DELTAFS_OK;
-        if (!reader_scan(r, epochs, 0, &status, e) && status == DELTAFS_OK)
+        if (!reader_scan(r, epochs, 0, &status, e) && status == DELTAFS_OK && epochs > 0)
             reader_scan(r, epochs, 1, &status, e);
     } while (status == DELTAFS_ERR_DAMAGED && io_file_size(&r->file, &r->size, &ignored) == DELTAFS_OK &&
              r->size < size);
@@ -317,7 +346,8 @@ static int reader_search(struct index_reader *r, uint32_t epochs, struct error *
 static int reader_begin(struct index_reader *r, struct io *io, const char *path, uint32_t partition,
                         const uint8_t uuid[16], struct memory *memory, struct error *e)
 {
-    *r = (struct index_reader){.partition = partition, .seed = log_seed(uuid), .memory = memory};
+    *r = (struct index_reader){
+        .partition = partition, .seed = log_seed(uuid), .memory = memory, .tail_start = UINT64_MAX};
     int status = io_file_open(io, path, O_RDONLY, &r->file, e);
     if (status == DELTAFS_ERR_NOT_FOUND)
         return error_damaged(e, path, 0, "the file is missing");
@@ -336,9 +366,8 @@ int index_reader_open(struct index_reader *r, struct io *io, const char *path, u
         if (status == DELTAFS_ERR_MEMORY)
             *e = *tail;
     }
-    if (status != DELTAFS_ERR_MEMORY && (tail_length == 0 || status != DELTAFS_OK)) {
-        status = epochs > 0 ? reader_search(r, epochs, e) : DELTAFS_OK;
-    }
+    if (status != DELTAFS_ERR_MEMORY && (tail_length == 0 || status != DELTAFS_OK))
+        status = reader_search(r, epochs, e);
     reader_order(r);
     return status;
 }
@@ -445,18 +474,42 @@ int index_verify_segment(struct index_reader *r, const struct segment *s, struct
     return wrong ? error_damaged(e, r->file.path, s->footer.offset, "%s", wrong) : DELTAFS_OK;
 }
 
+struct index_known index_committed(const struct index_reader *r, int is_closed)
+{
+    return is_closed ? r->seen : r->committed;
+}
+
+int index_check_committed(const struct index_reader *r, uint64_t epochs, int is_closed, struct error *e)
+{
+    struct index_known known = index_committed(r, is_closed);
+
+    if (known.epochs <= epochs)
+        return DELTAFS_OK;
+    return error_set(
+        e, DELTAFS_ERR_DAMAGED,
+        "%.800s: the footer at offset %llu says that at least %llu epochs were committed, and the "
+        "manifest has lines of %llu: its end is lost; put a copy of MANIFEST back, or see 'deltafs repair'",
+        r->file.path, (unsigned long long)known.at, (unsigned long long)known.epochs, (unsigned long long)epochs);
+}
+
 int index_resume(struct io *io, const char *path, uint32_t partition, const uint8_t uuid[16], uint32_t epochs,
-                 struct memory *memory, struct index_end *end, uint64_t *data_end, struct error *e)
+                 int is_closed, struct memory *memory, struct index_resumed *out, struct error *e)
 {
     struct index_reader r;
     struct error ignored;
     int status = reader_begin(&r, io, path, partition, uuid, memory, e);
 
+    *out = (struct index_resumed){.data_end = 0};
+    if (epochs == 0 && status == DELTAFS_ERR_DAMAGED) {
+        index_reader_close(&r, &ignored);
+        return DELTAFS_OK;
+    }
     if (status == DELTAFS_OK)
         status = reader_search(&r, epochs, e);
     reader_order(&r);
+    out->is_behind = index_check_committed(&r, epochs, is_closed, &out->known) != DELTAFS_OK;
     if (status == DELTAFS_OK)
-        status = index_find_end(&r, epochs, end, data_end, e);
+        status = index_find_end(&r, epochs, &out->end, &out->data_end, e);
     for (uint32_t i = 0; i < r.count && status == DELTAFS_OK; i++)
         status = index_verify_segment(&r, &r.segment[i], e);
     index_reader_close(&r, &ignored);

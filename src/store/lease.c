@@ -81,6 +81,29 @@ static int lease_parse(const char *text, struct holder *h)
     return n >= 5 ? 0 : -1;
 }
 
+/* Whether a process of this host has ended, though nobody may have waited for it yet (proc(5)). */
+static int lease_has_ended(uint64_t pid)
+{
+    char path[64], text[512] = "", *name_end;
+
+    if (pid == 0 || pid > INT32_MAX || (kill((pid_t)pid, 0) != 0 && errno == ESRCH))
+        return 1;
+    snprintf(path, sizeof path, "/proc/%" PRIu64 "/stat", pid);
+    FILE *f = fopen(path, "re");
+    size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+    if (f)
+        fclose(f);
+    text[n] = '\0';
+    name_end = strrchr(text, ')');
+    /* Its other threads may go on. */
+    char state;
+    long threads;
+    return name_end &&
+           sscanf(name_end + 1, " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %ld", &state,
+                  &threads) == 2 &&
+           state == 'Z' && threads <= 1;
+}
+
 /* All lines of a holder are equally long. */
 static int lease_write(struct lease *l, struct holder *h, struct error *e)
 {
@@ -138,8 +161,7 @@ static int lease_check(const struct lease *l, const char *text, int is_sure, uin
     if (status != DELTAFS_OK || lease_parse(text, &h) != 0)
         return status;
     int is_here = strcmp(h.host, self.host) == 0;
-    if (is_sure ? is_here || lease_is_earlier_run(h.job, self.job)
-                : is_here && kill((pid_t)h.pid, 0) != 0 && errno == ESRCH)
+    if (is_sure ? is_here || lease_is_earlier_run(h.job, self.job) : is_here && lease_has_ended(h.pid))
         return DELTAFS_OK;
     /* Far ahead: clocks differ, or one has been set back. */
     if ((now >= h.renewed ? now - h.renewed : h.renewed - now) >= seconds)
@@ -275,7 +297,7 @@ static void lease_age(const struct holder *h, uint64_t now, char *text, size_t r
 int lease_describe(struct io *io, const char *folder, uint64_t seconds, char *text, size_t room)
 {
     char *path = io_path(folder, LEASE_NAME), line[sizeof((struct lease *)0)->line], age[100];
-    const char *state = "may be writing the directory";
+    const char *state = "may be writing the directory: if so, repairing it is refused";
     struct io_file file = {.fd = -1, .direct = -1};
     struct error ignored;
     struct holder h, self;
@@ -285,12 +307,12 @@ int lease_describe(struct io *io, const char *folder, uint64_t seconds, char *te
     if (is_there && (lease_read(&file, line, sizeof line, &ignored) != DELTAFS_OK || lease_parse(line, &h) != 0)) {
         snprintf(text, room, "%.400s: does not say who has written the directory; the next writer takes it over", path);
     } else if (is_there && lease_self(&self, &ignored) == DELTAFS_OK) {
-        int is_here = strcmp(h.host, self.host) == 0, is_gone = is_here && kill((pid_t)h.pid, 0) != 0 && errno == ESRCH;
+        int is_here = strcmp(h.host, self.host) == 0, is_gone = is_here && lease_has_ended(h.pid);
         int is_old = (now >= h.renewed ? now - h.renewed : h.renewed - now) >= seconds;
         if (is_gone || lease_is_earlier_run(h.job, self.job) || (!is_here && is_old))
             state = "has ended without closing the directory; the next writer takes it over";
         else if (is_here)
-            state = "is writing the directory";
+            state = "is writing the directory: repairing it is refused until it has ended";
         lease_age(&h, now, age, sizeof age);
         snprintf(text, room, "%.400s: process %" PRIu64 " on host %.100s (job %.60s), which renewed it %s, %s", path,
                  h.pid, h.host, h.job, age, state);

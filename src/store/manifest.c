@@ -307,9 +307,13 @@ static int parse_epoch(struct manifest *m, const char *fields, const char *path,
         field_number(fields, "stored", &epoch.bytes_stored) != 0)
         return error_damaged(e, path, offset, "an epoch's line is malformed");
     if (number != m->epoch_count || number >= UINT32_MAX || (number > 0 && epoch.label <= m->epoch[number - 1].label))
-        return error_damaged(e, path, offset, "epoch number %" PRIu64 " is out of order", number);
+        return error_damaged(e, path, offset,
+                             "epoch number %" PRIu64 " is out of order: a line is missing; put a copy of the file back",
+                             number);
     if (m->is_local && (m->job_count == 0 || m->lacks_job))
-        return error_damaged(e, path, offset, "there is no line of the job that wrote epoch number %" PRIu64, number);
+        return error_damaged(
+            e, path, offset,
+            "there is no line of the job that wrote epoch number %" PRIu64 "; put a copy of the file back", number);
     if (m->epoch_count == m->epoch_capacity) {
         size_t capacity = m->epoch_capacity ? 2 * m->epoch_capacity : 64;
         struct manifest_epoch *grown = realloc(m->epoch, capacity * sizeof *grown);
@@ -449,7 +453,7 @@ static int text_read_on(struct text *t, struct error *e)
     t->start = 0;
     t->end = held;
     int status = buffer_reserve(&t->read, held + n, "the manifest", e);
-    if (status == DELTAFS_OK)
+    if (status == DELTAFS_OK && n > 0)
         status = io_file_read(t->file, t->at + held, t->read.bytes + held, n, e);
     if (status == DELTAFS_OK)
         t->end += n;
@@ -538,15 +542,18 @@ int manifest_read_lines(struct io_file *file, manifest_line_fn fn, void *arg, ui
 static int manifest_parse_text(struct manifest *m, struct text *t, struct error *e)
 {
     if (t->end < 8 || memcmp(t->read.bytes, "Deltafs ", 8) != 0)
-        return error_set(e, DELTAFS_ERR_NOT_DELTAFS, "%s: not the manifest of a DeltaFS directory", t->path);
+        return error_set(e, DELTAFS_ERR_NOT_DELTAFS,
+                         "%s: not the manifest of a DeltaFS directory; if it was one, put a copy of it back", t->path);
     int status = text_parse(t, manifest_parse_line, m, e);
     m->size = t->at;
     if (status != DELTAFS_OK)
         return status;
     if (m->partitions == 0 && !m->is_file)
-        return error_damaged(e, t->path, t->at, "the manifest ends before the directory's line");
+        return error_damaged(e, t->path, t->at, "the manifest ends before the directory's line; put a copy of it back");
     if (m->is_local && m->job_count == 0)
-        return error_damaged(e, t->path, t->at, "the manifest ends before the line of the job that made the directory");
+        return error_damaged(
+            e, t->path, t->at,
+            "the manifest ends before the line of the job that made the directory; put a copy of it back");
     return m->schema || (m->schema = strdup("")) ? DELTAFS_OK : error_no_memory(e, 1, "a schema");
 }
 

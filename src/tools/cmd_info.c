@@ -41,7 +41,9 @@ static void info_table(deltafs_dir *d, const struct deltafs_stat *s, uint64_t by
     info_value_size(s, "any");
     printf("\nschema          %s\nrecords         %" PRIu64 "\nbytes raw       %" PRIu64 "\nbytes stored    %" PRIu64,
            s->schema[0] ? s->schema : "none", s->records, s->bytes_raw, bytes_stored);
-    if (s->bytes_raw > 0)
+    if (!s->is_closed)
+        printf(" (what is not committed yet, or never will be, too)");
+    else if (s->bytes_raw > 0)
         printf(" (%.3f of raw)", (double)bytes_stored / (double)s->bytes_raw);
     printf("\nepochs          %" PRIu64 "\n", s->epochs);
     if (s->epochs > 0)

@@ -24,6 +24,19 @@ static void say_found(int status, const char *message, void *arg)
     }
 }
 
+/* What does what a dry run has said. */
+static void say_command(const char *path, const struct deltafs_repair_wish *wish)
+{
+    printf("%s: nothing is changed yet; 'deltafs repair --apply", path);
+    if (wish->has_label)
+        printf(" --label %" PRIu64, wish->label);
+    if (wish->has_drop)
+        printf(" --drop-from %" PRIu64, wish->drop_from);
+    if (wish->has_lease)
+        printf(" --lease %" PRIu64, wish->lease);
+    printf(" %s' does it\n", path);
+}
+
 static int repair_parse(int argc, char **argv, struct deltafs_repair_wish *wish)
 {
     static const struct option options[] = {{"apply", no_argument, NULL, 'a'},
@@ -84,8 +97,10 @@ int cmd_repair(int argc, char **argv)
     if (status != DELTAFS_OK)
         return found.hopeless > 0 ? cmd_finish(EXIT_TROUBLE) : text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
     if (found.count == 0)
-        printf("%s: nothing to repair; damage to records is found by 'deltafs verify'\n", path);
+        printf("%s: nothing to repair; damage to records is found by 'deltafs verify', and only a copy "
+               "of the file mends it\n",
+               path);
     else if (wish.is_dry)
-        printf("%s: nothing is changed yet; 'deltafs repair --apply %s' does it\n", path, path);
+        say_command(path, &wish);
     return cmd_finish(found.count > 0 && wish.is_dry ? EXIT_NOT_FOUND : EXIT_OK);
 }

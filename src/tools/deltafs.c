@@ -139,7 +139,8 @@ static int help(const char *topic)
         fputs(commands[i].usage, stdout);
     puts("deltafs help [COMMAND | options]\ndeltafs --version\n\n"
          "Names may have the prefix of MPI-IO's names, deltafs:.\n"
-         "Exit codes: 0 done; 1 a key was not found (the others are printed); 2 usage; 3 input, output or damage.");
+         "Exit codes: 0 done; 1 a key was not found (the others are printed), or repair finds something to do; 2 "
+         "usage; 3 input, output or damage.");
     return cmd_finish(EXIT_OK);
 }
 

@@ -1,6 +1,8 @@
 /* commit=async: an epoch's end returns while the epoch is still being written, and the next call commits it, or gives
  * it up together with what was appended since. What may happen when is made certain by files that wait. */
 #include <errno.h>
+#include "store/index.h"
+#include "store/manifest.h"
 #include "unit_help.h"
 #include "unit_io.h"
 
@@ -426,13 +428,76 @@ static void test_reading_while_giving_up(void **state)
     }
 }
 
+/* How many epochs partition 0 has something of. */
+static uint64_t count_seen(const char *path)
+{
+    struct io io = io_default();
+    struct manifest m = {0};
+    struct index_reader index = {.file.fd = -1};
+    struct error e, tail;
+    char log[600];
+
+    snprintf(log, sizeof log, "%s/00/p00000000.index", path);
+    CHECK_IS(manifest_read(&io, path, &m, &e), DELTAFS_OK);
+    CHECK_IS(index_reader_open(&index, &io, log, 0, m.uuid, (uint32_t)m.epoch_count, 0, &tail, &e), DELTAFS_OK);
+    uint64_t seen = index.seen.epochs;
+    index_reader_close(&index, &e);
+    manifest_fini(&m);
+    return seen;
+}
+
+/* Records of keys that take as much memory as keys do. */
+static void append_spread(deltafs_dir *d, struct rng *r, uint32_t n)
+{
+    uint8_t value[16] = {0};
+
+    for (uint32_t i = 0; i < n; i++)
+        CHECK_CALL(d, deltafs_append(d, rng_next(r), value, sizeof value), DELTAFS_OK);
+}
+
+/* A job that dies while an epoch awaits its commit, and has segments of the next one in its logs already. (They were
+ * taken for proof that the manifest had lost a line, and the directory was not opened again.) */
+static void test_segments_behind(void **state)
+{
+    const char *path = unit_path("behind"), *copy = unit_path("behind_copy");
+    struct rng r = rng_init(239);
+    deltafs_dir *d = NULL;
+    struct deltafs_verify_stat stat;
+    uint64_t last;
+
+    (void)state;
+    for (int has_first = 0; has_first < 2; has_first++) {
+        struct async a = begin(path, "0", "none", "2");
+        for (uint64_t epoch = !has_first; epoch < 2; epoch++) {
+            append(&a, &r, 1000);
+            CHECK_CALL(a.d, deltafs_epoch_end(a.d, 10 * epoch + 10), DELTAFS_OK);
+            ended(&a, 10 * epoch + 10);
+        }
+        for (int i = 0; i < 60 && count_seen(path) < 2 + (uint64_t)has_first; i++)
+            append_spread(a.d, &r, 50000);
+        CHECK_IS(count_seen(path), 2 + (uint64_t)has_first);
+        unit_copy(path, copy);
+        d = unit_open(copy);
+        CHECK_CALL(d, deltafs_verify(d, NULL, NULL, &stat), DELTAFS_OK);
+        CHECK_IS(deltafs_close(d), DELTAFS_OK);
+        CHECK_IS(deltafs_reopen(copy, NULL, &d), DELTAFS_OK);
+        CHECK_IS(deltafs_last_label(d, &last), has_first ? DELTAFS_OK : DELTAFS_ERR_NOT_FOUND);
+        CHECK_IS(deltafs_close(d), DELTAFS_OK);
+        CHECK_IS(deltafs_close(a.d), DELTAFS_ERR_UNCOMMITTED);
+        finish(&a);
+        unit_remove(path);
+        unit_remove(copy);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_returns_early),  cmocka_unit_test(test_next_commits),
-        cmocka_unit_test(test_labels),         cmocka_unit_test(test_cancel),
-        cmocka_unit_test(test_late_errors),    cmocka_unit_test(test_random),
-        cmocka_unit_test(test_wait_otherwise), cmocka_unit_test(test_reading_while_giving_up),
+        cmocka_unit_test(test_returns_early),   cmocka_unit_test(test_next_commits),
+        cmocka_unit_test(test_labels),          cmocka_unit_test(test_cancel),
+        cmocka_unit_test(test_late_errors),     cmocka_unit_test(test_random),
+        cmocka_unit_test(test_wait_otherwise),  cmocka_unit_test(test_reading_while_giving_up),
+        cmocka_unit_test(test_segments_behind),
     };
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

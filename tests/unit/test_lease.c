@@ -3,7 +3,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 #include "store/lease.h"
 #include "store/store_format.h"
 #include "unit_help.h"
@@ -206,12 +209,40 @@ static void test_taken_from_repair(void **state)
     }
 }
 
+/* A process that has ended, and that nobody has waited for yet, writes nothing any more. (It was said to.) */
+static void test_zombie(void **state)
+{
+    const char *folder = unit_path("zombie"), *path = unit_path("zombie/" LEASE_NAME);
+    struct io io = io_default();
+    struct lease lease;
+    struct error e;
+    char text[1200];
+    int status = 0;
+
+    (void)state;
+    CHECK(mkdir(folder, 0777) == 0);
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(lease_take(&lease, &io, folder, 3600, 0, &e) == DELTAFS_OK ? 0 : 1);
+    CHECK(pid > 0);
+    siginfo_t info;
+    CHECK(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT) == 0 && info.si_status == 0);
+    CHECK(unit_exists(path) && lease_describe(&io, folder, 3600, text, sizeof text));
+    int is_said = strstr(text, "has ended without closing the directory") != NULL;
+    CHECK(waitpid(pid, &status, 0) == pid);
+    CHECK(is_said);
+    CHECK_IS(lease_take(&lease, &io, folder, 3600, 0, &e), DELTAFS_OK);
+    CHECK(lease_describe(&io, folder, 3600, text, sizeof text) && strstr(text, "repairing it is refused"));
+    CHECK_IS(lease_drop(&lease, &e), DELTAFS_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_at_once),
         cmocka_unit_test(test_taken_meanwhile),
         cmocka_unit_test(test_taken_from_repair),
+        cmocka_unit_test(test_zombie),
     };
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

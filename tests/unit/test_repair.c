@@ -4,6 +4,7 @@
 #include <unistd.h>
 #include "base/coding.h"
 #include "store/manifest.h"
+#include "store/store_format.h"
 #include "unit_help.h"
 #include "unit_io.h"
 
@@ -576,6 +577,203 @@ static void test_drop(void **state)
     model_fini(&m);
 }
 
+/* Cut the manifest before the line of epoch `number`. */
+static void cut_manifest(const char *file, unsigned number)
+{
+    char line[32];
+    size_t n;
+    uint8_t *bytes = unit_load(file, &n);
+
+    snprintf(line, sizeof line, "Epoch number=%u", number);
+    uint8_t *at = memmem(bytes, n, line, strlen(line));
+    CHECK(at != NULL);
+    unit_save(file, bytes, (size_t)(at - bytes));
+    free(bytes);
+}
+
+static int verify(const char *path)
+{
+    struct deltafs_verify_stat stat;
+    deltafs_dir *d = unit_open(path);
+
+    memset(&said, 0, sizeof said);
+    int status = deltafs_verify(d, note, NULL, &stat);
+    CHECK_IS(said.failed, stat.damages);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    return status;
+}
+
+/* Three epochs, labelled 10, 20, 30; with their tails, or as a job that died has left them. */
+static void make_three(struct model *m, const char *path, int is_closed)
+{
+    struct rng r = rng_init(831);
+    const char *copy = unit_path("three");
+    deltafs_dir *d;
+
+    unit_remove(path);
+    d = create(m, path);
+    for (uint64_t epoch = 1; epoch <= 3; epoch++) {
+        append(m, d, &r, 200);
+        CHECK_CALL(d, deltafs_epoch_end(d, 10 * epoch), DELTAFS_OK);
+        model_keep(m, 10 * epoch);
+    }
+    if (!is_closed)
+        unit_copy(path, copy);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    if (is_closed)
+        return;
+    unit_remove(path);
+    CHECK(rename(copy, path) == 0);
+    CHECK(unlink(unit_path("end/LEASE")) == 0);
+}
+
+/* Nothing is cut off unasked. */
+static void check_refused(const char *copy, unsigned missing)
+{
+    const char *index = unit_path("end_copy/01/p00000001.index");
+    deltafs_dir *d = NULL;
+    size_t n, after;
+    uint8_t *before = unit_load(index, &n);
+
+    CHECK_IS(verify(copy), DELTAFS_ERR_DAMAGED);
+    CHECK_IS(said.failed, 1);
+    check_said("the manifest has lines of");
+    CHECK_IS(deltafs_reopen(copy, NULL, &d), DELTAFS_ERR_DAMAGED);
+    check_errmsg("put a copy of MANIFEST back");
+    for (int is_dry = 1; is_dry >= 0; is_dry--) {
+        CHECK_IS(repair(copy, is_dry, -1), DELTAFS_ERR_DAMAGED);
+        check_said(missing == 1 ? "has lost the line of at least 1 committed epoch" : "has lost the lines of at least");
+        CHECK_IS(said.done, 0);
+    }
+    uint8_t *now = unit_load(index, &after);
+    CHECK(n == after && memcmp(before, now, n) == 0);
+    free(before);
+    free(now);
+}
+
+/* A manifest that has lost its end, more than a crash takes. (Reopening and repair cut the logs off, and verify found
+ * nothing wrong.) */
+static void test_manifest_end(void **state)
+{
+    const char *path = unit_path("end"), *copy = unit_path("end_copy"), *file = unit_path("end_copy/MANIFEST");
+    struct deltafs_repair_wish wish = {.has_drop = 1};
+
+    (void)state;
+    for (int is_closed = 0; is_closed < 2; is_closed++) {
+        /* Of one that was not closed the last epoch may be one that has no commit yet. */
+        unsigned known = is_closed ? 3 : 2;
+        struct model m = {0};
+        make_three(&m, path, is_closed);
+        for (unsigned left = 0; left < known; left++) {
+            open_copy(path, copy);
+            cut_manifest(file, left);
+            check_refused(copy, known - left);
+            /* With its labels, one after the other, all of it is back. (The last one, of which nothing in the logs says
+             * that it was committed, was cut off.) */
+            for (unsigned epoch = left; epoch < 3; epoch++) {
+                CHECK_IS(repair(copy, 1, 10 * epoch + 10), DELTAFS_OK);
+                CHECK_IS(repair(copy, 0, 10 * epoch + 10), DELTAFS_OK);
+                check_said("is committed: 200 records labelled");
+                if (epoch < 2)
+                    check_said("stays as it is");
+            }
+            check(&m, copy);
+        }
+        /* Given up by name. */
+        open_copy(path, copy);
+        cut_manifest(file, 1);
+        wish.drop_from = 10;
+        CHECK_IS(deltafs_repair(copy, &wish, note, NULL), DELTAFS_ERR_LABEL);
+        check_errmsg("any higher one names them");
+        wish.drop_from = 11;
+        for (wish.is_dry = 1; wish.is_dry >= 0; wish.is_dry--) {
+            memset(&said, 0, sizeof said);
+            CHECK_IS(deltafs_repair(copy, &wish, note, NULL), DELTAFS_OK);
+            check_said(is_closed ? "at least 2 committed epochs are given up"
+                                 : "at least 1 committed epoch is given up");
+        }
+        CHECK_IS(verify(copy), DELTAFS_OK);
+        CHECK_IS(repair(copy, 1, -1), DELTAFS_OK);
+        CHECK_IS(said.done, 0);
+        model_fini(&m);
+    }
+}
+
+/* Lines of two epochs are lost, and the job had noted that the last one was finished: with a label for the first of
+ * them the other is committed by what was noted. (It was cut off.) */
+static void test_manifest_end_noted(void **state)
+{
+    const char *path = unit_path("ends"), *copy = unit_path("ends_copy");
+    struct model m = {0};
+    struct rng r = rng_init(832);
+    deltafs_dir *d = create(&m, path);
+
+    (void)state;
+    for (uint64_t epoch = 1; epoch <= 3; epoch++) {
+        append(&m, d, &r, 200);
+        CHECK_CALL(d, deltafs_epoch_end(d, 10 * epoch), DELTAFS_OK);
+        model_keep(&m, 10 * epoch);
+    }
+    unit_copy(path, copy);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    cut_manifest(unit_path("ends_copy/MANIFEST"), 1);
+    CHECK_IS(deltafs_reopen(copy, NULL, &d), DELTAFS_ERR_DAMAGED);
+    for (int is_dry = 1; is_dry >= 0; is_dry--) {
+        CHECK_IS(repair(copy, is_dry, 20), DELTAFS_OK);
+        check_said("is committed: 200 records labelled 20");
+        check_said("stays as it is");
+    }
+    CHECK_IS(repair(copy, 0, -1), DELTAFS_OK);
+    check_said("is committed: 200 records labelled 30");
+    check(&m, copy);
+    model_fini(&m);
+}
+
+/* A copy of the manifest from before the last job, which committed one epoch and died: that it says closed, and there
+ * is an epoch behind, tells. (The epoch was cut off.) But a footer that stands where it should not is no tail's. */
+static void test_manifest_old(void **state)
+{
+    const char *path = unit_path("old"), *copy = unit_path("old_copy"), *file = unit_path("old_copy/MANIFEST"),
+               *index = unit_path("old_copy/00/p00000000.index");
+    struct model m = {0};
+    struct rng r = rng_init(833);
+    deltafs_dir *d = NULL;
+    size_t n, size;
+
+    (void)state;
+    make_closed(&m, path, 834, 2, 100);
+    uint8_t *before = unit_load(unit_path("old/MANIFEST"), &n);
+    CHECK_IS(deltafs_reopen(path, NULL, &d), DELTAFS_OK);
+    append(&m, d, &r, 100);
+    CHECK_CALL(d, deltafs_epoch_end(d, 3), DELTAFS_OK);
+    model_keep(&m, 3);
+    unit_copy(path, copy);
+    uint8_t *now = unit_load(file, &size);
+    unit_save(file, before, n);
+    CHECK_IS(verify(copy), DELTAFS_ERR_DAMAGED);
+    check_said("its end is lost");
+    deltafs_dir *again = NULL;
+    CHECK_IS(deltafs_reopen(copy, NULL, &again), DELTAFS_ERR_DAMAGED);
+    CHECK_IS(repair(copy, 0, -1), DELTAFS_ERR_DAMAGED);
+    CHECK_IS(repair(copy, 0, 3), DELTAFS_OK);
+    check(&m, copy);
+    free(before);
+    before = (uint8_t *)memmem(now, size, "Epoch number=2", 14);
+    CHECK(before != NULL);
+    open_copy(path, copy);
+    unit_save(file, now, (size_t)(before - now));
+    free(now);
+    uint8_t *log = unit_load(index, &size);
+    log = realloc(log, size + FOOTER_SIZE);
+    CHECK(log != NULL);
+    memcpy(log + size, log + size - FOOTER_SIZE, FOOTER_SIZE);
+    unit_save(index, log, size + FOOTER_SIZE);
+    free(log);
+    CHECK_IS(verify(copy), DELTAFS_OK);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    model_fini(&m);
+}
+
 /* Numbers stand in the index alone. */
 static void test_hopeless(void **state)
 {
@@ -964,16 +1162,18 @@ static void test_rebuild_memory(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_unfinished),    cmocka_unit_test(test_torn),
-                                       cmocka_unit_test(test_rebuild),       cmocka_unit_test(test_lossy),
-                                       cmocka_unit_test(test_restore),       cmocka_unit_test(test_manifest),
-                                       cmocka_unit_test(test_logical),       cmocka_unit_test(test_drop),
-                                       cmocka_unit_test(test_hopeless),      cmocka_unit_test(test_warm_reader),
-                                       cmocka_unit_test(test_noted_counts),  cmocka_unit_test(test_reopened_instead),
-                                       cmocka_unit_test(test_first),         cmocka_unit_test(test_noted_rebuild),
-                                       cmocka_unit_test(test_durable),       cmocka_unit_test(test_unread),
-                                       cmocka_unit_test(test_sound),         cmocka_unit_test(test_environment),
-                                       cmocka_unit_test(test_rebuild_memory)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_unfinished),       cmocka_unit_test(test_torn),
+        cmocka_unit_test(test_rebuild),          cmocka_unit_test(test_lossy),
+        cmocka_unit_test(test_restore),          cmocka_unit_test(test_manifest),
+        cmocka_unit_test(test_logical),          cmocka_unit_test(test_drop),
+        cmocka_unit_test(test_manifest_end),     cmocka_unit_test(test_manifest_end_noted),
+        cmocka_unit_test(test_manifest_old),     cmocka_unit_test(test_hopeless),
+        cmocka_unit_test(test_warm_reader),      cmocka_unit_test(test_noted_counts),
+        cmocka_unit_test(test_reopened_instead), cmocka_unit_test(test_first),
+        cmocka_unit_test(test_noted_rebuild),    cmocka_unit_test(test_durable),
+        cmocka_unit_test(test_unread),           cmocka_unit_test(test_sound),
+        cmocka_unit_test(test_environment),      cmocka_unit_test(test_rebuild_memory)};
 
     for (int i = 0; i < NAMES; i++)
         snprintf(names[i], sizeof names[i], "particle %d", i);
