@@ -99,6 +99,13 @@ static const struct option_row rows[OPTION_COUNT] = {
                            .low = 1,
                            .high = 1 << 20,
                            .automatic = "auto"},
+    [OPTION_PLACE] =
+        {.info =
+             {"place", "shuffle or local", "shuffle",
+              "where records are stored: with the partition of their key, or in a log of the rank that appends them, "
+              "and only their places travel"},
+         .kind = KIND_WORD,
+         .words = {[PLACE_SHUFFLE] = "shuffle", [PLACE_LOCAL] = "local"}},
     [OPTION_PROGRESS] = {.info = {"progress", "calls or thread", "calls",
                                   "who serves other ranks: the program's calls of DeltaFS, or a thread as well, which "
                                   "MPI_THREAD_MULTIPLE allows"},

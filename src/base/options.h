@@ -21,6 +21,7 @@ enum option_id {
     OPTION_MEMORY,
     OPTION_NODES,
     OPTION_PARTITIONS,
+    OPTION_PLACE,
     OPTION_PROGRESS,
     OPTION_READ_CACHE,
     OPTION_READ_THREADS,
@@ -42,6 +43,7 @@ enum option_commit { COMMIT_WAIT, COMMIT_ASYNC };
 enum option_direct { DIRECT_AUTO, DIRECT_NO, DIRECT_YES };
 enum option_index { INDEX_PARALLEL, INDEX_BROADCAST, INDEX_FLATTEN, INDEX_EACH };
 enum option_keys { KEYS_U64, KEYS_BYTES };
+enum option_place { PLACE_SHUFFLE, PLACE_LOCAL };
 enum option_progress { PROGRESS_CALLS, PROGRESS_THREAD };
 enum option_route { ROUTE_AUTO, ROUTE_DIRECT, ROUTE_3HOP, ROUTE_GRID };
 enum option_sync { SYNC_NONE, SYNC_COMMIT, SYNC_CLOSE };

@@ -85,8 +85,20 @@ static int serial_append(void *ctx, size_t n, const uint8_t *keys, size_t key_st
     struct serial *s = ctx;
 
     (void)e;
-    deltafs_writer_put_many(s->writer, n, keys, key_stride, values, value_stride, size);
     s->pending += n;
+    if (!deltafs_writer_is_local(s->writer)) {
+        deltafs_writer_put_many(s->writer, n, keys, key_stride, values, value_stride, size);
+        return DELTAFS_OK;
+    }
+    for (size_t some; n > 0; n -= some) {
+        const uint8_t *places;
+        some = deltafs_writer_put_values(s->writer, n, keys, key_stride, values, value_stride, size, &places);
+        if (some == 0)
+            break;
+        deltafs_writer_put_many(s->writer, some, keys, key_stride, places, PLACE_SIZE, PLACE_SIZE);
+        keys += some * key_stride;
+        values += size > 0 ? some * value_stride : 0;
+    }
     return DELTAFS_OK;
 }
 
@@ -201,6 +213,8 @@ static int serial_configure(struct writer_config *c, const char *path, const del
 
     if (!is_reopening)
         c->partitions = partitions == OPTION_AUTO ? 1 : (uint32_t)partitions;
+    if (status == DELTAFS_OK)
+        status = deltafs_writer_share(c, 1, e);
     if (deltafs_options_number(o, OPTION_THREADS) == OPTION_AUTO)
         c->threads = serial_threads();
     if (c->memory == OPTION_AUTO)
@@ -628,7 +642,8 @@ int deltafs_stat(deltafs_dir *d, struct deltafs_stat *out)
                              .value_size = m->value_size,
                              .schema = m->schema,
                              .uuid = m->uuid_text,
-                             .is_closed = m->is_closed};
+                             .is_closed = m->is_closed,
+                             .place = m->is_local ? "local" : "shuffle"};
     for (uint64_t i = 0; i < m->epoch_count; i++) {
         s.records += m->epoch[i].records;
         s.bytes_raw += m->epoch[i].bytes_raw;

@@ -251,7 +251,8 @@ static int examine(struct repair *r, struct repair_part *p, char *const *path, u
         int has_data = repair_size(r, path[REPAIR_DATA], &p->size[REPAIR_DATA], &lacks) == DELTAFS_OK;
         p->whole = examine_whole(r, p, &index);
         p->whole = in_place < p->whole ? in_place : p->whole;
-        status = examine_note(r, p, has_data ? &why : &lacks, has_data && m->keys == KEYS_BYTES, e);
+        int can_rebuild = has_data && m->keys == KEYS_BYTES && !m->is_local;
+        status = examine_note(r, p, has_data ? &why : &lacks, can_rebuild, e);
     }
     index_reader_close(&index, &ignored);
     return status;

@@ -157,7 +157,8 @@ static int part_write_fixed(struct part_writer *p, struct run *run, const struct
     uint32_t n = block_records(table->value_size, block->target);
     int status = DELTAFS_OK;
 
-    p->segment_raw += run->count * (8 + (uint64_t)table->value_size);
+    if (!p->shared->is_local)
+        p->segment_raw += run->count * (8 + (uint64_t)table->value_size);
     if (p->shared->encoder)
         return encoder_run(p->shared->encoder, table, order, run, p->partition, p->start.epoch, &p->data, e);
     for (uint64_t i = 0; i < run->count && status == DELTAFS_OK; i += n) {

@@ -14,6 +14,7 @@ struct part_shared {
     struct flusher *flusher; /* NULL: none */
     struct encoder *encoder; /* NULL: none */
     enum option_keys keys_are;
+    int is_local;           /* the values' bytes are counted where they are */
     struct keys_store keys; /* of all runs of segments under way */
     struct block_writer block;
     struct index_scratch scratch;

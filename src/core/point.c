@@ -1,6 +1,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/point.h"
+#include "core/values_read.h"
+#include "base/hash.h"
 
 #define PROBES_MAX       256               /* leaves looked into in a window */
 #define REFS_MAX         1024              /* records taken in a window */
@@ -41,6 +43,8 @@ struct point_scratch {
     struct block block;
     struct buffer leaves, blocks; /* as they were read */
     struct buffer values;
+    struct value_wanted value[REFS_MAX]; /* with place=local: the refs' values, */
+    struct buffer away;                  /* as they were fetched from their writers' logs */
 };
 
 struct point {
@@ -56,6 +60,7 @@ struct point {
     int has_group, is_bad_group;
     size_t mark_count, mark_used;
     struct error first;
+    int is_away; /* values are in the writers' logs */
 };
 
 int point_scratch_create(struct point_scratch **out, struct error *e)
@@ -74,6 +79,7 @@ void point_scratch_destroy(struct point_scratch *s)
     buffer_fini(&s->leaves);
     buffer_fini(&s->blocks);
     buffer_fini(&s->values);
+    buffer_fini(&s->away);
     free(s);
 }
 
@@ -105,7 +111,7 @@ static int point_collect(struct point *t, struct ref *ref, struct error *e)
     const struct wanted *w = &t->wanted[ref->wanted];
     struct collection *c = t->out[w->place];
     struct deltafs_record record = {.key = w->key, .epoch = t->r->manifest.epoch[ref->epoch].label};
-    const uint8_t *value = t->s->values.bytes + ref->at;
+    const uint8_t *value = (t->is_away ? &t->s->away : &t->s->values)->bytes + ref->at;
 
     int status = record_split(t->r, value, ref->size, &record);
     if (status != DELTAFS_OK)
@@ -221,6 +227,57 @@ static int point_open_block(struct point *t, const struct ref *ref, struct fetch
                                 : status;
 }
 
+static void point_note_damage(void *arg, const struct error *e)
+{
+    point_failed(arg, e);
+}
+
+/* Where the ref's value is, by the place that was read. Returns whether that is known. */
+static int point_locate(struct point *t, struct ref *ref, struct value_wanted *w)
+{
+    struct error e;
+
+    *w = (struct value_wanted){.epoch = ref->epoch, .hash = hash_key(t->wanted[ref->wanted].key)};
+    if (ref->is_bad)
+        return 0;
+    if (values_locate(t->r, ref->epoch, t->s->values.bytes + ref->at, t->p->data.path, ref->place.at.offset, &w->in,
+                      &e) == DELTAFS_OK)
+        return 1;
+    point_failed(t, &e);
+    ref->is_bad = 1;
+    return 0;
+}
+
+/* With place=local: fetch the refs' values, and take them in the refs' order. */
+static void point_take_away(struct point *t)
+{
+    struct point_scratch *s = t->s;
+    struct error e;
+    uint64_t blocks = 0;
+
+    for (uint32_t at = 0, end = 0; at < t->refs; at = end) {
+        uint32_t n = 0, k = 0;
+        size_t done = 0;
+        for (uint32_t i = at; i < t->refs; i++)
+            n += (uint32_t)point_locate(t, &s->ref[i], &s->value[n]);
+        if (n > 0 && values_fetch(t->r, s->value, n, WINDOW_BYTES, &s->away, &done, point_note_damage, t, &blocks,
+                                  &e) != DELTAFS_OK) {
+            point_failed(t, &e);
+            for (done = n; k < n; k++)
+                s->value[k].is_bad = 1;
+        }
+        for (k = 0; end < t->refs && (k < done || s->ref[end].is_bad); end++) {
+            struct ref *ref = &s->ref[end];
+            if (!ref->is_bad) {
+                ref->is_bad = s->value[k].is_bad;
+                ref->at = s->value[k].at;
+                ref->size = s->value[k++].size;
+            }
+            point_take(t, ref);
+        }
+    }
+}
+
 /* Read the blocks of the refs collected so far, and take their records in the refs' order. */
 static void point_take_refs(struct point *t)
 {
@@ -252,7 +309,9 @@ static void point_take_refs(struct point *t)
             ref->is_bad = 1;
         }
     }
-    for (uint32_t i = 0; i < t->refs; i++)
+    if (t->is_away)
+        point_take_away(t);
+    for (uint32_t i = 0; i < t->refs && !t->is_away; i++)
         point_take(t, &s->ref[i]);
     t->refs = 0;
     t->ref_bytes = 0;
@@ -401,7 +460,7 @@ static void point_add_probe(struct point *t, const struct segment *segment, uint
 int point_get(struct reader *r, struct part_reader *p, const struct wanted *w, size_t n, uint32_t first, uint32_t end,
               struct collection **out, struct error *e)
 {
-    struct point t = {.r = r, .p = p, .wanted = w, .out = out, .s = r->scratch};
+    struct point t = {.r = r, .p = p, .wanted = w, .out = out, .s = r->scratch, .is_away = r->manifest.is_local};
     struct segment *segment;
     uint32_t segments, leaves;
 

@@ -4,6 +4,7 @@
 #include "base/hash.h"
 #include "core/partition.h"
 #include "core/point.h"
+#include "core/values_read.h"
 #include "store/store_format.h"
 
 #define INDEX_AHEAD   ((size_t)256 << 10) /* bytes of a scan's reads of the index log */
@@ -11,6 +12,8 @@
 #define RUN_AHEAD_MIN ((size_t)16 << 10)  /* but for each not less than this */
 #define RUN_AHEAD_MAX ((size_t)256 << 10) /* nor more */
 #define RUNS_HELD_MAX ((size_t)64 << 20)  /* and of what all of a scan's runs have in memory, about */
+#define AWAY_RECORDS  ((size_t)256 << 10) /* records whose values are fetched from their writers' logs at once, */
+#define AWAY_BYTES    ((size_t)32 << 20)  /* of so many bytes at most */
 
 static void part_reader_close(struct part_reader *p)
 {
@@ -41,6 +44,8 @@ int reader_open(const char *path, uint32_t threads, uint64_t cache, struct reade
         status = point_scratch_create(&r->scratch, e);
     if (status == DELTAFS_OK)
         status = leaf_cache_create(cache, &r->leaves, e);
+    if (status == DELTAFS_OK)
+        status = values_reader_create(&r->values, e);
     if (status != DELTAFS_OK) {
         reader_close(r);
         return status;
@@ -58,6 +63,7 @@ void reader_close(struct reader *r)
     team_destroy(r->team);
     point_scratch_destroy(r->scratch);
     leaf_cache_destroy(r->leaves);
+    values_reader_destroy(r->values);
     manifest_fini(&r->manifest);
     free(r->is_lost);
     free(r->path);
@@ -95,6 +101,7 @@ int reader_refresh(struct reader *r, struct error *e)
     }
     for (int i = 0; i < READER_OPEN_PARTS; i++)
         part_reader_close(&r->part[i]);
+    values_reader_forget(r->values);
     if (leaves) {
         leaf_cache_destroy(r->leaves);
         r->leaves = leaves;
@@ -202,11 +209,10 @@ int reader_check_place(struct part_reader *p, const struct leaf_place *place, st
 int reader_decode_block(struct reader *r, struct part_reader *p, uint32_t epoch, const struct leaf_place *place,
                         const uint8_t *bytes, struct block *block, struct error *e)
 {
-    struct block_id id = {p->partition, epoch, place->run, place->block};
-    int64_t size = r->manifest.keys == KEYS_BYTES ? -1 : r->manifest.value_size;
+    struct block_id id = {p->partition, epoch, place->run, place->block, 0};
 
-    return block_decode(block, bytes, place->at.length, &id, p->index.seed, size, place->at.count, p->data.path,
-                        place->at.offset, e);
+    return block_decode(block, bytes, place->at.length, &id, p->index.seed, manifest_stored_size(&r->manifest),
+                        place->at.count, p->data.path, place->at.offset, e);
 }
 
 int reader_is_same_block(const struct leaf_place *a, const struct leaf_place *b)
@@ -269,6 +275,16 @@ struct scan {
     uint32_t run_capacity;
     size_t run_ahead, runs_held;
     struct buffer keys;
+    /* With place=local, records whose values are still to be fetched: */
+    struct buffer wanted, away;
+    size_t away_count;
+    struct buffer values; /* of those that have been */
+};
+
+/* The key of such a record, shortened as its segment has it. */
+struct scan_away {
+    uint64_t key;
+    unsigned key_shift;
 };
 
 static void scan_fini(struct scan *s)
@@ -282,6 +298,9 @@ static void scan_fini(struct scan *s)
     buffer_fini(&s->leaf_bytes);
     leaf_fini(&s->leaf);
     buffer_fini(&s->keys);
+    buffer_fini(&s->wanted);
+    buffer_fini(&s->away);
+    buffer_fini(&s->values);
 }
 
 static int scan_reserve(struct scan *s, uint32_t runs, struct error *e)
@@ -371,26 +390,88 @@ static int scan_block(struct scan *s, struct scan_run *run, const struct leaf_pl
     return run->is_bad ? scan_failed(s, e) : DELTAFS_OK;
 }
 
-/* Record `i` of the leaf, whose key (shifted) is `key`, as it stands in its block. */
-static int scan_take(struct scan *s, struct scan_run *run, uint64_t key, struct error *e)
+/* A record that is not what the index says; `in` is where its value is, NULL: in the partition's data log. */
+static int scan_is_wrong(struct scan *s, uint64_t offset, const struct place *in, const char *what, struct error *e)
 {
-    struct deltafs_record record = {.key = key, .epoch = s->reader->manifest.epoch[s->segment->footer.epoch].label};
-    size_t size;
-    const uint8_t *stored = block_value(&run->block, run->place.record, &size);
+    if (in)
+        values_damaged(s->reader, in, what, e);
+    else
+        error_damaged(e, s->part->data.path, offset, "%s", what);
+    return scan_failed(s, e);
+}
 
-    if (record_split(s->reader, stored, size, &record) != 0) {
-        error_damaged(e, s->part->data.path, run->place.at.offset, "a record is not of its key and the value's size");
-        return scan_failed(s, e);
-    }
+/* Hand out a record as it is stored. */
+static int scan_give(struct scan *s, const struct scan_away *a, const uint8_t *stored, size_t size, uint64_t offset,
+                     const struct place *in, struct error *e)
+{
+    struct deltafs_record record = {.key = a->key, .epoch = s->reader->manifest.epoch[s->segment->footer.epoch].label};
+
+    if (record_split(s->reader, stored, size, &record) != 0)
+        return scan_is_wrong(s, offset, in, "a record is not of its key and the value's size", e);
     if (record.key_size > 0) {
         record.key = hash_bytes(record.key_bytes, record.key_size);
-        if (record.key >> s->segment->footer.key_shift != key) {
-            error_damaged(e, s->part->data.path, run->place.at.offset, "a record is not that of the index");
-            return scan_failed(s, e);
-        }
+        if (record.key >> a->key_shift != a->key)
+            return scan_is_wrong(s, offset, in, "a record is not that of the index", e);
     }
     s->counts->records++;
     return s->fn(&record, s->arg);
+}
+
+static void scan_note_damage(void *arg, const struct error *e)
+{
+    scan_damage(arg, e);
+}
+
+/* Fetch the values that are away, and hand the records out, in their order. */
+static int scan_fetch(struct scan *s, struct error *e)
+{
+    struct value_wanted *wanted = (struct value_wanted *)(void *)s->wanted.bytes;
+    const struct scan_away *away = (const struct scan_away *)(void *)s->away.bytes;
+    int status = DELTAFS_OK;
+
+    for (size_t at = 0, done; at < s->away_count && status == DELTAFS_OK; at += done) {
+        status = values_fetch(s->reader, wanted + at, s->away_count - at, AWAY_BYTES, &s->values, &done,
+                              scan_note_damage, s->damages, &s->counts->blocks, e);
+        for (size_t i = at; i < at + done && status == DELTAFS_OK; i++)
+            if (!wanted[i].is_bad)
+                status = scan_give(s, &away[i], s->values.bytes + wanted[i].at, wanted[i].size, 0, &wanted[i].in, e);
+    }
+    s->away_count = 0;
+    return status;
+}
+
+/* A record whose value is with its writer: `bytes` say where. */
+static int scan_send_for(struct scan *s, const struct scan_away *a, const uint8_t *bytes, uint64_t offset,
+                         struct error *e)
+{
+    struct value_wanted w = {.epoch = s->segment->footer.epoch, .hash = hash_key(a->key)};
+    int status = values_locate(s->reader, w.epoch, bytes, s->part->data.path, offset, &w.in, e);
+
+    if (status != DELTAFS_OK)
+        return scan_failed(s, e);
+    if (s->away_count == AWAY_RECORDS)
+        status = scan_fetch(s, e);
+    if (status == DELTAFS_OK)
+        status = buffer_reserve(&s->wanted, (s->away_count + 1) * sizeof w, "a scan", e);
+    if (status == DELTAFS_OK)
+        status = buffer_reserve(&s->away, (s->away_count + 1) * sizeof *a, "a scan", e);
+    if (status != DELTAFS_OK)
+        return status;
+    ((struct value_wanted *)(void *)s->wanted.bytes)[s->away_count] = w;
+    ((struct scan_away *)(void *)s->away.bytes)[s->away_count++] = *a;
+    return DELTAFS_OK;
+}
+
+/* A record of the leaf, whose key (shifted) is `key`, as it stands in its block. */
+static int scan_take(struct scan *s, struct scan_run *run, uint64_t key, struct error *e)
+{
+    struct scan_away a = {key, s->segment->footer.key_shift};
+    size_t size;
+    const uint8_t *stored = block_value(&run->block, run->place.record, &size);
+
+    if (s->reader->manifest.is_local)
+        return scan_send_for(s, &a, stored, run->place.at.offset, e);
+    return scan_give(s, &a, stored, size, run->place.at.offset, NULL, e);
 }
 
 static int scan_record(struct scan *s, uint32_t leaf, uint32_t i, struct error *e)
@@ -465,13 +546,18 @@ int part_scan(struct reader *r, struct part_reader *p, uint32_t epoch, deltafs_r
         for (uint32_t leaf = 0; leaf < segment->footer.leaves && status == DELTAFS_OK; leaf++)
             status = scan_leaf(&s, leaf, e);
     }
+    if (s.away_count > 0 && status == DELTAFS_OK) {
+        s.segment = segment - 1;
+        status = scan_fetch(&s, e);
+    }
     scan_fini(&s);
     return status;
 }
 
 /* ---- The files ---- */
 
-static int reader_add_size(struct reader *r, char *path, uint64_t *sum, struct error *e)
+/* Add a file's size; `may_lack`: it may not be there. */
+static int reader_add_size(struct reader *r, char *path, int may_lack, uint64_t *sum, struct error *e)
 {
     struct io_file file;
     uint64_t size = 0;
@@ -480,8 +566,7 @@ static int reader_add_size(struct reader *r, char *path, uint64_t *sum, struct e
         return error_no_memory(e, 1, "a path");
     int status = io_file_open(&r->io, path, O_RDONLY, &file, e);
     free(path);
-    /* A job that was killed before its first epoch may not have made all logs. */
-    if (status == DELTAFS_ERR_NOT_FOUND && r->manifest.epoch_count == 0)
+    if (status == DELTAFS_ERR_NOT_FOUND && may_lack)
         return DELTAFS_OK;
     if (status != DELTAFS_OK)
         return status;
@@ -492,16 +577,34 @@ static int reader_add_size(struct reader *r, char *path, uint64_t *sum, struct e
     return status;
 }
 
+static int reader_add_values(struct reader *r, uint64_t *sum, struct error *e)
+{
+    const struct manifest *m = &r->manifest;
+    struct buffer writers = {0};
+    size_t count = 0;
+    int status = values_list(&r->io, r->path, m->partitions, &writers, &count, e);
+
+    for (size_t i = 0; i < count && status == DELTAFS_OK; i++)
+        status = reader_add_size(
+            r, values_path(r->path, m->partitions, ((const uint32_t *)(const void *)writers.bytes)[i]), 1, sum, e);
+    buffer_fini(&writers);
+    return status;
+}
+
 int reader_bytes_stored(struct reader *r, uint64_t *out, struct error *e)
 {
+    const struct manifest *m = &r->manifest;
+    int is_empty = m->epoch_count == 0; /* a job that was killed before its first epoch may not have made all logs */
     uint64_t sum = 0;
-    int status = reader_add_size(r, io_path(r->path, MANIFEST_NAME), &sum, e);
+    int status = reader_add_size(r, io_path(r->path, MANIFEST_NAME), 0, &sum, e);
 
-    for (uint32_t p = 0; p < r->manifest.partitions && status == DELTAFS_OK; p++) {
-        status = reader_add_size(r, io_path(r->path, LOG_NAME_DATA, p % BUCKET_COUNT, p), &sum, e);
+    for (uint32_t p = 0; p < m->partitions && status == DELTAFS_OK; p++) {
+        status = reader_add_size(r, io_path(r->path, LOG_NAME_DATA, p % BUCKET_COUNT, p), is_empty, &sum, e);
         if (status == DELTAFS_OK)
-            status = reader_add_size(r, io_path(r->path, LOG_NAME_INDEX, p % BUCKET_COUNT, p), &sum, e);
+            status = reader_add_size(r, io_path(r->path, LOG_NAME_INDEX, p % BUCKET_COUNT, p), is_empty, &sum, e);
     }
+    if (status == DELTAFS_OK && m->is_local)
+        status = reader_add_values(r, &sum, e);
     *out = sum;
     return status;
 }

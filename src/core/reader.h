@@ -25,6 +25,7 @@ struct part_reader {
 };
 
 struct point_scratch;
+struct values_reader;
 
 struct reader {
     struct io io;
@@ -35,6 +36,7 @@ struct reader {
     struct team *team;
     struct point_scratch *scratch;
     struct leaf_cache *leaves;
+    struct values_reader *values;
     uint64_t cache;   /* bytes of them */
     uint8_t *is_lost; /* of each epoch: whether something of it is missing from the answer of the get under way */
     struct part_reader part[READER_OPEN_PARTS];

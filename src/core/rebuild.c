@@ -210,7 +210,7 @@ static int rebuild_parse(const struct rebuild *r, const uint8_t *h, struct block
 {
     uint32_t payload = get_u32(h + 8);
 
-    *id = (struct block_id){get_u32(h + 16), get_u32(h + 20), get_u32(h + 24), get_u32(h + 28)};
+    *id = (struct block_id){get_u32(h + 16), get_u32(h + 20), get_u32(h + 24), get_u32(h + 28), 0};
     *length = BLOCK_HEADER_SIZE + (uint64_t)payload;
     return h[4] == FORMAT_BLOCK && payload <= BLOCK_PAYLOAD_MAX && id->partition == r->partition;
 }

@@ -107,8 +107,9 @@ static int repair_label(struct repair *r, uint64_t records, uint64_t bytes, uint
     const struct manifest *m = &r->manifest;
     struct error e;
 
-    /* An index log that was made anew has another length. */
-    if (repair_is_noted(r) && r->noted.records == records && (r->lost > 0 || r->noted.bytes_stored == bytes)) {
+    /* An index log that was made anew has another length, and value logs are not counted here. */
+    if (repair_is_noted(r) && r->noted.records == records &&
+        (r->lost > 0 || m->is_local || r->noted.bytes_stored == bytes)) {
         *label = r->noted.label;
     } else if (r->wish->has_label && (r->lost < m->partitions || records > 0)) {
         *label = r->wish->label;
@@ -175,7 +176,7 @@ static int repair_decide(struct repair *r, struct error *e)
         return DELTAFS_OK;
     }
     r->last.label = label;
-    r->last.bytes_stored = bytes;
+    r->last.bytes_stored = r->manifest.is_local && repair_is_noted(r) ? r->noted.bytes_stored : bytes;
     r->is_kept = 1;
     return DELTAFS_OK;
 }
@@ -237,8 +238,10 @@ static int repair_write_line(struct repair *r, struct error *e)
 
 static int repair_commit(struct repair *r, struct error *e)
 {
-    int status = repair_sync(r, e);
+    int status = repair_sync_values(r, e);
 
+    if (status == DELTAFS_OK)
+        status = repair_sync(r, e);
     if (status == DELTAFS_OK)
         status = repair_renew(r, e);
     if (status == DELTAFS_OK)
@@ -510,6 +513,10 @@ static uint64_t repair_first_lost(const struct repair *r, const char **why)
             *why = p->bad ? p->bad : "an index log says that records are lost";
         }
     }
+    if (r->short_values < first) {
+        first = r->short_values;
+        *why = "records are missing from the value logs";
+    }
     return first;
 }
 
@@ -597,8 +604,11 @@ static int repair_drop(struct repair *r, struct error *e)
 {
     struct manifest *m = &r->manifest;
     const char *why = "";
+    int status = repair_find_short_values(r, e);
     uint64_t first = repair_first_lost(r, &why), from = r->wish->drop_from, count = m->epoch_count;
 
+    if (status != DELTAFS_OK)
+        return status;
     if (r->mended)
         return error_set(e, DELTAFS_ERR_DAMAGED,
                          "%.800s: the manifest is damaged, too: repair that before epochs are given up", r->path);
@@ -612,7 +622,7 @@ static int repair_drop(struct repair *r, struct error *e)
                          "%.800s: the first epoch to be given up would be that labelled %" PRIu64 ", not %" PRIu64
                          "; nothing is changed",
                          r->path, m->epoch[first].label, from);
-    int status = mend_cut(&r->io, r->path, first, &r->text, &r->text_size, e);
+    status = mend_cut(&r->io, r->path, first, &r->text, &r->text_size, e);
     if (status == DELTAFS_OK)
         status = repair_write_manifest(r, e);
     for (uint64_t i = first; i < count && status == DELTAFS_OK; i++)
@@ -625,6 +635,7 @@ static int repair_drop(struct repair *r, struct error *e)
     manifest_fini(m);
     status = manifest_parse(m, r->text, r->text_size, r->path, e);
     r->is_dropped = 1;
+    r->short_values = NO_EPOCH;
     return status == DELTAFS_OK ? repair_inspect(r, e) : status;
 }
 
@@ -718,7 +729,7 @@ static int repair_all(struct repair *r, struct error *e)
                     "%.800s: epoch number %" PRIu64 ", whole but without its commit, is committed: %" PRIu64
                     " record%s labelled %" PRIu64,
                     r->path, r->manifest.epoch_count, r->last.records, repair_plural(r->last.records), r->last.label);
-    return status;
+    return status == DELTAFS_OK && !is_early ? repair_values(r, e) : status;
 }
 
 /* Have the lease, in which stays what the job noted that had it before, and the manifest as it is then. */
@@ -763,7 +774,8 @@ static void repair_fini(struct repair *r)
 int repair_directory(const char *path, const struct deltafs_repair_wish *wish, const struct repair_how *how,
                      deltafs_repair_fn fn, void *arg, struct error *e)
 {
-    struct repair r = {.path = path, .wish = wish, .how = how, .fn = fn, .arg = arg, .io = io_default()};
+    struct repair r = {
+        .path = path, .wish = wish, .how = how, .fn = fn, .arg = arg, .io = io_default(), .short_values = NO_EPOCH};
     struct error second;
     int status = repair_read_manifest(&r, e);
 

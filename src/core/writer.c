@@ -20,6 +20,7 @@
 #include "core/part_writer.h"
 #include "core/partition.h"
 #include "core/pipeline.h"
+#include "core/values_write.h"
 #include "store/planes.h"
 #include "store/store_format.h"
 
@@ -57,7 +58,8 @@ struct writer {
     uint32_t threads, tables;
     struct memtable *filling; /* the one that fills */
     struct pipeline *pipeline;
-    uint32_t epoch; /* the first that is not committed */
+    struct values_writer values; /* with place=local */
+    uint32_t epoch;              /* the first that is not committed */
     int has_label;
     uint64_t last_label;
     struct error failed; /* the first error of the epoch that fills, but for what the worker finds */
@@ -66,7 +68,7 @@ struct writer {
     struct { /* the epoch that is ending; the worker's until pipeline_wait_end */
         uint64_t label;
         struct error failed;
-        struct writer_totals totals;
+        struct writer_totals totals, values;
     } ending;
     /* The worker's: */
     uint64_t *sort[2];        /* room for a memtable's records each */
@@ -137,15 +139,16 @@ static uint64_t writer_share_out(const struct writer_config *c, uint64_t memory,
                                  struct part_shared *shared)
 {
     uint64_t n = count > 0 ? count : 1, tables = writer_tables(threads), tail = memory / TAIL_SHARE;
-    uint64_t buffers = n + (threads > 1 ? SPARE_BUFFERS : 0);
+    uint64_t buffers = n + (threads > 1 ? SPARE_BUFFERS : 0), own = c->place == PLACE_LOCAL;
 
-    shared->data_buffer = writer_buffer(memory / BUFFERS_SHARE / buffers, DATA_BUFFER_MAX);
+    shared->data_buffer = writer_buffer(memory / BUFFERS_SHARE / (buffers + own), DATA_BUFFER_MAX);
     shared->index_buffer = writer_buffer(memory / BUFFERS_SHARE / n / 4, INDEX_BUFFER_MAX);
     shared->tail_fences_max = tail > TAIL_FENCES_MAX ? TAIL_FENCES_MAX : (size_t)tail;
     shared->scratch.fence_max = (size_t)(FENCE_ROOM_MIN + memory / FENCE_SHARE);
     uint64_t fixed = buffers * shared->data_buffer + n * (shared->index_buffer + writer_part_room(c)) +
                      shared->scratch.fence_max + LEAF_ENCODED_MAX + index_merge_bytes(1) + 3 * KEYS_CHUNK +
                      SYSTEM_ROOM + block_writer_memory(c->value_size, c->block) + c->reserved + tables * PLANES_SLACK +
+                     values_writer_memory(c, shared->data_buffer) +
                      (c->value_size < 0 ? (MEMTABLE_ROOM_MIN / c->block + 1) * BLOCK_LISTED : 0) +
                      (writer_encoders(c, threads) > 0 ? encoder_memory(c, writer_encoders(c, threads)) : 0);
     return memory > fixed ? writer_records(c, memory - fixed, (uint32_t)tables) : 0;
@@ -236,6 +239,8 @@ int deltafs_writer_note_open(struct writer *w, const struct writer_config *c, st
     w->manifest_size = c->manifest_size;
     if (status == DELTAFS_OK)
         status = manifest_append_open(&w->manifest, &w->manifest_size, c->epochs, w->sync != SYNC_NONE, e);
+    if (status == DELTAFS_OK && c->place == PLACE_LOCAL)
+        status = manifest_append_job(&w->manifest, &w->manifest_size, &c->job, w->sync != SYNC_NONE, e);
     if (status != DELTAFS_OK)
         return status;
     w->lease.has_note = 0; /* what it says is about to be cut off */
@@ -291,9 +296,14 @@ static int writer_open(struct writer *w, const struct writer_config *c, uint32_t
         status = part_writer_open(&w->part[w->count], &w->io, c, w->first + w->count, &w->shared, e);
     if (status == DELTAFS_OK && w->sync != SYNC_NONE)
         status = writer_sync_folders(w, e);
-    if (status == DELTAFS_OK && writer_may_use_direct(w, c))
+    if (status == DELTAFS_OK)
+        status =
+            values_writer_open(&w->values, &w->io, c, w->path, w->shared.data_buffer, w->shared.flusher, &w->memory, e);
+    if (status == DELTAFS_OK && writer_may_use_direct(w, c)) {
+        w->values.may_direct = 1;
         for (uint32_t i = 0; i < count; i++)
             io_file_use_direct(&w->part[i].data.file);
+    }
     if (status == DELTAFS_OK && w->is_maker)
         status = writer_open_manifest(w, e);
     return status;
@@ -312,6 +322,7 @@ int deltafs_writer_open(const struct writer_config *c, uint32_t first, uint32_t 
     w->memory = (struct memory){.limit = c->memory, .used = taken, .peak = taken};
     w->sync = c->sync;
     w->shared.keys_are = c->keys;
+    w->shared.is_local = c->place == PLACE_LOCAL;
     w->partitions = c->partitions;
     w->first = first;
     w->is_maker = lease != NULL;
@@ -377,6 +388,8 @@ int deltafs_writer_destroy(struct writer *w, struct error *e)
         int rc = part_writer_close(&w->part[i], status == DELTAFS_OK ? e : &ignored);
         status = status != DELTAFS_OK ? status : rc;
     }
+    int closed = values_writer_close(&w->values, status == DELTAFS_OK ? e : &ignored);
+    status = status != DELTAFS_OK ? status : closed;
     if (w->manifest.path) {
         int rc = io_file_close(&w->manifest, status == DELTAFS_OK ? e : &ignored);
         status = status != DELTAFS_OK ? status : rc;
@@ -506,6 +519,8 @@ static int writer_seal(struct writer *w, struct writer_totals *out, struct error
         *e = drained;
         status = e->status;
     }
+    if (status == DELTAFS_OK && w->sync == SYNC_COMMIT)
+        status = values_sync(&w->values, e);
     for (uint32_t i = 0; i < w->count && status == DELTAFS_OK && w->sync == SYNC_COMMIT; i++)
         status = part_writer_sync(&w->part[i], e);
     return status;
@@ -573,18 +588,54 @@ size_t deltafs_writer_put_now(struct writer *w, size_t n, const uint8_t *keys, s
     return n - left;
 }
 
+int deltafs_writer_is_local(const struct writer *w)
+{
+    return w->values.is_on;
+}
+
+size_t deltafs_writer_put_values(struct writer *w, size_t n, const uint8_t *keys, size_t key_stride,
+                                 const uint8_t *values, size_t value_stride, size_t size, const uint8_t **places)
+{
+    struct error e;
+    size_t count;
+
+    if (w->failed.status != DELTAFS_OK || w->broken.status != DELTAFS_OK)
+        return 0;
+    if (values_put(&w->values, n, keys, key_stride, values, value_stride, size, &count, &e) != DELTAFS_OK) {
+        deltafs_writer_fail(w, &e);
+        return 0;
+    }
+    *places = (const uint8_t *)w->values.places;
+    return count;
+}
+
 int deltafs_writer_can_end(struct writer *w)
 {
     return !w->pipeline || pipeline_has_free(w->pipeline);
+}
+
+/* The values of the epoch that ends; the worker forces them to storage, if there is one. */
+static void writer_seal_values(struct writer *w)
+{
+    struct error e;
+
+    if (!w->values.is_on)
+        return;
+    int status = values_seal(&w->values, &w->ending.values, &e);
+    if (status == DELTAFS_OK && !w->pipeline && w->sync == SYNC_COMMIT)
+        status = values_sync(&w->values, &e);
+    if (status != DELTAFS_OK && w->ending.failed.status == DELTAFS_OK)
+        w->ending.failed = e;
 }
 
 void deltafs_writer_end(struct writer *w, uint64_t label)
 {
     w->ending.label = label;
     w->ending.failed = w->broken.status != DELTAFS_OK ? w->broken : w->failed;
-    w->ending.totals = (struct writer_totals){0};
+    w->ending.totals = w->ending.values = (struct writer_totals){0};
     w->failed = (struct error){0};
     w->is_ending = 1;
+    writer_seal_values(w);
     if (!w->pipeline)
         return; /* no partition is this process's */
     pipeline_give(w->pipeline, w->filling);
@@ -608,6 +659,8 @@ int deltafs_writer_wait_end(struct writer *w, struct writer_totals *out, struct 
     if (w->pipeline)
         pipeline_wait_end(w->pipeline);
     *out = w->ending.totals;
+    out->bytes_raw += w->ending.values.bytes_raw;
+    out->bytes_stored += w->ending.values.bytes_stored;
     if (w->ending.failed.status != DELTAFS_OK)
         *e = w->ending.failed;
     return w->ending.failed.status;
@@ -658,6 +711,7 @@ void deltafs_writer_keep(struct writer *w)
 {
     for (uint32_t i = 0; i < w->count; i++)
         part_writer_keep(&w->part[i]);
+    values_keep(&w->values);
     w->epoch++;
     w->is_ending = 0;
     w->has_label = 1;
@@ -681,6 +735,8 @@ void deltafs_writer_give_up(struct writer *w, int in_doubt, const struct error *
     for (uint32_t i = 0; i < w->count && w->broken.status == DELTAFS_OK; i++)
         if (part_writer_give_up(&w->part[i], &e) != DELTAFS_OK)
             w->broken = e;
+    if (w->broken.status == DELTAFS_OK && values_give_up(&w->values, &e) != DELTAFS_OK)
+        w->broken = e;
     w->failed = (struct error){0};
     w->work_failed = w->broken; /* then runs stay whose keys are gone: nothing may be done with them */
 }
@@ -701,6 +757,8 @@ int deltafs_writer_finish(struct writer *w, uint64_t *tail_length, struct error 
         flusher_drain(w->shared.flusher, &dropped); /* of an epoch that was not ended */
     if (status != DELTAFS_OK)
         *e = w->broken;
+    else
+        status = values_finish(&w->values, e);
     for (uint32_t i = 0; i < w->count && status == DELTAFS_OK; i++) {
         uint64_t length;
         status = part_writer_finish(&w->part[i], w->sync != SYNC_NONE, &length, e);

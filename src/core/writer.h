@@ -20,6 +20,7 @@
 #include "base/private.h"
 #include "store/lease.h"
 #include "store/manifest.h"
+#include "store/store_format.h"
 
 struct writer;
 
@@ -31,10 +32,13 @@ struct writer_config {
     uint32_t partitions;
     uint8_t uuid[16];
     enum option_keys keys;
-    int64_t value_size;  /* as it is stored; -1: any */
+    int64_t value_size;  /* as it is stored with the partitions; -1: any */
     int64_t caller_size; /* without the key of bytes that stands before it */
     const char *schema;  /* "" for none */
     const char *volumes; /* folders that buckets are spread over; of who makes the container, "" for none */
+    enum option_place place;
+    struct manifest_job job; /* with place=local: the job, */
+    uint32_t writer;         /* and which of its writers this process is */
     enum option_codec codec;
     enum option_sync sync;
     enum option_direct direct;
@@ -69,6 +73,9 @@ DELTAFS_PRIVATE int deltafs_writer_configure(struct writer_config *c, const char
  * *schema then, which the caller frees. Changes nothing on disk. */
 DELTAFS_PRIVATE int deltafs_writer_inspect(struct writer_config *c, const char *path, const deltafs_options *o,
                                            char **schema, struct error *e);
+
+/* So many processes append to it. */
+DELTAFS_PRIVATE int deltafs_writer_share(struct writer_config *c, uint32_t writers, struct error *e);
 
 /* Bytes in which the caller's thread puts a key of bytes together with its value; 0 where keys are numbers. They are
  * part of what is reserved. */
@@ -109,6 +116,12 @@ DELTAFS_PRIVATE void deltafs_writer_put_many(struct writer *w, size_t n, const u
 /* The same, but without waiting: returns how many of them, the first, were put. */
 DELTAFS_PRIVATE size_t deltafs_writer_put_now(struct writer *w, size_t n, const uint8_t *keys, size_t key_stride,
                                               const uint8_t *values, size_t value_stride, size_t size);
+/* With place=local: store some of `n` records with this process, the first, and return how many, or 0 if that would be
+ * for nothing; *places gets what is to be put in place of their values, PLACE_SIZE bytes each, until the next call. */
+DELTAFS_PRIVATE int deltafs_writer_is_local(const struct writer *w);
+DELTAFS_PRIVATE size_t deltafs_writer_put_values(struct writer *w, size_t n, const uint8_t *keys, size_t key_stride,
+                                                 const uint8_t *values, size_t value_stride, size_t size,
+                                                 const uint8_t **places);
 /* Give the epoch an error from outside, as if a put had failed. */
 DELTAFS_PRIVATE void deltafs_writer_fail(struct writer *w, const struct error *e);
 /* Whether deltafs_writer_end would not wait either. */

@@ -6,7 +6,15 @@
 #include "core/writer.h"
 #include "store/block.h"
 #include "store/store_format.h"
+#include "store/values.h"
 #include "store/volume.h"
+
+/* What follows from the kind of keys, the caller's values, and where they are stored. */
+static void configure_sizes(struct writer_config *c)
+{
+    c->value_size = c->place == PLACE_LOCAL ? PLACE_SIZE : c->keys == KEYS_BYTES ? -1 : c->caller_size;
+    c->reserved = deltafs_writer_blob(c);
+}
 
 int deltafs_writer_configure(struct writer_config *c, const char *path, const deltafs_options *o, struct error *e)
 {
@@ -35,12 +43,27 @@ int deltafs_writer_configure(struct writer_config *c, const char *path, const de
         return error_set(e, DELTAFS_ERR_SCHEMA,
                          "the schema '%.200s' is of %llu bytes, the option value_size says %lld; leave value_size out",
                          c->schema, (unsigned long long)schema_size, (long long)c->value_size);
-    c->value_size = c->keys == KEYS_BYTES ? -1 : c->caller_size;
-    c->reserved = deltafs_writer_blob(c);
+    c->place = (enum option_place)deltafs_options_number(o, OPTION_PLACE);
+    configure_sizes(c);
     struct volumes v;
     int status = volumes_parse(&v, c->volumes, e);
     volumes_fini(&v);
     return status;
+}
+
+int deltafs_writer_share(struct writer_config *c, uint32_t writers, struct error *e)
+{
+    if (c->place != PLACE_LOCAL)
+        return DELTAFS_OK;
+    if (writers > LOCAL_WRITERS_MAX || writers > UINT32_MAX - c->job.first)
+        return error_set(e, DELTAFS_ERR_INVALID,
+                         "%.800s: %u ranks more would have logs of their own (place=local); a job can have %u, and all "
+                         "jobs %u, which had %u so far",
+                         c->path, writers, LOCAL_WRITERS_MAX, UINT32_MAX, c->job.first);
+    c->job.epochs = c->epochs;
+    c->job.writers = writers;
+    values_describe(&c->job, values_stored_size(c->keys, c->caller_size), c->block);
+    return DELTAFS_OK;
 }
 
 size_t deltafs_writer_blob(const struct writer_config *c)
@@ -112,7 +135,9 @@ int deltafs_writer_make(struct writer_config *c, struct lease *lease, struct err
     struct manifest m = {.keys = c->keys,
                          .partitions = c->partitions,
                          .value_size = c->caller_size,
-                         .schema = (char *)(uintptr_t)c->schema};
+                         .schema = (char *)(uintptr_t)c->schema,
+                         .job = &c->job,
+                         .is_local = c->place == PLACE_LOCAL};
     int status = manifest_new_uuid(c->uuid, e);
 
     if (status == DELTAFS_OK)
@@ -164,6 +189,9 @@ static int inspect_options(const struct manifest *m, const char *path, const del
     }
     if (deltafs_options_is_given(o, OPTION_KEYS) && deltafs_options_number(o, OPTION_KEYS) != (uint64_t)m->keys)
         return deltafs_options_refuse(o, OPTION_KEYS, path, m->keys == KEYS_BYTES ? "bytes" : "u64", e);
+    uint64_t place = m->is_local ? PLACE_LOCAL : PLACE_SHUFFLE;
+    if (deltafs_options_is_given(o, OPTION_PLACE) && deltafs_options_number(o, OPTION_PLACE) != place)
+        return deltafs_options_refuse(o, OPTION_PLACE, path, place == PLACE_LOCAL ? "local" : "shuffle", e);
     if (schema[0] != '\0' && !is_same_schema(schema, m->schema))
         return deltafs_options_refuse(o, OPTION_SCHEMA, path, m->schema, e);
     if (size == OPTION_AUTO || (m->value_size >= 0 && size == (uint64_t)m->value_size))
@@ -181,9 +209,10 @@ static void inspect_manifest(struct writer_config *c, struct manifest *m)
     c->keys = m->keys;
     c->partitions = m->partitions;
     c->caller_size = m->value_size;
-    c->value_size = m->keys == KEYS_BYTES ? -1 : m->value_size;
+    c->place = m->is_local ? PLACE_LOCAL : PLACE_SHUFFLE;
+    c->job.first = manifest_writers(m);
     c->schema = m->schema;
-    c->reserved = deltafs_writer_blob(c);
+    configure_sizes(c);
     c->epochs = (uint32_t)m->epoch_count;
     c->last_label = m->epoch_count > 0 ? m->epoch[m->epoch_count - 1].label : 0;
     c->manifest_size = m->size;

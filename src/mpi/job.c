@@ -147,6 +147,30 @@ static int job_is_lost(struct error *e)
                      "the ranks of this directory have lost each other; see the first error");
 }
 
+static void job_put(struct job *j, size_t n, const uint8_t *keys, size_t key_stride, const uint8_t *values,
+                    size_t value_stride, size_t size)
+{
+    if (j->shuffle)
+        shuffle_put(j->shuffle, n, keys, key_stride, values, value_stride, size);
+    else
+        deltafs_writer_put_many(j->writer, n, keys, key_stride, values, value_stride, size);
+}
+
+/* The values stay here; their places go to the keys' partitions. */
+static void job_put_local(struct job *j, size_t n, const uint8_t *keys, size_t key_stride, const uint8_t *values,
+                          size_t value_stride, size_t size)
+{
+    for (size_t some; n > 0; n -= some) {
+        const uint8_t *places;
+        some = deltafs_writer_put_values(j->writer, n, keys, key_stride, values, value_stride, size, &places);
+        if (some == 0)
+            break;
+        job_put(j, some, keys, key_stride, places, PLACE_SIZE, PLACE_SIZE);
+        keys += some * key_stride;
+        values += size > 0 ? some * value_stride : 0;
+    }
+}
+
 static int job_append(void *ctx, size_t n, const uint8_t *keys, size_t key_stride, const uint8_t *values,
                       size_t value_stride, size_t size, struct error *e)
 {
@@ -155,10 +179,10 @@ static int job_append(void *ctx, size_t n, const uint8_t *keys, size_t key_strid
     if (j->is_dead)
         return job_is_lost(e);
     pthread_mutex_lock(&j->lock);
-    if (j->shuffle)
-        shuffle_put(j->shuffle, n, keys, key_stride, values, value_stride, size);
+    if (deltafs_writer_is_local(j->writer))
+        job_put_local(j, n, keys, key_stride, values, value_stride, size);
     else
-        deltafs_writer_put_many(j->writer, n, keys, key_stride, values, value_stride, size);
+        job_put(j, n, keys, key_stride, values, value_stride, size);
     j->pending += n;
     j->appended += n;
     pthread_mutex_unlock(&j->lock);

@@ -40,6 +40,8 @@ static int job_make_plan(struct job_plan *plan, const struct job_call *call, int
     uint64_t partitions = deltafs_options_number(o, OPTION_PARTITIONS);
     if (!call->is_reopening)
         plan->config.partitions = partitions == OPTION_AUTO ? (uint32_t)ranks : (uint32_t)partitions;
+    if (deltafs_writer_share(&plan->config, (uint32_t)ranks, e) != DELTAFS_OK)
+        return e->status;
     uint64_t nodes = deltafs_options_number(o, OPTION_NODES);
     plan->has_thread = deltafs_options_number(o, OPTION_PROGRESS) == PROGRESS_THREAD;
     plan->has_stats = deltafs_options_number(o, OPTION_STATS) != 0;
@@ -148,6 +150,7 @@ static int job_open(struct job *j, struct job_plan *plan, struct lease *lease, s
     uint32_t end = partition_first(a->rank + 1, c->partitions, a->ranks);
 
     j->is_async = c->is_async;
+    c->writer = (uint32_t)a->rank;
     if (j->shuffle)
         c->reserved += shuffle_memory(j->shuffle);
     return deltafs_writer_open(c, first, end - first, a->rank == 0 ? lease : NULL, &j->writer, e);

@@ -44,13 +44,13 @@ static struct block_room block_room(int64_t value_size, size_t target)
 
     if (value_size < 0) {
         /* The last value may stand out, and each has a size in front of all. */
-        r.values = target + BLOCK_VALUE_MAX + PLANES_SLACK;
+        r.values = target + BLOCK_VALUE_MAX + VALUES_TAG_SIZE + PLANES_SLACK;
         r.layout = r.values + BLOCK_SIZE_BYTES * (size_t)n;
     } else {
         r.values = n * size + PLANES_SLACK;
         r.layout = n < BLOCK_PLANES_MIN ? n * size : planes_length(n, size);
     }
-    r.out = BLOCK_HEADER_SIZE + snappy_max_compressed_length(r.layout);
+    r.out = BLOCK_HEADER_SIZE + snappy_max_compressed_length(r.layout) + VALUES_ALIGN;
     return r;
 }
 
@@ -98,7 +98,8 @@ void block_writer_clear(struct block_writer *w)
     w->source = NULL;
 }
 
-int block_writer_add(struct block_writer *w, const void *value, size_t size, struct error *e)
+/* Make room for one more value of `size` bytes, and count it. */
+static int block_writer_grow(struct block_writer *w, size_t size, struct error *e)
 {
     int status = buffer_reserve(&w->values, w->used + size + PLANES_SLACK, "a block", e);
 
@@ -106,11 +107,31 @@ int block_writer_add(struct block_writer *w, const void *value, size_t size, str
         status = buffer_reserve(&w->sizes, 4 * ((size_t)w->count + 1), "a block", e);
     if (status != DELTAFS_OK)
         return status;
-    if (size > 0)
-        memcpy(w->values.bytes + w->used, value, size);
     put_u32(w->sizes.bytes + 4 * (size_t)w->count++, (uint32_t)size);
     w->used += size;
     return DELTAFS_OK;
+}
+
+int block_writer_add(struct block_writer *w, const void *value, size_t size, struct error *e)
+{
+    int status = block_writer_grow(w, size, e);
+
+    if (status == DELTAFS_OK && size > 0)
+        memcpy(w->values.bytes + w->used - size, value, size);
+    return status;
+}
+
+int block_writer_add_tagged(struct block_writer *w, uint8_t tag, const void *value, size_t size, struct error *e)
+{
+    int status = block_writer_grow(w, 1 + size, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    uint8_t *p = w->values.bytes + w->used - size;
+    p[-1] = tag;
+    if (size > 0)
+        memcpy(p, value, size);
+    return status;
 }
 
 int block_writer_is_full(const struct block_writer *w)
@@ -167,7 +188,7 @@ static int block_lay_out(struct block_writer *w, size_t *length, struct error *e
 /* Try to pack the payload into place; returns its length, or 0 if that does not help. `plain` is what it is without. */
 static size_t block_pack(struct block_writer *w, size_t unpacked, size_t plain)
 {
-    size_t packed = w->out.capacity - BLOCK_HEADER_SIZE;
+    size_t packed = w->out.capacity - BLOCK_HEADER_SIZE - VALUES_ALIGN;
 
     if (w->codec != CODEC_SNAPPY || plain == 0 ||
         snappy_compress((const char *)w->layout.bytes, unpacked, (char *)w->out.bytes + BLOCK_HEADER_SIZE, &packed) !=
@@ -187,7 +208,8 @@ int block_writer_close(struct block_writer *w, const struct block_id *id, uint32
     if (is_variable || w->codec == CODEC_SNAPPY)
         status = block_lay_out(w, &unpacked, e);
     if (status == DELTAFS_OK)
-        status = buffer_reserve(&w->out, BLOCK_HEADER_SIZE + snappy_max_compressed_length(unpacked), "a block", e);
+        status = buffer_reserve(&w->out, BLOCK_HEADER_SIZE + snappy_max_compressed_length(unpacked) + VALUES_ALIGN,
+                                "a block", e);
     if (status != DELTAFS_OK)
         return status;
     size_t plain = is_variable ? unpacked : w->used, packed = block_pack(w, unpacked, plain);
@@ -201,7 +223,7 @@ int block_writer_close(struct block_writer *w, const struct block_id *id, uint32
         if (!is_variable)
             block_put_values(w, h + BLOCK_HEADER_SIZE);
     }
-    h[4] = FORMAT_BLOCK;
+    h[4] = id->is_values ? FORMAT_VALUES : FORMAT_BLOCK;
     h[5] = flags;
     put_u16(h + 6, (uint16_t)w->count);
     put_u32(h + 8, (uint32_t)packed);
@@ -211,6 +233,8 @@ int block_writer_close(struct block_writer *w, const struct block_id *id, uint32
     put_u32(h + 24, id->run);
     put_u32(h + 28, id->block);
     *length = BLOCK_HEADER_SIZE + packed;
+    for (; id->is_values && *length % VALUES_ALIGN != 0; ++*length)
+        h[*length] = 0;
     log_seal(seed, h, *length);
     block_writer_clear(w);
     return DELTAFS_OK;
@@ -223,8 +247,8 @@ void block_fini(struct block *b)
     buffer_fini(&b->payload);
 }
 
-/* The sizes in front of the values become ends; returns a text on what is wrong, or NULL. */
-static const char *block_decode_variable(struct block *b, const uint8_t *p, size_t n)
+/* The sizes in front of the values, of `most` bytes each, become ends; returns a text on what is wrong, or NULL. */
+static const char *block_decode_variable(struct block *b, const uint8_t *p, size_t n, size_t most)
 {
     const uint8_t *end = p + n;
     uint32_t *ends = (uint32_t *)(void *)b->ends.bytes;
@@ -232,7 +256,7 @@ static const char *block_decode_variable(struct block *b, const uint8_t *p, size
 
     for (uint32_t i = 0; i < b->count; i++) {
         p = get_varint(p, end, &size);
-        if (!p || size > BLOCK_VALUE_MAX)
+        if (!p || size > most)
             return "a value's size is wrong";
         total += size;
         if (total > BLOCK_PAYLOAD_MAX)
@@ -250,7 +274,7 @@ static const char *block_check_header(const uint8_t *h, size_t n, const struct b
 {
     uint64_t packed = get_u32(h + 8), unpacked = get_u32(h + 12);
 
-    if (h[4] != FORMAT_BLOCK || (h[5] & ~BLOCK_FLAGS_KNOWN) != 0)
+    if (h[4] != (id->is_values ? FORMAT_VALUES : FORMAT_BLOCK) || (h[5] & ~BLOCK_FLAGS_KNOWN) != 0)
         return "this is no block of a kind known here";
     if (get_u32(h + 16) != id->partition || get_u32(h + 20) != id->epoch || get_u32(h + 24) != id->run ||
         get_u32(h + 28) != id->block)
@@ -267,7 +291,8 @@ static const char *block_check_header(const uint8_t *h, size_t n, const struct b
     return NULL;
 }
 
-static const char *block_unpack(struct block *b, const uint8_t *payload, size_t packed, size_t unpacked, uint8_t flags)
+static const char *block_unpack(struct block *b, const uint8_t *payload, size_t packed, size_t unpacked, uint8_t flags,
+                                size_t most)
 {
     const uint8_t *p = payload;
 
@@ -283,14 +308,13 @@ static const char *block_unpack(struct block *b, const uint8_t *payload, size_t 
     }
     b->planes = flags & BLOCK_FLAG_PLANES ? p : NULL;
     b->plain = flags & BLOCK_FLAG_PLANES ? NULL : p;
-    return flags & BLOCK_FLAG_VARIABLE ? block_decode_variable(b, p, unpacked) : NULL;
+    return flags & BLOCK_FLAG_VARIABLE ? block_decode_variable(b, p, unpacked, most) : NULL;
 }
 
-int block_decode(struct block *b, const uint8_t *bytes, size_t n, const struct block_id *id, uint32_t seed,
-                 int64_t value_size, uint32_t count, const char *path, uint64_t offset, struct error *e)
+/* A block of which the checksum is right. */
+static int block_open(struct block *b, const uint8_t *bytes, size_t n, const struct block_id *id, int64_t value_size,
+                      uint32_t count, const char *path, uint64_t offset, struct error *e)
 {
-    if (n < BLOCK_HEADER_SIZE || !log_is_sealed(seed, bytes, n))
-        return error_damaged(e, path, offset, "a block of %zu bytes does not match its checksum", n);
     const char *wrong = block_check_header(bytes, n, id, value_size, count);
     if (wrong)
         return error_damaged(e, path, offset, "%s", wrong);
@@ -306,8 +330,42 @@ int block_decode(struct block *b, const uint8_t *bytes, size_t n, const struct b
         return status;
     b->count = count;
     b->value_size = value_size;
-    wrong = block_unpack(b, bytes + BLOCK_HEADER_SIZE, n - BLOCK_HEADER_SIZE, unpacked, bytes[5]);
+    wrong = block_unpack(b, bytes + BLOCK_HEADER_SIZE, n - BLOCK_HEADER_SIZE, unpacked, bytes[5],
+                         BLOCK_VALUE_MAX + (id->is_values ? VALUES_TAG_SIZE : 0));
     return wrong ? error_damaged(e, path, offset, "%s", wrong) : DELTAFS_OK;
+}
+
+int block_decode(struct block *b, const uint8_t *bytes, size_t n, const struct block_id *id, uint32_t seed,
+                 int64_t value_size, uint32_t count, const char *path, uint64_t offset, struct error *e)
+{
+    if (n < BLOCK_HEADER_SIZE || !log_is_sealed(seed, bytes, n))
+        return error_damaged(e, path, offset, "a block of %zu bytes does not match its checksum", n);
+    return block_open(b, bytes, n, id, value_size, count, path, offset, e);
+}
+
+/* A payload's bytes with the header, not filled up. */
+static size_t block_values_bytes(const uint8_t *header)
+{
+    return BLOCK_HEADER_SIZE + (size_t)get_u32(header + 8);
+}
+
+size_t block_values_length(const uint8_t *header)
+{
+    if (header[4] != FORMAT_VALUES || get_u32(header + 8) > BLOCK_PAYLOAD_MAX)
+        return 0;
+    return (block_values_bytes(header) + VALUES_ALIGN - 1) / VALUES_ALIGN * VALUES_ALIGN;
+}
+
+int block_decode_values(struct block *b, const uint8_t *bytes, size_t n, const struct block_id *id, uint32_t seed,
+                        int64_t value_size, const char *path, uint64_t offset, struct error *e)
+{
+    size_t length = block_values_length(bytes);
+
+    if (length == 0 || length > n)
+        return error_damaged(e, path, offset, "there is no block of values");
+    if (!log_is_sealed(seed, bytes, length))
+        return error_damaged(e, path, offset, "a block of %zu bytes does not match its checksum", length);
+    return block_open(b, bytes, block_values_bytes(bytes), id, value_size, get_u16(bytes + 6), path, offset, e);
 }
 
 int block_join(struct block *b, struct error *e)

@@ -12,6 +12,7 @@ struct block_id {
     uint32_t epoch;
     uint32_t run;
     uint32_t block;
+    int is_values; /* of a value log: `partition` is the writer, run and block the halves of the block's offset */
 };
 
 #define BLOCK_VALUE_MAX   (1u << 20)             /* bytes of a value */
@@ -47,11 +48,14 @@ uint32_t block_records(int64_t value_size, size_t target);
 /* Empty it without closing. */
 void block_writer_clear(struct block_writer *w);
 int block_writer_add(struct block_writer *w, const void *value, size_t size, struct error *e);
+/* The same of a value that `tag` stands before. */
+int block_writer_add_tagged(struct block_writer *w, uint8_t tag, const void *value, size_t size, struct error *e);
 int block_writer_is_full(const struct block_writer *w);
 /* Let an empty block have `n` values, all of its one size: number order[0], order[1], ... of `source`, behind which
  * PLANES_SLACK bytes can be read. They are looked at when the block is closed. */
 void block_writer_set(struct block_writer *w, const uint8_t *source, const uint32_t *order, uint32_t n);
-/* The finished block in w->out, of *length bytes; empties the writer. */
+/* The finished block in w->out, of *length bytes; empties the writer. One of a value log is filled up to a multiple of
+ * VALUES_ALIGN. */
 int block_writer_close(struct block_writer *w, const struct block_id *id, uint32_t seed, size_t *length,
                        struct error *e);
 
@@ -71,6 +75,11 @@ void block_fini(struct block *b);
  * and `count` are what the index says. */
 int block_decode(struct block *b, const uint8_t *bytes, size_t n, const struct block_id *id, uint32_t seed,
                  int64_t value_size, uint32_t count, const char *path, uint64_t offset, struct error *e);
+/* The same of one of a value log, about which only it says how long it is: `n` bytes were read, at least a header. */
+int block_decode_values(struct block *b, const uint8_t *bytes, size_t n, const struct block_id *id, uint32_t seed,
+                        int64_t value_size, const char *path, uint64_t offset, struct error *e);
+/* How long that is by its header, filled up; 0 if it is no such block. */
+size_t block_values_length(const uint8_t *header);
 /* Take the values out of their planes, all at once: for who wants most of them. */
 int block_join(struct block *b, struct error *e);
 /* Value `i` (below count), valid until the next call for this block. */

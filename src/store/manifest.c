@@ -82,6 +82,19 @@ int manifest_append_line(struct io_file *file, uint64_t *size, const char *text,
     return status;
 }
 
+static int manifest_append_schema(struct io_file *file, uint64_t *size, const char *text, struct error *e)
+{
+    size_t room = strlen(text) + sizeof "schema ";
+    char *schema = malloc(room);
+
+    if (!schema)
+        return error_no_memory(e, room, "a line of the manifest");
+    snprintf(schema, room, "schema %s", text);
+    int status = manifest_append_line(file, size, schema, 0, e);
+    free(schema);
+    return status;
+}
+
 static int manifest_write_head(struct io_file *file, uint64_t *size, const struct manifest *m, struct error *e)
 {
     char line[256], value[32] = "any";
@@ -94,20 +107,13 @@ static int manifest_write_head(struct io_file *file, uint64_t *size, const struc
     }
     if (m->value_size >= 0)
         snprintf(value, sizeof value, "%" PRId64, m->value_size);
-    snprintf(line, sizeof line, "Directory keys=%s partitioner=xxh3 partitions=%" PRIu32 " value_size=%s",
-             m->keys == KEYS_BYTES ? "bytes" : "u64", m->partitions, value);
+    snprintf(line, sizeof line, "Directory keys=%s partitioner=xxh3 partitions=%" PRIu32 " value_size=%s%s",
+             m->keys == KEYS_BYTES ? "bytes" : "u64", m->partitions, value, m->is_local ? " place=local" : "");
     if (status == DELTAFS_OK)
         status = manifest_append_line(file, size, line, 0, e);
-    if (status != DELTAFS_OK || m->schema[0] == '\0')
-        return status;
-    size_t room = strlen(m->schema) + sizeof "schema ";
-    char *schema = malloc(room);
-    if (!schema)
-        return error_no_memory(e, room, "a line of the manifest");
-    snprintf(schema, room, "schema %s", m->schema);
-    status = manifest_append_line(file, size, schema, 0, e);
-    free(schema);
-    return status;
+    if (status == DELTAFS_OK && m->schema[0] != '\0')
+        status = manifest_append_schema(file, size, m->schema, e);
+    return status == DELTAFS_OK && m->is_local ? manifest_append_job(file, size, m->job, 0, e) : status;
 }
 
 int manifest_write(struct io *io, const char *aside, const struct manifest *m, int sync, struct error *e)
@@ -160,6 +166,15 @@ int manifest_append_open(struct io_file *file, uint64_t *size, uint64_t epochs, 
     char line[128];
 
     snprintf(line, sizeof line, "open epochs=%" PRIu64, epochs);
+    return manifest_append_line(file, size, line, sync, e);
+}
+
+int manifest_append_job(struct io_file *file, uint64_t *size, const struct manifest_job *job, int sync, struct error *e)
+{
+    char line[192];
+
+    snprintf(line, sizeof line, "Local epochs=%" PRIu64 " first=%" PRIu32 " writers=%" PRIu32 " bits=%u read=%" PRIu64,
+             job->epochs, job->first, job->writers, job->bits, job->read);
     return manifest_append_line(file, size, line, sync, e);
 }
 
@@ -230,7 +245,7 @@ static int parse_version(struct manifest *m, const char *fields, const char *pat
 
 static int parse_directory(struct manifest *m, const char *fields, const char *path, uint64_t offset, struct error *e)
 {
-    char keys[32], partitioner[32], value[32];
+    char keys[32], partitioner[32], value[32], place[32];
     uint64_t partitions, size;
 
     if (field_text(fields, "keys", keys, sizeof keys) != 0 ||
@@ -242,6 +257,11 @@ static int parse_directory(struct manifest *m, const char *fields, const char *p
         return error_set(e, DELTAFS_ERR_VERSION,
                          "%s: keys '%s' placed by '%s' are not known to DeltaFS %s; use a newer DeltaFS", path, keys,
                          partitioner, deltafs_version());
+    m->is_local = field_text(fields, "place", place, sizeof place) == 0;
+    if (m->is_local && strcmp(place, "local") != 0)
+        return error_set(e, DELTAFS_ERR_VERSION,
+                         "%s: records placed as '%s' are not known to DeltaFS %s; use a newer DeltaFS", path, place,
+                         deltafs_version());
     m->keys = strcmp(keys, "bytes") == 0 ? KEYS_BYTES : KEYS_U64;
     m->partitions = (uint32_t)partitions;
     m->value_size = -1;
@@ -295,6 +315,10 @@ static int parse_epoch(struct manifest *m, const char *fields, const char *path,
         return error_damaged(e, path, offset,
                              "epoch number %" PRIu64 " is out of order: a line is missing; put a copy of the file back",
                              number);
+    if (m->is_local && (m->job_count == 0 || m->lacks_job))
+        return error_damaged(
+            e, path, offset,
+            "there is no line of the job that wrote epoch number %" PRIu64 "; put a copy of the file back", number);
     if (m->epoch_count == m->epoch_capacity) {
         size_t capacity = m->epoch_capacity ? 2 * m->epoch_capacity : 64;
         struct manifest_epoch *grown = realloc(m->epoch, capacity * sizeof *grown);
@@ -308,6 +332,27 @@ static int parse_epoch(struct manifest *m, const char *fields, const char *path,
     return DELTAFS_OK;
 }
 
+static int parse_local(struct manifest *m, const char *fields, const char *path, uint64_t offset, struct error *e)
+{
+    struct manifest_job job = {.epochs = m->epoch_count, .first = manifest_writers(m)};
+    uint64_t epochs, first, writers, bits;
+
+    if (!m->is_local || field_number(fields, "epochs", &epochs) != 0 || field_number(fields, "first", &first) != 0 ||
+        field_number(fields, "writers", &writers) != 0 || field_number(fields, "bits", &bits) != 0 ||
+        field_number(fields, "read", &job.read) != 0 || epochs != job.epochs || first != job.first || writers < 1 ||
+        writers > LOCAL_WRITERS_MAX || writers > UINT32_MAX - first || bits > PLACE_BITS_MAX)
+        return error_damaged(e, path, offset, "the line of a job whose records stay with their writers is malformed");
+    job.writers = (uint32_t)writers;
+    job.bits = (unsigned)bits;
+    struct manifest_job *grown = realloc(m->job, (m->job_count + (size_t)1) * sizeof *grown);
+    if (!grown)
+        return error_no_memory(e, (m->job_count + (size_t)1) * sizeof *grown, "the jobs");
+    m->job = grown;
+    m->job[m->job_count++] = job;
+    m->is_closed = m->lacks_job = 0;
+    return DELTAFS_OK;
+}
+
 static int parse_open(struct manifest *m, const char *fields, const char *path, uint64_t offset, struct error *e)
 {
     uint64_t epochs;
@@ -315,6 +360,7 @@ static int parse_open(struct manifest *m, const char *fields, const char *path, 
     if (field_number(fields, "epochs", &epochs) != 0 || epochs != m->epoch_count)
         return error_damaged(e, path, offset, "the line of a reopening is malformed");
     m->is_closed = 0;
+    m->lacks_job = 1;
     return DELTAFS_OK;
 }
 
@@ -326,6 +372,8 @@ static int parse_close(struct manifest *m, const char *fields, const char *path,
         field_number(fields, "tail", &m->tail_length) != 0)
         return error_damaged(e, path, offset, "the closing line is malformed");
     m->is_closed = 1;
+    if (m->job_count > 0 && !m->lacks_job)
+        m->job[m->job_count - 1].is_closed = 1;
     return DELTAFS_OK;
 }
 
@@ -337,8 +385,8 @@ static int manifest_parse_line(void *arg, char *line, const char *path, uint64_t
         const char *word;
         int (*parse)(struct manifest *, const char *, const char *, uint64_t, struct error *);
     } words[] = {{"Deltafs", parse_version}, {"Directory", parse_directory}, {"File", parse_file},
-                 {"schema", parse_schema},   {"Epoch", parse_epoch},         {"open", parse_open},
-                 {"close", parse_close}};
+                 {"schema", parse_schema},   {"Local", parse_local},         {"Epoch", parse_epoch},
+                 {"open", parse_open},       {"close", parse_close}};
     size_t n = strcspn(line, " ");
     char *fields = line[n] ? line + n + 1 : line + n;
 
@@ -506,6 +554,10 @@ static int manifest_parse_text(struct manifest *m, struct text *t, struct error 
         return status;
     if (m->partitions == 0 && !m->is_file)
         return error_damaged(e, t->path, t->at, "the manifest ends before the directory's line; put a copy of it back");
+    if (m->is_local && m->job_count == 0)
+        return error_damaged(
+            e, t->path, t->at,
+            "the manifest ends before the line of the job that made the directory; put a copy of it back");
     return m->schema || (m->schema = strdup("")) ? DELTAFS_OK : error_no_memory(e, 1, "a schema");
 }
 
@@ -606,5 +658,30 @@ void manifest_fini(struct manifest *m)
 {
     free(m->schema);
     free(m->epoch);
+    free(m->job);
     *m = (struct manifest){0};
+}
+
+const struct manifest_job *manifest_job_of(const struct manifest *m, uint64_t epoch)
+{
+    uint32_t low = 0, high = m->job_count;
+
+    while (high - low > 1) {
+        uint32_t middle = low + (high - low) / 2;
+        if (m->job[middle].epochs <= epoch)
+            low = middle;
+        else
+            high = middle;
+    }
+    return m->job + low;
+}
+
+uint32_t manifest_writers(const struct manifest *m)
+{
+    return m->job_count > 0 ? m->job[m->job_count - 1].first + m->job[m->job_count - 1].writers : 0;
+}
+
+int64_t manifest_stored_size(const struct manifest *m)
+{
+    return m->is_local ? PLACE_SIZE : m->keys == KEYS_BYTES ? -1 : m->value_size;
 }

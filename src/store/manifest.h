@@ -17,6 +17,16 @@ struct manifest_epoch {
     uint64_t bytes_stored;
 };
 
+/* A job that wrote a directory in which records stay with their writer, and its writers' value logs. */
+struct manifest_job {
+    uint64_t epochs;  /* there were, when it began */
+    uint32_t first;   /* number of its first writer among those of all jobs */
+    uint32_t writers; /* 1 or more */
+    unsigned bits;    /* of a place: the number of the record in its block */
+    uint64_t read;    /* bytes that hold most of its blocks */
+    int is_closed;    /* by itself */
+};
+
 struct manifest {
     uint32_t version;
     int is_file; /* a logical file's: that and what names it is all */
@@ -29,6 +39,10 @@ struct manifest {
     uint64_t epoch_count;
     struct manifest_epoch *epoch;
     size_t epoch_capacity;
+    int is_local;             /* records stay with their writers: */
+    struct manifest_job *job; /* 1 or more */
+    uint32_t job_count;
+    int lacks_job; /* it was opened again, by a job that has not been told of yet */
     int is_closed;
     uint64_t tail_length; /* bound of the index logs' tails, if closed */
     uint64_t size;        /* bytes of the file, a torn line at its end left out */
@@ -56,7 +70,8 @@ int manifest_field_text(const char *fields, const char *name, char *value, size_
 
 /* Write a manifest as a file of its own, which must not be there. */
 int manifest_write(struct io *io, const char *path, const struct manifest *m, int sync, struct error *e);
-/* Write a new container's manifest: uuid_text, keys, partitions, value_size and schema are used. `sync`: make
+/* Write a new container's manifest: uuid_text, keys, partitions, value_size, schema and the
+ * first job are used. `sync`: make
  * it durable. */
 int manifest_create(struct io *io, const char *folder, const struct manifest *m, int sync, struct error *e);
 /* Append a line, at *size, which is moved behind it. */
@@ -64,6 +79,9 @@ int manifest_append_epoch(struct io_file *file, uint64_t *size, uint64_t number,
                           int sync, struct error *e);
 /* That the container is open for writing again: what the last close line says of the index logs' ends holds no more. */
 int manifest_append_open(struct io_file *file, uint64_t *size, uint64_t epochs, int sync, struct error *e);
+/* Another job goes on with a directory in which records stay with their writer. */
+int manifest_append_job(struct io_file *file, uint64_t *size, const struct manifest_job *job, int sync,
+                        struct error *e);
 int manifest_append_close(struct io_file *file, uint64_t *size, uint64_t epochs, uint64_t tail_length, int sync,
                           struct error *e);
 
@@ -84,5 +102,12 @@ int manifest_read(struct io *io, const char *folder, struct manifest *m, struct 
 /* The same of a directory or a logical file. */
 int manifest_read_any(struct io *io, const char *folder, struct manifest *m, struct error *e);
 void manifest_fini(struct manifest *m);
+
+/* The job that wrote an epoch, of a manifest that has any; also of one more epoch than it has. */
+const struct manifest_job *manifest_job_of(const struct manifest *m, uint64_t epoch);
+/* How many writers all jobs had. */
+uint32_t manifest_writers(const struct manifest *m);
+/* Bytes of what the data logs have in a value's place, -1: any. */
+int64_t manifest_stored_size(const struct manifest *m);
 
 #endif

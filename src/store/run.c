@@ -31,7 +31,7 @@ int run_note_block(struct run *run, const struct run_block *block, struct error 
 int run_add_block(struct run *run, struct block_writer *w, uint32_t partition, uint32_t epoch, struct log *data,
                   struct error *e)
 {
-    struct block_id id = {partition, epoch, run->number, run->block_count};
+    struct block_id id = {partition, epoch, run->number, run->block_count, 0};
     uint32_t count = w->count;
     size_t length;
     int status = block_writer_close(w, &id, data->seed, &length, e);

@@ -20,6 +20,7 @@ enum format_type {
     FORMAT_TAIL = 0xd5,
     FORMAT_EXTENTS = 0xd6,
     FORMAT_FLAT_TRAILER = 0xd7,
+    FORMAT_VALUES = 0xd8,
 };
 
 /* Log header: at offset 0 of each log.
@@ -31,6 +32,7 @@ enum format_type {
 #define LOG_KIND_FRAMES  3
 #define LOG_KIND_EXTENTS 4
 #define LOG_KIND_FLAT    5
+#define LOG_KIND_VALUES  6 /* `partition` is the writer */
 
 /* Block in the data log.
  *  0 u32 checksum   4 u8 type   5 u8 flags   6 u16 records   8 u32 payload bytes   12 u32 payload bytes unpacked
@@ -41,6 +43,17 @@ enum format_type {
 #define BLOCK_FLAG_PLANES   0x02 /* unpacked: bit planes (planes.h); only for values of one size */
 #define BLOCK_FLAG_VARIABLE 0x04 /* unpacked: the values' sizes as varints, then the values */
 #define BLOCK_FLAGS_KNOWN   0x07
+
+/* Block in a value log, where records stay with their writer (the manifest's line Local): as one in the data log, but
+ * 16 u32 writer   20 u32 epoch   24 u64 its offset in the log
+ * and with zeros behind it up to a multiple of VALUES_ALIGN, which its checksum covers. Of keys that are numbers each
+ * value has one byte before it, the lowest of the key's hash. What stands in the data log in place of a value is a
+ * number of PLACE_SIZE bytes: the block's offset in units of VALUES_ALIGN, above the writer (of its job) in as many
+ * bits as the job's last has, above the number of the record in the block in as many bits as the line says. */
+#define VALUES_ALIGN    16
+#define VALUES_TAG_SIZE 1
+#define PLACE_SIZE      8
+#define PLACE_BITS_MAX  16 /* of the record's number */
 
 /* Leaf in the index log.
  *  0 u32 checksum   4 u8 type   5 u8 low bits a key   6 u8 run bits a key   7 u8 flags   8 u32 bytes of the leaf
@@ -154,5 +167,9 @@ enum format_type {
 #define BUCKET_NAME    "%02x"
 #define LOG_NAME_DATA  "%02x/p%08x.data"
 #define LOG_NAME_INDEX "%02x/p%08x.index"
+
+/* Writer W has its value log in the folder of W modulo the number of these folders. */
+#define LOG_NAME_VALUES   "%02x/v%08x.values"
+#define LOCAL_WRITERS_MAX (1u << 20) /* of a job */
 
 #endif

@@ -17,8 +17,8 @@ static void info_value_size(const struct deltafs_stat *s, const char *unknown)
 static void info_json(deltafs_dir *d, const struct deltafs_stat *s, uint64_t bytes_stored, deltafs_keys *k)
 {
     printf("{\n \"version\": %" PRIu32 ",\n \"uuid\": \"%s\",\n \"closed\": %s,\n \"partitions\": %" PRIu32
-           ",\n \"keys\": \"%s\",\n",
-           s->version, s->uuid, s->is_closed ? "true" : "false", s->partitions, s->keys);
+           ",\n \"keys\": \"%s\",\n \"place\": \"%s\",\n",
+           s->version, s->uuid, s->is_closed ? "true" : "false", s->partitions, s->keys, s->place);
     printf(" \"value_size\": ");
     info_value_size(s, "null");
     printf(",\n \"schema\": \"%s\",\n \"records\": %" PRIu64 ",\n \"bytes_raw\": %" PRIu64 ",\n"
@@ -42,7 +42,7 @@ static void info_table(deltafs_dir *d, const struct deltafs_stat *s, uint64_t by
     printf("format version  %" PRIu32 "\nuuid            %s\nclosed          %s\npartitions      %" PRIu32 "\n",
            s->version, s->uuid, s->is_closed ? "yes" : "no (being written, or its writer was cut short)",
            s->partitions);
-    printf("keys            %s\nvalue size      ", s->keys);
+    printf("keys            %s\nplace           %s\nvalue size      ", s->keys, s->place);
     info_value_size(s, "any");
     printf("\nschema          %s\nrecords         %" PRIu64 "\nbytes raw       %" PRIu64 "\nbytes stored    %" PRIu64,
            s->schema[0] ? s->schema : "none", s->records, s->bytes_raw, bytes_stored);

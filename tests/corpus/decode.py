@@ -192,6 +192,8 @@ class Manifest:
     def __init__(self, path):
         self.uuid = self.partitions = self.schema = self.tail = None
         self.epochs = []
+        self.jobs = []
+        self.lacks_job = False
         self.lines = []
         with open(path, "rb") as f:
             data = f.read()
@@ -202,6 +204,7 @@ class Manifest:
             need(self.sealed(line), "manifest: line", i, "does not match its checksum")
             self.take(i, line[:-10].decode())
         need(self.partitions, "manifest: no directory")
+        need(not self.is_local or self.jobs, "manifest: no job")
 
     @staticmethod
     def sealed(line):
@@ -228,10 +231,20 @@ class Manifest:
             self.keys_are_bytes = fields["keys"] == "bytes"
             self.partitions = int(fields["partitions"])
             need(1 <= self.partitions <= 1048576, "manifest: partitions")
+            need(fields.get("place", "local") == "local", "manifest: place")
+            self.is_local = "place" in fields
             size = fields["value_size"]
             self.value_size = None if size == "any" else int(size)
             need(size == "any" or 0 <= self.value_size <= 1048576, "manifest: value_size")
+        elif word == "Local":
+            job = {name: int(fields[name]) for name in ("epochs", "first", "writers", "bits", "read")}
+            need(self.is_local and job["epochs"] == len(self.epochs), "manifest: a job")
+            need(job["first"] == sum(j["writers"] for j in self.jobs), "manifest: a job's first writer")
+            need(1 <= job["writers"] <= 1048576 and job["bits"] <= 16, "manifest: a job's numbers")
+            self.jobs.append(job)
+            self.lacks_job = False
         elif word == "Epoch":
+            need(not self.is_local or (self.jobs and not self.lacks_job), "manifest: an epoch of no job")
             epoch = {name: int(fields[name]) for name in ("number", "label", "records", "raw", "stored")}
             need(epoch["number"] == len(self.epochs), "manifest: an epoch's number")
             need(not self.epochs or epoch["label"] > self.epochs[-1]["label"], "manifest: an epoch's label")
@@ -240,11 +253,119 @@ class Manifest:
         elif word == "open":
             need(int(fields["epochs"]) == len(self.epochs), "manifest: epochs of the reopening")
             self.tail = None
+            self.lacks_job = True
         elif word == "close":
             need(int(fields["epochs"]) == len(self.epochs), "manifest: epochs of the close")
             self.tail = int(fields["tail"])
         else:
             need(not "A" <= word[:1] <= "Z", "manifest: the word", word, "must be known")
+
+
+# ---- Value logs
+
+
+class Values:
+    """The log of one writer."""
+
+    def __init__(self, folder, manifest, writer, say):
+        self.m, self.writer = manifest, writer
+        self.seed = crc32c(manifest.uuid)
+        buckets = min(manifest.partitions, 256)
+        with open(os.path.join(folder, "%02x/v%08x.values" % (writer % buckets, writer)), "rb") as f:
+            self.log = f.read()
+        h = self.log[:32]
+        need(len(h) == 32 and le(h, 0, 4) == crc32c(h[4:], self.seed), "a value log's header: checksum")
+        need(h[4:16] == bytes((0xD0, 6, 1, 0)) + struct.pack("<II", writer, 0) and h[16:] == manifest.uuid, "its header")
+        self.blocks = {}
+        say("writer %d" % writer)
+        at = 32
+        while at < len(self.log):
+            at += self.block(at, say)
+
+    def block(self, at, say):
+        d = self.log[at:]
+        size = 32 + le(d, 8, 4)
+        need(32 <= size <= len(d) and at % 16 == 0, "values: cut off")
+        length = (size + 15) // 16 * 16
+        need(le(d, 0, 4) == crc32c(d[4:length], self.seed), "values: checksum")
+        need(d[size:length].strip(b"\0") == b"" and d[4] == 0xD8, "values: a block's end, or type")
+        need((le(d, 16, 4), le(d, 24, 8)) == (self.writer, at), "values: a block is elsewhere")
+        fixed = None if self.m.keys_are_bytes or self.m.value_size is None else self.m.value_size + 1
+        values, about = unpack(d[:size], fixed, 1048577)
+        say(" block of epoch %d: %s" % (le(d, 20, 4), about))
+        self.blocks[at] = le(d, 20, 4), values
+        return length
+
+
+class Places:
+    """All value logs of a directory."""
+
+    def __init__(self, folder, manifest, say):
+        self.m, self.folder, self.say, self.logs = manifest, folder, say, {}
+
+    def value(self, epoch, key, place):
+        job = [j for j in self.m.jobs if j["epochs"] <= epoch][-1]
+        width = (job["writers"] - 1).bit_length()
+        place = le(place, 0, 8)
+        record, place = place & (1 << job["bits"]) - 1, place >> job["bits"]
+        writer, at = place & (1 << width) - 1, (place >> width) * 16
+        need(writer < job["writers"], "a place: its writer")
+        writer += job["first"]
+        if writer not in self.logs:
+            self.logs[writer] = Values(self.folder, self.m, writer, self.say)
+        there, values = self.logs[writer].blocks[at]
+        need(there == epoch, "a place: its epoch")
+        if self.m.keys_are_bytes:
+            return values[record]
+        need(values[record][0] == xxh3(key.to_bytes(8, "little")) & 255, "a place: another key's")
+        return values[record][1:]
+
+
+def unpack(d, value_size, most):
+    """A block's values as they are stored, each of value_size bytes (None: any), and what the block is."""
+    flags = d[5]
+    count, packed, unpacked = struct.unpack_from("<HII", d, 6)
+    need(flags & ~7 == 0 and count >= 1 and packed == len(d) - 32, "block: sizes")
+    p = d[32:]
+    if flags & 1:
+        p = snappy(p)
+    need(len(p) == unpacked <= 4194304, "block: unpacked size")
+    is_variable = value_size is None
+    need(bool(flags & 4) == is_variable and not (flags & 2 and is_variable), "block: kind")
+    about = "flags %02x records %d unpacked %d %08x" % (flags, count, unpacked, crc32c(p))
+    if is_variable:
+        return values_variable(p, count, most), about
+    if flags & 2:
+        return values_planes(p, count, value_size), about
+    need(len(p) == value_size * count, "block: values")
+    return [p[i * value_size : (i + 1) * value_size] for i in range(count)], about
+
+
+def values_variable(p, count, most):
+    sizes, at = [], 0
+    for _ in range(count):
+        size, at = varint(p, at)
+        need(size <= most, "block: a value's size")
+        sizes.append(size)
+    need(at + sum(sizes) == len(p), "block: the values' sizes")
+    values = []
+    for size in sizes:
+        values.append(p[at : at + size])
+        at += size
+    return values
+
+
+def values_planes(p, count, value_size):
+    plane = (count + 7) // 8
+    need(len(p) == 8 * value_size * plane, "block: planes")
+    values = [bytearray(value_size) for _ in range(count)]
+    need(all(le(p, at, plane) >> count == 0 for at in range(0, len(p), plane)), "block: filling of a plane")
+    for k in range(value_size):
+        for bit in range(7, -1, -1):
+            at = (8 * k + 7 - bit) * plane
+            for i in range(count):
+                values[i][k] |= bits(p, 8 * at + i, 1) << bit
+    return [bytes(v) for v in values]
 
 
 # ---- One partition
@@ -257,7 +378,8 @@ FOOTER_NAMES = (
 
 
 class Partition:
-    def __init__(self, folder, manifest, number, say=lambda *text: None):
+    def __init__(self, folder, manifest, number, say=lambda *text: None, places=None):
+        self.places = places
         name = "%02x/p%08x" % (number & 255, number)
         self.m, self.number, self.say = manifest, number, say
         self.seed = crc32c(manifest.uuid)
@@ -426,57 +548,18 @@ class Partition:
         d = self.data[offset : offset + size]
         need(len(d) == size >= 32, "block: cut off")
         self.seal(d, "block")
-        flags = d[5]
-        count, packed, unpacked = struct.unpack_from("<HII", d, 6)
         id = (self.number, epoch, run, number)
-        need(d[4] == 0xD1 and flags & ~7 == 0 and struct.unpack_from("<4I", d, 16) == id, "block: fields")
-        need(count == records >= 1 and packed == size - 32, "block: sizes")
-        p = d[32:]
-        if flags & 1:
-            p = snappy(p)
-        need(len(p) == unpacked <= 4194304, "block: unpacked size")
-        is_variable = self.m.keys_are_bytes or self.m.value_size is None
-        need(bool(flags & 4) == is_variable and not (flags & 2 and is_variable), "block: kind")
-        self.say(
-            "  block run %d number %d: flags %02x records %d unpacked %d %08x"
-            % (run, number, flags, count, unpacked, crc32c(p))
-        )
-        if is_variable:
-            return self.values_variable(p, count)
-        if flags & 2:
-            return self.values_planes(p, count)
-        v = self.m.value_size
-        need(len(p) == v * count, "block: values")
-        return [p[i * v : (i + 1) * v] for i in range(count)]
-
-    @staticmethod
-    def values_variable(p, count):
-        sizes, at = [], 0
-        for _ in range(count):
-            size, at = varint(p, at)
-            need(size <= 1048576, "block: a value's size")
-            sizes.append(size)
-        need(at + sum(sizes) == len(p), "block: the values' sizes")
-        values = []
-        for size in sizes:
-            values.append(p[at : at + size])
-            at += size
+        need(d[4] == 0xD1 and struct.unpack_from("<4I", d, 16) == id, "block: fields")
+        need(le(d, 6, 2) == records, "block: records")
+        fixed = 8 if self.m.is_local else None if self.m.keys_are_bytes else self.m.value_size
+        values, about = unpack(d, fixed, 1048576)
+        self.say("  block run %d number %d: %s" % (run, number, about))
         return values
-
-    def values_planes(self, p, count):
-        plane = (count + 7) // 8
-        need(len(p) == 8 * self.m.value_size * plane, "block: planes")
-        values = [bytearray(self.m.value_size) for _ in range(count)]
-        need(all(le(p, at, plane) >> count == 0 for at in range(0, len(p), plane)), "block: filling of a plane")
-        for k in range(self.m.value_size):
-            for bit in range(7, -1, -1):
-                at = (8 * k + 7 - bit) * plane
-                for i in range(count):
-                    values[i][k] |= bits(p, 8 * at + i, 1) << bit
-        return [bytes(v) for v in values]
 
     def record(self, f, key, stored):
         """(key as it was given, value)"""
+        if self.m.is_local:
+            stored = self.places.value(f["epoch"], key, stored)
         if not self.m.keys_are_bytes:
             need(partition_of(key, self.m.partitions) == self.number, "a key is in a wrong partition")
             return key, stored
@@ -512,6 +595,7 @@ class Partition:
         need(len(runs) == f["runs"], "a segment: its runs")
         need(all(run < other for run, _ in earlier for other in runs), "a segment: runs of earlier ones")
         raw = sum((len(key) if self.m.keys_are_bytes else 8) + len(value) for key, value in out)
+        raw = 0 if self.m.is_local else raw
         need((len(out), raw) == (f["records"], f["raw"]), "a segment: records and bytes")
         return out
 
@@ -586,8 +670,9 @@ def read(folder, say=lambda *text: None):
         say(" ".join(w for w in line.split(" ") if not w.startswith(("stored=", "tail=", "uuid="))))
     yield m
     sums = [[0, 0] for _ in m.epochs]
+    places = Places(folder, m, say)
     for number in range(m.partitions):
-        p = Partition(folder, m, number, say)
+        p = Partition(folder, m, number, say, places)
         say("partition %d" % number, "" if m.tail is None else "tail with fences: %s" % p.tail_has_fences)
         for epoch in m.epochs:
             for key, value in p.epoch(epoch["number"]):

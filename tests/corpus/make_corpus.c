@@ -57,7 +57,9 @@ static void make_folder(struct maker *m)
     struct manifest facts = {.keys = m->config.keys,
                              .partitions = m->config.partitions,
                              .value_size = m->config.caller_size,
-                             .schema = (char *)(uintptr_t)m->config.schema};
+                             .schema = (char *)(uintptr_t)m->config.schema,
+                             .is_local = m->config.place == PLACE_LOCAL,
+                             .job = &m->config.job};
     char bucket[600];
 
     must_errno(m, mkdir(m->path, 0777));
@@ -70,9 +72,9 @@ static void make_folder(struct maker *m)
 }
 
 /* A container of `partitions`, whose values have `value_size` bytes (-1: any). */
-static void maker_init(struct maker *m, const char *folder, const char *name, enum option_keys keys,
-                       uint32_t partitions, int64_t value_size, const char *schema, enum option_codec codec,
-                       uint64_t block)
+static void maker_configure(struct maker *m, const char *folder, const char *name, enum option_keys keys,
+                            uint32_t partitions, int64_t value_size, const char *schema, enum option_codec codec,
+                            uint64_t block)
 {
     *m = (struct maker){.config = {.keys = keys,
                                    .partitions = partitions,
@@ -92,6 +94,24 @@ static void maker_init(struct maker *m, const char *folder, const char *name, en
     put_u64(m->config.uuid + 8, hash_key(strlen(name)));
     m->config.uuid[6] = (uint8_t)((m->config.uuid[6] & 0x0f) | 0x40);
     m->config.uuid[8] = (uint8_t)((m->config.uuid[8] & 0x3f) | 0x80);
+}
+
+static void maker_init(struct maker *m, const char *folder, const char *name, enum option_keys keys,
+                       uint32_t partitions, int64_t value_size, const char *schema, enum option_codec codec,
+                       uint64_t block)
+{
+    maker_configure(m, folder, name, keys, partitions, value_size, schema, codec, block);
+    make_folder(m);
+}
+
+/* With place=local. */
+static void maker_init_local(struct maker *m, const char *folder, const char *name, enum option_keys keys,
+                             int64_t value_size, enum option_codec codec)
+{
+    maker_configure(m, folder, name, keys, 2, value_size, "", codec, 256);
+    m->config.place = PLACE_LOCAL;
+    m->config.value_size = PLACE_SIZE;
+    must(m, deltafs_writer_share(&m->config, 1, &m->e));
     make_folder(m);
 }
 
@@ -120,9 +140,24 @@ static void begin_by_hand(struct maker *m, size_t tail_fences_max)
     must(m, io_file_size(&m->manifest, &m->manifest_size, &m->e));
 }
 
+/* One rank appends a record that stays with it, to the partition of another. */
+static void put_local(struct maker *m, struct writer *from, struct writer *to, uint64_t key, const void *value,
+                      size_t size)
+{
+    const uint8_t *places;
+
+    if (deltafs_writer_put_values(from, 1, (const uint8_t *)&key, 0, value, 0, size, &places) != 1) {
+        error_set(&m->e, DELTAFS_ERR_IO, "a value was not taken");
+        must(m, DELTAFS_ERR_IO);
+    }
+    deltafs_writer_put_many(to, 1, (const uint8_t *)&key, 0, places, PLACE_SIZE, PLACE_SIZE);
+}
+
 static void put(struct maker *m, uint64_t key, const void *value, size_t size)
 {
-    if (m->writer)
+    if (m->writer && deltafs_writer_is_local(m->writer))
+        put_local(m, m->writer, m->writer, key, value, size);
+    else if (m->writer)
         deltafs_writer_put_many(m->writer, 1, (const uint8_t *)&key, 0, value, 0, size);
     else
         memtable_put(&m->table, key, value, size);
@@ -614,9 +649,12 @@ static void reopen(struct maker *m, struct writer *writer[2], uint32_t split)
     m->config.epochs = (uint32_t)now.epoch_count;
     m->config.last_label = now.epoch[now.epoch_count - 1].label;
     m->config.manifest_size = now.size;
+    m->config.job.first = manifest_writers(&now);
     manifest_fini(&now);
+    must(m, deltafs_writer_share(&m->config, 2, &m->e));
     must(m, lease_take(&lease, &m->io, m->path, 0, 0, &m->e));
     must(m, deltafs_writer_open(&m->config, 0, split, &lease, &writer[0], &m->e));
+    m->config.writer = 1;
     must(m, deltafs_writer_open(&m->config, split, m->config.partitions - split, NULL, &writer[1], &m->e));
     must(m, deltafs_writer_note_open(writer[0], &m->config, &m->e));
     for (int rank = 0; rank < 2; rank++)
@@ -642,12 +680,24 @@ static void end_both(struct maker *m, struct writer *writer[2], uint64_t label)
         deltafs_writer_keep(writer[rank]);
 }
 
+static void finish_both(struct maker *m, struct writer *writer[2])
+{
+    uint64_t most = 0, tail;
+
+    for (int rank = 0; rank < 2; rank++) {
+        must(m, deltafs_writer_finish(writer[rank], &tail, &m->e));
+        most = tail > most ? tail : most;
+    }
+    must(m, deltafs_writer_commit_close(writer[0], most, &m->e));
+    for (int rank = 0; rank < 2; rank++)
+        must(m, deltafs_writer_destroy(writer[rank], &m->e));
+}
+
 /* Three partitions of one rank, and closed; then of two, and closed again. */
 static void make_reopened(struct maker *m, const char *folder, const char *name)
 {
     enum { PARTITIONS = 3, SPLIT = 2 };
     struct writer *writer[2];
-    uint64_t most = 0, tail;
 
     maker_init(m, folder, name, KEYS_U64, PARTITIONS, 8, "", CODEC_NONE, 256);
     begin(m);
@@ -665,13 +715,50 @@ static void make_reopened(struct maker *m, const char *folder, const char *name)
         }
         end_both(m, writer, 10 * epoch);
     }
-    for (int rank = 0; rank < 2; rank++) {
-        must(m, deltafs_writer_finish(writer[rank], &tail, &m->e));
-        most = tail > most ? tail : most;
+    finish_both(m, writer);
+}
+
+/* Records that stay with their writers: one, then two, each of which appends to both partitions. */
+static void make_local(struct maker *m, const char *folder, const char *name)
+{
+    struct writer *writer[2];
+
+    maker_init_local(m, folder, name, KEYS_U64, 8, CODEC_SNAPPY);
+    begin(m);
+    for (uint64_t epoch = 1; epoch < 3; epoch++) {
+        for (uint64_t i = 0; i < 100; i++)
+            put_noise(m, i * 37 % 101, (i + epoch) % 5);
+        end_epoch(m, 10 * epoch);
     }
-    must(m, deltafs_writer_commit_close(writer[0], most, &m->e));
-    for (int rank = 0; rank < 2; rank++)
-        must(m, deltafs_writer_destroy(writer[rank], &m->e));
+    finish(m);
+    reopen(m, writer, 1);
+    for (uint64_t epoch = 3; epoch < 5; epoch++) {
+        for (uint64_t i = 0; i < 60; i++) {
+            uint64_t key = i * 37 % 101;
+            uint8_t value[8];
+            put_u64(value, noise(i + epoch));
+            put_local(m, writer[i % 3 == 0], writer[partition_of(key, 2)], key, value, sizeof value);
+        }
+        end_both(m, writer, 10 * epoch);
+    }
+    finish_both(m, writer);
+}
+
+/* The same with keys of bytes and values of any size, of one writer, not closed. */
+static void make_local_names(struct maker *m, const char *folder, const char *name)
+{
+    static const uint8_t value[600];
+    char text[32];
+
+    maker_init_local(m, folder, name, KEYS_BYTES, -1, CODEC_NONE);
+    begin(m);
+    for (uint64_t epoch = 1; epoch < 3; epoch++) {
+        for (uint64_t i = 0; i < 40; i++)
+            put_name(m, text, (size_t)snprintf(text, sizeof text, "particle %d", (int)(i * 7 % 23)), value,
+                     i == 11 ? sizeof value : (size_t)(i * epoch % 13));
+        end_epoch(m, epoch);
+    }
+    abandon(m);
 }
 
 static const struct {
@@ -700,6 +787,8 @@ static const struct {
     {"later", make_later},
     {"planes", make_planes},
     {"reopened", make_reopened},
+    {"local", make_local},
+    {"local_names", make_local_names},
 };
 
 int main(int argc, char **argv)

@@ -45,7 +45,7 @@ static void try_block(struct block *b, const uint8_t *bytes, size_t n, uint64_t 
     uint8_t *alone = fuzz_bytes(&in, n, &n);
 
     if (mode & 2) {
-        id = (struct block_id){get_u32(alone + 16), get_u32(alone + 20), get_u32(alone + 24), get_u32(alone + 28)};
+        id = (struct block_id){get_u32(alone + 16), get_u32(alone + 20), get_u32(alone + 24), get_u32(alone + 28), 0};
         count = get_u16(alone + 6);
     }
     if (count > 0 && block_decode(b, alone, n, &id, SEED, value_size, count, "d", 0, &e) == DELTAFS_OK)

@@ -1,6 +1,8 @@
-/* A container: a byte (1: everything gets right checksums, 2: it is repaired, 4: it is reopened, and closed), the bytes
- * of its manifest (u16) and of the index log of partition 0 (u32), then manifest, index log and data log. It is opened
- * and asked in all ways. */
+/* A container: a byte (1: everything gets right checksums, 2: it is repaired, 4: it is reopened, and closed, 8: it has
+ * a value log), the bytes of its manifest (u16), of the index log of partition 0 (u32) and, if it has a value log, of
+ * the data log (u32), then manifest, index log, data log and the value log of writer 0. It is opened and asked in all
+ * ways.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include "fuzz_target.h"
@@ -123,10 +125,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
     static struct mem_io files;
     struct fuzz_input in = {bytes, n};
     uint64_t mode = fuzz_number(&in, 1), manifest_n = fuzz_number(&in, 2), index_n = fuzz_number(&in, 4);
-    size_t size[3];
-    uint8_t *file[3] = {fuzz_bytes(&in, manifest_n, &size[0]), fuzz_bytes(&in, index_n, &size[1]),
-                        fuzz_bytes(&in, SIZE_MAX, &size[2])};
-    static const char *const names[3] = {"c/MANIFEST", "c/00/p00000000.index", "c/00/p00000000.data"};
+    uint64_t data_n = mode & 8 ? fuzz_number(&in, 4) : SIZE_MAX;
+    size_t size[4];
+    uint8_t *file[4] = {fuzz_bytes(&in, manifest_n, &size[0]), fuzz_bytes(&in, index_n, &size[1]),
+                        fuzz_bytes(&in, data_n, &size[2]), fuzz_bytes(&in, SIZE_MAX, &size[3])};
+    static const char *const names[4] = {"c/MANIFEST", "c/00/p00000000.index", "c/00/p00000000.data",
+                                         "c/00/v00000000.values"};
     struct manifest m;
     struct error e;
 
@@ -136,7 +140,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
     mem_put(&files, names[0], file[0], size[0]);
     struct io io = io_default();
     if (manifest_read(&io, "c", &m, &e) == DELTAFS_OK) {
-        for (int i = 1; i < 3; i++) {
+        for (int i = 1; i < (mode & 8 ? 4 : 3); i++) {
             if (mode & 1)
                 structures_seal_log(log_seed(m.uuid), file[i], size[i]);
             mem_put(&files, names[i], file[i], size[i]);
@@ -146,7 +150,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
         manifest_fini(&m);
     }
     FUZZ_CHECK(mem_io_end(&files) == 0);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 4; i++)
         free(file[i]);
     return 0;
 }

@@ -13,9 +13,10 @@
 
 #define SEED_MAX (16u << 10) /* bytes; longer inputs only slow a fuzzer down */
 
-static const char *const golden[] = {"any_plain", "dense", "empty",     "ends",        "example", "later", "names",
-                                     "none",      "open",  "no_fences", "names_fixed", "nothing", "plain", "planes",
-                                     "repeats",   "runs",  "segments",  "structured",  "torn",    "wide"};
+static const char *const golden[] = {"any_plain", "dense",  "empty",   "ends",       "example",     "later",
+                                     "names",     "none",   "open",    "no_fences",  "names_fixed", "nothing",
+                                     "plain",     "planes", "repeats", "runs",       "segments",    "structured",
+                                     "torn",      "wide",   "local",   "local_names"};
 
 struct seed {
     uint8_t bytes[3 * SEED_MAX];
@@ -52,6 +53,8 @@ static void add_file(struct seed *s, const char *folder, const char *container, 
 
     snprintf(path, sizeof path, "%s/%s/%s", folder, container, name);
     FILE *f = fopen(path, "rb");
+    if (!f && errno == ENOENT && strcmp(name, MANIFEST_NAME) != 0)
+        return;
     if (!f)
         die(path);
     add(s, bytes, fread(bytes, 1, sizeof bytes, f));
@@ -81,12 +84,13 @@ static void save_text(const char *folder, const char *target, const char *name, 
 
 static void make_container(const char *corpus, const char *folder, const char *name)
 {
-    static struct seed manifest, index, data, s;
+    static struct seed manifest, index, data, values, s;
 
-    manifest.n = index.n = data.n = 0;
+    manifest.n = index.n = data.n = values.n = 0;
     add_file(&manifest, corpus, name, MANIFEST_NAME);
     add_file(&index, corpus, name, "00/p00000000.index");
     add_file(&data, corpus, name, "00/p00000000.data");
+    add_file(&values, corpus, name, "00/v00000000.values");
     s.n = 0;
     add_number(&s, 1, 1);
     add(&s, manifest.bytes, manifest.n);
@@ -116,12 +120,15 @@ static void make_container(const char *corpus, const char *folder, const char *n
         char of[64];
         snprintf(of, sizeof of, "%s%u", name, mode);
         s.n = 0;
-        add_number(&s, mode, 1);
+        add_number(&s, values.n > 0 ? mode | 8 : mode, 1);
         add_number(&s, manifest.n, 2);
         add_number(&s, index.n, 4);
+        if (values.n > 0)
+            add_number(&s, data.n, 4);
         add(&s, manifest.bytes, manifest.n);
         add(&s, index.bytes, index.n);
         add(&s, data.bytes, data.n);
+        add(&s, values.bytes, values.n);
         save(&s, folder, "container", of);
     }
 }

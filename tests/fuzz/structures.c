@@ -2,6 +2,7 @@
 #include <string.h>
 #include "base/coding.h"
 #include "base/crc32c.h"
+#include "store/block.h"
 #include "store/log.h"
 #include "store/store_format.h"
 #include "structures.h"
@@ -15,6 +16,10 @@ size_t structure_length(const uint8_t *bytes, size_t n, size_t at)
     const uint8_t *p = bytes + at;
     size_t left = n - at, length;
 
+    if (left >= BLOCK_HEADER_SIZE && p[4] == FORMAT_VALUES) {
+        length = block_values_length(p);
+        return length <= left ? length : 0;
+    }
     if (left < LOG_HEADER_SIZE || p[4] < FORMAT_LOG_HEADER || p[4] > FORMAT_TAIL)
         return 0;
     size_t header = least[p[4] - FORMAT_LOG_HEADER];

@@ -1,5 +1,6 @@
-/* The structures of a log (blocks, leaves, fences, footers, the tail's trailer), found by the lengths that they say
- * they have, and sealed: with checksums that are right for whatever stands in them, as a hostile file's are. */
+/* The structures of a log (blocks, those of values too, leaves, fences, footers, the tail's trailer), found by the
+ * lengths that they say they have, and sealed: with checksums that are right for whatever stands in them, as a hostile
+ * file's are. */
 #ifndef DELTAFS_STRUCTURES_H
 #define DELTAFS_STRUCTURES_H
 

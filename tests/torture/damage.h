@@ -59,11 +59,14 @@ void damage_show(struct mem_io *m, const struct damage_state *s);
 
 /* ---- Damage ---- */
 
+#define DAMAGE_MANIFEST (-1)
+#define DAMAGE_VALUES   (-2) /* a value log */
+
 /* What was done to which file. */
 struct damage {
     const char *what;
     const char *file;   /* in the container */
-    int64_t partition;  /* whose log it is; -1: it is the manifest */
+    int64_t partition;  /* whose log it is, or: */
     int is_foreign;     /* a manifest of another container: logs may be named, too */
     size_t at, n;       /* for messages */
     int is_committed;   /* the bytes of a log that were changed, or are gone, are those of a committed epoch */

@@ -33,12 +33,13 @@ void damage_blame(struct damage_verdict *v, unsigned *count, const char *fmt, ..
 int damage_is_named(const struct damage *d, const char *message)
 {
     char path[MEM_NAME_MAX + 8];
-    int names_log = strstr(message, ".data: ") || strstr(message, ".index: ");
+    int names_log = strstr(message, ".data: ") || strstr(message, ".index: ") || strstr(message, ".values: ");
 
     snprintf(path, sizeof path, DAMAGE_PATH "/%s", d->file);
-    int names_file = strstr(message, path) || (d->partition < 0 && strstr(message, "has no " MANIFEST_NAME));
+    int names_file =
+        strstr(message, path) || (d->partition == DAMAGE_MANIFEST && strstr(message, "has no " MANIFEST_NAME));
     return (names_file || (d->is_foreign && names_log)) &&
-           (strstr(message, "offset") || d->partition < 0 || strstr(message, "missing") ||
+           (strstr(message, "offset") || d->partition == DAMAGE_MANIFEST || strstr(message, "missing") ||
             strstr(message, "No such file"));
 }
 
@@ -233,7 +234,7 @@ static void note_report(int status, const char *message, void *arg)
 {
     struct reports *r = arg;
     /* Where an earlier manifest does not agree with the logs, either can be named. */
-    int is_disagreement = r->k->d->partition < 0 && strstr(message, ".index: ");
+    int is_disagreement = r->k->d->partition == DAMAGE_MANIFEST && strstr(message, ".index: ");
 
     (void)status;
     r->count++;
@@ -269,7 +270,7 @@ void damage_check(const struct damage_container *c, const struct damage *d, stru
         k.range = &before;
     if (deltafs_open(DAMAGE_PATH, NULL, &k.dir) != DELTAFS_OK) {
         check_message(&k, "open", deltafs_errmsg(NULL));
-        if (d->partition >= 0)
+        if (d->partition != DAMAGE_MANIFEST)
             damage_blame(out, &out->lost, "open: damage of a log is in its way: %s", deltafs_errmsg(NULL));
         return;
     }

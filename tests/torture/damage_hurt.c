@@ -102,7 +102,7 @@ static size_t parts_of(const struct hurt *h, struct stretch *part)
 
     for (size_t at = 0, n; at < h->n && count < PARTS_MAX; at += n) {
         const uint8_t *newline = memchr(h->bytes + at, '\n', h->n - at);
-        if (h->d->partition >= 0)
+        if (h->d->partition != DAMAGE_MANIFEST)
             n = structure_length(h->bytes, h->n, at);
         else
             n = newline ? (size_t)(newline + 1 - (h->bytes + at)) : h->n - at;
@@ -174,9 +174,9 @@ static void put_other_container(struct hurt *h)
     const struct damage_container *other = &h->containers[below(h, h->count)];
 
     /* One with keys of the other kind answers no question about these. */
-    if (h->d->partition < 0 && other->is_bytes != h->c->is_bytes)
+    if (h->d->partition == DAMAGE_MANIFEST && other->is_bytes != h->c->is_bytes)
         other = h->c;
-    h->d->is_foreign = other != h->c && h->d->partition < 0;
+    h->d->is_foreign = other != h->c && h->d->partition == DAMAGE_MANIFEST;
     take_from(h, &other->now, h->d->file);
 }
 
@@ -212,11 +212,11 @@ static const struct {
 /* The bytes of a line of an opening or a close with so many epochs; 0 if there is none at `line`. */
 static size_t turn_length(const uint8_t *line, size_t n, size_t epochs)
 {
-    static const char *const words[] = {"open", "close"};
+    static const char *const words[] = {"open", "close", "Local"};
     const uint8_t *newline = memchr(line, '\n', n);
     char begin[64];
 
-    for (int i = 0; i < 2 && newline; i++) {
+    for (int i = 0; i < 3 && newline; i++) {
         size_t length = (size_t)snprintf(begin, sizeof begin, "%s epochs=%zu ", words[i], epochs);
         if (length <= (size_t)(newline - line) && memcmp(line, begin, length) == 0)
             return (size_t)(newline + 1 - line);
@@ -262,7 +262,7 @@ static int is_committed(const struct hurt *h, const struct damage_file *whole)
 {
     size_t tail = tail_length(whole), segments = whole->n - tail;
 
-    if (h->d->partition < 0 || strcmp(h->c->name, "torn") == 0)
+    if (h->d->partition == DAMAGE_MANIFEST || strcmp(h->c->name, "torn") == 0)
         return 0;
     return h->is_gone || h->n < whole->n || memcmp(h->bytes, whole->bytes, segments) != 0 ||
            (memcmp(h->bytes + segments, whole->bytes + segments, tail) != 0 &&
@@ -279,9 +279,11 @@ void damage_do(struct mem_io *m, struct damage_rng *r, const struct damage_conta
     size_t way = 0;
     char path[MEM_NAME_MAX + 8];
 
-    *out = (struct damage){.file = f->name, .partition = -1, .epochs = c->epochs};
+    *out = (struct damage){.file = f->name, .partition = DAMAGE_MANIFEST, .epochs = c->epochs};
     if (sscanf(f->name, "%*x/p%x", &partition) == 1)
         out->partition = partition;
+    else if (sscanf(f->name, "%*x/v%x", &partition) == 1)
+        out->partition = DAMAGE_VALUES;
     become(&h, f->bytes, f->n);
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++)
         weights += ways[i].weight;
@@ -295,7 +297,7 @@ void damage_do(struct mem_io *m, struct damage_rng *r, const struct damage_conta
         mem_remove(m, path);
     else
         mem_put(m, path, h.bytes, h.n);
-    if (out->partition < 0 && !h.is_gone)
+    if (out->partition == DAMAGE_MANIFEST && !h.is_gone)
         out->epochs = epochs_left(&h, f);
     snprintf(out->text, sizeof out->text, "%s, %s: %s (%zu, %zu)", c->name, f->name, out->what, out->at, out->n);
     free(h.bytes);

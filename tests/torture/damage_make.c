@@ -168,20 +168,25 @@ struct recipe {
     unsigned epochs, records; /* records of an epoch */
     uint64_t keys_below;
     unsigned reopened; /* closed and reopened before this epoch; 0: never */
+    int is_local;      /* with place=local */
 };
 
 static const struct recipe recipes[] = {
-    {"one", "1", "u64", "8", "none", 1, 3, 40, 30, 0},
-    {"packed", "2", "u64", "16", "snappy", 1, 4, 150, 400, 0},
-    {"any", "3", "u64", "any", "snappy", 1, 3, 60, 50, 0},
-    {"any open", "2", "u64", "any", "none", 0, 4, 40, 40, 0},
-    {"open", "1", "u64", "8", "snappy", 0, 5, 40, 60, 0},
-    {"names", "2", "bytes", "any", "snappy", 1, 3, 50, 30, 0},
-    {"names open", "1", "bytes", "4", "none", 0, 3, 40, 30, 0},
-    {"nothing", "2", "u64", "0", "none", 1, 2, 60, 90, 0},
-    {"leaves", "1", "u64", "1", "snappy", 1, 2, 5000, 100000, 0},
-    {"reopened", "2", "u64", "8", "snappy", 1, 4, 50, 60, 2},
-    {"reopened open", "1", "bytes", "any", "none", 0, 4, 40, 30, 3},
+    {"one", "1", "u64", "8", "none", 1, 3, 40, 30, 0, 0},
+    {"packed", "2", "u64", "16", "snappy", 1, 4, 150, 400, 0, 0},
+    {"any", "3", "u64", "any", "snappy", 1, 3, 60, 50, 0, 0},
+    {"any open", "2", "u64", "any", "none", 0, 4, 40, 40, 0, 0},
+    {"open", "1", "u64", "8", "snappy", 0, 5, 40, 60, 0, 0},
+    {"names", "2", "bytes", "any", "snappy", 1, 3, 50, 30, 0, 0},
+    {"names open", "1", "bytes", "4", "none", 0, 3, 40, 30, 0, 0},
+    {"nothing", "2", "u64", "0", "none", 1, 2, 60, 90, 0, 0},
+    {"leaves", "1", "u64", "1", "snappy", 1, 2, 5000, 100000, 0, 0},
+    {"reopened", "2", "u64", "8", "snappy", 1, 4, 50, 60, 2, 0},
+    {"reopened open", "1", "bytes", "any", "none", 0, 4, 40, 30, 3, 0},
+    {"local", "2", "u64", "8", "snappy", 1, 3, 60, 50, 0, 1},
+    {"local any", "1", "u64", "any", "none", 1, 3, 50, 40, 2, 1},
+    {"local open", "2", "u64", "16", "none", 0, 4, 60, 60, 3, 1},
+    {"local names", "2", "bytes", "any", "snappy", 1, 3, 50, 30, 1, 1},
 };
 
 static deltafs_dir *recipe_begin(const struct recipe *r, int is_made)
@@ -195,6 +200,7 @@ static deltafs_dir *recipe_begin(const struct recipe *r, int is_made)
         {"memory", "8M"},
         {"threads", "0"},
         {"sync", "none"},
+        {"place", r->is_local ? "local" : "shuffle"},
     };
     deltafs_options *o;
     deltafs_dir *d;
@@ -263,7 +269,7 @@ static void recipe_make(const struct recipe *r, struct damage_container *c)
 /* ---- The golden ones ---- */
 
 /* Of several segments and runs, without fences in the tail, with planes, cut short: what takes more than a recipe. */
-static const char *const golden[] = {"ends",   "example", "names",    "names_fixed", "no_fences",
+static const char *const golden[] = {"ends",   "example", "names",    "names_fixed", "no_fences", "local",
                                      "planes", "runs",    "segments", "torn",        "wide"};
 
 static int golden_file(struct damage_container *c, const char *corpus, const char *name)
@@ -296,6 +302,8 @@ static void golden_load(struct damage_container *c, const char *corpus, const ch
         snprintf(log, sizeof log, LOG_NAME_DATA, p, p);
         golden_file(c, corpus, log);
         snprintf(log, sizeof log, LOG_NAME_INDEX, p, p);
+        golden_file(c, corpus, log);
+        snprintf(log, sizeof log, LOG_NAME_VALUES, p % 2, p); /* of one that has two partitions */
         golden_file(c, corpus, log);
     }
     mem_io_begin(&m);

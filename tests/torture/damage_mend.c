@@ -20,7 +20,7 @@ static deltafs_options *mend_options(void)
 
 static void mend_failed(const struct damage *d, const char *call, const char *message, struct damage_verdict *out)
 {
-    if (!damage_is_named(d, message) && !(d->partition < 0 && strstr(message, ".index: ")))
+    if (!damage_is_named(d, message) && !(d->partition == DAMAGE_MANIFEST && strstr(message, ".index: ")))
         damage_blame(out, &out->wrong, "%s: the message does not name what is damaged: %s", call, message);
 }
 

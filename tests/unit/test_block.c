@@ -5,7 +5,7 @@
 #include "store/store_format.h"
 #include "unit_help.h"
 
-static const struct block_id here = {3, 5, 7, 11};
+static const struct block_id here = {3, 5, 7, 11, 0};
 #define SEED 0x1234abcdu
 
 /* ---- Planes ---- */

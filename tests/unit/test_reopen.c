@@ -10,14 +10,17 @@
 struct shape {
     const char *keys, *value_size, *partitions, *threads, *commit, *sync;
     uint32_t records;
+    const char *place;
 };
 
 static const struct shape shapes[] = {
-    {"u64", "40", "1", "0", "wait", "none", 3000},
-    {"u64", "any", "3", "2", "wait", "commit", 2000},
-    {"u64", "0", "5", "1", "async", "close", 500},
-    {"u64", "4000", "2", "2", "async", "none", 4000}, /* several runs and segments */
-    {"bytes", "any", "2", "0", "wait", "none", 700},
+    {"u64", "40", "1", "0", "wait", "none", 3000, "shuffle"},
+    {"u64", "any", "3", "2", "wait", "commit", 2000, "shuffle"},
+    {"u64", "0", "5", "1", "async", "close", 500, "shuffle"},
+    {"u64", "4000", "2", "2", "async", "none", 4000, "shuffle"}, /* several runs and segments */
+    {"bytes", "any", "2", "0", "wait", "none", 700, "shuffle"},
+    {"u64", "40", "2", "0", "async", "commit", 1500, "local"},
+    {"bytes", "any", "3", "2", "wait", "close", 700, "local"},
 };
 
 #define SHAPES (sizeof shapes / sizeof shapes[0])
@@ -36,6 +39,7 @@ static deltafs_dir *create(const struct shape *s, const char *path)
     CHECK_IS(deltafs_options_set(o, "keys", s->keys), DELTAFS_OK);
     CHECK_IS(deltafs_options_set(o, "value_size", s->value_size), DELTAFS_OK);
     CHECK_IS(deltafs_options_set(o, "partitions", s->partitions), DELTAFS_OK);
+    CHECK_IS(deltafs_options_set(o, "place", s->place), DELTAFS_OK);
     return unit_create(path, o);
 }
 
