@@ -77,13 +77,15 @@ static int indexer_options(deltafs_indexer *ix, const deltafs_options *given, st
         status = deltafs_options_copy(ix->options, given, e);
     for (size_t i = 0; i < sizeof reset / sizeof reset[0] && status == DELTAFS_OK; i++)
         status = deltafs_options_reset(ix->options, reset[i], e);
-    if (status == DELTAFS_OK && !deltafs_options_is_given(ix->options, OPTION_SYNC))
+    if (status != DELTAFS_OK)
+        return status;
+    if (!deltafs_options_is_given(ix->options, OPTION_SYNC))
         status = deltafs_options_set(ix->options, "sync", "none");
     if (status == DELTAFS_OK)
         status = deltafs_options_set(ix->options, "schema", COLLECTION_SCHEMA);
     if (status != DELTAFS_OK)
         *e = *deltafs_thread_error();
-    ix->sync = status == DELTAFS_OK && deltafs_options_number(ix->options, OPTION_SYNC) != SYNC_NONE;
+    ix->sync = deltafs_options_number(ix->options, OPTION_SYNC) != SYNC_NONE;
     return status;
 }
 

@@ -37,20 +37,22 @@ static int close_index(struct logical_job *j, const struct deltafs_table *table,
 
 int keys_after_close(struct logical_job *j, uint64_t size, struct error *e)
 {
+    enum { NOTHING, TABLE, FAILED } found = NOTHING;
     struct deltafs_table *table = NULL;
     struct error own = {0};
-    int has = 0;
 
     if (j->agree.rank == 0) {
         if (deltafs_keys_options(j->path, j->options) != DELTAFS_OK)
             own = *deltafs_thread_error();
-        else if (*deltafs_options_text(j->options, OPTION_KEY) != '\0')
-            has = close_table(j, size, &table, &own) == DELTAFS_OK;
+        else if (*deltafs_options_text(j->options, OPTION_KEY) != '\0' &&
+                 close_table(j, size, &table, &own) == DELTAFS_OK)
+            found = TABLE;
+        found = own.status != DELTAFS_OK ? FAILED : found;
     }
-    int status = agree_status(&j->agree, &own);
-    if (status == DELTAFS_OK)
-        status = agree_broadcast(&j->agree, &has, sizeof has, &own);
-    if (status == DELTAFS_OK && has)
+    int status = agree_broadcast(&j->agree, &found, sizeof found, &own);
+    if (status == DELTAFS_OK && found == FAILED)
+        status = agree_status(&j->agree, &own);
+    if (status == DELTAFS_OK && found == TABLE)
         status = close_index(j, table, &own);
     deltafs_table_destroy(table);
     if (status != DELTAFS_OK)
