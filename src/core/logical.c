@@ -160,55 +160,62 @@ int deltafs_logical_open(const char *path, int flags, const deltafs_options *opt
 
 /* ---- Closing ---- */
 
-/* The session's closing line says how many logs there are, and the file's size. */
-static int logical_close_session(deltafs_logical *f, const struct bytes *published, struct error *e)
-{
-    uint64_t logs = (uint64_t)f->has_logs;
-    struct bytes all = {{0}, 0};
-    int status = DELTAFS_OK;
+/* What a rank knows of the session at its end. */
+struct last_word {
+    uint64_t logs, order, size;
+};
 
-    if (!logical_is_alone(f)) {
-        uint64_t most[2] = {f->order, f->size};
-        uint8_t mark = (uint8_t)f->has_logs;
-        status = f->group.max(f->group.ctx, most, 2, e);
-        if (status == DELTAFS_OK)
-            status = logical_gather(f, &mark, 1, &all, e);
-        logs = 0;
-        for (size_t i = 0; i < all.used; i++)
-            logs += all.buffer.bytes[i];
-        if (status == DELTAFS_OK) {
-            f->order = most[0];
-            f->size = most[1];
-        }
-        all.used = 0;
-        if (status == DELTAFS_OK && f->index == INDEX_FLATTEN)
-            status = logical_gather(f, published->buffer.bytes, published->used, &all, e);
+/* Collective: all ranks' words become one, and with index=flatten `batches` gets what all have published. *e may be an
+ * error of this rank's. */
+static int logical_hear_all(deltafs_logical *f, struct last_word *word, struct bytes *batches, struct error *e)
+{
+    struct bytes all = {{0}, 0}, own = *batches;
+    struct last_word one;
+    int status = f->group.gather(f->group.ctx, word, sizeof *word, &all, e);
+
+    word->logs = 0;
+    for (size_t at = 0; at < all.used && status == DELTAFS_OK; at += sizeof one) {
+        memcpy(&one, all.buffer.bytes + at, sizeof one);
+        word->logs += one.logs;
+        word->order = one.order > word->order ? one.order : word->order;
+        word->size = one.size > word->size ? one.size : word->size;
     }
-    if (status == DELTAFS_OK && f->group.rank == 0 && f->has_session) {
-        if (f->index == INDEX_FLATTEN)
-            status = flat_write(&f->container, &f->io, &f->session,
-                                logical_is_alone(f) ? published->buffer.bytes : all.buffer.bytes,
-                                logical_is_alone(f) ? published->used : all.used, f->sync == SYNC_CLOSE, e);
-        if (status == DELTAFS_OK)
-            status = session_close(&f->container, &f->io, &f->session, (uint32_t)logs, f->order, f->size,
-                                   f->sync == SYNC_CLOSE, e);
+    all.used = 0;
+    if (status != DELTAFS_OK || f->index != INDEX_FLATTEN) {
+        buffer_fini(&all.buffer);
+        return status;
     }
-    buffer_fini(&all.buffer);
-    e->status = status;
-    return logical_agree(f, e);
+    status = logical_gather(f, own.buffer.bytes, own.used, &all, e);
+    *batches = all;
+    buffer_fini(&own.buffer);
+    return status;
+}
+
+/* The session's closing line says how many logs there are, and the file's size. What goes wrong with it on rank 0 alone
+ * is told to all at the end of the close. */
+static int logical_close_session(deltafs_logical *f, struct bytes *batches, struct error *e)
+{
+    struct last_word word = {(uint64_t)f->has_logs, f->order, f->size};
+    int status = logical_is_alone(f) ? e->status : logical_hear_all(f, &word, batches, e), sync = f->sync == SYNC_CLOSE;
+
+    if (status != DELTAFS_OK || f->group.rank != 0 || !f->has_session)
+        return status;
+    if (f->index == INDEX_FLATTEN)
+        status = flat_write(&f->container, &f->io, &f->session, batches->buffer.bytes, batches->used, sync, e);
+    return status == DELTAFS_OK
+               ? session_close(&f->container, &f->io, &f->session, (uint32_t)word.logs, word.order, word.size, sync, e)
+               : status;
 }
 
 static int logical_close_writer(deltafs_logical *f, struct error *e)
 {
-    struct bytes published = {{0}, 0};
+    struct bytes batches = {{0}, 0};
 
     e->status = logical_publish(f, f->sync == SYNC_CLOSE, 1, e);
     if (e->status == DELTAFS_OK && f->index == INDEX_FLATTEN && f->has_logs)
-        e->status = logical_read_own(f, &published, e);
-    int status = logical_agree(f, e);
-    if (status == DELTAFS_OK)
-        status = logical_close_session(f, &published, e);
-    buffer_fini(&published.buffer);
+        e->status = logical_read_own(f, &batches, e);
+    int status = logical_close_session(f, &batches, e);
+    buffer_fini(&batches.buffer);
     return status;
 }
 

@@ -33,3 +33,19 @@ for manifest in "$corpus"/*/MANIFEST; do
     grep -q "^$name  " "$corpus/README" || fail "README does not name $name"
 done
 [ $n -gt 20 ] || fail "only $n containers"
+
+# The logical file: by cat and cp, and with its texts made anew from the logs.
+tar -xzf "$corpus/logical.tar.gz" -C "$work" || fail "tar"
+for way in "as it is" flat repaired; do
+    case $way in
+    flat) expect 0 "$deltafs" flatten "$work/logical" ;;
+    repaired)
+        rm "$work/logical/MANIFEST" "$work"/logical/s*/SESSION
+        expect 0 "$deltafs" repair --apply "$work/logical"
+        ;;
+    esac
+    expect 0 "$deltafs" cat "$work/logical"
+    [ ! -s "$work/err" ] || fail "logical, $way: cat says $(cat "$work/err")"
+    [ "$(sum "$work/out")" = "$(cat "$corpus/logical.sha256")" ] || fail "logical, $way: its bytes are not what they were"
+    expect 0 "$deltafs" verify "$work/logical"
+done
