@@ -30,6 +30,7 @@ struct vfd_mpi {
     MPI_Comm comm;
     MPI_Info info;
     int rank, ranks;
+    uint64_t size; /* as all know it: when the file was opened, or cut */
 };
 
 static H5FD_class_t mpi_class;
@@ -168,6 +169,24 @@ static int mpi_hints(struct vfd_file *f, const struct vfd_mpi *m, struct vfd_con
     return status == DELTAFS_OK ? 0 : vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s", deltafs_errmsg(NULL));
 }
 
+/* HDF5 reads the file or makes a new one, as this says; so it must be the same on ranks that come late, too. */
+static int mpi_set_size(struct vfd_file *f, struct vfd_mpi *m)
+{
+    uint64_t size = 0;
+    int rc = m->rank == 0 ? f->kind->size(f, &size) : 0;
+
+    if (mpi_agree(m, rc) != 0 || MPI_Bcast(&size, 1, MPI_UINT64_T, 0, m->comm) != MPI_SUCCESS)
+        return -1;
+    m->size = size;
+    return 0;
+}
+
+static haddr_t mpi_get_size(const H5FD_t *file, H5FD_mem_t type)
+{
+    (void)type;
+    return mpi_of(file)->size;
+}
+
 static int mpi_open_file(struct vfd_file *f, struct vfd_mpi *m, unsigned flags, hid_t fapl)
 {
     struct vfd_config config = {0};
@@ -195,6 +214,11 @@ static int mpi_open_file(struct vfd_file *f, struct vfd_mpi *m, unsigned flags, 
         if (f->kind->close)
             f->kind->close(f);
         return vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s: another rank cannot open it", f->path);
+    }
+    if (rc == 0 && mpi_set_size(f, m) != 0) {
+        if (f->kind->close)
+            f->kind->close(f);
+        return vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s: its size is not known", f->path);
     }
     return rc;
 }
@@ -271,12 +295,17 @@ static herr_t mpi_truncate(H5FD_t *file, hid_t dxpl, hbool_t is_closing)
 
     if (!f->is_writable)
         return 0;
-    if (f->logical)
-        return f->kind->flush(f) == 0 ? vfd_class.truncate(file, dxpl, is_closing) : -1;
-    MPI_Barrier(mpi_of(file)->comm);
-    if (mpi_of(file)->rank == 0)
-        rc = vfd_class.truncate(file, dxpl, is_closing);
-    return mpi_agree(mpi_of(file), rc);
+    if (f->logical) {
+        rc = f->kind->flush(f) == 0 ? vfd_class.truncate(file, dxpl, is_closing) : -1;
+    } else {
+        MPI_Barrier(mpi_of(file)->comm);
+        if (mpi_of(file)->rank == 0)
+            rc = vfd_class.truncate(file, dxpl, is_closing);
+        rc = mpi_agree(mpi_of(file), rc);
+    }
+    if (rc == 0)
+        mpi_of(file)->size = f->end;
+    return rc;
 }
 
 static herr_t mpi_control(H5FD_t *file, uint64_t code, uint64_t flags, const void *input, void **output)
@@ -347,6 +376,7 @@ static hid_t mpi_register(void)
     mpi_class.open = mpi_open;
     mpi_class.close = mpi_close;
     mpi_class.query = mpi_query;
+    mpi_class.get_eof = mpi_get_size;
     mpi_class.read = mpi_read;
     mpi_class.write = mpi_write;
     mpi_class.truncate = mpi_truncate;
