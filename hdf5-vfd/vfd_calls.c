@@ -46,6 +46,9 @@ static void vfd_look_up(struct vfd_calls *c, void *object)
     LOOK_UP(c, object, sequences, "H5Ssel_iter_get_seq_list");
     LOOK_UP(c, object, unselect, "H5Ssel_iter_close");
     LOOK_UP(c, object, count, "H5Sget_select_npoints");
+    LOOK_UP(c, object, enroll, "H5FDregister");
+    LOOK_UP(c, object, dismiss, "H5FDunregister");
+    LOOK_UP(c, object, set_driver, "H5Pset_driver");
 }
 
 static const struct vfd_calls *vfd_calls_find(const Dl_info *where)
@@ -59,6 +62,7 @@ static const struct vfd_calls *vfd_calls_find(const Dl_info *where)
     /* The program is no object that can be opened by its name. */
     void *object = dlopen(where->dli_fname, RTLD_LAZY | RTLD_NOLOAD);
     vfd_look_up(c, object ? object : RTLD_DEFAULT);
+    c->object = object;
     c->base = where->dli_fbase;
     c->next = vfd_known;
     vfd_known = c;

@@ -118,6 +118,44 @@ static int mpi_is_logical(struct vfd_file *f, const struct vfd_mpi *m, unsigned 
     return is_logical;
 }
 
+/* ---- The index of its keys ---- */
+
+static int mpi_share(void *group, int value)
+{
+    const struct vfd_mpi *m = group;
+
+    return MPI_Bcast(&value, 1, MPI_INT, 0, m->comm) == MPI_SUCCESS ? value : -1;
+}
+
+static int mpi_open_indexer(void *group, const char *collection, const char *path, const deltafs_options *options,
+                            deltafs_indexer **out)
+{
+    const struct vfd_mpi *m = group;
+
+    return deltafs_mpi_indexer_open(m->comm, collection, path, options, out);
+}
+
+static const struct vfd_indexing mpi_first = {.is_first = 1, .share = mpi_share, .open = mpi_open_indexer};
+static const struct vfd_indexing mpi_other = {.is_first = 0, .share = mpi_share, .open = mpi_open_indexer};
+
+/* Rank 0 says whether they are wanted. */
+static int mpi_keys(struct vfd_file *f, struct vfd_mpi *m, const char *path, const struct vfd_config *config)
+{
+    int rc = f->is_writable && m->rank == 0 ? vfd_keys_begin(f, path, config, 0) : 0, is_wanted = f->keys != NULL;
+
+    MPI_Bcast(&is_wanted, 1, MPI_INT, 0, m->comm);
+    if (is_wanted && m->rank != 0)
+        rc = vfd_keys_begin(f, path, config, 1);
+    rc = mpi_agree(m, rc);
+    if (rc == 0 && f->keys) {
+        f->keys->how = m->rank == 0 ? &mpi_first : &mpi_other;
+        f->keys->group = m;
+    }
+    return rc;
+}
+
+/* ---- Opening ---- */
+
 static int mpi_open_logical(struct vfd_file *f, struct vfd_mpi *m, unsigned flags, const struct vfd_config *config,
                             int is_atomic)
 {
@@ -125,6 +163,8 @@ static int mpi_open_logical(struct vfd_file *f, struct vfd_mpi *m, unsigned flag
         return vfd_fail(f->calls, VFD_UNSUPPORTED, "deltafs: %s: a logical file is not for SWMR", f->path);
     char *path = vfd_absolute(f->path);
     int rc = mpi_agree(m, path ? 0 : -1);
+    if (rc == 0)
+        rc = mpi_keys(f, m, path, config);
     int status = rc == 0 ? deltafs_mpi_logical_open(m->comm, path, vfd_open_flags(flags), config->options, &f->logical)
                          : DELTAFS_ERR_MEMORY;
     free(path);
