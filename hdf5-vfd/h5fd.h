@@ -20,6 +20,7 @@
 #include <stdint.h>
 #include <H5FDdevelop.h>
 #include <H5PLextern.h>
+#include <deltafs/deltafs_keys.h>
 #include <deltafs/deltafs_logical.h>
 
 /* HDF5's constants of the same meaning are calls of a function of its. */
@@ -59,9 +60,29 @@ struct vfd_calls {
     __typeof__(H5Ssel_iter_get_seq_list) *sequences;
     __typeof__(H5Ssel_iter_close) *unselect;
     __typeof__(H5Sget_select_npoints) *count;
+    __typeof__(H5FDregister) *enroll;
+    __typeof__(H5FDunregister) *dismiss;
+    __typeof__(H5Pset_driver) *set_driver;
+    void *object; /* as dlopen returns it */
 };
 
 struct vfd_file;
+
+/* How a file's keys are indexed, by one process or by many. */
+struct vfd_indexing {
+    int is_first;                         /* of the ranks */
+    int (*share)(void *group, int value); /* the first one's */
+    int (*open)(void *group, const char *collection, const char *path, const deltafs_options *options,
+                deltafs_indexer **out);
+};
+
+/* Of a file whose keys are to be indexed when it is closed. */
+struct vfd_keys {
+    char *path;
+    deltafs_options *options;
+    const struct vfd_indexing *how;
+    void *group;
+};
 
 struct vfd_kind {
     unsigned long features;                                                 /* HDF5's H5FD_FEAT_ */
@@ -88,7 +109,8 @@ struct vfd_file {
     deltafs_logical *logical;
     uint8_t *image;
     size_t image_size;
-    void *mpi; /* struct vfd_mpi, where the file is open in parallel (vfd_mpi.c) */
+    struct vfd_keys *keys; /* or NULL */
+    void *mpi;             /* struct vfd_mpi, where the file is open in parallel (vfd_mpi.c) */
 };
 
 /* What a configuration string asks for. */
@@ -165,6 +187,15 @@ struct vfd_transfer;
 struct vfd_transfer *vfd_transfer_begin(struct vfd_file *f, int is_write);
 int vfd_transfer_add(struct vfd_transfer *t, uint64_t at, uint8_t *place, size_t size);
 int vfd_transfer_end(struct vfd_transfer *t, int rc);
+
+/* ---- vfd_keys.c ---- */
+
+/* Have the keys of the logical file, of this path from the root, indexed when it is closed, if `is_wanted` or else if
+ * the option key names datasets of HDF5; f->keys is set then. */
+int vfd_keys_begin(struct vfd_file *f, const char *path, const struct vfd_config *config, int is_wanted);
+/* Index them, once it is closed. */
+int vfd_keys_end(struct vfd_file *f);
+void vfd_keys_free(struct vfd_keys *keys);
 
 /* ---- vfd_class.c ---- */
 

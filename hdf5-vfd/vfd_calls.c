@@ -17,6 +17,14 @@ static pthread_mutex_t vfd_known_lock = PTHREAD_MUTEX_INITIALIZER;
 /* Functions and data pointers have one size where there is dlsym. */
 #define LOOK_UP(c, object, field, name) (*(void **)&(c)->field = dlsym(object, name))
 
+/* If the program itself uses a number of HDF5's, the program has the variable, and the library's own is never set. */
+static const hid_t *vfd_look_up_id(void *object, const char *name)
+{
+    const hid_t *id = dlsym(object, name);
+
+    return id && *id <= 0 ? dlsym(RTLD_DEFAULT, name) : id;
+}
+
 static void vfd_look_up(struct vfd_calls *c, void *object)
 {
     static const char *const minor[VFD_FAULTS] = {
@@ -28,16 +36,19 @@ static void vfd_look_up(struct vfd_calls *c, void *object)
     };
 
     LOOK_UP(c, object, push, "H5Epush2");
-    LOOK_UP(c, object, error_class, "H5E_ERR_CLS_g");
-    LOOK_UP(c, object, major, "H5E_VFL_g");
+    c->error_class = vfd_look_up_id(object, "H5E_ERR_CLS_g");
+    c->major = vfd_look_up_id(object, "H5E_VFL_g");
     for (size_t i = 0; i < VFD_FAULTS; i++)
-        LOOK_UP(c, object, minor[i], minor[i]);
+        c->minor[i] = vfd_look_up_id(object, minor[i]);
     LOOK_UP(c, object, config, "H5Pget_driver_config_str");
     LOOK_UP(c, object, info, "H5Pget_driver_info");
     LOOK_UP(c, object, select, "H5Ssel_iter_create");
     LOOK_UP(c, object, sequences, "H5Ssel_iter_get_seq_list");
     LOOK_UP(c, object, unselect, "H5Ssel_iter_close");
     LOOK_UP(c, object, count, "H5Sget_select_npoints");
+    LOOK_UP(c, object, enroll, "H5FDregister");
+    LOOK_UP(c, object, dismiss, "H5FDunregister");
+    LOOK_UP(c, object, set_driver, "H5Pset_driver");
 }
 
 /* Of code that has called before; to find the object around an address takes longer. */
@@ -64,6 +75,7 @@ static const struct vfd_calls *vfd_calls_find(const void *caller)
     /* The program is no object that can be opened by its name. */
     void *object = dlopen(where.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
     vfd_look_up(c, object ? object : RTLD_DEFAULT);
+    c->object = object;
     c->base = where.dli_fbase;
     c->caller = caller;
     c->next = vfd_known;

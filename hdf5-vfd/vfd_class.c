@@ -27,6 +27,8 @@ static herr_t class_close(H5FD_t *file)
     struct vfd_file *f = (struct vfd_file *)file;
     int rc = f->kind->close ? f->kind->close(f) : 0;
 
+    if (rc == 0 && f->keys)
+        rc = vfd_keys_end(f);
     vfd_file_free(f);
     return rc;
 }

@@ -90,6 +90,10 @@ int vfd_logical_open(struct vfd_file *f, unsigned flags, const struct vfd_config
     char *path = vfd_absolute(f->path);
     if (!path)
         return vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s: no memory", f->path);
+    if (f->is_writable && vfd_keys_begin(f, path, config, 0) != 0) {
+        free(path);
+        return -1;
+    }
     int status = deltafs_logical_open(path, vfd_open_flags(flags), config->options, &f->logical);
     free(path);
     if (is_one)

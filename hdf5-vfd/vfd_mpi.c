@@ -32,6 +32,7 @@ struct vfd_mpi {
     MPI_Comm comm;
     MPI_Info info;
     int rank, ranks;
+    uint64_t size; /* as all know it: when the file was opened, or cut */
 };
 
 static H5FD_class_t mpi_class;
@@ -119,6 +120,44 @@ static int mpi_is_logical(struct vfd_file *f, const struct vfd_mpi *m, unsigned 
     return is_logical;
 }
 
+/* ---- The index of its keys ---- */
+
+static int mpi_share(void *group, int value)
+{
+    const struct vfd_mpi *m = group;
+
+    return MPI_Bcast(&value, 1, MPI_INT, 0, m->comm) == MPI_SUCCESS ? value : -1;
+}
+
+static int mpi_open_indexer(void *group, const char *collection, const char *path, const deltafs_options *options,
+                            deltafs_indexer **out)
+{
+    const struct vfd_mpi *m = group;
+
+    return deltafs_mpi_indexer_open(m->comm, collection, path, options, out);
+}
+
+static const struct vfd_indexing mpi_first = {.is_first = 1, .share = mpi_share, .open = mpi_open_indexer};
+static const struct vfd_indexing mpi_other = {.is_first = 0, .share = mpi_share, .open = mpi_open_indexer};
+
+/* Rank 0 says whether they are wanted. */
+static int mpi_keys(struct vfd_file *f, struct vfd_mpi *m, const char *path, const struct vfd_config *config)
+{
+    int rc = f->is_writable && m->rank == 0 ? vfd_keys_begin(f, path, config, 0) : 0, is_wanted = f->keys != NULL;
+
+    MPI_Bcast(&is_wanted, 1, MPI_INT, 0, m->comm);
+    if (is_wanted && m->rank != 0)
+        rc = vfd_keys_begin(f, path, config, 1);
+    rc = mpi_agree(m, rc);
+    if (rc == 0 && f->keys) {
+        f->keys->how = m->rank == 0 ? &mpi_first : &mpi_other;
+        f->keys->group = m;
+    }
+    return rc;
+}
+
+/* ---- Opening ---- */
+
 static int mpi_open_logical(struct vfd_file *f, struct vfd_mpi *m, unsigned flags, const struct vfd_config *config,
                             int is_atomic)
 {
@@ -126,6 +165,8 @@ static int mpi_open_logical(struct vfd_file *f, struct vfd_mpi *m, unsigned flag
         return vfd_fail(f->calls, VFD_UNSUPPORTED, "deltafs: %s: a logical file is not for SWMR", f->path);
     char *path = vfd_absolute(f->path);
     int rc = mpi_agree(m, path ? 0 : -1);
+    if (rc == 0)
+        rc = mpi_keys(f, m, path, config);
     int status = rc == 0 ? deltafs_mpi_logical_open(m->comm, path, vfd_open_flags(flags), config->options, &f->logical)
                          : DELTAFS_ERR_MEMORY;
     free(path);
@@ -170,6 +211,24 @@ static int mpi_hints(struct vfd_file *f, const struct vfd_mpi *m, struct vfd_con
     return status == DELTAFS_OK ? 0 : vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s", deltafs_errmsg(NULL));
 }
 
+/* HDF5 reads the file or makes a new one, as this says; so it must be the same on ranks that come late, too. */
+static int mpi_set_size(struct vfd_file *f, struct vfd_mpi *m)
+{
+    uint64_t size = 0;
+    int rc = m->rank == 0 ? f->kind->size(f, &size) : 0;
+
+    if (mpi_agree(m, rc) != 0 || MPI_Bcast(&size, 1, MPI_UINT64_T, 0, m->comm) != MPI_SUCCESS)
+        return -1;
+    m->size = size;
+    return 0;
+}
+
+static haddr_t mpi_get_size(const H5FD_t *file, H5FD_mem_t type)
+{
+    (void)type;
+    return mpi_of(file)->size;
+}
+
 static int mpi_open_file(struct vfd_file *f, struct vfd_mpi *m, unsigned flags, hid_t fapl)
 {
     struct vfd_config config = {0};
@@ -197,6 +256,11 @@ static int mpi_open_file(struct vfd_file *f, struct vfd_mpi *m, unsigned flags, 
         if (f->kind->close)
             f->kind->close(f);
         return vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s: another rank cannot open it", f->path);
+    }
+    if (rc == 0 && mpi_set_size(f, m) != 0) {
+        if (f->kind->close)
+            f->kind->close(f);
+        return vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s: its size is not known", f->path);
     }
     return rc;
 }
@@ -273,12 +337,17 @@ static herr_t mpi_truncate(H5FD_t *file, hid_t dxpl, hbool_t is_closing)
 
     if (!f->is_writable)
         return 0;
-    if (f->logical)
-        return f->kind->flush(f) == 0 ? vfd_class.truncate(file, dxpl, is_closing) : -1;
-    MPI_Barrier(mpi_of(file)->comm);
-    if (mpi_of(file)->rank == 0)
-        rc = vfd_class.truncate(file, dxpl, is_closing);
-    return mpi_agree(mpi_of(file), rc);
+    if (f->logical) {
+        rc = f->kind->flush(f) == 0 ? vfd_class.truncate(file, dxpl, is_closing) : -1;
+    } else {
+        MPI_Barrier(mpi_of(file)->comm);
+        if (mpi_of(file)->rank == 0)
+            rc = vfd_class.truncate(file, dxpl, is_closing);
+        rc = mpi_agree(mpi_of(file), rc);
+    }
+    if (rc == 0)
+        mpi_of(file)->size = f->end;
+    return rc;
 }
 
 static herr_t mpi_control(H5FD_t *file, uint64_t code, uint64_t flags, const void *input, void **output)
@@ -349,6 +418,7 @@ static hid_t mpi_register(void)
     mpi_class.open = mpi_open;
     mpi_class.close = mpi_close;
     mpi_class.query = mpi_query;
+    mpi_class.get_eof = mpi_get_size;
     mpi_class.read = mpi_read;
     mpi_class.write = mpi_write;
     mpi_class.truncate = mpi_truncate;

@@ -56,6 +56,7 @@ void vfd_file_free(struct vfd_file *f)
         return;
     if (f->fd >= 0)
         close(f->fd);
+    vfd_keys_free(f->keys);
     free(f->image);
     free(f->path);
     free(f->identity);

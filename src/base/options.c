@@ -49,6 +49,9 @@ static const struct option_row rows[OPTION_COUNT] = {
                       .low = 0,
                       .high = UINT64_MAX - 1,
                       .automatic = "auto"},
+    [OPTION_HDF5] = {.info = {"hdf5", "FILE", "",
+                              "HDF5's library, by which deltafs-mpi index reads HDF5 files; none: one that is found"},
+                     .kind = KIND_TEXT},
     [OPTION_INDEX] =
         {.info =
              {"index", "parallel, broadcast, flatten or each", "parallel",

@@ -13,6 +13,7 @@ enum option_id {
     OPTION_COMMIT,
     OPTION_DIRECT,
     OPTION_EPOCH,
+    OPTION_HDF5,
     OPTION_INDEX,
     OPTION_KEY,
     OPTION_KEYS,

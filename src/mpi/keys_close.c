@@ -2,23 +2,46 @@
 #include <stdlib.h>
 #include <string.h>
 #include <deltafs/deltafs_mpi.h>
+#include "mpi/keys_hdf5.h"
 #include "mpi/logical_group.h"
 
-static int close_table(const struct logical_job *j, uint64_t size, struct deltafs_table **out, struct error *e)
+/* Rank 0: the tables that the option key names. Of an HDF5 file in which it names nothing, or of one that is none,
+ * there are none: the option may stand in the environment, for all files of a program. */
+static int close_tables(const struct logical_job *j, uint64_t size, struct h5rows *out, struct error *e)
 {
     const char *key = deltafs_options_text(j->options, OPTION_KEY);
+    uint64_t label = deltafs_options_number(j->options, OPTION_EPOCH);
 
-    if (strchr(key, '/'))
-        return error_set(e, DELTAFS_ERR_OPTION, "option key: '%.200s' names an HDF5 dataset, which cannot be indexed",
-                         key);
-    int status = deltafs_table_of_options(j->path, j->options, size, out);
+    if (h5rows_is_pattern(key)) {
+        int status = keys_hdf5_read(j->path, key, label == OPTION_AUTO ? NULL : &label, out, e);
+        if (status == DELTAFS_OK || (status != DELTAFS_ERR_NOT_FOUND && keys_hdf5_is(j->path)))
+            return status;
+        *e = (struct error){0};
+        return DELTAFS_OK;
+    }
+    out->table = calloc(1, sizeof(struct deltafs_table *));
+    if (!out->table)
+        return error_no_memory(e, sizeof(struct deltafs_table *), "a table");
+    int status = deltafs_table_of_options(j->path, j->options, size, &out->table[0]);
+    out->count = status == DELTAFS_OK;
     if (status != DELTAFS_OK)
         *e = *deltafs_thread_error();
     return status;
 }
 
-/* Collective: rank 0's table into the collection. */
-static int close_index(struct logical_job *j, const struct deltafs_table *table, struct error *e)
+static void close_free(const struct logical_job *j, struct h5rows *tables)
+{
+    if (j->options && h5rows_is_pattern(deltafs_options_text(j->options, OPTION_KEY))) {
+        h5rows_fini(tables);
+        return;
+    }
+    for (size_t i = 0; i < tables->count; i++)
+        deltafs_table_destroy(tables->table[i]);
+    free(tables->table);
+}
+
+/* Collective: rank 0's tables into the collection. */
+static int close_index(struct logical_job *j, const struct h5rows *tables, struct error *e)
 {
     const char *collection = j->options ? deltafs_options_text(j->options, OPTION_COLLECTION) : "";
     deltafs_indexer *ix;
@@ -26,7 +49,7 @@ static int close_index(struct logical_job *j, const struct deltafs_table *table,
 
     if (status != DELTAFS_OK)
         return status;
-    status = deltafs_indexer_add(ix, j->path, 1, &table);
+    status = deltafs_indexer_add(ix, j->path, tables->count, (const struct deltafs_table *const *)tables->table);
     if (status != DELTAFS_OK)
         error_set(e, status, "%s", deltafs_indexer_errmsg(ix));
     int closed = deltafs_indexer_close(ix);
@@ -37,24 +60,24 @@ static int close_index(struct logical_job *j, const struct deltafs_table *table,
 
 int keys_after_close(struct logical_job *j, uint64_t size, struct error *e)
 {
-    enum { NOTHING, TABLE, FAILED } found = NOTHING;
-    struct deltafs_table *table = NULL;
+    enum { NOTHING, TABLES, FAILED } found = NOTHING;
+    struct h5rows tables = {0};
     struct error own = {0};
 
     if (j->agree.rank == 0) {
         if (deltafs_keys_options(j->path, j->options) != DELTAFS_OK)
             own = *deltafs_thread_error();
         else if (*deltafs_options_text(j->options, OPTION_KEY) != '\0' &&
-                 close_table(j, size, &table, &own) == DELTAFS_OK)
-            found = TABLE;
+                 close_tables(j, size, &tables, &own) == DELTAFS_OK && tables.count > 0)
+            found = TABLES;
         found = own.status != DELTAFS_OK ? FAILED : found;
     }
     int status = agree_broadcast(&j->agree, &found, sizeof found, &own);
     if (status == DELTAFS_OK && found == FAILED)
         status = agree_status(&j->agree, &own);
-    if (status == DELTAFS_OK && found == TABLE)
-        status = close_index(j, table, &own);
-    deltafs_table_destroy(table);
+    if (status == DELTAFS_OK && found == TABLES)
+        status = close_index(j, &tables, &own);
+    close_free(j, &tables);
     if (status != DELTAFS_OK)
         error_set(e, status,
                   "%.800s; the file is written and closed, but its keys are not indexed ('deltafs-mpi index' can do "

@@ -7,6 +7,7 @@
 #include <time.h>
 #include <fcntl.h>
 #include <deltafs/deltafs_mpi.h>
+#include "hdf5/h5rows.h"
 #include "tools/cmd_mpi.h"
 #include "tools/input.h"
 #include "tools/text.h"
@@ -20,17 +21,17 @@ struct index_job {
     deltafs_options *options;
     const char *collection; /* NULL: one for each file, in it or beside it */
     deltafs_indexer *indexer;
+    struct h5lib hdf5; /* rank 0, once an HDF5 file was seen */
     uint64_t rows, indexed, unchanged;
 };
 
 /* The tables of a file, on rank 0. */
-struct index_tables {
-    size_t count;
-    struct deltafs_table **table;
-};
-
-static void tables_free(struct index_tables *t)
+static void tables_free(struct h5rows *t, int is_hdf5)
 {
+    if (is_hdf5) {
+        h5rows_fini(t);
+        return;
+    }
     for (size_t i = 0; i < t->count; i++)
         deltafs_table_destroy(t->table[i]);
     free(t->table);
@@ -115,7 +116,8 @@ static int index_parse(struct index_job *ix, int argc, char **argv)
     if (code == EXIT_OK && optind == argc)
         code = index_fail(ix, EXIT_USAGE, "no files given");
     if (code == EXIT_OK && *index_option(ix, "key") == '\0')
-        code = index_fail(ix, EXIT_USAGE, "--key is missing: the field of --schema that is the key");
+        code = index_fail(ix, EXIT_USAGE,
+                          "--key is missing: the field of --schema that is the key, or the path of an HDF5 dataset");
     if (code == EXIT_OK && *index_option(ix, "collection") != '\0')
         ix->collection = index_option(ix, "collection");
     if (code == EXIT_USAGE && ix->rank == 0)
@@ -149,7 +151,7 @@ static int file_size(const char *path, uint64_t *size)
 }
 
 /* Rank 0: the one table of a stream of records. */
-static int find_records(const struct index_job *ix, const char *path, struct index_tables *out)
+static int find_records(const struct index_job *ix, const char *path, struct h5rows *out)
 {
     uint64_t size;
     int code = file_size(path, &size);
@@ -165,13 +167,42 @@ static int find_records(const struct index_job *ix, const char *path, struct ind
     return EXIT_OK;
 }
 
-/* Rank 0. */
-static int find_tables(const struct index_job *ix, const char *path, struct index_tables *out)
+/* Rank 0: the tables that the key's pattern names. A logical file is opened through DeltaFS's driver. */
+static int find_datasets(struct index_job *ix, const char *path, struct h5rows *out)
 {
-    if (strchr(index_option(ix, "key"), '/'))
-        return text_fail(EXIT_USAGE, "index: --key '%s' names an HDF5 dataset, which cannot be indexed",
-                         index_option(ix, "key"));
-    return find_records(ix, path, out);
+    char message[H5LIB_MESSAGE_MAX], kind = '-';
+    const char *epoch = index_option(ix, "epoch");
+    uint64_t label;
+    h5_id fapl = 0;
+
+    if (!ix->hdf5.object && h5lib_load(&ix->hdf5, index_option(ix, "hdf5"), message) != 0)
+        return text_fail(EXIT_TROUBLE, "index: %s", message);
+    deltafs_kind(path, &kind);
+    if (kind == 'f') {
+        fapl = ix->hdf5.plist_create(*ix->hdf5.file_access);
+        if (!ix->hdf5.set_driver || ix->hdf5.set_driver(fapl, "deltafs", "") < 0) {
+            ix->hdf5.plist_close(fapl);
+            return text_fail(
+                EXIT_TROUBLE,
+                "index: %s: a logical file, which HDF5 opens through DeltaFS's driver: that needs HDF5 1.14 "
+                "or later (option hdf5), and HDF5_PLUGIN_PATH naming the driver's folder; or index what "
+                "'deltafs cp' makes of it",
+                path);
+        }
+    }
+    int status = h5rows_of_file(&ix->hdf5, path, fapl, path, index_option(ix, "key"),
+                                text_number(epoch, &label) == 0 ? &label : NULL, out, message);
+    if (fapl)
+        ix->hdf5.plist_close(fapl);
+    if (status == DELTAFS_OK && out->count == 0)
+        return text_fail(EXIT_TROUBLE, "index: %s: %s has no elements", path, index_option(ix, "key"));
+    return status == DELTAFS_OK ? EXIT_OK : text_fail(EXIT_TROUBLE, "index: %s", message);
+}
+
+/* Rank 0. */
+static int find_tables(struct index_job *ix, const char *path, struct h5rows *out)
+{
+    return h5rows_is_pattern(index_option(ix, "key")) ? find_datasets(ix, path, out) : find_records(ix, path, out);
 }
 
 /* Collective: the collection for the file, open. */
@@ -197,7 +228,7 @@ static int index_close(struct index_job *ix)
 /* Collective. */
 static int index_add(struct index_job *ix, const char *path)
 {
-    struct index_tables t = {0};
+    struct h5rows t = {0};
     int code = index_agree(ix->rank == 0 ? find_tables(ix, path, &t) : EXIT_OK);
 
     if (code == EXIT_OK &&
@@ -206,7 +237,7 @@ static int index_add(struct index_job *ix, const char *path)
     for (size_t i = 0; i < t.count && code == EXIT_OK; i++)
         ix->rows += t.table[i]->rows;
     ix->indexed += code == EXIT_OK;
-    tables_free(&t);
+    tables_free(&t, h5rows_is_pattern(index_option(ix, "key")));
     return code;
 }
 

@@ -33,4 +33,22 @@ expect 0 mpi 2 "$parallel" deltafs hint.h5 read deltafs_atomic=no
 mpi 2 "$parallel" deltafs hint.h5 read deltafs_indeks=flatten >out 2>err && fail "a wrong hint was taken"
 grep -q "no option 'indeks'" err || fail "a wrong hint: $(cat err)"
 mpi 2 "$parallel" deltafs nothing.h5 read >out 2>err && fail "what is not there was opened"
+
+# The keys of particles are indexed when the file is closed.
+DELTAFS_KEY='/Timestep_*/id1'
+export DELTAFS_KEY
+"$PYTHON3" "$top_srcdir/tests/adio/hdf5_vpic.py" ids 900 >ids
+for how in collective independent "collective 70"; do
+    rm -rf vpic.h5
+    # shellcheck disable=SC2086
+    expect 0 mpi 3 "$top_builddir/vfd_vpic" write vpic.h5 4 300 $how
+    is_logical vpic.h5
+    expect 0 "$deltafs" get vpic.h5 --keys ids --format json
+    mv out answers
+    expect 0 "$PYTHON3" "$top_srcdir/tests/adio/hdf5_vpic.py" check answers 4 900
+    expect 0 "$deltafs" verify vpic.h5
+done
+DELTAFS_KEY='/Timestep_*/x'
+mpi 2 "$top_builddir/vfd_vpic" write wrong.h5 1 100 collective >out 2>err && fail "a key that is no integer was taken"
+grep -q "is no key: keys are integers" err || fail "no reason: $(cat err)"
 exit 0

@@ -1,0 +1,156 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "hdf5/h5place.h"
+
+#define WIDTH_MAX  16   /* of a second dimension */
+#define PIECES_MAX 8192 /* of a column; more are no longer a short list */
+
+int h5place_shape(struct h5dataset *d)
+{
+    uint64_t extent[32] = {0, 1};
+    h5_id space = d->lib->dataset_space(d->id);
+    int dimensions = space < 0 ? -1 : d->lib->dimensions(space);
+
+    if (dimensions == 1 || dimensions == 2)
+        d->lib->extent(space, extent, NULL);
+    if (space >= 0)
+        d->lib->space_close(space);
+    d->rows = extent[0];
+    d->width = dimensions == 2 ? extent[1] : 1;
+    return (dimensions == 1 || dimensions == 2) && d->width >= 1 && d->width <= WIDTH_MAX ? DELTAFS_OK
+                                                                                          : DELTAFS_ERR_NOT_FOUND;
+}
+
+static int place_refuse(const struct h5dataset *d, const char *is, char *message)
+{
+    snprintf(message, H5LIB_MESSAGE_MAX,
+             "%s: %s %s, so that its values do not stand in this file as they are; what 'h5repack -f NONE -l CONTI IN "
+             "OUT' makes of it can be indexed",
+             d->path, d->name, is);
+    return DELTAFS_ERR_INVALID;
+}
+
+/* A piece behind those that there are, or more of the last one. */
+static int place_add(struct deltafs_piece *piece, size_t *count, uint64_t first, uint64_t rows, uint64_t offset,
+                     uint64_t stride)
+{
+    struct deltafs_piece *last = *count > 0 ? &piece[*count - 1] : NULL;
+
+    if (last && last->offset + last->rows * stride == offset)
+        last->rows += rows;
+    else if (*count == PIECES_MAX)
+        return -1;
+    else
+        piece[(*count)++] = (struct deltafs_piece){first, rows, offset};
+    return 0;
+}
+
+static int place_chunks(const struct h5dataset *d, uint64_t chunk_rows, struct deltafs_piece *piece, size_t *count,
+                        char *message)
+{
+    uint64_t stride = d->size * d->width, written = 0;
+
+    for (uint64_t at = 0; at < d->rows; at += chunk_rows) {
+        uint64_t where[2] = {at, 0}, address = H5_NO_ADDRESS, size = 0;
+        uint64_t rows = d->rows - at < chunk_rows ? d->rows - at : chunk_rows;
+        unsigned filters = 0;
+
+        if (d->lib->chunk_place(d->id, where, &filters, &address, &size) < 0) {
+            snprintf(message, H5LIB_MESSAGE_MAX, "%s: %s: HDF5 does not say where its chunks are", d->path, d->name);
+            return DELTAFS_ERR_IO;
+        }
+        if (address == H5_NO_ADDRESS)
+            continue;
+        if (written != at)
+            return place_refuse(d, "has chunks that were never written", message);
+        written = at + rows;
+        if (place_add(piece, count, at, rows, address + d->user_block, stride) != 0)
+            return place_refuse(d, "is in too many pieces", message);
+    }
+    if (written == 0)
+        return DELTAFS_ERR_NOT_FOUND;
+    return written == d->rows ? DELTAFS_OK : place_refuse(d, "has chunks that were never written", message);
+}
+
+/* Each column has pieces of its own, which differ by where the column is in a row. */
+static int place_share(struct h5columns *columns, size_t first, const struct deltafs_piece *piece, size_t count)
+{
+    for (size_t i = first; i < columns->count; i++) {
+        struct deltafs_column *c = &columns->column[i];
+        if (count == 1) {
+            c->offset += piece->offset;
+            continue;
+        }
+        struct deltafs_piece *own = malloc(count * sizeof *own);
+        if (!own)
+            return -1;
+        for (size_t k = 0; k < count; k++)
+            own[k] = (struct deltafs_piece){piece[k].first, piece[k].rows, piece[k].offset + c->offset};
+        c->piece = own;
+        c->piece_count = count;
+        c->offset = 0;
+    }
+    return 0;
+}
+
+static int place_chunked(const struct h5dataset *d, h5_id plist, struct h5columns *columns, size_t first, char *message)
+{
+    uint64_t chunk[2] = {0, 0};
+    int dimensions = d->lib->chunk(plist, 2, chunk), has_width = dimensions == 2;
+    size_t count = 0;
+
+    if (dimensions < 1 || chunk[0] == 0 || (has_width && chunk[1] < d->width))
+        return place_refuse(d, "is in chunks that cut its rows", message);
+    if (has_width && chunk[1] != d->width)
+        return place_refuse(d, "is in chunks that are wider than its rows", message);
+    if (!d->lib->chunk_place)
+        return place_refuse(d, "is in chunks, of which this HDF5, older than 1.10.5, does not say where they are",
+                            message);
+    uint64_t chunks = (d->rows + chunk[0] - 1) / chunk[0];
+    struct deltafs_piece *piece = malloc((chunks < PIECES_MAX ? chunks : PIECES_MAX) * sizeof *piece);
+    if (!piece) {
+        snprintf(message, H5LIB_MESSAGE_MAX, "no memory for where %s is", d->name);
+        return DELTAFS_ERR_MEMORY;
+    }
+    int status = place_chunks(d, chunk[0], piece, &count, message);
+    if (status == DELTAFS_OK && place_share(columns, first, piece, count) != 0) {
+        snprintf(message, H5LIB_MESSAGE_MAX, "no memory for where %s is", d->name);
+        status = DELTAFS_ERR_MEMORY;
+    }
+    free(piece);
+    return status;
+}
+
+static int place_contiguous(const struct h5dataset *d, h5_id plist, struct h5columns *columns, size_t first,
+                            char *message)
+{
+    if (d->lib->externals(plist) > 0)
+        return place_refuse(d, "is in other files", message);
+    /* Of one that has none, the place is a wrong one if there is a user block. */
+    uint64_t address = d->lib->dataset_stored(d->id) > 0 ? d->lib->dataset_offset(d->id) : H5_NO_ADDRESS;
+    if (address == H5_NO_ADDRESS)
+        return DELTAFS_ERR_NOT_FOUND;
+    for (size_t i = first; i < columns->count; i++)
+        columns->column[i].offset += address;
+    return DELTAFS_OK;
+}
+
+int h5place_set(const struct h5dataset *d, struct h5columns *columns, size_t first, char message[H5LIB_MESSAGE_MAX])
+{
+    h5_id plist = d->lib->dataset_plist(d->id);
+    int layout = plist < 0 ? -1 : d->lib->layout(plist), status;
+
+    for (size_t i = first; i < columns->count; i++)
+        columns->column[i].stride = d->size * d->width;
+    if (layout == H5_CONTIGUOUS)
+        status = place_contiguous(d, plist, columns, first, message);
+    else if (layout == H5_CHUNKED)
+        status = d->lib->filters(plist) > 0 ? place_refuse(d, "is compressed, or filtered otherwise", message)
+                                            : place_chunked(d, plist, columns, first, message);
+    else
+        status = place_refuse(d, layout == H5_COMPACT ? "is compact, within HDF5's own data" : "is virtual", message);
+    if (plist >= 0)
+        d->lib->plist_close(plist);
+    return status;
+}

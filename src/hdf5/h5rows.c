@@ -1,0 +1,437 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <fnmatch.h>
+#include "hdf5/h5match.h"
+#include "hdf5/h5place.h"
+#include "hdf5/h5rows.h"
+
+#define LINKS_MAX (1 << 20) /* that are looked at: groups may be in one another without end */
+#define BELOW_MAX 4         /* groups below a key's that its columns may be in */
+#define READ_ONLY 0
+
+struct walk {
+    const struct h5lib *lib;
+    const char *path;
+    struct h5pattern pattern;
+    const uint64_t *label; /* or NULL */
+    uint64_t user_block, links, matches;
+    struct h5path at;
+    size_t capacity;
+    struct h5rows *out;
+    char *message;
+};
+
+struct names {
+    size_t count, capacity;
+    char **name;
+    struct walk *walk;
+};
+
+static void walk_where(const struct walk *w, char *text, size_t size)
+{
+    size_t at = 0;
+
+    *text = '\0';
+    for (size_t i = 0; i < w->at.depth && at < size; i++)
+        at += (size_t)snprintf(text + at, size - at, "/%s", w->at.name[i]);
+}
+
+static int walk_fail(const struct walk *w, int status, const char *what)
+{
+    char where[512], why[256];
+
+    walk_where(w, where, sizeof where);
+    h5lib_why(w->lib, why, sizeof why);
+    snprintf(w->message, H5LIB_MESSAGE_MAX, "%.300s: %.400s: %s%s%s", w->path, *where ? where : "/", what,
+             *why ? ": HDF5: " : "", why);
+    return status;
+}
+
+static int walk_refuse(const struct walk *w, const char *what)
+{
+    char where[512];
+
+    walk_where(w, where, sizeof where);
+    snprintf(w->message, H5LIB_MESSAGE_MAX, "%.300s: %.400s %s", w->path, where, what);
+    return DELTAFS_ERR_INVALID;
+}
+
+static int walk_no_memory(const struct walk *w)
+{
+    snprintf(w->message, H5LIB_MESSAGE_MAX, "%s: no memory for what it has", w->path);
+    return DELTAFS_ERR_MEMORY;
+}
+
+/* ---- The links of a group ---- */
+
+static int names_add(h5_id group, const char *name, const void *info, void *arg)
+{
+    struct names *n = arg;
+    int type;
+
+    (void)group;
+    memcpy(&type, info, sizeof type);
+    if (++n->walk->links > LINKS_MAX)
+        return -1;
+    if (type != H5_HARD_LINK)
+        return 0;
+    if (n->count == n->capacity) {
+        size_t capacity = n->capacity ? 2 * n->capacity : 32;
+        char **more = realloc(n->name, capacity * sizeof *more);
+        if (!more)
+            return -1;
+        n->name = more;
+        n->capacity = capacity;
+    }
+    n->name[n->count] = strdup(name);
+    return n->name[n->count] ? (n->count++, 0) : -1;
+}
+
+static void names_fini(struct names *n)
+{
+    for (size_t i = 0; i < n->count; i++)
+        free(n->name[i]);
+    free(n->name);
+}
+
+static int names_read(struct walk *w, h5_id group, struct names *out)
+{
+    uint64_t at = 0;
+
+    *out = (struct names){.walk = w};
+    if (w->lib->links(group, 0, 0, &at, names_add, out) >= 0)
+        return DELTAFS_OK;
+    names_fini(out);
+    *out = (struct names){0};
+    return walk_fail(w, DELTAFS_ERR_IO,
+                     w->links > LINKS_MAX ? "there are too many groups and datasets" : "its names cannot be read");
+}
+
+/* ---- Columns ---- */
+
+/* Those of one dataset, which has as many rows as the key. */
+static int columns_of(struct walk *w, struct h5dataset *d, h5_id type, const char *name, struct h5columns *columns)
+{
+    size_t first = columns->count, room = strlen(name) + 32;
+    char *full = malloc(room);
+    int rc = full ? 0 : -1;
+
+    d->size = w->lib->size(type);
+    for (uint64_t i = 0; i < d->width && rc == 0; i++) {
+        snprintf(full, room, d->width == 1 ? "%s" : "%s.%ju", name, (uintmax_t)i);
+        rc = h5types_add(w->lib, type, full, i * d->size, columns);
+    }
+    free(full);
+    if (rc != 0)
+        return walk_fail(w, DELTAFS_ERR_MEMORY, "there is no memory for its columns, or there are more than 1000");
+    if (columns->count == first)
+        return DELTAFS_OK;
+    int status = h5place_set(d, columns, first, w->message);
+    if (status == DELTAFS_ERR_NOT_FOUND)
+        h5types_drop(columns, first);
+    return status;
+}
+
+struct build {
+    uint64_t rows;
+    const char *key; /* the dataset in the group that has its columns already */
+    struct h5columns columns;
+};
+
+static int columns_below(struct walk *w, h5_id group, const char *prefix, int below, struct build *b);
+
+/* A sibling of the key, or a group of such. */
+static int columns_sibling(struct walk *w, h5_id object, const char *name, int below, struct build *b)
+{
+    char where[512];
+    struct h5dataset d = {.lib = w->lib, .id = object, .path = w->path, .name = where, .user_block = w->user_block};
+    int kind = w->lib->id_type(object);
+
+    if (kind == H5_GROUP && below < BELOW_MAX)
+        return columns_below(w, object, name, below + 1, b);
+    if (kind != H5_DATASET || h5place_shape(&d) != DELTAFS_OK || d.rows != b->rows)
+        return DELTAFS_OK;
+    walk_where(w, where, sizeof where);
+    h5_id type = w->lib->dataset_type(object);
+    if (type < 0)
+        return walk_fail(w, DELTAFS_ERR_IO, "its type cannot be read");
+    int status = columns_of(w, &d, type, name, &b->columns);
+    w->lib->type_close(type);
+    return status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_OK : status;
+}
+
+static int columns_named(struct walk *w, h5_id group, const char *link, const char *prefix, int below, struct build *b)
+{
+    size_t room = strlen(prefix) + strlen(link) + 2;
+    char *name = malloc(room);
+
+    if (!name)
+        return walk_no_memory(w);
+    snprintf(name, room, "%s%s%s", prefix, *prefix ? "." : "", link);
+    h5_id object = w->lib->object_open(group, link, 0);
+    int status =
+        object < 0 ? walk_fail(w, DELTAFS_ERR_IO, "it cannot be opened") : columns_sibling(w, object, name, below, b);
+    if (object >= 0)
+        w->lib->object_close(object);
+    free(name);
+    return status;
+}
+
+static int columns_below(struct walk *w, h5_id group, const char *prefix, int below, struct build *b)
+{
+    struct names names;
+    int status = names_read(w, group, &names);
+
+    w->at.depth++;
+    for (size_t i = 0; i < names.count && status == DELTAFS_OK; i++) {
+        w->at.name[w->at.depth - 1] = names.name[i];
+        if (below > 0 || strcmp(names.name[i], b->key) != 0)
+            status = columns_named(w, group, names.name[i], prefix, below, b);
+    }
+    w->at.depth--;
+    names_fini(&names);
+    return status;
+}
+
+/* ---- Tables ---- */
+
+static void table_free(struct deltafs_table *t)
+{
+    struct h5columns columns = {.count = t->column_count, .column = (struct deltafs_column *)(uintptr_t)t->column};
+
+    h5types_fini(&columns);
+    free((char *)(uintptr_t)t->name);
+    free(t);
+}
+
+static uint64_t walk_label(const struct walk *w, int is_compound)
+{
+    uint64_t label = 0;
+
+    if (w->label)
+        return *w->label;
+    if (!h5match_label(&w->pattern, &w->at, is_compound, 0, &label) && !deltafs_label_of_name(w->path, &label))
+        h5match_label(&w->pattern, &w->at, is_compound, 1, &label);
+    return label;
+}
+
+/* The columns become a table's. */
+static int table_add(struct walk *w, struct build *b, size_t key, int is_compound)
+{
+    struct h5rows *out = w->out;
+    char where[512];
+
+    if (out->count == w->capacity) {
+        size_t capacity = w->capacity ? 2 * w->capacity : 16;
+        struct deltafs_table **more = realloc(out->table, capacity * sizeof *more);
+        if (!more)
+            return walk_no_memory(w);
+        out->table = more;
+        w->capacity = capacity;
+    }
+    w->at.depth -= !is_compound;
+    walk_where(w, where, sizeof where);
+    w->at.depth += !is_compound;
+    struct deltafs_table *t = calloc(1, sizeof *t);
+    char *name = strdup(*where ? where : "/");
+    if (!t || !name) {
+        free(t);
+        free(name);
+        return walk_no_memory(w);
+    }
+    *t = (struct deltafs_table){
+        .name = name, .rows = b->rows, .key = key, .column_count = b->columns.count, .column = b->columns.column};
+    t->label = walk_label(w, is_compound);
+    b->columns = (struct h5columns){0};
+    out->table[out->count++] = t;
+    return DELTAFS_OK;
+}
+
+static int table_key(struct walk *w, const struct h5columns *columns, const char *member, size_t *key)
+{
+    size_t found = 0;
+
+    for (size_t i = 0; i < columns->count; i++)
+        if (!member || fnmatch(member, columns->column[i].name, 0) == 0) {
+            *key = i;
+            found++;
+        }
+    if (found != 1)
+        return walk_refuse(w, found == 0 ? "has no such member, or none that can be a key"
+                                         : "has several values in a row that the key's name fits; name one");
+    char kind = columns->column[*key].kind;
+    return kind == 'i' || kind == 'u' ? DELTAFS_OK : walk_refuse(w, "is no key: keys are integers");
+}
+
+static int table_read(struct walk *w, h5_id group, struct h5dataset *d, h5_id type, const char *member)
+{
+    struct build b = {.rows = d->rows, .key = w->at.name[w->at.depth - 1]};
+    size_t key = 0;
+    int status = columns_of(w, d, type, member ? "" : b.key, &b.columns);
+
+    if (status == DELTAFS_ERR_NOT_FOUND)
+        status = walk_refuse(w, "was never written");
+    if (status == DELTAFS_OK)
+        status = table_key(w, &b.columns, member, &key);
+    if (status == DELTAFS_OK && !member) {
+        w->at.depth--;
+        status = columns_below(w, group, "", 0, &b);
+        w->at.name[w->at.depth++] = b.key;
+    }
+    if (status == DELTAFS_OK)
+        status = table_add(w, &b, key, member != NULL);
+    h5types_fini(&b.columns);
+    return status;
+}
+
+/* ---- The walk ---- */
+
+/* *is_key: whether this dataset is one of keys, which no other of its group can be. */
+static int walk_dataset(struct walk *w, h5_id group, h5_id dataset, int *is_key)
+{
+    char where[512];
+    struct h5dataset d = {.lib = w->lib, .id = dataset, .path = w->path, .name = where, .user_block = w->user_block};
+    h5_id type = w->lib->dataset_type(dataset);
+    const char *member;
+
+    *is_key = 0;
+    if (type < 0)
+        return walk_fail(w, DELTAFS_ERR_IO, "its type cannot be read");
+    walk_where(w, where, sizeof where);
+    int is_compound = w->lib->class(type) == H5_COMPOUND, status = DELTAFS_OK;
+    enum h5match match = h5match_dataset(&w->pattern, &w->at, is_compound, &member);
+    if (match == H5MATCH_MEMBERLESS)
+        status = walk_refuse(w, "is compound: name the member that is the key, behind a '.'");
+    else if (match == H5MATCH_YES && h5place_shape(&d) != DELTAFS_OK)
+        status = walk_refuse(w, "is no key: it is not of one dimension");
+    else if (match == H5MATCH_YES && d.rows > 0)
+        status = table_read(w, group, &d, type, member);
+    *is_key = match == H5MATCH_YES && !is_compound;
+    w->matches += match == H5MATCH_YES;
+    w->lib->type_close(type);
+    return status;
+}
+
+static int walk_group(struct walk *w, h5_id group);
+
+static int walk_link(struct walk *w, h5_id group, const char *name, int *keys)
+{
+    const char *member;
+    int may_enter = h5match_may_enter(&w->pattern, &w->at), is_key = 0, status = DELTAFS_OK;
+
+    if (!may_enter && h5match_dataset(&w->pattern, &w->at, 0, &member) == H5MATCH_NO &&
+        h5match_dataset(&w->pattern, &w->at, 1, &member) == H5MATCH_NO)
+        return DELTAFS_OK;
+    h5_id object = w->lib->object_open(group, name, 0);
+    if (object < 0)
+        return walk_fail(w, DELTAFS_ERR_IO, "it cannot be opened");
+    int kind = w->lib->id_type(object);
+    if (kind == H5_GROUP && may_enter)
+        status = walk_group(w, object);
+    else if (kind == H5_DATASET)
+        status = walk_dataset(w, group, object, &is_key);
+    w->lib->object_close(object);
+    *keys += is_key;
+    return status == DELTAFS_OK && is_key && *keys > 1
+               ? walk_refuse(w, "is the second dataset of its group that the pattern fits: a row has one key")
+               : status;
+}
+
+static int walk_group(struct walk *w, h5_id group)
+{
+    struct names names;
+    int keys = 0, status = names_read(w, group, &names);
+
+    w->at.depth++;
+    for (size_t i = 0; i < names.count && status == DELTAFS_OK; i++) {
+        w->at.name[w->at.depth - 1] = names.name[i];
+        status = walk_link(w, group, names.name[i], &keys);
+    }
+    w->at.depth--;
+    names_fini(&names);
+    return status;
+}
+
+/* HDF5's places of chunks are those in the file since 1.14.4; before, they lacked the user block. */
+static uint64_t rows_user_block(const struct h5lib *lib, h5_id file)
+{
+    unsigned major = 0, minor = 0, release = 0;
+    uint64_t size = 0;
+    h5_id plist = lib->file_plist(file);
+
+    lib->version(&major, &minor, &release);
+    if (plist < 0)
+        return 0;
+    if (major < 2 && (minor < 14 || (minor == 14 && release < 4)))
+        lib->user_block(plist, &size);
+    lib->plist_close(plist);
+    return size;
+}
+
+static int rows_compare(const void *a, const void *b)
+{
+    const struct deltafs_table *x = *(struct deltafs_table *const *)a, *y = *(struct deltafs_table *const *)b;
+
+    return x->label != y->label ? (x->label < y->label ? -1 : 1) : strcmp(x->name, y->name);
+}
+
+int h5rows_read(const struct h5lib *lib, h5_id file, const char *path, const char *pattern, const uint64_t *label,
+                struct h5rows *out, char message[H5LIB_MESSAGE_MAX])
+{
+    struct walk w = {.lib = lib, .path = path, .label = label, .out = out, .message = message};
+    struct h5lib_handler kept;
+
+    *out = (struct h5rows){0};
+    if (h5match_parse(pattern, &w.pattern) != 0) {
+        snprintf(message, H5LIB_MESSAGE_MAX, "'%.300s' is no path of an HDF5 dataset of at most %d names", pattern,
+                 H5MATCH_DEPTH);
+        return DELTAFS_ERR_INVALID;
+    }
+    h5lib_hush(lib, &kept);
+    w.user_block = rows_user_block(lib, file);
+    int status = walk_group(&w, file);
+    h5lib_unhush(lib, &kept);
+    h5match_fini(&w.pattern);
+    if (status == DELTAFS_OK && w.matches == 0) {
+        snprintf(message, H5LIB_MESSAGE_MAX, "%.400s: it has no dataset %.400s", path, pattern);
+        status = DELTAFS_ERR_NOT_FOUND;
+    }
+    if (status != DELTAFS_OK)
+        h5rows_fini(out);
+    else if (out->count > 0)
+        qsort(out->table, out->count, sizeof *out->table, rows_compare);
+    return status;
+}
+
+void h5rows_fini(struct h5rows *rows)
+{
+    for (size_t i = 0; i < rows->count; i++)
+        table_free(rows->table[i]);
+    free(rows->table);
+    *rows = (struct h5rows){0};
+}
+
+int h5rows_of_file(const struct h5lib *lib, const char *name, h5_id fapl, const char *path, const char *pattern,
+                   const uint64_t *label, struct h5rows *out, char message[H5LIB_MESSAGE_MAX])
+{
+    struct h5lib_handler kept;
+    char why[512];
+
+    h5lib_hush(lib, &kept);
+    h5_id file = lib->file_open(name, READ_ONLY, fapl);
+    h5lib_why(lib, why, sizeof why);
+    h5lib_unhush(lib, &kept);
+    if (file < 0) {
+        snprintf(message, H5LIB_MESSAGE_MAX, "%.400s: HDF5 cannot open it: %s", path, why);
+        return DELTAFS_ERR_IO;
+    }
+    int status = h5rows_read(lib, file, path, pattern, label, out, message);
+    lib->file_close(file);
+    return status;
+}
+
+int h5rows_is_pattern(const char *key)
+{
+    return strchr(key, '/') != NULL;
+}
