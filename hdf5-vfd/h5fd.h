@@ -70,8 +70,9 @@ struct vfd_file;
 
 /* How a file's keys are indexed, by one process or by many. */
 struct vfd_indexing {
-    int is_first;                         /* of the ranks */
-    int (*share)(void *group, int value); /* the first one's */
+    int is_first; /* of the ranks */
+    /* Its message and value become all ranks'; returns the value. */
+    int (*share)(void *group, int value, char *message, size_t size);
     int (*open)(void *group, const char *collection, const char *path, const deltafs_options *options,
                 deltafs_indexer **out);
 };

@@ -11,9 +11,11 @@
 #include "h5fd.h"
 #include "hdf5/h5rows.h"
 
-static int alone_share(void *group, int value)
+static int alone_share(void *group, int value, char *message, size_t size)
 {
     (void)group;
+    (void)message;
+    (void)size;
     return value;
 }
 
@@ -120,7 +122,7 @@ int vfd_keys_end(struct vfd_file *f)
 {
     enum { NOTHING, SOME, FAILED } found = NOTHING;
     const struct vfd_keys *keys = f->keys;
-    char message[H5LIB_MESSAGE_MAX] = "the first rank could not read where its datasets are";
+    char message[H5LIB_MESSAGE_MAX] = "";
     struct h5rows rows = {0};
 
     /* The lock, which would keep it from being opened once more. */
@@ -134,7 +136,7 @@ int vfd_keys_end(struct vfd_file *f)
         else if (status == DELTAFS_OK && rows.count > 0)
             found = SOME;
     }
-    int shared = keys->how->share(keys->group, (int)found);
+    int shared = keys->how->share(keys->group, (int)found, message, sizeof message);
     if (shared == SOME && keys_add(keys, &rows, message) != DELTAFS_OK)
         shared = FAILED;
     h5rows_fini(&rows);

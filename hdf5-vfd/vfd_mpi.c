@@ -122,11 +122,14 @@ static int mpi_is_logical(struct vfd_file *f, const struct vfd_mpi *m, unsigned 
 
 /* ---- The index of its keys ---- */
 
-static int mpi_share(void *group, int value)
+static int mpi_share(void *group, int value, char *message, size_t size)
 {
     const struct vfd_mpi *m = group;
 
-    return MPI_Bcast(&value, 1, MPI_INT, 0, m->comm) == MPI_SUCCESS ? value : -1;
+    return MPI_Bcast(&value, 1, MPI_INT, 0, m->comm) == MPI_SUCCESS &&
+                   MPI_Bcast(message, (int)size, MPI_CHAR, 0, m->comm) == MPI_SUCCESS
+               ? value
+               : -1;
 }
 
 static int mpi_open_indexer(void *group, const char *collection, const char *path, const deltafs_options *options,
