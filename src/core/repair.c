@@ -309,6 +309,38 @@ static void repair_lose(struct repair *r, const struct error *e)
         r->fn(e->status, e->text, r->arg);
 }
 
+/* The first epoch of which some index log that is to be made anew lacks a part; NO_EPOCH if there is none. */
+static uint64_t repair_first_short(const struct repair *r, const char **why)
+{
+    uint64_t first = NO_EPOCH;
+
+    for (uint32_t i = 0; i < r->manifest.partitions; i++) {
+        const struct repair_part *p = &r->part[i];
+        if (p->lost && p->whole < r->manifest.epoch_count && p->whole < first) {
+            first = p->whole;
+            *why = p->lost;
+        }
+    }
+    return first;
+}
+
+/* What else could be done about what is lost. */
+static void repair_tell_choice(struct repair *r)
+{
+    const struct manifest *m = &r->manifest;
+    const char *why;
+    struct error e;
+    uint64_t first = repair_first_short(r, &why), n = m->epoch_count - first;
+
+    if (first == NO_EPOCH || !r->wish->is_dry || !r->fn)
+        return;
+    error_set(&e, DELTAFS_ERR_DAMAGED,
+              "%.700s: who has a copy puts it back; who would rather give up %" PRIu64 " epoch%s than have a part of "
+              "them: --drop-from %" PRIu64,
+              r->path, n, repair_plural(n), m->epoch[first].label);
+    r->fn(DELTAFS_REPAIR_REMARK, e.text, r->arg);
+}
+
 /* Say what is lost, as the new index logs do. */
 static void repair_tell_losses(struct repair *r, const struct rebuild_job *job)
 {
@@ -336,6 +368,8 @@ static void repair_tell_losses(struct repair *r, const struct rebuild_job *job)
                   r->path, m->epoch[i].label, missing, m->epoch[i].records, repair_plural(m->epoch[i].records));
         repair_lose(r, &e);
     }
+    if (job->loss_count > 0)
+        repair_tell_choice(r);
 }
 
 /* Put a partition's new index log into its place. */
@@ -614,6 +648,8 @@ static int repair_drop(struct repair *r, struct error *e)
                          "%.800s: the manifest is damaged, too: repair that before epochs are given up", r->path);
     if (first == NO_EPOCH && r->committed > count)
         return repair_drop_behind(r, e);
+    if (first == NO_EPOCH)
+        first = repair_first_short(r, &why);
     if (first == NO_EPOCH)
         return error_set(e, DELTAFS_ERR_NOT_FOUND,
                          "%.800s: the logs have all of its epochs: none is given up, and nothing is changed", r->path);

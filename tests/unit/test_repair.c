@@ -774,6 +774,42 @@ static void test_manifest_old(void **state)
     model_fini(&m);
 }
 
+/* Logs of bytes that are older than the manifest: the epochs that they lack can be given up, too. (It was said that the
+ * logs have all.) */
+static void test_logs_old(void **state)
+{
+    const char *path = unit_path("older"), *copy = unit_path("older_copy");
+    struct deltafs_repair_wish wish = {.has_drop = 1, .drop_from = 2, .is_dry = 1};
+    struct model m = {.is_bytes = 1};
+    struct rng r = rng_init(835);
+    deltafs_dir *d = create(&m, path);
+    size_t n;
+
+    (void)state;
+    append(&m, d, &r, 300);
+    CHECK_CALL(d, deltafs_epoch_end(d, 1), DELTAFS_OK);
+    model_keep(&m, 1);
+    unit_copy(path, copy);
+    for (uint64_t epoch = 2; epoch < 4; epoch++) {
+        append(&m, d, &r, 300);
+        CHECK_CALL(d, deltafs_epoch_end(d, epoch), DELTAFS_OK);
+        model_give_up(&m);
+    }
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    uint8_t *manifest = unit_load(unit_path("older/MANIFEST"), &n);
+    unit_save(unit_path("older_copy/MANIFEST"), manifest, n);
+    free(manifest);
+    CHECK_IS(repair(copy, 1, -1), DELTAFS_ERR_DAMAGED);
+    check_said("give up 2 epochs than have a part of them: --drop-from 2");
+    for (; wish.is_dry >= 0; wish.is_dry--) {
+        memset(&said, 0, sizeof said);
+        CHECK_IS(deltafs_repair(copy, &wish, note, NULL), DELTAFS_OK);
+        check_said("epoch 3, of 300 records, is given up");
+    }
+    check(&m, copy);
+    model_fini(&m);
+}
+
 /* Numbers stand in the index alone. */
 static void test_hopeless(void **state)
 {
@@ -1162,18 +1198,18 @@ static void test_rebuild_memory(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_unfinished),       cmocka_unit_test(test_torn),
-        cmocka_unit_test(test_rebuild),          cmocka_unit_test(test_lossy),
-        cmocka_unit_test(test_restore),          cmocka_unit_test(test_manifest),
-        cmocka_unit_test(test_logical),          cmocka_unit_test(test_drop),
-        cmocka_unit_test(test_manifest_end),     cmocka_unit_test(test_manifest_end_noted),
-        cmocka_unit_test(test_manifest_old),     cmocka_unit_test(test_hopeless),
-        cmocka_unit_test(test_warm_reader),      cmocka_unit_test(test_noted_counts),
-        cmocka_unit_test(test_reopened_instead), cmocka_unit_test(test_first),
-        cmocka_unit_test(test_noted_rebuild),    cmocka_unit_test(test_durable),
-        cmocka_unit_test(test_unread),           cmocka_unit_test(test_sound),
-        cmocka_unit_test(test_environment),      cmocka_unit_test(test_rebuild_memory)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_unfinished),    cmocka_unit_test(test_torn),
+                                       cmocka_unit_test(test_rebuild),       cmocka_unit_test(test_lossy),
+                                       cmocka_unit_test(test_restore),       cmocka_unit_test(test_manifest),
+                                       cmocka_unit_test(test_logical),       cmocka_unit_test(test_drop),
+                                       cmocka_unit_test(test_manifest_end),  cmocka_unit_test(test_manifest_end_noted),
+                                       cmocka_unit_test(test_manifest_old),  cmocka_unit_test(test_logs_old),
+                                       cmocka_unit_test(test_hopeless),      cmocka_unit_test(test_warm_reader),
+                                       cmocka_unit_test(test_noted_counts),  cmocka_unit_test(test_reopened_instead),
+                                       cmocka_unit_test(test_first),         cmocka_unit_test(test_noted_rebuild),
+                                       cmocka_unit_test(test_durable),       cmocka_unit_test(test_unread),
+                                       cmocka_unit_test(test_sound),         cmocka_unit_test(test_environment),
+                                       cmocka_unit_test(test_rebuild_memory)};
 
     for (int i = 0; i < NAMES; i++)
         snprintf(names[i], sizeof names[i], "particle %d", i);
