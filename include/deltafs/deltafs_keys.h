@@ -88,9 +88,10 @@ typedef struct deltafs_indexer deltafs_indexer;
 /* Open a collection to add to it; it is made by the first deltafs_indexer_add if there is none. `collection` NULL: the
  * one that belongs to `path`, which is PATH/keys if that is a logical file, else PATH.keys. With a collection given,
  * `path` may be NULL. Of `options` (NULL: those of the environment) count what those of a directory do, but schema,
- * keys, value_size and volumes; sync is none unless it is given: what a power loss takes of an index is noticed, and
- * the index can be made again from its sources. DELTAFS_ERR_NOT_DELTAFS if there is anything else in the collection's
- * place, a directory of records too; _VERSION, _DAMAGED as deltafs_open. End with deltafs_indexer_close. */
+ * keys, value_size, place and volumes; sync is none unless it is given: what a power loss takes of an index is noticed,
+ * and the index can be made again from its sources. DELTAFS_ERR_NOT_DELTAFS if there is anything else in the
+ * collection's place, a directory of records too; _VERSION, _DAMAGED as deltafs_open. End with deltafs_indexer_close.
+ */
 DELTAFS_API int deltafs_indexer_open(const char *collection, const char *path, const deltafs_options *options,
                                      deltafs_indexer **out);
 

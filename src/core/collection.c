@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/collection.h"
+#include "store/session.h"
 #include "store/store_format.h"
 
 void collection_fini(struct collection *c)
@@ -75,6 +76,10 @@ int collection_find(struct io *io, const char *path, struct collection *c, struc
     int status = DELTAFS_ERR_NOT_FOUND;
 
     for (size_t i = 0; i < sizeof places / sizeof places[0] && status == DELTAFS_ERR_NOT_FOUND; i++) {
+        char kind;
+        /* A directory has its keys itself: what is beside it is another's. */
+        if (i > 0 && container_kind(io, path, &kind, e) == DELTAFS_OK && kind == 'd')
+            break;
         char *place = path_with(path, places[i]);
         status = place ? collection_init(c, place, e) : error_no_memory(e, strlen(path), "a path");
         free(place);

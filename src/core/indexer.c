@@ -66,7 +66,7 @@ static int indexer_broadcast(deltafs_indexer *ix, void *bytes, size_t n, struct 
 /* What the collection's directory is made with: the caller's options but those that are about something else. */
 static int indexer_options(deltafs_indexer *ix, const deltafs_options *given, struct error *e)
 {
-    static const enum option_id reset[] = {OPTION_KEYS, OPTION_VALUE_SIZE, OPTION_VOLUMES, OPTION_COMMIT};
+    static const enum option_id reset[] = {OPTION_KEYS, OPTION_VALUE_SIZE, OPTION_VOLUMES, OPTION_COMMIT, OPTION_PLACE};
     int status = deltafs_options_create(&ix->options);
 
     if (status != DELTAFS_OK) {

@@ -56,9 +56,10 @@ void key_file_close(struct key_file *f)
 static void logical_identity(const deltafs_logical *l, struct source_identity *out)
 {
     out->size = l->size;
-    out->order = l->order;
+    /* Of what is written: who opens the file and writes nothing leaves a session, too. */
+    out->order = extent_map_order(&l->map);
     for (size_t i = 0; i < l->known_count; i++)
-        if (l->known[i].number > out->session)
+        if (l->known[i].logs > 0 && l->known[i].number > out->session)
             out->session = l->known[i].number;
     memcpy(out->uuid_text, l->container.uuid_text, sizeof out->uuid_text);
 }

@@ -132,7 +132,9 @@ static int keys_open(deltafs_keys *k, const char *path, const deltafs_options *o
         *e = *deltafs_thread_error();
         status = e->status;
     }
-    if (status == DELTAFS_OK && deltafs_stat(k->dir, &stat) == DELTAFS_OK)
+    if (status == DELTAFS_OK && (status = deltafs_stat(k->dir, &stat)) != DELTAFS_OK)
+        error_set(e, status, "%s", deltafs_errmsg(k->dir));
+    if (status == DELTAFS_OK)
         status = sources_check_uuid(&k->sources, k->place.sources, stat.uuid, e);
     if (status == DELTAFS_OK && (strcmp(stat.keys, "u64") != 0 || stat.value_size != COLLECTION_VALUE))
         status = error_set(e, DELTAFS_ERR_NOT_DELTAFS, "%s: is a directory of records, not an index of files",
@@ -306,6 +308,8 @@ static int row_read(deltafs_keys *k, const struct keys_entry *entry, struct key_
 
 /* ---- A group of rows ---- */
 
+#define STREAM_MAX (1u << 20) /* bytes of a record; longer ones are read column by column */
+
 /* Whether rows stand one after another, with all their columns: then a group is one slice. */
 static int is_stream(const struct deltafs_table *t, uint64_t *first, uint64_t *end)
 {
@@ -320,7 +324,7 @@ static int is_stream(const struct deltafs_table *t, uint64_t *first, uint64_t *e
         *first = c->offset < *first ? c->offset : *first;
         *end = c->offset + c->size > *end ? c->offset + c->size : *end;
     }
-    return *end - *first <= stride;
+    return *end - *first <= stride && *end - *first <= STREAM_MAX;
 }
 
 /* A group that is looked into. */

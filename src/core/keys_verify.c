@@ -83,8 +83,10 @@ static int verify_window(struct keys_verify *v, struct key_file *file, struct er
     if (status != DELTAFS_OK)
         return status;
     memset(v->is_seen, 0, (size_t)(v->end - v->from));
-    if (deltafs_scan(v->keys->dir, &sequence, verify_record, v) != DELTAFS_OK)
-        v->is_wrong = 1; /* deltafs_verify has told of it */
+    status = deltafs_scan(v->keys->dir, &sequence, verify_record, v);
+    if (status != DELTAFS_OK && v->first.status == DELTAFS_OK)
+        return error_set(e, status, "%s", deltafs_errmsg(v->keys->dir));
+    v->is_wrong |= status != DELTAFS_OK; /* of which deltafs_verify has told */
     for (uint64_t i = v->from; i < v->end && !v->is_wrong; i++)
         if (!v->is_seen[i - v->from]) {
             v->is_wrong = 1;
@@ -127,7 +129,9 @@ int deltafs_keys_verify(deltafs_keys *k, deltafs_damage_fn fn, void *arg, uint64
 
     if (!k)
         return error_set(deltafs_thread_error(), DELTAFS_ERR_INVALID, "deltafs_keys_verify: the handle must be given");
-    deltafs_verify(k->dir, verify_passed_on, &v, &stat);
+    int status = deltafs_verify(k->dir, verify_passed_on, &v, &stat);
+    if (status != DELTAFS_OK && v.first.status == DELTAFS_OK)
+        verify_passed_on(status, deltafs_errmsg(k->dir), &v);
     for (size_t i = 0; i < k->entry_count; i++) {
         v.entry = &k->entry[i];
         if (verify_table(&v, &e) != DELTAFS_OK)

@@ -120,7 +120,8 @@ int deltafs_kind(const char *path, char *kind)
                         : error_set(e, DELTAFS_ERR_INVALID, "deltafs_kind: path and kind must be given");
 }
 
-/* All batches of a closed session into one file. */
+/* All batches of a closed session into one file. One of which a crash has taken something stays as it is: who opens it
+ * is told so. */
 static int flatten_session(const struct container *c, struct io *io, const struct session *s, struct error *e)
 {
     struct bytes all = {{0}, 0};
@@ -128,14 +129,14 @@ static int flatten_session(const struct container *c, struct io *io, const struc
     size_t n = 0;
     int status = session_logs(c, io, s, LOG_KIND_EXTENTS, &writer, &n, e);
 
-    if (status == DELTAFS_OK && s->is_synced)
+    if (status == DELTAFS_OK)
         status = session_check_logs(c, io, s, writer, n, e);
     for (size_t i = 0; i < n && status == DELTAFS_OK; i++) {
         char *path = session_log_path(c, s, writer[i], LOG_KIND_EXTENTS);
         uint64_t from = 0;
         int is_last = 0;
-        status = path ? extent_log_read(io, path, s->number, writer[i], c->uuid, s->is_synced, &from, &is_last,
-                                        &all.buffer, &all.used, e)
+        status = path ? extent_log_read(io, path, s->number, writer[i], c->uuid, 1, &from, &is_last, &all.buffer,
+                                        &all.used, e)
                       : error_no_memory(e, 1, "a path");
         free(path);
     }
@@ -143,7 +144,7 @@ static int flatten_session(const struct container *c, struct io *io, const struc
         status = flat_write(c, io, s, all.buffer.bytes, all.used, 1, e);
     free(writer);
     buffer_fini(&all.buffer);
-    return status;
+    return status == DELTAFS_ERR_DAMAGED && !s->is_synced ? DELTAFS_OK : status;
 }
 
 int deltafs_logical_flatten(const char *path)

@@ -70,7 +70,7 @@ static int logical_put_row(deltafs_logical *f, const struct session *s, struct b
     size_t n = 0;
     int is_flat = s->is_closed && s->has_index, status = DELTAFS_OK;
 
-    row.is_all = !is_flat && s->is_closed && s->logs == s->writers;
+    row.is_all = !is_flat && logical_is_whole(f, s) && s->logs == s->writers;
     if (!is_flat && !row.is_all)
         status = logical_logs(f, s, &writer, &n, e);
     row.writers = row.is_all ? s->writers : (uint32_t)n;
@@ -506,7 +506,6 @@ static int logical_exchange(deltafs_logical *f, const struct bytes *table, struc
     if (status != DELTAFS_OK)
         return status;
     logical_remember_all(f, numbers > 0 ? rows_of(rows) : table_rows(table));
-    f->news.used = 0;
     e->status = logical_add_batches(f, all, e);
     if (e->status == DELTAFS_OK)
         e->status = logical_add_heard(f, e);
@@ -580,6 +579,9 @@ int logical_learn(deltafs_logical *f, struct error *e)
     *e = own;
     f->order = most[0] + 1;
     f->size = most[1];
+    /* Else all is told once more: what one of them could not take in, nobody reads again. */
+    if (!most[2] && logical_can_read(f))
+        f->news.used = 0;
     return most[2] ? logical_agree(f, e) : DELTAFS_OK;
 }
 

@@ -2,6 +2,7 @@
  * checksum (mend.c). Where more is wrong, or a text is missing, it is made anew from what the logs tell: their headers
  * have the UUID, their names the writers. A session whose text was made anew counts as one that was not closed: what
  * its logs have is there, and what they may have lost is not told any more. */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,6 +74,20 @@ static void mending_tell_anew(struct mending *m, const char *folder, const char 
 
 /* ---- Sessions ---- */
 
+/* What a repair that was cut short has begun to write. */
+static int mending_clear(struct mending *m, const char *folder, struct error *e)
+{
+    char *aside = io_path(folder, SESSION_NEW_NAME);
+    int rc = aside ? m->io.ops->unlink(m->io.ctx, aside) : 0, status = DELTAFS_OK;
+
+    if (!aside)
+        status = error_no_memory(e, 1, "a path");
+    else if (rc < 0 && rc != -ENOENT)
+        status = error_system(e, -rc, "remove", aside);
+    free(aside);
+    return status;
+}
+
 static int mending_session_anew(struct mending *m, const char *folder, uint32_t number, struct error *e)
 {
     struct session s;
@@ -86,6 +101,8 @@ static int mending_session_anew(struct mending *m, const char *folder, uint32_t 
         return status;
     if (!m->is_dry) {
         status = mending_keep(m, folder, SESSION_NAME, SESSION_KEPT_NAME, e);
+        if (status == DELTAFS_OK)
+            status = mending_clear(m, folder, e);
         if (status == DELTAFS_OK)
             status = session_write(&m->c, &m->io, &s, 1, e);
         if (status == DELTAFS_OK)

@@ -93,8 +93,9 @@ static uint64_t repair_values_epochs(const struct repair *r)
     return r->manifest.epoch_count + (r->is_kept != 0);
 }
 
-/* Add up the records of each epoch in a log; returns where the last block of one that counts ends. */
-static uint64_t repair_values_count(struct repair *r, struct walk *w, uint64_t *records)
+/* Add up the records of each epoch of a job in one of its logs; returns where the last block of one that counts ends.
+ * The job may have begun an epoch that the next one wrote anew. */
+static uint64_t repair_values_count(struct repair *r, const struct manifest_job *job, struct walk *w, uint64_t *records)
 {
     uint64_t end = LOG_HEADER_SIZE, epochs = repair_values_epochs(r);
     struct walked block;
@@ -104,7 +105,7 @@ static uint64_t repair_values_count(struct repair *r, struct walk *w, uint64_t *
             w->at += VALUES_ALIGN;
             continue;
         }
-        if (block.epoch < epochs) {
+        if (block.epoch < epochs && manifest_job_of(&r->manifest, block.epoch) == job) {
             records[block.epoch] += block.records;
             end = block.end;
         }
@@ -203,9 +204,9 @@ static size_t look_logs(const struct look *l, const struct manifest_job *job, si
     return end;
 }
 
-/* Look at logs `first` to `end` - 1. */
-static int repair_values_look(struct repair *r, struct look *l, size_t first, size_t end, int may_write, int must_count,
-                              struct error *e)
+/* Look at a job's logs, `first` to `end` - 1. */
+static int repair_values_look(struct repair *r, struct look *l, const struct manifest_job *job, size_t first,
+                              size_t end, int may_write, int must_count, struct error *e)
 {
     int status = DELTAFS_OK;
 
@@ -215,7 +216,7 @@ static int repair_values_look(struct repair *r, struct look *l, size_t first, si
         if (status == DELTAFS_OK && may_write)
             status = repair_values_header(r, &w, e);
         if (status == DELTAFS_OK && must_count)
-            l->end[first] = repair_values_count(r, &w, l->records);
+            l->end[first] = repair_values_count(r, job, &w, l->records);
         walk_close(&w);
         if (status == DELTAFS_OK)
             status = repair_renew(r, e);
@@ -226,7 +227,7 @@ static int repair_values_look(struct repair *r, struct look *l, size_t first, si
 static int repair_values_job(struct repair *r, struct look *l, const struct manifest_job *job, size_t first, size_t end,
                              struct error *e)
 {
-    int status = repair_values_look(r, l, first, end, 1, !job->is_closed, e);
+    int status = repair_values_look(r, l, job, first, end, 1, !job->is_closed, e);
 
     if (status != DELTAFS_OK || job->is_closed)
         return status;
@@ -243,7 +244,7 @@ static int repair_values_job(struct repair *r, struct look *l, const struct mani
 static int repair_values_seek(struct repair *r, struct look *l, const struct manifest_job *job, size_t first,
                               size_t end, struct error *e)
 {
-    int status = repair_values_look(r, l, first, end, 0, 1, e);
+    int status = repair_values_look(r, l, job, first, end, 0, 1, e);
     uint64_t lacks = status == DELTAFS_OK ? repair_values_short(r, job, l->records) : NO_EPOCH;
 
     if (lacks < r->short_values)

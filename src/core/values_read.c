@@ -144,8 +144,10 @@ static struct values_log *values_log_of(struct values_job *j, uint32_t writer)
     for (int i = 0; i < LOGS_OPEN; i++) {
         struct values_log *log = &v->log[i];
         if (log->is_open && log->writer == writer) {
-            if (log->error.status != DELTAFS_OK)
+            if (log->error.status != DELTAFS_OK) {
+                io_file_close(&log->file, &ignored);
                 values_log_open(r, log, writer); /* it may be possible now */
+            }
             log->used = v->clock;
             return log;
         }

@@ -476,6 +476,8 @@ static int writer_has_room(const struct writer *w, const struct memtable *t)
     }
     need += keys_bound(t->count, w->count, high > low ? high - low : 0) + writer_blocks(w, t) * BLOCK_LISTED +
             index_merge_bytes(runs + 1);
+    if (w->values.is_on && !w->values.is_open)
+        need += w->values.buffer; /* of the log that may have to be made yet */
     return w->memory.limit - w->memory.used >= need;
 }
 

@@ -39,7 +39,7 @@ static int h5lib_look_up_id(void *object, const char *name, const h5_id **id, ch
     return **id > 0 ? 0 : h5lib_look_up(RTLD_DEFAULT, name, id, message);
 }
 
-int h5lib_find(struct h5lib *lib, void *object, char message[H5LIB_MESSAGE_MAX])
+static int h5lib_fill(struct h5lib *lib, void *object, char message[H5LIB_MESSAGE_MAX])
 {
     static const char *const floats[] = {"H5T_IEEE_F32LE_g", "H5T_IEEE_F64LE_g", "H5T_IEEE_F32BE_g",
                                          "H5T_IEEE_F64BE_g"};
@@ -67,6 +67,15 @@ int h5lib_find(struct h5lib *lib, void *object, char message[H5LIB_MESSAGE_MAX])
         if (h5lib_look_up_id(object, floats[i], &lib->floats[i], message) != 0)
             return -1;
     return 0;
+}
+
+int h5lib_find(struct h5lib *lib, void *object, char message[H5LIB_MESSAGE_MAX])
+{
+    int status = h5lib_fill(lib, object, message);
+
+    if (status != 0)
+        *lib = (struct h5lib){0}; /* none, and not half of one */
+    return status;
 }
 
 /* The path of a loaded object that is HDF5, into *arg. */

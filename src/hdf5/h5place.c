@@ -5,6 +5,7 @@
 
 #define WIDTH_MAX  16   /* of a second dimension */
 #define PIECES_MAX 8192 /* of a column; more are no longer a short list */
+#define ROWS_MAX   (UINT64_C(1) << 38)
 
 int h5place_shape(struct h5dataset *d)
 {
@@ -18,8 +19,8 @@ int h5place_shape(struct h5dataset *d)
         d->lib->space_close(space);
     d->rows = extent[0];
     d->width = dimensions == 2 ? extent[1] : 1;
-    return (dimensions == 1 || dimensions == 2) && d->width >= 1 && d->width <= WIDTH_MAX ? DELTAFS_OK
-                                                                                          : DELTAFS_ERR_NOT_FOUND;
+    int is_fit = (dimensions == 1 || dimensions == 2) && d->width >= 1 && d->width <= WIDTH_MAX && d->rows <= ROWS_MAX;
+    return is_fit ? DELTAFS_OK : DELTAFS_ERR_NOT_FOUND;
 }
 
 static int place_refuse(const struct h5dataset *d, const char *is, char *message)
@@ -49,7 +50,7 @@ static int place_add(struct deltafs_piece *piece, size_t *count, uint64_t first,
 static int place_chunks(const struct h5dataset *d, uint64_t chunk_rows, struct deltafs_piece *piece, size_t *count,
                         char *message)
 {
-    uint64_t stride = d->size * d->width, written = 0;
+    uint64_t stride = d->size * d->width;
 
     for (uint64_t at = 0; at < d->rows; at += chunk_rows) {
         uint64_t where[2] = {at, 0}, address = H5_NO_ADDRESS, size = 0;
@@ -61,16 +62,12 @@ static int place_chunks(const struct h5dataset *d, uint64_t chunk_rows, struct d
             return DELTAFS_ERR_IO;
         }
         if (address == H5_NO_ADDRESS)
-            continue;
-        if (written != at)
-            return place_refuse(d, "has chunks that were never written", message);
-        written = at + rows;
+            return d->lib->dataset_stored(d->id) == 0 ? DELTAFS_ERR_NOT_FOUND
+                                                      : place_refuse(d, "has chunks that were never written", message);
         if (place_add(piece, count, at, rows, address + d->user_block, stride) != 0)
             return place_refuse(d, "is in too many pieces", message);
     }
-    if (written == 0)
-        return DELTAFS_ERR_NOT_FOUND;
-    return written == d->rows ? DELTAFS_OK : place_refuse(d, "has chunks that were never written", message);
+    return d->rows > 0 ? DELTAFS_OK : DELTAFS_ERR_NOT_FOUND;
 }
 
 /* Each column has pieces of its own, which differ by where the column is in a row. */
@@ -107,6 +104,8 @@ static int place_chunked(const struct h5dataset *d, h5_id plist, struct h5column
     if (!d->lib->chunk_place)
         return place_refuse(d, "is in chunks, of which this HDF5, older than 1.10.5, does not say where they are",
                             message);
+    if (chunk[0] > ROWS_MAX)
+        chunk[0] = ROWS_MAX;
     uint64_t chunks = (d->rows + chunk[0] - 1) / chunk[0];
     struct deltafs_piece *piece = malloc((chunks < PIECES_MAX ? chunks : PIECES_MAX) * sizeof *piece);
     if (!piece) {

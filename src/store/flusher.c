@@ -20,7 +20,7 @@ struct flusher {
     uint8_t **free;
     struct flush *queue; /* a ring of `spares` */
     uint32_t head, count;
-    int is_busy; /* with one that is out of the queue */
+    uint64_t queued, written; /* buffers so far */
     struct error failed;
     size_t capacity;
     struct memory *memory;
@@ -41,7 +41,6 @@ static void *flusher_run(void *arg)
         int is_dropped = f->failed.status != DELTAFS_OK, status = DELTAFS_OK;
         f->head = (f->head + 1) % f->spares;
         f->count--;
-        f->is_busy = 1;
         pthread_mutex_unlock(&f->lock);
         if (!is_dropped)
             status =
@@ -49,9 +48,9 @@ static void *flusher_run(void *arg)
         pthread_mutex_lock(&f->lock);
         if (status != DELTAFS_OK)
             f->failed = e;
-        f->is_busy = 0;
+        f->written++;
         f->free[f->free_count++] = work.buffer;
-        pthread_cond_signal(&f->done);
+        pthread_cond_broadcast(&f->done);
     }
     pthread_mutex_unlock(&f->lock);
     return NULL;
@@ -115,6 +114,7 @@ uint8_t *flusher_write(struct flusher *f, struct io_file *file, uint64_t offset,
         pthread_cond_wait(&f->done, &f->lock);
     uint8_t *spare = f->free[--f->free_count];
     f->queue[(f->head + f->count++) % f->spares] = (struct flush){file, offset, buffer, start, end};
+    f->queued++;
     pthread_cond_signal(&f->wake);
     pthread_mutex_unlock(&f->lock);
     return spare;
@@ -123,7 +123,8 @@ uint8_t *flusher_write(struct flusher *f, struct io_file *file, uint64_t offset,
 int flusher_drain(struct flusher *f, struct error *e)
 {
     pthread_mutex_lock(&f->lock);
-    while (f->count > 0 || f->is_busy)
+    /* What others hand over meanwhile is not waited for. */
+    for (uint64_t upto = f->queued; f->written < upto;)
         pthread_cond_wait(&f->done, &f->lock);
     int status = f->failed.status;
     if (status != DELTAFS_OK)

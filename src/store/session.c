@@ -55,13 +55,14 @@ static int session_parse(void *arg, char *line, const char *path, uint64_t offse
     if (is_first) {
         if (manifest_field(fields, "writers", &writers) != 0 || manifest_field(fields, "order", &s->order) != 0 ||
             manifest_field(fields, "buckets", &buckets) != 0 || writers == 0 || writers > SESSION_WRITERS_MAX ||
-            buckets > SESSION_BUCKETS_MAX)
+            buckets > SESSION_BUCKETS_MAX || s->order > INT64_MAX)
             return error_damaged(e, path, offset, "the session's line is malformed");
         s->writers = (uint32_t)writers;
         s->buckets = (uint32_t)buckets;
     } else if (strcmp(line, "close") == 0) {
         if (manifest_field(fields, "logs", &logs) != 0 || manifest_field(fields, "order", &s->last_order) != 0 ||
-            manifest_field(fields, "size", &s->size) != 0 || logs > s->writers || s->size > INT64_MAX)
+            manifest_field(fields, "size", &s->size) != 0 || logs > s->writers || s->size > INT64_MAX ||
+            s->last_order > INT64_MAX)
             return error_damaged(e, path, offset, "the closing line is malformed");
         manifest_field(fields, "synced", &synced);
         s->logs = (uint32_t)logs;

@@ -67,10 +67,12 @@ int is_name_of_keys(const char *name)
 
 int is_name_log_of_keys(const char *name)
 {
-    uint32_t partition;
+    uint32_t number;
 
-    if (name[0] != 'p' || !name_number(name + 1, 8, &partition))
+    if ((name[0] != 'p' && name[0] != 'v') || !name_number(name + 1, 8, &number))
         return 0;
+    if (name[0] == 'v')
+        return strncmp(name + 9, ".values", 7) == 0 && is_end(name + 16);
     return (strncmp(name + 9, ".data", 5) == 0 && is_end(name + 14)) ||
            (strncmp(name + 9, ".index", 6) == 0 && is_end(name + 15));
 }

@@ -365,8 +365,14 @@ static int table_make_schema(struct source_table *t, struct error *e)
         return e->status;
     }
     t->size = (uint32_t)deltafs_schema_size(schema);
+    size_t fields = deltafs_schema_count(schema);
     deltafs_schema_destroy(schema);
-    return DELTAFS_OK;
+    /* A name may have been taken for more than one. */
+    return fields == d->column_count - 1 ? DELTAFS_OK
+                                         : error_set(e, DELTAFS_ERR_INVALID,
+                                                     "table '%.100s': a column's name has ',' "
+                                                     "or ':' in it",
+                                                     d->name);
 }
 
 static int is_key_column(const struct deltafs_column *c)
@@ -458,6 +464,8 @@ static int parse_source(struct parser *p, const char *fields, const char *path, 
             *e = why;
             return status;
         }
+        if (status != DELTAFS_OK && !p->all)
+            return error_set(e, DELTAFS_ERR_INVALID, "%.800s: %.200s", path, why.text);
         if (status != DELTAFS_OK)
             return error_damaged(e, path, offset, "%.200s", why.text);
     }

@@ -417,7 +417,8 @@ static void test_lines(void **state)
         int status;
     } cases[] = {
         {"Session writers=1 order=0 buckets=0", NULL, DELTAFS_OK},
-        {"Session writers=16777216 order=18446744073709551615 buckets=256", NULL, DELTAFS_OK},
+        {"Session writers=16777216 order=9223372036854775807 buckets=256", NULL, DELTAFS_OK},
+        {"Session writers=4 order=9223372036854775808 buckets=0", NULL, DELTAFS_ERR_DAMAGED},
         {"Session writers=4 order=0 buckets=0", "later that=is all=right", DELTAFS_OK},
         {"Session writers=4 order=0 buckets=0", "Later that=is not", DELTAFS_ERR_VERSION},
         {"Session writers=0 order=0 buckets=0", NULL, DELTAFS_ERR_DAMAGED},
