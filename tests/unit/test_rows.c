@@ -9,6 +9,7 @@
 #include "store/sources.h"
 #include "unit_help.h"
 #include "unit_kth.h"
+#include "unit_team.h"
 
 #define RECORD 24 /* bytes: "x:f4,id:u8,n:u4,y:f8" */
 #define SCHEMA "x:f4,id:u8,n:u4,y:f8"
@@ -291,6 +292,71 @@ static void test_beside(void **state)
     CHECK(!unit_exists(unit_path("q/g.4")));
     free(plain.key);
     free(logical.key);
+}
+
+/* One of two ranks that open the file for writing and write nothing. */
+struct visitor {
+    struct unit_member member;
+    const char *path;
+    int status;
+};
+
+static void *visit(void *arg)
+{
+    struct visitor *v = arg;
+    struct logical_group group = unit_team_group(&v->member);
+    deltafs_options *o = NULL;
+    deltafs_logical *f = NULL;
+    struct error e;
+
+    v->status = deltafs_options_create(&o);
+    v->status = deltafs_logical_open_group(v->path, O_RDWR, o, &group, &f, &e);
+    if (v->status == DELTAFS_OK)
+        v->status = deltafs_logical_close(f);
+    deltafs_options_destroy(o);
+    return NULL;
+}
+
+/* Who opens a file and writes nothing leaves a session, and the file is what it was. (Its rows were refused then.) */
+static void test_visited(void **state)
+{
+    struct rng r = rng_init(12);
+    struct oracle o = oracle_make(&r, unit_path("visited.1"), 1, 300, 0);
+    struct visitor visitor[2];
+    struct unit_team team;
+    pthread_t thread[2];
+
+    (void)state;
+    oracle_write_logical(&o);
+    CHECK_IS(index_one(NULL, &o), DELTAFS_OK);
+    unit_team_init(&team, 2);
+    for (uint32_t i = 0; i < 2; i++) {
+        visitor[i] = (struct visitor){.member = {&team, i}, .path = o.path};
+        CHECK(pthread_create(&thread[i], NULL, visit, &visitor[i]) == 0);
+    }
+    for (int i = 0; i < 2; i++)
+        CHECK(pthread_join(thread[i], NULL) == 0);
+    unit_team_fini(&team);
+    CHECK_IS(visitor[0].status, DELTAFS_OK);
+    CHECK_IS(visitor[1].status, DELTAFS_OK);
+    check_all(o.path, &o, 1);
+    free(o.key);
+}
+
+/* A collection whose name is a directory's with ".keys" behind it is not that directory's. (It was answered from.) */
+static void test_namesake(void **state)
+{
+    struct rng r = rng_init(13);
+    struct oracle o = oracle_make(&r, unit_path("run.1"), 1, 100, 0);
+    deltafs_keys *k = NULL;
+
+    (void)state;
+    CHECK_IS(deltafs_close(unit_create(unit_path("run"), unit_options("memory", "8M", NULL))), DELTAFS_OK);
+    oracle_write(&o);
+    CHECK_IS(index_one(unit_path("run.keys"), &o), DELTAFS_OK);
+    CHECK_IS(deltafs_keys_open(unit_path("run"), NULL, &k), DELTAFS_ERR_NOT_FOUND);
+    check_all(unit_path("run.keys"), &o, 1);
+    free(o.key);
 }
 
 static int count_row(const struct deltafs_row *row, void *arg)
@@ -632,9 +698,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_labels),  cmocka_unit_test(test_tables),  cmocka_unit_test(test_round),
-        cmocka_unit_test(test_beside),  cmocka_unit_test(test_changed), cmocka_unit_test(test_forged),
-        cmocka_unit_test(test_refused), cmocka_unit_test(test_columns), cmocka_unit_test(test_damaged),
-        cmocka_unit_test(test_hostile), cmocka_unit_test(test_fault)};
+        cmocka_unit_test(test_beside),  cmocka_unit_test(test_visited), cmocka_unit_test(test_namesake),
+        cmocka_unit_test(test_changed), cmocka_unit_test(test_forged),  cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_columns), cmocka_unit_test(test_damaged), cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_fault)};
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) != 0;
 }

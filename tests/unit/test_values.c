@@ -403,6 +403,33 @@ static void test_repair(void **state)
     model_fini(&m);
 }
 
+/* A job that died in its third epoch, and one that wrote that anew and died, too: each job's logs count for its own
+ * epochs. (Blocks of the first were added to what the second had, and epochs that were whole were said to lack
+ * something.) */
+static void test_repair_jobs(void **state)
+{
+    struct model m = {0};
+    struct rng r = rng_init(141);
+    const char *path = unit_path("jobs"), *copy = unit_path("jobs_copy");
+
+    (void)state;
+    make_cut_short(&m, path);
+    forget_last(&m);
+    deltafs_dir *d = reopen(path);
+    for (uint64_t epoch = 3; epoch < 5; epoch++) {
+        append(&m, d, &r, "40", 300);
+        end_epoch(&m, d, epoch);
+    }
+    unit_copy(path, copy);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    CHECK_IS(repair(copy, NULL), DELTAFS_OK);
+    check_said("v00000000.values: what stands behind the last committed epoch is cut off");
+    if (strstr(said, "--drop-from"))
+        fail_msg("%s", said);
+    check(&m, copy);
+    model_fini(&m);
+}
+
 /* With its label the epoch is kept, and nothing of it cut off. */
 static void test_repair_keeps(void **state)
 {
@@ -523,13 +550,13 @@ static void test_faults(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_places),        cmocka_unit_test(test_reads_of_a_trajectory),
-        cmocka_unit_test(test_kinds),         cmocka_unit_test(test_longest_value),
-        cmocka_unit_test(test_reopen_option), cmocka_unit_test(test_wrong_places),
-        cmocka_unit_test(test_damage),        cmocka_unit_test(test_repair),
-        cmocka_unit_test(test_repair_keeps),  cmocka_unit_test(test_repair_gives_up),
-        cmocka_unit_test(test_repair_drops),  cmocka_unit_test(test_repair_remarks),
-        cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_places),          cmocka_unit_test(test_reads_of_a_trajectory),
+        cmocka_unit_test(test_kinds),           cmocka_unit_test(test_longest_value),
+        cmocka_unit_test(test_reopen_option),   cmocka_unit_test(test_wrong_places),
+        cmocka_unit_test(test_damage),          cmocka_unit_test(test_repair),
+        cmocka_unit_test(test_repair_jobs),     cmocka_unit_test(test_repair_keeps),
+        cmocka_unit_test(test_repair_gives_up), cmocka_unit_test(test_repair_drops),
+        cmocka_unit_test(test_repair_remarks),  cmocka_unit_test(test_faults),
     };
 
     for (int i = 0; i < NAMES; i++)
