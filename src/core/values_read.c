@@ -389,6 +389,11 @@ int values_fetch(struct reader *r, struct value_wanted *wanted, size_t n, size_t
                  size_t *done, void (*damage)(void *arg, const struct error *e), void *arg, uint64_t *blocks,
                  struct error *e)
 {
+    int64_t size = r->manifest.value_size;
+
+    /* Of values of one size it is known how many are too many; of others, once they have been read. */
+    if (size > 0 && n > most / (size_t)size)
+        n = most / (size_t)size > 0 ? most / (size_t)size : 1;
     for (;; n = (n + SHRINK - 1) / SHRINK) {
         struct values_job j = {.r = r,
                                .v = r->values,

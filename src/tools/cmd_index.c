@@ -17,7 +17,7 @@
 
 struct index_job {
     int rank, ranks;
-    int is_quiet;
+    int is_quiet, is_again;
     deltafs_options *options;
     const char *collection; /* NULL: one for each file, in it or beside it */
     deltafs_indexer *indexer;
@@ -64,6 +64,7 @@ static struct option *index_long_options(void)
 {
     static const struct option own[] = {{"output", required_argument, NULL, 'o'},
                                         {"label", required_argument, NULL, 'l'},
+                                        {"again", no_argument, NULL, 'a'},
                                         {"quiet", no_argument, NULL, 'q'}};
     size_t n = sizeof own / sizeof own[0], count = 0;
     const struct deltafs_option_info *info;
@@ -93,6 +94,9 @@ static int index_take(struct index_job *ix, int c)
         return index_set(ix, "collection", text_path(optarg));
     case 'l':
         return index_set(ix, "epoch", optarg);
+    case 'a':
+        ix->is_again = 1;
+        return EXIT_OK;
     case 'q':
         ix->is_quiet = 1;
         return EXIT_OK;
@@ -248,7 +252,7 @@ static int index_file(struct index_job *ix, const char *path)
 
     if (code != EXIT_OK)
         return code;
-    if (deltafs_indexer_has(ix->indexer, path, &has) != DELTAFS_OK)
+    if (!ix->is_again && deltafs_indexer_has(ix->indexer, path, &has) != DELTAFS_OK)
         code = index_fail(ix, EXIT_TROUBLE, deltafs_indexer_errmsg(ix->indexer));
     else if (has)
         ix->unchanged++;

@@ -68,6 +68,14 @@ expect 3 "$deltafs" verify "$work/e/all"
 expect 0 index 2 --schema $schema --key id --skip 7 -o "$work/e/all" "$work"/e/dump.*.bin
 stdout_has "150 rows of 1 file indexed by 2 ranks, 3 unchanged"
 right "$work/e/all" "$work"/e/dump.*.csv
+# A wrong label is put right.
+key=$(head -n 1 "$work/e/dump.300.csv" | cut -d , -f 1)
+expect 0 index 2 --schema $schema --key id --skip 7 -o "$work/e/all" --again --label 301 "$work/e/dump.300.bin"
+stdout_has "150 rows of 1 file indexed by 2 ranks, 0 unchanged"
+expect 0 "$deltafs" get "$work/e/all" "$key" --epochs 301 --format csv
+expect 1 "$deltafs" get "$work/e/all" "$key" --epochs 300
+expect 0 index 2 --schema $schema --key id --skip 7 -o "$work/e/all" --again "$work/e/dump.300.bin"
+right "$work/e/all" "$work"/e/dump.*.csv
 
 # Each with an index of its own; of a logical file, in it.
 expect 0 "$deltafs" cp "$work/e/dump.20.bin" "deltafs:$work/e/logical.20"
