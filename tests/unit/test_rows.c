@@ -307,7 +307,7 @@ static void *visit(void *arg)
     struct logical_group group = unit_team_group(&v->member);
     deltafs_options *o = NULL;
     deltafs_logical *f = NULL;
-    struct error e;
+    struct error e = {.status = DELTAFS_OK};
 
     v->status = deltafs_options_create(&o);
     v->status = deltafs_logical_open_group(v->path, O_RDWR, o, &group, &f, &e);
