@@ -20,6 +20,16 @@ mpi() {
     timeout -k 5 "${MPI_TIMEOUT:-120}" $MPIEXEC -np "$ranks" "$@"
 }
 
+# mpi_aborts N COMMAND...: the same for a job that ends by MPI_Abort; its ranks write their messages to $work/out themselves:
+# of what a rank wrote just before, the launcher may lose some.
+mpi_aborts() {
+    n=$1
+    shift
+    : >"$work/out"
+    # shellcheck disable=SC2016
+    mpi "$n" sh -c 'exec "$@" >>"$0" 2>&1' "$work/out" "$@" 2>"$work/launcher"
+}
+
 skip() {
     echo "skipped: $*"
     exit 77

@@ -30,9 +30,9 @@ same digest out "an ordinary file that was written through the driver"
 # Hints.
 expect 0 mpi 2 "$parallel" deltafs hint.h5 write deltafs_index=flatten
 expect 0 mpi 2 "$parallel" deltafs hint.h5 read deltafs_atomic=no
-mpi 2 "$parallel" deltafs hint.h5 read deltafs_indeks=flatten >out 2>err && fail "a wrong hint was taken"
-grep -q "no option 'indeks'" err || fail "a wrong hint: $(cat err)"
-mpi 2 "$parallel" deltafs nothing.h5 read >out 2>err && fail "what is not there was opened"
+mpi_aborts 2 "$parallel" deltafs hint.h5 read deltafs_indeks=flatten && fail "a wrong hint was taken"
+grep -q "no option 'indeks'" out || fail "a wrong hint: $(cat out launcher)"
+mpi_aborts 2 "$parallel" deltafs nothing.h5 read && fail "what is not there was opened"
 
 # The keys of particles are indexed when the file is closed.
 DELTAFS_KEY='/Timestep_*/id1'
@@ -49,6 +49,6 @@ for how in collective independent "collective 70"; do
     expect 0 "$deltafs" verify vpic.h5
 done
 DELTAFS_KEY='/Timestep_*/x'
-mpi 2 "$top_builddir/vfd_vpic" write wrong.h5 1 100 collective >out 2>err && fail "a key that is no integer was taken"
-grep -q "is no key: keys are integers" err || fail "no reason: $(cat err)"
+mpi_aborts 2 "$top_builddir/vfd_vpic" write wrong.h5 1 100 collective && fail "a key that is no integer was taken"
+grep -q "is no key: keys are integers" out || fail "no reason: $(cat out launcher)"
 exit 0
