@@ -135,16 +135,14 @@ int part_writer_segment(struct part_writer *p, int is_last, struct error *e)
     return DELTAFS_OK;
 }
 
-static int part_put_keys(struct part_writer *p, const struct memtable *table, const uint32_t *order, uint64_t n,
-                         struct error *e)
+static int part_put_keys(struct part_writer *p, const uint64_t *keys, uint64_t n, struct error *e)
 {
     uint64_t previous = 0;
     int status = DELTAFS_OK;
 
     for (uint64_t i = 0; i < n && status == DELTAFS_OK; i++) {
-        uint64_t key = table->keys[order[i]];
-        status = keys_put(&p->shared->keys, key - previous, e);
-        previous = key;
+        status = keys_put(&p->shared->keys, keys[i] - previous, e);
+        previous = keys[i];
     }
     return status;
 }
@@ -201,7 +199,7 @@ uint64_t part_writer_growth(const struct part_writer *p)
     return RUN_FIRST_BLOCKS_BYTES + (capacity > p->run_capacity ? capacity * sizeof *p->runs : 0);
 }
 
-int part_writer_run(struct part_writer *p, const struct memtable *table, const uint32_t *order, uint32_t n,
+int part_writer_run(struct part_writer *p, const struct memtable *table, const struct sorted *records, uint32_t n,
                     struct error *e)
 {
     if (p->run_count == p->run_capacity) {
@@ -215,11 +213,11 @@ int part_writer_run(struct part_writer *p, const struct memtable *table, const u
     struct run *run = &p->runs[p->run_count++];
     int status = run_init(run, p->run_number++, n, log_end(&p->data), &p->shared->keys, e);
     if (status == DELTAFS_OK)
-        status = part_put_keys(p, table, order, n, e);
+        status = part_put_keys(p, records->keys, n, e);
     block_writer_clear(&p->shared->block); /* of what a run that failed left there */
     if (status == DELTAFS_OK)
-        status = table->value_size >= 0 ? part_write_fixed(p, run, table, order, e)
-                                        : part_write_any(p, run, table, order, e);
+        status = table->value_size >= 0 ? part_write_fixed(p, run, table, records->order, e)
+                                        : part_write_any(p, run, table, records->order, e);
     if (status == DELTAFS_OK)
         p->held += n;
     return status;

@@ -51,8 +51,8 @@ int part_writer_open(struct part_writer *p, struct io *io, const struct writer_c
 /* Cut off what the logs have behind the last committed epoch. */
 int part_writer_cut(struct part_writer *p, int sync, struct error *e);
 int part_writer_close(struct part_writer *p, struct error *e);
-/* Write `n` records of the memtable, which are this partition's, in the order given, as a run. */
-int part_writer_run(struct part_writer *p, const struct memtable *table, const uint32_t *order, uint32_t n,
+/* Write `n` records of the memtable, sorted, which are this partition's, as a run. */
+int part_writer_run(struct part_writer *p, const struct memtable *table, const struct sorted *records, uint32_t n,
                     struct error *e);
 /* What one more run makes the partition's own lists grow by, besides the list of its blocks. */
 uint64_t part_writer_growth(const struct part_writer *p);

@@ -1,7 +1,8 @@
 /* Least-significant-digit radix sort. Bits that are the same in all keys are left out: what remains of a key, above it
  * the partition and below it the record's index make one number of 64 bits where they fit, as they do for dense IDs and
- * for IDs made of a rank and a counter; numbers are moved, not records. Where they do not fit, indices alone are moved,
- * and every pass looks the keys up. */
+ * for IDs made of a rank and a counter; numbers are moved, not records, and the sorted keys are made of them again
+ * without a look at where the records are. Where they do not fit, indices alone are moved, and every pass looks the
+ * keys up. */
 #include <string.h>
 #include "core/partition.h"
 #include "core/sort.h"
@@ -53,6 +54,13 @@ static inline uint64_t sort_squeeze(const struct sort_bits *s, uint64_t key)
 {
     return (key >> s->low_shift & mask_of(s->low_bits)) |
            (s->high_bits ? (key >> s->high_shift & mask_of(s->high_bits)) << s->low_bits : 0);
+}
+
+/* The key that was squeezed, in the low bits of `number`; `same` are the bits of all keys in neither range. */
+static inline uint64_t sort_expand(const struct sort_bits *s, uint64_t number, uint64_t same)
+{
+    return same | (number & mask_of(s->low_bits)) << s->low_shift |
+           (s->high_bits ? (number >> s->low_bits & mask_of(s->high_bits)) << s->high_shift : 0);
 }
 
 static inline uint64_t sort_partition(const struct sort_partitions *p, uint64_t key)
@@ -109,41 +117,46 @@ static void sort_pass(const uint64_t *keys, const uint32_t *from, uint32_t *to, 
     }
 }
 
-static const uint32_t *sort_indices(const uint64_t *keys, uint32_t n, const struct sort_bits *bits,
-                                    const struct sort_partitions *p, uint32_t *a, uint32_t *b)
+static struct sorted sort_indices(const uint64_t *keys, uint32_t n, const struct sort_bits *bits,
+                                  const struct sort_partitions *p, uint64_t *a, uint64_t *b)
 {
     unsigned key_bits = bits->low_bits + bits->high_bits, partition_bits = bits_for(p->count - 1);
+    uint32_t *from = (uint32_t *)a, *to = (uint32_t *)b;
 
     for (uint32_t i = 0; i < n; i++)
-        a[i] = i;
+        from[i] = i;
     for (unsigned at = 0; at < key_bits + partition_bits;) {
         int is_key = at < key_bits;
-        sort_pass(keys, a, b, n, is_key ? bits : NULL, p, is_key ? at : at - key_bits);
-        uint32_t *swapped = a;
-        a = b;
-        b = swapped;
+        sort_pass(keys, from, to, n, is_key ? bits : NULL, p, is_key ? at : at - key_bits);
+        uint32_t *swapped = from;
+        from = to;
+        to = swapped;
         at = is_key && at + 8 > key_bits ? key_bits : at + 8;
     }
-    return a;
+    uint64_t *sorted = (uint32_t *)a == from ? b : a;
+    for (uint32_t i = 0; i < n; i++)
+        sorted[i] = keys[from[i]];
+    return (struct sorted){from, sorted};
 }
 
-const uint32_t *sort_records(const uint64_t *keys, uint32_t n, const struct sort_partitions *p, uint64_t *a,
-                             uint64_t *b)
+struct sorted sort_records(const uint64_t *keys, uint32_t n, const struct sort_partitions *p, uint64_t *a, uint64_t *b)
 {
     struct sort_bits bits = sort_find_bits(keys, n);
     unsigned index_bits = n > 0 ? bits_for(n - 1) : 0, key_bits = bits.low_bits + bits.high_bits;
     unsigned partition_shift = index_bits + key_bits, top = partition_shift + bits_for(p->count - 1);
 
     if (top > 64)
-        return sort_indices(keys, n, &bits, p, (uint32_t *)a, (uint32_t *)b);
+        return sort_indices(keys, n, &bits, p, a, b);
     for (uint32_t i = 0; i < n; i++)
         a[i] = (p->count > 1 ? sort_partition(p, keys[i]) << partition_shift : 0) |
                sort_squeeze(&bits, keys[i]) << index_bits | i;
-    a = sort_numbers(a, b, n, index_bits, top);
-    uint8_t *order = (uint8_t *)a;
+    uint64_t *number = sort_numbers(a, b, n, index_bits, top), *sorted = number == a ? b : a;
+    uint64_t same = n > 0 ? keys[0] & ~sort_expand(&bits, UINT64_MAX, 0) : 0;
+    uint8_t *order = (uint8_t *)number; /* in the place of what has been read */
     for (uint32_t i = 0; i < n; i++) {
-        uint32_t index = (uint32_t)(a[i] & mask_of(index_bits));
+        uint32_t index = (uint32_t)(number[i] & mask_of(index_bits));
+        sorted[i] = sort_expand(&bits, number[i] >> index_bits, same);
         memcpy(order + i * sizeof index, &index, sizeof index);
     }
-    return (const uint32_t *)(const void *)order;
+    return (struct sorted){(const uint32_t *)(const void *)order, sorted};
 }

@@ -14,9 +14,14 @@ struct sort_partitions {
     uint32_t count; /* how many from there on; 1: all records are of it */
 };
 
-/* The order of the `n` records that have these keys: their indices, by partition, then key, then index. `a` and `b`
- * have room for n each; the result is in one of them. */
-const uint32_t *sort_records(const uint64_t *keys, uint32_t n, const struct sort_partitions *partitions, uint64_t *a,
-                             uint64_t *b);
+/* Records by partition, then key, then index: their indices, and their keys. */
+struct sorted {
+    const uint32_t *order;
+    const uint64_t *keys;
+};
+
+/* The `n` records that have these keys. `a` and `b` have room for n each; the result is in them. */
+struct sorted sort_records(const uint64_t *keys, uint32_t n, const struct sort_partitions *partitions, uint64_t *a,
+                           uint64_t *b);
 
 #endif

@@ -490,15 +490,16 @@ static int writer_write_table(struct writer *w, const struct memtable *t, struct
 
     if (!writer_has_room(w, t))
         status = writer_close_segments(w, e);
-    const uint32_t *order = sort_records(t->keys, n, &partitions, w->sort[0], w->sort[1]);
+    const struct sorted all = sort_records(t->keys, n, &partitions, w->sort[0], w->sort[1]);
     for (uint32_t i = 0; i < n && status == DELTAFS_OK; i = end) {
-        uint32_t partition = writer_partition(w, t->keys[order[i]]);
+        const struct sorted from = {all.order + i, all.keys + i};
+        uint32_t partition = writer_partition(w, all.keys[i]);
         if (w->count == 1)
             end = n;
         else
-            for (end = i + 1; end < n && writer_partition(w, t->keys[order[end]]) == partition;)
+            for (end = i + 1; end < n && writer_partition(w, all.keys[end]) == partition;)
                 end++;
-        status = part_writer_run(&w->part[partition], t, order + i, end - i, e);
+        status = part_writer_run(&w->part[partition], t, &from, end - i, e);
     }
     return status;
 }

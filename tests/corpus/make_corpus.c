@@ -177,9 +177,9 @@ static void end_run(struct maker *m)
 {
     static uint64_t a[TABLE_RECORDS], b[TABLE_RECORDS];
     const struct sort_partitions all = {1, 0, 1};
-    const uint32_t *order = sort_records(m->table.keys, m->table.count, &all, a, b);
+    const struct sorted records = sort_records(m->table.keys, m->table.count, &all, a, b);
 
-    must(m, part_writer_run(&m->part, &m->table, order, m->table.count, &m->e));
+    must(m, part_writer_run(&m->part, &m->table, &records, m->table.count, &m->e));
     memtable_clear(&m->table);
 }
 

@@ -40,10 +40,11 @@ static void check_sort(const uint64_t *all, uint32_t count, struct sort_partitio
         keys[n++] = all[i];
     }
     qsort(want, n, sizeof *want, slow_compare);
-    const uint32_t *got = sort_records(keys, n, &p, a, b);
-    CHECK((const void *)got == a || (const void *)got == b);
+    const struct sorted got = sort_records(keys, n, &p, a, b);
+    CHECK((const void *)got.order == a || (const void *)got.order == b);
+    CHECK(got.keys == a || got.keys == b);
     for (uint32_t i = 0; i < n; i++)
-        CHECK(got[i] == want[i].index);
+        CHECK(got.order[i] == want[i].index && got.keys[i] == want[i].key);
     free(keys);
     free(a);
     free(b);
