@@ -1,12 +1,17 @@
 /* What it costs to index the keys of records while a file is written through MPI-IO: the same deltafs: files with and
- * without the hints, in turn, in one run; once into the page cache, once synced to storage before the close. All ranks
- * write their parts of files of 48-byte records; the keys are dense, and stand in an order that is another in each
- * file. A program like any other: it knows nothing of DeltaFS but the file names and the hints. Times are those of the
- * slowest rank, from the open to the end of the close. The last run's files stay in FOLDER. */
+ * without the hints, in turn, in one run; into the page cache, synced to storage before the close, and where storage
+ * takes so many bytes a second from each rank and no more. All ranks write their parts of files of 48-byte records; the
+ * keys are dense, and stand in an order that is another in each file. A program like any other: it knows nothing of
+ * DeltaFS but the file names and the hints. Times are those of the slowest rank, from the open to the end of the close.
+ * The last run's files stay in FOLDER. */
 #include <getopt.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 #include <mpi.h>
 #include "bench_help.h"
 #include "bench_table.h"
@@ -18,7 +23,10 @@ static struct {
     const char *folder, *json, *order;
     uint64_t total; /* bytes of a file */
     int runs, steps;
-} set = {.order = "shuffled", .total = UINT64_C(256) << 20, .runs = 5, .steps = 3};
+    double throttle; /* bytes a second of each rank */
+} set = {.order = "shuffled", .total = UINT64_C(256) << 20, .runs = 5, .steps = 3, .throttle = 50e6};
+
+enum way { CACHED, SYNCED, THROTTLED, WAYS };
 
 static int rank, ranks;
 static uint64_t rows; /* of a rank */
@@ -35,6 +43,31 @@ static void must(int code, const char *what)
     fprintf(stderr, "rank %d: %s: %s\n", rank, what, text);
     MPI_Abort(MPI_COMM_WORLD, 1);
 }
+
+/* ---- Slow storage ---- */
+
+static struct {
+    pthread_mutex_t mutex;
+    double speed;   /* bytes a second; 0: as it is */
+    double free_at; /* when what was written before has been taken */
+} storage = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+/* Libraries that are loaded get this instead of the system's. */
+ssize_t pwrite64(int fd, const void *from, size_t n, off64_t offset)
+{
+    pthread_mutex_lock(&storage.mutex);
+    double now = bench_now(), wait = 0;
+    if (storage.speed > 0) {
+        storage.free_at = (storage.free_at > now ? storage.free_at : now) + (double)n / storage.speed;
+        wait = storage.free_at - now;
+    }
+    pthread_mutex_unlock(&storage.mutex);
+    if (wait > 0)
+        nanosleep(&(struct timespec){(time_t)wait, (long)((wait - (double)(time_t)wait) * 1e9)}, NULL);
+    return syscall(SYS_pwrite64, fd, from, n, offset);
+}
+
+/* ---- Dumps ---- */
 
 /* A permutation of 0 .. n - 1: a few rounds of a Feistel cipher, walked until it is below n. */
 static uint64_t permute(uint64_t x, uint64_t n, uint64_t seed)
@@ -72,7 +105,7 @@ static void fill(int step)
     }
 }
 
-static double run_write(const char *path, MPI_Info info, int is_synced)
+static double run_write(const char *path, MPI_Info info, enum way way)
 {
     MPI_Offset at = (MPI_Offset)((uint64_t)rank * rows * RECORD);
     uint64_t n = rows * RECORD;
@@ -80,16 +113,18 @@ static double run_write(const char *path, MPI_Info info, int is_synced)
     double own, all;
 
     MPI_Barrier(MPI_COMM_WORLD);
+    storage.speed = way == THROTTLED ? set.throttle : 0;
     double start = bench_now();
     must(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_WRONLY, info, &f), "open");
     for (uint64_t i = 0; i < n; i += PIECE)
         must(MPI_File_write_at(f, at + (MPI_Offset)i, bytes + i, (int)(n - i < PIECE ? n - i : PIECE), MPI_BYTE,
                                MPI_STATUS_IGNORE),
              "write");
-    if (is_synced)
+    if (way == SYNCED)
         must(MPI_File_sync(f), "sync");
     must(MPI_File_close(&f), "close");
     own = bench_now() - start;
+    storage.speed = 0;
     MPI_Allreduce(&own, &all, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
     return all;
 }
@@ -103,7 +138,7 @@ static void run_remove(const char *path)
 }
 
 /* Seconds of one run's files, with the index or without. The collection grows from run to run. */
-static double run_steps(int is_indexed, int is_synced, int run, int is_last)
+static double run_steps(int is_indexed, enum way way, int run, int is_last)
 {
     char path[256], collection[256], label[16];
     double sum = 0;
@@ -115,42 +150,47 @@ static double run_steps(int is_indexed, int is_synced, int run, int is_last)
             MPI_Info_set(info, "deltafs_schema", "x:f4,y:f4,z:f4,ux:f4,uy:f4,uz:f4,id:u8,w:f8,e:f8");
             MPI_Info_set(info, "deltafs_key", "id");
             MPI_Info_set(info, "deltafs_collection",
-                         bench_text(collection, "%s/keys-%d-%d", set.folder, is_synced, run));
+                         bench_text(collection, "%s/keys-%d-%d", set.folder, (int)way, run));
             snprintf(label, sizeof label, "%d", step);
             MPI_Info_set(info, "deltafs_epoch", label);
         }
         fill(step);
-        bench_text(path, "deltafs:%s/dump-%d-%d.%d", set.folder, is_synced, is_indexed, step);
-        sum += run_write(path, info, is_synced);
+        bench_text(path, "deltafs:%s/dump-%d-%d.%d", set.folder, (int)way, is_indexed, step);
+        sum += run_write(path, info, way);
         MPI_Info_free(&info);
     }
     for (int step = 0; step < set.steps && !(is_last && is_indexed); step++)
-        run_remove(bench_text(path, "deltafs:%s/dump-%d-%d.%d", set.folder, is_synced, is_indexed, step));
+        run_remove(bench_text(path, "deltafs:%s/dump-%d-%d.%d", set.folder, (int)way, is_indexed, step));
     return sum;
 }
 
-static void compare(struct table *t, int is_synced)
+static void compare(struct table *t, enum way way)
 {
+    char throttled[256];
+    const char *name[WAYS] = {"into the page cache", "synced before the close",
+                              bench_text(throttled, "storage of %.0f MB/s a rank", set.throttle / 1e6)};
     double taken[2][RUNS_MAX], megabytes = (double)(rows * RECORD * (uint64_t)ranks * (uint64_t)set.steps) / 1e6;
 
     for (int run = 0; run < set.runs; run++)
         for (int k = 0; k < 2; k++) {
             int is_indexed = k ^ (run & 1); /* neither is always the first */
             taken[is_indexed][run] =
-                1e9 * run_steps(is_indexed, is_synced, run, run + 1 == set.runs) / (megabytes * 1e6 / RECORD);
+                1e9 * run_steps(is_indexed, way, run, run + 1 == set.runs) / (megabytes * 1e6 / RECORD);
         }
     if (rank == 0)
-        table_row(t, is_synced ? "synced before the close" : "into the page cache",
-                  spread_of(taken[1], (size_t)set.runs), "not indexed", spread_of(taken[0], (size_t)set.runs),
-                  (struct target){BY_MEDIAN, 1.15});
+        table_row(t, name[way], spread_of(taken[1], (size_t)set.runs), "not indexed",
+                  spread_of(taken[0], (size_t)set.runs), (struct target){BY_MEDIAN, 1.15});
 }
 
 static void parse(int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"runs", required_argument, NULL, 'r'},  {"megabytes", required_argument, NULL, 'm'},
-        {"steps", required_argument, NULL, 's'}, {"order", required_argument, NULL, 'o'},
-        {"json", required_argument, NULL, 'j'},  {NULL, 0, NULL, 0}};
+    static const struct option options[] = {{"runs", required_argument, NULL, 'r'},
+                                            {"megabytes", required_argument, NULL, 'm'},
+                                            {"steps", required_argument, NULL, 's'},
+                                            {"order", required_argument, NULL, 'o'},
+                                            {"json", required_argument, NULL, 'j'},
+                                            {"throttle", required_argument, NULL, 't'},
+                                            {NULL, 0, NULL, 0}};
     int c;
 
     while ((c = getopt_long(argc, argv, "", options, NULL)) != -1)
@@ -167,15 +207,19 @@ static void parse(int argc, char **argv)
         case 'o':
             set.order = optarg;
             break;
+        case 't':
+            set.throttle = atof(optarg) * 1e6;
+            break;
         case 'j':
             set.json = optarg;
             break;
         default:
             bench_die("wrong arguments");
         }
-    if (optind + 1 != argc || set.runs < 1 || set.runs > RUNS_MAX || set.total == 0 || set.steps < 1)
+    if (optind + 1 != argc || set.runs < 1 || set.runs > RUNS_MAX || set.total == 0 || set.steps < 1 ||
+        !(set.throttle > 0))
         bench_die("usage: mpirun -np N bench-keys [--runs N] [--megabytes N] [--steps N] [--order written|shuffled] "
-                  "[--json FILE] FOLDER");
+                  "[--throttle MB] [--json FILE] FOLDER");
     set.folder = argv[optind];
 }
 
@@ -194,8 +238,8 @@ int main(int argc, char **argv)
              (unsigned long long)(set.total >> 20), set.order);
     if (rank == 0)
         table_begin(t, title, "ns a record", LESS);
-    for (int is_synced = 0; is_synced < 2; is_synced++)
-        compare(t, is_synced);
+    for (int way = 0; way < WAYS; way++)
+        compare(t, (enum way)way);
     if (rank == 0) {
         table_summary(t);
         if (set.json)
