@@ -7,8 +7,11 @@
  * So a file open for writing is in atomic mode, in which each read sees all that was written before it, unless the hint
  * deltafs_atomic is no: for programs that keep all metadata in the cache, and read only what was flushed.
  *
+ * HDF5 writes the fill value of new chunks in a collective call, of which each rank writes a share, and lets a rank
+ * that is through write values to any of them: so a rank comes out of a collective write when all have written.
+ *
  * With a driver that knows MPI, HDF5 may describe a collective transfer by MPI datatypes, which it hands to its own
- * driver past the functions of this one: two functions of HDF5 that are not public tell them. An HDF5 that hides those
+ * driver past the functions of this one: functions of HDF5 that are not public tell them. An HDF5 that hides those
  * is refused, since such a transfer would be taken for one of bytes.
  */
 #include <dlfcn.h>
@@ -376,6 +379,7 @@ static herr_t mpi_control(H5FD_t *file, uint64_t code, uint64_t flags, const voi
 /* HDF5's own functions that tell how a transfer is described. */
 static int (*mpi_get_mode)(int *mode);
 static int (*mpi_get_types)(MPI_Datatype *memory, MPI_Datatype *file);
+static int (*mpi_get_how)(int *how);
 
 /* Whether the transfer under way is one of `count` of an MPI datatype, not of bytes. */
 static int mpi_has_types(MPI_Datatype *memory, MPI_Datatype *file)
@@ -384,6 +388,21 @@ static int mpi_has_types(MPI_Datatype *memory, MPI_Datatype *file)
 
     return mpi_get_mode(&mode) >= 0 && mode == H5FD_MPIO_COLLECTIVE && mpi_get_types(memory, file) >= 0 &&
            (*memory != MPI_BYTE || *file != MPI_BYTE);
+}
+
+/* Whether all ranks make this transfer together: HDF5's own driver then makes MPI's collective calls. */
+static int mpi_is_together(void)
+{
+    int mode = H5FD_MPIO_INDEPENDENT, how = H5FD_MPIO_INDIVIDUAL_IO;
+
+    return mpi_get_mode(&mode) >= 0 && mode == H5FD_MPIO_COLLECTIVE && mpi_get_how(&how) >= 0 &&
+           how == H5FD_MPIO_COLLECTIVE_IO;
+}
+
+/* After a write that has ended with `rc`. */
+static herr_t mpi_written(H5FD_t *file, herr_t rc)
+{
+    return mpi_is_together() ? mpi_agree(mpi_of(file), rc) : rc;
 }
 
 static herr_t mpi_read(H5FD_t *file, H5FD_mem_t type, hid_t dxpl, haddr_t at, size_t size, void *bytes)
@@ -400,9 +419,22 @@ static herr_t mpi_write(H5FD_t *file, H5FD_mem_t type, hid_t dxpl, haddr_t at, s
     MPI_Datatype in_memory, in_file;
 
     if (type == H5FD_MEM_DRAW && mpi_has_types(&in_memory, &in_file))
-        return vfd_types_transfer((struct vfd_file *)file, 1, at, (uint8_t *)(uintptr_t)bytes, size, in_memory,
-                                  in_file);
-    return vfd_class.write(file, type, dxpl, at, size, bytes);
+        return mpi_written(file, vfd_types_transfer((struct vfd_file *)file, 1, at, (uint8_t *)(uintptr_t)bytes, size,
+                                                    in_memory, in_file));
+    return mpi_written(file, vfd_class.write(file, type, dxpl, at, size, bytes));
+}
+
+static herr_t mpi_write_vector(H5FD_t *file, hid_t dxpl, uint32_t count, H5FD_mem_t types[], haddr_t at[],
+                               size_t sizes[], const void *bytes[])
+{
+    return mpi_written(file, vfd_write_vector(file, dxpl, count, types, at, sizes, bytes));
+}
+
+static herr_t mpi_write_selection(H5FD_t *file, H5FD_mem_t type, hid_t dxpl, size_t count, hid_t memory[],
+                                  hid_t space[], haddr_t offsets[], size_t element_sizes[], const void *bytes[])
+{
+    return mpi_written(file,
+                       vfd_write_selection(file, type, dxpl, count, memory, space, offsets, element_sizes, bytes));
 }
 
 static hid_t mpi_register(void)
@@ -424,6 +456,8 @@ static hid_t mpi_register(void)
     mpi_class.get_eof = mpi_get_size;
     mpi_class.read = mpi_read;
     mpi_class.write = mpi_write;
+    mpi_class.write_vector = mpi_write_vector;
+    mpi_class.write_selection = mpi_write_selection;
     mpi_class.truncate = mpi_truncate;
     mpi_class.lock = NULL;
     mpi_class.unlock = NULL;
@@ -441,7 +475,8 @@ herr_t H5Pset_fapl_deltafs(hid_t fapl, MPI_Comm comm, MPI_Info info)
         return vfd_fail(calls, VFD_CANNOT_OPEN, "H5Pset_fapl_deltafs: a communicator must be given");
     *(void **)&mpi_get_mode = dlsym(RTLD_DEFAULT, "H5CX_get_io_xfer_mode");
     *(void **)&mpi_get_types = dlsym(RTLD_DEFAULT, "H5CX_get_mpi_coll_datatypes");
-    if (!mpi_get_mode || !mpi_get_types)
+    *(void **)&mpi_get_how = dlsym(RTLD_DEFAULT, "H5CX_get_mpio_coll_opt");
+    if (!mpi_get_mode || !mpi_get_types || !mpi_get_how)
         return vfd_fail(calls, VFD_UNSUPPORTED,
                         "H5Pset_fapl_deltafs: this HDF5 does not tell how it describes collective transfers; use "
                         "H5Pset_fapl_mpio, and file names with the prefix deltafs:");

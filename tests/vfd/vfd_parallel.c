@@ -112,6 +112,37 @@ static void parallel_fill(hid_t file, int is_write)
     NEED(H5Sclose(space));
 }
 
+/* Chunked datasets, to which each rank writes as soon as they are made, while others may still be filling them. */
+static void parallel_at_once(hid_t file, int is_write)
+{
+    enum { SETS = 20, OWN = 1000 };
+    const hsize_t own = OWN, first = (hsize_t)rank * OWN, size = (hsize_t)ranks * OWN, chunk = 300;
+    hid_t space = NEED(H5Screate_simple(1, &size, NULL)), memory = NEED(H5Screate_simple(1, &own, NULL));
+    hid_t how = NEED(H5Pcreate(H5P_DATASET_CREATE));
+    double value[OWN];
+    char name[32];
+
+    NEED(H5Pset_chunk(how, 1, &chunk));
+    NEED(H5Sselect_hyperslab(space, H5S_SELECT_SET, &first, NULL, &own, NULL));
+    for (int i = 0; i < SETS; i++) {
+        snprintf(name, sizeof name, "at once %d", i);
+        hid_t set = is_write ? NEED(H5Dcreate2(file, name, H5T_NATIVE_DOUBLE, space, H5P_DEFAULT, how, H5P_DEFAULT))
+                             : NEED(H5Dopen2(file, name, H5P_DEFAULT));
+        for (size_t k = 0; k < OWN; k++)
+            value[k] = is_write ? parallel_value(first + k, (size_t)i) : -1;
+        if (is_write)
+            NEED(H5Dwrite(set, H5T_NATIVE_DOUBLE, memory, space, H5P_DEFAULT, value));
+        else
+            NEED(H5Dread(set, H5T_NATIVE_DOUBLE, memory, space, H5P_DEFAULT, value));
+        for (size_t k = 0; k < OWN; k++)
+            NEED(value[k] == parallel_value(first + k, (size_t)i) ? 0 : -1);
+        NEED(H5Dclose(set));
+    }
+    NEED(H5Pclose(how));
+    NEED(H5Sclose(memory));
+    NEED(H5Sclose(space));
+}
+
 static void parallel_groups(hid_t file, int is_write)
 {
     hid_t space = NEED(H5Screate(H5S_SCALAR));
@@ -143,6 +174,7 @@ static void parallel_write(const char *path, hid_t fapl, hid_t independent, hid_
         parallel_make(file, "converted", H5T_IEEE_F64BE, 0), parallel_make(file, "together", H5T_NATIVE_DOUBLE, 10)};
 
     parallel_fill(file, 1);
+    parallel_at_once(file, 1);
     parallel_rows(set[0], independent, 1, rank);
     parallel_groups(file, 1);
     parallel_rows(set[1], independent, 1, rank);
@@ -171,6 +203,7 @@ static void parallel_read(const char *path, hid_t fapl, hid_t independent, hid_t
     }
     parallel_groups(file, 0);
     parallel_fill(file, 0);
+    parallel_at_once(file, 0);
     NEED(H5Fclose(file));
 }
 
