@@ -126,7 +126,9 @@ struct vfd_config {
 const struct vfd_calls *vfd_calls_at(const void *address);
 int vfd_fail(const struct vfd_calls *calls, enum vfd_fault fault, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* The same, for where a pointer is returned. */
+/* The last one of this thread once more: any public function of HDF5 that was called since has cleared the stack. */
+int vfd_fail_again(const struct vfd_calls *calls);
+/* The same as vfd_fail, for where a pointer is returned. */
 void *vfd_fail_null(const struct vfd_calls *calls, enum vfd_fault fault, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

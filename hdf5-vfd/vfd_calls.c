@@ -93,13 +93,27 @@ const struct vfd_calls *vfd_calls_at(const void *address)
     return c;
 }
 
+/* What a thread has pushed last. */
+static _Thread_local struct {
+    enum vfd_fault fault;
+    char message[MESSAGE_MAX];
+} vfd_last;
+
+int vfd_fail_again(const struct vfd_calls *c)
+{
+    enum vfd_fault fault = vfd_last.fault;
+
+    if (c->push && c->error_class && c->major && c->minor[fault])
+        c->push(0, "libh5fd_deltafs", "deltafs", 0, *c->error_class, *c->major, *c->minor[fault], "%s",
+                vfd_last.message);
+    return -1;
+}
+
 static void vfd_push(const struct vfd_calls *c, enum vfd_fault fault, const char *format, va_list list)
 {
-    char message[MESSAGE_MAX];
-
-    vsnprintf(message, sizeof message, format, list);
-    if (c->push && c->error_class && c->major && c->minor[fault])
-        c->push(0, "libh5fd_deltafs", "deltafs", 0, *c->error_class, *c->major, *c->minor[fault], "%s", message);
+    vfd_last.fault = fault;
+    vsnprintf(vfd_last.message, sizeof vfd_last.message, format, list);
+    vfd_fail_again(c);
 }
 
 int vfd_fail(const struct vfd_calls *calls, enum vfd_fault fault, const char *format, ...)

@@ -253,7 +253,7 @@ static int transfer_pair(struct vfd_transfer *t, hid_t memory, hid_t space, uint
         calls->unselect(t->file.iterator);
     if (t->memory.iterator >= 0)
         calls->unselect(t->memory.iterator);
-    return rc;
+    return rc == 0 ? 0 : vfd_fail_again(calls);
 }
 
 struct vfd_transfer *vfd_transfer_begin(struct vfd_file *f, int is_write)

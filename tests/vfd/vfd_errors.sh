@@ -56,6 +56,10 @@ rm -r damaged.dir
 damage ours.h5 s00000000/w00000000.extents 20
 why "w00000000.extents: damaged at offset" damaged.ours.h5
 rm -r damaged.ours.h5
+damage ours.h5 s00000000/w00000000.data 60
+expect 1 vfd "$probe" read damaged.ours.h5 "large chunks"
+grep -q "w00000000.data: damaged at offset" out || fail "a long read of what is damaged: $(cat out)"
+rm -r damaged.ours.h5
 damage ours.h5 s00000000/w00000000.data 0
 why "w00000000.data" damaged.ours.h5
 rm -r damaged.ours.h5

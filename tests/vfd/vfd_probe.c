@@ -5,6 +5,7 @@
  *   vfd_probe change FILE           open it again and change some
  *   vfd_probe digest FILE           a checksum of all values in it
  *   vfd_probe why FILE [swmr|write] open it and print the error stack's messages, or "opened"
+ *   vfd_probe read FILE DATASET     read it, of doubles, and print the error stack's messages, or nothing
  *   vfd_probe is FILE               what H5Fis_accessible says
  *   vfd_probe delete FILE           by H5Fdelete
  *   vfd_probe flush FILE            write, flush, and die without closing
@@ -335,6 +336,24 @@ static int probe_why(const char *path, const char *how)
     return 0;
 }
 
+static int probe_read(const char *path, const char *name)
+{
+    hid_t file = NEED(H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT)), set = NEED(H5Dopen2(file, name, H5P_DEFAULT));
+    hid_t space = NEED(H5Dget_space(set));
+    double *value = malloc((size_t)NEED(H5Sget_simple_extent_npoints(space)) * sizeof *value);
+
+    NEED(value ? 0 : -1);
+    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    int is_read = H5Dread(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, value) >= 0;
+    if (!is_read)
+        H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, why_print, NULL);
+    free(value);
+    NEED(H5Sclose(space));
+    NEED(H5Dclose(set));
+    NEED(H5Fclose(file));
+    return !is_read;
+}
+
 static int probe_is(const char *path)
 {
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
@@ -505,6 +524,8 @@ int main(int argc, char **argv)
         return probe_digest(argv[2]);
     if (strcmp(what, "why") == 0)
         return probe_why(argv[2], argc > 3 ? argv[3] : "read");
+    if (strcmp(what, "read") == 0 && argc > 3)
+        return probe_read(argv[2], argv[3]);
     if (strcmp(what, "is") == 0)
         return probe_is(argv[2]);
     if (strcmp(what, "delete") == 0)
