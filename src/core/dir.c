@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "base/hash.h"
+#include "base/path.h"
 #include "core/dir.h"
 #include "core/reader.h"
 #include "core/repair.h"
@@ -272,16 +273,19 @@ static int open_to_write(const char *call, const char *path, const deltafs_optio
 {
     struct error *e = deltafs_thread_error();
     deltafs_options *defaults = NULL;
+    int status = DELTAFS_OK;
 
     if (!path || !*path || !out)
         return error_set(e, DELTAFS_ERR_INVALID, "%s: path and out must be given", call);
-    if (!options) {
-        int status = deltafs_options_create(&defaults);
-        if (status != DELTAFS_OK)
-            return status;
-    }
-    int status = dir_open_to_write(path, options ? options : defaults, is_reopening, 0, out, e);
+    char *whole = path_absolute(path);
+    if (!whole)
+        status = error_no_memory(e, strlen(path), "a path");
+    else if (!options)
+        status = deltafs_options_create(&defaults);
+    if (status == DELTAFS_OK)
+        status = dir_open_to_write(whole, options ? options : defaults, is_reopening, 0, out, e);
     deltafs_options_destroy(defaults);
+    free(whole);
     return status;
 }
 

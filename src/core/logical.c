@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/path.h"
 #include "core/logical.h"
 #include "store/flat.h"
 
@@ -60,7 +61,7 @@ static int logical_open_container(deltafs_logical *f, const char *path, int flag
     if (f->group.rank == 0)
         return container_open(&f->container, &f->io, path, flags & (O_CREAT | O_EXCL), f->sync != SYNC_NONE, &is_new,
                               e);
-    f->container.path = strdup(path);
+    f->container.path = path_absolute(path);
     return f->container.path ? DELTAFS_OK : error_no_memory(e, strlen(path), "a path");
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <deltafs/deltafs_mpi.h>
+#include "base/path.h"
 #include "core/partition.h"
 #include "mpi/job.h"
 #include "mpi/stats.h"
@@ -285,6 +286,7 @@ static int job_open_to_write(const char *name, MPI_Comm comm, struct job_call ca
 {
     struct error *e = deltafs_thread_error(), own = {0};
     deltafs_options *defaults = NULL;
+    char *whole = NULL;
     struct job *j = calloc(1, sizeof *j);
     struct agree a = {.wait = job_wait};
     void *scratch = NULL;
@@ -309,11 +311,15 @@ static int job_open_to_write(const char *name, MPI_Comm comm, struct job_call ca
         error_set(&own, DELTAFS_ERR_INVALID, "%s: path and out must be given", name);
     else if (a.rank == 0 && !call.options && deltafs_options_create(&defaults) != DELTAFS_OK)
         own = *e;
+    else if (a.rank == 0 && !(whole = path_absolute(call.path)))
+        error_no_memory(&own, strlen(call.path), "a path");
+    call.path = whole;
     if (!call.options)
         call.options = defaults;
     if (agree_status(&a, &own) != DELTAFS_OK) {
         *e = own;
         deltafs_options_destroy(defaults);
+        free(whole);
         free(scratch);
         free(j);
         MPI_Comm_free(&a.comm);
@@ -327,6 +333,7 @@ static int job_open_to_write(const char *name, MPI_Comm comm, struct job_call ca
     j->stats_fd = -1;
     int status = job_create(j, &call, scratch, out, e);
     deltafs_options_destroy(defaults);
+    free(whole);
     free(scratch);
     pthread_mutex_unlock(&j->lock);
     if (status == DELTAFS_OK) {

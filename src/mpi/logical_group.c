@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <deltafs/deltafs_mpi.h>
+#include "base/path.h"
 #include "mpi/job.h"
 #include "mpi/logical_group.h"
 
@@ -289,14 +290,25 @@ static int call_share(struct logical_job *j, const char *path, int *flags, const
 /* Rank 0: what the close needs of the opening. */
 static int job_keep_call(struct logical_job *j, const char *path, const deltafs_options *o, struct error *e)
 {
-    j->path = strdup(path);
+    j->path = path_absolute(path);
     if (!j->path)
         return error_no_memory(e, strlen(path), "a path");
     if (deltafs_options_create(&j->options) != DELTAFS_OK) {
         *e = *deltafs_thread_error();
         return e->status;
     }
-    return deltafs_options_copy(j->options, o, e);
+    int status = deltafs_options_copy(j->options, o, e);
+    const char *given = deltafs_options_text(j->options, OPTION_COLLECTION);
+    if (status != DELTAFS_OK || *given == '\0' || *given == '/')
+        return status;
+    char *collection = path_absolute(given);
+    if (!collection)
+        return error_no_memory(e, strlen(given), "a path");
+    status = deltafs_options_set(j->options, "collection", collection);
+    if (status != DELTAFS_OK)
+        *e = *deltafs_thread_error();
+    free(collection);
+    return status;
 }
 
 /* What of this rank's goes wrong here, the opening takes to all. */

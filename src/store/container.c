@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/path.h"
 #include "store/session.h"
 #include "store/session_names.h"
 #include "store/store_format.h"
@@ -187,7 +188,7 @@ int container_open(struct container *c, struct io *io, const char *path, int fla
     *is_new = 0;
     for (int i = 0; i < TRIES && status == DELTAFS_ERR_BUSY; i++)
         status = container_try(c, io, path, flags, sync, is_new, e);
-    if (status == DELTAFS_OK && !(c->path = strdup(path)))
+    if (status == DELTAFS_OK && !(c->path = path_absolute(path)))
         status = error_no_memory(e, strlen(path) + 1, "a path");
     return status;
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "store/session.h"
 #include "store/session_names.h"
 #include "store/store_format.h"
@@ -56,6 +57,8 @@ static int walk_folder(const struct walk *w, const char *folder,
 
     if (status == DELTAFS_ERR_NOT_FOUND)
         status = DELTAFS_OK;
+    else if (status == DELTAFS_OK && !w->is_removing && eaccess(folder, W_OK | X_OK) != 0)
+        status = error_system(e, errno, "remove what is in", folder);
     for (size_t i = 0; i < n.count && status == DELTAFS_OK; i++) {
         size_t room = strlen(folder) + strlen(n.name[i]) + 2;
         char *path = malloc(room);

@@ -288,6 +288,16 @@ if [ "$as" != none ]; then
     expect 0 $as "$deltafs" ls "$work/run"
     sed 's/  */ /g' "$work/out" | grep -qxF "folder f3" || fail "ls of what may not be read: $(cat "$work/out")"
     chmod 755 "$f"
+    # Whoever may not remove all of it removes none of it, though the name could be taken away.
+    cp -r "$f" "$work/open"
+    mkdir "$work/open.to"
+    mv "$work/open" "$work/open.to/f"
+    chmod 777 "$work/open.to"
+    # shellcheck disable=SC2086
+    expect 3 $as "$deltafs" rm "$work/open.to/f"
+    says "Permission denied"
+    expect 0 "$deltafs" verify "$work/open.to/f"
+    rm -r "$work/open.to"
     chmod 555 "$work/there" "$work/run"
     for from in "$f" "$work/run/text"; do
         # shellcheck disable=SC2086

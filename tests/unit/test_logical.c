@@ -378,10 +378,40 @@ static void test_opened_while_removed(void **state)
     free(path);
 }
 
+/* A program may change its folder while it has files open. (What it wrote was lost, or came to stand in others.) */
+static void test_moved_on(void **state)
+{
+    char *here = getcwd(NULL, 0), got[7] = "";
+    deltafs_options *o = unit_options("memory", "8M", NULL);
+    deltafs_logical *f, *read;
+    deltafs_dir *d;
+    size_t n;
+
+    (void)state;
+    CHECK_IS(chdir(unit_path("%s", "")), 0);
+    CHECK_IS(deltafs_logical_open("moved", O_RDWR | O_CREAT, NULL, &f), DELTAFS_OK);
+    CHECK_IS(deltafs_create("moved_keys", o, &d), DELTAFS_OK);
+    CHECK_IS(chdir("/"), 0);
+    CHECK_IS(deltafs_logical_write(f, 0, "abcdef", 6), DELTAFS_OK);
+    CHECK_IS(deltafs_logical_close(f), DELTAFS_OK);
+    CHECK_IS(deltafs_append(d, 5, "value", 5), DELTAFS_OK);
+    CHECK_IS(deltafs_epoch_end(d, 1), DELTAFS_OK);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    CHECK_IS(chdir(unit_path("%s", "")), 0);
+    CHECK_IS(deltafs_logical_open("moved", O_RDONLY, NULL, &read), DELTAFS_OK);
+    CHECK_IS(chdir(here), 0);
+    CHECK_IS(deltafs_logical_read(read, 0, got, 6, &n), DELTAFS_OK);
+    CHECK(n == 6 && strcmp(got, "abcdef") == 0);
+    CHECK_IS(deltafs_logical_close(read), DELTAFS_OK);
+    CHECK(unit_exists(unit_path("moved_keys/MANIFEST")) && !unit_exists(unit_path("moved_keys/LEASE")));
+    deltafs_options_destroy(o);
+    free(here);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_histories), cmocka_unit_test(test_memory),
-                                       cmocka_unit_test(test_opened_while_removed)};
+                                       cmocka_unit_test(test_opened_while_removed), cmocka_unit_test(test_moved_on)};
 
     return cmocka_run_group_tests_name("logical files", tests, unit_setup, unit_teardown) == 0 ? 0 : 1;
 }
