@@ -137,22 +137,52 @@ static int look_is_outdated(deltafs_logical *f, const struct look *look)
     return status == DELTAFS_OK && k < look->count;
 }
 
-/* What to do about an attempt to read what `look` has found, which has ended with `status`. A session that was closed
- * and not synced is expected to be whole at first: what is not there may have been removed meanwhile. If it was not, a
- * crash has taken it, and what is left is the file. */
-static enum retry logical_retry(deltafs_logical *f, const struct look *look, int status)
+/* The sessions that counted when an attempt had ended. The first thing that a removal takes of a session is its text,
+ * and the last its folder: one whose logs are about to go is not told by its folder from one that a crash has hurt. */
+struct census {
+    struct session *session;
+    size_t count;
+    int is_taken, has_lost; /* one that counted the last time does not any more; or there was no last time */
+};
+
+static void census_take(deltafs_logical *f, struct census *c)
 {
+    struct census now = {.is_taken = 1, .has_lost = !c->is_taken};
+    struct error ignored;
+
+    c->has_lost = 0;
+    if (session_list(&f->container, &f->io, &now.session, &now.count, &ignored) != DELTAFS_OK)
+        return;
+    for (size_t i = 0, k = 0; i < c->count; i++) {
+        const struct session *before = &c->session[i];
+        while (k < now.count && now.session[k].number < before->number)
+            k++;
+        now.has_lost |=
+            k == now.count || now.session[k].number != before->number || now.session[k].order != before->order;
+    }
+    free(c->session);
+    *c = now;
+}
+
+/* What to do about an attempt to read what `look` has found, which has ended with `status`. A session that was closed
+ * and not synced is expected to be whole at first: what is not there may have been removed meanwhile. If all sessions
+ * that counted before an attempt count after it too, a crash has taken it, and what is left is the file. */
+static enum retry logical_retry(deltafs_logical *f, const struct look *look, struct census *census, int status)
+{
+    if (status == DELTAFS_ERR_DAMAGED || f->is_forgiving)
+        census_take(f, census);
     if (status == DELTAFS_OK)
         return RETRY_NOT;
-    if (look_is_outdated(f, look))
+    if (look_is_outdated(f, look) || census->has_lost)
         return RETRY_ANEW;
     return status == DELTAFS_ERR_DAMAGED && !f->is_forgiving ? RETRY_FORGIVING : RETRY_NOT;
 }
 
-/* What is left is taken for the file, or not: that ends with the attempts to read it. */
-static void logical_forgive(deltafs_logical *f, int status)
+/* What is left is taken for the file, or not: that ends with the attempts to read it. If a session went meanwhile, it
+ * may be what was missing. */
+static void logical_forgive(deltafs_logical *f, int has_lost, int status)
 {
-    f->is_cut |= f->is_forgiving && status == DELTAFS_OK;
+    f->is_cut |= f->is_forgiving && !has_lost && status == DELTAFS_OK;
     f->is_forgiving = 0;
 }
 
@@ -444,20 +474,22 @@ static void logical_find_size(deltafs_logical *f)
 int logical_learn_alone(deltafs_logical *f, struct error *e)
 {
     struct look look = {0};
+    struct census census = {0};
     enum retry retry = RETRY_NOT;
     int status;
 
     for (int i = 0; i == 0 || (retry != RETRY_NOT && i < TRIES); i++) {
-        f->is_forgiving |= retry == RETRY_FORGIVING;
+        f->is_forgiving = retry == RETRY_FORGIVING;
         look_fini(&look);
         status = logical_make_table(f, !logical_is_alone(f), SIZE_MAX, &look, e);
         if (status == DELTAFS_OK)
             status = logical_reserve_known(f, table_rows(&look.table), e);
         if (status == DELTAFS_OK)
             status = logical_read_rows(f, table_rows(&look.table), 0, 1, &f->heard, e);
-        retry = logical_retry(f, &look, status);
+        retry = logical_retry(f, &look, &census, status);
     }
-    logical_forgive(f, status);
+    logical_forgive(f, census.has_lost, status);
+    free(census.session);
     if (status == DELTAFS_OK) {
         logical_remember_all(f, table_rows(&look.table));
         status = logical_add_heard(f, e);
@@ -528,7 +560,7 @@ static int logical_learn_table(deltafs_logical *f, const struct bytes *table, st
 }
 
 /* One attempt, and in *retry, an enum retry, whether it is worth another. *e as logical_exchange has it. */
-static int logical_learn_once(deltafs_logical *f, uint64_t *retry, struct error *e)
+static int logical_learn_once(deltafs_logical *f, struct census *census, uint64_t *retry, struct error *e)
 {
     size_t few = f->index == INDEX_PARALLEL && logical_can_read(f) ? (size_t)FEW_SESSIONS * f->group.ranks : SIZE_MAX;
     enum retry own = e->status == DELTAFS_OK ? RETRY_NOT : RETRY_NEVER;
@@ -543,7 +575,7 @@ static int logical_learn_once(deltafs_logical *f, uint64_t *retry, struct error 
     int status = f->group.tell(f->group.ctx, &look.table, e);
     if (status == DELTAFS_OK)
         status = logical_learn_table(f, &look.table, e);
-    *retry = f->group.rank == 0 && own == RETRY_NOT ? logical_retry(f, &look, status) : own;
+    *retry = f->group.rank == 0 && own == RETRY_NOT ? logical_retry(f, &look, census, status) : own;
     if (status != DELTAFS_OK && f->group.max(f->group.ctx, retry, 1, &second) != DELTAFS_OK)
         *retry = RETRY_NOT;
     look_fini(&look);
@@ -552,8 +584,9 @@ static int logical_learn_once(deltafs_logical *f, uint64_t *retry, struct error 
 
 int logical_learn(deltafs_logical *f, struct error *e)
 {
+    struct census census = {0};
     uint64_t retry = RETRY_NOT;
-    int status;
+    int status = DELTAFS_OK;
 
     if (logical_is_alone(f)) {
         status = logical_learn_alone(f, e);
@@ -561,19 +594,19 @@ int logical_learn(deltafs_logical *f, struct error *e)
         return status;
     }
     for (int i = 0; i == 0 || (retry != RETRY_NOT && retry != RETRY_NEVER && i < TRIES); i++) {
-        f->is_forgiving |= retry == RETRY_FORGIVING;
+        f->is_forgiving = retry == RETRY_FORGIVING;
         if (i > 0)
             e->status = DELTAFS_OK;
-        status = logical_learn_once(f, &retry, e);
+        status = logical_learn_once(f, &census, &retry, e);
     }
-    logical_forgive(f, status);
-    if (status != DELTAFS_OK)
-        return status;
-    if (e->status == DELTAFS_OK)
+    free(census.session);
+    if (status == DELTAFS_OK && e->status == DELTAFS_OK)
         logical_find_size(f);
-    uint64_t most[3] = {f->order, f->size, e->status != DELTAFS_OK};
+    uint64_t most[4] = {f->order, f->size, e->status != DELTAFS_OK, (uint64_t)census.has_lost};
     struct error own = *e;
-    status = f->group.max(f->group.ctx, most, 3, e);
+    if (status == DELTAFS_OK)
+        status = f->group.max(f->group.ctx, most, 4, e);
+    logical_forgive(f, most[3] != 0, status);
     if (status != DELTAFS_OK)
         return status;
     *e = own;

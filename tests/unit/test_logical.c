@@ -370,7 +370,8 @@ static void test_opened_while_removed(void **state)
         CHECK_IS(deltafs_logical_open(path, i % 2 ? O_RDONLY : O_RDWR, NULL, &f), DELTAFS_OK);
         CHECK_IS(deltafs_logical_size(f, &size), DELTAFS_OK);
         CHECK(size == 0 || size == 8);
-        deltafs_logical_stat(f, &stat);
+        if (deltafs_logical_stat(f, &stat) == DELTAFS_OK)
+            CHECK(!stat.is_cut);
         CHECK_IS(deltafs_logical_close(f), DELTAFS_OK);
     }
     CHECK_IS(pthread_join(thread, &bad), 0);
@@ -408,9 +409,70 @@ static void test_moved_on(void **state)
     free(here);
 }
 
+/* Files that another process removes when an extent log is about to be opened for the `at`-th time. */
+static struct {
+    const struct io_ops *real;
+    const char *gone[2];
+    int at;
+} remover;
+
+static int open_and_remove(void *ctx, const char *path, int flags, mode_t mode)
+{
+    if (strstr(path, ".extents") && --remover.at == 0)
+        for (size_t i = 0; i < 2 && remover.gone[i]; i++)
+            unlink(remover.gone[i]);
+    return remover.real->open(ctx, path, flags, mode);
+}
+
+static int is_said_cut(const char *path)
+{
+    struct deltafs_logical_stat stat;
+    struct io_ops ops = *remover.real;
+    deltafs_logical *f;
+
+    ops.open = open_and_remove;
+    io_replace_default(&ops, NULL);
+    CHECK_IS(deltafs_logical_open(path, O_RDONLY, NULL, &f), DELTAFS_OK);
+    CHECK_IS(deltafs_logical_stat(f, &stat), DELTAFS_OK);
+    CHECK_IS(deltafs_logical_close(f), DELTAFS_OK);
+    io_replace_default(NULL, NULL);
+    return stat.is_cut;
+}
+
+/* A session that loses a part of a log, and keeps its text, has been cut by a crash; one that loses its text is being
+ * removed, at whichever attempt to read the file that is seen. */
+static void test_cut_or_removed(void **state)
+{
+    char *path = strdup(unit_path("cut")), *text = strdup(unit_path("cut/s00000000/SESSION"));
+    char *log = strdup(unit_path("cut/s00000000/w00000000.extents"));
+    deltafs_options *o = unit_options(NULL);
+    deltafs_logical *f;
+
+    (void)state;
+    remover.real = io_default().ops;
+    for (int at = 0; at < 4; at++) {
+        unit_remove(path);
+        CHECK_IS(deltafs_logical_open(path, O_RDWR | O_CREAT, o, &f), DELTAFS_OK);
+        CHECK_IS(deltafs_logical_write(f, 0, "abcdefgh", 8), DELTAFS_OK);
+        CHECK_IS(deltafs_logical_close(f), DELTAFS_OK);
+        if (at != 1)
+            CHECK_IS(truncate(log, 10), 0);
+        remover.at = at;
+        remover.gone[0] = text;
+        remover.gone[1] = at == 1 ? log : NULL;
+        CHECK_IS(is_said_cut(path), at == 0);
+        CHECK_IS(unit_exists(text), at == 0);
+    }
+    deltafs_options_destroy(o);
+    free(path);
+    free(text);
+    free(log);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_histories), cmocka_unit_test(test_memory),
+                                       cmocka_unit_test(test_cut_or_removed),
                                        cmocka_unit_test(test_opened_while_removed), cmocka_unit_test(test_moved_on)};
 
     return cmocka_run_group_tests_name("logical files", tests, unit_setup, unit_teardown) == 0 ? 0 : 1;
