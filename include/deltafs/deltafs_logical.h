@@ -129,8 +129,8 @@ DELTAFS_API int deltafs_logical_verify_path(const char *path, deltafs_damage_fn 
 
 /* Put right the texts MANIFEST and SESSION of a logical file: one byte that is wrong by its line's checksum; where more
  * is wrong, or one is missing, it is made anew from the logs. Nobody may have the file open for writing. What was there
- * is kept, as FILE.damaged. With `is_dry` nothing is changed. All is told to `fn` as deltafs_repair does (may be NULL).
- * Not collective. The message is that of deltafs_logical_errmsg(NULL). */
+ * is kept, as FILE.damaged, or FILE.damaged.2, ... With `is_dry` nothing is changed. All is told to `fn` as
+ * deltafs_repair does (may be NULL). Not collective. The message is that of deltafs_logical_errmsg(NULL). */
 DELTAFS_API int deltafs_logical_repair(const char *path, int is_dry, deltafs_repair_fn fn, void *arg);
 
 /* What is at `path`: *kind is 'd' for a directory (deltafs_open), 'f' for a logical file, also one whose manifest is

@@ -10,8 +10,6 @@
 #include "core/repair_state.h"
 #include "store/store_format.h"
 
-#define KEPT_MAX 100000 /* copies of what was replaced */
-
 void repair_tell(struct repair *r, const char *fmt, ...)
 {
     char text[1800];
@@ -54,25 +52,6 @@ char *repair_log_path(const struct repair *r, int log, uint32_t partition)
 {
     return log == REPAIR_INDEX ? io_path(r->path, LOG_NAME_INDEX, partition % BUCKET_COUNT, partition)
                                : io_path(r->path, LOG_NAME_DATA, partition % BUCKET_COUNT, partition);
-}
-
-char *repair_kept_name(struct repair *r, const char *path)
-{
-    size_t room = strlen(path) + 32;
-    char *kept = malloc(room);
-    struct io_file file;
-    struct error e, ignored;
-
-    for (unsigned i = 1; kept && i < KEPT_MAX; i++) {
-        snprintf(kept, room, i == 1 ? "%s.damaged" : "%s.damaged.%u", path, i);
-        int status = io_file_open(&r->io, kept, O_RDONLY, &file, &e);
-        if (status == DELTAFS_ERR_NOT_FOUND)
-            return kept;
-        if (status == DELTAFS_OK)
-            io_file_close(&file, &ignored);
-    }
-    free(kept);
-    return NULL;
 }
 
 /* ---- A partition ---- */

@@ -28,48 +28,69 @@ static void mending_note(void *arg, const char *message)
     snprintf(m->note, sizeof m->note, "%s", message);
 }
 
-static void mending_tell(const struct mending *m, const char *message)
+/* Tell what is done; `kept`: where what was there is kept, NULL if nothing was. */
+static void mending_tell(const struct mending *m, const char *kept)
 {
+    char said[sizeof m->note + 300];
+
+    snprintf(said, sizeof said, "%s%s%s", m->note, kept ? "; the former one is kept as " : "",
+             kept ? strrchr(kept, '/') + 1 : "");
     if (m->fn)
-        m->fn(DELTAFS_OK, message, m->arg);
+        m->fn(DELTAFS_OK, said, m->arg);
+}
+
+/* Where what is in a text's place is kept; *kept is NULL if nothing is there. */
+static int mending_find_kept(struct mending *m, const char *folder, const char *name, char **kept, struct error *e)
+{
+    char *path = io_path(folder, "%s", name);
+    struct io_file file;
+    struct error ignored;
+    int status = path ? io_file_open(&m->io, path, O_RDONLY, &file, e) : error_no_memory(e, 1, "a path");
+
+    *kept = NULL;
+    if (status == DELTAFS_OK) {
+        io_file_close(&file, &ignored);
+        *kept = mend_kept_name(&m->io, path);
+        status = *kept ? DELTAFS_OK : error_no_memory(e, 1, "a path");
+    }
+    free(path);
+    return status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_OK : status;
 }
 
 /* Try the text's lines; *is_done: they can be put right, and are, or are said to be. */
 static int mending_lines(struct mending *m, const char *folder, const char *name, const char *kept, int *is_done,
                          struct error *e)
 {
-    char *text = NULL, *path = io_path(folder, "%s", kept);
+    char *text = NULL;
     size_t n;
 
     m->note[0] = '\0';
-    int status =
-        path ? mend_text(&m->io, folder, name, mending_note, m, &text, &n, e) : error_no_memory(e, 1, "a path");
+    int status = mend_text(&m->io, folder, name, mending_note, m, &text, &n, e);
     *is_done = status == DELTAFS_OK && m->note[0];
     if (*is_done && !m->is_dry)
-        status = mend_replace(&m->io, folder, name, text, n, path, e);
+        status = mend_replace(&m->io, folder, name, text, n, kept, e);
     if (*is_done && status == DELTAFS_OK)
-        mending_tell(m, m->note);
+        mending_tell(m, kept);
     free(text);
-    free(path);
     return status == DELTAFS_ERR_DAMAGED || status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_OK : status;
 }
 
 /* What is in its place is kept, and makes room. */
 static int mending_keep(struct mending *m, const char *folder, const char *name, const char *kept, struct error *e)
 {
-    char *from = io_path(folder, "%s", name), *to = io_path(folder, "%s", kept);
-    int status = from && to ? io_rename(&m->io, from, to, e) : error_no_memory(e, 1, "a path");
+    char *from = io_path(folder, "%s", name);
+    int status = !from ? error_no_memory(e, 1, "a path") : kept ? io_rename(&m->io, from, kept, e) : DELTAFS_OK;
 
     free(from);
-    free(to);
-    return status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_OK : status;
+    return status;
 }
 
-static void mending_tell_anew(struct mending *m, const char *folder, const char *name, const char *what)
+static void mending_tell_anew(struct mending *m, const char *folder, const char *name, const char *kept,
+                              const char *what)
 {
-    snprintf(m->note, sizeof m->note, "%.700s/%s: is missing, or has more than one wrong byte; it is made anew, %s",
-             folder, name, what);
-    mending_tell(m, m->note);
+    snprintf(m->note, sizeof m->note, "%.700s/%s: %s; it is made anew, %s", folder, name,
+             kept ? "has more than one wrong byte" : "is missing", what);
+    mending_tell(m, kept);
 }
 
 /* ---- Sessions ---- */
@@ -88,7 +109,8 @@ static int mending_clear(struct mending *m, const char *folder, struct error *e)
     return status;
 }
 
-static int mending_session_anew(struct mending *m, const char *folder, uint32_t number, struct error *e)
+static int mending_session_anew(struct mending *m, const char *folder, uint32_t number, const char *kept,
+                                struct error *e)
 {
     struct session s;
     uint32_t *writer = NULL;
@@ -100,7 +122,7 @@ static int mending_session_anew(struct mending *m, const char *folder, uint32_t 
     if (status != DELTAFS_OK || n == 0)
         return status;
     if (!m->is_dry) {
-        status = mending_keep(m, folder, SESSION_NAME, SESSION_KEPT_NAME, e);
+        status = mending_keep(m, folder, SESSION_NAME, kept, e);
         if (status == DELTAFS_OK)
             status = mending_clear(m, folder, e);
         if (status == DELTAFS_OK)
@@ -109,13 +131,14 @@ static int mending_session_anew(struct mending *m, const char *folder, uint32_t 
             status = io_sync_folder(&m->io, folder, e);
     }
     if (status == DELTAFS_OK)
-        mending_tell_anew(m, folder, SESSION_NAME, "from the logs, as of a session that was not closed");
+        mending_tell_anew(m, folder, SESSION_NAME, kept, "from the logs, as of a session that was not closed");
     return status;
 }
 
 static int mending_session(struct mending *m, uint32_t number, struct error *e)
 {
     struct session s;
+    char *kept = NULL;
     int is_done = 0, status = session_read(&m->c, &m->io, number, &s, e);
 
     if (status != DELTAFS_ERR_DAMAGED && status != DELTAFS_ERR_NOT_FOUND)
@@ -124,9 +147,12 @@ static int mending_session(struct mending *m, uint32_t number, struct error *e)
     if (!folder)
         return error_no_memory(e, 1, "a path");
     folder[strlen(folder) - 1] = '\0';
-    status = mending_lines(m, folder, SESSION_NAME, SESSION_KEPT_NAME, &is_done, e);
+    status = mending_find_kept(m, folder, SESSION_NAME, &kept, e);
+    if (status == DELTAFS_OK)
+        status = mending_lines(m, folder, SESSION_NAME, kept, &is_done, e);
     if (status == DELTAFS_OK && !is_done)
-        status = mending_session_anew(m, folder, number, e);
+        status = mending_session_anew(m, folder, number, kept, e);
+    free(kept);
     free(folder);
     return status;
 }
@@ -192,32 +218,38 @@ static int mending_find_uuid(struct mending *m, struct error *e)
                          "MANIFEST is damaged, and no log tells the file's UUID: put a copy of it back");
 }
 
-static int mending_manifest_anew(struct mending *m, struct error *e)
+static int mending_manifest_anew(struct mending *m, const char *kept, struct error *e)
 {
     struct manifest manifest = {.is_file = 1};
     int status = mending_find_uuid(m, e);
 
     memcpy(manifest.uuid_text, m->c.uuid_text, sizeof manifest.uuid_text);
     if (status == DELTAFS_OK && !m->is_dry) {
-        status = mending_keep(m, m->c.path, MANIFEST_NAME, MANIFEST_KEPT_NAME, e);
+        status = mending_keep(m, m->c.path, MANIFEST_NAME, kept, e);
         if (status == DELTAFS_OK)
             status = manifest_create(&m->io, m->c.path, &manifest, 1, e);
     }
     if (status == DELTAFS_OK)
-        mending_tell_anew(m, m->c.path, MANIFEST_NAME, "with the UUID that the logs have");
+        mending_tell_anew(m, m->c.path, MANIFEST_NAME, kept, "with the UUID that the logs have");
     return status;
 }
 
 static int mending_manifest(struct mending *m, struct error *e)
 {
     struct container c;
+    char *kept = NULL;
     int is_new, is_done = 0, status = container_open(&c, &m->io, m->c.path, O_RDONLY, 0, &is_new, e);
 
     container_fini(&c);
     if (status != DELTAFS_ERR_DAMAGED)
         return status;
-    status = mending_lines(m, m->c.path, MANIFEST_NAME, MANIFEST_KEPT_NAME, &is_done, e);
-    return status == DELTAFS_OK && !is_done ? mending_manifest_anew(m, e) : status;
+    status = mending_find_kept(m, m->c.path, MANIFEST_NAME, &kept, e);
+    if (status == DELTAFS_OK)
+        status = mending_lines(m, m->c.path, MANIFEST_NAME, kept, &is_done, e);
+    if (status == DELTAFS_OK && !is_done)
+        status = mending_manifest_anew(m, kept, e);
+    free(kept);
+    return status;
 }
 
 int deltafs_logical_repair(const char *path, int is_dry, deltafs_repair_fn fn, void *arg)

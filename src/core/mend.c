@@ -11,10 +11,11 @@
 #include "core/repair.h"
 #include "store/store_format.h"
 
-#define SUFFIX     10   /* " ~" and eight digits */
-#define LINE_LONG  4096 /* bytes of a line that is tried in all ways */
-#define LINE_SHOWN 60   /* of a line in a message */
-#define BYTE_FIRST ' '  /* what a line has is between these */
+#define SUFFIX     10     /* " ~" and eight digits */
+#define LINE_LONG  4096   /* bytes of a line that is tried in all ways */
+#define KEPT_MAX   100000 /* copies of what was replaced */
+#define LINE_SHOWN 60     /* of a line in a message */
+#define BYTE_FIRST ' '    /* what a line has is between these */
 #define BYTE_LAST  '~'
 
 struct mend {
@@ -244,6 +245,25 @@ int mend_cut(struct io *io, const char *folder, uint64_t number, char **text, si
         *text = NULL;
     }
     return status;
+}
+
+char *mend_kept_name(struct io *io, const char *path)
+{
+    size_t room = strlen(path) + 32;
+    char *kept = malloc(room);
+    struct io_file file;
+    struct error e, ignored;
+
+    for (unsigned i = 1; kept && i < KEPT_MAX; i++) {
+        snprintf(kept, room, i == 1 ? "%s" KEPT_SUFFIX : "%s" KEPT_SUFFIX ".%u", path, i);
+        int status = io_file_open(io, kept, O_RDONLY, &file, &e);
+        if (status == DELTAFS_ERR_NOT_FOUND)
+            return kept;
+        if (status == DELTAFS_OK)
+            io_file_close(&file, &ignored);
+    }
+    free(kept);
+    return NULL;
 }
 
 /* A file of this text, durably. */

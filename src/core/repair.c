@@ -379,7 +379,7 @@ static int repair_adopt(struct repair *r, uint32_t partition, struct error *e)
     char *path = repair_log_path(r, REPAIR_INDEX, partition), *kept = NULL;
     int status = path ? DELTAFS_OK : error_no_memory(e, 1, "a path");
 
-    if (status == DELTAFS_OK && p->has_index && !(kept = repair_kept_name(r, path)))
+    if (status == DELTAFS_OK && p->has_index && !(kept = mend_kept_name(&r->io, path)))
         status = error_no_memory(e, 1, "a path");
     if (status == DELTAFS_OK)
         status = repair_renew(r, e);
@@ -513,7 +513,7 @@ static int repair_check_manifest(struct repair *r, struct error *e)
 /* Write what the manifest is to be. */
 static int repair_write_manifest(struct repair *r, struct error *e)
 {
-    char *path = io_path(r->path, MANIFEST_NAME), *kept = path ? repair_kept_name(r, path) : NULL;
+    char *path = io_path(r->path, MANIFEST_NAME), *kept = path ? mend_kept_name(&r->io, path) : NULL;
     int status = kept ? DELTAFS_OK : error_no_memory(e, 1, "a path");
 
     if (status == DELTAFS_OK)

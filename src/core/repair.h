@@ -83,6 +83,8 @@ int restore_check_leaves(struct restore *r, uint64_t *lost, struct error *e);
  * caller. Each line that is put right is told; DELTAFS_ERR_DAMAGED says which cannot be. */
 int mend_text(struct io *io, const char *folder, const char *name, void (*tell)(void *arg, const char *message),
               void *arg, char **text, size_t *n, struct error *e);
+/* A name that nothing has yet, for what is replaced; freed by the caller. NULL: there is no memory for it. */
+char *mend_kept_name(struct io *io, const char *path);
 /* Put a text in its place; what was there is kept under the name `kept`. */
 int mend_replace(struct io *io, const char *folder, const char *name, const char *text, size_t n, const char *kept,
                  struct error *e);

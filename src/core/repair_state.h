@@ -63,8 +63,6 @@ const char *repair_plural(uint64_t n);
 char *repair_log_path(const struct repair *r, int log, uint32_t partition);
 /* A file's size; DELTAFS_ERR_DAMAGED if it is missing. */
 int repair_size(struct repair *r, const char *path, uint64_t *size, struct error *e);
-/* A name that nothing has yet, for what is replaced; freed by the caller. */
-char *repair_kept_name(struct repair *r, const char *path);
 
 /* Looking at the logs may take longer than a lease counts: that the directory is still ours, before any of it is
  * replaced. DELTAFS_ERR_BUSY. */

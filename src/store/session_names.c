@@ -19,9 +19,22 @@ static int name_number(const char *text, int digits, uint32_t *out)
     return 1;
 }
 
+/* Behind the name of a file: that it is a copy which a repair keeps. */
+static int is_kept_end(const char *rest)
+{
+    size_t n = strlen(KEPT_SUFFIX);
+
+    if (strncmp(rest, KEPT_SUFFIX, n) != 0)
+        return 0;
+    rest += n;
+    return *rest == '\0' || (*rest == '.' && rest[1] != '\0' && rest[1 + strspn(rest + 1, "0123456789")] == '\0');
+}
+
 int is_name_kept(const char *name)
 {
-    return strcmp(name, MANIFEST_KEPT_NAME) == 0 || strcmp(name, MANIFEST_NEW_NAME) == 0;
+    size_t n = strlen(MANIFEST_NAME);
+
+    return strcmp(name, MANIFEST_NEW_NAME) == 0 || (strncmp(name, MANIFEST_NAME, n) == 0 && is_kept_end(name + n));
 }
 
 int is_name_aside(const char *name)
@@ -52,7 +65,18 @@ int is_name_log(const char *name, uint32_t *writer, int *kind)
 
 static int is_end(const char *rest)
 {
-    return *rest == '\0' || strncmp(rest, ".damaged", 8) == 0;
+    return *rest == '\0' || is_kept_end(rest);
+}
+
+int is_name_of_session(const char *name)
+{
+    static const char *const names[] = {SESSION_NAME, SESSION_NEW_NAME, SESSION_INDEX_NAME, SESSION_INDEX_NEW};
+    size_t n = strlen(SESSION_NAME);
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(name, names[i]) == 0)
+            return 1;
+    return strncmp(name, SESSION_NAME, n) == 0 && is_kept_end(name + n);
 }
 
 int is_name_of_keys(const char *name)

@@ -9,6 +9,7 @@ int is_name_kept(const char *name);                      /* that a repair leaves
 int is_name_session(const char *name, uint32_t *number); /* of a session's folder */
 int is_name_bucket(const char *name, uint32_t *bucket);
 int is_name_log(const char *name, uint32_t *writer, int *kind);
+int is_name_of_session(const char *name); /* of a file in a session's folder that is no log */
 /* In the folder of its keys, and in the buckets there; also with what repair puts behind a name, ".damaged". */
 int is_name_of_keys(const char *name);
 int is_name_log_of_keys(const char *name);

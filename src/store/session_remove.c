@@ -101,17 +101,6 @@ static int walk_bucket(const struct walk *w, const char *path, const char *part,
                                                   : status;
 }
 
-static int is_name_of_session(const char *name)
-{
-    static const char *const names[] = {SESSION_NAME, SESSION_NEW_NAME, SESSION_KEPT_NAME, SESSION_INDEX_NAME,
-                                        SESSION_INDEX_NEW};
-
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (strcmp(name, names[i]) == 0)
-            return 1;
-    return 0;
-}
-
 static int walk_in_session(const struct walk *w, const char *path, const char *name, void *arg, struct error *e)
 {
     uint32_t bucket, writer;

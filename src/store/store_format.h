@@ -129,13 +129,12 @@ enum format_type {
  * begins with a capital. */
 #define MANIFEST_NAME     "MANIFEST"
 #define MANIFEST_NEW_NAME "MANIFEST.new"
+#define KEPT_SUFFIX       ".damaged" /* of a file as it was before it was repaired; a second one is .damaged.2 */
 
 /* A logical file's session N has its own folder; of a session, writer W's logs are in the folder of W modulo its number
  * of buckets, if it has any. */
-#define MANIFEST_ASIDE_NAME "MANIFEST.new-%s"  /* of a UUID of its own */
-#define LOCK_NAME           "LOCK"             /* of atomic mode; locked, and else nothing */
-#define MANIFEST_KEPT_NAME  "MANIFEST.damaged" /* of a logical file, as it was before it was repaired */
-#define SESSION_KEPT_NAME   "SESSION.damaged"
+#define MANIFEST_ASIDE_NAME "MANIFEST.new-%s" /* of a UUID of its own */
+#define LOCK_NAME           "LOCK"            /* of atomic mode; locked, and else nothing */
 #define SESSION_FOLDER      "s%08x"
 #define SESSION_NAME        "SESSION" /* lines as a manifest's */
 #define SESSION_NEW_NAME    "SESSION.new"

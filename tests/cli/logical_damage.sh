@@ -159,6 +159,25 @@ rm "$work/bad/MANIFEST"
 flip "$work/bad/s00000000/SESSION" 12
 repaired "MANIFEST lost" MANIFEST s00000000/SESSION
 
+# Each repair keeps what it replaces, also where an earlier one has kept something. (The second overwrote it.)
+for text in MANIFEST s00000000/SESSION; do
+    cp -r "$work/sound" "$work/bad"
+    for kept in damaged damaged.2 damaged.3; do
+        flip "$work/bad/$text" 20
+        [ $kept = damaged ] || flip "$work/bad/$text" 3
+        cp "$work/bad/$text" "$work/$kept"
+        for how in "" --apply; do
+            "$deltafs" repair $how "$work/bad" >"$work/out" || [ -z "$how" ] || fail "repair of $text once more"
+            grep -q "is kept as $(basename $text).$kept\$" "$work/out" || fail "repair says $(cat "$work/out")"
+        done
+    done
+    for kept in damaged damaged.2 damaged.3; do
+        same "$work/$kept" "$work/bad/$text.$kept" "$text.$kept"
+    done
+    expect 0 "$deltafs" rm "$work/bad"
+    [ ! -e "$work/bad" ] || fail "rm leaves what repair has kept"
+done
+
 # ---- Verify names all that is damaged, whatever of it keeps the file from being opened
 
 cp -r "$work/sound" "$work/bad"
