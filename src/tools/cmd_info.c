@@ -78,7 +78,16 @@ static void info_hint(deltafs_dir *d, const struct deltafs_stat *s, uint64_t byt
                   path, bytes_stored, sum, path);
 }
 
-static int info_logical(const char *path, int is_json)
+/* What is in the file has been said; `k`: the index of its keys, NULL if there is none. */
+static void info_end_file(deltafs_keys *k, int is_json)
+{
+    if (k)
+        rows_list(k, is_json);
+    if (is_json)
+        printf("\n}\n");
+}
+
+static int info_logical(const char *path, deltafs_keys *k, int is_json)
 {
     struct deltafs_logical_stat s;
     deltafs_logical *f;
@@ -88,22 +97,78 @@ static int info_logical(const char *path, int is_json)
         return code;
     if (deltafs_logical_stat(f, &s) != DELTAFS_OK) {
         code = text_fail(EXIT_TROUBLE, "%s", deltafs_logical_errmsg(f));
-    } else if (is_json) {
-        puts("{");
-        place_print_json(&s);
-        puts("}");
     } else {
-        place_print(&s);
+        if (is_json)
+            puts("{");
+        if (is_json)
+            place_print_json(&s);
+        else
+            place_print(&s);
+        info_end_file(k, is_json);
     }
     deltafs_logical_close(f);
     return cmd_finish(code);
 }
 
+/* A file, or a folder, that is no part of DeltaFS, and has an index of keys. */
+static int info_plain(const struct place *p, deltafs_keys *k, int is_json)
+{
+    if (is_json)
+        puts("{");
+    place_print_plain(p, is_json);
+    info_end_file(k, is_json);
+    return cmd_finish(EXIT_OK);
+}
+
+/* `k` is NULL if it is no index of files. */
+static int info_directory(const char *path, deltafs_keys *k, int is_json)
+{
+    struct deltafs_stat stat;
+    deltafs_dir *d;
+    uint64_t bytes_stored;
+    int code = cmd_open(path, &d);
+
+    if (code != EXIT_OK)
+        return code;
+    int status = deltafs_stat(d, &stat);
+    if (status == DELTAFS_OK)
+        status = deltafs_bytes_stored(d, &bytes_stored);
+    if (status != DELTAFS_OK)
+        code = text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(d));
+    else if (is_json)
+        info_json(d, &stat, bytes_stored, k);
+    else
+        info_table(d, &stat, bytes_stored);
+    if (status == DELTAFS_OK && !is_json && k)
+        rows_list(k, 0);
+    if (status == DELTAFS_OK)
+        info_hint(d, &stat, bytes_stored, path);
+    deltafs_close(d);
+    return cmd_finish(code);
+}
+
+static int info_path(const char *path, int is_json)
+{
+    struct place p;
+    deltafs_keys *k;
+    int found = rows_open(path, &k), code;
+
+    /* What else there is of a logical file is said also where the index of its keys cannot be read. */
+    if (place_is_logical(path))
+        code = info_logical(path, k, is_json);
+    else if (found != EXIT_OK)
+        code = found;
+    else if (k && place_look(path, &p) == EXIT_OK && p.kind != PLACE_DIRECTORY)
+        code = info_plain(&p, k, is_json);
+    else
+        code = info_directory(path, k, is_json);
+    deltafs_keys_close(k);
+    return code != EXIT_OK ? code : found;
+}
+
 int cmd_info(int argc, char **argv)
 {
     static const struct option options[] = {{"json", no_argument, NULL, 'j'}, {NULL, 0, NULL, 0}};
-    struct deltafs_stat stat;
-    deltafs_dir *d;
     int c, json = 0;
 
     while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
@@ -115,33 +180,5 @@ int cmd_info(int argc, char **argv)
         text_fail(EXIT_USAGE, "info: one DIR or FILE must be given");
         return cmd_usage("info");
     }
-    const char *path = text_path(argv[optind]);
-    if (place_is_logical(path))
-        return info_logical(path, json);
-    deltafs_keys *k;
-    int code = rows_open(path, &k);
-    if (code != EXIT_OK)
-        return code;
-    code = cmd_open(path, &d);
-    if (code != EXIT_OK) {
-        deltafs_keys_close(k);
-        return code;
-    }
-    uint64_t bytes_stored;
-    int status = deltafs_stat(d, &stat);
-    if (status == DELTAFS_OK)
-        status = deltafs_bytes_stored(d, &bytes_stored);
-    if (status != DELTAFS_OK)
-        code = text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(d));
-    else if (json)
-        info_json(d, &stat, bytes_stored, k);
-    else
-        info_table(d, &stat, bytes_stored);
-    if (status == DELTAFS_OK && !json && k)
-        rows_list(k, 0);
-    if (status == DELTAFS_OK)
-        info_hint(d, &stat, bytes_stored, path);
-    deltafs_keys_close(k);
-    deltafs_close(d);
-    return cmd_finish(code);
+    return info_path(text_path(argv[optind]), json);
 }

@@ -37,6 +37,8 @@ static int stat_logical(const char *path, int is_json, int count)
             place_print_json(&s);
         else
             place_print(&s);
+        if (is_json)
+            putchar('\n');
     }
     deltafs_logical_close(f);
     return code;
@@ -77,12 +79,7 @@ static int stat_directory(const char *path, int is_json, int count)
 static int stat_plain(const char *path, const struct place *p, int is_json, int count)
 {
     stat_begin(path, is_json, count);
-    if (is_json)
-        printf(" \"kind\": \"%s\"", place_word(p->kind));
-    else
-        printf("kind            %s\n", p->kind == PLACE_FILE ? "plain file" : place_word(p->kind));
-    if (p->kind == PLACE_FILE)
-        printf(is_json ? ",\n \"size\": %" PRIu64 : "size            %" PRIu64 "\n", (uint64_t)p->stat.st_size);
+    place_print_plain(p, is_json);
     if (is_json)
         putchar('\n');
     return EXIT_OK;

@@ -24,7 +24,8 @@ static const struct {
      "    --partition P  only those of one partition\n"},
     {"info", cmd_info,
      "deltafs info DIR|FILE [--json]\n"
-     "    Say what a directory holds: schema, epochs, records, bytes. Of a logical file, what stat says.\n"},
+     "    Say what a directory holds: schema, epochs, records, bytes. Of a logical file, what stat says;\n"
+     "    of any file with an index of its keys, which files that is of.\n"},
     {"verify", cmd_verify,
      "deltafs verify DIR|FILE... [--all]\n"
      "    Read everything, check it against its checksums, and name the first damages of each file.\n"

@@ -97,6 +97,16 @@ void place_print_json(const struct deltafs_logical_stat *s)
     printf(" \"kind\": \"logical\",\n \"size\": %" PRIu64 ",\n \"uuid\": \"%s\",\n \"closed\": %s,\n", s->size, s->uuid,
            s->is_closed ? "true" : "false");
     printf(" \"sessions\": %" PRIu64 ",\n \"flat\": %" PRIu64 ",\n \"writers\": %" PRIu64 ",\n \"extents\": %" PRIu64
-           ",\n \"bytes_stored\": %" PRIu64 "\n",
+           ",\n \"bytes_stored\": %" PRIu64,
            s->sessions, s->is_flat, s->writers, s->extents, s->bytes_stored);
+}
+
+void place_print_plain(const struct place *p, int is_json)
+{
+    if (is_json)
+        printf(" \"kind\": \"%s\"", place_word(p->kind));
+    else
+        printf("kind            %s\n", p->kind == PLACE_FILE ? "plain file" : place_word(p->kind));
+    if (p->kind == PLACE_FILE)
+        printf(is_json ? ",\n \"size\": %" PRIu64 : "size            %" PRIu64 "\n", (uint64_t)p->stat.st_size);
 }

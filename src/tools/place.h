@@ -35,8 +35,11 @@ int place_open(const char *path, deltafs_logical **out);
 /* The same, for what is to be read; says if a crash has taken something of it. */
 int place_open_whole(const char *path, deltafs_logical **out);
 
-/* What there is to know about a logical file: lines of a word and its value; members of a JSON object, one a line. */
+/* What there is to know about a logical file: lines of a word and its value; members of a JSON object, one a line, the
+ * last without its newline. */
 void place_print(const struct deltafs_logical_stat *s);
 void place_print_json(const struct deltafs_logical_stat *s);
+/* The same of what is no part of DeltaFS. */
+void place_print_plain(const struct place *p, int is_json);
 
 #endif

@@ -84,6 +84,28 @@ right "deltafs:$work/e/logical.20" "$work/e/dump.20.csv"
 right "$work/e/dump.5.bin" "$work/e/dump.5.csv"
 [ -d "$work/e/logical.20/keys" ] && [ -d "$work/e/dump.5.bin.keys" ] || fail "not where it belongs"
 expect 0 "$deltafs" verify "$work/e/logical.20"
+# What is indexed is said of the file, too. (That of a plain one was refused, and of a logical one left out.)
+for file in logical.20 dump.5.bin; do
+    label=$(echo "$file" | tr -cd 0-9)
+    expect 0 "$deltafs" info "$work/e/$file"
+    grep -qE "^kind +(logical|plain) file$" "$work/out" || fail "info: $(cat "$work/out")"
+    grep -qE "^ +$label +200  $work/e/$file$" "$work/out" || fail "info: $(cat "$work/out")"
+    expect 0 "$deltafs" info "$work/e/$file" --json
+    "$PYTHON3" -c 'import json, sys
+s = json.load(sys.stdin)
+t = s["sources"][0]
+sys.exit(s["kind"] not in ("logical", "file") or t["label"] != int(sys.argv[1]) or t["key"] != "id")' "$label" \
+        <"$work/out" || fail "info --json: $(cat "$work/out")"
+done
+rm -r "$work/e/dump.5.bin.keys"
+expect 3 "$deltafs" info "$work/e/dump.5.bin"
+says "dump.5.bin"
+cp "$work/e/logical.20/keys/SOURCES" "$work/sources"
+echo x >"$work/e/logical.20/keys/SOURCES"
+expect 3 "$deltafs" info "$work/e/logical.20"
+says "SOURCES"
+grep -qE "^size +[1-9]" "$work/out" || fail "info of a file whose index is damaged: $(cat "$work/out")"
+cp "$work/sources" "$work/e/logical.20/keys/SOURCES"
 expect 0 "$deltafs" rm "$work/e/logical.20"
 [ ! -e "$work/e/logical.20" ] || fail "rm leaves something"
 
