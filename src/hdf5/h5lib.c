@@ -61,6 +61,9 @@ static int h5lib_fill(struct h5lib *lib, void *object, char message[H5LIB_MESSAG
         snprintf(message, H5LIB_MESSAGE_MAX, "HDF5 %u.%u here cannot be used: it must be 1.10 or later", major, minor);
         return -1;
     }
+    /* 1.13 and releases of 1.12 have one whose function gets other things. */
+    if (major > 1 || minor >= 14)
+        h5lib_look_up(object, "H5Dchunk_iter", &lib->chunks, NULL);
     if (h5lib_look_up_id(object, "H5P_CLS_FILE_ACCESS_ID_g", &lib->file_access, message) != 0)
         return -1;
     for (size_t i = 0; i < sizeof floats / sizeof *floats; i++)

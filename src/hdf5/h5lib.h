@@ -15,6 +15,9 @@ typedef int64_t h5_id;
 /* Called for each link of a group; *info begins with the link's type. */
 typedef int (*h5_link_fn)(h5_id group, const char *name, const void *info, void *arg);
 
+/* Called for each chunk that a dataset has, with the place of its first element. */
+typedef int (*h5_chunk_fn)(const uint64_t *at, unsigned filters, uint64_t address, uint64_t size, void *arg);
+
 /* One entry of HDF5's error stack. */
 struct h5_error {
     h5_id class, major, minor;
@@ -98,6 +101,8 @@ struct h5lib {
     int (*links)(h5_id group, int index, int order, uint64_t *at, h5_link_fn fn, void *arg);
     /* Where the chunk is that begins at these elements; NULL before 1.10.5. */
     int (*chunk_place)(h5_id dataset, const uint64_t *at, unsigned *filters, uint64_t *address, uint64_t *size);
+    /* All chunks in one walk, where the above takes a walk for each; NULL before 1.14. */
+    int (*chunks)(h5_id dataset, h5_id dxpl, h5_chunk_fn fn, void *arg);
     /* Sets a driver by its name; NULL before 1.14. */
     int (*set_driver)(h5_id fapl, const char *name, const char *config);
     const h5_id *file_access; /* the class of file access property lists */

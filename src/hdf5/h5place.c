@@ -3,8 +3,9 @@
 #include <string.h>
 #include "hdf5/h5place.h"
 
-#define WIDTH_MAX  16   /* of a second dimension */
-#define PIECES_MAX 8192 /* of a column; more are no longer a short list */
+#define WIDTH_MAX  16         /* of a second dimension */
+#define PIECES_MAX 8192       /* of a column; more are no longer a short list */
+#define CHUNKS_MAX (1u << 22) /* whose places are collected: 32 MiB */
 #define ROWS_MAX   (UINT64_C(1) << 38)
 
 int h5place_shape(struct h5dataset *d)
@@ -32,6 +33,18 @@ static int place_refuse(const struct h5dataset *d, const char *is, char *message
     return DELTAFS_ERR_INVALID;
 }
 
+static int place_fail(const struct h5dataset *d, char *message)
+{
+    snprintf(message, H5LIB_MESSAGE_MAX, "%s: %s: HDF5 does not say where its chunks are", d->path, d->name);
+    return DELTAFS_ERR_IO;
+}
+
+static int place_no_memory(const struct h5dataset *d, char *message)
+{
+    snprintf(message, H5LIB_MESSAGE_MAX, "no memory for where %s is", d->name);
+    return DELTAFS_ERR_MEMORY;
+}
+
 /* A piece behind those that there are, or more of the last one. */
 static int place_add(struct deltafs_piece *piece, size_t *count, uint64_t first, uint64_t rows, uint64_t offset,
                      uint64_t stride)
@@ -47,20 +60,60 @@ static int place_add(struct deltafs_piece *piece, size_t *count, uint64_t first,
     return 0;
 }
 
-static int place_chunks(const struct h5dataset *d, uint64_t chunk_rows, struct deltafs_piece *piece, size_t *count,
+/* Where the chunks are, in the order of their rows; or NULL, and HDF5 is asked for each. */
+struct chunks {
+    uint64_t rows; /* of a chunk */
+    uint64_t count;
+    uint64_t *address;
+};
+
+static int chunks_note(const uint64_t *at, unsigned filters, uint64_t address, uint64_t size, void *arg)
+{
+    struct chunks *c = arg;
+
+    (void)filters;
+    (void)size;
+    if (at[0] / c->rows < c->count)
+        c->address[at[0] / c->rows] = address;
+    return 0;
+}
+
+/* Asking for each takes a time that grows with the square of their number. */
+static int chunks_init(struct chunks *c, const struct h5dataset *d, char *message)
+{
+    if (!d->lib->chunks || c->count > CHUNKS_MAX)
+        return DELTAFS_OK;
+    c->address = malloc((c->count + 1) * sizeof *c->address);
+    if (!c->address)
+        return place_no_memory(d, message);
+    for (uint64_t i = 0; i < c->count; i++)
+        c->address[i] = H5_NO_ADDRESS;
+    if (d->lib->chunks(d->id, 0, chunks_note, c) >= 0)
+        return DELTAFS_OK;
+    return place_fail(d, message);
+}
+
+static int chunks_find(const struct chunks *c, const struct h5dataset *d, uint64_t i, uint64_t *address, char *message)
+{
+    uint64_t where[2] = {i * c->rows, 0}, size = 0;
+    unsigned filters = 0;
+
+    *address = c->address ? c->address[i] : H5_NO_ADDRESS;
+    if (!c->address && d->lib->chunk_place(d->id, where, &filters, address, &size) < 0)
+        return place_fail(d, message);
+    return DELTAFS_OK;
+}
+
+static int place_chunks(const struct h5dataset *d, const struct chunks *c, struct deltafs_piece *piece, size_t *count,
                         char *message)
 {
-    uint64_t stride = d->size * d->width;
+    uint64_t stride = d->size * d->width, address;
 
-    for (uint64_t at = 0; at < d->rows; at += chunk_rows) {
-        uint64_t where[2] = {at, 0}, address = H5_NO_ADDRESS, size = 0;
-        uint64_t rows = d->rows - at < chunk_rows ? d->rows - at : chunk_rows;
-        unsigned filters = 0;
-
-        if (d->lib->chunk_place(d->id, where, &filters, &address, &size) < 0) {
-            snprintf(message, H5LIB_MESSAGE_MAX, "%s: %s: HDF5 does not say where its chunks are", d->path, d->name);
-            return DELTAFS_ERR_IO;
-        }
+    for (uint64_t i = 0; i < c->count; i++) {
+        uint64_t at = i * c->rows, rows = d->rows - at < c->rows ? d->rows - at : c->rows;
+        int status = chunks_find(c, d, i, &address, message);
+        if (status != DELTAFS_OK)
+            return status;
         if (address == H5_NO_ADDRESS)
             return d->lib->dataset_stored(d->id) == 0 ? DELTAFS_ERR_NOT_FOUND
                                                       : place_refuse(d, "has chunks that were never written", message);
@@ -106,17 +159,14 @@ static int place_chunked(const struct h5dataset *d, h5_id plist, struct h5column
                             message);
     if (chunk[0] > ROWS_MAX)
         chunk[0] = ROWS_MAX;
-    uint64_t chunks = (d->rows + chunk[0] - 1) / chunk[0];
-    struct deltafs_piece *piece = malloc((chunks < PIECES_MAX ? chunks : PIECES_MAX) * sizeof *piece);
-    if (!piece) {
-        snprintf(message, H5LIB_MESSAGE_MAX, "no memory for where %s is", d->name);
-        return DELTAFS_ERR_MEMORY;
-    }
-    int status = place_chunks(d, chunk[0], piece, &count, message);
-    if (status == DELTAFS_OK && place_share(columns, first, piece, count) != 0) {
-        snprintf(message, H5LIB_MESSAGE_MAX, "no memory for where %s is", d->name);
-        status = DELTAFS_ERR_MEMORY;
-    }
+    struct chunks chunks = {.rows = chunk[0], .count = (d->rows + chunk[0] - 1) / chunk[0]};
+    struct deltafs_piece *piece = malloc((chunks.count < PIECES_MAX ? chunks.count + 1 : PIECES_MAX) * sizeof *piece);
+    int status = piece ? chunks_init(&chunks, d, message) : place_no_memory(d, message);
+    if (status == DELTAFS_OK)
+        status = place_chunks(d, &chunks, piece, &count, message);
+    if (status == DELTAFS_OK && place_share(columns, first, piece, count) != 0)
+        status = place_no_memory(d, message);
+    free(chunks.address);
     free(piece);
     return status;
 }

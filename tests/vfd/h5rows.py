@@ -16,8 +16,9 @@ rng = numpy.random.default_rng(8)
 checked = 0
 
 
-def ask(path, pattern):
-    return subprocess.run([show, path, pattern] + ([library] if library else []), capture_output=True, text=True)
+def ask(path, pattern, *how):
+    return subprocess.run([show, path, pattern] + ([library] if library else []) + list(how), capture_output=True,
+                          text=True)
 
 
 def dtype_of(text):
@@ -46,6 +47,7 @@ def check(path, pattern, expected):
     global checked
     result = ask(path, pattern)
     assert result.returncode == 0, result.stderr
+    assert not library or ask(path, pattern, "each").stdout == result.stdout, (path, pattern)
     tables = json.loads(result.stdout)
     raw = numpy.memmap(path, dtype="u1", mode="r")
     assert [t["name"] for t in tables] == list(expected), (pattern, [t["name"] for t in tables])

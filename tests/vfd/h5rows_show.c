@@ -1,6 +1,8 @@
 /* Prints, as JSON, where an HDF5 file has the rows that a pattern names: what `deltafs-mpi index` goes by.
  *
- *     h5rows_show FILE PATTERN [LIBHDF5] */
+ *     h5rows_show FILE PATTERN [LIBHDF5 [each]]
+ *
+ * `each`: HDF5 is asked for each chunk, as older ones must be. Else one that can tell of all of them is not. */
 #include <inttypes.h>
 #include <stdio.h>
 #include "hdf5/h5rows.h"
@@ -16,17 +18,35 @@ static void show_column(const struct deltafs_column *c, int is_last)
     printf("]}%s\n", is_last ? "" : ",");
 }
 
+static int (*chunk_place)(h5_id dataset, const uint64_t *at, unsigned *filters, uint64_t *address, uint64_t *size);
+static unsigned asked;
+
+static int count_and_place(h5_id dataset, const uint64_t *at, unsigned *filters, uint64_t *address, uint64_t *size)
+{
+    asked++;
+    return chunk_place(dataset, at, filters, address, size);
+}
+
 int main(int argc, char **argv)
 {
     char message[H5LIB_MESSAGE_MAX] = "";
     struct h5lib lib;
     struct h5rows rows;
 
-    if (argc != 3 && argc != 4)
+    if (argc < 3 || argc > 5)
         return 2;
-    if (h5lib_load(&lib, argv[3], message) != 0 ||
-        h5rows_of_file(&lib, argv[1], 0, argv[1], argv[2], NULL, &rows, message) != DELTAFS_OK) {
+    int status = h5lib_load(&lib, argv[3], message);
+    if (status == 0 && argc == 5)
+        lib.chunks = NULL;
+    chunk_place = lib.chunk_place;
+    if (lib.chunks)
+        lib.chunk_place = count_and_place;
+    if (status != 0 || h5rows_of_file(&lib, argv[1], 0, argv[1], argv[2], NULL, &rows, message) != DELTAFS_OK) {
         fprintf(stderr, "%s\n", message);
+        return 1;
+    }
+    if (asked > 0) {
+        fprintf(stderr, "HDF5 was asked for each of %u chunks\n", asked);
         return 1;
     }
     printf("[");
