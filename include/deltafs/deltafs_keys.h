@@ -95,7 +95,9 @@ typedef struct deltafs_indexer deltafs_indexer;
 DELTAFS_API int deltafs_indexer_open(const char *collection, const char *path, const deltafs_options *options,
                                      deltafs_indexer **out);
 
-/* *has: whether the file at `path` is indexed, and was not written to since. Collective; rank 0's path counts. */
+/* *has: whether the file at `path` is indexed, and was not written to since. Call this before you look for the file's
+ * tables: if it is written to from here on, deltafs_indexer_add of it gives DELTAFS_ERR_CHANGED, and does not take
+ * tables of what it was for those of what it is. Collective; rank 0's path counts. */
 DELTAFS_API int deltafs_indexer_has(deltafs_indexer *indexer, const char *path, int *has);
 
 /* Index the file at `path`, which has these `n` tables (1 or more); it replaces what the collection has of this path.
@@ -103,7 +105,8 @@ DELTAFS_API int deltafs_indexer_has(deltafs_indexer *indexer, const char *path, 
  * source, by all ranks in equal shares. Collective; rank 0's arguments count, the others' may be anything.
  * DELTAFS_ERR_INVALID: columns that contradict each other, or are not within the file (the message says which);
  * DELTAFS_ERR_NOT_FOUND, _NOT_DELTAFS: no such file, or neither a plain nor a logical one; DELTAFS_ERR_BUSY as
- * deltafs_reopen; DELTAFS_ERR_DAMAGED, with file and offset: a negative key, or damage of the source. */
+ * deltafs_reopen; DELTAFS_ERR_DAMAGED, with file and offset: a negative key, or damage of the source;
+ * DELTAFS_ERR_CHANGED: written to since the last call on the handle was deltafs_indexer_has of it. */
 DELTAFS_API int deltafs_indexer_add(deltafs_indexer *indexer, const char *path, size_t n,
                                     const struct deltafs_table *const *table);
 

@@ -25,7 +25,9 @@ struct deltafs_indexer {
     deltafs_dir *dir; /* open from the first file that is added on */
     int is_made;      /* on rank 0: the collection was there */
     struct sources sources;
-    uint64_t next; /* sequence of the next epoch */
+    uint64_t next;           /* sequence of the next epoch */
+    char expected[PATH_MAX]; /* on rank 0: a file that was looked at, and what it was; "": none */
+    struct source_identity is;
     struct error error;
 };
 
@@ -203,11 +205,38 @@ int deltafs_indexer_open(const char *collection, const char *path, const deltafs
 
 /* ---- Asking what is indexed ---- */
 
-static int indexer_look(deltafs_indexer *ix, const char *path, int *has, struct error *e)
+static int indexer_identify(struct io *io, const char *path, struct source_identity *out, struct error *e)
 {
     struct key_file file;
+    char kind;
+    int status = key_file_kind(io, path, &kind, e);
+
+    if (status == DELTAFS_OK)
+        status = key_file_open(&file, io, path, kind, NULL, NULL, e);
+    if (status != DELTAFS_OK)
+        return status;
+    status = key_file_identity(&file, 1, out, e);
+    key_file_close(&file);
+    return status;
+}
+
+int deltafs_indexer_identify(const char *path, struct source_identity *out, struct error *e)
+{
+    struct io io = io_default();
+
+    return indexer_identify(&io, path, out, e);
+}
+
+void deltafs_indexer_expect(deltafs_indexer *ix, const char *path, const struct source_identity *is)
+{
+    ix->is = *is;
+    snprintf(ix->expected, sizeof ix->expected, "%s", path);
+}
+
+static int indexer_look(deltafs_indexer *ix, const char *path, int *has, struct error *e)
+{
     struct source_identity is;
-    char *name, kind;
+    char *name;
     int status = collection_path_in(&ix->place, path, &name, e);
 
     *has = 0;
@@ -215,16 +244,12 @@ static int indexer_look(deltafs_indexer *ix, const char *path, int *has, struct 
         return status;
     const struct key_source *s = sources_find(&ix->sources, name);
     free(name);
-    status = key_file_kind(&ix->io, path, &kind, e);
-    if (status != DELTAFS_OK || !s || s->identity.kind != kind)
+    status = indexer_identify(&ix->io, path, &is, e);
+    if (status != DELTAFS_OK)
         return status;
-    status = key_file_open(&file, &ix->io, path, kind, NULL, NULL, e);
-    if (status == DELTAFS_OK)
-        status = key_file_identity(&file, 0, &is, e);
-    if (status == DELTAFS_OK)
-        *has = source_identity_is_same(&is, &s->identity);
-    key_file_close(&file);
-    return status;
+    deltafs_indexer_expect(ix, path, &is);
+    *has = s && source_identity_is_same(&is, &s->identity);
+    return DELTAFS_OK;
 }
 
 int deltafs_indexer_has(deltafs_indexer *ix, const char *path, int *has)
@@ -276,6 +301,11 @@ static int indexer_compose(deltafs_indexer *ix, const char *path, struct key_fil
 
     if (status == DELTAFS_OK)
         status = key_file_identity(file, 1, &s.identity, e);
+    /* What was looked for before, in another state of the file, are not its tables. */
+    if (status == DELTAFS_OK && strcmp(ix->expected, path) == 0 && !source_identity_is_same(&s.identity, &ix->is))
+        status = error_set(e, DELTAFS_ERR_CHANGED,
+                           "%.800s: was written to while it was looked for what to index; index it again", path);
+    ix->expected[0] = '\0';
     for (size_t i = 0; i < n && status == DELTAFS_OK; i++)
         s.table[i].table = *table[i];
     if (status == DELTAFS_OK)

@@ -17,4 +17,10 @@ DELTAFS_PRIVATE int deltafs_indexer_open_group(const char *collection, const cha
                                                const struct logical_group *group, const struct indexer_calls *calls,
                                                deltafs_indexer **out, struct error *e);
 
+/* What the file at `path` is, before its tables are looked for; and what it must be still when it is added. Both are of
+ * rank 0 alone. */
+DELTAFS_PRIVATE int deltafs_indexer_identify(const char *path, struct source_identity *out, struct error *e);
+DELTAFS_PRIVATE void deltafs_indexer_expect(deltafs_indexer *indexer, const char *path,
+                                            const struct source_identity *is);
+
 #endif

@@ -252,9 +252,9 @@ static int index_file(struct index_job *ix, const char *path)
 
     if (code != EXIT_OK)
         return code;
-    if (!ix->is_again && deltafs_indexer_has(ix->indexer, path, &has) != DELTAFS_OK)
+    if (deltafs_indexer_has(ix->indexer, path, &has) != DELTAFS_OK)
         code = index_fail(ix, EXIT_TROUBLE, deltafs_indexer_errmsg(ix->indexer));
-    else if (has)
+    else if (has && !ix->is_again)
         ix->unchanged++;
     else
         code = index_add(ix, path);

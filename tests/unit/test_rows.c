@@ -262,6 +262,38 @@ static void test_round(void **state)
         free(file[i].key);
 }
 
+/* A file is written to after it was looked at, and before it is added: what is added may be places in the file as it
+ * was. (It was indexed by these, and counted as unchanged.) */
+static void test_written_between(void **state)
+{
+    struct rng r = rng_init(31);
+    deltafs_indexer *ix;
+    int has;
+
+    (void)state;
+    for (int is_logical = 0; is_logical < 2; is_logical++) {
+        struct oracle file = oracle_make(&r, unit_path("between%d", is_logical), 1, 300, 0);
+        void (*write)(const struct oracle *o) = is_logical ? oracle_write_logical : oracle_write;
+        write(&file);
+        CHECK_IS(deltafs_indexer_open(NULL, file.path, NULL, &ix), DELTAFS_OK);
+        CHECK_IS(deltafs_indexer_has(ix, file.path, &has), DELTAFS_OK);
+        file.key[7]++;
+        write(&file);
+        CHECK_IS(oracle_index(&file, ix), DELTAFS_ERR_CHANGED);
+        CHECK(strstr(deltafs_indexer_errmsg(ix), "was written to while it was looked for what to index"));
+        CHECK_IS(deltafs_indexer_has(ix, file.path, &has), DELTAFS_OK);
+        CHECK_IS(has, 0);
+        CHECK_IS(oracle_index(&file, ix), DELTAFS_OK);
+        /* Who has not asked says that these are its tables now. */
+        file.key[8]++;
+        write(&file);
+        CHECK_IS(oracle_index(&file, ix), DELTAFS_OK);
+        CHECK_IS(deltafs_indexer_close(ix), DELTAFS_OK);
+        check_all(file.path, &file, 1);
+        free(file.key);
+    }
+}
+
 /* Each file with its own: in a logical file, beside a plain one; and moved with it. */
 static void test_beside(void **state)
 {
@@ -697,11 +729,11 @@ static void test_fault(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_labels),  cmocka_unit_test(test_tables),  cmocka_unit_test(test_round),
-        cmocka_unit_test(test_beside),  cmocka_unit_test(test_visited), cmocka_unit_test(test_namesake),
-        cmocka_unit_test(test_changed), cmocka_unit_test(test_forged),  cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_columns), cmocka_unit_test(test_damaged), cmocka_unit_test(test_hostile),
-        cmocka_unit_test(test_fault)};
+        cmocka_unit_test(test_labels),  cmocka_unit_test(test_tables),         cmocka_unit_test(test_round),
+        cmocka_unit_test(test_beside),  cmocka_unit_test(test_visited),        cmocka_unit_test(test_namesake),
+        cmocka_unit_test(test_changed), cmocka_unit_test(test_forged),         cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_columns), cmocka_unit_test(test_damaged),        cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_fault),   cmocka_unit_test(test_written_between)};
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) != 0;
 }
