@@ -218,13 +218,11 @@ static int repair_sync(struct repair *r, struct error *e)
 /* Write the epoch's line, at the manifest's end without what was cut short. */
 static int repair_write_line(struct repair *r, struct error *e)
 {
-    char *path = io_path(r->path, MANIFEST_NAME);
     struct io_file file;
     struct error second;
     uint64_t size = r->manifest.size;
-    int status = path ? io_file_open(&r->io, path, O_RDWR, &file, e) : error_no_memory(e, 1, "a path");
+    int status = manifest_open(&r->io, r->path, O_RDWR, &file, e);
 
-    free(path);
     if (status != DELTAFS_OK)
         return status;
     status = io_file_truncate(&file, size, e);

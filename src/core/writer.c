@@ -218,12 +218,8 @@ static int writer_sync_folders(struct writer *w, struct error *e)
 
 static int writer_open_manifest(struct writer *w, struct error *e)
 {
-    char *path = io_path(w->path, MANIFEST_NAME);
+    int status = manifest_open(&w->io, w->path, O_RDWR, &w->manifest, e);
 
-    if (!path)
-        return error_no_memory(e, strlen(w->path), "a path");
-    int status = io_file_open(&w->io, path, O_RDWR, &w->manifest, e);
-    free(path);
     return status == DELTAFS_OK ? io_file_size(&w->manifest, &w->manifest_size, e) : status;
 }
 

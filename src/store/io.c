@@ -267,6 +267,28 @@ int io_file_open(struct io *io, const char *path, int flags, struct io_file *out
     return e->status;
 }
 
+const char *io_misfit(const char *path, int is_written)
+{
+    struct stat st;
+
+    if (lstat(path, &st) != 0)
+        return NULL;
+    if (S_ISLNK(st.st_mode))
+        return is_written || (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) ? "a symbolic link" : NULL;
+    return S_ISREG(st.st_mode)    ? NULL
+           : S_ISDIR(st.st_mode)  ? "a folder"
+           : S_ISFIFO(st.st_mode) ? "a FIFO"
+           : S_ISSOCK(st.st_mode) ? "a socket"
+                                  : "a device";
+}
+
+int io_explain(const char *path, int is_written, const char *advice, struct error *e)
+{
+    const char *is = io_misfit(path, is_written);
+
+    return is ? error_set(e, e->status, "%.800s: is %s, and no file; %s", path, is, advice) : e->status;
+}
+
 void io_file_use_direct(struct io_file *f)
 {
 #if defined(O_DIRECT)

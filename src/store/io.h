@@ -71,6 +71,12 @@ int io_file_sync(struct io_file *f, struct error *e);
 int io_file_size(struct io_file *f, uint64_t *out, struct error *e);
 /* Without the holes, as far as that is known. */
 int io_file_stored(struct io_file *f, uint64_t *out, struct error *e);
+/* What is at `path` if that cannot be used as a file: "a FIFO", say; NULL if it can, or nothing is there. A symbolic
+ * link can to be read, if it leads to one that can, and not to be written. */
+const char *io_misfit(const char *path, int is_written);
+/* After an error with `path`: if what is there cannot be used, the message says so, and `advice`. Returns the status.
+ */
+int io_explain(const char *path, int is_written, const char *advice, struct error *e);
 int io_file_mtime(struct io_file *f, uint64_t *out, struct error *e); /* _NOT_DELTAFS: no regular file */
 int io_file_truncate(struct io_file *f, uint64_t size, struct error *e);
 

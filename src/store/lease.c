@@ -238,10 +238,8 @@ int lease_take(struct lease *l, struct io *io, const char *folder, uint64_t seco
     if (!path)
         return error_no_memory(e, strlen(folder), "a path");
     int status = lease_open(l, io, path, &l->is_sure, e);
-    free(path);
-    if (status != DELTAFS_OK)
-        return status;
-    status = lease_read(&l->file, text, sizeof text, e);
+    if (status == DELTAFS_OK)
+        status = lease_read(&l->file, text, sizeof text, e);
     if (status == DELTAFS_OK)
         status = lease_check(l, text, l->is_sure, seconds, e);
     if (status == DELTAFS_OK)
@@ -263,6 +261,9 @@ int lease_take(struct lease *l, struct io *io, const char *folder, uint64_t seco
         status = lease_settle(l, e);
     if (status != DELTAFS_OK)
         io_file_close(&l->file, &ignored);
+    if (status != DELTAFS_OK && status != DELTAFS_ERR_BUSY)
+        io_explain(path, 1, "what was written does not need it: remove it", e);
+    free(path);
     return status;
 }
 
@@ -304,7 +305,14 @@ int lease_describe(struct io *io, const char *folder, uint64_t seconds, char *te
     uint64_t now = (uint64_t)time(NULL);
     int is_there = path && io_file_open(io, path, O_RDONLY, &file, &ignored) == DELTAFS_OK;
 
-    if (is_there && (lease_read(&file, line, sizeof line, &ignored) != DELTAFS_OK || lease_parse(line, &h) != 0)) {
+    const char *misfit = path ? io_misfit(path, 1) : NULL;
+
+    if (misfit) {
+        snprintf(text, room, "%.400s: is %s, and no file; the next writer is refused until it is removed", path,
+                 misfit);
+        is_there = 1;
+    } else if (is_there &&
+               (lease_read(&file, line, sizeof line, &ignored) != DELTAFS_OK || lease_parse(line, &h) != 0)) {
         snprintf(text, room, "%.400s: does not say who has written the directory; the next writer takes it over", path);
     } else if (is_there && lease_self(&self, &ignored) == DELTAFS_OK) {
         int is_here = strcmp(h.host, self.host) == 0, is_gone = is_here && lease_has_ended(h.pid);

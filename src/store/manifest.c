@@ -634,20 +634,34 @@ int manifest_read(struct io *io, const char *folder, struct manifest *m, struct 
     return status == DELTAFS_OK ? manifest_check_kind(m, folder, e) : status;
 }
 
+static const char manifest_advice[] = "put the manifest itself, or a copy of it, in its place";
+
+int manifest_open(struct io *io, const char *folder, int flags, struct io_file *file, struct error *e)
+{
+    char *path = io_path(folder, MANIFEST_NAME);
+
+    *file = (struct io_file){.fd = -1, .direct = -1};
+    if (!path)
+        return error_no_memory(e, strlen(folder), "a path");
+    int status = io_file_open(io, path, flags, file, e);
+    if (status != DELTAFS_OK)
+        io_explain(path, flags != O_RDONLY, manifest_advice, e);
+    free(path);
+    return status;
+}
+
 int manifest_read_any(struct io *io, const char *folder, struct manifest *m, struct error *e)
 {
     struct io_file file;
     struct error ignored;
-    char *path = io_path(folder, MANIFEST_NAME);
+    int status = manifest_open(io, folder, O_RDONLY, &file, e);
 
     *m = (struct manifest){0};
-    if (!path)
-        return error_no_memory(e, strlen(folder), "a path");
-    int status = io_file_open(io, path, O_RDONLY, &file, e);
-    free(path);
     if (status != DELTAFS_OK)
         return status == DELTAFS_ERR_NOT_FOUND ? manifest_is_missing(io, folder, e) : status;
     status = manifest_read_file(&file, m, e);
+    if (status != DELTAFS_OK)
+        io_explain(file.path, 0, manifest_advice, e);
     io_file_close(&file, &ignored); /* opened for reading: nothing can be lost */
     if (status != DELTAFS_OK)
         manifest_fini(m);

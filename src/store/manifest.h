@@ -96,6 +96,8 @@ int manifest_line_is_sealed(const char *line, size_t n);
  * sector was not written, only what it has of the next. */
 int manifest_begin_is_lost(const char *line, uint64_t offset, size_t n);
 
+/* Open the manifest of a directory or a logical file. */
+int manifest_open(struct io *io, const char *folder, int flags, struct io_file *file, struct error *e);
 /* Read and check a directory's manifest. DELTAFS_ERR_NOT_FOUND if there is no such folder, _NOT_DELTAFS if it has none,
  * or it is a logical file's. */
 int manifest_read(struct io *io, const char *folder, struct manifest *m, struct error *e);

@@ -369,6 +369,38 @@ static void test_fifo(void **state)
     }
 }
 
+/* What stands in the place of a lease or a manifest and is no file is said to be that, with what to do. (The message
+ * was that a seek is illegal, or a folder a folder.) */
+static void test_misfits(void **state)
+{
+    static const char *const names[] = {LEASE_NAME, MANIFEST_NAME};
+    static const char *const what[] = {"a FIFO", "a folder", "a symbolic link"};
+    const char *path = unit_path("misfits"), *target = unit_path("away");
+    char is[40];
+    deltafs_dir *d;
+
+    (void)state;
+    make_on_disk(path);
+    for (int i = 0; i < 6; i++) {
+        const char *file = unit_path("misfits/%s", names[i / 3]);
+        if (i / 3 == 1)
+            assert_int_equal(rename(file, target), 0);
+        else
+            unit_save(target, "", 0);
+        assert_int_equal(i % 3 == 0 ? mkfifo(file, 0666) : i % 3 == 1 ? mkdir(file, 0777) : symlink(target, file), 0);
+        CHECK(deltafs_reopen(path, NULL, &d) != DELTAFS_OK);
+        snprintf(is, sizeof is, ": is %s, and no file; ", what[i % 3]);
+        if (!strstr(deltafs_errmsg(NULL), file) || !strstr(deltafs_errmsg(NULL), is) ||
+            !strstr(deltafs_errmsg(NULL), i / 3 == 1 ? "in its place" : "remove it"))
+            fail_msg("%s", deltafs_errmsg(NULL));
+        unit_remove(file);
+        if (i / 3 == 1)
+            assert_int_equal(rename(target, file), 0);
+    }
+    CHECK_IS(deltafs_reopen(path, NULL, &d), DELTAFS_OK);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+}
+
 /* Symbolic links in the place of files: a reader goes through them, but nobody writes to what they lead to. */
 static void test_links(void **state)
 {
@@ -414,6 +446,7 @@ int main(void)
         cmocka_unit_test(test_fence_of_any_length),
         cmocka_unit_test(test_many_runs),
         cmocka_unit_test(test_fifo),
+        cmocka_unit_test(test_misfits),
         cmocka_unit_test(test_links),
     };
 
