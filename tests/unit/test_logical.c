@@ -424,19 +424,53 @@ static int open_and_remove(void *ctx, const char *path, int flags, mode_t mode)
     return remover.real->open(ctx, path, flags, mode);
 }
 
-static int is_said_cut(const char *path)
+struct looker {
+    struct unit_member member;
+    const char *path;
+    int is_cut;
+};
+
+static void *look_whether_cut(void *arg)
 {
+    struct looker *l = arg;
+    struct logical_group group = unit_team_group(&l->member);
+    deltafs_options *o = unit_options(NULL);
     struct deltafs_logical_stat stat;
-    struct io_ops ops = *remover.real;
     deltafs_logical *f;
+    struct error e = {0};
+
+    if (deltafs_logical_open_group(l->path, O_RDONLY, o, &group, &f, &e) != DELTAFS_OK ||
+        deltafs_logical_stat(f, &stat) != DELTAFS_OK || deltafs_logical_close(f) != DELTAFS_OK) {
+        fprintf(stderr, "cannot open: %s\n", e.text);
+        abort();
+    }
+    l->is_cut = stat.is_cut;
+    deltafs_options_destroy(o);
+    return NULL;
+}
+
+/* By so many ranks together, who must agree. */
+static int is_said_cut(const char *path, uint32_t ranks)
+{
+    struct io_ops ops = *remover.real;
+    struct looker looker[TEAM_MAX];
+    struct unit_team team;
+    pthread_t thread[TEAM_MAX];
 
     ops.open = open_and_remove;
     io_replace_default(&ops, NULL);
-    CHECK_IS(deltafs_logical_open(path, O_RDONLY, NULL, &f), DELTAFS_OK);
-    CHECK_IS(deltafs_logical_stat(f, &stat), DELTAFS_OK);
-    CHECK_IS(deltafs_logical_close(f), DELTAFS_OK);
+    unit_team_init(&team, ranks);
+    for (uint32_t i = 0; i < ranks; i++) {
+        looker[i] = (struct looker){{&team, i}, path, 0};
+        CHECK_IS(pthread_create(&thread[i], NULL, look_whether_cut, &looker[i]), 0);
+    }
+    for (uint32_t i = 0; i < ranks; i++) {
+        pthread_join(thread[i], NULL);
+        CHECK_IS(looker[i].is_cut, looker[0].is_cut);
+    }
+    unit_team_fini(&team);
     io_replace_default(NULL, NULL);
-    return stat.is_cut;
+    return looker[0].is_cut;
 }
 
 /* A session that loses a part of a log, and keeps its text, has been cut by a crash; one that loses its text is being
@@ -450,7 +484,8 @@ static void test_cut_or_removed(void **state)
 
     (void)state;
     remover.real = io_default().ops;
-    for (int at = 0; at < 4; at++) {
+    for (int turn = 0; turn < 8; turn++) {
+        int at = turn % 4;
         unit_remove(path);
         CHECK_IS(deltafs_logical_open(path, O_RDWR | O_CREAT, o, &f), DELTAFS_OK);
         CHECK_IS(deltafs_logical_write(f, 0, "abcdefgh", 8), DELTAFS_OK);
@@ -460,7 +495,7 @@ static void test_cut_or_removed(void **state)
         remover.at = at;
         remover.gone[0] = text;
         remover.gone[1] = at == 1 ? log : NULL;
-        CHECK_IS(is_said_cut(path), at == 0);
+        CHECK_IS(is_said_cut(path, turn < 4 ? 1 : 3), at == 0);
         CHECK_IS(unit_exists(text), at == 0);
     }
     deltafs_options_destroy(o);
