@@ -1,5 +1,6 @@
 /* Making, opening and telling a logical file's container. */
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/path.h"
@@ -104,6 +105,7 @@ static int container_make(struct container *c, struct io *io, const char *path, 
                           struct error *e)
 {
     int status = place == PLACE_NOTHING ? io_mkdir(io, path, e) : DELTAFS_OK, is_ours = place == PLACE_NOTHING;
+    char target[PATH_MAX];
 
     if (status == DELTAFS_ERR_EXISTS) {
         is_ours = 0;
@@ -112,6 +114,8 @@ static int container_make(struct container *c, struct io *io, const char *path, 
     if (status != DELTAFS_OK)
         return status;
     status = container_write(c, io, path, sync, e);
+    if (status == DELTAFS_ERR_NOT_FOUND && io_readlink(io, path, target, sizeof target, e) == DELTAFS_OK)
+        return error_set(e, status, "%.800s: is a symbolic link that leads to nothing", path);
     if (status == DELTAFS_ERR_NOT_FOUND)
         return error_set(e, DELTAFS_ERR_BUSY, "%s: another process is removing it", path);
     if (status != DELTAFS_OK && status != DELTAFS_ERR_EXISTS && is_ours)
@@ -122,6 +126,8 @@ static int container_make(struct container *c, struct io *io, const char *path, 
 /* There is no container at the path: what to say of it, or DELTAFS_OK if one can be made there. */
 static int container_refuse(const char *path, int flags, enum place place, struct error *e)
 {
+    if ((flags & O_EXCL) && place == PLACE_EMPTY)
+        return error_set(e, DELTAFS_ERR_EXISTS, "%s: exists already, as an empty folder", path);
     if ((flags & O_CREAT) && place != PLACE_FILE && place != PLACE_FOREIGN && place != PLACE_BROKEN)
         return DELTAFS_OK;
     switch (place) {
@@ -163,11 +169,12 @@ static int container_try(struct container *c, struct io *io, const char *path, i
     status = place_find(io, path, &place, e);
     if (status == DELTAFS_OK)
         status = container_refuse(path, flags, place, e);
-    if (status == DELTAFS_OK)
-        status = container_make(c, io, path, place, sync, e);
+    if (status != DELTAFS_OK)
+        return status;
+    status = container_make(c, io, path, place, sync, e);
     if (status == DELTAFS_OK)
         *is_new = 1;
-    if (status != DELTAFS_ERR_EXISTS || place == PLACE_FILE || place == PLACE_FOREIGN)
+    if (status != DELTAFS_ERR_EXISTS)
         return status;
     /* Over a network a link can be made, and said to have been there. */
     memcpy(&made, c, sizeof made);

@@ -88,7 +88,7 @@ static uint64_t read_all(int *verdict)
     deltafs_dir *d;
 
     held = most = 0;
-    CHECK_IS(deltafs_open("c", NULL, &d), DELTAFS_OK);
+    CHECK_IS(deltafs_open("/c", NULL, &d), DELTAFS_OK);
     deltafs_get(d, 7, NULL, &got);
     deltafs_records_destroy(got);
     deltafs_scan(d, NULL, count_record, &records);
@@ -100,7 +100,7 @@ static uint64_t read_all(int *verdict)
 
 static void make_small(void)
 {
-    deltafs_dir *d = unit_create("c", unit_options("value_size", "8", "threads", "0", NULL));
+    deltafs_dir *d = unit_create("/c", unit_options("value_size", "8", "threads", "0", NULL));
 
     for (uint64_t i = 0; i < 100; i++)
         CHECK_CALL(d, deltafs_append(d, i, &i, 8), DELTAFS_OK);
@@ -111,12 +111,12 @@ static void make_small(void)
 /* The manifest is believed to have this text as its last line. */
 static void add_line(const char *text)
 {
-    struct mem_file *f = mem_find(&files, "c/MANIFEST");
+    struct mem_file *f = mem_find(&files, "/c/MANIFEST");
     char lines[4096];
     int n = snprintf(lines, sizeof lines, "%.*s%s ~00000000\n", (int)f->n, (const char *)f->bytes, text);
 
     structures_seal_manifest((uint8_t *)lines, (size_t)n);
-    mem_put(&files, "c/MANIFEST", lines, (size_t)n);
+    mem_put(&files, "/c/MANIFEST", lines, (size_t)n);
 }
 
 /* The manifest says that the tail is longer than any memory, and the log has as many bytes. */
@@ -130,7 +130,7 @@ static void test_tail_of_any_length(void **state)
     add_line("close epochs=1 tail=1099511627776");
     CHECK_IS(read_all(&verdict), 100);
     CHECK_IS(verdict, DELTAFS_OK);
-    mem_find(&files, "c/00/p00000000.index")->hole = HOLE;
+    mem_find(&files, "/c/00/p00000000.index")->hole = HOLE;
     CHECK_IS(read_all(&verdict), 100);
     CHECK_IS(verdict, DELTAFS_ERR_DAMAGED);
     CHECK_IS(mem_io_end(&files), 0);
@@ -145,15 +145,15 @@ static void test_manifest_of_any_length(void **state)
     (void)state;
     mem_io_begin(&files);
     make_small();
-    struct mem_file *f = mem_find(&files, "c/MANIFEST");
+    struct mem_file *f = mem_find(&files, "/c/MANIFEST");
     f->hole = HOLE;
     held = most = 0;
-    CHECK_IS(deltafs_open("c", NULL, &d), DELTAFS_ERR_DAMAGED);
-    CHECK(strstr(deltafs_errmsg(NULL), "c/MANIFEST: damaged at offset") && strstr(deltafs_errmsg(NULL), "16777216"));
-    CHECK_IS(deltafs_reopen("c", NULL, &d), DELTAFS_ERR_DAMAGED);
+    CHECK_IS(deltafs_open("/c", NULL, &d), DELTAFS_ERR_DAMAGED);
+    CHECK(strstr(deltafs_errmsg(NULL), "/c/MANIFEST: damaged at offset") && strstr(deltafs_errmsg(NULL), "16777216"));
+    CHECK_IS(deltafs_reopen("/c", NULL, &d), DELTAFS_ERR_DAMAGED);
     CHECK(most < MEMORY_MAX && d == NULL);
     f->hole = 4096; /* that much a power loss may leave of a line */
-    CHECK_IS(deltafs_open("c", NULL, &d), DELTAFS_OK);
+    CHECK_IS(deltafs_open("/c", NULL, &d), DELTAFS_OK);
     CHECK_IS(deltafs_close(d), DELTAFS_OK);
     f->hole = 0;
     CHECK_IS(mem_io_end(&files), 0);
@@ -170,7 +170,7 @@ static void test_reopen_in_memory(void **state)
 
     (void)state;
     mem_io_begin(&files);
-    d = unit_create("c", unit_options("value_size", "8", "threads", "0", "memory", "8M", NULL));
+    d = unit_create("/c", unit_options("value_size", "8", "threads", "0", "memory", "8M", NULL));
     for (int round = 0; round < 2; round++) {
         for (uint64_t i = 0; i < 30000; i++, label++) {
             CHECK_CALL(d, deltafs_append(d, i, &i, 8), DELTAFS_OK);
@@ -178,14 +178,14 @@ static void test_reopen_in_memory(void **state)
         }
         CHECK_IS(deltafs_close(d), DELTAFS_OK);
         held = most = 0;
-        CHECK_IS(deltafs_reopen("c", little, &d), round == 0 ? DELTAFS_OK : DELTAFS_ERR_MEMORY);
+        CHECK_IS(deltafs_reopen("/c", little, &d), round == 0 ? DELTAFS_OK : DELTAFS_ERR_MEMORY);
         CHECK(most < 8 << 20);
         if (round == 0)
             CHECK_IS(deltafs_close(d), DELTAFS_OK);
         else
             CHECK(strstr(deltafs_errmsg(NULL), "option memory"));
         held = most = 0;
-        CHECK_IS(deltafs_reopen("c", more, &d), DELTAFS_OK);
+        CHECK_IS(deltafs_reopen("/c", more, &d), DELTAFS_OK);
         CHECK(most < 32 << 20);
     }
     CHECK_IS(deltafs_close(d), DELTAFS_OK);
@@ -205,8 +205,8 @@ static void test_fence_of_any_length(void **state)
     mem_io_begin(&files);
     make_small();
     struct io io = io_default();
-    CHECK_IS(manifest_read(&io, "c", &m, &e), DELTAFS_OK);
-    struct mem_file *f = mem_find(&files, "c/00/p00000000.index");
+    CHECK_IS(manifest_read(&io, "/c", &m, &e), DELTAFS_OK);
+    struct mem_file *f = mem_find(&files, "/c/00/p00000000.index");
     f->n -= TAIL_TRAILER_SIZE;
     for (size_t at = 0, n; (n = structure_length(f->bytes, f->n, at)) > 0; at += n) {
         if (f->bytes[at + 4] != FORMAT_FOOTER)
@@ -304,12 +304,12 @@ static void make_runs(void)
     struct io io = io_default();
 
     manifest_uuid_text(uuid, m.uuid_text);
-    must(manifest_create(&io, "c", &m, 0, &e), &e);
-    must(log_create(&data, &io, "c/00/p00000000.data", LOG_KIND_DATA, 0, uuid, 1, 1 << 16, NULL, NULL, &e), &e);
+    must(manifest_create(&io, "/c", &m, 0, &e), &e);
+    must(log_create(&data, &io, "/c/00/p00000000.data", LOG_KIND_DATA, 0, uuid, 1, 1 << 16, NULL, NULL, &e), &e);
     write_runs(run, &keys, &data);
     size_t n = forge_index(run, log_end(&data), &index);
     structures_seal_log(log_seed(uuid), index.bytes + LOG_HEADER_SIZE, n - LOG_HEADER_SIZE);
-    mem_put(&files, "c/00/p00000000.index", index.bytes, n);
+    mem_put(&files, "/c/00/p00000000.index", index.bytes, n);
     must(log_close(&data, &e), &e);
     for (uint32_t i = 0; i < RUNS; i++)
         run_fini(&run[i]);

@@ -5,7 +5,9 @@
  * between files is little, and is locked here: its start, and the data types that it has flattened. */
 #include "adio.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
+#include <unistd.h>
 
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t flatten_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -32,6 +34,17 @@ static int is_right_version(void)
     version += strspn(version, " \t");
     size_t length = strcspn(version, " \t\n");
     return length == strlen(MPICH_VERSION) && strncmp(version, MPICH_VERSION, length) == 0;
+}
+
+/* Handles are of other types in Open MPI: a program of it crashes in the first function of this library that it calls. */
+__attribute__((constructor)) static void warn_of_open_mpi(void)
+{
+    static const char text[] = "libdeltafs_romio is for MPICH " MPICH_VERSION
+                               ", and this program runs with Open MPI, where its MPI-IO will crash: take the library "
+                               "out of LD_PRELOAD (for Open MPI there are components: see deltafs(7))\n";
+
+    if (dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world") && write(STDERR_FILENO, text, sizeof text - 1) < 0)
+        return; /* there is nowhere to say it */
 }
 
 /* Called by whatever opens or deletes a file. */
