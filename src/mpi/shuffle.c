@@ -562,7 +562,8 @@ static void in_take_pieces(struct shuffle *s, struct channel_in *in)
                               .size = get_u32(p + 16),
                               .moved = in->moved};
         uint32_t channel = shuffle_route(s, piece.key, in->stage);
-        if (piece.value_size > VALUE_MOST || piece.offset > piece.value_size ||
+        int has_nothing = piece.size == 0 && piece.value_size > 0;
+        if (piece.value_size > VALUE_MOST || piece.offset > piece.value_size || has_nothing ||
             piece.size > piece.value_size - piece.offset || piece.size > in->end - in->at - ITEM_HEADER ||
             !is_later(s, channel, in->stage)) {
             in_malformed(s, in, "has a record that cannot be right");

@@ -1,0 +1,207 @@
+/* Messages that no rank of ours sends: those who get them say so, and all rounds end.
+ *
+ *     test_mpi_malformed
+ *
+ * Three ranks on two nodes, by the route 3hop. The one on a node of its own has no shuffle: it makes up messages for
+ * the relay of the other two, with records for the third rank, and ends its round. Meanwhile the relay has a long value
+ * of its own for that one. */
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "base/coding.h"
+#include "core/partition.h"
+#include "mpi/channel.h"
+#include "mpi/mpi_tags.h"
+#include "mpi/shuffle.h"
+#include "mpi/topology.h"
+#include "test_mpi_check.h"
+
+enum { RANKS = 3, FORGER = 2, MESSAGE = 1024, CHUNK = 512, VALUE = 4000, DEADLINE = 20 };
+
+/* An item that cannot be right, with `size` bytes. */
+struct forgery {
+    uint32_t value_size, offset, size;
+    const char *says; /* at the relay */
+};
+
+static const struct forgery forgeries[] = {
+    {8, 8, 0, "cannot be right"}, {8, 0, 0, "cannot be right"},   {8, 9, 1, "cannot be right"},
+    {8, 4, 8, "cannot be right"}, {8, 0, 700, "cannot be right"}, {2u << 20, 0, 8, "cannot be right"},
+};
+#define FORGERIES ((uint32_t)(sizeof forgeries / sizeof forgeries[0]))
+
+static struct topology topology;
+static struct shuffle *shuffle;
+static uint32_t relay;
+static uint64_t keys_of[RANKS];
+static size_t stored;
+static time_t start;
+
+static size_t store(void *arg, size_t n, const uint8_t *keys, size_t key_stride, const uint8_t *values,
+                    size_t value_stride, size_t size)
+{
+    (void)arg;
+    (void)keys;
+    (void)key_stride;
+    (void)values;
+    (void)value_stride;
+    stored += size == VALUE ? n : 0;
+    return n;
+}
+
+static void give_way(void *arg)
+{
+    (void)arg;
+    if (shuffle_progress(shuffle))
+        return;
+    if (time(NULL) > start + DEADLINE) {
+        CHECK(!"waits for ever");
+        shuffle_kill(shuffle);
+    }
+    sched_yield();
+}
+
+static void choose_keys(void)
+{
+    uint32_t found = 0;
+
+    for (uint64_t key = 0; found < (1u << RANKS) - 1; key++) {
+        uint32_t owner = partition_of(key, RANKS);
+        keys_of[owner] = key;
+        found |= 1u << owner;
+    }
+}
+
+/* ---- The forger ---- */
+
+static void forge(const struct forgery *f, uint32_t round)
+{
+    uint8_t m[MESSAGE] = {0};
+    uint32_t n = f->size < MESSAGE / 2 ? f->size : MESSAGE / 2;
+
+    put_u32(m, round);
+    put_u32(m + 8, MESSAGE_HEADER + ITEM_HEADER + n);
+    put_u32(m + 12, f->offset + f->size == f->value_size);
+    put_u16(m + 16, MESSAGE_END);
+    memcpy(m + MESSAGE_HEADER, &keys_of[1 - relay], 8);
+    put_u32(m + MESSAGE_HEADER + 8, f->value_size);
+    put_u32(m + MESSAGE_HEADER + 12, f->offset);
+    put_u32(m + MESSAGE_HEADER + 16, f->size);
+    MPI_Send(m, (int)(MESSAGE_HEADER + ITEM_HEADER + n), MPI_BYTE, (int)relay, MPI_TAG_RECORDS + STAGE_NET,
+             topology.comm);
+}
+
+/* Take in the relay's mark, and what credits have come. */
+static void drain(void)
+{
+    uint8_t m[MESSAGE] = {0}, credits[4];
+    int has_come = 0;
+
+    for (start = time(NULL); !has_come && time(NULL) <= start + DEADLINE; sched_yield())
+        MPI_Iprobe((int)relay, MPI_TAG_RECORDS + STAGE_NET, topology.comm, &has_come, MPI_STATUS_IGNORE);
+    if (!CHECK(has_come))
+        return;
+    MPI_Recv(m, MESSAGE, MPI_BYTE, (int)relay, MPI_TAG_RECORDS + STAGE_NET, topology.comm, MPI_STATUS_IGNORE);
+    CHECK(get_u16(m + 16) & MESSAGE_END);
+    while (has_come) {
+        MPI_Iprobe((int)relay, MPI_TAG_CREDITS + STAGE_NET, topology.comm, &has_come, MPI_STATUS_IGNORE);
+        if (has_come)
+            MPI_Recv(credits, 4, MPI_BYTE, (int)relay, MPI_TAG_CREDITS + STAGE_NET, topology.comm, MPI_STATUS_IGNORE);
+    }
+}
+
+/* One credit back for the mark, so that the relay has one in every round. */
+static void give_credit(void)
+{
+    uint8_t credit[4];
+
+    put_u32(credit, 1);
+    MPI_Send(credit, 4, MPI_BYTE, (int)relay, MPI_TAG_CREDITS + STAGE_NET, topology.comm);
+}
+
+/* ---- The others ---- */
+
+static void open_shuffle(const struct plan *plan)
+{
+    struct shuffle_config config = {.plan = plan,
+                                    .rank = topology.rank,
+                                    .ranks = RANKS,
+                                    .comm = topology.comm,
+                                    .value_size = -1,
+                                    .store = store,
+                                    .wait = give_way};
+    struct error e;
+
+    CHECK(shuffle_create(&config, &shuffle, &e) == DELTAFS_OK);
+    CHECK(shuffle_share(shuffle, topology.node, &e) == DELTAFS_OK);
+}
+
+static void take_part(const struct forgery *f)
+{
+    static uint8_t value[VALUE];
+    struct error e = {0};
+
+    start = time(NULL);
+    stored = 0;
+    if (topology.rank == relay) {
+        /* What is forged comes first. */
+        while (shuffle_take_error(shuffle, &e) == DELTAFS_OK && time(NULL) < start + DEADLINE)
+            give_way(NULL);
+        CHECK(e.status == DELTAFS_ERR_MPI && strstr(e.text, f->says));
+        shuffle_put(shuffle, 1, (const uint8_t *)&keys_of[1 - relay], 8, value, VALUE, VALUE);
+    }
+    shuffle_end(shuffle);
+    shuffle_take_error(shuffle, &e);
+    CHECK(topology.rank == relay || stored == 1 || e.status == DELTAFS_ERR_MPI);
+}
+
+static void no_wait(void *arg)
+{
+    (void)arg;
+}
+
+int main(int argc, char **argv)
+{
+    struct agree a = {.wait = no_wait};
+    uint64_t scratch[RANKS * TOPOLOGY_SCRATCH / sizeof(uint64_t) + 1];
+    struct error e;
+
+    check_begin(&argc, &argv, MPI_THREAD_SINGLE);
+    if (!CHECK(check_ranks == RANKS))
+        return check_end();
+    a.rank = check_rank;
+    a.ranks = check_ranks;
+    MPI_Comm_dup(MPI_COMM_WORLD, &a.comm);
+    CHECK(topology_init(&topology, &a, 2, scratch, &e) == DELTAFS_OK && layout_size(&topology.layout, 0) == 2);
+    check_require();
+    struct plan plan = {.router = router_make(ROUTER_3HOP, &topology.layout, 1),
+                        .message = MESSAGE,
+                        .buffers = PLAN_BUFFERS_MIN,
+                        .chunk = CHUNK,
+                        .partitions = RANKS};
+    relay = router_peers(&plan.router, 0, STAGE_NET) > 0 ? 0 : 1;
+    choose_keys();
+    if (topology.rank != FORGER)
+        open_shuffle(&plan);
+    check_require();
+    for (uint32_t i = 0; i < FORGERIES; i++) {
+        const struct forgery *f = &forgeries[i];
+        check_about("size %u, piece of %u at %u", f->value_size, f->size, f->offset);
+        if (topology.rank == FORGER) {
+            forge(f, i);
+            drain();
+            give_credit();
+        } else {
+            take_part(f);
+        }
+        check_require();
+        if (topology.rank != FORGER)
+            shuffle_begin(shuffle);
+    }
+    MPI_Barrier(topology.comm);
+    shuffle_destroy(shuffle);
+    topology_fini(&topology, 0);
+    check_about("at the end");
+    return check_end();
+}
