@@ -441,6 +441,23 @@ static inline uint32_t shuffle_route(const struct shuffle *s, uint64_t key, int 
     return channel;
 }
 
+/* As the holder of others. */
+static uint32_t in_holder(const struct shuffle *s, const struct channel_in *in)
+{
+    return (uint32_t)(in - s->in) + 2;
+}
+
+/* Whether a value that came in pieces lacks its rest. */
+static int in_is_open(const struct shuffle *s, const struct channel_in *in)
+{
+    uint32_t holder = in_holder(s, in);
+
+    for (uint32_t i = 0; i < s->channels; i++)
+        if (s->out[i].holder == holder)
+            return 1;
+    return s->value_holder == holder;
+}
+
 static void in_malformed(struct shuffle *s, struct channel_in *in, const char *what)
 {
     struct error e;
@@ -449,7 +466,7 @@ static void in_malformed(struct shuffle *s, struct channel_in *in, const char *w
     shuffle_fail(s, &e);
     in->at = in->end;
     /* The rest of a value in pieces will not be known for what it is: what waits for it must not. */
-    uint32_t holder = (uint32_t)(in - s->in) + 2;
+    uint32_t holder = in_holder(s, in);
     for (uint32_t i = 0; i < s->channels; i++)
         s->out[i].holder = s->out[i].holder == holder ? 0 : s->out[i].holder;
     if (s->value_holder == holder)
@@ -485,6 +502,8 @@ static void in_finish(struct shuffle *s, struct channel_in *in)
     if (s->error.status == DELTAFS_OK && (get_u32(in->bytes + 12) != in->records || in->at != in->end))
         in_malformed(s, in, "does not have as many records as it says");
     if (get_u16(in->bytes + 16) & MESSAGE_END) {
+        if (s->whole == 0 && in_is_open(s, in))
+            in_malformed(s, in, "ends amid a value");
         in->has_ended = 1;
         s->open[in->stage]--;
     }
@@ -551,7 +570,7 @@ static void in_take_whole(struct shuffle *s, struct channel_in *in)
 /* Take or forward items with their sizes. */
 static void in_take_pieces(struct shuffle *s, struct channel_in *in)
 {
-    uint32_t holder = (uint32_t)(in - s->in) + 2;
+    uint32_t holder = in_holder(s, in);
 
     while (in->end - in->at >= ITEM_HEADER) {
         const uint8_t *p = in->bytes + in->at;

@@ -26,8 +26,9 @@ struct forgery {
 };
 
 static const struct forgery forgeries[] = {
-    {8, 8, 0, "cannot be right"}, {8, 0, 0, "cannot be right"},   {8, 9, 1, "cannot be right"},
-    {8, 4, 8, "cannot be right"}, {8, 0, 700, "cannot be right"}, {2u << 20, 0, 8, "cannot be right"},
+    {8, 8, 0, "cannot be right"},   {8, 0, 0, "cannot be right"},   {8, 9, 1, "cannot be right"},
+    {8, 4, 8, "cannot be right"},   {8, 0, 700, "cannot be right"}, {2u << 20, 0, 8, "cannot be right"},
+    {1000, 0, 100, "amid a value"},
 };
 #define FORGERIES ((uint32_t)(sizeof forgeries / sizeof forgeries[0]))
 
