@@ -216,20 +216,14 @@ static int job_make(struct job *j, struct job_plan *plan, deltafs_dir **out, str
 }
 
 /* Collective: find the nodes; all agreement is in the order of the layout from there on. */
-static int job_find_nodes(struct job *j, uint32_t nodes, void *scratch, struct error *e)
+static int job_find_nodes(struct job *j, uint32_t nodes, struct error *e)
 {
-    struct agree *a = &j->agree;
-    struct error own = {0};
+    int status = topology_init(&j->topology, &j->agree, nodes, e);
 
-    if (topology_init(&j->topology, a, nodes, scratch, &own) == DELTAFS_ERR_MPI) {
-        *e = own; /* MPI has failed */
-        return e->status;
-    }
-    a->comm = j->topology.comm;
-    a->rank = (int)j->topology.rank;
-    if (agree_status(a, &own) != DELTAFS_OK)
-        *e = own;
-    return own.status;
+    j->agree.comm = j->topology.comm;
+    if (status == DELTAFS_OK)
+        j->agree.rank = (int)j->topology.rank;
+    return status;
 }
 
 /* Collective: what the options progress and stats ask for. */
@@ -251,7 +245,7 @@ static int job_set_up(struct job *j, const struct job_plan *plan, struct error *
 }
 
 /* Collective: all that can fail differently on different ranks is agreed upon step by step. */
-static int job_create(struct job *j, const struct job_call *call, void *scratch, deltafs_dir **out, struct error *e)
+static int job_create(struct job *j, const struct job_call *call, deltafs_dir **out, struct error *e)
 {
     const struct agree *a = &j->agree;
     struct job_plan plan = {0};
@@ -268,7 +262,7 @@ static int job_create(struct job *j, const struct job_call *call, void *scratch,
     int status = job_share_plan(a, &plan, &texts, e);
     free(schema);
     if (status == DELTAFS_OK)
-        status = job_find_nodes(j, plan.nodes, scratch, e);
+        status = job_find_nodes(j, plan.nodes, e);
     if (status == DELTAFS_OK && plan.config.memory == OPTION_AUTO)
         plan.config.memory = job_auto_memory(&j->topology);
     if (status == DELTAFS_OK && a->ranks > 1)
@@ -289,7 +283,6 @@ static int job_open_to_write(const char *name, MPI_Comm comm, struct job_call ca
     char *whole = NULL;
     struct job *j = calloc(1, sizeof *j);
     struct agree a = {.wait = job_wait};
-    void *scratch = NULL;
     MPI_Request request;
     int code = MPI_Comm_idup(comm, &a.comm, &request);
 
@@ -304,9 +297,8 @@ static int job_open_to_write(const char *name, MPI_Comm comm, struct job_call ca
     MPI_Comm_rank(a.comm, &a.rank);
     MPI_Comm_size(a.comm, &a.ranks);
     a.name = a.rank;
-    scratch = malloc((size_t)a.ranks * TOPOLOGY_SCRATCH);
-    if (!j || !scratch)
-        error_no_memory(&own, sizeof *j + (size_t)a.ranks * TOPOLOGY_SCRATCH, "a directory");
+    if (!j)
+        error_no_memory(&own, sizeof *j, "a directory");
     else if (!out || (a.rank == 0 && (!call.path || !*call.path)))
         error_set(&own, DELTAFS_ERR_INVALID, "%s: path and out must be given", name);
     else if (a.rank == 0 && !call.options && deltafs_options_create(&defaults) != DELTAFS_OK)
@@ -320,7 +312,6 @@ static int job_open_to_write(const char *name, MPI_Comm comm, struct job_call ca
         *e = own;
         deltafs_options_destroy(defaults);
         free(whole);
-        free(scratch);
         free(j);
         MPI_Comm_free(&a.comm);
         return own.status;
@@ -331,10 +322,9 @@ static int job_open_to_write(const char *name, MPI_Comm comm, struct job_call ca
     j->agree.arg = j;
     j->topology = (struct topology){.comm = a.comm, .node = MPI_COMM_NULL};
     j->stats_fd = -1;
-    int status = job_create(j, &call, scratch, out, e);
+    int status = job_create(j, &call, out, e);
     deltafs_options_destroy(defaults);
     free(whole);
-    free(scratch);
     pthread_mutex_unlock(&j->lock);
     if (status == DELTAFS_OK) {
         job_register(j);

@@ -1,16 +1,7 @@
-#include <string.h>
+#include <stdlib.h>
 #include <unistd.h>
 #include "mpi/locality.h"
 #include "mpi/topology.h"
-
-/* What each rank tells all others. */
-struct fact {
-    uint32_t first;  /* the first rank of its node, by which all know the node */
-    uint32_t domain; /* in the node; that of its first rank is 0 */
-    uint32_t memory; /* MiB of the node */
-};
-
-_Static_assert(sizeof(struct fact) + 2 * sizeof(uint32_t) == TOPOLOGY_SCRATCH, "each rank's share");
 
 /* The ranks that share this one's node. */
 static int topology_find_node(struct topology *t, const struct agree *a, uint32_t nodes)
@@ -27,138 +18,157 @@ static int topology_find_node(struct topology *t, const struct agree *a, uint32_
     return code;
 }
 
-static uint32_t node_memory(void)
+static uint64_t node_memory(void)
 {
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
 
-    return pages > 0 && page > 0 ? (uint32_t)((uint64_t)pages * (uint64_t)page >> 20) : 0;
+    return pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 0;
 }
 
-/* The first rank of this one's node. */
-static int topology_find_first(const struct topology *t, const struct agree *a, uint32_t *first)
+/* The same waits, among a part of the ranks. */
+static struct agree part_of(const struct agree *a, MPI_Comm comm)
 {
-    MPI_Group all, node;
-    int zero = 0, rank = 0, code = MPI_Comm_group(a->comm, &all);
+    struct agree part = *a;
+
+    part.comm = comm;
+    MPI_Comm_rank(comm, &part.rank);
+    MPI_Comm_size(comm, &part.ranks);
+    return part;
+}
+
+/* Have ranks of one domain follow one another in the node. Domains are counted from that of its first rank, so that
+ * this one stays the first. */
+static int topology_order_node(struct topology *t, const struct agree *a, struct error *e)
+{
+    const struct agree node = part_of(a, t->node);
+    uint32_t own = (uint32_t)locality_domain(), first = own;
+    MPI_Comm ordered;
+    int status = agree_broadcast(&node, &first, sizeof first, e);
+
+    own = (own + LOCALITY_DOMAINS - first) % LOCALITY_DOMAINS;
+    uint64_t most = own;
+    if (status == DELTAFS_OK)
+        status = agree_reduce(&node, &most, 1, MPI_MAX, e);
+    if (status != DELTAFS_OK || most == 0)
+        return status;
+    int code = MPI_Comm_split(t->node, 0, (int)own, &ordered);
+    if (code == MPI_SUCCESS)
+        code = MPI_Comm_free(&t->node);
+    if (code != MPI_SUCCESS)
+        return agree_mpi_error(e, code, "order the ranks of a node");
+    t->node = ordered;
+    return DELTAFS_OK;
+}
+
+/* What the first rank of a node finds out for all of it. */
+struct nodes {
+    uint32_t count, own; /* number of this one, by the nodes' first ranks */
+};
+
+/* Number the nodes. *firsts is a communicator of their first ranks, MPI_COMM_NULL on others. */
+static int nodes_number(struct nodes *nodes, const struct agree *a, const struct agree *node, MPI_Comm *firsts,
+                        struct error *e)
+{
+    int code = MPI_Comm_split(a->comm, node->rank == 0 ? 0 : MPI_UNDEFINED, a->rank, firsts);
 
     if (code != MPI_SUCCESS)
-        return code;
-    code = MPI_Comm_group(t->node, &node);
-    if (code == MPI_SUCCESS) {
-        code = MPI_Group_translate_ranks(node, 1, &zero, all, &rank);
-        MPI_Group_free(&node);
+        return agree_mpi_error(e, code, "number the nodes");
+    if (*firsts != MPI_COMM_NULL) {
+        struct agree all = part_of(a, *firsts);
+        *nodes = (struct nodes){(uint32_t)all.ranks, (uint32_t)all.rank};
     }
-    MPI_Group_free(&all);
-    *first = (uint32_t)rank;
-    return code;
+    return agree_broadcast(node, nodes, sizeof *nodes, e);
 }
 
-/* Number the nodes by their first ranks, and count their ranks. `number` is by first rank. Domains begin anew with that
- * of the node's first rank, so that this one stays the first. Returns the number of nodes. */
-static uint32_t facts_count(struct fact *fact, uint32_t ranks, uint32_t *number, uint32_t *sizes)
+/* How many ranks each node has. */
+static int nodes_gather(uint32_t *sizes, const struct nodes *nodes, const struct agree *a, const struct agree *node,
+                        MPI_Comm firsts, struct error *e)
 {
-    uint32_t nodes = 0;
-
-    memset(sizes, 0, ranks * sizeof *sizes);
-    for (uint32_t i = 0; i < ranks; i++) {
-        if (fact[i].first == i)
-            number[i] = nodes++;
-        sizes[number[fact[i].first]]++;
-    }
-    for (uint32_t i = ranks; i-- > 0;)
-        fact[i].domain = (fact[i].domain + LOCALITY_DOMAINS - fact[fact[i].first].domain) % LOCALITY_DOMAINS;
-    return nodes;
-}
-
-/* Whether rank i comes before rank k in the layout. */
-static int fact_is_before(const struct fact *fact, const uint32_t *number, uint32_t i, uint32_t k)
-{
-    uint32_t a = number[fact[i].first], b = number[fact[k].first];
-
-    return a != b ? a < b : fact[i].domain != fact[k].domain ? fact[i].domain < fact[k].domain : i < k;
-}
-
-/* Whether the order of all ranks, or of those of one node, is another than that of the layout. */
-static int facts_differ(const struct fact *fact, const uint32_t *number, uint32_t ranks, const uint32_t *first)
-{
-    uint32_t last = ranks;
-
-    for (uint32_t i = 0; i < ranks; i++) {
-        if (first && fact[i].first != *first)
-            continue;
-        if (last < ranks && fact_is_before(fact, number, i, last))
-            return 1;
-        last = i;
-    }
-    return 0;
-}
-
-/* Communicators in the layout's order: the same ones where that is so already. */
-static int topology_order(struct topology *t, const struct agree *a, const struct fact *fact, const uint32_t *number)
-{
-    uint32_t ranks = (uint32_t)a->ranks, first = fact[a->rank].first;
-    MPI_Comm old = t->comm, ordered;
-    int code = MPI_SUCCESS;
-
-    t->rank = 0;
-    for (uint32_t i = 0; i < ranks; i++)
-        t->rank += (uint32_t)fact_is_before(fact, number, i, (uint32_t)a->rank);
-    if (facts_differ(fact, number, ranks, &first)) {
-        code = MPI_Comm_split(t->node, 0, (int)t->rank, &ordered);
-        if (code == MPI_SUCCESS) {
-            MPI_Comm_free(&t->node);
-            t->node = ordered;
-        }
-    }
-    if (code == MPI_SUCCESS && facts_differ(fact, number, ranks, NULL)) {
-        code = MPI_Comm_split(old, 0, (int)t->rank, &ordered);
-        if (code == MPI_SUCCESS) {
-            t->comm = ordered;
-            MPI_Comm_free(&old);
-        }
-    }
-    return code;
-}
-
-static void topology_share_memory(struct topology *t, const struct fact *fact, const uint32_t *number,
-                                  const uint32_t *sizes)
-{
-    for (uint32_t i = 0; i < t->layout.ranks; i++) {
-        uint64_t share = ((uint64_t)fact[i].memory << 20) / sizes[number[fact[i].first]];
-        if (i == 0 || share < t->memory)
-            t->memory = share;
-    }
-}
-
-int topology_init(struct topology *t, const struct agree *a, uint32_t nodes, void *scratch, struct error *e)
-{
-    uint32_t ranks = (uint32_t)a->ranks, *number, *sizes, count;
-    struct fact *fact = scratch, own = {.domain = (uint32_t)locality_domain()};
+    uint32_t own = (uint32_t)node->ranks;
     MPI_Request request;
 
-    /* The shares that are taken for nodes may all be on one. */
-    own.memory = nodes > 0 ? node_memory() / nodes : node_memory();
+    if (firsts != MPI_COMM_NULL) {
+        int code = MPI_Iallgather(&own, sizeof own, MPI_BYTE, sizes, sizeof own, MPI_BYTE, firsts, &request);
+        if (code != MPI_SUCCESS)
+            return agree_mpi_error(e, code, "tell the other nodes");
+        if (agree_wait(a, &request, "tell the other nodes", e) != DELTAFS_OK)
+            return e->status;
+    }
+    return agree_broadcast(node, sizes, (int)(nodes->count * sizeof *sizes), e);
+}
+
+/* Make the layout, and find this rank's place in it. */
+static int topology_lay_out(struct topology *t, const struct agree *a, struct error *e)
+{
+    const struct agree node = part_of(a, t->node);
+    MPI_Comm firsts = MPI_COMM_NULL;
+    struct nodes nodes = {0};
+    struct error own = {0};
+    int status = nodes_number(&nodes, a, &node, &firsts, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    uint32_t *sizes = malloc(nodes.count * sizeof *sizes);
+    if (!sizes)
+        error_no_memory(&own, nodes.count * sizeof *sizes, "the nodes of the job");
+    status = agree_status(a, &own);
+    if (status == DELTAFS_OK)
+        status = nodes_gather(sizes, &nodes, a, &node, firsts, &own);
+    if (firsts != MPI_COMM_NULL)
+        MPI_Comm_free(&firsts);
+    if (status == DELTAFS_OK) {
+        t->rank = (uint32_t)node.rank;
+        for (uint32_t i = 0; i < nodes.own; i++)
+            t->rank += sizes[i];
+        layout_init(&t->layout, sizes, nodes.count, &own);
+        status = agree_status(a, &own);
+    }
+    free(sizes);
+    if (status != DELTAFS_OK)
+        *e = own;
+    return status;
+}
+
+/* A communicator in the layout's order: the same one where that is so already. And the least memory of all. */
+static int topology_order(struct topology *t, const struct agree *a, struct error *e)
+{
+    uint64_t least[] = {t->memory, t->rank == (uint32_t)a->rank};
+    MPI_Comm ordered;
+    int status = agree_reduce(a, least, 2, MPI_MIN, e);
+
+    t->memory = least[0];
+    if (status != DELTAFS_OK || least[1])
+        return status;
+    int code = MPI_Comm_split(a->comm, 0, (int)t->rank, &ordered);
+    if (code != MPI_SUCCESS)
+        return agree_mpi_error(e, code, "order the ranks");
+    MPI_Comm_free(&t->comm);
+    t->comm = ordered;
+    return DELTAFS_OK;
+}
+
+int topology_init(struct topology *t, const struct agree *a, uint32_t nodes, struct error *e)
+{
+    int ranks = 1;
+
     *t = (struct topology){.comm = a->comm, .node = MPI_COMM_NULL};
     t->layout = layout_even(1, 1);
-    t->memory = (uint64_t)own.memory << 20;
-    if (ranks == 1)
-        return DELTAFS_OK;
-    number = (uint32_t *)(fact + ranks);
-    sizes = number + ranks;
-    int code = topology_find_node(t, a, nodes), status = DELTAFS_OK;
-    if (code == MPI_SUCCESS)
-        code = topology_find_first(t, a, &own.first);
-    if (code == MPI_SUCCESS)
-        code = MPI_Iallgather(&own, sizeof own, MPI_BYTE, fact, sizeof own, MPI_BYTE, a->comm, &request);
-    if (code == MPI_SUCCESS && agree_wait(a, &request, "tell the other ranks", e) != DELTAFS_OK)
-        return e->status;
-    if (code == MPI_SUCCESS) {
-        count = facts_count(fact, ranks, number, sizes);
-        status = layout_init(&t->layout, sizes, count, e);
-        topology_share_memory(t, fact, number, sizes);
-        code = topology_order(t, a, fact, number);
+    if (a->ranks > 1) {
+        int code = topology_find_node(t, a, nodes);
+        if (code != MPI_SUCCESS)
+            return agree_mpi_error(e, code, "find out which ranks share a node");
+        MPI_Comm_set_errhandler(t->node, MPI_ERRORS_RETURN);
+        MPI_Comm_size(t->node, &ranks);
     }
-    if (code != MPI_SUCCESS)
-        return agree_mpi_error(e, code, "find out which ranks share a node");
+    /* The shares that are taken for nodes may all be on one. */
+    t->memory = node_memory() / (nodes > 0 ? nodes : 1) / (uint32_t)ranks;
+    if (a->ranks == 1)
+        return DELTAFS_OK;
+    int status = topology_order_node(t, a, e);
+    if (status == DELTAFS_OK)
+        status = topology_lay_out(t, a, e);
+    if (status == DELTAFS_OK)
+        status = topology_order(t, a, e);
     MPI_Comm_set_errhandler(t->comm, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(t->node, MPI_ERRORS_RETURN);
     return status;

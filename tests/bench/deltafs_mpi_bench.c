@@ -326,7 +326,7 @@ int main(int argc, char **argv)
     MPI_Comm_size(comm, &c->ranks);
     struct agree a = {.comm = comm, .ranks = c->ranks, .wait = give_way, .arg = c};
     MPI_Comm_rank(comm, &a.rank);
-    if (topology_init(&c->topology, &a, set.nodes, bench_alloc((size_t)c->ranks * TOPOLOGY_SCRATCH), &e) != DELTAFS_OK)
+    if (topology_init(&c->topology, &a, set.nodes, &e) != DELTAFS_OK)
         bench_die("%s", e.text);
     c->rank = (int)c->topology.rank;
     course_fill(c);

@@ -165,7 +165,6 @@ static void no_wait(void *arg)
 int main(int argc, char **argv)
 {
     struct agree a = {.wait = no_wait};
-    uint64_t scratch[RANKS * TOPOLOGY_SCRATCH / sizeof(uint64_t) + 1];
     struct error e;
 
     check_begin(&argc, &argv, MPI_THREAD_SINGLE);
@@ -174,7 +173,7 @@ int main(int argc, char **argv)
     a.rank = check_rank;
     a.ranks = check_ranks;
     MPI_Comm_dup(MPI_COMM_WORLD, &a.comm);
-    CHECK(topology_init(&topology, &a, 2, scratch, &e) == DELTAFS_OK && layout_size(&topology.layout, 0) == 2);
+    CHECK(topology_init(&topology, &a, 2, &e) == DELTAFS_OK && layout_size(&topology.layout, 0) == 2);
     check_require();
     struct plan plan = {.router = router_make(ROUTER_3HOP, &topology.layout, 1),
                         .message = MESSAGE,

@@ -180,7 +180,6 @@ static void no_wait(void *arg)
 
 static void test_promise(const struct promise *promise)
 {
-    void *scratch = malloc((size_t)check_ranks * TOPOLOGY_SCRATCH);
     struct agree a = {.rank = check_rank, .ranks = check_ranks, .wait = no_wait};
     struct plan_wish wish;
     struct plan plan;
@@ -188,8 +187,7 @@ static void test_promise(const struct promise *promise)
 
     deltafs_options *o = make_wish(promise, &wish);
     MPI_Comm_dup(MPI_COMM_WORLD, &a.comm);
-    CHECK(topology_init(&topology, &a, promise->nodes ? promise->nodes : (uint32_t)check_ranks, scratch, &e) ==
-          DELTAFS_OK);
+    CHECK(topology_init(&topology, &a, promise->nodes ? promise->nodes : (uint32_t)check_ranks, &e) == DELTAFS_OK);
     CHECK(plan_make(&plan, &topology.layout, &wish, &e) == DELTAFS_OK);
     check_require();
     check_told(&plan, o);
@@ -205,7 +203,6 @@ static void test_promise(const struct promise *promise)
     shuffle_destroy(shuffle);
     topology_fini(&topology, 0);
     deltafs_options_destroy(o);
-    free(scratch);
     check_require();
 }
 

@@ -188,10 +188,9 @@ static void test_route(enum router_kind kind, uint32_t nodes)
 {
     struct agree a = {.rank = check_rank, .ranks = check_ranks, .wait = no_wait};
     struct error e;
-    uint64_t scratch[RANKS_MAX * TOPOLOGY_SCRATCH / sizeof(uint64_t) + 1];
 
     MPI_Comm_dup(MPI_COMM_WORLD, &a.comm);
-    if (!CHECK(topology_init(&topology, &a, nodes, scratch, &e) == DELTAFS_OK))
+    if (!CHECK(topology_init(&topology, &a, nodes, &e) == DELTAFS_OK))
         return;
     rank = topology.rank;
     struct plan plan = {.router = router_make(kind, &topology.layout, 1),

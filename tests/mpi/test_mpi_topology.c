@@ -42,10 +42,9 @@ int main(int argc, char **argv)
     check_begin(&argc, &argv, MPI_THREAD_SINGLE);
     if (!CHECK(argc == 3))
         return check_end();
-    void *scratch = malloc((size_t)check_ranks * TOPOLOGY_SCRATCH);
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     struct agree a = {.comm = comm, .rank = check_rank, .ranks = check_ranks, .wait = no_wait};
-    CHECK(topology_init(&t, &a, (uint32_t)atoi(argv[1]), scratch, &e) == DELTAFS_OK);
+    CHECK(topology_init(&t, &a, (uint32_t)atoi(argv[1]), &e) == DELTAFS_OK);
     check_require();
     describe(&t, text);
     check_about("'%s' instead of '%s'", text, argv[2]);
@@ -57,6 +56,5 @@ int main(int argc, char **argv)
         CHECK(layout_first(&t.layout, layout_node(&t.layout, t.rank)) + (uint32_t)local == t.rank);
     }
     topology_fini(&t, 0);
-    free(scratch);
     return check_end();
 }
