@@ -146,15 +146,15 @@ static int plan_refuse(const struct plan *p, const struct plan_wish *wish, struc
                      l->ranks, l->nodes, wish->kind == ROUTER_AUTO ? "" : ", or route=auto");
 }
 
-int plan_make(struct plan *p, const struct layout *l, const struct plan_wish *wish, struct error *e)
+/* The fewest hops whose messages are long enough; else the longest messages; if nothing fits, what takes least. Returns
+ * whether it is within `most` bytes. */
+static int plan_choose(struct plan *p, const struct layout *l, const struct plan_wish *wish, uint64_t most)
 {
     static const enum router_kind kinds[] = {ROUTER_DIRECT, ROUTER_3HOP, ROUTER_GRID};
     uint64_t good = wish->message < MESSAGE_GOOD ? plan_message(wish->message) : MESSAGE_GOOD;
-    uint64_t most = wish->memory < BUDGET_GOOD ? wish->memory : BUDGET_GOOD;
     struct plan best = {0}, next = {.partitions = wish->partitions};
     int fits = 0;
 
-    /* The fewest hops whose messages are long enough; else the longest messages; if nothing fits, what takes least. */
     for (int i = 0; i < 3; i++) {
         if (wish->kind != ROUTER_AUTO && wish->kind != kinds[i])
             continue;
@@ -169,5 +169,14 @@ int plan_make(struct plan *p, const struct layout *l, const struct plan_wish *wi
             break;
     }
     *p = best;
-    return fits || plan_most_bytes(p) <= wish->memory ? DELTAFS_OK : plan_refuse(p, wish, e);
+    return fits;
+}
+
+int plan_make(struct plan *p, const struct layout *l, const struct plan_wish *wish, struct error *e)
+{
+    int fits = plan_choose(p, l, wish, wish->memory < BUDGET_GOOD ? wish->memory : BUDGET_GOOD);
+
+    if (!fits && wish->memory > BUDGET_GOOD)
+        fits = plan_choose(p, l, wish, wish->memory);
+    return fits ? DELTAFS_OK : plan_refuse(p, wish, e);
 }

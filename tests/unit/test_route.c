@@ -342,15 +342,33 @@ static uint64_t check_memory(const struct layout *l, struct plan_wish wish)
     return need;
 }
 
+#define GOOD ((uint64_t)12 << 20) /* bytes: what a plan takes if it can do with it */
+
 /* Of the routes that fit, the one of fewest hops with long messages; else the one of the longest. */
 static void check_choice(const struct layout *l, struct plan_wish wish)
 {
+    const uint64_t memory = wish.memory;
     uint32_t good = wish.message < 8192 ? (uint32_t)wish.message : 8192, longest = 0;
     struct plan p, one;
     struct error e;
     uint64_t need = UINT64_MAX;
     enum router_kind want = ROUTER_AUTO;
 
+    /* Those that do with little come before those that do not. */
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0] && memory > GOOD; k++) {
+        wish.kind = kinds[k];
+        wish.memory = GOOD;
+        if (plan_make(&one, l, &wish, &e) == DELTAFS_OK) {
+            wish.kind = ROUTER_AUTO;
+            check_choice(l, wish);
+            assert_int_equal(plan_make(&p, l, &wish, &e), DELTAFS_OK);
+            wish.memory = memory;
+            assert_int_equal(plan_make(&one, l, &wish, &e), DELTAFS_OK);
+            CHECK(one.router.kind == p.router.kind && plan_most_bytes(&one) == plan_most_bytes(&p));
+            return;
+        }
+    }
+    wish.memory = memory;
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
         wish.kind = kinds[k];
         if (plan_make(&one, l, &wish, &e) != DELTAFS_OK) {
@@ -430,12 +448,31 @@ static void test_plans_large(void **state)
     }
 }
 
+/* A route that needs more than it would take by itself uses what there is. */
+static void test_plans_beyond(void **state)
+{
+    struct layout l = layout_even(8192, 1);
+    struct plan_wish wish = {.kind = ROUTER_DIRECT, .memory = 128 << 20, .message = 32 << 10, .partitions = 8192};
+    struct plan p;
+    struct error e;
+
+    (void)state;
+    assert_int_equal(plan_make(&p, &l, &wish, &e), DELTAFS_OK);
+    check_plan(&p, &wish);
+    CHECK(p.message == 2048);
+    CHECK(plan_most_bytes(&p) > wish.memory / 2);
+    wish.memory *= 8;
+    assert_int_equal(plan_make(&p, &l, &wish, &e), DELTAFS_OK);
+    check_plan(&p, &wish);
+    CHECK(p.message == 16384);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_layout_even),   cmocka_unit_test(test_layout_uneven), cmocka_unit_test(test_routes_even),
         cmocka_unit_test(test_routes_uneven), cmocka_unit_test(test_routes_large),  cmocka_unit_test(test_plans_small),
-        cmocka_unit_test(test_plans_large),
+        cmocka_unit_test(test_plans_large),   cmocka_unit_test(test_plans_beyond),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
