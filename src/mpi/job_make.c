@@ -50,8 +50,8 @@ static int job_make_plan(struct job_plan *plan, const struct job_call *call, int
         return e->status;
     plan->nodes = nodes == OPTION_AUTO ? 0 : (uint32_t)nodes;
     plan->wish = (struct plan_wish){.kind = (enum router_kind)deltafs_options_number(o, OPTION_ROUTE),
-                                    .message = deltafs_options_number(o, OPTION_LINK_BUFFER),
                                     .partitions = plan->config.partitions};
+    plan_wish_message(&plan->wish, deltafs_options_number(o, OPTION_LINK_BUFFER));
     plan->path_size = (uint32_t)strlen(call->path) + 1;
     plan->schema_size = (uint32_t)strlen(plan->config.schema) + 1;
     return DELTAFS_OK;

@@ -19,8 +19,12 @@ struct plan_wish {
     enum router_kind kind;
     uint64_t memory;     /* bytes that a rank may use for all this */
     uint64_t message;    /* bytes of a message between nodes, at most */
+    uint64_t longest;    /* the same, where nothing else has to be less for it; below `message`: it is not asked for */
     uint32_t partitions; /* of the directory */
 };
+
+/* The option link_buffer as a wish. */
+void plan_wish_message(struct plan_wish *wish, uint64_t option);
 
 struct plan {
     struct router router;

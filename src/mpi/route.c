@@ -19,8 +19,8 @@ int deltafs_mpi_route(uint64_t ranks, uint64_t per_node, const deltafs_options *
     struct layout l = layout_even((uint32_t)ranks, (uint32_t)per_node);
     struct plan_wish wish = {.kind = (enum router_kind)deltafs_options_number(o, OPTION_ROUTE),
                              .memory = plan_budget(memory == OPTION_AUTO ? PLAN_MEMORY_AUTO_MAX : memory),
-                             .message = deltafs_options_number(o, OPTION_LINK_BUFFER),
                              .partitions = (uint32_t)(partitions == OPTION_AUTO ? ranks : partitions)};
+    plan_wish_message(&wish, deltafs_options_number(o, OPTION_LINK_BUFFER));
     int status = plan_make(&p, &l, &wish, e);
     deltafs_options_destroy(defaults);
     if (status != DELTAFS_OK)

@@ -23,8 +23,8 @@
 
 struct promise {
     const char *route;
-    uint32_t nodes; /* 0: one rank on each */
-    uint64_t message;
+    uint32_t nodes;      /* 0: one rank on each */
+    uint64_t message;    /* 0: auto */
     uint32_t partitions; /* 0: as many as ranks */
     const char *memory;
 };
@@ -82,7 +82,8 @@ static void use_all(const struct plan *p)
 
     for (int i = 0; i < STAGES; i++)
         peers += router_peers(&p->router, topology.rank, (enum router_stage)i);
-    uint64_t n = (peers + 1) * (PLAN_CHUNKS + 1) * (uint64_t)longest / VALUE, all = n;
+    uint64_t each = p->buffers > PLAN_CHUNKS ? p->buffers : PLAN_CHUNKS + 1;
+    uint64_t n = (peers + 1) * each * longest / VALUE, all = n;
 
     stored = 0;
     for (uint64_t i = 0; i < n; i++) {
@@ -126,17 +127,18 @@ static void check_grown(const struct plan *p, double grown, double planned)
 /* Options of a case; *wish gets what deltafs_mpi_create makes of them. */
 static deltafs_options *make_wish(const struct promise *promise, struct plan_wish *wish)
 {
-    char text[200];
+    char text[200], message[24] = "auto";
 
-    snprintf(text, sizeof text, "route=%s link_buffer=%llu memory=%s partitions=%u", promise->route,
-             (unsigned long long)promise->message, promise->memory,
-             promise->partitions ? promise->partitions : (unsigned)check_ranks);
+    if (promise->message > 0)
+        snprintf(message, sizeof message, "%llu", (unsigned long long)promise->message);
+    snprintf(text, sizeof text, "route=%s link_buffer=%s memory=%s partitions=%u", promise->route, message,
+             promise->memory, promise->partitions ? promise->partitions : (unsigned)check_ranks);
     check_about("%s, %u nodes", text, promise->nodes);
     deltafs_options *o = check_options(text);
     *wish = (struct plan_wish){.kind = (enum router_kind)deltafs_options_number(o, OPTION_ROUTE),
                                .memory = plan_budget(deltafs_options_number(o, OPTION_MEMORY)),
-                               .message = deltafs_options_number(o, OPTION_LINK_BUFFER),
                                .partitions = (uint32_t)deltafs_options_number(o, OPTION_PARTITIONS)};
+    plan_wish_message(wish, deltafs_options_number(o, OPTION_LINK_BUFFER));
     return o;
 }
 
@@ -221,12 +223,19 @@ static void warm_up(void)
 int main(int argc, char **argv)
 {
     static const struct promise promises[] = {
-        {"direct", 1, 32 << 10, 0, MEMORY},     {"direct", 0, 256 << 10, 0, MEMORY},
-        {"direct", 3, 32 << 10, 0, MEMORY},     {"3hop", 2, 1 << 20, 0, MEMORY},
-        {"3hop", 3, 256 << 10, 0, MEMORY},      {"3hop", 0, 32 << 10, 0, MEMORY},
-        {"grid", 4, 512 << 10, 0, MEMORY},      {"grid", 5, 64 << 10, 0, MEMORY},
-        {"grid", 0, 1 << 20, 0, MEMORY},        {"3hop", 2, 256 << 10, 1 << 16, MEMORY},
-        {"grid", 4, 256 << 10, 100000, MEMORY}, {"auto", 2, 4 << 20, 0, MEMORY},
+        {"direct", 1, 32 << 10, 0, MEMORY},
+        {"direct", 0, 256 << 10, 0, MEMORY},
+        {"direct", 3, 32 << 10, 0, MEMORY},
+        {"3hop", 2, 1 << 20, 0, MEMORY},
+        {"3hop", 3, 256 << 10, 0, MEMORY},
+        {"3hop", 0, 32 << 10, 0, MEMORY},
+        {"grid", 4, 512 << 10, 0, MEMORY},
+        {"grid", 5, 64 << 10, 0, MEMORY},
+        {"grid", 0, 1 << 20, 0, MEMORY},
+        {"3hop", 2, 256 << 10, 1 << 16, MEMORY},
+        {"grid", 4, 256 << 10, 100000, MEMORY},
+        {"auto", 2, 4 << 20, 0, MEMORY},
+        {"auto", 2, 0, 0, MEMORY},
     };
 
     check_begin(&argc, &argv, MPI_THREAD_SINGLE);

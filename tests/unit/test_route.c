@@ -1,5 +1,6 @@
 /* Layouts, routes and plans: for every small layout all that router.h promises of every pair of ranks, and for large
  * ones the same of random pairs. */
+#include "base/options.h"
 #include "mpi/plan.h"
 #include "unit_help.h"
 
@@ -302,7 +303,8 @@ static void check_plan(const struct plan *p, const struct plan_wish *wish)
 
     CHECK(wish->kind == ROUTER_AUTO || p->router.kind == wish->kind);
     CHECK(p->router.kind != ROUTER_AUTO && p->partitions == wish->partitions);
-    CHECK(p->message > 0 && p->message <= wish->message && p->chunk >= 512 && p->chunk % 8 == 0);
+    uint64_t longest = wish->longest > wish->message ? wish->longest : wish->message;
+    CHECK(p->message > 0 && p->message <= longest && p->chunk >= 512 && p->chunk % 8 == 0);
     for (uint32_t rank = 0; rank < l->ranks; rank += step) {
         CHECK(plan_bytes(p, rank) <= wish->memory);
         CHECK(plan_bytes(p, layout_first(l, layout_node(l, rank))) <= wish->memory);
@@ -467,12 +469,62 @@ static void test_plans_beyond(void **state)
     CHECK(p.message == 16384);
 }
 
+/* Without the option, messages are longer where all else is as it is with 32 KiB, and 12 MiB are enough: as long as
+ * they can be. */
+static void check_longer(const struct layout *l, enum router_kind kind, uint64_t memory)
+{
+    struct plan_wish wish = {.kind = kind, .memory = memory, .partitions = l->ranks}, given = wish;
+    uint64_t most = memory < GOOD ? memory : GOOD;
+    struct plan p, one, next;
+    struct error e;
+
+    plan_wish_message(&wish, OPTION_AUTO);
+    plan_wish_message(&given, 32 << 10);
+    CHECK(wish.message == 32 << 10 && wish.longest == 128 << 10 && given.message == 32 << 10 && given.longest == 0);
+    int status = plan_make(&p, l, &wish, &e);
+    CHECK_IS(plan_make(&one, l, &given, &e), status);
+    if (status != DELTAFS_OK)
+        return;
+    CHECK(p.router.kind == one.router.kind && p.router.pairs == one.router.pairs);
+    CHECK(p.buffers == one.buffers && p.chunk == one.chunk);
+    CHECK(p.message == one.message || (p.message > one.message && plan_most_bytes(&p) <= most));
+    next = p;
+    next.message *= 2;
+    if (one.message == 32 << 10 && one.buffers == PLAN_BUFFERS_MAX && one.chunk == 64 << 10 &&
+        next.message <= 128 << 10 && router_most_pairs(kind, l) == 1)
+        CHECK(plan_most_bytes(&next) > most);
+    check_plan(&p, &wish);
+}
+
+static void test_plans_longer(void **state)
+{
+    static const uint32_t sizes[][3] = {{8, 4, 131072},  {16, 4, 32768},      {8, 2, 65536},         {2, 1, 131072},
+                                        {64, 32, 32768}, {131072, 32, 16384}, {1048576, 128, 16384}, {1, 1, 131072}};
+    struct plan_wish wish = {.kind = ROUTER_AUTO, .memory = 128 << 20};
+    struct layout l;
+    struct plan p;
+    struct error e;
+
+    (void)state;
+    plan_wish_message(&wish, OPTION_AUTO);
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        l = layout_even(sizes[i][0], sizes[i][1]);
+        for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++)
+            for (uint64_t memory = 1 << 16; memory <= 1 << 28; memory += memory / 3)
+                check_longer(&l, kinds[k], memory);
+        wish.partitions = sizes[i][0];
+        assert_int_equal(plan_make(&p, &l, &wish, &e), DELTAFS_OK);
+        CHECK_IS(p.message, sizes[i][2]);
+        CHECK(plan_most_bytes(&p) <= GOOD);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_layout_even),   cmocka_unit_test(test_layout_uneven), cmocka_unit_test(test_routes_even),
         cmocka_unit_test(test_routes_uneven), cmocka_unit_test(test_routes_large),  cmocka_unit_test(test_plans_small),
-        cmocka_unit_test(test_plans_large),   cmocka_unit_test(test_plans_beyond),
+        cmocka_unit_test(test_plans_large),   cmocka_unit_test(test_plans_beyond),  cmocka_unit_test(test_plans_longer),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
