@@ -141,18 +141,27 @@ static int values_put_one(struct values_writer *v, uint64_t hash, const uint8_t 
     return status == DELTAFS_OK && values_is_block_full(v) ? values_end_block(v, e) : status;
 }
 
+int values_can_put(struct values_writer *v, size_t size)
+{
+    return !v->is_open || log_reserve(&v->log, v->block.target + size);
+}
+
 int values_put(struct values_writer *v, size_t n, const uint8_t *keys, size_t key_stride, const uint8_t *values,
                size_t value_stride, size_t size, size_t *count, struct error *e)
 {
     uint64_t hashes[VALUES_BATCH];
-    int status = DELTAFS_OK;
+    int status = DELTAFS_OK, is_full = 0;
+    size_t i;
 
-    *count = n < VALUES_BATCH ? n : VALUES_BATCH;
+    n = n < VALUES_BATCH ? n : VALUES_BATCH;
     if (v->keys == KEYS_U64)
-        hash_keys(keys, key_stride, *count, hashes);
-    for (size_t i = 0; i < *count && status == DELTAFS_OK; i++)
+        hash_keys(keys, key_stride, n, hashes);
+    for (i = 0; i < n && status == DELTAFS_OK && !is_full; i++) {
         status = values_put_one(v, v->keys == KEYS_U64 ? hashes[i] : 0, size > 0 ? values + i * value_stride : NULL,
                                 size, &v->places[i], e);
+        is_full = v->block.count == 0;
+    }
+    *count = i;
     /* A key of bytes has its own size and itself in the value already. */
     v->bytes_raw += *count * (v->keys == KEYS_BYTES ? size - 1 : 8 + (uint64_t)size);
     return status;

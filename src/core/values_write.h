@@ -45,7 +45,11 @@ int values_writer_open(struct values_writer *v, struct io *io, const struct writ
                        size_t buffer, struct flusher *flusher, struct memory *memory, struct error *e);
 int values_writer_close(struct values_writer *v, struct error *e);
 
-/* Take at most VALUES_BATCH of `n` values; returns how many, with their places in v->places. */
+/* Whether values_put of values of `size` would not wait for storage, but for making the log, or for a value that is
+ * longer than its buffer. */
+int values_can_put(struct values_writer *v, size_t size);
+/* Take at most VALUES_BATCH of `n` values, and no more than end one block; returns how many, with their places in
+ * v->places. */
 int values_put(struct values_writer *v, size_t n, const uint8_t *keys, size_t key_stride, const uint8_t *values,
                size_t value_stride, size_t size, size_t *count, struct error *e);
 /* The epoch's last block, and all to the system or the flusher; adds to the totals. The next epoch begins. */

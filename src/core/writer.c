@@ -592,6 +592,11 @@ int deltafs_writer_is_local(const struct writer *w)
     return w->values.is_on;
 }
 
+int deltafs_writer_can_put_values(struct writer *w, size_t size)
+{
+    return values_can_put(&w->values, size);
+}
+
 size_t deltafs_writer_put_values(struct writer *w, size_t n, const uint8_t *keys, size_t key_stride,
                                  const uint8_t *values, size_t value_stride, size_t size, const uint8_t **places)
 {

@@ -162,6 +162,8 @@ static void job_put_local(struct job *j, size_t n, const uint8_t *keys, size_t k
 {
     for (size_t some; n > 0; n -= some) {
         const uint8_t *places;
+        while (j->shuffle && !deltafs_writer_can_put_values(j->writer, size))
+            job_wait(j);
         some = deltafs_writer_put_values(j->writer, n, keys, key_stride, values, value_stride, size, &places);
         if (some == 0)
             break;

@@ -106,13 +106,22 @@ void flusher_destroy(struct flusher *f)
     flusher_free(f);
 }
 
-uint8_t *flusher_write(struct flusher *f, struct io_file *file, uint64_t offset, uint8_t *buffer, size_t start,
-                       size_t end)
+uint8_t *flusher_take(struct flusher *f)
 {
     pthread_mutex_lock(&f->lock);
-    while (f->free_count == 0)
+    uint8_t *spare = f->free_count > 0 ? f->free[--f->free_count] : NULL;
+    pthread_mutex_unlock(&f->lock);
+    return spare;
+}
+
+uint8_t *flusher_write(struct flusher *f, struct io_file *file, uint64_t offset, uint8_t *buffer, size_t start,
+                       size_t end, uint8_t *spare)
+{
+    pthread_mutex_lock(&f->lock);
+    while (!spare && f->free_count == 0)
         pthread_cond_wait(&f->done, &f->lock);
-    uint8_t *spare = f->free[--f->free_count];
+    if (!spare)
+        spare = f->free[--f->free_count];
     f->queue[(f->head + f->count++) % f->spares] = (struct flush){file, offset, buffer, start, end};
     f->queued++;
     pthread_cond_signal(&f->wake);

@@ -105,7 +105,9 @@ int log_create(struct log *log, struct io *io, const char *path, int kind, uint3
 int log_close(struct log *log, struct error *e)
 {
     memory_give(log->memory, log->buffer, log->capacity);
-    log->buffer = NULL;
+    if (log->spare)
+        memory_give(log->memory, log->spare, log->capacity);
+    log->buffer = log->spare = NULL;
     return log->file.path ? io_file_close(&log->file, e) : DELTAFS_OK;
 }
 
@@ -125,14 +127,23 @@ static int log_turn(struct log *log, struct error *e)
     int status = DELTAFS_OK;
 
     if (log->flusher)
-        log->buffer = flusher_write(log->flusher, &log->file, log->base, log->buffer, log->start, log->used);
+        log->buffer =
+            flusher_write(log->flusher, &log->file, log->base, log->buffer, log->start, log->used, log->spare);
     else
         status = log_flush(log, e);
     if (status == DELTAFS_OK) {
+        log->spare = NULL;
         log->base += log->capacity;
         log->start = log->used = 0;
     }
     return status;
+}
+
+int log_reserve(struct log *log, size_t n)
+{
+    if (log->flusher && !log->spare && n > log->capacity - log->used)
+        log->spare = flusher_take(log->flusher);
+    return !log->flusher || log->spare || n <= log->capacity - log->used;
 }
 
 int log_append(struct log *log, const void *bytes, size_t n, struct error *e)

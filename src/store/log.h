@@ -14,6 +14,7 @@ struct log {
     size_t start; /* bytes of it that are written */
     size_t used;
     size_t capacity;
+    uint8_t *spare;          /* of the flusher, taken ahead; NULL: none */
     struct flusher *flusher; /* writes full buffers; NULL: they are written at once */
     uint32_t seed;           /* of the container's checksums */
     struct memory *memory;
@@ -46,6 +47,9 @@ static inline uint64_t log_end(const struct log *log)
 }
 
 int log_append(struct log *log, const void *bytes, size_t n, struct error *e);
+/* See to it that `n` bytes more can be appended without waiting for the flusher, if they are no more than a buffer has;
+ * returns whether they can. Without a flusher they are written at once. */
+int log_reserve(struct log *log, size_t n);
 /* Write what the buffer holds; what the flusher has is not waited for. */
 int log_flush(struct log *log, struct error *e);
 /* Go back to an earlier end, and cut off what the file has behind it: a footer left there would be found. The flusher

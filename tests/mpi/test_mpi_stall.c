@@ -128,9 +128,10 @@ static void test_directory(const char *folder, const char *route, int nodes, int
 
 /* ---- A gate that the others open ---- */
 
-#define GATE_SECONDS 40
-#define GATE_RECORDS 30000u  /* of one rank for another: 6 MB */
-#define OWN_RECORDS  120000u /* of the rank that stalls for itself: three times its memory */
+#define GATE_SECONDS  40
+#define GATE_RECORDS  30000u  /* of one rank for another: 6 MB; places alone are 0.5 MB */
+#define FIRST_RECORDS 2000u   /* of the rank that stalls before it does: they make its log of values */
+#define OWN_RECORDS   120000u /* of the rank that stalls for itself: three times its memory */
 
 static struct board {
     atomic_int done; /* ranks that have appended what the gate waits for */
@@ -168,8 +169,9 @@ static void append_gated(deltafs_dir *dir, int stalled)
     uint64_t next = 0;
 
     if (check_rank == stalled) {
+        next = append_for(dir, stalled, 0, FIRST_RECORDS);
         slow_hold(&board->gate, GATE_SECONDS);
-        append_for(dir, stalled, 0, OWN_RECORDS);
+        append_for(dir, stalled, next, OWN_RECORDS - FIRST_RECORDS);
         return;
     }
     for (uint64_t i = 0; i < GATE_RECORDS; i += 100)
@@ -180,19 +182,22 @@ static void append_gated(deltafs_dir *dir, int stalled)
         board->gate = 1;
 }
 
-static void test_gate(const char *folder)
+static void test_gate(const char *folder, const char *place)
 {
     int stalled = check_ranks / 2; /* the first of the second node: it stands for the other */
     deltafs_dir *dir = NULL;
     struct deltafs_stat stat;
     MPI_Win window;
+    char text[256];
     uint64_t others = (uint64_t)check_ranks - 1;
 
-    check_about("rank %d stalls until the others have passed it", stalled);
+    check_about("place=%s, rank %d stalls until the others have passed it", place, stalled);
     open_board(&window);
-    deltafs_options *o =
-        check_options("route=3hop nodes=2 memory=" MEMORY_LIMIT " sync=none codec=none value_size=200");
-    CHECK_STATUS(DELTAFS_OK, deltafs_mpi_create(MPI_COMM_WORLD, check_path(folder, "gate"), o, &dir), NULL);
+    snprintf(text, sizeof text,
+             "place=%s route=3hop nodes=2 link_buffer=2K memory=" MEMORY_LIMIT " sync=none codec=none value_size=200",
+             place);
+    deltafs_options *o = check_options(text);
+    CHECK_STATUS(DELTAFS_OK, deltafs_mpi_create(MPI_COMM_WORLD, check_path(folder, place), o, &dir), NULL);
     deltafs_options_destroy(o);
     check_require();
     append_gated(dir, stalled);
@@ -200,7 +205,7 @@ static void test_gate(const char *folder)
     CHECK(!slow_is_late());
     slow_hold(NULL, 0);
     CHECK_STATUS(DELTAFS_OK, deltafs_close(dir), NULL);
-    if (check_rank == 0 && CHECK_STATUS(DELTAFS_OK, deltafs_open(check_path(folder, "gate"), NULL, &dir), NULL)) {
+    if (check_rank == 0 && CHECK_STATUS(DELTAFS_OK, deltafs_open(check_path(folder, place), NULL, &dir), NULL)) {
         CHECK_STATUS(DELTAFS_OK, deltafs_stat(dir, &stat), dir);
         CHECK(stat.records == OWN_RECORDS + others * (others - 1) * GATE_RECORDS);
         CHECK_STATUS(DELTAFS_OK, deltafs_close(dir), NULL);
@@ -215,7 +220,8 @@ int main(int argc, char **argv)
     if (!CHECK(argc == 2 && check_ranks >= 4))
         return check_end();
     slow_install();
-    test_gate(argv[1]);
+    test_gate(argv[1], "shuffle");
+    test_gate(argv[1], "local");
     test_directory(argv[1], "direct", 1, check_ranks - 1);
     test_directory(argv[1], "direct", check_ranks, 1);
     test_directory(argv[1], "3hop", 2, check_ranks / 2);
