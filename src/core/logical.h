@@ -134,7 +134,8 @@ void logical_learn_anew(deltafs_logical *f);
 int logical_read_own(deltafs_logical *f, struct bytes *out, struct error *e);
 /* The logs of a writer; made known if they are not. NULL without memory. */
 struct source *logical_source(deltafs_logical *f, uint32_t session, uint32_t writer, struct error *e);
-/* The file has been cut to nothing: remove the closed sessions, which have nothing that can be read any more. */
+/* The file has been cut to nothing, which the own session's log says: remove the closed sessions below it, which have
+ * nothing that can be read any more. */
 void logical_reclaim(deltafs_logical *f);
 
 /* ---- logical_write.c ---- */

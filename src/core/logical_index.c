@@ -668,9 +668,11 @@ void logical_reclaim(deltafs_logical *f)
     struct error ignored;
     size_t kept = 0;
 
-    /* Whoever has the file open for reading still has its old bytes as far as its logs are open, as with any file. */
+    /* Whoever has the file open for reading still has its old bytes as far as its logs are open, as with any file. What
+     * is numbered above the own session stays until one above it cuts the file: that one stays then, and so a number is
+     * never below one that was there, of which others may know that it is closed, or read as far as its logs went. */
     for (size_t i = 0; i < f->known_count; i++) {
-        if (!f->known[i].is_closed)
+        if (!f->known[i].is_closed || f->known[i].number > f->session.number)
             f->known[kept++] = f->known[i];
         else if (f->group.rank == 0)
             session_remove(&f->container, &f->io, &f->known[i], f->sync != SYNC_NONE, &ignored);

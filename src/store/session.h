@@ -63,7 +63,9 @@ int session_read(const struct container *c, struct io *io, uint32_t number, stru
 /* Note in the file, and in `s`, that the session is closed; with `sync`, durably, as its logs are then. */
 int session_close(const struct container *c, struct io *io, struct session *s, uint32_t logs, uint64_t order,
                   uint64_t size, int sync, struct error *e);
-/* Remove the session; it is none any more from the beginning on, with `sync` also after a crash. */
+/* Remove the session; it is none any more from the beginning on, with `sync` also after a crash. One that was closed,
+ * or has had logs, is only removed by who has one with logs above it, which stays: else its number would be claimed
+ * again, and whoever knows it would take the new session for the old one. */
 int session_remove(const struct container *c, struct io *io, const struct session *s, int sync, struct error *e);
 
 /* The path of a writer's log, by LOG_KIND_FRAMES or _EXTENTS; or of a file of the session. NULL without memory. */
