@@ -96,7 +96,9 @@ DELTAFS_API int deltafs_logical_extend(deltafs_logical *file, uint64_t size);
 DELTAFS_API int deltafs_logical_set_atomic(deltafs_logical *file, int is_atomic);
 
 /* Remove a logical file and all its logs. DELTAFS_ERR_NOT_FOUND, _NOT_DELTAFS (then nothing is touched). Not
- * collective: one process calls it. The message is that of deltafs_logical_errmsg(NULL). */
+ * collective: one process calls it. Who has the file open for writing gets DELTAFS_ERR_NOT_FOUND from its first write,
+ * deltafs_logical_truncate, _extend or _close after that, and a new file of the same name is left alone. The message is
+ * that of deltafs_logical_errmsg(NULL). */
 DELTAFS_API int deltafs_logical_remove(const char *path);
 
 struct deltafs_logical_stat {

@@ -201,7 +201,8 @@ static int logical_close_session(deltafs_logical *f, struct bytes *batches, stru
 
     if (status != DELTAFS_OK || f->group.rank != 0 || !f->has_session)
         return status;
-    if (f->index == INDEX_FLATTEN)
+    status = container_check(&f->container, &f->io, e);
+    if (status == DELTAFS_OK && f->index == INDEX_FLATTEN)
         status = flat_write(&f->container, &f->io, &f->session, batches->buffer.bytes, batches->used, sync, e);
     return status == DELTAFS_OK
                ? session_close(&f->container, &f->io, &f->session, (uint32_t)word.logs, word.order, word.size, sync, e)

@@ -344,6 +344,17 @@ static int logical_read_log(deltafs_logical *f, const struct session *s, uint32_
     return status;
 }
 
+/* What is read by its path may be another file's by now: then that is the error. Returns its status. */
+static int logical_explain(deltafs_logical *f, struct error *e)
+{
+    struct error gone = {0};
+
+    if ((e->status == DELTAFS_ERR_DAMAGED || e->status == DELTAFS_ERR_NOT_FOUND) &&
+        container_check(&f->container, &f->io, &gone) == DELTAFS_ERR_NOT_FOUND)
+        *e = gone;
+    return e->status;
+}
+
 int logical_read_own(deltafs_logical *f, struct bytes *out, struct error *e)
 {
     char *path = session_log_path(&f->container, &f->session, f->group.rank, LOG_KIND_EXTENTS);
@@ -354,7 +365,7 @@ int logical_read_own(deltafs_logical *f, struct bytes *out, struct error *e)
                       : error_no_memory(e, strlen(f->container.path), "a path");
 
     free(path);
-    return status;
+    return status == DELTAFS_OK ? status : logical_explain(f, e);
 }
 
 /* A closed session's index in one file; where that is damaged or has gone, what it was made of. */

@@ -27,6 +27,8 @@ int logical_claim(deltafs_logical *f, struct error *e)
 
     e->status = DELTAFS_OK;
     if (f->group.rank == 0)
+        e->status = container_check(&f->container, &f->io, e);
+    if (e->status == DELTAFS_OK && f->group.rank == 0)
         e->status = session_claim(&f->container, &f->io, f->group.ranks, f->order, f->volumes, f->sync != SYNC_NONE,
                                   &f->session, e);
     if (e->status == DELTAFS_OK && f->group.rank == 0) {
@@ -52,9 +54,13 @@ static int logical_make_logs(deltafs_logical *f, struct error *e)
 {
     struct error second;
     uint64_t capacity = f->memory_limit / 4 < BUFFER_MAX ? f->memory_limit / 4 : BUFFER_MAX;
-    int status = f->has_session ? DELTAFS_OK : logical_claim(f, e);
+    int status = DELTAFS_OK;
 
-    if (status != DELTAFS_OK || f->has_logs)
+    if (f->has_logs)
+        return DELTAFS_OK;
+    /* Which looks, too. */
+    status = f->has_session ? container_check(&f->container, &f->io, e) : logical_claim(f, e);
+    if (status != DELTAFS_OK)
         return status;
     char *data = session_log_path(&f->container, &f->session, f->group.rank, LOG_KIND_FRAMES);
     char *extents = session_log_path(&f->container, &f->session, f->group.rank, LOG_KIND_EXTENTS);
@@ -339,7 +345,7 @@ static int logical_raise(deltafs_logical *f, struct error *e)
  * One to nothing is durable before what it makes superfluous is removed. */
 static int logical_note_size(deltafs_logical *f, enum extent_kind kind, uint64_t size, struct error *e)
 {
-    int status = logical_make_logs(f, e);
+    int status = f->has_logs ? container_check(&f->container, &f->io, e) : logical_make_logs(f, e);
 
     if (status == DELTAFS_OK)
         status = extent_list_mark(&f->list, kind, size, frame_log_end(&f->data), e);

@@ -206,6 +206,19 @@ void container_fini(struct container *c)
     *c = (struct container){0};
 }
 
+int container_check(const struct container *c, struct io *io, struct error *e)
+{
+    struct container now = {0};
+    int has_manifest, status = container_read(&now, io, c->path, &has_manifest, e);
+
+    if (status == DELTAFS_ERR_NOT_FOUND)
+        return error_set(e, status, "%s: was deleted meanwhile", c->path);
+    if (has_manifest && memcmp(now.uuid, c->uuid, sizeof now.uuid) != 0)
+        return error_set(e, DELTAFS_ERR_NOT_FOUND, "%s: was deleted and made anew meanwhile: the new file is untouched",
+                         c->path);
+    return status;
+}
+
 int container_kind(struct io *io, const char *path, char *kind, struct error *e)
 {
     struct container c;

@@ -484,6 +484,9 @@ int session_close(const struct container *c, struct io *io, struct session *s, u
 
     if (status == DELTAFS_OK)
         status = session_read_file(&file, &now, &end, e);
+    if (status == DELTAFS_OK && (now.writers != s->writers || now.order != s->order || now.buckets != s->buckets))
+        status =
+            error_set(e, DELTAFS_ERR_NOT_FOUND, "%s: is another session's: this one was removed meanwhile", file.path);
     /* An earlier attempt may have left the half of a line. */
     if (status == DELTAFS_OK)
         status = io_file_truncate(&file, end, e);

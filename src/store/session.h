@@ -34,6 +34,9 @@ struct session {
 int container_open(struct container *c, struct io *io, const char *path, int flags, int sync, int *is_new,
                    struct error *e);
 void container_fini(struct container *c);
+/* Whether the container at its path is this one still; one look at the manifest. DELTAFS_ERR_NOT_FOUND: it was deleted,
+ * or another was made in its place. */
+int container_check(const struct container *c, struct io *io, struct error *e);
 /* *kind: 'd' a directory of DeltaFS, 'f' a logical file, '-' anything else. DELTAFS_ERR_NOT_FOUND; _VERSION and
  * _DAMAGED as it cannot be told then. */
 int container_kind(struct io *io, const char *path, char *kind, struct error *e);
@@ -60,7 +63,8 @@ int session_list(const struct container *c, struct io *io, struct session **out,
  * count. */
 int session_numbers(const struct container *c, struct io *io, uint32_t **number, size_t *count, struct error *e);
 int session_read(const struct container *c, struct io *io, uint32_t number, struct session *s, struct error *e);
-/* Note in the file, and in `s`, that the session is closed; with `sync`, durably, as its logs are then. */
+/* Note in the file, and in `s`, that the session is closed; with `sync`, durably, as its logs are then.
+ * DELTAFS_ERR_NOT_FOUND if another session is in its place. */
 int session_close(const struct container *c, struct io *io, struct session *s, uint32_t logs, uint64_t order,
                   uint64_t size, int sync, struct error *e);
 /* Remove the session; it is none any more from the beginning on, with `sync` also after a crash. One that was closed,

@@ -4,6 +4,7 @@
 #include "core/logical.h"
 #include "store/store_format.h"
 #include "unit_help.h"
+#include "unit_team.h"
 
 #define PAGE 4096
 
@@ -137,10 +138,164 @@ static void test_truncated_while_read(void **state)
     close_it(new);
 }
 
+/* ---- Files that are deleted and made anew ---- */
+
+static void make_anew(const char *path, deltafs_logical **new)
+{
+    CHECK_IS(deltafs_logical_remove(path), DELTAFS_OK);
+    *new = open_it(path, O_RDWR | O_CREAT | O_EXCL);
+    write_page(*new, 0, 'n');
+    sync_it(*new);
+}
+
+/* The new file is what its own job makes of it. */
+static void check_anew(const char *path, deltafs_logical *new)
+{
+    deltafs_logical *reader = open_it(path, O_RDONLY);
+
+    check_pages(reader, "n");
+    write_page(new, 1, 'n');
+    sync_it(new);
+    sync_it(reader);
+    check_pages(reader, "nn");
+    close_it(reader);
+    close_it(new);
+    check_fresh(path, "nn");
+}
+
+static void check_told(const char *message)
+{
+    CHECK(strstr(message, "was deleted and made anew meanwhile"));
+}
+
+/* A handle that was left open closed the session of the same number in the new file, which readers took for complete,
+ * and a truncation for superfluous, while it was being written; it removed others. */
+static void test_deleted_after_writing(void **state)
+{
+    static const char *const index[] = {"parallel", "flatten"};
+    const char *path = unit_path("deleted");
+    deltafs_logical *old, *new;
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        deltafs_options *o = unit_options("index", index[i], NULL);
+        deltafs_logical_remove(path);
+        close_it(open_it(path, O_RDWR | O_CREAT));
+        CHECK_IS(deltafs_logical_open(path, O_RDWR, o, &old), DELTAFS_OK);
+        deltafs_options_destroy(o);
+        write_page(old, 0, 'o');
+        sync_it(old);
+        make_anew(path, &new);
+        CHECK_FILE(old, deltafs_logical_truncate(old, 0), DELTAFS_ERR_NOT_FOUND);
+        check_told(deltafs_logical_errmsg(old));
+        CHECK_FILE(old, deltafs_logical_extend(old, 2 * PAGE), DELTAFS_ERR_NOT_FOUND);
+        CHECK_IS(deltafs_logical_close(old), DELTAFS_ERR_NOT_FOUND);
+        check_told(deltafs_logical_errmsg(NULL));
+        check_anew(path, new);
+    }
+    old = open_it(path, O_RDWR);
+    write_page(old, 0, 'o');
+    CHECK_IS(deltafs_logical_remove(path), DELTAFS_OK);
+    CHECK_IS(deltafs_logical_close(old), DELTAFS_ERR_NOT_FOUND);
+    CHECK(strstr(deltafs_logical_errmsg(NULL), "was deleted meanwhile"));
+    CHECK(!unit_exists(path));
+}
+
+/* One that had not written yet put its own session into the new file, which nobody could read from then on. */
+static void test_deleted_before_writing(void **state)
+{
+    const char *path = unit_path("before");
+    deltafs_logical *old = open_it(path, O_RDWR | O_CREAT), *new;
+
+    (void)state;
+    make_anew(path, &new);
+    CHECK_FILE(old, deltafs_logical_write(old, 0, "o", 1), DELTAFS_ERR_NOT_FOUND);
+    check_told(deltafs_logical_errmsg(old));
+    CHECK_FILE(old, deltafs_logical_truncate(old, 0), DELTAFS_ERR_NOT_FOUND);
+    close_it(old);
+    check_anew(path, new);
+}
+
+/* ---- The same of a job of several ranks ---- */
+
+struct rank {
+    struct unit_member member;
+    pthread_t thread;
+    const char *path;
+    int flags, opened, written, closed;
+    void (*between)(const char *path); /* that rank 0 calls when all have opened */
+    char told[1024];
+    uint32_t written_by;
+};
+
+static void *run_rank(void *arg)
+{
+    struct rank *r = arg;
+    struct logical_group group = unit_team_group(&r->member);
+    deltafs_options *o = unit_options(NULL);
+    deltafs_logical *f;
+    struct error e = {0};
+
+    r->opened = deltafs_logical_open_group(r->path, r->flags, o, &group, &f, &e);
+    deltafs_options_destroy(o);
+    if (r->opened != DELTAFS_OK)
+        return NULL;
+    if (r->member.rank == 0 && r->between)
+        r->between(r->path);
+    unit_team_wait(&r->member);
+    if (r->member.rank == r->written_by)
+        r->written = deltafs_logical_write(f, 0, "o", 1);
+    r->closed = deltafs_logical_close(f);
+    snprintf(r->told, sizeof r->told, "%s", deltafs_logical_errmsg(NULL));
+    return NULL;
+}
+
+static void run_job(struct rank *rank, uint32_t ranks, const struct rank *like)
+{
+    struct unit_team team;
+
+    unit_team_init(&team, ranks);
+    for (uint32_t i = 0; i < ranks; i++) {
+        rank[i] = *like;
+        rank[i].member = (struct unit_member){&team, i};
+        CHECK_IS(pthread_create(&rank[i].thread, NULL, run_rank, &rank[i]), 0);
+    }
+    for (uint32_t i = 0; i < ranks; i++)
+        pthread_join(rank[i].thread, NULL);
+    unit_team_fini(&team);
+}
+
+static deltafs_logical *newer;
+
+static void between_anew(const char *path)
+{
+    make_anew(path, &newer);
+}
+
+/* Ranks put their logs into the new file's session of the same number. */
+static void test_deleted_under_ranks(void **state)
+{
+    struct rank rank[2], like = {.path = unit_path("ranks"), .flags = O_RDWR | O_CREAT, .between = between_anew};
+
+    (void)state;
+    for (like.written_by = 0; like.written_by <= 2; like.written_by++) {
+        deltafs_logical_remove(like.path);
+        run_job(rank, 2, &like);
+        for (uint32_t i = 0; i < 2; i++) {
+            CHECK_IS(rank[i].written, i == like.written_by ? DELTAFS_ERR_NOT_FOUND : DELTAFS_OK);
+            CHECK_IS(rank[i].closed, DELTAFS_ERR_NOT_FOUND);
+            check_told(rank[i].told);
+        }
+        check_anew(like.path, newer);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_truncated_by_older),
-                                       cmocka_unit_test(test_truncated_while_read)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_truncated_by_older), cmocka_unit_test(test_truncated_while_read),
+        cmocka_unit_test(test_deleted_after_writing), cmocka_unit_test(test_deleted_before_writing),
+        cmocka_unit_test(test_deleted_under_ranks)};
 
     return cmocka_run_group_tests_name("jobs of a logical file", tests, unit_setup, unit_teardown) == 0 ? 0 : 1;
 }

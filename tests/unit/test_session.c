@@ -507,6 +507,37 @@ static void test_torn(void **state)
     container_fini(&c);
 }
 
+/* A session of the same number, of a file that was made anew, is not closed instead; nor by another's words. */
+static void test_other_session(void **state)
+{
+    struct container old, new;
+    struct session s, other;
+    struct error e;
+    size_t n;
+
+    (void)state;
+    make("again", &old);
+    CHECK_IS(session_claim(&old, &io, 4, 5, "", 0, &s, &e), DELTAFS_OK);
+    CHECK_IS(container_check(&old, &io, &e), DELTAFS_OK);
+    CHECK_IS(container_remove(&io, unit_path("again"), &e), DELTAFS_OK);
+    CHECK_IS(container_check(&old, &io, &e), DELTAFS_ERR_NOT_FOUND);
+    make("again", &new);
+    CHECK_IS(container_check(&old, &io, &e), DELTAFS_ERR_NOT_FOUND);
+    CHECK(strstr(e.text, "made anew"));
+    CHECK_IS(container_check(&new, &io, &e), DELTAFS_OK);
+    for (uint32_t i = 0; i < 3; i++) {
+        CHECK_IS(session_claim(&new, &io, i == 0 ? 3 : i == 1 ? 4 : 70, i == 1 ? 6 : 5, "", 0, &other, &e), DELTAFS_OK);
+        s.number = other.number;
+        s.writers = i == 2 ? 70 : 4;
+        CHECK_IS(session_close(&old, &io, &s, 1, 9, 9, 0, &e), DELTAFS_ERR_NOT_FOUND);
+        CHECK(strstr(e.text, "another session's") && !s.is_closed);
+    }
+    CHECK_IS(list_it(&new, &other, &n, &e), DELTAFS_OK);
+    CHECK(n == 3 && !other.is_closed);
+    container_fini(&old);
+    container_fini(&new);
+}
+
 /* ---- Failures ---- */
 
 static int faulty_life(struct io *faulty, const char *volumes)
@@ -718,13 +749,21 @@ static int setup(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_life),           cmocka_unit_test(test_create_race),
-        cmocka_unit_test(test_claim_race),     cmocka_unit_test(test_remove_race),
-        cmocka_unit_test(test_places),         cmocka_unit_test(test_begun),
-        cmocka_unit_test(test_remove_foreign), cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_torn),           cmocka_unit_test(test_faults),
-        cmocka_unit_test(test_remove_faults),  cmocka_unit_test(test_volumes),
-        cmocka_unit_test(test_volumes_bad),    cmocka_unit_test(test_volumes_of_directory),
+        cmocka_unit_test(test_life),
+        cmocka_unit_test(test_create_race),
+        cmocka_unit_test(test_claim_race),
+        cmocka_unit_test(test_remove_race),
+        cmocka_unit_test(test_places),
+        cmocka_unit_test(test_begun),
+        cmocka_unit_test(test_remove_foreign),
+        cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_torn),
+        cmocka_unit_test(test_other_session),
+        cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_remove_faults),
+        cmocka_unit_test(test_volumes),
+        cmocka_unit_test(test_volumes_bad),
+        cmocka_unit_test(test_volumes_of_directory),
     };
 
     return cmocka_run_group_tests(tests, setup, unit_teardown) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
