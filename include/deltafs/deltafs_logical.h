@@ -10,9 +10,11 @@
  *
  * Who sees what: a process sees what it has written itself at once. It sees what others wrote once they have called
  * deltafs_logical_sync or _close, and it has opened the file or called deltafs_logical_sync afterwards (MPI's
- * "sync-barrier-sync"). Writes of the same bytes by two processes between two such points are both whole writes to
- * storage, and which one wins is not defined, but it is the same for all readers and for ever. In atomic mode each
- * write is seen by each read that begins after it has returned.
+ * "sync-barrier-sync"). What a job writes comes behind all that others had published so before it opened the file or
+ * synced; what a process alone writes, behind all that they had published before its first write. Writes of the same
+ * bytes by two processes between two such points are both whole writes to storage, and which one wins is not defined,
+ * but it is the same for all readers and for ever. In atomic mode each write is seen by each read that begins after it
+ * has returned.
  *
  * Memory: what the option memory says is a handle's for its cache (half of it), buffers, and index; where the index
  * does not fit, DELTAFS_ERR_MEMORY says so, and closing still publishes what was written. With auto the index takes

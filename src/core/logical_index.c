@@ -186,6 +186,17 @@ static void logical_forgive(deltafs_logical *f, int has_lost, int status)
     f->is_forgiving = 0;
 }
 
+/* What is read by its path may be another file's by now: then that is the error. Returns its status. */
+static int logical_explain(deltafs_logical *f, struct error *e)
+{
+    struct error gone = {0};
+
+    if ((e->status == DELTAFS_ERR_DAMAGED || e->status == DELTAFS_ERR_NOT_FOUND) &&
+        container_check(&f->container, &f->io, &gone) == DELTAFS_ERR_NOT_FOUND)
+        *e = gone;
+    return e->status;
+}
+
 static void look_fini(struct look *look)
 {
     free(look->number);
@@ -344,17 +355,6 @@ static int logical_read_log(deltafs_logical *f, const struct session *s, uint32_
     return status;
 }
 
-/* What is read by its path may be another file's by now: then that is the error. Returns its status. */
-static int logical_explain(deltafs_logical *f, struct error *e)
-{
-    struct error gone = {0};
-
-    if ((e->status == DELTAFS_ERR_DAMAGED || e->status == DELTAFS_ERR_NOT_FOUND) &&
-        container_check(&f->container, &f->io, &gone) == DELTAFS_ERR_NOT_FOUND)
-        *e = gone;
-    return e->status;
-}
-
 int logical_read_own(deltafs_logical *f, struct bytes *out, struct error *e)
 {
     char *path = session_log_path(&f->container, &f->session, f->group.rank, LOG_KIND_EXTENTS);
@@ -501,6 +501,8 @@ int logical_learn_alone(deltafs_logical *f, struct error *e)
     }
     logical_forgive(f, census.has_lost, status);
     free(census.session);
+    if (status != DELTAFS_OK)
+        status = logical_explain(f, e);
     if (status == DELTAFS_OK) {
         logical_remember_all(f, table_rows(&look.table));
         status = logical_add_heard(f, e);

@@ -50,6 +50,18 @@ int logical_claim(deltafs_logical *f, struct error *e)
     return DELTAFS_OK;
 }
 
+/* A process alone has waited with it until it writes. What others have done since it opened the file, a truncation too,
+ * comes before that; nothing of its own is there yet. */
+static int logical_claim_late(deltafs_logical *f, struct error *e)
+{
+    int status = logical_learn(f, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    f->size = extent_map_size(&f->map);
+    return logical_claim(f, e);
+}
+
 static int logical_make_logs(deltafs_logical *f, struct error *e)
 {
     struct error second;
@@ -59,7 +71,7 @@ static int logical_make_logs(deltafs_logical *f, struct error *e)
     if (f->has_logs)
         return DELTAFS_OK;
     /* Which looks, too. */
-    status = f->has_session ? container_check(&f->container, &f->io, e) : logical_claim(f, e);
+    status = f->has_session ? container_check(&f->container, &f->io, e) : logical_claim_late(f, e);
     if (status != DELTAFS_OK)
         return status;
     char *data = session_log_path(&f->container, &f->session, f->group.rank, LOG_KIND_FRAMES);

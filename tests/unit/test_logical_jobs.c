@@ -138,6 +138,33 @@ static void test_truncated_while_read(void **state)
     close_it(new);
 }
 
+/* ---- Order ---- */
+
+/* What a job wrote after another one's truncation had been closed was gone: its order was that of its opening. */
+static void test_written_after_truncation(void **state)
+{
+    static const int modes[] = {O_WRONLY, O_RDWR};
+    const char *path = unit_path("after");
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        deltafs_logical *f = open_it(path, O_RDWR | O_CREAT | O_TRUNC), *late;
+        uint64_t size;
+        write_page(f, 0, 'o');
+        write_page(f, 1, 'o');
+        close_it(f);
+        late = open_it(path, modes[i]);
+        close_it(open_it(path, O_RDWR | O_TRUNC));
+        write_page(late, 0, 'a');
+        CHECK_FILE(late, deltafs_logical_size(late, &size), DELTAFS_OK);
+        CHECK_IS(size, PAGE);
+        sync_it(late);
+        check_fresh(path, "a");
+        close_it(late);
+        check_fresh(path, "a");
+    }
+}
+
 /* ---- Files that are deleted and made anew ---- */
 
 static void make_anew(const char *path, deltafs_logical **new)
@@ -209,6 +236,8 @@ static void test_deleted_before_writing(void **state)
 
     (void)state;
     make_anew(path, &new);
+    CHECK_FILE(old, deltafs_logical_sync(old), DELTAFS_ERR_NOT_FOUND);
+    check_told(deltafs_logical_errmsg(old));
     CHECK_FILE(old, deltafs_logical_write(old, 0, "o", 1), DELTAFS_ERR_NOT_FOUND);
     check_told(deltafs_logical_errmsg(old));
     CHECK_FILE(old, deltafs_logical_truncate(old, 0), DELTAFS_ERR_NOT_FOUND);
@@ -293,9 +322,9 @@ static void test_deleted_under_ranks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_truncated_by_older), cmocka_unit_test(test_truncated_while_read),
-        cmocka_unit_test(test_deleted_after_writing), cmocka_unit_test(test_deleted_before_writing),
-        cmocka_unit_test(test_deleted_under_ranks)};
+        cmocka_unit_test(test_truncated_by_older),       cmocka_unit_test(test_truncated_while_read),
+        cmocka_unit_test(test_written_after_truncation), cmocka_unit_test(test_deleted_after_writing),
+        cmocka_unit_test(test_deleted_before_writing),   cmocka_unit_test(test_deleted_under_ranks)};
 
     return cmocka_run_group_tests_name("jobs of a logical file", tests, unit_setup, unit_teardown) == 0 ? 0 : 1;
 }
