@@ -5,6 +5,8 @@
 #include "store/store_format.h"
 #include "store/volume.h"
 
+#define TRIES 100 /* while others remove what is above */
+
 static int volumes_add(struct volumes *v, const char *folder, struct error *e)
 {
     if (folder[0] != '/')
@@ -56,13 +58,24 @@ static char *volume_part(const char *volume, const char *uuid_text, const char *
     return *part ? io_path(volume, VOLUME_FOLDER "/%s", uuid_text, part) : volume_root(volume, uuid_text);
 }
 
+/* DELTAFS_ERR_BUSY: the root has gone in between. Who removes the last part there removes it too. */
+static int volume_try(struct io *io, const char *root, const char *path, struct error *e)
+{
+    int status = io_mkdir(io, root, e);
+
+    if (strcmp(root, path) == 0 || (status != DELTAFS_OK && status != DELTAFS_ERR_EXISTS))
+        return status;
+    status = io_mkdir(io, path, e);
+    return status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_ERR_BUSY : status;
+}
+
 static int volume_make(struct io *io, const char *volume, const char *uuid_text, const char *part, struct error *e)
 {
     char *root = volume_root(volume, uuid_text), *path = volume_part(volume, uuid_text, part);
-    int status = root && path ? io_mkdir(io, root, e) : error_no_memory(e, strlen(volume), "a path");
+    int status = root && path ? DELTAFS_ERR_BUSY : error_no_memory(e, strlen(volume), "a path");
 
-    if (*part && (status == DELTAFS_OK || status == DELTAFS_ERR_EXISTS))
-        status = io_mkdir(io, path, e);
+    for (int i = 0; i < TRIES && status == DELTAFS_ERR_BUSY; i++)
+        status = volume_try(io, root, path, e);
     free(root);
     free(path);
     return status;

@@ -675,6 +675,42 @@ static void test_volumes(void **state)
     }
 }
 
+static int removals;
+
+static int mkdir_and_remove(void *ctx, const char *path, mode_t mode)
+{
+    char root[600];
+
+    if (strstr(path, "/deltafs.") && strstr(path, "/s00000000") && removals > 0) {
+        removals--;
+        snprintf(root, sizeof root, "%.*s", (int)(strrchr(path, '/') - path), path);
+        CHECK_IS(rmdir(root), 0);
+    }
+    return io.ops->mkdir(ctx, path, mode);
+}
+
+/* Who removes the last session on a volume removes the folder for all sessions of the file there, at any time. */
+static void test_volumes_race(void **state)
+{
+    struct io racing = io;
+    struct io_ops ops = *io.ops;
+    struct container c;
+    struct session s;
+    struct error e;
+
+    (void)state;
+    ops.mkdir = mkdir_and_remove;
+    racing.ops = &ops;
+    CHECK(mkdir(unit_path("vrace"), 0777) == 0);
+    make("raced", &c);
+    removals = 3;
+    CHECK_IS(session_claim(&c, &racing, 4, 5, unit_path("vrace"), 0, &s, &e), DELTAFS_OK);
+    CHECK_IS(removals, 0);
+    CHECK_IS(session_remove(&c, &io, &s, 0, &e), DELTAFS_OK);
+    CHECK_IS(count_entries(unit_path("vrace")), 1);
+    container_fini(&c);
+}
+
 static void test_volumes_bad(void **state)
 {
     static const char *const bad[] = {"relative", "/tmp:", ":/tmp", "/tmp:/tmp", ":"};
@@ -749,21 +785,14 @@ static int setup(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_life),
-        cmocka_unit_test(test_create_race),
-        cmocka_unit_test(test_claim_race),
-        cmocka_unit_test(test_remove_race),
-        cmocka_unit_test(test_places),
-        cmocka_unit_test(test_begun),
-        cmocka_unit_test(test_remove_foreign),
-        cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_torn),
-        cmocka_unit_test(test_other_session),
-        cmocka_unit_test(test_faults),
-        cmocka_unit_test(test_remove_faults),
-        cmocka_unit_test(test_volumes),
-        cmocka_unit_test(test_volumes_bad),
-        cmocka_unit_test(test_volumes_of_directory),
+        cmocka_unit_test(test_life),           cmocka_unit_test(test_create_race),
+        cmocka_unit_test(test_claim_race),     cmocka_unit_test(test_remove_race),
+        cmocka_unit_test(test_places),         cmocka_unit_test(test_begun),
+        cmocka_unit_test(test_remove_foreign), cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_torn),           cmocka_unit_test(test_other_session),
+        cmocka_unit_test(test_faults),         cmocka_unit_test(test_remove_faults),
+        cmocka_unit_test(test_volumes),        cmocka_unit_test(test_volumes_race),
+        cmocka_unit_test(test_volumes_bad),    cmocka_unit_test(test_volumes_of_directory),
     };
 
     return cmocka_run_group_tests(tests, setup, unit_teardown) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
