@@ -5,6 +5,7 @@
 #include "base/path.h"
 #include "core/logical.h"
 #include "store/flat.h"
+#include "store/store_format.h"
 
 #define MEMORY_DEFAULT (UINT64_C(16) << 20) /* bytes of buffers, where the option memory is auto */
 #define PIECES_PART    16                   /* this part of it is what a look-up finds at once */
@@ -91,6 +92,28 @@ static int logical_open_parts(deltafs_logical *f, const char *path, int flags, c
     return status;
 }
 
+/* Whether others may have seen something in the own log, which then counts. */
+static int logical_has_published(deltafs_logical *f)
+{
+    uint64_t size;
+    struct error ignored;
+
+    return f->has_logs && (io_file_size(&f->extents.file, &size, &ignored) != DELTAFS_OK || size > LOG_HEADER_SIZE);
+}
+
+/* Opening has failed, on all ranks: none but rank 0 can have made logs. The session goes, as far as that can be done.
+ */
+static void logical_give_up(deltafs_logical *f)
+{
+    struct error ignored;
+
+    if (f->group.rank != 0 || !f->has_session || logical_has_published(f))
+        return;
+    frame_log_close(&f->data, &ignored);
+    extent_log_close(&f->extents, &ignored);
+    logical_unclaim(f, &ignored);
+}
+
 static int logical_free(deltafs_logical *f, struct error *e)
 {
     int status = DELTAFS_OK, rc;
@@ -144,6 +167,7 @@ int deltafs_logical_open_group(const char *path, int flags, const deltafs_option
         *out = f;
         return DELTAFS_OK;
     }
+    logical_give_up(f);
     logical_free(f, &second);
     return status;
 }
@@ -192,8 +216,8 @@ static int logical_hear_all(deltafs_logical *f, struct last_word *word, struct b
     return status;
 }
 
-/* The session's closing line says how many logs there are, and the file's size. What goes wrong with it on rank 0 alone
- * is told to all at the end of the close. */
+/* The session's closing line says how many logs there are, and the file's size. One without logs is removed instead.
+ * What goes wrong with it on rank 0 alone is told to all at the end of the close. */
 static int logical_close_session(deltafs_logical *f, struct bytes *batches, struct error *e)
 {
     struct last_word word = {(uint64_t)f->has_logs, f->order, f->size};
@@ -201,6 +225,8 @@ static int logical_close_session(deltafs_logical *f, struct bytes *batches, stru
 
     if (status != DELTAFS_OK || f->group.rank != 0 || !f->has_session)
         return status;
+    if (word.logs == 0)
+        return logical_unclaim(f, e);
     status = container_check(&f->container, &f->io, e);
     if (status == DELTAFS_OK && f->index == INDEX_FLATTEN)
         status = flat_write(&f->container, &f->io, &f->session, batches->buffer.bytes, batches->used, sync, e);

@@ -142,6 +142,9 @@ void logical_reclaim(deltafs_logical *f);
 
 /* A session, and logs in it, if there are none yet. */
 int logical_claim(deltafs_logical *f, struct error *e);
+/* Rank 0: remove the session, in which nothing was ever published: others can know no more of it than that it is not
+ * closed, so that its number may be claimed again. */
+int logical_unclaim(deltafs_logical *f, struct error *e);
 /* Encode what the list has, which from then on does not change. */
 int logical_seal(deltafs_logical *f, int is_last, struct error *e);
 /* Put data and extents into the logs. */

@@ -20,10 +20,19 @@ struct claim {
     uint64_t order;
 };
 
+int logical_unclaim(deltafs_logical *f, struct error *e)
+{
+    int status = container_check(&f->container, &f->io, e);
+
+    return status == DELTAFS_OK ? session_remove(&f->container, &f->io, &f->session, 0, e) : status;
+}
+
 int logical_claim(deltafs_logical *f, struct error *e)
 {
     struct claim claim = {0};
     struct bytes told = {{0}, 0};
+    struct error ignored;
+    int is_claimed = 0;
 
     e->status = DELTAFS_OK;
     if (f->group.rank == 0)
@@ -32,6 +41,7 @@ int logical_claim(deltafs_logical *f, struct error *e)
         e->status = session_claim(&f->container, &f->io, f->group.ranks, f->order, f->volumes, f->sync != SYNC_NONE,
                                   &f->session, e);
     if (e->status == DELTAFS_OK && f->group.rank == 0) {
+        is_claimed = 1;
         claim = (struct claim){f->session.number, f->session.writers, f->session.buckets, f->session.order};
         bytes_append(&told, &claim, sizeof claim, e);
     }
@@ -41,6 +51,8 @@ int logical_claim(deltafs_logical *f, struct error *e)
     buffer_fini(&told.buffer);
     if (status == DELTAFS_OK && !logical_is_alone(f))
         status = logical_agree(f, e);
+    if (status != DELTAFS_OK && is_claimed)
+        logical_unclaim(f, &ignored);
     if (status != DELTAFS_OK)
         return status;
     if (f->group.rank != 0)

@@ -1,9 +1,13 @@
 /* A logical file that several jobs have open at once, each with a handle of its own: what one of them removes, and what
  * it makes anew, as the others see it. */
+#include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include "core/logical.h"
 #include "store/store_format.h"
 #include "unit_help.h"
+#include "unit_io.h"
 #include "unit_team.h"
 
 #define PAGE 4096
@@ -252,19 +256,35 @@ struct rank {
     pthread_t thread;
     const char *path;
     int flags, opened, written, closed;
+    const char *volumes;
+    uint64_t words, words_max;         /* of rank 0's words; rank 1 has no memory for the next. 0: it has */
     void (*between)(const char *path); /* that rank 0 calls when all have opened */
     char told[1024];
     uint32_t written_by;
 };
 
+static int tell_too_much(void *ctx, struct bytes *bytes, struct error *e)
+{
+    struct rank *r = ctx; /* which begins with the member */
+    int status = unit_team_group(&r->member).tell(ctx, bytes, e);
+
+    if (status == DELTAFS_OK && r->member.rank == 1 && r->words++ == r->words_max) {
+        bytes->used = 0;
+        error_no_memory(e, 1, "what rank 0 says");
+    }
+    return status;
+}
+
 static void *run_rank(void *arg)
 {
     struct rank *r = arg;
     struct logical_group group = unit_team_group(&r->member);
-    deltafs_options *o = unit_options(NULL);
+    deltafs_options *o = unit_options("volumes", r->volumes ? r->volumes : "", NULL);
     deltafs_logical *f;
     struct error e = {0};
 
+    if (r->words_max > 0)
+        group.tell = tell_too_much;
     r->opened = deltafs_logical_open_group(r->path, r->flags, o, &group, &f, &e);
     deltafs_options_destroy(o);
     if (r->opened != DELTAFS_OK)
@@ -319,12 +339,96 @@ static void test_deleted_under_ranks(void **state)
     }
 }
 
+/* ---- Sessions in which nothing is ever written ---- */
+
+static int is_session(const char *name, int number)
+{
+    return unit_exists(unit_path("%s/s%08d", name, number));
+}
+
+static deltafs_logical *watcher;
+
+static void between_watched(const char *path)
+{
+    CHECK(is_session("nothing", 1));
+    watcher = open_it(path, O_RDONLY);
+    check_pages(watcher, "a");
+}
+
+/* An opening left a session for ever, though it wrote nothing. Its number may be claimed again: who knows it looks
+ * anew. */
+static void test_nothing_written(void **state)
+{
+    const char *path = unit_path("nothing"), *volume = unit_path("volume");
+    struct rank rank[2], like = {.path = path, .flags = O_RDWR, .written_by = 9, .between = between_watched};
+
+    (void)state;
+    CHECK_IS(mkdir(volume, 0777), 0);
+    for (int i = 0; i < 2; i++) {
+        deltafs_logical *f = open_it(path, O_RDWR | O_CREAT | O_EXCL);
+        write_page(f, 0, 'a');
+        close_it(f);
+        like.volumes = i == 0 ? "" : volume;
+        run_job(rank, 2, &like);
+        CHECK(rank[0].closed == DELTAFS_OK && rank[1].closed == DELTAFS_OK);
+        CHECK(is_session("nothing", 0) && !is_session("nothing", 1));
+        CHECK_IS(rmdir(volume), 0);
+        CHECK_IS(mkdir(volume, 0777), 0);
+        f = open_it(path, O_RDWR);
+        write_page(f, 0, 'b');
+        close_it(f);
+        CHECK(is_session("nothing", 1));
+        sync_it(watcher);
+        check_pages(watcher, "b");
+        close_it(watcher);
+        CHECK_IS(deltafs_logical_remove(path), DELTAFS_OK);
+    }
+}
+
+/* An opening that fails behind the claim leaves none, and the file as it was. */
+static void test_failed_opening(void **state)
+{
+    static const struct {
+        enum unit_op op;
+        uint64_t skip;
+    } cases[] = {{OP_OPEN, 1}, {OP_WRITE, 0}, {OP_WRITE, 1}}; /* making its log, the log's header, the truncation */
+    const char *path = unit_path("failed");
+    struct rank rank[2], like = {.path = path, .flags = O_RDWR, .written_by = 9};
+    deltafs_logical *f = open_it(path, O_RDWR | O_CREAT);
+
+    (void)state;
+    write_page(f, 0, 'a');
+    close_it(f);
+    /* Rank 1 cannot take in what rank 0 says of the session, which is the second that it says. */
+    like.words_max = 1;
+    run_job(rank, 2, &like);
+    CHECK(rank[0].opened == DELTAFS_ERR_MEMORY && rank[1].opened == DELTAFS_ERR_MEMORY);
+    CHECK(is_session("failed", 0) && !is_session("failed", 1));
+    like.words_max = 0;
+    like.flags = O_RDWR | O_TRUNC;
+    unit_io_begin();
+    for (size_t i = 0; i < 3; i++) {
+        unit_io_fail(cases[i].op, ".extents", cases[i].skip, 1, ENOSPC);
+        CHECK_IS(deltafs_logical_open(path, like.flags, NULL, &f), DELTAFS_ERR_NO_SPACE);
+        CHECK(is_session("failed", 0) && !is_session("failed", 1));
+        unit_io_fail(cases[i].op, ".extents", cases[i].skip, 1, ENOSPC);
+        run_job(rank, 2, &like);
+        CHECK(rank[0].opened == DELTAFS_ERR_NO_SPACE && rank[1].opened == DELTAFS_ERR_NO_SPACE);
+        CHECK(is_session("failed", 0) && !is_session("failed", 1));
+        CHECK_IS(unit_io_failures(), 1);
+    }
+    unit_io_end();
+    check_fresh(path, "a");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_truncated_by_older),       cmocka_unit_test(test_truncated_while_read),
         cmocka_unit_test(test_written_after_truncation), cmocka_unit_test(test_deleted_after_writing),
-        cmocka_unit_test(test_deleted_before_writing),   cmocka_unit_test(test_deleted_under_ranks)};
+        cmocka_unit_test(test_deleted_before_writing),   cmocka_unit_test(test_deleted_under_ranks),
+        cmocka_unit_test(test_nothing_written),          cmocka_unit_test(test_failed_opening),
+    };
 
     return cmocka_run_group_tests_name("jobs of a logical file", tests, unit_setup, unit_teardown) == 0 ? 0 : 1;
 }
