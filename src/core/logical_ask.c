@@ -32,8 +32,8 @@ int deltafs_logical_io_stat(const deltafs_logical *f, struct deltafs_io_stat *ou
 
 /* ---- What there is ---- */
 
-/* Adds the bytes that are stored of the file at `path`, which it frees; one that is not there has none. */
-static int ask_add_size(deltafs_logical *f, char *path, uint64_t *bytes, struct error *e)
+/* Adds the bytes that are stored of the file at `path`, which it frees. */
+static int ask_size_of(deltafs_logical *f, char *path, uint64_t *bytes, struct error *e)
 {
     struct io_file file;
     struct error second;
@@ -41,8 +41,6 @@ static int ask_add_size(deltafs_logical *f, char *path, uint64_t *bytes, struct 
     int status = path ? io_file_open(&f->io, path, O_RDONLY, &file, e) : error_no_memory(e, 1, "a path");
 
     free(path);
-    if (status == DELTAFS_ERR_NOT_FOUND)
-        return DELTAFS_OK;
     if (status != DELTAFS_OK)
         return status;
     status = io_file_stored(&file, &size, e);
@@ -51,23 +49,53 @@ static int ask_add_size(deltafs_logical *f, char *path, uint64_t *bytes, struct 
     return status != DELTAFS_OK ? status : closed;
 }
 
+/* The same; a file that is not there has none. */
+static int ask_add_size(deltafs_logical *f, char *path, uint64_t *bytes, struct error *e)
+{
+    int status = ask_size_of(f, path, bytes, e);
+
+    return status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_OK : status;
+}
+
 static int ask_session_size(deltafs_logical *f, const struct session *s, uint64_t *bytes, struct error *e)
 {
     uint32_t *writer = NULL;
     size_t n = 0;
-    int status = session_logs(&f->container, &f->io, s, LOG_KIND_EXTENTS, &writer, &n, e);
+    int status = ask_size_of(f, session_path(&f->container, s->number, SESSION_NAME), bytes, e);
 
+    if (status == DELTAFS_OK)
+        status = session_logs(&f->container, &f->io, s, LOG_KIND_EXTENTS, &writer, &n, e);
     for (size_t i = 0; i < n && status == DELTAFS_OK; i++) {
         status = ask_add_size(f, session_log_path(&f->container, s, writer[i], LOG_KIND_FRAMES), bytes, e);
         if (status == DELTAFS_OK)
             status = ask_add_size(f, session_log_path(&f->container, s, writer[i], LOG_KIND_EXTENTS), bytes, e);
     }
     free(writer);
-    if (status == DELTAFS_OK)
-        status = ask_add_size(f, session_path(&f->container, s->number, SESSION_NAME), bytes, e);
     return status == DELTAFS_OK && s->has_index
                ? ask_add_size(f, session_path(&f->container, s->number, SESSION_INDEX_NAME), bytes, e)
                : status;
+}
+
+/* Adds what there is to say of another one's session; nothing of one that has been removed since it became known. */
+static int ask_session(deltafs_logical *f, const struct session *s, struct deltafs_logical_stat *stat, struct error *e)
+{
+    struct session now;
+    struct error own;
+    uint64_t bytes = 0;
+    int status = ask_session_size(f, s, &bytes, &own);
+
+    if (status == DELTAFS_ERR_NOT_FOUND && session_read(&f->container, &f->io, s->number, &now, e) == status)
+        return DELTAFS_OK;
+    if (status != DELTAFS_OK) {
+        *e = own;
+        return status;
+    }
+    stat->sessions++;
+    stat->writers += s->logs;
+    stat->is_flat += s->is_closed && s->has_index;
+    stat->is_closed &= s->is_closed;
+    stat->bytes_stored += bytes;
+    return DELTAFS_OK;
 }
 
 int deltafs_logical_stat(deltafs_logical *f, struct deltafs_logical_stat *out)
@@ -81,13 +109,8 @@ int deltafs_logical_stat(deltafs_logical *f, struct deltafs_logical_stat *out)
 
     for (size_t i = 0; i < f->known_count && status == DELTAFS_OK; i++) {
         const struct session *s = &f->known[i];
-        if (f->has_session && s->number == f->session.number)
-            continue;
-        stat.sessions++;
-        stat.writers += s->logs;
-        stat.is_flat += s->is_closed && s->has_index;
-        stat.is_closed &= s->is_closed;
-        status = ask_session_size(f, s, &stat.bytes_stored, &f->error);
+        if (!f->has_session || s->number != f->session.number)
+            status = ask_session(f, s, &stat, &f->error);
     }
     if (status == DELTAFS_OK && f->has_session) {
         stat.sessions++;

@@ -142,6 +142,58 @@ static void test_truncated_while_read(void **state)
     close_it(new);
 }
 
+static void check_stat(deltafs_logical *f, uint64_t sessions, uint64_t writers, uint64_t flat, int is_closed)
+{
+    struct deltafs_logical_stat stat;
+
+    CHECK_FILE(f, deltafs_logical_stat(f, &stat), DELTAFS_OK);
+    CHECK_IS(stat.sessions, sessions);
+    CHECK_IS(stat.writers, writers);
+    CHECK_IS(stat.is_flat, flat);
+    CHECK_IS(stat.is_closed, is_closed);
+}
+
+/* Who asks about a file gets an answer, though another job has removed what was known of it; but not if a volume is not
+ * there. */
+static void test_asked_after_removal(void **state)
+{
+    const char *path = unit_path("asked"), *volume = unit_path("away");
+    deltafs_logical *f, *reader;
+
+    (void)state;
+    CHECK_IS(mkdir(volume, 0777), 0);
+    for (int i = 0; i < 2; i++) {
+        deltafs_options *o = unit_options("volumes", i == 0 ? "" : volume, "index", "flatten", NULL);
+        for (int k = 0; k < 2; k++) {
+            CHECK_IS(deltafs_logical_open(path, O_RDWR | O_CREAT, o, &f), DELTAFS_OK);
+            write_page(f, 0, 'a');
+            close_it(f);
+        }
+        deltafs_options_destroy(o);
+        reader = open_it(path, O_RDONLY);
+        check_stat(reader, 2, 2, 2, 1);
+        f = open_it(path, O_RDWR | O_TRUNC);
+        check_stat(reader, 0, 0, 0, 1);
+        check_stat(f, 1, 1, 0, 0);
+        sync_it(reader);
+        check_stat(reader, 1, 1, 0, 0);
+        close_it(f);
+        close_it(reader);
+        CHECK_IS(deltafs_logical_remove(path), DELTAFS_OK);
+    }
+    deltafs_options *o = unit_options("volumes", volume, NULL);
+    CHECK_IS(deltafs_logical_open(path, O_RDWR | O_CREAT, o, &f), DELTAFS_OK);
+    deltafs_options_destroy(o);
+    write_page(f, 0, 'a');
+    close_it(f);
+    reader = open_it(path, O_RDONLY);
+    unit_remove(volume);
+    struct deltafs_logical_stat stat;
+    CHECK_FILE(reader, deltafs_logical_stat(reader, &stat), DELTAFS_ERR_NOT_FOUND);
+    CHECK(strstr(deltafs_logical_errmsg(reader), "/00"));
+    close_it(reader);
+}
+
 /* ---- Order ---- */
 
 /* What a job wrote after another one's truncation had been closed was gone: its order was that of its opening. */
@@ -424,10 +476,11 @@ static void test_failed_opening(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_truncated_by_older),       cmocka_unit_test(test_truncated_while_read),
-        cmocka_unit_test(test_written_after_truncation), cmocka_unit_test(test_deleted_after_writing),
-        cmocka_unit_test(test_deleted_before_writing),   cmocka_unit_test(test_deleted_under_ranks),
-        cmocka_unit_test(test_nothing_written),          cmocka_unit_test(test_failed_opening),
+        cmocka_unit_test(test_truncated_by_older),    cmocka_unit_test(test_truncated_while_read),
+        cmocka_unit_test(test_asked_after_removal),   cmocka_unit_test(test_written_after_truncation),
+        cmocka_unit_test(test_deleted_after_writing), cmocka_unit_test(test_deleted_before_writing),
+        cmocka_unit_test(test_deleted_under_ranks),   cmocka_unit_test(test_nothing_written),
+        cmocka_unit_test(test_failed_opening),
     };
 
     return cmocka_run_group_tests_name("jobs of a logical file", tests, unit_setup, unit_teardown) == 0 ? 0 : 1;
