@@ -83,7 +83,7 @@ struct deltafs_logical {
     struct pieces pieces;  /* of the read under way */
 
     int has_session, has_logs;
-    int is_durable;         /* on rank 0: container and session */
+    int is_durable;         /* on rank 0: container, and session if there is one */
     int is_named;           /* the logs' names */
     struct session session; /* what this one adds to */
     struct frame_log data;

@@ -59,6 +59,7 @@ int logical_claim(deltafs_logical *f, struct error *e)
         f->session = (struct session){
             .number = claim.number, .writers = claim.writers, .buckets = claim.buckets, .order = claim.order};
     f->has_session = 1;
+    f->is_durable = 0;
     return DELTAFS_OK;
 }
 
@@ -180,12 +181,16 @@ static int logical_flush(deltafs_logical *f, int sync, struct error *e)
     return status == DELTAFS_OK && sync ? logical_sync_name(f, e) : status;
 }
 
-/* The file and the session, once; as for any file, that waits until somebody asks for it. */
+/* The file, and the session if there is one, once; as for any file, that waits until somebody asks for it. */
 static int logical_sync_session(deltafs_logical *f, struct error *e)
 {
-    if (f->group.rank != 0 || !f->has_session || f->is_durable)
+    int status = DELTAFS_OK;
+
+    if (f->group.rank != 0 || f->is_durable)
         return DELTAFS_OK;
-    if (session_sync(&f->container, &f->io, &f->session, f->volumes, e) != DELTAFS_OK)
+    status = f->has_session ? session_sync(&f->container, &f->io, &f->session, f->volumes, e)
+                            : container_sync(&f->container, &f->io, e);
+    if (status != DELTAFS_OK)
         return logical_lose(f, e);
     f->is_durable = 1;
     return DELTAFS_OK;

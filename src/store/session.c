@@ -376,13 +376,13 @@ int session_write(const struct container *c, struct io *io, const struct session
     return status;
 }
 
-static int session_sync_claim(const struct container *c, struct io *io, uint32_t number, struct error *e)
+static int session_sync_own(const struct container *c, struct io *io, uint32_t number, struct error *e)
 {
     char *path = session_folder(c, number);
     int status = path ? io_sync_folder(io, path, e) : error_no_memory(e, strlen(c->path), "a path");
 
     free(path);
-    return status == DELTAFS_OK ? io_sync_folder(io, c->path, e) : status;
+    return status;
 }
 
 /* Remove what a claim has made that failed, as far as that can be done. */
@@ -437,6 +437,15 @@ static int session_sync_file(struct io *io, char *path, struct error *e)
     return status != DELTAFS_OK ? status : closed;
 }
 
+int container_sync(const struct container *c, struct io *io, struct error *e)
+{
+    int status = session_sync_file(io, io_path(c->path, MANIFEST_NAME), e);
+
+    if (status == DELTAFS_OK)
+        status = io_sync_folder(io, c->path, e);
+    return status == DELTAFS_OK ? io_sync_parent(io, c->path, e) : status;
+}
+
 int session_sync(const struct container *c, struct io *io, const struct session *s, const char *volumes,
                  struct error *e)
 {
@@ -449,13 +458,11 @@ int session_sync(const struct container *c, struct io *io, const struct session 
     snprintf(part, sizeof part, SESSION_FOLDER, s->number);
     status = volumes_sync(&v, io, c->uuid_text, part, e);
     if (status == DELTAFS_OK)
-        status = session_sync_file(io, io_path(c->path, MANIFEST_NAME), e);
-    if (status == DELTAFS_OK)
         status = session_sync_file(io, session_path(c, s->number, SESSION_NAME), e);
     if (status == DELTAFS_OK)
-        status = session_sync_claim(c, io, s->number, e);
+        status = session_sync_own(c, io, s->number, e);
     if (status == DELTAFS_OK)
-        status = io_sync_parent(io, c->path, e);
+        status = container_sync(c, io, e);
     volumes_fini(&v);
     return status;
 }

@@ -28,7 +28,7 @@ struct session {
 };
 
 /* Open the container at `path`; `flags` may have O_CREAT and O_EXCL, as open(2) has them. *is_new: it has been made by
- * this call; with `sync` so that no crash leaves a manifest that cannot be read (session_sync makes it durable). One
+ * this call; with `sync` so that no crash leaves a manifest that cannot be read (container_sync makes it durable). One
  * whose maker died before it was done is finished. DELTAFS_ERR_NOT_FOUND, _EXISTS, _NOT_DELTAFS (something else is
  * there: a file, a folder, a directory of DeltaFS), _VERSION, _DAMAGED. */
 int container_open(struct container *c, struct io *io, const char *path, int flags, int sync, int *is_new,
@@ -81,6 +81,8 @@ int session_logs(const struct container *c, struct io *io, const struct session 
 /* Whether a closed session has the extent logs that its closing line says, `writer` being those that it has. */
 int session_check_logs(const struct container *c, struct io *io, const struct session *s, const uint32_t *writer,
                        size_t count, struct error *e);
+/* Make the container durable, whoever made it. */
+int container_sync(const struct container *c, struct io *io, struct error *e);
 /* Make the container and the session durable, whoever made them and with what `sync`; `volumes` as at the claim. */
 int session_sync(const struct container *c, struct io *io, const struct session *s, const char *volumes,
                  struct error *e);

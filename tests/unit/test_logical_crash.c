@@ -284,12 +284,61 @@ static void test_two(void **state)
     run_all(history_of_two, 1);
 }
 
+/* Make a file, and write nothing. Whether it must be there after a crash. */
+static int create(const char *path, const char *sync, int *is_closed)
+{
+    deltafs_options *o = unit_options("sync", sync, NULL);
+    deltafs_logical *f;
+    int is_sure = 0;
+
+    *is_closed = 0;
+    if (deltafs_logical_open(path, O_RDWR | O_CREAT | O_EXCL, o, &f) == DELTAFS_OK) {
+        is_sure = strcmp(sync, "commit") == 0 && deltafs_logical_sync(f) == DELTAFS_OK;
+        *is_closed = deltafs_logical_close(f) == DELTAFS_OK;
+        is_sure |= strcmp(sync, "close") == 0 && *is_closed;
+    }
+    deltafs_options_destroy(o);
+    return is_sure;
+}
+
+/* A file that was made and synced is there, though nothing was written to it. */
+static void test_created(void **state)
+{
+    static const char *const sync[] = {"commit", "close"};
+    const char *path = unit_path("created");
+    int goes_on = 1, is_closed, sure = 0;
+    deltafs_logical *f;
+
+    (void)state;
+    for (uint64_t k = 0; goes_on; k++) {
+        goes_on = 0;
+        for (uint64_t i = 0; i < 8; i++) {
+            unit_remove(path);
+            torture_io_begin(TORTURE_CRASH, k, unit_seed + 1000 * k + i);
+            int is_sure = create(path, sync[i % 2], &is_closed);
+            int has_failed = torture_io_has_failed();
+            goes_on |= has_failed;
+            CHECK_IS(torture_io_open_files(), 0);
+            torture_io_lose_power();
+            torture_io_end();
+            CHECK(has_failed || (is_sure && is_closed));
+            sure += is_sure;
+            int status = deltafs_logical_open(path, O_RDONLY, NULL, &f);
+            CHECK(status == DELTAFS_OK || (!is_sure && status == DELTAFS_ERR_NOT_FOUND));
+            if (status == DELTAFS_OK)
+                CHECK_IS(deltafs_logical_close(f), DELTAFS_OK);
+        }
+    }
+    CHECK(sure > 0);
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_alone), cmocka_unit_test(test_anew),
-                                       cmocka_unit_test(test_closed), cmocka_unit_test(test_two)};
+                                       cmocka_unit_test(test_closed), cmocka_unit_test(test_two),
+                                       cmocka_unit_test(test_created)};
 
     return cmocka_run_group_tests_name("crashes of a logical file", tests, unit_setup, unit_teardown) == 0 ? 0 : 1;
 }
