@@ -13,9 +13,9 @@ trap 'rm -rf "$work"' EXIT
 passed=0
 failed=0
 
-for program in adio_calls adio_random; do
-    "$mpicc" -std=c11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Wshadow -Wconversion -Werror -o "$work/$program" \
-        "tests/adio/$program.c" || exit 1
+for program in adio_calls adio_random adio_threads; do
+    "$mpicc" -std=c11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Wshadow -Wconversion -Werror -pthread \
+        -o "$work/$program" "tests/adio/$program.c" || exit 1
 done
 
 # try NAME RANKS PROGRAM ARGUMENT...: with the overlay.
@@ -44,6 +44,10 @@ for ranks in 1 3; do
         echo "FAIL: left behind: $left"
     }
     rm -rf "$work/plain" "$work/logical"
+done
+
+for ranks in 1 3; do
+    try "threads, $ranks ranks" $ranks "$work/adio_threads" "deltafs:$work/threads"
 done
 
 # Written by 3 ranks, and read by 1, 2 and 4. On plain files it says that the test is right.

@@ -23,6 +23,7 @@ romio_other_sources +=                          \
     adio/ad_deltafs/ad_deltafs_open.c           \
     adio/ad_deltafs/ad_deltafs_read.c           \
     adio/ad_deltafs/ad_deltafs_resize.c         \
+    adio/ad_deltafs/ad_deltafs_threads.c        \
     adio/ad_deltafs/ad_deltafs_tiles.c          \
     adio/ad_deltafs/ad_deltafs_write.c
 

@@ -2,8 +2,12 @@
  * rank's own (deltafs_logical.h).
  *
  * How it works
- *  - A file is opened by all ranks of its communicator at once (ad_deltafs_open_coll); fd->fs_ptr is the library's
- * handle.
+ *  - A file is opened by all ranks of its communicator at once (ad_deltafs_open_coll); the library's handle hangs at
+ *    fd->fs_ptr.
+ *  - Threads of a process may use one file at the same time, and a handle of the library is one thread's at a time:
+ * each access has the file's lock. A thread in a collective call waits for other ranks, and these may wait for what
+ *    another thread here is about to do with the file: so where there can be several, all ranks have come to the call
+ *    before any takes its lock.
  *  - Writing has no communication and no reading: what a rank writes, collectively or not, are its own extents, which
  * it appends to its own log. ROMIO's data sieving and its two-phase writing would read bytes that others have not
  *    published yet, and then supersede them.
@@ -25,6 +29,7 @@
 #include "adio.h"
 #include "adio_extern.h"
 
+#include <pthread.h>
 #include <stdint.h>
 #include <deltafs/deltafs_mpi.h>
 
@@ -67,13 +72,21 @@ const struct ad_deltafs_library *ad_deltafs_loaded(void);
  * the operation, as ROMIO's messages have it. */
 int ad_deltafs_error(const char *where, int status, const char *message);
 
-/* The same for the last call with the file's handle. */
+/* The same for the last call with the file's handle, which is this thread's still. */
 int ad_deltafs_file_error(const char *where, ADIO_File fd, int status);
 
-static inline deltafs_logical *ad_deltafs_handle(ADIO_File fd)
-{
-    return (deltafs_logical *)fd->fs_ptr;
-}
+/* An open file, at fd->fs_ptr. */
+struct ad_deltafs_file {
+    deltafs_logical *handle;
+    pthread_mutex_t lock; /* of the handle, and of the individual file pointer */
+    int has_threads;      /* in any rank several threads may make MPI calls at once */
+};
+
+/* The handle, which is this thread's until ad_deltafs_leave: for a local call of the library, or for a collective one,
+ * which all ranks make. */
+deltafs_logical *ad_deltafs_enter(ADIO_File fd);
+deltafs_logical *ad_deltafs_enter_all(ADIO_File fd);
+void ad_deltafs_leave(ADIO_File fd);
 
 /* A data type that is laid one after another from a base on: a file view, or the memory that is read or written. */
 struct ad_deltafs_tiles {
@@ -117,7 +130,7 @@ struct ad_deltafs_access {
 void ad_deltafs_access_init(struct ad_deltafs_access *a, ADIO_File fd, const void *buffer, MPI_Count count,
                             MPI_Datatype datatype, int file_ptr_type, ADIO_Offset offset);
 
-/* Write it, or read it; *moved is set to the bytes that were. MPI error codes. */
+/* Write it, or read it; *moved is set to the bytes that were. MPI error codes. The file's handle is this thread's. */
 int ad_deltafs_access_write(struct ad_deltafs_access *a, const char *where);
 int ad_deltafs_access_read(struct ad_deltafs_access *a, const char *where, ADIO_Offset *moved);
 

@@ -115,7 +115,7 @@ static void part_fini(struct part *p)
 int ad_deltafs_access_write(struct ad_deltafs_access *a, const char *where)
 {
     const struct ad_deltafs_library *library = ad_deltafs_loaded();
-    deltafs_logical *handle = ad_deltafs_handle(a->fd);
+    deltafs_logical *handle = ((struct ad_deltafs_file *)a->fd->fs_ptr)->handle;
     struct part part;
 
     if (a->bytes == 0)
@@ -140,7 +140,7 @@ int ad_deltafs_access_write(struct ad_deltafs_access *a, const char *where)
 int ad_deltafs_access_read(struct ad_deltafs_access *a, const char *where, ADIO_Offset *moved)
 {
     const struct ad_deltafs_library *library = ad_deltafs_loaded();
-    deltafs_logical *handle = ad_deltafs_handle(a->fd);
+    deltafs_logical *handle = ((struct ad_deltafs_file *)a->fd->fs_ptr)->handle;
     struct part part;
     int is_end = 0;
 

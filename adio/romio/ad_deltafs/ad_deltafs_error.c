@@ -72,7 +72,9 @@ int ad_deltafs_error(const char *where, int status, const char *message)
 
 int ad_deltafs_file_error(const char *where, ADIO_File fd, int status)
 {
+    const struct ad_deltafs_file *file = fd->fs_ptr;
+
     if (status == DELTAFS_OK)
         return MPI_SUCCESS;
-    return ad_deltafs_error(where, status, ad_deltafs_loaded()->logical_errmsg(ad_deltafs_handle(fd)));
+    return ad_deltafs_error(where, status, ad_deltafs_loaded()->logical_errmsg(file->handle));
 }

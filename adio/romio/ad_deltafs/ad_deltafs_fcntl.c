@@ -5,20 +5,19 @@ void ad_deltafs_fcntl(ADIO_File fd, int flag, ADIO_Fcntl_t *fcntl_struct, int *e
 {
     static const char where[] = "ADIOI_DELTAFS_FCNTL";
     const struct ad_deltafs_library *library = ad_deltafs_loaded();
-    deltafs_logical *handle = ad_deltafs_handle(fd);
     uint64_t size = 0;
     int status;
 
     switch (flag) {
     case ADIO_FCNTL_GET_FSIZE:
-        status = library->logical_size(handle, &size);
+        status = library->logical_size(ad_deltafs_enter(fd), &size);
         fcntl_struct->fsize = (ADIO_Offset)size;
         break;
     case ADIO_FCNTL_SET_DISKSPACE: /* by all ranks: ROMIO's source is changed to call it so */
-        status = library->logical_extend(handle, (uint64_t)fcntl_struct->diskspace);
+        status = library->logical_extend(ad_deltafs_enter_all(fd), (uint64_t)fcntl_struct->diskspace);
         break;
     case ADIO_FCNTL_SET_ATOMICITY:
-        status = library->logical_set_atomic(handle, fcntl_struct->atomicity != 0);
+        status = library->logical_set_atomic(ad_deltafs_enter_all(fd), fcntl_struct->atomicity != 0);
         if (status == DELTAFS_OK)
             fd->atomicity = fcntl_struct->atomicity != 0;
         break;
@@ -28,4 +27,5 @@ void ad_deltafs_fcntl(ADIO_File fd, int flag, ADIO_Fcntl_t *fcntl_struct, int *e
         return;
     }
     *error_code = ad_deltafs_file_error(where, fd, status);
+    ad_deltafs_leave(fd);
 }

@@ -3,9 +3,10 @@
 
 void ad_deltafs_flush(ADIO_File fd, int *error_code)
 {
-    int status = ad_deltafs_loaded()->logical_sync(ad_deltafs_handle(fd));
+    int status = ad_deltafs_loaded()->logical_sync(ad_deltafs_enter_all(fd));
 
     if (status == DELTAFS_OK)
         fd->dirty_write = 0;
     *error_code = ad_deltafs_file_error("ADIOI_DELTAFS_FLUSH", fd, status);
+    ad_deltafs_leave(fd);
 }

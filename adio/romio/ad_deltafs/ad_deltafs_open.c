@@ -29,13 +29,18 @@ static int is_shared_pointer(ADIO_File fd, int access_mode)
 }
 #endif
 
-/* The library and the options of this rank: *message is set if that fails. */
-static int prepare(ADIO_File fd, deltafs_options **options, const char **message)
+/* The library, and the options and the memory of this rank: *message is set if that fails. */
+static int prepare(ADIO_File fd, struct ad_deltafs_file **file, deltafs_options **options, const char **message)
 {
     const struct ad_deltafs_library *library = ad_deltafs_library(message);
 
     if (!library)
         return DELTAFS_ERR_MPI;
+    *file = calloc(1, sizeof **file);
+    if (!*file || pthread_mutex_init(&(*file)->lock, NULL) != 0) {
+        *message = "no memory for a file's handle";
+        return DELTAFS_ERR_MEMORY;
+    }
     int status = library->options_create(options);
     if (status == DELTAFS_OK)
         status = library->mpi_options_from_info(fd->info, *options);
@@ -60,22 +65,23 @@ static void show_options(ADIO_File fd, const deltafs_options *options)
     }
 }
 
-static int open_file(ADIO_File fd, int access_mode, const deltafs_options *options, const char *where)
+/* `file` stays the caller's if this fails. */
+static int open_file(ADIO_File fd, int access_mode, struct ad_deltafs_file *file, const deltafs_options *options,
+                     const char *where)
 {
     const struct ad_deltafs_library *library = ad_deltafs_loaded();
-    deltafs_logical *handle = NULL;
     uint64_t size = 0;
 
-    int status = library->mpi_logical_open(fd->comm, fd->filename, open_flags(access_mode), options, &handle);
+    int status = library->mpi_logical_open(fd->comm, fd->filename, open_flags(access_mode), options, &file->handle);
     if (status == DELTAFS_ERR_NOT_DELTAFS && access_mode & ADIO_EXCL)
         status = DELTAFS_ERR_EXISTS;
     if (status != DELTAFS_OK)
         return ad_deltafs_error(where, status, library->logical_errmsg(NULL));
-    fd->fs_ptr = handle;
+    fd->fs_ptr = file;
     fd->is_open = 1;
     fd->dirty_write = 0;
     if (access_mode & ADIO_APPEND) {
-        status = library->logical_size(handle, &size);
+        status = library->logical_size(file->handle, &size);
         fd->fp_ind = (ADIO_Offset)size;
     }
     return ad_deltafs_file_error(where, fd, status);
@@ -85,20 +91,28 @@ static int open_file(ADIO_File fd, int access_mode, const deltafs_options *optio
 static int open_on(ADIO_File fd, int access_mode)
 {
     static const char where[] = "ADIOI_DELTAFS_OPENCOLL";
+    struct ad_deltafs_file *file = NULL;
     deltafs_options *options = NULL;
     const char *message = "";
     int error_code;
+    int threads;
 
-    int status = prepare(fd, &options, &message);
-    int worst = status;
-    MPI_Allreduce(&status, &worst, 1, MPI_INT, MPI_MIN, fd->comm);
-    if (worst != DELTAFS_OK) {
-        error_code = ad_deltafs_error(where, worst, status != DELTAFS_OK ? message : "another rank could not open it");
+    int status = prepare(fd, &file, &options, &message);
+    MPI_Query_thread(&threads);
+    int mine[2] = {status, threads != MPI_THREAD_MULTIPLE};
+    int least[2] = {status, 0};
+    MPI_Allreduce(mine, least, 2, MPI_INT, MPI_MIN, fd->comm);
+    if (least[0] != DELTAFS_OK) {
+        error_code =
+            ad_deltafs_error(where, least[0], status != DELTAFS_OK ? message : "another rank could not open it");
     } else {
-        error_code = open_file(fd, access_mode, options, where);
+        file->has_threads = !least[1];
+        error_code = open_file(fd, access_mode, file, options, where);
         if (error_code == MPI_SUCCESS)
             show_options(fd, options);
     }
+    if (!fd->fs_ptr)
+        free(file);
     if (options)
         ad_deltafs_loaded()->options_destroy(options);
     return error_code;

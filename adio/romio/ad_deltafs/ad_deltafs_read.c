@@ -21,8 +21,9 @@ void ad_deltafs_read_contig(ADIO_File fd, void *buf, ADIO_DELTAFS_COUNT count, M
 
     MPI_Type_size_x(datatype, &size);
     ADIO_Offset bytes = count * size;
+    deltafs_logical *handle = ad_deltafs_enter(fd);
     ADIO_Offset at = file_ptr_type == ADIO_INDIVIDUAL ? fd->fp_ind : offset;
-    int done = ad_deltafs_loaded()->logical_read(ad_deltafs_handle(fd), (uint64_t)at, buf, (size_t)bytes, &got);
+    int done = ad_deltafs_loaded()->logical_read(handle, (uint64_t)at, buf, (size_t)bytes, &got);
     *error_code = ad_deltafs_file_error(where, fd, done);
     if (done != DELTAFS_OK)
         got = 0;
@@ -30,6 +31,7 @@ void ad_deltafs_read_contig(ADIO_File fd, void *buf, ADIO_DELTAFS_COUNT count, M
         clear_tail(fd, buf, (ADIO_Offset)got, bytes);
     if (file_ptr_type == ADIO_INDIVIDUAL)
         fd->fp_ind += (ADIO_Offset)got;
+    ad_deltafs_leave(fd);
     MPIR_Status_set_bytes(status, datatype, (MPI_Count)got);
 }
 
@@ -39,10 +41,12 @@ void ad_deltafs_read_strided(ADIO_File fd, void *buf, ADIO_DELTAFS_COUNT count, 
     struct ad_deltafs_access a;
     ADIO_Offset moved;
 
+    ad_deltafs_enter(fd);
     ad_deltafs_access_init(&a, fd, buf, count, datatype, file_ptr_type, offset);
     *error_code = ad_deltafs_access_read(&a, "ADIOI_DELTAFS_READSTRIDED", &moved);
     if (file_ptr_type == ADIO_INDIVIDUAL && *error_code == MPI_SUCCESS && a.bytes > 0)
         fd->fp_ind = ad_deltafs_tiles_where(&a.view);
+    ad_deltafs_leave(fd);
     MPIR_Status_set_bytes(status, datatype, *error_code == MPI_SUCCESS ? moved : 0);
 }
 
@@ -52,11 +56,12 @@ void ad_deltafs_read_strided(ADIO_File fd, void *buf, ADIO_DELTAFS_COUNT count, 
 void ad_deltafs_read_coll(ADIO_File fd, void *buf, ADIO_DELTAFS_COUNT count, MPI_Datatype datatype, int file_ptr_type,
                           ADIO_Offset offset, ADIO_Status *status, int *error_code)
 {
-    int shared = ad_deltafs_loaded()->logical_share(ad_deltafs_handle(fd));
+    int shared = ad_deltafs_loaded()->logical_share(ad_deltafs_enter_all(fd));
 
-    if (shared != DELTAFS_OK) {
+    *error_code = ad_deltafs_file_error("ADIOI_DELTAFS_READCOLL", fd, shared);
+    ad_deltafs_leave(fd);
+    if (*error_code != MPI_SUCCESS) {
         MPIR_Status_set_bytes(status, datatype, 0);
-        *error_code = ad_deltafs_file_error("ADIOI_DELTAFS_READCOLL", fd, shared);
         return;
     }
     if (fd->hints->cb_read == ADIOI_HINT_ENABLE && fd->access_mode & ADIO_RDONLY)

@@ -9,14 +9,16 @@ void ad_deltafs_write_contig(ADIO_File fd, const void *buf, ADIO_DELTAFS_COUNT c
 
     MPI_Type_size_x(datatype, &size);
     ADIO_Offset bytes = count * size;
+    deltafs_logical *handle = ad_deltafs_enter(fd);
     ADIO_Offset at = file_ptr_type == ADIO_INDIVIDUAL ? fd->fp_ind : offset;
-    int done = ad_deltafs_loaded()->logical_write(ad_deltafs_handle(fd), (uint64_t)at, buf, (size_t)bytes);
+    int done = ad_deltafs_loaded()->logical_write(handle, (uint64_t)at, buf, (size_t)bytes);
     fd->dirty_write = 1;
     *error_code = ad_deltafs_file_error(where, fd, done);
     if (done != DELTAFS_OK)
         bytes = 0;
     if (file_ptr_type == ADIO_INDIVIDUAL)
         fd->fp_ind += bytes;
+    ad_deltafs_leave(fd);
     MPIR_Status_set_bytes(status, datatype, bytes);
 }
 
@@ -25,11 +27,13 @@ void ad_deltafs_write_strided(ADIO_File fd, const void *buf, ADIO_DELTAFS_COUNT 
 {
     struct ad_deltafs_access a;
 
+    ad_deltafs_enter(fd);
     ad_deltafs_access_init(&a, fd, buf, count, datatype, file_ptr_type, offset);
     fd->dirty_write = 1;
     *error_code = ad_deltafs_access_write(&a, "ADIOI_DELTAFS_WRITESTRIDED");
     if (file_ptr_type == ADIO_INDIVIDUAL && *error_code == MPI_SUCCESS && a.bytes > 0)
         fd->fp_ind = ad_deltafs_tiles_where(&a.view);
+    ad_deltafs_leave(fd);
     MPIR_Status_set_bytes(status, datatype, *error_code == MPI_SUCCESS ? a.bytes : 0);
 }
 
@@ -38,7 +42,8 @@ void ad_deltafs_write_coll(ADIO_File fd, const void *buf, ADIO_DELTAFS_COUNT cou
                            int file_ptr_type, ADIO_Offset offset, ADIO_Status *status, int *error_code)
 {
     ad_deltafs_write_strided(fd, buf, count, datatype, file_ptr_type, offset, status, error_code);
-    int shared = ad_deltafs_loaded()->logical_share(ad_deltafs_handle(fd));
+    int shared = ad_deltafs_loaded()->logical_share(ad_deltafs_enter_all(fd));
     if (*error_code == MPI_SUCCESS)
         *error_code = ad_deltafs_file_error("ADIOI_DELTAFS_WRITECOLL", fd, shared);
+    ad_deltafs_leave(fd);
 }
