@@ -452,6 +452,56 @@ static void test_types(void)
     remove_file("types");
 }
 
+#if MPI_VERSION >= 4
+#define LARGE 10
+
+/* Types of 24 bytes in a row that were made with large counts, which MPI_Type_get_envelope refuses to speak of. (Of
+ * such types that have gaps MPICH's own ROMIO cannot write or read anything.) */
+static void make_large(MPI_Datatype *type)
+{
+    MPI_Count lengths[2] = {3, 3}, bytes[2] = {0, 12}, six = 6, zero = 0;
+    MPI_Datatype ints[2] = {MPI_INT, MPI_FLOAT}, pair;
+
+    MPI_Type_contiguous_c(6, MPI_INT, &type[0]);
+    MPI_Type_vector_c(3, 2, 2, MPI_INT, &type[1]);
+    MPI_Type_create_hvector_c(2, 3, 12, MPI_INT, &type[2]);
+    MPI_Type_contiguous_c(2, MPI_CHAR, &pair);
+    MPI_Type_indexed_c(2, lengths, (MPI_Count[]){0, 3}, MPI_INT, &type[3]);
+    MPI_Type_create_hindexed_c(2, lengths, bytes, MPI_INT, &type[4]);
+    MPI_Type_create_indexed_block_c(2, 6, (MPI_Count[]){0, 6}, pair, &type[5]);
+    MPI_Type_create_hindexed_block_c(2, 3, bytes, MPI_INT, &type[6]);
+    MPI_Type_create_struct_c(2, lengths, bytes, ints, &type[7]);
+    MPI_Type_create_resized_c(type[0], 0, 24, &type[8]);
+    MPI_Type_create_subarray_c(1, &six, &six, &zero, MPI_ORDER_C, MPI_INT, &type[9]);
+    MPI_Type_free(&pair);
+    for (int i = 0; i < LARGE; i++)
+        MPI_Type_commit(&type[i]);
+}
+
+static void test_large_counts(void)
+{
+    MPI_File f = file_open("large", MPI_MODE_CREATE | MPI_MODE_RDWR);
+    MPI_Datatype type[LARGE];
+    char bytes[48], got[48];
+
+    make_large(type);
+    for (int i = 0; i < LARGE; i++) {
+        MPI_Offset at = 100 * (rank * LARGE + i);
+        MPI_Status status;
+        memset(got, 0, sizeof got);
+        for (int k = 0; k < 48; k++)
+            bytes[k] = (char)(i + k);
+        expect_class("write", MPI_File_write_at(f, at, bytes, 2, type[i], MPI_STATUS_IGNORE), MPI_SUCCESS);
+        expect_class("read", MPI_File_read_at(f, at, got, 2, type[i], &status), MPI_SUCCESS);
+        expect_number("items read", count_of(&status, type[i]), 2);
+        expect_number("bytes that differ in type", memcmp(bytes, got, 48) == 0 ? -1 : i, -1);
+        MPI_Type_free(&type[i]);
+    }
+    MPI_File_close(&f);
+    remove_file("large");
+}
+#endif
+
 int main(int argc, char **argv)
 {
     int all;
@@ -473,6 +523,9 @@ int main(int argc, char **argv)
     test = "handlers", test_handlers();
     test = "hints", test_hints(is_deltafs);
     test = "types", test_types();
+#if MPI_VERSION >= 4
+    test = "large counts", test_large_counts();
+#endif
     MPI_Allreduce(&faults, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     if (rank == 0)
         printf("%d faults\n", all);

@@ -43,37 +43,138 @@ static void run_add_items(struct run *run, MPI_Datatype datatype, MPI_Count at, 
     run_add(run, at + item.begin, count * size);
 }
 
-static void free_derived(MPI_Datatype *datatype)
-{
-    int integers, addresses, datatypes, combiner;
-
-    PMPI_Type_get_envelope(*datatype, &integers, &addresses, &datatypes, &combiner);
-    if (combiner != MPI_COMBINER_NAMED)
-        PMPI_Type_free(datatype);
-}
-
-/* What a type was made of. */
+/* What a type was made of: its counts, lengths and, as far as they count items, places; its places in bytes; its types.
+ * One that was made with large counts has them all in one list. */
 struct recipe {
     int combiner;
-    int datatypes;
-    int *integer;
-    MPI_Aint *address;
+    MPI_Count datatypes;
+    MPI_Count *number;
+    MPI_Count *place;
     MPI_Datatype *datatype;
 };
 
+#if MPI_VERSION >= 4
+
+/* How many there are of each. */
+struct envelope {
+    int combiner;
+    MPI_Count integers;
+    MPI_Count addresses;
+    MPI_Count counts;
+    MPI_Count datatypes;
+};
+
+static int envelope_get(MPI_Datatype datatype, struct envelope *n)
+{
+    return PMPI_Type_get_envelope_c(datatype, &n->integers, &n->addresses, &n->counts, &n->datatypes, &n->combiner);
+}
+
+static int contents_get(MPI_Datatype datatype, const struct envelope *n, int *integer, MPI_Aint *address,
+                        MPI_Count *count, MPI_Datatype *types)
+{
+    return PMPI_Type_get_contents_c(datatype, n->integers, n->addresses, n->counts, n->datatypes, integer, address,
+                                    count, types);
+}
+
+#else
+
+struct envelope {
+    int combiner;
+    int integers;
+    int addresses;
+    int counts;
+    int datatypes;
+};
+
+static int envelope_get(MPI_Datatype datatype, struct envelope *n)
+{
+    n->counts = 0;
+    return PMPI_Type_get_envelope(datatype, &n->integers, &n->addresses, &n->datatypes, &n->combiner);
+}
+
+static int contents_get(MPI_Datatype datatype, const struct envelope *n, int *integer, MPI_Aint *address,
+                        MPI_Count *count, MPI_Datatype *types)
+{
+    (void)count;
+    return PMPI_Type_get_contents(datatype, n->integers, n->addresses, n->datatypes, integer, address, types);
+}
+
+#endif
+
+static void free_derived(MPI_Datatype *datatype)
+{
+    struct envelope n;
+
+    if (envelope_get(*datatype, &n) == MPI_SUCCESS && n.combiner != MPI_COMBINER_NAMED)
+        PMPI_Type_free(datatype);
+}
+
+/* Where the places in bytes begin among large counts. */
+static MPI_Count places_of(const struct recipe *r)
+{
+    switch (r->combiner) {
+    case MPI_COMBINER_HVECTOR:
+    case MPI_COMBINER_HINDEXED_BLOCK:
+        return 2;
+    case MPI_COMBINER_HINDEXED:
+    case MPI_COMBINER_STRUCT:
+        return 1 + r->number[0];
+    default:
+        return 0;
+    }
+}
+
+static void recipe_fini(struct recipe *r)
+{
+    for (MPI_Count i = 0; i < r->datatypes; i++)
+        free_derived(&r->datatype[i]);
+    ADIOI_Free(r->number);
+    ADIOI_Free(r->datatype);
+}
+
+/* False, and nothing to be freed, if MPI does not tell. */
+static int recipe_init(struct recipe *r, MPI_Datatype datatype, const struct envelope *n)
+{
+    int *integer = ADIOI_Malloc(((size_t)n->integers + 1) * sizeof *integer);
+    MPI_Aint *address = ADIOI_Malloc(((size_t)n->addresses + 1) * sizeof *address);
+    MPI_Count *count = ADIOI_Malloc(((size_t)n->counts + 1) * sizeof *count);
+
+    *r = (struct recipe){.combiner = n->combiner};
+    r->number = ADIOI_Malloc((size_t)(n->integers + n->addresses + n->counts + 1) * sizeof *r->number);
+    r->datatype = ADIOI_Malloc((size_t)n->datatypes * sizeof *r->datatype);
+    int is_told = contents_get(datatype, n, integer, address, count, r->datatype) == MPI_SUCCESS;
+    if (is_told && n->counts > 0) {
+        memcpy(r->number, count, (size_t)n->counts * sizeof *count);
+        r->place = r->number + places_of(r);
+    } else if (is_told) {
+        for (MPI_Count i = 0; i < n->integers; i++)
+            r->number[i] = integer[i];
+        r->place = r->number + n->integers;
+        for (MPI_Count i = 0; i < n->addresses; i++)
+            r->place[i] = address[i];
+    }
+    r->datatypes = is_told ? n->datatypes : 0;
+    if (!is_told)
+        recipe_fini(r);
+    ADIOI_Free(integer);
+    ADIOI_Free(address);
+    ADIOI_Free(count);
+    return is_told;
+}
+
 static void run_add_vector(struct run *run, const struct recipe *r, MPI_Count at, MPI_Count stride, MPI_Count extent)
 {
-    if (stride == r->integer[1] * extent) {
-        run_add_items(run, r->datatype[0], at, (MPI_Count)r->integer[0] * r->integer[1]);
+    if (stride == r->number[1] * extent) {
+        run_add_items(run, r->datatype[0], at, r->number[0] * r->number[1]);
         return;
     }
-    for (int i = 0; i < r->integer[0] && !run->is_broken; i++)
-        run_add_items(run, r->datatype[0], at + i * stride, r->integer[1]);
+    for (MPI_Count i = 0; i < r->number[0] && !run->is_broken; i++)
+        run_add_items(run, r->datatype[0], at + i * stride, r->number[1]);
 }
 
 static void run_add_recipe(struct run *run, const struct recipe *r, MPI_Count at)
 {
-    const int *integer = r->integer;
+    const MPI_Count *number = r->number;
     MPI_Count lower = 0;
     MPI_Count extent = 0;
 
@@ -84,33 +185,33 @@ static void run_add_recipe(struct run *run, const struct recipe *r, MPI_Count at
         run_add_type(run, r->datatype[0], at);
         break;
     case MPI_COMBINER_CONTIGUOUS:
-        run_add_items(run, r->datatype[0], at, integer[0]);
+        run_add_items(run, r->datatype[0], at, number[0]);
         break;
     case MPI_COMBINER_VECTOR:
-        run_add_vector(run, r, at, integer[2] * extent, extent);
+        run_add_vector(run, r, at, number[2] * extent, extent);
         break;
     case MPI_COMBINER_HVECTOR:
-        run_add_vector(run, r, at, r->address[0], extent);
+        run_add_vector(run, r, at, r->place[0], extent);
         break;
     case MPI_COMBINER_INDEXED:
-        for (int i = 0; i < integer[0] && !run->is_broken; i++)
-            run_add_items(run, r->datatype[0], at + integer[1 + integer[0] + i] * extent, integer[1 + i]);
+        for (MPI_Count i = 0; i < number[0] && !run->is_broken; i++)
+            run_add_items(run, r->datatype[0], at + number[1 + number[0] + i] * extent, number[1 + i]);
         break;
     case MPI_COMBINER_HINDEXED:
-        for (int i = 0; i < integer[0] && !run->is_broken; i++)
-            run_add_items(run, r->datatype[0], at + r->address[i], integer[1 + i]);
+        for (MPI_Count i = 0; i < number[0] && !run->is_broken; i++)
+            run_add_items(run, r->datatype[0], at + r->place[i], number[1 + i]);
         break;
     case MPI_COMBINER_INDEXED_BLOCK:
-        for (int i = 0; i < integer[0] && !run->is_broken; i++)
-            run_add_items(run, r->datatype[0], at + integer[2 + i] * extent, integer[1]);
+        for (MPI_Count i = 0; i < number[0] && !run->is_broken; i++)
+            run_add_items(run, r->datatype[0], at + number[2 + i] * extent, number[1]);
         break;
     case MPI_COMBINER_HINDEXED_BLOCK:
-        for (int i = 0; i < integer[0] && !run->is_broken; i++)
-            run_add_items(run, r->datatype[0], at + r->address[i], integer[1]);
+        for (MPI_Count i = 0; i < number[0] && !run->is_broken; i++)
+            run_add_items(run, r->datatype[0], at + r->place[i], number[1]);
         break;
     case MPI_COMBINER_STRUCT:
-        for (int i = 0; i < integer[0] && !run->is_broken; i++)
-            run_add_items(run, r->datatype[i], at + r->address[i], integer[1 + i]);
+        for (MPI_Count i = 0; i < number[0] && !run->is_broken; i++)
+            run_add_items(run, r->datatype[i], at + r->place[i], number[1 + i]);
         break;
     default: /* a darray's parts may be anywhere */
         run->is_broken = 1;
@@ -121,40 +222,34 @@ static void run_add_recipe(struct run *run, const struct recipe *r, MPI_Count at
 static void run_add_type(struct run *run, MPI_Datatype datatype, MPI_Count at)
 {
     MPI_Count size, lower, extent;
-    int integers, addresses;
-    struct recipe r = {0};
+    struct envelope n;
+    struct recipe r;
 
     PMPI_Type_size_x(datatype, &size);
     PMPI_Type_get_true_extent_x(datatype, &lower, &extent);
-    PMPI_Type_get_envelope(datatype, &integers, &addresses, &r.datatypes, &r.combiner);
-    if (size != extent || r.datatypes == 0) {
-        if (size != extent)
-            run->is_broken = 1;
+    if (size != extent || envelope_get(datatype, &n) != MPI_SUCCESS) {
+        run->is_broken = 1;
         run_add(run, at + lower, size);
         return;
     }
-    r.integer = ADIOI_Malloc(((size_t)integers + 1) * sizeof *r.integer);
-    r.address = ADIOI_Malloc(((size_t)addresses + 1) * sizeof *r.address);
-    r.datatype = ADIOI_Malloc((size_t)r.datatypes * sizeof *r.datatype);
-    if (PMPI_Type_get_contents(datatype, integers, addresses, r.datatypes, r.integer, r.address, r.datatype) ==
-        MPI_SUCCESS) {
-        if (r.combiner == MPI_COMBINER_SUBARRAY) { /* in order by its nature; holes show in its sizes */
-            int is_whole;
-            MPIR_Datatype_iscontig(r.datatype[0], &is_whole);
-            if (!is_whole)
-                run->is_broken = 1;
-            run_add(run, at + lower, size);
-        } else {
-            run_add_recipe(run, &r, at);
-        }
-        for (int i = 0; i < r.datatypes; i++)
-            free_derived(&r.datatype[i]);
-    } else {
-        run->is_broken = 1;
+    if (n.datatypes == 0) {
+        run_add(run, at + lower, size);
+        return;
     }
-    ADIOI_Free(r.integer);
-    ADIOI_Free(r.address);
-    ADIOI_Free(r.datatype);
+    if (!recipe_init(&r, datatype, &n)) {
+        run->is_broken = 1;
+        return;
+    }
+    if (r.combiner == MPI_COMBINER_SUBARRAY) { /* in order by its nature; holes show in its sizes */
+        int is_whole;
+        MPIR_Datatype_iscontig(r.datatype[0], &is_whole);
+        if (!is_whole)
+            run->is_broken = 1;
+        run_add(run, at + lower, size);
+    } else {
+        run_add_recipe(run, &r, at);
+    }
+    recipe_fini(&r);
 }
 
 void MPIR_Datatype_iscontig(MPI_Datatype datatype, int *flag)
