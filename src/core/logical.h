@@ -150,6 +150,10 @@ int logical_seal(deltafs_logical *f, int is_last, struct error *e);
 /* Put data and extents into the logs. */
 int logical_publish(deltafs_logical *f, int sync, int is_last, struct error *e);
 
+/* As logical_learn_alone, in atomic mode: the logs are read one after another, and so no write comes meanwhile, lest a
+ * later one be seen without an earlier one. */
+int logical_learn_atomic(deltafs_logical *f, struct error *e);
+
 /* Collective: make the file `size` bytes long. */
 int logical_truncate(deltafs_logical *f, uint64_t size, struct error *e);
 

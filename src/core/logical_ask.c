@@ -18,7 +18,7 @@ int deltafs_logical_size(deltafs_logical *f, uint64_t *size)
     int status = f->is_atomic ? logical_seal(f, 0, &f->error) : DELTAFS_OK;
 
     if (status == DELTAFS_OK && f->is_atomic)
-        status = logical_learn_alone(f, &f->error);
+        status = logical_learn_atomic(f, &f->error);
     if (status == DELTAFS_OK)
         *size = f->size;
     return status;

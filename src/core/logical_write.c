@@ -291,17 +291,18 @@ static int logical_write_pieces(deltafs_logical *f, size_t n, const struct delta
 
 /* ---- Atomic mode ---- */
 
-static int logical_lock(deltafs_logical *f, struct error *e)
+/* DELTAFS_ERR_NOT_FOUND, of a file open for reading only, if nobody has ever had it in atomic mode to write. */
+static int logical_lock(deltafs_logical *f, int is_shared, struct error *e)
 {
     char *path = NULL;
-    int status = DELTAFS_OK;
+    int flags = f->mode == O_RDONLY ? O_RDONLY : O_RDWR | O_CREAT, status = DELTAFS_OK;
 
     if (f->lock.fd < 0) {
         path = io_path(f->container.path, LOCK_NAME);
-        status = path ? io_file_open(&f->io, path, O_RDWR | O_CREAT, &f->lock, e) : error_no_memory(e, 1, "a path");
+        status = path ? io_file_open(&f->io, path, flags, &f->lock, e) : error_no_memory(e, 1, "a path");
     }
     free(path);
-    return status == DELTAFS_OK ? io_file_lock_wait(&f->lock, e) : status;
+    return status == DELTAFS_OK ? io_file_lock_wait(&f->lock, is_shared, e) : status;
 }
 
 /* Closing lets go of it, too: others must not wait for ever where unlocking fails. */
@@ -313,12 +314,49 @@ static void logical_unlock(deltafs_logical *f)
         io_file_close(&f->lock, &ignored);
 }
 
+/* Whether there are locks at all. */
+static int logical_try_lock(deltafs_logical *f, struct error *e)
+{
+    int is_reader = f->mode == O_RDONLY, status = logical_lock(f, is_reader, e);
+
+    if (status == DELTAFS_OK)
+        logical_unlock(f);
+    return is_reader && status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_OK : status;
+}
+
+static int logical_learn_locked(deltafs_logical *f, struct error *e)
+{
+    int status = logical_learn_alone(f, e);
+
+    logical_unlock(f);
+    return status;
+}
+
+int logical_learn_atomic(deltafs_logical *f, struct error *e)
+{
+    struct error own;
+    int status = logical_lock(f, 1, &own);
+
+    if (status == DELTAFS_ERR_NOT_FOUND && f->mode == O_RDONLY) {
+        status = logical_learn_alone(f, e);
+        if (status != DELTAFS_OK)
+            return status;
+        status = logical_lock(f, 1, &own); /* the first such writer may have come meanwhile */
+        if (status == DELTAFS_ERR_NOT_FOUND)
+            return DELTAFS_OK;
+    }
+    if (status == DELTAFS_OK)
+        return logical_learn_locked(f, e);
+    *e = own;
+    return status;
+}
+
 /* In atomic mode a write comes behind all that others have written when it begins, and is there for all when it has
  * ended; one at a time. */
 static int logical_write_atomic(deltafs_logical *f, size_t n, const struct deltafs_extent *extent, const uint8_t *bytes,
                                 struct error *e)
 {
-    int status = logical_lock(f, e);
+    int status = logical_lock(f, 0, e);
 
     if (status != DELTAFS_OK)
         return status;
@@ -444,12 +482,8 @@ int deltafs_logical_set_atomic(deltafs_logical *f, int is_atomic)
     if (status != DELTAFS_OK)
         return status;
     e->status = DELTAFS_OK;
-    /* Whether there are locks at all. */
-    if (is_atomic && f->mode != O_RDONLY) {
-        e->status = logical_lock(f, e);
-        if (e->status == DELTAFS_OK)
-            logical_unlock(f);
-    }
+    if (is_atomic)
+        e->status = logical_try_lock(f, e);
     status = logical_agree(f, e);
     if (status != DELTAFS_OK)
         return status;

@@ -141,9 +141,9 @@ static int posix_lock(void *ctx, int fd)
     return status != -EAGAIN && fstat(fd, &st) == 0 && st.st_nlink == 0 ? -ESTALE : status;
 }
 
-static int posix_lock_wait(void *ctx, int fd)
+static int posix_lock_wait(void *ctx, int fd, int is_shared)
 {
-    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    struct flock lock = {.l_type = is_shared ? F_RDLCK : F_WRLCK, .l_whence = SEEK_SET};
 
     (void)ctx;
     return fcntl(fd, F_OFD_SETLKW, &lock) == 0 ? 0 : -errno;
@@ -447,12 +447,12 @@ int io_file_lock(struct io_file *f, int *is_sure, struct error *e)
     return DELTAFS_OK;
 }
 
-int io_file_lock_wait(struct io_file *f, struct error *e)
+int io_file_lock_wait(struct io_file *f, int is_shared, struct error *e)
 {
     int rc;
 
     do
-        rc = f->io->ops->lock_wait(f->io->ctx, f->fd);
+        rc = f->io->ops->lock_wait(f->io->ctx, f->fd, is_shared);
     while (rc == -EINTR);
     return rc < 0 ? error_system(e, -rc, "lock (the file system must have locks for this)", f->path) : DELTAFS_OK;
 }

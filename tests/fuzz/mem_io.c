@@ -222,8 +222,9 @@ static int mem_lock(void *ctx, int fd)
     return 0;
 }
 
-static int mem_lock_wait(void *ctx, int fd)
+static int mem_lock_wait(void *ctx, int fd, int is_shared)
 {
+    (void)is_shared;
     return mem_lock(ctx, fd);
 }
 

@@ -553,9 +553,9 @@ static int torture_lock(void *ctx, int fd)
     return leave(v, rc);
 }
 
-static int torture_lock_wait(void *ctx, int fd)
+static int torture_lock_wait(void *ctx, int fd, int is_shared)
 {
-    return disk.real->lock_wait(ctx, fd);
+    return disk.real->lock_wait(ctx, fd, is_shared);
 }
 
 static int torture_unlock(void *ctx, int fd)

@@ -268,9 +268,9 @@ static int fault_lock(void *ctx, int fd)
     return plan.real->lock(ctx, fd);
 }
 
-static int fault_lock_wait(void *ctx, int fd)
+static int fault_lock_wait(void *ctx, int fd, int is_shared)
 {
-    return plan.real->lock_wait(ctx, fd);
+    return plan.real->lock_wait(ctx, fd, is_shared);
 }
 
 static int fault_unlock(void *ctx, int fd)

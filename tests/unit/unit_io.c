@@ -27,6 +27,12 @@ static struct {
         int errnum;
     } rule;
     uint64_t failures;
+    struct {
+        enum unit_op op;
+        const char *name; /* NULL: none */
+        void (*fn)(void *arg);
+        void *arg;
+    } call;
     int is_fake, direct_errnum, is_short;
     const char *shrunk; /* NULL: none */
     uint64_t shrunk_size;
@@ -35,8 +41,15 @@ static struct {
 /* Come in, wait, and say whether it fails; the operation itself follows, and unit_leave. */
 static int unit_enter(enum unit_op op, const char *path)
 {
-    int rc = 0;
+    int rc = 0, is_called;
 
+    pthread_mutex_lock(&io.lock);
+    is_called = io.call.name && io.call.op == op && strstr(path, io.call.name);
+    if (is_called)
+        io.call.name = NULL;
+    pthread_mutex_unlock(&io.lock);
+    if (is_called)
+        io.call.fn(io.call.arg);
     pthread_mutex_lock(&io.lock);
     io.count[op]++;
     if (++io.now[op] > io.most[op])
@@ -211,9 +224,13 @@ static int unit_lock(void *ctx, int fd)
     return io.real->lock(ctx, fd);
 }
 
-static int unit_lock_wait(void *ctx, int fd)
+static int unit_lock_wait(void *ctx, int fd, int is_shared)
 {
-    return io.real->lock_wait(ctx, fd);
+    int rc = unit_enter(OP_LOCK, unit_file_of(fd).path);
+
+    rc = rc ? rc : io.real->lock_wait(ctx, fd, is_shared);
+    unit_leave(OP_LOCK);
+    return rc;
 }
 
 static int unit_unlock(void *ctx, int fd)
@@ -276,6 +293,7 @@ void unit_io_begin(void)
     memset(io.now, 0, sizeof io.now);
     memset(io.most, 0, sizeof io.most);
     memset(&io.rule, 0, sizeof io.rule);
+    memset(&io.call, 0, sizeof io.call);
     io.held = io.shrunk = NULL;
     io.held_count = io.failures = 0;
     io.is_fake = io.direct_errnum = io.is_short = 0;
@@ -334,6 +352,16 @@ void unit_io_fail(enum unit_op op, const char *name, uint64_t skip, uint64_t cou
     io.rule.count = count;
     io.rule.errnum = errnum;
     io.failures = 0;
+    pthread_mutex_unlock(&io.lock);
+}
+
+void unit_io_call(enum unit_op op, const char *name, void (*fn)(void *arg), void *arg)
+{
+    pthread_mutex_lock(&io.lock);
+    io.call.op = op;
+    io.call.name = name;
+    io.call.fn = fn;
+    io.call.arg = arg;
     pthread_mutex_unlock(&io.lock);
 }
 

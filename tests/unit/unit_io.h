@@ -7,7 +7,7 @@
 #include "store/io.h"
 
 /* What a rule is about. */
-enum unit_op { OP_OPEN, OP_READ, OP_WRITE, OP_SYNC, OP_TRUNCATE, OP_DIRECT, OP_LINK, OP_COUNT };
+enum unit_op { OP_OPEN, OP_READ, OP_WRITE, OP_SYNC, OP_TRUNCATE, OP_DIRECT, OP_LINK, OP_LOCK, OP_COUNT };
 
 void unit_io_begin(void);
 /* Takes the rules back; fails the test if a file is still open. */
@@ -25,6 +25,8 @@ uint64_t unit_io_held(void);
  * these fail with `errnum`. One such rule at a time; count 0 ends it. Returns nothing; unit_io_failures counts. */
 void unit_io_fail(enum unit_op op, const char *name, uint64_t skip, uint64_t count, int errnum);
 uint64_t unit_io_failures(void);
+/* Before the next operation of this kind on a file with `name` in its path, `fn` is called, once. */
+void unit_io_call(enum unit_op op, const char *name, void (*fn)(void *arg), void *arg);
 /* Operations of this kind so far; and the most that were under way at once. */
 uint64_t unit_io_count(enum unit_op op);
 unsigned unit_io_most(enum unit_op op);

@@ -101,9 +101,9 @@ static int kth_lock(void *ctx, int fd)
     return kth_is_now() ? -kth.errnum : kth.real->lock(ctx, fd);
 }
 
-static int kth_lock_wait(void *ctx, int fd)
+static int kth_lock_wait(void *ctx, int fd, int is_shared)
 {
-    return kth_is_now() ? -kth.errnum : kth.real->lock_wait(ctx, fd);
+    return kth_is_now() ? -kth.errnum : kth.real->lock_wait(ctx, fd, is_shared);
 }
 
 static int kth_unlock(void *ctx, int fd)
