@@ -235,10 +235,21 @@ static int logical_close_session(deltafs_logical *f, struct bytes *batches, stru
                : status;
 }
 
+/* What is only for reading gives its memory to the last words. */
+static void logical_forget(deltafs_logical *f)
+{
+    extent_map_fini(&f->map);
+    pieces_fini(&f->pieces);
+    buffer_fini(&f->heard.buffer);
+    buffer_fini(&f->news.buffer);
+    f->heard.used = f->news.used = 0;
+}
+
 static int logical_close_writer(deltafs_logical *f, struct error *e)
 {
     struct bytes batches = {{0}, 0};
 
+    logical_forget(f);
     e->status = logical_publish(f, f->sync == SYNC_CLOSE, 1, e);
     if (e->status == DELTAFS_OK && f->index == INDEX_FLATTEN && f->has_logs)
         e->status = logical_read_own(f, &batches, e);

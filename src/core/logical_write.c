@@ -196,9 +196,16 @@ static int logical_sync_session(deltafs_logical *f, struct error *e)
     return DELTAFS_OK;
 }
 
+/* Whether the others of the group will be told of what is published: in atomic mode they read it, and at the end nobody
+ * is told any more. */
+static int logical_has_news(const deltafs_logical *f, int is_last)
+{
+    return !logical_is_alone(f) && logical_can_read(f) && !f->is_atomic && !is_last;
+}
+
 int logical_publish(deltafs_logical *f, int sync, int is_last, struct error *e)
 {
-    int status = logical_check_lost(f, e);
+    int is_news = logical_has_news(f, is_last), status = logical_check_lost(f, e);
 
     if (status == DELTAFS_OK)
         status = logical_seal(f, is_last, e);
@@ -206,8 +213,12 @@ int logical_publish(deltafs_logical *f, int sync, int is_last, struct error *e)
         status = logical_sync_session(f, e);
     if (status != DELTAFS_OK || !f->has_logs)
         return status;
-    status = logical_flush(f, sync, e);
-    if (status == DELTAFS_OK && !logical_is_alone(f) && logical_can_read(f))
+    /* Before anything is in the log, where it would come a second time. */
+    if (is_news)
+        status = buffer_reserve(&f->news.buffer, f->news.used + f->unpublished.used, "the index of a logical file", e);
+    if (status == DELTAFS_OK)
+        status = logical_flush(f, sync, e);
+    if (status == DELTAFS_OK && is_news)
         status = bytes_append(&f->news, f->unpublished.buffer.bytes, f->unpublished.used, e);
     if (status == DELTAFS_OK)
         f->unpublished.used = 0;

@@ -158,9 +158,153 @@ static void test_no_locks(void **state)
     unit_io_end();
 }
 
+/* ---- Memory ---- */
+
+#define RANKS  2
+#define WRITES 20000 /* of each rank: their extents would not fit the memory */
+#define PIECES 1000
+
+struct part {
+    struct unit_member member;
+    const char *path;
+    pthread_t thread;
+    deltafs_logical *f;
+    const char *wrong;
+    int line;
+};
+
+#define PART_CHECK(p, condition)                                                                                       \
+    do {                                                                                                               \
+        if (!(condition) && !(p)->wrong) {                                                                             \
+            (p)->wrong = #condition;                                                                                   \
+            (p)->line = __LINE__;                                                                                      \
+        }                                                                                                              \
+    } while (0)
+
+static void part_open(struct part *p)
+{
+    struct logical_group group = unit_team_group(&p->member);
+    deltafs_options *o = unit_options("memory", "8M", NULL);
+    struct error e = {0};
+
+    if (deltafs_logical_open_group(p->path, O_RDWR | O_CREAT, o, &group, &p->f, &e) != DELTAFS_OK)
+        abort();
+    deltafs_options_destroy(o);
+}
+
+/* Runs it as two ranks. */
+static const char *run_parts(const char *name, void *(*function)(void *))
+{
+    static char path[4096];
+    struct part part[RANKS];
+    struct unit_team team;
+
+    snprintf(path, sizeof path, "%s", unit_path("%s", name));
+    unit_team_init(&team, RANKS);
+    for (uint32_t i = 0; i < RANKS; i++) {
+        part[i] = (struct part){.member = {&team, i}, .path = path};
+        CHECK_IS(pthread_create(&part[i].thread, NULL, function, &part[i]), 0);
+    }
+    for (uint32_t i = 0; i < RANKS; i++)
+        pthread_join(part[i].thread, NULL);
+    unit_team_fini(&team);
+    for (uint32_t i = 0; i < RANKS; i++)
+        if (part[i].wrong)
+            fail_msg("%s: rank %u, line %d: %s", name, i, part[i].line, part[i].wrong);
+    return path;
+}
+
+static void *part_write_much(void *arg)
+{
+    struct part *p = arg;
+
+    part_open(p);
+    PART_CHECK(p, deltafs_logical_set_atomic(p->f, 1) == DELTAFS_OK);
+    for (uint32_t i = 0; i < WRITES; i++)
+        PART_CHECK(p, deltafs_logical_write(p->f, sizeof i * p->member.rank, &i, sizeof i) == DELTAFS_OK);
+    PART_CHECK(p, deltafs_logical_close(p->f) == DELTAFS_OK);
+    return NULL;
+}
+
+/* In atomic mode nothing is kept to be told. */
+static void test_many_writes(void **state)
+{
+    const char *path = run_parts("many", part_write_much);
+    uint32_t last[RANKS] = {0};
+    struct deltafs_logical_stat stat;
+    deltafs_logical *f;
+    size_t got;
+
+    (void)state;
+    CHECK_IS(deltafs_logical_open(path, O_RDONLY, NULL, &f), DELTAFS_OK);
+    CHECK_IS(deltafs_logical_read(f, 0, last, sizeof last, &got), DELTAFS_OK);
+    CHECK(got == sizeof last && last[0] == WRITES - 1 && last[1] == WRITES - 1);
+    CHECK_IS(deltafs_logical_stat(f, &stat), DELTAFS_OK);
+    CHECK(stat.is_closed);
+    CHECK_IS(deltafs_logical_close(f), DELTAFS_OK);
+}
+
+static void part_write_pieces(struct part *p, uint64_t from)
+{
+    static const char bytes[PIECES];
+    struct deltafs_extent x[PIECES];
+
+    for (uint64_t i = 0; i < PIECES; i++)
+        x[i] = (struct deltafs_extent){from + i * i * 7 + i, 1};
+    PART_CHECK(p, deltafs_logical_write_list(p->f, PIECES, x, bytes) == DELTAFS_OK);
+}
+
+static void *part_lack_memory(void *arg)
+{
+    struct part *p = arg;
+    uint64_t end, room;
+    char byte;
+    size_t got;
+
+    part_open(p);
+    part_write_pieces(p, 0);
+    PART_CHECK(p, deltafs_logical_sync(p->f) == DELTAFS_OK);
+    end = p->f->extents.end;
+    room = p->f->unpublished.buffer.capacity;
+    part_write_pieces(p, 100);
+    PART_CHECK(p, deltafs_logical_read(p->f, 0, &byte, 1, &got) == DELTAFS_OK);
+    PART_CHECK(p, p->f->unpublished.used > 0 && p->f->unpublished.used <= room);
+    size_t n = p->f->unpublished.used;
+    /* What the others shall be told has no room. */
+    buffer_fini(&p->f->news.buffer);
+    p->f->news.buffer.memory = &p->f->memory;
+    p->f->memory.limit = p->f->memory.used;
+    PART_CHECK(p, deltafs_logical_sync(p->f) == DELTAFS_ERR_MEMORY);
+    p->f->memory.limit = 4 << 20;
+    PART_CHECK(p, p->f->extents.end == end);
+    PART_CHECK(p, deltafs_logical_sync(p->f) == DELTAFS_OK);
+    PART_CHECK(p, p->f->extents.end == end + n);
+    part_write_pieces(p, 200);
+    PART_CHECK(p, deltafs_logical_read(p->f, 0, &byte, 1, &got) == DELTAFS_OK);
+    p->f->memory.limit = p->f->memory.used;
+    PART_CHECK(p, deltafs_logical_close(p->f) == DELTAFS_OK);
+    return NULL;
+}
+
+/* What did not fit is published once, when there is room; and at the close there always is. */
+static void test_lack_memory(void **state)
+{
+    (void)state;
+    const char *path = run_parts("lack", part_lack_memory);
+    deltafs_logical *f;
+    uint64_t size;
+
+    CHECK_IS(deltafs_logical_open(path, O_RDONLY, NULL, &f), DELTAFS_OK);
+    CHECK_IS(deltafs_logical_size(f, &size), DELTAFS_OK);
+    CHECK_IS(size, 200 + (uint64_t)(PIECES - 1) * (PIECES - 1) * 7 + PIECES);
+    CHECK_IS(deltafs_logical_verify(f, NULL, NULL, NULL), DELTAFS_OK);
+    CHECK_IS(deltafs_logical_close(f), DELTAFS_OK);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_between), cmocka_unit_test(test_no_locks)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_between), cmocka_unit_test(test_no_locks),
+                                       cmocka_unit_test(test_many_writes), cmocka_unit_test(test_lack_memory)};
 
     return cmocka_run_group_tests_name("atomic mode of a logical file", tests, unit_setup, unit_teardown) == 0 ? 0 : 1;
 }
