@@ -82,8 +82,9 @@ DELTAFS_API int deltafs_logical_size(deltafs_logical *file, uint64_t *size);
 DELTAFS_API int deltafs_logical_sync(deltafs_logical *file);
 
 /* Have the ranks of the communicator see what each of them has written so far, as if they had synced; but nothing is
- * made durable by it, and others who have the file open may not see it. Cheap if nobody has written since they did. Of
- * a file that is not open for reading and writing it does nothing. Collective. */
+ * made durable by it, and others who have the file open may not see it. What they write afterwards wins over what any
+ * of them wrote before, also where the file is open for writing only. Cheap if nobody has written since they did. Of a
+ * file that is open for reading only it does nothing. Collective. */
 DELTAFS_API int deltafs_logical_share(deltafs_logical *file);
 
 /* Make the file `size` bytes long: what is beyond is gone, what is missing becomes zeros. Comes behind all that any of

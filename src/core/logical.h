@@ -123,7 +123,8 @@ DELTAFS_PRIVATE int deltafs_logical_open_group(const char *path, int flags, cons
 /* Collective: tell the others of the group the news, read what anybody else has published since, and raise the order
  * above all that is known. If *e is an error of this rank's, it becomes that of all. */
 int logical_learn(deltafs_logical *f, struct error *e);
-/* Collective, of a file open for reading and writing: tell each other what was written, and nothing more. */
+/* Collective, of a file open for writing: tell each other what was written, so far as they may read it, and raise the
+ * order; nothing more. */
 int logical_share(deltafs_logical *f, struct error *e);
 /* The same as logical_learn for this process alone, whoever else has the file open with it. */
 int logical_learn_alone(deltafs_logical *f, struct error *e);

@@ -647,8 +647,28 @@ static int logical_tell(deltafs_logical *f, struct error *e)
     return status;
 }
 
+/* Of a file that is open for writing only nobody is told anything; but what is written from now on comes behind what
+ * any of them has written. */
+static int logical_share_order(deltafs_logical *f, struct error *e)
+{
+    struct error own = {.status = DELTAFS_OK};
+    uint64_t most[2] = {f->order, logical_seal(f, 0, &own) != DELTAFS_OK};
+    int status = f->group.max(f->group.ctx, most, 2, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    if (most[1]) {
+        *e = own;
+        return logical_agree(f, e);
+    }
+    f->order = most[0] + 1;
+    return DELTAFS_OK;
+}
+
 int logical_share(deltafs_logical *f, struct error *e)
 {
+    if (!logical_can_read(f))
+        return logical_share_order(f, e);
     int has_news = f->list.count > 0 || f->unpublished.used > 0 || f->news.used > 0;
     uint64_t most[2] = {f->order, (uint64_t)has_news};
     int status = f->group.max(f->group.ctx, most, 2, e);

@@ -244,7 +244,7 @@ int deltafs_logical_sync(deltafs_logical *f)
 
 int deltafs_logical_share(deltafs_logical *f)
 {
-    return logical_is_alone(f) || f->is_atomic || f->mode != O_RDWR ? DELTAFS_OK : logical_share(f, &f->error);
+    return logical_is_alone(f) || f->is_atomic || f->mode == O_RDONLY ? DELTAFS_OK : logical_share(f, &f->error);
 }
 
 /* ---- Writing ---- */

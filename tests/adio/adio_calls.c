@@ -452,6 +452,25 @@ static void test_types(void)
     remove_file("types");
 }
 
+/* Of collective calls one after another the last one wins, whoever of the ranks writes in it. */
+static void test_turns(int mode)
+{
+    MPI_File f = file_open("turns", MPI_MODE_CREATE | mode);
+    char byte;
+
+    for (int writer = ranks - 1; writer >= 0; writer--) {
+        byte = (char)('a' + writer);
+        MPI_File_write_at_all(f, 0, &byte, rank == writer, MPI_CHAR, MPI_STATUS_IGNORE);
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    MPI_File_close(&f);
+    f = file_open("turns", MPI_MODE_RDONLY);
+    MPI_File_read_at_all(f, 0, &byte, 1, MPI_CHAR, MPI_STATUS_IGNORE);
+    expect_number("the last writer's byte", byte, 'a');
+    MPI_File_close(&f);
+    remove_file("turns");
+}
+
 #if MPI_VERSION >= 4
 #define LARGE 10
 
@@ -523,6 +542,8 @@ int main(int argc, char **argv)
     test = "handlers", test_handlers();
     test = "hints", test_hints(is_deltafs);
     test = "types", test_types();
+    test = "turns, writing only", test_turns(MPI_MODE_WRONLY);
+    test = "turns", test_turns(MPI_MODE_RDWR);
 #if MPI_VERSION >= 4
     test = "large counts", test_large_counts();
 #endif

@@ -334,6 +334,71 @@ static void test_memory(void **state)
     free(want);
 }
 
+/* ---- One call's writes behind another's ---- */
+
+#define TURNS 9
+
+/* In each turn another rank writes the same bytes, and another one's error is all ranks'. */
+static void *part_take_turns(void *arg)
+{
+    struct part *p = arg;
+    uint32_t ranks = p->member.team->ranks, rank = p->member.rank;
+
+    part_open(p, p->mode | O_CREAT);
+    for (uint32_t turn = 0; turn < TURNS; turn++) {
+        uint8_t byte = (uint8_t)('a' + turn);
+        if ((TURNS - 1 - turn) % ranks == rank)
+            PART_CHECK(p, deltafs_logical_write(p->f, 0, &byte, 1) == DELTAFS_OK);
+        uint64_t limit = p->f->memory.limit;
+        int is_failing = turn == 4 && p->mode == O_WRONLY;
+        if (is_failing && (TURNS - 1 - turn) % ranks == rank) {
+            buffer_fini(&p->f->unpublished.buffer);
+            p->f->unpublished = (struct bytes){{.memory = &p->f->memory}, 0};
+            p->f->memory.limit = p->f->memory.used;
+        }
+        PART_CHECK(p, deltafs_logical_share(p->f) == (is_failing ? DELTAFS_ERR_MEMORY : DELTAFS_OK));
+        p->f->memory.limit = limit;
+    }
+    part_close(p);
+    return NULL;
+}
+
+static void run_turns(int mode, uint32_t ranks)
+{
+    static struct part part[RANKS_MAX];
+    struct unit_team team;
+    const char *path = unit_path("turns%d.%u", mode, ranks);
+    deltafs_logical *f;
+    char byte;
+    size_t got;
+
+    unit_team_init(&team, ranks);
+    for (uint32_t i = 0; i < ranks; i++) {
+        part[i] = (struct part){.member = {&team, i}, .path = path, .index = "parallel", .sync = "none", .mode = mode};
+        CHECK_IS(pthread_create(&part[i].thread, NULL, part_take_turns, &part[i]), 0);
+    }
+    for (uint32_t i = 0; i < ranks; i++)
+        pthread_join(part[i].thread, NULL);
+    for (uint32_t i = 0; i < ranks; i++)
+        if (part[i].failure)
+            fail_msg("%s", part[i].failure);
+    unit_team_fini(&team);
+    CHECK_IS(deltafs_logical_open(path, O_RDONLY, NULL, &f), DELTAFS_OK);
+    CHECK_IS(deltafs_logical_read(f, 0, &byte, 1, &got), DELTAFS_OK);
+    CHECK_IS(byte, 'a' + TURNS - 1);
+    CHECK_IS(deltafs_logical_close(f), DELTAFS_OK);
+}
+
+/* What is written after deltafs_logical_share wins over what any rank wrote before, whether it can be read or not. */
+static void test_turns(void **state)
+{
+    (void)state;
+    for (uint32_t ranks = 2; ranks <= RANKS_MAX; ranks++) {
+        run_turns(O_WRONLY, ranks);
+        run_turns(O_RDWR, ranks);
+    }
+}
+
 #define ANEW 150
 
 /* Cut to nothing and written again and again: each time what was there is removed. */
@@ -506,9 +571,12 @@ static void test_cut_or_removed(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_histories), cmocka_unit_test(test_memory),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_histories),
+                                       cmocka_unit_test(test_memory),
                                        cmocka_unit_test(test_cut_or_removed),
-                                       cmocka_unit_test(test_opened_while_removed), cmocka_unit_test(test_moved_on)};
+                                       cmocka_unit_test(test_turns),
+                                       cmocka_unit_test(test_opened_while_removed),
+                                       cmocka_unit_test(test_moved_on)};
 
     return cmocka_run_group_tests_name("logical files", tests, unit_setup, unit_teardown) == 0 ? 0 : 1;
 }

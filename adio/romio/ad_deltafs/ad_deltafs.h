@@ -8,12 +8,12 @@
  * each access has the file's lock. A thread in a collective call waits for other ranks, and these may wait for what
  *    another thread here is about to do with the file: so where there can be several, all ranks have come to the call
  *    before any takes its lock.
- *  - Writing has no communication and no reading: what a rank writes, collectively or not, are its own extents, which
- * it appends to its own log. ROMIO's data sieving and its two-phase writing would read bytes that others have not
- *    published yet, and then supersede them.
+ *  - Writing has no communication of what is written, and no reading: what a rank writes, collectively or not, are its
+ * own extents, which it appends to its own log. ROMIO's data sieving and its two-phase writing would read bytes that
+ * others have not published yet, and then supersede them.
  *  - Blocking collective accesses of a file open for reading and writing make all ranks see what any has written before
- *    them, or in them. MPI asks for syncs and barriers; where a file is a file none are needed, and parallel HDF5
- * relies on it.
+ *    them, or in them; of one open for writing only, the last of them wins. MPI asks for syncs and barriers; where a
+ *    file is a file none are needed, and parallel HDF5 relies on it.
  *  - Reading takes lists of extents, too. With the hint romio_cb_read=enable, a collective read of a file that is open
  *    for reading only is ROMIO's two-phase one.
  *  - Other collective accesses do not wait for each other. Where ROMIO relies on that they do, scripts/add-romio-driver
