@@ -367,7 +367,9 @@ int deltafs_mpi_logical_close(deltafs_logical *f)
     int status = deltafs_logical_close(f);
     if (status != DELTAFS_OK)
         own = *e;
-    if (status == DELTAFS_OK && asked == DELTAFS_OK && written[0])
+    else if (asked != DELTAFS_OK)
+        status = asked;
+    else if (written[0])
         status = keys_after_close(j, written[1], &own);
     logical_job_destroy(j);
     if (status != DELTAFS_OK)

@@ -11,6 +11,18 @@
 #define PIECE  700
 #define PIECES 300
 
+/* MPI fails in the next reduction, on all ranks. */
+static int is_failing;
+
+__attribute__((visibility("default"))) int MPI_Iallreduce(const void *from, void *to, int n, MPI_Datatype type,
+                                                          MPI_Op op, MPI_Comm comm, MPI_Request *request)
+{
+    int fails = is_failing;
+
+    is_failing = 0;
+    return fails ? MPI_ERR_OTHER : PMPI_Iallreduce(from, to, n, type, op, comm, request);
+}
+
 static uint8_t noise(uint64_t offset)
 {
     return (uint8_t)((offset * UINT64_C(0x9e3779b97f4a7c15)) >> 41);
@@ -157,6 +169,25 @@ static void test_errors(const char *folder)
     check_require();
 }
 
+/* A file that is closed well, but whose keys are not indexed, as the ranks could not ask each other who has written. */
+static void test_unasked(const char *folder)
+{
+    char path[1024];
+
+    check_about("MPI fails before the close");
+    snprintf(path, sizeof path, "%s/unasked", folder);
+    deltafs_logical *f = open_by(MPI_COMM_WORLD, path, O_WRONLY | O_CREAT, "");
+    write_share(f, check_rank, check_ranks);
+    is_failing = 1;
+    CHECK_STATUS(DELTAFS_ERR_MPI, deltafs_mpi_logical_close(f), NULL);
+    CHECK(!is_failing);
+    check_require();
+    f = open_by(MPI_COMM_WORLD, path, O_RDONLY, "");
+    read_all(f);
+    CHECK_STATUS(DELTAFS_OK, deltafs_mpi_logical_close(f), NULL);
+    check_require();
+}
+
 #define SESSIONS 30
 
 /* More sessions than ranks, some with the index in one file, of some not all writers have logs: each rank reads its
@@ -197,5 +228,6 @@ int main(int argc, char **argv)
     test_alone(argv[1]);
     test_shares(argv[1]);
     test_errors(argv[1]);
+    test_unasked(argv[1]);
     return check_end();
 }
