@@ -182,12 +182,13 @@ static int is_zero(const uint8_t *bytes, size_t n)
 }
 
 /* Whether a sector of the `n` bytes at `offset` was never written: so a crash leaves what was not synced, while what is
- * damaged is something else than zeros. Only the first and the last sector have parts of other things, too. */
-static int has_lost_sector(const uint8_t *bytes, uint64_t offset, size_t n)
+ * damaged is something else than zeros. Of the first sector there may be what was written before; of the last one
+ * nothing that comes behind is there either, of the `available` bytes in all. */
+static int has_lost_sector(const uint8_t *bytes, uint64_t offset, size_t n, size_t available)
 {
     for (size_t at = 0, part; at < n; at += part) {
         part = FORMAT_SECTOR - (size_t)((offset + at) % FORMAT_SECTOR);
-        part = part < n - at ? part : n - at;
+        part = part < available - at ? part : available - at;
         if (is_zero(bytes + at, part))
             return 1;
     }
@@ -202,7 +203,7 @@ static int check_header(const uint8_t *h, size_t n, uint32_t seed, const char *p
     if (n < BATCH_HEADER_SIZE || is_zero(h, n))
         return DELTAFS_OK;
     if (!log_is_sealed(seed, h, BATCH_HEADER_SIZE))
-        return has_lost_sector(h, offset, BATCH_HEADER_SIZE)
+        return has_lost_sector(h, offset, BATCH_HEADER_SIZE, n)
                    ? DELTAFS_OK
                    : error_damaged(e, path, offset, "a batch's header does not match its checksum");
     if (h[4] != FORMAT_EXTENTS || h[5] & ~BATCH_FLAG_LAST || get_u16(h + 6) != 0)
@@ -227,7 +228,7 @@ int extent_batches_decode(const uint8_t *bytes, size_t n, uint32_t seed, const c
         if (length == 0)
             break;
         if (get_u32(h + 40) != crc32c(seed, h + BATCH_HEADER_SIZE, length - BATCH_HEADER_SIZE) &&
-            has_lost_sector(h, base + at, length))
+            has_lost_sector(h, base + at, length, n - at))
             break;
         if (get_u32(h + 40) != crc32c(seed, h + BATCH_HEADER_SIZE, length - BATCH_HEADER_SIZE))
             return error_damaged(e, path, base + at, "a batch's entries do not match their checksum");

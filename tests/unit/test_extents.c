@@ -781,6 +781,66 @@ static void test_lost_sectors(void **state)
     buffer_fini(&batch);
 }
 
+/* A batch whose last byte is a zero and the first one of a sector; another one follows. */
+static size_t make_reaching(struct buffer *out, size_t *n)
+{
+    struct rng r = rng_init(71);
+    size_t first = 0;
+    struct error e;
+
+    for (size_t pieces = 100; first == 0 || (LOG_HEADER_SIZE + first) % FORMAT_SECTOR != 1; pieces++) {
+        struct extent_list list = {0};
+        uint64_t offset = 0;
+        for (size_t i = 0; i < pieces; i++) {
+            offset += 10 + rng_below(&r, 10000);
+            CHECK_IS(extent_list_add(&list, offset, 5, 5 * i, &e), DELTAFS_OK);
+        }
+        CHECK_IS(extent_list_mark(&list, EXTENT_EXTEND, offset + 5, 5 * pieces, &e), DELTAFS_OK);
+        *n = 0;
+        CHECK_IS(extent_list_encode(&list, log_seed(uuid), 3, 4, 1, 5 * pieces, 0, out, n, &e), DELTAFS_OK);
+        first = *n;
+        CHECK_IS(extent_list_encode(&list, log_seed(uuid), 3, 4, 2, 5 * pieces, 0, out, n, &e), DELTAFS_OK);
+        extent_list_fini(&list);
+    }
+    CHECK_IS(out->bytes[first - 1], 0);
+    return first;
+}
+
+/* A damaged batch that happens to have zeros where it reaches into another sector is damaged: what else stands there
+ * says that the sector was written. At the file's end there is nothing else. */
+static void test_last_bytes(void **state)
+{
+    const char *path = unit_path("last_bytes");
+    struct extent_log log;
+    struct io io = io_default();
+    struct buffer batch = {0};
+    struct error e;
+    size_t n, size, got, first = make_reaching(&batch, &n), sector = LOG_HEADER_SIZE + first - 1;
+    uint64_t from;
+
+    (void)state;
+    CHECK_IS(extent_log_create(&log, &io, path, 4, uuid, &e), DELTAFS_OK);
+    CHECK_IS(extent_log_append(&log, batch.bytes, n, 0, &e), DELTAFS_OK);
+    CHECK_IS(extent_log_close(&log, &e), DELTAFS_OK);
+    uint8_t *bytes = unit_load(path, &size);
+    for (size_t at = LOG_HEADER_SIZE; at < sector; at += 7) {
+        bytes[at] ^= 0x40;
+        unit_save(path, bytes, size);
+        CHECK_IS(read_log(path, 3, 4, 0, &from, &got), DELTAFS_ERR_DAMAGED);
+        bytes[at] ^= 0x40;
+    }
+    bytes[LOG_HEADER_SIZE + 50] ^= 1;
+    unit_save(path, bytes, sector + 1);
+    CHECK_IS(read_log(path, 3, 4, 0, &from, &got), DELTAFS_OK);
+    CHECK_IS(from, LOG_HEADER_SIZE);
+    memset(bytes + sector, 0, FORMAT_SECTOR);
+    unit_save(path, bytes, size);
+    CHECK_IS(read_log(path, 3, 4, 0, &from, &got), DELTAFS_OK);
+    CHECK_IS(from, LOG_HEADER_SIZE);
+    free(bytes);
+    buffer_fini(&batch);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -802,6 +862,7 @@ int main(void)
         cmocka_unit_test(test_failed_append),
         cmocka_unit_test(test_failed_sync),
         cmocka_unit_test(test_lost_sectors),
+        cmocka_unit_test(test_last_bytes),
     };
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
