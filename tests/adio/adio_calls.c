@@ -452,6 +452,55 @@ static void test_types(void)
     remove_file("types");
 }
 
+#define LONG (5 << 20) /* bytes of a file: more than a driver may move at once */
+
+/* Where the pointer is after a read of `items` from the file's begin on. */
+static void check_pointer(MPI_File f, const char *what, MPI_Datatype memory, int items, MPI_Offset wanted,
+                          int is_collective)
+{
+    static char bytes[4 * LONG];
+    MPI_Offset at = -1;
+    MPI_Status status;
+
+    MPI_File_seek(f, 0, MPI_SEEK_SET);
+    if (is_collective)
+        expect_class(what, MPI_File_read_all(f, bytes, items, memory, &status), MPI_SUCCESS);
+    else
+        expect_class(what, MPI_File_read(f, bytes, items, memory, &status), MPI_SUCCESS);
+    MPI_File_get_position(f, &at);
+    expect_number(what, at, wanted);
+}
+
+/* Reading beyond the end of the file: the pointer is behind what was read or, if the memory or the view has gaps,
+ * behind what was asked for. */
+static void test_pointers(void)
+{
+    MPI_File f = file_open("pointers", MPI_MODE_CREATE | MPI_MODE_RDWR);
+    MPI_Datatype gaps, view, resized;
+
+    MPI_Type_vector(2, 1, 2, MPI_CHAR, &gaps);
+    MPI_Type_commit(&gaps);
+    MPI_Type_contiguous(1, MPI_CHAR, &view);
+    MPI_Type_create_resized(view, 0, 2, &resized);
+    MPI_Type_commit(&resized);
+    MPI_File_set_size(f, LONG);
+    for (int is_collective = 0; is_collective < 2; is_collective++) {
+        if (!is_collective) /* else it depends on how many ranks there are */
+            check_pointer(f, "contiguous", MPI_CHAR, LONG + 1000, LONG, is_collective);
+        check_pointer(f, "gaps in memory", gaps, LONG, 2 * LONG, is_collective);
+    }
+    MPI_File_set_view(f, 0, MPI_CHAR, resized, "native", MPI_INFO_NULL);
+    for (int is_collective = 0; is_collective < 2; is_collective++) {
+        check_pointer(f, "gaps in the view", MPI_CHAR, 2 * LONG, 2 * LONG, is_collective);
+        check_pointer(f, "gaps in both", gaps, LONG, 2 * LONG, is_collective);
+    }
+    MPI_File_close(&f);
+    MPI_Type_free(&gaps);
+    MPI_Type_free(&view);
+    MPI_Type_free(&resized);
+    remove_file("pointers");
+}
+
 /* Of collective calls one after another the last one wins, whoever of the ranks writes in it. */
 static void test_turns(int mode)
 {
@@ -544,6 +593,7 @@ int main(int argc, char **argv)
     test = "types", test_types();
     test = "turns, writing only", test_turns(MPI_MODE_WRONLY);
     test = "turns", test_turns(MPI_MODE_RDWR);
+    test = "pointers", test_pointers();
 #if MPI_VERSION >= 4
     test = "large counts", test_large_counts();
 #endif

@@ -112,6 +112,9 @@ void ad_deltafs_tiles_view(struct ad_deltafs_tiles *t, ADIO_File fd, int file_pt
  * the data type. */
 ADIO_Offset ad_deltafs_tiles_next(struct ad_deltafs_tiles *t, ADIO_Offset most, ADIO_Offset *offset);
 
+/* Pass over `bytes` of data. */
+void ad_deltafs_tiles_pass(struct ad_deltafs_tiles *t, ADIO_Offset bytes);
+
 /* Where the next piece would begin. */
 ADIO_Offset ad_deltafs_tiles_where(const struct ad_deltafs_tiles *t);
 
@@ -130,7 +133,8 @@ struct ad_deltafs_access {
 void ad_deltafs_access_init(struct ad_deltafs_access *a, ADIO_File fd, const void *buffer, MPI_Count count,
                             MPI_Datatype datatype, int file_ptr_type, ADIO_Offset offset);
 
-/* Write it, or read it; *moved is set to the bytes that were. MPI error codes. The file's handle is this thread's. */
+/* Write it, or read it; *moved is set to the bytes that were. The view is passed over as far as was asked for, also
+ * where that is beyond the file's end. MPI error codes. The file's handle is this thread's. */
 int ad_deltafs_access_write(struct ad_deltafs_access *a, const char *where);
 int ad_deltafs_access_read(struct ad_deltafs_access *a, const char *where, ADIO_Offset *moved);
 

@@ -144,6 +144,8 @@ int ad_deltafs_access_read(struct ad_deltafs_access *a, const char *where, ADIO_
     struct part part;
     int is_end = 0;
 
+    ADIO_Offset cut = 0;
+
     *moved = 0;
     if (a->bytes == 0)
         return MPI_SUCCESS;
@@ -161,12 +163,15 @@ int ad_deltafs_access_read(struct ad_deltafs_access *a, const char *where, ADIO_
         error_code = ad_deltafs_file_error(where, a->fd, status);
         if (error_code != MPI_SUCCESS)
             break;
+        cut += part.bytes;
         is_end = (ADIO_Offset)got < part.bytes;
         part.bytes = (ADIO_Offset)got; /* a copy's memory is left as it was beyond the file's end */
         if (part.copy)
             part_copy(&part, a, 1);
         *moved += part.bytes;
     }
+    if (error_code == MPI_SUCCESS)
+        ad_deltafs_tiles_pass(&a->view, a->bytes - cut);
     part_fini(&part);
     return error_code;
 }

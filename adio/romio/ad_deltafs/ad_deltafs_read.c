@@ -12,6 +12,8 @@ static void clear_tail(ADIO_File fd, void *buf, ADIO_Offset got, ADIO_Offset byt
         memset(at + got, 0, (size_t)(bytes - got));
 }
 
+/* As in ROMIO's own drivers, the individual pointer goes behind what was read; in other accesses, what was asked for.
+ */
 void ad_deltafs_read_contig(ADIO_File fd, void *buf, ADIO_DELTAFS_COUNT count, MPI_Datatype datatype, int file_ptr_type,
                             ADIO_Offset offset, ADIO_Status *status, int *error_code)
 {

@@ -110,3 +110,11 @@ ADIO_Offset ad_deltafs_tiles_next(struct ad_deltafs_tiles *t, ADIO_Offset most, 
     tiles_settle(t);
     return size;
 }
+
+void ad_deltafs_tiles_pass(struct ad_deltafs_tiles *t, ADIO_Offset bytes)
+{
+    ADIO_Offset ignored;
+
+    while (bytes > 0)
+        bytes -= ad_deltafs_tiles_next(t, bytes, &ignored);
+}
