@@ -62,20 +62,20 @@ static ssize_t move(ompio_file_t *fh, int is_write)
 {
     struct ompio_deltafs *file = fh->f_fs_ptr;
     struct deltafs_extent *extent = malloc((size_t)fh->f_num_of_io_entries * sizeof *extent);
-    size_t total = 0;
-    int status = extent != NULL ? DELTAFS_OK : DELTAFS_ERR_MEMORY;
+    size_t total = 0, limit = SIZE_MAX, all;
+    int status = extent != NULL ? DELTAFS_OK : DELTAFS_ERR_MEMORY, is_any_scattered;
 
+    run_of(fh, 0, SIZE_MAX, &all, &is_any_scattered);
+    if (is_any_scattered && !file->is_atomic)
+        limit = GATHER_BYTES;
     for (int i = 0, end; status == DELTAFS_OK && i < fh->f_num_of_io_entries; i = end) {
         size_t size, moved = 0;
         int scattered;
         char *gathered = NULL;
 
-        end = run_of(fh, i, SIZE_MAX, &size, &scattered);
-        if (scattered) {
-            end = run_of(fh, i, file->is_atomic ? SIZE_MAX : GATHER_BYTES, &size, &scattered);
-            if (scattered && (gathered = malloc(size)) == NULL)
-                status = DELTAFS_ERR_MEMORY;
-        }
+        end = run_of(fh, i, limit, &size, &scattered);
+        if (scattered && (gathered = malloc(size)) == NULL)
+            status = DELTAFS_ERR_MEMORY;
         if (status == DELTAFS_OK)
             status = move_run(fh, i, end, size, extent, gathered, is_write, &moved);
         free(gathered);
