@@ -120,6 +120,21 @@ struct vfd_config {
     uint64_t records; /* bytes of records in a directory's description */
 };
 
+/* What is at a path. */
+enum vfd_what {
+    VFD_NOTHING,
+    VFD_PARTICLES, /* a directory of DeltaFS, or a subfile of one */
+    VFD_PLAIN,
+    VFD_LOGICAL,
+    VFD_FOLDER /* of something else */
+};
+
+struct vfd_here {
+    enum vfd_what what;
+    char *container;
+    const char *key; /* the subfile's name in the path, of the directory `container`; or NULL */
+};
+
 /* ---- vfd_calls.c ---- */
 
 /* The functions of the object that has the code at `address`; never NULL. */
@@ -132,6 +147,10 @@ int vfd_fail_again(const struct vfd_calls *calls);
 void *vfd_fail_null(const struct vfd_calls *calls, enum vfd_fault fault, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+#define VFD_MESSAGE_MAX 2048
+/* That of the thread's last vfd_fail. */
+const char *vfd_last_message(void);
+
 /* ---- vfd_config.c ---- */
 
 /* From the file access property list's configuration string. */
@@ -142,8 +161,6 @@ void vfd_config_fini(struct vfd_config *config);
 
 struct vfd_file *vfd_file_open(const struct vfd_calls *calls, const char *path, unsigned flags,
                                const struct vfd_config *config);
-/* The same, for a handle that has been created. */
-int vfd_open_kinds(struct vfd_file *f, unsigned flags, const struct vfd_config *config);
 /* HDF5's flags, as open(2) has them. */
 int vfd_open_flags(unsigned flags);
 /* A program may change its folder while it has a file open, of which some logs are made later. NULL without memory; to
@@ -153,9 +170,13 @@ char *vfd_absolute(const char *path);
 void vfd_file_free(struct vfd_file *f);
 /* A handle without a kind yet. */
 struct vfd_file *vfd_file_create(const struct vfd_calls *calls, const char *path, unsigned flags);
-/* The subfile's name in `path`, if what stands before it is a directory of DeltaFS; that one's path then is *container
- * (to be freed). *key is NULL if it is none. */
-int vfd_find_key(const struct vfd_calls *calls, const char *path, char **container, const char **key);
+/* What is at `path`. End with vfd_here_fini, whatever is returned. */
+int vfd_look(const struct vfd_calls *calls, const char *path, struct vfd_here *here);
+/* What f is to be opened as: VFD_PARTICLES, VFD_PLAIN, or VFD_LOGICAL. */
+int vfd_look_to_open(const struct vfd_file *f, unsigned flags, struct vfd_here *here);
+void vfd_here_fini(struct vfd_here *here);
+/* The directory or the subfile that was found. */
+int vfd_open_particles(struct vfd_file *f, const struct vfd_here *here, const struct vfd_config *config);
 int vfd_delete(const struct vfd_calls *calls, const char *name);
 
 /* ---- The kinds ---- */
@@ -165,6 +186,7 @@ int vfd_logical_open(struct vfd_file *f, unsigned flags, const struct vfd_config
 /* What is done with an open logical file, by one process or by many. */
 extern const struct vfd_kind vfd_logical_kind;
 int vfd_plain_open(struct vfd_file *f, unsigned flags);
+extern const struct vfd_kind vfd_image_kind;
 /* The image of the subfile `key`, or of the directory itself if that is NULL. */
 int vfd_image_open(struct vfd_file *f, const char *container, const char *key, const struct vfd_config *config);
 

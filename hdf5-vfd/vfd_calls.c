@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include "h5fd.h"
 
-#define MESSAGE_MAX 2048
+/* The thread's last message, for those of its ranks that have none of their own. */
 
 static const struct vfd_calls vfd_no_calls;
 static struct vfd_calls *vfd_known;
@@ -96,7 +96,7 @@ const struct vfd_calls *vfd_calls_at(const void *address)
 /* What a thread has pushed last. */
 static _Thread_local struct {
     enum vfd_fault fault;
-    char message[MESSAGE_MAX];
+    char message[VFD_MESSAGE_MAX];
 } vfd_last;
 
 int vfd_fail_again(const struct vfd_calls *c)
@@ -114,6 +114,11 @@ static void vfd_push(const struct vfd_calls *c, enum vfd_fault fault, const char
     vfd_last.fault = fault;
     vsnprintf(vfd_last.message, sizeof vfd_last.message, format, list);
     vfd_fail_again(c);
+}
+
+const char *vfd_last_message(void)
+{
+    return vfd_last.message;
 }
 
 int vfd_fail(const struct vfd_calls *calls, enum vfd_fault fault, const char *format, ...)

@@ -33,7 +33,7 @@ static int image_size(struct vfd_file *f, uint64_t *out)
     return 0;
 }
 
-static const struct vfd_kind image_kind = {
+const struct vfd_kind vfd_image_kind = {
     .features = H5FD_FEAT_DATA_SIEVE | H5FD_FEAT_SUPPORTS_SWMR_IO | H5FD_FEAT_DEFAULT_VFD_COMPATIBLE,
     .read = image_read,
     .write = image_write,
@@ -110,6 +110,6 @@ int vfd_image_open(struct vfd_file *f, const char *container, const char *key, c
     int rc = image_make(f, dir, container, key, config);
     if (deltafs_close(dir) != DELTAFS_OK && rc == 0)
         rc = vfd_fail(f->calls, VFD_CANNOT_CLOSE, "deltafs: %s", deltafs_errmsg(NULL));
-    f->kind = &image_kind;
+    f->kind = &vfd_image_kind;
     return rc == 0 ? vfd_identify(f, container, key) : rc;
 }

@@ -98,8 +98,11 @@ int vfd_logical_open(struct vfd_file *f, unsigned flags, const struct vfd_config
     free(path);
     if (is_one)
         *is_one = status != DELTAFS_ERR_NOT_DELTAFS && status != DELTAFS_ERR_NOT_FOUND;
-    if (status != DELTAFS_OK)
+    if (status != DELTAFS_OK) {
+        vfd_keys_free(f->keys);
+        f->keys = NULL;
         return is_one && !*is_one ? 0 : logical_fail(f, VFD_CANNOT_OPEN);
+    }
     f->kind = &vfd_logical_kind;
     f->fd = open(f->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (vfd_identify(f, f->path, NULL) == 0)

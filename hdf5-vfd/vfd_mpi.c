@@ -15,6 +15,8 @@
  * is refused, since such a transfer would be taken for one of bytes.
  */
 #include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <deltafs/deltafs_hdf5.h>
@@ -22,6 +24,7 @@
 #include "vfd_types.h"
 
 #define INFO_MAGIC 0x64667368u
+#define BCAST_MAX  (1 << 30) /* bytes at a time: MPI counts by int */
 
 /* In the property list. */
 struct mpi_fapl {
@@ -86,16 +89,71 @@ static void *mpi_fapl_get(H5FD_t *file)
     return mpi_fapl_make(mpi_of(file)->comm, mpi_of(file)->info);
 }
 
-/* ---- Opening and closing ---- */
+/* ---- What the ranks know of one another ----
+ *
+ * An error of one rank never keeps it from a communication that the others wait in: it is carried to the next of these
+ * calls, after which all ranks have it: a message of their own, or that of the first rank that has failed. */
 
-/* All ranks are well: 0, or -1. */
-static int mpi_agree(const struct vfd_mpi *m, int rc)
+static int mpi_fail(const struct vfd_calls *calls, enum vfd_fault fault)
 {
-    int worst = rc < 0 ? -1 : 0;
+    return vfd_fail(calls, fault, "deltafs: the ranks cannot communicate");
+}
 
-    if (MPI_Allreduce(MPI_IN_PLACE, &worst, 1, MPI_INT, MPI_MIN, m->comm) != MPI_SUCCESS)
-        return -1;
-    return worst;
+/* All have the message of `rank`. */
+static int mpi_fail_all(MPI_Comm comm, int rank, const struct vfd_calls *calls, enum vfd_fault fault, int rc)
+{
+    char message[VFD_MESSAGE_MAX];
+
+    snprintf(message, sizeof message, "%s", vfd_last_message());
+    if (MPI_Bcast(message, sizeof message, MPI_CHAR, rank, comm) != MPI_SUCCESS)
+        return rc == 0 ? mpi_fail(calls, fault) : -1;
+    return rc == 0 ? vfd_fail(calls, fault, "%s (rank %d)", message, rank) : -1;
+}
+
+/* 0 if `rc` is on all ranks; else -1, with the message of the first that has failed. */
+static int mpi_settle(MPI_Comm comm, const struct vfd_calls *calls, enum vfd_fault fault, int rc)
+{
+    int rank, first;
+
+    MPI_Comm_rank(comm, &rank);
+    first = rc == 0 ? INT_MAX : rank;
+    if (MPI_Allreduce(MPI_IN_PLACE, &first, 1, MPI_INT, MPI_MIN, comm) != MPI_SUCCESS)
+        return rc == 0 ? mpi_fail(calls, fault) : -1;
+    return first == INT_MAX ? 0 : mpi_fail_all(comm, first, calls, fault, rc);
+}
+
+/* What rank 0 has come to, and found: of the others, that they wait for it. */
+static int mpi_follow(MPI_Comm comm, const struct vfd_calls *calls, enum vfd_fault fault, int rc, uint64_t *found)
+{
+    int rank;
+
+    MPI_Comm_rank(comm, &rank);
+    uint64_t sent[2] = {rc != 0, *found};
+    if (MPI_Bcast(sent, 2, MPI_UINT64_T, 0, comm) != MPI_SUCCESS)
+        return rc == 0 ? mpi_fail(calls, fault) : -1;
+    *found = sent[1];
+    return sent[0] ? mpi_fail_all(comm, 0, calls, fault, rank == 0 ? -1 : 0) : 0;
+}
+
+/* Rank 0's `bytes` themselves, and copies of them on the others; NULL after an error. */
+static void *mpi_share_bytes(const struct vfd_file *f, void *bytes, uint64_t size)
+{
+    const struct vfd_mpi *m = f->mpi;
+
+    if (mpi_follow(m->comm, f->calls, VFD_CANNOT_OPEN, 0, &size) != 0)
+        return NULL;
+    uint8_t *shared = m->rank == 0 ? bytes : malloc((size_t)size);
+    int rc = shared ? 0 : vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s: no memory", f->path);
+    rc = mpi_settle(m->comm, f->calls, VFD_CANNOT_OPEN, rc);
+    for (uint64_t at = 0; at < size && rc == 0; at += BCAST_MAX)
+        if (MPI_Bcast(shared + at, size - at < BCAST_MAX ? (int)(size - at) : BCAST_MAX, MPI_BYTE, 0, m->comm) !=
+            MPI_SUCCESS)
+            rc = mpi_fail(f->calls, VFD_CANNOT_OPEN);
+    if (rc == 0)
+        return shared;
+    if (m->rank != 0)
+        free(shared);
+    return NULL;
 }
 
 static void mpi_free(struct vfd_mpi *m)
@@ -107,20 +165,6 @@ static void mpi_free(struct vfd_mpi *m)
     if (m->info != MPI_INFO_NULL)
         MPI_Info_free(&m->info);
     free(m);
-}
-
-/* Rank 0 says what is there: 'f', or '\0' for a file to be made, is opened together; the rest by each. */
-static int mpi_is_logical(struct vfd_file *f, const struct vfd_mpi *m, unsigned flags)
-{
-    char *container = NULL, kind = '\0';
-    const char *key = NULL;
-    int is_logical = 0;
-
-    if (m->rank == 0 && vfd_find_key(f->calls, f->path, &container, &key) == 0 && !key)
-        is_logical = (deltafs_kind(f->path, &kind) == DELTAFS_OK && kind == 'f') || (!kind && (flags & VFD_CREATE));
-    free(container);
-    MPI_Bcast(&is_logical, 1, MPI_INT, 0, m->comm);
-    return is_logical;
 }
 
 /* ---- The index of its keys ---- */
@@ -147,45 +191,92 @@ static const struct vfd_indexing mpi_first = {.is_first = 1, .share = mpi_share,
 static const struct vfd_indexing mpi_other = {.is_first = 0, .share = mpi_share, .open = mpi_open_indexer};
 
 /* Rank 0 says whether they are wanted. */
-static int mpi_keys(struct vfd_file *f, struct vfd_mpi *m, const char *path, const struct vfd_config *config)
+static int mpi_keys(struct vfd_file *f, const char *path, const struct vfd_config *config)
 {
-    int rc = f->is_writable && m->rank == 0 ? vfd_keys_begin(f, path, config, 0) : 0, is_wanted = f->keys != NULL;
+    struct vfd_mpi *m = f->mpi;
+    int rc = f->is_writable && m->rank == 0 ? vfd_keys_begin(f, path, config, 0) : 0;
+    uint64_t is_wanted = f->keys != NULL;
 
-    MPI_Bcast(&is_wanted, 1, MPI_INT, 0, m->comm);
-    if (is_wanted && m->rank != 0)
+    rc = mpi_follow(m->comm, f->calls, VFD_CANNOT_OPEN, rc, &is_wanted);
+    if (rc == 0 && is_wanted && m->rank != 0)
         rc = vfd_keys_begin(f, path, config, 1);
-    rc = mpi_agree(m, rc);
-    if (rc == 0 && f->keys) {
+    if (f->keys) {
         f->keys->how = m->rank == 0 ? &mpi_first : &mpi_other;
         f->keys->group = m;
     }
-    return rc;
+    return mpi_settle(m->comm, f->calls, VFD_CANNOT_OPEN, rc);
 }
 
 /* ---- Opening ---- */
 
-static int mpi_open_logical(struct vfd_file *f, struct vfd_mpi *m, unsigned flags, const struct vfd_config *config,
-                            int is_atomic)
+static int mpi_open_logical(struct vfd_file *f, unsigned flags, const struct vfd_config *config, int is_atomic)
 {
-    if (flags & (VFD_SWMR_WRITE | VFD_SWMR_READ))
-        return vfd_fail(f->calls, VFD_UNSUPPORTED, "deltafs: %s: a logical file is not for SWMR", f->path);
+    const struct vfd_mpi *m = f->mpi;
     char *path = vfd_absolute(f->path);
-    int rc = mpi_agree(m, path ? 0 : -1);
+    int rc = 0;
+
+    if (!path)
+        rc = vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s: no memory", f->path);
+    else if (flags & (VFD_SWMR_WRITE | VFD_SWMR_READ))
+        rc = vfd_fail(f->calls, VFD_UNSUPPORTED, "deltafs: %s: a logical file is not for SWMR", f->path);
+    rc = mpi_settle(m->comm, f->calls, VFD_CANNOT_OPEN, rc);
     if (rc == 0)
-        rc = mpi_keys(f, m, path, config);
-    int status = rc == 0 ? deltafs_mpi_logical_open(m->comm, path, vfd_open_flags(flags), config->options, &f->logical)
-                         : DELTAFS_ERR_MEMORY;
+        rc = mpi_keys(f, path, config);
+    if (rc == 0 &&
+        deltafs_mpi_logical_open(m->comm, path, vfd_open_flags(flags), config->options, &f->logical) != DELTAFS_OK)
+        rc = vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s", deltafs_logical_errmsg(NULL));
     free(path);
     if (rc != 0)
-        return vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s: no memory", f->path);
-    if (status != DELTAFS_OK)
-        return vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s", deltafs_logical_errmsg(NULL));
+        return -1;
     f->kind = &vfd_logical_kind;
-    if (!f->is_writable || !is_atomic || deltafs_logical_set_atomic(f->logical, 1) == DELTAFS_OK)
-        return 0;
-    vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s", deltafs_logical_errmsg(f->logical));
-    f->kind->close(f);
-    return -1;
+    if (f->is_writable && is_atomic && deltafs_logical_set_atomic(f->logical, 1) != DELTAFS_OK)
+        return vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s", deltafs_logical_errmsg(f->logical));
+    return 0;
+}
+
+/* Made by rank 0 alone, so that what it makes is not cut again by a rank that comes late. */
+static int mpi_open_plain(struct vfd_file *f, unsigned flags)
+{
+    const struct vfd_mpi *m = f->mpi;
+    int rc = m->rank == 0 ? vfd_plain_open(f, flags) : 0;
+
+    rc = mpi_settle(m->comm, f->calls, VFD_CANNOT_OPEN, rc);
+    if (rc == 0 && m->rank != 0)
+        rc = vfd_plain_open(f, flags & ~(unsigned)(VFD_TRUNC | VFD_EXCL | VFD_CREATE));
+    return mpi_settle(m->comm, f->calls, VFD_CANNOT_OPEN, rc);
+}
+
+/* Rank 0's image: one made later could have more. */
+static int mpi_open_particles(struct vfd_file *f, const struct vfd_here *here, const struct vfd_config *config)
+{
+    const struct vfd_mpi *m = f->mpi;
+    int rc = m->rank == 0 ? vfd_open_particles(f, here, config) : 0;
+    uint64_t size = f->image_size;
+
+    rc = mpi_follow(m->comm, f->calls, VFD_CANNOT_OPEN, rc, &size);
+    uint8_t *image = rc == 0 ? mpi_share_bytes(f, f->image, size) : NULL;
+    if (!image)
+        return -1;
+    f->image = image;
+    f->image_size = (size_t)size;
+    f->kind = &vfd_image_kind;
+    return 0;
+}
+
+/* Whether two files are the same is for rank 0 to say. */
+static int mpi_identify(struct vfd_file *f)
+{
+    const struct vfd_mpi *m = f->mpi;
+    int rc = m->rank == 0 && !f->identity ? vfd_identify(f, f->path, NULL) : 0;
+
+    rc = mpi_settle(m->comm, f->calls, VFD_CANNOT_OPEN, rc);
+    char *identity = rc == 0 ? mpi_share_bytes(f, f->identity, m->rank == 0 ? strlen(f->identity) + 1 : 0) : NULL;
+    if (!identity)
+        return -1;
+    if (identity != f->identity)
+        free(f->identity);
+    f->identity = identity;
+    return 0;
 }
 
 static int mpi_has_atomic(MPI_Info info)
@@ -199,8 +290,9 @@ static int mpi_has_atomic(MPI_Info info)
 }
 
 /* The hints that are options, without the driver's own. */
-static int mpi_hints(struct vfd_file *f, const struct vfd_mpi *m, struct vfd_config *config)
+static int mpi_hints(struct vfd_file *f, struct vfd_config *config)
 {
+    const struct vfd_mpi *m = f->mpi;
     MPI_Info hints = MPI_INFO_NULL;
     char value[8];
     int is_set, status = DELTAFS_OK;
@@ -218,15 +310,15 @@ static int mpi_hints(struct vfd_file *f, const struct vfd_mpi *m, struct vfd_con
 }
 
 /* HDF5 reads the file or makes a new one, as this says; so it must be the same on ranks that come late, too. */
-static int mpi_set_size(struct vfd_file *f, struct vfd_mpi *m)
+static int mpi_set_size(struct vfd_file *f)
 {
+    struct vfd_mpi *m = f->mpi;
     uint64_t size = 0;
     int rc = m->rank == 0 ? f->kind->size(f, &size) : 0;
 
-    if (mpi_agree(m, rc) != 0 || MPI_Bcast(&size, 1, MPI_UINT64_T, 0, m->comm) != MPI_SUCCESS)
-        return -1;
+    rc = mpi_follow(m->comm, f->calls, VFD_CANNOT_OPEN, rc, &size);
     m->size = size;
-    return 0;
+    return rc;
 }
 
 static haddr_t mpi_get_size(const H5FD_t *file, H5FD_mem_t type)
@@ -235,76 +327,92 @@ static haddr_t mpi_get_size(const H5FD_t *file, H5FD_mem_t type)
     return mpi_of(file)->size;
 }
 
-static int mpi_open_file(struct vfd_file *f, struct vfd_mpi *m, unsigned flags, hid_t fapl)
+/* Rank 0 says what is there. */
+static int mpi_open_here(struct vfd_file *f, unsigned flags, const struct vfd_config *config, int is_atomic)
 {
+    const struct vfd_mpi *m = f->mpi;
+    struct vfd_here here = {.what = VFD_NOTHING};
+    int rc = m->rank == 0 ? vfd_look_to_open(f, flags, &here) : 0;
+    uint64_t what = here.what;
+
+    rc = mpi_follow(m->comm, f->calls, VFD_CANNOT_OPEN, rc, &what);
+    if (rc == 0 && what == VFD_PARTICLES)
+        rc = mpi_open_particles(f, &here, config);
+    else if (rc == 0 && what == VFD_PLAIN)
+        rc = mpi_open_plain(f, flags);
+    else if (rc == 0)
+        rc = mpi_open_logical(f, flags, config, is_atomic);
+    vfd_here_fini(&here);
+    return rc;
+}
+
+static int mpi_open_file(struct vfd_file *f, unsigned flags, hid_t fapl)
+{
+    const struct vfd_mpi *m = f->mpi;
     struct vfd_config config = {0};
     int rc = vfd_config_init(&config, f->calls, fapl), is_atomic = mpi_has_atomic(m->info);
 
     if (rc == 0)
-        rc = mpi_hints(f, m, &config);
-    if (mpi_agree(m, rc) != 0) {
-        vfd_config_fini(&config);
-        return rc == 0 ? vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s: another rank cannot open it", f->path) : -1;
-    }
-    if (mpi_is_logical(f, m, flags)) {
-        rc = mpi_open_logical(f, m, flags, &config, is_atomic);
-    } else {
-        /* Made by rank 0 alone, so that what it makes is not cut again by a rank that comes late. */
-        if (m->rank == 0)
-            rc = vfd_open_kinds(f, flags, &config);
-        rc = mpi_agree(m, rc);
-        if (rc == 0 && m->rank != 0)
-            rc = vfd_open_kinds(f, flags & ~(unsigned)(VFD_TRUNC | VFD_EXCL | VFD_CREATE), &config);
-    }
+        rc = mpi_hints(f, &config);
+    rc = mpi_settle(m->comm, f->calls, VFD_CANNOT_OPEN, rc);
+    if (rc == 0)
+        rc = mpi_open_here(f, flags, &config, is_atomic);
     vfd_config_fini(&config);
-    int worst = mpi_agree(m, rc);
-    if (worst != 0 && rc == 0) {
-        if (f->kind->close)
-            f->kind->close(f);
-        return vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s: another rank cannot open it", f->path);
-    }
-    if (rc == 0 && mpi_set_size(f, m) != 0) {
-        if (f->kind->close)
-            f->kind->close(f);
-        return vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s: its size is not known", f->path);
-    }
+    if (rc == 0 && (mpi_identify(f) != 0 || mpi_set_size(f) != 0))
+        rc = -1;
+    if (rc != 0 && f->logical)
+        f->kind->close(f);
     return rc;
+}
+
+/* Copies of what the property list has. */
+static int mpi_begin(struct vfd_file *f, const struct mpi_fapl *fapl)
+{
+    struct vfd_mpi *m = f->mpi;
+
+    if (MPI_Comm_dup(fapl->comm, &m->comm) != MPI_SUCCESS)
+        return mpi_fail(f->calls, VFD_CANNOT_OPEN);
+    MPI_Comm_rank(m->comm, &m->rank);
+    MPI_Comm_size(m->comm, &m->ranks);
+    int rc = 0;
+    if (fapl->info != MPI_INFO_NULL && MPI_Info_dup(fapl->info, &m->info) != MPI_SUCCESS)
+        rc = vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s: its hints cannot be read", f->path);
+    return mpi_settle(m->comm, f->calls, VFD_CANNOT_OPEN, rc);
+}
+
+/* Without its communicator. */
+static struct vfd_file *mpi_file_create(const struct vfd_calls *calls, const char *name, unsigned flags)
+{
+    struct vfd_file *f = vfd_file_create(calls, name, flags);
+    struct vfd_mpi *m = f ? calloc(1, sizeof *m) : NULL;
+
+    if (f && !m) {
+        vfd_file_free(f);
+        return vfd_fail_null(calls, VFD_CANNOT_OPEN, "deltafs: %s: no memory", name);
+    }
+    if (f) {
+        m->comm = MPI_COMM_NULL;
+        m->info = MPI_INFO_NULL;
+        f->mpi = m;
+    }
+    return f;
 }
 
 static H5FD_t *mpi_open(const char *name, unsigned flags, hid_t id, haddr_t max)
 {
     const struct vfd_calls *calls = vfd_calls_at(__builtin_return_address(0));
     const struct mpi_fapl *fapl = H5Pget_driver_info(id);
-    struct vfd_file *f = NULL;
-    struct vfd_mpi *m = NULL;
 
     (void)max;
     if (!fapl || fapl->magic != INFO_MAGIC)
         return vfd_fail_null(calls, VFD_CANNOT_OPEN, "deltafs: %s: the property list is not H5Pset_fapl_deltafs'",
                              name);
-    m = calloc(1, sizeof *m);
-    f = m ? vfd_file_create(calls, name, flags) : NULL;
-    if (!f) {
-        free(m);
-        return vfd_fail_null(calls, VFD_CANNOT_OPEN, "deltafs: %s: no memory", name);
-    }
-    m->comm = MPI_COMM_NULL;
-    m->info = MPI_INFO_NULL;
-    int rc = MPI_Comm_dup(fapl->comm, &m->comm) == MPI_SUCCESS ? 0 : -1;
-    if (rc == 0 && fapl->info != MPI_INFO_NULL && MPI_Info_dup(fapl->info, &m->info) != MPI_SUCCESS)
-        rc = -1;
-    if (rc == 0) {
-        MPI_Comm_rank(m->comm, &m->rank);
-        MPI_Comm_size(m->comm, &m->ranks);
-        rc = mpi_open_file(f, m, flags, id);
-    }
-    if (rc == 0 && !f->identity)
-        rc = vfd_identify(f, f->path, NULL);
-    if (rc == 0) {
-        f->mpi = m;
+    struct vfd_file *f = mpi_file_create(calls, name, flags);
+    if (mpi_settle(fapl->comm, calls, VFD_CANNOT_OPEN, f ? 0 : -1) == 0 && mpi_begin(f, fapl) == 0 &&
+        mpi_open_file(f, flags, id) == 0)
         return &f->head;
-    }
-    mpi_free(m);
+    if (f)
+        mpi_free(f->mpi);
     vfd_file_free(f);
     return NULL;
 }
@@ -349,7 +457,7 @@ static herr_t mpi_truncate(H5FD_t *file, hid_t dxpl, hbool_t is_closing)
         MPI_Barrier(mpi_of(file)->comm);
         if (mpi_of(file)->rank == 0)
             rc = vfd_class.truncate(file, dxpl, is_closing);
-        rc = mpi_agree(mpi_of(file), rc);
+        rc = mpi_settle(mpi_of(file)->comm, f->calls, VFD_CANNOT_TRUNCATE, rc);
     }
     if (rc == 0)
         mpi_of(file)->size = f->end;

@@ -78,18 +78,6 @@ int vfd_identify(struct vfd_file *f, const char *path, const char *key)
     return 0;
 }
 
-/* '\0': nothing there. */
-static int open_kind(const struct vfd_calls *calls, const char *path, char *kind)
-{
-    int status = deltafs_kind(path, kind);
-
-    if (status == DELTAFS_ERR_NOT_FOUND)
-        *kind = '\0';
-    else if (status != DELTAFS_OK)
-        return vfd_fail(calls, VFD_CANNOT_OPEN, "deltafs: %s", deltafs_errmsg(NULL));
-    return 0;
-}
-
 /* Whether there is a directory of DeltaFS: 1, 0, or -1 if there is one that is damaged. */
 static int open_is_dir(const struct vfd_calls *calls, const char *path)
 {
@@ -101,13 +89,12 @@ static int open_is_dir(const struct vfd_calls *calls, const char *path)
     return status == DELTAFS_OK && kind == 'd';
 }
 
-int vfd_find_key(const struct vfd_calls *calls, const char *path, char **container, const char **key)
+/* The subfile's name in `path`, if what stands before it is a directory of DeltaFS; else here->key is NULL. */
+static int open_find_key(const struct vfd_calls *calls, const char *path, struct vfd_here *here)
 {
     char *before = strdup(path), *slash;
     int rc = 0;
 
-    *key = NULL;
-    *container = NULL;
     if (!before)
         return vfd_fail(calls, VFD_CANNOT_OPEN, "deltafs: %s: no memory", path);
     /* A key of bytes may have slashes of its own, so that any beginning may be the directory. */
@@ -116,25 +103,55 @@ int vfd_find_key(const struct vfd_calls *calls, const char *path, char **contain
         rc = path[slash - before + 1] ? open_is_dir(calls, before) : 0;
     }
     if (rc > 0) {
-        *key = path + strlen(before) + 1;
-        *container = before;
+        here->key = path + strlen(before) + 1;
+        here->container = before;
         return 0;
     }
     free(before);
     return rc;
 }
 
-static int open_known(struct vfd_file *f, char kind, unsigned flags, const struct vfd_config *config)
+int vfd_look(const struct vfd_calls *calls, const char *path, struct vfd_here *here)
 {
     struct stat s;
+    char kind = '\0';
 
-    if (kind == 'd')
-        return vfd_image_open(f, f->path, NULL, config);
-    if (kind == '-' && stat(f->path, &s) == 0 && !S_ISDIR(s.st_mode))
-        return vfd_plain_open(f, flags);
-    if (kind == '\0' && !(flags & VFD_CREATE))
+    *here = (struct vfd_here){.what = VFD_NOTHING};
+    if (open_find_key(calls, path, here) != 0)
+        return -1;
+    int status = here->key ? DELTAFS_OK : deltafs_kind(path, &kind);
+    if (status != DELTAFS_OK && status != DELTAFS_ERR_NOT_FOUND)
+        return vfd_fail(calls, VFD_CANNOT_OPEN, "deltafs: %s", deltafs_errmsg(NULL));
+    if (here->key || kind == 'd')
+        here->what = VFD_PARTICLES;
+    else if (kind == 'f')
+        here->what = VFD_LOGICAL;
+    else if (status == DELTAFS_OK)
+        here->what = stat(path, &s) == 0 && !S_ISDIR(s.st_mode) ? VFD_PLAIN : VFD_FOLDER;
+    return 0;
+}
+
+int vfd_look_to_open(const struct vfd_file *f, unsigned flags, struct vfd_here *here)
+{
+    if (vfd_look(f->calls, f->path, here) != 0)
+        return -1;
+    if (here->what == VFD_NOTHING && !(flags & VFD_CREATE))
         return vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s: there is no such file", f->path);
-    return vfd_logical_open(f, flags, config, NULL);
+    /* What is there does not hinder a logical file, or the library says how. */
+    if (here->what == VFD_NOTHING || here->what == VFD_FOLDER)
+        here->what = VFD_LOGICAL;
+    return 0;
+}
+
+void vfd_here_fini(struct vfd_here *here)
+{
+    free(here->container);
+    *here = (struct vfd_here){.what = VFD_NOTHING};
+}
+
+int vfd_open_particles(struct vfd_file *f, const struct vfd_here *here, const struct vfd_config *config)
+{
+    return vfd_image_open(f, here->key ? here->container : f->path, here->key, config);
 }
 
 /* A folder mostly is a logical file: tried first, without looking around. Nothing is made thereby. */
@@ -149,20 +166,21 @@ static int open_at_once(struct vfd_file *f, unsigned flags, const struct vfd_con
     return vfd_logical_open(f, flags & ~(unsigned)VFD_CREATE, config, is_one);
 }
 
-int vfd_open_kinds(struct vfd_file *f, unsigned flags, const struct vfd_config *config)
+static int open_file(struct vfd_file *f, unsigned flags, const struct vfd_config *config)
 {
-    char *container, kind;
-    const char *key;
-    int is_one;
+    struct vfd_here here;
+    int is_one, rc = open_at_once(f, flags, config, &is_one);
 
-    if (open_at_once(f, flags, config, &is_one) != 0 || is_one)
-        return f->kind ? 0 : -1;
-    if (vfd_find_key(f->calls, f->path, &container, &key) != 0)
-        return -1;
-    int rc = key ? vfd_image_open(f, container, key, config) : open_kind(f->calls, f->path, &kind);
-    if (!key && rc == 0)
-        rc = open_known(f, kind, flags, config);
-    free(container);
+    if (rc != 0 || is_one)
+        return rc;
+    rc = vfd_look_to_open(f, flags, &here);
+    if (rc == 0 && here.what == VFD_PARTICLES)
+        rc = vfd_open_particles(f, &here, config);
+    else if (rc == 0 && here.what == VFD_PLAIN)
+        rc = vfd_plain_open(f, flags);
+    else if (rc == 0)
+        rc = vfd_logical_open(f, flags, config, NULL);
+    vfd_here_fini(&here);
     return rc;
 }
 
@@ -171,7 +189,7 @@ struct vfd_file *vfd_file_open(const struct vfd_calls *calls, const char *path, 
 {
     struct vfd_file *f = vfd_file_create(calls, path, flags);
 
-    if (f && vfd_open_kinds(f, flags, config) == 0)
+    if (f && open_file(f, flags, config) == 0)
         return f;
     vfd_file_free(f);
     return NULL;
@@ -179,20 +197,17 @@ struct vfd_file *vfd_file_open(const struct vfd_calls *calls, const char *path, 
 
 int vfd_delete(const struct vfd_calls *calls, const char *name)
 {
-    const char *path = open_path(name), *key;
-    char *container, kind = '\0';
+    const char *path = open_path(name);
+    struct vfd_here here;
+    int rc = vfd_look(calls, path, &here);
 
-    if (vfd_find_key(calls, path, &container, &key) != 0)
-        return -1;
-    free(container);
-    if (key || (deltafs_kind(path, &kind) == DELTAFS_OK && kind == 'd'))
-        return vfd_fail(calls, VFD_CANNOT_DELETE,
-                        "deltafs: %s: a directory of DeltaFS and what is in it is not removed through HDF5", path);
-    if (kind == 'f')
-        return deltafs_logical_remove(path) == DELTAFS_OK
-                   ? 0
-                   : vfd_fail(calls, VFD_CANNOT_DELETE, "deltafs: %s", deltafs_logical_errmsg(NULL));
-    if (unlink(path) != 0)
-        return vfd_fail(calls, VFD_CANNOT_DELETE, "deltafs: %s: cannot be removed: %m", path);
-    return 0;
+    if (rc == 0 && here.what == VFD_PARTICLES)
+        rc = vfd_fail(calls, VFD_CANNOT_DELETE,
+                      "deltafs: %s: a directory of DeltaFS and what is in it is not removed through HDF5", path);
+    else if (rc == 0 && here.what == VFD_LOGICAL && deltafs_logical_remove(path) != DELTAFS_OK)
+        rc = vfd_fail(calls, VFD_CANNOT_DELETE, "deltafs: %s", deltafs_logical_errmsg(NULL));
+    else if (rc == 0 && here.what != VFD_LOGICAL && unlink(path) != 0)
+        rc = vfd_fail(calls, VFD_CANNOT_DELETE, "deltafs: %s: cannot be removed: %m", path);
+    vfd_here_fini(&here);
+    return rc;
 }

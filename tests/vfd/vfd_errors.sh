@@ -64,6 +64,14 @@ damage ours.h5 s00000000/w00000000.data 0
 why "w00000000.data" damaged.ours.h5
 rm -r damaged.ours.h5
 
+# A logical file that goes away while it is opened: the first look at it is good.
+fault=$top_builddir/.libs/libvfd_fault.so
+[ -e "$fault" ] || fail "no $fault"
+VFD_FAULT=fstat LD_PRELOAD=$fault && export VFD_FAULT LD_PRELOAD
+why "it is gone" ours.h5
+why "it is gone" ours.h5 write
+unset VFD_FAULT LD_PRELOAD
+
 # Locks, as HDF5's own driver has them.
 vfd "$probe" why ours.h5 write >out || fail "cannot be opened again"
 expect 0 vfd env HDF5_USE_FILE_LOCKING=TRUE "$probe" why ours.h5 write

@@ -1,9 +1,13 @@
 /* A parallel HDF5 program: all ranks write one file, with HDF5's driver for MPI-IO or with DeltaFS's, and read it back.
  *
- *   vfd_parallel mpio|deltafs FILE write|read [hint]
+ *   vfd_parallel mpio|deltafs FILE write|read [HINT]
  *
- * A small metadata cache has HDF5 write metadata early and read back what other ranks have written. With a hint,
- * deltafs_NAME=VALUE is set. */
+ * A small metadata cache has HDF5 write metadata early and read back what other ranks have written. With HINT, which is
+ * deltafs_NAME=VALUE, that is set, or after RANK: by that rank alone.
+ *
+ *   vfd_parallel mpio|deltafs FILE create|open|atomicity|delete [HINT]
+ *
+ * Each rank prints what its calls come to, and what HDF5's error stack says first. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +36,12 @@ static hid_t parallel_access(const char *driver, const char *hint)
     H5AC_cache_config_t cache = {.version = H5AC__CURR_CACHE_CONFIG_VERSION};
     MPI_Info info = MPI_INFO_NULL;
 
+    const char *colon = hint ? strchr(hint, ':') : NULL;
+
+    if (colon && atoi(hint) != rank)
+        hint = NULL;
+    else if (colon)
+        hint = colon + 1;
     if (hint) {
         char name[64];
         snprintf(name, sizeof name, "%.*s", (int)strcspn(hint, "="), hint);
@@ -207,6 +217,49 @@ static void parallel_read(const char *path, hid_t fapl, hid_t independent, hid_t
     NEED(H5Fclose(file));
 }
 
+/* ---- Calls that may fail ---- */
+
+static herr_t try_note(unsigned n, const H5E_error2_t *e, void *arg)
+{
+    if (n == 0)
+        snprintf(arg, 512, "%s", e->desc ? e->desc : "");
+    return 0;
+}
+
+/* Line by line, in one piece each. */
+static int try_tell(const char *what, int64_t result)
+{
+    char why[512] = "";
+
+    if (result < 0)
+        H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, try_note, why);
+    printf("%s %d: %s%s\n", what, rank, result < 0 ? "failed: " : "ok", why);
+    fflush(stdout);
+    return result >= 0;
+}
+
+static void parallel_try(const char *what, const char *path, hid_t fapl)
+{
+    hbool_t is_atomic = 0;
+
+    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    if (strcmp(what, "delete") == 0) {
+        try_tell("delete", H5Fdelete(path, fapl));
+        return;
+    }
+    hid_t file = strcmp(what, "open") == 0 ? H5Fopen(path, H5F_ACC_RDONLY, fapl)
+                                           : H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, fapl);
+    if (!try_tell("open", file))
+        return;
+    if (strcmp(what, "atomicity") == 0) {
+        try_tell("set", H5Fset_mpi_atomicity(file, 1));
+        try_tell("get", H5Fget_mpi_atomicity(file, &is_atomic));
+    } else if (strcmp(what, "open") == 0) {
+        try_tell("dataset", H5Lexists(file, "trajectory", H5P_DEFAULT) > 0 ? 0 : -1);
+    }
+    try_tell("close", H5Fclose(file));
+}
+
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
@@ -224,8 +277,10 @@ int main(int argc, char **argv)
                              getenv("VFD_SELECTION") ? H5D_SELECTION_IO_MODE_ON : H5D_SELECTION_IO_MODE_OFF));
     if (strcmp(argv[3], "write") == 0)
         parallel_write(argv[2], fapl, independent, collective);
-    else
+    else if (strcmp(argv[3], "read") == 0)
         parallel_read(argv[2], fapl, independent, collective);
+    else
+        parallel_try(argv[3], argv[2], fapl);
     NEED(H5Pclose(fapl));
     NEED(H5Pclose(independent));
     NEED(H5Pclose(collective));

@@ -34,6 +34,58 @@ mpi_aborts 2 "$parallel" deltafs hint.h5 read deltafs_indeks=flatten && fail "a 
 grep -q "no option 'indeks'" out || fail "a wrong hint: $(cat out launcher)"
 mpi_aborts 2 "$parallel" deltafs nothing.h5 read && fail "what is not there was opened"
 
+# try RANKS FILE CALLS [HINT]: what the ranks print goes to lines; fails if they hang.
+try() {
+    n=$1
+    shift
+    MPI_TIMEOUT=30 mpi "$n" env ${VFD_FAULT:+LD_PRELOAD="$fault"} "$parallel" deltafs "$@" >lines 2>err ||
+        fail "$*: $? $(cat lines err)"
+}
+# all N TEXT: so many lines have it.
+all() {
+    got=$(grep -cF -- "$2" lines)
+    [ "$got" -eq "$1" ] || fail "$got lines, not $1, have '$2': $(cat lines err)"
+}
+fault=$top_builddir/.libs/libvfd_fault.so
+[ -e "$fault" ] || fail "no $fault"
+
+# A folder that is there, and empty, is opened by all together, too.
+mkdir empty.h5
+expect 0 mpi 3 "$parallel" deltafs empty.h5 write
+is_logical empty.h5
+expect 0 vfd "$probe" digest empty.h5
+same digest out "written into an empty folder"
+mkdir none.h5
+try 2 none.h5 open
+all 2 "an empty folder"
+
+# What fails on one rank fails on all, each of which says why.
+VFD_FAULT=0:stat && export VFD_FAULT
+try 3 ours.h5 open
+all 3 "it is gone"
+all 2 "it is gone (rank 0)"
+VFD_FAULT=1:stat
+try 3 fault.h5 create
+all 3 "open"
+all 3 "close"
+all 6 ": ok"
+unset VFD_FAULT
+try 3 nowhere/ours.h5 create
+all 3 "open"
+all 3 "nowhere"
+
+# A directory's subfile is made once, and has the same on all ranks.
+printf '1 5 01020304\n' | "$put_records" dir || fail put_records
+VFD_FAULT=1:dir && export VFD_FAULT
+try 3 dir/5 open
+all 3 "dataset"
+all 9 ": ok"
+VFD_FAULT=0:dir
+try 3 dir/5 open
+all 3 "open"
+all 3 "failed: deltafs"
+unset VFD_FAULT
+
 # The keys of particles are indexed when the file is closed.
 DELTAFS_KEY='/Timestep_*/id1'
 export DELTAFS_KEY

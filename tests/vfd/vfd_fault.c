@@ -1,0 +1,74 @@
+/* For LD_PRELOAD: one call of one rank, or of a process, fails.
+ *
+ *   VFD_FAULT=[RANK:]size   deltafs_logical_size, from the second call on
+ *   VFD_FAULT=[RANK:]stat   stat, where the driver calls it
+ *   VFD_FAULT=[RANK:]fstat  the same of fstat
+ *   VFD_FAULT=[RANK:]dir    deltafs_open */
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <deltafs/deltafs_logical.h>
+
+static int fault_is(const char *what)
+{
+    const char *fault = getenv("VFD_FAULT"), *rank = getenv("PMI_RANK"), *colon = fault ? strchr(fault, ':') : NULL;
+
+    if (!rank)
+        rank = getenv("OMPI_COMM_WORLD_RANK");
+    if (!fault || strcmp(colon ? colon + 1 : fault, what) != 0)
+        return 0;
+    return !colon || (rank && atoi(rank) == atoi(fault));
+}
+
+static int fault_is_driver(const void *caller)
+{
+    Dl_info where;
+
+    return dladdr(caller, &where) && where.dli_fname &&
+           (strstr(where.dli_fname, "libh5fd_deltafs") || strstr(where.dli_fname, "libdeltafs_hdf5"));
+}
+
+int deltafs_logical_size(deltafs_logical *file, uint64_t *size)
+{
+    static int (*real)(deltafs_logical *, uint64_t *);
+    static int calls;
+
+    if (!real)
+        *(void **)&real = dlsym(RTLD_NEXT, "deltafs_logical_size");
+    return fault_is("size") && calls++ > 0 ? DELTAFS_ERR_IO : real(file, size);
+}
+
+int deltafs_open(const char *path, const deltafs_options *options, deltafs_dir **out)
+{
+    static int (*real)(const char *, const deltafs_options *, deltafs_dir **);
+
+    if (!real)
+        *(void **)&real = dlsym(RTLD_NEXT, "deltafs_open");
+    return fault_is("dir") ? DELTAFS_ERR_IO : real(path, options, out);
+}
+
+int stat(const char *path, struct stat *out)
+{
+    static int (*real)(const char *, struct stat *);
+
+    if (!real)
+        *(void **)&real = dlsym(RTLD_NEXT, "stat64");
+    if (!fault_is("stat") || !fault_is_driver(__builtin_return_address(0)))
+        return real(path, out);
+    errno = EIO;
+    return -1;
+}
+
+int fstat(int fd, struct stat *out)
+{
+    static int (*real)(int, struct stat *);
+
+    if (!real)
+        *(void **)&real = dlsym(RTLD_NEXT, "fstat64");
+    if (!fault_is("fstat") || !fault_is_driver(__builtin_return_address(0)))
+        return real(fd, out);
+    errno = EIO;
+    return -1;
+}
