@@ -279,34 +279,38 @@ static int mpi_identify(struct vfd_file *f)
     return 0;
 }
 
-static int mpi_has_atomic(MPI_Info info)
+/* The driver's own hint, taken out of the others. */
+static int mpi_atomic_hint(const struct vfd_file *f, MPI_Info hints, uint64_t *is_atomic)
 {
-    char value[8] = "";
+    char value[MPI_MAX_INFO_VAL + 1] = "";
     int is_set = 0;
 
-    if (info != MPI_INFO_NULL)
-        MPI_Info_get(info, "deltafs_atomic", sizeof value - 1, value, &is_set);
-    return !is_set || strcmp(value, "no") != 0;
+    if (MPI_Info_get(hints, "deltafs_atomic", MPI_MAX_INFO_VAL, value, &is_set) != MPI_SUCCESS || !is_set)
+        return 0;
+    MPI_Info_delete(hints, "deltafs_atomic");
+    *is_atomic = strcmp(value, "no") != 0;
+    if (!*is_atomic || strcmp(value, "yes") == 0)
+        return 0;
+    return vfd_fail(f->calls, VFD_CANNOT_OPEN,
+                    "deltafs: %s: hint deltafs_atomic: '%s' is not valid; it takes no or yes", f->path, value);
 }
 
-/* The hints that are options, without the driver's own. */
-static int mpi_hints(struct vfd_file *f, struct vfd_config *config)
+/* The hints: options, and whether a file for writing is in atomic mode. */
+static int mpi_hints(const struct vfd_file *f, struct vfd_config *config, uint64_t *is_atomic)
 {
     const struct vfd_mpi *m = f->mpi;
-    MPI_Info hints = MPI_INFO_NULL;
-    char value[8];
-    int is_set, status = DELTAFS_OK;
+    MPI_Info hints;
 
+    *is_atomic = 1;
     if (m->info == MPI_INFO_NULL)
         return 0;
     if (MPI_Info_dup(m->info, &hints) != MPI_SUCCESS)
         return vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s: its hints cannot be read", f->path);
-    MPI_Info_get(hints, "deltafs_atomic", sizeof value - 1, value, &is_set);
-    if (is_set)
-        MPI_Info_delete(hints, "deltafs_atomic");
-    status = deltafs_mpi_options_from_info(hints, config->options);
+    int rc = mpi_atomic_hint(f, hints, is_atomic);
+    if (rc == 0 && deltafs_mpi_options_from_info(hints, config->options) != DELTAFS_OK)
+        rc = vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s", deltafs_errmsg(NULL));
     MPI_Info_free(&hints);
-    return status == DELTAFS_OK ? 0 : vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s", deltafs_errmsg(NULL));
+    return rc;
 }
 
 /* HDF5 reads the file or makes a new one, as this says; so it must be the same on ranks that come late, too. */
@@ -350,13 +354,17 @@ static int mpi_open_file(struct vfd_file *f, unsigned flags, hid_t fapl)
 {
     const struct vfd_mpi *m = f->mpi;
     struct vfd_config config = {0};
-    int rc = vfd_config_init(&config, f->calls, fapl), is_atomic = mpi_has_atomic(m->info);
+    uint64_t is_atomic = 1;
+    int rc = vfd_config_init(&config, f->calls, fapl);
 
     if (rc == 0)
-        rc = mpi_hints(f, &config);
+        rc = mpi_hints(f, &config, &is_atomic);
     rc = mpi_settle(m->comm, f->calls, VFD_CANNOT_OPEN, rc);
+    /* To switch it on is a collective call, so that one value must count. */
     if (rc == 0)
-        rc = mpi_open_here(f, flags, &config, is_atomic);
+        rc = mpi_follow(m->comm, f->calls, VFD_CANNOT_OPEN, 0, &is_atomic);
+    if (rc == 0)
+        rc = mpi_open_here(f, flags, &config, is_atomic != 0);
     vfd_config_fini(&config);
     if (rc == 0 && (mpi_identify(f) != 0 || mpi_set_size(f) != 0))
         rc = -1;

@@ -74,6 +74,16 @@ try 3 nowhere/ours.h5 create
 all 3 "open"
 all 3 "nowhere"
 
+# One rank's hint is another's: rank 0's counts; and one that is not valid is an error of all.
+for hint in 0:deltafs_atomic=no 1:deltafs_atomic=no deltafs_atomic=yes; do
+    try 3 hinted.h5 create $hint
+    all 6 ": ok"
+done
+for hint in deltafs_atomic=off 1:deltafs_atomic=0 0:deltafs_atomic=nooooooooo; do
+    try 3 hinted.h5 create $hint
+    all 3 "is not valid; it takes no or yes"
+done
+
 # A directory's subfile is made once, and has the same on all ranks.
 printf '1 5 01020304\n' | "$put_records" dir || fail put_records
 VFD_FAULT=1:dir && export VFD_FAULT
