@@ -451,24 +451,27 @@ static herr_t mpi_query(const H5FD_t *file, unsigned long *flags)
     return 0;
 }
 
-/* Collective: after it, all see what all have written, and the same size. */
+/* Collective: after it, all see what all have written, and the same size. Whether the file is cut rank 0 says. */
 static herr_t mpi_truncate(H5FD_t *file, hid_t dxpl, hbool_t is_closing)
 {
     struct vfd_file *f = (struct vfd_file *)file;
+    struct vfd_mpi *m = f->mpi;
+    uint64_t size = 0;
     int rc = 0;
 
     if (!f->is_writable)
         return 0;
-    if (f->logical) {
-        rc = f->kind->flush(f) == 0 ? vfd_class.truncate(file, dxpl, is_closing) : -1;
-    } else {
-        MPI_Barrier(mpi_of(file)->comm);
-        if (mpi_of(file)->rank == 0)
-            rc = vfd_class.truncate(file, dxpl, is_closing);
-        rc = mpi_settle(mpi_of(file)->comm, f->calls, VFD_CANNOT_TRUNCATE, rc);
-    }
+    if (f->logical && f->kind->flush(f) != 0)
+        return -1;
+    if (!f->logical)
+        MPI_Barrier(m->comm);
+    if (m->rank == 0)
+        rc = f->logical ? f->kind->size(f, &size) : vfd_class.truncate(file, dxpl, is_closing);
+    rc = mpi_follow(m->comm, f->calls, VFD_CANNOT_TRUNCATE, rc, &size);
+    if (rc == 0 && f->logical && size != f->end)
+        rc = f->kind->truncate(f, f->end);
     if (rc == 0)
-        mpi_of(file)->size = f->end;
+        m->size = f->end;
     return rc;
 }
 

@@ -1,6 +1,7 @@
 /* For LD_PRELOAD: one call of one rank, or of a process, fails.
  *
- *   VFD_FAULT=[RANK:]size   deltafs_logical_size, from the second call on
+ *   VFD_FAULT=[RANK:]size   deltafs_logical_size
+ *   VFD_FAULT=[RANK:]resize the same, from the second call on
  *   VFD_FAULT=[RANK:]stat   stat, where the driver calls it
  *   VFD_FAULT=[RANK:]fstat  the same of fstat
  *   VFD_FAULT=[RANK:]dir    deltafs_open */
@@ -37,7 +38,7 @@ int deltafs_logical_size(deltafs_logical *file, uint64_t *size)
 
     if (!real)
         *(void **)&real = dlsym(RTLD_NEXT, "deltafs_logical_size");
-    return fault_is("size") && calls++ > 0 ? DELTAFS_ERR_IO : real(file, size);
+    return fault_is("size") || (fault_is("resize") && calls++ > 0) ? DELTAFS_ERR_IO : real(file, size);
 }
 
 int deltafs_open(const char *path, const deltafs_options *options, deltafs_dir **out)

@@ -69,6 +69,13 @@ try 3 fault.h5 create
 all 3 "open"
 all 3 "close"
 all 6 ": ok"
+VFD_FAULT=0:resize
+try 3 resize.h5 create
+all 3 ": ok"
+all 3 ": failed: deltafs: "
+VFD_FAULT=1:size
+try 3 size.h5 create
+all 6 ": ok"
 unset VFD_FAULT
 try 3 nowhere/ours.h5 create
 all 3 "open"
