@@ -475,6 +475,23 @@ static herr_t mpi_truncate(H5FD_t *file, hid_t dxpl, hbool_t is_closing)
     return rc;
 }
 
+/* Collective, as of HDF5's driver for MPI-IO: nobody goes on before it is gone. */
+static herr_t mpi_delete(const char *name, hid_t id)
+{
+    const struct vfd_calls *calls = vfd_calls_at(__builtin_return_address(0));
+    const struct mpi_fapl *fapl = H5Pget_driver_info(id);
+    uint64_t nothing = 0;
+    int rank, rc = 0;
+
+    if (!fapl || fapl->magic != INFO_MAGIC)
+        return vfd_fail(calls, VFD_CANNOT_DELETE, "deltafs: %s: the property list is not H5Pset_fapl_deltafs'", name);
+    MPI_Comm_rank(fapl->comm, &rank);
+    MPI_Barrier(fapl->comm);
+    if (rank == 0)
+        rc = vfd_delete(calls, name);
+    return mpi_follow(fapl->comm, calls, VFD_CANNOT_DELETE, rc, &nothing);
+}
+
 static herr_t mpi_control(H5FD_t *file, uint64_t code, uint64_t flags, const void *input, void **output)
 {
     const struct vfd_mpi *m = mpi_of(file);
@@ -580,6 +597,7 @@ static hid_t mpi_register(void)
     mpi_class.truncate = mpi_truncate;
     mpi_class.lock = NULL;
     mpi_class.unlock = NULL;
+    mpi_class.del = mpi_delete;
     mpi_class.ctl = mpi_control;
     mpi_driver = H5FDregister(&mpi_class);
     return mpi_driver;

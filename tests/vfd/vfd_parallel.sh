@@ -103,6 +103,17 @@ all 3 "open"
 all 3 "failed: deltafs"
 unset VFD_FAULT
 
+# All remove a file together, or have the reason why not.
+cp plain.h5 removed.h5
+for file in removed.h5 fault.h5; do
+    try 3 $file delete
+    all 3 "ok"
+    [ ! -e $file ] || fail "$file is still there"
+done
+try 3 dir/5 delete
+all 3 "is not removed through HDF5"
+[ -d dir ] || fail "a directory was removed"
+
 # The keys of particles are indexed when the file is closed.
 DELTAFS_KEY='/Timestep_*/id1'
 export DELTAFS_KEY
