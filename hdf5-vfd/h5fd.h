@@ -100,6 +100,8 @@ struct vfd_kind {
 
 struct vfd_file {
     H5FD_t head; /* HDF5's; must be first */
+    /* Always NULL: H5Fset_mpi_atomicity takes any driver that knows MPI for HDF5's own, which has its MPI_File here. */
+    const void *no_mpi_file;
     const struct vfd_calls *calls;
     const struct vfd_kind *kind;
     char *path;

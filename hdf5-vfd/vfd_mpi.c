@@ -494,21 +494,28 @@ static herr_t mpi_delete(const char *name, hid_t id)
 
 static herr_t mpi_control(H5FD_t *file, uint64_t code, uint64_t flags, const void *input, void **output)
 {
-    const struct vfd_mpi *m = mpi_of(file);
+    struct vfd_file *f = (struct vfd_file *)file;
+    const struct vfd_mpi *m = f->mpi;
+    int is_known = code == H5FD_CTL_GET_MPI_COMMUNICATOR_OPCODE || code == H5FD_CTL_GET_MPI_INFO_OPCODE ||
+                   code == H5FD_CTL_GET_MPI_RANK_OPCODE || code == H5FD_CTL_GET_MPI_SIZE_OPCODE ||
+                   code == H5FD_CTL_GET_MPI_FILE_SYNC_OPCODE;
 
     (void)input;
+    if (!is_known)
+        return flags & H5FD_CTL_FAIL_IF_UNKNOWN_FLAG
+                   ? vfd_fail(f->calls, VFD_UNSUPPORTED, "deltafs: an unknown control code")
+                   : 0;
+    if (!output || !*output)
+        return vfd_fail(f->calls, VFD_UNSUPPORTED, "deltafs: %s: a control code without a place for its answer",
+                        f->path);
     if (code == H5FD_CTL_GET_MPI_COMMUNICATOR_OPCODE)
         **(MPI_Comm **)output = m->comm;
     else if (code == H5FD_CTL_GET_MPI_INFO_OPCODE)
         **(MPI_Info **)output = m->info;
-    else if (code == H5FD_CTL_GET_MPI_RANK_OPCODE)
-        **(int **)output = m->rank;
-    else if (code == H5FD_CTL_GET_MPI_SIZE_OPCODE)
-        **(int **)output = m->ranks;
     else if (code == H5FD_CTL_GET_MPI_FILE_SYNC_OPCODE)
         **(hbool_t **)output = 0;
-    else if (flags & H5FD_CTL_FAIL_IF_UNKNOWN_FLAG)
-        return vfd_fail(((struct vfd_file *)file)->calls, VFD_UNSUPPORTED, "deltafs: an unknown control code");
+    else
+        **(int **)output = code == H5FD_CTL_GET_MPI_RANK_OPCODE ? m->rank : m->ranks;
     return 0;
 }
 

@@ -5,13 +5,14 @@
  * A small metadata cache has HDF5 write metadata early and read back what other ranks have written. With HINT, which is
  * deltafs_NAME=VALUE, that is set, or after RANK: by that rank alone.
  *
- *   vfd_parallel mpio|deltafs FILE create|open|atomicity|delete [HINT]
+ *   vfd_parallel mpio|deltafs FILE create|open|atomicity|control|delete [HINT]
  *
  * Each rank prints what its calls come to, and what HDF5's error stack says first. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <deltafs/deltafs_hdf5.h>
+#include <H5FDdevelop.h>
 
 #define ROWS    64 /* of each rank */
 #define COLUMNS 500
@@ -238,11 +239,33 @@ static int try_tell(const char *what, int64_t result)
     return result >= 0;
 }
 
+/* HDF5's questions to a driver that knows MPI, with and without a place for the answer. */
+static void try_control(const char *path, hid_t fapl)
+{
+    static const uint64_t code[] = {H5FD_CTL_GET_MPI_COMMUNICATOR_OPCODE, H5FD_CTL_GET_MPI_INFO_OPCODE,
+                                    H5FD_CTL_GET_MPI_RANK_OPCODE, H5FD_CTL_GET_MPI_SIZE_OPCODE,
+                                    H5FD_CTL_GET_MPI_FILE_SYNC_OPCODE};
+    H5FD_t *file = H5FDopen(path, H5F_ACC_RDONLY, fapl, HADDR_UNDEF);
+    void *place, *nowhere = NULL;
+    MPI_Comm answer;
+
+    for (size_t i = 0; file && i < sizeof code / sizeof *code; i++) {
+        place = &answer;
+        try_tell("control", H5FDctl(file, code[i], H5FD_CTL_FAIL_IF_UNKNOWN_FLAG, NULL, &place));
+        try_tell("without", H5FDctl(file, code[i], H5FD_CTL_FAIL_IF_UNKNOWN_FLAG, NULL, i % 2 ? NULL : &nowhere));
+    }
+    try_tell("close", file ? H5FDclose(file) : -1);
+}
+
 static void parallel_try(const char *what, const char *path, hid_t fapl)
 {
     hbool_t is_atomic = 0;
 
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    if (strcmp(what, "control") == 0) {
+        try_control(path, fapl);
+        return;
+    }
     if (strcmp(what, "delete") == 0) {
         try_tell("delete", H5Fdelete(path, fapl));
         return;

@@ -114,6 +114,14 @@ try 3 dir/5 delete
 all 3 "is not removed through HDF5"
 [ -d dir ] || fail "a directory was removed"
 
+# What is for MPI-IO's files alone.
+try 2 ours.h5 atomicity
+all 2 ": failed: MPI_File_set_atomicity"
+all 2 "close"
+try 2 ours.h5 control
+all 12 ": ok"
+all 10 "without a place for its answer"
+
 # The keys of particles are indexed when the file is closed.
 DELTAFS_KEY='/Timestep_*/id1'
 export DELTAFS_KEY
