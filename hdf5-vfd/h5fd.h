@@ -70,7 +70,8 @@ struct vfd_file;
 
 /* How a file's keys are indexed, by one process or by many. */
 struct vfd_indexing {
-    int is_first; /* of the ranks */
+    int is_first;                       /* of the ranks */
+    int (*any)(void *group, int value); /* of any rank; -1 if that cannot be told */
     /* Its message and value become all ranks'; returns the value. */
     int (*share)(void *group, int value, char *message, size_t size);
     int (*open)(void *group, const char *collection, const char *path, const deltafs_options *options,
@@ -109,6 +110,7 @@ struct vfd_file {
     uint64_t end;   /* of the addresses that HDF5 has given out */
     int fd;         /* of the plain file, or of the folder, for its lock; or -1 */
     int is_writable;
+    int is_changed; /* through this handle: cut or written */
     deltafs_logical *logical;
     uint8_t *image;
     size_t image_size;
@@ -220,7 +222,8 @@ int vfd_transfer_end(struct vfd_transfer *t, int rc);
 /* Have the keys of the logical file, of this path from the root, indexed when it is closed, if `is_wanted` or else if
  * the option key names datasets of HDF5; f->keys is set then. */
 int vfd_keys_begin(struct vfd_file *f, const char *path, const struct vfd_config *config, int is_wanted);
-/* Index them, once it is closed. */
+/* Index them, once it is closed, if it was changed. HDF5 opens a file for writing first and cuts it when it opens it
+ * again, whatever is in it: what cannot be indexed must not hinder that. */
 int vfd_keys_end(struct vfd_file *f);
 void vfd_keys_free(struct vfd_keys *keys);
 

@@ -1,4 +1,4 @@
-/* The index of a file's keys, made when it is closed after it was open for writing: where the option key names datasets
+/* The index of a file's keys, made when it is closed after it was written: where the option key names datasets
  * of HDF5, the file is opened once more, through this driver and by the HDF5 that is closing it, to learn where they
  * are.
  *
@@ -10,6 +10,12 @@
 #include <unistd.h>
 #include "h5fd.h"
 #include "hdf5/h5rows.h"
+
+static int alone_any(void *group, int value)
+{
+    (void)group;
+    return value;
+}
 
 static int alone_share(void *group, int value, char *message, size_t size)
 {
@@ -26,7 +32,8 @@ static int alone_open(void *group, const char *collection, const char *path, con
     return deltafs_indexer_open(collection, path, options, out);
 }
 
-static const struct vfd_indexing vfd_alone = {.is_first = 1, .share = alone_share, .open = alone_open};
+static const struct vfd_indexing vfd_alone = {
+    .is_first = 1, .any = alone_any, .share = alone_share, .open = alone_open};
 
 void vfd_keys_free(struct vfd_keys *keys)
 {
@@ -63,10 +70,11 @@ int vfd_keys_begin(struct vfd_file *f, const char *path, const struct vfd_config
     struct vfd_keys *keys = calloc(1, sizeof *keys);
     int rc = 0;
 
-    if (!keys || !(keys->path = strdup(path)) || deltafs_options_create(&keys->options) != DELTAFS_OK ||
-        keys_copy(config->options, keys->options) != DELTAFS_OK)
+    if (!keys || !(keys->path = strdup(path)))
         rc = vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s: no memory", path);
-    else if (deltafs_keys_options(path, keys->options) != DELTAFS_OK)
+    else if (deltafs_options_create(&keys->options) != DELTAFS_OK ||
+             keys_copy(config->options, keys->options) != DELTAFS_OK ||
+             deltafs_keys_options(path, keys->options) != DELTAFS_OK)
         rc = vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s", deltafs_errmsg(NULL));
     else if (is_wanted || h5rows_is_pattern(keys_option(keys->options, "key")))
         f->keys = keys;
@@ -125,6 +133,8 @@ int vfd_keys_end(struct vfd_file *f)
     char message[H5LIB_MESSAGE_MAX] = "";
     struct h5rows rows = {0};
 
+    if (keys->how->any(keys->group, f->is_changed) == 0)
+        return 0;
     /* The lock, which would keep it from being opened once more. */
     if (f->fd >= 0)
         close(f->fd);

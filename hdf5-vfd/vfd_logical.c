@@ -22,6 +22,7 @@ static int logical_read(struct vfd_file *f, uint64_t at, void *bytes, size_t siz
 
 static int logical_write(struct vfd_file *f, uint64_t at, const void *bytes, size_t size)
 {
+    f->is_changed = 1;
     return deltafs_logical_write(f->logical, at, bytes, size) == DELTAFS_OK ? 0 : logical_fail(f, VFD_CANNOT_WRITE);
 }
 
@@ -36,6 +37,7 @@ static int logical_read_list(struct vfd_file *f, size_t n, const struct deltafs_
 
 static int logical_write_list(struct vfd_file *f, size_t n, const struct deltafs_extent *piece, const void *bytes)
 {
+    f->is_changed = 1;
     return deltafs_logical_write_list(f->logical, n, piece, bytes) == DELTAFS_OK ? 0
                                                                                  : logical_fail(f, VFD_CANNOT_WRITE);
 }
@@ -52,6 +54,7 @@ static int logical_flush(struct vfd_file *f)
 
 static int logical_truncate(struct vfd_file *f, uint64_t size)
 {
+    f->is_changed = 1;
     return deltafs_logical_truncate(f->logical, size) == DELTAFS_OK ? 0 : logical_fail(f, VFD_CANNOT_TRUNCATE);
 }
 
@@ -104,6 +107,7 @@ int vfd_logical_open(struct vfd_file *f, unsigned flags, const struct vfd_config
         return is_one && !*is_one ? 0 : logical_fail(f, VFD_CANNOT_OPEN);
     }
     f->kind = &vfd_logical_kind;
+    f->is_changed = (flags & VFD_TRUNC) != 0;
     f->fd = open(f->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (vfd_identify(f, f->path, NULL) == 0)
         return 0;

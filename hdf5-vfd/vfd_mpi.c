@@ -169,6 +169,13 @@ static void mpi_free(struct vfd_mpi *m)
 
 /* ---- The index of its keys ---- */
 
+static int mpi_any(void *group, int value)
+{
+    const struct vfd_mpi *m = group;
+
+    return MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_INT, MPI_MAX, m->comm) == MPI_SUCCESS ? value : -1;
+}
+
 static int mpi_share(void *group, int value, char *message, size_t size)
 {
     const struct vfd_mpi *m = group;
@@ -187,8 +194,10 @@ static int mpi_open_indexer(void *group, const char *collection, const char *pat
     return deltafs_mpi_indexer_open(m->comm, collection, path, options, out);
 }
 
-static const struct vfd_indexing mpi_first = {.is_first = 1, .share = mpi_share, .open = mpi_open_indexer};
-static const struct vfd_indexing mpi_other = {.is_first = 0, .share = mpi_share, .open = mpi_open_indexer};
+static const struct vfd_indexing mpi_first = {
+    .is_first = 1, .any = mpi_any, .share = mpi_share, .open = mpi_open_indexer};
+static const struct vfd_indexing mpi_other = {
+    .is_first = 0, .any = mpi_any, .share = mpi_share, .open = mpi_open_indexer};
 
 /* Rank 0 says whether they are wanted. */
 static int mpi_keys(struct vfd_file *f, const char *path, const struct vfd_config *config)
@@ -229,6 +238,7 @@ static int mpi_open_logical(struct vfd_file *f, unsigned flags, const struct vfd
     if (rc != 0)
         return -1;
     f->kind = &vfd_logical_kind;
+    f->is_changed = (flags & VFD_TRUNC) != 0;
     if (f->is_writable && is_atomic && deltafs_logical_set_atomic(f->logical, 1) != DELTAFS_OK)
         return vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s", deltafs_logical_errmsg(f->logical));
     return 0;

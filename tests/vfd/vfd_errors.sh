@@ -72,6 +72,22 @@ why "it is gone" ours.h5
 why "it is gone" ours.h5 write
 unset VFD_FAULT LD_PRELOAD
 
+# A file whose keys cannot be indexed, or that a dead program left, can be made anew: HDF5 opens it, closes it, and cuts
+# it when it opens it again; only the close of what was written tells of the keys.
+DELTAFS_KEY=/arrays/contiguous && export DELTAFS_KEY
+for time in first second; do
+    expect 1 vfd "$probe" make keyed.h5
+    says "H5Fclose(file) failed"
+    says "its keys are not indexed"
+done
+expect 0 vfd "$probe" why keyed.h5 write
+expect 0 vfd "$probe" die dead.h5
+expect 0 vfd "$probe" flush dead.h5
+DELTAFS_KEY='/none/*'
+expect 0 vfd "$probe" die dead.h5
+expect 0 vfd "$probe" make dead.h5
+unset DELTAFS_KEY
+
 # Locks, as HDF5's own driver has them.
 vfd "$probe" why ours.h5 write >out || fail "cannot be opened again"
 expect 0 vfd env HDF5_USE_FILE_LOCKING=TRUE "$probe" why ours.h5 write

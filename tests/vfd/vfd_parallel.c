@@ -5,7 +5,7 @@
  * A small metadata cache has HDF5 write metadata early and read back what other ranks have written. With HINT, which is
  * deltafs_NAME=VALUE, that is set, or after RANK: by that rank alone.
  *
- *   vfd_parallel mpio|deltafs FILE create|open|atomicity|control|delete [HINT]
+ *   vfd_parallel mpio|deltafs FILE create|open|change|atomicity|control|delete [HINT]
  *
  * Each rank prints what its calls come to, and what HDF5's error stack says first. */
 #include <stdio.h>
@@ -257,6 +257,22 @@ static void try_control(const char *path, hid_t fapl)
     try_tell("close", file ? H5FDclose(file) : -1);
 }
 
+/* The last rank, and no other, writes one value. */
+static void try_change(hid_t file)
+{
+    const hsize_t one = 1, first = 0;
+    const int64_t value = 999999999;
+    hid_t set = NEED(H5Dopen2(file, "Timestep_0/id1", H5P_DEFAULT)), space = NEED(H5Dget_space(set));
+    hid_t memory = NEED(H5Screate_simple(1, &one, NULL));
+
+    NEED(H5Sselect_hyperslab(space, H5S_SELECT_SET, &first, NULL, &one, NULL));
+    if (rank == ranks - 1)
+        NEED(H5Dwrite(set, H5T_NATIVE_INT64, memory, space, H5P_DEFAULT, &value));
+    NEED(H5Sclose(memory));
+    NEED(H5Sclose(space));
+    NEED(H5Dclose(set));
+}
+
 static void parallel_try(const char *what, const char *path, hid_t fapl)
 {
     hbool_t is_atomic = 0;
@@ -270,8 +286,9 @@ static void parallel_try(const char *what, const char *path, hid_t fapl)
         try_tell("delete", H5Fdelete(path, fapl));
         return;
     }
-    hid_t file = strcmp(what, "open") == 0 ? H5Fopen(path, H5F_ACC_RDONLY, fapl)
-                                           : H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, fapl);
+    hid_t file = strcmp(what, "open") == 0     ? H5Fopen(path, H5F_ACC_RDONLY, fapl)
+                 : strcmp(what, "change") == 0 ? H5Fopen(path, H5F_ACC_RDWR, fapl)
+                                               : H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, fapl);
     if (!try_tell("open", file))
         return;
     if (strcmp(what, "atomicity") == 0) {
@@ -280,6 +297,8 @@ static void parallel_try(const char *what, const char *path, hid_t fapl)
     } else if (strcmp(what, "open") == 0) {
         try_tell("dataset", H5Lexists(file, "trajectory", H5P_DEFAULT) > 0 ? 0 : -1);
     }
+    if (strcmp(what, "change") == 0)
+        try_change(file);
     try_tell("close", H5Fclose(file));
 }
 

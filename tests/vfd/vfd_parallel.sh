@@ -136,7 +136,14 @@ for how in collective independent "collective 70"; do
     expect 0 "$PYTHON3" "$top_srcdir/tests/adio/hdf5_vpic.py" check answers 4 900
     expect 0 "$deltafs" verify vpic.h5
 done
+# What one rank has changed is indexed by all.
+try 3 vpic.h5 change
+all 6 ": ok"
+expect 0 "$deltafs" get vpic.h5 999999999
 DELTAFS_KEY='/Timestep_*/x'
 mpi_aborts 2 "$top_builddir/vfd_vpic" write wrong.h5 1 100 collective && fail "a key that is no integer was taken"
 grep -q "is no key: keys are integers" out || fail "no reason: $(cat out launcher)"
+# That does not keep it from being made anew.
+try 2 wrong.h5 create
+all 4 ": ok"
 exit 0

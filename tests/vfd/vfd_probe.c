@@ -9,6 +9,7 @@
  *   vfd_probe is FILE               what H5Fis_accessible says
  *   vfd_probe delete FILE           by H5Fdelete
  *   vfd_probe flush FILE            write, flush, and die without closing
+ *   vfd_probe die FILE              the same without flushing
  *   vfd_probe hostile FILE N PATH.. change a byte of some PATH, N times, and read FILE each time: must not crash
  *   vfd_probe time FILE MIB GROUPS  wall and processor seconds to write, to read 1 MiB at a time, and to make groups */
 #include <hdf5.h>
@@ -187,12 +188,13 @@ static int probe_change(const char *path)
     return 0;
 }
 
-static int probe_flush(const char *path)
+static int probe_die(const char *path, int is_flushed)
 {
     hid_t file = NEED(H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT));
 
     make_arrays(file);
-    NEED(H5Fflush(file, H5F_SCOPE_GLOBAL));
+    if (is_flushed)
+        NEED(H5Fflush(file, H5F_SCOPE_GLOBAL));
     _exit(0);
 }
 
@@ -530,8 +532,8 @@ int main(int argc, char **argv)
         return probe_is(argv[2]);
     if (strcmp(what, "delete") == 0)
         return H5Fdelete(argv[2], H5P_DEFAULT) < 0;
-    if (strcmp(what, "flush") == 0)
-        return probe_flush(argv[2]);
+    if (strcmp(what, "flush") == 0 || strcmp(what, "die") == 0)
+        return probe_die(argv[2], strcmp(what, "flush") == 0);
     if (strcmp(what, "hostile") == 0 && argc > 4)
         return probe_hostile(argv[2], atoi(argv[3]), argc - 4, argv + 4);
     if (strcmp(what, "time") == 0 && argc > 4)
