@@ -15,6 +15,10 @@ why "no such subfile: 'MANIFEST' in dir, whose keys are numbers" dir/MANIFEST
 why "is only read through HDF5" dir write
 why "is only read through HDF5" dir/5 write
 why "SWMR" ours.h5 swmr
+: >swmr.h5
+expect 0 timeout 60 "$probe" swmr sec2.h5
+expect 0 vfd timeout 60 "$probe" swmr swmr.h5
+[ -f swmr.h5 ] || fail "an ordinary file was replaced"
 expect 1 vfd "$probe" delete dir
 expect 1 vfd "$probe" delete dir/5
 expect 0 "$deltafs" verify dir

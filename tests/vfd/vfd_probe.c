@@ -10,6 +10,7 @@
  *   vfd_probe delete FILE           by H5Fdelete
  *   vfd_probe flush FILE            write, flush, and die without closing
  *   vfd_probe die FILE              the same without flushing
+ *   vfd_probe swmr FILE             one process writes rows, and another that has it open already reads them
  *   vfd_probe hostile FILE N PATH.. change a byte of some PATH, N times, and read FILE each time: must not crash
  *   vfd_probe time FILE MIB GROUPS  wall and processor seconds to write, to read 1 MiB at a time, and to make groups */
 #include <hdf5.h>
@@ -19,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -196,6 +198,75 @@ static int probe_die(const char *path, int is_flushed)
     if (is_flushed)
         NEED(H5Fflush(file, H5F_SCOPE_GLOBAL));
     _exit(0);
+}
+
+/* ---- A writer and a reader beside it ---- */
+
+#define SWMR_ROWS 200000
+
+static void swmr_read(const char *path, int go, int done)
+{
+    int32_t *value = calloc(SWMR_ROWS, sizeof *value);
+    char c = 0;
+
+    NEED(read(go, &c, 1) == 1 && value ? 0 : -1);
+    hid_t file = NEED(H5Fopen(path, H5F_ACC_RDONLY | H5F_ACC_SWMR_READ, H5P_DEFAULT));
+    hid_t set = NEED(H5Dopen2(file, "x", H5P_DEFAULT));
+    NEED(write(done, &c, 1) == 1 && read(go, &c, 1) == 1 ? 0 : -1);
+    NEED(H5Drefresh(set));
+    NEED(H5Dread(set, H5T_NATIVE_INT32, H5S_ALL, H5S_ALL, H5P_DEFAULT, value));
+    for (int i = 0; i < SWMR_ROWS; i++)
+        NEED(value[i] == i ? 0 : -1);
+    NEED(H5Dclose(set));
+    NEED(H5Fclose(file));
+    free(value);
+}
+
+static void swmr_write(const char *path, int go, int done)
+{
+    const hsize_t none = 0, all = H5S_UNLIMITED, chunk = 1000, rows = SWMR_ROWS;
+    int32_t *value = calloc(SWMR_ROWS, sizeof *value);
+    char c = 0;
+    hid_t fapl = NEED(H5Pcreate(H5P_FILE_ACCESS)), how = NEED(H5Pcreate(H5P_DATASET_CREATE));
+
+    NEED(H5Pset_libver_bounds(fapl, H5F_LIBVER_LATEST, H5F_LIBVER_LATEST));
+    NEED(H5Pset_chunk(how, 1, &chunk));
+    hid_t file = NEED(H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, fapl));
+    hid_t set = NEED(
+        H5Dcreate2(file, "x", H5T_STD_I32LE, NEED(H5Screate_simple(1, &none, &all)), H5P_DEFAULT, how, H5P_DEFAULT));
+    NEED(H5Dclose(set));
+    NEED(H5Fclose(file));
+    file = NEED(H5Fopen(path, H5F_ACC_RDWR | H5F_ACC_SWMR_WRITE, fapl));
+    set = NEED(H5Dopen2(file, "x", H5P_DEFAULT));
+    NEED(write(go, &c, 1) == 1 && read(done, &c, 1) == 1 ? 0 : -1);
+    for (int i = 0; i < SWMR_ROWS && value; i++)
+        value[i] = i;
+    NEED(H5Dset_extent(set, &rows));
+    NEED(H5Dwrite(set, H5T_NATIVE_INT32, H5S_ALL, H5S_ALL, H5P_DEFAULT, value));
+    NEED(H5Fflush(file, H5F_SCOPE_GLOBAL));
+    NEED(write(go, &c, 1) == 1 ? 0 : -1);
+    free(value);
+    int status = -1;
+    NEED(wait(&status) > 0 && status == 0 ? 0 : -1);
+    NEED(H5Dclose(set));
+    NEED(H5Fclose(file));
+}
+
+static int probe_swmr(const char *path)
+{
+    int go[2], done[2];
+
+    NEED(pipe(go));
+    NEED(pipe(done));
+    pid_t child = fork();
+    if (child == 0) {
+        swmr_read(path, go[0], done[1]);
+        exit(0);
+    }
+    NEED(child);
+    close(done[1]);
+    swmr_write(path, go[1], done[0]);
+    return 0;
 }
 
 /* ---- Reading everything ---- */
@@ -534,6 +605,8 @@ int main(int argc, char **argv)
         return H5Fdelete(argv[2], H5P_DEFAULT) < 0;
     if (strcmp(what, "flush") == 0 || strcmp(what, "die") == 0)
         return probe_die(argv[2], strcmp(what, "flush") == 0);
+    if (strcmp(what, "swmr") == 0)
+        return probe_swmr(argv[2]);
     if (strcmp(what, "hostile") == 0 && argc > 4)
         return probe_hostile(argv[2], atoi(argv[3]), argc - 4, argv + 4);
     if (strcmp(what, "time") == 0 && argc > 4)
