@@ -132,14 +132,18 @@ int h5lib_load(struct h5lib *lib, const char *name, char message[H5LIB_MESSAGE_M
 
 void h5lib_hush(const struct h5lib *lib, struct h5lib_handler *kept)
 {
+    unsigned is_two = 0;
+
     *kept = (struct h5lib_handler){0};
-    lib->get_handler(0, &kept->fn, &kept->arg);
-    lib->set_handler(0, NULL, NULL);
+    kept->is_kept = lib->handler_is_two(0, &is_two) >= 0 && is_two && lib->get_handler(0, &kept->fn, &kept->arg) >= 0;
+    if (kept->is_kept)
+        lib->set_handler(0, NULL, NULL);
 }
 
 void h5lib_unhush(const struct h5lib *lib, const struct h5lib_handler *kept)
 {
-    lib->set_handler(0, kept->fn, kept->arg);
+    if (kept->is_kept)
+        lib->set_handler(0, kept->fn, kept->arg);
 }
 
 struct h5lib_text {

@@ -53,6 +53,7 @@ enum {
     use(int, open, "H5open", (void));                                                                                  \
     use(int, version, "H5get_libversion", (unsigned *major, unsigned *minor, unsigned *release));                      \
     use(int, free, "H5free_memory", (void *bytes));                                                                    \
+    use(int, handler_is_two, "H5Eauto_is_v2", (h5_id stack, unsigned *is_two));                                        \
     use(int, get_handler, "H5Eget_auto2", (h5_id stack, int (**fn)(h5_id, void *), void **arg));                       \
     use(int, set_handler, "H5Eset_auto2", (h5_id stack, int (*fn)(h5_id, void *), void *arg));                         \
     use(int, walk_errors, "H5Ewalk2", (h5_id stack, int direction, h5_error_fn fn, void *arg));                        \
@@ -119,8 +120,10 @@ int h5lib_here(struct h5lib *lib, char message[H5LIB_MESSAGE_MAX]);
 /* That, or else HDF5 loaded: `name`, or if that is NULL or empty whatever is found under HDF5's names. */
 int h5lib_load(struct h5lib *lib, const char *name, char message[H5LIB_MESSAGE_MAX]);
 
-/* HDF5 prints its errors unless told otherwise. Between these two it does not. */
+/* HDF5 prints its errors unless told otherwise. Between these two it does not; of a program that has set a handler as
+ * HDF5 1.6 had them (H5Eset_auto1), which cannot be given back, it is left as it is. */
 struct h5lib_handler {
+    int is_kept;
     int (*fn)(h5_id, void *);
     void *arg;
 };

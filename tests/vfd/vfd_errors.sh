@@ -90,6 +90,8 @@ expect 0 vfd "$probe" flush dead.h5
 DELTAFS_KEY='/none/*'
 expect 0 vfd "$probe" die dead.h5
 expect 0 vfd "$probe" make dead.h5
+# The program's own error handler is what it was.
+expect 0 vfd "$probe" handler handler.h5
 unset DELTAFS_KEY
 
 # Locks, as HDF5's own driver has them.

@@ -10,6 +10,7 @@
  *   vfd_probe delete FILE           by H5Fdelete
  *   vfd_probe flush FILE            write, flush, and die without closing
  *   vfd_probe die FILE              the same without flushing
+ *   vfd_probe handler FILE          close one with an error handler as HDF5 1.6 had them, which must stay
  *   vfd_probe swmr FILE             one process writes rows, and another that has it open already reads them
  *   vfd_probe hostile FILE N PATH.. change a byte of some PATH, N times, and read FILE each time: must not crash
  *   vfd_probe time FILE MIB GROUPS  wall and processor seconds to write, to read 1 MiB at a time, and to make groups */
@@ -198,6 +199,26 @@ static int probe_die(const char *path, int is_flushed)
     if (is_flushed)
         NEED(H5Fflush(file, H5F_SCOPE_GLOBAL));
     _exit(0);
+}
+
+static herr_t handler_mine(void *arg)
+{
+    (void)arg;
+    return 0;
+}
+
+static int probe_handler(const char *path)
+{
+    H5E_auto1_t handler = NULL;
+    void *arg = NULL;
+
+    NEED(H5Eset_auto1(handler_mine, NULL));
+    hid_t file = NEED(H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT));
+    make_strided(file, 0);
+    NEED(H5Fclose(file));
+    NEED(H5Eget_auto1(&handler, &arg));
+    NEED(handler == handler_mine ? 0 : -1);
+    return 0;
 }
 
 /* ---- A writer and a reader beside it ---- */
@@ -605,6 +626,8 @@ int main(int argc, char **argv)
         return H5Fdelete(argv[2], H5P_DEFAULT) < 0;
     if (strcmp(what, "flush") == 0 || strcmp(what, "die") == 0)
         return probe_die(argv[2], strcmp(what, "flush") == 0);
+    if (strcmp(what, "handler") == 0)
+        return probe_handler(argv[2]);
     if (strcmp(what, "swmr") == 0)
         return probe_swmr(argv[2]);
     if (strcmp(what, "hostile") == 0 && argc > 4)
