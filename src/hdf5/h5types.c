@@ -119,10 +119,11 @@ static int types_member(const struct h5lib *lib, h5_id type, unsigned i, const c
     return rc;
 }
 
-/* A long array has no columns. */
+/* A long array has no columns; nor has one whose first element has none, so that time goes by the columns. */
 static int types_array(const struct h5lib *lib, h5_id type, const char *name, uint64_t offset, int nesting,
                        struct h5columns *out)
 {
+    size_t before = out->count;
     uint64_t extent[32], n = 1;
     int dimensions = lib->array_dimensions(type), rc = 0;
 
@@ -133,7 +134,7 @@ static int types_array(const struct h5lib *lib, h5_id type, const char *name, ui
     if (n > ELEMENTS_MAX)
         return 0;
     h5_id inner = lib->super(type);
-    for (uint64_t i = 0; i < n && rc == 0; i++) {
+    for (uint64_t i = 0; i < n && rc == 0 && (i == 0 || out->count > before); i++) {
         char number[24];
         snprintf(number, sizeof number, "%ju", (uintmax_t)i);
         char *joined = types_join(name, number);

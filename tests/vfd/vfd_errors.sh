@@ -92,6 +92,11 @@ expect 0 vfd "$probe" die dead.h5
 expect 0 vfd "$probe" make dead.h5
 # The program's own error handler is what it was.
 expect 0 vfd "$probe" handler handler.h5
+# What has no columns takes no time.
+DELTAFS_KEY='/step_*/id'
+expect 0 vfd timeout 20 "$probe" lists lists.h5
+expect 0 "$deltafs" get lists.h5 8
+stdout_has 3
 unset DELTAFS_KEY
 
 # Locks, as HDF5's own driver has them.

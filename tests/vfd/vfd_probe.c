@@ -11,6 +11,7 @@
  *   vfd_probe flush FILE            write, flush, and die without closing
  *   vfd_probe die FILE              the same without flushing
  *   vfd_probe handler FILE          close one with an error handler as HDF5 1.6 had them, which must stay
+ *   vfd_probe lists FILE            IDs, and beside them lists in arrays of arrays
  *   vfd_probe swmr FILE             one process writes rows, and another that has it open already reads them
  *   vfd_probe hostile FILE N PATH.. change a byte of some PATH, N times, and read FILE each time: must not crash
  *   vfd_probe time FILE MIB GROUPS  wall and processor seconds to write, to read 1 MiB at a time, and to make groups */
@@ -218,6 +219,28 @@ static int probe_handler(const char *path)
     NEED(H5Fclose(file));
     NEED(H5Eget_auto1(&handler, &arg));
     NEED(handler == handler_mine ? 0 : -1);
+    return 0;
+}
+
+/* Millions of what has no columns: nobody may look at each. */
+static int probe_lists(const char *path)
+{
+    const hsize_t rows = 2, sixteen = 16, fifteen = 15;
+    const int64_t id[] = {7, 8};
+    hid_t type = NEED(H5Tvlen_create(H5T_STD_I32LE));
+    hid_t file = NEED(H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT));
+    hid_t group = NEED(H5Gcreate2(file, "step_3", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+
+    for (int i = 0; i < 7; i++)
+        type = NEED(H5Tarray_create2(type, 1, i < 6 ? &sixteen : &fifteen)); /* just below 4 GiB */
+    for (int i = 0; i < 2; i++) {
+        hid_t ids = probe_dataset(group, i ? "other" : "id", H5T_STD_I64LE, 1, &rows, NULL);
+        NEED(H5Dwrite(ids, H5T_NATIVE_INT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, id));
+        NEED(H5Dclose(ids));
+    }
+    NEED(H5Dclose(probe_dataset(group, "nested", type, 1, &rows, NULL)));
+    NEED(H5Gclose(group));
+    NEED(H5Fclose(file));
     return 0;
 }
 
@@ -628,6 +651,8 @@ int main(int argc, char **argv)
         return probe_die(argv[2], strcmp(what, "flush") == 0);
     if (strcmp(what, "handler") == 0)
         return probe_handler(argv[2]);
+    if (strcmp(what, "lists") == 0)
+        return probe_lists(argv[2]);
     if (strcmp(what, "swmr") == 0)
         return probe_swmr(argv[2]);
     if (strcmp(what, "hostile") == 0 && argc > 4)
