@@ -1,4 +1,5 @@
 /* The configuration string (HDF5_DRIVER_CONFIG, or the program's own): NAME=VALUE ..., separated by ';' or blanks. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,11 +12,13 @@ static int config_size(const char *text, uint64_t *out)
 {
     static const char units[] = "KMG";
     char *end;
+
+    errno = 0;
     unsigned long long n = strtoull(text, &end, 10);
     const char *unit = *end ? strchr(units, *end) : NULL;
     unsigned shift = unit ? 10 * (unsigned)(unit - units + 1) : 0;
 
-    if (end == text || *text == '-' || (*end && (!unit || end[1])) || n > UINT64_MAX >> shift)
+    if (errno || end == text || *text == '-' || (*end && (!unit || end[1])) || n > UINT64_MAX >> shift)
         return -1;
     *out = (uint64_t)n << shift;
     return 0;

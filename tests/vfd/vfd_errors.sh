@@ -34,7 +34,7 @@ HDF5_DRIVER_CONFIG='memory=much'
 why "option memory: 'much' is not valid; it takes" ours.h5
 HDF5_DRIVER_CONFIG='memory'
 why "'memory' is not NAME=VALUE" ours.h5
-for size in many -1 1X 99999999999G; do
+for size in many -1 1X 99999999999G 18446744073709551616; do
     HDF5_DRIVER_CONFIG="records=$size"
     why "records takes a number of bytes" ours.h5
 done
