@@ -199,31 +199,35 @@ int h5_trajectory(deltafs_dir *dir, const char *path, const deltafs_records *rec
 /* Copies of an epoch's records, which a scan lends only. */
 struct copies {
     struct h5_bytes records, bytes;
-    uint64_t left; /* bytes that may still be copied */
+    uint64_t left; /* bytes of memory that may still be taken */
     int is_over;
 };
+
+/* Memory grows to twice of what is needed. */
+static int copies_take(uint64_t *left, uint64_t size)
+{
+    if (size > *left / 2)
+        return -1;
+    *left -= 2 * size;
+    return 0;
+}
 
 /* Its bytes move until all are there: so far, a pointer is an offset. */
 static int copies_add(const struct deltafs_record *r, void *arg)
 {
     struct copies *c = arg;
     struct deltafs_record copy = *r;
-    uint64_t size = (uint64_t)r->size + r->key_size;
 
-    if (size + 8 > c->left) {
+    if (copies_take(&c->left, sizeof copy + r->size + (r->key_bytes ? r->key_size : 0)) != 0) {
         c->is_over = 1;
         return 1;
     }
-    c->left -= size + 8;
     copy.value = (void *)(uintptr_t)c->bytes.used;
     h5_put(&c->bytes, r->value, r->size);
     copy.key_bytes = r->key_bytes ? (void *)(uintptr_t)(c->bytes.used + 1) : NULL;
     h5_put(&c->bytes, r->key_bytes, r->key_bytes ? r->key_size : 0);
     h5_put(&c->records, &copy, sizeof copy);
-    if (!c->records.is_lacking && !c->bytes.is_lacking)
-        return 0;
-    c->is_over = 1;
-    return 1;
+    return c->records.is_lacking || c->bytes.is_lacking ? DELTAFS_ERR_MEMORY : 0;
 }
 
 static struct deltafs_record *copies_end(struct copies *c, size_t *count)
@@ -239,7 +243,17 @@ static struct deltafs_record *copies_end(struct copies *c, size_t *count)
     return record;
 }
 
-/* The epoch's records as a dataset, if they fit. */
+/* Bytes of all rows, and of values that do not stand in them. */
+static uint64_t table_size(const struct table *t)
+{
+    uint64_t size = (uint64_t)t->count * table_row_size(t);
+
+    for (size_t i = 0; t->is_various && i < t->count; i++)
+        size += t->record[i].size;
+    return size;
+}
+
+/* The epoch's records as a dataset, if there is room for them twice: for copies, while it is made, and as rows. */
 static int put_records(deltafs_dir *dir, const struct deltafs_stat *stat, uint64_t label, uint64_t *left,
                        struct h5_bytes *image, struct h5_object *group)
 {
@@ -250,16 +264,17 @@ static int put_records(deltafs_dir *dir, const struct deltafs_stat *stat, uint64
     size_t count;
     int status = deltafs_scan(dir, &range, copies_add, &c);
 
-    if (c.is_over) {
-        h5_attribute_text(group, "records_left_out", "they are more than the driver's option records allows");
-        status = DELTAFS_OK;
-    } else if (status == DELTAFS_OK) {
+    if (status == DELTAFS_OK) {
         struct deltafs_record *record = copies_end(&c, &count);
         status = table_init(&t, stat, record, count, &schema);
-        if (status == DELTAFS_OK)
+        c.is_over = status == DELTAFS_OK && copies_take(&c.left, table_size(&t)) != 0;
+        if (status == DELTAFS_OK && !c.is_over && copies_take(left, table_size(&t)) == 0)
             table_put(&t, "records", image, group);
         deltafs_schema_destroy(schema);
-        *left = c.left;
+    }
+    if (c.is_over) {
+        h5_attribute_text(group, "records_left_out", "they take more memory than the driver's option records allows");
+        status = status > 0 ? DELTAFS_OK : status;
     }
     h5_bytes_fini(&c.records);
     h5_bytes_fini(&c.bytes);

@@ -16,7 +16,7 @@ int h5_trajectory(deltafs_dir *dir, const char *path, const deltafs_records *rec
 
 /* A file with a dataset `epochs` of all epochs (label, records, bytes_raw, bytes_stored), and a group for each, named
  * by its label, with the same as attributes; in it the dataset `records`, of `key` and what trajectories have, as long
- * as those take no more than `bytes_max` bytes in all. */
+ * as all of that takes no more than `bytes_max` bytes of memory. */
 int h5_description(deltafs_dir *dir, const char *path, uint64_t bytes_max, struct h5_bytes *image);
 
 #endif

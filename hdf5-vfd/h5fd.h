@@ -121,7 +121,7 @@ struct vfd_file {
 /* What a configuration string asks for. */
 struct vfd_config {
     deltafs_options *options;
-    uint64_t records; /* bytes of records in a directory's description */
+    uint64_t records; /* bytes of memory for the records in a directory's description */
 };
 
 /* What is at a path. */

@@ -4,7 +4,8 @@
  *   VFD_FAULT=[RANK:]resize the same, from the second call on
  *   VFD_FAULT=[RANK:]stat   stat, where the driver calls it
  *   VFD_FAULT=[RANK:]fstat  the same of fstat
- *   VFD_FAULT=[RANK:]dir    deltafs_open */
+ *   VFD_FAULT=[RANK:]dir    deltafs_open
+ *   VFD_FAULT=[RANK:]memory realloc of a mebibyte or more, where the driver calls it */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -31,13 +32,21 @@ static int fault_is_driver(const void *caller)
            (strstr(where.dli_fname, "libh5fd_deltafs") || strstr(where.dli_fname, "libdeltafs_hdf5"));
 }
 
+/* HDF5 loads a plugin, and DeltaFS with it, where nobody else sees them. */
+static void *fault_real(const char *name)
+{
+    void *next = dlsym(RTLD_NEXT, name), *library = next ? NULL : dlopen("libdeltafs.so.0", RTLD_LAZY | RTLD_NOLOAD);
+
+    return library ? dlsym(library, name) : next;
+}
+
 int deltafs_logical_size(deltafs_logical *file, uint64_t *size)
 {
     static int (*real)(deltafs_logical *, uint64_t *);
     static int calls;
 
     if (!real)
-        *(void **)&real = dlsym(RTLD_NEXT, "deltafs_logical_size");
+        *(void **)&real = fault_real("deltafs_logical_size");
     return fault_is("size") || (fault_is("resize") && calls++ > 0) ? DELTAFS_ERR_IO : real(file, size);
 }
 
@@ -46,8 +55,18 @@ int deltafs_open(const char *path, const deltafs_options *options, deltafs_dir *
     static int (*real)(const char *, const deltafs_options *, deltafs_dir **);
 
     if (!real)
-        *(void **)&real = dlsym(RTLD_NEXT, "deltafs_open");
+        *(void **)&real = fault_real("deltafs_open");
     return fault_is("dir") ? DELTAFS_ERR_IO : real(path, options, out);
+}
+
+void *realloc(void *old, size_t size)
+{
+    static void *(*real)(void *, size_t);
+
+    if (!real)
+        *(void **)&real = fault_real("realloc");
+    return size >= 1 << 20 && fault_is("memory") && fault_is_driver(__builtin_return_address(0)) ? NULL
+                                                                                                 : real(old, size);
 }
 
 int stat(const char *path, struct stat *out)
@@ -55,7 +74,7 @@ int stat(const char *path, struct stat *out)
     static int (*real)(const char *, struct stat *);
 
     if (!real)
-        *(void **)&real = dlsym(RTLD_NEXT, "stat64");
+        *(void **)&real = fault_real("stat64");
     if (!fault_is("stat") || !fault_is_driver(__builtin_return_address(0)))
         return real(path, out);
     errno = EIO;
@@ -67,7 +86,7 @@ int fstat(int fd, struct stat *out)
     static int (*real)(int, struct stat *);
 
     if (!real)
-        *(void **)&real = dlsym(RTLD_NEXT, "fstat64");
+        *(void **)&real = fault_real("fstat64");
     if (!fault_is("fstat") || !fault_is_driver(__builtin_return_address(0)))
         return real(fd, out);
     errno = EIO;

@@ -60,11 +60,23 @@ for made in names any names_fixed empty none; do
     expect 0 vfd "$probe" digest $made
 done
 # Bounded.
-HDF5_DRIVER_CONFIG='records=20; memory=16M'
+HDF5_DRIVER_CONFIG='records=200; memory=16M'
 expect 0 vfd h5ls -r two
 stdout_has '/11/records'
 grep -q '/3/records' out && fail "more records than asked for"
 expect 0 vfd h5dump -A two
 stdout_has records_left_out
-unset HDF5_DRIVER_CONFIG
+# All that it takes is counted, also where values are short; and a lack of memory is told as such.
+seq 20000 | awk '{ printf "1 %d 01\n", $1 }' | "$put_records" many || fail put_records
+HDF5_DRIVER_CONFIG='records=1M'
+expect 0 vfd h5dump -A many
+stdout_has records_left_out
+HDF5_DRIVER_CONFIG='records=4M'
+expect 0 vfd h5dump -A many
+grep -q records_left_out out && fail "records that fit are left out"
+fault=$top_builddir/.libs/libvfd_fault.so
+[ -e "$fault" ] || fail "no $fault"
+VFD_FAULT=memory LD_PRELOAD=$fault && export VFD_FAULT LD_PRELOAD
+why "no memory for it as an HDF5 file" many
+unset VFD_FAULT LD_PRELOAD HDF5_DRIVER_CONFIG
 exit 0
