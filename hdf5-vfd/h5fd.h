@@ -89,6 +89,8 @@ struct vfd_keys {
 struct vfd_kind {
     unsigned long features;                                                 /* HDF5's H5FD_FEAT_ */
     int (*read)(struct vfd_file *f, uint64_t at, void *bytes, size_t size); /* zeros beyond the end */
+    /* The same, without an error pushed; there is one where there is a read_list. */
+    int (*try_read)(struct vfd_file *f, uint64_t at, void *bytes, size_t size);
     int (*write)(struct vfd_file *f, uint64_t at, const void *bytes, size_t size);
     /* Many pieces at once, whose bytes stand one after another; NULL: one after another. */
     int (*read_list)(struct vfd_file *f, size_t n, const struct deltafs_extent *piece, void *bytes);

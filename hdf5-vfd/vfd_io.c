@@ -23,51 +23,7 @@ int vfd_check_range(struct vfd_file *f, enum vfd_fault fault, uint64_t at, uint6
                     (uintmax_t)size, (uintmax_t)at, (uintmax_t)f->end);
 }
 
-/* HDF5 shortens lists of sizes: from an entry of 0 on, all are as the one before. */
-static size_t size_at(const size_t *sizes, uint32_t i, size_t *last, int *is_last)
-{
-    if (!*is_last && i > 0 && sizes[i] == 0)
-        *is_last = 1;
-    if (!*is_last)
-        *last = sizes[i];
-    return *last;
-}
-
-herr_t vfd_read_vector(H5FD_t *file, hid_t dxpl, uint32_t count, H5FD_mem_t types[], haddr_t at[], size_t sizes[],
-                       void *bytes[])
-{
-    struct vfd_file *f = (struct vfd_file *)file;
-    size_t last = 0;
-    int is_last = 0;
-
-    (void)dxpl;
-    (void)types;
-    for (uint32_t i = 0; i < count; i++) {
-        size_t size = size_at(sizes, i, &last, &is_last);
-        if (vfd_check_range(f, VFD_CANNOT_READ, at[i], size) != 0 || f->kind->read(f, at[i], bytes[i], size) != 0)
-            return -1;
-    }
-    return 0;
-}
-
-herr_t vfd_write_vector(H5FD_t *file, hid_t dxpl, uint32_t count, H5FD_mem_t types[], haddr_t at[], size_t sizes[],
-                        const void *bytes[])
-{
-    struct vfd_file *f = (struct vfd_file *)file;
-    size_t last = 0;
-    int is_last = 0;
-
-    (void)dxpl;
-    (void)types;
-    for (uint32_t i = 0; i < count; i++) {
-        size_t size = size_at(sizes, i, &last, &is_last);
-        if (vfd_check_range(f, VFD_CANNOT_WRITE, at[i], size) != 0 || f->kind->write(f, at[i], bytes[i], size) != 0)
-            return -1;
-    }
-    return 0;
-}
-
-/* ---- Selections ---- */
+/* ---- Transfers ---- */
 
 /* The runs of one dataspace. */
 struct runs {
@@ -147,10 +103,11 @@ static size_t transfer_span(const struct vfd_transfer *t)
     return span <= GATHER_MAX && span / SPREAD_MAX <= t->bytes ? (size_t)span : 0;
 }
 
+/* What is between the runs nobody has asked for: an error there is none, and no reason is told. */
 static int transfer_sieve(struct vfd_transfer *t, size_t span)
 {
     uint64_t from = t->piece[0].offset;
-    int rc = t->f->kind->read(t->f, from, t->gather, span);
+    int rc = t->f->kind->try_read(t->f, from, t->gather, span);
 
     for (size_t i = 0; i < t->count && rc == 0; i++)
         memcpy(t->place[i], t->gather + (t->piece[i].offset - from), (size_t)t->piece[i].size);
@@ -176,8 +133,8 @@ static int transfer_flush(struct vfd_transfer *t)
 
     if (t->count > 1 && (span || t->is_scattered) && !t->gather)
         t->gather = malloc(GATHER_MAX);
-    if (span && t->gather)
-        rc = transfer_sieve(t, span);
+    if (span && t->gather && transfer_sieve(t, span) == 0)
+        rc = 0;
     else if (t->count > 1 && (t->gather || !t->is_scattered))
         rc = transfer_together(t);
     else
@@ -322,4 +279,48 @@ herr_t vfd_write_selection(H5FD_t *file, H5FD_mem_t type, hid_t dxpl, size_t cou
     (void)dxpl;
     return transfer_run((struct vfd_file *)file, 1, count, memory, space, offsets, element_sizes,
                         (void *const *)(const void *)bytes);
+}
+
+/* ---- Vectors ---- */
+
+/* HDF5 shortens lists of sizes: from an entry of 0 on, all are as the one before. */
+static size_t size_at(const size_t *sizes, uint32_t i, size_t *last, int *is_last)
+{
+    if (!*is_last && i > 0 && sizes[i] == 0)
+        *is_last = 1;
+    if (!*is_last)
+        *last = sizes[i];
+    return *last;
+}
+
+static int vector_run(struct vfd_file *f, int is_write, uint32_t count, const haddr_t *at, const size_t *sizes,
+                      void *const *bytes)
+{
+    struct vfd_transfer *t = vfd_transfer_begin(f, is_write);
+    size_t last = 0;
+    int rc = 0, is_last = 0;
+
+    if (!t)
+        return -1;
+    for (uint32_t i = 0; i < count && rc == 0; i++) {
+        size_t size = size_at(sizes, i, &last, &is_last);
+        rc = size > 0 ? vfd_transfer_add(t, at[i], bytes[i], size) : 0;
+    }
+    return vfd_transfer_end(t, rc);
+}
+
+herr_t vfd_read_vector(H5FD_t *file, hid_t dxpl, uint32_t count, H5FD_mem_t types[], haddr_t at[], size_t sizes[],
+                       void *bytes[])
+{
+    (void)dxpl;
+    (void)types;
+    return vector_run((struct vfd_file *)file, 0, count, at, sizes, bytes);
+}
+
+herr_t vfd_write_vector(H5FD_t *file, hid_t dxpl, uint32_t count, H5FD_mem_t types[], haddr_t at[], size_t sizes[],
+                        const void *bytes[])
+{
+    (void)dxpl;
+    (void)types;
+    return vector_run((struct vfd_file *)file, 1, count, at, sizes, (void *const *)(const void *)bytes);
 }

@@ -10,14 +10,19 @@ static int logical_fail(struct vfd_file *f, enum vfd_fault fault)
     return vfd_fail(f->calls, fault, "deltafs: %s", deltafs_logical_errmsg(f->logical));
 }
 
-static int logical_read(struct vfd_file *f, uint64_t at, void *bytes, size_t size)
+static int logical_try_read(struct vfd_file *f, uint64_t at, void *bytes, size_t size)
 {
     size_t got = 0;
 
     if (deltafs_logical_read(f->logical, at, bytes, size, &got) != DELTAFS_OK)
-        return logical_fail(f, VFD_CANNOT_READ);
+        return -1;
     memset((uint8_t *)bytes + got, 0, size - got);
     return 0;
+}
+
+static int logical_read(struct vfd_file *f, uint64_t at, void *bytes, size_t size)
+{
+    return logical_try_read(f, at, bytes, size) == 0 ? 0 : logical_fail(f, VFD_CANNOT_READ);
 }
 
 static int logical_write(struct vfd_file *f, uint64_t at, const void *bytes, size_t size)
@@ -73,6 +78,7 @@ const struct vfd_kind vfd_logical_kind = {
     .features = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE |
                 H5FD_FEAT_AGGREGATE_SMALLDATA | H5FD_FEAT_DEFAULT_VFD_COMPATIBLE,
     .read = logical_read,
+    .try_read = logical_try_read,
     .write = logical_write,
     .read_list = logical_read_list,
     .write_list = logical_write_list,

@@ -74,7 +74,14 @@ fault=$top_builddir/.libs/libvfd_fault.so
 VFD_FAULT=fstat LD_PRELOAD=$fault && export VFD_FAULT LD_PRELOAD
 why "it is gone" ours.h5
 why "it is gone" ours.h5 write
+# Short pieces go to the library together; and what is read with the gaps between must not fail for these.
+VFD_FAULT=short
+expect 0 vfd "$probe" vector vector.h5
+VFD_FAULT=long
+expect 0 vfd "$probe" sieve ours.h5
 unset VFD_FAULT LD_PRELOAD
+: >vector.plain
+expect 0 vfd "$probe" vector vector.plain
 
 # A file whose keys cannot be indexed, or that a dead program left, can be made anew: HDF5 opens it, closes it, and cuts
 # it when it opens it again; only the close of what was written tells of the keys.

@@ -2,6 +2,8 @@
  *
  *   VFD_FAULT=[RANK:]size   deltafs_logical_size
  *   VFD_FAULT=[RANK:]resize the same, from the second call on
+ *   VFD_FAULT=[RANK:]long   deltafs_logical_read of more than 100000 bytes
+ *   VFD_FAULT=[RANK:]short  deltafs_logical_read and _write of less than 100
  *   VFD_FAULT=[RANK:]stat   stat, where the driver calls it
  *   VFD_FAULT=[RANK:]fstat  the same of fstat
  *   VFD_FAULT=[RANK:]dir    deltafs_open
@@ -48,6 +50,26 @@ int deltafs_logical_size(deltafs_logical *file, uint64_t *size)
     if (!real)
         *(void **)&real = fault_real("deltafs_logical_size");
     return fault_is("size") || (fault_is("resize") && calls++ > 0) ? DELTAFS_ERR_IO : real(file, size);
+}
+
+int deltafs_logical_read(deltafs_logical *file, uint64_t offset, void *bytes, size_t size, size_t *got)
+{
+    static int (*real)(deltafs_logical *, uint64_t, void *, size_t, size_t *);
+
+    if (!real)
+        *(void **)&real = fault_real("deltafs_logical_read");
+    return (size > 100000 && fault_is("long")) || (size < 100 && fault_is("short"))
+               ? DELTAFS_ERR_DAMAGED
+               : real(file, offset, bytes, size, got);
+}
+
+int deltafs_logical_write(deltafs_logical *file, uint64_t offset, const void *bytes, size_t size)
+{
+    static int (*real)(deltafs_logical *, uint64_t, const void *, size_t);
+
+    if (!real)
+        *(void **)&real = fault_real("deltafs_logical_write");
+    return size < 100 && fault_is("short") ? DELTAFS_ERR_IO : real(file, offset, bytes, size);
 }
 
 int deltafs_open(const char *path, const deltafs_options *options, deltafs_dir **out)

@@ -12,10 +12,13 @@
  *   vfd_probe die FILE              the same without flushing
  *   vfd_probe handler FILE          close one with an error handler as HDF5 1.6 had them, which must stay
  *   vfd_probe lists FILE            IDs, and beside them lists in arrays of arrays
+ *   vfd_probe vector FILE           short pieces written and read by one call of the driver
+ *   vfd_probe sieve FILE            what `make` has left: runs that are read with the gaps between them
  *   vfd_probe swmr FILE             one process writes rows, and another that has it open already reads them
  *   vfd_probe hostile FILE N PATH.. change a byte of some PATH, N times, and read FILE each time: must not crash
  *   vfd_probe time FILE MIB GROUPS  wall and processor seconds to write, to read 1 MiB at a time, and to make groups */
 #include <hdf5.h>
+#include <H5FDdevelop.h>
 #include <fcntl.h>
 #include <ftw.h>
 #include <stdio.h>
@@ -240,6 +243,59 @@ static int probe_lists(const char *path)
     }
     NEED(H5Dclose(probe_dataset(group, "nested", type, 1, &rows, NULL)));
     NEED(H5Gclose(group));
+    NEED(H5Fclose(file));
+    return 0;
+}
+
+#define PIECES 2500
+
+/* All but the first two sizes are as the second; the pieces stand in memory the other way round. */
+static int probe_vector(const char *path)
+{
+    static uint8_t byte[2][PIECES][24];
+    static haddr_t at[PIECES];
+    static void *read_to[PIECES];
+    static const void *write_from[PIECES];
+    static H5FD_mem_t type[PIECES] = {H5FD_MEM_DRAW, H5FD_MEM_NOLIST};
+    static size_t size[PIECES] = {24, 16};
+    uint64_t seed = 1;
+    H5FD_t *file = H5FDopen(path, H5F_ACC_RDWR | H5F_ACC_CREAT | H5F_ACC_TRUNC, H5P_DEFAULT, HADDR_UNDEF);
+
+    NEED(file ? 0 : -1);
+    NEED(H5FDset_eoa(file, H5FD_MEM_DRAW, 100 * PIECES));
+    for (size_t i = 0; i < PIECES; i++) {
+        at[i] = 100 * i;
+        write_from[i] = byte[0][PIECES - 1 - i];
+        read_to[i] = byte[1][PIECES - 1 - i];
+        for (size_t k = 0; k < (i == PIECES - 1 ? 24 : 16); k++)
+            byte[0][i][k] = (uint8_t)probe_random(&seed);
+    }
+    NEED(H5FDwrite_vector(file, H5P_DEFAULT, PIECES, type, at, size, write_from));
+    NEED(H5FDread_vector(file, H5P_DEFAULT, PIECES, type, at, size, read_to));
+    NEED(memcmp(byte[0], byte[1], sizeof byte[0]) ? -1 : 0);
+    NEED(H5FDclose(file));
+    return 0;
+}
+
+static int probe_sieve(const char *path)
+{
+    static double value[ROWS][100];
+    const hsize_t first[2] = {0, 0}, count[2] = {ROWS, 100}, line = ROWS * 100;
+    uint64_t seed = 1;
+    hid_t file = NEED(H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT));
+    hid_t set = NEED(H5Dopen2(file, "arrays/contiguous", H5P_DEFAULT));
+    hid_t space = NEED(H5Dget_space(set)), memory = NEED(H5Screate_simple(1, &line, NULL));
+    hid_t dxpl = NEED(H5Pcreate(H5P_DATASET_XFER));
+
+    NEED(H5Pset_selection_io(dxpl, H5D_SELECTION_IO_MODE_ON));
+    NEED(H5Sselect_hyperslab(space, H5S_SELECT_SET, first, NULL, count, NULL));
+    NEED(H5Dread(set, H5T_NATIVE_DOUBLE, memory, space, dxpl, value));
+    for (size_t i = 0; i < ROWS; i++)
+        for (size_t k = 0; k < COLUMNS; k++) {
+            double wanted = (double)(probe_random(&seed) >> 11);
+            NEED(k >= 100 || value[i][k] == wanted ? 0 : -1);
+        }
+    NEED(H5Dclose(set));
     NEED(H5Fclose(file));
     return 0;
 }
@@ -653,6 +709,10 @@ int main(int argc, char **argv)
         return probe_handler(argv[2]);
     if (strcmp(what, "lists") == 0)
         return probe_lists(argv[2]);
+    if (strcmp(what, "vector") == 0)
+        return probe_vector(argv[2]);
+    if (strcmp(what, "sieve") == 0)
+        return probe_sieve(argv[2]);
     if (strcmp(what, "swmr") == 0)
         return probe_swmr(argv[2]);
     if (strcmp(what, "hostile") == 0 && argc > 4)
