@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include "h5fd.h"
 
-/* The thread's last message, for those of its ranks that have none of their own. */
-
 static const struct vfd_calls vfd_no_calls;
 static struct vfd_calls *vfd_known;
 static pthread_mutex_t vfd_known_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -93,7 +91,7 @@ const struct vfd_calls *vfd_calls_at(const void *address)
     return c;
 }
 
-/* What a thread has pushed last. */
+/* What a thread has pushed last; also for the ranks that have no message of their own. */
 static _Thread_local struct {
     enum vfd_fault fault;
     char message[VFD_MESSAGE_MAX];

@@ -19,8 +19,9 @@ extern "C" {
 
 /* Have the files that are opened with this file access property list opened by all ranks of `comm` together, as with
  * H5Pset_fapl_mpio: an HDF5 file that is made is a logical file, one that is there is what it is. `comm` and `info` are
- * duplicated. Hints named deltafs_NAME are options; deltafs_atomic=no too (see deltafs(7)). HDF5 must be parallel, and
- * of the version that this library was built with. Returns 0, or -1 with HDF5's error stack.
+ * duplicated. Hints named deltafs_NAME are options; and there is deltafs_atomic, no or yes, of which rank 0's counts
+ * (see deltafs(7)). HDF5 must be parallel, and of the version that this library was built with. H5Fdelete with this
+ * list is collective, too. Returns 0, or -1 with HDF5's error stack.
  *
  * Every rank writes its own logs, so a transfer is never gathered by some ranks for others; a collective one is done as
  * an independent one. */
