@@ -188,6 +188,7 @@ int deltafs_logical_open(const char *path, int flags, const deltafs_options *opt
 /* What a rank knows of the session at its end. */
 struct last_word {
     uint64_t logs, order, size;
+    uint64_t unsynced; /* ranks whose logs are not all on storage */
 };
 
 /* Collective: all ranks' words become one, and with index=flatten `batches` gets what all have published. *e may be an
@@ -198,10 +199,11 @@ static int logical_hear_all(deltafs_logical *f, struct last_word *word, struct b
     struct last_word one;
     int status = f->group.gather(f->group.ctx, word, sizeof *word, &all, e);
 
-    word->logs = 0;
+    word->logs = word->unsynced = 0;
     for (size_t at = 0; at < all.used && status == DELTAFS_OK; at += sizeof one) {
         memcpy(&one, all.buffer.bytes + at, sizeof one);
         word->logs += one.logs;
+        word->unsynced += one.unsynced;
         word->order = one.order > word->order ? one.order : word->order;
         word->size = one.size > word->size ? one.size : word->size;
     }
@@ -218,10 +220,10 @@ static int logical_hear_all(deltafs_logical *f, struct last_word *word, struct b
 
 /* The session's closing line says how many logs there are, and the file's size. One without logs is removed instead.
  * What goes wrong with it on rank 0 alone is told to all at the end of the close. */
-static int logical_close_session(deltafs_logical *f, struct bytes *batches, struct error *e)
+static int logical_close_session(deltafs_logical *f, struct bytes *batches, int is_synced, struct error *e)
 {
-    struct last_word word = {(uint64_t)f->has_logs, f->order, f->size};
-    int status = logical_is_alone(f) ? e->status : logical_hear_all(f, &word, batches, e), sync = f->sync == SYNC_CLOSE;
+    struct last_word word = {(uint64_t)f->has_logs, f->order, f->size, (uint64_t)(f->has_logs && !is_synced)};
+    int status = logical_is_alone(f) ? e->status : logical_hear_all(f, &word, batches, e), sync = word.unsynced == 0;
 
     if (status != DELTAFS_OK || f->group.rank != 0 || !f->has_session)
         return status;
@@ -248,12 +250,14 @@ static void logical_forget(deltafs_logical *f)
 static int logical_close_writer(deltafs_logical *f, struct error *e)
 {
     struct bytes batches = {{0}, 0};
+    /* Where all is on storage already, the end is there, too: then nothing of the session can be missing. */
+    int sync = f->sync == SYNC_CLOSE || (f->has_logs && !f->is_unsynced);
 
     logical_forget(f);
-    e->status = logical_publish(f, f->sync == SYNC_CLOSE, 1, e);
+    e->status = logical_publish(f, sync, 1, e);
     if (e->status == DELTAFS_OK && f->index == INDEX_FLATTEN && f->has_logs)
         e->status = logical_read_own(f, &batches, e);
-    int status = logical_close_session(f, &batches, e);
+    int status = logical_close_session(f, &batches, sync, e);
     buffer_fini(&batches.buffer);
     return status;
 }

@@ -85,6 +85,7 @@ struct deltafs_logical {
     int has_session, has_logs;
     int is_durable;         /* on rank 0: container, and session if there is one */
     int is_named;           /* the logs' names */
+    int is_unsynced;        /* something was written since the last sync that went to storage */
     struct session session; /* what this one adds to */
     struct frame_log data;
     struct extent_log extents;

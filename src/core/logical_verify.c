@@ -160,6 +160,27 @@ static void verify_session(struct verification *v, const struct session *s)
     buffer_fini(&index.buffer);
 }
 
+/* A session counts from when its SESSION is there on; its logs are made after that. */
+static void verify_no_session(struct verification *v, uint32_t number)
+{
+    const struct session unknown = {.number = number};
+    struct error e = {0};
+    uint32_t *writer = NULL;
+    size_t n = 0;
+    char *path = session_path(v->container, number, SESSION_NAME);
+    int status = path ? session_logs(v->container, v->io, &unknown, LOG_KIND_EXTENTS, &writer, &n, &e)
+                      : error_no_memory(&e, 1, "a path");
+
+    if (status == DELTAFS_OK && n > 0)
+        status = error_damaged(&e, path, 0,
+                               "it is missing, and readers know nothing of the logs beside it ('deltafs repair' makes "
+                               "it anew)");
+    if (status != DELTAFS_OK && status != DELTAFS_ERR_NOT_FOUND)
+        verify_report(v, &e);
+    free(writer);
+    free(path);
+}
+
 static void verify_sessions(struct verification *v)
 {
     struct error e = {0};
@@ -175,6 +196,8 @@ static void verify_sessions(struct verification *v)
             verify_session(v, &s);
         else if (status != DELTAFS_ERR_NOT_FOUND)
             verify_report(v, &e);
+        else
+            verify_no_session(v, number[i]);
     }
     free(number);
 }

@@ -222,6 +222,8 @@ int logical_publish(deltafs_logical *f, int sync, int is_last, struct error *e)
         status = bytes_append(&f->news, f->unpublished.buffer.bytes, f->unpublished.used, e);
     if (status == DELTAFS_OK)
         f->unpublished.used = 0;
+    if (status == DELTAFS_OK && sync)
+        f->is_unsynced = 0;
     return status;
 }
 
@@ -261,6 +263,7 @@ static int logical_add(deltafs_logical *f, uint64_t offset, const uint8_t *bytes
     uint64_t position = frame_log_end(&f->data);
     int status = frame_log_append(&f->data, bytes, size, e);
 
+    f->is_unsynced = 1;
     if (status == DELTAFS_OK)
         status = extent_list_add(&f->list, offset, size, position, e);
     if (status == DELTAFS_OK && offset + size > f->size)
@@ -425,6 +428,7 @@ static int logical_note_size(deltafs_logical *f, enum extent_kind kind, uint64_t
 {
     int status = f->has_logs ? container_check(&f->container, &f->io, e) : logical_make_logs(f, e);
 
+    f->is_unsynced = 1;
     if (status == DELTAFS_OK)
         status = extent_list_mark(&f->list, kind, size, frame_log_end(&f->data), e);
     return status == DELTAFS_OK ? logical_publish(f, size == 0 && f->sync != SYNC_NONE, 0, e) : status;

@@ -569,12 +569,37 @@ static void test_cut_or_removed(void **state)
     free(log);
 }
 
+/* What is synced and then closed is as whole as what is closed with sync=close. */
+static void test_synced_before_close(void **state)
+{
+    deltafs_logical *f;
+
+    (void)state;
+    for (int more = 0; more < 3; more++) {
+        const char *path = unit_path("synced%d", more);
+        char *text;
+        size_t n;
+        CHECK_IS(deltafs_logical_open(path, O_RDWR | O_CREAT, NULL, &f), DELTAFS_OK);
+        CHECK_IS(deltafs_logical_write(f, 0, "abcdef", 6), DELTAFS_OK);
+        CHECK_IS(deltafs_logical_sync(f), DELTAFS_OK);
+        if (more == 1)
+            CHECK_IS(deltafs_logical_write(f, 3, "x", 1), DELTAFS_OK);
+        if (more == 2)
+            CHECK_IS(deltafs_logical_truncate(f, 3), DELTAFS_OK);
+        CHECK_IS(deltafs_logical_close(f), DELTAFS_OK);
+        text = (char *)unit_load(unit_path("synced%d/s00000000/SESSION", more), &n);
+        CHECK(memmem(text, n, more ? "synced=0" : "synced=1", 8));
+        free(text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_histories),
                                        cmocka_unit_test(test_memory),
                                        cmocka_unit_test(test_cut_or_removed),
                                        cmocka_unit_test(test_turns),
+                                       cmocka_unit_test(test_synced_before_close),
                                        cmocka_unit_test(test_opened_while_removed),
                                        cmocka_unit_test(test_moved_on)};
 
