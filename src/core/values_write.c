@@ -143,7 +143,10 @@ static int values_put_one(struct values_writer *v, uint64_t hash, const uint8_t 
 
 int values_can_put(struct values_writer *v, size_t size)
 {
-    return !v->is_open || log_reserve(&v->log, v->block.target + size);
+    /* A block's values, their sizes, and what stands before and fills it up. */
+    size_t most = v->block.target + size + (v->block.count + VALUES_BATCH) * sizeof(uint32_t) + MEMORY_PAGE;
+
+    return !v->is_open || log_reserve(&v->log, most);
 }
 
 int values_put(struct values_writer *v, size_t n, const uint8_t *keys, size_t key_stride, const uint8_t *values,

@@ -12,6 +12,14 @@ int agree_mpi_error(struct error *e, int code, const char *what)
     return error_set(e, DELTAFS_ERR_MPI, "MPI failed to %s: %.700s", what, text);
 }
 
+/* The same where ranks agree. */
+static int agree_lose(const struct agree *a, int code, const char *what, struct error *e)
+{
+    if (a->lose)
+        a->lose(a->arg);
+    return agree_mpi_error(e, code, what);
+}
+
 int agree_wait(const struct agree *a, MPI_Request *request, const char *what, struct error *e)
 {
     int done = 0;
@@ -19,7 +27,7 @@ int agree_wait(const struct agree *a, MPI_Request *request, const char *what, st
     for (;;) {
         int code = MPI_Test(request, &done, MPI_STATUS_IGNORE);
         if (code != MPI_SUCCESS)
-            return agree_mpi_error(e, code, what);
+            return agree_lose(a, code, what, e);
         if (done)
             return DELTAFS_OK;
         a->wait(a->arg);
@@ -31,7 +39,7 @@ int agree_reduce(const struct agree *a, uint64_t *values, int n, MPI_Op op, stru
     MPI_Request request;
     int code = MPI_Iallreduce(MPI_IN_PLACE, values, n, MPI_UINT64_T, op, a->comm, &request);
 
-    return code == MPI_SUCCESS ? agree_wait(a, &request, "reduce", e) : agree_mpi_error(e, code, "reduce");
+    return code == MPI_SUCCESS ? agree_wait(a, &request, "reduce", e) : agree_lose(a, code, "reduce", e);
 }
 
 static int agree_broadcast_from(const struct agree *a, int root, void *bytes, int n, struct error *e)
@@ -39,7 +47,7 @@ static int agree_broadcast_from(const struct agree *a, int root, void *bytes, in
     MPI_Request request;
     int code = MPI_Ibcast(bytes, n, MPI_BYTE, root, a->comm, &request);
 
-    return code == MPI_SUCCESS ? agree_wait(a, &request, "broadcast", e) : agree_mpi_error(e, code, "broadcast");
+    return code == MPI_SUCCESS ? agree_wait(a, &request, "broadcast", e) : agree_lose(a, code, "broadcast", e);
 }
 
 int agree_broadcast(const struct agree *a, void *bytes, int n, struct error *e)

@@ -12,6 +12,8 @@ struct agree {
     int name; /* the rank's number where its user counts, for messages */
     /* Called again and again while waiting; must not start collective calls. */
     void (*wait)(void *arg);
+    /* Called where MPI fails, before that is returned: no agreement is sure any more. May be NULL. */
+    void (*lose)(void *arg);
     void *arg;
 };
 

@@ -50,7 +50,7 @@ struct channel_in {
 
 /* What the network keeps for a channel besides its messages; and for each request, with what MPI says of it, at most.
  */
-#define LINK_REQUEST 40
+#define LINK_REQUEST 12
 struct link_channel {
     int32_t peer;
     uint16_t stage;

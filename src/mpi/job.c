@@ -125,9 +125,10 @@ void job_stop_thread(struct job *j)
     j->has_thread = 0;
 }
 
-/* The ranks have lost each other. */
-static void job_die(struct job *j)
+void job_die(void *arg)
 {
+    struct job *j = arg;
+
     j->is_dead = 1;
     if (j->shuffle)
         shuffle_kill(j->shuffle);
@@ -178,9 +179,11 @@ static int job_append(void *ctx, size_t n, const uint8_t *keys, size_t key_strid
 {
     struct job *j = ctx;
 
-    if (j->is_dead)
-        return job_is_lost(e);
     pthread_mutex_lock(&j->lock);
+    if (j->is_dead) {
+        pthread_mutex_unlock(&j->lock);
+        return job_is_lost(e);
+    }
     if (deltafs_writer_is_local(j->writer))
         job_put_local(j, n, keys, key_stride, values, value_stride, size);
     else
@@ -237,13 +240,13 @@ static int job_meet(struct job *j, enum job_call call, uint64_t number, uint64_t
     if (j->is_dead)
         return job_is_lost(e);
     int status = agree_reduce(&j->agree, v, sizeof v / sizeof v[0], MPI_MIN, e);
-    if (status == DELTAFS_OK && v[0] != job_opposite(v[3]))
-        status = error_set(e, DELTAFS_ERR_COLLECTIVE,
-                           "some ranks called another of deltafs_epoch_end, deltafs_epoch_wait and deltafs_close "
-                           "than others");
-    if (status != DELTAFS_OK) {
-        job_die(j);
+    if (status != DELTAFS_OK)
         return status;
+    if (v[0] != job_opposite(v[3])) {
+        job_die(j);
+        return error_set(e, DELTAFS_ERR_COLLECTIVE,
+                         "some ranks called another of deltafs_epoch_end, deltafs_epoch_wait and deltafs_close "
+                         "than others");
     }
     if (v[1] != job_opposite(v[4]) || v[2] != job_opposite(v[5]))
         return error_set(e, DELTAFS_ERR_LABEL, "the ranks ended the epoch with different labels");
@@ -260,10 +263,8 @@ static int job_verdict(struct job *j, const struct error *own, int *in_doubt, st
     } verdict = {*own, *in_doubt};
     int status = agree_broadcast(&j->agree, &verdict, sizeof verdict, e);
 
-    if (status != DELTAFS_OK) {
-        job_die(j);
+    if (status != DELTAFS_OK)
         return status;
-    }
     *in_doubt = verdict.in_doubt;
     if (verdict.error.status != DELTAFS_OK)
         *e = verdict.error;
@@ -290,10 +291,8 @@ static int job_wait_end(struct job *j, struct writer_totals *totals, struct erro
     uint64_t v[4] = {totals->records, totals->bytes_raw, totals->bytes_stored, (uint64_t)failed};
     int status = agree_reduce(&j->agree, v, 4, MPI_SUM, e);
 
-    if (status != DELTAFS_OK) {
-        job_die(j);
+    if (status != DELTAFS_OK)
         return status;
-    }
     *totals = (struct writer_totals){v[0], v[1], v[2]};
     if (v[3] == 0)
         return DELTAFS_OK;

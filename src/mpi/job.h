@@ -31,6 +31,8 @@ struct job {
 /* Its calls; the context is the job. */
 extern const struct dir_transport job_transport;
 
+/* The ranks have lost each other: what their agreement calls where MPI fails. */
+void job_die(void *job);
 /* What a rank that waits does again and again; `job` may be NULL. */
 void job_wait(void *job);
 /* Let a job be served by whoever waits. */

@@ -319,6 +319,7 @@ static int job_open_to_write(const char *name, MPI_Comm comm, struct job_call ca
     pthread_mutex_init(&j->lock, NULL);
     pthread_mutex_lock(&j->lock); /* a thread for progress begins when all is made */
     j->agree = a;
+    j->agree.lose = job_die;
     j->agree.arg = j;
     j->topology = (struct topology){.comm = a.comm, .node = MPI_COMM_NULL};
     j->stats_fd = -1;

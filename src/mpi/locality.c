@@ -6,6 +6,7 @@
 #if HAVE_PMIX
 #include <dlfcn.h>
 #include <pmix.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,7 +39,7 @@ static int locality_ask(void *library)
     pmix_info_t optional = {.key = PMIX_OPTIONAL, .value = {.type = PMIX_BOOL, .data = {.flag = 1}}};
     pmix_value_t *value = NULL;
     pmix_proc_t own;
-    int domain = 0;
+    int found = 0;
 
     *(void **)&init = dlsym(library, "PMIx_Init");
     *(void **)&get = dlsym(library, "PMIx_Get");
@@ -48,24 +49,33 @@ static int locality_ask(void *library)
     /* What the server has not told yet is not waited for. */
     if (get(&own, PMIX_LOCALITY_STRING, &optional, 1, &value) == PMIX_SUCCESS && value) {
         if (value->type == PMIX_STRING && value->data.string) {
-            domain = locality_parse(value->data.string);
+            found = locality_parse(value->data.string);
             free(value->data.string);
         }
         free(value);
     }
     finalize(NULL, 0);
-    return domain;
+    return found;
+}
+
+static int domain; /* of the process */
+
+static void locality_find(void)
+{
+    if (!getenv("PMIX_NAMESPACE") || !getenv("PMIX_RANK"))
+        return;
+    void *library = dlopen(PMIX_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+    if (!library)
+        return;
+    domain = locality_ask(library);
+    dlclose(library);
 }
 
 int locality_domain(void)
 {
-    if (!getenv("PMIX_NAMESPACE") || !getenv("PMIX_RANK"))
-        return 0;
-    void *library = dlopen(PMIX_LIBRARY, RTLD_NOW | RTLD_LOCAL);
-    if (!library)
-        return 0;
-    int domain = locality_ask(library);
-    dlclose(library);
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, locality_find);
     return domain;
 }
 

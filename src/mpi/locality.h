@@ -5,7 +5,8 @@
 #define LOCALITY_DOMAINS 65536
 
 /* The NUMA domain of this process, and above it the package, as one number below LOCALITY_DOMAINS that is the same for
- * those that share them; 0 if nobody tells: the process is not bound to one, or was not started under PMIx. */
+ * those that share them; 0 if nobody tells: the process is not bound to one, or was not started under PMIx. Asked once.
+ */
 int locality_domain(void);
 
 #endif

@@ -105,6 +105,7 @@ static int rings_allocate(struct rings *r, const struct plan *p, MPI_Comm node, 
         r->window = MPI_WIN_NULL;
         return agree_mpi_error(e, code, "allocate memory that the ranks of a node share");
     }
+    MPI_Win_set_errhandler(r->window, MPI_ERRORS_RETURN);
     memset(segment, 0, bytes);
     for (uint32_t i = 0; i < r->count; i++)
         r->in[i] = ring_at(segment, plan_ring(p), i);

@@ -31,7 +31,8 @@ struct shuffle {
     uint32_t whole;       /* bytes of an item that is key and value alone; 0: items have their sizes */
     uint32_t round;
     size_t since_progress; /* bytes put */
-    int is_open, is_dead, is_busy;
+    int is_open, is_dead;
+    int has_sent; /* since shuffle_progress last looked */
     struct error error;
     /* The round's end: */
     int has_ended;                /* this rank has nothing more to send */
@@ -233,6 +234,7 @@ static void out_send(struct shuffle *s, struct channel_out *o, uint16_t flags)
         shuffle_lose(s, &e);
     o->bytes = NULL;
     o->used = o->room;
+    s->has_sent = 1;
 }
 
 static int own_flush(struct shuffle *s);
@@ -658,11 +660,11 @@ static int shuffle_put_marks(struct shuffle *s)
 int shuffle_progress(struct shuffle *s)
 {
     struct error e;
-    int has_moved = 0;
+    int has_moved = s->has_sent;
 
-    if (!s->is_open || s->is_dead || s->is_busy)
+    if (!s->is_open || s->is_dead)
         return 0;
-    s->is_busy = 1;
+    s->has_sent = 0;
     if (link_poll(s->link, &e) != DELTAFS_OK)
         shuffle_lose(s, &e);
     /* The last stages first: they make room for the others. */
@@ -670,7 +672,6 @@ int shuffle_progress(struct shuffle *s)
         has_moved |= in_take(s, &s->in[i]);
     if (s->has_ended && !s->is_dead)
         has_moved |= shuffle_put_marks(s);
-    s->is_busy = 0;
     return has_moved;
 }
 
@@ -760,12 +761,10 @@ void shuffle_end(struct shuffle *s)
 {
     s->has_ended = 1;
     s->stat.stalls[STALL_END]++;
-    while (!s->is_dead) {
-        shuffle_progress(s);
-        if (s->end_stage == STAGES && shuffle_is_drained(s, STAGES) && own_flush(s) && link_is_sent(s->link))
-            break;
+    shuffle_progress(s);
+    while (!s->is_dead &&
+           !(s->end_stage == STAGES && shuffle_is_drained(s, STAGES) && own_flush(s) && link_is_sent(s->link)))
         shuffle_wait(s, STALL_END);
-    }
     shuffle_drop_value(s);
 }
 
