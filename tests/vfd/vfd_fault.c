@@ -7,6 +7,7 @@
  *   VFD_FAULT=[RANK:]stat   stat, where the driver calls it
  *   VFD_FAULT=[RANK:]fstat  the same of fstat
  *   VFD_FAULT=[RANK:]dir    deltafs_open
+ *   VFD_FAULT=[RANK:]name   strdup, where the driver calls it
  *   VFD_FAULT=[RANK:]memory realloc of a mebibyte or more, where the driver calls it */
 #include <dlfcn.h>
 #include <errno.h>
@@ -79,6 +80,15 @@ int deltafs_open(const char *path, const deltafs_options *options, deltafs_dir *
     if (!real)
         *(void **)&real = fault_real("deltafs_open");
     return fault_is("dir") ? DELTAFS_ERR_IO : real(path, options, out);
+}
+
+char *strdup(const char *text)
+{
+    static char *(*real)(const char *);
+
+    if (!real)
+        *(void **)&real = fault_real("strdup");
+    return fault_is("name") && fault_is_driver(__builtin_return_address(0)) ? NULL : real(text);
 }
 
 void *realloc(void *old, size_t size)

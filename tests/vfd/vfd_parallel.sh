@@ -69,6 +69,12 @@ try 3 fault.h5 create
 all 3 "open"
 all 3 "close"
 all 6 ": ok"
+for rank in 0 2; do
+    VFD_FAULT=$rank:name
+    try 3 ours.h5 open
+    all 3 "ours.h5: no memory"
+    all 2 "(rank $rank)"
+done
 VFD_FAULT=0:resize
 try 3 resize.h5 create
 all 3 ": ok"
