@@ -75,7 +75,7 @@ static void use_container(void)
     FUZZ_CHECK(deltafs_options_create(&o) == DELTAFS_OK);
     FUZZ_CHECK(deltafs_options_set(o, "read_threads", "0") == DELTAFS_OK);
     FUZZ_CHECK(deltafs_options_set(o, "read_cache", "64K") == DELTAFS_OK);
-    int status = deltafs_open("c", o, &d);
+    int status = deltafs_open("/c", o, &d);
     deltafs_options_destroy(o);
     if (status != DELTAFS_OK)
         return;
@@ -104,19 +104,19 @@ static void mend_container(uint64_t mode, const struct manifest *m)
     if (m->partitions > 4 || m->epoch_count > 100)
         return;
     if (mode & 2)
-        status = deltafs_repair("c", &wish, NULL, NULL);
+        status = deltafs_repair("/c", &wish, NULL, NULL);
     if (mode & 4) {
         FUZZ_CHECK(deltafs_options_create(&o) == DELTAFS_OK);
         FUZZ_CHECK(deltafs_options_set(o, "memory", "8M") == DELTAFS_OK);
         FUZZ_CHECK(deltafs_options_set(o, "threads", "0") == DELTAFS_OK);
-        status = deltafs_reopen("c", o, &d);
+        status = deltafs_reopen("/c", o, &d);
         deltafs_options_destroy(o);
         if (status == DELTAFS_OK)
             status = deltafs_close(d);
     }
     if (status != DELTAFS_OK)
         return;
-    FUZZ_CHECK(deltafs_open("c", NULL, &d) == DELTAFS_OK);
+    FUZZ_CHECK(deltafs_open("/c", NULL, &d) == DELTAFS_OK);
     FUZZ_CHECK(deltafs_close(d) == DELTAFS_OK);
 }
 
@@ -129,8 +129,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
     size_t size[4];
     uint8_t *file[4] = {fuzz_bytes(&in, manifest_n, &size[0]), fuzz_bytes(&in, index_n, &size[1]),
                         fuzz_bytes(&in, data_n, &size[2]), fuzz_bytes(&in, SIZE_MAX, &size[3])};
-    static const char *const names[4] = {"c/MANIFEST", "c/00/p00000000.index", "c/00/p00000000.data",
-                                         "c/00/v00000000.values"};
+    static const char *const names[4] = {"/c/MANIFEST", "/c/00/p00000000.index", "/c/00/p00000000.data",
+                                         "/c/00/v00000000.values"};
     struct manifest m;
     struct error e;
 
@@ -139,7 +139,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
     mem_io_begin(&files);
     mem_put(&files, names[0], file[0], size[0]);
     struct io io = io_default();
-    if (manifest_read(&io, "c", &m, &e) == DELTAFS_OK) {
+    if (manifest_read(&io, "/c", &m, &e) == DELTAFS_OK) {
         for (int i = 1; i < (mode & 8 ? 4 : 3); i++) {
             if (mode & 1)
                 structures_seal_log(log_seed(m.uuid), file[i], size[i]);

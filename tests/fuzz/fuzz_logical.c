@@ -41,7 +41,7 @@ static int use_file(void)
 
     FUZZ_CHECK(deltafs_options_create(&o) == DELTAFS_OK);
     FUZZ_CHECK(deltafs_options_set(o, "memory", "8M") == DELTAFS_OK);
-    int status = deltafs_logical_open("f", O_RDONLY, o, &f);
+    int status = deltafs_logical_open("/f", O_RDONLY, o, &f);
     deltafs_options_destroy(o);
     if (status != DELTAFS_OK)
         return 0;
@@ -66,13 +66,13 @@ static void write_file(void)
 
     FUZZ_CHECK(deltafs_options_create(&o) == DELTAFS_OK);
     FUZZ_CHECK(deltafs_options_set(o, "sync", "none") == DELTAFS_OK);
-    if (deltafs_logical_open("f", O_RDWR, o, &f) == DELTAFS_OK) {
+    if (deltafs_logical_open("/f", O_RDWR, o, &f) == DELTAFS_OK) {
         int status = deltafs_logical_write(f, 3, text, sizeof text);
         if (status == DELTAFS_OK)
             status = deltafs_logical_sync(f);
         int closed = deltafs_logical_close(f);
         if (status == DELTAFS_OK && closed == DELTAFS_OK) {
-            FUZZ_CHECK(deltafs_logical_open("f", O_RDONLY, o, &f) == DELTAFS_OK);
+            FUZZ_CHECK(deltafs_logical_open("/f", O_RDONLY, o, &f) == DELTAFS_OK);
             FUZZ_CHECK(deltafs_logical_read(f, 3, got_text, sizeof text, &got) == DELTAFS_OK && got == sizeof text);
             FUZZ_CHECK(memcmp(got_text, text, sizeof text) == 0);
             FUZZ_CHECK(deltafs_logical_close(f) == DELTAFS_OK);
@@ -93,7 +93,7 @@ static void put_data(struct mem_io *files, const uint8_t uuid[16], int is_sealed
     memcpy(log + FRAME_SIZE, bytes, n);
     for (size_t i = 0; i < frames && is_sealed; i++)
         put_u32(log + FRAME_SIZE + GROUP + 4 * i, frame_sum(seed, i, log + FRAME_SIZE + i * FRAME_SIZE));
-    mem_put(files, "f/s00000000/w00000000.data", log, is_sealed ? sizeof log : FRAME_SIZE + n);
+    mem_put(files, "/f/s00000000/w00000000.data", log, is_sealed ? sizeof log : FRAME_SIZE + n);
 }
 
 /* An index of the batches of an extent log, with a trailer that is right. */
@@ -110,7 +110,7 @@ static void put_index(struct mem_io *files, const uint8_t uuid[16], const uint8_
         put_u64(t + 16, n - LOG_HEADER_SIZE);
         memcpy(t + 24, FLAT_MAGIC, 8);
         log_seal(seed, t, FLAT_TRAILER_SIZE);
-        mem_put(files, "f/s00000000/INDEX", index, n + FLAT_TRAILER_SIZE);
+        mem_put(files, "/f/s00000000/INDEX", index, n + FLAT_TRAILER_SIZE);
     }
     free(index);
 }
@@ -134,23 +134,23 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
     for (int i = 0; i < 2 && (mode & 1); i++)
         structures_seal_manifest(file[i], size[i]);
     mem_io_begin(&files);
-    mem_put(&files, "f/MANIFEST", file[0], size[0]);
-    mem_put(&files, "f/s00000000/SESSION", file[1], size[1]);
+    mem_put(&files, "/f/MANIFEST", file[0], size[0]);
+    mem_put(&files, "/f/s00000000/SESSION", file[1], size[1]);
     struct io io = io_default();
-    if (manifest_read_any(&io, "f", &m, &e) == DELTAFS_OK) {
+    if (manifest_read_any(&io, "/f", &m, &e) == DELTAFS_OK) {
         if (mode & 1)
             structures_seal_extents(log_seed(m.uuid), file[2], size[2]);
-        mem_put(&files, "f/s00000000/w00000000.extents", file[2], size[2]);
+        mem_put(&files, "/f/s00000000/w00000000.extents", file[2], size[2]);
         put_data(&files, m.uuid, mode & 1, file[3], size[3]);
         if (mode & 2)
             put_index(&files, m.uuid, file[2], size[2]);
         manifest_fini(&m);
     }
-    deltafs_kind("f", &kind);
-    deltafs_logical_verify_path("f", NULL, NULL, NULL);
+    deltafs_kind("/f", &kind);
+    deltafs_logical_verify_path("/f", NULL, NULL, NULL);
     if (use_file()) {
         write_file();
-        if (deltafs_logical_flatten("f") == DELTAFS_OK)
+        if (deltafs_logical_flatten("/f") == DELTAFS_OK)
             FUZZ_CHECK(use_file());
     }
     FUZZ_CHECK(mem_io_end(&files) == 0);

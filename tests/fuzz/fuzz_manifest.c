@@ -46,8 +46,8 @@ static void try_sources(struct io *io)
     struct sources s;
     struct error e = {0};
 
-    if (sources_read(io, "c/SOURCES", &s, &e) != DELTAFS_OK) {
-        FUZZ_CHECK(strstr(e.text, "c/SOURCES") != NULL);
+    if (sources_read(io, "/c/SOURCES", &s, &e) != DELTAFS_OK) {
+        FUZZ_CHECK(strstr(e.text, "/c/SOURCES") != NULL);
         return;
     }
     for (size_t i = 0; i < s.count; i++) {
@@ -76,15 +76,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
     if (mode & 1)
         structures_seal_manifest(text, n);
     mem_io_begin(&files);
-    mem_put(&files, mode & 2 ? "c/SOURCES" : "c/MANIFEST", text, n);
+    mem_put(&files, mode & 2 ? "/c/SOURCES" : "/c/MANIFEST", text, n);
     struct io io = io_default();
     if (mode & 2) {
         try_sources(&io);
-    } else if (manifest_read(&io, "c", &m, &e) == DELTAFS_OK) {
+    } else if (manifest_read(&io, "/c", &m, &e) == DELTAFS_OK) {
         check(&m);
         manifest_fini(&m);
     } else {
-        FUZZ_CHECK(strstr(e.text, "c/MANIFEST") != NULL);
+        FUZZ_CHECK(strstr(e.text, "/c/MANIFEST") != NULL);
     }
     FUZZ_CHECK(mem_io_end(&files) == 0);
     free(text);

@@ -5,7 +5,7 @@
 #include <deltafs/deltafs.h>
 #include "mem_io.h"
 
-#define DAMAGE_PATH "c" /* of the container being read */
+#define DAMAGE_PATH "/c" /* of the container being read */
 
 /* Seeded random numbers (splitmix64). */
 struct damage_rng {
