@@ -36,7 +36,8 @@ static int is_right_version(void)
     return length == strlen(MPICH_VERSION) && strncmp(version, MPICH_VERSION, length) == 0;
 }
 
-/* Handles are of other types in Open MPI: a program of it crashes in the first function of this library that it calls. */
+/* Handles are of other types in Open MPI: a program of it crashes in the first function of this library that it calls.
+ */
 __attribute__((constructor)) static void warn_of_open_mpi(void)
 {
     static const char text[] = "libdeltafs_romio is for MPICH " MPICH_VERSION
