@@ -135,9 +135,9 @@ static herr_t class_flock(struct vfd_file *f, int operation)
 {
     if (f->fd < 0 || flock(f->fd, operation | LOCK_NB) == 0 || errno == ENOSYS || errno == EOPNOTSUPP)
         return 0;
-    return vfd_fail(f->calls, VFD_CANNOT_LOCK, "deltafs: %s: cannot be locked: %s%s", f->path, strerror(errno),
-                    errno == EWOULDBLOCK ? " (another program has it open; HDF5_USE_FILE_LOCKING=FALSE ignores that)"
-                                         : "");
+    return vfd_fail(
+        f->calls, VFD_CANNOT_LOCK, "deltafs: %s: cannot be locked: %s (errno = %d)%s", f->path, strerror(errno), errno,
+        errno == EWOULDBLOCK ? " (another program has it open; HDF5_USE_FILE_LOCKING=FALSE ignores that)" : "");
 }
 
 static herr_t class_lock(H5FD_t *file, hbool_t is_for_writing)

@@ -1,5 +1,6 @@
 /* A logical file: what an HDF5 file is to this driver. HDF5's metadata and raw data go there as HDF5 hands them over.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,23 @@
 static int logical_fail(struct vfd_file *f, enum vfd_fault fault)
 {
     return vfd_fail(f->calls, fault, "deltafs: %s", deltafs_logical_errmsg(f->logical));
+}
+
+/* With the number of an error of the system that says the same, by which h5py chooses its exceptions. */
+static int logical_fail_as(struct vfd_file *f, enum vfd_fault fault, int status)
+{
+    static const struct {
+        int status, number;
+    } known[] = {{DELTAFS_ERR_NOT_FOUND, ENOENT},
+                 {DELTAFS_ERR_EXISTS, EEXIST},
+                 {DELTAFS_ERR_NOT_DELTAFS, EISDIR},
+                 {DELTAFS_ERR_NO_SPACE, ENOSPC}};
+
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (known[i].status == status)
+            return vfd_fail(f->calls, fault, "deltafs: %s (errno = %d)", deltafs_logical_errmsg(f->logical),
+                            known[i].number);
+    return logical_fail(f, fault);
 }
 
 static int logical_try_read(struct vfd_file *f, uint64_t at, void *bytes, size_t size)
@@ -27,8 +45,10 @@ static int logical_read(struct vfd_file *f, uint64_t at, void *bytes, size_t siz
 
 static int logical_write(struct vfd_file *f, uint64_t at, const void *bytes, size_t size)
 {
+    int status = deltafs_logical_write(f->logical, at, bytes, size);
+
     f->is_changed = 1;
-    return deltafs_logical_write(f->logical, at, bytes, size) == DELTAFS_OK ? 0 : logical_fail(f, VFD_CANNOT_WRITE);
+    return status == DELTAFS_OK ? 0 : logical_fail_as(f, VFD_CANNOT_WRITE, status);
 }
 
 static int logical_read_list(struct vfd_file *f, size_t n, const struct deltafs_extent *piece, void *bytes)
@@ -42,9 +62,10 @@ static int logical_read_list(struct vfd_file *f, size_t n, const struct deltafs_
 
 static int logical_write_list(struct vfd_file *f, size_t n, const struct deltafs_extent *piece, const void *bytes)
 {
+    int status = deltafs_logical_write_list(f->logical, n, piece, bytes);
+
     f->is_changed = 1;
-    return deltafs_logical_write_list(f->logical, n, piece, bytes) == DELTAFS_OK ? 0
-                                                                                 : logical_fail(f, VFD_CANNOT_WRITE);
+    return status == DELTAFS_OK ? 0 : logical_fail_as(f, VFD_CANNOT_WRITE, status);
 }
 
 static int logical_size(struct vfd_file *f, uint64_t *out)
@@ -110,7 +131,7 @@ int vfd_logical_open(struct vfd_file *f, unsigned flags, const struct vfd_config
     if (status != DELTAFS_OK) {
         vfd_keys_free(f->keys);
         f->keys = NULL;
-        return is_one && !*is_one ? 0 : logical_fail(f, VFD_CANNOT_OPEN);
+        return is_one && !*is_one ? 0 : logical_fail_as(f, VFD_CANNOT_OPEN, status);
     }
     f->kind = &vfd_logical_kind;
     f->is_changed = (flags & VFD_TRUNC) != 0;

@@ -555,7 +555,8 @@ static int mpi_is_together(void)
 /* After a write that has ended with `rc`. */
 static herr_t mpi_written(H5FD_t *file, herr_t rc)
 {
-    return mpi_is_together() ? mpi_agree(mpi_of(file), rc) : rc;
+    return mpi_is_together() ? mpi_settle(mpi_of(file)->comm, ((struct vfd_file *)file)->calls, VFD_CANNOT_WRITE, rc)
+                             : rc;
 }
 
 static herr_t mpi_read(H5FD_t *file, H5FD_mem_t type, hid_t dxpl, haddr_t at, size_t size, void *bytes)

@@ -2,6 +2,7 @@
  *
  * A path whose beginning is a directory of DeltaFS means a subfile of that: also where a folder of that name is in it,
  * as the buckets of its logs are. */
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -136,7 +137,7 @@ int vfd_look_to_open(const struct vfd_file *f, unsigned flags, struct vfd_here *
     if (vfd_look(f->calls, f->path, here) != 0)
         return -1;
     if (here->what == VFD_NOTHING && !(flags & VFD_CREATE))
-        return vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s: there is no such file", f->path);
+        return vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s: there is no such file (errno = %d)", f->path, ENOENT);
     /* What is there does not hinder a logical file, or the library says how. */
     if (here->what == VFD_NOTHING || here->what == VFD_FOLDER)
         here->what = VFD_LOGICAL;

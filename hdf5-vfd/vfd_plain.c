@@ -15,7 +15,8 @@ static int plain_read(struct vfd_file *f, uint64_t at, void *bytes, size_t size)
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            return vfd_fail(f->calls, VFD_CANNOT_READ, "%s: offset %ju: %m", f->path, (uintmax_t)at);
+            return vfd_fail(f->calls, VFD_CANNOT_READ, "%s: offset %ju: %m (errno = %d)", f->path, (uintmax_t)at,
+                            errno);
         if (n == 0)
             break;
         to += n;
@@ -35,7 +36,8 @@ static int plain_write(struct vfd_file *f, uint64_t at, const void *bytes, size_
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
-            return vfd_fail(f->calls, VFD_CANNOT_WRITE, "%s: offset %ju: %m", f->path, (uintmax_t)at);
+            return vfd_fail(f->calls, VFD_CANNOT_WRITE, "%s: offset %ju: %m (errno = %d)", f->path, (uintmax_t)at,
+                            errno);
         from += n;
         at += (uint64_t)n;
         size -= (size_t)n;
@@ -65,7 +67,7 @@ static int plain_close(struct vfd_file *f)
     int rc = close(f->fd);
 
     f->fd = -1;
-    return rc == 0 ? 0 : vfd_fail(f->calls, VFD_CANNOT_CLOSE, "%s: %m", f->path);
+    return rc == 0 ? 0 : vfd_fail(f->calls, VFD_CANNOT_CLOSE, "%s: %m (errno = %d)", f->path, errno);
 }
 
 static const struct vfd_kind plain_kind = {
@@ -83,7 +85,7 @@ int vfd_plain_open(struct vfd_file *f, unsigned flags)
 {
     f->fd = open(f->path, vfd_open_flags(flags) | O_CLOEXEC, 0666);
     if (f->fd < 0)
-        return vfd_fail(f->calls, VFD_CANNOT_OPEN, "%s: %m", f->path);
+        return vfd_fail(f->calls, VFD_CANNOT_OPEN, "%s: %m (errno = %d)", f->path, errno);
     f->kind = &plain_kind;
     return vfd_identify(f, f->path, NULL);
 }

@@ -43,6 +43,13 @@ DELTAFS_SYNC=never && export DELTAFS_SYNC
 why "DELTAFS_SYNC" ours.h5
 unset DELTAFS_SYNC
 
+# By these numbers h5py chooses its exceptions.
+why "there is no such file (errno = 2)" missing.h5
+mkdir other
+: >other/file
+why "(errno = 21)" other
+rm -r other
+
 # Damage has its file and offset.
 damage() {
     cp -r "$1" "damaged.$1"
