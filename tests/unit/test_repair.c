@@ -406,6 +406,7 @@ static size_t find_type(const uint8_t *bytes, size_t n, uint8_t type, int k)
     for (size_t at = 32; at + 104 < n; at++)
         if (bytes[at + 4] == type && memcmp(bytes + at + 13, "\0\0", 2) == 0 &&
             (type != 0xd4 || memcmp(bytes + at + 96, "dltfsFTR", 8) == 0) &&
+            (type != 0xd2 || (bytes[at + 7] == 0 && memcmp(bytes + at + 17, "\0\0", 3) == 0)) &&
             (type != 0xd3 || memcmp(bytes + at + 5, "\0\0", 3) == 0) && k-- == 0)
             return at;
     fail_msg("there is none");
