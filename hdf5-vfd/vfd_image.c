@@ -98,6 +98,17 @@ static int image_make(struct vfd_file *f, deltafs_dir *dir, const char *containe
     return rc;
 }
 
+/* Whether the directory is an index of files' keys: its records are no particles, but where those are. */
+static int image_is_index(const char *container)
+{
+    deltafs_keys *keys;
+
+    if (deltafs_keys_open(container, NULL, &keys) != DELTAFS_OK)
+        return 0;
+    deltafs_keys_close(keys);
+    return 1;
+}
+
 int vfd_image_open(struct vfd_file *f, const char *container, const char *key, const struct vfd_config *config)
 {
     deltafs_dir *dir;
@@ -105,6 +116,11 @@ int vfd_image_open(struct vfd_file *f, const char *container, const char *key, c
     if (f->is_writable)
         return vfd_fail(f->calls, VFD_CANNOT_OPEN,
                         "deltafs: %s: a directory of DeltaFS is only read through HDF5: open it for reading", f->path);
+    if (image_is_index(container))
+        return vfd_fail(f->calls, VFD_CANNOT_OPEN,
+                        "deltafs: %s: is an index of the keys in files, not of particles themselves: 'deltafs get' "
+                        "prints the rows that it leads to",
+                        container);
     if (deltafs_open(container, config->options, &dir) != DELTAFS_OK)
         return vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s", deltafs_errmsg(NULL));
     int rc = image_make(f, dir, container, key, config);

@@ -43,6 +43,13 @@ DELTAFS_SYNC=never && export DELTAFS_SYNC
 why "DELTAFS_SYNC" ours.h5
 unset DELTAFS_SYNC
 
+# An index of files' keys is a directory, too, but has no particles.
+head -c 4800 /dev/zero >rows
+expect 0 mpi 1 "$deltafs_mpi" index -q --schema id:u8,x:f8 --key id -o index.of rows
+why "is an index of the keys in files" index.of
+why "is an index of the keys in files" index.of/0
+rm -r rows index.of
+
 # By these numbers h5py chooses its exceptions.
 why "there is no such file (errno = 2)" missing.h5
 mkdir other
