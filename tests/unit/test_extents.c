@@ -833,7 +833,7 @@ static void test_last_bytes(void **state)
     unit_save(path, bytes, sector + 1);
     CHECK_IS(read_log(path, 3, 4, 0, &from, &got), DELTAFS_OK);
     CHECK_IS(from, LOG_HEADER_SIZE);
-    memset(bytes + sector, 0, FORMAT_SECTOR);
+    memset(bytes + sector, 0, size - sector < FORMAT_SECTOR ? size - sector : FORMAT_SECTOR);
     unit_save(path, bytes, size);
     CHECK_IS(read_log(path, 3, 4, 0, &from, &got), DELTAFS_OK);
     CHECK_IS(from, LOG_HEADER_SIZE);
