@@ -3,6 +3,7 @@
  * out what all of them do, and so knows what must be in the file. */
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <unistd.h>
 #include "core/logical.h"
 #include "unit_help.h"
@@ -478,12 +479,12 @@ static void test_moved_on(void **state)
 static struct {
     const struct io_ops *real;
     const char *gone[2];
-    int at;
+    atomic_int at; /* the ranks are threads */
 } remover;
 
 static int open_and_remove(void *ctx, const char *path, int flags, mode_t mode)
 {
-    if (strstr(path, ".extents") && --remover.at == 0)
+    if (strstr(path, ".extents") && atomic_fetch_sub(&remover.at, 1) == 1)
         for (size_t i = 0; i < 2 && remover.gone[i]; i++)
             unlink(remover.gone[i]);
     return remover.real->open(ctx, path, flags, mode);
