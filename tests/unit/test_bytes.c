@@ -82,12 +82,6 @@ static void append_some(struct model *m, deltafs_dir *d, struct rng *r, size_t n
     }
 }
 
-static void end_epoch(struct model *m, deltafs_dir *d, uint64_t label)
-{
-    CHECK_CALL(d, deltafs_epoch_end(d, label), DELTAFS_OK);
-    model_keep(m, label);
-}
-
 static void check_directory(struct model *m, const char *path, struct rng *r)
 {
     struct deltafs_stat stat;
@@ -169,12 +163,12 @@ static void test_random(void **state)
                                                         "value_size", cases[i].value_size, "schema", cases[i].schema,
                                                         "codec", cases[i].codec, "block", cases[i].block, "memory",
                                                         cases[i].memory, "threads", cases[i].threads, NULL));
-        end_epoch(&m, d, 0);
+        model_end_epoch(&m, d, 0);
         for (uint64_t epoch = 1; epoch < (cases[i].records < 100000 ? 4 : 2); epoch++) {
             append_some(&m, d, &r, cases[i].names, cases[i].records, size);
             /* Some keys often, so that their order shows. */
             append_some(&m, d, &r, 3, 300, size);
-            end_epoch(&m, d, epoch);
+            model_end_epoch(&m, d, epoch);
         }
         struct deltafs_memory_stat stat;
         CHECK_CALL(d, deltafs_memory_stat(d, &stat), DELTAFS_OK);
@@ -246,7 +240,7 @@ static void test_collisions(void **state)
                 if (epoch < 2 || k % 2 == epoch % 2)
                     CHECK_CALL(d, model_append_bytes(&m, d, name_bytes(&name[k]), name[k].size, 6), DELTAFS_OK);
             }
-        end_epoch(&m, d, epoch);
+        model_end_epoch(&m, d, epoch);
     }
     CHECK_IS(deltafs_close(d), DELTAFS_OK);
     uint32_t segments;
@@ -286,7 +280,7 @@ static void test_many(void **state)
         for (uint64_t epoch = 0; epoch < 2; epoch++) {
             for (uint32_t k = 0; k < 1 << 16; k++)
                 CHECK_CALL(d, model_append_bytes(&m, d, name_bytes(&name[k]), name[k].size, k % 7), DELTAFS_OK);
-            end_epoch(&m, d, epoch);
+            model_end_epoch(&m, d, epoch);
         }
         CHECK_IS(deltafs_close(d), DELTAFS_OK);
         check_directory(&m, path, &r);
@@ -498,7 +492,7 @@ static void test_flipped(void **state)
     make_names(&r, 50);
     for (uint64_t epoch = 0; epoch < 2; epoch++) {
         append_some(&m, d, &r, 50, 100, 10);
-        end_epoch(&m, d, epoch);
+        model_end_epoch(&m, d, epoch);
     }
     CHECK_IS(deltafs_close(d), DELTAFS_OK);
     for (int l = 0; l < 2; l++) {

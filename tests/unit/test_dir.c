@@ -11,38 +11,6 @@
 
 /* ---- Workloads ---- */
 
-static uint32_t random_size(struct rng *r, int64_t value_size)
-{
-    if (value_size >= 0)
-        return (uint32_t)value_size;
-    return (uint32_t)(rng_below(r, 20) == 0 ? rng_below(r, 20000) : rng_below(r, 80));
-}
-
-static void append_some(struct model *m, deltafs_dir *d, struct rng *r, enum key_kind kind, uint32_t n,
-                        int64_t value_size)
-{
-    for (uint32_t i = 0; i < n; i++)
-        CHECK_CALL(d, model_append(m, d, rng_key(r, kind), random_size(r, value_size)), DELTAFS_OK);
-}
-
-static void end_epoch(struct model *m, deltafs_dir *d, uint64_t label)
-{
-    CHECK_CALL(d, deltafs_epoch_end(d, label), DELTAFS_OK);
-    model_keep(m, label);
-}
-
-static void check_directory(struct model *m, const char *path, struct rng *r)
-{
-    deltafs_dir *d = unit_open(path);
-
-    model_check_all(m, d, r);
-    model_check_scan(m, d, NULL);
-    model_check_facts(m, d);
-    for (int i = 0; i < 50; i++)
-        model_check_key(m, d, rng_key(r, (enum key_kind)(i % KEYS_KINDS)), NULL);
-    CHECK_IS(deltafs_close(d), DELTAFS_OK);
-}
-
 /* How many segments the epochs have, over all partitions: the least and the most. */
 static void count_segments(const char *path, uint32_t *least, uint32_t *most)
 {
@@ -96,14 +64,14 @@ static void test_random_workloads(void **state)
         deltafs_dir *d = unit_create(path, unit_options("memory", "512M", "partitions", cases[i].partitions,
                                                         "value_size", cases[i].value_size, "schema", cases[i].schema,
                                                         "codec", cases[i].codec, "block", cases[i].block, NULL));
-        end_epoch(&m, d, 0); /* empty, and the label 0 */
+        model_end_epoch(&m, d, 0); /* empty, and the label 0 */
         for (unsigned kind = 0; kind < KEYS_KINDS; kind++) {
-            append_some(&m, d, &r, (enum key_kind)kind, cases[i].records / (kind == KEYS_FEW ? 10 : 1), size);
-            end_epoch(&m, d, 10 * kind + 10);
+            model_append_some(&m, d, &r, (enum key_kind)kind, cases[i].records / (kind == KEYS_FEW ? 10 : 1), size);
+            model_end_epoch(&m, d, 10 * kind + 10);
         }
-        end_epoch(&m, d, UINT64_MAX); /* empty, too */
+        model_end_epoch(&m, d, UINT64_MAX); /* empty, too */
         CHECK_IS(deltafs_close(d), DELTAFS_OK);
-        check_directory(&m, path, &r);
+        model_check_directory(&m, path, &r);
         unit_remove(path);
         model_fini(&m);
     }
@@ -127,14 +95,15 @@ static void test_segments(void **state)
         deltafs_dir *d = unit_create(path, unit_options("memory", "8M", "partitions", cases[i].partitions, "value_size",
                                                         cases[i].value_size, NULL));
         for (unsigned epoch = 0; epoch < (cases[i].records < 150000 ? 2 : 1); epoch++) {
-            append_some(&m, d, &r, cases[i].records >= 150000 ? KEYS_SPARSE : KEYS_CLUSTERED, cases[i].records, size);
-            end_epoch(&m, d, epoch);
+            model_append_some(&m, d, &r, cases[i].records >= 150000 ? KEYS_SPARSE : KEYS_CLUSTERED, cases[i].records,
+                              size);
+            model_end_epoch(&m, d, epoch);
         }
         CHECK_IS(deltafs_close(d), DELTAFS_OK);
         count_segments(path, &least, &most);
         /* Keys that fit are merged at once, however many runs there are. */
         CHECK((most > 1) == (cases[i].records >= 150000));
-        check_directory(&m, path, &r);
+        model_check_directory(&m, path, &r);
         unit_remove(path);
         model_fini(&m);
     }
@@ -153,10 +122,10 @@ static void test_large_values(void **state)
     for (uint64_t epoch = 0; epoch < 2; epoch++) {
         for (int i = 0; i < 30; i++)
             CHECK_CALL(d, model_append(&m, d, rng_below(&r, 10), sizes[rng_below(&r, 9)]), DELTAFS_OK);
-        end_epoch(&m, d, epoch);
+        model_end_epoch(&m, d, epoch);
     }
     CHECK_IS(deltafs_close(d), DELTAFS_OK);
-    check_directory(&m, path, &r);
+    model_check_directory(&m, path, &r);
     model_fini(&m);
 }
 
@@ -169,11 +138,11 @@ static void test_many_epochs(void **state)
 
     (void)state;
     for (uint64_t epoch = 0; epoch < 1000; epoch++) {
-        append_some(&m, d, &r, KEYS_FEW, epoch % 7 == 3 ? 0 : 4, 8);
-        end_epoch(&m, d, 100 * epoch);
+        model_append_some(&m, d, &r, KEYS_FEW, epoch % 7 == 3 ? 0 : 4, 8);
+        model_end_epoch(&m, d, 100 * epoch);
     }
     CHECK_IS(deltafs_close(d), DELTAFS_OK);
-    check_directory(&m, path, &r);
+    model_check_directory(&m, path, &r);
     d = unit_open(path);
     for (int i = 0; i < 300; i++) {
         struct deltafs_range range = {rng_below(&r, 110000), rng_below(&r, 110000)};
@@ -209,9 +178,9 @@ static void test_one_key_often(void **state)
             if (k % 100 == 0)
                 CHECK_CALL(d, model_append(&m, d, rng_below(&r, 2001), 8), DELTAFS_OK);
         }
-        end_epoch(&m, d, 1);
+        model_end_epoch(&m, d, 1);
         CHECK_IS(deltafs_close(d), DELTAFS_OK);
-        check_directory(&m, path, &r);
+        model_check_directory(&m, path, &r);
         unit_remove(path);
         model_fini(&m);
     }
@@ -236,7 +205,7 @@ static void test_strides(void **state)
     }
     CHECK_CALL(d, deltafs_append_many(d, 50, record[0].key, sizeof record[0], record[0].value, sizeof record[0], 5),
                DELTAFS_OK);
-    end_epoch(&m, d, 1);
+    model_end_epoch(&m, d, 1);
     /* One value for all keys, and the keys from the last to the first; and none at all. */
     uint64_t keys[3] = {7, 8, 9};
     for (uint64_t i = 3; i-- > 0;)
@@ -247,7 +216,7 @@ static void test_strides(void **state)
         CHECK_CALL(d, deltafs_append_many(d, 1, &keys[2 - i], 0, value, 0, 5), DELTAFS_OK);
     }
     CHECK_CALL(d, deltafs_append_many(d, 0, NULL, 8, NULL, 5, 5), DELTAFS_OK);
-    end_epoch(&m, d, 2);
+    model_end_epoch(&m, d, 2);
     CHECK_IS(deltafs_close(d), DELTAFS_OK);
     d = unit_open(path);
     model_check_scan(&m, d, NULL);
@@ -271,7 +240,7 @@ static void test_get_many(void **state)
     (void)state;
     for (uint64_t key = 0; key < 10; key++)
         CHECK_CALL(d, model_append(&m, d, key, (uint32_t)key), DELTAFS_OK);
-    end_epoch(&m, d, 4);
+    model_end_epoch(&m, d, 4);
     CHECK_IS(deltafs_close(d), DELTAFS_OK);
     d = unit_open(path);
     CHECK_IS(deltafs_get_many(d, 8, keys, NULL, out), DELTAFS_ERR_NOT_FOUND);
@@ -326,8 +295,8 @@ static void test_scan_parts(void **state)
     int left = 37;
 
     (void)state;
-    append_some(&m, d, &r, KEYS_DENSE, 1000, -1);
-    end_epoch(&m, d, 1);
+    model_append_some(&m, d, &r, KEYS_DENSE, 1000, -1);
+    model_end_epoch(&m, d, 1);
     CHECK_IS(deltafs_close(d), DELTAFS_OK);
     d = unit_open(path);
     CHECK_IS(deltafs_scan(d, NULL, stop_after, &left), 1234);
@@ -359,16 +328,16 @@ static void test_never_closed(void **state)
         deltafs_dir *d =
             unit_create(path, unit_options("partitions", partitions[i], "value_size", "8", "memory", "8M", NULL));
         for (uint64_t epoch = 0; epoch < 5; epoch++) {
-            append_some(&m, d, &r, KEYS_DENSE, epoch == 3 ? 0 : 2000, 8);
-            end_epoch(&m, d, epoch);
+            model_append_some(&m, d, &r, KEYS_DENSE, epoch == 3 ? 0 : 2000, 8);
+            model_end_epoch(&m, d, epoch);
         }
         size_t before = m.count;
-        append_some(&m, d, &r, KEYS_SPARSE, 300000, 8);
+        model_append_some(&m, d, &r, KEYS_SPARSE, 300000, 8);
         unit_copy(path, copy);
         m.count = before;
         CHECK_IS(deltafs_close(d), DELTAFS_ERR_UNCOMMITTED);
-        check_directory(&m, copy, &r);
-        check_directory(&m, path, &r);
+        model_check_directory(&m, copy, &r);
+        model_check_directory(&m, path, &r);
         d = unit_open(copy);
         CHECK(deltafs_stat(d, &stat) == DELTAFS_OK && !stat.is_closed);
         CHECK_IS(deltafs_close(d), DELTAFS_OK);
@@ -415,8 +384,8 @@ static void test_reading_while_writing(void **state)
 
     (void)state;
     for (uint64_t epoch = 0; epoch < 6; epoch++) {
-        append_some(&m, d, &r, KEYS_DENSE, 3000, 100);
-        end_epoch(&m, d, epoch);
+        model_append_some(&m, d, &r, KEYS_DENSE, 3000, 100);
+        model_end_epoch(&m, d, epoch);
         if (epoch == 2) {
             first = unit_open(path);
             early = m;
@@ -424,8 +393,8 @@ static void test_reading_while_writing(void **state)
             CHECK(early.record != NULL);
             memcpy(early.record, m.record, m.count * sizeof *m.record);
         }
-        append_some(&m, d, &r, KEYS_DENSE, 20000, 100);
-        check_directory(&m, path, &r);
+        model_append_some(&m, d, &r, KEYS_DENSE, 20000, 100);
+        model_check_directory(&m, path, &r);
         m.count = m.committed;
         CHECK_CALL(d, deltafs_epoch_cancel(d, "enough of it"), DELTAFS_OK);
         CHECK_IS(deltafs_epoch_end(d, epoch + 100), DELTAFS_ERR_CANCELLED);
@@ -436,7 +405,7 @@ static void test_reading_while_writing(void **state)
     model_check_scan(&early, first, NULL);
     model_check_facts(&early, first);
     CHECK_IS(deltafs_close(first), DELTAFS_OK);
-    check_directory(&m, path, &r);
+    model_check_directory(&m, path, &r);
     model_fini(&m);
     model_fini(&early);
 }
@@ -454,7 +423,7 @@ static void test_reads_of_a_trajectory(void **state)
     for (uint64_t epoch = 0; epoch < EPOCHS; epoch++) {
         for (uint64_t key = 0; key < 20000; key++)
             CHECK_CALL(d, model_append(&m, d, key * 7, 40), DELTAFS_OK);
-        end_epoch(&m, d, epoch);
+        model_end_epoch(&m, d, epoch);
     }
     CHECK_IS(deltafs_close(d), DELTAFS_OK);
     for (int i = 0; i < 20; i++) {
@@ -476,207 +445,6 @@ static void test_reads_of_a_trajectory(void **state)
     model_fini(&m);
 }
 
-/* ---- Errors ---- */
-
-static void test_uncommitted(void **state)
-{
-    struct rng r = rng_init(70);
-    struct model m = {0};
-    const char *path = unit_path("uncommitted");
-    deltafs_dir *d = unit_create(path, unit_options("partitions", "2", NULL));
-
-    (void)state;
-    append_some(&m, d, &r, KEYS_DENSE, 500, -1);
-    end_epoch(&m, d, 1);
-    CHECK_CALL(d, deltafs_append(d, 1, "x", 1), DELTAFS_OK);
-    CHECK_IS(deltafs_close(d), DELTAFS_ERR_UNCOMMITTED);
-    CHECK(strstr(deltafs_errmsg(NULL), "1 record was") != NULL);
-    check_directory(&m, path, &r);
-    model_fini(&m);
-}
-
-static void test_labels(void **state)
-{
-    struct rng r = rng_init(71);
-    struct model m = {0};
-    const char *path = unit_path("labels");
-    deltafs_dir *d = unit_create(path, unit_options(NULL, NULL));
-
-    (void)state;
-    append_some(&m, d, &r, KEYS_DENSE, 100, -1);
-    end_epoch(&m, d, 5);
-    append_some(&m, d, &r, KEYS_DENSE, 100, -1);
-    CHECK_IS(deltafs_epoch_end(d, 5), DELTAFS_ERR_LABEL);
-    CHECK_IS(deltafs_epoch_end(d, 4), DELTAFS_ERR_LABEL);
-    CHECK_IS(deltafs_epoch_end(d, 0), DELTAFS_ERR_LABEL);
-    /* The records stay, and more may come. */
-    append_some(&m, d, &r, KEYS_DENSE, 100, -1);
-    end_epoch(&m, d, 6);
-    end_epoch(&m, d, UINT64_MAX);
-    CHECK_IS(deltafs_epoch_end(d, UINT64_MAX), DELTAFS_ERR_LABEL);
-    CHECK_IS(deltafs_close(d), DELTAFS_OK);
-    check_directory(&m, path, &r);
-    model_fini(&m);
-}
-
-static void test_sizes(void **state)
-{
-    static uint8_t bytes[(1 << 20) + 1];
-    struct rng r = rng_init(72);
-    struct model m = {0};
-    const char *path = unit_path("sizes");
-    deltafs_dir *d = unit_create(path, unit_options("value_size", "8", NULL));
-
-    (void)state;
-    append_some(&m, d, &r, KEYS_DENSE, 100, 8);
-    end_epoch(&m, d, 1);
-    for (size_t size = 0; size < 20; size += size == 7 ? 2 : 1) {
-        append_some(&m, d, &r, KEYS_DENSE, 10, 8);
-        CHECK_IS(deltafs_append(d, 1, bytes, size), DELTAFS_ERR_SIZE);
-        append_some(&m, d, &r, KEYS_DENSE, 10, 8);
-        CHECK_IS(deltafs_epoch_end(d, 2), DELTAFS_ERR_SIZE);
-        model_give_up(&m);
-    }
-    append_some(&m, d, &r, KEYS_DENSE, 100, 8);
-    end_epoch(&m, d, 2);
-    CHECK_IS(deltafs_close(d), DELTAFS_OK);
-    check_directory(&m, path, &r);
-    unit_remove(path);
-    model_fini(&m);
-
-    d = unit_create(path, unit_options(NULL, NULL));
-    CHECK_IS(deltafs_append(d, 1, bytes, sizeof bytes), DELTAFS_ERR_SIZE);
-    CHECK_IS(deltafs_append(d, 1, NULL, 1), DELTAFS_ERR_INVALID);
-    CHECK_IS(deltafs_append_many(d, 1, NULL, 8, bytes, 1, 1), DELTAFS_ERR_INVALID);
-    CHECK_IS(deltafs_epoch_end(d, 2), DELTAFS_ERR_SIZE);
-    CHECK_CALL(d, deltafs_append(d, 1, NULL, 0), DELTAFS_OK);
-    CHECK_CALL(d, deltafs_epoch_end(d, 2), DELTAFS_OK);
-    CHECK_IS(deltafs_close(d), DELTAFS_OK);
-}
-
-static void test_cancel(void **state)
-{
-    struct rng r = rng_init(73);
-    struct model m = {0};
-    const char *path = unit_path("cancel");
-    deltafs_dir *d = unit_create(path, unit_options("partitions", "3", "memory", "8M", "value_size", "8", NULL));
-
-    (void)state;
-    for (uint64_t epoch = 0; epoch < 5; epoch++) {
-        /* Enough for runs and segments on disk, which must not show. */
-        append_some(&m, d, &r, KEYS_DENSE, epoch == 1 ? 10 : 200000, 8);
-        CHECK_CALL(d, deltafs_epoch_cancel(d, epoch == 3 ? NULL : "the input is gone"), DELTAFS_OK);
-        CHECK_CALL(d, deltafs_epoch_cancel(d, "again"), DELTAFS_OK);
-        append_some(&m, d, &r, KEYS_DENSE, 50, 8);
-        CHECK_IS(deltafs_epoch_end(d, epoch), DELTAFS_ERR_CANCELLED);
-        CHECK(epoch == 3 || strstr(deltafs_errmsg(d), "the input is gone") != NULL);
-        model_give_up(&m);
-        append_some(&m, d, &r, KEYS_DENSE, 5000, 8);
-        end_epoch(&m, d, epoch);
-    }
-    CHECK_IS(deltafs_close(d), DELTAFS_OK);
-    check_directory(&m, path, &r);
-    model_fini(&m);
-}
-
-static void test_modes(void **state)
-{
-    const char *path = unit_path("modes");
-    struct deltafs_epoch_stat epoch;
-    struct deltafs_io_stat io;
-    struct deltafs_verify_stat verified;
-    struct deltafs_stat stat;
-    deltafs_records *records = NULL;
-    deltafs_file *file = NULL;
-    uint64_t bytes;
-    size_t count;
-    deltafs_dir *d = unit_create(path, unit_options(NULL, NULL));
-
-    (void)state;
-    assert_int_equal(deltafs_get(d, 1, NULL, &records), DELTAFS_ERR_MODE);
-    assert_int_equal(deltafs_scan(d, NULL, count_record, &count), DELTAFS_ERR_MODE);
-    assert_int_equal(deltafs_scan_partition(d, 0, NULL, count_record, &count), DELTAFS_ERR_MODE);
-    assert_int_equal(deltafs_stat(d, &stat), DELTAFS_ERR_MODE);
-    assert_int_equal(deltafs_epoch_stat(d, 0, &epoch), DELTAFS_ERR_MODE);
-    assert_int_equal(deltafs_bytes_stored(d, &bytes), DELTAFS_ERR_MODE);
-    assert_int_equal(deltafs_verify(d, NULL, NULL, &verified), DELTAFS_ERR_MODE);
-    assert_int_equal(deltafs_openat(d, "1", O_RDONLY, &file), DELTAFS_ERR_MODE);
-    assert_int_equal(deltafs_io_stat(d, &io), DELTAFS_OK);
-    assert_int_equal(deltafs_close(d), DELTAFS_OK);
-    d = unit_open(path);
-    assert_int_equal(deltafs_append(d, 1, "x", 1), DELTAFS_ERR_MODE);
-    assert_int_equal(deltafs_append_many(d, 0, NULL, 0, NULL, 0, 0), DELTAFS_ERR_MODE);
-    assert_int_equal(deltafs_epoch_end(d, 1), DELTAFS_ERR_MODE);
-    assert_int_equal(deltafs_epoch_cancel(d, "why not"), DELTAFS_ERR_MODE);
-    assert_int_equal(deltafs_openat(d, "1", O_WRONLY, &file), DELTAFS_ERR_MODE);
-    assert_non_null(strstr(deltafs_errmsg(d), "reading"));
-    assert_int_equal(deltafs_get(d, 1, NULL, &records), DELTAFS_ERR_NOT_FOUND);
-    assert_null(records);
-    assert_int_equal(deltafs_close(d), DELTAFS_OK);
-    assert_int_equal(deltafs_append(NULL, 1, "x", 1), DELTAFS_ERR_INVALID);
-    assert_int_equal(deltafs_epoch_end(NULL, 1), DELTAFS_ERR_INVALID);
-    assert_int_equal(deltafs_get(NULL, 1, NULL, &records), DELTAFS_ERR_INVALID);
-    assert_int_equal(deltafs_stat(NULL, &stat), DELTAFS_ERR_INVALID);
-    assert_int_equal(deltafs_io_stat(NULL, &io), DELTAFS_ERR_INVALID);
-    assert_int_equal(deltafs_close(NULL), DELTAFS_OK);
-}
-
-static void test_opening(void **state)
-{
-    const char *path = unit_path("opening"), *file = unit_path("file");
-    deltafs_dir *d = unit_create(path, unit_options(NULL, NULL)), *other = NULL;
-
-    (void)state;
-    unit_save(file, "hello", 5);
-    assert_int_equal(deltafs_create(path, NULL, &other), DELTAFS_ERR_EXISTS);
-    assert_non_null(strstr(deltafs_errmsg(NULL), path));
-    assert_int_equal(deltafs_create(file, NULL, &other), DELTAFS_ERR_EXISTS);
-    assert_int_equal(deltafs_create(unit_path("no/such/parent"), NULL, &other), DELTAFS_ERR_NOT_FOUND);
-    assert_int_equal(deltafs_create("", NULL, &other), DELTAFS_ERR_INVALID);
-    assert_int_equal(deltafs_create(NULL, NULL, &other), DELTAFS_ERR_INVALID);
-    assert_int_equal(deltafs_create(path, NULL, NULL), DELTAFS_ERR_INVALID);
-    assert_int_equal(deltafs_open(unit_path("nothing"), NULL, &other), DELTAFS_ERR_NOT_FOUND);
-    assert_int_equal(deltafs_open(unit_folder, NULL, &other), DELTAFS_ERR_NOT_DELTAFS);
-    assert_int_equal(deltafs_open("", NULL, &other), DELTAFS_ERR_INVALID);
-    int status = deltafs_open(file, NULL, &other);
-    assert_true(status != DELTAFS_OK);
-    assert_null(other);
-    assert_int_equal(deltafs_close(d), DELTAFS_OK);
-    /* A path that ends in a slash, and one without a folder. */
-    d = unit_create(unit_path("slash/"), unit_options("sync", "commit", NULL));
-    assert_int_equal(deltafs_close(d), DELTAFS_OK);
-    d = unit_open(unit_path("slash//"));
-    assert_int_equal(deltafs_close(d), DELTAFS_OK);
-    assert_int_equal(chdir(unit_folder), 0);
-    d = unit_create("bare", unit_options("sync", "commit", NULL));
-    assert_int_equal(deltafs_close(d), DELTAFS_OK);
-    d = unit_open("bare");
-    assert_int_equal(deltafs_close(d), DELTAFS_OK);
-}
-
-/* Options that do not go together leave nothing behind. */
-static void test_refused_options(void **state)
-{
-    const char *path = unit_path("refused");
-    deltafs_options *o = unit_options("memory", "8M", "partitions", "5000", NULL);
-    deltafs_dir *d = NULL;
-
-    (void)state;
-    assert_int_equal(deltafs_create(path, o, &d), DELTAFS_ERR_MEMORY);
-    assert_non_null(strstr(deltafs_errmsg(NULL), "memory"));
-    assert_false(unit_exists(path));
-    deltafs_options_destroy(o);
-    o = unit_options("schema", "x:f4", "value_size", "8", NULL);
-    assert_int_equal(deltafs_create(path, o, &d), DELTAFS_ERR_SCHEMA);
-    assert_false(unit_exists(path));
-    deltafs_options_destroy(o);
-    setenv("DELTAFS_CODEC", "lzma", 1);
-    assert_int_equal(deltafs_create(path, NULL, &d), DELTAFS_ERR_OPTION);
-    assert_false(unit_exists(path));
-    unsetenv("DELTAFS_CODEC");
-    assert_null(d);
-}
-
 /* ---- Facts ---- */
 
 static void test_stat(void **state)
@@ -692,8 +460,8 @@ static void test_stat(void **state)
 
     (void)state;
     for (uint64_t i = 0; i < 4; i++) {
-        append_some(&m, d, &r, KEYS_SPARSE, 3000 * (uint32_t)(i % 2), 6);
-        end_epoch(&m, d, i);
+        model_append_some(&m, d, &r, KEYS_SPARSE, 3000 * (uint32_t)(i % 2), 6);
+        model_end_epoch(&m, d, i);
     }
     CHECK_IS(deltafs_close(d), DELTAFS_OK);
     d = unit_open(path);
@@ -899,13 +667,6 @@ int main(void)
         cmocka_unit_test(test_no_epochs_no_logs),
         cmocka_unit_test(test_reading_while_writing),
         cmocka_unit_test(test_reads_of_a_trajectory),
-        cmocka_unit_test(test_uncommitted),
-        cmocka_unit_test(test_labels),
-        cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_cancel),
-        cmocka_unit_test(test_modes),
-        cmocka_unit_test(test_opening),
-        cmocka_unit_test(test_refused_options),
         cmocka_unit_test(test_stat),
         cmocka_unit_test(test_memory_budget),
         cmocka_unit_test(test_files),

@@ -5,134 +5,8 @@
 #include "base/coding.h"
 #include "store/manifest.h"
 #include "store/store_format.h"
-#include "unit_help.h"
 #include "unit_io.h"
-
-#define NAMES 400
-
-static char names[NAMES][24];
-
-/* What deltafs_repair said. */
-static struct {
-    char text[8192];
-    unsigned done, failed, remarks;
-} said;
-
-static void note(int status, const char *message, void *arg)
-{
-    size_t n = strlen(said.text);
-
-    (void)arg;
-    snprintf(said.text + n, sizeof said.text - n, "%s\n", message);
-    said.done += status == DELTAFS_OK;
-    said.failed += status < DELTAFS_OK;
-    said.remarks += status == DELTAFS_REPAIR_REMARK;
-}
-
-static int repair(const char *path, int is_dry, long label)
-{
-    struct deltafs_repair_wish wish = {.is_dry = is_dry, .has_label = label >= 0, .label = (uint64_t)label};
-
-    memset(&said, 0, sizeof said);
-    return deltafs_repair(path, &wish, note, NULL);
-}
-
-static void check_said(const char *text)
-{
-    if (!strstr(said.text, text))
-        fail_msg("seed %llu: no '%s' in '%s'", (unsigned long long)unit_seed, text, said.text);
-}
-
-static void check_errmsg(const char *text)
-{
-    if (!strstr(deltafs_errmsg(NULL), text))
-        fail_msg("seed %llu: no '%s' in '%s'", (unsigned long long)unit_seed, text, deltafs_errmsg(NULL));
-}
-
-/* Sound: nothing is said, and the model's records are there. */
-static void check(struct model *m, const char *path)
-{
-    struct rng r = {3};
-    deltafs_dir *d = unit_open(path);
-
-    if (m->is_bytes)
-        for (int i = 0; i < NAMES; i++)
-            model_check_name(m, d, names[i], strlen(names[i]), NULL);
-    else
-        model_check_all(m, d, &r);
-    model_check_scan(m, d, NULL);
-    model_check_facts(m, d);
-    CHECK_IS(deltafs_close(d), DELTAFS_OK);
-    CHECK_IS(repair(path, 1, -1), DELTAFS_OK);
-    if (said.done > 0)
-        fail_msg("%s", said.text);
-}
-
-static void append(struct model *m, deltafs_dir *d, struct rng *r, uint32_t n)
-{
-    for (uint32_t i = 0; i < n; i++) {
-        const char *name = names[rng_below(r, NAMES)];
-        uint32_t size = (uint32_t)rng_below(r, 3000);
-        CHECK_CALL(d,
-                   m->is_bytes ? model_append_bytes(m, d, name, strlen(name), size)
-                               : model_append(m, d, rng_below(r, 5000), 40),
-                   DELTAFS_OK);
-    }
-}
-
-static deltafs_dir *create(const struct model *m, const char *path)
-{
-    return unit_create(path,
-                       unit_options("memory", "8M", "partitions", "3", "threads", "0", "keys",
-                                    m->is_bytes ? "bytes" : "u64", "value_size", m->is_bytes ? "any" : "40", NULL));
-}
-
-/* A directory of so many epochs of n records each, labelled 1, 2, ..., that was closed. */
-static void make_closed(struct model *m, const char *path, uint64_t seed, uint64_t epochs, uint32_t n)
-{
-    struct rng r = rng_init(seed);
-    deltafs_dir *d = create(m, path);
-
-    for (uint64_t epoch = 1; epoch <= epochs; epoch++) {
-        append(m, d, &r, n);
-        CHECK_CALL(d, deltafs_epoch_end(d, epoch), DELTAFS_OK);
-        model_keep(m, epoch);
-    }
-    CHECK_IS(deltafs_close(d), DELTAFS_OK);
-}
-
-/* Epochs, committed but for the last, which is all in the logs: as after the loss of its line. Its label is 30. */
-static void make_unfinished(struct model *m, const char *path, struct rng *r)
-{
-    char copy[300];
-    size_t n;
-    deltafs_dir *d = create(m, path);
-
-    snprintf(copy, sizeof copy, "%s.open", path);
-    for (uint64_t epoch = 1; epoch <= 2; epoch++) {
-        append(m, d, r, 1500);
-        CHECK_CALL(d, deltafs_epoch_end(d, 10 * epoch), DELTAFS_OK);
-        model_keep(m, 10 * epoch);
-    }
-    append(m, d, r, 2000);
-    CHECK_CALL(d, deltafs_epoch_end(d, 30), DELTAFS_OK);
-    unit_copy(path, copy);
-    CHECK_IS(deltafs_close(d), DELTAFS_OK);
-    unit_remove(path);
-    CHECK(rename(copy, path) == 0);
-    snprintf(copy, sizeof copy, "%s/MANIFEST", path);
-    char *text = (char *)unit_load(copy, &n);
-    char *line = strstr(text, "Epoch number=2");
-    CHECK(line != NULL);
-    unit_save(copy, text, (size_t)(line - text) + 9); /* a part of it has been written */
-    free(text);
-}
-
-static void open_copy(const char *from, const char *to)
-{
-    unit_remove(to);
-    unit_copy(from, to);
-}
+#include "unit_repair.h"
 
 /* All ranks had written the epoch, and the job had agreed on it: it is committed. */
 static void test_unfinished(void **state)
@@ -143,33 +17,33 @@ static void test_unfinished(void **state)
         const char *path = unit_path("unfinished%d", is_bytes), *other = unit_path("other%d", is_bytes);
         const char *lease = unit_path("other%d/LEASE", is_bytes);
         struct rng r = rng_init(800), again = rng_init(800);
-        make_unfinished(&m, path, &r);
+        repair_make_unfinished(&m, path, &r);
 
-        open_copy(path, other);
-        CHECK_IS(repair(other, 1, -1), DELTAFS_OK);
-        check_said("a line cut short is removed, 9 bytes");
-        check_said("epoch number 2, whole but without its commit, is committed: 2000 records labelled 30");
-        CHECK_IS(repair(other, 1, -1), DELTAFS_OK); /* nothing has changed */
-        check_said("labelled 30");
-        CHECK_IS(repair(other, 0, -1), DELTAFS_OK);
-        CHECK(!strstr(said.text, "is cut off"));
+        repair_copy(path, other);
+        CHECK_IS(repair_run(other, 1, -1), DELTAFS_OK);
+        repair_check_said("a line cut short is removed, 9 bytes");
+        repair_check_said("epoch number 2, whole but without its commit, is committed: 2000 records labelled 30");
+        CHECK_IS(repair_run(other, 1, -1), DELTAFS_OK); /* nothing has changed */
+        repair_check_said("labelled 30");
+        CHECK_IS(repair_run(other, 0, -1), DELTAFS_OK);
+        CHECK(!strstr(repair_said.text, "is cut off"));
         model_keep(&m, 30);
-        check(&m, other);
+        repair_check(&m, other);
 
         /* A label that it cannot get is not passed over. */
-        CHECK_IS(repair(other, 0, 77), DELTAFS_ERR_NOT_FOUND);
-        open_copy(path, other);
-        CHECK_IS(repair(other, 0, 77), DELTAFS_ERR_LABEL);
+        CHECK_IS(repair_run(other, 0, 77), DELTAFS_ERR_NOT_FOUND);
+        repair_copy(path, other);
+        CHECK_IS(repair_run(other, 0, 77), DELTAFS_ERR_LABEL);
         CHECK(strstr(deltafs_errmsg(NULL), "its job noted 30") && unit_exists(lease));
 
         /* Where the job had not said so, a label must be given. */
-        open_copy(path, other);
+        repair_copy(path, other);
         CHECK(unlink(lease) == 0);
-        CHECK_IS(repair(other, 1, -1), DELTAFS_OK);
-        check_said("is cut off unless a label is given");
-        CHECK_IS(repair(other, 1, 20), DELTAFS_ERR_LABEL);
-        CHECK_IS(repair(other, 0, 77), DELTAFS_OK);
-        check_said("2000 records labelled 77");
+        CHECK_IS(repair_run(other, 1, -1), DELTAFS_OK);
+        repair_check_said("is cut off unless a label is given");
+        CHECK_IS(repair_run(other, 1, 20), DELTAFS_ERR_LABEL);
+        CHECK_IS(repair_run(other, 0, 77), DELTAFS_OK);
+        repair_check_said("2000 records labelled 77");
         deltafs_dir *d = unit_open(other);
         uint64_t last = 0;
         CHECK_CALL(d, deltafs_last_label(d, &last), DELTAFS_OK);
@@ -177,25 +51,25 @@ static void test_unfinished(void **state)
         CHECK_IS(deltafs_close(d), DELTAFS_OK);
 
         /* Or it goes. */
-        open_copy(path, other);
+        repair_copy(path, other);
         CHECK(unlink(lease) == 0);
-        CHECK_IS(repair(other, 0, -1), DELTAFS_OK);
+        CHECK_IS(repair_run(other, 0, -1), DELTAFS_OK);
         for (int epoch = 1; epoch <= 2; epoch++) {
-            append(&before, NULL, &again, 1500);
+            repair_append(&before, NULL, &again, 1500);
             model_keep(&before, (uint64_t)epoch * 10);
         }
-        check(&before, other);
+        repair_check(&before, other);
 
         /* One that is not whole goes, whatever the job said. */
-        open_copy(path, other);
+        repair_copy(path, other);
         const char *log = unit_path("other%d/01/p00000001.data", is_bytes);
         size_t n;
         uint8_t *bytes = unit_load(log, &n);
         unit_poke(log, n - 100, (uint8_t)(bytes[n - 100] ^ 1));
         free(bytes);
-        CHECK_IS(repair(other, 0, -1), DELTAFS_OK);
-        check_said("is not whole");
-        check(&before, other);
+        CHECK_IS(repair_run(other, 0, -1), DELTAFS_OK);
+        repair_check_said("is not whole");
+        repair_check(&before, other);
         model_fini(&m);
         model_fini(&before);
     }
@@ -207,43 +81,29 @@ static void test_torn(void **state)
     const char *path = unit_path("torn"), *copy = unit_path("torn_copy");
     struct rng r = rng_init(810);
     struct model m = {0};
-    deltafs_dir *d = create(&m, path);
+    deltafs_dir *d = repair_create(&m, path);
 
     (void)state;
-    append(&m, d, &r, 100);
+    repair_append(&m, d, &r, 100);
     CHECK_CALL(d, deltafs_epoch_end(d, 1), DELTAFS_OK);
     model_keep(&m, 1);
-    append(&m, d, &r, 200000);
+    repair_append(&m, d, &r, 200000);
     model_give_up(&m);
     unit_copy(path, copy);
-    CHECK_IS(repair(path, 0, -1), DELTAFS_ERR_BUSY);
+    CHECK_IS(repair_run(path, 0, -1), DELTAFS_ERR_BUSY);
     CHECK_CALL(d, deltafs_epoch_cancel(d, "enough"), DELTAFS_OK);
     CHECK_IS(deltafs_close(d), DELTAFS_ERR_UNCOMMITTED);
-    check(&m, path);
-    CHECK_IS(repair(copy, 1, -1), DELTAFS_OK);
-    check_said("what stands behind the last committed epoch is cut off");
-    check_said("the directory is closed");
-    CHECK_IS(repair(copy, 0, -1), DELTAFS_OK);
-    check(&m, copy);
+    repair_check(&m, path);
+    CHECK_IS(repair_run(copy, 1, -1), DELTAFS_OK);
+    repair_check_said("what stands behind the last committed epoch is cut off");
+    repair_check_said("the directory is closed");
+    CHECK_IS(repair_run(copy, 0, -1), DELTAFS_OK);
+    repair_check(&m, copy);
     CHECK_IS(deltafs_repair(unit_path("nowhere"), NULL, NULL, NULL), DELTAFS_ERR_NOT_FOUND);
     CHECK_IS(deltafs_repair(unit_folder, NULL, NULL, NULL), DELTAFS_ERR_NOT_DELTAFS);
-    check_errmsg("whose creation was cut short");
+    repair_check_errmsg("whose creation was cut short");
     CHECK_IS(deltafs_repair("", NULL, NULL, NULL), DELTAFS_ERR_INVALID);
     model_fini(&m);
-}
-
-static void damage(const char *index, int how)
-{
-    size_t n;
-    uint8_t *bytes = unit_load(index, &n);
-
-    if (how == 0)
-        CHECK(unlink(index) == 0);
-    else if (how == 1)
-        unit_save(index, bytes, n / 3);
-    else
-        unit_save(index, names, sizeof names);
-    free(bytes);
 }
 
 /* A partition whose index is made anew though its data log is damaged: said to be so by the dry run, too. */
@@ -253,14 +113,14 @@ static void check_lossy(struct model *m, const char *path, const char *data)
     deltafs_dir *d;
 
     for (int is_dry = 1; is_dry >= 0; is_dry--) {
-        CHECK_IS(repair(path, is_dry, -1), DELTAFS_ERR_DAMAGED);
-        check_said("it is made anew from the data log, and the damaged one kept as p00000000.index.damaged");
-        check_said(data);
-        check_said("are lost; who asks for such a key gets an error");
-        check_errmsg(data);
+        CHECK_IS(repair_run(path, is_dry, -1), DELTAFS_ERR_DAMAGED);
+        repair_check_said("it is made anew from the data log, and the damaged one kept as p00000000.index.damaged");
+        repair_check_said(data);
+        repair_check_said("are lost; who asks for such a key gets an error");
+        repair_check_errmsg(data);
     }
-    CHECK_IS(repair(path, 1, -1), DELTAFS_OK);
-    CHECK_IS(said.done, 0);
+    CHECK_IS(repair_run(path, 1, -1), DELTAFS_OK);
+    CHECK_IS(repair_said.done, 0);
     d = unit_open(path);
     CHECK(model_check_honest(m, d) > 0);
     CHECK_CALL(d, deltafs_verify(d, NULL, NULL, &counts), DELTAFS_ERR_DAMAGED);
@@ -278,41 +138,41 @@ static void test_rebuild(void **state)
     const char *path = unit_path("rebuild"), *copy = unit_path("rebuild_copy");
     struct rng r = rng_init(820);
     struct model m = {.is_bytes = 1};
-    deltafs_dir *d = create(&m, path);
+    deltafs_dir *d = repair_create(&m, path);
 
     (void)state;
     for (uint64_t epoch = 1; epoch < 6; epoch++) {
-        append(&m, d, &r, epoch == 3 ? 0 : epoch == 4 ? 1 : 8000);
+        repair_append(&m, d, &r, epoch == 3 ? 0 : epoch == 4 ? 1 : 8000);
         CHECK_CALL(d, deltafs_epoch_end(d, epoch), DELTAFS_OK);
         model_keep(&m, epoch);
     }
     CHECK_IS(deltafs_close(d), DELTAFS_OK);
     for (int how = 0; how < 3; how++)
         for (int parts = 1; parts <= 3; parts += 2) {
-            open_copy(path, copy);
+            repair_copy(path, copy);
             for (int p = 0; p < parts; p++)
-                damage(unit_path("rebuild_copy/%02x/p%08x.index", p, p), how);
-            CHECK_IS(repair(copy, 1, -1), DELTAFS_OK);
-            check_said("it is made anew from the data log");
-            CHECK_IS(repair(copy, 0, -1), DELTAFS_OK);
+                repair_damage(unit_path("rebuild_copy/%02x/p%08x.index", p, p), how);
+            CHECK_IS(repair_run(copy, 1, -1), DELTAFS_OK);
+            repair_check_said("it is made anew from the data log");
+            CHECK_IS(repair_run(copy, 0, -1), DELTAFS_OK);
             CHECK(unit_exists(unit_path("rebuild_copy/00/p00000000.index.damaged")) == (how != 0));
-            check(&m, copy);
+            repair_check(&m, copy);
         }
     /* Where the data log lacks records too, or has a damaged block, the others are there again, and who asks for what
      * is lost is told so: in a dry run, which changes nothing, and in earnest. */
-    open_copy(path, copy);
+    repair_copy(path, copy);
     const char *index = unit_path("rebuild_copy/00/p00000000.index"),
                *data = unit_path("rebuild_copy/00/p00000000.data");
     size_t n;
     uint8_t *bytes = unit_load(data, &n);
-    damage(index, 1);
+    repair_damage(index, 1);
     unit_save(data, bytes, n / 2);
     check_lossy(&m, copy, data);
     CHECK(!unit_exists(unit_path("rebuild_copy/00/p00000000.index.new")));
     for (int how = 0; how < 4; how++) {
         size_t at = how == 3 ? 32 : n / 2; /* the first block, or one in the middle; its payload, or its header */
-        open_copy(path, copy);
-        damage(index, 1);
+        repair_copy(path, copy);
+        repair_damage(index, 1);
         while (how < 2 && memcmp(bytes + at, "\xd1\x05", 2) != 0)
             at++;
         bytes[at + (how == 1 ? 12 : how == 0 ? 60 : 9)] ^= 4;
@@ -322,9 +182,9 @@ static void test_rebuild(void **state)
         CHECK(unit_exists(unit_path("rebuild_copy/00/p00000000.index.damaged")));
         CHECK(!unit_exists(unit_path("rebuild_copy/00/p00000000.index.damaged.2")));
         /* A second one does not take the first one's place; and is named. */
-        damage(index, 1);
-        CHECK_IS(repair(copy, 0, -1), DELTAFS_ERR_DAMAGED);
-        check_said("kept as p00000000.index.damaged.2");
+        repair_damage(index, 1);
+        CHECK_IS(repair_run(copy, 0, -1), DELTAFS_ERR_DAMAGED);
+        repair_check_said("kept as p00000000.index.damaged.2");
     }
     free(bytes);
     model_fini(&m);
@@ -356,9 +216,9 @@ static void test_lossy(void **state)
     size_t n;
 
     (void)state;
-    make_closed(&m, path, 823, 4, 1000);
+    repair_make_closed(&m, path, 823, 4, 1000);
     for (int how = 0; how < 4; how++) {
-        open_copy(path, copy);
+        repair_copy(path, copy);
         uint8_t *bytes = unit_load(data, &n);
         if (how == 0) {
             bytes[find_block(bytes, n, 3, 5) + 60] ^= 4;
@@ -373,29 +233,29 @@ static void test_lossy(void **state)
         }
         unit_save(data, bytes, n);
         free(bytes);
-        damage(index, 0);
-        CHECK_IS(repair(copy, 0, -1), DELTAFS_ERR_DAMAGED);
+        repair_damage(index, 0);
+        CHECK_IS(repair_run(copy, 0, -1), DELTAFS_ERR_DAMAGED);
         for (int label = 1; label <= 4; label++)
-            CHECK((strstr(said.text, unit_path("lossy_copy: epoch %d has lost", label)) != NULL) ==
+            CHECK((strstr(repair_said.text, unit_path("lossy_copy: epoch %d has lost", label)) != NULL) ==
                   (label == (how == 1   ? 1
                              : how == 2 ? 3
                                         : 4)));
-        CHECK(strstr(said.text, "of epoch 2 of keys") == NULL);
-        CHECK(strstr(said.text, "is cut off") == NULL);
+        CHECK(strstr(repair_said.text, "of epoch 2 of keys") == NULL);
+        CHECK(strstr(repair_said.text, "is cut off") == NULL);
         deltafs_dir *d = unit_open(copy);
         CHECK(model_check_honest(&m, d) > 0);
         CHECK_IS(deltafs_close(d), DELTAFS_OK);
     }
-    make_unfinished(&unfinished, open, &r);
+    repair_make_unfinished(&unfinished, open, &r);
     model_give_up(&unfinished);
-    open_copy(open, copy);
+    repair_copy(open, copy);
     uint8_t *bytes = unit_load(data, &n);
     bytes[find_block(bytes, n, 2, 0) + 9] ^= 4;
     unit_save(data, bytes, n);
     free(bytes);
-    damage(index, 0);
-    CHECK_IS(repair(copy, 0, -1), DELTAFS_OK);
-    check(&unfinished, copy);
+    repair_damage(index, 0);
+    CHECK_IS(repair_run(copy, 0, -1), DELTAFS_OK);
+    repair_check(&unfinished, copy);
     model_fini(&m);
     model_fini(&unfinished);
 }
@@ -427,10 +287,10 @@ static void test_restore(void **state)
         struct model m = {.is_bytes = is_bytes};
         deltafs_dir *d = NULL;
         size_t n;
-        make_closed(&m, path, 825, 3, 1000);
+        repair_make_closed(&m, path, 825, 3, 1000);
         for (int what = 0; what < 4 + is_bytes; what++)
             for (int has_tail = what == 2; has_tail < 2; has_tail++) {
-                open_copy(path, copy);
+                repair_copy(path, copy);
                 uint8_t *bytes = unit_load(what == 1 ? data : index, &n);
                 bytes[what < 2 ? 9 : find_type(bytes, n, types[what], 1) + 40] ^= 0x10;
                 /* A fence is known from its leaves, too. */
@@ -439,11 +299,11 @@ static void test_restore(void **state)
                 d = NULL;
                 if (what < 4)
                     CHECK(deltafs_reopen(copy, NULL, &d) == DELTAFS_ERR_DAMAGED);
-                CHECK_IS(repair(copy, 1, -1), DELTAFS_OK);
-                check_said(what < 4 ? "it is written again" : "it is made anew from the data log");
-                CHECK_IS(repair(copy, 0, -1), DELTAFS_OK);
-                check_said(what < 4 ? "it is written again" : "it is made anew from the data log");
-                check(&m, copy);
+                CHECK_IS(repair_run(copy, 1, -1), DELTAFS_OK);
+                repair_check_said(what < 4 ? "it is written again" : "it is made anew from the data log");
+                CHECK_IS(repair_run(copy, 0, -1), DELTAFS_OK);
+                repair_check_said(what < 4 ? "it is written again" : "it is made anew from the data log");
+                repair_check(&m, copy);
                 CHECK_IS(deltafs_reopen(copy, NULL, &d), DELTAFS_OK);
                 CHECK_IS(deltafs_close(d), DELTAFS_OK);
             }
@@ -460,38 +320,38 @@ static void test_manifest(void **state)
     size_t n, after;
 
     (void)state;
-    make_closed(&m, path, 826, 2, 50);
+    repair_make_closed(&m, path, 826, 2, 50);
     uint8_t *bytes = unit_load(unit_path("manifest/MANIFEST"), &n);
     for (size_t at = 0; at < n; at += 1 + at % 3) {
         uint8_t was = bytes[at];
-        open_copy(path, copy);
+        repair_copy(path, copy);
         unit_poke(file, at, at % 2 && was != '\n' ? '\n' : was ^ 1);
-        CHECK_IS(repair(copy, 1, -1), DELTAFS_OK);
-        check_said("does not match its checksum");
-        CHECK_IS(repair(copy, 0, -1), DELTAFS_OK);
-        check_said("kept as MANIFEST.damaged");
+        CHECK_IS(repair_run(copy, 1, -1), DELTAFS_OK);
+        repair_check_said("does not match its checksum");
+        CHECK_IS(repair_run(copy, 0, -1), DELTAFS_OK);
+        repair_check_said("kept as MANIFEST.damaged");
         uint8_t *now = unit_load(file, &after);
         CHECK(after >= n && memcmp(now, bytes, n) == 0);
         free(now);
         CHECK(unit_exists(unit_path("manifest_copy/MANIFEST.damaged")));
     }
-    check(&m, copy);
+    repair_check(&m, copy);
     /* A byte that is zero now may be the first one of the last line, which is no crash's; and the last line may be one
      * that a crash cut short, if only by its newline. (Neither was mended.) */
     for (int how = 0; how < 2; how++) {
-        open_copy(path, copy);
+        repair_copy(path, copy);
         unit_save(file, bytes, n - (size_t)how);
         unit_poke(file, how ? 20 : (size_t)((uint8_t *)memmem(bytes, n, "close ", 6) - bytes), 0);
-        CHECK_IS(repair(copy, 0, -1), DELTAFS_OK);
-        check_said("kept as MANIFEST.damaged");
-        check(&m, copy);
+        CHECK_IS(repair_run(copy, 0, -1), DELTAFS_OK);
+        repair_check_said("kept as MANIFEST.damaged");
+        repair_check(&m, copy);
     }
-    open_copy(path, copy);
+    repair_copy(path, copy);
     size_t at = (size_t)((uint8_t *)memmem(bytes, n, "Epoch number=1", 14) - bytes);
     unit_poke(file, at + 20, '#');
     unit_poke(file, at + 23, '#');
-    CHECK_IS(repair(copy, 0, -1), DELTAFS_ERR_DAMAGED);
-    check_errmsg("more than one wrong byte, which are not guessed at: lost is an epoch's label and commit");
+    CHECK_IS(repair_run(copy, 0, -1), DELTAFS_ERR_DAMAGED);
+    repair_check_errmsg("more than one wrong byte, which are not guessed at: lost is an epoch's label and commit");
     free(bytes);
     model_fini(&m);
 }
@@ -515,9 +375,9 @@ static void test_logical(void **state)
             unit_poke(file, 20, '#');
         uint8_t *before = unit_load(file, &n);
         for (int is_dry = 1; is_dry >= 0; is_dry--) {
-            CHECK_IS(repair(path, is_dry, -1), DELTAFS_ERR_NOT_DELTAFS);
-            check_errmsg("is a logical file");
-            CHECK_IS(said.done, 0);
+            CHECK_IS(repair_run(path, is_dry, -1), DELTAFS_ERR_NOT_DELTAFS);
+            repair_check_errmsg("is a logical file");
+            CHECK_IS(repair_said.done, 0);
         }
         uint8_t *now = unit_load(file, &after);
         CHECK(n == after && memcmp(before, now, n) == 0 && !unit_exists(unit_path("logical/MANIFEST.damaged")));
@@ -534,12 +394,12 @@ static void test_drop(void **state)
     struct deltafs_repair_wish wish = {.has_drop = 1, .drop_from = 3};
     struct model m = {0};
     struct rng r = rng_init(827);
-    deltafs_dir *d = create(&m, path);
+    deltafs_dir *d = repair_create(&m, path);
     size_t n = 0;
 
     (void)state;
     for (uint64_t epoch = 1; epoch < 5; epoch++) {
-        append(&m, d, &r, 300);
+        repair_append(&m, d, &r, 300);
         CHECK_CALL(d, deltafs_epoch_end(d, epoch), DELTAFS_OK);
         if (epoch < 3)
             model_keep(&m, epoch);
@@ -549,265 +409,32 @@ static void test_drop(void **state)
             free(unit_load(unit_path("drop/01/p00000001.data"), &n));
     }
     CHECK_IS(deltafs_close(d), DELTAFS_OK);
-    open_copy(path, copy);
-    CHECK_IS(deltafs_repair(copy, &wish, note, NULL), DELTAFS_ERR_NOT_FOUND);
+    repair_copy(path, copy);
+    CHECK_IS(deltafs_repair(copy, &wish, repair_note, NULL), DELTAFS_ERR_NOT_FOUND);
     CHECK(truncate(data, (off_t)n + 100) == 0);
-    CHECK_IS(repair(copy, 0, -1), DELTAFS_ERR_DAMAGED);
-    check_said("give up 2 epochs, from that on, and keep the 2 before: --drop-from 3");
+    CHECK_IS(repair_run(copy, 0, -1), DELTAFS_ERR_DAMAGED);
+    repair_check_said("give up 2 epochs, from that on, and keep the 2 before: --drop-from 3");
     wish.drop_from = 4;
-    CHECK_IS(deltafs_repair(copy, &wish, note, NULL), DELTAFS_ERR_LABEL);
+    CHECK_IS(deltafs_repair(copy, &wish, repair_note, NULL), DELTAFS_ERR_LABEL);
     wish.drop_from = 3;
     /* Each time that the manifest is read it can fail. (What was read was freed twice.) */
     for (uint64_t skip = 0, is_failed = 1; is_failed; skip++) {
         wish.is_dry = 1;
         unit_io_begin();
         unit_io_fail(OP_READ, "MANIFEST", skip, 1, EIO);
-        int status = deltafs_repair(copy, &wish, note, NULL);
+        int status = deltafs_repair(copy, &wish, repair_note, NULL);
         is_failed = unit_io_failures();
         CHECK_IS(status, is_failed ? DELTAFS_ERR_IO : DELTAFS_OK);
         unit_io_end();
     }
     for (wish.is_dry = 1; wish.is_dry >= 0; wish.is_dry--) {
-        memset(&said, 0, sizeof said);
-        CHECK_IS(deltafs_repair(copy, &wish, note, NULL), DELTAFS_OK);
-        check_said("epoch 3, of 300 records, is given up");
-        check_said("epoch 4, of 300 records, is given up");
-        check_said("kept as MANIFEST.damaged");
+        memset(&repair_said, 0, sizeof repair_said);
+        CHECK_IS(deltafs_repair(copy, &wish, repair_note, NULL), DELTAFS_OK);
+        repair_check_said("epoch 3, of 300 records, is given up");
+        repair_check_said("epoch 4, of 300 records, is given up");
+        repair_check_said("kept as MANIFEST.damaged");
     }
-    check(&m, copy);
-    model_fini(&m);
-}
-
-/* Cut the manifest before the line of epoch `number`. */
-static void cut_manifest(const char *file, unsigned number)
-{
-    char line[32];
-    size_t n;
-    uint8_t *bytes = unit_load(file, &n);
-
-    snprintf(line, sizeof line, "Epoch number=%u", number);
-    uint8_t *at = memmem(bytes, n, line, strlen(line));
-    CHECK(at != NULL);
-    unit_save(file, bytes, (size_t)(at - bytes));
-    free(bytes);
-}
-
-static int verify(const char *path)
-{
-    struct deltafs_verify_stat stat;
-    deltafs_dir *d = unit_open(path);
-
-    memset(&said, 0, sizeof said);
-    int status = deltafs_verify(d, note, NULL, &stat);
-    CHECK_IS(said.failed, stat.damages);
-    CHECK_IS(deltafs_close(d), DELTAFS_OK);
-    return status;
-}
-
-/* Three epochs, labelled 10, 20, 30; with their tails, or as a job that died has left them. */
-static void make_three(struct model *m, const char *path, int is_closed)
-{
-    struct rng r = rng_init(831);
-    const char *copy = unit_path("three");
-    deltafs_dir *d;
-
-    unit_remove(path);
-    d = create(m, path);
-    for (uint64_t epoch = 1; epoch <= 3; epoch++) {
-        append(m, d, &r, 200);
-        CHECK_CALL(d, deltafs_epoch_end(d, 10 * epoch), DELTAFS_OK);
-        model_keep(m, 10 * epoch);
-    }
-    if (!is_closed)
-        unit_copy(path, copy);
-    CHECK_IS(deltafs_close(d), DELTAFS_OK);
-    if (is_closed)
-        return;
-    unit_remove(path);
-    CHECK(rename(copy, path) == 0);
-    CHECK(unlink(unit_path("end/LEASE")) == 0);
-}
-
-/* Nothing is cut off unasked. */
-static void check_refused(const char *copy, unsigned missing)
-{
-    const char *index = unit_path("end_copy/01/p00000001.index");
-    deltafs_dir *d = NULL;
-    size_t n, after;
-    uint8_t *before = unit_load(index, &n);
-
-    CHECK_IS(verify(copy), DELTAFS_ERR_DAMAGED);
-    CHECK_IS(said.failed, 1);
-    check_said("the manifest has lines of");
-    CHECK_IS(deltafs_reopen(copy, NULL, &d), DELTAFS_ERR_DAMAGED);
-    check_errmsg("put a copy of MANIFEST back");
-    for (int is_dry = 1; is_dry >= 0; is_dry--) {
-        CHECK_IS(repair(copy, is_dry, -1), DELTAFS_ERR_DAMAGED);
-        check_said(missing == 1 ? "has lost the line of at least 1 committed epoch" : "has lost the lines of at least");
-        CHECK_IS(said.done, 0);
-    }
-    uint8_t *now = unit_load(index, &after);
-    CHECK(n == after && memcmp(before, now, n) == 0);
-    free(before);
-    free(now);
-}
-
-/* A manifest that has lost its end, more than a crash takes. (Reopening and repair cut the logs off, and verify found
- * nothing wrong.) */
-static void test_manifest_end(void **state)
-{
-    const char *path = unit_path("end"), *copy = unit_path("end_copy"), *file = unit_path("end_copy/MANIFEST");
-    struct deltafs_repair_wish wish = {.has_drop = 1};
-
-    (void)state;
-    for (int is_closed = 0; is_closed < 2; is_closed++) {
-        /* Of one that was not closed the last epoch may be one that has no commit yet. */
-        unsigned known = is_closed ? 3 : 2;
-        struct model m = {0};
-        make_three(&m, path, is_closed);
-        for (unsigned left = 0; left < known; left++) {
-            open_copy(path, copy);
-            cut_manifest(file, left);
-            check_refused(copy, known - left);
-            /* With its labels, one after the other, all of it is back. (The last one, of which nothing in the logs says
-             * that it was committed, was cut off.) */
-            for (unsigned epoch = left; epoch < 3; epoch++) {
-                CHECK_IS(repair(copy, 1, 10 * epoch + 10), DELTAFS_OK);
-                CHECK_IS(repair(copy, 0, 10 * epoch + 10), DELTAFS_OK);
-                check_said("is committed: 200 records labelled");
-                if (epoch < 2)
-                    check_said("stays as it is");
-            }
-            check(&m, copy);
-        }
-        /* Given up by name. */
-        open_copy(path, copy);
-        cut_manifest(file, 1);
-        wish.drop_from = 10;
-        CHECK_IS(deltafs_repair(copy, &wish, note, NULL), DELTAFS_ERR_LABEL);
-        check_errmsg("any higher one names them");
-        wish.drop_from = 11;
-        for (wish.is_dry = 1; wish.is_dry >= 0; wish.is_dry--) {
-            memset(&said, 0, sizeof said);
-            CHECK_IS(deltafs_repair(copy, &wish, note, NULL), DELTAFS_OK);
-            check_said(is_closed ? "at least 2 committed epochs are given up"
-                                 : "at least 1 committed epoch is given up");
-        }
-        CHECK_IS(verify(copy), DELTAFS_OK);
-        CHECK_IS(repair(copy, 1, -1), DELTAFS_OK);
-        CHECK_IS(said.done, 0);
-        model_fini(&m);
-    }
-}
-
-/* Lines of two epochs are lost, and the job had noted that the last one was finished: with a label for the first of
- * them the other is committed by what was noted. (It was cut off.) */
-static void test_manifest_end_noted(void **state)
-{
-    const char *path = unit_path("ends"), *copy = unit_path("ends_copy");
-    struct model m = {0};
-    struct rng r = rng_init(832);
-    deltafs_dir *d = create(&m, path);
-
-    (void)state;
-    for (uint64_t epoch = 1; epoch <= 3; epoch++) {
-        append(&m, d, &r, 200);
-        CHECK_CALL(d, deltafs_epoch_end(d, 10 * epoch), DELTAFS_OK);
-        model_keep(&m, 10 * epoch);
-    }
-    unit_copy(path, copy);
-    CHECK_IS(deltafs_close(d), DELTAFS_OK);
-    cut_manifest(unit_path("ends_copy/MANIFEST"), 1);
-    CHECK_IS(deltafs_reopen(copy, NULL, &d), DELTAFS_ERR_DAMAGED);
-    for (int is_dry = 1; is_dry >= 0; is_dry--) {
-        CHECK_IS(repair(copy, is_dry, 20), DELTAFS_OK);
-        check_said("is committed: 200 records labelled 20");
-        check_said("stays as it is");
-    }
-    CHECK_IS(repair(copy, 0, -1), DELTAFS_OK);
-    check_said("is committed: 200 records labelled 30");
-    check(&m, copy);
-    model_fini(&m);
-}
-
-/* A copy of the manifest from before the last job, which committed one epoch and died: that it says closed, and there
- * is an epoch behind, tells. (The epoch was cut off.) But a footer that stands where it should not is no tail's. */
-static void test_manifest_old(void **state)
-{
-    const char *path = unit_path("old"), *copy = unit_path("old_copy"), *file = unit_path("old_copy/MANIFEST"),
-               *index = unit_path("old_copy/00/p00000000.index");
-    struct model m = {0};
-    struct rng r = rng_init(833);
-    deltafs_dir *d = NULL;
-    size_t n, size;
-
-    (void)state;
-    make_closed(&m, path, 834, 2, 100);
-    uint8_t *before = unit_load(unit_path("old/MANIFEST"), &n);
-    CHECK_IS(deltafs_reopen(path, NULL, &d), DELTAFS_OK);
-    append(&m, d, &r, 100);
-    CHECK_CALL(d, deltafs_epoch_end(d, 3), DELTAFS_OK);
-    model_keep(&m, 3);
-    unit_copy(path, copy);
-    uint8_t *now = unit_load(file, &size);
-    unit_save(file, before, n);
-    CHECK_IS(verify(copy), DELTAFS_ERR_DAMAGED);
-    check_said("its end is lost");
-    deltafs_dir *again = NULL;
-    CHECK_IS(deltafs_reopen(copy, NULL, &again), DELTAFS_ERR_DAMAGED);
-    CHECK_IS(repair(copy, 0, -1), DELTAFS_ERR_DAMAGED);
-    CHECK_IS(repair(copy, 0, 3), DELTAFS_OK);
-    check(&m, copy);
-    free(before);
-    before = (uint8_t *)memmem(now, size, "Epoch number=2", 14);
-    CHECK(before != NULL);
-    open_copy(path, copy);
-    unit_save(file, now, (size_t)(before - now));
-    free(now);
-    uint8_t *log = unit_load(index, &size);
-    log = realloc(log, size + FOOTER_SIZE);
-    CHECK(log != NULL);
-    memcpy(log + size, log + size - FOOTER_SIZE, FOOTER_SIZE);
-    unit_save(index, log, size + FOOTER_SIZE);
-    free(log);
-    CHECK_IS(verify(copy), DELTAFS_OK);
-    CHECK_IS(deltafs_close(d), DELTAFS_OK);
-    model_fini(&m);
-}
-
-/* Logs of bytes that are older than the manifest: the epochs that they lack can be given up, too. (It was said that the
- * logs have all.) */
-static void test_logs_old(void **state)
-{
-    const char *path = unit_path("older"), *copy = unit_path("older_copy");
-    struct deltafs_repair_wish wish = {.has_drop = 1, .drop_from = 2, .is_dry = 1};
-    struct model m = {.is_bytes = 1};
-    struct rng r = rng_init(835);
-    deltafs_dir *d = create(&m, path);
-    size_t n;
-
-    (void)state;
-    append(&m, d, &r, 300);
-    CHECK_CALL(d, deltafs_epoch_end(d, 1), DELTAFS_OK);
-    model_keep(&m, 1);
-    unit_copy(path, copy);
-    for (uint64_t epoch = 2; epoch < 4; epoch++) {
-        append(&m, d, &r, 300);
-        CHECK_CALL(d, deltafs_epoch_end(d, epoch), DELTAFS_OK);
-        model_give_up(&m);
-    }
-    CHECK_IS(deltafs_close(d), DELTAFS_OK);
-    uint8_t *manifest = unit_load(unit_path("older/MANIFEST"), &n);
-    unit_save(unit_path("older_copy/MANIFEST"), manifest, n);
-    free(manifest);
-    CHECK_IS(repair(copy, 1, -1), DELTAFS_ERR_DAMAGED);
-    check_said("give up 2 epochs than have a part of them: --drop-from 2");
-    for (; wish.is_dry >= 0; wish.is_dry--) {
-        memset(&said, 0, sizeof said);
-        CHECK_IS(deltafs_repair(copy, &wish, note, NULL), DELTAFS_OK);
-        check_said("epoch 3, of 300 records, is given up");
-    }
-    check(&m, copy);
+    repair_check(&m, copy);
     model_fini(&m);
 }
 
@@ -818,12 +445,12 @@ static void test_hopeless(void **state)
     struct model m = {0};
 
     (void)state;
-    make_closed(&m, path, 830, 1, 500);
-    damage(index, 1);
+    repair_make_closed(&m, path, 830, 1, 500);
+    repair_damage(index, 1);
     for (int is_dry = 1; is_dry >= 0; is_dry--) {
-        CHECK_IS(repair(path, is_dry, -1), DELTAFS_ERR_DAMAGED);
-        CHECK_IS(said.failed, 1);
-        check_said(index);
+        CHECK_IS(repair_run(path, is_dry, -1), DELTAFS_ERR_DAMAGED);
+        CHECK_IS(repair_said.failed, 1);
+        repair_check_said(index);
     }
     CHECK(!unit_exists(unit_path("hopeless/LEASE")));
     model_fini(&m);
@@ -866,7 +493,7 @@ static void test_warm_reader(void **state)
     CHECK_IS(count_lost(stale, KEYS, STEP), 0);
     for (int p = 0; p < PARTITIONS; p++)
         CHECK(unlink(unit_path("warm/%02x/p%08x.index", p, p)) == 0);
-    CHECK_IS(repair(path, 0, -1), DELTAFS_OK);
+    CHECK_IS(repair_run(path, 0, -1), DELTAFS_OK);
     CHECK_CALL(fresh, deltafs_refresh(fresh), DELTAFS_OK);
     CHECK_IS(count_lost(fresh, KEYS, STEP), 0);
     CHECK_IS(count_lost(stale, KEYS, STEP), 0);
@@ -874,167 +501,8 @@ static void test_warm_reader(void **state)
     CHECK_IS(deltafs_close(stale), DELTAFS_OK);
 }
 
-/* Replace what follows `name` in a file, a text, by as many other digits. */
-static void change_number(const char *path, const char *name)
-{
-    size_t n;
-    uint8_t *bytes = unit_load(path, &n);
-    char *at = memmem(bytes, n, name, strlen(name));
-
-    CHECK(at != NULL);
-    at += strlen(name);
-    while (at[1] >= '0' && at[1] <= '9')
-        at++;
-    *at = *at == '9' ? '8' : (char)(*at + 1);
-    unit_save(path, bytes, n);
-    free(bytes);
-}
-
-/* Who reopens such a directory cuts the epoch off, and is told so; but if he cannot, then what the job noted is there
- * still for repair. (It was said to nobody; and the note went with the lease of a reopening that failed.) */
-static void test_reopened_instead(void **state)
-{
-    const char *path = unit_path("instead"), *other = unit_path("instead_copy");
-    const char *log = unit_path("instead_copy/01/p00000001.data");
-    struct model m = {0};
-    struct rng r = rng_init(805);
-    deltafs_dir *d = NULL;
-    uint64_t last;
-
-    (void)state;
-    make_unfinished(&m, path, &r);
-    open_copy(path, other);
-    CHECK(rename(log, unit_path("elsewhere")) == 0);
-    CHECK_IS(deltafs_reopen(other, NULL, &d), DELTAFS_ERR_DAMAGED);
-    CHECK_IS(deltafs_reopen(other, NULL, &d), DELTAFS_ERR_DAMAGED);
-    CHECK(rename(unit_path("elsewhere"), log) == 0);
-    CHECK_IS(repair(other, 0, -1), DELTAFS_OK);
-    check_said("is committed: 2000 records labelled 30");
-    CHECK_IS(deltafs_reopen(other, NULL, &d), DELTAFS_OK);
-    CHECK(strcmp(deltafs_errmsg(d), "no error") == 0);
-    CHECK_IS(deltafs_close(d), DELTAFS_OK);
-
-    open_copy(path, other);
-    CHECK_IS(deltafs_reopen(other, NULL, &d), DELTAFS_OK);
-    CHECK(strstr(deltafs_errmsg(d), "the epoch labelled 30 is cut off"));
-    CHECK_CALL(d, deltafs_last_label(d, &last), DELTAFS_OK);
-    CHECK_IS(last, 20);
-    /* Nothing is left of the note: what this job has not finished, repair must not take for that. */
-    size_t n;
-    char *lease = (char *)unit_load(unit_path("instead_copy/LEASE"), &n);
-    CHECK(n > 0 && strstr(lease, "epoch=18446744073709551615 "));
-    free(lease);
-    CHECK_IS(deltafs_close(d), DELTAFS_OK);
-    CHECK(!unit_exists(unit_path("instead_copy/LEASE")));
-    model_give_up(&m);
-    check(&m, other);
-    model_fini(&m);
-}
-
-/* The first epoch is no other than those behind it. (Its records were not counted, so it was never whole; and a
- * reopening that failed had begun its logs anew.) */
-static void test_first(void **state)
-{
-    const char *path = unit_path("first"), *copy = unit_path("first_copy"), *file = unit_path("first_copy/MANIFEST"),
-               *open = unit_path("first_open");
-    struct model m = {0};
-    struct rng r = rng_init(806);
-    deltafs_dir *d = create(&m, path);
-    size_t n;
-
-    (void)state;
-    append(&m, d, &r, 300);
-    CHECK_CALL(d, deltafs_epoch_end(d, 30), DELTAFS_OK);
-    model_keep(&m, 30);
-    unit_copy(path, open);
-    CHECK_IS(deltafs_close(d), DELTAFS_OK);
-    for (int is_reopened = 0; is_reopened < 2; is_reopened++) {
-        open_copy(open, copy);
-        uint8_t *bytes = unit_load(file, &n);
-        unit_save(file, bytes, (size_t)((uint8_t *)memmem(bytes, n, "Epoch number=0", 14) - bytes));
-        free(bytes);
-        if (is_reopened) {
-            CHECK(rename(unit_path("first_copy/02"), unit_path("first_copy/elsewhere")) == 0);
-            CHECK(deltafs_reopen(copy, NULL, &d) != DELTAFS_OK);
-            CHECK(rename(unit_path("first_copy/elsewhere"), unit_path("first_copy/02")) == 0);
-        }
-        CHECK_IS(repair(copy, 0, -1), DELTAFS_OK);
-        check_said("is committed: 300 records labelled 30");
-        check(&m, copy);
-    }
-    model_fini(&m);
-}
-
-/* What the job noted counts only if the logs have as much. */
-static void test_noted_counts(void **state)
-{
-    static const char *const fields[] = {" records=", " stored="};
-    const char *path = unit_path("noted"), *other = unit_path("noted_copy"), *lease = unit_path("noted_copy/LEASE");
-    struct rng r = rng_init(840);
-    struct model m = {.is_bytes = 1};
-
-    (void)state;
-    make_unfinished(&m, path, &r);
-    for (int i = 0; i < 2; i++) {
-        open_copy(path, other);
-        change_number(lease, fields[i]);
-        CHECK_IS(repair(other, 1, -1), DELTAFS_OK);
-        check_said("is cut off unless a label is given");
-        CHECK_IS(repair(other, 0, 44), DELTAFS_OK);
-        check_said("2000 records labelled 44");
-    }
-    model_fini(&m);
-}
-
-/* An epoch that the job had agreed on is there too where an index log must be made anew. */
-static void test_noted_rebuild(void **state)
-{
-    const char *path = unit_path("lost"), *other = unit_path("lost_copy");
-    struct rng r = rng_init(850);
-    struct model m = {.is_bytes = 1};
-
-    (void)state;
-    make_unfinished(&m, path, &r);
-    model_keep(&m, 30);
-    for (int parts = 1; parts <= 3; parts += 2)
-        for (int has_note = 0; has_note < 2; has_note++) {
-            open_copy(path, other);
-            for (int p = 0; p < parts; p++)
-                damage(unit_path("lost_copy/%02x/p%08x.index", p, p), 0);
-            if (!has_note)
-                CHECK(unlink(unit_path("lost_copy/LEASE")) == 0);
-            CHECK_IS(repair(other, 1, -1), DELTAFS_OK);
-            check_said("it is made anew from the data log");
-            CHECK_IS(repair(other, 0, has_note ? -1 : 30), DELTAFS_OK);
-            check_said("2000 records labelled 30");
-            CHECK(!strstr(said.text, "is cut off"));
-            check(&m, other);
-        }
-    /* But not where its last block is damaged, or is not all there. */
-    for (int how = 0; how < 2; how++) {
-        const char *data = unit_path("lost_copy/01/p00000001.data");
-        size_t n;
-        struct deltafs_stat stat;
-        open_copy(path, other);
-        damage(unit_path("lost_copy/01/p00000001.index"), 0);
-        uint8_t *bytes = unit_load(data, &n);
-        bytes[n - 50] ^= 1;
-        unit_save(data, bytes, how == 0 ? n : n - 20);
-        free(bytes);
-        CHECK_IS(repair(other, 0, -1), DELTAFS_OK);
-        check_said("had no commit, and is not in all logs");
-        check_said("lost_copy/01/p00000001.data: what stands behind the last committed epoch is cut off");
-        deltafs_dir *d = unit_open(other);
-        CHECK_CALL(d, deltafs_stat(d, &stat), DELTAFS_OK);
-        CHECK_IS(stat.epochs, 2);
-        CHECK_CALL(d, deltafs_verify(d, NULL, NULL, &(struct deltafs_verify_stat){0}), DELTAFS_OK);
-        CHECK_IS(deltafs_close(d), DELTAFS_OK);
-    }
-    model_fini(&m);
-}
-
 /* All that the line of an epoch counts on is on storage before it is written, though the job synced nothing; if that
- * fails, no line is written, and nothing is said to be done. */
+ * fails, no line is written, and nothing is repair_said to be done. */
 static void test_durable(void **state)
 {
     const char *path = unit_path("durable"), *other = unit_path("durable_copy");
@@ -1044,15 +512,15 @@ static void test_durable(void **state)
     size_t before, after;
 
     (void)state;
-    make_unfinished(&m, path, &r);
+    repair_make_unfinished(&m, path, &r);
     model_keep(&m, 30);
     for (int i = 0; i < 3; i++) {
-        open_copy(path, other);
+        repair_copy(path, other);
         unit_io_begin();
         unit_io_fail(OP_SYNC, files[i], 0, 1, EIO);
-        CHECK_IS(repair(other, 0, -1), DELTAFS_ERR_IO);
+        CHECK_IS(repair_run(other, 0, -1), DELTAFS_ERR_IO);
         CHECK_IS(unit_io_failures(), 1);
-        CHECK_IS(said.done, 0);
+        CHECK_IS(repair_said.done, 0);
         unit_io_fail(OP_SYNC, files[i], 0, 0, 0);
         unit_io_end();
         uint8_t *text = unit_load(unit_path("durable_copy/MANIFEST"), &after);
@@ -1060,9 +528,9 @@ static void test_durable(void **state)
         free(text);
         free(unit_load(unit_path("durable/MANIFEST"), &before));
         CHECK_IS(after, before - (i == 2 ? 9 : 0));
-        CHECK_IS(repair(other, 0, -1), DELTAFS_OK);
-        check_said("2000 records labelled 30");
-        check(&m, other);
+        CHECK_IS(repair_run(other, 0, -1), DELTAFS_OK);
+        repair_check_said("2000 records labelled 30");
+        repair_check(&m, other);
     }
     model_fini(&m);
 }
@@ -1077,19 +545,19 @@ static void test_unread(void **state)
     struct model m = {0};
 
     (void)state;
-    make_unfinished(&m, path, &r);
+    repair_make_unfinished(&m, path, &r);
     model_keep(&m, 30);
     for (int i = 0; i < 2; i++)
         for (uint64_t skip = 0; skip < 3; skip++) {
-            open_copy(path, other);
+            repair_copy(path, other);
             unit_io_begin();
             unit_io_fail(ops[i], "MANIFEST", skip, 1, EIO);
-            CHECK_IS(repair(other, 0, -1), DELTAFS_ERR_IO);
+            CHECK_IS(repair_run(other, 0, -1), DELTAFS_ERR_IO);
             unit_io_end();
-            CHECK_IS(repair(other, 0, -1), DELTAFS_OK);
-            check_said("2000 records labelled 30");
+            CHECK_IS(repair_run(other, 0, -1), DELTAFS_OK);
+            repair_check_said("2000 records labelled 30");
         }
-    check(&m, other);
+    repair_check(&m, other);
     model_fini(&m);
 }
 
@@ -1103,25 +571,25 @@ static void test_sound(void **state)
     size_t n, more;
 
     (void)state;
-    make_closed(&m, path, 870, 1, 500);
+    repair_make_closed(&m, path, 870, 1, 500);
     uint8_t *before = unit_load(unit_path("sound/MANIFEST"), &n);
-    CHECK_IS(repair(path, 0, -1), DELTAFS_OK);
-    CHECK_IS(said.done, 0);
+    CHECK_IS(repair_run(path, 0, -1), DELTAFS_OK);
+    CHECK_IS(repair_said.done, 0);
     uint8_t *after = unit_load(unit_path("sound/MANIFEST"), &more);
     CHECK(n == more && memcmp(before, after, n) == 0 && !unit_exists(unit_path("sound/LEASE")));
     free(before);
     free(after);
 
     /* One that lacks a tail is. */
-    open_copy(path, copy);
+    repair_copy(path, copy);
     d = unit_open(copy);
     free(unit_load(index, &n));
     CHECK(truncate(index, (off_t)n - 1) == 0);
     CHECK_IS(deltafs_close(d), DELTAFS_OK);
-    CHECK_IS(repair(copy, 1, -1), DELTAFS_OK);
-    CHECK_IS(said.done, 1);
-    CHECK_IS(repair(copy, 0, -1), DELTAFS_OK);
-    check(&m, copy);
+    CHECK_IS(repair_run(copy, 1, -1), DELTAFS_OK);
+    CHECK_IS(repair_said.done, 1);
+    CHECK_IS(repair_run(copy, 0, -1), DELTAFS_OK);
+    repair_check(&m, copy);
     model_fini(&m);
 }
 
@@ -1135,26 +603,26 @@ static void test_environment(void **state)
     FILE *f;
 
     (void)state;
-    make_unfinished(&m, path, &r);
+    repair_make_unfinished(&m, path, &r);
     model_keep(&m, 30);
-    open_copy(path, other);
+    repair_copy(path, other);
     setenv("DELTAFS_PARTITIONS", "7", 1);
     setenv("DELTAFS_KEYS", "bytes", 1);
     setenv("DELTAFS_SCHEMA", "x:f4", 1);
-    CHECK_IS(repair(other, 0, -1), DELTAFS_OK);
+    CHECK_IS(repair_run(other, 0, -1), DELTAFS_OK);
     unsetenv("DELTAFS_PARTITIONS");
     unsetenv("DELTAFS_KEYS");
     unsetenv("DELTAFS_SCHEMA");
-    check(&m, other);
+    repair_check(&m, other);
 
-    open_copy(path, other);
+    repair_copy(path, other);
     CHECK((f = fopen(unit_path("environment_copy/LEASE"), "w")) != NULL);
     fprintf(f, "host=elsewhere pid=1 job=- session=01234567-89ab-4def-8123-456789abcdef renewed=%020llu\n",
             (unsigned long long)time(NULL));
     fclose(f);
-    CHECK_IS(repair(other, 0, -1), DELTAFS_ERR_BUSY);
-    CHECK_IS(said.done, 0);
-    CHECK_IS(deltafs_repair(other, &wish, note, NULL), DELTAFS_OK);
+    CHECK_IS(repair_run(other, 0, -1), DELTAFS_ERR_BUSY);
+    CHECK_IS(repair_said.done, 0);
+    CHECK_IS(deltafs_repair(other, &wish, repair_note, NULL), DELTAFS_OK);
     model_fini(&m);
 }
 
@@ -1180,12 +648,12 @@ static void test_rebuild_memory(void **state)
         CHECK_IS(deltafs_close(d), DELTAFS_OK);
         CHECK(unlink(index) == 0);
         setenv("DELTAFS_MEMORY", "8M", 1);
-        int status = repair(path, 0, -1);
+        int status = repair_run(path, 0, -1);
         unsetenv("DELTAFS_MEMORY");
         CHECK(!unit_exists(unit_path("memory/00/p00000000.index.new")));
         if (!is_small) { /* its runs are larger than that memory */
             CHECK_IS(status, DELTAFS_ERR_MEMORY);
-            check_errmsg("option memory");
+            repair_check_errmsg("option memory");
             continue;
         }
         CHECK_IS(status, DELTAFS_OK);
@@ -1199,20 +667,13 @@ static void test_rebuild_memory(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_unfinished),    cmocka_unit_test(test_torn),
-                                       cmocka_unit_test(test_rebuild),       cmocka_unit_test(test_lossy),
-                                       cmocka_unit_test(test_restore),       cmocka_unit_test(test_manifest),
-                                       cmocka_unit_test(test_logical),       cmocka_unit_test(test_drop),
-                                       cmocka_unit_test(test_manifest_end),  cmocka_unit_test(test_manifest_end_noted),
-                                       cmocka_unit_test(test_manifest_old),  cmocka_unit_test(test_logs_old),
-                                       cmocka_unit_test(test_hopeless),      cmocka_unit_test(test_warm_reader),
-                                       cmocka_unit_test(test_noted_counts),  cmocka_unit_test(test_reopened_instead),
-                                       cmocka_unit_test(test_first),         cmocka_unit_test(test_noted_rebuild),
-                                       cmocka_unit_test(test_durable),       cmocka_unit_test(test_unread),
-                                       cmocka_unit_test(test_sound),         cmocka_unit_test(test_environment),
-                                       cmocka_unit_test(test_rebuild_memory)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_unfinished),  cmocka_unit_test(test_torn),        cmocka_unit_test(test_rebuild),
+        cmocka_unit_test(test_lossy),       cmocka_unit_test(test_restore),     cmocka_unit_test(test_manifest),
+        cmocka_unit_test(test_logical),     cmocka_unit_test(test_drop),        cmocka_unit_test(test_hopeless),
+        cmocka_unit_test(test_warm_reader), cmocka_unit_test(test_durable),     cmocka_unit_test(test_unread),
+        cmocka_unit_test(test_sound),       cmocka_unit_test(test_environment), cmocka_unit_test(test_rebuild_memory),
+    };
 
-    for (int i = 0; i < NAMES; i++)
-        snprintf(names[i], sizeof names[i], "particle %d", i);
-    return cmocka_run_group_tests(tests, unit_setup, unit_teardown);
+    return cmocka_run_group_tests(tests, repair_setup, unit_teardown);
 }

@@ -27,12 +27,6 @@ static deltafs_dir *reopen(const char *path)
     return d;
 }
 
-static void end_epoch(struct model *m, deltafs_dir *d, uint64_t label)
-{
-    CHECK_CALL(d, deltafs_epoch_end(d, label), DELTAFS_OK);
-    model_keep(m, label);
-}
-
 static void check(struct model *m, const char *path)
 {
     struct rng r = {5};
@@ -88,7 +82,7 @@ static void test_reads_of_a_trajectory(void **state)
     for (uint64_t epoch = 0; epoch < EPOCHS; epoch++) {
         for (uint64_t key = 0; key < 9000; key++)
             CHECK_CALL(d, model_append(&m, d, key * 7, 40), DELTAFS_OK);
-        end_epoch(&m, d, epoch);
+        model_end_epoch(&m, d, epoch);
     }
     CHECK_IS(deltafs_close(d), DELTAFS_OK);
     for (int i = 0; i < 20; i++) {
@@ -148,7 +142,7 @@ static void test_kinds(void **state)
         deltafs_dir *d = create(path, kinds[k].keys, kinds[k].value_size, "2"), *reader = unit_open(path);
         for (uint64_t epoch = 1; epoch <= 6; epoch++) {
             append(&m, d, &r, kinds[k].value_size, kinds[k].records);
-            end_epoch(&m, d, epoch);
+            model_end_epoch(&m, d, epoch);
             append(&m, d, &r, kinds[k].value_size, 100);
             CHECK_CALL(d, deltafs_epoch_cancel(d, "enough"), DELTAFS_OK);
             CHECK_IS(deltafs_epoch_end(d, epoch + 100), DELTAFS_ERR_CANCELLED);
@@ -179,7 +173,7 @@ static void test_longest_value(void **state)
         deltafs_dir *d = create(path, "u64", sizes[i], "1");
         for (uint64_t key = 0; key < 3; key++)
             CHECK_CALL(d, model_append(&m, d, key, 1 << 20), DELTAFS_OK);
-        end_epoch(&m, d, 1);
+        model_end_epoch(&m, d, 1);
         CHECK_IS(deltafs_close(d), DELTAFS_OK);
         check(&m, path);
         model_fini(&m);
@@ -272,7 +266,7 @@ static void test_damage(void **state)
     for (uint64_t epoch = 1; epoch <= 4; epoch++) {
         for (int i = 0; i < 300; i++)
             CHECK_CALL(d, model_append(&m, d, rng_below(&r, 100), (uint32_t)rng_below(&r, 40)), DELTAFS_OK);
-        end_epoch(&m, d, epoch);
+        model_end_epoch(&m, d, epoch);
         if (epoch == 2) {
             CHECK_IS(deltafs_close(d), DELTAFS_OK);
             d = reopen(path);
@@ -418,7 +412,7 @@ static void test_repair_jobs(void **state)
     deltafs_dir *d = reopen(path);
     for (uint64_t epoch = 3; epoch < 5; epoch++) {
         append(&m, d, &r, "40", 300);
-        end_epoch(&m, d, epoch);
+        model_end_epoch(&m, d, epoch);
     }
     unit_copy(path, copy);
     CHECK_IS(deltafs_close(d), DELTAFS_OK);

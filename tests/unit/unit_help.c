@@ -588,3 +588,35 @@ void model_check_facts(struct model *m, deltafs_dir *d)
     CHECK_CALL(d, deltafs_verify(d, NULL, NULL, &verified), DELTAFS_OK);
     CHECK(verified.records == m->committed && verified.damages == 0);
 }
+
+static uint32_t random_size(struct rng *r, int64_t value_size)
+{
+    if (value_size >= 0)
+        return (uint32_t)value_size;
+    return (uint32_t)(rng_below(r, 20) == 0 ? rng_below(r, 20000) : rng_below(r, 80));
+}
+
+void model_append_some(struct model *m, deltafs_dir *d, struct rng *r, enum key_kind kind, uint32_t n,
+                       int64_t value_size)
+{
+    for (uint32_t i = 0; i < n; i++)
+        CHECK_CALL(d, model_append(m, d, rng_key(r, kind), random_size(r, value_size)), DELTAFS_OK);
+}
+
+void model_end_epoch(struct model *m, deltafs_dir *d, uint64_t label)
+{
+    CHECK_CALL(d, deltafs_epoch_end(d, label), DELTAFS_OK);
+    model_keep(m, label);
+}
+
+void model_check_directory(struct model *m, const char *path, struct rng *r)
+{
+    deltafs_dir *d = unit_open(path);
+
+    model_check_all(m, d, r);
+    model_check_scan(m, d, NULL);
+    model_check_facts(m, d);
+    for (int i = 0; i < 50; i++)
+        model_check_key(m, d, rng_key(r, (enum key_kind)(i % KEYS_KINDS)), NULL);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+}

@@ -136,5 +136,11 @@ void model_check_scan(struct model *m, deltafs_dir *d, const struct deltafs_rang
 unsigned model_check_honest(struct model *m, deltafs_dir *d);
 /* Compare deltafs_stat and deltafs_epoch_stat, and ask deltafs_verify. */
 void model_check_facts(struct model *m, deltafs_dir *d);
+/* Append records of a kind of keys; of values of random sizes, if value_size is -1. */
+void model_append_some(struct model *m, deltafs_dir *d, struct rng *r, enum key_kind kind, uint32_t n,
+                       int64_t value_size);
+void model_end_epoch(struct model *m, deltafs_dir *d, uint64_t label);
+/* All of it, and some keys that need not be there. */
+void model_check_directory(struct model *m, const char *path, struct rng *r);
 
 #endif
