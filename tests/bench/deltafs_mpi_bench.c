@@ -2,7 +2,7 @@
  * belong, with nothing stored. scripts/bench-shuffle builds this program and runs it on several numbers of ranks.
  *
  *     deltafs-mpi-bench [--runs N] [--records N] [--value BYTES] [--nodes N] [--message BYTES] [--rows FILE]
- *                       [--only CONTENDER]
+ *                       [--only CONTENDER] [--over TEXT]      TEXT: of the network, for the rows' names
  *     deltafs-mpi-bench --put BYTES [--runs N] [--rows FILE]     on two ranks: sends against MPI_Put (bench_put.h)
  *     deltafs-mpi-bench --cores     one process: how far its processors are from one another
  *
@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <mpi.h>
+#include "base/options.h"
 #include "bench_cores.h"
 #include "bench_help.h"
 #include "bench_put.h"
@@ -39,8 +40,9 @@ struct setting {
     int runs;
     size_t records; /* of a rank */
     size_t value;
-    uint32_t nodes, message;
-    const char *rows, *only;
+    uint32_t nodes;
+    uint64_t message; /* bytes, of one between nodes; 0: as the library has it */
+    const char *rows, *only, *over;
 };
 
 /* What arrived: enough to see that it is all. */
@@ -120,8 +122,7 @@ static void course_open_shuffle(struct course *c, enum contender which, enum rou
 {
     struct plan plan;
     struct error e;
-    struct plan_wish wish = {
-        .kind = kind, .memory = MEMORY, .message = c->set->message, .partitions = (uint32_t)c->ranks};
+    struct plan_wish wish = {.kind = kind, .memory = MEMORY, .partitions = (uint32_t)c->ranks};
     struct shuffle_config config = {.plan = &plan,
                                     .rank = c->topology.rank,
                                     .ranks = (uint32_t)c->ranks,
@@ -134,6 +135,7 @@ static void course_open_shuffle(struct course *c, enum contender which, enum rou
         (c->topology.layout.nodes == 1 || c->topology.layout.nodes == c->topology.layout.ranks))
         if (kind == ROUTER_3HOP || c->topology.layout.nodes < 4)
             return; /* the same as direct */
+    plan_wish_message(&wish, c->set->message > 0 ? c->set->message : OPTION_AUTO);
     MPI_Comm_dup(c->topology.comm, &config.comm);
     if (plan_make(&plan, &c->topology.layout, &wish, &e) != DELTAFS_OK ||
         shuffle_create(&config, &c->shuffle[which], &e) != DELTAFS_OK ||
@@ -250,15 +252,15 @@ static void report(const struct course *c, double seconds[CONTENDERS][RUNS_MOST]
             if (peer == i)
                 continue;
             double ratio = rate[i].median / rate[peer].median;
-            printf("%2d ranks, %2u nodes, %3zu B  %-6s %7.2f [%.2f-%.2f]  %-14s %7.2f [%.2f-%.2f]  %.2f\n", c->ranks,
-                   c->topology.layout.nodes, 8 + set->value, names[i], rate[i].median, rate[i].low, rate[i].high,
-                   names[peer], rate[peer].median, rate[peer].low, rate[peer].high, ratio);
+            printf("%2d ranks, %2u nodes%s, %3zu B  %-6s %7.2f [%.2f-%.2f]  %-14s %7.2f [%.2f-%.2f]  %.2f\n", c->ranks,
+                   c->topology.layout.nodes, set->over, 8 + set->value, names[i], rate[i].median, rate[i].low,
+                   rate[i].high, names[peer], rate[peer].median, rate[peer].low, rate[peer].high, ratio);
             if (f)
                 fprintf(f,
-                        "{\"name\": \"shuffle, %d ranks on %u nodes, %zu B: %s\", \"ours\": %.4g, \"peer\": %.4g, "
+                        "{\"name\": \"shuffle, %d ranks on %u nodes%s, %zu B: %s\", \"ours\": %.4g, \"peer\": %.4g, "
                         "\"peer_name\": \"%s\", \"unit\": \"million records/s\", \"ratio\": %.4g}\n",
-                        c->ranks, c->topology.layout.nodes, 8 + set->value, names[i], rate[i].median, rate[peer].median,
-                        names[peer], ratio);
+                        c->ranks, c->topology.layout.nodes, set->over, 8 + set->value, names[i], rate[i].median,
+                        rate[peer].median, names[peer], ratio);
         }
     if (f && fclose(f) != 0)
         bench_die("cannot write %s", set->rows);
@@ -309,12 +311,15 @@ int main(int argc, char **argv)
                           .records = (size_t)parse(argc, argv, "--records", 400000),
                           .value = (size_t)parse(argc, argv, "--value", 40),
                           .nodes = (uint32_t)parse(argc, argv, "--nodes", 0),
-                          .message = (uint32_t)parse(argc, argv, "--message", 32 << 10)};
+                          .message = (uint64_t)parse(argc, argv, "--message", 0),
+                          .over = ""};
     for (int i = 1; i + 1 < argc; i += 2) {
         if (strcmp(argv[i], "--rows") == 0)
             set.rows = argv[i + 1];
         if (strcmp(argv[i], "--only") == 0)
             set.only = argv[i + 1];
+        if (strcmp(argv[i], "--over") == 0)
+            set.over = argv[i + 1];
     }
     c->set = &set;
     if (parse(argc, argv, "--put", 0) > 0) {
