@@ -608,13 +608,20 @@ static int manifest_is_missing(struct io *io, const char *folder, struct error *
 {
     struct io_file file;
     struct error ignored;
-    int status = io_file_open(io, folder, O_RDONLY, &file, e);
+    int status = io_file_open(io, folder, O_RDONLY, &file, e), is_folder;
 
-    if (status == DELTAFS_OK)
+    if (status != DELTAFS_OK)
+        return status;
+    io_file_close(&file, &ignored);
+    is_folder = io_file_open(io, folder, O_RDONLY | O_DIRECTORY, &file, &ignored) == DELTAFS_OK;
+    if (is_folder)
         status = error_set(e, DELTAFS_ERR_NOT_DELTAFS,
                            "%s: has no %s: not a DeltaFS directory, or one that has lost it (put a copy back), or one "
                            "whose creation was cut short (that has no records: remove it)",
                            folder, MANIFEST_NAME);
+    else
+        status = error_set(e, DELTAFS_ERR_NOT_DELTAFS,
+                           "%s: a plain file, neither a DeltaFS directory nor a logical file", folder);
     io_file_close(&file, &ignored);
     return status;
 }

@@ -19,9 +19,10 @@ static int rm_one(const char *path, int is_forced)
         return is_missing ? code : text_fail(code, "%s: is not removed; 'rm -r' removes whatever it is", path);
     if (p.kind == PLACE_DIRECTORY)
         return text_fail(EXIT_TROUBLE, "%s: a DeltaFS directory, not a logical file; 'rm -r' removes it", path);
+    if (p.kind == PLACE_FOLDER)
+        return text_fail(EXIT_TROUBLE, "%s: a folder that is no logical file; it stays as it is", path);
     if (p.kind != PLACE_LOGICAL)
-        return text_fail(EXIT_TROUBLE, "%s: a %s, not a logical file; 'rm%s' removes it", path,
-                         p.kind == PLACE_FOLDER ? "folder" : "plain file", p.kind == PLACE_FOLDER ? " -r" : "");
+        return text_fail(EXIT_TROUBLE, "%s: a plain file, not a logical file; 'rm' removes it", path);
     if (deltafs_logical_remove(path) != DELTAFS_OK)
         return text_fail(EXIT_TROUBLE, "%s", deltafs_logical_errmsg(NULL));
     return EXIT_OK;

@@ -21,6 +21,8 @@ int place_look(const char *path, struct place *out)
     struct place p;
     char kind;
 
+    if (*path == '\0')
+        return text_fail(EXIT_TROUBLE, "a file without a name is asked for: 'deltafs:' stands before a name");
     if (stat(path, &p.stat) != 0)
         return text_fail(EXIT_TROUBLE, "%s: %s", path, strerror(errno));
     p.kind = S_ISREG(p.stat.st_mode) ? PLACE_FILE : PLACE_OTHER;

@@ -220,6 +220,17 @@ expect 3 "$deltafs" rm "$work/run/to-f1"
 says "symbolic link"
 expect 0 "$deltafs" rm -f "$work/missing"
 expect 0 "$deltafs" rm -f
+expect 3 "$deltafs" rm "$work/run/folder"
+says "a folder that is no logical file; it stays as it is"
+for name in "" deltafs:; do
+    expect 3 "$deltafs" rm "$name"
+    says "a file without a name"
+done
+for command in verify info "repair --apply"; do
+    # shellcheck disable=SC2086 # a command with its option
+    expect 3 "$deltafs" $command "$work/run/text"
+    says "$work/run/text: a plain file, neither a DeltaFS directory nor a logical file"
+done
 expect 3 "$deltafs" rm -f "$work/run/d" "$work/run/text"
 [ -s "$work/run/d/MANIFEST" ] && [ -s "$work/run/text" ] || fail "rm removes what is no logical file"
 expect 3 "$deltafs" get "$f" 1
