@@ -7,6 +7,10 @@
  * Works at every MPI thread level: MPI is called only from the thread that calls DeltaFS, inside the calls; but with
  * the option progress=thread, which needs MPI_THREAD_MULTIPLE, also from a thread of the library's own, which serves
  * other ranks while the program is elsewhere.
+ *
+ * Where MPI itself fails on a rank, the call that this rank is in, or its next one, returns DELTAFS_ERR_MPI, and each
+ * later one that or DELTAFS_ERR_COLLECTIVE, at once. The other ranks cannot be told, as MPI is all they are told by:
+ * they wait for that rank until it ends the job, as by MPI_Abort. Committed epochs stay, and a new job can go on.
  */
 #ifndef DELTAFS_MPI_H
 #define DELTAFS_MPI_H

@@ -34,20 +34,62 @@ int agree_wait(const struct agree *a, MPI_Request *request, const char *what, st
     }
 }
 
+static int agree_check(const struct agree *a, struct error *e)
+{
+    return a->check ? a->check(a->arg, e) : DELTAFS_OK;
+}
+
+/* Where MPI is to work on `n` bytes: in the room, where they are copied to, or where they are. */
+static void *agree_place(const struct agree *a, void *bytes, size_t n)
+{
+    return a->room && n <= sizeof a->room->bytes ? memcpy(a->room->bytes, bytes, n) : bytes;
+}
+
+/* Complete a collective call that MPI does at `place`. */
+static int agree_complete(const struct agree *a, MPI_Request *request, const void *place, void *bytes, size_t n,
+                          const char *what, struct error *e)
+{
+    int done = 0, code, status;
+
+    if (place == bytes)
+        return agree_wait(a, request, what, e);
+    a->room->is_held = 1;
+    while ((code = MPI_Test(request, &done, MPI_STATUS_IGNORE)) == MPI_SUCCESS && !done) {
+        a->wait(a->arg);
+        status = agree_check(a, e);
+        if (status != DELTAFS_OK)
+            return status;
+    }
+    if (code != MPI_SUCCESS)
+        return agree_lose(a, code, what, e);
+    a->room->is_held = 0;
+    memcpy(bytes, place, n);
+    return DELTAFS_OK;
+}
+
 int agree_reduce(const struct agree *a, uint64_t *values, int n, MPI_Op op, struct error *e)
 {
     MPI_Request request;
-    int code = MPI_Iallreduce(MPI_IN_PLACE, values, n, MPI_UINT64_T, op, a->comm, &request);
+    size_t size = (size_t)n * sizeof *values;
 
-    return code == MPI_SUCCESS ? agree_wait(a, &request, "reduce", e) : agree_lose(a, code, "reduce", e);
+    if (agree_check(a, e) != DELTAFS_OK)
+        return e->status;
+    void *place = agree_place(a, values, size);
+    int code = MPI_Iallreduce(MPI_IN_PLACE, place, n, MPI_UINT64_T, op, a->comm, &request);
+    return code == MPI_SUCCESS ? agree_complete(a, &request, place, values, size, "reduce", e)
+                               : agree_lose(a, code, "reduce", e);
 }
 
 static int agree_broadcast_from(const struct agree *a, int root, void *bytes, int n, struct error *e)
 {
     MPI_Request request;
-    int code = MPI_Ibcast(bytes, n, MPI_BYTE, root, a->comm, &request);
 
-    return code == MPI_SUCCESS ? agree_wait(a, &request, "broadcast", e) : agree_lose(a, code, "broadcast", e);
+    if (agree_check(a, e) != DELTAFS_OK)
+        return e->status;
+    void *place = agree_place(a, bytes, (size_t)n);
+    int code = MPI_Ibcast(place, n, MPI_BYTE, root, a->comm, &request);
+    return code == MPI_SUCCESS ? agree_complete(a, &request, place, bytes, (size_t)n, "broadcast", e)
+                               : agree_lose(a, code, "broadcast", e);
 }
 
 int agree_broadcast(const struct agree *a, void *bytes, int n, struct error *e)

@@ -6,6 +6,14 @@
 #include <mpi.h>
 #include "base/error.h"
 
+#define AGREE_ROOM 2048 /* bytes */
+
+/* What MPI works on while a rank waits, if it fits: where that is given up, MPI may still come back to it. */
+struct agree_room {
+    int is_held; /* by MPI, for ever if an agreement was given up */
+    _Alignas(uint64_t) uint8_t bytes[AGREE_ROOM];
+};
+
 struct agree {
     MPI_Comm comm;
     int rank, ranks;
@@ -14,13 +22,17 @@ struct agree {
     void (*wait)(void *arg);
     /* Called where MPI fails, before that is returned: no agreement is sure any more. May be NULL. */
     void (*lose)(void *arg);
+    /* Asked before and while waiting: whether the ranks have lost each other otherwise, which ends the wait. Returns
+     * DELTAFS_OK or the error that all calls return from there on. May be NULL; needs the room. */
+    int (*check)(void *arg, struct error *e);
+    struct agree_room *room;
     void *arg;
 };
 
 /* Turn an MPI error code into a status. */
 int agree_mpi_error(struct error *e, int code, const char *what);
 
-/* Complete a request as described above. */
+/* Complete a request as described above, but without asking `check`. */
 int agree_wait(const struct agree *a, MPI_Request *request, const char *what, struct error *e);
 
 /* Collective: if *e of any rank is an error, all get that of the lowest such rank, which its message names. Returns the

@@ -134,18 +134,24 @@ void job_die(void *arg)
         shuffle_kill(j->shuffle);
 }
 
+int job_check_dead(void *arg, struct error *e)
+{
+    struct job *j = arg;
+
+    if (!j->is_dead)
+        return DELTAFS_OK;
+    if (j->shuffle && shuffle_take_error(j->shuffle, e) != DELTAFS_OK)
+        return e->status;
+    return error_set(e, DELTAFS_ERR_COLLECTIVE,
+                     "the ranks of this directory have lost each other; see the first error");
+}
+
 /* ---- Shuffle ---- */
 
 size_t job_store(void *arg, size_t n, const uint8_t *keys, size_t key_stride, const uint8_t *values,
                  size_t value_stride, size_t size)
 {
     return deltafs_writer_put_now(((struct job *)arg)->writer, n, keys, key_stride, values, value_stride, size);
-}
-
-static int job_is_lost(struct error *e)
-{
-    return error_set(e, DELTAFS_ERR_COLLECTIVE,
-                     "the ranks of this directory have lost each other; see the first error");
 }
 
 static void job_put(struct job *j, size_t n, const uint8_t *keys, size_t key_stride, const uint8_t *values,
@@ -180,18 +186,18 @@ static int job_append(void *ctx, size_t n, const uint8_t *keys, size_t key_strid
     struct job *j = ctx;
 
     pthread_mutex_lock(&j->lock);
-    if (j->is_dead) {
-        pthread_mutex_unlock(&j->lock);
-        return job_is_lost(e);
+    int status = job_check_dead(j, e);
+    if (status == DELTAFS_OK) {
+        if (deltafs_writer_is_local(j->writer))
+            job_put_local(j, n, keys, key_stride, values, value_stride, size);
+        else
+            job_put(j, n, keys, key_stride, values, value_stride, size);
+        j->pending += n;
+        j->appended += n;
+        status = job_check_dead(j, e); /* a shuffle that is lost meanwhile drops records */
     }
-    if (deltafs_writer_is_local(j->writer))
-        job_put_local(j, n, keys, key_stride, values, value_stride, size);
-    else
-        job_put(j, n, keys, key_stride, values, value_stride, size);
-    j->pending += n;
-    j->appended += n;
     pthread_mutex_unlock(&j->lock);
-    return DELTAFS_OK;
+    return status;
 }
 
 static void job_fail(void *ctx, const struct error *e)
@@ -203,16 +209,18 @@ static void job_fail(void *ctx, const struct error *e)
     pthread_mutex_unlock(&j->lock);
 }
 
-/* Bring every record to its owner. What comes after is let in by job_next_round. */
-static void job_deliver_all(struct job *j)
+/* Bring every record to its owner. What comes after is let in by job_next_round. Fails only where the job is lost. */
+static int job_deliver_all(struct job *j, struct error *e)
 {
-    struct error e;
+    struct error own;
 
     if (!j->shuffle)
-        return;
+        return DELTAFS_OK;
     shuffle_end(j->shuffle);
-    if (shuffle_take_error(j->shuffle, &e) != DELTAFS_OK)
-        deltafs_writer_fail(j->writer, &e);
+    int status = job_check_dead(j, e);
+    if (status == DELTAFS_OK && shuffle_take_error(j->shuffle, &own) != DELTAFS_OK)
+        deltafs_writer_fail(j->writer, &own);
+    return status;
 }
 
 static void job_next_round(struct job *j)
@@ -237,9 +245,8 @@ static int job_meet(struct job *j, enum job_call call, uint64_t number, uint64_t
         (uint64_t)call,          high, low, job_opposite((uint64_t)call), job_opposite(high), job_opposite(low),
         job_opposite(j->pending)};
 
-    if (j->is_dead)
-        return job_is_lost(e);
     int status = agree_reduce(&j->agree, v, sizeof v / sizeof v[0], MPI_MIN, e);
+
     if (status != DELTAFS_OK)
         return status;
     if (v[0] != job_opposite(v[3])) {
@@ -371,9 +378,10 @@ static int job_end_epoch(struct job *j, uint64_t label, struct error *e)
 
     if (status == DELTAFS_OK)
         status = deltafs_writer_check_label(j->writer, label, e);
+    if (status == DELTAFS_OK)
+        status = job_deliver_all(j, e);
     if (status != DELTAFS_OK)
         return status;
-    job_deliver_all(j);
     status = job_seal(j, label, e);
     job_next_round(j);
     return status;
@@ -386,7 +394,9 @@ static int job_wait_epoch(struct job *j, struct error *e)
 
     if (status != DELTAFS_OK || !deltafs_writer_is_ending(j->writer, &label))
         return status;
-    job_deliver_all(j);
+    status = job_deliver_all(j, e);
+    if (status != DELTAFS_OK)
+        return status;
     status = job_conclude_late(j, e);
     job_next_round(j);
     return status;
@@ -431,7 +441,8 @@ void job_free(struct job *j)
         close(j->stats_fd);
     free(j->path);
     pthread_mutex_destroy(&j->lock);
-    free(j);
+    if (!j->room.is_held)
+        free(j);
 }
 
 /* All ranks have come to close. */
@@ -441,8 +452,8 @@ static int job_close_together(struct job *j, uint64_t pending, struct error *e)
     int in_doubt = 0;
     struct error own = {0}, second;
 
-    if (pending > 0)
-        job_deliver_all(j);
+    if (pending > 0 && job_deliver_all(j, e) != DELTAFS_OK)
+        return e->status;
     int late = job_conclude_late(j, e);
     if (late != DELTAFS_OK) {
         pending = 0;
@@ -498,6 +509,8 @@ static int job_close(void *ctx, struct error *e)
         status = job_close_together(j, pending, e);
     if (j->shuffle)
         shuffle_wind_up(j->shuffle);
+    if (status == DELTAFS_OK)
+        status = job_check_dead(j, e);
     int told = j->has_stats && !j->is_dead ? job_tell(j, status == DELTAFS_OK ? e : &second) : DELTAFS_OK;
     status = status != DELTAFS_OK ? status : told;
     pthread_mutex_unlock(&j->lock);

@@ -14,6 +14,7 @@ struct job {
     pthread_mutex_t lock; /* held by the call under way; the list has a lock of its own */
     struct job *next;     /* in the list */
     struct agree agree;
+    struct agree_room room;
     struct topology topology;
     struct writer *writer;
     struct shuffle *shuffle; /* NULL with one rank */
@@ -31,8 +32,10 @@ struct job {
 /* Its calls; the context is the job. */
 extern const struct dir_transport job_transport;
 
-/* The ranks have lost each other: what their agreement calls where MPI fails. */
+/* The ranks have lost each other: what their agreement and their shuffle call where MPI fails. */
 void job_die(void *job);
+/* Whether they have: the shuffle's error, if it has one, or another that says so. */
+int job_check_dead(void *job, struct error *e);
 /* What a rank that waits does again and again; `job` may be NULL. */
 void job_wait(void *job);
 /* Let a job be served by whoever waits. */

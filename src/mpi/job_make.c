@@ -103,6 +103,7 @@ static int job_create_shuffle(struct job *j, const struct job_plan *plan, struct
                                .value_size = plan->config.value_size,
                                .store = job_store,
                                .wait = job_wait,
+                               .lose = job_die,
                                .arg = j};
     int status = plan_make(&sizes, &j->topology.layout, &plan->wish, e);
 
@@ -134,7 +135,8 @@ static int job_open_shuffle(struct job *j, struct job_plan *plan, struct error *
     plan->wish.memory = plan_budget(plan->config.memory);
     int status = job_try_shuffle(j, plan, e);
 
-    if (status != DELTAFS_OK && status != DELTAFS_ERR_MEMORY && j->topology.layout.nodes < j->topology.layout.ranks) {
+    if (status != DELTAFS_OK && !j->is_dead && status != DELTAFS_ERR_MEMORY &&
+        j->topology.layout.nodes < j->topology.layout.ranks) {
         topology_split(&j->topology);
         status = job_try_shuffle(j, plan, e);
     }
@@ -320,6 +322,8 @@ static int job_open_to_write(const char *name, MPI_Comm comm, struct job_call ca
     pthread_mutex_lock(&j->lock); /* a thread for progress begins when all is made */
     j->agree = a;
     j->agree.lose = job_die;
+    j->agree.check = job_check_dead;
+    j->agree.room = &j->room;
     j->agree.arg = j;
     j->topology = (struct topology){.comm = a.comm, .node = MPI_COMM_NULL};
     j->stats_fd = -1;

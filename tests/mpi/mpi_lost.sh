@@ -1,12 +1,27 @@
 #!/bin/sh
-# MPI that fails on one rank while a directory is closed.
+# MPI that fails on one rank: that rank returns.
 . "$top_srcdir/tests/lib.sh"
 . "$top_srcdir/tests/mpi/mpi_lib.sh"
 
-# Of what all call together; of what follows.
-for count in 0 1 2; do
+# lost WHERE CALL COUNT [OPTIONS]: as of test_mpi_lost.
+lost() {
     fresh
-    mpi 2 ./test_mpi_lost "$data" $count
+    mpi 2 ./test_mpi_lost "$data" "$@"
     code=$?
-    [ $code -eq 42 ] || fail "exit code $code where reduction $count fails"
+    [ $code -eq 42 ] || fail "exit code $code of $*"
+}
+
+# In a close: of what all call together; of what follows.
+for count in 0 1 2; do
+    lost close Iallreduce $count
+done
+lost close Testsome 0
+lost wind-up Isend 0
+
+# Amid an epoch, in what the shuffle does.
+for call in Isend Irecv Testsome; do
+    lost append $call 0
+    lost append $call 7
+    lost wait $call 0
+    lost append $call 7 "place=local"
 done
