@@ -455,6 +455,8 @@ static int job_close_together(struct job *j, uint64_t pending, struct error *e)
     if (pending > 0 && job_deliver_all(j, e) != DELTAFS_OK)
         return e->status;
     int late = job_conclude_late(j, e);
+    if (j->is_dead)
+        return late != DELTAFS_OK ? late : job_check_dead(j, e);
     if (late != DELTAFS_OK) {
         pending = 0;
         e = &second;

@@ -14,6 +14,8 @@ lost() {
 # In a close: of what all call together; of what follows.
 for count in 0 1 2; do
     lost close Iallreduce $count
+    lost close Iallreduce $count "commit=async"
+    lost close Ibcast $count "commit=async"
 done
 lost close Testsome 0
 lost wind-up Isend 0
