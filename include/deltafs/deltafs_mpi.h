@@ -27,9 +27,10 @@ extern "C" {
 /* Make a new directory at `path`, on a file system that all ranks of `comm` share, and open it for writing. Collective
  * over `comm`, which is duplicated; rank 0's `path` and `options` (or environment, with NULL) count. Fails with the
  * same status on all ranks, and then leaves nothing behind but the file of the option `stats`, which it adds nothing
- * to. As for deltafs_create, DELTAFS_ERR_EXISTS if there is anything at `path`. The directory has as many partitions as
- * `comm` has ranks unless the option `partitions` says otherwise. End with deltafs_close, before MPI_Finalize. Mind
- * that deltafs_options_create is local and may fail on one rank only: agree on it before this call. */
+ * to; where MPI fails, statuses may differ, and what was made may stay. As for deltafs_create, DELTAFS_ERR_EXISTS if
+ * there is anything at `path`. The directory has as many partitions as `comm` has ranks unless the option `partitions`
+ * says otherwise. End with deltafs_close, before MPI_Finalize. Mind that deltafs_options_create is local and may fail
+ * on one rank only: agree on it before this call. */
 DELTAFS_API int deltafs_mpi_create(MPI_Comm comm, const char *path, const deltafs_options *options, deltafs_dir **out);
 
 /* The same for a directory that is there, as deltafs_reopen; with any number of ranks, whatever made it. */

@@ -171,8 +171,18 @@ static int job_resume(struct job *j, const struct writer_config *c, struct error
     return agree_status(&j->agree, own);
 }
 
+/* Rank 0: take away what could not be opened. Where the ranks have lost each other it stays: others may have their
+ * files open still. */
+static void job_unmake(const struct job *j, const struct writer_config *c, struct lease *lease)
+{
+    if (j->is_dead)
+        deltafs_writer_drop_lease(c, lease);
+    else
+        deltafs_writer_unmake(c, lease);
+}
+
 /* Collective: make the container or take it over, and open it on all ranks. If it fails, nothing of it is left when any
- * rank returns. */
+ * rank returns, unless they have lost each other. */
 static int job_make(struct job *j, struct job_plan *plan, deltafs_dir **out, struct error *e)
 {
     const struct agree *a = &j->agree;
@@ -183,14 +193,17 @@ static int job_make(struct job *j, struct job_plan *plan, deltafs_dir **out, str
         deltafs_writer_take(&plan->config, &lease, &own);
     else if (a->rank == 0)
         deltafs_writer_make(&plan->config, &lease, &own);
+    int has_made = a->rank == 0 && own.status == DELTAFS_OK;
     if (agree_status(a, &own) != DELTAFS_OK) {
         *e = own;
+        if (has_made)
+            deltafs_writer_unmake(&plan->config, &lease); /* MPI has failed, and nobody knows of it yet */
         return own.status;
     }
     int status = agree_broadcast(a, plan->config.uuid, sizeof plan->config.uuid, e);
     if (status != DELTAFS_OK) {
         if (a->rank == 0)
-            deltafs_writer_unmake(&plan->config, &lease);
+            job_unmake(j, &plan->config, &lease);
         return status;
     }
     deltafs_dir *d = NULL;
@@ -210,10 +223,12 @@ static int job_make(struct job *j, struct job_plan *plan, deltafs_dir **out, str
     deltafs_writer_return_lease(j->writer, &lease);
     job_close_own(j, &second);
     second = (struct error){0};
-    agree_status(a, &second);
+    if (!j->is_dead)
+        agree_status(a, &second);
     if (a->rank == 0)
-        deltafs_writer_unmake(&plan->config, &lease);
-    agree_status(a, &second);
+        job_unmake(j, &plan->config, &lease);
+    if (!j->is_dead)
+        agree_status(a, &second);
     return e->status;
 }
 

@@ -20,6 +20,16 @@ done
 lost close Testsome 0
 lost wind-up Isend 0
 
+# In the making: whatever fails, until nothing does.
+for call in Iallreduce Ibcast; do
+    count=0
+    while fresh && mpi 2 ./test_mpi_lost "$data" create $call $count; code=$?; [ $code -eq 42 ]; do
+        count=$((count + 1))
+    done
+    [ $code -eq 0 ] || fail "exit code $code where $call $count of the making fails"
+    [ $count -gt 3 ] || fail "only $count $call fail in the making"
+done
+
 # Amid an epoch, in what the shuffle does.
 for call in Isend Irecv Testsome; do
     lost append $call 0

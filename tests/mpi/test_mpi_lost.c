@@ -111,6 +111,7 @@ int main(int argc, char **argv)
     look(deltafs_mpi_create(MPI_COMM_WORLD, check_path(argv[1], "d"), o, &dir), NULL, 0);
     deltafs_options_destroy(o);
     countdown = -1;
+    check_require(); /* only where both have it */
     append(dir, FEW);
     is_late = check_rank == 1;
     look(deltafs_epoch_end(dir, 1), dir, 1);
