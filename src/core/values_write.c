@@ -143,8 +143,11 @@ static int values_put_one(struct values_writer *v, uint64_t hash, const uint8_t 
 
 int values_can_put(struct values_writer *v, size_t size)
 {
-    /* A block's values, their sizes, and what stands before and fills it up. */
-    size_t most = v->block.target + size + (v->block.count + VALUES_BATCH) * sizeof(uint32_t) + MEMORY_PAGE;
+    /* A block whose values have one size is no longer than readers take it for; of others it has the values, their
+     * sizes, and what stands before and fills it up. */
+    size_t most = v->block_records > 0
+                      ? v->job.read
+                      : v->block.target + size + (v->block.count + VALUES_BATCH) * sizeof(uint32_t) + MEMORY_PAGE;
 
     return !v->is_open || log_reserve(&v->log, most);
 }

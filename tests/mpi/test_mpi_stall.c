@@ -19,6 +19,7 @@
 #define SLACK_MIB 2 /* that the peak may grow by: the C library's, MPI's */
 
 #define VALUE        200     /* bytes */
+#define VALUE_MOST   240     /* where a test asks for others */
 #define ALL_RECORDS  400000u /* 80 MB: ten times what a rank may use */
 #define MEMORY_LIMIT "8M"
 
@@ -151,61 +152,64 @@ static void open_board(MPI_Win *window)
 }
 
 /* Append records of number `first` and on for a rank; returns the number after them. */
-static uint64_t append_for(deltafs_dir *dir, int to, uint64_t first, uint64_t n)
+static uint64_t append_for(deltafs_dir *dir, int to, uint64_t first, uint64_t n, size_t size)
 {
-    uint8_t value[VALUE] = {0};
+    uint8_t value[VALUE_MOST] = {0};
 
     for (; n > 0; first++) {
         if (partition_of(first, (uint32_t)check_ranks) != (uint32_t)to)
             continue;
-        CHECK_STATUS(DELTAFS_OK, deltafs_append(dir, first, value, VALUE), dir);
+        CHECK_STATUS(DELTAFS_OK, deltafs_append(dir, first, value, size), dir);
         n--;
     }
     return first;
 }
 
-static void append_gated(deltafs_dir *dir, int stalled)
+static void append_gated(deltafs_dir *dir, int stalled, size_t size)
 {
     uint64_t next = 0;
 
     if (check_rank == stalled) {
-        next = append_for(dir, stalled, 0, FIRST_RECORDS);
+        next = append_for(dir, stalled, 0, FIRST_RECORDS, size);
         slow_hold(&board->gate, GATE_SECONDS);
-        append_for(dir, stalled, next, OWN_RECORDS - FIRST_RECORDS);
+        append_for(dir, stalled, next, OWN_RECORDS - FIRST_RECORDS, size);
         return;
     }
     for (uint64_t i = 0; i < GATE_RECORDS; i += 100)
         for (int to = 0; to < check_ranks; to++)
             if (to != stalled && to != check_rank)
-                next = append_for(dir, to, next, 100);
+                next = append_for(dir, to, next, 100, size);
     if (++board->done == check_ranks - 1)
         board->gate = 1;
 }
 
-static void test_gate(const char *folder, const char *place)
+static void test_gate(const char *folder, const char *place, size_t size, const char *more)
 {
     int stalled = check_ranks / 2; /* the first of the second node: it stands for the other */
     deltafs_dir *dir = NULL;
     struct deltafs_stat stat;
     MPI_Win window;
-    char text[256];
+    char text[256], name[64];
     uint64_t others = (uint64_t)check_ranks - 1;
 
-    check_about("place=%s, rank %d stalls until the others have passed it", place, stalled);
+    check_about("place=%s, values of %zu, %s: rank %d stalls until the others have passed it", place, size, more,
+                stalled);
     open_board(&window);
     snprintf(text, sizeof text,
-             "place=%s route=3hop nodes=2 link_buffer=2K memory=" MEMORY_LIMIT " sync=none codec=none value_size=200",
-             place);
+             "place=%s route=3hop nodes=2 link_buffer=2K memory=" MEMORY_LIMIT
+             " sync=none codec=none value_size=%zu %s",
+             place, size, more);
+    snprintf(name, sizeof name, "%s-%zu", place, size);
     deltafs_options *o = check_options(text);
-    CHECK_STATUS(DELTAFS_OK, deltafs_mpi_create(MPI_COMM_WORLD, check_path(folder, place), o, &dir), NULL);
+    CHECK_STATUS(DELTAFS_OK, deltafs_mpi_create(MPI_COMM_WORLD, check_path(folder, name), o, &dir), NULL);
     deltafs_options_destroy(o);
     check_require();
-    append_gated(dir, stalled);
+    append_gated(dir, stalled, size);
     CHECK_STATUS(DELTAFS_OK, deltafs_epoch_end(dir, 1), dir);
     CHECK(!slow_is_late());
     slow_hold(NULL, 0);
     CHECK_STATUS(DELTAFS_OK, deltafs_close(dir), NULL);
-    if (check_rank == 0 && CHECK_STATUS(DELTAFS_OK, deltafs_open(check_path(folder, place), NULL, &dir), NULL)) {
+    if (check_rank == 0 && CHECK_STATUS(DELTAFS_OK, deltafs_open(check_path(folder, name), NULL, &dir), NULL)) {
         CHECK_STATUS(DELTAFS_OK, deltafs_stat(dir, &stat), dir);
         CHECK(stat.records == OWN_RECORDS + others * (others - 1) * GATE_RECORDS);
         CHECK_STATUS(DELTAFS_OK, deltafs_close(dir), NULL);
@@ -220,8 +224,10 @@ int main(int argc, char **argv)
     if (!CHECK(argc == 2 && check_ranks >= 4))
         return check_end();
     slow_install();
-    test_gate(argv[1], "shuffle");
-    test_gate(argv[1], "local");
+    test_gate(argv[1], "shuffle", VALUE, "");
+    test_gate(argv[1], "local", VALUE, "");
+    /* Of which a block is four times as long as it is asked to be. */
+    test_gate(argv[1], "local", VALUE_MOST, "");
     test_directory(argv[1], "direct", 1, check_ranks - 1);
     test_directory(argv[1], "direct", check_ranks, 1);
     test_directory(argv[1], "3hop", 2, check_ranks / 2);
