@@ -141,15 +141,18 @@ static int values_put_one(struct values_writer *v, uint64_t hash, const uint8_t 
     return status == DELTAFS_OK && values_is_block_full(v) ? values_end_block(v, e) : status;
 }
 
+/* Bytes of the block that fills, at most, with values of `size` that are put next. If values have one size, it is no
+ * longer than readers take it for; else it has the values, their sizes, and what stands before and fills it up. */
+static size_t values_block_most(const struct values_writer *v, size_t size)
+{
+    return v->block_records > 0
+               ? v->job.read
+               : v->block.target + size + (v->block.count + VALUES_BATCH) * sizeof(uint32_t) + MEMORY_PAGE;
+}
+
 int values_can_put(struct values_writer *v, size_t size)
 {
-    /* A block whose values have one size is no longer than readers take it for; of others it has the values, their
-     * sizes, and what stands before and fills it up. */
-    size_t most = v->block_records > 0
-                      ? v->job.read
-                      : v->block.target + size + (v->block.count + VALUES_BATCH) * sizeof(uint32_t) + MEMORY_PAGE;
-
-    return !v->is_open || log_reserve(&v->log, most);
+    return !v->is_open || log_reserve(&v->log, values_block_most(v, size));
 }
 
 int values_put(struct values_writer *v, size_t n, const uint8_t *keys, size_t key_stride, const uint8_t *values,
@@ -180,6 +183,19 @@ static void values_begin_epoch(struct values_writer *v, uint32_t epoch)
     v->start = (struct values_start){epoch, values_end(v)};
     v->bytes_raw = 0;
     block_writer_clear(&v->block);
+}
+
+int values_seal_ahead(struct values_writer *v)
+{
+    struct error e;
+
+    if (!v->is_open || !v->flusher)
+        return 1;
+    if (v->block.count > 0 && !log_reserve(&v->log, values_block_most(v, 0)))
+        return 0;
+    if (v->block.count > 0 && values_end_block(v, &e) != DELTAFS_OK)
+        return 1; /* values_seal tries again, and says so */
+    return log_hand_over(&v->log);
 }
 
 int values_seal(struct values_writer *v, struct writer_totals *totals, struct error *e)

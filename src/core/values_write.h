@@ -45,13 +45,16 @@ int values_writer_open(struct values_writer *v, struct io *io, const struct writ
                        size_t buffer, struct flusher *flusher, struct memory *memory, struct error *e);
 int values_writer_close(struct values_writer *v, struct error *e);
 
-/* Whether values_put of values of `size` would not wait for storage, but for making the log, or for a value that is
+/* Whether values_put of values of `size` would not wait for storage, but for making the log, or for a block that is
  * longer than its buffer. */
 int values_can_put(struct values_writer *v, size_t size);
 /* Take at most VALUES_BATCH of `n` values, and no more than end one block; returns how many, with their places in
  * v->places. */
 int values_put(struct values_writer *v, size_t n, const uint8_t *keys, size_t key_stride, const uint8_t *values,
                size_t value_stride, size_t size, size_t *count, struct error *e);
+/* No values of this epoch follow: do what values_seal is to do, as far as that goes without waiting; returns whether
+ * the rest would not wait either, but as in values_can_put. Without a flusher values_seal does all. */
+int values_seal_ahead(struct values_writer *v);
 /* The epoch's last block, and all to the system or the flusher; adds to the totals. The next epoch begins. */
 int values_seal(struct values_writer *v, struct writer_totals *totals, struct error *e);
 /* Force all that was sealed to storage; the flusher has been drained. */

@@ -615,7 +615,7 @@ size_t deltafs_writer_put_values(struct writer *w, size_t n, const uint8_t *keys
 
 int deltafs_writer_can_end(struct writer *w)
 {
-    return !w->pipeline || pipeline_has_free(w->pipeline);
+    return (!w->pipeline || pipeline_has_free(w->pipeline)) && (!w->values.is_on || values_seal_ahead(&w->values));
 }
 
 /* The values of the epoch that ends; the worker forces them to storage, if there is one. */

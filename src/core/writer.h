@@ -122,14 +122,14 @@ DELTAFS_PRIVATE size_t deltafs_writer_put_now(struct writer *w, size_t n, const 
 /* With place=local: store some of `n` records with this process, the first, and return how many, or 0 if that would be
  * for nothing; *places gets what is to be put in place of their values, PLACE_SIZE bytes each, until the next call. */
 DELTAFS_PRIVATE int deltafs_writer_is_local(const struct writer *w);
-/* Whether that would not wait for storage, but for a log that is made or a value longer than its buffer. */
+/* Whether that would not wait for storage, but for a log that is made or a block longer than its buffer. */
 DELTAFS_PRIVATE int deltafs_writer_can_put_values(struct writer *w, size_t size);
 DELTAFS_PRIVATE size_t deltafs_writer_put_values(struct writer *w, size_t n, const uint8_t *keys, size_t key_stride,
                                                  const uint8_t *values, size_t value_stride, size_t size,
                                                  const uint8_t **places);
 /* Give the epoch an error from outside, as if a put had failed. */
 DELTAFS_PRIVATE void deltafs_writer_fail(struct writer *w, const struct error *e);
-/* Whether deltafs_writer_end would not wait either. */
+/* Whether deltafs_writer_end would not wait either; what it would wait for is begun. No records are put in between. */
 DELTAFS_PRIVATE int deltafs_writer_can_end(struct writer *w);
 /* End the epoch; `label` is what it is to be committed with. */
 DELTAFS_PRIVATE void deltafs_writer_end(struct writer *w, uint64_t label);

@@ -146,6 +146,18 @@ int log_reserve(struct log *log, size_t n)
     return !log->flusher || log->spare || n <= log->capacity - log->used;
 }
 
+int log_hand_over(struct log *log)
+{
+    if (!log->spare && log->used > log->start)
+        log->spare = flusher_take(log->flusher);
+    if (!log->spare || log->used == log->start)
+        return log->used == log->start;
+    log->buffer = flusher_write(log->flusher, &log->file, log->base, log->buffer, log->start, log->used, log->spare);
+    log->spare = NULL;
+    log->start = log->used; /* what stands before is not looked at again */
+    return 1;
+}
+
 int log_append(struct log *log, const void *bytes, size_t n, struct error *e)
 {
     const uint8_t *p = bytes;

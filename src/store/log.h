@@ -47,11 +47,13 @@ static inline uint64_t log_end(const struct log *log)
 }
 
 int log_append(struct log *log, const void *bytes, size_t n, struct error *e);
-/* See to it that `n` bytes more can be appended without waiting for the flusher, if they are no more than a buffer has;
- * returns whether they can. Without a flusher they are written at once. */
+/* See to it that `n` bytes more can be appended without waiting for the flusher, if they are no more than a buffer has
+ * (of more the rest may wait); returns whether they can. Without a flusher they are written at once. */
 int log_reserve(struct log *log, size_t n);
 /* Write what the buffer holds; what the flusher has is not waited for. */
 int log_flush(struct log *log, struct error *e);
+/* Give it to the flusher instead, if that has a buffer to spare; returns whether there is nothing left to flush. */
+int log_hand_over(struct log *log);
 /* Go back to an earlier end, and cut off what the file has behind it: a footer left there would be found. The flusher
  * has been drained. A sync that failed may have dropped what was written, and the next would not say so: all behind the
  * end is written anew, and where only the header stands before it, that too, which may never have been synced. */

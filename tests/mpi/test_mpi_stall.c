@@ -7,7 +7,8 @@
  * waits for them, so that without credits they would heap up in it.
  *
  * By the route 3hop, with a rank that stands for its node: its storage stops until the others have appended records for
- * one another, far more than fits on the way, all of which it must hand on; test_mpi_relay looks closer. */
+ * one another, far more than fits on the way, all of which it must hand on; test_mpi_relay looks closer. The same where
+ * it ends an epoch meanwhile, and the others go on in another directory. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -132,6 +133,7 @@ static void test_directory(const char *folder, const char *route, int nodes, int
 #define GATE_SECONDS  40
 #define GATE_RECORDS  30000u  /* of one rank for another: 6 MB; places alone are 0.5 MB */
 #define FIRST_RECORDS 2000u   /* of the rank that stalls before it does: they make its log of values */
+#define LAST_RECORDS  100u    /* of a rank before it ends an epoch: they fit what its log has in memory */
 #define OWN_RECORDS   120000u /* of the rank that stalls for itself: three times its memory */
 
 static struct board {
@@ -165,16 +167,11 @@ static uint64_t append_for(deltafs_dir *dir, int to, uint64_t first, uint64_t n,
     return first;
 }
 
-static void append_gated(deltafs_dir *dir, int stalled, size_t size)
+/* Append records of the ranks that do not stall for one another, and open the gate once all have. */
+static void pass_by(deltafs_dir *dir, int stalled, size_t size)
 {
     uint64_t next = 0;
 
-    if (check_rank == stalled) {
-        next = append_for(dir, stalled, 0, FIRST_RECORDS, size);
-        slow_hold(&board->gate, GATE_SECONDS);
-        append_for(dir, stalled, next, OWN_RECORDS - FIRST_RECORDS, size);
-        return;
-    }
     for (uint64_t i = 0; i < GATE_RECORDS; i += 100)
         for (int to = 0; to < check_ranks; to++)
             if (to != stalled && to != check_rank)
@@ -183,7 +180,18 @@ static void append_gated(deltafs_dir *dir, int stalled, size_t size)
         board->gate = 1;
 }
 
-static void test_gate(const char *folder, const char *place, size_t size, const char *more)
+static void append_gated(deltafs_dir *dir, int stalled, size_t size)
+{
+    if (check_rank != stalled) {
+        pass_by(dir, stalled, size);
+        return;
+    }
+    uint64_t next = append_for(dir, stalled, 0, FIRST_RECORDS, size);
+    slow_hold(&board->gate, GATE_SECONDS);
+    append_for(dir, stalled, next, OWN_RECORDS - FIRST_RECORDS, size);
+}
+
+static void test_gate(const char *folder, const char *place, size_t size)
 {
     int stalled = check_ranks / 2; /* the first of the second node: it stands for the other */
     deltafs_dir *dir = NULL;
@@ -192,13 +200,11 @@ static void test_gate(const char *folder, const char *place, size_t size, const 
     char text[256], name[64];
     uint64_t others = (uint64_t)check_ranks - 1;
 
-    check_about("place=%s, values of %zu, %s: rank %d stalls until the others have passed it", place, size, more,
-                stalled);
+    check_about("place=%s, values of %zu: rank %d stalls until the others have passed it", place, size, stalled);
     open_board(&window);
     snprintf(text, sizeof text,
-             "place=%s route=3hop nodes=2 link_buffer=2K memory=" MEMORY_LIMIT
-             " sync=none codec=none value_size=%zu %s",
-             place, size, more);
+             "place=%s route=3hop nodes=2 link_buffer=2K memory=" MEMORY_LIMIT " sync=none codec=none value_size=%zu",
+             place, size);
     snprintf(name, sizeof name, "%s-%zu", place, size);
     deltafs_options *o = check_options(text);
     CHECK_STATUS(DELTAFS_OK, deltafs_mpi_create(MPI_COMM_WORLD, check_path(folder, name), o, &dir), NULL);
@@ -218,16 +224,49 @@ static void test_gate(const char *folder, const char *place, size_t size, const 
     check_require();
 }
 
+/* The rank that stalls ends an epoch of values in one directory, and the others go on in another. */
+static void test_two(const char *folder)
+{
+    int stalled = check_ranks / 2;
+    deltafs_dir *local = NULL, *other = NULL;
+    MPI_Win window;
+
+    check_about("rank %d stalls at an epoch's end, until the others have passed it in another directory", stalled);
+    open_board(&window);
+    deltafs_options *o = check_options("route=3hop nodes=2 link_buffer=2K memory=" MEMORY_LIMIT
+                                       " sync=none codec=none value_size=200 commit=async");
+    CHECK_STATUS(DELTAFS_OK, deltafs_mpi_create(MPI_COMM_WORLD, check_path(folder, "other"), o, &other), NULL);
+    CHECK_STATUS(DELTAFS_OK, deltafs_options_set(o, "place", "local"), NULL);
+    CHECK_STATUS(DELTAFS_OK, deltafs_mpi_create(MPI_COMM_WORLD, check_path(folder, "values"), o, &local), NULL);
+    deltafs_options_destroy(o);
+    check_require();
+    uint64_t next = append_for(local, check_rank, 0, FIRST_RECORDS, VALUE);
+    if (check_rank == stalled)
+        slow_hold(&board->gate, GATE_SECONDS);
+    append_for(local, check_rank, next, LAST_RECORDS, VALUE);
+    CHECK_STATUS(DELTAFS_OK, deltafs_epoch_end(local, 1), local);
+    if (check_rank != stalled)
+        pass_by(other, stalled, VALUE);
+    CHECK_STATUS(DELTAFS_OK, deltafs_epoch_end(other, 1), other);
+    CHECK(!slow_is_late());
+    slow_hold(NULL, 0);
+    CHECK_STATUS(DELTAFS_OK, deltafs_close(other), NULL);
+    CHECK_STATUS(DELTAFS_OK, deltafs_close(local), NULL);
+    MPI_Win_free(&window);
+    check_require();
+}
+
 int main(int argc, char **argv)
 {
     check_begin(&argc, &argv, MPI_THREAD_SINGLE);
     if (!CHECK(argc == 2 && check_ranks >= 4))
         return check_end();
     slow_install();
-    test_gate(argv[1], "shuffle", VALUE, "");
-    test_gate(argv[1], "local", VALUE, "");
+    test_gate(argv[1], "shuffle", VALUE);
+    test_gate(argv[1], "local", VALUE);
     /* Of which a block is four times as long as it is asked to be. */
-    test_gate(argv[1], "local", VALUE_MOST, "");
+    test_gate(argv[1], "local", VALUE_MOST);
+    test_two(argv[1]);
     test_directory(argv[1], "direct", 1, check_ranks - 1);
     test_directory(argv[1], "direct", check_ranks, 1);
     test_directory(argv[1], "3hop", 2, check_ranks / 2);
