@@ -9,7 +9,8 @@
 #include "store/store_format.h"
 #include "store/volume.h"
 
-#define WRITERS_A_FOLDER 64 /* with two logs each, no folder is slow */
+#define WRITERS_A_FOLDER 64  /* with two logs each, no folder is slow */
+#define TRIES            100 /* while others claim sessions and remove them */
 
 /* ---- Paths ---- */
 
@@ -307,7 +308,7 @@ static uint32_t session_buckets(uint32_t writers, uint32_t volumes)
 }
 
 /* Make the folder of the next number that is free. */
-static int session_number(const struct container *c, struct io *io, uint32_t *number, struct error *e)
+static int session_make_next(const struct container *c, struct io *io, uint32_t *number, struct error *e)
 {
     uint32_t *used = NULL;
     size_t n = 0;
@@ -326,6 +327,56 @@ static int session_number(const struct container *c, struct io *io, uint32_t *nu
         free(path);
     } while (status == DELTAFS_ERR_EXISTS);
     return status;
+}
+
+static int session_has_logs(const struct container *c, struct io *io, uint32_t number, struct error *e)
+{
+    struct session s;
+    uint32_t *writer = NULL;
+    size_t n = 0;
+
+    /* One that cannot be looked at may have some; one that has gone has given way to others. */
+    int status = session_guess(c, io, number, &s, &writer, &n, e);
+    free(writer);
+    return status != DELTAFS_OK || n > 0;
+}
+
+/* Whether a session with this number may have been there before: only one above it that has logs can have removed it,
+ * and stays, or gives way to another such. Those that are just being claimed have none. */
+static int session_check_new(const struct container *c, struct io *io, uint32_t number, int *is_used, struct error *e)
+{
+    uint32_t *now = NULL;
+    size_t n = 0;
+    struct error ignored;
+    int status = session_numbers(c, io, &now, &n, e);
+
+    *is_used = 0;
+    while (status == DELTAFS_OK && n > 0 && now[n - 1] > number && !*is_used)
+        *is_used = session_has_logs(c, io, now[--n], &ignored);
+    free(now);
+    return status;
+}
+
+/* Others may have claimed the number, and removed their session, between the look at the numbers and the making of the
+ * folder: then it is given back, and another one taken. */
+static int session_number(const struct container *c, struct io *io, uint32_t *number, struct error *e)
+{
+    int is_used = 1;
+
+    for (int i = 0; i < TRIES && is_used; i++) {
+        int status = session_make_next(c, io, number, e);
+        if (status != DELTAFS_OK)
+            return status;
+        status = session_check_new(c, io, *number, &is_used, e);
+        char *path = status != DELTAFS_OK || is_used ? session_folder(c, *number) : NULL;
+        if (path)
+            io->ops->rmdir(io->ctx, path);
+        free(path);
+        if (status != DELTAFS_OK)
+            return status;
+    }
+    return is_used ? error_set(e, DELTAFS_ERR_BUSY, "%s: others make and remove sessions without a pause", c->path)
+                   : DELTAFS_OK;
 }
 
 static int session_make_bucket(const struct container *c, struct io *io, const struct session *s, uint32_t bucket,

@@ -251,6 +251,54 @@ static void test_claim_race(void **state)
     munmap(r, PROCESSES * sizeof *r);
 }
 
+/* What others do when the folder of session 1 is about to be made: they claim it, and two more, of which the second
+ * with logs removes it, and the third has none yet. */
+static struct {
+    const struct container *c;
+    int is_due;
+} rivals;
+
+static int mkdir_behind_others(void *ctx, const char *path, mode_t mode)
+{
+    struct session s[2], third;
+    struct error e;
+
+    if (rivals.is_due && strstr(path, "/s00000001")) {
+        rivals.is_due = 0;
+        for (int i = 0; i < 2; i++)
+            make_session(rivals.c, 4, "", &s[i]);
+        CHECK_IS(session_claim(rivals.c, &io, 4, 5, "", 0, &third, &e), DELTAFS_OK);
+        CHECK_IS(session_close(rivals.c, &io, &s[0], 2, 6, 7, 0, &e), DELTAFS_OK);
+        CHECK_IS(session_remove(rivals.c, &io, &s[0], 0, &e), DELTAFS_OK);
+    }
+    return io.ops->mkdir(ctx, path, mode);
+}
+
+/* A number that others have used and given up meanwhile is not taken again: they may know what had it. */
+static void test_claim_late(void **state)
+{
+    struct io late = io;
+    struct io_ops ops = *io.ops;
+    struct container c;
+    struct session s;
+    struct error e;
+
+    (void)state;
+    ops.mkdir = mkdir_behind_others;
+    late.ops = &ops;
+    CHECK(mkdir(unit_path("vlate"), 0777) == 0);
+    make("late", &c);
+    make_session(&c, 4, "", &s);
+    rivals.c = &c;
+    rivals.is_due = 1;
+    CHECK_IS(session_claim(&c, &late, 4, 5, unit_path("vlate"), 0, &s, &e), DELTAFS_OK);
+    CHECK_IS(rivals.is_due, 0);
+    CHECK_IS(s.number, 4);
+    CHECK(!unit_exists(unit_path("late/s00000001")));
+    CHECK(!unit_exists(unit_path("vlate/deltafs.%s/s00000001", c.uuid_text)));
+    container_fini(&c);
+}
+
 static void work_come_and_go(struct report *r, unsigned who)
 {
     struct container c;
@@ -785,14 +833,23 @@ static int setup(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_life),           cmocka_unit_test(test_create_race),
-        cmocka_unit_test(test_claim_race),     cmocka_unit_test(test_remove_race),
-        cmocka_unit_test(test_places),         cmocka_unit_test(test_begun),
-        cmocka_unit_test(test_remove_foreign), cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_torn),           cmocka_unit_test(test_other_session),
-        cmocka_unit_test(test_faults),         cmocka_unit_test(test_remove_faults),
-        cmocka_unit_test(test_volumes),        cmocka_unit_test(test_volumes_race),
-        cmocka_unit_test(test_volumes_bad),    cmocka_unit_test(test_volumes_of_directory),
+        cmocka_unit_test(test_life),
+        cmocka_unit_test(test_create_race),
+        cmocka_unit_test(test_claim_race),
+        cmocka_unit_test(test_claim_late),
+        cmocka_unit_test(test_remove_race),
+        cmocka_unit_test(test_places),
+        cmocka_unit_test(test_begun),
+        cmocka_unit_test(test_remove_foreign),
+        cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_torn),
+        cmocka_unit_test(test_other_session),
+        cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_remove_faults),
+        cmocka_unit_test(test_volumes),
+        cmocka_unit_test(test_volumes_race),
+        cmocka_unit_test(test_volumes_bad),
+        cmocka_unit_test(test_volumes_of_directory),
     };
 
     return cmocka_run_group_tests(tests, setup, unit_teardown) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
