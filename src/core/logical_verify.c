@@ -163,12 +163,12 @@ static void verify_session(struct verification *v, const struct session *s)
 /* A session counts from when its SESSION is there on; its logs are made after that. */
 static void verify_no_session(struct verification *v, uint32_t number)
 {
-    const struct session unknown = {.number = number};
+    struct session unknown;
     struct error e = {0};
     uint32_t *writer = NULL;
     size_t n = 0;
     char *path = session_path(v->container, number, SESSION_NAME);
-    int status = path ? session_logs(v->container, v->io, &unknown, LOG_KIND_EXTENTS, &writer, &n, &e)
+    int status = path ? session_guess(v->container, v->io, number, &unknown, &writer, &n, &e)
                       : error_no_memory(&e, 1, "a path");
 
     if (status == DELTAFS_OK && n > 0)

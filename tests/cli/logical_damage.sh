@@ -159,6 +159,21 @@ rm "$work/bad/MANIFEST"
 flip "$work/bad/s00000000/SESSION" 12
 repaired "MANIFEST lost" MANIFEST s00000000/SESSION
 
+# Also where the logs are in folders of their own. (Verify saw none of them there, and said nothing.)
+mkdir "$work/volume"
+put "$work/bad" "$work/q" 79 1 30 90000 volumes="$work/volume"
+cp "$work/q" "$work/kept"
+rm "$work/bad/s00000000/SESSION"
+expect 3 "$deltafs" verify "$work/bad"
+says "$work/bad/s00000000/SESSION: damaged at offset 0: it is missing"
+expect 0 "$deltafs" repair --apply "$work/bad"
+expect 0 "$deltafs" verify "$work/bad"
+"$deltafs" cat "$work/bad" >"$work/copy" || fail "cat of a file on a volume, repaired"
+same "$work/kept" "$work/copy" "repaired on a volume"
+expect 0 "$deltafs" rm "$work/bad"
+is_empty "$work/volume" "rm"
+rm "$work/q"
+
 # Each repair keeps what it replaces, also where an earlier one has kept something. (The second overwrote it.)
 for text in MANIFEST s00000000/SESSION; do
     cp -r "$work/sound" "$work/bad"
