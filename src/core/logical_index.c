@@ -696,6 +696,24 @@ void logical_learn_anew(deltafs_logical *f)
         f->known[i].is_closed = 0;
 }
 
+/* What removals that were cut short have left below the own session. */
+static void logical_reclaim_remains(deltafs_logical *f)
+{
+    uint32_t *number = NULL;
+    size_t n = 0;
+    struct error ignored;
+    int is_removed;
+
+    session_numbers(&f->container, &f->io, &number, &n, &ignored);
+    for (size_t i = 0; i < n && number[i] < f->session.number; i++) {
+        const struct session s = {.number = number[i]};
+        session_is_removed(&f->container, &f->io, number[i], &is_removed, &ignored);
+        if (is_removed)
+            session_remove(&f->container, &f->io, &s, f->sync != SYNC_NONE, &ignored);
+    }
+    free(number);
+}
+
 void logical_reclaim(deltafs_logical *f)
 {
     struct error ignored;
@@ -711,4 +729,6 @@ void logical_reclaim(deltafs_logical *f)
             session_remove(&f->container, &f->io, &f->known[i], f->sync != SYNC_NONE, &ignored);
     }
     f->known_count = kept;
+    if (f->group.rank == 0)
+        logical_reclaim_remains(f);
 }

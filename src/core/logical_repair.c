@@ -135,14 +135,37 @@ static int mending_session_anew(struct mending *m, const char *folder, uint32_t 
     return status;
 }
 
+/* What a removal that was cut short has left. */
+static int mending_remove(struct mending *m, uint32_t number, struct error *e)
+{
+    const struct session s = {.number = number};
+    struct container c;
+    int is_new, status = DELTAFS_OK;
+
+    if (!m->is_dry) {
+        status = container_open(&c, &m->io, m->c.path, O_RDONLY, 0, &is_new, e);
+        if (status == DELTAFS_OK)
+            status = session_remove(&c, &m->io, &s, 1, e);
+        container_fini(&c);
+    }
+    snprintf(m->note, sizeof m->note, "%.700s/" SESSION_FOLDER ": what is left of a session that was removed goes",
+             m->c.path, number);
+    if (status == DELTAFS_OK)
+        mending_tell(m, NULL);
+    return status;
+}
+
 static int mending_session(struct mending *m, uint32_t number, struct error *e)
 {
     struct session s;
     char *kept = NULL;
-    int is_done = 0, status = session_read(&m->c, &m->io, number, &s, e);
+    int is_done = 0, is_removed = 0, status = session_read(&m->c, &m->io, number, &s, e);
 
     if (status != DELTAFS_ERR_DAMAGED && status != DELTAFS_ERR_NOT_FOUND)
         return status;
+    status = session_is_removed(&m->c, &m->io, number, &is_removed, e);
+    if (status != DELTAFS_OK || is_removed)
+        return status == DELTAFS_OK ? mending_remove(m, number, e) : status;
     char *folder = session_path(&m->c, number, "");
     if (!folder)
         return error_no_memory(e, 1, "a path");

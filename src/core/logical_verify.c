@@ -16,6 +16,7 @@ struct verification {
     const struct container *container;
     struct io *io;
     struct frame_cache cache;
+    const struct session *session; /* that is being read; NULL: none */
     deltafs_damage_fn fn;
     void *arg;
     uint64_t bytes, end;
@@ -23,8 +24,21 @@ struct verification {
     struct error first;
 };
 
+/* What is being removed while it is read is not damaged: the first thing that goes is SESSION. */
+static int verify_is_gone(const struct verification *v)
+{
+    struct session now;
+    struct error ignored;
+
+    return v->session &&
+           session_read(v->container, v->io, v->session->number, &now, &ignored) == DELTAFS_ERR_NOT_FOUND &&
+           container_check(v->container, v->io, &ignored) == DELTAFS_OK;
+}
+
 static void verify_report(struct verification *v, const struct error *e)
 {
+    if (verify_is_gone(v))
+        return;
     if (v->first.status == DELTAFS_OK)
         v->first = *e;
     if (v->fn)
@@ -144,8 +158,9 @@ static void verify_session(struct verification *v, const struct session *s)
     struct error e = {0};
     uint32_t *writer = NULL;
     size_t n = 0;
-    int status = session_logs(v->container, v->io, s, LOG_KIND_EXTENTS, &writer, &n, &e);
 
+    v->session = s;
+    int status = session_logs(v->container, v->io, s, LOG_KIND_EXTENTS, &writer, &n, &e);
     if (status == DELTAFS_OK && s->is_closed)
         status = session_check_logs(v->container, v->io, s, writer, n, &e);
     if (status != DELTAFS_OK)
@@ -158,19 +173,24 @@ static void verify_session(struct verification *v, const struct session *s)
     else
         v->bytes += index.used;
     buffer_fini(&index.buffer);
+    v->session = NULL;
 }
 
-/* A session counts from when its SESSION is there on; its logs are made after that. */
+/* A session counts from when its SESSION is there on; its logs are made after that, and when it is removed, what is
+ * left of it says so. */
 static void verify_no_session(struct verification *v, uint32_t number)
 {
     struct session unknown;
     struct error e = {0};
     uint32_t *writer = NULL;
     size_t n = 0;
+    int is_removed = 0;
     char *path = session_path(v->container, number, SESSION_NAME);
-    int status = path ? session_guess(v->container, v->io, number, &unknown, &writer, &n, &e)
-                      : error_no_memory(&e, 1, "a path");
+    int status =
+        path ? session_is_removed(v->container, v->io, number, &is_removed, &e) : error_no_memory(&e, 1, "a path");
 
+    if (status == DELTAFS_OK && !is_removed)
+        status = session_guess(v->container, v->io, number, &unknown, &writer, &n, &e);
     if (status == DELTAFS_OK && n > 0)
         status = error_damaged(&e, path, 0,
                                "it is missing, and readers know nothing of the logs beside it ('deltafs repair' makes "

@@ -119,6 +119,22 @@ int session_read(const struct container *c, struct io *io, uint32_t number, stru
     return status;
 }
 
+int session_is_removed(const struct container *c, struct io *io, uint32_t number, int *is_removed, struct error *e)
+{
+    struct io_file file = {.fd = -1, .direct = -1};
+    struct error ignored;
+    int status = session_open_file(c, io, number, SESSION_NAME, O_RDONLY, &file, e);
+
+    io_file_close(&file, &ignored);
+    *is_removed = 0;
+    if (status != DELTAFS_ERR_NOT_FOUND)
+        return status;
+    status = session_open_file(c, io, number, SESSION_GONE_NAME, O_RDONLY, &file, e);
+    io_file_close(&file, &ignored);
+    *is_removed = status == DELTAFS_OK;
+    return status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_OK : status;
+}
+
 /* ---- Listing ---- */
 
 /* Numbers out of names. */

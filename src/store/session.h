@@ -63,13 +63,17 @@ int session_list(const struct container *c, struct io *io, struct session **out,
  * count. */
 int session_numbers(const struct container *c, struct io *io, uint32_t **number, size_t *count, struct error *e);
 int session_read(const struct container *c, struct io *io, uint32_t number, struct session *s, struct error *e);
+/* Whether there are remains of a session whose removal is under way, or was cut short: it does not count, and its logs
+ * are not missed. */
+int session_is_removed(const struct container *c, struct io *io, uint32_t number, int *is_removed, struct error *e);
 /* Note in the file, and in `s`, that the session is closed; with `sync`, durably, as its logs are then.
  * DELTAFS_ERR_NOT_FOUND if another session is in its place. */
 int session_close(const struct container *c, struct io *io, struct session *s, uint32_t logs, uint64_t order,
                   uint64_t size, int sync, struct error *e);
-/* Remove the session; it is none any more from the beginning on, with `sync` also after a crash. One that was closed,
- * or has had logs, is only removed by who has one with logs above it, which stays: else its number would be claimed
- * again, and whoever knows it would take the new session for the old one. */
+/* Remove the session, or what an earlier attempt has left of it; it is none any more from the beginning on, and known
+ * to be removed until nothing is left, with `sync` also after a crash. What another process removes meanwhile is fine.
+ * One that was closed, or has had logs, is only removed by who has one with logs above it, which stays: else its number
+ * would be claimed again, and whoever knows it would take the new session for the old one. */
 int session_remove(const struct container *c, struct io *io, const struct session *s, int sync, struct error *e);
 
 /* The path of a writer's log, by LOG_KIND_FRAMES or _EXTENTS; or of a file of the session. NULL without memory. */

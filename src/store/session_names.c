@@ -70,7 +70,8 @@ static int is_end(const char *rest)
 
 int is_name_of_session(const char *name)
 {
-    static const char *const names[] = {SESSION_NAME, SESSION_NEW_NAME, SESSION_INDEX_NAME, SESSION_INDEX_NEW};
+    static const char *const names[] = {SESSION_NAME, SESSION_NEW_NAME, SESSION_GONE_NAME, SESSION_INDEX_NAME,
+                                        SESSION_INDEX_NEW};
     size_t n = strlen(SESSION_NAME);
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)

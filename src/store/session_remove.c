@@ -43,7 +43,7 @@ static void names_fini(struct names *n)
 struct walk {
     struct io *io;
     const char *uuid_text;
-    int is_removing;
+    int is_removing, sync;
 };
 
 /* Do `step` with all names in a folder; one that is not there is empty. */
@@ -77,9 +77,15 @@ static int walk_foreign(const char *path, struct error *e)
                      "%.800s: is no part of a logical file: it, and what is around it, stays", path);
 }
 
+/* What is not there any more, another process has removed. */
+static int walk_result(int rc, const char *what, const char *path, struct error *e)
+{
+    return rc < 0 && rc != -ENOENT ? error_system(e, -rc, what, path) : DELTAFS_OK;
+}
+
 static int walk_unlink(const struct walk *w, const char *path, struct error *e)
 {
-    return w->is_removing ? io_unlink(w->io, path, e) : DELTAFS_OK;
+    return w->is_removing ? walk_result(w->io->ops->unlink(w->io->ctx, path), "remove", path, e) : DELTAFS_OK;
 }
 
 static int walk_in_bucket(const struct walk *w, const char *path, const char *name, void *arg, struct error *e)
@@ -108,8 +114,32 @@ static int walk_in_session(const struct walk *w, const char *path, const char *n
 
     if (is_name_bucket(name, &bucket))
         return walk_bucket(w, path, arg, bucket, e);
+    if (w->is_removing && strcmp(name, SESSION_GONE_NAME) == 0)
+        return DELTAFS_OK;
     return is_name_of_session(name) || is_name_log(name, &writer, &kind) ? walk_unlink(w, path, e)
                                                                          : walk_foreign(path, e);
+}
+
+static int walk_sync(const struct walk *w, const char *path, struct error *e)
+{
+    int rc = w->sync ? -EINTR : 0;
+
+    while (rc == -EINTR)
+        rc = w->io->ops->sync_folder(w->io->ctx, path);
+    return walk_result(rc, "sync the folder", path, e);
+}
+
+/* Nothing but what says that the session is being removed is left in its folder. */
+static int walk_finish_session(const struct walk *w, const char *path, struct error *e)
+{
+    char *name = io_path(path, SESSION_GONE_NAME);
+    int status = name ? walk_sync(w, path, e) : error_no_memory(e, strlen(path), "a path");
+
+    if (status == DELTAFS_OK)
+        status = walk_unlink(w, name, e);
+    free(name);
+    return status == DELTAFS_OK ? walk_result(w->io->ops->rmdir(w->io->ctx, path), "remove the folder", path, e)
+                                : status;
 }
 
 static int walk_session(const struct walk *w, const char *path, uint32_t number, struct error *e)
@@ -121,7 +151,7 @@ static int walk_session(const struct walk *w, const char *path, uint32_t number,
     if (status != DELTAFS_ERR_NOT_FOUND)
         return status == DELTAFS_OK ? walk_foreign(path, e) : status;
     status = walk_folder(w, path, walk_in_session, part, e);
-    return status == DELTAFS_OK && w->is_removing ? io_rmdir(w->io, path, e) : status;
+    return status == DELTAFS_OK && w->is_removing ? walk_finish_session(w, path, e) : status;
 }
 
 static int walk_in_bucket_of_keys(const struct walk *w, const char *path, const char *name, void *arg, struct error *e)
@@ -175,20 +205,21 @@ int session_remove(const struct container *c, struct io *io, const struct sessio
 {
     struct walk w = {.io = io, .uuid_text = c->uuid_text};
     char *path = io_path(c->path, SESSION_FOLDER, s->number), *name = session_path(c, s->number, SESSION_NAME);
-    int status = path && name ? walk_session(&w, path, s->number, e) : error_no_memory(e, strlen(c->path), "a path");
+    char *gone = session_path(c, s->number, SESSION_GONE_NAME);
+    int status =
+        path && name && gone ? walk_session(&w, path, s->number, e) : error_no_memory(e, strlen(c->path), "a path");
 
     w.is_removing = 1;
-    if (status == DELTAFS_OK) {
-        int rc = io->ops->unlink(io->ctx, name);
-        if (rc < 0 && rc != -ENOENT)
-            status = error_system(e, -rc, "remove", name);
-    }
-    if (status == DELTAFS_OK && sync)
-        status = io_sync_folder(io, path, e);
+    w.sync = sync;
+    if (status == DELTAFS_OK)
+        status = walk_result(io->ops->rename(io->ctx, name, gone), "rename", name, e);
+    if (status == DELTAFS_OK)
+        status = walk_sync(&w, path, e);
     if (status == DELTAFS_OK)
         status = walk_session(&w, path, s->number, e);
     free(path);
     free(name);
+    free(gone);
     return status;
 }
 

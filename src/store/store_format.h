@@ -138,6 +138,7 @@ enum format_type {
 #define SESSION_FOLDER      "s%08x"
 #define SESSION_NAME        "SESSION" /* lines as a manifest's */
 #define SESSION_NEW_NAME    "SESSION.new"
+#define SESSION_GONE_NAME   "SESSION.removed" /* what SESSION is called while the session is being removed */
 #define SESSION_INDEX_NAME  "INDEX"
 #define SESSION_INDEX_NEW   "INDEX.new"
 #define SESSION_BUCKETS_MAX 256u

@@ -176,8 +176,10 @@ int volume_remove_bucket(struct io *io, const char *uuid_text, const char *part,
     char target[PATH_MAX];
     int status = volume_target(io, uuid_text, part, bucket, path, target, e);
 
-    if (status == DELTAFS_ERR_NOT_FOUND)
-        return io_rmdir(io, path, e);
+    if (status == DELTAFS_ERR_NOT_FOUND) {
+        int rc = io->ops->rmdir(io->ctx, path);
+        return rc < 0 && rc != -ENOENT ? error_system(e, -rc, "remove the folder", path) : DELTAFS_OK;
+    }
     if (status != DELTAFS_OK)
         return status;
     /* The link last: as long as it is there, another attempt finds the rest. What holds other buckets stays. */
@@ -188,5 +190,6 @@ int volume_remove_bucket(struct io *io, const char *uuid_text, const char *part,
             return error_system(e, -rc, "remove the folder", target);
         *strrchr(target, '/') = '\0';
     }
-    return io_unlink(io, path, e);
+    int rc = io->ops->unlink(io->ctx, path);
+    return rc < 0 && rc != -ENOENT ? error_system(e, -rc, "remove", path) : DELTAFS_OK;
 }

@@ -174,6 +174,25 @@ expect 0 "$deltafs" rm "$work/bad"
 is_empty "$work/volume" "rm"
 rm "$work/q"
 
+# A session of which a removal that was cut short has left something is not missed, and does not come back.
+cp -r "$work/sound" "$work/bad"
+mv "$work/bad/s00000000/SESSION" "$work/bad/s00000000/SESSION.removed"
+expect 0 "$deltafs" verify "$work/bad"
+stdout_has ", 0 damages"
+"$deltafs" cat "$work/bad" >"$work/copy" || fail "cat beside remains of a removal"
+cp -r "$work/bad" "$work/there/bad"
+expect 0 "$deltafs" rm "$work/there/bad"
+is_empty "$work/there" "rm of a file with remains of a removal"
+expect 1 "$deltafs" repair "$work/bad"
+stdout_has "to do: $work/bad/s00000000: what is left of a session that was removed goes"
+[ -e "$work/bad/s00000000/SESSION.removed" ] || fail "repair without --apply removes something"
+expect 0 "$deltafs" repair --apply "$work/bad"
+[ ! -e "$work/bad/s00000000" ] || fail "repair leaves remains of a removal"
+expect 0 "$deltafs" repair "$work/bad"
+"$deltafs" cat "$work/bad" >"$work/again" || fail "cat"
+same "$work/copy" "$work/again" "repaired remains of a removal"
+expect 0 "$deltafs" rm "$work/bad"
+
 # Each repair keeps what it replaces, also where an earlier one has kept something. (The second overwrote it.)
 for text in MANIFEST s00000000/SESSION; do
     cp -r "$work/sound" "$work/bad"

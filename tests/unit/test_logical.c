@@ -570,6 +570,69 @@ static void test_cut_or_removed(void **state)
     free(log);
 }
 
+static void write_one(const char *path, int flags, const char *text)
+{
+    deltafs_options *o = unit_options("memory", "8M", NULL);
+    deltafs_logical *f;
+
+    CHECK_IS(deltafs_logical_open(path, flags, o, &f), DELTAFS_OK);
+    if (*text)
+        CHECK_IS(deltafs_logical_write(f, 0, text, strlen(text)), DELTAFS_OK);
+    CHECK_IS(deltafs_logical_close(f), DELTAFS_OK);
+    deltafs_options_destroy(o);
+}
+
+/* Remains of a session that was being removed are nobody's damage, and go with what is removed next. */
+static void test_remains(void **state)
+{
+    char *path = strdup(unit_path("remains")), *folder = strdup(unit_path("remains/s00000001"));
+    char *text = strdup(unit_path("remains/s00000001/SESSION"));
+
+    (void)state;
+    write_one(path, O_RDWR | O_CREAT, "abc");
+    write_one(path, O_RDWR, "defg");
+    CHECK_IS(rename(text, unit_path("remains/s00000001/SESSION.removed")), 0);
+    write_one(path, O_RDWR, "h");
+    CHECK_IS(deltafs_logical_verify_path(path, NULL, NULL, NULL), DELTAFS_OK);
+    CHECK(unit_exists(folder));
+    write_one(path, O_RDWR | O_TRUNC, "");
+    CHECK(!unit_exists(folder) && !unit_exists(unit_path("remains/s00000002")));
+    CHECK(unit_exists(unit_path("remains/s00000003/SESSION")));
+    free(path);
+    free(folder);
+    free(text);
+}
+
+static void cut_file(void *path)
+{
+    write_one(path, O_RDWR | O_TRUNC, "");
+}
+
+/* Verifying beside a truncation: what goes meanwhile is not damaged, whichever log it is about to look at. */
+static void test_verified_while_removed(void **state)
+{
+    static const char *const at[] = {"s00000000/SESSION", "s00000000/w00000000.extents", "s00000000/w00000000.data",
+                                     "s00000000/INDEX"};
+    char *path = strdup(unit_path("verified"));
+
+    (void)state;
+    for (size_t i = 0; i < sizeof at / sizeof at[0]; i++) {
+        deltafs_options *o = unit_options("memory", "8M", "index", "flatten", NULL);
+        deltafs_logical *f;
+        CHECK_IS(deltafs_logical_open(path, O_RDWR | O_CREAT, o, &f), DELTAFS_OK);
+        CHECK_IS(deltafs_logical_write(f, 0, "abcdefgh", 8), DELTAFS_OK);
+        CHECK_IS(deltafs_logical_close(f), DELTAFS_OK);
+        deltafs_options_destroy(o);
+        unit_io_begin();
+        unit_io_call(OP_OPEN, at[i], cut_file, path);
+        CHECK_IS(deltafs_logical_verify_path(path, NULL, NULL, NULL), DELTAFS_OK);
+        unit_io_end();
+        CHECK(!unit_exists(unit_path("verified/s00000000")));
+        CHECK_IS(deltafs_logical_remove(path), DELTAFS_OK);
+    }
+    free(path);
+}
+
 /* What is synced and then closed is as whole as what is closed with sync=close. */
 static void test_synced_before_close(void **state)
 {
@@ -600,6 +663,8 @@ int main(void)
                                        cmocka_unit_test(test_memory),
                                        cmocka_unit_test(test_cut_or_removed),
                                        cmocka_unit_test(test_turns),
+                                       cmocka_unit_test(test_remains),
+                                       cmocka_unit_test(test_verified_while_removed),
                                        cmocka_unit_test(test_synced_before_close),
                                        cmocka_unit_test(test_opened_while_removed),
                                        cmocka_unit_test(test_moved_on)};

@@ -185,6 +185,24 @@ static void history_of_two(struct crash *c)
     unit_team_fini(&team);
 }
 
+static void note_repair(int status, const char *message, void *arg)
+{
+    (void)status;
+    *(int *)arg |= strstr(message, "s00000000/SESSION: is missing") != NULL;
+}
+
+/* The first session is there, or its removal is told from a loss. */
+static void check_removal(const struct crash *c, uint64_t k, uint64_t seed)
+{
+    int is_missed = 0;
+
+    /* Of a later one it may find a bucket whose folder on the volume the crash has taken. */
+    deltafs_logical_repair(c->path, 1, note_repair, &is_missed);
+    if (is_missed)
+        fail_msg("operation %llu, seed %llu: repair brings a removed session back", (unsigned long long)k,
+                 (unsigned long long)seed);
+}
+
 static void check(const struct crash *c, uint64_t k, uint64_t seed)
 {
     deltafs_logical *f = NULL;
@@ -192,6 +210,7 @@ static void check(const struct crash *c, uint64_t k, uint64_t seed)
     uint64_t size;
     size_t got, is_size = 0;
 
+    check_removal(c, k, seed);
     int status = deltafs_logical_open(c->path, O_RDONLY, NULL, &f);
     if (status != DELTAFS_OK)
         fail_msg("operation %llu, seed %llu: it cannot be opened: %s", (unsigned long long)k, (unsigned long long)seed,

@@ -682,6 +682,46 @@ static void test_remove_faults(void **state)
     }
 }
 
+/* Whenever the removal of a session is cut short, it still counts and is whole, or is known to be removed as long as it
+ * has logs; and the next one that comes by removes the rest. */
+static void test_remove_session_faults(void **state)
+{
+    int goes_on = 1, before = 0, remains = 0;
+    struct container c;
+    struct session s, now;
+    struct error e;
+
+    (void)state;
+    make("short", &c);
+    for (uint64_t k = 0; goes_on || k % 2; k++) {
+        struct io faulty;
+        uint32_t *writer = NULL;
+        size_t n = 0;
+        int is_removed;
+        make_session(&c, 7, k % 2 ? unit_path("v1") : "", &s);
+        unit_kth_begin(&faulty, k / 2, EIO);
+        int status = session_remove(&c, &faulty, &s, 1, &e);
+        goes_on = unit_kth_end();
+        CHECK_IS(status, goes_on ? DELTAFS_ERR_IO : DELTAFS_OK);
+        int read = session_read(&c, &io, s.number, &now, &e);
+        CHECK_IS(session_is_removed(&c, &io, s.number, &is_removed, &e), DELTAFS_OK);
+        if (!is_removed && unit_exists(unit_path("short/s%08x", s.number)))
+            CHECK_IS(session_guess(&c, &io, s.number, &now, &writer, &n, &e), DELTAFS_OK);
+        CHECK(read == DELTAFS_OK ? n == 3 : read == DELTAFS_ERR_NOT_FOUND && (is_removed || n == 0));
+        CHECK(read != DELTAFS_OK || !is_removed);
+        before += read == DELTAFS_OK;
+        remains += is_removed;
+        free(writer);
+        if (session_remove(&c, &io, &s, 1, &e) != DELTAFS_OK)
+            fail_msg("operation %llu: %s", (unsigned long long)k, e.text);
+        CHECK_IS(count_entries(unit_path("short")), 2);
+        CHECK_IS(count_entries(unit_path("v1")), 1);
+    }
+    CHECK(before > 0 && remains > 0);
+    container_fini(&c);
+    CHECK_IS(container_remove(&io, unit_path("short"), &e), DELTAFS_OK);
+}
+
 /* ---- Volumes ---- */
 
 static void test_volumes(void **state)
@@ -833,23 +873,15 @@ static int setup(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_life),
-        cmocka_unit_test(test_create_race),
-        cmocka_unit_test(test_claim_race),
-        cmocka_unit_test(test_claim_late),
-        cmocka_unit_test(test_remove_race),
-        cmocka_unit_test(test_places),
-        cmocka_unit_test(test_begun),
-        cmocka_unit_test(test_remove_foreign),
-        cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_torn),
-        cmocka_unit_test(test_other_session),
-        cmocka_unit_test(test_faults),
-        cmocka_unit_test(test_remove_faults),
-        cmocka_unit_test(test_volumes),
-        cmocka_unit_test(test_volumes_race),
-        cmocka_unit_test(test_volumes_bad),
-        cmocka_unit_test(test_volumes_of_directory),
+        cmocka_unit_test(test_life),          cmocka_unit_test(test_create_race),
+        cmocka_unit_test(test_claim_race),    cmocka_unit_test(test_claim_late),
+        cmocka_unit_test(test_remove_race),   cmocka_unit_test(test_places),
+        cmocka_unit_test(test_begun),         cmocka_unit_test(test_remove_foreign),
+        cmocka_unit_test(test_lines),         cmocka_unit_test(test_torn),
+        cmocka_unit_test(test_other_session), cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_remove_faults), cmocka_unit_test(test_remove_session_faults),
+        cmocka_unit_test(test_volumes),       cmocka_unit_test(test_volumes_race),
+        cmocka_unit_test(test_volumes_bad),   cmocka_unit_test(test_volumes_of_directory),
     };
 
     return cmocka_run_group_tests(tests, setup, unit_teardown) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
