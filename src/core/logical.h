@@ -52,8 +52,10 @@ struct logical_group {
 /* One writer's logs, as a reader knows them. */
 struct source {
     uint32_t session, writer;
-    uint64_t from; /* of the extent log: read so far, if it is this process that reads it */
-    int is_last;   /* what extent_log_read keeps with it */
+    uint64_t from;  /* of the extent log: read so far, if it is this process that reads it */
+    int is_last;    /* what extent_log_read keeps with it */
+    uint64_t began; /* both, when the attempt to learn that is under way began */
+    int was_last;
     struct frame_reader reader;
     int is_open;
 };

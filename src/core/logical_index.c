@@ -327,6 +327,31 @@ struct source *logical_source(deltafs_logical *f, uint32_t session, uint32_t wri
     return s;
 }
 
+/* How much of others' logs had been read when an attempt began; their sources keep how far. */
+struct mark {
+    size_t heard, news;
+};
+
+static struct mark logical_mark(deltafs_logical *f)
+{
+    for (size_t i = 0; i < f->source_count; i++) {
+        f->source[i]->began = f->source[i]->from;
+        f->source[i]->was_last = f->source[i]->is_last;
+    }
+    return (struct mark){f->heard.used, f->news.used};
+}
+
+/* The attempt has failed: the next one reads it all again. */
+static void logical_rewind(deltafs_logical *f, const struct mark *mark)
+{
+    f->heard.used = mark->heard;
+    f->news.used = mark->news;
+    for (size_t i = 0; i < f->source_count; i++) {
+        f->source[i]->from = f->source[i]->began;
+        f->source[i]->is_last = f->source[i]->was_last;
+    }
+}
+
 /* A log is not there that should be. */
 static int logical_miss_log(deltafs_logical *f, const struct session *s, const char *path, struct error *e)
 {
@@ -490,6 +515,7 @@ int logical_learn_alone(deltafs_logical *f, struct error *e)
     int status;
 
     for (int i = 0; i == 0 || (retry != RETRY_NOT && i < TRIES); i++) {
+        const struct mark mark = logical_mark(f);
         f->is_forgiving = retry == RETRY_FORGIVING;
         look_fini(&look);
         status = logical_make_table(f, !logical_is_alone(f), SIZE_MAX, &look, e);
@@ -497,6 +523,8 @@ int logical_learn_alone(deltafs_logical *f, struct error *e)
             status = logical_reserve_known(f, table_rows(&look.table), e);
         if (status == DELTAFS_OK)
             status = logical_read_rows(f, table_rows(&look.table), 0, 1, &f->heard, e);
+        if (status != DELTAFS_OK)
+            logical_rewind(f, &mark);
         retry = logical_retry(f, &look, &census, status);
     }
     logical_forgive(f, census.has_lost, status);
@@ -516,13 +544,16 @@ int logical_learn_alone(deltafs_logical *f, struct error *e)
 /* Rank 0 alone wants to know what is in a file that is open for writing only: where it ends, and what comes first. */
 static int logical_learn_first(deltafs_logical *f, struct look *look, struct error *e)
 {
+    const struct mark mark = logical_mark(f);
     struct rows rows = table_rows(&look->table);
     int status = logical_reserve_known(f, rows, e);
 
     if (status == DELTAFS_OK)
         status = logical_read_rows(f, rows, 0, 1, &f->heard, e);
-    if (status != DELTAFS_OK)
+    if (status != DELTAFS_OK) {
+        logical_rewind(f, &mark);
         return status;
+    }
     logical_remember_all(f, rows);
     status = logical_add_heard(f, e);
     look->table.used = sizeof(struct table_head);
@@ -577,6 +608,7 @@ static int logical_learn_once(deltafs_logical *f, struct census *census, uint64_
 {
     size_t few = f->index == INDEX_PARALLEL && logical_can_read(f) ? (size_t)FEW_SESSIONS * f->group.ranks : SIZE_MAX;
     enum retry own = e->status == DELTAFS_OK ? RETRY_NOT : RETRY_NEVER;
+    const struct mark mark = logical_mark(f);
     struct look look = {0};
     struct error second;
 
@@ -588,6 +620,8 @@ static int logical_learn_once(deltafs_logical *f, struct census *census, uint64_
     int status = f->group.tell(f->group.ctx, &look.table, e);
     if (status == DELTAFS_OK)
         status = logical_learn_table(f, &look.table, e);
+    if (status != DELTAFS_OK && logical_can_read(f))
+        logical_rewind(f, &mark);
     *retry = f->group.rank == 0 && own == RETRY_NOT ? logical_retry(f, &look, census, status) : own;
     if (status != DELTAFS_OK && f->group.max(f->group.ctx, retry, 1, &second) != DELTAFS_OK)
         *retry = RETRY_NOT;

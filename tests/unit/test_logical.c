@@ -492,27 +492,47 @@ static int open_and_remove(void *ctx, const char *path, int flags, mode_t mode)
 
 struct looker {
     struct unit_member member;
-    const char *path;
-    int is_cut;
+    const char *path, *index;
+    int flags, is_cut, status;
+    uint64_t size, extents, peak;
 };
 
-static void *look_whether_cut(void *arg)
+static void *look_at(void *arg)
 {
     struct looker *l = arg;
     struct logical_group group = unit_team_group(&l->member);
-    deltafs_options *o = unit_options(NULL);
+    deltafs_options *o = unit_options("index", l->index, NULL);
     struct deltafs_logical_stat stat;
     deltafs_logical *f;
     struct error e = {0};
 
-    if (deltafs_logical_open_group(l->path, O_RDONLY, o, &group, &f, &e) != DELTAFS_OK ||
-        deltafs_logical_stat(f, &stat) != DELTAFS_OK || deltafs_logical_close(f) != DELTAFS_OK) {
-        fprintf(stderr, "cannot open: %s\n", e.text);
-        abort();
+    l->status = deltafs_logical_open_group(l->path, l->flags, o, &group, &f, &e);
+    if (l->status == DELTAFS_OK) {
+        l->status = deltafs_logical_stat(f, &stat);
+        l->size = stat.size;
+        l->extents = stat.extents;
+        l->is_cut = stat.is_cut;
+        l->peak = f->memory.peak;
+        deltafs_logical_close(f);
     }
-    l->is_cut = stat.is_cut;
     deltafs_options_destroy(o);
     return NULL;
+}
+
+/* By `ranks` ranks together. */
+static void look_together(struct looker *looker, uint32_t ranks, const char *path, int flags, const char *index)
+{
+    struct unit_team team;
+    pthread_t thread[TEAM_MAX];
+
+    unit_team_init(&team, ranks);
+    for (uint32_t i = 0; i < ranks; i++) {
+        looker[i] = (struct looker){.member = {&team, i}, .path = path, .flags = flags, .index = index};
+        CHECK_IS(pthread_create(&thread[i], NULL, look_at, &looker[i]), 0);
+    }
+    for (uint32_t i = 0; i < ranks; i++)
+        pthread_join(thread[i], NULL);
+    unit_team_fini(&team);
 }
 
 /* By so many ranks together, who must agree. */
@@ -520,21 +540,14 @@ static int is_said_cut(const char *path, uint32_t ranks)
 {
     struct io_ops ops = *remover.real;
     struct looker looker[TEAM_MAX];
-    struct unit_team team;
-    pthread_t thread[TEAM_MAX];
 
     ops.open = open_and_remove;
     io_replace_default(&ops, NULL);
-    unit_team_init(&team, ranks);
+    look_together(looker, ranks, path, O_RDONLY, "parallel");
     for (uint32_t i = 0; i < ranks; i++) {
-        looker[i] = (struct looker){{&team, i}, path, 0};
-        CHECK_IS(pthread_create(&thread[i], NULL, look_whether_cut, &looker[i]), 0);
-    }
-    for (uint32_t i = 0; i < ranks; i++) {
-        pthread_join(thread[i], NULL);
+        CHECK_IS(looker[i].status, DELTAFS_OK);
         CHECK_IS(looker[i].is_cut, looker[0].is_cut);
     }
-    unit_team_fini(&team);
     io_replace_default(NULL, NULL);
     return looker[0].is_cut;
 }
@@ -572,7 +585,7 @@ static void test_cut_or_removed(void **state)
 
 static void write_one(const char *path, int flags, const char *text)
 {
-    deltafs_options *o = unit_options("memory", "8M", NULL);
+    deltafs_options *o = unit_options(NULL);
     deltafs_logical *f;
 
     CHECK_IS(deltafs_logical_open(path, flags, o, &f), DELTAFS_OK);
@@ -633,6 +646,54 @@ static void test_verified_while_removed(void **state)
     free(path);
 }
 
+#define SCATTERED 40000
+
+static void write_scattered(const char *path)
+{
+    deltafs_options *o = unit_options("index", "flatten", NULL);
+    struct rng r = rng_of(3);
+    deltafs_logical *f;
+
+    CHECK_IS(deltafs_logical_open(path, O_WRONLY | O_CREAT, o, &f), DELTAFS_OK);
+    for (int i = 0; i < SCATTERED; i++)
+        CHECK_IS(deltafs_logical_write(f, rng_below(&r, SCATTERED * 100), "x", 1), DELTAFS_OK);
+    CHECK_IS(deltafs_logical_close(f), DELTAFS_OK);
+    deltafs_options_destroy(o);
+}
+
+/* What an attempt to read the index has had before it found that something is missing is not kept beside what the next
+ * one reads. */
+static void test_cut_beside_much(void **state)
+{
+    static const char *const index[] = {"parallel", "broadcast", "each", "parallel"};
+    struct looker sound[TEAM_MAX], cut[TEAM_MAX];
+    char *path = strdup(unit_path("much"));
+
+    (void)state;
+    write_scattered(path);
+    write_one(path, O_RDWR, "z");
+    for (uint32_t ranks = 1; ranks <= 3; ranks += 2)
+        for (int i = 0; i < 4; i++) {
+            int flags = i < 3 ? O_RDONLY : O_WRONLY;
+            char *log = strdup(unit_path("much/s00000001/w00000000.extents"));
+            size_t n;
+            uint8_t *bytes = unit_load(log, &n);
+            look_together(sound, ranks, path, flags, index[i]);
+            CHECK_IS(truncate(log, 10), 0);
+            look_together(cut, ranks, path, flags, index[i]);
+            for (uint32_t k = 0; k < ranks; k++) {
+                CHECK(sound[k].status == DELTAFS_OK && cut[k].status == DELTAFS_OK);
+                CHECK((cut[k].is_cut || flags == O_WRONLY) && !sound[k].is_cut);
+                CHECK(cut[k].extents <= sound[k].extents);
+                CHECK(cut[k].peak <= sound[k].peak + sound[k].peak / 10);
+            }
+            unit_save(log, bytes, n);
+            free(bytes);
+            free(log);
+        }
+    free(path);
+}
+
 /* What is synced and then closed is as whole as what is closed with sync=close. */
 static void test_synced_before_close(void **state)
 {
@@ -664,6 +725,7 @@ int main(void)
                                        cmocka_unit_test(test_cut_or_removed),
                                        cmocka_unit_test(test_turns),
                                        cmocka_unit_test(test_remains),
+                                       cmocka_unit_test(test_cut_beside_much),
                                        cmocka_unit_test(test_verified_while_removed),
                                        cmocka_unit_test(test_synced_before_close),
                                        cmocka_unit_test(test_opened_while_removed),
