@@ -142,15 +142,16 @@ static int look_is_outdated(deltafs_logical *f, const struct look *look)
 struct census {
     struct session *session;
     size_t count;
-    int is_taken, has_lost; /* one that counted the last time does not any more; or there was no last time */
+    int is_taken;
+    int is_fresh; /* at this attempt, of which the next speaks */
+    int has_lost; /* one that counted the last time does not any more; or there was no last time */
 };
 
 static void census_take(deltafs_logical *f, struct census *c)
 {
-    struct census now = {.is_taken = 1, .has_lost = !c->is_taken};
+    struct census now = {.is_taken = 1, .is_fresh = 1, .has_lost = !c->is_taken};
     struct error ignored;
 
-    c->has_lost = 0;
     if (session_list(&f->container, &f->io, &now.session, &now.count, &ignored) != DELTAFS_OK)
         return;
     for (size_t i = 0, k = 0; i < c->count; i++) {
@@ -164,25 +165,47 @@ static void census_take(deltafs_logical *f, struct census *c)
     *c = now;
 }
 
+/* An attempt begins: nobody has looked yet which sessions count at its end. */
+static void census_begin(struct census *c)
+{
+    c->is_fresh = c->has_lost = 0;
+}
+
+/* What is left is not taken for the file if a session went while it was read: that may be what was missing. */
+static int logical_settle(deltafs_logical *f, struct census *census, struct error *e)
+{
+    if (!f->is_forgiving)
+        return DELTAFS_OK;
+    census_take(f, census);
+    return census->has_lost ? error_set(e, DELTAFS_ERR_DAMAGED,
+                                        "%s: sessions are removed while it is read, again and again", f->container.path)
+                            : DELTAFS_OK;
+}
+
 /* What to do about an attempt to read what `look` has found, which has ended with `status`. A session that was closed
  * and not synced is expected to be whole at first: what is not there may have been removed meanwhile. If all sessions
- * that counted before an attempt count after it too, a crash has taken it, and what is left is the file. */
+ * that counted before an attempt count after it too, a crash has taken it, and what is left is the file. Not found is
+ * what has been removed, too: its number may have been claimed again since. */
 static enum retry logical_retry(deltafs_logical *f, const struct look *look, struct census *census, int status)
 {
-    if (status == DELTAFS_ERR_DAMAGED || f->is_forgiving)
-        census_take(f, census);
+    int is_missing = status == DELTAFS_ERR_DAMAGED || status == DELTAFS_ERR_NOT_FOUND;
+    struct error ignored;
+
     if (status == DELTAFS_OK)
         return RETRY_NOT;
+    if (is_missing && container_check(&f->container, &f->io, &ignored) != DELTAFS_OK)
+        return RETRY_NOT;
+    if (is_missing && !census->is_fresh)
+        census_take(f, census);
     if (look_is_outdated(f, look) || census->has_lost)
         return RETRY_ANEW;
     return status == DELTAFS_ERR_DAMAGED && !f->is_forgiving ? RETRY_FORGIVING : RETRY_NOT;
 }
 
-/* What is left is taken for the file, or not: that ends with the attempts to read it. If a session went meanwhile, it
- * may be what was missing. */
-static void logical_forgive(deltafs_logical *f, int has_lost, int status)
+/* The attempts to read it have ended. */
+static void logical_forgive(deltafs_logical *f, int status)
 {
-    f->is_cut |= f->is_forgiving && !has_lost && status == DELTAFS_OK;
+    f->is_cut |= f->is_forgiving && status == DELTAFS_OK;
     f->is_forgiving = 0;
 }
 
@@ -517,17 +540,20 @@ int logical_learn_alone(deltafs_logical *f, struct error *e)
     for (int i = 0; i == 0 || (retry != RETRY_NOT && i < TRIES); i++) {
         const struct mark mark = logical_mark(f);
         f->is_forgiving = retry == RETRY_FORGIVING;
+        census_begin(&census);
         look_fini(&look);
         status = logical_make_table(f, !logical_is_alone(f), SIZE_MAX, &look, e);
         if (status == DELTAFS_OK)
             status = logical_reserve_known(f, table_rows(&look.table), e);
         if (status == DELTAFS_OK)
             status = logical_read_rows(f, table_rows(&look.table), 0, 1, &f->heard, e);
+        if (status == DELTAFS_OK)
+            status = logical_settle(f, &census, e);
         if (status != DELTAFS_OK)
             logical_rewind(f, &mark);
         retry = logical_retry(f, &look, &census, status);
     }
-    logical_forgive(f, census.has_lost, status);
+    logical_forgive(f, status);
     free(census.session);
     if (status != DELTAFS_OK)
         status = logical_explain(f, e);
@@ -542,7 +568,7 @@ int logical_learn_alone(deltafs_logical *f, struct error *e)
 }
 
 /* Rank 0 alone wants to know what is in a file that is open for writing only: where it ends, and what comes first. */
-static int logical_learn_first(deltafs_logical *f, struct look *look, struct error *e)
+static int logical_learn_first(deltafs_logical *f, struct look *look, struct census *census, struct error *e)
 {
     const struct mark mark = logical_mark(f);
     struct rows rows = table_rows(&look->table);
@@ -550,6 +576,8 @@ static int logical_learn_first(deltafs_logical *f, struct look *look, struct err
 
     if (status == DELTAFS_OK)
         status = logical_read_rows(f, rows, 0, 1, &f->heard, e);
+    if (status == DELTAFS_OK)
+        status = logical_settle(f, census, e);
     if (status != DELTAFS_OK) {
         logical_rewind(f, &mark);
         return status;
@@ -563,7 +591,7 @@ static int logical_learn_first(deltafs_logical *f, struct look *look, struct err
 /* Each reads a share of the logs, or what its way of learning has it read; and what the others have read of them all
  * get. *e may be an error already, and may be one of this rank's alone afterwards. */
 static int logical_exchange(deltafs_logical *f, const struct bytes *table, struct bytes *found, struct bytes *rows,
-                            struct bytes *all, struct error *e)
+                            struct bytes *all, struct census *census, struct error *e)
 {
     uint32_t ranks = f->index == INDEX_PARALLEL ? f->group.ranks : 1, rank = ranks > 1 ? f->group.rank : 0;
     uint64_t numbers = e->status == DELTAFS_OK ? table_head(table).numbers : 0;
@@ -579,6 +607,10 @@ static int logical_exchange(deltafs_logical *f, const struct bytes *table, struc
     if (e->status == DELTAFS_OK)
         e->status = logical_reserve_known(f, numbers > 0 ? rows_of(rows) : table_rows(table), e);
     status = f->group.gather(f->group.ctx, f->news.buffer.bytes, f->news.used, all, e);
+    if (status == DELTAFS_OK && f->is_forgiving) {
+        e->status = f->group.rank == 0 ? logical_settle(f, census, e) : DELTAFS_OK;
+        status = logical_agree(f, e);
+    }
     if (status != DELTAFS_OK)
         return status;
     logical_remember_all(f, numbers > 0 ? rows_of(rows) : table_rows(table));
@@ -588,7 +620,7 @@ static int logical_exchange(deltafs_logical *f, const struct bytes *table, struc
     return DELTAFS_OK;
 }
 
-static int logical_learn_table(deltafs_logical *f, const struct bytes *table, struct error *e)
+static int logical_learn_table(deltafs_logical *f, const struct bytes *table, struct census *census, struct error *e)
 {
     struct bytes found = {{0}, 0}, rows = {{0}, 0}, all = {{.memory = &f->memory}, 0};
 
@@ -596,7 +628,7 @@ static int logical_learn_table(deltafs_logical *f, const struct bytes *table, st
         memcpy(f->container.uuid, table_head(table).uuid, sizeof f->container.uuid);
         manifest_uuid_text(f->container.uuid, f->container.uuid_text);
     }
-    int status = logical_can_read(f) ? logical_exchange(f, table, &found, &rows, &all, e) : DELTAFS_OK;
+    int status = logical_can_read(f) ? logical_exchange(f, table, &found, &rows, &all, census, e) : DELTAFS_OK;
     buffer_fini(&found.buffer);
     buffer_fini(&rows.buffer);
     buffer_fini(&all.buffer);
@@ -615,11 +647,11 @@ static int logical_learn_once(deltafs_logical *f, struct census *census, uint64_
     if (f->group.rank == 0 && e->status == DELTAFS_OK) {
         e->status = logical_make_table(f, 0, few, &look, e);
         if (e->status == DELTAFS_OK && !logical_can_read(f))
-            e->status = logical_learn_first(f, &look, e);
+            e->status = logical_learn_first(f, &look, census, e);
     }
     int status = f->group.tell(f->group.ctx, &look.table, e);
     if (status == DELTAFS_OK)
-        status = logical_learn_table(f, &look.table, e);
+        status = logical_learn_table(f, &look.table, census, e);
     if (status != DELTAFS_OK && logical_can_read(f))
         logical_rewind(f, &mark);
     *retry = f->group.rank == 0 && own == RETRY_NOT ? logical_retry(f, &look, census, status) : own;
@@ -642,6 +674,7 @@ int logical_learn(deltafs_logical *f, struct error *e)
     }
     for (int i = 0; i == 0 || (retry != RETRY_NOT && retry != RETRY_NEVER && i < TRIES); i++) {
         f->is_forgiving = retry == RETRY_FORGIVING;
+        census_begin(&census);
         if (i > 0)
             e->status = DELTAFS_OK;
         status = logical_learn_once(f, &census, &retry, e);
@@ -649,11 +682,11 @@ int logical_learn(deltafs_logical *f, struct error *e)
     free(census.session);
     if (status == DELTAFS_OK && e->status == DELTAFS_OK)
         logical_find_size(f);
-    uint64_t most[4] = {f->order, f->size, e->status != DELTAFS_OK, (uint64_t)census.has_lost};
+    uint64_t most[3] = {f->order, f->size, e->status != DELTAFS_OK};
     struct error own = *e;
     if (status == DELTAFS_OK)
-        status = f->group.max(f->group.ctx, most, 4, e);
-    logical_forgive(f, most[3] != 0, status);
+        status = f->group.max(f->group.ctx, most, 3, e);
+    logical_forgive(f, status);
     if (status != DELTAFS_OK)
         return status;
     *e = own;

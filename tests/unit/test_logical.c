@@ -1,6 +1,7 @@
 /* Logical files against a plain array of bytes: random histories of writes, reads, syncs, truncations and reopenings,
  * by one process and by several together. The several are threads, whose collective calls meet at a barrier; each works
  * out what all of them do, and so knows what must be in the file. */
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -475,19 +476,29 @@ static void test_moved_on(void **state)
     free(here);
 }
 
-/* Files that another process removes when an extent log is about to be opened for the `at`-th time. */
+/* What another process does when a file with `name` in its path is about to be opened for the `at`-th time. */
 static struct {
     const struct io_ops *real;
-    const char *gone[2];
+    const char *name;
+    void (*fn)(void *arg);
+    void *arg;
     atomic_int at; /* the ranks are threads */
-} remover;
+} other;
 
-static int open_and_remove(void *ctx, const char *path, int flags, mode_t mode)
+static int open_beside_other(void *ctx, const char *path, int flags, mode_t mode)
 {
-    if (strstr(path, ".extents") && atomic_fetch_sub(&remover.at, 1) == 1)
-        for (size_t i = 0; i < 2 && remover.gone[i]; i++)
-            unlink(remover.gone[i]);
-    return remover.real->open(ctx, path, flags, mode);
+    if (strstr(path, other.name) && atomic_fetch_sub(&other.at, 1) == 1)
+        other.fn(other.arg);
+    return other.real->open(ctx, path, flags, mode);
+}
+
+/* Files that it removes. */
+static void unlink_both(void *arg)
+{
+    char **path = arg;
+
+    for (size_t i = 0; i < 2 && path[i]; i++)
+        unlink(path[i]);
 }
 
 struct looker {
@@ -535,21 +546,19 @@ static void look_together(struct looker *looker, uint32_t ranks, const char *pat
     unit_team_fini(&team);
 }
 
-/* By so many ranks together, who must agree. */
-static int is_said_cut(const char *path, uint32_t ranks)
+/* The same beside the other process; they must agree. */
+static void look_beside_other(struct looker *looker, uint32_t ranks, const char *path, int flags)
 {
-    struct io_ops ops = *remover.real;
-    struct looker looker[TEAM_MAX];
+    struct io_ops ops = *other.real;
 
-    ops.open = open_and_remove;
+    ops.open = open_beside_other;
     io_replace_default(&ops, NULL);
-    look_together(looker, ranks, path, O_RDONLY, "parallel");
+    look_together(looker, ranks, path, flags, "parallel");
+    io_replace_default(NULL, NULL);
     for (uint32_t i = 0; i < ranks; i++) {
         CHECK_IS(looker[i].status, DELTAFS_OK);
-        CHECK_IS(looker[i].is_cut, looker[0].is_cut);
+        CHECK(looker[i].is_cut == looker[0].is_cut && looker[i].size == looker[0].size);
     }
-    io_replace_default(NULL, NULL);
-    return looker[0].is_cut;
 }
 
 /* A session that loses a part of a log, and keeps its text, has been cut by a crash; one that loses its text is being
@@ -559,10 +568,13 @@ static void test_cut_or_removed(void **state)
     char *path = strdup(unit_path("cut")), *text = strdup(unit_path("cut/s00000000/SESSION"));
     char *log = strdup(unit_path("cut/s00000000/w00000000.extents"));
     deltafs_options *o = unit_options(NULL);
+    struct looker looker[TEAM_MAX];
     deltafs_logical *f;
 
     (void)state;
-    remover.real = io_default().ops;
+    other.real = io_default().ops;
+    other.name = ".extents";
+    other.fn = unlink_both;
     for (int turn = 0; turn < 8; turn++) {
         int at = turn % 4;
         unit_remove(path);
@@ -571,10 +583,11 @@ static void test_cut_or_removed(void **state)
         CHECK_IS(deltafs_logical_close(f), DELTAFS_OK);
         if (at != 1)
             CHECK_IS(truncate(log, 10), 0);
-        remover.at = at;
-        remover.gone[0] = text;
-        remover.gone[1] = at == 1 ? log : NULL;
-        CHECK_IS(is_said_cut(path, turn < 4 ? 1 : 3), at == 0);
+        char *gone[2] = {text, at == 1 ? log : NULL};
+        other.at = at;
+        other.arg = gone;
+        look_beside_other(looker, turn < 4 ? 1 : 3, path, O_RDONLY);
+        CHECK_IS(looker[0].is_cut, at == 0);
         CHECK_IS(unit_exists(text), at == 0);
     }
     deltafs_options_destroy(o);
@@ -593,6 +606,11 @@ static void write_one(const char *path, int flags, const char *text)
         CHECK_IS(deltafs_logical_write(f, 0, text, strlen(text)), DELTAFS_OK);
     CHECK_IS(deltafs_logical_close(f), DELTAFS_OK);
     deltafs_options_destroy(o);
+}
+
+static void cut_file(void *path)
+{
+    write_one(path, O_RDWR | O_TRUNC, "");
 }
 
 /* Remains of a session that was being removed are nobody's damage, and go with what is removed next. */
@@ -614,11 +632,6 @@ static void test_remains(void **state)
     free(path);
     free(folder);
     free(text);
-}
-
-static void cut_file(void *path)
-{
-    write_one(path, O_RDWR | O_TRUNC, "");
 }
 
 /* Verifying beside a truncation: what goes meanwhile is not damaged, whichever log it is about to look at. */
@@ -643,6 +656,117 @@ static void test_verified_while_removed(void **state)
         CHECK(!unit_exists(unit_path("verified/s00000000")));
         CHECK_IS(deltafs_logical_remove(path), DELTAFS_OK);
     }
+    free(path);
+}
+
+/* Three sessions, of which a crash has cut the first. */
+static void make_cut(const char *path)
+{
+    char *log = io_path(path, "s00000000/w00000000.extents");
+
+    unit_remove(path);
+    write_one(path, O_RDWR | O_CREAT, "abc");
+    write_one(path, O_RDWR, "defg");
+    write_one(path, O_RDWR, "hi");
+    CHECK_IS(truncate(log, 10), 0);
+    free(log);
+}
+
+/* What another process removes while the file is read without what a crash has taken is not taken for that. */
+static void test_cut_and_removed(void **state)
+{
+    static const struct {
+        uint32_t ranks;
+        int flags, at;
+    } cases[] = {{1, O_RDONLY, 1}, {3, O_RDONLY, 3}, {3, O_WRONLY, 1}};
+    char *path = strdup(unit_path("both"));
+    struct looker looker[TEAM_MAX];
+
+    (void)state;
+    other.real = io_default().ops;
+    other.name = "s00000002/w00000000.extents";
+    other.fn = cut_file;
+    other.arg = path;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        make_cut(path);
+        other.at = cases[i].at;
+        look_beside_other(looker, cases[i].ranks, path, cases[i].flags);
+        CHECK(!unit_exists(unit_path("both/s00000002")));
+        CHECK(looker[0].size == 0 && !looker[0].is_cut);
+    }
+    free(path);
+}
+
+/* An error that has nothing to do with what is missing ends the attempts, though the one before has met that. */
+static void test_cut_and_failing(void **state)
+{
+    char *path = strdup(unit_path("failing"));
+    struct looker looker[TEAM_MAX];
+
+    (void)state;
+    make_cut(path);
+    for (uint32_t ranks = 1; ranks <= 3; ranks += 2) {
+        unit_io_begin();
+        unit_io_fail(OP_OPEN, "s00000000/w00000000.extents", 1, 1000, EIO);
+        look_together(looker, ranks, path, O_RDONLY, "parallel");
+        CHECK_IS(unit_io_failures(), 1);
+        unit_io_end();
+        for (uint32_t i = 0; i < ranks; i++)
+            CHECK_IS(looker[i].status, DELTAFS_ERR_IO);
+    }
+    free(path);
+}
+
+/* A session without logs, which another process gives up when it is about to be listed, and claims again. */
+static struct {
+    const struct io_ops *real;
+    struct container container;
+    struct session session;
+    int is_due;
+} pauper;
+
+static int list_given_up(void *ctx, const char *path, int (*fn)(void *arg, const char *name), void *arg)
+{
+    struct io io = {.ops = pauper.real};
+    struct error e;
+
+    if (!pauper.is_due || !strstr(path, "/s00000001"))
+        return pauper.real->list(ctx, path, fn, arg);
+    pauper.is_due = 0;
+    CHECK_IS(session_remove(&pauper.container, &io, &pauper.session, 0, &e), DELTAFS_OK);
+    int rc = pauper.real->list(ctx, path, fn, arg);
+    CHECK_IS(session_claim(&pauper.container, &io, 1, 5, "", 0, &pauper.session, &e), DELTAFS_OK);
+    CHECK_IS(pauper.session.number, 1);
+    return rc;
+}
+
+/* A number that is claimed again between two looks at its folder does not keep the file from being opened. */
+static void test_claimed_again(void **state)
+{
+    char *path = strdup(unit_path("again"));
+    struct io_ops ops;
+    struct io io = io_default();
+    struct looker looker[TEAM_MAX];
+    struct error e;
+    int is_new;
+
+    (void)state;
+    pauper.real = io.ops;
+    ops = *io.ops;
+    ops.list = list_given_up;
+    write_one(path, O_RDWR | O_CREAT, "abc");
+    CHECK_IS(container_open(&pauper.container, &io, path, O_RDONLY, 0, &is_new, &e), DELTAFS_OK);
+    CHECK_IS(session_claim(&pauper.container, &io, 1, 1, "", 0, &pauper.session, &e), DELTAFS_OK);
+    for (uint32_t ranks = 1; ranks <= 3; ranks += 2) {
+        pauper.is_due = 1;
+        io_replace_default(&ops, NULL);
+        look_together(looker, ranks, path, O_RDONLY, "parallel");
+        io_replace_default(NULL, NULL);
+        CHECK(!pauper.is_due);
+        for (uint32_t i = 0; i < ranks; i++)
+            CHECK(looker[i].status == DELTAFS_OK && looker[i].size == 3);
+    }
+    container_fini(&pauper.container);
     free(path);
 }
 
@@ -724,6 +848,9 @@ int main(void)
                                        cmocka_unit_test(test_memory),
                                        cmocka_unit_test(test_cut_or_removed),
                                        cmocka_unit_test(test_turns),
+                                       cmocka_unit_test(test_cut_and_removed),
+                                       cmocka_unit_test(test_cut_and_failing),
+                                       cmocka_unit_test(test_claimed_again),
                                        cmocka_unit_test(test_remains),
                                        cmocka_unit_test(test_cut_beside_much),
                                        cmocka_unit_test(test_verified_while_removed),
