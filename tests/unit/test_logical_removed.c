@@ -1,0 +1,412 @@
+/* Logical files of which another process removes sessions while they are read, by one process or by several together,
+ * or of which a crash has taken something; and the two at once. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <unistd.h>
+#include "core/logical.h"
+#include "unit_help.h"
+#include "unit_io.h"
+#include "unit_team.h"
+
+#define ANEW 150
+
+/* Cut to nothing and written again and again: each time what was there is removed. */
+static void *write_anew(void *arg)
+{
+    deltafs_options *o = unit_options(NULL);
+    deltafs_logical *f;
+    size_t bad = 0;
+
+    for (int i = 0; i < ANEW; i++) {
+        bad += deltafs_logical_open(arg, O_RDWR | O_TRUNC, o, &f) != DELTAFS_OK;
+        bad += deltafs_logical_write(f, 0, "abcdefgh", 8) != DELTAFS_OK;
+        bad += deltafs_logical_close(f) != DELTAFS_OK;
+    }
+    deltafs_options_destroy(o);
+    return bad > 0 ? arg : NULL;
+}
+
+/* Whoever opens a file while another process removes what was in it is not told that it is damaged. */
+static void test_opened_while_removed(void **state)
+{
+    char *path = strdup(unit_path("anew"));
+    pthread_t thread;
+    deltafs_logical *f;
+    void *bad;
+
+    (void)state;
+    CHECK_IS(deltafs_logical_open(path, O_RDWR | O_CREAT, NULL, &f), DELTAFS_OK);
+    CHECK_IS(deltafs_logical_close(f), DELTAFS_OK);
+    CHECK_IS(pthread_create(&thread, NULL, write_anew, path), 0);
+    for (int i = 0; i < 2 * ANEW; i++) {
+        struct deltafs_logical_stat stat;
+        uint64_t size;
+        CHECK_IS(deltafs_logical_open(path, i % 2 ? O_RDONLY : O_RDWR, NULL, &f), DELTAFS_OK);
+        CHECK_IS(deltafs_logical_size(f, &size), DELTAFS_OK);
+        CHECK(size == 0 || size == 8);
+        if (deltafs_logical_stat(f, &stat) == DELTAFS_OK)
+            CHECK(!stat.is_cut);
+        CHECK_IS(deltafs_logical_close(f), DELTAFS_OK);
+    }
+    CHECK_IS(pthread_join(thread, &bad), 0);
+    CHECK(!bad);
+    free(path);
+}
+
+/* What another process does when a file with `name` in its path is about to be opened for the `at`-th time. */
+static struct {
+    const struct io_ops *real;
+    const char *name;
+    void (*fn)(void *arg);
+    void *arg;
+    atomic_int at; /* the ranks are threads */
+} other;
+
+static int open_beside_other(void *ctx, const char *path, int flags, mode_t mode)
+{
+    if (strstr(path, other.name) && atomic_fetch_sub(&other.at, 1) == 1)
+        other.fn(other.arg);
+    return other.real->open(ctx, path, flags, mode);
+}
+
+/* Files that it removes. */
+static void unlink_both(void *arg)
+{
+    char **path = arg;
+
+    for (size_t i = 0; i < 2 && path[i]; i++)
+        unlink(path[i]);
+}
+
+struct looker {
+    struct unit_member member;
+    const char *path, *index;
+    int flags, is_cut, status;
+    uint64_t size, extents, peak;
+};
+
+static void *look_at(void *arg)
+{
+    struct looker *l = arg;
+    struct logical_group group = unit_team_group(&l->member);
+    deltafs_options *o = unit_options("index", l->index, NULL);
+    struct deltafs_logical_stat stat;
+    deltafs_logical *f;
+    struct error e = {0};
+
+    l->status = deltafs_logical_open_group(l->path, l->flags, o, &group, &f, &e);
+    if (l->status == DELTAFS_OK) {
+        l->status = deltafs_logical_stat(f, &stat);
+        l->size = stat.size;
+        l->extents = stat.extents;
+        l->is_cut = stat.is_cut;
+        l->peak = f->memory.peak;
+        deltafs_logical_close(f);
+    }
+    deltafs_options_destroy(o);
+    return NULL;
+}
+
+/* By `ranks` ranks together. */
+static void look_together(struct looker *looker, uint32_t ranks, const char *path, int flags, const char *index)
+{
+    struct unit_team team;
+    pthread_t thread[TEAM_MAX];
+
+    unit_team_init(&team, ranks);
+    for (uint32_t i = 0; i < ranks; i++) {
+        looker[i] = (struct looker){.member = {&team, i}, .path = path, .flags = flags, .index = index};
+        CHECK_IS(pthread_create(&thread[i], NULL, look_at, &looker[i]), 0);
+    }
+    for (uint32_t i = 0; i < ranks; i++)
+        pthread_join(thread[i], NULL);
+    unit_team_fini(&team);
+}
+
+/* The same beside the other process; they must agree. */
+static void look_beside_other(struct looker *looker, uint32_t ranks, const char *path, int flags)
+{
+    struct io_ops ops = *other.real;
+
+    ops.open = open_beside_other;
+    io_replace_default(&ops, NULL);
+    look_together(looker, ranks, path, flags, "parallel");
+    io_replace_default(NULL, NULL);
+    for (uint32_t i = 0; i < ranks; i++) {
+        CHECK_IS(looker[i].status, DELTAFS_OK);
+        CHECK(looker[i].is_cut == looker[0].is_cut && looker[i].size == looker[0].size);
+    }
+}
+
+/* A session that loses a part of a log, and keeps its text, has been cut by a crash; one that loses its text is being
+ * removed, at whichever attempt to read the file that is seen. */
+static void test_cut_or_removed(void **state)
+{
+    char *path = strdup(unit_path("cut")), *text = strdup(unit_path("cut/s00000000/SESSION"));
+    char *log = strdup(unit_path("cut/s00000000/w00000000.extents"));
+    deltafs_options *o = unit_options(NULL);
+    struct looker looker[TEAM_MAX];
+    deltafs_logical *f;
+
+    (void)state;
+    other.real = io_default().ops;
+    other.name = ".extents";
+    other.fn = unlink_both;
+    for (int turn = 0; turn < 8; turn++) {
+        int at = turn % 4;
+        unit_remove(path);
+        CHECK_IS(deltafs_logical_open(path, O_RDWR | O_CREAT, o, &f), DELTAFS_OK);
+        CHECK_IS(deltafs_logical_write(f, 0, "abcdefgh", 8), DELTAFS_OK);
+        CHECK_IS(deltafs_logical_close(f), DELTAFS_OK);
+        if (at != 1)
+            CHECK_IS(truncate(log, 10), 0);
+        char *gone[2] = {text, at == 1 ? log : NULL};
+        other.at = at;
+        other.arg = gone;
+        look_beside_other(looker, turn < 4 ? 1 : 3, path, O_RDONLY);
+        CHECK_IS(looker[0].is_cut, at == 0);
+        CHECK_IS(unit_exists(text), at == 0);
+    }
+    deltafs_options_destroy(o);
+    free(path);
+    free(text);
+    free(log);
+}
+
+static void write_one(const char *path, int flags, const char *text)
+{
+    deltafs_options *o = unit_options(NULL);
+    deltafs_logical *f;
+
+    CHECK_IS(deltafs_logical_open(path, flags, o, &f), DELTAFS_OK);
+    if (*text)
+        CHECK_IS(deltafs_logical_write(f, 0, text, strlen(text)), DELTAFS_OK);
+    CHECK_IS(deltafs_logical_close(f), DELTAFS_OK);
+    deltafs_options_destroy(o);
+}
+
+static void cut_file(void *path)
+{
+    write_one(path, O_RDWR | O_TRUNC, "");
+}
+
+/* Remains of a session that was being removed are nobody's damage, and go with what is removed next. */
+static void test_remains(void **state)
+{
+    char *path = strdup(unit_path("remains")), *folder = strdup(unit_path("remains/s00000001"));
+    char *text = strdup(unit_path("remains/s00000001/SESSION"));
+
+    (void)state;
+    write_one(path, O_RDWR | O_CREAT, "abc");
+    write_one(path, O_RDWR, "defg");
+    CHECK_IS(rename(text, unit_path("remains/s00000001/SESSION.removed")), 0);
+    write_one(path, O_RDWR, "h");
+    CHECK_IS(deltafs_logical_verify_path(path, NULL, NULL, NULL), DELTAFS_OK);
+    CHECK(unit_exists(folder));
+    write_one(path, O_RDWR | O_TRUNC, "");
+    CHECK(!unit_exists(folder) && !unit_exists(unit_path("remains/s00000002")));
+    CHECK(unit_exists(unit_path("remains/s00000003/SESSION")));
+    free(path);
+    free(folder);
+    free(text);
+}
+
+/* Verifying beside a truncation: what goes meanwhile is not damaged, whichever log it is about to look at. */
+static void test_verified_while_removed(void **state)
+{
+    static const char *const at[] = {"s00000000/SESSION", "s00000000/w00000000.extents", "s00000000/w00000000.data",
+                                     "s00000000/INDEX"};
+    char *path = strdup(unit_path("verified"));
+
+    (void)state;
+    for (size_t i = 0; i < sizeof at / sizeof at[0]; i++) {
+        deltafs_options *o = unit_options("memory", "8M", "index", "flatten", NULL);
+        deltafs_logical *f;
+        CHECK_IS(deltafs_logical_open(path, O_RDWR | O_CREAT, o, &f), DELTAFS_OK);
+        CHECK_IS(deltafs_logical_write(f, 0, "abcdefgh", 8), DELTAFS_OK);
+        CHECK_IS(deltafs_logical_close(f), DELTAFS_OK);
+        deltafs_options_destroy(o);
+        unit_io_begin();
+        unit_io_call(OP_OPEN, at[i], cut_file, path);
+        CHECK_IS(deltafs_logical_verify_path(path, NULL, NULL, NULL), DELTAFS_OK);
+        unit_io_end();
+        CHECK(!unit_exists(unit_path("verified/s00000000")));
+        CHECK_IS(deltafs_logical_remove(path), DELTAFS_OK);
+    }
+    free(path);
+}
+
+/* Three sessions, of which a crash has cut the first. */
+static void make_cut(const char *path)
+{
+    char *log = io_path(path, "s00000000/w00000000.extents");
+
+    unit_remove(path);
+    write_one(path, O_RDWR | O_CREAT, "abc");
+    write_one(path, O_RDWR, "defg");
+    write_one(path, O_RDWR, "hi");
+    CHECK_IS(truncate(log, 10), 0);
+    free(log);
+}
+
+/* What another process removes while the file is read without what a crash has taken is not taken for that. */
+static void test_cut_and_removed(void **state)
+{
+    static const struct {
+        uint32_t ranks;
+        int flags, at;
+    } cases[] = {{1, O_RDONLY, 1}, {3, O_RDONLY, 3}, {3, O_WRONLY, 1}};
+    char *path = strdup(unit_path("both"));
+    struct looker looker[TEAM_MAX];
+
+    (void)state;
+    other.real = io_default().ops;
+    other.name = "s00000002/w00000000.extents";
+    other.fn = cut_file;
+    other.arg = path;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        make_cut(path);
+        other.at = cases[i].at;
+        look_beside_other(looker, cases[i].ranks, path, cases[i].flags);
+        CHECK(!unit_exists(unit_path("both/s00000002")));
+        CHECK(looker[0].size == 0 && !looker[0].is_cut);
+    }
+    free(path);
+}
+
+/* An error that has nothing to do with what is missing ends the attempts, though the one before has met that. */
+static void test_cut_and_failing(void **state)
+{
+    char *path = strdup(unit_path("failing"));
+    struct looker looker[TEAM_MAX];
+
+    (void)state;
+    make_cut(path);
+    for (uint32_t ranks = 1; ranks <= 3; ranks += 2) {
+        unit_io_begin();
+        unit_io_fail(OP_OPEN, "s00000000/w00000000.extents", 1, 1000, EIO);
+        look_together(looker, ranks, path, O_RDONLY, "parallel");
+        CHECK_IS(unit_io_failures(), 1);
+        unit_io_end();
+        for (uint32_t i = 0; i < ranks; i++)
+            CHECK_IS(looker[i].status, DELTAFS_ERR_IO);
+    }
+    free(path);
+}
+
+/* A session without logs, which another process gives up when it is about to be listed, and claims again. */
+static struct {
+    const struct io_ops *real;
+    struct container container;
+    struct session session;
+    int is_due;
+} pauper;
+
+static int list_given_up(void *ctx, const char *path, int (*fn)(void *arg, const char *name), void *arg)
+{
+    struct io io = {.ops = pauper.real};
+    struct error e;
+
+    if (!pauper.is_due || !strstr(path, "/s00000001"))
+        return pauper.real->list(ctx, path, fn, arg);
+    pauper.is_due = 0;
+    CHECK_IS(session_remove(&pauper.container, &io, &pauper.session, 0, &e), DELTAFS_OK);
+    int rc = pauper.real->list(ctx, path, fn, arg);
+    CHECK_IS(session_claim(&pauper.container, &io, 1, 5, "", 0, &pauper.session, &e), DELTAFS_OK);
+    CHECK_IS(pauper.session.number, 1);
+    return rc;
+}
+
+/* A number that is claimed again between two looks at its folder does not keep the file from being opened. */
+static void test_claimed_again(void **state)
+{
+    char *path = strdup(unit_path("again"));
+    struct io_ops ops;
+    struct io io = io_default();
+    struct looker looker[TEAM_MAX];
+    struct error e;
+    int is_new;
+
+    (void)state;
+    pauper.real = io.ops;
+    ops = *io.ops;
+    ops.list = list_given_up;
+    write_one(path, O_RDWR | O_CREAT, "abc");
+    CHECK_IS(container_open(&pauper.container, &io, path, O_RDONLY, 0, &is_new, &e), DELTAFS_OK);
+    CHECK_IS(session_claim(&pauper.container, &io, 1, 1, "", 0, &pauper.session, &e), DELTAFS_OK);
+    for (uint32_t ranks = 1; ranks <= 3; ranks += 2) {
+        pauper.is_due = 1;
+        io_replace_default(&ops, NULL);
+        look_together(looker, ranks, path, O_RDONLY, "parallel");
+        io_replace_default(NULL, NULL);
+        CHECK(!pauper.is_due);
+        for (uint32_t i = 0; i < ranks; i++)
+            CHECK(looker[i].status == DELTAFS_OK && looker[i].size == 3);
+    }
+    container_fini(&pauper.container);
+    free(path);
+}
+
+#define SCATTERED 40000
+
+static void write_scattered(const char *path)
+{
+    deltafs_options *o = unit_options("index", "flatten", NULL);
+    struct rng r = rng_of(3);
+    deltafs_logical *f;
+
+    CHECK_IS(deltafs_logical_open(path, O_WRONLY | O_CREAT, o, &f), DELTAFS_OK);
+    for (int i = 0; i < SCATTERED; i++)
+        CHECK_IS(deltafs_logical_write(f, rng_below(&r, SCATTERED * 100), "x", 1), DELTAFS_OK);
+    CHECK_IS(deltafs_logical_close(f), DELTAFS_OK);
+    deltafs_options_destroy(o);
+}
+
+/* What an attempt to read the index has had before it found that something is missing is not kept beside what the next
+ * one reads. */
+static void test_cut_beside_much(void **state)
+{
+    static const char *const index[] = {"parallel", "broadcast", "each", "parallel"};
+    struct looker sound[TEAM_MAX], cut[TEAM_MAX];
+    char *path = strdup(unit_path("much"));
+
+    (void)state;
+    write_scattered(path);
+    write_one(path, O_RDWR, "z");
+    for (uint32_t ranks = 1; ranks <= 3; ranks += 2)
+        for (int i = 0; i < 4; i++) {
+            int flags = i < 3 ? O_RDONLY : O_WRONLY;
+            char *log = strdup(unit_path("much/s00000001/w00000000.extents"));
+            size_t n;
+            uint8_t *bytes = unit_load(log, &n);
+            look_together(sound, ranks, path, flags, index[i]);
+            CHECK_IS(truncate(log, 10), 0);
+            look_together(cut, ranks, path, flags, index[i]);
+            for (uint32_t k = 0; k < ranks; k++) {
+                CHECK(sound[k].status == DELTAFS_OK && cut[k].status == DELTAFS_OK);
+                CHECK((cut[k].is_cut || flags == O_WRONLY) && !sound[k].is_cut);
+                CHECK(cut[k].extents <= sound[k].extents);
+                CHECK(cut[k].peak <= sound[k].peak + sound[k].peak / 10);
+            }
+            unit_save(log, bytes, n);
+            free(bytes);
+            free(log);
+        }
+    free(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_opened_while_removed),
+                                       cmocka_unit_test(test_cut_or_removed),
+                                       cmocka_unit_test(test_cut_and_removed),
+                                       cmocka_unit_test(test_cut_and_failing),
+                                       cmocka_unit_test(test_cut_beside_much),
+                                       cmocka_unit_test(test_claimed_again),
+                                       cmocka_unit_test(test_remains),
+                                       cmocka_unit_test(test_verified_while_removed)};
+
+    return cmocka_run_group_tests_name("removal from logical files", tests, unit_setup, unit_teardown) == 0 ? 0 : 1;
+}
