@@ -305,6 +305,31 @@ static int logical_write_pieces(deltafs_logical *f, size_t n, const struct delta
 
 /* ---- Atomic mode ---- */
 
+/* Closing lets go of it, too: others must not wait for ever where unlocking fails. */
+static void logical_unlock(deltafs_logical *f)
+{
+    struct error ignored;
+
+    if (io_file_unlock(&f->lock, LOCK_FILE, LOCK_BYTES, &ignored) != DELTAFS_OK)
+        io_file_close(&f->lock, &ignored);
+}
+
+/* Readers share the lock, and so one could come before the last has gone, again and again, while a writer waits. It
+ * waits with the gate shut, behind which there are only so many. A reader takes both at once, and opens the gate for
+ * the next. Nobody waits for the gate who has the lock. */
+static int logical_pass_gate(deltafs_logical *f, int is_shared, struct error *e)
+{
+    int status = is_shared ? io_file_lock_wait(&f->lock, LOCK_FILE, LOCK_BYTES, 1, e)
+                           : io_file_lock_wait(&f->lock, LOCK_GATE, 1, 0, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    status = is_shared ? io_file_unlock(&f->lock, LOCK_GATE, 1, e) : io_file_lock_wait(&f->lock, LOCK_FILE, 1, 0, e);
+    if (status != DELTAFS_OK)
+        logical_unlock(f);
+    return status;
+}
+
 /* DELTAFS_ERR_NOT_FOUND, of a file open for reading only, if nobody has ever had it in atomic mode to write. */
 static int logical_lock(deltafs_logical *f, int is_shared, struct error *e)
 {
@@ -316,16 +341,7 @@ static int logical_lock(deltafs_logical *f, int is_shared, struct error *e)
         status = path ? io_file_open(&f->io, path, flags, &f->lock, e) : error_no_memory(e, 1, "a path");
     }
     free(path);
-    return status == DELTAFS_OK ? io_file_lock_wait(&f->lock, is_shared, e) : status;
-}
-
-/* Closing lets go of it, too: others must not wait for ever where unlocking fails. */
-static void logical_unlock(deltafs_logical *f)
-{
-    struct error ignored;
-
-    if (io_file_unlock(&f->lock, &ignored) != DELTAFS_OK)
-        io_file_close(&f->lock, &ignored);
+    return status == DELTAFS_OK ? logical_pass_gate(f, is_shared, e) : status;
 }
 
 /* Whether there are locks at all. */

@@ -141,17 +141,18 @@ static int posix_lock(void *ctx, int fd)
     return status != -EAGAIN && fstat(fd, &st) == 0 && st.st_nlink == 0 ? -ESTALE : status;
 }
 
-static int posix_lock_wait(void *ctx, int fd, int is_shared)
+static int posix_lock_wait(void *ctx, int fd, uint64_t from, uint64_t n, int is_shared)
 {
-    struct flock lock = {.l_type = is_shared ? F_RDLCK : F_WRLCK, .l_whence = SEEK_SET};
+    struct flock lock = {
+        .l_type = is_shared ? F_RDLCK : F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)from, .l_len = (off_t)n};
 
     (void)ctx;
     return fcntl(fd, F_OFD_SETLKW, &lock) == 0 ? 0 : -errno;
 }
 
-static int posix_unlock(void *ctx, int fd)
+static int posix_unlock(void *ctx, int fd, uint64_t from, uint64_t n)
 {
-    struct flock lock = {.l_type = F_UNLCK, .l_whence = SEEK_SET};
+    struct flock lock = {.l_type = F_UNLCK, .l_whence = SEEK_SET, .l_start = (off_t)from, .l_len = (off_t)n};
 
     (void)ctx;
     return fcntl(fd, F_OFD_SETLK, &lock) == 0 ? 0 : -errno;
@@ -447,22 +448,22 @@ int io_file_lock(struct io_file *f, int *is_sure, struct error *e)
     return DELTAFS_OK;
 }
 
-int io_file_lock_wait(struct io_file *f, int is_shared, struct error *e)
+int io_file_lock_wait(struct io_file *f, uint64_t from, uint64_t n, int is_shared, struct error *e)
 {
     int rc;
 
     do
-        rc = f->io->ops->lock_wait(f->io->ctx, f->fd, is_shared);
+        rc = f->io->ops->lock_wait(f->io->ctx, f->fd, from, n, is_shared);
     while (rc == -EINTR);
     return rc < 0 ? error_system(e, -rc, "lock (the file system must have locks for this)", f->path) : DELTAFS_OK;
 }
 
-int io_file_unlock(struct io_file *f, struct error *e)
+int io_file_unlock(struct io_file *f, uint64_t from, uint64_t n, struct error *e)
 {
     int rc;
 
     do
-        rc = f->io->ops->unlock(f->io->ctx, f->fd);
+        rc = f->io->ops->unlock(f->io->ctx, f->fd, from, n);
     while (rc == -EINTR);
     return rc < 0 ? error_system(e, -rc, "unlock", f->path) : DELTAFS_OK;
 }

@@ -27,8 +27,8 @@ struct io_ops {
     int (*rmdir)(void *ctx, const char *path);
     int (*sync_folder)(void *ctx, const char *path);
     int (*lock)(void *ctx, int fd); /* -EAGAIN: somebody else has it; -ESTALE: the file has no name any more */
-    int (*lock_wait)(void *ctx, int fd, int is_shared);
-    int (*unlock)(void *ctx, int fd);
+    int (*lock_wait)(void *ctx, int fd, uint64_t from, uint64_t n, int is_shared);
+    int (*unlock)(void *ctx, int fd, uint64_t from, uint64_t n);
     int (*link)(void *ctx, const char *from, const char *to);
     int (*symlink)(void *ctx, const char *target, const char *path);
     ssize_t (*readlink)(void *ctx, const char *path, char *target, size_t room); /* no NUL */
@@ -84,10 +84,11 @@ int io_file_truncate(struct io_file *f, uint64_t size, struct error *e);
  * have it. DELTAFS_ERR_BUSY if another process does, DELTAFS_ERR_NOT_FOUND if the file has been removed. */
 int io_file_lock(struct io_file *f, int *is_sure, struct error *e);
 
-/* Lock the file once nobody else has it locked, or with `is_shared` (for which it need be open for reading only) nobody
- * who does not share the lock. DELTAFS_ERR_IO also where the file system has no locks. */
-int io_file_lock_wait(struct io_file *f, int is_shared, struct error *e);
-int io_file_unlock(struct io_file *f, struct error *e);
+/* Lock `n` bytes of the file, which need not be there, all at once when nobody else has any of them locked, or with
+ * `is_shared` (for which it need be open for reading only) nobody who does not share the lock. DELTAFS_ERR_IO also
+ * where the file system has no locks. */
+int io_file_lock_wait(struct io_file *f, uint64_t from, uint64_t n, int is_shared, struct error *e);
+int io_file_unlock(struct io_file *f, uint64_t from, uint64_t n, struct error *e);
 
 int io_mkdir(struct io *io, const char *path, struct error *e); /* DELTAFS_ERR_EXISTS if it is there */
 int io_unlink(struct io *io, const char *path, struct error *e);

@@ -135,6 +135,9 @@ enum format_type {
  * of buckets, if it has any. */
 #define MANIFEST_ASIDE_NAME "MANIFEST.new-%s" /* of a UUID of its own */
 #define LOCK_NAME           "LOCK"            /* of atomic mode; locked, and else nothing */
+#define LOCK_FILE           0                 /* its byte that who writes has for itself, and readers share; */
+#define LOCK_GATE           1                 /* and the one before that: a writer has it while it waits, too */
+#define LOCK_BYTES          2
 #define SESSION_FOLDER      "s%08x"
 #define SESSION_NAME        "SESSION" /* lines as a manifest's */
 #define SESSION_NEW_NAME    "SESSION.new"

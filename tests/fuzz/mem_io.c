@@ -222,14 +222,18 @@ static int mem_lock(void *ctx, int fd)
     return 0;
 }
 
-static int mem_lock_wait(void *ctx, int fd, int is_shared)
+static int mem_lock_wait(void *ctx, int fd, uint64_t from, uint64_t n, int is_shared)
 {
+    (void)from;
+    (void)n;
     (void)is_shared;
     return mem_lock(ctx, fd);
 }
 
-static int mem_unlock(void *ctx, int fd)
+static int mem_unlock(void *ctx, int fd, uint64_t from, uint64_t n)
 {
+    (void)from;
+    (void)n;
     return mem_lock(ctx, fd);
 }
 

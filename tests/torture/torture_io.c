@@ -553,14 +553,14 @@ static int torture_lock(void *ctx, int fd)
     return leave(v, rc);
 }
 
-static int torture_lock_wait(void *ctx, int fd, int is_shared)
+static int torture_lock_wait(void *ctx, int fd, uint64_t from, uint64_t n, int is_shared)
 {
-    return disk.real->lock_wait(ctx, fd, is_shared);
+    return disk.real->lock_wait(ctx, fd, from, n, is_shared);
 }
 
-static int torture_unlock(void *ctx, int fd)
+static int torture_unlock(void *ctx, int fd, uint64_t from, uint64_t n)
 {
-    return disk.real->unlock(ctx, fd);
+    return disk.real->unlock(ctx, fd, from, n);
 }
 
 /* The file is known by its new name from now on; the other goes next. */

@@ -268,14 +268,14 @@ static int fault_lock(void *ctx, int fd)
     return plan.real->lock(ctx, fd);
 }
 
-static int fault_lock_wait(void *ctx, int fd, int is_shared)
+static int fault_lock_wait(void *ctx, int fd, uint64_t from, uint64_t n, int is_shared)
 {
-    return plan.real->lock_wait(ctx, fd, is_shared);
+    return plan.real->lock_wait(ctx, fd, from, n, is_shared);
 }
 
-static int fault_unlock(void *ctx, int fd)
+static int fault_unlock(void *ctx, int fd, uint64_t from, uint64_t n)
 {
-    return plan.real->unlock(ctx, fd);
+    return plan.real->unlock(ctx, fd, from, n);
 }
 
 static int fault_link(void *ctx, const char *from, const char *to)

@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <unistd.h>
 #include "core/logical.h"
+#include "store/store_format.h"
 #include "unit_help.h"
 #include "unit_io.h"
 #include "unit_team.h"
@@ -125,6 +126,108 @@ static void test_between(void **state)
         run_between((enum way)way, O_RDONLY, 0);
         run_between((enum way)way, O_RDONLY, 1);
     }
+}
+
+/* ---- The gate ---- */
+
+/* What comes while a reader has the lock: a writer, and then another reader. */
+struct queue {
+    const char *path;
+    deltafs_logical *writer, *reader;
+    int (*change)(deltafs_logical *f); /* what the writer does */
+    pthread_t thread[2];
+    int is_shut; /* the gate, once the writer waits */
+    int status;
+    struct found found; /* by the later reader */
+};
+
+static void *queue_change(void *arg)
+{
+    struct queue *q = arg;
+
+    q->status = q->change(q->writer);
+    return NULL;
+}
+
+static void *queue_read(void *arg)
+{
+    struct queue *q = arg;
+    struct found *x = &q->found;
+
+    if (deltafs_logical_read(q->reader, 0, x->bytes, sizeof x->bytes, &x->got) != DELTAFS_OK)
+        x->got = sizeof x->bytes;
+    return NULL;
+}
+
+/* Who waits to write has shut the gate. */
+static int queue_wait(const struct queue *q)
+{
+    char path[512];
+    int is_shut = 0;
+
+    snprintf(path, sizeof path, "%s/LOCK", q->path);
+    int fd = open(path, O_RDONLY);
+    for (int i = 0; i < 10000 && !is_shut; i++) {
+        struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = LOCK_GATE, .l_len = 1};
+        CHECK_IS(fcntl(fd, F_OFD_GETLK, &lock), 0);
+        is_shut = lock.l_type != F_UNLCK;
+        if (!is_shut)
+            usleep(1000);
+    }
+    close(fd);
+    return is_shut;
+}
+
+static void queue_up(void *arg)
+{
+    struct queue *q = arg;
+
+    CHECK_IS(pthread_create(&q->thread[0], NULL, queue_change, q), 0);
+    q->is_shut = queue_wait(q);
+    uint64_t locks = unit_io_count(OP_LOCK);
+    CHECK_IS(pthread_create(&q->thread[1], NULL, queue_read, q), 0);
+    while (unit_io_count(OP_LOCK) == locks)
+        usleep(100);
+}
+
+static void run_queue(const char *name, int (*change)(deltafs_logical *f), size_t size)
+{
+    struct queue q = {.path = unit_path("%s", name), .change = change};
+    deltafs_logical *f;
+    struct found x;
+
+    unit_io_begin();
+    q.writer = open_writer(q.path);
+    CHECK_IS(deltafs_logical_set_atomic(q.writer, 1), DELTAFS_OK);
+    CHECK_IS(deltafs_logical_open(q.path, O_RDONLY, NULL, &q.reader), DELTAFS_OK);
+    CHECK_IS(deltafs_logical_set_atomic(q.reader, 1), DELTAFS_OK);
+    CHECK_IS(deltafs_logical_open(q.path, O_RDWR, NULL, &f), DELTAFS_OK);
+    CHECK_IS(deltafs_logical_set_atomic(f, 1), DELTAFS_OK);
+    unit_io_call(OP_OPEN, "w00000000.extents", queue_up, &q);
+    look(f, BY_READ, &x);
+    for (int i = 0; i < 2; i++)
+        CHECK_IS(pthread_join(q.thread[i], NULL), 0);
+    CHECK_IS(q.status, DELTAFS_OK);
+    CHECK(q.is_shut);
+    CHECK_IS(x.got, 1);
+    CHECK_IS(q.found.got, size);
+    CHECK_IS(deltafs_logical_close(f), DELTAFS_OK);
+    CHECK_IS(deltafs_logical_close(q.reader), DELTAFS_OK);
+    CHECK_IS(deltafs_logical_close(q.writer), DELTAFS_OK);
+    unit_io_end();
+}
+
+static int change_by_write(deltafs_logical *f)
+{
+    return deltafs_logical_write(f, FIRST, "a", 1);
+}
+
+/* Readers share the lock, but who comes when a writer waits comes after it: else a few of them, one after another, made
+ * it wait for seconds. */
+static void test_queue(void **state)
+{
+    (void)state;
+    run_queue("queue", change_by_write, FIRST + 1);
 }
 
 /* Without locks there is no atomic mode, for readers either; but no lock is needed where nobody has written in it. */
@@ -303,8 +406,9 @@ static void test_lack_memory(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_between), cmocka_unit_test(test_no_locks),
-                                       cmocka_unit_test(test_many_writes), cmocka_unit_test(test_lack_memory)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_between), cmocka_unit_test(test_queue),
+                                       cmocka_unit_test(test_no_locks), cmocka_unit_test(test_many_writes),
+                                       cmocka_unit_test(test_lack_memory)};
 
     return cmocka_run_group_tests_name("atomic mode of a logical file", tests, unit_setup, unit_teardown) == 0 ? 0 : 1;
 }

@@ -224,18 +224,18 @@ static int unit_lock(void *ctx, int fd)
     return io.real->lock(ctx, fd);
 }
 
-static int unit_lock_wait(void *ctx, int fd, int is_shared)
+static int unit_lock_wait(void *ctx, int fd, uint64_t from, uint64_t n, int is_shared)
 {
     int rc = unit_enter(OP_LOCK, unit_file_of(fd).path);
 
-    rc = rc ? rc : io.real->lock_wait(ctx, fd, is_shared);
+    rc = rc ? rc : io.real->lock_wait(ctx, fd, from, n, is_shared);
     unit_leave(OP_LOCK);
     return rc;
 }
 
-static int unit_unlock(void *ctx, int fd)
+static int unit_unlock(void *ctx, int fd, uint64_t from, uint64_t n)
 {
-    return io.real->unlock(ctx, fd);
+    return io.real->unlock(ctx, fd, from, n);
 }
 
 static int unit_link(void *ctx, const char *from, const char *to)

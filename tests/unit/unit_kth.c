@@ -101,14 +101,14 @@ static int kth_lock(void *ctx, int fd)
     return kth_is_now() ? -kth.errnum : kth.real->lock(ctx, fd);
 }
 
-static int kth_lock_wait(void *ctx, int fd, int is_shared)
+static int kth_lock_wait(void *ctx, int fd, uint64_t from, uint64_t n, int is_shared)
 {
-    return kth_is_now() ? -kth.errnum : kth.real->lock_wait(ctx, fd, is_shared);
+    return kth_is_now() ? -kth.errnum : kth.real->lock_wait(ctx, fd, from, n, is_shared);
 }
 
-static int kth_unlock(void *ctx, int fd)
+static int kth_unlock(void *ctx, int fd, uint64_t from, uint64_t n)
 {
-    return kth_is_now() ? -kth.errnum : kth.real->unlock(ctx, fd);
+    return kth_is_now() ? -kth.errnum : kth.real->unlock(ctx, fd, from, n);
 }
 
 static int kth_link(void *ctx, const char *from, const char *to)
