@@ -14,7 +14,7 @@
  * synced; what a process alone writes, behind all that they had published before its first write. Writes of the same
  * bytes by two processes between two such points are both whole writes to storage, and which one wins is not defined,
  * but it is the same for all readers and for ever. In atomic mode each write is seen by each read that begins after it
- * has returned, and by none without all writes that came before it.
+ * has returned, and by none without all writes that came before it; a change of the size is as a write.
  *
  * Memory: what the option memory says is a handle's for its cache (half of it), buffers, and index; where the index
  * does not fit, DELTAFS_ERR_MEMORY says so, and closing still publishes what was written. With auto the index takes

@@ -459,6 +459,28 @@ static int logical_see_size(deltafs_logical *f, enum extent_kind kind, uint64_t 
     return f->group.rank != 0 || !logical_can_read(f) ? extent_map_add(&f->map, &x, e) : DELTAFS_OK;
 }
 
+static int logical_change_size(deltafs_logical *f, enum extent_kind kind, uint64_t size, struct error *e)
+{
+    e->status = f->group.rank == 0 ? logical_note_size(f, kind, size, e) : DELTAFS_OK;
+    if (e->status == DELTAFS_OK)
+        e->status = logical_see_size(f, kind, size, e);
+    int status = logical_agree(f, e);
+    f->order++;
+    if (status == DELTAFS_OK && (kind == EXTENT_TRUNCATE || size > f->size))
+        f->size = size;
+    return status;
+}
+
+/* In atomic mode rank 0 changes it as it would write. The others are here, too, and wait for no lock. */
+static int logical_lock_size(deltafs_logical *f, int *is_locked, struct error *e)
+{
+    e->status = f->group.rank == 0 ? logical_lock(f, 0, e) : DELTAFS_OK;
+    *is_locked = f->group.rank == 0 && e->status == DELTAFS_OK;
+    if (*is_locked)
+        e->status = logical_learn_alone(f, e);
+    return logical_agree(f, e);
+}
+
 static int logical_set_size(deltafs_logical *f, enum extent_kind kind, uint64_t size, struct error *e)
 {
     e->status = logical_check_lost(f, e);
@@ -466,19 +488,16 @@ static int logical_set_size(deltafs_logical *f, enum extent_kind kind, uint64_t 
         e->status = size > EXTENT_MAX ? error_set(e, DELTAFS_ERR_INVALID, "%s: no file is %" PRIu64 " bytes long",
                                                   f->container.path, size)
                                       : logical_seal(f, 0, e);
-    int status = logical_agree(f, e);
+    int is_locked = 0, status = logical_agree(f, e);
 
+    if (status == DELTAFS_OK && f->is_atomic)
+        status = logical_lock_size(f, &is_locked, e);
     if (status == DELTAFS_OK)
         status = logical_raise(f, e);
-    if (status != DELTAFS_OK)
-        return status;
-    e->status = f->group.rank == 0 ? logical_note_size(f, kind, size, e) : DELTAFS_OK;
-    if (e->status == DELTAFS_OK)
-        e->status = logical_see_size(f, kind, size, e);
-    status = logical_agree(f, e);
-    f->order++;
-    if (status == DELTAFS_OK && (kind == EXTENT_TRUNCATE || size > f->size))
-        f->size = size;
+    if (status == DELTAFS_OK)
+        status = logical_change_size(f, kind, size, e);
+    if (is_locked)
+        logical_unlock(f);
     return status;
 }
 

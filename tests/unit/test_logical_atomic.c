@@ -222,12 +222,30 @@ static int change_by_write(deltafs_logical *f)
     return deltafs_logical_write(f, FIRST, "a", 1);
 }
 
+static int change_by_truncate(deltafs_logical *f)
+{
+    return deltafs_logical_truncate(f, LATER);
+}
+
+static int change_by_extend(deltafs_logical *f)
+{
+    return deltafs_logical_extend(f, LATER);
+}
+
 /* Readers share the lock, but who comes when a writer waits comes after it: else a few of them, one after another, made
  * it wait for seconds. */
 static void test_queue(void **state)
 {
     (void)state;
     run_queue("queue", change_by_write, FIRST + 1);
+}
+
+/* The file's size is changed as its bytes are: not while somebody looks. */
+static void test_queue_size(void **state)
+{
+    (void)state;
+    run_queue("cut", change_by_truncate, LATER);
+    run_queue("longer", change_by_extend, LATER);
 }
 
 /* Without locks there is no atomic mode, for readers either; but no lock is needed where nobody has written in it. */
@@ -406,9 +424,9 @@ static void test_lack_memory(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_between), cmocka_unit_test(test_queue),
-                                       cmocka_unit_test(test_no_locks), cmocka_unit_test(test_many_writes),
-                                       cmocka_unit_test(test_lack_memory)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_between),     cmocka_unit_test(test_queue),
+                                       cmocka_unit_test(test_queue_size),  cmocka_unit_test(test_no_locks),
+                                       cmocka_unit_test(test_many_writes), cmocka_unit_test(test_lack_memory)};
 
     return cmocka_run_group_tests_name("atomic mode of a logical file", tests, unit_setup, unit_teardown) == 0 ? 0 : 1;
 }
