@@ -78,7 +78,7 @@ DELTAFS_API int deltafs_logical_next(deltafs_logical *file, uint64_t offset, uin
 DELTAFS_API int deltafs_logical_size(deltafs_logical *file, uint64_t *size);
 
 /* Publish what was written, see what others have published, and, unless the option sync is none, have it durable.
- * Collective. */
+ * DELTAFS_ERR_NOT_FOUND if the file was deleted meanwhile: what was written to it is gone. Collective. */
 DELTAFS_API int deltafs_logical_sync(deltafs_logical *file);
 
 /* Have the ranks of the communicator see what each of them has written so far, as if they had synced; but nothing is
@@ -99,9 +99,10 @@ DELTAFS_API int deltafs_logical_extend(deltafs_logical *file, uint64_t size);
 DELTAFS_API int deltafs_logical_set_atomic(deltafs_logical *file, int is_atomic);
 
 /* Remove a logical file and all its logs. DELTAFS_ERR_NOT_FOUND, _NOT_DELTAFS (then nothing is touched). Not
- * collective: one process calls it. Who has the file open for writing gets DELTAFS_ERR_NOT_FOUND from its first write,
- * deltafs_logical_truncate, _extend or _close after that, and a new file of the same name is left alone. The message is
- * that of deltafs_logical_errmsg(NULL). */
+ * collective: one process calls it. Who has the file open for writing gets DELTAFS_ERR_NOT_FOUND from each
+ * deltafs_logical_sync, _truncate and _extend after that, from deltafs_logical_write if it has not written before, and
+ * from deltafs_logical_close if it has; a write after others is taken over, and lost. A new file of the same name is
+ * left alone. The message is that of deltafs_logical_errmsg(NULL). */
 DELTAFS_API int deltafs_logical_remove(const char *path);
 
 struct deltafs_logical_stat {

@@ -227,16 +227,42 @@ int logical_publish(deltafs_logical *f, int sync, int is_last, struct error *e)
     return status;
 }
 
+/* Rank 0: whoever has been writing to a file that was deleted meanwhile writes to nothing; and what is read by its path
+ * may be another file's. Whatever else has failed, that is the error then. */
+static void logical_check_there(deltafs_logical *f, struct error *e)
+{
+    struct error gone;
+    int status = f->group.rank == 0 ? container_check(&f->container, &f->io, &gone) : DELTAFS_OK;
+
+    if (status == DELTAFS_ERR_NOT_FOUND || (status != DELTAFS_OK && e->status == DELTAFS_OK))
+        *e = gone;
+}
+
+/* Collective: see what others have published. */
+static int logical_learn_news(deltafs_logical *f, struct error *e)
+{
+    int status;
+
+    if (f->is_atomic) {
+        e->status = logical_learn_alone(f, e);
+        return logical_agree(f, e);
+    }
+    status = logical_learn(f, e);
+    if (logical_is_alone(f) || (status != DELTAFS_ERR_DAMAGED && status != DELTAFS_ERR_NOT_FOUND))
+        return status;
+    logical_check_there(f, e);
+    return logical_agree(f, e);
+}
+
 static int logical_sync_all(deltafs_logical *f, int sync, struct error *e)
 {
     e->status = DELTAFS_OK;
-    if (f->mode != O_RDONLY)
+    if (f->mode != O_RDONLY) {
         e->status = logical_publish(f, sync, 0, e);
+        logical_check_there(f, e);
+    }
     int status = logical_agree(f, e);
-    if (status != DELTAFS_OK || !f->is_atomic)
-        return status == DELTAFS_OK ? logical_learn(f, e) : status;
-    e->status = logical_learn_alone(f, e);
-    return logical_agree(f, e);
+    return status == DELTAFS_OK ? logical_learn_news(f, e) : status;
 }
 
 int deltafs_logical_sync(deltafs_logical *f)

@@ -269,6 +269,9 @@ static void test_deleted_after_writing(void **state)
         write_page(old, 0, 'o');
         sync_it(old);
         make_anew(path, &new);
+        write_page(old, 1, 'o');
+        CHECK_FILE(old, deltafs_logical_sync(old), DELTAFS_ERR_NOT_FOUND);
+        check_told(deltafs_logical_errmsg(old));
         CHECK_FILE(old, deltafs_logical_truncate(old, 0), DELTAFS_ERR_NOT_FOUND);
         check_told(deltafs_logical_errmsg(old));
         CHECK_FILE(old, deltafs_logical_extend(old, 2 * PAGE), DELTAFS_ERR_NOT_FOUND);
@@ -279,6 +282,8 @@ static void test_deleted_after_writing(void **state)
     old = open_it(path, O_RDWR);
     write_page(old, 0, 'o');
     CHECK_IS(deltafs_logical_remove(path), DELTAFS_OK);
+    CHECK_FILE(old, deltafs_logical_sync(old), DELTAFS_ERR_NOT_FOUND);
+    CHECK(strstr(deltafs_logical_errmsg(old), "was deleted meanwhile"));
     CHECK_IS(deltafs_logical_close(old), DELTAFS_ERR_NOT_FOUND);
     CHECK(strstr(deltafs_logical_errmsg(NULL), "was deleted meanwhile"));
     CHECK(!unit_exists(path));
@@ -307,11 +312,12 @@ struct rank {
     struct unit_member member;
     pthread_t thread;
     const char *path;
-    int flags, opened, written, closed;
+    int flags, opened, written, synced, closed;
+    int is_early; /* all write before that, too, and sync */
     const char *volumes;
     uint64_t words, words_max;         /* of rank 0's words; rank 1 has no memory for the next. 0: it has */
     void (*between)(const char *path); /* that rank 0 calls when all have opened */
-    char told[1024];
+    char told_sync[1024], told[1024];
     uint32_t written_by;
 };
 
@@ -341,11 +347,18 @@ static void *run_rank(void *arg)
     deltafs_options_destroy(o);
     if (r->opened != DELTAFS_OK)
         return NULL;
+    if (r->is_early) {
+        deltafs_logical_write(f, 1, "e", 1);
+        r->synced = deltafs_logical_sync(f);
+    }
     if (r->member.rank == 0 && r->between)
         r->between(r->path);
     unit_team_wait(&r->member);
     if (r->member.rank == r->written_by)
         r->written = deltafs_logical_write(f, 0, "o", 1);
+    if (r->synced == DELTAFS_OK && (r->is_early || r->flags == O_RDONLY))
+        r->synced = deltafs_logical_sync(f);
+    snprintf(r->told_sync, sizeof r->told_sync, "%s", deltafs_logical_errmsg(f));
     r->closed = deltafs_logical_close(f);
     snprintf(r->told, sizeof r->told, "%s", deltafs_logical_errmsg(NULL));
     return NULL;
@@ -388,6 +401,47 @@ static void test_deleted_under_ranks(void **state)
             check_told(rank[i].told);
         }
         check_anew(like.path, newer);
+    }
+}
+
+/* What was synced was taken for durable, though the file that it had gone to was no more. */
+static void test_deleted_before_sync(void **state)
+{
+    struct rank rank[2], like = {.path = unit_path("synced"), .flags = O_RDWR | O_CREAT, .is_early = 1};
+
+    (void)state;
+    like.between = between_anew;
+    for (like.written_by = 0; like.written_by <= 2; like.written_by++) {
+        deltafs_logical_remove(like.path);
+        run_job(rank, 2, &like);
+        for (uint32_t i = 0; i < 2; i++) {
+            CHECK_IS(rank[i].written, DELTAFS_OK);
+            CHECK_IS(rank[i].synced, DELTAFS_ERR_NOT_FOUND);
+            check_told(rank[i].told_sync);
+            CHECK_IS(rank[i].closed, DELTAFS_ERR_NOT_FOUND);
+        }
+        check_anew(like.path, newer);
+    }
+}
+
+static void between_deleted(const char *path)
+{
+    CHECK_IS(deltafs_logical_remove(path), DELTAFS_OK);
+}
+
+/* Ranks that read are told what happened to the file, as one process is. */
+static void test_deleted_under_readers(void **state)
+{
+    struct rank rank[2], like = {.path = unit_path("read"), .written_by = 9, .between = between_deleted};
+
+    (void)state;
+    like.flags = O_RDONLY;
+    close_it(open_it(like.path, O_RDWR | O_CREAT));
+    run_job(rank, 2, &like);
+    for (uint32_t i = 0; i < 2; i++) {
+        CHECK_IS(rank[i].synced, DELTAFS_ERR_NOT_FOUND);
+        CHECK(strstr(rank[i].told_sync, "was deleted meanwhile"));
+        CHECK_IS(rank[i].closed, DELTAFS_OK);
     }
 }
 
@@ -479,7 +533,8 @@ int main(void)
         cmocka_unit_test(test_truncated_by_older),    cmocka_unit_test(test_truncated_while_read),
         cmocka_unit_test(test_asked_after_removal),   cmocka_unit_test(test_written_after_truncation),
         cmocka_unit_test(test_deleted_after_writing), cmocka_unit_test(test_deleted_before_writing),
-        cmocka_unit_test(test_deleted_under_ranks),   cmocka_unit_test(test_nothing_written),
+        cmocka_unit_test(test_deleted_under_ranks),   cmocka_unit_test(test_deleted_before_sync),
+        cmocka_unit_test(test_deleted_under_readers), cmocka_unit_test(test_nothing_written),
         cmocka_unit_test(test_failed_opening),
     };
 
