@@ -1,18 +1,74 @@
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "base/path.h"
 
+#define PATH_ROOM 256 /* bytes of a path that are kept for the names of files below it */
+
+char *path_from(const char *here, const char *path)
+{
+    size_t room = strlen(here) + strlen(path) + 2;
+    char *out = malloc(room);
+
+    if (out)
+        snprintf(out, room, "%s/%s", strcmp(here, "/") == 0 ? "" : here, path);
+    return out;
+}
+
+/* What is known of the folder that the path is in, which is changed. Returns 0, or -1. */
+static int path_folder_stat(char *path, struct stat *st)
+{
+    size_t n = strlen(path);
+
+    while (n > 1 && path[n - 1] == '/')
+        path[--n] = '\0';
+    char *slash = strrchr(path, '/');
+    if (slash)
+        slash[slash == path] = '\0';
+    return stat(slash ? path : ".", st);
+}
+
+/* Whether the path is found from the root, too. A folder above may not be searched by this user, and the whole be
+ * longer than paths can be: it is found only from the folder that the process is in then. Returns -1 without memory. */
+static int path_is_found(const char *here, const char *path)
+{
+    char *given = strdup(path), *whole = path_from(here, path);
+    struct stat a, b;
+    int is_found = -1;
+
+    if (given && whole)
+        is_found = strlen(whole) + PATH_ROOM <= PATH_MAX &&
+                   (path_folder_stat(given, &a) != 0 ||
+                    (path_folder_stat(whole, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino));
+    free(given);
+    free(whole);
+    return is_found;
+}
+
+int path_here(const char *path, char **here)
+{
+    *here = path[0] == '/' ? NULL : get_current_dir_name();
+    /* A folder that has no name any more: what is in it cannot be found otherwise. */
+    if (!*here)
+        return 0;
+    int is_found = path_is_found(*here, path);
+    if (is_found == 1)
+        return 0;
+    free(*here);
+    *here = NULL;
+    return is_found;
+}
+
 char *path_absolute(const char *path)
 {
-    char *here = path[0] == '/' ? NULL : get_current_dir_name(), *out = NULL;
+    char *here;
 
-    /* A folder that has no name any more: what is in it cannot be found otherwise. */
-    if (!here)
-        return strdup(path);
-    if (asprintf(&out, "%s/%s", strcmp(here, "/") == 0 ? "" : here, path) < 0)
-        out = NULL;
+    if (path_here(path, &here) != 0)
+        return NULL;
+    char *out = here ? path_from(here, path) : strdup(path);
     free(here);
     return out;
 }

@@ -2,7 +2,10 @@
  * by one process and by several together. The several are threads, whose collective calls meet at a barrier; each works
  * out what all of them do, and so knows what must be in the file. */
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include "core/logical.h"
 #include "unit_help.h"
@@ -428,6 +431,93 @@ static void test_moved_on(void **state)
     free(here);
 }
 
+/* Write a file and a directory whose paths are not from the root on, and read the file. Returns the first status that
+ * is not DELTAFS_OK. */
+static int write_here(void)
+{
+    deltafs_options *o = unit_options("memory", "8M", NULL);
+    deltafs_logical *f;
+    deltafs_dir *d;
+    char got[7] = "";
+    size_t n;
+    int status = deltafs_logical_open("here", O_RDWR | O_CREAT, NULL, &f);
+
+    if (status == DELTAFS_OK)
+        status = deltafs_logical_write(f, 0, "abcdef", 6);
+    if (status == DELTAFS_OK)
+        status = deltafs_logical_close(f);
+    if (status == DELTAFS_OK)
+        status = deltafs_logical_open("here", O_RDONLY, NULL, &f);
+    if (status == DELTAFS_OK)
+        status = deltafs_logical_read(f, 0, got, 6, &n);
+    if (status == DELTAFS_OK && strcmp(got, "abcdef") != 0)
+        status = DELTAFS_ERR_DAMAGED;
+    if (status == DELTAFS_OK)
+        status = deltafs_logical_close(f);
+    if (status == DELTAFS_OK)
+        status = deltafs_create("here_keys", o, &d);
+    if (status == DELTAFS_OK)
+        status = deltafs_append(d, 5, "value", 5);
+    if (status == DELTAFS_OK)
+        status = deltafs_epoch_end(d, 1);
+    if (status == DELTAFS_OK)
+        status = deltafs_close(d);
+    deltafs_options_destroy(o);
+    return status;
+}
+
+/* A folder that deep has no path that can be opened, or its files have none. */
+static void test_deep(void **state)
+{
+    static const size_t deep[] = {PATH_MAX - 60, PATH_MAX - 10, PATH_MAX + 300};
+    char *here = getcwd(NULL, 0), name[101] = "";
+    size_t room = sizeof name - 1;
+
+    (void)state;
+    memset(name, 'n', room);
+    for (size_t i = 0; i < sizeof deep / sizeof deep[0]; i++) {
+        size_t above = strlen(unit_path("%s", "")), levels = (deep[i] - above) / (room + 1);
+        const char *last = name + room - (deep[i] - above) % (room + 1);
+        CHECK_IS(chdir(unit_path("%s", "")), 0);
+        for (size_t k = 0; k <= levels; k++) {
+            CHECK_IS(mkdir(k < levels || !*last ? name : last, 0777), 0);
+            CHECK_IS(chdir(k < levels || !*last ? name : last), 0);
+        }
+        CHECK_IS(write_here(), DELTAFS_OK);
+        CHECK_IS(deltafs_logical_remove("here"), DELTAFS_OK);
+        unit_remove("here_keys");
+        for (size_t k = 0; k <= levels; k++) {
+            CHECK_IS(chdir(".."), 0);
+            CHECK_IS(rmdir(k > 0 || !*last ? name : last), 0);
+        }
+    }
+    CHECK_IS(chdir(here), 0);
+    free(here);
+}
+
+/* Who may not search a folder above may work in this one. (The superuser may: another does it.) */
+static void test_closed_above(void **state)
+{
+    char *outer = strdup(unit_path("outer")), *inner = strdup(unit_path("outer/inner"));
+    int is_root = geteuid() == 0, status;
+
+    (void)state;
+    CHECK(mkdir(outer, 0777) == 0 && mkdir(inner, 0777) == 0 && chmod(inner, 0777) == 0);
+    pid_t child = fork();
+    if (child == 0) {
+        if (chdir(inner) != 0 || chmod(outer, is_root ? 0700 : 0) != 0 || (is_root && setuid(65534) != 0))
+            _exit(99);
+        status = write_here();
+        fprintf(stderr, "%s", status == DELTAFS_OK ? "" : deltafs_errmsg(NULL));
+        _exit(status == DELTAFS_OK ? 0 : 1);
+    }
+    CHECK_IS(waitpid(child, &status, 0), child);
+    CHECK_IS(chmod(outer, 0777), 0);
+    CHECK_IS(status, 0);
+    free(outer);
+    free(inner);
+}
+
 /* What is synced and then closed is as whole as what is closed with sync=close. */
 static void test_synced_before_close(void **state)
 {
@@ -455,7 +545,8 @@ static void test_synced_before_close(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_histories), cmocka_unit_test(test_memory),
-                                       cmocka_unit_test(test_turns), cmocka_unit_test(test_synced_before_close),
+                                       cmocka_unit_test(test_turns),     cmocka_unit_test(test_synced_before_close),
+                                       cmocka_unit_test(test_deep),      cmocka_unit_test(test_closed_above),
                                        cmocka_unit_test(test_moved_on)};
 
     return cmocka_run_group_tests_name("logical files", tests, unit_setup, unit_teardown) == 0 ? 0 : 1;
