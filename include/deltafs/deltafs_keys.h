@@ -156,7 +156,7 @@ DELTAFS_API int deltafs_keys_io_stat(const deltafs_keys *keys, struct deltafs_io
 
 /* One indexed table. */
 struct deltafs_table_stat {
-    const char *path;  /* of the source, from where it is now; owned by the handle, as all texts */
+    const char *path;  /* of the source, from where the handle was opened; owned by the handle, as all texts */
     char kind;         /* 'f' a logical file, '-' a plain one */
     const char *table; /* its name */
     uint64_t label;

@@ -95,7 +95,7 @@ int collection_find(struct io *io, const char *path, struct collection *c, struc
     return status;
 }
 
-int collection_path_in(const struct collection *c, const char *path, char **out, struct error *e)
+int collection_path_in(const struct collection *c, const struct io *io, const char *path, char **out, struct error *e)
 {
     char file[PATH_MAX], parent[PATH_MAX];
 
@@ -103,7 +103,10 @@ int collection_path_in(const struct collection *c, const char *path, char **out,
         error_system(e, errno, "find", path);
         return errno == ENOENT || errno == ENOTDIR ? (e->status = DELTAFS_ERR_NOT_FOUND) : e->status;
     }
-    if (!realpath(c->parent, parent))
+    char *whole = io_whole(io, c->parent);
+    int is_found = whole && realpath(whole, parent);
+    free(whole);
+    if (!is_found)
         return error_system(e, errno, "find the folder of the collection,", c->parent);
     size_t n = strlen(parent);
     if (strcmp(file, parent) == 0)

@@ -18,8 +18,9 @@ int collection_beside(const char *path, char kind, char **out, struct error *e);
 /* The collection at `path`, or that of the file there; DELTAFS_ERR_NOT_FOUND. */
 int collection_find(struct io *io, const char *path, struct collection *c, struct error *e);
 
-/* The path of a file as SOURCES has it, and from where the caller is; freed by the caller. */
-int collection_path_in(const struct collection *c, const char *path, char **out, struct error *e);
+/* The path of a file as SOURCES has it, and from where the caller is; freed by the caller. The collection is found by
+ * `io`. */
+int collection_path_in(const struct collection *c, const struct io *io, const char *path, char **out, struct error *e);
 char *collection_path_out(const struct collection *c, const char *path);
 
 #endif

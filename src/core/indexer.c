@@ -20,6 +20,8 @@ struct deltafs_indexer {
     struct logical_group group;
     struct indexer_calls calls;
     struct collection place; /* of rank 0; of the others no more than a handle needs */
+    struct io there;         /* it is found by this one, wherever the process is; files are where that is */
+    char *whole;             /* its path for those who make it or open it */
     deltafs_options *options;
     int sync;
     deltafs_dir *dir; /* open from the first file that is added on */
@@ -104,6 +106,10 @@ static int indexer_place(deltafs_indexer *ix, const char *collection, const char
     }
     if (status == DELTAFS_OK)
         status = collection_init(&ix->place, collection, e);
+    if (status == DELTAFS_OK)
+        status = io_stay(&ix->there, collection, e);
+    if (status == DELTAFS_OK && !(ix->whole = io_whole(&ix->there, collection)))
+        status = error_no_memory(e, strlen(collection), "a path");
     free(beside);
     return status;
 }
@@ -112,7 +118,7 @@ static int indexer_place(deltafs_indexer *ix, const char *collection, const char
 static int indexer_read(deltafs_indexer *ix, struct error *e)
 {
     struct manifest m;
-    int status = manifest_read(&ix->io, ix->place.path, &m, e);
+    int status = manifest_read(&ix->there, ix->place.path, &m, e);
 
     sources_fini(&ix->sources);
     ix->is_made = status != DELTAFS_ERR_NOT_FOUND;
@@ -120,11 +126,11 @@ static int indexer_read(deltafs_indexer *ix, struct error *e)
         return DELTAFS_OK;
     if (status != DELTAFS_OK)
         return status;
-    status = sources_read(&ix->io, ix->place.sources, &ix->sources, e);
+    status = sources_read(&ix->there, ix->place.sources, &ix->sources, e);
     /* One that was just made, and its job died before it could say what it is. */
     if (status == DELTAFS_ERR_NOT_FOUND && m.epoch_count == 0 && strcmp(m.schema, COLLECTION_SCHEMA) == 0)
-        status = sources_create(&ix->io, ix->place.sources, m.uuid_text, ix->sync, e) == DELTAFS_OK
-                     ? sources_read(&ix->io, ix->place.sources, &ix->sources, e)
+        status = sources_create(&ix->there, ix->place.sources, m.uuid_text, ix->sync, e) == DELTAFS_OK
+                     ? sources_read(&ix->there, ix->place.sources, &ix->sources, e)
                      : e->status;
     else if (status == DELTAFS_ERR_NOT_FOUND)
         status =
@@ -143,6 +149,8 @@ static void indexer_free(deltafs_indexer *ix)
 {
     deltafs_options_destroy(ix->options);
     collection_fini(&ix->place);
+    io_leave(&ix->there);
+    free(ix->whole);
     sources_fini(&ix->sources);
     free(ix);
 }
@@ -159,6 +167,7 @@ int deltafs_indexer_open_group(const char *collection, const char *path, const d
         return group->ranks > 1 ? group->agree(group->ctx, e) : e->status;
     }
     ix->io = io_default();
+    ix->there = io_default();
     ix->group = *group;
     ix->calls = *calls;
     ix->error = (struct error){.text = "no error"};
@@ -237,7 +246,7 @@ static int indexer_look(deltafs_indexer *ix, const char *path, int *has, struct 
 {
     struct source_identity is;
     char *name;
-    int status = collection_path_in(&ix->place, path, &name, e);
+    int status = collection_path_in(&ix->place, &ix->there, path, &name, e);
 
     *has = 0;
     if (status != DELTAFS_OK)
@@ -297,7 +306,8 @@ static int indexer_compose(deltafs_indexer *ix, const char *path, struct key_fil
                            const struct deltafs_table *const *table, char **text, struct error *e)
 {
     struct key_source s = {.table_count = n, .table = calloc(n, sizeof *s.table)};
-    int status = s.table ? collection_path_in(&ix->place, path, &s.path, e) : error_no_memory(e, n, "tables");
+    int status =
+        s.table ? collection_path_in(&ix->place, &ix->there, path, &s.path, e) : error_no_memory(e, n, "tables");
 
     if (status == DELTAFS_OK)
         status = key_file_identity(file, 1, &s.identity, e);
@@ -374,8 +384,8 @@ static int indexer_open_dir(deltafs_indexer *ix, struct error *e)
     /* One that is there has as many as it has. */
     if (is_made)
         deltafs_options_reset(ix->options, OPTION_PARTITIONS, &own);
-    status = is_made ? ix->calls.reopen(ix->group.ctx, ix->place.path, ix->options, &ix->dir)
-                     : ix->calls.create(ix->group.ctx, ix->place.path, ix->options, &ix->dir);
+    status = is_made ? ix->calls.reopen(ix->group.ctx, ix->whole, ix->options, &ix->dir)
+                     : ix->calls.create(ix->group.ctx, ix->whole, ix->options, &ix->dir);
     if (status != DELTAFS_OK) {
         *e = *deltafs_thread_error();
         return status;
@@ -399,7 +409,7 @@ static int indexer_note(deltafs_indexer *ix, struct key_source *s, struct error 
     int status = source_format(s, &text, e);
 
     if (status == DELTAFS_OK)
-        status = sources_append(&ix->io, ix->place.sources, &ix->sources.size, text, ix->sync, e);
+        status = sources_append(&ix->there, ix->place.sources, &ix->sources.size, text, ix->sync, e);
     if (status == DELTAFS_OK)
         status = sources_add(&ix->sources, s, e);
     free(text);

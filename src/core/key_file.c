@@ -20,6 +20,17 @@ int key_file_kind(struct io *io, const char *path, char *kind, struct error *e)
     return status;
 }
 
+/* It opens its files by an io of its own. */
+static int key_file_open_alone(struct key_file *f, const struct io *io, const char *path)
+{
+    char *whole = io_whole(io, path);
+    int status = whole ? deltafs_logical_open(whole, O_RDONLY, NULL, &f->logical)
+                       : error_no_memory(deltafs_thread_error(), strlen(path), "a path");
+
+    free(whole);
+    return status;
+}
+
 int key_file_open(struct key_file *f, struct io *io, const char *path, char kind, key_file_open_fn open, void *ctx,
                   struct error *e)
 {
@@ -28,7 +39,7 @@ int key_file_open(struct key_file *f, struct io *io, const char *path, char kind
 
     *f = (struct key_file){.plain = {.fd = -1, .direct = -1}};
     if (kind == 'f') {
-        status = open ? open(ctx, path, &f->logical) : deltafs_logical_open(path, O_RDONLY, NULL, &f->logical);
+        status = open ? open(ctx, path, &f->logical) : key_file_open_alone(f, io, path);
         if (status != DELTAFS_OK)
             *e = *deltafs_thread_error();
     } else {

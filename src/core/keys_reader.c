@@ -43,6 +43,7 @@ void deltafs_keys_close(deltafs_keys *k)
     buffer_fini(&k->value);
     buffer_fini(&k->group);
     deltafs_close(k->dir);
+    io_leave(&k->io);
     free(k);
 }
 
@@ -122,8 +123,10 @@ int keys_entry_lost(const deltafs_keys *k, const struct keys_entry *entry, struc
 static int keys_open(deltafs_keys *k, const char *path, const deltafs_options *options, struct error *e)
 {
     struct deltafs_stat stat;
-    int status = collection_find(&k->io, path, &k->place, e);
+    int status = io_stay(&k->io, path, e);
 
+    if (status == DELTAFS_OK)
+        status = collection_find(&k->io, path, &k->place, e);
     if (status != DELTAFS_OK)
         return status;
     /* First what is indexed, then the directory, which has all of that. */

@@ -35,7 +35,9 @@ int reader_open(const char *path, uint32_t threads, uint64_t cache, struct reade
     r->io = io_default();
     r->cache = cache;
     r->path = strdup(path);
-    int status = r->path ? manifest_read(&r->io, path, &r->manifest, e) : error_no_memory(e, strlen(path), "a path");
+    int status = r->path ? io_stay(&r->io, path, e) : error_no_memory(e, strlen(path), "a path");
+    if (status == DELTAFS_OK)
+        status = manifest_read(&r->io, path, &r->manifest, e);
     if (status == DELTAFS_OK && !(r->is_lost = calloc(r->manifest.epoch_count + 1, sizeof *r->is_lost)))
         status = error_no_memory(e, r->manifest.epoch_count, "a reader");
     if (status == DELTAFS_OK)
@@ -67,6 +69,7 @@ void reader_close(struct reader *r)
     manifest_fini(&r->manifest);
     free(r->is_lost);
     free(r->path);
+    io_leave(&r->io);
     free(r);
 }
 

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/memory.h"
+#include "base/path.h"
 #include "store/io.h"
 
 #define IO_DIRECT_MIN (64u << 10) /* bytes worth a write around the page cache */
@@ -238,6 +239,22 @@ void io_replace_default(const struct io_ops *ops, void *ctx)
     default_ctx = ctx;
 }
 
+int io_stay(struct io *io, const char *path, struct error *e)
+{
+    return path_here(path, &io->here) == 0 ? DELTAFS_OK : error_no_memory(e, strlen(path), "a path");
+}
+
+void io_leave(struct io *io)
+{
+    free(io->here);
+    io->here = NULL;
+}
+
+char *io_whole(const struct io *io, const char *path)
+{
+    return io->here && path[0] != '/' ? path_from(io->here, path) : strdup(path);
+}
+
 void io_stat(const struct io *io, struct deltafs_io_stat *out)
 {
     *out = (struct deltafs_io_stat){io->reads, io->bytes_read, io->writes, io->bytes_written};
@@ -249,11 +266,17 @@ int io_file_open(struct io *io, const char *path, int flags, struct io_file *out
 
     *out = (struct io_file){.io = io, .fd = -1, .direct = -1};
     out->path = strdup(path);
-    if (!out->path)
+    char *whole = io_whole(io, path);
+    if (!out->path || !whole) {
+        free(out->path);
+        free(whole);
+        out->path = NULL;
         return error_no_memory(e, strlen(path) + 1, "a path");
+    }
     do
-        fd = io->ops->open(io->ctx, path, flags, 0666);
+        fd = io->ops->open(io->ctx, whole, flags, 0666);
     while (fd == -EINTR);
+    free(whole);
     if (fd >= 0) {
         out->fd = fd;
         return DELTAFS_OK;
@@ -552,8 +575,12 @@ int io_list(struct io *io, const char *folder, int (*fn)(void *arg, const char *
             struct error *e)
 {
     struct io_listing l = {fn, arg, e, DELTAFS_OK};
-    int rc = io->ops->list(io->ctx, folder, io_list_name, &l);
+    char *whole = io_whole(io, folder);
 
+    if (!whole)
+        return error_no_memory(e, strlen(folder) + 1, "a path");
+    int rc = io->ops->list(io->ctx, whole, io_list_name, &l);
+    free(whole);
     if (rc >= 0)
         return l.status;
     error_system(e, -rc, "list", folder);
@@ -576,11 +603,15 @@ int io_rename(struct io *io, const char *from, const char *to, struct error *e)
 
 int io_sync_folder(struct io *io, const char *path, struct error *e)
 {
+    char *whole = io_whole(io, path);
     int rc;
 
+    if (!whole)
+        return error_no_memory(e, strlen(path) + 1, "a path");
     do
-        rc = io->ops->sync_folder(io->ctx, path);
+        rc = io->ops->sync_folder(io->ctx, whole);
     while (rc == -EINTR);
+    free(whole);
     return rc < 0 ? error_system(e, -rc, "sync the folder", path) : DELTAFS_OK;
 }
 

@@ -39,6 +39,7 @@ struct io_ops {
 struct io {
     const struct io_ops *ops;
     void *ctx;
+    char *here; /* where paths begin that are not from the root on; NULL: where the process is */
     _Atomic uint64_t reads, bytes_read, writes, bytes_written; /* by any thread */
 };
 
@@ -53,6 +54,13 @@ struct io_file {
 /* The operating system's operations, or what a test has put in their place for directories opened from now on. */
 struct io io_default(void);
 void io_replace_default(const struct io_ops *ops, void *ctx); /* NULL: the operating system's again */
+
+/* What is opened, listed, or synced as a folder by this io is found from where the process is now, by which it has
+ * `path`, wherever it goes; messages name it as the caller does. End with io_leave. */
+int io_stay(struct io *io, const char *path, struct error *e);
+void io_leave(struct io *io);
+/* The path as it is found wherever the process is; freed by the caller, NULL without memory. */
+char *io_whole(const struct io *io, const char *path);
 
 void io_stat(const struct io *io, struct deltafs_io_stat *out);
 

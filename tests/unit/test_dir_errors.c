@@ -187,6 +187,48 @@ static void test_opening(void **state)
     assert_int_equal(deltafs_close(d), DELTAFS_OK);
 }
 
+static void count_damage(int status, const char *message, void *arg)
+{
+    *(int *)arg += status == DELTAFS_ERR_DAMAGED && strncmp(message, "moved/", 6) == 0;
+}
+
+/* A program may change its folder while it reads: files are opened when they are first needed. Messages name them as
+ * the caller did. */
+static void test_moved_on(void **state)
+{
+    struct deltafs_verify_stat stat;
+    char *here = getcwd(NULL, 0);
+    struct model m = {0};
+    uint64_t bytes;
+    int damages = 0;
+
+    (void)state;
+    deltafs_dir *d = unit_create(unit_path("moved"), unit_options("partitions", "3", NULL));
+    for (uint64_t key = 0; key < 100; key++)
+        assert_int_equal(model_append(&m, d, key, 10), DELTAFS_OK);
+    assert_int_equal(deltafs_epoch_end(d, 1), DELTAFS_OK);
+    model_keep(&m, 1);
+    assert_int_equal(deltafs_close(d), DELTAFS_OK);
+    assert_int_equal(chdir(unit_folder), 0);
+    d = unit_open("moved");
+    assert_int_equal(chdir("/"), 0);
+    for (uint64_t key = 0; key < 100; key += 9)
+        model_check_key(&m, d, key, NULL);
+    model_check_scan(&m, d, NULL);
+    assert_int_equal(deltafs_refresh(d), DELTAFS_OK);
+    assert_int_equal(deltafs_bytes_stored(d, &bytes), DELTAFS_OK);
+    unit_poke(unit_path("moved/00/p00000000.data"), 80, 0);
+    unit_poke(unit_path("moved/00/p00000000.data"), 81, 1);
+    assert_int_equal(deltafs_verify(d, count_damage, &damages, &stat), DELTAFS_ERR_DAMAGED);
+    assert_true(damages > 0);
+    assert_non_null(strstr(deltafs_errmsg(d), "moved/"));
+    assert_int_not_equal(deltafs_errmsg(d)[0], '/');
+    assert_int_equal(deltafs_close(d), DELTAFS_OK);
+    assert_int_equal(chdir(here), 0);
+    model_fini(&m);
+    free(here);
+}
+
 /* Options that do not go together leave nothing behind. */
 static void test_refused_options(void **state)
 {
@@ -213,9 +255,9 @@ static void test_refused_options(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_uncommitted),     cmocka_unit_test(test_labels), cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_cancel),          cmocka_unit_test(test_modes),  cmocka_unit_test(test_opening),
-        cmocka_unit_test(test_refused_options),
+        cmocka_unit_test(test_uncommitted), cmocka_unit_test(test_labels),          cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_cancel),      cmocka_unit_test(test_modes),           cmocka_unit_test(test_opening),
+        cmocka_unit_test(test_moved_on),    cmocka_unit_test(test_refused_options),
     };
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown);

@@ -2,6 +2,8 @@
  * SOURCES file that is damaged or hostile. */
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <deltafs/deltafs_keys.h>
 #include <deltafs/deltafs_logical.h>
 #include "base/coding.h"
@@ -327,6 +329,52 @@ static void test_beside(void **state)
 }
 
 /* One of two ranks that open the file for writing and write nothing. */
+/* A program may change its folder while it indexes and asks. (The index came to stand in another folder, and what was
+ * opened by name was not found.) */
+static void test_moved_on(void **state)
+{
+    struct rng r = rng_init(309);
+    char *here = getcwd(NULL, 0), *folder = strdup(unit_path("%s", ""));
+    struct deltafs_table_stat stat;
+    struct oracle file[2];
+    deltafs_indexer *ix;
+    deltafs_keys *k;
+    uint64_t rows;
+    int has;
+
+    (void)state;
+    CHECK_IS(mkdir(unit_path("moved"), 0777), 0);
+    file[0] = oracle_make(&r, unit_path("moved/1.bin"), 1, 300, 8);
+    file[1] = oracle_make(&r, unit_path("moved/2.logical"), 2, 500, 0);
+    oracle_write(&file[0]);
+    oracle_write_logical(&file[1]);
+    CHECK_IS(chdir(folder), 0);
+    CHECK_IS(deltafs_indexer_open("moved/index", NULL, NULL, &ix), DELTAFS_OK);
+    CHECK_IS(chdir("/"), 0);
+    for (size_t i = 0; i < 2; i++)
+        CHECK_IS(oracle_index(&file[i], ix), DELTAFS_OK);
+    /* What is asked for is where the process is. */
+    CHECK_IS(chdir(unit_path("moved")), 0);
+    CHECK_IS(deltafs_indexer_has(ix, "1.bin", &has), DELTAFS_OK);
+    CHECK(has);
+    CHECK_IS(deltafs_indexer_close(ix), DELTAFS_OK);
+    CHECK(unit_exists(unit_path("moved/index/SOURCES")));
+    CHECK_IS(chdir(folder), 0);
+    CHECK_IS(deltafs_keys_open("moved/index", NULL, &k), DELTAFS_OK);
+    CHECK_IS(chdir("/"), 0);
+    for (uint64_t i = 0; i < file[0].rows; i++)
+        check_key(k, file, 2, file[0].key[i]);
+    CHECK_IS(deltafs_keys_verify(k, NULL, NULL, &rows), DELTAFS_OK);
+    CHECK_IS(deltafs_keys_table(k, 0, &stat), DELTAFS_OK);
+    CHECK(strcmp(stat.path, "moved/1.bin") == 0);
+    deltafs_keys_close(k);
+    CHECK_IS(chdir(here), 0);
+    free(file[0].key);
+    free(file[1].key);
+    free(folder);
+    free(here);
+}
+
 struct visitor {
     struct unit_member member;
     const char *path;
@@ -729,11 +777,11 @@ static void test_fault(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_labels),  cmocka_unit_test(test_tables),         cmocka_unit_test(test_round),
-        cmocka_unit_test(test_beside),  cmocka_unit_test(test_visited),        cmocka_unit_test(test_namesake),
-        cmocka_unit_test(test_changed), cmocka_unit_test(test_forged),         cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_columns), cmocka_unit_test(test_damaged),        cmocka_unit_test(test_hostile),
-        cmocka_unit_test(test_fault),   cmocka_unit_test(test_written_between)};
+        cmocka_unit_test(test_labels),   cmocka_unit_test(test_tables),   cmocka_unit_test(test_round),
+        cmocka_unit_test(test_beside),   cmocka_unit_test(test_moved_on), cmocka_unit_test(test_visited),
+        cmocka_unit_test(test_namesake), cmocka_unit_test(test_changed),  cmocka_unit_test(test_forged),
+        cmocka_unit_test(test_refused),  cmocka_unit_test(test_columns),  cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_hostile),  cmocka_unit_test(test_fault),    cmocka_unit_test(test_written_between)};
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) != 0;
 }
