@@ -238,7 +238,7 @@ int logical_job_create(MPI_Comm comm, struct logical_job **out, struct error *e)
 
 /* ---- Opening ---- */
 
-/* Rank 0's call: its flags, and as texts the path, and the value of each option. */
+/* Rank 0's call: its flags, and as texts the path, as it is wherever another rank is, and the value of each option. */
 static int call_encode(const char *path, int flags, const deltafs_options *o, struct bytes *out, struct error *e)
 {
     const struct deltafs_option_info *row;
@@ -276,11 +276,11 @@ static int call_decode(const struct bytes *in, int *flags, deltafs_options *o, s
 }
 
 /* Collective: rank 0's call to all; `o` gets its options. */
-static int call_share(struct logical_job *j, const char *path, int *flags, const deltafs_options *given,
-                      deltafs_options *o, struct bytes *call, struct error *e)
+static int call_share(struct logical_job *j, int *flags, const deltafs_options *given, deltafs_options *o,
+                      struct bytes *call, struct error *e)
 {
     if (j->agree.rank == 0 && e->status == DELTAFS_OK)
-        call_encode(path, *flags, given ? given : o, call, e);
+        call_encode(j->path, *flags, given ? given : o, call, e);
     int status = group_tell(j, call, e);
     if (status == DELTAFS_OK && e->status == DELTAFS_OK)
         call_decode(call, flags, o, e);
@@ -328,9 +328,9 @@ static int job_open_logical(struct logical_job *j, const char *path, int flags, 
         job_check(j, e);
     if (e->status == DELTAFS_OK && j->agree.rank == 0)
         job_keep_call(j, path, given ? given : o, e);
-    int status = call_share(j, path, &flags, given, o, &call, e);
+    int status = call_share(j, &flags, given, o, &call, e);
     if (status == DELTAFS_OK)
-        status = deltafs_logical_open_group(call_path(&call), flags, o, &group, out, e);
+        status = deltafs_logical_open_group(j->agree.rank == 0 ? path : call_path(&call), flags, o, &group, out, e);
     deltafs_options_destroy(o);
     buffer_fini(&call.buffer);
     return status;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <deltafs/deltafs_mpi.h>
 #include "test_mpi_check.h"
 
@@ -149,6 +150,23 @@ static void test_alone(const char *folder)
     check_require();
 }
 
+/* The path is rank 0's, wherever the others are. */
+static void test_folders(const char *folder)
+{
+    char *here = getcwd(NULL, 0);
+
+    check_about("ranks in other folders");
+    CHECK(chdir(check_rank == 0 ? folder : "/") == 0);
+    deltafs_logical *f = open_by(MPI_COMM_WORLD, "folders", O_RDWR | O_CREAT | O_EXCL, "");
+    write_share(f, check_rank, check_ranks);
+    CHECK_STATUS(DELTAFS_OK, deltafs_logical_sync(f), NULL);
+    read_all(f);
+    CHECK_STATUS(DELTAFS_OK, deltafs_logical_close(f), NULL);
+    CHECK(chdir(here) == 0);
+    free(here);
+    check_require();
+}
+
 static void test_errors(const char *folder)
 {
     char path[1024];
@@ -227,6 +245,7 @@ int main(int argc, char **argv)
     test_halves(argv[1]);
     test_alone(argv[1]);
     test_shares(argv[1]);
+    test_folders(argv[1]);
     test_errors(argv[1]);
     test_unasked(argv[1]);
     return check_end();
