@@ -430,16 +430,19 @@ static int logical_write_atomic(deltafs_logical *f, size_t n, const struct delta
 int deltafs_logical_write_list(deltafs_logical *f, size_t n, const struct deltafs_extent *extent, const void *bytes)
 {
     struct error *e = &f->error;
-    int status = logical_may_write(f, "deltafs_logical_write", e);
+    int status = logical_may_write(f, "deltafs_logical_write", e), has_bytes = 0;
 
     if (status == DELTAFS_OK)
         status = logical_check_lost(f, e);
-    for (size_t i = 0; i < n && status == DELTAFS_OK; i++)
+    for (size_t i = 0; i < n && status == DELTAFS_OK; i++) {
+        has_bytes |= extent[i].size > 0;
         if (extent[i].size > INT64_MAX || extent[i].offset > INT64_MAX - extent[i].size)
             status = error_set(e, DELTAFS_ERR_INVALID,
                                "%s: %" PRIu64 " bytes at offset %" PRIu64 " are beyond the greatest size of a file",
                                f->container.path, extent[i].size, extent[i].offset);
-    if (status != DELTAFS_OK)
+    }
+    /* What writes nothing makes no logs, either. */
+    if (status != DELTAFS_OK || !has_bytes)
         return status;
     return f->is_atomic ? logical_write_atomic(f, n, extent, bytes, e) : logical_write_pieces(f, n, extent, bytes, e);
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include "core/logical.h"
 #include "unit_help.h"
+#include "unit_io.h"
 #include "unit_team.h"
 
 #define RANKS_MAX TEAM_MAX
@@ -542,12 +543,38 @@ static void test_synced_before_close(void **state)
     }
 }
 
+/* A write of no bytes made logs, which the close synced whatever the option sync said. */
+static void test_nothing_written(void **state)
+{
+    static const char *const syncs[] = {"none", "commit"};
+    const struct deltafs_extent extent[2] = {{5, 0}, {9, 0}};
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        const char *path = unit_path("nothing%d", i);
+        deltafs_options *o = unit_options("sync", syncs[i], NULL);
+        deltafs_logical *f;
+        unit_io_begin();
+        CHECK_IS(deltafs_logical_open(path, O_RDWR | O_CREAT, o, &f), DELTAFS_OK);
+        uint64_t count = unit_io_count(OP_SYNC);
+        CHECK_IS(deltafs_logical_write(f, 0, NULL, 0), DELTAFS_OK);
+        CHECK_IS(deltafs_logical_write_list(f, 0, NULL, NULL), DELTAFS_OK);
+        CHECK_IS(deltafs_logical_write_list(f, 2, extent, NULL), DELTAFS_OK);
+        CHECK(!unit_exists(unit_path("nothing%d/s00000000", i)));
+        CHECK_IS(deltafs_logical_close(f), DELTAFS_OK);
+        CHECK_IS(unit_io_count(OP_SYNC), count);
+        unit_io_end();
+        deltafs_options_destroy(o);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_histories), cmocka_unit_test(test_memory),
-                                       cmocka_unit_test(test_turns),     cmocka_unit_test(test_synced_before_close),
-                                       cmocka_unit_test(test_deep),      cmocka_unit_test(test_closed_above),
-                                       cmocka_unit_test(test_moved_on)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_histories),       cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_turns),           cmocka_unit_test(test_synced_before_close),
+        cmocka_unit_test(test_nothing_written), cmocka_unit_test(test_deep),
+        cmocka_unit_test(test_closed_above),    cmocka_unit_test(test_moved_on)};
 
     return cmocka_run_group_tests_name("logical files", tests, unit_setup, unit_teardown) == 0 ? 0 : 1;
 }
