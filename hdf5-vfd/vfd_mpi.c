@@ -4,11 +4,15 @@
  * it does with metadata that it evicts from its cache, and with the fill value of a contiguous dataset, which rank 0
  * writes. A logical file shows it only after a collective call, and there is none between the two: to have the ranks
  * share what they wrote (deltafs_logical_share) with each collective transfer, flush and truncation leaves these out.
- * So a file open for writing is in atomic mode, in which each read sees all that was written before it, unless the hint
- * deltafs_atomic is no: for programs that keep all metadata in the cache, and read only what was flushed.
+ * So a file open for writing is in atomic mode, in which what was written before is seen by each read, and each
+ * write wins over it, unless the hint deltafs_atomic is no. Then ranks see, and win over, what others wrote before the
+ * last collective write, flush or truncation: for programs whose metadata stays in the cache or is written collectively
+ * (H5Pset_coll_metadata_write), and that read the fill value of a contiguous dataset only after a flush, or have none
+ * written (H5D_FILL_TIME_NEVER: of a program that sets none, HDF5 writes zeros).
  *
  * HDF5 writes the fill value of new chunks in a collective call, of which each rank writes a share, and lets a rank
- * that is through write values to any of them: so a rank comes out of a collective write when all have written.
+ * that is through write values to any of them: so a rank comes out of a collective write when all have written, and
+ * what it writes then wins.
  *
  * With a driver that knows MPI, HDF5 may describe a collective transfer by MPI datatypes, which it hands to its own
  * driver past the functions of this one: functions of HDF5 that are not public tell them. An HDF5 that hides those
@@ -552,11 +556,18 @@ static int mpi_is_together(void)
            how == H5FD_MPIO_COLLECTIVE_IO;
 }
 
-/* After a write that has ended with `rc`. */
+/* After a write that has ended with `rc`. Without atomic mode, what is written from here on must win over it. */
 static herr_t mpi_written(H5FD_t *file, herr_t rc)
 {
-    return mpi_is_together() ? mpi_settle(mpi_of(file)->comm, ((struct vfd_file *)file)->calls, VFD_CANNOT_WRITE, rc)
-                             : rc;
+    struct vfd_file *f = (struct vfd_file *)file;
+
+    if (!mpi_is_together())
+        return rc;
+    if (mpi_settle(mpi_of(file)->comm, f->calls, VFD_CANNOT_WRITE, rc) != 0)
+        return -1;
+    if (f->logical && deltafs_logical_share(f->logical) != DELTAFS_OK)
+        return vfd_fail(f->calls, VFD_CANNOT_WRITE, "deltafs: %s", deltafs_logical_errmsg(f->logical));
+    return 0;
 }
 
 static herr_t mpi_read(H5FD_t *file, H5FD_mem_t type, hid_t dxpl, haddr_t at, size_t size, void *bytes)

@@ -1,9 +1,10 @@
 /* A parallel HDF5 program: all ranks write one file, with HDF5's driver for MPI-IO or with DeltaFS's, and read it back.
  *
- *   vfd_parallel mpio|deltafs FILE write|read [HINT]
+ *   vfd_parallel mpio|deltafs FILE write|read|once [HINT]
  *
- * A small metadata cache has HDF5 write metadata early and read back what other ranks have written. With HINT, which is
- * deltafs_NAME=VALUE, that is set, or after RANK: by that rank alone.
+ * A small metadata cache has HDF5 write metadata early and read back what other ranks have written; `once` has
+ * that written collectively, and needs no atomic mode. With HINT, which is deltafs_NAME=VALUE, that is set, or after
+ * RANK: by that rank alone.
  *
  *   vfd_parallel mpio|deltafs FILE create|open|change|atomicity|control|delete [HINT]
  *
@@ -218,6 +219,21 @@ static void parallel_read(const char *path, hid_t fapl, hid_t independent, hid_t
     NEED(H5Fclose(file));
 }
 
+static void parallel_once(const char *path, hid_t fapl)
+{
+    NEED(H5Pset_coll_metadata_write(fapl, 1));
+    hid_t file = NEED(H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, fapl));
+
+    parallel_at_once(file, 1);
+    parallel_groups(file, 1);
+    parallel_groups(file, 0);
+    NEED(H5Fclose(file));
+    file = NEED(H5Fopen(path, H5F_ACC_RDONLY, fapl));
+    parallel_at_once(file, 0);
+    parallel_groups(file, 0);
+    NEED(H5Fclose(file));
+}
+
 /* ---- Calls that may fail ---- */
 
 static herr_t try_note(unsigned n, const H5E_error2_t *e, void *arg)
@@ -321,6 +337,8 @@ int main(int argc, char **argv)
         parallel_write(argv[2], fapl, independent, collective);
     else if (strcmp(argv[3], "read") == 0)
         parallel_read(argv[2], fapl, independent, collective);
+    else if (strcmp(argv[3], "once") == 0)
+        parallel_once(argv[2], fapl);
     else
         parallel_try(argv[3], argv[2], fapl);
     NEED(H5Pclose(fapl));

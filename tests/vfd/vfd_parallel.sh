@@ -30,6 +30,10 @@ same digest out "an ordinary file that was written through the driver"
 # Hints.
 expect 0 mpi 2 "$parallel" deltafs hint.h5 write deltafs_index=flatten
 expect 0 mpi 2 "$parallel" deltafs hint.h5 read deltafs_atomic=no
+# Without atomic mode values win over the fill of their chunks, and metadata that is written collectively is right.
+for ranks in 2 3; do
+    expect 0 mpi $ranks "$parallel" deltafs once.h5 once deltafs_atomic=no
+done
 mpi_aborts 2 "$parallel" deltafs hint.h5 read deltafs_indeks=flatten && fail "a wrong hint was taken"
 grep -q "no option 'indeks'" out || fail "a wrong hint: $(cat out launcher)"
 mpi_aborts 2 "$parallel" deltafs nothing.h5 read && fail "what is not there was opened"
