@@ -570,13 +570,37 @@ static herr_t mpi_written(H5FD_t *file, herr_t rc)
     return 0;
 }
 
+/* After a read that has ended with `rc`: of chunks with filters HDF5 reads what it does not write anew, so that a rank
+ * whose read fails must not leave the others in the write. */
+static herr_t mpi_have_read(H5FD_t *file, herr_t rc)
+{
+    return mpi_is_together() ? mpi_settle(mpi_of(file)->comm, ((struct vfd_file *)file)->calls, VFD_CANNOT_READ, rc)
+                             : rc;
+}
+
+/* While values are transferred together, a rank may have to read metadata by itself. */
 static herr_t mpi_read(H5FD_t *file, H5FD_mem_t type, hid_t dxpl, haddr_t at, size_t size, void *bytes)
 {
     MPI_Datatype in_memory, in_file;
 
-    if (type == H5FD_MEM_DRAW && mpi_has_types(&in_memory, &in_file))
-        return vfd_types_transfer((struct vfd_file *)file, 0, at, bytes, size, in_memory, in_file);
-    return vfd_class.read(file, type, dxpl, at, size, bytes);
+    if (type != H5FD_MEM_DRAW)
+        return vfd_class.read(file, type, dxpl, at, size, bytes);
+    if (mpi_has_types(&in_memory, &in_file))
+        return mpi_have_read(file, vfd_types_transfer((struct vfd_file *)file, 0, at, bytes, size, in_memory, in_file));
+    return mpi_have_read(file, vfd_class.read(file, type, dxpl, at, size, bytes));
+}
+
+static herr_t mpi_read_vector(H5FD_t *file, hid_t dxpl, uint32_t count, H5FD_mem_t types[], haddr_t at[],
+                              size_t sizes[], void *bytes[])
+{
+    return mpi_have_read(file, vfd_read_vector(file, dxpl, count, types, at, sizes, bytes));
+}
+
+static herr_t mpi_read_selection(H5FD_t *file, H5FD_mem_t type, hid_t dxpl, size_t count, hid_t memory[], hid_t space[],
+                                 haddr_t offsets[], size_t element_sizes[], void *bytes[])
+{
+    return mpi_have_read(file,
+                         vfd_read_selection(file, type, dxpl, count, memory, space, offsets, element_sizes, bytes));
 }
 
 static herr_t mpi_write(H5FD_t *file, H5FD_mem_t type, hid_t dxpl, haddr_t at, size_t size, const void *bytes)
@@ -621,6 +645,8 @@ static hid_t mpi_register(void)
     mpi_class.get_eof = mpi_get_size;
     mpi_class.read = mpi_read;
     mpi_class.write = mpi_write;
+    mpi_class.read_vector = mpi_read_vector;
+    mpi_class.read_selection = mpi_read_selection;
     mpi_class.write_vector = mpi_write_vector;
     mpi_class.write_selection = mpi_write_selection;
     mpi_class.truncate = mpi_truncate;

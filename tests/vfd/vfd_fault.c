@@ -4,6 +4,7 @@
  *   VFD_FAULT=[RANK:]resize the same, from the second call on
  *   VFD_FAULT=[RANK:]long   deltafs_logical_read of more than 100000 bytes
  *   VFD_FAULT=[RANK:]short  deltafs_logical_read and _write of less than 100
+ *   VFD_FAULT=[RANK:]reads  deltafs_logical_read and _read_list of 8000 bytes or more: of values, not of metadata
  *   VFD_FAULT=[RANK:]stat   stat, where the driver calls it
  *   VFD_FAULT=[RANK:]fstat  the same of fstat
  *   VFD_FAULT=[RANK:]dir    deltafs_open
@@ -15,6 +16,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <deltafs/deltafs_logical.h>
+
+#define MANY 8000
 
 static int fault_is(const char *what)
 {
@@ -59,9 +62,29 @@ int deltafs_logical_read(deltafs_logical *file, uint64_t offset, void *bytes, si
 
     if (!real)
         *(void **)&real = fault_real("deltafs_logical_read");
-    return (size > 100000 && fault_is("long")) || (size < 100 && fault_is("short"))
+    return (size > 100000 && fault_is("long")) || (size < 100 && fault_is("short")) ||
+                   (size >= MANY && fault_is("reads"))
                ? DELTAFS_ERR_DAMAGED
                : real(file, offset, bytes, size, got);
+}
+
+static uint64_t fault_size(size_t n, const struct deltafs_extent *piece)
+{
+    uint64_t size = 0;
+
+    for (size_t i = 0; i < n; i++)
+        size += piece[i].size;
+    return size;
+}
+
+int deltafs_logical_read_list(deltafs_logical *file, size_t n, const struct deltafs_extent *piece, void *bytes,
+                              size_t *got)
+{
+    static int (*real)(deltafs_logical *, size_t, const struct deltafs_extent *, void *, size_t *);
+
+    if (!real)
+        *(void **)&real = fault_real("deltafs_logical_read_list");
+    return fault_size(n, piece) >= MANY && fault_is("reads") ? DELTAFS_ERR_DAMAGED : real(file, n, piece, bytes, got);
 }
 
 int deltafs_logical_write(deltafs_logical *file, uint64_t offset, const void *bytes, size_t size)

@@ -6,7 +6,7 @@
  * that written collectively, and needs no atomic mode. With HINT, which is deltafs_NAME=VALUE, that is set, or after
  * RANK: by that rank alone.
  *
- *   vfd_parallel mpio|deltafs FILE create|open|change|atomicity|control|delete [HINT]
+ *   vfd_parallel mpio|deltafs FILE create|open|change|parts|read-parts|write-parts|atomicity|control|delete [HINT]
  *
  * Each rank prints what its calls come to, and what HDF5's error stack says first. */
 #include <stdio.h>
@@ -289,7 +289,58 @@ static void try_change(hid_t file)
     NEED(H5Dclose(set));
 }
 
-static void parallel_try(const char *what, const char *path, hid_t fapl)
+/* Datasets of which each rank has PART values: two of chunks, the one with checksums, and one to be read and written
+ * value by value. */
+enum { PART_CHUNK = 40000, PART = 3 * PART_CHUNK };
+
+static const struct part {
+    const char *name;
+    hsize_t chunk, step;
+    int is_checked;
+} parts[] = {{"checked", PART_CHUNK, 1, 1}, {"chunked", PART_CHUNK, 1, 0}, {"scattered", 0, 2, 0}};
+
+enum { PARTS = sizeof parts / sizeof *parts };
+
+static void try_make_parts(hid_t file)
+{
+    const hsize_t size = (hsize_t)ranks * PART;
+    hid_t space = NEED(H5Screate_simple(1, &size, NULL));
+
+    for (size_t i = 0; i < PARTS; i++) {
+        hid_t how = NEED(H5Pcreate(H5P_DATASET_CREATE));
+        if (parts[i].chunk > 0)
+            NEED(H5Pset_chunk(how, 1, &parts[i].chunk));
+        if (parts[i].is_checked)
+            NEED(H5Pset_fletcher32(how));
+        NEED(H5Pset_alloc_time(how, H5D_ALLOC_TIME_EARLY));
+        hid_t set = H5Dcreate2(file, parts[i].name, H5T_NATIVE_DOUBLE, space, H5P_DEFAULT, how, H5P_DEFAULT);
+        try_tell(parts[i].name, set);
+        if (set >= 0)
+            NEED(H5Dclose(set));
+        NEED(H5Pclose(how));
+    }
+    NEED(H5Sclose(space));
+}
+
+/* All but the ends of each rank's values, so that chunks which are filtered are read before they are written. */
+static void try_parts(hid_t file, hid_t dxpl, int is_write)
+{
+    static double value[PART];
+
+    for (size_t i = 0; i < PARTS; i++) {
+        const hsize_t first = (hsize_t)rank * PART + 100, count = (PART - 200) / parts[i].step;
+        hid_t set = NEED(H5Dopen2(file, parts[i].name, H5P_DEFAULT)), space = NEED(H5Dget_space(set));
+        hid_t memory = NEED(H5Screate_simple(1, &count, NULL));
+        NEED(H5Sselect_hyperslab(space, H5S_SELECT_SET, &first, &parts[i].step, &count, NULL));
+        try_tell(parts[i].name, is_write ? H5Dwrite(set, H5T_NATIVE_DOUBLE, memory, space, dxpl, value)
+                                         : H5Dread(set, H5T_NATIVE_DOUBLE, memory, space, dxpl, value));
+        NEED(H5Sclose(memory));
+        NEED(H5Sclose(space));
+        NEED(H5Dclose(set));
+    }
+}
+
+static void parallel_try(const char *what, const char *path, hid_t fapl, hid_t collective)
 {
     hbool_t is_atomic = 0;
 
@@ -302,9 +353,11 @@ static void parallel_try(const char *what, const char *path, hid_t fapl)
         try_tell("delete", H5Fdelete(path, fapl));
         return;
     }
-    hid_t file = strcmp(what, "open") == 0     ? H5Fopen(path, H5F_ACC_RDONLY, fapl)
-                 : strcmp(what, "change") == 0 ? H5Fopen(path, H5F_ACC_RDWR, fapl)
-                                               : H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, fapl);
+    int is_read = strcmp(what, "open") == 0 || strcmp(what, "read-parts") == 0;
+    int is_change = strcmp(what, "change") == 0 || strcmp(what, "write-parts") == 0;
+    hid_t file = is_read     ? H5Fopen(path, H5F_ACC_RDONLY, fapl)
+                 : is_change ? H5Fopen(path, H5F_ACC_RDWR, fapl)
+                             : H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, fapl);
     if (!try_tell("open", file))
         return;
     if (strcmp(what, "atomicity") == 0) {
@@ -315,6 +368,10 @@ static void parallel_try(const char *what, const char *path, hid_t fapl)
     }
     if (strcmp(what, "change") == 0)
         try_change(file);
+    else if (strcmp(what, "parts") == 0)
+        try_make_parts(file);
+    else if (strcmp(what, "read-parts") == 0 || strcmp(what, "write-parts") == 0)
+        try_parts(file, collective, strcmp(what, "write-parts") == 0);
     try_tell("close", H5Fclose(file));
 }
 
@@ -330,9 +387,14 @@ int main(int argc, char **argv)
     hid_t fapl = parallel_access(argv[1], argc > 4 ? argv[4] : NULL);
     hid_t independent = NEED(H5Pcreate(H5P_DATASET_XFER)), collective = NEED(H5Pcreate(H5P_DATASET_XFER));
     NEED(H5Pset_dxpl_mpio(collective, H5FD_MPIO_COLLECTIVE));
-    /* By MPI datatypes, or by selections. */
+    /* By MPI datatypes, or by selections; and of many chunks together, or one after another. */
     NEED(H5Pset_selection_io(collective,
                              getenv("VFD_SELECTION") ? H5D_SELECTION_IO_MODE_ON : H5D_SELECTION_IO_MODE_OFF));
+    if (getenv("VFD_CHUNKS")) {
+        NEED(H5Pset_dxpl_mpio_chunk_opt(collective, H5FD_MPIO_CHUNK_MULTI_IO));
+        /* Also chunks to which one rank writes. */
+        NEED(H5Pset_dxpl_mpio_chunk_opt_ratio(collective, 0));
+    }
     if (strcmp(argv[3], "write") == 0)
         parallel_write(argv[2], fapl, independent, collective);
     else if (strcmp(argv[3], "read") == 0)
@@ -340,7 +402,7 @@ int main(int argc, char **argv)
     else if (strcmp(argv[3], "once") == 0)
         parallel_once(argv[2], fapl);
     else
-        parallel_try(argv[3], argv[2], fapl);
+        parallel_try(argv[3], argv[2], fapl, collective);
     NEED(H5Pclose(fapl));
     NEED(H5Pclose(independent));
     NEED(H5Pclose(collective));
