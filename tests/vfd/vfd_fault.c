@@ -5,6 +5,7 @@
  *   VFD_FAULT=[RANK:]long   deltafs_logical_read of more than 100000 bytes
  *   VFD_FAULT=[RANK:]short  deltafs_logical_read and _write of less than 100
  *   VFD_FAULT=[RANK:]reads  deltafs_logical_read and _read_list of 8000 bytes or more: of values, not of metadata
+ *   VFD_FAULT=[RANK:]writes deltafs_logical_write and _write_list of as many
  *   VFD_FAULT=[RANK:]stat   stat, where the driver calls it
  *   VFD_FAULT=[RANK:]fstat  the same of fstat
  *   VFD_FAULT=[RANK:]dir    deltafs_open
@@ -87,12 +88,23 @@ int deltafs_logical_read_list(deltafs_logical *file, size_t n, const struct delt
     return fault_size(n, piece) >= MANY && fault_is("reads") ? DELTAFS_ERR_DAMAGED : real(file, n, piece, bytes, got);
 }
 
+int deltafs_logical_write_list(deltafs_logical *file, size_t n, const struct deltafs_extent *piece, const void *bytes)
+{
+    static int (*real)(deltafs_logical *, size_t, const struct deltafs_extent *, const void *);
+
+    if (!real)
+        *(void **)&real = fault_real("deltafs_logical_write_list");
+    return fault_size(n, piece) >= MANY && fault_is("writes") ? DELTAFS_ERR_NO_SPACE : real(file, n, piece, bytes);
+}
+
 int deltafs_logical_write(deltafs_logical *file, uint64_t offset, const void *bytes, size_t size)
 {
     static int (*real)(deltafs_logical *, uint64_t, const void *, size_t);
 
     if (!real)
         *(void **)&real = fault_real("deltafs_logical_write");
+    if (size >= MANY && fault_is("writes"))
+        return DELTAFS_ERR_NO_SPACE;
     return size < 100 && fault_is("short") ? DELTAFS_ERR_IO : real(file, offset, bytes, size);
 }
 

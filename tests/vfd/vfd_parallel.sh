@@ -101,12 +101,21 @@ for how in "" VFD_SELECTION=yes VFD_CHUNKS=yes; do
     all 3 ": failed: deltafs"
     all 2 "(rank 1)"
     all 12 ": ok"
+    VFD_FAULT=1:writes
+    try 3 parts.h5 write-parts
+    all 9 "(errno = 28)"
+    all 6 "(rank 1)"
+    all 6 ": ok"
     unset VFD_FAULT
     try 3 parts.h5 write-parts
     all 15 ": ok"
     expect 0 "$deltafs" verify parts.h5
     unset VFD_SELECTION VFD_CHUNKS
 done
+VFD_FAULT=1:writes && export VFD_FAULT
+try 3 unfilled.h5 parts
+all 6 "(errno = 28)"
+unset VFD_FAULT
 try 3 nowhere/ours.h5 create
 all 3 "open"
 all 3 "nowhere"
