@@ -43,6 +43,9 @@ struct vfd_mpi {
     MPI_Info info;
     int rank, ranks;
     uint64_t size; /* as all know it: when the file was opened, or cut */
+    /* Metadata that this rank could not write: the first reason, or "", and from where to where they all are. */
+    char lost_why[VFD_MESSAGE_MAX];
+    uint64_t lost, lost_end;
 };
 
 static H5FD_class_t mpi_class;
@@ -95,8 +98,10 @@ static void *mpi_fapl_get(H5FD_t *file)
 
 /* ---- What the ranks know of one another ----
  *
- * An error of one rank never keeps it from a communication that the others wait in: it is carried to the next of these
- * calls, after which all ranks have it: a message of their own, or that of the first rank that has failed. */
+ * An error of one rank in a collective call never keeps it from a communication that the others wait in: it is carried
+ * to the next of these calls, after which all ranks have it: a message of their own, or that of the first rank that has
+ * failed. Of an independent read or write only the rank itself has it; but for one, which is metadata that cannot be
+ * written (mpi_lose). */
 
 static int mpi_fail(const struct vfd_calls *calls, enum vfd_fault fault)
 {
@@ -124,6 +129,15 @@ static int mpi_settle(MPI_Comm comm, const struct vfd_calls *calls, enum vfd_fau
     if (MPI_Allreduce(MPI_IN_PLACE, &first, 1, MPI_INT, MPI_MIN, comm) != MPI_SUCCESS)
         return rc == 0 ? mpi_fail(calls, fault) : -1;
     return first == INT_MAX ? 0 : mpi_fail_all(comm, first, calls, fault, rc);
+}
+
+/* The same of metadata that any rank could not write since the file was opened. */
+static int mpi_settle_lost(const struct vfd_file *f, enum vfd_fault fault)
+{
+    const struct vfd_mpi *m = f->mpi;
+    int rc = m->lost_why[0] ? vfd_fail(f->calls, fault, "%s", m->lost_why) : 0;
+
+    return mpi_settle(m->comm, f->calls, fault, rc);
 }
 
 /* What rank 0 has come to, and found: of the others, that they wait for it. */
@@ -441,11 +455,18 @@ static H5FD_t *mpi_open(const char *name, unsigned flags, hid_t id, haddr_t max)
 
 static herr_t mpi_close(H5FD_t *file)
 {
-    struct vfd_mpi *m = mpi_of(file);
-    herr_t rc = vfd_class.close(file);
+    struct vfd_file *f = (struct vfd_file *)file;
+    struct vfd_mpi *m = f->mpi;
+    int lost = f->is_writable ? mpi_settle_lost(f, VFD_CANNOT_CLOSE) : 0;
 
+    /* Of a file without some of its metadata no keys are indexed. */
+    if (lost != 0) {
+        vfd_keys_free(f->keys);
+        f->keys = NULL;
+    }
+    herr_t rc = vfd_class.close(file);
     mpi_free(m);
-    return rc;
+    return lost != 0 ? lost : rc;
 }
 
 static herr_t mpi_terminate(void)
@@ -475,10 +496,8 @@ static herr_t mpi_truncate(H5FD_t *file, hid_t dxpl, hbool_t is_closing)
 
     if (!f->is_writable)
         return 0;
-    if (f->logical && f->kind->flush(f) != 0)
+    if (mpi_settle_lost(f, VFD_CANNOT_TRUNCATE) != 0 || (f->logical && f->kind->flush(f) != 0))
         return -1;
-    if (!f->logical)
-        MPI_Barrier(m->comm);
     if (m->rank == 0)
         rc = f->logical ? f->kind->size(f, &size) : vfd_class.truncate(file, dxpl, is_closing);
     rc = mpi_follow(m->comm, f->calls, VFD_CANNOT_TRUNCATE, rc, &size);
@@ -487,6 +506,16 @@ static herr_t mpi_truncate(H5FD_t *file, hid_t dxpl, hbool_t is_closing)
     if (rc == 0)
         m->size = f->end;
     return rc;
+}
+
+/* Collective. */
+static herr_t mpi_flush(H5FD_t *file, hid_t dxpl, hbool_t is_closing)
+{
+    const struct vfd_file *f = (const struct vfd_file *)file;
+
+    if (f->is_writable && !is_closing && mpi_settle_lost(f, VFD_CANNOT_FLUSH) != 0)
+        return -1;
+    return vfd_class.flush(file, dxpl, is_closing);
 }
 
 /* Collective, as of HDF5's driver for MPI-IO: nobody goes on before it is gone. */
@@ -578,13 +607,38 @@ static herr_t mpi_have_read(H5FD_t *file, herr_t rc)
                              : rc;
 }
 
+/* HDF5 writes metadata by some ranks, each its own, and waits for all of them: a rank with an error would leave, and
+ * the others wait for ever. So it goes on; the next flush, truncation and close tell the error to all ranks, and until
+ * then the rank does not read what was there before. */
+static void mpi_lose(struct vfd_mpi *m, uint64_t at, uint64_t size)
+{
+    uint64_t end = size < UINT64_MAX - at ? at + size : UINT64_MAX;
+    int is_first = !m->lost_why[0];
+
+    if (is_first)
+        snprintf(m->lost_why, sizeof m->lost_why, "%s", vfd_last_message());
+    m->lost = is_first || at < m->lost ? at : m->lost;
+    m->lost_end = is_first || end > m->lost_end ? end : m->lost_end;
+}
+
+static int mpi_check_lost(const struct vfd_file *f, uint64_t at, uint64_t size)
+{
+    const struct vfd_mpi *m = f->mpi;
+
+    if (at >= m->lost_end || (at < m->lost && size <= m->lost - at))
+        return 0;
+    return vfd_fail(f->calls, VFD_CANNOT_READ, "%s (and what was to be written is to be read)", m->lost_why);
+}
+
 /* While values are transferred together, a rank may have to read metadata by itself. */
 static herr_t mpi_read(H5FD_t *file, H5FD_mem_t type, hid_t dxpl, haddr_t at, size_t size, void *bytes)
 {
     MPI_Datatype in_memory, in_file;
 
     if (type != H5FD_MEM_DRAW)
-        return vfd_class.read(file, type, dxpl, at, size, bytes);
+        return mpi_check_lost((const struct vfd_file *)file, at, size) == 0
+                   ? vfd_class.read(file, type, dxpl, at, size, bytes)
+                   : -1;
     if (mpi_has_types(&in_memory, &in_file))
         return mpi_have_read(file, vfd_types_transfer((struct vfd_file *)file, 0, at, bytes, size, in_memory, in_file));
     return mpi_have_read(file, vfd_class.read(file, type, dxpl, at, size, bytes));
@@ -610,7 +664,11 @@ static herr_t mpi_write(H5FD_t *file, H5FD_mem_t type, hid_t dxpl, haddr_t at, s
     if (type == H5FD_MEM_DRAW && mpi_has_types(&in_memory, &in_file))
         return mpi_written(file, vfd_types_transfer((struct vfd_file *)file, 1, at, (uint8_t *)(uintptr_t)bytes, size,
                                                     in_memory, in_file));
-    return mpi_written(file, vfd_class.write(file, type, dxpl, at, size, bytes));
+    herr_t rc = mpi_written(file, vfd_class.write(file, type, dxpl, at, size, bytes));
+    if (rc == 0 || type == H5FD_MEM_DRAW || mpi_is_together())
+        return rc;
+    mpi_lose(mpi_of(file), at, size);
+    return 0;
 }
 
 static herr_t mpi_write_vector(H5FD_t *file, hid_t dxpl, uint32_t count, H5FD_mem_t types[], haddr_t at[],
@@ -649,6 +707,7 @@ static hid_t mpi_register(void)
     mpi_class.read_selection = mpi_read_selection;
     mpi_class.write_vector = mpi_write_vector;
     mpi_class.write_selection = mpi_write_selection;
+    mpi_class.flush = mpi_flush;
     mpi_class.truncate = mpi_truncate;
     mpi_class.lock = NULL;
     mpi_class.unlock = NULL;

@@ -6,6 +6,7 @@
  *   VFD_FAULT=[RANK:]short  deltafs_logical_read and _write of less than 100
  *   VFD_FAULT=[RANK:]reads  deltafs_logical_read and _read_list of 8000 bytes or more: of values, not of metadata
  *   VFD_FAULT=[RANK:]writes deltafs_logical_write and _write_list of as many
+ *   VFD_FAULT=[RANK:]full   deltafs_logical_write of less, which may be of metadata
  *   VFD_FAULT=[RANK:]stat   stat, where the driver calls it
  *   VFD_FAULT=[RANK:]fstat  the same of fstat
  *   VFD_FAULT=[RANK:]dir    deltafs_open
@@ -103,7 +104,7 @@ int deltafs_logical_write(deltafs_logical *file, uint64_t offset, const void *by
 
     if (!real)
         *(void **)&real = fault_real("deltafs_logical_write");
-    if (size >= MANY && fault_is("writes"))
+    if (fault_is(size >= MANY ? "writes" : "full"))
         return DELTAFS_ERR_NO_SPACE;
     return size < 100 && fault_is("short") ? DELTAFS_ERR_IO : real(file, offset, bytes, size);
 }

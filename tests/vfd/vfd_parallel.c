@@ -6,8 +6,9 @@
  * that written collectively, and needs no atomic mode. With HINT, which is deltafs_NAME=VALUE, that is set, or after
  * RANK: by that rank alone.
  *
- *   vfd_parallel mpio|deltafs FILE create|open|change|parts|read-parts|write-parts|atomicity|control|delete [HINT]
+ *   vfd_parallel mpio|deltafs FILE CALLS [HINT]
  *
+ * CALLS is create, open, change, parts, read-parts, write-parts, groups, metadata, atomicity, control, or delete.
  * Each rank prints what its calls come to, and what HDF5's error stack says first. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -340,6 +341,40 @@ static void try_parts(hid_t file, hid_t dxpl, int is_write)
     }
 }
 
+/* So few that all stay in the cache until they are flushed. */
+static void try_groups(hid_t file)
+{
+    enum { FEW = 20 };
+    char name[32];
+
+    for (int i = 0; i < FEW; i++) {
+        snprintf(name, sizeof name, "group %d", i);
+        NEED(H5Gclose(NEED(H5Gcreate2(file, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT))));
+    }
+    try_tell("flush", H5Fflush(file, H5F_SCOPE_GLOBAL));
+    try_tell("flush", H5Fflush(file, H5F_SCOPE_GLOBAL));
+}
+
+/* The driver's own calls: each rank writes metadata, and reads them and what is beside them. */
+static void try_metadata(const char *path, hid_t fapl)
+{
+    enum { SIZE = 100 };
+    const haddr_t at = (haddr_t)rank * 2 * SIZE;
+    char bytes[SIZE] = "metadata";
+    H5FD_t *file = H5FDopen(path, H5F_ACC_RDWR | H5F_ACC_CREAT | H5F_ACC_TRUNC, fapl, HADDR_UNDEF);
+
+    NEED(file ? 0 : -1);
+    NEED(H5FDset_eoa(file, H5FD_MEM_DEFAULT, (haddr_t)ranks * 2 * SIZE));
+    try_tell("write", H5FDwrite(file, H5FD_MEM_OHDR, H5P_DEFAULT, at, SIZE, bytes));
+    try_tell("write", H5FDwrite(file, H5FD_MEM_OHDR, H5P_DEFAULT, at + SIZE / 2, SIZE, bytes));
+    try_tell("read", H5FDread(file, H5FD_MEM_OHDR, H5P_DEFAULT, at + 3 * SIZE / 2 - 1, 2, bytes));
+    try_tell("beside", H5FDread(file, H5FD_MEM_OHDR, H5P_DEFAULT, at + 3 * SIZE / 2, SIZE / 2, bytes));
+    try_tell("values", H5FDwrite(file, H5FD_MEM_DRAW, H5P_DEFAULT, at, SIZE, bytes));
+    try_tell("truncate", H5FDtruncate(file, H5P_DEFAULT, 0));
+    try_tell("flush", H5FDflush(file, H5P_DEFAULT, 0));
+    try_tell("close", H5FDclose(file));
+}
+
 static void parallel_try(const char *what, const char *path, hid_t fapl, hid_t collective)
 {
     hbool_t is_atomic = 0;
@@ -347,6 +382,10 @@ static void parallel_try(const char *what, const char *path, hid_t fapl, hid_t c
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
     if (strcmp(what, "control") == 0) {
         try_control(path, fapl);
+        return;
+    }
+    if (strcmp(what, "metadata") == 0) {
+        try_metadata(path, fapl);
         return;
     }
     if (strcmp(what, "delete") == 0) {
@@ -368,6 +407,8 @@ static void parallel_try(const char *what, const char *path, hid_t fapl, hid_t c
     }
     if (strcmp(what, "change") == 0)
         try_change(file);
+    else if (strcmp(what, "groups") == 0)
+        try_groups(file);
     else if (strcmp(what, "parts") == 0)
         try_make_parts(file);
     else if (strcmp(what, "read-parts") == 0 || strcmp(what, "write-parts") == 0)
