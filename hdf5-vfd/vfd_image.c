@@ -98,15 +98,21 @@ static int image_make(struct vfd_file *f, deltafs_dir *dir, const char *containe
     return rc;
 }
 
-/* Whether the directory is an index of files' keys: its records are no particles, but where those are. */
-static int image_is_index(const char *container)
+/* An index of files' keys is a directory, too, but its records are no particles, but where those are. */
+static int image_check_index(struct vfd_file *f, const char *container)
 {
     deltafs_keys *keys;
+    int status = deltafs_keys_open(container, NULL, &keys);
 
-    if (deltafs_keys_open(container, NULL, &keys) != DELTAFS_OK)
+    if (status == DELTAFS_ERR_NOT_FOUND || status == DELTAFS_ERR_NOT_DELTAFS)
         return 0;
+    if (status != DELTAFS_OK)
+        return vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s", deltafs_keys_errmsg(NULL));
     deltafs_keys_close(keys);
-    return 1;
+    return vfd_fail(f->calls, VFD_CANNOT_OPEN,
+                    "deltafs: %s: is an index of the keys in files, not of particles themselves: 'deltafs get' prints "
+                    "the rows that it leads to",
+                    container);
 }
 
 int vfd_image_open(struct vfd_file *f, const char *container, const char *key, const struct vfd_config *config)
@@ -116,11 +122,8 @@ int vfd_image_open(struct vfd_file *f, const char *container, const char *key, c
     if (f->is_writable)
         return vfd_fail(f->calls, VFD_CANNOT_OPEN,
                         "deltafs: %s: a directory of DeltaFS is only read through HDF5: open it for reading", f->path);
-    if (image_is_index(container))
-        return vfd_fail(f->calls, VFD_CANNOT_OPEN,
-                        "deltafs: %s: is an index of the keys in files, not of particles themselves: 'deltafs get' "
-                        "prints the rows that it leads to",
-                        container);
+    if (image_check_index(f, container) != 0)
+        return -1;
     if (deltafs_open(container, config->options, &dir) != DELTAFS_OK)
         return vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s", deltafs_errmsg(NULL));
     int rc = image_make(f, dir, container, key, config);

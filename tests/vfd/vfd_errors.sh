@@ -48,6 +48,9 @@ head -c 4800 /dev/zero >rows
 expect 0 mpi 1 "$deltafs_mpi" index -q --schema id:u8,x:f8 --key id -o index.of rows
 why "is an index of the keys in files" index.of
 why "is an index of the keys in files" index.of/0
+printf 'damage' | dd of=index.of/SOURCES bs=1 seek=20 conv=notrunc 2>/dev/null
+why "index.of/SOURCES: damaged at" index.of
+why "index.of/SOURCES: damaged at" index.of/0
 rm -r rows index.of
 
 # By these numbers h5py chooses its exceptions.
