@@ -191,7 +191,7 @@ int h5_trajectory(deltafs_dir *dir, const char *path, const deltafs_records *rec
     put_provenance(&root, &stat, path);
     table_put(&t, "trajectory", image, &root);
     deltafs_schema_destroy(schema);
-    return h5_image_end(image, h5_object_end(image, &root)) == 0 ? DELTAFS_OK : DELTAFS_ERR_MEMORY;
+    return h5_image_end(image, h5_object_end(image, &root)) == 0 ? DELTAFS_OK : H5_PARTICLES_MEMORY;
 }
 
 /* ---- A directory ---- */
@@ -227,7 +227,7 @@ static int copies_add(const struct deltafs_record *r, void *arg)
     copy.key_bytes = r->key_bytes ? (void *)(uintptr_t)(c->bytes.used + 1) : NULL;
     h5_put(&c->bytes, r->key_bytes, r->key_bytes ? r->key_size : 0);
     h5_put(&c->records, &copy, sizeof copy);
-    return c->records.is_lacking || c->bytes.is_lacking ? DELTAFS_ERR_MEMORY : 0;
+    return c->records.is_lacking || c->bytes.is_lacking ? H5_PARTICLES_MEMORY : 0;
 }
 
 static struct deltafs_record *copies_end(struct copies *c, size_t *count)
@@ -357,5 +357,5 @@ int h5_description(deltafs_dir *dir, const char *path, uint64_t bytes_max, struc
     for (uint64_t i = 0; i < stat.epochs && stat.epochs <= GROUPS_MAX && status == DELTAFS_OK; i++)
         status = put_epoch(dir, &stat, i, bytes_max, &left, image, &root);
     int is_short = h5_image_end(image, h5_object_end(image, &root));
-    return status == DELTAFS_OK && is_short ? DELTAFS_ERR_MEMORY : status;
+    return status == DELTAFS_OK && is_short ? H5_PARTICLES_MEMORY : status;
 }

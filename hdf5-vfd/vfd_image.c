@@ -87,7 +87,7 @@ static int image_make(struct vfd_file *f, deltafs_dir *dir, const char *containe
     if (rc == 0) {
         status = key ? h5_trajectory(dir, container, records, &image)
                      : h5_description(dir, container, config->records, &image);
-        if (status == DELTAFS_ERR_MEMORY)
+        if (status == H5_PARTICLES_MEMORY)
             rc = vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s: no memory for it as an HDF5 file", f->path);
         else if (status != DELTAFS_OK)
             rc = vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s", deltafs_errmsg(dir));

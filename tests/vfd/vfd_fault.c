@@ -10,6 +10,7 @@
  *   VFD_FAULT=[RANK:]stat   stat, where the driver calls it
  *   VFD_FAULT=[RANK:]fstat  the same of fstat
  *   VFD_FAULT=[RANK:]dir    deltafs_open
+ *   VFD_FAULT=[RANK:]scan   deltafs_scan, as of an option memory that is too small for it
  *   VFD_FAULT=[RANK:]name   strdup, where the driver calls it
  *   VFD_FAULT=[RANK:]memory realloc of a mebibyte or more, where the driver calls it */
 #include <dlfcn.h>
@@ -116,6 +117,15 @@ int deltafs_open(const char *path, const deltafs_options *options, deltafs_dir *
     if (!real)
         *(void **)&real = fault_real("deltafs_open");
     return fault_is("dir") ? DELTAFS_ERR_IO : real(path, options, out);
+}
+
+int deltafs_scan(deltafs_dir *dir, const struct deltafs_range *range, deltafs_record_fn fn, void *arg)
+{
+    static int (*real)(deltafs_dir *, const struct deltafs_range *, deltafs_record_fn, void *);
+
+    if (!real)
+        *(void **)&real = fault_real("deltafs_scan");
+    return fault_is("scan") ? DELTAFS_ERR_MEMORY : real(dir, range, fn, arg);
 }
 
 char *strdup(const char *text)
