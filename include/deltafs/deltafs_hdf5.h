@@ -23,8 +23,9 @@ extern "C" {
  * (see deltafs(7)). HDF5 must be parallel, and of the version that this library was built with. H5Fdelete with this
  * list is collective, too. Returns 0, or -1 with HDF5's error stack.
  *
- * Every rank writes its own logs, so a transfer is never gathered by some ranks for others; a collective one is done as
- * an independent one. */
+ * Every rank writes its own logs, so a transfer is never gathered by some ranks for others; of a collective one each
+ * does its own part, and then waits until all have: what fails on one fails on all, with its message. What a rank
+ * cannot write of HDF5's metadata, the next flush and the close tell to all. */
 DELTAFS_API herr_t H5Pset_fapl_deltafs(hid_t fapl, MPI_Comm comm, MPI_Info info);
 
 #ifdef __cplusplus
