@@ -199,8 +199,10 @@ static int transfer_pair(struct vfd_transfer *t, hid_t memory, hid_t space, uint
     hssize_t n = calls->count(space);
     int rc;
 
-    if (n <= 0)
-        return n == 0 ? 0 : -1;
+    if (n < 0)
+        return vfd_fail(calls, VFD_UNSUPPORTED, "deltafs: %s: a selection that cannot be counted", t->f->path);
+    if (n == 0)
+        return 0;
     if ((uint64_t)n > INT64_MAX / (element ? element : 1))
         return vfd_fail(calls, VFD_UNSUPPORTED, "deltafs: %s: a selection of too many bytes", t->f->path);
     runs_begin(calls, &t->file, space, element);

@@ -85,6 +85,10 @@ damage ours.h5 s00000000/w00000000.data 0
 why "w00000000.data" damaged.ours.h5
 rm -r damaged.ours.h5
 
+# Each failing call leaves a message of its own.
+expect 1 vfd "$probe" none none.h5
+stdout_has "a selection that cannot be counted"
+
 # A logical file that goes away while it is opened: the first look at it is good.
 fault=$top_builddir/.libs/libvfd_fault.so
 [ -e "$fault" ] || fail "no $fault"

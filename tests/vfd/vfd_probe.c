@@ -13,6 +13,7 @@
  *   vfd_probe handler FILE          close one with an error handler as HDF5 1.6 had them, which must stay
  *   vfd_probe lists FILE            IDs, and beside them lists in arrays of arrays
  *   vfd_probe vector FILE           short pieces written and read by one call of the driver
+ *   vfd_probe none FILE             hand the driver what is no selection, and print the error stack's messages
  *   vfd_probe sieve FILE            what `make` has left: runs that are read with the gaps between them
  *   vfd_probe swmr FILE             one process writes rows, and another that has it open already reads them
  *   vfd_probe hostile FILE N PATH.. change a byte of some PATH, N times, and read FILE each time: must not crash
@@ -509,6 +510,24 @@ static int probe_why(const char *path, const char *how)
     return 0;
 }
 
+/* By the driver's own table: HDF5 would look at it first. */
+static int probe_none(const char *path)
+{
+    H5FD_t *file = H5FDopen(path, H5F_ACC_RDWR | H5F_ACC_CREAT | H5F_ACC_TRUNC, H5P_DEFAULT, HADDR_UNDEF);
+    hid_t none = H5I_INVALID_HID;
+    haddr_t at = 0;
+    size_t size = 1;
+    char byte;
+    void *place = &byte;
+
+    NEED(file ? 0 : -1);
+    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    herr_t rc = file->cls->read_selection(file, H5FD_MEM_DRAW, H5P_DEFAULT, 1, &none, &none, &at, &size, &place);
+    H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, why_print, NULL);
+    NEED(H5FDclose(file));
+    return rc < 0;
+}
+
 static int probe_read(const char *path, const char *name)
 {
     hid_t file = NEED(H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT)), set = NEED(H5Dopen2(file, name, H5P_DEFAULT));
@@ -711,6 +730,8 @@ int main(int argc, char **argv)
         return probe_lists(argv[2]);
     if (strcmp(what, "vector") == 0)
         return probe_vector(argv[2]);
+    if (strcmp(what, "none") == 0)
+        return probe_none(argv[2]);
     if (strcmp(what, "sieve") == 0)
         return probe_sieve(argv[2]);
     if (strcmp(what, "swmr") == 0)
