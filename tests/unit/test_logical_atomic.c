@@ -294,14 +294,6 @@ struct part {
     int line;
 };
 
-#define PART_CHECK(p, condition)                                                                                       \
-    do {                                                                                                               \
-        if (!(condition) && !(p)->wrong) {                                                                             \
-            (p)->wrong = #condition;                                                                                   \
-            (p)->line = __LINE__;                                                                                      \
-        }                                                                                                              \
-    } while (0)
-
 static void part_open(struct part *p)
 {
     struct logical_group group = unit_team_group(&p->member);

@@ -33,14 +33,6 @@ struct part {
     int line;
 };
 
-#define PART_CHECK(p, condition)                                                                                       \
-    do {                                                                                                               \
-        if (!(condition) && !(p)->wrong) {                                                                             \
-            (p)->wrong = #condition;                                                                                   \
-            (p)->line = __LINE__;                                                                                      \
-        }                                                                                                              \
-    } while (0)
-
 static int is_own(const struct part *p, size_t i)
 {
     return i < OUTSIDE && i % RANKS == p->member.rank;

@@ -24,4 +24,13 @@ void unit_team_fini(struct unit_team *t);
 void unit_team_wait(struct unit_member *m);
 struct logical_group unit_team_group(struct unit_member *m);
 
+/* A thread cannot fail a test: it keeps the first condition that does not hold, in *p, for who joins it. */
+#define PART_CHECK(p, condition)                                                                                       \
+    do {                                                                                                               \
+        if (!(condition) && !(p)->wrong) {                                                                             \
+            (p)->wrong = #condition;                                                                                   \
+            (p)->line = __LINE__;                                                                                      \
+        }                                                                                                              \
+    } while (0)
+
 #endif
