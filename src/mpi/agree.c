@@ -20,6 +20,13 @@ static int agree_lose(const struct agree *a, int code, const char *what, struct 
     return agree_mpi_error(e, code, what);
 }
 
+static int agree_met(const struct agree *a)
+{
+    if (a->met)
+        a->met(a->arg);
+    return DELTAFS_OK;
+}
+
 int agree_wait(const struct agree *a, MPI_Request *request, const char *what, struct error *e)
 {
     int done = 0;
@@ -29,7 +36,7 @@ int agree_wait(const struct agree *a, MPI_Request *request, const char *what, st
         if (code != MPI_SUCCESS)
             return agree_lose(a, code, what, e);
         if (done)
-            return DELTAFS_OK;
+            return agree_met(a);
         a->wait(a->arg);
     }
 }
@@ -64,7 +71,7 @@ static int agree_complete(const struct agree *a, MPI_Request *request, const voi
         return agree_lose(a, code, what, e);
     a->room->is_held = 0;
     memcpy(bytes, place, n);
-    return DELTAFS_OK;
+    return agree_met(a);
 }
 
 int agree_reduce(const struct agree *a, uint64_t *values, int n, MPI_Op op, struct error *e)

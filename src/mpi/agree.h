@@ -20,6 +20,8 @@ struct agree {
     int name; /* the rank's number where its user counts, for messages */
     /* Called again and again while waiting; must not start collective calls. */
     void (*wait)(void *arg);
+    /* Called when what was waited for has come: the next wait is another one. May be NULL. */
+    void (*met)(void *arg);
     /* Called where MPI fails, before that is returned: no agreement is sure any more. May be NULL. */
     void (*lose)(void *arg);
     /* Asked before and while waiting: whether the ranks have lost each other otherwise, which ends the wait. Returns

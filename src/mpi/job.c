@@ -66,11 +66,12 @@ static int job_serve_others(void)
     return has_moved;
 }
 
+static _Thread_local unsigned idle; /* looks since this thread last had something to do, or its wait has begun */
+
 /* What a rank that waits does again and again: serve all directories, and if there is nothing to do, yield the
  * processor, and in the end sleep a little: there may be more ranks than cores. */
 void job_wait(void *arg)
 {
-    static _Thread_local unsigned idle;
     const struct timespec nap = {.tv_nsec = IDLE_NS};
     struct job *j = arg;
     int has_moved = j && j->shuffle ? shuffle_progress(j->shuffle) : 0;
@@ -81,6 +82,12 @@ void job_wait(void *arg)
         nanosleep(&nap, NULL);
     else if (!has_moved)
         sched_yield();
+}
+
+void job_met(void *arg)
+{
+    (void)arg;
+    idle = 0;
 }
 
 /* The thread that serves other ranks, where the option progress asks for it: looks again soon while there is something

@@ -38,6 +38,8 @@ void job_die(void *job);
 int job_check_dead(void *job, struct error *e);
 /* What a rank that waits does again and again; `job` may be NULL. */
 void job_wait(void *job);
+/* What this thread has waited for has come. */
+void job_met(void *job);
 /* Let a job be served by whoever waits. */
 void job_register(struct job *j);
 /* The shuffle's `store`. */

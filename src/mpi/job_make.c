@@ -299,7 +299,7 @@ static int job_open_to_write(const char *name, MPI_Comm comm, struct job_call ca
     deltafs_options *defaults = NULL;
     char *whole = NULL;
     struct job *j = calloc(1, sizeof *j);
-    struct agree a = {.wait = job_wait};
+    struct agree a = {.wait = job_wait, .met = job_met};
     MPI_Request request;
     int code = MPI_Comm_idup(comm, &a.comm, &request);
 

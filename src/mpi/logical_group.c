@@ -219,7 +219,7 @@ static void job_check(const struct logical_job *j, struct error *e)
 
 int logical_job_create(MPI_Comm comm, struct logical_job **out, struct error *e)
 {
-    struct agree a = {.wait = job_wait, .comm = MPI_COMM_NULL};
+    struct agree a = {.wait = job_wait, .met = job_met, .comm = MPI_COMM_NULL};
     struct error own = {0};
 
     if (job_join(comm, &a, e) != DELTAFS_OK)
@@ -340,7 +340,7 @@ int deltafs_mpi_logical_open(MPI_Comm comm, const char *path, int flags, const d
                              deltafs_logical **out)
 {
     struct error *e = deltafs_thread_error();
-    struct agree a = {.wait = job_wait, .comm = MPI_COMM_NULL};
+    struct agree a = {.wait = job_wait, .met = job_met, .comm = MPI_COMM_NULL};
 
     if (job_join(comm, &a, e) != DELTAFS_OK)
         return e->status;

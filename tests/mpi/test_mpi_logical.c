@@ -2,9 +2,12 @@
  * many, fewer, and by each alone, whichever way the index travels; the same status on all ranks whatever fails; and a
  * file that every rank creates for itself at the same time. */
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 #include <deltafs/deltafs_mpi.h>
 #include "test_mpi_check.h"
@@ -22,6 +25,23 @@ __attribute__((visibility("default"))) int MPI_Iallreduce(const void *from, void
 
     is_failing = 0;
     return fails ? MPI_ERR_OTHER : PMPI_Iallreduce(from, to, n, type, op, comm, request);
+}
+
+/* How often the processor was yielded, and whether a rank slept that had not done so often before. */
+#define YIELDS_MIN 100
+static unsigned yields;
+static int has_slept_early;
+
+__attribute__((visibility("default"))) int sched_yield(void)
+{
+    yields++;
+    return (int)syscall(SYS_sched_yield);
+}
+
+__attribute__((visibility("default"))) int nanosleep(const struct timespec *t, struct timespec *rest)
+{
+    has_slept_early |= yields < YIELDS_MIN;
+    return (int)syscall(SYS_nanosleep, t, rest);
 }
 
 static uint8_t noise(uint64_t offset)
@@ -238,6 +258,26 @@ static void test_shares(const char *folder)
     check_require();
 }
 
+/* Who has waited for long sleeps between two looks at what he waits for. Of the next wait that says nothing: ranks that
+ * meet are not to sleep first. (All waits after a long one slept, and took 50 us and more.) */
+static void test_waits(const char *folder)
+{
+    const struct timespec late = {.tv_nsec = 200000000};
+    char path[600];
+
+    snprintf(path, sizeof path, "%s/waits", folder);
+    deltafs_logical *f = open_by(MPI_COMM_WORLD, path, O_RDWR | O_CREAT, "");
+    if (check_rank == 0)
+        nanosleep(&late, NULL);
+    for (int i = 0; i < 20; i++) {
+        CHECK_STATUS(DELTAFS_OK, deltafs_logical_share(f), NULL);
+        CHECK(i == 0 || !has_slept_early);
+        yields = 0;
+        has_slept_early = 0;
+    }
+    CHECK_STATUS(DELTAFS_OK, deltafs_logical_close(f), NULL);
+}
+
 int main(int argc, char **argv)
 {
     check_begin(&argc, &argv, MPI_THREAD_SINGLE);
@@ -248,5 +288,6 @@ int main(int argc, char **argv)
     test_folders(argv[1]);
     test_errors(argv[1]);
     test_unasked(argv[1]);
+    test_waits(argv[1]);
     return check_end();
 }
