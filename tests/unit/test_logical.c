@@ -84,7 +84,7 @@ struct part {
     char *failure;
 };
 
-#define PART_CHECK(p, condition)                                                                                       \
+#define TELL_CHECK(p, condition)                                                                                       \
     do {                                                                                                               \
         if (!(condition) && !(p)->failure)                                                                             \
             (p)->failure = part_failure((p), __LINE__, #condition);                                                    \
@@ -120,7 +120,7 @@ static void part_close(struct part *p)
     int status = deltafs_logical_close(p->f);
 
     p->f = NULL;
-    PART_CHECK(p, status == DELTAFS_OK);
+    TELL_CHECK(p, status == DELTAFS_OK);
 }
 
 static void part_write(struct part *p, uint64_t round, int is_list)
@@ -137,9 +137,9 @@ static void part_write(struct part *p, uint64_t round, int is_list)
             bytes[at++] = noise(round, p->member.rank, x[i].offset + k);
     at = 0;
     if (is_list)
-        PART_CHECK(p, deltafs_logical_write_list(p->f, n, x, bytes) == DELTAFS_OK);
+        TELL_CHECK(p, deltafs_logical_write_list(p->f, n, x, bytes) == DELTAFS_OK);
     for (size_t i = 0; i < n && !is_list; at += x[i++].size)
-        PART_CHECK(p, deltafs_logical_write(p->f, x[i].offset, bytes + at, x[i].size) == DELTAFS_OK);
+        TELL_CHECK(p, deltafs_logical_write(p->f, x[i].offset, bytes + at, x[i].size) == DELTAFS_OK);
     free(bytes);
 }
 
@@ -148,15 +148,15 @@ static void part_read(struct part *p, struct rng *r, int times)
     uint8_t *bytes = malloc(FILE_MAX + 1000);
     uint64_t size = 0;
 
-    PART_CHECK(p, deltafs_logical_size(p->f, &size) == DELTAFS_OK);
-    PART_CHECK(p, size == p->model.size);
+    TELL_CHECK(p, deltafs_logical_size(p->f, &size) == DELTAFS_OK);
+    TELL_CHECK(p, size == p->model.size);
     for (int i = 0; i < times; i++) {
         uint64_t offset = i == 0 ? 0 : rng_below(r, FILE_MAX), n = i == 0 ? FILE_MAX : rng_below(r, 20000);
         uint64_t want = offset >= p->model.size ? 0 : p->model.size - offset < n ? p->model.size - offset : n;
         size_t got = 12345;
-        PART_CHECK(p, deltafs_logical_read(p->f, offset, bytes, n, &got) == DELTAFS_OK);
-        PART_CHECK(p, got == want);
-        PART_CHECK(p, want == 0 || memcmp(bytes, p->model.byte + offset, want) == 0);
+        TELL_CHECK(p, deltafs_logical_read(p->f, offset, bytes, n, &got) == DELTAFS_OK);
+        TELL_CHECK(p, got == want);
+        TELL_CHECK(p, want == 0 || memcmp(bytes, p->model.byte + offset, want) == 0);
     }
     free(bytes);
 }
@@ -171,9 +171,9 @@ static void part_read_own(struct part *p, uint64_t round)
     for (size_t i = 0; i < n; i++)
         total += x[i].size;
     bytes = malloc(total + 1);
-    PART_CHECK(p, deltafs_logical_read_list(p->f, n, x, bytes, &got) == DELTAFS_OK);
+    TELL_CHECK(p, deltafs_logical_read_list(p->f, n, x, bytes, &got) == DELTAFS_OK);
     for (size_t i = 0; i < n; at += x[i++].size)
-        PART_CHECK(p, memcmp(bytes + at, p->model.byte + x[i].offset, x[i].size) == 0);
+        TELL_CHECK(p, memcmp(bytes + at, p->model.byte + x[i].offset, x[i].size) == 0);
     free(bytes);
 }
 
@@ -186,30 +186,30 @@ static void part_round(struct part *p, uint64_t round)
     int is_list = (int)rng_below(&all, 2), is_atomic = rng_below(&all, 9) == 0;
 
     if (is_atomic)
-        PART_CHECK(p, deltafs_logical_set_atomic(p->f, 1) == DELTAFS_OK);
+        TELL_CHECK(p, deltafs_logical_set_atomic(p->f, 1) == DELTAFS_OK);
     part_write(p, round, is_list);
     for (uint32_t i = 0; i < ranks; i++)
         model_write(&p->model, round, i, x, plan_writes(p->seed, round, i, ranks, x));
     if (p->mode == O_RDWR)
         part_read_own(p, round);
     if (p->mode == O_RDWR && !is_atomic && rng_below(&all, 3) == 0) {
-        PART_CHECK(p, deltafs_logical_share(p->f) == DELTAFS_OK);
+        TELL_CHECK(p, deltafs_logical_share(p->f) == DELTAFS_OK);
         part_read(p, &own, 3);
     }
     if (is_atomic)
-        PART_CHECK(p, deltafs_logical_set_atomic(p->f, 0) == DELTAFS_OK);
+        TELL_CHECK(p, deltafs_logical_set_atomic(p->f, 0) == DELTAFS_OK);
     if (kind == 0) {
-        PART_CHECK(p, deltafs_logical_truncate(p->f, size) == DELTAFS_OK);
+        TELL_CHECK(p, deltafs_logical_truncate(p->f, size) == DELTAFS_OK);
         model_resize(&p->model, size);
     } else if (kind == 1) {
-        PART_CHECK(p, deltafs_logical_extend(p->f, size) == DELTAFS_OK);
+        TELL_CHECK(p, deltafs_logical_extend(p->f, size) == DELTAFS_OK);
         if (size > p->model.size)
             model_resize(&p->model, size);
     } else if (kind == 2) {
         part_close(p);
         part_open(p, O_RDONLY);
         part_read(p, &own, 4);
-        PART_CHECK(p, deltafs_logical_verify(p->f, NULL, NULL, NULL) == DELTAFS_OK);
+        TELL_CHECK(p, deltafs_logical_verify(p->f, NULL, NULL, NULL) == DELTAFS_OK);
         part_close(p);
         part_open(p, rng_below(&all, 3) == 0 ? O_WRONLY : O_RDWR);
     } else if (kind == 3 && rng_below(&all, 3) == 0) {
@@ -217,7 +217,7 @@ static void part_round(struct part *p, uint64_t round)
         part_open(p, O_RDWR | O_TRUNC);
         model_resize(&p->model, 0);
     }
-    PART_CHECK(p, deltafs_logical_sync(p->f) == DELTAFS_OK);
+    TELL_CHECK(p, deltafs_logical_sync(p->f) == DELTAFS_OK);
     if (p->mode == O_RDWR)
         part_read(p, &own, 3);
 }
@@ -235,7 +235,7 @@ static void *part_run(void *arg)
     part_close(p);
     part_open(p, O_RDONLY);
     part_read(p, &own, 30);
-    PART_CHECK(p, deltafs_logical_verify(p->f, NULL, NULL, NULL) == DELTAFS_OK);
+    TELL_CHECK(p, deltafs_logical_verify(p->f, NULL, NULL, NULL) == DELTAFS_OK);
     part_close(p);
     return NULL;
 }
@@ -351,7 +351,7 @@ static void *part_take_turns(void *arg)
     for (uint32_t turn = 0; turn < TURNS; turn++) {
         uint8_t byte = (uint8_t)('a' + turn);
         if ((TURNS - 1 - turn) % ranks == rank)
-            PART_CHECK(p, deltafs_logical_write(p->f, 0, &byte, 1) == DELTAFS_OK);
+            TELL_CHECK(p, deltafs_logical_write(p->f, 0, &byte, 1) == DELTAFS_OK);
         uint64_t limit = p->f->memory.limit;
         int is_failing = turn == 4 && p->mode == O_WRONLY;
         if (is_failing && (TURNS - 1 - turn) % ranks == rank) {
@@ -359,7 +359,7 @@ static void *part_take_turns(void *arg)
             p->f->unpublished = (struct bytes){{.memory = &p->f->memory}, 0};
             p->f->memory.limit = p->f->memory.used;
         }
-        PART_CHECK(p, deltafs_logical_share(p->f) == (is_failing ? DELTAFS_ERR_MEMORY : DELTAFS_OK));
+        TELL_CHECK(p, deltafs_logical_share(p->f) == (is_failing ? DELTAFS_ERR_MEMORY : DELTAFS_OK));
         p->f->memory.limit = limit;
     }
     part_close(p);
