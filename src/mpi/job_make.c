@@ -164,10 +164,10 @@ static int job_open(struct job *j, struct job_plan *plan, struct lease *lease, s
 static int job_resume(struct job *j, const struct writer_config *c, struct error *own)
 {
     if (j->agree.rank == 0)
-        deltafs_writer_note_open(j->writer, c, own);
+        own->status = deltafs_writer_note_open(j->writer, c, own);
     if (agree_status(&j->agree, own) != DELTAFS_OK)
         return own->status;
-    deltafs_writer_cut(j->writer, own);
+    own->status = deltafs_writer_cut(j->writer, own);
     return agree_status(&j->agree, own);
 }
 
@@ -189,10 +189,10 @@ static int job_make(struct job *j, struct job_plan *plan, deltafs_dir **out, str
     struct lease lease = {0};
     struct error own = {0}, second;
 
-    if (a->rank == 0 && plan->config.is_reopened)
-        deltafs_writer_take(&plan->config, &lease, &own);
-    else if (a->rank == 0)
-        deltafs_writer_make(&plan->config, &lease, &own);
+    /* Of an error that a call has got over, only its status tells. */
+    if (a->rank == 0)
+        own.status = plan->config.is_reopened ? deltafs_writer_take(&plan->config, &lease, &own)
+                                              : deltafs_writer_make(&plan->config, &lease, &own);
     int has_made = a->rank == 0 && own.status == DELTAFS_OK;
     if (agree_status(a, &own) != DELTAFS_OK) {
         *e = own;
@@ -207,8 +207,9 @@ static int job_make(struct job *j, struct job_plan *plan, deltafs_dir **out, str
         return status;
     }
     deltafs_dir *d = NULL;
-    if (job_open(j, plan, &lease, &own) == DELTAFS_OK)
-        deltafs_dir_attach(&job_transport, j, &plan->config, &d, &own);
+    own.status = job_open(j, plan, &lease, &own);
+    if (own.status == DELTAFS_OK)
+        own.status = deltafs_dir_attach(&job_transport, j, &plan->config, &d, &own);
     status = agree_status(a, &own);
     if (status == DELTAFS_OK && plan->config.is_reopened)
         status = job_resume(j, &plan->config, &own);

@@ -159,6 +159,26 @@ static void test_mode(void)
     end(dir, "mode", 2);
 }
 
+/* What a job has left that died while its ranks were making their logs: reopening makes them. (A log that was not
+ * there, as it need not be, was told as an error of the rank.) */
+static void test_half_made(void)
+{
+    char name[64];
+    deltafs_dir *dir = begin("half-made");
+    deltafs_options *o = check_options("memory=8M link_buffer=1K sync=none");
+
+    CHECK_STATUS(DELTAFS_OK, deltafs_close(dir), NULL);
+    snprintf(name, sizeof name, "half-made/%02x/p%08x.index", last, last);
+    if (check_rank == last)
+        unlink(check_path(folder, name));
+    MPI_Barrier(MPI_COMM_WORLD);
+    CHECK_STATUS(DELTAFS_OK, deltafs_mpi_reopen(MPI_COMM_WORLD, check_path(folder, "half-made"), o, &dir), NULL);
+    deltafs_options_destroy(o);
+    check_require();
+    plan_epoch(&plan, dir, 0);
+    end(dir, "half-made", 1);
+}
+
 /* ---- Creating ---- */
 
 /* All ranks get `wanted`, and there is nothing at `path` afterwards, unless it was there before. */
@@ -295,6 +315,7 @@ int main(int argc, char **argv)
     test_labels();
     test_uncommitted();
     test_mode();
+    test_half_made();
     test_create_places();
     test_create_forbidden();
     test_create_options();
