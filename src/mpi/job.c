@@ -471,7 +471,7 @@ static int job_close_together(struct job *j, uint64_t pending, struct error *e)
     int lost = job_check_lease(j, e);
     if (lost != DELTAFS_OK)
         return late != DELTAFS_OK ? late : lost;
-    deltafs_writer_finish(j->writer, &tail_length, &own);
+    own.status = deltafs_writer_finish(j->writer, &tail_length, &own);
     if (agree_status(&j->agree, &own) != DELTAFS_OK) {
         *e = own;
         return late != DELTAFS_OK ? late : own.status;
@@ -524,7 +524,7 @@ static int job_close(void *ctx, struct error *e)
     status = status != DELTAFS_OK ? status : told;
     pthread_mutex_unlock(&j->lock);
     job_unregister(j);
-    int closed = job_close_own(j, &own);
+    int closed = own.status = job_close_own(j, &own);
     if (!j->is_dead)
         closed = agree_status(&j->agree, &own);
     job_free(j);

@@ -115,10 +115,10 @@ static int job_try_shuffle(struct job *j, const struct job_plan *plan, struct er
 {
     struct error own = {0};
 
-    job_create_shuffle(j, plan, &own);
+    own.status = job_create_shuffle(j, plan, &own);
     int status = agree_status(&j->agree, &own);
     if (status == DELTAFS_OK) {
-        shuffle_share(j->shuffle, j->topology.node, &own);
+        own.status = shuffle_share(j->shuffle, j->topology.node, &own);
         status = agree_status(&j->agree, &own);
     }
     if (status != DELTAFS_OK) {
@@ -271,7 +271,7 @@ static int job_create(struct job *j, const struct job_call *call, deltafs_dir **
     char *texts = NULL, *schema = NULL;
 
     if (a->rank == 0)
-        job_make_plan(&plan, call, a->ranks, &schema, &j->stats_fd, &own);
+        own.status = job_make_plan(&plan, call, a->ranks, &schema, &j->stats_fd, &own);
     if (agree_status(a, &own) != DELTAFS_OK) {
         *e = own;
         free(schema);

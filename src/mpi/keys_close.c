@@ -80,10 +80,9 @@ int keys_after_close(struct logical_job *j, uint64_t size, struct error *e)
     if (j->agree.rank == 0) {
         if (deltafs_keys_options(j->path, j->options) != DELTAFS_OK)
             own = *deltafs_thread_error();
-        else if (*deltafs_options_text(j->options, OPTION_KEY) != '\0' &&
-                 close_tables(j, size, &closed, &own) == DELTAFS_OK && closed.tables.count > 0)
-            found = TABLES;
-        found = own.status != DELTAFS_OK ? FAILED : found;
+        else if (*deltafs_options_text(j->options, OPTION_KEY) != '\0')
+            own.status = close_tables(j, size, &closed, &own);
+        found = own.status != DELTAFS_OK ? FAILED : closed.tables.count > 0 ? TABLES : NOTHING;
     }
     int status = agree_broadcast(&j->agree, &found, sizeof found, &own);
     if (status == DELTAFS_OK && found == FAILED)

@@ -177,7 +177,7 @@ int stats_write(const struct agree *a, int fd, const struct stats *s, struct err
     if (status == DELTAFS_OK)
         status = agree_reduce(a, all.high, VALUES, MPI_MAX, e);
     if (status == DELTAFS_OK && a->rank == 0)
-        stats_add(fd, &all, s, &own);
+        own.status = stats_add(fd, &all, s, &own);
     if (status != DELTAFS_OK || agree_status(a, &own) == DELTAFS_OK)
         return status;
     *e = own;

@@ -120,7 +120,7 @@ static int topology_lay_out(struct topology *t, const struct agree *a, struct er
         t->rank = (uint32_t)node.rank;
         for (uint32_t i = 0; i < nodes.own; i++)
             t->rank += sizes[i];
-        layout_init(&t->layout, sizes, nodes.count, &own);
+        own.status = layout_init(&t->layout, sizes, nodes.count, &own);
         status = agree_status(a, &own);
     }
     free(sizes);
