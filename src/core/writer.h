@@ -90,9 +90,6 @@ DELTAFS_PRIVATE int deltafs_writer_take(const struct writer_config *c, struct le
  * left as it is. Gives the lease back, which no writer may have any more: deltafs_writer_return_lease. */
 DELTAFS_PRIVATE void deltafs_writer_unmake(const struct writer_config *c, struct lease *lease);
 
-/* Only give the lease back: the container stays as it is. */
-DELTAFS_PRIVATE void deltafs_writer_drop_lease(const struct writer_config *c, struct lease *lease);
-
 /* Open `count` partitions from `first` on; creates their logs, or goes on with them. On success takes over the lease,
  * which only the process that made the container has; NULL for others. */
 DELTAFS_PRIVATE int deltafs_writer_open(const struct writer_config *c, uint32_t first, uint32_t count,

@@ -255,8 +255,9 @@ int deltafs_writer_take(const struct writer_config *c, struct lease *lease, stru
     return status;
 }
 
-/* Where nothing has been cut off yet, what the former holder noted stays, for repair. */
-void deltafs_writer_drop_lease(const struct writer_config *c, struct lease *lease)
+/* Give a lease back that no writer has. Where nothing has been cut off yet, what the former holder noted stays, for
+ * repair. */
+static void unmake_lease(const struct writer_config *c, struct lease *lease)
 {
     struct io io = io_default();
     struct error ignored;
@@ -314,7 +315,7 @@ void deltafs_writer_unmake(const struct writer_config *c, struct lease *lease)
         unmake_logs(&io, c);
     }
     /* Not before: with the lease free another job could have begun to write what is taken away here. */
-    deltafs_writer_drop_lease(c, lease);
+    unmake_lease(c, lease);
     if (!c->is_reopened) {
         unmake_file(&io, c, LEASE_NAME); /* where it could not be given back */
         io.ops->rmdir(io.ctx, c->path);

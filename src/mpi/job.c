@@ -431,11 +431,16 @@ static int job_epoch_end(void *ctx, uint64_t label, struct error *e)
 
 /* ---- Closing ---- */
 
-/* Close what is this rank's own, files and shuffle. */
+/* Close what is this rank's own, files and shuffle. Where the ranks have lost each other, others may go on writing: no
+ * other job may have the lease before this process ends. */
 int job_close_own(struct job *j, struct error *e)
 {
+    struct lease kept;
+
     shuffle_destroy(j->shuffle);
     j->shuffle = NULL;
+    if (j->is_dead)
+        deltafs_writer_return_lease(j->writer, &kept);
     int status = deltafs_writer_destroy(j->writer, e);
     j->writer = NULL;
     return status;

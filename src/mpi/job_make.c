@@ -171,13 +171,11 @@ static int job_resume(struct job *j, const struct writer_config *c, struct error
     return agree_status(&j->agree, own);
 }
 
-/* Rank 0: take away what could not be opened. Where the ranks have lost each other it stays: others may have their
- * files open still. */
+/* Rank 0: take away what could not be opened. Where the ranks have lost each other it stays, and so does the lease, as
+ * long as this process does: others may be writing still. */
 static void job_unmake(const struct job *j, const struct writer_config *c, struct lease *lease)
 {
-    if (j->is_dead)
-        deltafs_writer_drop_lease(c, lease);
-    else
+    if (!j->is_dead)
         deltafs_writer_unmake(c, lease);
 }
 

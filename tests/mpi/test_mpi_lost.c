@@ -65,7 +65,15 @@ int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
     return code;
 }
 
-/* After a call that may have failed: the calls that follow fail, too. */
+static const char *folder;
+
+static int has_file(const char *name)
+{
+    return access(check_path(folder, name), F_OK) == 0;
+}
+
+/* After a call that may have failed: the calls that follow fail, too. As the other rank may be writing still, no other
+ * job gets the lease of what stays. */
 static void look(int status, deltafs_dir *dir, int is_open)
 {
     uint64_t value = 7;
@@ -78,6 +86,7 @@ static void look(int status, deltafs_dir *dir, int is_open)
         is_well &= CHECK(deltafs_epoch_end(dir, 3) < 0);
         is_well &= CHECK(deltafs_close(dir) < 0);
     }
+    is_well &= CHECK(check_rank != 0 || !has_file("d/MANIFEST") || has_file("d/LEASE"));
     MPI_Abort(MPI_COMM_WORLD, is_well ? LOST_WELL : EXIT_FAILURE);
     _exit(is_well ? LOST_WELL : EXIT_FAILURE);
 }
@@ -99,6 +108,7 @@ int main(int argc, char **argv)
     if (!CHECK((argc == 5 || argc == 6) && check_ranks == 2))
         return check_end();
     const char *where = argv[2];
+    folder = argv[1];
     int is_create = strcmp(where, "create") == 0, is_wind_up = strcmp(where, "wind-up") == 0;
     int is_close = is_wind_up || strcmp(where, "close") == 0, count = atoi(argv[4]);
     int fails = check_rank == !(is_create || is_wind_up);
@@ -108,7 +118,7 @@ int main(int argc, char **argv)
     alarm(DEADLINE); /* kills who waits, and the job with it */
     if (fails && is_create)
         countdown = count;
-    look(deltafs_mpi_create(MPI_COMM_WORLD, check_path(argv[1], "d"), o, &dir), NULL, 0);
+    look(deltafs_mpi_create(MPI_COMM_WORLD, check_path(folder, "d"), o, &dir), NULL, 0);
     deltafs_options_destroy(o);
     countdown = -1;
     check_require(); /* only where both have it */
