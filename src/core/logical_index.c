@@ -147,13 +147,13 @@ struct census {
     int has_lost; /* one that counted the last time does not any more; or there was no last time */
 };
 
-static void census_take(deltafs_logical *f, struct census *c)
+static int census_take(deltafs_logical *f, struct census *c, struct error *e)
 {
     struct census now = {.is_taken = 1, .is_fresh = 1, .has_lost = !c->is_taken};
-    struct error ignored;
+    int status = session_list(&f->container, &f->io, &now.session, &now.count, e);
 
-    if (session_list(&f->container, &f->io, &now.session, &now.count, &ignored) != DELTAFS_OK)
-        return;
+    if (status != DELTAFS_OK)
+        return status;
     for (size_t i = 0, k = 0; i < c->count; i++) {
         const struct session *before = &c->session[i];
         while (k < now.count && now.session[k].number < before->number)
@@ -163,6 +163,7 @@ static void census_take(deltafs_logical *f, struct census *c)
     }
     free(c->session);
     *c = now;
+    return DELTAFS_OK;
 }
 
 /* An attempt begins: nobody has looked yet which sessions count at its end. */
@@ -174,9 +175,10 @@ static void census_begin(struct census *c)
 /* What is left is not taken for the file if a session went while it was read: that may be what was missing. */
 static int logical_settle(deltafs_logical *f, struct census *census, struct error *e)
 {
-    if (!f->is_forgiving)
-        return DELTAFS_OK;
-    census_take(f, census);
+    int status = f->is_forgiving ? census_take(f, census, e) : DELTAFS_OK;
+
+    if (!f->is_forgiving || status != DELTAFS_OK)
+        return status;
     return census->has_lost ? error_set(e, DELTAFS_ERR_DAMAGED,
                                         "%s: sessions are removed while it is read, again and again", f->container.path)
                             : DELTAFS_OK;
@@ -193,10 +195,10 @@ static enum retry logical_retry(deltafs_logical *f, const struct look *look, str
 
     if (status == DELTAFS_OK)
         return RETRY_NOT;
-    if (is_missing && container_check(&f->container, &f->io, &ignored) != DELTAFS_OK)
+    if (is_missing && container_check(&f->container, &f->io, &ignored) == DELTAFS_ERR_NOT_FOUND)
         return RETRY_NOT;
-    if (is_missing && !census->is_fresh)
-        census_take(f, census);
+    if (is_missing && !census->is_fresh && census_take(f, census, &ignored) != DELTAFS_OK)
+        return RETRY_NOT;
     if (look_is_outdated(f, look) || census->has_lost)
         return RETRY_ANEW;
     return status == DELTAFS_ERR_DAMAGED && !f->is_forgiving ? RETRY_FORGIVING : RETRY_NOT;
@@ -769,15 +771,10 @@ static void logical_reclaim_remains(deltafs_logical *f)
     uint32_t *number = NULL;
     size_t n = 0;
     struct error ignored;
-    int is_removed;
 
     session_numbers(&f->container, &f->io, &number, &n, &ignored);
-    for (size_t i = 0; i < n && number[i] < f->session.number; i++) {
-        const struct session s = {.number = number[i]};
-        session_is_removed(&f->container, &f->io, number[i], &is_removed, &ignored);
-        if (is_removed)
-            session_remove(&f->container, &f->io, &s, f->sync != SYNC_NONE, &ignored);
-    }
+    for (size_t i = 0; i < n && number[i] < f->session.number; i++)
+        session_remove_remains(&f->container, &f->io, number[i], f->sync != SYNC_NONE, &ignored);
     free(number);
 }
 

@@ -138,14 +138,13 @@ static int mending_session_anew(struct mending *m, const char *folder, uint32_t 
 /* What a removal that was cut short has left. */
 static int mending_remove(struct mending *m, uint32_t number, struct error *e)
 {
-    const struct session s = {.number = number};
     struct container c;
     int is_new, status = DELTAFS_OK;
 
     if (!m->is_dry) {
         status = container_open(&c, &m->io, m->c.path, O_RDONLY, 0, &is_new, e);
         if (status == DELTAFS_OK)
-            status = session_remove(&c, &m->io, &s, 1, e);
+            status = session_remove_remains(&c, &m->io, number, 1, e);
         container_fini(&c);
     }
     snprintf(m->note, sizeof m->note, "%.700s/" SESSION_FOLDER ": what is left of a session that was removed goes",
@@ -180,14 +179,18 @@ static int mending_session(struct mending *m, uint32_t number, struct error *e)
     return status;
 }
 
+/* What is wrong with one does not keep the others from being mended; the first error is that of all. */
 static int mending_sessions(struct mending *m, struct error *e)
 {
     uint32_t *number = NULL;
     size_t n = 0;
+    struct error second;
     int status = session_numbers(&m->c, &m->io, &number, &n, e);
 
-    for (size_t i = 0; i < n && status == DELTAFS_OK; i++)
-        status = mending_session(m, number[i], e);
+    for (size_t i = 0; i < n; i++) {
+        int one = mending_session(m, number[i], status == DELTAFS_OK ? e : &second);
+        status = status == DELTAFS_OK ? one : status;
+    }
     free(number);
     return status;
 }

@@ -323,13 +323,13 @@ static uint32_t session_buckets(uint32_t writers, uint32_t volumes)
     return n;
 }
 
-/* Make the folder of the next number that is free. */
-static int session_make_next(const struct container *c, struct io *io, uint32_t *number, struct error *e)
+/* Make the folder of the next number that is free, `from` or above. */
+static int session_make_next(const struct container *c, struct io *io, uint64_t from, uint32_t *number, struct error *e)
 {
     uint32_t *used = NULL;
     size_t n = 0;
     int status = session_numbers(c, io, &used, &n, e);
-    uint64_t next = n > 0 ? (uint64_t)used[n - 1] + 1 : 0;
+    uint64_t next = n > 0 && used[n - 1] >= from ? (uint64_t)used[n - 1] + 1 : from;
 
     free(used);
     if (status != DELTAFS_OK)
@@ -350,9 +350,14 @@ static int session_has_logs(const struct container *c, struct io *io, uint32_t n
     struct session s;
     uint32_t *writer = NULL;
     size_t n = 0;
+    int is_removed;
 
-    /* One that cannot be looked at may have some; one that has gone has given way to others. */
-    int status = session_guess(c, io, number, &s, &writer, &n, e);
+    /* One that is being removed has had some; one that cannot be looked at may have; one that has gone has given way to
+     * others. */
+    int status = session_is_removed(c, io, number, &is_removed, e);
+    if (status != DELTAFS_OK || is_removed)
+        return 1;
+    status = session_guess(c, io, number, &s, &writer, &n, e);
     free(writer);
     return status != DELTAFS_OK || n > 0;
 }
@@ -375,12 +380,12 @@ static int session_check_new(const struct container *c, struct io *io, uint32_t 
 
 /* Others may have claimed the number, and removed their session, between the look at the numbers and the making of the
  * folder: then it is given back, and another one taken. */
-static int session_number(const struct container *c, struct io *io, uint32_t *number, struct error *e)
+static int session_number(const struct container *c, struct io *io, uint64_t from, uint32_t *number, struct error *e)
 {
     int is_used = 1;
 
     for (int i = 0; i < TRIES && is_used; i++) {
-        int status = session_make_next(c, io, number, e);
+        int status = session_make_next(c, io, from, number, e);
         if (status != DELTAFS_OK)
             return status;
         status = session_check_new(c, io, *number, &is_used, e);
@@ -476,8 +481,12 @@ int session_claim(const struct container *c, struct io *io, uint32_t writers, ui
     if (status != DELTAFS_OK)
         return status;
     s.buckets = session_buckets(writers, v.count);
-    status = session_number(c, io, &s.number, e);
-    if (status == DELTAFS_OK) {
+    /* A crash may have taken the folder of a session that was not synced, and left what it had on a volume: that stays,
+     * and its number is passed over. */
+    for (int i = 0; i == 0 || (status == DELTAFS_ERR_EXISTS && v.count > 0 && i < TRIES); i++) {
+        status = session_number(c, io, i == 0 ? 0 : (uint64_t)s.number + 1, &s.number, e);
+        if (status != DELTAFS_OK)
+            break;
         status = session_make_buckets(c, io, &s, &v, sync, e);
         if (status == DELTAFS_OK)
             status = session_write(c, io, &s, sync, e);

@@ -75,6 +75,8 @@ int session_close(const struct container *c, struct io *io, struct session *s, u
  * One that was closed, or has had logs, is only removed by who has one with logs above it, which stays: else its number
  * would be claimed again, and whoever knows it would take the new session for the old one. */
 int session_remove(const struct container *c, struct io *io, const struct session *s, int sync, struct error *e);
+/* Only what an earlier attempt has left, if there is any; a session that has come in its place stays. */
+int session_remove_remains(const struct container *c, struct io *io, uint32_t number, int sync, struct error *e);
 
 /* The path of a writer's log, by LOG_KIND_FRAMES or _EXTENTS; or of a file of the session. NULL without memory. */
 char *session_log_path(const struct container *c, const struct session *s, uint32_t writer, int kind);

@@ -57,7 +57,7 @@ static int walk_folder(const struct walk *w, const char *folder,
 
     if (status == DELTAFS_ERR_NOT_FOUND)
         status = DELTAFS_OK;
-    else if (status == DELTAFS_OK && !w->is_removing && eaccess(folder, W_OK | X_OK) != 0)
+    else if (status == DELTAFS_OK && !w->is_removing && eaccess(folder, W_OK | X_OK) != 0 && errno != ENOENT)
         status = error_system(e, errno, "remove what is in", folder);
     for (size_t i = 0; i < n.count && status == DELTAFS_OK; i++) {
         size_t room = strlen(folder) + strlen(n.name[i]) + 2;
@@ -201,26 +201,40 @@ static int walk_in_container(const struct walk *w, const char *path, const char 
                                                                                      : walk_foreign(path, e);
 }
 
-int session_remove(const struct container *c, struct io *io, const struct session *s, int sync, struct error *e)
+/* Remove a session; with `has_text` it counts up to then. */
+static int session_take_away(const struct container *c, struct io *io, uint32_t number, int has_text, int sync,
+                             struct error *e)
 {
     struct walk w = {.io = io, .uuid_text = c->uuid_text};
-    char *path = io_path(c->path, SESSION_FOLDER, s->number), *name = session_path(c, s->number, SESSION_NAME);
-    char *gone = session_path(c, s->number, SESSION_GONE_NAME);
+    char *path = io_path(c->path, SESSION_FOLDER, number), *name = session_path(c, number, SESSION_NAME);
+    char *gone = session_path(c, number, SESSION_GONE_NAME);
     int status =
-        path && name && gone ? walk_session(&w, path, s->number, e) : error_no_memory(e, strlen(c->path), "a path");
+        path && name && gone ? walk_session(&w, path, number, e) : error_no_memory(e, strlen(c->path), "a path");
 
     w.is_removing = 1;
     w.sync = sync;
-    if (status == DELTAFS_OK)
+    if (status == DELTAFS_OK && has_text)
         status = walk_result(io->ops->rename(io->ctx, name, gone), "rename", name, e);
     if (status == DELTAFS_OK)
         status = walk_sync(&w, path, e);
     if (status == DELTAFS_OK)
-        status = walk_session(&w, path, s->number, e);
+        status = walk_session(&w, path, number, e);
     free(path);
     free(name);
     free(gone);
     return status;
+}
+
+int session_remove(const struct container *c, struct io *io, const struct session *s, int sync, struct error *e)
+{
+    return session_take_away(c, io, s->number, 1, sync, e);
+}
+
+int session_remove_remains(const struct container *c, struct io *io, uint32_t number, int sync, struct error *e)
+{
+    int is_removed, status = session_is_removed(c, io, number, &is_removed, e);
+
+    return status == DELTAFS_OK && is_removed ? session_take_away(c, io, number, 0, sync, e) : status;
 }
 
 /* Remove what is at `path`, which nobody knows by this name. */

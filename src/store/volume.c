@@ -58,44 +58,6 @@ static char *volume_part(const char *volume, const char *uuid_text, const char *
     return *part ? io_path(volume, VOLUME_FOLDER "/%s", uuid_text, part) : volume_root(volume, uuid_text);
 }
 
-static int volume_note(void *arg, const char *name, struct error *e)
-{
-    (void)name;
-    (void)e;
-    *(int *)arg = 1;
-    return DELTAFS_OK;
-}
-
-/* Whether all of a part's buckets are empty. */
-static int volume_is_empty(struct io *io, const char *path)
-{
-    struct error ignored;
-    int has_names = 0;
-
-    for (uint32_t b = 0; b < SESSION_BUCKETS_MAX && !has_names; b++) {
-        char *bucket = io_path(path, BUCKET_NAME, b);
-        int status = bucket ? io_list(io, bucket, volume_note, &has_names, &ignored) : DELTAFS_ERR_MEMORY;
-        has_names |= status != DELTAFS_OK && status != DELTAFS_ERR_NOT_FOUND;
-        free(bucket);
-    }
-    return !has_names;
-}
-
-/* A part of one that is not there any more: what was removed without a sync is gone after a crash here, and not there.
- * Returns whether it has been removed. */
-static int volume_clear(struct io *io, const char *path)
-{
-    if (!volume_is_empty(io, path))
-        return 0;
-    for (uint32_t b = 0; b < SESSION_BUCKETS_MAX; b++) {
-        char *bucket = io_path(path, BUCKET_NAME, b);
-        if (bucket)
-            io->ops->rmdir(io->ctx, bucket);
-        free(bucket);
-    }
-    return io->ops->rmdir(io->ctx, path) == 0;
-}
-
 /* DELTAFS_ERR_BUSY: the root has gone in between. Who removes the last part there removes it too. */
 static int volume_try(struct io *io, const char *root, const char *path, struct error *e)
 {
@@ -104,8 +66,6 @@ static int volume_try(struct io *io, const char *root, const char *path, struct 
     if (strcmp(root, path) == 0 || (status != DELTAFS_OK && status != DELTAFS_ERR_EXISTS))
         return status;
     status = io_mkdir(io, path, e);
-    if (status == DELTAFS_ERR_EXISTS && volume_clear(io, path))
-        status = io_mkdir(io, path, e);
     return status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_ERR_BUSY : status;
 }
 

@@ -17,8 +17,8 @@ struct volumes {
 int volumes_parse(struct volumes *v, const char *text, struct error *e);
 void volumes_fini(struct volumes *v);
 
-/* Make the part's folder on each volume: DELTAFS_ERR_EXISTS if one has it, and in it more than empty buckets. `part`: a
- * name, which the caller has just made the folder of in the container, or "" for a container that has but one. */
+/* Make the part's folder on each volume: DELTAFS_ERR_EXISTS if one has it. `part`: a name, or "" for a container that
+ * has but one. */
 int volumes_make(const struct volumes *v, struct io *io, const char *uuid_text, const char *part, struct error *e);
 /* Make a bucket's folder on its volume, and at `path` the link to it. */
 int volumes_make_bucket(const struct volumes *v, struct io *io, const char *uuid_text, const char *part,
