@@ -13,6 +13,8 @@
 #include "core/repair_state.h"
 #include "store/store_format.h"
 
+#define BEHIND_MOST (1u << 20) /* epochs that index logs tell of behind the manifest's end, at most */
+
 /* Whether there is anything that a writer would do. */
 static int repair_is_sound(const struct repair *r)
 {
@@ -416,6 +418,11 @@ static int repair_indexes(struct repair *r, struct error *e)
 {
     const struct manifest *m = &r->manifest;
     uint64_t epochs = m->epoch_count + (repair_is_noted(r) || r->wish->has_label);
+    if (r->wish->has_label && r->committed > epochs && r->committed - epochs > BEHIND_MOST)
+        return error_damaged(e, r->path, 0,
+                             "an index log tells of %" PRIu64 " epochs, and the manifest of %" PRIu64
+                             ": so many lines are not lost, but the log is damaged",
+                             r->committed, epochs);
     if (r->wish->has_label && r->committed > epochs)
         epochs = r->committed;
     uint64_t n = epochs + 1;

@@ -472,8 +472,9 @@ static int text_line(struct text *t, char **line, size_t *n, int *is_ended, stru
 
     for (;;) {
         size_t held = t->end - t->start;
-        char *begin = (char *)t->read.bytes + t->start, *newline = NULL;
-        if (held > seen) /* at first there is no memory yet */
+        /* At first there is no memory yet. */
+        char *begin = t->read.bytes ? (char *)t->read.bytes + t->start : NULL, *newline = NULL;
+        if (held > seen)
             newline = memchr(begin + seen, '\n', held - seen);
         seen = held;
         *is_ended = newline != NULL;
