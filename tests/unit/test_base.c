@@ -209,6 +209,24 @@ static void test_crc32c_all_agree(void **state)
     }
 }
 
+/* Of 4096 bytes at a time, and what is left of them. */
+static void test_crc32c_long(void **state)
+{
+    static const size_t edge[] = {4096, 4608, 8192, 12288};
+    struct rng r = rng_init(4);
+    uint8_t b[12400];
+
+    (void)state;
+    rng_fill(&r, b, sizeof b);
+    for (size_t i = 0; i < sizeof edge / sizeof edge[0]; i++) {
+        for (size_t n = edge[i] - 9; n <= edge[i] + 9; n++) {
+            uint32_t begin = (uint32_t)rng_next(&r), want = crc32c_slow(begin, b + n % 64, n);
+            CHECK(crc32c(begin, b + n % 64, n) == want);
+            CHECK(crc32c_portable(begin, b + n % 64, n) == want);
+        }
+    }
+}
+
 /* Part of the format: a change here makes every container on disk unreadable. */
 static void test_hash_is_pinned(void **state)
 {
@@ -544,6 +562,7 @@ int main(void)
         cmocka_unit_test(test_fixed_width),
         cmocka_unit_test(test_crc32c_vectors),
         cmocka_unit_test(test_crc32c_all_agree),
+        cmocka_unit_test(test_crc32c_long),
         cmocka_unit_test(test_hash_is_pinned),
         cmocka_unit_test(test_partition),
         cmocka_unit_test(test_ownership),
