@@ -101,7 +101,7 @@ DELTAFS_API int deltafs_indexer_open(const char *collection, const char *path, c
 DELTAFS_API int deltafs_indexer_has(deltafs_indexer *indexer, const char *path, int *has);
 
 /* Index the file at `path`, which has these `n` tables (1 or more); it replaces what the collection has of this path.
- * All of them are found when this returns DELTAFS_OK, none of them after an error. The keys are read back from the
+ * All of them are found when this returns DELTAFS_OK, none of them after an error. The keys are read from the
  * source, by all ranks in equal shares. Collective; rank 0's arguments count, the others' may be anything.
  * DELTAFS_ERR_INVALID: columns that contradict each other, or are not within the file (the message says which);
  * DELTAFS_ERR_NOT_FOUND, _NOT_DELTAFS: no such file, or neither a plain nor a logical one; DELTAFS_ERR_BUSY as

@@ -302,6 +302,29 @@ int extent_map_add(struct extent_map *m, const struct extent *x, struct error *e
     return DELTAFS_OK;
 }
 
+static int runs_each_of(const struct map_runs *runs, uint32_t session, uint32_t writer, map_run_fn fn, void *arg,
+                        struct error *e)
+{
+    int status = DELTAFS_OK;
+
+    for (size_t i = 0; i < runs->count && status == DELTAFS_OK; i++)
+        if (runs->run[i].session == session && runs->run[i].writer == writer)
+            status = fn(arg, &runs->run[i], e);
+    return status;
+}
+
+int extent_map_each_of(struct extent_map *m, uint32_t session, uint32_t writer, map_run_fn fn, void *arg,
+                       struct error *e)
+{
+    int status = map_settle(m, e); /* a look-up changes nothing then */
+
+    if (status == DELTAFS_OK)
+        status = runs_each_of(&m->fresh, session, writer, fn, arg, e);
+    for (unsigned i = 0; i < m->levels && status == DELTAFS_OK; i++)
+        status = runs_each_of(&m->level[i], session, writer, fn, arg, e);
+    return status;
+}
+
 uint64_t extent_map_order(const struct extent_map *m)
 {
     return m->order;

@@ -84,6 +84,12 @@ int extent_map_add(struct extent_map *m, const struct extent *x, struct error *e
  * that continue each other in file and log are one. With a limit it may end before `to`, where the last piece ends. */
 int extent_map_find(struct extent_map *m, uint64_t from, uint64_t to, struct pieces *out, struct error *e);
 
+/* Hand `fn` the entries of a writer's, each once, as they are now; it may look up. A status other than DELTAFS_OK ends
+ * that. */
+typedef int (*map_run_fn)(void *arg, const struct map_run *run, struct error *e);
+int extent_map_each_of(struct extent_map *m, uint32_t session, uint32_t writer, map_run_fn fn, void *arg,
+                       struct error *e);
+
 /* The logical file's size: that of the highest truncation, or the end of what is above it in order. */
 uint64_t extent_map_size(struct extent_map *m);
 uint64_t extent_map_order(const struct extent_map *m); /* the highest; 0 if it is empty */

@@ -3,8 +3,9 @@
  * epoch for each table. Rank 0 appends the lines once the epochs are committed, while the collection is still this
  * job's alone: a crash before leaves epochs that no line names, which no reader looks at.
  *
- * Keys are read back when the file is written, and not taken from the writes: so records that were written in pieces,
- * out of order, by several ranks or twice are what they became in the end. */
+ * Keys are looked for when the file is written, and not taken from the writes one by one: so records that were written
+ * in pieces, out of order, by several ranks or twice are what they became in the end. They are read back, but for those
+ * that have been kept since they were written, of a file that this job has just closed. */
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -30,6 +31,8 @@ struct deltafs_indexer {
     uint64_t next;           /* sequence of the next epoch */
     char expected[PATH_MAX]; /* on rank 0: a file that was looked at, and what it was; "": none */
     struct source_identity is;
+    int is_writer; /* of the files that are added */
+    struct key_writer writer;
     struct error error;
 };
 
@@ -242,6 +245,12 @@ void deltafs_indexer_expect(deltafs_indexer *ix, const char *path, const struct 
     snprintf(ix->expected, sizeof ix->expected, "%s", path);
 }
 
+void deltafs_indexer_written(deltafs_indexer *ix, const struct key_writer *w)
+{
+    ix->writer = *w;
+    ix->is_writer = 1;
+}
+
 static int indexer_look(deltafs_indexer *ix, const char *path, int *has, struct error *e)
 {
     struct source_identity is;
@@ -325,44 +334,74 @@ static int indexer_compose(deltafs_indexer *ix, const char *path, struct key_fil
     return status;
 }
 
+#define SHARE_ROWS 4096 /* that are appended at once */
+
 struct share {
     deltafs_dir *dir;
     uint32_t group; /* rows that have the same number */
-    uint8_t *values;
-    size_t capacity;
+    size_t n;
+    uint64_t key[SHARE_ROWS];
+    uint8_t value[SHARE_ROWS * COLLECTION_VALUE];
 };
+
+/* What fails here comes out at the epoch's end. */
+static void share_flush(struct share *s)
+{
+    deltafs_append_many(s->dir, s->n, s->key, sizeof s->key[0], s->value, COLLECTION_VALUE, COLLECTION_VALUE);
+    s->n = 0;
+}
 
 static int share_append(void *arg, uint64_t first, const uint64_t *key, size_t n, struct error *e)
 {
     struct share *s = arg;
 
-    if (n > s->capacity) {
-        uint8_t *grown = realloc(s->values, n * COLLECTION_VALUE);
-        if (!grown)
-            return error_no_memory(e, n * COLLECTION_VALUE, "numbers of rows");
-        s->values = grown;
-        s->capacity = n;
+    (void)e;
+    while (n > 0) {
+        size_t part = n < SHARE_ROWS - s->n ? n : SHARE_ROWS - s->n;
+        memcpy(s->key + s->n, key, part * sizeof *key);
+        for (size_t i = 0; i < part; i++)
+            put_u32(s->value + (s->n + i) * COLLECTION_VALUE, (uint32_t)((first + i) / s->group));
+        s->n += part;
+        first += part;
+        key += part;
+        n -= part;
+        if (s->n == SHARE_ROWS)
+            share_flush(s);
     }
-    for (size_t i = 0; i < n; i++)
-        put_u32(s->values + i * COLLECTION_VALUE, (uint32_t)((first + i) / s->group));
-    /* What fails here comes out at the epoch's end. */
-    deltafs_append_many(s->dir, n, key, sizeof *key, s->values, COLLECTION_VALUE, COLLECTION_VALUE);
     return DELTAFS_OK;
+}
+
+/* This process's share of the rows. */
+static int share_scan(deltafs_indexer *ix, struct key_file *file, const char *path, const struct deltafs_table *t,
+                      struct error *e)
+{
+    const struct deltafs_column *key = &t->column[t->key];
+    uint64_t rank = ix->group.rank, ranks = ix->group.ranks, part = t->rows / ranks, rest = t->rows % ranks;
+    uint64_t from = rank * part + (rank < rest ? rank : rest), end = from + part + (rank < rest);
+    struct share *s = malloc(sizeof *s);
+
+    if (!s)
+        return error_no_memory(e, sizeof *s, "numbers of rows");
+    s->dir = ix->dir;
+    s->group = source_table_group(t);
+    s->n = 0;
+    int status = ix->is_writer && key->piece_count == 0
+                     ? key_column_scan_written(file, key, t->rows, from, end, &ix->writer, path, share_append, s, e)
+                     : key_column_scan(file, key, from, end, path, share_append, s, e);
+    share_flush(s);
+    free(s);
+    return status;
 }
 
 /* Collective: one table, as the epoch `sequence`. */
 static int indexer_add_table(deltafs_indexer *ix, struct key_file *file, const char *path,
                              const struct deltafs_table *t, uint64_t sequence, struct error *e)
 {
-    struct share share = {.dir = ix->dir, .group = source_table_group(t)};
     struct error own = {0};
-    uint64_t rank = ix->group.rank, ranks = ix->group.ranks, part = t->rows / ranks, rest = t->rows % ranks;
-    uint64_t from = rank * part + (rank < rest ? rank : rest), end = from + part + (rank < rest);
 
-    own.status = key_column_scan(file, &t->column[t->key], from, end, path, share_append, &share, &own);
+    own.status = share_scan(ix, file, path, t, &own);
     if (own.status != DELTAFS_OK)
         deltafs_epoch_cancel(ix->dir, own.text);
-    free(share.values);
     int status = deltafs_epoch_end(ix->dir, sequence);
     if (status == DELTAFS_ERR_CANCELLED)
         status = indexer_agree(ix, &own);

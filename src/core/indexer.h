@@ -22,5 +22,8 @@ DELTAFS_PRIVATE int deltafs_indexer_open_group(const char *collection, const cha
 DELTAFS_PRIVATE int deltafs_indexer_identify(const char *path, struct source_identity *out, struct error *e);
 DELTAFS_PRIVATE void deltafs_indexer_expect(deltafs_indexer *indexer, const char *path,
                                             const struct source_identity *is);
+/* The logical file that is added next, and no other one, was written by the processes of the indexer's group, in one
+ * session. All ranks call it, each with what it wrote. */
+DELTAFS_PRIVATE void deltafs_indexer_written(deltafs_indexer *indexer, const struct key_writer *w);
 
 #endif

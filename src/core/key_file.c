@@ -197,6 +197,10 @@ int key_column_scan(struct key_file *f, const struct deltafs_column *c, uint64_t
                     key_batch_fn fn, void *arg, struct error *e)
 {
     uint64_t most = SCAN_BYTES / c->stride + 1;
+
+    if (from >= end)
+        return DELTAFS_OK;
+    most = most < end - from ? most : end - from;
     size_t room = (size_t)((most - 1) * c->stride) + c->size;
     uint8_t *bytes = malloc(room);
     uint64_t *key = malloc((size_t)most * sizeof *key);

@@ -4,6 +4,7 @@
 
 #include <deltafs/deltafs_logical.h>
 #include "base/private.h"
+#include "core/kept_keys.h"
 #include "store/sources.h"
 
 struct key_file {
@@ -41,6 +42,19 @@ int key_column_read(struct key_file *f, const struct deltafs_column *c, uint64_t
 typedef int (*key_batch_fn)(void *arg, uint64_t first, const uint64_t *key, size_t n, struct error *e);
 int key_column_scan(struct key_file *f, const struct deltafs_column *c, uint64_t from, uint64_t end, const char *path,
                     key_batch_fn fn, void *arg, struct error *e);
+/* What this process wrote to a logical file in a session of its group, all of which has been closed. */
+struct key_writer {
+    uint32_t session, writer;
+    const struct kept_keys *keys; /* NULL: none */
+};
+
+/* The same as key_column_scan, of rows in the share of one process of the group that wrote the file last: those whose
+ * keys it wrote itself, so far as they have not been overwritten, and, of rows `from` to `end`, those whose keys nobody
+ * of the group has written. If `end` is where the next process begins, and so on, each of the column's `rows` rows is
+ * one process's. Keys that were kept are not read. */
+int key_column_scan_written(struct key_file *f, const struct deltafs_column *c, uint64_t rows, uint64_t from,
+                            uint64_t end, const struct key_writer *w, const char *path, key_batch_fn fn, void *arg,
+                            struct error *e);
 /* One value, little-endian then. */
 void column_value(const struct deltafs_column *c, const uint8_t *bytes, uint8_t *out);
 

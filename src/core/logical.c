@@ -9,6 +9,8 @@
 
 #define MEMORY_DEFAULT (UINT64_C(16) << 20) /* bytes of buffers, where the option memory is auto */
 #define PIECES_PART    16                   /* this part of it is what a look-up finds at once */
+#define KEPT_DEFAULT   (UINT64_C(64) << 20) /* bytes of keys, where the option memory is auto */
+#define KEPT_PART      8                    /* or this part of it, of a file that is read, too */
 
 int logical_agree(deltafs_logical *f, struct error *e)
 {
@@ -140,6 +142,7 @@ static int logical_free(deltafs_logical *f, struct error *e)
     extent_map_fini(&f->map);
     pieces_fini(&f->pieces);
     extent_list_fini(&f->list);
+    kept_keys_destroy(f->kept);
     buffer_fini(&f->unpublished.buffer);
     buffer_fini(&f->news.buffer);
     container_fini(&f->container);
@@ -170,6 +173,24 @@ int deltafs_logical_open_group(const char *path, int flags, const deltafs_option
     logical_give_up(f);
     logical_free(f, &second);
     return status;
+}
+
+void deltafs_logical_keep_keys(deltafs_logical *f, const deltafs_options *o)
+{
+    uint64_t memory = deltafs_options_number(o, OPTION_MEMORY), limit = KEPT_DEFAULT;
+    struct error ignored; /* they will be read back */
+    struct deltafs_table *t;
+
+    if (deltafs_table_of_options(f->container.path, o, deltafs_options_number(o, OPTION_SKIP), &t) != DELTAFS_OK)
+        return;
+    /* Half of the memory is for reading. */
+    if (memory != OPTION_AUTO)
+        limit = logical_can_read(f) ? memory / KEPT_PART : memory / 2;
+    if (memory != OPTION_AUTO && logical_can_read(f))
+        f->memory.limit -= limit;
+    f->is_keeping = 1;
+    kept_keys_create(&t->column[t->key], limit, &f->kept, &ignored);
+    deltafs_table_destroy(t);
 }
 
 int deltafs_logical_open(const char *path, int flags, const deltafs_options *options, deltafs_logical **out)

@@ -13,6 +13,7 @@
 #include "base/options.h"
 #include "base/private.h"
 #include "core/extent_map.h"
+#include "core/kept_keys.h"
 #include "store/extents.h"
 #include "store/frames.h"
 #include "store/session.h"
@@ -98,6 +99,8 @@ struct deltafs_logical {
     uint64_t size;            /* of the file */
     struct error lost;        /* what was written may be gone: no call can go on */
     struct io_file lock;      /* of atomic mode */
+    int is_keeping;           /* keys; so are all of the group then */
+    struct kept_keys *kept;   /* NULL: none */
 };
 
 static inline int logical_is_alone(const deltafs_logical *f)
@@ -120,6 +123,10 @@ int logical_gather(deltafs_logical *f, const void *mine, size_t n, struct bytes 
 DELTAFS_PRIVATE int deltafs_logical_open_group(const char *path, int flags, const deltafs_options *options,
                                                const struct logical_group *group, deltafs_logical **out,
                                                struct error *e);
+
+/* Keep the keys of what is written from now on, as far as the memory goes, if the options say where in a record they
+ * are. Whoever wants them takes them out of `kept` before the file is closed, and destroys them. */
+DELTAFS_PRIVATE void deltafs_logical_keep_keys(deltafs_logical *f, const deltafs_options *o);
 
 /* ---- logical_index.c ---- */
 

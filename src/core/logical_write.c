@@ -294,6 +294,8 @@ static int logical_add(deltafs_logical *f, uint64_t offset, const uint8_t *bytes
         status = extent_list_add(&f->list, offset, size, position, e);
     if (status == DELTAFS_OK && offset + size > f->size)
         f->size = offset + size;
+    if (status == DELTAFS_OK && f->kept)
+        kept_keys_take(f->kept, offset, bytes, size, position);
     return status;
 }
 

@@ -51,7 +51,8 @@ static void close_free(const struct logical_job *j, struct h5rows *tables)
 }
 
 /* Collective: rank 0's tables into the collection. */
-static int close_index(struct logical_job *j, const struct closed *c, struct error *e)
+static int close_index(struct logical_job *j, const struct closed *c, const struct key_writer *own_writes,
+                       struct error *e)
 {
     const struct h5rows *tables = &c->tables;
     const char *collection = j->options ? deltafs_options_text(j->options, OPTION_COLLECTION) : "";
@@ -62,6 +63,8 @@ static int close_index(struct logical_job *j, const struct closed *c, struct err
         return status;
     if (c->is.kind)
         deltafs_indexer_expect(ix, j->path, &c->is);
+    if (own_writes)
+        deltafs_indexer_written(ix, own_writes);
     status = deltafs_indexer_add(ix, j->path, tables->count, (const struct deltafs_table *const *)tables->table);
     if (status != DELTAFS_OK)
         error_set(e, status, "%s", deltafs_indexer_errmsg(ix));
@@ -71,7 +74,7 @@ static int close_index(struct logical_job *j, const struct closed *c, struct err
     return status != DELTAFS_OK ? status : closed;
 }
 
-int keys_after_close(struct logical_job *j, uint64_t size, struct error *e)
+int keys_after_close(struct logical_job *j, uint64_t size, const struct key_writer *own_writes, struct error *e)
 {
     enum { NOTHING, TABLES, FAILED } found = NOTHING;
     struct closed closed = {.is = {0}};
@@ -88,7 +91,7 @@ int keys_after_close(struct logical_job *j, uint64_t size, struct error *e)
     if (status == DELTAFS_OK && found == FAILED)
         status = agree_status(&j->agree, &own);
     if (status == DELTAFS_OK && found == TABLES)
-        status = close_index(j, &closed, &own);
+        status = close_index(j, &closed, own_writes, &own);
     close_free(j, &closed.tables);
     if (status != DELTAFS_OK)
         error_set(e, status,

@@ -275,12 +275,25 @@ static int call_decode(const struct bytes *in, int *flags, deltafs_options *o, s
     return DELTAFS_OK;
 }
 
+/* Rank 0: its call as the others get it. What stands beside the file of the rows in it will be looked at when it is
+ * closed; what is wrong with that is said then. */
+static int call_compose(const struct logical_job *j, int flags, const deltafs_options *given, deltafs_options *o,
+                        struct bytes *call, struct error *e)
+{
+    if (given && deltafs_options_copy(o, given, e) != DELTAFS_OK)
+        return e->status;
+    if ((flags & O_ACCMODE) != O_RDONLY)
+        deltafs_keys_options(j->path, o);
+    *e = (struct error){0};
+    return call_encode(j->path, flags, o, call, e);
+}
+
 /* Collective: rank 0's call to all; `o` gets its options. */
 static int call_share(struct logical_job *j, int *flags, const deltafs_options *given, deltafs_options *o,
                       struct bytes *call, struct error *e)
 {
     if (j->agree.rank == 0 && e->status == DELTAFS_OK)
-        call_encode(j->path, *flags, given ? given : o, call, e);
+        call_compose(j, *flags, given, o, call, e);
     int status = group_tell(j, call, e);
     if (status == DELTAFS_OK && e->status == DELTAFS_OK)
         call_decode(call, flags, o, e);
@@ -331,6 +344,8 @@ static int job_open_logical(struct logical_job *j, const char *path, int flags, 
     int status = call_share(j, &flags, given, o, &call, e);
     if (status == DELTAFS_OK)
         status = deltafs_logical_open_group(j->agree.rank == 0 ? path : call_path(&call), flags, o, &group, out, e);
+    if (status == DELTAFS_OK && (flags & O_ACCMODE) != O_RDONLY)
+        deltafs_logical_keep_keys(*out, o);
     deltafs_options_destroy(o);
     buffer_fini(&call.buffer);
     return status;
@@ -361,16 +376,20 @@ int deltafs_mpi_logical_close(deltafs_logical *f)
         return deltafs_logical_close(f);
     struct logical_job *j = f->group.ctx;
     uint64_t written[2] = {f->has_logs && f->mode != O_RDONLY, f->size};
-    int is_read_only = f->mode == O_RDONLY;
+    int is_read_only = f->mode == O_RDONLY, is_keeping = f->is_keeping;
+    struct kept_keys *kept = f->kept;
+    const struct key_writer own_writes = {f->session.number, f->group.rank, kept};
     int asked = is_read_only ? DELTAFS_OK : agree_reduce(&j->agree, written, 2, MPI_MAX, &own);
     f->group.destroy = NULL;
+    f->kept = NULL;
     int status = deltafs_logical_close(f);
     if (status != DELTAFS_OK)
         own = *e;
     else if (asked != DELTAFS_OK)
         status = asked;
     else if (written[0])
-        status = keys_after_close(j, written[1], &own);
+        status = keys_after_close(j, written[1], is_keeping ? &own_writes : NULL, &own);
+    kept_keys_destroy(kept);
     logical_job_destroy(j);
     if (status != DELTAFS_OK)
         *e = own;

@@ -3,6 +3,7 @@
 #define DELTAFS_MPI_LOGICAL_GROUP_H
 
 #include <deltafs/deltafs_keys.h>
+#include "core/key_file.h"
 #include "core/logical.h"
 #include "mpi/agree.h"
 
@@ -24,8 +25,8 @@ struct logical_group logical_job_group(struct logical_job *j);
 /* Collective: an indexer of this group, which stays its owner's; as deltafs_indexer_open_group (keys_index.c). */
 int keys_index_open(struct logical_job *j, const char *collection, const char *path, const deltafs_options *options,
                     deltafs_indexer **out, struct error *e);
-/* Collective: index the file of the job, of `size` bytes, which all ranks have closed, if its options say so
- * (keys_close.c). */
-int keys_after_close(struct logical_job *j, uint64_t size, struct error *e);
+/* Collective: index the file of the job, of `size` bytes, which all ranks have closed, if its options say so. `own`:
+ * what this rank wrote; NULL on all of them if they kept no keys (keys_close.c). */
+int keys_after_close(struct logical_job *j, uint64_t size, const struct key_writer *own, struct error *e);
 
 #endif

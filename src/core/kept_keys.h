@@ -1,0 +1,26 @@
+/* Keys that a writer has seen go by in what it wrote to a logical file, so that indexing need not read them back. A key
+ * is known by where it stands in the writer's data log: there nothing ever changes, whatever is written over the same
+ * place of the file later, and by whom. Those that are cut across two writes are not kept, nor those that there is no
+ * room for. */
+#ifndef DELTAFS_CORE_KEPT_KEYS_H
+#define DELTAFS_CORE_KEPT_KEYS_H
+
+#include <deltafs/deltafs_keys.h>
+#include "base/error.h"
+#include "base/private.h"
+
+struct kept_keys;
+
+/* For the keys of a column that is in one piece; `limit` bytes at most. */
+int kept_keys_create(const struct deltafs_column *column, uint64_t limit, struct kept_keys **out, struct error *e);
+DELTAFS_PRIVATE void kept_keys_destroy(struct kept_keys *k);
+/* `size` bytes were written at `offset` of the file, and stand at `position` of the log, behind all of the calls
+ * before. */
+void kept_keys_take(struct kept_keys *k, uint64_t offset, const uint8_t *bytes, size_t size, uint64_t position);
+/* Whether it has that column's keys. */
+int kept_keys_are_of(const struct kept_keys *k, const struct deltafs_column *column);
+/* The keys of rows `row` on, at most *n, of which the first stands at `position`: one after another, as they were
+ * written, *n of them. NULL if that one is not kept; *n then is how many at least are not. */
+const uint8_t *kept_keys_find(const struct kept_keys *k, uint64_t row, uint64_t position, uint64_t *n);
+
+#endif

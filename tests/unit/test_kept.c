@@ -1,0 +1,275 @@
+/* Keys that a writer has kept: whatever was written, in whatever order, each row of the file is handed out once with
+ * the key that it has in the end, kept or read back; and what was kept is not read. */
+#include <fcntl.h>
+#include <string.h>
+#include "base/options.h"
+#include "core/key_file.h"
+#include "core/logical.h"
+#include "unit_help.h"
+
+#define SIZE_MAX_BYTES 30000
+
+struct stream {
+    struct deltafs_column column;
+    uint64_t skip;
+    uint8_t bytes[SIZE_MAX_BYTES]; /* what the file is */
+    uint64_t size;
+    char path[300];
+};
+
+static struct stream model;
+
+static void stream_name(const char *what, int number)
+{
+    static const char *base;
+
+    if (!base)
+        base = unit_path("file");
+    snprintf(model.path, sizeof model.path, "%s-%s-%d", base, what, number);
+}
+
+static void stream_init(struct rng *r, int round)
+{
+    uint32_t before = (uint32_t)rng_below(r, 20), size = rng_below(r, 2) ? 8 : 4;
+
+    memset(&model, 0, sizeof model);
+    model.skip = rng_below(r, 3) ? 0 : rng_below(r, 200);
+    model.column = (struct deltafs_column){.name = "id",
+                                           .kind = 'u',
+                                           .size = size,
+                                           .stride = before + size + rng_below(r, 30),
+                                           .offset = model.skip + before};
+    stream_name("anyhow", round);
+}
+
+static deltafs_logical *stream_open(int flags)
+{
+    deltafs_logical *f;
+
+    CHECK_IS(deltafs_logical_open(model.path, flags | O_CREAT, NULL, &f), DELTAFS_OK);
+    return f;
+}
+
+static void stream_write(deltafs_logical *f, struct rng *r, uint64_t offset, uint64_t n)
+{
+    uint8_t bytes[SIZE_MAX_BYTES];
+
+    n = offset + n < SIZE_MAX_BYTES ? n : SIZE_MAX_BYTES - offset;
+    rng_fill(r, bytes, n);
+    memcpy(model.bytes + offset, bytes, n);
+    if (n > 0 && offset + n > model.size)
+        model.size = offset + n;
+    CHECK_IS(deltafs_logical_write(f, offset, bytes, n), DELTAFS_OK);
+}
+
+static void stream_truncate(deltafs_logical *f, uint64_t size)
+{
+    if (size < model.size)
+        memset(model.bytes + size, 0, model.size - size);
+    model.size = size;
+    CHECK_IS(deltafs_logical_truncate(f, size), DELTAFS_OK);
+}
+
+/* Records, one behind the other or in strides; pieces of any size anywhere; now and then a truncation. */
+static void stream_fill(deltafs_logical *f, struct rng *r, int is_wild)
+{
+    uint64_t stride = model.column.stride, at = model.skip;
+
+    for (uint64_t i = 0, n = 1 + rng_below(r, 30); i < n; i++) {
+        uint64_t rows = 1 + rng_below(r, 40);
+        if (!is_wild || rng_below(r, 3) == 0) {
+            stream_write(f, r, at, rows * stride);
+            at += rows * stride * (1 + rng_below(r, 2));
+            at = at < SIZE_MAX_BYTES ? at : model.skip;
+        } else if (rng_below(r, 12) == 0) {
+            stream_truncate(f, rng_below(r, SIZE_MAX_BYTES));
+        } else {
+            stream_write(f, r, rng_below(r, SIZE_MAX_BYTES), 1 + rng_below(r, 3 * stride));
+        }
+    }
+}
+
+struct seen {
+    uint64_t rows;
+    uint8_t times[SIZE_MAX_BYTES];
+};
+
+static int see(void *arg, uint64_t first, const uint64_t *key, size_t n, struct error *e)
+{
+    struct seen *seen = arg;
+
+    (void)e;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t want = 0;
+        CHECK(first + i < seen->rows);
+        memcpy(&want, model.bytes + model.column.offset + (first + i) * model.column.stride, model.column.size);
+        CHECK(key[i] == want);
+        seen->times[first + i]++;
+    }
+    return DELTAFS_OK;
+}
+
+static struct kept_keys *stream_keep(uint64_t limit)
+{
+    struct kept_keys *k;
+    struct error e;
+
+    CHECK_IS(kept_keys_create(&model.column, limit, &k, &e), DELTAFS_OK);
+    return k;
+}
+
+/* Close, and take the keys of two shares: that of the writer, and one of a process of its group that wrote nothing.
+ * Returns how often data was read. */
+static uint64_t stream_check(deltafs_logical *f, uint64_t cut)
+{
+    struct key_writer w = {.session = f->session.number, .keys = f->kept}, idle = {.session = w.session, .writer = 1};
+    struct kept_keys *kept = f->kept;
+    struct io io = io_default();
+    struct deltafs_io_stat before = {0}, after = {0};
+    struct seen seen = {0};
+    struct key_file file;
+    struct error e;
+
+    f->kept = NULL;
+    CHECK_IS(deltafs_logical_close(f), DELTAFS_OK);
+    seen.rows = model.size < model.skip ? 0 : (model.size - model.skip) / model.column.stride;
+    cut = cut < seen.rows ? cut : seen.rows;
+    CHECK_IS(key_file_open(&file, &io, model.path, 'f', NULL, NULL, &e), DELTAFS_OK);
+    key_file_io_stat(&file, &before);
+    CHECK_IS(key_column_scan_written(&file, &model.column, seen.rows, 0, cut, &w, model.path, see, &seen, &e),
+             DELTAFS_OK);
+    CHECK_IS(
+        key_column_scan_written(&file, &model.column, seen.rows, cut, seen.rows, &idle, model.path, see, &seen, &e),
+        DELTAFS_OK);
+    key_file_io_stat(&file, &after);
+    for (uint64_t i = 0; i < seen.rows; i++)
+        CHECK(seen.times[i] == 1);
+    key_file_close(&file);
+    kept_keys_destroy(kept);
+    return after.reads - before.reads;
+}
+
+static void test_anyhow(void **state)
+{
+    struct rng r = rng_init(401);
+
+    (void)state;
+    for (int round = 0; round < 300; round++) {
+        stream_init(&r, round);
+        for (uint64_t i = rng_below(&r, 3); i > 0; i--) {
+            deltafs_logical *earlier = stream_open(O_RDWR);
+            stream_fill(earlier, &r, 1);
+            CHECK_IS(deltafs_logical_close(earlier), DELTAFS_OK);
+        }
+        deltafs_logical *f = stream_open(rng_below(&r, 2) ? O_RDWR : O_WRONLY);
+        /* Sometimes there is room for the first few only: of keys, or of runs. */
+        f->kept = rng_below(&r, 4) ? stream_keep(rng_below(&r, 3) ? UINT64_C(1) << 20 : 140000 * model.column.size / 4)
+                                   : NULL;
+        stream_fill(f, &r, rng_below(&r, 4) != 0);
+        stream_check(f, rng_below(&r, 1000));
+    }
+}
+
+/* More keys than stand together in memory; none of them is read back. */
+static void test_not_read(void **state)
+{
+    static const uint64_t pieces[] = {48, 4800, 12000};
+    struct rng r = rng_init(402);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof pieces / sizeof pieces[0]; i++) {
+        memset(&model, 0, sizeof model);
+        model.column = (struct deltafs_column){.name = "id", .kind = 'u', .size = 8, .stride = 48, .offset = 24};
+        stream_name("not-read", (int)i);
+        deltafs_logical *f = stream_open(O_WRONLY);
+        f->kept = stream_keep(UINT64_C(1) << 20);
+        for (uint64_t at = 0; at + pieces[i] <= 24000; at += pieces[i])
+            stream_write(f, &r, at, pieces[i]);
+        CHECK(stream_check(f, UINT64_MAX) == 0);
+    }
+}
+
+static int count_keys(void *arg, uint64_t first, const uint64_t *key, size_t n, struct error *e)
+{
+    uint64_t *next = arg;
+
+    (void)e;
+    for (size_t i = 0; i < n; i++)
+        CHECK(first + i == *next + i && key[i] == (*next + i) * 7);
+    *next += n;
+    return DELTAFS_OK;
+}
+
+/* Over many chunks of them, and up to a limit from which on they are read. */
+static void test_many(void **state)
+{
+    enum { ROWS = 150000, RECORD = 16 };
+    struct deltafs_column c = {.name = "id", .kind = 'u', .size = 8, .stride = RECORD, .offset = 8};
+    uint8_t *bytes = calloc(ROWS, RECORD);
+    struct error e;
+
+    (void)state;
+    model.column = c;
+    for (uint64_t i = 0; i < ROWS; i++)
+        memcpy(bytes + i * RECORD + 8, &(uint64_t){i * 7}, 8);
+    for (int is_enough = 0; is_enough < 2; is_enough++) {
+        struct key_file file;
+        struct io io = io_default();
+        struct deltafs_io_stat before = {0}, after = {0};
+        uint64_t next = 0;
+        stream_name("many", is_enough);
+        deltafs_logical *f = stream_open(O_WRONLY);
+        struct kept_keys *kept = f->kept = stream_keep(is_enough ? 2 << 20 : 600000);
+        CHECK_IS(deltafs_logical_write(f, 0, bytes, (size_t)ROWS * RECORD), DELTAFS_OK);
+        const struct key_writer w = {.session = f->session.number, .keys = kept};
+        f->kept = NULL;
+        CHECK_IS(deltafs_logical_close(f), DELTAFS_OK);
+        CHECK_IS(key_file_open(&file, &io, model.path, 'f', NULL, NULL, &e), DELTAFS_OK);
+        key_file_io_stat(&file, &before);
+        CHECK_IS(key_column_scan_written(&file, &c, ROWS, 0, ROWS, &w, model.path, count_keys, &next, &e), DELTAFS_OK);
+        key_file_io_stat(&file, &after);
+        CHECK(next == ROWS);
+        /* Two chunks of keys have room: 65,536 of 16 bytes are not read. */
+        CHECK(after.bytes_read - before.bytes_read == 0
+                  ? is_enough
+                  : !is_enough && after.bytes_read - before.bytes_read < (ROWS - 65536) * RECORD + (64u << 10));
+        key_file_close(&file);
+        kept_keys_destroy(kept);
+    }
+    free(bytes);
+}
+
+/* A key that cannot be is told with its place in the file. */
+static void test_negative(void **state)
+{
+    struct deltafs_column c = {.name = "id", .kind = 'i', .size = 8, .stride = 16, .offset = 0};
+    uint8_t bytes[160] = {0};
+    struct io io = io_default();
+    struct key_file file;
+    struct error e;
+    uint64_t next = 0;
+
+    (void)state;
+    bytes[5 * 16 + 7] = 0x80;
+    model.column = c;
+    stream_name("negative", 0);
+    deltafs_logical *f = stream_open(O_WRONLY);
+    struct kept_keys *kept = f->kept = stream_keep(1 << 20);
+    CHECK_IS(deltafs_logical_write(f, 0, bytes, sizeof bytes), DELTAFS_OK);
+    const struct key_writer w = {.session = f->session.number, .keys = kept};
+    f->kept = NULL;
+    CHECK_IS(deltafs_logical_close(f), DELTAFS_OK);
+    CHECK_IS(key_file_open(&file, &io, model.path, 'f', NULL, NULL, &e), DELTAFS_OK);
+    CHECK_IS(key_column_scan_written(&file, &c, 10, 0, 10, &w, model.path, count_keys, &next, &e), DELTAFS_ERR_DAMAGED);
+    CHECK(strstr(e.text, "offset 80: the key that stands there is negative"));
+    key_file_close(&file);
+    kept_keys_destroy(kept);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_anyhow), cmocka_unit_test(test_not_read),
+                                       cmocka_unit_test(test_many), cmocka_unit_test(test_negative)};
+
+    return cmocka_run_group_tests(tests, unit_setup, unit_teardown) != 0;
+}
