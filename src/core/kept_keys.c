@@ -40,7 +40,7 @@ int kept_keys_create(const struct deltafs_column *c, uint64_t limit, struct kept
     return DELTAFS_OK;
 }
 
-void kept_keys_destroy(struct kept_keys *k)
+void deltafs_kept_keys_destroy(struct kept_keys *k)
 {
     if (!k)
         return;

@@ -13,7 +13,7 @@ struct kept_keys;
 
 /* For the keys of a column that is in one piece; `limit` bytes at most. */
 int kept_keys_create(const struct deltafs_column *column, uint64_t limit, struct kept_keys **out, struct error *e);
-DELTAFS_PRIVATE void kept_keys_destroy(struct kept_keys *k);
+DELTAFS_PRIVATE void deltafs_kept_keys_destroy(struct kept_keys *k);
 /* `size` bytes were written at `offset` of the file, and stand at `position` of the log, behind all of the calls
  * before. */
 void kept_keys_take(struct kept_keys *k, uint64_t offset, const uint8_t *bytes, size_t size, uint64_t position);

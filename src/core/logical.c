@@ -142,7 +142,7 @@ static int logical_free(deltafs_logical *f, struct error *e)
     extent_map_fini(&f->map);
     pieces_fini(&f->pieces);
     extent_list_fini(&f->list);
-    kept_keys_destroy(f->kept);
+    deltafs_kept_keys_destroy(f->kept);
     buffer_fini(&f->unpublished.buffer);
     buffer_fini(&f->news.buffer);
     container_fini(&f->container);

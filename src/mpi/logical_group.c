@@ -389,7 +389,7 @@ int deltafs_mpi_logical_close(deltafs_logical *f)
         status = asked;
     else if (written[0])
         status = keys_after_close(j, written[1], is_keeping ? &own_writes : NULL, &own);
-    kept_keys_destroy(kept);
+    deltafs_kept_keys_destroy(kept);
     logical_job_destroy(j);
     if (status != DELTAFS_OK)
         *e = own;

@@ -145,7 +145,7 @@ static uint64_t stream_check(deltafs_logical *f, uint64_t cut)
     for (uint64_t i = 0; i < seen.rows; i++)
         CHECK(seen.times[i] == 1);
     key_file_close(&file);
-    kept_keys_destroy(kept);
+    deltafs_kept_keys_destroy(kept);
     return after.reads - before.reads;
 }
 
@@ -234,7 +234,7 @@ static void test_many(void **state)
                   ? is_enough
                   : !is_enough && after.bytes_read - before.bytes_read < (ROWS - 65536) * RECORD + (64u << 10));
         key_file_close(&file);
-        kept_keys_destroy(kept);
+        deltafs_kept_keys_destroy(kept);
     }
     free(bytes);
 }
@@ -263,7 +263,7 @@ static void test_negative(void **state)
     CHECK_IS(key_column_scan_written(&file, &c, 10, 0, 10, &w, model.path, count_keys, &next, &e), DELTAFS_ERR_DAMAGED);
     CHECK(strstr(e.text, "offset 80: the key that stands there is negative"));
     key_file_close(&file);
-    kept_keys_destroy(kept);
+    deltafs_kept_keys_destroy(kept);
 }
 
 int main(void)
