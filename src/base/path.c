@@ -18,32 +18,35 @@ char *path_from(const char *here, const char *path)
     return out;
 }
 
-/* What is known of the folder that the path is in, which is changed. Returns 0, or -1. */
-static int path_folder_stat(char *path, struct stat *st)
+char *path_parent(const char *path)
 {
     size_t n = strlen(path);
 
     while (n > 1 && path[n - 1] == '/')
-        path[--n] = '\0';
-    char *slash = strrchr(path, '/');
-    if (slash)
-        slash[slash == path] = '\0';
-    return stat(slash ? path : ".", st);
+        n--;
+    while (n > 0 && path[n - 1] != '/')
+        n--;
+    if (n == 0)
+        return strdup(".");
+    /* All of the root's name is its slash. */
+    return strndup(path, n > 1 ? n - 1 : 1);
 }
 
 /* Whether the path is found from the root, too. A folder above may not be searched by this user, and the whole be
  * longer than paths can be: it is found only from the folder that the process is in then. Returns -1 without memory. */
 static int path_is_found(const char *here, const char *path)
 {
-    char *given = strdup(path), *whole = path_from(here, path);
+    char *whole = path_from(here, path), *given_folder = path_parent(path);
+    char *folder = whole ? path_parent(whole) : NULL;
     struct stat a, b;
     int is_found = -1;
 
-    if (given && whole)
-        is_found = strlen(whole) + PATH_ROOM <= PATH_MAX &&
-                   (path_folder_stat(given, &a) != 0 ||
-                    (path_folder_stat(whole, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino));
-    free(given);
+    if (folder && given_folder)
+        is_found =
+            strlen(whole) + PATH_ROOM <= PATH_MAX &&
+            (stat(given_folder, &a) != 0 || (stat(folder, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino));
+    free(given_folder);
+    free(folder);
     free(whole);
     return is_found;
 }

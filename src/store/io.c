@@ -615,28 +615,10 @@ int io_sync_folder(struct io *io, const char *path, struct error *e)
     return rc < 0 ? error_system(e, -rc, "sync the folder", path) : DELTAFS_OK;
 }
 
-/* The folder that `path` is an entry of. */
-static char *io_parent(const char *path)
-{
-    char *parent = strdup(path);
-
-    if (!parent)
-        return NULL;
-    size_t n = strlen(parent);
-    while (n > 1 && parent[n - 1] == '/')
-        parent[--n] = '\0';
-    char *slash = strrchr(parent, '/');
-    if (slash)
-        slash[slash == parent] = '\0';
-    else
-        parent[0] = '\0';
-    return parent;
-}
-
 int io_sync_parent(struct io *io, const char *path, struct error *e)
 {
-    char *parent = io_parent(path);
-    int status = parent ? io_sync_folder(io, *parent ? parent : ".", e) : error_no_memory(e, strlen(path), "a path");
+    char *parent = path_parent(path);
+    int status = parent ? io_sync_folder(io, parent, e) : error_no_memory(e, strlen(path), "a path");
 
     free(parent);
     return status;

@@ -3,6 +3,7 @@
 #include "base/crc32c.h"
 #include "base/number.h"
 #include "base/options.h"
+#include "base/path.h"
 #include "core/partition.h"
 #include "unit_help.h"
 
@@ -224,6 +225,20 @@ static void test_crc32c_long(void **state)
             CHECK(crc32c(begin, b + n % 64, n) == want);
             CHECK(crc32c_portable(begin, b + n % 64, n) == want);
         }
+    }
+}
+
+static void test_path_parent(void **state)
+{
+    static const char *const cases[][2] = {
+        {"a", "."}, {"a/", "."}, {"a/b", "a"}, {"a/b//", "a"}, {"a//b", "a/"},     {"/a", "/"},       {"/a/", "/"},
+        {"/", "/"}, {"//", "/"}, {"", "."},    {"./a", "."},   {"/a/b/c", "/a/b"}, {"a/../b", "a/.."}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char *parent = path_parent(cases[i][0]);
+        assert_string_equal(parent, cases[i][1]);
+        free(parent);
     }
 }
 
@@ -563,6 +578,7 @@ int main(void)
         cmocka_unit_test(test_crc32c_vectors),
         cmocka_unit_test(test_crc32c_all_agree),
         cmocka_unit_test(test_crc32c_long),
+        cmocka_unit_test(test_path_parent),
         cmocka_unit_test(test_hash_is_pinned),
         cmocka_unit_test(test_partition),
         cmocka_unit_test(test_ownership),
