@@ -3,38 +3,10 @@
 # knows nothing of DeltaFS, writes through deltafs: names, with the option key in the environment; each ID's rows are
 # found, and the file is right.
 #
-#     tests/adio/hdf5_keys.sh OVERLAY|FOLDER DELTAFS      as hdf5.sh
+#     tests/adio/hdf5_keys.sh OVERLAY|FOLDER DELTAFS      as adio_lib.sh says
 set -u
-[ $# -eq 2 ] || {
-    echo "usage: tests/adio/hdf5_keys.sh OVERLAY|FOLDER DELTAFS" >&2
-    exit 2
-}
-here=$(cd "$(dirname "$0")" && pwd)
-driver=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
-deltafs=$(cd "$(dirname "$2")" && pwd)/$(basename "$2")
-work=$(mktemp -d "${TMPDIR:-/tmp}/deltafs-hdf5.XXXXXX")
-trap 'rm -rf "$work"' EXIT
-flavour=mpich
-[ ! -d "$driver" ] || flavour=openmpi
+. "$(dirname "$0")/adio_lib.sh"
 unset DELTAFS_KEY DELTAFS_COLLECTION
-
-fail() {
-    echo "hdf5_keys.sh: $*" >&2
-    exit 1
-}
-
-# run RANKS ARGUMENT...: the program, with DeltaFS in its MPI-IO.
-run() {
-    ranks=$1
-    shift
-    if [ $flavour = mpich ]; then
-        timeout -k 5 240 mpirun.mpich -np "$ranks" -genv LD_PRELOAD "$driver" "$work/program" "$@"
-    else
-        OMPI_MCA_mca_base_component_path="$driver:SYSTEM_DEFAULT" OMPI_MCA_mpi_yield_when_idle=1 \
-            OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
-            timeout -k 5 240 mpirun.openmpi --oversubscribe -np "$ranks" "$work/program" "$@"
-    fi
-}
 
 # right WHAT STEPS ROWS: each of ROWS IDs has its rows in the index that WHAT has.
 right() {
@@ -44,8 +16,7 @@ right() {
     "$deltafs" verify "$1" || fail "verify $1"
 }
 
-"mpicc.$flavour" -O1 "-I/usr/include/hdf5/$flavour" "$here/hdf5_vpic.c" -o "$work/program" \
-    "-L/usr/lib/$(gcc -print-multiarch)/hdf5/$flavour" -lhdf5 || exit 1
+build_hdf5 hdf5_vpic.c
 file=$work/file.h5
 export DELTAFS_KEY='/Timestep_*/id1'
 for how in collective independent "collective 500" "independent 130"; do

@@ -2,39 +2,14 @@
 # An MPI-IO program that knows nothing of DeltaFS writes records, and every particle has its trajectory: told by hints,
 # by the environment, or by a deltafs.conf; however the records are written; every row compared with what was written.
 #
-#     tests/adio/rows.sh OVERLAY DELTAFS      OVERLAY: libdeltafs_romio.so, for MPICH
-#     tests/adio/rows.sh FOLDER DELTAFS       FOLDER: of the components for Open MPI
+#     tests/adio/rows.sh OVERLAY|FOLDER DELTAFS      as adio_lib.sh says
 set -u
-[ $# -eq 2 ] || {
-    echo "usage: tests/adio/rows.sh OVERLAY|FOLDER DELTAFS" >&2
-    exit 2
-}
-here=$(cd "$(dirname "$0")" && pwd)
-driver=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
-deltafs=$(cd "$(dirname "$2")" && pwd)/$(basename "$2")
-work=$(mktemp -d "${TMPDIR:-/tmp}/deltafs-rows.XXXXXX")
-trap 'rm -rf "$work"' EXIT
-flavour=mpich
-[ ! -d "$driver" ] || flavour=openmpi
+. "$(dirname "$0")/adio_lib.sh"
 schema=x:f4,y:f8,a:V12,id:u8,b:V16
 
-fail() {
-    echo "rows.sh: $*" >&2
-    head -n 20 "$work/err" >&2
-    exit 1
-}
-
-# run RANKS ARGUMENT...: the program, with DeltaFS in its MPI-IO.
-run() {
-    ranks=$1
-    shift
-    if [ $flavour = mpich ]; then
-        timeout -k 5 240 mpirun.mpich -np "$ranks" -genv LD_PRELOAD "$driver" "$work/program" "$@"
-    else
-        OMPI_MCA_mca_base_component_path="$driver:SYSTEM_DEFAULT" OMPI_MCA_mpi_yield_when_idle=1 \
-            OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
-            timeout -k 5 240 mpirun.openmpi --oversubscribe -np "$ranks" "$work/program" "$@"
-    fi >"$work/written" 2>"$work/err"
+# rows RANKS ARGUMENT...: the program; what it says it has written is kept.
+rows() {
+    run "$@" >"$work/written" 2>"$work/err"
 }
 
 # same NAME...: what the indexes hand out is what the program has written, for all keys.
@@ -51,38 +26,38 @@ same() {
 }
 cases=0
 
-"mpicc.$flavour" -O1 "$here/rows_program.c" -o "$work/program" || exit 1
+build rows_program.c
 
 # Told by hints alone, 5 steps into one collection.
 mkdir "$work/a"
-run 4 "deltafs:$work/a/dump" 5 2000 all deltafs_schema=$schema deltafs_key=id "deltafs_collection=$work/particles" ||
+rows 4 "deltafs:$work/a/dump" 5 2000 all deltafs_schema=$schema deltafs_key=id "deltafs_collection=$work/particles" ||
     fail "hints"
 same "$work/particles"
 [ ! -e "$work/a/dump.0/keys" ] || fail "the hint deltafs_collection is not followed"
 
 # By the environment; records are cut by the writes. A hint counts more.
 mkdir "$work/b"
-DELTAFS_SCHEMA=$schema DELTAFS_KEY=x DELTAFS_COLLECTION=$work/b/all run 3 "deltafs:$work/b/dump" 3 500 pieces \
+DELTAFS_SCHEMA=$schema DELTAFS_KEY=x DELTAFS_COLLECTION=$work/b/all rows 3 "deltafs:$work/b/dump" 3 500 pieces \
     deltafs_key=id || fail "the environment"
 same "$work/b/all"
 
 # By a file in the folder, each file with its own index; the environment counts more. Others' bytes stood there first.
 mkdir "$work/c"
 printf '# what a record has\nschema = %s\n\nkey=x\n' $schema >"$work/c/deltafs.conf"
-DELTAFS_KEY=id run 4 "deltafs:$work/c/dump" 2 300 twice || fail "deltafs.conf"
+DELTAFS_KEY=id rows 4 "deltafs:$work/c/dump" 2 300 twice || fail "deltafs.conf"
 same "$work/c/dump.0" "$work/c/dump.100/keys"
 printf 'schema=%s\nkey=id\ncollection=all/../..\n' $schema >"$work/c/deltafs.conf"
-run 2 "deltafs:$work/c/other" 1 10 all
+rows 2 "deltafs:$work/c/other" 1 10 all
 grep -q "deltafs.conf: line 3: option collection" "$work/err" || fail "a collection that is not below the folder"
 
 # Opened again and written anew, by several ranks: the last index counts.
 mkdir "$work/d"
-run 3 "deltafs:$work/d/dump" 1 400 again deltafs_schema=$schema deltafs_key=id || fail "again"
+rows 3 "deltafs:$work/d/dump" 1 400 again deltafs_schema=$schema deltafs_key=id || fail "again"
 same "$work/d/dump.0"
 
 # A cut record: the close says where, and the file is whole.
 mkdir "$work/e"
-run 2 "deltafs:$work/e/dump" 1 100 cut deltafs_schema=$schema deltafs_key=id
+rows 2 "deltafs:$work/e/dump" 1 100 cut deltafs_schema=$schema deltafs_key=id
 code=$?
 [ $flavour = openmpi ] || [ $code -eq 3 ] || fail "exit code $code of a close that cannot index"
 grep -q "the record at offset 8016 is cut" "$work/err" || fail "a cut record is not said"

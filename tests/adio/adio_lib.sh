@@ -1,0 +1,49 @@
+# Sourced by scripts that run a program with DeltaFS in the MPI-IO of an MPI as it is installed:
+#
+#     SCRIPT OVERLAY DELTAFS      OVERLAY: libdeltafs_romio.so, for MPICH
+#     SCRIPT FOLDER DELTAFS       FOLDER: of the components for Open MPI
+#
+# DELTAFS is the command. They get $here (this folder), $driver, $deltafs, $flavour (mpich or openmpi), and $work, a folder
+# that goes at the end.
+script=tests/adio/$(basename "$0")
+[ $# -eq 2 ] || {
+    echo "usage: $script OVERLAY|FOLDER DELTAFS" >&2
+    exit 2
+}
+here=$(cd "$(dirname "$0")" && pwd)
+driver=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
+deltafs=$(cd "$(dirname "$2")" && pwd)/$(basename "$2")
+work=$(mktemp -d "${TMPDIR:-/tmp}/deltafs-adio.XXXXXX") || exit 1
+trap 'rm -rf "$work"' EXIT
+flavour=mpich
+[ ! -d "$driver" ] || flavour=openmpi
+
+fail() {
+    echo "$script: $*" >&2
+    [ ! -e "$work/err" ] || head -n 20 "$work/err" >&2
+    exit 1
+}
+
+# build SOURCE: $work/program.
+build() {
+    "mpicc.$flavour" -O1 "$here/$1" -o "$work/program" || fail "$1 does not build"
+}
+
+# build_hdf5 SOURCE: with the distribution's parallel HDF5 (scripts/install-packages hdf5).
+build_hdf5() {
+    "mpicc.$flavour" -O1 "-I/usr/include/hdf5/$flavour" "$here/$1" -o "$work/program" \
+        "-L/usr/lib/$(gcc -print-multiarch)/hdf5/$flavour" -lhdf5 || fail "$1 does not build"
+}
+
+# run RANKS ARGUMENT...: the program, with DeltaFS in its MPI-IO.
+run() {
+    ranks=$1
+    shift
+    if [ $flavour = mpich ]; then
+        timeout -k 5 240 mpirun.mpich -np "$ranks" -genv LD_PRELOAD "$driver" "$work/program" "$@"
+    else
+        OMPI_MCA_mca_base_component_path="$driver:SYSTEM_DEFAULT" OMPI_MCA_mpi_yield_when_idle=1 \
+            OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
+            timeout -k 5 240 mpirun.openmpi --oversubscribe -np "$ranks" "$work/program" "$@"
+    fi
+}
