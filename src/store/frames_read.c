@@ -5,7 +5,8 @@
  * many logs are read by turns: each must find its own again when its turn comes.
  *
  * A log may be growing. What is read beyond what was asked for may not be written yet, then it does not match and is
- * left out. A page of checksums that was kept from before may lack the frame asked for: it is read once more. */
+ * left out. A page of checksums that was kept from before may lack the frame asked for: it is read once more; and so
+ * are both for some seconds, where the file system may show late what another host has written. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -242,19 +243,30 @@ static uint64_t low_bits(size_t n)
     return n >= 64 ? UINT64_MAX : (UINT64_C(1) << n) - 1;
 }
 
+/* Whole frames of one group, at most a piece. */
+static int source_read_piece(struct frame_source *s, uint64_t position, uint8_t *bytes, size_t n, struct error *e)
+{
+    uint64_t match;
+    int status = io_file_read(s->file, frame_offset(position), bytes, n, e);
+
+    for (size_t at = 0; at < n && status == DELTAFS_OK; at += 64 * FRAME_SIZE) {
+        size_t frames = (n - at < 64 * FRAME_SIZE ? n - at : 64 * FRAME_SIZE) / FRAME_SIZE;
+        status = source_verify(s, position + at, bytes + at, frames, low_bits(frames), &match, e);
+    }
+    return status;
+}
+
 /* Whole frames of one group. */
 static int source_read_long(struct frame_source *s, uint64_t position, uint8_t *bytes, size_t n, struct error *e)
 {
-    uint64_t match;
+    unsigned waited = 0;
     int status = DELTAFS_OK;
 
     while (n > 0 && status == DELTAFS_OK) {
         size_t part = n < PIECE ? n : PIECE;
-        status = io_file_read(s->file, frame_offset(position), bytes, part, e);
-        for (size_t at = 0; at < part && status == DELTAFS_OK; at += 64 * FRAME_SIZE) {
-            size_t frames = (part - at < 64 * FRAME_SIZE ? part - at : 64 * FRAME_SIZE) / FRAME_SIZE;
-            status = source_verify(s, position + at, bytes + at, frames, low_bits(frames), &match, e);
-        }
+        do
+            status = source_read_piece(s, position, bytes, part, e);
+        while (status == DELTAFS_ERR_DAMAGED && io_file_wait(s->file, &waited));
         position += part;
         bytes += part;
         n -= part;
@@ -268,12 +280,16 @@ static int source_fill(struct frame_source *s, struct frame_slot *slot, size_t f
 {
     uint64_t position = slot->number * s->cache->windows.size + from * FRAME_SIZE, match;
     uint8_t *bytes = slot->bytes + from * FRAME_SIZE;
+    unsigned waited = 0;
+    int status;
 
     slot->valid &= ~(low_bits(to - from) << from);
-    int status = io_file_read(s->file, frame_offset(position), bytes, (to - from) * FRAME_SIZE, e);
-    if (status != DELTAFS_OK)
-        return status;
-    status = source_verify(s, position, bytes, to - from, need >> from, &match, e);
+    do {
+        match = 0;
+        status = io_file_read(s->file, frame_offset(position), bytes, (to - from) * FRAME_SIZE, e);
+        if (status == DELTAFS_OK)
+            status = source_verify(s, position, bytes, to - from, need >> from, &match, e);
+    } while (status == DELTAFS_ERR_DAMAGED && io_file_wait(s->file, &waited));
     slot->valid |= match << from;
     return status;
 }

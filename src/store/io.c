@@ -6,28 +6,20 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 #include "base/memory.h"
 #include "base/path.h"
 #include "store/io.h"
 
 #define IO_DIRECT_MIN (64u << 10) /* bytes worth a write around the page cache */
+#define IO_LATE_MAX   4000u       /* milliseconds: GlusterFS's caches of a second each can be one behind the other */
+#define IO_LATE_PAUSE 100u
 
-/* A container may come from anybody. A FIFO in it must not make its reader wait, and a symbolic link in the place of a
- * file must not lead a writer, who cuts off and replaces, out of it; reading may go through links, and so may folders,
- * which can be on other volumes. */
-static int posix_open(void *ctx, const char *path, int flags, mode_t mode)
-{
-    int is_reading = (flags & O_ACCMODE) == O_RDONLY;
-
-    (void)ctx;
-    flags |= O_CLOEXEC | O_NOCTTY | (is_reading ? O_NONBLOCK : O_NOFOLLOW);
-    int fd = open(path, flags, mode);
-    /* Only a regular file, which another has a lease on, is ever not ready. */
-    if (fd < 0 && errno == EWOULDBLOCK && is_reading)
-        fd = open(path, flags & ~O_NONBLOCK, mode);
-    return fd < 0 ? -errno : fd;
-}
+#ifndef AT_STATX_FORCE_SYNC
+#define AT_STATX_FORCE_SYNC 0
+#endif
 
 static ssize_t posix_pread(void *ctx, int fd, void *bytes, size_t n, uint64_t offset)
 {
@@ -49,15 +41,74 @@ static int posix_sync(void *ctx, int fd)
     return fdatasync(fd) != 0 ? -errno : 0;
 }
 
+/* Whether the file system is one that shows what other hosts do late: it keeps for seconds what it knows of a file.
+ * That is, those of them that are known to; FUSE has GlusterFS behind it, and many others. */
+static int posix_is_late(void *ctx, int fd)
+{
+    static const unsigned magics[] = {0x65735546 /* FUSE */, 0x6969 /* NFS */, 0xff534d42 /* CIFS */,
+                                      0xfe534d42 /* SMB */};
+    struct statfs st;
+
+    (void)ctx;
+    if (fstatfs(fd, &st) != 0)
+        return 0;
+    for (size_t i = 0; i < sizeof magics / sizeof magics[0]; i++)
+        if ((unsigned)st.f_type == magics[i])
+            return 1;
+    return 0;
+}
+
+/* What the server says of the file, where there is one. The flag is not enough where the file system's own process has
+ * a cache (GlusterFS's md-cache): a sync, which goes to the server, brings that up to date. Pages of the file that this
+ * host has kept are as old as what it knew. */
+static int posix_stat(int fd, struct stat *st)
+{
+#ifdef STATX_BASIC_STATS
+    struct statx now;
+
+    if (posix_is_late(NULL, fd)) {
+        if (fdatasync(fd) != 0 && errno != EINVAL && errno != EROFS)
+            return -errno;
+        posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+        statx(fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, &now);
+    }
+#endif
+    return fstat(fd, st) != 0 ? -errno : 0;
+}
+
+/* A container may come from anybody. A FIFO in it must not make its reader wait, and a symbolic link in the place of a
+ * file must not lead a writer, who cuts off and replaces, out of it; reading may go through links, and so may folders,
+ * which can be on other volumes. GlusterFS opens a file by what it knew of its name, and only the next request says
+ * that it has been removed. */
+static int posix_open(void *ctx, const char *path, int flags, mode_t mode)
+{
+    int is_reading = (flags & O_ACCMODE) == O_RDONLY;
+    struct stat st;
+
+    (void)ctx;
+    flags |= O_CLOEXEC | O_NOCTTY | (is_reading ? O_NONBLOCK : O_NOFOLLOW);
+    int fd = open(path, flags, mode);
+    /* Only a regular file, which another has a lease on, is ever not ready. */
+    if (fd < 0 && errno == EWOULDBLOCK && is_reading)
+        fd = open(path, flags & ~O_NONBLOCK, mode);
+    if (fd < 0)
+        return -errno;
+    int rc = posix_stat(fd, &st);
+    if (rc != -ENOENT && rc != -ESTALE)
+        return fd;
+    close(fd);
+    return -ESTALE;
+}
+
 static int posix_size(void *ctx, int fd, uint64_t *out)
 {
     struct stat st;
 
     (void)ctx;
-    if (fstat(fd, &st) != 0)
-        return -errno;
-    *out = (uint64_t)st.st_size;
-    return 0;
+    int rc = posix_stat(fd, &st);
+    if (rc == 0)
+        *out = (uint64_t)st.st_size;
+    return rc;
 }
 
 static int posix_stored(void *ctx, int fd, uint64_t *out)
@@ -76,8 +127,9 @@ static int posix_mtime(void *ctx, int fd, uint64_t *out)
     struct stat st;
 
     (void)ctx;
-    if (fstat(fd, &st) != 0)
-        return -errno;
+    int rc = posix_stat(fd, &st);
+    if (rc != 0)
+        return rc;
     *out = (uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec;
     return S_ISREG(st.st_mode) ? 0 : -EINVAL;
 }
@@ -139,7 +191,11 @@ static int posix_lock(void *ctx, int fd)
 
     (void)ctx;
     int status = fcntl(fd, F_OFD_SETLK, &lock) == 0 ? 0 : errno == EACCES ? -EAGAIN : -errno;
-    return status != -EAGAIN && fstat(fd, &st) == 0 && st.st_nlink == 0 ? -ESTALE : status;
+    /* GlusterFS opens a file when it must, and then it may be gone. */
+    if (status == -EAGAIN || status == -ENOENT)
+        return status == -ENOENT ? -ESTALE : status;
+    int rc = posix_stat(fd, &st);
+    return rc == -ENOENT || (rc == 0 && st.st_nlink == 0) ? -ESTALE : status;
 }
 
 static int posix_lock_wait(void *ctx, int fd, uint64_t from, uint64_t n, int is_shared)
@@ -206,6 +262,7 @@ static const struct io_ops posix_ops = {
     .pread = posix_pread,
     .pwrite = posix_pwrite,
     .sync = posix_sync,
+    .is_late = posix_is_late,
     .size = posix_size,
     .stored = posix_stored,
     .mtime = posix_mtime,
@@ -260,8 +317,21 @@ void io_stat(const struct io *io, struct deltafs_io_stat *out)
     *out = (struct deltafs_io_stat){io->reads, io->bytes_read, io->writes, io->bytes_written};
 }
 
+/* Waits a little, unless that was done for long enough: *waited counts it, from 0 on. */
+static int io_wait(unsigned *waited)
+{
+    const struct timespec pause = {.tv_nsec = IO_LATE_PAUSE * 1000000L};
+
+    if (*waited >= IO_LATE_MAX)
+        return 0;
+    nanosleep(&pause, NULL);
+    *waited += IO_LATE_PAUSE;
+    return 1;
+}
+
 int io_file_open(struct io *io, const char *path, int flags, struct io_file *out, struct error *e)
 {
+    unsigned waited = 0;
     int fd;
 
     *out = (struct io_file){.io = io, .fd = -1, .direct = -1};
@@ -273,9 +343,10 @@ int io_file_open(struct io *io, const char *path, int flags, struct io_file *out
         out->path = NULL;
         return error_no_memory(e, strlen(path) + 1, "a path");
     }
+    /* The name is known to this host as that of a file which another host has removed. */
     do
         fd = io->ops->open(io->ctx, whole, flags, 0666);
-    while (fd == -EINTR);
+    while (fd == -EINTR || (fd == -ESTALE && io_wait(&waited)));
     free(whole);
     if (fd >= 0) {
         out->fd = fd;
@@ -345,9 +416,23 @@ static int io_failed_at(struct io_file *f, int errnum, const char *what, uint64_
     return error_system(e, errnum, text, f->path);
 }
 
+int io_file_wait(struct io_file *f, unsigned *waited)
+{
+    uint64_t ignored;
+
+    if (f->is_waited || !f->io->ops->is_late || !f->io->ops->is_late(f->io->ctx, f->fd))
+        return 0;
+    if (!io_wait(waited)) {
+        f->is_waited = 1;
+        return 0;
+    }
+    return f->io->ops->size(f->io->ctx, f->fd, &ignored) == 0;
+}
+
 int io_file_read(struct io_file *f, uint64_t offset, void *bytes, size_t n, struct error *e)
 {
     uint8_t *p = bytes;
+    unsigned waited = 0;
 
     while (n > 0) {
         ssize_t got = f->io->ops->pread(f->io->ctx, f->fd, p, n, offset);
@@ -357,6 +442,8 @@ int io_file_read(struct io_file *f, uint64_t offset, void *bytes, size_t n, stru
             return io_failed_at(f, (int)-got, "read", offset, n, e);
         f->io->reads++;
         f->io->bytes_read += (uint64_t)got;
+        if (got == 0 && io_file_wait(f, &waited))
+            continue;
         if (got == 0)
             return error_damaged(e, f->path, offset, "the file ends %zu bytes too early", n);
         p += got;

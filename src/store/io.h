@@ -15,6 +15,7 @@ struct io_ops {
     ssize_t (*pread)(void *ctx, int fd, void *bytes, size_t n, uint64_t offset);
     ssize_t (*pwrite)(void *ctx, int fd, const void *bytes, size_t n, uint64_t offset);
     int (*sync)(void *ctx, int fd);
+    int (*is_late)(void *ctx, int fd); /* whether what other hosts write may be seen late; NULL: never */
     int (*size)(void *ctx, int fd, uint64_t *out);
     int (*stored)(void *ctx, int fd, uint64_t *out); /* bytes of its blocks; NULL: not known */
     /* When the file was written last, in nanoseconds; -EINVAL: it is no regular file. */
@@ -49,6 +50,7 @@ struct io_file {
     int fd;                 /* -1: not open */
     int direct;             /* opened once more, to write around the page cache; -1: not so */
     _Atomic int is_refused; /* it could be opened so, but not written to */
+    _Atomic int is_waited;  /* what is missing has been waited for in vain */
 };
 
 /* The operating system's operations, or what a test has put in their place for directories opened from now on. */
@@ -72,6 +74,9 @@ void io_file_use_direct(struct io_file *f);
 /* Close and unset; an unset file is fine. Returns the first error. */
 int io_file_close(struct io_file *f, struct error *e);
 
+/* What is in the file is not what is known to be: wait a little, unless that was done for long enough, if it may be
+ * seen late what another host has written. Returns whether it is worth another look. *waited is 0 at first. */
+int io_file_wait(struct io_file *f, unsigned *waited);
 /* Exactly `n` bytes at `offset`. Reading beyond the end of the file is DELTAFS_ERR_DAMAGED. */
 int io_file_read(struct io_file *f, uint64_t offset, void *bytes, size_t n, struct error *e);
 int io_file_write(struct io_file *f, uint64_t offset, const void *bytes, size_t n, struct error *e);

@@ -2,6 +2,9 @@
  * nothing with it. The oracle is all the bytes in one array. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include "store/frames.h"
 #include "store/store_format.h"
 #include "unit_help.h"
@@ -489,13 +492,112 @@ static void test_create(void **state)
     CHECK_IS(frame_log_close(&log, &e), DELTAFS_OK);
 }
 
+/* A file system that shows late what another host writes: a reader has the file as it was, until it has asked for the
+ * size `left` times more. */
+static struct {
+    struct io_ops ops;
+    uint8_t old[64 * FRAME_SIZE];
+    ssize_t size;
+    int is_late, left, asked;
+} late;
+
+static int late_is_late(void *ctx, int fd)
+{
+    (void)ctx;
+    (void)fd;
+    return late.is_late;
+}
+
+static int late_size(void *ctx, int fd, uint64_t *out)
+{
+    late.left -= late.left > 0;
+    late.asked++;
+    return io_default().ops->size(ctx, fd, out);
+}
+
+static ssize_t late_pread(void *ctx, int fd, void *bytes, size_t n, uint64_t offset)
+{
+    if (late.left == 0)
+        return io_default().ops->pread(ctx, fd, bytes, n, offset);
+    uint64_t end = (uint64_t)late.size < offset + n ? (uint64_t)late.size : offset + n;
+    memset(bytes, 0, n);
+    for (uint64_t i = offset; i < end && i < sizeof late.old; i++)
+        ((uint8_t *)bytes)[i - offset] = late.old[i];
+    return end > offset ? (ssize_t)(end - offset) : 0;
+}
+
+/* From now on, the reader's file is as it is now. */
+static void late_begin(struct pair *p, int left)
+{
+    struct stat st;
+
+    CHECK_IS(fstat(p->log.file.fd, &st), 0);
+    late.size = st.st_size;
+    CHECK(pread(p->log.file.fd, late.old, sizeof late.old, 0) >= FRAME_SIZE);
+    late.left = left;
+    late.asked = 0;
+}
+
+/* On GlusterFS, where this was found, a reader on another host was told that a log had been damaged which was only
+ * newer than what its host knew of it: too short, or with checksums that did not have the new frames yet. */
+static void test_late(void **state)
+{
+    uint8_t bytes[10 * FRAME_SIZE], got[sizeof bytes];
+    struct error e;
+    struct pair p;
+
+    (void)state;
+    memset(bytes, 0x35, sizeof bytes);
+    late.ops = *io_default().ops;
+    late.ops.is_late = late_is_late;
+    late.ops.size = late_size;
+    late.ops.pread = late_pread;
+    late.is_late = 1;
+    late.left = 0;
+    pair_open(&p, "late", 64 * FRAME_SIZE, 1 << 20);
+    CHECK_IS(frame_reader_close(&p.reader, &e), DELTAFS_OK);
+    struct io io = {.ops = &late.ops, .ctx = p.io.ctx};
+    CHECK_IS(frame_reader_open(&p.reader, &io, unit_path("%s", "late"), SESSION, WRITER, uuid, &p.cache, &e),
+             DELTAFS_OK);
+
+    /* At first the file has a header only; then checksums, which do not have the next frames. */
+    for (int i = 0; i < 2; i++) {
+        uint64_t from = p.end;
+        late_begin(&p, 4);
+        CHECK_IS(pair_append(&p, bytes, sizeof bytes), DELTAFS_OK);
+        CHECK_IS(pair_flush(&p, 0), DELTAFS_OK);
+        if (i == 0) {
+            CHECK_IS(io_file_read(&p.reader.file, frame_offset(from), got, sizeof got, &e), DELTAFS_OK);
+            late.left = 4;
+        }
+        CHECK_IS(frame_reader_read(&p.reader, from, got, sizeof got, &e), DELTAFS_OK);
+        CHECK(memcmp(got, bytes, sizeof got) == 0);
+        CHECK_IS(late.left, 0);
+    }
+
+    /* Damage stays damage, also there, and is waited for once. Elsewhere it is not. */
+    late_begin(&p, INT_MAX);
+    CHECK_IS(pair_append(&p, bytes, sizeof bytes), DELTAFS_OK);
+    CHECK_IS(pair_flush(&p, 0), DELTAFS_OK);
+    late.is_late = 0;
+    CHECK_IS(frame_reader_read(&p.reader, p.end - FRAME_SIZE, got, FRAME_SIZE, &e), DELTAFS_ERR_DAMAGED);
+    CHECK(late.asked <= 1);
+    late.is_late = 1;
+    CHECK_IS(frame_reader_read(&p.reader, p.end - FRAME_SIZE, got, FRAME_SIZE, &e), DELTAFS_ERR_DAMAGED);
+    int asked = late.asked;
+    CHECK(asked > 4);
+    CHECK_IS(frame_reader_read(&p.reader, p.end - FRAME_SIZE, got, FRAME_SIZE, &e), DELTAFS_ERR_DAMAGED);
+    CHECK(late.asked <= asked + 1);
+    pair_close(&p);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random),  cmocka_unit_test(test_damage),      cmocka_unit_test(test_identity),
         cmocka_unit_test(test_hostile), cmocka_unit_test(test_growing),     cmocka_unit_test(test_reads),
         cmocka_unit_test(test_faults),  cmocka_unit_test(test_read_faults), cmocka_unit_test(test_lost_sync),
-        cmocka_unit_test(test_create),
+        cmocka_unit_test(test_create),  cmocka_unit_test(test_late),
     };
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
