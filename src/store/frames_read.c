@@ -407,6 +407,8 @@ int frame_reader_read(struct frame_reader *r, uint64_t position, void *bytes, si
 
     s->file = &r->file;
     if (position > s->end || n > s->end - position)
+        status = io_file_catch_up(&r->file, e);
+    if (status == DELTAFS_OK && (position > s->end || n > s->end - position))
         status = reader_look(r, &size, e);
     if (status == DELTAFS_OK && (position > s->end || n > s->end - position))
         return error_damaged(e, r->file.path, size, "the file ends before the %zu bytes at position %llu", n,

@@ -41,39 +41,48 @@ static int posix_sync(void *ctx, int fd)
     return fdatasync(fd) != 0 ? -errno : 0;
 }
 
+/* The device of the last such file system that was met: asking it itself takes a millisecond on GlusterFS. */
+static _Atomic uint64_t late_device = UINT64_MAX;
+
 /* Whether the file system is one that shows what other hosts do late: it keeps for seconds what it knows of a file.
  * That is, those of them that are known to; FUSE has GlusterFS behind it, and many others. */
-static int posix_is_late(void *ctx, int fd)
+static int posix_is_late(int fd)
 {
     static const unsigned magics[] = {0x65735546 /* FUSE */, 0x6969 /* NFS */, 0xff534d42 /* CIFS */,
                                       0xfe534d42 /* SMB */};
-    struct statfs st;
+    struct statfs system;
+    struct stat st;
 
-    (void)ctx;
-    if (fstatfs(fd, &st) != 0)
+    if (fstat(fd, &st) != 0)
+        return 0;
+    if (late_device == (uint64_t)st.st_dev)
+        return 1;
+    if (fstatfs(fd, &system) != 0)
         return 0;
     for (size_t i = 0; i < sizeof magics / sizeof magics[0]; i++)
-        if ((unsigned)st.f_type == magics[i])
+        if ((unsigned)system.f_type == magics[i]) {
+            late_device = (uint64_t)st.st_dev;
             return 1;
+        }
     return 0;
 }
 
 /* What the server says of the file, where there is one. The flag is not enough where the file system's own process has
  * a cache (GlusterFS's md-cache): a sync, which goes to the server, brings that up to date. Pages of the file that this
  * host has kept are as old as what it knew. */
-static int posix_stat(int fd, struct stat *st)
+static int posix_catch_up(void *ctx, int fd)
 {
+    (void)ctx;
+    if (!posix_is_late(fd))
+        return 0;
+    if (fdatasync(fd) != 0 && errno != EINVAL && errno != EROFS)
+        return -errno;
+    posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
 #ifdef STATX_BASIC_STATS
     struct statx now;
-
-    if (posix_is_late(NULL, fd)) {
-        if (fdatasync(fd) != 0 && errno != EINVAL && errno != EROFS)
-            return -errno;
-        posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
-        statx(fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, &now);
-    }
+    statx(fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, &now);
 #endif
-    return fstat(fd, st) != 0 ? -errno : 0;
+    return 1;
 }
 
 /* A container may come from anybody. A FIFO in it must not make its reader wait, and a symbolic link in the place of a
@@ -83,7 +92,6 @@ static int posix_stat(int fd, struct stat *st)
 static int posix_open(void *ctx, const char *path, int flags, mode_t mode)
 {
     int is_reading = (flags & O_ACCMODE) == O_RDONLY;
-    struct stat st;
 
     (void)ctx;
     flags |= O_CLOEXEC | O_NOCTTY | (is_reading ? O_NONBLOCK : O_NOFOLLOW);
@@ -93,7 +101,7 @@ static int posix_open(void *ctx, const char *path, int flags, mode_t mode)
         fd = open(path, flags & ~O_NONBLOCK, mode);
     if (fd < 0)
         return -errno;
-    int rc = posix_stat(fd, &st);
+    int rc = posix_catch_up(NULL, fd);
     if (rc != -ENOENT && rc != -ESTALE)
         return fd;
     close(fd);
@@ -105,10 +113,10 @@ static int posix_size(void *ctx, int fd, uint64_t *out)
     struct stat st;
 
     (void)ctx;
-    int rc = posix_stat(fd, &st);
-    if (rc == 0)
-        *out = (uint64_t)st.st_size;
-    return rc;
+    if (fstat(fd, &st) != 0)
+        return -errno;
+    *out = (uint64_t)st.st_size;
+    return 0;
 }
 
 static int posix_stored(void *ctx, int fd, uint64_t *out)
@@ -127,9 +135,8 @@ static int posix_mtime(void *ctx, int fd, uint64_t *out)
     struct stat st;
 
     (void)ctx;
-    int rc = posix_stat(fd, &st);
-    if (rc != 0)
-        return rc;
+    if (fstat(fd, &st) != 0)
+        return -errno;
     *out = (uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec;
     return S_ISREG(st.st_mode) ? 0 : -EINVAL;
 }
@@ -194,8 +201,8 @@ static int posix_lock(void *ctx, int fd)
     /* GlusterFS opens a file when it must, and then it may be gone. */
     if (status == -EAGAIN || status == -ENOENT)
         return status == -ENOENT ? -ESTALE : status;
-    int rc = posix_stat(fd, &st);
-    return rc == -ENOENT || (rc == 0 && st.st_nlink == 0) ? -ESTALE : status;
+    int rc = posix_catch_up(NULL, fd);
+    return rc == -ENOENT || (fstat(fd, &st) == 0 && st.st_nlink == 0) ? -ESTALE : status;
 }
 
 static int posix_lock_wait(void *ctx, int fd, uint64_t from, uint64_t n, int is_shared)
@@ -262,7 +269,7 @@ static const struct io_ops posix_ops = {
     .pread = posix_pread,
     .pwrite = posix_pwrite,
     .sync = posix_sync,
-    .is_late = posix_is_late,
+    .catch_up = posix_catch_up,
     .size = posix_size,
     .stored = posix_stored,
     .mtime = posix_mtime,
@@ -416,17 +423,22 @@ static int io_failed_at(struct io_file *f, int errnum, const char *what, uint64_
     return error_system(e, errnum, text, f->path);
 }
 
+int io_file_catch_up(struct io_file *f, struct error *e)
+{
+    int rc = f->io->ops->catch_up ? f->io->ops->catch_up(f->io->ctx, f->fd) : 0;
+
+    return rc < 0 ? error_system(e, -rc, "look anew at", f->path) : DELTAFS_OK;
+}
+
 int io_file_wait(struct io_file *f, unsigned *waited)
 {
-    uint64_t ignored;
-
-    if (f->is_waited || !f->io->ops->is_late || !f->io->ops->is_late(f->io->ctx, f->fd))
+    if (f->is_waited || !f->io->ops->catch_up || f->io->ops->catch_up(f->io->ctx, f->fd) <= 0)
         return 0;
     if (!io_wait(waited)) {
         f->is_waited = 1;
         return 0;
     }
-    return f->io->ops->size(f->io->ctx, f->fd, &ignored) == 0;
+    return f->io->ops->catch_up(f->io->ctx, f->fd) > 0;
 }
 
 int io_file_read(struct io_file *f, uint64_t offset, void *bytes, size_t n, struct error *e)

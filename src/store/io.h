@@ -15,7 +15,9 @@ struct io_ops {
     ssize_t (*pread)(void *ctx, int fd, void *bytes, size_t n, uint64_t offset);
     ssize_t (*pwrite)(void *ctx, int fd, const void *bytes, size_t n, uint64_t offset);
     int (*sync)(void *ctx, int fd);
-    int (*is_late)(void *ctx, int fd); /* whether what other hosts write may be seen late; NULL: never */
+    /* Have what other hosts have done to an open file be seen; 1 if that may be late all the same, 0 where it never is.
+     * An open does this, too. NULL: never. */
+    int (*catch_up)(void *ctx, int fd);
     int (*size)(void *ctx, int fd, uint64_t *out);
     int (*stored)(void *ctx, int fd, uint64_t *out); /* bytes of its blocks; NULL: not known */
     /* When the file was written last, in nanoseconds; -EINVAL: it is no regular file. */
@@ -74,6 +76,8 @@ void io_file_use_direct(struct io_file *f);
 /* Close and unset; an unset file is fine. Returns the first error. */
 int io_file_close(struct io_file *f, struct error *e);
 
+/* Have a file that has been open for a while be seen as it is. */
+int io_file_catch_up(struct io_file *f, struct error *e);
 /* What is in the file is not what is known to be: wait a little, unless that was done for long enough, if it may be
  * seen late what another host has written. Returns whether it is worth another look. *waited is 0 at first. */
 int io_file_wait(struct io_file *f, unsigned *waited);
