@@ -1,5 +1,5 @@
 #!/bin/sh
-# What scripts/torture and scripts/fuzz refuse; and that a fuzz script which is told to end leaves nothing running.
+# What scripts/torture, scripts/fuzz and scripts/on-gluster refuse; and that a fuzz script which is told to end leaves nothing running.
 . "$top_srcdir/tests/lib.sh"
 
 expect 2 "$top_srcdir/scripts/torture" damage --count 0
@@ -8,6 +8,13 @@ expect 2 env TMPDIR="$work/missing" "$top_srcdir/scripts/torture" crash
 says "no folder to write in"
 expect 2 "$top_srcdir/scripts/fuzz" manifest bogus
 says "'bogus' is no target; these are: manifest index"
+expect 0 "$top_srcdir/scripts/on-gluster" --help
+expect 2 "$top_srcdir/scripts/on-gluster"
+says "there is no command to run"
+expect 2 "$top_srcdir/scripts/on-gluster" --bricks 0 true
+says "a number above 0, not '0'"
+expect 2 "$top_srcdir/scripts/on-gluster" --bogus true
+says "'--bogus' is not an option"
 
 # A source tree in which the targets are scripts: they note their process, and go on for long.
 mkdir -p "$work/top/scripts" "$work/top/build/fuzz"
