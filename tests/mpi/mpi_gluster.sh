@@ -25,7 +25,9 @@ one_host=$MPIEXEC
 two_hosts="$MPIEXEC -launcher ssh -launcher-exec $launcher -hosts h1,h2 -ppn 2 \
     -genv UCX_NET_DEVICES eth0 -genv LD_PRELOAD $finalize"
 
-# on HOST COMMAND...: there.
+# on HOST COMMAND...: there, and in no folder in particular.
+deltafs=$(realpath "$deltafs")
+deltafs_mpi=$(realpath "$deltafs_mpi")
 on() {
     sh "$launcher" "$@"
 }
