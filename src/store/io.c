@@ -394,6 +394,10 @@ int io_explain(const char *path, int is_written, const char *advice, struct erro
 void io_file_use_direct(struct io_file *f)
 {
 #if defined(O_DIRECT)
+    /* GlusterFS says afterwards, and of whatever is done to the file next, that it refused a write whose length is not
+     * right, as of one that a limit has cut short. */
+    if (f->io->ops->catch_up && f->io->ops->catch_up(f->io->ctx, f->fd) != 0)
+        return;
     int fd = f->io->ops->open(f->io->ctx, f->path, O_WRONLY | O_DIRECT, 0);
     f->direct = fd < 0 ? -1 : fd;
 #else

@@ -70,8 +70,8 @@ void io_stat(const struct io *io, struct deltafs_io_stat *out);
 
 /* Open `path` with open(2)'s flags. The caller closes; a file whose open failed is unset. */
 int io_file_open(struct io *io, const char *path, int flags, struct io_file *out, struct error *e);
-/* From now on write around the page cache what is long and aligned enough; where the file system cannot, this does
- * nothing. */
+/* From now on write around the page cache what is long and aligned enough; where the file system cannot, or shows other
+ * hosts' work late, this does nothing. */
 void io_file_use_direct(struct io_file *f);
 /* Close and unset; an unset file is fine. Returns the first error. */
 int io_file_close(struct io_file *f, struct error *e);
