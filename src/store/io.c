@@ -41,8 +41,25 @@ static int posix_sync(void *ctx, int fd)
     return fdatasync(fd) != 0 ? -errno : 0;
 }
 
-/* The device of the last such file system that was met: asking it itself takes a millisecond on GlusterFS. */
-static _Atomic uint64_t late_device = UINT64_MAX;
+/* The last devices that were met whose file systems are late, and are not: asking one takes a millisecond on GlusterFS,
+ * and on Lustre a word with each server. */
+static _Atomic uint64_t device_met[2] = {UINT64_MAX, UINT64_MAX};
+
+/* The device a file is on, without a word with any server. */
+static int posix_device(int fd, uint64_t *out)
+{
+#ifdef STATX_BASIC_STATS
+    struct statx st;
+
+    if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &st) == 0) {
+        *out = (uint64_t)st.stx_dev_major << 32 | st.stx_dev_minor;
+        return 0;
+    }
+#endif
+    (void)fd;
+    (void)out;
+    return -1;
+}
 
 /* Whether the file system is one that shows what other hosts do late: it keeps for seconds what it knows of a file.
  * That is, those of them that are known to; FUSE has GlusterFS behind it, and many others. */
@@ -51,20 +68,20 @@ static int posix_is_late(int fd)
     static const unsigned magics[] = {0x65735546 /* FUSE */, 0x6969 /* NFS */, 0xff534d42 /* CIFS */,
                                       0xfe534d42 /* SMB */};
     struct statfs system;
-    struct stat st;
+    uint64_t device;
+    int is_late, is_known = posix_device(fd, &device) == 0;
 
-    if (fstat(fd, &st) != 0)
-        return 0;
-    if (late_device == (uint64_t)st.st_dev)
-        return 1;
+    for (is_late = 0; is_known && is_late < 2; is_late++)
+        if (device_met[is_late] == device)
+            return is_late;
     if (fstatfs(fd, &system) != 0)
         return 0;
+    is_late = 0;
     for (size_t i = 0; i < sizeof magics / sizeof magics[0]; i++)
-        if ((unsigned)system.f_type == magics[i]) {
-            late_device = (uint64_t)st.st_dev;
-            return 1;
-        }
-    return 0;
+        is_late |= (unsigned)system.f_type == magics[i];
+    if (is_known)
+        device_met[is_late] = device;
+    return is_late;
 }
 
 /* What the server says of the file, where there is one. The flag is not enough where the file system's own process has
