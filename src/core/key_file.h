@@ -44,6 +44,7 @@ int key_column_scan(struct key_file *f, const struct deltafs_column *c, uint64_t
                     key_batch_fn fn, void *arg, struct error *e);
 /* What this process wrote to a logical file in a session of its group, all of which has been closed. */
 struct key_writer {
+    uint8_t uuid[16]; /* of the file's container */
     uint32_t session, writer;
     const struct kept_keys *keys; /* NULL: none */
 };
@@ -51,7 +52,8 @@ struct key_writer {
 /* The same as key_column_scan, of rows in the share of one process of the group that wrote the file last: those whose
  * keys it wrote itself, so far as they have not been overwritten, and, of rows `from` to `end`, those whose keys nobody
  * of the group has written. If `end` is where the next process begins, and so on, each of the column's `rows` rows is
- * one process's. Keys that were kept are not read. */
+ * one process's. Keys that were kept are not read. If another file stands at the path by now, plain or not, all of
+ * `from` to `end` are read, and no others. */
 int key_column_scan_written(struct key_file *f, const struct deltafs_column *c, uint64_t rows, uint64_t from,
                             uint64_t end, const struct key_writer *w, const char *path, key_batch_fn fn, void *arg,
                             struct error *e);

@@ -3,6 +3,7 @@
  * which of its bytes have not been overwritten since. Nothing of it is negotiated, and nothing is looked at that others
  * wrote, but for what is in the way. */
 #include <stdlib.h>
+#include <string.h>
 #include "core/key_file.h"
 #include "core/logical.h"
 
@@ -130,13 +131,21 @@ static int share_take_rest(struct share_scan *s, uint64_t from, uint64_t end, st
     return status;
 }
 
+/* One that has taken its place has sessions, writers and positions of the same numbers. */
+static int is_written_file(const struct key_file *f, const struct key_writer *w)
+{
+    return f->kind == 'f' && memcmp(f->logical->container.uuid, w->uuid, sizeof w->uuid) == 0;
+}
+
 int key_column_scan_written(struct key_file *f, const struct deltafs_column *c, uint64_t rows, uint64_t from,
                             uint64_t end, const struct key_writer *w, const char *path, key_batch_fn fn, void *arg,
                             struct error *e)
 {
-    struct share_scan *s = calloc(1, sizeof *s);
     struct key_writer who = *w;
 
+    if (!is_written_file(f, w))
+        return key_column_scan(f, c, from, end, path, fn, arg, e);
+    struct share_scan *s = calloc(1, sizeof *s);
     if (!s)
         return error_no_memory(e, sizeof *s, "keys");
     if (who.keys && !kept_keys_are_of(who.keys, c))

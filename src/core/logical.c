@@ -188,7 +188,6 @@ void deltafs_logical_keep_keys(deltafs_logical *f, const deltafs_options *o)
         limit = logical_can_read(f) ? memory / KEPT_PART : memory / 2;
     if (memory != OPTION_AUTO && logical_can_read(f))
         f->memory.limit -= limit;
-    f->is_keeping = 1;
     kept_keys_create(&t->column[t->key], limit, &f->kept, &ignored);
     deltafs_table_destroy(t);
 }

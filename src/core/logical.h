@@ -99,8 +99,7 @@ struct deltafs_logical {
     uint64_t size;            /* of the file */
     struct error lost;        /* what was written may be gone: no call can go on */
     struct io_file lock;      /* of atomic mode */
-    int is_keeping;           /* keys; so are all of the group then */
-    struct kept_keys *kept;   /* NULL: none */
+    struct kept_keys *kept;   /* keys of what was written; NULL: none */
 };
 
 static inline int logical_is_alone(const deltafs_logical *f)

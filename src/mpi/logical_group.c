@@ -375,11 +375,13 @@ int deltafs_mpi_logical_close(deltafs_logical *f)
     if (!f || f->group.destroy != logical_job_destroy)
         return deltafs_logical_close(f);
     struct logical_job *j = f->group.ctx;
-    uint64_t written[2] = {f->has_logs && f->mode != O_RDONLY, f->size};
-    int is_read_only = f->mode == O_RDONLY, is_keeping = f->is_keeping;
+    /* Rows are shared out by who wrote them only if all ranks do so: one may have had no memory to keep any. */
+    uint64_t written[3] = {f->has_logs && f->mode != O_RDONLY, f->size, f->kept == NULL};
+    int is_read_only = f->mode == O_RDONLY;
     struct kept_keys *kept = f->kept;
-    const struct key_writer own_writes = {f->session.number, f->group.rank, kept};
-    int asked = is_read_only ? DELTAFS_OK : agree_reduce(&j->agree, written, 2, MPI_MAX, &own);
+    struct key_writer own_writes = {.session = f->session.number, .writer = f->group.rank, .keys = kept};
+    memcpy(own_writes.uuid, f->container.uuid, sizeof own_writes.uuid);
+    int asked = is_read_only ? DELTAFS_OK : agree_reduce(&j->agree, written, 3, MPI_MAX, &own);
     f->group.destroy = NULL;
     f->kept = NULL;
     int status = deltafs_logical_close(f);
@@ -388,7 +390,7 @@ int deltafs_mpi_logical_close(deltafs_logical *f)
     else if (asked != DELTAFS_OK)
         status = asked;
     else if (written[0])
-        status = keys_after_close(j, written[1], is_keeping ? &own_writes : NULL, &own);
+        status = keys_after_close(j, written[1], written[2] ? NULL : &own_writes, &own);
     deltafs_kept_keys_destroy(kept);
     logical_job_destroy(j);
     if (status != DELTAFS_OK)

@@ -26,7 +26,7 @@ struct logical_group logical_job_group(struct logical_job *j);
 int keys_index_open(struct logical_job *j, const char *collection, const char *path, const deltafs_options *options,
                     deltafs_indexer **out, struct error *e);
 /* Collective: index the file of the job, of `size` bytes, which all ranks have closed, if its options say so. `own`:
- * what this rank wrote; NULL on all of them if they kept no keys (keys_close.c). */
+ * what this rank wrote; NULL on all of them if not all kept keys (keys_close.c). */
 int keys_after_close(struct logical_job *j, uint64_t size, const struct key_writer *own, struct error *e);
 
 #endif

@@ -118,11 +118,19 @@ static struct kept_keys *stream_keep(uint64_t limit)
     return k;
 }
 
+static struct key_writer stream_writer(const deltafs_logical *f)
+{
+    struct key_writer w = {.session = f->session.number, .keys = f->kept};
+
+    memcpy(w.uuid, f->container.uuid, sizeof w.uuid);
+    return w;
+}
+
 /* Close, and take the keys of two shares: that of the writer, and one of a process of its group that wrote nothing.
  * Returns how often data was read. */
 static uint64_t stream_check(deltafs_logical *f, uint64_t cut)
 {
-    struct key_writer w = {.session = f->session.number, .keys = f->kept}, idle = {.session = w.session, .writer = 1};
+    struct key_writer w = stream_writer(f), idle = w;
     struct kept_keys *kept = f->kept;
     struct io io = io_default();
     struct deltafs_io_stat before = {0}, after = {0};
@@ -130,6 +138,8 @@ static uint64_t stream_check(deltafs_logical *f, uint64_t cut)
     struct key_file file;
     struct error e;
 
+    idle.writer = 1;
+    idle.keys = NULL;
     f->kept = NULL;
     CHECK_IS(deltafs_logical_close(f), DELTAFS_OK);
     seen.rows = model.size < model.skip ? 0 : (model.size - model.skip) / model.column.stride;
@@ -221,7 +231,7 @@ static void test_many(void **state)
         deltafs_logical *f = stream_open(O_WRONLY);
         struct kept_keys *kept = f->kept = stream_keep(is_enough ? 2 << 20 : 600000);
         CHECK_IS(deltafs_logical_write(f, 0, bytes, (size_t)ROWS * RECORD), DELTAFS_OK);
-        const struct key_writer w = {.session = f->session.number, .keys = kept};
+        const struct key_writer w = stream_writer(f);
         f->kept = NULL;
         CHECK_IS(deltafs_logical_close(f), DELTAFS_OK);
         CHECK_IS(key_file_open(&file, &io, model.path, 'f', NULL, NULL, &e), DELTAFS_OK);
@@ -256,7 +266,7 @@ static void test_negative(void **state)
     deltafs_logical *f = stream_open(O_WRONLY);
     struct kept_keys *kept = f->kept = stream_keep(1 << 20);
     CHECK_IS(deltafs_logical_write(f, 0, bytes, sizeof bytes), DELTAFS_OK);
-    const struct key_writer w = {.session = f->session.number, .keys = kept};
+    const struct key_writer w = stream_writer(f);
     f->kept = NULL;
     CHECK_IS(deltafs_logical_close(f), DELTAFS_OK);
     CHECK_IS(key_file_open(&file, &io, model.path, 'f', NULL, NULL, &e), DELTAFS_OK);
@@ -266,10 +276,48 @@ static void test_negative(void **state)
     deltafs_kept_keys_destroy(kept);
 }
 
+/* What has taken the file's place meanwhile has a session of the same number, and the like; or is no such file. */
+static void test_replaced(void **state)
+{
+    struct rng r = rng_init(403);
+    struct io io = io_default();
+    struct key_file file;
+    struct error e;
+
+    (void)state;
+    for (int is_plain = 0; is_plain < 2; is_plain++) {
+        struct seen seen = {.rows = 100};
+        memset(&model, 0, sizeof model);
+        model.column = (struct deltafs_column){.name = "id", .kind = 'u', .size = 8, .stride = 48, .offset = 24};
+        stream_name("replaced", is_plain);
+        deltafs_logical *f = stream_open(O_WRONLY);
+        f->kept = stream_keep(UINT64_C(1) << 20);
+        stream_write(f, &r, 0, 4800);
+        const struct key_writer w = stream_writer(f);
+        f->kept = NULL;
+        CHECK_IS(deltafs_logical_close(f), DELTAFS_OK);
+        unit_remove(model.path);
+        f = is_plain ? NULL : stream_open(O_WRONLY);
+        if (f)
+            stream_write(f, &r, 0, 4800);
+        else
+            unit_save(model.path, model.bytes, 4800);
+        CHECK_IS(deltafs_logical_close(f), DELTAFS_OK);
+        CHECK_IS(key_file_open(&file, &io, model.path, is_plain ? '-' : 'f', NULL, NULL, &e), DELTAFS_OK);
+        CHECK_IS(key_column_scan_written(&file, &model.column, 100, 0, 100, &w, model.path, see, &seen, &e),
+                 DELTAFS_OK);
+        for (uint64_t i = 0; i < seen.rows; i++)
+            CHECK(seen.times[i] == 1);
+        key_file_close(&file);
+        deltafs_kept_keys_destroy((struct kept_keys *)(uintptr_t)w.keys);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_anyhow), cmocka_unit_test(test_not_read),
-                                       cmocka_unit_test(test_many), cmocka_unit_test(test_negative)};
+                                       cmocka_unit_test(test_many), cmocka_unit_test(test_negative),
+                                       cmocka_unit_test(test_replaced)};
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) != 0;
 }
