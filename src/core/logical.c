@@ -25,6 +25,18 @@ int logical_gather(deltafs_logical *f, const void *mine, size_t n, struct bytes 
 
 /* ---- Opening ---- */
 
+/* What there is for keys, where they may be kept: of a file that is read, too, the cache has so much less. */
+static uint64_t logical_kept_limit(const deltafs_logical *f, const deltafs_options *o)
+{
+    uint64_t memory = deltafs_options_number(o, OPTION_MEMORY);
+
+    if (!f->group.ctx || f->mode == O_RDONLY || *deltafs_options_text(o, OPTION_KEY) == '\0')
+        return 0;
+    if (memory == OPTION_AUTO)
+        return KEPT_DEFAULT;
+    return logical_can_read(f) ? memory / KEPT_PART : memory / 2;
+}
+
 static int logical_configure(deltafs_logical *f, const deltafs_options *o, struct error *e)
 {
     uint64_t memory = deltafs_options_number(o, OPTION_MEMORY);
@@ -34,6 +46,10 @@ static int logical_configure(deltafs_logical *f, const deltafs_options *o, struc
     f->memory.limit = memory == OPTION_AUTO ? UINT64_MAX : memory - memory / 2;
     f->map.memory = f->pieces.memory = f->list.memory = &f->memory;
     f->heard.buffer.memory = f->unpublished.buffer.memory = f->news.buffer.memory = &f->memory;
+    f->kept_limit = logical_kept_limit(f, o);
+    f->cache_limit = logical_can_read(f) ? f->memory_limit / 2 : 0;
+    if (memory != OPTION_AUTO && f->cache_limit > 0)
+        f->cache_limit -= f->kept_limit;
     f->pieces.limit = (size_t)(f->memory_limit / PIECES_PART / sizeof(struct piece));
     f->sync = (enum option_sync)deltafs_options_number(o, OPTION_SYNC);
     f->index = (enum option_index)deltafs_options_number(o, OPTION_INDEX);
@@ -72,13 +88,10 @@ static int logical_open_container(deltafs_logical *f, const char *path, int flag
 static int logical_open_parts(deltafs_logical *f, const char *path, int flags, const deltafs_options *options,
                               struct error *e)
 {
-    uint64_t cache;
-
     if (e->status == DELTAFS_OK)
         logical_options(f, options, e);
-    cache = logical_can_read(f) ? f->memory_limit / 2 : 0;
-    if (e->status == DELTAFS_OK && cache > 0)
-        frame_cache_init(&f->cache, cache, e);
+    if (e->status == DELTAFS_OK && f->cache_limit > 0)
+        frame_cache_init(&f->cache, (size_t)f->cache_limit, e);
     int status = logical_agree(f, e);
     if (status != DELTAFS_OK)
         return status;
@@ -177,18 +190,12 @@ int deltafs_logical_open_group(const char *path, int flags, const deltafs_option
 
 void deltafs_logical_keep_keys(deltafs_logical *f, const deltafs_options *o)
 {
-    uint64_t memory = deltafs_options_number(o, OPTION_MEMORY), limit = KEPT_DEFAULT;
     struct error ignored; /* they will be read back */
     struct deltafs_table *t;
 
     if (deltafs_table_of_options(f->container.path, o, deltafs_options_number(o, OPTION_SKIP), &t) != DELTAFS_OK)
         return;
-    /* Half of the memory is for reading. */
-    if (memory != OPTION_AUTO)
-        limit = logical_can_read(f) ? memory / KEPT_PART : memory / 2;
-    if (memory != OPTION_AUTO && logical_can_read(f))
-        f->memory.limit -= limit;
-    kept_keys_create(&t->column[t->key], limit, &f->kept, &ignored);
+    kept_keys_create(&t->column[t->key], f->kept_limit, &f->kept, &ignored);
     deltafs_table_destroy(t);
 }
 

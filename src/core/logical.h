@@ -68,7 +68,8 @@ struct deltafs_logical {
     int mode; /* O_RDONLY, O_WRONLY, O_RDWR */
     int is_atomic;
     uint64_t memory_limit; /* for buffers and the cache */
-    struct memory memory;  /* of all but the cache, which has its part of the option, and a few bytes for each log */
+    uint64_t cache_limit, kept_limit;
+    struct memory memory; /* of all but the cache, which has its part of the option, and a few bytes for each log */
     enum option_sync sync;
     enum option_index index;
     char *volumes;

@@ -313,11 +313,43 @@ static void test_replaced(void **state)
     }
 }
 
+/* What is for keys is not the index's: with the least memory as many pieces fit as without them. */
+static void test_memory(void **state)
+{
+    enum { LEAST = 8 << 20, PIECES = 6000 };
+    const struct logical_group group = {.ranks = 1, .ctx = &model};
+    static const int flags[] = {O_RDWR, O_WRONLY};
+    struct rng r = rng_init(404);
+    uint8_t bytes[48];
+    deltafs_options *o;
+    struct error e = {0};
+
+    (void)state;
+    CHECK_IS(deltafs_options_create(&o), DELTAFS_OK);
+    CHECK_IS(deltafs_options_set(o, "memory", "8M"), DELTAFS_OK);
+    CHECK_IS(deltafs_options_set(o, "schema", "x:V40,id:u8"), DELTAFS_OK);
+    CHECK_IS(deltafs_options_set(o, "key", "id"), DELTAFS_OK);
+    for (int i = 0; i < 2; i++) {
+        deltafs_logical *f;
+        stream_name("memory", i);
+        CHECK_IS(deltafs_logical_open_group(model.path, flags[i] | O_CREAT, o, &group, &f, &e), DELTAFS_OK);
+        deltafs_logical_keep_keys(f, o);
+        CHECK(f->kept);
+        CHECK(f->memory.limit + f->cache.bytes + f->kept_limit <= LEAST);
+        rng_fill(&r, bytes, sizeof bytes);
+        for (uint64_t n = 0; n < PIECES; n++)
+            CHECK_IS(deltafs_logical_write(f, rng_below(&r, UINT64_C(1) << 40), bytes, sizeof bytes), DELTAFS_OK);
+        CHECK_IS(deltafs_logical_sync(f), DELTAFS_OK);
+        CHECK_IS(deltafs_logical_close(f), DELTAFS_OK);
+    }
+    deltafs_options_destroy(o);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_anyhow), cmocka_unit_test(test_not_read),
-                                       cmocka_unit_test(test_many), cmocka_unit_test(test_negative),
-                                       cmocka_unit_test(test_replaced)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_anyhow),   cmocka_unit_test(test_not_read),
+                                       cmocka_unit_test(test_many),     cmocka_unit_test(test_negative),
+                                       cmocka_unit_test(test_replaced), cmocka_unit_test(test_memory)};
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) != 0;
 }
