@@ -302,3 +302,55 @@ int extent_map_find(struct extent_map *m, uint64_t from, uint64_t to, struct pie
         out->count = 0;
     return status;
 }
+
+/* ---- What nothing stands over ---- */
+
+static uint64_t run_reach(const struct map_run *x)
+{
+    return x->offset + (x->count - 1) * x->stride + x->size;
+}
+
+/* Whether `x` may stand over a piece of `run`. Pieces at one stride that do not meet once never do: so it is with what
+ * many writers have written in turn. */
+static int is_over(const struct map_run *x, const struct map_run *run)
+{
+    uint64_t stride = run->stride;
+
+    if (x == run || x->offset >= run_reach(run) || run_reach(x) <= run->offset || map_compare(x, 0, run, 0) < 0)
+        return 0;
+    if (run->count == 1 || (x->count > 1 && x->stride != stride))
+        return 1;
+    uint64_t ahead = (x->offset % stride + stride - run->offset % stride) % stride;
+    return ahead < run->size || x->size > stride - ahead;
+}
+
+static int is_tree_over(const struct map_run *tree, size_t n, const struct map_run *run)
+{
+    while (n > 0) {
+        size_t middle = n / 2;
+        if (tree[middle].reach <= run->offset)
+            return 0;
+        if (is_tree_over(tree, middle, run))
+            return 1;
+        if (tree[middle].offset >= run_reach(run))
+            return 0;
+        if (is_over(&tree[middle], run))
+            return 1;
+        tree += middle + 1;
+        n -= middle + 1;
+    }
+    return 0;
+}
+
+int extent_map_is_on_top(const struct extent_map *m, const struct map_run *run)
+{
+    if (m->has_top && map_compare(&m->top, m->top.position, run, run->position) >= 0)
+        return 0;
+    for (size_t i = 0; i < m->fresh.count; i++)
+        if (is_over(&m->fresh.run[i], run))
+            return 0;
+    for (unsigned i = 0; i < m->levels; i++)
+        if (is_tree_over(m->level[i].run, m->level[i].count, run))
+            return 0;
+    return 1;
+}

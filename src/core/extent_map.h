@@ -90,6 +90,10 @@ typedef int (*map_run_fn)(void *arg, const struct map_run *run, struct error *e)
 int extent_map_each_of(struct extent_map *m, uint32_t session, uint32_t writer, map_run_fn fn, void *arg,
                        struct error *e);
 
+/* Whether nothing stands over any piece of an entry that is handed out: then none of them need be looked up. It takes
+ * as long as one look-up. Not all that are so are told to be. */
+int extent_map_is_on_top(const struct extent_map *m, const struct map_run *run);
+
 /* The logical file's size: that of the highest truncation, or the end of what is above it in order. */
 uint64_t extent_map_size(struct extent_map *m);
 uint64_t extent_map_order(const struct extent_map *m); /* the highest; 0 if it is empty */

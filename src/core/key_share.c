@@ -103,12 +103,20 @@ static int share_take_write(struct share_scan *s, uint64_t offset, uint64_t size
     return status;
 }
 
+/* Where many have written in turn a look-up costs as much as there are writers, for each piece. */
 static int share_take_run(void *arg, const struct map_run *r, struct error *e)
 {
-    int status = DELTAFS_OK;
+    struct share_scan *s = arg;
+    int is_on_top = r->count > 1 && extent_map_is_on_top(s->map, r), status = DELTAFS_OK;
 
-    for (uint64_t i = 0; i < r->count && status == DELTAFS_OK; i++)
-        status = share_take_write(arg, r->offset + i * r->stride, r->size, r->position + i * r->position_stride, e);
+    for (uint64_t i = 0; i < r->count && status == DELTAFS_OK; i++) {
+        const struct piece p = {.offset = r->offset + i * r->stride,
+                                .size = r->size,
+                                .position = r->position + i * r->position_stride,
+                                .session = r->session,
+                                .writer = r->writer};
+        status = is_on_top ? share_take(s, &p, e) : share_take_write(s, p.offset, p.size, p.position, e);
+    }
     return status;
 }
 

@@ -161,6 +161,88 @@ static void test_histories(void **state)
     pieces_fini(&p);
 }
 
+/* ---- What nothing stands over ---- */
+
+struct on_top {
+    struct extent_map *map;
+    struct pieces p;
+    uint64_t handed, on_top; /* runs */
+};
+
+/* All pieces of a run that is said to be on top are the file's. */
+static int check_on_top(void *arg, const struct map_run *run, struct error *e)
+{
+    struct on_top *t = arg;
+
+    t->handed++;
+    if (!extent_map_is_on_top(t->map, run))
+        return DELTAFS_OK;
+    t->on_top++;
+    for (uint64_t k = 0; k < run->count; k++) {
+        uint64_t from = run->offset + k * run->stride;
+        CHECK_IS(extent_map_find(t->map, from, from + run->size, &t->p, e), DELTAFS_OK);
+        CHECK(t->p.count == 1 && !t->p.piece[0].is_hole && t->p.piece[0].session == run->session &&
+              t->p.piece[0].writer == run->writer &&
+              t->p.piece[0].position == run->position + k * run->position_stride);
+    }
+    return DELTAFS_OK;
+}
+
+/* Of writers that write in turn all is on top, until somebody writes over it. */
+static void check_turns(struct rng *r, int is_disturbed)
+{
+    struct extent_map m = {0};
+    struct on_top t = {.map = &m};
+    uint64_t writers = 2 + rng_below(r, 150), size = 1 + rng_below(r, 20), at = rng_below(r, 100);
+    uint64_t hit = rng_below(r, writers);
+    struct error e;
+
+    for (uint64_t w = 0; w < writers; w++) {
+        struct extent x = {.offset = at + w * size,
+                           .size = size,
+                           .stride = writers * size,
+                           .count = 2 + rng_below(r, 9),
+                           .position_stride = size,
+                           .order = 7,
+                           .session = 1,
+                           .writer = (uint32_t)w};
+        CHECK_IS(extent_map_add(&m, &x, &e), DELTAFS_OK);
+    }
+    struct extent over = {
+        .offset = at + hit * size + size - 1, .size = 1, .count = 1, .order = is_disturbed ? 8 : 6, .session = 1};
+    CHECK_IS(extent_map_add(&m, &over, &e), DELTAFS_OK);
+    for (uint64_t w = 0; w < writers; w++)
+        CHECK_IS(extent_map_each_of(&m, 1, (uint32_t)w, check_on_top, &t, &e), DELTAFS_OK);
+    CHECK(t.handed == writers + 1 && t.on_top == writers);
+    pieces_fini(&t.p);
+    extent_map_fini(&m);
+}
+
+static void test_on_top(void **state)
+{
+    struct rng r = rng_init(77);
+    struct error e;
+    uint64_t on_top = 0;
+
+    (void)state;
+    for (int round = 0; round < 400; round++) {
+        struct extent_map m = {0};
+        struct on_top t = {.map = &m};
+        for (size_t n = rng_below(&r, round & 32 ? 200 : 12) + 1; n > 0; n--) {
+            struct extent x = random_extent(&r, round);
+            CHECK_IS(extent_map_add(&m, &x, &e), DELTAFS_OK);
+        }
+        for (uint32_t who = 0; who < 10; who++)
+            CHECK_IS(extent_map_each_of(&m, who / 5, who % 5, check_on_top, &t, &e), DELTAFS_OK);
+        on_top += t.on_top;
+        pieces_fini(&t.p);
+        extent_map_fini(&m);
+    }
+    CHECK(on_top > 400);
+    for (int round = 0; round < 100; round++)
+        check_turns(&r, round % 2);
+}
+
 /* ---- Files: from the calls of writers to the bytes of a reader ---- */
 
 #define WRITERS 4
@@ -541,7 +623,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_histories),  cmocka_unit_test(test_files),   cmocka_unit_test(test_levels),
         cmocka_unit_test(test_great_runs), cmocka_unit_test(test_again),   cmocka_unit_test(test_steady),
-        cmocka_unit_test(test_no_memory),  cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_no_memory),  cmocka_unit_test(test_refused), cmocka_unit_test(test_on_top),
     };
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
