@@ -18,6 +18,7 @@ struct kept_keys {
     uint64_t base, stride; /* of the column */
     uint32_t size;
     int is_full;
+    uint64_t missed; /* since then */
     struct memory memory;
     struct kept_run *run;
     size_t runs, run_capacity;
@@ -106,11 +107,12 @@ void kept_keys_take(struct kept_keys *k, uint64_t offset, const uint8_t *bytes, 
     uint64_t first = k->base + row * k->stride - offset; /* in `bytes` */
     if (first > size - k->size)
         return;
-    for (uint64_t left = (size - k->size - first) / k->stride + 1; left > 0 && !k->is_full;) {
+    for (uint64_t left = (size - k->size - first) / k->stride + 1; left > 0;) {
         uint64_t at = k->count % CHUNK, n = left < CHUNK - at ? left : CHUNK - at;
-        if ((at == 0 && kept_add_chunk(k, &ignored) != DELTAFS_OK) ||
+        if (k->is_full || (at == 0 && kept_add_chunk(k, &ignored) != DELTAFS_OK) ||
             kept_add_run(k, row, n, position + first, &ignored) != DELTAFS_OK) {
             k->is_full = 1;
+            k->missed += left;
             return;
         }
         kept_copy(k->chunk[k->chunks - 1] + at * k->size, bytes + first, (size_t)n, (size_t)k->stride, k->size);
@@ -119,6 +121,16 @@ void kept_keys_take(struct kept_keys *k, uint64_t offset, const uint8_t *bytes, 
         first += n * k->stride;
         left -= n;
     }
+}
+
+uint64_t deltafs_kept_keys_missed(const struct kept_keys *k)
+{
+    return k ? k->missed : UINT64_MAX / 2;
+}
+
+uint64_t deltafs_kept_keys_rows(const struct kept_keys *k, uint64_t size)
+{
+    return size < k->base ? 0 : (size - k->base) / k->stride + 1;
 }
 
 int kept_keys_are_of(const struct kept_keys *k, const struct deltafs_column *c)

@@ -17,6 +17,9 @@ DELTAFS_PRIVATE void deltafs_kept_keys_destroy(struct kept_keys *k);
 /* `size` bytes were written at `offset` of the file, and stand at `position` of the log, behind all of the calls
  * before. */
 void kept_keys_take(struct kept_keys *k, uint64_t offset, const uint8_t *bytes, size_t size, uint64_t position);
+/* Keys that there was no room for; UINT64_MAX / 2 of NULL. And the rows that a file of `size` bytes has. */
+DELTAFS_PRIVATE uint64_t deltafs_kept_keys_missed(const struct kept_keys *k);
+DELTAFS_PRIVATE uint64_t deltafs_kept_keys_rows(const struct kept_keys *k, uint64_t size);
 /* Whether it has that column's keys. */
 int kept_keys_are_of(const struct kept_keys *k, const struct deltafs_column *column);
 /* The keys of rows `row` on, at most *n, of which the first stands at `position`: one after another, as they were

@@ -193,7 +193,8 @@ void deltafs_logical_keep_keys(deltafs_logical *f, const deltafs_options *o)
     struct error ignored; /* they will be read back */
     struct deltafs_table *t;
 
-    if (deltafs_table_of_options(f->container.path, o, deltafs_options_number(o, OPTION_SKIP), &t) != DELTAFS_OK)
+    if (f->kept_limit == 0 ||
+        deltafs_table_of_options(f->container.path, o, deltafs_options_number(o, OPTION_SKIP), &t) != DELTAFS_OK)
         return;
     kept_keys_create(&t->column[t->key], f->kept_limit, &f->kept, &ignored);
     deltafs_table_destroy(t);

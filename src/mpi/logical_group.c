@@ -368,6 +368,16 @@ int deltafs_mpi_logical_open(MPI_Comm comm, const char *path, int flags, const d
     return status;
 }
 
+/* Whether rows are shared out by who wrote them, the same on all ranks: all have kept keys, and none has many times as
+ * many to read back as it would have of equal shares. */
+static int is_by_writer(const struct logical_job *j, const struct kept_keys *kept, const uint64_t written[3])
+{
+    uint64_t size = written[1], missed = written[2];
+
+    return missed == 0 || (missed != deltafs_kept_keys_missed(NULL) &&
+                           missed / 2 <= deltafs_kept_keys_rows(kept, size) / (uint64_t)j->agree.ranks);
+}
+
 int deltafs_mpi_logical_close(deltafs_logical *f)
 {
     struct error *e = deltafs_thread_error(), own = {0};
@@ -375,8 +385,7 @@ int deltafs_mpi_logical_close(deltafs_logical *f)
     if (!f || f->group.destroy != logical_job_destroy)
         return deltafs_logical_close(f);
     struct logical_job *j = f->group.ctx;
-    /* Rows are shared out by who wrote them only if all ranks do so: one may have had no memory to keep any. */
-    uint64_t written[3] = {f->has_logs && f->mode != O_RDONLY, f->size, f->kept == NULL};
+    uint64_t written[3] = {f->has_logs && f->mode != O_RDONLY, f->size, deltafs_kept_keys_missed(f->kept)};
     int is_read_only = f->mode == O_RDONLY;
     struct kept_keys *kept = f->kept;
     struct key_writer own_writes = {.session = f->session.number, .writer = f->group.rank, .keys = kept};
@@ -390,7 +399,7 @@ int deltafs_mpi_logical_close(deltafs_logical *f)
     else if (asked != DELTAFS_OK)
         status = asked;
     else if (written[0])
-        status = keys_after_close(j, written[1], written[2] ? NULL : &own_writes, &own);
+        status = keys_after_close(j, written[1], is_by_writer(j, kept, written) ? &own_writes : NULL, &own);
     deltafs_kept_keys_destroy(kept);
     logical_job_destroy(j);
     if (status != DELTAFS_OK)

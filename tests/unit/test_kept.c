@@ -231,6 +231,8 @@ static void test_many(void **state)
         deltafs_logical *f = stream_open(O_WRONLY);
         struct kept_keys *kept = f->kept = stream_keep(is_enough ? 2 << 20 : 600000);
         CHECK_IS(deltafs_logical_write(f, 0, bytes, (size_t)ROWS * RECORD), DELTAFS_OK);
+        CHECK(deltafs_kept_keys_missed(kept) == (is_enough ? 0 : ROWS - 65536));
+        CHECK(deltafs_kept_keys_rows(kept, (uint64_t)ROWS * RECORD) == ROWS);
         const struct key_writer w = stream_writer(f);
         f->kept = NULL;
         CHECK_IS(deltafs_logical_close(f), DELTAFS_OK);
