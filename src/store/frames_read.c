@@ -374,7 +374,7 @@ int frame_reader_open(struct frame_reader *r, struct io *io, const char *path, u
     uint64_t size;
 
     *r = (struct frame_reader){0};
-    int status = io_file_open(io, path, O_RDONLY, &r->file, e);
+    int status = io_file_open(io, path, O_RDONLY | IO_AWAITED, &r->file, e);
     if (status != DELTAFS_OK)
         return status == DELTAFS_ERR_NOT_FOUND ? error_damaged(e, path, 0, "the file is missing") : status;
     status = log_check_header(&r->file, LOG_KIND_FRAMES, writer, uuid, e);

@@ -108,9 +108,10 @@ static int posix_catch_up(void *ctx, int fd)
  * that it has been removed. */
 static int posix_open(void *ctx, const char *path, int flags, mode_t mode)
 {
-    int is_reading = (flags & O_ACCMODE) == O_RDONLY;
+    int is_reading = (flags & O_ACCMODE) == O_RDONLY, is_awaited = flags & IO_AWAITED;
 
     (void)ctx;
+    flags &= ~IO_AWAITED;
     flags |= O_CLOEXEC | O_NOCTTY | (is_reading ? O_NONBLOCK : O_NOFOLLOW);
     int fd = open(path, flags, mode);
     /* Only a regular file, which another has a lease on, is ever not ready. */
@@ -118,7 +119,7 @@ static int posix_open(void *ctx, const char *path, int flags, mode_t mode)
         fd = open(path, flags & ~O_NONBLOCK, mode);
     if (fd < 0)
         return -errno;
-    int rc = posix_catch_up(NULL, fd);
+    int rc = is_awaited ? 0 : posix_catch_up(NULL, fd);
     if (rc != -ENOENT && rc != -ESTALE)
         return fd;
     close(fd);

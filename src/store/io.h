@@ -9,6 +9,10 @@
 #include <sys/types.h>
 #include "base/error.h"
 
+/* A flag of an opening beside those of open(2): the caller knows what must be in the file, and waits for that, so that
+ * it does not matter how late a file system shows it; and need not wait until all of a large file is on storage. */
+#define IO_AWAITED 0x40000000
+
 /* Each returns 0 or a count, or a negative errno. `ctx` is the table's own. */
 struct io_ops {
     int (*open)(void *ctx, const char *path, int flags, mode_t mode);
