@@ -92,12 +92,19 @@ static int posix_catch_up(void *ctx, int fd)
     (void)ctx;
     if (!posix_is_late(fd))
         return 0;
-    if (fdatasync(fd) != 0 && errno != EINVAL && errno != EROFS)
-        return -errno;
+    int rc;
+    do
+        rc = fdatasync(fd) != 0 ? -errno : 0;
+    while (rc == -EINTR);
+    if (rc < 0 && rc != -EINVAL && rc != -EROFS)
+        return rc;
     posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
 #ifdef STATX_BASIC_STATS
     struct statx now;
-    statx(fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, &now);
+    /* Where nothing is to be synced, NFS asks no server before this. */
+    if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, &now) != 0 &&
+        (errno == ENOENT || errno == ESTALE))
+        return -errno;
 #endif
     return 1;
 }
@@ -220,7 +227,7 @@ static int posix_lock(void *ctx, int fd)
     if (status == -EAGAIN || status == -ENOENT)
         return status == -ENOENT ? -ESTALE : status;
     int rc = posix_catch_up(NULL, fd);
-    return rc == -ENOENT || (fstat(fd, &st) == 0 && st.st_nlink == 0) ? -ESTALE : status;
+    return rc == -ENOENT || rc == -ESTALE || (fstat(fd, &st) == 0 && st.st_nlink == 0) ? -ESTALE : status;
 }
 
 static int posix_lock_wait(void *ctx, int fd, uint64_t from, uint64_t n, int is_shared)
