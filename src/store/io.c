@@ -112,7 +112,7 @@ static int posix_catch_up(void *ctx, int fd)
 /* A container may come from anybody. A FIFO in it must not make its reader wait, and a symbolic link in the place of a
  * file must not lead a writer, who cuts off and replaces, out of it; reading may go through links, and so may folders,
  * which can be on other volumes. GlusterFS opens a file by what it knew of its name, and only the next request says
- * that it has been removed. */
+ * that it has been removed; a file that has just been made has nobody else's work in it. */
 static int posix_open(void *ctx, const char *path, int flags, mode_t mode)
 {
     int is_reading = (flags & O_ACCMODE) == O_RDONLY, is_awaited = flags & IO_AWAITED;
@@ -126,7 +126,7 @@ static int posix_open(void *ctx, const char *path, int flags, mode_t mode)
         fd = open(path, flags & ~O_NONBLOCK, mode);
     if (fd < 0)
         return -errno;
-    int rc = is_awaited ? 0 : posix_catch_up(NULL, fd);
+    int rc = is_awaited || (flags & O_EXCL) ? 0 : posix_catch_up(NULL, fd);
     if (rc != -ENOENT && rc != -ESTALE)
         return fd;
     close(fd);
