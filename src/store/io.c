@@ -271,6 +271,7 @@ static ssize_t posix_readlink(void *ctx, const char *path, char *target, size_t 
     return n < 0 ? -errno : n;
 }
 
+/* NFS keeps a folder's names for half a minute, and those that it has not. */
 static int posix_list(void *ctx, const char *path, int (*fn)(void *arg, const char *name), void *arg)
 {
     struct dirent *entry;
@@ -280,6 +281,7 @@ static int posix_list(void *ctx, const char *path, int (*fn)(void *arg, const ch
     DIR *folder = opendir(path);
     if (!folder)
         return -errno;
+    posix_catch_up(NULL, dirfd(folder));
     while (rc == 0 && (errno = 0, entry = readdir(folder)) != NULL)
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
             rc = fn(arg, entry->d_name);
