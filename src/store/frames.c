@@ -94,6 +94,7 @@ int frame_log_create(struct frame_log *l, struct io *io, const char *path, uint3
     int status = io_file_open(io, path, O_RDWR | O_CREAT | O_EXCL, &l->file, e);
     if (status != DELTAFS_OK)
         return status;
+    l->file.is_waited = 1;
     status = frame_log_begin(l, writer, uuid, e);
     if (status != DELTAFS_OK) {
         io->ops->unlink(io->ctx, path);

@@ -56,7 +56,7 @@ struct io_file {
     int fd;                 /* -1: not open */
     int direct;             /* opened once more, to write around the page cache; -1: not so */
     _Atomic int is_refused; /* it could be opened so, but not written to */
-    _Atomic int is_waited;  /* what is missing has been waited for in vain */
+    _Atomic int is_waited;  /* what is missing has been waited for in vain, or is this process's own */
 };
 
 /* The operating system's operations, or what a test has put in their place for directories opened from now on. */

@@ -499,11 +499,12 @@ int session_claim(const struct container *c, struct io *io, uint32_t writers, ui
     return status;
 }
 
+/* Catching up would sync it at the opening, and an error of that be said to nobody. */
 static int session_sync_file(struct io *io, char *path, struct error *e)
 {
     struct io_file file;
     struct error second;
-    int status = path ? io_file_open(io, path, O_RDONLY, &file, e) : error_no_memory(e, 1, "a path");
+    int status = path ? io_file_open(io, path, O_RDONLY | IO_AWAITED, &file, e) : error_no_memory(e, 1, "a path");
 
     free(path);
     if (status != DELTAFS_OK)
