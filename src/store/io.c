@@ -16,6 +16,7 @@
 #define IO_DIRECT_MIN (64u << 10) /* bytes worth a write around the page cache */
 #define IO_LATE_MAX   4000u       /* milliseconds: GlusterFS's caches of a second each can be one behind the other */
 #define IO_LATE_PAUSE 100u
+#define IO_LATE_FILES 8u /* that are waited for in vain */
 
 #ifndef AT_STATX_FORCE_SYNC
 #define AT_STATX_FORCE_SYNC 0
@@ -463,10 +464,12 @@ int io_file_catch_up(struct io_file *f, struct error *e)
 
 int io_file_wait(struct io_file *f, unsigned *waited)
 {
-    if (f->is_waited || !f->io->ops->catch_up || f->io->ops->catch_up(f->io->ctx, f->fd) <= 0)
+    if (f->is_waited || f->io->waited >= IO_LATE_FILES || !f->io->ops->catch_up ||
+        f->io->ops->catch_up(f->io->ctx, f->fd) <= 0)
         return 0;
     if (!io_wait(waited)) {
         f->is_waited = 1;
+        f->io->waited++;
         return 0;
     }
     return f->io->ops->catch_up(f->io->ctx, f->fd) > 0;

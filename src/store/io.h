@@ -48,6 +48,7 @@ struct io {
     void *ctx;
     char *here; /* where paths begin that are not from the root on; NULL: where the process is */
     _Atomic uint64_t reads, bytes_read, writes, bytes_written; /* by any thread */
+    _Atomic unsigned waited;                                   /* for files, in vain */
 };
 
 struct io_file {
@@ -83,7 +84,8 @@ int io_file_close(struct io_file *f, struct error *e);
 /* Have a file that has been open for a while be seen as it is. */
 int io_file_catch_up(struct io_file *f, struct error *e);
 /* What is in the file is not what is known to be: wait a little, unless that was done for long enough, if it may be
- * seen late what another host has written. Returns whether it is worth another look. *waited is 0 at first. */
+ * seen late what another host has written. Returns whether it is worth another look. *waited is 0 at first.
+ * Where that was in vain for a few files, damage is taken for such at once. */
 int io_file_wait(struct io_file *f, unsigned *waited);
 /* Exactly `n` bytes at `offset`. Reading beyond the end of the file is DELTAFS_ERR_DAMAGED. */
 int io_file_read(struct io_file *f, uint64_t offset, void *bytes, size_t n, struct error *e);
