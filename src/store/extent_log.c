@@ -156,11 +156,16 @@ int extent_log_read(struct io *io, const char *path, uint32_t session, uint32_t 
 {
     struct log_reader r = {.seed = log_seed(uuid), .session = session, .writer = writer, .is_last = *is_last};
     struct error ignored;
+    unsigned waited = 0;
 
     int status = io_file_open(io, path, O_RDONLY, &r.file, e);
     if (status != DELTAFS_OK)
         return status;
-    status = read_log(&r, uuid, is_whole, *from, out, n, e);
+    /* GlusterFS may close a file before its server has all of it, and show the line that says so first. */
+    do {
+        r.is_last = *is_last;
+        status = read_log(&r, uuid, is_whole, *from, out, n, e);
+    } while (status == DELTAFS_ERR_DAMAGED && io_file_wait(&r.file, &waited));
     if (status == DELTAFS_OK) {
         *from = r.offset;
         *is_last = r.is_last;
