@@ -409,6 +409,15 @@ int logical_learn_atomic(deltafs_logical *f, struct error *e)
     return status;
 }
 
+/* Where others' work is seen late, so would this process's be until it is with the server. */
+static int logical_hand_in(deltafs_logical *f, struct error *e)
+{
+    if (f->has_logs &&
+        (io_file_catch_up(&f->data.file, e) != DELTAFS_OK || io_file_catch_up(&f->extents.file, e) != DELTAFS_OK))
+        return logical_lose(f, e);
+    return DELTAFS_OK;
+}
+
 /* In atomic mode a write comes behind all that others have written when it begins, and is there for all when it has
  * ended; one at a time. */
 static int logical_write_atomic(deltafs_logical *f, size_t n, const struct deltafs_extent *extent, const uint8_t *bytes,
@@ -423,6 +432,8 @@ static int logical_write_atomic(deltafs_logical *f, size_t n, const struct delta
         status = logical_write_pieces(f, n, extent, bytes, e);
     if (status == DELTAFS_OK)
         status = logical_publish(f, 0, 0, e);
+    if (status == DELTAFS_OK)
+        status = logical_hand_in(f, e);
     logical_unlock(f);
     return status;
 }
