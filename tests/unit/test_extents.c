@@ -673,6 +673,75 @@ static void test_long_log(void **state)
     history_fini(&h);
 }
 
+/* A file system that shows late how long a file is that another host has closed. */
+static struct {
+    uint64_t size;
+    int left, asked;
+} late;
+
+static int late_catch_up(void *ctx, int fd)
+{
+    (void)ctx;
+    (void)fd;
+    late.left -= late.left > 0;
+    late.asked++;
+    return 1;
+}
+
+static int late_size(void *ctx, int fd, uint64_t *out)
+{
+    if (late.left == 0)
+        return io_default().ops->size(ctx, fd, out);
+    *out = late.size;
+    return 0;
+}
+
+/* The line that closes a session may be seen before its logs are: what they lack is waited for, and neither damage nor,
+ * to a reader that forgives, the end. But not in file after file. */
+static void test_late(void **state)
+{
+    const char *path = unit_path("late");
+    struct io_ops ops = *io_default().ops;
+    struct io io = {.ops = &ops, .ctx = io_default().ctx};
+    struct extent_log log;
+    struct history h = {.count = 0};
+    struct buffer all = {0}, got = {0};
+    size_t n = 0, first = 0, read = 0;
+    uint64_t from = 0;
+    int is_last = 0;
+    struct error e;
+
+    (void)state;
+    ops.catch_up = late_catch_up;
+    ops.size = late_size;
+    CHECK_IS(extent_log_create(&log, &io, path, 1, uuid, &e), DELTAFS_OK);
+    for (int i = 0; i < 2; i++) {
+        first = n;
+        write_some(&h, (uint64_t)i * 1000, 10);
+        CHECK_IS(extent_list_encode(&h.list, log_seed(uuid), 1, 1, 1, h.position, i == 1, &all, &n, &e), DELTAFS_OK);
+        extent_list_clear(&h.list);
+        CHECK_IS(extent_log_append(&log, all.bytes + first, n - first, 0, &e), DELTAFS_OK);
+    }
+    CHECK_IS(extent_log_close(&log, &e), DELTAFS_OK);
+
+    late.size = LOG_HEADER_SIZE + first;
+    late.left = 5;
+    CHECK_IS(extent_log_read(&io, path, 1, 1, uuid, 1, &from, &is_last, &got, &read, &e), DELTAFS_OK);
+    CHECK_IS(read, n);
+    CHECK(memcmp(got.bytes, all.bytes, n) == 0 && is_last && late.left == 0);
+
+    from = read = 0;
+    is_last = 0;
+    late.left = 1000;
+    late.asked = 0;
+    io.waited = 1000;
+    CHECK_IS(extent_log_read(&io, path, 1, 1, uuid, 1, &from, &is_last, &got, &read, &e), DELTAFS_ERR_DAMAGED);
+    CHECK(strstr(e.text, "the last batch is missing") && late.asked <= 1 && read == 0);
+    buffer_fini(&all);
+    buffer_fini(&got);
+    history_fini(&h);
+}
+
 /* An append that failed leaves nothing behind that a later, shorter one does not take away. */
 static void test_failed_append(void **state)
 {
@@ -859,6 +928,7 @@ int main(void)
         cmocka_unit_test(test_log),
         cmocka_unit_test(test_spoilt_logs),
         cmocka_unit_test(test_long_log),
+        cmocka_unit_test(test_late),
         cmocka_unit_test(test_failed_append),
         cmocka_unit_test(test_failed_sync),
         cmocka_unit_test(test_lost_sectors),
