@@ -223,11 +223,31 @@ static int writer_open_manifest(struct writer *w, struct error *e)
     return status == DELTAFS_OK ? io_file_size(&w->manifest, &w->manifest_size, e) : status;
 }
 
+static int writer_not_alone(const struct writer *w, struct error *e)
+{
+    return error_set(e, DELTAFS_ERR_BUSY, "%s: another job has written to it: nothing more can be committed",
+                     w->manifest.path);
+}
+
+/* What is about to be cut off is a line that was cut short, and not lines that the file system did not show when the
+ * manifest was read. */
+static int writer_check_torn(struct writer *w, const struct writer_config *c, struct error *e)
+{
+    struct manifest now = {0};
+    int status = manifest_read_file(&w->manifest, &now, e);
+
+    if (status == DELTAFS_OK && now.size != c->manifest_size)
+        status = writer_not_alone(w, e);
+    manifest_fini(&now);
+    return status;
+}
+
 int deltafs_writer_note_open(struct writer *w, const struct writer_config *c, struct error *e)
 {
-    int is_torn = w->manifest_size > c->manifest_size, status = DELTAFS_OK;
+    int is_torn = w->manifest_size > c->manifest_size;
+    int status = is_torn ? writer_check_torn(w, c, e) : DELTAFS_OK;
 
-    if (is_torn)
+    if (status == DELTAFS_OK && is_torn)
         status = io_file_truncate(&w->manifest, c->manifest_size, e);
     /* Or a power loss could leave a mixture of a line that was cut short and of what takes its place. */
     if (status == DELTAFS_OK && is_torn && w->sync != SYNC_NONE)
@@ -694,8 +714,7 @@ int deltafs_writer_commit(struct writer *w, const struct writer_totals *totals, 
     if (status == DELTAFS_OK)
         status = io_file_size(&w->manifest, &now, e);
     if (status == DELTAFS_OK && now != size)
-        status = error_set(e, DELTAFS_ERR_BUSY, "%s: another job has written to it: nothing more can be committed",
-                           w->manifest.path);
+        status = writer_not_alone(w, e);
     if (status != DELTAFS_OK)
         return status;
     status = manifest_append_epoch(&w->manifest, &w->manifest_size, w->epoch, &epoch, w->sync == SYNC_COMMIT, e);

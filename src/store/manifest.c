@@ -582,7 +582,7 @@ int manifest_load(struct io_file *file, char **text, uint64_t *size, struct erro
     return *text ? io_file_read(file, 0, *text, *size, e) : error_no_memory(e, *size + 1, "the manifest");
 }
 
-static int manifest_read_file(struct io_file *file, struct manifest *m, struct error *e)
+int manifest_read_file(struct io_file *file, struct manifest *m, struct error *e)
 {
     struct error ignored;
     struct text t = {.file = file, .path = file->path};

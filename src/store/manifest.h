@@ -103,6 +103,8 @@ int manifest_open(struct io *io, const char *folder, int flags, struct io_file *
 int manifest_read(struct io *io, const char *folder, struct manifest *m, struct error *e);
 /* The same of a directory or a logical file. */
 int manifest_read_any(struct io *io, const char *folder, struct manifest *m, struct error *e);
+/* The same of one that is open; `m` is all zero, or to be freed. */
+int manifest_read_file(struct io_file *file, struct manifest *m, struct error *e);
 void manifest_fini(struct manifest *m);
 
 /* The job that wrote an epoch, of a manifest that has any; also of one more epoch than it has. */

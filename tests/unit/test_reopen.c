@@ -2,6 +2,7 @@
  * meanwhile. */
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <time.h>
 #include <unistd.h>
 #include "unit_help.h"
@@ -425,6 +426,58 @@ static void test_meanwhile(void **state)
     model_fini(&m);
 }
 
+/* A file system that shows whoever reads a directory, for some time, what it was: a copy of it. */
+static struct {
+    const struct io_ops *real;
+    const char *path, *copy;
+} stale;
+
+static int stale_open(void *ctx, const char *path, int flags, mode_t mode)
+{
+    char was[600];
+    size_t n = strlen(stale.path);
+    int is_reader = (flags & O_ACCMODE) == O_RDONLY && strncmp(path, stale.path, n) == 0;
+
+    snprintf(was, sizeof was, "%s%s", stale.copy, is_reader ? path + n : "");
+    return stale.real->open(ctx, is_reader ? was : path, flags, mode);
+}
+
+/* Lines that a writer has not seen when it read the manifest are not taken for one that was cut short, and cut off. */
+static void test_stale(void **state)
+{
+    const struct shape *s = &shapes[1];
+    const char *path = unit_path("stale");
+    struct io_ops ops;
+    struct rng r = rng_init(792);
+    struct model m = model_of(s);
+    deltafs_dir *d = create(s, path);
+
+    (void)state;
+    write_epoch(s, &m, d, &r, 1);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    stale.path = path;
+    stale.copy = unit_path("stale-copy");
+    unit_copy(path, stale.copy);
+    d = reopen(s, path);
+    write_epoch(s, &m, d, &r, 2);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+
+    io_replace_default(NULL, NULL);
+    stale.real = io_default().ops;
+    ops = *stale.real;
+    ops.open = stale_open;
+    io_replace_default(&ops, NULL);
+    int status = try_reopen(path, options(s), &d);
+    io_replace_default(NULL, NULL);
+    CHECK_IS(status, DELTAFS_ERR_BUSY);
+    CHECK(strstr(deltafs_errmsg(NULL), "MANIFEST: another job has written to it"));
+    check(s, &m, path);
+    d = reopen(s, path);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    check(s, &m, path);
+    model_fini(&m);
+}
+
 /* The first sync of a log fails, and what was to be synced, its header too, is not on disk; nor does any later sync say
  * so. It is written again. (The header was not.) Where the header is all that a log has, but an epoch is committed,
  * giving up the next leaves it. */
@@ -558,7 +611,7 @@ int main(void)
         cmocka_unit_test(test_after_close), cmocka_unit_test(test_after_crash),     cmocka_unit_test(test_ends),
         cmocka_unit_test(test_options),     cmocka_unit_test(test_options_say_why), cmocka_unit_test(test_lease),
         cmocka_unit_test(test_taken_over),  cmocka_unit_test(test_refresh),         cmocka_unit_test(test_meanwhile),
-        cmocka_unit_test(test_dropped),
+        cmocka_unit_test(test_stale),       cmocka_unit_test(test_dropped),
     };
 
     for (int i = 0; i < 5000; i++)
