@@ -676,21 +676,11 @@ static void test_long_log(void **state)
 /* A file system that shows late how long a file is that another host has closed. */
 static struct {
     uint64_t size;
-    int left, asked;
 } late;
-
-static int late_catch_up(void *ctx, int fd)
-{
-    (void)ctx;
-    (void)fd;
-    late.left -= late.left > 0;
-    late.asked++;
-    return 1;
-}
 
 static int late_size(void *ctx, int fd, uint64_t *out)
 {
-    if (late.left == 0)
+    if (unit_late.left == 0)
         return io_default().ops->size(ctx, fd, out);
     *out = late.size;
     return 0;
@@ -712,7 +702,8 @@ static void test_late(void **state)
     struct error e;
 
     (void)state;
-    ops.catch_up = late_catch_up;
+    ops.catch_up = unit_late_catch_up;
+    unit_late.is_late = 1;
     ops.size = late_size;
     CHECK_IS(extent_log_create(&log, &io, path, 1, uuid, &e), DELTAFS_OK);
     for (int i = 0; i < 2; i++) {
@@ -725,18 +716,18 @@ static void test_late(void **state)
     CHECK_IS(extent_log_close(&log, &e), DELTAFS_OK);
 
     late.size = LOG_HEADER_SIZE + first;
-    late.left = 5;
+    unit_late.left = 5;
     CHECK_IS(extent_log_read(&io, path, 1, 1, uuid, 1, &from, &is_last, &got, &read, &e), DELTAFS_OK);
     CHECK_IS(read, n);
-    CHECK(memcmp(got.bytes, all.bytes, n) == 0 && is_last && late.left == 0);
+    CHECK(memcmp(got.bytes, all.bytes, n) == 0 && is_last && unit_late.left == 0);
 
     from = read = 0;
     is_last = 0;
-    late.left = 1000;
-    late.asked = 0;
+    unit_late.left = 1000;
+    unit_late.asked = 0;
     io.waited = 1000;
     CHECK_IS(extent_log_read(&io, path, 1, 1, uuid, 1, &from, &is_last, &got, &read, &e), DELTAFS_ERR_DAMAGED);
-    CHECK(strstr(e.text, "the last batch is missing") && late.asked <= 1 && read == 0);
+    CHECK(strstr(e.text, "the last batch is missing") && unit_late.asked <= 1 && read == 0);
     buffer_fini(&all);
     buffer_fini(&got);
     history_fini(&h);

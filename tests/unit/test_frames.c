@@ -8,6 +8,7 @@
 #include "store/frames.h"
 #include "store/store_format.h"
 #include "unit_help.h"
+#include "unit_io.h"
 #include "unit_kth.h"
 
 #define SESSION 3
@@ -498,21 +499,11 @@ static struct {
     struct io_ops ops;
     uint8_t old[64 * FRAME_SIZE];
     ssize_t size;
-    int is_late, left, asked;
 } late;
-
-static int late_catch_up(void *ctx, int fd)
-{
-    (void)ctx;
-    (void)fd;
-    late.left -= late.left > 0;
-    late.asked++;
-    return late.is_late;
-}
 
 static ssize_t late_pread(void *ctx, int fd, void *bytes, size_t n, uint64_t offset)
 {
-    if (late.left == 0)
+    if (unit_late.left == 0)
         return io_default().ops->pread(ctx, fd, bytes, n, offset);
     uint64_t end = (uint64_t)late.size < offset + n ? (uint64_t)late.size : offset + n;
     memset(bytes, 0, n);
@@ -529,8 +520,8 @@ static void late_begin(struct pair *p, int left)
     CHECK_IS(fstat(p->log.file.fd, &st), 0);
     late.size = st.st_size;
     CHECK(pread(p->log.file.fd, late.old, sizeof late.old, 0) >= FRAME_SIZE);
-    late.left = left;
-    late.asked = 0;
+    unit_late.left = left;
+    unit_late.asked = 0;
 }
 
 /* On GlusterFS, where this was found, a reader on another host was told that a log had been damaged which was only
@@ -544,10 +535,10 @@ static void test_late(void **state)
     (void)state;
     memset(bytes, 0x35, sizeof bytes);
     late.ops = *io_default().ops;
-    late.ops.catch_up = late_catch_up;
+    late.ops.catch_up = unit_late_catch_up;
     late.ops.pread = late_pread;
-    late.is_late = 1;
-    late.left = 0;
+    unit_late.is_late = 1;
+    unit_late.left = 0;
     pair_open(&p, "late", 64 * FRAME_SIZE, 1 << 20);
     CHECK_IS(frame_reader_close(&p.reader, &e), DELTAFS_OK);
     struct io io = {.ops = &late.ops, .ctx = p.io.ctx};
@@ -562,26 +553,26 @@ static void test_late(void **state)
         CHECK_IS(pair_flush(&p, 0), DELTAFS_OK);
         if (i == 0) {
             CHECK_IS(io_file_read(&p.reader.file, frame_offset(from), got, sizeof got, &e), DELTAFS_OK);
-            late.left = 5;
+            unit_late.left = 5;
         }
         CHECK_IS(frame_reader_read(&p.reader, from, got, sizeof got, &e), DELTAFS_OK);
         CHECK(memcmp(got, bytes, sizeof got) == 0);
-        CHECK_IS(late.left, 0);
+        CHECK_IS(unit_late.left, 0);
     }
 
     /* Damage stays damage, also there, and is waited for once. Elsewhere it is not. */
     late_begin(&p, INT_MAX);
     CHECK_IS(pair_append(&p, bytes, sizeof bytes), DELTAFS_OK);
     CHECK_IS(pair_flush(&p, 0), DELTAFS_OK);
-    late.is_late = 0;
+    unit_late.is_late = 0;
     CHECK_IS(frame_reader_read(&p.reader, p.end - FRAME_SIZE, got, FRAME_SIZE, &e), DELTAFS_ERR_DAMAGED);
-    CHECK(late.asked <= 2);
-    late.is_late = 1;
+    CHECK(unit_late.asked <= 2);
+    unit_late.is_late = 1;
     CHECK_IS(frame_reader_read(&p.reader, p.end - FRAME_SIZE, got, FRAME_SIZE, &e), DELTAFS_ERR_DAMAGED);
-    int asked = late.asked;
+    int asked = unit_late.asked;
     CHECK(asked > 4);
     CHECK_IS(frame_reader_read(&p.reader, p.end - FRAME_SIZE, got, FRAME_SIZE, &e), DELTAFS_ERR_DAMAGED);
-    CHECK(late.asked <= asked + 2);
+    CHECK(unit_late.asked <= asked + 2);
     pair_close(&p);
 }
 

@@ -36,4 +36,12 @@ void unit_io_shrink(const char *name, uint64_t size);
  * writes that are `is_short` write the half of what they should, whatever the alignment. */
 void unit_io_fake_direct(int errnum, int is_short);
 
+/* For tests whose operations show late what another host has written: catching up helps when it was done `left` times
+ * more; `asked` counts. */
+struct unit_late {
+    int is_late, left, asked;
+};
+extern struct unit_late unit_late;
+int unit_late_catch_up(void *ctx, int fd);
+
 #endif
