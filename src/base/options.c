@@ -153,7 +153,8 @@ static const struct option_row rows[OPTION_COUNT] = {
     [OPTION_THREADS] =
         {.info =
              {"threads", "0 to 64, or auto", "auto",
-              "threads of a writer beside the program's: one sorts and encodes, one writes, more encode; auto: 2 to 4"},
+              "threads beside the program's: of a writer, one sorts and encodes, one writes, more encode; of a logical "
+              "file, they take part in long reads and checksums; auto: 2 to 4; 1 if one process has the file, or none"},
          .kind = KIND_COUNT,
          .low = 0,
          .high = 64,

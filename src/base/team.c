@@ -1,8 +1,10 @@
 #include <stdlib.h>
+#include <unistd.h>
 #include "base/team.h"
 #include "base/thread.h"
 
 struct team {
+    pid_t process; /* a child that is forked has none of the threads, and the lock as it happened to be */
     uint32_t most, started;
     pthread_t *thread;
     pthread_mutex_t lock;
@@ -53,7 +55,7 @@ int team_create(uint32_t threads, struct team **out, struct error *e)
         free(thread);
         return error_no_memory(e, sizeof *t, "threads");
     }
-    *t = (struct team){.most = threads, .thread = thread};
+    *t = (struct team){.process = getpid(), .most = threads, .thread = thread};
     pthread_mutex_init(&t->lock, NULL);
     pthread_cond_init(&t->wake, NULL);
     pthread_cond_init(&t->done, NULL);
@@ -61,10 +63,8 @@ int team_create(uint32_t threads, struct team **out, struct error *e)
     return DELTAFS_OK;
 }
 
-void team_destroy(struct team *t)
+static void team_end(struct team *t)
 {
-    if (!t)
-        return;
     pthread_mutex_lock(&t->lock);
     t->is_stopping = 1;
     pthread_cond_broadcast(&t->wake);
@@ -74,6 +74,14 @@ void team_destroy(struct team *t)
     pthread_cond_destroy(&t->done);
     pthread_cond_destroy(&t->wake);
     pthread_mutex_destroy(&t->lock);
+}
+
+void team_destroy(struct team *t)
+{
+    if (!t)
+        return;
+    if (t->process == getpid())
+        team_end(t);
     free(t->thread);
     free(t);
 }
@@ -87,6 +95,11 @@ void team_run(struct team *t, void (*task)(void *ctx, size_t i), void *ctx, size
 {
     struct error ignored;
 
+    if (t->process != getpid()) {
+        for (size_t i = 0; i < n; i++)
+            task(ctx, i);
+        return;
+    }
     pthread_mutex_lock(&t->lock);
     t->task = task;
     t->ctx = ctx;

@@ -1,9 +1,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include "base/hash.h"
 #include "base/path.h"
+#include "base/thread.h"
 #include "core/dir.h"
 #include "core/reader.h"
 #include "core/repair.h"
@@ -200,9 +200,9 @@ static const struct dir_transport serial_transport = {.append = serial_append,
 /* The one process of a directory may well use what it has. */
 static uint32_t serial_threads(void)
 {
-    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    uint32_t cpus = thread_processors();
 
-    return cpus < 2 ? THREADS_AUTO : cpus < SERIAL_THREADS_MOST ? (uint32_t)cpus + 1 : SERIAL_THREADS_MOST;
+    return cpus < 2 ? THREADS_AUTO : cpus < SERIAL_THREADS_MOST ? cpus + 1 : SERIAL_THREADS_MOST;
 }
 
 /* The configuration of a directory that is to be made, or reopened: then *schema is to be freed. */

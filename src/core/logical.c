@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/path.h"
+#include "base/thread.h"
 #include "core/logical.h"
 #include "store/flat.h"
 #include "store/store_format.h"
@@ -57,6 +58,16 @@ static int logical_configure(deltafs_logical *f, const deltafs_options *o, struc
     return f->volumes ? DELTAFS_OK : error_no_memory(e, 1, "an option");
 }
 
+/* A process that has the file alone may have a processor for checksums, too; ranks of a job have one each. */
+static int logical_make_team(deltafs_logical *f, const deltafs_options *o, struct error *e)
+{
+    uint64_t threads = deltafs_options_number(o, OPTION_THREADS);
+
+    if (threads == OPTION_AUTO)
+        threads = logical_is_alone(f) && thread_processors() > 1;
+    return threads > 0 ? team_create((uint32_t)threads, &f->team, e) : DELTAFS_OK;
+}
+
 /* Options that were not given are those of the environment. */
 static int logical_options(deltafs_logical *f, const deltafs_options *given, struct error *e)
 {
@@ -68,6 +79,8 @@ static int logical_options(deltafs_logical *f, const deltafs_options *given, str
         return status;
     }
     status = logical_configure(f, given ? given : o, e);
+    if (status == DELTAFS_OK)
+        status = logical_make_team(f, given ? given : o, e);
     deltafs_options_destroy(o);
     return status;
 }
@@ -92,6 +105,7 @@ static int logical_open_parts(deltafs_logical *f, const char *path, int flags, c
         logical_options(f, options, e);
     if (e->status == DELTAFS_OK && f->cache_limit > 0)
         frame_cache_init(&f->cache, (size_t)f->cache_limit, e);
+    f->cache.team = f->team;
     int status = logical_agree(f, e);
     if (status != DELTAFS_OK)
         return status;
@@ -152,6 +166,7 @@ static int logical_free(deltafs_logical *f, struct error *e)
     buffer_fini(&f->heard.buffer);
     free(f->volumes);
     frame_cache_fini(&f->cache);
+    team_destroy(f->team);
     extent_map_fini(&f->map);
     pieces_fini(&f->pieces);
     extent_list_fini(&f->list);

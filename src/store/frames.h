@@ -5,6 +5,7 @@
 #define DELTAFS_STORE_FRAMES_H
 
 #include "base/memory.h"
+#include "base/team.h"
 #include "store/io.h"
 
 /* ---- Cache ---- */
@@ -31,6 +32,7 @@ struct frame_cache {
     uint64_t owners; /* given so far */
     uint64_t readers;
     struct frame_pool windows, pages;
+    struct team *team; /* takes part in long reads; NULL: none does */
 };
 
 /* At most `bytes`, but a few windows at least; taken as needed. Destroy it after its readers. */

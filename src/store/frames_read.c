@@ -23,6 +23,8 @@
 #define SLOTS_MAX       65536u
 #define LONG_MIN        (64u << 10)  /* bytes of a read that do not go by way of the cache */
 #define PIECE           (512u << 10) /* of them in one read: they are in the processor's cache still when verified */
+#define SHARE           (128u << 10) /* of them that a thread of the team takes at a time */
+#define SHARED_MIN      (4 * SHARE)  /* fewer are not worth waking it for */
 #define FORWARD_GAP     (64u << 10)  /* what a forward reader may leave out */
 #define NO_SLOT         UINT32_MAX
 
@@ -205,6 +207,12 @@ static int source_page(struct frame_source *s, uint64_t position, int *is_new, c
     return status;
 }
 
+/* `n` of the lowest bits. */
+static uint64_t low_bits(size_t n)
+{
+    return n >= 64 ? UINT64_MAX : (UINT64_C(1) << n) - 1;
+}
+
 /* Which of `n` frames at `position`, all of one group, at most 64, match their checksums. */
 static uint64_t source_match(const struct frame_source *s, uint64_t position, const uint8_t *bytes, size_t n,
                              const uint8_t *page)
@@ -237,12 +245,6 @@ static int source_verify(struct frame_source *s, uint64_t position, const uint8_
     return error_damaged(e, s->file->path, frame_offset(bad), "a frame does not match its checksum");
 }
 
-/* `n` of the lowest bits. */
-static uint64_t low_bits(size_t n)
-{
-    return n >= 64 ? UINT64_MAX : (UINT64_C(1) << n) - 1;
-}
-
 /* Whole frames of one group, at most a piece. */
 static int source_read_piece(struct frame_source *s, uint64_t position, uint8_t *bytes, size_t n, struct error *e)
 {
@@ -256,12 +258,53 @@ static int source_read_piece(struct frame_source *s, uint64_t position, uint8_t 
     return status;
 }
 
+_Static_assert(SHARE <= 64 * FRAME_SIZE, "source_match tells of no more");
+
+struct shared_read {
+    const struct frame_source *source;
+    const uint8_t *page;
+    uint64_t position;
+    uint8_t *bytes;
+    size_t n;
+    _Atomic int is_bad;
+};
+
+static void source_read_share(void *ctx, size_t share)
+{
+    struct shared_read *r = ctx;
+    const size_t from = share * SHARE, n = r->n - from < SHARE ? r->n - from : SHARE;
+    const size_t frames = n / FRAME_SIZE;
+    uint64_t position = r->position + from;
+    uint8_t *bytes = r->bytes + from;
+    struct error ignored;
+
+    if (io_file_read(r->source->file, frame_offset(position), bytes, n, &ignored) != DELTAFS_OK ||
+        source_match(r->source, position, bytes, frames, r->page) != low_bits(frames))
+        r->is_bad = 1;
+}
+
+/* Whole frames of one group, together with the team. Returns whether they are all there and right; else they are to be
+ * read once more by one thread, which finds out what is wrong. */
+static int source_read_shared(struct frame_source *s, uint64_t position, uint8_t *bytes, size_t n)
+{
+    struct shared_read r = {.source = s, .position = position, .bytes = bytes, .n = n};
+    struct error ignored;
+    int is_new = 0;
+
+    if (source_page(s, position, &is_new, &r.page, &ignored) != DELTAFS_OK)
+        return 0;
+    team_run(s->cache->team, source_read_share, &r, (n + SHARE - 1) / SHARE);
+    return !r.is_bad;
+}
+
 /* Whole frames of one group. */
 static int source_read_long(struct frame_source *s, uint64_t position, uint8_t *bytes, size_t n, struct error *e)
 {
     unsigned waited = 0;
     int status = DELTAFS_OK;
 
+    if (s->cache->team && n >= SHARED_MIN && source_read_shared(s, position, bytes, n))
+        return DELTAFS_OK;
     while (n > 0 && status == DELTAFS_OK) {
         size_t part = n < PIECE ? n : PIECE;
         do

@@ -1,6 +1,8 @@
 /* What reading is made of: many reads at once, reading ahead through a window, and the leaves that are kept. */
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include "base/memory.h"
 #include "core/leaf_cache.h"
 #include "store/fetch.h"
@@ -162,6 +164,36 @@ static void test_fetch_fails(void **state)
         team_destroy(f);
         close_noise(&file);
     }
+}
+
+/* A child of this process has the team, and none of its threads: it does all by itself, and ends. */
+static void test_forked(void **state)
+{
+    struct rng r = rng_init(215);
+    struct io io;
+    struct io_file file;
+    struct error e;
+    struct team *f;
+    int status;
+
+    (void)state;
+    open_noise(&io, &file, &r);
+    CHECK_IS(team_create(3, &f, &e), DELTAFS_OK);
+    unit_io_slow(OP_READ, 100);
+    fetch_all(f, fetch, plan_fetches(&r, &file));
+    CHECK(unit_io_most(OP_READ) > 1);
+    pid_t child = fork();
+    if (child == 0) {
+        alarm(20);
+        size_t n = plan_fetches(&r, &file);
+        fetch_all(f, fetch, n);
+        size_t bad = check_fetches(n);
+        team_destroy(f);
+        _exit(bad == 0 ? 0 : 1);
+    }
+    CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    team_destroy(f);
+    close_noise(&file);
 }
 
 /* ---- A window ---- */
@@ -344,13 +376,10 @@ static void test_leaf_cache_limit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fetch),
-        cmocka_unit_test(test_fetch_in_parallel),
-        cmocka_unit_test(test_fetch_fails),
-        cmocka_unit_test(test_window),
-        cmocka_unit_test(test_window_fails),
-        cmocka_unit_test(test_leaf_cache),
-        cmocka_unit_test(test_leaf_cache_limit),
+        cmocka_unit_test(test_fetch),       cmocka_unit_test(test_fetch_in_parallel),
+        cmocka_unit_test(test_fetch_fails), cmocka_unit_test(test_forked),
+        cmocka_unit_test(test_window),      cmocka_unit_test(test_window_fails),
+        cmocka_unit_test(test_leaf_cache),  cmocka_unit_test(test_leaf_cache_limit),
     };
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
