@@ -19,8 +19,10 @@
 
 #define GROUP_BYTES  ((uint64_t)FRAME_GROUP * FRAME_SIZE)
 #define GROUP_STRIDE (GROUP_BYTES + FRAME_SIZE)
-#define LONG_MIN     (256u << 10) /* bytes of an append that are not copied */
-#define PIECE        (512u << 10) /* of them for one write: its checksums have just brought it into the cache */
+#define LONG_MIN     (256u << 10)         /* bytes of an append that are not copied */
+#define PIECE        (256u << 10)         /* of them for one write: its checksums have just brought it into the cache */
+#define ROOM_MIN     (UINT64_C(8) << 20)  /* bytes that are set aside in a log that has as many; or a quarter of */
+#define ROOM_MAX     (UINT64_C(64) << 20) /* what it has */
 #define OWN_CACHE    (512u << 10)
 
 struct frame_mark {
@@ -103,8 +105,19 @@ int frame_log_create(struct frame_log *l, struct io *io, const char *path, uint3
     return status;
 }
 
+/* Give back what was set aside and not written. If that fails, some blocks are used for nothing. */
+static void frame_log_trim(struct frame_log *l)
+{
+    struct error ignored;
+    uint64_t size;
+
+    if (l->room > 0 && io_file_size(&l->file, &size, &ignored) == DELTAFS_OK && size < l->room)
+        io_file_truncate(&l->file, size, &ignored);
+}
+
 int frame_log_close(struct frame_log *l, struct error *e)
 {
+    frame_log_trim(l);
     int status = l->file.path ? io_file_close(&l->file, e) : DELTAFS_OK;
 
     if (l->own.cache)
@@ -152,6 +165,30 @@ static int frame_log_write_page(struct frame_log *l, uint64_t position, struct e
     return io_file_write(&l->file, frame_page_offset(position), l->page, sizeof l->page, e);
 }
 
+/* How much of `n` bytes is written next. Pieces end where pages of any size do: the system then keeps each in few large
+ * ones. A short rest goes with the last. */
+static size_t frame_log_piece(const struct frame_log *l, size_t n)
+{
+    size_t piece = PIECE - (size_t)(frame_offset(l->base) % PIECE);
+
+    return n < piece + PIECE / 4 ? n : piece;
+}
+
+/* A log that has grown long grows on: have room for what is going to be written up to `end`, and the page of checksums
+ * that may follow, and some more, without a gap. */
+static void frame_log_make_room(struct frame_log *l, uint64_t offset, uint64_t end)
+{
+    uint64_t from = l->room > 0 ? l->room : offset, more = l->base / 4;
+
+    if (l->is_crowded || l->base < ROOM_MIN || end + FRAME_SIZE <= l->room)
+        return;
+    uint64_t to = end + FRAME_SIZE + (more < ROOM_MIN ? ROOM_MIN : more < ROOM_MAX ? more : ROOM_MAX);
+    if (io_file_allocate(&l->file, from, to - from))
+        l->room = to;
+    else
+        l->is_crowded = 1;
+}
+
 /* Write whole frames at `base`, which moves behind them. `sums`: theirs; NULL if they have none yet. */
 static int frame_log_write(struct frame_log *l, const uint8_t *bytes, size_t n, const uint8_t *sums, struct error *e)
 {
@@ -161,8 +198,8 @@ static int frame_log_write(struct frame_log *l, const uint8_t *bytes, size_t n, 
         uint64_t at = l->base % GROUP_BYTES, left = GROUP_BYTES - at;
         size_t part = n < left ? n : (size_t)left;
         uint8_t *entry = l->page + at / FRAME_SIZE * 4;
-        if (!sums && part > PIECE)
-            part = PIECE;
+        if (!sums)
+            part = frame_log_piece(l, part);
         for (size_t i = 0; !sums && i < part / FRAME_SIZE; i++)
             put_u32(entry + 4 * i, frame_sum(l->seed, l->base / FRAME_SIZE + i, bytes + i * FRAME_SIZE));
         if (sums) {
@@ -170,6 +207,7 @@ static int frame_log_write(struct frame_log *l, const uint8_t *bytes, size_t n, 
             sums += part / FRAME_SIZE * 4;
         }
         l->is_page_due = l->is_sync_due = 1;
+        frame_log_make_room(l, frame_offset(l->base), frame_offset(l->base) + part);
         status = io_file_write(&l->file, frame_offset(l->base), bytes, part, e);
         if (status == DELTAFS_OK && part == left) {
             status = frame_log_write_page(l, l->base, e);

@@ -61,6 +61,8 @@ struct frame_log {
     uint8_t page[4096];       /* checksums of the group that `base` is in, up to there */
     int is_page_due;          /* it has more of them than the file */
     int is_sync_due, is_lost; /* written since the last sync; a sync failed, and with it nobody knows what */
+    uint64_t room;            /* end of what was set aside in the file; 0: nothing */
+    int is_crowded;           /* nothing more is */
     uint32_t seed;
     struct frame_source own;
     struct frame_cache *own_cache; /* for lack of another; made when it is needed */

@@ -16,6 +16,7 @@
 #define IO_DIRECT_MIN (64u << 10) /* bytes worth a write around the page cache */
 #define IO_LATE_MAX   4000u       /* milliseconds: GlusterFS's caches of a second each can be one behind the other */
 #define IO_LATE_PAUSE 100u
+#define EXT4_MAGIC    0xef53u
 #define IO_LATE_FILES 8u /* that are waited for in vain */
 
 #ifndef AT_STATX_FORCE_SYNC
@@ -173,6 +174,18 @@ static int posix_truncate(void *ctx, int fd, uint64_t size)
     return ftruncate(fd, (off_t)size) != 0 ? -errno : 0;
 }
 
+/* ext4 does its book-keeping for each page that is written and has no place on storage yet, which takes a quarter of
+ * the time; other file systems gain nothing (XFS does this by itself) or lose by it (tmpfs, and those with servers). */
+static int posix_allocate(void *ctx, int fd, uint64_t offset, uint64_t n)
+{
+    struct statfs system;
+
+    (void)ctx;
+    if (fstatfs(fd, &system) != 0 || (unsigned)system.f_type != EXT4_MAGIC)
+        return -EOPNOTSUPP;
+    return fallocate(fd, FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)n) != 0 ? -errno : 0;
+}
+
 static int posix_close(void *ctx, int fd)
 {
     (void)ctx;
@@ -302,6 +315,7 @@ static const struct io_ops posix_ops = {
     .stored = posix_stored,
     .mtime = posix_mtime,
     .truncate = posix_truncate,
+    .allocate = posix_allocate,
     .close = posix_close,
     .mkdir = posix_mkdir,
     .rename = posix_rename,
@@ -587,6 +601,17 @@ int io_file_truncate(struct io_file *f, uint64_t size, struct error *e)
         rc = f->io->ops->truncate(f->io->ctx, f->fd, size);
     while (rc == -EINTR);
     return rc < 0 ? error_system(e, -rc, "truncate", f->path) : DELTAFS_OK;
+}
+
+int io_file_allocate(struct io_file *f, uint64_t offset, uint64_t n)
+{
+    int rc = -EOPNOTSUPP;
+
+    if (f->io->ops->allocate)
+        do
+            rc = f->io->ops->allocate(f->io->ctx, f->fd, offset, n);
+        while (rc == -EINTR);
+    return rc == 0;
 }
 
 int io_file_lock(struct io_file *f, int *is_sure, struct error *e)

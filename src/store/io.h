@@ -27,6 +27,9 @@ struct io_ops {
     /* When the file was written last, in nanoseconds; -EINVAL: it is no regular file. */
     int (*mtime)(void *ctx, int fd, uint64_t *out);
     int (*truncate)(void *ctx, int fd, uint64_t size);
+    /* Set room aside for bytes that are going to be written, without making the file longer; an error also where that
+     * brings nothing. NULL: never. */
+    int (*allocate)(void *ctx, int fd, uint64_t offset, uint64_t n);
     int (*close)(void *ctx, int fd);
     int (*mkdir)(void *ctx, const char *path, mode_t mode);
     int (*rename)(void *ctx, const char *from, const char *to);
@@ -102,6 +105,9 @@ const char *io_misfit(const char *path, int is_written);
 int io_explain(const char *path, int is_written, const char *advice, struct error *e);
 int io_file_mtime(struct io_file *f, uint64_t *out, struct error *e); /* _NOT_DELTAFS: no regular file */
 int io_file_truncate(struct io_file *f, uint64_t size, struct error *e);
+/* Have room for `n` bytes at `offset` set aside, which makes writing there faster on some file systems; returns whether
+ * that was done. Truncating the file to the size it has gives back what was not written. */
+int io_file_allocate(struct io_file *f, uint64_t offset, uint64_t n);
 
 /* Lock the file until it is closed. *is_sure: the system knows locks, and this one is held; else nobody is known to
  * have it. DELTAFS_ERR_BUSY if another process does, DELTAFS_ERR_NOT_FOUND if the file has been removed. */

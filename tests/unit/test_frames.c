@@ -576,13 +576,136 @@ static void test_late(void **state)
     pair_close(&p);
 }
 
+/* ---- Long reads that a team takes part in ---- */
+
+static void test_team(void **state)
+{
+    struct rng r = rng_init(15);
+    struct pair p;
+    struct error e;
+    size_t n;
+
+    (void)state;
+    make_log("team.data", &r, 2 * FRAME_GROUP + 300, &p);
+    uint8_t *file = unit_load(unit_path("team.data"), &n), *got = malloc(p.end);
+    CHECK_IS(team_create(3, &p.cache.team, &e), DELTAFS_OK);
+    for (int i = 0; i < 100; i++) {
+        uint64_t at = rng_below(&r, p.end - (1 << 20));
+        size_t size = 500000 + rng_below(&r, p.end - at - 500000);
+        pair_check(&p, at, i % 10 ? size % (3 << 20) : size);
+        /* One wrong byte: it is found where it is, and the bytes that come otherwise are right. */
+        uint64_t bad = rng_below(&r, p.end);
+        unit_poke(unit_path("team.data"), frame_offset(bad), file[frame_offset(bad)] ^ 0x10);
+        int status = frame_reader_read(&p.reader, at, got, size, &e);
+        if (status == DELTAFS_OK) {
+            CHECK(memcmp(got, p.bytes + at, size) == 0);
+            CHECK(bad - bad % FRAME_SIZE >= at + size || bad - bad % FRAME_SIZE + FRAME_SIZE <= at ||
+                  /* It was in the cache already. */
+                  bad / FRAME_SIZE == at / FRAME_SIZE || bad / FRAME_SIZE == (at + size) / FRAME_SIZE);
+        } else {
+            char where[80];
+            snprintf(where, sizeof where, "damaged at offset %llu",
+                     (unsigned long long)frame_offset(bad - bad % FRAME_SIZE));
+            CHECK(status == DELTAFS_ERR_DAMAGED && strstr(e.text, where));
+        }
+        unit_poke(unit_path("team.data"), frame_offset(bad), file[frame_offset(bad)]);
+    }
+    /* A page of checksums that is wrong, and a file that ends too early. */
+    unit_poke(unit_path("team.data"), frame_page_offset(0), file[frame_page_offset(0)] ^ 1);
+    CHECK_IS(read_all("team.data", &p, SESSION, WRITER, &e), DELTAFS_ERR_DAMAGED);
+    unit_save(unit_path("team.data"), file, frame_offset(2 * GROUP + 200 * FRAME_SIZE));
+    CHECK_IS(frame_reader_read(&p.reader, 0, got, p.end, &e), DELTAFS_ERR_DAMAGED);
+    free(file);
+    free(got);
+    team_destroy(p.cache.team);
+    pair_close(&p);
+}
+
+/* ---- Room that is set aside ---- */
+
+static struct {
+    const struct io_ops *real;
+    uint64_t from, to, calls; /* set aside */
+    uint64_t cut, cuts;       /* truncated to */
+    uint64_t refusals;        /* from that call on */
+} room;
+
+static int room_allocate(void *ctx, int fd, uint64_t offset, uint64_t n)
+{
+    (void)ctx;
+    (void)fd;
+    if (room.calls++ >= room.refusals)
+        return -ENOSPC;
+    CHECK(room.to == 0 || room.to == offset);
+    CHECK(n >= 8 << 20 && n <= 80 << 20);
+    if (room.to == 0)
+        room.from = offset;
+    room.to = offset + n;
+    return 0;
+}
+
+static ssize_t room_pwrite(void *ctx, int fd, const void *bytes, size_t n, uint64_t offset)
+{
+    CHECK(room.calls > room.refusals || room.to == 0 || offset + n <= room.to);
+    return room.real->pwrite(ctx, fd, bytes, n, offset);
+}
+
+static int room_truncate(void *ctx, int fd, uint64_t size)
+{
+    room.cut = size;
+    room.cuts++;
+    return room.real->truncate(ctx, fd, size);
+}
+
+/* A short log has nothing set aside. In a long one all that is written has room, without gaps, until that is refused;
+ * and the close gives back what is left. */
+static void test_room(void **state)
+{
+    static const uint64_t refusals[] = {UINT64_MAX, 0, 1};
+    struct rng r = rng_init(16);
+    uint8_t *bytes = noise(&r, 1 << 20);
+
+    (void)state;
+    for (size_t k = 0; k < 6; k++) {
+        struct pair p;
+        struct error e;
+        size_t n = k < 3 ? 1 << 20 : 150000; /* from the caller's memory, and by the buffer */
+        pair_open(&p, "room.data", 1 << 20, 1 << 20);
+        struct io_ops ops = *p.io.ops;
+        memset(&room, 0, sizeof room);
+        room.real = p.io.ops;
+        room.refusals = refusals[k % 3];
+        ops.allocate = room_allocate;
+        ops.pwrite = room_pwrite;
+        ops.truncate = room_truncate;
+        p.io.ops = &ops;
+        while (p.end < 8 << 20)
+            CHECK_IS(pair_append(&p, bytes, n), DELTAFS_OK);
+        CHECK_IS(room.calls, 0);
+        while (p.end < 45 << 20)
+            CHECK_IS(pair_append(&p, bytes, n), DELTAFS_OK);
+        CHECK(room.refusals == UINT64_MAX ? room.to > frame_offset(45 << 20) && room.from < 11 << 20
+                                          : room.calls == room.refusals + 1);
+        CHECK_IS(pair_flush(&p, 1), DELTAFS_OK);
+        pair_check(&p, 0, (size_t)p.end);
+        CHECK_IS(room.cuts, 0);
+        uint64_t size = frame_page_offset(p.end - 1) + FRAME_SIZE;
+        CHECK_IS(frame_log_close(&p.log, &e), DELTAFS_OK);
+        CHECK(room.refusals == UINT64_MAX ? room.cuts == 1 && room.cut == size : room.cuts == 0);
+        p.io.ops = room.real;
+        pair_close(&p);
+    }
+    free(bytes);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random),  cmocka_unit_test(test_damage),      cmocka_unit_test(test_identity),
         cmocka_unit_test(test_hostile), cmocka_unit_test(test_growing),     cmocka_unit_test(test_reads),
         cmocka_unit_test(test_faults),  cmocka_unit_test(test_read_faults), cmocka_unit_test(test_lost_sync),
-        cmocka_unit_test(test_create),  cmocka_unit_test(test_late),
+        cmocka_unit_test(test_create),  cmocka_unit_test(test_late),        cmocka_unit_test(test_team),
+        cmocka_unit_test(test_room),
     };
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

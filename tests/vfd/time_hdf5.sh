@@ -8,7 +8,7 @@ set -eu
 build=$(cd "$1" && pwd)
 folder=$(cd "$2" && pwd)
 mib=${3:-1024}
-groups=${4:-20000}
+groups=${4:-100000}
 runs=${5:-5}
 work=$(mktemp -d "$folder/deltafs-time.XXXXXX")
 trap 'rm -rf "$work"' EXIT
