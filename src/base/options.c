@@ -154,7 +154,9 @@ static const struct option_row rows[OPTION_COUNT] = {
         {.info =
              {"threads", "0 to 64, or auto", "auto",
               "threads beside the program's: of a writer, one sorts and encodes, one writes, more encode; of a logical "
-              "file, they take part in long reads and checksums; auto: 2 to 4; 1 if one process has the file, or none"},
+              "file, they read and check what is read; auto: 2 to 4; of a logical file 1 outside of MPI, where there "
+              "are "
+              "processors for it, else 0"},
          .kind = KIND_COUNT,
          .low = 0,
          .high = 64,

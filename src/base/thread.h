@@ -9,7 +9,7 @@
 /* Start a thread in which no signal is handled: those are the program's, whose handlers do not expect this stack. */
 int thread_start(pthread_t *thread, void *(*run)(void *arg), void *arg, struct error *e);
 
-/* Processors that this process may run on. */
+/* Processors that the calling thread, and what it starts, may run on. */
 uint32_t thread_processors(void);
 
 #endif

@@ -58,14 +58,14 @@ static int logical_configure(deltafs_logical *f, const deltafs_options *o, struc
     return f->volumes ? DELTAFS_OK : error_no_memory(e, 1, "an option");
 }
 
-/* A process that has the file alone may have a processor for checksums, too; ranks of a job have one each. */
+/* A process that is no rank of a job may have a second processor for the checksums of what it reads. */
 static int logical_make_team(deltafs_logical *f, const deltafs_options *o, struct error *e)
 {
     uint64_t threads = deltafs_options_number(o, OPTION_THREADS);
 
     if (threads == OPTION_AUTO)
-        threads = logical_is_alone(f) && thread_processors() > 1;
-    return threads > 0 ? team_create((uint32_t)threads, &f->team, e) : DELTAFS_OK;
+        threads = !f->group.ctx && thread_processors() > 1;
+    return threads > 0 && logical_can_read(f) ? team_create((uint32_t)threads, &f->team, e) : DELTAFS_OK;
 }
 
 /* Options that were not given are those of the environment. */

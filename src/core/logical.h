@@ -83,7 +83,7 @@ struct deltafs_logical {
     struct source **source; /* by session, then writer */
     size_t source_count, source_capacity, source_open;
     struct frame_cache cache;
-    struct team *team;     /* for long reads and writes; NULL: none */
+    struct team *team;     /* takes part in long reads; NULL: none does */
     struct extent_map map; /* what this process sees; of a file open for writing only, what others wrote before */
     struct pieces pieces;  /* of the read under way */
 

@@ -105,14 +105,16 @@ int frame_log_create(struct frame_log *l, struct io *io, const char *path, uint3
     return status;
 }
 
-/* Give back what was set aside and not written. If that fails, some blocks are used for nothing. */
+/* Give back what was set aside and not written: the file ends behind what was. If that fails, some blocks are used for
+ * nothing. */
 static void frame_log_trim(struct frame_log *l)
 {
     struct error ignored;
     uint64_t size;
 
-    if (l->room > 0 && io_file_size(&l->file, &size, &ignored) == DELTAFS_OK && size < l->room)
+    if (l->room > 0 && io_file_size(&l->file, &size, &ignored) == DELTAFS_OK)
         io_file_truncate(&l->file, size, &ignored);
+    l->room = 0;
 }
 
 int frame_log_close(struct frame_log *l, struct error *e)
@@ -162,6 +164,7 @@ static void frame_log_sum(struct frame_log *l)
 
 static int frame_log_write_page(struct frame_log *l, uint64_t position, struct error *e)
 {
+    l->reach = frame_page_offset(position) + FRAME_SIZE;
     return io_file_write(&l->file, frame_page_offset(position), l->page, sizeof l->page, e);
 }
 
@@ -172,21 +175,6 @@ static size_t frame_log_piece(const struct frame_log *l, size_t n)
     size_t piece = PIECE - (size_t)(frame_offset(l->base) % PIECE);
 
     return n < piece + PIECE / 4 ? n : piece;
-}
-
-/* A log that has grown long grows on: have room for what is going to be written up to `end`, and the page of checksums
- * that may follow, and some more, without a gap. */
-static void frame_log_make_room(struct frame_log *l, uint64_t offset, uint64_t end)
-{
-    uint64_t from = l->room > 0 ? l->room : offset, more = l->base / 4;
-
-    if (l->is_crowded || l->base < ROOM_MIN || end + FRAME_SIZE <= l->room)
-        return;
-    uint64_t to = end + FRAME_SIZE + (more < ROOM_MIN ? ROOM_MIN : more < ROOM_MAX ? more : ROOM_MAX);
-    if (io_file_allocate(&l->file, from, to - from))
-        l->room = to;
-    else
-        l->is_crowded = 1;
 }
 
 /* Write whole frames at `base`, which moves behind them. `sums`: theirs; NULL if they have none yet. */
@@ -207,7 +195,6 @@ static int frame_log_write(struct frame_log *l, const uint8_t *bytes, size_t n, 
             sums += part / FRAME_SIZE * 4;
         }
         l->is_page_due = l->is_sync_due = 1;
-        frame_log_make_room(l, frame_offset(l->base), frame_offset(l->base) + part);
         status = io_file_write(&l->file, frame_offset(l->base), bytes, part, e);
         if (status == DELTAFS_OK && part == left) {
             status = frame_log_write_page(l, l->base, e);
@@ -234,12 +221,29 @@ static int frame_log_write_buffer(struct frame_log *l, struct error *e)
     return status;
 }
 
+/* A log that grows by much without a flush grows on: have room for the `n` bytes that are appended, and the page of
+ * checksums that may follow, and some more, without a gap. Of what is refused, a part may have been set aside. */
+static void frame_log_make_room(struct frame_log *l, size_t n)
+{
+    uint64_t offset = frame_offset(l->base), end = frame_offset(l->base + n) + FRAME_SIZE, more = l->base / 4;
+    uint64_t from = l->room > 0 ? l->room : l->reach > offset ? l->reach : offset;
+
+    if (l->is_crowded || l->base - l->flushed < ROOM_MIN || end <= from)
+        return;
+    more = more < ROOM_MIN ? ROOM_MIN : more < ROOM_MAX ? more : ROOM_MAX;
+    l->room = end + more;
+    l->is_crowded = !io_file_allocate(&l->file, from, l->room - from);
+    if (l->is_crowded)
+        frame_log_trim(l);
+}
+
 /* Make room in the buffer. */
 static int frame_log_turn(struct frame_log *l, struct error *e)
 {
     struct frame_mark mark;
 
     frame_log_mark(l, &mark);
+    frame_log_make_room(l, l->used);
     int status = frame_log_write_buffer(l, e);
     if (status == DELTAFS_OK)
         memcpy(l->buffer, l->buffer + mark.used - l->used, l->used);
@@ -262,6 +266,7 @@ static int frame_log_append_long(struct frame_log *l, const uint8_t *bytes, size
     size_t fill = (FRAME_SIZE - l->used % FRAME_SIZE) % FRAME_SIZE, whole = n - fill - (n - fill) % FRAME_SIZE;
 
     frame_log_mark(l, &mark);
+    frame_log_make_room(l, l->used + n);
     frame_log_copy(l, bytes, fill);
     int status = frame_log_write_buffer(l, e);
     if (status == DELTAFS_OK)
@@ -304,6 +309,8 @@ int frame_log_flush(struct frame_log *l, int sync, struct error *e)
     if (l->is_lost)
         return error_set(e, DELTAFS_ERR_IO, "%s: an earlier sync failed: what was written may be lost", l->file.path);
     if (l->used > 0 || l->is_page_due) {
+        /* Before the page stands at the group's end, and makes a hole of what is between. */
+        frame_log_trim(l);
         frame_log_mark(l, &mark);
         memset(l->buffer + l->used, 0, pad);
         l->used += pad;
@@ -316,6 +323,7 @@ int frame_log_flush(struct frame_log *l, int sync, struct error *e)
         else
             frame_log_go_back(l, &mark);
     }
+    l->flushed = l->base;
     return status == DELTAFS_OK && sync && l->is_sync_due ? frame_log_sync(l, e) : status;
 }
 

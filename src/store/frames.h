@@ -61,8 +61,10 @@ struct frame_log {
     uint8_t page[4096];       /* checksums of the group that `base` is in, up to there */
     int is_page_due;          /* it has more of them than the file */
     int is_sync_due, is_lost; /* written since the last sync; a sync failed, and with it nobody knows what */
-    uint64_t room;            /* end of what was set aside in the file; 0: nothing */
-    int is_crowded;           /* nothing more is */
+    uint64_t room;            /* end of what is set aside in the file; 0: nothing */
+    uint64_t flushed;         /* `base` at the last flush */
+    uint64_t reach;           /* behind the last page of checksums that was written */
+    int is_crowded;           /* nothing more is set aside */
     uint32_t seed;
     struct frame_source own;
     struct frame_cache *own_cache; /* for lack of another; made when it is needed */

@@ -278,6 +278,8 @@ static void source_read_share(void *ctx, size_t share)
     uint8_t *bytes = r->bytes + from;
     struct error ignored;
 
+    if (r->is_bad)
+        return;
     if (io_file_read(r->source->file, frame_offset(position), bytes, n, &ignored) != DELTAFS_OK ||
         source_match(r->source, position, bytes, frames, r->page) != low_bits(frames))
         r->is_bad = 1;

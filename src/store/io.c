@@ -17,7 +17,8 @@
 #define IO_LATE_MAX   4000u       /* milliseconds: GlusterFS's caches of a second each can be one behind the other */
 #define IO_LATE_PAUSE 100u
 #define EXT4_MAGIC    0xef53u
-#define IO_LATE_FILES 8u /* that are waited for in vain */
+#define IO_ROOM_PART  16u /* no more than this part of what is free is set aside at once */
+#define IO_LATE_FILES 8u  /* that are waited for in vain */
 
 #ifndef AT_STATX_FORCE_SYNC
 #define AT_STATX_FORCE_SYNC 0
@@ -179,10 +180,15 @@ static int posix_truncate(void *ctx, int fd, uint64_t size)
 static int posix_allocate(void *ctx, int fd, uint64_t offset, uint64_t n)
 {
     struct statfs system;
+    uint64_t device;
 
     (void)ctx;
-    if (fstatfs(fd, &system) != 0 || (unsigned)system.f_type != EXT4_MAGIC)
+    /* Those with servers have no device with a number, and are not asked what they are. */
+    if (posix_device(fd, &device) != 0 || device >> 32 == 0 || fstatfs(fd, &system) != 0 ||
+        (unsigned)system.f_type != EXT4_MAGIC)
         return -EOPNOTSUPP;
+    if (system.f_bavail < IO_ROOM_PART * n / (uint64_t)system.f_bsize)
+        return -ENOSPC;
     return fallocate(fd, FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)n) != 0 ? -errno : 0;
 }
 
@@ -482,8 +488,8 @@ int io_file_wait(struct io_file *f, unsigned *waited)
         f->io->ops->catch_up(f->io->ctx, f->fd) <= 0)
         return 0;
     if (!io_wait(waited)) {
-        f->is_waited = 1;
-        f->io->waited++;
+        if (!atomic_exchange(&f->is_waited, 1)) /* by no other thread */
+            f->io->waited++;
         return 0;
     }
     return f->io->ops->catch_up(f->io->ctx, f->fd) > 0;

@@ -187,7 +187,9 @@ static void test_forked(void **state)
         alarm(20);
         size_t n = plan_fetches(&r, &file);
         fetch_all(f, fetch, n);
-        size_t bad = check_fetches(n);
+        size_t bad = 0; /* a CHECK here would end in the parent's test */
+        for (size_t i = 0; i < n; i++)
+            bad += fetch[i].is_bad || memcmp(fetched[i], content + fetch[i].offset, fetch[i].length) != 0;
         team_destroy(f);
         _exit(bad == 0 ? 0 : 1);
     }

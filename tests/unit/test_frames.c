@@ -610,15 +610,51 @@ static void test_team(void **state)
         }
         unit_poke(unit_path("team.data"), frame_offset(bad), file[frame_offset(bad)]);
     }
-    /* A page of checksums that is wrong, and a file that ends too early. */
-    unit_poke(unit_path("team.data"), frame_page_offset(0), file[frame_page_offset(0)] ^ 1);
-    CHECK_IS(read_all("team.data", &p, SESSION, WRITER, &e), DELTAFS_ERR_DAMAGED);
+    /* A file that ends too early. */
     unit_save(unit_path("team.data"), file, frame_offset(2 * GROUP + 200 * FRAME_SIZE));
     CHECK_IS(frame_reader_read(&p.reader, 0, got, p.end, &e), DELTAFS_ERR_DAMAGED);
+    unit_save(unit_path("team.data"), file, n);
     free(file);
     free(got);
     team_destroy(p.cache.team);
     pair_close(&p);
+}
+
+/* Several threads read, and what fails for them is read again by one: then it is an error, and which. */
+static void test_team_fails(void **state)
+{
+    struct rng r = rng_init(18);
+    struct pair p;
+    struct error e;
+
+    (void)state;
+    unit_io_begin();
+    make_log("fails.data", &r, 2 * FRAME_GROUP, &p);
+    uint8_t *got = malloc(p.end);
+    CHECK_IS(team_create(3, &p.cache.team, &e), DELTAFS_OK);
+    unit_io_slow(OP_READ, 1000);
+    pair_check(&p, 0, GROUP);
+    CHECK(unit_io_most(OP_READ) > 1);
+    unit_io_slow(OP_READ, 0);
+    for (uint64_t skip = 0; skip < 20; skip++) {
+        memset(got, 0, GROUP);
+        unit_io_fail(OP_READ, "fails.data", skip, 1, EIO);
+        CHECK_IS(frame_reader_read(&p.reader, 0, got, GROUP, &e), DELTAFS_OK);
+        CHECK(memcmp(got, p.bytes, GROUP) == 0);
+        unit_io_fail(OP_READ, "fails.data", skip, 1000, EIO);
+        CHECK_IS(frame_reader_read(&p.reader, 0, got, GROUP, &e), DELTAFS_ERR_IO);
+    }
+    /* The page of checksums, which is not there yet. */
+    unit_io_fail(OP_READ, "fails.data", 0, 2, EIO);
+    CHECK_IS(frame_reader_read(&p.reader, GROUP, got, GROUP, &e), DELTAFS_ERR_IO);
+    unit_io_fail(OP_READ, "fails.data", 0, 0, 0);
+    unit_poke(unit_path("fails.data"), frame_page_offset(GROUP), 1);
+    unit_poke(unit_path("fails.data"), frame_page_offset(GROUP) + 1, 2);
+    CHECK_IS(frame_reader_read(&p.reader, GROUP, got, GROUP, &e), DELTAFS_ERR_DAMAGED);
+    free(got);
+    team_destroy(p.cache.team);
+    pair_close(&p);
+    unit_io_end();
 }
 
 /* ---- Room that is set aside ---- */
@@ -684,28 +720,73 @@ static void test_room(void **state)
         CHECK_IS(room.calls, 0);
         while (p.end < 45 << 20)
             CHECK_IS(pair_append(&p, bytes, n), DELTAFS_OK);
-        CHECK(room.refusals == UINT64_MAX ? room.to > frame_offset(45 << 20) && room.from < 11 << 20
-                                          : room.calls == room.refusals + 1);
+        /* Also of what is refused a part may have been set aside. */
+        CHECK(room.refusals == UINT64_MAX ? room.to > frame_offset(45 << 20) && room.from < 11 << 20 && room.cuts == 0
+                                          : room.calls == room.refusals + 1 && room.cuts == 1);
+        uint64_t written = p.log.base;
         CHECK_IS(pair_flush(&p, 1), DELTAFS_OK);
-        pair_check(&p, 0, (size_t)p.end);
-        CHECK_IS(room.cuts, 0);
-        uint64_t size = frame_page_offset(p.end - 1) + FRAME_SIZE;
+        CHECK(room.cuts == 1);
+        CHECK(room.refusals < UINT64_MAX || room.cut == frame_offset(written) ||
+              room.cut == frame_page_offset(written - 1) + FRAME_SIZE);
+        /* Behind the page that the flush has written it goes on, and the close gives back what that leaves. */
+        uint64_t calls = room.calls;
+        room.to = 0;
+        while (p.end < 60 << 20)
+            CHECK_IS(pair_append(&p, bytes, n), DELTAFS_OK);
+        CHECK(room.refusals == UINT64_MAX ? room.calls > calls && room.from >= room.cut : room.calls == calls);
         CHECK_IS(frame_log_close(&p.log, &e), DELTAFS_OK);
-        CHECK(room.refusals == UINT64_MAX ? room.cuts == 1 && room.cut == size : room.cuts == 0);
+        CHECK_IS(room.cuts, room.refusals == UINT64_MAX ? 2 : 1);
         p.io.ops = room.real;
         pair_close(&p);
     }
     free(bytes);
 }
 
+/* Of a log that was closed in the midst of a group there are no more blocks than of what was written, whatever the file
+ * system does with what is set aside. */
+static void test_room_is_given_back(void **state)
+{
+    struct rng r = rng_init(17);
+    struct pair p;
+    struct stat st;
+
+    (void)state;
+    for (int is_synced = 0; is_synced < 2; is_synced++) {
+        make_log("given.data", &r, 9 * FRAME_GROUP + 5, &p);
+        uint8_t *bytes = noise(&r, 3 << 20);
+        for (int i = 0; i < 5; i++) {
+            CHECK_IS(pair_append(&p, bytes, 3 << 20), DELTAFS_OK);
+            if (is_synced)
+                CHECK_IS(pair_flush(&p, 1), DELTAFS_OK);
+        }
+        CHECK_IS(pair_flush(&p, 0), DELTAFS_OK);
+        pair_check(&p, 0, (size_t)p.end);
+        uint64_t end = p.end;
+        free(bytes);
+        pair_close(&p);
+        CHECK(stat(unit_path("given.data"), &st) == 0);
+        CHECK((uint64_t)st.st_blocks * 512 <= end + end / FRAME_GROUP + (256 << 10));
+    }
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random),  cmocka_unit_test(test_damage),      cmocka_unit_test(test_identity),
-        cmocka_unit_test(test_hostile), cmocka_unit_test(test_growing),     cmocka_unit_test(test_reads),
-        cmocka_unit_test(test_faults),  cmocka_unit_test(test_read_faults), cmocka_unit_test(test_lost_sync),
-        cmocka_unit_test(test_create),  cmocka_unit_test(test_late),        cmocka_unit_test(test_team),
+        cmocka_unit_test(test_random),
+        cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_identity),
+        cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_growing),
+        cmocka_unit_test(test_reads),
+        cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_read_faults),
+        cmocka_unit_test(test_lost_sync),
+        cmocka_unit_test(test_create),
+        cmocka_unit_test(test_late),
+        cmocka_unit_test(test_team),
+        cmocka_unit_test(test_team_fails),
         cmocka_unit_test(test_room),
+        cmocka_unit_test(test_room_is_given_back),
     };
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
