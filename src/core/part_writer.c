@@ -225,6 +225,9 @@ int part_writer_run(struct part_writer *p, const struct memtable *table, const s
 
 int part_writer_seal(struct part_writer *p, struct error *e)
 {
+    /* So that it is written while the index is made; if not, it is below. */
+    if (p->data.flusher)
+        log_hand_over(&p->data);
     int status = part_writer_segment(p, 1, e);
 
     if (status == DELTAFS_OK)
