@@ -113,7 +113,7 @@ struct vfd_file {
     int fd;         /* of the plain file, or of the folder, for its lock; or -1 */
     int is_writable;
     int is_changed; /* through this handle: cut or written */
-    int is_created; /* or emptied, when it was opened */
+    int is_bare;    /* created or emptied when it was opened, and no more than a superblock written since */
     deltafs_logical *logical;
     uint8_t *image;
     size_t image_size;

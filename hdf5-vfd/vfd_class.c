@@ -123,6 +123,7 @@ static herr_t class_truncate(H5FD_t *file, hid_t dxpl, hbool_t is_closing)
 
     (void)dxpl;
     (void)is_closing;
+    f->is_bare = 0;
     if (!f->is_writable || !f->kind->truncate)
         return 0;
     if (f->kind->size(f, &size) != 0)

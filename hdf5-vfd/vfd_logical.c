@@ -6,7 +6,9 @@
 #include <string.h>
 #include "h5fd.h"
 
-#define SUPERBLOCK_MAX 96 /* bytes */
+#define SUPERBLOCK_MAX 96 /* bytes, of version 0; later ones have fewer */
+
+static const uint8_t signature[8] = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
 
 static int logical_fail(struct vfd_file *f, enum vfd_fault fault)
 {
@@ -50,6 +52,8 @@ static int logical_write(struct vfd_file *f, uint64_t at, const void *bytes, siz
     int status = deltafs_logical_write(f->logical, at, bytes, size);
 
     f->is_changed = 1;
+    if (at != 0 || size < sizeof signature || memcmp(bytes, signature, sizeof signature) != 0)
+        f->is_bare = 0;
     return status == DELTAFS_OK ? 0 : logical_fail_as(f, VFD_CANNOT_WRITE, status);
 }
 
@@ -67,6 +71,7 @@ static int logical_write_list(struct vfd_file *f, size_t n, const struct deltafs
     int status = deltafs_logical_write_list(f->logical, n, piece, bytes);
 
     f->is_changed = 1;
+    f->is_bare = 0;
     return status == DELTAFS_OK ? 0 : logical_fail_as(f, VFD_CANNOT_WRITE, status);
 }
 
@@ -76,12 +81,13 @@ static int logical_size(struct vfd_file *f, uint64_t *out)
 }
 
 /* H5Fcreate flushes a file twice that has no more than a superblock, which nobody has asked for, and which would take
- * as long as writing some MiB. A flush that a program asks for has the root group to write, too. */
+ * as long as writing some MiB. Before a flush that a program asks for, HDF5 truncates, or has written something else.
+ */
 static int logical_flush(struct vfd_file *f)
 {
     uint64_t size;
 
-    if (f->is_created && deltafs_logical_size(f->logical, &size) == DELTAFS_OK && size <= SUPERBLOCK_MAX)
+    if (f->is_bare && deltafs_logical_size(f->logical, &size) == DELTAFS_OK && size <= SUPERBLOCK_MAX)
         return 0;
     return deltafs_logical_sync(f->logical) == DELTAFS_OK ? 0 : logical_fail(f, VFD_CANNOT_FLUSH);
 }
@@ -143,7 +149,7 @@ int vfd_logical_open(struct vfd_file *f, unsigned flags, const struct vfd_config
     }
     f->kind = &vfd_logical_kind;
     f->is_changed = (flags & VFD_TRUNC) != 0;
-    f->is_created = (flags & (VFD_TRUNC | VFD_EXCL)) != 0;
+    f->is_bare = (flags & (VFD_TRUNC | VFD_EXCL)) != 0;
     f->fd = open(f->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (vfd_identify(f, f->path, NULL) == 0)
         return 0;

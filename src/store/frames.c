@@ -308,9 +308,9 @@ int frame_log_flush(struct frame_log *l, int sync, struct error *e)
 
     if (l->is_lost)
         return error_set(e, DELTAFS_ERR_IO, "%s: an earlier sync failed: what was written may be lost", l->file.path);
+    /* Before the page stands at the group's end, and makes a hole of what is between. */
+    frame_log_trim(l);
     if (l->used > 0 || l->is_page_due) {
-        /* Before the page stands at the group's end, and makes a hole of what is between. */
-        frame_log_trim(l);
         frame_log_mark(l, &mark);
         memset(l->buffer + l->used, 0, pad);
         l->used += pad;

@@ -19,7 +19,7 @@
 
 #define RECORD 48
 #define PIECE  (4 << 20) /* bytes of a write, about */
-#define ON_WAY 8e6       /* bytes that a client of a parallel file system has on the way; Lustre: 8 times 1 MiB */
+#define ON_WAY 8e6       /* bytes that a client of a parallel file system has on the way: 8 requests of 1 MiB */
 
 static struct {
     const char *folder, *json, *order;

@@ -734,6 +734,14 @@ static void test_room(void **state)
         while (p.end < 60 << 20)
             CHECK_IS(pair_append(&p, bytes, n), DELTAFS_OK);
         CHECK(room.refusals == UINT64_MAX ? room.calls > calls && room.from >= room.cut : room.calls == calls);
+        CHECK_IS(room.cuts, 1);
+        /* Also where whole groups were written, and nothing is left to flush. */
+        if (n == 1 << 20) {
+            while (p.end % GROUP != 0)
+                CHECK_IS(pair_append(&p, bytes, FRAME_SIZE), DELTAFS_OK);
+            CHECK_IS(pair_flush(&p, 0), DELTAFS_OK);
+            CHECK_IS(room.cuts, room.refusals == UINT64_MAX ? 2 : 1);
+        }
         CHECK_IS(frame_log_close(&p.log, &e), DELTAFS_OK);
         CHECK_IS(room.cuts, room.refusals == UINT64_MAX ? 2 : 1);
         p.io.ops = room.real;

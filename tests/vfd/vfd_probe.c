@@ -10,6 +10,7 @@
  *   vfd_probe delete FILE           by H5Fdelete
  *   vfd_probe flush FILE            write, flush, and die without closing
  *   vfd_probe die FILE              the same without flushing
+ *   vfd_probe split FILE            metadata and values in a file each, flushed by a process that dies then
  *   vfd_probe handler FILE          close one with an error handler as HDF5 1.6 had them, which must stay
  *   vfd_probe lists FILE            IDs, and beside them lists in arrays of arrays
  *   vfd_probe vector FILE           short pieces written and read by one call of the driver
@@ -204,6 +205,45 @@ static int probe_die(const char *path, int is_flushed)
     if (is_flushed)
         NEED(H5Fflush(file, H5F_SCOPE_GLOBAL));
     _exit(0);
+}
+
+/* Metadata and values in a file each, of which the latter has fewer bytes than a superblock. */
+static hid_t split_open(const char *path, int is_new)
+{
+    hid_t how = NEED(H5Pcreate(H5P_FILE_ACCESS)), part = NEED(H5Pcreate(H5P_FILE_ACCESS));
+
+    NEED(H5Pset_driver_by_name(part, "deltafs", NULL));
+    NEED(H5Pset_fapl_split(how, "-m.h5", part, "-r.h5", part));
+    hid_t file = NEED(is_new ? H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, how) : H5Fopen(path, H5F_ACC_RDONLY, how));
+    NEED(H5Pclose(part));
+    NEED(H5Pclose(how));
+    return file;
+}
+
+/* What is flushed is there though the process dies; returns 1 if it is not. */
+static int probe_split(const char *path)
+{
+    const hsize_t size = 10;
+    double value[10] = {0};
+    int status, wrong = 0;
+    pid_t child = fork();
+
+    if (child == 0) {
+        hid_t file = split_open(path, 1), set = probe_dataset(file, "values", H5T_NATIVE_DOUBLE, 1, &size, NULL);
+        for (int i = 0; i < 10; i++)
+            value[i] = i + 1;
+        NEED(H5Dwrite(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, value));
+        NEED(H5Fflush(file, H5F_SCOPE_GLOBAL));
+        _exit(0);
+    }
+    NEED(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -1);
+    hid_t file = split_open(path, 0), set = NEED(H5Dopen2(file, "values", H5P_DEFAULT));
+    NEED(H5Dread(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, value));
+    for (int i = 0; i < 10; i++)
+        wrong |= value[i] != i + 1;
+    NEED(H5Dclose(set));
+    NEED(H5Fclose(file));
+    return wrong;
 }
 
 static herr_t handler_mine(void *arg)
@@ -724,6 +764,8 @@ int main(int argc, char **argv)
         return H5Fdelete(argv[2], H5P_DEFAULT) < 0;
     if (strcmp(what, "flush") == 0 || strcmp(what, "die") == 0)
         return probe_die(argv[2], strcmp(what, "flush") == 0);
+    if (strcmp(what, "split") == 0)
+        return probe_split(argv[2]);
     if (strcmp(what, "handler") == 0)
         return probe_handler(argv[2]);
     if (strcmp(what, "lists") == 0)

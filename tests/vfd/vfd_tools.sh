@@ -55,6 +55,8 @@ expect 0 "$probe" digest again.h5
 expect 0 vfd "$probe" flush flushed.h5
 is_logical flushed.h5
 expect 0 vfd h5diff flushed.h5 ours.h5 arrays arrays
+expect 0 vfd "$probe" split split
+is_logical split-r.h5
 
 # Asking, and removing.
 for file in plain.h5 ours.h5; do
