@@ -1,3 +1,4 @@
+#include "base/copy.h"
 #include "core/memtable.h"
 #include "store/planes.h"
 
@@ -56,7 +57,7 @@ size_t memtable_put_some(struct memtable *t, size_t n, const uint8_t *keys, size
     if (value_stride == size && size > 0)
         memcpy(t->arena + t->used, values, some * size);
     for (size_t i = 0; i < some && value_stride != size && size > 0; i++)
-        memcpy(t->arena + t->used + i * size, values + i * value_stride, size);
+        copy_short(t->arena + t->used + i * size, values + i * value_stride, size);
     t->count += (uint32_t)some;
     t->used += some * size;
     return some;

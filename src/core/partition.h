@@ -11,6 +11,12 @@ static inline uint32_t partition_of_hash(uint64_t hash, uint32_t partitions)
     return (uint32_t)((unsigned __int128)hash * partitions >> 64);
 }
 
+/* The first hash of a partition; what follows the last hash of all, 0, of the one behind the last. */
+static inline uint64_t partition_first_hash(uint32_t partition, uint32_t partitions)
+{
+    return (uint64_t)((((unsigned __int128)partition << 64) + partitions - 1) / partitions);
+}
+
 static inline uint32_t partition_of(uint64_t key, uint32_t partitions)
 {
     return partition_of_hash(hash_key(key), partitions);

@@ -10,14 +10,13 @@ _Static_assert(sizeof(MPI_Request) + sizeof(int) <= LINK_REQUEST, "plan.c reckon
 
 _Static_assert(PLAN_BUFFERS_MAX <= 8, "there is a bit for each");
 
-/* A channel has buffers to receive into, as many to send from, or one less and one that fills. Its requests, in the one
- * array that MPI_Testsome gets: for each buffer that is received into, each that is sent from, credits in, credits out.
- */
+/* A channel has buffers to receive into, and as many to send from, of which one fills. Its requests, in the one array
+ * that MPI_Testsome gets: for each buffer that is received into, each that is sent from, credits in, credits out. */
 struct link {
     MPI_Comm comm;
     uint32_t message;
-    int buffers, leaving, requests; /* of a channel: to receive into, to send from */
-    uint32_t base[STAGES];          /* of a stage its first channel */
+    int buffers, requests; /* of a channel, each way; in all */
+    uint32_t base[STAGES]; /* of a stage its first channel */
     uint32_t count;
     struct link_channel *channel;
     MPI_Request *request;
@@ -32,7 +31,7 @@ static MPI_Request *link_request(struct link *l, uint32_t index, int which)
     return &l->request[(size_t)index * (size_t)l->requests + (size_t)which];
 }
 
-/* Of a channel the buffers to receive into, then those to send from, then the one that fills. */
+/* Of a channel the buffers to receive into, then those to send from. */
 static uint8_t *link_buffer(const struct link *l, uint32_t index, int which)
 {
     return l->memory + ((size_t)index * 2 * (size_t)l->buffers + (size_t)which) * l->message;
@@ -82,8 +81,7 @@ int link_create(const struct plan *p, uint32_t rank, MPI_Comm comm, struct link 
                        .statuses = MPI_STATUSES_IGNORE,
                        .message = p->message,
                        .buffers = (int)p->buffers,
-                       .leaving = (int)p->buffers - plan_is_staged(p)};
-    l->requests = l->buffers + l->leaving + 2;
+                       .requests = 2 * (int)p->buffers + 2};
     for (int i = 0; i < STAGES; i++) {
         l->base[i] = l->count;
         l->count += stage_is_net(i) ? router_peers(&p->router, rank, (enum router_stage)i) : 0;
@@ -182,19 +180,13 @@ int link_poll(struct link *l, struct error *e)
     return status;
 }
 
-/* The buffer that fills. */
-static uint8_t *link_filling(const struct link *l, uint32_t index)
-{
-    return link_buffer(l, index, l->leaving < l->buffers ? 2 * l->buffers - 1 : l->buffers + l->channel[index].out);
-}
-
 uint8_t *link_acquire(struct link *l, uint32_t index)
 {
     struct link_channel *c = &l->channel[index];
 
     if (c->credits == 0 || c->is_leaving >> c->out & 1)
         return NULL;
-    return link_filling(l, index);
+    return link_buffer(l, index, l->buffers + c->out);
 }
 
 int link_lacks_credit(const struct link *l, uint32_t index)
@@ -206,15 +198,13 @@ int link_send(struct link *l, uint32_t index, uint32_t bytes, struct error *e)
 {
     struct link_channel *c = &l->channel[index];
     int which = l->buffers + c->out;
-    uint8_t *filled = link_filling(l, index), *buffer = link_buffer(l, index, which);
+    uint8_t *buffer = link_buffer(l, index, which);
 
-    put_u16(filled + 18, c->owed);
-    if (filled != buffer)
-        stream_copy(buffer, filled, bytes);
+    put_u16(buffer + 18, c->owed);
     c->owed = 0;
     c->credits--;
     c->is_leaving |= (uint8_t)(1u << c->out);
-    c->out = (uint8_t)((c->out + 1) % l->leaving);
+    c->out = (uint8_t)((c->out + 1) % l->buffers);
     int code = MPI_Isend(buffer, (int)bytes, MPI_BYTE, c->peer, MPI_TAG_RECORDS + c->stage, l->comm,
                          link_request(l, index, which));
     return code == MPI_SUCCESS ? DELTAFS_OK : agree_mpi_error(e, code, "send");

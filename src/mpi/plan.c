@@ -33,11 +33,6 @@ uint64_t plan_ring(const struct plan *p)
     return RING_HEADER + (uint64_t)PLAN_CHUNKS * p->chunk;
 }
 
-int plan_is_staged(const struct plan *p)
-{
-    return p->buffers > PLAN_BUFFERS_MIN;
-}
-
 int plan_has_table(const struct plan *p)
 {
     return p->partitions <= TABLE_MOST;
@@ -49,8 +44,8 @@ static uint64_t plan_channel(const struct plan *p, enum router_stage stage)
     if (!stage_is_net((int)stage))
         return CHANNEL_BYTES + plan_ring(p) + p->chunk + 2 * sizeof(void *); /* where the rings are */
     /* A request for each buffer, for credits in and out; what MPI_Testsome says of each; messages. */
-    return CHANNEL_BYTES + sizeof(struct link_channel) +
-           (2 * p->buffers + 2 - (uint32_t)plan_is_staged(p)) * LINK_REQUEST + 2 * p->buffers * (uint64_t)p->message;
+    return CHANNEL_BYTES + sizeof(struct link_channel) + (2 * p->buffers + 2) * LINK_REQUEST +
+           2 * p->buffers * (uint64_t)p->message;
 }
 
 /* A message's bytes in whole lines. */

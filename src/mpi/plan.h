@@ -2,7 +2,7 @@
  * job takes what this says, and the tables of deltafs(7) for a million ranks come from here too.
  *
  * A rank has a channel to and one from each peer of each stage. Over the network each direction of a channel has
- * buffers of its own, of one message each: one that fills, those that it leaves from, and as many that are received
+ * buffers of its own, of one message each: one that fills, others that are on their way, and as many that are received
  * into, which are the sender's credits. Within a node a channel is a ring of chunks in memory that the ranks share, in
  * the segment of the one who receives; and one more chunk, of the one who sends, that fills.
  *
@@ -51,10 +51,6 @@ uint64_t plan_most_bytes(const struct plan *p);
 uint64_t plan_budget(uint64_t memory);
 
 #define PLAN_MEMORY_AUTO_MAX (1u << 30) /* bytes that a process takes at most if nobody says how much */
-
-/* Whether a network channel has a buffer that fills and is copied to one of those that leave; where there are only two,
- * they fill themselves, or one would have to have left before the other fills. */
-int plan_is_staged(const struct plan *p);
 
 /* Bytes of a ring. */
 uint64_t plan_ring(const struct plan *p);

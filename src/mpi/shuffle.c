@@ -2,6 +2,7 @@
 #include <string.h>
 #include <time.h>
 #include "base/coding.h"
+#include "base/copy.h"
 #include "core/partition.h"
 #include "mpi/channel.h"
 #include "mpi/link.h"
@@ -29,6 +30,7 @@ struct shuffle {
     uint16_t *table;      /* of each partition the channel that its records go by from here; `channels`: its own */
     uint32_t stage_shift; /* from a channel of stage OUT to that of stage MID with the same peer */
     uint32_t whole;       /* bytes of an item that is key and value alone; 0: items have their sizes */
+    uint64_t hash_first, hash_last; /* of this rank's keys */
     uint32_t round;
     size_t since_progress; /* bytes put */
     int is_open, is_dead;
@@ -134,6 +136,18 @@ static int shuffle_make_table(struct shuffle *s, struct error *e)
     return DELTAFS_OK;
 }
 
+/* The hashes of this rank's partitions are a range: partitions divide all hashes in order, and a rank's follow one
+ * another. */
+static void shuffle_find_hashes(struct shuffle *s)
+{
+    uint32_t all = s->plan.partitions, ranks = s->config.ranks;
+    uint32_t first = partition_first((int)s->config.rank, all, (int)ranks);
+    uint32_t end = partition_first((int)s->config.rank + 1, all, (int)ranks);
+
+    s->hash_first = first < end ? partition_first_hash(first, all) : UINT64_MAX;
+    s->hash_last = first < end ? partition_first_hash(end, all) - 1 : 0;
+}
+
 /* Bytes of an item in its short form, or 0 if it has none. */
 static uint32_t shuffle_whole(const struct plan *p, int64_t value_size)
 {
@@ -159,6 +173,7 @@ int shuffle_create(const struct shuffle_config *c, struct shuffle **out, struct 
     s->config = *c;
     s->plan = *c->plan;
     s->whole = shuffle_whole(c->plan, c->value_size);
+    shuffle_find_hashes(s);
     int status = rings_create(c->plan, c->rank, &s->rings, e);
     if (status == DELTAFS_OK)
         status = link_create(c->plan, c->rank, c->comm, &s->link, e);
@@ -265,24 +280,11 @@ static int out_make_room(struct shuffle *s, struct channel_out *o, size_t need)
     return 1;
 }
 
-/* Copy a short value, whose size the compiler does not know. */
-static inline void copy_value(uint8_t *to, const uint8_t *from, size_t n)
-{
-    if (n < 16 || n > 128) {
-        if (n > 0)
-            memcpy(to, from, n);
-        return;
-    }
-    for (size_t at = 0; at < n - 16; at += 16)
-        memcpy(to + at, from + at, 16);
-    memcpy(to + n - 16, from + n - 16, 16);
-}
-
 /* Put an item in its short form; there is room. */
 static inline void out_put_whole(struct channel_out *o, const uint8_t *key, const uint8_t *value, size_t size)
 {
     memcpy(o->bytes + o->used, key, 8);
-    copy_value(o->bytes + o->used + 8, value, size);
+    copy_short(o->bytes + o->used + 8, value, size);
     o->used += (uint32_t)(8 + size);
 }
 
@@ -411,7 +413,8 @@ static int shuffle_store_piece(struct shuffle *s, uint32_t holder, struct piece 
 
 /* ---- Channels in ---- */
 
-/* The same for `n` keys, at most ROUTE_AT_ONCE. */
+/* The channels by which the records of `n` keys, at most ROUTE_AT_ONCE, go on from where they came to in stage `came`;
+ * s->channels: none, they are this rank's. */
 static void shuffle_route_some(const struct shuffle *s, const uint8_t *keys, size_t stride, size_t n, int came,
                                uint32_t *channels)
 {
@@ -434,7 +437,7 @@ static inline uint64_t key_at(const uint8_t *p)
     return key;
 }
 
-/* The channel by which a record that came in stage `came` goes on; s->channels: none, it is this rank's. */
+/* The same for one. */
 static inline uint32_t shuffle_route(const struct shuffle *s, uint64_t key, int came)
 {
     uint32_t partition = partition_of(key, s->plan.partitions);
@@ -527,15 +530,16 @@ static inline int is_later(const struct shuffle *s, uint32_t channel, int came)
 /* Take items in their short form, all of which must be for this rank. */
 static void in_take_last(struct shuffle *s, struct channel_in *in)
 {
-    uint32_t channels[ROUTE_AT_ONCE], n, left;
+    uint64_t hash[ROUTE_AT_ONCE];
+    uint32_t left;
 
     while ((left = (in->end - in->at) / s->whole) > 0) {
         const uint8_t *p = in->bytes + in->at;
-        uint32_t some = left < ROUTE_AT_ONCE ? left : ROUTE_AT_ONCE;
-        shuffle_route_some(s, p, s->whole, some, STAGE_IN, channels);
-        for (n = 0; n < some && channels[n] == s->channels;)
-            n++;
-        if (n < some) {
+        uint32_t n = left < ROUTE_AT_ONCE ? left : ROUTE_AT_ONCE, others = 0;
+        hash_keys(p, s->whole, n, hash);
+        for (uint32_t i = 0; i < n; i++)
+            others |= hash[i] < s->hash_first || hash[i] > s->hash_last;
+        if (others) {
             in_malformed(s, in, "has a record that another rank owns");
             return;
         }
@@ -616,7 +620,7 @@ static int in_take(struct shuffle *s, struct channel_in *in)
         uint32_t before = in->at, moved = in->moved;
         if (s->whole == 0)
             in_take_pieces(s, in);
-        else if (in->stage == STAGE_IN)
+        else if (in->stage == STAGE_IN || s->plan.router.kind == ROUTER_DIRECT)
             in_take_last(s, in);
         else
             in_take_whole(s, in);

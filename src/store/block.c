@@ -2,6 +2,7 @@
  * knowing the schema. Where packing does not help, the values stand as they are. */
 #include <snappy-c.h>
 #include "base/coding.h"
+#include "base/copy.h"
 #include "store/block.h"
 #include "store/planes.h"
 #include "store/store_format.h"
@@ -158,7 +159,7 @@ static void block_put_values(const struct block_writer *w, uint8_t *p)
         return;
     }
     for (uint32_t i = 0; size > 0 && i < w->count; i++, p += size)
-        memcpy(p, w->source + w->order[i] * size, size);
+        copy_short(p, w->source + w->order[i] * size, size);
 }
 
 /* Lay out the values as they are to be packed; *length gets the layout's bytes. */

@@ -4,7 +4,8 @@
  *
  * Three ranks on two nodes, by the route 3hop. The one on a node of its own has no shuffle: it makes up messages for
  * the relay of the other two, with records for the third rank, and ends its round. Meanwhile the relay has a long value
- * of its own for that one. */
+ * of its own for that one. Then, with values of one size and by two routes, it makes up records that have gone astray.
+ */
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,7 @@
 #include "mpi/topology.h"
 #include "test_mpi_check.h"
 
-enum { RANKS = 3, FORGER = 2, MESSAGE = 1024, CHUNK = 512, VALUE = 4000, DEADLINE = 20 };
+enum { RANKS = 3, FORGER = 2, MESSAGE = 1024, CHUNK = 512, VALUE = 4000, SHORT = 8, DEADLINE = 20 };
 
 /* An item that cannot be right, with `size` bytes. */
 struct forgery {
@@ -93,22 +94,36 @@ static void forge(const struct forgery *f, uint32_t round)
              topology.comm);
 }
 
-/* Take in the relay's mark, and what credits have come. */
-static void drain(void)
+/* A message in the short form that ends the round: with one record, or none where `key` is NULL. */
+static void forge_short(uint32_t to, const uint64_t *key)
+{
+    uint8_t m[MESSAGE_HEADER + 8 + SHORT] = {0};
+    uint32_t used = MESSAGE_HEADER + (key ? 8 + SHORT : 0);
+
+    put_u32(m + 8, used);
+    put_u32(m + 12, key != NULL);
+    put_u16(m + 16, MESSAGE_END);
+    if (key)
+        memcpy(m + MESSAGE_HEADER, key, 8);
+    MPI_Send(m, (int)used, MPI_BYTE, (int)to, MPI_TAG_RECORDS + STAGE_NET, topology.comm);
+}
+
+/* Take in a rank's mark, and what credits have come. */
+static void drain(uint32_t from)
 {
     uint8_t m[MESSAGE] = {0}, credits[4];
     int has_come = 0;
 
     for (start = time(NULL); !has_come && time(NULL) <= start + DEADLINE; sched_yield())
-        MPI_Iprobe((int)relay, MPI_TAG_RECORDS + STAGE_NET, topology.comm, &has_come, MPI_STATUS_IGNORE);
+        MPI_Iprobe((int)from, MPI_TAG_RECORDS + STAGE_NET, topology.comm, &has_come, MPI_STATUS_IGNORE);
     if (!CHECK(has_come))
         return;
-    MPI_Recv(m, MESSAGE, MPI_BYTE, (int)relay, MPI_TAG_RECORDS + STAGE_NET, topology.comm, MPI_STATUS_IGNORE);
+    MPI_Recv(m, MESSAGE, MPI_BYTE, (int)from, MPI_TAG_RECORDS + STAGE_NET, topology.comm, MPI_STATUS_IGNORE);
     CHECK(get_u16(m + 16) & MESSAGE_END);
     while (has_come) {
-        MPI_Iprobe((int)relay, MPI_TAG_CREDITS + STAGE_NET, topology.comm, &has_come, MPI_STATUS_IGNORE);
+        MPI_Iprobe((int)from, MPI_TAG_CREDITS + STAGE_NET, topology.comm, &has_come, MPI_STATUS_IGNORE);
         if (has_come)
-            MPI_Recv(credits, 4, MPI_BYTE, (int)relay, MPI_TAG_CREDITS + STAGE_NET, topology.comm, MPI_STATUS_IGNORE);
+            MPI_Recv(credits, 4, MPI_BYTE, (int)from, MPI_TAG_CREDITS + STAGE_NET, topology.comm, MPI_STATUS_IGNORE);
     }
 }
 
@@ -123,13 +138,13 @@ static void give_credit(void)
 
 /* ---- The others ---- */
 
-static void open_shuffle(const struct plan *plan)
+static void open_shuffle(const struct plan *plan, int64_t value_size)
 {
     struct shuffle_config config = {.plan = plan,
                                     .rank = topology.rank,
                                     .ranks = RANKS,
                                     .comm = topology.comm,
-                                    .value_size = -1,
+                                    .value_size = value_size,
                                     .store = store,
                                     .wait = give_way};
     struct error e;
@@ -158,6 +173,35 @@ static void take_part(const struct forgery *f)
     CHECK(topology.rank == relay || stored == 1 || e.status == DELTAFS_ERR_MPI);
 }
 
+/* A record of a rank comes where none of that rank may. */
+static void stray(const struct plan *plan, uint32_t owner, const char *says)
+{
+    struct error e = {0};
+
+    check_about("route %s, a record of rank %u", plan_route_name(plan->router.kind), owner);
+    start = time(NULL);
+    if (topology.rank != FORGER)
+        open_shuffle(plan, SHORT);
+    check_require();
+    if (topology.rank == FORGER) {
+        forge_short(relay, &keys_of[owner]);
+        drain(relay);
+        if (plan->router.kind == ROUTER_DIRECT) {
+            forge_short(1 - relay, NULL);
+            drain(1 - relay);
+        }
+    } else {
+        shuffle_end(shuffle);
+        int status = shuffle_take_error(shuffle, &e);
+        CHECK(topology.rank == relay ? status == DELTAFS_ERR_MPI && strstr(e.text, says) : status == DELTAFS_OK);
+        CHECK(stored == 0);
+    }
+    MPI_Barrier(topology.comm);
+    shuffle_destroy(shuffle);
+    shuffle = NULL;
+    check_require();
+}
+
 static void no_wait(void *arg)
 {
     (void)arg;
@@ -184,14 +228,14 @@ int main(int argc, char **argv)
     relay = router_peers(&plan.router, 0, STAGE_NET) > 0 ? 0 : 1;
     choose_keys();
     if (topology.rank != FORGER)
-        open_shuffle(&plan);
+        open_shuffle(&plan, -1);
     check_require();
     for (uint32_t i = 0; i < FORGERIES; i++) {
         const struct forgery *f = &forgeries[i];
         check_about("size %u, piece of %u at %u", f->value_size, f->size, f->offset);
         if (topology.rank == FORGER) {
             forge(f, i);
-            drain();
+            drain(relay);
             give_credit();
         } else {
             take_part(f);
@@ -202,6 +246,12 @@ int main(int argc, char **argv)
     }
     MPI_Barrier(topology.comm);
     shuffle_destroy(shuffle);
+    shuffle = NULL;
+    stored = 0;
+    stray(&plan, FORGER, "should not have come here");
+    plan.router = router_make(ROUTER_DIRECT, &topology.layout, 1);
+    stray(&plan, 1 - relay, "another rank owns");
+    stray(&plan, FORGER, "another rank owns");
     topology_fini(&topology, 0);
     check_about("at the end");
     return check_end();

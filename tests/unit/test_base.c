@@ -1,5 +1,6 @@
 /* base: numbers from texts, varints, checksum, hash, options, schemas; and where keys and partitions go. */
 #include "base/coding.h"
+#include "base/copy.h"
 #include "base/crc32c.h"
 #include "base/number.h"
 #include "base/options.h"
@@ -242,6 +243,21 @@ static void test_path_parent(void **state)
     }
 }
 
+static void test_copy_short(void **state)
+{
+    uint8_t from[COPY_SHORT + 10], to[COPY_SHORT + 10];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof from; i++)
+        from[i] = (uint8_t)(1 + i);
+    for (size_t n = 0; n <= COPY_SHORT + 2; n++) {
+        memset(to, 0, sizeof to);
+        copy_short(to + 3, from + 1, n);
+        for (size_t i = 0; i < sizeof to; i++)
+            assert_int_equal(to[i], i >= 3 && i < 3 + n ? from[i - 2] : 0);
+    }
+}
+
 /* Part of the format: a change here makes every container on disk unreadable. */
 static void test_hash_is_pinned(void **state)
 {
@@ -275,6 +291,12 @@ static void check_ownership(int ranks, uint32_t partitions)
 {
     assert_int_equal(partition_first(0, partitions, ranks), 0);
     assert_int_equal(partition_first(ranks, partitions, ranks), partitions);
+    for (uint32_t p = 0; p < partitions; p += 1 + p / 64) {
+        uint64_t hash = partition_first_hash(p, partitions);
+        assert_int_equal(partition_of_hash(hash, partitions), p);
+        assert_int_equal(partition_of_hash(hash - 1, partitions), p > 0 ? p - 1 : partitions - 1);
+    }
+    assert_int_equal(partition_first_hash(partitions, partitions), 0);
     for (int rank = 0; rank < ranks; rank++) {
         uint32_t first = partition_first(rank, partitions, ranks), end = partition_first(rank + 1, partitions, ranks);
         assert_true(first <= end);
@@ -579,6 +601,7 @@ int main(void)
         cmocka_unit_test(test_crc32c_all_agree),
         cmocka_unit_test(test_crc32c_long),
         cmocka_unit_test(test_path_parent),
+        cmocka_unit_test(test_copy_short),
         cmocka_unit_test(test_hash_is_pinned),
         cmocka_unit_test(test_partition),
         cmocka_unit_test(test_ownership),
