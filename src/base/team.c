@@ -24,7 +24,7 @@ struct team {
     size_t next, end; /* tasks not taken yet */
     size_t busy;      /* taken, and not done yet */
     /* For those who linger: */
-    _Atomic uint32_t calls; /* with work for threads */
+    _Atomic uint32_t calls; /* with work for threads; and the end */
     _Atomic uint32_t ends;  /* times that no work was left */
 };
 

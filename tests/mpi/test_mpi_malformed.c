@@ -48,7 +48,8 @@ static size_t store(void *arg, size_t n, const uint8_t *keys, size_t key_stride,
     (void)key_stride;
     (void)values;
     (void)value_stride;
-    stored += size == VALUE ? n : 0;
+    (void)size;
+    stored += n;
     return n;
 }
 
@@ -94,11 +95,12 @@ static void forge(const struct forgery *f, uint32_t round)
              topology.comm);
 }
 
-/* A message in the short form that ends the round: with one record, or none where `key` is NULL. */
-static void forge_short(uint32_t to, const uint64_t *key)
+/* A message in the short form that ends the round: with one record, or none where `key` is NULL, and bytes
+ * beyond it. */
+static void forge_short(uint32_t to, const uint64_t *key, uint32_t beyond)
 {
-    uint8_t m[MESSAGE_HEADER + 8 + SHORT] = {0};
-    uint32_t used = MESSAGE_HEADER + (key ? 8 + SHORT : 0);
+    uint8_t m[MESSAGE_HEADER + 2 * (8 + SHORT)] = {0};
+    uint32_t used = MESSAGE_HEADER + (key ? 8u + SHORT : 0) + beyond;
 
     put_u32(m + 8, used);
     put_u32(m + 12, key != NULL);
@@ -173,28 +175,29 @@ static void take_part(const struct forgery *f)
     CHECK(topology.rank == relay || stored == 1 || e.status == DELTAFS_ERR_MPI);
 }
 
-/* A record of a rank comes where none of that rank may. */
-static void stray(const struct plan *plan, uint32_t owner, const char *says)
+/* The relay gets a record of a rank, and so many bytes beyond it. */
+static void stray(const struct plan *plan, uint32_t owner, uint32_t beyond, const char *says)
 {
     struct error e = {0};
 
     check_about("route %s, a record of rank %u", plan_route_name(plan->router.kind), owner);
     start = time(NULL);
+    stored = 0;
     if (topology.rank != FORGER)
         open_shuffle(plan, SHORT);
     check_require();
     if (topology.rank == FORGER) {
-        forge_short(relay, &keys_of[owner]);
+        forge_short(relay, &keys_of[owner], beyond);
         drain(relay);
         if (plan->router.kind == ROUTER_DIRECT) {
-            forge_short(1 - relay, NULL);
+            forge_short(1 - relay, NULL, 0);
             drain(1 - relay);
         }
     } else {
         shuffle_end(shuffle);
         int status = shuffle_take_error(shuffle, &e);
         CHECK(topology.rank == relay ? status == DELTAFS_ERR_MPI && strstr(e.text, says) : status == DELTAFS_OK);
-        CHECK(stored == 0);
+        CHECK(stored == (topology.rank == relay && owner == relay));
     }
     MPI_Barrier(topology.comm);
     shuffle_destroy(shuffle);
@@ -247,11 +250,11 @@ int main(int argc, char **argv)
     MPI_Barrier(topology.comm);
     shuffle_destroy(shuffle);
     shuffle = NULL;
-    stored = 0;
-    stray(&plan, FORGER, "should not have come here");
+    stray(&plan, FORGER, 0, "should not have come here");
     plan.router = router_make(ROUTER_DIRECT, &topology.layout, 1);
-    stray(&plan, 1 - relay, "another rank owns");
-    stray(&plan, FORGER, "another rank owns");
+    stray(&plan, 1 - relay, 0, "another rank owns");
+    stray(&plan, FORGER, 0, "another rank owns");
+    stray(&plan, relay, 3, "as many records as it says");
     topology_fini(&topology, 0);
     check_about("at the end");
     return check_end();
