@@ -1,4 +1,4 @@
-#include "base/copy.h"
+#include "base/short_copy.h"
 #include "core/memtable.h"
 #include "store/planes.h"
 

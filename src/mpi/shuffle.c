@@ -2,7 +2,7 @@
 #include <string.h>
 #include <time.h>
 #include "base/coding.h"
-#include "base/copy.h"
+#include "base/short_copy.h"
 #include "core/partition.h"
 #include "mpi/channel.h"
 #include "mpi/link.h"

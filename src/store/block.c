@@ -2,7 +2,7 @@
  * knowing the schema. Where packing does not help, the values stand as they are. */
 #include <snappy-c.h>
 #include "base/coding.h"
-#include "base/copy.h"
+#include "base/short_copy.h"
 #include "store/block.h"
 #include "store/planes.h"
 #include "store/store_format.h"

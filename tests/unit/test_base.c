@@ -1,6 +1,6 @@
 /* base: numbers from texts, varints, checksum, hash, options, schemas; and where keys and partitions go. */
 #include "base/coding.h"
-#include "base/copy.h"
+#include "base/short_copy.h"
 #include "base/crc32c.h"
 #include "base/number.h"
 #include "base/options.h"

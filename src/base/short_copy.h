@@ -1,6 +1,6 @@
 /* Copying short things whose size the compiler does not know. */
-#ifndef DELTAFS_BASE_COPY_H
-#define DELTAFS_BASE_COPY_H
+#ifndef DELTAFS_BASE_SHORT_COPY_H
+#define DELTAFS_BASE_SHORT_COPY_H
 
 #include <stddef.h>
 #include <stdint.h>
