@@ -219,8 +219,11 @@ WIDE_TARGET static uint32_t crc32c_both(uint32_t crc, const uint8_t *p)
     crc32c_load(x, wide);
     for (size_t at = WIDE; at < BOTH_WIDE; at += WIDE) {
         crc32c_move_on(x, k, wide + at);
-        for (int step = 0; step < BOTH_STEPS; step++, p += 8)
-            crc32c_step(c, p);
+        /* Written out: a branch after each step costs a fifth of the time. */
+#pragma GCC unroll 7
+        for (int step = 0; step < BOTH_STEPS; step++)
+            crc32c_step(c, p + 8 * step);
+        p += 8 * BOTH_STEPS;
     }
     for (; p < end; p += 8)
         crc32c_step(c, p);

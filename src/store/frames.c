@@ -20,7 +20,7 @@
 #define GROUP_BYTES  ((uint64_t)FRAME_GROUP * FRAME_SIZE)
 #define GROUP_STRIDE (GROUP_BYTES + FRAME_SIZE)
 #define LONG_MIN     (256u << 10)         /* bytes of an append that are not copied */
-#define PIECE        (256u << 10)         /* of them for one write: its checksums have just brought it into the cache */
+#define PIECE        (256u << 10)         /* of them for one write, which leaves them in the cache for their sums */
 #define ROOM_MIN     (UINT64_C(8) << 20)  /* bytes that are set aside in a log that has as many; or a quarter of */
 #define ROOM_MAX     (UINT64_C(64) << 20) /* what it has */
 #define OWN_CACHE    (512u << 10)
@@ -177,7 +177,9 @@ static size_t frame_log_piece(const struct frame_log *l, size_t n)
     return n < piece + PIECE / 4 ? n : piece;
 }
 
-/* Write whole frames at `base`, which moves behind them. `sums`: theirs; NULL if they have none yet. */
+/* Write whole frames at `base`, which moves behind them. `sums`: theirs; NULL if they have none yet. The system's copy
+ * hides what it takes to fetch bytes from memory, which a checksum would wait for: so these are made behind the write,
+ * and before that of their page. */
 static int frame_log_write(struct frame_log *l, const uint8_t *bytes, size_t n, const uint8_t *sums, struct error *e)
 {
     int status = DELTAFS_OK;
@@ -188,14 +190,14 @@ static int frame_log_write(struct frame_log *l, const uint8_t *bytes, size_t n, 
         uint8_t *entry = l->page + at / FRAME_SIZE * 4;
         if (!sums)
             part = frame_log_piece(l, part);
-        for (size_t i = 0; !sums && i < part / FRAME_SIZE; i++)
+        l->is_page_due = l->is_sync_due = 1;
+        status = io_file_write(&l->file, frame_offset(l->base), bytes, part, e);
+        for (size_t i = 0; !sums && status == DELTAFS_OK && i < part / FRAME_SIZE; i++)
             put_u32(entry + 4 * i, frame_sum(l->seed, l->base / FRAME_SIZE + i, bytes + i * FRAME_SIZE));
         if (sums) {
             memcpy(entry, sums, part / FRAME_SIZE * 4);
             sums += part / FRAME_SIZE * 4;
         }
-        l->is_page_due = l->is_sync_due = 1;
-        status = io_file_write(&l->file, frame_offset(l->base), bytes, part, e);
         if (status == DELTAFS_OK && part == left) {
             status = frame_log_write_page(l, l->base, e);
             memset(l->page, 0, sizeof l->page);
