@@ -7,6 +7,7 @@
 #include "base/path.h"
 #include "core/partition.h"
 #include "mpi/job.h"
+#include "mpi/locality.h"
 #include "mpi/stats.h"
 
 #define MEMORY_PERCENT  3 /* of the node, for the option memory at auto */
@@ -100,6 +101,7 @@ static int job_create_shuffle(struct job *j, const struct job_plan *plan, struct
                                .rank = j->topology.rank,
                                .ranks = (uint32_t)j->agree.ranks,
                                .comm = j->agree.comm,
+                               .cache = locality_cache(),
                                .value_size = plan->config.value_size,
                                .store = job_store,
                                .wait = job_wait,

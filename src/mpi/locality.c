@@ -1,7 +1,42 @@
 /* PMIx is asked only where the process was started under it (Open MPI's mpirun, Slurm), and loaded only then: a program
  * started in another way does not need its library. */
 #include "config.h"
+#include <sched.h>
+#include <stdio.h>
 #include "mpi/locality.h"
+
+#define CACHE_PATH "/sys/devices/system/cpu/cpu%zu/cache/index3/shared_cpu_list"
+
+/* One more than the first of the processors that share a cache with this one; 0 if the system does not tell. */
+static int locality_cache_of(size_t processor)
+{
+    char path[sizeof CACHE_PATH + 16];
+    int first;
+
+    snprintf(path, sizeof path, CACHE_PATH, processor);
+    FILE *f = fopen(path, "r");
+    if (!f)
+        return 0;
+    int found = fscanf(f, "%d", &first) == 1 && first >= 0 ? first + 1 : 0;
+    fclose(f);
+    return found;
+}
+
+int locality_cache(void)
+{
+    cpu_set_t set;
+    int cache = 0;
+
+    if (sched_getaffinity(0, sizeof set, &set) != 0)
+        return 0;
+    for (size_t i = 0; i < CPU_SETSIZE; i++) {
+        int its = CPU_ISSET(i, &set) ? locality_cache_of(i) : cache;
+        if (CPU_ISSET(i, &set) && (its == 0 || (cache != 0 && its != cache)))
+            return 0;
+        cache = its;
+    }
+    return cache;
+}
 
 #if HAVE_PMIX
 #include <dlfcn.h>

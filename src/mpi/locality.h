@@ -9,4 +9,8 @@
  */
 int locality_domain(void);
 
+/* The last-level cache of the processors that the calling thread may run on, as a number that is the same for those of
+ * the node that share it; 0: they have several, or the system does not tell. */
+int locality_cache(void);
+
 #endif

@@ -4,7 +4,7 @@
  * A rank has a channel to and one from each peer of each stage. Over the network each direction of a channel has
  * buffers of its own, of one message each: one that fills, others that are on their way, and as many that are received
  * into, which are the sender's credits. Within a node a channel is a ring of chunks in memory that the ranks share, in
- * the segment of the one who receives; and one more chunk, of the one who sends, that fills.
+ * the segment of the one who receives; and one more chunk, of the one who sends, that fills where they are far apart.
  *
  * Sizes are the same on all ranks, as the rank with the most channels can afford them. */
 #ifndef DELTAFS_MPI_PLAN_H

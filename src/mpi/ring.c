@@ -14,7 +14,8 @@
 
 struct ring {
     _Alignas(RING_LINE) _Atomic uint64_t filled;  /* chunks, ever; the producer's */
-    _Alignas(RING_LINE) _Atomic uint64_t emptied; /* the consumer's */
+    _Alignas(RING_LINE) _Atomic uint64_t emptied; /* the consumer's, as is: */
+    int cache;                                    /* 0: not known; does not change once the ring is used */
     _Alignas(RING_LINE) uint8_t chunks[];
 };
 
@@ -24,10 +25,11 @@ _Static_assert(offsetof(struct ring, chunks) == RING_HEADER, "no chunk shares a 
 
 struct rings {
     uint32_t chunk;
+    int cache;             /* this rank's */
     uint32_t base[STAGES]; /* of a stage its first ring */
     uint32_t count;
     struct ring **out, **in;
-    uint8_t *filling; /* of each ring that leads to others the chunk that fills */
+    uint8_t *filling; /* of each ring that leads to others a chunk to fill */
     MPI_Win window;   /* MPI_WIN_NULL: alone on the node */
     int held;         /* a file that holds shared memory; -1: none */
     uint64_t memory;
@@ -107,8 +109,10 @@ static int rings_allocate(struct rings *r, const struct plan *p, MPI_Comm node, 
     }
     MPI_Win_set_errhandler(r->window, MPI_ERRORS_RETURN);
     memset(segment, 0, bytes);
-    for (uint32_t i = 0; i < r->count; i++)
+    for (uint32_t i = 0; i < r->count; i++) {
         r->in[i] = ring_at(segment, plan_ring(p), i);
+        r->in[i]->cache = r->cache;
+    }
     return DELTAFS_OK;
 }
 
@@ -143,10 +147,11 @@ int rings_create(const struct plan *p, uint32_t rank, struct rings **out, struct
     return DELTAFS_OK;
 }
 
-int rings_share(struct rings *r, const struct plan *p, uint32_t rank, MPI_Comm node, struct error *e)
+int rings_share(struct rings *r, const struct plan *p, uint32_t rank, int cache, MPI_Comm node, struct error *e)
 {
     if (r->count == 0)
         return DELTAFS_OK; /* alone on the node */
+    r->cache = cache;
     rings_let_go(r);
     int status = rings_allocate(r, p, node, e);
     return status == DELTAFS_OK ? rings_find(r, p, rank, e) : status;
@@ -180,6 +185,12 @@ static uint8_t *ring_chunk(const struct rings *r, struct ring *ring, uint64_t nu
     return ring->chunks + number % PLAN_CHUNKS * r->chunk;
 }
 
+/* Whether the consumer finds in its cache what this rank leaves in its own. */
+static int ring_is_near(const struct rings *r, const struct ring *ring)
+{
+    return !STREAM_IS_PAST_CACHES || (r->cache != 0 && ring->cache == r->cache);
+}
+
 uint8_t *ring_acquire(struct rings *r, uint32_t index)
 {
     struct ring *ring = r->out[index];
@@ -187,7 +198,7 @@ uint8_t *ring_acquire(struct rings *r, uint32_t index)
 
     if (filled - atomic_load_explicit(&ring->emptied, memory_order_acquire) >= PLAN_CHUNKS)
         return NULL;
-    return r->filling + (size_t)index * r->chunk;
+    return ring_is_near(r, ring) ? ring_chunk(r, ring, filled) : r->filling + (size_t)index * r->chunk;
 }
 
 void ring_send(struct rings *r, uint32_t index, uint32_t bytes)
@@ -195,7 +206,8 @@ void ring_send(struct rings *r, uint32_t index, uint32_t bytes)
     struct ring *ring = r->out[index];
     uint64_t filled = atomic_load_explicit(&ring->filled, memory_order_relaxed);
 
-    stream_copy(ring_chunk(r, ring, filled), r->filling + (size_t)index * r->chunk, bytes);
+    if (!ring_is_near(r, ring))
+        stream_copy(ring_chunk(r, ring, filled), r->filling + (size_t)index * r->chunk, bytes);
     atomic_store_explicit(&ring->filled, filled + 1, memory_order_release);
 }
 

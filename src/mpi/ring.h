@@ -1,9 +1,10 @@
 /* Rings: channels within a node, in memory that its ranks share.
  *
- * A ring has one producer and one consumer. The producer fills the chunk that ring_acquire gives, which is its own, and
- * ring_send copies it past the caches into the ring and publishes it, one-sided; the consumer reads in place what
- * ring_peek gives and hands it back with ring_release. The two counters of chunks filled and emptied stand on cache
- * lines of their own, each written by one side only. */
+ * A ring has one producer and one consumer. The producer fills the chunk that ring_acquire gives, and ring_send
+ * publishes it, one-sided; the consumer reads in place what ring_peek gives and hands it back with ring_release. Where
+ * both have the same last-level cache the chunk is the ring's; else it is the producer's own, and copied past the
+ * caches into the ring. The two counters of chunks filled and emptied stand on cache lines of their own, each written
+ * by one side only. */
 #ifndef DELTAFS_MPI_RING_H
 #define DELTAFS_MPI_RING_H
 
@@ -19,9 +20,10 @@ struct rings;
  * is not, the first access beyond what is there ends the program (MPICH 4.0.2, Open MPI 4.1.4). */
 int rings_create(const struct plan *p, uint32_t rank, struct rings **out, struct error *e);
 /* Collective over `node`, the ranks of which are those of this one's node in the layout's order: share the memory.
+ * `cache`: see locality_cache; it decides how fast the rings are.
  * After all ranks of the node are known to have succeeded, the rings can be used. Fails where a system has no room for
  * shared memory. */
-int rings_share(struct rings *r, const struct plan *p, uint32_t rank, MPI_Comm node, struct error *e);
+int rings_share(struct rings *r, const struct plan *p, uint32_t rank, int cache, MPI_Comm node, struct error *e);
 /* Collective over the node if they are shared, unless `is_lost`: then what is shared is left as it is. NULL is fine. */
 void rings_destroy(struct rings *r, int is_lost);
 

@@ -196,7 +196,7 @@ int shuffle_create(const struct shuffle_config *c, struct shuffle **out, struct 
 
 int shuffle_share(struct shuffle *s, MPI_Comm node, struct error *e)
 {
-    int status = rings_share(s->rings, &s->plan, s->config.rank, node, e);
+    int status = rings_share(s->rings, &s->plan, s->config.rank, s->config.cache, node, e);
 
     s->is_open = status == DELTAFS_OK;
     return status;
@@ -421,12 +421,12 @@ static void shuffle_route_some(const struct shuffle *s, const uint8_t *keys, siz
     uint64_t hash[ROUTE_AT_ONCE];
 
     hash_keys(keys, stride, n, hash);
-    for (size_t i = 0; i < n; i++) {
-        uint32_t partition = partition_of_hash(hash[i], s->plan.partitions);
-        channels[i] = s->table ? s->table[partition] : shuffle_reckon(s, partition);
-        if (came == STAGE_VIA && channels[i] < s->base[STAGE_VIA])
-            channels[i] += s->stage_shift;
-    }
+    for (size_t i = 0; i < n; i++)
+        channels[i] = partition_of_hash(hash[i], s->plan.partitions);
+    for (size_t i = 0; i < n; i++)
+        channels[i] = s->table ? s->table[channels[i]] : shuffle_reckon(s, channels[i]);
+    for (size_t i = 0; i < n && came == STAGE_VIA; i++)
+        channels[i] += channels[i] < s->base[STAGE_VIA] ? s->stage_shift : 0;
 }
 
 static inline uint64_t key_at(const uint8_t *p)

@@ -25,6 +25,7 @@
 #include "bench_put.h"
 #include "bench_run.h"
 #include "core/partition.h"
+#include "mpi/locality.h"
 #include "mpi/shuffle.h"
 #include "mpi/topology.h"
 
@@ -126,6 +127,7 @@ static void course_open_shuffle(struct course *c, enum contender which, enum rou
     struct shuffle_config config = {.plan = &plan,
                                     .rank = c->topology.rank,
                                     .ranks = (uint32_t)c->ranks,
+                                    .cache = locality_cache(),
                                     .value_size = (int64_t)c->set->value,
                                     .store = course_sink,
                                     .wait = give_way,

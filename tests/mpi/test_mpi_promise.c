@@ -165,6 +165,7 @@ static void open_shuffle(const struct plan *p)
                                     .rank = topology.rank,
                                     .ranks = (uint32_t)check_ranks,
                                     .comm = topology.comm,
+                                    .cache = check_rank / 2, /* some share one, others do not */
                                     .value_size = VALUE,
                                     .store = store,
                                     .wait = give_way};

@@ -267,6 +267,28 @@ static void test_hash_is_pinned(void **state)
     assert_int_equal(hash_key(UINT64_C(1) << 63), 0x828f2476789a0e5f);
 }
 
+static void test_hash_of_several(void **state)
+{
+    static const size_t strides[] = {8, 12, 48, 61};
+    uint8_t bytes[3 + 70 * 61];
+    struct rng r = rng_init(11);
+    uint64_t key, hash[70];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (uint8_t)rng_next(&r);
+    for (size_t k = 0; k < sizeof strides / sizeof *strides; k++)
+        for (size_t n = 0; n < 70; n++) {
+            hash[n] = 4711;
+            hash_keys(bytes + 3, strides[k], n, hash);
+            for (size_t i = 0; i < n; i++) {
+                memcpy(&key, bytes + 3 + i * strides[k], 8);
+                CHECK(hash[i] == hash_key(key));
+            }
+            CHECK(hash[n] == 4711);
+        }
+}
+
 static void test_partition(void **state)
 {
     struct rng r = rng_init(3);
@@ -603,6 +625,7 @@ int main(void)
         cmocka_unit_test(test_path_parent),
         cmocka_unit_test(test_copy_short),
         cmocka_unit_test(test_hash_is_pinned),
+        cmocka_unit_test(test_hash_of_several),
         cmocka_unit_test(test_partition),
         cmocka_unit_test(test_ownership),
         cmocka_unit_test(test_options_defaults),
