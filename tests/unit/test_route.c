@@ -498,7 +498,7 @@ static void check_longer(const struct layout *l, enum router_kind kind, uint64_t
 
 static void test_plans_longer(void **state)
 {
-    static const uint32_t sizes[][3] = {{8, 4, 131072},  {16, 4, 32768},      {8, 2, 65536},         {2, 1, 131072},
+    static const uint32_t sizes[][3] = {{8, 4, 131072},  {16, 4, 65536},      {8, 2, 131072},        {2, 1, 131072},
                                         {64, 32, 32768}, {131072, 32, 16384}, {1048576, 128, 16384}, {1, 1, 131072}};
     struct plan_wish wish = {.kind = ROUTER_AUTO, .memory = 128 << 20};
     struct layout l;
