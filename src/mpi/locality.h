@@ -9,7 +9,7 @@
  */
 int locality_domain(void);
 
-/* The last-level cache of the processors that the calling thread may run on, as a number that is the same for those of
+/* The third-level cache of the processors that the calling thread may run on, as a number that is the same for those of
  * the node that share it; 0: they have several, or the system does not tell. */
 int locality_cache(void);
 

@@ -36,7 +36,7 @@ struct plan {
 
 #define PLAN_BUFFERS_MIN 2 /* one fills while the other is under way */
 #define PLAN_BUFFERS_MAX 4
-#define PLAN_CHUNKS      3 /* of a ring, besides the one that fills */
+#define PLAN_CHUNKS      3 /* of a ring */
 
 /* Choose. DELTAFS_ERR_MEMORY if nothing fits. The plan refers to the layout. */
 int plan_make(struct plan *p, const struct layout *l, const struct plan_wish *wish, struct error *e);

@@ -133,12 +133,13 @@ static uint64_t count_standing(const struct router *r)
     return n;
 }
 
-static void open_shuffle(const struct plan *plan)
+static void open_shuffle(const struct plan *plan, int cache)
 {
     struct shuffle_config config = {.plan = plan,
                                     .rank = rank,
                                     .ranks = ranks,
                                     .comm = topology.comm,
+                                    .cache = cache,
                                     .value_size = 8,
                                     .store = store,
                                     .wait = give_way};
@@ -184,7 +185,8 @@ static void no_wait(void *arg)
     (void)arg;
 }
 
-static void test_route(enum router_kind kind, uint32_t nodes)
+/* `cache`: that all ranks share; 0: none. */
+static void test_route(enum router_kind kind, uint32_t nodes, int cache)
 {
     struct agree a = {.rank = check_rank, .ranks = check_ranks, .wait = no_wait};
     struct error e;
@@ -201,7 +203,7 @@ static void test_route(enum router_kind kind, uint32_t nodes)
     uint64_t standing = count_standing(&plan.router);
     pair = (standing / 10 + 100) * 20;
     threshold = pair * (ranks - 1) - standing;
-    open_shuffle(&plan);
+    open_shuffle(&plan, cache);
     for (stalled = 0; stalled < ranks; stalled++)
         run(&plan);
     stalled = ranks; /* nobody */
@@ -225,9 +227,9 @@ int main(int argc, char **argv)
     MPI_Win_allocate_shared(bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &board, &window);
     MPI_Win_shared_query(window, 0, &bytes, &unit, &board);
     choose_keys();
-    test_route(ROUTER_3HOP, 2);
-    test_route(ROUTER_3HOP, ranks / 2);
-    test_route(ROUTER_GRID, ranks / 2);
+    test_route(ROUTER_3HOP, 2, 0);
+    test_route(ROUTER_3HOP, ranks / 2, 1);
+    test_route(ROUTER_GRID, ranks / 2, 1);
     MPI_Win_free(&window);
     check_about("at the end");
     return check_end();
