@@ -1,14 +1,17 @@
-/* Least-significant-digit radix sort. Bits that are the same in all keys are left out: what remains of a key, above it
- * the partition and below it the record's index make one number of 64 bits where they fit, as they do for dense IDs and
- * for IDs made of a rank and a counter; numbers are moved, not records, and the sorted keys are made of them again
- * without a look at where the records are. Where they do not fit, indices alone are moved, and every pass looks the
- * keys up. */
+/* Radix sort. Bits that are the same in all keys are left out: what remains of a key, above it the partition and below
+ * it the record's index make one number of 64 bits where they fit, as they do for dense IDs and for IDs made of a rank
+ * and a counter; numbers are moved, not records, and the sorted keys are made of them again without a look at where the
+ * records are. A pass by the top bits makes shares that a processor's own cache holds; within each, passes go by one
+ * digit after the other, the least significant first. Where numbers do not fit, indices alone are moved, and every pass
+ * looks the keys up. */
 #include <string.h>
 #include "core/partition.h"
 #include "core/sort.h"
 
 #define DIGIT_BITS_MAX 11
-#define DIGITS_MAX     6 /* of 11 bits in 64 */
+#define DIGITS_MAX     6    /* of 11 bits in 64 */
+#define SHARE          8192 /* numbers of a share, about: 64 KiB, and as much to move them to */
+#define SHARE_BITS_MAX 9    /* of more places to write to, caches of addresses do not hold enough */
 
 /* Up to two ranges of bits: those in which keys differ, without the widest gap between them. */
 struct sort_bits {
@@ -68,7 +71,22 @@ static inline uint64_t sort_partition(const struct sort_partitions *p, uint64_t 
     return p->count > 1 ? partition_of(key, p->all) - p->first : 0;
 }
 
-/* Sort numbers by their bits from `low` to `top`; returns a or b. */
+/* Move numbers to their places by some of their bits; `end` is how many have each value of these, then where they end.
+ */
+static void sort_move(const uint64_t *from, uint64_t *to, uint32_t n, unsigned shift, uint64_t mask, uint32_t *end)
+{
+    uint32_t at = 0;
+
+    for (uint64_t value = 0; value <= mask; value++) {
+        uint32_t count = end[value];
+        end[value] = at;
+        at += count;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        to[end[from[i] >> shift & mask]++] = from[i];
+}
+
+/* Sort numbers by their bits from `low` to `top`; returns a or b, whatever the numbers. */
 static uint64_t *sort_numbers(uint64_t *a, uint64_t *b, uint32_t n, unsigned low, unsigned top)
 {
     uint32_t histogram[DIGITS_MAX][1 << DIGIT_BITS_MAX];
@@ -82,15 +100,7 @@ static uint64_t *sort_numbers(uint64_t *a, uint64_t *b, uint32_t n, unsigned low
         for (unsigned digit = 0; digit < digits; digit++)
             histogram[digit][a[i] >> (low + digit * bits) & mask]++;
     for (unsigned digit = 0; digit < digits; digit++) {
-        uint32_t *h = histogram[digit], at = 0;
-        unsigned shift = low + digit * bits;
-        for (uint64_t value = 0; value <= mask; value++) {
-            uint32_t count = h[value];
-            h[value] = at;
-            at += count;
-        }
-        for (uint32_t i = 0; i < n; i++)
-            b[h[a[i] >> shift & mask]++] = a[i];
+        sort_move(a, b, n, low + digit * bits, mask, histogram[digit]);
         uint64_t *swapped = a;
         a = b;
         b = swapped;
@@ -147,16 +157,36 @@ struct sorted sort_records(const uint64_t *keys, uint32_t n, const struct sort_p
 
     if (top > 64)
         return sort_indices(keys, n, &bits, p, a, b);
-    for (uint32_t i = 0; i < n; i++)
+    unsigned share_bits = bits_for(n / SHARE);
+    if (share_bits > SHARE_BITS_MAX)
+        share_bits = SHARE_BITS_MAX;
+    if (share_bits > top - index_bits)
+        share_bits = top - index_bits;
+    unsigned shift = share_bits > 0 ? top - share_bits : 0;
+    uint32_t end[1 << SHARE_BITS_MAX] = {0};
+    for (uint32_t i = 0; i < n; i++) {
         a[i] = (p->count > 1 ? sort_partition(p, keys[i]) << partition_shift : 0) |
                sort_squeeze(&bits, keys[i]) << index_bits | i;
-    uint64_t *number = sort_numbers(a, b, n, index_bits, top), *sorted = number == a ? b : a;
-    uint64_t same = n > 0 ? keys[0] & ~sort_expand(&bits, UINT64_MAX, 0) : 0;
-    uint8_t *order = (uint8_t *)number; /* in the place of what has been read */
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t index = (uint32_t)(number[i] & mask_of(index_bits));
-        sorted[i] = sort_expand(&bits, number[i] >> index_bits, same);
-        memcpy(order + i * sizeof index, &index, sizeof index);
+        end[a[i] >> shift & mask_of(share_bits)]++;
     }
-    return (struct sorted){(const uint32_t *)(const void *)order, sorted};
+    if (share_bits > 0) {
+        sort_move(a, b, n, shift, mask_of(share_bits), end);
+        uint64_t *swapped = a;
+        a = b;
+        b = swapped;
+    }
+    uint64_t same = n > 0 ? keys[0] & ~sort_expand(&bits, UINT64_MAX, 0) : 0;
+    uint64_t *number = a, *sorted = b;
+    uint32_t i = 0;
+    for (uint64_t share = 0; share <= mask_of(share_bits); share++) {
+        number = sort_numbers(a + i, b + i, end[share] - i, index_bits, top - share_bits) - i;
+        uint8_t *order = (uint8_t *)number; /* in the place of what has been read */
+        sorted = number == a ? b : a;
+        for (; i < end[share]; i++) {
+            uint32_t index = (uint32_t)(number[i] & mask_of(index_bits));
+            sorted[i] = sort_expand(&bits, number[i] >> index_bits, same);
+            memcpy(order + i * sizeof index, &index, sizeof index);
+        }
+    }
+    return (struct sorted){(const uint32_t *)(const void *)number, sorted};
 }

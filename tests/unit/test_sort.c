@@ -62,9 +62,9 @@ static void check_sorts(const uint64_t *keys, uint32_t n)
 
 static void test_sort_random(void **state)
 {
-    static const uint32_t counts[] = {0, 1, 2, 3, 10, 255, 256, 257, 1000, 5000};
+    static const uint32_t counts[] = {0, 1, 2, 3, 10, 255, 256, 257, 1000, 8191, 8192, 70000};
     struct rng r = rng_init(11);
-    static uint64_t keys[5000];
+    static uint64_t keys[70000];
 
     (void)state;
     for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++) {
@@ -97,12 +97,14 @@ static void test_sort_bits(void **state)
 
 static void test_sort_orders(void **state)
 {
-    enum { N = 3000 };
-    uint64_t keys[N];
+    enum { N = 20000 };
+    static uint64_t keys[N];
 
     (void)state;
     for (uint32_t i = 0; i < N; i++)
         keys[i] = i;
+    check_sorts(keys, N);
+    keys[N / 2] = UINT64_C(1) << 33; /* nearly all are in one share */
     check_sorts(keys, N);
     for (uint32_t i = 0; i < N; i++)
         keys[i] = N - i;
