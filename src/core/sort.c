@@ -1,9 +1,9 @@
 /* Radix sort. Bits that are the same in all keys are left out: what remains of a key, above it the partition and below
  * it the record's index make one number of 64 bits where they fit, as they do for dense IDs and for IDs made of a rank
  * and a counter; numbers are moved, not records, and the sorted keys are made of them again without a look at where the
- * records are. A pass by the top bits makes shares that a processor's own cache holds; within each, passes go by one
- * digit after the other, the least significant first. Where numbers do not fit, indices alone are moved, and every pass
- * looks the keys up. */
+ * records are. A pass by the top bits makes shares, which a processor's own cache holds where keys are spread evenly;
+ * within each, passes go by one digit after the other, the least significant first. Where numbers do not fit, indices
+ * alone are moved, and every pass looks the keys up. */
 #include <string.h>
 #include "core/partition.h"
 #include "core/sort.h"
@@ -179,6 +179,8 @@ struct sorted sort_records(const uint64_t *keys, uint32_t n, const struct sort_p
     uint64_t *number = a, *sorted = b;
     uint32_t i = 0;
     for (uint64_t share = 0; share <= mask_of(share_bits); share++) {
+        if (end[share] == i)
+            continue;
         number = sort_numbers(a + i, b + i, end[share] - i, index_bits, top - share_bits) - i;
         uint8_t *order = (uint8_t *)number; /* in the place of what has been read */
         sorted = number == a ? b : a;

@@ -201,16 +201,16 @@ static void course_alltoallv(struct course *c, int is_packing)
 }
 
 /* Who waits for the others leaves them the processors: there may be fewer of these than ranks. */
-static void course_meet(MPI_Request *request)
+static void course_meet(int code, MPI_Request *request)
 {
     int is_done = 0;
 
-    for (;;) {
-        MPI_Test(request, &is_done, MPI_STATUS_IGNORE);
-        if (is_done)
-            return;
+    while (code == MPI_SUCCESS && !is_done) {
         sched_yield();
+        code = MPI_Test(request, &is_done, MPI_STATUS_IGNORE);
     }
+    if (code != MPI_SUCCESS)
+        bench_die("ranks cannot wait for each other: error %d of MPI", code);
 }
 
 /* Seconds of one run, those of the slowest rank. */
@@ -221,8 +221,7 @@ static double course_run(struct course *c, enum contender which)
 
     c->sum = (struct sum){0};
     c->running = which;
-    MPI_Ibarrier(c->topology.comm, &request);
-    course_meet(&request);
+    course_meet(MPI_Ibarrier(c->topology.comm, &request), &request);
     start = bench_now();
     if (which <= PACK_ALLTOALLV) {
         course_alltoallv(c, which == PACK_ALLTOALLV);
@@ -232,8 +231,7 @@ static double course_run(struct course *c, enum contender which)
         shuffle_end(c->shuffle[which]);
     }
     seconds = bench_now() - start;
-    MPI_Iallreduce(&seconds, &slowest, 1, MPI_DOUBLE, MPI_MAX, c->topology.comm, &request);
-    course_meet(&request);
+    course_meet(MPI_Iallreduce(&seconds, &slowest, 1, MPI_DOUBLE, MPI_MAX, c->topology.comm, &request), &request);
     if (which > PACK_ALLTOALLV)
         shuffle_begin(c->shuffle[which]);
     return slowest;

@@ -104,7 +104,9 @@ static void test_sort_orders(void **state)
     for (uint32_t i = 0; i < N; i++)
         keys[i] = i;
     check_sorts(keys, N);
-    keys[N / 2] = UINT64_C(1) << 33; /* nearly all are in one share */
+    /* All but one in one share: of two gaps in the bits that differ only one is left out. */
+    keys[N / 2] = UINT64_C(1) << 33;
+    keys[N / 3] = UINT64_C(1) << 40;
     check_sorts(keys, N);
     for (uint32_t i = 0; i < N; i++)
         keys[i] = N - i;
@@ -115,6 +117,24 @@ static void test_sort_orders(void **state)
     for (uint32_t i = 0; i < N; i++)
         keys[i] = i % 3 ? UINT64_MAX : 0;
     check_sorts(keys, N);
+}
+
+/* As many records as there may be shares for, and more. */
+static void test_sort_many(void **state)
+{
+    const uint32_t n = 4300000;
+    uint64_t *keys = malloc(n * sizeof *keys), *a = malloc(n * sizeof *a), *b = malloc(n * sizeof *b);
+
+    (void)state;
+    CHECK(keys && a && b);
+    for (uint32_t i = 0; i < n; i++)
+        keys[i] = (uint64_t)i * 7919 % n; /* n is no multiple of it: all differ */
+    const struct sorted got = sort_records(keys, n, &(struct sort_partitions){1, 0, 1}, a, b);
+    for (uint32_t i = 0; i < n; i++)
+        CHECK(got.keys[i] == i && got.order[i] < n && keys[got.order[i]] == i);
+    free(keys);
+    free(a);
+    free(b);
 }
 
 static void fill_and_check(struct memtable *t, struct rng *r, int64_t value_size, uint32_t size_max)
@@ -197,8 +217,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sort_random),       cmocka_unit_test(test_sort_bits),
-        cmocka_unit_test(test_sort_orders),       cmocka_unit_test(test_memtable_one_size),
-        cmocka_unit_test(test_memtable_any_size),
+        cmocka_unit_test(test_sort_orders),       cmocka_unit_test(test_sort_many),
+        cmocka_unit_test(test_memtable_one_size), cmocka_unit_test(test_memtable_any_size),
     };
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
