@@ -76,6 +76,11 @@ int vfd_keys_begin(struct vfd_file *f, const char *path, const struct vfd_config
              keys_copy(config->options, keys->options) != DELTAFS_OK ||
              deltafs_keys_options(path, keys->options) != DELTAFS_OK)
         rc = vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s", deltafs_errmsg(NULL));
+    else if (*keys_option(keys->options, "key") && !*keys_option(keys->options, "schema") &&
+             !h5rows_is_pattern(keys_option(keys->options, "key")))
+        rc = vfd_fail(f->calls, VFD_CANNOT_OPEN,
+                      "deltafs: %s: option key: '%s' is no path of datasets of IDs, such as /Step#*/id: it has no '/'",
+                      path, keys_option(keys->options, "key"));
     else if (is_wanted || h5rows_is_pattern(keys_option(keys->options, "key")))
         f->keys = keys;
     if (f->keys)

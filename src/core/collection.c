@@ -107,7 +107,7 @@ int collection_path_in(const struct collection *c, const struct io *io, const ch
     int is_found = whole && realpath(whole, parent);
     free(whole);
     if (!is_found)
-        return error_system(e, errno, "find the folder of the collection,", c->parent);
+        return error_system(e, errno, "find the folder of the collection", c->parent);
     size_t n = strlen(parent);
     if (strcmp(file, parent) == 0)
         *out = strdup(".");

@@ -512,6 +512,26 @@ static void keys_check_sources(deltafs_keys *k, const struct deltafs_range *rang
     }
 }
 
+/* The message of a look-up that failed is about one file, and there may be many: name the epochs that are missing. */
+static void keys_explain_lost(const deltafs_keys *k, const struct deltafs_range *range, struct error *e)
+{
+    struct error why = *e;
+    struct error_epochs lost = {.count = 0};
+    uint64_t last = 0;
+
+    for (size_t i = 0; i < k->entry_count; i++) {
+        const struct keys_entry *entry = &k->entry[i];
+        uint64_t label = entry->table->table.label;
+        if (!is_in(entry, range) || (!entry->is_lost && k->source[entry->source].error.status == DELTAFS_OK))
+            continue;
+        if (lost.count == 0 || label != last)
+            error_epochs_add(&lost, label);
+        last = label;
+    }
+    if (lost.count > 0)
+        error_set(e, why.status, "%.600s; missing from the answer: %s", why.text, error_epochs_text(&lost));
+}
+
 /* What the directory has of the key, as hits in order; freed by the caller. */
 static int keys_look_up(deltafs_keys *k, uint64_t key, const struct deltafs_range *range,
                         const struct deltafs_range *sequences, struct hit **hits, size_t *count, struct error *first,
@@ -568,6 +588,8 @@ int deltafs_keys_get(deltafs_keys *k, uint64_t key, const struct deltafs_range *
         keys_check_sources(k, range, &first);
     else
         keep_error(&first, &e);
+    if (first.status != DELTAFS_OK)
+        keys_explain_lost(k, range, &first);
     if (first.status == DELTAFS_OK && n == 0)
         error_set(&first, DELTAFS_ERR_NOT_FOUND, "%s: no row has the key %" PRIu64, k->place.path, key);
     if (first.status != DELTAFS_OK)

@@ -9,8 +9,6 @@
 #include "core/partition.h"
 #include "core/point.h"
 
-#define LOST_NAMED 8 /* epochs that a message names; more are counted */
-
 void deltafs_records_destroy(deltafs_records *records)
 {
     struct collection *c = (struct collection *)(void *)records;
@@ -91,21 +89,15 @@ static void get_explain_lost(struct reader *r, size_t n, struct error *e)
 {
     const struct manifest *m = &r->manifest;
     struct error why = *e;
-    char labels[LOST_NAMED * 24] = "";
-    size_t used = 0;
-    uint64_t lost = 0;
+    struct error_epochs lost = {.count = 0};
 
     for (uint64_t i = 0; i < m->epoch_count; i++)
-        if (r->is_lost[i] && ++lost <= LOST_NAMED)
-            used += (size_t)snprintf(labels + used, sizeof labels - used, "%s%llu", lost > 1 ? ", " : "",
-                                     (unsigned long long)m->epoch[i].label);
+        if (r->is_lost[i])
+            error_epochs_add(&lost, m->epoch[i].label);
     memset(r->is_lost, 0, m->epoch_count);
-    if (lost == 0)
-        return;
-    if (lost > LOST_NAMED)
-        snprintf(labels + used, sizeof labels - used, " and %llu more", (unsigned long long)(lost - LOST_NAMED));
-    error_set(e, why.status, "%.600s; missing from the answer%s: epoch%s %s; verify names what is damaged", why.text,
-              n > 1 ? " for at least one key" : "", lost > 1 ? "s" : "", labels);
+    if (lost.count > 0)
+        error_set(e, why.status, "%.600s; missing from the answer%s: %s; verify names what is damaged", why.text,
+                  n > 1 ? " for at least one key" : "", error_epochs_text(&lost));
 }
 
 static int get_not_found(const struct reader *r, const struct wanted *w, int has_range, struct error *e)

@@ -1,3 +1,4 @@
+#include <inttypes.h>
 #include <deltafs/deltafs_mpi.h>
 #include "base/options.h"
 #include "mpi/plan.h"
@@ -8,9 +9,11 @@ int deltafs_mpi_route(uint64_t ranks, uint64_t per_node, const deltafs_options *
     deltafs_options *defaults = NULL;
     struct plan p;
 
-    if (!out || ranks == 0 || per_node == 0 || ranks > INT32_MAX || per_node > INT32_MAX)
+    if (!out)
+        return error_set(e, DELTAFS_ERR_INVALID, "deltafs_mpi_route: out must be given");
+    if (ranks == 0 || per_node == 0 || ranks > INT32_MAX || per_node > INT32_MAX)
         return error_set(e, DELTAFS_ERR_INVALID,
-                         "deltafs_mpi_route: out must be given, and numbers of ranks that are 1 to 2147483647");
+                         "%" PRIu64 " ranks, %" PRIu64 " on a node: both must be 1 to 2147483647", ranks, per_node);
     if (!options && deltafs_options_create(&defaults) != DELTAFS_OK)
         return e->status;
     const deltafs_options *o = options ? options : defaults;

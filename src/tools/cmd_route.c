@@ -68,6 +68,8 @@ static int route_parse(struct route_request *r, int argc, char **argv)
 
 static void route_print(const struct route_request *r, const struct deltafs_route *a)
 {
+    uint64_t each = r->per_node < r->ranks ? r->per_node : r->ranks;
+
     if (r->is_json) {
         printf("{\"ranks\": %" PRIu64 ", \"per_node\": %" PRIu64 ", \"nodes\": %" PRIu64
                ", \"route\": \"%s\", \"hops\": %" PRIu64 ", \"remote_peers\": %" PRIu64 ", \"local_peers\": %" PRIu64
@@ -76,7 +78,8 @@ static void route_print(const struct route_request *r, const struct deltafs_rout
                a->chunk_bytes, a->bytes_per_rank);
         return;
     }
-    printf("ranks            %" PRIu64 " on %" PRIu64 " nodes, %" PRIu64 " each\n", r->ranks, a->nodes, r->per_node);
+    printf("ranks            %" PRIu64 " on %" PRIu64 " node%s, %s%" PRIu64 " each\n", r->ranks, a->nodes,
+           a->nodes == 1 ? "" : "s", r->ranks % each > 0 ? "up to " : "", each);
     printf("route            %s, %" PRIu64 " hop%s at most\n", a->name, a->hops, a->hops == 1 ? "" : "s");
     printf("remote peers     %" PRIu64 ", messages of %" PRIu64 " bytes\n", a->remote_peers, a->message_bytes);
     printf("local peers      %" PRIu64 ", rings of chunks of %" PRIu64 " bytes\n", a->local_peers, a->chunk_bytes);

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include "tools/cmd.h"
 #include "tools/print.h"
+#include "tools/rows.h"
+#include "tools/text.h"
 
 static int scan_record(const struct deltafs_record *record, void *arg)
 {
@@ -36,8 +38,18 @@ static int scan_print(deltafs_dir *d, enum print_format format, const struct del
 static int scan_run(const char *path, enum print_format format, const struct deltafs_range *range, int64_t partition)
 {
     deltafs_dir *d;
-    int code = cmd_open(path, &d);
+    deltafs_keys *k;
+    int code = rows_open(text_path(path), &k);
 
+    if (code == EXIT_OK && k) {
+        deltafs_keys_close(k);
+        code = text_fail(EXIT_TROUBLE,
+                         "%s: an index of keys, which has no records of its own; 'deltafs get' reads rows by it, and "
+                         "'deltafs info' tells of what files",
+                         text_path(path));
+    }
+    if (code == EXIT_OK)
+        code = cmd_open(path, &d);
     if (code != EXIT_OK)
         return code;
     code = scan_print(d, format, range, partition);

@@ -75,7 +75,9 @@ int cmd_open(const char *path, deltafs_dir **out)
     if (status == DELTAFS_OK)
         return EXIT_OK;
     if (place_is_logical(text_path(path)))
-        return text_fail(EXIT_TROUBLE, "%s: a logical file, which has no records; 'deltafs cat' and 'cp' read it",
+        return text_fail(EXIT_TROUBLE,
+                         "%s: a logical file, which has no records; 'deltafs cat' and 'cp' read it, and "
+                         "'deltafs-mpi index' makes the index of keys that 'get' needs",
                          text_path(path));
     return text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
 }

@@ -63,7 +63,16 @@ right "$work/e/all" "$work"/e/dump.*.csv
 key=$(head -n 1 "$work/e/dump.300.csv" | cut -d , -f 1)
 make_raw $schema id 150 "$work/e/dump.300" --epoch 300 --seed 301 --skip 7
 expect 3 "$deltafs" get "$work/e/all" "$key"
-says "dump.300.bin: was written to since its keys were indexed; index it again"
+says "dump.300.bin: was written to since its keys were indexed; index it again; missing from the answer: epoch 300"
+mv "$work/e/dump.5.bin" "$work/e/dump.1000.bin" "$work"
+expect 3 "$deltafs" get "$work/e/all" "$key"
+says "; missing from the answer: epochs 5, 300, 1000"
+expect 3 "$deltafs" get "$work/e/all" "$key" --epochs 20:300
+says "; missing from the answer: epoch 300"
+mv "$work/dump.5.bin" "$work/dump.1000.bin" "$work/e"
+expect 3 "$deltafs" scan "$work/e/all"
+says "$work/e/all: an index of keys, which has no records of its own"
+[ ! -s "$work/out" ] || fail "a scan shows what is inside an index"
 expect 3 "$deltafs" verify "$work/e/all"
 expect 0 index 2 --schema $schema --key id --skip 7 -o "$work/e/all" "$work"/e/dump.*.bin
 stdout_has "150 rows of 1 file indexed by 2 ranks, 3 unchanged"

@@ -56,6 +56,12 @@ while read -r ranks per_node name hops peers bytes; do
     is bytes_per_rank "$bytes"
 done <"$work/table"
 
+for words in "4 8 4 on 1 node, 4 each" "5 2 5 on 3 nodes, up to 2 each" "6 3 6 on 2 nodes, 3 each"; do
+    rest=${words#* }
+    expect 0 "$deltafs_mpi" route --ranks "${words%% *}" --per-node "${rest%% *}"
+    grep -q "^ranks  *${rest#* }$" "$work/out" || fail "$words: $(head -n 1 "$work/out")"
+done
+
 wrong() {
     text=$1
     shift
@@ -66,7 +72,7 @@ wrong() {
 wrong "--ranks and --per-node must be given" --ranks 4
 wrong "'x' is no number above 0" --ranks x --per-node 1
 wrong "'0' is no number above 0" --ranks 4 --per-node 0
-wrong "1 to 2147483647" --ranks 3000000000 --per-node 1
+wrong "3000000000 ranks, 1 on a node: both must be 1 to 2147483647" --ranks 3000000000 --per-node 1
 wrong "--per-node needs a value" --ranks 4 --per-node
 wrong "'--nodes' is no option" --ranks 4 --per-node 2 --nodes 2
 wrong "'more' is too much" --ranks 4 --per-node 2 more

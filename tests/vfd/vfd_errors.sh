@@ -38,6 +38,11 @@ for size in many -1 1X 99999999999G 18446744073709551616; do
     HDF5_DRIVER_CONFIG="records=$size"
     why "records takes a number of bytes" ours.h5
 done
+HDF5_DRIVER_CONFIG='key=id'
+why "option key: 'id' is no path of datasets of IDs, such as /Step#*/id: it has no '/'" ours.h5 write
+expect 0 vfd "$probe" why ours.h5
+HDF5_DRIVER_CONFIG='key=id;schema=id:u8,x:f4' # of records, which other programs write
+expect 0 vfd "$probe" why ours.h5 write
 unset HDF5_DRIVER_CONFIG
 DELTAFS_SYNC=never && export DELTAFS_SYNC
 why "DELTAFS_SYNC" ours.h5
