@@ -9,8 +9,8 @@ struct batch {
     struct block_writer block;
     struct buffer out; /* the finished blocks, one after the other */
     size_t used;
-    const uint32_t *order; /* of its records */
-    uint64_t records;
+    struct sorted records; /* the first `count` of them */
+    uint64_t count;
     uint32_t first_block;
     uint32_t blocks;
     struct run_block made[BATCH_MAX];
@@ -20,13 +20,13 @@ struct batch {
 
 struct encoder {
     struct team *team;
+    size_t value_size;
     uint32_t batches;
     uint32_t block_records;
     uint32_t batch_blocks;
     struct batch *batch;
     struct memory *memory;
     /* While a run is encoded: */
-    const struct memtable *table;
     struct block_id id;
     uint32_t seed;
 };
@@ -70,7 +70,8 @@ int encoder_create(const struct writer_config *c, uint32_t threads, struct memor
 
     if (!x)
         return error_no_memory(e, sizeof *x, "threads");
-    *x = (struct encoder){.batches = threads + 1,
+    *x = (struct encoder){.value_size = (size_t)c->value_size,
+                          .batches = threads + 1,
                           .block_records = block_records(c->value_size, c->block),
                           .batch_blocks = encoder_batch_blocks(c),
                           .memory = memory};
@@ -100,12 +101,14 @@ static void encoder_encode(void *ctx, size_t number)
 
     b->used = b->blocks = 0;
     b->status = DELTAFS_OK;
-    for (uint64_t at = 0; at < b->records && b->status == DELTAFS_OK; at += x->block_records) {
-        uint32_t here = b->records - at < x->block_records ? (uint32_t)(b->records - at) : x->block_records;
+    for (uint64_t at = 0; at < b->count && b->status == DELTAFS_OK; at += x->block_records) {
+        uint32_t here = b->count - at < x->block_records ? (uint32_t)(b->count - at) : x->block_records;
+        const struct sorted from = sorted_from(&b->records, at, x->value_size);
+        const struct sorted next = sorted_from(&from, here, x->value_size);
         struct block_id id = x->id;
         id.block = b->first_block + b->blocks;
-        memtable_prefetch(x->table, b->order + at + here, b->records - at - here, x->block_records);
-        block_writer_set(&b->block, x->table->arena, b->order + at, here);
+        sorted_prefetch(&next, x->value_size, b->count - at - here, x->block_records);
+        block_writer_set(&b->block, from.values, from.order, here);
         b->status = block_writer_close(&b->block, &id, x->seed, &length, &b->error);
         if (b->status != DELTAFS_OK)
             break;
@@ -127,13 +130,12 @@ static int encoder_append(const struct batch *b, struct run *run, struct log *da
     return status == DELTAFS_OK ? log_append(data, b->out.bytes, b->used, e) : status;
 }
 
-int encoder_run(struct encoder *x, const struct memtable *table, const uint32_t *order, struct run *run,
-                uint32_t partition, uint32_t epoch, struct log *data, struct error *e)
+int encoder_run(struct encoder *x, const struct sorted *records, struct run *run, uint32_t partition, uint32_t epoch,
+                struct log *data, struct error *e)
 {
     uint64_t most = (uint64_t)x->batch_blocks * x->block_records;
     int status = DELTAFS_OK;
 
-    x->table = table;
     x->id = (struct block_id){.partition = partition, .epoch = epoch, .run = run->number};
     x->seed = data->seed;
     for (uint64_t at = 0; at < run->count && status == DELTAFS_OK;) {
@@ -144,8 +146,8 @@ int encoder_run(struct encoder *x, const struct memtable *table, const uint32_t 
         share = share < most ? share : most;
         for (; n < x->batches && left > 0; n++) {
             uint64_t here = left < share ? left : share;
-            x->batch[n].order = order + at;
-            x->batch[n].records = here;
+            x->batch[n].records = sorted_from(records, at, x->value_size);
+            x->batch[n].count = here;
             x->batch[n].first_block = (uint32_t)(at / x->block_records);
             at += here;
             left -= here;

@@ -4,7 +4,7 @@
 #define DELTAFS_CORE_ENCODER_H
 
 #include "base/team.h"
-#include "core/memtable.h"
+#include "core/sort.h"
 #include "core/writer.h"
 #include "store/run.h"
 
@@ -18,8 +18,8 @@ uint64_t encoder_memory(const struct writer_config *c, uint32_t threads);
 /* NULL is fine. */
 void encoder_destroy(struct encoder *x);
 
-/* Append the blocks of a run, whose records are those of the memtable in this order. */
-int encoder_run(struct encoder *x, const struct memtable *table, const uint32_t *order, struct run *run,
-                uint32_t partition, uint32_t epoch, struct log *data, struct error *e);
+/* Append the blocks of a run, whose records are the first of these. */
+int encoder_run(struct encoder *x, const struct sorted *records, struct run *run, uint32_t partition, uint32_t epoch,
+                struct log *data, struct error *e);
 
 #endif

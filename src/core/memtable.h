@@ -56,19 +56,6 @@ static inline void memtable_put(struct memtable *t, uint64_t key, const void *va
 size_t memtable_put_some(struct memtable *t, size_t n, const uint8_t *keys, size_t key_stride, const uint8_t *values,
                          size_t value_stride, size_t size);
 
-#define CACHE_LINE 64 /* bytes */
-
-/* Have the processor fetch the values of the next records in an order, min(n, most) of them, all of one size: they lie
- * anywhere in the table. */
-static inline void memtable_prefetch(const struct memtable *t, const uint32_t *order, uint64_t n, uint64_t most)
-{
-    size_t size = (size_t)t->value_size;
-
-    for (uint64_t i = 0; i < n && i < most && size > 0; i++)
-        for (size_t at = 0; at < size + CACHE_LINE - 1; at += CACHE_LINE)
-            __builtin_prefetch(t->arena + order[i] * size + (at < size ? at : size - 1));
-}
-
 static inline const uint8_t *memtable_value(const struct memtable *t, uint32_t i, size_t *size)
 {
     uint32_t size32;

@@ -148,21 +148,22 @@ static int part_put_keys(struct part_writer *p, const uint64_t *keys, uint64_t n
 }
 
 /* Values of one size are encoded from where they are. */
-static int part_write_fixed(struct part_writer *p, struct run *run, const struct memtable *table, const uint32_t *order,
+static int part_write_fixed(struct part_writer *p, struct run *run, size_t size, const struct sorted *records,
                             struct error *e)
 {
     struct block_writer *block = &p->shared->block;
-    uint32_t n = block_records(table->value_size, block->target);
+    uint32_t n = block_records((int64_t)size, block->target);
     int status = DELTAFS_OK;
 
     if (!p->shared->is_local)
-        p->segment_raw += run->count * (8 + (uint64_t)table->value_size);
+        p->segment_raw += run->count * (8 + size);
     if (p->shared->encoder)
-        return encoder_run(p->shared->encoder, table, order, run, p->partition, p->start.epoch, &p->data, e);
+        return encoder_run(p->shared->encoder, records, run, p->partition, p->start.epoch, &p->data, e);
     for (uint64_t i = 0; i < run->count && status == DELTAFS_OK; i += n) {
         uint32_t here = run->count - i < n ? (uint32_t)(run->count - i) : n;
-        memtable_prefetch(table, order + i + here, run->count - i - here, n);
-        block_writer_set(block, table->arena, order + i, here);
+        const struct sorted from = sorted_from(records, i, size), next = sorted_from(&from, here, size);
+        sorted_prefetch(&next, size, run->count - i - here, n);
+        block_writer_set(block, from.values, from.order, here);
         status = run_add_block(run, block, p->partition, p->start.epoch, &p->data, e);
     }
     return status;
@@ -216,7 +217,7 @@ int part_writer_run(struct part_writer *p, const struct memtable *table, const s
         status = part_put_keys(p, records->keys, n, e);
     block_writer_clear(&p->shared->block); /* of what a run that failed left there */
     if (status == DELTAFS_OK)
-        status = table->value_size >= 0 ? part_write_fixed(p, run, table, records->order, e)
+        status = table->value_size >= 0 ? part_write_fixed(p, run, (size_t)table->value_size, records, e)
                                         : part_write_any(p, run, table, records->order, e);
     if (status == DELTAFS_OK)
         p->held += n;

@@ -1,12 +1,14 @@
 /* Radix sort. Bits that are the same in all keys are left out: what remains of a key, above it the partition and below
- * it the record's index make one number of 64 bits where they fit, as they do for dense IDs and for IDs made of a rank
- * and a counter; numbers are moved, not records, and the sorted keys are made of them again without a look at where the
- * records are. A pass by the top bits makes shares, which a processor's own cache holds where keys are spread evenly;
- * within each, passes go by one digit after the other, the least significant first. Where numbers do not fit, indices
- * alone are moved, and every pass looks the keys up. */
+ * it the record's value or its index make one number of 64 bits where they fit, as they do for dense IDs and for IDs
+ * made of a rank and a counter; numbers are moved, not records, and the sorted keys are made of them again without a
+ * look at where the records are, values of a few bytes too. A pass by the top bits makes shares, which a processor's
+ * own cache holds where keys are spread evenly; within each, passes go by one digit after the other, the least
+ * significant first. Where numbers do not fit, indices alone are moved, and every pass looks the keys up. */
 #include <string.h>
+#include "base/coding.h"
 #include "core/partition.h"
 #include "core/sort.h"
+#include "store/planes.h"
 
 #define DIGIT_BITS_MAX 11
 #define DIGITS_MAX     6    /* of 11 bits in 64 */
@@ -146,27 +148,52 @@ static struct sorted sort_indices(const uint64_t *keys, uint32_t n, const struct
     uint64_t *sorted = (uint32_t *)a == from ? b : a;
     for (uint32_t i = 0; i < n; i++)
         sorted[i] = keys[from[i]];
-    return (struct sorted){from, sorted};
+    return (struct sorted){.keys = sorted, .order = from};
 }
 
-struct sorted sort_records(const uint64_t *keys, uint32_t n, const struct sort_partitions *p, uint64_t *a, uint64_t *b)
-{
-    struct sort_bits bits = sort_find_bits(keys, n);
-    unsigned index_bits = n > 0 ? bits_for(n - 1) : 0, key_bits = bits.low_bits + bits.high_bits;
-    unsigned partition_shift = index_bits + key_bits, top = partition_shift + bits_for(p->count - 1);
+/* What stands below the keys in the numbers. */
+struct sort_payload {
+    unsigned bits;
+    size_t size;           /* bytes of it, in the result */
+    const uint8_t *values; /* NULL: indices */
+};
 
-    if (top > 64)
-        return sort_indices(keys, n, &bits, p, a, b);
+/* Values, if they fit; a number has a byte more than its value, so there is room behind the last one's. */
+static struct sort_payload sort_payload(const struct sort_input *in, unsigned bits_above)
+{
+    size_t size = in->value_size;
+
+    if (in->values && size > 0 && size < 8 && bits_above + 8 * size <= 64 && in->count >= PLANES_SLACK)
+        return (struct sort_payload){(unsigned)(8 * size), size, in->values};
+    return (struct sort_payload){in->count > 0 ? bits_for(in->count - 1) : 0, sizeof(uint32_t), NULL};
+}
+
+struct sorted sort_records(const struct sort_input *in, const struct sort_partitions *p, uint64_t *a, uint64_t *b)
+{
+    const uint64_t *keys = in->keys;
+    uint32_t n = in->count;
+    struct sort_bits bits = sort_find_bits(keys, n);
+    unsigned key_bits = bits.low_bits + bits.high_bits, partition_bits = bits_for(p->count - 1);
+    const struct sort_payload with = sort_payload(in, key_bits + partition_bits);
+    unsigned partition_shift = with.bits + key_bits, top = partition_shift + partition_bits;
+    struct sorted out;
+
+    if (top > 64) {
+        out = sort_indices(keys, n, &bits, p, a, b);
+        out.values = in->values;
+        return out;
+    }
     unsigned share_bits = bits_for(n / SHARE);
     if (share_bits > SHARE_BITS_MAX)
         share_bits = SHARE_BITS_MAX;
-    if (share_bits > top - index_bits)
-        share_bits = top - index_bits;
+    if (share_bits > top - with.bits)
+        share_bits = top - with.bits;
     unsigned shift = share_bits > 0 ? top - share_bits : 0;
     uint32_t end[1 << SHARE_BITS_MAX] = {0};
     for (uint32_t i = 0; i < n; i++) {
         a[i] = (p->count > 1 ? sort_partition(p, keys[i]) << partition_shift : 0) |
-               sort_squeeze(&bits, keys[i]) << index_bits | i;
+               sort_squeeze(&bits, keys[i]) << with.bits |
+               (with.values ? get_u64(with.values + i * with.size) & mask_of(with.bits) : i);
         end[a[i] >> shift & mask_of(share_bits)]++;
     }
     if (share_bits > 0) {
@@ -181,14 +208,21 @@ struct sorted sort_records(const uint64_t *keys, uint32_t n, const struct sort_p
     for (uint64_t share = 0; share <= mask_of(share_bits); share++) {
         if (end[share] == i)
             continue;
-        number = sort_numbers(a + i, b + i, end[share] - i, index_bits, top - share_bits) - i;
-        uint8_t *order = (uint8_t *)number; /* in the place of what has been read */
+        number = sort_numbers(a + i, b + i, end[share] - i, with.bits, top - share_bits) - i;
+        uint8_t *low = (uint8_t *)number; /* what stands below the keys, in the place of what has been read */
         sorted = number == a ? b : a;
         for (; i < end[share]; i++) {
-            uint32_t index = (uint32_t)(number[i] & mask_of(index_bits));
-            sorted[i] = sort_expand(&bits, number[i] >> index_bits, same);
-            memcpy(order + i * sizeof index, &index, sizeof index);
+            uint64_t one = number[i] & mask_of(with.bits);
+            uint32_t index = (uint32_t)one;
+            sorted[i] = sort_expand(&bits, number[i] >> with.bits, same);
+            if (with.values)
+                put_u64(low + i * with.size, one);
+            else
+                memcpy(low + i * with.size, &index, sizeof index);
         }
     }
-    return (struct sorted){(const uint32_t *)(const void *)number, sorted};
+    out.keys = sorted;
+    out.order = with.values ? NULL : (const uint32_t *)(const void *)number;
+    out.values = with.values ? (const uint8_t *)number : in->values;
+    return out;
 }

@@ -2,6 +2,7 @@
 #ifndef DELTAFS_CORE_SORT_H
 #define DELTAFS_CORE_SORT_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* Bytes of scratch memory that sorting takes for each record. */
@@ -14,14 +15,40 @@ struct sort_partitions {
     uint32_t count; /* how many from there on; 1: all records are of it */
 };
 
-/* Records by partition, then key, then index: their indices, and their keys. */
-struct sorted {
-    const uint32_t *order;
+struct sort_input {
+    uint32_t count;
     const uint64_t *keys;
+    const uint8_t *values; /* of one size, behind which PLANES_SLACK bytes can be read; NULL: they differ in size */
+    size_t value_size;
 };
 
-/* The `n` records that have these keys. `a` and `b` have room for n each; the result is in them. */
-struct sorted sort_records(const uint64_t *keys, uint32_t n, const struct sort_partitions *partitions, uint64_t *a,
+/* Records by partition, then key, then index. Values of a few bytes may have been moved with their keys: then they
+ * stand in that order, and `order` is NULL. Otherwise they are where they were, record i's is number order[i]. */
+struct sorted {
+    const uint64_t *keys;
+    const uint32_t *order;
+    const uint8_t *values; /* PLANES_SLACK bytes behind them can be read */
+};
+
+/* `a` and `b` have room for a number of each record; the result is in them, but for values that stay. */
+struct sorted sort_records(const struct sort_input *in, const struct sort_partitions *partitions, uint64_t *a,
                            uint64_t *b);
+
+/* The records from number `i` on. */
+static inline struct sorted sorted_from(const struct sorted *s, uint64_t i, size_t value_size)
+{
+    return s->order ? (struct sorted){s->keys + i, s->order + i, s->values}
+                    : (struct sorted){s->keys + i, NULL, s->values + i * value_size};
+}
+
+#define CACHE_LINE 64 /* bytes */
+
+/* Have the processor fetch the values of the first records, min(n, most) of them, if they lie anywhere. */
+static inline void sorted_prefetch(const struct sorted *s, size_t value_size, uint64_t n, uint64_t most)
+{
+    for (uint64_t i = 0; i < n && i < most && value_size > 0 && s->order; i++)
+        for (size_t at = 0; at < value_size + CACHE_LINE - 1; at += CACHE_LINE)
+            __builtin_prefetch(s->values + s->order[i] * value_size + (at < value_size ? at : value_size - 1));
+}
 
 #endif

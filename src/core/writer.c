@@ -506,9 +506,10 @@ static int writer_write_table(struct writer *w, const struct memtable *t, struct
 
     if (!writer_has_room(w, t))
         status = writer_close_segments(w, e);
-    const struct sorted all = sort_records(t->keys, n, &partitions, w->sort[0], w->sort[1]);
+    const struct sort_input in = {n, t->keys, t->value_size >= 0 ? t->arena : NULL, (size_t)t->value_size};
+    const struct sorted all = sort_records(&in, &partitions, w->sort[0], w->sort[1]);
     for (uint32_t i = 0; i < n && status == DELTAFS_OK; i = end) {
-        const struct sorted from = {all.order + i, all.keys + i};
+        const struct sorted from = sorted_from(&all, i, in.value_size);
         uint32_t partition = writer_partition(w, all.keys[i]);
         if (w->count == 1)
             end = n;

@@ -97,6 +97,7 @@ void block_writer_clear(struct block_writer *w)
     w->count = 0;
     w->used = 0;
     w->source = NULL;
+    w->order = NULL;
 }
 
 /* Make room for one more value of `size` bytes, and count it. */
@@ -153,9 +154,9 @@ static void block_put_values(const struct block_writer *w, uint8_t *p)
 {
     size_t size = (size_t)w->value_size;
 
-    if (!w->source) {
+    if (!w->order) {
         if (w->used > 0)
-            memcpy(p, w->values.bytes, w->used);
+            memcpy(p, w->source ? w->source : w->values.bytes, w->used);
         return;
     }
     for (uint32_t i = 0; size > 0 && i < w->count; i++, p += size)
@@ -175,7 +176,7 @@ static int block_lay_out(struct block_writer *w, size_t *length, struct error *e
         return status;
     uint8_t *p = w->layout.bytes;
     if (is_planes) {
-        planes_split(w->source ? w->source : w->values.bytes, w->source ? w->order : NULL, w->count, size, p);
+        planes_split(w->source ? w->source : w->values.bytes, w->order, w->count, size, p);
         *length = room;
         return DELTAFS_OK;
     }

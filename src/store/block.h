@@ -27,12 +27,12 @@ struct block_writer {
     size_t target; /* bytes of values after which the block is full */
     uint32_t count;
     size_t used;           /* bytes of the values */
-    const uint8_t *source; /* values of one size: value i is number order[i] here; NULL: they were added */
-    const uint32_t *order;
-    struct buffer values; /* as added */
-    struct buffer sizes;  /* uint32_t: of each value */
-    struct buffer layout; /* the values in planes, or the sizes and values */
-    struct buffer out;    /* the finished block */
+    const uint8_t *source; /* values of one size; NULL: they were added */
+    const uint32_t *order; /* value i is number order[i]; NULL: number i */
+    struct buffer values;  /* as added */
+    struct buffer sizes;   /* uint32_t: of each value */
+    struct buffer layout;  /* the values in planes, or the sizes and values */
+    struct buffer out;     /* the finished block */
 };
 
 /* Takes all that any block needs from `memory` at once. */
@@ -51,8 +51,8 @@ int block_writer_add(struct block_writer *w, const void *value, size_t size, str
 /* The same of a value that `tag` stands before. */
 int block_writer_add_tagged(struct block_writer *w, uint8_t tag, const void *value, size_t size, struct error *e);
 int block_writer_is_full(const struct block_writer *w);
-/* Let an empty block have `n` values, all of its one size: number order[0], order[1], ... of `source`, behind which
- * PLANES_SLACK bytes can be read. They are looked at when the block is closed. */
+/* Let an empty block have `n` values, all of its one size: number order[0], order[1], ... of `source`, or its first if
+ * `order` is NULL; behind it PLANES_SLACK bytes can be read. They are looked at when the block is closed. */
 void block_writer_set(struct block_writer *w, const uint8_t *source, const uint32_t *order, uint32_t n);
 /* The finished block in w->out, of *length bytes; empties the writer. One of a value log is filled up to a multiple of
  * VALUES_ALIGN. */

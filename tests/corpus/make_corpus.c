@@ -177,7 +177,9 @@ static void end_run(struct maker *m)
 {
     static uint64_t a[TABLE_RECORDS], b[TABLE_RECORDS];
     const struct sort_partitions all = {1, 0, 1};
-    const struct sorted records = sort_records(m->table.keys, m->table.count, &all, a, b);
+    const struct memtable *t = &m->table;
+    const struct sort_input in = {t->count, t->keys, t->value_size >= 0 ? t->arena : NULL, (size_t)t->value_size};
+    const struct sorted records = sort_records(&in, &all, a, b);
 
     must(m, part_writer_run(&m->part, &m->table, &records, m->table.count, &m->e));
     memtable_clear(&m->table);

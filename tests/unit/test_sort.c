@@ -5,6 +5,8 @@
 #include "store/planes.h"
 #include "unit_help.h"
 
+static uint64_t moved[2]; /* sorts whose values stayed, and were moved */
+
 /* The oracle: the place of each record among all, one by one. */
 struct slow_record {
     uint64_t key;
@@ -23,9 +25,33 @@ static int slow_compare(const void *a, const void *b)
     return (x->index > y->index) - (x->index < y->index);
 }
 
+/* Sort the records with values of one size, which are moved with the keys or stay. */
+static void check_values(const struct slow_record *want, const uint64_t *keys, uint32_t n, size_t size,
+                         struct sort_partitions p, uint64_t *a, uint64_t *b)
+{
+    uint8_t *values = malloc(n * size + PLANES_SLACK);
+
+    CHECK(values != NULL);
+    for (uint32_t i = 0; i < n; i++)
+        model_value(i, values + i * size, size);
+    const struct sorted got =
+        sort_records(&(struct sort_input){.count = n, .keys = keys, .values = values, .value_size = size}, &p, a, b);
+    CHECK(got.keys == a || got.keys == b);
+    CHECK(got.order ? got.values == values : (const void *)got.values == a || (const void *)got.values == b);
+    moved[got.order == NULL]++;
+    for (uint32_t i = 0; i < n; i++) {
+        CHECK(got.keys[i] == want[i].key && (!got.order || got.order[i] == want[i].index));
+        const struct sorted from = sorted_from(&got, i, size);
+        CHECK(from.keys == got.keys + i);
+        CHECK(memcmp(from.values + (from.order ? from.order[0] * size : 0), values + want[i].index * size, size) == 0);
+    }
+    free(values);
+}
+
 /* Of all keys those that are of the partitions are sorted. */
 static void check_sort(const uint64_t *all, uint32_t count, struct sort_partitions p)
 {
+    static const size_t sizes[] = {0, 1, 4, 5, 7, 8, 40};
     uint64_t *keys = malloc((count + 1) * sizeof *keys), *a = malloc((count + 1) * sizeof *a),
              *b = malloc((count + 1) * sizeof *b);
     struct slow_record *want = malloc((count + 1) * sizeof *want);
@@ -40,11 +66,13 @@ static void check_sort(const uint64_t *all, uint32_t count, struct sort_partitio
         keys[n++] = all[i];
     }
     qsort(want, n, sizeof *want, slow_compare);
-    const struct sorted got = sort_records(keys, n, &p, a, b);
+    const struct sorted got = sort_records(&(struct sort_input){.count = n, .keys = keys}, &p, a, b);
     CHECK((const void *)got.order == a || (const void *)got.order == b);
     CHECK(got.keys == a || got.keys == b);
     for (uint32_t i = 0; i < n; i++)
         CHECK(got.order[i] == want[i].index && got.keys[i] == want[i].key);
+    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
+        check_values(want, keys, n, sizes[s], p, a, b);
     free(keys);
     free(a);
     free(b);
@@ -74,6 +102,7 @@ static void test_sort_random(void **state)
             check_sorts(keys, counts[c]);
         }
     }
+    CHECK(moved[0] > 0 && moved[1] > 0);
 }
 
 /* Keys that differ in two ranges of bits only, from each bit on: what is alike in all is left out. */
@@ -129,7 +158,8 @@ static void test_sort_many(void **state)
     CHECK(keys && a && b);
     for (uint32_t i = 0; i < n; i++)
         keys[i] = (uint64_t)i * 7919 % n; /* n is no multiple of it: all differ */
-    const struct sorted got = sort_records(keys, n, &(struct sort_partitions){1, 0, 1}, a, b);
+    const struct sorted got =
+        sort_records(&(struct sort_input){.count = n, .keys = keys}, &(struct sort_partitions){1, 0, 1}, a, b);
     for (uint32_t i = 0; i < n; i++)
         CHECK(got.keys[i] == i && got.order[i] < n && keys[got.order[i]] == i);
     free(keys);
