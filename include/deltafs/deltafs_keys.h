@@ -105,8 +105,8 @@ DELTAFS_API int deltafs_indexer_has(deltafs_indexer *indexer, const char *path, 
  * source, by all ranks in equal shares. Collective; rank 0's arguments count, the others' may be anything.
  * DELTAFS_ERR_INVALID: columns that contradict each other, or are not within the file (the message says which);
  * DELTAFS_ERR_NOT_FOUND, _NOT_DELTAFS: no such file, or neither a plain nor a logical one; DELTAFS_ERR_BUSY as
- * deltafs_reopen; DELTAFS_ERR_DAMAGED, with file and offset: a negative key, or damage of the source;
- * DELTAFS_ERR_CHANGED: written to since the last call on the handle was deltafs_indexer_has of it. */
+ * deltafs_reopen; DELTAFS_ERR_DAMAGED, DELTAFS_ERR_SCHEMA, with file and offset: damage of the source, or a negative
+ * key; DELTAFS_ERR_CHANGED: written to since the last call on the handle was deltafs_indexer_has of it. */
 DELTAFS_API int deltafs_indexer_add(deltafs_indexer *indexer, const char *path, size_t n,
                                     const struct deltafs_table *const *table);
 

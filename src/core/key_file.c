@@ -171,7 +171,9 @@ int key_column_decode(const struct deltafs_column *c, const uint8_t *bytes, size
             any |= key[i] = key_decode(c, bytes + i * c->stride);
     for (size_t i = 0; i < n && (any & sign); i++)
         if (key_is_negative(c, key[i]))
-            return error_damaged(e, path, place + i * c->stride, "the key that stands there is negative");
+            return error_set(e, DELTAFS_ERR_SCHEMA,
+                             "%s: at offset %" PRIu64 ": the key that stands there is negative; keys are 0 or more",
+                             path, place + i * c->stride);
     return DELTAFS_OK;
 }
 

@@ -31,7 +31,7 @@ int key_file_read(struct key_file *f, size_t n, const struct deltafs_extent *ext
 void key_file_io_stat(const struct key_file *f, struct deltafs_io_stat *sum);
 
 /* The keys of rows first .. first + n - 1, whose values stand one each `stride` bytes in `bytes`. A negative one is
- * DELTAFS_ERR_DAMAGED, with the file's name, and the place of the first row in it. */
+ * DELTAFS_ERR_SCHEMA, with the file's name, and the place of the first row in it. */
 int key_column_decode(const struct deltafs_column *c, const uint8_t *bytes, size_t n, uint64_t place, const char *path,
                       uint64_t *key, struct error *e);
 /* The same, read from the file: of rows `from` to `end`. */
