@@ -37,20 +37,34 @@ static void info_json(deltafs_dir *d, const struct deltafs_stat *s, uint64_t byt
     printf("\n}\n");
 }
 
-static void info_table(deltafs_dir *d, const struct deltafs_stat *s, uint64_t bytes_stored)
+/* What both of a directory and of an index begin with. */
+static void info_head(const struct deltafs_stat *s)
 {
     printf("format version  %" PRIu32 "\nuuid            %s\nclosed          %s\npartitions      %" PRIu32 "\n",
            s->version, s->uuid, s->is_closed ? "yes" : "no (being written, or its writer was cut short)",
            s->partitions);
-    printf("keys            %s\nplace           %s\nvalue size      ", s->keys, s->place);
-    info_value_size(s, "any");
-    printf("\nschema          %s\nrecords         %" PRIu64 "\nbytes raw       %" PRIu64 "\nbytes stored    %" PRIu64,
-           s->schema[0] ? s->schema : "none", s->records, s->bytes_raw, bytes_stored);
+}
+
+/* And how many they are for each of `of` units. */
+static void info_bytes_stored(const struct deltafs_stat *s, uint64_t bytes_stored, uint64_t of, const char *unit)
+{
+    printf("bytes stored    %" PRIu64, bytes_stored);
     if (!s->is_closed)
         printf(" (what is not committed yet, or never will be, too)");
-    else if (s->bytes_raw > 0)
-        printf(" (%.3f of raw)", (double)bytes_stored / (double)s->bytes_raw);
-    printf("\nepochs          %" PRIu64 "\n", s->epochs);
+    else if (of > 0)
+        printf(" (%.3f %s)", (double)bytes_stored / (double)of, unit);
+    putchar('\n');
+}
+
+static void info_table(deltafs_dir *d, const struct deltafs_stat *s, uint64_t bytes_stored)
+{
+    info_head(s);
+    printf("keys            %s\nplace           %s\nvalue size      ", s->keys, s->place);
+    info_value_size(s, "any");
+    printf("\nschema          %s\nrecords         %" PRIu64 "\nbytes raw       %" PRIu64 "\n",
+           s->schema[0] ? s->schema : "none", s->records, s->bytes_raw);
+    info_bytes_stored(s, bytes_stored, s->bytes_raw, "of raw");
+    printf("epochs          %" PRIu64 "\n", s->epochs);
     if (s->epochs > 0)
         printf("\n%20s %16s %16s %16s\n", "label", "records", "bytes raw", "bytes stored");
     for (uint64_t i = 0; i < s->epochs; i++) {
@@ -59,6 +73,20 @@ static void info_table(deltafs_dir *d, const struct deltafs_stat *s, uint64_t by
         printf("%20" PRIu64 " %16" PRIu64 " %16" PRIu64 " %16" PRIu64 "\n", e.label, e.records, e.bytes_raw,
                e.bytes_stored);
     }
+}
+
+/* The index's own records and labels say nothing to who asks. */
+static void info_index(deltafs_keys *k, const struct deltafs_stat *s, uint64_t bytes_stored)
+{
+    struct deltafs_table_stat t;
+    uint64_t rows = 0;
+
+    for (size_t i = 0; deltafs_keys_table(k, i, &t) == DELTAFS_OK; i++)
+        rows += t.rows;
+    info_head(s);
+    printf("index of        %" PRIu64 " rows of other files\n", rows);
+    info_bytes_stored(s, bytes_stored, rows, "a row");
+    rows_list(k, 0);
 }
 
 /* A log that is cut short is not looked for here, but it may show. */
@@ -137,10 +165,10 @@ static int info_directory(const char *path, deltafs_keys *k, int is_json)
         code = text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(d));
     else if (is_json)
         info_json(d, &stat, bytes_stored, k);
+    else if (k)
+        info_index(k, &stat, bytes_stored);
     else
         info_table(d, &stat, bytes_stored);
-    if (status == DELTAFS_OK && !is_json && k)
-        rows_list(k, 0);
     if (status == DELTAFS_OK)
         info_hint(d, &stat, bytes_stored, path);
     deltafs_close(d);

@@ -51,6 +51,8 @@ expect 1 "$deltafs" get "$work/d/all" 4294967296
 says "key 4294967296 not found"
 expect 0 "$deltafs" info "$work/d/all"
 stdout_has "dump.1000.bin"
+stdout_has "index of        $(cat "$work"/d/dump.*.csv | wc -l) rows of other files"
+grep -qE "^bytes stored +[0-9]+ \([0-9.]+ a row\)$" "$work/out" || fail "info: $(cat "$work/out")"
 expect 0 "$deltafs" info "$work/d/all" --json
 "$PYTHON3" -c 'import json, sys
 s = json.load(sys.stdin)["sources"]
