@@ -396,6 +396,11 @@ int deltafs_append_bytes(deltafs_dir *d, const void *key, size_t key_size, const
     return status;
 }
 
+uint64_t dir_last_records(const deltafs_dir *d)
+{
+    return deltafs_writer_last_records(d->transport->writer(d->ctx));
+}
+
 int deltafs_last_label(deltafs_dir *d, uint64_t *label)
 {
     const struct manifest *m;

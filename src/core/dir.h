@@ -30,6 +30,9 @@ DELTAFS_PRIVATE void deltafs_dir_free(deltafs_dir *d);
 /* Say in a message that it is about an epoch that ended before. */
 DELTAFS_PRIVATE void deltafs_dir_explain_late(uint64_t label, struct error *e);
 
+/* Records of the epoch that the writing handle committed last; of rank 0's handle only. */
+uint64_t dir_last_records(const deltafs_dir *d);
+
 /* DELTAFS_OK if the handle writes; DELTAFS_ERR_MODE, with a message that names `call`, if not. */
 int dir_must_write(deltafs_dir *d, const char *call);
 

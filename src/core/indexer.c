@@ -13,6 +13,7 @@
 #include <string.h>
 #include "base/coding.h"
 #include "core/collection.h"
+#include "core/dir.h"
 #include "core/indexer.h"
 #include "store/store_format.h"
 
@@ -28,8 +29,10 @@ struct deltafs_indexer {
     deltafs_dir *dir; /* open from the first file that is added on */
     int is_made;      /* on rank 0: the collection was there */
     struct sources sources;
-    uint64_t next;           /* sequence of the next epoch */
-    char expected[PATH_MAX]; /* on rank 0: a file that was looked at, and what it was; "": none */
+    struct manifest manifest; /* of the collection, as it was when it was last read */
+    uint64_t next;            /* sequence of the next epoch */
+    uint64_t first_own;       /* of the first that this job has made */
+    char expected[PATH_MAX];  /* on rank 0: a file that was looked at, and what it was; "": none */
     struct source_identity is;
     int is_writer; /* of the files that are added */
     struct key_writer writer;
@@ -120,10 +123,12 @@ static int indexer_place(deltafs_indexer *ix, const char *collection, const char
 /* What the collection has: nothing, if there is none. */
 static int indexer_read(deltafs_indexer *ix, struct error *e)
 {
-    struct manifest m;
+    struct manifest m = {0};
     int status = manifest_read(&ix->there, ix->place.path, &m, e);
 
     sources_fini(&ix->sources);
+    manifest_fini(&ix->manifest);
+    ix->manifest = (struct manifest){0};
     ix->is_made = status != DELTAFS_ERR_NOT_FOUND;
     if (status == DELTAFS_ERR_NOT_FOUND)
         return DELTAFS_OK;
@@ -144,7 +149,8 @@ static int indexer_read(deltafs_indexer *ix, struct error *e)
     ix->next = m.epoch_count > 0 ? m.epoch[m.epoch_count - 1].label + 1 : 1;
     if (ix->next <= ix->sources.last)
         ix->next = ix->sources.last + 1;
-    manifest_fini(&m);
+    ix->first_own = ix->next;
+    ix->manifest = m;
     return status;
 }
 
@@ -155,6 +161,7 @@ static void indexer_free(deltafs_indexer *ix)
     io_leave(&ix->there);
     free(ix->whole);
     sources_fini(&ix->sources);
+    manifest_fini(&ix->manifest);
     free(ix);
 }
 
@@ -251,6 +258,25 @@ void deltafs_indexer_written(deltafs_indexer *ix, const struct key_writer *w)
     ix->is_writer = 1;
 }
 
+/* Whether an epoch that SOURCES names is not there, or another: a power loss, or a repair, has taken it. */
+static int is_epoch_lost(const struct manifest *m, const struct source_table *t)
+{
+    for (size_t i = 0; i < m->epoch_count; i++)
+        if (m->epoch[i].label == t->sequence)
+            return m->epoch[i].records != t->table.rows;
+    return 1;
+}
+
+/* Those of this job count as there. */
+static int is_source_lost(const deltafs_indexer *ix, const struct key_source *s)
+{
+    int is_lost = 0;
+
+    for (size_t i = 0; i < s->table_count && !is_lost; i++)
+        is_lost = s->table[i].sequence < ix->first_own && is_epoch_lost(&ix->manifest, &s->table[i]);
+    return is_lost;
+}
+
 static int indexer_look(deltafs_indexer *ix, const char *path, int *has, struct error *e)
 {
     struct source_identity is;
@@ -266,7 +292,7 @@ static int indexer_look(deltafs_indexer *ix, const char *path, int *has, struct 
     if (status != DELTAFS_OK)
         return status;
     deltafs_indexer_expect(ix, path, &is);
-    *has = s && source_identity_is_same(&is, &s->identity);
+    *has = s && source_identity_is_same(&is, &s->identity) && !is_source_lost(ix, s);
     return DELTAFS_OK;
 }
 
@@ -455,6 +481,21 @@ static int indexer_note(deltafs_indexer *ix, struct key_source *s, struct error 
     return status;
 }
 
+/* Rank 0: whether the epoch that was just committed has each row of the table once. Nothing is found by one that has
+ * not: no line of SOURCES names it. */
+static int indexer_check_epoch(const deltafs_indexer *ix, const char *path, const struct deltafs_table *t,
+                               struct error *e)
+{
+    uint64_t records = dir_last_records(ix->dir);
+
+    if (records == t->rows)
+        return DELTAFS_OK;
+    return error_set(e, DELTAFS_ERR_CHANGED,
+                     "%.800s: %" PRIu64 " keys were found in its %" PRIu64 " rows, as if it had been written to "
+                     "meanwhile; index it again",
+                     path, records, t->rows);
+}
+
 /* Collective: all tables of a source whose lines all ranks have. */
 static int indexer_add_tables(deltafs_indexer *ix, struct key_file *file, const char *path, struct key_source *s,
                               struct error *e)
@@ -467,10 +508,12 @@ static int indexer_add_tables(deltafs_indexer *ix, struct key_file *file, const 
     for (size_t i = 0; i < s->table_count && status == DELTAFS_OK; i++) {
         s->table[i].sequence = ix->next++;
         status = indexer_add_table(ix, file, path, &s->table[i].table, s->table[i].sequence, e);
+        if (status == DELTAFS_OK && ix->group.rank == 0 && own.status == DELTAFS_OK)
+            own.status = indexer_check_epoch(ix, path, &s->table[i].table, &own);
     }
     if (status != DELTAFS_OK)
         return status;
-    if (ix->group.rank == 0)
+    if (ix->group.rank == 0 && own.status == DELTAFS_OK)
         own.status = indexer_note(ix, s, &own);
     if (indexer_agree(ix, &own) != DELTAFS_OK)
         *e = own;

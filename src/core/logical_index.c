@@ -590,12 +590,18 @@ static int logical_learn_first(deltafs_logical *f, struct look *look, struct cen
     return status;
 }
 
+/* Whether each rank reads a share; else one reads for all, or each for itself. */
+static int is_read_in_shares(const deltafs_logical *f)
+{
+    return f->index == INDEX_PARALLEL || f->index == INDEX_FLATTEN;
+}
+
 /* Each reads a share of the logs, or what its way of learning has it read; and what the others have read of them all
  * get. *e may be an error already, and may be one of this rank's alone afterwards. */
 static int logical_exchange(deltafs_logical *f, const struct bytes *table, struct bytes *found, struct bytes *rows,
                             struct bytes *all, struct census *census, struct error *e)
 {
-    uint32_t ranks = f->index == INDEX_PARALLEL ? f->group.ranks : 1, rank = ranks > 1 ? f->group.rank : 0;
+    uint32_t ranks = is_read_in_shares(f) ? f->group.ranks : 1, rank = ranks > 1 ? f->group.rank : 0;
     uint64_t numbers = e->status == DELTAFS_OK ? table_head(table).numbers : 0;
     struct bytes *to = f->index == INDEX_EACH ? &f->heard : &f->news;
 
@@ -640,7 +646,7 @@ static int logical_learn_table(deltafs_logical *f, const struct bytes *table, st
 /* One attempt, and in *retry, an enum retry, whether it is worth another. *e as logical_exchange has it. */
 static int logical_learn_once(deltafs_logical *f, struct census *census, uint64_t *retry, struct error *e)
 {
-    size_t few = f->index == INDEX_PARALLEL && logical_can_read(f) ? (size_t)FEW_SESSIONS * f->group.ranks : SIZE_MAX;
+    size_t few = is_read_in_shares(f) && logical_can_read(f) ? (size_t)FEW_SESSIONS * f->group.ranks : SIZE_MAX;
     enum retry own = e->status == DELTAFS_OK ? RETRY_NOT : RETRY_NEVER;
     const struct mark mark = logical_mark(f);
     struct look look = {0};

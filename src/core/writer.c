@@ -62,8 +62,9 @@ struct writer {
     uint32_t epoch;              /* the first that is not committed */
     int has_label;
     uint64_t last_label;
-    struct error failed; /* the first error of the epoch that fills, but for what the worker finds */
-    struct error broken; /* after this no epoch can follow */
+    uint64_t last_records; /* of the last epoch that was committed here, of all processes */
+    struct error failed;   /* the first error of the epoch that fills, but for what the worker finds */
+    struct error broken;   /* after this no epoch can follow */
     int is_ending;
     struct { /* the epoch that is ending; the worker's until pipeline_wait_end */
         uint64_t label;
@@ -431,6 +432,11 @@ int deltafs_writer_last_label(const struct writer *w, uint64_t *label)
     return w->is_ending || w->has_label;
 }
 
+uint64_t deltafs_writer_last_records(const struct writer *w)
+{
+    return w->last_records;
+}
+
 int deltafs_writer_check_label(const struct writer *w, uint64_t label, struct error *e)
 {
     uint64_t last;
@@ -720,6 +726,7 @@ int deltafs_writer_commit(struct writer *w, const struct writer_totals *totals, 
         return status;
     status = manifest_append_epoch(&w->manifest, &w->manifest_size, w->epoch, &epoch, w->sync == SYNC_COMMIT, e);
     if (status == DELTAFS_OK) {
+        w->last_records = totals->records;
         /* If the container is another's now, what stands there may be so too: nothing is taken back. */
         *in_doubt = lease_confirm(&w->lease, e) != DELTAFS_OK;
         return *in_doubt ? writer_doubt(w, "", e) : DELTAFS_OK;

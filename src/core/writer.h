@@ -110,6 +110,8 @@ DELTAFS_PRIVATE int deltafs_writer_has_cut(const struct writer *w, uint64_t *lab
 DELTAFS_PRIVATE int deltafs_writer_check_label(const struct writer *w, uint64_t label, struct error *e);
 /* The last such label; returns whether there is one. */
 DELTAFS_PRIVATE int deltafs_writer_last_label(const struct writer *w, uint64_t *label);
+/* Records of the last epoch that this process has committed, all processes' together; 0 if it commits none. */
+DELTAFS_PRIVATE uint64_t deltafs_writer_last_records(const struct writer *w);
 /* Add `n` records in arrays, all of partitions that are the writer's own. */
 DELTAFS_PRIVATE void deltafs_writer_put_many(struct writer *w, size_t n, const uint8_t *keys, size_t key_stride,
                                              const uint8_t *values, size_t value_stride, size_t size);

@@ -55,6 +55,14 @@ mkdir "$work/d"
 rows 3 "deltafs:$work/d/dump" 1 400 again deltafs_schema=$schema deltafs_key=id || fail "again"
 same "$work/d/dump.0"
 
+# However the extents are read, which the environment says of what the close opens, too.
+for index in each broadcast parallel flatten; do
+    mkdir "$work/$index"
+    DELTAFS_INDEX=$index rows 3 "deltafs:$work/$index/dump" 2 100 pieces deltafs_schema=$schema deltafs_key=id ||
+        fail "index=$index"
+    same "$work/$index/dump.0" "$work/$index/dump.100"
+done
+
 # A cut record: the close says where, and the file is whole.
 mkdir "$work/e"
 rows 2 "deltafs:$work/e/dump" 1 100 cut deltafs_schema=$schema deltafs_key=id
