@@ -95,7 +95,8 @@ typedef struct deltafs_indexer deltafs_indexer;
 DELTAFS_API int deltafs_indexer_open(const char *collection, const char *path, const deltafs_options *options,
                                      deltafs_indexer **out);
 
-/* *has: whether the file at `path` is indexed, and was not written to since. Call this before you look for the file's
+/* *has: whether the file at `path` is indexed, was not written to since, and nothing of its part of the index is known
+ * to be lost. Call this before you look for the file's
  * tables: if it is written to from here on, deltafs_indexer_add of it gives DELTAFS_ERR_CHANGED, and does not take
  * tables of what it was for those of what it is. Collective; rank 0's path counts. */
 DELTAFS_API int deltafs_indexer_has(deltafs_indexer *indexer, const char *path, int *has);
@@ -145,7 +146,8 @@ struct deltafs_row {
 typedef int (*deltafs_row_fn)(const struct deltafs_row *row, void *arg);
 
 /* Hand all rows of `key` whose label is in `range` (NULL: all) to `fn`: by label, then in the order in which the
- * sources were indexed, then by row. DELTAFS_ERR_NOT_FOUND if there are none. A source that cannot be read, or was
+ * sources were indexed, then by row. DELTAFS_ERR_NOT_FOUND if there are none; DELTAFS_ERR_CHANGED if the collection has
+ * no sources, as nothing is known of them then. A source that cannot be read, or was
  * written to since it was indexed (DELTAFS_ERR_CHANGED), or has another key in that row (DELTAFS_ERR_DAMAGED), does not
  * keep the others from being handed out; the first such error is returned at the end. */
 DELTAFS_API int deltafs_keys_get(deltafs_keys *keys, uint64_t key, const struct deltafs_range *range, deltafs_row_fn fn,
@@ -169,8 +171,8 @@ struct deltafs_table_stat {
 DELTAFS_API int deltafs_keys_table(deltafs_keys *keys, size_t i, struct deltafs_table_stat *out);
 
 /* Check the collection (as deltafs_verify), that each source is as it was indexed, and that each key that the index has
- * stands in its row. Damages, and sources that have changed, go to `fn` (may be NULL) with a message. Returns the first
- * error. *rows (may be NULL) gets the rows that were found right. */
+ * stands in its row, and that SOURCES names all that was indexed. Damages, and sources that have changed, go to `fn`
+ * (may be NULL) with a message. Returns the first error. *rows (may be NULL) gets the rows that were found right. */
 DELTAFS_API int deltafs_keys_verify(deltafs_keys *keys, deltafs_damage_fn fn, void *arg, uint64_t *rows);
 
 #ifdef __cplusplus

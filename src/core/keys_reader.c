@@ -120,6 +120,13 @@ int keys_entry_lost(const deltafs_keys *k, const struct keys_entry *entry, struc
                      k->place.path, k->source[entry->source].path, entry->table->table.label, entry->table->sequence);
 }
 
+int keys_are_none(const deltafs_keys *k, struct error *e)
+{
+    return error_set(e, DELTAFS_ERR_CHANGED,
+                     "%s: no file is indexed here yet, or its indexing did not end; index it (deltafs-mpi index)",
+                     k->place.path);
+}
+
 static int keys_open(deltafs_keys *k, const char *path, const deltafs_options *options, struct error *e)
 {
     struct deltafs_stat stat;
@@ -417,7 +424,7 @@ static int group_hand_out(deltafs_keys *k, const struct keys_entry *entry, uint6
     if (status == DELTAFS_OK && *stop == 0 && found != count)
         return error_damaged(e, s->path, column_place(&t->table.column[t->table.key], g.from),
                              "of the %" PRIu64 " rows from there on %" PRIu64 " have the key %" PRIu64
-                             ", the index in %.120s says %" PRIu64,
+                             ", the index in %.120s says %" PRIu64 "; index it anew (deltafs-mpi index --again)",
                              g.end - g.from, found, key, k->place.path, count);
     return status;
 }
@@ -425,7 +432,7 @@ static int group_hand_out(deltafs_keys *k, const struct keys_entry *entry, uint6
 /* ---- All rows of a key ---- */
 
 struct hit {
-    const struct keys_entry *entry;
+    struct keys_entry *entry;
     uint64_t group;
 };
 
@@ -438,7 +445,7 @@ static int compare_hits(const void *a, const void *b)
     return x->group < y->group ? -1 : x->group > y->group;
 }
 
-static const struct keys_entry *keys_entry_of(const deltafs_keys *k, uint64_t sequence)
+static struct keys_entry *keys_entry_of(const deltafs_keys *k, uint64_t sequence)
 {
     size_t low = 0, high = k->entry_count;
 
@@ -522,7 +529,8 @@ static void keys_explain_lost(const deltafs_keys *k, const struct deltafs_range 
     for (size_t i = 0; i < k->entry_count; i++) {
         const struct keys_entry *entry = &k->entry[i];
         uint64_t label = entry->table->table.label;
-        if (!is_in(entry, range) || (!entry->is_lost && k->source[entry->source].error.status == DELTAFS_OK))
+        int is_whole = !entry->is_lost && !entry->is_absent && k->source[entry->source].error.status == DELTAFS_OK;
+        if (is_whole || !is_in(entry, range))
             continue;
         if (lost.count == 0 || label != last)
             error_epochs_add(&lost, label);
@@ -553,7 +561,7 @@ static int keys_look_up(deltafs_keys *k, uint64_t key, const struct deltafs_rang
     }
     for (size_t i = 0; i < records->count; i++) {
         const struct deltafs_record *r = &records->record[i];
-        const struct keys_entry *entry = keys_entry_of(k, r->epoch);
+        struct keys_entry *entry = keys_entry_of(k, r->epoch);
         if (entry && is_in(entry, range) && !entry->is_lost)
             (*hits)[(*count)++] = (struct hit){entry, get_u32(r->value)};
     }
@@ -573,13 +581,19 @@ int deltafs_keys_get(deltafs_keys *k, uint64_t key, const struct deltafs_range *
     if (!k || !fn)
         return error_set(k ? &k->error : deltafs_thread_error(), DELTAFS_ERR_INVALID,
                          "deltafs_keys_get: the handle and fn must be given");
+    if (k->entry_count == 0)
+        keys_are_none(k, &first);
+    for (size_t i = 0; i < k->entry_count; i++)
+        k->entry[i].is_absent = 0;
     if (keys_sequences(k, range, &sequences, &first))
         status = keys_look_up(k, key, range, &sequences, &hit, &n, &first, &e);
     for (size_t i = 0, end; i < n && status == DELTAFS_OK && stop == 0; i = end) {
         for (end = i + 1; end < n && compare_hits(&hit[i], &hit[end]) == 0;)
             end++;
-        if (group_hand_out(k, hit[i].entry, hit[i].group, end - i, key, fn, arg, &stop, &e) != DELTAFS_OK)
+        if (group_hand_out(k, hit[i].entry, hit[i].group, end - i, key, fn, arg, &stop, &e) != DELTAFS_OK) {
+            hit[i].entry->is_absent = 1;
             keep_error(&first, &e);
+        }
     }
     free(hit);
     if (stop != 0)

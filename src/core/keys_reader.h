@@ -12,7 +12,8 @@
 struct keys_entry {
     size_t source; /* number of it */
     const struct source_table *table;
-    int is_lost; /* the directory has not what SOURCES says */
+    int is_lost;   /* the directory has not what SOURCES says */
+    int is_absent; /* a row of it could not be read in the look-up under way */
 };
 
 /* A source, beside what SOURCES says. */
@@ -41,6 +42,8 @@ struct deltafs_keys {
 
 /* The source, open and unchanged; DELTAFS_ERR_CHANGED if it is not. */
 int keys_source_open(deltafs_keys *k, size_t source, struct key_file **out, struct error *e);
+/* Nothing can be found in an index of no files. */
+int keys_are_none(const deltafs_keys *k, struct error *e);
 int keys_entry_lost(const deltafs_keys *k, const struct keys_entry *entry, struct error *e);
 
 #endif

@@ -62,7 +62,7 @@ static int verify_record(const struct deltafs_record *record, void *arg)
     if (row == end) {
         error_set(&e, DELTAFS_ERR_DAMAGED,
                   "%s: says that the key %" PRIu64 " is in one of %u rows from %" PRIu64
-                  " on of %s, where it is not; index that file again",
+                  " on of %s, where it is not; index that file anew (deltafs-mpi index --again)",
                   v->keys->place.path, record->key, v->group, from, v->keys->source[v->entry->source].path);
         verify_tell(v, &e);
         v->is_wrong = 1;
@@ -91,7 +91,8 @@ static int verify_window(struct keys_verify *v, struct key_file *file, struct er
         if (!v->is_seen[i - v->from]) {
             v->is_wrong = 1;
             return error_set(e, DELTAFS_ERR_DAMAGED,
-                             "%s: has not the key %" PRIu64 " in row %" PRIu64 " of %s; index that file again",
+                             "%s: has not the key %" PRIu64 " in row %" PRIu64
+                             " of %s; index that file anew (deltafs-mpi index --again)",
                              v->keys->place.path, v->key[i - v->from], i, v->keys->source[v->entry->source].path);
         }
     return DELTAFS_OK;
@@ -121,6 +122,24 @@ static int verify_table(struct keys_verify *v, struct error *e)
     return status;
 }
 
+/* Epochs behind all that SOURCES names: an indexing that did not end leaves them, and so does a file that has lost its
+ * last lines, which cannot be told from one that never had them. */
+static int verify_end(const struct keys_verify *v, struct error *e)
+{
+    const deltafs_keys *k = v->keys;
+    uint64_t last;
+
+    if (k->entry_count == 0)
+        return keys_are_none(k, e);
+    if (deltafs_last_label(k->dir, &last) != DELTAFS_OK || last <= k->sources.last_whole)
+        return DELTAFS_OK;
+    return error_set(
+        e, DELTAFS_ERR_DAMAGED,
+        "%s: has the keys of a file that %s does not name: its indexing did not end, or the last lines are "
+        "lost; index again what 'deltafs info' does not list",
+        k->place.path, k->place.sources);
+}
+
 int deltafs_keys_verify(deltafs_keys *k, deltafs_damage_fn fn, void *arg, uint64_t *rows)
 {
     struct keys_verify v = {.keys = k, .fn = fn, .arg = arg};
@@ -137,6 +156,8 @@ int deltafs_keys_verify(deltafs_keys *k, deltafs_damage_fn fn, void *arg, uint64
         if (verify_table(&v, &e) != DELTAFS_OK)
             verify_tell(&v, &e);
     }
+    if (verify_end(&v, &e) != DELTAFS_OK)
+        verify_tell(&v, &e);
     if (rows)
         *rows = v.rows;
     if (v.first.status != DELTAFS_OK)

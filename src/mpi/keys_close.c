@@ -95,8 +95,8 @@ int keys_after_close(struct logical_job *j, uint64_t size, const struct key_writ
     close_free(j, &closed.tables);
     if (status != DELTAFS_OK)
         error_set(e, status,
-                  "%.800s; the file is written and closed, but its keys are not indexed ('deltafs-mpi index' can do "
-                  "that later)",
+                  "%.800s; the file is written and closed, but its keys are not indexed (when this is put right, "
+                  "'deltafs-mpi index' can do that)",
                   own.text);
     return status;
 }

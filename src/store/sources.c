@@ -541,6 +541,14 @@ int sources_check_uuid(const struct sources *s, const char *path, const char *uu
                : error_damaged(e, path, 0, "it is another collection's, of the UUID %s", s->uuid_text);
 }
 
+/* The highest sequence of its tables, or `last` if that is higher. */
+static uint64_t sources_last(const struct key_source *s, uint64_t last)
+{
+    for (size_t i = 0; i < s->table_count; i++)
+        last = s->table[i].sequence > last ? s->table[i].sequence : last;
+    return last;
+}
+
 static int sources_parse(void *arg, char *line, const char *path, uint64_t offset, struct error *e)
 {
     struct parser *p = arg;
@@ -556,6 +564,7 @@ static int sources_parse(void *arg, char *line, const char *path, uint64_t offse
     status = grow(&p->all->source, &p->all->capacity, p->all->count, sizeof *p->all->source, e);
     if (status != DELTAFS_OK)
         return status;
+    p->all->last_whole = sources_last(&p->source, p->all->last_whole);
     p->all->source[p->all->count++] = p->source;
     p->source = (struct key_source){0};
     p->capacity = 0;
@@ -628,9 +637,8 @@ int sources_add(struct sources *s, struct key_source *source, struct error *e)
 
     if (status != DELTAFS_OK)
         return status;
-    for (size_t i = 0; i < source->table_count; i++)
-        if (source->table[i].sequence > s->last)
-            s->last = source->table[i].sequence;
+    s->last = sources_last(source, s->last);
+    s->last_whole = sources_last(source, s->last_whole);
     if (old)
         source_fini(old);
     else

@@ -41,6 +41,7 @@ struct sources {
     size_t count, capacity;
     struct key_source *source; /* no two of the same path */
     uint64_t last;             /* the highest sequence that any line names */
+    uint64_t last_whole;       /* the same of sources whose last line is there; of those that were replaced, too */
 };
 
 /* Write the file's first line, for the directory of this UUID; there must be none. */

@@ -167,3 +167,41 @@ printf x | dd of="$work/some/SOURCES" bs=1 seek=100 conv=notrunc 2>/dev/null
 expect 3 "$deltafs" get "$work/some" 1
 says "SOURCES: damaged at offset"
 says "index its files again"
+
+# Where nothing is indexed yet, nothing is said not to be there.
+expect 3 index 2 --schema x:f4,id:i4,y:f8,c:S3 --key id "$work/negative.bin"
+expect 3 "$deltafs" get "$work/negative.bin" 1
+says "negative.bin.keys: no file is indexed here yet, or its indexing did not end; index it (deltafs-mpi index)"
+expect 3 "$deltafs" verify "$work/negative.bin"
+says "no file is indexed here yet"
+
+# A file whose epoch or whose last line has gone is told, and indexed again without being asked to.
+mkdir "$work/l"
+for step in 1 2 3; do
+    make_raw $schema id 50 "$work/l/dump.$step" --epoch $step --seed $step
+done
+expect 0 index 2 --schema $schema --key id -o "$work/l/all" "$work"/l/dump.*.bin
+cp "$work/l/all/SOURCES" "$work/sources"
+truncate -s -1 "$work/l/all/SOURCES"
+expect 3 "$deltafs" verify "$work/l/all"
+says "l/all: has the keys of a file that $work/l/all/SOURCES does not name"
+expect 0 index 2 --schema $schema --key id -o "$work/l/all" "$work"/l/dump.*.bin
+stdout_has "50 rows of 1 file indexed by 2 ranks, 2 unchanged"
+right "$work/l/all" "$work"/l/dump.*.csv
+sed '/label=4 /d; /^close/d' "$work/l/all/MANIFEST" >"$work/manifest"
+cp "$work/manifest" "$work/l/all/MANIFEST"
+expect 0 "$deltafs" repair "$work/l/all" --drop-from 4 --apply
+expect 3 "$deltafs" get "$work/l/all" 1
+says "what it had of $work/l/dump.3.bin, labelled 3, is lost"
+expect 0 index 2 --schema $schema --key id -o "$work/l/all" "$work"/l/dump.*.bin
+stdout_has "50 rows of 1 file indexed by 2 ranks, 2 unchanged"
+right "$work/l/all" "$work"/l/dump.*.csv
+
+# One that was changed and given its time again has another key where the index has one: said, with all that is missing.
+key=$(head -n 1 "$work/l/dump.1.csv" | cut -d , -f 1)
+touch -r "$work/l/dump.1.bin" "$work/time"
+printf '\377' | dd of="$work/l/dump.1.bin" bs=1 seek=7 conv=notrunc 2>/dev/null
+touch -r "$work/time" "$work/l/dump.1.bin"
+echo >>"$work/l/dump.3.bin"
+expect 3 "$deltafs" get "$work/l/all" "$key"
+says "the index in $work/l/all says 1; index it anew (deltafs-mpi index --again); missing from the answer: epochs 1, 3"
