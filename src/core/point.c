@@ -205,6 +205,15 @@ static int point_fetched(struct fetch *f, struct error *e)
     return f->is_bad ? io_file_read(f->file, f->offset, f->bytes, f->length, e) : DELTAFS_OK;
 }
 
+/* What was read is not what must be there: once more, if it may be seen late. Returns whether it was. */
+static int point_fetch_again(struct fetch *f, unsigned *waited)
+{
+    struct error ignored;
+
+    return io_file_wait(f->file, waited) &&
+           io_file_read(f->file, f->offset, f->bytes, f->length, &ignored) == DELTAFS_OK;
+}
+
 /* The value of a record, out of its block into `values`. */
 static int point_copy_value(struct point *t, struct ref *ref, size_t *used, struct error *e)
 {
@@ -221,10 +230,15 @@ static int point_copy_value(struct point *t, struct ref *ref, size_t *used, stru
 
 static int point_open_block(struct point *t, const struct ref *ref, struct fetch *f, struct error *e)
 {
+    unsigned waited = 0;
     int status = point_fetched(f, e);
 
-    return status == DELTAFS_OK ? reader_decode_block(t->r, t->p, ref->epoch, &ref->place, f->bytes, &t->s->block, e)
-                                : status;
+    if (status != DELTAFS_OK)
+        return status;
+    do
+        status = reader_decode_block(t->r, t->p, ref->epoch, &ref->place, f->bytes, &t->s->block, e);
+    while (status == DELTAFS_ERR_DAMAGED && point_fetch_again(f, &waited));
+    return status;
 }
 
 static void point_note_damage(void *arg, const struct error *e)
@@ -373,10 +387,13 @@ static const struct leaf *point_open_leaf(struct point *t, const struct probe *p
     struct error e;
     struct leaf *leaf = &t->s->leaf[fetch];
     struct fetch *f = &t->s->fetch[fetch];
+    unsigned waited = 0;
     int status = point_fetched(f, &e);
 
     if (status == DELTAFS_OK)
-        status = index_parse_leaf(&t->p->index, probe->segment, probe->leaf, f->bytes, leaf, &e);
+        do
+            status = index_parse_leaf(&t->p->index, probe->segment, probe->leaf, f->bytes, leaf, &e);
+        while (status == DELTAFS_ERR_DAMAGED && point_fetch_again(f, &waited));
     if (status == DELTAFS_OK)
         return leaf;
     point_failed(t, &e);

@@ -359,19 +359,29 @@ static void scan_let_go(struct scan *s, const struct scan_run *but)
     s->runs_held = scan_run_bytes(but);
 }
 
-static int scan_read_block(struct scan *s, struct scan_run *run, const struct leaf_place *place, struct error *e)
+static int scan_try_block(struct scan *s, struct scan_run *run, const struct leaf_place *place, struct error *e)
 {
     struct part_reader *p = s->part;
     const uint8_t *bytes;
     uint64_t end = s->segment->footer.data_end;
-    int status = reader_check_place(p, place, e);
-
-    if (status == DELTAFS_OK)
-        status = window_read(&run->window, &p->data, end < p->data_size ? end : p->data_size, place->at.offset,
+    int status = window_read(&run->window, &p->data, end < p->data_size ? end : p->data_size, place->at.offset,
                              place->at.length, &bytes, e);
+
     return status == DELTAFS_OK
                ? reader_decode_block(s->reader, p, s->segment->footer.epoch, place, bytes, &run->block, e)
                : status;
+}
+
+static int scan_read_block(struct scan *s, struct scan_run *run, const struct leaf_place *place, struct error *e)
+{
+    unsigned waited = 0;
+    int status = reader_check_place(s->part, place, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    while ((status = scan_try_block(s, run, place, e)) == DELTAFS_ERR_DAMAGED && io_file_wait(&s->part->data, &waited))
+        window_fini(&run->window);
+    return status;
 }
 
 /* Have the block at `place` in run->block, unless run->is_bad. */

@@ -251,12 +251,26 @@ static int values_read_whole(struct values_job *j, struct values_log *log, uint6
     return status;
 }
 
+static int values_try_block(struct values_job *j, struct values_log *log, const struct value_wanted *w,
+                            const uint8_t *bytes, size_t n, struct error *e)
+{
+    const struct manifest *m = &j->r->manifest;
+    struct block_id id = values_block_id(w->in.writer, w->epoch, w->in.offset);
+    int status = DELTAFS_OK;
+
+    if (n < BLOCK_HEADER_SIZE || block_values_length(bytes) > n)
+        status = values_read_whole(j, log, w->in.offset, &bytes, &n, e);
+    return status == DELTAFS_OK
+               ? block_decode_values(&j->v->block, bytes, n, &id, log_seed(m->uuid),
+                                     values_stored_size(m->keys, m->value_size), log->file.path, w->in.offset, e)
+               : status;
+}
+
 /* Decode the block at a place, of which `n` bytes, maybe none, were read. */
 static int values_open_block(struct values_job *j, struct values_log *log, const struct value_wanted *w,
                              const uint8_t *bytes, size_t n, struct error *e)
 {
-    const struct manifest *m = &j->r->manifest;
-    struct block_id id = values_block_id(w->in.writer, w->epoch, w->in.offset);
+    unsigned waited = 0;
     int status = log->error.status;
 
     if (status != DELTAFS_OK) {
@@ -266,11 +280,9 @@ static int values_open_block(struct values_job *j, struct values_log *log, const
     if (w->in.offset > log->size || log->size - w->in.offset < BLOCK_HEADER_SIZE)
         return error_damaged(e, log->file.path, w->in.offset, "the file, of %llu bytes, ends before a block",
                              (unsigned long long)log->size);
-    if (n < BLOCK_HEADER_SIZE || block_values_length(bytes) > n)
-        status = values_read_whole(j, log, w->in.offset, &bytes, &n, e);
-    if (status == DELTAFS_OK)
-        status = block_decode_values(&j->v->block, bytes, n, &id, log_seed(m->uuid),
-                                     values_stored_size(m->keys, m->value_size), log->file.path, w->in.offset, e);
+    while ((status = values_try_block(j, log, w, bytes, n, e)) == DELTAFS_ERR_DAMAGED &&
+           io_file_wait(&log->file, &waited))
+        n = 0;
     return status;
 }
 

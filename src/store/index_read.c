@@ -354,21 +354,50 @@ static int reader_begin(struct index_reader *r, struct io *io, const char *path,
     return status == DELTAFS_OK ? io_file_size(&r->file, &r->size, e) : status;
 }
 
+/* What must be in the file is not: whether it may only be seen late, and is worth another look. */
+static int reader_look_anew(struct index_reader *r, unsigned *waited)
+{
+    struct error ignored;
+
+    return io_file_wait(&r->file, waited) && io_file_size(&r->file, &r->size, &ignored) == DELTAFS_OK;
+}
+
+static int reader_lacks_epochs(const struct index_reader *r, uint32_t epochs)
+{
+    struct index_end end;
+    struct error ignored;
+    uint64_t data_end;
+
+    return index_find_end(r, epochs, &end, &data_end, &ignored) != DELTAFS_OK;
+}
+
 int index_reader_open(struct index_reader *r, struct io *io, const char *path, uint32_t partition,
                       const uint8_t uuid[16], uint32_t epochs, uint64_t tail_length, struct error *tail,
                       struct error *e)
 {
-    int status = reader_begin(r, io, path, partition, uuid, NULL, e);
+    unsigned waited = 0;
+    int status = reader_begin(r, io, path, partition, uuid, NULL, e), has_tail = 0;
+
     if (status != DELTAFS_OK)
         return status;
     if (tail_length > 0) {
-        status = reader_read_tail(r, tail_length, tail);
+        do
+            status = reader_read_tail(r, tail_length, tail);
+        while (status == DELTAFS_ERR_DAMAGED && reader_look_anew(r, &waited));
+        has_tail = status == DELTAFS_OK;
+        if (has_tail)
+            *tail = (struct error){0};
         if (status == DELTAFS_ERR_MEMORY)
             *e = *tail;
     }
-    if (status != DELTAFS_ERR_MEMORY && (tail_length == 0 || status != DELTAFS_OK))
-        status = reader_search(r, epochs, e);
-    reader_order(r);
+    if (status != DELTAFS_ERR_MEMORY && !has_tail)
+        do {
+            status = reader_search(r, epochs, e);
+            reader_order(r);
+        } while ((status == DELTAFS_ERR_DAMAGED || (status == DELTAFS_OK && reader_lacks_epochs(r, epochs))) &&
+                 reader_look_anew(r, &waited));
+    if (has_tail)
+        reader_order(r);
     return status;
 }
 
@@ -380,23 +409,33 @@ int index_reader_close(struct index_reader *r, struct error *e)
     return r->file.path ? io_file_close(&r->file, e) : DELTAFS_OK;
 }
 
+static int reader_try_fence(struct index_reader *r, struct segment *s, uint8_t *bytes, struct error *e)
+{
+    const struct footer *f = &s->footer;
+    int status = io_file_read(&r->file, f->fence_offset, bytes, f->fence_length, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    const char *wrong = segment_parse_fence(r, s, bytes, &status, e);
+    if (!wrong)
+        return status;
+    segment_fini(r, s);
+    return error_damaged(e, r->file.path, f->fence_offset, "%s", wrong);
+}
+
 static int reader_read_fence(struct index_reader *r, struct segment *s, struct error *e)
 {
     const struct footer *f = &s->footer;
     struct buffer b = {.memory = r->memory};
+    unsigned waited = 0;
 
     if (f->offset > r->size)
         return error_damaged(e, r->file.path, f->fence_offset, "the file ends before this fence");
     int status = buffer_reserve(&b, f->fence_length, "a fence", e);
     if (status == DELTAFS_OK)
-        status = io_file_read(&r->file, f->fence_offset, b.bytes, f->fence_length, e);
-    if (status == DELTAFS_OK) {
-        const char *wrong = segment_parse_fence(r, s, b.bytes, &status, e);
-        if (wrong) {
-            segment_fini(r, s);
-            status = error_damaged(e, r->file.path, f->fence_offset, "%s", wrong);
-        }
-    }
+        do
+            status = reader_try_fence(r, s, b.bytes, e);
+        while (status == DELTAFS_ERR_DAMAGED && io_file_wait(&r->file, &waited));
     buffer_fini(&b);
     return status;
 }
@@ -456,22 +495,32 @@ int index_epoch(struct index_reader *r, uint32_t epoch, struct segment **first, 
     return DELTAFS_OK;
 }
 
-int index_verify_segment(struct index_reader *r, const struct segment *s, struct error *e)
+static int index_verify_footer(struct index_reader *r, const struct segment *s, struct error *e)
 {
-    struct segment again = {.footer = s->footer};
     struct footer f;
     uint8_t p[FOOTER_SIZE];
-    int status = reader_read_fence(r, &again, e);
+    int status = io_file_read(&r->file, s->footer.offset, p, sizeof p, e);
 
-    segment_fini(r, &again);
-    if (status == DELTAFS_OK)
-        status = io_file_read(&r->file, s->footer.offset, p, sizeof p, e);
     if (status != DELTAFS_OK)
         return status;
     const char *wrong = footer_get(&f, p, r->seed, r->partition);
     if (!wrong && (f.offset != s->footer.offset || f.epoch != s->footer.epoch || f.segment != s->footer.segment))
         wrong = "a footer belongs elsewhere";
     return wrong ? error_damaged(e, r->file.path, s->footer.offset, "%s", wrong) : DELTAFS_OK;
+}
+
+int index_verify_segment(struct index_reader *r, const struct segment *s, struct error *e)
+{
+    struct segment again = {.footer = s->footer};
+    unsigned waited = 0;
+    int status = reader_read_fence(r, &again, e);
+
+    segment_fini(r, &again);
+    if (status == DELTAFS_OK)
+        do
+            status = index_verify_footer(r, s, e);
+        while (status == DELTAFS_ERR_DAMAGED && io_file_wait(&r->file, &waited));
+    return status;
 }
 
 struct index_known index_committed(const struct index_reader *r, int is_closed)
@@ -555,22 +604,35 @@ int index_parse_leaf(struct index_reader *r, const struct segment *s, uint32_t i
     return status;
 }
 
-int index_read_leaf(struct index_reader *r, const struct segment *s, uint32_t i, struct window *window,
-                    struct buffer *bytes, struct leaf *leaf, struct error *e)
+static int index_try_leaf(struct index_reader *r, const struct segment *s, uint32_t i, struct window *window,
+                          uint8_t *bytes, struct leaf *leaf, struct error *e)
 {
     uint64_t offset = s->leaf_offsets[i];
     size_t n = (size_t)(s->leaf_offsets[i + 1] - offset);
     const uint8_t *read;
+    int status = window_read(window, &r->file, s->leaf_offsets[s->footer.leaves], offset, n, &read, e);
 
-    if (offset + n > r->size)
-        return error_damaged(e, r->file.path, offset, "the file ends before this leaf");
-    int status = buffer_reserve(bytes, n + LEAF_SLACK, "a leaf", e);
-    if (status == DELTAFS_OK)
-        status = window_read(window, &r->file, s->leaf_offsets[s->footer.leaves], offset, n, &read, e);
     if (status != DELTAFS_OK)
         return status;
-    memcpy(bytes->bytes, read, n);
-    memset(bytes->bytes + n, 0, LEAF_SLACK);
-    status = index_parse_leaf(r, s, i, bytes->bytes, leaf, e);
+    memcpy(bytes, read, n);
+    memset(bytes + n, 0, LEAF_SLACK);
+    status = index_parse_leaf(r, s, i, bytes, leaf, e);
     return status == DELTAFS_OK ? leaf_load(leaf, r->file.path, offset, e) : status;
+}
+
+int index_read_leaf(struct index_reader *r, const struct segment *s, uint32_t i, struct window *window,
+                    struct buffer *bytes, struct leaf *leaf, struct error *e)
+{
+    size_t n = (size_t)(s->leaf_offsets[i + 1] - s->leaf_offsets[i]);
+    unsigned waited = 0;
+
+    if (s->leaf_offsets[i] + n > r->size)
+        return error_damaged(e, r->file.path, s->leaf_offsets[i], "the file ends before this leaf");
+    int status = buffer_reserve(bytes, n + LEAF_SLACK, "a leaf", e);
+    if (status != DELTAFS_OK)
+        return status;
+    while ((status = index_try_leaf(r, s, i, window, bytes->bytes, leaf, e)) == DELTAFS_ERR_DAMAGED &&
+           io_file_wait(&r->file, &waited))
+        window_fini(window);
+    return status;
 }

@@ -487,6 +487,11 @@ int io_file_wait(struct io_file *f, unsigned *waited)
     if (f->is_waited || f->io->waited >= IO_LATE_FILES || !f->io->ops->catch_up ||
         f->io->ops->catch_up(f->io->ctx, f->fd) <= 0)
         return 0;
+    /* It may have been read a while ago, together with others. */
+    if (*waited == 0) {
+        *waited = 1;
+        return 1;
+    }
     if (!io_wait(waited)) {
         if (!atomic_exchange(&f->is_waited, 1)) /* by no other thread */
             f->io->waited++;

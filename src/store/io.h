@@ -86,8 +86,9 @@ int io_file_close(struct io_file *f, struct error *e);
 
 /* Have a file that has been open for a while be seen as it is. */
 int io_file_catch_up(struct io_file *f, struct error *e);
-/* What is in the file is not what is known to be: wait a little, unless that was done for long enough, if it may be
- * seen late what another host has written. Returns whether it is worth another look. *waited is 0 at first.
+/* What is in the file is not what is known to be: if it may be seen late what another host has written, have it be seen
+ * as it is; from the second time on wait a little, unless that was done for long enough. Returns whether it is worth
+ * another look. *waited is 0 at first.
  * Where that was in vain for a few files, damage is taken for such at once. */
 int io_file_wait(struct io_file *f, unsigned *waited);
 /* Exactly `n` bytes at `offset`. Reading beyond the end of the file is DELTAFS_ERR_DAMAGED. */

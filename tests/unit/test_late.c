@@ -1,0 +1,162 @@
+/* A file system that shows late what another host has written (GlusterFS, where this was found, and NFS): a host that
+ * has read a file knows its new size, and still has what stood there before, or nothing, instead of its new bytes. What
+ * a reader takes for damage is looked at again. */
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include "store/io.h"
+#include "unit_help.h"
+#include "unit_io.h"
+
+#define KEYS  40000u
+#define KNOWN 4096u /* bytes of a file that are seen from the start */
+
+static const struct io_ops *real;
+static const char *late_name; /* files that are seen late have it in their names */
+
+/* All bytes behind the known ones are zeros until this host has caught up. */
+static ssize_t late_pread(void *ctx, int fd, void *bytes, size_t n, uint64_t offset)
+{
+    ssize_t got = real->pread(ctx, fd, bytes, n, offset);
+    char link[32], path[PATH_MAX] = "";
+
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    if (unit_late.left > 0 && readlink(link, path, sizeof path - 1) > 0 && strstr(path, late_name)) {
+        size_t known = offset < KNOWN ? (size_t)(KNOWN - offset) : 0;
+        if (got > 0 && known < (size_t)got)
+            memset((uint8_t *)bytes + known, 0, (size_t)got - known);
+    }
+    return got;
+}
+
+static void value_of(uint64_t key, uint64_t epoch, uint8_t value[40])
+{
+    for (uint64_t i = 0; i < 40; i++)
+        value[i] = (uint8_t)(key * 31 + epoch * 7 + i * i);
+}
+
+/* Three epochs, of which the directory is closed or not (as one whose writer still goes on). */
+static deltafs_dir *late_write(const char *path, const char *place)
+{
+    uint8_t value[40];
+    deltafs_dir *d = unit_create(path, unit_options("place", place, "value_size", "40", "memory", "16M", NULL));
+
+    for (uint64_t epoch = 0; epoch < 3; epoch++) {
+        for (uint64_t key = 0; key < KEYS; key++) {
+            value_of(key, epoch, value);
+            CHECK_IS(deltafs_append(d, key, value, sizeof value), DELTAFS_OK);
+        }
+        CHECK_IS(deltafs_epoch_end(d, epoch), DELTAFS_OK);
+    }
+    return d;
+}
+
+/* From here on, until this host has caught up `left` times. */
+static void late_begin(const char *name, int left)
+{
+    late_name = name;
+    unit_late.left = left;
+}
+
+static void late_get(deltafs_dir *d, uint64_t key)
+{
+    deltafs_records *records = NULL;
+    uint8_t value[40];
+
+    CHECK_CALL(d, deltafs_get(d, key, NULL, &records), DELTAFS_OK);
+    CHECK_IS(records->count, 3);
+    for (uint64_t epoch = 0; epoch < 3; epoch++) {
+        value_of(key, epoch, value);
+        CHECK_IS(records->record[epoch].size, sizeof value);
+        CHECK(memcmp(records->record[epoch].value, value, sizeof value) == 0);
+    }
+    deltafs_records_destroy(records);
+    CHECK_IS(unit_late.left, 0);
+}
+
+static int late_count(const struct deltafs_record *record, void *arg)
+{
+    uint8_t value[40];
+
+    value_of(record->key, record->epoch, value);
+    CHECK(memcmp(record->value, value, sizeof value) == 0);
+    ++*(uint64_t *)arg;
+    return 0;
+}
+
+static void late_scan(deltafs_dir *d)
+{
+    uint64_t n = 0;
+
+    CHECK_CALL(d, deltafs_scan(d, NULL, late_count, &n), DELTAFS_OK);
+    CHECK_IS(n, 3 * KEYS);
+    CHECK_IS(unit_late.left, 0);
+}
+
+static void late_damage(int status, const char *message, void *arg)
+{
+    (void)arg;
+    fail_msg("damage %d: %s", status, message);
+}
+
+static void late_verify(deltafs_dir *d)
+{
+    struct deltafs_verify_stat stat;
+
+    CHECK_CALL(d, deltafs_verify(d, late_damage, NULL, &stat), DELTAFS_OK);
+    CHECK_IS(stat.damages, 0);
+    CHECK_IS(unit_late.left, 0);
+}
+
+/* Every part that is read of a directory, each at first as it was before. */
+static void late_read(const char *path, const char *data)
+{
+    deltafs_dir *d = unit_open(path);
+
+    late_begin(".index", 3); /* where its epochs are */
+    late_get(d, 7);
+    late_begin(".index", 3); /* leaves */
+    late_get(d, KEYS / 2);
+    late_begin(data, 3);
+    late_get(d, KEYS - 7);
+    late_begin(".index", 3);
+    late_scan(d);
+    late_begin(data, 3);
+    late_scan(d);
+    late_begin(".index", 3);
+    late_verify(d);
+    late_begin(data, 3);
+    late_verify(d);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+}
+
+static void test_directory(void **state)
+{
+    static const struct {
+        const char *place, *data;
+    } cases[] = {{"shuffle", ".data"}, {"local", ".values"}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *path = unit_path("%s", cases[i].place);
+        deltafs_dir *d = late_write(path, cases[i].place);
+        late_read(path, cases[i].data);
+        CHECK_IS(deltafs_close(d), DELTAFS_OK);
+        late_read(path, cases[i].data);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_directory)};
+    static struct io_ops ops;
+
+    real = io_default().ops;
+    ops = *real;
+    ops.catch_up = unit_late_catch_up;
+    ops.pread = late_pread;
+    unit_late.is_late = 1;
+    io_replace_default(&ops, NULL);
+    return cmocka_run_group_tests(tests, unit_setup, unit_teardown);
+}
