@@ -50,7 +50,7 @@ static void test_random_workloads(void **state)
         {"3", "any", "", "none", "256", 3000},     {"3", "any", "x:f4,y:f8,n:u1", "snappy", "1M", 3000},
         {"300", "17", "", "snappy", "4K", 6000},   {"300", "any", "", "snappy", "64K", 3000},
         {"12", "3", "", "snappy", "4K", 5000},     {"7", "5000", "", "snappy", "4K", 500},
-        {"2", "1048576", "", "snappy", "256", 12},
+        {"2", "1048576", "", "snappy", "256", 12}, {"1", "3", "", "snappy", "256", 5000},
     };
     struct rng r = rng_init(61);
 
