@@ -157,7 +157,8 @@ static void check_key(deltafs_keys *k, const struct oracle *file, size_t files, 
     CHECK(!answer_next(&a));
 }
 
-static void check_all(const char *path, const struct oracle *file, size_t files)
+/* After an indexing that did not end verifying may say so. */
+static void check_some(const char *path, const struct oracle *file, size_t files, int has_ended)
 {
     deltafs_keys *k;
     uint64_t rows = 0, want = 0;
@@ -170,10 +171,16 @@ static void check_all(const char *path, const struct oracle *file, size_t files)
         check_key(k, file, files, key);
     for (size_t i = 0; i < files; i++)
         want += file[i].rows;
-    if (deltafs_keys_verify(k, NULL, NULL, &rows) != DELTAFS_OK)
+    if (deltafs_keys_verify(k, NULL, NULL, &rows) != DELTAFS_OK &&
+        (has_ended || !strstr(deltafs_keys_errmsg(k), "its indexing did not end")))
         fail_msg("%s", deltafs_keys_errmsg(k));
     CHECK_IS(rows, want);
     deltafs_keys_close(k);
+}
+
+static void check_all(const char *path, const struct oracle *file, size_t files)
+{
+    check_some(path, file, files, 1);
 }
 
 /* ---- Tables and labels ---- */
@@ -569,8 +576,8 @@ static void test_refused(void **state)
     column[1].kind = 'i';
     file.key[6] = UINT64_C(1) << 63;
     oracle_write(&file);
-    CHECK_IS(deltafs_indexer_add(ix, file.path, 1, &one), DELTAFS_ERR_DAMAGED);
-    assert_non_null(strstr(deltafs_indexer_errmsg(ix), "r.1: damaged at offset 148: the key"));
+    CHECK_IS(deltafs_indexer_add(ix, file.path, 1, &one), DELTAFS_ERR_SCHEMA);
+    assert_non_null(strstr(deltafs_indexer_errmsg(ix), "r.1: at offset 148: the key"));
     column[1].kind = 'u';
     CHECK_IS(deltafs_indexer_add(ix, file.path, 1, &one), DELTAFS_OK);
     CHECK_IS(deltafs_indexer_close(ix), DELTAFS_OK);
@@ -766,7 +773,7 @@ static void test_fault(void **state)
         unit_kth_count(0);
         failed = unit_kth_end();
         CHECK(failed || status == DELTAFS_OK);
-        check_all(collection, file, is_added ? 2 : 1);
+        check_some(collection, file, is_added ? 2 : 1, is_added);
         CHECK_IS(index_one(collection, &file[1]), DELTAFS_OK);
         check_all(collection, file, 2);
     }
