@@ -148,8 +148,9 @@ typedef int (*deltafs_row_fn)(const struct deltafs_row *row, void *arg);
 /* Hand all rows of `key` whose label is in `range` (NULL: all) to `fn`: by label, then in the order in which the
  * sources were indexed, then by row. DELTAFS_ERR_NOT_FOUND if there are none; DELTAFS_ERR_CHANGED if the collection has
  * no sources, as nothing is known of them then. A source that cannot be read, or was
- * written to since it was indexed (DELTAFS_ERR_CHANGED), or has another key in that row (DELTAFS_ERR_DAMAGED), does not
- * keep the others from being handed out; the first such error is returned at the end. */
+ * written to since it was indexed (DELTAFS_ERR_CHANGED), or has another key in that row (DELTAFS_ERR_DAMAGED, or
+ * _SCHEMA if that is negative), does not keep the others from being handed out; the first such error is returned at the
+ * end. */
 DELTAFS_API int deltafs_keys_get(deltafs_keys *keys, uint64_t key, const struct deltafs_range *range, deltafs_row_fn fn,
                                  void *arg);
 

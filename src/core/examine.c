@@ -205,8 +205,8 @@ static int examine(struct repair *r, struct repair_part *p, char *const *path, u
     struct index_reader index = {.file.fd = -1};
     struct error why, tail, ignored;
     uint64_t lost = NO_EPOCH;
-    int status = index_reader_open(&index, &r->io, path[REPAIR_INDEX], partition, m->uuid, (uint32_t)m->epoch_count + 1,
-                                   m->is_closed ? m->tail_length : 0, &tail, &why);
+    int status = index_reader_open(&index, &r->io, path[REPAIR_INDEX], partition, m->uuid, (uint32_t)m->epoch_count,
+                                   (uint32_t)m->epoch_count + 1, m->is_closed ? m->tail_length : 0, &tail, &why);
 
     p->end[REPAIR_DATA] = p->end[REPAIR_INDEX] = LOG_HEADER_SIZE;
     p->has_index = index.file.path != NULL;

@@ -390,8 +390,8 @@ static int group_value(deltafs_keys *k, const struct group *g, uint64_t row, str
 }
 
 /* Rows of the group number `number` that have the key, of which there must be `count`. */
-static int group_hand_out(deltafs_keys *k, const struct keys_entry *entry, uint64_t number, uint64_t count,
-                          uint64_t key, deltafs_row_fn fn, void *arg, int *stop, struct error *e)
+static int group_hand_out(deltafs_keys *k, struct keys_entry *entry, uint64_t number, uint64_t count, uint64_t key,
+                          deltafs_row_fn fn, void *arg, int *stop, struct error *e)
 {
     const struct keys_source *s = &k->source[entry->source];
     const struct source_table *t = entry->table;
@@ -421,6 +421,7 @@ static int group_hand_out(deltafs_keys *k, const struct keys_entry *entry, uint6
         if (status == DELTAFS_OK)
             *stop = fn(&r, arg);
     }
+    entry->is_absent |= status != DELTAFS_OK || (*stop == 0 && found < count);
     if (status == DELTAFS_OK && *stop == 0 && found != count)
         return error_damaged(e, s->path, column_place(&t->table.column[t->table.key], g.from),
                              "of the %" PRIu64 " rows from there on %" PRIu64 " have the key %" PRIu64
@@ -590,10 +591,8 @@ int deltafs_keys_get(deltafs_keys *k, uint64_t key, const struct deltafs_range *
     for (size_t i = 0, end; i < n && status == DELTAFS_OK && stop == 0; i = end) {
         for (end = i + 1; end < n && compare_hits(&hit[i], &hit[end]) == 0;)
             end++;
-        if (group_hand_out(k, hit[i].entry, hit[i].group, end - i, key, fn, arg, &stop, &e) != DELTAFS_OK) {
-            hit[i].entry->is_absent = 1;
+        if (group_hand_out(k, hit[i].entry, hit[i].group, end - i, key, fn, arg, &stop, &e) != DELTAFS_OK)
             keep_error(&first, &e);
-        }
     }
     free(hit);
     if (stop != 0)

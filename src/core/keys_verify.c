@@ -134,9 +134,9 @@ static int verify_end(const struct keys_verify *v, struct error *e)
     if (deltafs_last_label(k->dir, &last) != DELTAFS_OK || last <= k->sources.last_whole)
         return DELTAFS_OK;
     return error_set(
-        e, DELTAFS_ERR_DAMAGED,
-        "%s: has the keys of a file that %s does not name: its indexing did not end, or the last lines are "
-        "lost; index again what 'deltafs info' does not list",
+        e, DELTAFS_ERR_CHANGED,
+        "%s: has keys of a file that %s does not name: its indexing did not end, or is still under way, or "
+        "the last lines are lost; index again what 'deltafs info' does not list",
         k->place.path, k->place.sources);
 }
 

@@ -393,7 +393,8 @@ static const struct leaf *point_open_leaf(struct point *t, const struct probe *p
     if (status == DELTAFS_OK)
         do
             status = index_parse_leaf(&t->p->index, probe->segment, probe->leaf, f->bytes, leaf, &e);
-        while (status == DELTAFS_ERR_DAMAGED && point_fetch_again(f, &waited));
+        while (status == DELTAFS_ERR_DAMAGED && !log_is_sealed(t->p->index.seed, f->bytes, f->length) &&
+               point_fetch_again(f, &waited));
     if (status == DELTAFS_OK)
         return leaf;
     point_failed(t, &e);

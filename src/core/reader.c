@@ -151,7 +151,7 @@ static int part_reader_open(struct reader *r, struct part_reader *p, uint32_t pa
     *p = (struct part_reader){.partition = partition, .is_open = 1, .data.fd = -1, .index.file.fd = -1};
     if (status == DELTAFS_OK)
         status = index_reader_open(&p->index, &r->io, index, partition, m->uuid, (uint32_t)m->epoch_count,
-                                   m->is_closed ? m->tail_length : 0, &p->tail, e);
+                                   (uint32_t)m->epoch_count, m->is_closed ? m->tail_length : 0, &p->tail, e);
     if (status == DELTAFS_OK) {
         status = io_file_open(&r->io, data, O_RDONLY, &p->data, e);
         if (status == DELTAFS_ERR_NOT_FOUND)
@@ -202,10 +202,13 @@ int reader_epoch(struct reader *r, struct part_reader *p, uint32_t epoch, struct
 int reader_check_place(struct part_reader *p, const struct leaf_place *place, struct error *e)
 {
     uint64_t offset = place->at.offset, n = place->at.length;
+    struct error ignored;
+    unsigned waited = 0;
 
-    if (offset > p->data_size || n > p->data_size - offset)
-        return error_damaged(e, p->data.path, offset, "the file ends before a block of %llu bytes",
-                             (unsigned long long)n);
+    while (offset > p->data_size || n > p->data_size - offset)
+        if (!io_file_wait(&p->data, &waited) || io_file_size(&p->data, &p->data_size, &ignored) != DELTAFS_OK)
+            return error_damaged(e, p->data.path, offset, "the file ends before a block of %llu bytes",
+                                 (unsigned long long)n);
     return DELTAFS_OK;
 }
 

@@ -258,6 +258,9 @@ static int values_try_block(struct values_job *j, struct values_log *log, const 
     struct block_id id = values_block_id(w->in.writer, w->epoch, w->in.offset);
     int status = DELTAFS_OK;
 
+    if (w->in.offset > log->size || log->size - w->in.offset < BLOCK_HEADER_SIZE)
+        return error_damaged(e, log->file.path, w->in.offset, "the file, of %llu bytes, ends before a block",
+                             (unsigned long long)log->size);
     if (n < BLOCK_HEADER_SIZE || block_values_length(bytes) > n)
         status = values_read_whole(j, log, w->in.offset, &bytes, &n, e);
     return status == DELTAFS_OK
@@ -270,6 +273,7 @@ static int values_try_block(struct values_job *j, struct values_log *log, const 
 static int values_open_block(struct values_job *j, struct values_log *log, const struct value_wanted *w,
                              const uint8_t *bytes, size_t n, struct error *e)
 {
+    struct error ignored;
     unsigned waited = 0;
     int status = log->error.status;
 
@@ -277,11 +281,8 @@ static int values_open_block(struct values_job *j, struct values_log *log, const
         *e = log->error;
         return status;
     }
-    if (w->in.offset > log->size || log->size - w->in.offset < BLOCK_HEADER_SIZE)
-        return error_damaged(e, log->file.path, w->in.offset, "the file, of %llu bytes, ends before a block",
-                             (unsigned long long)log->size);
     while ((status = values_try_block(j, log, w, bytes, n, e)) == DELTAFS_ERR_DAMAGED &&
-           io_file_wait(&log->file, &waited))
+           io_file_wait(&log->file, &waited) && io_file_size(&log->file, &log->size, &ignored) == DELTAFS_OK)
         n = 0;
     return status;
 }

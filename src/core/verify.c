@@ -175,7 +175,7 @@ static void verify_no_epochs(struct verify *v, uint32_t partition)
     char *path = io_path(v->reader->path, LOG_NAME_INDEX, partition % BUCKET_COUNT, partition);
     struct index_reader index = {.file.fd = -1};
     struct error e, ignored;
-    int status = path ? index_reader_open(&index, &v->reader->io, path, partition, m->uuid, 0, 0, &ignored, &e)
+    int status = path ? index_reader_open(&index, &v->reader->io, path, partition, m->uuid, 0, 0, 0, &ignored, &e)
                       : error_no_memory(&e, 1, "a path");
 
     if (status == DELTAFS_OK)

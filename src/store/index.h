@@ -110,12 +110,13 @@ struct index_reader {
     struct memory *memory;   /* NULL: not counted */
 };
 
-/* Open the log and find the segments of all epochs below `epochs`. `tail_length` is the manifest's bound of the tails'
- * lengths, or 0. An epoch whose segments are damaged is left out: index_epoch finds that. `tail` gets the
+/* Open the log and find the segments of all epochs below `epochs`, of which those below `committed` must be there: if
+ * they are not, and the file may be seen late, it is looked at again for a while. `tail_length` is the manifest's bound
+ * of the tails' lengths, or 0. An epoch whose segments are damaged is left out: index_epoch finds that. `tail` gets the
  * error of a tail that is not right, and stays as it is otherwise. */
 int index_reader_open(struct index_reader *r, struct io *io, const char *path, uint32_t partition,
-                      const uint8_t uuid[16], uint32_t epochs, uint64_t tail_length, struct error *tail,
-                      struct error *e);
+                      const uint8_t uuid[16], uint32_t committed, uint32_t epochs, uint64_t tail_length,
+                      struct error *tail, struct error *e);
 int index_reader_close(struct index_reader *r, struct error *e);
 
 /* The segments of an epoch, complete and with their fences: *first and the count. DELTAFS_ERR_DAMAGED. */

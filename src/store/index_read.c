@@ -371,9 +371,23 @@ static int reader_lacks_epochs(const struct index_reader *r, uint32_t epochs)
     return index_find_end(r, epochs, &end, &data_end, &ignored) != DELTAFS_OK;
 }
 
+/* All segments, in order. */
+static int reader_search_all(struct index_reader *r, uint32_t committed, uint32_t epochs, unsigned *waited,
+                             struct error *e)
+{
+    int status;
+
+    do {
+        status = reader_search(r, epochs, e);
+        reader_order(r);
+    } while ((status == DELTAFS_ERR_DAMAGED || (status == DELTAFS_OK && reader_lacks_epochs(r, committed))) &&
+             reader_look_anew(r, waited));
+    return status;
+}
+
 int index_reader_open(struct index_reader *r, struct io *io, const char *path, uint32_t partition,
-                      const uint8_t uuid[16], uint32_t epochs, uint64_t tail_length, struct error *tail,
-                      struct error *e)
+                      const uint8_t uuid[16], uint32_t committed, uint32_t epochs, uint64_t tail_length,
+                      struct error *tail, struct error *e)
 {
     unsigned waited = 0;
     int status = reader_begin(r, io, path, partition, uuid, NULL, e), has_tail = 0;
@@ -390,14 +404,10 @@ int index_reader_open(struct index_reader *r, struct io *io, const char *path, u
         if (status == DELTAFS_ERR_MEMORY)
             *e = *tail;
     }
-    if (status != DELTAFS_ERR_MEMORY && !has_tail)
-        do {
-            status = reader_search(r, epochs, e);
-            reader_order(r);
-        } while ((status == DELTAFS_ERR_DAMAGED || (status == DELTAFS_OK && reader_lacks_epochs(r, epochs))) &&
-                 reader_look_anew(r, &waited));
     if (has_tail)
         reader_order(r);
+    else if (status != DELTAFS_ERR_MEMORY)
+        status = reader_search_all(r, committed, epochs, &waited, e);
     return status;
 }
 
@@ -546,6 +556,7 @@ int index_resume(struct io *io, const char *path, uint32_t partition, const uint
 {
     struct index_reader r;
     struct error ignored;
+    unsigned waited = 0;
     int status = reader_begin(&r, io, path, partition, uuid, memory, e);
 
     *out = (struct index_resumed){.data_end = 0};
@@ -554,8 +565,7 @@ int index_resume(struct io *io, const char *path, uint32_t partition, const uint
         return DELTAFS_OK;
     }
     if (status == DELTAFS_OK)
-        status = reader_search(&r, epochs, e);
-    reader_order(&r);
+        status = reader_search_all(&r, epochs, epochs, &waited, e);
     out->is_behind = index_check_committed(&r, epochs, is_closed, &out->known) != DELTAFS_OK;
     if (status == DELTAFS_OK)
         status = index_find_end(&r, epochs, &out->end, &out->data_end, e);
@@ -632,7 +642,7 @@ int index_read_leaf(struct index_reader *r, const struct segment *s, uint32_t i,
     if (status != DELTAFS_OK)
         return status;
     while ((status = index_try_leaf(r, s, i, window, bytes->bytes, leaf, e)) == DELTAFS_ERR_DAMAGED &&
-           io_file_wait(&r->file, &waited))
+           !log_is_sealed(r->seed, bytes->bytes, n) && io_file_wait(&r->file, &waited))
         window_fini(window);
     return status;
 }

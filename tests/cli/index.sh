@@ -184,7 +184,7 @@ expect 0 index 2 --schema $schema --key id -o "$work/l/all" "$work"/l/dump.*.bin
 cp "$work/l/all/SOURCES" "$work/sources"
 truncate -s -1 "$work/l/all/SOURCES"
 expect 3 "$deltafs" verify "$work/l/all"
-says "l/all: has the keys of a file that $work/l/all/SOURCES does not name"
+says "l/all: has keys of a file that $work/l/all/SOURCES does not name"
 expect 0 index 2 --schema $schema --key id -o "$work/l/all" "$work"/l/dump.*.bin
 stdout_has "50 rows of 1 file indexed by 2 ranks, 2 unchanged"
 right "$work/l/all" "$work"/l/dump.*.csv

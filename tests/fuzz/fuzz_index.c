@@ -73,7 +73,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
     mem_io_begin(&files);
     mem_put(&files, "i", log, n);
     struct io io = io_default();
-    int status = index_reader_open(&r, &io, "i", 0, uuid, (uint32_t)epochs, mode & 2 ? tail_length : 0, &tail, &e);
+    int status = index_reader_open(&r, &io, "i", 0, uuid, (uint32_t)epochs, (uint32_t)epochs,
+                                   mode & 2 ? tail_length : 0, &tail, &e);
     for (uint32_t epoch = 0; status == DELTAFS_OK && epoch < epochs; epoch++) {
         if (index_epoch(&r, epoch, &s, &count, &e) == DELTAFS_OK)
             for (uint32_t i = 0; i < count; i++)

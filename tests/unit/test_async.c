@@ -439,7 +439,9 @@ static uint64_t count_seen(const char *path)
 
     snprintf(log, sizeof log, "%s/00/p00000000.index", path);
     CHECK_IS(manifest_read(&io, path, &m, &e), DELTAFS_OK);
-    CHECK_IS(index_reader_open(&index, &io, log, 0, m.uuid, (uint32_t)m.epoch_count, 0, &tail, &e), DELTAFS_OK);
+    CHECK_IS(
+        index_reader_open(&index, &io, log, 0, m.uuid, (uint32_t)m.epoch_count, (uint32_t)m.epoch_count, 0, &tail, &e),
+        DELTAFS_OK);
     uint64_t seen = index.seen.epochs;
     index_reader_close(&index, &e);
     manifest_fini(&m);

@@ -122,9 +122,9 @@ static void look_into_index(const char *path, uint32_t epoch, uint32_t *segments
     char *log = io_path(path, LOG_NAME_INDEX, 0, 0);
 
     CHECK_IS(manifest_read(&io, path, &m, &e), DELTAFS_OK);
-    CHECK_IS(
-        index_reader_open(&r, &io, log, 0, m.uuid, (uint32_t)m.epoch_count, m.is_closed ? m.tail_length : 0, &tail, &e),
-        DELTAFS_OK);
+    CHECK_IS(index_reader_open(&r, &io, log, 0, m.uuid, (uint32_t)m.epoch_count, (uint32_t)m.epoch_count,
+                               m.is_closed ? m.tail_length : 0, &tail, &e),
+             DELTAFS_OK);
     CHECK_IS(index_epoch(&r, epoch, &s, segments, &e), DELTAFS_OK);
     *key_shift = s->footer.key_shift;
     CHECK_IS(index_reader_close(&r, &e), DELTAFS_OK);

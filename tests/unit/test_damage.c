@@ -232,7 +232,7 @@ static size_t find_parts(const char *name, uint32_t partition, struct part *part
     size_t parts = 0;
 
     CHECK_IS(manifest_read(&io, unit_path("%s", name), &m, &e), DELTAFS_OK);
-    CHECK_IS(index_reader_open(&r, &io, log_path(name, 1, partition), partition, m.uuid, EPOCHS, 0, &tail, &e),
+    CHECK_IS(index_reader_open(&r, &io, log_path(name, 1, partition), partition, m.uuid, EPOCHS, EPOCHS, 0, &tail, &e),
              DELTAFS_OK);
     for (uint32_t epoch = 0; epoch < EPOCHS; epoch++) {
         CHECK_IS(index_epoch(&r, epoch, &s, &count, &e), DELTAFS_OK);

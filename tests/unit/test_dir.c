@@ -24,7 +24,8 @@ static void count_segments(const char *path, uint32_t *least, uint32_t *most)
     for (uint32_t p = 0; p < m.partitions; p++) {
         struct index_reader r;
         char *log = io_path(path, LOG_NAME_INDEX, p % BUCKET_COUNT, p);
-        CHECK_IS(index_reader_open(&r, &io, log, p, m.uuid, (uint32_t)m.epoch_count, m.tail_length, &tail, &e),
+        CHECK_IS(index_reader_open(&r, &io, log, p, m.uuid, (uint32_t)m.epoch_count, (uint32_t)m.epoch_count,
+                                   m.tail_length, &tail, &e),
                  DELTAFS_OK);
         for (uint32_t epoch = 0; epoch < m.epoch_count; epoch++) {
             struct segment *s;

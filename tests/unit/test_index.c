@@ -84,7 +84,7 @@ static int open_log(struct index_reader *r, struct io *io, const struct made *m,
     struct error e;
 
     *tail = (struct error){0};
-    int status = index_reader_open(r, io, m->path, PARTITION, uuid, epochs, m->tail, tail, &e);
+    int status = index_reader_open(r, io, m->path, PARTITION, uuid, epochs, epochs, m->tail, tail, &e);
     if (status != DELTAFS_OK)
         CHECK_IS(status, DELTAFS_ERR_DAMAGED);
     return status;

@@ -13,21 +13,36 @@
 #define KNOWN 4096u /* bytes of a file that are seen from the start */
 
 static const struct io_ops *real;
+static int is_short;
 static const char *late_name; /* files that are seen late have it in their names */
+
+static int is_late(int fd)
+{
+    char link[32], path[PATH_MAX] = "";
+
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    return unit_late.left > 0 && readlink(link, path, sizeof path - 1) > 0 && strstr(path, late_name);
+}
 
 /* All bytes behind the known ones are zeros until this host has caught up. */
 static ssize_t late_pread(void *ctx, int fd, void *bytes, size_t n, uint64_t offset)
 {
     ssize_t got = real->pread(ctx, fd, bytes, n, offset);
-    char link[32], path[PATH_MAX] = "";
+    size_t known = offset < KNOWN ? (size_t)(KNOWN - offset) : 0;
 
-    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-    if (unit_late.left > 0 && readlink(link, path, sizeof path - 1) > 0 && strstr(path, late_name)) {
-        size_t known = offset < KNOWN ? (size_t)(KNOWN - offset) : 0;
-        if (got > 0 && known < (size_t)got)
-            memset((uint8_t *)bytes + known, 0, (size_t)got - known);
-    }
+    if (is_late(fd) && got > 0 && known < (size_t)got)
+        memset((uint8_t *)bytes + known, 0, (size_t)got - known);
     return got;
+}
+
+/* Or there are none. */
+static int late_size(void *ctx, int fd, uint64_t *out)
+{
+    int rc = real->size(ctx, fd, out);
+
+    if (rc == 0 && is_short && is_late(fd) && *out > KNOWN)
+        *out = KNOWN;
+    return rc;
 }
 
 static void value_of(uint64_t key, uint64_t epoch, uint8_t value[40])
@@ -50,6 +65,13 @@ static deltafs_dir *late_write(const char *path, const char *place)
         CHECK_IS(deltafs_epoch_end(d, epoch), DELTAFS_OK);
     }
     return d;
+}
+
+static void late_sound(int status, const char *message, void *arg)
+{
+    (void)arg;
+    if (status < 0)
+        fail_msg("%s", message);
 }
 
 /* From here on, until this host has caught up `left` times. */
@@ -114,6 +136,12 @@ static void late_read(const char *path, const char *data)
 {
     deltafs_dir *d = unit_open(path);
 
+    is_short = 1;
+    late_begin(data, 3);
+    late_get(d, KEYS - 1);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    is_short = 0;
+    d = unit_open(path);
     late_begin(".index", 3); /* where its epochs are */
     late_get(d, 7);
     late_begin(".index", 3); /* leaves */
@@ -144,18 +172,53 @@ static void test_directory(void **state)
         late_read(path, cases[i].data);
         CHECK_IS(deltafs_close(d), DELTAFS_OK);
         late_read(path, cases[i].data);
+
+        /* Another host has appended to it, and this one goes on. */
+        deltafs_options *o = unit_options("memory", "16M", NULL);
+        late_begin(".index", 3);
+        CHECK_IS(deltafs_reopen(path, o, &d), DELTAFS_OK);
+        CHECK_IS(unit_late.left, 0);
+        deltafs_options_destroy(o);
+        CHECK_IS(deltafs_append(d, 1, "0123456789012345678901234567890123456789", 40), DELTAFS_OK);
+        CHECK_IS(deltafs_epoch_end(d, 3), DELTAFS_OK);
+        CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    }
+}
+
+/* Nothing is waited for in a directory that is sound, closed or not. */
+static void test_sound(void **state)
+{
+    const struct deltafs_repair_wish wish = {.is_dry = 1};
+    const char *path = unit_path("sound");
+    deltafs_dir *d = late_write(path, "shuffle");
+
+    (void)state;
+    late_begin("", 0);
+    unit_late.asked = 0;
+    for (int is_closed = 0; is_closed < 2; is_closed++) {
+        deltafs_dir *reader = unit_open(path);
+        late_get(reader, 7);
+        late_scan(reader);
+        late_verify(reader);
+        CHECK_IS(deltafs_close(reader), DELTAFS_OK);
+        CHECK_IS(deltafs_repair(path, &wish, late_sound, NULL), DELTAFS_OK);
+        CHECK_IS(unit_late.asked, 0);
+        if (!is_closed)
+            CHECK_IS(deltafs_close(d), DELTAFS_OK);
+        unit_late.asked = 0;
     }
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_directory)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_directory), cmocka_unit_test(test_sound)};
     static struct io_ops ops;
 
     real = io_default().ops;
     ops = *real;
     ops.catch_up = unit_late_catch_up;
     ops.pread = late_pread;
+    ops.size = late_size;
     unit_late.is_late = 1;
     io_replace_default(&ops, NULL);
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown);
