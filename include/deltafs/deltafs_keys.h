@@ -96,9 +96,9 @@ DELTAFS_API int deltafs_indexer_open(const char *collection, const char *path, c
                                      deltafs_indexer **out);
 
 /* *has: whether the file at `path` is indexed, was not written to since, and nothing of its part of the index is known
- * to be lost. Call this before you look for the file's
- * tables: if it is written to from here on, deltafs_indexer_add of it gives DELTAFS_ERR_CHANGED, and does not take
- * tables of what it was for those of what it is. Collective; rank 0's path counts. */
+ * to be lost. Call this before you look for the file's tables: if it is written to from here on, deltafs_indexer_add of
+ * it gives DELTAFS_ERR_CHANGED, and does not take tables of what it was for those of what it is. Collective; rank 0's
+ * path counts. */
 DELTAFS_API int deltafs_indexer_has(deltafs_indexer *indexer, const char *path, int *has);
 
 /* Index the file at `path`, which has these `n` tables (1 or more); it replaces what the collection has of this path.
@@ -147,10 +147,9 @@ typedef int (*deltafs_row_fn)(const struct deltafs_row *row, void *arg);
 
 /* Hand all rows of `key` whose label is in `range` (NULL: all) to `fn`: by label, then in the order in which the
  * sources were indexed, then by row. DELTAFS_ERR_NOT_FOUND if there are none; DELTAFS_ERR_CHANGED if the collection has
- * no sources, as nothing is known of them then. A source that cannot be read, or was
- * written to since it was indexed (DELTAFS_ERR_CHANGED), or has another key in that row (DELTAFS_ERR_DAMAGED, or
- * _SCHEMA if that is negative), does not keep the others from being handed out; the first such error is returned at the
- * end. */
+ * no sources, as nothing is known of them then. A source that cannot be read, or was written to since it was indexed
+ * (DELTAFS_ERR_CHANGED), or has another key in that row (DELTAFS_ERR_DAMAGED, or _SCHEMA if that is negative), does not
+ * keep the others from being handed out; the first such error is returned at the end. */
 DELTAFS_API int deltafs_keys_get(deltafs_keys *keys, uint64_t key, const struct deltafs_range *range, deltafs_row_fn fn,
                                  void *arg);
 
