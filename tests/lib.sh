@@ -5,6 +5,9 @@ set -u
 work=$(mktemp -d "${TMPDIR:-/tmp}/deltafs-test.XXXXXX") || exit 99
 trap 'rm -rf "$work"' EXIT
 
+# Jobs of Open MPI make and remove one folder in TMPDIR, a job under another's feet: those of other tests have their own.
+export TMPDIR="$work"
+
 # Open MPI refuses root and more ranks than cores unless told otherwise.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_rmaps_base_oversubscribe=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe

@@ -15,6 +15,8 @@ driver=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
 deltafs=$(cd "$(dirname "$2")" && pwd)/$(basename "$2")
 work=$(mktemp -d "${TMPDIR:-/tmp}/deltafs-adio.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
+# Jobs of Open MPI make and remove one folder in TMPDIR, a job under another's feet.
+export TMPDIR="$work"
 flavour=mpich
 [ ! -d "$driver" ] || flavour=openmpi
 
