@@ -118,6 +118,34 @@ int collection_path_in(const struct collection *c, const struct io *io, const ch
     return *out ? DELTAFS_OK : error_no_memory(e, strlen(file), "a path");
 }
 
+int collection_path_gone(const struct collection *c, const struct io *io, const char *path, char **out, struct error *e)
+{
+    int status = collection_path_in(c, io, path, out, e);
+    char *clean = status == DELTAFS_ERR_NOT_FOUND ? path_with(path, "") : NULL;
+    char *parent = clean ? path_parent(clean) : NULL, *folder = NULL;
+
+    if (!parent) {
+        free(clean);
+        return status == DELTAFS_ERR_NOT_FOUND ? error_no_memory(e, strlen(path), "a path") : status;
+    }
+    const char *slash = strrchr(clean, '/'), *name = slash ? slash + 1 : clean;
+    /* What has no name of its own in a folder can only be looked for. */
+    if (*name != '\0' && strcmp(name, ".") != 0 && strcmp(name, "..") != 0)
+        status = collection_path_gone(c, io, parent, &folder, e);
+    if (status == DELTAFS_OK) {
+        size_t room = strlen(folder) + strlen(name) + 2;
+        int is_top = strcmp(folder, ".") == 0, ends = strcmp(folder, "/") == 0;
+        if ((*out = malloc(room)))
+            snprintf(*out, room, "%s%s%s", is_top ? "" : folder, is_top || ends ? "" : "/", name);
+        else
+            status = error_no_memory(e, room, "a path");
+    }
+    free(folder);
+    free(parent);
+    free(clean);
+    return status;
+}
+
 char *collection_path_out(const struct collection *c, const char *path)
 {
     size_t room = strlen(c->parent) + strlen(path) + 2;

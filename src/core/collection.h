@@ -21,6 +21,9 @@ int collection_find(struct io *io, const char *path, struct collection *c, struc
 /* The path of a file as SOURCES has it, and from where the caller is; freed by the caller. The collection is found by
  * `io`. */
 int collection_path_in(const struct collection *c, const struct io *io, const char *path, char **out, struct error *e);
+/* The same of a file that may be gone, and its folders, too. */
+int collection_path_gone(const struct collection *c, const struct io *io, const char *path, char **out,
+                         struct error *e);
 char *collection_path_out(const struct collection *c, const char *path);
 
 #endif

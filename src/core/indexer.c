@@ -612,6 +612,100 @@ int deltafs_indexer_add(deltafs_indexer *ix, const char *path, size_t n, const s
     return status;
 }
 
+/* ---- Forgetting files ---- */
+
+/* Rank 0: whether the source goes: the one of that name, or with NULL each whose file has gone. */
+static int indexer_forgets(deltafs_indexer *ix, const struct key_source *s, const char *name)
+{
+    struct error ignored;
+    char kind;
+
+    if (name)
+        return strcmp(s->path, name) == 0;
+    char *path = collection_path_out(&ix->place, s->path);
+    int has_gone = path && key_file_kind(&ix->there, path, &kind, &ignored) == DELTAFS_ERR_NOT_FOUND;
+    free(path);
+    return has_gone;
+}
+
+/* Rank 0: what is to go, and how many there are. */
+static int indexer_look_forgotten(deltafs_indexer *ix, const char *path, char **name, uint64_t *count, struct error *e)
+{
+    int status = DELTAFS_OK;
+
+    if (!ix->is_made)
+        return error_set(e, DELTAFS_ERR_NOT_FOUND, "%.800s: there is no index of keys", ix->place.path);
+    if (path)
+        status = collection_path_gone(&ix->place, &ix->there, path, name, e);
+    if (status != DELTAFS_OK)
+        return status;
+    for (size_t i = 0; i < ix->sources.count; i++)
+        *count += (uint64_t)indexer_forgets(ix, &ix->sources.source[i], *name);
+    if (path && *count == 0)
+        return error_set(e, DELTAFS_ERR_NOT_FOUND, "%.800s: is not indexed in %.800s", path, ix->place.path);
+    return DELTAFS_OK;
+}
+
+/* Rank 0, while the collection is this job's: the lines that say so. */
+static int indexer_note_forgotten(deltafs_indexer *ix, const char *name, uint64_t *count, struct error *e)
+{
+    int status = DELTAFS_OK;
+
+    /* One that goes leaves its place to the last one. */
+    for (size_t i = ix->sources.count; i-- > 0 && status == DELTAFS_OK;) {
+        const struct key_source *s = &ix->sources.source[i];
+        if (!indexer_forgets(ix, s, name))
+            continue;
+        struct key_source none = {.path = strdup(s->path)};
+        status = none.path ? indexer_note(ix, &none, e) : error_no_memory(e, strlen(s->path), "a path");
+        *count += status == DELTAFS_OK;
+        source_fini(&none);
+    }
+    return status;
+}
+
+/* Collective: *count gets how many. */
+static int indexer_forget(deltafs_indexer *ix, const char *path, uint64_t *count, struct error *e)
+{
+    struct error own = {0};
+    char *name = NULL;
+
+    if (ix->group.rank == 0)
+        own.status = indexer_look_forgotten(ix, path, &name, count, &own);
+    int status = indexer_agree(ix, &own);
+    *e = own;
+    if (status == DELTAFS_OK)
+        status = indexer_broadcast(ix, count, sizeof *count, e);
+    int is_any = status == DELTAFS_OK && *count > 0;
+    *count = 0;
+    if (is_any && !ix->dir)
+        status = indexer_open_dir(ix, e);
+    if (is_any && status == DELTAFS_OK) {
+        if (ix->group.rank == 0)
+            own.status = indexer_note_forgotten(ix, name, count, &own);
+        status = indexer_agree(ix, &own);
+        *e = own;
+    }
+    if (is_any && status == DELTAFS_OK)
+        status = indexer_broadcast(ix, count, sizeof *count, e);
+    free(name);
+    return status;
+}
+
+int deltafs_indexer_forget(deltafs_indexer *ix, const char *path, uint64_t *forgotten)
+{
+    struct error own = {0};
+
+    if (!ix || !forgotten)
+        return error_set(deltafs_thread_error(), DELTAFS_ERR_INVALID,
+                         "deltafs_indexer_forget: the handle and forgotten must be given");
+    *forgotten = 0;
+    int status = indexer_forget(ix, path, forgotten, &own);
+    if (status != DELTAFS_OK)
+        ix->error = own;
+    return status;
+}
+
 int deltafs_indexer_close(deltafs_indexer *ix)
 {
     struct error *e = deltafs_thread_error();

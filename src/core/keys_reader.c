@@ -123,7 +123,7 @@ int keys_entry_lost(const deltafs_keys *k, const struct keys_entry *entry, struc
 int keys_are_none(const deltafs_keys *k, struct error *e)
 {
     return error_set(e, DELTAFS_ERR_CHANGED,
-                     "%s: no file is indexed here yet, or its indexing did not end; index it (deltafs-mpi index)",
+                     "%s: no file is indexed here, or its indexing did not end; index it (deltafs-mpi index)",
                      k->place.path);
 }
 
@@ -179,9 +179,9 @@ int deltafs_keys_open(const char *path, const deltafs_options *options, deltafs_
 
 /* ---- Sources ---- */
 
-static int source_changed(const struct keys_source *s, const char *what, struct error *e)
+static int source_changed(const struct keys_source *s, const char *what, const char *advice, struct error *e)
 {
-    return error_set(e, DELTAFS_ERR_CHANGED, "%.700s: %s since its keys were indexed; index it again", s->path, what);
+    return error_set(e, DELTAFS_ERR_CHANGED, "%.700s: %s since its keys were indexed; %s", s->path, what, advice);
 }
 
 /* Whether the open file is as it was indexed. */
@@ -192,7 +192,7 @@ static int source_check(struct keys_source *s, const struct source_identity *was
 
     if (status != DELTAFS_OK)
         return status;
-    return source_identity_is_same(&is, was) ? DELTAFS_OK : source_changed(s, "was written to", e);
+    return source_identity_is_same(&is, was) ? DELTAFS_OK : source_changed(s, "was written to", "index it again", e);
 }
 
 static int source_try(deltafs_keys *k, struct keys_source *s, const struct source_identity *was, struct error *e)
@@ -201,9 +201,10 @@ static int source_try(deltafs_keys *k, struct keys_source *s, const struct sourc
     int status = key_file_kind(&k->io, s->path, &kind, e);
 
     if (status == DELTAFS_ERR_NOT_FOUND)
-        return source_changed(s, "has gone or been renamed", e);
+        return source_changed(s, "has gone or been renamed", "have the index forget it (deltafs-mpi index --forget)",
+                              e);
     if (status == DELTAFS_ERR_NOT_DELTAFS || (status == DELTAFS_OK && kind != was->kind))
-        return source_changed(s, "has become something else", e);
+        return source_changed(s, "has become something else", "index it again", e);
     if (status == DELTAFS_OK)
         status = key_file_open(&s->file, &k->io, s->path, kind, NULL, NULL, e);
     if (status != DELTAFS_OK)

@@ -124,10 +124,13 @@ int source_format(const struct key_source *s, char **text, struct error *e)
         return error_no_memory(e, 0, "a file's lines");
     for (size_t i = 0; i < s->table_count; i++)
         format_table(f, &s->table[i]);
-    fprintf(f, "Source tables=%zu size=%" PRIu64, s->table_count, id->size);
-    if (id->kind == 'f')
-        fprintf(f, " kind=logical uuid=%s session=%" PRIu64 " order=%" PRIu64, id->uuid_text, id->session, id->order);
+    if (s->table_count == 0)
+        fputs("Forget", f);
     else
+        fprintf(f, "Source tables=%zu size=%" PRIu64, s->table_count, id->size);
+    if (s->table_count > 0 && id->kind == 'f')
+        fprintf(f, " kind=logical uuid=%s session=%" PRIu64 " order=%" PRIu64, id->uuid_text, id->session, id->order);
+    else if (s->table_count > 0)
         fprintf(f, " kind=plain mtime=%" PRIu64, id->mtime);
     fputs(" path=", f);
     name_print(f, s->path);
@@ -445,6 +448,23 @@ static int is_path(const char *path)
     return 1;
 }
 
+/* The path in a source's last line. */
+static int parse_path(struct parser *p, const char *fields, const char *path, uint64_t offset, struct error *e)
+{
+    p->source.path = name_field(fields, "path");
+    return p->source.path && is_path(p->source.path) ? DELTAFS_OK
+                                                     : error_damaged(e, path, offset, "a source's path is malformed");
+}
+
+static int parse_forget(struct parser *p, const char *fields, const char *path, uint64_t offset, struct error *e)
+{
+    int status = parse_path(p, fields, path, offset, e);
+
+    parser_drop(p, p->source.table_count);
+    p->is_done = status == DELTAFS_OK;
+    return status;
+}
+
 static int parse_source(struct parser *p, const char *fields, const char *path, uint64_t offset, struct error *e)
 {
     struct key_source *s = &p->source;
@@ -454,12 +474,12 @@ static int parse_source(struct parser *p, const char *fields, const char *path, 
     if (manifest_field(fields, "tables", &tables) != 0 || tables < 1 || tables > s->table_count ||
         parse_identity(&s->identity, fields) != 0)
         return error_damaged(e, path, offset, "a source's line is malformed");
-    s->path = name_field(fields, "path");
-    if (!s->path || !is_path(s->path))
-        return error_damaged(e, path, offset, "a source's path is malformed");
+    int status = parse_path(p, fields, path, offset, e);
+    if (status != DELTAFS_OK)
+        return status;
     parser_drop(p, s->table_count - (size_t)tables);
     for (size_t i = 0; i < s->table_count; i++) {
-        int status = table_check(&s->table[i], s->identity.size, &why);
+        status = table_check(&s->table[i], s->identity.size, &why);
         if (status == DELTAFS_ERR_MEMORY) {
             *e = why;
             return status;
@@ -479,7 +499,11 @@ static int parse_word(struct parser *p, const char *word, const char *fields, co
     static const struct {
         const char *word;
         int (*parse)(struct parser *, const char *, const char *, uint64_t, struct error *);
-    } words[] = {{"Table", parse_table}, {"Column", parse_column}, {"Piece", parse_piece}, {"Source", parse_source}};
+    } words[] = {{"Table", parse_table},
+                 {"Column", parse_column},
+                 {"Piece", parse_piece},
+                 {"Source", parse_source},
+                 {"Forget", parse_forget}};
 
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (strcmp(word, words[i].word) == 0)
@@ -565,6 +589,7 @@ static int sources_parse(void *arg, char *line, const char *path, uint64_t offse
     if (status != DELTAFS_OK)
         return status;
     p->all->last_whole = sources_last(&p->source, p->all->last_whole);
+    p->source.place = p->all->count;
     p->all->source[p->all->count++] = p->source;
     p->source = (struct key_source){0};
     p->capacity = 0;
@@ -572,7 +597,7 @@ static int sources_parse(void *arg, char *line, const char *path, uint64_t offse
     return DELTAFS_OK;
 }
 
-/* By path, the later line of the same path first. */
+/* By path, the latest of the same path first. */
 static int compare_sources(const void *a, const void *b)
 {
     const struct key_source *s = a, *t = b;
@@ -580,17 +605,23 @@ static int compare_sources(const void *a, const void *b)
 
     if (order != 0)
         return order;
-    return s->table[0].sequence > t->table[0].sequence ? -1 : s->table[0].sequence < t->table[0].sequence;
+    return s->place > t->place ? -1 : s->place < t->place;
 }
 
+/* Of each path only the latest, and that only if it has tables. */
 static void sources_drop_replaced(struct sources *s)
 {
-    size_t kept = 0;
+    size_t latest = 0, kept = 0;
 
     if (s->count > 1)
         qsort(s->source, s->count, sizeof *s->source, compare_sources);
     for (size_t i = 0; i < s->count; i++)
-        if (kept > 0 && strcmp(s->source[i].path, s->source[kept - 1].path) == 0)
+        if (latest > 0 && strcmp(s->source[i].path, s->source[latest - 1].path) == 0)
+            source_fini(&s->source[i]);
+        else
+            s->source[latest++] = s->source[i];
+    for (size_t i = 0; i < latest; i++)
+        if (s->source[i].table_count == 0)
             source_fini(&s->source[i]);
         else
             s->source[kept++] = s->source[i];
@@ -633,7 +664,8 @@ const struct key_source *sources_find(const struct sources *s, const char *path)
 int sources_add(struct sources *s, struct key_source *source, struct error *e)
 {
     struct key_source *old = (struct key_source *)(uintptr_t)sources_find(s, source->path);
-    int status = old ? DELTAFS_OK : grow(&s->source, &s->capacity, s->count, sizeof *s->source, e);
+    int is_forgotten = source->table_count == 0,
+        status = old || is_forgotten ? DELTAFS_OK : grow(&s->source, &s->capacity, s->count, sizeof *s->source, e);
 
     if (status != DELTAFS_OK)
         return status;
@@ -641,7 +673,13 @@ int sources_add(struct sources *s, struct key_source *source, struct error *e)
     s->last_whole = sources_last(source, s->last_whole);
     if (old)
         source_fini(old);
-    else
+    if (is_forgotten) {
+        source_fini(source);
+        if (old)
+            *old = s->source[--s->count];
+        return DELTAFS_OK;
+    }
+    if (!old)
         old = &s->source[s->count++];
     *old = *source;
     *source = (struct key_source){0};

@@ -2,7 +2,7 @@
  * as a manifest's, each with its checksum, appended and never changed; see deltafs-format(5).
  *
  * A source's lines count from its last one on, "Source", which comes after the epochs of its tables are committed; the
- * last source of a path replaces the ones before. */
+ * last source of a path replaces the ones before, and a line "Forget" takes them away. */
 #ifndef DELTAFS_STORE_SOURCES_H
 #define DELTAFS_STORE_SOURCES_H
 
@@ -31,8 +31,9 @@ struct source_table {
 struct key_source {
     char *path; /* from the folder of the collection, "." that folder itself; or from the root */
     struct source_identity identity;
-    size_t table_count;
+    size_t table_count; /* 0: the path is that of no source any longer */
     struct source_table *table;
+    size_t place; /* of its last line among those of all sources */
 };
 
 struct sources {
@@ -61,7 +62,7 @@ int source_parse(char *text, const char *path, struct key_source *out, struct er
 void source_fini(struct key_source *s);
 /* Append its lines behind the file's `size`, which is moved; `text` is changed. */
 int sources_append(struct io *io, const char *path, uint64_t *size, char *text, int sync, struct error *e);
-/* Take over a source that has been appended. */
+/* Take over a source that has been appended; one of no tables goes, with the one of its path. */
 int sources_add(struct sources *s, struct key_source *source, struct error *e);
 
 /* How many rows have the same number in the collection: a power of two. So many are read at once anyway, and the number

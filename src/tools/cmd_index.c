@@ -17,7 +17,7 @@
 
 struct index_job {
     int rank, ranks;
-    int is_quiet, is_again;
+    int is_quiet, is_again, is_forget;
     deltafs_options *options;
     const char *collection; /* NULL: one for each file, in it or beside it */
     deltafs_indexer *indexer;
@@ -65,6 +65,7 @@ static struct option *index_long_options(void)
     static const struct option own[] = {{"output", required_argument, NULL, 'o'},
                                         {"label", required_argument, NULL, 'l'},
                                         {"again", no_argument, NULL, 'a'},
+                                        {"forget", no_argument, NULL, 'f'},
                                         {"quiet", no_argument, NULL, 'q'}};
     size_t n = sizeof own / sizeof own[0], count = 0;
     const struct deltafs_option_info *info;
@@ -97,6 +98,9 @@ static int index_take(struct index_job *ix, int c)
     case 'a':
         ix->is_again = 1;
         return EXIT_OK;
+    case 'f':
+        ix->is_forget = 1;
+        return EXIT_OK;
     case 'q':
         ix->is_quiet = 1;
         return EXIT_OK;
@@ -117,13 +121,18 @@ static int index_parse(struct index_job *ix, int argc, char **argv)
     while (code == EXIT_OK && (c = getopt_long(argc, argv, "o:q", options, NULL)) != -1)
         code = index_take(ix, c);
     free(options);
-    if (code == EXIT_OK && optind == argc)
+    if (code == EXIT_OK && optind == argc && !ix->is_forget)
         code = index_fail(ix, EXIT_USAGE, "no files given");
-    if (code == EXIT_OK && *index_option(ix, "key") == '\0')
+    if (code == EXIT_OK && *index_option(ix, "key") == '\0' && !ix->is_forget)
         code = index_fail(ix, EXIT_USAGE,
                           "--key is missing: the field of --schema that is the key, or the path of an HDF5 dataset");
     if (code == EXIT_OK && *index_option(ix, "collection") != '\0')
         ix->collection = index_option(ix, "collection");
+    if (code == EXIT_OK && ix->is_forget && ix->is_again)
+        code = index_fail(ix, EXIT_USAGE, "--forget and --again contradict each other");
+    if (code == EXIT_OK && ix->is_forget && !ix->collection)
+        code = index_fail(ix, EXIT_USAGE,
+                          "--forget needs -o COLLECTION; an index of one file, beside it, is removed with rm");
     if (code == EXIT_USAGE && ix->rank == 0)
         fputs("Try 'deltafs-mpi help'.\n", stderr);
     return code;
@@ -287,6 +296,25 @@ static int index_run(struct index_job *ix, char **files, int n)
     return code;
 }
 
+/* Collective: take files out of the collection; with none given, those that are gone. */
+static int index_forget(struct index_job *ix, char **files, int n)
+{
+    uint64_t forgotten = 0, one = 0;
+    int code = index_open(ix, NULL);
+
+    if (code != EXIT_OK)
+        return code;
+    for (int i = 0; i < (n > 0 ? n : 1); i++) {
+        if (deltafs_indexer_forget(ix->indexer, n > 0 ? text_path(files[i]) : NULL, &one) != DELTAFS_OK)
+            code = index_fail(ix, EXIT_TROUBLE, deltafs_indexer_errmsg(ix->indexer));
+        forgotten += one;
+    }
+    int closed = index_close(ix);
+    if (ix->rank == 0 && !ix->is_quiet)
+        printf("%s: %" PRIu64 " file%s forgotten\n", ix->collection, forgotten, text_plural(forgotten));
+    return code != EXIT_OK ? code : closed;
+}
+
 int cmd_index(int argc, char **argv)
 {
     struct index_job ix = {0};
@@ -301,7 +329,7 @@ int cmd_index(int argc, char **argv)
     /* The environment may be wrong, or memory short, on one rank alone. */
     MPI_Allreduce(MPI_IN_PLACE, &code, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     if (code == EXIT_OK)
-        code = index_run(&ix, argv + optind, argc - optind);
+        code = (ix.is_forget ? index_forget : index_run)(&ix, argv + optind, argc - optind);
     deltafs_options_destroy(ix.options);
     return code;
 }

@@ -171,9 +171,9 @@ says "index its files again"
 # Where nothing is indexed yet, nothing is said not to be there.
 expect 3 index 2 --schema x:f4,id:i4,y:f8,c:S3 --key id "$work/negative.bin"
 expect 3 "$deltafs" get "$work/negative.bin" 1
-says "negative.bin.keys: no file is indexed here yet, or its indexing did not end; index it (deltafs-mpi index)"
+says "negative.bin.keys: no file is indexed here, or its indexing did not end; index it (deltafs-mpi index)"
 expect 3 "$deltafs" verify "$work/negative.bin"
-says "no file is indexed here yet"
+says "no file is indexed here"
 
 # A file whose epoch or whose last line has gone is told, and indexed again without being asked to.
 mkdir "$work/l"
@@ -196,6 +196,34 @@ says "what it had of $work/l/dump.3.bin, labelled 3, is lost"
 expect 0 index 2 --schema $schema --key id -o "$work/l/all" "$work"/l/dump.*.bin
 stdout_has "50 rows of 1 file indexed by 2 ranks, 2 unchanged"
 right "$work/l/all" "$work"/l/dump.*.csv
+
+# Files that are gone are forgotten when that is wanted: by name, or all of them; on several ranks.
+mkdir "$work/l/sub"
+for step in 4 5 6; do
+    make_raw $schema id 50 "$work/l/sub/dump.$step" --epoch $step --seed $step
+done
+expect 0 index 2 --schema $schema --key id -o "$work/l/all" "$work"/l/sub/dump.*.bin
+right "$work/l/all" "$work"/l/dump.*.csv "$work"/l/sub/dump.*.csv
+rm -r "$work/l/sub"
+key=$(head -n 1 "$work/l/dump.1.csv" | cut -d , -f 1)
+expect 3 "$deltafs" get "$work/l/all" "$key"
+says "dump.4.bin: has gone or been renamed since its keys were indexed; have the index forget it (deltafs-mpi index --forget)"
+says "; missing from the answer: epochs 4, 5, 6"
+expect 2 index 2 --forget "$work/l/sub/dump.5.bin"
+says "--forget needs -o COLLECTION"
+expect 2 index 1 --forget --again -o "$work/l/all"
+says "contradict"
+expect 3 index 2 --forget -o "$work/l/other"
+says "l/other: there is no index of keys"
+[ ! -e "$work/l/other" ] || fail "forgetting makes a collection"
+expect 3 index 2 --forget -o "$work/l/all" "$work/l/sub/dump.7.bin" "$work/l/sub/dump.5.bin"
+says "dump.7.bin: is not indexed in $work/l/all"
+stdout_has "l/all: 1 file forgotten"
+expect 0 index 3 --forget -o "$work/l/all"
+stdout_has "l/all: 2 files forgotten"
+right "$work/l/all" "$work"/l/dump.*.csv
+expect 0 index 2 --schema $schema --key id -o "$work/l/all" "$work"/l/dump.*.bin
+stdout_has "0 rows of 0 files indexed by 2 ranks, 3 unchanged"
 
 # One that was changed and given its time again has another key where the index has one: said, with all that is missing.
 key=$(head -n 1 "$work/l/dump.1.csv" | cut -d , -f 1)

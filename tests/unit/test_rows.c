@@ -303,6 +303,67 @@ static void test_written_between(void **state)
     }
 }
 
+/* Files that are gone leave the collection, and may come back. */
+static void test_forget(void **state)
+{
+    struct rng r = rng_init(41);
+    struct oracle file[4];
+    const char *collection = unit_path("forget");
+    deltafs_indexer *ix;
+    uint64_t n = 9;
+    char command[700];
+    int has;
+
+    (void)state;
+    CHECK_IS(deltafs_indexer_open(collection, NULL, NULL, &ix), DELTAFS_OK);
+    CHECK_IS(deltafs_indexer_forget(ix, NULL, &n), DELTAFS_ERR_NOT_FOUND);
+    CHECK(n == 0 && !unit_exists(collection));
+    CHECK_IS(deltafs_indexer_forget(ix, NULL, NULL), DELTAFS_ERR_INVALID);
+    CHECK_IS(mkdir(unit_path("gone"), 0777), 0);
+    for (size_t i = 0; i < 4; i++) {
+        file[i] = oracle_make(&r, unit_path(i < 2 ? "gone/f %zu" : "f %zu", i), i, 200, i);
+        oracle_write(&file[i]);
+        CHECK_IS(oracle_index(&file[i], ix), DELTAFS_OK);
+    }
+    CHECK_IS(deltafs_indexer_forget(ix, NULL, &n), DELTAFS_OK);
+    CHECK_IS(n, 0);
+    /* One that is there; it is not found, and not indexed. */
+    CHECK_IS(deltafs_indexer_forget(ix, file[3].path, &n), DELTAFS_OK);
+    CHECK_IS(n, 1);
+    CHECK_IS(deltafs_indexer_has(ix, file[3].path, &has), DELTAFS_OK);
+    CHECK_IS(has, 0);
+    CHECK_IS(deltafs_indexer_forget(ix, file[3].path, &n), DELTAFS_ERR_NOT_FOUND);
+    CHECK(strstr(deltafs_indexer_errmsg(ix), "f 3: is not indexed in "));
+    CHECK_IS(deltafs_indexer_close(ix), DELTAFS_OK);
+    check_all(collection, file, 3);
+    /* Two that are gone with their folder: by name, and as those that are gone. */
+    snprintf(command, sizeof command, "rm -r '%s'", unit_path("gone"));
+    CHECK_IS(system(command), 0);
+    CHECK_IS(deltafs_indexer_open(collection, NULL, NULL, &ix), DELTAFS_OK);
+    CHECK_IS(deltafs_indexer_forget(ix, unit_path("gone/other"), &n), DELTAFS_ERR_NOT_FOUND);
+    CHECK_IS(deltafs_indexer_forget(ix, unit_path("gone/.."), &n), DELTAFS_ERR_NOT_FOUND);
+    CHECK_IS(deltafs_indexer_forget(ix, file[0].path, &n), DELTAFS_OK);
+    CHECK_IS(n, 1);
+    CHECK_IS(deltafs_indexer_close(ix), DELTAFS_OK);
+    CHECK_IS(deltafs_indexer_open(collection, NULL, NULL, &ix), DELTAFS_OK);
+    CHECK_IS(deltafs_indexer_forget(ix, NULL, &n), DELTAFS_OK);
+    CHECK_IS(n, 1);
+    CHECK_IS(deltafs_indexer_close(ix), DELTAFS_OK);
+    check_all(collection, &file[2], 1);
+    /* All of them; then one again. */
+    CHECK_IS(deltafs_indexer_open(collection, NULL, NULL, &ix), DELTAFS_OK);
+    CHECK_IS(deltafs_indexer_forget(ix, file[2].path, &n), DELTAFS_OK);
+    CHECK_IS(deltafs_indexer_close(ix), DELTAFS_OK);
+    deltafs_keys *k;
+    CHECK_IS(deltafs_keys_open(collection, NULL, &k), DELTAFS_OK);
+    CHECK_IS(deltafs_keys_get(k, file[2].key[0], NULL, answer_check, NULL), DELTAFS_ERR_CHANGED);
+    deltafs_keys_close(k);
+    CHECK_IS(index_one(collection, &file[3]), DELTAFS_OK);
+    check_all(collection, &file[3], 1);
+    for (size_t i = 0; i < 4; i++)
+        free(file[i].key);
+}
+
 /* Each file with its own: in a logical file, beside a plain one; and moved with it. */
 static void test_beside(void **state)
 {
@@ -788,7 +849,8 @@ int main(void)
         cmocka_unit_test(test_beside),   cmocka_unit_test(test_moved_on), cmocka_unit_test(test_visited),
         cmocka_unit_test(test_namesake), cmocka_unit_test(test_changed),  cmocka_unit_test(test_forged),
         cmocka_unit_test(test_refused),  cmocka_unit_test(test_columns),  cmocka_unit_test(test_damaged),
-        cmocka_unit_test(test_hostile),  cmocka_unit_test(test_fault),    cmocka_unit_test(test_written_between)};
+        cmocka_unit_test(test_hostile),  cmocka_unit_test(test_fault),    cmocka_unit_test(test_written_between),
+        cmocka_unit_test(test_forget)};
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) != 0;
 }
