@@ -229,7 +229,8 @@ static void make_sources(const char *folder)
                                "Piece first=0 rows=4 offset=500 ~00000000\n"
                                "Piece first=4 rows=5 offset=0 ~00000000\n"
                                "Source tables=1 size=600 kind=logical uuid=u session=1 order=4 path=. ~00000000\n"
-                               "Source tables=1 size=600 kind=plain mtime=5 path=/x ~00000000\n";
+                               "Source tables=1 size=600 kind=plain mtime=5 path=/x ~00000000\n"
+                               "Forget path=a%20b ~00000000\n";
     static struct seed s;
 
     for (int lines = 0; lines < 2; lines++) {
