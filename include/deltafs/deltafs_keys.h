@@ -112,10 +112,10 @@ DELTAFS_API int deltafs_indexer_add(deltafs_indexer *indexer, const char *path, 
                                     const struct deltafs_table *const *table);
 
 /* Take the file at `path`, which need not be there any longer, out of the collection: its rows are not found from then
- * on, and answers do not say that it is missing. Path NULL: all files that are not there any longer. *forgotten gets how
- * many went. Nothing happens to the files; their part of the index stays where it is, unused. A file that is added later
- * is indexed as any other. Collective; rank 0's path counts. DELTAFS_ERR_NOT_FOUND: the collection has no such file;
- * DELTAFS_ERR_BUSY as deltafs_reopen. */
+ * on, and answers do not say that it is missing. Path NULL: all files that are not there any longer. *forgotten gets
+ * how many went. Nothing happens to the files; their part of the index stays where it is, unused. A file that is added
+ * later is indexed as any other. Collective; rank 0's path counts. DELTAFS_ERR_NOT_FOUND: the collection has no such
+ * file; DELTAFS_ERR_BUSY as deltafs_reopen. */
 DELTAFS_API int deltafs_indexer_forget(deltafs_indexer *indexer, const char *path, uint64_t *forgotten);
 
 /* Close and free, whatever is returned. Collective. */
