@@ -398,9 +398,10 @@ static int share_append(void *arg, uint64_t first, const uint64_t *key, size_t n
 }
 
 /* This process's share of the rows. */
-static int share_scan(deltafs_indexer *ix, struct key_file *file, const char *path, const struct deltafs_table *t,
+static int share_scan(deltafs_indexer *ix, struct key_file *file, const char *path, const struct source_table *source,
                       struct error *e)
 {
+    const struct deltafs_table *t = &source->table;
     const struct deltafs_column *key = &t->column[t->key];
     uint64_t rank = ix->group.rank, ranks = ix->group.ranks, part = t->rows / ranks, rest = t->rows % ranks;
     uint64_t from = rank * part + (rank < rest ? rank : rest), end = from + part + (rank < rest);
@@ -409,7 +410,7 @@ static int share_scan(deltafs_indexer *ix, struct key_file *file, const char *pa
     if (!s)
         return error_no_memory(e, sizeof *s, "numbers of rows");
     s->dir = ix->dir;
-    s->group = source_table_group(t);
+    s->group = source_table_group(source);
     s->n = 0;
     int status = ix->is_writer && key->piece_count == 0
                      ? key_column_scan_written(file, key, t->rows, from, end, &ix->writer, path, share_append, s, e)
@@ -419,16 +420,16 @@ static int share_scan(deltafs_indexer *ix, struct key_file *file, const char *pa
     return status;
 }
 
-/* Collective: one table, as the epoch `sequence`. */
-static int indexer_add_table(deltafs_indexer *ix, struct key_file *file, const char *path,
-                             const struct deltafs_table *t, uint64_t sequence, struct error *e)
+/* Collective: one table, as an epoch. */
+static int indexer_add_table(deltafs_indexer *ix, struct key_file *file, const char *path, const struct source_table *t,
+                             struct error *e)
 {
     struct error own = {0};
 
     own.status = share_scan(ix, file, path, t, &own);
     if (own.status != DELTAFS_OK)
         deltafs_epoch_cancel(ix->dir, own.text);
-    int status = deltafs_epoch_end(ix->dir, sequence);
+    int status = deltafs_epoch_end(ix->dir, t->sequence);
     if (status == DELTAFS_ERR_CANCELLED)
         status = indexer_agree(ix, &own);
     else if (status != DELTAFS_OK)
@@ -505,9 +506,12 @@ static int indexer_add_tables(deltafs_indexer *ix, struct key_file *file, const 
 
     if (status == DELTAFS_OK)
         status = indexer_broadcast(ix, &ix->next, sizeof ix->next, e);
+    if (status == DELTAFS_OK)
+        status = indexer_broadcast(ix, &ix->sources.version, sizeof ix->sources.version, e);
     for (size_t i = 0; i < s->table_count && status == DELTAFS_OK; i++) {
         s->table[i].sequence = ix->next++;
-        status = indexer_add_table(ix, file, path, &s->table[i].table, s->table[i].sequence, e);
+        source_table_choose_group(&s->table[i], ix->sources.version);
+        status = indexer_add_table(ix, file, path, &s->table[i], e);
         if (status == DELTAFS_OK && ix->group.rank == 0 && own.status == DELTAFS_OK)
             own.status = indexer_check_epoch(ix, path, &s->table[i].table, &own);
     }

@@ -396,7 +396,7 @@ static int group_hand_out(deltafs_keys *k, struct keys_entry *entry, uint64_t nu
 {
     const struct keys_source *s = &k->source[entry->source];
     const struct source_table *t = entry->table;
-    uint64_t rows = t->table.rows, size = source_table_group(&t->table), found = 0;
+    uint64_t rows = t->table.rows, size = source_table_group(t), found = 0;
     struct group g = {.entry = entry, .from = number * size};
 
     if (g.from >= rows)

@@ -112,7 +112,7 @@ static int verify_table(struct keys_verify *v, struct error *e)
     if (!v->key || !v->is_seen)
         status = error_no_memory(e, (size_t)room * sizeof *v->key, "keys");
     v->is_wrong = 0;
-    v->group = source_table_group(&v->entry->table->table);
+    v->group = source_table_group(v->entry->table);
     for (v->from = 0; v->from < rows && status == DELTAFS_OK && !v->is_wrong; v->from = v->end) {
         v->end = rows - v->from < room ? rows : v->from + room;
         status = verify_window(v, file, e);

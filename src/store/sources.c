@@ -8,7 +8,7 @@
 #include "store/sources.h"
 #include "store/store_format.h"
 
-#define SOURCES_VERSION 1
+#define SOURCES_VERSION 2                  /* 1: tables do not say how many rows a group has */
 #define NAME_ROOM       (3 * PATH_MAX + 1) /* a path, each byte of which may be coded by three */
 #define SOURCES_ADVICE                                                                                                 \
     "nothing is found by this index while it is so: remove the collection, and index its files again "                 \
@@ -94,8 +94,11 @@ static void format_table(FILE *f, const struct source_table *t)
 {
     const struct deltafs_table *d = &t->table;
 
-    fprintf(f, "Table sequence=%" PRIu64 " label=%" PRIu64 " rows=%" PRIu64 " key=%zu columns=%zu name=", t->sequence,
+    fprintf(f, "Table sequence=%" PRIu64 " label=%" PRIu64 " rows=%" PRIu64 " key=%zu columns=%zu", t->sequence,
             d->label, d->rows, d->key, d->column_count);
+    if (t->group > 0)
+        fprintf(f, " group=%" PRIu32, t->group);
+    fputs(" name=", f);
     name_print(f, d->name);
     putc('\n', f);
     for (size_t i = 0; i < d->column_count; i++) {
@@ -243,12 +246,17 @@ static struct source_table *parser_table(struct parser *p)
 static int parse_table(struct parser *p, const char *fields, const char *path, uint64_t offset, struct error *e)
 {
     struct source_table t = {0};
-    uint64_t key, columns;
+    uint64_t key, columns, group = 0;
+    char text[24];
 
     if (manifest_field(fields, "sequence", &t.sequence) != 0 || manifest_field(fields, "label", &t.table.label) != 0 ||
         manifest_field(fields, "rows", &t.table.rows) != 0 || manifest_field(fields, "key", &key) != 0 ||
         manifest_field(fields, "columns", &columns) != 0)
         return error_damaged(e, path, offset, "a table's line is malformed");
+    if (manifest_field_text(fields, "group", text, sizeof text) == 0 &&
+        (number_parse(text, &group) != 0 || group < 1 || group > COLLECTION_GROUP))
+        return error_damaged(e, path, offset, "a table's groups are malformed");
+    t.group = (uint32_t)group;
     t.table.key = (size_t)key;
     t.columns = (size_t)columns;
     t.table.name = name_field(fields, "name");
@@ -394,7 +402,7 @@ static int table_check(struct source_table *t, uint64_t size, struct error *e)
         return error_set(e, DELTAFS_ERR_INVALID,
                          "table '%.100s': the key's column '%.100s' is of the type %c%" PRIu32 ", which is no integer",
                          d->name, d->column[d->key].name, d->column[d->key].kind, d->column[d->key].size);
-    if (d->rows > COLLECTION_ROW_MAX - COLLECTION_GROUP)
+    if (d->rows > COLLECTION_ROW_MAX - COLLECTION_GROUP_1 || d->rows > (uint64_t)source_table_group(t) << 32)
         return error_set(e, DELTAFS_ERR_INVALID, "table '%.100s' has %" PRIu64 " rows; at most 2^38 are possible",
                          d->name, d->rows);
     for (size_t i = 0; i < d->column_count; i++) {
@@ -547,14 +555,12 @@ int source_parse(char *text, const char *path, struct key_source *out, struct er
 
 static int parse_head(struct sources *s, const char *fields, const char *path, struct error *e)
 {
-    uint64_t version;
-
-    if (manifest_field(fields, "version", &version) != 0 ||
+    if (manifest_field(fields, "version", &s->version) != 0 ||
         manifest_field_text(fields, "uuid", s->uuid_text, sizeof s->uuid_text) != 0)
         return error_damaged(e, path, 0, "the first line is malformed");
-    if (version != SOURCES_VERSION)
+    if (s->version < 1 || s->version > SOURCES_VERSION)
         return error_set(e, DELTAFS_ERR_VERSION, "%s: version %" PRIu64 " is not known to DeltaFS %s; use a newer one",
-                         path, version, deltafs_version());
+                         path, s->version, deltafs_version());
     return DELTAFS_OK;
 }
 
@@ -686,14 +692,25 @@ int sources_add(struct sources *s, struct key_source *source, struct error *e)
     return DELTAFS_OK;
 }
 
-uint32_t source_table_group(const struct deltafs_table *t)
+/* At most `most` rows, whose keys span at most `slice` bytes, unless that makes more numbers than a value can tell. */
+static uint32_t group_of(const struct deltafs_table *t, uint32_t most, uint64_t slice)
 {
     uint64_t stride = t->column[t->key].stride;
-    uint32_t group = COLLECTION_GROUP;
+    uint32_t group = most;
 
-    while (group > 1 && group * stride > COLLECTION_SLICE && t->rows / (group / 2) < UINT32_MAX)
+    while (group > 1 && group * stride > slice && t->rows / (group / 2) < UINT32_MAX)
         group /= 2;
     return group;
+}
+
+uint32_t source_table_group(const struct source_table *t)
+{
+    return t->group > 0 ? t->group : group_of(&t->table, COLLECTION_GROUP_1, COLLECTION_SLICE_1);
+}
+
+void source_table_choose_group(struct source_table *t, uint64_t version)
+{
+    t->group = version > 1 ? group_of(&t->table, COLLECTION_GROUP, COLLECTION_SLICE) : 0;
 }
 
 uint64_t column_place(const struct deltafs_column *c, uint64_t row)

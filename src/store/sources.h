@@ -24,6 +24,7 @@ struct source_table {
     size_t column_capacity, piece_capacity;
     size_t columns;    /* that there are to be */
     uint64_t sequence; /* the label of its epoch in the collection */
+    uint32_t group;    /* rows that have the same number; 0: as version 1 has it */
     char *schema;      /* of the values: all columns but the key */
     uint32_t size;     /* of such a value */
 };
@@ -37,6 +38,7 @@ struct key_source {
 };
 
 struct sources {
+    uint64_t version;                   /* of the file; 0: none was read */
     char uuid_text[MANIFEST_UUID_TEXT]; /* of the collection's directory */
     uint64_t size;                      /* of the file, without what was cut short at its end */
     size_t count, capacity;
@@ -65,9 +67,11 @@ int sources_append(struct io *io, const char *path, uint64_t *size, char *text, 
 /* Take over a source that has been appended; one of no tables goes, with the one of its path. */
 int sources_add(struct sources *s, struct key_source *source, struct error *e);
 
-/* How many rows have the same number in the collection: a power of two. So many are read at once anyway, and the number
- * is the shorter for it. */
-uint32_t source_table_group(const struct deltafs_table *t);
+/* How many rows have the same number in the collection, from 1 on. So many are read at once anyway, and the number is
+ * the shorter for it. */
+uint32_t source_table_group(const struct source_table *t);
+/* Choose that for a table that is to be appended to a file of this version. */
+void source_table_choose_group(struct source_table *t, uint64_t version);
 
 /* Where row `row` (below the table's rows) of a column stands. */
 uint64_t column_place(const struct deltafs_column *c, uint64_t row);

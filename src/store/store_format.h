@@ -159,8 +159,10 @@ enum format_type {
 #define SOURCES_NAME       "SOURCES"
 #define COLLECTION_SCHEMA  "group:u4"
 #define COLLECTION_VALUE   4
-#define COLLECTION_GROUP   64   /* rows of a group, at most; */
-#define COLLECTION_SLICE   4096 /* bytes that a group's keys span, at most, unless rows are many */
+#define COLLECTION_GROUP   256   /* rows of a group, at most; */
+#define COLLECTION_SLICE   16384 /* bytes that a group's keys span, at most, unless rows are many */
+#define COLLECTION_GROUP_1 64    /* the same of tables that do not say how many rows their groups have */
+#define COLLECTION_SLICE_1 4096
 #define COLLECTION_ROW_MAX (UINT64_C(1) << 38)
 #define COLLECTION_FOLDER  "keys"  /* of a logical file, in it; */
 #define COLLECTION_BESIDE  ".keys" /* of a plain one, behind its name */

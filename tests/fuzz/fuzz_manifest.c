@@ -29,7 +29,7 @@ static void check_source(const struct key_source *s)
     FUZZ_CHECK(s->table_count > 0 && s->path[0] != '\0');
     for (size_t i = 0; i < s->table_count; i++) {
         const struct deltafs_table *t = &s->table[i].table;
-        FUZZ_CHECK(t->key < t->column_count && source_table_group(t) >= 1);
+        FUZZ_CHECK(t->key < t->column_count && source_table_group(&s->table[i]) >= 1);
         for (size_t k = 0; k < t->column_count && t->rows > 0; k++) {
             const struct deltafs_column *c = &t->column[k];
             const uint64_t rows[] = {0, t->rows / 3, t->rows - 1};

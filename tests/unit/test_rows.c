@@ -9,6 +9,7 @@
 #include "base/coding.h"
 #include "base/error.h"
 #include "store/sources.h"
+#include "store/store_format.h"
 #include "unit_help.h"
 #include "unit_kth.h"
 #include "unit_team.h"
@@ -362,6 +363,62 @@ static void test_forget(void **state)
     check_all(collection, &file[3], 1);
     for (size_t i = 0; i < 4; i++)
         free(file[i].key);
+}
+
+/* How many rows a group of the collection's last table has, as SOURCES says; 0: it does not. */
+static unsigned sources_group(const char *path)
+{
+    size_t n;
+    uint8_t *bytes = unit_load(path, &n);
+    unsigned group = 0;
+
+    bytes[n] = '\0';
+    for (const char *at = (char *)bytes; (at = strstr(at, " group=")); at++)
+        group = (unsigned)strtoul(at + 7, NULL, 10);
+    free(bytes);
+    return group;
+}
+
+/* A collection of the first version has smaller groups, of which its tables do not say; what is added to it, too. */
+static void test_version_1(void **state)
+{
+    struct rng r = rng_init(42);
+    struct oracle file[2] = {oracle_make(&r, unit_path("v.1"), 1, 3000, 0),
+                             oracle_make(&r, unit_path("v.2"), 2, 3000, 5)};
+    const char *old = unit_path("version1"), *new = unit_path("version2");
+    deltafs_options *o;
+    deltafs_dir *dir;
+    struct deltafs_stat stat;
+    struct io io = io_default();
+    struct io_file out;
+    struct error e;
+    char line[128];
+    uint64_t size = 0;
+
+    (void)state;
+    CHECK_IS(deltafs_options_create(&o), DELTAFS_OK);
+    CHECK_IS(deltafs_options_set(o, "schema", COLLECTION_SCHEMA), DELTAFS_OK);
+    CHECK_IS(deltafs_create(old, o, &dir), DELTAFS_OK);
+    CHECK_IS(deltafs_close(dir), DELTAFS_OK);
+    CHECK_IS(deltafs_open(old, NULL, &dir), DELTAFS_OK);
+    CHECK_IS(deltafs_stat(dir, &stat), DELTAFS_OK);
+    snprintf(line, sizeof line, "Sources version=1 uuid=%s", stat.uuid);
+    CHECK_IS(deltafs_close(dir), DELTAFS_OK);
+    deltafs_options_destroy(o);
+    CHECK_IS(io_file_open(&io, unit_path("version1/SOURCES"), O_RDWR | O_CREAT, &out, &e), DELTAFS_OK);
+    CHECK_IS(manifest_append_line(&out, &size, line, 0, &e), DELTAFS_OK);
+    CHECK_IS(io_file_close(&out, &e), DELTAFS_OK);
+    for (size_t i = 0; i < 2; i++) {
+        oracle_write(&file[i]);
+        CHECK_IS(index_one(old, &file[i]), DELTAFS_OK);
+        CHECK_IS(index_one(new, &file[i]), DELTAFS_OK);
+    }
+    check_all(old, file, 2);
+    check_all(new, file, 2);
+    CHECK_IS(sources_group(unit_path("version1/SOURCES")), 0);
+    CHECK_IS(sources_group(unit_path("version2/SOURCES")), 256);
+    free(file[0].key);
+    free(file[1].key);
 }
 
 /* Each file with its own: in a logical file, beside a plain one; and moved with it. */
@@ -757,6 +814,9 @@ static void test_hostile(void **state)
                 {"large", "size=1200", "size=4000000000000000000"},
                 {"other tables", "tables=1", "tables=2"},
                 {"no tables", "tables=1", "tables=0"},
+                {"no rows in a group", "group=256", "group=0"},
+                {"large groups", "group=256", "group=257"},
+                {"groups of no number", "group=256", "group=x"},
                 {"another file", "path=h.1", "path=../h.1"},
                 {"a device", "path=h.1", "path=/dev/zero"},
                 {"a folder", "path=h.1", "path=/tmp"},
@@ -850,7 +910,7 @@ int main(void)
         cmocka_unit_test(test_namesake), cmocka_unit_test(test_changed),  cmocka_unit_test(test_forged),
         cmocka_unit_test(test_refused),  cmocka_unit_test(test_columns),  cmocka_unit_test(test_damaged),
         cmocka_unit_test(test_hostile),  cmocka_unit_test(test_fault),    cmocka_unit_test(test_written_between),
-        cmocka_unit_test(test_forget)};
+        cmocka_unit_test(test_forget),   cmocka_unit_test(test_version_1)};
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) != 0;
 }
