@@ -113,9 +113,11 @@ DELTAFS_API int deltafs_indexer_add(deltafs_indexer *indexer, const char *path, 
 
 /* Take the file at `path`, which need not be there any longer, out of the collection: its rows are not found from then
  * on, and answers do not say that it is missing. Path NULL: all files that are not there any longer. *forgotten gets
- * how many went. Nothing happens to the files; their part of the index stays where it is, unused. A file that is added
- * later is indexed as any other. Collective; rank 0's path counts. DELTAFS_ERR_NOT_FOUND: the collection has no such
- * file; DELTAFS_ERR_BUSY as deltafs_reopen. */
+ * how many went, after an error on rank 0 only. Nothing happens to the files; their part of the index stays where it
+ * is, unused. They may be indexed again. Collective; rank 0's path counts. DELTAFS_ERR_NOT_FOUND: no such collection,
+ * or it has no such file; DELTAFS_ERR_BUSY as deltafs_reopen; with NULL, and nothing forgotten then,
+ * DELTAFS_ERR_CHANGED: none of the files is there, which looks as if it were the collection that had gone from them; or
+ * the error of looking for one. */
 DELTAFS_API int deltafs_indexer_forget(deltafs_indexer *indexer, const char *path, uint64_t *forgotten);
 
 /* Close and free, whatever is returned. Collective. */
@@ -154,9 +156,9 @@ typedef int (*deltafs_row_fn)(const struct deltafs_row *row, void *arg);
 
 /* Hand all rows of `key` whose label is in `range` (NULL: all) to `fn`: by label, then in the order in which the
  * sources were indexed, then by row. DELTAFS_ERR_NOT_FOUND if there are none; DELTAFS_ERR_CHANGED if the collection has
- * no sources, as nothing is known of them then. A source that cannot be read, or was written to since it was indexed
- * (DELTAFS_ERR_CHANGED), or has another key in that row (DELTAFS_ERR_DAMAGED, or _SCHEMA if that is negative), does not
- * keep the others from being handed out; the first such error is returned at the end. */
+ * never had a source, as nothing is known of it then. A source that cannot be read, or was written to since it was
+ * indexed (DELTAFS_ERR_CHANGED), or has another key in that row (DELTAFS_ERR_DAMAGED, or _SCHEMA if that is negative),
+ * does not keep the others from being handed out; the first such error is returned at the end. */
 DELTAFS_API int deltafs_keys_get(deltafs_keys *keys, uint64_t key, const struct deltafs_range *range, deltafs_row_fn fn,
                                  void *arg);
 

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include "core/collection.h"
 #include "store/session.h"
 #include "store/store_format.h"
@@ -40,12 +42,21 @@ static char *path_parent(const char *path)
     return strndup(path, slash == path ? 1 : (size_t)(slash - path));
 }
 
+/* The folder that it is in, and not one in which a link leads to it: names of files begin there. */
+static char *collection_parent(const char *path)
+{
+    char real[PATH_MAX];
+    struct stat st;
+
+    return path_parent(lstat(path, &st) == 0 && S_ISLNK(st.st_mode) && realpath(path, real) ? real : path);
+}
+
 int collection_init(struct collection *c, const char *path, struct error *e)
 {
     *c = (struct collection){.path = path_with(path, "")};
     if (c->path) {
         c->sources = path_with(path, "/" SOURCES_NAME);
-        c->parent = path_parent(c->path);
+        c->parent = collection_parent(c->path);
     }
     if (c->sources && c->parent)
         return DELTAFS_OK;
@@ -95,55 +106,108 @@ int collection_find(struct io *io, const char *path, struct collection *c, struc
     return status;
 }
 
-int collection_path_in(const struct collection *c, const struct io *io, const char *path, char **out, struct error *e)
+/* A new text: the path from the root, without parts that are empty or "."; NULL: see errno. */
+static char *path_clean(const char *path)
 {
-    char file[PATH_MAX], parent[PATH_MAX];
+    char *here = path[0] == '/' ? strdup("") : getcwd(NULL, 0);
+    size_t n = !here || strcmp(here, "/") == 0 ? 0 : strlen(here);
+    char *out = here ? malloc(n + strlen(path) + 3) : NULL;
 
-    if (!realpath(path, file)) {
-        error_system(e, errno, "find", path);
-        return errno == ENOENT || errno == ENOTDIR ? (e->status = DELTAFS_ERR_NOT_FOUND) : e->status;
+    if (out) {
+        memcpy(out, here, n);
+        for (const char *part = path; *part; part += strspn(part, "/")) {
+            size_t length = strcspn(part, "/");
+            if (length > 0 && !(length == 1 && part[0] == '.')) {
+                out[n++] = '/';
+                memcpy(out + n, part, length);
+                n += length;
+            }
+            part += length;
+        }
+        if (n == 0)
+            out[n++] = '/';
+        out[n] = '\0';
     }
-    char *whole = io_whole(io, c->parent);
-    int is_found = whole && realpath(whole, parent);
-    free(whole);
-    if (!is_found)
-        return error_system(e, errno, "find the folder of the collection", c->parent);
-    size_t n = strlen(parent);
-    if (strcmp(file, parent) == 0)
-        *out = strdup(".");
-    else if (strncmp(file, parent, n) == 0 && (file[n] == '/' || n == 1))
-        *out = strdup(file + n + (n > 1));
-    else
-        *out = strdup(file);
-    return *out ? DELTAFS_OK : error_no_memory(e, strlen(file), "a path");
+    free(here);
+    return out;
 }
 
-int collection_path_gone(const struct collection *c, const struct io *io, const char *path, char **out, struct error *e)
+/* A new text: what SOURCES calls the file `rest` of the real folder `folder`, or with "" that itself. */
+static char *name_from(const char *parent, const char *folder, const char *rest)
 {
-    int status = collection_path_in(c, io, path, out, e);
-    char *clean = status == DELTAFS_ERR_NOT_FOUND ? path_with(path, "") : NULL;
-    char *parent = clean ? path_parent(clean) : NULL, *folder = NULL;
+    size_t n = strcmp(parent, "/") == 0 ? 0 : strlen(parent), room = strlen(folder) + strlen(rest) + 2;
+    char *whole = malloc(room), *name = NULL;
 
-    if (!parent) {
-        free(clean);
-        return status == DELTAFS_ERR_NOT_FOUND ? error_no_memory(e, strlen(path), "a path") : status;
+    if (!whole)
+        return NULL;
+    snprintf(whole, room, "%s%s%s", *rest && strcmp(folder, "/") == 0 ? "" : folder, *rest ? "/" : "", rest);
+    if (strcmp(whole, parent) == 0)
+        name = strdup(".");
+    else
+        name = strdup(strncmp(whole, parent, n) == 0 && whole[n] == '/' ? whole + n + 1 : whole);
+    free(whole);
+    return name;
+}
+
+static int has_dots(const char *rest)
+{
+    for (const char *at = rest; (at = strstr(at, "..")); at++)
+        if ((at == rest || at[-1] == '/') && (at[2] == '/' || at[2] == '\0'))
+            return 1;
+    return 0;
+}
+
+/* The name of a source that a path with links has, or NULL: none, or no memory. */
+static char *name_of_source(const struct sources *s, const char *parent, char *clean)
+{
+    char folder[PATH_MAX];
+    char *rest = clean;
+
+    while (rest) {
+        const char *at = rest == clean ? "/" : clean;
+        if (rest != clean)
+            *rest = '\0';
+        int is_there = realpath(at, folder) != NULL;
+        if (rest != clean)
+            *rest = '/';
+        char *name = is_there && !has_dots(rest + 1) ? name_from(parent, folder, rest + 1) : NULL;
+        if (name && sources_find(s, name))
+            return name;
+        free(name);
+        rest = is_there ? strchr(rest + 1, '/') : NULL;
     }
-    const char *slash = strrchr(clean, '/'), *name = slash ? slash + 1 : clean;
-    /* What has no name of its own in a folder can only be looked for. */
-    if (*name != '\0' && strcmp(name, ".") != 0 && strcmp(name, "..") != 0)
-        status = collection_path_gone(c, io, parent, &folder, e);
-    if (status == DELTAFS_OK) {
-        size_t room = strlen(folder) + strlen(name) + 2;
-        int is_top = strcmp(folder, ".") == 0, ends = strcmp(folder, "/") == 0;
-        if ((*out = malloc(room)))
-            snprintf(*out, room, "%s%s%s", is_top ? "" : folder, is_top || ends ? "" : "/", name);
-        else
-            status = error_no_memory(e, room, "a path");
-    }
-    free(folder);
-    free(parent);
+    return NULL;
+}
+
+/* The same where the folder of the collection is known. */
+static int name_below(const char *parent, const struct sources *s, const char *path, char **out, struct error *e)
+{
+    char real[PATH_MAX], *clean = path_clean(path);
+
+    if (!clean)
+        return error_system(e, errno, "find", path);
+    int is_there = realpath(path, real) != NULL, why = errno;
+    *out = is_there && strcmp(real, clean) == 0 ? NULL : name_of_source(s, parent, clean);
     free(clean);
-    return status;
+    if (*out)
+        return DELTAFS_OK;
+    if (is_there) {
+        *out = name_from(parent, real, "");
+        return *out ? DELTAFS_OK : error_no_memory(e, strlen(real), "a path");
+    }
+    error_system(e, why, "find", path);
+    return why == ENOENT || why == ENOTDIR ? (e->status = DELTAFS_ERR_NOT_FOUND) : e->status;
+}
+
+int collection_name(const struct collection *c, const struct io *io, const struct sources *s, const char *path,
+                    char **out, struct error *e)
+{
+    char parent[PATH_MAX], *whole = io_whole(io, c->parent);
+    int is_found = whole && realpath(whole, parent);
+
+    free(whole);
+    return is_found ? name_below(parent, s, path, out, e)
+                    : error_system(e, errno, "find the folder of the collection", c->parent);
 }
 
 char *collection_path_out(const struct collection *c, const char *path)

@@ -18,12 +18,14 @@ int collection_beside(const char *path, char kind, char **out, struct error *e);
 /* The collection at `path`, or that of the file there; DELTAFS_ERR_NOT_FOUND. */
 int collection_find(struct io *io, const char *path, struct collection *c, struct error *e);
 
-/* The path of a file as SOURCES has it, and from where the caller is; freed by the caller. The collection is found by
- * `io`. */
-int collection_path_in(const struct collection *c, const struct io *io, const char *path, char **out, struct error *e);
-/* The same of a file that may be gone, and its folders, too. */
-int collection_path_gone(const struct collection *c, const struct io *io, const char *path, char **out,
-                         struct error *e);
+/* What SOURCES calls the file at `path`, or is to call it: by its real path, that is, without links. But a file may
+ * have gone since it was indexed, and it, or a folder, may have become a link: so names are tried first in which parts
+ * of the path at its end stand as they are given, the longest of these first, and one that a source of `s` has is the
+ * answer. DELTAFS_ERR_NOT_FOUND: no source is called so, and there is no such file. Freed by the caller; the collection
+ * is found by `io`. */
+int collection_name(const struct collection *c, const struct io *io, const struct sources *s, const char *path,
+                    char **out, struct error *e);
+/* The path of that from where the caller is; freed by the caller. */
 char *collection_path_out(const struct collection *c, const char *path);
 
 #endif

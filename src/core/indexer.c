@@ -277,23 +277,51 @@ static int is_source_lost(const deltafs_indexer *ix, const struct key_source *s)
     return is_lost;
 }
 
+/* Where the file of a source really is. Returns 0, or -1. */
+static int source_place(const deltafs_indexer *ix, const struct key_source *s, char out[PATH_MAX])
+{
+    char *path = collection_path_out(&ix->place, s->path), *whole = path ? io_whole(&ix->there, path) : NULL;
+    int rc = whole && realpath(whole, out) ? 0 : -1;
+
+    free(path);
+    free(whole);
+    return rc;
+}
+
+/* Another source that is the same file as this one, which a link leads to; or NULL. */
+static const struct key_source *indexer_alias(const deltafs_indexer *ix, const struct key_source *s)
+{
+    char own[PATH_MAX], other[PATH_MAX];
+
+    for (size_t i = 0; i < ix->sources.count; i++) {
+        const struct key_source *t = &ix->sources.source[i];
+        if (source_identity_is_same(&t->identity, &s->identity) && strcmp(t->path, s->path) != 0 &&
+            source_place(ix, s, own) == 0 && source_place(ix, t, other) == 0 && strcmp(own, other) == 0)
+            return t;
+    }
+    return NULL;
+}
+
 static int indexer_look(deltafs_indexer *ix, const char *path, int *has, struct error *e)
 {
-    struct source_identity is;
-    char *name;
-    int status = collection_path_in(&ix->place, &ix->there, path, &name, e);
+    struct key_source is = {0};
+    int status = collection_name(&ix->place, &ix->there, &ix->sources, path, &is.path, e);
 
     *has = 0;
-    if (status != DELTAFS_OK)
-        return status;
-    const struct key_source *s = sources_find(&ix->sources, name);
-    free(name);
-    status = indexer_identify(&ix->io, path, &is, e);
-    if (status != DELTAFS_OK)
-        return status;
-    deltafs_indexer_expect(ix, path, &is);
-    *has = s && source_identity_is_same(&is, &s->identity) && !is_source_lost(ix, s);
-    return DELTAFS_OK;
+    if (status == DELTAFS_OK)
+        status = indexer_identify(&ix->io, path, &is.identity, e);
+    if (status == DELTAFS_OK) {
+        const struct key_source *s = sources_find(&ix->sources, is.path), *alias = indexer_alias(ix, &is);
+        deltafs_indexer_expect(ix, path, &is.identity);
+        /* Under two names it would be found twice. */
+        if (!s || !alias)
+            s = s ? s : alias;
+        else
+            s = NULL;
+        *has = s && source_identity_is_same(&is.identity, &s->identity) && !is_source_lost(ix, s);
+    }
+    free(is.path);
+    return status;
 }
 
 int deltafs_indexer_has(deltafs_indexer *ix, const char *path, int *has)
@@ -341,8 +369,8 @@ static int indexer_compose(deltafs_indexer *ix, const char *path, struct key_fil
                            const struct deltafs_table *const *table, char **text, struct error *e)
 {
     struct key_source s = {.table_count = n, .table = calloc(n, sizeof *s.table)};
-    int status =
-        s.table ? collection_path_in(&ix->place, &ix->there, path, &s.path, e) : error_no_memory(e, n, "tables");
+    int status = s.table ? collection_name(&ix->place, &ix->there, &ix->sources, path, &s.path, e)
+                         : error_no_memory(e, n, "tables");
 
     if (status == DELTAFS_OK)
         status = key_file_identity(file, 1, &s.identity, e);
@@ -468,8 +496,8 @@ static int indexer_open_dir(deltafs_indexer *ix, struct error *e)
     return status;
 }
 
-/* Rank 0: the source's lines into SOURCES, now that its epochs are committed. */
-static int indexer_note(deltafs_indexer *ix, struct key_source *s, struct error *e)
+/* Rank 0: the source's lines into SOURCES. */
+static int indexer_append(deltafs_indexer *ix, struct key_source *s, struct error *e)
 {
     char *text = NULL;
     int status = source_format(s, &text, e);
@@ -479,6 +507,29 @@ static int indexer_note(deltafs_indexer *ix, struct key_source *s, struct error 
     if (status == DELTAFS_OK)
         status = sources_add(&ix->sources, s, e);
     free(text);
+    return status;
+}
+
+/* Rank 0. */
+static int indexer_forget_source(deltafs_indexer *ix, const char *name, struct error *e)
+{
+    struct key_source none = {.path = strdup(name)};
+    int status = none.path ? indexer_append(ix, &none, e) : error_no_memory(e, strlen(name), "a path");
+
+    source_fini(&none);
+    return status;
+}
+
+/* Rank 0: note the source, now that its epochs are committed. By another name it is forgotten: all of its rows would be
+ * found twice. */
+static int indexer_note(deltafs_indexer *ix, struct key_source *s, struct error *e)
+{
+    const char *name = s->path; /* stays where it is */
+    const struct key_source *alias;
+    int status = indexer_append(ix, s, e);
+
+    while (status == DELTAFS_OK && (alias = indexer_alias(ix, sources_find(&ix->sources, name))))
+        status = indexer_forget_source(ix, alias->path, e);
     return status;
 }
 
@@ -618,93 +669,124 @@ int deltafs_indexer_add(deltafs_indexer *ix, const char *path, size_t n, const s
 
 /* ---- Forgetting files ---- */
 
-/* Rank 0: whether the source goes: the one of that name, or with NULL each whose file has gone. */
-static int indexer_forgets(deltafs_indexer *ix, const struct key_source *s, const char *name)
-{
-    struct error ignored;
-    char kind;
+/* On rank 0: the names of sources that are to go. */
+struct names {
+    char **name;
+    uint64_t count;
+};
 
-    if (name)
-        return strcmp(s->path, name) == 0;
-    char *path = collection_path_out(&ix->place, s->path);
-    int has_gone = path && key_file_kind(&ix->there, path, &kind, &ignored) == DELTAFS_ERR_NOT_FOUND;
-    free(path);
-    return has_gone;
+static void names_fini(struct names *n)
+{
+    for (uint64_t i = 0; i < n->count; i++)
+        free(n->name[i]);
+    free(n->name);
 }
 
-/* Rank 0: what is to go, and how many there are. */
-static int indexer_look_forgotten(deltafs_indexer *ix, const char *path, char **name, uint64_t *count, struct error *e)
+static int names_add(const deltafs_indexer *ix, struct names *n, const char *name, struct error *e)
 {
-    int status = DELTAFS_OK;
-
-    if (!ix->is_made)
-        return error_set(e, DELTAFS_ERR_NOT_FOUND, "%.800s: there is no index of keys", ix->place.path);
-    if (path)
-        status = collection_path_gone(&ix->place, &ix->there, path, name, e);
-    if (status != DELTAFS_OK)
-        return status;
-    for (size_t i = 0; i < ix->sources.count; i++)
-        *count += (uint64_t)indexer_forgets(ix, &ix->sources.source[i], *name);
-    if (path && *count == 0)
-        return error_set(e, DELTAFS_ERR_NOT_FOUND, "%.800s: is not indexed in %.800s", path, ix->place.path);
+    if (!n->name)
+        n->name = calloc(ix->sources.count + 1, sizeof *n->name);
+    if (!n->name || !(n->name[n->count] = strdup(name)))
+        return error_no_memory(e, strlen(name), "names");
+    n->count++;
     return DELTAFS_OK;
 }
 
-/* Rank 0, while the collection is this job's: the lines that say so. */
-static int indexer_note_forgotten(deltafs_indexer *ix, const char *name, uint64_t *count, struct error *e)
+static int indexer_has_not(const deltafs_indexer *ix, const char *path, struct error *e)
 {
-    int status = DELTAFS_OK;
+    return error_set(e, DELTAFS_ERR_NOT_FOUND, "%.800s: is not indexed in %.800s", path, ix->place.path);
+}
 
-    /* One that goes leaves its place to the last one. */
-    for (size_t i = ix->sources.count; i-- > 0 && status == DELTAFS_OK;) {
-        const struct key_source *s = &ix->sources.source[i];
-        if (!indexer_forgets(ix, s, name))
-            continue;
-        struct key_source none = {.path = strdup(s->path)};
-        status = none.path ? indexer_note(ix, &none, e) : error_no_memory(e, strlen(s->path), "a path");
-        *count += status == DELTAFS_OK;
-        source_fini(&none);
-    }
+/* Rank 0: the source that is this file. */
+static int indexer_name_one(const deltafs_indexer *ix, const char *path, struct names *out, struct error *e)
+{
+    char *name;
+    int status = collection_name(&ix->place, &ix->there, &ix->sources, path, &name, e);
+
+    if (status == DELTAFS_ERR_NOT_FOUND || (status == DELTAFS_OK && !sources_find(&ix->sources, name)))
+        status = indexer_has_not(ix, path, e);
+    if (status == DELTAFS_OK)
+        status = names_add(ix, out, name, e);
+    free(name);
     return status;
 }
 
+/* Rank 0: the sources whose files have gone. It is an error if one cannot be looked for. */
+static int indexer_name_gone(deltafs_indexer *ix, struct names *out, struct error *e)
+{
+    int status = DELTAFS_OK;
+
+    for (size_t i = 0; i < ix->sources.count && status == DELTAFS_OK; i++) {
+        char *path = collection_path_out(&ix->place, ix->sources.source[i].path), kind;
+        status = path ? key_file_kind(&ix->there, path, &kind, e) : error_no_memory(e, PATH_MAX, "a path");
+        free(path);
+        if (status == DELTAFS_ERR_NOT_FOUND)
+            status = names_add(ix, out, ix->sources.source[i].path, e);
+        else if (status == DELTAFS_ERR_NOT_DELTAFS) /* it has become something else, which is there */
+            status = DELTAFS_OK;
+    }
+    if (status == DELTAFS_OK && out->count > 0 && out->count == ix->sources.count)
+        return error_set(e, DELTAFS_ERR_CHANGED,
+                         "%.800s: none of its %" PRIu64 " files is there, as if it had been moved without them, or "
+                         "their file system were not mounted; nothing is forgotten: name the files, or remove the "
+                         "collection",
+                         ix->place.path, out->count);
+    return status;
+}
+
+/* Rank 0, while the collection is this job's; another may have done it before. */
+static int indexer_forget_names(deltafs_indexer *ix, const struct names *n, const char *path, uint64_t *count,
+                                struct error *e)
+{
+    int status = DELTAFS_OK;
+
+    for (uint64_t i = 0; i < n->count && status == DELTAFS_OK; i++) {
+        if (!sources_find(&ix->sources, n->name[i]))
+            continue;
+        status = indexer_forget_source(ix, n->name[i], e);
+        *count += status == DELTAFS_OK;
+    }
+    return status == DELTAFS_OK && path && *count == 0 ? indexer_has_not(ix, path, e) : status;
+}
+
 /* Collective: *count gets how many. */
-static int indexer_forget(deltafs_indexer *ix, const char *path, uint64_t *count, struct error *e)
+static int indexer_forget(deltafs_indexer *ix, const char *path, struct names *names, uint64_t *count, struct error *e)
 {
     struct error own = {0};
-    char *name = NULL;
 
-    if (ix->group.rank == 0)
-        own.status = indexer_look_forgotten(ix, path, &name, count, &own);
+    if (ix->group.rank == 0 && !ix->is_made)
+        error_set(&own, DELTAFS_ERR_NOT_FOUND, "%.800s: there is no index of keys", ix->place.path);
+    else if (ix->group.rank == 0)
+        own.status = path ? indexer_name_one(ix, path, names, &own) : indexer_name_gone(ix, names, &own);
     int status = indexer_agree(ix, &own);
+    uint64_t wanted = names->count;
     *e = own;
     if (status == DELTAFS_OK)
-        status = indexer_broadcast(ix, count, sizeof *count, e);
-    int is_any = status == DELTAFS_OK && *count > 0;
-    *count = 0;
-    if (is_any && !ix->dir)
+        status = indexer_broadcast(ix, &wanted, sizeof wanted, e);
+    if (status == DELTAFS_OK && wanted == 0)
+        return DELTAFS_OK;
+    if (status == DELTAFS_OK && !ix->dir)
         status = indexer_open_dir(ix, e);
-    if (is_any && status == DELTAFS_OK) {
-        if (ix->group.rank == 0)
-            own.status = indexer_note_forgotten(ix, name, count, &own);
-        status = indexer_agree(ix, &own);
-        *e = own;
-    }
-    if (is_any && status == DELTAFS_OK)
-        status = indexer_broadcast(ix, count, sizeof *count, e);
-    free(name);
-    return status;
+    if (status != DELTAFS_OK)
+        return status;
+    if (ix->group.rank == 0)
+        own.status = indexer_forget_names(ix, names, path, count, &own);
+    status = indexer_agree(ix, &own);
+    *e = own;
+    return status == DELTAFS_OK ? indexer_broadcast(ix, count, sizeof *count, e) : status;
 }
 
 int deltafs_indexer_forget(deltafs_indexer *ix, const char *path, uint64_t *forgotten)
 {
     struct error own = {0};
+    struct names names = {.count = 0};
 
     if (!ix || !forgotten)
         return error_set(deltafs_thread_error(), DELTAFS_ERR_INVALID,
                          "deltafs_indexer_forget: the handle and forgotten must be given");
     *forgotten = 0;
-    int status = indexer_forget(ix, path, forgotten, &own);
+    int status = indexer_forget(ix, path, &names, forgotten, &own);
+    names_fini(&names);
     if (status != DELTAFS_OK)
         ix->error = own;
     return status;

@@ -120,8 +120,10 @@ int keys_entry_lost(const deltafs_keys *k, const struct keys_entry *entry, struc
                      k->place.path, k->source[entry->source].path, entry->table->table.label, entry->table->sequence);
 }
 
-int keys_are_none(const deltafs_keys *k, struct error *e)
+int keys_check_any(const deltafs_keys *k, struct error *e)
 {
+    if (k->sources.last_whole > 0)
+        return DELTAFS_OK;
     return error_set(e, DELTAFS_ERR_CHANGED,
                      "%s: no file is indexed here, or its indexing did not end; index it (deltafs-mpi index)",
                      k->place.path);
@@ -179,9 +181,9 @@ int deltafs_keys_open(const char *path, const deltafs_options *options, deltafs_
 
 /* ---- Sources ---- */
 
-static int source_changed(const struct keys_source *s, const char *what, const char *advice, struct error *e)
+static int source_changed(const struct keys_source *s, const char *what, struct error *e)
 {
-    return error_set(e, DELTAFS_ERR_CHANGED, "%.700s: %s since its keys were indexed; %s", s->path, what, advice);
+    return error_set(e, DELTAFS_ERR_CHANGED, "%.700s: %s since its keys were indexed; index it again", s->path, what);
 }
 
 /* Whether the open file is as it was indexed. */
@@ -192,7 +194,7 @@ static int source_check(struct keys_source *s, const struct source_identity *was
 
     if (status != DELTAFS_OK)
         return status;
-    return source_identity_is_same(&is, was) ? DELTAFS_OK : source_changed(s, "was written to", "index it again", e);
+    return source_identity_is_same(&is, was) ? DELTAFS_OK : source_changed(s, "was written to", e);
 }
 
 static int source_try(deltafs_keys *k, struct keys_source *s, const struct source_identity *was, struct error *e)
@@ -201,10 +203,13 @@ static int source_try(deltafs_keys *k, struct keys_source *s, const struct sourc
     int status = key_file_kind(&k->io, s->path, &kind, e);
 
     if (status == DELTAFS_ERR_NOT_FOUND)
-        return source_changed(s, "has gone or been renamed", "have the index forget it (deltafs-mpi index --forget)",
-                              e);
+        return error_set(
+            e, DELTAFS_ERR_CHANGED,
+            "%.500s: has gone or been renamed since its keys were indexed; if that is so for good, have it "
+            "forgotten (deltafs-mpi index --forget -o %.300s)",
+            s->path, k->place.path);
     if (status == DELTAFS_ERR_NOT_DELTAFS || (status == DELTAFS_OK && kind != was->kind))
-        return source_changed(s, "has become something else", "index it again", e);
+        return source_changed(s, "has become something else", e);
     if (status == DELTAFS_OK)
         status = key_file_open(&s->file, &k->io, s->path, kind, NULL, NULL, e);
     if (status != DELTAFS_OK)
@@ -583,8 +588,7 @@ int deltafs_keys_get(deltafs_keys *k, uint64_t key, const struct deltafs_range *
     if (!k || !fn)
         return error_set(k ? &k->error : deltafs_thread_error(), DELTAFS_ERR_INVALID,
                          "deltafs_keys_get: the handle and fn must be given");
-    if (k->entry_count == 0)
-        keys_are_none(k, &first);
+    keys_check_any(k, &first);
     for (size_t i = 0; i < k->entry_count; i++)
         k->entry[i].is_absent = 0;
     if (keys_sequences(k, range, &sequences, &first))

@@ -42,8 +42,8 @@ struct deltafs_keys {
 
 /* The source, open and unchanged; DELTAFS_ERR_CHANGED if it is not. */
 int keys_source_open(deltafs_keys *k, size_t source, struct key_file **out, struct error *e);
-/* Nothing can be found in an index of no files. */
-int keys_are_none(const deltafs_keys *k, struct error *e);
+/* Whether any file was ever indexed here, be it forgotten by now: else nothing can be said not to be there. */
+int keys_check_any(const deltafs_keys *k, struct error *e);
 int keys_entry_lost(const deltafs_keys *k, const struct keys_entry *entry, struct error *e);
 
 #endif

@@ -129,8 +129,8 @@ static int verify_end(const struct keys_verify *v, struct error *e)
     const deltafs_keys *k = v->keys;
     uint64_t last;
 
-    if (k->entry_count == 0)
-        return keys_are_none(k, e);
+    if (keys_check_any(k, e) != DELTAFS_OK)
+        return e->status;
     if (deltafs_last_label(k->dir, &last) != DELTAFS_OK || last <= k->sources.last_whole)
         return DELTAFS_OK;
     return error_set(

@@ -17,7 +17,7 @@
 
 struct index_job {
     int rank, ranks;
-    int is_quiet, is_again, is_forget;
+    int is_quiet, is_again, is_forget, is_described;
     deltafs_options *options;
     const char *collection; /* NULL: one for each file, in it or beside it */
     deltafs_indexer *indexer;
@@ -94,6 +94,7 @@ static int index_take(struct index_job *ix, int c)
     case 'o':
         return index_set(ix, "collection", text_path(optarg));
     case 'l':
+        ix->is_described = 1;
         return index_set(ix, "epoch", optarg);
     case 'a':
         ix->is_again = 1;
@@ -128,11 +129,11 @@ static int index_parse(struct index_job *ix, int argc, char **argv)
                           "--key is missing: the field of --schema that is the key, or the path of an HDF5 dataset");
     if (code == EXIT_OK && *index_option(ix, "collection") != '\0')
         ix->collection = index_option(ix, "collection");
-    if (code == EXIT_OK && ix->is_forget && ix->is_again)
-        code = index_fail(ix, EXIT_USAGE, "--forget and --again contradict each other");
+    if (code == EXIT_OK && ix->is_forget && (ix->is_again || ix->is_described))
+        code = index_fail(ix, EXIT_USAGE, "--forget takes out whole files: nothing is indexed again, nor by its label");
     if (code == EXIT_OK && ix->is_forget && !ix->collection)
         code = index_fail(ix, EXIT_USAGE,
-                          "--forget needs -o COLLECTION; an index of one file, beside it, is removed with rm");
+                          "--forget needs -o COLLECTION (FILE.keys that a file has of its own is removed by rm -r)");
     if (code == EXIT_USAGE && ix->rank == 0)
         fputs("Try 'deltafs-mpi help'.\n", stderr);
     return code;
@@ -310,7 +311,7 @@ static int index_forget(struct index_job *ix, char **files, int n)
         forgotten += one;
     }
     int closed = index_close(ix);
-    if (ix->rank == 0 && !ix->is_quiet)
+    if (ix->rank == 0 && !ix->is_quiet && (code == EXIT_OK || forgotten > 0))
         printf("%s: %" PRIu64 " file%s forgotten\n", ix->collection, forgotten, text_plural(forgotten));
     return code != EXIT_OK ? code : closed;
 }

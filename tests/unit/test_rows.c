@@ -357,12 +357,134 @@ static void test_forget(void **state)
     CHECK_IS(deltafs_indexer_close(ix), DELTAFS_OK);
     deltafs_keys *k;
     CHECK_IS(deltafs_keys_open(collection, NULL, &k), DELTAFS_OK);
-    CHECK_IS(deltafs_keys_get(k, file[2].key[0], NULL, answer_check, NULL), DELTAFS_ERR_CHANGED);
+    CHECK_IS(deltafs_keys_get(k, file[2].key[0], NULL, answer_check, NULL), DELTAFS_ERR_NOT_FOUND);
+    CHECK_IS(deltafs_keys_verify(k, NULL, NULL, &n), DELTAFS_OK);
+    CHECK_IS(n, 0);
     deltafs_keys_close(k);
     CHECK_IS(index_one(collection, &file[3]), DELTAFS_OK);
     check_all(collection, &file[3], 1);
+    /* Where none is there the collection may have gone from them; what is something else now has not gone. */
+    unit_remove(file[3].path);
+    CHECK_IS(deltafs_indexer_open(collection, NULL, NULL, &ix), DELTAFS_OK);
+    CHECK_IS(deltafs_indexer_forget(ix, NULL, &n), DELTAFS_ERR_CHANGED);
+    CHECK(n == 0 && strstr(deltafs_indexer_errmsg(ix), "none of its 1 files is there"));
+    CHECK_IS(mkdir(file[3].path, 0777), 0);
+    CHECK_IS(deltafs_indexer_forget(ix, NULL, &n), DELTAFS_OK);
+    CHECK_IS(n, 0);
+    CHECK_IS(rmdir(file[3].path), 0);
+    snprintf(command, sizeof command, "%s/./", file[3].path);
+    CHECK_IS(deltafs_indexer_forget(ix, command, &n), DELTAFS_OK);
+    CHECK_IS(n, 1);
+    CHECK_IS(deltafs_indexer_close(ix), DELTAFS_OK);
     for (size_t i = 0; i < 4; i++)
         free(file[i].key);
+}
+
+/* Each operation of forgetting fails in turn: what is said to have gone is not found any longer, and the rest is. */
+static void test_forget_fault(void **state)
+{
+    struct rng r = rng_init(43);
+    struct oracle file[3];
+    const char *collection = unit_path("forget faults");
+    deltafs_indexer *ix;
+    deltafs_keys *keys;
+    struct deltafs_table_stat stat;
+    int failed = 1;
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++)
+        file[i] = oracle_make(&r, unit_path("forget fault %zu", i), i, 40, 0);
+    for (uint64_t k = 0; failed; k++) {
+        uint64_t n = 0, left = 0;
+        unit_remove(collection);
+        for (size_t i = 0; i < 3; i++) {
+            oracle_write(&file[i]);
+            CHECK_IS(index_one(collection, &file[i]), DELTAFS_OK);
+        }
+        unit_remove(file[1].path);
+        unit_remove(file[2].path);
+        unit_kth_begin_default(k, EIO);
+        unit_kth_count(1);
+        int status = deltafs_indexer_open(collection, NULL, NULL, &ix);
+        if (status == DELTAFS_OK) {
+            status = deltafs_indexer_forget(ix, NULL, &n);
+            CHECK(n <= 2 && (n == 2 || status != DELTAFS_OK));
+            deltafs_indexer_close(ix);
+        }
+        unit_kth_count(0);
+        failed = unit_kth_end();
+        CHECK(failed || n == 2);
+        CHECK_IS(deltafs_keys_open(collection, NULL, &keys), DELTAFS_OK);
+        while (deltafs_keys_table(keys, left, &stat) == DELTAFS_OK)
+            left++;
+        deltafs_keys_close(keys);
+        CHECK_IS(left, 3 - n);
+        CHECK_IS(deltafs_indexer_open(collection, NULL, NULL, &ix), DELTAFS_OK);
+        CHECK_IS(deltafs_indexer_forget(ix, NULL, &n), DELTAFS_OK);
+        CHECK_IS(n, left - 1);
+        CHECK_IS(deltafs_indexer_close(ix), DELTAFS_OK);
+        check_all(collection, file, 1);
+    }
+    for (size_t i = 0; i < 3; i++)
+        free(file[i].key);
+}
+
+/* Files and collections that links lead to. (All rows were found twice where a folder had been moved, a link left in
+ * its place, and the files indexed again; and the old ones could not be forgotten.) */
+static void test_links(void **state)
+{
+    struct rng r = rng_init(44);
+    struct oracle file[3];
+    const char *collection = unit_path("links/all");
+    char command[1500];
+    deltafs_indexer *ix;
+    uint64_t n;
+    int has;
+
+    (void)state;
+    CHECK_IS(mkdir(unit_path("links"), 0777), 0);
+    CHECK_IS(mkdir(unit_path("links/d"), 0777), 0);
+    for (size_t i = 0; i < 3; i++) {
+        file[i] = oracle_make(&r, unit_path(i < 2 ? "links/d/%zu" : "links/%zu", i), i, 200, 0);
+        oracle_write(&file[i]);
+        CHECK_IS(index_one(collection, &file[i]), DELTAFS_OK);
+    }
+    snprintf(command, sizeof command,
+             "cd %s && mkdir arch other && mv d arch && ln -s arch/d d && ln -s ../all other/all", unit_path("links"));
+    CHECK_IS(system(command), 0);
+    CHECK_IS(deltafs_indexer_open(collection, NULL, NULL, &ix), DELTAFS_OK);
+    /* Both names of a file are those of what was indexed. */
+    CHECK_IS(deltafs_indexer_has(ix, file[0].path, &has), DELTAFS_OK);
+    CHECK_IS(has, 1);
+    CHECK_IS(deltafs_indexer_has(ix, unit_path("links/arch/d/0"), &has), DELTAFS_OK);
+    CHECK_IS(has, 1);
+    /* By another name it is indexed once, and by the first one, too. */
+    snprintf(file[0].path, sizeof file[0].path, "%s", unit_path("links/arch/d/0"));
+    CHECK_IS(oracle_index(&file[0], ix), DELTAFS_OK);
+    CHECK_IS(deltafs_indexer_close(ix), DELTAFS_OK);
+    check_all(collection, file, 3);
+    snprintf(file[0].path, sizeof file[0].path, "%s", unit_path("links/d/0"));
+    file[0].key[7]++;
+    oracle_write(&file[0]);
+    CHECK_IS(index_one(collection, &file[0]), DELTAFS_OK);
+    check_all(collection, file, 3);
+    /* Through a link to the collection its files are where they are. */
+    check_all(unit_path("links/other/all"), file, 3);
+    CHECK_IS(deltafs_indexer_open(unit_path("links/other/all"), NULL, NULL, &ix), DELTAFS_OK);
+    CHECK_IS(deltafs_indexer_forget(ix, NULL, &n), DELTAFS_OK);
+    CHECK_IS(n, 0);
+    CHECK_IS(deltafs_indexer_has(ix, file[1].path, &has), DELTAFS_OK);
+    CHECK_IS(has, 1);
+    /* By the name that it was indexed by, and then not by another. */
+    CHECK_IS(deltafs_indexer_forget(ix, file[1].path, &n), DELTAFS_OK);
+    CHECK_IS(n, 1);
+    CHECK_IS(deltafs_indexer_forget(ix, unit_path("links/arch/d/1"), &n), DELTAFS_ERR_NOT_FOUND);
+    CHECK_IS(deltafs_indexer_close(ix), DELTAFS_OK);
+    free(file[1].key);
+    file[1] = file[2];
+    check_all(collection, file, 2);
+    free(file[0].key);
+    free(file[1].key);
 }
 
 /* How many rows a group of the collection's last table has, as SOURCES says; 0: it does not. */
@@ -814,6 +936,7 @@ static void test_hostile(void **state)
                 {"large", "size=1200", "size=4000000000000000000"},
                 {"other tables", "tables=1", "tables=2"},
                 {"no tables", "tables=1", "tables=0"},
+                {"forgotten", "Source tables=1", "Forget tables=1"},
                 {"no rows in a group", "group=256", "group=0"},
                 {"large groups", "group=256", "group=257"},
                 {"groups of no number", "group=256", "group=x"},
@@ -846,7 +969,7 @@ static void test_hostile(void **state)
             *next = '\0';
             *strstr(line, " ~") = '\0';
             char *at = strstr(line, lies[i].from);
-            if (at && (at[-1] == ' ')) {
+            if (at && (at == line || at[-1] == ' ')) {
                 snprintf(told, sizeof told, "%.*s%s%s", (int)(at - line), line, lies[i].to, at + strlen(lies[i].from));
                 lied = 1;
             } else {
@@ -905,12 +1028,13 @@ static void test_fault(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_labels),   cmocka_unit_test(test_tables),   cmocka_unit_test(test_round),
-        cmocka_unit_test(test_beside),   cmocka_unit_test(test_moved_on), cmocka_unit_test(test_visited),
-        cmocka_unit_test(test_namesake), cmocka_unit_test(test_changed),  cmocka_unit_test(test_forged),
-        cmocka_unit_test(test_refused),  cmocka_unit_test(test_columns),  cmocka_unit_test(test_damaged),
-        cmocka_unit_test(test_hostile),  cmocka_unit_test(test_fault),    cmocka_unit_test(test_written_between),
-        cmocka_unit_test(test_forget),   cmocka_unit_test(test_version_1)};
+        cmocka_unit_test(test_labels),   cmocka_unit_test(test_tables),    cmocka_unit_test(test_round),
+        cmocka_unit_test(test_beside),   cmocka_unit_test(test_moved_on),  cmocka_unit_test(test_visited),
+        cmocka_unit_test(test_namesake), cmocka_unit_test(test_changed),   cmocka_unit_test(test_forged),
+        cmocka_unit_test(test_refused),  cmocka_unit_test(test_columns),   cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_hostile),  cmocka_unit_test(test_fault),     cmocka_unit_test(test_written_between),
+        cmocka_unit_test(test_forget),   cmocka_unit_test(test_version_1), cmocka_unit_test(test_forget_fault),
+        cmocka_unit_test(test_links)};
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) != 0;
 }
