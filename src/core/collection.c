@@ -149,14 +149,6 @@ static char *name_from(const char *parent, const char *folder, const char *rest)
     return name;
 }
 
-static int has_dots(const char *rest)
-{
-    for (const char *at = rest; (at = strstr(at, "..")); at++)
-        if ((at == rest || at[-1] == '/') && (at[2] == '/' || at[2] == '\0'))
-            return 1;
-    return 0;
-}
-
 /* The name of a source that a path with links has, or NULL: none, or no memory. */
 static char *name_of_source(const struct sources *s, const char *parent, char *clean)
 {
@@ -170,7 +162,7 @@ static char *name_of_source(const struct sources *s, const char *parent, char *c
         int is_there = realpath(at, folder) != NULL;
         if (rest != clean)
             *rest = '/';
-        char *name = is_there && !has_dots(rest + 1) ? name_from(parent, folder, rest + 1) : NULL;
+        char *name = is_there ? name_from(parent, folder, rest + 1) : NULL;
         if (name && sources_find(s, name))
             return name;
         free(name);

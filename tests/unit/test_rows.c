@@ -368,10 +368,12 @@ static void test_forget(void **state)
     CHECK_IS(deltafs_indexer_open(collection, NULL, NULL, &ix), DELTAFS_OK);
     CHECK_IS(deltafs_indexer_forget(ix, NULL, &n), DELTAFS_ERR_CHANGED);
     CHECK(n == 0 && strstr(deltafs_indexer_errmsg(ix), "none of its 1 files is there"));
-    CHECK_IS(mkdir(file[3].path, 0777), 0);
+    deltafs_dir *dir;
+    CHECK_IS(deltafs_create(file[3].path, NULL, &dir), DELTAFS_OK);
+    CHECK_IS(deltafs_close(dir), DELTAFS_OK);
     CHECK_IS(deltafs_indexer_forget(ix, NULL, &n), DELTAFS_OK);
     CHECK_IS(n, 0);
-    CHECK_IS(rmdir(file[3].path), 0);
+    unit_remove(file[3].path);
     snprintf(command, sizeof command, "%s/./", file[3].path);
     CHECK_IS(deltafs_indexer_forget(ix, command, &n), DELTAFS_OK);
     CHECK_IS(n, 1);
@@ -384,7 +386,7 @@ static void test_forget(void **state)
 static void test_forget_fault(void **state)
 {
     struct rng r = rng_init(43);
-    struct oracle file[3];
+    struct oracle file[4];
     const char *collection = unit_path("forget faults");
     deltafs_indexer *ix;
     deltafs_keys *keys;
@@ -392,17 +394,17 @@ static void test_forget_fault(void **state)
     int failed = 1;
 
     (void)state;
-    for (size_t i = 0; i < 3; i++)
+    for (size_t i = 0; i < 4; i++)
         file[i] = oracle_make(&r, unit_path("forget fault %zu", i), i, 40, 0);
     for (uint64_t k = 0; failed; k++) {
         uint64_t n = 0, left = 0;
         unit_remove(collection);
-        for (size_t i = 0; i < 3; i++) {
+        for (size_t i = 0; i < 4; i++) {
             oracle_write(&file[i]);
             CHECK_IS(index_one(collection, &file[i]), DELTAFS_OK);
         }
-        unit_remove(file[1].path);
         unit_remove(file[2].path);
+        unit_remove(file[3].path);
         unit_kth_begin_default(k, EIO);
         unit_kth_count(1);
         int status = deltafs_indexer_open(collection, NULL, NULL, &ix);
@@ -418,14 +420,14 @@ static void test_forget_fault(void **state)
         while (deltafs_keys_table(keys, left, &stat) == DELTAFS_OK)
             left++;
         deltafs_keys_close(keys);
-        CHECK_IS(left, 3 - n);
+        CHECK_IS(left, 4 - n);
         CHECK_IS(deltafs_indexer_open(collection, NULL, NULL, &ix), DELTAFS_OK);
         CHECK_IS(deltafs_indexer_forget(ix, NULL, &n), DELTAFS_OK);
-        CHECK_IS(n, left - 1);
+        CHECK_IS(n, left - 2);
         CHECK_IS(deltafs_indexer_close(ix), DELTAFS_OK);
-        check_all(collection, file, 1);
+        check_all(collection, file, 2);
     }
-    for (size_t i = 0; i < 3; i++)
+    for (size_t i = 0; i < 4; i++)
         free(file[i].key);
 }
 
@@ -539,6 +541,26 @@ static void test_version_1(void **state)
     check_all(new, file, 2);
     CHECK_IS(sources_group(unit_path("version1/SOURCES")), 0);
     CHECK_IS(sources_group(unit_path("version2/SOURCES")), 256);
+    static const struct {
+        uint64_t version, stride, rows;
+        uint32_t group;
+    } groups[] = {{1, 24, 3000, 64},
+                  {1, 64, 9, 64},
+                  {1, 65, 9, 32},
+                  {1, 5000, 9, 1},
+                  {2, 24, 3000, 256},
+                  {2, 64, 9, 256},
+                  {2, 65, 9, 128},
+                  {2, 20000, 9, 1},
+                  {1, 5000, UINT64_C(1) << 37, 64},
+                  {2, 20000, UINT64_C(1) << 35, 16}};
+    for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++) {
+        const struct deltafs_column key = {.stride = groups[i].stride};
+        struct source_table t = {.table = {.rows = groups[i].rows, .column = &key}};
+        source_table_choose_group(&t, groups[i].version);
+        CHECK_IS(t.group > 0, groups[i].version > 1);
+        CHECK_IS(source_table_group(&t), groups[i].group);
+    }
     free(file[0].key);
     free(file[1].key);
 }
@@ -984,6 +1006,8 @@ static void test_hostile(void **state)
         deltafs_keys *k;
         if (deltafs_keys_open(collection, NULL, &k) != DELTAFS_OK)
             continue;
+        struct deltafs_table_stat stat;
+        CHECK_IS(deltafs_keys_table(k, 0, &stat) == DELTAFS_OK, strcmp(lies[i].name, "forgotten") != 0);
         for (uint64_t row = 0; row < file.rows; row++) {
             struct answer a = {&file, 1, 0, 0, file.key[row]};
             if (deltafs_keys_get(k, file.key[row], NULL, answer_check, &a) == DELTAFS_OK)
