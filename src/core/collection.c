@@ -15,6 +15,7 @@ void collection_fini(struct collection *c)
     free(c->path);
     free(c->sources);
     free(c->parent);
+    free(c->real_parent);
     *c = (struct collection){0};
 }
 
@@ -42,13 +43,13 @@ static char *path_parent(const char *path)
     return strndup(path, slash == path ? 1 : (size_t)(slash - path));
 }
 
-/* The folder that it is in, and not one in which a link leads to it: names of files begin there. */
-static char *collection_parent(const char *path)
+/* If a link leads to it: the folder that it really is in. Else NULL. */
+static char *collection_real_parent(const char *path)
 {
     char real[PATH_MAX];
     struct stat st;
 
-    return path_parent(lstat(path, &st) == 0 && S_ISLNK(st.st_mode) && realpath(path, real) ? real : path);
+    return lstat(path, &st) == 0 && S_ISLNK(st.st_mode) && realpath(path, real) ? path_parent(real) : NULL;
 }
 
 int collection_init(struct collection *c, const char *path, struct error *e)
@@ -56,12 +57,31 @@ int collection_init(struct collection *c, const char *path, struct error *e)
     *c = (struct collection){.path = path_with(path, "")};
     if (c->path) {
         c->sources = path_with(path, "/" SOURCES_NAME);
-        c->parent = collection_parent(c->path);
+        c->parent = path_parent(c->path);
+        c->real_parent = collection_real_parent(c->path);
     }
     if (c->sources && c->parent)
         return DELTAFS_OK;
     collection_fini(c);
     return error_no_memory(e, strlen(path), "a path");
+}
+
+void collection_settle(struct collection *c, const struct io *io, const struct sources *s)
+{
+    int is_left = 0; /* the files are where the link is */
+
+    for (size_t i = 0; c->real_parent && i < s->count && !is_left; i++) {
+        char *path = s->source[i].path[0] == '/' ? NULL : collection_path_out(c, s->source[i].path);
+        char *whole = path ? io_whole(io, path) : NULL;
+        is_left = whole && access(whole, F_OK) == 0;
+        free(path);
+        free(whole);
+    }
+    if (!c->real_parent || is_left)
+        return;
+    free(c->parent);
+    c->parent = c->real_parent;
+    c->real_parent = NULL;
 }
 
 int collection_beside(const char *path, char kind, char **out, struct error *e)
@@ -132,46 +152,57 @@ static char *path_clean(const char *path)
     return out;
 }
 
-/* A new text: what SOURCES calls the file `rest` of the real folder `folder`, or with "" that itself. */
-static char *name_from(const char *parent, const char *folder, const char *rest)
+/* A new text: the path of the file `rest` of the folder `folder`. */
+static char *path_of(const char *folder, const char *rest)
 {
-    size_t n = strcmp(parent, "/") == 0 ? 0 : strlen(parent), room = strlen(folder) + strlen(rest) + 2;
-    char *whole = malloc(room), *name = NULL;
+    size_t room = strlen(folder) + strlen(rest) + 2;
+    char *whole = malloc(room);
 
-    if (!whole)
-        return NULL;
-    snprintf(whole, room, "%s%s%s", *rest && strcmp(folder, "/") == 0 ? "" : folder, *rest ? "/" : "", rest);
-    if (strcmp(whole, parent) == 0)
-        name = strdup(".");
-    else
-        name = strdup(strncmp(whole, parent, n) == 0 && whole[n] == '/' ? whole + n + 1 : whole);
-    free(whole);
-    return name;
+    if (whole)
+        snprintf(whole, room, "%s/%s", strcmp(folder, "/") == 0 ? "" : folder, rest);
+    return whole;
 }
 
-/* The name of a source that a path with links has, or NULL: none, or no memory. */
-static char *name_of_source(const struct sources *s, const char *parent, char *clean)
+/* What SOURCES calls the file of this path from the root, in a collection that is in the real folder `parent`. */
+static const char *name_of(const char *parent, const char *whole)
+{
+    size_t n = strcmp(parent, "/") == 0 ? 0 : strlen(parent);
+
+    if (strcmp(whole, parent) == 0)
+        return ".";
+    return strncmp(whole, parent, n) == 0 && whole[n] == '/' ? whole + n + 1 : whole;
+}
+
+/* The name of the source that this file is, or NULL. It may have come to be below the folder later. */
+static const char *name_of_source(const struct sources *s, const char *parent, const char *whole)
+{
+    const char *name = name_of(parent, whole);
+
+    return sources_find(s, whole) ? whole : sources_find(s, name) ? name : NULL;
+}
+
+/* The same of a path in which there are links. A new text; NULL: none, or no memory. */
+static char *name_by_links(const struct sources *s, const char *parent, char *clean)
 {
     char folder[PATH_MAX];
-    char *rest = clean;
 
-    while (rest) {
-        const char *at = rest == clean ? "/" : clean;
-        if (rest != clean)
-            *rest = '\0';
-        int is_there = realpath(at, folder) != NULL;
-        if (rest != clean)
-            *rest = '/';
-        char *name = is_there ? name_from(parent, folder, rest + 1) : NULL;
-        if (name && sources_find(s, name))
-            return name;
-        free(name);
-        rest = is_there ? strchr(rest + 1, '/') : NULL;
+    for (char *rest = clean; rest; rest = strchr(rest + 1, '/')) {
+        *rest = '\0';
+        int is_there = realpath(rest == clean ? "/" : clean, folder) != NULL;
+        *rest = '/';
+        char *whole = is_there ? path_of(folder, rest + 1) : NULL;
+        if (!whole)
+            return NULL;
+        const char *name = name_of_source(s, parent, whole);
+        char *found = name ? strdup(name) : NULL;
+        free(whole);
+        if (name)
+            return found;
     }
     return NULL;
 }
 
-/* The same where the folder of the collection is known. */
+/* collection_name() where the folder of the collection is known. */
 static int name_below(const char *parent, const struct sources *s, const char *path, char **out, struct error *e)
 {
     char real[PATH_MAX], *clean = path_clean(path);
@@ -179,12 +210,13 @@ static int name_below(const char *parent, const struct sources *s, const char *p
     if (!clean)
         return error_system(e, errno, "find", path);
     int is_there = realpath(path, real) != NULL, why = errno;
-    *out = is_there && strcmp(real, clean) == 0 ? NULL : name_of_source(s, parent, clean);
+    *out = is_there && strcmp(real, clean) == 0 ? NULL : name_by_links(s, parent, clean);
     free(clean);
     if (*out)
         return DELTAFS_OK;
     if (is_there) {
-        *out = name_from(parent, real, "");
+        const char *name = name_of_source(s, parent, real);
+        *out = strdup(name ? name : name_of(parent, real));
         return *out ? DELTAFS_OK : error_no_memory(e, strlen(real), "a path");
     }
     error_system(e, why, "find", path);
@@ -194,9 +226,12 @@ static int name_below(const char *parent, const struct sources *s, const char *p
 int collection_name(const struct collection *c, const struct io *io, const struct sources *s, const char *path,
                     char **out, struct error *e)
 {
-    char parent[PATH_MAX], *whole = io_whole(io, c->parent);
-    int is_found = whole && realpath(whole, parent);
+    char parent[PATH_MAX], *whole;
 
+    if (*path == '\0')
+        return error_set(e, DELTAFS_ERR_NOT_FOUND, "a file's name is missing: there is an empty one");
+    whole = io_whole(io, c->parent);
+    int is_found = whole && realpath(whole, parent);
     free(whole);
     return is_found ? name_below(parent, s, path, out, e)
                     : error_system(e, errno, "find the folder of the collection", c->parent);

@@ -6,13 +6,17 @@
 
 struct collection {
     char *path;
-    char *sources; /* the path of its file SOURCES */
-    char *parent;  /* the folder that it is in */
+    char *sources;     /* the path of its file SOURCES */
+    char *parent;      /* the folder that it is in, from which names of files begin */
+    char *real_parent; /* it may be this one, as a link leads to it; else NULL */
 };
 
 /* The collection at `path`. */
 int collection_init(struct collection *c, const char *path, struct error *e);
 void collection_fini(struct collection *c);
+/* Its folder, if a link leads to it: that of the link, if any of these sources is there (the collection was moved and
+ * the link left), or the one that it really is in. */
+void collection_settle(struct collection *c, const struct io *io, const struct sources *s);
 /* The path of the collection that belongs to the file at `path`, of that kind; freed by the caller. */
 int collection_beside(const char *path, char kind, char **out, struct error *e);
 /* The collection at `path`, or that of the file there; DELTAFS_ERR_NOT_FOUND. */

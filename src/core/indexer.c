@@ -146,6 +146,8 @@ static int indexer_read(deltafs_indexer *ix, struct error *e)
                       "%s: is a directory of records, not an index of files; name another collection", ix->place.path);
     if (status == DELTAFS_OK)
         status = sources_check_uuid(&ix->sources, ix->place.sources, m.uuid_text, e);
+    if (status == DELTAFS_OK)
+        collection_settle(&ix->place, &ix->there, &ix->sources);
     ix->next = m.epoch_count > 0 ? m.epoch[m.epoch_count - 1].label + 1 : 1;
     if (ix->next <= ix->sources.last)
         ix->next = ix->sources.last + 1;
@@ -277,26 +279,29 @@ static int is_source_lost(const deltafs_indexer *ix, const struct key_source *s)
     return is_lost;
 }
 
-/* Where the file of a source really is. Returns 0, or -1. */
-static int source_place(const deltafs_indexer *ix, const struct key_source *s, char out[PATH_MAX])
+/* Where the file of a source really is, which is looked up once; NULL: nowhere, or there is no memory. */
+static const char *source_place(const deltafs_indexer *ix, struct key_source *s)
 {
-    char *path = collection_path_out(&ix->place, s->path), *whole = path ? io_whole(&ix->there, path) : NULL;
-    int rc = whole && realpath(whole, out) ? 0 : -1;
+    char *path, *whole;
 
+    if (s->place)
+        return s->place;
+    path = collection_path_out(&ix->place, s->path);
+    whole = path ? io_whole(&ix->there, path) : NULL;
+    s->place = whole ? realpath(whole, NULL) : NULL;
     free(path);
     free(whole);
-    return rc;
+    return s->place;
 }
 
-/* Another source that is the same file as this one, which a link leads to; or NULL. */
-static const struct key_source *indexer_alias(const deltafs_indexer *ix, const struct key_source *s)
+/* The first source from *from on that is the same file as this one, by another name: a link leads to it. *from gets the
+ * number of the next one. NULL: there is none. */
+static const struct key_source *indexer_alias(deltafs_indexer *ix, struct key_source *s, size_t *from)
 {
-    char own[PATH_MAX], other[PATH_MAX];
-
-    for (size_t i = 0; i < ix->sources.count; i++) {
-        const struct key_source *t = &ix->sources.source[i];
+    while (*from < ix->sources.count) {
+        struct key_source *t = &ix->sources.source[(*from)++];
         if (source_identity_is_same(&t->identity, &s->identity) && strcmp(t->path, s->path) != 0 &&
-            source_place(ix, s, own) == 0 && source_place(ix, t, other) == 0 && strcmp(own, other) == 0)
+            source_place(ix, s) && source_place(ix, t) && strcmp(s->place, t->place) == 0)
             return t;
     }
     return NULL;
@@ -311,7 +316,8 @@ static int indexer_look(deltafs_indexer *ix, const char *path, int *has, struct 
     if (status == DELTAFS_OK)
         status = indexer_identify(&ix->io, path, &is.identity, e);
     if (status == DELTAFS_OK) {
-        const struct key_source *s = sources_find(&ix->sources, is.path), *alias = indexer_alias(ix, &is);
+        size_t from = 0;
+        const struct key_source *s = sources_find(&ix->sources, is.path), *alias = indexer_alias(ix, &is, &from);
         deltafs_indexer_expect(ix, path, &is.identity);
         /* Under two names it would be found twice. */
         if (!s || !alias)
@@ -320,7 +326,7 @@ static int indexer_look(deltafs_indexer *ix, const char *path, int *has, struct 
             s = NULL;
         *has = s && source_identity_is_same(&is.identity, &s->identity) && !is_source_lost(ix, s);
     }
-    free(is.path);
+    source_fini(&is);
     return status;
 }
 
@@ -496,17 +502,28 @@ static int indexer_open_dir(deltafs_indexer *ix, struct error *e)
     return status;
 }
 
-/* Rank 0: the source's lines into SOURCES. */
-static int indexer_append(deltafs_indexer *ix, struct key_source *s, struct error *e)
+/* Rank 0: the lines of `n` sources into SOURCES, all or none. */
+static int indexer_append(deltafs_indexer *ix, struct key_source *s, size_t n, struct error *e)
 {
-    char *text = NULL;
-    int status = source_format(s, &text, e);
+    char *all = NULL, *text;
+    size_t size = 0;
+    FILE *f = open_memstream(&all, &size);
+    int status = f ? DELTAFS_OK : error_no_memory(e, 0, "a file's lines");
 
+    for (size_t i = 0; i < n && status == DELTAFS_OK; i++) {
+        text = NULL;
+        status = source_format(&s[i], &text, e);
+        if (status == DELTAFS_OK)
+            fputs(text, f);
+        free(text);
+    }
+    if (f && fclose(f) != 0 && status == DELTAFS_OK)
+        status = error_no_memory(e, size, "a file's lines");
     if (status == DELTAFS_OK)
-        status = sources_append(&ix->there, ix->place.sources, &ix->sources.size, text, ix->sync, e);
-    if (status == DELTAFS_OK)
-        status = sources_add(&ix->sources, s, e);
-    free(text);
+        status = sources_append(&ix->there, ix->place.sources, &ix->sources.size, all, ix->sync, e);
+    for (size_t i = 0; i < n && status == DELTAFS_OK; i++)
+        status = sources_add(&ix->sources, &s[i], e);
+    free(all);
     return status;
 }
 
@@ -514,22 +531,32 @@ static int indexer_append(deltafs_indexer *ix, struct key_source *s, struct erro
 static int indexer_forget_source(deltafs_indexer *ix, const char *name, struct error *e)
 {
     struct key_source none = {.path = strdup(name)};
-    int status = none.path ? indexer_append(ix, &none, e) : error_no_memory(e, strlen(name), "a path");
+    int status = none.path ? indexer_append(ix, &none, 1, e) : error_no_memory(e, strlen(name), "a path");
 
     source_fini(&none);
     return status;
 }
 
-/* Rank 0: note the source, now that its epochs are committed. By another name it is forgotten: all of its rows would be
- * found twice. */
+/* Rank 0: note the source, now that its epochs are committed. By another name it is forgotten, or all of its rows would
+ * be found twice. */
 static int indexer_note(deltafs_indexer *ix, struct key_source *s, struct error *e)
 {
-    const char *name = s->path; /* stays where it is */
+    struct key_source *all = calloc(ix->sources.count + 1, sizeof *all);
     const struct key_source *alias;
-    int status = indexer_append(ix, s, e);
+    size_t n = 1, from = 0;
+    int status = all ? DELTAFS_OK : error_no_memory(e, ix->sources.count * sizeof *all, "a file's lines");
 
-    while (status == DELTAFS_OK && (alias = indexer_alias(ix, sources_find(&ix->sources, name))))
-        status = indexer_forget_source(ix, alias->path, e);
+    while (status == DELTAFS_OK && (alias = indexer_alias(ix, s, &from)))
+        if (!(all[n++].path = strdup(alias->path)))
+            status = error_no_memory(e, strlen(alias->path), "a path");
+    if (status == DELTAFS_OK) {
+        all[0] = *s;
+        *s = (struct key_source){0};
+        status = indexer_append(ix, all, n, e);
+    }
+    for (size_t i = 0; all && i < n; i++)
+        source_fini(&all[i]);
+    free(all);
     return status;
 }
 
@@ -698,32 +725,48 @@ static int indexer_has_not(const deltafs_indexer *ix, const char *path, struct e
 }
 
 /* Rank 0: the source that is this file. */
-static int indexer_name_one(const deltafs_indexer *ix, const char *path, struct names *out, struct error *e)
+static int indexer_name_one(deltafs_indexer *ix, const char *path, struct names *out, struct error *e)
 {
-    char *name;
-    int status = collection_name(&ix->place, &ix->there, &ix->sources, path, &name, e);
+    struct key_source is = {0};
+    int status = collection_name(&ix->place, &ix->there, &ix->sources, path, &is.path, e), is_known;
 
-    if (status == DELTAFS_ERR_NOT_FOUND || (status == DELTAFS_OK && !sources_find(&ix->sources, name)))
-        status = indexer_has_not(ix, path, e);
-    if (status == DELTAFS_OK)
-        status = names_add(ix, out, name, e);
-    free(name);
-    return status;
+    if (status != DELTAFS_OK)
+        return status == DELTAFS_ERR_NOT_FOUND ? indexer_has_not(ix, path, e) : status;
+    is_known = sources_find(&ix->sources, is.path) != NULL;
+    if (is_known)
+        status = names_add(ix, out, is.path, e);
+    /* By any other name that leads to it. */
+    for (size_t i = 0; i < ix->sources.count && !is_known && status == DELTAFS_OK && source_place(ix, &is); i++) {
+        struct key_source *s = &ix->sources.source[i];
+        is_known = source_place(ix, s) && strcmp(s->place, is.place) == 0;
+        if (is_known)
+            status = names_add(ix, out, s->path, e);
+    }
+    source_fini(&is);
+    return is_known || status != DELTAFS_OK ? status : indexer_has_not(ix, path, e);
 }
 
-/* Rank 0: the sources whose files have gone. It is an error if one cannot be looked for. */
+/* Whether the file of a source has gone; it is an error if it cannot be looked for. */
+static int source_has_gone(deltafs_indexer *ix, const char *name, int *has_gone, struct error *e)
+{
+    char *path = collection_path_out(&ix->place, name), kind;
+    int status = path ? key_file_kind(&ix->there, path, &kind, e) : error_no_memory(e, strlen(name), "a path");
+
+    free(path);
+    *has_gone = status == DELTAFS_ERR_NOT_FOUND;
+    /* It may have become something else, which is there. */
+    return *has_gone || status == DELTAFS_ERR_NOT_DELTAFS ? DELTAFS_OK : status;
+}
+
+/* Rank 0: the sources whose files have gone. */
 static int indexer_name_gone(deltafs_indexer *ix, struct names *out, struct error *e)
 {
-    int status = DELTAFS_OK;
+    int status = DELTAFS_OK, has_gone;
 
     for (size_t i = 0; i < ix->sources.count && status == DELTAFS_OK; i++) {
-        char *path = collection_path_out(&ix->place, ix->sources.source[i].path), kind;
-        status = path ? key_file_kind(&ix->there, path, &kind, e) : error_no_memory(e, PATH_MAX, "a path");
-        free(path);
-        if (status == DELTAFS_ERR_NOT_FOUND)
+        status = source_has_gone(ix, ix->sources.source[i].path, &has_gone, e);
+        if (status == DELTAFS_OK && has_gone)
             status = names_add(ix, out, ix->sources.source[i].path, e);
-        else if (status == DELTAFS_ERR_NOT_DELTAFS) /* it has become something else, which is there */
-            status = DELTAFS_OK;
     }
     if (status == DELTAFS_OK && out->count > 0 && out->count == ix->sources.count)
         return error_set(e, DELTAFS_ERR_CHANGED,
@@ -734,14 +777,17 @@ static int indexer_name_gone(deltafs_indexer *ix, struct names *out, struct erro
     return status;
 }
 
-/* Rank 0, while the collection is this job's; another may have done it before. */
+/* Rank 0, while the collection is this job's. Another may have done it before, or indexed one that is there again. */
 static int indexer_forget_names(deltafs_indexer *ix, const struct names *n, const char *path, uint64_t *count,
                                 struct error *e)
 {
     int status = DELTAFS_OK;
 
     for (uint64_t i = 0; i < n->count && status == DELTAFS_OK; i++) {
-        if (!sources_find(&ix->sources, n->name[i]))
+        int goes = sources_find(&ix->sources, n->name[i]) != NULL;
+        if (goes && !path)
+            status = source_has_gone(ix, n->name[i], &goes, e);
+        if (!goes || status != DELTAFS_OK)
             continue;
         status = indexer_forget_source(ix, n->name[i], e);
         *count += status == DELTAFS_OK;

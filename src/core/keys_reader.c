@@ -140,6 +140,8 @@ static int keys_open(deltafs_keys *k, const char *path, const deltafs_options *o
         return status;
     /* First what is indexed, then the directory, which has all of that. */
     status = sources_read(&k->io, k->place.sources, &k->sources, e);
+    if (status == DELTAFS_OK)
+        collection_settle(&k->place, &k->io, &k->sources);
     if (status == DELTAFS_OK && deltafs_open(k->place.path, options, &k->dir) != DELTAFS_OK) {
         *e = *deltafs_thread_error();
         status = e->status;

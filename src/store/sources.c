@@ -77,6 +77,7 @@ void source_fini(struct key_source *s)
         table_fini(&s->table[i]);
     free(s->table);
     free(s->path);
+    free(s->place);
     *s = (struct key_source){0};
 }
 
@@ -247,14 +248,14 @@ static int parse_table(struct parser *p, const char *fields, const char *path, u
 {
     struct source_table t = {0};
     uint64_t key, columns, group = 0;
-    char text[24];
 
     if (manifest_field(fields, "sequence", &t.sequence) != 0 || manifest_field(fields, "label", &t.table.label) != 0 ||
         manifest_field(fields, "rows", &t.table.rows) != 0 || manifest_field(fields, "key", &key) != 0 ||
         manifest_field(fields, "columns", &columns) != 0)
         return error_damaged(e, path, offset, "a table's line is malformed");
-    if (manifest_field_text(fields, "group", text, sizeof text) == 0 &&
-        (number_parse(text, &group) != 0 || group < 1 || group > COLLECTION_GROUP))
+    if (p->all && p->all->version > 1 &&
+        (manifest_field(fields, "group", &group) != 0 || group < 1 || group > COLLECTION_GROUP ||
+         (group & (group - 1)) != 0))
         return error_damaged(e, path, offset, "a table's groups are malformed");
     t.group = (uint32_t)group;
     t.table.key = (size_t)key;
@@ -595,7 +596,7 @@ static int sources_parse(void *arg, char *line, const char *path, uint64_t offse
     if (status != DELTAFS_OK)
         return status;
     p->all->last_whole = sources_last(&p->source, p->all->last_whole);
-    p->source.place = p->all->count;
+    p->source.number = p->all->count;
     p->all->source[p->all->count++] = p->source;
     p->source = (struct key_source){0};
     p->capacity = 0;
@@ -611,7 +612,7 @@ static int compare_sources(const void *a, const void *b)
 
     if (order != 0)
         return order;
-    return s->place > t->place ? -1 : s->place < t->place;
+    return s->number > t->number ? -1 : s->number < t->number;
 }
 
 /* Of each path only the latest, and that only if it has tables. */

@@ -34,7 +34,8 @@ struct key_source {
     struct source_identity identity;
     size_t table_count; /* 0: the path is that of no source any longer */
     struct source_table *table;
-    size_t place; /* of its last line among those of all sources */
+    size_t number; /* of its last line among those of all sources */
+    char *place;   /* what its path leads to, for who has looked that up; NULL at first */
 };
 
 struct sources {

@@ -218,12 +218,12 @@ static void make_logical(const char *folder)
 /* A collection of a stream of records, one of columns in pieces, and one of a logical file. */
 static void make_sources(const char *folder)
 {
-    static const char text[] = "Sources version=1 uuid=00000000-0000-0000-0000-000000000000 ~00000000\n"
-                               "Table sequence=1 label=7 rows=50 key=1 columns=2 name= ~00000000\n"
+    static const char text[] = "Sources version=2 uuid=00000000-0000-0000-0000-000000000000 ~00000000\n"
+                               "Table sequence=1 label=7 rows=50 key=1 columns=2 group=256 name= ~00000000\n"
                                "Column name=x type=f4 order=little stride=12 offset=0 ~00000000\n"
                                "Column name=id type=u8 order=little stride=12 offset=4 ~00000000\n"
                                "Source tables=1 size=600 kind=plain mtime=5 path=a%20b ~00000000\n"
-                               "Table sequence=2 label=8 rows=9 key=0 columns=2 name=/g ~00000000\n"
+                               "Table sequence=2 label=8 rows=9 key=0 columns=2 group=64 name=/g ~00000000\n"
                                "Column name=id type=i4 order=big stride=4 offset=64 ~00000000\n"
                                "Column name=s type=S3 order=little stride=3 ~00000000\n"
                                "Piece first=0 rows=4 offset=500 ~00000000\n"

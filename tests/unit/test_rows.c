@@ -477,16 +477,81 @@ static void test_links(void **state)
     CHECK_IS(n, 0);
     CHECK_IS(deltafs_indexer_has(ix, file[1].path, &has), DELTAFS_OK);
     CHECK_IS(has, 1);
-    /* By the name that it was indexed by, and then not by another. */
-    CHECK_IS(deltafs_indexer_forget(ix, file[1].path, &n), DELTAFS_OK);
+    /* By any name that leads to it. */
+    CHECK_IS(deltafs_indexer_forget(ix, unit_path("links/arch/d/1"), &n), DELTAFS_OK);
     CHECK_IS(n, 1);
-    CHECK_IS(deltafs_indexer_forget(ix, unit_path("links/arch/d/1"), &n), DELTAFS_ERR_NOT_FOUND);
+    CHECK_IS(deltafs_indexer_forget(ix, file[1].path, &n), DELTAFS_ERR_NOT_FOUND);
+    CHECK_IS(deltafs_indexer_forget(ix, "", &n), DELTAFS_ERR_NOT_FOUND);
     CHECK_IS(deltafs_indexer_close(ix), DELTAFS_OK);
     free(file[1].key);
     file[1] = file[2];
     check_all(collection, file, 2);
+    /* A collection that was moved, a link left in its place, has its files where the link is. */
+    snprintf(command, sizeof command, "cd %s && mv all other/fast && ln -s other/fast all", unit_path("links"));
+    CHECK_IS(system(command), 0);
+    check_all(collection, file, 2);
+    CHECK_IS(deltafs_indexer_open(collection, NULL, NULL, &ix), DELTAFS_OK);
+    CHECK_IS(deltafs_indexer_has(ix, file[1].path, &has), DELTAFS_OK);
+    CHECK_IS(has, 1);
+    CHECK_IS(deltafs_indexer_close(ix), DELTAFS_OK);
     free(file[0].key);
     free(file[1].key);
+}
+
+/* A collection has the full paths of files that are not below its folder; it may come to be above them later. */
+static void test_below_later(void **state)
+{
+    struct rng r = rng_init(45);
+    struct oracle file = oracle_make(&r, unit_path("later/run/d.1"), 1, 200, 0);
+    const char *collection = unit_path("later/run/all");
+    char command[1500];
+    deltafs_indexer *ix;
+    uint64_t n;
+    int has;
+
+    (void)state;
+    snprintf(command, sizeof command, "mkdir -p %s %s", unit_path("later/run"), unit_path("later/index"));
+    CHECK_IS(system(command), 0);
+    oracle_write(&file);
+    CHECK_IS(index_one(unit_path("later/index/all"), &file), DELTAFS_OK);
+    snprintf(command, sizeof command, "mv %s %s", unit_path("later/index/all"), collection);
+    CHECK_IS(system(command), 0);
+    CHECK_IS(deltafs_indexer_open(collection, NULL, NULL, &ix), DELTAFS_OK);
+    CHECK_IS(deltafs_indexer_has(ix, file.path, &has), DELTAFS_OK);
+    CHECK_IS(has, 1);
+    file.key[7]++;
+    oracle_write(&file);
+    CHECK_IS(deltafs_indexer_has(ix, file.path, &has), DELTAFS_OK);
+    CHECK_IS(has, 0);
+    CHECK_IS(oracle_index(&file, ix), DELTAFS_OK);
+    CHECK_IS(deltafs_indexer_close(ix), DELTAFS_OK);
+    check_all(collection, &file, 1);
+    CHECK_IS(deltafs_indexer_open(collection, NULL, NULL, &ix), DELTAFS_OK);
+    CHECK_IS(deltafs_indexer_forget(ix, file.path, &n), DELTAFS_OK);
+    CHECK_IS(n, 1);
+    CHECK_IS(deltafs_indexer_close(ix), DELTAFS_OK);
+    free(file.key);
+}
+
+/* Files of the same size and time, as archives give them back, are files of their own. */
+static void test_same_time(void **state)
+{
+    struct rng r = rng_init(46);
+    struct oracle file[3];
+    const char *collection = unit_path("same time");
+    char command[1500];
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        file[i] = oracle_make(&r, unit_path("same %zu", i), i, 100, 0);
+        oracle_write(&file[i]);
+        snprintf(command, sizeof command, "touch -d 2020-01-01 '%s'", file[i].path);
+        CHECK_IS(system(command), 0);
+        CHECK_IS(index_one(collection, &file[i]), DELTAFS_OK);
+    }
+    check_all(collection, file, 3);
+    for (size_t i = 0; i < 3; i++)
+        free(file[i].key);
 }
 
 /* How many rows a group of the collection's last table has, as SOURCES says; 0: it does not. */
@@ -962,6 +1027,8 @@ static void test_hostile(void **state)
                 {"no rows in a group", "group=256", "group=0"},
                 {"large groups", "group=256", "group=257"},
                 {"groups of no number", "group=256", "group=x"},
+                {"no power of two", "group=256", "group=200"},
+                {"no groups", "group=256", "grope=256"},
                 {"another file", "path=h.1", "path=../h.1"},
                 {"a device", "path=h.1", "path=/dev/zero"},
                 {"a folder", "path=h.1", "path=/tmp"},
@@ -1052,13 +1119,13 @@ static void test_fault(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_labels),   cmocka_unit_test(test_tables),    cmocka_unit_test(test_round),
-        cmocka_unit_test(test_beside),   cmocka_unit_test(test_moved_on),  cmocka_unit_test(test_visited),
-        cmocka_unit_test(test_namesake), cmocka_unit_test(test_changed),   cmocka_unit_test(test_forged),
-        cmocka_unit_test(test_refused),  cmocka_unit_test(test_columns),   cmocka_unit_test(test_damaged),
-        cmocka_unit_test(test_hostile),  cmocka_unit_test(test_fault),     cmocka_unit_test(test_written_between),
-        cmocka_unit_test(test_forget),   cmocka_unit_test(test_version_1), cmocka_unit_test(test_forget_fault),
-        cmocka_unit_test(test_links)};
+        cmocka_unit_test(test_labels),   cmocka_unit_test(test_tables),      cmocka_unit_test(test_round),
+        cmocka_unit_test(test_beside),   cmocka_unit_test(test_moved_on),    cmocka_unit_test(test_visited),
+        cmocka_unit_test(test_namesake), cmocka_unit_test(test_changed),     cmocka_unit_test(test_forged),
+        cmocka_unit_test(test_refused),  cmocka_unit_test(test_columns),     cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_hostile),  cmocka_unit_test(test_fault),       cmocka_unit_test(test_written_between),
+        cmocka_unit_test(test_forget),   cmocka_unit_test(test_version_1),   cmocka_unit_test(test_forget_fault),
+        cmocka_unit_test(test_links),    cmocka_unit_test(test_below_later), cmocka_unit_test(test_same_time)};
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) != 0;
 }
