@@ -1,6 +1,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,21 +67,30 @@ int collection_init(struct collection *c, const char *path, struct error *e)
     return error_no_memory(e, strlen(path), "a path");
 }
 
-void collection_settle(struct collection *c, const struct io *io, const struct sources *s)
+/* Whether any of the sources that have a name from there is in this folder. */
+static int has_any(const char *parent, const struct io *io, const struct sources *s)
 {
-    int is_left = 0; /* the files are where the link is */
+    struct collection there = {.parent = (char *)(uintptr_t)parent};
+    int is_any = 0;
 
-    for (size_t i = 0; c->real_parent && i < s->count && !is_left; i++) {
-        char *path = s->source[i].path[0] == '/' ? NULL : collection_path_out(c, s->source[i].path);
+    for (size_t i = 0; i < s->count && !is_any; i++) {
+        char *path = s->source[i].path[0] == '/' ? NULL : collection_path_out(&there, s->source[i].path);
         char *whole = path ? io_whole(io, path) : NULL;
-        is_left = whole && access(whole, F_OK) == 0;
+        is_any = whole && access(whole, F_OK) == 0;
         free(path);
         free(whole);
     }
-    if (!c->real_parent || is_left)
-        return;
-    free(c->parent);
-    c->parent = c->real_parent;
+    return is_any;
+}
+
+void collection_settle(struct collection *c, const struct io *io, const struct sources *s)
+{
+    if (c->real_parent && (has_any(c->real_parent, io, s) || !has_any(c->parent, io, s))) {
+        free(c->parent);
+        c->parent = c->real_parent;
+        c->real_parent = NULL;
+    }
+    free(c->real_parent);
     c->real_parent = NULL;
 }
 

@@ -14,8 +14,8 @@ struct collection {
 /* The collection at `path`. */
 int collection_init(struct collection *c, const char *path, struct error *e);
 void collection_fini(struct collection *c);
-/* Its folder, if a link leads to it: that of the link, if any of these sources is there (the collection was moved and
- * the link left), or the one that it really is in. */
+/* Its folder, if a link leads to it: the one that it really is in; but that of the link, if files of these sources are
+ * there, and none where it really is: then it was moved, and the link left. Once for a collection. */
 void collection_settle(struct collection *c, const struct io *io, const struct sources *s);
 /* The path of the collection that belongs to the file at `path`, of that kind; freed by the caller. */
 int collection_beside(const char *path, char kind, char **out, struct error *e);

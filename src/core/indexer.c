@@ -130,8 +130,10 @@ static int indexer_read(deltafs_indexer *ix, struct error *e)
     manifest_fini(&ix->manifest);
     ix->manifest = (struct manifest){0};
     ix->is_made = status != DELTAFS_ERR_NOT_FOUND;
-    if (status == DELTAFS_ERR_NOT_FOUND)
+    if (status == DELTAFS_ERR_NOT_FOUND) {
+        collection_settle(&ix->place, &ix->there, &ix->sources);
         return DELTAFS_OK;
+    }
     if (status != DELTAFS_OK)
         return status;
     status = sources_read(&ix->there, ix->place.sources, &ix->sources, e);
@@ -279,29 +281,35 @@ static int is_source_lost(const deltafs_indexer *ix, const struct key_source *s)
     return is_lost;
 }
 
-/* Where the file of a source really is, which is looked up once; NULL: nowhere, or there is no memory. */
+/* Where the file of a source really is; NULL: nowhere, or there is no memory. */
 static const char *source_place(const deltafs_indexer *ix, struct key_source *s)
 {
-    char *path, *whole;
+    char *path = collection_path_out(&ix->place, s->path), *whole = path ? io_whole(&ix->there, path) : NULL;
 
-    if (s->place)
-        return s->place;
-    path = collection_path_out(&ix->place, s->path);
-    whole = path ? io_whole(&ix->there, path) : NULL;
+    free(s->place);
     s->place = whole ? realpath(whole, NULL) : NULL;
     free(path);
     free(whole);
     return s->place;
 }
 
-/* The first source from *from on that is the same file as this one, by another name: a link leads to it. *from gets the
- * number of the next one. NULL: there is none. */
+/* Whether two sources are one file, which a link leads to. What was found before is believed where it says no: there
+ * may be many sources of the same size and time, and each is compared with all. */
+static int is_same_file(const deltafs_indexer *ix, struct key_source *s, struct key_source *t)
+{
+    if ((!s->place && !source_place(ix, s)) || (!t->place && !source_place(ix, t)) || strcmp(s->place, t->place) != 0)
+        return 0;
+    return source_place(ix, s) && source_place(ix, t) && strcmp(s->place, t->place) == 0;
+}
+
+/* The first source from *from on that is the same file as this one, by another name. *from gets the number of the next
+ * one. NULL: there is none. */
 static const struct key_source *indexer_alias(deltafs_indexer *ix, struct key_source *s, size_t *from)
 {
     while (*from < ix->sources.count) {
         struct key_source *t = &ix->sources.source[(*from)++];
         if (source_identity_is_same(&t->identity, &s->identity) && strcmp(t->path, s->path) != 0 &&
-            source_place(ix, s) && source_place(ix, t) && strcmp(s->place, t->place) == 0)
+            is_same_file(ix, s, t))
             return t;
     }
     return NULL;
@@ -502,7 +510,7 @@ static int indexer_open_dir(deltafs_indexer *ix, struct error *e)
     return status;
 }
 
-/* Rank 0: the lines of `n` sources into SOURCES, all or none. */
+/* Rank 0: the lines of `n` sources into SOURCES, none after an error. */
 static int indexer_append(deltafs_indexer *ix, struct key_source *s, size_t n, struct error *e)
 {
     char *all = NULL, *text;
@@ -513,8 +521,8 @@ static int indexer_append(deltafs_indexer *ix, struct key_source *s, size_t n, s
     for (size_t i = 0; i < n && status == DELTAFS_OK; i++) {
         text = NULL;
         status = source_format(&s[i], &text, e);
-        if (status == DELTAFS_OK)
-            fputs(text, f);
+        if (status == DELTAFS_OK && fputs(text, f) < 0)
+            status = error_no_memory(e, strlen(text), "a file's lines");
         free(text);
     }
     if (f && fclose(f) != 0 && status == DELTAFS_OK)
@@ -724,26 +732,22 @@ static int indexer_has_not(const deltafs_indexer *ix, const char *path, struct e
     return error_set(e, DELTAFS_ERR_NOT_FOUND, "%.800s: is not indexed in %.800s", path, ix->place.path);
 }
 
-/* Rank 0: the source that is this file. */
+/* Rank 0: the source that is this file, by any name that leads to it; if it is there by two, both. */
 static int indexer_name_one(deltafs_indexer *ix, const char *path, struct names *out, struct error *e)
 {
     struct key_source is = {0};
-    int status = collection_name(&ix->place, &ix->there, &ix->sources, path, &is.path, e), is_known;
+    int status = collection_name(&ix->place, &ix->there, &ix->sources, path, &is.path, e);
 
     if (status != DELTAFS_OK)
         return status == DELTAFS_ERR_NOT_FOUND ? indexer_has_not(ix, path, e) : status;
-    is_known = sources_find(&ix->sources, is.path) != NULL;
-    if (is_known)
-        status = names_add(ix, out, is.path, e);
-    /* By any other name that leads to it. */
-    for (size_t i = 0; i < ix->sources.count && !is_known && status == DELTAFS_OK && source_place(ix, &is); i++) {
+    source_place(ix, &is);
+    for (size_t i = 0; i < ix->sources.count && status == DELTAFS_OK; i++) {
         struct key_source *s = &ix->sources.source[i];
-        is_known = source_place(ix, s) && strcmp(s->place, is.place) == 0;
-        if (is_known)
+        if (strcmp(s->path, is.path) == 0 || (is.place && source_place(ix, s) && strcmp(s->place, is.place) == 0))
             status = names_add(ix, out, s->path, e);
     }
     source_fini(&is);
-    return is_known || status != DELTAFS_OK ? status : indexer_has_not(ix, path, e);
+    return status == DELTAFS_OK && out->count == 0 ? indexer_has_not(ix, path, e) : status;
 }
 
 /* Whether the file of a source has gone; it is an error if it cannot be looked for. */

@@ -494,8 +494,63 @@ static void test_links(void **state)
     CHECK_IS(deltafs_indexer_has(ix, file[1].path, &has), DELTAFS_OK);
     CHECK_IS(has, 1);
     CHECK_IS(deltafs_indexer_close(ix), DELTAFS_OK);
+    /* Where both folders have files of these names, those count that the collection is with. */
+    snprintf(command, sizeof command,
+             "cd %s && rm all && mv other/fast all && ln -s ../all arch/all && "
+             "echo another >arch/2 && mkdir arch/arch && cp -rp d arch/arch/d",
+             unit_path("links"));
+    CHECK_IS(system(command), 0);
+    check_all(unit_path("links/arch/all"), file, 2);
     free(file[0].key);
     free(file[1].key);
+}
+
+/* A file that is moved, and a link left, while the collection is open; and one that came to be there by two names. */
+static void test_two_names(void **state)
+{
+    struct rng r = rng_init(47);
+    struct oracle file = oracle_make(&r, unit_path("names/d"), 1, 50, 0),
+                  other = oracle_make(&r, unit_path("names/e"), 1, 50, 0);
+    const char *collection = unit_path("names/all");
+    char command[1500];
+    deltafs_indexer *ix;
+    uint64_t n;
+    int has;
+
+    (void)state;
+    CHECK_IS(mkdir(unit_path("names"), 0777), 0);
+    oracle_write(&file);
+    oracle_write(&other);
+    CHECK_IS(deltafs_indexer_open(collection, NULL, NULL, &ix), DELTAFS_OK);
+    CHECK_IS(oracle_index(&file, ix), DELTAFS_OK);
+    snprintf(command, sizeof command, "cd %s && mkdir arch && mv d arch && ln -s arch/d d", unit_path("names"));
+    CHECK_IS(system(command), 0);
+    CHECK_IS(deltafs_indexer_has(ix, unit_path("names/arch/d"), &has), DELTAFS_OK);
+    CHECK_IS(has, 1);
+    CHECK_IS(deltafs_indexer_forget(ix, other.path, &n), DELTAFS_ERR_NOT_FOUND);
+    /* The link leads elsewhere now: what it led to is another file, which is not indexed. */
+    snprintf(command, sizeof command,
+             "cd %s && rm d && mv arch arch2 && ln -s arch2/d d && mkdir arch && cp -p e arch/d", unit_path("names"));
+    CHECK_IS(system(command), 0);
+    CHECK_IS(deltafs_indexer_forget(ix, unit_path("names/arch/d"), &n), DELTAFS_ERR_NOT_FOUND);
+    CHECK_IS(n, 0);
+    CHECK_IS(deltafs_indexer_close(ix), DELTAFS_OK);
+    check_all(collection, &file, 1);
+    /* Indexed by its other name while no link led there; then by both. */
+    snprintf(command, sizeof command, "cd %s && rm d", unit_path("names"));
+    CHECK_IS(system(command), 0);
+    snprintf(file.path, sizeof file.path, "%s", unit_path("names/arch2/d"));
+    CHECK_IS(index_one(collection, &file), DELTAFS_OK);
+    snprintf(command, sizeof command, "cd %s && ln -s arch2/d d", unit_path("names"));
+    CHECK_IS(system(command), 0);
+    CHECK_IS(deltafs_indexer_open(collection, NULL, NULL, &ix), DELTAFS_OK);
+    CHECK_IS(deltafs_indexer_has(ix, file.path, &has), DELTAFS_OK);
+    CHECK_IS(has, 0);
+    CHECK_IS(deltafs_indexer_forget(ix, file.path, &n), DELTAFS_OK);
+    CHECK_IS(n, 2);
+    CHECK_IS(deltafs_indexer_close(ix), DELTAFS_OK);
+    free(file.key);
+    free(other.key);
 }
 
 /* A collection has the full paths of files that are not below its folder; it may come to be above them later. */
@@ -1125,7 +1180,8 @@ int main(void)
         cmocka_unit_test(test_refused),  cmocka_unit_test(test_columns),     cmocka_unit_test(test_damaged),
         cmocka_unit_test(test_hostile),  cmocka_unit_test(test_fault),       cmocka_unit_test(test_written_between),
         cmocka_unit_test(test_forget),   cmocka_unit_test(test_version_1),   cmocka_unit_test(test_forget_fault),
-        cmocka_unit_test(test_links),    cmocka_unit_test(test_below_later), cmocka_unit_test(test_same_time)};
+        cmocka_unit_test(test_links),    cmocka_unit_test(test_below_later), cmocka_unit_test(test_same_time),
+        cmocka_unit_test(test_two_names)};
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) != 0;
 }
