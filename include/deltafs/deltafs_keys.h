@@ -111,13 +111,14 @@ DELTAFS_API int deltafs_indexer_has(deltafs_indexer *indexer, const char *path, 
 DELTAFS_API int deltafs_indexer_add(deltafs_indexer *indexer, const char *path, size_t n,
                                     const struct deltafs_table *const *table);
 
-/* Take the file at `path`, which need not be there any longer, out of the collection: its rows are not found from then
- * on, and answers do not say that it is missing. Path NULL: all files that are not there any longer. *forgotten gets
- * how many went, after an error on rank 0 only. Nothing happens to the files; their part of the index stays where it
- * is, unused. They may be indexed again. Collective; rank 0's path counts. DELTAFS_ERR_NOT_FOUND: no such collection,
- * or it has no such file; DELTAFS_ERR_BUSY as deltafs_reopen; with NULL, and nothing forgotten then,
- * DELTAFS_ERR_CHANGED: none of the files is there, which looks as if it were the collection that had gone from them; or
- * the error of looking for one. */
+/* Take the file that the collection calls `path`, or, if it has none of that name, the one that the path leads to, out
+ * of the collection; the file need not be there any longer. Its rows are not found by that name from then on, and
+ * answers do not say that it is missing. Path NULL: all files that are not there any longer. *forgotten gets how many
+ * went, after an error on rank 0 only. Nothing happens to the files; their part of the index stays where it is, unused.
+ * They may be indexed again. Collective; rank 0's path counts. DELTAFS_ERR_NOT_FOUND: no such collection, or it has no
+ * such file; DELTAFS_ERR_BUSY as deltafs_reopen; with NULL, and nothing forgotten then, DELTAFS_ERR_CHANGED: none of
+ * the files is there, which looks as if it were the collection that had gone from them; or the error of looking for
+ * one. */
 DELTAFS_API int deltafs_indexer_forget(deltafs_indexer *indexer, const char *path, uint64_t *forgotten);
 
 /* Close and free, whatever is returned. Collective. */

@@ -732,7 +732,7 @@ static int indexer_has_not(const deltafs_indexer *ix, const char *path, struct e
     return error_set(e, DELTAFS_ERR_NOT_FOUND, "%.800s: is not indexed in %.800s", path, ix->place.path);
 }
 
-/* Rank 0: the source that is this file, by any name that leads to it; if it is there by two, both. */
+/* Rank 0: the source that is called so; or, if there is none, those that are this file by other names. */
 static int indexer_name_one(deltafs_indexer *ix, const char *path, struct names *out, struct error *e)
 {
     struct key_source is = {0};
@@ -740,10 +740,13 @@ static int indexer_name_one(deltafs_indexer *ix, const char *path, struct names 
 
     if (status != DELTAFS_OK)
         return status == DELTAFS_ERR_NOT_FOUND ? indexer_has_not(ix, path, e) : status;
-    source_place(ix, &is);
-    for (size_t i = 0; i < ix->sources.count && status == DELTAFS_OK; i++) {
+    if (sources_find(&ix->sources, is.path))
+        status = names_add(ix, out, is.path, e);
+    else
+        source_place(ix, &is);
+    for (size_t i = 0; is.place && i < ix->sources.count && status == DELTAFS_OK; i++) {
         struct key_source *s = &ix->sources.source[i];
-        if (strcmp(s->path, is.path) == 0 || (is.place && source_place(ix, s) && strcmp(s->place, is.place) == 0))
+        if (source_place(ix, s) && strcmp(s->place, is.place) == 0)
             status = names_add(ix, out, s->path, e);
     }
     source_fini(&is);
