@@ -3,7 +3,7 @@
 #include <string.h>
 #include "bench_data.h"
 #include "bench_help.h"
-#include "core/partition.h"
+#include "directory/format/partition.h"
 
 #define VPIC_RANKS     64
 #define VPIC_SHIFT     46

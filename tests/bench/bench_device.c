@@ -1,7 +1,7 @@
 #include <pthread.h>
 #include "bench_device.h"
 #include "bench_help.h"
-#include "store/io.h"
+#include "io/io.h"
 
 static struct device {
     struct io_ops ops; /* the operating system's, with some of ours in their place */

@@ -1,6 +1,6 @@
 /* Two ways for messages between two ranks that share no memory: nonblocking sends into posted receives, as
- * src/mpi/link.c has them, and MPI_Put into the receiver's window with a counter behind it. Both with as many buffers,
- * and with acknowledgements when half of them are free. */
+ * src/mpi/shuffle/link.c has them, and MPI_Put into the receiver's window with a counter behind it. Both with as many
+ * buffers, and with acknowledgements when half of them are free. */
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #include <string.h>
 #include "bench_engine.h"
 #include "bench_help.h"
-#include "store/io.h"
+#include "io/io.h"
 
 #define WRITE_SIZE (1u << 20)
 #define ALIGNMENT  4096u /* of O_DIRECT, on all disks */

@@ -24,10 +24,10 @@
 #include "bench_help.h"
 #include "bench_put.h"
 #include "bench_run.h"
-#include "core/partition.h"
-#include "mpi/locality.h"
-#include "mpi/shuffle.h"
-#include "mpi/topology.h"
+#include "directory/format/partition.h"
+#include "mpi/shuffle/locality.h"
+#include "mpi/shuffle/shuffle.h"
+#include "mpi/shuffle/topology.h"
 
 #define MEMORY     (12u << 20) /* bytes for a shuffle */
 #define RUNS_MOST  99

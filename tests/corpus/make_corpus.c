@@ -13,10 +13,10 @@
 #include "base/coding.h"
 #include "base/crc32c.h"
 #include "base/hash.h"
-#include "core/part_writer.h"
-#include "core/partition.h"
-#include "store/planes.h"
-#include "store/store_format.h"
+#include "directory/write/partition_writer.h"
+#include "directory/format/partition.h"
+#include "directory/format/planes.h"
+#include "io/store_format.h"
 
 #define TABLE_RECORDS 8192
 

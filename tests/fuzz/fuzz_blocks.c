@@ -4,9 +4,9 @@
 #include <string.h>
 #include "base/coding.h"
 #include "fuzz_target.h"
-#include "store/block.h"
-#include "store/planes.h"
-#include "store/store_format.h"
+#include "directory/format/block.h"
+#include "directory/format/planes.h"
+#include "io/store_format.h"
 #include "structures.h"
 
 #define SEED 7u

@@ -7,8 +7,8 @@
 #include <string.h>
 #include "fuzz_target.h"
 #include "mem_io.h"
-#include "store/log.h"
-#include "store/manifest.h"
+#include "io/log.h"
+#include "directory/format/manifest.h"
 #include "structures.h"
 
 #define RECORDS_MAX 20000 /* of a scan; more take too long */

@@ -3,10 +3,10 @@
  * same as a look at one entry after the other. */
 #include <stdlib.h>
 #include <string.h>
-#include "core/extent_map.h"
+#include "logical/read/extent_map.h"
 #include "fuzz_target.h"
 #include "mem_io.h"
-#include "store/log.h"
+#include "io/log.h"
 #include "structures.h"
 
 #define EXTENTS_MAX 256  /* that are compared */

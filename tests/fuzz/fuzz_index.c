@@ -4,7 +4,7 @@
 #include <string.h>
 #include "fuzz_target.h"
 #include "mem_io.h"
-#include "store/index.h"
+#include "directory/format/index.h"
 #include "structures.h"
 
 static const uint8_t uuid[FORMAT_UUID_SIZE];

@@ -9,10 +9,10 @@
 #include "base/coding.h"
 #include "fuzz_target.h"
 #include "mem_io.h"
-#include "store/frames.h"
-#include "store/log.h"
-#include "store/manifest.h"
-#include "store/store_format.h"
+#include "logical/format/frames.h"
+#include "io/log.h"
+#include "directory/format/manifest.h"
+#include "io/store_format.h"
 #include "structures.h"
 
 #define GROUP    ((size_t)FRAME_GROUP * FRAME_SIZE)

@@ -3,8 +3,8 @@
 #include <string.h>
 #include "fuzz_target.h"
 #include "mem_io.h"
-#include "store/manifest.h"
-#include "store/sources.h"
+#include "directory/format/manifest.h"
+#include "fileindex/sources.h"
 #include "structures.h"
 
 static void check(const struct manifest *m)

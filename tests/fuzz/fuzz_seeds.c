@@ -7,9 +7,9 @@
 #include <string.h>
 #include <sys/stat.h>
 #include "base/coding.h"
-#include "store/extents.h"
-#include "store/log.h"
-#include "store/store_format.h"
+#include "logical/format/extents.h"
+#include "io/log.h"
+#include "io/store_format.h"
 
 #define SEED_MAX (16u << 10) /* bytes; longer inputs only slow a fuzzer down */
 

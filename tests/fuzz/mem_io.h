@@ -4,7 +4,7 @@
 #define DELTAFS_MEM_IO_H
 
 #include <pthread.h>
-#include "store/io.h"
+#include "io/io.h"
 
 #define MEM_FILES_MAX 64
 #define MEM_NAME_MAX  96

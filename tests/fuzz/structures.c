@@ -2,9 +2,9 @@
 #include <string.h>
 #include "base/coding.h"
 #include "base/crc32c.h"
-#include "store/block.h"
-#include "store/log.h"
-#include "store/store_format.h"
+#include "directory/format/block.h"
+#include "io/log.h"
+#include "io/store_format.h"
 #include "structures.h"
 
 #define LINE_SUFFIX 10 /* " ~" and eight digits */

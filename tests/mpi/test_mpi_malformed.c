@@ -11,11 +11,11 @@
 #include <string.h>
 #include <time.h>
 #include "base/coding.h"
-#include "core/partition.h"
-#include "mpi/channel.h"
+#include "directory/format/partition.h"
+#include "mpi/shuffle/channel.h"
 #include "mpi/mpi_tags.h"
-#include "mpi/shuffle.h"
-#include "mpi/topology.h"
+#include "mpi/shuffle/shuffle.h"
+#include "mpi/shuffle/topology.h"
 #include "test_mpi_check.h"
 
 enum { RANKS = 3, FORGER = 2, MESSAGE = 1024, CHUNK = 512, VALUE = 4000, SHORT = 8, DEADLINE = 20 };

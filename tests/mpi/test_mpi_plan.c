@@ -10,7 +10,7 @@
 #define ASKED        24    /* keys asked for */
 #define ANSWERS_MOST 20000 /* records after which no more are */
 #define ANSWER_BYTES 4096  /* of values, that cost as much as another record */
-#define ITEM_HEADER  20    /* of src/mpi/channel.h: in front of each value that is not of a fixed size */
+#define ITEM_HEADER  20    /* of src/mpi/shuffle/channel.h: in front of each value that is not of a fixed size */
 #define MESSAGE_HEAD 24
 #define RANK_SHIFT   (8 - PLAN_RANK_BITS)
 

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/options.h"
-#include "mpi/shuffle.h"
-#include "mpi/topology.h"
+#include "mpi/shuffle/shuffle.h"
+#include "mpi/shuffle/topology.h"
 #include "test_mpi_check.h"
 
 #define MEMORY   "96M"        /* the shuffle gets 12 */

@@ -12,10 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include "core/partition.h"
-#include "mpi/channel.h"
-#include "mpi/shuffle.h"
-#include "mpi/topology.h"
+#include "directory/format/partition.h"
+#include "mpi/shuffle/channel.h"
+#include "mpi/shuffle/shuffle.h"
+#include "mpi/shuffle/topology.h"
 #include "test_mpi_check.h"
 
 #define MESSAGE   1024 /* bytes */

@@ -1,5 +1,5 @@
 #include <time.h>
-#include "store/io.h"
+#include "io/io.h"
 #include "test_mpi_slow.h"
 
 static const struct io_ops *real;

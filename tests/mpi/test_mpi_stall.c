@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "core/partition.h"
+#include "directory/format/partition.h"
 #include "test_mpi_check.h"
 #include "test_mpi_slow.h"
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "mpi/topology.h"
+#include "mpi/shuffle/topology.h"
 #include "test_mpi_check.h"
 
 #define TEXT_MAX 256

@@ -2,9 +2,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "core/partition.h"
+#include "directory/format/partition.h"
 #include "damage.h"
-#include "store/store_format.h"
+#include "io/store_format.h"
 
 #define KEYS 24 /* asked for in a case */
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "store/io.h"
+#include "io/io.h"
 #include "torture_io.h"
 #include "torture_rng.h"
 

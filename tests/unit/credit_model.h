@@ -12,7 +12,7 @@
 #ifndef DELTAFS_CREDIT_MODEL_H
 #define DELTAFS_CREDIT_MODEL_H
 
-#include "mpi/router.h"
+#include "mpi/shuffle/router.h"
 
 #define CREDIT_RANKS    8
 #define CREDIT_RECORDS  32

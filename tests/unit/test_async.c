@@ -1,8 +1,8 @@
 /* commit=async: an epoch's end returns while the epoch is still being written, and the next call commits it, or gives
  * it up together with what was appended since. What may happen when is made certain by files that wait. */
 #include <errno.h>
-#include "store/index.h"
-#include "store/manifest.h"
+#include "directory/format/index.h"
+#include "directory/format/manifest.h"
 #include "unit_help.h"
 #include "unit_io.h"
 

@@ -5,7 +5,7 @@
 #include "base/number.h"
 #include "base/options.h"
 #include "base/path.h"
-#include "core/partition.h"
+#include "directory/format/partition.h"
 #include "unit_help.h"
 
 static void test_number(void **state)

@@ -1,6 +1,6 @@
 /* Logs of extents: there and back, cut and spoilt everywhere, and when storage fails. */
 #include <errno.h>
-#include "store/log.h"
+#include "io/log.h"
 #include "unit_extents.h"
 #include "unit_io.h"
 

@@ -1,5 +1,5 @@
 /* The merged index against an oracle: for each byte of a small file, who wins there. */
-#include "core/extent_map.h"
+#include "logical/read/extent_map.h"
 #include "unit_help.h"
 
 #define FILE_MAX   1024

@@ -1,7 +1,7 @@
 /* Extents: lists against a plain list of what was written, batches there and back, and every way to spoil them. */
 #include "base/coding.h"
 #include "base/crc32c.h"
-#include "store/log.h"
+#include "io/log.h"
 #include "unit_extents.h"
 
 /* ---- The oracle: each write by itself ---- */

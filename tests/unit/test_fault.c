@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include "store/io.h"
+#include "io/io.h"
 #include "unit_help.h"
 
 enum fault { FAULT_EIO, FAULT_ENOSPC, FAULT_TORN, FAULT_EINTR, FAULT_SHORT, FAULTS };

@@ -4,9 +4,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "base/memory.h"
-#include "core/leaf_cache.h"
-#include "store/fetch.h"
-#include "store/window.h"
+#include "directory/read/leaf_cache.h"
+#include "io/fetch.h"
+#include "io/window.h"
 #include "unit_help.h"
 #include "unit_io.h"
 

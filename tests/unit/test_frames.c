@@ -5,8 +5,8 @@
 #include <limits.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "store/frames.h"
-#include "store/store_format.h"
+#include "logical/format/frames.h"
+#include "io/store_format.h"
 #include "unit_help.h"
 #include "unit_io.h"
 #include "unit_kth.h"

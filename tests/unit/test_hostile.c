@@ -5,8 +5,8 @@
 #include <unistd.h>
 #include "base/coding.h"
 #include "mem_io.h"
-#include "store/index.h"
-#include "store/manifest.h"
+#include "directory/format/index.h"
+#include "directory/format/manifest.h"
 #include "structures.h"
 #include "unit_help.h"
 

@@ -3,8 +3,8 @@
 #include <fcntl.h>
 #include <string.h>
 #include "base/options.h"
-#include "core/key_file.h"
-#include "core/logical.h"
+#include "fileindex/source_file.h"
+#include "logical/logical.h"
 #include "unit_help.h"
 
 #define SIZE_MAX_BYTES 30000

@@ -1,6 +1,6 @@
 /* The keys of written runs as they are held in memory: what is put comes out again, wherever a chunk ends, and the
  * bound that the budget reckons with is one. */
-#include "store/keys.h"
+#include "directory/format/run_keys.h"
 #include "unit_help.h"
 
 #define KEYS_MOST 60000

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include "store/io.h"
+#include "io/io.h"
 #include "unit_help.h"
 #include "unit_io.h"
 

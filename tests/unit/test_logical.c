@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "core/logical.h"
+#include "logical/logical.h"
 #include "unit_help.h"
 #include "unit_io.h"
 #include "unit_team.h"

@@ -4,8 +4,8 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "core/logical.h"
-#include "store/store_format.h"
+#include "logical/logical.h"
+#include "io/store_format.h"
 #include "unit_help.h"
 #include "unit_io.h"
 #include "unit_team.h"

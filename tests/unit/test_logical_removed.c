@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <unistd.h>
-#include "core/logical.h"
+#include "logical/logical.h"
 #include "unit_help.h"
 #include "unit_io.h"
 #include "unit_team.h"

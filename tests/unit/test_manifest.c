@@ -1,8 +1,8 @@
 /* The manifest: what is written is read; a torn last line does not count; no other change passes unseen. */
 #include <fcntl.h>
 #include "base/crc32c.h"
-#include "store/manifest.h"
-#include "store/store_format.h"
+#include "directory/format/manifest.h"
+#include "io/store_format.h"
 #include "unit_help.h"
 
 static struct io io;

@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
-#include "core/memtable.h"
-#include "core/pipeline.h"
+#include "directory/write/memtable.h"
+#include "directory/write/pipeline.h"
 #include "unit_help.h"
 #include "unit_io.h"
 

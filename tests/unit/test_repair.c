@@ -3,8 +3,8 @@
 #include <time.h>
 #include <unistd.h>
 #include "base/coding.h"
-#include "store/manifest.h"
-#include "store/store_format.h"
+#include "directory/format/manifest.h"
+#include "io/store_format.h"
 #include "unit_io.h"
 #include "unit_repair.h"
 

@@ -1,7 +1,7 @@
 /* Layouts, routes and plans: for every small layout all that router.h promises of every pair of ranks, and for large
  * ones the same of random pairs. */
 #include "base/options.h"
-#include "mpi/plan.h"
+#include "mpi/shuffle/plan.h"
 #include "unit_help.h"
 
 enum { NODES_MAX = 64 };

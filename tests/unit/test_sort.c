@@ -1,8 +1,8 @@
 /* The sort and the memtable, against what is slow and plainly right. */
-#include "core/memtable.h"
-#include "core/partition.h"
-#include "core/sort.h"
-#include "store/planes.h"
+#include "directory/write/memtable.h"
+#include "directory/format/partition.h"
+#include "directory/write/sort.h"
+#include "directory/format/planes.h"
 #include "unit_help.h"
 
 static const size_t value_sizes[] = {0, 1, 4, 5, 7, 8, 40};

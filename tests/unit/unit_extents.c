@@ -1,4 +1,4 @@
-#include "store/log.h"
+#include "io/log.h"
 #include "unit_extents.h"
 
 const uint8_t uuid[FORMAT_UUID_SIZE] = {1, 2, 3};

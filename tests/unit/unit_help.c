@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/hash.h"
-#include "core/partition.h"
+#include "directory/format/partition.h"
 #include "unit_help.h"
 
 extern char **environ;

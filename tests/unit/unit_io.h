@@ -4,7 +4,7 @@
 #ifndef DELTAFS_UNIT_IO_H
 #define DELTAFS_UNIT_IO_H
 
-#include "store/io.h"
+#include "io/io.h"
 
 /* What a rule is about. */
 enum unit_op { OP_OPEN, OP_READ, OP_WRITE, OP_SYNC, OP_TRUNCATE, OP_DIRECT, OP_LINK, OP_LOCK, OP_COUNT };

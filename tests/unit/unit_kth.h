@@ -2,7 +2,7 @@
 #ifndef DELTAFS_UNIT_KTH_H
 #define DELTAFS_UNIT_KTH_H
 
-#include "store/io.h"
+#include "io/io.h"
 
 /* From now on the operations of `out` are counted, from 0, and number `k` fails with `errnum`; a write has then written
  * the half of its bytes. What is opened is closed by the same. */

@@ -3,7 +3,7 @@
 #define DELTAFS_UNIT_TEAM_H
 
 #include <pthread.h>
-#include "core/logical.h"
+#include "logical/logical.h"
 
 #define TEAM_MAX 4
 

@@ -1,0 +1,398 @@
+/* Values of one size are laid out in bit planes before they are packed: a schema's columns come out of that without
+ * knowing the schema. Where packing does not help, the values stand as they are. */
+#include <snappy-c.h>
+#include "base/coding.h"
+#include "base/short_copy.h"
+#include "directory/format/block.h"
+#include "directory/format/planes.h"
+#include "io/store_format.h"
+
+/* Fewer values than this are packed as they stand: planes would be filled up with more zeros than bits. */
+#define BLOCK_PLANES_MIN 16
+
+#define BLOCK_GROUP   32 /* values are laid out in planes fastest by that many */
+#define BLOCK_WELL    64 /* and pack well from that many on: */
+#define BLOCK_STRETCH 4  /* for these a block may be longer than asked for by this factor */
+
+#define BLOCK_SIZE_BYTES 3 /* of the varint of a value's size, at most */
+
+/* A packed payload must be shorter by this share, or reading it is not worth the unpacking. */
+#define BLOCK_MIN_GAIN_SHIFT 5
+
+uint32_t block_records(int64_t value_size, size_t target)
+{
+    size_t n = value_size > 0 ? target / (size_t)value_size : target;
+
+    if (n < 1)
+        n = 1;
+    if (n < BLOCK_WELL && value_size > 0 && BLOCK_WELL * (size_t)value_size <= BLOCK_STRETCH * target)
+        n = BLOCK_WELL;
+    if (n > BLOCK_GROUP)
+        n = (n + BLOCK_GROUP - 1) / BLOCK_GROUP * BLOCK_GROUP;
+    return n > BLOCK_RECORDS_MAX ? BLOCK_RECORDS_MAX : (uint32_t)n;
+}
+
+/* What a block takes of each buffer at most. */
+struct block_room {
+    size_t values, sizes, layout, out;
+};
+
+static struct block_room block_room(int64_t value_size, size_t target)
+{
+    uint32_t n = block_records(value_size, target);
+    size_t size = (size_t)value_size;
+    struct block_room r = {.sizes = 4 * (size_t)n};
+
+    if (value_size < 0) {
+        /* The last value may stand out, and each has a size in front of all. */
+        r.values = target + BLOCK_VALUE_MAX + VALUES_TAG_SIZE + PLANES_SLACK;
+        r.layout = r.values + BLOCK_SIZE_BYTES * (size_t)n;
+    } else {
+        r.values = n * size + PLANES_SLACK;
+        r.layout = n < BLOCK_PLANES_MIN ? n * size : planes_length(n, size);
+    }
+    r.out = BLOCK_HEADER_SIZE + snappy_max_compressed_length(r.layout) + VALUES_ALIGN;
+    return r;
+}
+
+size_t block_writer_memory(int64_t value_size, size_t target)
+{
+    struct block_room r = block_room(value_size, target);
+
+    return r.values + r.sizes + r.layout + r.out;
+}
+
+size_t block_writer_out_max(int64_t value_size, size_t target)
+{
+    return block_room(value_size, target).out;
+}
+
+int block_writer_init(struct block_writer *w, int64_t value_size, enum option_codec codec, size_t target,
+                      struct memory *memory, struct error *e)
+{
+    struct block_room r = block_room(value_size, target);
+
+    *w = (struct block_writer){.value_size = value_size, .codec = codec, .target = target};
+    w->values.memory = w->sizes.memory = w->layout.memory = w->out.memory = memory;
+    int status = buffer_reserve(&w->values, r.values, "a block", e);
+    if (status == DELTAFS_OK)
+        status = buffer_reserve(&w->sizes, r.sizes, "a block", e);
+    if (status == DELTAFS_OK)
+        status = buffer_reserve(&w->layout, r.layout, "a block", e);
+    if (status == DELTAFS_OK)
+        status = buffer_reserve(&w->out, r.out, "a block", e);
+    return status;
+}
+
+void block_writer_fini(struct block_writer *w)
+{
+    buffer_fini(&w->values);
+    buffer_fini(&w->sizes);
+    buffer_fini(&w->layout);
+    buffer_fini(&w->out);
+}
+
+void block_writer_clear(struct block_writer *w)
+{
+    w->count = 0;
+    w->used = 0;
+    w->source = NULL;
+    w->order = NULL;
+}
+
+/* Make room for one more value of `size` bytes, and count it. */
+static int block_writer_grow(struct block_writer *w, size_t size, struct error *e)
+{
+    int status = buffer_reserve(&w->values, w->used + size + PLANES_SLACK, "a block", e);
+
+    if (status == DELTAFS_OK)
+        status = buffer_reserve(&w->sizes, 4 * ((size_t)w->count + 1), "a block", e);
+    if (status != DELTAFS_OK)
+        return status;
+    put_u32(w->sizes.bytes + 4 * (size_t)w->count++, (uint32_t)size);
+    w->used += size;
+    return DELTAFS_OK;
+}
+
+int block_writer_add(struct block_writer *w, const void *value, size_t size, struct error *e)
+{
+    int status = block_writer_grow(w, size, e);
+
+    if (status == DELTAFS_OK && size > 0)
+        memcpy(w->values.bytes + w->used - size, value, size);
+    return status;
+}
+
+int block_writer_add_tagged(struct block_writer *w, uint8_t tag, const void *value, size_t size, struct error *e)
+{
+    int status = block_writer_grow(w, 1 + size, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    uint8_t *p = w->values.bytes + w->used - size;
+    p[-1] = tag;
+    if (size > 0)
+        memcpy(p, value, size);
+    return status;
+}
+
+int block_writer_is_full(const struct block_writer *w)
+{
+    return w->used >= w->target || w->count == block_records(w->value_size, w->target);
+}
+
+void block_writer_set(struct block_writer *w, const uint8_t *source, const uint32_t *order, uint32_t n)
+{
+    w->source = source;
+    w->order = order;
+    w->count = n;
+    w->used = n * (size_t)w->value_size;
+}
+
+/* The values one after the other, as they are stored where nothing makes them smaller. */
+static void block_put_values(const struct block_writer *w, uint8_t *p)
+{
+    size_t size = (size_t)w->value_size;
+
+    if (!w->order) {
+        if (w->used > 0)
+            memcpy(p, w->source ? w->source : w->values.bytes, w->used);
+        return;
+    }
+    for (uint32_t i = 0; size > 0 && i < w->count; i++, p += size)
+        copy_short(p, w->source + w->order[i] * size, size);
+}
+
+/* Lay out the values as they are to be packed; *length gets the layout's bytes. */
+static int block_lay_out(struct block_writer *w, size_t *length, struct error *e)
+{
+    size_t size = (size_t)w->value_size;
+    int is_variable = w->value_size < 0, is_planes = !is_variable && w->count >= BLOCK_PLANES_MIN;
+    size_t room =
+        is_planes ? planes_length(w->count, size) : w->used + (is_variable ? BLOCK_SIZE_BYTES * w->count : 0u);
+    int status = buffer_reserve(&w->layout, room, "a block", e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    uint8_t *p = w->layout.bytes;
+    if (is_planes) {
+        planes_split(w->source ? w->source : w->values.bytes, w->order, w->count, size, p);
+        *length = room;
+        return DELTAFS_OK;
+    }
+    for (uint32_t i = 0; is_variable && i < w->count; i++)
+        p = put_varint(p, get_u32(w->sizes.bytes + 4 * (size_t)i));
+    block_put_values(w, p);
+    *length = (size_t)(p - w->layout.bytes) + w->used;
+    return DELTAFS_OK;
+}
+
+/* Try to pack the payload into place; returns its length, or 0 if that does not help. `plain` is what it is without. */
+static size_t block_pack(struct block_writer *w, size_t unpacked, size_t plain)
+{
+    size_t packed = w->out.capacity - BLOCK_HEADER_SIZE - VALUES_ALIGN;
+
+    if (w->codec != CODEC_SNAPPY || plain == 0 ||
+        snappy_compress((const char *)w->layout.bytes, unpacked, (char *)w->out.bytes + BLOCK_HEADER_SIZE, &packed) !=
+            SNAPPY_OK)
+        return 0;
+    return packed < plain - (plain >> BLOCK_MIN_GAIN_SHIFT) ? packed : 0;
+}
+
+int block_writer_close(struct block_writer *w, const struct block_id *id, uint32_t seed, size_t *length,
+                       struct error *e)
+{
+    int is_variable = w->value_size < 0;
+    uint8_t flags = is_variable ? BLOCK_FLAG_VARIABLE : 0;
+    size_t unpacked = w->used;
+    int status = DELTAFS_OK;
+
+    if (is_variable || w->codec == CODEC_SNAPPY)
+        status = block_lay_out(w, &unpacked, e);
+    if (status == DELTAFS_OK)
+        status = buffer_reserve(&w->out, BLOCK_HEADER_SIZE + snappy_max_compressed_length(unpacked) + VALUES_ALIGN,
+                                "a block", e);
+    if (status != DELTAFS_OK)
+        return status;
+    size_t plain = is_variable ? unpacked : w->used, packed = block_pack(w, unpacked, plain);
+    uint8_t *h = w->out.bytes;
+    if (packed > 0) {
+        flags |= BLOCK_FLAG_SNAPPY | (is_variable || w->count < BLOCK_PLANES_MIN ? 0 : BLOCK_FLAG_PLANES);
+    } else {
+        packed = unpacked = plain;
+        if (is_variable && plain > 0)
+            memcpy(h + BLOCK_HEADER_SIZE, w->layout.bytes, plain);
+        if (!is_variable)
+            block_put_values(w, h + BLOCK_HEADER_SIZE);
+    }
+    h[4] = id->is_values ? FORMAT_VALUES : FORMAT_BLOCK;
+    h[5] = flags;
+    put_u16(h + 6, (uint16_t)w->count);
+    put_u32(h + 8, (uint32_t)packed);
+    put_u32(h + 12, (uint32_t)unpacked);
+    put_u32(h + 16, id->partition);
+    put_u32(h + 20, id->epoch);
+    put_u32(h + 24, id->run);
+    put_u32(h + 28, id->block);
+    *length = BLOCK_HEADER_SIZE + packed;
+    for (; id->is_values && *length % VALUES_ALIGN != 0; ++*length)
+        h[*length] = 0;
+    log_seal(seed, h, *length);
+    block_writer_clear(w);
+    return DELTAFS_OK;
+}
+
+void block_fini(struct block *b)
+{
+    buffer_fini(&b->values);
+    buffer_fini(&b->ends);
+    buffer_fini(&b->payload);
+}
+
+/* The sizes in front of the values, of `most` bytes each, become ends; returns a text on what is wrong, or NULL. */
+static const char *block_decode_variable(struct block *b, const uint8_t *p, size_t n, size_t most)
+{
+    const uint8_t *end = p + n;
+    uint32_t *ends = (uint32_t *)(void *)b->ends.bytes;
+    uint64_t total = 0, size;
+
+    for (uint32_t i = 0; i < b->count; i++) {
+        p = get_varint(p, end, &size);
+        if (!p || size > most)
+            return "a value's size is wrong";
+        total += size;
+        if (total > BLOCK_PAYLOAD_MAX)
+            return "the values are too long";
+        ends[i] = (uint32_t)total;
+    }
+    if ((uint64_t)(end - p) != total)
+        return "the values' sizes do not add up";
+    b->plain = p;
+    return NULL;
+}
+
+static const char *block_check_header(const uint8_t *h, size_t n, const struct block_id *id, int64_t value_size,
+                                      uint32_t count)
+{
+    uint64_t packed = get_u32(h + 8), unpacked = get_u32(h + 12);
+
+    if (h[4] != (id->is_values ? FORMAT_VALUES : FORMAT_BLOCK) || (h[5] & ~BLOCK_FLAGS_KNOWN) != 0)
+        return "this is no block of a kind known here";
+    if (get_u32(h + 16) != id->partition || get_u32(h + 20) != id->epoch || get_u32(h + 24) != id->run ||
+        get_u32(h + 28) != id->block)
+        return "the block belongs elsewhere";
+    if (packed != n - BLOCK_HEADER_SIZE || unpacked > BLOCK_PAYLOAD_MAX || get_u16(h + 6) != count)
+        return "the block's sizes are not those of the index";
+    if (!(h[5] & BLOCK_FLAG_SNAPPY) && packed != unpacked)
+        return "the block's sizes do not agree";
+    if ((value_size < 0) != ((h[5] & BLOCK_FLAG_VARIABLE) != 0) || (value_size < 0 && (h[5] & BLOCK_FLAG_PLANES)))
+        return "the block's layout is not the directory's";
+    if (value_size >= 0 && unpacked != (h[5] & BLOCK_FLAG_PLANES ? planes_length(count, (size_t)value_size)
+                                                                 : (uint64_t)value_size * count))
+        return "the block's values are not of the directory's size";
+    return NULL;
+}
+
+static const char *block_unpack(struct block *b, const uint8_t *payload, size_t packed, size_t unpacked, uint8_t flags,
+                                size_t most)
+{
+    const uint8_t *p = payload;
+
+    if (flags & BLOCK_FLAG_SNAPPY) {
+        size_t length = unpacked;
+        if (snappy_uncompressed_length((const char *)payload, packed, &length) != SNAPPY_OK || length != unpacked ||
+            snappy_uncompress((const char *)payload, packed, (char *)b->payload.bytes, &length) != SNAPPY_OK)
+            return "the block cannot be unpacked";
+        p = b->payload.bytes;
+    } else if (flags & BLOCK_FLAG_PLANES) {
+        memcpy(b->payload.bytes, payload, packed); /* to have PLANES_SLACK behind it */
+        p = b->payload.bytes;
+    }
+    b->planes = flags & BLOCK_FLAG_PLANES ? p : NULL;
+    b->plain = flags & BLOCK_FLAG_PLANES ? NULL : p;
+    return flags & BLOCK_FLAG_VARIABLE ? block_decode_variable(b, p, unpacked, most) : NULL;
+}
+
+/* A block of which the checksum is right. */
+static int block_open(struct block *b, const uint8_t *bytes, size_t n, const struct block_id *id, int64_t value_size,
+                      uint32_t count, const char *path, uint64_t offset, struct error *e)
+{
+    const char *wrong = block_check_header(bytes, n, id, value_size, count);
+    if (wrong)
+        return error_damaged(e, path, offset, "%s", wrong);
+    size_t unpacked = get_u32(bytes + 12);
+    int status = DELTAFS_OK;
+    if (bytes[5] & (BLOCK_FLAG_SNAPPY | BLOCK_FLAG_PLANES))
+        status = buffer_reserve(&b->payload, unpacked + PLANES_SLACK, "a block", e);
+    if (status == DELTAFS_OK && (bytes[5] & BLOCK_FLAG_PLANES))
+        status = buffer_reserve(&b->values, (size_t)value_size + 1, "a block", e);
+    if (status == DELTAFS_OK && value_size < 0)
+        status = buffer_reserve(&b->ends, 4 * (size_t)count, "a block", e);
+    if (status != DELTAFS_OK)
+        return status;
+    b->count = count;
+    b->value_size = value_size;
+    wrong = block_unpack(b, bytes + BLOCK_HEADER_SIZE, n - BLOCK_HEADER_SIZE, unpacked, bytes[5],
+                         BLOCK_VALUE_MAX + (id->is_values ? VALUES_TAG_SIZE : 0));
+    return wrong ? error_damaged(e, path, offset, "%s", wrong) : DELTAFS_OK;
+}
+
+int block_decode(struct block *b, const uint8_t *bytes, size_t n, const struct block_id *id, uint32_t seed,
+                 int64_t value_size, uint32_t count, const char *path, uint64_t offset, struct error *e)
+{
+    if (n < BLOCK_HEADER_SIZE || !log_is_sealed(seed, bytes, n))
+        return error_damaged(e, path, offset, "a block of %zu bytes does not match its checksum", n);
+    return block_open(b, bytes, n, id, value_size, count, path, offset, e);
+}
+
+/* A payload's bytes with the header, not filled up. */
+static size_t block_values_bytes(const uint8_t *header)
+{
+    return BLOCK_HEADER_SIZE + (size_t)get_u32(header + 8);
+}
+
+size_t block_values_length(const uint8_t *header)
+{
+    if (header[4] != FORMAT_VALUES || get_u32(header + 8) > BLOCK_PAYLOAD_MAX)
+        return 0;
+    return (block_values_bytes(header) + VALUES_ALIGN - 1) / VALUES_ALIGN * VALUES_ALIGN;
+}
+
+int block_decode_values(struct block *b, const uint8_t *bytes, size_t n, const struct block_id *id, uint32_t seed,
+                        int64_t value_size, const char *path, uint64_t offset, struct error *e)
+{
+    size_t length = block_values_length(bytes);
+
+    if (length == 0 || length > n)
+        return error_damaged(e, path, offset, "there is no block of values");
+    if (!log_is_sealed(seed, bytes, length))
+        return error_damaged(e, path, offset, "a block of %zu bytes does not match its checksum", length);
+    return block_open(b, bytes, block_values_bytes(bytes), id, value_size, get_u16(bytes + 6), path, offset, e);
+}
+
+int block_join(struct block *b, struct error *e)
+{
+    if (b->plain)
+        return DELTAFS_OK;
+    int status = buffer_reserve(&b->values, b->count * (size_t)b->value_size + 1, "a block", e);
+    if (status == DELTAFS_OK) {
+        planes_join(b->planes, b->count, (size_t)b->value_size, b->values.bytes);
+        b->plain = b->values.bytes;
+    }
+    return status;
+}
+
+const uint8_t *block_value(struct block *b, uint32_t i, size_t *size)
+{
+    if (b->value_size < 0) {
+        const uint32_t *ends = (const uint32_t *)(const void *)b->ends.bytes;
+        uint32_t start = i > 0 ? ends[i - 1] : 0;
+        *size = ends[i] - start;
+        return b->plain + start;
+    }
+    *size = (size_t)b->value_size;
+    if (b->plain)
+        return b->plain + i * *size;
+    planes_get(b->planes, b->count, *size, i, b->values.bytes);
+    return b->values.bytes;
+}

@@ -1,0 +1,88 @@
+/* A block: some records of one run, packed, with a checksum and the identity of its place. */
+#ifndef DELTAFS_STORE_BLOCK_H
+#define DELTAFS_STORE_BLOCK_H
+
+#include "base/buffer.h"
+#include "base/options.h"
+#include "io/log.h"
+
+/* Where a block belongs; it is stored in the block and compared when it is read. */
+struct block_id {
+    uint32_t partition;
+    uint32_t epoch;
+    uint32_t run;
+    uint32_t block;
+    int is_values; /* of a value log: `partition` is the writer, run and block the halves of the block's offset */
+};
+
+#define BLOCK_VALUE_MAX   (1u << 20)             /* bytes of a value */
+#define KEY_BYTES_MAX     255                    /* of a key of bytes, which stands before its value, behind its size */
+#define BLOCK_PAYLOAD_MAX (4u * BLOCK_VALUE_MAX) /* bytes of a payload that a reader accepts */
+
+/* Encoder: values are added one after the other, or named all at once; then the block is closed. Made for one value
+ * size, or for any. */
+struct block_writer {
+    int64_t value_size; /* -1: any */
+    enum option_codec codec;
+    size_t target; /* bytes of values after which the block is full */
+    uint32_t count;
+    size_t used;           /* bytes of the values */
+    const uint8_t *source; /* values of one size; NULL: they were added */
+    const uint32_t *order; /* value i is number order[i]; NULL: number i */
+    struct buffer values;  /* as added */
+    struct buffer sizes;   /* uint32_t: of each value */
+    struct buffer layout;  /* the values in planes, or the sizes and values */
+    struct buffer out;     /* the finished block */
+};
+
+/* Takes all that any block needs from `memory` at once. */
+int block_writer_init(struct block_writer *w, int64_t value_size, enum option_codec codec, size_t target,
+                      struct memory *memory, struct error *e);
+void block_writer_fini(struct block_writer *w);
+/* What it takes. */
+size_t block_writer_memory(int64_t value_size, size_t target);
+/* The longest block that it makes of values of one size. */
+size_t block_writer_out_max(int64_t value_size, size_t target);
+/* How many values of one size fill a block. */
+uint32_t block_records(int64_t value_size, size_t target);
+/* Empty it without closing. */
+void block_writer_clear(struct block_writer *w);
+int block_writer_add(struct block_writer *w, const void *value, size_t size, struct error *e);
+/* The same of a value that `tag` stands before. */
+int block_writer_add_tagged(struct block_writer *w, uint8_t tag, const void *value, size_t size, struct error *e);
+int block_writer_is_full(const struct block_writer *w);
+/* Let an empty block have `n` values, all of its one size: number order[0], order[1], ... of `source`, or its first if
+ * `order` is NULL; behind it PLANES_SLACK bytes can be read. They are looked at when the block is closed. */
+void block_writer_set(struct block_writer *w, const uint8_t *source, const uint32_t *order, uint32_t n);
+/* The finished block in w->out, of *length bytes; empties the writer. One of a value log is filled up to a multiple of
+ * VALUES_ALIGN. */
+int block_writer_close(struct block_writer *w, const struct block_id *id, uint32_t seed, size_t *length,
+                       struct error *e);
+
+/* A decoded block. Grows its memory as needed and can be used for one block after the other. */
+struct block {
+    uint32_t count;
+    int64_t value_size;   /* -1: see ends */
+    const uint8_t *plain; /* the values, one after the other; NULL: they are in planes */
+    const uint8_t *planes;
+    struct buffer values;  /* in record order, one after the other */
+    struct buffer ends;    /* uint32_t: where each value ends, if sizes differ */
+    struct buffer payload; /* unpacked */
+};
+
+void block_fini(struct block *b);
+/* Decode the `n` bytes that were read at `offset` of `path`; they must stay as long as the block is used. `value_size`
+ * and `count` are what the index says. */
+int block_decode(struct block *b, const uint8_t *bytes, size_t n, const struct block_id *id, uint32_t seed,
+                 int64_t value_size, uint32_t count, const char *path, uint64_t offset, struct error *e);
+/* The same of one of a value log, about which only it says how long it is: `n` bytes were read, at least a header. */
+int block_decode_values(struct block *b, const uint8_t *bytes, size_t n, const struct block_id *id, uint32_t seed,
+                        int64_t value_size, const char *path, uint64_t offset, struct error *e);
+/* How long that is by its header, filled up; 0 if it is no such block. */
+size_t block_values_length(const uint8_t *header);
+/* Take the values out of their planes, all at once: for who wants most of them. */
+int block_join(struct block *b, struct error *e);
+/* Value `i` (below count), valid until the next call for this block. */
+const uint8_t *block_value(struct block *b, uint32_t i, size_t *size);
+
+#endif

@@ -1,0 +1,648 @@
+#include <fcntl.h>
+#include <stdlib.h>
+#include "base/coding.h"
+#include "base/crc32c.h"
+#include "directory/format/index.h"
+#include "io/store_format.h"
+
+#define SCAN_CHUNK (64u << 10)        /* bytes read at a time when looking for footers */
+#define TAIL_AHEAD ((size_t)16 << 20) /* bytes of a tail read at once: all of it, but for the longest */
+
+/* Decode a footer; returns a text on what is wrong, or NULL. */
+static const char *footer_get(struct footer *f, const uint8_t *p, uint32_t seed, uint32_t partition)
+{
+    if (memcmp(p + 96, FOOTER_MAGIC, 8) != 0 || !log_is_sealed(seed, p, FOOTER_SIZE) || p[4] != FORMAT_FOOTER)
+        return "a footer does not match its checksum";
+    *f = (struct footer){
+        .partition = get_u32(p + 8),
+        .epoch = get_u32(p + 12),
+        .segment = get_u32(p + 16),
+        .is_last = (p[5] & FOOTER_FLAG_LAST) != 0,
+        .key_shift = p[6],
+        .leaves = get_u32(p + 20),
+        .runs = get_u32(p + 24),
+        .fence_length = get_u32(p + 28),
+        .fence_offset = get_u64(p + 32),
+        .records = get_u64(p + 40),
+        .bytes_raw = get_u64(p + 48),
+        .previous = get_u64(p + 56),
+        .first_key = get_u64(p + 64),
+        .last_key = get_u64(p + 72),
+        .data_end = get_u64(p + 80),
+        .offset = get_u64(p + 88),
+        .checksum = get_u32(p),
+    };
+    if (f->partition != partition || (p[5] & ~FOOTER_FLAG_LAST) != 0 || p[6] > FOOTER_SHIFT_MAX || p[7] != 0)
+        return "a footer belongs elsewhere";
+    if (f->fence_length < FENCE_HEADER_SIZE || f->fence_length > FENCE_SIZE_MAX || f->fence_offset < LOG_HEADER_SIZE ||
+        f->offset < f->fence_length || f->fence_offset != f->offset - f->fence_length)
+        return "a footer's offsets do not agree";
+    return NULL;
+}
+
+/* What a footer at `at` says of commits: one that is in its own place, of those before its epoch, if it is the last of
+ * that, else but for one; a tail's copy, of its epoch, too. */
+static void reader_note(struct index_reader *r, const struct footer *f, uint64_t at)
+{
+    uint64_t seen = (uint64_t)f->epoch + 1, committed = seen;
+
+    if (f->offset == at || at < r->tail_start)
+        committed = f->is_last || f->epoch == 0 ? f->epoch : f->epoch - 1;
+    if (seen > r->seen.epochs)
+        r->seen = (struct index_known){seen, at};
+    if (committed > r->committed.epochs)
+        r->committed = (struct index_known){committed, at};
+}
+
+static int reader_add(struct index_reader *r, const struct footer *f, struct error *e)
+{
+    if (r->count == r->capacity) {
+        size_t capacity = r->capacity ? 2 * r->capacity : 16;
+        int status = memory_grow(r->memory, &r->segment, r->capacity * sizeof *r->segment,
+                                 capacity * sizeof *r->segment, "the index's footers", e);
+        if (status != DELTAFS_OK)
+            return status;
+        r->capacity = capacity;
+    }
+    r->segment[r->count++] = (struct segment){.footer = *f};
+    return DELTAFS_OK;
+}
+
+/* Let go of a segment's fence. */
+static void segment_fini(struct index_reader *r, struct segment *s)
+{
+    size_t leaves = s->footer.leaves;
+
+    memory_give(r->memory, s->first_keys, leaves * sizeof *s->first_keys);
+    memory_give(r->memory, s->leaf_offsets, (leaves + 1) * sizeof *s->leaf_offsets);
+    s->first_keys = s->leaf_offsets = NULL;
+    s->has_fence = 0;
+}
+
+/* Decode a fence; returns a text on what is wrong, or NULL. *status is set if memory is what is missing. */
+static const char *segment_parse_fence(struct index_reader *r, struct segment *s, const uint8_t *p, int *status,
+                                       struct error *e)
+{
+    const struct footer *f = &s->footer;
+    const uint8_t *end = p + f->fence_length;
+    uint64_t offset = get_u64(p + 32), key = 0, add, length;
+
+    if (!log_is_sealed(r->seed, p, f->fence_length) || p[4] != FORMAT_FENCE || p[5] != 0 || get_u16(p + 6) != 0 ||
+        get_u32(p + 28) != 0 || get_u32(p + 8) != f->fence_length)
+        return "a fence does not match its checksum";
+    if (get_u32(p + 12) != f->partition || get_u32(p + 16) != f->epoch || get_u32(p + 20) != f->segment)
+        return "a fence belongs elsewhere";
+    if (get_u32(p + 24) != f->leaves || f->leaves > (f->fence_length - FENCE_HEADER_SIZE) / 2)
+        return "a fence's sizes do not agree";
+    segment_fini(r, s);
+    *status = memory_take(r->memory, f->leaves * sizeof *s->first_keys, "a fence", &s->first_keys, e);
+    if (*status == DELTAFS_OK)
+        *status =
+            memory_take(r->memory, ((size_t)f->leaves + 1) * sizeof *s->leaf_offsets, "a fence", &s->leaf_offsets, e);
+    if (*status != DELTAFS_OK)
+        return NULL;
+    p += FENCE_HEADER_SIZE;
+    for (uint32_t i = 0; i < f->leaves; i++) {
+        s->leaf_offsets[i] = offset;
+        p = get_varint(p, end, &add);
+        p = p ? get_varint(p, end, &length) : NULL;
+        if (!p || add > UINT64_MAX - key || offset > f->fence_offset || length > f->fence_offset - offset ||
+            length < LEAF_HEADER_SIZE || length > LEAF_SIZE_MAX)
+            return "a fence is malformed";
+        key += add;
+        offset += length;
+        s->first_keys[i] = key;
+    }
+    s->leaf_offsets[f->leaves] = offset;
+    s->has_fence = 1;
+    if (f->leaves > 0 && s->first_keys[0] != f->first_key)
+        return "a fence's first key is not its footer's";
+    return p == end && offset == f->fence_offset ? NULL : "a fence's sizes do not add up";
+}
+
+/* A tail being taken apart: what is read of the file at once, and where its parts end. */
+struct tail {
+    struct window window;
+    uint64_t at, end; /* of what is left, without the trailer */
+    uint32_t footers;
+    uint32_t crc; /* of what was taken */
+    int has_fences;
+};
+
+/* Whether the last bytes of a file are the trailer of a tail, which is not longer than `most`. */
+static int tail_is_here(const struct index_reader *r, const uint8_t *p, uint64_t most)
+{
+    uint64_t length = get_u64(p + 16);
+
+    return memcmp(p + 24, TAIL_MAGIC, 8) == 0 && p[4] == FORMAT_TAIL && (p[5] & ~TAIL_FLAG_NO_FENCES) == 0 &&
+           get_u16(p + 6) == 0 && length >= TAIL_TRAILER_SIZE && length <= most && get_u32(p + 8) == r->partition;
+}
+
+/* Check the trailer, the last bytes of the file. */
+static int tail_begin(struct tail *t, struct index_reader *r, const uint8_t *p, uint64_t most, struct error *e)
+{
+    uint64_t length = get_u64(p + 16);
+
+    if (!tail_is_here(r, p, most))
+        return error_damaged(e, r->file.path, r->size - TAIL_TRAILER_SIZE, "there is no tail of this partition");
+    t->at = r->tail_start = r->size - length;
+    t->end = r->size - TAIL_TRAILER_SIZE;
+    t->footers = get_u32(p + 12);
+    t->crc = r->seed;
+    t->has_fences = !(p[5] & TAIL_FLAG_NO_FENCES);
+    return DELTAFS_OK;
+}
+
+/* The next `n` bytes of the tail. */
+static int tail_take(struct tail *t, struct index_reader *r, size_t n, const uint8_t **out, struct error *e)
+{
+    if (t->end - t->at < n)
+        return error_damaged(e, r->file.path, t->at, "the tail is too short");
+    int status = window_read(&t->window, &r->file, t->end, t->at, n, out, e);
+    if (status == DELTAFS_OK) {
+        t->crc = crc32c(t->crc, *out, n);
+        t->at += n;
+    }
+    return status;
+}
+
+/* The next footer, and its fence. */
+static int tail_take_segment(struct tail *t, struct index_reader *r, uint64_t start, struct error *e)
+{
+    const uint8_t *p;
+    struct footer f;
+    int status = tail_take(t, r, FOOTER_SIZE, &p, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    const char *wrong = footer_get(&f, p, r->seed, r->partition);
+    if (!wrong && (start < FOOTER_SIZE || f.offset > start - FOOTER_SIZE))
+        wrong = "a footer is said to be where the file has none";
+    if (wrong)
+        return error_damaged(e, r->file.path, t->at - FOOTER_SIZE, "%s", wrong);
+    reader_note(r, &f, t->at - FOOTER_SIZE);
+    status = reader_add(r, &f, e);
+    if (status == DELTAFS_OK && t->has_fences)
+        status = tail_take(t, r, f.fence_length, &p, e);
+    if (status != DELTAFS_OK || !t->has_fences)
+        return status;
+    wrong = segment_parse_fence(r, &r->segment[r->count - 1], p, &status, e);
+    return wrong ? error_damaged(e, r->file.path, t->at - f.fence_length, "%s", wrong) : status;
+}
+
+static void reader_forget(struct index_reader *r)
+{
+    for (uint32_t i = 0; i < r->count; i++)
+        segment_fini(r, &r->segment[i]);
+    r->count = 0;
+}
+
+/* Take the tail apart, which is not longer than `most`. One read is enough, unless it is so long that it is not to be
+ * had in memory on the word of the manifest alone. */
+static int reader_parse_tail(struct index_reader *r, struct tail *t, uint64_t most, struct error *e)
+{
+    uint8_t trailer[TAIL_TRAILER_SIZE];
+    const uint8_t *p;
+    size_t n = most <= TAIL_AHEAD ? (size_t)most : TAIL_TRAILER_SIZE;
+    int status = window_read(&t->window, &r->file, r->size, r->size - n, n, &p, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    memcpy(trailer, p + n - TAIL_TRAILER_SIZE, sizeof trailer);
+    status = tail_begin(t, r, trailer, most, e);
+    uint64_t start = t->at;
+    t->window.ahead = TAIL_AHEAD;
+    for (uint32_t i = 0; i < t->footers && status == DELTAFS_OK; i++)
+        status = tail_take_segment(t, r, start, e);
+    if (status != DELTAFS_OK)
+        return status;
+    if (t->at != t->end)
+        return error_damaged(e, r->file.path, start, "the tail has bytes left over");
+    if (get_u32(trailer) != crc32c(t->crc, trailer + 4, TAIL_TRAILER_SIZE - 4))
+        return error_damaged(e, r->file.path, start, "the tail does not match its checksum");
+    r->tail_offset = start;
+    return DELTAFS_OK;
+}
+
+static int reader_read_tail(struct index_reader *r, uint64_t tail_length, struct error *e)
+{
+    uint64_t most = tail_length < r->size ? tail_length : r->size;
+    struct tail t = {.end = 0};
+
+    if (most < TAIL_TRAILER_SIZE)
+        return error_damaged(e, r->file.path, r->size, "the file is too short for its tail");
+    int status = reader_parse_tail(r, &t, most, e);
+    window_fini(&t.window);
+    if (status != DELTAFS_OK)
+        reader_forget(r);
+    return status;
+}
+
+/* From a footer on, add it and all before it by their chain. Returns whether the chain is whole: it begins with the
+ * last segment of the last epoch, or a later one, and reaches the first. */
+static int reader_follow_chain(struct index_reader *r, struct footer f, uint32_t epochs, int *status, struct error *e)
+{
+    uint8_t p[FOOTER_SIZE];
+    struct error ignored; /* a broken chain is no error yet: the whole file is searched next */
+    int has_last = 0;
+
+    for (;;) {
+        has_last |= f.epoch + 1 == epochs && f.is_last;
+        reader_note(r, &f, f.offset);
+        if (f.epoch < epochs && (*status = reader_add(r, &f, e)) != DELTAFS_OK)
+            return 0;
+        if (f.previous == 0)
+            return has_last;
+        uint64_t at = f.previous;
+        if (at >= f.offset || io_file_read(&r->file, at, p, sizeof p, &ignored) != DELTAFS_OK ||
+            footer_get(&f, p, r->seed, r->partition) || f.offset != at)
+            return 0;
+    }
+}
+
+/* Look for footers from the end of the file backwards: follow the chain of the first one found, or, if `exhaustive`,
+ * add all there are. Returns whether a whole chain was found. */
+static int reader_scan(struct index_reader *r, uint32_t epochs, int exhaustive, int *status, struct error *e)
+{
+    uint8_t *chunk;
+    uint64_t end = r->size; /* footers that begin at `end` or behind it were seen */
+    int whole = 0;
+
+    *status = memory_take(r->memory, SCAN_CHUNK + FOOTER_SIZE, "looking for footers", &chunk, e);
+    if (*status != DELTAFS_OK)
+        return 0;
+    while (end > 0 && *status == DELTAFS_OK) {
+        uint64_t start = end > SCAN_CHUNK ? end - SCAN_CHUNK : 0;
+        uint64_t stop = end + FOOTER_SIZE - 1 < r->size ? end + FOOTER_SIZE - 1 : r->size;
+        size_t n = (size_t)(stop - start);
+        *status = io_file_read(&r->file, start, chunk, n, e);
+        if (*status == DELTAFS_OK && stop == r->size && n >= TAIL_TRAILER_SIZE) {
+            const uint8_t *trailer = chunk + n - TAIL_TRAILER_SIZE;
+            r->tail_start = tail_is_here(r, trailer, r->size) ? r->size - get_u64(trailer + 16) : UINT64_MAX;
+        }
+        for (size_t at = n < FOOTER_SIZE ? 0 : n - FOOTER_SIZE + 1; at-- > 0 && *status == DELTAFS_OK;) {
+            struct footer f;
+            if (chunk[at + 96] != (uint8_t)FOOTER_MAGIC[0] || footer_get(&f, chunk + at, r->seed, r->partition))
+                continue;
+            reader_note(r, &f, start + at);
+            if (!exhaustive) {
+                whole = reader_follow_chain(r, f, epochs, status, e);
+                memory_give(r->memory, chunk, SCAN_CHUNK + FOOTER_SIZE);
+                return whole;
+            }
+            if (f.epoch < epochs)
+                *status = reader_add(r, &f, e);
+        }
+        end = start;
+    }
+    memory_give(r->memory, chunk, SCAN_CHUNK + FOOTER_SIZE);
+    return whole;
+}
+
+static int segment_compare(const void *a, const void *b)
+{
+    const struct footer *x = &((const struct segment *)a)->footer, *y = &((const struct segment *)b)->footer;
+
+    if (x->epoch != y->epoch)
+        return x->epoch < y->epoch ? -1 : 1;
+    return (x->segment > y->segment) - (x->segment < y->segment);
+}
+
+/* Order the segments, and leave one of each. */
+static void reader_order(struct index_reader *r)
+{
+    uint32_t kept = 0;
+
+    if (r->count > 0)
+        qsort(r->segment, r->count, sizeof *r->segment, segment_compare);
+    for (uint32_t i = 0; i < r->count; i++) {
+        if (kept > 0 && segment_compare(&r->segment[kept - 1], &r->segment[i]) == 0)
+            segment_fini(r, &r->segment[i]);
+        else
+            r->segment[kept++] = r->segment[i];
+    }
+    r->count = kept;
+}
+
+/* Look for the footers of all epochs. A writer that gives one up meanwhile cuts it off the file: then its new end
+ * counts. */
+static int reader_search(struct index_reader *r, uint32_t epochs, struct error *e)
+{
+    struct error ignored;
+    uint64_t size;
+    int status;
+
+    do {
+        reader_forget(r);
+        size = r->size;
+        status = DELTAFS_OK;
+        if (!reader_scan(r, epochs, 0, &status, e) && status == DELTAFS_OK && epochs > 0)
+            reader_scan(r, epochs, 1, &status, e);
+    } while (status == DELTAFS_ERR_DAMAGED && io_file_size(&r->file, &r->size, &ignored) == DELTAFS_OK &&
+             r->size < size);
+    return status;
+}
+
+static int reader_begin(struct index_reader *r, struct io *io, const char *path, uint32_t partition,
+                        const uint8_t uuid[16], struct memory *memory, struct error *e)
+{
+    *r = (struct index_reader){
+        .partition = partition, .seed = log_seed(uuid), .memory = memory, .tail_start = UINT64_MAX};
+    int status = io_file_open(io, path, O_RDONLY, &r->file, e);
+    if (status == DELTAFS_ERR_NOT_FOUND)
+        return error_damaged(e, path, 0, "the file is missing");
+    return status == DELTAFS_OK ? io_file_size(&r->file, &r->size, e) : status;
+}
+
+/* What must be in the file is not: whether it may only be seen late, and is worth another look. */
+static int reader_look_anew(struct index_reader *r, unsigned *waited)
+{
+    struct error ignored;
+
+    return io_file_wait(&r->file, waited) && io_file_size(&r->file, &r->size, &ignored) == DELTAFS_OK;
+}
+
+static int reader_lacks_epochs(const struct index_reader *r, uint32_t epochs)
+{
+    struct index_end end;
+    struct error ignored;
+    uint64_t data_end;
+
+    return index_find_end(r, epochs, &end, &data_end, &ignored) != DELTAFS_OK;
+}
+
+/* All segments, in order. */
+static int reader_search_all(struct index_reader *r, uint32_t committed, uint32_t epochs, unsigned *waited,
+                             struct error *e)
+{
+    int status;
+
+    do {
+        status = reader_search(r, epochs, e);
+        reader_order(r);
+    } while ((status == DELTAFS_ERR_DAMAGED || (status == DELTAFS_OK && reader_lacks_epochs(r, committed))) &&
+             reader_look_anew(r, waited));
+    return status;
+}
+
+int index_reader_open(struct index_reader *r, struct io *io, const char *path, uint32_t partition,
+                      const uint8_t uuid[16], uint32_t committed, uint32_t epochs, uint64_t tail_length,
+                      struct error *tail, struct error *e)
+{
+    unsigned waited = 0;
+    int status = reader_begin(r, io, path, partition, uuid, NULL, e), has_tail = 0;
+
+    if (status != DELTAFS_OK)
+        return status;
+    if (tail_length > 0) {
+        do
+            status = reader_read_tail(r, tail_length, tail);
+        while (status == DELTAFS_ERR_DAMAGED && reader_look_anew(r, &waited));
+        has_tail = status == DELTAFS_OK;
+        if (has_tail)
+            *tail = (struct error){0};
+        if (status == DELTAFS_ERR_MEMORY)
+            *e = *tail;
+    }
+    if (has_tail)
+        reader_order(r);
+    else if (status != DELTAFS_ERR_MEMORY)
+        status = reader_search_all(r, committed, epochs, &waited, e);
+    return status;
+}
+
+int index_reader_close(struct index_reader *r, struct error *e)
+{
+    reader_forget(r);
+    memory_give(r->memory, r->segment, r->capacity * sizeof *r->segment);
+    r->segment = NULL;
+    return r->file.path ? io_file_close(&r->file, e) : DELTAFS_OK;
+}
+
+static int reader_try_fence(struct index_reader *r, struct segment *s, uint8_t *bytes, struct error *e)
+{
+    const struct footer *f = &s->footer;
+    int status = io_file_read(&r->file, f->fence_offset, bytes, f->fence_length, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    const char *wrong = segment_parse_fence(r, s, bytes, &status, e);
+    if (!wrong)
+        return status;
+    segment_fini(r, s);
+    return error_damaged(e, r->file.path, f->fence_offset, "%s", wrong);
+}
+
+static int reader_read_fence(struct index_reader *r, struct segment *s, struct error *e)
+{
+    const struct footer *f = &s->footer;
+    struct buffer b = {.memory = r->memory};
+    unsigned waited = 0;
+
+    if (f->offset > r->size)
+        return error_damaged(e, r->file.path, f->fence_offset, "the file ends before this fence");
+    int status = buffer_reserve(&b, f->fence_length, "a fence", e);
+    if (status == DELTAFS_OK)
+        do
+            status = reader_try_fence(r, s, b.bytes, e);
+        while (status == DELTAFS_ERR_DAMAGED && io_file_wait(&r->file, &waited));
+    buffer_fini(&b);
+    return status;
+}
+
+static int index_lacks(const struct index_reader *r, uint32_t epoch, struct error *e)
+{
+    return error_damaged(e, r->file.path, r->size, "the footer of epoch number %u is not in the file", epoch);
+}
+
+int index_find_end(const struct index_reader *r, uint32_t epochs, struct index_end *end, uint64_t *data_end,
+                   struct error *e)
+{
+    uint32_t epoch = 0, segment = 0;
+
+    *end = (struct index_end){0};
+    *data_end = 0;
+    for (uint32_t i = 0; i < r->count && epoch < epochs; i++) {
+        const struct footer *f = &r->segment[i].footer;
+        if (f->epoch != epoch || f->segment != segment || f->offset < end->log_end || f->data_end < *data_end ||
+            f->data_end < LOG_HEADER_SIZE || r->size < FOOTER_SIZE || f->offset > r->size - FOOTER_SIZE)
+            break;
+        end->last_footer = f->offset;
+        end->log_end = f->offset + FOOTER_SIZE;
+        end->footers++;
+        end->fences += f->fence_length;
+        *data_end = f->data_end;
+        epoch += f->is_last != 0;
+        segment = f->is_last ? 0 : segment + 1;
+    }
+    return epoch == epochs ? DELTAFS_OK : index_lacks(r, epoch, e);
+}
+
+int index_epoch(struct index_reader *r, uint32_t epoch, struct segment **first, uint32_t *count, struct error *e)
+{
+    uint32_t low = 0, high = r->count, n = 0;
+    int has_last = 0;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (r->segment[middle].footer.epoch < epoch)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    struct segment *s = low < r->count ? &r->segment[low] : NULL;
+    while (low + n < r->count && s[n].footer.epoch == epoch && s[n].footer.segment == n && !has_last)
+        has_last = s[n++].footer.is_last;
+    if (!has_last || (low + n < r->count && s[n].footer.epoch == epoch))
+        return index_lacks(r, epoch, e);
+    for (uint32_t i = 0; i < n; i++) {
+        int status = s[i].has_fence ? DELTAFS_OK : reader_read_fence(r, &s[i], e);
+        if (status != DELTAFS_OK)
+            return status;
+    }
+    *first = s;
+    *count = n;
+    return DELTAFS_OK;
+}
+
+static int index_verify_footer(struct index_reader *r, const struct segment *s, struct error *e)
+{
+    struct footer f;
+    uint8_t p[FOOTER_SIZE];
+    int status = io_file_read(&r->file, s->footer.offset, p, sizeof p, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    const char *wrong = footer_get(&f, p, r->seed, r->partition);
+    if (!wrong && (f.offset != s->footer.offset || f.epoch != s->footer.epoch || f.segment != s->footer.segment))
+        wrong = "a footer belongs elsewhere";
+    return wrong ? error_damaged(e, r->file.path, s->footer.offset, "%s", wrong) : DELTAFS_OK;
+}
+
+int index_verify_segment(struct index_reader *r, const struct segment *s, struct error *e)
+{
+    struct segment again = {.footer = s->footer};
+    unsigned waited = 0;
+    int status = reader_read_fence(r, &again, e);
+
+    segment_fini(r, &again);
+    if (status == DELTAFS_OK)
+        do
+            status = index_verify_footer(r, s, e);
+        while (status == DELTAFS_ERR_DAMAGED && io_file_wait(&r->file, &waited));
+    return status;
+}
+
+struct index_known index_committed(const struct index_reader *r, int is_closed)
+{
+    return is_closed ? r->seen : r->committed;
+}
+
+int index_check_committed(const struct index_reader *r, uint64_t epochs, int is_closed, struct error *e)
+{
+    struct index_known known = index_committed(r, is_closed);
+
+    if (known.epochs <= epochs)
+        return DELTAFS_OK;
+    return error_set(
+        e, DELTAFS_ERR_DAMAGED,
+        "%.800s: the footer at offset %llu says that at least %llu epochs were committed, and the "
+        "manifest has lines of %llu: its end is lost; put a copy of MANIFEST back, or see 'deltafs repair'",
+        r->file.path, (unsigned long long)known.at, (unsigned long long)known.epochs, (unsigned long long)epochs);
+}
+
+int index_resume(struct io *io, const char *path, uint32_t partition, const uint8_t uuid[16], uint32_t epochs,
+                 int is_closed, struct memory *memory, struct index_resumed *out, struct error *e)
+{
+    struct index_reader r;
+    struct error ignored;
+    unsigned waited = 0;
+    int status = reader_begin(&r, io, path, partition, uuid, memory, e);
+
+    *out = (struct index_resumed){.data_end = 0};
+    if (epochs == 0 && status == DELTAFS_ERR_DAMAGED) {
+        index_reader_close(&r, &ignored);
+        return DELTAFS_OK;
+    }
+    if (status == DELTAFS_OK)
+        status = reader_search_all(&r, epochs, epochs, &waited, e);
+    out->is_behind = index_check_committed(&r, epochs, is_closed, &out->known) != DELTAFS_OK;
+    if (status == DELTAFS_OK)
+        status = index_find_end(&r, epochs, &out->end, &out->data_end, e);
+    for (uint32_t i = 0; i < r.count && status == DELTAFS_OK; i++)
+        status = index_verify_segment(&r, &r.segment[i], e);
+    index_reader_close(&r, &ignored);
+    return status;
+}
+
+uint32_t index_leaf_of(const struct segment *s, uint64_t key, uint32_t *leaves)
+{
+    uint32_t low = 0, high = s->footer.leaves;
+
+    *leaves = 0;
+    if (high == 0 || key < s->footer.first_key || key > s->footer.last_key)
+        return 0;
+    /* The first leaf that begins at `key` or above it. */
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (s->first_keys[middle] < key)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == s->footer.leaves || s->first_keys[low] > key) {
+        *leaves = low > 0;
+        return low > 0 ? low - 1 : 0;
+    }
+    while (low + *leaves < s->footer.leaves && s->first_keys[low + *leaves] == key)
+        ++*leaves;
+    return low;
+}
+
+int index_parse_leaf(struct index_reader *r, const struct segment *s, uint32_t i, const uint8_t *bytes,
+                     struct leaf *leaf, struct error *e)
+{
+    uint64_t offset = s->leaf_offsets[i];
+    size_t n = (size_t)(s->leaf_offsets[i + 1] - offset);
+    struct leaf_id id = {s->footer.partition, s->footer.epoch, s->footer.segment, i};
+    int status = leaf_parse(leaf, bytes, n, &id, r->seed, r->file.path, offset, e);
+
+    uint64_t last = i + 1 < s->footer.leaves ? s->first_keys[i + 1] : s->footer.last_key;
+    if (status == DELTAFS_OK && (leaf->first_key != s->first_keys[i] || leaf->last_key > last ||
+                                 (i + 1 == s->footer.leaves && leaf->last_key != last)))
+        return error_damaged(e, r->file.path, offset, "the leaf's keys are not those that the fence says");
+    return status;
+}
+
+static int index_try_leaf(struct index_reader *r, const struct segment *s, uint32_t i, struct window *window,
+                          uint8_t *bytes, struct leaf *leaf, struct error *e)
+{
+    uint64_t offset = s->leaf_offsets[i];
+    size_t n = (size_t)(s->leaf_offsets[i + 1] - offset);
+    const uint8_t *read;
+    int status = window_read(window, &r->file, s->leaf_offsets[s->footer.leaves], offset, n, &read, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    memcpy(bytes, read, n);
+    memset(bytes + n, 0, LEAF_SLACK);
+    status = index_parse_leaf(r, s, i, bytes, leaf, e);
+    return status == DELTAFS_OK ? leaf_load(leaf, r->file.path, offset, e) : status;
+}
+
+int index_read_leaf(struct index_reader *r, const struct segment *s, uint32_t i, struct window *window,
+                    struct buffer *bytes, struct leaf *leaf, struct error *e)
+{
+    size_t n = (size_t)(s->leaf_offsets[i + 1] - s->leaf_offsets[i]);
+    unsigned waited = 0;
+
+    if (s->leaf_offsets[i] + n > r->size)
+        return error_damaged(e, r->file.path, s->leaf_offsets[i], "the file ends before this leaf");
+    int status = buffer_reserve(bytes, n + LEAF_SLACK, "a leaf", e);
+    if (status != DELTAFS_OK)
+        return status;
+    while ((status = index_try_leaf(r, s, i, window, bytes->bytes, leaf, e)) == DELTAFS_ERR_DAMAGED &&
+           !log_is_sealed(r->seed, bytes->bytes, n) && io_file_wait(&r->file, &waited))
+        window_fini(window);
+    return status;
+}

@@ -1,0 +1,529 @@
+/* Elias-Fano (Elias, JACM 1974; Fano, 1971): of n sorted numbers below u, the lower l = log2(u / n) bits of each stand
+ * as they are; the upper parts, which rise slowly, stand in unary: number i with the upper part h sets bit h + i. That
+ * is 2 + l bits a number, and a number is found by skipping h zeros. */
+#include <stdlib.h>
+#include "base/coding.h"
+#include "directory/format/leaf.h"
+#include "io/store_format.h"
+
+/* Functions that count bits exist twice: with the processor's instruction for that, and without. */
+#define LEAF_INLINE inline __attribute__((always_inline))
+typedef unsigned (*leaf_count_fn)(uint64_t v);
+
+static unsigned leaf_bits_for(uint64_t v)
+{
+    return v == 0 ? 0 : 64u - (unsigned)__builtin_clzll(v);
+}
+
+static uint64_t leaf_mask(unsigned bits)
+{
+    return bits == 0 ? 0 : UINT64_MAX >> (64 - bits);
+}
+
+static unsigned leaf_low_bits(uint64_t universe, uint32_t count)
+{
+    uint64_t gap = universe / count;
+
+    return gap == 0 ? 0 : leaf_bits_for(gap) - 1;
+}
+
+/* `bits` bits from bit `at`; up to 9 bytes from the one `at` is in are touched. */
+static uint64_t leaf_get_bits(const uint8_t *p, uint64_t at, unsigned bits)
+{
+    unsigned shift = (unsigned)(at & 7);
+
+    p += at >> 3;
+    uint64_t v = get_u64(p) >> shift;
+    if (shift + bits > 64)
+        v |= (uint64_t)p[8] << (64 - shift);
+    return v & leaf_mask(bits);
+}
+
+/* Set `bits` bits from bit `at` of zeroed memory; touches the same bytes. */
+static void leaf_put_bits(uint8_t *p, uint64_t at, unsigned bits, uint64_t v)
+{
+    unsigned shift = (unsigned)(at & 7);
+
+    p += at >> 3;
+    put_u64(p, get_u64(p) | v << shift);
+    if (shift + bits > 64)
+        p[8] |= (uint8_t)(v >> (64 - shift));
+}
+
+static uint64_t leaf_bytes(uint64_t bits)
+{
+    return bits / 8 + (bits % 8 != 0);
+}
+
+/* Take `n` records of the cursor's run, and return how many blocks they touch. */
+static uint32_t leaf_blocks_of(const struct run_cursor *c, uint64_t n)
+{
+    uint32_t blocks = 0;
+    uint64_t skip = c->skip;
+
+    for (uint32_t b = c->block; n > 0; b++, blocks++) {
+        uint64_t here = c->run->blocks[b].count - skip;
+        n -= here < n ? here : n;
+        skip = 0;
+    }
+    return blocks;
+}
+
+/* The run table's row of one run, and the cursor moved over its records. Returns the byte behind. */
+static uint8_t *leaf_put_run(uint8_t *p, struct run_cursor *c, uint64_t n, uint32_t previous)
+{
+    uint32_t blocks = leaf_blocks_of(c, n);
+
+    p = put_varint(p, c->run->number - previous);
+    p = put_varint(p, c->run->first_block + c->block);
+    p = put_varint(p, c->skip);
+    p = put_varint(p, c->offset);
+    p = put_varint(p, blocks);
+    for (uint32_t b = c->block; b < c->block + blocks; b++) {
+        p = put_varint(p, c->run->blocks[b].count);
+        p = put_varint(p, c->run->blocks[b].length);
+    }
+    while (n > 0) {
+        uint64_t here = c->run->blocks[c->block].count - c->skip;
+        if (n < here) {
+            c->skip += (uint32_t)n;
+            break;
+        }
+        n -= here;
+        c->offset += c->run->blocks[c->block].length;
+        c->block++;
+        c->skip = 0;
+    }
+    return p;
+}
+
+/* How many records each cursor has in the leaf goes to in->scratch; returns a bound of the run table's bytes. */
+static size_t leaf_count_runs(const struct leaf_input *in, uint32_t *present)
+{
+    size_t bound = 0;
+
+    memset(in->scratch, 0, in->cursor_count * sizeof *in->scratch);
+    for (uint32_t i = 0; i < in->count; i++)
+        in->scratch[in->cursors[i]]++;
+    *present = 0;
+    for (uint32_t c = 0; c < in->cursor_count; c++) {
+        if (in->scratch[c] == 0)
+            continue;
+        (*present)++;
+        bound += LEAF_ROW_MAX + LEAF_BLOCK_MAX * (size_t)leaf_blocks_of(&in->cursor[c], in->scratch[c]);
+    }
+    return bound;
+}
+
+/* The numbers of a leaf's fields, from its records. */
+struct leaf_shape {
+    unsigned low_bits, run_bits;
+    uint64_t upper_bits, upper, lower, runs; /* the last three in bytes */
+};
+
+static struct leaf_shape leaf_shape(uint64_t universe, uint32_t count, uint32_t runs, unsigned low_bits)
+{
+    struct leaf_shape s = {.low_bits = low_bits, .run_bits = leaf_bits_for(runs - 1)};
+
+    s.upper_bits = (universe >> low_bits) + count + 1;
+    s.upper = leaf_bytes(s.upper_bits);
+    s.lower = leaf_bytes((uint64_t)count * low_bits);
+    s.runs = leaf_bytes((uint64_t)count * s.run_bits);
+    return s;
+}
+
+static void leaf_put_header(uint8_t *h, const struct leaf_id *id, const struct leaf_shape *s, size_t length)
+{
+    h[4] = FORMAT_LEAF;
+    h[5] = (uint8_t)s->low_bits;
+    h[6] = (uint8_t)s->run_bits;
+    put_u32(h + 8, (uint32_t)length);
+    put_u32(h + 12, id->partition);
+    put_u32(h + 16, id->epoch);
+    put_u32(h + 20, id->segment);
+    put_u32(h + 24, id->leaf);
+}
+
+int leaf_encode(const struct leaf_input *in, const struct leaf_id *id, uint32_t seed, struct buffer *out,
+                size_t *length, struct error *e)
+{
+    uint64_t first = in->keys[0], last = in->keys[in->count - 1];
+    uint32_t present, n = in->count;
+    size_t table_bound = leaf_count_runs(in, &present);
+    struct leaf_shape s = leaf_shape(last - first, n, present, leaf_low_bits(last - first, n));
+    size_t bound = LEAF_HEADER_SIZE + table_bound + (size_t)(s.upper + s.lower + s.runs) + LEAF_SLACK;
+    int status = buffer_reserve(out, bound, "a leaf", e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    memset(out->bytes, 0, bound);
+    uint8_t *table = out->bytes + LEAF_HEADER_SIZE, *p = table;
+    uint32_t previous = 0, number = 0;
+    for (uint32_t c = 0; c < in->cursor_count; c++) {
+        if (in->scratch[c] == 0)
+            continue;
+        p = leaf_put_run(p, &in->cursor[c], in->scratch[c], previous);
+        previous = in->cursor[c].run->number;
+        in->scratch[c] = number++; /* from here on: the run's index in the table */
+    }
+    size_t table_size = (size_t)(p - table);
+    uint8_t *upper = p, *lower = upper + s.upper, *runs = lower + s.lower;
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t v = in->keys[i] - first, bit = (v >> s.low_bits) + i;
+        upper[bit >> 3] |= (uint8_t)(1u << (bit & 7));
+        leaf_put_bits(lower, (uint64_t)i * s.low_bits, s.low_bits, v & leaf_mask(s.low_bits));
+        leaf_put_bits(runs, (uint64_t)i * s.run_bits, s.run_bits, in->scratch[in->cursors[i]]);
+    }
+    *length = (size_t)(runs + s.runs - out->bytes);
+    leaf_put_header(out->bytes, id, &s, *length);
+    put_u32(out->bytes + 28, n);
+    put_u64(out->bytes + 32, first);
+    put_u64(out->bytes + 40, last);
+    put_u32(out->bytes + 48, present);
+    put_u32(out->bytes + 52, (uint32_t)table_size);
+    log_seal(seed, out->bytes, *length);
+    return DELTAFS_OK;
+}
+
+void leaf_fini(struct leaf *leaf)
+{
+    buffer_fini(&leaf->runs);
+    buffer_fini(&leaf->blocks);
+}
+
+static struct leaf_run *leaf_runs(const struct leaf *leaf)
+{
+    return (struct leaf_run *)(void *)leaf->runs.bytes;
+}
+
+static struct leaf_block *leaf_blocks(const struct leaf *leaf)
+{
+    return (struct leaf_block *)(void *)leaf->blocks.bytes;
+}
+
+/* `n` varints into `v`; returns the byte behind, or NULL. */
+static const uint8_t *leaf_get_varints(const uint8_t *p, const uint8_t *end, uint64_t *v, int n)
+{
+    for (int i = 0; i < n && p; i++)
+        p = get_varint(p, end, &v[i]);
+    return p;
+}
+
+/* The head of a table's row, and the offset of its first block. Returns the byte behind, or NULL. */
+static const uint8_t *leaf_parse_row(struct leaf_run *run, uint64_t *offset, const uint8_t *p, const uint8_t *end,
+                                     uint32_t previous)
+{
+    uint64_t v[5];
+
+    p = leaf_get_varints(p, end, v, 5);
+    if (!p || v[0] > UINT32_MAX - previous || v[1] > UINT32_MAX || v[2] > BLOCK_RECORDS_MAX || v[4] == 0 ||
+        v[4] > (uint64_t)(end - p) / 2 || v[4] > UINT32_MAX - v[1])
+        return NULL;
+    *run = (struct leaf_run){
+        .run = previous + (uint32_t)v[0], .block = (uint32_t)v[1], .skip = (uint32_t)v[2], .blocks = (uint32_t)v[4]};
+    *offset = v[3];
+    return p;
+}
+
+/* One of a row's blocks; `offset` is moved behind it. Returns the byte behind, or NULL. */
+static const uint8_t *leaf_parse_block(struct leaf_block *block, uint64_t *offset, const uint8_t *p, const uint8_t *end)
+{
+    uint64_t v[2];
+
+    p = leaf_get_varints(p, end, v, 2);
+    if (!p || v[0] == 0 || v[0] > BLOCK_RECORDS_MAX || v[1] < BLOCK_HEADER_SIZE ||
+        v[1] > BLOCK_HEADER_SIZE + BLOCK_PAYLOAD_MAX || *offset > UINT64_MAX - v[1])
+        return NULL;
+    *block = (struct leaf_block){*offset, (uint32_t)v[1], (uint32_t)v[0]};
+    *offset += v[1];
+    return p;
+}
+
+void leaf_copy(struct leaf *to, const struct leaf *from, uint8_t *bytes)
+{
+    memcpy(bytes, from->bytes, from->size + LEAF_SLACK);
+    *to = *from;
+    to->runs = to->blocks = (struct buffer){0};
+    to->bytes = bytes;
+    to->table = bytes + (from->table - from->bytes);
+    to->upper = bytes + (from->upper - from->bytes);
+    to->lower = bytes + (from->lower - from->bytes);
+    to->runs_of = bytes + (from->runs_of - from->bytes);
+}
+
+int leaf_load(struct leaf *leaf, const char *path, uint64_t offset, struct error *e)
+{
+    const uint8_t *p = leaf->table, *end = p + leaf->table_size;
+    uint32_t previous = 0;
+    int status = buffer_reserve(&leaf->runs, leaf->run_count * sizeof(struct leaf_run), "a leaf", e);
+
+    /* A block is there for a record, and takes 2 bytes or more: that bounds what a malformed table makes us allocate.
+     */
+    size_t most = leaf->table_size / 2 < leaf->count ? leaf->table_size / 2 : leaf->count;
+    if (status == DELTAFS_OK)
+        status = buffer_reserve(&leaf->blocks, most * sizeof(struct leaf_block), "a leaf", e);
+    if (status != DELTAFS_OK)
+        return status;
+    leaf->block_count = 0;
+    for (uint32_t r = 0; r < leaf->run_count && p; r++) {
+        struct leaf_run *run = &leaf_runs(leaf)[r];
+        uint64_t at;
+        p = leaf_parse_row(run, &at, p, end, previous);
+        if (!p || run->blocks > most - leaf->block_count)
+            return error_damaged(e, path, offset, "the leaf's run table is malformed");
+        run->first = leaf->block_count;
+        previous = run->run;
+        for (uint32_t b = 0; b < run->blocks && p; b++)
+            p = leaf_parse_block(&leaf_blocks(leaf)[leaf->block_count++], &at, p, end);
+    }
+    return p == end ? DELTAFS_OK : error_damaged(e, path, offset, "the leaf's run table is malformed");
+}
+
+int leaf_seek(const struct leaf *leaf, uint32_t r, uint32_t k, struct leaf_place *out)
+{
+    const uint8_t *p = leaf->table, *end = p + leaf->table_size;
+    struct leaf_run run = {0};
+    struct leaf_block block;
+    uint64_t at;
+
+    if (r >= leaf->run_count)
+        return -1;
+    for (uint32_t i = 0; i <= r; i++) {
+        p = leaf_parse_row(&run, &at, p, end, run.run);
+        if (!p)
+            return -1;
+        /* The blocks of rows before: each two varints, each of which ends with a byte below 128. */
+        for (uint64_t ends = i < r ? 2 * (uint64_t)run.blocks : 0; ends > 0; p++) {
+            if (p == end)
+                return -1;
+            ends -= *p < 0x80;
+        }
+    }
+    uint64_t rest = (uint64_t)run.skip + k;
+    for (uint32_t b = 0; b < run.blocks; b++) {
+        p = leaf_parse_block(&block, &at, p, end);
+        if (!p)
+            return -1;
+        if (rest < block.count) {
+            *out = (struct leaf_place){.at = block, .run = run.run, .block = run.block + b, .record = (uint32_t)rest};
+            return 0;
+        }
+        rest -= block.count;
+    }
+    return -1;
+}
+
+static const char *leaf_check_header(const uint8_t *h, size_t n, const struct leaf_id *id)
+{
+    if (h[4] != FORMAT_LEAF || h[7] != 0)
+        return "this is no leaf of a kind known here";
+    if (get_u32(h + 12) != id->partition || get_u32(h + 16) != id->epoch || get_u32(h + 20) != id->segment ||
+        get_u32(h + 24) != id->leaf)
+        return "the leaf belongs elsewhere";
+    if (get_u32(h + 8) != n || get_u32(h + 28) == 0 || get_u32(h + 28) > LEAF_RECORDS_MAX || h[5] > 63 ||
+        get_u64(h + 40) < get_u64(h + 32) || get_u32(h + 52) > n - LEAF_HEADER_SIZE)
+        return "the leaf's sizes do not agree";
+    return NULL;
+}
+
+/* Whether as many of the upper bits are set as there are records, the first and the last where those keys are. */
+static int leaf_upper_is_right(const struct leaf *leaf)
+{
+    uint64_t set = 0, at = 0;
+
+    for (; at + 64 <= leaf->upper_bits; at += 64)
+        set += count_bits(get_u64(leaf->upper + at / 8));
+    set += count_bits(leaf_get_bits(leaf->upper, at, (unsigned)(leaf->upper_bits - at)));
+    return set == leaf->count && leaf_get_bits(leaf->upper, 0, 1) == 1 &&
+           leaf_get_bits(leaf->upper, leaf->upper_bits - 2, 2) == 1;
+}
+
+int leaf_is_lost(const uint8_t *bytes, size_t n, uint32_t seed)
+{
+    return n >= LEAF_HEADER_SIZE && bytes[4] == FORMAT_LEAF && bytes[7] == LEAF_FLAG_LOST &&
+           log_is_sealed(seed, bytes, n);
+}
+
+/* The leaf stands for records that are lost; its run table's first row says where they were. */
+static int leaf_tell_lost(const uint8_t *bytes, size_t n, const char *path, uint64_t offset, struct error *e)
+{
+    struct leaf_run run;
+    uint64_t at = 0;
+
+    leaf_parse_row(&run, &at, bytes + LEAF_HEADER_SIZE, bytes + n, 0);
+    return error_damaged(e, path, offset,
+                         "records of keys (or hashes) from %llu to %llu are lost: the data log was damaged at offset "
+                         "%llu when this index was made anew",
+                         (unsigned long long)get_u64(bytes + 32), (unsigned long long)get_u64(bytes + 40),
+                         (unsigned long long)at);
+}
+
+int leaf_parse(struct leaf *leaf, const uint8_t *bytes, size_t n, const struct leaf_id *id, uint32_t seed,
+               const char *path, uint64_t offset, struct error *e)
+{
+    if (n < LEAF_HEADER_SIZE || !log_is_sealed(seed, bytes, n))
+        return error_damaged(e, path, offset, "a leaf of %zu bytes does not match its checksum", n);
+    if (leaf_is_lost(bytes, n, seed))
+        return leaf_tell_lost(bytes, n, path, offset, e);
+    const char *wrong = leaf_check_header(bytes, n, id);
+    if (wrong)
+        return error_damaged(e, path, offset, "%s", wrong);
+    leaf->count = get_u32(bytes + 28);
+    leaf->first_key = get_u64(bytes + 32);
+    leaf->last_key = get_u64(bytes + 40);
+    leaf->run_count = get_u32(bytes + 48);
+    size_t table = get_u32(bytes + 52);
+    leaf->bytes = bytes;
+    leaf->size = n;
+    leaf->table = bytes + LEAF_HEADER_SIZE;
+    leaf->table_size = table;
+    /* A run is there for a record, and its row takes 7 bytes or more. */
+    if (leaf->run_count == 0 || leaf->run_count > leaf->count || leaf->run_count > table / 7)
+        return error_damaged(e, path, offset, "the leaf's run table does not fit its records");
+    if ((leaf->last_key - leaf->first_key) >> bytes[5] > 8 * (uint64_t)n)
+        return error_damaged(e, path, offset, "the leaf's keys do not fit it");
+    struct leaf_shape s = leaf_shape(leaf->last_key - leaf->first_key, leaf->count, leaf->run_count, bytes[5]);
+    leaf->low_bits = s.low_bits;
+    leaf->run_bits = s.run_bits;
+    leaf->upper_bits = s.upper_bits;
+    leaf->upper = bytes + LEAF_HEADER_SIZE + table;
+    leaf->lower = leaf->upper + s.upper;
+    leaf->runs_of = leaf->lower + s.lower;
+    if (s.run_bits != bytes[6] || LEAF_HEADER_SIZE + table + s.upper + s.lower + s.runs != n ||
+        !leaf_upper_is_right(leaf))
+        return error_damaged(e, path, offset, "the leaf's keys do not fit it");
+    return DELTAFS_OK;
+}
+
+/* The bit behind the `zeros`-th zero of the upper bits; there are that many. */
+static LEAF_INLINE uint64_t leaf_skip_zeros_by(const struct leaf *leaf, uint64_t zeros, leaf_count_fn count)
+{
+    uint64_t at = 0;
+
+    while (zeros > 0 && at + 64 <= leaf->upper_bits) {
+        unsigned here = 64 - count(get_u64(leaf->upper + at / 8));
+        if (here >= zeros)
+            break;
+        zeros -= here;
+        at += 64;
+    }
+    while (zeros > 0 && at < leaf->upper_bits) {
+        zeros -= leaf_get_bits(leaf->upper, at, 1) == 0;
+        at++;
+    }
+    return at;
+}
+
+#if defined(__x86_64__)
+/* With the processor's own instruction for counting bits. */
+static LEAF_INLINE unsigned count_bits_popcnt(uint64_t v)
+{
+    return (unsigned)__builtin_popcountll(v);
+}
+
+__attribute__((target("popcnt"))) static uint64_t leaf_skip_zeros_popcnt(const struct leaf *leaf, uint64_t zeros)
+{
+    return leaf_skip_zeros_by(leaf, zeros, count_bits_popcnt);
+}
+#endif
+
+static uint64_t leaf_skip_zeros(const struct leaf *leaf, uint64_t zeros)
+{
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("popcnt"))
+        return leaf_skip_zeros_popcnt(leaf, zeros);
+#endif
+    return leaf_skip_zeros_by(leaf, zeros, count_bits);
+}
+
+uint32_t leaf_find(const struct leaf *leaf, uint64_t key, uint32_t *first)
+{
+    uint32_t found = 0;
+
+    if (key < leaf->first_key || key > leaf->last_key)
+        return 0;
+    uint64_t v = key - leaf->first_key, high = v >> leaf->low_bits, low = v & leaf_mask(leaf->low_bits);
+    uint64_t at = leaf_skip_zeros(leaf, high);
+    for (uint64_t i = at - high; at < leaf->upper_bits && leaf_get_bits(leaf->upper, at, 1) == 1; at++, i++) {
+        uint64_t here = leaf_get_bits(leaf->lower, i * leaf->low_bits, leaf->low_bits);
+        if (here > low)
+            break;
+        if (here == low && found++ == 0)
+            *first = (uint32_t)i;
+    }
+    return found;
+}
+
+void leaf_keys(const struct leaf *leaf, uint64_t *keys)
+{
+    uint64_t i = 0;
+
+    for (uint64_t at = 0; at < leaf->upper_bits; at += 32) {
+        unsigned bits = leaf->upper_bits - at < 32 ? (unsigned)(leaf->upper_bits - at) : 32;
+        for (uint64_t word = leaf_get_bits(leaf->upper, at, bits); word != 0; word &= word - 1, i++) {
+            uint64_t high = at + (unsigned)__builtin_ctzll(word) - i;
+            keys[i] = leaf->first_key +
+                      (high << leaf->low_bits | leaf_get_bits(leaf->lower, i * leaf->low_bits, leaf->low_bits));
+        }
+    }
+}
+
+uint32_t leaf_run_of(const struct leaf *leaf, uint32_t i)
+{
+    return (uint32_t)leaf_get_bits(leaf->runs_of, (uint64_t)i * leaf->run_bits, leaf->run_bits);
+}
+
+int leaf_place(const struct leaf *leaf, uint32_t r, uint32_t k, struct leaf_place *out)
+{
+    if (r >= leaf->run_count)
+        return -1;
+    const struct leaf_run *run = &leaf_runs(leaf)[r];
+    const struct leaf_block *block = &leaf_blocks(leaf)[run->first];
+    uint64_t rest = (uint64_t)run->skip + k;
+    uint32_t b = 0;
+    while (b < run->blocks && rest >= block[b].count)
+        rest -= block[b++].count;
+    if (b == run->blocks)
+        return -1;
+    *out = (struct leaf_place){.at = block[b], .run = run->run, .block = run->block + b, .record = (uint32_t)rest};
+    return 0;
+}
+
+/* As many run numbers at a time as fit 56 bits: those that equal `r` become zero by XOR, and a zero is what does not
+ * reach its highest bit when all bits below that are added to it (Warren, Hacker's Delight, 6-1). */
+static LEAF_INLINE uint32_t leaf_rank_by(const struct leaf *leaf, uint32_t r, uint32_t i, leaf_count_fn count)
+{
+    unsigned bits = leaf->run_bits;
+    uint32_t rank = 0, j = 0, step = bits > 0 ? 56 / bits : 0;
+    uint64_t lowest = 0;
+
+    if (bits == 0)
+        return r == 0 ? i : 0;
+    for (uint32_t k = 0; k < step; k++)
+        lowest |= UINT64_C(1) << k * bits;
+    uint64_t highest = lowest << (bits - 1), wanted = lowest * r;
+    for (; j + step <= i; j += step) {
+        uint64_t v = leaf_get_bits(leaf->runs_of, (uint64_t)j * bits, step * bits) ^ wanted;
+        uint64_t reached = ((v & ~highest) + (highest - lowest)) | v;
+        rank += count(~reached & highest);
+    }
+    for (; j < i; j++)
+        rank += leaf_run_of(leaf, j) == r;
+    return rank;
+}
+
+#if defined(__x86_64__)
+__attribute__((target("popcnt"))) static uint32_t leaf_rank_popcnt(const struct leaf *leaf, uint32_t r, uint32_t i)
+{
+    return leaf_rank_by(leaf, r, i, count_bits_popcnt);
+}
+#endif
+
+uint32_t leaf_rank(const struct leaf *leaf, uint32_t r, uint32_t i)
+{
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("popcnt"))
+        return leaf_rank_popcnt(leaf, r, i);
+#endif
+    return leaf_rank_by(leaf, r, i, count_bits);
+}

@@ -1,0 +1,117 @@
+/* The manifest: a container's text file of facts, one checksummed line each, appended to and never changed.
+ *
+ * It is made aside and renamed, so a container either has a whole one or none. A line at its end that was cut short by
+ * a crash does not count; any other line that does not match its checksum is damage. */
+#ifndef DELTAFS_STORE_MANIFEST_H
+#define DELTAFS_STORE_MANIFEST_H
+
+#include "base/options.h"
+#include "io/io.h"
+
+#define MANIFEST_UUID_TEXT 37 /* bytes of a UUID as text, NUL included */
+
+struct manifest_epoch {
+    uint64_t label;
+    uint64_t records;
+    uint64_t bytes_raw;
+    uint64_t bytes_stored;
+};
+
+/* A job that wrote a directory in which records stay with their writer, and its writers' value logs. */
+struct manifest_job {
+    uint64_t epochs;  /* there were, when it began */
+    uint32_t first;   /* number of its first writer among those of all jobs */
+    uint32_t writers; /* 1 or more */
+    unsigned bits;    /* of a place: the number of the record in its block */
+    uint64_t read;    /* bytes that hold most of its blocks */
+    int is_closed;    /* by itself */
+};
+
+struct manifest {
+    uint32_t version;
+    int is_file; /* a logical file's: that and what names it is all */
+    uint8_t uuid[16];
+    char uuid_text[MANIFEST_UUID_TEXT];
+    enum option_keys keys;
+    uint32_t partitions;
+    int64_t value_size; /* -1: any */
+    char *schema;       /* "" if there is none */
+    uint64_t epoch_count;
+    struct manifest_epoch *epoch;
+    size_t epoch_capacity;
+    int is_local;             /* records stay with their writers: */
+    struct manifest_job *job; /* 1 or more */
+    uint32_t job_count;
+    int lacks_job; /* it was opened again, by a job that has not been told of yet */
+    int is_closed;
+    uint64_t tail_length; /* bound of the index logs' tails, if closed */
+    uint64_t size;        /* bytes of the file, a torn line at its end left out */
+};
+
+/* Make a new random UUID. */
+int manifest_new_uuid(uint8_t uuid[16], struct error *e);
+void manifest_uuid_text(const uint8_t uuid[16], char text[MANIFEST_UUID_TEXT]);
+
+/* ---- Lines of such a file, whatever it is about ---- */
+
+/* Append a line, at *size, which is moved behind it. */
+int manifest_append_line(struct io_file *file, uint64_t *size, const char *text, int sync, struct error *e);
+/* One line, without its checksum, at `offset`. */
+typedef int (*manifest_line_fn)(void *arg, char *line, const char *path, uint64_t offset, struct error *e);
+/* Hand each line of a file to `fn`; *end gets where the last whole one ends. `advice` says what to do where a line is
+ * damaged. */
+int manifest_read_lines(struct io_file *file, const char *advice, manifest_line_fn fn, void *arg, uint64_t *end,
+                        struct error *e);
+/* The number NAME= in a line's fields, or the text up to the next blank. Returns 0, or -1. */
+int manifest_field(const char *fields, const char *name, uint64_t *out);
+int manifest_field_text(const char *fields, const char *name, char *value, size_t room);
+
+/* ---- Containers ---- */
+
+/* Write a manifest as a file of its own, which must not be there. */
+int manifest_write(struct io *io, const char *path, const struct manifest *m, int sync, struct error *e);
+/* Write a new container's manifest: uuid_text, keys, partitions, value_size, schema and the
+ * first job are used. `sync`: make
+ * it durable. */
+int manifest_create(struct io *io, const char *folder, const struct manifest *m, int sync, struct error *e);
+/* Append a line, at *size, which is moved behind it. */
+int manifest_append_epoch(struct io_file *file, uint64_t *size, uint64_t number, const struct manifest_epoch *epoch,
+                          int sync, struct error *e);
+/* That the container is open for writing again: what the last close line says of the index logs' ends holds no more. */
+int manifest_append_open(struct io_file *file, uint64_t *size, uint64_t epochs, int sync, struct error *e);
+/* Another job goes on with a directory in which records stay with their writer. */
+int manifest_append_job(struct io_file *file, uint64_t *size, const struct manifest_job *job, int sync,
+                        struct error *e);
+int manifest_append_close(struct io_file *file, uint64_t *size, uint64_t epochs, uint64_t tail_length, int sync,
+                          struct error *e);
+
+/* Take the text of a manifest, which is changed, apart; all of it, in memory that the caller frees, and whether a line
+ * of it, of `n` bytes without the newline, ends in its checksum. */
+int manifest_parse(struct manifest *m, char *text, size_t n, const char *path, struct error *e);
+/* DELTAFS_ERR_NOT_DELTAFS, and nothing is left of it, if what was taken apart is a logical file's. */
+int manifest_check_kind(struct manifest *m, const char *folder, struct error *e);
+int manifest_load(struct io_file *file, char **text, uint64_t *size, struct error *e);
+int manifest_line_is_sealed(const char *line, size_t n);
+/* Whether the last line, of `n` bytes at `offset`, is one that a crash cut short at its beginning: what it has of a
+ * sector was not written, only what it has of the next. */
+int manifest_begin_is_lost(const char *line, uint64_t offset, size_t n);
+
+/* Open the manifest of a directory or a logical file. */
+int manifest_open(struct io *io, const char *folder, int flags, struct io_file *file, struct error *e);
+/* Read and check a directory's manifest. DELTAFS_ERR_NOT_FOUND if there is no such folder, _NOT_DELTAFS if it has none,
+ * or it is a logical file's. */
+int manifest_read(struct io *io, const char *folder, struct manifest *m, struct error *e);
+/* The same of a directory or a logical file. */
+int manifest_read_any(struct io *io, const char *folder, struct manifest *m, struct error *e);
+/* The same of one that is open; `m` is all zero, or to be freed. */
+int manifest_read_file(struct io_file *file, struct manifest *m, struct error *e);
+void manifest_fini(struct manifest *m);
+
+/* The job that wrote an epoch, of a manifest that has any; also of one more epoch than it has. */
+const struct manifest_job *manifest_job_of(const struct manifest *m, uint64_t epoch);
+/* How many writers all jobs had. */
+uint32_t manifest_writers(const struct manifest *m);
+/* Bytes of what the data logs have in a value's place, -1: any. */
+int64_t manifest_stored_size(const struct manifest *m);
+
+#endif

@@ -1,0 +1,332 @@
+/* Point reads: what one key has, or several, and the face of files. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/hash.h"
+#include "base/number.h"
+#include "directory/dir.h"
+#include "directory/format/partition.h"
+#include "directory/read/lookup.h"
+
+void deltafs_records_destroy(deltafs_records *records)
+{
+    struct collection *c = (struct collection *)(void *)records;
+
+    if (!c)
+        return;
+    free(c->record);
+    buffer_fini(&c->bytes);
+    free(c);
+}
+
+/* The collection as the caller gets it: NULL if it is empty. */
+static deltafs_records *collection_finish(const struct reader *r, struct collection *c)
+{
+    const uint8_t *at = c ? c->bytes.bytes : NULL;
+
+    if (!c)
+        return NULL;
+    if (c->public.count == 0) {
+        deltafs_records_destroy(&c->public);
+        return NULL;
+    }
+    for (size_t i = 0; i < c->public.count; i++) {
+        struct deltafs_record *record = &c->record[i];
+        size_t stored = record->size + (record->key_size > 0 ? 1 + record->key_size : 0);
+        record_split(r, at, stored, record); /* as it was done before it came here */
+        at += stored;
+    }
+    c->public.record = c->record;
+    return &c->public;
+}
+
+static int wanted_compare(const void *a, const void *b)
+{
+    const struct wanted *x = a, *y = b;
+
+    if (x->partition != y->partition)
+        return x->partition < y->partition ? -1 : 1;
+    return (x->key > y->key) - (x->key < y->key);
+}
+
+static int get_partition(struct reader *r, const struct wanted *w, size_t n, const struct deltafs_range *range,
+                         struct collection **out, struct error *e)
+{
+    struct part_reader *p;
+    uint32_t first, end;
+
+    reader_epochs(r, range, &first, &end);
+    if (first == end)
+        return DELTAFS_OK;
+    int status = reader_part(r, w[0].partition, &p, e);
+    if (status != DELTAFS_OK) {
+        memset(r->is_lost + first, 1, end - first);
+        return status;
+    }
+    return point_get(r, p, w, n, first, end, out, e);
+}
+
+/* Partition by partition, behind errors too; returns the first. */
+static int get_sorted(struct reader *r, const struct wanted *w, size_t n, const struct deltafs_range *range,
+                      struct collection **out, struct error *e)
+{
+    struct error failed;
+    int first = DELTAFS_OK;
+
+    for (size_t at = 0, end; at < n; at = end) {
+        for (end = at + 1; end < n && w[end].partition == w[at].partition; end++)
+            ;
+        int status = get_partition(r, w + at, end - at, range, out, first == DELTAFS_OK ? e : &failed);
+        if (first == DELTAFS_OK)
+            first = status;
+    }
+    return first;
+}
+
+/* The message of a get that failed is about one place, and there may be many: name the epochs that are missing, too. */
+static void get_explain_lost(struct reader *r, size_t n, struct error *e)
+{
+    const struct manifest *m = &r->manifest;
+    struct error why = *e;
+    struct error_epochs lost = {.count = 0};
+
+    for (uint64_t i = 0; i < m->epoch_count; i++)
+        if (r->is_lost[i])
+            error_epochs_add(&lost, m->epoch[i].label);
+    memset(r->is_lost, 0, m->epoch_count);
+    if (lost.count > 0)
+        error_set(e, why.status, "%.600s; missing from the answer%s: %s; verify names what is damaged", why.text,
+                  n > 1 ? " for at least one key" : "", error_epochs_text(&lost));
+}
+
+static int get_not_found(const struct reader *r, const struct wanted *w, int has_range, struct error *e)
+{
+    const char *where = has_range ? " in these epochs" : "";
+
+    if (w->size > 0)
+        return error_set(e, DELTAFS_ERR_NOT_FOUND, "%s: key '%.*s' has no records%s", r->path, (int)w->size,
+                         (const char *)w->bytes, where);
+    return error_set(e, DELTAFS_ERR_NOT_FOUND, "%s: key %llu has no records%s", r->path, (unsigned long long)w->key,
+                     where);
+}
+
+/* Get the `n` keys of w, whose `place` is their index; takes w over. */
+static int get_wanted(struct reader *r, struct wanted *w, size_t n, const struct deltafs_range *range,
+                      deltafs_records **out, struct error *e)
+{
+    struct collection **c = calloc(n + 1, sizeof *c);
+    int status = c ? DELTAFS_OK : error_no_memory(e, n * sizeof *c, "keys");
+
+    for (size_t i = 0; i < n && status == DELTAFS_OK; i++) {
+        w[i].partition = partition_of(w[i].key, r->manifest.partitions);
+        c[i] = calloc(1, sizeof *c[i]);
+        if (!c[i])
+            status = error_no_memory(e, sizeof *c[i], "records");
+    }
+    if (status == DELTAFS_OK) {
+        qsort(w, n, sizeof *w, wanted_compare);
+        status = get_sorted(r, w, n, range, c, e);
+        if (status != DELTAFS_OK)
+            get_explain_lost(r, n, e);
+    }
+    for (size_t i = 0; i < n; i++)
+        out[i] = c ? collection_finish(r, c[i]) : NULL;
+    for (size_t i = 0; i < n && status == DELTAFS_OK; i++)
+        if (!out[w[i].place])
+            status = get_not_found(r, &w[i], range != NULL, e);
+    free(w);
+    free(c);
+    return status;
+}
+
+/* What both kinds of keys begin with: *w gets room for `n` keys. */
+static int get_begin(deltafs_dir *dir, enum option_keys kind, size_t n, const void *keys, deltafs_records **out,
+                     struct wanted **w, struct reader **r, struct error **e)
+{
+    for (size_t i = 0; out && i < n; i++)
+        out[i] = NULL;
+    int status = dir_reader(dir, "deltafs_get", r, e);
+    if (status != DELTAFS_OK)
+        return status;
+    if (n > 0 && (!keys || !out))
+        return error_set(*e, DELTAFS_ERR_INVALID, "deltafs_get: keys and out must be given");
+    if ((*r)->manifest.keys != kind)
+        return error_set(*e, DELTAFS_ERR_MODE, "%s: its keys are %s", (*r)->path,
+                         kind == KEYS_U64 ? "bytes; ask by deltafs_get_bytes" : "numbers; ask by deltafs_get");
+    *w = calloc(n + 1, sizeof **w);
+    return *w ? DELTAFS_OK : error_no_memory(*e, n * sizeof **w, "keys");
+}
+
+int deltafs_get_many(deltafs_dir *dir, size_t n, const uint64_t *keys, const struct deltafs_range *range,
+                     deltafs_records **out)
+{
+    struct reader *r;
+    struct error *e;
+    struct wanted *w;
+    int status = get_begin(dir, KEYS_U64, n, keys, out, &w, &r, &e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    for (size_t i = 0; i < n; i++)
+        w[i] = (struct wanted){.key = keys[i], .place = i};
+    return get_wanted(r, w, n, range, out, e);
+}
+
+int deltafs_get_many_bytes(deltafs_dir *dir, size_t n, const void *const *keys, const size_t *key_sizes,
+                           const struct deltafs_range *range, deltafs_records **out)
+{
+    struct reader *r;
+    struct error *e;
+    struct wanted *w;
+    int status = get_begin(dir, KEYS_BYTES, n, key_sizes ? (const void *)keys : NULL, out, &w, &r, &e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    for (size_t i = 0; i < n; i++) {
+        if (!keys[i] || key_sizes[i] < 1 || key_sizes[i] > KEY_BYTES_MAX) {
+            free(w);
+            return error_set(e, DELTAFS_ERR_INVALID, "deltafs_get_bytes: a key of %zu bytes; it has 1 to %d",
+                             keys[i] ? key_sizes[i] : 0, KEY_BYTES_MAX);
+        }
+        w[i] = (struct wanted){
+            .key = hash_bytes(keys[i], key_sizes[i]), .bytes = keys[i], .size = key_sizes[i], .place = i};
+    }
+    return get_wanted(r, w, n, range, out, e);
+}
+
+int deltafs_get(deltafs_dir *dir, uint64_t key, const struct deltafs_range *range, deltafs_records **out)
+{
+    return deltafs_get_many(dir, 1, &key, range, out);
+}
+
+int deltafs_get_bytes(deltafs_dir *dir, const void *key, size_t key_size, const struct deltafs_range *range,
+                      deltafs_records **out)
+{
+    return deltafs_get_many_bytes(dir, 1, &key, &key_size, range, out);
+}
+
+/* ---- Files ---- */
+
+struct deltafs_file {
+    deltafs_dir *dir;
+    uint64_t key;
+    size_t name_size; /* of a key of bytes; 0: it is a number */
+    char name[KEY_BYTES_MAX];
+    int is_written;
+    struct error failed;   /* of the first write that failed */
+    struct buffer written; /* what was written so far */
+    size_t used;
+    deltafs_records *read; /* the file's records, one after the other the file */
+    size_t record, at;     /* where the next byte to be read stands */
+};
+
+int deltafs_openat(deltafs_dir *dir, const char *name, int flags, deltafs_file **out)
+{
+    struct error *e = deltafs_thread_error();
+    int access = flags & O_ACCMODE;
+    uint64_t key = 0;
+
+    if (!dir || !name || !out)
+        return error_set(e, DELTAFS_ERR_INVALID, "deltafs_openat: directory, name and out must be given");
+    size_t name_size = dir_keys(dir) == KEYS_BYTES ? strlen(name) : 0;
+    if (dir_keys(dir) == KEYS_BYTES ? name_size < 1 || name_size > KEY_BYTES_MAX : number_parse(name, &key) != 0)
+        return error_set(e, DELTAFS_ERR_INVALID, "deltafs_openat: '%.300s' is no key; a subfile's name is %s", name,
+                         dir_keys(dir) == KEYS_BYTES ? "of 1 to 255 bytes" : "a number");
+    if (access == O_RDWR)
+        return error_set(e, DELTAFS_ERR_INVALID, "deltafs_openat: a subfile is opened for reading or for writing");
+    deltafs_file *f = calloc(1, sizeof *f);
+    if (!f)
+        return error_no_memory(e, sizeof *f, "a file");
+    f->dir = dir;
+    f->key = key;
+    f->name_size = name_size;
+    memcpy(f->name, name, name_size);
+    f->is_written = access == O_WRONLY;
+    int status = f->is_written   ? dir_must_write(dir, "deltafs_openat")
+                 : name_size > 0 ? deltafs_get_bytes(dir, name, name_size, NULL, &f->read)
+                                 : deltafs_get(dir, key, NULL, &f->read);
+    if (status != DELTAFS_OK) {
+        error_set(e, status, "%s", deltafs_errmsg(dir));
+        deltafs_records_destroy(f->read);
+        free(f);
+        return status;
+    }
+    *out = f;
+    return DELTAFS_OK;
+}
+
+/* A write failed: the record is not whole, so its epoch must not be committed. */
+static int file_spoil(deltafs_file *f, const struct error *e)
+{
+    if (f->failed.status == DELTAFS_OK) {
+        f->failed = *e;
+        deltafs_epoch_cancel(f->dir, e->text);
+    }
+    return e->status;
+}
+
+ssize_t deltafs_write(deltafs_file *f, const void *bytes, size_t size)
+{
+    struct error *e = deltafs_thread_error();
+
+    if (!f || !f->is_written || (size > 0 && !bytes))
+        return error_set(e, DELTAFS_ERR_MODE, "deltafs_write: the file is not open for writing");
+    if (f->failed.status != DELTAFS_OK) {
+        *e = f->failed;
+        return e->status;
+    }
+    if (size > BLOCK_VALUE_MAX - f->used) {
+        error_set(e, DELTAFS_ERR_SIZE, "deltafs_write: a record of %zu bytes; at most %u are possible", f->used + size,
+                  BLOCK_VALUE_MAX);
+        return file_spoil(f, e);
+    }
+    if (buffer_reserve(&f->written, f->used + size, "a record", e) != DELTAFS_OK)
+        return file_spoil(f, e);
+    if (size > 0)
+        memcpy(f->written.bytes + f->used, bytes, size);
+    f->used += size;
+    return (ssize_t)size;
+}
+
+ssize_t deltafs_read(deltafs_file *f, void *bytes, size_t size)
+{
+    uint8_t *p = bytes;
+    size_t got = 0;
+
+    if (!f || f->is_written || (size > 0 && !bytes))
+        return error_set(deltafs_thread_error(), DELTAFS_ERR_MODE, "deltafs_read: the file is not open for reading");
+    while (got < size && f->record < f->read->count) {
+        const struct deltafs_record *r = &f->read->record[f->record];
+        size_t part = r->size - f->at < size - got ? r->size - f->at : size - got;
+        memcpy(p + got, (const uint8_t *)r->value + f->at, part);
+        got += part;
+        f->at += part;
+        if (f->at == r->size) {
+            f->record++;
+            f->at = 0;
+        }
+    }
+    return (ssize_t)got;
+}
+
+int deltafs_file_close(deltafs_file *f)
+{
+    int status = DELTAFS_OK;
+
+    if (!f)
+        return DELTAFS_OK;
+    if (f->failed.status != DELTAFS_OK) {
+        *deltafs_thread_error() = f->failed;
+        status = f->failed.status;
+    } else if (f->is_written) {
+        status = f->name_size > 0 ? deltafs_append_bytes(f->dir, f->name, f->name_size, f->written.bytes, f->used)
+                                  : deltafs_append(f->dir, f->key, f->written.bytes, f->used);
+        if (status != DELTAFS_OK)
+            error_set(deltafs_thread_error(), status, "%s", deltafs_errmsg(f->dir));
+    }
+    deltafs_records_destroy(f->read);
+    buffer_fini(&f->written);
+    free(f);
+    return status;
+}

@@ -1,0 +1,40 @@
+/* Point reads: the records of some keys of one partition.
+ *
+ * For all keys and epochs it is known first which leaves can hold them; these are read in the order of their places,
+ * each once, and in parallel where storage is slow; then the same is done with the blocks that hold the records. Both
+ * in windows, so that memory stays bounded. */
+#ifndef DELTAFS_CORE_POINT_H
+#define DELTAFS_CORE_POINT_H
+
+#include "directory/read/reader.h"
+
+/* A key that is asked for. */
+struct wanted {
+    uint32_t partition;
+    uint64_t key;
+    const void *bytes; /* of a key of bytes, whose hash `key` is */
+    size_t size;
+    size_t place; /* in the caller's arrays */
+};
+
+/* The records of one key, as deltafs_records has them: its values stand one after the other in a buffer, and until it
+ * is finished record.value and key_bytes are NULL. */
+struct collection {
+    deltafs_records public;
+    struct deltafs_record *record;
+    size_t capacity;
+    struct buffer bytes;
+    size_t used;
+};
+
+/* Add the records of the keys w[0 .. n), all of the partition `p`, in epochs `first` to `end` - 1, to out[w[i].place].
+ * An epoch of which a part cannot be read is left out and noted in r->is_lost; the first error is returned. */
+int point_get(struct reader *r, struct part_reader *p, const struct wanted *w, size_t n, uint32_t first, uint32_t end,
+              struct collection **out, struct error *e);
+
+/* What point_get keeps from call to call. */
+struct point_scratch;
+int point_scratch_create(struct point_scratch **out, struct error *e);
+void point_scratch_destroy(struct point_scratch *s);
+
+#endif

@@ -1,0 +1,94 @@
+/* The reader of a container: finds, scans and verifies what is committed. No MPI.
+ *
+ * A key's partition is known from its hash; the partition's index log gives, for each epoch, the segments with their
+ * fences (from the tail, in one read). In each segment one leaf can hold the key (read), which gives the blocks of the
+ * data log that hold its records (read). */
+#ifndef DELTAFS_CORE_READER_H
+#define DELTAFS_CORE_READER_H
+
+#include "directory/read/leaf_cache.h"
+#include "io/fetch.h"
+#include "directory/format/index.h"
+#include "directory/format/manifest.h"
+
+#define READER_OPEN_PARTS 32 /* partitions whose files are kept open */
+
+/* One partition's files. */
+struct part_reader {
+    uint32_t partition;
+    int is_open;
+    uint64_t used; /* when, by the reader's clock */
+    struct index_reader index;
+    struct io_file data;
+    uint64_t data_size;
+    struct error tail; /* of a tail that is not right; DELTAFS_OK otherwise */
+};
+
+struct point_scratch;
+struct values_reader;
+
+struct reader {
+    struct io io;
+    char *path;
+    struct manifest manifest;
+    uint64_t clock;
+    int is_scanning; /* a scan's function is being called: the partition that it scans must stay open */
+    struct team *team;
+    struct point_scratch *scratch;
+    struct leaf_cache *leaves;
+    struct values_reader *values;
+    uint64_t cache;   /* bytes of them */
+    uint8_t *is_lost; /* of each epoch: whether something of it is missing from the answer of the get under way */
+    struct part_reader part[READER_OPEN_PARTS];
+};
+
+/* With at most `threads` threads for reading at several places at once, and `cache` bytes of leaves kept. */
+int reader_open(const char *path, uint32_t threads, uint64_t cache, struct reader **out, struct error *e);
+void reader_close(struct reader *r);
+
+/* See what is committed now. On failure the reader is as it was. */
+int reader_refresh(struct reader *r, struct error *e);
+
+/* The part of the range in epoch numbers: *first <= number < *end. */
+void reader_epochs(const struct reader *r, const struct deltafs_range *range, uint32_t *first, uint32_t *end);
+
+/* The partition's files, open. Valid until the next call. */
+int reader_part(struct reader *r, uint32_t partition, struct part_reader **out, struct error *e);
+
+/* The segments of an epoch, as index_epoch, of which those of numbers have whole keys. */
+int reader_epoch(struct reader *r, struct part_reader *p, uint32_t epoch, struct segment **first, uint32_t *count,
+                 struct error *e);
+/* Whether the data log has the bytes at a place: DELTAFS_OK or _DAMAGED. */
+int reader_check_place(struct part_reader *p, const struct leaf_place *place, struct error *e);
+/* Decode a block that was read from its place. */
+int reader_decode_block(struct reader *r, struct part_reader *p, uint32_t epoch, const struct leaf_place *place,
+                        const uint8_t *bytes, struct block *block, struct error *e);
+/* Whether two places are in the same block. */
+int reader_is_same_block(const struct leaf_place *a, const struct leaf_place *b);
+int reader_malformed_leaf(struct part_reader *p, const struct segment *s, uint32_t leaf, struct error *e);
+
+/* What is stored, taken apart: key_bytes, key_size (0 if keys are numbers), value and size of the record. Returns 0, or
+ * -1 if it is too short. */
+int record_split(const struct reader *r, const uint8_t *stored, size_t size, struct deltafs_record *record);
+
+/* What a scan could not read: it goes on behind it. */
+struct scan_damages {
+    void (*report)(void *arg, const struct error *e); /* called for each; may be NULL */
+    void *arg;
+    uint64_t count;
+    struct error first;
+};
+void scan_damage(struct scan_damages *damages, const struct error *e);
+
+/* All records of one epoch that can be read, by key. `counts` gets leaves and blocks read. Returns what `fn` did, if
+ * that was not 0, or an error that is no damage (memory). */
+int part_scan(struct reader *r, struct part_reader *p, uint32_t epoch, deltafs_record_fn fn, void *arg,
+              struct deltafs_verify_stat *counts, struct scan_damages *damages, struct error *e);
+
+/* Bytes of all files of the container. */
+int reader_bytes_stored(struct reader *r, uint64_t *out, struct error *e);
+
+/* Verify; as deltafs_verify. */
+int reader_verify(struct reader *r, deltafs_damage_fn fn, void *arg, struct deltafs_verify_stat *out, struct error *e);
+
+#endif

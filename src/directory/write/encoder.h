@@ -1,0 +1,25 @@
+/* Several threads that encode a run's blocks, where values are of one size: each takes a batch of blocks into memory of
+ * its own, and what they made is appended in order. */
+#ifndef DELTAFS_CORE_ENCODER_H
+#define DELTAFS_CORE_ENCODER_H
+
+#include "base/team.h"
+#include "directory/write/sort.h"
+#include "directory/write/writer.h"
+#include "directory/format/run.h"
+
+struct encoder;
+
+/* With `threads` threads beside the caller's, at least one. */
+int encoder_create(const struct writer_config *c, uint32_t threads, struct memory *memory, struct encoder **out,
+                   struct error *e);
+/* What it takes of the memory. */
+uint64_t encoder_memory(const struct writer_config *c, uint32_t threads);
+/* NULL is fine. */
+void encoder_destroy(struct encoder *x);
+
+/* Append the blocks of a run, whose records are the first of these. */
+int encoder_run(struct encoder *x, const struct sorted *records, struct run *run, uint32_t partition, uint32_t epoch,
+                struct log *data, struct error *e);
+
+#endif

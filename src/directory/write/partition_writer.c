@@ -1,0 +1,279 @@
+#include <stdlib.h>
+#include "directory/write/partition_writer.h"
+#include "io/store_format.h"
+
+#define RUNS_FIRST 4 /* runs to make room for at first */
+
+static void part_drop_runs(struct part_writer *p)
+{
+    for (uint32_t i = 0; i < p->run_count; i++)
+        run_fini(&p->runs[i]);
+    p->run_count = 0;
+    p->held = 0;
+    p->segment_raw = 0;
+}
+
+static void part_begin_epoch(struct part_writer *p, uint32_t epoch)
+{
+    part_drop_runs(p);
+    p->run_number = 0;
+    p->segment = 0;
+    p->start = (struct part_start){epoch, log_end(&p->data), index_mark(&p->index)};
+    p->totals = (struct writer_totals){0};
+}
+
+/* Begin the partition's logs; also those of a container that was made and holds no epoch, whatever they are. */
+static int part_create(struct part_writer *p, struct io *io, const struct writer_config *c, const char *data,
+                       const char *index, struct error *e)
+{
+    struct part_shared *shared = p->shared;
+    int status = log_create(&p->data, io, data, LOG_KIND_DATA, p->partition, c->uuid, !c->is_reopened,
+                            shared->data_buffer, shared->flusher, shared->memory, e);
+
+    return status == DELTAFS_OK
+               ? index_writer_create(&p->index, io, index, p->partition, c->uuid, !c->is_reopened, shared->index_buffer,
+                                     shared->tail_fences_max, &shared->scratch, shared->memory, e)
+               : status;
+}
+
+int part_writer_find(struct part_writer *p, struct io *io, const struct writer_config *c, uint32_t partition,
+                     struct memory *memory, struct error *e)
+{
+    char *index = io_path(c->path, LOG_NAME_INDEX, partition % BUCKET_COUNT, partition);
+    struct index_resumed found;
+    int status = index ? index_resume(io, index, partition, c->uuid, c->epochs, c->was_closed, memory, &found, e)
+                       : error_no_memory(e, 1, "a path");
+
+    free(index);
+    if (status == DELTAFS_OK && found.is_behind && !c->may_drop) {
+        *e = found.known;
+        status = e->status;
+    }
+    if (status == DELTAFS_OK) {
+        p->start.index = found.end;
+        p->start.data = found.data_end;
+    }
+    return status;
+}
+
+/* Go on with them behind the last committed epoch. */
+static int part_resume(struct part_writer *p, struct io *io, const struct writer_config *c, const char *data,
+                       const char *index, struct error *e)
+{
+    struct part_shared *shared = p->shared;
+    int status = log_open(&p->data, io, data, LOG_KIND_DATA, p->partition, c->uuid, p->start.data, shared->data_buffer,
+                          shared->flusher, shared->memory, e);
+
+    return status == DELTAFS_OK
+               ? index_writer_open(&p->index, io, index, p->partition, c->uuid, &p->start.index, shared->index_buffer,
+                                   shared->tail_fences_max, &shared->scratch, shared->memory, e)
+               : status;
+}
+
+int part_writer_open(struct part_writer *p, struct io *io, const struct writer_config *c, uint32_t partition,
+                     struct part_shared *shared, struct error *e)
+{
+    char *data = io_path(c->path, LOG_NAME_DATA, partition % BUCKET_COUNT, partition);
+    char *index = io_path(c->path, LOG_NAME_INDEX, partition % BUCKET_COUNT, partition);
+    int status = data && index ? DELTAFS_OK : error_no_memory(e, 1, "a path");
+
+    *p = (struct part_writer){.partition = partition, .shared = shared, .start = p->start};
+    if (status == DELTAFS_OK)
+        status = c->epochs > 0 ? part_resume(p, io, c, data, index, e) : part_create(p, io, c, data, index, e);
+    if (status == DELTAFS_OK) {
+        part_begin_epoch(p, c->epochs);
+        part_writer_keep(p);
+    }
+    free(data);
+    free(index);
+    return status;
+}
+
+int part_writer_cut(struct part_writer *p, int sync, struct error *e)
+{
+    int status = log_cut(&p->data, sync, e);
+
+    return status == DELTAFS_OK ? log_cut(&p->index.log, sync, e) : status;
+}
+
+int part_writer_close(struct part_writer *p, struct error *e)
+{
+    struct error second;
+
+    part_drop_runs(p);
+    memory_give(p->shared->memory, p->runs, p->run_capacity * sizeof *p->runs);
+    int status = log_close(&p->data, e);
+    int other = index_writer_close(&p->index, status == DELTAFS_OK ? e : &second);
+    return status != DELTAFS_OK ? status : other;
+}
+
+/* A hash that stands for a key of bytes needs no more than the bits that tell a segment's keys apart, and 16 more: what
+ * is taken for another after that, the key stored with the value tells. */
+unsigned part_key_shift(uint64_t records)
+{
+    unsigned bits = 64 - (unsigned)__builtin_clzll(records + 1) + 16;
+
+    return bits < 64 ? 64 - bits : 0;
+}
+
+int part_writer_segment(struct part_writer *p, int is_last, struct error *e)
+{
+    struct footer f = {.epoch = p->start.epoch,
+                       .segment = p->segment,
+                       .is_last = is_last,
+                       .key_shift = p->shared->keys_are == KEYS_BYTES ? part_key_shift(p->held) : 0,
+                       .bytes_raw = p->segment_raw,
+                       .data_end = log_end(&p->data)};
+    int status = index_write_segment(&p->index, p->runs, p->run_count, &f, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    p->totals.records += p->held;
+    p->totals.bytes_raw += p->segment_raw;
+    p->segment = f.segment + 1;
+    part_drop_runs(p);
+    return DELTAFS_OK;
+}
+
+static int part_put_keys(struct part_writer *p, const uint64_t *keys, uint64_t n, struct error *e)
+{
+    uint64_t previous = 0;
+    int status = DELTAFS_OK;
+
+    for (uint64_t i = 0; i < n && status == DELTAFS_OK; i++) {
+        status = keys_put(&p->shared->keys, keys[i] - previous, e);
+        previous = keys[i];
+    }
+    return status;
+}
+
+/* Values of one size are encoded from where they are. */
+static int part_write_fixed(struct part_writer *p, struct run *run, size_t size, const struct sorted *records,
+                            struct error *e)
+{
+    struct block_writer *block = &p->shared->block;
+    uint32_t n = block_records((int64_t)size, block->target);
+    int status = DELTAFS_OK;
+
+    if (!p->shared->is_local)
+        p->segment_raw += run->count * (8 + size);
+    if (p->shared->encoder)
+        return encoder_run(p->shared->encoder, records, run, p->partition, p->start.epoch, &p->data, e);
+    for (uint64_t i = 0; i < run->count && status == DELTAFS_OK; i += n) {
+        uint32_t here = run->count - i < n ? (uint32_t)(run->count - i) : n;
+        const struct sorted from = sorted_from(records, i, size), next = sorted_from(&from, here, size);
+        sorted_prefetch(&next, size, run->count - i - here, n);
+        block_writer_set(block, from.values, from.order, here);
+        status = run_add_block(run, block, p->partition, p->start.epoch, &p->data, e);
+    }
+    return status;
+}
+
+static int part_write_any(struct part_writer *p, struct run *run, const struct memtable *table, const uint32_t *order,
+                          struct error *e)
+{
+    struct block_writer *block = &p->shared->block;
+    int status = DELTAFS_OK;
+
+    for (uint64_t i = 0; i < run->count && status == DELTAFS_OK; i++) {
+        size_t size;
+        const uint8_t *value = memtable_value(table, order[i], &size);
+        /* Of a key of bytes all but the byte that says its size stands in the value. */
+        p->segment_raw += p->shared->keys_are == KEYS_BYTES ? size - 1 : 8 + size;
+        status = block_writer_add(block, value, size, e);
+        if (status == DELTAFS_OK && (block_writer_is_full(block) || i + 1 == run->count))
+            status = run_add_block(run, block, p->partition, p->start.epoch, &p->data, e);
+    }
+    return status;
+}
+
+/* Runs that there is room for once one more has come. */
+static uint32_t part_next_capacity(const struct part_writer *p)
+{
+    return p->run_count < p->run_capacity ? p->run_capacity : p->run_capacity ? 2 * p->run_capacity : RUNS_FIRST;
+}
+
+uint64_t part_writer_growth(const struct part_writer *p)
+{
+    uint32_t capacity = part_next_capacity(p);
+
+    return RUN_FIRST_BLOCKS_BYTES + (capacity > p->run_capacity ? capacity * sizeof *p->runs : 0);
+}
+
+int part_writer_run(struct part_writer *p, const struct memtable *table, const struct sorted *records, uint32_t n,
+                    struct error *e)
+{
+    if (p->run_count == p->run_capacity) {
+        uint32_t capacity = part_next_capacity(p);
+        int grown = memory_grow(p->shared->memory, &p->runs, p->run_capacity * sizeof *p->runs,
+                                capacity * sizeof *p->runs, "runs", e);
+        if (grown != DELTAFS_OK)
+            return grown;
+        p->run_capacity = capacity;
+    }
+    struct run *run = &p->runs[p->run_count++];
+    int status = run_init(run, p->run_number++, n, log_end(&p->data), &p->shared->keys, e);
+    if (status == DELTAFS_OK)
+        status = part_put_keys(p, records->keys, n, e);
+    block_writer_clear(&p->shared->block); /* of what a run that failed left there */
+    if (status == DELTAFS_OK)
+        status = table->value_size >= 0 ? part_write_fixed(p, run, (size_t)table->value_size, records, e)
+                                        : part_write_any(p, run, table, records->order, e);
+    if (status == DELTAFS_OK)
+        p->held += n;
+    return status;
+}
+
+int part_writer_seal(struct part_writer *p, struct error *e)
+{
+    /* So that it is written while the index is made; if not, it is below. */
+    if (p->data.flusher)
+        log_hand_over(&p->data);
+    int status = part_writer_segment(p, 1, e);
+
+    if (status == DELTAFS_OK)
+        status = log_flush(&p->data, e);
+    if (status == DELTAFS_OK)
+        status = log_flush(&p->index.log, e);
+    p->totals.bytes_stored = log_end(&p->data) - p->start.data + log_end(&p->index.log) - p->start.index.log_end;
+    return status;
+}
+
+int part_writer_sync(struct part_writer *p, struct error *e)
+{
+    int status = io_file_sync(&p->data.file, e);
+
+    return status == DELTAFS_OK ? io_file_sync(&p->index.log.file, e) : status;
+}
+
+void part_writer_next(struct part_writer *p)
+{
+    part_begin_epoch(p, p->start.epoch + 1);
+}
+
+void part_writer_keep(struct part_writer *p)
+{
+    p->kept = p->start;
+}
+
+int part_writer_give_up(struct part_writer *p, struct error *e)
+{
+    int status = log_rewind(&p->data, p->kept.data, e);
+
+    if (status == DELTAFS_OK)
+        status = index_rewind(&p->index, &p->kept.index, e);
+    part_begin_epoch(p, p->kept.epoch);
+    return status;
+}
+
+int part_writer_finish(struct part_writer *p, int sync, uint64_t *tail_length, struct error *e)
+{
+    /* Records that no epoch end followed are given up, with whatever runs they already made. */
+    int status = part_writer_give_up(p, e);
+
+    if (status == DELTAFS_OK)
+        status = log_flush(&p->data, e);
+    if (status == DELTAFS_OK)
+        status = index_write_tail(&p->index, tail_length, e);
+    return status == DELTAFS_OK && sync ? part_writer_sync(p, e) : status;
+}

@@ -1,0 +1,228 @@
+/* Radix sort. Bits that are the same in all keys are left out: what remains of a key, above it the partition and below
+ * it the record's value or its index make one number of 64 bits where they fit, as they do for dense IDs and for IDs
+ * made of a rank and a counter; numbers are moved, not records, and the sorted keys are made of them again without a
+ * look at where the records are, values of a few bytes too. A pass by the top bits makes shares, which a processor's
+ * own cache holds where keys are spread evenly; within each, passes go by one digit after the other, the least
+ * significant first. Where numbers do not fit, indices alone are moved, and every pass looks the keys up. */
+#include <string.h>
+#include "base/coding.h"
+#include "directory/format/partition.h"
+#include "directory/write/sort.h"
+#include "directory/format/planes.h"
+
+#define DIGIT_BITS_MAX 11
+#define DIGITS_MAX     6    /* of 11 bits in 64 */
+#define SHARE          8192 /* numbers of a share, about: 64 KiB, and as much to move them to */
+#define SHARE_BITS_MAX 9    /* of more places to write to, caches of addresses do not hold enough */
+
+/* Up to two ranges of bits: those in which keys differ, without the widest gap between them. */
+struct sort_bits {
+    unsigned low_shift, low_bits;
+    unsigned high_shift, high_bits;
+};
+
+static unsigned bits_for(uint64_t v)
+{
+    return v == 0 ? 0 : 64u - (unsigned)__builtin_clzll(v);
+}
+
+static uint64_t mask_of(unsigned bits)
+{
+    return bits == 0 ? 0 : UINT64_MAX >> (64 - bits);
+}
+
+static struct sort_bits sort_find_bits(const uint64_t *keys, uint32_t n)
+{
+    uint64_t differ = 0;
+    unsigned end, gap = 0, gap_at = 0;
+
+    for (uint32_t i = 1; i < n; i++)
+        differ |= keys[i] ^ keys[0];
+    if (differ == 0)
+        return (struct sort_bits){0};
+    unsigned low = (unsigned)__builtin_ctzll(differ), top = bits_for(differ);
+    for (unsigned at = low; at < top; at = end) {
+        for (end = at; end < top && !(differ >> end & 1);)
+            end++;
+        if (end - at > gap) {
+            gap = end - at;
+            gap_at = at;
+        }
+        end += end == at;
+    }
+    if (gap == 0)
+        return (struct sort_bits){.low_shift = low, .low_bits = top - low};
+    return (struct sort_bits){low, gap_at - low, gap_at + gap, top - gap_at - gap};
+}
+
+static inline uint64_t sort_squeeze(const struct sort_bits *s, uint64_t key)
+{
+    return (key >> s->low_shift & mask_of(s->low_bits)) |
+           (s->high_bits ? (key >> s->high_shift & mask_of(s->high_bits)) << s->low_bits : 0);
+}
+
+/* The key that was squeezed, in the low bits of `number`; `same` are the bits of all keys in neither range. */
+static inline uint64_t sort_expand(const struct sort_bits *s, uint64_t number, uint64_t same)
+{
+    return same | (number & mask_of(s->low_bits)) << s->low_shift |
+           (s->high_bits ? (number >> s->low_bits & mask_of(s->high_bits)) << s->high_shift : 0);
+}
+
+static inline uint64_t sort_partition(const struct sort_partitions *p, uint64_t key)
+{
+    return p->count > 1 ? partition_of(key, p->all) - p->first : 0;
+}
+
+/* Move numbers to their places by some of their bits; `end` is how many have each value of these, then where they end.
+ */
+static void sort_move(const uint64_t *from, uint64_t *to, uint32_t n, unsigned shift, uint64_t mask, uint32_t *end)
+{
+    uint32_t at = 0;
+
+    for (uint64_t value = 0; value <= mask; value++) {
+        uint32_t count = end[value];
+        end[value] = at;
+        at += count;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        to[end[from[i] >> shift & mask]++] = from[i];
+}
+
+/* Sort numbers by their bits from `low` to `top`; returns a or b, whatever the numbers. */
+static uint64_t *sort_numbers(uint64_t *a, uint64_t *b, uint32_t n, unsigned low, unsigned top)
+{
+    uint32_t histogram[DIGITS_MAX][1 << DIGIT_BITS_MAX];
+    unsigned digits = (top - low + DIGIT_BITS_MAX - 1) / DIGIT_BITS_MAX;
+    unsigned bits = digits > 0 ? (top - low + digits - 1) / digits : 0;
+    uint64_t mask = mask_of(bits);
+
+    for (unsigned digit = 0; digit < digits; digit++)
+        memset(histogram[digit], 0, sizeof histogram[digit][0] << bits);
+    for (uint32_t i = 0; i < n; i++)
+        for (unsigned digit = 0; digit < digits; digit++)
+            histogram[digit][a[i] >> (low + digit * bits) & mask]++;
+    for (unsigned digit = 0; digit < digits; digit++) {
+        sort_move(a, b, n, low + digit * bits, mask, histogram[digit]);
+        uint64_t *swapped = a;
+        a = b;
+        b = swapped;
+    }
+    return a;
+}
+
+/* One pass over indices, by the byte from `shift` on of what stands for the key, or of its partition. */
+static void sort_pass(const uint64_t *keys, const uint32_t *from, uint32_t *to, uint32_t n,
+                      const struct sort_bits *bits, const struct sort_partitions *p, unsigned shift)
+{
+    uint32_t histogram[256] = {0}, at = 0;
+
+    for (uint32_t i = 0; i < n; i++)
+        histogram[(bits ? sort_squeeze(bits, keys[i]) : sort_partition(p, keys[i])) >> shift & 0xff]++;
+    for (unsigned value = 0; value < 256; value++) {
+        uint32_t count = histogram[value];
+        histogram[value] = at;
+        at += count;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t key = keys[from[i]];
+        to[histogram[(bits ? sort_squeeze(bits, key) : sort_partition(p, key)) >> shift & 0xff]++] = from[i];
+    }
+}
+
+static struct sorted sort_indices(const uint64_t *keys, uint32_t n, const struct sort_bits *bits,
+                                  const struct sort_partitions *p, uint64_t *a, uint64_t *b)
+{
+    unsigned key_bits = bits->low_bits + bits->high_bits, partition_bits = bits_for(p->count - 1);
+    uint32_t *from = (uint32_t *)a, *to = (uint32_t *)b;
+
+    for (uint32_t i = 0; i < n; i++)
+        from[i] = i;
+    for (unsigned at = 0; at < key_bits + partition_bits;) {
+        int is_key = at < key_bits;
+        sort_pass(keys, from, to, n, is_key ? bits : NULL, p, is_key ? at : at - key_bits);
+        uint32_t *swapped = from;
+        from = to;
+        to = swapped;
+        at = is_key && at + 8 > key_bits ? key_bits : at + 8;
+    }
+    uint64_t *sorted = (uint32_t *)a == from ? b : a;
+    for (uint32_t i = 0; i < n; i++)
+        sorted[i] = keys[from[i]];
+    return (struct sorted){.keys = sorted, .order = from};
+}
+
+/* What stands below the keys in the numbers. */
+struct sort_payload {
+    unsigned bits;
+    size_t size;           /* bytes of it, in the result */
+    const uint8_t *values; /* NULL: indices */
+};
+
+/* Values, if they fit; a number has a byte more than its value, so there is room behind the last one's. */
+static struct sort_payload sort_payload(const struct sort_input *in, unsigned bits_above)
+{
+    size_t size = in->value_size;
+
+    if (in->values && size > 0 && size < 8 && bits_above + 8 * size <= 64 && in->count >= PLANES_SLACK)
+        return (struct sort_payload){(unsigned)(8 * size), size, in->values};
+    return (struct sort_payload){in->count > 0 ? bits_for(in->count - 1) : 0, sizeof(uint32_t), NULL};
+}
+
+struct sorted sort_records(const struct sort_input *in, const struct sort_partitions *p, uint64_t *a, uint64_t *b)
+{
+    const uint64_t *keys = in->keys;
+    uint32_t n = in->count;
+    struct sort_bits bits = sort_find_bits(keys, n);
+    unsigned key_bits = bits.low_bits + bits.high_bits, partition_bits = bits_for(p->count - 1);
+    const struct sort_payload with = sort_payload(in, key_bits + partition_bits);
+    unsigned partition_shift = with.bits + key_bits, top = partition_shift + partition_bits;
+    struct sorted out;
+
+    if (top > 64) {
+        out = sort_indices(keys, n, &bits, p, a, b);
+        out.values = in->values;
+        return out;
+    }
+    unsigned share_bits = bits_for(n / SHARE);
+    if (share_bits > SHARE_BITS_MAX)
+        share_bits = SHARE_BITS_MAX;
+    if (share_bits > top - with.bits)
+        share_bits = top - with.bits;
+    unsigned shift = share_bits > 0 ? top - share_bits : 0;
+    uint32_t end[1 << SHARE_BITS_MAX] = {0};
+    for (uint32_t i = 0; i < n; i++) {
+        a[i] = (p->count > 1 ? sort_partition(p, keys[i]) << partition_shift : 0) |
+               sort_squeeze(&bits, keys[i]) << with.bits |
+               (with.values ? get_u64(with.values + i * with.size) & mask_of(with.bits) : i);
+        end[a[i] >> shift & mask_of(share_bits)]++;
+    }
+    if (share_bits > 0) {
+        sort_move(a, b, n, shift, mask_of(share_bits), end);
+        uint64_t *swapped = a;
+        a = b;
+        b = swapped;
+    }
+    uint64_t same = n > 0 ? keys[0] & ~sort_expand(&bits, UINT64_MAX, 0) : 0;
+    uint64_t *number = a, *sorted = b;
+    uint32_t i = 0;
+    for (uint64_t share = 0; share <= mask_of(share_bits); share++) {
+        if (end[share] == i)
+            continue;
+        number = sort_numbers(a + i, b + i, end[share] - i, with.bits, top - share_bits) - i;
+        uint8_t *low = (uint8_t *)number; /* what stands below the keys, in the place of what has been read */
+        sorted = number == a ? b : a;
+        for (; i < end[share]; i++) {
+            uint64_t one = number[i] & mask_of(with.bits);
+            uint32_t index = (uint32_t)one;
+            sorted[i] = sort_expand(&bits, number[i] >> with.bits, same);
+            if (with.values)
+                put_u64(low + i * with.size, one);
+            else
+                memcpy(low + i * with.size, &index, sizeof index);
+        }
+    }
+    out.keys = sorted;
+    out.order = with.values ? NULL : (const uint32_t *)(const void *)number;
+    out.values = with.values ? (const uint8_t *)number : in->values;
+    return out;
+}

@@ -1,0 +1,323 @@
+/* What a writer does before it opens: its configuration from the options, and the container's making. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "directory/write/writer.h"
+#include "directory/format/block.h"
+#include "io/store_format.h"
+#include "directory/format/value_log.h"
+#include "io/volume.h"
+
+/* What follows from the kind of keys, the caller's values, and where they are stored. */
+static void configure_sizes(struct writer_config *c)
+{
+    c->value_size = c->place == PLACE_LOCAL ? PLACE_SIZE : c->keys == KEYS_BYTES ? -1 : c->caller_size;
+    c->reserved = deltafs_writer_blob(c);
+}
+
+int deltafs_writer_configure(struct writer_config *c, const char *path, const deltafs_options *o, struct error *e)
+{
+    uint64_t value_size = deltafs_options_number(o, OPTION_VALUE_SIZE);
+    uint64_t schema_size = deltafs_options_number(o, OPTION_SCHEMA);
+
+    *c = (struct writer_config){
+        .path = path,
+        .partitions = 1,
+        .value_size = value_size == OPTION_AUTO ? -1 : (int64_t)value_size,
+        .schema = deltafs_options_text(o, OPTION_SCHEMA),
+        .volumes = deltafs_options_text(o, OPTION_VOLUMES),
+        .codec = (enum option_codec)deltafs_options_number(o, OPTION_CODEC),
+        .sync = (enum option_sync)deltafs_options_number(o, OPTION_SYNC),
+        .block = deltafs_options_number(o, OPTION_BLOCK),
+        .memory = deltafs_options_number(o, OPTION_MEMORY),
+        .is_async = deltafs_options_number(o, OPTION_COMMIT) == COMMIT_ASYNC,
+        .direct = (enum option_direct)deltafs_options_number(o, OPTION_DIRECT),
+        .lease = deltafs_options_number(o, OPTION_LEASE),
+    };
+    uint64_t threads = deltafs_options_number(o, OPTION_THREADS);
+    c->threads = threads == OPTION_AUTO ? THREADS_AUTO : (uint32_t)threads;
+    c->keys = (enum option_keys)deltafs_options_number(o, OPTION_KEYS);
+    c->caller_size = c->schema[0] == '\0' ? c->value_size : (int64_t)schema_size;
+    if (c->value_size >= 0 && c->schema[0] != '\0' && (uint64_t)c->value_size != schema_size)
+        return error_set(e, DELTAFS_ERR_SCHEMA,
+                         "the schema '%.200s' is of %llu bytes, the option value_size says %lld; leave value_size out",
+                         c->schema, (unsigned long long)schema_size, (long long)c->value_size);
+    c->place = (enum option_place)deltafs_options_number(o, OPTION_PLACE);
+    configure_sizes(c);
+    struct volumes v;
+    int status = volumes_parse(&v, c->volumes, e);
+    volumes_fini(&v);
+    return status;
+}
+
+int deltafs_writer_share(struct writer_config *c, uint32_t writers, struct error *e)
+{
+    if (c->place != PLACE_LOCAL)
+        return DELTAFS_OK;
+    if (writers > LOCAL_WRITERS_MAX || writers > UINT32_MAX - c->job.first)
+        return error_set(e, DELTAFS_ERR_INVALID,
+                         "%.800s: %u ranks more would have logs of their own (place=local); a job can have %u, and all "
+                         "jobs %u, which had %u so far",
+                         c->path, writers, LOCAL_WRITERS_MAX, UINT32_MAX, c->job.first);
+    c->job.epochs = c->epochs;
+    c->job.writers = writers;
+    values_describe(&c->job, values_stored_size(c->keys, c->caller_size), c->block);
+    return DELTAFS_OK;
+}
+
+size_t deltafs_writer_blob(const struct writer_config *c)
+{
+    if (c->keys != KEYS_BYTES)
+        return 0;
+    return c->caller_size < 0 ? BLOCK_VALUE_MAX : 1 + KEY_BYTES_MAX + (size_t)c->caller_size;
+}
+
+/* Those of the option that get a bucket. */
+static int make_volumes(const struct writer_config *c, struct volumes *v, struct error *e)
+{
+    int status = volumes_parse(v, c->volumes, e);
+
+    if (status == DELTAFS_OK && v->count > c->partitions)
+        v->count = c->partitions;
+    return status;
+}
+
+static int make_bucket(struct io *io, const struct writer_config *c, const char *uuid_text, const struct volumes *v,
+                       uint32_t bucket, struct error *e)
+{
+    char *path = io_path(c->path, BUCKET_NAME, bucket);
+    int status = path ? DELTAFS_OK : error_no_memory(e, 1, "a path");
+
+    if (status == DELTAFS_OK)
+        status = v->count > 0 ? volumes_make_bucket(v, io, uuid_text, "", bucket, path, e) : io_mkdir(io, path, e);
+    free(path);
+    return status;
+}
+
+static int make_buckets(struct io *io, const struct writer_config *c, const char *uuid_text, struct error *e)
+{
+    struct volumes v;
+    int status = make_volumes(c, &v, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    status = volumes_make(&v, io, uuid_text, "", e);
+    for (uint32_t b = 0; b < BUCKET_COUNT && b < c->partitions && status == DELTAFS_OK; b++)
+        status = make_bucket(io, c, uuid_text, &v, b, e);
+    if (status == DELTAFS_OK && c->sync != SYNC_NONE)
+        status = volumes_sync(&v, io, uuid_text, "", e);
+    volumes_fini(&v);
+    return status;
+}
+
+/* There is something at the path. Whoever restarts a job must not be led to delete what it committed before. */
+static int make_exists(struct io *io, const char *path, struct error *e)
+{
+    struct manifest m = {0};
+    struct error ignored;
+
+    if (manifest_read(io, path, &m, &ignored) == DELTAFS_OK)
+        error_set(
+            e, DELTAFS_ERR_EXISTS,
+            "%.800s: exists already and holds %llu committed epoch%s; reopen it to append to it, or choose another "
+            "name",
+            path, (unsigned long long)m.epoch_count, m.epoch_count == 1 ? "" : "s");
+    else
+        error_set(e, DELTAFS_ERR_EXISTS, "%.800s: exists already; choose another name", path);
+    manifest_fini(&m);
+    return DELTAFS_ERR_EXISTS;
+}
+
+int deltafs_writer_make(struct writer_config *c, struct lease *lease, struct error *e)
+{
+    struct io io = io_default();
+    struct manifest m = {.keys = c->keys,
+                         .partitions = c->partitions,
+                         .value_size = c->caller_size,
+                         .schema = (char *)(uintptr_t)c->schema,
+                         .job = &c->job,
+                         .is_local = c->place == PLACE_LOCAL};
+    int status = manifest_new_uuid(c->uuid, e);
+
+    if (status == DELTAFS_OK)
+        status = io_mkdir(&io, c->path, e);
+    if (status == DELTAFS_ERR_EXISTS)
+        return make_exists(&io, c->path, e);
+    if (status != DELTAFS_OK)
+        return status;
+    manifest_uuid_text(c->uuid, m.uuid_text);
+    status = make_buckets(&io, c, m.uuid_text, e);
+    if (status == DELTAFS_OK)
+        status = lease_take(lease, &io, c->path, c->lease, 0, e);
+    if (status == DELTAFS_OK)
+        status = manifest_create(&io, c->path, &m, c->sync != SYNC_NONE, e);
+    if (status == DELTAFS_OK && c->sync != SYNC_NONE)
+        status = io_sync_parent(&io, c->path, e);
+    if (status != DELTAFS_OK)
+        deltafs_writer_unmake(c, lease);
+    return status;
+}
+
+/* Whether two schemas say the same, in whatever words; both can be parsed. */
+static int is_same_schema(const char *a, const char *b)
+{
+    deltafs_schema *x = NULL, *y = NULL;
+    int is_same = deltafs_schema_parse(a, &x) == DELTAFS_OK && deltafs_schema_parse(b, &y) == DELTAFS_OK &&
+                  deltafs_schema_count(x) == deltafs_schema_count(y);
+
+    for (size_t i = 0; is_same && i < deltafs_schema_count(x); i++) {
+        const struct deltafs_field *f = deltafs_schema_field(x, i), *g = deltafs_schema_field(y, i);
+        is_same = strcmp(f->name, g->name) == 0 && f->kind == g->kind && f->size == g->size && f->offset == g->offset;
+    }
+    deltafs_schema_destroy(x);
+    deltafs_schema_destroy(y);
+    return is_same;
+}
+
+/* That the container's own facts are not asked to be other than they are. */
+static int inspect_options(const struct manifest *m, const char *path, const deltafs_options *o, struct error *e)
+{
+    uint64_t partitions = deltafs_options_number(o, OPTION_PARTITIONS);
+    uint64_t size = deltafs_options_number(o, OPTION_VALUE_SIZE);
+    const char *schema = deltafs_options_text(o, OPTION_SCHEMA);
+    char is[32] = "any";
+
+    if (partitions != OPTION_AUTO && partitions != m->partitions) {
+        snprintf(is, sizeof is, "%u", m->partitions);
+        return deltafs_options_refuse(o, OPTION_PARTITIONS, path, is, e);
+    }
+    if (deltafs_options_is_given(o, OPTION_KEYS) && deltafs_options_number(o, OPTION_KEYS) != (uint64_t)m->keys)
+        return deltafs_options_refuse(o, OPTION_KEYS, path, m->keys == KEYS_BYTES ? "bytes" : "u64", e);
+    uint64_t place = m->is_local ? PLACE_LOCAL : PLACE_SHUFFLE;
+    if (deltafs_options_is_given(o, OPTION_PLACE) && deltafs_options_number(o, OPTION_PLACE) != place)
+        return deltafs_options_refuse(o, OPTION_PLACE, path, place == PLACE_LOCAL ? "local" : "shuffle", e);
+    if (schema[0] != '\0' && !is_same_schema(schema, m->schema))
+        return deltafs_options_refuse(o, OPTION_SCHEMA, path, m->schema, e);
+    if (size == OPTION_AUTO || (m->value_size >= 0 && size == (uint64_t)m->value_size))
+        return DELTAFS_OK;
+    if (m->value_size >= 0)
+        snprintf(is, sizeof is, "%lld", (long long)m->value_size);
+    return deltafs_options_refuse(o, OPTION_VALUE_SIZE, path, is, e);
+}
+
+/* The facts of the manifest, which gives its schema away. */
+static void inspect_manifest(struct writer_config *c, struct manifest *m)
+{
+    c->is_reopened = 1;
+    c->was_closed = m->is_closed;
+    c->keys = m->keys;
+    c->partitions = m->partitions;
+    c->caller_size = m->value_size;
+    c->place = m->is_local ? PLACE_LOCAL : PLACE_SHUFFLE;
+    c->job.first = manifest_writers(m);
+    c->schema = m->schema;
+    configure_sizes(c);
+    c->epochs = (uint32_t)m->epoch_count;
+    c->last_label = m->epoch_count > 0 ? m->epoch[m->epoch_count - 1].label : 0;
+    c->manifest_size = m->size;
+    memcpy(c->uuid, m->uuid, sizeof c->uuid);
+    m->schema = NULL;
+}
+
+int deltafs_writer_inspect(struct writer_config *c, const char *path, const deltafs_options *o, char **schema,
+                           struct error *e)
+{
+    struct io io = io_default();
+    struct manifest m = {0};
+    int status = deltafs_writer_configure(c, path, o, e);
+
+    if (status == DELTAFS_OK)
+        status = manifest_read(&io, path, &m, e);
+    if (status == DELTAFS_OK)
+        status = inspect_options(&m, path, o, e);
+    if (status == DELTAFS_OK) {
+        *schema = m.schema;
+        inspect_manifest(c, &m);
+    }
+    manifest_fini(&m);
+    return status;
+}
+
+int deltafs_writer_take(const struct writer_config *c, struct lease *lease, struct error *e)
+{
+    struct io io = io_default();
+    struct manifest m = {0};
+    int status = lease_take(lease, &io, c->path, c->lease, 1, e);
+
+    if (status == DELTAFS_OK)
+        status = manifest_read(&io, c->path, &m, e);
+    if (status == DELTAFS_OK && (memcmp(m.uuid, c->uuid, sizeof m.uuid) != 0 || m.size != c->manifest_size))
+        status = error_set(e, DELTAFS_ERR_BUSY, "%.800s: another job has written it just now; try again", c->path);
+    manifest_fini(&m);
+    if (status != DELTAFS_OK)
+        deltafs_writer_unmake(c, lease);
+    return status;
+}
+
+/* Give a lease back that no writer has. Where nothing has been cut off yet, what the former holder noted stays, for
+ * repair. */
+static void unmake_lease(const struct writer_config *c, struct lease *lease)
+{
+    struct io io = io_default();
+    struct error ignored;
+
+    lease->file.io = &io;
+    if (c->is_reopened && lease->has_note && lease->note.number >= c->epochs)
+        io_file_close(&lease->file, &ignored);
+    else
+        lease_drop(lease, &ignored);
+    *lease = (struct lease){.file.fd = -1};
+}
+
+static void unmake_logs(struct io *io, const struct writer_config *c)
+{
+    struct volumes v;
+    struct error ignored;
+    char *path, uuid_text[MANIFEST_UUID_TEXT];
+
+    for (uint32_t p = 0; p < c->partitions; p++) {
+        for (int kind = 0; kind < 2; kind++) {
+            path = kind == 0 ? io_path(c->path, LOG_NAME_DATA, p % BUCKET_COUNT, p)
+                             : io_path(c->path, LOG_NAME_INDEX, p % BUCKET_COUNT, p);
+            if (path)
+                io->ops->unlink(io->ctx, path);
+            free(path);
+        }
+    }
+    manifest_uuid_text(c->uuid, uuid_text);
+    for (uint32_t b = 0; b < BUCKET_COUNT && b < c->partitions; b++) {
+        if ((path = io_path(c->path, BUCKET_NAME, b)))
+            volume_remove_bucket(io, uuid_text, "", b, path, &ignored);
+        free(path);
+    }
+    if (make_volumes(c, &v, &ignored) == DELTAFS_OK) {
+        volumes_unmake(&v, io, uuid_text, "");
+        volumes_fini(&v);
+    }
+}
+
+static void unmake_file(struct io *io, const struct writer_config *c, const char *name)
+{
+    char *path = io_path(c->path, "%s", name);
+
+    if (path)
+        io->ops->unlink(io->ctx, path);
+    free(path);
+}
+
+void deltafs_writer_unmake(const struct writer_config *c, struct lease *lease)
+{
+    struct io io = io_default();
+
+    if (!c->is_reopened) {
+        unmake_file(&io, c, MANIFEST_NAME);
+        unmake_logs(&io, c);
+    }
+    /* Not before: with the lease free another job could have begun to write what is taken away here. */
+    unmake_lease(c, lease);
+    if (!c->is_reopened) {
+        unmake_file(&io, c, LEASE_NAME); /* where it could not be given back */
+        io.ops->rmdir(io.ctx, c->path);
+    }
+}

@@ -1,0 +1,657 @@
+/* Looking up: the directory says in which groups of rows of which tables a key stands; they are read from their files,
+ * and as many rows of them must have the key. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/coding.h"
+#include "fileindex/fileindex_lookup.h"
+#include "io/store_format.h"
+
+#define SLICE_GAP 512 /* bytes between two columns that are read rather than passed over */
+
+const char *deltafs_keys_errmsg(const deltafs_keys *k)
+{
+    return k ? k->error.text : deltafs_thread_error()->text;
+}
+
+/* ---- Opening ---- */
+
+static void keys_close_files(deltafs_keys *k)
+{
+    for (size_t i = 0; k->source && i < k->sources.count; i++)
+        if (k->source[i].is_open) {
+            key_file_io_stat(&k->source[i].file, &k->closed);
+            key_file_close(&k->source[i].file);
+            k->source[i].is_open = 0;
+        }
+    k->open_count = 0;
+}
+
+void deltafs_keys_close(deltafs_keys *k)
+{
+    if (!k)
+        return;
+    keys_close_files(k);
+    for (size_t i = 0; k->source && i < k->sources.count; i++)
+        free(k->source[i].path);
+    free(k->source);
+    free(k->entry);
+    free(k->by_sequence);
+    sources_fini(&k->sources);
+    collection_fini(&k->place);
+    buffer_fini(&k->slices);
+    buffer_fini(&k->value);
+    buffer_fini(&k->group);
+    deltafs_close(k->dir);
+    io_leave(&k->io);
+    free(k);
+}
+
+static int compare_entries(const void *a, const void *b)
+{
+    const struct keys_entry *x = a, *y = b;
+    const struct source_table *s = x->table, *t = y->table;
+
+    if (s->table.label != t->table.label)
+        return s->table.label < t->table.label ? -1 : 1;
+    return s->sequence < t->sequence ? -1 : s->sequence > t->sequence;
+}
+
+static int compare_sequences(const void *a, const void *b)
+{
+    const struct keys_entry *const *x = a, *const *y = b;
+    uint64_t s = (*x)->table->sequence, t = (*y)->table->sequence;
+
+    return s < t ? -1 : s > t;
+}
+
+static int keys_list(deltafs_keys *k, struct error *e)
+{
+    size_t n = 0, at = 0;
+
+    for (size_t i = 0; i < k->sources.count; i++)
+        n += k->sources.source[i].table_count;
+    k->source = calloc(k->sources.count + 1, sizeof *k->source);
+    k->entry = calloc(n + 1, sizeof *k->entry);
+    k->by_sequence = calloc(n + 1, sizeof *k->by_sequence);
+    if (!k->source || !k->entry || !k->by_sequence)
+        return error_no_memory(e, n * sizeof *k->entry, "the tables");
+    for (size_t i = 0; i < k->sources.count; i++) {
+        const struct key_source *s = &k->sources.source[i];
+        k->source[i].path = collection_path_out(&k->place, s->path);
+        if (!k->source[i].path)
+            return error_no_memory(e, strlen(s->path), "a path");
+        for (size_t t = 0; t < s->table_count; t++)
+            k->entry[at++] = (struct keys_entry){.source = i, .table = &s->table[t]};
+    }
+    qsort(k->entry, n, sizeof *k->entry, compare_entries);
+    for (size_t i = 0; i < n; i++)
+        k->by_sequence[i] = &k->entry[i];
+    qsort(k->by_sequence, n, sizeof *k->by_sequence, compare_sequences);
+    k->entry_count = n;
+    return DELTAFS_OK;
+}
+
+/* Each table's epoch must be there, with as many records as it has rows: a power loss may have taken it, and repair
+ * given it up. */
+static void keys_match_epochs(deltafs_keys *k)
+{
+    struct deltafs_epoch_stat epoch = {0};
+    uint64_t i = 0;
+    int has = 0;
+
+    for (size_t n = 0; n < k->entry_count; n++) {
+        struct keys_entry *entry = k->by_sequence[n];
+        while (!has || epoch.label < entry->table->sequence) {
+            if (deltafs_epoch_stat(k->dir, i, &epoch) != DELTAFS_OK)
+                break;
+            has = 1;
+            i++;
+        }
+        entry->is_lost = !has || epoch.label != entry->table->sequence || epoch.records != entry->table->table.rows;
+    }
+}
+
+int keys_entry_lost(const deltafs_keys *k, const struct keys_entry *entry, struct error *e)
+{
+    return error_set(e, DELTAFS_ERR_DAMAGED,
+                     "%s: what it had of %s, labelled %" PRIu64 ", is lost (epoch %" PRIu64 " is missing or another); "
+                     "index that file again",
+                     k->place.path, k->source[entry->source].path, entry->table->table.label, entry->table->sequence);
+}
+
+int keys_check_any(const deltafs_keys *k, struct error *e)
+{
+    if (k->sources.last_whole > 0)
+        return DELTAFS_OK;
+    return error_set(e, DELTAFS_ERR_CHANGED,
+                     "%s: no file is indexed here, or its indexing did not end; index it (deltafs-mpi index)",
+                     k->place.path);
+}
+
+static int keys_open(deltafs_keys *k, const char *path, const deltafs_options *options, struct error *e)
+{
+    struct deltafs_stat stat;
+    int status = io_stay(&k->io, path, e);
+
+    if (status == DELTAFS_OK)
+        status = collection_find(&k->io, path, &k->place, e);
+    if (status != DELTAFS_OK)
+        return status;
+    /* First what is indexed, then the directory, which has all of that. */
+    status = sources_read(&k->io, k->place.sources, &k->sources, e);
+    if (status == DELTAFS_OK)
+        collection_settle(&k->place, &k->io, &k->sources);
+    if (status == DELTAFS_OK && deltafs_open(k->place.path, options, &k->dir) != DELTAFS_OK) {
+        *e = *deltafs_thread_error();
+        status = e->status;
+    }
+    if (status == DELTAFS_OK && (status = deltafs_stat(k->dir, &stat)) != DELTAFS_OK)
+        error_set(e, status, "%s", deltafs_errmsg(k->dir));
+    if (status == DELTAFS_OK)
+        status = sources_check_uuid(&k->sources, k->place.sources, stat.uuid, e);
+    if (status == DELTAFS_OK && (strcmp(stat.keys, "u64") != 0 || stat.value_size != COLLECTION_VALUE))
+        status = error_set(e, DELTAFS_ERR_NOT_DELTAFS, "%s: is a directory of records, not an index of files",
+                           k->place.path);
+    if (status == DELTAFS_OK)
+        status = keys_list(k, e);
+    if (status == DELTAFS_OK)
+        keys_match_epochs(k);
+    return status;
+}
+
+int deltafs_keys_open(const char *path, const deltafs_options *options, deltafs_keys **out)
+{
+    struct error *e = deltafs_thread_error(), own = {0};
+
+    if (!path || !*path || !out)
+        return error_set(e, DELTAFS_ERR_INVALID, "deltafs_keys_open: path and out must be given");
+    deltafs_keys *k = calloc(1, sizeof *k);
+    if (!k)
+        return error_no_memory(e, sizeof *k, "a handle");
+    k->io = io_default();
+    k->error = (struct error){.text = "no error"};
+    int status = keys_open(k, path, options, &own);
+    if (status == DELTAFS_OK) {
+        *out = k;
+        return DELTAFS_OK;
+    }
+    deltafs_keys_close(k);
+    *e = own;
+    return status;
+}
+
+/* ---- Sources ---- */
+
+static int source_changed(const struct keys_source *s, const char *what, struct error *e)
+{
+    return error_set(e, DELTAFS_ERR_CHANGED, "%.700s: %s since its keys were indexed; index it again", s->path, what);
+}
+
+/* Whether the open file is as it was indexed. */
+static int source_check(struct keys_source *s, const struct source_identity *was, struct error *e)
+{
+    struct source_identity is;
+    int status = key_file_identity(&s->file, 0, &is, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    return source_identity_is_same(&is, was) ? DELTAFS_OK : source_changed(s, "was written to", e);
+}
+
+static int source_try(deltafs_keys *k, struct keys_source *s, const struct source_identity *was, struct error *e)
+{
+    char kind;
+    int status = key_file_kind(&k->io, s->path, &kind, e);
+
+    if (status == DELTAFS_ERR_NOT_FOUND)
+        return error_set(
+            e, DELTAFS_ERR_CHANGED,
+            "%.500s: has gone or been renamed since its keys were indexed; if that is so for good, have it "
+            "forgotten (deltafs-mpi index --forget -o %.300s)",
+            s->path, k->place.path);
+    if (status == DELTAFS_ERR_NOT_DELTAFS || (status == DELTAFS_OK && kind != was->kind))
+        return source_changed(s, "has become something else", e);
+    if (status == DELTAFS_OK)
+        status = key_file_open(&s->file, &k->io, s->path, kind, NULL, NULL, e);
+    if (status != DELTAFS_OK)
+        return status;
+    s->is_open = 1;
+    k->open_count++;
+    return source_check(s, was, e);
+}
+
+int keys_source_open(deltafs_keys *k, size_t source, struct key_file **out, struct error *e)
+{
+    struct keys_source *s = &k->source[source];
+    const struct source_identity *was = &k->sources.source[source].identity;
+    int status;
+
+    if (s->error.status != DELTAFS_OK) {
+        *e = s->error;
+        return e->status;
+    }
+    if (s->is_open) {
+        status = source_check(s, was, e);
+    } else {
+        if (k->open_count >= KEYS_OPEN_FILES)
+            keys_close_files(k);
+        status = source_try(k, s, was, e);
+    }
+    s->is_checked = 1;
+    if (status == DELTAFS_OK)
+        *out = &s->file;
+    else
+        s->error = *e;
+    return status;
+}
+
+/* ---- One row ---- */
+
+/* Where a column's value of the row stands, and where it comes to stand in what is read. */
+struct row_place {
+    uint64_t offset, at;
+    const struct deltafs_column *column;
+};
+
+static int compare_places(const void *a, const void *b)
+{
+    const struct row_place *x = a, *y = b;
+
+    return x->offset < y->offset ? -1 : x->offset > y->offset;
+}
+
+/* The slices of the file that have all places, which are sorted by it. Returns how many; *bytes: of all. */
+static size_t row_slices(struct row_place *place, size_t n, struct deltafs_extent *slice, uint64_t *bytes)
+{
+    struct deltafs_extent *last = NULL;
+    size_t count = 0;
+
+    *bytes = 0;
+    qsort(place, n, sizeof *place, compare_places);
+    for (size_t i = 0; i < n; i++) {
+        uint64_t end = place[i].offset + place[i].column->size;
+        if (!last || place[i].offset > last->offset + last->size + SLICE_GAP) {
+            last = &slice[count++];
+            *last = (struct deltafs_extent){.offset = place[i].offset};
+        }
+        place[i].at = *bytes - last->size + (place[i].offset - last->offset);
+        if (end > last->offset + last->size) {
+            *bytes += end - (last->offset + last->size);
+            last->size = end - last->offset;
+        }
+    }
+    return count;
+}
+
+/* Read the row into k->value: the packed value, and behind it what was read. *key gets its key. */
+static int row_read(deltafs_keys *k, const struct keys_entry *entry, struct key_file *file, uint64_t row, uint64_t *key,
+                    struct error *e)
+{
+    const struct deltafs_table *t = &entry->table->table;
+    const struct deltafs_column *key_column = &t->column[t->key];
+    size_t n = t->column_count, value = entry->table->size;
+    uint64_t bytes;
+    int status =
+        buffer_reserve(&k->slices, n * (sizeof(struct row_place) + sizeof(struct deltafs_extent)), "a row's places", e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    struct row_place *place = (void *)k->slices.bytes;
+    struct deltafs_extent *slice = (void *)(place + n);
+    for (size_t i = 0; i < n; i++)
+        place[i] = (struct row_place){.offset = column_place(&t->column[i], row), .column = &t->column[i]};
+    size_t slices = row_slices(place, n, slice, &bytes);
+    status = buffer_reserve(&k->value, value + bytes, "a row", e);
+    uint8_t *read = k->value.bytes + value;
+    if (status == DELTAFS_OK)
+        status = key_file_read(file, slices, slice, read, e);
+    if (status != DELTAFS_OK)
+        return status;
+    uint8_t *out = k->value.bytes;
+    for (size_t c = 0; c < n; c++) {
+        size_t i = 0;
+        while (place[i].column != &t->column[c])
+            i++;
+        if (c == t->key) {
+            status = key_column_decode(key_column, read + place[i].at, 1, place[i].offset,
+                                       k->source[entry->source].path, key, e);
+        } else {
+            column_value(&t->column[c], read + place[i].at, out);
+            out += t->column[c].size;
+        }
+    }
+    return status;
+}
+
+/* ---- A group of rows ---- */
+
+#define STREAM_MAX (1u << 20) /* bytes of a record; longer ones are read column by column */
+
+/* Whether rows stand one after another, with all their columns: then a group is one slice. */
+static int is_stream(const struct deltafs_table *t, uint64_t *first, uint64_t *end)
+{
+    uint64_t stride = t->column[0].stride;
+
+    *first = UINT64_MAX;
+    *end = 0;
+    for (size_t i = 0; i < t->column_count; i++) {
+        const struct deltafs_column *c = &t->column[i];
+        if (c->piece_count > 0 || c->stride != stride)
+            return 0;
+        *first = c->offset < *first ? c->offset : *first;
+        *end = c->offset + c->size > *end ? c->offset + c->size : *end;
+    }
+    return *end - *first <= stride && *end - *first <= STREAM_MAX;
+}
+
+/* A group that is looked into. */
+struct group {
+    const struct keys_entry *entry;
+    struct key_file *file;
+    uint64_t from, end; /* rows */
+    uint64_t key[COLLECTION_GROUP];
+    const uint8_t *stream; /* all of them, if they are a stream that begins at: */
+    uint64_t first;
+};
+
+static int group_read(deltafs_keys *k, struct group *g, struct error *e)
+{
+    const struct deltafs_table *t = &g->entry->table->table;
+    const struct deltafs_column *c = &t->column[t->key];
+    const char *path = k->source[g->entry->source].path;
+    uint64_t end, stride = c->stride;
+
+    g->stream = NULL;
+    if (!is_stream(t, &g->first, &end))
+        return key_column_read(g->file, c, g->from, g->end, path, g->key, e);
+    const struct deltafs_extent slice = {g->first + g->from * stride,
+                                         (g->end - g->from - 1) * stride + (end - g->first)};
+    int status = buffer_reserve(&k->group, slice.size, "rows", e);
+    if (status == DELTAFS_OK)
+        status = key_file_read(g->file, 1, &slice, k->group.bytes, e);
+    if (status != DELTAFS_OK)
+        return status;
+    g->stream = k->group.bytes;
+    return key_column_decode(c, g->stream + (c->offset - g->first), (size_t)(g->end - g->from),
+                             column_place(c, g->from), path, g->key, e);
+}
+
+/* The packed value of a row into k->value. */
+static int group_value(deltafs_keys *k, const struct group *g, uint64_t row, struct error *e)
+{
+    const struct deltafs_table *t = &g->entry->table->table;
+    uint64_t key;
+
+    if (!g->stream)
+        return row_read(k, g->entry, g->file, row, &key, e);
+    int status = buffer_reserve(&k->value, g->entry->table->size, "a row", e);
+    uint8_t *out = k->value.bytes;
+    for (size_t i = 0; i < t->column_count && status == DELTAFS_OK; i++) {
+        const struct deltafs_column *c = &t->column[i];
+        if (i == t->key)
+            continue;
+        column_value(c, g->stream + (row - g->from) * c->stride + (c->offset - g->first), out);
+        out += c->size;
+    }
+    return status;
+}
+
+/* Rows of the group number `number` that have the key, of which there must be `count`. */
+static int group_hand_out(deltafs_keys *k, struct keys_entry *entry, uint64_t number, uint64_t count, uint64_t key,
+                          deltafs_row_fn fn, void *arg, int *stop, struct error *e)
+{
+    const struct keys_source *s = &k->source[entry->source];
+    const struct source_table *t = entry->table;
+    uint64_t rows = t->table.rows, size = source_table_group(t), found = 0;
+    struct group g = {.entry = entry, .from = number * size};
+
+    if (g.from >= rows)
+        return error_set(e, DELTAFS_ERR_DAMAGED, "%s: group %" PRIu64 " of the rows of %s, which has %" PRIu64 " rows",
+                         k->place.path, number, s->path, rows);
+    g.end = rows - g.from < size ? rows : g.from + size;
+    int status = keys_source_open(k, entry->source, &g.file, e);
+    if (status == DELTAFS_OK)
+        status = group_read(k, &g, e);
+    for (uint64_t row = g.from; row < g.end && status == DELTAFS_OK && *stop == 0; row++) {
+        if (g.key[row - g.from] != key)
+            continue;
+        found++;
+        status = group_value(k, &g, row, e);
+        const struct deltafs_row r = {.key = key,
+                                      .label = t->table.label,
+                                      .row = row,
+                                      .path = s->path,
+                                      .table = t->table.name,
+                                      .schema = t->schema,
+                                      .value = k->value.bytes,
+                                      .size = t->size};
+        if (status == DELTAFS_OK)
+            *stop = fn(&r, arg);
+    }
+    entry->is_absent |= status != DELTAFS_OK || (*stop == 0 && found < count);
+    if (status == DELTAFS_OK && *stop == 0 && found != count)
+        return error_damaged(e, s->path, column_place(&t->table.column[t->table.key], g.from),
+                             "of the %" PRIu64 " rows from there on %" PRIu64 " have the key %" PRIu64
+                             ", the index in %.120s says %" PRIu64 "; index it anew (deltafs-mpi index --again)",
+                             g.end - g.from, found, key, k->place.path, count);
+    return status;
+}
+
+/* ---- All rows of a key ---- */
+
+struct hit {
+    struct keys_entry *entry;
+    uint64_t group;
+};
+
+static int compare_hits(const void *a, const void *b)
+{
+    const struct hit *x = a, *y = b;
+
+    if (x->entry != y->entry)
+        return x->entry < y->entry ? -1 : 1;
+    return x->group < y->group ? -1 : x->group > y->group;
+}
+
+static struct keys_entry *keys_entry_of(const deltafs_keys *k, uint64_t sequence)
+{
+    size_t low = 0, high = k->entry_count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        uint64_t s = k->by_sequence[middle]->table->sequence;
+        if (s == sequence)
+            return k->by_sequence[middle];
+        if (s < sequence)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
+}
+
+static int is_in(const struct keys_entry *entry, const struct deltafs_range *range)
+{
+    uint64_t label = entry->table->table.label;
+
+    return !range || (label >= range->first && label <= range->last);
+}
+
+/* The first error is kept. */
+static void keep_error(struct error *first, const struct error *e)
+{
+    if (first->status == DELTAFS_OK)
+        *first = *e;
+}
+
+/* The sequences of the tables in the range; 0: there is none. What cannot be asked for is an error. */
+static int keys_sequences(deltafs_keys *k, const struct deltafs_range *range, struct deltafs_range *out,
+                          struct error *first)
+{
+    struct error e;
+    int has = 0;
+
+    for (size_t i = 0; i < k->entry_count; i++) {
+        const struct keys_entry *entry = &k->entry[i];
+        uint64_t s = entry->table->sequence;
+        if (!is_in(entry, range))
+            continue;
+        if (entry->is_lost) {
+            keys_entry_lost(k, entry, &e);
+            keep_error(first, &e);
+            continue;
+        }
+        if (!has || s < out->first)
+            out->first = s;
+        if (!has || s > out->last)
+            out->last = s;
+        has = 1;
+    }
+    return has;
+}
+
+/* A source that has changed may have the key now, though its index has not. */
+static void keys_check_sources(deltafs_keys *k, const struct deltafs_range *range, struct error *first)
+{
+    struct key_file *file;
+    struct error e;
+
+    for (size_t i = 0; i < k->entry_count; i++) {
+        struct keys_source *s = &k->source[k->entry[i].source];
+        if (!is_in(&k->entry[i], range))
+            continue;
+        if (!s->is_checked)
+            keys_source_open(k, k->entry[i].source, &file, &e);
+        if (s->error.status != DELTAFS_OK)
+            keep_error(first, &s->error);
+    }
+}
+
+/* The message of a look-up that failed is about one file, and there may be many: name the epochs that are missing. */
+static void keys_explain_lost(const deltafs_keys *k, const struct deltafs_range *range, struct error *e)
+{
+    struct error why = *e;
+    struct error_epochs lost = {.count = 0};
+    uint64_t last = 0;
+
+    for (size_t i = 0; i < k->entry_count; i++) {
+        const struct keys_entry *entry = &k->entry[i];
+        uint64_t label = entry->table->table.label;
+        int is_whole = !entry->is_lost && !entry->is_absent && k->source[entry->source].error.status == DELTAFS_OK;
+        if (is_whole || !is_in(entry, range))
+            continue;
+        if (lost.count == 0 || label != last)
+            error_epochs_add(&lost, label);
+        last = label;
+    }
+    if (lost.count > 0)
+        error_set(e, why.status, "%.600s; missing from the answer: %s", why.text, error_epochs_text(&lost));
+}
+
+/* What the directory has of the key, as hits in order; freed by the caller. */
+static int keys_look_up(deltafs_keys *k, uint64_t key, const struct deltafs_range *range,
+                        const struct deltafs_range *sequences, struct hit **hits, size_t *count, struct error *first,
+                        struct error *e)
+{
+    deltafs_records *records = NULL;
+    int status = deltafs_get(k->dir, key, sequences, &records);
+
+    if (status != DELTAFS_OK && status != DELTAFS_ERR_NOT_FOUND) {
+        error_set(e, status, "%s", deltafs_errmsg(k->dir));
+        keep_error(first, e);
+    }
+    if (!records)
+        return DELTAFS_OK;
+    *hits = malloc((records->count + 1) * sizeof **hits);
+    if (!*hits) {
+        deltafs_records_destroy(records);
+        return error_no_memory(e, records->count * sizeof **hits, "rows");
+    }
+    for (size_t i = 0; i < records->count; i++) {
+        const struct deltafs_record *r = &records->record[i];
+        struct keys_entry *entry = keys_entry_of(k, r->epoch);
+        if (entry && is_in(entry, range) && !entry->is_lost)
+            (*hits)[(*count)++] = (struct hit){entry, get_u32(r->value)};
+    }
+    deltafs_records_destroy(records);
+    qsort(*hits, *count, sizeof **hits, compare_hits);
+    return DELTAFS_OK;
+}
+
+int deltafs_keys_get(deltafs_keys *k, uint64_t key, const struct deltafs_range *range, deltafs_row_fn fn, void *arg)
+{
+    struct deltafs_range sequences = {0, 0};
+    struct error e = {0}, first = {0};
+    struct hit *hit = NULL;
+    size_t n = 0;
+    int stop = 0, status = DELTAFS_OK;
+
+    if (!k || !fn)
+        return error_set(k ? &k->error : deltafs_thread_error(), DELTAFS_ERR_INVALID,
+                         "deltafs_keys_get: the handle and fn must be given");
+    keys_check_any(k, &first);
+    for (size_t i = 0; i < k->entry_count; i++)
+        k->entry[i].is_absent = 0;
+    if (keys_sequences(k, range, &sequences, &first))
+        status = keys_look_up(k, key, range, &sequences, &hit, &n, &first, &e);
+    for (size_t i = 0, end; i < n && status == DELTAFS_OK && stop == 0; i = end) {
+        for (end = i + 1; end < n && compare_hits(&hit[i], &hit[end]) == 0;)
+            end++;
+        if (group_hand_out(k, hit[i].entry, hit[i].group, end - i, key, fn, arg, &stop, &e) != DELTAFS_OK)
+            keep_error(&first, &e);
+    }
+    free(hit);
+    if (stop != 0)
+        return stop;
+    if (status == DELTAFS_OK)
+        keys_check_sources(k, range, &first);
+    else
+        keep_error(&first, &e);
+    if (first.status != DELTAFS_OK)
+        keys_explain_lost(k, range, &first);
+    if (first.status == DELTAFS_OK && n == 0)
+        error_set(&first, DELTAFS_ERR_NOT_FOUND, "%s: no row has the key %" PRIu64, k->place.path, key);
+    if (first.status != DELTAFS_OK)
+        k->error = first;
+    return first.status;
+}
+
+/* ---- What there is ---- */
+
+int deltafs_keys_io_stat(const deltafs_keys *k, struct deltafs_io_stat *out)
+{
+    struct deltafs_io_stat own;
+
+    if (!k || !out)
+        return error_set(deltafs_thread_error(), DELTAFS_ERR_INVALID,
+                         "deltafs_keys_io_stat: the handle and out must be given");
+    deltafs_io_stat(k->dir, out);
+    io_stat(&k->io, &own);
+    out->reads += own.reads + k->closed.reads;
+    out->bytes_read += own.bytes_read + k->closed.bytes_read;
+    for (size_t i = 0; i < k->sources.count; i++)
+        if (k->source[i].is_open)
+            key_file_io_stat(&k->source[i].file, out);
+    return DELTAFS_OK;
+}
+
+int deltafs_keys_table(deltafs_keys *k, size_t i, struct deltafs_table_stat *out)
+{
+    if (!k || !out)
+        return error_set(deltafs_thread_error(), DELTAFS_ERR_INVALID,
+                         "deltafs_keys_table: the handle and out must be given");
+    if (i >= k->entry_count)
+        return error_set(&k->error, DELTAFS_ERR_INVALID, "deltafs_keys_table: no table number %zu; there are %zu", i,
+                         k->entry_count);
+    const struct keys_entry *entry = &k->entry[i];
+    const struct deltafs_table *t = &entry->table->table;
+    *out = (struct deltafs_table_stat){.path = k->source[entry->source].path,
+                                       .kind = k->sources.source[entry->source].identity.kind,
+                                       .table = t->name,
+                                       .label = t->label,
+                                       .rows = t->rows,
+                                       .key = t->column[t->key].name,
+                                       .schema = entry->table->schema};
+    return DELTAFS_OK;
+}

@@ -1,0 +1,49 @@
+/* A collection that is open for reading, as its parts see it: opening and looking up (keys_reader.c), and verifying
+ * (keys_verify.c). */
+#ifndef DELTAFS_CORE_KEYS_READER_H
+#define DELTAFS_CORE_KEYS_READER_H
+
+#include "fileindex/fileindex_paths.h"
+#include "fileindex/source_file.h"
+
+#define KEYS_OPEN_FILES 16 /* sources that are kept open */
+
+/* One table; in the order in which rows are handed out. */
+struct keys_entry {
+    size_t source; /* number of it */
+    const struct source_table *table;
+    int is_lost;   /* the directory has not what SOURCES says */
+    int is_absent; /* a row of it could not be read in the look-up under way */
+};
+
+/* A source, beside what SOURCES says. */
+struct keys_source {
+    char *path;
+    struct error error; /* of the first look at it: it cannot be used */
+    int is_checked;
+    struct key_file file;
+    int is_open;
+};
+
+struct deltafs_keys {
+    struct collection place;
+    struct io io;
+    deltafs_dir *dir;
+    struct sources sources;
+    struct keys_source *source; /* of each */
+    size_t open_count, next_closed;
+    struct keys_entry *entry;
+    struct keys_entry **by_sequence;
+    size_t entry_count;
+    struct deltafs_io_stat closed; /* operations of logical files that are closed */
+    struct buffer slices, value, group;
+    struct error error;
+};
+
+/* The source, open and unchanged; DELTAFS_ERR_CHANGED if it is not. */
+int keys_source_open(deltafs_keys *k, size_t source, struct key_file **out, struct error *e);
+/* Whether any file was ever indexed here, be it forgotten by now: else nothing can be said not to be there. */
+int keys_check_any(const deltafs_keys *k, struct error *e);
+int keys_entry_lost(const deltafs_keys *k, const struct keys_entry *entry, struct error *e);
+
+#endif

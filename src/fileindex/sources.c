@@ -1,0 +1,731 @@
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/number.h"
+#include "fileindex/sources.h"
+#include "io/store_format.h"
+
+#define SOURCES_VERSION 2                  /* 1: tables do not say how many rows a group has */
+#define NAME_ROOM       (3 * PATH_MAX + 1) /* a path, each byte of which may be coded by three */
+#define SOURCES_ADVICE                                                                                                 \
+    "nothing is found by this index while it is so: remove the collection, and index its files again "                 \
+    "(deltafs-mpi index)"
+
+/* ---- Names: bytes that would end a field are coded as %HH ---- */
+
+static void name_print(FILE *f, const char *name)
+{
+    for (; *name; name++)
+        if ((unsigned char)*name <= ' ' || *name == '%' || *name == 0x7f)
+            fprintf(f, "%%%02x", (unsigned char)*name);
+        else
+            putc(*name, f);
+}
+
+static int name_digit(char c)
+{
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* In place. Returns 0, or -1. */
+static int name_decode(char *name)
+{
+    char *to = name;
+
+    for (const char *p = name; *p; p++, to++) {
+        if (*p != '%') {
+            *to = *p;
+            continue;
+        }
+        int high = name_digit(p[1]), low = high < 0 ? -1 : name_digit(p[2]);
+        if (low < 0 || high + low == 0)
+            return -1;
+        *to = (char)(high << 4 | low);
+        p += 2;
+    }
+    *to = '\0';
+    return 0;
+}
+
+/* A new text: the name in the field of a line. NULL: there is none, or no memory. */
+static char *name_field(const char *fields, const char *field)
+{
+    char name[NAME_ROOM];
+
+    return manifest_field_text(fields, field, name, sizeof name) == 0 && name_decode(name) == 0 ? strdup(name) : NULL;
+}
+
+/* ---- Freeing ---- */
+
+static void table_fini(struct source_table *t)
+{
+    for (size_t i = 0; i < t->table.column_count; i++) {
+        free((char *)(uintptr_t)t->table.column[i].name);
+        free((struct deltafs_piece *)(uintptr_t)t->table.column[i].piece);
+    }
+    free((struct deltafs_column *)(uintptr_t)t->table.column);
+    free((char *)(uintptr_t)t->table.name);
+    free(t->schema);
+}
+
+void source_fini(struct key_source *s)
+{
+    for (size_t i = 0; i < s->table_count; i++)
+        table_fini(&s->table[i]);
+    free(s->table);
+    free(s->path);
+    free(s->place);
+    *s = (struct key_source){0};
+}
+
+void sources_fini(struct sources *s)
+{
+    for (size_t i = 0; i < s->count; i++)
+        source_fini(&s->source[i]);
+    free(s->source);
+    *s = (struct sources){0};
+}
+
+/* ---- Writing ---- */
+
+static void format_table(FILE *f, const struct source_table *t)
+{
+    const struct deltafs_table *d = &t->table;
+
+    fprintf(f, "Table sequence=%" PRIu64 " label=%" PRIu64 " rows=%" PRIu64 " key=%zu columns=%zu", t->sequence,
+            d->label, d->rows, d->key, d->column_count);
+    if (t->group > 0)
+        fprintf(f, " group=%" PRIu32, t->group);
+    fputs(" name=", f);
+    name_print(f, d->name);
+    putc('\n', f);
+    for (size_t i = 0; i < d->column_count; i++) {
+        const struct deltafs_column *c = &d->column[i];
+        fputs("Column name=", f);
+        name_print(f, c->name);
+        fprintf(f, " type=%c%" PRIu32 " order=%s stride=%" PRIu64, c->kind, c->size,
+                c->is_big_endian ? "big" : "little", c->stride);
+        if (c->piece_count == 0)
+            fprintf(f, " offset=%" PRIu64, c->offset);
+        putc('\n', f);
+        for (size_t k = 0; k < c->piece_count; k++)
+            fprintf(f, "Piece first=%" PRIu64 " rows=%" PRIu64 " offset=%" PRIu64 "\n", c->piece[k].first,
+                    c->piece[k].rows, c->piece[k].offset);
+    }
+}
+
+int source_format(const struct key_source *s, char **text, struct error *e)
+{
+    const struct source_identity *id = &s->identity;
+    char *out = NULL;
+    size_t n = 0;
+    FILE *f = open_memstream(&out, &n);
+
+    if (!f)
+        return error_no_memory(e, 0, "a file's lines");
+    for (size_t i = 0; i < s->table_count; i++)
+        format_table(f, &s->table[i]);
+    if (s->table_count == 0)
+        fputs("Forget", f);
+    else
+        fprintf(f, "Source tables=%zu size=%" PRIu64, s->table_count, id->size);
+    if (s->table_count > 0 && id->kind == 'f')
+        fprintf(f, " kind=logical uuid=%s session=%" PRIu64 " order=%" PRIu64, id->uuid_text, id->session, id->order);
+    else if (s->table_count > 0)
+        fprintf(f, " kind=plain mtime=%" PRIu64, id->mtime);
+    fputs(" path=", f);
+    name_print(f, s->path);
+    putc('\n', f);
+    if (fclose(f) != 0) {
+        free(out);
+        return error_no_memory(e, n, "a file's lines");
+    }
+    *text = out;
+    return DELTAFS_OK;
+}
+
+int sources_create(struct io *io, const char *path, const char *uuid_text, int sync, struct error *e)
+{
+    struct io_file file;
+    struct error second;
+    char line[128];
+    uint64_t size = 0;
+    int status = io_file_open(io, path, O_RDWR | O_CREAT | O_EXCL, &file, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    snprintf(line, sizeof line, "Sources version=%d uuid=%s", SOURCES_VERSION, uuid_text);
+    status = manifest_append_line(&file, &size, line, sync, e);
+    int closed = io_file_close(&file, status == DELTAFS_OK ? e : &second);
+    if (status == DELTAFS_OK && closed == DELTAFS_OK && sync)
+        return io_sync_parent(io, path, e);
+    return status != DELTAFS_OK ? status : closed;
+}
+
+/* A line that a crash cut short is in the way of what is appended. */
+static int sources_cut(struct io_file *file, uint64_t size, struct error *e)
+{
+    uint64_t now;
+    int status = io_file_size(file, &now, e);
+
+    return status == DELTAFS_OK && now > size ? io_file_truncate(file, size, e) : status;
+}
+
+/* What could not be appended as a whole shall not count. */
+static void sources_undo(struct io *io, const char *path, uint64_t size)
+{
+    struct io_file file;
+    struct error ignored;
+
+    if (io_file_open(io, path, O_RDWR, &file, &ignored) != DELTAFS_OK)
+        return;
+    sources_cut(&file, size, &ignored);
+    io_file_close(&file, &ignored);
+}
+
+int sources_append(struct io *io, const char *path, uint64_t *size, char *text, int sync, struct error *e)
+{
+    struct io_file file;
+    struct error second;
+    uint64_t end = *size;
+    char *next;
+    int status = io_file_open(io, path, O_RDWR, &file, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    status = sources_cut(&file, end, e);
+    for (; status == DELTAFS_OK && (next = strchr(text, '\n')); text = next + 1) {
+        *next = '\0';
+        status = manifest_append_line(&file, &end, text, 0, e);
+    }
+    if (status == DELTAFS_OK && sync)
+        status = io_file_sync(&file, e);
+    int closed = io_file_close(&file, status == DELTAFS_OK ? e : &second);
+    status = status != DELTAFS_OK ? status : closed;
+    if (status == DELTAFS_OK)
+        *size = end;
+    else
+        sources_undo(io, path, *size);
+    return status;
+}
+
+/* ---- Reading ---- */
+
+/* Room for one more of `size` bytes behind `count`. */
+static int grow(void *array, size_t *capacity, size_t count, size_t size, struct error *e)
+{
+    void **p = array;
+
+    if (count < *capacity)
+        return DELTAFS_OK;
+    size_t n = *capacity ? 2 * *capacity : 8;
+    void *grown = realloc(*p, n * size);
+    if (!grown)
+        return error_no_memory(e, n * size, "the sources");
+    *p = grown;
+    *capacity = n;
+    return DELTAFS_OK;
+}
+
+/* The source whose lines are being read. */
+struct parser {
+    struct key_source source;
+    size_t capacity;
+    uint64_t last;
+    int is_done;         /* its last line was read */
+    struct sources *all; /* of a whole file */
+};
+
+static struct source_table *parser_table(struct parser *p)
+{
+    return p->source.table_count > 0 ? &p->source.table[p->source.table_count - 1] : NULL;
+}
+
+static int parse_table(struct parser *p, const char *fields, const char *path, uint64_t offset, struct error *e)
+{
+    struct source_table t = {0};
+    uint64_t key, columns, group = 0;
+
+    if (manifest_field(fields, "sequence", &t.sequence) != 0 || manifest_field(fields, "label", &t.table.label) != 0 ||
+        manifest_field(fields, "rows", &t.table.rows) != 0 || manifest_field(fields, "key", &key) != 0 ||
+        manifest_field(fields, "columns", &columns) != 0)
+        return error_damaged(e, path, offset, "a table's line is malformed");
+    if (p->all && p->all->version > 1 &&
+        (manifest_field(fields, "group", &group) != 0 || group < 1 || group > COLLECTION_GROUP ||
+         (group & (group - 1)) != 0))
+        return error_damaged(e, path, offset, "a table's groups are malformed");
+    t.group = (uint32_t)group;
+    t.table.key = (size_t)key;
+    t.columns = (size_t)columns;
+    t.table.name = name_field(fields, "name");
+    if (!t.table.name)
+        return error_damaged(e, path, offset, "a table's name is malformed");
+    int status = grow(&p->source.table, &p->capacity, p->source.table_count, sizeof t, e);
+    if (status != DELTAFS_OK) {
+        free((char *)(uintptr_t)t.table.name);
+        return status;
+    }
+    p->source.table[p->source.table_count++] = t;
+    if (t.sequence > p->last)
+        p->last = t.sequence;
+    return DELTAFS_OK;
+}
+
+static int parse_type(const char *fields, struct deltafs_column *c)
+{
+    char type[16], order[16];
+    uint64_t size;
+
+    if (manifest_field_text(fields, "type", type, sizeof type) != 0 || type[0] == '\0' ||
+        number_parse(type + 1, &size) != 0 || size > UINT32_MAX ||
+        manifest_field_text(fields, "order", order, sizeof order) != 0)
+        return -1;
+    c->kind = type[0];
+    c->size = (uint32_t)size;
+    c->is_big_endian = strcmp(order, "big") == 0;
+    return c->is_big_endian || strcmp(order, "little") == 0 ? 0 : -1;
+}
+
+static int parse_column(struct parser *p, const char *fields, const char *path, uint64_t offset, struct error *e)
+{
+    struct source_table *t = parser_table(p);
+    struct deltafs_column c = {0};
+
+    if (!t || parse_type(fields, &c) != 0 || manifest_field(fields, "stride", &c.stride) != 0)
+        return error_damaged(e, path, offset, "a column's line is malformed");
+    manifest_field(fields, "offset", &c.offset); /* else there are pieces */
+    int status = grow(&t->table.column, &t->column_capacity, t->table.column_count, sizeof c, e);
+    if (status != DELTAFS_OK)
+        return status;
+    c.name = name_field(fields, "name");
+    if (!c.name)
+        return error_damaged(e, path, offset, "a column's name is malformed");
+    ((struct deltafs_column *)(uintptr_t)t->table.column)[t->table.column_count++] = c;
+    t->piece_capacity = 0;
+    return DELTAFS_OK;
+}
+
+static int parse_piece(struct parser *p, const char *fields, const char *path, uint64_t offset, struct error *e)
+{
+    struct source_table *t = parser_table(p);
+    struct deltafs_piece piece;
+
+    if (!t || t->table.column_count == 0 || manifest_field(fields, "first", &piece.first) != 0 ||
+        manifest_field(fields, "rows", &piece.rows) != 0 || manifest_field(fields, "offset", &piece.offset) != 0)
+        return error_damaged(e, path, offset, "a piece's line is malformed");
+    struct deltafs_column *c = (struct deltafs_column *)(uintptr_t)&t->table.column[t->table.column_count - 1];
+    int status = grow(&c->piece, &t->piece_capacity, c->piece_count, sizeof piece, e);
+    if (status == DELTAFS_OK)
+        ((struct deltafs_piece *)(uintptr_t)c->piece)[c->piece_count++] = piece;
+    return status;
+}
+
+/* Whether `rows` rows of a column, one each `stride` bytes from `offset` on, are all within `size` bytes. */
+static int is_within(const struct deltafs_column *c, uint64_t rows, uint64_t offset, uint64_t size)
+{
+    if (rows == 0)
+        return 1;
+    if (offset > size || c->size > size - offset)
+        return 0;
+    return c->stride == 0 || (rows - 1) <= (size - offset - c->size) / c->stride;
+}
+
+static const char *check_column(const struct deltafs_column *c, uint64_t rows, uint64_t size)
+{
+    uint64_t next = 0;
+
+    if (c->stride < c->size)
+        return "has values that overlap";
+    if (c->piece_count == 0)
+        return is_within(c, rows, c->offset, size) ? NULL : "is not all within the file";
+    for (size_t i = 0; i < c->piece_count; i++) {
+        const struct deltafs_piece *p = &c->piece[i];
+        if (p->first != next || p->rows == 0 || p->rows > rows - next)
+            return "has pieces that do not follow one another";
+        if (!is_within(c, p->rows, p->offset, size))
+            return "is not all within the file";
+        next += p->rows;
+    }
+    return next == rows ? NULL : "has pieces that are not all of the table's rows";
+}
+
+/* The values' schema, which says whether the columns' names and types make one. */
+static int table_make_schema(struct source_table *t, struct error *e)
+{
+    const struct deltafs_table *d = &t->table;
+    deltafs_schema *schema;
+    char *out = NULL;
+    size_t n = 0;
+    FILE *f = open_memstream(&out, &n);
+
+    if (!f)
+        return error_no_memory(e, 0, "a schema");
+    for (size_t i = 0, printed = 0; i < d->column_count; i++)
+        if (i != d->key)
+            fprintf(f, "%s%s:%c%" PRIu32, printed++ ? "," : "", d->column[i].name, d->column[i].kind,
+                    d->column[i].size);
+    if (fclose(f) != 0) {
+        free(out);
+        return error_no_memory(e, n, "a schema");
+    }
+    t->schema = out;
+    if (deltafs_schema_parse(out, &schema) != DELTAFS_OK) {
+        *e = *deltafs_thread_error();
+        return e->status;
+    }
+    t->size = (uint32_t)deltafs_schema_size(schema);
+    size_t fields = deltafs_schema_count(schema);
+    deltafs_schema_destroy(schema);
+    /* A name may have been taken for more than one. */
+    return fields == d->column_count - 1 ? DELTAFS_OK
+                                         : error_set(e, DELTAFS_ERR_INVALID,
+                                                     "table '%.100s': a column's name has ',' "
+                                                     "or ':' in it",
+                                                     d->name);
+}
+
+static int is_key_column(const struct deltafs_column *c)
+{
+    return (c->kind == 'i' || c->kind == 'u') && (c->size == 1 || c->size == 2 || c->size == 4 || c->size == 8);
+}
+
+/* Everything that a reader takes for granted of a table. */
+static int table_check(struct source_table *t, uint64_t size, struct error *e)
+{
+    const struct deltafs_table *d = &t->table;
+
+    if (d->column_count < 2 || d->key >= d->column_count || t->columns != d->column_count)
+        return error_set(e, DELTAFS_ERR_INVALID, "table '%.100s' has no key, or no other column", d->name);
+    if (!is_key_column(&d->column[d->key]))
+        return error_set(e, DELTAFS_ERR_INVALID,
+                         "table '%.100s': the key's column '%.100s' is of the type %c%" PRIu32 ", which is no integer",
+                         d->name, d->column[d->key].name, d->column[d->key].kind, d->column[d->key].size);
+    if (d->rows > COLLECTION_ROW_MAX - COLLECTION_GROUP_1 || d->rows > (uint64_t)source_table_group(t) << 32)
+        return error_set(e, DELTAFS_ERR_INVALID, "table '%.100s' has %" PRIu64 " rows; at most 2^38 are possible",
+                         d->name, d->rows);
+    for (size_t i = 0; i < d->column_count; i++) {
+        const char *wrong = check_column(&d->column[i], d->rows, size);
+        if (wrong)
+            return error_set(e, DELTAFS_ERR_INVALID, "table '%.100s': the column '%.100s' %s", d->name,
+                             d->column[i].name, wrong);
+    }
+    return t->schema ? DELTAFS_OK : table_make_schema(t, e);
+}
+
+/* Drop the first `n` tables: of a source whose last line never came. */
+static void parser_drop(struct parser *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        table_fini(&p->source.table[i]);
+    p->source.table_count -= n;
+    if (n > 0)
+        memmove(p->source.table, p->source.table + n, p->source.table_count * sizeof *p->source.table);
+}
+
+static int parse_identity(struct source_identity *id, const char *fields)
+{
+    char kind[16];
+
+    if (manifest_field(fields, "size", &id->size) != 0 || manifest_field_text(fields, "kind", kind, sizeof kind) != 0)
+        return -1;
+    if (strcmp(kind, "plain") == 0) {
+        id->kind = '-';
+        return manifest_field(fields, "mtime", &id->mtime);
+    }
+    id->kind = 'f';
+    return strcmp(kind, "logical") == 0 && manifest_field(fields, "session", &id->session) == 0 &&
+                   manifest_field(fields, "order", &id->order) == 0 &&
+                   manifest_field_text(fields, "uuid", id->uuid_text, sizeof id->uuid_text) == 0
+               ? 0
+               : -1;
+}
+
+/* A path in a collection leads below the collection's folder, or is one from the root. */
+static int is_path(const char *path)
+{
+    if (path[0] == '/' || strcmp(path, ".") == 0)
+        return 1;
+    for (const char *p = path; p; p = strchr(p, '/')) {
+        p += *p == '/';
+        size_t n = strcspn(p, "/");
+        if (n == 0 || (n == 1 && p[0] == '.') || (n == 2 && p[0] == '.' && p[1] == '.'))
+            return 0;
+    }
+    return 1;
+}
+
+/* The path in a source's last line. */
+static int parse_path(struct parser *p, const char *fields, const char *path, uint64_t offset, struct error *e)
+{
+    p->source.path = name_field(fields, "path");
+    return p->source.path && is_path(p->source.path) ? DELTAFS_OK
+                                                     : error_damaged(e, path, offset, "a source's path is malformed");
+}
+
+static int parse_forget(struct parser *p, const char *fields, const char *path, uint64_t offset, struct error *e)
+{
+    int status = parse_path(p, fields, path, offset, e);
+
+    parser_drop(p, p->source.table_count);
+    p->is_done = status == DELTAFS_OK;
+    return status;
+}
+
+static int parse_source(struct parser *p, const char *fields, const char *path, uint64_t offset, struct error *e)
+{
+    struct key_source *s = &p->source;
+    uint64_t tables;
+    struct error why;
+
+    if (manifest_field(fields, "tables", &tables) != 0 || tables < 1 || tables > s->table_count ||
+        parse_identity(&s->identity, fields) != 0)
+        return error_damaged(e, path, offset, "a source's line is malformed");
+    int status = parse_path(p, fields, path, offset, e);
+    if (status != DELTAFS_OK)
+        return status;
+    parser_drop(p, s->table_count - (size_t)tables);
+    for (size_t i = 0; i < s->table_count; i++) {
+        status = table_check(&s->table[i], s->identity.size, &why);
+        if (status == DELTAFS_ERR_MEMORY) {
+            *e = why;
+            return status;
+        }
+        if (status != DELTAFS_OK && !p->all)
+            return error_set(e, DELTAFS_ERR_INVALID, "%.800s: %.200s", path, why.text);
+        if (status != DELTAFS_OK)
+            return error_damaged(e, path, offset, "%.200s", why.text);
+    }
+    p->is_done = 1;
+    return DELTAFS_OK;
+}
+
+static int parse_word(struct parser *p, const char *word, const char *fields, const char *path, uint64_t offset,
+                      struct error *e)
+{
+    static const struct {
+        const char *word;
+        int (*parse)(struct parser *, const char *, const char *, uint64_t, struct error *);
+    } words[] = {{"Table", parse_table},
+                 {"Column", parse_column},
+                 {"Piece", parse_piece},
+                 {"Source", parse_source},
+                 {"Forget", parse_forget}};
+
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (strcmp(word, words[i].word) == 0)
+            return words[i].parse(p, fields, path, offset, e);
+    if (word[0] >= 'A' && word[0] <= 'Z')
+        return error_set(e, DELTAFS_ERR_VERSION,
+                         "%s: the line '%.20s' at offset %" PRIu64 " is not known to DeltaFS %s; use a newer DeltaFS",
+                         path, word, offset, deltafs_version());
+    return DELTAFS_OK;
+}
+
+/* The word that a line begins with; *fields get what stands behind it. */
+static char *line_split(char *line, char **fields)
+{
+    size_t n = strcspn(line, " ");
+
+    *fields = line[n] ? line + n + 1 : line + n;
+    line[n] = '\0';
+    return line;
+}
+
+int source_parse(char *text, const char *path, struct key_source *out, struct error *e)
+{
+    struct parser p = {0};
+    char *next, *fields;
+    int status = DELTAFS_OK;
+
+    for (; status == DELTAFS_OK && !p.is_done && (next = strchr(text, '\n')); text = next + 1) {
+        *next = '\0';
+        char *word = line_split(text, &fields);
+        status = parse_word(&p, word, fields, path, 0, e);
+    }
+    if (status == DELTAFS_OK && !p.is_done)
+        status = error_set(e, DELTAFS_ERR_INVALID, "%s: no table", path);
+    if (status == DELTAFS_OK)
+        *out = p.source;
+    else
+        source_fini(&p.source);
+    return status;
+}
+
+static int parse_head(struct sources *s, const char *fields, const char *path, struct error *e)
+{
+    if (manifest_field(fields, "version", &s->version) != 0 ||
+        manifest_field_text(fields, "uuid", s->uuid_text, sizeof s->uuid_text) != 0)
+        return error_damaged(e, path, 0, "the first line is malformed");
+    if (s->version < 1 || s->version > SOURCES_VERSION)
+        return error_set(e, DELTAFS_ERR_VERSION, "%s: version %" PRIu64 " is not known to DeltaFS %s; use a newer one",
+                         path, s->version, deltafs_version());
+    return DELTAFS_OK;
+}
+
+int sources_check_uuid(const struct sources *s, const char *path, const char *uuid_text, struct error *e)
+{
+    return strcmp(s->uuid_text, uuid_text) == 0
+               ? DELTAFS_OK
+               : error_damaged(e, path, 0, "it is another collection's, of the UUID %s", s->uuid_text);
+}
+
+/* The highest sequence of its tables, or `last` if that is higher. */
+static uint64_t sources_last(const struct key_source *s, uint64_t last)
+{
+    for (size_t i = 0; i < s->table_count; i++)
+        last = s->table[i].sequence > last ? s->table[i].sequence : last;
+    return last;
+}
+
+static int sources_parse(void *arg, char *line, const char *path, uint64_t offset, struct error *e)
+{
+    struct parser *p = arg;
+    char *fields, *word = line_split(line, &fields);
+
+    if ((strcmp(word, "Sources") == 0) != (offset == 0))
+        return error_damaged(e, path, offset, "a line '%.20s' does not belong here", word);
+    if (offset == 0)
+        return parse_head(p->all, fields, path, e);
+    int status = parse_word(p, word, fields, path, offset, e);
+    if (status != DELTAFS_OK || !p->is_done)
+        return status;
+    status = grow(&p->all->source, &p->all->capacity, p->all->count, sizeof *p->all->source, e);
+    if (status != DELTAFS_OK)
+        return status;
+    p->all->last_whole = sources_last(&p->source, p->all->last_whole);
+    p->source.number = p->all->count;
+    p->all->source[p->all->count++] = p->source;
+    p->source = (struct key_source){0};
+    p->capacity = 0;
+    p->is_done = 0;
+    return DELTAFS_OK;
+}
+
+/* By path, the latest of the same path first. */
+static int compare_sources(const void *a, const void *b)
+{
+    const struct key_source *s = a, *t = b;
+    int order = strcmp(s->path, t->path);
+
+    if (order != 0)
+        return order;
+    return s->number > t->number ? -1 : s->number < t->number;
+}
+
+/* Of each path only the latest, and that only if it has tables. */
+static void sources_drop_replaced(struct sources *s)
+{
+    size_t latest = 0, kept = 0;
+
+    if (s->count > 1)
+        qsort(s->source, s->count, sizeof *s->source, compare_sources);
+    for (size_t i = 0; i < s->count; i++)
+        if (latest > 0 && strcmp(s->source[i].path, s->source[latest - 1].path) == 0)
+            source_fini(&s->source[i]);
+        else
+            s->source[latest++] = s->source[i];
+    for (size_t i = 0; i < latest; i++)
+        if (s->source[i].table_count == 0)
+            source_fini(&s->source[i]);
+        else
+            s->source[kept++] = s->source[i];
+    s->count = kept;
+}
+
+int sources_read(struct io *io, const char *path, struct sources *out, struct error *e)
+{
+    struct sources s = {0};
+    struct parser p = {.all = &s};
+    struct io_file file;
+    struct error ignored;
+    int status = io_file_open(io, path, O_RDONLY, &file, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    status = manifest_read_lines(&file, SOURCES_ADVICE, sources_parse, &p, &s.size, e);
+    if (status == DELTAFS_OK && s.size == 0)
+        status = error_damaged(e, path, 0, "it has no whole line; " SOURCES_ADVICE);
+    io_file_close(&file, &ignored);
+    source_fini(&p.source);
+    s.last = p.last;
+    if (status != DELTAFS_OK) {
+        sources_fini(&s);
+        return status;
+    }
+    sources_drop_replaced(&s);
+    *out = s;
+    return DELTAFS_OK;
+}
+
+const struct key_source *sources_find(const struct sources *s, const char *path)
+{
+    for (size_t i = 0; i < s->count; i++)
+        if (strcmp(s->source[i].path, path) == 0)
+            return &s->source[i];
+    return NULL;
+}
+
+int sources_add(struct sources *s, struct key_source *source, struct error *e)
+{
+    struct key_source *old = (struct key_source *)(uintptr_t)sources_find(s, source->path);
+    int is_forgotten = source->table_count == 0,
+        status = old || is_forgotten ? DELTAFS_OK : grow(&s->source, &s->capacity, s->count, sizeof *s->source, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    s->last = sources_last(source, s->last);
+    s->last_whole = sources_last(source, s->last_whole);
+    if (old)
+        source_fini(old);
+    if (is_forgotten) {
+        source_fini(source);
+        if (old)
+            *old = s->source[--s->count];
+        return DELTAFS_OK;
+    }
+    if (!old)
+        old = &s->source[s->count++];
+    *old = *source;
+    *source = (struct key_source){0};
+    return DELTAFS_OK;
+}
+
+/* At most `most` rows, whose keys span at most `slice` bytes, unless that makes more numbers than a value can tell. */
+static uint32_t group_of(const struct deltafs_table *t, uint32_t most, uint64_t slice)
+{
+    uint64_t stride = t->column[t->key].stride;
+    uint32_t group = most;
+
+    while (group > 1 && group * stride > slice && t->rows / (group / 2) < UINT32_MAX)
+        group /= 2;
+    return group;
+}
+
+uint32_t source_table_group(const struct source_table *t)
+{
+    return t->group > 0 ? t->group : group_of(&t->table, COLLECTION_GROUP_1, COLLECTION_SLICE_1);
+}
+
+void source_table_choose_group(struct source_table *t, uint64_t version)
+{
+    t->group = version > 1 ? group_of(&t->table, COLLECTION_GROUP, COLLECTION_SLICE) : 0;
+}
+
+uint64_t column_place(const struct deltafs_column *c, uint64_t row)
+{
+    size_t low = 0, high = c->piece_count;
+
+    if (high == 0)
+        return c->offset + row * c->stride;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (c->piece[middle].first <= row)
+            low = middle;
+        else
+            high = middle;
+    }
+    return c->piece[low].offset + (row - c->piece[low].first) * c->stride;
+}

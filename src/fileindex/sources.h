@@ -1,0 +1,80 @@
+/* SOURCES: the text file of a collection that says which files are indexed in it, and where their columns stand. Lines
+ * as a manifest's, each with its checksum, appended and never changed; see deltafs-format(5).
+ *
+ * A source's lines count from its last one on, "Source", which comes after the epochs of its tables are committed; the
+ * last source of a path replaces the ones before, and a line "Forget" takes them away. */
+#ifndef DELTAFS_STORE_SOURCES_H
+#define DELTAFS_STORE_SOURCES_H
+
+#include <deltafs/deltafs_keys.h>
+#include "base/buffer.h"
+#include "directory/format/manifest.h"
+
+/* What tells that a file is as it was. */
+struct source_identity {
+    char kind; /* 'f' a logical file, '-' a plain one */
+    uint64_t size;
+    uint64_t mtime;                     /* a plain file's, in nanoseconds */
+    char uuid_text[MANIFEST_UUID_TEXT]; /* a logical file's; "" else */
+    uint64_t session, order;            /* of its last writer */
+};
+
+struct source_table {
+    struct deltafs_table table; /* owns all of it */
+    size_t column_capacity, piece_capacity;
+    size_t columns;    /* that there are to be */
+    uint64_t sequence; /* the label of its epoch in the collection */
+    uint32_t group;    /* rows that have the same number; 0: as version 1 has it */
+    char *schema;      /* of the values: all columns but the key */
+    uint32_t size;     /* of such a value */
+};
+
+struct key_source {
+    char *path; /* from the folder of the collection, "." that folder itself; or from the root */
+    struct source_identity identity;
+    size_t table_count; /* 0: the path is that of no source any longer */
+    struct source_table *table;
+    size_t number; /* of its last line among those of all sources */
+    char *place;   /* what its path leads to, for who has looked that up; NULL at first */
+};
+
+struct sources {
+    uint64_t version;                   /* of the file; 0: none was read */
+    char uuid_text[MANIFEST_UUID_TEXT]; /* of the collection's directory */
+    uint64_t size;                      /* of the file, without what was cut short at its end */
+    size_t count, capacity;
+    struct key_source *source; /* no two of the same path */
+    uint64_t last;             /* the highest sequence that any line names */
+    uint64_t last_whole;       /* the same of sources whose last line is there; of those that were replaced, too */
+};
+
+/* Write the file's first line, for the directory of this UUID; there must be none. */
+int sources_create(struct io *io, const char *path, const char *uuid_text, int sync, struct error *e);
+/* DELTAFS_ERR_NOT_FOUND, _VERSION, _DAMAGED. */
+int sources_read(struct io *io, const char *path, struct sources *out, struct error *e);
+/* Whether it belongs to the directory of this UUID: DELTAFS_OK or _DAMAGED. */
+int sources_check_uuid(const struct sources *s, const char *path, const char *uuid_text, struct error *e);
+void sources_fini(struct sources *s);
+/* The source of this path, or NULL. */
+const struct key_source *sources_find(const struct sources *s, const char *path);
+
+/* The lines of a source as one text, which the caller frees. */
+int source_format(const struct key_source *s, char **text, struct error *e);
+/* Take such a text, which is changed, apart. `path` is for messages. */
+int source_parse(char *text, const char *path, struct key_source *out, struct error *e);
+void source_fini(struct key_source *s);
+/* Append its lines behind the file's `size`, which is moved; `text` is changed. */
+int sources_append(struct io *io, const char *path, uint64_t *size, char *text, int sync, struct error *e);
+/* Take over a source that has been appended; one of no tables goes, with the one of its path. */
+int sources_add(struct sources *s, struct key_source *source, struct error *e);
+
+/* How many rows have the same number in the collection, from 1 on. So many are read at once anyway, and the number is
+ * the shorter for it. */
+uint32_t source_table_group(const struct source_table *t);
+/* Choose that for a table that is to be appended to a file of this version. */
+void source_table_choose_group(struct source_table *t, uint64_t version);
+
+/* Where row `row` (below the table's rows) of a column stands. */
+uint64_t column_place(const struct deltafs_column *c, uint64_t row);
+
+#endif

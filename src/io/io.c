@@ -1,0 +1,809 @@
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <time.h>
+#include <unistd.h>
+#include "base/memory.h"
+#include "base/path.h"
+#include "io/io.h"
+
+#define IO_DIRECT_MIN (64u << 10) /* bytes worth a write around the page cache */
+#define IO_LATE_MAX   4000u       /* milliseconds: GlusterFS's caches of a second each can be one behind the other */
+#define IO_LATE_PAUSE 100u
+#define EXT4_MAGIC    0xef53u
+#define IO_ROOM_PART  16u /* no more than this part of what is free is set aside at once */
+#define IO_LATE_FILES 8u  /* that are waited for in vain */
+
+#ifndef AT_STATX_FORCE_SYNC
+#define AT_STATX_FORCE_SYNC 0
+#endif
+
+static ssize_t posix_pread(void *ctx, int fd, void *bytes, size_t n, uint64_t offset)
+{
+    (void)ctx;
+    ssize_t got = pread(fd, bytes, n, (off_t)offset);
+    return got < 0 ? -errno : got;
+}
+
+static ssize_t posix_pwrite(void *ctx, int fd, const void *bytes, size_t n, uint64_t offset)
+{
+    (void)ctx;
+    ssize_t put = pwrite(fd, bytes, n, (off_t)offset);
+    return put < 0 ? -errno : put;
+}
+
+static int posix_sync(void *ctx, int fd)
+{
+    (void)ctx;
+    return fdatasync(fd) != 0 ? -errno : 0;
+}
+
+/* The last devices that were met whose file systems are late, and are not: asking one takes a millisecond on GlusterFS,
+ * and on Lustre a word with each server. */
+static _Atomic uint64_t device_met[2] = {UINT64_MAX, UINT64_MAX};
+
+/* The device a file is on, without a word with any server. */
+static int posix_device(int fd, uint64_t *out)
+{
+#ifdef STATX_BASIC_STATS
+    struct statx st;
+
+    if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &st) == 0) {
+        *out = (uint64_t)st.stx_dev_major << 32 | st.stx_dev_minor;
+        return 0;
+    }
+#endif
+    (void)fd;
+    (void)out;
+    return -1;
+}
+
+/* Whether the file system is one that shows what other hosts do late: it keeps for seconds what it knows of a file.
+ * That is, those of them that are known to; FUSE has GlusterFS behind it, and many others. */
+static int posix_is_late(int fd)
+{
+    static const unsigned magics[] = {0x65735546 /* FUSE */, 0x6969 /* NFS */, 0xff534d42 /* CIFS */,
+                                      0xfe534d42 /* SMB */};
+    struct statfs system;
+    uint64_t device;
+    int is_late, is_known = posix_device(fd, &device) == 0;
+
+    for (is_late = 0; is_known && is_late < 2; is_late++)
+        if (device_met[is_late] == device)
+            return is_late;
+    if (fstatfs(fd, &system) != 0)
+        return 0;
+    is_late = 0;
+    for (size_t i = 0; i < sizeof magics / sizeof magics[0]; i++)
+        is_late |= (unsigned)system.f_type == magics[i];
+    if (is_known)
+        device_met[is_late] = device;
+    return is_late;
+}
+
+/* What the server says of the file, where there is one. The flag is not enough where the file system's own process has
+ * a cache (GlusterFS's md-cache): a sync, which goes to the server, brings that up to date. Pages of the file that this
+ * host has kept are as old as what it knew. */
+static int posix_catch_up(void *ctx, int fd)
+{
+    (void)ctx;
+    if (!posix_is_late(fd))
+        return 0;
+    int rc;
+    do
+        rc = fdatasync(fd) != 0 ? -errno : 0;
+    while (rc == -EINTR);
+    if (rc < 0 && rc != -EINVAL && rc != -EROFS)
+        return rc;
+    posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+#ifdef STATX_BASIC_STATS
+    struct statx now;
+    /* Where nothing is to be synced, NFS asks no server before this. */
+    if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, &now) != 0 &&
+        (errno == ENOENT || errno == ESTALE))
+        return -errno;
+#endif
+    return 1;
+}
+
+/* A container may come from anybody. A FIFO in it must not make its reader wait, and a symbolic link in the place of a
+ * file must not lead a writer, who cuts off and replaces, out of it; reading may go through links, and so may folders,
+ * which can be on other volumes. GlusterFS opens a file by what it knew of its name, and only the next request says
+ * that it has been removed; a file that has just been made has nobody else's work in it. */
+static int posix_open(void *ctx, const char *path, int flags, mode_t mode)
+{
+    int is_reading = (flags & O_ACCMODE) == O_RDONLY, is_awaited = flags & IO_AWAITED;
+
+    (void)ctx;
+    flags &= ~IO_AWAITED;
+    flags |= O_CLOEXEC | O_NOCTTY | (is_reading ? O_NONBLOCK : O_NOFOLLOW);
+    int fd = open(path, flags, mode);
+    /* Only a regular file, which another has a lease on, is ever not ready. */
+    if (fd < 0 && errno == EWOULDBLOCK && is_reading)
+        fd = open(path, flags & ~O_NONBLOCK, mode);
+    if (fd < 0)
+        return -errno;
+    int rc = is_awaited || (flags & O_EXCL) ? 0 : posix_catch_up(NULL, fd);
+    if (rc != -ENOENT && rc != -ESTALE)
+        return fd;
+    close(fd);
+    return -ESTALE;
+}
+
+static int posix_size(void *ctx, int fd, uint64_t *out)
+{
+    struct stat st;
+
+    (void)ctx;
+    if (fstat(fd, &st) != 0)
+        return -errno;
+    *out = (uint64_t)st.st_size;
+    return 0;
+}
+
+static int posix_stored(void *ctx, int fd, uint64_t *out)
+{
+    struct stat st;
+
+    (void)ctx;
+    if (fstat(fd, &st) != 0)
+        return -errno;
+    *out = (uint64_t)st.st_blocks * 512;
+    return 0;
+}
+
+static int posix_mtime(void *ctx, int fd, uint64_t *out)
+{
+    struct stat st;
+
+    (void)ctx;
+    if (fstat(fd, &st) != 0)
+        return -errno;
+    *out = (uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec;
+    return S_ISREG(st.st_mode) ? 0 : -EINVAL;
+}
+
+static int posix_truncate(void *ctx, int fd, uint64_t size)
+{
+    (void)ctx;
+    return ftruncate(fd, (off_t)size) != 0 ? -errno : 0;
+}
+
+/* ext4 does its book-keeping for each page that is written and has no place on storage yet, which takes a quarter of
+ * the time; other file systems gain nothing (XFS does this by itself) or lose by it (tmpfs, and those with servers). */
+static int posix_allocate(void *ctx, int fd, uint64_t offset, uint64_t n)
+{
+    struct statfs system;
+    uint64_t device;
+
+    (void)ctx;
+    /* Those with servers have no device with a number, and are not asked what they are. */
+    if (posix_device(fd, &device) != 0 || device >> 32 == 0 || fstatfs(fd, &system) != 0 ||
+        (unsigned)system.f_type != EXT4_MAGIC)
+        return -EOPNOTSUPP;
+    if (system.f_bavail < IO_ROOM_PART * n / (uint64_t)system.f_bsize)
+        return -ENOSPC;
+    return fallocate(fd, FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)n) != 0 ? -errno : 0;
+}
+
+static int posix_close(void *ctx, int fd)
+{
+    (void)ctx;
+    /* After EINTR Linux has closed the descriptor: it must not be closed again. */
+    return close(fd) != 0 && errno != EINTR ? -errno : 0;
+}
+
+static int posix_mkdir(void *ctx, const char *path, mode_t mode)
+{
+    (void)ctx;
+    return mkdir(path, mode) != 0 ? -errno : 0;
+}
+
+static int posix_rename(void *ctx, const char *from, const char *to)
+{
+    (void)ctx;
+    return rename(from, to) != 0 ? -errno : 0;
+}
+
+static int posix_unlink(void *ctx, const char *path)
+{
+    (void)ctx;
+    return unlink(path) != 0 ? -errno : 0;
+}
+
+static int posix_rmdir(void *ctx, const char *path)
+{
+    (void)ctx;
+    return rmdir(path) != 0 ? -errno : 0;
+}
+
+static int posix_sync_folder(void *ctx, const char *path)
+{
+    (void)ctx;
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    /* Some network file systems cannot sync folders and say EINVAL: their metadata is synchronous. */
+    int status = fsync(fd) != 0 && errno != EINVAL ? -errno : 0;
+    close(fd);
+    return status;
+}
+
+/* A lock of the open file, not of the process: what else this process has open cannot lose it. */
+static int posix_lock(void *ctx, int fd)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    struct stat st;
+
+    (void)ctx;
+    int status = fcntl(fd, F_OFD_SETLK, &lock) == 0 ? 0 : errno == EACCES ? -EAGAIN : -errno;
+    /* GlusterFS opens a file when it must, and then it may be gone. */
+    if (status == -EAGAIN || status == -ENOENT)
+        return status == -ENOENT ? -ESTALE : status;
+    int rc = posix_catch_up(NULL, fd);
+    return rc == -ENOENT || rc == -ESTALE || (fstat(fd, &st) == 0 && st.st_nlink == 0) ? -ESTALE : status;
+}
+
+static int posix_lock_wait(void *ctx, int fd, uint64_t from, uint64_t n, int is_shared)
+{
+    struct flock lock = {
+        .l_type = is_shared ? F_RDLCK : F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)from, .l_len = (off_t)n};
+
+    (void)ctx;
+    return fcntl(fd, F_OFD_SETLKW, &lock) == 0 ? 0 : -errno;
+}
+
+static int posix_unlock(void *ctx, int fd, uint64_t from, uint64_t n)
+{
+    struct flock lock = {.l_type = F_UNLCK, .l_whence = SEEK_SET, .l_start = (off_t)from, .l_len = (off_t)n};
+
+    (void)ctx;
+    return fcntl(fd, F_OFD_SETLK, &lock) == 0 ? 0 : -errno;
+}
+
+/* Where there are no hard links, a rename that replaces nothing gives the name as well. */
+static int posix_link(void *ctx, const char *from, const char *to)
+{
+    (void)ctx;
+    int rc = link(from, to) != 0 ? -errno : 0;
+    if ((rc == -EPERM || rc == -EOPNOTSUPP || rc == -ENOSYS) &&
+        renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
+        return 0;
+    return rc;
+}
+
+static int posix_symlink(void *ctx, const char *target, const char *path)
+{
+    (void)ctx;
+    return symlink(target, path) != 0 ? -errno : 0;
+}
+
+static ssize_t posix_readlink(void *ctx, const char *path, char *target, size_t room)
+{
+    (void)ctx;
+    ssize_t n = readlink(path, target, room);
+    return n < 0 ? -errno : n;
+}
+
+/* NFS keeps a folder's names for half a minute, and those that it has not. */
+static int posix_list(void *ctx, const char *path, int (*fn)(void *arg, const char *name), void *arg)
+{
+    struct dirent *entry;
+    int rc = 0;
+
+    (void)ctx;
+    DIR *folder = opendir(path);
+    if (!folder)
+        return -errno;
+    posix_catch_up(NULL, dirfd(folder));
+    while (rc == 0 && (errno = 0, entry = readdir(folder)) != NULL)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            rc = fn(arg, entry->d_name);
+    if (rc == 0 && errno != 0)
+        rc = -errno;
+    closedir(folder);
+    return rc;
+}
+
+static const struct io_ops posix_ops = {
+    .open = posix_open,
+    .pread = posix_pread,
+    .pwrite = posix_pwrite,
+    .sync = posix_sync,
+    .catch_up = posix_catch_up,
+    .size = posix_size,
+    .stored = posix_stored,
+    .mtime = posix_mtime,
+    .truncate = posix_truncate,
+    .allocate = posix_allocate,
+    .close = posix_close,
+    .mkdir = posix_mkdir,
+    .rename = posix_rename,
+    .unlink = posix_unlink,
+    .rmdir = posix_rmdir,
+    .sync_folder = posix_sync_folder,
+    .lock = posix_lock,
+    .lock_wait = posix_lock_wait,
+    .unlock = posix_unlock,
+    .link = posix_link,
+    .symlink = posix_symlink,
+    .readlink = posix_readlink,
+    .list = posix_list,
+};
+
+static const struct io_ops *default_ops = &posix_ops;
+static void *default_ctx;
+
+struct io io_default(void)
+{
+    return (struct io){.ops = default_ops, .ctx = default_ctx};
+}
+
+void io_replace_default(const struct io_ops *ops, void *ctx)
+{
+    default_ops = ops ? ops : &posix_ops;
+    default_ctx = ctx;
+}
+
+int io_stay(struct io *io, const char *path, struct error *e)
+{
+    return path_here(path, &io->here) == 0 ? DELTAFS_OK : error_no_memory(e, strlen(path), "a path");
+}
+
+void io_leave(struct io *io)
+{
+    free(io->here);
+    io->here = NULL;
+}
+
+char *io_whole(const struct io *io, const char *path)
+{
+    return io->here && path[0] != '/' ? path_from(io->here, path) : strdup(path);
+}
+
+void io_stat(const struct io *io, struct deltafs_io_stat *out)
+{
+    *out = (struct deltafs_io_stat){io->reads, io->bytes_read, io->writes, io->bytes_written};
+}
+
+/* Waits a little, unless that was done for long enough: *waited counts it, from 0 on. */
+static int io_wait(unsigned *waited)
+{
+    const struct timespec pause = {.tv_nsec = IO_LATE_PAUSE * 1000000L};
+
+    if (*waited >= IO_LATE_MAX)
+        return 0;
+    nanosleep(&pause, NULL);
+    *waited += IO_LATE_PAUSE;
+    return 1;
+}
+
+int io_file_open(struct io *io, const char *path, int flags, struct io_file *out, struct error *e)
+{
+    unsigned waited = 0;
+    int fd;
+
+    *out = (struct io_file){.io = io, .fd = -1, .direct = -1};
+    out->path = strdup(path);
+    char *whole = io_whole(io, path);
+    if (!out->path || !whole) {
+        free(out->path);
+        free(whole);
+        out->path = NULL;
+        return error_no_memory(e, strlen(path) + 1, "a path");
+    }
+    /* The name is known to this host as that of a file which another host has removed. */
+    do
+        fd = io->ops->open(io->ctx, whole, flags, 0666);
+    while (fd == -EINTR || (fd == -ESTALE && io_wait(&waited)));
+    free(whole);
+    if (fd >= 0) {
+        out->fd = fd;
+        return DELTAFS_OK;
+    }
+    free(out->path);
+    out->path = NULL;
+    error_system(e, -fd, flags & O_CREAT ? "create" : "open", path);
+    if (fd == -ENOENT || fd == -ENOTDIR)
+        e->status = DELTAFS_ERR_NOT_FOUND;
+    if (fd == -EEXIST)
+        e->status = DELTAFS_ERR_EXISTS;
+    return e->status;
+}
+
+const char *io_misfit(const char *path, int is_written)
+{
+    struct stat st;
+
+    if (lstat(path, &st) != 0)
+        return NULL;
+    if (S_ISLNK(st.st_mode))
+        return is_written || (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) ? "a symbolic link" : NULL;
+    return S_ISREG(st.st_mode)    ? NULL
+           : S_ISDIR(st.st_mode)  ? "a folder"
+           : S_ISFIFO(st.st_mode) ? "a FIFO"
+           : S_ISSOCK(st.st_mode) ? "a socket"
+                                  : "a device";
+}
+
+int io_explain(const char *path, int is_written, const char *advice, struct error *e)
+{
+    const char *is = io_misfit(path, is_written);
+
+    return is ? error_set(e, e->status, "%.800s: is %s, and no file; %s", path, is, advice) : e->status;
+}
+
+void io_file_use_direct(struct io_file *f)
+{
+#if defined(O_DIRECT)
+    /* GlusterFS says afterwards, and of whatever is done to the file next, that it refused a write whose length is not
+     * right, as of one that a limit has cut short. */
+    if (f->io->ops->catch_up && f->io->ops->catch_up(f->io->ctx, f->fd) != 0)
+        return;
+    int fd = f->io->ops->open(f->io->ctx, f->path, O_WRONLY | O_DIRECT, 0);
+    f->direct = fd < 0 ? -1 : fd;
+#else
+    (void)f;
+#endif
+}
+
+int io_file_close(struct io_file *f, struct error *e)
+{
+    int status = DELTAFS_OK, fds[2] = {f->fd, f->direct};
+
+    for (int i = 0; i < 2 && f->path; i++) {
+        int rc = fds[i] >= 0 ? f->io->ops->close(f->io->ctx, fds[i]) : 0;
+        if (rc < 0)
+            status = error_system(e, -rc, "close", f->path);
+    }
+    free(f->path);
+    *f = (struct io_file){.fd = -1, .direct = -1};
+    return status;
+}
+
+static int io_failed_at(struct io_file *f, int errnum, const char *what, uint64_t offset, size_t n, struct error *e)
+{
+    char text[96];
+
+    snprintf(text, sizeof text, "%s %zu bytes at offset %llu", what, n, (unsigned long long)offset);
+    return error_system(e, errnum, text, f->path);
+}
+
+int io_file_catch_up(struct io_file *f, struct error *e)
+{
+    int rc = f->io->ops->catch_up ? f->io->ops->catch_up(f->io->ctx, f->fd) : 0;
+
+    return rc < 0 ? error_system(e, -rc, "look anew at", f->path) : DELTAFS_OK;
+}
+
+int io_file_wait(struct io_file *f, unsigned *waited)
+{
+    if (f->is_waited || f->io->waited >= IO_LATE_FILES || !f->io->ops->catch_up ||
+        f->io->ops->catch_up(f->io->ctx, f->fd) <= 0)
+        return 0;
+    /* It may have been read a while ago, together with others. */
+    if (*waited == 0) {
+        *waited = 1;
+        return 1;
+    }
+    if (!io_wait(waited)) {
+        if (!atomic_exchange(&f->is_waited, 1)) /* by no other thread */
+            f->io->waited++;
+        return 0;
+    }
+    return f->io->ops->catch_up(f->io->ctx, f->fd) > 0;
+}
+
+int io_file_read(struct io_file *f, uint64_t offset, void *bytes, size_t n, struct error *e)
+{
+    uint8_t *p = bytes;
+    unsigned waited = 0;
+
+    while (n > 0) {
+        ssize_t got = f->io->ops->pread(f->io->ctx, f->fd, p, n, offset);
+        if (got == -EINTR)
+            continue;
+        if (got < 0)
+            return io_failed_at(f, (int)-got, "read", offset, n, e);
+        f->io->reads++;
+        f->io->bytes_read += (uint64_t)got;
+        if (got == 0 && io_file_wait(f, &waited))
+            continue;
+        if (got == 0)
+            return error_damaged(e, f->path, offset, "the file ends %zu bytes too early", n);
+        p += got;
+        offset += (uint64_t)got;
+        n -= (size_t)got;
+    }
+    return DELTAFS_OK;
+}
+
+/* How much of `n` bytes to write next, and by which descriptor: around the page cache only from one page's begin to
+ * another's. */
+static size_t io_piece(const struct io_file *f, uint64_t offset, const uint8_t *bytes, size_t n, int *fd)
+{
+    size_t before = (size_t)(MEMORY_PAGE - offset % MEMORY_PAGE) % MEMORY_PAGE;
+
+    *fd = f->fd;
+    if (f->direct < 0 || f->is_refused || (uintptr_t)bytes % MEMORY_PAGE != offset % MEMORY_PAGE ||
+        n < before + IO_DIRECT_MIN)
+        return n;
+    if (before > 0)
+        return before;
+    *fd = f->direct;
+    return n - n % MEMORY_PAGE;
+}
+
+int io_file_write(struct io_file *f, uint64_t offset, const void *bytes, size_t n, struct error *e)
+{
+    const uint8_t *p = bytes;
+    int fd;
+
+    while (n > 0) {
+        size_t part = io_piece(f, offset, p, n, &fd);
+        ssize_t put = f->io->ops->pwrite(f->io->ctx, fd, p, part, offset);
+        if (put == -EINTR)
+            continue;
+        if (put == -EINVAL && fd == f->direct) {
+            f->is_refused = 1;
+            continue;
+        }
+        if (put <= 0)
+            return io_failed_at(f, put < 0 ? (int)-put : ENOSPC, "write", offset, n, e);
+        f->io->writes++;
+        f->io->bytes_written += (uint64_t)put;
+        p += put;
+        offset += (uint64_t)put;
+        n -= (size_t)put;
+    }
+    return DELTAFS_OK;
+}
+
+int io_file_sync(struct io_file *f, struct error *e)
+{
+    int rc;
+
+    do
+        rc = f->io->ops->sync(f->io->ctx, f->fd);
+    while (rc == -EINTR);
+    return rc < 0 ? error_system(e, -rc, "sync", f->path) : DELTAFS_OK;
+}
+
+int io_file_size(struct io_file *f, uint64_t *out, struct error *e)
+{
+    int rc = f->io->ops->size(f->io->ctx, f->fd, out);
+
+    return rc < 0 ? error_system(e, -rc, "get the size of", f->path) : DELTAFS_OK;
+}
+
+int io_file_stored(struct io_file *f, uint64_t *out, struct error *e)
+{
+    uint64_t blocks = UINT64_MAX;
+    int status = io_file_size(f, out, e);
+    int rc = status == DELTAFS_OK && f->io->ops->stored ? f->io->ops->stored(f->io->ctx, f->fd, &blocks) : 0;
+
+    if (rc < 0)
+        return error_system(e, -rc, "get the blocks of", f->path);
+    if (blocks < *out)
+        *out = blocks;
+    return status;
+}
+
+int io_file_mtime(struct io_file *f, uint64_t *out, struct error *e)
+{
+    int rc = f->io->ops->mtime(f->io->ctx, f->fd, out);
+
+    if (rc == -EINVAL)
+        return error_set(e, DELTAFS_ERR_NOT_DELTAFS, "%s: is no regular file", f->path);
+    return rc < 0 ? error_system(e, -rc, "get the time of", f->path) : DELTAFS_OK;
+}
+
+int io_file_truncate(struct io_file *f, uint64_t size, struct error *e)
+{
+    int rc;
+
+    do
+        rc = f->io->ops->truncate(f->io->ctx, f->fd, size);
+    while (rc == -EINTR);
+    return rc < 0 ? error_system(e, -rc, "truncate", f->path) : DELTAFS_OK;
+}
+
+int io_file_allocate(struct io_file *f, uint64_t offset, uint64_t n)
+{
+    int rc = -EOPNOTSUPP;
+
+    if (f->io->ops->allocate)
+        do
+            rc = f->io->ops->allocate(f->io->ctx, f->fd, offset, n);
+        while (rc == -EINTR);
+    return rc == 0;
+}
+
+int io_file_lock(struct io_file *f, int *is_sure, struct error *e)
+{
+    int rc;
+
+    do
+        rc = f->io->ops->lock(f->io->ctx, f->fd);
+    while (rc == -EINTR);
+    *is_sure = rc == 0;
+    if (rc == -EAGAIN)
+        return error_set(e, DELTAFS_ERR_BUSY, "%s: another process has locked it", f->path);
+    if (rc == -ESTALE)
+        return error_set(e, DELTAFS_ERR_NOT_FOUND, "%s: has been removed meanwhile", f->path);
+    return DELTAFS_OK;
+}
+
+int io_file_lock_wait(struct io_file *f, uint64_t from, uint64_t n, int is_shared, struct error *e)
+{
+    int rc;
+
+    do
+        rc = f->io->ops->lock_wait(f->io->ctx, f->fd, from, n, is_shared);
+    while (rc == -EINTR);
+    return rc < 0 ? error_system(e, -rc, "lock (the file system must have locks for this)", f->path) : DELTAFS_OK;
+}
+
+int io_file_unlock(struct io_file *f, uint64_t from, uint64_t n, struct error *e)
+{
+    int rc;
+
+    do
+        rc = f->io->ops->unlock(f->io->ctx, f->fd, from, n);
+    while (rc == -EINTR);
+    return rc < 0 ? error_system(e, -rc, "unlock", f->path) : DELTAFS_OK;
+}
+
+int io_unlink(struct io *io, const char *path, struct error *e)
+{
+    int rc = io->ops->unlink(io->ctx, path);
+
+    return rc < 0 ? error_system(e, -rc, "remove", path) : DELTAFS_OK;
+}
+
+int io_mkdir(struct io *io, const char *path, struct error *e)
+{
+    int rc = io->ops->mkdir(io->ctx, path, 0777);
+
+    if (rc == 0)
+        return DELTAFS_OK;
+    error_system(e, -rc, "make the folder", path);
+    if (rc == -EEXIST)
+        e->status = DELTAFS_ERR_EXISTS;
+    if (rc == -ENOENT)
+        e->status = DELTAFS_ERR_NOT_FOUND;
+    return e->status;
+}
+
+int io_rmdir(struct io *io, const char *path, struct error *e)
+{
+    int rc = io->ops->rmdir(io->ctx, path);
+
+    return rc < 0 ? error_system(e, -rc, "remove the folder", path) : DELTAFS_OK;
+}
+
+int io_link(struct io *io, const char *from, const char *to, struct error *e)
+{
+    int rc = io->ops->link(io->ctx, from, to);
+
+    if (rc == 0)
+        return DELTAFS_OK;
+    error_system(e, -rc, "give the file its name", to);
+    if (rc == -EEXIST)
+        e->status = DELTAFS_ERR_EXISTS;
+    if (rc == -ENOENT)
+        e->status = DELTAFS_ERR_NOT_FOUND;
+    return e->status;
+}
+
+int io_symlink(struct io *io, const char *target, const char *path, struct error *e)
+{
+    int rc = io->ops->symlink(io->ctx, target, path);
+
+    if (rc < 0)
+        error_system(e, -rc, "make the symbolic link", path);
+    return rc == 0 ? DELTAFS_OK : rc == -EEXIST ? (e->status = DELTAFS_ERR_EXISTS) : e->status;
+}
+
+int io_readlink(struct io *io, const char *path, char *target, size_t room, struct error *e)
+{
+    ssize_t n = io->ops->readlink(io->ctx, path, target, room);
+
+    if (n >= 0 && (size_t)n < room) {
+        target[n] = '\0';
+        return DELTAFS_OK;
+    }
+    if (n >= 0)
+        return error_damaged(e, path, 0, "the symbolic link is too long");
+    error_system(e, (int)-n, "read the symbolic link", path);
+    return n == -EINVAL || n == -ENOENT || n == -ENOTDIR ? (e->status = DELTAFS_ERR_NOT_FOUND) : e->status;
+}
+
+struct io_listing {
+    int (*fn)(void *arg, const char *name, struct error *e);
+    void *arg;
+    struct error *e;
+    int status;
+};
+
+static int io_list_name(void *arg, const char *name)
+{
+    struct io_listing *l = arg;
+
+    l->status = l->fn(l->arg, name, l->e);
+    return l->status == DELTAFS_OK ? 0 : 1;
+}
+
+int io_list(struct io *io, const char *folder, int (*fn)(void *arg, const char *name, struct error *e), void *arg,
+            struct error *e)
+{
+    struct io_listing l = {fn, arg, e, DELTAFS_OK};
+    char *whole = io_whole(io, folder);
+
+    if (!whole)
+        return error_no_memory(e, strlen(folder) + 1, "a path");
+    int rc = io->ops->list(io->ctx, whole, io_list_name, &l);
+    free(whole);
+    if (rc >= 0)
+        return l.status;
+    error_system(e, -rc, "list", folder);
+    if (rc == -ENOENT)
+        e->status = DELTAFS_ERR_NOT_FOUND;
+    if (rc == -ENOTDIR)
+        e->status = DELTAFS_ERR_NOT_DELTAFS;
+    return e->status;
+}
+
+int io_rename(struct io *io, const char *from, const char *to, struct error *e)
+{
+    int rc = io->ops->rename(io->ctx, from, to);
+
+    if (rc == 0)
+        return DELTAFS_OK;
+    error_system(e, -rc, "rename to its final name", from);
+    return rc == -ENOENT ? (e->status = DELTAFS_ERR_NOT_FOUND) : e->status;
+}
+
+int io_sync_folder(struct io *io, const char *path, struct error *e)
+{
+    char *whole = io_whole(io, path);
+    int rc;
+
+    if (!whole)
+        return error_no_memory(e, strlen(path) + 1, "a path");
+    do
+        rc = io->ops->sync_folder(io->ctx, whole);
+    while (rc == -EINTR);
+    free(whole);
+    return rc < 0 ? error_system(e, -rc, "sync the folder", path) : DELTAFS_OK;
+}
+
+int io_sync_parent(struct io *io, const char *path, struct error *e)
+{
+    char *parent = path_parent(path);
+    int status = parent ? io_sync_folder(io, parent, e) : error_no_memory(e, strlen(path), "a path");
+
+    free(parent);
+    return status;
+}
+
+char *io_path(const char *folder, const char *fmt, ...)
+{
+    va_list ap;
+    char name[128];
+
+    va_start(ap, fmt);
+    vsnprintf(name, sizeof name, fmt, ap);
+    va_end(ap);
+    size_t n = strlen(folder) + 1 + strlen(name) + 1;
+    char *path = malloc(n);
+    if (path)
+        snprintf(path, n, "%s/%s", folder, name);
+    return path;
+}

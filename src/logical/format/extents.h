@@ -1,0 +1,125 @@
+/* Extents: where in a logical file a writer's bytes belong. A writer notes what it writes in a list, which keeps
+ * regular patterns as runs; publishing makes a batch of the list and appends it to the writer's extent log; readers
+ * decode it.
+ *
+ * A run is pieces of one size at one distance in the file, and at one distance in the data log too: that of a plain
+ * strided pattern is the pieces' size, and that of one of several variables written in turn is the size of them all. So
+ * a vector pattern of any length is one entry, and that of k variables k.
+ *
+ * Calls in order: extent_list_add and _mark for what is written, extent_list_encode, extent_log_append, and once that
+ * has gone well extent_list_clear. A list that is all zero is empty. */
+#ifndef DELTAFS_STORE_EXTENTS_H
+#define DELTAFS_STORE_EXTENTS_H
+
+#include "base/buffer.h"
+#include "io/io.h"
+
+#define EXTENT_MAX ((uint64_t)INT64_MAX) /* no offset, position or order is above; nor is an end */
+
+enum extent_kind {
+    EXTENT_DATA = 0,
+    EXTENT_TRUNCATE = 1, /* the file's size becomes `offset`: what is beyond, and lower in order, is gone */
+    EXTENT_EXTEND = 2,   /* the file's size becomes at least `offset` */
+};
+
+struct extent {
+    uint64_t offset;          /* in the logical file, of the first piece; of the others the new size */
+    uint64_t size;            /* of a piece; of the others 0 */
+    uint64_t stride;          /* from one piece's begin to the next's, at least size if count > 1; 0 else */
+    uint64_t count;           /* pieces, at least 1; of the others 1 */
+    uint64_t position;        /* in the writer's data log, of the first piece; of the others: its end at that time */
+    uint64_t position_stride; /* from one piece's begin to the next's in the log, as `stride` is in the file */
+    uint64_t order;
+    uint32_t session, writer;
+    enum extent_kind kind;
+};
+
+/* Whether all numbers are as said above, without any overflow. */
+int extent_is_valid(const struct extent *x);
+
+/* Where the last piece ends, in the file and in the data log; of a valid one. */
+static inline uint64_t extent_end(const struct extent *x)
+{
+    return x->offset + (x->count - 1) * x->stride + x->size;
+}
+
+static inline uint64_t extent_position_end(const struct extent *x)
+{
+    return x->position + (x->count - 1) * x->position_stride + x->size;
+}
+
+/* ---- What a writer has written since it published last ---- */
+
+#define EXTENT_COLUMNS_MAX                                                                                             \
+    32 /* variables written in turn that become a run each; what looks for them costs as much                          \
+        */
+
+struct extent_list {
+    struct extent *extent; /* all of them, at any time; without order, session and writer */
+    size_t count, capacity;
+    struct memory *memory;                    /* NULL: not counted */
+    int is_open;                              /* the last entry is a piece that may go on */
+    size_t first;                             /* entries before this one do not change any more, but for the columns */
+    size_t looked;                            /* entries before this one have been compared with those before them */
+    uint32_t repeats[EXTENT_COLUMNS_MAX + 1]; /* by period: how many closed entries in a row go on with it */
+    /* The variables written in turn; columns 0: there are none. */
+    size_t column_first;
+    uint32_t columns, column_next;
+    uint64_t column_step; /* in the data log, from one turn to the next */
+};
+
+/* Bytes were written: `position` is never below that of the call before. A piece that goes on where the last one ended,
+ * in file and log, makes that longer; one that covers the last one takes its place. DELTAFS_ERR_INVALID beyond
+ * EXTENT_MAX, DELTAFS_ERR_MEMORY; then the list is as it was. */
+int extent_list_add(struct extent_list *l, uint64_t offset, uint64_t size, uint64_t position, struct error *e);
+/* The file was truncated or extended to `size`; `position` is where the next byte goes. */
+int extent_list_mark(struct extent_list *l, enum extent_kind kind, uint64_t size, uint64_t position, struct error *e);
+/* The last piece will not go on: put it where it belongs. Without this it is an entry of its own. */
+void extent_list_settle(struct extent_list *l);
+void extent_list_clear(struct extent_list *l); /* keeps the memory */
+void extent_list_fini(struct extent_list *l);
+
+/* ---- Batches ---- */
+
+/* Settle the list, and encode it as a batch, or several if it is very long, behind the *n bytes that `out` holds.
+ * `is_last`: no batch follows in this log. `data_end`: where the data log ends, or later. */
+int extent_list_encode(struct extent_list *l, uint32_t seed, uint32_t session, uint32_t writer, uint64_t order,
+                       uint64_t data_end, int is_last, struct buffer *out, size_t *n, struct error *e);
+
+typedef int extent_fn(const struct extent *x, void *arg, struct error *e);
+
+/* Decode the batches that stand one after another in bytes[0 .. n), which are those of `path` from `base` on. `fn` (may
+ * be NULL) gets each extent, valid and complete; a status of its own ends the decoding. *used: bytes of whole batches;
+ * what is left is a torn tail: a batch that is cut short, or lacks a sector, or zeros only. *is_last: whether the last
+ * batch had that flag; it stays if there is no batch. Anything else that is not right is DELTAFS_ERR_DAMAGED; no extent
+ * of a batch that does not match its checksums is handed out. */
+int extent_batches_decode(const uint8_t *bytes, size_t n, uint32_t seed, const char *path, uint64_t base, extent_fn *fn,
+                          void *arg, size_t *used, int *is_last, struct error *e);
+
+/* ---- Extent logs ---- */
+
+struct extent_log {
+    struct io_file file;
+    uint64_t end;
+    int is_dirty;             /* behind the end there may be parts of what failed */
+    int is_sync_due, is_lost; /* appended since the last sync; a sync failed, and with it nobody knows what */
+};
+
+/* Create the file, which must not exist, and write its header. Closing is the caller's, also after an error. */
+int extent_log_create(struct extent_log *l, struct io *io, const char *path, uint32_t writer, const uint8_t uuid[16],
+                      struct error *e);
+/* Append what extent_list_encode has made; nothing is fine too. If writing fails the end is where it was, and the next
+ * call cuts off what there is behind it. With `sync` all that was ever appended is durable afterwards; if that fails,
+ * so do all calls from then on, as nobody knows what the system has lost. */
+int extent_log_append(struct extent_log *l, const void *batches, size_t n, int sync, struct error *e);
+int extent_log_close(struct extent_log *l, struct error *e);
+
+/* Read what an extent log has from *from (0 at first: the header is checked too) to its end, behind the *n bytes that
+ * `out` holds; *from moves on to the end of the last whole batch, so that the next call reads news only. *is_last, 0 at
+ * first, is kept from call to call with it. What is appended is sound: all checksums, session and writer, and each
+ * entry. `is_whole`: a torn tail is damage, and so is a log without a last batch. DELTAFS_ERR_NOT_FOUND if there is no
+ * such file. After an error *from, *is_last and *n are as they were. */
+int extent_log_read(struct io *io, const char *path, uint32_t session, uint32_t writer, const uint8_t uuid[16],
+                    int is_whole, uint64_t *from, int *is_last, struct buffer *out, size_t *n, struct error *e);
+
+#endif

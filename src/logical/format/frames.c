@@ -1,0 +1,373 @@
+/* Writing a data log.
+ *
+ * Short appends are copied into the buffer, where each frame gets its checksum as it becomes whole and is still in the
+ * processor's cache; a full buffer is one write, or two where a group ends. That is cheap up to sizes where one would
+ * not expect it: of what comes in long writes the system keeps longer pieces in its cache, and copies them faster, to
+ * there and back. Appends longer than that go from the caller's memory. A group's page of checksums is written when the
+ * group is full, and by each flush; torn by a crash it does no harm, because what it had before does not change.
+ *
+ * An append or a flush that fails leaves the log as it was: `struct frame_mark` is what it goes back to. The file has
+ * more then, which nobody knows of, and the next write covers. */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/coding.h"
+#include "base/crc32c.h"
+#include "logical/format/frames.h"
+#include "io/log.h"
+#include "io/store_format.h"
+
+#define GROUP_BYTES  ((uint64_t)FRAME_GROUP * FRAME_SIZE)
+#define GROUP_STRIDE (GROUP_BYTES + FRAME_SIZE)
+#define LONG_MIN     (256u << 10)         /* bytes of an append that are not copied */
+#define PIECE        (256u << 10)         /* of them for one write, which leaves them in the cache for their sums */
+#define ROOM_MIN     (UINT64_C(8) << 20)  /* bytes that are set aside in a log that has as many; or a quarter of */
+#define ROOM_MAX     (UINT64_C(64) << 20) /* what it has */
+#define OWN_CACHE    (512u << 10)
+
+struct frame_mark {
+    uint64_t base;
+    size_t used, summed;
+    int is_page_due;
+    uint8_t page[FRAME_SIZE];
+};
+
+_Static_assert(sizeof((struct frame_log *)0)->page == FRAME_SIZE && 4 * FRAME_GROUP == FRAME_SIZE, "on disk");
+
+uint32_t frame_seed(const uint8_t uuid[16], uint32_t session, uint32_t writer)
+{
+    uint8_t id[8];
+
+    put_u32(id, session);
+    put_u32(id + 4, writer);
+    return crc32c(log_seed(uuid), id, sizeof id);
+}
+
+uint32_t frame_sum(uint32_t seed, uint64_t frame, const uint8_t *bytes)
+{
+    uint8_t number[8];
+
+    put_u64(number, frame);
+    return crc32c(crc32c(seed, number, sizeof number), bytes, FRAME_SIZE);
+}
+
+uint64_t frame_offset(uint64_t position)
+{
+    return FRAME_SIZE + position / GROUP_BYTES * GROUP_STRIDE + position % GROUP_BYTES;
+}
+
+uint64_t frame_page_offset(uint64_t position)
+{
+    return FRAME_SIZE + position / GROUP_BYTES * GROUP_STRIDE + GROUP_BYTES;
+}
+
+/* The buffer's checksums. */
+static uint8_t *frame_log_sums(const struct frame_log *l)
+{
+    return l->buffer + l->capacity;
+}
+
+static size_t frame_log_room(const struct frame_log *l)
+{
+    return l->capacity + l->capacity / FRAME_SIZE * 4;
+}
+
+static int frame_log_begin(struct frame_log *l, uint32_t writer, const uint8_t uuid[16], struct error *e)
+{
+    uint8_t header[FRAME_SIZE] = {0};
+    int status = memory_take(l->memory, frame_log_room(l), "a data log's buffer", &l->buffer, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    log_put_header(header, LOG_KIND_FRAMES, writer, uuid);
+    return io_file_write(&l->file, 0, header, sizeof header, e);
+}
+
+int frame_log_create(struct frame_log *l, struct io *io, const char *path, uint32_t session, uint32_t writer,
+                     const uint8_t uuid[16], size_t capacity, struct memory *memory, struct error *e)
+{
+    struct error ignored;
+
+    memset(l, 0, sizeof *l);
+    l->capacity = capacity < 2 * FRAME_SIZE ? 2 * FRAME_SIZE : capacity - capacity % FRAME_SIZE;
+    l->seed = frame_seed(uuid, session, writer);
+    l->memory = memory;
+    l->is_sync_due = 1;
+    int status = io_file_open(io, path, O_RDWR | O_CREAT | O_EXCL, &l->file, e);
+    if (status != DELTAFS_OK)
+        return status;
+    l->file.is_waited = 1;
+    status = frame_log_begin(l, writer, uuid, e);
+    if (status != DELTAFS_OK) {
+        io->ops->unlink(io->ctx, path);
+        frame_log_close(l, &ignored);
+    }
+    return status;
+}
+
+/* Give back what was set aside and not written: the file ends behind what was. If that fails, some blocks are used for
+ * nothing. */
+static void frame_log_trim(struct frame_log *l)
+{
+    struct error ignored;
+    uint64_t size;
+
+    if (l->room > 0 && io_file_size(&l->file, &size, &ignored) == DELTAFS_OK)
+        io_file_truncate(&l->file, size, &ignored);
+    l->room = 0;
+}
+
+int frame_log_close(struct frame_log *l, struct error *e)
+{
+    frame_log_trim(l);
+    int status = l->file.path ? io_file_close(&l->file, e) : DELTAFS_OK;
+
+    if (l->own.cache)
+        l->own.cache->readers--;
+    if (l->own_cache)
+        frame_cache_fini(l->own_cache);
+    free(l->own_cache);
+    if (l->buffer)
+        memory_give(l->memory, l->buffer, frame_log_room(l));
+    memset(l, 0, sizeof *l);
+    l->file.fd = l->file.direct = -1;
+    return status;
+}
+
+/* ---- Appending ---- */
+
+static void frame_log_mark(const struct frame_log *l, struct frame_mark *m)
+{
+    m->base = l->base;
+    m->used = l->used;
+    m->summed = l->summed;
+    m->is_page_due = l->is_page_due;
+    memcpy(m->page, l->page, sizeof m->page);
+}
+
+static void frame_log_go_back(struct frame_log *l, const struct frame_mark *m)
+{
+    l->base = m->base;
+    l->used = m->used;
+    l->summed = m->summed;
+    l->is_page_due = m->is_page_due;
+    memcpy(l->page, m->page, sizeof m->page);
+}
+
+/* Give the buffer's whole frames their checksums. */
+static void frame_log_sum(struct frame_log *l)
+{
+    for (; (l->summed + 1) * FRAME_SIZE <= l->used; l->summed++)
+        put_u32(frame_log_sums(l) + 4 * l->summed,
+                frame_sum(l->seed, l->base / FRAME_SIZE + l->summed, l->buffer + l->summed * FRAME_SIZE));
+}
+
+static int frame_log_write_page(struct frame_log *l, uint64_t position, struct error *e)
+{
+    l->reach = frame_page_offset(position) + FRAME_SIZE;
+    return io_file_write(&l->file, frame_page_offset(position), l->page, sizeof l->page, e);
+}
+
+/* How much of `n` bytes is written next. Pieces end where pages of any size do: the system then keeps each in few large
+ * ones. A short rest goes with the last. */
+static size_t frame_log_piece(const struct frame_log *l, size_t n)
+{
+    size_t piece = PIECE - (size_t)(frame_offset(l->base) % PIECE);
+
+    return n < piece + PIECE / 4 ? n : piece;
+}
+
+/* Write whole frames at `base`, which moves behind them. `sums`: theirs; NULL if they have none yet. The system's copy
+ * hides what it takes to fetch bytes from memory, which a checksum would wait for: so these are made behind the write,
+ * and before that of their page. */
+static int frame_log_write(struct frame_log *l, const uint8_t *bytes, size_t n, const uint8_t *sums, struct error *e)
+{
+    int status = DELTAFS_OK;
+
+    while (n > 0 && status == DELTAFS_OK) {
+        uint64_t at = l->base % GROUP_BYTES, left = GROUP_BYTES - at;
+        size_t part = n < left ? n : (size_t)left;
+        uint8_t *entry = l->page + at / FRAME_SIZE * 4;
+        if (!sums)
+            part = frame_log_piece(l, part);
+        l->is_page_due = l->is_sync_due = 1;
+        status = io_file_write(&l->file, frame_offset(l->base), bytes, part, e);
+        for (size_t i = 0; !sums && status == DELTAFS_OK && i < part / FRAME_SIZE; i++)
+            put_u32(entry + 4 * i, frame_sum(l->seed, l->base / FRAME_SIZE + i, bytes + i * FRAME_SIZE));
+        if (sums) {
+            memcpy(entry, sums, part / FRAME_SIZE * 4);
+            sums += part / FRAME_SIZE * 4;
+        }
+        if (status == DELTAFS_OK && part == left) {
+            status = frame_log_write_page(l, l->base, e);
+            memset(l->page, 0, sizeof l->page);
+            l->is_page_due = 0;
+        }
+        l->base += part;
+        bytes += part;
+        n -= part;
+    }
+    return status;
+}
+
+/* Write the buffer's whole frames. What they held stays in the buffer's memory. */
+static int frame_log_write_buffer(struct frame_log *l, struct error *e)
+{
+    size_t whole = l->used - l->used % FRAME_SIZE;
+    int status = frame_log_write(l, l->buffer, whole, frame_log_sums(l), e);
+
+    if (status == DELTAFS_OK) {
+        l->used -= whole;
+        l->summed = 0;
+    }
+    return status;
+}
+
+/* A log that grows by much without a flush grows on: have room for the `n` bytes that are appended, and the page of
+ * checksums that may follow, and some more, without a gap. Of what is refused, a part may have been set aside. */
+static void frame_log_make_room(struct frame_log *l, size_t n)
+{
+    uint64_t offset = frame_offset(l->base), end = frame_offset(l->base + n) + FRAME_SIZE, more = l->base / 4;
+    uint64_t from = l->room > 0 ? l->room : l->reach > offset ? l->reach : offset;
+
+    if (l->is_crowded || l->base - l->flushed < ROOM_MIN || end <= from)
+        return;
+    more = more < ROOM_MIN ? ROOM_MIN : more < ROOM_MAX ? more : ROOM_MAX;
+    l->room = end + more;
+    l->is_crowded = !io_file_allocate(&l->file, from, l->room - from);
+    if (l->is_crowded)
+        frame_log_trim(l);
+}
+
+/* Make room in the buffer. */
+static int frame_log_turn(struct frame_log *l, struct error *e)
+{
+    struct frame_mark mark;
+
+    frame_log_mark(l, &mark);
+    frame_log_make_room(l, l->used);
+    int status = frame_log_write_buffer(l, e);
+    if (status == DELTAFS_OK)
+        memcpy(l->buffer, l->buffer + mark.used - l->used, l->used);
+    else
+        frame_log_go_back(l, &mark);
+    return status;
+}
+
+static void frame_log_copy(struct frame_log *l, const uint8_t *bytes, size_t n)
+{
+    memcpy(l->buffer + l->used, bytes, n);
+    l->used += n;
+    frame_log_sum(l);
+}
+
+/* The frame that was begun is filled up; whole ones go from `bytes`; the buffer gets what is left. */
+static int frame_log_append_long(struct frame_log *l, const uint8_t *bytes, size_t n, struct error *e)
+{
+    struct frame_mark mark;
+    size_t fill = (FRAME_SIZE - l->used % FRAME_SIZE) % FRAME_SIZE, whole = n - fill - (n - fill) % FRAME_SIZE;
+
+    frame_log_mark(l, &mark);
+    frame_log_make_room(l, l->used + n);
+    frame_log_copy(l, bytes, fill);
+    int status = frame_log_write_buffer(l, e);
+    if (status == DELTAFS_OK)
+        status = frame_log_write(l, bytes + fill, whole, NULL, e);
+    if (status == DELTAFS_OK)
+        frame_log_copy(l, bytes + fill + whole, n - fill - whole);
+    else
+        frame_log_go_back(l, &mark);
+    return status;
+}
+
+int frame_log_append(struct frame_log *l, const void *bytes, size_t n, struct error *e)
+{
+    int status = DELTAFS_OK;
+
+    if (n >= LONG_MIN || n > l->capacity / 2)
+        return frame_log_append_long(l, bytes, n, e);
+    if (n > l->capacity - l->used)
+        status = frame_log_turn(l, e);
+    if (status == DELTAFS_OK && n > 0)
+        frame_log_copy(l, bytes, n);
+    return status;
+}
+
+static int frame_log_sync(struct frame_log *l, struct error *e)
+{
+    int status = io_file_sync(&l->file, e);
+
+    l->is_sync_due = 0;
+    l->is_lost = status != DELTAFS_OK;
+    return status;
+}
+
+int frame_log_flush(struct frame_log *l, int sync, struct error *e)
+{
+    struct frame_mark mark;
+    size_t pad = (FRAME_SIZE - l->used % FRAME_SIZE) % FRAME_SIZE;
+    int status = DELTAFS_OK;
+
+    if (l->is_lost)
+        return error_set(e, DELTAFS_ERR_IO, "%s: an earlier sync failed: what was written may be lost", l->file.path);
+    /* Before the page stands at the group's end, and makes a hole of what is between. */
+    frame_log_trim(l);
+    if (l->used > 0 || l->is_page_due) {
+        frame_log_mark(l, &mark);
+        memset(l->buffer + l->used, 0, pad);
+        l->used += pad;
+        frame_log_sum(l);
+        status = frame_log_write_buffer(l, e);
+        if (status == DELTAFS_OK && l->is_page_due)
+            status = frame_log_write_page(l, l->base, e);
+        if (status == DELTAFS_OK)
+            l->is_page_due = 0;
+        else
+            frame_log_go_back(l, &mark);
+    }
+    l->flushed = l->base;
+    return status == DELTAFS_OK && sync && l->is_sync_due ? frame_log_sync(l, e) : status;
+}
+
+/* ---- Reading back ---- */
+
+void frame_log_use_cache(struct frame_log *l, struct frame_cache *c)
+{
+    frame_source_init(&l->own, l->seed, c);
+}
+
+static int frame_log_make_cache(struct frame_log *l, struct error *e)
+{
+    l->own_cache = malloc(sizeof *l->own_cache);
+    if (!l->own_cache)
+        return error_no_memory(e, sizeof *l->own_cache, "a cache");
+    int status = frame_cache_init(l->own_cache, OWN_CACHE, e);
+    if (status == DELTAFS_OK)
+        frame_log_use_cache(l, l->own_cache);
+    return status;
+}
+
+int frame_log_read(struct frame_log *l, uint64_t position, void *bytes, size_t n, struct error *e)
+{
+    uint64_t end = frame_log_end(l);
+    uint8_t *to = bytes;
+    int status = DELTAFS_OK;
+
+    if (position > end || n > end - position)
+        return error_set(e, DELTAFS_ERR_INVALID, "%s: %zu bytes at position %llu were not written", l->file.path, n,
+                         (unsigned long long)position);
+    size_t stored = position >= l->base ? 0 : n < l->base - position ? n : (size_t)(l->base - position);
+    if (stored > 0 && !l->own.cache)
+        status = frame_log_make_cache(l, e);
+    if (status != DELTAFS_OK)
+        return status;
+    if (stored > 0) {
+        l->own.file = &l->file;
+        l->own.end = l->base;
+        l->own.page = l->page;
+        status = frame_source_read(&l->own, position, to, stored, e);
+    }
+    if (status == DELTAFS_OK && n > stored)
+        memcpy(to + stored, l->buffer + (position + stored - l->base), n - stored);
+    return status;
+}

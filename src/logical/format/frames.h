@@ -1,0 +1,127 @@
+/* The data log of a logical file's writer: bytes at positions that count from 0, in frames of FRAME_SIZE bytes, each
+ * with a checksum. FRAME_GROUP frames and then the page of their checksums make a group, so a position gives the place
+ * in the file by arithmetic, and no frame is ever written again once it was flushed. */
+#ifndef DELTAFS_STORE_FRAMES_H
+#define DELTAFS_STORE_FRAMES_H
+
+#include "base/memory.h"
+#include "base/team.h"
+#include "io/io.h"
+
+/* ---- Cache ---- */
+
+/* Pieces of memory of one size, each for what its owner has at one number; the longest unused is taken again. */
+struct frame_slot {
+    uint64_t owner, number;
+    uint64_t valid; /* a bit for each frame that is there and was verified */
+    uint8_t *bytes;
+    uint32_t chain, newer, older; /* other slots */
+};
+
+struct frame_pool {
+    size_t size; /* bytes of a slot */
+    uint32_t limit, count;
+    struct frame_slot *slot; /* NULL: not used yet */
+    uint32_t *chain;         /* heads, by hash */
+    uint32_t newest, oldest;
+};
+
+/* What the readers of a handle share: windows of verified frames, and pages of checksums. One thread. */
+struct frame_cache {
+    size_t bytes;
+    uint64_t owners; /* given so far */
+    uint64_t readers;
+    struct frame_pool windows, pages;
+    struct team *team; /* takes part in long reads; NULL: none does */
+};
+
+/* At most `bytes`, but a few windows at least; taken as needed. Destroy it after its readers. */
+int frame_cache_init(struct frame_cache *c, size_t bytes, struct error *e);
+void frame_cache_fini(struct frame_cache *c);
+
+/* A log as something to read. */
+struct frame_source {
+    struct io_file *file;
+    struct frame_cache *cache;
+    uint64_t owner;      /* in the cache */
+    uint32_t seed;       /* of the frames' checksums: the container's, the session and the writer are in it */
+    uint64_t end;        /* positions below it are in the file */
+    uint64_t next;       /* behind what was read last: whoever reads on from there gets more than asked for */
+    const uint8_t *page; /* the checksums of the writer's own last group; NULL: all are in the file */
+};
+
+/* ---- Writing ---- */
+
+struct frame_log {
+    struct io_file file;
+    uint64_t base;   /* position of the buffer's first byte: all before it is in the file */
+    uint8_t *buffer; /* behind it stand the checksums of its whole frames */
+    size_t used, capacity;
+    size_t summed;            /* whole frames in the buffer that have their checksum */
+    uint8_t page[4096];       /* checksums of the group that `base` is in, up to there */
+    int is_page_due;          /* it has more of them than the file */
+    int is_sync_due, is_lost; /* written since the last sync; a sync failed, and with it nobody knows what */
+    uint64_t room;            /* end of what is set aside in the file; 0: nothing */
+    uint64_t flushed;         /* `base` at the last flush */
+    uint64_t reach;           /* behind the last page of checksums that was written */
+    int is_crowded;           /* nothing more is set aside */
+    uint32_t seed;
+    struct frame_source own;
+    struct frame_cache *own_cache; /* for lack of another; made when it is needed */
+    struct memory *memory;
+};
+
+/* Create the file, which must not be there. `capacity`: bytes of the buffer, about. */
+int frame_log_create(struct frame_log *l, struct io *io, const char *path, uint32_t session, uint32_t writer,
+                     const uint8_t uuid[16], size_t capacity, struct memory *memory, struct error *e);
+/* Close without flushing, and free; a log that is all zero is fine. */
+int frame_log_close(struct frame_log *l, struct error *e);
+
+/* The position that the next byte gets. */
+static inline uint64_t frame_log_end(const struct frame_log *l)
+{
+    return l->base + l->used;
+}
+
+/* All of the bytes, or, if writing failed, none of them; what was appended before is kept, and written by a later
+ * call. */
+int frame_log_append(struct frame_log *l, const void *bytes, size_t n, struct error *e);
+/* Write all that was appended, padded with zeros to a whole frame: the end moves there. If that fails it
+ * can be tried again, unless all was written, and the sync failed: then so do all flushes, as nobody knows what the
+ * system has lost. */
+int frame_log_flush(struct frame_log *l, int sync, struct error *e);
+/* Bytes that were appended, flushed or not. */
+int frame_log_read(struct frame_log *l, uint64_t position, void *bytes, size_t n, struct error *e);
+/* Read with this cache from now on, which outlives the log; else a small one of its own is made. */
+void frame_log_use_cache(struct frame_log *l, struct frame_cache *c);
+
+/* ---- Reading ---- */
+
+/* Any writer's log; it may be written at the same time. */
+struct frame_reader {
+    struct io_file file;
+    uint64_t size; /* of the file, when it was last looked at */
+    struct frame_source source;
+};
+
+/* A file that is missing is DELTAFS_ERR_DAMAGED. The reader is closed also if this fails. */
+int frame_reader_open(struct frame_reader *r, struct io *io, const char *path, uint32_t session, uint32_t writer,
+                      const uint8_t uuid[16], struct frame_cache *cache, struct error *e);
+int frame_reader_close(struct frame_reader *r, struct error *e);
+/* Bytes that were flushed, verified. Whole frames of a long read come straight into `bytes`. */
+int frame_reader_read(struct frame_reader *r, uint64_t position, void *bytes, size_t n, struct error *e);
+
+/* ---- Both ---- */
+
+/* What the checksums of a writer's frames begin with; and the checksum of one, `frame` being its number in the log. */
+uint32_t frame_seed(const uint8_t uuid[16], uint32_t session, uint32_t writer);
+uint32_t frame_sum(uint32_t seed, uint64_t frame, const uint8_t *bytes);
+/* Where the byte at a position is in the file; and where the checksums of its group are. */
+uint64_t frame_offset(uint64_t position);
+uint64_t frame_page_offset(uint64_t position);
+
+void frame_source_init(struct frame_source *s, uint32_t seed, struct frame_cache *cache);
+/* Bytes below the source's end. */
+int frame_source_read(struct frame_source *s, uint64_t position, void *bytes, size_t n, struct error *e);
+
+#endif

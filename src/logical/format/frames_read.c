@@ -1,0 +1,465 @@
+/* Reading data logs.
+ *
+ * Whole frames of a long read come into the caller's memory and are verified there. Else a frame comes into a window of
+ * the cache; if the reads of the log go forward, with all of the window that follows. A window's size depends on how
+ * many logs are read by turns: each must find its own again when its turn comes.
+ *
+ * A log may be growing. What is read beyond what was asked for may not be written yet, then it does not match and is
+ * left out. A page of checksums that was kept from before may lack the frame asked for: it is read once more; and so
+ * are both for some seconds, where the file system may show late what another host has written. */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/coding.h"
+#include "logical/format/frames.h"
+#include "io/log.h"
+#include "io/store_format.h"
+
+#define GROUP_BYTES     ((uint64_t)FRAME_GROUP * FRAME_SIZE)
+#define WINDOW_MIN      (4 * FRAME_SIZE)
+#define WINDOW_MAX      (64 * FRAME_SIZE) /* frames: the bits of frame_slot.valid */
+#define WINDOWS_PER_LOG 2
+#define SLOTS_MIN       4
+#define SLOTS_MAX       65536u
+#define LONG_MIN        (64u << 10)  /* bytes of a read that do not go by way of the cache */
+#define PIECE           (512u << 10) /* of them in one read: they are in the processor's cache still when verified */
+#define SHARE           (128u << 10) /* of them that a thread of the team takes at a time */
+#define SHARED_MIN      (4 * SHARE)  /* fewer are not worth waking it for */
+#define FORWARD_GAP     (64u << 10)  /* what a forward reader may leave out */
+#define NO_SLOT         UINT32_MAX
+
+/* ---- Cache ---- */
+
+static void pool_init(struct frame_pool *p, size_t size, size_t bytes)
+{
+    size_t limit = bytes / size;
+
+    *p = (struct frame_pool){.size = size, .newest = NO_SLOT, .oldest = NO_SLOT};
+    p->limit = limit < SLOTS_MIN ? SLOTS_MIN : limit > SLOTS_MAX ? SLOTS_MAX : (uint32_t)limit;
+}
+
+static void pool_fini(struct frame_pool *p)
+{
+    for (uint32_t i = 0; i < p->count; i++)
+        free(p->slot[i].bytes);
+    free(p->slot);
+    free(p->chain);
+}
+
+static int pool_begin(struct frame_pool *p, struct error *e)
+{
+    p->slot = calloc(p->limit, sizeof *p->slot);
+    p->chain = malloc(p->limit * sizeof *p->chain);
+    if (!p->slot || !p->chain) {
+        free(p->slot);
+        free(p->chain);
+        p->slot = NULL;
+        p->chain = NULL;
+        return error_no_memory(e, p->limit * sizeof *p->slot, "the cache");
+    }
+    memset(p->chain, 0xff, p->limit * sizeof *p->chain); /* NO_SLOT */
+    return DELTAFS_OK;
+}
+
+static uint32_t *pool_chain(const struct frame_pool *p, uint64_t owner, uint64_t number)
+{
+    uint64_t h = (owner * UINT64_C(0x9e3779b97f4a7c15) ^ number) * UINT64_C(0xbf58476d1ce4e5b9);
+
+    return &p->chain[(h >> 32) % p->limit];
+}
+
+/* Take a slot out of the order of use. */
+static void pool_leave(struct frame_pool *p, uint32_t i)
+{
+    struct frame_slot *s = &p->slot[i];
+
+    *(s->newer == NO_SLOT ? &p->newest : &p->slot[s->newer].older) = s->older;
+    *(s->older == NO_SLOT ? &p->oldest : &p->slot[s->older].newer) = s->newer;
+}
+
+static void pool_enter(struct frame_pool *p, uint32_t i)
+{
+    struct frame_slot *s = &p->slot[i];
+
+    s->newer = NO_SLOT;
+    s->older = p->newest;
+    *(p->newest == NO_SLOT ? &p->oldest : &p->slot[p->newest].newer) = i;
+    p->newest = i;
+}
+
+/* A slot that nothing is in: a new one, or the longest unused. */
+static int pool_take(struct frame_pool *p, uint32_t *out, struct error *e)
+{
+    if (p->count < p->limit) {
+        uint8_t *bytes = malloc(p->size);
+        if (!bytes)
+            return error_no_memory(e, p->size, "the cache");
+        p->slot[p->count].bytes = bytes;
+        *out = p->count++;
+        return DELTAFS_OK;
+    }
+    struct frame_slot *s = &p->slot[p->oldest];
+    uint32_t *at = pool_chain(p, s->owner, s->number);
+    while (*at != p->oldest)
+        at = &p->slot[*at].chain;
+    *at = s->chain;
+    *out = p->oldest;
+    pool_leave(p, *out);
+    return DELTAFS_OK;
+}
+
+/* The slot for what `owner` has at `number`; valid is 0 if that is not there. */
+static int pool_get(struct frame_pool *p, uint64_t owner, uint64_t number, struct frame_slot **out, struct error *e)
+{
+    int status = p->slot ? DELTAFS_OK : pool_begin(p, e);
+    uint32_t i, *head;
+
+    if (status != DELTAFS_OK)
+        return status;
+    head = pool_chain(p, owner, number);
+    for (i = *head; i != NO_SLOT && (p->slot[i].owner != owner || p->slot[i].number != number);)
+        i = p->slot[i].chain;
+    if (i != NO_SLOT) {
+        pool_leave(p, i);
+    } else {
+        status = pool_take(p, &i, e);
+        if (status != DELTAFS_OK)
+            return status;
+        p->slot[i].owner = owner;
+        p->slot[i].number = number;
+        p->slot[i].valid = 0;
+        p->slot[i].chain = *head;
+        *head = i;
+    }
+    pool_enter(p, i);
+    *out = &p->slot[i];
+    return DELTAFS_OK;
+}
+
+static size_t cache_for_pages(const struct frame_cache *c)
+{
+    return c->bytes / 8;
+}
+
+/* Let windows become small enough for all the logs that are read. */
+static void cache_fit(struct frame_cache *c)
+{
+    size_t bytes = c->bytes - cache_for_pages(c), size = WINDOW_MAX;
+
+    while (size > WINDOW_MIN && bytes / size < WINDOWS_PER_LOG * c->readers)
+        size /= 2;
+    if (c->windows.size != 0 && c->windows.size <= size)
+        return;
+    pool_fini(&c->windows);
+    pool_init(&c->windows, size, bytes);
+}
+
+int frame_cache_init(struct frame_cache *c, size_t bytes, struct error *e)
+{
+    (void)e;
+    *c = (struct frame_cache){.bytes = bytes};
+    pool_init(&c->pages, FRAME_SIZE, cache_for_pages(c));
+    cache_fit(c);
+    return DELTAFS_OK;
+}
+
+void frame_cache_fini(struct frame_cache *c)
+{
+    pool_fini(&c->windows);
+    pool_fini(&c->pages);
+    *c = (struct frame_cache){0};
+}
+
+/* ---- Verified frames ---- */
+
+void frame_source_init(struct frame_source *s, uint32_t seed, struct frame_cache *cache)
+{
+    *s = (struct frame_source){.cache = cache, .seed = seed, .owner = cache->owners++, .next = UINT64_MAX};
+    cache->readers++;
+    cache_fit(cache);
+}
+
+/* The checksums of the group of `position`: as they were when last looked at, unless *is_new is set, which it is
+ * afterwards if they are of now. */
+static int source_page(struct frame_source *s, uint64_t position, int *is_new, const uint8_t **page, struct error *e)
+{
+    uint64_t group = position / GROUP_BYTES;
+    struct frame_slot *slot = NULL;
+
+    if (s->page && group == s->end / GROUP_BYTES) {
+        *is_new = 1;
+        *page = s->page;
+        return DELTAFS_OK;
+    }
+    int status = pool_get(&s->cache->pages, s->owner, group, &slot, e);
+    if (status == DELTAFS_OK && (slot->valid == 0 || *is_new)) {
+        slot->valid = 0;
+        status = io_file_read(s->file, frame_page_offset(position), slot->bytes, FRAME_SIZE, e);
+        slot->valid = status == DELTAFS_OK;
+        if (status == DELTAFS_ERR_DAMAGED)
+            error_damaged(e, s->file->path, frame_page_offset(position),
+                          "the file ends before the checksums that were here: of the frames from offset %llu on none "
+                          "can be told to be right",
+                          (unsigned long long)frame_offset(group * GROUP_BYTES));
+        *is_new = 1;
+    }
+    *page = slot ? slot->bytes : NULL;
+    return status;
+}
+
+/* `n` of the lowest bits. */
+static uint64_t low_bits(size_t n)
+{
+    return n >= 64 ? UINT64_MAX : (UINT64_C(1) << n) - 1;
+}
+
+/* Which of `n` frames at `position`, all of one group, at most 64, match their checksums. */
+static uint64_t source_match(const struct frame_source *s, uint64_t position, const uint8_t *bytes, size_t n,
+                             const uint8_t *page)
+{
+    const uint8_t *sum = page + position % GROUP_BYTES / FRAME_SIZE * 4;
+    uint64_t match = 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (frame_sum(s->seed, position / FRAME_SIZE + i, bytes + i * FRAME_SIZE) == get_u32(sum + 4 * i))
+            match |= UINT64_C(1) << i;
+    return match;
+}
+
+/* The same; `need` are those of them that must, or it is damage. */
+static int source_verify(struct frame_source *s, uint64_t position, const uint8_t *bytes, size_t n, uint64_t need,
+                         uint64_t *match, struct error *e)
+{
+    const uint8_t *page = NULL;
+    int is_new = 0, status = source_page(s, position, &is_new, &page, e);
+
+    *match = status == DELTAFS_OK ? source_match(s, position, bytes, n, page) : 0;
+    if (status == DELTAFS_OK && (need & ~*match) && !is_new) {
+        is_new = 1;
+        status = source_page(s, position, &is_new, &page, e);
+        *match = status == DELTAFS_OK ? source_match(s, position, bytes, n, page) : 0;
+    }
+    if (status != DELTAFS_OK || !(need & ~*match))
+        return status;
+    uint64_t bad = position + (uint64_t)__builtin_ctzll(need & ~*match) * FRAME_SIZE;
+    return error_damaged(e, s->file->path, frame_offset(bad), "a frame does not match its checksum");
+}
+
+/* Whole frames of one group, at most a piece. */
+static int source_read_piece(struct frame_source *s, uint64_t position, uint8_t *bytes, size_t n, struct error *e)
+{
+    uint64_t match;
+    int status = io_file_read(s->file, frame_offset(position), bytes, n, e);
+
+    for (size_t at = 0; at < n && status == DELTAFS_OK; at += 64 * FRAME_SIZE) {
+        size_t frames = (n - at < 64 * FRAME_SIZE ? n - at : 64 * FRAME_SIZE) / FRAME_SIZE;
+        status = source_verify(s, position + at, bytes + at, frames, low_bits(frames), &match, e);
+    }
+    return status;
+}
+
+_Static_assert(SHARE <= 64 * FRAME_SIZE, "source_match tells of no more");
+
+struct shared_read {
+    const struct frame_source *source;
+    const uint8_t *page;
+    uint64_t position;
+    uint8_t *bytes;
+    size_t n;
+    _Atomic int is_bad;
+};
+
+static void source_read_share(void *ctx, size_t share)
+{
+    struct shared_read *r = ctx;
+    const size_t from = share * SHARE, n = r->n - from < SHARE ? r->n - from : SHARE;
+    const size_t frames = n / FRAME_SIZE;
+    uint64_t position = r->position + from;
+    uint8_t *bytes = r->bytes + from;
+    struct error ignored;
+
+    if (r->is_bad)
+        return;
+    if (io_file_read(r->source->file, frame_offset(position), bytes, n, &ignored) != DELTAFS_OK ||
+        source_match(r->source, position, bytes, frames, r->page) != low_bits(frames))
+        r->is_bad = 1;
+}
+
+/* Whole frames of one group, together with the team. Returns whether they are all there and right; else they are to be
+ * read once more by one thread, which finds out what is wrong. */
+static int source_read_shared(struct frame_source *s, uint64_t position, uint8_t *bytes, size_t n)
+{
+    struct shared_read r = {.source = s, .position = position, .bytes = bytes, .n = n};
+    struct error ignored;
+    int is_new = 0;
+
+    if (source_page(s, position, &is_new, &r.page, &ignored) != DELTAFS_OK)
+        return 0;
+    team_run(s->cache->team, source_read_share, &r, (n + SHARE - 1) / SHARE);
+    return !r.is_bad;
+}
+
+/* Whole frames of one group. */
+static int source_read_long(struct frame_source *s, uint64_t position, uint8_t *bytes, size_t n, struct error *e)
+{
+    unsigned waited = 0;
+    int status = DELTAFS_OK;
+
+    if (s->cache->team && n >= SHARED_MIN && source_read_shared(s, position, bytes, n))
+        return DELTAFS_OK;
+    while (n > 0 && status == DELTAFS_OK) {
+        size_t part = n < PIECE ? n : PIECE;
+        do
+            status = source_read_piece(s, position, bytes, part, e);
+        while (status == DELTAFS_ERR_DAMAGED && io_file_wait(s->file, &waited));
+        position += part;
+        bytes += part;
+        n -= part;
+    }
+    return status;
+}
+
+/* Have the frames `from` to `to` of a window, of which all of `need` must be right. */
+static int source_fill(struct frame_source *s, struct frame_slot *slot, size_t from, size_t to, uint64_t need,
+                       struct error *e)
+{
+    uint64_t position = slot->number * s->cache->windows.size + from * FRAME_SIZE, match;
+    uint8_t *bytes = slot->bytes + from * FRAME_SIZE;
+    unsigned waited = 0;
+    int status;
+
+    slot->valid &= ~(low_bits(to - from) << from);
+    do {
+        match = 0;
+        status = io_file_read(s->file, frame_offset(position), bytes, (to - from) * FRAME_SIZE, e);
+        if (status == DELTAFS_OK)
+            status = source_verify(s, position, bytes, to - from, need >> from, &match, e);
+    } while (status == DELTAFS_ERR_DAMAGED && io_file_wait(s->file, &waited));
+    slot->valid |= match << from;
+    return status;
+}
+
+/* Bytes of one window. */
+static int source_read_window(struct frame_source *s, uint64_t position, uint8_t *bytes, size_t n, int is_forward,
+                              struct error *e)
+{
+    size_t size = s->cache->windows.size, at = (size_t)(position % size);
+    size_t from = at / FRAME_SIZE, to = (at + n - 1) / FRAME_SIZE + 1;
+    struct frame_slot *slot;
+    int status = pool_get(&s->cache->windows, s->owner, position / size, &slot, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    uint64_t need = (low_bits(to - from) << from) & ~slot->valid;
+    if (need) {
+        uint64_t left = s->end - slot->number * size;
+        from = (size_t)__builtin_ctzll(need);
+        to = 64 - (size_t)__builtin_clzll(need);
+        if (is_forward)
+            to = (left < size ? (size_t)left : size) / FRAME_SIZE;
+        status = source_fill(s, slot, from, to, need, e);
+    }
+    if (status == DELTAFS_OK)
+        memcpy(bytes, slot->bytes + at, n);
+    return status;
+}
+
+int frame_source_read(struct frame_source *s, uint64_t position, void *bytes, size_t n, struct error *e)
+{
+    int is_long = n >= LONG_MIN + FRAME_SIZE;
+    int is_forward = !is_long && position >= s->next && position - s->next <= FORWARD_GAP;
+    uint8_t *to = bytes;
+    int status = DELTAFS_OK;
+
+    while (n > 0 && status == DELTAFS_OK) {
+        uint64_t left = GROUP_BYTES - position % GROUP_BYTES;
+        size_t window = s->cache->windows.size - (size_t)(position % s->cache->windows.size), part;
+        if (is_long && position % FRAME_SIZE == 0 && n >= FRAME_SIZE) {
+            part = n < left ? n - n % FRAME_SIZE : (size_t)left;
+            status = source_read_long(s, position, to, part, e);
+        } else {
+            part = is_long ? FRAME_SIZE - (size_t)(position % FRAME_SIZE) : window;
+            part = part < n ? part : n;
+            status = source_read_window(s, position, to, part, is_forward, e);
+        }
+        to += part;
+        position += part;
+        n -= part;
+    }
+    s->next = position;
+    return status;
+}
+
+/* ---- Another's log ---- */
+
+/* Positions that a file of `size` bytes has frames for. */
+static uint64_t frames_end(uint64_t size)
+{
+    uint64_t stride = GROUP_BYTES + FRAME_SIZE, left = size > FRAME_SIZE ? size - FRAME_SIZE : 0;
+    uint64_t rest = left % stride < GROUP_BYTES ? left % stride : GROUP_BYTES;
+
+    return left / stride * GROUP_BYTES + rest - rest % FRAME_SIZE;
+}
+
+static int reader_look(struct frame_reader *r, uint64_t *size, struct error *e)
+{
+    int status = io_file_size(&r->file, size, e);
+
+    if (status == DELTAFS_OK)
+        r->source.end = frames_end(*size);
+    if (status == DELTAFS_OK)
+        r->size = *size;
+    return status;
+}
+
+int frame_reader_open(struct frame_reader *r, struct io *io, const char *path, uint32_t session, uint32_t writer,
+                      const uint8_t uuid[16], struct frame_cache *cache, struct error *e)
+{
+    struct error ignored;
+    uint64_t size;
+
+    *r = (struct frame_reader){0};
+    int status = io_file_open(io, path, O_RDONLY | IO_AWAITED, &r->file, e);
+    if (status != DELTAFS_OK)
+        return status == DELTAFS_ERR_NOT_FOUND ? error_damaged(e, path, 0, "the file is missing") : status;
+    status = log_check_header(&r->file, LOG_KIND_FRAMES, writer, uuid, e);
+    if (status == DELTAFS_OK)
+        status = reader_look(r, &size, e);
+    if (status == DELTAFS_OK) {
+        uint64_t end = r->source.end;
+        frame_source_init(&r->source, frame_seed(uuid, session, writer), cache);
+        r->source.end = end;
+    } else {
+        io_file_close(&r->file, &ignored);
+    }
+    return status;
+}
+
+int frame_reader_close(struct frame_reader *r, struct error *e)
+{
+    if (r->source.cache)
+        r->source.cache->readers--;
+    int status = r->file.path ? io_file_close(&r->file, e) : DELTAFS_OK;
+    *r = (struct frame_reader){.file = {.fd = -1, .direct = -1}};
+    return status;
+}
+
+int frame_reader_read(struct frame_reader *r, uint64_t position, void *bytes, size_t n, struct error *e)
+{
+    struct frame_source *s = &r->source;
+    struct error ignored;
+    uint64_t size = 0;
+    int status = DELTAFS_OK;
+
+    s->file = &r->file;
+    if (position > s->end || n > s->end - position)
+        status = reader_look(r, &size, e);
+    /* If the file system refuses to sync what is open for reading, its size is what it is. */
+    if (status == DELTAFS_OK && (position > s->end || n > s->end - position) &&
+        io_file_catch_up(&r->file, &ignored) == DELTAFS_OK)
+        status = reader_look(r, &size, e);
+    if (status == DELTAFS_OK && (position > s->end || n > s->end - position))
+        return error_damaged(e, r->file.path, size, "the file ends before the %zu bytes at position %llu", n,
+                             (unsigned long long)position);
+    return status == DELTAFS_OK ? frame_source_read(s, position, bytes, n, e) : status;
+}

@@ -1,0 +1,591 @@
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "logical/format/session.h"
+#include "logical/format/session_names.h"
+#include "io/store_format.h"
+#include "io/volume.h"
+
+#define WRITERS_A_FOLDER 64  /* with two logs each, no folder is slow */
+#define TRIES            100 /* while others claim sessions and remove them */
+
+/* ---- Paths ---- */
+
+char *session_path(const struct container *c, uint32_t number, const char *name)
+{
+    return io_path(c->path, SESSION_FOLDER "/%s", number, name);
+}
+
+static char *session_folder(const struct container *c, uint32_t number)
+{
+    return io_path(c->path, SESSION_FOLDER, number);
+}
+
+static char *session_bucket(const struct container *c, uint32_t number, uint32_t bucket)
+{
+    return io_path(c->path, SESSION_FOLDER "/" BUCKET_NAME, number, bucket);
+}
+
+char *session_log_path(const struct container *c, const struct session *s, uint32_t writer, int kind)
+{
+    const char *fmt = kind == LOG_KIND_FRAMES ? LOG_NAME_FRAMES : LOG_NAME_EXTENTS;
+    char name[32], bucket[8] = "";
+
+    if (s->buckets > 0)
+        snprintf(bucket, sizeof bucket, BUCKET_NAME "/", writer % s->buckets & 0xff);
+    snprintf(name, sizeof name, fmt, writer);
+    return io_path(c->path, SESSION_FOLDER "/%s%s", s->number, bucket, name);
+}
+
+/* ---- Reading ---- */
+
+static int session_parse(void *arg, char *line, const char *path, uint64_t offset, struct error *e)
+{
+    struct session *s = arg;
+    size_t n = strcspn(line, " ");
+    const char *fields = line[n] ? line + n + 1 : line + n;
+    uint64_t writers, buckets, logs, synced = 1; /* which those that do not say it are */
+
+    line[n] = '\0';
+    int is_first = strcmp(line, "Session") == 0;
+    if (is_first != (offset == 0))
+        return error_damaged(e, path, offset, "a line '%.20s' does not belong here", line);
+    if (is_first) {
+        if (manifest_field(fields, "writers", &writers) != 0 || manifest_field(fields, "order", &s->order) != 0 ||
+            manifest_field(fields, "buckets", &buckets) != 0 || writers == 0 || writers > SESSION_WRITERS_MAX ||
+            buckets > SESSION_BUCKETS_MAX || s->order > INT64_MAX)
+            return error_damaged(e, path, offset, "the session's line is malformed");
+        s->writers = (uint32_t)writers;
+        s->buckets = (uint32_t)buckets;
+    } else if (strcmp(line, "close") == 0) {
+        if (manifest_field(fields, "logs", &logs) != 0 || manifest_field(fields, "order", &s->last_order) != 0 ||
+            manifest_field(fields, "size", &s->size) != 0 || logs > s->writers || s->size > INT64_MAX ||
+            s->last_order > INT64_MAX)
+            return error_damaged(e, path, offset, "the closing line is malformed");
+        manifest_field(fields, "synced", &synced);
+        s->logs = (uint32_t)logs;
+        s->is_closed = 1;
+        s->is_synced = synced != 0;
+    } else if (line[0] >= 'A' && line[0] <= 'Z') {
+        return error_set(e, DELTAFS_ERR_VERSION,
+                         "%s: the line '%.20s' at offset %" PRIu64 " is not known to DeltaFS %s; use a newer DeltaFS",
+                         path, line, offset, deltafs_version());
+    }
+    return DELTAFS_OK;
+}
+
+/* The lines of an open session file; *end: where they end. */
+static int session_read_file(struct io_file *file, struct session *s, uint64_t *end, struct error *e)
+{
+    static const char advice[] = "nothing is read of the logical file while it is so: put a copy of this one back";
+    int status = manifest_read_lines(file, advice, session_parse, s, end, e);
+
+    if (status == DELTAFS_OK && s->writers == 0)
+        return error_damaged(e, file->path, 0, "it has no whole line");
+    return status;
+}
+
+static int session_open_file(const struct container *c, struct io *io, uint32_t number, const char *name, int flags,
+                             struct io_file *file, struct error *e)
+{
+    char *path = session_path(c, number, name);
+    int status = path ? io_file_open(io, path, flags, file, e) : error_no_memory(e, strlen(c->path), "a path");
+
+    free(path);
+    return status;
+}
+
+int session_read(const struct container *c, struct io *io, uint32_t number, struct session *s, struct error *e)
+{
+    struct io_file file = {.fd = -1, .direct = -1};
+    struct error ignored;
+    uint64_t end;
+    int status = session_open_file(c, io, number, SESSION_NAME, O_RDONLY, &file, e);
+
+    *s = (struct session){.number = number};
+    if (status != DELTAFS_OK)
+        return status;
+    status = session_read_file(&file, s, &end, e);
+    io_file_close(&file, &ignored);
+    if (status != DELTAFS_OK || !s->is_closed)
+        return status;
+    /* If it cannot be opened for another reason, who reads it says so. */
+    s->has_index = session_open_file(c, io, number, SESSION_INDEX_NAME, O_RDONLY, &file, &ignored);
+    s->has_index = s->has_index != DELTAFS_ERR_NOT_FOUND && s->has_index != DELTAFS_ERR_MEMORY;
+    io_file_close(&file, &ignored);
+    return status;
+}
+
+int session_is_removed(const struct container *c, struct io *io, uint32_t number, int *is_removed, struct error *e)
+{
+    struct io_file file = {.fd = -1, .direct = -1};
+    struct error ignored;
+    int status = session_open_file(c, io, number, SESSION_NAME, O_RDONLY, &file, e);
+
+    io_file_close(&file, &ignored);
+    *is_removed = 0;
+    if (status != DELTAFS_ERR_NOT_FOUND)
+        return status;
+    status = session_open_file(c, io, number, SESSION_GONE_NAME, O_RDONLY, &file, e);
+    io_file_close(&file, &ignored);
+    *is_removed = status == DELTAFS_OK;
+    return status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_OK : status;
+}
+
+/* ---- Listing ---- */
+
+/* Numbers out of names. */
+struct numbers {
+    uint32_t *number;
+    size_t count, capacity;
+    int kind; /* of logs; 0: sessions' folders are listed */
+};
+
+static int numbers_add(void *arg, const char *name, struct error *e)
+{
+    struct numbers *n = arg;
+    uint32_t number;
+    int kind = 0;
+
+    if (n->kind == 0 ? !is_name_session(name, &number) : !is_name_log(name, &number, &kind) || kind != n->kind)
+        return DELTAFS_OK;
+    if (n->count == n->capacity) {
+        size_t capacity = n->capacity ? 2 * n->capacity : 64;
+        uint32_t *grown = realloc(n->number, capacity * sizeof *grown);
+        if (!grown)
+            return error_no_memory(e, capacity * sizeof *grown, "names");
+        n->number = grown;
+        n->capacity = capacity;
+    }
+    n->number[n->count++] = number;
+    return DELTAFS_OK;
+}
+
+static int numbers_compare(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+static int session_list_folder(const struct container *c, struct io *io, uint32_t number, struct numbers *n,
+                               struct error *e)
+{
+    char *path = session_folder(c, number);
+    int status = path ? io_list(io, path, numbers_add, n, e) : error_no_memory(e, strlen(c->path), "a path");
+
+    free(path);
+    return status;
+}
+
+int session_numbers(const struct container *c, struct io *io, uint32_t **number, size_t *count, struct error *e)
+{
+    struct numbers n = {0};
+    int status = io_list(io, c->path, numbers_add, &n, e);
+
+    if (status != DELTAFS_OK) {
+        free(n.number);
+        return status;
+    }
+    if (n.count > 0)
+        qsort(n.number, n.count, sizeof *n.number, numbers_compare);
+    *number = n.number;
+    *count = n.count;
+    return DELTAFS_OK;
+}
+
+int session_list(const struct container *c, struct io *io, struct session **out, size_t *count, struct error *e)
+{
+    uint32_t *number = NULL;
+    struct session *list = NULL;
+    size_t n = 0, k = 0;
+    int status = session_numbers(c, io, &number, &n, e);
+
+    if (status == DELTAFS_OK && !(list = malloc((n + 1) * sizeof *list)))
+        status = error_no_memory(e, (n + 1) * sizeof *list, "the sessions");
+    for (size_t i = 0; i < n && status == DELTAFS_OK; i++) {
+        status = session_read(c, io, number[i], &list[k], e);
+        k += status == DELTAFS_OK;
+        if (status == DELTAFS_ERR_NOT_FOUND)
+            status = DELTAFS_OK;
+    }
+    free(number);
+    if (status != DELTAFS_OK) {
+        free(list);
+        return status;
+    }
+    *out = list;
+    *count = k;
+    return DELTAFS_OK;
+}
+
+/* A folder that is not there has no logs: a crash has left none, or the closing line tells how many are missing. Not so
+ * one whose volume is not there. */
+static int session_list_bucket(const struct container *c, struct io *io, uint32_t number, uint32_t bucket,
+                               struct numbers *n, struct error *e)
+{
+    char target[PATH_MAX], *path = session_bucket(c, number, bucket);
+    struct error no_link;
+    int status = path ? io_list(io, path, numbers_add, n, e) : error_no_memory(e, strlen(c->path), "a path");
+
+    if (status == DELTAFS_ERR_NOT_FOUND &&
+        io_readlink(io, path, target, sizeof target, &no_link) == DELTAFS_ERR_NOT_FOUND)
+        status = DELTAFS_OK;
+    free(path);
+    return status;
+}
+
+int session_logs(const struct container *c, struct io *io, const struct session *s, int kind, uint32_t **writer,
+                 size_t *count, struct error *e)
+{
+    struct numbers n = {.kind = kind};
+    int status = DELTAFS_OK;
+
+    if (s->buckets == 0)
+        status = session_list_folder(c, io, s->number, &n, e);
+    for (uint32_t b = 0; b < s->buckets && status == DELTAFS_OK; b++)
+        status = session_list_bucket(c, io, s->number, b, &n, e);
+    if (status != DELTAFS_OK) {
+        free(n.number);
+        return status;
+    }
+    if (n.count > 0)
+        qsort(n.number, n.count, sizeof *n.number, numbers_compare);
+    *writer = n.number;
+    *count = n.count;
+    return DELTAFS_OK;
+}
+
+static int guess_bucket(void *arg, const char *name, struct error *e)
+{
+    struct session *s = arg;
+    uint32_t bucket;
+
+    (void)e;
+    if (is_name_bucket(name, &bucket) && bucket >= s->buckets)
+        s->buckets = bucket + 1;
+    return DELTAFS_OK;
+}
+
+int session_guess(const struct container *c, struct io *io, uint32_t number, struct session *s, uint32_t **writer,
+                  size_t *count, struct error *e)
+{
+    char *path = session_folder(c, number);
+
+    *s = (struct session){.number = number};
+    int status = path ? io_list(io, path, guess_bucket, s, e) : error_no_memory(e, strlen(c->path), "a path");
+    free(path);
+    if (status == DELTAFS_OK)
+        status = session_logs(c, io, s, LOG_KIND_EXTENTS, writer, count, e);
+    if (status == DELTAFS_OK && *count > 0)
+        s->writers = (*writer)[*count - 1] + 1;
+    return status;
+}
+
+int session_check_logs(const struct container *c, struct io *io, const struct session *s, const uint32_t *writer,
+                       size_t count, struct error *e)
+{
+    uint32_t *data = NULL;
+    size_t n = 0, i = 0;
+
+    if (count == s->logs)
+        return DELTAFS_OK;
+    int status = session_logs(c, io, s, LOG_KIND_FRAMES, &data, &n, e);
+    while (i < n && i < count && data[i] == writer[i])
+        i++;
+    char *path = status == DELTAFS_OK && i < n ? session_log_path(c, s, data[i], LOG_KIND_EXTENTS) : NULL;
+    free(data);
+    if (status != DELTAFS_OK)
+        return status;
+    if (path && count < s->logs)
+        status = error_damaged(e, path, 0, "the file is missing, the first of %zu", s->logs - count);
+    else
+        status = error_set(e, DELTAFS_ERR_DAMAGED,
+                           "%s/" SESSION_FOLDER ": it was closed with %" PRIu32 " writers' logs, and has %zu", c->path,
+                           s->number, s->logs, count);
+    free(path);
+    return status;
+}
+
+/* ---- Claiming ---- */
+
+static uint32_t session_buckets(uint32_t writers, uint32_t volumes)
+{
+    uint32_t n = writers <= WRITERS_A_FOLDER ? 0 : (writers + WRITERS_A_FOLDER - 1) / WRITERS_A_FOLDER;
+
+    if (volumes > 0)
+        n = n <= volumes ? volumes : (n + volumes - 1) / volumes * volumes;
+    if (n > SESSION_BUCKETS_MAX)
+        n = SESSION_BUCKETS_MAX - (volumes > 0 ? SESSION_BUCKETS_MAX % volumes : 0);
+    return n;
+}
+
+/* Make the folder of the next number that is free, `from` or above. */
+static int session_make_next(const struct container *c, struct io *io, uint64_t from, uint32_t *number, struct error *e)
+{
+    uint32_t *used = NULL;
+    size_t n = 0;
+    int status = session_numbers(c, io, &used, &n, e);
+    uint64_t next = n > 0 && used[n - 1] >= from ? (uint64_t)used[n - 1] + 1 : from;
+
+    free(used);
+    if (status != DELTAFS_OK)
+        return status;
+    do {
+        if (next > UINT32_MAX)
+            return error_damaged(e, c->path, 0, "there is no number left for another session");
+        *number = (uint32_t)next++;
+        char *path = session_folder(c, *number);
+        status = path ? io_mkdir(io, path, e) : error_no_memory(e, strlen(c->path), "a path");
+        free(path);
+    } while (status == DELTAFS_ERR_EXISTS);
+    return status;
+}
+
+static int session_has_logs(const struct container *c, struct io *io, uint32_t number, struct error *e)
+{
+    struct session s;
+    uint32_t *writer = NULL;
+    size_t n = 0;
+    int is_removed;
+
+    /* One that is being removed has had some; one that cannot be looked at may have; one that has gone has given way to
+     * others. */
+    int status = session_is_removed(c, io, number, &is_removed, e);
+    if (status != DELTAFS_OK || is_removed)
+        return 1;
+    status = session_guess(c, io, number, &s, &writer, &n, e);
+    free(writer);
+    return status != DELTAFS_OK || n > 0;
+}
+
+/* Whether a session with this number may have been there before: only one above it that has logs can have removed it,
+ * and stays, or gives way to another such. Those that are just being claimed have none. */
+static int session_check_new(const struct container *c, struct io *io, uint32_t number, int *is_used, struct error *e)
+{
+    uint32_t *now = NULL;
+    size_t n = 0;
+    struct error ignored;
+    int status = session_numbers(c, io, &now, &n, e);
+
+    *is_used = 0;
+    while (status == DELTAFS_OK && n > 0 && now[n - 1] > number && !*is_used)
+        *is_used = session_has_logs(c, io, now[--n], &ignored);
+    free(now);
+    return status;
+}
+
+/* Others may have claimed the number, and removed their session, between the look at the numbers and the making of the
+ * folder: then it is given back, and another one taken. */
+static int session_number(const struct container *c, struct io *io, uint64_t from, uint32_t *number, struct error *e)
+{
+    int is_used = 1;
+
+    for (int i = 0; i < TRIES && is_used; i++) {
+        int status = session_make_next(c, io, from, number, e);
+        if (status != DELTAFS_OK)
+            return status;
+        status = session_check_new(c, io, *number, &is_used, e);
+        char *path = status != DELTAFS_OK || is_used ? session_folder(c, *number) : NULL;
+        if (path)
+            io->ops->rmdir(io->ctx, path);
+        free(path);
+        if (status != DELTAFS_OK)
+            return status;
+    }
+    return is_used ? error_set(e, DELTAFS_ERR_BUSY, "%s: others make and remove sessions without a pause", c->path)
+                   : DELTAFS_OK;
+}
+
+static int session_make_bucket(const struct container *c, struct io *io, const struct session *s, uint32_t bucket,
+                               const struct volumes *v, struct error *e)
+{
+    char part[16], *path = session_bucket(c, s->number, bucket);
+    int status = path ? DELTAFS_OK : error_no_memory(e, strlen(c->path), "a path");
+
+    snprintf(part, sizeof part, SESSION_FOLDER, s->number);
+    if (status == DELTAFS_OK)
+        status = v->count > 0 ? volumes_make_bucket(v, io, c->uuid_text, part, bucket, path, e) : io_mkdir(io, path, e);
+    free(path);
+    return status;
+}
+
+static int session_make_buckets(const struct container *c, struct io *io, const struct session *s,
+                                const struct volumes *v, int sync, struct error *e)
+{
+    char part[16];
+
+    snprintf(part, sizeof part, SESSION_FOLDER, s->number);
+    int status = volumes_make(v, io, c->uuid_text, part, e);
+    for (uint32_t b = 0; b < s->buckets && status == DELTAFS_OK; b++)
+        status = session_make_bucket(c, io, s, b, v, e);
+    return status == DELTAFS_OK && sync ? volumes_sync(v, io, c->uuid_text, part, e) : status;
+}
+
+int session_write(const struct container *c, struct io *io, const struct session *s, int sync, struct error *e)
+{
+    struct io_file file = {.fd = -1, .direct = -1};
+    struct error second;
+    uint64_t size = 0;
+    char line[128], *aside = session_path(c, s->number, SESSION_NEW_NAME);
+    char *path = session_path(c, s->number, SESSION_NAME);
+    int status = aside && path ? io_file_open(io, aside, O_RDWR | O_CREAT | O_EXCL, &file, e)
+                               : error_no_memory(e, strlen(c->path), "a path");
+
+    snprintf(line, sizeof line, "Session writers=%" PRIu32 " order=%" PRIu64 " buckets=%" PRIu32, s->writers, s->order,
+             s->buckets);
+    if (status == DELTAFS_OK)
+        status = manifest_append_line(&file, &size, line, sync, e);
+    int closed = io_file_close(&file, status == DELTAFS_OK ? e : &second);
+    status = status == DELTAFS_OK ? closed : status;
+    if (status == DELTAFS_OK)
+        status = io_rename(io, aside, path, e);
+    free(aside);
+    free(path);
+    return status;
+}
+
+static int session_sync_own(const struct container *c, struct io *io, uint32_t number, struct error *e)
+{
+    char *path = session_folder(c, number);
+    int status = path ? io_sync_folder(io, path, e) : error_no_memory(e, strlen(c->path), "a path");
+
+    free(path);
+    return status;
+}
+
+/* Remove what a claim has made that failed, as far as that can be done. */
+static void session_unclaim(const struct container *c, struct io *io, const struct session *s, const struct volumes *v)
+{
+    struct error ignored;
+    char part[16];
+
+    snprintf(part, sizeof part, SESSION_FOLDER, s->number);
+    session_remove(c, io, s, 0, &ignored);
+    volumes_unmake(v, io, c->uuid_text, part);
+}
+
+int session_claim(const struct container *c, struct io *io, uint32_t writers, uint64_t order, const char *volumes,
+                  int sync, struct session *out, struct error *e)
+{
+    struct session s = {.writers = writers, .order = order};
+    struct volumes v;
+
+    if (writers == 0 || writers > SESSION_WRITERS_MAX)
+        return error_set(e, DELTAFS_ERR_INVALID, "%s: %" PRIu32 " writers: there can be 1 to %u", c->path, writers,
+                         SESSION_WRITERS_MAX);
+    int status = volumes_parse(&v, volumes, e);
+    if (status != DELTAFS_OK)
+        return status;
+    s.buckets = session_buckets(writers, v.count);
+    /* A crash may have taken the folder of a session that was not synced, and left what it had on a volume: that stays,
+     * and its number is passed over. */
+    for (int i = 0; i == 0 || (status == DELTAFS_ERR_EXISTS && v.count > 0 && i < TRIES); i++) {
+        status = session_number(c, io, i == 0 ? 0 : (uint64_t)s.number + 1, &s.number, e);
+        if (status != DELTAFS_OK)
+            break;
+        status = session_make_buckets(c, io, &s, &v, sync, e);
+        if (status == DELTAFS_OK)
+            status = session_write(c, io, &s, sync, e);
+        if (status != DELTAFS_OK)
+            session_unclaim(c, io, &s, &v);
+    }
+    volumes_fini(&v);
+    if (status == DELTAFS_OK)
+        *out = s;
+    return status;
+}
+
+/* Catching up would sync it at the opening, and an error of that be said to nobody. */
+static int session_sync_file(struct io *io, char *path, struct error *e)
+{
+    struct io_file file;
+    struct error second;
+    int status = path ? io_file_open(io, path, O_RDONLY | IO_AWAITED, &file, e) : error_no_memory(e, 1, "a path");
+
+    free(path);
+    if (status != DELTAFS_OK)
+        return status;
+    status = io_file_sync(&file, e);
+    int closed = io_file_close(&file, status == DELTAFS_OK ? e : &second);
+    return status != DELTAFS_OK ? status : closed;
+}
+
+int container_sync(const struct container *c, struct io *io, struct error *e)
+{
+    int status = session_sync_file(io, io_path(c->path, MANIFEST_NAME), e);
+
+    if (status == DELTAFS_OK)
+        status = io_sync_folder(io, c->path, e);
+    return status == DELTAFS_OK ? io_sync_parent(io, c->path, e) : status;
+}
+
+int session_sync(const struct container *c, struct io *io, const struct session *s, const char *volumes,
+                 struct error *e)
+{
+    struct volumes v;
+    char part[16];
+    int status = volumes_parse(&v, volumes, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    snprintf(part, sizeof part, SESSION_FOLDER, s->number);
+    status = volumes_sync(&v, io, c->uuid_text, part, e);
+    if (status == DELTAFS_OK)
+        status = session_sync_file(io, session_path(c, s->number, SESSION_NAME), e);
+    if (status == DELTAFS_OK)
+        status = session_sync_own(c, io, s->number, e);
+    if (status == DELTAFS_OK)
+        status = container_sync(c, io, e);
+    volumes_fini(&v);
+    return status;
+}
+
+int session_sync_folder(const struct container *c, struct io *io, const struct session *s, uint32_t writer,
+                        struct error *e)
+{
+    char *path = s->buckets > 0 ? session_bucket(c, s->number, writer % s->buckets) : session_folder(c, s->number);
+    int status = path ? io_sync_folder(io, path, e) : error_no_memory(e, strlen(c->path), "a path");
+
+    free(path);
+    return status;
+}
+
+/* ---- Closing ---- */
+
+int session_close(const struct container *c, struct io *io, struct session *s, uint32_t logs, uint64_t order,
+                  uint64_t size, int sync, struct error *e)
+{
+    struct io_file file = {.fd = -1, .direct = -1};
+    struct session now = {.number = s->number};
+    struct error second;
+    uint64_t end = 0;
+    char line[128];
+    int status = session_open_file(c, io, s->number, SESSION_NAME, O_RDWR, &file, e);
+
+    if (status == DELTAFS_OK)
+        status = session_read_file(&file, &now, &end, e);
+    if (status == DELTAFS_OK && (now.writers != s->writers || now.order != s->order || now.buckets != s->buckets))
+        status =
+            error_set(e, DELTAFS_ERR_NOT_FOUND, "%s: is another session's: this one was removed meanwhile", file.path);
+    /* An earlier attempt may have left the half of a line. */
+    if (status == DELTAFS_OK)
+        status = io_file_truncate(&file, end, e);
+    snprintf(line, sizeof line, "close logs=%" PRIu32 " order=%" PRIu64 " size=%" PRIu64 " synced=%d", logs, order,
+             size, sync != 0);
+    if (status == DELTAFS_OK)
+        status = manifest_append_line(&file, &end, line, sync, e);
+    int closed = io_file_close(&file, status == DELTAFS_OK ? e : &second);
+    status = status == DELTAFS_OK ? closed : status;
+    if (status != DELTAFS_OK)
+        return status;
+    s->is_closed = 1;
+    s->is_synced = sync != 0;
+    s->logs = logs;
+    s->last_order = order;
+    s->size = size;
+    return DELTAFS_OK;
+}

@@ -1,0 +1,327 @@
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/path.h"
+#include "base/thread.h"
+#include "logical/logical.h"
+#include "logical/format/flat.h"
+#include "io/store_format.h"
+
+#define MEMORY_DEFAULT (UINT64_C(16) << 20) /* bytes of buffers, where the option memory is auto */
+#define PIECES_PART    16                   /* this part of it is what a look-up finds at once */
+#define KEPT_DEFAULT   (UINT64_C(64) << 20) /* bytes of keys, where the option memory is auto */
+#define KEPT_PART      8                    /* or this part of it, of a file that is read, too */
+
+int logical_agree(deltafs_logical *f, struct error *e)
+{
+    return logical_is_alone(f) ? e->status : f->group.agree(f->group.ctx, e);
+}
+
+int logical_gather(deltafs_logical *f, const void *mine, size_t n, struct bytes *all, struct error *e)
+{
+    e->status = DELTAFS_OK;
+    return f->group.gather(f->group.ctx, mine, n, all, e);
+}
+
+/* ---- Opening ---- */
+
+/* What there is for keys, where they may be kept: of a file that is read, too, the cache has so much less. */
+static uint64_t logical_kept_limit(const deltafs_logical *f, const deltafs_options *o)
+{
+    uint64_t memory = deltafs_options_number(o, OPTION_MEMORY);
+
+    if (!f->group.ctx || f->mode == O_RDONLY || *deltafs_options_text(o, OPTION_KEY) == '\0')
+        return 0;
+    if (memory == OPTION_AUTO)
+        return KEPT_DEFAULT;
+    return logical_can_read(f) ? memory / KEPT_PART : memory / 2;
+}
+
+static int logical_configure(deltafs_logical *f, const deltafs_options *o, struct error *e)
+{
+    uint64_t memory = deltafs_options_number(o, OPTION_MEMORY);
+
+    f->memory_limit = memory == OPTION_AUTO ? MEMORY_DEFAULT : memory;
+    /* Half is for the cache, a quarter for what is written; the rest is the index's, which has no limit with auto. */
+    f->memory.limit = memory == OPTION_AUTO ? UINT64_MAX : memory - memory / 2;
+    f->map.memory = f->pieces.memory = f->list.memory = &f->memory;
+    f->heard.buffer.memory = f->unpublished.buffer.memory = f->news.buffer.memory = &f->memory;
+    f->kept_limit = logical_kept_limit(f, o);
+    f->cache_limit = logical_can_read(f) ? f->memory_limit / 2 : 0;
+    if (memory != OPTION_AUTO && f->cache_limit > 0)
+        f->cache_limit -= f->kept_limit;
+    f->pieces.limit = (size_t)(f->memory_limit / PIECES_PART / sizeof(struct piece));
+    f->sync = (enum option_sync)deltafs_options_number(o, OPTION_SYNC);
+    f->index = (enum option_index)deltafs_options_number(o, OPTION_INDEX);
+    f->volumes = strdup(deltafs_options_text(o, OPTION_VOLUMES));
+    return f->volumes ? DELTAFS_OK : error_no_memory(e, 1, "an option");
+}
+
+/* A process that is no rank of a job may have a second processor for the checksums of what it reads. */
+static int logical_make_team(deltafs_logical *f, const deltafs_options *o, struct error *e)
+{
+    uint64_t threads = deltafs_options_number(o, OPTION_THREADS);
+
+    if (threads == OPTION_AUTO)
+        threads = !f->group.ctx && thread_processors() > 1;
+    return threads > 0 && logical_can_read(f) ? team_create((uint32_t)threads, &f->team, e) : DELTAFS_OK;
+}
+
+/* Options that were not given are those of the environment. */
+static int logical_options(deltafs_logical *f, const deltafs_options *given, struct error *e)
+{
+    deltafs_options *o = NULL;
+    int status = given ? DELTAFS_OK : deltafs_options_create(&o);
+
+    if (status != DELTAFS_OK) {
+        *e = *deltafs_thread_error();
+        return status;
+    }
+    status = logical_configure(f, given ? given : o, e);
+    if (status == DELTAFS_OK)
+        status = logical_make_team(f, given ? given : o, e);
+    deltafs_options_destroy(o);
+    return status;
+}
+
+/* Rank 0 makes the container, or opens it; the others hear from it whose it is when they learn what is in it. */
+static int logical_open_container(deltafs_logical *f, const char *path, int flags, struct error *e)
+{
+    int is_new;
+
+    if (f->group.rank == 0)
+        return container_open(&f->container, &f->io, path, flags & (O_CREAT | O_EXCL), f->sync != SYNC_NONE, &is_new,
+                              e);
+    f->container.path = path_absolute(path);
+    return f->container.path ? DELTAFS_OK : error_no_memory(e, strlen(path), "a path");
+}
+
+/* *e may be an error already. */
+static int logical_open_parts(deltafs_logical *f, const char *path, int flags, const deltafs_options *options,
+                              struct error *e)
+{
+    if (e->status == DELTAFS_OK)
+        logical_options(f, options, e);
+    if (e->status == DELTAFS_OK && f->cache_limit > 0)
+        frame_cache_init(&f->cache, (size_t)f->cache_limit, e);
+    f->cache.team = f->team;
+    int status = logical_agree(f, e);
+    if (status != DELTAFS_OK)
+        return status;
+    e->status = logical_open_container(f, path, flags, e);
+    if (!logical_is_alone(f) || e->status == DELTAFS_OK)
+        e->status = logical_learn(f, e);
+    status = e->status;
+    /* A job's ranks share a session, which is claimed while all are here; one process waits until it writes. */
+    if (status == DELTAFS_OK && f->mode != O_RDONLY && !logical_is_alone(f))
+        status = logical_claim(f, e);
+    if (status == DELTAFS_OK && (flags & O_TRUNC) && f->mode != O_RDONLY && f->size > 0)
+        status = logical_truncate(f, 0, e);
+    return status;
+}
+
+/* Whether others may have seen something in the own log, which then counts. */
+static int logical_has_published(deltafs_logical *f)
+{
+    uint64_t size;
+    struct error ignored;
+
+    return f->has_logs && (io_file_size(&f->extents.file, &size, &ignored) != DELTAFS_OK || size > LOG_HEADER_SIZE);
+}
+
+/* Opening has failed, on all ranks: none but rank 0 can have made logs. The session goes, as far as that can be done.
+ */
+static void logical_give_up(deltafs_logical *f)
+{
+    struct error ignored;
+
+    if (f->group.rank != 0 || !f->has_session || logical_has_published(f))
+        return;
+    frame_log_close(&f->data, &ignored);
+    extent_log_close(&f->extents, &ignored);
+    logical_unclaim(f, &ignored);
+}
+
+static int logical_free(deltafs_logical *f, struct error *e)
+{
+    int status = DELTAFS_OK, rc;
+    struct error second;
+
+    for (size_t i = 0; i < f->source_count; i++)
+        if (f->source[i]->is_open) {
+            rc = frame_reader_close(&f->source[i]->reader, status == DELTAFS_OK ? e : &second);
+            status = status == DELTAFS_OK ? rc : status;
+        }
+    rc = frame_log_close(&f->data, status == DELTAFS_OK ? e : &second);
+    status = status == DELTAFS_OK ? rc : status;
+    rc = extent_log_close(&f->extents, status == DELTAFS_OK ? e : &second);
+    status = status == DELTAFS_OK ? rc : status;
+    rc = io_file_close(&f->lock, status == DELTAFS_OK ? e : &second);
+    status = status == DELTAFS_OK ? rc : status;
+    for (size_t i = 0; i < f->source_count; i++)
+        free(f->source[i]);
+    free(f->source);
+    free(f->known);
+    buffer_fini(&f->heard.buffer);
+    free(f->volumes);
+    frame_cache_fini(&f->cache);
+    team_destroy(f->team);
+    extent_map_fini(&f->map);
+    pieces_fini(&f->pieces);
+    extent_list_fini(&f->list);
+    deltafs_kept_keys_destroy(f->kept);
+    buffer_fini(&f->unpublished.buffer);
+    buffer_fini(&f->news.buffer);
+    container_fini(&f->container);
+    free(f);
+    return status;
+}
+
+int deltafs_logical_open_group(const char *path, int flags, const deltafs_options *options,
+                               const struct logical_group *group, deltafs_logical **out, struct error *e)
+{
+    struct error second;
+    deltafs_logical *f = calloc(1, sizeof *f);
+
+    /* The others are at the first agreement of logical_open_parts. */
+    if (!f) {
+        error_no_memory(e, sizeof *f, "a file's handle");
+        return group->ranks > 1 ? group->agree(group->ctx, e) : e->status;
+    }
+    f->io = io_default();
+    f->group = *group;
+    f->mode = flags & O_ACCMODE;
+    f->data.file.fd = f->extents.file.fd = f->lock.fd = -1;
+    int status = logical_open_parts(f, path, flags, options, e);
+    if (status == DELTAFS_OK) {
+        *out = f;
+        return DELTAFS_OK;
+    }
+    logical_give_up(f);
+    logical_free(f, &second);
+    return status;
+}
+
+void deltafs_logical_keep_keys(deltafs_logical *f, const deltafs_options *o)
+{
+    struct error ignored; /* they will be read back */
+    struct deltafs_table *t;
+
+    if (f->kept_limit == 0 ||
+        deltafs_table_of_options(f->container.path, o, deltafs_options_number(o, OPTION_SKIP), &t) != DELTAFS_OK)
+        return;
+    kept_keys_create(&t->column[t->key], f->kept_limit, &f->kept, &ignored);
+    deltafs_table_destroy(t);
+}
+
+int deltafs_logical_open(const char *path, int flags, const deltafs_options *options, deltafs_logical **out)
+{
+    const struct logical_group alone = {.ranks = 1};
+    struct error *e = deltafs_thread_error();
+
+    e->status = DELTAFS_OK;
+    if (!path || !out || (flags & O_ACCMODE) == O_ACCMODE)
+        return error_set(e, DELTAFS_ERR_INVALID, "deltafs_logical_open: path, flags and out must be given");
+    return deltafs_logical_open_group(path, flags, options, &alone, out, e);
+}
+
+/* ---- Closing ---- */
+
+/* What a rank knows of the session at its end. */
+struct last_word {
+    uint64_t logs, order, size;
+    uint64_t unsynced; /* ranks whose logs are not all on storage */
+};
+
+/* Collective: all ranks' words become one, and with index=flatten `batches` gets what all have published. *e may be an
+ * error of this rank's. */
+static int logical_hear_all(deltafs_logical *f, struct last_word *word, struct bytes *batches, struct error *e)
+{
+    struct bytes all = {{0}, 0}, own = *batches;
+    struct last_word one;
+    int status = f->group.gather(f->group.ctx, word, sizeof *word, &all, e);
+
+    word->logs = word->unsynced = 0;
+    for (size_t at = 0; at < all.used && status == DELTAFS_OK; at += sizeof one) {
+        memcpy(&one, all.buffer.bytes + at, sizeof one);
+        word->logs += one.logs;
+        word->unsynced += one.unsynced;
+        word->order = one.order > word->order ? one.order : word->order;
+        word->size = one.size > word->size ? one.size : word->size;
+    }
+    all.used = 0;
+    if (status != DELTAFS_OK || f->index != INDEX_FLATTEN) {
+        buffer_fini(&all.buffer);
+        return status;
+    }
+    status = logical_gather(f, own.buffer.bytes, own.used, &all, e);
+    *batches = all;
+    buffer_fini(&own.buffer);
+    return status;
+}
+
+/* The session's closing line says how many logs there are, and the file's size. One without logs is removed instead.
+ * What goes wrong with it on rank 0 alone is told to all at the end of the close. */
+static int logical_close_session(deltafs_logical *f, struct bytes *batches, int is_synced, struct error *e)
+{
+    struct last_word word = {(uint64_t)f->has_logs, f->order, f->size, (uint64_t)(f->has_logs && !is_synced)};
+    int status = logical_is_alone(f) ? e->status : logical_hear_all(f, &word, batches, e), sync = word.unsynced == 0;
+
+    if (status != DELTAFS_OK || f->group.rank != 0 || !f->has_session)
+        return status;
+    if (word.logs == 0)
+        return logical_unclaim(f, e);
+    status = container_check(&f->container, &f->io, e);
+    if (status == DELTAFS_OK && f->index == INDEX_FLATTEN)
+        status = flat_write(&f->container, &f->io, &f->session, batches->buffer.bytes, batches->used, sync, e);
+    return status == DELTAFS_OK
+               ? session_close(&f->container, &f->io, &f->session, (uint32_t)word.logs, word.order, word.size, sync, e)
+               : status;
+}
+
+/* What is only for reading gives its memory to the last words. */
+static void logical_forget(deltafs_logical *f)
+{
+    extent_map_fini(&f->map);
+    pieces_fini(&f->pieces);
+    buffer_fini(&f->heard.buffer);
+    buffer_fini(&f->news.buffer);
+    f->heard.used = f->news.used = 0;
+}
+
+static int logical_close_writer(deltafs_logical *f, struct error *e)
+{
+    struct bytes batches = {{0}, 0};
+    /* Where all is on storage already, the end is there, too: then nothing of the session can be missing. */
+    int sync = f->sync == SYNC_CLOSE || (f->has_logs && !f->is_unsynced);
+
+    logical_forget(f);
+    e->status = logical_publish(f, sync, 1, e);
+    if (e->status == DELTAFS_OK && f->index == INDEX_FLATTEN && f->has_logs)
+        e->status = logical_read_own(f, &batches, e);
+    int status = logical_close_session(f, &batches, sync, e);
+    buffer_fini(&batches.buffer);
+    return status;
+}
+
+int deltafs_logical_close(deltafs_logical *f)
+{
+    struct error *e = deltafs_thread_error(), second;
+    int status = DELTAFS_OK;
+
+    if (!f)
+        return DELTAFS_OK;
+    struct logical_group group = f->group;
+    e->status = DELTAFS_OK;
+    if (f->mode != O_RDONLY)
+        status = logical_close_writer(f, e);
+    int freed = logical_free(f, status == DELTAFS_OK ? e : &second);
+    status = status == DELTAFS_OK ? freed : status;
+    e->status = status;
+    if (group.ranks > 1)
+        status = group.agree(group.ctx, e);
+    if (group.destroy)
+        group.destroy(group.ctx);
+    return status;
+}

@@ -1,0 +1,356 @@
+/* A look-up: the entries that overlap the window, then a sweep over it. Each entry has a cursor, which stands at its
+ * next piece. Two heaps hold the cursors: `pending` by where the next piece begins, `active` by who wins, of those
+ * whose piece has begun. What ends is taken from the active ones only when it gets to the top; a cursor has one place
+ * there, as pieces of a run do not overlap. Pieces that end before the present winner does, and are beaten by it, are
+ * passed over by arithmetic: so a long piece on top of dense old runs costs nothing for what it hides. */
+#include "logical/read/extent_map.h"
+
+struct map_cursor {
+    const struct map_run *run;
+    uint64_t piece, begin; /* the next one's number and offset */
+    uint64_t active_begin, active_end, active_position;
+    size_t place; /* in the heap `active`, from 1; 0: not there */
+    int is_hole;
+};
+
+struct sweep {
+    struct map_cursor *cursor;
+    size_t *pending, *active;
+    size_t pendings, actives;
+};
+
+void pieces_fini(struct pieces *p)
+{
+    memory_give(p->memory, p->piece, p->capacity * sizeof *p->piece);
+    memory_give(p->memory, p->cursor, p->cursor_capacity * sizeof *p->cursor);
+    memory_give(p->memory, p->heap, 2 * p->heap_capacity * sizeof *p->heap);
+    *p = (struct pieces){.limit = p->limit, .memory = p->memory};
+}
+
+/* ---- Cursors ---- */
+
+static int pieces_add_cursor(struct pieces *p, const struct map_cursor *c, struct error *e)
+{
+    if (p->cursors == p->cursor_capacity) {
+        size_t capacity = p->cursor_capacity ? 2 * p->cursor_capacity : 64;
+        int status = memory_grow(p->memory, &p->cursor, p->cursor_capacity * sizeof *c, capacity * sizeof *c,
+                                 "a look-up in the index of a logical file", e);
+        if (status != DELTAFS_OK)
+            return status;
+        p->cursor_capacity = capacity;
+    }
+    p->cursor[p->cursors++] = *c;
+    return DELTAFS_OK;
+}
+
+/* The number of the first piece that ends behind `at`; the run's count or more: there is none. */
+static uint64_t run_piece_behind(const struct map_run *x, uint64_t at)
+{
+    if (at < x->offset + x->size)
+        return 0;
+    return x->count > 1 ? (at - x->offset - x->size) / x->stride + 1 : 1;
+}
+
+static int take_run(struct pieces *p, const struct map_run *x, uint64_t from, uint64_t to, struct error *e)
+{
+    struct map_cursor c = {.run = x, .piece = run_piece_behind(x, from)};
+
+    if (c.piece >= x->count)
+        return DELTAFS_OK;
+    c.begin = x->offset + c.piece * x->stride;
+    return c.begin < to ? pieces_add_cursor(p, &c, e) : DELTAFS_OK;
+}
+
+/* Those of the tree run[0 .. n) that overlap the window. */
+static int take_tree(struct pieces *p, const struct map_run *run, size_t n, uint64_t from, uint64_t to, struct error *e)
+{
+    while (n > 0) {
+        size_t middle = n / 2;
+        if (run[middle].reach <= from)
+            return DELTAFS_OK;
+        int status = take_tree(p, run, middle, from, to, e);
+        if (status != DELTAFS_OK || run[middle].offset >= to)
+            return status;
+        status = take_run(p, &run[middle], from, to, e);
+        if (status != DELTAFS_OK)
+            return status;
+        run += middle + 1;
+        n -= middle + 1;
+    }
+    return DELTAFS_OK;
+}
+
+/* Of the truncations those in the window, and the last one before. */
+static int take_cuts(const struct extent_map *m, struct pieces *p, uint64_t from, uint64_t to, struct error *e)
+{
+    size_t low = 0, high = m->cuts.count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (m->cuts.run[middle].offset <= from)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (size_t i = low > 0 ? low - 1 : 0; i < m->cuts.count && m->cuts.run[i].offset < to; i++) {
+        struct map_cursor c = {.run = &m->cuts.run[i], .begin = m->cuts.run[i].offset, .is_hole = 1};
+        int status = pieces_add_cursor(p, &c, e);
+        if (status != DELTAFS_OK)
+            return status;
+    }
+    return DELTAFS_OK;
+}
+
+static int take_all(const struct extent_map *m, struct pieces *p, uint64_t from, uint64_t to, struct error *e)
+{
+    p->cursors = 0;
+    int status = take_cuts(m, p, from, to, e);
+    for (size_t i = 0; status == DELTAFS_OK && i < m->fresh.count; i++)
+        if (m->fresh.run[i].offset < to)
+            status = take_run(p, &m->fresh.run[i], from, to, e);
+    for (unsigned i = 0; status == DELTAFS_OK && i < m->levels; i++)
+        status = take_tree(p, m->level[i].run, m->level[i].count, from, to, e);
+    if (status != DELTAFS_OK || (p->heap && p->cursors <= p->heap_capacity))
+        return status;
+    status = memory_grow(p->memory, &p->heap, 2 * p->heap_capacity * sizeof *p->heap,
+                         2 * (p->cursor_capacity + 1) * sizeof *p->heap, "a look-up in the index of a logical file", e);
+    if (status == DELTAFS_OK)
+        p->heap_capacity = p->cursor_capacity + 1;
+    return status;
+}
+
+/* ---- The heap of those that come ---- */
+
+static void pending_sink(struct sweep *s, size_t i)
+{
+    size_t x = s->pending[i], child;
+
+    for (; (child = 2 * i + 1) < s->pendings; i = child) {
+        if (child + 1 < s->pendings && s->cursor[s->pending[child + 1]].begin < s->cursor[s->pending[child]].begin)
+            child++;
+        if (s->cursor[s->pending[child]].begin >= s->cursor[x].begin)
+            break;
+        s->pending[i] = s->pending[child];
+    }
+    s->pending[i] = x;
+}
+
+/* ---- The heap of those that are there ---- */
+
+/* Whether `a`, with its active piece, wins over `b`. */
+static int wins(const struct map_cursor *a, const struct map_cursor *b)
+{
+    int c = map_compare(a->run, a->active_position, b->run, b->active_position);
+
+    if (c == 0)
+        c = b->is_hole - a->is_hole;
+    return c != 0 ? c > 0 : a->active_begin > b->active_begin;
+}
+
+static void active_put(struct sweep *s, size_t i, size_t x)
+{
+    s->active[i] = x;
+    s->cursor[x].place = i + 1;
+}
+
+static void active_rise(struct sweep *s, size_t i)
+{
+    size_t x = s->active[i];
+
+    for (; i > 0 && wins(&s->cursor[x], &s->cursor[s->active[(i - 1) / 2]]); i = (i - 1) / 2)
+        active_put(s, i, s->active[(i - 1) / 2]);
+    active_put(s, i, x);
+}
+
+static void active_pop(struct sweep *s)
+{
+    size_t i = 0, child, x = s->active[--s->actives];
+
+    s->cursor[s->active[0]].place = 0;
+    if (s->actives == 0)
+        return;
+    for (; (child = 2 * i + 1) < s->actives; i = child) {
+        if (child + 1 < s->actives && wins(&s->cursor[s->active[child + 1]], &s->cursor[s->active[child]]))
+            child++;
+        if (!wins(&s->cursor[s->active[child]], &s->cursor[x]))
+            break;
+        active_put(s, i, s->active[child]);
+    }
+    active_put(s, i, x);
+}
+
+/* ---- The sweep ---- */
+
+/* `c` is at a piece that `top` hides: the first behind it that may be seen. All those that end no later than `top` does
+ * are hidden too, unless both are of one writer and order, where later pieces win. */
+static uint64_t piece_unhidden(const struct map_cursor *c, const struct map_cursor *top)
+{
+    const struct map_run *x = c->run, *y = top->run;
+    uint64_t next = run_piece_behind(x, top->active_end), lost;
+
+    if (c->is_hole || x->count == 1)
+        return c->piece + 1;
+    if (x->order == y->order && x->session == y->session && x->writer == y->writer) {
+        lost = top->active_position - x->position;
+        lost = lost > 0 ? (lost - 1) / x->position_stride + 1 : 0;
+        if (lost < next)
+            next = lost;
+    }
+    return next > c->piece ? next : c->piece + 1;
+}
+
+/* The next piece of the first that is pending begins: take it among the active ones, unless it is never seen. The
+ * cursor goes on to its next piece. */
+static void sweep_begin(struct sweep *s, uint64_t to)
+{
+    size_t x = s->pending[0];
+    struct map_cursor *c = &s->cursor[x], piece = *c;
+    const struct map_cursor *top = s->actives > 0 ? &s->cursor[s->active[0]] : NULL;
+
+    piece.active_begin = c->begin;
+    piece.active_end = c->is_hole ? UINT64_MAX : c->begin + c->run->size;
+    piece.active_position = c->run->position + c->piece * c->run->position_stride;
+    if (top && top->active_end >= piece.active_end && wins(top, &piece)) {
+        c->piece = piece_unhidden(c, top);
+    } else {
+        *c = piece;
+        c->piece++;
+        if (c->place == 0) {
+            s->active[s->actives] = x;
+            c->place = ++s->actives;
+        }
+        active_rise(s, c->place - 1);
+    }
+    if (c->piece < c->run->count && c->run->stride * c->piece < to - c->run->offset)
+        c->begin = c->run->offset + c->piece * c->run->stride;
+    else
+        s->pending[0] = s->pending[--s->pendings];
+    if (s->pendings > 0)
+        pending_sink(s, 0);
+}
+
+/* [from, to) belongs to `c`, or is a hole. */
+static int pieces_add(struct pieces *p, uint64_t from, uint64_t to, const struct map_cursor *c, struct error *e)
+{
+    struct piece x = {.offset = from, .size = to - from, .is_hole = 1};
+    struct piece *before = p->count > 0 ? &p->piece[p->count - 1] : NULL;
+
+    if (c && !c->is_hole)
+        x = (struct piece){.offset = from,
+                           .size = to - from,
+                           .position = c->active_position + (from - c->active_begin),
+                           .session = c->run->session,
+                           .writer = c->run->writer};
+    if (before && x.is_hole == before->is_hole && x.session == before->session && x.writer == before->writer &&
+        (x.is_hole || before->position + before->size == x.position)) {
+        before->size += x.size;
+        return DELTAFS_OK;
+    }
+    if (p->count == p->capacity) {
+        size_t capacity = p->capacity ? 2 * p->capacity : 64;
+        int status = memory_grow(p->memory, &p->piece, p->capacity * sizeof x, capacity * sizeof x,
+                                 "a look-up in the index of a logical file", e);
+        if (status != DELTAFS_OK)
+            return status;
+        p->capacity = capacity;
+    }
+    p->piece[p->count++] = x;
+    return DELTAFS_OK;
+}
+
+static int sweep_run(struct sweep *s, uint64_t from, uint64_t to, struct pieces *out, struct error *e)
+{
+    int status = DELTAFS_OK;
+
+    for (uint64_t at = from, next; at < to && status == DELTAFS_OK; at = next) {
+        if (out->limit > 0 && out->count >= out->limit)
+            break;
+        while (s->actives > 0 && s->cursor[s->active[0]].active_end <= at)
+            active_pop(s);
+        while (s->pendings > 0 && s->cursor[s->pending[0]].begin <= at)
+            sweep_begin(s, to);
+        next = to;
+        if (s->pendings > 0 && s->cursor[s->pending[0]].begin < next)
+            next = s->cursor[s->pending[0]].begin;
+        if (s->actives > 0 && s->cursor[s->active[0]].active_end < next)
+            next = s->cursor[s->active[0]].active_end;
+        status = pieces_add(out, at, next, s->actives > 0 ? &s->cursor[s->active[0]] : NULL, e);
+    }
+    return status;
+}
+
+int extent_map_find(struct extent_map *m, uint64_t from, uint64_t to, struct pieces *out, struct error *e)
+{
+    out->count = 0;
+    if (from >= to)
+        return DELTAFS_OK;
+    int status = map_settle(m, e);
+    if (status == DELTAFS_OK)
+        status = take_all(m, out, from, to, e);
+    if (status != DELTAFS_OK)
+        return status;
+    struct sweep s = {.cursor = out->cursor,
+                      .pending = out->heap,
+                      .active = out->heap + out->heap_capacity,
+                      .pendings = out->cursors};
+    for (size_t i = 0; i < s.pendings; i++)
+        s.pending[i] = i;
+    for (size_t i = s.pendings / 2; i-- > 0;)
+        pending_sink(&s, i);
+    status = sweep_run(&s, from, to, out, e);
+    if (status != DELTAFS_OK)
+        out->count = 0;
+    return status;
+}
+
+/* ---- What nothing stands over ---- */
+
+static uint64_t run_reach(const struct map_run *x)
+{
+    return x->offset + (x->count - 1) * x->stride + x->size;
+}
+
+/* Whether `x` may stand over a piece of `run`. Pieces at one stride that do not meet once never do: so it is with what
+ * many writers have written in turn. */
+static int is_over(const struct map_run *x, const struct map_run *run)
+{
+    uint64_t stride = run->stride;
+
+    if (x == run || x->offset >= run_reach(run) || run_reach(x) <= run->offset || map_compare(x, 0, run, 0) < 0)
+        return 0;
+    if (run->count == 1 || (x->count > 1 && x->stride != stride))
+        return 1;
+    uint64_t ahead = (x->offset % stride + stride - run->offset % stride) % stride;
+    return ahead < run->size || x->size > stride - ahead;
+}
+
+static int is_tree_over(const struct map_run *tree, size_t n, const struct map_run *run)
+{
+    while (n > 0) {
+        size_t middle = n / 2;
+        if (tree[middle].reach <= run->offset)
+            return 0;
+        if (is_tree_over(tree, middle, run))
+            return 1;
+        if (tree[middle].offset >= run_reach(run))
+            return 0;
+        if (is_over(&tree[middle], run))
+            return 1;
+        tree += middle + 1;
+        n -= middle + 1;
+    }
+    return 0;
+}
+
+int extent_map_is_on_top(const struct extent_map *m, const struct map_run *run)
+{
+    if (m->has_top && map_compare(&m->top, m->top.position, run, run->position) >= 0)
+        return 0;
+    for (size_t i = 0; i < m->fresh.count; i++)
+        if (is_over(&m->fresh.run[i], run))
+            return 0;
+    for (unsigned i = 0; i < m->levels; i++)
+        if (is_tree_over(m->level[i].run, m->level[i].count, run))
+            return 0;
+    return 1;
+}

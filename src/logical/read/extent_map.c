@@ -1,0 +1,359 @@
+#include <stdlib.h>
+#include <string.h>
+#include "logical/read/extent_map.h"
+
+#define FRESH_CAPACITY_MIN 16
+#define FRESH_MAX          16384 /* entries; more are sorted and merged, so that adding stays cheap on average */
+#define FRESH_FIND_MAX     64    /* entries that a look-up takes one by one; fewer are not worth a merge */
+
+/* ---- Entries ---- */
+
+static uint64_t run_end(const struct map_run *x)
+{
+    return x->offset + (x->count - 1) * x->stride + x->size;
+}
+
+static uint64_t run_last(const struct map_run *x)
+{
+    return x->position + (x->count - 1) * x->position_stride;
+}
+
+static int compare(uint64_t a, uint64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+int map_compare(const struct map_run *a, uint64_t a_at, const struct map_run *b, uint64_t b_at)
+{
+    if (a->order != b->order)
+        return compare(a->order, b->order);
+    if (a->session != b->session)
+        return compare(a->session, b->session);
+    if (a->writer != b->writer)
+        return compare(a->writer, b->writer);
+    return compare(a_at, b_at);
+}
+
+/* By offset; entries with the same pieces stand together, the highest last. */
+static int compare_places(const void *left, const void *right)
+{
+    const struct map_run *a = left, *b = right;
+    int c = compare(a->offset, b->offset);
+
+    if (c == 0)
+        c = compare(a->size, b->size);
+    if (c == 0)
+        c = compare(a->stride, b->stride);
+    if (c == 0)
+        c = compare(a->count, b->count);
+    if (c == 0)
+        c = map_compare(a, a->position, b, b->position);
+    return c != 0 ? c : compare(a->position_stride, b->position_stride);
+}
+
+/* Whether `b`, which does not stand before `a`, beats it in every piece. */
+static int is_hidden(const struct map_run *a, const struct map_run *b)
+{
+    if (a->offset != b->offset || a->size != b->size || a->stride != b->stride || a->count != b->count)
+        return 0;
+    if (a->order != b->order || a->session != b->session || a->writer != b->writer)
+        return 1;
+    return a->position_stride <= b->position_stride;
+}
+
+static int runs_push(struct extent_map *m, struct map_runs *runs, const struct map_run *x, struct error *e)
+{
+    if (runs->count == runs->capacity) {
+        size_t capacity = runs->capacity ? runs->capacity * 2 : FRESH_CAPACITY_MIN;
+        int status = memory_grow(m->memory, &runs->run, runs->capacity * sizeof *x, capacity * sizeof *x,
+                                 "the index of a logical file", e);
+        if (status != DELTAFS_OK)
+            return status;
+        runs->capacity = capacity;
+    }
+    runs->run[runs->count++] = *x;
+    return DELTAFS_OK;
+}
+
+static void runs_fini(struct extent_map *m, struct map_runs *runs)
+{
+    memory_give(m->memory, runs->run, runs->capacity * sizeof *runs->run);
+    *runs = (struct map_runs){0};
+}
+
+/* ---- Levels ---- */
+
+/* Of sorted entries: leave out those that are hidden. Returns how many remain. */
+static size_t runs_thin(struct map_run *run, size_t n)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (kept > 0 && is_hidden(&run[kept - 1], &run[i]))
+            kept--;
+        run[kept++] = run[i];
+    }
+    return kept;
+}
+
+static int runs_merge(struct extent_map *m, const struct map_runs *a, const struct map_runs *b, struct map_runs *out,
+                      struct error *e)
+{
+    size_t i = 0, j = 0, n = 0;
+
+    *out = (struct map_runs){.capacity = a->count + b->count};
+    int status = memory_take(m->memory, out->capacity * sizeof *out->run, "the index of a logical file", &out->run, e);
+    if (status != DELTAFS_OK)
+        return status;
+    while (i < a->count && j < b->count)
+        out->run[n++] = compare_places(&a->run[i], &b->run[j]) <= 0 ? a->run[i++] : b->run[j++];
+    if (i < a->count)
+        memcpy(&out->run[n], &a->run[i], (a->count - i) * sizeof *out->run);
+    if (j < b->count)
+        memcpy(&out->run[n], &b->run[j], (b->count - j) * sizeof *out->run);
+    out->count = runs_thin(out->run, out->capacity);
+    return DELTAFS_OK;
+}
+
+/* Set how far each part of the tree reaches; returns that of run[0 .. n), n > 0. */
+static uint64_t tree_build(struct map_run *run, size_t n)
+{
+    size_t middle = n / 2;
+    uint64_t reach = run_end(&run[middle]), part;
+
+    if (middle > 0 && (part = tree_build(run, middle)) > reach)
+        reach = part;
+    if (middle + 1 < n && (part = tree_build(run + middle + 1, n - middle - 1)) > reach)
+        reach = part;
+    return run[middle].reach = reach;
+}
+
+static void fresh_sort(struct map_runs *fresh)
+{
+    size_t sorted = 1;
+
+    while (sorted < fresh->count && compare_places(&fresh->run[sorted - 1], &fresh->run[sorted]) <= 0)
+        sorted++;
+    if (sorted < fresh->count)
+        qsort(fresh->run, fresh->count, sizeof *fresh->run, compare_places);
+    fresh->count = runs_thin(fresh->run, fresh->count);
+}
+
+/* Make a level of the fresh entries, and of the levels that are not more than twice as long. */
+static int map_flush(struct extent_map *m, struct error *e)
+{
+    struct map_runs sum = {0}, next, none = {0};
+    unsigned first = m->levels;
+
+    fresh_sort(&m->fresh);
+    int status = runs_merge(m, &m->fresh, &none, &sum, e);
+    while (status == DELTAFS_OK && first > 0 && m->level[first - 1].count <= 2 * sum.count) {
+        status = runs_merge(m, &m->level[first - 1], &sum, &next, e);
+        if (status == DELTAFS_OK) {
+            runs_fini(m, &sum);
+            sum = next;
+            first--;
+        }
+    }
+    if (status != DELTAFS_OK) {
+        runs_fini(m, &sum);
+        return status;
+    }
+    while (m->levels > first)
+        runs_fini(m, &m->level[--m->levels]);
+    tree_build(sum.run, sum.count);
+    m->level[m->levels++] = sum;
+    m->fresh.count = 0;
+    return DELTAFS_OK;
+}
+
+/* ---- Truncations ---- */
+
+static int compare_cuts(const void *left, const void *right)
+{
+    const struct map_run *a = left, *b = right;
+    int c = compare(a->offset, b->offset);
+
+    return c != 0 ? c : -map_compare(a, a->position, b, b->position);
+}
+
+/* Only one that is higher than all at lower offsets is ever seen. */
+static void cuts_settle(struct extent_map *m)
+{
+    size_t kept = 0;
+
+    if (m->is_cut || m->cuts.count == 0)
+        return;
+    qsort(m->cuts.run, m->cuts.count, sizeof *m->cuts.run, compare_cuts);
+    for (size_t i = 0; i < m->cuts.count; i++) {
+        const struct map_run *x = &m->cuts.run[i], *before = &m->cuts.run[kept - (kept > 0)];
+        if (kept == 0 || map_compare(x, x->position, before, before->position) > 0)
+            m->cuts.run[kept++] = *x;
+    }
+    m->cuts.count = kept;
+    m->is_cut = 1;
+}
+
+int map_settle(struct extent_map *m, struct error *e)
+{
+    cuts_settle(m);
+    return m->fresh.count > FRESH_FIND_MAX ? map_flush(m, e) : DELTAFS_OK;
+}
+
+/* ---- Size ---- */
+
+/* Whether something is above the highest truncation: of a run its last piece, which is the highest and ends last. */
+static int is_above_top(const struct extent_map *m, const struct map_run *x)
+{
+    return !m->has_top || map_compare(x, run_last(x), &m->top, m->top.position) >= 0;
+}
+
+static void size_take(struct extent_map *m, const struct map_runs *runs)
+{
+    for (size_t i = 0; i < runs->count; i++)
+        if (is_above_top(m, &runs->run[i]) && run_end(&runs->run[i]) > m->size)
+            m->size = run_end(&runs->run[i]);
+}
+
+uint64_t extent_map_size(struct extent_map *m)
+{
+    if (!m->has_top || m->is_size_known)
+        return m->size;
+    m->size = m->top.offset;
+    size_take(m, &m->fresh);
+    size_take(m, &m->extends);
+    for (unsigned i = 0; i < m->levels; i++)
+        size_take(m, &m->level[i]);
+    m->is_size_known = 1;
+    return m->size;
+}
+
+/* A truncation or not, `x` is in the map now: what it makes of the size. */
+static void size_add(struct extent_map *m, const struct map_run *x, int is_cut)
+{
+    if (!is_cut) {
+        if (is_above_top(m, x) && run_end(x) > m->size)
+            m->size = run_end(x);
+        if (map_compare(x, run_last(x), &m->last, m->last.position) > 0) {
+            m->last = *x;
+            m->last.position = run_last(x);
+        }
+        return;
+    }
+    int c = m->has_top ? map_compare(x, x->position, &m->top, m->top.position) : 1;
+    if (c < 0 || (c == 0 && x->offset >= m->top.offset))
+        return;
+    m->top = *x;
+    m->has_top = 1;
+    /* What is above it has to be looked up when somebody asks; mostly there is nothing. */
+    m->is_size_known = map_compare(&m->last, m->last.position, x, x->position) < 0;
+    m->size = x->offset;
+}
+
+/* ---- Adding ---- */
+
+/* An extension that is lower than another one and not longer says nothing. */
+static int extend_push(struct extent_map *m, const struct map_run *x, struct error *e)
+{
+    struct map_runs *all = &m->extends;
+
+    while (all->count > 0) {
+        const struct map_run *before = &all->run[all->count - 1];
+        int c = map_compare(before, before->position, x, x->position);
+        if (c >= 0 && before->offset >= x->offset)
+            return DELTAFS_OK;
+        if (c > 0 || before->offset > x->offset)
+            break;
+        all->count--;
+    }
+    return runs_push(m, all, x, e);
+}
+
+int extent_map_add(struct extent_map *m, const struct extent *x, struct error *e)
+{
+    struct map_run run = {.offset = x->offset,
+                          .size = x->size,
+                          .stride = x->stride,
+                          .count = x->count,
+                          .position = x->position,
+                          .position_stride = x->position_stride,
+                          .order = x->order,
+                          .session = x->session,
+                          .writer = x->writer};
+    int status = DELTAFS_OK;
+
+    if (!extent_is_valid(x))
+        return error_set(e, DELTAFS_ERR_INVALID, "an extent's numbers do not fit each other");
+    if (x->kind == EXTENT_DATA && m->fresh.count >= FRESH_MAX)
+        status = map_flush(m, e);
+    if (status == DELTAFS_OK && x->kind == EXTENT_DATA)
+        status = runs_push(m, &m->fresh, &run, e);
+    else if (status == DELTAFS_OK && x->kind == EXTENT_TRUNCATE)
+        status = runs_push(m, &m->cuts, &run, e);
+    else if (status == DELTAFS_OK)
+        status = extend_push(m, &run, e);
+    if (status != DELTAFS_OK)
+        return status;
+    if (x->kind == EXTENT_TRUNCATE)
+        m->is_cut = 0;
+    size_add(m, &run, x->kind == EXTENT_TRUNCATE);
+    if (x->order > m->order)
+        m->order = x->order;
+    return DELTAFS_OK;
+}
+
+static int runs_each_of(const struct map_runs *runs, uint32_t session, uint32_t writer, map_run_fn fn, void *arg,
+                        struct error *e)
+{
+    int status = DELTAFS_OK;
+
+    for (size_t i = 0; i < runs->count && status == DELTAFS_OK; i++)
+        if (runs->run[i].session == session && runs->run[i].writer == writer)
+            status = fn(arg, &runs->run[i], e);
+    return status;
+}
+
+int extent_map_each_of(struct extent_map *m, uint32_t session, uint32_t writer, map_run_fn fn, void *arg,
+                       struct error *e)
+{
+    int status = map_settle(m, e); /* a look-up changes nothing then */
+
+    if (status == DELTAFS_OK)
+        status = runs_each_of(&m->fresh, session, writer, fn, arg, e);
+    for (unsigned i = 0; i < m->levels && status == DELTAFS_OK; i++)
+        status = runs_each_of(&m->level[i], session, writer, fn, arg, e);
+    return status;
+}
+
+uint64_t extent_map_order(const struct extent_map *m)
+{
+    return m->order;
+}
+
+size_t extent_map_count(const struct extent_map *m)
+{
+    size_t n = m->fresh.count + m->cuts.count + m->extends.count;
+
+    for (unsigned i = 0; i < m->levels; i++)
+        n += m->level[i].count;
+    return n;
+}
+
+size_t extent_map_bytes(const struct extent_map *m)
+{
+    size_t n = m->fresh.capacity + m->cuts.capacity + m->extends.capacity;
+
+    for (unsigned i = 0; i < m->levels; i++)
+        n += m->level[i].capacity;
+    return n * sizeof(struct map_run);
+}
+
+void extent_map_fini(struct extent_map *m)
+{
+    runs_fini(m, &m->fresh);
+    runs_fini(m, &m->cuts);
+    runs_fini(m, &m->extends);
+    while (m->levels > 0)
+        runs_fini(m, &m->level[--m->levels]);
+    *m = (struct extent_map){.memory = m->memory};
+}

@@ -1,0 +1,194 @@
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include "logical/logical.h"
+#include "logical/format/flat.h"
+#include "io/log.h"
+#include "io/store_format.h"
+
+const char *deltafs_logical_errmsg(const deltafs_logical *f)
+{
+    return f ? f->error.text : deltafs_thread_error()->text;
+}
+
+/* In atomic mode others' writes count as soon as they have returned. */
+int deltafs_logical_size(deltafs_logical *f, uint64_t *size)
+{
+    int status = f->is_atomic ? logical_seal(f, 0, &f->error) : DELTAFS_OK;
+
+    if (status == DELTAFS_OK && f->is_atomic)
+        status = logical_learn_atomic(f, &f->error);
+    if (status == DELTAFS_OK)
+        *size = f->size;
+    return status;
+}
+
+int deltafs_logical_io_stat(const deltafs_logical *f, struct deltafs_io_stat *out)
+{
+    io_stat(&f->io, out);
+    return DELTAFS_OK;
+}
+
+/* ---- What there is ---- */
+
+/* Adds the bytes that are stored of the file at `path`, which it frees. */
+static int ask_size_of(deltafs_logical *f, char *path, uint64_t *bytes, struct error *e)
+{
+    struct io_file file;
+    struct error second;
+    uint64_t size = 0;
+    int status = path ? io_file_open(&f->io, path, O_RDONLY, &file, e) : error_no_memory(e, 1, "a path");
+
+    free(path);
+    if (status != DELTAFS_OK)
+        return status;
+    status = io_file_stored(&file, &size, e);
+    int closed = io_file_close(&file, status == DELTAFS_OK ? e : &second);
+    *bytes += size;
+    return status != DELTAFS_OK ? status : closed;
+}
+
+/* The same; a file that is not there has none. */
+static int ask_add_size(deltafs_logical *f, char *path, uint64_t *bytes, struct error *e)
+{
+    int status = ask_size_of(f, path, bytes, e);
+
+    return status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_OK : status;
+}
+
+static int ask_session_size(deltafs_logical *f, const struct session *s, uint64_t *bytes, struct error *e)
+{
+    uint32_t *writer = NULL;
+    size_t n = 0;
+    int status = ask_size_of(f, session_path(&f->container, s->number, SESSION_NAME), bytes, e);
+
+    if (status == DELTAFS_OK)
+        status = session_logs(&f->container, &f->io, s, LOG_KIND_EXTENTS, &writer, &n, e);
+    for (size_t i = 0; i < n && status == DELTAFS_OK; i++) {
+        status = ask_add_size(f, session_log_path(&f->container, s, writer[i], LOG_KIND_FRAMES), bytes, e);
+        if (status == DELTAFS_OK)
+            status = ask_add_size(f, session_log_path(&f->container, s, writer[i], LOG_KIND_EXTENTS), bytes, e);
+    }
+    free(writer);
+    return status == DELTAFS_OK && s->has_index
+               ? ask_add_size(f, session_path(&f->container, s->number, SESSION_INDEX_NAME), bytes, e)
+               : status;
+}
+
+/* Adds what there is to say of another one's session; nothing of one that has been removed since it became known. */
+static int ask_session(deltafs_logical *f, const struct session *s, struct deltafs_logical_stat *stat, struct error *e)
+{
+    struct session now;
+    struct error own;
+    uint64_t bytes = 0;
+    int status = ask_session_size(f, s, &bytes, &own);
+
+    if (status == DELTAFS_ERR_NOT_FOUND && session_read(&f->container, &f->io, s->number, &now, e) == status)
+        return DELTAFS_OK;
+    if (status != DELTAFS_OK) {
+        *e = own;
+        return status;
+    }
+    stat->sessions++;
+    stat->writers += s->logs;
+    stat->is_flat += s->is_closed && s->has_index;
+    stat->is_closed &= s->is_closed;
+    stat->bytes_stored += bytes;
+    return DELTAFS_OK;
+}
+
+int deltafs_logical_stat(deltafs_logical *f, struct deltafs_logical_stat *out)
+{
+    struct deltafs_logical_stat stat = {.size = f->size,
+                                        .extents = extent_map_count(&f->map),
+                                        .uuid = f->container.uuid_text,
+                                        .is_closed = 1,
+                                        .is_cut = f->is_cut};
+    int status = ask_add_size(f, io_path(f->container.path, MANIFEST_NAME), &stat.bytes_stored, &f->error);
+
+    for (size_t i = 0; i < f->known_count && status == DELTAFS_OK; i++) {
+        const struct session *s = &f->known[i];
+        if (!f->has_session || s->number != f->session.number)
+            status = ask_session(f, s, &stat, &f->error);
+    }
+    if (status == DELTAFS_OK && f->has_session) {
+        stat.sessions++;
+        stat.writers += (uint64_t)f->has_logs;
+        stat.is_closed = 0;
+        status = ask_session_size(f, &f->session, &stat.bytes_stored, &f->error);
+    }
+    if (status == DELTAFS_OK)
+        *out = stat;
+    return status;
+}
+
+/* ---- Files as a whole ---- */
+
+int deltafs_logical_remove(const char *path)
+{
+    struct io io = io_default();
+    struct error *e = deltafs_thread_error();
+
+    return path ? container_remove(&io, path, e)
+                : error_set(e, DELTAFS_ERR_INVALID, "deltafs_logical_remove: path must be given");
+}
+
+int deltafs_kind(const char *path, char *kind)
+{
+    struct io io = io_default();
+    struct error *e = deltafs_thread_error();
+
+    return path && kind ? container_kind(&io, path, kind, e)
+                        : error_set(e, DELTAFS_ERR_INVALID, "deltafs_kind: path and kind must be given");
+}
+
+/* All batches of a closed session into one file. One of which a crash has taken something stays as it is: who opens it
+ * is told so. */
+static int flatten_session(const struct container *c, struct io *io, const struct session *s, struct error *e)
+{
+    struct bytes all = {{0}, 0};
+    uint32_t *writer = NULL;
+    size_t n = 0;
+    int status = session_logs(c, io, s, LOG_KIND_EXTENTS, &writer, &n, e);
+
+    if (status == DELTAFS_OK)
+        status = session_check_logs(c, io, s, writer, n, e);
+    for (size_t i = 0; i < n && status == DELTAFS_OK; i++) {
+        char *path = session_log_path(c, s, writer[i], LOG_KIND_EXTENTS);
+        uint64_t from = 0;
+        int is_last = 0;
+        status = path ? extent_log_read(io, path, s->number, writer[i], c->uuid, 1, &from, &is_last, &all.buffer,
+                                        &all.used, e)
+                      : error_no_memory(e, 1, "a path");
+        free(path);
+    }
+    if (status == DELTAFS_OK)
+        status = flat_write(c, io, s, all.buffer.bytes, all.used, 1, e);
+    free(writer);
+    buffer_fini(&all.buffer);
+    return status == DELTAFS_ERR_DAMAGED && !s->is_synced ? DELTAFS_OK : status;
+}
+
+int deltafs_logical_flatten(const char *path)
+{
+    struct io io = io_default();
+    struct error *e = deltafs_thread_error();
+    struct container c;
+    struct session *session = NULL;
+    size_t n = 0;
+    int is_new;
+
+    if (!path)
+        return error_set(e, DELTAFS_ERR_INVALID, "deltafs_logical_flatten: path must be given");
+    int status = container_open(&c, &io, path, 0, 0, &is_new, e);
+    if (status != DELTAFS_OK)
+        return status;
+    status = session_list(&c, &io, &session, &n, e);
+    for (size_t i = 0; i < n && status == DELTAFS_OK; i++)
+        if (session[i].is_closed)
+            status = flatten_session(&c, &io, &session[i], e);
+    free(session);
+    container_fini(&c);
+    return status;
+}

@@ -1,0 +1,173 @@
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include "logical/logical.h"
+#include "io/store_format.h"
+
+#define OPEN_MAX_LOGS 256                 /* data logs open at once */
+#define LOOK_UP_MAX   (UINT64_C(8) << 20) /* bytes of the file whose pieces are looked up at once */
+
+static int logical_close_sources(deltafs_logical *f, struct error *e)
+{
+    int status = DELTAFS_OK;
+    struct error second;
+
+    for (size_t i = 0; i < f->source_count; i++)
+        if (f->source[i]->is_open) {
+            int rc = frame_reader_close(&f->source[i]->reader, status == DELTAFS_OK ? e : &second);
+            status = status == DELTAFS_OK ? rc : status;
+            f->source[i]->is_open = 0;
+        }
+    f->source_open = 0;
+    return status;
+}
+
+/* The session of a log, as far as its path needs it. */
+static const struct session *logical_session_of(const deltafs_logical *f, uint32_t number)
+{
+    if (f->has_session && f->session.number == number)
+        return &f->session;
+    for (size_t i = 0; i < f->known_count; i++)
+        if (f->known[i].number == number)
+            return &f->known[i];
+    return NULL;
+}
+
+static int logical_open_source(deltafs_logical *f, struct source *s, struct error *e)
+{
+    const struct session *session = logical_session_of(f, s->session);
+    int status = DELTAFS_OK;
+
+    if (!session)
+        return error_set(e, DELTAFS_ERR_DAMAGED, "%s: extents of a session %" PRIu32 ", which there is not",
+                         f->container.path, s->session);
+    if (f->source_open >= OPEN_MAX_LOGS)
+        status = logical_close_sources(f, e);
+    char *path = session_log_path(&f->container, session, s->writer, LOG_KIND_FRAMES);
+    if (!path)
+        status = error_no_memory(e, strlen(f->container.path), "a path");
+    if (status == DELTAFS_OK)
+        status = frame_reader_open(&s->reader, &f->io, path, s->session, s->writer, f->container.uuid, &f->cache, e);
+    free(path);
+    if (status == DELTAFS_OK) {
+        s->is_open = 1;
+        f->source_open++;
+    }
+    return status;
+}
+
+static int logical_read_piece(deltafs_logical *f, const struct piece *p, uint8_t *bytes, struct error *e)
+{
+    if (p->is_hole) {
+        memset(bytes, 0, p->size);
+        return DELTAFS_OK;
+    }
+    if (f->has_logs && p->session == f->session.number && p->writer == f->group.rank)
+        return frame_log_read(&f->data, p->position, bytes, p->size, e);
+    struct source *s = logical_source(f, p->session, p->writer, e);
+    int status = s ? DELTAFS_OK : e->status;
+    if (status == DELTAFS_OK && !s->is_open)
+        status = logical_open_source(f, s, e);
+    return status == DELTAFS_OK ? frame_reader_read(&s->reader, p->position, bytes, p->size, e) : status;
+}
+
+/* Bytes that are all in the file, or behind it. */
+static int logical_read_range(deltafs_logical *f, uint64_t offset, uint8_t *bytes, uint64_t size, struct error *e)
+{
+    int status = DELTAFS_OK;
+
+    while (size > 0 && status == DELTAFS_OK) {
+        uint64_t n = size < LOOK_UP_MAX ? size : LOOK_UP_MAX;
+        status = extent_map_find(&f->map, offset, offset + n, &f->pieces, e);
+        for (size_t i = 0; i < f->pieces.count && status == DELTAFS_OK; i++)
+            status = logical_read_piece(f, &f->pieces.piece[i], bytes + (f->pieces.piece[i].offset - offset), e);
+        if (status == DELTAFS_OK) {
+            const struct piece *last = &f->pieces.piece[f->pieces.count - 1];
+            n = last->offset + last->size - offset;
+        }
+        offset += n;
+        bytes += n;
+        size -= n;
+    }
+    return status;
+}
+
+/* What is written and not in the map yet; and in atomic mode what others have written. */
+static int logical_look(deltafs_logical *f, const char *call, struct error *e)
+{
+    if (!logical_can_read(f))
+        return error_set(e, DELTAFS_ERR_MODE, "%s: %s: the file is open for writing only", f->container.path, call);
+    int status = logical_seal(f, 0, e);
+    return status == DELTAFS_OK && f->is_atomic ? logical_learn_atomic(f, e) : status;
+}
+
+int deltafs_logical_read_list(deltafs_logical *f, size_t n, const struct deltafs_extent *extent, void *bytes,
+                              size_t *got)
+{
+    struct error *e = &f->error;
+    int status = logical_look(f, "deltafs_logical_read", e);
+    uint8_t *to = bytes;
+    size_t last = 0;
+
+    for (size_t i = 0; i < n && status == DELTAFS_OK; i++) {
+        uint64_t size = extent[i].size, in_file = 0;
+        if (extent[i].offset < f->size)
+            in_file = f->size - extent[i].offset < size ? f->size - extent[i].offset : size;
+        status = logical_read_range(f, extent[i].offset, to, in_file, e);
+        memset(to + in_file, 0, size - in_file);
+        if (in_file > 0)
+            last = (size_t)(to - (uint8_t *)bytes) + in_file;
+        to += size;
+    }
+    if (status == DELTAFS_OK)
+        *got = last;
+    return status;
+}
+
+int deltafs_logical_read(deltafs_logical *f, uint64_t offset, void *bytes, size_t size, size_t *got)
+{
+    const struct deltafs_extent extent = {offset, size};
+
+    return deltafs_logical_read_list(f, 1, &extent, bytes, got);
+}
+
+/* Windows grow over a hole, and are small again behind it: where there is much, not all of it is looked up. */
+static int logical_next(deltafs_logical *f, uint64_t *start, uint64_t *end, struct error *e)
+{
+    uint64_t window = LOOK_UP_MAX, at = *start;
+
+    while (at < f->size) {
+        uint64_t n = f->size - at < window ? f->size - at : window;
+        int status = extent_map_find(&f->map, at, at + n, &f->pieces, e);
+        if (status != DELTAFS_OK)
+            return status;
+        const struct piece *p = f->pieces.piece, *last = p + f->pieces.count;
+        for (; p < last && p->is_hole; p++)
+            at = p->offset + p->size;
+        if (p < last) {
+            *start = *end = p->offset;
+            for (; p < last && !p->is_hole; p++)
+                *end = p->offset + p->size;
+            return DELTAFS_OK;
+        }
+        window = window < UINT64_MAX / 2 ? 2 * window : window;
+    }
+    *start = *end = f->size;
+    return DELTAFS_OK;
+}
+
+int deltafs_logical_next(deltafs_logical *f, uint64_t offset, uint64_t *start, uint64_t *end)
+{
+    uint64_t from = offset, to = offset;
+    int status = logical_look(f, "deltafs_logical_next", &f->error);
+
+    if (status == DELTAFS_OK)
+        status = logical_next(f, &from, &to, &f->error);
+    if (status == DELTAFS_OK) {
+        *start = from;
+        *end = to;
+    }
+    return status;
+}

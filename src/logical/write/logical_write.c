@@ -1,0 +1,588 @@
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include "logical/logical.h"
+#include "io/log.h"
+#include "io/store_format.h"
+
+#define BUFFER_MAX   (UINT64_C(4) << 20) /* bytes of a data log's buffer */
+#define LIST_MAX     4096                /* extents that may still become longer */
+#define PUBLISH_SOON (1u << 20)          /* bytes of extents that are not held back longer */
+#define PLACE_MIN    (64u << 10)         /* bytes of a write that is worth a place in a frame of its own choice */
+
+/* ---- The session and its logs ---- */
+
+/* What a claimed session is, to the others of the group. */
+struct claim {
+    uint32_t number, writers, buckets;
+    uint64_t order;
+};
+
+int logical_unclaim(deltafs_logical *f, struct error *e)
+{
+    int status = container_check(&f->container, &f->io, e);
+
+    return status == DELTAFS_OK ? session_remove(&f->container, &f->io, &f->session, 0, e) : status;
+}
+
+int logical_claim(deltafs_logical *f, struct error *e)
+{
+    struct claim claim = {0};
+    struct bytes told = {{0}, 0};
+    struct error ignored;
+    int is_claimed = 0;
+
+    e->status = DELTAFS_OK;
+    if (f->group.rank == 0)
+        e->status = container_check(&f->container, &f->io, e);
+    if (e->status == DELTAFS_OK && f->group.rank == 0)
+        e->status = session_claim(&f->container, &f->io, f->group.ranks, f->order, f->volumes, f->sync != SYNC_NONE,
+                                  &f->session, e);
+    if (e->status == DELTAFS_OK && f->group.rank == 0) {
+        is_claimed = 1;
+        claim = (struct claim){f->session.number, f->session.writers, f->session.buckets, f->session.order};
+        bytes_append(&told, &claim, sizeof claim, e);
+    }
+    int status = logical_is_alone(f) ? e->status : f->group.tell(f->group.ctx, &told, e);
+    if (status == DELTAFS_OK && told.used == sizeof claim)
+        memcpy(&claim, told.buffer.bytes, sizeof claim);
+    buffer_fini(&told.buffer);
+    if (status == DELTAFS_OK && !logical_is_alone(f))
+        status = logical_agree(f, e);
+    if (status != DELTAFS_OK && is_claimed)
+        logical_unclaim(f, &ignored);
+    if (status != DELTAFS_OK)
+        return status;
+    if (f->group.rank != 0)
+        f->session = (struct session){
+            .number = claim.number, .writers = claim.writers, .buckets = claim.buckets, .order = claim.order};
+    f->has_session = 1;
+    f->is_durable = 0;
+    return DELTAFS_OK;
+}
+
+/* A process alone has waited with it until it writes. What others have done since it opened the file, a truncation too,
+ * comes before that; nothing of its own is there yet. */
+static int logical_claim_late(deltafs_logical *f, struct error *e)
+{
+    int status = logical_learn(f, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    f->size = extent_map_size(&f->map);
+    return logical_claim(f, e);
+}
+
+static int logical_make_logs(deltafs_logical *f, struct error *e)
+{
+    struct error second;
+    uint64_t capacity = f->memory_limit / 4 < BUFFER_MAX ? f->memory_limit / 4 : BUFFER_MAX;
+    int status = DELTAFS_OK;
+
+    if (f->has_logs)
+        return DELTAFS_OK;
+    /* Which looks, too. */
+    status = f->has_session ? container_check(&f->container, &f->io, e) : logical_claim_late(f, e);
+    if (status != DELTAFS_OK)
+        return status;
+    char *data = session_log_path(&f->container, &f->session, f->group.rank, LOG_KIND_FRAMES);
+    char *extents = session_log_path(&f->container, &f->session, f->group.rank, LOG_KIND_EXTENTS);
+    if (!data || !extents)
+        status = error_no_memory(e, strlen(f->container.path), "a path");
+    if (status == DELTAFS_OK)
+        status = frame_log_create(&f->data, &f->io, data, f->session.number, f->group.rank, f->container.uuid,
+                                  (size_t)capacity, &f->memory, e);
+    if (status == DELTAFS_OK) {
+        status = extent_log_create(&f->extents, &f->io, extents, f->group.rank, f->container.uuid, e);
+        if (status != DELTAFS_OK) {
+            frame_log_close(&f->data, &second);
+            extent_log_close(&f->extents, &second);
+            f->io.ops->unlink(f->io.ctx, extents);
+            f->io.ops->unlink(f->io.ctx, data);
+        }
+    }
+    if (status == DELTAFS_OK && logical_can_read(f))
+        frame_log_use_cache(&f->data, &f->cache);
+    free(data);
+    free(extents);
+    f->has_logs = status == DELTAFS_OK;
+    return status;
+}
+
+/* ---- Publishing ---- */
+
+/* Give the map what is sealed: an entry of the list that is there is not made longer any more. */
+static int logical_show(const struct extent *x, void *arg, struct error *e)
+{
+    deltafs_logical *f = arg;
+
+    return extent_map_add(&f->map, x, e);
+}
+
+int logical_seal(deltafs_logical *f, int is_last, struct error *e)
+{
+    size_t before = f->unpublished.used, used;
+    int last, status;
+
+    if (!f->has_logs || (f->list.count == 0 && !is_last))
+        return DELTAFS_OK;
+    status = extent_list_encode(&f->list, log_seed(f->container.uuid), f->session.number, f->group.rank, f->order,
+                                frame_log_end(&f->data), is_last, &f->unpublished.buffer, &f->unpublished.used, e);
+    if (status != DELTAFS_OK)
+        return status;
+    /* Behind the last batch nobody reads any more. */
+    if (logical_can_read(f) && !is_last)
+        status =
+            extent_batches_decode(f->unpublished.buffer.bytes + before, f->unpublished.used - before,
+                                  log_seed(f->container.uuid), f->container.path, 0, logical_show, f, &used, &last, e);
+    /* What of it is in the map already may come there again. */
+    if (status == DELTAFS_OK)
+        extent_list_clear(&f->list);
+    else
+        f->unpublished.used = before;
+    return status;
+}
+
+/* What storage may have lost cannot be written again: nothing that comes after it is taken for durable. */
+static int logical_lose(deltafs_logical *f, const struct error *e)
+{
+    f->lost = *e;
+    return e->status;
+}
+
+static int logical_check_lost(const deltafs_logical *f, struct error *e)
+{
+    if (f->lost.status != DELTAFS_OK)
+        *e = f->lost;
+    return f->lost.status;
+}
+
+static int logical_sync_name(deltafs_logical *f, struct error *e)
+{
+    if (f->is_named)
+        return DELTAFS_OK;
+    if (session_sync_folder(&f->container, &f->io, &f->session, f->group.rank, e) != DELTAFS_OK)
+        return logical_lose(f, e);
+    f->is_named = 1;
+    return DELTAFS_OK;
+}
+
+/* A write that failed, as on a full disk, can be tried again; a sync cannot. */
+static int logical_flush(deltafs_logical *f, int sync, struct error *e)
+{
+    int status = frame_log_flush(&f->data, sync, e);
+
+    if (status == DELTAFS_OK)
+        status = extent_log_append(&f->extents, f->unpublished.buffer.bytes, f->unpublished.used, sync, e);
+    if (f->data.is_lost || f->extents.is_lost)
+        return logical_lose(f, e);
+    return status == DELTAFS_OK && sync ? logical_sync_name(f, e) : status;
+}
+
+/* The file, and the session if there is one, once; as for any file, that waits until somebody asks for it. */
+static int logical_sync_session(deltafs_logical *f, struct error *e)
+{
+    int status = DELTAFS_OK;
+
+    if (f->group.rank != 0 || f->is_durable)
+        return DELTAFS_OK;
+    status = f->has_session ? session_sync(&f->container, &f->io, &f->session, f->volumes, e)
+                            : container_sync(&f->container, &f->io, e);
+    if (status != DELTAFS_OK)
+        return logical_lose(f, e);
+    f->is_durable = 1;
+    return DELTAFS_OK;
+}
+
+/* Whether the others of the group will be told of what is published: in atomic mode they read it, and at the end nobody
+ * is told any more. */
+static int logical_has_news(const deltafs_logical *f, int is_last)
+{
+    return !logical_is_alone(f) && logical_can_read(f) && !f->is_atomic && !is_last;
+}
+
+int logical_publish(deltafs_logical *f, int sync, int is_last, struct error *e)
+{
+    int is_news = logical_has_news(f, is_last), status = logical_check_lost(f, e);
+
+    if (status == DELTAFS_OK)
+        status = logical_seal(f, is_last, e);
+    if (status == DELTAFS_OK && sync)
+        status = logical_sync_session(f, e);
+    if (status != DELTAFS_OK || !f->has_logs)
+        return status;
+    /* Before anything is in the log, where it would come a second time. */
+    if (is_news)
+        status = buffer_reserve(&f->news.buffer, f->news.used + f->unpublished.used, "the index of a logical file", e);
+    if (status == DELTAFS_OK)
+        status = logical_flush(f, sync, e);
+    if (status == DELTAFS_OK && is_news)
+        status = bytes_append(&f->news, f->unpublished.buffer.bytes, f->unpublished.used, e);
+    if (status == DELTAFS_OK)
+        f->unpublished.used = 0;
+    if (status == DELTAFS_OK && sync)
+        f->is_unsynced = 0;
+    return status;
+}
+
+/* Rank 0: whoever has been writing to a file that was deleted meanwhile writes to nothing; and what is read by its path
+ * may be another file's. Whatever else has failed, that is the error then. */
+static void logical_check_there(deltafs_logical *f, struct error *e)
+{
+    struct error gone;
+    int status = f->group.rank == 0 ? container_check(&f->container, &f->io, &gone) : DELTAFS_OK;
+
+    if (status == DELTAFS_ERR_NOT_FOUND || (status != DELTAFS_OK && e->status == DELTAFS_OK))
+        *e = gone;
+}
+
+/* Collective: see what others have published. */
+static int logical_learn_news(deltafs_logical *f, struct error *e)
+{
+    int status;
+
+    if (f->is_atomic) {
+        e->status = logical_learn_alone(f, e);
+        return logical_agree(f, e);
+    }
+    status = logical_learn(f, e);
+    if (logical_is_alone(f) || (status != DELTAFS_ERR_DAMAGED && status != DELTAFS_ERR_NOT_FOUND))
+        return status;
+    logical_check_there(f, e);
+    return logical_agree(f, e);
+}
+
+static int logical_sync_all(deltafs_logical *f, int sync, struct error *e)
+{
+    e->status = DELTAFS_OK;
+    if (f->mode != O_RDONLY) {
+        e->status = logical_publish(f, sync, 0, e);
+        logical_check_there(f, e);
+    }
+    int status = logical_agree(f, e);
+    return status == DELTAFS_OK ? logical_learn_news(f, e) : status;
+}
+
+int deltafs_logical_sync(deltafs_logical *f)
+{
+    return logical_sync_all(f, f->sync != SYNC_NONE, &f->error);
+}
+
+int deltafs_logical_share(deltafs_logical *f)
+{
+    return logical_is_alone(f) || f->is_atomic || f->mode == O_RDONLY ? DELTAFS_OK : logical_share(f, &f->error);
+}
+
+/* ---- Writing ---- */
+
+static int logical_may_write(deltafs_logical *f, const char *call, struct error *e)
+{
+    return f->mode == O_RDONLY
+               ? error_set(e, DELTAFS_ERR_MODE, "%s: %s: the file is open for reading only", f->container.path, call)
+               : DELTAFS_OK;
+}
+
+static int logical_add(deltafs_logical *f, uint64_t offset, const uint8_t *bytes, size_t size, struct error *e)
+{
+    uint64_t position = frame_log_end(&f->data);
+    int status = frame_log_append(&f->data, bytes, size, e);
+
+    f->is_unsynced = 1;
+    if (status == DELTAFS_OK)
+        status = extent_list_add(&f->list, offset, size, position, e);
+    if (status == DELTAFS_OK && offset + size > f->size)
+        f->size = offset + size;
+    if (status == DELTAFS_OK && f->kept)
+        kept_keys_take(f->kept, offset, bytes, size, position);
+    return status;
+}
+
+/* At a frame's beginning: a long write stands in its frames as it does in the pages of an ordinary file, so that who
+ * reads pages of the file reads as many frames. (It also has the pages of the kernel and those of the reader's memory
+ * as the reader of an ordinary file has them: some processors copy at half their speed if the two differ by a few
+ * bytes.) */
+static int logical_place(deltafs_logical *f, uint64_t offset, size_t size, struct error *e)
+{
+    static const uint8_t zeros[FRAME_SIZE];
+
+    if (size < PLACE_MIN || f->list.count > 0 || frame_log_end(&f->data) % FRAME_SIZE != 0)
+        return DELTAFS_OK;
+    return frame_log_append(&f->data, zeros, offset % FRAME_SIZE, e);
+}
+
+static int logical_write_pieces(deltafs_logical *f, size_t n, const struct deltafs_extent *extent, const uint8_t *bytes,
+                                struct error *e)
+{
+    int status = logical_make_logs(f, e);
+
+    if (status == DELTAFS_OK && n > 0)
+        status = logical_place(f, extent->offset, extent->size, e);
+    for (size_t i = 0; i < n && status == DELTAFS_OK; i++) {
+        if (extent[i].size > 0)
+            status = logical_add(f, extent[i].offset, bytes, extent[i].size, e);
+        bytes += extent[i].size;
+    }
+    if (status == DELTAFS_OK && f->list.count >= LIST_MAX)
+        status = logical_seal(f, 0, e);
+    if (status == DELTAFS_OK && f->unpublished.used >= PUBLISH_SOON)
+        status = logical_publish(f, 0, 0, e);
+    return status;
+}
+
+/* ---- Atomic mode ---- */
+
+/* Closing lets go of it, too: others must not wait for ever where unlocking fails. */
+static void logical_unlock(deltafs_logical *f)
+{
+    struct error ignored;
+
+    if (io_file_unlock(&f->lock, LOCK_FILE, LOCK_BYTES, &ignored) != DELTAFS_OK)
+        io_file_close(&f->lock, &ignored);
+}
+
+/* Readers share the lock, and so one could come before the last has gone, again and again, while a writer waits. It
+ * waits with the gate shut, behind which there are only so many. A reader takes both at once, and opens the gate for
+ * the next. Nobody waits for the gate who has the lock. */
+static int logical_pass_gate(deltafs_logical *f, int is_shared, struct error *e)
+{
+    int status = is_shared ? io_file_lock_wait(&f->lock, LOCK_FILE, LOCK_BYTES, 1, e)
+                           : io_file_lock_wait(&f->lock, LOCK_GATE, 1, 0, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    status = is_shared ? io_file_unlock(&f->lock, LOCK_GATE, 1, e) : io_file_lock_wait(&f->lock, LOCK_FILE, 1, 0, e);
+    if (status != DELTAFS_OK)
+        logical_unlock(f);
+    return status;
+}
+
+/* DELTAFS_ERR_NOT_FOUND, of a file open for reading only, if nobody has ever had it in atomic mode to write. */
+static int logical_lock(deltafs_logical *f, int is_shared, struct error *e)
+{
+    char *path = NULL;
+    int flags = f->mode == O_RDONLY ? O_RDONLY : O_RDWR | O_CREAT, status = DELTAFS_OK;
+
+    if (f->lock.fd < 0) {
+        path = io_path(f->container.path, LOCK_NAME);
+        status = path ? io_file_open(&f->io, path, flags, &f->lock, e) : error_no_memory(e, 1, "a path");
+    }
+    free(path);
+    return status == DELTAFS_OK ? logical_pass_gate(f, is_shared, e) : status;
+}
+
+/* Whether there are locks at all. */
+static int logical_try_lock(deltafs_logical *f, struct error *e)
+{
+    int is_reader = f->mode == O_RDONLY, status = logical_lock(f, is_reader, e);
+
+    if (status == DELTAFS_OK)
+        logical_unlock(f);
+    return is_reader && status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_OK : status;
+}
+
+static int logical_learn_locked(deltafs_logical *f, struct error *e)
+{
+    int status = logical_learn_alone(f, e);
+
+    logical_unlock(f);
+    return status;
+}
+
+int logical_learn_atomic(deltafs_logical *f, struct error *e)
+{
+    struct error own;
+    int status = logical_lock(f, 1, &own);
+
+    if (status == DELTAFS_ERR_NOT_FOUND && f->mode == O_RDONLY) {
+        status = logical_learn_alone(f, e);
+        if (status != DELTAFS_OK)
+            return status;
+        status = logical_lock(f, 1, &own); /* the first such writer may have come meanwhile */
+        if (status == DELTAFS_ERR_NOT_FOUND)
+            return DELTAFS_OK;
+    }
+    if (status == DELTAFS_OK)
+        return logical_learn_locked(f, e);
+    *e = own;
+    return status;
+}
+
+/* Where others' work is seen late, so would this process's be until it is with the server. */
+static int logical_hand_in(deltafs_logical *f, struct error *e)
+{
+    if (f->has_logs &&
+        (io_file_catch_up(&f->data.file, e) != DELTAFS_OK || io_file_catch_up(&f->extents.file, e) != DELTAFS_OK))
+        return logical_lose(f, e);
+    return DELTAFS_OK;
+}
+
+/* In atomic mode a write comes behind all that others have written when it begins, and is there for all when it has
+ * ended; one at a time. */
+static int logical_write_atomic(deltafs_logical *f, size_t n, const struct deltafs_extent *extent, const uint8_t *bytes,
+                                struct error *e)
+{
+    int status = logical_lock(f, 0, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    status = logical_learn_alone(f, e);
+    if (status == DELTAFS_OK)
+        status = logical_write_pieces(f, n, extent, bytes, e);
+    if (status == DELTAFS_OK)
+        status = logical_publish(f, 0, 0, e);
+    if (status == DELTAFS_OK)
+        status = logical_hand_in(f, e);
+    logical_unlock(f);
+    return status;
+}
+
+/* ---- Writing, as the caller asks for it ---- */
+
+int deltafs_logical_write_list(deltafs_logical *f, size_t n, const struct deltafs_extent *extent, const void *bytes)
+{
+    struct error *e = &f->error;
+    int status = logical_may_write(f, "deltafs_logical_write", e), has_bytes = 0;
+
+    if (status == DELTAFS_OK)
+        status = logical_check_lost(f, e);
+    for (size_t i = 0; i < n && status == DELTAFS_OK; i++) {
+        has_bytes |= extent[i].size > 0;
+        if (extent[i].size > INT64_MAX || extent[i].offset > INT64_MAX - extent[i].size)
+            status = error_set(e, DELTAFS_ERR_INVALID,
+                               "%s: %" PRIu64 " bytes at offset %" PRIu64 " are beyond the greatest size of a file",
+                               f->container.path, extent[i].size, extent[i].offset);
+    }
+    /* What writes nothing makes no logs, either. */
+    if (status != DELTAFS_OK || !has_bytes)
+        return status;
+    return f->is_atomic ? logical_write_atomic(f, n, extent, bytes, e) : logical_write_pieces(f, n, extent, bytes, e);
+}
+
+int deltafs_logical_write(deltafs_logical *f, uint64_t offset, const void *bytes, size_t size)
+{
+    const struct deltafs_extent extent = {offset, size};
+
+    return deltafs_logical_write_list(f, 1, &extent, bytes);
+}
+
+/* ---- The file's size ---- */
+
+/* Collective: raise the order above all that is known to any. */
+static int logical_raise(deltafs_logical *f, struct error *e)
+{
+    uint64_t order = f->order;
+    int status = logical_is_alone(f) ? DELTAFS_OK : f->group.max(f->group.ctx, &order, 1, e);
+
+    if (status == DELTAFS_OK)
+        f->order = order + 1;
+    return status;
+}
+
+/* One process notes the new size in its log, at once: a truncation that comes late would take away what comes after.
+ * One to nothing is durable before what it makes superfluous is removed. */
+static int logical_note_size(deltafs_logical *f, enum extent_kind kind, uint64_t size, struct error *e)
+{
+    int status = f->has_logs ? container_check(&f->container, &f->io, e) : logical_make_logs(f, e);
+
+    f->is_unsynced = 1;
+    if (status == DELTAFS_OK)
+        status = extent_list_mark(&f->list, kind, size, frame_log_end(&f->data), e);
+    return status == DELTAFS_OK ? logical_publish(f, size == 0 && f->sync != SYNC_NONE, 0, e) : status;
+}
+
+/* The others of the group see it without reading. So does rank 0 of a file that is open for writing only: what it
+ * writes itself is not in its map, but what was there before is. */
+static int logical_see_size(deltafs_logical *f, enum extent_kind kind, uint64_t size, struct error *e)
+{
+    const struct extent x = {.kind = kind, .offset = size, .count = 1, .order = f->order, .session = f->session.number};
+
+    return f->group.rank != 0 || !logical_can_read(f) ? extent_map_add(&f->map, &x, e) : DELTAFS_OK;
+}
+
+static int logical_change_size(deltafs_logical *f, enum extent_kind kind, uint64_t size, struct error *e)
+{
+    e->status = f->group.rank == 0 ? logical_note_size(f, kind, size, e) : DELTAFS_OK;
+    if (e->status == DELTAFS_OK)
+        e->status = logical_see_size(f, kind, size, e);
+    int status = logical_agree(f, e);
+    f->order++;
+    if (status == DELTAFS_OK && (kind == EXTENT_TRUNCATE || size > f->size))
+        f->size = size;
+    return status;
+}
+
+/* In atomic mode rank 0 changes it as it would write. The others are here, too, and wait for no lock. */
+static int logical_lock_size(deltafs_logical *f, int *is_locked, struct error *e)
+{
+    e->status = f->group.rank == 0 ? logical_lock(f, 0, e) : DELTAFS_OK;
+    *is_locked = f->group.rank == 0 && e->status == DELTAFS_OK;
+    if (*is_locked)
+        e->status = logical_learn_alone(f, e);
+    return logical_agree(f, e);
+}
+
+static int logical_set_size(deltafs_logical *f, enum extent_kind kind, uint64_t size, struct error *e)
+{
+    e->status = logical_check_lost(f, e);
+    if (e->status == DELTAFS_OK)
+        e->status = size > EXTENT_MAX ? error_set(e, DELTAFS_ERR_INVALID, "%s: no file is %" PRIu64 " bytes long",
+                                                  f->container.path, size)
+                                      : logical_seal(f, 0, e);
+    int is_locked = 0, status = logical_agree(f, e);
+
+    if (status == DELTAFS_OK && f->is_atomic)
+        status = logical_lock_size(f, &is_locked, e);
+    if (status == DELTAFS_OK)
+        status = logical_raise(f, e);
+    if (status == DELTAFS_OK)
+        status = logical_change_size(f, kind, size, e);
+    if (is_locked)
+        logical_unlock(f);
+    return status;
+}
+
+int logical_truncate(deltafs_logical *f, uint64_t size, struct error *e)
+{
+    int status = logical_set_size(f, EXTENT_TRUNCATE, size, e);
+
+    if (status == DELTAFS_OK && size == 0)
+        logical_reclaim(f);
+    return status;
+}
+
+int deltafs_logical_truncate(deltafs_logical *f, uint64_t size)
+{
+    int status = logical_may_write(f, "deltafs_logical_truncate", &f->error);
+
+    return status == DELTAFS_OK ? logical_truncate(f, size, &f->error) : status;
+}
+
+int deltafs_logical_extend(deltafs_logical *f, uint64_t size)
+{
+    int status = logical_may_write(f, "deltafs_logical_extend", &f->error);
+
+    return status == DELTAFS_OK ? logical_set_size(f, EXTENT_EXTEND, size, &f->error) : status;
+}
+
+int deltafs_logical_set_atomic(deltafs_logical *f, int is_atomic)
+{
+    struct error *e = &f->error;
+    int status = logical_sync_all(f, 0, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    e->status = DELTAFS_OK;
+    if (is_atomic)
+        e->status = logical_try_lock(f, e);
+    status = logical_agree(f, e);
+    if (status != DELTAFS_OK)
+        return status;
+    int is_end = f->is_atomic && !is_atomic && !logical_is_alone(f);
+    f->is_atomic = is_atomic;
+    if (!is_end)
+        return DELTAFS_OK;
+    logical_learn_anew(f);
+    return logical_learn(f, e);
+}

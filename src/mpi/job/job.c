@@ -1,0 +1,551 @@
+/* The directory that all ranks of a job write together: shuffle, agreement, commit.
+ *
+ * An epoch's end, on all ranks: agree that all call it, with one label; end the shuffle's round, so that every record
+ * is with its partition's owner; end the epoch in the own partitions; agree on the outcome; rank 0 commits; all learn
+ * its verdict; the next round begins. Three collective calls: the round ends without any. With commit=async what
+ * follows the round is done by the next collective call.
+ *
+ * A rank that waits, for others or for its own storage, must serve the shuffles of all directories: its peers may be
+ * waiting in another (a simulation has one for each species). So open directories stand in a list, and each has a lock
+ * that its calls hold: whoever waits serves all those that nobody is in, besides its own.
+ *
+ * Ranks are numbered as the layout of nodes has them (topology.h), but in messages to users. */
+#include <sched.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+#include "base/thread.h"
+#include "mpi/job/job.h"
+#include "mpi/job/stats.h"
+
+#define IDLE_YIELDS    1000 /* looks for something to do before a rank that waits sleeps a little */
+#define IDLE_NS        50000
+#define THREAD_NAP_MIN 20000 /* ns between two looks of a thread for progress */
+#define THREAD_NAP_MAX 1000000
+
+enum job_call { JOB_EPOCH_END = 1, JOB_CLOSE = 2, JOB_EPOCH_WAIT = 3 };
+
+/* ---- Open directories ---- */
+
+static struct job *open_jobs;
+static pthread_mutex_t open_jobs_lock = PTHREAD_MUTEX_INITIALIZER;
+
+void job_register(struct job *j)
+{
+    pthread_mutex_lock(&open_jobs_lock);
+    j->next = open_jobs;
+    open_jobs = j;
+    pthread_mutex_unlock(&open_jobs_lock);
+}
+
+static void job_unregister(struct job *j)
+{
+    pthread_mutex_lock(&open_jobs_lock);
+    for (struct job **at = &open_jobs; *at; at = &(*at)->next)
+        if (*at == j) {
+            *at = j->next;
+            break;
+        }
+    pthread_mutex_unlock(&open_jobs_lock);
+}
+
+/* Serve the directories that no call is in. Returns whether there was anything to do. */
+static int job_serve_others(void)
+{
+    int has_moved = 0;
+
+    if (pthread_mutex_trylock(&open_jobs_lock) != 0)
+        return 0; /* another thread does it */
+    for (struct job *j = open_jobs; j; j = j->next)
+        if (pthread_mutex_trylock(&j->lock) == 0) {
+            if (j->shuffle)
+                has_moved |= shuffle_progress(j->shuffle);
+            pthread_mutex_unlock(&j->lock);
+        }
+    pthread_mutex_unlock(&open_jobs_lock);
+    return has_moved;
+}
+
+static _Thread_local unsigned idle; /* looks since this thread last had something to do, or its wait has begun */
+
+/* What a rank that waits does again and again: serve all directories, and if there is nothing to do, yield the
+ * processor, and in the end sleep a little: there may be more ranks than cores. */
+void job_wait(void *arg)
+{
+    const struct timespec nap = {.tv_nsec = IDLE_NS};
+    struct job *j = arg;
+    int has_moved = j && j->shuffle ? shuffle_progress(j->shuffle) : 0;
+
+    has_moved |= job_serve_others();
+    idle = has_moved ? 0 : idle + 1;
+    if (idle > IDLE_YIELDS)
+        nanosleep(&nap, NULL);
+    else if (!has_moved)
+        sched_yield();
+}
+
+void job_met(void *arg)
+{
+    (void)arg;
+    idle = 0;
+}
+
+/* The thread that serves other ranks, where the option progress asks for it: looks again soon while there is something
+ * to do, later if not. */
+static void *job_thread(void *arg)
+{
+    struct timespec nap = {.tv_nsec = THREAD_NAP_MIN};
+    struct job *j = arg;
+
+    while (!atomic_load(&j->is_closing)) {
+        int has_moved = 0;
+        if (pthread_mutex_trylock(&j->lock) == 0) {
+            has_moved = shuffle_progress(j->shuffle);
+            pthread_mutex_unlock(&j->lock);
+        }
+        nap.tv_nsec = has_moved ? THREAD_NAP_MIN : 2 * nap.tv_nsec < THREAD_NAP_MAX ? 2 * nap.tv_nsec : THREAD_NAP_MAX;
+        nanosleep(&nap, NULL);
+    }
+    return NULL;
+}
+
+int job_start_thread(struct job *j, struct error *e)
+{
+    int level = MPI_THREAD_SINGLE;
+
+    MPI_Query_thread(&level);
+    if (level != MPI_THREAD_MULTIPLE)
+        return error_set(e, DELTAFS_ERR_OPTION,
+                         "option progress: a thread needs MPI_THREAD_MULTIPLE, which MPI_Init_thread did not give; ask "
+                         "it for that level, or leave progress=calls");
+    int status = thread_start(&j->thread, job_thread, j, e);
+    j->has_thread = status == DELTAFS_OK;
+    return status;
+}
+
+void job_stop_thread(struct job *j)
+{
+    if (!j->has_thread)
+        return;
+    atomic_store(&j->is_closing, 1);
+    pthread_join(j->thread, NULL);
+    j->has_thread = 0;
+}
+
+void job_die(void *arg)
+{
+    struct job *j = arg;
+
+    j->is_dead = 1;
+    if (j->shuffle)
+        shuffle_kill(j->shuffle);
+}
+
+int job_check_dead(void *arg, struct error *e)
+{
+    struct job *j = arg;
+
+    if (!j->is_dead)
+        return DELTAFS_OK;
+    if (j->shuffle && shuffle_take_error(j->shuffle, e) != DELTAFS_OK)
+        return e->status;
+    return error_set(e, DELTAFS_ERR_COLLECTIVE,
+                     "the ranks of this directory have lost each other; see the first error");
+}
+
+/* ---- Shuffle ---- */
+
+size_t job_store(void *arg, size_t n, const uint8_t *keys, size_t key_stride, const uint8_t *values,
+                 size_t value_stride, size_t size)
+{
+    return deltafs_writer_put_now(((struct job *)arg)->writer, n, keys, key_stride, values, value_stride, size);
+}
+
+static void job_put(struct job *j, size_t n, const uint8_t *keys, size_t key_stride, const uint8_t *values,
+                    size_t value_stride, size_t size)
+{
+    if (j->shuffle)
+        shuffle_put(j->shuffle, n, keys, key_stride, values, value_stride, size);
+    else
+        deltafs_writer_put_many(j->writer, n, keys, key_stride, values, value_stride, size);
+}
+
+/* The values stay here; their places go to the keys' partitions. */
+static void job_put_local(struct job *j, size_t n, const uint8_t *keys, size_t key_stride, const uint8_t *values,
+                          size_t value_stride, size_t size)
+{
+    for (size_t some; n > 0; n -= some) {
+        const uint8_t *places;
+        while (j->shuffle && !deltafs_writer_can_put_values(j->writer, size))
+            job_wait(j);
+        some = deltafs_writer_put_values(j->writer, n, keys, key_stride, values, value_stride, size, &places);
+        if (some == 0)
+            break;
+        job_put(j, some, keys, key_stride, places, PLACE_SIZE, PLACE_SIZE);
+        keys += some * key_stride;
+        values += size > 0 ? some * value_stride : 0;
+    }
+}
+
+static int job_append(void *ctx, size_t n, const uint8_t *keys, size_t key_stride, const uint8_t *values,
+                      size_t value_stride, size_t size, struct error *e)
+{
+    struct job *j = ctx;
+
+    pthread_mutex_lock(&j->lock);
+    int status = job_check_dead(j, e);
+    if (status == DELTAFS_OK) {
+        if (deltafs_writer_is_local(j->writer))
+            job_put_local(j, n, keys, key_stride, values, value_stride, size);
+        else
+            job_put(j, n, keys, key_stride, values, value_stride, size);
+        j->pending += n;
+        j->appended += n;
+        status = job_check_dead(j, e); /* a shuffle that is lost meanwhile drops records */
+    }
+    pthread_mutex_unlock(&j->lock);
+    return status;
+}
+
+static void job_fail(void *ctx, const struct error *e)
+{
+    struct job *j = ctx;
+
+    pthread_mutex_lock(&j->lock);
+    deltafs_writer_fail(j->writer, e);
+    pthread_mutex_unlock(&j->lock);
+}
+
+/* Bring every record to its owner. What comes after is let in by job_next_round. Fails only where the job is lost. */
+static int job_deliver_all(struct job *j, struct error *e)
+{
+    struct error own;
+
+    if (!j->shuffle)
+        return DELTAFS_OK;
+    shuffle_end(j->shuffle);
+    int status = job_check_dead(j, e);
+    if (status == DELTAFS_OK && shuffle_take_error(j->shuffle, &own) != DELTAFS_OK)
+        deltafs_writer_fail(j->writer, &own);
+    return status;
+}
+
+static void job_next_round(struct job *j)
+{
+    if (j->shuffle)
+        shuffle_begin(j->shuffle);
+}
+
+/* ---- Agreement ---- */
+
+/* The maximum of a number is this of the minimum of the numbers' opposites. */
+static uint64_t job_opposite(uint64_t v)
+{
+    return (UINT64_C(1) << 62) - v;
+}
+
+/* Collective: whether all ranks make the same call, with the same number. *pending gets the most records of a rank. */
+static int job_meet(struct job *j, enum job_call call, uint64_t number, uint64_t *pending, struct error *e)
+{
+    uint64_t high = number >> 32, low = number & UINT32_MAX;
+    uint64_t v[] = {
+        (uint64_t)call,          high, low, job_opposite((uint64_t)call), job_opposite(high), job_opposite(low),
+        job_opposite(j->pending)};
+
+    int status = agree_reduce(&j->agree, v, sizeof v / sizeof v[0], MPI_MIN, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    if (v[0] != job_opposite(v[3])) {
+        job_die(j);
+        return error_set(e, DELTAFS_ERR_COLLECTIVE,
+                         "some ranks called another of deltafs_epoch_end, deltafs_epoch_wait and deltafs_close "
+                         "than others");
+    }
+    if (v[1] != job_opposite(v[4]) || v[2] != job_opposite(v[5]))
+        return error_set(e, DELTAFS_ERR_LABEL, "the ranks ended the epoch with different labels");
+    *pending = job_opposite(v[6]);
+    return DELTAFS_OK;
+}
+
+/* Collective: rank 0's verdict, *own there, to all. */
+static int job_verdict(struct job *j, const struct error *own, int *in_doubt, struct error *e)
+{
+    struct {
+        struct error error;
+        int in_doubt;
+    } verdict = {*own, *in_doubt};
+    int status = agree_broadcast(&j->agree, &verdict, sizeof verdict, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    *in_doubt = verdict.in_doubt;
+    if (verdict.error.status != DELTAFS_OK)
+        *e = verdict.error;
+    return verdict.error.status;
+}
+
+static int job_commit(struct job *j, const struct writer_totals *totals, int *in_doubt, struct error *e)
+{
+    struct error own = {0};
+
+    if (j->agree.rank == 0)
+        deltafs_writer_commit(j->writer, totals, in_doubt, &own);
+    return job_verdict(j, &own, in_doubt, e);
+}
+
+/* Wait until the epoch that is ending is with storage on all ranks; *totals gets the sums. */
+static int job_wait_end(struct job *j, struct writer_totals *totals, struct error *e)
+{
+    struct error own = {0};
+
+    while (j->shuffle && !deltafs_writer_has_ended(j->writer))
+        job_wait(j);
+    int failed = deltafs_writer_wait_end(j->writer, totals, &own) != DELTAFS_OK;
+    uint64_t v[4] = {totals->records, totals->bytes_raw, totals->bytes_stored, (uint64_t)failed};
+    int status = agree_reduce(&j->agree, v, 4, MPI_SUM, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    *totals = (struct writer_totals){v[0], v[1], v[2]};
+    if (v[3] == 0)
+        return DELTAFS_OK;
+    *e = own;
+    return agree_status(&j->agree, e);
+}
+
+/* Collective: whether the directory is still this job's, before anything of it is cut off. */
+static int job_check_lease(struct job *j, struct error *e)
+{
+    struct error own = {0};
+    int in_doubt = 0;
+
+    if (j->agree.rank == 0)
+        deltafs_writer_check_lease(j->writer, &own);
+    return job_verdict(j, &own, &in_doubt, e);
+}
+
+/* Collective: commit the epoch that is ending, or give it up. */
+static int job_conclude(struct job *j, struct error *e)
+{
+    struct writer_totals totals;
+    struct error second;
+    int in_doubt = 0, status = job_wait_end(j, &totals, e);
+
+    if (status == DELTAFS_OK)
+        status = job_commit(j, &totals, &in_doubt, e);
+    if (status == DELTAFS_OK) {
+        deltafs_writer_keep(j->writer);
+        j->epochs++;
+        return status;
+    }
+    if (!in_doubt && !j->is_dead && job_check_lease(j, &second) != DELTAFS_OK) {
+        in_doubt = 1;
+        *e = second;
+        status = e->status;
+    }
+    deltafs_writer_give_up(j->writer, in_doubt || j->is_dead, e);
+    return status;
+}
+
+/* Collective: the same, if there is one, once all that was appended since is with its owner. On failure that is given
+ * up as well. */
+static int job_conclude_late(struct job *j, struct error *e)
+{
+    uint64_t label;
+
+    if (!deltafs_writer_is_ending(j->writer, &label))
+        return DELTAFS_OK;
+    int status = job_conclude(j, e);
+    if (status != DELTAFS_OK) {
+        j->pending = 0;
+        deltafs_dir_explain_late(label, e);
+    }
+    return status;
+}
+
+/* All records are with their owners: end the epoch, and the one before. */
+static int job_seal(struct job *j, uint64_t label, struct error *e)
+{
+    int status = job_conclude_late(j, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    while (j->shuffle && !deltafs_writer_can_end(j->writer))
+        job_wait(j);
+    deltafs_writer_end(j->writer, label);
+    j->pending = 0;
+    return j->is_async ? DELTAFS_OK : job_conclude(j, e);
+}
+
+static int job_end_epoch(struct job *j, uint64_t label, struct error *e)
+{
+    uint64_t pending;
+    int status = job_meet(j, JOB_EPOCH_END, label, &pending, e);
+
+    if (status == DELTAFS_OK)
+        status = deltafs_writer_check_label(j->writer, label, e);
+    if (status == DELTAFS_OK)
+        status = job_deliver_all(j, e);
+    if (status != DELTAFS_OK)
+        return status;
+    status = job_seal(j, label, e);
+    job_next_round(j);
+    return status;
+}
+
+static int job_wait_epoch(struct job *j, struct error *e)
+{
+    uint64_t pending, label;
+    int status = job_meet(j, JOB_EPOCH_WAIT, 0, &pending, e);
+
+    if (status != DELTAFS_OK || !deltafs_writer_is_ending(j->writer, &label))
+        return status;
+    status = job_deliver_all(j, e);
+    if (status != DELTAFS_OK)
+        return status;
+    status = job_conclude_late(j, e);
+    job_next_round(j);
+    return status;
+}
+
+static int job_epoch_wait(void *ctx, struct error *e)
+{
+    struct job *j = ctx;
+
+    pthread_mutex_lock(&j->lock);
+    int status = job_wait_epoch(j, e);
+    pthread_mutex_unlock(&j->lock);
+    return status;
+}
+
+static int job_epoch_end(void *ctx, uint64_t label, struct error *e)
+{
+    struct job *j = ctx;
+
+    pthread_mutex_lock(&j->lock);
+    int status = job_end_epoch(j, label, e);
+    pthread_mutex_unlock(&j->lock);
+    return status;
+}
+
+/* ---- Closing ---- */
+
+/* Close what is this rank's own, files and shuffle. Where the ranks have lost each other, others may go on writing: no
+ * other job may have the lease before this process ends. */
+int job_close_own(struct job *j, struct error *e)
+{
+    struct lease kept;
+
+    shuffle_destroy(j->shuffle);
+    j->shuffle = NULL;
+    if (j->is_dead)
+        deltafs_writer_return_lease(j->writer, &kept);
+    int status = deltafs_writer_destroy(j->writer, e);
+    j->writer = NULL;
+    return status;
+}
+
+void job_free(struct job *j)
+{
+    topology_fini(&j->topology, j->is_dead);
+    if (j->stats_fd >= 0)
+        close(j->stats_fd);
+    free(j->path);
+    pthread_mutex_destroy(&j->lock);
+    if (!j->room.is_held)
+        free(j);
+}
+
+/* All ranks have come to close. */
+static int job_close_together(struct job *j, uint64_t pending, struct error *e)
+{
+    uint64_t tail_length = 0;
+    int in_doubt = 0;
+    struct error own = {0}, second;
+
+    if (pending > 0 && job_deliver_all(j, e) != DELTAFS_OK)
+        return e->status;
+    int late = job_conclude_late(j, e);
+    if (j->is_dead)
+        return late != DELTAFS_OK ? late : job_check_dead(j, e);
+    if (late != DELTAFS_OK) {
+        pending = 0;
+        e = &second;
+    }
+    int lost = job_check_lease(j, e);
+    if (lost != DELTAFS_OK)
+        return late != DELTAFS_OK ? late : lost;
+    own.status = deltafs_writer_finish(j->writer, &tail_length, &own);
+    if (agree_status(&j->agree, &own) != DELTAFS_OK) {
+        *e = own;
+        return late != DELTAFS_OK ? late : own.status;
+    }
+    int status = agree_reduce(&j->agree, &tail_length, 1, MPI_MAX, e);
+    if (status != DELTAFS_OK)
+        return late != DELTAFS_OK ? late : status;
+    if (j->agree.rank == 0)
+        deltafs_writer_commit_close(j->writer, tail_length, &own);
+    status = job_verdict(j, &own, &in_doubt, e);
+    if (late != DELTAFS_OK)
+        return late;
+    if (status == DELTAFS_OK && pending > 0)
+        status = error_set(e, DELTAFS_ERR_UNCOMMITTED,
+                           "records were appended after the last epoch end; they are not kept (up to %llu on a rank)",
+                           (unsigned long long)pending);
+    return status;
+}
+
+/* Collective: add what the job was like to the file of the option stats. */
+static int job_tell(struct job *j, struct error *e)
+{
+    struct stats s = {.path = j->path, .records = j->appended, .epochs = j->epochs};
+
+    if (j->shuffle) {
+        s.plan = shuffle_plan(j->shuffle);
+        shuffle_get_stat(j->shuffle, &s.shuffle);
+    }
+    deltafs_writer_memory(j->writer, &s.memory);
+    deltafs_writer_io(j->writer, &s.io);
+    return stats_write(&j->agree, j->stats_fd, &s, e);
+}
+
+static int job_close(void *ctx, struct error *e)
+{
+    struct job *j = ctx;
+    struct error second, own = {0};
+    uint64_t pending;
+
+    job_stop_thread(j);
+    pthread_mutex_lock(&j->lock);
+    int status = job_meet(j, JOB_CLOSE, 0, &pending, e);
+    if (status == DELTAFS_OK)
+        status = job_close_together(j, pending, e);
+    if (j->shuffle)
+        shuffle_wind_up(j->shuffle);
+    if (status == DELTAFS_OK)
+        status = job_check_dead(j, e);
+    int told = j->has_stats && !j->is_dead ? job_tell(j, status == DELTAFS_OK ? e : &second) : DELTAFS_OK;
+    status = status != DELTAFS_OK ? status : told;
+    pthread_mutex_unlock(&j->lock);
+    job_unregister(j);
+    int closed = own.status = job_close_own(j, &own);
+    if (!j->is_dead)
+        closed = agree_status(&j->agree, &own);
+    job_free(j);
+    if (status == DELTAFS_OK && closed != DELTAFS_OK)
+        *e = own;
+    return status != DELTAFS_OK ? status : closed;
+}
+
+static struct writer *job_writer(void *ctx)
+{
+    return ((struct job *)ctx)->writer;
+}
+
+const struct dir_transport job_transport = {.append = job_append,
+                                            .fail = job_fail,
+                                            .epoch_end = job_epoch_end,
+                                            .epoch_wait = job_epoch_wait,
+                                            .close = job_close,
+                                            .writer = job_writer};

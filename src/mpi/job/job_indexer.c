@@ -1,0 +1,55 @@
+/* Indexing with all ranks: the core does it, with MPI's collective calls. */
+#include <fcntl.h>
+#include <deltafs/deltafs_mpi.h>
+#include "fileindex/indexer.h"
+#include "mpi/job/logical_group.h"
+
+static int mpi_create(void *ctx, const char *path, const deltafs_options *options, deltafs_dir **out)
+{
+    return deltafs_mpi_create(((struct logical_job *)ctx)->agree.comm, path, options, out);
+}
+
+static int mpi_reopen(void *ctx, const char *path, const deltafs_options *options, deltafs_dir **out)
+{
+    return deltafs_mpi_reopen(((struct logical_job *)ctx)->agree.comm, path, options, out);
+}
+
+static int mpi_open_logical(void *ctx, const char *path, deltafs_logical **out)
+{
+    return deltafs_mpi_logical_open(((struct logical_job *)ctx)->agree.comm, path, O_RDONLY, NULL, out);
+}
+
+static const struct indexer_calls calls = {
+    .create = mpi_create, .reopen = mpi_reopen, .open_logical = mpi_open_logical};
+
+int keys_index_open(struct logical_job *j, const char *collection, const char *path, const deltafs_options *options,
+                    deltafs_indexer **out, struct error *e)
+{
+    struct logical_group group = logical_job_group(j);
+
+    group.destroy = NULL;
+    return deltafs_indexer_open_group(collection, path, options, &group, &calls, out, e);
+}
+
+int deltafs_mpi_indexer_open(MPI_Comm comm, const char *collection, const char *path, const deltafs_options *options,
+                             deltafs_indexer **out)
+{
+    struct error *e = deltafs_thread_error(), own = {0};
+    struct logical_job *j;
+    int status = logical_job_create(comm, &j, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    if (!out || (j->agree.rank == 0 && !collection && !path))
+        error_set(&own, DELTAFS_ERR_INVALID, "deltafs_mpi_indexer_open: collection or path, and out, must be given");
+    status = agree_status(&j->agree, &own);
+    if (status == DELTAFS_OK) {
+        const struct logical_group group = logical_job_group(j);
+        status = deltafs_indexer_open_group(collection, path, options, &group, &calls, out, &own);
+    }
+    if (status != DELTAFS_OK) {
+        *e = own;
+        logical_job_destroy(j);
+    }
+    return status;
+}

@@ -1,0 +1,43 @@
+/* Rings: channels within a node, in memory that its ranks share.
+ *
+ * A ring has one producer and one consumer. The producer fills the chunk that ring_acquire gives, and ring_send
+ * publishes it, one-sided; the consumer reads in place what ring_peek gives and hands it back with ring_release. Where
+ * both have the same third-level cache the chunk is the ring's; else it is the producer's own, and copied past the
+ * caches into the ring. The two counters of chunks filled and emptied stand on cache lines of their own, each written
+ * by one side only. */
+#ifndef DELTAFS_MPI_RING_H
+#define DELTAFS_MPI_RING_H
+
+#include <mpi.h>
+#include <stddef.h>
+#include "mpi/shuffle/channel.h"
+#include "mpi/shuffle/plan.h"
+
+struct rings;
+
+/* All rings of this rank, both ends. Until rings_share it holds as much shared memory as it is going to need, so that
+ * whether there is enough for all ranks of the node shows when all have been here: MPI does not look, and where there
+ * is not, the first access beyond what is there ends the program (MPICH 4.0.2, Open MPI 4.1.4). */
+int rings_create(const struct plan *p, uint32_t rank, struct rings **out, struct error *e);
+/* Collective over `node`, the ranks of which are those of this one's node in the layout's order: share the memory.
+ * `cache`: see locality_cache; it decides how fast the rings are.
+ * After all ranks of the node are known to have succeeded, the rings can be used. Fails where a system has no room for
+ * shared memory. */
+int rings_share(struct rings *r, const struct plan *p, uint32_t rank, int cache, MPI_Comm node, struct error *e);
+/* Collective over the node if they are shared, unless `is_lost`: then what is shared is left as it is. NULL is fine. */
+void rings_destroy(struct rings *r, int is_lost);
+
+/* Bytes allocated. */
+uint64_t rings_memory(const struct rings *r);
+
+/* The number of the ring to or from the i-th peer of a stage. */
+uint32_t rings_index(const struct rings *r, enum router_stage stage, uint32_t i);
+
+/* A chunk to fill, on a line of its own; NULL if the ring is full. The same one until ring_send. */
+uint8_t *ring_acquire(struct rings *r, uint32_t index);
+void ring_send(struct rings *r, uint32_t index, uint32_t bytes);
+/* The chunk to take in next; NULL if there is none. The same one until ring_release. */
+const uint8_t *ring_peek(struct rings *r, uint32_t index);
+void ring_release(struct rings *r, uint32_t index);
+
+#endif

@@ -1,0 +1,27 @@
+/* Topology: which ranks share a node, and a communicator in which those follow one another. */
+#ifndef DELTAFS_MPI_TOPOLOGY_H
+#define DELTAFS_MPI_TOPOLOGY_H
+
+#include "mpi/agree.h"
+#include "mpi/shuffle/layout.h"
+
+struct topology {
+    MPI_Comm comm; /* all ranks, in the layout's order; the first stays the first */
+    MPI_Comm node; /* those of this rank's node, in the same order */
+    uint32_t rank; /* in comm */
+    struct layout layout;
+    uint64_t memory; /* bytes of a node's memory for each of its ranks, where that is the least */
+};
+
+/* Collective over the communicator of `a`, which is taken over. Nodes are those of MPI_Comm_split_type; `nodes` > 0
+ * cuts the ranks into so many shares besides, which no node then reaches beyond. Within a node, ranks of a package and
+ * of a NUMA domain follow one another, where PMIx tells of them. If any of that is wrong, no more than speed is lost.
+ * The nodes' first ranks find out how many ranks each has, and tell their own: 4 bytes for each node, for a while. All
+ * ranks return the same status, but where MPI fails; topology_fini after that is right. */
+int topology_init(struct topology *t, const struct agree *a, uint32_t nodes, struct error *e);
+/* Have every rank on a node of its own: where nodes cannot share memory. */
+void topology_split(struct topology *t);
+/* Collective, unless `is_lost`. */
+void topology_fini(struct topology *t, int is_lost);
+
+#endif

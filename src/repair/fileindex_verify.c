@@ -1,0 +1,166 @@
+/* Verifying a collection: its directory, that its sources are as they were indexed, and that each row of them stands in
+ * the index under its key, once. The keys of a source are read in windows, each of which is one scan of its epoch. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/coding.h"
+#include "fileindex/fileindex_lookup.h"
+
+#define WINDOW_ROWS (UINT64_C(4) << 20)
+
+struct keys_verify {
+    deltafs_keys *keys;
+    deltafs_damage_fn fn;
+    void *arg;
+    struct error first;
+    uint64_t rows;
+    /* Of the table at hand: */
+    const struct keys_entry *entry;
+    uint32_t group;
+    uint64_t from, end; /* rows of the window, which are whole groups */
+    uint64_t *key;
+    uint8_t *is_seen;
+    int is_wrong; /* and it has been said */
+};
+
+static void verify_tell(struct keys_verify *v, const struct error *e)
+{
+    if (v->first.status == DELTAFS_OK)
+        v->first = *e;
+    if (v->fn)
+        v->fn(e->status, e->text, v->arg);
+}
+
+/* A damage of the directory. */
+static void verify_passed_on(int status, const char *message, void *arg)
+{
+    struct keys_verify *v = arg;
+    struct error e;
+
+    error_set(&e, status, "%s", message);
+    verify_tell(v, &e);
+}
+
+/* A row of the window that has the key, is in the group, and was not seen yet; or `end`. */
+static uint64_t verify_find(const struct keys_verify *v, uint64_t key, uint64_t from, uint64_t end)
+{
+    while (from < end && (v->is_seen[from - v->from] || v->key[from - v->from] != key))
+        from++;
+    return from;
+}
+
+static int verify_record(const struct deltafs_record *record, void *arg)
+{
+    struct keys_verify *v = arg;
+    uint64_t rows = v->entry->table->table.rows, from = (uint64_t)get_u32(record->value) * v->group;
+    struct error e;
+
+    if (v->is_wrong || (from < rows && (from < v->from || from >= v->end)))
+        return 0;
+    uint64_t end = from < rows && rows - from < v->group ? rows : from + v->group;
+    uint64_t row = from < rows ? verify_find(v, record->key, from, end) : end;
+    if (row == end) {
+        error_set(&e, DELTAFS_ERR_DAMAGED,
+                  "%s: says that the key %" PRIu64 " is in one of %u rows from %" PRIu64
+                  " on of %s, where it is not; index that file anew (deltafs-mpi index --again)",
+                  v->keys->place.path, record->key, v->group, from, v->keys->source[v->entry->source].path);
+        verify_tell(v, &e);
+        v->is_wrong = 1;
+        return 0;
+    }
+    v->is_seen[row - v->from] = 1;
+    v->rows++;
+    return 0;
+}
+
+static int verify_window(struct keys_verify *v, struct key_file *file, struct error *e)
+{
+    const struct deltafs_table *t = &v->entry->table->table;
+    const struct deltafs_range sequence = {v->entry->table->sequence, v->entry->table->sequence};
+    int status =
+        key_column_read(file, &t->column[t->key], v->from, v->end, v->keys->source[v->entry->source].path, v->key, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    memset(v->is_seen, 0, (size_t)(v->end - v->from));
+    status = deltafs_scan(v->keys->dir, &sequence, verify_record, v);
+    if (status != DELTAFS_OK && v->first.status == DELTAFS_OK)
+        return error_set(e, status, "%s", deltafs_errmsg(v->keys->dir));
+    v->is_wrong |= status != DELTAFS_OK; /* of which deltafs_verify has told */
+    for (uint64_t i = v->from; i < v->end && !v->is_wrong; i++)
+        if (!v->is_seen[i - v->from]) {
+            v->is_wrong = 1;
+            return error_set(e, DELTAFS_ERR_DAMAGED,
+                             "%s: has not the key %" PRIu64 " in row %" PRIu64
+                             " of %s; index that file anew (deltafs-mpi index --again)",
+                             v->keys->place.path, v->key[i - v->from], i, v->keys->source[v->entry->source].path);
+        }
+    return DELTAFS_OK;
+}
+
+static int verify_table(struct keys_verify *v, struct error *e)
+{
+    struct key_file *file;
+    uint64_t rows = v->entry->table->table.rows, room = rows < WINDOW_ROWS ? rows : WINDOW_ROWS;
+    int status = v->entry->is_lost ? keys_entry_lost(v->keys, v->entry, e)
+                                   : keys_source_open(v->keys, v->entry->source, &file, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    v->key = malloc((size_t)(room + 1) * sizeof *v->key);
+    v->is_seen = malloc((size_t)room + 1);
+    if (!v->key || !v->is_seen)
+        status = error_no_memory(e, (size_t)room * sizeof *v->key, "keys");
+    v->is_wrong = 0;
+    v->group = source_table_group(v->entry->table);
+    for (v->from = 0; v->from < rows && status == DELTAFS_OK && !v->is_wrong; v->from = v->end) {
+        v->end = rows - v->from < room ? rows : v->from + room;
+        status = verify_window(v, file, e);
+    }
+    free(v->key);
+    free(v->is_seen);
+    return status;
+}
+
+/* Epochs behind all that SOURCES names: an indexing that did not end leaves them, and so does a file that has lost its
+ * last lines, which cannot be told from one that never had them. */
+static int verify_end(const struct keys_verify *v, struct error *e)
+{
+    const deltafs_keys *k = v->keys;
+    uint64_t last;
+
+    if (keys_check_any(k, e) != DELTAFS_OK)
+        return e->status;
+    if (deltafs_last_label(k->dir, &last) != DELTAFS_OK || last <= k->sources.last_whole)
+        return DELTAFS_OK;
+    return error_set(
+        e, DELTAFS_ERR_CHANGED,
+        "%s: has keys of a file that %s does not name: its indexing did not end, or is still under way, or "
+        "the last lines are lost; index again what 'deltafs info' does not list",
+        k->place.path, k->place.sources);
+}
+
+int deltafs_keys_verify(deltafs_keys *k, deltafs_damage_fn fn, void *arg, uint64_t *rows)
+{
+    struct keys_verify v = {.keys = k, .fn = fn, .arg = arg};
+    struct deltafs_verify_stat stat;
+    struct error e = {0};
+
+    if (!k)
+        return error_set(deltafs_thread_error(), DELTAFS_ERR_INVALID, "deltafs_keys_verify: the handle must be given");
+    int status = deltafs_verify(k->dir, verify_passed_on, &v, &stat);
+    if (status != DELTAFS_OK && v.first.status == DELTAFS_OK)
+        verify_passed_on(status, deltafs_errmsg(k->dir), &v);
+    for (size_t i = 0; i < k->entry_count; i++) {
+        v.entry = &k->entry[i];
+        if (verify_table(&v, &e) != DELTAFS_OK)
+            verify_tell(&v, &e);
+    }
+    if (verify_end(&v, &e) != DELTAFS_OK)
+        verify_tell(&v, &e);
+    if (rows)
+        *rows = v.rows;
+    if (v.first.status != DELTAFS_OK)
+        k->error = v.first;
+    return v.first.status;
+}

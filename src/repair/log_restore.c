@@ -1,0 +1,289 @@
+/* Parts of a log that are known from elsewhere: of a footer and a fence there are copies in the tail, and a fence says
+ * nothing that its leaves do not; a log's header is in the manifest and the file's name. They are written where they
+ * were, once it is certain that they are what was there: what is written has the checksum that it had. */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/coding.h"
+#include "repair/repair.h"
+#include "io/store_format.h"
+
+#define BLOCKS_TRIED 4096 /* to find one by which a data log is known */
+
+/* Have all fences that can be read: where there is no tail, they are not yet. */
+static void restore_load(struct restore *r)
+{
+    struct segment *first;
+    uint32_t count;
+    struct error ignored;
+
+    for (uint64_t epoch = 0; epoch < r->epochs; epoch++)
+        index_epoch(r->index, (uint32_t)epoch, &first, &count, &ignored);
+}
+
+/* ---- Fences ---- */
+
+static uint64_t restore_leaves_begin(const struct index_reader *r, uint32_t i)
+{
+    return i == 0 ? LOG_HEADER_SIZE : r->segment[i - 1].footer.offset + FOOTER_SIZE;
+}
+
+/* The leaf at `at`, which ends before `end`: its bytes and first key. */
+static int restore_leaf(struct index_reader *r, const struct leaf_id *id, uint64_t at, uint64_t end,
+                        struct buffer *bytes, uint64_t *length, uint64_t *key, struct error *e)
+{
+    uint8_t h[LEAF_HEADER_SIZE];
+    struct leaf leaf = {0};
+
+    if (at > end || end - at < sizeof h)
+        return error_damaged(e, r->file.path, at, "a leaf is missing");
+    int status = io_file_read(&r->file, at, h, sizeof h, e);
+    if (status != DELTAFS_OK)
+        return status;
+    *length = get_u32(h + 8);
+    if (*length < sizeof h || *length > LEAF_SIZE_MAX || *length > end - at)
+        return error_damaged(e, r->file.path, at, "a leaf's length is wrong");
+    status = buffer_reserve(bytes, (size_t)*length + LEAF_SLACK, "a leaf", e);
+    if (status == DELTAFS_OK)
+        status = io_file_read(&r->file, at, bytes->bytes, (size_t)*length, e);
+    if (status != DELTAFS_OK)
+        return status;
+    memset(bytes->bytes + *length, 0, LEAF_SLACK);
+    if (!leaf_is_lost(bytes->bytes, (size_t)*length, r->seed))
+        status = leaf_parse(&leaf, bytes->bytes, (size_t)*length, id, r->seed, r->file.path, at, e);
+    *key = get_u64(bytes->bytes + 32);
+    return status;
+}
+
+/* A segment's fence, from its leaves, which stand between the footer before and the fence. */
+static int restore_from_leaves(struct index_reader *r, uint32_t i, struct error *e)
+{
+    struct segment *s = &r->segment[i];
+    const struct footer *f = &s->footer;
+    uint64_t at = restore_leaves_begin(r, i), length = 0;
+    struct leaf_id id = {f->partition, f->epoch, f->segment, 0};
+    struct buffer bytes = {0};
+    int status = DELTAFS_OK;
+
+    if (f->leaves > (f->fence_length - FENCE_HEADER_SIZE) / 2)
+        return error_damaged(e, r->file.path, f->offset, "a footer's sizes do not agree");
+    uint64_t *keys = calloc((size_t)f->leaves + 1, sizeof *keys),
+             *offsets = calloc((size_t)f->leaves + 1, sizeof *keys);
+    if (!keys || !offsets)
+        status = error_no_memory(e, f->leaves * sizeof *keys, "a fence");
+    for (; id.leaf < f->leaves && status == DELTAFS_OK; id.leaf++) {
+        offsets[id.leaf] = at;
+        status = restore_leaf(r, &id, at, f->fence_offset, &bytes, &length, &keys[id.leaf], e);
+        at += length;
+    }
+    if (status == DELTAFS_OK && at != f->fence_offset)
+        status = error_damaged(e, r->file.path, at, "the leaves do not end where the fence begins");
+    buffer_fini(&bytes);
+    if (status != DELTAFS_OK) {
+        free(keys);
+        free(offsets);
+        return status;
+    }
+    offsets[f->leaves] = at;
+    free(s->first_keys);
+    free(s->leaf_offsets);
+    s->first_keys = keys;
+    s->leaf_offsets = offsets;
+    s->has_fence = 1;
+    return DELTAFS_OK;
+}
+
+/* The fence's bytes; returns how many. */
+static size_t restore_put_fence(const struct index_reader *r, const struct segment *s, uint8_t *h)
+{
+    const struct footer *f = &s->footer;
+    uint8_t *p = h + FENCE_HEADER_SIZE;
+    uint64_t previous = 0;
+
+    memset(h, 0, FENCE_HEADER_SIZE);
+    for (uint32_t i = 0; i < f->leaves; i++) {
+        p = put_varint(p, s->first_keys[i] - previous);
+        p = put_varint(p, s->leaf_offsets[i + 1] - s->leaf_offsets[i]);
+        previous = s->first_keys[i];
+    }
+    h[4] = FORMAT_FENCE;
+    put_u32(h + 8, (uint32_t)(p - h));
+    put_u32(h + 12, f->partition);
+    put_u32(h + 16, f->epoch);
+    put_u32(h + 20, f->segment);
+    put_u32(h + 24, f->leaves);
+    put_u64(h + 32, s->leaf_offsets[0]);
+    log_seal(r->seed, h, (size_t)(p - h));
+    return (size_t)(p - h);
+}
+
+/* ---- Segments ---- */
+
+static int restore_write(struct io *io, const char *path, uint64_t at, const void *bytes, size_t n, struct error *e)
+{
+    struct io_file file;
+    struct error second;
+    int status = io_file_open(io, path, O_RDWR, &file, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    status = io_file_write(&file, at, bytes, n, e);
+    if (status == DELTAFS_OK)
+        status = io_file_sync(&file, e);
+    int closed = io_file_close(&file, status == DELTAFS_OK ? e : &second);
+    return status != DELTAFS_OK ? status : closed;
+}
+
+/* Fence and footer of segment `i`, which stand one behind the other. */
+static int restore_segment(struct restore *r, uint32_t i, const struct error *damage, struct error *e)
+{
+    struct index_reader *index = r->index;
+    struct segment *s = &index->segment[i];
+    const struct footer *f = &s->footer;
+    const char *from = "the tail's copy";
+    struct buffer b = {0};
+    int status = DELTAFS_OK;
+
+    if (!s->has_fence) {
+        from = "its leaves";
+        status = restore_from_leaves(index, i, e);
+    }
+    size_t room = FENCE_HEADER_SIZE + 2 * (size_t)VARINT_MAX * f->leaves + FOOTER_SIZE;
+    if (status == DELTAFS_OK)
+        status = buffer_reserve(&b, room, "a fence", e);
+    if (status == DELTAFS_OK) {
+        size_t n = restore_put_fence(index, s, b.bytes);
+        index_put_footer(f, index->seed, b.bytes + n);
+        if (n != f->fence_length || get_u32(b.bytes + n) != f->checksum || f->offset > index->size)
+            status = error_damaged(e, index->file.path, f->fence_offset, "a fence or footer has no copy that fits it");
+        else if (!r->is_dry)
+            status = restore_write(index->file.io, index->file.path, f->fence_offset, b.bytes, n + FOOTER_SIZE, e);
+    }
+    buffer_fini(&b);
+    if (status == DELTAFS_OK && !r->is_dry)
+        status = index_verify_segment(index, s, e);
+    if (status == DELTAFS_OK)
+        r->tell(r->arg, damage, from);
+    return status;
+}
+
+int restore_segments(struct restore *r, uint64_t *whole, struct error *e)
+{
+    struct error damage, other;
+    int status = DELTAFS_OK;
+
+    restore_load(r);
+    for (uint32_t i = 0; i < r->index->count && status == DELTAFS_OK; i++) {
+        if (r->index->segment[i].footer.epoch >= r->epochs)
+            continue;
+        status = index_verify_segment(r->index, &r->index->segment[i], &damage);
+        if (status == DELTAFS_ERR_DAMAGED)
+            status = restore_segment(r, i, &damage, &other);
+        if (status != DELTAFS_OK) {
+            *whole = r->index->segment[i].footer.epoch;
+            *e = status == damage.status ? damage : other;
+        }
+    }
+    return status;
+}
+
+/* ---- Leaves ---- */
+
+int restore_check_leaves(struct restore *r, uint64_t *lost, struct error *e)
+{
+    struct index_reader *index = r->index;
+    struct window window = {.ahead = 256u << 10};
+    struct buffer bytes = {0};
+    struct leaf leaf = {0};
+    int status = DELTAFS_OK;
+
+    for (uint32_t i = 0; i < index->count && status == DELTAFS_OK; i++) {
+        const struct segment *s = &index->segment[i];
+        for (uint32_t k = 0;
+             s->footer.epoch < r->epochs && s->has_fence && k < s->footer.leaves && status == DELTAFS_OK; k++) {
+            size_t n = (size_t)(s->leaf_offsets[k + 1] - s->leaf_offsets[k]);
+            status = index_read_leaf(index, s, k, &window, &bytes, &leaf, e);
+            if (status == DELTAFS_ERR_DAMAGED && bytes.bytes && bytes.capacity >= n &&
+                leaf_is_lost(bytes.bytes, n, index->seed)) {
+                *lost = s->footer.epoch < *lost ? s->footer.epoch : *lost;
+                status = DELTAFS_OK;
+            }
+        }
+    }
+    window_fini(&window);
+    buffer_fini(&bytes);
+    leaf_fini(&leaf);
+    return status;
+}
+
+/* ---- Headers ---- */
+
+/* Whether a block is right that the leaf leads to. */
+static int restore_has_block(struct restore *r, const struct segment *s, const struct leaf *leaf, struct io_file *data,
+                             uint32_t *tries)
+{
+    const struct index_reader *index = r->index;
+    struct buffer bytes = {0};
+    struct leaf_place place;
+    struct error ignored;
+    int is_right = 0;
+
+    for (uint32_t i = 0; i < leaf->count && !is_right && *tries > 0; i++, --*tries) {
+        uint32_t run = leaf_run_of(leaf, i);
+        if (run >= leaf->run_count || leaf_place(leaf, run, leaf_rank(leaf, run, i), &place) != 0)
+            break;
+        is_right = buffer_reserve(&bytes, place.at.length, "a block", &ignored) == DELTAFS_OK &&
+                   io_file_read(data, place.at.offset, bytes.bytes, place.at.length, &ignored) == DELTAFS_OK &&
+                   log_is_sealed(index->seed, bytes.bytes, place.at.length) && bytes.bytes[4] == FORMAT_BLOCK &&
+                   get_u32(bytes.bytes + 16) == index->partition && get_u32(bytes.bytes + 20) == s->footer.epoch;
+    }
+    buffer_fini(&bytes);
+    return is_right;
+}
+
+static int restore_knows_data(struct restore *r, struct io_file *data)
+{
+    struct window window = {.ahead = 64u << 10};
+    struct buffer bytes = {0};
+    struct leaf leaf = {0};
+    struct error ignored;
+    uint32_t tries = BLOCKS_TRIED;
+    int is_known = 0, has_leaves = 0;
+
+    for (uint32_t i = 0; i < r->index->count && !is_known && tries > 0; i++) {
+        const struct segment *s = &r->index->segment[i];
+        for (uint32_t k = 0; s->has_fence && k < s->footer.leaves && !is_known && tries > 0; k++) {
+            has_leaves = 1;
+            if (index_read_leaf(r->index, s, k, &window, &bytes, &leaf, &ignored) == DELTAFS_OK)
+                is_known = restore_has_block(r, s, &leaf, data, &tries);
+        }
+    }
+    window_fini(&window);
+    buffer_fini(&bytes);
+    leaf_fini(&leaf);
+    return is_known || !has_leaves;
+}
+
+int restore_header(struct restore *r, struct io *io, const char *path, int kind, struct error *e)
+{
+    uint8_t h[LOG_HEADER_SIZE];
+    struct io_file file;
+    struct error damage, ignored;
+    int status = io_file_open(io, path, O_RDONLY, &file, e);
+
+    if (status != DELTAFS_OK)
+        return status == DELTAFS_ERR_NOT_FOUND ? error_damaged(e, path, 0, "the file is missing") : status;
+    status = log_check_header(&file, kind, r->index->partition, r->uuid, &damage);
+    int is_known =
+        status == DELTAFS_ERR_DAMAGED && (kind == LOG_KIND_INDEX ? r->index->count > 0 : restore_knows_data(r, &file));
+    io_file_close(&file, &ignored);
+    if (status != DELTAFS_OK)
+        *e = damage;
+    if (!is_known)
+        return status;
+    log_put_header(h, kind, r->index->partition, r->uuid);
+    status = r->is_dry ? DELTAFS_OK : restore_write(io, path, 0, h, sizeof h, e);
+    if (status == DELTAFS_OK)
+        r->tell(r->arg, &damage, "what the manifest says");
+    return status;
+}

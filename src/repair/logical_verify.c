@@ -1,0 +1,267 @@
+/* Verifying a logical file: all logs of all sessions, one after another, whatever is wrong with others. The file need
+ * not be open for that, nor is what it says used for more than to know what to read. */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include "logical/logical.h"
+#include "logical/format/flat.h"
+#include "io/log.h"
+#include "io/store_format.h"
+
+#define VERIFY_PIECE (1u << 20) /* bytes read at once; where these are damaged, frame by frame */
+#define VERIFY_CACHE (1u << 20)
+
+struct verification {
+    const struct container *container;
+    struct io *io;
+    struct frame_cache cache;
+    const struct session *session; /* that is being read; NULL: none */
+    deltafs_damage_fn fn;
+    void *arg;
+    uint64_t bytes, end;
+    uint8_t *piece;
+    struct error first;
+};
+
+/* What is being removed while it is read is not damaged: the first thing that goes is SESSION. */
+static int verify_is_gone(const struct verification *v)
+{
+    struct session now;
+    struct error ignored;
+
+    return v->session &&
+           session_read(v->container, v->io, v->session->number, &now, &ignored) == DELTAFS_ERR_NOT_FOUND &&
+           container_check(v->container, v->io, &ignored) == DELTAFS_OK;
+}
+
+static void verify_report(struct verification *v, const struct error *e)
+{
+    if (verify_is_gone(v))
+        return;
+    if (v->first.status == DELTAFS_OK)
+        v->first = *e;
+    if (v->fn)
+        v->fn(e->status, e->text, v->arg);
+}
+
+/* The same, of what a closed session should have. */
+static void verify_report_missing(struct verification *v, const struct session *s, struct error *e)
+{
+    char text[sizeof e->text];
+
+    if (s->is_closed && !s->is_synced && e->status == DELTAFS_ERR_DAMAGED) {
+        memcpy(text, e->text, sizeof text);
+        error_set(e, e->status,
+                  "%s; the session was closed without a sync: if a crash has taken it, readers get what is "
+                  "left",
+                  text);
+    }
+    verify_report(v, e);
+}
+
+static int verify_extent(const struct extent *x, void *arg, struct error *e)
+{
+    struct verification *v = arg;
+
+    (void)e;
+    if (x->kind == EXTENT_DATA && extent_position_end(x) > v->end)
+        v->end = extent_position_end(x);
+    return DELTAFS_OK;
+}
+
+/* The bytes that a writer's extents speak of. Where the file ends before that, once is enough said. */
+static void verify_frames(struct verification *v, struct frame_reader *r)
+{
+    struct error e = {0};
+
+    for (uint64_t at = 0, n; at < v->end; at += n) {
+        n = v->end - at < VERIFY_PIECE ? v->end - at : VERIFY_PIECE;
+        if (frame_reader_read(r, at, v->piece, n, &e) == DELTAFS_OK) {
+            v->bytes += n;
+            continue;
+        }
+        n = n < FRAME_SIZE ? n : FRAME_SIZE;
+        if (frame_reader_read(r, at, v->piece, n, &e) == DELTAFS_OK) {
+            v->bytes += n;
+            continue;
+        }
+        verify_report(v, &e);
+        if (at >= r->source.end || r->size < frame_page_offset(at) + FRAME_SIZE)
+            return;
+    }
+}
+
+static void verify_data(struct verification *v, const struct session *s, uint32_t writer)
+{
+    const struct container *c = v->container;
+    struct frame_reader reader;
+    struct error e = {0};
+    char *path = session_log_path(c, s, writer, LOG_KIND_FRAMES);
+    int status = path ? frame_reader_open(&reader, v->io, path, s->number, writer, c->uuid, &v->cache, &e)
+                      : error_no_memory(&e, 1, "a path");
+
+    free(path);
+    if (status != DELTAFS_OK) {
+        verify_report(v, &e);
+        return;
+    }
+    verify_frames(v, &reader);
+    if (frame_reader_close(&reader, &e) != DELTAFS_OK)
+        verify_report(v, &e);
+}
+
+/* What a writer has noted; of a session that a crash has cut, what is left of that. */
+static int verify_read_extents(struct verification *v, const struct session *s, uint32_t writer, const char *path,
+                               struct bytes *out, struct error *e)
+{
+    const uint8_t *uuid = v->container->uuid;
+    uint64_t from = 0;
+    int is_last = 0;
+    int status = extent_log_read(v->io, path, s->number, writer, uuid, s->is_closed, &from, &is_last, &out->buffer,
+                                 &out->used, e);
+
+    if (status == DELTAFS_ERR_DAMAGED && s->is_closed && !s->is_synced) {
+        verify_report_missing(v, s, e);
+        status = extent_log_read(v->io, path, s->number, writer, uuid, 0, &from, &is_last, &out->buffer, &out->used, e);
+        status = status == DELTAFS_ERR_DAMAGED ? DELTAFS_OK : status; /* said already */
+    }
+    v->bytes += from;
+    return status;
+}
+
+static void verify_writer(struct verification *v, const struct session *s, uint32_t writer)
+{
+    const struct container *c = v->container;
+    struct bytes batches = {{0}, 0};
+    struct error e = {0};
+    size_t used;
+    int is_last;
+    char *path = session_log_path(c, s, writer, LOG_KIND_EXTENTS);
+    int status = path ? verify_read_extents(v, s, writer, path, &batches, &e) : error_no_memory(&e, 1, "a path");
+
+    v->end = 0;
+    if (status == DELTAFS_OK)
+        status = extent_batches_decode(batches.buffer.bytes, batches.used, log_seed(c->uuid), path, 0, verify_extent, v,
+                                       &used, &is_last, &e);
+    if (status != DELTAFS_OK)
+        verify_report(v, &e);
+    else if (v->end > 0)
+        verify_data(v, s, writer);
+    buffer_fini(&batches.buffer);
+    free(path);
+}
+
+static void verify_session(struct verification *v, const struct session *s)
+{
+    struct bytes index = {{0}, 0};
+    struct error e = {0};
+    uint32_t *writer = NULL;
+    size_t n = 0;
+
+    v->session = s;
+    int status = session_logs(v->container, v->io, s, LOG_KIND_EXTENTS, &writer, &n, &e);
+    if (status == DELTAFS_OK && s->is_closed)
+        status = session_check_logs(v->container, v->io, s, writer, n, &e);
+    if (status != DELTAFS_OK)
+        verify_report_missing(v, s, &e);
+    for (size_t i = 0; i < n; i++)
+        verify_writer(v, s, writer[i]);
+    free(writer);
+    if (s->has_index && flat_read(v->container, v->io, s, &index.buffer, &index.used, &e) != DELTAFS_OK)
+        verify_report(v, &e);
+    else
+        v->bytes += index.used;
+    buffer_fini(&index.buffer);
+    v->session = NULL;
+}
+
+/* A session counts from when its SESSION is there on; its logs are made after that, and when it is removed, what is
+ * left of it says so. */
+static void verify_no_session(struct verification *v, uint32_t number)
+{
+    struct session unknown;
+    struct error e = {0};
+    uint32_t *writer = NULL;
+    size_t n = 0;
+    int is_removed = 0;
+    char *path = session_path(v->container, number, SESSION_NAME);
+    int status =
+        path ? session_is_removed(v->container, v->io, number, &is_removed, &e) : error_no_memory(&e, 1, "a path");
+
+    if (status == DELTAFS_OK && !is_removed)
+        status = session_guess(v->container, v->io, number, &unknown, &writer, &n, &e);
+    if (status == DELTAFS_OK && n > 0)
+        status = error_damaged(&e, path, 0,
+                               "it is missing, and readers know nothing of the logs beside it ('deltafs repair' makes "
+                               "it anew)");
+    if (status != DELTAFS_OK && status != DELTAFS_ERR_NOT_FOUND)
+        verify_report(v, &e);
+    free(writer);
+    free(path);
+}
+
+static void verify_sessions(struct verification *v)
+{
+    struct error e = {0};
+    uint32_t *number = NULL;
+    size_t n = 0;
+
+    if (session_numbers(v->container, v->io, &number, &n, &e) != DELTAFS_OK)
+        verify_report(v, &e);
+    for (size_t i = 0; i < n; i++) {
+        struct session s;
+        int status = session_read(v->container, v->io, number[i], &s, &e);
+        if (status == DELTAFS_OK)
+            verify_session(v, &s);
+        else if (status != DELTAFS_ERR_NOT_FOUND)
+            verify_report(v, &e);
+        else
+            verify_no_session(v, number[i]);
+    }
+    free(number);
+}
+
+static int verify_container(const struct container *c, struct io *io, deltafs_damage_fn fn, void *arg, uint64_t *bytes,
+                            struct error *e)
+{
+    struct verification v = {.container = c, .io = io, .fn = fn, .arg = arg, .piece = malloc(VERIFY_PIECE)};
+
+    if (!v.piece)
+        return error_no_memory(e, VERIFY_PIECE, "reading a file");
+    int status = frame_cache_init(&v.cache, VERIFY_CACHE, e);
+    if (status == DELTAFS_OK)
+        verify_sessions(&v);
+    frame_cache_fini(&v.cache);
+    free(v.piece);
+    if (bytes)
+        *bytes = v.bytes;
+    if (v.first.status != DELTAFS_OK)
+        *e = v.first;
+    return status == DELTAFS_OK ? v.first.status : status;
+}
+
+int deltafs_logical_verify(deltafs_logical *f, deltafs_damage_fn fn, void *arg, uint64_t *bytes)
+{
+    return verify_container(&f->container, &f->io, fn, arg, bytes, &f->error);
+}
+
+int deltafs_logical_verify_path(const char *path, deltafs_damage_fn fn, void *arg, uint64_t *bytes)
+{
+    struct io io = io_default();
+    struct error *e = deltafs_thread_error();
+    struct container c;
+    int is_new;
+
+    if (!path)
+        return error_set(e, DELTAFS_ERR_INVALID, "deltafs_logical_verify_path: path must be given");
+    if (bytes)
+        *bytes = 0;
+    int status = container_open(&c, &io, path, O_RDONLY, 0, &is_new, e);
+    if (status == DELTAFS_ERR_DAMAGED && fn)
+        fn(status, e->text, arg);
+    if (status == DELTAFS_OK)
+        status = verify_container(&c, &io, fn, arg, bytes, e);
+    container_fini(&c);
+    return status;
+}

@@ -1,0 +1,851 @@
+/* Repair: look at the manifest's end and at all logs' ends, decide what there is to do, do it, and say what was done;
+ * or what would be. What comes last, cutting logs off and closing, is what a writer does that reopens the directory.
+ *
+ * An epoch behind the last committed one is whole if all partitions have its footers, and all its leaves and blocks are
+ * right. That all ranks had brought their records to it is known only if the job had agreed upon that: then it noted
+ * the epoch in its lease before it began to write the line. */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "directory/read/reader.h"
+#include "repair/repair_state.h"
+#include "io/store_format.h"
+
+#define BEHIND_MOST (1u << 20) /* epochs that index logs tell of behind the manifest's end, at most */
+
+/* Whether there is anything that a writer would do. */
+static int repair_is_sound(const struct repair *r)
+{
+    const struct manifest *m = &r->manifest;
+
+    if (!m->is_closed || r->manifest_size > m->size || r->told > 0)
+        return 0;
+    for (uint32_t i = 0; i < m->partitions; i++) {
+        const struct repair_part *p = &r->part[i];
+        if (p->lacks_tail || p->size[REPAIR_DATA] > p->end[REPAIR_DATA])
+            return 0;
+    }
+    return 1;
+}
+
+static void repair_fail(struct repair *r, const struct error *e)
+{
+    if (r->first.status == DELTAFS_OK)
+        r->first = *e;
+    if (r->fn)
+        r->fn(e->status, e->text, r->arg);
+}
+
+/* ---- The epoch behind the last committed one ---- */
+
+static int repair_is_noted(const struct repair *r)
+{
+    return r->has_noted && r->noted.number == r->manifest.epoch_count;
+}
+
+static int count_record(const struct deltafs_record *record, void *arg)
+{
+    struct repair *r = arg;
+
+    r->last.records++;
+    r->last.bytes_raw += (record->key_bytes ? record->key_size : 8) + record->size;
+    return 0;
+}
+
+/* Whether all records of the epoch behind the last committed one are right; counts them. */
+static int repair_check_last(struct repair *r, uint64_t label, struct error *e)
+{
+    struct deltafs_verify_stat counts = {0};
+    struct scan_damages damages = {0};
+    struct part_reader *p;
+    struct reader *reader;
+    int status = reader_open(r->path, 0, 0, &reader, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    struct manifest *m = &reader->manifest;
+    struct manifest_epoch *grown = realloc(m->epoch, (m->epoch_count + 1) * sizeof *grown);
+    if (grown) {
+        m->epoch = grown;
+        m->epoch_capacity = m->epoch_count + 1;
+        m->epoch[m->epoch_count++] = (struct manifest_epoch){.label = label};
+        m->is_closed = 0;
+    } else {
+        status = error_no_memory(e, m->epoch_count * sizeof *grown, "the epochs");
+    }
+    for (uint32_t i = 0; i < m->partitions && status == DELTAFS_OK; i++) {
+        status = reader_part(reader, i, &p, e);
+        if (status == DELTAFS_OK)
+            status = part_scan(reader, p, (uint32_t)m->epoch_count - 1, count_record, r, &counts, &damages, e);
+    }
+    if (status == DELTAFS_OK && damages.count > 0) {
+        *e = damages.first;
+        status = e->status;
+    }
+    reader_close(reader);
+    return status;
+}
+
+/* Add up what the logs have of the epoch. Returns whether all partitions have it. */
+static int repair_sum_last(struct repair *r, uint64_t *records, uint64_t *bytes)
+{
+    *records = *bytes = 0;
+    for (uint32_t i = 0; i < r->manifest.partitions; i++) {
+        const struct repair_part *p = &r->part[i];
+        if (!p->has_last)
+            return 0;
+        *records += p->records;
+        for (int log = 0; log < REPAIR_LOGS; log++)
+            *bytes += p->last_end[log] - p->end[log];
+    }
+    return 1;
+}
+
+/* The label that the epoch, which all logs have, is to be committed under. Returns whether there is one. */
+static int repair_label(struct repair *r, uint64_t records, uint64_t bytes, uint64_t *label)
+{
+    const struct manifest *m = &r->manifest;
+    struct error e;
+
+    /* An index log that was made anew has another length, and value logs are not counted here. */
+    if (repair_is_noted(r) && r->noted.records == records &&
+        (r->lost > 0 || m->is_local || r->noted.bytes_stored == bytes)) {
+        *label = r->noted.label;
+    } else if (r->wish->has_label && (r->lost < m->partitions || records > 0)) {
+        *label = r->wish->label;
+    } else {
+        repair_tell(r,
+                    "%.800s: epoch number %" PRIu64 " is in all logs, but its job did not say that all its processes "
+                    "had finished it; it is cut off unless a label is given for it (--label)",
+                    r->path, m->epoch_count);
+        return 0;
+    }
+    if (m->epoch_count == 0 || *label > m->epoch[m->epoch_count - 1].label)
+        return 1;
+    error_set(&e, DELTAFS_ERR_LABEL, "%.800s: the label %" PRIu64 " is not above the last one, %" PRIu64, r->path,
+              *label, m->epoch[m->epoch_count - 1].label);
+    repair_fail(r, &e);
+    return 0;
+}
+
+/* Who gives a label wants the epoch kept: if it cannot be, nothing is cut off. */
+static int repair_check_label(const struct repair *r, struct error *e)
+{
+    uint64_t label = r->wish->label;
+
+    if (!r->wish->has_label || (r->is_kept && r->last.label == label))
+        return DELTAFS_OK;
+    if (r->is_kept)
+        return error_set(e, DELTAFS_ERR_LABEL,
+                         "%.800s: epoch number %" PRIu64 " cannot get the label %" PRIu64 ": its job noted %" PRIu64
+                         "; nothing more is changed",
+                         r->path, r->manifest.epoch_count, label, r->last.label);
+    return error_set(
+        e, DELTAFS_ERR_NOT_FOUND,
+        "%.800s: there is no whole epoch number %" PRIu64 " to get the label %" PRIu64 "; nothing more is changed%s",
+        r->path, r->manifest.epoch_count, label,
+        r->committed > r->manifest.epoch_count ? "" : ", and without the label what is there of it is cut off");
+}
+
+/* Whether the epoch is to be committed. */
+static int repair_decide(struct repair *r, struct error *e)
+{
+    struct error damage;
+    uint64_t records, bytes, label;
+
+    if (!repair_sum_last(r, &records, &bytes)) {
+        if (repair_is_noted(r) && !(r->wish->is_dry && r->lost > 0) && !repair_is_sound(r))
+            repair_tell(r, "%.800s: epoch number %" PRIu64 " had no commit, and is not in all logs: it is given up",
+                        r->path, r->manifest.epoch_count);
+        return DELTAFS_OK;
+    }
+    if (!repair_label(r, records, bytes, &label))
+        return DELTAFS_OK;
+    int status = repair_check_last(r, label, &damage);
+    if (status != DELTAFS_OK && status != DELTAFS_ERR_DAMAGED) {
+        *e = damage;
+        return status;
+    }
+    if (status == DELTAFS_OK && r->last.records != records)
+        status = error_set(&damage, DELTAFS_ERR_DAMAGED, "%" PRIu64 " records of %" PRIu64 " are in its blocks",
+                           r->last.records, records);
+    if (status != DELTAFS_OK) {
+        repair_tell(r, "%.800s: epoch number %" PRIu64 " had no commit, and is not whole (%.300s): it %s", r->path,
+                    r->manifest.epoch_count, damage.text,
+                    r->committed > r->manifest.epoch_count ? "stays as it is" : "is given up");
+        return DELTAFS_OK;
+    }
+    r->last.label = label;
+    r->last.bytes_stored = r->manifest.is_local && repair_is_noted(r) ? r->noted.bytes_stored : bytes;
+    r->is_kept = 1;
+    return DELTAFS_OK;
+}
+
+static int repair_sync_log(struct repair *r, int log, uint32_t partition, struct error *e)
+{
+    char *path = repair_log_path(r, log, partition);
+    struct io_file file;
+    struct error second;
+    int status = path ? io_file_open(&r->io, path, O_RDWR, &file, e) : error_no_memory(e, 1, "a path");
+
+    free(path);
+    if (status != DELTAFS_OK)
+        return status;
+    status = io_file_sync(&file, e);
+    int closed = io_file_close(&file, status == DELTAFS_OK ? e : &second);
+    return status != DELTAFS_OK ? status : closed;
+}
+
+/* What a line in the manifest counts on, whatever the job did that wrote it. */
+static int repair_sync(struct repair *r, struct error *e)
+{
+    uint32_t partitions = r->manifest.partitions;
+    int status = DELTAFS_OK;
+
+    for (uint32_t i = 0; i < partitions && status == DELTAFS_OK; i++) {
+        status = repair_sync_log(r, REPAIR_DATA, i, e);
+        if (status == DELTAFS_OK)
+            status = repair_sync_log(r, REPAIR_INDEX, i, e);
+    }
+    for (uint32_t b = 0; b < BUCKET_COUNT && b < partitions && status == DELTAFS_OK; b++) {
+        char *path = io_path(r->path, BUCKET_NAME, b);
+        status = path ? io_sync_folder(&r->io, path, e) : error_no_memory(e, 1, "a path");
+        free(path);
+    }
+    return status == DELTAFS_OK ? io_sync_folder(&r->io, r->path, e) : status;
+}
+
+/* Write the epoch's line, at the manifest's end without what was cut short. */
+static int repair_write_line(struct repair *r, struct error *e)
+{
+    struct io_file file;
+    struct error second;
+    uint64_t size = r->manifest.size;
+    int status = manifest_open(&r->io, r->path, O_RDWR, &file, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    status = io_file_truncate(&file, size, e);
+    if (status == DELTAFS_OK)
+        status = io_file_sync(&file, e);
+    if (status == DELTAFS_OK)
+        status = manifest_append_epoch(&file, &size, r->manifest.epoch_count, &r->last, 1, e);
+    int closed = io_file_close(&file, status == DELTAFS_OK ? e : &second);
+    return status != DELTAFS_OK ? status : closed;
+}
+
+static int repair_commit(struct repair *r, struct error *e)
+{
+    int status = repair_sync_values(r, e);
+
+    if (status == DELTAFS_OK)
+        status = repair_sync(r, e);
+    if (status == DELTAFS_OK)
+        status = repair_renew(r, e);
+    if (status == DELTAFS_OK)
+        status = repair_write_line(r, e);
+    return status == DELTAFS_OK ? lease_confirm(&r->lease, e) : status;
+}
+
+/* ---- Index logs ---- */
+
+/* Make anew all index logs that must be. */
+static int repair_rebuild_all(struct repair *r, struct rebuild_job *job, struct error *e)
+{
+    const struct manifest *m = &r->manifest;
+    int status = DELTAFS_OK;
+
+    memset(job->records, 0, (job->epochs + 1) * sizeof *job->records);
+    memcpy(job->records, r->records, m->epoch_count * sizeof *job->records);
+    memset(job->has_loss, 0, job->epochs + 1);
+    for (uint64_t i = 0; i < m->epoch_count; i++)
+        job->passed[i] = r->has_loss[i] ? REBUILD_UNCOUNTED : 0;
+    job->loss_count = 0;
+    for (uint32_t i = 0; i < m->partitions && status == DELTAFS_OK; i++)
+        if (r->part[i].lost)
+            status = rebuild_index(job, i, e);
+    return status;
+}
+
+/* What the records that are missing of an epoch say about its logs. */
+static enum rebuild_verdict repair_judge(const struct repair *r, const struct rebuild_job *job, uint64_t epoch)
+{
+    uint64_t missing = r->manifest.epoch[epoch].records - job->records[epoch];
+
+    if (missing == 0)
+        return REBUILD_WHOLE;
+    if (!job->has_loss[epoch] && !r->has_loss[epoch])
+        return REBUILD_SHORT;
+    return missing == job->passed[epoch] ? REBUILD_AS_SEEN : REBUILD_AT_END;
+}
+
+/* No epoch can have more records than were committed. One that has fewer than the damage explains, or all of them
+ * though there is damage, is noted; *is_any if there is one. */
+static int repair_check_records(struct repair *r, const struct rebuild_job *job, uint8_t *verdict, int *is_any,
+                                struct error *e)
+{
+    const struct manifest *m = &r->manifest;
+
+    *is_any = 0;
+    for (uint64_t i = 0; i < m->epoch_count; i++) {
+        if (job->records[i] > m->epoch[i].records)
+            return error_set(e, DELTAFS_ERR_DAMAGED,
+                             "%.800s: epoch %" PRIu64 " has %" PRIu64 " records in the logs, its commit says %" PRIu64
+                             ": the index logs are not replaced",
+                             r->path, m->epoch[i].label, job->records[i], m->epoch[i].records);
+        verdict[i] = (uint8_t)repair_judge(r, job, i);
+        *is_any |= verdict[i] == REBUILD_WHOLE ? job->has_loss[i] : verdict[i] != REBUILD_AS_SEEN;
+    }
+    return DELTAFS_OK;
+}
+
+static void repair_lose(struct repair *r, const struct error *e)
+{
+    if (r->losses.status == DELTAFS_OK)
+        r->losses = *e;
+    if (r->fn)
+        r->fn(e->status, e->text, r->arg);
+}
+
+/* The first epoch of which some index log that is to be made anew lacks a part; NO_EPOCH if there is none. */
+static uint64_t repair_first_short(const struct repair *r, const char **why)
+{
+    uint64_t first = NO_EPOCH;
+
+    for (uint32_t i = 0; i < r->manifest.partitions; i++) {
+        const struct repair_part *p = &r->part[i];
+        if (p->lost && p->whole < r->manifest.epoch_count && p->whole < first) {
+            first = p->whole;
+            *why = p->lost;
+        }
+    }
+    return first;
+}
+
+/* What else could be done about what is lost. */
+static void repair_tell_choice(struct repair *r)
+{
+    const struct manifest *m = &r->manifest;
+    const char *why;
+    struct error e;
+    uint64_t first = repair_first_short(r, &why), n = m->epoch_count - first;
+
+    if (first == NO_EPOCH || !r->wish->is_dry || !r->fn)
+        return;
+    error_set(&e, DELTAFS_ERR_DAMAGED,
+              "%.700s: who has a copy puts it back; who would rather give up %" PRIu64 " epoch%s than have a part of "
+              "them: --drop-from %" PRIu64,
+              r->path, n, repair_plural(n), m->epoch[first].label);
+    r->fn(DELTAFS_REPAIR_REMARK, e.text, r->arg);
+}
+
+/* Say what is lost, as the new index logs do. */
+static void repair_tell_losses(struct repair *r, const struct rebuild_job *job)
+{
+    const struct manifest *m = &r->manifest;
+    struct error e;
+
+    for (size_t i = 0; i < job->loss_count; i++) {
+        const struct rebuild_loss *loss = &job->loss[i];
+        const struct index_lost *w = &loss->where;
+        char *path = repair_log_path(r, REPAIR_DATA, loss->partition), keys[120] = "any hash";
+        if (w->low > 0 || w->high < UINT64_MAX)
+            snprintf(keys, sizeof keys, "hashes from %" PRIu64 " to %" PRIu64, w->low, w->high);
+        error_damaged(&e, path ? path : r->path, w->offset,
+                      "in %" PRIu64 " byte%s, records of epoch %" PRIu64 " of keys with %s are lost; who asks for such "
+                      "a key gets an error",
+                      w->length, repair_plural(w->length), m->epoch[loss->epoch].label, keys);
+        repair_lose(r, &e);
+        free(path);
+    }
+    for (uint64_t i = 0; i < m->epoch_count; i++) {
+        uint64_t missing = m->epoch[i].records - job->records[i];
+        if (missing == 0 || !job->has_loss[i])
+            continue;
+        error_set(&e, DELTAFS_ERR_DAMAGED, "%.800s: epoch %" PRIu64 " has lost %" PRIu64 " of %" PRIu64 " record%s",
+                  r->path, m->epoch[i].label, missing, m->epoch[i].records, repair_plural(m->epoch[i].records));
+        repair_lose(r, &e);
+    }
+    if (job->loss_count > 0)
+        repair_tell_choice(r);
+}
+
+/* Put a partition's new index log into its place. */
+static int repair_adopt(struct repair *r, uint32_t partition, struct error *e)
+{
+    struct repair_part *p = &r->part[partition];
+    char *path = repair_log_path(r, REPAIR_INDEX, partition), *kept = NULL;
+    int status = path ? DELTAFS_OK : error_no_memory(e, 1, "a path");
+
+    if (status == DELTAFS_OK && p->has_index && !(kept = mend_kept_name(&r->io, path)))
+        status = error_no_memory(e, 1, "a path");
+    if (status == DELTAFS_OK)
+        status = repair_renew(r, e);
+    if (status == DELTAFS_OK && !r->wish->is_dry)
+        status = rebuild_adopt(&r->io, r->path, partition, kept, e);
+    if (status == DELTAFS_OK)
+        repair_tell(r, "%s; it is made anew from the data log%s%s", p->lost,
+                    kept ? ", and the damaged one kept as " : "", kept ? strrchr(kept, '/') + 1 : "");
+    if (status == DELTAFS_OK && !r->wish->is_dry)
+        status = repair_partition(r, partition, e);
+    free(path);
+    free(kept);
+    return status;
+}
+
+static int repair_rebuild(struct repair *r, struct rebuild_job *job, uint8_t *verdict, struct error *e)
+{
+    int is_any, status = repair_rebuild_all(r, job, e);
+
+    if (status == DELTAFS_OK)
+        status = repair_check_records(r, job, verdict, &is_any, e);
+    if (status == DELTAFS_OK && is_any)
+        status = repair_rebuild_all(r, job, e);
+    for (uint32_t i = 0; i < r->manifest.partitions && status == DELTAFS_OK; i++)
+        if (r->part[i].lost)
+            status = repair_adopt(r, i, e);
+    if (status == DELTAFS_OK)
+        repair_tell_losses(r, job);
+    for (uint32_t i = 0; i < r->manifest.partitions && status != DELTAFS_OK && !job->is_dry; i++)
+        if (r->part[i].lost)
+            rebuild_discard(&r->io, r->path, i);
+    return status;
+}
+
+static int repair_indexes(struct repair *r, struct error *e)
+{
+    const struct manifest *m = &r->manifest;
+    uint64_t epochs = m->epoch_count + (repair_is_noted(r) || r->wish->has_label);
+    if (r->wish->has_label && r->committed > epochs && r->committed - epochs > BEHIND_MOST)
+        return error_damaged(e, r->path, 0,
+                             "an index log tells of %" PRIu64 " epochs, and the manifest of %" PRIu64
+                             ": so many lines are not lost, but the log is damaged",
+                             r->committed, epochs);
+    if (r->wish->has_label && r->committed > epochs)
+        epochs = r->committed;
+    uint64_t n = epochs + 1;
+    struct rebuild_job job = {.io = &r->io,
+                              .folder = r->path,
+                              .manifest = m,
+                              .epochs = epochs,
+                              .memory = r->how->memory,
+                              .is_dry = r->wish->is_dry,
+                              .records = calloc(n, sizeof *job.records),
+                              .passed = calloc(n, sizeof *job.passed),
+                              .has_loss = calloc(n, 1)};
+    uint8_t *verdict = calloc(n, 1);
+
+    job.verdict = verdict;
+    int status = verdict && job.records && job.passed && job.has_loss ? repair_rebuild(r, &job, verdict, e)
+                                                                      : error_no_memory(e, n * 18, "the epochs");
+    if (status == DELTAFS_OK && r->wish->is_dry && repair_is_noted(r))
+        repair_tell(r, "%.800s: epoch number %" PRIu64 " has no commit; whether it gets one is seen after that",
+                    r->path, m->epoch_count);
+    free(verdict);
+    free(job.records);
+    free(job.passed);
+    free(job.has_loss);
+    free(job.loss);
+    return status;
+}
+
+/* ---- The manifest ---- */
+
+static void repair_note_line(void *arg, const char *message)
+{
+    struct repair *r = arg;
+    size_t used = r->mended ? strlen(r->mended) : 0, more = strlen(message);
+    char *grown = realloc(r->mended, used + more + 2);
+
+    if (!grown)
+        return; /* then it is not told */
+    memcpy(grown + used, message, more);
+    memcpy(grown + used + more, "\n", 2);
+    r->mended = grown;
+}
+
+/* Read the manifest; where lines are damaged, as it is to be. */
+static int repair_read_manifest(struct repair *r, struct error *e)
+{
+    struct error why;
+
+    free(r->text);
+    free(r->mended);
+    r->text = r->mended = NULL;
+    manifest_fini(&r->manifest);
+    int status = manifest_read(&r->io, r->path, &r->manifest, e);
+    if (status != DELTAFS_ERR_DAMAGED && status != DELTAFS_ERR_NOT_DELTAFS)
+        return status;
+    int mended = mend_text(&r->io, r->path, MANIFEST_NAME, repair_note_line, r, &r->text, &r->text_size, &why);
+    if (mended != DELTAFS_OK) {
+        if (status == DELTAFS_ERR_DAMAGED && mended == DELTAFS_ERR_DAMAGED)
+            *e = why;
+        return status;
+    }
+    if (!r->mended)
+        return status;
+    char *copy = malloc(r->text_size + 1);
+    if (!copy)
+        return error_no_memory(e, r->text_size, "the manifest");
+    memcpy(copy, r->text, r->text_size);
+    char *path = io_path(r->path, MANIFEST_NAME);
+    status = manifest_parse(&r->manifest, copy, r->text_size, path ? path : r->path, e);
+    if (status == DELTAFS_OK)
+        status = manifest_check_kind(&r->manifest, r->path, e);
+    else
+        manifest_fini(&r->manifest);
+    free(path);
+    free(copy);
+    return status;
+}
+
+/* Whether what is put right agrees with the logs. */
+static int repair_check_manifest(struct repair *r, struct error *e)
+{
+    const struct manifest *m = &r->manifest;
+
+    for (uint64_t i = 0; i < m->epoch_count && r->lost == 0; i++)
+        if (r->records[i] != m->epoch[i].records && !r->has_loss[i])
+            return error_set(e, DELTAFS_ERR_DAMAGED,
+                             "%.800s/%s: put right, it would say %" PRIu64 " records of epoch %" PRIu64
+                             ", and the logs have %" PRIu64 ": it stays as it is",
+                             r->path, MANIFEST_NAME, m->epoch[i].records, m->epoch[i].label, r->records[i]);
+    return DELTAFS_OK;
+}
+
+/* Write what the manifest is to be. */
+static int repair_write_manifest(struct repair *r, struct error *e)
+{
+    char *path = io_path(r->path, MANIFEST_NAME), *kept = path ? mend_kept_name(&r->io, path) : NULL;
+    int status = kept ? DELTAFS_OK : error_no_memory(e, 1, "a path");
+
+    if (status == DELTAFS_OK)
+        status = repair_renew(r, e);
+    if (status == DELTAFS_OK && !r->wish->is_dry)
+        status = mend_replace(&r->io, r->path, MANIFEST_NAME, r->text, r->text_size, kept, e);
+    for (char *line = r->mended, *end; status == DELTAFS_OK && line && *line; line = end + 1) {
+        end = strchr(line, '\n');
+        *end = '\0';
+        repair_tell(r, "%s", line);
+    }
+    if (status == DELTAFS_OK)
+        repair_tell(r, "%.800s/%s: is written anew, and the former one kept as %s", r->path, MANIFEST_NAME,
+                    strrchr(kept, '/') + 1);
+    free(path);
+    free(kept);
+    return status;
+}
+
+/* ---- Epochs that are lost ---- */
+
+/* The first epoch that some partition has not all of, and why; NO_EPOCH if there is none. */
+static uint64_t repair_first_lost(const struct repair *r, const char **why)
+{
+    uint64_t first = NO_EPOCH;
+
+    for (uint32_t i = 0; i < r->manifest.partitions; i++) {
+        const struct repair_part *p = &r->part[i];
+        if (!p->lost && p->whole < r->manifest.epoch_count && p->whole < first) {
+            first = p->whole;
+            *why = p->bad ? p->bad : "an index log says that records are lost";
+        }
+    }
+    if (r->short_values < first) {
+        first = r->short_values;
+        *why = "records are missing from the value logs";
+    }
+    return first;
+}
+
+/* Say what cannot be repaired, and what could be given up for it. */
+static int repair_tell_bad(struct repair *r, struct error *e)
+{
+    const struct manifest *m = &r->manifest;
+    const char *why;
+    uint64_t first = repair_first_lost(r, &why);
+
+    for (uint32_t i = 0; i < m->partitions; i++)
+        if (r->part[i].bad) {
+            error_set(e, DELTAFS_ERR_DAMAGED, "%s", r->part[i].bad);
+            repair_fail(r, e);
+        }
+    if (r->first.status == DELTAFS_OK)
+        return DELTAFS_OK;
+    if (first != NO_EPOCH && r->fn) {
+        uint64_t count = m->epoch_count - first;
+        error_set(e, DELTAFS_ERR_DAMAGED,
+                  "%.700s: the logs lack a part of the epoch labelled %" PRIu64 "; who has no copy can give up %" PRIu64
+                  " epoch%s, from that on, and keep the %" PRIu64 " before: --drop-from %" PRIu64,
+                  r->path, m->epoch[first].label, count, repair_plural(count), first, m->epoch[first].label);
+        r->fn(DELTAFS_REPAIR_REMARK, e->text, r->arg);
+    }
+    *e = r->first;
+    return e->status;
+}
+
+/* Whether a job that writes meanwhile, as it may in a dry run, has committed what the logs had. */
+static int repair_has_grown(struct repair *r)
+{
+    struct manifest now = {0};
+    struct error ignored;
+    int has_grown = r->wish->is_dry && manifest_read(&r->io, r->path, &now, &ignored) == DELTAFS_OK &&
+                    now.epoch_count >= r->committed;
+
+    manifest_fini(&now);
+    return has_grown;
+}
+
+/* Epochs that were committed and have no line in the manifest are not cut off, unless somebody asks for that. */
+static int repair_check_behind(struct repair *r, struct error *e)
+{
+    const struct manifest *m = &r->manifest;
+    uint64_t n = r->committed - m->epoch_count;
+    uint64_t next = m->epoch_count > 0 ? m->epoch[m->epoch_count - 1].label + 1 : 0;
+
+    if (r->committed <= m->epoch_count || r->wish->has_label || r->wish->has_drop || repair_has_grown(r))
+        return DELTAFS_OK;
+    char *log = repair_log_path(r, REPAIR_INDEX, r->committed_in);
+    error_set(e, DELTAFS_ERR_DAMAGED,
+              "%.500s/%s: has lost the line%s of at least %" PRIu64 " committed epoch%s (%.500s: the footer at offset "
+              "%" PRIu64 " says so): put a copy of it back; who has none can give the first its label (--label), then "
+              "the next, or give %s up (--drop-from %" PRIu64 ")",
+              r->path, MANIFEST_NAME, repair_plural(n), n, repair_plural(n), log ? log : "",
+              r->part[r->committed_in].committed.at, n == 1 ? "it" : "all", next);
+    free(log);
+    repair_fail(r, e);
+    return e->status;
+}
+
+/* Give up the epochs that have no line. */
+static int repair_drop_behind(struct repair *r, struct error *e)
+{
+    const struct manifest *m = &r->manifest;
+    uint64_t n = r->committed - m->epoch_count;
+
+    if (m->epoch_count > 0 && r->wish->drop_from <= m->epoch[m->epoch_count - 1].label)
+        return error_set(e, DELTAFS_ERR_LABEL,
+                         "%.800s: the logs have all epochs up to that labelled %" PRIu64
+                         "; those to be given up are behind it, and their labels are lost: any higher one names them; "
+                         "nothing is changed",
+                         r->path, m->epoch[m->epoch_count - 1].label);
+    repair_tell(r,
+                "%.800s: at least %" PRIu64 " committed epoch%s given up, and what stands behind: the manifest has no "
+                "line%s of %s",
+                r->path, n, n == 1 ? " is" : "s are", repair_plural(n), n == 1 ? "it" : "them");
+    r->is_dropped = 1;
+    return DELTAFS_OK;
+}
+
+/* Give up the epochs from the one on that is named, which must be the first that is lost. */
+static int repair_drop(struct repair *r, struct error *e)
+{
+    struct manifest *m = &r->manifest;
+    const char *why = "";
+    int status = repair_find_short_values(r, e);
+    uint64_t first = repair_first_lost(r, &why), from = r->wish->drop_from, count = m->epoch_count;
+
+    if (status != DELTAFS_OK)
+        return status;
+    if (r->mended)
+        return error_set(e, DELTAFS_ERR_DAMAGED,
+                         "%.800s: the manifest is damaged, too: repair that before epochs are given up", r->path);
+    if (first == NO_EPOCH && r->committed > count)
+        return repair_drop_behind(r, e);
+    if (first == NO_EPOCH)
+        first = repair_first_short(r, &why);
+    if (first == NO_EPOCH)
+        return error_set(e, DELTAFS_ERR_NOT_FOUND,
+                         "%.800s: the logs have all of its epochs: none is given up, and nothing is changed", r->path);
+    if (m->epoch[first].label != from)
+        return error_set(e, DELTAFS_ERR_LABEL,
+                         "%.800s: the first epoch to be given up would be that labelled %" PRIu64 ", not %" PRIu64
+                         "; nothing is changed",
+                         r->path, m->epoch[first].label, from);
+    status = mend_cut(&r->io, r->path, first, &r->text, &r->text_size, e);
+    if (status == DELTAFS_OK)
+        status = repair_write_manifest(r, e);
+    for (uint64_t i = first; i < count && status == DELTAFS_OK; i++)
+        repair_tell(r, "%.800s: epoch %" PRIu64 ", of %" PRIu64 " record%s, is given up: %.600s", r->path,
+                    m->epoch[i].label, m->epoch[i].records, repair_plural(m->epoch[i].records), why);
+    if (status != DELTAFS_OK)
+        return status;
+    /* From here on they have never been. */
+    repair_forget(r);
+    manifest_fini(m);
+    status = manifest_parse(m, r->text, r->text_size, r->path, e);
+    r->is_dropped = 1;
+    r->short_values = NO_EPOCH;
+    return status == DELTAFS_OK ? repair_inspect(r, e) : status;
+}
+
+/* ---- All of it ---- */
+
+/* What a log has behind its last epoch goes, a tail to be written again at the close. */
+static void repair_tell_log(struct repair *r, int log, uint32_t partition)
+{
+    const struct repair_part *p = &r->part[partition];
+    uint64_t end = r->is_kept ? p->last_end[log] : p->end[log], size = p->size[log], n = size - end;
+    char *path = repair_log_path(r, log, partition);
+
+    if (!path || (log == REPAIR_INDEX && r->manifest.is_closed && !p->lacks_tail) || (p->lost && r->wish->is_dry))
+        ;
+    else if (r->manifest.epoch_count == 0 && !r->is_kept && size > LOG_HEADER_SIZE)
+        repair_tell(r, "%.800s: is begun anew, without its %" PRIu64 " bytes: no epoch is committed", path, size);
+    else if (size > end && log == REPAIR_INDEX && p->has_tail && !r->is_kept)
+        repair_tell(r, "%.800s: the tail, %" PRIu64 " byte%s at offset %" PRIu64 ", is cut off, and written anew", path,
+                    n, repair_plural(n), end);
+    else if (size > end && log == REPAIR_INDEX && p->lacks_tail)
+        repair_tell(r,
+                    "%.800s: the tail is not right: %" PRIu64 " byte%s at offset %" PRIu64
+                    " are cut off, and it is written anew",
+                    path, n, repair_plural(n), end);
+    else if (size > end)
+        repair_tell(
+            r, "%.800s: what stands behind the last committed epoch is cut off, %" PRIu64 " byte%s at offset %" PRIu64,
+            path, n, repair_plural(n), end);
+    else if (log == REPAIR_INDEX && p->lacks_tail && !p->lost)
+        repair_tell(r, "%.800s: the file's tail is missing, and is written anew", path);
+    free(path);
+}
+
+/* What a writer does that opens the directory and closes it. */
+static void repair_tell_ends(struct repair *r)
+{
+    const struct manifest *m = &r->manifest;
+    uint64_t torn = r->manifest_size - m->size;
+
+    if (r->manifest_size > m->size && !r->text)
+        repair_tell(r, "%.800s/%s: a line cut short is removed, %" PRIu64 " byte%s at offset %" PRIu64, r->path,
+                    MANIFEST_NAME, torn, repair_plural(torn), m->size);
+    for (uint32_t i = 0; i < m->partitions; i++)
+        for (int log = 0; log < REPAIR_LOGS; log++)
+            if (r->part[i].size[log] > 0)
+                repair_tell_log(r, log, i);
+    if (!m->is_closed)
+        repair_tell(r, "%.800s: the directory is closed", r->path);
+}
+
+/* What comes before the epoch behind the last committed one is looked at. */
+static int repair_committed(struct repair *r, struct error *e)
+{
+    int status = repair_inspect(r, e);
+
+    if (status == DELTAFS_OK && r->wish->has_drop)
+        status = repair_drop(r, e);
+    if (status == DELTAFS_OK)
+        status = repair_tell_bad(r, e);
+    if (status == DELTAFS_OK)
+        status = repair_check_behind(r, e);
+    if (status == DELTAFS_OK && r->mended)
+        status = repair_check_manifest(r, e);
+    if (status == DELTAFS_OK && r->mended)
+        status = repair_write_manifest(r, e);
+    return status == DELTAFS_OK && r->lost > 0 ? repair_indexes(r, e) : status;
+}
+
+/* All but what the directory's next writer does. */
+static int repair_all(struct repair *r, struct error *e)
+{
+    int status = repair_committed(r, e);
+
+    /* In a dry run the manifest cannot be read yet, or has other epochs. */
+    int is_early = r->text && r->wish->is_dry;
+    if (status == DELTAFS_OK && is_early && !r->is_dropped && repair_is_noted(r))
+        repair_tell(r, "%.800s: epoch number %" PRIu64 " has no commit; whether it gets one is seen after that",
+                    r->path, r->manifest.epoch_count);
+    if (status == DELTAFS_OK && !is_early && !r->is_dropped)
+        status = repair_decide(r, e);
+    if (status == DELTAFS_OK && r->first.status != DELTAFS_OK) {
+        *e = r->first;
+        status = e->status;
+    }
+    if (status == DELTAFS_OK && !is_early)
+        status = repair_check_label(r, e);
+    if (status == DELTAFS_OK && r->is_kept && !r->wish->is_dry)
+        status = repair_commit(r, e);
+    if (status == DELTAFS_OK && r->is_kept)
+        repair_tell(r,
+                    "%.800s: epoch number %" PRIu64 ", whole but without its commit, is committed: %" PRIu64
+                    " record%s labelled %" PRIu64,
+                    r->path, r->manifest.epoch_count, r->last.records, repair_plural(r->last.records), r->last.label);
+    return status == DELTAFS_OK && !is_early ? repair_values(r, e) : status;
+}
+
+/* Have the lease, in which stays what the job noted that had it before, and the manifest as it is then. */
+static int repair_take(struct repair *r, struct error *e)
+{
+    int status = lease_take(&r->lease, &r->io, r->path, r->how->lease, 1, e);
+
+    if (status == DELTAFS_OK) {
+        r->has_noted = r->lease.has_note;
+        r->noted = r->lease.note;
+        status = repair_read_manifest(r, e);
+    }
+    return status;
+}
+
+/* Who writes the directory, or did last. */
+static void repair_tell_lease(struct repair *r)
+{
+    char text[1200];
+
+    if (lease_describe(&r->io, r->path, r->how->lease, text, sizeof text) && r->fn)
+        r->fn(DELTAFS_REPAIR_REMARK, text, r->arg);
+}
+
+/* Whether an epoch that got its label is not the last one that there is something of: the next is looked at by itself,
+ * with what the job noted. */
+static int repair_goes_on(const struct repair *r)
+{
+    uint64_t count = r->manifest.epoch_count + 1;
+
+    return r->is_kept && r->wish->has_label && (r->seen > count || (r->has_noted && r->noted.number >= count));
+}
+
+static void repair_fini(struct repair *r)
+{
+    repair_forget(r);
+    free(r->text);
+    free(r->mended);
+    manifest_fini(&r->manifest);
+}
+
+int repair_directory(const char *path, const struct deltafs_repair_wish *wish, const struct repair_how *how,
+                     deltafs_repair_fn fn, void *arg, struct error *e)
+{
+    struct repair r = {
+        .path = path, .wish = wish, .how = how, .fn = fn, .arg = arg, .io = io_default(), .short_values = NO_EPOCH};
+    struct error second;
+    int status = repair_read_manifest(&r, e);
+
+    if (status == DELTAFS_OK && wish->is_dry) {
+        r.has_noted = lease_find_epoch(&r.io, path, &r.noted);
+        repair_tell_lease(&r);
+    } else if (status == DELTAFS_OK) {
+        status = repair_take(&r, e);
+    }
+    if (status == DELTAFS_OK)
+        status = repair_all(&r, e);
+    /* Where it failed, be it at reading how many epochs there are, what the job noted stays for the next attempt. */
+    int keeps = r.has_noted && (status != DELTAFS_OK || repair_goes_on(&r));
+    int dropped = keeps ? io_file_close(&r.lease.file, status == DELTAFS_OK ? e : &second)
+                        : lease_drop(&r.lease, status == DELTAFS_OK ? e : &second);
+    status = status != DELTAFS_OK ? status : dropped;
+    if (status == DELTAFS_OK && repair_goes_on(&r))
+        repair_tell(&r, "%.800s: what the logs have behind it stays as it is: 'deltafs repair' says what that is",
+                    path);
+    else if (status == DELTAFS_OK && !repair_is_sound(&r)) {
+        if (!wish->is_dry)
+            status = how->close(how->ctx, r.is_dropped, e);
+        if (status == DELTAFS_OK)
+            repair_tell_ends(&r);
+    }
+    if (status == DELTAFS_OK && r.losses.status != DELTAFS_OK) {
+        *e = r.losses;
+        status = e->status;
+    }
+    repair_fini(&r);
+    return status;
+}

@@ -1,0 +1,94 @@
+/* What deltafs_repair does, in four parts: repair.c decides, rebuild.c makes index logs anew, restore.c puts headers,
+ * footers and fences back, and mend.c lines of the manifest. */
+#ifndef DELTAFS_CORE_REPAIR_H
+#define DELTAFS_CORE_REPAIR_H
+
+#include "directory/format/index.h"
+#include "directory/format/manifest.h"
+
+struct repair_how {
+    uint64_t lease, memory; /* the options */
+    /* Open the directory to write, and close it; epochs of which the manifest has no lines may be cut off. */
+    int (*close)(void *ctx, int may_drop, struct error *e);
+    void *ctx;
+};
+
+/* As deltafs_repair. */
+int repair_directory(const char *path, const struct deltafs_repair_wish *wish, const struct repair_how *how,
+                     deltafs_repair_fn fn, void *arg, struct error *e);
+
+/* ---- Index logs made anew ---- */
+
+/* Records that are lost. */
+struct rebuild_loss {
+    uint32_t partition, epoch;
+    struct index_lost where;
+};
+
+/* What is known of a committed epoch, once the records of all partitions have been counted. */
+enum rebuild_verdict {
+    REBUILD_AS_SEEN, /* nothing more than what damage says that is met */
+    REBUILD_WHOLE,   /* no record is missing: whatever damage had, it was not of this epoch */
+    REBUILD_AT_END,  /* more records are missing than what was passed over had: logs whose end they may have been lack
+                        them */
+    REBUILD_SHORT,   /* records are missing, and no block is known to be damaged: any log may lack them */
+};
+#define REBUILD_UNCOUNTED UINT64_MAX
+
+/* Index logs that are made from their data logs, of a directory whose keys are bytes, which stand before the values. */
+struct rebuild_job {
+    struct io *io;
+    const char *folder;
+    const struct manifest *manifest;
+    uint64_t epochs;        /* to be had: those that are committed, or one more */
+    uint64_t memory;        /* bytes for them, at most */
+    int is_dry;             /* only read */
+    const uint8_t *verdict; /* of each epoch: enum rebuild_verdict */
+    uint64_t *records;      /* of each epoch, to be added to */
+    uint64_t *passed;       /* the same of blocks that are damaged, as their headers say; or REBUILD_UNCOUNTED */
+    uint8_t *has_loss;      /* of each epoch: set where blocks are damaged */
+    struct rebuild_loss *loss;
+    size_t loss_count, loss_capacity;
+};
+
+/* Make one, beside the old one. Of what is not committed, an epoch whose blocks are damaged is left out. */
+int rebuild_index(struct rebuild_job *job, uint32_t partition, struct error *e);
+/* Put it in the old one's place, which gets the name `kept`; NULL: there is none. Or remove it. */
+int rebuild_adopt(struct io *io, const char *folder, uint32_t partition, const char *kept, struct error *e);
+void rebuild_discard(struct io *io, const char *folder, uint32_t partition);
+
+/* ---- What is put back ---- */
+
+/* The parts of a log that stand elsewhere, too. */
+struct restore {
+    struct index_reader *index;
+    const uint8_t *uuid;
+    uint64_t epochs; /* that count */
+    int is_dry;
+    void (*tell)(void *arg, const struct error *damage, const char *from); /* of each that is put back */
+    void *arg;
+};
+
+/* Footers and fences, from what the reader has of them: the tail's copy; and fences from the leaves. If one cannot be,
+ * *whole gets its epoch. */
+int restore_segments(struct restore *r, uint64_t *whole, struct error *e);
+/* A log's header, of which all is known, if the log is known to be this partition's by what else is in it. */
+int restore_header(struct restore *r, struct io *io, const char *path, int kind, struct error *e);
+/* Read all leaves. *lost is lowered to the first epoch in which a leaf says that records are lost. */
+int restore_check_leaves(struct restore *r, uint64_t *lost, struct error *e);
+
+/* ---- The manifest ---- */
+
+/* Find out what a damaged manifest, or another text of such lines, was: `text` gets what it is to be, freed by the
+ * caller. Each line that is put right is told; DELTAFS_ERR_DAMAGED says which cannot be. */
+int mend_text(struct io *io, const char *folder, const char *name, void (*tell)(void *arg, const char *message),
+              void *arg, char **text, size_t *n, struct error *e);
+/* A name that nothing has yet, for what is replaced; freed by the caller. NULL: there is no memory for it. */
+char *mend_kept_name(struct io *io, const char *path);
+/* Put a text in its place; what was there is kept under the name `kept`. */
+int mend_replace(struct io *io, const char *folder, const char *name, const char *text, size_t n, const char *kept,
+                 struct error *e);
+/* The manifest as it is in the file, up to the line of epoch `number`. */
+int mend_cut(struct io *io, const char *folder, uint64_t number, char **text, size_t *n, struct error *e);
+
+#endif

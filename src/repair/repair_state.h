@@ -1,0 +1,84 @@
+/* What a repair has found and does: shared by repair.c, which decides, and examine.c, which looks at the logs. */
+#ifndef DELTAFS_CORE_REPAIR_STATE_H
+#define DELTAFS_CORE_REPAIR_STATE_H
+
+#include "repair/repair.h"
+#include "io/lease.h"
+
+enum { REPAIR_INDEX, REPAIR_DATA, REPAIR_LOGS };
+
+#define NO_EPOCH UINT64_MAX
+
+/* What was found of a partition. */
+struct repair_part {
+    char *lost;                   /* why its index log must be made anew; NULL: it need not */
+    char *bad;                    /* why it cannot be repaired */
+    uint64_t whole;               /* epochs, the first, of which its logs have all */
+    int has_last;                 /* it has the epoch behind the last committed one, */
+    uint64_t records;             /* and so many records of it */
+    struct index_known committed; /* by what its index log has */
+    uint64_t seen;                /* epochs that it has something of */
+    int has_index;                /* there is an index log, */
+    int has_tail;                 /* which has nothing but a tail behind its last committed epoch */
+    int lacks_tail;               /* though the directory is closed */
+    uint64_t size[REPAIR_LOGS], end[REPAIR_LOGS], last_end[REPAIR_LOGS]; /* ends: with the last committed epoch; with
+                                                                            one more */
+};
+
+struct repair {
+    const char *path;
+    const struct deltafs_repair_wish *wish;
+    const struct repair_how *how;
+    deltafs_repair_fn fn;
+    void *arg;
+    struct io io;
+    struct lease lease;
+    struct manifest manifest;
+    uint64_t manifest_size; /* with a line that was cut short */
+    char *text;             /* what the manifest is to be; NULL: what it is */
+    size_t text_size;
+    char *mended;        /* which lines are put right in it, each with a newline behind it; NULL: none */
+    int is_dropped;      /* epochs were given up */
+    struct error first;  /* of what cannot be repaired */
+    struct error losses; /* the first of what is lost, though all else is done */
+    struct repair_part *part;
+    uint64_t committed; /* epochs, by what the logs have: where it is more than the manifest has, that was cut short */
+    uint32_t committed_in; /* the partition that says so */
+    uint64_t seen;         /* epochs that any log has something of */
+    uint32_t lost;         /* partitions whose index log must be made anew */
+    uint64_t *records;     /* of each epoch, as the footers say */
+    uint8_t *has_loss;     /* of each epoch: an index says that records of it are lost */
+    uint64_t short_values; /* the first epoch of which value logs lack records, if that was asked */
+    int has_noted;         /* the job noted the epoch whose line was next */
+    struct lease_epoch noted;
+    int is_kept; /* the epoch behind the last committed one: it is to be committed */
+    struct manifest_epoch last;
+    uint64_t told;
+};
+
+/* Say what has been done, or is to be. */
+__attribute__((format(printf, 2, 3))) void repair_tell(struct repair *r, const char *fmt, ...);
+
+const char *repair_plural(uint64_t n);
+char *repair_log_path(const struct repair *r, int log, uint32_t partition);
+/* A file's size; DELTAFS_ERR_DAMAGED if it is missing. */
+int repair_size(struct repair *r, const char *path, uint64_t *size, struct error *e);
+
+/* Looking at the logs may take longer than a lease counts: that the directory is still ours, before any of it is
+ * replaced. DELTAFS_ERR_BUSY. */
+int repair_renew(struct repair *r, struct error *e);
+
+/* Look at all logs, and put back what can be. */
+int repair_inspect(struct repair *r, struct error *e);
+/* At one partition's, again. */
+int repair_partition(struct repair *r, uint32_t partition, struct error *e);
+void repair_forget(struct repair *r);
+
+/* Find out about r->short_values. */
+int repair_find_short_values(struct repair *r, struct error *e);
+/* Put back and cut off what can be of value logs, once it is known which epochs count. */
+int repair_values(struct repair *r, struct error *e);
+/* Force to storage what the epoch behind the last committed one may have in value logs. */
+int repair_sync_values(struct repair *r, struct error *e);
+
+#endif

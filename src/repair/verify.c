@@ -1,0 +1,260 @@
+/* Verification: read everything there is, and count. What is damaged is reported, and reading goes on behind it. */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include "directory/format/partition.h"
+#include "directory/read/value_log_read.h"
+#include "io/store_format.h"
+
+struct verify {
+    struct reader *reader;
+    deltafs_damage_fn fn;
+    void *arg;
+    struct deltafs_verify_stat *stat;
+    struct error first;
+    int is_cut; /* the manifest lacks lines, which was reported */
+    /* While one partition's epoch is read: */
+    uint32_t partition;
+    uint64_t records, bytes_raw;
+    int is_misplaced;   /* a record of another partition, or a key below the one before it */
+    int is_ordered;     /* whether keys must rise: with several segments they begin again */
+    unsigned key_shift; /* and by how much less than whole keys they rise */
+    uint64_t last_key;
+    /* Of each epoch, over all partitions: */
+    struct manifest_epoch *sum;
+    uint8_t *is_short; /* records of it may be missing, which was reported */
+};
+
+static void verify_report(struct verify *v, const struct error *e)
+{
+    v->stat->damages++;
+    if (v->first.status == DELTAFS_OK)
+        v->first = *e;
+    if (v->fn)
+        v->fn(e->status, e->text, v->arg);
+}
+
+static void verify_report_damage(void *arg, const struct error *e)
+{
+    verify_report(arg, e);
+}
+
+static int verify_record(const struct deltafs_record *record, void *arg)
+{
+    struct verify *v = arg;
+
+    if (partition_of(record->key, v->reader->manifest.partitions) != v->partition ||
+        (v->is_ordered && record->key >> v->key_shift < v->last_key))
+        v->is_misplaced = 1;
+    v->last_key = record->key >> v->key_shift;
+    v->records++;
+    v->bytes_raw += (record->key_bytes ? record->key_size : 8) + record->size;
+    return 0;
+}
+
+/* The header at a log's start, which only this looks at. */
+static void verify_header(struct verify *v, struct io_file *file, int kind, uint32_t partition)
+{
+    struct error e;
+
+    if (log_check_header(file, kind, partition, v->reader->manifest.uuid, &e) != DELTAFS_OK)
+        verify_report(v, &e);
+}
+
+/* A log that is cut short, once for all the blocks that are not there; each of these is reported as it is met. */
+static void verify_length(struct verify *v, const struct part_reader *p)
+{
+    uint64_t needed = 0;
+    struct error e;
+
+    for (uint32_t i = 0; i < p->index.count; i++)
+        if (p->index.segment[i].footer.data_end > needed)
+            needed = p->index.segment[i].footer.data_end;
+    if (p->data_size >= needed)
+        return;
+    error_set(&e, DELTAFS_ERR_DAMAGED,
+              "%.800s: cut short at offset %llu: the file is %llu bytes, at least %llu expected", p->data.path,
+              (unsigned long long)p->data_size, (unsigned long long)p->data_size, (unsigned long long)needed);
+    verify_report(v, &e);
+}
+
+static void verify_epoch(struct verify *v, struct part_reader *p, uint32_t epoch)
+{
+    struct segment *segment;
+    uint32_t segments;
+    struct error e;
+    uint64_t records = 0, bytes_raw = 0;
+
+    v->records = v->bytes_raw = v->last_key = 0;
+    v->is_misplaced = 0;
+    struct scan_damages damages = {.report = verify_report_damage, .arg = v};
+    if (reader_epoch(v->reader, p, epoch, &segment, &segments, &e) != DELTAFS_OK) {
+        verify_report(v, &e);
+        return;
+    }
+    v->is_ordered = segments == 1;
+    v->key_shift = segment->footer.key_shift;
+    if (part_scan(v->reader, p, epoch, verify_record, v, v->stat, &damages, &e) != DELTAFS_OK) {
+        verify_report(v, &e);
+        return;
+    }
+    for (uint32_t i = 0; i < segments; i++) {
+        if (index_verify_segment(&p->index, &segment[i], &e) != DELTAFS_OK)
+            verify_report(v, &e);
+        records += segment[i].footer.records;
+        bytes_raw += segment[i].footer.bytes_raw;
+    }
+    v->sum[epoch].records += v->records;
+    v->sum[epoch].bytes_raw += v->bytes_raw;
+    /* With place=local, footers know nothing of the values' bytes. */
+    int is_short = records != v->records || (!v->reader->manifest.is_local && bytes_raw != v->bytes_raw);
+    if (damages.count == 0 && (is_short || v->is_misplaced)) {
+        error_damaged(&e, p->index.file.path, segment[0].footer.offset,
+                      "epoch number %u does not have the records that its footer says", epoch);
+        verify_report(v, &e);
+    }
+}
+
+/* Whether the container still ends in the close that the reader knows: whoever reopens it cuts the tails off. */
+static int verify_is_closed(const struct verify *v)
+{
+    const struct manifest *m = &v->reader->manifest;
+    struct manifest now;
+    struct error ignored;
+
+    if (manifest_read(&v->reader->io, v->reader->path, &now, &ignored) != DELTAFS_OK)
+        return 1;
+    int is_closed = now.is_closed && now.size == m->size && memcmp(now.uuid, m->uuid, sizeof now.uuid) == 0;
+    manifest_fini(&now);
+    return is_closed;
+}
+
+/* The data log of a partition whose index log, or itself, cannot be opened for the reason `known`: that it is missing
+ * too, or its header is not right, is not passed over. */
+static void verify_data_alone(struct verify *v, uint32_t partition, const struct error *known)
+{
+    const struct manifest *m = &v->reader->manifest;
+    char *path = io_path(v->reader->path, LOG_NAME_DATA, partition % BUCKET_COUNT, partition);
+    struct io_file file = {.fd = -1};
+    struct error e, ignored;
+    int status = path ? io_file_open(&v->reader->io, path, O_RDONLY, &file, &e) : error_no_memory(&e, 1, "a path");
+
+    if (status == DELTAFS_ERR_NOT_FOUND)
+        status = error_damaged(&e, path, 0, "the file is missing");
+    if (status == DELTAFS_OK)
+        status = log_check_header(&file, LOG_KIND_DATA, partition, m->uuid, &e);
+    if (status != DELTAFS_OK && strcmp(e.text, known->text) != 0)
+        verify_report(v, &e);
+    io_file_close(&file, &ignored);
+    free(path);
+}
+
+/* Whether the log has more committed epochs than the manifest, also by now: a writer goes on meanwhile. */
+static void verify_manifest_end(struct verify *v, const struct index_reader *index)
+{
+    const struct manifest *m = &v->reader->manifest;
+    struct manifest now;
+    struct error e, ignored;
+
+    if (v->is_cut || index_check_committed(index, m->epoch_count, m->is_closed, &e) == DELTAFS_OK)
+        return;
+    if (manifest_read(&v->reader->io, v->reader->path, &now, &ignored) == DELTAFS_OK) {
+        int status = index_check_committed(index, now.epoch_count, now.is_closed, &e);
+        manifest_fini(&now);
+        if (status == DELTAFS_OK)
+            return;
+    }
+    v->is_cut = 1;
+    verify_report(v, &e);
+}
+
+/* Before the first commit a power loss may leave logs without their headers, or none: no record is in them. */
+static void verify_no_epochs(struct verify *v, uint32_t partition)
+{
+    const struct manifest *m = &v->reader->manifest;
+    char *path = io_path(v->reader->path, LOG_NAME_INDEX, partition % BUCKET_COUNT, partition);
+    struct index_reader index = {.file.fd = -1};
+    struct error e, ignored;
+    int status = path ? index_reader_open(&index, &v->reader->io, path, partition, m->uuid, 0, 0, 0, &ignored, &e)
+                      : error_no_memory(&e, 1, "a path");
+
+    if (status == DELTAFS_OK)
+        verify_manifest_end(v, &index);
+    else if (status != DELTAFS_ERR_DAMAGED)
+        verify_report(v, &e);
+    index_reader_close(&index, &ignored);
+    free(path);
+}
+
+static void verify_partition(struct verify *v, uint32_t partition)
+{
+    const struct manifest *m = &v->reader->manifest;
+    struct part_reader *p;
+    struct error e;
+
+    v->partition = partition;
+    if (reader_part(v->reader, partition, &p, &e) != DELTAFS_OK) {
+        verify_report(v, &e);
+        verify_data_alone(v, partition, &e);
+        memset(v->is_short, 1, m->epoch_count);
+        return;
+    }
+    if (p->tail.status != DELTAFS_OK && verify_is_closed(v))
+        verify_report(v, &p->tail);
+    verify_header(v, &p->index.file, LOG_KIND_INDEX, partition);
+    verify_header(v, &p->data, LOG_KIND_DATA, partition);
+    verify_length(v, p);
+    verify_manifest_end(v, &p->index);
+    for (uint32_t epoch = 0; epoch < m->epoch_count; epoch++) {
+        uint64_t damages = v->stat->damages;
+        verify_epoch(v, p, epoch);
+        v->is_short[epoch] |= v->stat->damages > damages;
+    }
+}
+
+/* The manifest's counts, of epochs that all partitions have whole. */
+static void verify_counts(struct verify *v)
+{
+    const struct manifest *m = &v->reader->manifest;
+
+    for (uint64_t i = 0; i < m->epoch_count; i++) {
+        struct error e;
+        if (v->is_short[i] ||
+            (v->sum[i].records == m->epoch[i].records && v->sum[i].bytes_raw == m->epoch[i].bytes_raw))
+            continue;
+        error_set(&e, DELTAFS_ERR_DAMAGED,
+                  "%s: epoch %llu has %llu records of %llu bytes; its commit says %llu of %llu", v->reader->path,
+                  (unsigned long long)m->epoch[i].label, (unsigned long long)v->sum[i].records,
+                  (unsigned long long)v->sum[i].bytes_raw, (unsigned long long)m->epoch[i].records,
+                  (unsigned long long)m->epoch[i].bytes_raw);
+        verify_report(v, &e);
+    }
+}
+
+int reader_verify(struct reader *r, deltafs_damage_fn fn, void *arg, struct deltafs_verify_stat *out, struct error *e)
+{
+    struct verify v = {.reader = r, .fn = fn, .arg = arg, .stat = out};
+
+    *out = (struct deltafs_verify_stat){0};
+    v.sum = calloc(r->manifest.epoch_count + 1, sizeof *v.sum);
+    v.is_short = calloc(r->manifest.epoch_count + 1, 1);
+    if (!v.sum || !v.is_short) {
+        free(v.sum);
+        free(v.is_short);
+        return error_no_memory(e, r->manifest.epoch_count * sizeof *v.sum, "verifying");
+    }
+    values_reader_check_headers(r->values, 1);
+    for (uint32_t p = 0; p < r->manifest.partitions; p++) {
+        if (r->manifest.epoch_count == 0)
+            verify_no_epochs(&v, p);
+        else
+            verify_partition(&v, p);
+    }
+    verify_counts(&v);
+    values_reader_check_headers(r->values, 0);
+    free(v.sum);
+    free(v.is_short);
+    if (v.first.status != DELTAFS_OK)
+        *e = v.first;
+    return v.first.status;
+}
