@@ -4,7 +4,7 @@
 #
 #     tests/adio/hdf5.sh OVERLAY|FOLDER DELTAFS      as adio_lib.sh says
 set -u
-. "$(dirname "$0")/adio_lib.sh"
+. "$(dirname "$0")/../support/adio_lib.sh"
 
 # steps RANKS MODE FILE
 steps() {

@@ -5,7 +5,7 @@
 #
 #     tests/adio/hdf5_keys.sh OVERLAY|FOLDER DELTAFS      as adio_lib.sh says
 set -u
-. "$(dirname "$0")/adio_lib.sh"
+. "$(dirname "$0")/../support/adio_lib.sh"
 unset DELTAFS_KEY DELTAFS_COLLECTION
 
 # right WHAT STEPS ROWS: each of ROWS IDs has its rows in the index that WHAT has.

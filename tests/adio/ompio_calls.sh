@@ -1,6 +1,6 @@
 #!/bin/sh
 # Each call of MPI-IO by itself, and the ways that Open MPI has to keep a shared file pointer.
-. "$top_srcdir/tests/lib.sh"
+. "$top_srcdir/tests/support/lib.sh"
 . "$top_srcdir/tests/adio/ompio_lib.sh"
 
 mkdir "$work/folder"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # What goes wrong is said: a limit on the size of files, components that were left out, a name without a file.
-. "$top_srcdir/tests/lib.sh"
+. "$top_srcdir/tests/support/lib.sh"
 . "$top_srcdir/tests/adio/ompio_lib.sh"
 
 FILE_LIMIT=1 run 2 ./ompio_calls_test "$name" "$work"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Random MPI-IO on 1 to 4 ranks against the oracle; what is in the file at the end, by our own reader too.
-. "$top_srcdir/tests/lib.sh"
+. "$top_srcdir/tests/support/lib.sh"
 . "$top_srcdir/tests/adio/ompio_lib.sh"
 
 for seed in ${SEEDS:-1 2 3 4 5 6 7 8}; do

@@ -4,7 +4,7 @@
 #
 #     tests/adio/rows.sh OVERLAY|FOLDER DELTAFS      as adio_lib.sh says
 set -u
-. "$(dirname "$0")/adio_lib.sh"
+. "$(dirname "$0")/../support/adio_lib.sh"
 schema=x:f4,y:f8,a:V12,id:u8,b:V16
 
 # rows RANKS ARGUMENT...: the program; what it says it has written is kept.

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Today's writer writes what the one wrote that made the golden containers: byte for byte where nothing is packed;
 # elsewhere all but what a version of Snappy may do otherwise.
-. "$top_srcdir/tests/lib.sh"
-. "$top_srcdir/tests/cli/cli_lib.sh"
+. "$top_srcdir/tests/support/lib.sh"
+. "$top_srcdir/tests/support/cli_lib.sh"
 need_python
 corpus=$top_srcdir/tests/corpus
 

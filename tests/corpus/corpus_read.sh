@@ -1,8 +1,8 @@
 #!/bin/sh
 # The golden containers are read as they were when they were made: by scan, by get of every key, by verify; and by a
 # reader that was written from the manual page alone.
-. "$top_srcdir/tests/lib.sh"
-. "$top_srcdir/tests/cli/cli_lib.sh"
+. "$top_srcdir/tests/support/lib.sh"
+. "$top_srcdir/tests/support/cli_lib.sh"
 need_python
 corpus=$top_srcdir/tests/corpus
 

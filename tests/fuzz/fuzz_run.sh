@@ -1,6 +1,6 @@
 #!/bin/sh
 # Every fuzz target over its inputs, those that once were findings, and FUZZ_RUNS changes of them.
-. "$top_srcdir/tests/lib.sh"
+. "$top_srcdir/tests/support/lib.sh"
 
 mkdir "$work/seeds"
 expect 0 "$top_builddir/fuzz-seeds" "$top_srcdir/tests/corpus" "$work/seeds"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Asynchronous commit on one rank and on four.
-. "$top_srcdir/tests/lib.sh"
-. "$top_srcdir/tests/mpi/mpi_lib.sh"
+. "$top_srcdir/tests/support/lib.sh"
+. "$top_srcdir/tests/support/mpi_lib.sh"
 
 # Ranks that have lost each other leave memory behind that messages under way still use.
 export ASAN_OPTIONS="detect_leaks=0:$ASAN_OPTIONS"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # The ways between nodes: MPICH can be told to take ranks of one machine for ranks of several.
-. "$top_srcdir/tests/lib.sh"
-. "$top_srcdir/tests/mpi/mpi_lib.sh"
+. "$top_srcdir/tests/support/lib.sh"
+. "$top_srcdir/tests/support/mpi_lib.sh"
 
 is_mpich || skip "only MPICH can be told to believe in several nodes"
 MPIR_CVAR_NUM_CLIQUES=2

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Trouble with the disk: a limit on one rank's files, and, where mounting is allowed, a small file system.
-. "$top_srcdir/tests/lib.sh"
-. "$top_srcdir/tests/mpi/mpi_lib.sh"
+. "$top_srcdir/tests/support/lib.sh"
+. "$top_srcdir/tests/support/mpi_lib.sh"
 
 for ranks in 1 3; do
     fresh

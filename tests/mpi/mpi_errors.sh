@@ -1,7 +1,7 @@
 #!/bin/sh
 # One rank's error is every rank's; and ranks that do not make the same call.
-. "$top_srcdir/tests/lib.sh"
-. "$top_srcdir/tests/mpi/mpi_lib.sh"
+. "$top_srcdir/tests/support/lib.sh"
+. "$top_srcdir/tests/support/mpi_lib.sh"
 
 for ranks in 1 2 4; do
     fresh

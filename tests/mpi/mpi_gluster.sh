@@ -1,9 +1,9 @@
 #!/bin/sh
 # Two hosts with a file system between them that shows each of them late what the other does: GlusterFS, mounted on both
 # as on a cluster, with its default options. It keeps what it knows of names, sizes and bytes for a second or two.
-. "$top_srcdir/tests/lib.sh"
-. "$top_srcdir/tests/cli/cli_lib.sh"
-. "$top_srcdir/tests/mpi/mpi_lib.sh"
+. "$top_srcdir/tests/support/lib.sh"
+. "$top_srcdir/tests/support/cli_lib.sh"
+. "$top_srcdir/tests/support/mpi_lib.sh"
 
 is_mpich || skip "only MPICH's launcher is known here"
 need_python

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Several directories at a time.
-. "$top_srcdir/tests/lib.sh"
-. "$top_srcdir/tests/mpi/mpi_lib.sh"
+. "$top_srcdir/tests/support/lib.sh"
+. "$top_srcdir/tests/support/mpi_lib.sh"
 
 # With few records all fits the links' buffers; with many, ranks that wait in one directory must serve the other.
 for ranks in 1 2 5; do

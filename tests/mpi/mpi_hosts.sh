@@ -1,8 +1,8 @@
 #!/bin/sh
 # A job on two hosts, which are made on this machine: between them is a network and nothing else.
-. "$top_srcdir/tests/lib.sh"
-. "$top_srcdir/tests/cli/cli_lib.sh"
-. "$top_srcdir/tests/mpi/mpi_lib.sh"
+. "$top_srcdir/tests/support/lib.sh"
+. "$top_srcdir/tests/support/cli_lib.sh"
+. "$top_srcdir/tests/support/mpi_lib.sh"
 
 is_mpich || skip "only MPICH's launcher is known here"
 sh "$top_srcdir/tests/mpi/two_hosts.sh" "$work" true 2>"$work/err"

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Records that stay with their writers: what other tests ask of a job, with place=local; and the same answers as without,
 # by jobs of other numbers of ranks, one after the other.
-. "$top_srcdir/tests/lib.sh"
-. "$top_srcdir/tests/mpi/mpi_lib.sh"
+. "$top_srcdir/tests/support/lib.sh"
+. "$top_srcdir/tests/support/mpi_lib.sh"
 
 # with_local N COMMAND...
 with_local() {

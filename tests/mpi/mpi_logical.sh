@@ -1,7 +1,7 @@
 #!/bin/sh
 # Logical files that ranks write together, and read together or alone.
-. "$top_srcdir/tests/lib.sh"
-. "$top_srcdir/tests/mpi/mpi_lib.sh"
+. "$top_srcdir/tests/support/lib.sh"
+. "$top_srcdir/tests/support/mpi_lib.sh"
 
 for ranks in 1 2 5; do
     fresh

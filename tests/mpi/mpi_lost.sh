@@ -1,7 +1,7 @@
 #!/bin/sh
 # MPI that fails on one rank: that rank returns.
-. "$top_srcdir/tests/lib.sh"
-. "$top_srcdir/tests/mpi/mpi_lib.sh"
+. "$top_srcdir/tests/support/lib.sh"
+. "$top_srcdir/tests/support/mpi_lib.sh"
 
 # lost WHERE CALL COUNT [OPTIONS]: as of test_mpi_lost.
 lost() {

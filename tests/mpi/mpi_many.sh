@@ -1,8 +1,8 @@
 #!/bin/sh
 # A small job of many ranks: right answers, and memory as `deltafs-mpi route` tells it. By hand, with memory for it:
 # DELTAFS_TEST_RANKS=256 MPI_TIMEOUT=900 make check TESTS=tests/mpi/mpi_many.sh
-. "$top_srcdir/tests/lib.sh"
-. "$top_srcdir/tests/mpi/mpi_lib.sh"
+. "$top_srcdir/tests/support/lib.sh"
+. "$top_srcdir/tests/support/mpi_lib.sh"
 
 ranks=${DELTAFS_TEST_RANKS:-24}
 records=${DELTAFS_TEST_RECORDS:-1000}

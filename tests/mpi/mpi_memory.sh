@@ -1,7 +1,7 @@
 #!/bin/sh
 # Memory stays within its budget, and what the shuffle takes is what its plan says.
-. "$top_srcdir/tests/lib.sh"
-. "$top_srcdir/tests/mpi/mpi_lib.sh"
+. "$top_srcdir/tests/support/lib.sh"
+. "$top_srcdir/tests/support/mpi_lib.sh"
 
 has_sanitizers && skip "sanitizers need memory of their own"
 # memory VALUE-SIZE...

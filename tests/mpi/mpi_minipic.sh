@@ -1,7 +1,7 @@
 #!/bin/sh
 # minipic: what DeltaFS gives back is what was dumped, on any number of ranks.
-. "$top_srcdir/tests/lib.sh"
-. "$top_srcdir/tests/mpi/mpi_lib.sh"
+. "$top_srcdir/tests/support/lib.sh"
+. "$top_srcdir/tests/support/mpi_lib.sh"
 
 [ -n "$PYTHON3" ] || skip "no Python to compare floats with"
 

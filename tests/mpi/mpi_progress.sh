@@ -1,7 +1,7 @@
 #!/bin/sh
 # A thread that serves other ranks while the program is elsewhere.
-. "$top_srcdir/tests/lib.sh"
-. "$top_srcdir/tests/mpi/mpi_lib.sh"
+. "$top_srcdir/tests/support/lib.sh"
+. "$top_srcdir/tests/support/mpi_lib.sh"
 
 for nodes in 1 2; do
     fresh

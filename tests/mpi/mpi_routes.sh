@@ -1,7 +1,7 @@
 #!/bin/sh
 # The shuffle against its oracle by all routes, on ranks cut into any number of nodes.
-. "$top_srcdir/tests/lib.sh"
-. "$top_srcdir/tests/mpi/mpi_lib.sh"
+. "$top_srcdir/tests/support/lib.sh"
+. "$top_srcdir/tests/support/mpi_lib.sh"
 
 # routes RANKS FIRST COUNT SCALE; 24 cases meet every value size with every route.
 routes() {

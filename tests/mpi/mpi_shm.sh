@@ -3,8 +3,8 @@
 # The directories must not be there.
 TMPDIR=/tmp
 export TMPDIR
-. "$top_srcdir/tests/lib.sh"
-. "$top_srcdir/tests/mpi/mpi_lib.sh"
+. "$top_srcdir/tests/support/lib.sh"
+. "$top_srcdir/tests/support/mpi_lib.sh"
 
 fresh
 check 4 ./test_mpi_shm "$data" enough

@@ -1,7 +1,7 @@
 #!/bin/sh
 # The shuffle against its oracle, on several numbers of ranks; and with one rank that sleeps amid its appends.
-. "$top_srcdir/tests/lib.sh"
-. "$top_srcdir/tests/mpi/mpi_lib.sh"
+. "$top_srcdir/tests/support/lib.sh"
+. "$top_srcdir/tests/support/mpi_lib.sh"
 
 # shuffle RANKS FIRST COUNT; 24 cases meet every value size with every skew.
 shuffle() {

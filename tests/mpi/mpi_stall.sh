@@ -1,7 +1,7 @@
 #!/bin/sh
 # Storage that stops on one rank: nobody's memory grows, and that rank hands on what is others'.
-. "$top_srcdir/tests/lib.sh"
-. "$top_srcdir/tests/mpi/mpi_lib.sh"
+. "$top_srcdir/tests/support/lib.sh"
+. "$top_srcdir/tests/support/mpi_lib.sh"
 
 check 4 ./test_mpi_relay
 check 8 ./test_mpi_relay

@@ -1,8 +1,8 @@
 #!/bin/sh
 # The statistics of a job: one line of JSON for each directory, with numbers that fit one another; and who cannot have
 # them is told at once.
-. "$top_srcdir/tests/lib.sh"
-. "$top_srcdir/tests/mpi/mpi_lib.sh"
+. "$top_srcdir/tests/support/lib.sh"
+. "$top_srcdir/tests/support/mpi_lib.sh"
 
 # stats RANKS NODES ROUTE: two cases' statistics into $work/stats.
 stats() {

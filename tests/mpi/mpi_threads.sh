@@ -1,7 +1,7 @@
 #!/bin/sh
 # Every thread level that a program may ask MPI for.
-. "$top_srcdir/tests/lib.sh"
-. "$top_srcdir/tests/mpi/mpi_lib.sh"
+. "$top_srcdir/tests/support/lib.sh"
+. "$top_srcdir/tests/support/mpi_lib.sh"
 
 for level in single funneled serialized multiple; do
     fresh

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Nodes and packages, and the order that they give to ranks. PMIx is played by fake_pmix.c.
-. "$top_srcdir/tests/lib.sh"
-. "$top_srcdir/tests/mpi/mpi_lib.sh"
+. "$top_srcdir/tests/support/lib.sh"
+. "$top_srcdir/tests/support/mpi_lib.sh"
 
 check 1 ./test_mpi_topology 0 "0"
 check 4 ./test_mpi_topology 0 "0,1,2,3"

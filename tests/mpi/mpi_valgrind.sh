@@ -1,7 +1,7 @@
 #!/bin/sh
 # Memory errors that Valgrind sees, on one and two ranks.
-. "$top_srcdir/tests/lib.sh"
-. "$top_srcdir/tests/mpi/mpi_lib.sh"
+. "$top_srcdir/tests/support/lib.sh"
+. "$top_srcdir/tests/support/mpi_lib.sh"
 
 [ -n "$VALGRIND" ] || skip "no Valgrind"
 has_sanitizers && skip "sanitizers and Valgrind do not go together"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # torture_judge finds what is wrong with a directory, where something is.
-. "$top_srcdir/tests/lib.sh"
-. "$top_srcdir/tests/mpi/mpi_lib.sh"
+. "$top_srcdir/tests/support/lib.sh"
+. "$top_srcdir/tests/support/mpi_lib.sh"
 
 seed=701 # keys of numbers, values of any size
 mpi 2 ./torture_worker --dir "$work/good" --seed $seed --epochs 20 --list "$work/list" || fail "no directory to judge"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # A short run of the damage campaign; TORTURE_COUNT cases.
-. "$top_srcdir/tests/lib.sh"
+. "$top_srcdir/tests/support/lib.sh"
 
 expect 0 timeout -k 5 300 "$top_builddir/torture-damage" --corpus "$top_srcdir/tests/corpus" --seed 5 \
     --count "${TORTURE_COUNT:-3000}"

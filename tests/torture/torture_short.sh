@@ -1,6 +1,6 @@
 #!/bin/sh
 # A short run of scripts/torture's campaigns.
-. "$top_srcdir/tests/lib.sh"
+. "$top_srcdir/tests/support/lib.sh"
 
 # short KIND COUNT: fails unless so many cases were tried and nothing was found.
 short() {

@@ -5,7 +5,7 @@
  * channel and puts it into the next; where that is full, the channel it came by waits, and others go on. So memory is
  * what the plan says and no more: who is slow slows those who send to him, to their very source. What waits in one
  * stage waits for later stages only, and at last for the receiver's storage: there is no circle
- * (tests/unit/test_credit.c).
+ * (tests/mpi/test_credit.c).
  *
  * A round ends with a mark in every channel, stage by stage: a rank puts it into the channels of a stage when it has
  * nothing more to send and all channels into it, of all stages before, have ended. Messages are numbered, so that

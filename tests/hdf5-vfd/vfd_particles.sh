@@ -1,0 +1,85 @@
+#!/bin/sh
+# A directory and its subfiles, read as HDF5 files by HDF5's own tools.
+. "$top_srcdir/tests/support/lib.sh"
+. "$top_srcdir/tests/support/cli_lib.sh"
+. "$top_srcdir/tests/support/vfd_lib.sh"
+need_tools
+need_python
+
+# A schema with fields of all kinds, values of one size without a schema, values of various sizes, keys of bytes.
+for made in wide plain any repeats runs dense; do
+    cp -r "$corpus/$made" .
+    keys=$("$deltafs" scan $made --format csv | sed 1d | cut -d, -f1 | sort -u | head -n 12)
+    # shellcheck disable=SC2086
+    expect 0 vfd_oracle dumps "$deltafs" $made $keys
+done
+cp -r "$corpus/names_fixed" .
+"$deltafs" scan names_fixed --format csv | sed 1d | cut -d, -f1 | grep '^[a-z0-9]*$' | sort -u | head -n 3 >keys
+while read -r key; do
+    expect 0 vfd_oracle dumps "$deltafs" names_fixed "$key"
+done <keys
+
+# Names with slashes of their own, which may be those of folders that are there.
+printf '1 612f62 0102\n1 30302f702e64617461 03\n2 612f62 0a0b0c\n' | "$put_records" slashes keys=bytes || fail put_records
+expect 0 vfd_oracle dumps "$deltafs" slashes a/b 00/p.data
+expect 0 vfd h5dump -A slashes/a/b
+stdout_has '"a/b"'
+# A number that is a bucket's, too.
+printf '7 0 0102\n7 12 0304\n7 18446744073709551615 05\n' | "$put_records" buckets partitions=20 || fail put_records
+expect 0 vfd_oracle dumps "$deltafs" buckets 0 12 0xc 18446744073709551615
+
+# Fields have their types and names.
+expect 0 vfd h5dump -H wide/"$("$deltafs" scan wide --format csv | sed -n 2p | cut -d, -f1)"
+for text in 'H5T_STD_U64LE "epoch"' 'H5T_IEEE_F64LE "x"' 'H5T_STD_I8LE "a"' 'H5T_STD_U16LE "b"' 'H5T_STD_I64LE "c"' \
+    'STRSIZE 9' 'H5T_OPAQUE' 'ATTRIBUTE "key"' 'ATTRIBUTE "uuid"' 'ATTRIBUTE "container"' 'ATTRIBUTE "schema"'; do
+    stdout_has "$text"
+done
+# A field that has the first column's name.
+printf '1 5 01020304\n' | "$put_records" clash schema=epoch:u4 || fail put_records
+expect 0 vfd h5dump -d trajectory clash/5
+stdout_has 'H5T_STD_U64LE "epoch_"'
+stdout_has 67305985
+
+# The directory itself.
+printf '3 5 01020304\n3 6 05060708\n11 5 00000000\n' | "$put_records" two schema=n:u4 || fail put_records
+expect 0 vfd h5ls -r two
+for text in '/3 ' '/11 ' '/epochs '; do
+    stdout_has "$text"
+done
+expect 0 vfd h5dump -d epochs -y two
+stdout_has 'H5T_STD_U64LE "label"'
+expect 0 vfd h5dump -a 3/records two
+stdout_has ': 2'
+expect 1 vfd h5dump -d 3/records two
+HDF5_DRIVER_CONFIG='records=1M'
+export HDF5_DRIVER_CONFIG
+expect 0 vfd_oracle records "$deltafs" two
+expect 0 vfd_oracle records "$deltafs" wide
+for made in names any names_fixed empty none; do
+    [ -d $made ] || cp -r "$corpus/$made" .
+    expect 0 vfd "$probe" digest $made
+done
+# Bounded.
+HDF5_DRIVER_CONFIG='records=200; memory=16M'
+expect 0 vfd h5ls -r two
+stdout_has '/11/records'
+grep -q '/3/records' out && fail "more records than asked for"
+expect 0 vfd h5dump -A two
+stdout_has records_left_out
+# All that it takes is counted, also where values are short; and a lack of memory is told as such.
+seq 20000 | awk '{ printf "1 %d 01\n", $1 }' | "$put_records" many || fail put_records
+HDF5_DRIVER_CONFIG='records=1M'
+expect 0 vfd h5dump -A many
+stdout_has records_left_out
+HDF5_DRIVER_CONFIG='records=4M'
+expect 0 vfd h5dump -A many
+grep -q records_left_out out && fail "records that fit are left out"
+fault=$top_builddir/.libs/libvfd_fault.so
+[ -e "$fault" ] || fail "no $fault"
+VFD_FAULT=memory LD_PRELOAD=$fault && export VFD_FAULT LD_PRELOAD
+why "no memory for it as an HDF5 file" many
+# But what the library lacks, by its option memory, it says itself; here, that it knows of nothing.
+VFD_FAULT=scan
+why "deltafs: no error" many
+unset VFD_FAULT LD_PRELOAD HDF5_DRIVER_CONFIG
+exit 0

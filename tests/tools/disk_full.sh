@@ -1,0 +1,40 @@
+#!/bin/sh
+# Import onto a real file system that gets full: all ranks end with 3 and the cause, and what was committed before is
+# whole.
+. "$top_srcdir/tests/support/lib.sh"
+. "$top_srcdir/tests/support/cli_lib.sh"
+need_python
+MPI_TIMEOUT=60
+
+mkdir "$work/small"
+mount -t tmpfs -o size=2M tmpfs "$work/small" 2>"$work/err" || skip "no right to mount: $(cat "$work/err")"
+trap 'umount "$work/small"; rm -rf "$work"' EXIT
+
+steps=$(seq -s , 0 10 240)
+"$PYTHON3" "$cli/make_vpic.py" "$work/dumps" --particles 3001 --ranks 2 --steps "$steps" || fail "make_vpic.py"
+oracle csv "$work"/dumps/p.* | sort >"$work/all" || fail "oracle"
+
+for ranks in 1 2 3; do
+    for sync in commit none; do
+        expect 3 import $ranks --format vpic --codec none --sync $sync -o "$work/small/d" "$work"/dumps/p.*
+        says "No space left"
+        says "$work/small/d has the epochs before label"
+        label=$(sed -n 's/.*has the epochs before label \([0-9]*\),.*/\1/p' "$work/err")
+        [ "$label" -gt 0 ] && [ "$label" -le 240 ] || fail "$ranks ranks: label $label"
+        expect 0 "$deltafs" verify "$work/small/d"
+        scan_sorted "$work/small/d" "$work/sorted"
+        awk -F, -v label="$label" '$2 < label' "$work/all" >"$work/expected"
+        same "$work/expected" "$work/sorted" "$ranks ranks, sync $sync: not the epochs before label $label"
+        rm -r "$work/small/d"
+    done
+
+    # Full from the start.
+    head -c 3M /dev/zero >"$work/small/filler" 2>/dev/null
+    expect 3 import $ranks --format vpic -o "$work/small/d" "$work"/dumps/p.*
+    says "No space left"
+    "$deltafs" scan "$work/small/d" --format csv >"$work/out" 2>"$work/err"
+    code=$?
+    [ $code -eq 3 ] || { [ $code -eq 0 ] && [ "$(wc -l <"$work/out")" -eq 1 ]; } ||
+        fail "records on a file system that was full: $code"
+    rm -rf "$work/small/d" "$work/small/filler"
+done

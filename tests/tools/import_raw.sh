@@ -1,0 +1,126 @@
+#!/bin/sh
+# Import of files of fixed-size records: where the key stands, what it is, what stands around.
+. "$top_srcdir/tests/support/lib.sh"
+. "$top_srcdir/tests/support/cli_lib.sh"
+need_python
+
+make_raw() {
+    "$PYTHON3" "$cli/make_raw.py" "$@" || fail "make_raw.py"
+}
+
+# round RANKS SCHEMA KEY OPTION...: two files in, and all their records out.
+round() {
+    ranks=$1
+    schema=$2
+    key=$3
+    shift 3
+    skip=0
+    epoch=0
+    case " $* " in *" --skip "*) skip=13 ;; esac
+    case " $* " in *" --epoch "*) epoch=1200 ;; esac
+    make_raw "$schema" "$key" 301 "$work/a" --skip $skip --epoch $epoch --seed 1
+    make_raw "$schema" "$key" 88 "$work/b" --skip $skip --epoch $epoch --seed 2
+    rm -rf "$work/d"
+    expect 0 import "$ranks" --format raw --schema "$schema" --key "$key" "$@" -o "$work/d" "$work/a.bin" "$work/b.bin"
+    stdout_has "389 records in 1 epoch from 2 files"
+    scan_sorted "$work/d" "$work/sorted"
+    sort "$work/a.csv" "$work/b.csv" >"$work/expected"
+    same "$work/expected" "$work/sorted" "$schema, key $key: records differ"
+}
+
+# json: what the last round made is valid as JSON too.
+json() {
+    expect 0 "$deltafs" scan "$work/d" --format json
+    "$PYTHON3" -c 'import json, sys; sys.exit(len(json.load(sys.stdin)) != 389)' <"$work/out" ||
+        fail "$schema: scan --format json"
+}
+
+round 1 id:u8,x:f4,y:f8,c:i4 id
+round 2 x:f4,id:u8,y:f8,c:i4 id --skip 13
+round 3 "x:f4,y:<f8,c:i4,id:<u8" id --epoch 1200
+json
+grep -q ',1200,' "$work/sorted" || fail "--epoch is not the label"
+for type in u1 u2 u4 i1 i2 i4 i8; do
+    round 1 a:V3,id:$type,b:i1,c:i2,d:i8,e:u1,f:u2,g:u4,h:u8 id
+done
+round 2 t:S9,key.1:u4,T_2:S1,v:V1 key.1 --skip 0xD --epoch 0x4B0
+json
+round 1 id:u8,big:V2000 id
+
+# The bytes of a value are those of the record without its key.
+make_raw a:u2,id:u1,b:V2 id 1 "$work/one"
+expect 0 import 1 -q --format raw --schema a:u2,id:u1,b:V2 --key id -o "$work/one.d" "$work/one.bin"
+expect 0 "$deltafs" scan "$work/one.d" --format raw
+[ "$(od -An -tx1 "$work/out" | tr -d ' \n')" = "$(od -An -tx1 "$work/one.bin" | awk '{ print $1 $2 $4 $5 }')" ] ||
+    fail "scan --format raw"
+
+# A file of no records.
+: >"$work/empty.bin"
+rm -rf "$work/d"
+expect 0 import 2 --format raw --schema id:u8,x:f4 --key id -o "$work/d" "$work/empty.bin"
+stdout_has "0 records in 1 epoch from 1 file by"
+
+# ---- Files that do not fit. Nothing is made.
+
+# refused CODE TEXT ARGUMENT...
+refused() {
+    code=$1
+    text=$2
+    shift 2
+    rm -rf "$work/d"
+    expect "$code" "$@" -o "$work/d"
+    says "$text"
+    [ "$code" -eq 0 ] || [ ! -e "$work/d" ] || fail "a directory is made: $*"
+    [ "$(grep -c '^deltafs-mpi:' "$work/err")" -eq 1 ] || fail "not one message: $(cat "$work/err")"
+}
+make_raw id:u8,x:f4 id 10 "$work/good"
+head -c 119 "$work/good.bin" >"$work/short.bin"
+for ranks in 1 3; do
+    raw="import $ranks --format raw --schema id:u8,x:f4 --key id"
+    refused 3 "$work/short.bin: of 119 bytes" $raw "$work/good.bin" "$work/short.bin"
+    refused 3 "$work/good.bin" $raw --skip 1 "$work/good.bin"
+    refused 3 "$work/good.bin" $raw --skip 121 "$work/good.bin"
+    refused 3 "$work/good.bin" $raw --skip 18446744073709551614 "$work/good.bin"
+    refused 3 "$work/missing: cannot open: No such file" $raw "$work/missing" "$work/good.bin"
+    refused 3 "$work: not a regular file" $raw "$work/good.bin" "$work"
+done
+
+# ---- A negative key is found while importing: the message names the file and the place, and nothing is committed.
+
+for type in i1 i2 i4 i8; do
+    size=${type#i}
+    make_raw x:f4,id:$type,y:f4 id 50 "$work/plus"
+    make_raw x:f4,id:$type,y:f4 id 50 "$work/minus" --negative 41
+    for ranks in 1 3; do
+        [ $ranks -eq 1 ] || [ $type = i4 ] || continue
+        rm -rf "$work/d"
+        expect 3 import $ranks --format raw --schema x:f4,id:$type,y:f4 --key id -o "$work/d" "$work/plus.bin" \
+            "$work/minus.bin"
+        says "$work/minus.bin: at offset $((41 * (8 + size) + 4)): the key of record 41 is negative"
+        expect 0 "$deltafs" scan "$work/d" --format csv
+        [ "$(wc -l <"$work/out")" -eq 1 ] || fail "records of an epoch that failed"
+        expect 0 "$deltafs" verify "$work/d"
+    done
+done
+
+# ---- Mistakes in the arguments
+
+raw="import 1 --format raw"
+file=$work/good.bin
+refused 2 "--schema" $raw --key id "$file"
+refused 2 "--key" $raw --schema id:u8,x:f4 "$file"
+refused 2 "no field 'ID'" $raw --schema id:u8,x:f4 --key ID "$file"
+refused 2 "no integer" $raw --schema id:u8,x:f4 --key x "$file"
+refused 2 "no integer" $raw --schema id:S8,x:f4 --key id "$file"
+refused 2 "no integer" $raw --schema id:V8,x:f4 --key id "$file"
+refused 2 "besides the key" $raw --schema id:u8 --key id "$file"
+for schema in id id: :u8 id:u3 id:f2 id:q4 id:u id:8 "id:>u8" id:u8,x:f4,x:f4 id:u8, ,id:u8 id:u8,,x:f4 "i d:u8" "id:u8 ,x:f4" \
+    id:u8,t:S0 id:u8,t:S id:u8,v:V1048577 id:u-8 id:u8:x "" id:u8,v:V1048570; do
+    refused 2 "schema" $raw --schema "$schema" --key id "$file"
+done
+refused 2 "f4 f8 i1 i2 i4 i8 u1 u2 u4 u8 Sn Vn" $raw --schema id:u8,x:float --key id "$file"
+raw="import 1 --format raw --schema id:u8,x:f4 --key id"
+for number in "" x -1 1K 0x 1.5 18446744073709551616; do
+    refused 2 "--skip: '$number' is no number" $raw --skip "$number" "$file"
+    refused 2 "--epoch: '$number' is no number" $raw --epoch "$number" "$file"
+done

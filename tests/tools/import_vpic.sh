@@ -1,0 +1,56 @@
+#!/bin/sh
+# Import of VPIC dumps that are made here, on several numbers of ranks: all records, as the files have them.
+. "$top_srcdir/tests/support/lib.sh"
+. "$top_srcdir/tests/support/cli_lib.sh"
+need_python
+
+"$PYTHON3" "$cli/make_vpic.py" "$work/dumps" || fail "make_vpic.py"
+oracle csv "$work"/dumps/p.* | sort >"$work/expected" || fail "oracle"
+[ -s "$work/expected" ] || fail "nothing to compare with"
+
+# check NAME PARTITIONS: the directory $work/NAME has what the dumps have.
+check() {
+    scan_sorted "$work/$1" "$work/sorted"
+    same "$work/expected" "$work/sorted" "$1: records differ from the dumps"
+    expect 0 "$deltafs" verify "$work/$1"
+    expect 0 "$deltafs" info --json "$work/$1"
+    cp "$work/out" "$work/info.json"
+    oracle info "$work/info.json" "$2" "$work"/dumps/p.* >"$work/ratio" || fail "$1: info --json"
+    oracle raw "$deltafs" "$work/$1" "$work"/dumps/p.* || fail "$1: scan --format raw"
+    # One key, all of them printed by the oracle too; then keys that are there in some epochs only.
+    for key in 0 18446744073709551615 9223372036854775808 1; do
+        expect 0 "$deltafs" get "$work/$1" $key --format csv
+        sed 1d "$work/out" | sort >"$work/got"
+        grep "^$key," "$work/expected" >"$work/wanted"
+        same "$work/wanted" "$work/got" "$1: get $key"
+    done
+}
+
+for ranks in 1 2 3 7; do
+    expect 0 import $ranks --format vpic -o "$work/d$ranks" "$work"/dumps/p.*
+    stdout_has "in 3 epochs from 9 files"
+    check d$ranks $ranks
+done
+
+# Files in another order, another number of partitions, and other options of writing give the same answers.
+reversed=$(ls -r "$work"/dumps/p.*)
+# shellcheck disable=SC2086
+expect 0 import 2 --format=vpic --output "$work/odd" -q --partitions 5 --codec none --memory 8M --block 256 \
+    --sync none --link_buffer 1K $reversed
+[ ! -s "$work/out" ] || fail "--quiet prints a summary"
+check odd 5
+DELTAFS_PARTITIONS=4 DELTAFS_BLOCK=64K expect 0 import 3 -q --format vpic -o "$work/env" "$work"/dumps/p.*
+check env 4
+
+# The environment counts less than what is said.
+DELTAFS_PARTITIONS=4 expect 0 import 1 -q --format vpic --partitions 2 -o "$work/said" "$work"/dumps/p.*
+check said 2
+
+# Files without any particle, alone.
+"$PYTHON3" "$cli/make_vpic.py" "$work/none" --ranks 2 --steps 5 || fail "make_vpic.py"
+expect 0 import 2 --format vpic -o "$work/empty" "$work/none/p.5.1"
+expect 0 "$deltafs" scan "$work/empty" --format csv
+[ "$(wc -l <"$work/out")" -eq 1 ] || fail "records from a dump without particles"
+expect 0 "$deltafs" verify "$work/empty"
+expect 1 "$deltafs" get "$work/empty" 0
+says "key 0 not found"

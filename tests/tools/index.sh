@@ -1,0 +1,239 @@
+#!/bin/sh
+# Keys of rows in files that exist: plain and logical ones, by 1 to 8 ranks, new ones and changed ones; what is wrong.
+. "$top_srcdir/tests/support/lib.sh"
+. "$top_srcdir/tests/support/cli_lib.sh"
+need_python
+
+make_raw() {
+    "$PYTHON3" "$cli/make_raw.py" "$@" || fail "make_raw.py"
+}
+index() {
+    ranks=$1
+    shift
+    mpi "$ranks" "$deltafs_mpi" index "$@"
+}
+top_builddir=$(cd "$top_builddir" && pwd)
+deltafs_mpi=$top_builddir/deltafs-mpi
+schema=x:f4,id:u4,y:f8,c:S3
+
+# right COLLECTION CSV...: each key's rows are those of the dumps, which have no header.
+right() {
+    collection=$1
+    shift
+    cut -d , -f 1 "$@" | sort -u >"$work/keys"
+    expect 0 "$deltafs" get "$collection" --keys "$work/keys" --format csv
+    grep -v '^key,' "$work/out" | sort >"$work/rows"
+    sort "$@" >"$work/expected"
+    same "$work/expected" "$work/rows" "rows of $collection differ"
+    expect 0 "$deltafs" verify "$collection"
+    stdout_has "$(wc -l <"$work/expected" | tr -d ' ') rows found under their keys, 0 damages"
+}
+
+# Steps in any order, into one collection; new files beside old ones, by another number of ranks.
+mkdir "$work/d"
+for step in 300 20 1000 5; do
+    make_raw $schema id 200 "$work/d/dump.$step" --epoch $step --seed $step --skip 7
+done
+cd "$work/d"
+expect 0 index 4 --schema $schema --key id --skip 7 -o all dump.300.bin dump.20.bin
+stdout_has "all: 400 rows of 2 files indexed by 4 ranks, 0 unchanged"
+expect 0 index 8 --schema $schema --key id --skip 7 -o all dump.*.bin
+stdout_has "all: 400 rows of 2 files indexed by 8 ranks, 2 unchanged"
+expect 0 index 1 -q --schema $schema --key id --skip 7 -o deltafs:all dump.*.bin
+[ ! -s "$work/out" ] || fail "not quiet: $(cat "$work/out")"
+cd "$OLDPWD"
+right "$work/d/all" "$work"/d/dump.*.csv
+key=$(head -n 1 "$work/d/dump.20.csv" | cut -d , -f 1)
+expect 0 "$deltafs" get "$work/d/all" "$key" --epochs :20 --format json
+"$PYTHON3" -c 'import json, sys; sys.exit(json.load(sys.stdin)[0]["epoch"] != 20)' <"$work/out" || fail "json"
+expect 1 "$deltafs" get "$work/d/all" "$key" --epochs 2000:
+expect 1 "$deltafs" get "$work/d/all" 4294967296
+says "key 4294967296 not found"
+expect 0 "$deltafs" info "$work/d/all"
+stdout_has "dump.1000.bin"
+stdout_has "index of        $(cat "$work"/d/dump.*.csv | wc -l) rows of other files"
+grep -qE "^bytes stored +[0-9]+ \([0-9.]+ a row\)$" "$work/out" || fail "info: $(cat "$work/out")"
+expect 0 "$deltafs" info "$work/d/all" --json
+"$PYTHON3" -c 'import json, sys
+s = json.load(sys.stdin)["sources"]
+sys.exit([t["label"] for t in s] != [5, 20, 300, 1000] or s[0]["schema"] != "x:f4,y:f8,c:S3")' <"$work/out" ||
+    fail "info --json"
+
+# Moved together, it is as before; a file that is written to is refused until it is indexed again.
+mv "$work/d" "$work/e"
+right "$work/e/all" "$work"/e/dump.*.csv
+key=$(head -n 1 "$work/e/dump.300.csv" | cut -d , -f 1)
+make_raw $schema id 150 "$work/e/dump.300" --epoch 300 --seed 301 --skip 7
+expect 3 "$deltafs" get "$work/e/all" "$key"
+says "dump.300.bin: was written to since its keys were indexed; index it again; missing from the answer: epoch 300"
+mv "$work/e/dump.5.bin" "$work/e/dump.1000.bin" "$work"
+expect 3 "$deltafs" get "$work/e/all" "$key"
+says "; missing from the answer: epochs 5, 300, 1000"
+expect 3 "$deltafs" get "$work/e/all" "$key" --epochs 20:300
+says "; missing from the answer: epoch 300"
+mv "$work/dump.5.bin" "$work/dump.1000.bin" "$work/e"
+expect 3 "$deltafs" scan "$work/e/all"
+says "$work/e/all: an index of keys, which has no records of its own"
+[ ! -s "$work/out" ] || fail "a scan shows what is inside an index"
+expect 3 "$deltafs" verify "$work/e/all"
+expect 0 index 2 --schema $schema --key id --skip 7 -o "$work/e/all" "$work"/e/dump.*.bin
+stdout_has "150 rows of 1 file indexed by 2 ranks, 3 unchanged"
+right "$work/e/all" "$work"/e/dump.*.csv
+# A wrong label is put right.
+key=$(head -n 1 "$work/e/dump.300.csv" | cut -d , -f 1)
+expect 0 index 2 --schema $schema --key id --skip 7 -o "$work/e/all" --again --label 301 "$work/e/dump.300.bin"
+stdout_has "150 rows of 1 file indexed by 2 ranks, 0 unchanged"
+expect 0 "$deltafs" get "$work/e/all" "$key" --epochs 301 --format csv
+expect 1 "$deltafs" get "$work/e/all" "$key" --epochs 300
+expect 0 index 2 --schema $schema --key id --skip 7 -o "$work/e/all" --again "$work/e/dump.300.bin"
+right "$work/e/all" "$work"/e/dump.*.csv
+
+# Each with an index of its own; of a logical file, in it.
+expect 0 "$deltafs" cp "$work/e/dump.20.bin" "deltafs:$work/e/logical.20"
+expect 0 index 3 --schema $schema --key id --skip 7 "deltafs:$work/e/logical.20" "$work/e/dump.5.bin"
+right "deltafs:$work/e/logical.20" "$work/e/dump.20.csv"
+right "$work/e/dump.5.bin" "$work/e/dump.5.csv"
+[ -d "$work/e/logical.20/keys" ] && [ -d "$work/e/dump.5.bin.keys" ] || fail "not where it belongs"
+expect 0 "$deltafs" verify "$work/e/logical.20"
+# What is indexed is said of the file, too. (That of a plain one was refused, and of a logical one left out.)
+for file in logical.20 dump.5.bin; do
+    label=$(echo "$file" | tr -cd 0-9)
+    expect 0 "$deltafs" info "$work/e/$file"
+    grep -qE "^kind +(logical|plain) file$" "$work/out" || fail "info: $(cat "$work/out")"
+    grep -qE "^ +$label +200  $work/e/$file$" "$work/out" || fail "info: $(cat "$work/out")"
+    expect 0 "$deltafs" info "$work/e/$file" --json
+    "$PYTHON3" -c 'import json, sys
+s = json.load(sys.stdin)
+t = s["sources"][0]
+sys.exit(s["kind"] not in ("logical", "file") or t["label"] != int(sys.argv[1]) or t["key"] != "id")' "$label" \
+        <"$work/out" || fail "info --json: $(cat "$work/out")"
+done
+rm -r "$work/e/dump.5.bin.keys"
+expect 3 "$deltafs" info "$work/e/dump.5.bin"
+says "dump.5.bin"
+cp "$work/e/logical.20/keys/SOURCES" "$work/sources"
+echo x >"$work/e/logical.20/keys/SOURCES"
+expect 3 "$deltafs" info "$work/e/logical.20"
+says "SOURCES"
+grep -qE "^size +[1-9]" "$work/out" || fail "info of a file whose index is damaged: $(cat "$work/out")"
+cp "$work/sources" "$work/e/logical.20/keys/SOURCES"
+expect 0 "$deltafs" rm "$work/e/logical.20"
+[ ! -e "$work/e/logical.20" ] || fail "rm leaves something"
+
+# Types of keys, an empty file, a label.
+for type in u1 u2 i1 i4 i8; do
+    make_raw "a:V3,id:$type" id 90 "$work/t" --epoch 77 --seed 4
+    rm -rf "$work/t.bin.keys"
+    expect 0 index 2 --schema "a:V3,id:$type" --key id --label 77 "$work/t.bin"
+    right "$work/t.bin" "$work/t.csv"
+done
+: >"$work/none.9.bin"
+expect 0 index 2 --schema $schema --key id -o "$work/e/all" "$work/none.9.bin"
+stdout_has "0 rows of 1 file indexed"
+right "$work/e/all" "$work"/e/dump.*.csv
+
+# What is wrong, and that the others are indexed nevertheless.
+make_raw $schema id 10 "$work/cut" --seed 1
+printf 12345 >>"$work/cut.bin"
+make_raw "x:f4,id:i4,y:f8,c:S3" id 10 "$work/negative" --seed 1 --negative 3
+make_raw $schema id 10 "$work/good.3" --seed 1 --epoch 3
+expect 3 index 3 --schema $schema --key id -o "$work/some" "$work/cut.bin" "$work/nothing" "$work/good.3.bin" "$work"
+says "cut.bin: the record at offset 190 is cut: the file ends after 5 of its 19 bytes"
+says "nothing: "
+stdout_has "10 rows of 1 file indexed"
+right "$work/some" "$work/good.3.csv"
+expect 3 index 2 --schema x:f4,id:i4,y:f8,c:S3 --key id -o "$work/some" "$work/negative.bin"
+says "negative.bin: at offset 61: the key that stands there is negative; keys are 0 or more"
+make_raw "x:f4,id:i4,y:f8,c:S3" id 10 "$work/negative" --seed 1 --negative 9
+expect 3 index 3 --schema x:f4,id:i4,y:f8,c:S3 --key id -o "$work/some" "$work/negative.bin"
+says "rank 2: $work/negative.bin: at offset 175: the key"
+right "$work/some" "$work/good.3.csv"
+expect 2 index 2 --schema $schema -o "$work/some" "$work/good.3.bin"
+says "--key is missing"
+expect 3 index 2 --key id -o "$work/some" "$work/cut.bin"
+says "no option schema that has it"
+expect 3 index 1 --schema $schema --key z -o "$work/some" "$work/cut.bin"
+says "the schema has no field 'z'"
+expect 2 index 1 --schema $schema --key id
+says "no files given"
+expect 0 import 1 -q --format raw --schema $schema --key id -o "$work/records" "$work/good.3.bin"
+expect 3 index 2 --schema $schema --key id -o "$work/records" "$work/good.3.bin"
+says "is a directory of records, not an index of files"
+expect 3 index 2 --schema $schema --key id "$work/records"
+says "is a directory of DeltaFS, which has its keys already"
+
+# A damaged SOURCES is never believed.
+printf x | dd of="$work/some/SOURCES" bs=1 seek=100 conv=notrunc 2>/dev/null
+expect 3 "$deltafs" get "$work/some" 1
+says "SOURCES: damaged at offset"
+says "index its files again"
+
+# Where nothing is indexed yet, nothing is said not to be there.
+expect 3 index 2 --schema x:f4,id:i4,y:f8,c:S3 --key id "$work/negative.bin"
+expect 3 "$deltafs" get "$work/negative.bin" 1
+says "negative.bin.keys: no file is indexed here, or its indexing did not end; index it (deltafs-mpi index)"
+expect 3 "$deltafs" verify "$work/negative.bin"
+says "no file is indexed here"
+
+# A file whose epoch or whose last line has gone is told, and indexed again without being asked to.
+mkdir "$work/l"
+for step in 1 2 3; do
+    make_raw $schema id 50 "$work/l/dump.$step" --epoch $step --seed $step
+done
+expect 0 index 2 --schema $schema --key id -o "$work/l/all" "$work"/l/dump.*.bin
+cp "$work/l/all/SOURCES" "$work/sources"
+truncate -s -1 "$work/l/all/SOURCES"
+expect 3 "$deltafs" verify "$work/l/all"
+says "l/all: has keys of a file that $work/l/all/SOURCES does not name"
+expect 0 index 2 --schema $schema --key id -o "$work/l/all" "$work"/l/dump.*.bin
+stdout_has "50 rows of 1 file indexed by 2 ranks, 2 unchanged"
+right "$work/l/all" "$work"/l/dump.*.csv
+sed '/label=4 /d; /^close/d' "$work/l/all/MANIFEST" >"$work/manifest"
+cp "$work/manifest" "$work/l/all/MANIFEST"
+expect 0 "$deltafs" repair "$work/l/all" --drop-from 4 --apply
+expect 3 "$deltafs" get "$work/l/all" 1
+says "what it had of $work/l/dump.3.bin, labelled 3, is lost"
+expect 0 index 2 --schema $schema --key id -o "$work/l/all" "$work"/l/dump.*.bin
+stdout_has "50 rows of 1 file indexed by 2 ranks, 2 unchanged"
+right "$work/l/all" "$work"/l/dump.*.csv
+
+# Files that are gone are forgotten when that is wanted: by name, or all of them; on several ranks.
+mkdir "$work/l/sub"
+for step in 4 5 6; do
+    make_raw $schema id 50 "$work/l/sub/dump.$step" --epoch $step --seed $step
+done
+expect 0 index 2 --schema $schema --key id -o "$work/l/all" "$work"/l/sub/dump.*.bin
+right "$work/l/all" "$work"/l/dump.*.csv "$work"/l/sub/dump.*.csv
+rm -r "$work/l/sub"
+key=$(head -n 1 "$work/l/dump.1.csv" | cut -d , -f 1)
+expect 3 "$deltafs" get "$work/l/all" "$key"
+says "dump.4.bin: has gone or been renamed since its keys were indexed; if that is so for good, have it forgotten (deltafs-mpi"
+says "index --forget -o $work/l/all); missing from the answer: epochs 4, 5, 6"
+expect 2 index 2 --forget "$work/l/sub/dump.5.bin"
+says "--forget needs -o COLLECTION"
+for option in --again --label=4; do
+    expect 2 index 1 --forget $option -o "$work/l/all"
+    says "--forget takes out whole files"
+done
+expect 3 index 2 --forget -o "$work/l/other"
+says "l/other: there is no index of keys"
+[ ! -e "$work/l/other" ] || fail "forgetting makes a collection"
+expect 3 index 2 --forget -o "$work/l/all" "$work/l/sub/dump.7.bin"
+says "dump.7.bin: is not indexed in $work/l/all"
+[ ! -s "$work/out" ] || fail "says $(cat "$work/out")"
+(cd "$work/l" && expect 3 index 2 --forget -o all sub/dump.7.bin ./sub/dump.5.bin && stdout_has "all: 1 file forgotten") ||
+    fail "not forgotten by its relative name"
+expect 0 index 3 --forget -o "$work/l/all"
+stdout_has "l/all: 2 files forgotten"
+right "$work/l/all" "$work"/l/dump.*.csv
+expect 0 index 2 --schema $schema --key id -o "$work/l/all" "$work"/l/dump.*.bin
+stdout_has "0 rows of 0 files indexed by 2 ranks, 3 unchanged"
+
+# One that was changed and given its time again has another key where the index has one: said, with all that is missing.
+key=$(head -n 1 "$work/l/dump.1.csv" | cut -d , -f 1)
+touch -r "$work/l/dump.1.bin" "$work/time"
+printf '\377' | dd of="$work/l/dump.1.bin" bs=1 seek=7 conv=notrunc 2>/dev/null
+touch -r "$work/time" "$work/l/dump.1.bin"
+echo >>"$work/l/dump.3.bin"
+expect 3 "$deltafs" get "$work/l/all" "$key"
+says "the index in $work/l/all says 1; index it anew (deltafs-mpi index --again); missing from the answer: epochs 1, 3"

@@ -1,0 +1,100 @@
+#!/bin/sh
+# The manual pages and the help name every command and option, and no other.
+. "$top_srcdir/tests/support/lib.sh"
+. "$top_srcdir/tests/support/cli_lib.sh"
+
+# plain PAGE: without what troff makes of it.
+plain() {
+    sed -e 's/\\-/-/g; s/\\f[A-Z]//g; s/\\f(..//g; s/\\[&|]//g' "$1"
+}
+
+# long_options: those on standard input, one a line.
+long_options() {
+    grep -oE -- '--[a-z_]+(-[a-z]+)*' | sort -u
+}
+
+# known COMMAND SOURCES...: the long options that the sources take.
+known() {
+    grep -ohE '\{"[a-z_-]+", (required|no)_argument' "$@" | sed 's/^{"/--/; s/".*//' | sort -u
+}
+
+# agree NAME HELP PAGE: the options of the page are those of the help.
+agree() {
+    long_options <"$2" >"$work/of-help"
+    plain "$3" | long_options >"$work/of-page"
+    same "$work/of-help" "$work/of-page" "$1: options of the help (<) and of the manual page (>) differ"
+}
+
+tools=$top_srcdir/src/tools
+"$deltafs" help >"$work/help" || fail "help"
+"$deltafs" help options >"$work/options" || fail "help options"
+known "$tools/cmd_get.c" "$tools/cmd_scan.c" "$tools/cmd_info.c" "$tools/cmd_verify.c" "$tools/cmd_repair.c" \
+    "$tools/cmd_ls.c" "$tools/cmd_stat.c" "$tools/cmd_cat.c" "$tools/cmd_cp.c" "$tools/cmd_flatten.c" "$tools/cmd_rm.c" \
+    >"$work/known"
+long_options <"$work/help" | grep -vx -- --version >"$work/of-help"
+same "$work/known" "$work/of-help" "options that the sources take (<) and that deltafs help names (>) differ"
+for command in get scan info verify repair ls stat cat cp flatten rm; do
+    "$deltafs" help $command | long_options | grep -vx -- --version >"$work/of-help"
+    known "$tools/cmd_$command.c" >"$work/known"
+    same "$work/known" "$work/of-help" "options that $command takes (<) and that deltafs help $command names (>) differ"
+done
+
+# Long options of the library's table are not in deltafs-mpi's help one by one; it and its page name examples.
+if [ -x "$deltafs_mpi" ]; then
+    "$deltafs_mpi" help >"$work/help-mpi" || fail "deltafs-mpi help"
+    sed -n 's/^  \([a-z][a-z_]*\) .*/--\1/p' "$work/options" | sort >"$work/table"
+    known "$tools/cmd_import.c" "$tools/cmd_index.c" "$tools/cmd_route.c" >"$work/known"
+    long_options <"$work/help-mpi" | grep -vx -- --version | grep -vxF -f "$work/table" >"$work/of-help"
+    # --schema is own to import, and in the table, as --key, --skip and --epoch are.
+    grep -qF -- "--schema S" "$work/help-mpi" || fail "deltafs-mpi help does not name --schema"
+    grep -vxF -f "$work/table" "$work/known" >"$work/known-else"
+    same "$work/known-else" "$work/of-help" "options that import, index and route take (<) and that deltafs-mpi help names (>) differ"
+fi
+
+pages=0
+page=$top_srcdir/man/deltafs.1
+if [ -f "$page" ]; then
+    pages=$((pages + 1))
+    agree deltafs "$work/help" "$page"
+    plain "$page" >"$work/plain"
+    for command in get scan info verify repair ls stat cat cp flatten rm; do
+        grep -q "^\.SS $command\$" "$work/plain" || fail "deltafs.1 has no section $command"
+        grep -q "deltafs $command" "$work/plain" || fail "deltafs.1's synopsis does not name $command"
+    done
+    for code in 0 1 2 3; do
+        grep -qE "^\.B $code\$" "$work/plain" || fail "deltafs.1 does not say what exit code $code means"
+    done
+fi
+page=$top_srcdir/man/deltafs-mpi.1
+if [ -f "$page" ] && [ -x "$deltafs_mpi" ]; then
+    pages=$((pages + 1))
+    plain "$page" >"$work/plain"
+    grep -vxF -f "$work/table" "$work/known" >"$work/own"
+    echo "--schema" >>"$work/own"
+    while read -r option; do
+        grep -qE -- "$option( |\$|[^a-z_])" "$work/plain" || fail "deltafs-mpi.1 does not name $option"
+    done <"$work/own"
+    (cat "$work/own" "$work/table" && echo --version) | sort -u >"$work/any"
+    long_options <"$work/plain" | grep -vxF -f "$work/any" >"$work/extra"
+    [ ! -s "$work/extra" ] || fail "deltafs-mpi.1 names options that are not there: $(xargs <"$work/extra")"
+    for format in vpic raw; do
+        grep -q -- "--format $format" "$work/plain" || fail "deltafs-mpi.1 does not name the format $format"
+    done
+    for code in 0 2 3; do
+        grep -qE "^\.B $code\$" "$work/plain" || fail "deltafs-mpi.1 does not say what exit code $code means"
+    done
+fi
+# Made from the table while building.
+page=$top_builddir/man/deltafs.7
+if [ -f "$page" ]; then
+    pages=$((pages + 1))
+    plain "$page" >"$work/plain"
+    grep '^  [a-z]' "$work/options" >"$work/rows"
+    [ -s "$work/rows" ] || fail "help options lists nothing"
+    while read -r name text; do
+        grep -qx "\.B $name" "$work/plain" || fail "deltafs.7 does not name the option $name"
+        grep -qF "$text" "$work/plain" || fail "deltafs.7 does not say of the option $name: $text"
+    done <"$work/rows"
+    ! grep -q '@' "$work/plain" || fail "something is left to be filled in in deltafs.7"
+fi
+[ $pages -gt 0 ] || skip "no manual pages"

@@ -1,0 +1,40 @@
+#!/bin/sh
+# The progress bar of an import: on a terminal, and nowhere else.
+. "$top_srcdir/tests/support/lib.sh"
+. "$top_srcdir/tests/support/cli_lib.sh"
+need_python
+script --version >/dev/null 2>&1 || skip "script (package bsdutils) is missing: no terminal to look at"
+
+"$PYTHON3" "$cli/make_vpic.py" "$work/dumps" --particles 4001 || fail "make_vpic.py"
+SHELL=/bin/sh
+export SHELL
+
+# on_terminal NAME COMMAND: its output, as a terminal shows it, goes to $work/out.
+on_terminal() {
+    script -qefc "$2" /dev/null >"$work/out" 2>"$work/err" </dev/null || {
+        cat "$work/out" "$work/err" >&2
+        fail "$1: exit code $?"
+    }
+}
+
+files="$work/dumps/p.*"
+on_terminal "one rank" "$deltafs_mpi import --format vpic -o $work/d1 $files"
+grep -q '\[#*-*\] *[0-9]*% ' "$work/out" || fail "no bar on a terminal: $(cat "$work/out")"
+stdout_has "records in 3 epochs from 9 files"
+# It is wiped out before anything else is printed.
+tr '\r' '\n' <"$work/out" | grep -v '^ *$' | tail -n 1 | grep -q '^/.* records in' ||
+    fail "the bar stays: $(cat "$work/out")"
+
+on_terminal "two ranks" "$MPIEXEC -np 2 $deltafs_mpi import --format vpic -o $work/d2 $files"
+grep -q '\[#*-*\] *[0-9]*% ' "$work/out" || fail "no bar on a terminal behind the launcher: $(cat "$work/out")"
+
+on_terminal "quiet" "$deltafs_mpi import -q --format vpic -o $work/d3 $files"
+[ ! -s "$work/out" ] || fail "--quiet prints: $(cat "$work/out")"
+on_terminal "standard error in a file" "$deltafs_mpi import --format vpic -o $work/d4 $files 2>$work/bar"
+[ ! -s "$work/bar" ] || fail "a bar in a file: $(cat "$work/bar")"
+
+for ranks in 1 2; do
+    # shellcheck disable=SC2086
+    expect 0 import $ranks --format vpic -o "$work/e$ranks" $files
+    [ ! -s "$work/err" ] || fail "$ranks ranks: standard error is no terminal, and has: $(cat "$work/err")"
+done

@@ -1,0 +1,100 @@
+#!/bin/sh
+# deltafs repair: says what there is to do, does it when told to, and says what it cannot.
+. "$top_srcdir/tests/support/lib.sh"
+. "$top_srcdir/tests/support/cli_lib.sh"
+
+i=0
+while [ $i -lt 300 ]; do
+    i=$((i + 1))
+    echo "$((i / 100 + 1)) $(printf '%08x' $((i % 50))) $(printf '%08x' $i)"
+done >"$work/bytes"
+awk '{ print $1, $2 + 0, $3 }' "$work/bytes" >"$work/numbers"
+"$put_records" "$work/d" keys=bytes partitions=2 <"$work/bytes" || fail "put_records"
+"$put_records" "$work/n" partitions=2 <"$work/numbers" || fail "put_records"
+"$deltafs" scan "$work/d" --format csv >"$work/wanted" || fail "scan"
+
+expect 0 "$deltafs" repair "$work/d"
+stdout_has "nothing to repair"
+[ "$(wc -l <"$work/out")" -eq 1 ] || fail "more than there is to say"
+
+# A job that died: what it left is read, and goes.
+cp -R "$work/d" "$work/died"
+sed '/^close /d' "$work/d/MANIFEST" >"$work/died/MANIFEST"
+printf 'Epoch number=4 la' >>"$work/died/MANIFEST"
+printf 'half a block' >>"$work/died/00/p00000000.data"
+cp -R "$work/died" "$work/before"
+expect 1 "$deltafs" repair "$work/died"
+stdout_has "to do: $work/died/MANIFEST: a line cut short is removed, 17 bytes"
+stdout_has "to do: $work/died/00/p00000000.data: what stands behind the last committed epoch is cut off, 12 bytes"
+stdout_has "deltafs repair --apply $work/died"
+diff -r "$work/before" "$work/died" >&2 || fail "a dry run changed something"
+expect 0 "$deltafs" repair --apply "$work/died"
+stdout_has "$work/died: the directory is closed"
+expect 0 "$deltafs" repair "$work/died"
+stdout_has "nothing to repair"
+expect 0 "$deltafs" verify "$work/died"
+expect 0 "$deltafs" scan "$work/died" --format csv
+same "$work/wanted" "$work/out" "a repaired directory has other records"
+
+# An index log that is gone: keys of bytes stand in the data log, numbers do not.
+rm "$work/d/01/p00000001.index" "$work/n/01/p00000001.index"
+expect 1 "$deltafs" repair "$work/d"
+stdout_has "it is made anew from the data log"
+expect 0 "$deltafs" repair "$work/d" --apply
+expect 0 "$deltafs" verify "$work/d"
+expect 0 "$deltafs" scan "$work/d" --format csv
+same "$work/wanted" "$work/out" "an index made anew finds other records"
+expect 3 "$deltafs" repair "$work/n" --apply
+says "cannot be repaired: $work/n/01/p00000001.index"
+[ ! -e "$work/n/LEASE" ] || fail "the lease is left"
+expect 3 "$deltafs" repair "$work/missing"
+says "$work/missing"
+mkdir "$work/half"
+expect 3 "$deltafs" repair "$work/half"
+says "creation was cut short"
+
+# A job on another host may live.
+cp -R "$work/before" "$work/elsewhere"
+printf 'host=elsewhere.example pid=1 job=- session=01234567-89ab-4def-8123-456789abcdef renewed=%020d\n' \
+    "$(date +%s)" >"$work/elsewhere/LEASE"
+expect 3 "$deltafs" repair --apply "$work/elsewhere"
+says "give --lease 0"
+grep -q "is closed" "$work/out" && fail "it is said to be closed, and was not"
+expect 0 "$deltafs" repair --apply --lease 0 "$work/elsewhere"
+stdout_has "$work/elsewhere: the directory is closed"
+
+# A dry run changes nothing, and says who is writing.
+cp -R "$work/before" "$work/held"
+printf 'host=elsewhere.example pid=77 job=55.0 session=01234567-89ab-4def-8123-456789abcdef renewed=%020d\n' \
+    "$(($(date +%s) - 5))" >"$work/held/LEASE"
+expect 1 "$deltafs" repair "$work/held"
+says "process 77 on host elsewhere.example (job 55.0), which renewed it "
+says "may be writing the directory"
+
+# A lease that was left behind in a sound directory is nothing to do, whatever it notes.
+cp -R "$work/elsewhere" "$work/stale"
+printf 'host=%s pid=999999999 job=- session=01234567-89ab-4def-8123-456789abcdef renewed=%020d epoch=%020d label=%020d records=%020d stored=%020d\n' \
+    "$(uname -n)" "$(date +%s)" 3 99 1 1 >"$work/stale/LEASE"
+expect 0 "$deltafs" repair "$work/stale"
+says "has ended without closing the directory; the next writer takes it over"
+stdout_has "nothing to repair"
+expect 0 "$deltafs" repair --apply "$work/stale"
+[ ! -e "$work/stale/LEASE" ] || fail "the lease is left"
+
+# A tail that is cut off is called so.
+cp -R "$work/elsewhere" "$work/reopened"
+sed '/^close /d' "$work/elsewhere/MANIFEST" >"$work/reopened/MANIFEST"
+expect 1 "$deltafs" repair "$work/reopened"
+stdout_has "$work/reopened/00/p00000000.index: the tail, "
+grep -q "no commit" "$work/out" && fail "a tail is taken for something else"
+
+# Epochs whose logs are gone are given up by name only.
+expect 2 "$deltafs" repair --drop-from x "$work/n"
+expect 2 "$deltafs" repair --drop-from 1 --label 2 "$work/n"
+cp "$work/n/00/p00000000.index" "$work/n/01/p00000001.index"
+expect 3 "$deltafs" repair --apply "$work/n"
+says "give up 4 epochs, from that on, and keep the 0 before: --drop-from 1"
+expect 0 "$deltafs" repair --apply --drop-from 1 "$work/n"
+stdout_has "is given up"
+stdout_has "kept as MANIFEST.damaged"
+expect 0 "$deltafs" verify "$work/n"

@@ -1,0 +1,157 @@
+#!/bin/sh
+# The deltafs command: help, versions, mistakes in the arguments, output that cannot be written.
+. "$top_srcdir/tests/support/lib.sh"
+. "$top_srcdir/tests/support/cli_lib.sh"
+
+# ---- Help and version
+
+for words in help --help -h; do
+    expect 0 "$deltafs" $words
+    for command in get scan info verify repair ls stat cat cp flatten rm help; do
+        stdout_has "deltafs $command"
+    done
+    [ ! -s "$work/err" ] || fail "help on standard error"
+done
+for command in get scan info verify repair ls stat cat cp flatten rm; do
+    expect 0 "$deltafs" help $command
+    stdout_has "deltafs $command"
+done
+expect 0 "$deltafs" help options
+for option in block codec link_buffer memory partitions schema sync value_size; do
+    grep -q "^  $option " "$work/out" || fail "help options does not list $option"
+done
+[ "$(grep -c '^  [a-z]' "$work/out")" -eq "$(grep -c "takes .*; default '.*'" "$work/out")" ] || fail "help options"
+expect 2 "$deltafs" help nonsense
+says "no help on 'nonsense'; there is help on get, scan, info, verify, repair, ls, stat, cat, cp, flatten, rm, options"
+expect 0 "$deltafs" --version
+grep -qE '^deltafs [0-9]+\.[0-9]+\.[0-9]+$' "$work/out" || fail "--version: $(cat "$work/out")"
+# A command answers --help itself.
+for command in get scan info verify repair ls stat cat cp flatten rm; do
+    expect 0 "$deltafs" $command --help
+    grep -q "^deltafs $command " "$work/out" || fail "no usage of $command"
+done
+
+# ---- Mistakes
+
+"$put_records" "$work/d" schema=x:u4 <<END || fail "put_records"
+1 1 00000001
+END
+# wrong TEXT ARGUMENT...: exit code 2, TEXT on standard error, nothing on standard output.
+wrong() {
+    text=$1
+    shift
+    expect 2 "$deltafs" "$@"
+    says "$text"
+    [ ! -s "$work/out" ] || fail "output of: deltafs $*"
+}
+wrong "there are get, scan, info, verify, repair, ls, stat, cat, cp, flatten, rm, help"
+wrong "no command ''; there are get, scan, info, verify, repair, ls, stat, cat, cp, flatten, rm, help" ""
+wrong "no command 'fetch'; there are get, scan, info, verify, repair, ls, stat, cat, cp, flatten, rm, help" fetch "$work/d"
+wrong "no command '--json'" --json
+for command in get scan; do
+    wrong "no format 'xml'; there are table, csv, json, raw" $command "$work/d" 1 --format xml
+    wrong "no format ''" $command "$work/d" --format ""
+    wrong "no format 'CSV'" $command "$work/d" --format CSV
+    wrong "no range" $command "$work/d" 1 --epochs x
+done
+for command in get scan info verify repair; do
+    wrong "deltafs help $command" $command
+    wrong "deltafs help $command" $command "$work/d" 1 --frobnicate
+    wrong "frobnicate" $command "$work/d" 1 --frobnicate
+    wrong "deltafs help $command" $command "$work/d" 1 -x
+done
+wrong "KEY is missing" get "$work/d"
+wrong "requires an argument" get "$work/d" 1 --format
+wrong "requires an argument" get "$work/d" --keys
+wrong "requires an argument" scan "$work/d" --partition
+wrong "allow an argument" info "$work/d" --json=yes
+wrong "allow an argument" get "$work/d" 1 --stats=yes
+for command in scan repair; do
+    wrong "one DIR must be given" $command "$work/d" "$work/d"
+done
+wrong "one DIR or FILE must be given" info "$work/d" "$work/d"
+wrong "DIR or FILE is missing" verify
+for command in stat cat cp flatten rm; do
+    wrong "deltafs help $command" $command
+    wrong "deltafs help $command" $command "$work/d" --frobnicate
+done
+wrong "frobnicate" ls --frobnicate
+wrong "FROM and TO must be given" cp "$work/d"
+wrong "FROM and TO must be given" cp "$work/d" "$work/d" "$work/d"
+wrong "cannot both be -" cp - -
+for option in offset size; do
+    wrong "--$option: '1k' is no number of bytes" cat "$work/d" --$option 1k
+    wrong "--$option: '-1' is no number of bytes" cat "$work/d" --$option=-1
+done
+for key in one 1e3 0x 18446744073709551616 ""; do
+    wrong "key '$key' is no number" get "$work/d" "$key"
+done
+wrong "--label: 'x' is no number" repair "$work/d" --label x
+wrong "--lease: 'x' is no number" repair "$work/d" --lease x
+expect 3 "$deltafs" info ""
+# Mistakes are found before anything is looked for.
+wrong "key 'x' is no number" get "$work/d" x
+wrong "no format" scan "$work/missing" --format xml
+
+# ---- Output that cannot be written
+
+if [ -c /dev/full ]; then
+    for words in "get $work/d 1" "get $work/d 1 --format=raw" "scan $work/d" "scan $work/d --format=json" "info $work/d" \
+        "info $work/d --json" "verify $work/d" "repair $work/d" "help" "help get" "help options" "--version"; do
+        # shellcheck disable=SC2086
+        "$deltafs" $words >/dev/full 2>"$work/err"
+        code=$?
+        [ $code -eq 3 ] || fail "exit code $code on a full device: $words"
+        says "cannot write to standard output: No space left on device"
+    done
+    # A key that is not there does not hide it.
+    "$deltafs" get "$work/d" 1 2 >/dev/full 2>"$work/err"
+    [ $? -eq 3 ] || fail "a key not found hides a full device"
+    # More than any buffer holds.
+    i=0
+    while [ $i -lt 3000 ]; do
+        i=$((i + 1))
+        echo "1 $i 00000000"
+    done | "$put_records" "$work/many" schema=x:u4 || fail "put_records"
+    for format in table csv json raw; do
+        "$deltafs" scan "$work/many" --format $format >/dev/full 2>"$work/err"
+        [ $? -eq 3 ] || fail "scan --format $format on a full device"
+        says "No space left on device"
+    done
+    if [ -x "$deltafs_mpi" ]; then
+        for words in help --version; do
+            "$deltafs_mpi" $words >/dev/full 2>"$work/err"
+            code=$?
+            [ $code -eq 3 ] || fail "exit code $code on a full device: deltafs-mpi $words"
+        done
+    fi
+fi
+"$deltafs" get "$work/d" 1 >&- 2>"$work/err"
+[ $? -eq 3 ] || fail "a closed standard output is not noticed"
+
+# Closed in the middle: ended by the signal, or by the error where that is ignored; nothing else.
+("$deltafs" scan "$work/many" 2>"$work/err"; echo $? >"$work/code") | head -n 1 >"$work/out"
+case $(cat "$work/code") in
+0 | 3 | 141) ;;
+*) fail "a closed pipe ends it with $(cat "$work/code")" ;;
+esac
+(trap '' PIPE; "$deltafs" scan "$work/many" 2>"$work/err"; echo $? >"$work/code") | true
+case $(cat "$work/code") in
+0 | 3) ;;
+*) fail "a closed pipe ends it with $(cat "$work/code"), with the signal ignored" ;;
+esac
+
+# ---- deltafs-mpi, where there is one
+
+[ -x "$deltafs_mpi" ] || exit 0
+for words in help --help -h; do
+    expect 0 "$deltafs_mpi" $words
+    stdout_has "deltafs-mpi import"
+done
+expect 0 "$deltafs_mpi" --version
+grep -qE '^deltafs-mpi [0-9]+\.[0-9]+\.[0-9]+$' "$work/out" || fail "--version: $(cat "$work/out")"
+expect 0 mpi 3 "$deltafs_mpi" --version
+[ "$(wc -l <"$work/out")" -eq 1 ] || fail "the version is not printed once"
+expect 2 "$deltafs_mpi"
+expect 2 mpi 2 "$deltafs_mpi" nonsense
+[ "$(grep -c "no command 'nonsense'; there are import, index, route, help" "$work/err")" -eq 1 ] || fail "not one message"
