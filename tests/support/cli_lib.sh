@@ -1,5 +1,5 @@
 # Sourced by the tests of the commands, after tests/lib.sh.
-cli=$top_srcdir/tests/cli
+cli=$top_srcdir/tests/tools
 put_records=$top_builddir/put_records
 export LC_ALL=C PYTHONDONTWRITEBYTECODE=1
 # Options in the caller's environment would change what is tested.
