@@ -20,7 +20,7 @@
 #include <stdint.h>
 #include <H5FDdevelop.h>
 #include <H5PLextern.h>
-#include <deltafs/deltafs_keys.h>
+#include <deltafs/deltafs_fileindex.h>
 #include <deltafs/deltafs_logical.h>
 
 /* HDF5's constants of the same meaning are calls of a function of its. */

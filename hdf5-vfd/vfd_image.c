@@ -101,14 +101,14 @@ static int image_make(struct vfd_file *f, deltafs_dir *dir, const char *containe
 /* An index of files' keys is a directory, too, but its records are no particles, but where those are. */
 static int image_check_index(struct vfd_file *f, const char *container)
 {
-    deltafs_keys *keys;
-    int status = deltafs_keys_open(container, NULL, &keys);
+    deltafs_fileindex *keys;
+    int status = deltafs_fileindex_open(container, NULL, &keys);
 
     if (status == DELTAFS_ERR_NOT_FOUND || status == DELTAFS_ERR_NOT_DELTAFS)
         return 0;
     if (status != DELTAFS_OK)
-        return vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s", deltafs_keys_errmsg(NULL));
-    deltafs_keys_close(keys);
+        return vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s", deltafs_fileindex_errmsg(NULL));
+    deltafs_fileindex_close(keys);
     return vfd_fail(f->calls, VFD_CANNOT_OPEN,
                     "deltafs: %s: is an index of the keys in files, not of particles themselves: 'deltafs get' prints "
                     "the rows that it leads to",

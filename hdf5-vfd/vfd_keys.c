@@ -74,7 +74,7 @@ int vfd_keys_begin(struct vfd_file *f, const char *path, const struct vfd_config
         rc = vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s: no memory", path);
     else if (deltafs_options_create(&keys->options) != DELTAFS_OK ||
              keys_copy(config->options, keys->options) != DELTAFS_OK ||
-             deltafs_keys_options(path, keys->options) != DELTAFS_OK)
+             deltafs_folder_options(path, keys->options) != DELTAFS_OK)
         rc = vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s", deltafs_errmsg(NULL));
     else if (*keys_option(keys->options, "key") && !*keys_option(keys->options, "schema") &&
              !h5rows_is_pattern(keys_option(keys->options, "key")))

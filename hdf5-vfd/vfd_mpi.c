@@ -3,8 +3,8 @@
  * HDF5 takes it that what one rank has written, another reads after a barrier, of which it tells its driver nothing: so
  * it does with metadata that it evicts from its cache, and with the fill value of a contiguous dataset, which rank 0
  * writes. A logical file shows it only after a collective call, and there is none between the two: to have the ranks
- * share what they wrote (deltafs_logical_share) with each collective transfer, flush and truncation leaves these out.
- * So a file open for writing is in atomic mode, in which what was written before is seen by each read, and each
+ * share what they wrote (deltafs_logical_exchange) with each collective transfer, flush and truncation leaves these
+ * out. So a file open for writing is in atomic mode, in which what was written before is seen by each read, and each
  * write wins over it, unless the hint deltafs_atomic is no. Then ranks see, and win over, what others wrote before the
  * last collective write, flush or truncation: for programs whose metadata stays in the cache or is written collectively
  * (H5Pset_coll_metadata_write), and that read the fill value of a contiguous dataset only after a flush, or have none
@@ -594,7 +594,7 @@ static herr_t mpi_written(H5FD_t *file, herr_t rc)
         return rc;
     if (mpi_settle(mpi_of(file)->comm, f->calls, VFD_CANNOT_WRITE, rc) != 0)
         return -1;
-    if (f->logical && deltafs_logical_share(f->logical) != DELTAFS_OK)
+    if (f->logical && deltafs_logical_exchange(f->logical) != DELTAFS_OK)
         return vfd_fail(f->calls, VFD_CANNOT_WRITE, "deltafs: %s", deltafs_logical_errmsg(f->logical));
     return 0;
 }

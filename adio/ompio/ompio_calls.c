@@ -78,7 +78,7 @@ static int differs(const char *call)
 static int share(ompi_file_t *fh)
 {
     OPAL_THREAD_LOCK(&fh->f_lock);
-    int code = ended(fh, deltafs_logical_share(file_of(fh)->logical));
+    int code = ended(fh, deltafs_logical_exchange(file_of(fh)->logical));
     OPAL_THREAD_UNLOCK(&fh->f_lock);
     return code;
 }

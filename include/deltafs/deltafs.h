@@ -316,7 +316,7 @@ DELTAFS_API int deltafs_memory_stat(deltafs_dir *dir, struct deltafs_memory_stat
  * something is wrong with all of a file or directory, "FILE: ...". */
 typedef void (*deltafs_damage_fn)(int status, const char *message, void *arg);
 
-struct deltafs_verify_stat {
+struct deltafs_verify_counts {
     uint64_t records; /* read and found right */
     uint64_t blocks;
     uint64_t leaves;
@@ -326,7 +326,7 @@ struct deltafs_verify_stat {
 /* Read everything that is committed and check it against its checksums, the index and the counts of the manifest. All
  * damages are reported to `fn` (may be NULL), not only the first. DELTAFS_ERR_DAMAGED (or the first other error) if
  * there are any; *out is set then too. */
-DELTAFS_API int deltafs_verify(deltafs_dir *dir, deltafs_damage_fn fn, void *arg, struct deltafs_verify_stat *out);
+DELTAFS_API int deltafs_verify(deltafs_dir *dir, deltafs_damage_fn fn, void *arg, struct deltafs_verify_counts *out);
 
 /* Called by deltafs_repair for each thing that it finds, with a message: DELTAFS_OK, what has been done about it, or in
  * a dry run is to be done; DELTAFS_REPAIR_REMARK, something to know, about which nothing is done; or the status of what
@@ -334,14 +334,14 @@ DELTAFS_API int deltafs_verify(deltafs_dir *dir, deltafs_damage_fn fn, void *arg
 enum { DELTAFS_REPAIR_REMARK = 1 };
 typedef void (*deltafs_repair_fn)(int status, const char *message, void *arg);
 
-struct deltafs_repair_wish {
-    int is_dry;     /* only say what there is to do; changes nothing */
+struct deltafs_repair_options {
+    int dry_run;    /* only say what there is to do; changes nothing */
     int has_label;  /* an epoch whose commit is missing gets `label`, though its job may not have finished it; an error
                      * if there is none that can */
     uint64_t label; /* above the last committed one */
     int has_lease;  /* `lease` takes the place of the option lease */
     uint64_t lease;
-    int has_drop;       /* epochs of which the logs have not all are given up, and those behind them */
+    int has_drop_from;  /* epochs of which the logs have not all are given up, and those behind them */
     uint64_t drop_from; /* the label of the first that is; else it is an error */
 };
 
@@ -353,15 +353,15 @@ struct deltafs_repair_wish {
  * written again, and so is a line of the manifest of which one byte is wrong. What is replaced is kept as FILE.damaged,
  * or FILE.damaged.2, ... With sync=none or sync=close a power loss can take committed epochs: these, and those behind
  * them, are given up if `wish` names the first. A manifest that has lost lines of committed epochs at its end is
- * refused; with a label the first of them gets its line again, and with has_drop and any label above the last one they
- * are given up.
+ * refused; with a label the first of them gets its line again, and with has_drop_from and any label above the last one
+ * they are given up.
  *
  * DELTAFS_OK if all is sound then, or could be; the first error otherwise. DELTAFS_ERR_BUSY as deltafs_reopen, but not
  * in a dry run, which only remarks who is writing. Where records are lost, all else is done, and DELTAFS_ERR_DAMAGED
  * is returned. Damage that does not keep the directory from being opened is not looked for: that is deltafs_verify. Of
  * options, which the environment gives, only memory and lease count. `wish` and `fn` may be NULL. The message is that
  * of deltafs_errmsg(NULL). Not collective. */
-DELTAFS_API int deltafs_repair(const char *path, const struct deltafs_repair_wish *wish, deltafs_repair_fn fn,
+DELTAFS_API int deltafs_repair(const char *path, const struct deltafs_repair_options *wish, deltafs_repair_fn fn,
                                void *arg);
 
 /* ---- The same, in the shape of files ---- */

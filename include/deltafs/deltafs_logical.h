@@ -85,7 +85,7 @@ DELTAFS_API int deltafs_logical_sync(deltafs_logical *file);
  * made durable by it, and others who have the file open may not see it. What they write afterwards wins over what any
  * of them wrote before, also where the file is open for writing only. Cheap if nobody has written since they did. Of a
  * file that is open for reading only it does nothing. Collective. */
-DELTAFS_API int deltafs_logical_share(deltafs_logical *file);
+DELTAFS_API int deltafs_logical_exchange(deltafs_logical *file);
 
 /* Make the file `size` bytes long: what is beyond is gone, what is missing becomes zeros. Comes behind all that any of
  * the communicator's ranks wrote before. Collective, with the same size. */
@@ -135,9 +135,9 @@ DELTAFS_API int deltafs_logical_verify_path(const char *path, deltafs_damage_fn 
 
 /* Put right the texts MANIFEST and SESSION of a logical file: one byte that is wrong by its line's checksum; where more
  * is wrong, or one is missing, it is made anew from the logs. Nobody may have the file open for writing. What was there
- * is kept, as FILE.damaged, or FILE.damaged.2, ... With `is_dry` nothing is changed. All is told to `fn` as
+ * is kept, as FILE.damaged, or FILE.damaged.2, ... With `dry_run` nothing is changed. All is told to `fn` as
  * deltafs_repair does (may be NULL). Not collective. The message is that of deltafs_logical_errmsg(NULL). */
-DELTAFS_API int deltafs_logical_repair(const char *path, int is_dry, deltafs_repair_fn fn, void *arg);
+DELTAFS_API int deltafs_logical_repair(const char *path, int dry_run, deltafs_repair_fn fn, void *arg);
 
 /* What is at `path`: *kind is 'd' for a directory (deltafs_open), 'f' for a logical file, also one whose manifest is
  * damaged or lost, '-' for anything else that is there. DELTAFS_ERR_NOT_FOUND. Not collective. */

@@ -17,7 +17,7 @@
 
 #include <mpi.h>
 #include <deltafs/deltafs.h>
-#include <deltafs/deltafs_keys.h>
+#include <deltafs/deltafs_fileindex.h>
 #include <deltafs/deltafs_logical.h>
 
 #ifdef __cplusplus
@@ -73,9 +73,9 @@ DELTAFS_API int deltafs_mpi_logical_open(MPI_Comm comm, const char *path, int fl
  * case. A key that names an HDF5 dataset (it has a '/') needs an HDF5 library in the process. Collective. */
 DELTAFS_API int deltafs_mpi_logical_close(deltafs_logical *file);
 
-/* deltafs_indexer_open (deltafs_keys.h) for all ranks of `comm`, which is duplicated, on a file system that they share.
- * Rank 0's `collection`, `path` and `options` count. Collective; fails with the same status on all ranks. End with
- * deltafs_indexer_close, before MPI_Finalize. */
+/* deltafs_indexer_open (deltafs_fileindex.h) for all ranks of `comm`, which is duplicated, on a file system that they
+ * share. Rank 0's `collection`, `path` and `options` count. Collective; fails with the same status on all ranks. End
+ * with deltafs_indexer_close, before MPI_Finalize. */
 DELTAFS_API int deltafs_mpi_indexer_open(MPI_Comm comm, const char *collection, const char *path,
                                          const deltafs_options *options, deltafs_indexer **out);
 

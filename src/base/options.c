@@ -28,10 +28,10 @@ static const struct option_row rows[OPTION_COUNT] = {
     [OPTION_CODEC] = {.info = {"codec", "none or snappy", "snappy", "how data blocks are compressed"},
                       .kind = KIND_WORD,
                       .words = {[CODEC_NONE] = "none", [CODEC_SNAPPY] = "snappy"}},
-    [OPTION_COLLECTION] = {.info = {"collection", "DIR", "",
-                                    "where the keys of a file's rows are indexed; none: in the file if it is a "
-                                    "logical one, else beside it"},
-                           .kind = KIND_TEXT},
+    [OPTION_INDEX] = {.info = {"collection", "DIR", "",
+                               "where the keys of a file's rows are indexed; none: in the file if it is a "
+                               "logical one, else beside it"},
+                      .kind = KIND_TEXT},
     [OPTION_COMMIT] =
         {.info = {"commit", "wait or async", "wait",
                   "whether an epoch's end waits for its commit, or leaves that to the next collective call"},
@@ -52,16 +52,16 @@ static const struct option_row rows[OPTION_COUNT] = {
     [OPTION_HDF5] = {.info = {"hdf5", "FILE", "",
                               "HDF5's library, by which deltafs-mpi index reads HDF5 files; none: one that is found"},
                      .kind = KIND_TEXT},
-    [OPTION_INDEX] =
+    [OPTION_EXTENTS] =
         {.info =
              {"index", "parallel, broadcast, flatten or each", "parallel",
               "how ranks get the index of a logical file: each reads a share, one reads for all, from one file made "
               "at the close, or each reads all"},
          .kind = KIND_WORD,
-         .words = {[INDEX_PARALLEL] = "parallel",
-                   [INDEX_BROADCAST] = "broadcast",
-                   [INDEX_FLATTEN] = "flatten",
-                   [INDEX_EACH] = "each"}},
+         .words = {[EXTENTS_PARALLEL] = "parallel",
+                   [EXTENTS_BROADCAST] = "broadcast",
+                   [EXTENTS_FLATTEN] = "flatten",
+                   [EXTENTS_EACH] = "each"}},
     [OPTION_KEY] = {.info = {"key", "FIELD or DATASET", "",
                              "index a file's rows by this field of the schema, or, where it has a '/', by this dataset "
                              "of an HDF5 file; none: they are not indexed"},
@@ -104,13 +104,13 @@ static const struct option_row rows[OPTION_COUNT] = {
                            .low = 1,
                            .high = 1 << 20,
                            .automatic = "auto"},
-    [OPTION_PLACE] =
+    [OPTION_LAYOUT] =
         {.info =
              {"place", "shuffle or local", "shuffle",
               "where records are stored: with the partition of their key, or in a log of the rank that appends them, "
               "and only their places travel"},
          .kind = KIND_WORD,
-         .words = {[PLACE_SHUFFLE] = "shuffle", [PLACE_LOCAL] = "local"}},
+         .words = {[LAYOUT_PARTITIONED] = "shuffle", [LAYOUT_LOCAL] = "local"}},
     [OPTION_PROGRESS] = {.info = {"progress", "calls or thread", "calls",
                                   "who serves other ranks: the program's calls of DeltaFS, or a thread as well, which "
                                   "MPI_THREAD_MULTIPLE allows"},
@@ -228,7 +228,7 @@ static int option_parse(const struct option_row *row, const char *text, uint64_t
         if (*text == '\0')
             return DELTAFS_OK;
         if (deltafs_schema_parse(text, &schema) != DELTAFS_OK)
-            return deltafs_thread_error()->status;
+            return deltafs_private_thread_error()->status;
         *number = deltafs_schema_size(schema);
         deltafs_schema_destroy(schema);
         return DELTAFS_OK;
@@ -265,7 +265,7 @@ static int option_set(deltafs_options *o, int i, const char *text, enum option_s
 
 int deltafs_options_set(deltafs_options *o, const char *name, const char *value)
 {
-    struct error *e = deltafs_thread_error();
+    struct error *e = deltafs_private_thread_error();
 
     if (!o || !name || !value)
         return error_set(e, DELTAFS_ERR_INVALID, "deltafs_options_set: options, name and value must be given");
@@ -275,7 +275,7 @@ int deltafs_options_set(deltafs_options *o, const char *name, const char *value)
 
 int deltafs_options_get(const deltafs_options *o, const char *name, const char **value)
 {
-    struct error *e = deltafs_thread_error();
+    struct error *e = deltafs_private_thread_error();
 
     if (!o || !name || !value)
         return error_set(e, DELTAFS_ERR_INVALID, "deltafs_options_get: options, name and value must be given");
@@ -312,7 +312,7 @@ static int option_from_environment(deltafs_options *o, int i, struct error *e)
 
 int deltafs_options_create(deltafs_options **out)
 {
-    struct error *e = deltafs_thread_error();
+    struct error *e = deltafs_private_thread_error();
     int status = DELTAFS_OK;
 
     if (!out)
@@ -342,27 +342,27 @@ void deltafs_options_destroy(deltafs_options *o)
     free(o);
 }
 
-uint64_t deltafs_options_number(const deltafs_options *o, enum option_id id)
+uint64_t deltafs_private_options_number(const deltafs_options *o, enum option_id id)
 {
     return o->value[id].number;
 }
 
-const char *deltafs_options_text(const deltafs_options *o, enum option_id id)
+const char *deltafs_private_options_text(const deltafs_options *o, enum option_id id)
 {
     return o->value[id].text;
 }
 
-int deltafs_options_is_given(const deltafs_options *o, enum option_id id)
+int deltafs_private_options_is_given(const deltafs_options *o, enum option_id id)
 {
     return o->value[id].source != SOURCE_DEFAULT;
 }
 
-int deltafs_options_reset(deltafs_options *o, enum option_id id, struct error *e)
+int deltafs_private_options_reset(deltafs_options *o, enum option_id id, struct error *e)
 {
     return option_set(o, (int)id, rows[id].info.default_value, SOURCE_DEFAULT, e);
 }
 
-int deltafs_options_copy(deltafs_options *to, const deltafs_options *from, struct error *e)
+int deltafs_private_options_copy(deltafs_options *to, const deltafs_options *from, struct error *e)
 {
     int status = DELTAFS_OK;
 
@@ -371,8 +371,8 @@ int deltafs_options_copy(deltafs_options *to, const deltafs_options *from, struc
     return status;
 }
 
-int deltafs_options_refuse(const deltafs_options *o, enum option_id id, const char *path, const char *is,
-                           struct error *e)
+int deltafs_private_options_refuse(const deltafs_options *o, enum option_id id, const char *path, const char *is,
+                                   struct error *e)
 {
     char variable[64], by[128] = "";
 
@@ -385,7 +385,7 @@ int deltafs_options_refuse(const deltafs_options *o, enum option_id id, const ch
                      rows[id].info.name, o->value[id].text, by, path, *is ? " '" : "out one", is, *is ? "'" : "");
 }
 
-struct error *deltafs_thread_error(void)
+struct error *deltafs_private_thread_error(void)
 {
     static _Thread_local struct error e = {.text = "no error"};
 

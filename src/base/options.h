@@ -9,12 +9,12 @@
 enum option_id {
     OPTION_BLOCK,
     OPTION_CODEC,
-    OPTION_COLLECTION,
+    OPTION_INDEX,
     OPTION_COMMIT,
     OPTION_DIRECT,
     OPTION_EPOCH,
     OPTION_HDF5,
-    OPTION_INDEX,
+    OPTION_EXTENTS,
     OPTION_KEY,
     OPTION_KEYS,
     OPTION_LEASE,
@@ -22,7 +22,7 @@ enum option_id {
     OPTION_MEMORY,
     OPTION_NODES,
     OPTION_PARTITIONS,
-    OPTION_PLACE,
+    OPTION_LAYOUT,
     OPTION_PROGRESS,
     OPTION_READ_CACHE,
     OPTION_READ_THREADS,
@@ -42,31 +42,31 @@ enum option_id {
 enum option_codec { CODEC_NONE, CODEC_SNAPPY };
 enum option_commit { COMMIT_WAIT, COMMIT_ASYNC };
 enum option_direct { DIRECT_AUTO, DIRECT_NO, DIRECT_YES };
-enum option_index { INDEX_PARALLEL, INDEX_BROADCAST, INDEX_FLATTEN, INDEX_EACH };
+enum option_extents { EXTENTS_PARALLEL, EXTENTS_BROADCAST, EXTENTS_FLATTEN, EXTENTS_EACH };
 enum option_keys { KEYS_U64, KEYS_BYTES };
-enum option_place { PLACE_SHUFFLE, PLACE_LOCAL };
+enum option_layout { LAYOUT_PARTITIONED, LAYOUT_LOCAL };
 enum option_progress { PROGRESS_CALLS, PROGRESS_THREAD };
 enum option_route { ROUTE_AUTO, ROUTE_DIRECT, ROUTE_3HOP, ROUTE_GRID };
 enum option_sync { SYNC_NONE, SYNC_COMMIT, SYNC_CLOSE };
 
 /* The number of an option: bytes, a count, or the index of the chosen word. */
-DELTAFS_PRIVATE uint64_t deltafs_options_number(const deltafs_options *o, enum option_id id);
+DELTAFS_PRIVATE uint64_t deltafs_private_options_number(const deltafs_options *o, enum option_id id);
 
 /* The text of an option. */
-DELTAFS_PRIVATE const char *deltafs_options_text(const deltafs_options *o, enum option_id id);
+DELTAFS_PRIVATE const char *deltafs_private_options_text(const deltafs_options *o, enum option_id id);
 
 /* Whether somebody has set the option, be it to its default: the caller, or the environment. */
-DELTAFS_PRIVATE int deltafs_options_is_given(const deltafs_options *o, enum option_id id);
+DELTAFS_PRIVATE int deltafs_private_options_is_given(const deltafs_options *o, enum option_id id);
 /* Give `to` the values of `from`, and where they came from. */
-DELTAFS_PRIVATE int deltafs_options_copy(deltafs_options *to, const deltafs_options *from, struct error *e);
+DELTAFS_PRIVATE int deltafs_private_options_copy(deltafs_options *to, const deltafs_options *from, struct error *e);
 /* As if nobody had. */
-DELTAFS_PRIVATE int deltafs_options_reset(deltafs_options *o, enum option_id id, struct error *e);
+DELTAFS_PRIVATE int deltafs_private_options_reset(deltafs_options *o, enum option_id id, struct error *e);
 /* DELTAFS_ERR_OPTION: the option asks for another than the directory at `path` was made with, which `is` that ("": it
  * was made without one). */
-DELTAFS_PRIVATE int deltafs_options_refuse(const deltafs_options *o, enum option_id id, const char *path,
-                                           const char *is, struct error *e);
+DELTAFS_PRIVATE int deltafs_private_options_refuse(const deltafs_options *o, enum option_id id, const char *path,
+                                                   const char *is, struct error *e);
 
 /* Where calls without a handle leave their message; deltafs_errmsg(NULL) reads it. */
-DELTAFS_PRIVATE struct error *deltafs_thread_error(void);
+DELTAFS_PRIVATE struct error *deltafs_private_thread_error(void);
 
 #endif

@@ -90,7 +90,7 @@ static int schema_fill(deltafs_schema *s, struct error *e)
 
 int deltafs_schema_parse(const char *text, deltafs_schema **out)
 {
-    struct error *e = deltafs_thread_error();
+    struct error *e = deltafs_private_thread_error();
     size_t commas = 0;
 
     if (!text || !out)

@@ -25,11 +25,11 @@ struct deltafs_dir {
 
 const char *deltafs_errmsg(const deltafs_dir *dir)
 {
-    return dir ? dir->error.text : deltafs_thread_error()->text;
+    return dir ? dir->error.text : deltafs_private_thread_error()->text;
 }
 
-int deltafs_dir_attach(const struct dir_transport *transport, void *ctx, const struct writer_config *c,
-                       deltafs_dir **out, struct error *e)
+int deltafs_private_dir_attach(const struct dir_transport *transport, void *ctx, const struct writer_config *c,
+                               deltafs_dir **out, struct error *e)
 {
     deltafs_dir *d = calloc(1, sizeof *d);
 
@@ -38,22 +38,22 @@ int deltafs_dir_attach(const struct dir_transport *transport, void *ctx, const s
     *d = (deltafs_dir){
         .error.text = "no error", .transport = transport, .ctx = ctx, .keys = c->keys, .value_size = c->caller_size};
     uint64_t label;
-    if (deltafs_writer_has_cut(transport->writer(ctx), &label))
+    if (deltafs_private_writer_has_truncated(transport->writer(ctx), &label))
         snprintf(d->error.text, sizeof d->error.text,
                  "%.800s: the epoch labelled %llu is cut off: its job had written all of it, but not its commit "
                  "(deltafs repair, before the reopening, would have committed it)",
                  c->path, (unsigned long long)label);
     d->path = strdup(c->path);
-    int status = d->path ? buffer_reserve(&d->blob, deltafs_writer_blob(c), "a record", e)
+    int status = d->path ? buffer_reserve(&d->blob, deltafs_private_writer_blob(c), "a record", e)
                          : error_no_memory(e, strlen(c->path), "a path");
     if (status == DELTAFS_OK)
         *out = d;
     else
-        deltafs_dir_free(d);
+        deltafs_private_dir_free(d);
     return status;
 }
 
-void deltafs_dir_free(deltafs_dir *d)
+void deltafs_private_dir_free(deltafs_dir *d)
 {
     if (!d)
         return;
@@ -70,7 +70,7 @@ struct serial {
     uint64_t pending; /* records of the current epoch */
 };
 
-void deltafs_dir_explain_late(uint64_t label, struct error *e)
+void deltafs_private_dir_explain_async(uint64_t label, struct error *e)
 {
     struct error why = *e;
 
@@ -87,16 +87,16 @@ static int serial_append(void *ctx, size_t n, const uint8_t *keys, size_t key_st
 
     (void)e;
     s->pending += n;
-    if (!deltafs_writer_is_local(s->writer)) {
-        deltafs_writer_put_many(s->writer, n, keys, key_stride, values, value_stride, size);
+    if (!deltafs_private_writer_is_local(s->writer)) {
+        deltafs_private_writer_put_many(s->writer, n, keys, key_stride, values, value_stride, size);
         return DELTAFS_OK;
     }
     for (size_t some; n > 0; n -= some) {
         const uint8_t *places;
-        some = deltafs_writer_put_values(s->writer, n, keys, key_stride, values, value_stride, size, &places);
+        some = deltafs_private_writer_put_values(s->writer, n, keys, key_stride, values, value_stride, size, &places);
         if (some == 0)
             break;
-        deltafs_writer_put_many(s->writer, some, keys, key_stride, places, PLACE_SIZE, PLACE_SIZE);
+        deltafs_private_writer_put_many(s->writer, some, keys, key_stride, places, POSITION_SIZE, POSITION_SIZE);
         keys += some * key_stride;
         values += size > 0 ? some * value_stride : 0;
     }
@@ -108,21 +108,21 @@ static int serial_commit(struct serial *s, struct error *e)
 {
     struct writer_totals totals;
     struct error second;
-    int in_doubt = 0, status = deltafs_writer_wait_end(s->writer, &totals, e);
+    int is_commit_unknown = 0, status = deltafs_private_writer_wait_end(s->writer, &totals, e);
 
     if (status == DELTAFS_OK)
-        status = deltafs_writer_commit(s->writer, &totals, &in_doubt, e);
+        status = deltafs_private_writer_commit(s->writer, &totals, &is_commit_unknown, e);
     if (status == DELTAFS_OK) {
-        deltafs_writer_keep(s->writer);
+        deltafs_private_writer_keep(s->writer);
         return status;
     }
     /* What may not be this job's any more must not be given up by cutting it off. */
-    if (!in_doubt && deltafs_writer_check_lease(s->writer, &second) != DELTAFS_OK) {
-        in_doubt = 1;
+    if (!is_commit_unknown && deltafs_private_writer_check_lease(s->writer, &second) != DELTAFS_OK) {
+        is_commit_unknown = 1;
         *e = second;
         status = e->status;
     }
-    deltafs_writer_give_up(s->writer, in_doubt, e);
+    deltafs_private_writer_discard(s->writer, is_commit_unknown, e);
     return status;
 }
 
@@ -131,12 +131,12 @@ static int serial_epoch_wait(void *ctx, struct error *e)
     struct serial *s = ctx;
     uint64_t label;
 
-    if (!deltafs_writer_is_ending(s->writer, &label))
+    if (!deltafs_private_writer_is_ending(s->writer, &label))
         return DELTAFS_OK;
     int status = serial_commit(s, e);
     if (status != DELTAFS_OK) {
         s->pending = 0;
-        deltafs_dir_explain_late(label, e);
+        deltafs_private_dir_explain_async(label, e);
     }
     return status;
 }
@@ -144,13 +144,13 @@ static int serial_epoch_wait(void *ctx, struct error *e)
 static int serial_epoch_end(void *ctx, uint64_t label, struct error *e)
 {
     struct serial *s = ctx;
-    int status = deltafs_writer_check_label(s->writer, label, e);
+    int status = deltafs_private_writer_check_label(s->writer, label, e);
 
     if (status == DELTAFS_OK)
         status = serial_epoch_wait(s, e);
     if (status != DELTAFS_OK)
         return status;
-    deltafs_writer_end(s->writer, label);
+    deltafs_private_writer_end(s->writer, label);
     s->pending = 0;
     return s->is_async ? DELTAFS_OK : serial_commit(s, e);
 }
@@ -162,14 +162,14 @@ static int serial_close(void *ctx, struct error *e)
     uint64_t tail_length;
     int late = serial_epoch_wait(s, e);
     uint64_t pending = s->pending;
-    int status = deltafs_writer_check_lease(s->writer, late == DELTAFS_OK ? e : &second);
+    int status = deltafs_private_writer_check_lease(s->writer, late == DELTAFS_OK ? e : &second);
 
     if (status == DELTAFS_OK)
-        status = deltafs_writer_finish(s->writer, &tail_length, late == DELTAFS_OK ? e : &second);
+        status = deltafs_private_writer_finish(s->writer, &tail_length, late == DELTAFS_OK ? e : &second);
     if (status == DELTAFS_OK)
-        status = deltafs_writer_commit_close(s->writer, tail_length, late == DELTAFS_OK ? e : &second);
+        status = deltafs_private_writer_commit_close(s->writer, tail_length, late == DELTAFS_OK ? e : &second);
     status = late != DELTAFS_OK ? late : status;
-    int closed = deltafs_writer_destroy(s->writer, status == DELTAFS_OK ? e : &second);
+    int closed = deltafs_private_writer_destroy(s->writer, status == DELTAFS_OK ? e : &second);
     status = status != DELTAFS_OK ? status : closed;
     if (status == DELTAFS_OK && pending > 0)
         status = error_set(e, DELTAFS_ERR_UNCOMMITTED,
@@ -182,7 +182,7 @@ static int serial_close(void *ctx, struct error *e)
 
 static void serial_fail(void *ctx, const struct error *e)
 {
-    deltafs_writer_fail(((struct serial *)ctx)->writer, e);
+    deltafs_private_writer_fail(((struct serial *)ctx)->writer, e);
 }
 
 static struct writer *serial_writer(void *ctx)
@@ -209,14 +209,15 @@ static uint32_t serial_threads(void)
 static int serial_configure(struct writer_config *c, const char *path, const deltafs_options *o, int is_reopening,
                             char **schema, struct error *e)
 {
-    uint64_t partitions = deltafs_options_number(o, OPTION_PARTITIONS);
-    int status = is_reopening ? deltafs_writer_inspect(c, path, o, schema, e) : deltafs_writer_configure(c, path, o, e);
+    uint64_t partitions = deltafs_private_options_number(o, OPTION_PARTITIONS);
+    int status = is_reopening ? deltafs_private_writer_inspect(c, path, o, schema, e)
+                              : deltafs_private_writer_configure(c, path, o, e);
 
     if (!is_reopening)
         c->partitions = partitions == OPTION_AUTO ? 1 : (uint32_t)partitions;
     if (status == DELTAFS_OK)
-        status = deltafs_writer_share(c, 1, e);
-    if (deltafs_options_number(o, OPTION_THREADS) == OPTION_AUTO)
+        status = deltafs_private_writer_share(c, 1, e);
+    if (deltafs_private_options_number(o, OPTION_THREADS) == OPTION_AUTO)
         c->threads = serial_threads();
     if (c->memory == OPTION_AUTO)
         c->memory = SERIAL_MEMORY_DEFAULT;
@@ -228,22 +229,23 @@ static int serial_open(struct serial *s, struct writer_config *c, deltafs_dir **
 {
     struct lease lease = {0};
     struct error second;
-    int status = c->is_reopened ? deltafs_writer_take(c, &lease, e) : deltafs_writer_make(c, &lease, e);
+    int status = c->is_reopened ? deltafs_private_writer_take(c, &lease, e)
+                                : deltafs_private_writer_create_container(c, &lease, e);
 
     if (status != DELTAFS_OK)
         return status;
     s->is_async = c->is_async;
-    status = deltafs_writer_open(c, 0, c->partitions, &lease, &s->writer, e);
+    status = deltafs_private_writer_open(c, 0, c->partitions, &lease, &s->writer, e);
     if (status == DELTAFS_OK && c->is_reopened)
-        status = deltafs_writer_note_open(s->writer, c, e);
+        status = deltafs_private_writer_note_open(s->writer, c, e);
     if (status == DELTAFS_OK && c->is_reopened)
-        status = deltafs_writer_cut(s->writer, e);
+        status = deltafs_private_writer_truncate(s->writer, e);
     if (status == DELTAFS_OK)
-        status = deltafs_dir_attach(&serial_transport, s, c, out, e);
+        status = deltafs_private_dir_attach(&serial_transport, s, c, out, e);
     if (status != DELTAFS_OK) {
-        deltafs_writer_return_lease(s->writer, &lease);
-        deltafs_writer_destroy(s->writer, &second);
-        deltafs_writer_unmake(c, &lease);
+        deltafs_private_writer_return_lease(s->writer, &lease);
+        deltafs_private_writer_destroy(s->writer, &second);
+        deltafs_private_writer_remove_container(c, &lease);
     }
     return status;
 }
@@ -271,7 +273,7 @@ static int dir_open_to_write(const char *path, const deltafs_options *o, int is_
 static int open_to_write(const char *call, const char *path, const deltafs_options *options, int is_reopening,
                          deltafs_dir **out)
 {
-    struct error *e = deltafs_thread_error();
+    struct error *e = deltafs_private_thread_error();
     deltafs_options *defaults = NULL;
     int status = DELTAFS_OK;
 
@@ -307,7 +309,7 @@ enum option_keys dir_keys(const deltafs_dir *d)
 int dir_must_write(deltafs_dir *d, const char *call)
 {
     if (!d)
-        return error_set(deltafs_thread_error(), DELTAFS_ERR_INVALID, "%s: no directory", call);
+        return error_set(deltafs_private_thread_error(), DELTAFS_ERR_INVALID, "%s: no directory", call);
     if (!d->transport)
         return error_set(&d->error, DELTAFS_ERR_MODE,
                          "%s: %.800s is open for reading; open it by deltafs_reopen to write to it", call,
@@ -398,7 +400,7 @@ int deltafs_append_bytes(deltafs_dir *d, const void *key, size_t key_size, const
 
 uint64_t dir_last_records(const deltafs_dir *d)
 {
-    return deltafs_writer_last_records(d->transport->writer(d->ctx));
+    return deltafs_private_writer_last_records(d->transport->writer(d->ctx));
 }
 
 int deltafs_last_label(deltafs_dir *d, uint64_t *label)
@@ -407,10 +409,10 @@ int deltafs_last_label(deltafs_dir *d, uint64_t *label)
     int is_there;
 
     if (!d || !label)
-        return error_set(d ? &d->error : deltafs_thread_error(), DELTAFS_ERR_INVALID,
+        return error_set(d ? &d->error : deltafs_private_thread_error(), DELTAFS_ERR_INVALID,
                          "deltafs_last_label: dir and label must be given");
     if (d->transport) {
-        is_there = deltafs_writer_last_label(d->transport->writer(d->ctx), label);
+        is_there = deltafs_private_writer_last_label(d->transport->writer(d->ctx), label);
     } else {
         m = &d->reader->manifest;
         is_there = m->epoch_count > 0;
@@ -455,22 +457,22 @@ int deltafs_close(deltafs_dir *d)
     if (!d)
         return DELTAFS_OK;
     if (d->transport)
-        status = d->transport->close(d->ctx, deltafs_thread_error());
+        status = d->transport->close(d->ctx, deltafs_private_thread_error());
     reader_close(d->reader);
-    deltafs_dir_free(d);
+    deltafs_private_dir_free(d);
     return status;
 }
 
 /* Of the options only those count that are about the repairing itself: what a job has in its environment is about
  * directories that are made. */
-static int repair_options(deltafs_options *o, const struct deltafs_repair_wish *wish)
+static int repair_options(deltafs_options *o, const struct deltafs_repair_options *wish)
 {
     char lease[32];
     int status = DELTAFS_OK;
 
     for (int i = 0; i < OPTION_COUNT && status == DELTAFS_OK; i++)
         if (i != OPTION_LEASE && i != OPTION_MEMORY)
-            status = deltafs_options_reset(o, (enum option_id)i, deltafs_thread_error());
+            status = deltafs_private_options_reset(o, (enum option_id)i, deltafs_private_thread_error());
     snprintf(lease, sizeof lease, "%llu", (unsigned long long)wish->lease);
     if (status == DELTAFS_OK && wish->has_lease)
         status = deltafs_options_set(o, "lease", lease);
@@ -492,7 +494,7 @@ static int repair_close(void *ctx, int may_drop, struct error *e)
     return status == DELTAFS_OK ? deltafs_close(d) : status;
 }
 
-static int dir_repair(const char *path, const struct deltafs_repair_wish *wish, deltafs_options *o,
+static int dir_repair(const char *path, const struct deltafs_repair_options *wish, deltafs_options *o,
                       deltafs_repair_fn fn, void *arg, struct error *e)
 {
     struct repair_closing closing = {path, o};
@@ -500,23 +502,23 @@ static int dir_repair(const char *path, const struct deltafs_repair_wish *wish, 
 
     if (status != DELTAFS_OK)
         return status;
-    uint64_t memory = deltafs_options_number(o, OPTION_MEMORY);
-    struct repair_how how = {.lease = deltafs_options_number(o, OPTION_LEASE),
+    uint64_t memory = deltafs_private_options_number(o, OPTION_MEMORY);
+    struct repair_how how = {.lease = deltafs_private_options_number(o, OPTION_LEASE),
                              .memory = memory == OPTION_AUTO ? SERIAL_MEMORY_DEFAULT : memory,
                              .close = repair_close,
                              .ctx = &closing};
     return repair_directory(path, wish, &how, fn, arg, e);
 }
 
-int deltafs_repair(const char *path, const struct deltafs_repair_wish *wish, deltafs_repair_fn fn, void *arg)
+int deltafs_repair(const char *path, const struct deltafs_repair_options *wish, deltafs_repair_fn fn, void *arg)
 {
-    static const struct deltafs_repair_wish plain;
-    struct error *e = deltafs_thread_error();
+    static const struct deltafs_repair_options plain;
+    struct error *e = deltafs_private_thread_error();
     deltafs_options *o = NULL;
 
     if (!path || !*path)
         return error_set(e, DELTAFS_ERR_INVALID, "deltafs_repair: path must be given");
-    if (wish && wish->has_label && wish->has_drop)
+    if (wish && wish->has_label && wish->has_drop_from)
         return error_set(e, DELTAFS_ERR_INVALID, "deltafs_repair: a label and epochs to be dropped do not go together");
     int status = deltafs_options_create(&o);
     if (status == DELTAFS_OK)
@@ -529,7 +531,7 @@ int deltafs_repair(const char *path, const struct deltafs_repair_wish *wish, del
 
 int deltafs_open(const char *path, const deltafs_options *options, deltafs_dir **out)
 {
-    struct error *e = deltafs_thread_error();
+    struct error *e = deltafs_private_thread_error();
 
     if (!path || !*path || !out)
         return error_set(e, DELTAFS_ERR_INVALID, "deltafs_open: path and out must be given");
@@ -541,8 +543,8 @@ int deltafs_open(const char *path, const deltafs_options *options, deltafs_dir *
     int status = options ? DELTAFS_OK : deltafs_options_create(&defaults);
     const deltafs_options *o = options ? options : defaults;
     if (status == DELTAFS_OK)
-        status = reader_open(path, (uint32_t)deltafs_options_number(o, OPTION_READ_THREADS),
-                             deltafs_options_number(o, OPTION_READ_CACHE), &d->reader, e);
+        status = reader_open(path, (uint32_t)deltafs_private_options_number(o, OPTION_READ_THREADS),
+                             deltafs_private_options_number(o, OPTION_READ_CACHE), &d->reader, e);
     deltafs_options_destroy(defaults);
     if (status != DELTAFS_OK) {
         free(d);
@@ -555,7 +557,7 @@ int deltafs_open(const char *path, const deltafs_options *options, deltafs_dir *
 static int dir_must_read(deltafs_dir *d, const char *call)
 {
     if (!d)
-        return error_set(deltafs_thread_error(), DELTAFS_ERR_INVALID, "%s: no directory", call);
+        return error_set(deltafs_private_thread_error(), DELTAFS_ERR_INVALID, "%s: no directory", call);
     if (d->transport)
         return error_set(&d->error, DELTAFS_ERR_MODE,
                          "%s: %.800s is open for writing; to read what is committed, open it by deltafs_open, too",
@@ -588,7 +590,7 @@ static int dir_scan(deltafs_dir *d, uint32_t first, uint32_t end, const struct d
 {
     struct reader *r = d->reader;
     struct scan_damages damages = {0};
-    struct deltafs_verify_stat counts = {0};
+    struct deltafs_verify_counts counts = {0};
     struct error e;
     uint32_t first_epoch, end_epoch;
     int status = DELTAFS_OK;
@@ -691,10 +693,10 @@ int deltafs_epoch_stat(deltafs_dir *d, uint64_t i, struct deltafs_epoch_stat *ou
 int deltafs_io_stat(const deltafs_dir *d, struct deltafs_io_stat *out)
 {
     if (!d || !out)
-        return error_set(deltafs_thread_error(), DELTAFS_ERR_INVALID,
+        return error_set(deltafs_private_thread_error(), DELTAFS_ERR_INVALID,
                          "deltafs_io_stat: directory and out must be given");
     if (d->transport)
-        deltafs_writer_io(d->transport->writer(d->ctx), out);
+        deltafs_private_writer_io(d->transport->writer(d->ctx), out);
     else
         io_stat(&d->reader->io, out);
     return DELTAFS_OK;
@@ -708,11 +710,11 @@ int deltafs_memory_stat(deltafs_dir *d, struct deltafs_memory_stat *out)
         return status;
     if (!out)
         return error_set(&d->error, DELTAFS_ERR_INVALID, "deltafs_memory_stat: out must be given");
-    deltafs_writer_memory(d->transport->writer(d->ctx), out);
+    deltafs_private_writer_memory(d->transport->writer(d->ctx), out);
     return DELTAFS_OK;
 }
 
-int deltafs_verify(deltafs_dir *d, deltafs_damage_fn fn, void *arg, struct deltafs_verify_stat *out)
+int deltafs_verify(deltafs_dir *d, deltafs_damage_fn fn, void *arg, struct deltafs_verify_counts *out)
 {
     int status = dir_must_read_to(d, "deltafs_verify", out);
 

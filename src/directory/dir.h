@@ -21,14 +21,14 @@ struct dir_transport {
 };
 
 /* A handle that writes by `transport`; takes over `ctx` on success. */
-DELTAFS_PRIVATE int deltafs_dir_attach(const struct dir_transport *transport, void *ctx, const struct writer_config *c,
-                                       deltafs_dir **out, struct error *e);
+DELTAFS_PRIVATE int deltafs_private_dir_attach(const struct dir_transport *transport, void *ctx,
+                                               const struct writer_config *c, deltafs_dir **out, struct error *e);
 
 /* Free a handle that nobody has seen yet; what is behind it stays. NULL is fine. */
-DELTAFS_PRIVATE void deltafs_dir_free(deltafs_dir *d);
+DELTAFS_PRIVATE void deltafs_private_dir_free(deltafs_dir *d);
 
 /* Say in a message that it is about an epoch that ended before. */
-DELTAFS_PRIVATE void deltafs_dir_explain_late(uint64_t label, struct error *e);
+DELTAFS_PRIVATE void deltafs_private_dir_explain_async(uint64_t label, struct error *e);
 
 /* Records of the epoch that the writing handle committed last; of rank 0's handle only. */
 uint64_t dir_last_records(const deltafs_dir *d);

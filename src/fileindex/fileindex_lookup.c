@@ -9,14 +9,14 @@
 
 #define SLICE_GAP 512 /* bytes between two columns that are read rather than passed over */
 
-const char *deltafs_keys_errmsg(const deltafs_keys *k)
+const char *deltafs_fileindex_errmsg(const deltafs_fileindex *k)
 {
-    return k ? k->error.text : deltafs_thread_error()->text;
+    return k ? k->error.text : deltafs_private_thread_error()->text;
 }
 
 /* ---- Opening ---- */
 
-static void keys_close_files(deltafs_keys *k)
+static void keys_close_files(deltafs_fileindex *k)
 {
     for (size_t i = 0; k->source && i < k->sources.count; i++)
         if (k->source[i].is_open) {
@@ -27,7 +27,7 @@ static void keys_close_files(deltafs_keys *k)
     k->open_count = 0;
 }
 
-void deltafs_keys_close(deltafs_keys *k)
+void deltafs_fileindex_close(deltafs_fileindex *k)
 {
     if (!k)
         return;
@@ -38,7 +38,7 @@ void deltafs_keys_close(deltafs_keys *k)
     free(k->entry);
     free(k->by_sequence);
     sources_fini(&k->sources);
-    collection_fini(&k->place);
+    index_paths_fini(&k->place);
     buffer_fini(&k->slices);
     buffer_fini(&k->value);
     buffer_fini(&k->group);
@@ -65,7 +65,7 @@ static int compare_sequences(const void *a, const void *b)
     return s < t ? -1 : s > t;
 }
 
-static int keys_list(deltafs_keys *k, struct error *e)
+static int keys_list(deltafs_fileindex *k, struct error *e)
 {
     size_t n = 0, at = 0;
 
@@ -77,8 +77,8 @@ static int keys_list(deltafs_keys *k, struct error *e)
     if (!k->source || !k->entry || !k->by_sequence)
         return error_no_memory(e, n * sizeof *k->entry, "the tables");
     for (size_t i = 0; i < k->sources.count; i++) {
-        const struct key_source *s = &k->sources.source[i];
-        k->source[i].path = collection_path_out(&k->place, s->path);
+        const struct source_entry *s = &k->sources.source[i];
+        k->source[i].path = index_paths_path_out(&k->place, s->path);
         if (!k->source[i].path)
             return error_no_memory(e, strlen(s->path), "a path");
         for (size_t t = 0; t < s->table_count; t++)
@@ -94,7 +94,7 @@ static int keys_list(deltafs_keys *k, struct error *e)
 
 /* Each table's epoch must be there, with as many records as it has rows: a power loss may have taken it, and repair
  * given it up. */
-static void keys_match_epochs(deltafs_keys *k)
+static void keys_match_epochs(deltafs_fileindex *k)
 {
     struct deltafs_epoch_stat epoch = {0};
     uint64_t i = 0;
@@ -112,7 +112,7 @@ static void keys_match_epochs(deltafs_keys *k)
     }
 }
 
-int keys_entry_lost(const deltafs_keys *k, const struct keys_entry *entry, struct error *e)
+int keys_entry_lost(const deltafs_fileindex *k, const struct keys_entry *entry, struct error *e)
 {
     return error_set(e, DELTAFS_ERR_DAMAGED,
                      "%s: what it had of %s, labelled %" PRIu64 ", is lost (epoch %" PRIu64 " is missing or another); "
@@ -120,7 +120,7 @@ int keys_entry_lost(const deltafs_keys *k, const struct keys_entry *entry, struc
                      k->place.path, k->source[entry->source].path, entry->table->table.label, entry->table->sequence);
 }
 
-int keys_check_any(const deltafs_keys *k, struct error *e)
+int keys_check_any(const deltafs_fileindex *k, struct error *e)
 {
     if (k->sources.last_whole > 0)
         return DELTAFS_OK;
@@ -129,28 +129,28 @@ int keys_check_any(const deltafs_keys *k, struct error *e)
                      k->place.path);
 }
 
-static int keys_open(deltafs_keys *k, const char *path, const deltafs_options *options, struct error *e)
+static int keys_open(deltafs_fileindex *k, const char *path, const deltafs_options *options, struct error *e)
 {
     struct deltafs_stat stat;
     int status = io_stay(&k->io, path, e);
 
     if (status == DELTAFS_OK)
-        status = collection_find(&k->io, path, &k->place, e);
+        status = index_paths_find(&k->io, path, &k->place, e);
     if (status != DELTAFS_OK)
         return status;
     /* First what is indexed, then the directory, which has all of that. */
     status = sources_read(&k->io, k->place.sources, &k->sources, e);
     if (status == DELTAFS_OK)
-        collection_settle(&k->place, &k->io, &k->sources);
+        index_paths_settle(&k->place, &k->io, &k->sources);
     if (status == DELTAFS_OK && deltafs_open(k->place.path, options, &k->dir) != DELTAFS_OK) {
-        *e = *deltafs_thread_error();
+        *e = *deltafs_private_thread_error();
         status = e->status;
     }
     if (status == DELTAFS_OK && (status = deltafs_stat(k->dir, &stat)) != DELTAFS_OK)
         error_set(e, status, "%s", deltafs_errmsg(k->dir));
     if (status == DELTAFS_OK)
         status = sources_check_uuid(&k->sources, k->place.sources, stat.uuid, e);
-    if (status == DELTAFS_OK && (strcmp(stat.keys, "u64") != 0 || stat.value_size != COLLECTION_VALUE))
+    if (status == DELTAFS_OK && (strcmp(stat.keys, "u64") != 0 || stat.value_size != FILEINDEX_VALUE))
         status = error_set(e, DELTAFS_ERR_NOT_DELTAFS, "%s: is a directory of records, not an index of files",
                            k->place.path);
     if (status == DELTAFS_OK)
@@ -160,13 +160,13 @@ static int keys_open(deltafs_keys *k, const char *path, const deltafs_options *o
     return status;
 }
 
-int deltafs_keys_open(const char *path, const deltafs_options *options, deltafs_keys **out)
+int deltafs_fileindex_open(const char *path, const deltafs_options *options, deltafs_fileindex **out)
 {
-    struct error *e = deltafs_thread_error(), own = {0};
+    struct error *e = deltafs_private_thread_error(), own = {0};
 
     if (!path || !*path || !out)
-        return error_set(e, DELTAFS_ERR_INVALID, "deltafs_keys_open: path and out must be given");
-    deltafs_keys *k = calloc(1, sizeof *k);
+        return error_set(e, DELTAFS_ERR_INVALID, "deltafs_fileindex_open: path and out must be given");
+    deltafs_fileindex *k = calloc(1, sizeof *k);
     if (!k)
         return error_no_memory(e, sizeof *k, "a handle");
     k->io = io_default();
@@ -176,7 +176,7 @@ int deltafs_keys_open(const char *path, const deltafs_options *options, deltafs_
         *out = k;
         return DELTAFS_OK;
     }
-    deltafs_keys_close(k);
+    deltafs_fileindex_close(k);
     *e = own;
     return status;
 }
@@ -199,7 +199,7 @@ static int source_check(struct keys_source *s, const struct source_identity *was
     return source_identity_is_same(&is, was) ? DELTAFS_OK : source_changed(s, "was written to", e);
 }
 
-static int source_try(deltafs_keys *k, struct keys_source *s, const struct source_identity *was, struct error *e)
+static int source_try(deltafs_fileindex *k, struct keys_source *s, const struct source_identity *was, struct error *e)
 {
     char kind;
     int status = key_file_kind(&k->io, s->path, &kind, e);
@@ -221,7 +221,7 @@ static int source_try(deltafs_keys *k, struct keys_source *s, const struct sourc
     return source_check(s, was, e);
 }
 
-int keys_source_open(deltafs_keys *k, size_t source, struct key_file **out, struct error *e)
+int keys_source_open(deltafs_fileindex *k, size_t source, struct key_file **out, struct error *e)
 {
     struct keys_source *s = &k->source[source];
     const struct source_identity *was = &k->sources.source[source].identity;
@@ -285,8 +285,8 @@ static size_t row_slices(struct row_place *place, size_t n, struct deltafs_exten
 }
 
 /* Read the row into k->value: the packed value, and behind it what was read. *key gets its key. */
-static int row_read(deltafs_keys *k, const struct keys_entry *entry, struct key_file *file, uint64_t row, uint64_t *key,
-                    struct error *e)
+static int row_read(deltafs_fileindex *k, const struct keys_entry *entry, struct key_file *file, uint64_t row,
+                    uint64_t *key, struct error *e)
 {
     const struct deltafs_table *t = &entry->table->table;
     const struct deltafs_column *key_column = &t->column[t->key];
@@ -350,12 +350,12 @@ struct group {
     const struct keys_entry *entry;
     struct key_file *file;
     uint64_t from, end; /* rows */
-    uint64_t key[COLLECTION_GROUP];
+    uint64_t key[FILEINDEX_GROUP];
     const uint8_t *stream; /* all of them, if they are a stream that begins at: */
     uint64_t first;
 };
 
-static int group_read(deltafs_keys *k, struct group *g, struct error *e)
+static int group_read(deltafs_fileindex *k, struct group *g, struct error *e)
 {
     const struct deltafs_table *t = &g->entry->table->table;
     const struct deltafs_column *c = &t->column[t->key];
@@ -378,7 +378,7 @@ static int group_read(deltafs_keys *k, struct group *g, struct error *e)
 }
 
 /* The packed value of a row into k->value. */
-static int group_value(deltafs_keys *k, const struct group *g, uint64_t row, struct error *e)
+static int group_value(deltafs_fileindex *k, const struct group *g, uint64_t row, struct error *e)
 {
     const struct deltafs_table *t = &g->entry->table->table;
     uint64_t key;
@@ -398,7 +398,7 @@ static int group_value(deltafs_keys *k, const struct group *g, uint64_t row, str
 }
 
 /* Rows of the group number `number` that have the key, of which there must be `count`. */
-static int group_hand_out(deltafs_keys *k, struct keys_entry *entry, uint64_t number, uint64_t count, uint64_t key,
+static int group_hand_out(deltafs_fileindex *k, struct keys_entry *entry, uint64_t number, uint64_t count, uint64_t key,
                           deltafs_row_fn fn, void *arg, int *stop, struct error *e)
 {
     const struct keys_source *s = &k->source[entry->source];
@@ -454,7 +454,7 @@ static int compare_hits(const void *a, const void *b)
     return x->group < y->group ? -1 : x->group > y->group;
 }
 
-static struct keys_entry *keys_entry_of(const deltafs_keys *k, uint64_t sequence)
+static struct keys_entry *keys_entry_of(const deltafs_fileindex *k, uint64_t sequence)
 {
     size_t low = 0, high = k->entry_count;
 
@@ -486,7 +486,7 @@ static void keep_error(struct error *first, const struct error *e)
 }
 
 /* The sequences of the tables in the range; 0: there is none. What cannot be asked for is an error. */
-static int keys_sequences(deltafs_keys *k, const struct deltafs_range *range, struct deltafs_range *out,
+static int keys_sequences(deltafs_fileindex *k, const struct deltafs_range *range, struct deltafs_range *out,
                           struct error *first)
 {
     struct error e;
@@ -512,7 +512,7 @@ static int keys_sequences(deltafs_keys *k, const struct deltafs_range *range, st
 }
 
 /* A source that has changed may have the key now, though its index has not. */
-static void keys_check_sources(deltafs_keys *k, const struct deltafs_range *range, struct error *first)
+static void keys_check_sources(deltafs_fileindex *k, const struct deltafs_range *range, struct error *first)
 {
     struct key_file *file;
     struct error e;
@@ -529,7 +529,7 @@ static void keys_check_sources(deltafs_keys *k, const struct deltafs_range *rang
 }
 
 /* The message of a look-up that failed is about one file, and there may be many: name the epochs that are missing. */
-static void keys_explain_lost(const deltafs_keys *k, const struct deltafs_range *range, struct error *e)
+static void keys_explain_lost(const deltafs_fileindex *k, const struct deltafs_range *range, struct error *e)
 {
     struct error why = *e;
     struct error_epochs lost = {.count = 0};
@@ -550,7 +550,7 @@ static void keys_explain_lost(const deltafs_keys *k, const struct deltafs_range 
 }
 
 /* What the directory has of the key, as hits in order; freed by the caller. */
-static int keys_look_up(deltafs_keys *k, uint64_t key, const struct deltafs_range *range,
+static int keys_look_up(deltafs_fileindex *k, uint64_t key, const struct deltafs_range *range,
                         const struct deltafs_range *sequences, struct hit **hits, size_t *count, struct error *first,
                         struct error *e)
 {
@@ -579,7 +579,8 @@ static int keys_look_up(deltafs_keys *k, uint64_t key, const struct deltafs_rang
     return DELTAFS_OK;
 }
 
-int deltafs_keys_get(deltafs_keys *k, uint64_t key, const struct deltafs_range *range, deltafs_row_fn fn, void *arg)
+int deltafs_fileindex_get(deltafs_fileindex *k, uint64_t key, const struct deltafs_range *range, deltafs_row_fn fn,
+                          void *arg)
 {
     struct deltafs_range sequences = {0, 0};
     struct error e = {0}, first = {0};
@@ -588,8 +589,8 @@ int deltafs_keys_get(deltafs_keys *k, uint64_t key, const struct deltafs_range *
     int stop = 0, status = DELTAFS_OK;
 
     if (!k || !fn)
-        return error_set(k ? &k->error : deltafs_thread_error(), DELTAFS_ERR_INVALID,
-                         "deltafs_keys_get: the handle and fn must be given");
+        return error_set(k ? &k->error : deltafs_private_thread_error(), DELTAFS_ERR_INVALID,
+                         "deltafs_fileindex_get: the handle and fn must be given");
     keys_check_any(k, &first);
     for (size_t i = 0; i < k->entry_count; i++)
         k->entry[i].is_absent = 0;
@@ -619,13 +620,13 @@ int deltafs_keys_get(deltafs_keys *k, uint64_t key, const struct deltafs_range *
 
 /* ---- What there is ---- */
 
-int deltafs_keys_io_stat(const deltafs_keys *k, struct deltafs_io_stat *out)
+int deltafs_fileindex_io_stat(const deltafs_fileindex *k, struct deltafs_io_stat *out)
 {
     struct deltafs_io_stat own;
 
     if (!k || !out)
-        return error_set(deltafs_thread_error(), DELTAFS_ERR_INVALID,
-                         "deltafs_keys_io_stat: the handle and out must be given");
+        return error_set(deltafs_private_thread_error(), DELTAFS_ERR_INVALID,
+                         "deltafs_fileindex_io_stat: the handle and out must be given");
     deltafs_io_stat(k->dir, out);
     io_stat(&k->io, &own);
     out->reads += own.reads + k->closed.reads;
@@ -636,14 +637,14 @@ int deltafs_keys_io_stat(const deltafs_keys *k, struct deltafs_io_stat *out)
     return DELTAFS_OK;
 }
 
-int deltafs_keys_table(deltafs_keys *k, size_t i, struct deltafs_table_stat *out)
+int deltafs_fileindex_table(deltafs_fileindex *k, size_t i, struct deltafs_table_stat *out)
 {
     if (!k || !out)
-        return error_set(deltafs_thread_error(), DELTAFS_ERR_INVALID,
-                         "deltafs_keys_table: the handle and out must be given");
+        return error_set(deltafs_private_thread_error(), DELTAFS_ERR_INVALID,
+                         "deltafs_fileindex_table: the handle and out must be given");
     if (i >= k->entry_count)
-        return error_set(&k->error, DELTAFS_ERR_INVALID, "deltafs_keys_table: no table number %zu; there are %zu", i,
-                         k->entry_count);
+        return error_set(&k->error, DELTAFS_ERR_INVALID, "deltafs_fileindex_table: no table number %zu; there are %zu",
+                         i, k->entry_count);
     const struct keys_entry *entry = &k->entry[i];
     const struct deltafs_table *t = &entry->table->table;
     *out = (struct deltafs_table_stat){.path = k->source[entry->source].path,

@@ -3,7 +3,7 @@
 #ifndef DELTAFS_CORE_KEYS_READER_H
 #define DELTAFS_CORE_KEYS_READER_H
 
-#include "fileindex/fileindex_paths.h"
+#include "fileindex/index_paths.h"
 #include "fileindex/source_file.h"
 
 #define KEYS_OPEN_FILES 16 /* sources that are kept open */
@@ -25,8 +25,8 @@ struct keys_source {
     int is_open;
 };
 
-struct deltafs_keys {
-    struct collection place;
+struct deltafs_fileindex {
+    struct index_paths place;
     struct io io;
     deltafs_dir *dir;
     struct sources sources;
@@ -41,9 +41,9 @@ struct deltafs_keys {
 };
 
 /* The source, open and unchanged; DELTAFS_ERR_CHANGED if it is not. */
-int keys_source_open(deltafs_keys *k, size_t source, struct key_file **out, struct error *e);
+int keys_source_open(deltafs_fileindex *k, size_t source, struct key_file **out, struct error *e);
 /* Whether any file was ever indexed here, be it forgotten by now: else nothing can be said not to be there. */
-int keys_check_any(const deltafs_keys *k, struct error *e);
-int keys_entry_lost(const deltafs_keys *k, const struct keys_entry *entry, struct error *e);
+int keys_check_any(const deltafs_fileindex *k, struct error *e);
+int keys_entry_lost(const deltafs_fileindex *k, const struct keys_entry *entry, struct error *e);
 
 #endif

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <deltafs/deltafs_keys.h>
+#include <deltafs/deltafs_fileindex.h>
 #include "base/options.h"
 #include "io/io.h"
 
@@ -14,7 +14,7 @@
 static const struct {
     const char *name;
     enum option_id id;
-} known[] = {{"collection", OPTION_COLLECTION},
+} known[] = {{"collection", OPTION_INDEX},
              {"epoch", OPTION_EPOCH},
              {"key", OPTION_KEY},
              {"schema", OPTION_SCHEMA},
@@ -45,8 +45,9 @@ static int conf_set(deltafs_options *o, enum option_id id, const char *value, co
     const char *name = deltafs_option_at(id)->name;
     size_t room = strlen(folder) + strlen(value) + 1;
 
-    if (id != OPTION_COLLECTION || *value == '\0')
-        return deltafs_options_set(o, name, value) == DELTAFS_OK ? DELTAFS_OK : (*e = *deltafs_thread_error()).status;
+    if (id != OPTION_INDEX || *value == '\0')
+        return deltafs_options_set(o, name, value) == DELTAFS_OK ? DELTAFS_OK
+                                                                 : (*e = *deltafs_private_thread_error()).status;
     if (!conf_is_below(value))
         return error_set(e, DELTAFS_ERR_OPTION, "option collection: '%.200s' is not below the folder", value);
     char *path = malloc(room);
@@ -56,7 +57,7 @@ static int conf_set(deltafs_options *o, enum option_id id, const char *value, co
     int status = deltafs_options_set(o, name, path);
     free(path);
     if (status != DELTAFS_OK)
-        *e = *deltafs_thread_error();
+        *e = *deltafs_private_thread_error();
     return status;
 }
 
@@ -84,7 +85,7 @@ static int conf_parse(deltafs_options *o, char *text, const char *path, const ch
     struct error why;
 
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        is_given[i] = deltafs_options_is_given(o, known[i].id);
+        is_given[i] = deltafs_private_options_is_given(o, known[i].id);
     for (unsigned number = 1; next; number++) {
         char *line = next;
         next = strchr(line, '\n');
@@ -122,13 +123,13 @@ static int conf_read(const char *path, char **text, struct error *e)
     return status;
 }
 
-int deltafs_keys_options(const char *path, deltafs_options *o)
+int deltafs_folder_options(const char *path, deltafs_options *o)
 {
-    struct error *e = deltafs_thread_error(), own = {0};
+    struct error *e = deltafs_private_thread_error(), own = {0};
     char *text = NULL;
 
     if (!path || !o)
-        return error_set(e, DELTAFS_ERR_INVALID, "deltafs_keys_options: path and options must be given");
+        return error_set(e, DELTAFS_ERR_INVALID, "deltafs_folder_options: path and options must be given");
     size_t n = strlen(path);
     while (n > 1 && path[n - 1] == '/')
         n--;

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/coding.h"
-#include "fileindex/fileindex_paths.h"
+#include "fileindex/index_paths.h"
 #include "directory/dir.h"
 #include "fileindex/indexer.h"
 #include "io/store_format.h"
@@ -21,9 +21,9 @@ struct deltafs_indexer {
     struct io io;
     struct logical_group group;
     struct indexer_calls calls;
-    struct collection place; /* of rank 0; of the others no more than a handle needs */
-    struct io there;         /* it is found by this one, wherever the process is; files are where that is */
-    char *whole;             /* its path for those who make it or open it */
+    struct index_paths place; /* of rank 0; of the others no more than a handle needs */
+    struct io there;          /* it is found by this one, wherever the process is; files are where that is */
+    char *whole;              /* its path for those who make it or open it */
     deltafs_options *options;
     int sync;
     deltafs_dir *dir; /* open from the first file that is added on */
@@ -41,7 +41,7 @@ struct deltafs_indexer {
 
 const char *deltafs_indexer_errmsg(const deltafs_indexer *ix)
 {
-    return ix ? ix->error.text : deltafs_thread_error()->text;
+    return ix ? ix->error.text : deltafs_private_thread_error()->text;
 }
 
 /* The first error of any rank is that of all; a process alone has but its own. */
@@ -76,26 +76,27 @@ static int indexer_broadcast(deltafs_indexer *ix, void *bytes, size_t n, struct 
 /* What the collection's directory is made with: the caller's options but those that are about something else. */
 static int indexer_options(deltafs_indexer *ix, const deltafs_options *given, struct error *e)
 {
-    static const enum option_id reset[] = {OPTION_KEYS, OPTION_VALUE_SIZE, OPTION_VOLUMES, OPTION_COMMIT, OPTION_PLACE};
+    static const enum option_id reset[] = {OPTION_KEYS, OPTION_VALUE_SIZE, OPTION_VOLUMES, OPTION_COMMIT,
+                                           OPTION_LAYOUT};
     int status = deltafs_options_create(&ix->options);
 
     if (status != DELTAFS_OK) {
-        *e = *deltafs_thread_error();
+        *e = *deltafs_private_thread_error();
         return status;
     }
     if (given)
-        status = deltafs_options_copy(ix->options, given, e);
+        status = deltafs_private_options_copy(ix->options, given, e);
     for (size_t i = 0; i < sizeof reset / sizeof reset[0] && status == DELTAFS_OK; i++)
-        status = deltafs_options_reset(ix->options, reset[i], e);
+        status = deltafs_private_options_reset(ix->options, reset[i], e);
     if (status != DELTAFS_OK)
         return status;
-    if (!deltafs_options_is_given(ix->options, OPTION_SYNC))
+    if (!deltafs_private_options_is_given(ix->options, OPTION_SYNC))
         status = deltafs_options_set(ix->options, "sync", "none");
     if (status == DELTAFS_OK)
-        status = deltafs_options_set(ix->options, "schema", COLLECTION_SCHEMA);
+        status = deltafs_options_set(ix->options, "schema", FILEINDEX_SCHEMA);
     if (status != DELTAFS_OK)
-        *e = *deltafs_thread_error();
-    ix->sync = deltafs_options_number(ix->options, OPTION_SYNC) != SYNC_NONE;
+        *e = *deltafs_private_thread_error();
+    ix->sync = deltafs_private_options_number(ix->options, OPTION_SYNC) != SYNC_NONE;
     return status;
 }
 
@@ -107,11 +108,11 @@ static int indexer_place(deltafs_indexer *ix, const char *collection, const char
     if (!collection || !*collection) {
         status = key_file_kind(&ix->io, path, &kind, e);
         if (status == DELTAFS_OK)
-            status = collection_beside(path, kind, &beside, e);
+            status = index_paths_beside(path, kind, &beside, e);
         collection = beside;
     }
     if (status == DELTAFS_OK)
-        status = collection_init(&ix->place, collection, e);
+        status = index_paths_init(&ix->place, collection, e);
     if (status == DELTAFS_OK)
         status = io_stay(&ix->there, collection, e);
     if (status == DELTAFS_OK && !(ix->whole = io_whole(&ix->there, collection)))
@@ -131,14 +132,14 @@ static int indexer_read(deltafs_indexer *ix, struct error *e)
     ix->manifest = (struct manifest){0};
     ix->is_made = status != DELTAFS_ERR_NOT_FOUND;
     if (status == DELTAFS_ERR_NOT_FOUND) {
-        collection_settle(&ix->place, &ix->there, &ix->sources);
+        index_paths_settle(&ix->place, &ix->there, &ix->sources);
         return DELTAFS_OK;
     }
     if (status != DELTAFS_OK)
         return status;
     status = sources_read(&ix->there, ix->place.sources, &ix->sources, e);
     /* One that was just made, and its job died before it could say what it is. */
-    if (status == DELTAFS_ERR_NOT_FOUND && m.epoch_count == 0 && strcmp(m.schema, COLLECTION_SCHEMA) == 0)
+    if (status == DELTAFS_ERR_NOT_FOUND && m.epoch_count == 0 && strcmp(m.schema, FILEINDEX_SCHEMA) == 0)
         status = sources_create(&ix->there, ix->place.sources, m.uuid_text, ix->sync, e) == DELTAFS_OK
                      ? sources_read(&ix->there, ix->place.sources, &ix->sources, e)
                      : e->status;
@@ -149,7 +150,7 @@ static int indexer_read(deltafs_indexer *ix, struct error *e)
     if (status == DELTAFS_OK)
         status = sources_check_uuid(&ix->sources, ix->place.sources, m.uuid_text, e);
     if (status == DELTAFS_OK)
-        collection_settle(&ix->place, &ix->there, &ix->sources);
+        index_paths_settle(&ix->place, &ix->there, &ix->sources);
     ix->next = m.epoch_count > 0 ? m.epoch[m.epoch_count - 1].label + 1 : 1;
     if (ix->next <= ix->sources.last)
         ix->next = ix->sources.last + 1;
@@ -161,7 +162,7 @@ static int indexer_read(deltafs_indexer *ix, struct error *e)
 static void indexer_free(deltafs_indexer *ix)
 {
     deltafs_options_destroy(ix->options);
-    collection_fini(&ix->place);
+    index_paths_fini(&ix->place);
     io_leave(&ix->there);
     free(ix->whole);
     sources_fini(&ix->sources);
@@ -169,9 +170,9 @@ static void indexer_free(deltafs_indexer *ix)
     free(ix);
 }
 
-int deltafs_indexer_open_group(const char *collection, const char *path, const deltafs_options *options,
-                               const struct logical_group *group, const struct indexer_calls *calls,
-                               deltafs_indexer **out, struct error *e)
+int deltafs_private_indexer_open_group(const char *collection, const char *path, const deltafs_options *options,
+                                       const struct logical_group *group, const struct indexer_calls *calls,
+                                       deltafs_indexer **out, struct error *e)
 {
     deltafs_indexer *ix = calloc(1, sizeof *ix);
     struct error own = {0};
@@ -216,11 +217,11 @@ int deltafs_indexer_open(const char *collection, const char *path, const deltafs
 {
     static const struct logical_group alone = {.ranks = 1};
     static const struct indexer_calls calls = {.create = alone_create, .reopen = alone_reopen};
-    struct error *e = deltafs_thread_error(), own = {0};
+    struct error *e = deltafs_private_thread_error(), own = {0};
 
     if ((!collection && !path) || !out)
         return error_set(e, DELTAFS_ERR_INVALID, "deltafs_indexer_open: collection or path, and out, must be given");
-    int status = deltafs_indexer_open_group(collection, path, options, &alone, &calls, out, &own);
+    int status = deltafs_private_indexer_open_group(collection, path, options, &alone, &calls, out, &own);
     if (status != DELTAFS_OK)
         *e = own;
     return status;
@@ -243,20 +244,20 @@ static int indexer_identify(struct io *io, const char *path, struct source_ident
     return status;
 }
 
-int deltafs_indexer_identify(const char *path, struct source_identity *out, struct error *e)
+int deltafs_private_indexer_identify(const char *path, struct source_identity *out, struct error *e)
 {
     struct io io = io_default();
 
     return indexer_identify(&io, path, out, e);
 }
 
-void deltafs_indexer_expect(deltafs_indexer *ix, const char *path, const struct source_identity *is)
+void deltafs_private_indexer_expect(deltafs_indexer *ix, const char *path, const struct source_identity *is)
 {
     ix->is = *is;
     snprintf(ix->expected, sizeof ix->expected, "%s", path);
 }
 
-void deltafs_indexer_written(deltafs_indexer *ix, const struct key_writer *w)
+void deltafs_private_indexer_written(deltafs_indexer *ix, const struct key_writer *w)
 {
     ix->writer = *w;
     ix->is_writer = 1;
@@ -272,7 +273,7 @@ static int is_epoch_lost(const struct manifest *m, const struct source_table *t)
 }
 
 /* Those of this job count as there. */
-static int is_source_lost(const deltafs_indexer *ix, const struct key_source *s)
+static int is_source_lost(const deltafs_indexer *ix, const struct source_entry *s)
 {
     int is_lost = 0;
 
@@ -282,9 +283,9 @@ static int is_source_lost(const deltafs_indexer *ix, const struct key_source *s)
 }
 
 /* Where the file of a source really is; NULL: nowhere, or there is no memory. */
-static const char *source_place(const deltafs_indexer *ix, struct key_source *s)
+static const char *source_place(const deltafs_indexer *ix, struct source_entry *s)
 {
-    char *path = collection_path_out(&ix->place, s->path), *whole = path ? io_whole(&ix->there, path) : NULL;
+    char *path = index_paths_path_out(&ix->place, s->path), *whole = path ? io_whole(&ix->there, path) : NULL;
 
     free(s->place);
     s->place = whole ? realpath(whole, NULL) : NULL;
@@ -295,7 +296,7 @@ static const char *source_place(const deltafs_indexer *ix, struct key_source *s)
 
 /* Whether two sources are one file, which a link leads to. What was found before is believed where it says no: there
  * may be many sources of the same size and time, and each is compared with all. */
-static int is_same_file(const deltafs_indexer *ix, struct key_source *s, struct key_source *t)
+static int is_same_file(const deltafs_indexer *ix, struct source_entry *s, struct source_entry *t)
 {
     if ((!s->place && !source_place(ix, s)) || (!t->place && !source_place(ix, t)) || strcmp(s->place, t->place) != 0)
         return 0;
@@ -304,10 +305,10 @@ static int is_same_file(const deltafs_indexer *ix, struct key_source *s, struct 
 
 /* The first source from *from on that is the same file as this one, by another name. *from gets the number of the next
  * one. NULL: there is none. */
-static const struct key_source *indexer_alias(deltafs_indexer *ix, struct key_source *s, size_t *from)
+static const struct source_entry *indexer_alias(deltafs_indexer *ix, struct source_entry *s, size_t *from)
 {
     while (*from < ix->sources.count) {
-        struct key_source *t = &ix->sources.source[(*from)++];
+        struct source_entry *t = &ix->sources.source[(*from)++];
         if (source_identity_is_same(&t->identity, &s->identity) && strcmp(t->path, s->path) != 0 &&
             is_same_file(ix, s, t))
             return t;
@@ -317,16 +318,16 @@ static const struct key_source *indexer_alias(deltafs_indexer *ix, struct key_so
 
 static int indexer_look(deltafs_indexer *ix, const char *path, int *has, struct error *e)
 {
-    struct key_source is = {0};
-    int status = collection_name(&ix->place, &ix->there, &ix->sources, path, &is.path, e);
+    struct source_entry is = {0};
+    int status = index_paths_name(&ix->place, &ix->there, &ix->sources, path, &is.path, e);
 
     *has = 0;
     if (status == DELTAFS_OK)
         status = indexer_identify(&ix->io, path, &is.identity, e);
     if (status == DELTAFS_OK) {
         size_t from = 0;
-        const struct key_source *s = sources_find(&ix->sources, is.path), *alias = indexer_alias(ix, &is, &from);
-        deltafs_indexer_expect(ix, path, &is.identity);
+        const struct source_entry *s = sources_find(&ix->sources, is.path), *alias = indexer_alias(ix, &is, &from);
+        deltafs_private_indexer_expect(ix, path, &is.identity);
         /* Under two names it would be found twice. */
         if (!s || !alias)
             s = s ? s : alias;
@@ -346,7 +347,7 @@ int deltafs_indexer_has(deltafs_indexer *ix, const char *path, int *has)
     if (!ix || !has || (ix->group.rank == 0 && !path))
         error_set(&own, DELTAFS_ERR_INVALID, "deltafs_indexer_has: the handle, path and has must be given");
     if (!ix || !has)
-        return (*deltafs_thread_error() = own).status;
+        return (*deltafs_private_thread_error() = own).status;
     if (own.status == DELTAFS_OK && ix->group.rank == 0)
         own.status = indexer_look(ix, path, &answer, &own);
     if (indexer_agree(ix, &own) == DELTAFS_OK)
@@ -382,8 +383,8 @@ static int indexer_share_text(deltafs_indexer *ix, char **text, struct error *e)
 static int indexer_compose(deltafs_indexer *ix, const char *path, struct key_file *file, size_t n,
                            const struct deltafs_table *const *table, char **text, struct error *e)
 {
-    struct key_source s = {.table_count = n, .table = calloc(n, sizeof *s.table)};
-    int status = s.table ? collection_name(&ix->place, &ix->there, &ix->sources, path, &s.path, e)
+    struct source_entry s = {.table_count = n, .table = calloc(n, sizeof *s.table)};
+    int status = s.table ? index_paths_name(&ix->place, &ix->there, &ix->sources, path, &s.path, e)
                          : error_no_memory(e, n, "tables");
 
     if (status == DELTAFS_OK)
@@ -409,13 +410,13 @@ struct share {
     uint32_t group; /* rows that have the same number */
     size_t n;
     uint64_t key[SHARE_ROWS];
-    uint8_t value[SHARE_ROWS * COLLECTION_VALUE];
+    uint8_t value[SHARE_ROWS * FILEINDEX_VALUE];
 };
 
 /* What fails here comes out at the epoch's end. */
 static void share_flush(struct share *s)
 {
-    deltafs_append_many(s->dir, s->n, s->key, sizeof s->key[0], s->value, COLLECTION_VALUE, COLLECTION_VALUE);
+    deltafs_append_many(s->dir, s->n, s->key, sizeof s->key[0], s->value, FILEINDEX_VALUE, FILEINDEX_VALUE);
     s->n = 0;
 }
 
@@ -428,7 +429,7 @@ static int share_append(void *arg, uint64_t first, const uint64_t *key, size_t n
         size_t part = n < SHARE_ROWS - s->n ? n : SHARE_ROWS - s->n;
         memcpy(s->key + s->n, key, part * sizeof *key);
         for (size_t i = 0; i < part; i++)
-            put_u32(s->value + (s->n + i) * COLLECTION_VALUE, (uint32_t)((first + i) / s->group));
+            put_u32(s->value + (s->n + i) * FILEINDEX_VALUE, (uint32_t)((first + i) / s->group));
         s->n += part;
         first += part;
         key += part;
@@ -491,11 +492,11 @@ static int indexer_open_dir(deltafs_indexer *ix, struct error *e)
         return status;
     /* One that is there has as many as it has. */
     if (is_made)
-        deltafs_options_reset(ix->options, OPTION_PARTITIONS, &own);
+        deltafs_private_options_reset(ix->options, OPTION_PARTITIONS, &own);
     status = is_made ? ix->calls.reopen(ix->group.ctx, ix->whole, ix->options, &ix->dir)
                      : ix->calls.create(ix->group.ctx, ix->whole, ix->options, &ix->dir);
     if (status != DELTAFS_OK) {
-        *e = *deltafs_thread_error();
+        *e = *deltafs_private_thread_error();
         return status;
     }
     /* What others have added by now, and the first line of SOURCES. */
@@ -511,7 +512,7 @@ static int indexer_open_dir(deltafs_indexer *ix, struct error *e)
 }
 
 /* Rank 0: the lines of `n` sources into SOURCES, none after an error. */
-static int indexer_append(deltafs_indexer *ix, struct key_source *s, size_t n, struct error *e)
+static int indexer_append(deltafs_indexer *ix, struct source_entry *s, size_t n, struct error *e)
 {
     char *all = NULL, *text;
     size_t size = 0;
@@ -538,7 +539,7 @@ static int indexer_append(deltafs_indexer *ix, struct key_source *s, size_t n, s
 /* Rank 0. */
 static int indexer_forget_source(deltafs_indexer *ix, const char *name, struct error *e)
 {
-    struct key_source none = {.path = strdup(name)};
+    struct source_entry none = {.path = strdup(name)};
     int status = none.path ? indexer_append(ix, &none, 1, e) : error_no_memory(e, strlen(name), "a path");
 
     source_fini(&none);
@@ -547,10 +548,10 @@ static int indexer_forget_source(deltafs_indexer *ix, const char *name, struct e
 
 /* Rank 0: note the source, now that its epochs are committed. By another name it is forgotten, or all of its rows would
  * be found twice. */
-static int indexer_note(deltafs_indexer *ix, struct key_source *s, struct error *e)
+static int indexer_note(deltafs_indexer *ix, struct source_entry *s, struct error *e)
 {
-    struct key_source *all = calloc(ix->sources.count + 1, sizeof *all);
-    const struct key_source *alias;
+    struct source_entry *all = calloc(ix->sources.count + 1, sizeof *all);
+    const struct source_entry *alias;
     size_t n = 1, from = 0;
     int status = all ? DELTAFS_OK : error_no_memory(e, ix->sources.count * sizeof *all, "a file's lines");
 
@@ -559,7 +560,7 @@ static int indexer_note(deltafs_indexer *ix, struct key_source *s, struct error 
             status = error_no_memory(e, strlen(alias->path), "a path");
     if (status == DELTAFS_OK) {
         all[0] = *s;
-        *s = (struct key_source){0};
+        *s = (struct source_entry){0};
         status = indexer_append(ix, all, n, e);
     }
     for (size_t i = 0; all && i < n; i++)
@@ -584,7 +585,7 @@ static int indexer_check_epoch(const deltafs_indexer *ix, const char *path, cons
 }
 
 /* Collective: all tables of a source whose lines all ranks have. */
-static int indexer_add_tables(deltafs_indexer *ix, struct key_file *file, const char *path, struct key_source *s,
+static int indexer_add_tables(deltafs_indexer *ix, struct key_file *file, const char *path, struct source_entry *s,
                               struct error *e)
 {
     struct error own = {0};
@@ -612,7 +613,7 @@ static int indexer_add_tables(deltafs_indexer *ix, struct key_file *file, const 
 
 /* Collective: rank 0's lines, taken apart. */
 static int indexer_share_source(deltafs_indexer *ix, const char *path, struct key_file *file, size_t n,
-                                const struct deltafs_table *const *table, struct key_source *s, struct error *e)
+                                const struct deltafs_table *const *table, struct source_entry *s, struct error *e)
 {
     char *text = NULL;
     struct error own = {0};
@@ -668,7 +669,7 @@ static int indexer_add(deltafs_indexer *ix, const char *path, size_t n, const st
                        struct error *e)
 {
     struct key_file file;
-    struct key_source s = {0};
+    struct source_entry s = {0};
     struct indexed_file what = {.kind = '-'};
     struct error own = {0};
 
@@ -695,7 +696,7 @@ int deltafs_indexer_add(deltafs_indexer *ix, const char *path, size_t n, const s
     struct error own = {0};
 
     if (!ix)
-        return error_set(deltafs_thread_error(), DELTAFS_ERR_INVALID, "deltafs_indexer_add: no handle");
+        return error_set(deltafs_private_thread_error(), DELTAFS_ERR_INVALID, "deltafs_indexer_add: no handle");
     int status = indexer_add(ix, path, n, table, &own);
     if (status != DELTAFS_OK)
         ix->error = own;
@@ -735,8 +736,8 @@ static int indexer_has_not(const deltafs_indexer *ix, const char *path, struct e
 /* Rank 0: the source that is called so; or, if there is none, those that are this file by other names. */
 static int indexer_name_one(deltafs_indexer *ix, const char *path, struct names *out, struct error *e)
 {
-    struct key_source is = {0};
-    int status = collection_name(&ix->place, &ix->there, &ix->sources, path, &is.path, e);
+    struct source_entry is = {0};
+    int status = index_paths_name(&ix->place, &ix->there, &ix->sources, path, &is.path, e);
 
     if (status != DELTAFS_OK)
         return status == DELTAFS_ERR_NOT_FOUND ? indexer_has_not(ix, path, e) : status;
@@ -745,7 +746,7 @@ static int indexer_name_one(deltafs_indexer *ix, const char *path, struct names 
     else
         source_place(ix, &is);
     for (size_t i = 0; is.place && i < ix->sources.count && status == DELTAFS_OK; i++) {
-        struct key_source *s = &ix->sources.source[i];
+        struct source_entry *s = &ix->sources.source[i];
         if (source_place(ix, s) && strcmp(s->place, is.place) == 0)
             status = names_add(ix, out, s->path, e);
     }
@@ -756,7 +757,7 @@ static int indexer_name_one(deltafs_indexer *ix, const char *path, struct names 
 /* Whether the file of a source has gone; it is an error if it cannot be looked for. */
 static int source_has_gone(deltafs_indexer *ix, const char *name, int *has_gone, struct error *e)
 {
-    char *path = collection_path_out(&ix->place, name), kind;
+    char *path = index_paths_path_out(&ix->place, name), kind;
     int status = path ? key_file_kind(&ix->there, path, &kind, e) : error_no_memory(e, strlen(name), "a path");
 
     free(path);
@@ -835,7 +836,7 @@ int deltafs_indexer_forget(deltafs_indexer *ix, const char *path, uint64_t *forg
     struct names names = {.count = 0};
 
     if (!ix || !forgotten)
-        return error_set(deltafs_thread_error(), DELTAFS_ERR_INVALID,
+        return error_set(deltafs_private_thread_error(), DELTAFS_ERR_INVALID,
                          "deltafs_indexer_forget: the handle and forgotten must be given");
     *forgotten = 0;
     int status = indexer_forget(ix, path, &names, forgotten, &own);
@@ -847,7 +848,7 @@ int deltafs_indexer_forget(deltafs_indexer *ix, const char *path, uint64_t *forg
 
 int deltafs_indexer_close(deltafs_indexer *ix)
 {
-    struct error *e = deltafs_thread_error();
+    struct error *e = deltafs_private_thread_error();
 
     if (!ix)
         return DELTAFS_OK;

@@ -25,7 +25,7 @@ static int key_file_open_alone(struct key_file *f, const struct io *io, const ch
 {
     char *whole = io_whole(io, path);
     int status = whole ? deltafs_logical_open(whole, O_RDONLY, NULL, &f->logical)
-                       : error_no_memory(deltafs_thread_error(), strlen(path), "a path");
+                       : error_no_memory(deltafs_private_thread_error(), strlen(path), "a path");
 
     free(whole);
     return status;
@@ -41,7 +41,7 @@ int key_file_open(struct key_file *f, struct io *io, const char *path, char kind
     if (kind == 'f') {
         status = open ? open(ctx, path, &f->logical) : key_file_open_alone(f, io, path);
         if (status != DELTAFS_OK)
-            *e = *deltafs_thread_error();
+            *e = *deltafs_private_thread_error();
     } else {
         status = io_file_open(io, path, O_RDONLY, &f->plain, e);
         if (status == DELTAFS_OK)

@@ -46,7 +46,7 @@ int key_column_scan(struct key_file *f, const struct deltafs_column *c, uint64_t
 struct key_writer {
     uint8_t uuid[16]; /* of the file's container */
     uint32_t session, writer;
-    const struct kept_keys *keys; /* NULL: none */
+    const struct captured_keys *keys; /* NULL: none */
 };
 
 /* The same as key_column_scan, of rows in the share of one process of the group that wrote the file last: those whose

@@ -69,7 +69,7 @@ static int share_take(struct share_scan *s, const struct piece *p, struct error 
         /* The last key may go on elsewhere. */
         if (s->who->keys && row_place(s, row) + size <= p->offset + p->size) {
             n -= row_place(s, end - 1) + size > p->offset + p->size;
-            kept = kept_keys_find(s->who->keys, row, position, &n);
+            kept = captured_keys_find(s->who->keys, row, position, &n);
         }
         status = kept ? share_hand_out(s, row, kept, n, e) : share_read_back(s, row, row + n, e);
         row += n;
@@ -156,7 +156,7 @@ int key_column_scan_written(struct key_file *f, const struct deltafs_column *c, 
     struct share_scan *s = calloc(1, sizeof *s);
     if (!s)
         return error_no_memory(e, sizeof *s, "keys");
-    if (who.keys && !kept_keys_are_of(who.keys, c))
+    if (who.keys && !captured_keys_are_of(who.keys, c))
         who.keys = NULL;
     s->file = f;
     s->map = &f->logical->map;

@@ -71,14 +71,14 @@ static void table_fini(struct source_table *t)
     free(t->schema);
 }
 
-void source_fini(struct key_source *s)
+void source_fini(struct source_entry *s)
 {
     for (size_t i = 0; i < s->table_count; i++)
         table_fini(&s->table[i]);
     free(s->table);
     free(s->path);
     free(s->place);
-    *s = (struct key_source){0};
+    *s = (struct source_entry){0};
 }
 
 void sources_fini(struct sources *s)
@@ -117,7 +117,7 @@ static void format_table(FILE *f, const struct source_table *t)
     }
 }
 
-int source_format(const struct key_source *s, char **text, struct error *e)
+int source_format(const struct source_entry *s, char **text, struct error *e)
 {
     const struct source_identity *id = &s->identity;
     char *out = NULL;
@@ -232,7 +232,7 @@ static int grow(void *array, size_t *capacity, size_t count, size_t size, struct
 
 /* The source whose lines are being read. */
 struct parser {
-    struct key_source source;
+    struct source_entry source;
     size_t capacity;
     uint64_t last;
     int is_done;         /* its last line was read */
@@ -254,7 +254,7 @@ static int parse_table(struct parser *p, const char *fields, const char *path, u
         manifest_field(fields, "columns", &columns) != 0)
         return error_damaged(e, path, offset, "a table's line is malformed");
     if (p->all && p->all->version > 1 &&
-        (manifest_field(fields, "group", &group) != 0 || group < 1 || group > COLLECTION_GROUP ||
+        (manifest_field(fields, "group", &group) != 0 || group < 1 || group > FILEINDEX_GROUP ||
          (group & (group - 1)) != 0))
         return error_damaged(e, path, offset, "a table's groups are malformed");
     t.group = (uint32_t)group;
@@ -373,7 +373,7 @@ static int table_make_schema(struct source_table *t, struct error *e)
     }
     t->schema = out;
     if (deltafs_schema_parse(out, &schema) != DELTAFS_OK) {
-        *e = *deltafs_thread_error();
+        *e = *deltafs_private_thread_error();
         return e->status;
     }
     t->size = (uint32_t)deltafs_schema_size(schema);
@@ -403,7 +403,7 @@ static int table_check(struct source_table *t, uint64_t size, struct error *e)
         return error_set(e, DELTAFS_ERR_INVALID,
                          "table '%.100s': the key's column '%.100s' is of the type %c%" PRIu32 ", which is no integer",
                          d->name, d->column[d->key].name, d->column[d->key].kind, d->column[d->key].size);
-    if (d->rows > COLLECTION_ROW_MAX - COLLECTION_GROUP_1 || d->rows > (uint64_t)source_table_group(t) << 32)
+    if (d->rows > FILEINDEX_ROW_MAX - FILEINDEX_GROUP_1 || d->rows > (uint64_t)source_table_group(t) << 32)
         return error_set(e, DELTAFS_ERR_INVALID, "table '%.100s' has %" PRIu64 " rows; at most 2^38 are possible",
                          d->name, d->rows);
     for (size_t i = 0; i < d->column_count; i++) {
@@ -476,7 +476,7 @@ static int parse_forget(struct parser *p, const char *fields, const char *path, 
 
 static int parse_source(struct parser *p, const char *fields, const char *path, uint64_t offset, struct error *e)
 {
-    struct key_source *s = &p->source;
+    struct source_entry *s = &p->source;
     uint64_t tables;
     struct error why;
 
@@ -534,7 +534,7 @@ static char *line_split(char *line, char **fields)
     return line;
 }
 
-int source_parse(char *text, const char *path, struct key_source *out, struct error *e)
+int source_parse(char *text, const char *path, struct source_entry *out, struct error *e)
 {
     struct parser p = {0};
     char *next, *fields;
@@ -573,7 +573,7 @@ int sources_check_uuid(const struct sources *s, const char *path, const char *uu
 }
 
 /* The highest sequence of its tables, or `last` if that is higher. */
-static uint64_t sources_last(const struct key_source *s, uint64_t last)
+static uint64_t sources_last(const struct source_entry *s, uint64_t last)
 {
     for (size_t i = 0; i < s->table_count; i++)
         last = s->table[i].sequence > last ? s->table[i].sequence : last;
@@ -598,7 +598,7 @@ static int sources_parse(void *arg, char *line, const char *path, uint64_t offse
     p->all->last_whole = sources_last(&p->source, p->all->last_whole);
     p->source.number = p->all->count;
     p->all->source[p->all->count++] = p->source;
-    p->source = (struct key_source){0};
+    p->source = (struct source_entry){0};
     p->capacity = 0;
     p->is_done = 0;
     return DELTAFS_OK;
@@ -607,7 +607,7 @@ static int sources_parse(void *arg, char *line, const char *path, uint64_t offse
 /* By path, the latest of the same path first. */
 static int compare_sources(const void *a, const void *b)
 {
-    const struct key_source *s = a, *t = b;
+    const struct source_entry *s = a, *t = b;
     int order = strcmp(s->path, t->path);
 
     if (order != 0)
@@ -660,7 +660,7 @@ int sources_read(struct io *io, const char *path, struct sources *out, struct er
     return DELTAFS_OK;
 }
 
-const struct key_source *sources_find(const struct sources *s, const char *path)
+const struct source_entry *sources_find(const struct sources *s, const char *path)
 {
     for (size_t i = 0; i < s->count; i++)
         if (strcmp(s->source[i].path, path) == 0)
@@ -668,9 +668,9 @@ const struct key_source *sources_find(const struct sources *s, const char *path)
     return NULL;
 }
 
-int sources_add(struct sources *s, struct key_source *source, struct error *e)
+int sources_add(struct sources *s, struct source_entry *source, struct error *e)
 {
-    struct key_source *old = (struct key_source *)(uintptr_t)sources_find(s, source->path);
+    struct source_entry *old = (struct source_entry *)(uintptr_t)sources_find(s, source->path);
     int is_forgotten = source->table_count == 0,
         status = old || is_forgotten ? DELTAFS_OK : grow(&s->source, &s->capacity, s->count, sizeof *s->source, e);
 
@@ -689,7 +689,7 @@ int sources_add(struct sources *s, struct key_source *source, struct error *e)
     if (!old)
         old = &s->source[s->count++];
     *old = *source;
-    *source = (struct key_source){0};
+    *source = (struct source_entry){0};
     return DELTAFS_OK;
 }
 
@@ -706,12 +706,12 @@ static uint32_t group_of(const struct deltafs_table *t, uint32_t most, uint64_t 
 
 uint32_t source_table_group(const struct source_table *t)
 {
-    return t->group > 0 ? t->group : group_of(&t->table, COLLECTION_GROUP_1, COLLECTION_SLICE_1);
+    return t->group > 0 ? t->group : group_of(&t->table, FILEINDEX_GROUP_1, FILEINDEX_SLICE_1);
 }
 
 void source_table_choose_group(struct source_table *t, uint64_t version)
 {
-    t->group = version > 1 ? group_of(&t->table, COLLECTION_GROUP, COLLECTION_SLICE) : 0;
+    t->group = version > 1 ? group_of(&t->table, FILEINDEX_GROUP, FILEINDEX_SLICE) : 0;
 }
 
 uint64_t column_place(const struct deltafs_column *c, uint64_t row)

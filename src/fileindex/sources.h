@@ -6,7 +6,7 @@
 #ifndef DELTAFS_STORE_SOURCES_H
 #define DELTAFS_STORE_SOURCES_H
 
-#include <deltafs/deltafs_keys.h>
+#include <deltafs/deltafs_fileindex.h>
 #include "base/buffer.h"
 #include "directory/format/manifest.h"
 
@@ -29,7 +29,7 @@ struct source_table {
     uint32_t size;     /* of such a value */
 };
 
-struct key_source {
+struct source_entry {
     char *path; /* from the folder of the collection, "." that folder itself; or from the root */
     struct source_identity identity;
     size_t table_count; /* 0: the path is that of no source any longer */
@@ -43,9 +43,9 @@ struct sources {
     char uuid_text[MANIFEST_UUID_TEXT]; /* of the collection's directory */
     uint64_t size;                      /* of the file, without what was cut short at its end */
     size_t count, capacity;
-    struct key_source *source; /* no two of the same path */
-    uint64_t last;             /* the highest sequence that any line names */
-    uint64_t last_whole;       /* the same of sources whose last line is there; of those that were replaced, too */
+    struct source_entry *source; /* no two of the same path */
+    uint64_t last;               /* the highest sequence that any line names */
+    uint64_t last_whole;         /* the same of sources whose last line is there; of those that were replaced, too */
 };
 
 /* Write the file's first line, for the directory of this UUID; there must be none. */
@@ -56,17 +56,17 @@ int sources_read(struct io *io, const char *path, struct sources *out, struct er
 int sources_check_uuid(const struct sources *s, const char *path, const char *uuid_text, struct error *e);
 void sources_fini(struct sources *s);
 /* The source of this path, or NULL. */
-const struct key_source *sources_find(const struct sources *s, const char *path);
+const struct source_entry *sources_find(const struct sources *s, const char *path);
 
 /* The lines of a source as one text, which the caller frees. */
-int source_format(const struct key_source *s, char **text, struct error *e);
+int source_format(const struct source_entry *s, char **text, struct error *e);
 /* Take such a text, which is changed, apart. `path` is for messages. */
-int source_parse(char *text, const char *path, struct key_source *out, struct error *e);
-void source_fini(struct key_source *s);
+int source_parse(char *text, const char *path, struct source_entry *out, struct error *e);
+void source_fini(struct source_entry *s);
 /* Append its lines behind the file's `size`, which is moved; `text` is changed. */
 int sources_append(struct io *io, const char *path, uint64_t *size, char *text, int sync, struct error *e);
 /* Take over a source that has been appended; one of no tables goes, with the one of its path. */
-int sources_add(struct sources *s, struct key_source *source, struct error *e);
+int sources_add(struct sources *s, struct source_entry *source, struct error *e);
 
 /* How many rows have the same number in the collection, from 1 on. So many are read at once anyway, and the number is
  * the shorter for it. */

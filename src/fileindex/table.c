@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <deltafs/deltafs_keys.h>
+#include <deltafs/deltafs_fileindex.h>
 #include "base/number.h"
 #include "base/options.h"
 
@@ -55,14 +55,14 @@ static int table_count_rows(struct record_table *t, const char *path, uint64_t s
     return DELTAFS_OK;
 }
 
-int deltafs_table_of_records(const char *path, const char *schema, const char *key, uint64_t skip, uint64_t size,
-                             uint64_t label, struct deltafs_table **out)
+int deltafs_table_from_schema(const char *path, const char *schema, const char *key, uint64_t skip, uint64_t size,
+                              uint64_t label, struct deltafs_table **out)
 {
-    struct error *e = deltafs_thread_error();
+    struct error *e = deltafs_private_thread_error();
     deltafs_schema *s;
 
     if (!path || !schema || !key || !out)
-        return error_set(e, DELTAFS_ERR_INVALID, "deltafs_table_of_records: path, schema, key and out must be given");
+        return error_set(e, DELTAFS_ERR_INVALID, "deltafs_table_from_schema: path, schema, key and out must be given");
     int status = deltafs_schema_parse(schema, &s);
     if (status != DELTAFS_OK)
         return status;
@@ -92,7 +92,7 @@ int deltafs_table_of_records(const char *path, const char *schema, const char *k
     return status;
 }
 
-int deltafs_label_of_name(const char *path, uint64_t *label)
+int deltafs_label_from_name(const char *path, uint64_t *label)
 {
     size_t end = strlen(path), begin, ending;
     char digits[24];
@@ -121,21 +121,23 @@ int deltafs_label_of_name(const char *path, uint64_t *label)
     return number_parse(digits, label) == 0;
 }
 
-int deltafs_table_of_options(const char *path, const deltafs_options *o, uint64_t size, struct deltafs_table **out)
+int deltafs_table_from_options(const char *path, const deltafs_options *o, uint64_t size, struct deltafs_table **out)
 {
-    struct error *e = deltafs_thread_error();
+    struct error *e = deltafs_private_thread_error();
 
     if (!path || !o || !out)
-        return error_set(e, DELTAFS_ERR_INVALID, "deltafs_table_of_options: path, options and out must be given");
-    const char *schema = deltafs_options_text(o, OPTION_SCHEMA), *key = deltafs_options_text(o, OPTION_KEY);
-    uint64_t label = deltafs_options_number(o, OPTION_EPOCH);
+        return error_set(e, DELTAFS_ERR_INVALID, "deltafs_table_from_options: path, options and out must be given");
+    const char *schema = deltafs_private_options_text(o, OPTION_SCHEMA),
+               *key = deltafs_private_options_text(o, OPTION_KEY);
+    uint64_t label = deltafs_private_options_number(o, OPTION_EPOCH);
     if (*key == '\0')
         return error_set(e, DELTAFS_ERR_OPTION, "no option key: the field of the schema that is the key");
     if (*schema == '\0')
         return error_set(e, DELTAFS_ERR_OPTION, "option key: '%.200s' is given, and no option schema that has it", key);
     if (label == OPTION_AUTO) {
         label = 0;
-        deltafs_label_of_name(path, &label);
+        deltafs_label_from_name(path, &label);
     }
-    return deltafs_table_of_records(path, schema, key, deltafs_options_number(o, OPTION_SKIP), size, label, out);
+    return deltafs_table_from_schema(path, schema, key, deltafs_private_options_number(o, OPTION_SKIP), size, label,
+                                     out);
 }

@@ -24,7 +24,7 @@ int h5place_shape(struct h5dataset *d)
     return is_fit ? DELTAFS_OK : DELTAFS_ERR_NOT_FOUND;
 }
 
-static int place_refuse(const struct h5dataset *d, const char *is, char *message)
+static int target_refuse(const struct h5dataset *d, const char *is, char *message)
 {
     snprintf(message, H5LIB_MESSAGE_MAX,
              "%s: %s %s, so that its values do not stand in this file as they are; what 'h5repack -f NONE -l CONTI IN "
@@ -116,9 +116,9 @@ static int place_chunks(const struct h5dataset *d, const struct chunks *c, struc
             return status;
         if (address == H5_NO_ADDRESS)
             return d->lib->dataset_stored(d->id) == 0 ? DELTAFS_ERR_NOT_FOUND
-                                                      : place_refuse(d, "has chunks that were never written", message);
+                                                      : target_refuse(d, "has chunks that were never written", message);
         if (place_add(piece, count, at, rows, address + d->user_block, stride) != 0)
-            return place_refuse(d, "is in too many pieces", message);
+            return target_refuse(d, "is in too many pieces", message);
     }
     return d->rows > 0 ? DELTAFS_OK : DELTAFS_ERR_NOT_FOUND;
 }
@@ -151,12 +151,12 @@ static int place_chunked(const struct h5dataset *d, h5_id plist, struct h5column
     size_t count = 0;
 
     if (dimensions < 1 || chunk[0] == 0 || (has_width && chunk[1] < d->width))
-        return place_refuse(d, "is in chunks that cut its rows", message);
+        return target_refuse(d, "is in chunks that cut its rows", message);
     if (has_width && chunk[1] != d->width)
-        return place_refuse(d, "is in chunks that are wider than its rows", message);
+        return target_refuse(d, "is in chunks that are wider than its rows", message);
     if (!d->lib->chunk_place)
-        return place_refuse(d, "is in chunks, of which this HDF5, older than 1.10.5, does not say where they are",
-                            message);
+        return target_refuse(d, "is in chunks, of which this HDF5, older than 1.10.5, does not say where they are",
+                             message);
     if (chunk[0] > ROWS_MAX)
         chunk[0] = ROWS_MAX;
     struct chunks chunks = {.rows = chunk[0], .count = (d->rows + chunk[0] - 1) / chunk[0]};
@@ -175,7 +175,7 @@ static int place_contiguous(const struct h5dataset *d, h5_id plist, struct h5col
                             char *message)
 {
     if (d->lib->externals(plist) > 0)
-        return place_refuse(d, "is in other files", message);
+        return target_refuse(d, "is in other files", message);
     /* Of one that has none, the place is a wrong one if there is a user block. */
     uint64_t address = d->lib->dataset_stored(d->id) > 0 ? d->lib->dataset_offset(d->id) : H5_NO_ADDRESS;
     if (address == H5_NO_ADDRESS)
@@ -195,10 +195,10 @@ int h5place_set(const struct h5dataset *d, struct h5columns *columns, size_t fir
     if (layout == H5_CONTIGUOUS)
         status = place_contiguous(d, plist, columns, first, message);
     else if (layout == H5_CHUNKED)
-        status = d->lib->filters(plist) > 0 ? place_refuse(d, "is compressed, or filtered otherwise", message)
+        status = d->lib->filters(plist) > 0 ? target_refuse(d, "is compressed, or filtered otherwise", message)
                                             : place_chunked(d, plist, columns, first, message);
     else
-        status = place_refuse(d, layout == H5_COMPACT ? "is compact, within HDF5's own data" : "is virtual", message);
+        status = target_refuse(d, layout == H5_COMPACT ? "is compact, within HDF5's own data" : "is virtual", message);
     if (plist >= 0)
         d->lib->plist_close(plist);
     return status;

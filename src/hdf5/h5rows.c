@@ -211,7 +211,7 @@ static uint64_t walk_label(const struct walk *w, int is_compound)
 
     if (w->label)
         return *w->label;
-    if (!h5match_label(&w->pattern, &w->at, is_compound, 0, &label) && !deltafs_label_of_name(w->path, &label))
+    if (!h5match_label(&w->pattern, &w->at, is_compound, 0, &label) && !deltafs_label_from_name(w->path, &label))
         h5match_label(&w->pattern, &w->at, is_compound, 1, &label);
     return label;
 }

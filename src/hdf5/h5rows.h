@@ -1,5 +1,5 @@
-/* Where an HDF5 file has its rows: for each dataset of keys that a pattern names, the table (deltafs_keys.h) that it
- * makes with its siblings.
+/* Where an HDF5 file has its rows: for each dataset of keys that a pattern names, the table (deltafs_fileindex.h) that
+ * it makes with its siblings.
  *
  * A pattern is a path whose parts are patterns of the shell, each for one name: /Timestep_N/id with a * for N, as
  * h5part's and VPIC's files have it. One that does not begin with '/' stands for any path that ends so: particles, *,
@@ -18,7 +18,7 @@
 #ifndef DELTAFS_H5ROWS_H
 #define DELTAFS_H5ROWS_H
 
-#include <deltafs/deltafs_keys.h>
+#include <deltafs/deltafs_fileindex.h>
 #include "hdf5/h5lib.h"
 
 struct h5rows {

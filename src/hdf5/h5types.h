@@ -2,7 +2,7 @@
 #ifndef DELTAFS_H5TYPES_H
 #define DELTAFS_H5TYPES_H
 
-#include <deltafs/deltafs_keys.h>
+#include <deltafs/deltafs_fileindex.h>
 #include "hdf5/h5lib.h"
 
 /* A table that is being made. Names and pieces are the columns' own. */

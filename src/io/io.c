@@ -66,25 +66,25 @@ static int posix_device(int fd, uint64_t *out)
 
 /* Whether the file system is one that shows what other hosts do late: it keeps for seconds what it knows of a file.
  * That is, those of them that are known to; FUSE has GlusterFS behind it, and many others. */
-static int posix_is_late(int fd)
+static int posix_is_client_cached(int fd)
 {
     static const unsigned magics[] = {0x65735546 /* FUSE */, 0x6969 /* NFS */, 0xff534d42 /* CIFS */,
                                       0xfe534d42 /* SMB */};
     struct statfs system;
     uint64_t device;
-    int is_late, is_known = posix_device(fd, &device) == 0;
+    int is_client_cached, is_known = posix_device(fd, &device) == 0;
 
-    for (is_late = 0; is_known && is_late < 2; is_late++)
-        if (device_met[is_late] == device)
-            return is_late;
+    for (is_client_cached = 0; is_known && is_client_cached < 2; is_client_cached++)
+        if (device_met[is_client_cached] == device)
+            return is_client_cached;
     if (fstatfs(fd, &system) != 0)
         return 0;
-    is_late = 0;
+    is_client_cached = 0;
     for (size_t i = 0; i < sizeof magics / sizeof magics[0]; i++)
-        is_late |= (unsigned)system.f_type == magics[i];
+        is_client_cached |= (unsigned)system.f_type == magics[i];
     if (is_known)
-        device_met[is_late] = device;
-    return is_late;
+        device_met[is_client_cached] = device;
+    return is_client_cached;
 }
 
 /* What the server says of the file, where there is one. The flag is not enough where the file system's own process has
@@ -93,7 +93,7 @@ static int posix_is_late(int fd)
 static int posix_catch_up(void *ctx, int fd)
 {
     (void)ctx;
-    if (!posix_is_late(fd))
+    if (!posix_is_client_cached(fd))
         return 0;
     int rc;
     do

@@ -130,7 +130,7 @@ static int lease_read(struct io_file *file, char *text, size_t room, struct erro
 }
 
 /* The same of the file that has the lease's name now: network file systems look anew at files that are opened. */
-static int lease_read_anew(const struct lease *l, char *text, size_t room, struct error *e)
+static int lease_reread(const struct lease *l, char *text, size_t room, struct error *e)
 {
     struct io_file file;
     struct error ignored;
@@ -203,7 +203,7 @@ static int lease_is_ours(struct lease *l, struct holder *own, struct error *e)
 
     lease_parse(l->line, own);
     if (status == DELTAFS_OK)
-        status = l->is_sure ? lease_read(&l->file, text, sizeof text, e) : lease_read_anew(l, text, sizeof text, e);
+        status = l->is_sure ? lease_read(&l->file, text, sizeof text, e) : lease_reread(l, text, sizeof text, e);
     if (status == DELTAFS_ERR_NOT_FOUND || (status == DELTAFS_OK && lease_parse(text, &h) != 0))
         return error_set(e, DELTAFS_ERR_BUSY,
                          "%.800s: somebody has removed or changed the lease: nothing more can be committed",

@@ -78,7 +78,7 @@ int log_open(struct log *log, struct io *io, const char *path, int kind, uint32_
     return DELTAFS_OK;
 }
 
-int log_cut(struct log *log, int sync, struct error *e)
+int log_truncate(struct log *log, int sync, struct error *e)
 {
     uint64_t size, end = log->base + log->start;
     int status = io_file_size(&log->file, &size, e);

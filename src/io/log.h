@@ -25,14 +25,14 @@ struct log {
 uint32_t log_seed(const uint8_t uuid[16]);
 
 /* Create the file and write its header. If `is_new` is not set it may exist: then it is begun anew, but what it has
- * behind the header stays until log_cut. `capacity` is the buffer's size; of `flusher`'s, if one is given. */
+ * behind the header stays until log_truncate. `capacity` is the buffer's size; of `flusher`'s, if one is given. */
 int log_create(struct log *log, struct io *io, const char *path, int kind, uint32_t partition, const uint8_t uuid[16],
                int is_new, size_t capacity, struct flusher *flusher, struct memory *memory, struct error *e);
-/* Open a log that is there, to go on at `end`; log_cut cuts off what stands behind that. */
+/* Open a log that is there, to go on at `end`; log_truncate cuts off what stands behind that. */
 int log_open(struct log *log, struct io *io, const char *path, int kind, uint32_t partition, const uint8_t uuid[16],
              uint64_t end, size_t capacity, struct flusher *flusher, struct memory *memory, struct error *e);
 /* Cut off, durably if `sync`, what the file has behind the log's end, with nothing in the buffer. */
-int log_cut(struct log *log, int sync, struct error *e);
+int log_truncate(struct log *log, int sync, struct error *e);
 /* The header of such a log. */
 void log_put_header(uint8_t h[static LOG_HEADER_SIZE], int kind, uint32_t partition, const uint8_t uuid[16]);
 /* Whether the file begins with the header of such a log: DELTAFS_OK, _DAMAGED or _IO. */

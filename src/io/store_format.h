@@ -48,12 +48,12 @@ enum format_type {
  * 16 u32 writer   20 u32 epoch   24 u64 its offset in the log
  * and with zeros behind it up to a multiple of VALUES_ALIGN, which its checksum covers. Of keys that are numbers each
  * value has one byte before it, the lowest of the key's hash. What stands in the data log in place of a value is a
- * number of PLACE_SIZE bytes: the block's offset in units of VALUES_ALIGN, above the writer (of its job) in as many
+ * number of POSITION_SIZE bytes: the block's offset in units of VALUES_ALIGN, above the writer (of its job) in as many
  * bits as the job's last has, above the number of the record in the block in as many bits as the line says. */
-#define VALUES_ALIGN    16
-#define VALUES_TAG_SIZE 1
-#define PLACE_SIZE      8
-#define PLACE_BITS_MAX  16 /* of the record's number */
+#define VALUES_ALIGN      16
+#define VALUES_TAG_SIZE   1
+#define POSITION_SIZE     8
+#define POSITION_BITS_MAX 16 /* of the record's number */
 
 /* Leaf in the index log.
  *  0 u32 checksum   4 u8 type   5 u8 low bits a key   6 u8 run bits a key   7 u8 flags   8 u32 bytes of the leaf
@@ -156,16 +156,16 @@ enum format_type {
 #define LEASE_NAME "LEASE"
 
 /* In a collection: what is indexed in it; lines as a manifest's. A value is the number of a group of rows. */
-#define SOURCES_NAME       "SOURCES"
-#define COLLECTION_SCHEMA  "group:u4"
-#define COLLECTION_VALUE   4
-#define COLLECTION_GROUP   256   /* rows of a group, at most; */
-#define COLLECTION_SLICE   16384 /* bytes that a group's keys span, at most, unless rows are many */
-#define COLLECTION_GROUP_1 64    /* the same of tables that do not say how many rows their groups have */
-#define COLLECTION_SLICE_1 4096
-#define COLLECTION_ROW_MAX (UINT64_C(1) << 38)
-#define COLLECTION_FOLDER  "keys"  /* of a logical file, in it; */
-#define COLLECTION_BESIDE  ".keys" /* of a plain one, behind its name */
+#define SOURCES_NAME      "SOURCES"
+#define FILEINDEX_SCHEMA  "group:u4"
+#define FILEINDEX_VALUE   4
+#define FILEINDEX_GROUP   256   /* rows of a group, at most; */
+#define FILEINDEX_SLICE   16384 /* bytes that a group's keys span, at most, unless rows are many */
+#define FILEINDEX_GROUP_1 64    /* the same of tables that do not say how many rows their groups have */
+#define FILEINDEX_SLICE_1 4096
+#define FILEINDEX_ROW_MAX (UINT64_C(1) << 38)
+#define FILEINDEX_FOLDER  "keys"  /* of a logical file, in it; */
+#define FILEINDEX_BESIDE  ".keys" /* of a plain one, behind its name */
 
 /* Partition P (8 hexadecimal digits) has its logs in the folder of its two last digits. */
 #define BUCKET_COUNT   256u

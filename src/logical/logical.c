@@ -29,9 +29,9 @@ int logical_gather(deltafs_logical *f, const void *mine, size_t n, struct bytes 
 /* What there is for keys, where they may be kept: of a file that is read, too, the cache has so much less. */
 static uint64_t logical_kept_limit(const deltafs_logical *f, const deltafs_options *o)
 {
-    uint64_t memory = deltafs_options_number(o, OPTION_MEMORY);
+    uint64_t memory = deltafs_private_options_number(o, OPTION_MEMORY);
 
-    if (!f->group.ctx || f->mode == O_RDONLY || *deltafs_options_text(o, OPTION_KEY) == '\0')
+    if (!f->group.ctx || f->mode == O_RDONLY || *deltafs_private_options_text(o, OPTION_KEY) == '\0')
         return 0;
     if (memory == OPTION_AUTO)
         return KEPT_DEFAULT;
@@ -40,7 +40,7 @@ static uint64_t logical_kept_limit(const deltafs_logical *f, const deltafs_optio
 
 static int logical_configure(deltafs_logical *f, const deltafs_options *o, struct error *e)
 {
-    uint64_t memory = deltafs_options_number(o, OPTION_MEMORY);
+    uint64_t memory = deltafs_private_options_number(o, OPTION_MEMORY);
 
     f->memory_limit = memory == OPTION_AUTO ? MEMORY_DEFAULT : memory;
     /* Half is for the cache, a quarter for what is written; the rest is the index's, which has no limit with auto. */
@@ -52,16 +52,16 @@ static int logical_configure(deltafs_logical *f, const deltafs_options *o, struc
     if (memory != OPTION_AUTO && f->cache_limit > 0)
         f->cache_limit -= f->kept_limit;
     f->pieces.limit = (size_t)(f->memory_limit / PIECES_PART / sizeof(struct piece));
-    f->sync = (enum option_sync)deltafs_options_number(o, OPTION_SYNC);
-    f->index = (enum option_index)deltafs_options_number(o, OPTION_INDEX);
-    f->volumes = strdup(deltafs_options_text(o, OPTION_VOLUMES));
+    f->sync = (enum option_sync)deltafs_private_options_number(o, OPTION_SYNC);
+    f->index = (enum option_extents)deltafs_private_options_number(o, OPTION_EXTENTS);
+    f->volumes = strdup(deltafs_private_options_text(o, OPTION_VOLUMES));
     return f->volumes ? DELTAFS_OK : error_no_memory(e, 1, "an option");
 }
 
 /* A process that is no rank of a job may have a second processor for the checksums of what it reads. */
 static int logical_make_team(deltafs_logical *f, const deltafs_options *o, struct error *e)
 {
-    uint64_t threads = deltafs_options_number(o, OPTION_THREADS);
+    uint64_t threads = deltafs_private_options_number(o, OPTION_THREADS);
 
     if (threads == OPTION_AUTO)
         threads = !f->group.ctx && thread_processors() > 1;
@@ -75,7 +75,7 @@ static int logical_options(deltafs_logical *f, const deltafs_options *given, str
     int status = given ? DELTAFS_OK : deltafs_options_create(&o);
 
     if (status != DELTAFS_OK) {
-        *e = *deltafs_thread_error();
+        *e = *deltafs_private_thread_error();
         return status;
     }
     status = logical_configure(f, given ? given : o, e);
@@ -111,11 +111,11 @@ static int logical_open_parts(deltafs_logical *f, const char *path, int flags, c
         return status;
     e->status = logical_open_container(f, path, flags, e);
     if (!logical_is_alone(f) || e->status == DELTAFS_OK)
-        e->status = logical_learn(f, e);
+        e->status = logical_refresh(f, e);
     status = e->status;
     /* A job's ranks share a session, which is claimed while all are here; one process waits until it writes. */
     if (status == DELTAFS_OK && f->mode != O_RDONLY && !logical_is_alone(f))
-        status = logical_claim(f, e);
+        status = logical_create_session(f, e);
     if (status == DELTAFS_OK && (flags & O_TRUNC) && f->mode != O_RDONLY && f->size > 0)
         status = logical_truncate(f, 0, e);
     return status;
@@ -132,7 +132,7 @@ static int logical_has_published(deltafs_logical *f)
 
 /* Opening has failed, on all ranks: none but rank 0 can have made logs. The session goes, as far as that can be done.
  */
-static void logical_give_up(deltafs_logical *f)
+static void logical_discard(deltafs_logical *f)
 {
     struct error ignored;
 
@@ -140,7 +140,7 @@ static void logical_give_up(deltafs_logical *f)
         return;
     frame_log_close(&f->data, &ignored);
     extent_log_close(&f->extents, &ignored);
-    logical_unclaim(f, &ignored);
+    logical_discard_session(f, &ignored);
 }
 
 static int logical_free(deltafs_logical *f, struct error *e)
@@ -170,7 +170,7 @@ static int logical_free(deltafs_logical *f, struct error *e)
     extent_map_fini(&f->map);
     pieces_fini(&f->pieces);
     extent_list_fini(&f->list);
-    deltafs_kept_keys_destroy(f->kept);
+    deltafs_private_captured_keys_destroy(f->kept);
     buffer_fini(&f->unpublished.buffer);
     buffer_fini(&f->news.buffer);
     container_fini(&f->container);
@@ -178,8 +178,8 @@ static int logical_free(deltafs_logical *f, struct error *e)
     return status;
 }
 
-int deltafs_logical_open_group(const char *path, int flags, const deltafs_options *options,
-                               const struct logical_group *group, deltafs_logical **out, struct error *e)
+int deltafs_private_logical_open_group(const char *path, int flags, const deltafs_options *options,
+                                       const struct logical_group *group, deltafs_logical **out, struct error *e)
 {
     struct error second;
     deltafs_logical *f = calloc(1, sizeof *f);
@@ -198,32 +198,33 @@ int deltafs_logical_open_group(const char *path, int flags, const deltafs_option
         *out = f;
         return DELTAFS_OK;
     }
-    logical_give_up(f);
+    logical_discard(f);
     logical_free(f, &second);
     return status;
 }
 
-void deltafs_logical_keep_keys(deltafs_logical *f, const deltafs_options *o)
+void deltafs_private_logical_capture_keys(deltafs_logical *f, const deltafs_options *o)
 {
     struct error ignored; /* they will be read back */
     struct deltafs_table *t;
 
     if (f->kept_limit == 0 ||
-        deltafs_table_of_options(f->container.path, o, deltafs_options_number(o, OPTION_SKIP), &t) != DELTAFS_OK)
+        deltafs_table_from_options(f->container.path, o, deltafs_private_options_number(o, OPTION_SKIP), &t) !=
+            DELTAFS_OK)
         return;
-    kept_keys_create(&t->column[t->key], f->kept_limit, &f->kept, &ignored);
+    captured_keys_create(&t->column[t->key], f->kept_limit, &f->kept, &ignored);
     deltafs_table_destroy(t);
 }
 
 int deltafs_logical_open(const char *path, int flags, const deltafs_options *options, deltafs_logical **out)
 {
     const struct logical_group alone = {.ranks = 1};
-    struct error *e = deltafs_thread_error();
+    struct error *e = deltafs_private_thread_error();
 
     e->status = DELTAFS_OK;
     if (!path || !out || (flags & O_ACCMODE) == O_ACCMODE)
         return error_set(e, DELTAFS_ERR_INVALID, "deltafs_logical_open: path, flags and out must be given");
-    return deltafs_logical_open_group(path, flags, options, &alone, out, e);
+    return deltafs_private_logical_open_group(path, flags, options, &alone, out, e);
 }
 
 /* ---- Closing ---- */
@@ -236,7 +237,7 @@ struct last_word {
 
 /* Collective: all ranks' words become one, and with index=flatten `batches` gets what all have published. *e may be an
  * error of this rank's. */
-static int logical_hear_all(deltafs_logical *f, struct last_word *word, struct bytes *batches, struct error *e)
+static int logical_exchange_all(deltafs_logical *f, struct last_word *word, struct bytes *batches, struct error *e)
 {
     struct bytes all = {{0}, 0}, own = *batches;
     struct last_word one;
@@ -251,7 +252,7 @@ static int logical_hear_all(deltafs_logical *f, struct last_word *word, struct b
         word->size = one.size > word->size ? one.size : word->size;
     }
     all.used = 0;
-    if (status != DELTAFS_OK || f->index != INDEX_FLATTEN) {
+    if (status != DELTAFS_OK || f->index != EXTENTS_FLATTEN) {
         buffer_fini(&all.buffer);
         return status;
     }
@@ -266,14 +267,15 @@ static int logical_hear_all(deltafs_logical *f, struct last_word *word, struct b
 static int logical_close_session(deltafs_logical *f, struct bytes *batches, int is_synced, struct error *e)
 {
     struct last_word word = {(uint64_t)f->has_logs, f->order, f->size, (uint64_t)(f->has_logs && !is_synced)};
-    int status = logical_is_alone(f) ? e->status : logical_hear_all(f, &word, batches, e), sync = word.unsynced == 0;
+    int status = logical_is_alone(f) ? e->status : logical_exchange_all(f, &word, batches, e),
+        sync = word.unsynced == 0;
 
     if (status != DELTAFS_OK || f->group.rank != 0 || !f->has_session)
         return status;
     if (word.logs == 0)
-        return logical_unclaim(f, e);
+        return logical_discard_session(f, e);
     status = container_check(&f->container, &f->io, e);
-    if (status == DELTAFS_OK && f->index == INDEX_FLATTEN)
+    if (status == DELTAFS_OK && f->index == EXTENTS_FLATTEN)
         status = flat_write(&f->container, &f->io, &f->session, batches->buffer.bytes, batches->used, sync, e);
     return status == DELTAFS_OK
                ? session_close(&f->container, &f->io, &f->session, (uint32_t)word.logs, word.order, word.size, sync, e)
@@ -298,7 +300,7 @@ static int logical_close_writer(deltafs_logical *f, struct error *e)
 
     logical_forget(f);
     e->status = logical_publish(f, sync, 1, e);
-    if (e->status == DELTAFS_OK && f->index == INDEX_FLATTEN && f->has_logs)
+    if (e->status == DELTAFS_OK && f->index == EXTENTS_FLATTEN && f->has_logs)
         e->status = logical_read_own(f, &batches, e);
     int status = logical_close_session(f, &batches, sync, e);
     buffer_fini(&batches.buffer);
@@ -307,7 +309,7 @@ static int logical_close_writer(deltafs_logical *f, struct error *e)
 
 int deltafs_logical_close(deltafs_logical *f)
 {
-    struct error *e = deltafs_thread_error(), second;
+    struct error *e = deltafs_private_thread_error(), second;
     int status = DELTAFS_OK;
 
     if (!f)

@@ -71,7 +71,7 @@ struct deltafs_logical {
     uint64_t cache_limit, kept_limit;
     struct memory memory; /* of all but the cache, which has its part of the option, and a few bytes for each log */
     enum option_sync sync;
-    enum option_index index;
+    enum option_extents index;
     char *volumes;
     struct error error;
 
@@ -94,14 +94,14 @@ struct deltafs_logical {
     struct session session; /* what this one adds to */
     struct frame_log data;
     struct extent_log extents;
-    struct extent_list list;  /* written since it was last encoded: all of the order `order` */
-    struct bytes unpublished; /* encoded */
-    struct bytes news;        /* published, and the others of the group have not been told */
-    uint64_t order;           /* of what is written next */
-    uint64_t size;            /* of the file */
-    struct error lost;        /* what was written may be gone: no call can go on */
-    struct io_file lock;      /* of atomic mode */
-    struct kept_keys *kept;   /* keys of what was written; NULL: none */
+    struct extent_list list;    /* written since it was last encoded: all of the order `order` */
+    struct bytes unpublished;   /* encoded */
+    struct bytes news;          /* published, and the others of the group have not been told */
+    uint64_t order;             /* of what is written next */
+    uint64_t size;              /* of the file */
+    struct error lost;          /* what was written may be gone: no call can go on */
+    struct io_file lock;        /* of atomic mode */
+    struct captured_keys *kept; /* keys of what was written; NULL: none */
 };
 
 static inline int logical_is_alone(const deltafs_logical *f)
@@ -121,50 +121,50 @@ int logical_agree(deltafs_logical *f, struct error *e);
 int logical_gather(deltafs_logical *f, const void *mine, size_t n, struct bytes *all, struct error *e);
 
 /* Open with a group; takes it over on success. If *e is an error of this rank's, it becomes that of all. */
-DELTAFS_PRIVATE int deltafs_logical_open_group(const char *path, int flags, const deltafs_options *options,
-                                               const struct logical_group *group, deltafs_logical **out,
-                                               struct error *e);
+DELTAFS_PRIVATE int deltafs_private_logical_open_group(const char *path, int flags, const deltafs_options *options,
+                                                       const struct logical_group *group, deltafs_logical **out,
+                                                       struct error *e);
 
 /* Keep the keys of what is written from now on, as far as the memory goes, if the options say where in a record they
  * are. Whoever wants them takes them out of `kept` before the file is closed, and destroys them. */
-DELTAFS_PRIVATE void deltafs_logical_keep_keys(deltafs_logical *f, const deltafs_options *o);
+DELTAFS_PRIVATE void deltafs_private_logical_capture_keys(deltafs_logical *f, const deltafs_options *o);
 
 /* ---- logical_index.c ---- */
 
 /* Collective: tell the others of the group the news, read what anybody else has published since, and raise the order
  * above all that is known. If *e is an error of this rank's, it becomes that of all. */
-int logical_learn(deltafs_logical *f, struct error *e);
+int logical_refresh(deltafs_logical *f, struct error *e);
 /* Collective, of a file open for writing: tell each other what was written, so far as they may read it, and raise the
  * order; nothing more. */
 int logical_share(deltafs_logical *f, struct error *e);
-/* The same as logical_learn for this process alone, whoever else has the file open with it. */
-int logical_learn_alone(deltafs_logical *f, struct error *e);
-/* Let the next logical_learn read all logs from the beginning: in atomic mode ranks have read logs that were others'
+/* The same as logical_refresh for this process alone, whoever else has the file open with it. */
+int logical_refresh_alone(deltafs_logical *f, struct error *e);
+/* Let the next logical_refresh read all logs from the beginning: in atomic mode ranks have read logs that were others'
  * share, and told nobody. */
-void logical_learn_anew(deltafs_logical *f);
+void logical_refresh_again(deltafs_logical *f);
 /* All that this process has published, behind what `out` has. */
 int logical_read_own(deltafs_logical *f, struct bytes *out, struct error *e);
 /* The logs of a writer; made known if they are not. NULL without memory. */
 struct source *logical_source(deltafs_logical *f, uint32_t session, uint32_t writer, struct error *e);
 /* The file has been cut to nothing, which the own session's log says: remove the closed sessions below it, which have
  * nothing that can be read any more. */
-void logical_reclaim(deltafs_logical *f);
+void logical_recreate_session(deltafs_logical *f);
 
 /* ---- logical_write.c ---- */
 
 /* A session, and logs in it, if there are none yet. */
-int logical_claim(deltafs_logical *f, struct error *e);
+int logical_create_session(deltafs_logical *f, struct error *e);
 /* Rank 0: remove the session, in which nothing was ever published: others can know no more of it than that it is not
  * closed, so that its number may be claimed again. */
-int logical_unclaim(deltafs_logical *f, struct error *e);
+int logical_discard_session(deltafs_logical *f, struct error *e);
 /* Encode what the list has, which from then on does not change. */
 int logical_seal(deltafs_logical *f, int is_last, struct error *e);
 /* Put data and extents into the logs. */
 int logical_publish(deltafs_logical *f, int sync, int is_last, struct error *e);
 
-/* As logical_learn_alone, in atomic mode: the logs are read one after another, and so no write comes meanwhile, lest a
- * later one be seen without an earlier one. */
-int logical_learn_atomic(deltafs_logical *f, struct error *e);
+/* As logical_refresh_alone, in atomic mode: the logs are read one after another, and so no write comes meanwhile, lest
+ * a later one be seen without an earlier one. */
+int logical_refresh_atomic(deltafs_logical *f, struct error *e);
 
 /* Collective: make the file `size` bytes long. */
 int logical_truncate(deltafs_logical *f, uint64_t size, struct error *e);

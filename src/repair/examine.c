@@ -10,7 +10,7 @@
 #include "repair/repair_state.h"
 #include "io/store_format.h"
 
-void repair_tell(struct repair *r, const char *fmt, ...)
+void repair_report(struct repair *r, const char *fmt, ...)
 {
     char text[1800];
     va_list ap;
@@ -30,7 +30,7 @@ const char *repair_plural(uint64_t n)
 
 int repair_renew(struct repair *r, struct error *e)
 {
-    return r->wish->is_dry ? DELTAFS_OK : lease_renew(&r->lease, r->has_noted ? &r->noted : NULL, e);
+    return r->wish->dry_run ? DELTAFS_OK : lease_renew(&r->lease, r->has_noted ? &r->noted : NULL, e);
 }
 
 int repair_size(struct repair *r, const char *path, uint64_t *size, struct error *e)
@@ -111,9 +111,9 @@ static uint64_t examine_whole(const struct repair *r, const struct repair_part *
     return 0;
 }
 
-static void examine_tell(void *arg, const struct error *damage, const char *from)
+static void examine_report(void *arg, const struct error *damage, const char *from)
 {
-    repair_tell(arg, "%s; it is written again, from %s", damage->text, from);
+    repair_report(arg, "%s; it is written again, from %s", damage->text, from);
 }
 
 static struct restore examine_restore(struct repair *r, struct index_reader *index)
@@ -121,8 +121,8 @@ static struct restore examine_restore(struct repair *r, struct index_reader *ind
     return (struct restore){.index = index,
                             .uuid = r->manifest.uuid,
                             .epochs = r->manifest.epoch_count,
-                            .is_dry = r->wish->is_dry,
-                            .tell = examine_tell,
+                            .dry_run = r->wish->dry_run,
+                            .tell = examine_report,
                             .arg = r};
 }
 

@@ -9,7 +9,7 @@
 #define WINDOW_ROWS (UINT64_C(4) << 20)
 
 struct keys_verify {
-    deltafs_keys *keys;
+    deltafs_fileindex *keys;
     deltafs_damage_fn fn;
     void *arg;
     struct error first;
@@ -23,7 +23,7 @@ struct keys_verify {
     int is_wrong; /* and it has been said */
 };
 
-static void verify_tell(struct keys_verify *v, const struct error *e)
+static void verify_report(struct keys_verify *v, const struct error *e)
 {
     if (v->first.status == DELTAFS_OK)
         v->first = *e;
@@ -38,7 +38,7 @@ static void verify_passed_on(int status, const char *message, void *arg)
     struct error e;
 
     error_set(&e, status, "%s", message);
-    verify_tell(v, &e);
+    verify_report(v, &e);
 }
 
 /* A row of the window that has the key, is in the group, and was not seen yet; or `end`. */
@@ -64,7 +64,7 @@ static int verify_record(const struct deltafs_record *record, void *arg)
                   "%s: says that the key %" PRIu64 " is in one of %u rows from %" PRIu64
                   " on of %s, where it is not; index that file anew (deltafs-mpi index --again)",
                   v->keys->place.path, record->key, v->group, from, v->keys->source[v->entry->source].path);
-        verify_tell(v, &e);
+        verify_report(v, &e);
         v->is_wrong = 1;
         return 0;
     }
@@ -126,7 +126,7 @@ static int verify_table(struct keys_verify *v, struct error *e)
  * last lines, which cannot be told from one that never had them. */
 static int verify_end(const struct keys_verify *v, struct error *e)
 {
-    const deltafs_keys *k = v->keys;
+    const deltafs_fileindex *k = v->keys;
     uint64_t last;
 
     if (keys_check_any(k, e) != DELTAFS_OK)
@@ -140,24 +140,25 @@ static int verify_end(const struct keys_verify *v, struct error *e)
         k->place.path, k->place.sources);
 }
 
-int deltafs_keys_verify(deltafs_keys *k, deltafs_damage_fn fn, void *arg, uint64_t *rows)
+int deltafs_fileindex_verify(deltafs_fileindex *k, deltafs_damage_fn fn, void *arg, uint64_t *rows)
 {
     struct keys_verify v = {.keys = k, .fn = fn, .arg = arg};
-    struct deltafs_verify_stat stat;
+    struct deltafs_verify_counts stat;
     struct error e = {0};
 
     if (!k)
-        return error_set(deltafs_thread_error(), DELTAFS_ERR_INVALID, "deltafs_keys_verify: the handle must be given");
+        return error_set(deltafs_private_thread_error(), DELTAFS_ERR_INVALID,
+                         "deltafs_fileindex_verify: the handle must be given");
     int status = deltafs_verify(k->dir, verify_passed_on, &v, &stat);
     if (status != DELTAFS_OK && v.first.status == DELTAFS_OK)
         verify_passed_on(status, deltafs_errmsg(k->dir), &v);
     for (size_t i = 0; i < k->entry_count; i++) {
         v.entry = &k->entry[i];
         if (verify_table(&v, &e) != DELTAFS_OK)
-            verify_tell(&v, &e);
+            verify_report(&v, &e);
     }
     if (verify_end(&v, &e) != DELTAFS_OK)
-        verify_tell(&v, &e);
+        verify_report(&v, &e);
     if (rows)
         *rows = v.rows;
     if (v.first.status != DELTAFS_OK)

@@ -523,7 +523,7 @@ static const struct io_ops nowhere_ops = {.open = nowhere_open,
 static int rebuild_write(struct rebuild *r, const char *data, const char *index, struct error *e)
 {
     const uint8_t *uuid = r->job->manifest->uuid;
-    struct io nowhere = {.ops = &nowhere_ops}, *out = r->job->is_dry ? &nowhere : r->job->io;
+    struct io nowhere = {.ops = &nowhere_ops}, *out = r->job->dry_run ? &nowhere : r->job->io;
     struct error second;
     int status = io_file_open(r->job->io, data, O_RDONLY, &r->data, e);
 
@@ -599,7 +599,7 @@ int rebuild_index(struct rebuild_job *job, uint32_t partition, struct error *e)
     char *data = io_path(job->folder, LOG_NAME_DATA, bucket, partition),
          *index = io_path(job->folder, INDEX_NEW, bucket, partition);
     r.keys.memory = &r.memory;
-    if (!job->is_dry)
+    if (!job->dry_run)
         rebuild_discard(job->io, job->folder, partition); /* of an attempt that was cut short */
     int status = data && index ? rebuild_write(&r, data, index, e) : error_no_memory(e, strlen(job->folder), "a path");
 

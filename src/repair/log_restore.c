@@ -156,11 +156,11 @@ static int restore_segment(struct restore *r, uint32_t i, const struct error *da
         index_put_footer(f, index->seed, b.bytes + n);
         if (n != f->fence_length || get_u32(b.bytes + n) != f->checksum || f->offset > index->size)
             status = error_damaged(e, index->file.path, f->fence_offset, "a fence or footer has no copy that fits it");
-        else if (!r->is_dry)
+        else if (!r->dry_run)
             status = restore_write(index->file.io, index->file.path, f->fence_offset, b.bytes, n + FOOTER_SIZE, e);
     }
     buffer_fini(&b);
-    if (status == DELTAFS_OK && !r->is_dry)
+    if (status == DELTAFS_OK && !r->dry_run)
         status = index_verify_segment(index, s, e);
     if (status == DELTAFS_OK)
         r->tell(r->arg, damage, from);
@@ -282,7 +282,7 @@ int restore_header(struct restore *r, struct io *io, const char *path, int kind,
     if (!is_known)
         return status;
     log_put_header(h, kind, r->index->partition, r->uuid);
-    status = r->is_dry ? DELTAFS_OK : restore_write(io, path, 0, h, sizeof h, e);
+    status = r->dry_run ? DELTAFS_OK : restore_write(io, path, 0, h, sizeof h, e);
     if (status == DELTAFS_OK)
         r->tell(r->arg, &damage, "what the manifest says");
     return status;

@@ -15,13 +15,13 @@
 struct mending {
     struct container c;
     struct io io;
-    int is_dry;
+    int dry_run;
     deltafs_repair_fn fn;
     void *arg;
-    char note[1024]; /* what mend_text says of the last byte */
+    char note[1024]; /* what text_repair_text says of the last byte */
 };
 
-static void mending_note(void *arg, const char *message)
+static void text_repair_note(void *arg, const char *message)
 {
     struct mending *m = arg;
 
@@ -29,7 +29,7 @@ static void mending_note(void *arg, const char *message)
 }
 
 /* Tell what is done; `kept`: where what was there is kept, NULL if nothing was. */
-static void mending_tell(const struct mending *m, const char *kept)
+static void text_repair_tell(const struct mending *m, const char *kept)
 {
     char said[sizeof m->note + 300];
 
@@ -40,7 +40,7 @@ static void mending_tell(const struct mending *m, const char *kept)
 }
 
 /* Where what is in a text's place is kept; *kept is NULL if nothing is there. */
-static int mending_find_kept(struct mending *m, const char *folder, const char *name, char **kept, struct error *e)
+static int text_repair_find_kept(struct mending *m, const char *folder, const char *name, char **kept, struct error *e)
 {
     char *path = io_path(folder, "%s", name);
     struct io_file file;
@@ -50,7 +50,7 @@ static int mending_find_kept(struct mending *m, const char *folder, const char *
     *kept = NULL;
     if (status == DELTAFS_OK) {
         io_file_close(&file, &ignored);
-        *kept = mend_kept_name(&m->io, path);
+        *kept = text_repair_kept_name(&m->io, path);
         status = *kept ? DELTAFS_OK : error_no_memory(e, 1, "a path");
     }
     free(path);
@@ -58,25 +58,25 @@ static int mending_find_kept(struct mending *m, const char *folder, const char *
 }
 
 /* Try the text's lines; *is_done: they can be put right, and are, or are said to be. */
-static int mending_lines(struct mending *m, const char *folder, const char *name, const char *kept, int *is_done,
-                         struct error *e)
+static int text_repair_lines(struct mending *m, const char *folder, const char *name, const char *kept, int *is_done,
+                             struct error *e)
 {
     char *text = NULL;
     size_t n;
 
     m->note[0] = '\0';
-    int status = mend_text(&m->io, folder, name, mending_note, m, &text, &n, e);
+    int status = text_repair_text(&m->io, folder, name, text_repair_note, m, &text, &n, e);
     *is_done = status == DELTAFS_OK && m->note[0];
-    if (*is_done && !m->is_dry)
-        status = mend_replace(&m->io, folder, name, text, n, kept, e);
+    if (*is_done && !m->dry_run)
+        status = text_repair_replace(&m->io, folder, name, text, n, kept, e);
     if (*is_done && status == DELTAFS_OK)
-        mending_tell(m, kept);
+        text_repair_tell(m, kept);
     free(text);
     return status == DELTAFS_ERR_DAMAGED || status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_OK : status;
 }
 
 /* What is in its place is kept, and makes room. */
-static int mending_keep(struct mending *m, const char *folder, const char *name, const char *kept, struct error *e)
+static int text_repair_keep(struct mending *m, const char *folder, const char *name, const char *kept, struct error *e)
 {
     char *from = io_path(folder, "%s", name);
     int status = !from ? error_no_memory(e, 1, "a path") : kept ? io_rename(&m->io, from, kept, e) : DELTAFS_OK;
@@ -85,18 +85,18 @@ static int mending_keep(struct mending *m, const char *folder, const char *name,
     return status;
 }
 
-static void mending_tell_anew(struct mending *m, const char *folder, const char *name, const char *kept,
-                              const char *what)
+static void text_repair_tell_anew(struct mending *m, const char *folder, const char *name, const char *kept,
+                                  const char *what)
 {
     snprintf(m->note, sizeof m->note, "%.700s/%s: %s; it is made anew, %s", folder, name,
              kept ? "has more than one wrong byte" : "is missing", what);
-    mending_tell(m, kept);
+    text_repair_tell(m, kept);
 }
 
 /* ---- Sessions ---- */
 
 /* What a repair that was cut short has begun to write. */
-static int mending_clear(struct mending *m, const char *folder, struct error *e)
+static int text_repair_clear(struct mending *m, const char *folder, struct error *e)
 {
     char *aside = io_path(folder, SESSION_NEW_NAME);
     int rc = aside ? m->io.ops->unlink(m->io.ctx, aside) : 0, status = DELTAFS_OK;
@@ -109,8 +109,8 @@ static int mending_clear(struct mending *m, const char *folder, struct error *e)
     return status;
 }
 
-static int mending_session_anew(struct mending *m, const char *folder, uint32_t number, const char *kept,
-                                struct error *e)
+static int text_repair_session_anew(struct mending *m, const char *folder, uint32_t number, const char *kept,
+                                    struct error *e)
 {
     struct session s;
     uint32_t *writer = NULL;
@@ -121,27 +121,27 @@ static int mending_session_anew(struct mending *m, const char *folder, uint32_t 
     /* One that was being claimed does not count. */
     if (status != DELTAFS_OK || n == 0)
         return status;
-    if (!m->is_dry) {
-        status = mending_keep(m, folder, SESSION_NAME, kept, e);
+    if (!m->dry_run) {
+        status = text_repair_keep(m, folder, SESSION_NAME, kept, e);
         if (status == DELTAFS_OK)
-            status = mending_clear(m, folder, e);
+            status = text_repair_clear(m, folder, e);
         if (status == DELTAFS_OK)
             status = session_write(&m->c, &m->io, &s, 1, e);
         if (status == DELTAFS_OK)
             status = io_sync_folder(&m->io, folder, e);
     }
     if (status == DELTAFS_OK)
-        mending_tell_anew(m, folder, SESSION_NAME, kept, "from the logs, as of a session that was not closed");
+        text_repair_tell_anew(m, folder, SESSION_NAME, kept, "from the logs, as of a session that was not closed");
     return status;
 }
 
 /* What a removal that was cut short has left. */
-static int mending_remove(struct mending *m, uint32_t number, struct error *e)
+static int text_repair_remove(struct mending *m, uint32_t number, struct error *e)
 {
     struct container c;
     int is_new, status = DELTAFS_OK;
 
-    if (!m->is_dry) {
+    if (!m->dry_run) {
         status = container_open(&c, &m->io, m->c.path, O_RDONLY, 0, &is_new, e);
         if (status == DELTAFS_OK)
             status = session_remove_remains(&c, &m->io, number, 1, e);
@@ -150,11 +150,11 @@ static int mending_remove(struct mending *m, uint32_t number, struct error *e)
     snprintf(m->note, sizeof m->note, "%.700s/" SESSION_FOLDER ": what is left of a session that was removed goes",
              m->c.path, number);
     if (status == DELTAFS_OK)
-        mending_tell(m, NULL);
+        text_repair_tell(m, NULL);
     return status;
 }
 
-static int mending_session(struct mending *m, uint32_t number, struct error *e)
+static int text_repair_session(struct mending *m, uint32_t number, struct error *e)
 {
     struct session s;
     char *kept = NULL;
@@ -164,23 +164,23 @@ static int mending_session(struct mending *m, uint32_t number, struct error *e)
         return status;
     status = session_is_removed(&m->c, &m->io, number, &is_removed, e);
     if (status != DELTAFS_OK || is_removed)
-        return status == DELTAFS_OK ? mending_remove(m, number, e) : status;
+        return status == DELTAFS_OK ? text_repair_remove(m, number, e) : status;
     char *folder = session_path(&m->c, number, "");
     if (!folder)
         return error_no_memory(e, 1, "a path");
     folder[strlen(folder) - 1] = '\0';
-    status = mending_find_kept(m, folder, SESSION_NAME, &kept, e);
+    status = text_repair_find_kept(m, folder, SESSION_NAME, &kept, e);
     if (status == DELTAFS_OK)
-        status = mending_lines(m, folder, SESSION_NAME, kept, &is_done, e);
+        status = text_repair_lines(m, folder, SESSION_NAME, kept, &is_done, e);
     if (status == DELTAFS_OK && !is_done)
-        status = mending_session_anew(m, folder, number, kept, e);
+        status = text_repair_session_anew(m, folder, number, kept, e);
     free(kept);
     free(folder);
     return status;
 }
 
 /* What is wrong with one does not keep the others from being mended; the first error is that of all. */
-static int mending_sessions(struct mending *m, struct error *e)
+static int text_repair_sessions(struct mending *m, struct error *e)
 {
     uint32_t *number = NULL;
     size_t n = 0;
@@ -188,7 +188,7 @@ static int mending_sessions(struct mending *m, struct error *e)
     int status = session_numbers(&m->c, &m->io, &number, &n, e);
 
     for (size_t i = 0; i < n; i++) {
-        int one = mending_session(m, number[i], status == DELTAFS_OK ? e : &second);
+        int one = text_repair_session(m, number[i], status == DELTAFS_OK ? e : &second);
         status = status == DELTAFS_OK ? one : status;
     }
     free(number);
@@ -198,7 +198,7 @@ static int mending_sessions(struct mending *m, struct error *e)
 /* ---- The manifest ---- */
 
 /* The UUID in a log's header, which is the container's. */
-static int mending_log_uuid(struct mending *m, const struct session *s, uint32_t writer, struct error *e)
+static int text_repair_log_uuid(struct mending *m, const struct session *s, uint32_t writer, struct error *e)
 {
     uint8_t h[LOG_HEADER_SIZE], want[LOG_HEADER_SIZE];
     struct io_file file;
@@ -221,7 +221,7 @@ static int mending_log_uuid(struct mending *m, const struct session *s, uint32_t
     return DELTAFS_OK;
 }
 
-static int mending_find_uuid(struct mending *m, struct error *e)
+static int text_repair_find_uuid(struct mending *m, struct error *e)
 {
     uint32_t *number = NULL;
     size_t sessions = 0;
@@ -234,7 +234,7 @@ static int mending_find_uuid(struct mending *m, struct error *e)
         size_t n = 0;
         session_guess(&m->c, &m->io, number[i], &s, &writer, &n, &ignored);
         for (size_t k = 0; k < n && !is_found; k++)
-            is_found = mending_log_uuid(m, &s, writer[k], &ignored) == DELTAFS_OK;
+            is_found = text_repair_log_uuid(m, &s, writer[k], &ignored) == DELTAFS_OK;
         free(writer);
     }
     free(number);
@@ -244,23 +244,23 @@ static int mending_find_uuid(struct mending *m, struct error *e)
                          "MANIFEST is damaged, and no log tells the file's UUID: put a copy of it back");
 }
 
-static int mending_manifest_anew(struct mending *m, const char *kept, struct error *e)
+static int text_repair_manifest_anew(struct mending *m, const char *kept, struct error *e)
 {
     struct manifest manifest = {.is_file = 1};
-    int status = mending_find_uuid(m, e);
+    int status = text_repair_find_uuid(m, e);
 
     memcpy(manifest.uuid_text, m->c.uuid_text, sizeof manifest.uuid_text);
-    if (status == DELTAFS_OK && !m->is_dry) {
-        status = mending_keep(m, m->c.path, MANIFEST_NAME, kept, e);
+    if (status == DELTAFS_OK && !m->dry_run) {
+        status = text_repair_keep(m, m->c.path, MANIFEST_NAME, kept, e);
         if (status == DELTAFS_OK)
             status = manifest_create(&m->io, m->c.path, &manifest, 1, e);
     }
     if (status == DELTAFS_OK)
-        mending_tell_anew(m, m->c.path, MANIFEST_NAME, kept, "with the UUID that the logs have");
+        text_repair_tell_anew(m, m->c.path, MANIFEST_NAME, kept, "with the UUID that the logs have");
     return status;
 }
 
-static int mending_manifest(struct mending *m, struct error *e)
+static int text_repair_manifest(struct mending *m, struct error *e)
 {
     struct container c;
     char *kept = NULL;
@@ -269,26 +269,26 @@ static int mending_manifest(struct mending *m, struct error *e)
     container_fini(&c);
     if (status != DELTAFS_ERR_DAMAGED)
         return status;
-    status = mending_find_kept(m, m->c.path, MANIFEST_NAME, &kept, e);
+    status = text_repair_find_kept(m, m->c.path, MANIFEST_NAME, &kept, e);
     if (status == DELTAFS_OK)
-        status = mending_lines(m, m->c.path, MANIFEST_NAME, kept, &is_done, e);
+        status = text_repair_lines(m, m->c.path, MANIFEST_NAME, kept, &is_done, e);
     if (status == DELTAFS_OK && !is_done)
-        status = mending_manifest_anew(m, kept, e);
+        status = text_repair_manifest_anew(m, kept, e);
     free(kept);
     return status;
 }
 
-int deltafs_logical_repair(const char *path, int is_dry, deltafs_repair_fn fn, void *arg)
+int deltafs_logical_repair(const char *path, int dry_run, deltafs_repair_fn fn, void *arg)
 {
-    struct mending m = {.io = io_default(), .is_dry = is_dry, .fn = fn, .arg = arg};
-    struct error *e = deltafs_thread_error();
+    struct mending m = {.io = io_default(), .dry_run = dry_run, .fn = fn, .arg = arg};
+    struct error *e = deltafs_private_thread_error();
 
     if (!path)
         return error_set(e, DELTAFS_ERR_INVALID, "deltafs_logical_repair: path must be given");
     m.c.path = strdup(path);
-    int status = m.c.path ? mending_manifest(&m, e) : error_no_memory(e, strlen(path), "a path");
+    int status = m.c.path ? text_repair_manifest(&m, e) : error_no_memory(e, strlen(path), "a path");
     if (status == DELTAFS_OK)
-        status = mending_sessions(&m, e);
+        status = text_repair_sessions(&m, e);
     free(m.c.path);
     return status;
 }

@@ -249,7 +249,7 @@ int deltafs_logical_verify(deltafs_logical *f, deltafs_damage_fn fn, void *arg, 
 int deltafs_logical_verify_path(const char *path, deltafs_damage_fn fn, void *arg, uint64_t *bytes)
 {
     struct io io = io_default();
-    struct error *e = deltafs_thread_error();
+    struct error *e = deltafs_private_thread_error();
     struct container c;
     int is_new;
 

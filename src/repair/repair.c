@@ -57,7 +57,7 @@ static int count_record(const struct deltafs_record *record, void *arg)
 /* Whether all records of the epoch behind the last committed one are right; counts them. */
 static int repair_check_last(struct repair *r, uint64_t label, struct error *e)
 {
-    struct deltafs_verify_stat counts = {0};
+    struct deltafs_verify_counts counts = {0};
     struct scan_damages damages = {0};
     struct part_reader *p;
     struct reader *reader;
@@ -116,10 +116,10 @@ static int repair_label(struct repair *r, uint64_t records, uint64_t bytes, uint
     } else if (r->wish->has_label && (r->lost < m->partitions || records > 0)) {
         *label = r->wish->label;
     } else {
-        repair_tell(r,
-                    "%.800s: epoch number %" PRIu64 " is in all logs, but its job did not say that all its processes "
-                    "had finished it; it is cut off unless a label is given for it (--label)",
-                    r->path, m->epoch_count);
+        repair_report(r,
+                      "%.800s: epoch number %" PRIu64 " is in all logs, but its job did not say that all its processes "
+                      "had finished it; it is cut off unless a label is given for it (--label)",
+                      r->path, m->epoch_count);
         return 0;
     }
     if (m->epoch_count == 0 || *label > m->epoch[m->epoch_count - 1].label)
@@ -156,9 +156,9 @@ static int repair_decide(struct repair *r, struct error *e)
     uint64_t records, bytes, label;
 
     if (!repair_sum_last(r, &records, &bytes)) {
-        if (repair_is_noted(r) && !(r->wish->is_dry && r->lost > 0) && !repair_is_sound(r))
-            repair_tell(r, "%.800s: epoch number %" PRIu64 " had no commit, and is not in all logs: it is given up",
-                        r->path, r->manifest.epoch_count);
+        if (repair_is_noted(r) && !(r->wish->dry_run && r->lost > 0) && !repair_is_sound(r))
+            repair_report(r, "%.800s: epoch number %" PRIu64 " had no commit, and is not in all logs: it is given up",
+                          r->path, r->manifest.epoch_count);
         return DELTAFS_OK;
     }
     if (!repair_label(r, records, bytes, &label))
@@ -172,9 +172,9 @@ static int repair_decide(struct repair *r, struct error *e)
         status = error_set(&damage, DELTAFS_ERR_DAMAGED, "%" PRIu64 " records of %" PRIu64 " are in its blocks",
                            r->last.records, records);
     if (status != DELTAFS_OK) {
-        repair_tell(r, "%.800s: epoch number %" PRIu64 " had no commit, and is not whole (%.300s): it %s", r->path,
-                    r->manifest.epoch_count, damage.text,
-                    r->committed > r->manifest.epoch_count ? "stays as it is" : "is given up");
+        repair_report(r, "%.800s: epoch number %" PRIu64 " had no commit, and is not whole (%.300s): it %s", r->path,
+                      r->manifest.epoch_count, damage.text,
+                      r->committed > r->manifest.epoch_count ? "stays as it is" : "is given up");
         return DELTAFS_OK;
     }
     r->last.label = label;
@@ -325,14 +325,14 @@ static uint64_t repair_first_short(const struct repair *r, const char **why)
 }
 
 /* What else could be done about what is lost. */
-static void repair_tell_choice(struct repair *r)
+static void repair_report_choice(struct repair *r)
 {
     const struct manifest *m = &r->manifest;
     const char *why;
     struct error e;
     uint64_t first = repair_first_short(r, &why), n = m->epoch_count - first;
 
-    if (first == NO_EPOCH || !r->wish->is_dry || !r->fn)
+    if (first == NO_EPOCH || !r->wish->dry_run || !r->fn)
         return;
     error_set(&e, DELTAFS_ERR_DAMAGED,
               "%.700s: who has a copy puts it back; who would rather give up %" PRIu64 " epoch%s than have a part of "
@@ -342,7 +342,7 @@ static void repair_tell_choice(struct repair *r)
 }
 
 /* Say what is lost, as the new index logs do. */
-static void repair_tell_losses(struct repair *r, const struct rebuild_job *job)
+static void repair_report_losses(struct repair *r, const struct rebuild_job *job)
 {
     const struct manifest *m = &r->manifest;
     struct error e;
@@ -369,7 +369,7 @@ static void repair_tell_losses(struct repair *r, const struct rebuild_job *job)
         repair_lose(r, &e);
     }
     if (job->loss_count > 0)
-        repair_tell_choice(r);
+        repair_report_choice(r);
 }
 
 /* Put a partition's new index log into its place. */
@@ -379,16 +379,16 @@ static int repair_adopt(struct repair *r, uint32_t partition, struct error *e)
     char *path = repair_log_path(r, REPAIR_INDEX, partition), *kept = NULL;
     int status = path ? DELTAFS_OK : error_no_memory(e, 1, "a path");
 
-    if (status == DELTAFS_OK && p->has_index && !(kept = mend_kept_name(&r->io, path)))
+    if (status == DELTAFS_OK && p->has_index && !(kept = text_repair_kept_name(&r->io, path)))
         status = error_no_memory(e, 1, "a path");
     if (status == DELTAFS_OK)
         status = repair_renew(r, e);
-    if (status == DELTAFS_OK && !r->wish->is_dry)
+    if (status == DELTAFS_OK && !r->wish->dry_run)
         status = rebuild_adopt(&r->io, r->path, partition, kept, e);
     if (status == DELTAFS_OK)
-        repair_tell(r, "%s; it is made anew from the data log%s%s", p->lost,
-                    kept ? ", and the damaged one kept as " : "", kept ? strrchr(kept, '/') + 1 : "");
-    if (status == DELTAFS_OK && !r->wish->is_dry)
+        repair_report(r, "%s; it is made anew from the data log%s%s", p->lost,
+                      kept ? ", and the damaged one kept as " : "", kept ? strrchr(kept, '/') + 1 : "");
+    if (status == DELTAFS_OK && !r->wish->dry_run)
         status = repair_partition(r, partition, e);
     free(path);
     free(kept);
@@ -407,8 +407,8 @@ static int repair_rebuild(struct repair *r, struct rebuild_job *job, uint8_t *ve
         if (r->part[i].lost)
             status = repair_adopt(r, i, e);
     if (status == DELTAFS_OK)
-        repair_tell_losses(r, job);
-    for (uint32_t i = 0; i < r->manifest.partitions && status != DELTAFS_OK && !job->is_dry; i++)
+        repair_report_losses(r, job);
+    for (uint32_t i = 0; i < r->manifest.partitions && status != DELTAFS_OK && !job->dry_run; i++)
         if (r->part[i].lost)
             rebuild_discard(&r->io, r->path, i);
     return status;
@@ -431,7 +431,7 @@ static int repair_indexes(struct repair *r, struct error *e)
                               .manifest = m,
                               .epochs = epochs,
                               .memory = r->how->memory,
-                              .is_dry = r->wish->is_dry,
+                              .dry_run = r->wish->dry_run,
                               .records = calloc(n, sizeof *job.records),
                               .passed = calloc(n, sizeof *job.passed),
                               .has_loss = calloc(n, 1)};
@@ -440,9 +440,9 @@ static int repair_indexes(struct repair *r, struct error *e)
     job.verdict = verdict;
     int status = verdict && job.records && job.passed && job.has_loss ? repair_rebuild(r, &job, verdict, e)
                                                                       : error_no_memory(e, n * 18, "the epochs");
-    if (status == DELTAFS_OK && r->wish->is_dry && repair_is_noted(r))
-        repair_tell(r, "%.800s: epoch number %" PRIu64 " has no commit; whether it gets one is seen after that",
-                    r->path, m->epoch_count);
+    if (status == DELTAFS_OK && r->wish->dry_run && repair_is_noted(r))
+        repair_report(r, "%.800s: epoch number %" PRIu64 " has no commit; whether it gets one is seen after that",
+                      r->path, m->epoch_count);
     free(verdict);
     free(job.records);
     free(job.passed);
@@ -478,7 +478,7 @@ static int repair_read_manifest(struct repair *r, struct error *e)
     int status = manifest_read(&r->io, r->path, &r->manifest, e);
     if (status != DELTAFS_ERR_DAMAGED && status != DELTAFS_ERR_NOT_DELTAFS)
         return status;
-    int mended = mend_text(&r->io, r->path, MANIFEST_NAME, repair_note_line, r, &r->text, &r->text_size, &why);
+    int mended = text_repair_text(&r->io, r->path, MANIFEST_NAME, repair_note_line, r, &r->text, &r->text_size, &why);
     if (mended != DELTAFS_OK) {
         if (status == DELTAFS_ERR_DAMAGED && mended == DELTAFS_ERR_DAMAGED)
             *e = why;
@@ -518,21 +518,21 @@ static int repair_check_manifest(struct repair *r, struct error *e)
 /* Write what the manifest is to be. */
 static int repair_write_manifest(struct repair *r, struct error *e)
 {
-    char *path = io_path(r->path, MANIFEST_NAME), *kept = path ? mend_kept_name(&r->io, path) : NULL;
+    char *path = io_path(r->path, MANIFEST_NAME), *kept = path ? text_repair_kept_name(&r->io, path) : NULL;
     int status = kept ? DELTAFS_OK : error_no_memory(e, 1, "a path");
 
     if (status == DELTAFS_OK)
         status = repair_renew(r, e);
-    if (status == DELTAFS_OK && !r->wish->is_dry)
-        status = mend_replace(&r->io, r->path, MANIFEST_NAME, r->text, r->text_size, kept, e);
+    if (status == DELTAFS_OK && !r->wish->dry_run)
+        status = text_repair_replace(&r->io, r->path, MANIFEST_NAME, r->text, r->text_size, kept, e);
     for (char *line = r->mended, *end; status == DELTAFS_OK && line && *line; line = end + 1) {
         end = strchr(line, '\n');
         *end = '\0';
-        repair_tell(r, "%s", line);
+        repair_report(r, "%s", line);
     }
     if (status == DELTAFS_OK)
-        repair_tell(r, "%.800s/%s: is written anew, and the former one kept as %s", r->path, MANIFEST_NAME,
-                    strrchr(kept, '/') + 1);
+        repair_report(r, "%.800s/%s: is written anew, and the former one kept as %s", r->path, MANIFEST_NAME,
+                      strrchr(kept, '/') + 1);
     free(path);
     free(kept);
     return status;
@@ -560,7 +560,7 @@ static uint64_t repair_first_lost(const struct repair *r, const char **why)
 }
 
 /* Say what cannot be repaired, and what could be given up for it. */
-static int repair_tell_bad(struct repair *r, struct error *e)
+static int repair_report_bad(struct repair *r, struct error *e)
 {
     const struct manifest *m = &r->manifest;
     const char *why;
@@ -590,7 +590,7 @@ static int repair_has_grown(struct repair *r)
 {
     struct manifest now = {0};
     struct error ignored;
-    int has_grown = r->wish->is_dry && manifest_read(&r->io, r->path, &now, &ignored) == DELTAFS_OK &&
+    int has_grown = r->wish->dry_run && manifest_read(&r->io, r->path, &now, &ignored) == DELTAFS_OK &&
                     now.epoch_count >= r->committed;
 
     manifest_fini(&now);
@@ -604,7 +604,7 @@ static int repair_check_behind(struct repair *r, struct error *e)
     uint64_t n = r->committed - m->epoch_count;
     uint64_t next = m->epoch_count > 0 ? m->epoch[m->epoch_count - 1].label + 1 : 0;
 
-    if (r->committed <= m->epoch_count || r->wish->has_label || r->wish->has_drop || repair_has_grown(r))
+    if (r->committed <= m->epoch_count || r->wish->has_label || r->wish->has_drop_from || repair_has_grown(r))
         return DELTAFS_OK;
     char *log = repair_log_path(r, REPAIR_INDEX, r->committed_in);
     error_set(e, DELTAFS_ERR_DAMAGED,
@@ -630,10 +630,11 @@ static int repair_drop_behind(struct repair *r, struct error *e)
                          "; those to be given up are behind it, and their labels are lost: any higher one names them; "
                          "nothing is changed",
                          r->path, m->epoch[m->epoch_count - 1].label);
-    repair_tell(r,
-                "%.800s: at least %" PRIu64 " committed epoch%s given up, and what stands behind: the manifest has no "
-                "line%s of %s",
-                r->path, n, n == 1 ? " is" : "s are", repair_plural(n), n == 1 ? "it" : "them");
+    repair_report(r,
+                  "%.800s: at least %" PRIu64
+                  " committed epoch%s given up, and what stands behind: the manifest has no "
+                  "line%s of %s",
+                  r->path, n, n == 1 ? " is" : "s are", repair_plural(n), n == 1 ? "it" : "them");
     r->is_dropped = 1;
     return DELTAFS_OK;
 }
@@ -663,12 +664,12 @@ static int repair_drop(struct repair *r, struct error *e)
                          "%.800s: the first epoch to be given up would be that labelled %" PRIu64 ", not %" PRIu64
                          "; nothing is changed",
                          r->path, m->epoch[first].label, from);
-    status = mend_cut(&r->io, r->path, first, &r->text, &r->text_size, e);
+    status = text_repair_cut(&r->io, r->path, first, &r->text, &r->text_size, e);
     if (status == DELTAFS_OK)
         status = repair_write_manifest(r, e);
     for (uint64_t i = first; i < count && status == DELTAFS_OK; i++)
-        repair_tell(r, "%.800s: epoch %" PRIu64 ", of %" PRIu64 " record%s, is given up: %.600s", r->path,
-                    m->epoch[i].label, m->epoch[i].records, repair_plural(m->epoch[i].records), why);
+        repair_report(r, "%.800s: epoch %" PRIu64 ", of %" PRIu64 " record%s, is given up: %.600s", r->path,
+                      m->epoch[i].label, m->epoch[i].records, repair_plural(m->epoch[i].records), why);
     if (status != DELTAFS_OK)
         return status;
     /* From here on they have never been. */
@@ -683,48 +684,48 @@ static int repair_drop(struct repair *r, struct error *e)
 /* ---- All of it ---- */
 
 /* What a log has behind its last epoch goes, a tail to be written again at the close. */
-static void repair_tell_log(struct repair *r, int log, uint32_t partition)
+static void repair_report_log(struct repair *r, int log, uint32_t partition)
 {
     const struct repair_part *p = &r->part[partition];
     uint64_t end = r->is_kept ? p->last_end[log] : p->end[log], size = p->size[log], n = size - end;
     char *path = repair_log_path(r, log, partition);
 
-    if (!path || (log == REPAIR_INDEX && r->manifest.is_closed && !p->lacks_tail) || (p->lost && r->wish->is_dry))
+    if (!path || (log == REPAIR_INDEX && r->manifest.is_closed && !p->lacks_tail) || (p->lost && r->wish->dry_run))
         ;
     else if (r->manifest.epoch_count == 0 && !r->is_kept && size > LOG_HEADER_SIZE)
-        repair_tell(r, "%.800s: is begun anew, without its %" PRIu64 " bytes: no epoch is committed", path, size);
+        repair_report(r, "%.800s: is begun anew, without its %" PRIu64 " bytes: no epoch is committed", path, size);
     else if (size > end && log == REPAIR_INDEX && p->has_tail && !r->is_kept)
-        repair_tell(r, "%.800s: the tail, %" PRIu64 " byte%s at offset %" PRIu64 ", is cut off, and written anew", path,
-                    n, repair_plural(n), end);
+        repair_report(r, "%.800s: the tail, %" PRIu64 " byte%s at offset %" PRIu64 ", is cut off, and written anew",
+                      path, n, repair_plural(n), end);
     else if (size > end && log == REPAIR_INDEX && p->lacks_tail)
-        repair_tell(r,
-                    "%.800s: the tail is not right: %" PRIu64 " byte%s at offset %" PRIu64
-                    " are cut off, and it is written anew",
-                    path, n, repair_plural(n), end);
+        repair_report(r,
+                      "%.800s: the tail is not right: %" PRIu64 " byte%s at offset %" PRIu64
+                      " are cut off, and it is written anew",
+                      path, n, repair_plural(n), end);
     else if (size > end)
-        repair_tell(
+        repair_report(
             r, "%.800s: what stands behind the last committed epoch is cut off, %" PRIu64 " byte%s at offset %" PRIu64,
             path, n, repair_plural(n), end);
     else if (log == REPAIR_INDEX && p->lacks_tail && !p->lost)
-        repair_tell(r, "%.800s: the file's tail is missing, and is written anew", path);
+        repair_report(r, "%.800s: the file's tail is missing, and is written anew", path);
     free(path);
 }
 
 /* What a writer does that opens the directory and closes it. */
-static void repair_tell_ends(struct repair *r)
+static void repair_report_ends(struct repair *r)
 {
     const struct manifest *m = &r->manifest;
     uint64_t torn = r->manifest_size - m->size;
 
     if (r->manifest_size > m->size && !r->text)
-        repair_tell(r, "%.800s/%s: a line cut short is removed, %" PRIu64 " byte%s at offset %" PRIu64, r->path,
-                    MANIFEST_NAME, torn, repair_plural(torn), m->size);
+        repair_report(r, "%.800s/%s: a line cut short is removed, %" PRIu64 " byte%s at offset %" PRIu64, r->path,
+                      MANIFEST_NAME, torn, repair_plural(torn), m->size);
     for (uint32_t i = 0; i < m->partitions; i++)
         for (int log = 0; log < REPAIR_LOGS; log++)
             if (r->part[i].size[log] > 0)
-                repair_tell_log(r, log, i);
+                repair_report_log(r, log, i);
     if (!m->is_closed)
-        repair_tell(r, "%.800s: the directory is closed", r->path);
+        repair_report(r, "%.800s: the directory is closed", r->path);
 }
 
 /* What comes before the epoch behind the last committed one is looked at. */
@@ -732,10 +733,10 @@ static int repair_committed(struct repair *r, struct error *e)
 {
     int status = repair_inspect(r, e);
 
-    if (status == DELTAFS_OK && r->wish->has_drop)
+    if (status == DELTAFS_OK && r->wish->has_drop_from)
         status = repair_drop(r, e);
     if (status == DELTAFS_OK)
-        status = repair_tell_bad(r, e);
+        status = repair_report_bad(r, e);
     if (status == DELTAFS_OK)
         status = repair_check_behind(r, e);
     if (status == DELTAFS_OK && r->mended)
@@ -751,10 +752,10 @@ static int repair_all(struct repair *r, struct error *e)
     int status = repair_committed(r, e);
 
     /* In a dry run the manifest cannot be read yet, or has other epochs. */
-    int is_early = r->text && r->wish->is_dry;
+    int is_early = r->text && r->wish->dry_run;
     if (status == DELTAFS_OK && is_early && !r->is_dropped && repair_is_noted(r))
-        repair_tell(r, "%.800s: epoch number %" PRIu64 " has no commit; whether it gets one is seen after that",
-                    r->path, r->manifest.epoch_count);
+        repair_report(r, "%.800s: epoch number %" PRIu64 " has no commit; whether it gets one is seen after that",
+                      r->path, r->manifest.epoch_count);
     if (status == DELTAFS_OK && !is_early && !r->is_dropped)
         status = repair_decide(r, e);
     if (status == DELTAFS_OK && r->first.status != DELTAFS_OK) {
@@ -763,13 +764,13 @@ static int repair_all(struct repair *r, struct error *e)
     }
     if (status == DELTAFS_OK && !is_early)
         status = repair_check_label(r, e);
-    if (status == DELTAFS_OK && r->is_kept && !r->wish->is_dry)
+    if (status == DELTAFS_OK && r->is_kept && !r->wish->dry_run)
         status = repair_commit(r, e);
     if (status == DELTAFS_OK && r->is_kept)
-        repair_tell(r,
-                    "%.800s: epoch number %" PRIu64 ", whole but without its commit, is committed: %" PRIu64
-                    " record%s labelled %" PRIu64,
-                    r->path, r->manifest.epoch_count, r->last.records, repair_plural(r->last.records), r->last.label);
+        repair_report(r,
+                      "%.800s: epoch number %" PRIu64 ", whole but without its commit, is committed: %" PRIu64
+                      " record%s labelled %" PRIu64,
+                      r->path, r->manifest.epoch_count, r->last.records, repair_plural(r->last.records), r->last.label);
     return status == DELTAFS_OK && !is_early ? repair_values(r, e) : status;
 }
 
@@ -787,7 +788,7 @@ static int repair_take(struct repair *r, struct error *e)
 }
 
 /* Who writes the directory, or did last. */
-static void repair_tell_lease(struct repair *r)
+static void repair_report_lease(struct repair *r)
 {
     char text[1200];
 
@@ -812,7 +813,7 @@ static void repair_fini(struct repair *r)
     manifest_fini(&r->manifest);
 }
 
-int repair_directory(const char *path, const struct deltafs_repair_wish *wish, const struct repair_how *how,
+int repair_directory(const char *path, const struct deltafs_repair_options *wish, const struct repair_how *how,
                      deltafs_repair_fn fn, void *arg, struct error *e)
 {
     struct repair r = {
@@ -820,9 +821,9 @@ int repair_directory(const char *path, const struct deltafs_repair_wish *wish, c
     struct error second;
     int status = repair_read_manifest(&r, e);
 
-    if (status == DELTAFS_OK && wish->is_dry) {
+    if (status == DELTAFS_OK && wish->dry_run) {
         r.has_noted = lease_find_epoch(&r.io, path, &r.noted);
-        repair_tell_lease(&r);
+        repair_report_lease(&r);
     } else if (status == DELTAFS_OK) {
         status = repair_take(&r, e);
     }
@@ -834,13 +835,13 @@ int repair_directory(const char *path, const struct deltafs_repair_wish *wish, c
                         : lease_drop(&r.lease, status == DELTAFS_OK ? e : &second);
     status = status != DELTAFS_OK ? status : dropped;
     if (status == DELTAFS_OK && repair_goes_on(&r))
-        repair_tell(&r, "%.800s: what the logs have behind it stays as it is: 'deltafs repair' says what that is",
-                    path);
+        repair_report(&r, "%.800s: what the logs have behind it stays as it is: 'deltafs repair' says what that is",
+                      path);
     else if (status == DELTAFS_OK && !repair_is_sound(&r)) {
-        if (!wish->is_dry)
+        if (!wish->dry_run)
             status = how->close(how->ctx, r.is_dropped, e);
         if (status == DELTAFS_OK)
-            repair_tell_ends(&r);
+            repair_report_ends(&r);
     }
     if (status == DELTAFS_OK && r.losses.status != DELTAFS_OK) {
         *e = r.losses;

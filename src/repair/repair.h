@@ -14,7 +14,7 @@ struct repair_how {
 };
 
 /* As deltafs_repair. */
-int repair_directory(const char *path, const struct deltafs_repair_wish *wish, const struct repair_how *how,
+int repair_directory(const char *path, const struct deltafs_repair_options *wish, const struct repair_how *how,
                      deltafs_repair_fn fn, void *arg, struct error *e);
 
 /* ---- Index logs made anew ---- */
@@ -42,7 +42,7 @@ struct rebuild_job {
     const struct manifest *manifest;
     uint64_t epochs;        /* to be had: those that are committed, or one more */
     uint64_t memory;        /* bytes for them, at most */
-    int is_dry;             /* only read */
+    int dry_run;            /* only read */
     const uint8_t *verdict; /* of each epoch: enum rebuild_verdict */
     uint64_t *records;      /* of each epoch, to be added to */
     uint64_t *passed;       /* the same of blocks that are damaged, as their headers say; or REBUILD_UNCOUNTED */
@@ -64,7 +64,7 @@ struct restore {
     struct index_reader *index;
     const uint8_t *uuid;
     uint64_t epochs; /* that count */
-    int is_dry;
+    int dry_run;
     void (*tell)(void *arg, const struct error *damage, const char *from); /* of each that is put back */
     void *arg;
 };
@@ -81,14 +81,14 @@ int restore_check_leaves(struct restore *r, uint64_t *lost, struct error *e);
 
 /* Find out what a damaged manifest, or another text of such lines, was: `text` gets what it is to be, freed by the
  * caller. Each line that is put right is told; DELTAFS_ERR_DAMAGED says which cannot be. */
-int mend_text(struct io *io, const char *folder, const char *name, void (*tell)(void *arg, const char *message),
-              void *arg, char **text, size_t *n, struct error *e);
+int text_repair_text(struct io *io, const char *folder, const char *name, void (*tell)(void *arg, const char *message),
+                     void *arg, char **text, size_t *n, struct error *e);
 /* A name that nothing has yet, for what is replaced; freed by the caller. NULL: there is no memory for it. */
-char *mend_kept_name(struct io *io, const char *path);
+char *text_repair_kept_name(struct io *io, const char *path);
 /* Put a text in its place; what was there is kept under the name `kept`. */
-int mend_replace(struct io *io, const char *folder, const char *name, const char *text, size_t n, const char *kept,
-                 struct error *e);
+int text_repair_replace(struct io *io, const char *folder, const char *name, const char *text, size_t n,
+                        const char *kept, struct error *e);
 /* The manifest as it is in the file, up to the line of epoch `number`. */
-int mend_cut(struct io *io, const char *folder, uint64_t number, char **text, size_t *n, struct error *e);
+int text_repair_cut(struct io *io, const char *folder, uint64_t number, char **text, size_t *n, struct error *e);
 
 #endif

@@ -27,7 +27,7 @@ struct repair_part {
 
 struct repair {
     const char *path;
-    const struct deltafs_repair_wish *wish;
+    const struct deltafs_repair_options *wish;
     const struct repair_how *how;
     deltafs_repair_fn fn;
     void *arg;
@@ -57,7 +57,7 @@ struct repair {
 };
 
 /* Say what has been done, or is to be. */
-__attribute__((format(printf, 2, 3))) void repair_tell(struct repair *r, const char *fmt, ...);
+__attribute__((format(printf, 2, 3))) void repair_report(struct repair *r, const char *fmt, ...);
 
 const char *repair_plural(uint64_t n);
 char *repair_log_path(const struct repair *r, int log, uint32_t partition);

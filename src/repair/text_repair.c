@@ -27,7 +27,7 @@ struct mend {
 };
 
 /* The one byte in the text before the checksum that is wrong: whether there is just one, its place and what it was. */
-static int mend_find_byte(const char *line, size_t n, size_t *place, char *byte)
+static int text_repair_find_byte(const char *line, size_t n, size_t *place, char *byte)
 {
     const char *suffix = line + n - SUFFIX;
     size_t length = n - SUFFIX;
@@ -52,7 +52,7 @@ static int mend_find_byte(const char *line, size_t n, size_t *place, char *byte)
 }
 
 /* The same of its checksum, and of what stands before that. */
-static int mend_find_digit(const char *line, size_t n, size_t *place, char *byte)
+static int text_repair_find_digit(const char *line, size_t n, size_t *place, char *byte)
 {
     char suffix[SUFFIX + 1];
     int wrong = 0;
@@ -67,7 +67,7 @@ static int mend_find_digit(const char *line, size_t n, size_t *place, char *byte
     return wrong == 1;
 }
 
-static int mend_has_suffix(const char *line, size_t n)
+static int text_repair_has_suffix(const char *line, size_t n)
 {
     const char *suffix = line + n - SUFFIX;
 
@@ -75,7 +75,7 @@ static int mend_has_suffix(const char *line, size_t n)
 }
 
 /* A line that ends where `line` goes on: its newline is another byte. */
-static int mend_find_newline(const char *line, size_t n, size_t *place)
+static int text_repair_find_newline(const char *line, size_t n, size_t *place)
 {
     for (size_t i = SUFFIX + 1; i <= n && i <= LINE_LONG; i++)
         if (line[i - SUFFIX] == ' ' && line[i - SUFFIX + 1] == '~' && manifest_line_is_sealed(line, i)) {
@@ -86,7 +86,7 @@ static int mend_find_newline(const char *line, size_t n, size_t *place)
 }
 
 /* A line of `n` bytes that goes on in the next one, up to `more`: the newline between was another byte. */
-static int mend_find_join(char *line, size_t n, size_t more, char *byte)
+static int text_repair_find_join(char *line, size_t n, size_t more, char *byte)
 {
     int found = 0;
 
@@ -102,7 +102,7 @@ static int mend_find_join(char *line, size_t n, size_t more, char *byte)
 }
 
 /* Put the byte right, and say so. */
-static void mend_byte(struct mend *m, size_t at, size_t place, char byte)
+static void text_repair_byte(struct mend *m, size_t at, size_t place, char byte)
 {
     char message[1024], was[8];
     size_t end = at;
@@ -121,7 +121,7 @@ static void mend_byte(struct mend *m, size_t at, size_t place, char byte)
 }
 
 /* What a line that cannot be mended takes with it. */
-static int mend_fail(const struct mend *m, size_t at, size_t n, struct error *e)
+static int text_repair_fail(const struct mend *m, size_t at, size_t n, struct error *e)
 {
     size_t number = 1;
     const char *line = m->text + at, *what = "a fact that no log has";
@@ -146,26 +146,26 @@ static int mend_fail(const struct mend *m, size_t at, size_t n, struct error *e)
 }
 
 /* The line at `at`, up to a newline at at + n, which does not match its checksum; *next: to be looked at again. */
-static int mend_line(struct mend *m, size_t at, size_t n, struct error *e)
+static int text_repair_line(struct mend *m, size_t at, size_t n, struct error *e)
 {
     char *line = m->text + at, byte = '\n', *newline;
     size_t place = 0, left = m->size - at;
 
-    if (mend_find_newline(line, n, &place) && place < left)
+    if (text_repair_find_newline(line, n, &place) && place < left)
         byte = '\n';
-    else if (!(n >= SUFFIX && mend_find_digit(line, n, &place, &byte)) &&
-             !(mend_has_suffix(line, n) && mend_find_byte(line, n, &place, &byte))) {
+    else if (!(n >= SUFFIX && text_repair_find_digit(line, n, &place, &byte)) &&
+             !(text_repair_has_suffix(line, n) && text_repair_find_byte(line, n, &place, &byte))) {
         newline = n + 1 < left ? memchr(line + n + 1, '\n', left - n - 1) : NULL;
         place = n;
-        if (!newline || !mend_find_join(line, n, (size_t)(newline - line), &byte))
-            return mend_fail(m, at, n, e);
+        if (!newline || !text_repair_find_join(line, n, (size_t)(newline - line), &byte))
+            return text_repair_fail(m, at, n, e);
     }
-    mend_byte(m, at, at + place, byte);
+    text_repair_byte(m, at, at + place, byte);
     return DELTAFS_OK;
 }
 
 /* All lines but what is cut short at the end. */
-static int mend_lines(struct mend *m, struct error *e)
+static int text_repair_lines(struct mend *m, struct error *e)
 {
     size_t at = 0, place;
 
@@ -178,17 +178,17 @@ static int mend_lines(struct mend *m, struct error *e)
         }
         /* What a crash cut short stays as it is; a line that lacks just its newline, too. */
         if (newline ? at + n + 1 == m->size && manifest_begin_is_lost(line, at, n)
-                    : !mend_find_newline(line, n, &place) || place == n)
+                    : !text_repair_find_newline(line, n, &place) || place == n)
             return DELTAFS_OK;
-        int status = mend_line(m, at, n, e);
+        int status = text_repair_line(m, at, n, e);
         if (status != DELTAFS_OK)
             return status;
     }
     return DELTAFS_OK;
 }
 
-static int mend_load(struct io *io, const char *folder, const char *name, char **path, char **text, size_t *n,
-                     struct error *e)
+static int text_repair_load(struct io *io, const char *folder, const char *name, char **path, char **text, size_t *n,
+                            struct error *e)
 {
     struct io_file file;
     struct error ignored;
@@ -205,16 +205,16 @@ static int mend_load(struct io *io, const char *folder, const char *name, char *
     return status;
 }
 
-int mend_text(struct io *io, const char *folder, const char *name, void (*tell)(void *arg, const char *message),
-              void *arg, char **text, size_t *n, struct error *e)
+int text_repair_text(struct io *io, const char *folder, const char *name, void (*tell)(void *arg, const char *message),
+                     void *arg, char **text, size_t *n, struct error *e)
 {
     struct mend m = {.tell = tell, .arg = arg};
     char *path;
-    int status = mend_load(io, folder, name, &path, &m.text, &m.size, e);
+    int status = text_repair_load(io, folder, name, &path, &m.text, &m.size, e);
 
     m.path = path;
     if (status == DELTAFS_OK)
-        status = mend_lines(&m, e);
+        status = text_repair_lines(&m, e);
     free(path);
     if (status != DELTAFS_OK) {
         free(m.text);
@@ -225,11 +225,11 @@ int mend_text(struct io *io, const char *folder, const char *name, void (*tell)(
     return DELTAFS_OK;
 }
 
-int mend_cut(struct io *io, const char *folder, uint64_t number, char **text, size_t *n, struct error *e)
+int text_repair_cut(struct io *io, const char *folder, uint64_t number, char **text, size_t *n, struct error *e)
 {
     static const char word[] = "Epoch ";
     char *path;
-    int status = mend_load(io, folder, MANIFEST_NAME, &path, text, n, e);
+    int status = text_repair_load(io, folder, MANIFEST_NAME, &path, text, n, e);
     size_t at = 0;
 
     free(path);
@@ -247,7 +247,7 @@ int mend_cut(struct io *io, const char *folder, uint64_t number, char **text, si
     return status;
 }
 
-char *mend_kept_name(struct io *io, const char *path)
+char *text_repair_kept_name(struct io *io, const char *path)
 {
     size_t room = strlen(path) + 32;
     char *kept = malloc(room);
@@ -267,7 +267,7 @@ char *mend_kept_name(struct io *io, const char *path)
 }
 
 /* A file of this text, durably. */
-static int mend_write(struct io *io, const char *path, const char *text, size_t n, struct error *e)
+static int text_repair_write(struct io *io, const char *path, const char *text, size_t n, struct error *e)
 {
     struct io_file file;
     struct error second;
@@ -284,18 +284,18 @@ static int mend_write(struct io *io, const char *path, const char *text, size_t 
     return status != DELTAFS_OK ? status : closed;
 }
 
-int mend_replace(struct io *io, const char *folder, const char *name, const char *text, size_t n, const char *kept,
-                 struct error *e)
+int text_repair_replace(struct io *io, const char *folder, const char *name, const char *text, size_t n,
+                        const char *kept, struct error *e)
 {
     char *path = NULL, *old = NULL, *aside = io_path(folder, "%s.new", name);
     size_t size;
-    int status =
-        aside ? mend_load(io, folder, name, &path, &old, &size, e) : error_no_memory(e, strlen(folder), "a path");
+    int status = aside ? text_repair_load(io, folder, name, &path, &old, &size, e)
+                       : error_no_memory(e, strlen(folder), "a path");
 
     if (status == DELTAFS_OK)
-        status = mend_write(io, kept, old, size, e);
+        status = text_repair_write(io, kept, old, size, e);
     if (status == DELTAFS_OK)
-        status = mend_write(io, aside, text, n, e);
+        status = text_repair_write(io, aside, text, n, e);
     if (status == DELTAFS_OK)
         status = io_sync_folder(io, folder, e);
     if (status == DELTAFS_OK)

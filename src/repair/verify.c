@@ -10,7 +10,7 @@ struct verify {
     struct reader *reader;
     deltafs_damage_fn fn;
     void *arg;
-    struct deltafs_verify_stat *stat;
+    struct deltafs_verify_counts *stat;
     struct error first;
     int is_cut; /* the manifest lacks lines, which was reported */
     /* While one partition's epoch is read: */
@@ -231,11 +231,11 @@ static void verify_counts(struct verify *v)
     }
 }
 
-int reader_verify(struct reader *r, deltafs_damage_fn fn, void *arg, struct deltafs_verify_stat *out, struct error *e)
+int reader_verify(struct reader *r, deltafs_damage_fn fn, void *arg, struct deltafs_verify_counts *out, struct error *e)
 {
     struct verify v = {.reader = r, .fn = fn, .arg = arg, .stat = out};
 
-    *out = (struct deltafs_verify_stat){0};
+    *out = (struct deltafs_verify_counts){0};
     v.sum = calloc(r->manifest.epoch_count + 1, sizeof *v.sum);
     v.is_short = calloc(r->manifest.epoch_count + 1, 1);
     if (!v.sum || !v.is_short) {

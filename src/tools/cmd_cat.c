@@ -3,7 +3,7 @@
 #include <unistd.h>
 #include "tools/cmd.h"
 #include "tools/copy.h"
-#include "tools/place.h"
+#include "tools/target.h"
 
 static int cat_number(const char *name, uint64_t *out)
 {
@@ -36,7 +36,7 @@ int cmd_cat(int argc, char **argv)
         return cmd_usage("cat");
     }
     for (int i = optind; i < argc && !copy.is_target_failed; i++) {
-        int one = place_open_whole(text_path(argv[i]), &copy.from.logical);
+        int one = target_open_whole(text_path(argv[i]), &copy.from.logical);
         if (one == EXIT_OK) {
             one = copy_bytes(&copy, offset, size);
             deltafs_logical_close(copy.from.logical);

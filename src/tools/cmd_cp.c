@@ -16,7 +16,7 @@
 #include <unistd.h>
 #include "tools/cmd.h"
 #include "tools/copy.h"
-#include "tools/place.h"
+#include "tools/target.h"
 
 #define ASIDE_NAME ".deltafs-cp.%ld.%d" /* process, attempt */
 #define ASIDE_MOST 100                  /* attempts: a process of this number died in the middle as often, here */
@@ -33,19 +33,19 @@ struct cp {
 
 /* ---- The source ---- */
 
-static int cp_open_plain(struct cp *c, const struct place *p)
+static int cp_open_plain(struct cp *c, const struct target *p)
 {
     c->copy.from.fd = open(c->from, O_RDONLY | O_CLOEXEC);
     if (c->copy.from.fd < 0)
         return text_fail(EXIT_TROUBLE, "%s: %s", c->from, strerror(errno));
-    c->copy.from.has_holes = p->kind == PLACE_FILE;
-    c->total = p->kind == PLACE_FILE ? (uint64_t)p->stat.st_size : 0;
+    c->copy.from.has_holes = p->kind == TARGET_FILE;
+    c->total = p->kind == TARGET_FILE ? (uint64_t)p->stat.st_size : 0;
     return EXIT_OK;
 }
 
 static int cp_open_from(struct cp *c, const char *name)
 {
-    struct place p;
+    struct target p;
 
     c->from = text_path(name);
     c->copy.from = (struct copy_end){.fd = -1, .name = c->from};
@@ -53,25 +53,25 @@ static int cp_open_from(struct cp *c, const char *name)
         c->copy.from = (struct copy_end){.fd = STDIN_FILENO, .name = "standard input"};
         return EXIT_OK;
     }
-    int code = place_look(c->from, &p);
+    int code = target_look(c->from, &p);
     if (code != EXIT_OK)
         return code;
-    if (p.kind == PLACE_LOGICAL) {
-        code = place_open_whole(c->from, &c->copy.from.logical);
+    if (p.kind == TARGET_LOGICAL) {
+        code = target_open_whole(c->from, &c->copy.from.logical);
         if (code == EXIT_OK && deltafs_logical_size(c->copy.from.logical, &c->total) != DELTAFS_OK)
             code = text_fail(EXIT_TROUBLE, "%s", deltafs_logical_errmsg(c->copy.from.logical));
         return code;
     }
     /* The prefix says that it is one. */
-    if (p.kind == PLACE_DIRECTORY || p.kind == PLACE_FOLDER || c->from != name)
-        return place_refuse(c->from, p.kind);
+    if (p.kind == TARGET_DIRECTORY || p.kind == TARGET_FOLDER || c->from != name)
+        return target_refuse(c->from, p.kind);
     return cp_open_plain(c, &p);
 }
 
 /* ---- The target's name ---- */
 
 /* Into a folder goes a file of the source's own name. */
-static int cp_into_folder(struct cp *c, struct place *p)
+static int cp_into_folder(struct cp *c, struct target *p)
 {
     char from[PATH_MAX], folder[PATH_MAX];
 
@@ -89,26 +89,26 @@ static int cp_into_folder(struct cp *c, struct place *p)
     c->has_to = stat(c->to, &p->stat) == 0;
     if (!c->has_to)
         return EXIT_OK;
-    int code = place_look(c->to, p);
-    if (code == EXIT_OK && p->kind == PLACE_FOLDER)
+    int code = target_look(c->to, p);
+    if (code == EXIT_OK && p->kind == TARGET_FOLDER)
         code = text_fail(EXIT_TROUBLE, "%s: a folder; no file takes its place", c->to);
     return code;
 }
 
 /* Whether what is at the target may be replaced. */
-static int cp_check_old(struct cp *c, const struct place *p)
+static int cp_check_old(struct cp *c, const struct target *p)
 {
     char real[PATH_MAX];
 
-    if (p->kind == PLACE_OTHER && !c->to_logical)
+    if (p->kind == TARGET_OTHER && !c->to_logical)
         return EXIT_OK;
-    if (p->kind == PLACE_DIRECTORY)
+    if (p->kind == TARGET_DIRECTORY)
         return text_fail(EXIT_TROUBLE, "%s: a DeltaFS directory; no file takes its place", c->to);
-    if (c->to_logical && p->kind != PLACE_LOGICAL)
+    if (c->to_logical && p->kind != TARGET_LOGICAL)
         return text_fail(EXIT_TROUBLE,
                          "%s: a plain file, and what is to be made is a logical one; remove it, or give another name",
                          c->to);
-    if (!c->to_logical && p->kind == PLACE_LOGICAL)
+    if (!c->to_logical && p->kind == TARGET_LOGICAL)
         return text_fail(EXIT_TROUBLE,
                          "%s: a logical file, and what is to be made is a plain one; 'deltafs rm' removes it (or "
                          "give deltafs:%s for a logical copy)",
@@ -141,7 +141,7 @@ static int cp_check_folder(struct cp *c)
 /* See what is where the copy is to be. */
 static int cp_look_to(struct cp *c, const char *name)
 {
-    struct place p = {.kind = PLACE_OTHER};
+    struct target p = {.kind = TARGET_OTHER};
     const char *to = text_path(name);
     size_t n = strlen(to);
     struct stat st;
@@ -158,14 +158,14 @@ static int cp_look_to(struct cp *c, const char *name)
         return text_fail(EXIT_TROUBLE, "%s: %s", c->to,
                          to[n - 1] == '/' ? "no such folder" : "a symbolic link to what is not there");
     if (c->has_to)
-        code = place_look(c->to, &p);
-    if (code == EXIT_OK && c->has_to && p.kind == PLACE_FOLDER)
+        code = target_look(c->to, &p);
+    if (code == EXIT_OK && c->has_to && p.kind == TARGET_FOLDER)
         code = cp_into_folder(c, &p);
     if (code == EXIT_OK && c->has_to)
         code = cp_check_old(c, &p);
     if (code != EXIT_OK)
         return code;
-    if (c->has_to && p.kind == PLACE_OTHER) {
+    if (c->has_to && p.kind == TARGET_OTHER) {
         c->copy.to = (struct copy_end){.fd = open(c->to, O_WRONLY | O_CLOEXEC), .name = c->to};
         return c->copy.to.fd >= 0 ? EXIT_OK : text_fail(EXIT_TROUBLE, "%s: %s", c->to, strerror(errno));
     }
@@ -299,7 +299,7 @@ static int cp_copy(struct cp *c, const char *to)
     if (is_stdout) {
         c->copy.to = (struct copy_end){.fd = STDOUT_FILENO, .name = "standard output"};
         /* A plain file needs no help of ours to get there. */
-        code = c->copy.from.logical ? EXIT_OK : place_refuse(c->from, PLACE_FILE);
+        code = c->copy.from.logical ? EXIT_OK : target_refuse(c->from, TARGET_FILE);
     } else {
         c->copy.to.fd = -1;
         code = cp_look_to(c, to);

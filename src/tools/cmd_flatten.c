@@ -3,20 +3,20 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include "tools/cmd.h"
-#include "tools/place.h"
+#include "tools/target.h"
 
 static int flatten_one(const char *path)
 {
     struct deltafs_logical_stat stat;
     deltafs_logical *f;
-    int code = place_open(path, &f);
+    int code = target_open(path, &f);
 
     if (code != EXIT_OK)
         return code;
     deltafs_logical_close(f);
     if (deltafs_logical_flatten(path) != DELTAFS_OK)
         return text_fail(EXIT_TROUBLE, "%s", deltafs_logical_errmsg(NULL));
-    code = place_open(path, &f);
+    code = target_open(path, &f);
     if (code != EXIT_OK)
         return code;
     if (deltafs_logical_stat(f, &stat) != DELTAFS_OK)

@@ -242,7 +242,7 @@ static int get_ask(const struct get *g, deltafs_dir *d, deltafs_records **found)
 }
 
 /* Rows of files whose keys are indexed. */
-static int get_rows(struct get *g, deltafs_keys *k, const struct timespec *start)
+static int get_rows(struct get *g, deltafs_fileindex *k, const struct timespec *start)
 {
     int code = get_collect_keys(g);
 
@@ -250,7 +250,7 @@ static int get_rows(struct get *g, deltafs_keys *k, const struct timespec *start
         code = rows_get(k, g->format, g->numbers, g->count, g->has_range ? &g->range : NULL);
     if (g->stats && code <= EXIT_NOT_FOUND)
         rows_print_stats(k, start);
-    deltafs_keys_close(k);
+    deltafs_fileindex_close(k);
     return cmd_finish(code);
 }
 
@@ -289,7 +289,7 @@ static int get_records(struct get *g, const char *path, const struct timespec *s
 static int get_run(struct get *g, const char *path)
 {
     struct timespec start;
-    deltafs_keys *k;
+    deltafs_fileindex *k;
 
     clock_gettime(CLOCK_MONOTONIC, &start);
     int code = rows_open(text_path(path), &k);

@@ -175,7 +175,7 @@ static int find_records(const struct index_job *ix, const char *path, struct h5r
     out->table = calloc(1, sizeof(struct deltafs_table *));
     if (!out->table)
         return text_fail(EXIT_TROUBLE, "index: no memory");
-    if (deltafs_table_of_options(path, ix->options, size, &out->table[0]) != DELTAFS_OK)
+    if (deltafs_table_from_options(path, ix->options, size, &out->table[0]) != DELTAFS_OK)
         return text_fail(EXIT_TROUBLE, "index: %s", deltafs_errmsg(NULL));
     out->count = 1;
     return EXIT_OK;

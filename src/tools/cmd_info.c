@@ -2,7 +2,7 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include "tools/cmd.h"
-#include "tools/place.h"
+#include "tools/target.h"
 #include "tools/rows.h"
 
 static void info_value_size(const struct deltafs_stat *s, const char *unknown)
@@ -14,7 +14,7 @@ static void info_value_size(const struct deltafs_stat *s, const char *unknown)
 }
 
 /* `k` is NULL if it is no index of files. */
-static void info_json(deltafs_dir *d, const struct deltafs_stat *s, uint64_t bytes_stored, deltafs_keys *k)
+static void info_json(deltafs_dir *d, const struct deltafs_stat *s, uint64_t bytes_stored, deltafs_fileindex *k)
 {
     printf("{\n \"version\": %" PRIu32 ",\n \"uuid\": \"%s\",\n \"closed\": %s,\n \"partitions\": %" PRIu32
            ",\n \"keys\": \"%s\",\n \"place\": \"%s\",\n",
@@ -76,12 +76,12 @@ static void info_table(deltafs_dir *d, const struct deltafs_stat *s, uint64_t by
 }
 
 /* The index's own records and labels say nothing to who asks. */
-static void info_index(deltafs_keys *k, const struct deltafs_stat *s, uint64_t bytes_stored)
+static void info_index(deltafs_fileindex *k, const struct deltafs_stat *s, uint64_t bytes_stored)
 {
     struct deltafs_table_stat t;
     uint64_t rows = 0;
 
-    for (size_t i = 0; deltafs_keys_table(k, i, &t) == DELTAFS_OK; i++)
+    for (size_t i = 0; deltafs_fileindex_table(k, i, &t) == DELTAFS_OK; i++)
         rows += t.rows;
     info_head(s);
     printf("index of        %" PRIu64 " rows of other files\n", rows);
@@ -107,7 +107,7 @@ static void info_hint(deltafs_dir *d, const struct deltafs_stat *s, uint64_t byt
 }
 
 /* What is in the file has been said; `k`: the index of its keys, NULL if there is none. */
-static void info_end_file(deltafs_keys *k, int is_json)
+static void info_end_file(deltafs_fileindex *k, int is_json)
 {
     if (k)
         rows_list(k, is_json);
@@ -115,11 +115,11 @@ static void info_end_file(deltafs_keys *k, int is_json)
         printf("\n}\n");
 }
 
-static int info_logical(const char *path, deltafs_keys *k, int is_json)
+static int info_logical(const char *path, deltafs_fileindex *k, int is_json)
 {
     struct deltafs_logical_stat s;
     deltafs_logical *f;
-    int code = place_open(path, &f);
+    int code = target_open(path, &f);
 
     if (code != EXIT_OK)
         return code;
@@ -129,9 +129,9 @@ static int info_logical(const char *path, deltafs_keys *k, int is_json)
         if (is_json)
             puts("{");
         if (is_json)
-            place_print_json(&s);
+            target_print_json(&s);
         else
-            place_print(&s);
+            target_print(&s);
         info_end_file(k, is_json);
     }
     deltafs_logical_close(f);
@@ -139,17 +139,17 @@ static int info_logical(const char *path, deltafs_keys *k, int is_json)
 }
 
 /* A file, or a folder, that is no part of DeltaFS, and has an index of keys. */
-static int info_plain(const struct place *p, deltafs_keys *k, int is_json)
+static int info_plain(const struct target *p, deltafs_fileindex *k, int is_json)
 {
     if (is_json)
         puts("{");
-    place_print_plain(p, is_json);
+    target_print_plain(p, is_json);
     info_end_file(k, is_json);
     return cmd_finish(EXIT_OK);
 }
 
 /* `k` is NULL if it is no index of files. */
-static int info_directory(const char *path, deltafs_keys *k, int is_json)
+static int info_directory(const char *path, deltafs_fileindex *k, int is_json)
 {
     struct deltafs_stat stat;
     deltafs_dir *d;
@@ -177,20 +177,20 @@ static int info_directory(const char *path, deltafs_keys *k, int is_json)
 
 static int info_path(const char *path, int is_json)
 {
-    struct place p;
-    deltafs_keys *k;
+    struct target p;
+    deltafs_fileindex *k;
     int found = rows_open(path, &k), code;
 
     /* What else there is of a logical file is said also where the index of its keys cannot be read. */
-    if (place_is_logical(path))
+    if (target_is_logical(path))
         code = info_logical(path, k, is_json);
     else if (found != EXIT_OK)
         code = found;
-    else if (k && place_look(path, &p) == EXIT_OK && p.kind != PLACE_DIRECTORY)
+    else if (k && target_look(path, &p) == EXIT_OK && p.kind != TARGET_DIRECTORY)
         code = info_plain(&p, k, is_json);
     else
         code = info_directory(path, k, is_json);
-    deltafs_keys_close(k);
+    deltafs_fileindex_close(k);
     return code != EXIT_OK ? code : found;
 }
 

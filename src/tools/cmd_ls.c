@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "tools/cmd.h"
-#include "tools/place.h"
+#include "tools/target.h"
 #include "tools/print.h"
 
 #define WHAT_MAX   64
@@ -39,7 +39,7 @@ static void ls_logical(struct ls *l, const char *path, struct entry *e)
     deltafs_logical *f;
 
     e->state = "damaged";
-    if (place_open(path, &f) != EXIT_OK) {
+    if (target_open(path, &f) != EXIT_OK) {
         l->code = EXIT_TROUBLE;
         return;
     }
@@ -87,7 +87,7 @@ static void ls_link(const char *path, struct entry *e)
 /* See what `path` is. Returns -1, with a message, if nothing is there. */
 static int ls_look(struct ls *l, const char *path, struct entry *e)
 {
-    struct place p = {.kind = PLACE_FOLDER};
+    struct target p = {.kind = TARGET_FOLDER};
     struct stat st;
 
     e->state = "";
@@ -101,18 +101,18 @@ static int ls_look(struct ls *l, const char *path, struct entry *e)
         return 0;
     }
     /* A folder that is closed to the user is nothing more to him. */
-    if ((!S_ISDIR(st.st_mode) || access(path, R_OK | X_OK) == 0) && place_look(path, &p) != EXIT_OK) {
+    if ((!S_ISDIR(st.st_mode) || access(path, R_OK | X_OK) == 0) && target_look(path, &p) != EXIT_OK) {
         l->code = EXIT_TROUBLE;
         e->state = "damaged";
     }
-    e->kind = place_word(p.kind);
-    if (p.kind == PLACE_LOGICAL)
+    e->kind = target_word(p.kind);
+    if (p.kind == TARGET_LOGICAL)
         ls_logical(l, path, e);
-    else if (p.kind == PLACE_DIRECTORY)
+    else if (p.kind == TARGET_DIRECTORY)
         ls_directory(l, path, e);
     else if (is_link)
         ls_link(path, e);
-    else if (p.kind == PLACE_FILE) {
+    else if (p.kind == TARGET_FILE) {
         e->has_facts = 1;
         e->size = (uint64_t)st.st_size;
         e->stored = (uint64_t)st.st_blocks * 512;

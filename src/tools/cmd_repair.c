@@ -2,10 +2,10 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include "tools/cmd.h"
-#include "tools/place.h"
+#include "tools/target.h"
 
 struct found {
-    int is_dry;
+    int dry_run;
     uint64_t count, hopeless;
 };
 
@@ -15,7 +15,7 @@ static void say_found(int status, const char *message, void *arg)
 
     if (status == DELTAFS_OK) {
         f->count++;
-        printf("%s%s\n", f->is_dry ? "to do: " : "", message);
+        printf("%s%s\n", f->dry_run ? "to do: " : "", message);
     } else if (status == DELTAFS_REPAIR_REMARK) {
         text_fail(0, "%s", message);
     } else {
@@ -25,19 +25,19 @@ static void say_found(int status, const char *message, void *arg)
 }
 
 /* What does what a dry run has said. */
-static void say_command(const char *path, const struct deltafs_repair_wish *wish)
+static void say_command(const char *path, const struct deltafs_repair_options *wish)
 {
     printf("%s: nothing is changed yet; 'deltafs repair --apply", path);
     if (wish->has_label)
         printf(" --label %" PRIu64, wish->label);
-    if (wish->has_drop)
+    if (wish->has_drop_from)
         printf(" --drop-from %" PRIu64, wish->drop_from);
     if (wish->has_lease)
         printf(" --lease %" PRIu64, wish->lease);
     printf(" %s' does it\n", path);
 }
 
-static int repair_parse(int argc, char **argv, struct deltafs_repair_wish *wish)
+static int repair_parse(int argc, char **argv, struct deltafs_repair_options *wish)
 {
     static const struct option options[] = {{"apply", no_argument, NULL, 'a'},
                                             {"label", required_argument, NULL, 'l'},
@@ -46,16 +46,16 @@ static int repair_parse(int argc, char **argv, struct deltafs_repair_wish *wish)
                                             {NULL, 0, NULL, 0}};
     int c;
 
-    wish->is_dry = 1;
+    wish->dry_run = 1;
     while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
         if (c == 'a') {
-            wish->is_dry = 0;
+            wish->dry_run = 0;
         } else if (c == 'l') {
             wish->has_label = 1;
             if (text_number(optarg, &wish->label) != 0)
                 return text_fail(EXIT_USAGE, "repair: --label: '%.100s' is no number", optarg);
         } else if (c == 'd') {
-            wish->has_drop = 1;
+            wish->has_drop_from = 1;
             if (text_number(optarg, &wish->drop_from) != 0)
                 return text_fail(EXIT_USAGE, "repair: --drop-from: '%.100s' is no number", optarg);
         } else if (c == 's') {
@@ -66,7 +66,7 @@ static int repair_parse(int argc, char **argv, struct deltafs_repair_wish *wish)
             return cmd_usage("repair");
         }
     }
-    if (wish->has_label && wish->has_drop)
+    if (wish->has_label && wish->has_drop_from)
         return text_fail(EXIT_USAGE, "repair: --label and --drop-from do not go together");
     if (argc - optind != 1) {
         text_fail(EXIT_USAGE, "repair: one DIR must be given");
@@ -77,31 +77,31 @@ static int repair_parse(int argc, char **argv, struct deltafs_repair_wish *wish)
 
 static int repair_logical(const char *path, struct found *found)
 {
-    if (deltafs_logical_repair(path, found->is_dry, say_found, found) != DELTAFS_OK)
+    if (deltafs_logical_repair(path, found->dry_run, say_found, found) != DELTAFS_OK)
         return text_fail(EXIT_TROUBLE, "%s", deltafs_logical_errmsg(NULL));
     if (found->count == 0)
         printf("%s: nothing to repair: what a writer that died had not published does not count, and damage to the "
                "bytes, which 'deltafs verify' finds, only a copy of the file mends\n",
                path);
-    else if (found->is_dry)
+    else if (found->dry_run)
         printf("%s: nothing is changed yet; 'deltafs repair --apply %s' does it\n", path, path);
-    return cmd_finish(found->count > 0 && found->is_dry ? EXIT_NOT_FOUND : EXIT_OK);
+    return cmd_finish(found->count > 0 && found->dry_run ? EXIT_NOT_FOUND : EXIT_OK);
 }
 
 int cmd_repair(int argc, char **argv)
 {
-    struct deltafs_repair_wish wish = {0};
+    struct deltafs_repair_options wish = {0};
     struct found found = {0};
     int code = repair_parse(argc, argv, &wish);
 
     if (code != EXIT_OK)
         return code;
     const char *path = text_path(argv[optind]);
-    found.is_dry = wish.is_dry;
-    if (place_is_logical(path))
+    found.dry_run = wish.dry_run;
+    if (target_is_logical(path))
         return repair_logical(path, &found);
     int status = deltafs_repair(path, &wish, say_found, &found);
-    if (status != DELTAFS_OK && found.count > 0 && found.is_dry)
+    if (status != DELTAFS_OK && found.count > 0 && found.dry_run)
         printf("%s: nothing is changed yet\n", path);
     if (status != DELTAFS_OK)
         return found.hopeless > 0 ? cmd_finish(EXIT_TROUBLE) : text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
@@ -109,7 +109,7 @@ int cmd_repair(int argc, char **argv)
         printf("%s: nothing to repair; damage to records is found by 'deltafs verify', and only a copy "
                "of the file mends it\n",
                path);
-    else if (wish.is_dry)
+    else if (wish.dry_run)
         say_command(path, &wish);
-    return cmd_finish(found.count > 0 && wish.is_dry ? EXIT_NOT_FOUND : EXIT_OK);
+    return cmd_finish(found.count > 0 && wish.dry_run ? EXIT_NOT_FOUND : EXIT_OK);
 }

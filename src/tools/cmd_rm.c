@@ -2,11 +2,11 @@
 #include <errno.h>
 #include <getopt.h>
 #include "tools/cmd.h"
-#include "tools/place.h"
+#include "tools/target.h"
 
 static int rm_one(const char *path, int is_forced)
 {
-    struct place p;
+    struct target p;
 
     int is_missing = lstat(path, &p.stat) != 0;
     if (is_missing && is_forced && errno == ENOENT)
@@ -14,14 +14,14 @@ static int rm_one(const char *path, int is_forced)
     if (!is_missing && S_ISLNK(p.stat.st_mode))
         return text_fail(EXIT_TROUBLE, "%s: a symbolic link, not a logical file; 'rm' removes it", path);
     /* It is not opened: one that is damaged can be removed, too, but not if it cannot be told what it is. */
-    int code = place_look(path, &p);
+    int code = target_look(path, &p);
     if (code != EXIT_OK)
         return is_missing ? code : text_fail(code, "%s: is not removed; 'rm -r' removes whatever it is", path);
-    if (p.kind == PLACE_DIRECTORY)
+    if (p.kind == TARGET_DIRECTORY)
         return text_fail(EXIT_TROUBLE, "%s: a DeltaFS directory, not a logical file; 'rm -r' removes it", path);
-    if (p.kind == PLACE_FOLDER)
+    if (p.kind == TARGET_FOLDER)
         return text_fail(EXIT_TROUBLE, "%s: a folder that is no logical file; it stays as it is", path);
-    if (p.kind != PLACE_LOGICAL)
+    if (p.kind != TARGET_LOGICAL)
         return text_fail(EXIT_TROUBLE, "%s: a plain file, not a logical file; 'rm' removes it", path);
     if (deltafs_logical_remove(path) != DELTAFS_OK)
         return text_fail(EXIT_TROUBLE, "%s", deltafs_logical_errmsg(NULL));

@@ -38,11 +38,11 @@ static int scan_print(deltafs_dir *d, enum print_format format, const struct del
 static int scan_run(const char *path, enum print_format format, const struct deltafs_range *range, int64_t partition)
 {
     deltafs_dir *d;
-    deltafs_keys *k;
+    deltafs_fileindex *k;
     int code = rows_open(text_path(path), &k);
 
     if (code == EXIT_OK && k) {
-        deltafs_keys_close(k);
+        deltafs_fileindex_close(k);
         code = text_fail(EXIT_TROUBLE,
                          "%s: an index of keys, which has no records of its own; 'deltafs get' reads rows by it, and "
                          "'deltafs info' tells of what files",

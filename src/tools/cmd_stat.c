@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 #include "tools/cmd.h"
-#include "tools/place.h"
+#include "tools/target.h"
 #include "tools/print.h"
 
 /* What stands before an object, or before its facts. */
@@ -25,7 +25,7 @@ static int stat_logical(const char *path, int is_json, int count)
 {
     struct deltafs_logical_stat s;
     deltafs_logical *f;
-    int code = place_open_whole(path, &f);
+    int code = target_open_whole(path, &f);
 
     if (code != EXIT_OK)
         return code;
@@ -34,9 +34,9 @@ static int stat_logical(const char *path, int is_json, int count)
     } else {
         stat_begin(path, is_json, count);
         if (is_json)
-            place_print_json(&s);
+            target_print_json(&s);
         else
-            place_print(&s);
+            target_print(&s);
         if (is_json)
             putchar('\n');
     }
@@ -76,10 +76,10 @@ static int stat_directory(const char *path, int is_json, int count)
     return code;
 }
 
-static int stat_plain(const char *path, const struct place *p, int is_json, int count)
+static int stat_plain(const char *path, const struct target *p, int is_json, int count)
 {
     stat_begin(path, is_json, count);
-    place_print_plain(p, is_json);
+    target_print_plain(p, is_json);
     if (is_json)
         putchar('\n');
     return EXIT_OK;
@@ -87,14 +87,14 @@ static int stat_plain(const char *path, const struct place *p, int is_json, int 
 
 static int stat_one(const char *path, int is_json, int *count)
 {
-    struct place p;
-    int code = place_look(path, &p);
+    struct target p;
+    int code = target_look(path, &p);
 
     if (code != EXIT_OK)
         return code;
-    if (p.kind == PLACE_LOGICAL)
+    if (p.kind == TARGET_LOGICAL)
         code = stat_logical(path, is_json, *count);
-    else if (p.kind == PLACE_DIRECTORY)
+    else if (p.kind == TARGET_DIRECTORY)
         code = stat_directory(path, is_json, *count);
     else
         code = stat_plain(path, &p, is_json, *count);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "tools/cmd.h"
-#include "tools/place.h"
+#include "tools/target.h"
 #include "tools/rows.h"
 
 #define SHOWN 8 /* damages of a file */
@@ -138,7 +138,7 @@ static void list_finish(struct damage_list *l)
 static int verify_run(const char *path, int is_all)
 {
     struct damage_list damages = {.is_all = is_all};
-    struct deltafs_verify_stat v;
+    struct deltafs_verify_counts v;
     struct deltafs_stat stat;
     deltafs_dir *d;
     int code = cmd_open(path, &d);
@@ -183,27 +183,27 @@ static int verify_logical(const char *path, int is_all)
 }
 
 /* The index at `path`, or of the file there, and that it is right about its files. */
-static int verify_keys(deltafs_keys *k, const char *path, int is_all)
+static int verify_keys(deltafs_fileindex *k, const char *path, int is_all)
 {
     struct damage_list damages = {.is_all = is_all};
     uint64_t rows = 0, count = 0;
-    int status = deltafs_keys_verify(k, note_damage, &damages, &rows);
+    int status = deltafs_fileindex_verify(k, note_damage, &damages, &rows);
 
     for (size_t i = 0; i < damages.files; i++)
         count += damages.file[i].count;
     if (status != DELTAFS_OK && damages.files == 0)
-        text_fail(0, "%s", deltafs_keys_errmsg(k));
+        text_fail(0, "%s", deltafs_fileindex_errmsg(k));
     list_finish(&damages);
     printf("%s: %" PRIu64 " row%s found under %s key%s, %" PRIu64 " damage%s\n", path, rows, text_plural(rows),
            rows == 1 ? "its" : "their", text_plural(rows), count, text_plural(count));
-    deltafs_keys_close(k);
+    deltafs_fileindex_close(k);
     return cmd_finish(status == DELTAFS_OK ? EXIT_OK : EXIT_TROUBLE);
 }
 
 static int verify_path(const char *path, int is_all)
 {
-    int is_logical = place_is_logical(path), verified = is_logical ? verify_logical(path, is_all) : EXIT_OK;
-    deltafs_keys *k;
+    int is_logical = target_is_logical(path), verified = is_logical ? verify_logical(path, is_all) : EXIT_OK;
+    deltafs_fileindex *k;
     int code = rows_open(path, &k);
 
     if (code == EXIT_OK && k)

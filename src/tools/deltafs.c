@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 #include "tools/cmd.h"
-#include "tools/place.h"
+#include "tools/target.h"
 
 static const struct {
     const char *name;
@@ -74,7 +74,7 @@ int cmd_open(const char *path, deltafs_dir **out)
 
     if (status == DELTAFS_OK)
         return EXIT_OK;
-    if (place_is_logical(text_path(path)))
+    if (target_is_logical(text_path(path)))
         return text_fail(EXIT_TROUBLE,
                          "%s: a logical file, which has no records; 'deltafs cat' and 'cp' read it, and "
                          "'deltafs-mpi index' makes the index of keys that 'get' needs",

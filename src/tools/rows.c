@@ -3,14 +3,14 @@
 #include "tools/rows.h"
 #include "tools/text.h"
 
-int rows_open(const char *path, deltafs_keys **out)
+int rows_open(const char *path, deltafs_fileindex **out)
 {
-    int status = deltafs_keys_open(path, NULL, out);
+    int status = deltafs_fileindex_open(path, NULL, out);
 
     if (status == DELTAFS_OK)
         return EXIT_OK;
     *out = NULL;
-    return status == DELTAFS_ERR_NOT_FOUND ? EXIT_OK : text_fail(EXIT_TROUBLE, "%s", deltafs_keys_errmsg(NULL));
+    return status == DELTAFS_ERR_NOT_FOUND ? EXIT_OK : text_fail(EXIT_TROUBLE, "%s", deltafs_fileindex_errmsg(NULL));
 }
 
 struct rows {
@@ -34,49 +34,49 @@ static int rows_print(const struct deltafs_row *row, void *arg)
     return 0;
 }
 
-int rows_get(deltafs_keys *k, enum print_format format, const uint64_t *keys, size_t n,
+int rows_get(deltafs_fileindex *k, enum print_format format, const uint64_t *keys, size_t n,
              const struct deltafs_range *range)
 {
     struct deltafs_table_stat table;
     struct rows r = {.count = 0};
     int code = EXIT_OK;
 
-    if (print_begin(&r.printer, format, deltafs_keys_table(k, 0, &table) == DELTAFS_OK ? table.schema : "") !=
+    if (print_begin(&r.printer, format, deltafs_fileindex_table(k, 0, &table) == DELTAFS_OK ? table.schema : "") !=
         DELTAFS_OK)
         return text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
     for (size_t i = 0; i < n; i++) {
-        int status = deltafs_keys_get(k, keys[i], range, rows_print, &r);
+        int status = deltafs_fileindex_get(k, keys[i], range, rows_print, &r);
         if (r.has_failed)
             return text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
         if (status == DELTAFS_ERR_NOT_FOUND) {
             text_fail(0, "get: key %" PRIu64 " not found%s", keys[i], range ? " in these epochs" : "");
             code = code == EXIT_OK ? EXIT_NOT_FOUND : code;
         } else if (status != DELTAFS_OK) {
-            code = text_fail(EXIT_TROUBLE, "%s", deltafs_keys_errmsg(k));
+            code = text_fail(EXIT_TROUBLE, "%s", deltafs_fileindex_errmsg(k));
         }
     }
     print_end(&r.printer);
     return code;
 }
 
-void rows_print_stats(const deltafs_keys *k, const struct timespec *start)
+void rows_print_stats(const deltafs_fileindex *k, const struct timespec *start)
 {
     struct deltafs_io_stat io;
     struct timespec end;
 
-    deltafs_keys_io_stat(k, &io);
+    deltafs_fileindex_io_stat(k, &io);
     clock_gettime(CLOCK_MONOTONIC, &end);
     fprintf(stderr, "stats: reads=%" PRIu64 " bytes_read=%" PRIu64 " seconds=%.6f\n", io.reads, io.bytes_read,
             (double)(end.tv_sec - start->tv_sec) + 1e-9 * (double)(end.tv_nsec - start->tv_nsec));
 }
 
-static void list_json(deltafs_keys *k)
+static void list_json(deltafs_fileindex *k)
 {
     struct deltafs_table_stat t;
     size_t i;
 
     printf(",\n \"sources\": [");
-    for (i = 0; deltafs_keys_table(k, i, &t) == DELTAFS_OK; i++) {
+    for (i = 0; deltafs_fileindex_table(k, i, &t) == DELTAFS_OK; i++) {
         printf("%s\n  {\"label\": %" PRIu64 ", \"rows\": %" PRIu64 ", \"kind\": \"%s\", \"path\": ", i > 0 ? "," : "",
                t.label, t.rows, t.kind == 'f' ? "logical" : "plain");
         print_json_text(t.path, strlen(t.path));
@@ -89,7 +89,7 @@ static void list_json(deltafs_keys *k)
     printf("%s]", i > 0 ? "\n " : "");
 }
 
-void rows_list(deltafs_keys *k, int is_json)
+void rows_list(deltafs_fileindex *k, int is_json)
 {
     struct deltafs_table_stat t;
     char path[1024], table[256];
@@ -99,7 +99,7 @@ void rows_list(deltafs_keys *k, int is_json)
         return;
     }
     printf("\n%20s %16s  %s\n", "timestep", "rows", "indexed file");
-    for (size_t i = 0; deltafs_keys_table(k, i, &t) == DELTAFS_OK; i++) {
+    for (size_t i = 0; deltafs_fileindex_table(k, i, &t) == DELTAFS_OK; i++) {
         text_show(t.path, strlen(t.path), path, sizeof path);
         text_show(t.table, strlen(t.table), table, sizeof table);
         printf("%20" PRIu64 " %16" PRIu64 "  %s%s%s\n", t.label, t.rows, path, *table ? " " : "", table);

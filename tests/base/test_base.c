@@ -362,10 +362,10 @@ static void test_options_defaults(void **state)
     assert_int_equal(n, OPTION_COUNT);
     assert_null(deltafs_option_at(n + 1));
     assert_null(deltafs_option_at(SIZE_MAX));
-    assert_int_equal(deltafs_options_number(again, OPTION_BLOCK), 4096);
-    assert_int_equal(deltafs_options_number(again, OPTION_CODEC), CODEC_SNAPPY);
-    assert_true(deltafs_options_number(again, OPTION_MEMORY) == OPTION_AUTO);
-    assert_true(deltafs_options_number(again, OPTION_VALUE_SIZE) == OPTION_AUTO);
+    assert_int_equal(deltafs_private_options_number(again, OPTION_BLOCK), 4096);
+    assert_int_equal(deltafs_private_options_number(again, OPTION_CODEC), CODEC_SNAPPY);
+    assert_true(deltafs_private_options_number(again, OPTION_MEMORY) == OPTION_AUTO);
+    assert_true(deltafs_private_options_number(again, OPTION_VALUE_SIZE) == OPTION_AUTO);
     deltafs_options_destroy(o);
     deltafs_options_destroy(again);
     deltafs_options_destroy(NULL);
@@ -455,7 +455,7 @@ static void test_options_values(void **state)
         } else {
             uint64_t want = cases[i].number == -2 ? OPTION_AUTO : (uint64_t)cases[i].number;
             assert_int_equal(status, DELTAFS_OK);
-            assert_true(deltafs_options_number(o, (enum option_id)row) == want);
+            assert_true(deltafs_private_options_number(o, (enum option_id)row) == want);
             assert_int_equal(deltafs_options_get(o, info->name, &after), DELTAFS_OK);
             assert_string_equal(after, cases[i].value);
         }
@@ -472,8 +472,8 @@ static void test_options_environment(void **state)
     setenv("DELTAFS_MEMORY", "128M", 1);
     setenv("DELTAFS_VALUE_SIZE", "40", 1);
     assert_int_equal(deltafs_options_create(&o), DELTAFS_OK);
-    assert_int_equal(deltafs_options_number(o, OPTION_MEMORY), 128 << 20);
-    assert_int_equal(deltafs_options_number(o, OPTION_VALUE_SIZE), 40);
+    assert_int_equal(deltafs_private_options_number(o, OPTION_MEMORY), 128 << 20);
+    assert_int_equal(deltafs_private_options_number(o, OPTION_VALUE_SIZE), 40);
     assert_int_equal(deltafs_options_get(o, "memory", &text), DELTAFS_OK);
     assert_string_equal(text, "128M");
     deltafs_options_destroy(o);

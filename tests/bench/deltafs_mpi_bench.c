@@ -123,7 +123,7 @@ static void course_open_shuffle(struct course *c, enum contender which, enum rou
 {
     struct plan plan;
     struct error e;
-    struct plan_wish wish = {.kind = kind, .memory = MEMORY, .partitions = (uint32_t)c->ranks};
+    struct plan_options wish = {.kind = kind, .memory = MEMORY, .partitions = (uint32_t)c->ranks};
     struct shuffle_config config = {.plan = &plan,
                                     .rank = c->topology.rank,
                                     .ranks = (uint32_t)c->ranks,

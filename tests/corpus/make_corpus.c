@@ -28,7 +28,7 @@ struct maker {
     /* By hand: */
     struct io io;
     struct part_shared shared;
-    struct part_writer part;
+    struct partition_writer part;
     struct memtable table;
     struct io_file manifest;
     uint64_t manifest_size, epochs;
@@ -58,7 +58,7 @@ static void make_folder(struct maker *m)
                              .partitions = m->config.partitions,
                              .value_size = m->config.caller_size,
                              .schema = (char *)(uintptr_t)m->config.schema,
-                             .is_local = m->config.place == PLACE_LOCAL,
+                             .is_local = m->config.place == LAYOUT_LOCAL,
                              .job = &m->config.job};
     char bucket[600];
 
@@ -109,9 +109,9 @@ static void maker_init_local(struct maker *m, const char *folder, const char *na
                              int64_t value_size, enum option_codec codec)
 {
     maker_configure(m, folder, name, keys, 2, value_size, "", codec, 256);
-    m->config.place = PLACE_LOCAL;
-    m->config.value_size = PLACE_SIZE;
-    must(m, deltafs_writer_share(&m->config, 1, &m->e));
+    m->config.place = LAYOUT_LOCAL;
+    m->config.value_size = POSITION_SIZE;
+    must(m, deltafs_private_writer_share(&m->config, 1, &m->e));
     make_folder(m);
 }
 
@@ -120,7 +120,7 @@ static void begin(struct maker *m)
     struct lease lease;
 
     must(m, lease_take(&lease, &m->io, m->path, 0, 0, &m->e));
-    must(m, deltafs_writer_open(&m->config, 0, m->config.partitions, &lease, &m->writer, &m->e));
+    must(m, deltafs_private_writer_open(&m->config, 0, m->config.partitions, &lease, &m->writer, &m->e));
 }
 
 /* By hand, with one partition; fences of more than `tail_fences_max` bytes are left out of the tail. */
@@ -134,7 +134,7 @@ static void begin_by_hand(struct maker *m, size_t tail_fences_max)
                                      .tail_fences_max = tail_fences_max};
     must(m, memtable_init(&m->table, m->config.value_size, TABLE_RECORDS, NULL, &m->e));
     must(m, block_writer_init(&m->shared.block, m->config.value_size, m->config.codec, m->config.block, NULL, &m->e));
-    must(m, part_writer_open(&m->part, &m->io, &m->config, 0, &m->shared, &m->e));
+    must(m, partition_writer_open(&m->part, &m->io, &m->config, 0, &m->shared, &m->e));
     snprintf(path, sizeof path, "%s/" MANIFEST_NAME, m->path);
     must(m, io_file_open(&m->io, path, O_RDWR, &m->manifest, &m->e));
     must(m, io_file_size(&m->manifest, &m->manifest_size, &m->e));
@@ -146,19 +146,19 @@ static void put_local(struct maker *m, struct writer *from, struct writer *to, u
 {
     const uint8_t *places;
 
-    if (deltafs_writer_put_values(from, 1, (const uint8_t *)&key, 0, value, 0, size, &places) != 1) {
+    if (deltafs_private_writer_put_values(from, 1, (const uint8_t *)&key, 0, value, 0, size, &places) != 1) {
         error_set(&m->e, DELTAFS_ERR_IO, "a value was not taken");
         must(m, DELTAFS_ERR_IO);
     }
-    deltafs_writer_put_many(to, 1, (const uint8_t *)&key, 0, places, PLACE_SIZE, PLACE_SIZE);
+    deltafs_private_writer_put_many(to, 1, (const uint8_t *)&key, 0, places, POSITION_SIZE, POSITION_SIZE);
 }
 
 static void put(struct maker *m, uint64_t key, const void *value, size_t size)
 {
-    if (m->writer && deltafs_writer_is_local(m->writer))
+    if (m->writer && deltafs_private_writer_is_local(m->writer))
         put_local(m, m->writer, m->writer, key, value, size);
     else if (m->writer)
-        deltafs_writer_put_many(m->writer, 1, (const uint8_t *)&key, 0, value, 0, size);
+        deltafs_private_writer_put_many(m->writer, 1, (const uint8_t *)&key, 0, value, 0, size);
     else
         memtable_put(&m->table, key, value, size);
 }
@@ -181,14 +181,14 @@ static void end_run(struct maker *m)
     const struct sort_input in = {t->count, t->keys, t->value_size >= 0 ? t->arena : NULL, (size_t)t->value_size};
     const struct sorted records = sort_records(&in, &all, a, b);
 
-    must(m, part_writer_run(&m->part, &m->table, &records, m->table.count, &m->e));
+    must(m, partition_writer_run(&m->part, &m->table, &records, m->table.count, &m->e));
     memtable_clear(&m->table);
 }
 
 /* The runs so far; the epoch's end makes the last one. */
 static void end_segment(struct maker *m)
 {
-    must(m, part_writer_segment(&m->part, 0, &m->e));
+    must(m, partition_writer_segment(&m->part, 0, &m->e));
     keys_clear(&m->shared.keys);
 }
 
@@ -197,42 +197,42 @@ static void end_uncommitted(struct maker *m)
 {
     if (m->writer) {
         struct writer_totals totals;
-        deltafs_writer_end(m->writer, 0);
-        must(m, deltafs_writer_wait_end(m->writer, &totals, &m->e));
+        deltafs_private_writer_end(m->writer, 0);
+        must(m, deltafs_private_writer_wait_end(m->writer, &totals, &m->e));
         return;
     }
-    must(m, part_writer_seal(&m->part, &m->e));
+    must(m, partition_writer_seal(&m->part, &m->e));
     keys_clear(&m->shared.keys);
 }
 
 static void end_epoch(struct maker *m, uint64_t label)
 {
     struct writer_totals totals;
-    int in_doubt;
+    int is_commit_unknown;
 
     if (m->writer) {
-        deltafs_writer_end(m->writer, label);
-        must(m, deltafs_writer_wait_end(m->writer, &totals, &m->e));
-        must(m, deltafs_writer_commit(m->writer, &totals, &in_doubt, &m->e));
-        deltafs_writer_keep(m->writer);
+        deltafs_private_writer_end(m->writer, label);
+        must(m, deltafs_private_writer_wait_end(m->writer, &totals, &m->e));
+        must(m, deltafs_private_writer_commit(m->writer, &totals, &is_commit_unknown, &m->e));
+        deltafs_private_writer_keep(m->writer);
         return;
     }
     end_uncommitted(m);
     struct manifest_epoch epoch = {label, m->part.totals.records, m->part.totals.bytes_raw,
                                    m->part.totals.bytes_stored};
     must(m, manifest_append_epoch(&m->manifest, &m->manifest_size, m->epochs++, &epoch, 0, &m->e));
-    part_writer_next(&m->part);
-    part_writer_keep(&m->part);
+    partition_writer_next(&m->part);
+    partition_writer_keep(&m->part);
 }
 
 /* End as a job that dies does: what was not committed stays in the logs. */
 static void abandon(struct maker *m)
 {
     if (m->writer) {
-        must(m, deltafs_writer_destroy(m->writer, &m->e));
+        must(m, deltafs_private_writer_destroy(m->writer, &m->e));
         return;
     }
-    must(m, part_writer_close(&m->part, &m->e));
+    must(m, partition_writer_close(&m->part, &m->e));
     must(m, io_file_close(&m->manifest, &m->e));
     memtable_fini(&m->table);
     block_writer_fini(&m->shared.block);
@@ -245,10 +245,10 @@ static void finish(struct maker *m)
     uint64_t tail;
 
     if (m->writer) {
-        must(m, deltafs_writer_finish(m->writer, &tail, &m->e));
-        must(m, deltafs_writer_commit_close(m->writer, tail, &m->e));
+        must(m, deltafs_private_writer_finish(m->writer, &tail, &m->e));
+        must(m, deltafs_private_writer_commit_close(m->writer, tail, &m->e));
     } else {
-        must(m, part_writer_finish(&m->part, 0, &tail, &m->e));
+        must(m, partition_writer_finish(&m->part, 0, &tail, &m->e));
         must(m, manifest_append_close(&m->manifest, &m->manifest_size, m->epochs, tail, 0, &m->e));
     }
     abandon(m);
@@ -589,10 +589,10 @@ static void make_later(struct maker *m, const char *folder, const char *name)
         put_noise(m, i, i);
     end_run(m);
     end_epoch(m, 8);
-    must(m, part_writer_seal(&m->part, &m->e));
-    part_writer_next(&m->part);
-    part_writer_keep(&m->part);
-    must(m, part_writer_finish(&m->part, 0, &m->epochs, &m->e));
+    must(m, partition_writer_seal(&m->part, &m->e));
+    partition_writer_next(&m->part);
+    partition_writer_keep(&m->part);
+    must(m, partition_writer_finish(&m->part, 0, &m->epochs, &m->e));
     abandon(m);
     snprintf(path, sizeof path, "%s/" MANIFEST_NAME, m->path);
     FILE *f = fopen(path, "ab");
@@ -653,33 +653,33 @@ static void reopen(struct maker *m, struct writer *writer[2], uint32_t split)
     m->config.manifest_size = now.size;
     m->config.job.first = manifest_writers(&now);
     manifest_fini(&now);
-    must(m, deltafs_writer_share(&m->config, 2, &m->e));
+    must(m, deltafs_private_writer_share(&m->config, 2, &m->e));
     must(m, lease_take(&lease, &m->io, m->path, 0, 0, &m->e));
-    must(m, deltafs_writer_open(&m->config, 0, split, &lease, &writer[0], &m->e));
+    must(m, deltafs_private_writer_open(&m->config, 0, split, &lease, &writer[0], &m->e));
     m->config.writer = 1;
-    must(m, deltafs_writer_open(&m->config, split, m->config.partitions - split, NULL, &writer[1], &m->e));
-    must(m, deltafs_writer_note_open(writer[0], &m->config, &m->e));
+    must(m, deltafs_private_writer_open(&m->config, split, m->config.partitions - split, NULL, &writer[1], &m->e));
+    must(m, deltafs_private_writer_note_open(writer[0], &m->config, &m->e));
     for (int rank = 0; rank < 2; rank++)
-        must(m, deltafs_writer_cut(writer[rank], &m->e));
+        must(m, deltafs_private_writer_truncate(writer[rank], &m->e));
 }
 
 /* Both ranks end the epoch, and the first commits it. */
 static void end_both(struct maker *m, struct writer *writer[2], uint64_t label)
 {
     struct writer_totals all = {0}, own;
-    int in_doubt;
+    int is_commit_unknown;
 
     for (int rank = 0; rank < 2; rank++)
-        deltafs_writer_end(writer[rank], label);
+        deltafs_private_writer_end(writer[rank], label);
     for (int rank = 0; rank < 2; rank++) {
-        must(m, deltafs_writer_wait_end(writer[rank], &own, &m->e));
+        must(m, deltafs_private_writer_wait_end(writer[rank], &own, &m->e));
         all.records += own.records;
         all.bytes_raw += own.bytes_raw;
         all.bytes_stored += own.bytes_stored;
     }
-    must(m, deltafs_writer_commit(writer[0], &all, &in_doubt, &m->e));
+    must(m, deltafs_private_writer_commit(writer[0], &all, &is_commit_unknown, &m->e));
     for (int rank = 0; rank < 2; rank++)
-        deltafs_writer_keep(writer[rank]);
+        deltafs_private_writer_keep(writer[rank]);
 }
 
 static void finish_both(struct maker *m, struct writer *writer[2])
@@ -687,12 +687,12 @@ static void finish_both(struct maker *m, struct writer *writer[2])
     uint64_t most = 0, tail;
 
     for (int rank = 0; rank < 2; rank++) {
-        must(m, deltafs_writer_finish(writer[rank], &tail, &m->e));
+        must(m, deltafs_private_writer_finish(writer[rank], &tail, &m->e));
         most = tail > most ? tail : most;
     }
-    must(m, deltafs_writer_commit_close(writer[0], most, &m->e));
+    must(m, deltafs_private_writer_commit_close(writer[0], most, &m->e));
     for (int rank = 0; rank < 2; rank++)
-        must(m, deltafs_writer_destroy(writer[rank], &m->e));
+        must(m, deltafs_private_writer_destroy(writer[rank], &m->e));
 }
 
 /* Three partitions of one rank, and closed; then of two, and closed again. */

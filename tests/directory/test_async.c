@@ -48,7 +48,7 @@ static void kept(struct async *a)
 static void lost(struct async *a)
 {
     CHECK(a->is_pending);
-    model_give_up(&a->m);
+    model_discard(&a->m);
     a->is_pending = 0;
 }
 
@@ -363,7 +363,7 @@ static void test_random(void **state)
         else if (status != DELTAFS_OK)
             lost(&a);
         deltafs_close(a.d);
-        model_give_up(&a.m);
+        model_discard(&a.m);
         check_now(&a, path, &r);
         finish(&a);
         unit_remove(path);
@@ -419,7 +419,7 @@ static void test_reading_while_giving_up(void **state)
         unit_save(unit_path("%s", logs[cut]), bytes, n + 100000);
         free(bytes);
         unit_io_shrink(logs[cut], size[cut]);
-        model_give_up(&a.m);
+        model_discard(&a.m);
         check_now(&a, path, &r);
         CHECK_IS(deltafs_close(a.d), DELTAFS_ERR_CANCELLED);
         check_now(&a, path, &r);
@@ -464,7 +464,7 @@ static void test_segments_behind(void **state)
     const char *path = unit_path("behind"), *copy = unit_path("behind_copy");
     struct rng r = rng_init(239);
     deltafs_dir *d = NULL;
-    struct deltafs_verify_stat stat;
+    struct deltafs_verify_counts stat;
     uint64_t last;
 
     (void)state;

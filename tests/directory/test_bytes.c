@@ -499,7 +499,7 @@ static void test_flipped(void **state)
         size_t n;
         uint8_t *bytes = unit_load(unit_path("%s", logs[l]), &n);
         for (size_t at = rng_below(&r, 20); at < n; at += 1 + rng_below(&r, l ? 20 : 60)) {
-            struct deltafs_verify_stat stat;
+            struct deltafs_verify_counts stat;
             unit_poke(unit_path("%s", logs[l]), at, bytes[at] ^ (uint8_t)(1 + rng_below(&r, 255)));
             d = unit_open(path);
             model_check_honest(&m, d);
@@ -558,7 +558,7 @@ static void test_forged(void **state)
         {"\2keyvvvv", 8, DELTAFS_ERR_NOT_FOUND, DELTAFS_ERR_DAMAGED},
         {"\7keyvvvv", 8, DELTAFS_ERR_NOT_FOUND, DELTAFS_ERR_DAMAGED},
     };
-    struct deltafs_verify_stat stat;
+    struct deltafs_verify_counts stat;
     const char *path = unit_path("forged");
 
     (void)state;

@@ -190,7 +190,7 @@ static void count_damage(int status, const char *message, void *arg)
 static void test_cut_short(void **state)
 {
     struct damages n = {0};
-    struct deltafs_verify_stat stat;
+    struct deltafs_verify_counts stat;
     deltafs_dir *d = open_cut(unit_path("cut"), 5, 2);
 
     (void)state;

@@ -357,7 +357,7 @@ static void test_never_closed(void **state)
 static void test_no_epochs_no_logs(void **state)
 {
     const char *path = unit_path("no-logs");
-    struct deltafs_verify_stat verified;
+    struct deltafs_verify_counts verified;
     struct model m = {0};
     deltafs_records *got;
 

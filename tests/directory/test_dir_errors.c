@@ -68,7 +68,7 @@ static void test_sizes(void **state)
         CHECK_IS(deltafs_append(d, 1, bytes, size), DELTAFS_ERR_SIZE);
         model_append_some(&m, d, &r, KEYS_DENSE, 10, 8);
         CHECK_IS(deltafs_epoch_end(d, 2), DELTAFS_ERR_SIZE);
-        model_give_up(&m);
+        model_discard(&m);
     }
     model_append_some(&m, d, &r, KEYS_DENSE, 100, 8);
     model_end_epoch(&m, d, 2);
@@ -103,7 +103,7 @@ static void test_cancel(void **state)
         model_append_some(&m, d, &r, KEYS_DENSE, 50, 8);
         CHECK_IS(deltafs_epoch_end(d, epoch), DELTAFS_ERR_CANCELLED);
         CHECK(epoch == 3 || strstr(deltafs_errmsg(d), "the input is gone") != NULL);
-        model_give_up(&m);
+        model_discard(&m);
         model_append_some(&m, d, &r, KEYS_DENSE, 5000, 8);
         model_end_epoch(&m, d, epoch);
     }
@@ -117,7 +117,7 @@ static void test_modes(void **state)
     const char *path = unit_path("modes");
     struct deltafs_epoch_stat epoch;
     struct deltafs_io_stat io;
-    struct deltafs_verify_stat verified;
+    struct deltafs_verify_counts verified;
     struct deltafs_stat stat;
     deltafs_records *records = NULL;
     deltafs_file *file = NULL;
@@ -196,7 +196,7 @@ static void count_damage(int status, const char *message, void *arg)
  * the caller did. */
 static void test_moved_on(void **state)
 {
-    struct deltafs_verify_stat stat;
+    struct deltafs_verify_counts stat;
     char *here = getcwd(NULL, 0);
     struct model m = {0};
     uint64_t bytes;

@@ -420,7 +420,7 @@ static int write_epoch(deltafs_dir *d, struct life *life, uint64_t label, uint32
         memcpy(a->record, m->record, m->count * sizeof *m->record);
         model_keep(a, label);
     }
-    model_give_up(m);
+    model_discard(m);
     return status;
 }
 
@@ -636,24 +636,24 @@ static void test_in_doubt(void **state)
     struct life life = {0};
 
     (void)state;
-    for (int is_dry = 1; is_dry >= 0; is_dry--) {
+    for (int dry_run = 1; dry_run >= 0; dry_run--) {
         static uint64_t end;
         unit_remove(path);
-        if (is_dry)
+        if (dry_run)
             plan_faults(FAULT_EIO, UINT64_MAX, UINT64_MAX);
         else
             plan_faults(FAULT_EIO, end - 1, end + 1);
         io_replace_default(&fault_ops, NULL);
         deltafs_dir *d = create(&shape, path, &life);
         CHECK(d != NULL);
-        CHECK_IS(write_epoch(d, &life, 0, shape.records, shape.size), is_dry ? DELTAFS_OK : DELTAFS_ERR_IO);
+        CHECK_IS(write_epoch(d, &life, 0, shape.records, shape.size), dry_run ? DELTAFS_OK : DELTAFS_ERR_IO);
         end = plan.count;
-        if (!is_dry) {
+        if (!dry_run) {
             CHECK_IS(plan.fired, 2);
             CHECK_IS(write_epoch(d, &life, 1, 1000 * shape.records, shape.size), DELTAFS_ERR_IO);
             life.is_broken = 1;
         }
-        CHECK_IS(deltafs_close(d), is_dry ? DELTAFS_OK : DELTAFS_ERR_IO);
+        CHECK_IS(deltafs_close(d), dry_run ? DELTAFS_OK : DELTAFS_ERR_IO);
         io_replace_default(NULL, NULL);
         check_disk(&life, path, 1);
         life_fini(&life);
@@ -680,7 +680,7 @@ static void make_for_reading(struct life *life, const char *closed, const char *
  * the first part had. */
 static uint64_t read_under_faults(struct model *m, const char *path)
 {
-    struct deltafs_verify_stat stat;
+    struct deltafs_verify_counts stat;
     struct rng r = {2};
     deltafs_dir *d = NULL;
     uint64_t n = 0;

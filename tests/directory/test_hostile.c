@@ -82,7 +82,7 @@ static int count_record(const struct deltafs_record *record, void *arg)
 /* Read all of the container c in every way, in bounded memory. Returns how many records a scan found. */
 static uint64_t read_all(int *verdict)
 {
-    struct deltafs_verify_stat stat;
+    struct deltafs_verify_counts stat;
     deltafs_records *got = NULL;
     uint64_t records = 0;
     deltafs_dir *d;

@@ -31,7 +31,7 @@ static void test_many_epochs(void **state)
     unit_copy(path, copy);
     CHECK_IS(deltafs_close(d), DELTAFS_OK);
     for (int i = 0; i < 2; i++) {
-        struct deltafs_verify_stat verified;
+        struct deltafs_verify_counts verified;
         uint64_t count = 0;
         d = unit_open(i ? copy : path);
         for (uint64_t key = 0; key < 4; key++) {
@@ -127,7 +127,7 @@ static void test_one_key(void **state)
     for (int i = 0; i < 3; i++) {
         const char *path = unit_path("one");
         struct deltafs_memory_stat memory;
-        struct deltafs_verify_stat verified;
+        struct deltafs_verify_counts verified;
         struct ordered o = {.key = "key"};
         deltafs_records *got = NULL;
         int is_bytes = strcmp(cases[i].keys, "bytes") == 0;

@@ -282,7 +282,7 @@ static void test_failure_of_the_cancelled(void **state)
         CHECK_CALL(d, deltafs_epoch_cancel(d, "not this one"), DELTAFS_OK);
         CHECK(deltafs_epoch_end(d, epoch) != DELTAFS_OK);
         CHECK_IS(unit_io_failures(), 1);
-        model_give_up(&m);
+        model_discard(&m);
         for (uint64_t key = 0; key < 3000; key++)
             CHECK_CALL(d, model_append(&m, d, key, 1000), DELTAFS_OK);
         CHECK_CALL(d, deltafs_epoch_end(d, epoch), DELTAFS_OK);

@@ -161,7 +161,7 @@ static void test_after_crash(void **state)
                 write_epoch(s, &m, d, &r, round);
             append(s, &m, d, &r);
             unit_copy(unit_path("crash%zu", i), unit_path("crash%zu", i + 100 * (round + 1)));
-            model_give_up(&m);
+            model_discard(&m);
             CHECK_CALL(d, deltafs_epoch_cancel(d, "enough"), DELTAFS_OK);
             CHECK_CALL(d, deltafs_epoch_end(d, 100), s->commit[0] == 'a' ? DELTAFS_OK : DELTAFS_ERR_CANCELLED);
             CHECK_CALL(d, deltafs_epoch_wait(d), s->commit[0] == 'a' ? DELTAFS_ERR_CANCELLED : DELTAFS_OK);
@@ -381,7 +381,7 @@ static void test_meanwhile(void **state)
                *index = unit_path("meanwhile/01/p00000001.index");
     struct rng r = rng_init(790);
     struct model m = model_of(s);
-    struct deltafs_verify_stat counts;
+    struct deltafs_verify_counts counts;
     deltafs_dir *d = create(s, path), *reader;
     size_t n;
 
@@ -488,24 +488,24 @@ static void test_dropped(void **state)
     const char *const logs[] = {"/02/p00000002.data", "/02/p00000002.index"};
 
     (void)state;
-    for (int is_late = 0; is_late < 2; is_late++)
+    for (int is_client_cached = 0; is_client_cached < 2; is_client_cached++)
         for (int i = 0; i < 2; i++) {
             struct rng r = rng_init(750);
             struct model m = model_of(s);
             unit_io_begin();
             deltafs_dir *d = create(s, path);
-            if (is_late) {
+            if (is_client_cached) {
                 CHECK_CALL(d, deltafs_epoch_end(d, 1), DELTAFS_OK);
                 model_keep(&m, 1);
             }
             unit_io_fail(OP_SYNC, logs[i], 0, 1, EIO);
             append(s, &m, d, &r);
-            model_give_up(&m);
+            model_discard(&m);
             CHECK_CALL(d, deltafs_epoch_end(d, 2), DELTAFS_ERR_IO);
             CHECK(strstr(deltafs_errmsg(d), logs[i]));
             CHECK_IS(unit_io_failures(), 1);
             unit_copy(path, copy);
-            for (size_t at = 0; at < 32 && !is_late; at++)
+            for (size_t at = 0; at < 32 && !is_client_cached; at++)
                 unit_poke(unit_path("dropped%s", logs[i]), at, 0);
             write_epoch(s, &m, d, &r, 3);
             CHECK_IS(deltafs_close(d), DELTAFS_OK);
@@ -531,7 +531,7 @@ static void test_taken_over(void **state)
     (void)state;
     write_epoch(s, &m, d, &r, 1);
     append(s, &m, d, &r);
-    model_give_up(&m);
+    model_discard(&m);
     CHECK(unlink(file) == 0); /* by hand: the lock is not seen then */
     other = reopen(s, path);
     write_epoch(s, &m, other, &r, 2);

@@ -53,17 +53,17 @@ static void test_places(void **state)
     for (int i = 0; i < 20000; i++) {
         struct manifest_job job = {.first = (uint32_t)rng_below(&r, 5000),
                                    .writers = writers[rng_below(&r, sizeof writers / sizeof writers[0])],
-                                   .bits = (unsigned)rng_below(&r, PLACE_BITS_MAX + 1)};
-        uint64_t end = place_offset_end(&job) / VALUES_ALIGN;
-        struct place in = {.writer = job.first + (uint32_t)rng_below(&r, job.writers),
-                           .offset = (i % 7 ? rng_below(&r, end) : end - 1) * VALUES_ALIGN,
-                           .index = (uint32_t)rng_below(&r, UINT64_C(1) << job.bits)},
-                     out;
-        CHECK_IS(place_unpack(&job, place_pack(&job, &in), &out), 0);
+                                   .bits = (unsigned)rng_below(&r, POSITION_BITS_MAX + 1)};
+        uint64_t end = position_offset_end(&job) / VALUES_ALIGN;
+        struct position in = {.writer = job.first + (uint32_t)rng_below(&r, job.writers),
+                              .offset = (i % 7 ? rng_below(&r, end) : end - 1) * VALUES_ALIGN,
+                              .index = (uint32_t)rng_below(&r, UINT64_C(1) << job.bits)},
+                        out;
+        CHECK_IS(position_unpack(&job, position_pack(&job, &in), &out), 0);
         CHECK(in.writer == out.writer && in.offset == out.offset && in.index == out.index);
         in.writer = job.first + job.writers;
         if (job.writers == 3 || job.writers == 1000)
-            CHECK_IS(place_unpack(&job, place_pack(&job, &in), &out), -1);
+            CHECK_IS(position_unpack(&job, position_pack(&job, &in), &out), -1);
     }
 }
 
@@ -146,7 +146,7 @@ static void test_kinds(void **state)
             append(&m, d, &r, kinds[k].value_size, 100);
             CHECK_CALL(d, deltafs_epoch_cancel(d, "enough"), DELTAFS_OK);
             CHECK_IS(deltafs_epoch_end(d, epoch + 100), DELTAFS_ERR_CANCELLED);
-            model_give_up(&m);
+            model_discard(&m);
             CHECK_CALL(reader, deltafs_refresh(reader), DELTAFS_OK);
             model_check_scan(&m, reader, NULL);
             if (epoch % 2 == 0) {
@@ -231,12 +231,12 @@ static void test_wrong_places(void **state)
     CHECK_IS(deltafs_close(d), DELTAFS_OK);
     uint8_t *log = unit_load(data, &n), *places = log + LOG_HEADER_SIZE + BLOCK_HEADER_SIZE;
     uint64_t first = get_u64(places), second = get_u64(places + 8);
-    CHECK_IS(n, LOG_HEADER_SIZE + BLOCK_HEADER_SIZE + 5 * PLACE_SIZE);
+    CHECK_IS(n, LOG_HEADER_SIZE + BLOCK_HEADER_SIZE + 5 * POSITION_SIZE);
     put_u64(places, second);
     put_u64(places + 8, first);
     put_u64(places + 16, UINT64_MAX);
     put_u64(places + 24, get_u64(places + 24) | UINT64_C(1) << 40);
-    log_seal(seed_of(log), log + LOG_HEADER_SIZE, BLOCK_HEADER_SIZE + 5 * PLACE_SIZE);
+    log_seal(seed_of(log), log + LOG_HEADER_SIZE, BLOCK_HEADER_SIZE + 5 * POSITION_SIZE);
     unit_save(data, log, n);
     free(log);
     d = unit_open(path);
@@ -291,7 +291,7 @@ static void test_damage(void **state)
             CHECK(model_check_honest(&m, d) > 0);
         else
             model_check_honest(&m, d);
-        struct deltafs_verify_stat stat;
+        struct deltafs_verify_counts stat;
         CHECK_IS(deltafs_verify(d, NULL, NULL, &stat), DELTAFS_ERR_DAMAGED);
         CHECK(strstr(deltafs_errmsg(d), log[which]));
         CHECK_IS(deltafs_close(d), DELTAFS_OK);
@@ -316,7 +316,7 @@ static void note(int status, const char *message, void *arg)
     snprintf(said + n, sizeof said - n, "%s\n", message);
 }
 
-static int repair(const char *path, const struct deltafs_repair_wish *wish)
+static int repair(const char *path, const struct deltafs_repair_options *wish)
 {
     said[0] = '\0';
     return deltafs_repair(path, wish, note, NULL);
@@ -370,7 +370,7 @@ static void test_repair(void **state)
 {
     struct model m = {0};
     const char *path = unit_path("repair"), *log = unit_path("repair/00/v00000000.values");
-    static const struct deltafs_repair_wish dry = {.is_dry = 1};
+    static const struct deltafs_repair_options dry = {.dry_run = 1};
     size_t before, after;
 
     (void)state;
@@ -427,7 +427,7 @@ static void test_repair_jobs(void **state)
 /* With its label the epoch is kept, and nothing of it cut off. */
 static void test_repair_keeps(void **state)
 {
-    static const struct deltafs_repair_wish label = {.has_label = 1, .label = 3};
+    static const struct deltafs_repair_options label = {.has_label = 1, .label = 3};
     struct model m = {0};
     const char *path = unit_path("keep"), *log = unit_path("keep/00/v00000000.values");
     size_t before, after;
@@ -446,9 +446,9 @@ static void test_repair_keeps(void **state)
 /* The epoch's values are not all there: it is given up. */
 static void test_repair_gives_up(void **state)
 {
-    static const struct deltafs_repair_wish label = {.has_label = 1, .label = 3};
+    static const struct deltafs_repair_options label = {.has_label = 1, .label = 3};
     struct model m = {0};
-    const char *path = unit_path("give_up"), *log = unit_path("give_up/00/v00000000.values");
+    const char *path = unit_path("discard"), *log = unit_path("discard/00/v00000000.values");
     size_t n;
 
     (void)state;
@@ -467,8 +467,8 @@ static void test_repair_gives_up(void **state)
 /* A committed epoch's values are not all there: nothing is cut off, and it can be given up. */
 static void test_repair_drops(void **state)
 {
-    static const struct deltafs_repair_wish drop = {.has_drop = 1, .drop_from = 2},
-                                            wrong = {.has_drop = 1, .drop_from = 1};
+    static const struct deltafs_repair_options drop = {.has_drop_from = 1, .drop_from = 2},
+                                               wrong = {.has_drop_from = 1, .drop_from = 1};
     struct model m = {0};
     const char *path = unit_path("drop"), *log = unit_path("drop/00/v00000000.values");
     size_t n, after;
@@ -529,7 +529,7 @@ static void test_faults(void **state)
             } else {
                 CHECK_IS(status, DELTAFS_ERR_IO);
                 CHECK(strstr(deltafs_errmsg(d), ".values"));
-                model_give_up(&m);
+                model_discard(&m);
             }
             CHECK(status != DELTAFS_OK || epoch % 2 == 0 || (ops[i] == OP_OPEN && epoch > 1));
         }

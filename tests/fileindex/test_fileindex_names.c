@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <deltafs/deltafs_keys.h>
+#include <deltafs/deltafs_fileindex.h>
 #include "unit_kth.h"
 #include "unit_rows.h"
 
@@ -57,12 +57,12 @@ static void test_forget(void **state)
     CHECK_IS(deltafs_indexer_open(collection, NULL, NULL, &ix), DELTAFS_OK);
     CHECK_IS(deltafs_indexer_forget(ix, file[2].path, &n), DELTAFS_OK);
     CHECK_IS(deltafs_indexer_close(ix), DELTAFS_OK);
-    deltafs_keys *k;
-    CHECK_IS(deltafs_keys_open(collection, NULL, &k), DELTAFS_OK);
-    CHECK_IS(deltafs_keys_get(k, file[2].key[0], NULL, answer_check, NULL), DELTAFS_ERR_NOT_FOUND);
-    CHECK_IS(deltafs_keys_verify(k, NULL, NULL, &n), DELTAFS_OK);
+    deltafs_fileindex *k;
+    CHECK_IS(deltafs_fileindex_open(collection, NULL, &k), DELTAFS_OK);
+    CHECK_IS(deltafs_fileindex_get(k, file[2].key[0], NULL, answer_check, NULL), DELTAFS_ERR_NOT_FOUND);
+    CHECK_IS(deltafs_fileindex_verify(k, NULL, NULL, &n), DELTAFS_OK);
     CHECK_IS(n, 0);
-    deltafs_keys_close(k);
+    deltafs_fileindex_close(k);
     CHECK_IS(index_one(collection, &file[3]), DELTAFS_OK);
     check_all(collection, &file[3], 1);
     /* Where none is there the collection may have gone from them; what is something else now has not gone. */
@@ -91,7 +91,7 @@ static void test_forget_fault(void **state)
     struct oracle file[4];
     const char *collection = unit_path("forget faults");
     deltafs_indexer *ix;
-    deltafs_keys *keys;
+    deltafs_fileindex *keys;
     struct deltafs_table_stat stat;
     int failed = 1;
 
@@ -118,10 +118,10 @@ static void test_forget_fault(void **state)
         unit_kth_count(0);
         failed = unit_kth_end();
         CHECK(failed || n == 2);
-        CHECK_IS(deltafs_keys_open(collection, NULL, &keys), DELTAFS_OK);
-        while (deltafs_keys_table(keys, left, &stat) == DELTAFS_OK)
+        CHECK_IS(deltafs_fileindex_open(collection, NULL, &keys), DELTAFS_OK);
+        while (deltafs_fileindex_table(keys, left, &stat) == DELTAFS_OK)
             left++;
-        deltafs_keys_close(keys);
+        deltafs_fileindex_close(keys);
         CHECK_IS(left, 4 - n);
         CHECK_IS(deltafs_indexer_open(collection, NULL, NULL, &ix), DELTAFS_OK);
         CHECK_IS(deltafs_indexer_forget(ix, NULL, &n), DELTAFS_OK);

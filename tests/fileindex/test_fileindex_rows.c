@@ -4,7 +4,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <deltafs/deltafs_keys.h>
+#include <deltafs/deltafs_fileindex.h>
 #include <deltafs/deltafs_logical.h>
 #include "base/coding.h"
 #include "base/error.h"
@@ -40,7 +40,7 @@ static void test_labels(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         uint64_t label = 7;
-        if (deltafs_label_of_name(names[i].name, &label) != names[i].has || label != names[i].label)
+        if (deltafs_label_from_name(names[i].name, &label) != names[i].has || label != names[i].label)
             fail_msg("%s: %llu", names[i].name, (unsigned long long)label);
     }
 }
@@ -50,16 +50,16 @@ static void test_tables(void **state)
     struct deltafs_table *t = NULL;
 
     (void)state;
-    CHECK_IS(deltafs_table_of_records("f", "x:f4,id", "id", 0, 24, 0, &t), DELTAFS_ERR_SCHEMA);
-    CHECK_IS(deltafs_table_of_records("f", SCHEMA, "z", 0, 24, 0, &t), DELTAFS_ERR_SCHEMA);
-    CHECK_IS(deltafs_table_of_records("f", SCHEMA, "x", 0, 24, 0, &t), DELTAFS_ERR_SCHEMA);
-    CHECK_IS(deltafs_table_of_records("f", "id:u8", "id", 0, 24, 0, &t), DELTAFS_ERR_SCHEMA);
-    CHECK_IS(deltafs_table_of_records("f", SCHEMA, "id", 25, 24, 0, &t), DELTAFS_ERR_SIZE);
-    CHECK_IS(deltafs_table_of_records("file", SCHEMA, "id", 3, 3 + 10 * RECORD + 7, 0, &t), DELTAFS_ERR_SIZE);
+    CHECK_IS(deltafs_table_from_schema("f", "x:f4,id", "id", 0, 24, 0, &t), DELTAFS_ERR_SCHEMA);
+    CHECK_IS(deltafs_table_from_schema("f", SCHEMA, "z", 0, 24, 0, &t), DELTAFS_ERR_SCHEMA);
+    CHECK_IS(deltafs_table_from_schema("f", SCHEMA, "x", 0, 24, 0, &t), DELTAFS_ERR_SCHEMA);
+    CHECK_IS(deltafs_table_from_schema("f", "id:u8", "id", 0, 24, 0, &t), DELTAFS_ERR_SCHEMA);
+    CHECK_IS(deltafs_table_from_schema("f", SCHEMA, "id", 25, 24, 0, &t), DELTAFS_ERR_SIZE);
+    CHECK_IS(deltafs_table_from_schema("file", SCHEMA, "id", 3, 3 + 10 * RECORD + 7, 0, &t), DELTAFS_ERR_SIZE);
     assert_non_null(
         strstr(deltafs_errmsg(NULL), "file: the record at offset 243 is cut: the file ends after 7 of its 24"));
     assert_null(t);
-    CHECK_IS(deltafs_table_of_records("f", SCHEMA, "id", 3, 3 + 10 * RECORD, 5, &t), DELTAFS_OK);
+    CHECK_IS(deltafs_table_from_schema("f", SCHEMA, "id", 3, 3 + 10 * RECORD, 5, &t), DELTAFS_OK);
     CHECK(t->rows == 10 && t->key == 1 && t->column_count == 4 && t->label == 5);
     CHECK(t->column[1].offset == 7 && t->column[1].stride == RECORD);
     deltafs_table_destroy(t);
@@ -167,7 +167,7 @@ static void test_version_1(void **state)
 
     (void)state;
     CHECK_IS(deltafs_options_create(&o), DELTAFS_OK);
-    CHECK_IS(deltafs_options_set(o, "schema", COLLECTION_SCHEMA), DELTAFS_OK);
+    CHECK_IS(deltafs_options_set(o, "schema", FILEINDEX_SCHEMA), DELTAFS_OK);
     CHECK_IS(deltafs_create(old, o, &dir), DELTAFS_OK);
     CHECK_IS(deltafs_close(dir), DELTAFS_OK);
     CHECK_IS(deltafs_open(old, NULL, &dir), DELTAFS_OK);
@@ -253,7 +253,7 @@ static void test_moved_on(void **state)
     struct deltafs_table_stat stat;
     struct oracle file[2];
     deltafs_indexer *ix;
-    deltafs_keys *k;
+    deltafs_fileindex *k;
     uint64_t rows;
     int has;
 
@@ -275,14 +275,14 @@ static void test_moved_on(void **state)
     CHECK_IS(deltafs_indexer_close(ix), DELTAFS_OK);
     CHECK(unit_exists(unit_path("moved/index/SOURCES")));
     CHECK_IS(chdir(folder), 0);
-    CHECK_IS(deltafs_keys_open("moved/index", NULL, &k), DELTAFS_OK);
+    CHECK_IS(deltafs_fileindex_open("moved/index", NULL, &k), DELTAFS_OK);
     CHECK_IS(chdir("/"), 0);
     for (uint64_t i = 0; i < file[0].rows; i++)
         check_key(k, file, 2, file[0].key[i]);
-    CHECK_IS(deltafs_keys_verify(k, NULL, NULL, &rows), DELTAFS_OK);
-    CHECK_IS(deltafs_keys_table(k, 0, &stat), DELTAFS_OK);
+    CHECK_IS(deltafs_fileindex_verify(k, NULL, NULL, &rows), DELTAFS_OK);
+    CHECK_IS(deltafs_fileindex_table(k, 0, &stat), DELTAFS_OK);
     CHECK(strcmp(stat.path, "moved/1.bin") == 0);
-    deltafs_keys_close(k);
+    deltafs_fileindex_close(k);
     CHECK_IS(chdir(here), 0);
     free(file[0].key);
     free(file[1].key);
@@ -305,7 +305,7 @@ static void *visit(void *arg)
     struct error e = {.status = DELTAFS_OK};
 
     v->status = deltafs_options_create(&o);
-    v->status = deltafs_logical_open_group(v->path, O_RDWR, o, &group, &f, &e);
+    v->status = deltafs_private_logical_open_group(v->path, O_RDWR, o, &group, &f, &e);
     if (v->status == DELTAFS_OK)
         v->status = deltafs_logical_close(f);
     deltafs_options_destroy(o);
@@ -343,13 +343,13 @@ static void test_namesake(void **state)
 {
     struct rng r = rng_init(13);
     struct oracle o = oracle_make(&r, unit_path("run.1"), 1, 100, 0);
-    deltafs_keys *k = NULL;
+    deltafs_fileindex *k = NULL;
 
     (void)state;
     CHECK_IS(deltafs_close(unit_create(unit_path("run"), unit_options("memory", "8M", NULL))), DELTAFS_OK);
     oracle_write(&o);
     CHECK_IS(index_one(unit_path("run.keys"), &o), DELTAFS_OK);
-    CHECK_IS(deltafs_keys_open(unit_path("run"), NULL, &k), DELTAFS_ERR_NOT_FOUND);
+    CHECK_IS(deltafs_fileindex_open(unit_path("run"), NULL, &k), DELTAFS_ERR_NOT_FOUND);
     check_all(unit_path("run.keys"), &o, 1);
     free(o.key);
 }
@@ -364,12 +364,12 @@ static int count_row(const struct deltafs_row *row, void *arg)
 /* The key's rows, and what the look-up says. */
 static int ask(const char *path, uint64_t key, int *rows)
 {
-    deltafs_keys *k;
+    deltafs_fileindex *k;
 
     *rows = 0;
-    CHECK_IS(deltafs_keys_open(path, NULL, &k), DELTAFS_OK);
-    int status = deltafs_keys_get(k, key, NULL, count_row, rows);
-    deltafs_keys_close(k);
+    CHECK_IS(deltafs_fileindex_open(path, NULL, &k), DELTAFS_OK);
+    int status = deltafs_fileindex_get(k, key, NULL, count_row, rows);
+    deltafs_fileindex_close(k);
     return status;
 }
 
@@ -455,7 +455,7 @@ static void test_refused(void **state)
     CHECK_IS(deltafs_indexer_open(NULL, unit_path("nothing"), NULL, &ix), DELTAFS_ERR_NOT_FOUND);
 
     CHECK_IS(deltafs_indexer_open(unit_path("refused"), NULL, NULL, &ix), DELTAFS_OK);
-    CHECK_IS(deltafs_table_of_records(file.path, SCHEMA, "id", 0, 10 * RECORD, 1, &t), DELTAFS_OK);
+    CHECK_IS(deltafs_table_from_schema(file.path, SCHEMA, "id", 0, 10 * RECORD, 1, &t), DELTAFS_OK);
     bad = *t;
     memcpy(column, t->column, sizeof column);
     bad.column = column;
@@ -511,7 +511,7 @@ static void test_columns(void **state)
     const struct deltafs_table *both[] = {&one, &two};
     struct deltafs_table_stat stat;
     deltafs_indexer *ix;
-    deltafs_keys *k;
+    deltafs_fileindex *k;
     uint64_t found;
     int rows_found = 0;
 
@@ -534,20 +534,21 @@ static void test_columns(void **state)
     both[1] = &two;
     CHECK(deltafs_indexer_add(ix, path, 2, both) != DELTAFS_OK);
     CHECK_IS(deltafs_indexer_close(ix), DELTAFS_OK);
-    CHECK_IS(deltafs_keys_open(path, NULL, &k), DELTAFS_OK);
-    CHECK_IS(deltafs_keys_table(k, 0, &stat), DELTAFS_OK);
+    CHECK_IS(deltafs_fileindex_open(path, NULL, &k), DELTAFS_OK);
+    CHECK_IS(deltafs_fileindex_table(k, 0, &stat), DELTAFS_OK);
     CHECK(stat.label == 4 && strcmp(stat.table, "/two") == 0 && strcmp(stat.schema, "c:S1") == 0);
-    CHECK_IS(deltafs_keys_table(k, 1, &stat), DELTAFS_OK);
+    CHECK_IS(deltafs_fileindex_table(k, 1, &stat), DELTAFS_OK);
     CHECK(stat.label == 5 && strcmp(stat.table, "/g one") == 0 && strcmp(stat.key, "id") == 0);
-    CHECK_IS(deltafs_keys_table(k, 2, &stat), DELTAFS_ERR_INVALID);
-    CHECK_IS(deltafs_keys_get(k, 99, NULL, count_row, &rows_found), DELTAFS_OK);
+    CHECK_IS(deltafs_fileindex_table(k, 2, &stat), DELTAFS_ERR_INVALID);
+    CHECK_IS(deltafs_fileindex_get(k, 99, NULL, count_row, &rows_found), DELTAFS_OK);
     CHECK_IS(rows_found, 2);
-    CHECK_IS(deltafs_keys_get(k, 40, &(struct deltafs_range){5, 5}, count_row, &rows_found), DELTAFS_OK);
+    CHECK_IS(deltafs_fileindex_get(k, 40, &(struct deltafs_range){5, 5}, count_row, &rows_found), DELTAFS_OK);
     CHECK_IS(rows_found, 3);
-    CHECK_IS(deltafs_keys_get(k, 40, &(struct deltafs_range){0, 4}, count_row, &rows_found), DELTAFS_ERR_NOT_FOUND);
-    CHECK_IS(deltafs_keys_verify(k, NULL, NULL, &found), DELTAFS_OK);
+    CHECK_IS(deltafs_fileindex_get(k, 40, &(struct deltafs_range){0, 4}, count_row, &rows_found),
+             DELTAFS_ERR_NOT_FOUND);
+    CHECK_IS(deltafs_fileindex_verify(k, NULL, NULL, &found), DELTAFS_OK);
     CHECK_IS(found, 110);
-    deltafs_keys_close(k);
+    deltafs_fileindex_close(k);
 }
 
 /* ---- SOURCES that is not as it was written ---- */
@@ -566,18 +567,18 @@ static void test_damaged(void **state)
     CHECK_IS(index_one(collection, &file), DELTAFS_OK);
     uint8_t *bytes = unit_load(sources, &n), *changed = malloc(n);
     for (size_t i = 0; i < 2 * n; i++) {
-        deltafs_keys *k;
+        deltafs_fileindex *k;
         memcpy(changed, bytes, n);
         changed[i % n] ^= (uint8_t)(1 + rng_below(&r, 255));
         unit_save(sources, changed, i < n ? n : i - n);
-        if (deltafs_keys_open(collection, NULL, &k) != DELTAFS_OK) {
+        if (deltafs_fileindex_open(collection, NULL, &k) != DELTAFS_OK) {
             refused++;
             continue;
         }
         struct answer a = {&file, 1, 0, 0, file.key[7]};
-        int status = deltafs_keys_get(k, file.key[7], NULL, answer_check, &a);
+        int status = deltafs_fileindex_get(k, file.key[7], NULL, answer_check, &a);
         CHECK(status != DELTAFS_OK); /* what is cut off is not indexed */
-        deltafs_keys_close(k);
+        deltafs_fileindex_close(k);
     }
     CHECK(refused > n);
     unit_save(sources, bytes, n);
@@ -651,18 +652,18 @@ static void test_hostile(void **state)
         free(text);
         if (!lied)
             fail_msg("%s: nothing to lie about", lies[i].name);
-        deltafs_keys *k;
-        if (deltafs_keys_open(collection, NULL, &k) != DELTAFS_OK)
+        deltafs_fileindex *k;
+        if (deltafs_fileindex_open(collection, NULL, &k) != DELTAFS_OK)
             continue;
         struct deltafs_table_stat stat;
-        CHECK_IS(deltafs_keys_table(k, 0, &stat) == DELTAFS_OK, strcmp(lies[i].name, "forgotten") != 0);
+        CHECK_IS(deltafs_fileindex_table(k, 0, &stat) == DELTAFS_OK, strcmp(lies[i].name, "forgotten") != 0);
         for (uint64_t row = 0; row < file.rows; row++) {
             struct answer a = {&file, 1, 0, 0, file.key[row]};
-            if (deltafs_keys_get(k, file.key[row], NULL, answer_check, &a) == DELTAFS_OK)
+            if (deltafs_fileindex_get(k, file.key[row], NULL, answer_check, &a) == DELTAFS_OK)
                 fail_msg("%s: believed", lies[i].name);
         }
-        CHECK(deltafs_keys_verify(k, NULL, NULL, NULL) != DELTAFS_OK);
-        deltafs_keys_close(k);
+        CHECK(deltafs_fileindex_verify(k, NULL, NULL, NULL) != DELTAFS_OK);
+        deltafs_fileindex_close(k);
     }
     free(bytes);
     free(file.key);

@@ -68,7 +68,7 @@ static void use_container(void)
     deltafs_options *o;
     deltafs_dir *d;
     struct deltafs_stat stat;
-    struct deltafs_verify_stat counts;
+    struct deltafs_verify_counts counts;
     struct use use = {.key = {1, 8, 9, 77, 1000, 5, 0, UINT64_MAX}};
     uint64_t stored;
 
@@ -93,9 +93,9 @@ static void use_container(void)
 }
 
 /* What has gone well leaves something that can be read. */
-static void mend_container(uint64_t mode, const struct manifest *m)
+static void text_repair_container(uint64_t mode, const struct manifest *m)
 {
-    const struct deltafs_repair_wish wish = {.has_label = 1, .label = UINT64_MAX};
+    const struct deltafs_repair_options wish = {.has_label = 1, .label = UINT64_MAX};
     deltafs_options *o;
     deltafs_dir *d;
     int status = DELTAFS_OK;
@@ -146,7 +146,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
             mem_put(&files, names[i], file[i], size[i]);
         }
         use_container();
-        mend_container(mode, &m);
+        text_repair_container(mode, &m);
         manifest_fini(&m);
     }
     FUZZ_CHECK(mem_io_end(&files) == 0);

@@ -24,7 +24,7 @@ static void check(const struct manifest *m)
 }
 
 /* What is read of a source for any of its rows is within it. */
-static void check_source(const struct key_source *s)
+static void check_source(const struct source_entry *s)
 {
     FUZZ_CHECK(s->table_count > 0 && s->path[0] != '\0');
     for (size_t i = 0; i < s->table_count; i++) {
@@ -51,7 +51,7 @@ static void try_sources(struct io *io)
         return;
     }
     for (size_t i = 0; i < s.count; i++) {
-        struct key_source again;
+        struct source_entry again;
         char *text;
         check_source(&s.source[i]);
         /* What is written of it says the same. */

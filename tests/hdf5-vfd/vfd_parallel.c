@@ -245,7 +245,7 @@ static herr_t try_note(unsigned n, const H5E_error2_t *e, void *arg)
 }
 
 /* Line by line, in one piece each. */
-static int try_tell(const char *what, int64_t result)
+static int try_report(const char *what, int64_t result)
 {
     char why[512] = "";
 
@@ -268,10 +268,10 @@ static void try_control(const char *path, hid_t fapl)
 
     for (size_t i = 0; file && i < sizeof code / sizeof *code; i++) {
         place = &answer;
-        try_tell("control", H5FDctl(file, code[i], H5FD_CTL_FAIL_IF_UNKNOWN_FLAG, NULL, &place));
-        try_tell("without", H5FDctl(file, code[i], H5FD_CTL_FAIL_IF_UNKNOWN_FLAG, NULL, i % 2 ? NULL : &nowhere));
+        try_report("control", H5FDctl(file, code[i], H5FD_CTL_FAIL_IF_UNKNOWN_FLAG, NULL, &place));
+        try_report("without", H5FDctl(file, code[i], H5FD_CTL_FAIL_IF_UNKNOWN_FLAG, NULL, i % 2 ? NULL : &nowhere));
     }
-    try_tell("close", file ? H5FDclose(file) : -1);
+    try_report("close", file ? H5FDclose(file) : -1);
 }
 
 /* The last rank, and no other, writes one value. */
@@ -315,7 +315,7 @@ static void try_make_parts(hid_t file)
             NEED(H5Pset_fletcher32(how));
         NEED(H5Pset_alloc_time(how, H5D_ALLOC_TIME_EARLY));
         hid_t set = H5Dcreate2(file, parts[i].name, H5T_NATIVE_DOUBLE, space, H5P_DEFAULT, how, H5P_DEFAULT);
-        try_tell(parts[i].name, set);
+        try_report(parts[i].name, set);
         if (set >= 0)
             NEED(H5Dclose(set));
         NEED(H5Pclose(how));
@@ -333,8 +333,8 @@ static void try_parts(hid_t file, hid_t dxpl, int is_write)
         hid_t set = NEED(H5Dopen2(file, parts[i].name, H5P_DEFAULT)), space = NEED(H5Dget_space(set));
         hid_t memory = NEED(H5Screate_simple(1, &count, NULL));
         NEED(H5Sselect_hyperslab(space, H5S_SELECT_SET, &first, &parts[i].step, &count, NULL));
-        try_tell(parts[i].name, is_write ? H5Dwrite(set, H5T_NATIVE_DOUBLE, memory, space, dxpl, value)
-                                         : H5Dread(set, H5T_NATIVE_DOUBLE, memory, space, dxpl, value));
+        try_report(parts[i].name, is_write ? H5Dwrite(set, H5T_NATIVE_DOUBLE, memory, space, dxpl, value)
+                                           : H5Dread(set, H5T_NATIVE_DOUBLE, memory, space, dxpl, value));
         NEED(H5Sclose(memory));
         NEED(H5Sclose(space));
         NEED(H5Dclose(set));
@@ -351,8 +351,8 @@ static void try_groups(hid_t file)
         snprintf(name, sizeof name, "group %d", i);
         NEED(H5Gclose(NEED(H5Gcreate2(file, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT))));
     }
-    try_tell("flush", H5Fflush(file, H5F_SCOPE_GLOBAL));
-    try_tell("flush", H5Fflush(file, H5F_SCOPE_GLOBAL));
+    try_report("flush", H5Fflush(file, H5F_SCOPE_GLOBAL));
+    try_report("flush", H5Fflush(file, H5F_SCOPE_GLOBAL));
 }
 
 /* The driver's own calls: each rank writes metadata, and reads them and what is beside them. */
@@ -365,14 +365,14 @@ static void try_metadata(const char *path, hid_t fapl)
 
     NEED(file ? 0 : -1);
     NEED(H5FDset_eoa(file, H5FD_MEM_DEFAULT, (haddr_t)ranks * 2 * SIZE));
-    try_tell("write", H5FDwrite(file, H5FD_MEM_OHDR, H5P_DEFAULT, at, SIZE, bytes));
-    try_tell("write", H5FDwrite(file, H5FD_MEM_OHDR, H5P_DEFAULT, at + SIZE / 2, SIZE, bytes));
-    try_tell("read", H5FDread(file, H5FD_MEM_OHDR, H5P_DEFAULT, at + 3 * SIZE / 2 - 1, 2, bytes));
-    try_tell("beside", H5FDread(file, H5FD_MEM_OHDR, H5P_DEFAULT, at + 3 * SIZE / 2, SIZE / 2, bytes));
-    try_tell("values", H5FDwrite(file, H5FD_MEM_DRAW, H5P_DEFAULT, at, SIZE, bytes));
-    try_tell("truncate", H5FDtruncate(file, H5P_DEFAULT, 0));
-    try_tell("flush", H5FDflush(file, H5P_DEFAULT, 0));
-    try_tell("close", H5FDclose(file));
+    try_report("write", H5FDwrite(file, H5FD_MEM_OHDR, H5P_DEFAULT, at, SIZE, bytes));
+    try_report("write", H5FDwrite(file, H5FD_MEM_OHDR, H5P_DEFAULT, at + SIZE / 2, SIZE, bytes));
+    try_report("read", H5FDread(file, H5FD_MEM_OHDR, H5P_DEFAULT, at + 3 * SIZE / 2 - 1, 2, bytes));
+    try_report("beside", H5FDread(file, H5FD_MEM_OHDR, H5P_DEFAULT, at + 3 * SIZE / 2, SIZE / 2, bytes));
+    try_report("values", H5FDwrite(file, H5FD_MEM_DRAW, H5P_DEFAULT, at, SIZE, bytes));
+    try_report("truncate", H5FDtruncate(file, H5P_DEFAULT, 0));
+    try_report("flush", H5FDflush(file, H5P_DEFAULT, 0));
+    try_report("close", H5FDclose(file));
 }
 
 static void parallel_try(const char *what, const char *path, hid_t fapl, hid_t collective)
@@ -389,7 +389,7 @@ static void parallel_try(const char *what, const char *path, hid_t fapl, hid_t c
         return;
     }
     if (strcmp(what, "delete") == 0) {
-        try_tell("delete", H5Fdelete(path, fapl));
+        try_report("delete", H5Fdelete(path, fapl));
         return;
     }
     int is_read = strcmp(what, "open") == 0 || strcmp(what, "read-parts") == 0;
@@ -397,13 +397,13 @@ static void parallel_try(const char *what, const char *path, hid_t fapl, hid_t c
     hid_t file = is_read     ? H5Fopen(path, H5F_ACC_RDONLY, fapl)
                  : is_change ? H5Fopen(path, H5F_ACC_RDWR, fapl)
                              : H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, fapl);
-    if (!try_tell("open", file))
+    if (!try_report("open", file))
         return;
     if (strcmp(what, "atomicity") == 0) {
-        try_tell("set", H5Fset_mpi_atomicity(file, 1));
-        try_tell("get", H5Fget_mpi_atomicity(file, &is_atomic));
+        try_report("set", H5Fset_mpi_atomicity(file, 1));
+        try_report("get", H5Fget_mpi_atomicity(file, &is_atomic));
     } else if (strcmp(what, "open") == 0) {
-        try_tell("dataset", H5Lexists(file, "trajectory", H5P_DEFAULT) > 0 ? 0 : -1);
+        try_report("dataset", H5Lexists(file, "trajectory", H5P_DEFAULT) > 0 ? 0 : -1);
     }
     if (strcmp(what, "change") == 0)
         try_change(file);
@@ -413,7 +413,7 @@ static void parallel_try(const char *what, const char *path, hid_t fapl, hid_t c
         try_make_parts(file);
     else if (strcmp(what, "read-parts") == 0 || strcmp(what, "write-parts") == 0)
         try_parts(file, collective, strcmp(what, "write-parts") == 0);
-    try_tell("close", H5Fclose(file));
+    try_report("close", H5Fclose(file));
 }
 
 int main(int argc, char **argv)

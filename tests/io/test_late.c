@@ -14,33 +14,33 @@
 
 static const struct io_ops *real;
 static int is_short;
-static const char *late_name; /* files that are seen late have it in their names */
+static const char *cached_name; /* files that are seen late have it in their names */
 
-static int is_late(int fd)
+static int is_client_cached(int fd)
 {
     char link[32], path[PATH_MAX] = "";
 
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-    return unit_late.left > 0 && readlink(link, path, sizeof path - 1) > 0 && strstr(path, late_name);
+    return unit_cached.left > 0 && readlink(link, path, sizeof path - 1) > 0 && strstr(path, cached_name);
 }
 
 /* All bytes behind the known ones are zeros until this host has caught up. */
-static ssize_t late_pread(void *ctx, int fd, void *bytes, size_t n, uint64_t offset)
+static ssize_t cached_pread(void *ctx, int fd, void *bytes, size_t n, uint64_t offset)
 {
     ssize_t got = real->pread(ctx, fd, bytes, n, offset);
     size_t known = offset < KNOWN ? (size_t)(KNOWN - offset) : 0;
 
-    if (is_late(fd) && got > 0 && known < (size_t)got)
+    if (is_client_cached(fd) && got > 0 && known < (size_t)got)
         memset((uint8_t *)bytes + known, 0, (size_t)got - known);
     return got;
 }
 
 /* Or there are none. */
-static int late_size(void *ctx, int fd, uint64_t *out)
+static int cached_size(void *ctx, int fd, uint64_t *out)
 {
     int rc = real->size(ctx, fd, out);
 
-    if (rc == 0 && is_short && is_late(fd) && *out > KNOWN)
+    if (rc == 0 && is_short && is_client_cached(fd) && *out > KNOWN)
         *out = KNOWN;
     return rc;
 }
@@ -52,7 +52,7 @@ static void value_of(uint64_t key, uint64_t epoch, uint8_t value[40])
 }
 
 /* Three epochs, of which the directory is closed or not (as one whose writer still goes on). */
-static deltafs_dir *late_write(const char *path, const char *place)
+static deltafs_dir *cached_write(const char *path, const char *place)
 {
     uint8_t value[40];
     deltafs_dir *d = unit_create(path, unit_options("place", place, "value_size", "40", "memory", "16M", NULL));
@@ -67,7 +67,7 @@ static deltafs_dir *late_write(const char *path, const char *place)
     return d;
 }
 
-static void late_sound(int status, const char *message, void *arg)
+static void cached_sound(int status, const char *message, void *arg)
 {
     (void)arg;
     if (status < 0)
@@ -75,13 +75,13 @@ static void late_sound(int status, const char *message, void *arg)
 }
 
 /* From here on, until this host has caught up `left` times. */
-static void late_begin(const char *name, int left)
+static void cached_begin(const char *name, int left)
 {
-    late_name = name;
-    unit_late.left = left;
+    cached_name = name;
+    unit_cached.left = left;
 }
 
-static void late_get(deltafs_dir *d, uint64_t key)
+static void cached_get(deltafs_dir *d, uint64_t key)
 {
     deltafs_records *records = NULL;
     uint8_t value[40];
@@ -94,10 +94,10 @@ static void late_get(deltafs_dir *d, uint64_t key)
         CHECK(memcmp(records->record[epoch].value, value, sizeof value) == 0);
     }
     deltafs_records_destroy(records);
-    CHECK_IS(unit_late.left, 0);
+    CHECK_IS(unit_cached.left, 0);
 }
 
-static int late_count(const struct deltafs_record *record, void *arg)
+static int cached_count(const struct deltafs_record *record, void *arg)
 {
     uint8_t value[40];
 
@@ -107,55 +107,55 @@ static int late_count(const struct deltafs_record *record, void *arg)
     return 0;
 }
 
-static void late_scan(deltafs_dir *d)
+static void cached_scan(deltafs_dir *d)
 {
     uint64_t n = 0;
 
-    CHECK_CALL(d, deltafs_scan(d, NULL, late_count, &n), DELTAFS_OK);
+    CHECK_CALL(d, deltafs_scan(d, NULL, cached_count, &n), DELTAFS_OK);
     CHECK_IS(n, 3 * KEYS);
-    CHECK_IS(unit_late.left, 0);
+    CHECK_IS(unit_cached.left, 0);
 }
 
-static void late_damage(int status, const char *message, void *arg)
+static void cached_damage(int status, const char *message, void *arg)
 {
     (void)arg;
     fail_msg("damage %d: %s", status, message);
 }
 
-static void late_verify(deltafs_dir *d)
+static void cached_verify(deltafs_dir *d)
 {
-    struct deltafs_verify_stat stat;
+    struct deltafs_verify_counts stat;
 
-    CHECK_CALL(d, deltafs_verify(d, late_damage, NULL, &stat), DELTAFS_OK);
+    CHECK_CALL(d, deltafs_verify(d, cached_damage, NULL, &stat), DELTAFS_OK);
     CHECK_IS(stat.damages, 0);
-    CHECK_IS(unit_late.left, 0);
+    CHECK_IS(unit_cached.left, 0);
 }
 
 /* Every part that is read of a directory, each at first as it was before. */
-static void late_read(const char *path, const char *data)
+static void cached_read(const char *path, const char *data)
 {
     deltafs_dir *d = unit_open(path);
 
     is_short = 1;
-    late_begin(data, 3);
-    late_get(d, KEYS - 1);
+    cached_begin(data, 3);
+    cached_get(d, KEYS - 1);
     CHECK_IS(deltafs_close(d), DELTAFS_OK);
     is_short = 0;
     d = unit_open(path);
-    late_begin(".index", 3); /* where its epochs are */
-    late_get(d, 7);
-    late_begin(".index", 3); /* leaves */
-    late_get(d, KEYS / 2);
-    late_begin(data, 3);
-    late_get(d, KEYS - 7);
-    late_begin(".index", 3);
-    late_scan(d);
-    late_begin(data, 3);
-    late_scan(d);
-    late_begin(".index", 3);
-    late_verify(d);
-    late_begin(data, 3);
-    late_verify(d);
+    cached_begin(".index", 3); /* where its epochs are */
+    cached_get(d, 7);
+    cached_begin(".index", 3); /* leaves */
+    cached_get(d, KEYS / 2);
+    cached_begin(data, 3);
+    cached_get(d, KEYS - 7);
+    cached_begin(".index", 3);
+    cached_scan(d);
+    cached_begin(data, 3);
+    cached_scan(d);
+    cached_begin(".index", 3);
+    cached_verify(d);
+    cached_begin(data, 3);
+    cached_verify(d);
     CHECK_IS(deltafs_close(d), DELTAFS_OK);
 }
 
@@ -168,16 +168,16 @@ static void test_directory(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const char *path = unit_path("%s", cases[i].place);
-        deltafs_dir *d = late_write(path, cases[i].place);
-        late_read(path, cases[i].data);
+        deltafs_dir *d = cached_write(path, cases[i].place);
+        cached_read(path, cases[i].data);
         CHECK_IS(deltafs_close(d), DELTAFS_OK);
-        late_read(path, cases[i].data);
+        cached_read(path, cases[i].data);
 
         /* Another host has appended to it, and this one goes on. */
         deltafs_options *o = unit_options("memory", "16M", NULL);
-        late_begin(".index", 3);
+        cached_begin(".index", 3);
         CHECK_IS(deltafs_reopen(path, o, &d), DELTAFS_OK);
-        CHECK_IS(unit_late.left, 0);
+        CHECK_IS(unit_cached.left, 0);
         deltafs_options_destroy(o);
         CHECK_IS(deltafs_append(d, 1, "0123456789012345678901234567890123456789", 40), DELTAFS_OK);
         CHECK_IS(deltafs_epoch_end(d, 3), DELTAFS_OK);
@@ -188,24 +188,24 @@ static void test_directory(void **state)
 /* Nothing is waited for in a directory that is sound, closed or not. */
 static void test_sound(void **state)
 {
-    const struct deltafs_repair_wish wish = {.is_dry = 1};
+    const struct deltafs_repair_options wish = {.dry_run = 1};
     const char *path = unit_path("sound");
-    deltafs_dir *d = late_write(path, "shuffle");
+    deltafs_dir *d = cached_write(path, "shuffle");
 
     (void)state;
-    late_begin("", 0);
-    unit_late.asked = 0;
+    cached_begin("", 0);
+    unit_cached.asked = 0;
     for (int is_closed = 0; is_closed < 2; is_closed++) {
         deltafs_dir *reader = unit_open(path);
-        late_get(reader, 7);
-        late_scan(reader);
-        late_verify(reader);
+        cached_get(reader, 7);
+        cached_scan(reader);
+        cached_verify(reader);
         CHECK_IS(deltafs_close(reader), DELTAFS_OK);
-        CHECK_IS(deltafs_repair(path, &wish, late_sound, NULL), DELTAFS_OK);
-        CHECK_IS(unit_late.asked, 0);
+        CHECK_IS(deltafs_repair(path, &wish, cached_sound, NULL), DELTAFS_OK);
+        CHECK_IS(unit_cached.asked, 0);
         if (!is_closed)
             CHECK_IS(deltafs_close(d), DELTAFS_OK);
-        unit_late.asked = 0;
+        unit_cached.asked = 0;
     }
 }
 
@@ -216,10 +216,10 @@ int main(void)
 
     real = io_default().ops;
     ops = *real;
-    ops.catch_up = unit_late_catch_up;
-    ops.pread = late_pread;
-    ops.size = late_size;
-    unit_late.is_late = 1;
+    ops.catch_up = unit_cached_catch_up;
+    ops.pread = cached_pread;
+    ops.size = cached_size;
+    unit_cached.is_client_cached = 1;
     io_replace_default(&ops, NULL);
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown);
 }

@@ -109,12 +109,12 @@ static int see(void *arg, uint64_t first, const uint64_t *key, size_t n, struct 
     return DELTAFS_OK;
 }
 
-static struct kept_keys *stream_keep(uint64_t limit)
+static struct captured_keys *stream_keep(uint64_t limit)
 {
-    struct kept_keys *k;
+    struct captured_keys *k;
     struct error e;
 
-    CHECK_IS(kept_keys_create(&model.column, limit, &k, &e), DELTAFS_OK);
+    CHECK_IS(captured_keys_create(&model.column, limit, &k, &e), DELTAFS_OK);
     return k;
 }
 
@@ -131,7 +131,7 @@ static struct key_writer stream_writer(const deltafs_logical *f)
 static uint64_t stream_check(deltafs_logical *f, uint64_t cut)
 {
     struct key_writer w = stream_writer(f), idle = w;
-    struct kept_keys *kept = f->kept;
+    struct captured_keys *kept = f->kept;
     struct io io = io_default();
     struct deltafs_io_stat before = {0}, after = {0};
     struct seen seen = {0};
@@ -155,7 +155,7 @@ static uint64_t stream_check(deltafs_logical *f, uint64_t cut)
     for (uint64_t i = 0; i < seen.rows; i++)
         CHECK(seen.times[i] == 1);
     key_file_close(&file);
-    deltafs_kept_keys_destroy(kept);
+    deltafs_private_captured_keys_destroy(kept);
     return after.reads - before.reads;
 }
 
@@ -229,10 +229,10 @@ static void test_many(void **state)
         uint64_t next = 0;
         stream_name("many", is_enough);
         deltafs_logical *f = stream_open(O_WRONLY);
-        struct kept_keys *kept = f->kept = stream_keep(is_enough ? 2 << 20 : 600000);
+        struct captured_keys *kept = f->kept = stream_keep(is_enough ? 2 << 20 : 600000);
         CHECK_IS(deltafs_logical_write(f, 0, bytes, (size_t)ROWS * RECORD), DELTAFS_OK);
-        CHECK(deltafs_kept_keys_missed(kept) == (is_enough ? 0 : ROWS - 65536));
-        CHECK(deltafs_kept_keys_rows(kept, (uint64_t)ROWS * RECORD) == ROWS);
+        CHECK(deltafs_private_captured_keys_missed(kept) == (is_enough ? 0 : ROWS - 65536));
+        CHECK(deltafs_private_captured_keys_rows(kept, (uint64_t)ROWS * RECORD) == ROWS);
         const struct key_writer w = stream_writer(f);
         f->kept = NULL;
         CHECK_IS(deltafs_logical_close(f), DELTAFS_OK);
@@ -246,7 +246,7 @@ static void test_many(void **state)
                   ? is_enough
                   : !is_enough && after.bytes_read - before.bytes_read < (ROWS - 65536) * RECORD + (64u << 10));
         key_file_close(&file);
-        deltafs_kept_keys_destroy(kept);
+        deltafs_private_captured_keys_destroy(kept);
     }
     free(bytes);
 }
@@ -266,7 +266,7 @@ static void test_negative(void **state)
     model.column = c;
     stream_name("negative", 0);
     deltafs_logical *f = stream_open(O_WRONLY);
-    struct kept_keys *kept = f->kept = stream_keep(1 << 20);
+    struct captured_keys *kept = f->kept = stream_keep(1 << 20);
     CHECK_IS(deltafs_logical_write(f, 0, bytes, sizeof bytes), DELTAFS_OK);
     const struct key_writer w = stream_writer(f);
     f->kept = NULL;
@@ -275,7 +275,7 @@ static void test_negative(void **state)
     CHECK_IS(key_column_scan_written(&file, &c, 10, 0, 10, &w, model.path, count_keys, &next, &e), DELTAFS_ERR_SCHEMA);
     CHECK(strstr(e.text, "offset 80: the key that stands there is negative"));
     key_file_close(&file);
-    deltafs_kept_keys_destroy(kept);
+    deltafs_private_captured_keys_destroy(kept);
 }
 
 /* What has taken the file's place meanwhile has a session of the same number, and the like; or is no such file. */
@@ -311,7 +311,7 @@ static void test_replaced(void **state)
         for (uint64_t i = 0; i < seen.rows; i++)
             CHECK(seen.times[i] == 1);
         key_file_close(&file);
-        deltafs_kept_keys_destroy((struct kept_keys *)(uintptr_t)w.keys);
+        deltafs_private_captured_keys_destroy((struct captured_keys *)(uintptr_t)w.keys);
     }
 }
 
@@ -334,8 +334,8 @@ static void test_memory(void **state)
     for (int i = 0; i < 2; i++) {
         deltafs_logical *f;
         stream_name("memory", i);
-        CHECK_IS(deltafs_logical_open_group(model.path, flags[i] | O_CREAT, o, &group, &f, &e), DELTAFS_OK);
-        deltafs_logical_keep_keys(f, o);
+        CHECK_IS(deltafs_private_logical_open_group(model.path, flags[i] | O_CREAT, o, &group, &f, &e), DELTAFS_OK);
+        deltafs_private_logical_capture_keys(f, o);
         CHECK(f->kept);
         CHECK(f->memory.limit + f->cache.bytes + f->kept_limit <= LEAST);
         rng_fill(&r, bytes, sizeof bytes);

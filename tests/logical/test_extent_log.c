@@ -137,9 +137,9 @@ static struct {
     uint64_t size;
 } late;
 
-static int late_size(void *ctx, int fd, uint64_t *out)
+static int cached_size(void *ctx, int fd, uint64_t *out)
 {
-    if (unit_late.left == 0)
+    if (unit_cached.left == 0)
         return io_default().ops->size(ctx, fd, out);
     *out = late.size;
     return 0;
@@ -147,7 +147,7 @@ static int late_size(void *ctx, int fd, uint64_t *out)
 
 /* The line that closes a session may be seen before its logs are: what they lack is waited for, and neither damage nor,
  * to a reader that forgives, the end. But not in file after file. */
-static void test_late(void **state)
+static void test_client_cached(void **state)
 {
     const char *path = unit_path("late");
     struct io_ops ops = *io_default().ops;
@@ -161,9 +161,9 @@ static void test_late(void **state)
     struct error e;
 
     (void)state;
-    ops.catch_up = unit_late_catch_up;
-    unit_late.is_late = 1;
-    ops.size = late_size;
+    ops.catch_up = unit_cached_catch_up;
+    unit_cached.is_client_cached = 1;
+    ops.size = cached_size;
     CHECK_IS(extent_log_create(&log, &io, path, 1, uuid, &e), DELTAFS_OK);
     for (int i = 0; i < 2; i++) {
         first = n;
@@ -175,18 +175,18 @@ static void test_late(void **state)
     CHECK_IS(extent_log_close(&log, &e), DELTAFS_OK);
 
     late.size = LOG_HEADER_SIZE + first;
-    unit_late.left = 5;
+    unit_cached.left = 5;
     CHECK_IS(extent_log_read(&io, path, 1, 1, uuid, 1, &from, &is_last, &got, &read, &e), DELTAFS_OK);
     CHECK_IS(read, n);
-    CHECK(memcmp(got.bytes, all.bytes, n) == 0 && is_last && unit_late.left == 0);
+    CHECK(memcmp(got.bytes, all.bytes, n) == 0 && is_last && unit_cached.left == 0);
 
     from = read = 0;
     is_last = 0;
-    unit_late.left = 1000;
-    unit_late.asked = 0;
+    unit_cached.left = 1000;
+    unit_cached.asked = 0;
     io.waited = 1000;
     CHECK_IS(extent_log_read(&io, path, 1, 1, uuid, 1, &from, &is_last, &got, &read, &e), DELTAFS_ERR_DAMAGED);
-    CHECK(strstr(e.text, "the last batch is missing") && unit_late.asked <= 1 && read == 0);
+    CHECK(strstr(e.text, "the last batch is missing") && unit_cached.asked <= 1 && read == 0);
     buffer_fini(&all);
     buffer_fini(&got);
     history_fini(&h);
@@ -363,9 +363,9 @@ static void test_last_bytes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_log),          cmocka_unit_test(test_spoilt_logs),   cmocka_unit_test(test_long_log),
-        cmocka_unit_test(test_late),         cmocka_unit_test(test_failed_append), cmocka_unit_test(test_failed_sync),
-        cmocka_unit_test(test_lost_sectors), cmocka_unit_test(test_last_bytes),
+        cmocka_unit_test(test_log),           cmocka_unit_test(test_spoilt_logs),   cmocka_unit_test(test_long_log),
+        cmocka_unit_test(test_client_cached), cmocka_unit_test(test_failed_append), cmocka_unit_test(test_failed_sync),
+        cmocka_unit_test(test_lost_sectors),  cmocka_unit_test(test_last_bytes),
     };
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

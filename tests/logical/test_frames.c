@@ -501,9 +501,9 @@ static struct {
     ssize_t size;
 } late;
 
-static ssize_t late_pread(void *ctx, int fd, void *bytes, size_t n, uint64_t offset)
+static ssize_t cached_pread(void *ctx, int fd, void *bytes, size_t n, uint64_t offset)
 {
-    if (unit_late.left == 0)
+    if (unit_cached.left == 0)
         return io_default().ops->pread(ctx, fd, bytes, n, offset);
     uint64_t end = (uint64_t)late.size < offset + n ? (uint64_t)late.size : offset + n;
     memset(bytes, 0, n);
@@ -513,20 +513,20 @@ static ssize_t late_pread(void *ctx, int fd, void *bytes, size_t n, uint64_t off
 }
 
 /* From now on, the reader's file is as it is now. */
-static void late_begin(struct pair *p, int left)
+static void cached_begin(struct pair *p, int left)
 {
     struct stat st;
 
     CHECK_IS(fstat(p->log.file.fd, &st), 0);
     late.size = st.st_size;
     CHECK(pread(p->log.file.fd, late.old, sizeof late.old, 0) >= FRAME_SIZE);
-    unit_late.left = left;
-    unit_late.asked = 0;
+    unit_cached.left = left;
+    unit_cached.asked = 0;
 }
 
 /* On GlusterFS, where this was found, a reader on another host was told that a log had been damaged which was only
  * newer than what its host knew of it: too short, or with checksums that did not have the new frames yet. */
-static void test_late(void **state)
+static void test_client_cached(void **state)
 {
     uint8_t bytes[10 * FRAME_SIZE], got[sizeof bytes];
     struct error e;
@@ -535,10 +535,10 @@ static void test_late(void **state)
     (void)state;
     memset(bytes, 0x35, sizeof bytes);
     late.ops = *io_default().ops;
-    late.ops.catch_up = unit_late_catch_up;
-    late.ops.pread = late_pread;
-    unit_late.is_late = 1;
-    unit_late.left = 0;
+    late.ops.catch_up = unit_cached_catch_up;
+    late.ops.pread = cached_pread;
+    unit_cached.is_client_cached = 1;
+    unit_cached.left = 0;
     pair_open(&p, "late", 64 * FRAME_SIZE, 1 << 20);
     CHECK_IS(frame_reader_close(&p.reader, &e), DELTAFS_OK);
     struct io io = {.ops = &late.ops, .ctx = p.io.ctx};
@@ -548,31 +548,31 @@ static void test_late(void **state)
     /* At first the file has a header only; then checksums, which do not have the next frames. */
     for (int i = 0; i < 2; i++) {
         uint64_t from = p.end;
-        late_begin(&p, 5);
+        cached_begin(&p, 5);
         CHECK_IS(pair_append(&p, bytes, sizeof bytes), DELTAFS_OK);
         CHECK_IS(pair_flush(&p, 0), DELTAFS_OK);
         if (i == 0) {
             CHECK_IS(io_file_read(&p.reader.file, frame_offset(from), got, sizeof got, &e), DELTAFS_OK);
-            unit_late.left = 5;
+            unit_cached.left = 5;
         }
         CHECK_IS(frame_reader_read(&p.reader, from, got, sizeof got, &e), DELTAFS_OK);
         CHECK(memcmp(got, bytes, sizeof got) == 0);
-        CHECK_IS(unit_late.left, 0);
+        CHECK_IS(unit_cached.left, 0);
     }
 
     /* Damage stays damage, also there, and is waited for once. Elsewhere it is not. */
-    late_begin(&p, INT_MAX);
+    cached_begin(&p, INT_MAX);
     CHECK_IS(pair_append(&p, bytes, sizeof bytes), DELTAFS_OK);
     CHECK_IS(pair_flush(&p, 0), DELTAFS_OK);
-    unit_late.is_late = 0;
+    unit_cached.is_client_cached = 0;
     CHECK_IS(frame_reader_read(&p.reader, p.end - FRAME_SIZE, got, FRAME_SIZE, &e), DELTAFS_ERR_DAMAGED);
-    CHECK(unit_late.asked <= 2);
-    unit_late.is_late = 1;
+    CHECK(unit_cached.asked <= 2);
+    unit_cached.is_client_cached = 1;
     CHECK_IS(frame_reader_read(&p.reader, p.end - FRAME_SIZE, got, FRAME_SIZE, &e), DELTAFS_ERR_DAMAGED);
-    int asked = unit_late.asked;
+    int asked = unit_cached.asked;
     CHECK(asked > 4);
     CHECK_IS(frame_reader_read(&p.reader, p.end - FRAME_SIZE, got, FRAME_SIZE, &e), DELTAFS_ERR_DAMAGED);
-    CHECK(unit_late.asked <= asked + 2);
+    CHECK(unit_cached.asked <= asked + 2);
     pair_close(&p);
 }
 
@@ -790,7 +790,7 @@ int main(void)
         cmocka_unit_test(test_read_faults),
         cmocka_unit_test(test_lost_sync),
         cmocka_unit_test(test_create),
-        cmocka_unit_test(test_late),
+        cmocka_unit_test(test_client_cached),
         cmocka_unit_test(test_team),
         cmocka_unit_test(test_team_fails),
         cmocka_unit_test(test_room),

@@ -107,7 +107,7 @@ static void part_open(struct part *p, int flags)
 
     p->mode = flags & O_ACCMODE;
     p->f = NULL;
-    int status = deltafs_logical_open_group(p->path, flags, o, &group, &p->f, &e);
+    int status = deltafs_private_logical_open_group(p->path, flags, o, &group, &p->f, &e);
     if (status != DELTAFS_OK) {
         fprintf(stderr, "cannot open: %s\n", e.text);
         abort();
@@ -193,7 +193,7 @@ static void part_round(struct part *p, uint64_t round)
     if (p->mode == O_RDWR)
         part_read_own(p, round);
     if (p->mode == O_RDWR && !is_atomic && rng_below(&all, 3) == 0) {
-        TELL_CHECK(p, deltafs_logical_share(p->f) == DELTAFS_OK);
+        TELL_CHECK(p, deltafs_logical_exchange(p->f) == DELTAFS_OK);
         part_read(p, &own, 3);
     }
     if (is_atomic)
@@ -359,7 +359,7 @@ static void *part_take_turns(void *arg)
             p->f->unpublished = (struct bytes){{.memory = &p->f->memory}, 0};
             p->f->memory.limit = p->f->memory.used;
         }
-        TELL_CHECK(p, deltafs_logical_share(p->f) == (is_failing ? DELTAFS_ERR_MEMORY : DELTAFS_OK));
+        TELL_CHECK(p, deltafs_logical_exchange(p->f) == (is_failing ? DELTAFS_ERR_MEMORY : DELTAFS_OK));
         p->f->memory.limit = limit;
     }
     part_close(p);
@@ -392,7 +392,8 @@ static void run_turns(int mode, uint32_t ranks)
     CHECK_IS(deltafs_logical_close(f), DELTAFS_OK);
 }
 
-/* What is written after deltafs_logical_share wins over what any rank wrote before, whether it can be read or not. */
+/* What is written after deltafs_logical_exchange wins over what any rank wrote before, whether it can be read or not.
+ */
 static void test_turns(void **state)
 {
     (void)state;

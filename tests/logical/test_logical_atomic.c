@@ -18,7 +18,7 @@
 
 struct writers {
     deltafs_logical *first, *later;
-    int is_late; /* they turn to atomic mode only then */
+    int is_client_cached; /* they turn to atomic mode only then */
     pthread_t thread;
     atomic_int have_written;
     int failures;
@@ -28,7 +28,7 @@ static void *write_both(void *arg)
 {
     struct writers *w = arg;
 
-    if (w->is_late) {
+    if (w->is_client_cached) {
         w->failures += deltafs_logical_set_atomic(w->first, 1) != DELTAFS_OK;
         w->failures += deltafs_logical_set_atomic(w->later, 1) != DELTAFS_OK;
     }
@@ -89,10 +89,10 @@ static void check_order(const struct found *x, enum way way)
         CHECK(x->start == 1 || x->start == FIRST);
 }
 
-static void run_between(enum way way, int mode, int is_late)
+static void run_between(enum way way, int mode, int is_client_cached)
 {
-    const char *path = unit_path("between.%d.%d.%d", way, mode, is_late);
-    struct writers w = {.is_late = is_late};
+    const char *path = unit_path("between.%d.%d.%d", way, mode, is_client_cached);
+    struct writers w = {.is_client_cached = is_client_cached};
     deltafs_logical *f;
     struct found x;
 
@@ -100,7 +100,7 @@ static void run_between(enum way way, int mode, int is_late)
     w.first = open_writer(path);
     w.later = open_writer(path);
     CHECK_IS(deltafs_logical_open(path, mode, NULL, &f), DELTAFS_OK);
-    for (int i = 0; i < 2 && !is_late; i++)
+    for (int i = 0; i < 2 && !is_client_cached; i++)
         CHECK_IS(deltafs_logical_set_atomic(i == 0 ? w.first : w.later, 1), DELTAFS_OK);
     CHECK_IS(deltafs_logical_set_atomic(f, 1), DELTAFS_OK);
     /* The first one's log has been read. */
@@ -300,7 +300,7 @@ static void part_open(struct part *p)
     deltafs_options *o = unit_options("memory", "8M", NULL);
     struct error e = {0};
 
-    if (deltafs_logical_open_group(p->path, O_RDWR | O_CREAT, o, &group, &p->f, &e) != DELTAFS_OK)
+    if (deltafs_private_logical_open_group(p->path, O_RDWR | O_CREAT, o, &group, &p->f, &e) != DELTAFS_OK)
         abort();
     deltafs_options_destroy(o);
 }

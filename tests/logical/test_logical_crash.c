@@ -152,7 +152,7 @@ static void *run_rank(void *arg)
     struct error e = {0};
 
     for (uint32_t round = 0; round < 2; round++) {
-        if (deltafs_logical_open_group(c->path, O_RDWR, o, &group, &f, &e) != DELTAFS_OK)
+        if (deltafs_private_logical_open_group(c->path, O_RDWR, o, &group, &f, &e) != DELTAFS_OK)
             break;
         for (uint32_t k = 0; k < 3; k++) {
             for (size_t i = r->member.rank; i < BLOCKS; i += 2)

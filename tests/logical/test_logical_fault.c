@@ -51,7 +51,7 @@ static int part_open(struct part *p, int flags)
     deltafs_options *o = unit_options("sync", "commit", "index", p->fault->index, "memory", "8M", NULL);
     struct error e = {0};
 
-    int status = note(p, deltafs_logical_open_group(p->fault->path, flags, o, &group, &p->f, &e));
+    int status = note(p, deltafs_private_logical_open_group(p->fault->path, flags, o, &group, &p->f, &e));
     deltafs_options_destroy(o);
     return status;
 }

@@ -246,7 +246,7 @@ static void check_anew(const char *path, deltafs_logical *new)
     check_fresh(path, "nn");
 }
 
-static void check_told(const char *message)
+static void check_reported(const char *message)
 {
     CHECK(strstr(message, "was deleted and made anew meanwhile"));
 }
@@ -271,12 +271,12 @@ static void test_deleted_after_writing(void **state)
         make_anew(path, &new);
         write_page(old, 1, 'o');
         CHECK_FILE(old, deltafs_logical_sync(old), DELTAFS_ERR_NOT_FOUND);
-        check_told(deltafs_logical_errmsg(old));
+        check_reported(deltafs_logical_errmsg(old));
         CHECK_FILE(old, deltafs_logical_truncate(old, 0), DELTAFS_ERR_NOT_FOUND);
-        check_told(deltafs_logical_errmsg(old));
+        check_reported(deltafs_logical_errmsg(old));
         CHECK_FILE(old, deltafs_logical_extend(old, 2 * PAGE), DELTAFS_ERR_NOT_FOUND);
         CHECK_IS(deltafs_logical_close(old), DELTAFS_ERR_NOT_FOUND);
-        check_told(deltafs_logical_errmsg(NULL));
+        check_reported(deltafs_logical_errmsg(NULL));
         check_anew(path, new);
     }
     old = open_it(path, O_RDWR);
@@ -298,9 +298,9 @@ static void test_deleted_before_writing(void **state)
     (void)state;
     make_anew(path, &new);
     CHECK_FILE(old, deltafs_logical_sync(old), DELTAFS_ERR_NOT_FOUND);
-    check_told(deltafs_logical_errmsg(old));
+    check_reported(deltafs_logical_errmsg(old));
     CHECK_FILE(old, deltafs_logical_write(old, 0, "o", 1), DELTAFS_ERR_NOT_FOUND);
-    check_told(deltafs_logical_errmsg(old));
+    check_reported(deltafs_logical_errmsg(old));
     CHECK_FILE(old, deltafs_logical_truncate(old, 0), DELTAFS_ERR_NOT_FOUND);
     close_it(old);
     check_anew(path, new);
@@ -343,7 +343,7 @@ static void *run_rank(void *arg)
 
     if (r->words_max > 0)
         group.tell = tell_too_much;
-    r->opened = deltafs_logical_open_group(r->path, r->flags, o, &group, &f, &e);
+    r->opened = deltafs_private_logical_open_group(r->path, r->flags, o, &group, &f, &e);
     deltafs_options_destroy(o);
     if (r->opened != DELTAFS_OK)
         return NULL;
@@ -398,7 +398,7 @@ static void test_deleted_under_ranks(void **state)
         for (uint32_t i = 0; i < 2; i++) {
             CHECK_IS(rank[i].written, i == like.written_by ? DELTAFS_ERR_NOT_FOUND : DELTAFS_OK);
             CHECK_IS(rank[i].closed, DELTAFS_ERR_NOT_FOUND);
-            check_told(rank[i].told);
+            check_reported(rank[i].told);
         }
         check_anew(like.path, newer);
     }
@@ -417,7 +417,7 @@ static void test_deleted_before_sync(void **state)
         for (uint32_t i = 0; i < 2; i++) {
             CHECK_IS(rank[i].written, DELTAFS_OK);
             CHECK_IS(rank[i].synced, DELTAFS_ERR_NOT_FOUND);
-            check_told(rank[i].told_sync);
+            check_reported(rank[i].told_sync);
             CHECK_IS(rank[i].closed, DELTAFS_ERR_NOT_FOUND);
         }
         check_anew(like.path, newer);

@@ -13,7 +13,7 @@
 #define ANEW 150
 
 /* Cut to nothing and written again and again: each time what was there is removed. */
-static void *write_anew(void *arg)
+static void *rewrite(void *arg)
 {
     deltafs_options *o = unit_options(NULL);
     deltafs_logical *f;
@@ -39,7 +39,7 @@ static void test_opened_while_removed(void **state)
     (void)state;
     CHECK_IS(deltafs_logical_open(path, O_RDWR | O_CREAT, NULL, &f), DELTAFS_OK);
     CHECK_IS(deltafs_logical_close(f), DELTAFS_OK);
-    CHECK_IS(pthread_create(&thread, NULL, write_anew, path), 0);
+    CHECK_IS(pthread_create(&thread, NULL, rewrite, path), 0);
     for (int i = 0; i < 2 * ANEW; i++) {
         struct deltafs_logical_stat stat;
         uint64_t size;
@@ -96,7 +96,7 @@ static void *look_at(void *arg)
     deltafs_logical *f;
     struct error e = {0};
 
-    l->status = deltafs_logical_open_group(l->path, l->flags, o, &group, &f, &e);
+    l->status = deltafs_private_logical_open_group(l->path, l->flags, o, &group, &f, &e);
     if (l->status == DELTAFS_OK) {
         l->status = deltafs_logical_stat(f, &stat);
         l->size = stat.size;
@@ -314,7 +314,7 @@ static int list_given_up(void *ctx, const char *path, int (*fn)(void *arg, const
     pauper.is_due = 0;
     CHECK_IS(session_remove(&pauper.container, &io, &pauper.session, 0, &e), DELTAFS_OK);
     int rc = pauper.real->list(ctx, path, fn, arg);
-    CHECK_IS(session_claim(&pauper.container, &io, 1, 5, "", 0, &pauper.session, &e), DELTAFS_OK);
+    CHECK_IS(session_create(&pauper.container, &io, 1, 5, "", 0, &pauper.session, &e), DELTAFS_OK);
     CHECK_IS(pauper.session.number, 1);
     return rc;
 }
@@ -335,7 +335,7 @@ static void test_claimed_again(void **state)
     ops.list = list_given_up;
     write_one(path, O_RDWR | O_CREAT, "abc");
     CHECK_IS(container_open(&pauper.container, &io, path, O_RDONLY, 0, &is_new, &e), DELTAFS_OK);
-    CHECK_IS(session_claim(&pauper.container, &io, 1, 1, "", 0, &pauper.session, &e), DELTAFS_OK);
+    CHECK_IS(session_create(&pauper.container, &io, 1, 1, "", 0, &pauper.session, &e), DELTAFS_OK);
     for (uint32_t ranks = 1; ranks <= 3; ranks += 2) {
         pauper.is_due = 1;
         io_replace_default(&ops, NULL);

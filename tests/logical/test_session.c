@@ -42,7 +42,7 @@ static void test_life(void **state)
     CHECK_IS(n, 0);
     free(list);
     for (uint32_t i = 0; i < 3; i++) {
-        CHECK_IS(session_claim(&c, &io, 100 * i + 1, 10 + i, "", 0, &s, &e), DELTAFS_OK);
+        CHECK_IS(session_create(&c, &io, 100 * i + 1, 10 + i, "", 0, &s, &e), DELTAFS_OK);
         CHECK_IS(s.number, i);
         if (i == 1)
             CHECK_IS(session_close(&c, &io, &s, 50, 77, 4711, 0, &e), DELTAFS_OK);
@@ -110,7 +110,7 @@ static void make_session(const struct container *c, uint32_t writers, const char
 {
     struct error e = {0};
 
-    if (session_claim(c, &io, writers, 5, volumes, 0, s, &e) != DELTAFS_OK)
+    if (session_create(c, &io, writers, 5, volumes, 0, s, &e) != DELTAFS_OK)
         fail_msg("%s", e.text);
     for (uint32_t w = 0; w < writers; w += 3)
         for (int kind = LOG_KIND_FRAMES; kind <= LOG_KIND_EXTENTS; kind++) {
@@ -218,7 +218,7 @@ static void work_claim(struct report *r, unsigned who)
 
     r->status = open_it(&c, "race", 0, &is_new, &e);
     for (int i = 0; i < EACH && r->status == DELTAFS_OK; i++) {
-        r->status = session_claim(&c, &io, who + 1, who, "", 0, &s, &e);
+        r->status = session_create(&c, &io, who + 1, who, "", 0, &s, &e);
         r->number[i] = s.number;
     }
     container_fini(&c);
@@ -267,7 +267,7 @@ static int mkdir_behind_others(void *ctx, const char *path, mode_t mode)
         rivals.is_due = 0;
         for (int i = 0; i < 2; i++)
             make_session(rivals.c, 4, "", &s[i]);
-        CHECK_IS(session_claim(rivals.c, &io, 4, 5, "", 0, &third, &e), DELTAFS_OK);
+        CHECK_IS(session_create(rivals.c, &io, 4, 5, "", 0, &third, &e), DELTAFS_OK);
         CHECK_IS(session_close(rivals.c, &io, &s[0], 2, 6, 7, 0, &e), DELTAFS_OK);
         CHECK_IS(session_remove(rivals.c, &io, &s[0], 0, &e), DELTAFS_OK);
     }
@@ -291,7 +291,7 @@ static void test_claim_late(void **state)
     make_session(&c, 4, "", &s);
     rivals.c = &c;
     rivals.is_due = 1;
-    CHECK_IS(session_claim(&c, &late, 4, 5, unit_path("vlate"), 0, &s, &e), DELTAFS_OK);
+    CHECK_IS(session_create(&c, &late, 4, 5, unit_path("vlate"), 0, &s, &e), DELTAFS_OK);
     CHECK_IS(rivals.is_due, 0);
     CHECK_IS(s.number, 4);
     CHECK(!unit_exists(unit_path("late/s00000001")));
@@ -512,8 +512,8 @@ static void test_lines(void **state)
     CHECK_IS(list_it(&c, &s, &n, &e), DELTAFS_ERR_DAMAGED);
     /* The last number there is: no other is claimed, and none is overrun. */
     CHECK(mkdir(unit_path("lines/sffffffff"), 0777) == 0);
-    CHECK_IS(session_claim(&c, &io, 1, 0, "", 0, &s, &e), DELTAFS_ERR_DAMAGED);
-    CHECK_IS(session_claim(&c, &io, 0, 0, "", 0, &s, &e), DELTAFS_ERR_INVALID);
+    CHECK_IS(session_create(&c, &io, 1, 0, "", 0, &s, &e), DELTAFS_ERR_DAMAGED);
+    CHECK_IS(session_create(&c, &io, 0, 0, "", 0, &s, &e), DELTAFS_ERR_INVALID);
     container_fini(&c);
 }
 
@@ -565,7 +565,7 @@ static void test_other_session(void **state)
 
     (void)state;
     make("again", &old);
-    CHECK_IS(session_claim(&old, &io, 4, 5, "", 0, &s, &e), DELTAFS_OK);
+    CHECK_IS(session_create(&old, &io, 4, 5, "", 0, &s, &e), DELTAFS_OK);
     CHECK_IS(container_check(&old, &io, &e), DELTAFS_OK);
     CHECK_IS(container_remove(&io, unit_path("again"), &e), DELTAFS_OK);
     CHECK_IS(container_check(&old, &io, &e), DELTAFS_ERR_NOT_FOUND);
@@ -574,7 +574,12 @@ static void test_other_session(void **state)
     CHECK(strstr(e.text, "made anew"));
     CHECK_IS(container_check(&new, &io, &e), DELTAFS_OK);
     for (uint32_t i = 0; i < 3; i++) {
-        CHECK_IS(session_claim(&new, &io, i == 0 ? 3 : i == 1 ? 4 : 70, i == 1 ? 6 : 5, "", 0, &other, &e), DELTAFS_OK);
+        CHECK_IS(session_create(&new, &io,
+                                i == 0   ? 3
+                                : i == 1 ? 4
+                                         : 70,
+                                i == 1 ? 6 : 5, "", 0, &other, &e),
+                 DELTAFS_OK);
         s.number = other.number;
         s.writers = i == 2 ? 70 : 4;
         CHECK_IS(session_close(&old, &io, &s, 1, 9, 9, 0, &e), DELTAFS_ERR_NOT_FOUND);
@@ -597,7 +602,7 @@ static int faulty_life(struct io *faulty, const char *volumes)
     int is_new, status = container_open(&c, faulty, unit_path("fault"), O_CREAT, 1, &is_new, &e);
 
     if (status == DELTAFS_OK)
-        status = session_claim(&c, faulty, 130, 1, volumes, 1, &s, &e);
+        status = session_create(&c, faulty, 130, 1, volumes, 1, &s, &e);
     if (status == DELTAFS_OK)
         status = session_sync_folder(&c, faulty, &s, 129, &e);
     if (status == DELTAFS_OK)
@@ -744,7 +749,7 @@ static void test_volumes(void **state)
             n += (size_t)snprintf(volumes + n, sizeof volumes - n, "%s%s", v ? ":" : "", unit_path("vol%u", v));
         }
         make("spread", &c);
-        CHECK_IS(session_claim(&c, &io, cases[i].writers, 5, volumes, 0, &s, &e), DELTAFS_OK);
+        CHECK_IS(session_create(&c, &io, cases[i].writers, 5, volumes, 0, &s, &e), DELTAFS_OK);
         CHECK_IS(s.buckets, cases[i].buckets);
         for (uint32_t w = 0; w < cases[i].writers && w < 1000; w += 7) {
             char *path = session_log_path(&c, &s, w, LOG_KIND_EXTENTS);
@@ -792,7 +797,7 @@ static void test_volumes_race(void **state)
     CHECK(mkdir(unit_path("vrace"), 0777) == 0);
     make("raced", &c);
     removals = 3;
-    CHECK_IS(session_claim(&c, &racing, 4, 5, unit_path("vrace"), 0, &s, &e), DELTAFS_OK);
+    CHECK_IS(session_create(&c, &racing, 4, 5, unit_path("vrace"), 0, &s, &e), DELTAFS_OK);
     CHECK_IS(removals, 0);
     CHECK_IS(session_remove(&c, &io, &s, 0, &e), DELTAFS_OK);
     CHECK_IS(count_entries(unit_path("vrace")), 1);
@@ -810,10 +815,10 @@ static void test_volumes_bad(void **state)
     (void)state;
     make("badly", &c);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        CHECK_IS(session_claim(&c, &io, 1, 5, bad[i], 0, &s, &e), DELTAFS_ERR_OPTION);
+        CHECK_IS(session_create(&c, &io, 1, 5, bad[i], 0, &s, &e), DELTAFS_ERR_OPTION);
         CHECK(strstr(e.text, "volumes"));
     }
-    CHECK_IS(session_claim(&c, &io, 1, 5, unit_path("no/such"), 0, &s, &e), DELTAFS_ERR_NOT_FOUND);
+    CHECK_IS(session_create(&c, &io, 1, 5, unit_path("no/such"), 0, &s, &e), DELTAFS_ERR_NOT_FOUND);
     CHECK_IS(list_it(&c, &s, &n, &e), DELTAFS_OK);
     CHECK_IS(n, 0);
     CHECK_IS(count_entries(unit_path("badly")), 2);

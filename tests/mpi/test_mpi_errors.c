@@ -154,7 +154,7 @@ static void test_mode(void)
 
     plan_epoch(&plan, dir, 0);
     CHECK_STATUS(DELTAFS_ERR_MODE, deltafs_get(dir, 1, NULL, &records), dir);
-    CHECK_STATUS(DELTAFS_ERR_MODE, deltafs_verify(dir, NULL, NULL, &(struct deltafs_verify_stat){0}), dir);
+    CHECK_STATUS(DELTAFS_ERR_MODE, deltafs_verify(dir, NULL, NULL, &(struct deltafs_verify_counts){0}), dir);
     plan_epoch(&plan, dir, 1);
     end(dir, "mode", 2);
 }

@@ -270,7 +270,7 @@ static void test_waits(const char *folder)
     if (check_rank == 0)
         nanosleep(&late, NULL);
     for (int i = 0; i < 20; i++) {
-        CHECK_STATUS(DELTAFS_OK, deltafs_logical_share(f), NULL);
+        CHECK_STATUS(DELTAFS_OK, deltafs_logical_exchange(f), NULL);
         CHECK(i == 0 || !has_slept_early);
         yields = 0;
         has_slept_early = 0;

@@ -54,13 +54,13 @@ int MPI_Testsome(int n, MPI_Request requests[], int *count, int done[], MPI_Stat
 }
 
 /* Be late with the end of a round, so that the other rank, whose own has gone, still has the credit for it. */
-static int is_late;
+static int is_client_cached;
 
 int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 {
     int code = PMPI_Test(request, flag, status);
 
-    if (*flag && is_late)
+    if (*flag && is_client_cached)
         usleep(LATE_US);
     return code;
 }
@@ -123,9 +123,9 @@ int main(int argc, char **argv)
     countdown = -1;
     check_require(); /* only where both have it */
     append(dir, FEW);
-    is_late = check_rank == 1;
+    is_client_cached = check_rank == 1;
     look(deltafs_epoch_end(dir, 1), dir, 1);
-    is_late = 0;
+    is_client_cached = 0;
     if (fails && !is_create && !is_close)
         countdown = count;
     if (!is_create && !is_close) {

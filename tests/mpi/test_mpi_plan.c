@@ -354,7 +354,7 @@ static void oracle_ask(struct oracle *o, deltafs_dir *dir, uint32_t epochs)
 static void oracle_check_stat(const struct oracle *o, deltafs_dir *dir, uint32_t epochs, int is_closed)
 {
     struct deltafs_stat stat;
-    struct deltafs_verify_stat verified;
+    struct deltafs_verify_counts verified;
 
     CHECK_STATUS(DELTAFS_OK, deltafs_verify(dir, NULL, NULL, &verified), dir);
     CHECK(verified.records == o->n && verified.damages == 0);

@@ -59,19 +59,19 @@ static double all_bytes(void)
     char line[256];
     double own = 0, all;
     FILE *f = fopen("/proc/self/smaps_rollup", "r");
-    int is_told = 0;
+    int is_reported = 0;
 
     MPI_Barrier(MPI_COMM_WORLD);
     while (f && fgets(line, sizeof line, f))
         if (strncmp(line, "Pss_Anon:", 9) == 0 || strncmp(line, "Pss_Shmem:", 10) == 0) {
             own += strtod(strchr(line, ':') + 1, NULL) * 1024;
-            is_told = 1;
+            is_reported = 1;
         }
     if (f)
         fclose(f);
-    MPI_Allreduce(MPI_IN_PLACE, &is_told, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    MPI_Allreduce(MPI_IN_PLACE, &is_reported, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     MPI_Allreduce(&own, &all, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-    return is_told ? all : -1;
+    return is_reported ? all : -1;
 }
 
 /* Fill every buffer of every channel: on a way of several hops, a rank's channels share what it has for all others. */
@@ -125,7 +125,7 @@ static void check_grown(const struct plan *p, double grown, double planned)
 }
 
 /* Options of a case; *wish gets what deltafs_mpi_create makes of them. */
-static deltafs_options *make_wish(const struct promise *promise, struct plan_wish *wish)
+static deltafs_options *make_options(const struct promise *promise, struct plan_options *wish)
 {
     char text[200], message[24] = "auto";
 
@@ -135,15 +135,15 @@ static deltafs_options *make_wish(const struct promise *promise, struct plan_wis
              promise->memory, promise->partitions ? promise->partitions : (unsigned)check_ranks);
     check_about("%s, %u nodes", text, promise->nodes);
     deltafs_options *o = check_options(text);
-    *wish = (struct plan_wish){.kind = (enum router_kind)deltafs_options_number(o, OPTION_ROUTE),
-                               .memory = plan_budget(deltafs_options_number(o, OPTION_MEMORY)),
-                               .partitions = (uint32_t)deltafs_options_number(o, OPTION_PARTITIONS)};
-    plan_wish_message(wish, deltafs_options_number(o, OPTION_LINK_BUFFER));
+    *wish = (struct plan_options){.kind = (enum router_kind)deltafs_private_options_number(o, OPTION_ROUTE),
+                                  .memory = plan_budget(deltafs_private_options_number(o, OPTION_MEMORY)),
+                                  .partitions = (uint32_t)deltafs_private_options_number(o, OPTION_PARTITIONS)};
+    plan_wish_message(wish, deltafs_private_options_number(o, OPTION_LINK_BUFFER));
     return o;
 }
 
 /* That deltafs-mpi route says the same, where it can: of nodes that are alike. */
-static void check_told(const struct plan *p, const deltafs_options *o)
+static void check_reported(const struct plan *p, const deltafs_options *o)
 {
     const struct layout *l = &p->router.layout;
     struct deltafs_route told;
@@ -184,16 +184,16 @@ static void no_wait(void *arg)
 static void test_promise(const struct promise *promise)
 {
     struct agree a = {.rank = check_rank, .ranks = check_ranks, .wait = no_wait};
-    struct plan_wish wish;
+    struct plan_options wish;
     struct plan plan;
     struct error e;
 
-    deltafs_options *o = make_wish(promise, &wish);
+    deltafs_options *o = make_options(promise, &wish);
     MPI_Comm_dup(MPI_COMM_WORLD, &a.comm);
     CHECK(topology_init(&topology, &a, promise->nodes ? promise->nodes : (uint32_t)check_ranks, &e) == DELTAFS_OK);
     CHECK(plan_make(&plan, &topology.layout, &wish, &e) == DELTAFS_OK);
     check_require();
-    check_told(&plan, o);
+    check_reported(&plan, o);
     double before = all_bytes();
     open_shuffle(&plan);
     double planned = check_counted(&plan);

@@ -30,7 +30,7 @@
 struct board {
     _Atomic uint64_t got[RANKS_MAX]; /* records stored */
     atomic_int is_open;              /* the stalled rank's storage */
-    atomic_int is_late;
+    atomic_int is_client_cached;
 };
 
 static struct board *board;
@@ -53,7 +53,7 @@ static int is_open(void)
             return 0;
     for (uint32_t i = 0; i < ranks; i++)
         if (i != stalled && board->got[i] < threshold)
-            board->is_late = 1;
+            board->is_client_cached = 1;
     board->is_open = 1;
     return 1;
 }
@@ -160,7 +160,7 @@ static void run(const struct plan *p)
 
     check_about("route %s, %u nodes, rank %u stalls", plan_route_name(p->router.kind), l->nodes, stalled);
     board->got[rank] = 0;
-    board->is_open = board->is_late = 0;
+    board->is_open = board->is_client_cached = 0;
     memset(next, 0, sizeof next);
     start = time(NULL);
     check_require();
@@ -168,7 +168,7 @@ static void run(const struct plan *p)
     put_all(is_neighbour);
     shuffle_get_stat(shuffle, &after);
     shuffle_end(shuffle);
-    CHECK(!board->is_late);
+    CHECK(!board->is_client_cached);
     for (uint32_t i = 0; i < ranks; i++)
         CHECK(next[i] == pair);
     for (int i = 0; i < STAGES; i++)

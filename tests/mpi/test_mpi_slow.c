@@ -10,7 +10,7 @@ static atomic_uint each_ms, stall_ms;
 static _Atomic uint64_t stall_end; /* ns; 0: it has not begun */
 static const atomic_int *_Atomic gate;
 static _Atomic uint64_t gate_end; /* ns */
-static atomic_int is_late;
+static atomic_int is_client_cached;
 
 #define GATE_NS 1000000 /* between two looks at the gate */
 
@@ -35,7 +35,7 @@ static void wait_gate(void)
 
     while (g && !*g) {
         if (now_ns() > gate_end) {
-            is_late = 1;
+            is_client_cached = 1;
             return;
         }
         sleep_ns(GATE_NS);
@@ -87,7 +87,7 @@ void slow_hold(const atomic_int *g, unsigned seconds)
     gate = g;
 }
 
-int slow_is_late(void)
+int slow_is_client_cached(void)
 {
-    return is_late;
+    return is_client_cached;
 }

@@ -16,6 +16,6 @@ int slow_has_stalled(void);
 /* Those that come now wait until *gate is not 0, or, which is an error, so many seconds. */
 void slow_hold(const atomic_int *gate, unsigned seconds);
 /* Whether any waited too long. */
-int slow_is_late(void);
+int slow_is_client_cached(void);
 
 #endif

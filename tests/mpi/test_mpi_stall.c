@@ -212,7 +212,7 @@ static void test_gate(const char *folder, const char *place, size_t size)
     check_require();
     append_gated(dir, stalled, size);
     CHECK_STATUS(DELTAFS_OK, deltafs_epoch_end(dir, 1), dir);
-    CHECK(!slow_is_late());
+    CHECK(!slow_is_client_cached());
     slow_hold(NULL, 0);
     CHECK_STATUS(DELTAFS_OK, deltafs_close(dir), NULL);
     if (check_rank == 0 && CHECK_STATUS(DELTAFS_OK, deltafs_open(check_path(folder, name), NULL, &dir), NULL)) {
@@ -248,7 +248,7 @@ static void test_two(const char *folder)
     if (check_rank != stalled)
         pass_by(other, stalled, VALUE);
     CHECK_STATUS(DELTAFS_OK, deltafs_epoch_end(other, 1), other);
-    CHECK(!slow_is_late());
+    CHECK(!slow_is_client_cached());
     slow_hold(NULL, 0);
     CHECK_STATUS(DELTAFS_OK, deltafs_close(other), NULL);
     CHECK_STATUS(DELTAFS_OK, deltafs_close(local), NULL);

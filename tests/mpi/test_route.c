@@ -296,7 +296,7 @@ static uint64_t refused_need(const struct error *e)
 }
 
 /* A plan that was made keeps to the wish. Of a large layout, the ranks where most channels are. */
-static void check_plan(const struct plan *p, const struct plan_wish *wish)
+static void check_plan(const struct plan *p, const struct plan_options *wish)
 {
     const struct layout *l = &p->router.layout;
     uint32_t step = l->ranks > 1000 ? l->ranks / 500 : 1;
@@ -313,7 +313,7 @@ static void check_plan(const struct plan *p, const struct plan_wish *wish)
 
 /* One kind with more and more memory: sizes never shrink, and a refusal names the least that does. Returns that least,
  * 0 if the first had enough. */
-static uint64_t check_memory(const struct layout *l, struct plan_wish wish)
+static uint64_t check_memory(const struct layout *l, struct plan_options wish)
 {
     struct plan p, last = {0};
     uint64_t need = 0;
@@ -347,7 +347,7 @@ static uint64_t check_memory(const struct layout *l, struct plan_wish wish)
 #define GOOD ((uint64_t)12 << 20) /* bytes: what a plan takes if it can do with it */
 
 /* Of the routes that fit, the one of fewest hops with long messages; else the one of the longest. */
-static void check_choice(const struct layout *l, struct plan_wish wish)
+static void check_choice(const struct layout *l, struct plan_options wish)
 {
     const uint64_t memory = wish.memory;
     uint32_t good = wish.message < 8192 ? (uint32_t)wish.message : 8192, longest = 0;
@@ -394,7 +394,7 @@ static void check_plans(const struct layout *l)
     static const uint64_t messages[] = {512, 1024, 1500, 4096, 32768, 1 << 20};
 
     for (size_t i = 0; i < sizeof messages / sizeof messages[0]; i++) {
-        struct plan_wish wish = {.message = messages[i], .partitions = l->ranks};
+        struct plan_options wish = {.message = messages[i], .partitions = l->ranks};
         for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
             wish.kind = kinds[k];
             check_memory(l, wish);
@@ -426,7 +426,7 @@ static void test_plans_large(void **state)
 {
     static const uint32_t sizes[][2] = {{131072, 32}, {1048576, 128}};
     struct rng r = rng_init(33);
-    struct plan_wish wish = {.memory = 12 << 20, .message = 32 << 10};
+    struct plan_options wish = {.memory = 12 << 20, .message = 32 << 10};
     struct layout l;
     struct plan p;
     struct error e;
@@ -454,7 +454,7 @@ static void test_plans_large(void **state)
 static void test_plans_beyond(void **state)
 {
     struct layout l = layout_even(8192, 1);
-    struct plan_wish wish = {.kind = ROUTER_DIRECT, .memory = 128 << 20, .message = 32 << 10, .partitions = 8192};
+    struct plan_options wish = {.kind = ROUTER_DIRECT, .memory = 128 << 20, .message = 32 << 10, .partitions = 8192};
     struct plan p;
     struct error e;
 
@@ -473,7 +473,7 @@ static void test_plans_beyond(void **state)
  * they can be. */
 static void check_longer(const struct layout *l, enum router_kind kind, uint64_t memory)
 {
-    struct plan_wish wish = {.kind = kind, .memory = memory, .partitions = l->ranks}, given = wish;
+    struct plan_options wish = {.kind = kind, .memory = memory, .partitions = l->ranks}, given = wish;
     uint64_t most = memory < GOOD ? memory : GOOD;
     struct plan p, one, next;
     struct error e;
@@ -500,7 +500,7 @@ static void test_plans_longer(void **state)
 {
     static const uint32_t sizes[][3] = {{8, 4, 131072},  {16, 4, 65536},      {8, 2, 131072},        {2, 1, 131072},
                                         {64, 32, 32768}, {131072, 32, 16384}, {1048576, 128, 16384}, {1, 1, 131072}};
-    struct plan_wish wish = {.kind = ROUTER_AUTO, .memory = 128 << 20};
+    struct plan_options wish = {.kind = ROUTER_AUTO, .memory = 128 << 20};
     struct layout l;
     struct plan p;
     struct error e;

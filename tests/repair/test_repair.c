@@ -88,7 +88,7 @@ static void test_torn(void **state)
     CHECK_CALL(d, deltafs_epoch_end(d, 1), DELTAFS_OK);
     model_keep(&m, 1);
     repair_append(&m, d, &r, 200000);
-    model_give_up(&m);
+    model_discard(&m);
     unit_copy(path, copy);
     CHECK_IS(repair_run(path, 0, -1), DELTAFS_ERR_BUSY);
     CHECK_CALL(d, deltafs_epoch_cancel(d, "enough"), DELTAFS_OK);
@@ -109,11 +109,11 @@ static void test_torn(void **state)
 /* A partition whose index is made anew though its data log is damaged: said to be so by the dry run, too. */
 static void check_lossy(struct model *m, const char *path, const char *data)
 {
-    struct deltafs_verify_stat counts;
+    struct deltafs_verify_counts counts;
     deltafs_dir *d;
 
-    for (int is_dry = 1; is_dry >= 0; is_dry--) {
-        CHECK_IS(repair_run(path, is_dry, -1), DELTAFS_ERR_DAMAGED);
+    for (int dry_run = 1; dry_run >= 0; dry_run--) {
+        CHECK_IS(repair_run(path, dry_run, -1), DELTAFS_ERR_DAMAGED);
         repair_check_said("it is made anew from the data log, and the damaged one kept as p00000000.index.damaged");
         repair_check_said(data);
         repair_check_said("are lost; who asks for such a key gets an error");
@@ -247,7 +247,7 @@ static void test_lossy(void **state)
         CHECK_IS(deltafs_close(d), DELTAFS_OK);
     }
     repair_make_unfinished(&unfinished, open, &r);
-    model_give_up(&unfinished);
+    model_discard(&unfinished);
     repair_copy(open, copy);
     uint8_t *bytes = unit_load(data, &n);
     bytes[find_block(bytes, n, 2, 0) + 9] ^= 4;
@@ -374,8 +374,8 @@ static void test_logical(void **state)
         if (is_damaged)
             unit_poke(file, 20, '#');
         uint8_t *before = unit_load(file, &n);
-        for (int is_dry = 1; is_dry >= 0; is_dry--) {
-            CHECK_IS(repair_run(path, is_dry, -1), DELTAFS_ERR_NOT_DELTAFS);
+        for (int dry_run = 1; dry_run >= 0; dry_run--) {
+            CHECK_IS(repair_run(path, dry_run, -1), DELTAFS_ERR_NOT_DELTAFS);
             repair_check_errmsg("is a logical file");
             CHECK_IS(repair_said.done, 0);
         }
@@ -391,7 +391,7 @@ static void test_drop(void **state)
 {
     const char *path = unit_path("drop"), *copy = unit_path("drop_copy"),
                *data = unit_path("drop_copy/01/p00000001.data");
-    struct deltafs_repair_wish wish = {.has_drop = 1, .drop_from = 3};
+    struct deltafs_repair_options wish = {.has_drop_from = 1, .drop_from = 3};
     struct model m = {0};
     struct rng r = rng_init(827);
     deltafs_dir *d = repair_create(&m, path);
@@ -404,7 +404,7 @@ static void test_drop(void **state)
         if (epoch < 3)
             model_keep(&m, epoch);
         else
-            model_give_up(&m);
+            model_discard(&m);
         if (epoch == 2)
             free(unit_load(unit_path("drop/01/p00000001.data"), &n));
     }
@@ -419,7 +419,7 @@ static void test_drop(void **state)
     wish.drop_from = 3;
     /* Each time that the manifest is read it can fail. (What was read was freed twice.) */
     for (uint64_t skip = 0, is_failed = 1; is_failed; skip++) {
-        wish.is_dry = 1;
+        wish.dry_run = 1;
         unit_io_begin();
         unit_io_fail(OP_READ, "MANIFEST", skip, 1, EIO);
         int status = deltafs_repair(copy, &wish, repair_note, NULL);
@@ -427,7 +427,7 @@ static void test_drop(void **state)
         CHECK_IS(status, is_failed ? DELTAFS_ERR_IO : DELTAFS_OK);
         unit_io_end();
     }
-    for (wish.is_dry = 1; wish.is_dry >= 0; wish.is_dry--) {
+    for (wish.dry_run = 1; wish.dry_run >= 0; wish.dry_run--) {
         memset(&repair_said, 0, sizeof repair_said);
         CHECK_IS(deltafs_repair(copy, &wish, repair_note, NULL), DELTAFS_OK);
         repair_check_said("epoch 3, of 300 records, is given up");
@@ -447,8 +447,8 @@ static void test_hopeless(void **state)
     (void)state;
     repair_make_closed(&m, path, 830, 1, 500);
     repair_damage(index, 1);
-    for (int is_dry = 1; is_dry >= 0; is_dry--) {
-        CHECK_IS(repair_run(path, is_dry, -1), DELTAFS_ERR_DAMAGED);
+    for (int dry_run = 1; dry_run >= 0; dry_run--) {
+        CHECK_IS(repair_run(path, dry_run, -1), DELTAFS_ERR_DAMAGED);
         CHECK_IS(repair_said.failed, 1);
         repair_check_said(index);
     }
@@ -597,7 +597,7 @@ static void test_sound(void **state)
 static void test_environment(void **state)
 {
     const char *path = unit_path("environment"), *other = unit_path("environment_copy");
-    struct deltafs_repair_wish wish = {.has_lease = 1, .lease = 0};
+    struct deltafs_repair_options wish = {.has_lease = 1, .lease = 0};
     struct rng r = rng_init(880);
     struct model m = {0};
     FILE *f;
@@ -632,7 +632,7 @@ static void test_rebuild_memory(void **state)
 {
     enum { KEYS = 1500000, STEP = 997 };
     const char *path = unit_path("memory"), *index = unit_path("memory/00/p00000000.index");
-    struct deltafs_verify_stat counts;
+    struct deltafs_verify_counts counts;
     char name[24];
 
     (void)state;

@@ -19,7 +19,7 @@ static void cut_manifest(const char *file, unsigned number)
 
 static int verify(const char *path)
 {
-    struct deltafs_verify_stat stat;
+    struct deltafs_verify_counts stat;
     deltafs_dir *d = unit_open(path);
 
     memset(&repair_said, 0, sizeof repair_said);
@@ -66,8 +66,8 @@ static void check_refused(const char *copy, unsigned missing)
     repair_check_said("the manifest has lines of");
     CHECK_IS(deltafs_reopen(copy, NULL, &d), DELTAFS_ERR_DAMAGED);
     repair_check_errmsg("put a copy of MANIFEST back");
-    for (int is_dry = 1; is_dry >= 0; is_dry--) {
-        CHECK_IS(repair_run(copy, is_dry, -1), DELTAFS_ERR_DAMAGED);
+    for (int dry_run = 1; dry_run >= 0; dry_run--) {
+        CHECK_IS(repair_run(copy, dry_run, -1), DELTAFS_ERR_DAMAGED);
         repair_check_said(missing == 1 ? "has lost the line of at least 1 committed epoch"
                                        : "has lost the lines of at least");
         CHECK_IS(repair_said.done, 0);
@@ -83,7 +83,7 @@ static void check_refused(const char *copy, unsigned missing)
 static void test_manifest_end(void **state)
 {
     const char *path = unit_path("end"), *copy = unit_path("end_copy"), *file = unit_path("end_copy/MANIFEST");
-    struct deltafs_repair_wish wish = {.has_drop = 1};
+    struct deltafs_repair_options wish = {.has_drop_from = 1};
 
     (void)state;
     for (int is_closed = 0; is_closed < 2; is_closed++) {
@@ -113,7 +113,7 @@ static void test_manifest_end(void **state)
         CHECK_IS(deltafs_repair(copy, &wish, repair_note, NULL), DELTAFS_ERR_LABEL);
         repair_check_errmsg("any higher one names them");
         wish.drop_from = 11;
-        for (wish.is_dry = 1; wish.is_dry >= 0; wish.is_dry--) {
+        for (wish.dry_run = 1; wish.dry_run >= 0; wish.dry_run--) {
             memset(&repair_said, 0, sizeof repair_said);
             CHECK_IS(deltafs_repair(copy, &wish, repair_note, NULL), DELTAFS_OK);
             repair_check_said(is_closed ? "at least 2 committed epochs are given up"
@@ -145,8 +145,8 @@ static void test_manifest_end_noted(void **state)
     CHECK_IS(deltafs_close(d), DELTAFS_OK);
     cut_manifest(unit_path("ends_copy/MANIFEST"), 1);
     CHECK_IS(deltafs_reopen(copy, NULL, &d), DELTAFS_ERR_DAMAGED);
-    for (int is_dry = 1; is_dry >= 0; is_dry--) {
-        CHECK_IS(repair_run(copy, is_dry, 20), DELTAFS_OK);
+    for (int dry_run = 1; dry_run >= 0; dry_run--) {
+        CHECK_IS(repair_run(copy, dry_run, 20), DELTAFS_OK);
         repair_check_said("is committed: 200 records labelled 20");
         repair_check_said("stays as it is");
     }
@@ -206,7 +206,7 @@ static void test_manifest_old(void **state)
 static void test_logs_old(void **state)
 {
     const char *path = unit_path("older"), *copy = unit_path("older_copy");
-    struct deltafs_repair_wish wish = {.has_drop = 1, .drop_from = 2, .is_dry = 1};
+    struct deltafs_repair_options wish = {.has_drop_from = 1, .drop_from = 2, .dry_run = 1};
     struct model m = {.is_bytes = 1};
     struct rng r = rng_init(835);
     deltafs_dir *d = repair_create(&m, path);
@@ -220,7 +220,7 @@ static void test_logs_old(void **state)
     for (uint64_t epoch = 2; epoch < 4; epoch++) {
         repair_append(&m, d, &r, 300);
         CHECK_CALL(d, deltafs_epoch_end(d, epoch), DELTAFS_OK);
-        model_give_up(&m);
+        model_discard(&m);
     }
     CHECK_IS(deltafs_close(d), DELTAFS_OK);
     uint8_t *manifest = unit_load(unit_path("older/MANIFEST"), &n);
@@ -228,7 +228,7 @@ static void test_logs_old(void **state)
     free(manifest);
     CHECK_IS(repair_run(copy, 1, -1), DELTAFS_ERR_DAMAGED);
     repair_check_said("give up 2 epochs than have a part of them: --drop-from 2");
-    for (; wish.is_dry >= 0; wish.is_dry--) {
+    for (; wish.dry_run >= 0; wish.dry_run--) {
         memset(&repair_said, 0, sizeof repair_said);
         CHECK_IS(deltafs_repair(copy, &wish, repair_note, NULL), DELTAFS_OK);
         repair_check_said("epoch 3, of 300 records, is given up");
@@ -290,7 +290,7 @@ static void test_reopened_instead(void **state)
     free(lease);
     CHECK_IS(deltafs_close(d), DELTAFS_OK);
     CHECK(!unit_exists(unit_path("instead_copy/LEASE")));
-    model_give_up(&m);
+    model_discard(&m);
     repair_check(&m, other);
     model_fini(&m);
 }
@@ -391,7 +391,7 @@ static void test_noted_rebuild(void **state)
         deltafs_dir *d = unit_open(other);
         CHECK_CALL(d, deltafs_stat(d, &stat), DELTAFS_OK);
         CHECK_IS(stat.epochs, 2);
-        CHECK_CALL(d, deltafs_verify(d, NULL, NULL, &(struct deltafs_verify_stat){0}), DELTAFS_OK);
+        CHECK_CALL(d, deltafs_verify(d, NULL, NULL, &(struct deltafs_verify_counts){0}), DELTAFS_OK);
         CHECK_IS(deltafs_close(d), DELTAFS_OK);
     }
     model_fini(&m);

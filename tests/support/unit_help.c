@@ -300,7 +300,7 @@ void model_keep(struct model *m, uint64_t label)
     m->is_sorted = 0;
 }
 
-void model_give_up(struct model *m)
+void model_discard(struct model *m)
 {
     m->count = m->committed;
 }
@@ -566,7 +566,7 @@ void model_check_facts(struct model *m, deltafs_dir *d)
 {
     struct deltafs_stat stat;
     struct deltafs_epoch_stat epoch;
-    struct deltafs_verify_stat verified;
+    struct deltafs_verify_counts verified;
     uint64_t raw = 0, records = 0, last = 0;
 
     for (size_t i = 0; i < m->committed; i++)

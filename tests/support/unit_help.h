@@ -117,7 +117,7 @@ int model_append(struct model *m, deltafs_dir *d, uint64_t key, uint32_t size);
 int model_append_bytes(struct model *m, deltafs_dir *d, const void *name, size_t name_size, uint32_t size);
 /* The epoch ended under `label`, or was given up. */
 void model_keep(struct model *m, uint64_t label);
-void model_give_up(struct model *m);
+void model_discard(struct model *m);
 /* Whether a record has the bytes of the `serial`-th. */
 int model_is_value(const struct model_record *want, const struct deltafs_record *got);
 /* The committed records of `key` with first <= label <= last: their number, and the first. They stand together. */

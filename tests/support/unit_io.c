@@ -404,13 +404,13 @@ void unit_io_fake_direct(int errnum, int is_short)
     pthread_mutex_unlock(&io.lock);
 }
 
-struct unit_late unit_late;
+struct unit_cached unit_cached;
 
-int unit_late_catch_up(void *ctx, int fd)
+int unit_cached_catch_up(void *ctx, int fd)
 {
     (void)ctx;
     (void)fd;
-    unit_late.left -= unit_late.left > 0;
-    unit_late.asked++;
-    return unit_late.is_late;
+    unit_cached.left -= unit_cached.left > 0;
+    unit_cached.asked++;
+    return unit_cached.is_client_cached;
 }

@@ -38,10 +38,10 @@ void unit_io_fake_direct(int errnum, int is_short);
 
 /* For tests whose operations show late what another host has written: catching up helps when it was done `left` times
  * more; `asked` counts. */
-struct unit_late {
-    int is_late, left, asked;
+struct unit_cached {
+    int is_client_cached, left, asked;
 };
-extern struct unit_late unit_late;
-int unit_late_catch_up(void *ctx, int fd);
+extern struct unit_cached unit_cached;
+int unit_cached_catch_up(void *ctx, int fd);
 
 #endif

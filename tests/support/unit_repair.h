@@ -19,7 +19,7 @@ int repair_setup(void **state);
 
 /* A deltafs_repair_fn that fills repair_said. */
 void repair_note(int status, const char *message, void *arg);
-int repair_run(const char *path, int is_dry, long label);
+int repair_run(const char *path, int dry_run, long label);
 void repair_check_said(const char *text);
 void repair_check_errmsg(const char *text);
 /* Sound: nothing is said, and the model's records are there. */

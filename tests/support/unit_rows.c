@@ -63,7 +63,7 @@ int oracle_index(const struct oracle *o, deltafs_indexer *ix)
 {
     struct deltafs_table *t;
 
-    CHECK_IS(deltafs_table_of_records(o->path, SCHEMA, "id", o->skip, o->skip + o->rows * RECORD, o->label, &t),
+    CHECK_IS(deltafs_table_from_schema(o->path, SCHEMA, "id", o->skip, o->skip + o->rows * RECORD, o->label, &t),
              DELTAFS_OK);
     int status = deltafs_indexer_add(ix, o->path, 1, (const struct deltafs_table *const *)&t);
     deltafs_table_destroy(t);
@@ -118,23 +118,23 @@ int answer_check(const struct deltafs_row *row, void *arg)
     return 0;
 }
 
-void check_key(deltafs_keys *k, const struct oracle *file, size_t files, uint64_t key)
+void check_key(deltafs_fileindex *k, const struct oracle *file, size_t files, uint64_t key)
 {
     struct answer a = {file, files, 0, 0, key};
-    int has = answer_next(&a), status = deltafs_keys_get(k, key, NULL, answer_check, &a);
+    int has = answer_next(&a), status = deltafs_fileindex_get(k, key, NULL, answer_check, &a);
 
     if (status != (has ? DELTAFS_OK : DELTAFS_ERR_NOT_FOUND))
-        fail_msg("key %llu: %s", (unsigned long long)key, deltafs_keys_errmsg(k));
+        fail_msg("key %llu: %s", (unsigned long long)key, deltafs_fileindex_errmsg(k));
     CHECK(!answer_next(&a));
 }
 
 /* After an indexing that did not end verifying may say so. */
 void check_some(const char *path, const struct oracle *file, size_t files, int has_ended)
 {
-    deltafs_keys *k;
+    deltafs_fileindex *k;
     uint64_t rows = 0, want = 0;
 
-    CHECK_IS(deltafs_keys_open(path, NULL, &k), DELTAFS_OK);
+    CHECK_IS(deltafs_fileindex_open(path, NULL, &k), DELTAFS_OK);
     for (size_t i = 0; i < files; i++)
         for (uint64_t row = 0; row < file[i].rows; row += 1 + row / 16)
             check_key(k, file, files, file[i].key[row]);
@@ -142,11 +142,11 @@ void check_some(const char *path, const struct oracle *file, size_t files, int h
         check_key(k, file, files, key);
     for (size_t i = 0; i < files; i++)
         want += file[i].rows;
-    if (deltafs_keys_verify(k, NULL, NULL, &rows) != DELTAFS_OK &&
-        (has_ended || !strstr(deltafs_keys_errmsg(k), "its indexing did not end")))
-        fail_msg("%s", deltafs_keys_errmsg(k));
+    if (deltafs_fileindex_verify(k, NULL, NULL, &rows) != DELTAFS_OK &&
+        (has_ended || !strstr(deltafs_fileindex_errmsg(k), "its indexing did not end")))
+        fail_msg("%s", deltafs_fileindex_errmsg(k));
     CHECK_IS(rows, want);
-    deltafs_keys_close(k);
+    deltafs_fileindex_close(k);
 }
 
 void check_all(const char *path, const struct oracle *file, size_t files)

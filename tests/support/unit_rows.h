@@ -2,7 +2,7 @@
 #ifndef DELTAFS_UNIT_ROWS_H
 #define DELTAFS_UNIT_ROWS_H
 
-#include <deltafs/deltafs_keys.h>
+#include <deltafs/deltafs_fileindex.h>
 #include "unit_help.h"
 
 #define RECORD 24 /* bytes: "x:f4,id:u8,n:u4,y:f8" */
@@ -37,7 +37,7 @@ struct answer {
 /* A deltafs_row_fn of such an answer. */
 int answer_check(const struct deltafs_row *row, void *arg);
 /* All rows of one key. */
-void check_key(deltafs_keys *k, const struct oracle *file, size_t files, uint64_t key);
+void check_key(deltafs_fileindex *k, const struct oracle *file, size_t files, uint64_t key);
 /* Some keys, and what verifying says. has_ended 0: it may say that an indexing did not end. */
 void check_some(const char *path, const struct oracle *file, size_t files, int has_ended);
 void check_all(const char *path, const struct oracle *file, size_t files);

@@ -42,7 +42,7 @@ struct told {
     struct bytes *bytes;
 };
 
-static int team_tell(void *ctx, struct bytes *b, struct error *e)
+static int team_report(void *ctx, struct bytes *b, struct error *e)
 {
     struct unit_member *m = ctx;
     struct told own = {*e, b};
@@ -97,6 +97,6 @@ struct logical_group unit_team_group(struct unit_member *m)
                                   .ranks = m->team->ranks,
                                   .agree = team_agree,
                                   .max = team_max,
-                                  .tell = team_tell,
+                                  .tell = team_report,
                                   .gather = team_gather};
 }

@@ -244,7 +244,7 @@ static void note_report(int status, const char *message, void *arg)
 static void check_verify(struct checker *k)
 {
     struct reports r = {.k = k};
-    struct deltafs_verify_stat stat;
+    struct deltafs_verify_counts stat;
     int status = deltafs_verify(k->dir, note_report, &r, &stat);
 
     if (status != DELTAFS_OK && r.named == 0)

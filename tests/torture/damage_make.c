@@ -136,7 +136,7 @@ static int record_compare(const void *a, const void *b)
 
 /* A container's records and epochs, from a scan of it as it is undamaged: that a scan is right is what the unit tests
  * and the golden containers are for. */
-static void container_learn(struct damage_container *c, struct mem_io *m)
+static void container_refresh(struct damage_container *c, struct mem_io *m)
 {
     struct deltafs_stat stat;
     struct deltafs_epoch_stat epoch;
@@ -260,7 +260,7 @@ static void recipe_make(const struct recipe *r, struct damage_container *c)
     must(deltafs_close(d), r->name);
     if (r->is_closed)
         state_take(&c->now, &m);
-    container_learn(c, &m);
+    container_refresh(c, &m);
     if (c->records != (size_t)r->epochs * r->records)
         damage_die("%s: %zu records, not %u", r->name, c->records, r->epochs * r->records);
     mem_io_end(&m);
@@ -307,7 +307,7 @@ static void golden_load(struct damage_container *c, const char *corpus, const ch
         golden_file(c, corpus, log);
     }
     mem_io_begin(&m);
-    container_learn(c, &m);
+    container_refresh(c, &m);
     mem_io_end(&m);
 }
 

@@ -5,7 +5,7 @@
 
 static const char value[] = "added after the damage";
 
-static deltafs_options *mend_options(void)
+static deltafs_options *text_repair_options(void)
 {
     static const char *const options[][2] = {{"memory", "8M"}, {"threads", "0"}, {"sync", "none"}};
     deltafs_options *o;
@@ -18,13 +18,14 @@ static deltafs_options *mend_options(void)
     return o;
 }
 
-static void mend_failed(const struct damage *d, const char *call, const char *message, struct damage_verdict *out)
+static void text_repair_failed(const struct damage *d, const char *call, const char *message,
+                               struct damage_verdict *out)
 {
     if (!damage_is_named(d, message) && !(d->partition == DAMAGE_MANIFEST && strstr(message, ".index: ")))
         damage_blame(out, &out->wrong, "%s: the message does not name what is damaged: %s", call, message);
 }
 
-static int64_t mend_value_size(const struct damage_container *c)
+static int64_t text_repair_value_size(const struct damage_container *c)
 {
     deltafs_dir *d;
     struct deltafs_stat stat = {0};
@@ -37,7 +38,7 @@ static int64_t mend_value_size(const struct damage_container *c)
     return stat.value_size;
 }
 
-static int mend_append(const struct damage_container *c, deltafs_dir *d, size_t size)
+static int text_repair_append(const struct damage_container *c, deltafs_dir *d, size_t size)
 {
     static const char bytes[1024];
     int status = DELTAFS_OK;
@@ -49,7 +50,7 @@ static int mend_append(const struct damage_container *c, deltafs_dir *d, size_t 
 }
 
 /* The new epoch's records are there; or damage is in their way. */
-static void mend_read(const struct damage_container *c, const struct damage *d, struct damage_verdict *out)
+static void text_repair_read(const struct damage_container *c, const struct damage *d, struct damage_verdict *out)
 {
     const struct deltafs_range range = {d->new_label, d->new_label};
     deltafs_dir *dir;
@@ -68,29 +69,29 @@ static void mend_read(const struct damage_container *c, const struct damage *d, 
     deltafs_close(dir);
 }
 
-static void mend_reopen(const struct damage_container *c, struct damage *d, struct damage_verdict *out)
+static void text_repair_reopen(const struct damage_container *c, struct damage *d, struct damage_verdict *out)
 {
-    deltafs_options *o = mend_options();
+    deltafs_options *o = text_repair_options();
     deltafs_dir *dir;
-    int64_t size = mend_value_size(c);
+    int64_t size = text_repair_value_size(c);
     uint64_t last = c->label[c->epochs - 1];
     int status = deltafs_reopen(DAMAGE_PATH, o, &dir);
 
     deltafs_options_destroy(o);
     if (status != DELTAFS_OK) {
-        mend_failed(d, "reopen", deltafs_errmsg(NULL), out);
+        text_repair_failed(d, "reopen", deltafs_errmsg(NULL), out);
         return;
     }
     if (last < UINT64_MAX) {
         d->new_label = last + 1;
-        if (mend_append(c, dir, size < 0 ? sizeof value : (size_t)size) != DELTAFS_OK ||
+        if (text_repair_append(c, dir, size < 0 ? sizeof value : (size_t)size) != DELTAFS_OK ||
             deltafs_epoch_end(dir, d->new_label) != DELTAFS_OK)
             damage_blame(out, &out->wrong, "reopened, but nothing can be added: %s", deltafs_errmsg(dir));
     }
     if (deltafs_close(dir) != DELTAFS_OK)
         damage_blame(out, &out->wrong, "close after a reopening: %s", deltafs_errmsg(NULL));
     if (d->new_label > 0 && out->lost + out->wrong == 0)
-        mend_read(c, d, out);
+        text_repair_read(c, d, out);
 }
 
 void damage_mend(const struct damage_container *c, struct damage *d, struct damage_rng *r, struct damage_verdict *out)
@@ -98,7 +99,7 @@ void damage_mend(const struct damage_container *c, struct damage *d, struct dama
     /* What is cut off, or made anew, is no damage any more. */
     d->is_committed = 0;
     if (damage_below(r, 2) == 0)
-        mend_reopen(c, d, out);
+        text_repair_reopen(c, d, out);
     else if (deltafs_repair(DAMAGE_PATH, NULL, NULL, NULL) != DELTAFS_OK)
-        mend_failed(d, "repair", deltafs_errmsg(NULL), out);
+        text_repair_failed(d, "repair", deltafs_errmsg(NULL), out);
 }

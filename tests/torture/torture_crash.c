@@ -36,14 +36,16 @@ static int crash_at(const struct torture_job *job, const char *path, int is_seco
 static void crash(const struct torture_job *job, const char *path, struct torture_rng *r, struct torture_verdict *v)
 {
     struct torture_outcome o = {0};
-    int is_late = strcmp(job->shape.sync, "close") == 0; /* nothing is promised before */
+    int is_client_cached = strcmp(job->shape.sync, "close") == 0; /* nothing is promised before */
     uint64_t n = dry_run(job, path, v);
 
-    v->detail = is_late ? n : torture_below(r, 3) == 0 ? torture_io_manifest(torture_next(r)) : torture_below(r, n);
+    v->detail = is_client_cached           ? n
+                : torture_below(r, 3) == 0 ? torture_io_manifest(torture_next(r))
+                                           : torture_below(r, n);
     torture_remove(path);
     if (!crash_at(job, path, 0, v->detail, &o, v))
         return;
-    if (!is_late && torture_below(r, 2) && !crash_at(job, path, 1, torture_below(r, 80), &o, v))
+    if (!is_client_cached && torture_below(r, 2) && !crash_at(job, path, 1, torture_below(r, 80), &o, v))
         return;
     torture_job_go_on(job, path, NULL, DELTAFS_OK, &o, v);
     torture_job_check(job, path, &o, v);

@@ -219,7 +219,7 @@ static void say_damage(int status, const char *message, void *arg)
 
 static void judge_end(struct judge *j, int must_be_closed)
 {
-    struct deltafs_verify_stat verified;
+    struct deltafs_verify_counts verified;
     struct deltafs_stat stat;
 
     if (!open_dir(j)) {

@@ -310,7 +310,7 @@ static void check_keys(struct check *c)
 unsigned torture_model_check(struct torture_model *m, deltafs_dir *dir, int may_fail, struct torture_verdict *v)
 {
     struct check c = {.m = m, .dir = dir, .may_fail = may_fail, .v = v};
-    struct deltafs_verify_stat stat;
+    struct deltafs_verify_counts stat;
 
     check_scan(&c);
     check_keys(&c);

@@ -142,24 +142,24 @@ static int recipe_init(struct recipe *r, MPI_Datatype datatype, const struct env
     *r = (struct recipe){.combiner = n->combiner};
     r->number = ADIOI_Malloc((size_t)(n->integers + n->addresses + n->counts + 1) * sizeof *r->number);
     r->datatype = ADIOI_Malloc((size_t)n->datatypes * sizeof *r->datatype);
-    int is_told = contents_get(datatype, n, integer, address, count, r->datatype) == MPI_SUCCESS;
-    if (is_told && n->counts > 0) {
+    int is_reported = contents_get(datatype, n, integer, address, count, r->datatype) == MPI_SUCCESS;
+    if (is_reported && n->counts > 0) {
         memcpy(r->number, count, (size_t)n->counts * sizeof *count);
         r->place = r->number + places_of(r);
-    } else if (is_told) {
+    } else if (is_reported) {
         for (MPI_Count i = 0; i < n->integers; i++)
             r->number[i] = integer[i];
         r->place = r->number + n->integers;
         for (MPI_Count i = 0; i < n->addresses; i++)
             r->place[i] = address[i];
     }
-    r->datatypes = is_told ? n->datatypes : 0;
-    if (!is_told)
+    r->datatypes = is_reported ? n->datatypes : 0;
+    if (!is_reported)
         recipe_fini(r);
     ADIOI_Free(integer);
     ADIOI_Free(address);
     ADIOI_Free(count);
-    return is_told;
+    return is_reported;
 }
 
 static void run_add_vector(struct run *run, const struct recipe *r, MPI_Count at, MPI_Count stride, MPI_Count extent)

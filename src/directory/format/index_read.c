@@ -355,7 +355,7 @@ static int reader_begin(struct index_reader *r, struct io *io, const char *path,
 }
 
 /* What must be in the file is not: whether it may only be seen late, and is worth another look. */
-static int reader_look_anew(struct index_reader *r, unsigned *waited)
+static int reader_reload(struct index_reader *r, unsigned *waited)
 {
     struct error ignored;
 
@@ -381,7 +381,7 @@ static int reader_search_all(struct index_reader *r, uint32_t committed, uint32_
         status = reader_search(r, epochs, e);
         reader_order(r);
     } while ((status == DELTAFS_ERR_DAMAGED || (status == DELTAFS_OK && reader_lacks_epochs(r, committed))) &&
-             reader_look_anew(r, waited));
+             reader_reload(r, waited));
     return status;
 }
 
@@ -397,7 +397,7 @@ int index_reader_open(struct index_reader *r, struct io *io, const char *path, u
     if (tail_length > 0) {
         do
             status = reader_read_tail(r, tail_length, tail);
-        while (status == DELTAFS_ERR_DAMAGED && reader_look_anew(r, &waited));
+        while (status == DELTAFS_ERR_DAMAGED && reader_reload(r, &waited));
         has_tail = status == DELTAFS_OK;
         if (has_tail)
             *tail = (struct error){0};

@@ -345,7 +345,7 @@ int leaf_is_lost(const uint8_t *bytes, size_t n, uint32_t seed)
 }
 
 /* The leaf stands for records that are lost; its run table's first row says where they were. */
-static int leaf_tell_lost(const uint8_t *bytes, size_t n, const char *path, uint64_t offset, struct error *e)
+static int leaf_mark_lost(const uint8_t *bytes, size_t n, const char *path, uint64_t offset, struct error *e)
 {
     struct leaf_run run;
     uint64_t at = 0;
@@ -364,7 +364,7 @@ int leaf_parse(struct leaf *leaf, const uint8_t *bytes, size_t n, const struct l
     if (n < LEAF_HEADER_SIZE || !log_is_sealed(seed, bytes, n))
         return error_damaged(e, path, offset, "a leaf of %zu bytes does not match its checksum", n);
     if (leaf_is_lost(bytes, n, seed))
-        return leaf_tell_lost(bytes, n, path, offset, e);
+        return leaf_mark_lost(bytes, n, path, offset, e);
     const char *wrong = leaf_check_header(bytes, n, id);
     if (wrong)
         return error_damaged(e, path, offset, "%s", wrong);

@@ -340,7 +340,7 @@ static int parse_local(struct manifest *m, const char *fields, const char *path,
     if (!m->is_local || field_number(fields, "epochs", &epochs) != 0 || field_number(fields, "first", &first) != 0 ||
         field_number(fields, "writers", &writers) != 0 || field_number(fields, "bits", &bits) != 0 ||
         field_number(fields, "read", &job.read) != 0 || epochs != job.epochs || first != job.first || writers < 1 ||
-        writers > LOCAL_WRITERS_MAX || writers > UINT32_MAX - first || bits > PLACE_BITS_MAX)
+        writers > LOCAL_WRITERS_MAX || writers > UINT32_MAX - first || bits > POSITION_BITS_MAX)
         return error_damaged(e, path, offset, "the line of a job whose records stay with their writers is malformed");
     job.writers = (uint32_t)writers;
     job.bits = (unsigned)bits;
@@ -705,5 +705,5 @@ uint32_t manifest_writers(const struct manifest *m)
 
 int64_t manifest_stored_size(const struct manifest *m)
 {
-    return m->is_local ? PLACE_SIZE : m->keys == KEYS_BYTES ? -1 : m->value_size;
+    return m->is_local ? POSITION_SIZE : m->keys == KEYS_BYTES ? -1 : m->value_size;
 }

@@ -10,32 +10,32 @@ static unsigned bits_of(uint64_t n)
     return n > 0 ? 64 - (unsigned)__builtin_clzll(n) : 0;
 }
 
-unsigned place_writer_bits(uint32_t writers)
+unsigned position_writer_bits(uint32_t writers)
 {
     return bits_of(writers - 1);
 }
 
-uint64_t place_pack(const struct manifest_job *job, const struct place *place)
+uint64_t position_pack(const struct manifest_job *job, const struct position *place)
 {
     uint64_t unit = place->offset / VALUES_ALIGN;
 
-    return (unit << place_writer_bits(job->writers) | (place->writer - job->first)) << job->bits | place->index;
+    return (unit << position_writer_bits(job->writers) | (place->writer - job->first)) << job->bits | place->index;
 }
 
-int place_unpack(const struct manifest_job *job, uint64_t number, struct place *place)
+int position_unpack(const struct manifest_job *job, uint64_t number, struct position *place)
 {
-    unsigned bits = place_writer_bits(job->writers);
+    unsigned bits = position_writer_bits(job->writers);
     uint64_t above = number >> job->bits, writer = above & ((UINT64_C(1) << bits) - 1);
 
-    *place = (struct place){.writer = job->first + (uint32_t)writer,
-                            .offset = (above >> bits) * VALUES_ALIGN,
-                            .index = (uint32_t)(number & ((UINT64_C(1) << job->bits) - 1))};
+    *place = (struct position){.writer = job->first + (uint32_t)writer,
+                               .offset = (above >> bits) * VALUES_ALIGN,
+                               .index = (uint32_t)(number & ((UINT64_C(1) << job->bits) - 1))};
     return writer < job->writers && above >> bits <= UINT64_MAX / VALUES_ALIGN ? 0 : -1;
 }
 
-uint64_t place_offset_end(const struct manifest_job *job)
+uint64_t position_offset_end(const struct manifest_job *job)
 {
-    unsigned bits = 64 - job->bits - place_writer_bits(job->writers), most = bits_of(INT64_MAX / VALUES_ALIGN);
+    unsigned bits = 64 - job->bits - position_writer_bits(job->writers), most = bits_of(INT64_MAX / VALUES_ALIGN);
 
     return (UINT64_C(1) << (bits < most ? bits : most)) * VALUES_ALIGN;
 }

@@ -8,20 +8,20 @@
 #include "directory/format/manifest.h"
 
 /* Where a value is. */
-struct place {
+struct position {
     uint32_t writer; /* among those of all jobs */
     uint64_t offset; /* of its block */
     uint32_t index;  /* in the block */
 };
 
 /* Bits that tell a job's writers apart. */
-unsigned place_writer_bits(uint32_t writers);
+unsigned position_writer_bits(uint32_t writers);
 /* The number that stands for a place in a log of this job. */
-uint64_t place_pack(const struct manifest_job *job, const struct place *place);
+uint64_t position_pack(const struct manifest_job *job, const struct position *place);
 /* Returns 0, or -1 if the job has no such writer. */
-int place_unpack(const struct manifest_job *job, uint64_t number, struct place *place);
+int position_unpack(const struct manifest_job *job, uint64_t number, struct position *place);
 /* The first offset that has no number any more. */
-uint64_t place_offset_end(const struct manifest_job *job);
+uint64_t position_offset_end(const struct manifest_job *job);
 
 /* Bytes of what stands in a value log for values of `size` bytes (-1: any) and keys of a kind. */
 int64_t values_stored_size(enum option_keys keys, int64_t size);

@@ -11,7 +11,7 @@
 
 void deltafs_records_destroy(deltafs_records *records)
 {
-    struct collection *c = (struct collection *)(void *)records;
+    struct index_paths *c = (struct index_paths *)(void *)records;
 
     if (!c)
         return;
@@ -21,7 +21,7 @@ void deltafs_records_destroy(deltafs_records *records)
 }
 
 /* The collection as the caller gets it: NULL if it is empty. */
-static deltafs_records *collection_finish(const struct reader *r, struct collection *c)
+static deltafs_records *index_paths_finish(const struct reader *r, struct index_paths *c)
 {
     const uint8_t *at = c ? c->bytes.bytes : NULL;
 
@@ -51,7 +51,7 @@ static int wanted_compare(const void *a, const void *b)
 }
 
 static int get_partition(struct reader *r, const struct wanted *w, size_t n, const struct deltafs_range *range,
-                         struct collection **out, struct error *e)
+                         struct index_paths **out, struct error *e)
 {
     struct part_reader *p;
     uint32_t first, end;
@@ -64,12 +64,12 @@ static int get_partition(struct reader *r, const struct wanted *w, size_t n, con
         memset(r->is_lost + first, 1, end - first);
         return status;
     }
-    return point_get(r, p, w, n, first, end, out, e);
+    return lookup_get(r, p, w, n, first, end, out, e);
 }
 
 /* Partition by partition, behind errors too; returns the first. */
 static int get_sorted(struct reader *r, const struct wanted *w, size_t n, const struct deltafs_range *range,
-                      struct collection **out, struct error *e)
+                      struct index_paths **out, struct error *e)
 {
     struct error failed;
     int first = DELTAFS_OK;
@@ -115,7 +115,7 @@ static int get_not_found(const struct reader *r, const struct wanted *w, int has
 static int get_wanted(struct reader *r, struct wanted *w, size_t n, const struct deltafs_range *range,
                       deltafs_records **out, struct error *e)
 {
-    struct collection **c = calloc(n + 1, sizeof *c);
+    struct index_paths **c = calloc(n + 1, sizeof *c);
     int status = c ? DELTAFS_OK : error_no_memory(e, n * sizeof *c, "keys");
 
     for (size_t i = 0; i < n && status == DELTAFS_OK; i++) {
@@ -131,7 +131,7 @@ static int get_wanted(struct reader *r, struct wanted *w, size_t n, const struct
             get_explain_lost(r, n, e);
     }
     for (size_t i = 0; i < n; i++)
-        out[i] = c ? collection_finish(r, c[i]) : NULL;
+        out[i] = c ? index_paths_finish(r, c[i]) : NULL;
     for (size_t i = 0; i < n && status == DELTAFS_OK; i++)
         if (!out[w[i].place])
             status = get_not_found(r, &w[i], range != NULL, e);
@@ -223,7 +223,7 @@ struct deltafs_file {
 
 int deltafs_openat(deltafs_dir *dir, const char *name, int flags, deltafs_file **out)
 {
-    struct error *e = deltafs_thread_error();
+    struct error *e = deltafs_private_thread_error();
     int access = flags & O_ACCMODE;
     uint64_t key = 0;
 
@@ -268,7 +268,7 @@ static int file_spoil(deltafs_file *f, const struct error *e)
 
 ssize_t deltafs_write(deltafs_file *f, const void *bytes, size_t size)
 {
-    struct error *e = deltafs_thread_error();
+    struct error *e = deltafs_private_thread_error();
 
     if (!f || !f->is_written || (size > 0 && !bytes))
         return error_set(e, DELTAFS_ERR_MODE, "deltafs_write: the file is not open for writing");
@@ -295,7 +295,8 @@ ssize_t deltafs_read(deltafs_file *f, void *bytes, size_t size)
     size_t got = 0;
 
     if (!f || f->is_written || (size > 0 && !bytes))
-        return error_set(deltafs_thread_error(), DELTAFS_ERR_MODE, "deltafs_read: the file is not open for reading");
+        return error_set(deltafs_private_thread_error(), DELTAFS_ERR_MODE,
+                         "deltafs_read: the file is not open for reading");
     while (got < size && f->record < f->read->count) {
         const struct deltafs_record *r = &f->read->record[f->record];
         size_t part = r->size - f->at < size - got ? r->size - f->at : size - got;
@@ -317,13 +318,13 @@ int deltafs_file_close(deltafs_file *f)
     if (!f)
         return DELTAFS_OK;
     if (f->failed.status != DELTAFS_OK) {
-        *deltafs_thread_error() = f->failed;
+        *deltafs_private_thread_error() = f->failed;
         status = f->failed.status;
     } else if (f->is_written) {
         status = f->name_size > 0 ? deltafs_append_bytes(f->dir, f->name, f->name_size, f->written.bytes, f->used)
                                   : deltafs_append(f->dir, f->key, f->written.bytes, f->used);
         if (status != DELTAFS_OK)
-            error_set(deltafs_thread_error(), status, "%s", deltafs_errmsg(f->dir));
+            error_set(deltafs_private_thread_error(), status, "%s", deltafs_errmsg(f->dir));
     }
     deltafs_records_destroy(f->read);
     buffer_fini(&f->written);

@@ -34,7 +34,7 @@ struct spot {
     uint32_t index; /* of its probe or ref */
 };
 
-struct point_scratch {
+struct lookup_scratch {
     struct probe probe[PROBES_MAX];
     struct ref ref[REFS_MAX];
     struct spot spot[REFS_MAX];
@@ -47,12 +47,12 @@ struct point_scratch {
     struct buffer away;                  /* as they were fetched from their writers' logs */
 };
 
-struct point {
+struct lookup {
     struct reader *r;
     struct part_reader *p;
     const struct wanted *wanted;
-    struct collection **out;
-    struct point_scratch *s;
+    struct index_paths **out;
+    struct lookup_scratch *s;
     uint32_t probes, refs;
     size_t probe_bytes, ref_bytes;
     /* The records of one key and epoch follow each other; all of them go in, or none. */
@@ -63,13 +63,13 @@ struct point {
     int is_away; /* values are in the writers' logs */
 };
 
-int point_scratch_create(struct point_scratch **out, struct error *e)
+int lookup_scratch_create(struct lookup_scratch **out, struct error *e)
 {
     *out = calloc(1, sizeof **out);
     return *out ? DELTAFS_OK : error_no_memory(e, sizeof **out, "a reader");
 }
 
-void point_scratch_destroy(struct point_scratch *s)
+void lookup_scratch_destroy(struct lookup_scratch *s)
 {
     if (!s)
         return;
@@ -83,7 +83,7 @@ void point_scratch_destroy(struct point_scratch *s)
     free(s);
 }
 
-static void point_failed(struct point *t, const struct error *e)
+static void lookup_failed(struct lookup *t, const struct error *e)
 {
     if (t->first.status == DELTAFS_OK)
         t->first = *e;
@@ -91,7 +91,7 @@ static void point_failed(struct point *t, const struct error *e)
 
 /* ---- Taking records ---- */
 
-static int collection_reserve(struct collection *c, size_t bytes, struct error *e)
+static int index_paths_reserve(struct index_paths *c, size_t bytes, struct error *e)
 {
     if (c->capacity == 0)
         bytes += COLLECTION_BYTES;
@@ -106,10 +106,10 @@ static int collection_reserve(struct collection *c, size_t bytes, struct error *
     return buffer_reserve(&c->bytes, c->used + bytes + 1, "records", e);
 }
 
-static int point_collect(struct point *t, struct ref *ref, struct error *e)
+static int lookup_collect(struct lookup *t, struct ref *ref, struct error *e)
 {
     const struct wanted *w = &t->wanted[ref->wanted];
-    struct collection *c = t->out[w->place];
+    struct index_paths *c = t->out[w->place];
     struct deltafs_record record = {.key = w->key, .epoch = t->r->manifest.epoch[ref->epoch].label};
     const uint8_t *value = (t->is_away ? &t->s->away : &t->s->values)->bytes + ref->at;
 
@@ -119,7 +119,7 @@ static int point_collect(struct point *t, struct ref *ref, struct error *e)
                              "a record is not of its key and the value's size");
     if (record.key_size != w->size || (w->size > 0 && memcmp(record.key_bytes, w->bytes, w->size) != 0))
         return DELTAFS_OK; /* another key with the same hash, as far as the index has it */
-    status = collection_reserve(c, ref->size, e);
+    status = index_paths_reserve(c, ref->size, e);
     if (status != DELTAFS_OK)
         return status;
     memcpy(c->bytes.bytes + c->used, value, ref->size);
@@ -129,9 +129,9 @@ static int point_collect(struct point *t, struct ref *ref, struct error *e)
     return DELTAFS_OK;
 }
 
-static void point_take(struct point *t, struct ref *ref)
+static void lookup_take(struct lookup *t, struct ref *ref)
 {
-    struct collection *c = t->out[t->wanted[ref->wanted].place];
+    struct index_paths *c = t->out[t->wanted[ref->wanted].place];
     struct error e;
 
     if (!t->has_group || t->group_wanted != ref->wanted || t->group_epoch != ref->epoch) {
@@ -144,10 +144,10 @@ static void point_take(struct point *t, struct ref *ref)
     }
     if (t->is_bad_group)
         return;
-    if (!ref->is_bad && point_collect(t, ref, &e) == DELTAFS_OK)
+    if (!ref->is_bad && lookup_collect(t, ref, &e) == DELTAFS_OK)
         return;
     if (!ref->is_bad)
-        point_failed(t, &e);
+        lookup_failed(t, &e);
     t->is_bad_group = 1;
     t->r->is_lost[ref->epoch] = 1;
     c->public.count = t->mark_count;
@@ -156,7 +156,7 @@ static void point_take(struct point *t, struct ref *ref)
 
 /* ---- Reading ---- */
 
-static int spot_compare(const void *a, const void *b)
+static int position_compare(const void *a, const void *b)
 {
     const struct spot *x = a, *y = b;
 
@@ -169,15 +169,15 @@ static int spot_compare(const void *a, const void *b)
 
 /* Read what is at the spots into `bytes`, each once; spots[i].length becomes the number of its fetch. `slack` zeros are
  * put behind each. DELTAFS_ERR_MEMORY. */
-static int point_fetch(struct point *t, struct io_file *file, uint32_t n, size_t slack, struct buffer *bytes,
-                       struct error *e)
+static int lookup_fetch(struct lookup *t, struct io_file *file, uint32_t n, size_t slack, struct buffer *bytes,
+                        struct error *e)
 {
-    struct point_scratch *s = t->s;
+    struct lookup_scratch *s = t->s;
     struct spot *spots = s->spot;
     size_t total = 0;
     uint32_t count = 0;
 
-    qsort(spots, n, sizeof *spots, spot_compare);
+    qsort(spots, n, sizeof *spots, position_compare);
     for (uint32_t i = 0; i < n; i++) {
         struct fetch *last = &s->fetch[count > 0 ? count - 1 : 0];
         if (count == 0 || last->offset != spots[i].offset || last->length != spots[i].length) {
@@ -200,13 +200,13 @@ static int point_fetch(struct point *t, struct io_file *file, uint32_t n, size_t
 }
 
 /* What a fetch could not read is read again, to say why. */
-static int point_fetched(struct fetch *f, struct error *e)
+static int lookup_fetched(struct fetch *f, struct error *e)
 {
     return f->is_bad ? io_file_read(f->file, f->offset, f->bytes, f->length, e) : DELTAFS_OK;
 }
 
 /* What was read is not what must be there: once more, if it may be seen late. Returns whether it was. */
-static int point_fetch_again(struct fetch *f, unsigned *waited)
+static int lookup_fetch_again(struct fetch *f, unsigned *waited)
 {
     struct error ignored;
 
@@ -215,7 +215,7 @@ static int point_fetch_again(struct fetch *f, unsigned *waited)
 }
 
 /* The value of a record, out of its block into `values`. */
-static int point_copy_value(struct point *t, struct ref *ref, size_t *used, struct error *e)
+static int lookup_copy_value(struct lookup *t, struct ref *ref, size_t *used, struct error *e)
 {
     const uint8_t *value = block_value(&t->s->block, ref->place.record, &ref->size);
     int status = buffer_reserve(&t->s->values, *used + ref->size + 1, "records", e);
@@ -228,26 +228,26 @@ static int point_copy_value(struct point *t, struct ref *ref, size_t *used, stru
     return DELTAFS_OK;
 }
 
-static int point_open_block(struct point *t, const struct ref *ref, struct fetch *f, struct error *e)
+static int lookup_open_block(struct lookup *t, const struct ref *ref, struct fetch *f, struct error *e)
 {
     unsigned waited = 0;
-    int status = point_fetched(f, e);
+    int status = lookup_fetched(f, e);
 
     if (status != DELTAFS_OK)
         return status;
     do
         status = reader_decode_block(t->r, t->p, ref->epoch, &ref->place, f->bytes, &t->s->block, e);
-    while (status == DELTAFS_ERR_DAMAGED && point_fetch_again(f, &waited));
+    while (status == DELTAFS_ERR_DAMAGED && lookup_fetch_again(f, &waited));
     return status;
 }
 
-static void point_note_damage(void *arg, const struct error *e)
+static void lookup_note_damage(void *arg, const struct error *e)
 {
-    point_failed(arg, e);
+    lookup_failed(arg, e);
 }
 
 /* Where the ref's value is, by the place that was read. Returns whether that is known. */
-static int point_locate(struct point *t, struct ref *ref, struct value_wanted *w)
+static int lookup_locate(struct lookup *t, struct ref *ref, struct value_wanted *w)
 {
     struct error e;
 
@@ -257,15 +257,15 @@ static int point_locate(struct point *t, struct ref *ref, struct value_wanted *w
     if (values_locate(t->r, ref->epoch, t->s->values.bytes + ref->at, t->p->data.path, ref->place.at.offset, &w->in,
                       &e) == DELTAFS_OK)
         return 1;
-    point_failed(t, &e);
+    lookup_failed(t, &e);
     ref->is_bad = 1;
     return 0;
 }
 
 /* With place=local: fetch the refs' values, and take them in the refs' order. */
-static void point_take_away(struct point *t)
+static void lookup_take_away(struct lookup *t)
 {
-    struct point_scratch *s = t->s;
+    struct lookup_scratch *s = t->s;
     struct error e;
     uint64_t blocks = 0;
 
@@ -273,10 +273,10 @@ static void point_take_away(struct point *t)
         uint32_t n = 0, k = 0;
         size_t done = 0;
         for (uint32_t i = at; i < t->refs; i++)
-            n += (uint32_t)point_locate(t, &s->ref[i], &s->value[n]);
-        if (n > 0 && values_fetch(t->r, s->value, n, WINDOW_BYTES, &s->away, &done, point_note_damage, t, &blocks,
+            n += (uint32_t)lookup_locate(t, &s->ref[i], &s->value[n]);
+        if (n > 0 && values_fetch(t->r, s->value, n, WINDOW_BYTES, &s->away, &done, lookup_note_damage, t, &blocks,
                                   &e) != DELTAFS_OK) {
-            point_failed(t, &e);
+            lookup_failed(t, &e);
             for (done = n; k < n; k++)
                 s->value[k].is_bad = 1;
         }
@@ -287,15 +287,15 @@ static void point_take_away(struct point *t)
                 ref->at = s->value[k].at;
                 ref->size = s->value[k++].size;
             }
-            point_take(t, ref);
+            lookup_take(t, ref);
         }
     }
 }
 
 /* Read the blocks of the refs collected so far, and take their records in the refs' order. */
-static void point_take_refs(struct point *t)
+static void lookup_take_refs(struct lookup *t)
 {
-    struct point_scratch *s = t->s;
+    struct lookup_scratch *s = t->s;
     struct error e;
     uint32_t n = 0;
     size_t used = 0;
@@ -304,8 +304,8 @@ static void point_take_refs(struct point *t)
     for (uint32_t i = 0; i < t->refs; i++)
         if (!s->ref[i].is_bad)
             s->spot[n++] = (struct spot){s->ref[i].place.at.offset, s->ref[i].place.at.length, i};
-    if (n > 0 && point_fetch(t, &t->p->data, n, 0, &s->blocks, &e) != DELTAFS_OK) {
-        point_failed(t, &e);
+    if (n > 0 && lookup_fetch(t, &t->p->data, n, 0, &s->blocks, &e) != DELTAFS_OK) {
+        lookup_failed(t, &e);
         for (uint32_t i = 0; i < n; i++)
             s->ref[s->spot[i].index].is_bad = 1;
         n = 0;
@@ -314,39 +314,39 @@ static void point_take_refs(struct point *t)
         struct ref *ref = &s->ref[s->spot[i].index];
         int status = DELTAFS_OK;
         if (!open || open->epoch != ref->epoch || !reader_is_same_block(&open->place, &ref->place))
-            status = point_open_block(t, ref, &s->fetch[s->spot[i].length], &e);
+            status = lookup_open_block(t, ref, &s->fetch[s->spot[i].length], &e);
         open = status == DELTAFS_OK ? ref : NULL;
         if (status == DELTAFS_OK)
-            status = point_copy_value(t, ref, &used, &e);
+            status = lookup_copy_value(t, ref, &used, &e);
         if (status != DELTAFS_OK) {
-            point_failed(t, &e);
+            lookup_failed(t, &e);
             ref->is_bad = 1;
         }
     }
     if (t->is_away)
-        point_take_away(t);
+        lookup_take_away(t);
     for (uint32_t i = 0; i < t->refs && !t->is_away; i++)
-        point_take(t, &s->ref[i]);
+        lookup_take(t, &s->ref[i]);
     t->refs = 0;
     t->ref_bytes = 0;
 }
 
-static void point_add_ref(struct point *t, const struct ref *ref)
+static void lookup_add_ref(struct lookup *t, const struct ref *ref)
 {
     if (t->refs == REFS_MAX || (t->refs > 0 && t->ref_bytes + ref->place.at.length > WINDOW_BYTES))
-        point_take_refs(t);
+        lookup_take_refs(t);
     t->s->ref[t->refs++] = *ref;
     t->ref_bytes += ref->place.at.length;
 }
 
 /* Where record number `rank` of a run is, in a leaf that is loaded if many are sought. */
-static int point_place(const struct leaf *leaf, int is_loaded, uint32_t run, uint32_t rank, struct leaf_place *place)
+static int lookup_place(const struct leaf *leaf, int is_loaded, uint32_t run, uint32_t rank, struct leaf_place *place)
 {
     return is_loaded ? leaf_place(leaf, run, rank, place) : leaf_seek(leaf, run, rank, place);
 }
 
 /* The records that a leaf has of a probe's key. */
-static void point_look_into(struct point *t, const struct probe *probe)
+static void lookup_look_into(struct lookup *t, const struct probe *probe)
 {
     struct leaf whole = *probe->found;
     const struct leaf *leaf = &whole;
@@ -359,69 +359,69 @@ static void point_look_into(struct point *t, const struct probe *probe)
     whole.runs = whole.blocks = (struct buffer){0};
     if (is_loaded &&
         leaf_load(&whole, t->p->index.file.path, probe->segment->leaf_offsets[probe->leaf], &e) != DELTAFS_OK) {
-        point_failed(t, &e);
+        lookup_failed(t, &e);
         ref.is_bad = 1;
-        point_add_ref(t, &ref);
+        lookup_add_ref(t, &ref);
     }
     for (uint32_t i = first; i < first + found && !ref.is_bad; i++) {
         /* The records of a key stand run by run. */
         uint32_t of = leaf_run_of(leaf, i);
         rank = of == run ? rank + 1 : leaf_rank(leaf, of, i);
         run = of;
-        if (point_place(leaf, is_loaded, run, rank, &ref.place) != 0) {
+        if (lookup_place(leaf, is_loaded, run, rank, &ref.place) != 0) {
             reader_malformed_leaf(t->p, probe->segment, probe->leaf, &e);
             ref.is_bad = 1;
         } else if (reader_check_place(t->p, &ref.place, &e) != DELTAFS_OK) {
             ref.is_bad = 1;
         }
         if (ref.is_bad)
-            point_failed(t, &e);
-        point_add_ref(t, &ref);
+            lookup_failed(t, &e);
+        lookup_add_ref(t, &ref);
     }
     leaf_fini(&whole);
 }
 
 /* The leaf of a fetch, taken apart; NULL if it cannot be read. */
-static const struct leaf *point_open_leaf(struct point *t, const struct probe *probe, uint32_t fetch)
+static const struct leaf *lookup_open_leaf(struct lookup *t, const struct probe *probe, uint32_t fetch)
 {
     struct error e;
     struct leaf *leaf = &t->s->leaf[fetch];
     struct fetch *f = &t->s->fetch[fetch];
     unsigned waited = 0;
-    int status = point_fetched(f, &e);
+    int status = lookup_fetched(f, &e);
 
     if (status == DELTAFS_OK)
         do
             status = index_parse_leaf(&t->p->index, probe->segment, probe->leaf, f->bytes, leaf, &e);
         while (status == DELTAFS_ERR_DAMAGED && !log_is_sealed(t->p->index.seed, f->bytes, f->length) &&
-               point_fetch_again(f, &waited));
+               lookup_fetch_again(f, &waited));
     if (status == DELTAFS_OK)
         return leaf;
-    point_failed(t, &e);
+    lookup_failed(t, &e);
     return NULL;
 }
 
 /* Read the `n` leaves at s->spot, of the probes that these name. */
-static void point_read_leaves(struct point *t, uint32_t n)
+static void lookup_read_leaves(struct lookup *t, uint32_t n)
 {
-    struct point_scratch *s = t->s;
+    struct lookup_scratch *s = t->s;
     struct error e;
     const struct leaf *leaf = NULL;
 
-    if (point_fetch(t, &t->p->index.file, n, LEAF_SLACK, &s->leaves, &e) != DELTAFS_OK) {
-        point_failed(t, &e);
+    if (lookup_fetch(t, &t->p->index.file, n, LEAF_SLACK, &s->leaves, &e) != DELTAFS_OK) {
+        lookup_failed(t, &e);
         return;
     }
     for (uint32_t i = 0; i < n; i++) {
         struct probe *probe = &s->probe[s->spot[i].index];
         if (i == 0 || s->spot[i].length != s->spot[i - 1].length)
-            leaf = point_open_leaf(t, probe, (uint32_t)s->spot[i].length);
+            leaf = lookup_open_leaf(t, probe, (uint32_t)s->spot[i].length);
         probe->found = leaf;
     }
 }
 
 /* Keep the leaves that were read. */
-static void point_keep_leaves(struct point *t, uint32_t probes)
+static void lookup_keep_leaves(struct lookup *t, uint32_t probes)
 {
     const struct leaf *kept = NULL;
 
@@ -437,9 +437,9 @@ static void point_keep_leaves(struct point *t, uint32_t probes)
 }
 
 /* Have the leaves of the probes collected so far, and look into them in the probes' order. */
-static void point_take_probes(struct point *t)
+static void lookup_take_probes(struct lookup *t)
 {
-    struct point_scratch *s = t->s;
+    struct lookup_scratch *s = t->s;
     uint32_t probes = t->probes, missing = 0;
 
     for (uint32_t i = 0; i < probes; i++) {
@@ -450,41 +450,41 @@ static void point_take_probes(struct point *t)
             s->spot[missing++] = (struct spot){offset[0], (size_t)(offset[1] - offset[0]), i};
     }
     if (missing > 0)
-        point_read_leaves(t, missing);
+        lookup_read_leaves(t, missing);
     for (uint32_t i = 0; i < probes; i++) {
         if (s->probe[i].found)
-            point_look_into(t, &s->probe[i]);
+            lookup_look_into(t, &s->probe[i]);
         else
-            point_add_ref(
+            lookup_add_ref(
                 t,
                 &(struct ref){.wanted = s->probe[i].wanted, .epoch = s->probe[i].segment->footer.epoch, .is_bad = 1});
     }
     if (missing > 0)
-        point_keep_leaves(t, probes);
+        lookup_keep_leaves(t, probes);
     t->probes = 0;
     t->probe_bytes = 0;
 }
 
-static void point_add_probe(struct point *t, const struct segment *segment, uint32_t leaf, uint32_t wanted)
+static void lookup_add_probe(struct lookup *t, const struct segment *segment, uint32_t leaf, uint32_t wanted)
 {
     size_t length = (size_t)(segment->leaf_offsets[leaf + 1] - segment->leaf_offsets[leaf]);
 
     if (t->probes == PROBES_MAX || (t->probes > 0 && t->probe_bytes + length > WINDOW_BYTES))
-        point_take_probes(t);
+        lookup_take_probes(t);
     t->s->probe[t->probes++] = (struct probe){.segment = segment, .leaf = leaf, .wanted = wanted};
     t->probe_bytes += length;
 }
 
-int point_get(struct reader *r, struct part_reader *p, const struct wanted *w, size_t n, uint32_t first, uint32_t end,
-              struct collection **out, struct error *e)
+int lookup_get(struct reader *r, struct part_reader *p, const struct wanted *w, size_t n, uint32_t first, uint32_t end,
+               struct index_paths **out, struct error *e)
 {
-    struct point t = {.r = r, .p = p, .wanted = w, .out = out, .s = r->scratch, .is_away = r->manifest.is_local};
+    struct lookup t = {.r = r, .p = p, .wanted = w, .out = out, .s = r->scratch, .is_away = r->manifest.is_local};
     struct segment *segment;
     uint32_t segments, leaves;
 
     for (uint32_t epoch = first; epoch < end; epoch++) {
         if (reader_epoch(r, p, epoch, &segment, &segments, e) != DELTAFS_OK) {
-            point_failed(&t, e);
+            lookup_failed(&t, e);
             r->is_lost[epoch] = 1;
             continue;
         }
@@ -492,12 +492,12 @@ int point_get(struct reader *r, struct part_reader *p, const struct wanted *w, s
             for (uint32_t k = 0; k < segments; k++) {
                 uint32_t leaf = index_leaf_of(&segment[k], w[i].key >> segment[k].footer.key_shift, &leaves);
                 for (; leaves > 0; leaf++, leaves--)
-                    point_add_probe(&t, &segment[k], leaf, i);
+                    lookup_add_probe(&t, &segment[k], leaf, i);
             }
         }
     }
-    point_take_probes(&t);
-    point_take_refs(&t);
+    lookup_take_probes(&t);
+    lookup_take_refs(&t);
     if (t.first.status != DELTAFS_OK)
         *e = t.first;
     return t.first.status;

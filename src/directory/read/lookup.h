@@ -19,7 +19,7 @@ struct wanted {
 
 /* The records of one key, as deltafs_records has them: its values stand one after the other in a buffer, and until it
  * is finished record.value and key_bytes are NULL. */
-struct collection {
+struct index_paths {
     deltafs_records public;
     struct deltafs_record *record;
     size_t capacity;
@@ -29,12 +29,12 @@ struct collection {
 
 /* Add the records of the keys w[0 .. n), all of the partition `p`, in epochs `first` to `end` - 1, to out[w[i].place].
  * An epoch of which a part cannot be read is left out and noted in r->is_lost; the first error is returned. */
-int point_get(struct reader *r, struct part_reader *p, const struct wanted *w, size_t n, uint32_t first, uint32_t end,
-              struct collection **out, struct error *e);
+int lookup_get(struct reader *r, struct part_reader *p, const struct wanted *w, size_t n, uint32_t first, uint32_t end,
+               struct index_paths **out, struct error *e);
 
-/* What point_get keeps from call to call. */
-struct point_scratch;
-int point_scratch_create(struct point_scratch **out, struct error *e);
-void point_scratch_destroy(struct point_scratch *s);
+/* What lookup_get keeps from call to call. */
+struct lookup_scratch;
+int lookup_scratch_create(struct lookup_scratch **out, struct error *e);
+void lookup_scratch_destroy(struct lookup_scratch *s);
 
 #endif

@@ -43,7 +43,7 @@ int reader_open(const char *path, uint32_t threads, uint64_t cache, struct reade
     if (status == DELTAFS_OK)
         status = team_create(threads, &r->team, e);
     if (status == DELTAFS_OK)
-        status = point_scratch_create(&r->scratch, e);
+        status = lookup_scratch_create(&r->scratch, e);
     if (status == DELTAFS_OK)
         status = leaf_cache_create(cache, &r->leaves, e);
     if (status == DELTAFS_OK)
@@ -63,7 +63,7 @@ void reader_close(struct reader *r)
     for (int i = 0; i < READER_OPEN_PARTS; i++)
         part_reader_close(&r->part[i]);
     team_destroy(r->team);
-    point_scratch_destroy(r->scratch);
+    lookup_scratch_destroy(r->scratch);
     leaf_cache_destroy(r->leaves);
     values_reader_destroy(r->values);
     manifest_fini(&r->manifest);
@@ -271,7 +271,7 @@ struct scan {
     const struct segment *segment;
     deltafs_record_fn fn;
     void *arg;
-    struct deltafs_verify_stat *counts;
+    struct deltafs_verify_counts *counts;
     struct scan_damages *damages;
     int is_bad_leaf; /* the rest of the leaf is of no use */
     struct window index_window;
@@ -407,7 +407,7 @@ static int scan_block(struct scan *s, struct scan_run *run, const struct leaf_pl
 }
 
 /* A record that is not what the index says; `in` is where its value is, NULL: in the partition's data log. */
-static int scan_is_wrong(struct scan *s, uint64_t offset, const struct place *in, const char *what, struct error *e)
+static int scan_is_wrong(struct scan *s, uint64_t offset, const struct position *in, const char *what, struct error *e)
 {
     if (in)
         values_damaged(s->reader, in, what, e);
@@ -418,7 +418,7 @@ static int scan_is_wrong(struct scan *s, uint64_t offset, const struct place *in
 
 /* Hand out a record as it is stored. */
 static int scan_give(struct scan *s, const struct scan_away *a, const uint8_t *stored, size_t size, uint64_t offset,
-                     const struct place *in, struct error *e)
+                     const struct position *in, struct error *e)
 {
     struct deltafs_record record = {.key = a->key, .epoch = s->reader->manifest.epoch[s->segment->footer.epoch].label};
 
@@ -541,7 +541,7 @@ static void scan_share_out(struct scan *s, uint32_t runs)
 }
 
 int part_scan(struct reader *r, struct part_reader *p, uint32_t epoch, deltafs_record_fn fn, void *arg,
-              struct deltafs_verify_stat *counts, struct scan_damages *damages, struct error *e)
+              struct deltafs_verify_counts *counts, struct scan_damages *damages, struct error *e)
 {
     struct scan s = {.reader = r,
                      .part = p,

@@ -24,7 +24,7 @@ struct part_reader {
     struct error tail; /* of a tail that is not right; DELTAFS_OK otherwise */
 };
 
-struct point_scratch;
+struct lookup_scratch;
 struct values_reader;
 
 struct reader {
@@ -34,7 +34,7 @@ struct reader {
     uint64_t clock;
     int is_scanning; /* a scan's function is being called: the partition that it scans must stay open */
     struct team *team;
-    struct point_scratch *scratch;
+    struct lookup_scratch *scratch;
     struct leaf_cache *leaves;
     struct values_reader *values;
     uint64_t cache;   /* bytes of them */
@@ -83,12 +83,13 @@ void scan_damage(struct scan_damages *damages, const struct error *e);
 /* All records of one epoch that can be read, by key. `counts` gets leaves and blocks read. Returns what `fn` did, if
  * that was not 0, or an error that is no damage (memory). */
 int part_scan(struct reader *r, struct part_reader *p, uint32_t epoch, deltafs_record_fn fn, void *arg,
-              struct deltafs_verify_stat *counts, struct scan_damages *damages, struct error *e);
+              struct deltafs_verify_counts *counts, struct scan_damages *damages, struct error *e);
 
 /* Bytes of all files of the container. */
 int reader_bytes_stored(struct reader *r, uint64_t *out, struct error *e);
 
 /* Verify; as deltafs_verify. */
-int reader_verify(struct reader *r, deltafs_damage_fn fn, void *arg, struct deltafs_verify_stat *out, struct error *e);
+int reader_verify(struct reader *r, deltafs_damage_fn fn, void *arg, struct deltafs_verify_counts *out,
+                  struct error *e);
 
 #endif

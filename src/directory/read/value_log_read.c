@@ -26,8 +26,8 @@ struct values_log {
 };
 
 /* A value, to be ordered by where it is. */
-struct value_spot {
-    struct place in;
+struct value_position {
+    struct position in;
     size_t index; /* among those that are wanted */
 };
 
@@ -165,14 +165,14 @@ static struct values_log *values_log_of(struct values_job *j, uint32_t writer)
 /* ---- Places ---- */
 
 int values_locate(const struct reader *r, uint32_t epoch, const uint8_t *bytes, const char *path, uint64_t offset,
-                  struct place *out, struct error *e)
+                  struct position *out, struct error *e)
 {
-    if (place_unpack(manifest_job_of(&r->manifest, epoch), get_u64(bytes), out) == 0)
+    if (position_unpack(manifest_job_of(&r->manifest, epoch), get_u64(bytes), out) == 0)
         return DELTAFS_OK;
     return error_damaged(e, path, offset, "a record is in the log of a writer that its job had not");
 }
 
-int values_damaged(const struct reader *r, const struct place *in, const char *what, struct error *e)
+int values_damaged(const struct reader *r, const struct position *in, const char *what, struct error *e)
 {
     char *path = values_path(r->path, r->manifest.partitions, in->writer);
 
@@ -181,9 +181,9 @@ int values_damaged(const struct reader *r, const struct place *in, const char *w
     return DELTAFS_ERR_DAMAGED;
 }
 
-static int spot_compare(const void *a, const void *b)
+static int position_compare(const void *a, const void *b)
 {
-    const struct value_spot *x = a, *y = b;
+    const struct value_position *x = a, *y = b;
 
     if (x->in.writer != y->in.writer)
         return x->in.writer < y->in.writer ? -1 : 1;
@@ -192,7 +192,7 @@ static int spot_compare(const void *a, const void *b)
     return (x->index > y->index) - (x->index < y->index);
 }
 
-static int spot_is_beside(const struct value_spot *a, const struct value_spot *b)
+static int position_is_beside(const struct value_position *a, const struct value_position *b)
 {
     return a->in.writer == b->in.writer && a->in.offset == b->in.offset;
 }
@@ -200,7 +200,7 @@ static int spot_is_beside(const struct value_spot *a, const struct value_spot *b
 /* ---- Blocks ---- */
 
 /* The values of spots `first` to `end` - 1, which are in the block that is open. */
-static int values_take(struct values_job *j, const struct value_spot *first, const struct value_spot *end,
+static int values_take(struct values_job *j, const struct value_position *first, const struct value_position *end,
                        struct error *e)
 {
     size_t tag = j->r->manifest.keys == KEYS_U64 ? VALUES_TAG_SIZE : 0, size;
@@ -288,8 +288,8 @@ static int values_open_block(struct values_job *j, struct values_log *log, const
 }
 
 /* The spots of one block, in a piece that was read, or could not be. */
-static int values_take_block(struct values_job *j, const struct piece *p, const struct value_spot *first,
-                             const struct value_spot *end, const struct fetch *f, struct error *e)
+static int values_take_block(struct values_job *j, const struct piece *p, const struct value_position *first,
+                             const struct value_position *end, const struct fetch *f, struct error *e)
 {
     uint64_t skip = first->in.offset - p->offset;
     size_t n = f && !f->is_bad && skip < f->length ? f->length - (size_t)skip : 0;
@@ -312,13 +312,13 @@ static int values_take_block(struct values_job *j, const struct piece *p, const 
     return DELTAFS_OK;
 }
 
-static int values_take_piece(struct values_job *j, const struct piece *p, const struct value_spot *spots,
+static int values_take_piece(struct values_job *j, const struct piece *p, const struct value_position *spots,
                              const struct fetch *f, struct error *e)
 {
     int status = DELTAFS_OK;
 
     for (size_t i = p->first, end; i < p->end && status == DELTAFS_OK && !j->is_full; i = end) {
-        for (end = i + 1; end < p->end && spot_is_beside(&spots[i], &spots[end]);)
+        for (end = i + 1; end < p->end && position_is_beside(&spots[i], &spots[end]);)
             end++;
         /* A place may say any epoch's block; of those that agree on the offset each is asked for its own. */
         for (size_t k = i + 1; k < end; k++)
@@ -332,9 +332,9 @@ static int values_take_piece(struct values_job *j, const struct piece *p, const 
 /* ---- Pieces ---- */
 
 /* The next piece, from spot `first` on. */
-static struct piece values_cut_piece(struct values_job *j, const struct value_spot *spots, size_t first)
+static struct piece values_cut_piece(struct values_job *j, const struct value_position *spots, size_t first)
 {
-    const struct value_spot *s = &spots[first];
+    const struct value_position *s = &spots[first];
     const struct manifest_job *job = manifest_job_of(&j->r->manifest, j->wanted[s->index].epoch);
     uint64_t ahead = job->read < READ_MAX ? job->read : READ_MAX, end;
     struct piece p = {values_log_of(j, s->in.writer), first, first + 1, s->in.offset, 0};
@@ -352,7 +352,7 @@ static struct piece values_cut_piece(struct values_job *j, const struct value_sp
 }
 
 /* Read some pieces at once. */
-static int values_take_pieces(struct values_job *j, const struct value_spot *spots, const struct piece *pieces,
+static int values_take_pieces(struct values_job *j, const struct value_position *spots, const struct piece *pieces,
                               size_t count, struct error *e)
 {
     struct fetch fetch[PIECES];
@@ -379,14 +379,14 @@ static int values_take_pieces(struct values_job *j, const struct value_spot *spo
 static int values_try(struct values_job *j, struct error *e)
 {
     struct piece pieces[PIECES];
-    int status = buffer_reserve(&j->v->spots, j->n * sizeof(struct value_spot), "reading", e);
+    int status = buffer_reserve(&j->v->spots, j->n * sizeof(struct value_position), "reading", e);
 
     if (status != DELTAFS_OK)
         return status;
-    struct value_spot *spots = (struct value_spot *)(void *)j->v->spots.bytes;
+    struct value_position *spots = (struct value_position *)(void *)j->v->spots.bytes;
     for (size_t i = 0; i < j->n; i++)
-        spots[i] = (struct value_spot){j->wanted[i].in, i};
-    qsort(spots, j->n, sizeof *spots, spot_compare);
+        spots[i] = (struct value_position){j->wanted[i].in, i};
+    qsort(spots, j->n, sizeof *spots, position_compare);
     for (size_t at = 0; at < j->n && status == DELTAFS_OK && !j->is_full;) {
         size_t count = 0, total = 0;
         for (; at < j->n && count < PIECES && total < PIECES_MAX; total += pieces[count++].length) {

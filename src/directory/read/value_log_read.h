@@ -11,9 +11,9 @@
 struct value_wanted {
     uint64_t hash; /* of its key, if that is a number */
     uint32_t epoch;
-    int is_bad;      /* it cannot be read: damage has said why */
-    struct place in; /* where it is */
-    size_t at, size; /* where it was put: as it is stored, but for the byte that tells its key */
+    int is_bad;         /* it cannot be read: damage has said why */
+    struct position in; /* where it is */
+    size_t at, size;    /* where it was put: as it is stored, but for the byte that tells its key */
 };
 
 struct values_reader;
@@ -29,7 +29,7 @@ void values_reader_check_headers(struct values_reader *v, int does_check);
 
 /* Take a place apart, of a record of this epoch; DELTAFS_ERR_DAMAGED names where it stands. */
 int values_locate(const struct reader *r, uint32_t epoch, const uint8_t *bytes, const char *path, uint64_t offset,
-                  struct place *out, struct error *e);
+                  struct position *out, struct error *e);
 
 /* Read `n` values, or the first of them, into `bytes`: returns how many in *done, 1 or more, as they take `most` bytes
  * or, if it is one, more. `damage` is told of each block that cannot be read, and `blocks` is counted up for each that
@@ -39,6 +39,6 @@ int values_fetch(struct reader *r, struct value_wanted *wanted, size_t n, size_t
                  struct error *e);
 
 /* DELTAFS_ERR_DAMAGED, of what is at a place. */
-int values_damaged(const struct reader *r, const struct place *in, const char *what, struct error *e);
+int values_damaged(const struct reader *r, const struct position *in, const char *what, struct error *e);
 
 #endif

@@ -2,7 +2,7 @@
 #include "directory/write/memtable.h"
 #include "directory/format/planes.h"
 
-#define TYPICAL_VALUE 48 /* bytes to reckon with where sizes differ */
+#define TYPICAL_VALUE 48 /* bytes to compute with where sizes differ */
 
 size_t memtable_arena_bytes(int64_t value_size)
 {

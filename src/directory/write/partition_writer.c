@@ -4,7 +4,7 @@
 
 #define RUNS_FIRST 4 /* runs to make room for at first */
 
-static void part_drop_runs(struct part_writer *p)
+static void part_drop_runs(struct partition_writer *p)
 {
     for (uint32_t i = 0; i < p->run_count; i++)
         run_fini(&p->runs[i]);
@@ -13,7 +13,7 @@ static void part_drop_runs(struct part_writer *p)
     p->segment_raw = 0;
 }
 
-static void part_begin_epoch(struct part_writer *p, uint32_t epoch)
+static void part_begin_epoch(struct partition_writer *p, uint32_t epoch)
 {
     part_drop_runs(p);
     p->run_number = 0;
@@ -23,7 +23,7 @@ static void part_begin_epoch(struct part_writer *p, uint32_t epoch)
 }
 
 /* Begin the partition's logs; also those of a container that was made and holds no epoch, whatever they are. */
-static int part_create(struct part_writer *p, struct io *io, const struct writer_config *c, const char *data,
+static int part_create(struct partition_writer *p, struct io *io, const struct writer_config *c, const char *data,
                        const char *index, struct error *e)
 {
     struct part_shared *shared = p->shared;
@@ -36,8 +36,8 @@ static int part_create(struct part_writer *p, struct io *io, const struct writer
                : status;
 }
 
-int part_writer_find(struct part_writer *p, struct io *io, const struct writer_config *c, uint32_t partition,
-                     struct memory *memory, struct error *e)
+int partition_writer_find(struct partition_writer *p, struct io *io, const struct writer_config *c, uint32_t partition,
+                          struct memory *memory, struct error *e)
 {
     char *index = io_path(c->path, LOG_NAME_INDEX, partition % BUCKET_COUNT, partition);
     struct index_resumed found;
@@ -57,7 +57,7 @@ int part_writer_find(struct part_writer *p, struct io *io, const struct writer_c
 }
 
 /* Go on with them behind the last committed epoch. */
-static int part_resume(struct part_writer *p, struct io *io, const struct writer_config *c, const char *data,
+static int part_resume(struct partition_writer *p, struct io *io, const struct writer_config *c, const char *data,
                        const char *index, struct error *e)
 {
     struct part_shared *shared = p->shared;
@@ -70,33 +70,33 @@ static int part_resume(struct part_writer *p, struct io *io, const struct writer
                : status;
 }
 
-int part_writer_open(struct part_writer *p, struct io *io, const struct writer_config *c, uint32_t partition,
-                     struct part_shared *shared, struct error *e)
+int partition_writer_open(struct partition_writer *p, struct io *io, const struct writer_config *c, uint32_t partition,
+                          struct part_shared *shared, struct error *e)
 {
     char *data = io_path(c->path, LOG_NAME_DATA, partition % BUCKET_COUNT, partition);
     char *index = io_path(c->path, LOG_NAME_INDEX, partition % BUCKET_COUNT, partition);
     int status = data && index ? DELTAFS_OK : error_no_memory(e, 1, "a path");
 
-    *p = (struct part_writer){.partition = partition, .shared = shared, .start = p->start};
+    *p = (struct partition_writer){.partition = partition, .shared = shared, .start = p->start};
     if (status == DELTAFS_OK)
         status = c->epochs > 0 ? part_resume(p, io, c, data, index, e) : part_create(p, io, c, data, index, e);
     if (status == DELTAFS_OK) {
         part_begin_epoch(p, c->epochs);
-        part_writer_keep(p);
+        partition_writer_keep(p);
     }
     free(data);
     free(index);
     return status;
 }
 
-int part_writer_cut(struct part_writer *p, int sync, struct error *e)
+int partition_writer_cut(struct partition_writer *p, int sync, struct error *e)
 {
-    int status = log_cut(&p->data, sync, e);
+    int status = log_truncate(&p->data, sync, e);
 
-    return status == DELTAFS_OK ? log_cut(&p->index.log, sync, e) : status;
+    return status == DELTAFS_OK ? log_truncate(&p->index.log, sync, e) : status;
 }
 
-int part_writer_close(struct part_writer *p, struct error *e)
+int partition_writer_close(struct partition_writer *p, struct error *e)
 {
     struct error second;
 
@@ -116,7 +116,7 @@ unsigned part_key_shift(uint64_t records)
     return bits < 64 ? 64 - bits : 0;
 }
 
-int part_writer_segment(struct part_writer *p, int is_last, struct error *e)
+int partition_writer_segment(struct partition_writer *p, int is_last, struct error *e)
 {
     struct footer f = {.epoch = p->start.epoch,
                        .segment = p->segment,
@@ -135,7 +135,7 @@ int part_writer_segment(struct part_writer *p, int is_last, struct error *e)
     return DELTAFS_OK;
 }
 
-static int part_put_keys(struct part_writer *p, const uint64_t *keys, uint64_t n, struct error *e)
+static int part_put_keys(struct partition_writer *p, const uint64_t *keys, uint64_t n, struct error *e)
 {
     uint64_t previous = 0;
     int status = DELTAFS_OK;
@@ -148,7 +148,7 @@ static int part_put_keys(struct part_writer *p, const uint64_t *keys, uint64_t n
 }
 
 /* Values of one size are encoded from where they are. */
-static int part_write_fixed(struct part_writer *p, struct run *run, size_t size, const struct sorted *records,
+static int part_write_fixed(struct partition_writer *p, struct run *run, size_t size, const struct sorted *records,
                             struct error *e)
 {
     struct block_writer *block = &p->shared->block;
@@ -169,8 +169,8 @@ static int part_write_fixed(struct part_writer *p, struct run *run, size_t size,
     return status;
 }
 
-static int part_write_any(struct part_writer *p, struct run *run, const struct memtable *table, const uint32_t *order,
-                          struct error *e)
+static int part_write_any(struct partition_writer *p, struct run *run, const struct memtable *table,
+                          const uint32_t *order, struct error *e)
 {
     struct block_writer *block = &p->shared->block;
     int status = DELTAFS_OK;
@@ -188,20 +188,20 @@ static int part_write_any(struct part_writer *p, struct run *run, const struct m
 }
 
 /* Runs that there is room for once one more has come. */
-static uint32_t part_next_capacity(const struct part_writer *p)
+static uint32_t part_next_capacity(const struct partition_writer *p)
 {
     return p->run_count < p->run_capacity ? p->run_capacity : p->run_capacity ? 2 * p->run_capacity : RUNS_FIRST;
 }
 
-uint64_t part_writer_growth(const struct part_writer *p)
+uint64_t partition_writer_growth(const struct partition_writer *p)
 {
     uint32_t capacity = part_next_capacity(p);
 
     return RUN_FIRST_BLOCKS_BYTES + (capacity > p->run_capacity ? capacity * sizeof *p->runs : 0);
 }
 
-int part_writer_run(struct part_writer *p, const struct memtable *table, const struct sorted *records, uint32_t n,
-                    struct error *e)
+int partition_writer_run(struct partition_writer *p, const struct memtable *table, const struct sorted *records,
+                         uint32_t n, struct error *e)
 {
     if (p->run_count == p->run_capacity) {
         uint32_t capacity = part_next_capacity(p);
@@ -224,12 +224,12 @@ int part_writer_run(struct part_writer *p, const struct memtable *table, const s
     return status;
 }
 
-int part_writer_seal(struct part_writer *p, struct error *e)
+int partition_writer_seal(struct partition_writer *p, struct error *e)
 {
     /* So that it is written while the index is made; if not, it is below. */
     if (p->data.flusher)
         log_hand_over(&p->data);
-    int status = part_writer_segment(p, 1, e);
+    int status = partition_writer_segment(p, 1, e);
 
     if (status == DELTAFS_OK)
         status = log_flush(&p->data, e);
@@ -239,24 +239,24 @@ int part_writer_seal(struct part_writer *p, struct error *e)
     return status;
 }
 
-int part_writer_sync(struct part_writer *p, struct error *e)
+int partition_writer_sync(struct partition_writer *p, struct error *e)
 {
     int status = io_file_sync(&p->data.file, e);
 
     return status == DELTAFS_OK ? io_file_sync(&p->index.log.file, e) : status;
 }
 
-void part_writer_next(struct part_writer *p)
+void partition_writer_next(struct partition_writer *p)
 {
     part_begin_epoch(p, p->start.epoch + 1);
 }
 
-void part_writer_keep(struct part_writer *p)
+void partition_writer_keep(struct partition_writer *p)
 {
     p->kept = p->start;
 }
 
-int part_writer_give_up(struct part_writer *p, struct error *e)
+int partition_writer_give_up(struct partition_writer *p, struct error *e)
 {
     int status = log_rewind(&p->data, p->kept.data, e);
 
@@ -266,14 +266,14 @@ int part_writer_give_up(struct part_writer *p, struct error *e)
     return status;
 }
 
-int part_writer_finish(struct part_writer *p, int sync, uint64_t *tail_length, struct error *e)
+int partition_writer_finish(struct partition_writer *p, int sync, uint64_t *tail_length, struct error *e)
 {
     /* Records that no epoch end followed are given up, with whatever runs they already made. */
-    int status = part_writer_give_up(p, e);
+    int status = partition_writer_give_up(p, e);
 
     if (status == DELTAFS_OK)
         status = log_flush(&p->data, e);
     if (status == DELTAFS_OK)
         status = index_write_tail(&p->index, tail_length, e);
-    return status == DELTAFS_OK && sync ? part_writer_sync(p, e) : status;
+    return status == DELTAFS_OK && sync ? partition_writer_sync(p, e) : status;
 }

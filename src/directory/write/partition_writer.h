@@ -22,7 +22,7 @@ struct part_shared {
     size_t tail_fences_max;
 };
 
-struct part_writer {
+struct partition_writer {
     uint32_t partition;
     struct part_shared *shared;
     struct log data;
@@ -44,30 +44,30 @@ struct part_writer {
 unsigned part_key_shift(uint64_t records);
 
 /* Find where the logs of a container that is opened again end with its last epoch; before they are opened. */
-int part_writer_find(struct part_writer *p, struct io *io, const struct writer_config *c, uint32_t partition,
-                     struct memory *memory, struct error *e);
-int part_writer_open(struct part_writer *p, struct io *io, const struct writer_config *c, uint32_t partition,
-                     struct part_shared *shared, struct error *e);
+int partition_writer_find(struct partition_writer *p, struct io *io, const struct writer_config *c, uint32_t partition,
+                          struct memory *memory, struct error *e);
+int partition_writer_open(struct partition_writer *p, struct io *io, const struct writer_config *c, uint32_t partition,
+                          struct part_shared *shared, struct error *e);
 /* Cut off what the logs have behind the last committed epoch. */
-int part_writer_cut(struct part_writer *p, int sync, struct error *e);
-int part_writer_close(struct part_writer *p, struct error *e);
+int partition_writer_cut(struct partition_writer *p, int sync, struct error *e);
+int partition_writer_close(struct partition_writer *p, struct error *e);
 /* Write `n` records of the memtable, sorted, which are this partition's, as a run. */
-int part_writer_run(struct part_writer *p, const struct memtable *table, const struct sorted *records, uint32_t n,
-                    struct error *e);
+int partition_writer_run(struct partition_writer *p, const struct memtable *table, const struct sorted *records,
+                         uint32_t n, struct error *e);
 /* What one more run makes the partition's own lists grow by, besides the list of its blocks. */
-uint64_t part_writer_growth(const struct part_writer *p);
+uint64_t partition_writer_growth(const struct partition_writer *p);
 /* Merge the runs so far into a segment. Their keys stay in the store. */
-int part_writer_segment(struct part_writer *p, int is_last, struct error *e);
+int partition_writer_segment(struct partition_writer *p, int is_last, struct error *e);
 /* Write all that the epoch has, with its last segment; `totals` are the epoch's then. The flusher goes on. */
-int part_writer_seal(struct part_writer *p, struct error *e);
+int partition_writer_seal(struct partition_writer *p, struct error *e);
 /* Force it to storage; the flusher has been drained. */
-int part_writer_sync(struct part_writer *p, struct error *e);
+int partition_writer_sync(struct partition_writer *p, struct error *e);
 /* The next epoch begins. */
-void part_writer_next(struct part_writer *p);
+void partition_writer_next(struct partition_writer *p);
 /* All epochs before the one that has begun are committed. */
-void part_writer_keep(struct part_writer *p);
+void partition_writer_keep(struct partition_writer *p);
 /* All epochs that are not committed are given up, and the first of them begins anew. */
-int part_writer_give_up(struct part_writer *p, struct error *e);
-int part_writer_finish(struct part_writer *p, int sync, uint64_t *tail_length, struct error *e);
+int partition_writer_give_up(struct partition_writer *p, struct error *e);
+int partition_writer_finish(struct partition_writer *p, int sync, uint64_t *tail_length, struct error *e);
 
 #endif

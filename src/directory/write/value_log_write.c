@@ -9,7 +9,7 @@
 
 uint64_t values_writer_memory(const struct writer_config *c, size_t buffer)
 {
-    if (c->place != PLACE_LOCAL)
+    if (c->place != LAYOUT_LOCAL)
         return 0;
     return block_writer_memory(values_stored_size(c->keys, c->caller_size), c->block) + buffer +
            VALUES_BATCH * sizeof(uint64_t) + strlen(c->path) + 64;
@@ -18,7 +18,7 @@ uint64_t values_writer_memory(const struct writer_config *c, size_t buffer)
 int values_writer_open(struct values_writer *v, struct io *io, const struct writer_config *c, const char *folder,
                        size_t buffer, struct flusher *flusher, struct memory *memory, struct error *e)
 {
-    if (c->place != PLACE_LOCAL)
+    if (c->place != LAYOUT_LOCAL)
         return DELTAFS_OK;
     *v = (struct values_writer){.is_on = 1,
                                 .io = io,
@@ -62,7 +62,7 @@ static int values_make(struct values_writer *v, const char *path, struct error *
         log_create(&v->log, v->io, path, LOG_KIND_VALUES, v->writer, v->uuid, 0, v->buffer, v->flusher, v->memory, e);
 
     if (status == DELTAFS_OK)
-        status = log_cut(&v->log, 0, e);
+        status = log_truncate(&v->log, 0, e);
     if (status == DELTAFS_OK && v->may_sync) {
         char *folder = io_path(v->folder, BUCKET_NAME, v->writer % buckets);
         status = folder ? io_sync_folder(v->io, folder, e) : error_no_memory(e, 1, "a path");
@@ -110,7 +110,7 @@ static int values_end_block(struct values_writer *v, struct error *e)
 
 static int values_is_full(const struct values_writer *v, struct error *e)
 {
-    if (values_end(v) < place_offset_end(&v->job))
+    if (values_end(v) < position_offset_end(&v->job))
         return DELTAFS_OK;
     return error_set(e, DELTAFS_ERR_SIZE,
                      "%s: the value log of writer %" PRIu32 " is full at %" PRIu64
@@ -133,7 +133,7 @@ static int values_put_one(struct values_writer *v, uint64_t hash, const uint8_t 
 
     if (status != DELTAFS_OK)
         return status;
-    *place = place_pack(&v->job, &(struct place){v->writer, values_end(v), v->block.count});
+    *place = position_pack(&v->job, &(struct position){v->writer, values_end(v), v->block.count});
     if (v->keys == KEYS_BYTES)
         status = block_writer_add(&v->block, value, size, e);
     else
@@ -220,7 +220,7 @@ void values_keep(struct values_writer *v)
     v->kept = v->start;
 }
 
-int values_give_up(struct values_writer *v, struct error *e)
+int values_discard(struct values_writer *v, struct error *e)
 {
     int status = v->is_open ? log_rewind(&v->log, v->kept.end, e) : DELTAFS_OK;
 
@@ -230,7 +230,7 @@ int values_give_up(struct values_writer *v, struct error *e)
 
 int values_finish(struct values_writer *v, struct error *e)
 {
-    int status = values_give_up(v, e); /* records that no epoch end followed */
+    int status = values_discard(v, e); /* records that no epoch end followed */
 
     if (status == DELTAFS_OK && v->is_open)
         status = log_flush(&v->log, e);

@@ -61,7 +61,7 @@ int values_seal(struct values_writer *v, struct writer_totals *totals, struct er
 int values_sync(struct values_writer *v, struct error *e);
 /* As the partitions'. */
 void values_keep(struct values_writer *v);
-int values_give_up(struct values_writer *v, struct error *e);
+int values_discard(struct values_writer *v, struct error *e);
 int values_finish(struct values_writer *v, struct error *e);
 
 #endif

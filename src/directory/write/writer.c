@@ -52,7 +52,7 @@ struct writer {
     uint32_t partitions;   /* of the container */
     uint32_t first, count; /* its own */
     size_t part_capacity;
-    struct part_writer *part;
+    struct partition_writer *part;
     struct part_shared shared;
     struct memtable table[PIPELINE_TABLES];
     uint32_t threads, tables;
@@ -114,7 +114,7 @@ static size_t writer_buffer(uint64_t share, size_t most)
 /* What each partition takes besides its buffers: itself, its paths, and a first few runs. */
 static uint64_t writer_part_room(const struct writer_config *c)
 {
-    return sizeof(struct part_writer) + writer_path_room(c) + 2 * RUN_HEAD + VARINT_MAX;
+    return sizeof(struct partition_writer) + writer_path_room(c) + 2 * RUN_HEAD + VARINT_MAX;
 }
 
 /* Records of each of `tables` memtables that fit `memory` bytes, which hold what else it takes for each record too. */
@@ -140,7 +140,7 @@ static uint64_t writer_share_out(const struct writer_config *c, uint64_t memory,
                                  struct part_shared *shared)
 {
     uint64_t n = count > 0 ? count : 1, tables = writer_tables(threads), tail = memory / TAIL_SHARE;
-    uint64_t buffers = n + (threads > 1 ? SPARE_BUFFERS : 0), own = c->place == PLACE_LOCAL;
+    uint64_t buffers = n + (threads > 1 ? SPARE_BUFFERS : 0), own = c->place == LAYOUT_LOCAL;
 
     shared->data_buffer = writer_buffer(memory / BUFFERS_SHARE / (buffers + own), DATA_BUFFER_MAX);
     shared->index_buffer = writer_buffer(memory / BUFFERS_SHARE / n / 4, INDEX_BUFFER_MAX);
@@ -243,7 +243,7 @@ static int writer_check_torn(struct writer *w, const struct writer_config *c, st
     return status;
 }
 
-int deltafs_writer_note_open(struct writer *w, const struct writer_config *c, struct error *e)
+int deltafs_private_writer_note_open(struct writer *w, const struct writer_config *c, struct error *e)
 {
     int is_torn = w->manifest_size > c->manifest_size;
     int status = is_torn ? writer_check_torn(w, c, e) : DELTAFS_OK;
@@ -256,7 +256,7 @@ int deltafs_writer_note_open(struct writer *w, const struct writer_config *c, st
     w->manifest_size = c->manifest_size;
     if (status == DELTAFS_OK)
         status = manifest_append_open(&w->manifest, &w->manifest_size, c->epochs, w->sync != SYNC_NONE, e);
-    if (status == DELTAFS_OK && c->place == PLACE_LOCAL)
+    if (status == DELTAFS_OK && c->place == LAYOUT_LOCAL)
         status = manifest_append_job(&w->manifest, &w->manifest_size, &c->job, w->sync != SYNC_NONE, e);
     if (status != DELTAFS_OK)
         return status;
@@ -264,18 +264,18 @@ int deltafs_writer_note_open(struct writer *w, const struct writer_config *c, st
     return lease_renew(&w->lease, NULL, e);
 }
 
-int deltafs_writer_has_cut(const struct writer *w, uint64_t *label)
+int deltafs_private_writer_has_truncated(const struct writer *w, uint64_t *label)
 {
     *label = w->cut_label;
     return w->has_cut;
 }
 
-int deltafs_writer_cut(struct writer *w, struct error *e)
+int deltafs_private_writer_truncate(struct writer *w, struct error *e)
 {
     int status = DELTAFS_OK;
 
     for (uint32_t i = 0; i < w->count && status == DELTAFS_OK; i++)
-        status = part_writer_cut(&w->part[i], w->sync != SYNC_NONE, e);
+        status = partition_writer_cut(&w->part[i], w->sync != SYNC_NONE, e);
     return status;
 }
 
@@ -305,12 +305,12 @@ static int writer_open(struct writer *w, const struct writer_config *c, uint32_t
         w->part_capacity = count + 1;
     }
     for (uint32_t i = 0; i < count && c->is_reopened && status == DELTAFS_OK; i++)
-        status = part_writer_find(&w->part[i], &w->io, c, w->first + i, &w->memory, e);
+        status = partition_writer_find(&w->part[i], &w->io, c, w->first + i, &w->memory, e);
     if (status == DELTAFS_OK && count > 0)
         status = writer_open_shared(w, c, records, e);
     /* A partition whose opening failed half-way is counted: it is closed with the others. */
     for (; w->count < count && status == DELTAFS_OK; w->count++)
-        status = part_writer_open(&w->part[w->count], &w->io, c, w->first + w->count, &w->shared, e);
+        status = partition_writer_open(&w->part[w->count], &w->io, c, w->first + w->count, &w->shared, e);
     if (status == DELTAFS_OK && w->sync != SYNC_NONE)
         status = writer_sync_folders(w, e);
     if (status == DELTAFS_OK)
@@ -326,8 +326,8 @@ static int writer_open(struct writer *w, const struct writer_config *c, uint32_t
     return status;
 }
 
-int deltafs_writer_open(const struct writer_config *c, uint32_t first, uint32_t count, struct lease *lease,
-                        struct writer **out, struct error *e)
+int deltafs_private_writer_open(const struct writer_config *c, uint32_t first, uint32_t count, struct lease *lease,
+                                struct writer **out, struct error *e)
 {
     struct error ignored;
     struct writer *w = calloc(1, sizeof *w);
@@ -339,7 +339,7 @@ int deltafs_writer_open(const struct writer_config *c, uint32_t first, uint32_t 
     w->memory = (struct memory){.limit = c->memory, .used = taken, .peak = taken};
     w->sync = c->sync;
     w->shared.keys_are = c->keys;
-    w->shared.is_local = c->place == PLACE_LOCAL;
+    w->shared.is_local = c->place == LAYOUT_LOCAL;
     w->partitions = c->partitions;
     w->first = first;
     w->is_maker = lease != NULL;
@@ -353,7 +353,7 @@ int deltafs_writer_open(const struct writer_config *c, uint32_t first, uint32_t 
         &w->memory;
     int status = writer_open(w, c, count, e);
     if (status != DELTAFS_OK) {
-        deltafs_writer_destroy(w, &ignored);
+        deltafs_private_writer_destroy(w, &ignored);
         return status;
     }
     if (lease) {
@@ -367,7 +367,7 @@ int deltafs_writer_open(const struct writer_config *c, uint32_t first, uint32_t 
     return DELTAFS_OK;
 }
 
-void deltafs_writer_return_lease(struct writer *w, struct lease *lease)
+void deltafs_private_writer_return_lease(struct writer *w, struct lease *lease)
 {
     if (!w)
         return;
@@ -392,7 +392,7 @@ static void writer_close_tables(struct writer *w)
     w->filling = NULL;
 }
 
-int deltafs_writer_destroy(struct writer *w, struct error *e)
+int deltafs_private_writer_destroy(struct writer *w, struct error *e)
 {
     struct error ignored;
     int status = DELTAFS_OK;
@@ -402,7 +402,7 @@ int deltafs_writer_destroy(struct writer *w, struct error *e)
     writer_close_tables(w);
     flusher_destroy(w->shared.flusher);
     for (uint32_t i = 0; i < w->count; i++) {
-        int rc = part_writer_close(&w->part[i], status == DELTAFS_OK ? e : &ignored);
+        int rc = partition_writer_close(&w->part[i], status == DELTAFS_OK ? e : &ignored);
         status = status != DELTAFS_OK ? status : rc;
     }
     int closed = values_writer_close(&w->values, status == DELTAFS_OK ? e : &ignored);
@@ -425,30 +425,30 @@ int deltafs_writer_destroy(struct writer *w, struct error *e)
 
 /* ---- An epoch ---- */
 
-int deltafs_writer_last_label(const struct writer *w, uint64_t *label)
+int deltafs_private_writer_last_label(const struct writer *w, uint64_t *label)
 {
     if (w->is_ending || w->has_label)
         *label = w->is_ending ? w->ending.label : w->last_label;
     return w->is_ending || w->has_label;
 }
 
-uint64_t deltafs_writer_last_records(const struct writer *w)
+uint64_t deltafs_private_writer_last_records(const struct writer *w)
 {
     return w->last_records;
 }
 
-int deltafs_writer_check_label(const struct writer *w, uint64_t label, struct error *e)
+int deltafs_private_writer_check_label(const struct writer *w, uint64_t label, struct error *e)
 {
     uint64_t last;
 
-    if (deltafs_writer_last_label(w, &last) && label <= last)
+    if (deltafs_private_writer_last_label(w, &last) && label <= last)
         return error_set(e, DELTAFS_ERR_LABEL,
                          "%s: the epoch's label %llu is not above the last one, %llu; labels must increase", w->path,
                          (unsigned long long)label, (unsigned long long)last);
     return DELTAFS_OK;
 }
 
-void deltafs_writer_fail(struct writer *w, const struct error *e)
+void deltafs_private_writer_fail(struct writer *w, const struct error *e)
 {
     if (w->failed.status == DELTAFS_OK)
         w->failed = *e;
@@ -461,7 +461,7 @@ static int writer_close_segments(struct writer *w, struct error *e)
 
     for (uint32_t i = 0; i < w->count && status == DELTAFS_OK; i++)
         if (w->part[i].run_count > 0)
-            status = part_writer_segment(&w->part[i], 0, e);
+            status = partition_writer_segment(&w->part[i], 0, e);
     keys_clear(&w->shared.keys);
     return status;
 }
@@ -493,7 +493,7 @@ static int writer_has_room(const struct writer *w, const struct memtable *t)
         high = t->keys[i] > high ? t->keys[i] : high;
     }
     for (uint32_t i = 0; i < w->count; i++) {
-        need += part_writer_growth(&w->part[i]);
+        need += partition_writer_growth(&w->part[i]);
         runs = w->part[i].run_count > runs ? w->part[i].run_count : runs;
     }
     need += keys_bound(t->count, w->count, high > low ? high - low : 0) + writer_blocks(w, t) * BLOCK_LISTED +
@@ -522,7 +522,7 @@ static int writer_write_table(struct writer *w, const struct memtable *t, struct
         else
             for (end = i + 1; end < n && writer_partition(w, all.keys[end]) == partition;)
                 end++;
-        status = part_writer_run(&w->part[partition], t, &from, end - i, e);
+        status = partition_writer_run(&w->part[partition], t, &from, end - i, e);
     }
     return status;
 }
@@ -535,7 +535,7 @@ static int writer_seal(struct writer *w, struct writer_totals *out, struct error
 
     *out = (struct writer_totals){0};
     for (uint32_t i = 0; i < w->count && status == DELTAFS_OK; i++) {
-        status = part_writer_seal(&w->part[i], e);
+        status = partition_writer_seal(&w->part[i], e);
         out->records += w->part[i].totals.records;
         out->bytes_raw += w->part[i].totals.bytes_raw;
         out->bytes_stored += w->part[i].totals.bytes_stored;
@@ -548,7 +548,7 @@ static int writer_seal(struct writer *w, struct writer_totals *out, struct error
     if (status == DELTAFS_OK && w->sync == SYNC_COMMIT)
         status = values_sync(&w->values, e);
     for (uint32_t i = 0; i < w->count && status == DELTAFS_OK && w->sync == SYNC_COMMIT; i++)
-        status = part_writer_sync(&w->part[i], e);
+        status = partition_writer_sync(&w->part[i], e);
     return status;
 }
 
@@ -570,7 +570,7 @@ static void writer_work(void *arg, struct memtable *table)
         w->work_failed = e;
     w->ending.failed = w->work_failed;
     for (uint32_t i = 0; i < w->count && w->work_failed.status == DELTAFS_OK; i++)
-        part_writer_next(&w->part[i]);
+        partition_writer_next(&w->part[i]);
 }
 
 /* Have a memtable with room for a value of `size`; 0 if it would be for nothing, because the epoch has failed. */
@@ -585,8 +585,8 @@ static int writer_make_room(struct writer *w, size_t size)
     return 1;
 }
 
-void deltafs_writer_put_many(struct writer *w, size_t n, const uint8_t *keys, size_t key_stride, const uint8_t *values,
-                             size_t value_stride, size_t size)
+void deltafs_private_writer_put_many(struct writer *w, size_t n, const uint8_t *keys, size_t key_stride,
+                                     const uint8_t *values, size_t value_stride, size_t size)
 {
     while (n > 0 && writer_make_room(w, size)) {
         size_t some = memtable_put_some(w->filling, n, keys, key_stride, values, value_stride, size);
@@ -596,8 +596,8 @@ void deltafs_writer_put_many(struct writer *w, size_t n, const uint8_t *keys, si
     }
 }
 
-size_t deltafs_writer_put_now(struct writer *w, size_t n, const uint8_t *keys, size_t key_stride, const uint8_t *values,
-                              size_t value_stride, size_t size)
+size_t deltafs_private_writer_put_now(struct writer *w, size_t n, const uint8_t *keys, size_t key_stride,
+                                      const uint8_t *values, size_t value_stride, size_t size)
 {
     size_t left = n;
 
@@ -614,18 +614,19 @@ size_t deltafs_writer_put_now(struct writer *w, size_t n, const uint8_t *keys, s
     return n - left;
 }
 
-int deltafs_writer_is_local(const struct writer *w)
+int deltafs_private_writer_is_local(const struct writer *w)
 {
     return w->values.is_on;
 }
 
-int deltafs_writer_can_put_values(struct writer *w, size_t size)
+int deltafs_private_writer_can_put_values(struct writer *w, size_t size)
 {
     return values_can_put(&w->values, size);
 }
 
-size_t deltafs_writer_put_values(struct writer *w, size_t n, const uint8_t *keys, size_t key_stride,
-                                 const uint8_t *values, size_t value_stride, size_t size, const uint8_t **places)
+size_t deltafs_private_writer_put_values(struct writer *w, size_t n, const uint8_t *keys, size_t key_stride,
+                                         const uint8_t *values, size_t value_stride, size_t size,
+                                         const uint8_t **places)
 {
     struct error e;
     size_t count;
@@ -633,14 +634,14 @@ size_t deltafs_writer_put_values(struct writer *w, size_t n, const uint8_t *keys
     if (w->failed.status != DELTAFS_OK || w->broken.status != DELTAFS_OK)
         return 0;
     if (values_put(&w->values, n, keys, key_stride, values, value_stride, size, &count, &e) != DELTAFS_OK) {
-        deltafs_writer_fail(w, &e);
+        deltafs_private_writer_fail(w, &e);
         return 0;
     }
     *places = (const uint8_t *)w->values.places;
     return count;
 }
 
-int deltafs_writer_can_end(struct writer *w)
+int deltafs_private_writer_can_end(struct writer *w)
 {
     return (!w->pipeline || pipeline_has_free(w->pipeline)) && (!w->values.is_on || values_seal_ahead(&w->values));
 }
@@ -659,7 +660,7 @@ static void writer_seal_values(struct writer *w)
         w->ending.failed = e;
 }
 
-void deltafs_writer_end(struct writer *w, uint64_t label)
+void deltafs_private_writer_end(struct writer *w, uint64_t label)
 {
     w->ending.label = label;
     w->ending.failed = w->broken.status != DELTAFS_OK ? w->broken : w->failed;
@@ -674,18 +675,18 @@ void deltafs_writer_end(struct writer *w, uint64_t label)
     w->filling = pipeline_take(w->pipeline);
 }
 
-int deltafs_writer_is_ending(const struct writer *w, uint64_t *label)
+int deltafs_private_writer_is_ending(const struct writer *w, uint64_t *label)
 {
     *label = w->ending.label;
     return w->is_ending;
 }
 
-int deltafs_writer_has_ended(struct writer *w)
+int deltafs_private_writer_has_ended(struct writer *w)
 {
     return !w->pipeline || !pipeline_is_ending(w->pipeline);
 }
 
-int deltafs_writer_wait_end(struct writer *w, struct writer_totals *out, struct error *e)
+int deltafs_private_writer_wait_end(struct writer *w, struct writer_totals *out, struct error *e)
 {
     if (w->pipeline)
         pipeline_wait_end(w->pipeline);
@@ -698,7 +699,7 @@ int deltafs_writer_wait_end(struct writer *w, struct writer_totals *out, struct 
 }
 
 /* Whether an epoch is committed is not known. */
-static int writer_doubt(const struct writer *w, const char *more, struct error *e)
+static int writer_mark_unknown(const struct writer *w, const char *more, struct error *e)
 {
     struct error why = *e;
 
@@ -708,7 +709,8 @@ static int writer_doubt(const struct writer *w, const char *more, struct error *
                      why.text, more, (unsigned long long)w->ending.label);
 }
 
-int deltafs_writer_commit(struct writer *w, const struct writer_totals *totals, int *in_doubt, struct error *e)
+int deltafs_private_writer_commit(struct writer *w, const struct writer_totals *totals, int *is_commit_unknown,
+                                  struct error *e)
 {
     uint64_t label = w->ending.label;
     struct manifest_epoch epoch = {label, totals->records, totals->bytes_raw, totals->bytes_stored};
@@ -717,7 +719,7 @@ int deltafs_writer_commit(struct writer *w, const struct writer_totals *totals, 
     struct lease_epoch next = {w->epoch, label, totals->records, totals->bytes_stored};
     int status = lease_renew(&w->lease, &next, e);
 
-    *in_doubt = 0;
+    *is_commit_unknown = 0;
     if (status == DELTAFS_OK)
         status = io_file_size(&w->manifest, &now, e);
     if (status == DELTAFS_OK && now != size)
@@ -728,20 +730,20 @@ int deltafs_writer_commit(struct writer *w, const struct writer_totals *totals, 
     if (status == DELTAFS_OK) {
         w->last_records = totals->records;
         /* If the container is another's now, what stands there may be so too: nothing is taken back. */
-        *in_doubt = lease_confirm(&w->lease, e) != DELTAFS_OK;
-        return *in_doubt ? writer_doubt(w, "", e) : DELTAFS_OK;
+        *is_commit_unknown = lease_confirm(&w->lease, e) != DELTAFS_OK;
+        return *is_commit_unknown ? writer_mark_unknown(w, "", e) : DELTAFS_OK;
     }
     /* The line must go again, or a reader would find an epoch whose data is about to be overwritten. */
     w->manifest_size = size;
-    *in_doubt = io_file_truncate(&w->manifest, size, &ignored) != DELTAFS_OK ||
-                io_file_sync(&w->manifest, &ignored) != DELTAFS_OK;
-    return *in_doubt ? writer_doubt(w, "nor can that be undone: ", e) : status;
+    *is_commit_unknown = io_file_truncate(&w->manifest, size, &ignored) != DELTAFS_OK ||
+                         io_file_sync(&w->manifest, &ignored) != DELTAFS_OK;
+    return *is_commit_unknown ? writer_mark_unknown(w, "nor can that be undone: ", e) : status;
 }
 
-void deltafs_writer_keep(struct writer *w)
+void deltafs_private_writer_keep(struct writer *w)
 {
     for (uint32_t i = 0; i < w->count; i++)
-        part_writer_keep(&w->part[i]);
+        partition_writer_keep(&w->part[i]);
     values_keep(&w->values);
     w->epoch++;
     w->is_ending = 0;
@@ -749,7 +751,7 @@ void deltafs_writer_keep(struct writer *w)
     w->last_label = w->ending.label;
 }
 
-void deltafs_writer_give_up(struct writer *w, int in_doubt, const struct error *why)
+void deltafs_private_writer_discard(struct writer *w, int is_commit_unknown, const struct error *why)
 {
     struct error e;
 
@@ -761,23 +763,23 @@ void deltafs_writer_give_up(struct writer *w, int in_doubt, const struct error *
     if (w->shared.flusher)
         flusher_drain(w->shared.flusher, &e); /* of its errors this is the end */
     keys_clear(&w->shared.keys);
-    if (w->broken.status == DELTAFS_OK && in_doubt)
+    if (w->broken.status == DELTAFS_OK && is_commit_unknown)
         w->broken = *why;
     for (uint32_t i = 0; i < w->count && w->broken.status == DELTAFS_OK; i++)
-        if (part_writer_give_up(&w->part[i], &e) != DELTAFS_OK)
+        if (partition_writer_give_up(&w->part[i], &e) != DELTAFS_OK)
             w->broken = e;
-    if (w->broken.status == DELTAFS_OK && values_give_up(&w->values, &e) != DELTAFS_OK)
+    if (w->broken.status == DELTAFS_OK && values_discard(&w->values, &e) != DELTAFS_OK)
         w->broken = e;
     w->failed = (struct error){0};
     w->work_failed = w->broken; /* then runs stay whose keys are gone: nothing may be done with them */
 }
 
-int deltafs_writer_check_lease(struct writer *w, struct error *e)
+int deltafs_private_writer_check_lease(struct writer *w, struct error *e)
 {
     return lease_renew(&w->lease, NULL, e);
 }
 
-int deltafs_writer_finish(struct writer *w, uint64_t *tail_length, struct error *e)
+int deltafs_private_writer_finish(struct writer *w, uint64_t *tail_length, struct error *e)
 {
     int status = w->broken.status;
     struct error dropped;
@@ -792,24 +794,24 @@ int deltafs_writer_finish(struct writer *w, uint64_t *tail_length, struct error 
         status = values_finish(&w->values, e);
     for (uint32_t i = 0; i < w->count && status == DELTAFS_OK; i++) {
         uint64_t length;
-        status = part_writer_finish(&w->part[i], w->sync != SYNC_NONE, &length, e);
+        status = partition_writer_finish(&w->part[i], w->sync != SYNC_NONE, &length, e);
         if (status == DELTAFS_OK && length > *tail_length)
             *tail_length = length;
     }
     return status;
 }
 
-int deltafs_writer_commit_close(struct writer *w, uint64_t tail_length, struct error *e)
+int deltafs_private_writer_commit_close(struct writer *w, uint64_t tail_length, struct error *e)
 {
     return manifest_append_close(&w->manifest, &w->manifest_size, w->epoch, tail_length, w->sync != SYNC_NONE, e);
 }
 
-void deltafs_writer_memory(const struct writer *w, struct deltafs_memory_stat *out)
+void deltafs_private_writer_memory(const struct writer *w, struct deltafs_memory_stat *out)
 {
     *out = (struct deltafs_memory_stat){w->memory.limit, w->memory.used, w->memory.peak};
 }
 
-void deltafs_writer_io(const struct writer *w, struct deltafs_io_stat *out)
+void deltafs_private_writer_io(const struct writer *w, struct deltafs_io_stat *out)
 {
     io_stat(&w->io, out);
 }

@@ -12,38 +12,39 @@
 /* What follows from the kind of keys, the caller's values, and where they are stored. */
 static void configure_sizes(struct writer_config *c)
 {
-    c->value_size = c->place == PLACE_LOCAL ? PLACE_SIZE : c->keys == KEYS_BYTES ? -1 : c->caller_size;
-    c->reserved = deltafs_writer_blob(c);
+    c->value_size = c->place == LAYOUT_LOCAL ? POSITION_SIZE : c->keys == KEYS_BYTES ? -1 : c->caller_size;
+    c->reserved = deltafs_private_writer_blob(c);
 }
 
-int deltafs_writer_configure(struct writer_config *c, const char *path, const deltafs_options *o, struct error *e)
+int deltafs_private_writer_configure(struct writer_config *c, const char *path, const deltafs_options *o,
+                                     struct error *e)
 {
-    uint64_t value_size = deltafs_options_number(o, OPTION_VALUE_SIZE);
-    uint64_t schema_size = deltafs_options_number(o, OPTION_SCHEMA);
+    uint64_t value_size = deltafs_private_options_number(o, OPTION_VALUE_SIZE);
+    uint64_t schema_size = deltafs_private_options_number(o, OPTION_SCHEMA);
 
     *c = (struct writer_config){
         .path = path,
         .partitions = 1,
         .value_size = value_size == OPTION_AUTO ? -1 : (int64_t)value_size,
-        .schema = deltafs_options_text(o, OPTION_SCHEMA),
-        .volumes = deltafs_options_text(o, OPTION_VOLUMES),
-        .codec = (enum option_codec)deltafs_options_number(o, OPTION_CODEC),
-        .sync = (enum option_sync)deltafs_options_number(o, OPTION_SYNC),
-        .block = deltafs_options_number(o, OPTION_BLOCK),
-        .memory = deltafs_options_number(o, OPTION_MEMORY),
-        .is_async = deltafs_options_number(o, OPTION_COMMIT) == COMMIT_ASYNC,
-        .direct = (enum option_direct)deltafs_options_number(o, OPTION_DIRECT),
-        .lease = deltafs_options_number(o, OPTION_LEASE),
+        .schema = deltafs_private_options_text(o, OPTION_SCHEMA),
+        .volumes = deltafs_private_options_text(o, OPTION_VOLUMES),
+        .codec = (enum option_codec)deltafs_private_options_number(o, OPTION_CODEC),
+        .sync = (enum option_sync)deltafs_private_options_number(o, OPTION_SYNC),
+        .block = deltafs_private_options_number(o, OPTION_BLOCK),
+        .memory = deltafs_private_options_number(o, OPTION_MEMORY),
+        .is_async = deltafs_private_options_number(o, OPTION_COMMIT) == COMMIT_ASYNC,
+        .direct = (enum option_direct)deltafs_private_options_number(o, OPTION_DIRECT),
+        .lease = deltafs_private_options_number(o, OPTION_LEASE),
     };
-    uint64_t threads = deltafs_options_number(o, OPTION_THREADS);
+    uint64_t threads = deltafs_private_options_number(o, OPTION_THREADS);
     c->threads = threads == OPTION_AUTO ? THREADS_AUTO : (uint32_t)threads;
-    c->keys = (enum option_keys)deltafs_options_number(o, OPTION_KEYS);
+    c->keys = (enum option_keys)deltafs_private_options_number(o, OPTION_KEYS);
     c->caller_size = c->schema[0] == '\0' ? c->value_size : (int64_t)schema_size;
     if (c->value_size >= 0 && c->schema[0] != '\0' && (uint64_t)c->value_size != schema_size)
         return error_set(e, DELTAFS_ERR_SCHEMA,
                          "the schema '%.200s' is of %llu bytes, the option value_size says %lld; leave value_size out",
                          c->schema, (unsigned long long)schema_size, (long long)c->value_size);
-    c->place = (enum option_place)deltafs_options_number(o, OPTION_PLACE);
+    c->place = (enum option_layout)deltafs_private_options_number(o, OPTION_LAYOUT);
     configure_sizes(c);
     struct volumes v;
     int status = volumes_parse(&v, c->volumes, e);
@@ -51,9 +52,9 @@ int deltafs_writer_configure(struct writer_config *c, const char *path, const de
     return status;
 }
 
-int deltafs_writer_share(struct writer_config *c, uint32_t writers, struct error *e)
+int deltafs_private_writer_share(struct writer_config *c, uint32_t writers, struct error *e)
 {
-    if (c->place != PLACE_LOCAL)
+    if (c->place != LAYOUT_LOCAL)
         return DELTAFS_OK;
     if (writers > LOCAL_WRITERS_MAX || writers > UINT32_MAX - c->job.first)
         return error_set(e, DELTAFS_ERR_INVALID,
@@ -66,7 +67,7 @@ int deltafs_writer_share(struct writer_config *c, uint32_t writers, struct error
     return DELTAFS_OK;
 }
 
-size_t deltafs_writer_blob(const struct writer_config *c)
+size_t deltafs_private_writer_blob(const struct writer_config *c)
 {
     if (c->keys != KEYS_BYTES)
         return 0;
@@ -129,7 +130,7 @@ static int make_exists(struct io *io, const char *path, struct error *e)
     return DELTAFS_ERR_EXISTS;
 }
 
-int deltafs_writer_make(struct writer_config *c, struct lease *lease, struct error *e)
+int deltafs_private_writer_create_container(struct writer_config *c, struct lease *lease, struct error *e)
 {
     struct io io = io_default();
     struct manifest m = {.keys = c->keys,
@@ -137,7 +138,7 @@ int deltafs_writer_make(struct writer_config *c, struct lease *lease, struct err
                          .value_size = c->caller_size,
                          .schema = (char *)(uintptr_t)c->schema,
                          .job = &c->job,
-                         .is_local = c->place == PLACE_LOCAL};
+                         .is_local = c->place == LAYOUT_LOCAL};
     int status = manifest_new_uuid(c->uuid, e);
 
     if (status == DELTAFS_OK)
@@ -155,7 +156,7 @@ int deltafs_writer_make(struct writer_config *c, struct lease *lease, struct err
     if (status == DELTAFS_OK && c->sync != SYNC_NONE)
         status = io_sync_parent(&io, c->path, e);
     if (status != DELTAFS_OK)
-        deltafs_writer_unmake(c, lease);
+        deltafs_private_writer_remove_container(c, lease);
     return status;
 }
 
@@ -178,27 +179,28 @@ static int is_same_schema(const char *a, const char *b)
 /* That the container's own facts are not asked to be other than they are. */
 static int inspect_options(const struct manifest *m, const char *path, const deltafs_options *o, struct error *e)
 {
-    uint64_t partitions = deltafs_options_number(o, OPTION_PARTITIONS);
-    uint64_t size = deltafs_options_number(o, OPTION_VALUE_SIZE);
-    const char *schema = deltafs_options_text(o, OPTION_SCHEMA);
+    uint64_t partitions = deltafs_private_options_number(o, OPTION_PARTITIONS);
+    uint64_t size = deltafs_private_options_number(o, OPTION_VALUE_SIZE);
+    const char *schema = deltafs_private_options_text(o, OPTION_SCHEMA);
     char is[32] = "any";
 
     if (partitions != OPTION_AUTO && partitions != m->partitions) {
         snprintf(is, sizeof is, "%u", m->partitions);
-        return deltafs_options_refuse(o, OPTION_PARTITIONS, path, is, e);
+        return deltafs_private_options_refuse(o, OPTION_PARTITIONS, path, is, e);
     }
-    if (deltafs_options_is_given(o, OPTION_KEYS) && deltafs_options_number(o, OPTION_KEYS) != (uint64_t)m->keys)
-        return deltafs_options_refuse(o, OPTION_KEYS, path, m->keys == KEYS_BYTES ? "bytes" : "u64", e);
-    uint64_t place = m->is_local ? PLACE_LOCAL : PLACE_SHUFFLE;
-    if (deltafs_options_is_given(o, OPTION_PLACE) && deltafs_options_number(o, OPTION_PLACE) != place)
-        return deltafs_options_refuse(o, OPTION_PLACE, path, place == PLACE_LOCAL ? "local" : "shuffle", e);
+    if (deltafs_private_options_is_given(o, OPTION_KEYS) &&
+        deltafs_private_options_number(o, OPTION_KEYS) != (uint64_t)m->keys)
+        return deltafs_private_options_refuse(o, OPTION_KEYS, path, m->keys == KEYS_BYTES ? "bytes" : "u64", e);
+    uint64_t place = m->is_local ? LAYOUT_LOCAL : LAYOUT_PARTITIONED;
+    if (deltafs_private_options_is_given(o, OPTION_LAYOUT) && deltafs_private_options_number(o, OPTION_LAYOUT) != place)
+        return deltafs_private_options_refuse(o, OPTION_LAYOUT, path, place == LAYOUT_LOCAL ? "local" : "shuffle", e);
     if (schema[0] != '\0' && !is_same_schema(schema, m->schema))
-        return deltafs_options_refuse(o, OPTION_SCHEMA, path, m->schema, e);
+        return deltafs_private_options_refuse(o, OPTION_SCHEMA, path, m->schema, e);
     if (size == OPTION_AUTO || (m->value_size >= 0 && size == (uint64_t)m->value_size))
         return DELTAFS_OK;
     if (m->value_size >= 0)
         snprintf(is, sizeof is, "%lld", (long long)m->value_size);
-    return deltafs_options_refuse(o, OPTION_VALUE_SIZE, path, is, e);
+    return deltafs_private_options_refuse(o, OPTION_VALUE_SIZE, path, is, e);
 }
 
 /* The facts of the manifest, which gives its schema away. */
@@ -209,7 +211,7 @@ static void inspect_manifest(struct writer_config *c, struct manifest *m)
     c->keys = m->keys;
     c->partitions = m->partitions;
     c->caller_size = m->value_size;
-    c->place = m->is_local ? PLACE_LOCAL : PLACE_SHUFFLE;
+    c->place = m->is_local ? LAYOUT_LOCAL : LAYOUT_PARTITIONED;
     c->job.first = manifest_writers(m);
     c->schema = m->schema;
     configure_sizes(c);
@@ -220,12 +222,12 @@ static void inspect_manifest(struct writer_config *c, struct manifest *m)
     m->schema = NULL;
 }
 
-int deltafs_writer_inspect(struct writer_config *c, const char *path, const deltafs_options *o, char **schema,
-                           struct error *e)
+int deltafs_private_writer_inspect(struct writer_config *c, const char *path, const deltafs_options *o, char **schema,
+                                   struct error *e)
 {
     struct io io = io_default();
     struct manifest m = {0};
-    int status = deltafs_writer_configure(c, path, o, e);
+    int status = deltafs_private_writer_configure(c, path, o, e);
 
     if (status == DELTAFS_OK)
         status = manifest_read(&io, path, &m, e);
@@ -239,7 +241,7 @@ int deltafs_writer_inspect(struct writer_config *c, const char *path, const delt
     return status;
 }
 
-int deltafs_writer_take(const struct writer_config *c, struct lease *lease, struct error *e)
+int deltafs_private_writer_take(const struct writer_config *c, struct lease *lease, struct error *e)
 {
     struct io io = io_default();
     struct manifest m = {0};
@@ -251,7 +253,7 @@ int deltafs_writer_take(const struct writer_config *c, struct lease *lease, stru
         status = error_set(e, DELTAFS_ERR_BUSY, "%.800s: another job has written it just now; try again", c->path);
     manifest_fini(&m);
     if (status != DELTAFS_OK)
-        deltafs_writer_unmake(c, lease);
+        deltafs_private_writer_remove_container(c, lease);
     return status;
 }
 
@@ -306,7 +308,7 @@ static void unmake_file(struct io *io, const struct writer_config *c, const char
     free(path);
 }
 
-void deltafs_writer_unmake(const struct writer_config *c, struct lease *lease)
+void deltafs_private_writer_remove_container(const struct writer_config *c, struct lease *lease)
 {
     struct io io = io_default();
 

@@ -11,7 +11,7 @@
 #define TRIES 100 /* where others make and remove it at the same time */
 
 /* What there is at a path where no manifest could be read. */
-enum place { PLACE_NOTHING, PLACE_FILE, PLACE_EMPTY, PLACE_BEGUN, PLACE_BROKEN, PLACE_FOREIGN };
+enum place { PLACE_NOTHING, TARGET_FILE, PLACE_EMPTY, PLACE_BEGUN, PLACE_BROKEN, PLACE_FOREIGN };
 
 struct names_seen {
     int manifests, sessions, additions, others;
@@ -25,7 +25,7 @@ static int place_name(void *arg, const char *name, struct error *e)
     (void)e;
     if (is_name_session(name, &number))
         seen->sessions = 1;
-    else if (strcmp(name, LOCK_NAME) == 0 || strcmp(name, COLLECTION_FOLDER) == 0)
+    else if (strcmp(name, LOCK_NAME) == 0 || strcmp(name, FILEINDEX_FOLDER) == 0)
         seen->additions = 1;
     else if (is_name_kept(name) || is_name_aside(name) || strcmp(name, MANIFEST_NAME) == 0)
         seen->manifests = 1;
@@ -47,7 +47,7 @@ static int place_find(struct io *io, const char *path, enum place *place, struct
     if (status == DELTAFS_ERR_NOT_FOUND)
         *place = PLACE_NOTHING;
     else if (status == DELTAFS_ERR_NOT_DELTAFS)
-        *place = PLACE_FILE;
+        *place = TARGET_FILE;
     else
         return status;
     return DELTAFS_OK;
@@ -128,7 +128,7 @@ static int container_refuse(const char *path, int flags, enum place place, struc
 {
     if ((flags & O_EXCL) && place == PLACE_EMPTY)
         return error_set(e, DELTAFS_ERR_EXISTS, "%s: exists already, as an empty folder", path);
-    if ((flags & O_CREAT) && place != PLACE_FILE && place != PLACE_FOREIGN && place != PLACE_BROKEN)
+    if ((flags & O_CREAT) && place != TARGET_FILE && place != PLACE_FOREIGN && place != PLACE_BROKEN)
         return DELTAFS_OK;
     switch (place) {
     case PLACE_BROKEN:
@@ -147,7 +147,7 @@ static int container_refuse(const char *path, int flags, enum place place, struc
     default:
         return error_set(e, flags & O_EXCL ? DELTAFS_ERR_EXISTS : DELTAFS_ERR_NOT_DELTAFS,
                          "%s: is %s, not a logical file of DeltaFS", path,
-                         place == PLACE_FILE ? "an ordinary file" : "a folder of something else");
+                         place == TARGET_FILE ? "an ordinary file" : "a folder of something else");
     }
 }
 

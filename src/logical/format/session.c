@@ -458,7 +458,7 @@ static int session_sync_own(const struct container *c, struct io *io, uint32_t n
 }
 
 /* Remove what a claim has made that failed, as far as that can be done. */
-static void session_unclaim(const struct container *c, struct io *io, const struct session *s, const struct volumes *v)
+static void session_discard(const struct container *c, struct io *io, const struct session *s, const struct volumes *v)
 {
     struct error ignored;
     char part[16];
@@ -468,8 +468,8 @@ static void session_unclaim(const struct container *c, struct io *io, const stru
     volumes_unmake(v, io, c->uuid_text, part);
 }
 
-int session_claim(const struct container *c, struct io *io, uint32_t writers, uint64_t order, const char *volumes,
-                  int sync, struct session *out, struct error *e)
+int session_create(const struct container *c, struct io *io, uint32_t writers, uint64_t order, const char *volumes,
+                   int sync, struct session *out, struct error *e)
 {
     struct session s = {.writers = writers, .order = order};
     struct volumes v;
@@ -491,7 +491,7 @@ int session_claim(const struct container *c, struct io *io, uint32_t writers, ui
         if (status == DELTAFS_OK)
             status = session_write(c, io, &s, sync, e);
         if (status != DELTAFS_OK)
-            session_unclaim(c, io, &s, &v);
+            session_discard(c, io, &s, &v);
     }
     volumes_fini(&v);
     if (status == DELTAFS_OK)

@@ -49,8 +49,8 @@ int container_remove(struct io *io, const char *path, struct error *e);
 
 /* Claim the next session: its folder, buckets, and their places on `volumes` (the option's text). The caller has looked
  * for `order`. With `sync` no crash leaves a session that cannot be read: either there is none, or all of it. */
-int session_claim(const struct container *c, struct io *io, uint32_t writers, uint64_t order, const char *volumes,
-                  int sync, struct session *out, struct error *e);
+int session_create(const struct container *c, struct io *io, uint32_t writers, uint64_t order, const char *volumes,
+                   int sync, struct session *out, struct error *e);
 /* Write the session's file aside, and give it its name. */
 int session_write(const struct container *c, struct io *io, const struct session *s, int sync, struct error *e);
 /* What a session is by the names in its folder: its number, buckets, and writers with logs, in order, freed by the

@@ -193,7 +193,7 @@ static int walk_in_container(const struct walk *w, const char *path, const char 
     (void)arg;
     if (is_name_session(name, &number))
         return walk_session(w, path, number, e);
-    if (strcmp(name, COLLECTION_FOLDER) == 0)
+    if (strcmp(name, FILEINDEX_FOLDER) == 0)
         return walk_own_folder(w, path, walk_in_keys, e);
     if (strcmp(name, MANIFEST_NAME) == 0)
         return DELTAFS_OK;

@@ -9,7 +9,7 @@
 
 const char *deltafs_logical_errmsg(const deltafs_logical *f)
 {
-    return f ? f->error.text : deltafs_thread_error()->text;
+    return f ? f->error.text : deltafs_private_thread_error()->text;
 }
 
 /* In atomic mode others' writes count as soon as they have returned. */
@@ -18,7 +18,7 @@ int deltafs_logical_size(deltafs_logical *f, uint64_t *size)
     int status = f->is_atomic ? logical_seal(f, 0, &f->error) : DELTAFS_OK;
 
     if (status == DELTAFS_OK && f->is_atomic)
-        status = logical_learn_atomic(f, &f->error);
+        status = logical_refresh_atomic(f, &f->error);
     if (status == DELTAFS_OK)
         *size = f->size;
     return status;
@@ -128,7 +128,7 @@ int deltafs_logical_stat(deltafs_logical *f, struct deltafs_logical_stat *out)
 int deltafs_logical_remove(const char *path)
 {
     struct io io = io_default();
-    struct error *e = deltafs_thread_error();
+    struct error *e = deltafs_private_thread_error();
 
     return path ? container_remove(&io, path, e)
                 : error_set(e, DELTAFS_ERR_INVALID, "deltafs_logical_remove: path must be given");
@@ -137,7 +137,7 @@ int deltafs_logical_remove(const char *path)
 int deltafs_kind(const char *path, char *kind)
 {
     struct io io = io_default();
-    struct error *e = deltafs_thread_error();
+    struct error *e = deltafs_private_thread_error();
 
     return path && kind ? container_kind(&io, path, kind, e)
                         : error_set(e, DELTAFS_ERR_INVALID, "deltafs_kind: path and kind must be given");
@@ -173,7 +173,7 @@ static int flatten_session(const struct container *c, struct io *io, const struc
 int deltafs_logical_flatten(const char *path)
 {
     struct io io = io_default();
-    struct error *e = deltafs_thread_error();
+    struct error *e = deltafs_private_thread_error();
     struct container c;
     struct session *session = NULL;
     size_t n = 0;

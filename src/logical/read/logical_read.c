@@ -100,7 +100,7 @@ static int logical_look(deltafs_logical *f, const char *call, struct error *e)
     if (!logical_can_read(f))
         return error_set(e, DELTAFS_ERR_MODE, "%s: %s: the file is open for writing only", f->container.path, call);
     int status = logical_seal(f, 0, e);
-    return status == DELTAFS_OK && f->is_atomic ? logical_learn_atomic(f, e) : status;
+    return status == DELTAFS_OK && f->is_atomic ? logical_refresh_atomic(f, e) : status;
 }
 
 int deltafs_logical_read_list(deltafs_logical *f, size_t n, const struct deltafs_extent *extent, void *bytes,

@@ -147,7 +147,7 @@ struct census {
     int has_lost; /* one that counted the last time does not any more; or there was no last time */
 };
 
-static int census_take(deltafs_logical *f, struct census *c, struct error *e)
+static int scan_sessions_take(deltafs_logical *f, struct census *c, struct error *e)
 {
     struct census now = {.is_taken = 1, .is_fresh = 1, .has_lost = !c->is_taken};
     int status = session_list(&f->container, &f->io, &now.session, &now.count, e);
@@ -167,7 +167,7 @@ static int census_take(deltafs_logical *f, struct census *c, struct error *e)
 }
 
 /* An attempt begins: nobody has looked yet which sessions count at its end. */
-static void census_begin(struct census *c)
+static void scan_sessions_begin(struct census *c)
 {
     c->is_fresh = c->has_lost = 0;
 }
@@ -175,7 +175,7 @@ static void census_begin(struct census *c)
 /* What is left is not taken for the file if a session went while it was read: that may be what was missing. */
 static int logical_settle(deltafs_logical *f, struct census *census, struct error *e)
 {
-    int status = f->is_forgiving ? census_take(f, census, e) : DELTAFS_OK;
+    int status = f->is_forgiving ? scan_sessions_take(f, census, e) : DELTAFS_OK;
 
     if (!f->is_forgiving || status != DELTAFS_OK)
         return status;
@@ -197,7 +197,7 @@ static enum retry logical_retry(deltafs_logical *f, const struct look *look, str
         return RETRY_NOT;
     if (is_missing && container_check(&f->container, &f->io, &ignored) == DELTAFS_ERR_NOT_FOUND)
         return RETRY_NOT;
-    if (is_missing && !census->is_fresh && census_take(f, census, &ignored) != DELTAFS_OK)
+    if (is_missing && !census->is_fresh && scan_sessions_take(f, census, &ignored) != DELTAFS_OK)
         return RETRY_NOT;
     if (look_is_outdated(f, look) || census->has_lost)
         return RETRY_ANEW;
@@ -513,7 +513,7 @@ static int logical_add_batches(deltafs_logical *f, const struct bytes *b, struct
 }
 
 /* Whatever else goes wrong: what was read of a log is not read again. */
-static int logical_add_heard(deltafs_logical *f, struct error *e)
+static int logical_add_received(deltafs_logical *f, struct error *e)
 {
     int status = logical_add_batches(f, &f->heard, e);
 
@@ -532,7 +532,7 @@ static void logical_find_size(deltafs_logical *f)
         f->size = size;
 }
 
-int logical_learn_alone(deltafs_logical *f, struct error *e)
+int logical_refresh_alone(deltafs_logical *f, struct error *e)
 {
     struct look look = {0};
     struct census census = {0};
@@ -542,7 +542,7 @@ int logical_learn_alone(deltafs_logical *f, struct error *e)
     for (int i = 0; i == 0 || (retry != RETRY_NOT && i < TRIES); i++) {
         const struct mark mark = logical_mark(f);
         f->is_forgiving = retry == RETRY_FORGIVING;
-        census_begin(&census);
+        scan_sessions_begin(&census);
         look_fini(&look);
         status = logical_make_table(f, !logical_is_alone(f), SIZE_MAX, &look, e);
         if (status == DELTAFS_OK)
@@ -561,7 +561,7 @@ int logical_learn_alone(deltafs_logical *f, struct error *e)
         status = logical_explain(f, e);
     if (status == DELTAFS_OK) {
         logical_remember_all(f, table_rows(&look.table));
-        status = logical_add_heard(f, e);
+        status = logical_add_received(f, e);
     }
     if (status == DELTAFS_OK)
         logical_find_size(f);
@@ -570,7 +570,7 @@ int logical_learn_alone(deltafs_logical *f, struct error *e)
 }
 
 /* Rank 0 alone wants to know what is in a file that is open for writing only: where it ends, and what comes first. */
-static int logical_learn_first(deltafs_logical *f, struct look *look, struct census *census, struct error *e)
+static int logical_refresh_first(deltafs_logical *f, struct look *look, struct census *census, struct error *e)
 {
     const struct mark mark = logical_mark(f);
     struct rows rows = table_rows(&look->table);
@@ -585,7 +585,7 @@ static int logical_learn_first(deltafs_logical *f, struct look *look, struct cen
         return status;
     }
     logical_remember_all(f, rows);
-    status = logical_add_heard(f, e);
+    status = logical_add_received(f, e);
     look->table.used = sizeof(struct table_head);
     return status;
 }
@@ -593,7 +593,7 @@ static int logical_learn_first(deltafs_logical *f, struct look *look, struct cen
 /* Whether each rank reads a share; else one reads for all, or each for itself. */
 static int is_read_in_shares(const deltafs_logical *f)
 {
-    return f->index == INDEX_PARALLEL || f->index == INDEX_FLATTEN;
+    return f->index == EXTENTS_PARALLEL || f->index == EXTENTS_FLATTEN;
 }
 
 /* Each reads a share of the logs, or what its way of learning has it read; and what the others have read of them all
@@ -603,9 +603,9 @@ static int logical_exchange(deltafs_logical *f, const struct bytes *table, struc
 {
     uint32_t ranks = is_read_in_shares(f) ? f->group.ranks : 1, rank = ranks > 1 ? f->group.rank : 0;
     uint64_t numbers = e->status == DELTAFS_OK ? table_head(table).numbers : 0;
-    struct bytes *to = f->index == INDEX_EACH ? &f->heard : &f->news;
+    struct bytes *to = f->index == EXTENTS_EACH ? &f->heard : &f->news;
 
-    if (f->index == INDEX_BROADCAST && f->group.rank != 0)
+    if (f->index == EXTENTS_BROADCAST && f->group.rank != 0)
         ranks = 0;
     if (e->status == DELTAFS_OK)
         e->status = logical_read_share(f, table, rank, ranks, found, to, e);
@@ -624,11 +624,11 @@ static int logical_exchange(deltafs_logical *f, const struct bytes *table, struc
     logical_remember_all(f, numbers > 0 ? rows_of(rows) : table_rows(table));
     e->status = logical_add_batches(f, all, e);
     if (e->status == DELTAFS_OK)
-        e->status = logical_add_heard(f, e);
+        e->status = logical_add_received(f, e);
     return DELTAFS_OK;
 }
 
-static int logical_learn_table(deltafs_logical *f, const struct bytes *table, struct census *census, struct error *e)
+static int logical_refresh_table(deltafs_logical *f, const struct bytes *table, struct census *census, struct error *e)
 {
     struct bytes found = {{0}, 0}, rows = {{0}, 0}, all = {{.memory = &f->memory}, 0};
 
@@ -644,7 +644,7 @@ static int logical_learn_table(deltafs_logical *f, const struct bytes *table, st
 }
 
 /* One attempt, and in *retry, an enum retry, whether it is worth another. *e as logical_exchange has it. */
-static int logical_learn_once(deltafs_logical *f, struct census *census, uint64_t *retry, struct error *e)
+static int logical_refresh_once(deltafs_logical *f, struct census *census, uint64_t *retry, struct error *e)
 {
     size_t few = is_read_in_shares(f) && logical_can_read(f) ? (size_t)FEW_SESSIONS * f->group.ranks : SIZE_MAX;
     enum retry own = e->status == DELTAFS_OK ? RETRY_NOT : RETRY_NEVER;
@@ -655,11 +655,11 @@ static int logical_learn_once(deltafs_logical *f, struct census *census, uint64_
     if (f->group.rank == 0 && e->status == DELTAFS_OK) {
         e->status = logical_make_table(f, 0, few, &look, e);
         if (e->status == DELTAFS_OK && !logical_can_read(f))
-            e->status = logical_learn_first(f, &look, census, e);
+            e->status = logical_refresh_first(f, &look, census, e);
     }
     int status = f->group.tell(f->group.ctx, &look.table, e);
     if (status == DELTAFS_OK)
-        status = logical_learn_table(f, &look.table, census, e);
+        status = logical_refresh_table(f, &look.table, census, e);
     if (status != DELTAFS_OK && logical_can_read(f))
         logical_rewind(f, &mark);
     *retry = f->group.rank == 0 && own == RETRY_NOT ? logical_retry(f, &look, census, status) : own;
@@ -669,23 +669,23 @@ static int logical_learn_once(deltafs_logical *f, struct census *census, uint64_
     return status;
 }
 
-int logical_learn(deltafs_logical *f, struct error *e)
+int logical_refresh(deltafs_logical *f, struct error *e)
 {
     struct census census = {0};
     uint64_t retry = RETRY_NOT;
     int status = DELTAFS_OK;
 
     if (logical_is_alone(f)) {
-        status = logical_learn_alone(f, e);
+        status = logical_refresh_alone(f, e);
         f->order++;
         return status;
     }
     for (int i = 0; i == 0 || (retry != RETRY_NOT && retry != RETRY_NEVER && i < TRIES); i++) {
         f->is_forgiving = retry == RETRY_FORGIVING;
-        census_begin(&census);
+        scan_sessions_begin(&census);
         if (i > 0)
             e->status = DELTAFS_OK;
-        status = logical_learn_once(f, &census, &retry, e);
+        status = logical_refresh_once(f, &census, &retry, e);
     }
     free(census.session);
     if (status == DELTAFS_OK && e->status == DELTAFS_OK)
@@ -707,7 +707,7 @@ int logical_learn(deltafs_logical *f, struct error *e)
 }
 
 /* What the group's ranks have published, and not told each other: from all to all. */
-static int logical_tell(deltafs_logical *f, struct error *e)
+static int logical_broadcast(deltafs_logical *f, struct error *e)
 {
     struct bytes all = {{0}, 0};
     int status = logical_gather(f, f->news.buffer.bytes, f->news.used, &all, e);
@@ -753,7 +753,7 @@ int logical_share(deltafs_logical *f, struct error *e)
     e->status = logical_publish(f, 0, 0, e);
     status = logical_agree(f, e);
     if (status == DELTAFS_OK)
-        status = logical_tell(f, e);
+        status = logical_broadcast(f, e);
     if (status != DELTAFS_OK)
         return status;
     f->order = most[0] + 1;
@@ -761,7 +761,7 @@ int logical_share(deltafs_logical *f, struct error *e)
     return DELTAFS_OK;
 }
 
-void logical_learn_anew(deltafs_logical *f)
+void logical_refresh_again(deltafs_logical *f)
 {
     for (size_t i = 0; i < f->source_count; i++) {
         f->source[i]->from = 0;
@@ -772,7 +772,7 @@ void logical_learn_anew(deltafs_logical *f)
 }
 
 /* What removals that were cut short have left below the own session. */
-static void logical_reclaim_remains(deltafs_logical *f)
+static void logical_recreate_session_remains(deltafs_logical *f)
 {
     uint32_t *number = NULL;
     size_t n = 0;
@@ -784,7 +784,7 @@ static void logical_reclaim_remains(deltafs_logical *f)
     free(number);
 }
 
-void logical_reclaim(deltafs_logical *f)
+void logical_recreate_session(deltafs_logical *f)
 {
     struct error ignored;
     size_t kept = 0;
@@ -800,5 +800,5 @@ void logical_reclaim(deltafs_logical *f)
     }
     f->known_count = kept;
     if (f->group.rank == 0)
-        logical_reclaim_remains(f);
+        logical_recreate_session_remains(f);
 }

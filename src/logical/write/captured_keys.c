@@ -14,7 +14,7 @@ struct kept_run {
     uint64_t at;       /* keys kept before it */
 };
 
-struct kept_keys {
+struct captured_keys {
     uint64_t base, stride; /* of the column */
     uint32_t size;
     int is_full;
@@ -27,9 +27,9 @@ struct kept_keys {
     uint64_t count; /* keys */
 };
 
-int kept_keys_create(const struct deltafs_column *c, uint64_t limit, struct kept_keys **out, struct error *e)
+int captured_keys_create(const struct deltafs_column *c, uint64_t limit, struct captured_keys **out, struct error *e)
 {
-    struct kept_keys *k = calloc(1, sizeof *k);
+    struct captured_keys *k = calloc(1, sizeof *k);
 
     if (!k)
         return error_no_memory(e, sizeof *k, what);
@@ -41,7 +41,7 @@ int kept_keys_create(const struct deltafs_column *c, uint64_t limit, struct kept
     return DELTAFS_OK;
 }
 
-void deltafs_kept_keys_destroy(struct kept_keys *k)
+void deltafs_private_captured_keys_destroy(struct captured_keys *k)
 {
     if (!k)
         return;
@@ -52,7 +52,7 @@ void deltafs_kept_keys_destroy(struct kept_keys *k)
     free(k);
 }
 
-static int kept_add_chunk(struct kept_keys *k, struct error *e)
+static int kept_add_chunk(struct captured_keys *k, struct error *e)
 {
     int status =
         memory_grow(&k->memory, &k->chunk, k->chunks * sizeof *k->chunk, (k->chunks + 1) * sizeof *k->chunk, what, e);
@@ -65,7 +65,7 @@ static int kept_add_chunk(struct kept_keys *k, struct error *e)
 }
 
 /* The rows `row` to `row` + n - 1, whose keys are put in place next. */
-static int kept_add_run(struct kept_keys *k, uint64_t row, uint64_t n, uint64_t position, struct error *e)
+static int kept_add_run(struct captured_keys *k, uint64_t row, uint64_t n, uint64_t position, struct error *e)
 {
     struct kept_run *last = k->runs > 0 ? &k->run[k->runs - 1] : NULL;
 
@@ -97,7 +97,7 @@ static void kept_copy(uint8_t *to, const uint8_t *from, size_t n, size_t stride,
             memcpy(to + size * i, from + stride * i, size);
 }
 
-void kept_keys_take(struct kept_keys *k, uint64_t offset, const uint8_t *bytes, size_t size, uint64_t position)
+void captured_keys_take(struct captured_keys *k, uint64_t offset, const uint8_t *bytes, size_t size, uint64_t position)
 {
     struct error ignored; /* keys that there is no room for are read back */
 
@@ -123,23 +123,23 @@ void kept_keys_take(struct kept_keys *k, uint64_t offset, const uint8_t *bytes, 
     }
 }
 
-uint64_t deltafs_kept_keys_missed(const struct kept_keys *k)
+uint64_t deltafs_private_captured_keys_missed(const struct captured_keys *k)
 {
     return k ? k->missed : UINT64_MAX / 2;
 }
 
-uint64_t deltafs_kept_keys_rows(const struct kept_keys *k, uint64_t size)
+uint64_t deltafs_private_captured_keys_rows(const struct captured_keys *k, uint64_t size)
 {
     return size < k->base ? 0 : (size - k->base) / k->stride + 1;
 }
 
-int kept_keys_are_of(const struct kept_keys *k, const struct deltafs_column *c)
+int captured_keys_are_of(const struct captured_keys *k, const struct deltafs_column *c)
 {
     return c->piece_count == 0 && c->offset == k->base && c->stride == k->stride && c->size == k->size;
 }
 
 /* The first run that begins behind `position`. */
-static size_t kept_run_behind(const struct kept_keys *k, uint64_t position)
+static size_t kept_run_behind(const struct captured_keys *k, uint64_t position)
 {
     size_t low = 0, high = k->runs;
 
@@ -153,7 +153,7 @@ static size_t kept_run_behind(const struct kept_keys *k, uint64_t position)
     return low;
 }
 
-const uint8_t *kept_keys_find(const struct kept_keys *k, uint64_t row, uint64_t position, uint64_t *n)
+const uint8_t *captured_keys_find(const struct captured_keys *k, uint64_t row, uint64_t position, uint64_t *n)
 {
     size_t behind = kept_run_behind(k, position);
     const struct kept_run *r = behind > 0 ? &k->run[behind - 1] : NULL;

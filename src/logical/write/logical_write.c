@@ -20,14 +20,14 @@ struct claim {
     uint64_t order;
 };
 
-int logical_unclaim(deltafs_logical *f, struct error *e)
+int logical_discard_session(deltafs_logical *f, struct error *e)
 {
     int status = container_check(&f->container, &f->io, e);
 
     return status == DELTAFS_OK ? session_remove(&f->container, &f->io, &f->session, 0, e) : status;
 }
 
-int logical_claim(deltafs_logical *f, struct error *e)
+int logical_create_session(deltafs_logical *f, struct error *e)
 {
     struct claim claim = {0};
     struct bytes told = {{0}, 0};
@@ -38,8 +38,8 @@ int logical_claim(deltafs_logical *f, struct error *e)
     if (f->group.rank == 0)
         e->status = container_check(&f->container, &f->io, e);
     if (e->status == DELTAFS_OK && f->group.rank == 0)
-        e->status = session_claim(&f->container, &f->io, f->group.ranks, f->order, f->volumes, f->sync != SYNC_NONE,
-                                  &f->session, e);
+        e->status = session_create(&f->container, &f->io, f->group.ranks, f->order, f->volumes, f->sync != SYNC_NONE,
+                                   &f->session, e);
     if (e->status == DELTAFS_OK && f->group.rank == 0) {
         is_claimed = 1;
         claim = (struct claim){f->session.number, f->session.writers, f->session.buckets, f->session.order};
@@ -52,7 +52,7 @@ int logical_claim(deltafs_logical *f, struct error *e)
     if (status == DELTAFS_OK && !logical_is_alone(f))
         status = logical_agree(f, e);
     if (status != DELTAFS_OK && is_claimed)
-        logical_unclaim(f, &ignored);
+        logical_discard_session(f, &ignored);
     if (status != DELTAFS_OK)
         return status;
     if (f->group.rank != 0)
@@ -65,14 +65,14 @@ int logical_claim(deltafs_logical *f, struct error *e)
 
 /* A process alone has waited with it until it writes. What others have done since it opened the file, a truncation too,
  * comes before that; nothing of its own is there yet. */
-static int logical_claim_late(deltafs_logical *f, struct error *e)
+static int logical_create_session_late(deltafs_logical *f, struct error *e)
 {
-    int status = logical_learn(f, e);
+    int status = logical_refresh(f, e);
 
     if (status != DELTAFS_OK)
         return status;
     f->size = extent_map_size(&f->map);
-    return logical_claim(f, e);
+    return logical_create_session(f, e);
 }
 
 static int logical_make_logs(deltafs_logical *f, struct error *e)
@@ -84,7 +84,7 @@ static int logical_make_logs(deltafs_logical *f, struct error *e)
     if (f->has_logs)
         return DELTAFS_OK;
     /* Which looks, too. */
-    status = f->has_session ? container_check(&f->container, &f->io, e) : logical_claim_late(f, e);
+    status = f->has_session ? container_check(&f->container, &f->io, e) : logical_create_session_late(f, e);
     if (status != DELTAFS_OK)
         return status;
     char *data = session_log_path(&f->container, &f->session, f->group.rank, LOG_KIND_FRAMES);
@@ -239,15 +239,15 @@ static void logical_check_there(deltafs_logical *f, struct error *e)
 }
 
 /* Collective: see what others have published. */
-static int logical_learn_news(deltafs_logical *f, struct error *e)
+static int logical_refresh_new(deltafs_logical *f, struct error *e)
 {
     int status;
 
     if (f->is_atomic) {
-        e->status = logical_learn_alone(f, e);
+        e->status = logical_refresh_alone(f, e);
         return logical_agree(f, e);
     }
-    status = logical_learn(f, e);
+    status = logical_refresh(f, e);
     if (logical_is_alone(f) || (status != DELTAFS_ERR_DAMAGED && status != DELTAFS_ERR_NOT_FOUND))
         return status;
     logical_check_there(f, e);
@@ -262,7 +262,7 @@ static int logical_sync_all(deltafs_logical *f, int sync, struct error *e)
         logical_check_there(f, e);
     }
     int status = logical_agree(f, e);
-    return status == DELTAFS_OK ? logical_learn_news(f, e) : status;
+    return status == DELTAFS_OK ? logical_refresh_new(f, e) : status;
 }
 
 int deltafs_logical_sync(deltafs_logical *f)
@@ -270,7 +270,7 @@ int deltafs_logical_sync(deltafs_logical *f)
     return logical_sync_all(f, f->sync != SYNC_NONE, &f->error);
 }
 
-int deltafs_logical_share(deltafs_logical *f)
+int deltafs_logical_exchange(deltafs_logical *f)
 {
     return logical_is_alone(f) || f->is_atomic || f->mode == O_RDONLY ? DELTAFS_OK : logical_share(f, &f->error);
 }
@@ -295,7 +295,7 @@ static int logical_add(deltafs_logical *f, uint64_t offset, const uint8_t *bytes
     if (status == DELTAFS_OK && offset + size > f->size)
         f->size = offset + size;
     if (status == DELTAFS_OK && f->kept)
-        kept_keys_take(f->kept, offset, bytes, size, position);
+        captured_keys_take(f->kept, offset, bytes, size, position);
     return status;
 }
 
@@ -382,21 +382,21 @@ static int logical_try_lock(deltafs_logical *f, struct error *e)
     return is_reader && status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_OK : status;
 }
 
-static int logical_learn_locked(deltafs_logical *f, struct error *e)
+static int logical_refresh_locked(deltafs_logical *f, struct error *e)
 {
-    int status = logical_learn_alone(f, e);
+    int status = logical_refresh_alone(f, e);
 
     logical_unlock(f);
     return status;
 }
 
-int logical_learn_atomic(deltafs_logical *f, struct error *e)
+int logical_refresh_atomic(deltafs_logical *f, struct error *e)
 {
     struct error own;
     int status = logical_lock(f, 1, &own);
 
     if (status == DELTAFS_ERR_NOT_FOUND && f->mode == O_RDONLY) {
-        status = logical_learn_alone(f, e);
+        status = logical_refresh_alone(f, e);
         if (status != DELTAFS_OK)
             return status;
         status = logical_lock(f, 1, &own); /* the first such writer may have come meanwhile */
@@ -404,7 +404,7 @@ int logical_learn_atomic(deltafs_logical *f, struct error *e)
             return DELTAFS_OK;
     }
     if (status == DELTAFS_OK)
-        return logical_learn_locked(f, e);
+        return logical_refresh_locked(f, e);
     *e = own;
     return status;
 }
@@ -427,7 +427,7 @@ static int logical_write_atomic(deltafs_logical *f, size_t n, const struct delta
 
     if (status != DELTAFS_OK)
         return status;
-    status = logical_learn_alone(f, e);
+    status = logical_refresh_alone(f, e);
     if (status == DELTAFS_OK)
         status = logical_write_pieces(f, n, extent, bytes, e);
     if (status == DELTAFS_OK)
@@ -519,7 +519,7 @@ static int logical_lock_size(deltafs_logical *f, int *is_locked, struct error *e
     e->status = f->group.rank == 0 ? logical_lock(f, 0, e) : DELTAFS_OK;
     *is_locked = f->group.rank == 0 && e->status == DELTAFS_OK;
     if (*is_locked)
-        e->status = logical_learn_alone(f, e);
+        e->status = logical_refresh_alone(f, e);
     return logical_agree(f, e);
 }
 
@@ -548,7 +548,7 @@ int logical_truncate(deltafs_logical *f, uint64_t size, struct error *e)
     int status = logical_set_size(f, EXTENT_TRUNCATE, size, e);
 
     if (status == DELTAFS_OK && size == 0)
-        logical_reclaim(f);
+        logical_recreate_session(f);
     return status;
 }
 
@@ -583,6 +583,6 @@ int deltafs_logical_set_atomic(deltafs_logical *f, int is_atomic)
     f->is_atomic = is_atomic;
     if (!is_end)
         return DELTAFS_OK;
-    logical_learn_anew(f);
-    return logical_learn(f, e);
+    logical_refresh_again(f);
+    return logical_refresh(f, e);
 }

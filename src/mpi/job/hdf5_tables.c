@@ -10,7 +10,7 @@
 #define PREFIX "deltafs:"
 
 /* HDF5's signature stands at the beginning, or, behind a user block, at a power of two from 512 on. */
-int keys_hdf5_is(const char *path)
+int hdf5_tables_is(const char *path)
 {
     static const uint8_t signature[8] = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
     deltafs_logical *file;
@@ -52,7 +52,7 @@ static int hdf5_read(const struct h5lib *lib, h5_id fapl, const char *path, cons
     return status == DELTAFS_OK ? DELTAFS_OK : error_set(e, status, "%s", message);
 }
 
-int keys_hdf5_read(const char *path, const char *pattern, const uint64_t *label, struct h5rows *out, struct error *e)
+int hdf5_tables_read(const char *path, const char *pattern, const uint64_t *label, struct h5rows *out, struct error *e)
 {
     char message[H5LIB_MESSAGE_MAX];
     struct h5lib lib;

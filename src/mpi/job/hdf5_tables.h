@@ -6,10 +6,10 @@
 #include "hdf5/h5rows.h"
 
 /* Whether what the logical file at `path` begins with is HDF5's. */
-int keys_hdf5_is(const char *path);
+int hdf5_tables_is(const char *path);
 
 /* The tables of the logical file at `path`, by the HDF5 that this process has, which opens it through its MPI-IO
  * driver, alone. `label` as for h5rows_read. DELTAFS_ERR_NOT_FOUND if `pattern` fits nothing. Local. */
-int keys_hdf5_read(const char *path, const char *pattern, const uint64_t *label, struct h5rows *out, struct error *e);
+int hdf5_tables_read(const char *path, const char *pattern, const uint64_t *label, struct h5rows *out, struct error *e);
 
 #endif

@@ -158,7 +158,7 @@ int job_check_dead(void *arg, struct error *e)
 size_t job_store(void *arg, size_t n, const uint8_t *keys, size_t key_stride, const uint8_t *values,
                  size_t value_stride, size_t size)
 {
-    return deltafs_writer_put_now(((struct job *)arg)->writer, n, keys, key_stride, values, value_stride, size);
+    return deltafs_private_writer_put_now(((struct job *)arg)->writer, n, keys, key_stride, values, value_stride, size);
 }
 
 static void job_put(struct job *j, size_t n, const uint8_t *keys, size_t key_stride, const uint8_t *values,
@@ -167,7 +167,7 @@ static void job_put(struct job *j, size_t n, const uint8_t *keys, size_t key_str
     if (j->shuffle)
         shuffle_put(j->shuffle, n, keys, key_stride, values, value_stride, size);
     else
-        deltafs_writer_put_many(j->writer, n, keys, key_stride, values, value_stride, size);
+        deltafs_private_writer_put_many(j->writer, n, keys, key_stride, values, value_stride, size);
 }
 
 /* The values stay here; their places go to the keys' partitions. */
@@ -176,12 +176,12 @@ static void job_put_local(struct job *j, size_t n, const uint8_t *keys, size_t k
 {
     for (size_t some; n > 0; n -= some) {
         const uint8_t *places;
-        while (j->shuffle && !deltafs_writer_can_put_values(j->writer, size))
+        while (j->shuffle && !deltafs_private_writer_can_put_values(j->writer, size))
             job_wait(j);
-        some = deltafs_writer_put_values(j->writer, n, keys, key_stride, values, value_stride, size, &places);
+        some = deltafs_private_writer_put_values(j->writer, n, keys, key_stride, values, value_stride, size, &places);
         if (some == 0)
             break;
-        job_put(j, some, keys, key_stride, places, PLACE_SIZE, PLACE_SIZE);
+        job_put(j, some, keys, key_stride, places, POSITION_SIZE, POSITION_SIZE);
         keys += some * key_stride;
         values += size > 0 ? some * value_stride : 0;
     }
@@ -195,7 +195,7 @@ static int job_append(void *ctx, size_t n, const uint8_t *keys, size_t key_strid
     pthread_mutex_lock(&j->lock);
     int status = job_check_dead(j, e);
     if (status == DELTAFS_OK) {
-        if (deltafs_writer_is_local(j->writer))
+        if (deltafs_private_writer_is_local(j->writer))
             job_put_local(j, n, keys, key_stride, values, value_stride, size);
         else
             job_put(j, n, keys, key_stride, values, value_stride, size);
@@ -212,7 +212,7 @@ static void job_fail(void *ctx, const struct error *e)
     struct job *j = ctx;
 
     pthread_mutex_lock(&j->lock);
-    deltafs_writer_fail(j->writer, e);
+    deltafs_private_writer_fail(j->writer, e);
     pthread_mutex_unlock(&j->lock);
 }
 
@@ -226,7 +226,7 @@ static int job_deliver_all(struct job *j, struct error *e)
     shuffle_end(j->shuffle);
     int status = job_check_dead(j, e);
     if (status == DELTAFS_OK && shuffle_take_error(j->shuffle, &own) != DELTAFS_OK)
-        deltafs_writer_fail(j->writer, &own);
+        deltafs_private_writer_fail(j->writer, &own);
     return status;
 }
 
@@ -269,29 +269,29 @@ static int job_meet(struct job *j, enum job_call call, uint64_t number, uint64_t
 }
 
 /* Collective: rank 0's verdict, *own there, to all. */
-static int job_verdict(struct job *j, const struct error *own, int *in_doubt, struct error *e)
+static int job_verdict(struct job *j, const struct error *own, int *is_commit_unknown, struct error *e)
 {
     struct {
         struct error error;
-        int in_doubt;
-    } verdict = {*own, *in_doubt};
+        int is_commit_unknown;
+    } verdict = {*own, *is_commit_unknown};
     int status = agree_broadcast(&j->agree, &verdict, sizeof verdict, e);
 
     if (status != DELTAFS_OK)
         return status;
-    *in_doubt = verdict.in_doubt;
+    *is_commit_unknown = verdict.is_commit_unknown;
     if (verdict.error.status != DELTAFS_OK)
         *e = verdict.error;
     return verdict.error.status;
 }
 
-static int job_commit(struct job *j, const struct writer_totals *totals, int *in_doubt, struct error *e)
+static int job_commit(struct job *j, const struct writer_totals *totals, int *is_commit_unknown, struct error *e)
 {
     struct error own = {0};
 
     if (j->agree.rank == 0)
-        deltafs_writer_commit(j->writer, totals, in_doubt, &own);
-    return job_verdict(j, &own, in_doubt, e);
+        deltafs_private_writer_commit(j->writer, totals, is_commit_unknown, &own);
+    return job_verdict(j, &own, is_commit_unknown, e);
 }
 
 /* Wait until the epoch that is ending is with storage on all ranks; *totals gets the sums. */
@@ -299,9 +299,9 @@ static int job_wait_end(struct job *j, struct writer_totals *totals, struct erro
 {
     struct error own = {0};
 
-    while (j->shuffle && !deltafs_writer_has_ended(j->writer))
+    while (j->shuffle && !deltafs_private_writer_has_ended(j->writer))
         job_wait(j);
-    int failed = deltafs_writer_wait_end(j->writer, totals, &own) != DELTAFS_OK;
+    int failed = deltafs_private_writer_wait_end(j->writer, totals, &own) != DELTAFS_OK;
     uint64_t v[4] = {totals->records, totals->bytes_raw, totals->bytes_stored, (uint64_t)failed};
     int status = agree_reduce(&j->agree, v, 4, MPI_SUM, e);
 
@@ -318,11 +318,11 @@ static int job_wait_end(struct job *j, struct writer_totals *totals, struct erro
 static int job_check_lease(struct job *j, struct error *e)
 {
     struct error own = {0};
-    int in_doubt = 0;
+    int is_commit_unknown = 0;
 
     if (j->agree.rank == 0)
-        deltafs_writer_check_lease(j->writer, &own);
-    return job_verdict(j, &own, &in_doubt, e);
+        deltafs_private_writer_check_lease(j->writer, &own);
+    return job_verdict(j, &own, &is_commit_unknown, e);
 }
 
 /* Collective: commit the epoch that is ending, or give it up. */
@@ -330,21 +330,21 @@ static int job_conclude(struct job *j, struct error *e)
 {
     struct writer_totals totals;
     struct error second;
-    int in_doubt = 0, status = job_wait_end(j, &totals, e);
+    int is_commit_unknown = 0, status = job_wait_end(j, &totals, e);
 
     if (status == DELTAFS_OK)
-        status = job_commit(j, &totals, &in_doubt, e);
+        status = job_commit(j, &totals, &is_commit_unknown, e);
     if (status == DELTAFS_OK) {
-        deltafs_writer_keep(j->writer);
+        deltafs_private_writer_keep(j->writer);
         j->epochs++;
         return status;
     }
-    if (!in_doubt && !j->is_dead && job_check_lease(j, &second) != DELTAFS_OK) {
-        in_doubt = 1;
+    if (!is_commit_unknown && !j->is_dead && job_check_lease(j, &second) != DELTAFS_OK) {
+        is_commit_unknown = 1;
         *e = second;
         status = e->status;
     }
-    deltafs_writer_give_up(j->writer, in_doubt || j->is_dead, e);
+    deltafs_private_writer_discard(j->writer, is_commit_unknown || j->is_dead, e);
     return status;
 }
 
@@ -354,12 +354,12 @@ static int job_conclude_late(struct job *j, struct error *e)
 {
     uint64_t label;
 
-    if (!deltafs_writer_is_ending(j->writer, &label))
+    if (!deltafs_private_writer_is_ending(j->writer, &label))
         return DELTAFS_OK;
     int status = job_conclude(j, e);
     if (status != DELTAFS_OK) {
         j->pending = 0;
-        deltafs_dir_explain_late(label, e);
+        deltafs_private_dir_explain_async(label, e);
     }
     return status;
 }
@@ -371,9 +371,9 @@ static int job_seal(struct job *j, uint64_t label, struct error *e)
 
     if (status != DELTAFS_OK)
         return status;
-    while (j->shuffle && !deltafs_writer_can_end(j->writer))
+    while (j->shuffle && !deltafs_private_writer_can_end(j->writer))
         job_wait(j);
-    deltafs_writer_end(j->writer, label);
+    deltafs_private_writer_end(j->writer, label);
     j->pending = 0;
     return j->is_async ? DELTAFS_OK : job_conclude(j, e);
 }
@@ -384,7 +384,7 @@ static int job_end_epoch(struct job *j, uint64_t label, struct error *e)
     int status = job_meet(j, JOB_EPOCH_END, label, &pending, e);
 
     if (status == DELTAFS_OK)
-        status = deltafs_writer_check_label(j->writer, label, e);
+        status = deltafs_private_writer_check_label(j->writer, label, e);
     if (status == DELTAFS_OK)
         status = job_deliver_all(j, e);
     if (status != DELTAFS_OK)
@@ -399,7 +399,7 @@ static int job_wait_epoch(struct job *j, struct error *e)
     uint64_t pending, label;
     int status = job_meet(j, JOB_EPOCH_WAIT, 0, &pending, e);
 
-    if (status != DELTAFS_OK || !deltafs_writer_is_ending(j->writer, &label))
+    if (status != DELTAFS_OK || !deltafs_private_writer_is_ending(j->writer, &label))
         return status;
     status = job_deliver_all(j, e);
     if (status != DELTAFS_OK)
@@ -440,8 +440,8 @@ int job_close_own(struct job *j, struct error *e)
     shuffle_destroy(j->shuffle);
     j->shuffle = NULL;
     if (j->is_dead)
-        deltafs_writer_return_lease(j->writer, &kept);
-    int status = deltafs_writer_destroy(j->writer, e);
+        deltafs_private_writer_return_lease(j->writer, &kept);
+    int status = deltafs_private_writer_destroy(j->writer, e);
     j->writer = NULL;
     return status;
 }
@@ -461,7 +461,7 @@ void job_free(struct job *j)
 static int job_close_together(struct job *j, uint64_t pending, struct error *e)
 {
     uint64_t tail_length = 0;
-    int in_doubt = 0;
+    int is_commit_unknown = 0;
     struct error own = {0}, second;
 
     if (pending > 0 && job_deliver_all(j, e) != DELTAFS_OK)
@@ -476,7 +476,7 @@ static int job_close_together(struct job *j, uint64_t pending, struct error *e)
     int lost = job_check_lease(j, e);
     if (lost != DELTAFS_OK)
         return late != DELTAFS_OK ? late : lost;
-    own.status = deltafs_writer_finish(j->writer, &tail_length, &own);
+    own.status = deltafs_private_writer_finish(j->writer, &tail_length, &own);
     if (agree_status(&j->agree, &own) != DELTAFS_OK) {
         *e = own;
         return late != DELTAFS_OK ? late : own.status;
@@ -485,8 +485,8 @@ static int job_close_together(struct job *j, uint64_t pending, struct error *e)
     if (status != DELTAFS_OK)
         return late != DELTAFS_OK ? late : status;
     if (j->agree.rank == 0)
-        deltafs_writer_commit_close(j->writer, tail_length, &own);
-    status = job_verdict(j, &own, &in_doubt, e);
+        deltafs_private_writer_commit_close(j->writer, tail_length, &own);
+    status = job_verdict(j, &own, &is_commit_unknown, e);
     if (late != DELTAFS_OK)
         return late;
     if (status == DELTAFS_OK && pending > 0)
@@ -497,7 +497,7 @@ static int job_close_together(struct job *j, uint64_t pending, struct error *e)
 }
 
 /* Collective: add what the job was like to the file of the option stats. */
-static int job_tell(struct job *j, struct error *e)
+static int job_broadcast(struct job *j, struct error *e)
 {
     struct stats s = {.path = j->path, .records = j->appended, .epochs = j->epochs};
 
@@ -505,8 +505,8 @@ static int job_tell(struct job *j, struct error *e)
         s.plan = shuffle_plan(j->shuffle);
         shuffle_get_stat(j->shuffle, &s.shuffle);
     }
-    deltafs_writer_memory(j->writer, &s.memory);
-    deltafs_writer_io(j->writer, &s.io);
+    deltafs_private_writer_memory(j->writer, &s.memory);
+    deltafs_private_writer_io(j->writer, &s.io);
     return stats_write(&j->agree, j->stats_fd, &s, e);
 }
 
@@ -525,7 +525,7 @@ static int job_close(void *ctx, struct error *e)
         shuffle_wind_up(j->shuffle);
     if (status == DELTAFS_OK)
         status = job_check_dead(j, e);
-    int told = j->has_stats && !j->is_dead ? job_tell(j, status == DELTAFS_OK ? e : &second) : DELTAFS_OK;
+    int told = j->has_stats && !j->is_dead ? job_broadcast(j, status == DELTAFS_OK ? e : &second) : DELTAFS_OK;
     status = status != DELTAFS_OK ? status : told;
     pthread_mutex_unlock(&j->lock);
     job_unregister(j);

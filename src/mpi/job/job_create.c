@@ -16,7 +16,7 @@
 /* What rank 0 tells the others of its options; two texts follow it. */
 struct job_plan {
     struct writer_config config; /* the pointers mean nothing elsewhere */
-    struct plan_wish wish;
+    struct plan_options wish;
     uint32_t nodes; /* 0: as MPI has them */
     int has_thread, has_stats;
     uint32_t path_size, schema_size; /* with their NULs */
@@ -34,25 +34,25 @@ static int job_make_plan(struct job_plan *plan, const struct job_call *call, int
                          struct error *e)
 {
     const deltafs_options *o = call->options;
-    int status = call->is_reopening ? deltafs_writer_inspect(&plan->config, call->path, o, schema, e)
-                                    : deltafs_writer_configure(&plan->config, call->path, o, e);
+    int status = call->is_reopening ? deltafs_private_writer_inspect(&plan->config, call->path, o, schema, e)
+                                    : deltafs_private_writer_configure(&plan->config, call->path, o, e);
 
     if (status != DELTAFS_OK)
         return status;
-    uint64_t partitions = deltafs_options_number(o, OPTION_PARTITIONS);
+    uint64_t partitions = deltafs_private_options_number(o, OPTION_PARTITIONS);
     if (!call->is_reopening)
         plan->config.partitions = partitions == OPTION_AUTO ? (uint32_t)ranks : (uint32_t)partitions;
-    if (deltafs_writer_share(&plan->config, (uint32_t)ranks, e) != DELTAFS_OK)
+    if (deltafs_private_writer_share(&plan->config, (uint32_t)ranks, e) != DELTAFS_OK)
         return e->status;
-    uint64_t nodes = deltafs_options_number(o, OPTION_NODES);
-    plan->has_thread = deltafs_options_number(o, OPTION_PROGRESS) == PROGRESS_THREAD;
-    plan->has_stats = deltafs_options_number(o, OPTION_STATS) != 0;
-    if (plan->has_stats && stats_open(deltafs_options_text(o, OPTION_STATS), stats_fd, e) != DELTAFS_OK)
+    uint64_t nodes = deltafs_private_options_number(o, OPTION_NODES);
+    plan->has_thread = deltafs_private_options_number(o, OPTION_PROGRESS) == PROGRESS_THREAD;
+    plan->has_stats = deltafs_private_options_number(o, OPTION_STATS) != 0;
+    if (plan->has_stats && stats_open(deltafs_private_options_text(o, OPTION_STATS), stats_fd, e) != DELTAFS_OK)
         return e->status;
     plan->nodes = nodes == OPTION_AUTO ? 0 : (uint32_t)nodes;
-    plan->wish = (struct plan_wish){.kind = (enum router_kind)deltafs_options_number(o, OPTION_ROUTE),
-                                    .partitions = plan->config.partitions};
-    plan_wish_message(&plan->wish, deltafs_options_number(o, OPTION_LINK_BUFFER));
+    plan->wish = (struct plan_options){.kind = (enum router_kind)deltafs_private_options_number(o, OPTION_ROUTE),
+                                       .partitions = plan->config.partitions};
+    plan_wish_message(&plan->wish, deltafs_private_options_number(o, OPTION_LINK_BUFFER));
     plan->path_size = (uint32_t)strlen(call->path) + 1;
     plan->schema_size = (uint32_t)strlen(plan->config.schema) + 1;
     return DELTAFS_OK;
@@ -158,7 +158,7 @@ static int job_open(struct job *j, struct job_plan *plan, struct lease *lease, s
     c->writer = (uint32_t)a->rank;
     if (j->shuffle)
         c->reserved += shuffle_memory(j->shuffle);
-    return deltafs_writer_open(c, first, end - first, a->rank == 0 ? lease : NULL, &j->writer, e);
+    return deltafs_private_writer_open(c, first, end - first, a->rank == 0 ? lease : NULL, &j->writer, e);
 }
 
 /* Collective: all have found a container that is reopened in order: go on with it. Only then is anything of it changed.
@@ -166,10 +166,10 @@ static int job_open(struct job *j, struct job_plan *plan, struct lease *lease, s
 static int job_resume(struct job *j, const struct writer_config *c, struct error *own)
 {
     if (j->agree.rank == 0)
-        own->status = deltafs_writer_note_open(j->writer, c, own);
+        own->status = deltafs_private_writer_note_open(j->writer, c, own);
     if (agree_status(&j->agree, own) != DELTAFS_OK)
         return own->status;
-    own->status = deltafs_writer_cut(j->writer, own);
+    own->status = deltafs_private_writer_truncate(j->writer, own);
     return agree_status(&j->agree, own);
 }
 
@@ -178,7 +178,7 @@ static int job_resume(struct job *j, const struct writer_config *c, struct error
 static void job_unmake(const struct job *j, const struct writer_config *c, struct lease *lease)
 {
     if (!j->is_dead)
-        deltafs_writer_unmake(c, lease);
+        deltafs_private_writer_remove_container(c, lease);
 }
 
 /* Collective: make the container or take it over, and open it on all ranks. If it fails, nothing of it is left when any
@@ -191,13 +191,14 @@ static int job_make(struct job *j, struct job_plan *plan, deltafs_dir **out, str
 
     /* Of an error that a call has got over, only its status tells. */
     if (a->rank == 0)
-        own.status = plan->config.is_reopened ? deltafs_writer_take(&plan->config, &lease, &own)
-                                              : deltafs_writer_make(&plan->config, &lease, &own);
+        own.status = plan->config.is_reopened ? deltafs_private_writer_take(&plan->config, &lease, &own)
+                                              : deltafs_private_writer_create_container(&plan->config, &lease, &own);
     int has_made = a->rank == 0 && own.status == DELTAFS_OK;
     if (agree_status(a, &own) != DELTAFS_OK) {
         *e = own;
         if (has_made)
-            deltafs_writer_unmake(&plan->config, &lease); /* MPI has failed, and nobody knows of it yet */
+            deltafs_private_writer_remove_container(&plan->config,
+                                                    &lease); /* MPI has failed, and nobody knows of it yet */
         return own.status;
     }
     int status = agree_broadcast(a, plan->config.uuid, sizeof plan->config.uuid, e);
@@ -209,7 +210,7 @@ static int job_make(struct job *j, struct job_plan *plan, deltafs_dir **out, str
     deltafs_dir *d = NULL;
     own.status = job_open(j, plan, &lease, &own);
     if (own.status == DELTAFS_OK)
-        own.status = deltafs_dir_attach(&job_transport, j, &plan->config, &d, &own);
+        own.status = deltafs_private_dir_attach(&job_transport, j, &plan->config, &d, &own);
     status = agree_status(a, &own);
     if (status == DELTAFS_OK && plan->config.is_reopened)
         status = job_resume(j, &plan->config, &own);
@@ -220,8 +221,8 @@ static int job_make(struct job *j, struct job_plan *plan, deltafs_dir **out, str
     /* Files must be closed on all ranks before they are removed: some network file systems keep open ones. */
     *e = own;
     job_stop_thread(j);
-    deltafs_dir_free(d);
-    deltafs_writer_return_lease(j->writer, &lease);
+    deltafs_private_dir_free(d);
+    deltafs_private_writer_return_lease(j->writer, &lease);
     job_close_own(j, &second);
     second = (struct error){0};
     if (!j->is_dead)
@@ -296,7 +297,7 @@ static int job_create(struct job *j, const struct job_call *call, deltafs_dir **
 /* `name` is the public function, for messages. */
 static int job_open_to_write(const char *name, MPI_Comm comm, struct job_call call, deltafs_dir **out)
 {
-    struct error *e = deltafs_thread_error(), own = {0};
+    struct error *e = deltafs_private_thread_error(), own = {0};
     deltafs_options *defaults = NULL;
     char *whole = NULL;
     struct job *j = calloc(1, sizeof *j);

@@ -22,19 +22,19 @@ static int mpi_open_logical(void *ctx, const char *path, deltafs_logical **out)
 static const struct indexer_calls calls = {
     .create = mpi_create, .reopen = mpi_reopen, .open_logical = mpi_open_logical};
 
-int keys_index_open(struct logical_job *j, const char *collection, const char *path, const deltafs_options *options,
-                    deltafs_indexer **out, struct error *e)
+int job_indexer_open(struct logical_job *j, const char *collection, const char *path, const deltafs_options *options,
+                     deltafs_indexer **out, struct error *e)
 {
     struct logical_group group = logical_job_group(j);
 
     group.destroy = NULL;
-    return deltafs_indexer_open_group(collection, path, options, &group, &calls, out, e);
+    return deltafs_private_indexer_open_group(collection, path, options, &group, &calls, out, e);
 }
 
 int deltafs_mpi_indexer_open(MPI_Comm comm, const char *collection, const char *path, const deltafs_options *options,
                              deltafs_indexer **out)
 {
-    struct error *e = deltafs_thread_error(), own = {0};
+    struct error *e = deltafs_private_thread_error(), own = {0};
     struct logical_job *j;
     int status = logical_job_create(comm, &j, e);
 
@@ -45,7 +45,7 @@ int deltafs_mpi_indexer_open(MPI_Comm comm, const char *collection, const char *
     status = agree_status(&j->agree, &own);
     if (status == DELTAFS_OK) {
         const struct logical_group group = logical_job_group(j);
-        status = deltafs_indexer_open_group(collection, path, options, &group, &calls, out, &own);
+        status = deltafs_private_indexer_open_group(collection, path, options, &group, &calls, out, &own);
     }
     if (status != DELTAFS_OK) {
         *e = own;

@@ -17,14 +17,14 @@ struct closed {
 static int close_tables(const struct logical_job *j, uint64_t size, struct closed *c, struct error *e)
 {
     struct h5rows *out = &c->tables;
-    const char *key = deltafs_options_text(j->options, OPTION_KEY);
-    uint64_t label = deltafs_options_number(j->options, OPTION_EPOCH);
+    const char *key = deltafs_private_options_text(j->options, OPTION_KEY);
+    uint64_t label = deltafs_private_options_number(j->options, OPTION_EPOCH);
 
     if (h5rows_is_pattern(key)) {
-        int status = deltafs_indexer_identify(j->path, &c->is, e);
+        int status = deltafs_private_indexer_identify(j->path, &c->is, e);
         if (status == DELTAFS_OK)
-            status = keys_hdf5_read(j->path, key, label == OPTION_AUTO ? NULL : &label, out, e);
-        if (status == DELTAFS_OK || (status != DELTAFS_ERR_NOT_FOUND && keys_hdf5_is(j->path)))
+            status = hdf5_tables_read(j->path, key, label == OPTION_AUTO ? NULL : &label, out, e);
+        if (status == DELTAFS_OK || (status != DELTAFS_ERR_NOT_FOUND && hdf5_tables_is(j->path)))
             return status;
         *e = (struct error){0};
         return DELTAFS_OK;
@@ -32,16 +32,16 @@ static int close_tables(const struct logical_job *j, uint64_t size, struct close
     out->table = calloc(1, sizeof(struct deltafs_table *));
     if (!out->table)
         return error_no_memory(e, sizeof(struct deltafs_table *), "a table");
-    int status = deltafs_table_of_options(j->path, j->options, size, &out->table[0]);
+    int status = deltafs_table_from_options(j->path, j->options, size, &out->table[0]);
     out->count = status == DELTAFS_OK;
     if (status != DELTAFS_OK)
-        *e = *deltafs_thread_error();
+        *e = *deltafs_private_thread_error();
     return status;
 }
 
 static void close_free(const struct logical_job *j, struct h5rows *tables)
 {
-    if (j->options && h5rows_is_pattern(deltafs_options_text(j->options, OPTION_KEY))) {
+    if (j->options && h5rows_is_pattern(deltafs_private_options_text(j->options, OPTION_KEY))) {
         h5rows_fini(tables);
         return;
     }
@@ -55,22 +55,22 @@ static int close_index(struct logical_job *j, const struct closed *c, const stru
                        struct error *e)
 {
     const struct h5rows *tables = &c->tables;
-    const char *collection = j->options ? deltafs_options_text(j->options, OPTION_COLLECTION) : "";
+    const char *collection = j->options ? deltafs_private_options_text(j->options, OPTION_INDEX) : "";
     deltafs_indexer *ix;
-    int status = keys_index_open(j, *collection ? collection : NULL, j->path, j->options, &ix, e);
+    int status = job_indexer_open(j, *collection ? collection : NULL, j->path, j->options, &ix, e);
 
     if (status != DELTAFS_OK)
         return status;
     if (c->is.kind)
-        deltafs_indexer_expect(ix, j->path, &c->is);
+        deltafs_private_indexer_expect(ix, j->path, &c->is);
     if (own_writes)
-        deltafs_indexer_written(ix, own_writes);
+        deltafs_private_indexer_written(ix, own_writes);
     status = deltafs_indexer_add(ix, j->path, tables->count, (const struct deltafs_table *const *)tables->table);
     if (status != DELTAFS_OK)
         error_set(e, status, "%s", deltafs_indexer_errmsg(ix));
     int closed = deltafs_indexer_close(ix);
     if (status == DELTAFS_OK && closed != DELTAFS_OK)
-        *e = *deltafs_thread_error();
+        *e = *deltafs_private_thread_error();
     return status != DELTAFS_OK ? status : closed;
 }
 
@@ -81,9 +81,9 @@ int keys_after_close(struct logical_job *j, uint64_t size, const struct key_writ
     struct error own = {0};
 
     if (j->agree.rank == 0) {
-        if (deltafs_keys_options(j->path, j->options) != DELTAFS_OK)
-            own = *deltafs_thread_error();
-        else if (*deltafs_options_text(j->options, OPTION_KEY) != '\0')
+        if (deltafs_folder_options(j->path, j->options) != DELTAFS_OK)
+            own = *deltafs_private_thread_error();
+        else if (*deltafs_private_options_text(j->options, OPTION_KEY) != '\0')
             own.status = close_tables(j, size, &closed, &own);
         found = own.status != DELTAFS_OK ? FAILED : closed.tables.count > 0 ? TABLES : NOTHING;
     }

@@ -47,7 +47,7 @@ static int group_broadcast_from(struct logical_job *j, int root, uint8_t *bytes,
 }
 
 /* Rank 0 has failed: its error to all. */
-static int group_tell_error(struct logical_job *j, const struct error *own, struct error *e)
+static int group_broadcast_error(struct logical_job *j, const struct error *own, struct error *e)
 {
     struct error verdict = {0};
 
@@ -59,7 +59,7 @@ static int group_tell_error(struct logical_job *j, const struct error *own, stru
 }
 
 /* What is short goes in one call. */
-static int group_tell(void *ctx, struct bytes *b, struct error *e)
+static int group_broadcast(void *ctx, struct bytes *b, struct error *e)
 {
     struct logical_job *j = ctx;
     struct told told = {.has_failed = (uint64_t)(e->status != DELTAFS_OK), .size = b->used};
@@ -71,7 +71,7 @@ static int group_tell(void *ctx, struct bytes *b, struct error *e)
     if (agree_broadcast(&j->agree, &told, sizeof told, e) != DELTAFS_OK)
         return e->status;
     if (told.has_failed)
-        return group_tell_error(j, &own, e);
+        return group_broadcast_error(j, &own, e);
     if (own.status == DELTAFS_OK)
         buffer_reserve(&b->buffer, told.size, "what rank 0 says", &own);
     int is_long = told.size > sizeof told.bytes, status = is_long ? agree_status(&j->agree, &own) : DELTAFS_OK;
@@ -175,7 +175,7 @@ struct logical_group logical_job_group(struct logical_job *j)
                                   .ranks = (uint32_t)j->agree.ranks,
                                   .agree = group_agree,
                                   .max = group_max,
-                                  .tell = group_tell,
+                                  .tell = group_broadcast,
                                   .gather = group_gather,
                                   .destroy = logical_job_destroy};
 }
@@ -267,7 +267,7 @@ static int call_decode(const struct bytes *in, int *flags, deltafs_options *o, s
     memcpy(flags, in->buffer.bytes, sizeof *flags);
     for (size_t i = 0; (row = deltafs_option_at(i)); i++) {
         if (deltafs_options_set(o, row->name, text) != DELTAFS_OK) {
-            *e = *deltafs_thread_error();
+            *e = *deltafs_private_thread_error();
             return e->status;
         }
         text += strlen(text) + 1;
@@ -280,10 +280,10 @@ static int call_decode(const struct bytes *in, int *flags, deltafs_options *o, s
 static int call_compose(const struct logical_job *j, int flags, const deltafs_options *given, deltafs_options *o,
                         struct bytes *call, struct error *e)
 {
-    if (given && deltafs_options_copy(o, given, e) != DELTAFS_OK)
+    if (given && deltafs_private_options_copy(o, given, e) != DELTAFS_OK)
         return e->status;
     if ((flags & O_ACCMODE) != O_RDONLY)
-        deltafs_keys_options(j->path, o);
+        deltafs_folder_options(j->path, o);
     *e = (struct error){0};
     return call_encode(j->path, flags, o, call, e);
 }
@@ -294,7 +294,7 @@ static int call_share(struct logical_job *j, int *flags, const deltafs_options *
 {
     if (j->agree.rank == 0 && e->status == DELTAFS_OK)
         call_compose(j, *flags, given, o, call, e);
-    int status = group_tell(j, call, e);
+    int status = group_broadcast(j, call, e);
     if (status == DELTAFS_OK && e->status == DELTAFS_OK)
         call_decode(call, flags, o, e);
     return status;
@@ -307,11 +307,11 @@ static int job_keep_call(struct logical_job *j, const char *path, const deltafs_
     if (!j->path)
         return error_no_memory(e, strlen(path), "a path");
     if (deltafs_options_create(&j->options) != DELTAFS_OK) {
-        *e = *deltafs_thread_error();
+        *e = *deltafs_private_thread_error();
         return e->status;
     }
-    int status = deltafs_options_copy(j->options, o, e);
-    const char *given = deltafs_options_text(j->options, OPTION_COLLECTION);
+    int status = deltafs_private_options_copy(j->options, o, e);
+    const char *given = deltafs_private_options_text(j->options, OPTION_INDEX);
     if (status != DELTAFS_OK || *given == '\0' || *given == '/')
         return status;
     char *collection = path_absolute(given);
@@ -319,7 +319,7 @@ static int job_keep_call(struct logical_job *j, const char *path, const deltafs_
         return error_no_memory(e, strlen(given), "a path");
     status = deltafs_options_set(j->options, "collection", collection);
     if (status != DELTAFS_OK)
-        *e = *deltafs_thread_error();
+        *e = *deltafs_private_thread_error();
     free(collection);
     return status;
 }
@@ -336,16 +336,17 @@ static int job_open_logical(struct logical_job *j, const char *path, int flags, 
     if (!out || (j->agree.rank == 0 && (!path || !*path || (flags & O_ACCMODE) == O_ACCMODE)))
         error_set(e, DELTAFS_ERR_INVALID, "deltafs_mpi_logical_open: path, flags and out must be given");
     else if (deltafs_options_create(&o) != DELTAFS_OK)
-        *e = *deltafs_thread_error();
+        *e = *deltafs_private_thread_error();
     else
         job_check(j, e);
     if (e->status == DELTAFS_OK && j->agree.rank == 0)
         job_keep_call(j, path, given ? given : o, e);
     int status = call_share(j, &flags, given, o, &call, e);
     if (status == DELTAFS_OK)
-        status = deltafs_logical_open_group(j->agree.rank == 0 ? path : call_path(&call), flags, o, &group, out, e);
+        status =
+            deltafs_private_logical_open_group(j->agree.rank == 0 ? path : call_path(&call), flags, o, &group, out, e);
     if (status == DELTAFS_OK && (flags & O_ACCMODE) != O_RDONLY)
-        deltafs_logical_keep_keys(*out, o);
+        deltafs_private_logical_capture_keys(*out, o);
     deltafs_options_destroy(o);
     buffer_fini(&call.buffer);
     return status;
@@ -354,7 +355,7 @@ static int job_open_logical(struct logical_job *j, const char *path, int flags, 
 int deltafs_mpi_logical_open(MPI_Comm comm, const char *path, int flags, const deltafs_options *options,
                              deltafs_logical **out)
 {
-    struct error *e = deltafs_thread_error();
+    struct error *e = deltafs_private_thread_error();
     struct agree a = {.wait = job_wait, .met = job_met, .comm = MPI_COMM_NULL};
 
     if (job_join(comm, &a, e) != DELTAFS_OK)
@@ -370,24 +371,24 @@ int deltafs_mpi_logical_open(MPI_Comm comm, const char *path, int flags, const d
 
 /* Whether rows are shared out by who wrote them, the same on all ranks: all have kept keys, and none has many times as
  * many to read back as it would have of equal shares. */
-static int is_by_writer(const struct logical_job *j, const struct kept_keys *kept, const uint64_t written[3])
+static int is_by_writer(const struct logical_job *j, const struct captured_keys *kept, const uint64_t written[3])
 {
     uint64_t size = written[1], missed = written[2];
 
-    return missed == 0 || (missed != deltafs_kept_keys_missed(NULL) &&
-                           missed / 2 <= deltafs_kept_keys_rows(kept, size) / (uint64_t)j->agree.ranks);
+    return missed == 0 || (missed != deltafs_private_captured_keys_missed(NULL) &&
+                           missed / 2 <= deltafs_private_captured_keys_rows(kept, size) / (uint64_t)j->agree.ranks);
 }
 
 int deltafs_mpi_logical_close(deltafs_logical *f)
 {
-    struct error *e = deltafs_thread_error(), own = {0};
+    struct error *e = deltafs_private_thread_error(), own = {0};
 
     if (!f || f->group.destroy != logical_job_destroy)
         return deltafs_logical_close(f);
     struct logical_job *j = f->group.ctx;
-    uint64_t written[3] = {f->has_logs && f->mode != O_RDONLY, f->size, deltafs_kept_keys_missed(f->kept)};
+    uint64_t written[3] = {f->has_logs && f->mode != O_RDONLY, f->size, deltafs_private_captured_keys_missed(f->kept)};
     int is_read_only = f->mode == O_RDONLY;
-    struct kept_keys *kept = f->kept;
+    struct captured_keys *kept = f->kept;
     struct key_writer own_writes = {.session = f->session.number, .writer = f->group.rank, .keys = kept};
     memcpy(own_writes.uuid, f->container.uuid, sizeof own_writes.uuid);
     int asked = is_read_only ? DELTAFS_OK : agree_reduce(&j->agree, written, 3, MPI_MAX, &own);
@@ -400,7 +401,7 @@ int deltafs_mpi_logical_close(deltafs_logical *f)
         status = asked;
     else if (written[0])
         status = keys_after_close(j, written[1], is_by_writer(j, kept, written) ? &own_writes : NULL, &own);
-    deltafs_kept_keys_destroy(kept);
+    deltafs_private_captured_keys_destroy(kept);
     logical_job_destroy(j);
     if (status != DELTAFS_OK)
         *e = own;

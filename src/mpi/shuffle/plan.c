@@ -22,7 +22,7 @@ uint64_t plan_budget(uint64_t memory)
     return memory / BUDGET_SHARE;
 }
 
-void plan_wish_message(struct plan_wish *wish, uint64_t option)
+void plan_wish_message(struct plan_options *wish, uint64_t option)
 {
     wish->message = option == OPTION_AUTO ? MESSAGE_AUTO : option;
     wish->longest = option == OPTION_AUTO ? MESSAGE_LONG : 0;
@@ -138,7 +138,7 @@ const char *plan_route_name(enum router_kind kind)
     return names[kind];
 }
 
-static int plan_refuse(const struct plan *p, const struct plan_wish *wish, struct error *e)
+static int plan_refuse(const struct plan *p, const struct plan_options *wish, struct error *e)
 {
     const struct layout *l = &p->router.layout;
     uint64_t least = plan_most_bytes(p);
@@ -152,7 +152,7 @@ static int plan_refuse(const struct plan *p, const struct plan_wish *wish, struc
 
 /* The fewest hops whose messages are long enough; else the longest messages; if nothing fits, what takes least. Returns
  * whether it is within `most` bytes. */
-static int plan_choose(struct plan *p, const struct layout *l, const struct plan_wish *wish, uint64_t most)
+static int plan_choose(struct plan *p, const struct layout *l, const struct plan_options *wish, uint64_t most)
 {
     static const enum router_kind kinds[] = {ROUTER_DIRECT, ROUTER_3HOP, ROUTER_GRID};
     uint64_t good = wish->message < MESSAGE_GOOD ? plan_message(wish->message) : MESSAGE_GOOD;
@@ -177,7 +177,7 @@ static int plan_choose(struct plan *p, const struct layout *l, const struct plan
 }
 
 /* Longer messages, where all else has the most that it can have. */
-static void plan_lengthen(struct plan *p, const struct plan_wish *wish, uint64_t most)
+static void plan_lengthen(struct plan *p, const struct plan_options *wish, uint64_t most)
 {
     if (p->message < plan_message(wish->message) || p->chunk < CHUNK_MAX || p->buffers < PLAN_BUFFERS_MAX ||
         p->router.pairs < plan_pairs(&p->router))
@@ -189,7 +189,7 @@ static void plan_lengthen(struct plan *p, const struct plan_wish *wish, uint64_t
     }
 }
 
-int plan_make(struct plan *p, const struct layout *l, const struct plan_wish *wish, struct error *e)
+int plan_make(struct plan *p, const struct layout *l, const struct plan_options *wish, struct error *e)
 {
     uint64_t good = wish->memory < BUDGET_GOOD ? wish->memory : BUDGET_GOOD;
     int fits = plan_choose(p, l, wish, good);

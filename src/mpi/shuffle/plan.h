@@ -15,7 +15,7 @@
 /* direct, 3hop, grid, auto. */
 const char *plan_route_name(enum router_kind kind);
 
-struct plan_wish {
+struct plan_options {
     enum router_kind kind;
     uint64_t memory;     /* bytes that a rank may use for all this */
     uint64_t message;    /* bytes of a message between nodes, at most */
@@ -24,7 +24,7 @@ struct plan_wish {
 };
 
 /* The option link_buffer as a wish. */
-void plan_wish_message(struct plan_wish *wish, uint64_t option);
+void plan_wish_message(struct plan_options *wish, uint64_t option);
 
 struct plan {
     struct router router;
@@ -39,7 +39,7 @@ struct plan {
 #define PLAN_CHUNKS      3 /* of a ring */
 
 /* Choose. DELTAFS_ERR_MEMORY if nothing fits. The plan refers to the layout. */
-int plan_make(struct plan *p, const struct layout *l, const struct plan_wish *wish, struct error *e);
+int plan_make(struct plan *p, const struct layout *l, const struct plan_options *wish, struct error *e);
 
 /* Bytes that `rank` takes. */
 uint64_t plan_bytes(const struct plan *p, uint32_t rank);

@@ -5,7 +5,7 @@
 
 int deltafs_mpi_route(uint64_t ranks, uint64_t per_node, const deltafs_options *options, struct deltafs_route *out)
 {
-    struct error *e = deltafs_thread_error();
+    struct error *e = deltafs_private_thread_error();
     deltafs_options *defaults = NULL;
     struct plan p;
 
@@ -17,13 +17,13 @@ int deltafs_mpi_route(uint64_t ranks, uint64_t per_node, const deltafs_options *
     if (!options && deltafs_options_create(&defaults) != DELTAFS_OK)
         return e->status;
     const deltafs_options *o = options ? options : defaults;
-    uint64_t partitions = deltafs_options_number(o, OPTION_PARTITIONS),
-             memory = deltafs_options_number(o, OPTION_MEMORY);
+    uint64_t partitions = deltafs_private_options_number(o, OPTION_PARTITIONS),
+             memory = deltafs_private_options_number(o, OPTION_MEMORY);
     struct layout l = layout_even((uint32_t)ranks, (uint32_t)per_node);
-    struct plan_wish wish = {.kind = (enum router_kind)deltafs_options_number(o, OPTION_ROUTE),
-                             .memory = plan_budget(memory == OPTION_AUTO ? PLAN_MEMORY_AUTO_MAX : memory),
-                             .partitions = (uint32_t)(partitions == OPTION_AUTO ? ranks : partitions)};
-    plan_wish_message(&wish, deltafs_options_number(o, OPTION_LINK_BUFFER));
+    struct plan_options wish = {.kind = (enum router_kind)deltafs_private_options_number(o, OPTION_ROUTE),
+                                .memory = plan_budget(memory == OPTION_AUTO ? PLAN_MEMORY_AUTO_MAX : memory),
+                                .partitions = (uint32_t)(partitions == OPTION_AUTO ? ranks : partitions)};
+    plan_wish_message(&wish, deltafs_private_options_number(o, OPTION_LINK_BUFFER));
     int status = plan_make(&p, &l, &wish, e);
     deltafs_options_destroy(defaults);
     if (status != DELTAFS_OK)

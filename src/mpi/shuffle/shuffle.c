@@ -111,7 +111,7 @@ static int shuffle_open_channels(struct shuffle *s, struct error *e)
 
 /* The channel by which records of a partition go on from here, reckoned; s->channels if the partition is this rank's.
  */
-static uint32_t shuffle_reckon(const struct shuffle *s, uint32_t partition)
+static uint32_t shuffle_compute(const struct shuffle *s, uint32_t partition)
 {
     uint32_t owner = (uint32_t)partition_owner(partition, s->plan.partitions, (int)s->config.ranks);
     const struct router *r = &s->plan.router;
@@ -132,7 +132,7 @@ static int shuffle_make_table(struct shuffle *s, struct error *e)
     if (!s->table)
         return error_no_memory(e, n * sizeof *s->table, "routes");
     for (uint32_t i = 0; i < n; i++)
-        s->table[i] = (uint16_t)shuffle_reckon(s, i);
+        s->table[i] = (uint16_t)shuffle_compute(s, i);
     return DELTAFS_OK;
 }
 
@@ -424,7 +424,7 @@ static void shuffle_route_some(const struct shuffle *s, const uint8_t *keys, siz
     for (size_t i = 0; i < n; i++)
         channels[i] = partition_of_hash(hash[i], s->plan.partitions);
     for (size_t i = 0; i < n; i++)
-        channels[i] = s->table ? s->table[channels[i]] : shuffle_reckon(s, channels[i]);
+        channels[i] = s->table ? s->table[channels[i]] : shuffle_compute(s, channels[i]);
     for (size_t i = 0; i < n && came == STAGE_VIA; i++)
         channels[i] += channels[i] < s->base[STAGE_VIA] ? s->stage_shift : 0;
 }
@@ -441,7 +441,7 @@ static inline uint64_t key_at(const uint8_t *p)
 static inline uint32_t shuffle_route(const struct shuffle *s, uint64_t key, int came)
 {
     uint32_t partition = partition_of(key, s->plan.partitions);
-    uint32_t channel = s->table ? s->table[partition] : shuffle_reckon(s, partition);
+    uint32_t channel = s->table ? s->table[partition] : shuffle_compute(s, partition);
 
     if (came == STAGE_VIA && channel < s->base[STAGE_VIA])
         channel += s->stage_shift;

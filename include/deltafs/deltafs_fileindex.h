@@ -13,8 +13,8 @@
  * until it is indexed again (DELTAFS_ERR_CHANGED). Each row that is read is checked to have the key that was asked for.
  *
  * The conventions of deltafs.h hold. deltafs_mpi.h has the collective way to index. */
-#ifndef DELTAFS_KEYS_H
-#define DELTAFS_KEYS_H
+#ifndef DELTAFS_FILEINDEX_H
+#define DELTAFS_FILEINDEX_H
 
 #include <deltafs/deltafs.h>
 
@@ -60,25 +60,25 @@ struct deltafs_table {
  * DELTAFS_ERR_SCHEMA: no such schema, or no such field, or one that is no integer; DELTAFS_ERR_SIZE: what is behind
  * `skip` is no whole number of records, the message says at which offset the last one is cut. Free with
  * deltafs_table_destroy. The message is that of deltafs_errmsg(NULL). */
-DELTAFS_API int deltafs_table_of_records(const char *path, const char *schema, const char *key, uint64_t skip,
-                                         uint64_t size, uint64_t label, struct deltafs_table **out);
+DELTAFS_API int deltafs_table_from_schema(const char *path, const char *schema, const char *key, uint64_t skip,
+                                          uint64_t size, uint64_t label, struct deltafs_table **out);
 DELTAFS_API void deltafs_table_destroy(struct deltafs_table *table);
 
 /* The same as the options schema, key, skip and epoch have it; with epoch=auto the label is that of the file's name, or
  * 0. DELTAFS_ERR_OPTION if there is no key or no schema. */
-DELTAFS_API int deltafs_table_of_options(const char *path, const deltafs_options *options, uint64_t size,
-                                         struct deltafs_table **out);
+DELTAFS_API int deltafs_table_from_options(const char *path, const deltafs_options *options, uint64_t size,
+                                           struct deltafs_table **out);
 
 /* The label that a file's name gives: the last number in its last part, of which an ending that is not a number (.h5,
  * .bin) does not count: 1200 for "run.3/dump.1200.bin", 48 for "eparticle.48". 0, and *label as it was, if there is
  * none. */
-DELTAFS_API int deltafs_label_of_name(const char *path, uint64_t *label);
+DELTAFS_API int deltafs_label_from_name(const char *path, uint64_t *label);
 
 /* Take what the file deltafs.conf in the folder of the file at `path` says (lines NAME=VALUE; see deltafs(7)) for those
  * of the options schema, key, skip, epoch and collection that neither the caller nor the environment has set; a
  * collection is one in that folder. No such file: DELTAFS_OK. DELTAFS_ERR_OPTION, _SCHEMA: the message names file and
  * line. */
-DELTAFS_API int deltafs_keys_options(const char *path, deltafs_options *options);
+DELTAFS_API int deltafs_folder_options(const char *path, deltafs_options *options);
 
 /* ---- Indexing ---- */
 
@@ -130,17 +130,17 @@ DELTAFS_API const char *deltafs_indexer_errmsg(const deltafs_indexer *indexer);
 /* ---- Asking ---- */
 
 /* A collection that is open for reading. Not collective; needs no MPI. */
-typedef struct deltafs_keys deltafs_keys;
+typedef struct deltafs_fileindex deltafs_fileindex;
 
 /* Open the collection at `path`, or that of the file at `path` (in PATH/keys or PATH.keys). DELTAFS_ERR_NOT_FOUND if
- * there is none; _NOT_DELTAFS, _VERSION, _DAMAGED as deltafs_open. End with deltafs_keys_close. */
-DELTAFS_API int deltafs_keys_open(const char *path, const deltafs_options *options, deltafs_keys **out);
-DELTAFS_API void deltafs_keys_close(deltafs_keys *keys); /* NULL is fine */
+ * there is none; _NOT_DELTAFS, _VERSION, _DAMAGED as deltafs_open. End with deltafs_fileindex_close. */
+DELTAFS_API int deltafs_fileindex_open(const char *path, const deltafs_options *options, deltafs_fileindex **out);
+DELTAFS_API void deltafs_fileindex_close(deltafs_fileindex *keys); /* NULL is fine */
 
 /* The message of the handle's last failed call; with NULL the calling thread's last without a handle. */
-DELTAFS_API const char *deltafs_keys_errmsg(const deltafs_keys *keys);
+DELTAFS_API const char *deltafs_fileindex_errmsg(const deltafs_fileindex *keys);
 
-/* One row of a source, as deltafs_keys_get hands it out; valid during the call. */
+/* One row of a source, as deltafs_fileindex_get hands it out; valid during the call. */
 struct deltafs_row {
     uint64_t key;
     uint64_t label;
@@ -160,11 +160,11 @@ typedef int (*deltafs_row_fn)(const struct deltafs_row *row, void *arg);
  * never had a source, as nothing is known of it then. A source that cannot be read, or was written to since it was
  * indexed (DELTAFS_ERR_CHANGED), or has another key in that row (DELTAFS_ERR_DAMAGED, or _SCHEMA if that is negative),
  * does not keep the others from being handed out; the first such error is returned at the end. */
-DELTAFS_API int deltafs_keys_get(deltafs_keys *keys, uint64_t key, const struct deltafs_range *range, deltafs_row_fn fn,
-                                 void *arg);
+DELTAFS_API int deltafs_fileindex_get(deltafs_fileindex *keys, uint64_t key, const struct deltafs_range *range,
+                                      deltafs_row_fn fn, void *arg);
 
 /* File operations so far, of the collection and the sources. */
-DELTAFS_API int deltafs_keys_io_stat(const deltafs_keys *keys, struct deltafs_io_stat *out);
+DELTAFS_API int deltafs_fileindex_io_stat(const deltafs_fileindex *keys, struct deltafs_io_stat *out);
 
 /* One indexed table. */
 struct deltafs_table_stat {
@@ -177,13 +177,13 @@ struct deltafs_table_stat {
     const char *schema; /* of the others */
 };
 
-/* Table number `i` in the order of deltafs_keys_get; DELTAFS_ERR_INVALID beyond the last. */
-DELTAFS_API int deltafs_keys_table(deltafs_keys *keys, size_t i, struct deltafs_table_stat *out);
+/* Table number `i` in the order of deltafs_fileindex_get; DELTAFS_ERR_INVALID beyond the last. */
+DELTAFS_API int deltafs_fileindex_table(deltafs_fileindex *keys, size_t i, struct deltafs_table_stat *out);
 
 /* Check the collection (as deltafs_verify), that each source is as it was indexed, and that each key that the index has
  * stands in its row, and that SOURCES names all that was indexed. Damages, and sources that have changed, go to `fn`
  * (may be NULL) with a message. Returns the first error. *rows (may be NULL) gets the rows that were found right. */
-DELTAFS_API int deltafs_keys_verify(deltafs_keys *keys, deltafs_damage_fn fn, void *arg, uint64_t *rows);
+DELTAFS_API int deltafs_fileindex_verify(deltafs_fileindex *keys, deltafs_damage_fn fn, void *arg, uint64_t *rows);
 
 #ifdef __cplusplus
 }

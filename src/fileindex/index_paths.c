@@ -7,17 +7,17 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "fileindex/fileindex_paths.h"
+#include "fileindex/index_paths.h"
 #include "logical/format/session.h"
 #include "io/store_format.h"
 
-void collection_fini(struct collection *c)
+void index_paths_fini(struct index_paths *c)
 {
     free(c->path);
     free(c->sources);
     free(c->parent);
     free(c->real_parent);
-    *c = (struct collection){0};
+    *c = (struct index_paths){0};
 }
 
 /* A new text: the path without slashes at its end, and `more` behind it. */
@@ -45,7 +45,7 @@ static char *path_parent(const char *path)
 }
 
 /* If a link leads to it: the folder that it really is in. Else NULL. */
-static char *collection_real_parent(const char *path)
+static char *index_paths_real_parent(const char *path)
 {
     char real[PATH_MAX];
     struct stat st;
@@ -53,28 +53,28 @@ static char *collection_real_parent(const char *path)
     return lstat(path, &st) == 0 && S_ISLNK(st.st_mode) && realpath(path, real) ? path_parent(real) : NULL;
 }
 
-int collection_init(struct collection *c, const char *path, struct error *e)
+int index_paths_init(struct index_paths *c, const char *path, struct error *e)
 {
-    *c = (struct collection){.path = path_with(path, "")};
+    *c = (struct index_paths){.path = path_with(path, "")};
     if (c->path) {
         c->sources = path_with(path, "/" SOURCES_NAME);
         c->parent = path_parent(c->path);
-        c->real_parent = collection_real_parent(c->path);
+        c->real_parent = index_paths_real_parent(c->path);
     }
     if (c->sources && c->parent)
         return DELTAFS_OK;
-    collection_fini(c);
+    index_paths_fini(c);
     return error_no_memory(e, strlen(path), "a path");
 }
 
 /* Whether any of the sources that have a name from there is in this folder. */
 static int has_any(const char *parent, const struct io *io, const struct sources *s)
 {
-    struct collection there = {.parent = (char *)(uintptr_t)parent};
+    struct index_paths there = {.parent = (char *)(uintptr_t)parent};
     int is_any = 0;
 
     for (size_t i = 0; i < s->count && !is_any; i++) {
-        char *path = s->source[i].path[0] == '/' ? NULL : collection_path_out(&there, s->source[i].path);
+        char *path = s->source[i].path[0] == '/' ? NULL : index_paths_path_out(&there, s->source[i].path);
         char *whole = path ? io_whole(io, path) : NULL;
         is_any = whole && access(whole, F_OK) == 0;
         free(path);
@@ -83,7 +83,7 @@ static int has_any(const char *parent, const struct io *io, const struct sources
     return is_any;
 }
 
-void collection_settle(struct collection *c, const struct io *io, const struct sources *s)
+void index_paths_settle(struct index_paths *c, const struct io *io, const struct sources *s)
 {
     if (c->real_parent && (has_any(c->real_parent, io, s) || !has_any(c->parent, io, s))) {
         free(c->parent);
@@ -94,9 +94,9 @@ void collection_settle(struct collection *c, const struct io *io, const struct s
     c->real_parent = NULL;
 }
 
-int collection_beside(const char *path, char kind, char **out, struct error *e)
+int index_paths_beside(const char *path, char kind, char **out, struct error *e)
 {
-    *out = path_with(path, kind == 'f' ? "/" COLLECTION_FOLDER : COLLECTION_BESIDE);
+    *out = path_with(path, kind == 'f' ? "/" FILEINDEX_FOLDER : FILEINDEX_BESIDE);
     return *out ? DELTAFS_OK : error_no_memory(e, strlen(path), "a path");
 }
 
@@ -111,9 +111,9 @@ static int has_sources(struct io *io, const char *path, struct error *e)
     return status;
 }
 
-int collection_find(struct io *io, const char *path, struct collection *c, struct error *e)
+int index_paths_find(struct io *io, const char *path, struct index_paths *c, struct error *e)
 {
-    static const char *const places[] = {"", "/" COLLECTION_FOLDER, COLLECTION_BESIDE};
+    static const char *const places[] = {"", "/" FILEINDEX_FOLDER, FILEINDEX_BESIDE};
     int status = DELTAFS_ERR_NOT_FOUND;
 
     for (size_t i = 0; i < sizeof places / sizeof places[0] && status == DELTAFS_ERR_NOT_FOUND; i++) {
@@ -122,13 +122,13 @@ int collection_find(struct io *io, const char *path, struct collection *c, struc
         if (i > 0 && container_kind(io, path, &kind, e) == DELTAFS_OK && kind == 'd')
             break;
         char *place = path_with(path, places[i]);
-        status = place ? collection_init(c, place, e) : error_no_memory(e, strlen(path), "a path");
+        status = place ? index_paths_init(c, place, e) : error_no_memory(e, strlen(path), "a path");
         free(place);
         if (status != DELTAFS_OK)
             return status;
         status = has_sources(io, c->sources, e);
         if (status != DELTAFS_OK)
-            collection_fini(c);
+            index_paths_fini(c);
     }
     if (status == DELTAFS_ERR_NOT_FOUND)
         error_set(e, status, "%s: has no index of its keys, neither in it nor beside it (deltafs-mpi index makes one)",
@@ -212,7 +212,7 @@ static char *name_by_links(const struct sources *s, const char *parent, char *cl
     return NULL;
 }
 
-/* collection_name() where the folder of the collection is known. */
+/* index_paths_name() where the folder of the collection is known. */
 static int name_below(const char *parent, const struct sources *s, const char *path, char **out, struct error *e)
 {
     char real[PATH_MAX], *clean = path_clean(path);
@@ -233,8 +233,8 @@ static int name_below(const char *parent, const struct sources *s, const char *p
     return why == ENOENT || why == ENOTDIR ? (e->status = DELTAFS_ERR_NOT_FOUND) : e->status;
 }
 
-int collection_name(const struct collection *c, const struct io *io, const struct sources *s, const char *path,
-                    char **out, struct error *e)
+int index_paths_name(const struct index_paths *c, const struct io *io, const struct sources *s, const char *path,
+                     char **out, struct error *e)
 {
     char parent[PATH_MAX], *whole;
 
@@ -247,7 +247,7 @@ int collection_name(const struct collection *c, const struct io *io, const struc
                     : error_system(e, errno, "find the folder of the collection", c->parent);
 }
 
-char *collection_path_out(const struct collection *c, const char *path)
+char *index_paths_path_out(const struct index_paths *c, const char *path)
 {
     size_t room = strlen(c->parent) + strlen(path) + 2;
 

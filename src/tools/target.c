@@ -2,77 +2,77 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
-#include "tools/place.h"
+#include "tools/target.h"
 #include "tools/text.h"
 
-const char *place_word(enum place_kind kind)
+const char *target_word(enum target_kind kind)
 {
-    static const char *const words[] = {[PLACE_LOGICAL] = "logical",
-                                        [PLACE_DIRECTORY] = "directory",
-                                        [PLACE_FOLDER] = "folder",
-                                        [PLACE_FILE] = "file",
-                                        [PLACE_OTHER] = "other"};
+    static const char *const words[] = {[TARGET_LOGICAL] = "logical",
+                                        [TARGET_DIRECTORY] = "directory",
+                                        [TARGET_FOLDER] = "folder",
+                                        [TARGET_FILE] = "file",
+                                        [TARGET_OTHER] = "other"};
 
     return words[kind];
 }
 
-int place_look(const char *path, struct place *out)
+int target_look(const char *path, struct target *out)
 {
-    struct place p;
+    struct target p;
     char kind;
 
     if (*path == '\0')
         return text_fail(EXIT_TROUBLE, "a file without a name is asked for: 'deltafs:' stands before a name");
     if (stat(path, &p.stat) != 0)
         return text_fail(EXIT_TROUBLE, "%s: %s", path, strerror(errno));
-    p.kind = S_ISREG(p.stat.st_mode) ? PLACE_FILE : PLACE_OTHER;
+    p.kind = S_ISREG(p.stat.st_mode) ? TARGET_FILE : TARGET_OTHER;
     if (S_ISDIR(p.stat.st_mode)) {
         if (deltafs_kind(path, &kind) != DELTAFS_OK)
             return text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
-        p.kind = kind == 'f' ? PLACE_LOGICAL : kind == 'd' ? PLACE_DIRECTORY : PLACE_FOLDER;
+        p.kind = kind == 'f' ? TARGET_LOGICAL : kind == 'd' ? TARGET_DIRECTORY : TARGET_FOLDER;
     }
     *out = p;
     return EXIT_OK;
 }
 
-int place_is_logical(const char *path)
+int target_is_logical(const char *path)
 {
     char kind;
 
     return deltafs_kind(path, &kind) == DELTAFS_OK && kind == 'f';
 }
 
-int place_refuse(const char *path, enum place_kind kind)
+int target_refuse(const char *path, enum target_kind kind)
 {
     switch (kind) {
-    case PLACE_DIRECTORY:
+    case TARGET_DIRECTORY:
         return text_fail(EXIT_TROUBLE,
                          "%s: a DeltaFS directory, not a logical file; 'deltafs get' and 'deltafs scan' read it", path);
-    case PLACE_FOLDER:
+    case TARGET_FOLDER:
         return text_fail(EXIT_TROUBLE, "%s: a folder, not a logical file; 'deltafs ls' shows what is in it", path);
     default:
         return text_fail(EXIT_TROUBLE, "%s: a plain file, not a logical one; use it as it is", path);
     }
 }
 
-int place_open(const char *path, deltafs_logical **out)
+int target_open(const char *path, deltafs_logical **out)
 {
-    struct place p;
-    int code = place_look(path, &p);
+    struct target p;
+    int code = target_look(path, &p);
 
     if (code != EXIT_OK)
         return code;
-    if (p.kind != PLACE_LOGICAL)
-        return place_refuse(path, p.kind);
+    if (p.kind != TARGET_LOGICAL)
+        return target_refuse(path, p.kind);
     if (deltafs_logical_open(path, O_RDONLY, NULL, out) != DELTAFS_OK)
         return text_fail(EXIT_TROUBLE, "%s", deltafs_logical_errmsg(NULL));
     return EXIT_OK;
 }
 
-int place_open_whole(const char *path, deltafs_logical **out)
+int target_open_whole(const char *path, deltafs_logical **out)
 {
     struct deltafs_logical_stat stat;
-    int code = place_open(path, out);
+    int code = target_open(path, out);
 
     if (code == EXIT_OK && deltafs_logical_stat(*out, &stat) == DELTAFS_OK && stat.is_cut)
         text_fail(0,
@@ -82,7 +82,7 @@ int place_open_whole(const char *path, deltafs_logical **out)
     return code;
 }
 
-void place_print(const struct deltafs_logical_stat *s)
+void target_print(const struct deltafs_logical_stat *s)
 {
     printf("kind            logical file\nsize            %" PRIu64 "\nuuid            %s\nclosed          %s\n",
            s->size, s->uuid, s->is_closed ? "yes" : "no (being written, or a writer was cut short)");
@@ -94,7 +94,7 @@ void place_print(const struct deltafs_logical_stat *s)
     putchar('\n');
 }
 
-void place_print_json(const struct deltafs_logical_stat *s)
+void target_print_json(const struct deltafs_logical_stat *s)
 {
     printf(" \"kind\": \"logical\",\n \"size\": %" PRIu64 ",\n \"uuid\": \"%s\",\n \"closed\": %s,\n", s->size, s->uuid,
            s->is_closed ? "true" : "false");
@@ -103,12 +103,12 @@ void place_print_json(const struct deltafs_logical_stat *s)
            s->sessions, s->is_flat, s->writers, s->extents, s->bytes_stored);
 }
 
-void place_print_plain(const struct place *p, int is_json)
+void target_print_plain(const struct target *p, int is_json)
 {
     if (is_json)
-        printf(" \"kind\": \"%s\"", place_word(p->kind));
+        printf(" \"kind\": \"%s\"", target_word(p->kind));
     else
-        printf("kind            %s\n", p->kind == PLACE_FILE ? "plain file" : place_word(p->kind));
-    if (p->kind == PLACE_FILE)
+        printf("kind            %s\n", p->kind == TARGET_FILE ? "plain file" : target_word(p->kind));
+    if (p->kind == TARGET_FILE)
         printf(is_json ? ",\n \"size\": %" PRIu64 : "size            %" PRIu64 "\n", (uint64_t)p->stat.st_size);
 }
