@@ -1,15 +1,15 @@
-/* A look-up: the entries that overlap the window, then a sweep over it. Each entry has a cursor, which stands at its
- * next piece. Two heaps hold the cursors: `pending` by where the next piece begins, `active` by who wins, of those
- * whose piece has begun. What ends is taken from the active ones only when it gets to the top; a cursor has one place
- * there, as pieces of a run do not overlap. Pieces that end before the present winner does, and are beaten by it, are
- * passed over by arithmetic: so a long piece on top of dense old runs costs nothing for what it hides. */
+/* A lookup finds the entries that overlap the window, then sweeps over the window. Each entry has a cursor at its next
+ * piece. Two heaps hold the cursors: `pending`, by the offset of the next piece, and `active`, by priority, for pieces
+ * that have begun. A piece that has ended leaves `active` only when it reaches the top; a cursor is there at most once,
+ * because pieces of a run do not overlap. Pieces that the current winner hides completely are skipped by arithmetic, so
+ * a long piece over dense old runs costs nothing for what it hides. */
 #include "logical/read/extent_map.h"
 
 struct map_cursor {
     const struct map_run *run;
     uint64_t piece, begin; /* the next one's number and offset */
     uint64_t active_begin, active_end, active_position;
-    size_t place; /* in the heap `active`, from 1; 0: not there */
+    size_t place; /* index in the heap `active`, from 1; 0: not in it */
     int is_hole;
 };
 
@@ -34,7 +34,7 @@ static int pieces_add_cursor(struct pieces *p, const struct map_cursor *c, struc
     if (p->cursors == p->cursor_capacity) {
         size_t capacity = p->cursor_capacity ? 2 * p->cursor_capacity : 64;
         int status = memory_grow(p->memory, &p->cursor, p->cursor_capacity * sizeof *c, capacity * sizeof *c,
-                                 "a look-up in the index of a logical file", e);
+                                 "a lookup in the index of a logical file", e);
         if (status != DELTAFS_OK)
             return status;
         p->cursor_capacity = capacity;
@@ -43,7 +43,7 @@ static int pieces_add_cursor(struct pieces *p, const struct map_cursor *c, struc
     return DELTAFS_OK;
 }
 
-/* The number of the first piece that ends behind `at`; the run's count or more: there is none. */
+/* The number of the first piece that ends after `at`; the run's count or more if there is none. */
 static uint64_t run_piece_behind(const struct map_run *x, uint64_t at)
 {
     if (at < x->offset + x->size)
@@ -61,7 +61,7 @@ static int take_run(struct pieces *p, const struct map_run *x, uint64_t from, ui
     return c.begin < to ? pieces_add_cursor(p, &c, e) : DELTAFS_OK;
 }
 
-/* Those of the tree run[0 .. n) that overlap the window. */
+/* Collect the entries of the tree run[0 .. n) that overlap the window. */
 static int take_tree(struct pieces *p, const struct map_run *run, size_t n, uint64_t from, uint64_t to, struct error *e)
 {
     while (n > 0) {
@@ -80,7 +80,7 @@ static int take_tree(struct pieces *p, const struct map_run *run, size_t n, uint
     return DELTAFS_OK;
 }
 
-/* Of the truncations those in the window, and the last one before. */
+/* Collect the truncations in the window, and the last one before it. */
 static int take_cuts(const struct extent_map *m, struct pieces *p, uint64_t from, uint64_t to, struct error *e)
 {
     size_t low = 0, high = m->cuts.count;
@@ -113,13 +113,13 @@ static int take_all(const struct extent_map *m, struct pieces *p, uint64_t from,
     if (status != DELTAFS_OK || (p->heap && p->cursors <= p->heap_capacity))
         return status;
     status = memory_grow(p->memory, &p->heap, 2 * p->heap_capacity * sizeof *p->heap,
-                         2 * (p->cursor_capacity + 1) * sizeof *p->heap, "a look-up in the index of a logical file", e);
+                         2 * (p->cursor_capacity + 1) * sizeof *p->heap, "a lookup in the index of a logical file", e);
     if (status == DELTAFS_OK)
         p->heap_capacity = p->cursor_capacity + 1;
     return status;
 }
 
-/* ---- The heap of those that come ---- */
+/* ---- The heap `pending` ---- */
 
 static void pending_sink(struct sweep *s, size_t i)
 {
@@ -135,7 +135,7 @@ static void pending_sink(struct sweep *s, size_t i)
     s->pending[i] = x;
 }
 
-/* ---- The heap of those that are there ---- */
+/* ---- The heap `active` ---- */
 
 /* Whether `a`, with its active piece, wins over `b`. */
 static int wins(const struct map_cursor *a, const struct map_cursor *b)
@@ -181,8 +181,8 @@ static void active_pop(struct sweep *s)
 
 /* ---- The sweep ---- */
 
-/* `c` is at a piece that `top` hides: the first behind it that may be seen. All those that end no later than `top` does
- * are hidden too, unless both are of one writer and order, where later pieces win. */
+/* `c` is at a piece that `top` hides: return the first later piece that may be visible. All pieces that end no later
+ * than `top` are hidden too, unless both have the same writer and order: then later pieces win. */
 static uint64_t piece_unhidden(const struct map_cursor *c, const struct map_cursor *top)
 {
     const struct map_run *x = c->run, *y = top->run;
@@ -199,8 +199,8 @@ static uint64_t piece_unhidden(const struct map_cursor *c, const struct map_curs
     return next > c->piece ? next : c->piece + 1;
 }
 
-/* The next piece of the first that is pending begins: take it among the active ones, unless it is never seen. The
- * cursor goes on to its next piece. */
+/* The next piece of the first pending cursor begins: make it active unless it is never visible, and move the cursor to
+ * the piece after it. */
 static void sweep_begin(struct sweep *s, uint64_t to)
 {
     size_t x = s->pending[0];
@@ -229,7 +229,7 @@ static void sweep_begin(struct sweep *s, uint64_t to)
         pending_sink(s, 0);
 }
 
-/* [from, to) belongs to `c`, or is a hole. */
+/* Add [from, to), which belongs to `c` or is a hole. */
 static int pieces_add(struct pieces *p, uint64_t from, uint64_t to, const struct map_cursor *c, struct error *e)
 {
     struct piece x = {.offset = from, .size = to - from, .is_hole = 1};
@@ -249,7 +249,7 @@ static int pieces_add(struct pieces *p, uint64_t from, uint64_t to, const struct
     if (p->count == p->capacity) {
         size_t capacity = p->capacity ? 2 * p->capacity : 64;
         int status = memory_grow(p->memory, &p->piece, p->capacity * sizeof x, capacity * sizeof x,
-                                 "a look-up in the index of a logical file", e);
+                                 "a lookup in the index of a logical file", e);
         if (status != DELTAFS_OK)
             return status;
         p->capacity = capacity;
@@ -303,15 +303,15 @@ int extent_map_find(struct extent_map *m, uint64_t from, uint64_t to, struct pie
     return status;
 }
 
-/* ---- What nothing stands over ---- */
+/* ---- Runs that nothing hides ---- */
 
 static uint64_t run_reach(const struct map_run *x)
 {
     return x->offset + (x->count - 1) * x->stride + x->size;
 }
 
-/* Whether `x` may stand over a piece of `run`. Pieces at one stride that do not meet once never do: so it is with what
- * many writers have written in turn. */
+/* Whether `x` may hide a piece of `run`. Pieces at one stride either overlap everywhere or nowhere; writers that write
+ * in turn are the common case. */
 static int is_over(const struct map_run *x, const struct map_run *run)
 {
     uint64_t stride = run->stride;

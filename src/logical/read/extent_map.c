@@ -3,8 +3,8 @@
 #include "logical/read/extent_map.h"
 
 #define FRESH_CAPACITY_MIN 16
-#define FRESH_MAX          16384 /* entries; more are sorted and merged, so that adding stays cheap on average */
-#define FRESH_FIND_MAX     64    /* entries that a look-up takes one by one; fewer are not worth a merge */
+#define FRESH_MAX          16384 /* entries; more are sorted and merged, which keeps adding cheap on average */
+#define FRESH_FIND_MAX     64    /* entries that a lookup checks one by one instead of merging them */
 
 /* ---- Entries ---- */
 
@@ -34,7 +34,7 @@ int map_compare(const struct map_run *a, uint64_t a_at, const struct map_run *b,
     return compare(a_at, b_at);
 }
 
-/* By offset; entries with the same pieces stand together, the highest last. */
+/* Order by offset; entries with the same pieces are adjacent, the highest last. */
 static int compare_places(const void *left, const void *right)
 {
     const struct map_run *a = left, *b = right;
@@ -51,7 +51,7 @@ static int compare_places(const void *left, const void *right)
     return c != 0 ? c : compare(a->position_stride, b->position_stride);
 }
 
-/* Whether `b`, which does not stand before `a`, beats it in every piece. */
+/* Whether `b`, which is not sorted before `a`, hides every piece of it. */
 static int is_hidden(const struct map_run *a, const struct map_run *b)
 {
     if (a->offset != b->offset || a->size != b->size || a->stride != b->stride || a->count != b->count)
@@ -83,7 +83,7 @@ static void runs_fini(struct extent_map *m, struct map_runs *runs)
 
 /* ---- Levels ---- */
 
-/* Of sorted entries: leave out those that are hidden. Returns how many remain. */
+/* Remove hidden entries from sorted ones. Returns how many remain. */
 static size_t runs_thin(struct map_run *run, size_t n)
 {
     size_t kept = 0;
@@ -115,7 +115,7 @@ static int runs_merge(struct extent_map *m, const struct map_runs *a, const stru
     return DELTAFS_OK;
 }
 
-/* Set how far each part of the tree reaches; returns that of run[0 .. n), n > 0. */
+/* Set the reach of each subtree; returns that of run[0 .. n), n > 0. */
 static uint64_t tree_build(struct map_run *run, size_t n)
 {
     size_t middle = n / 2;
@@ -139,7 +139,7 @@ static void fresh_sort(struct map_runs *fresh)
     fresh->count = runs_thin(fresh->run, fresh->count);
 }
 
-/* Make a level of the fresh entries, and of the levels that are not more than twice as long. */
+/* Merge the fresh entries and the levels that are at most twice as long into one level. */
 static int map_flush(struct extent_map *m, struct error *e)
 {
     struct map_runs sum = {0}, next, none = {0};
@@ -177,7 +177,7 @@ static int compare_cuts(const void *left, const void *right)
     return c != 0 ? c : -map_compare(a, a->position, b, b->position);
 }
 
-/* Only one that is higher than all at lower offsets is ever seen. */
+/* Keep only truncations that are higher than all at lower offsets; the others are never visible. */
 static void cuts_settle(struct extent_map *m)
 {
     size_t kept = 0;
@@ -202,7 +202,7 @@ int map_settle(struct extent_map *m, struct error *e)
 
 /* ---- Size ---- */
 
-/* Whether something is above the highest truncation: of a run its last piece, which is the highest and ends last. */
+/* Whether the entry is above the highest truncation. A run's last piece is its highest, and ends last. */
 static int is_above_top(const struct extent_map *m, const struct map_run *x)
 {
     return !m->has_top || map_compare(x, run_last(x), &m->top, m->top.position) >= 0;
@@ -228,7 +228,7 @@ uint64_t extent_map_size(struct extent_map *m)
     return m->size;
 }
 
-/* A truncation or not, `x` is in the map now: what it makes of the size. */
+/* Update the size for `x`, which has just been added. */
 static void size_add(struct extent_map *m, const struct map_run *x, int is_cut)
 {
     if (!is_cut) {
@@ -245,14 +245,14 @@ static void size_add(struct extent_map *m, const struct map_run *x, int is_cut)
         return;
     m->top = *x;
     m->has_top = 1;
-    /* What is above it has to be looked up when somebody asks; mostly there is nothing. */
+    /* The entries above it are searched when the size is asked for; usually there are none. */
     m->is_size_known = map_compare(&m->last, m->last.position, x, x->position) < 0;
     m->size = x->offset;
 }
 
 /* ---- Adding ---- */
 
-/* An extension that is lower than another one and not longer says nothing. */
+/* An extension that is lower than another and not longer has no effect. */
 static int extend_push(struct extent_map *m, const struct map_run *x, struct error *e)
 {
     struct map_runs *all = &m->extends;
@@ -283,7 +283,7 @@ int extent_map_add(struct extent_map *m, const struct extent *x, struct error *e
     int status = DELTAFS_OK;
 
     if (!extent_is_valid(x))
-        return error_set(e, DELTAFS_ERR_INVALID, "an extent's numbers do not fit each other");
+        return error_set(e, DELTAFS_ERR_INVALID, "the numbers of an extent contradict each other");
     if (x->kind == EXTENT_DATA && m->fresh.count >= FRESH_MAX)
         status = map_flush(m, e);
     if (status == DELTAFS_OK && x->kind == EXTENT_DATA)
@@ -316,7 +316,7 @@ static int runs_each_of(const struct map_runs *runs, uint32_t session, uint32_t 
 int extent_map_each_of(struct extent_map *m, uint32_t session, uint32_t writer, map_run_fn fn, void *arg,
                        struct error *e)
 {
-    int status = map_settle(m, e); /* a look-up changes nothing then */
+    int status = map_settle(m, e); /* lookups then change nothing */
 
     if (status == DELTAFS_OK)
         status = runs_each_of(&m->fresh, session, writer, fn, arg, e);

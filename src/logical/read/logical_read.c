@@ -7,7 +7,7 @@
 #include "io/store_format.h"
 
 #define OPEN_MAX_LOGS 256                 /* data logs open at once */
-#define LOOK_UP_MAX   (UINT64_C(8) << 20) /* bytes of the file whose pieces are looked up at once */
+#define LOOK_UP_MAX   (UINT64_C(8) << 20) /* bytes of the file in one lookup */
 
 static int logical_close_sources(deltafs_logical *f, struct error *e)
 {
@@ -41,7 +41,7 @@ static int logical_open_source(deltafs_logical *f, struct source *s, struct erro
     int status = DELTAFS_OK;
 
     if (!session)
-        return error_set(e, DELTAFS_ERR_DAMAGED, "%s: extents of a session %" PRIu32 ", which there is not",
+        return error_set(e, DELTAFS_ERR_DAMAGED, "%s: extents of session %" PRIu32 ", which does not exist",
                          f->container.path, s->session);
     if (f->source_open >= OPEN_MAX_LOGS)
         status = logical_close_sources(f, e);
@@ -73,7 +73,7 @@ static int logical_read_piece(deltafs_logical *f, const struct piece *p, uint8_t
     return status == DELTAFS_OK ? frame_reader_read(&s->reader, p->position, bytes, p->size, e) : status;
 }
 
-/* Bytes that are all in the file, or behind it. */
+/* Read a range that lies inside the file, or behind its end. */
 static int logical_read_range(deltafs_logical *f, uint64_t offset, uint8_t *bytes, uint64_t size, struct error *e)
 {
     int status = DELTAFS_OK;
@@ -94,7 +94,7 @@ static int logical_read_range(deltafs_logical *f, uint64_t offset, uint8_t *byte
     return status;
 }
 
-/* What is written and not in the map yet; and in atomic mode what others have written. */
+/* Add this process's own writes to the map, and in atomic mode those of others. */
 static int logical_look(deltafs_logical *f, const char *call, struct error *e)
 {
     if (!logical_can_read(f))
@@ -133,7 +133,7 @@ int deltafs_logical_read(deltafs_logical *f, uint64_t offset, void *bytes, size_
     return deltafs_logical_read_list(f, 1, &extent, bytes, got);
 }
 
-/* Windows grow over a hole, and are small again behind it: where there is much, not all of it is looked up. */
+/* The window grows over a hole and shrinks behind it, so that dense regions are not looked up as a whole. */
 static int logical_next(deltafs_logical *f, uint64_t *start, uint64_t *end, struct error *e)
 {
     uint64_t window = LOOK_UP_MAX, at = *start;

@@ -3,15 +3,15 @@
 #include "base/memory.h"
 #include "logical/write/captured_keys.h"
 
-#define CHUNK 32768 /* keys that stand together in memory */
+#define CHUNK 32768 /* keys in one allocation */
 
 static const char what[] = "keys of what was written";
 
-/* Rows that stand one each stride in the log. */
+/* Rows at one stride in the log. */
 struct kept_run {
     uint64_t row, count;
     uint64_t position; /* of the first key */
-    uint64_t at;       /* keys kept before it */
+    uint64_t at;       /* keys captured before it */
 };
 
 struct captured_keys {
@@ -64,7 +64,7 @@ static int kept_add_chunk(struct captured_keys *k, struct error *e)
     return status;
 }
 
-/* The rows `row` to `row` + n - 1, whose keys are put in place next. */
+/* Rows `row` to `row` + n - 1; the caller stores their keys next. */
 static int kept_add_run(struct captured_keys *k, uint64_t row, uint64_t n, uint64_t position, struct error *e)
 {
     struct kept_run *last = k->runs > 0 ? &k->run[k->runs - 1] : NULL;
@@ -99,7 +99,7 @@ static void kept_copy(uint8_t *to, const uint8_t *from, size_t n, size_t stride,
 
 void captured_keys_take(struct captured_keys *k, uint64_t offset, const uint8_t *bytes, size_t size, uint64_t position)
 {
-    struct error ignored; /* keys that there is no room for are read back */
+    struct error ignored; /* indexing reads back the keys that do not fit */
 
     if (size < k->size || offset + size - k->size < k->base)
         return;

@@ -1,7 +1,6 @@
-/* Keys that a writer has seen go by in what it wrote to a logical file, so that indexing need not read them back. A key
- * is known by where it stands in the writer's data log: there nothing ever changes, whatever is written over the same
- * place of the file later, and by whom. Those that are cut across two writes are not kept, nor those that there is no
- * room for. */
+/* Keys that a writer captures from its own writes to a logical file, so that indexing need not read them back. A
+ * captured key is identified by its position in the writer's data log, which never changes, even when the file's bytes
+ * are overwritten later. Keys that span two writes, and keys beyond the memory limit, are not captured. */
 #ifndef DELTAFS_CORE_KEPT_KEYS_H
 #define DELTAFS_CORE_KEPT_KEYS_H
 
@@ -11,20 +10,20 @@
 
 struct captured_keys;
 
-/* For the keys of a column that is in one piece; `limit` bytes at most. */
+/* Capture the keys of a contiguous column; at most `limit` bytes. */
 int captured_keys_create(const struct deltafs_column *column, uint64_t limit, struct captured_keys **out,
                          struct error *e);
 DELTAFS_PRIVATE void deltafs_private_captured_keys_destroy(struct captured_keys *k);
-/* `size` bytes were written at `offset` of the file, and stand at `position` of the log, behind all of the calls
- * before. */
+/* Capture from a write of `size` bytes at `offset` of the file, logged at `position`. Positions rise from call to
+ * call. */
 void captured_keys_take(struct captured_keys *k, uint64_t offset, const uint8_t *bytes, size_t size, uint64_t position);
-/* Keys that there was no room for; UINT64_MAX / 2 of NULL. And the rows that a file of `size` bytes has. */
+/* The number of keys that were not captured (UINT64_MAX / 2 for NULL); the rows of a file of `size` bytes. */
 DELTAFS_PRIVATE uint64_t deltafs_private_captured_keys_missed(const struct captured_keys *k);
 DELTAFS_PRIVATE uint64_t deltafs_private_captured_keys_rows(const struct captured_keys *k, uint64_t size);
-/* Whether it has that column's keys. */
+/* Whether the captured keys are those of this column. */
 int captured_keys_are_of(const struct captured_keys *k, const struct deltafs_column *column);
-/* The keys of rows `row` on, at most *n, of which the first stands at `position`: one after another, as they were
- * written, *n of them. NULL if that one is not kept; *n then is how many at least are not. */
+/* The captured keys from row `row` on, whose first is at `position`: contiguous, as written; *n is the maximum and gets
+ * the number. NULL if the first is not captured; *n then gets how many at least are not. */
 const uint8_t *captured_keys_find(const struct captured_keys *k, uint64_t row, uint64_t position, uint64_t *n);
 
 #endif

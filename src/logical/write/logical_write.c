@@ -8,14 +8,14 @@
 #include "io/store_format.h"
 
 #define BUFFER_MAX   (UINT64_C(4) << 20) /* bytes of a data log's buffer */
-#define LIST_MAX     4096                /* extents that may still become longer */
-#define PUBLISH_SOON (1u << 20)          /* bytes of extents that are not held back longer */
-#define PLACE_MIN    (64u << 10)         /* bytes of a write that is worth a place in a frame of its own choice */
+#define LIST_MAX     4096                /* extents that may still grow */
+#define PUBLISH_SOON (1u << 20)          /* bytes of extents after which they are published */
+#define ALIGN_MIN    (64u << 10)         /* bytes; longer writes are aligned within their frames */
 
 /* ---- The session and its logs ---- */
 
-/* What a claimed session is, to the others of the group. */
-struct claim {
+/* What rank 0 broadcasts of the session that it created. */
+struct session_news {
     uint32_t number, writers, buckets;
     uint64_t order;
 };
@@ -29,10 +29,10 @@ int logical_discard_session(deltafs_logical *f, struct error *e)
 
 int logical_create_session(deltafs_logical *f, struct error *e)
 {
-    struct claim claim = {0};
-    struct bytes told = {{0}, 0};
+    struct session_news made = {0};
+    struct bytes message = {{0}, 0};
     struct error ignored;
-    int is_claimed = 0;
+    int is_created = 0;
 
     e->status = DELTAFS_OK;
     if (f->group.rank == 0)
@@ -41,30 +41,30 @@ int logical_create_session(deltafs_logical *f, struct error *e)
         e->status = session_create(&f->container, &f->io, f->group.ranks, f->order, f->volumes, f->sync != SYNC_NONE,
                                    &f->session, e);
     if (e->status == DELTAFS_OK && f->group.rank == 0) {
-        is_claimed = 1;
-        claim = (struct claim){f->session.number, f->session.writers, f->session.buckets, f->session.order};
-        bytes_append(&told, &claim, sizeof claim, e);
+        is_created = 1;
+        made = (struct session_news){f->session.number, f->session.writers, f->session.buckets, f->session.order};
+        bytes_append(&message, &made, sizeof made, e);
     }
-    int status = logical_is_alone(f) ? e->status : f->group.tell(f->group.ctx, &told, e);
-    if (status == DELTAFS_OK && told.used == sizeof claim)
-        memcpy(&claim, told.buffer.bytes, sizeof claim);
-    buffer_fini(&told.buffer);
+    int status = logical_is_alone(f) ? e->status : f->group.tell(f->group.ctx, &message, e);
+    if (status == DELTAFS_OK && message.used == sizeof made)
+        memcpy(&made, message.buffer.bytes, sizeof made);
+    buffer_fini(&message.buffer);
     if (status == DELTAFS_OK && !logical_is_alone(f))
         status = logical_agree(f, e);
-    if (status != DELTAFS_OK && is_claimed)
+    if (status != DELTAFS_OK && is_created)
         logical_discard_session(f, &ignored);
     if (status != DELTAFS_OK)
         return status;
     if (f->group.rank != 0)
         f->session = (struct session){
-            .number = claim.number, .writers = claim.writers, .buckets = claim.buckets, .order = claim.order};
+            .number = made.number, .writers = made.writers, .buckets = made.buckets, .order = made.order};
     f->has_session = 1;
     f->is_durable = 0;
     return DELTAFS_OK;
 }
 
-/* A process alone has waited with it until it writes. What others have done since it opened the file, a truncation too,
- * comes before that; nothing of its own is there yet. */
+/* A process alone creates its session at its first write. Whatever others did since it opened the file, truncation
+ * included, is ordered before that write. */
 static int logical_create_session_late(deltafs_logical *f, struct error *e)
 {
     int status = logical_refresh(f, e);
@@ -113,7 +113,7 @@ static int logical_make_logs(deltafs_logical *f, struct error *e)
 
 /* ---- Publishing ---- */
 
-/* Give the map what is sealed: an entry of the list that is there is not made longer any more. */
+/* Add the sealed entries to the map. A sealed entry never grows. */
 static int logical_show(const struct extent *x, void *arg, struct error *e)
 {
     deltafs_logical *f = arg;
@@ -132,12 +132,12 @@ int logical_seal(deltafs_logical *f, int is_last, struct error *e)
                                 frame_log_end(&f->data), is_last, &f->unpublished.buffer, &f->unpublished.used, e);
     if (status != DELTAFS_OK)
         return status;
-    /* Behind the last batch nobody reads any more. */
+    /* Readers stop at the last batch. */
     if (logical_can_read(f) && !is_last)
         status =
             extent_batches_decode(f->unpublished.buffer.bytes + before, f->unpublished.used - before,
                                   log_seed(f->container.uuid), f->container.path, 0, logical_show, f, &used, &last, e);
-    /* What of it is in the map already may come there again. */
+    /* Adding an entry to the map twice is harmless. */
     if (status == DELTAFS_OK)
         extent_list_clear(&f->list);
     else
@@ -145,7 +145,7 @@ int logical_seal(deltafs_logical *f, int is_last, struct error *e)
     return status;
 }
 
-/* What storage may have lost cannot be written again: nothing that comes after it is taken for durable. */
+/* Data that storage may have lost cannot be written again. No later write counts as durable. */
 static int logical_lose(deltafs_logical *f, const struct error *e)
 {
     f->lost = *e;
@@ -169,7 +169,7 @@ static int logical_sync_name(deltafs_logical *f, struct error *e)
     return DELTAFS_OK;
 }
 
-/* A write that failed, as on a full disk, can be tried again; a sync cannot. */
+/* A failed write (a full disk) can be repeated; a failed sync cannot. */
 static int logical_flush(deltafs_logical *f, int sync, struct error *e)
 {
     int status = frame_log_flush(&f->data, sync, e);
@@ -181,7 +181,7 @@ static int logical_flush(deltafs_logical *f, int sync, struct error *e)
     return status == DELTAFS_OK && sync ? logical_sync_name(f, e) : status;
 }
 
-/* The file, and the session if there is one, once; as for any file, that waits until somebody asks for it. */
+/* Make the file, and its session if it has one, durable once, when the caller asks for it. */
 static int logical_sync_session(deltafs_logical *f, struct error *e)
 {
     int status = DELTAFS_OK;
@@ -196,8 +196,8 @@ static int logical_sync_session(deltafs_logical *f, struct error *e)
     return DELTAFS_OK;
 }
 
-/* Whether the others of the group will be told of what is published: in atomic mode they read it, and at the end nobody
- * is told any more. */
+/* Whether published extents will be exchanged within the group. In atomic mode the others read them from the logs; the
+ * last batch is not exchanged. */
 static int logical_has_news(const deltafs_logical *f, int is_last)
 {
     return !logical_is_alone(f) && logical_can_read(f) && !f->is_atomic && !is_last;
@@ -213,7 +213,7 @@ int logical_publish(deltafs_logical *f, int sync, int is_last, struct error *e)
         status = logical_sync_session(f, e);
     if (status != DELTAFS_OK || !f->has_logs)
         return status;
-    /* Before anything is in the log, where it would come a second time. */
+    /* Reserve before writing to the log: a retry must not log the batch twice. */
     if (is_news)
         status = buffer_reserve(&f->news.buffer, f->news.used + f->unpublished.used, "the index of a logical file", e);
     if (status == DELTAFS_OK)
@@ -227,8 +227,7 @@ int logical_publish(deltafs_logical *f, int sync, int is_last, struct error *e)
     return status;
 }
 
-/* Rank 0: whoever has been writing to a file that was deleted meanwhile writes to nothing; and what is read by its path
- * may be another file's. Whatever else has failed, that is the error then. */
+/* Rank 0: if the file was deleted meanwhile, its path may name another file. That error hides any other. */
 static void logical_check_there(deltafs_logical *f, struct error *e)
 {
     struct error gone;
@@ -238,7 +237,7 @@ static void logical_check_there(deltafs_logical *f, struct error *e)
         *e = gone;
 }
 
-/* Collective: see what others have published. */
+/* Collective: read what others have published. */
 static int logical_refresh_new(deltafs_logical *f, struct error *e)
 {
     int status;
@@ -299,15 +298,14 @@ static int logical_add(deltafs_logical *f, uint64_t offset, const uint8_t *bytes
     return status;
 }
 
-/* At a frame's beginning: a long write stands in its frames as it does in the pages of an ordinary file, so that who
- * reads pages of the file reads as many frames. (It also has the pages of the kernel and those of the reader's memory
- * as the reader of an ordinary file has them: some processors copy at half their speed if the two differ by a few
- * bytes.) */
+/* Start a long write at the same offset within a frame as it has within a page of the file: a read of whole pages then
+ * reads the same number of frames. Some processors also copy at half speed between buffers whose alignment differs by
+ * a few bytes. */
 static int logical_place(deltafs_logical *f, uint64_t offset, size_t size, struct error *e)
 {
     static const uint8_t zeros[FRAME_SIZE];
 
-    if (size < PLACE_MIN || f->list.count > 0 || frame_log_end(&f->data) % FRAME_SIZE != 0)
+    if (size < ALIGN_MIN || f->list.count > 0 || frame_log_end(&f->data) % FRAME_SIZE != 0)
         return DELTAFS_OK;
     return frame_log_append(&f->data, zeros, offset % FRAME_SIZE, e);
 }
@@ -333,7 +331,7 @@ static int logical_write_pieces(deltafs_logical *f, size_t n, const struct delta
 
 /* ---- Atomic mode ---- */
 
-/* Closing lets go of it, too: others must not wait for ever where unlocking fails. */
+/* If unlocking fails, closing the file releases the lock, so that others do not wait for ever. */
 static void logical_unlock(deltafs_logical *f)
 {
     struct error ignored;
@@ -342,9 +340,9 @@ static void logical_unlock(deltafs_logical *f)
         io_file_close(&f->lock, &ignored);
 }
 
-/* Readers share the lock, and so one could come before the last has gone, again and again, while a writer waits. It
- * waits with the gate shut, behind which there are only so many. A reader takes both at once, and opens the gate for
- * the next. Nobody waits for the gate who has the lock. */
+/* Readers share the lock, so new readers could starve a waiting writer. The writer therefore locks the gate first and
+ * waits for the readers that are inside. A reader locks both at once, then unlocks the gate. No process waits for the
+ * gate while it holds the lock. */
 static int logical_pass_gate(deltafs_logical *f, int is_shared, struct error *e)
 {
     int status = is_shared ? io_file_lock_wait(&f->lock, LOCK_FILE, LOCK_BYTES, 1, e)
@@ -358,7 +356,7 @@ static int logical_pass_gate(deltafs_logical *f, int is_shared, struct error *e)
     return status;
 }
 
-/* DELTAFS_ERR_NOT_FOUND, of a file open for reading only, if nobody has ever had it in atomic mode to write. */
+/* DELTAFS_ERR_NOT_FOUND if the file is open for reading only and was never written in atomic mode. */
 static int logical_lock(deltafs_logical *f, int is_shared, struct error *e)
 {
     char *path = NULL;
@@ -372,7 +370,7 @@ static int logical_lock(deltafs_logical *f, int is_shared, struct error *e)
     return status == DELTAFS_OK ? logical_pass_gate(f, is_shared, e) : status;
 }
 
-/* Whether there are locks at all. */
+/* Whether the file system supports locks. */
 static int logical_try_lock(deltafs_logical *f, struct error *e)
 {
     int is_reader = f->mode == O_RDONLY, status = logical_lock(f, is_reader, e);
@@ -399,7 +397,7 @@ int logical_refresh_atomic(deltafs_logical *f, struct error *e)
         status = logical_refresh_alone(f, e);
         if (status != DELTAFS_OK)
             return status;
-        status = logical_lock(f, 1, &own); /* the first such writer may have come meanwhile */
+        status = logical_lock(f, 1, &own); /* the first atomic writer may have started meanwhile */
         if (status == DELTAFS_ERR_NOT_FOUND)
             return DELTAFS_OK;
     }
@@ -409,8 +407,8 @@ int logical_refresh_atomic(deltafs_logical *f, struct error *e)
     return status;
 }
 
-/* Where others' work is seen late, so would this process's be until it is with the server. */
-static int logical_hand_in(deltafs_logical *f, struct error *e)
+/* On a client-cached file system, others see a write only once the server has it. */
+static int logical_flush_to_server(deltafs_logical *f, struct error *e)
 {
     if (f->has_logs &&
         (io_file_catch_up(&f->data.file, e) != DELTAFS_OK || io_file_catch_up(&f->extents.file, e) != DELTAFS_OK))
@@ -418,8 +416,8 @@ static int logical_hand_in(deltafs_logical *f, struct error *e)
     return DELTAFS_OK;
 }
 
-/* In atomic mode a write comes behind all that others have written when it begins, and is there for all when it has
- * ended; one at a time. */
+/* In atomic mode one write runs at a time. It is ordered after all writes that ended before it, and every process sees
+ * it once it returns. */
 static int logical_write_atomic(deltafs_logical *f, size_t n, const struct deltafs_extent *extent, const uint8_t *bytes,
                                 struct error *e)
 {
@@ -433,12 +431,12 @@ static int logical_write_atomic(deltafs_logical *f, size_t n, const struct delta
     if (status == DELTAFS_OK)
         status = logical_publish(f, 0, 0, e);
     if (status == DELTAFS_OK)
-        status = logical_hand_in(f, e);
+        status = logical_flush_to_server(f, e);
     logical_unlock(f);
     return status;
 }
 
-/* ---- Writing, as the caller asks for it ---- */
+/* ---- Public functions ---- */
 
 int deltafs_logical_write_list(deltafs_logical *f, size_t n, const struct deltafs_extent *extent, const void *bytes)
 {
@@ -454,7 +452,7 @@ int deltafs_logical_write_list(deltafs_logical *f, size_t n, const struct deltaf
                                "%s: %" PRIu64 " bytes at offset %" PRIu64 " are beyond the greatest size of a file",
                                f->container.path, extent[i].size, extent[i].offset);
     }
-    /* What writes nothing makes no logs, either. */
+    /* An empty write creates no logs. */
     if (status != DELTAFS_OK || !has_bytes)
         return status;
     return f->is_atomic ? logical_write_atomic(f, n, extent, bytes, e) : logical_write_pieces(f, n, extent, bytes, e);
@@ -469,7 +467,7 @@ int deltafs_logical_write(deltafs_logical *f, uint64_t offset, const void *bytes
 
 /* ---- The file's size ---- */
 
-/* Collective: raise the order above all that is known to any. */
+/* Collective: raise the order above every order that any rank knows. */
 static int logical_raise(deltafs_logical *f, struct error *e)
 {
     uint64_t order = f->order;
@@ -480,8 +478,8 @@ static int logical_raise(deltafs_logical *f, struct error *e)
     return status;
 }
 
-/* One process notes the new size in its log, at once: a truncation that comes late would take away what comes after.
- * One to nothing is durable before what it makes superfluous is removed. */
+/* One process logs the new size at once: a late truncation would remove later writes. A truncation to zero is durable
+ * before the old sessions are removed. */
 static int logical_note_size(deltafs_logical *f, enum extent_kind kind, uint64_t size, struct error *e)
 {
     int status = f->has_logs ? container_check(&f->container, &f->io, e) : logical_make_logs(f, e);
@@ -492,8 +490,8 @@ static int logical_note_size(deltafs_logical *f, enum extent_kind kind, uint64_t
     return status == DELTAFS_OK ? logical_publish(f, size == 0 && f->sync != SYNC_NONE, 0, e) : status;
 }
 
-/* The others of the group see it without reading. So does rank 0 of a file that is open for writing only: what it
- * writes itself is not in its map, but what was there before is. */
+/* The other ranks apply the new size without reading the log. So does rank 0 of a write-only file, whose map holds the
+ * earlier extents only. */
 static int logical_see_size(deltafs_logical *f, enum extent_kind kind, uint64_t size, struct error *e)
 {
     const struct extent x = {.kind = kind, .offset = size, .count = 1, .order = f->order, .session = f->session.number};
@@ -513,7 +511,7 @@ static int logical_change_size(deltafs_logical *f, enum extent_kind kind, uint64
     return status;
 }
 
-/* In atomic mode rank 0 changes it as it would write. The others are here, too, and wait for no lock. */
+/* In atomic mode rank 0 changes the size like a write. The other ranks take part and need no lock. */
 static int logical_lock_size(deltafs_logical *f, int *is_locked, struct error *e)
 {
     e->status = f->group.rank == 0 ? logical_lock(f, 0, e) : DELTAFS_OK;

@@ -12,7 +12,7 @@ const char *deltafs_logical_errmsg(const deltafs_logical *f)
     return f ? f->error.text : deltafs_private_thread_error()->text;
 }
 
-/* In atomic mode others' writes count as soon as they have returned. */
+/* In atomic mode the size includes every write that has returned. */
 int deltafs_logical_size(deltafs_logical *f, uint64_t *size)
 {
     int status = f->is_atomic ? logical_seal(f, 0, &f->error) : DELTAFS_OK;
@@ -30,9 +30,9 @@ int deltafs_logical_io_stat(const deltafs_logical *f, struct deltafs_io_stat *ou
     return DELTAFS_OK;
 }
 
-/* ---- What there is ---- */
+/* ---- Statistics ---- */
 
-/* Adds the bytes that are stored of the file at `path`, which it frees. */
+/* Add the stored bytes of the file at `path`; frees `path`. */
 static int ask_size_of(deltafs_logical *f, char *path, uint64_t *bytes, struct error *e)
 {
     struct io_file file;
@@ -49,7 +49,7 @@ static int ask_size_of(deltafs_logical *f, char *path, uint64_t *bytes, struct e
     return status != DELTAFS_OK ? status : closed;
 }
 
-/* The same; a file that is not there has none. */
+/* The same; a missing file has 0 bytes. */
 static int ask_add_size(deltafs_logical *f, char *path, uint64_t *bytes, struct error *e)
 {
     int status = ask_size_of(f, path, bytes, e);
@@ -76,7 +76,7 @@ static int ask_session_size(deltafs_logical *f, const struct session *s, uint64_
                : status;
 }
 
-/* Adds what there is to say of another one's session; nothing of one that has been removed since it became known. */
+/* Add the counts of another session; nothing if it has been removed since. */
 static int ask_session(deltafs_logical *f, const struct session *s, struct deltafs_logical_stat *stat, struct error *e)
 {
     struct session now;
@@ -143,8 +143,8 @@ int deltafs_kind(const char *path, char *kind)
                         : error_set(e, DELTAFS_ERR_INVALID, "deltafs_kind: path and kind must be given");
 }
 
-/* All batches of a closed session into one file. One of which a crash has taken something stays as it is: who opens it
- * is told so. */
+/* Write all batches of a closed session into one file. A session that a crash left incomplete stays as it is: opening
+ * it reports that. */
 static int flatten_session(const struct container *c, struct io *io, const struct session *s, struct error *e)
 {
     struct bytes all = {{0}, 0};
