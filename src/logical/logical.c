@@ -8,10 +8,10 @@
 #include "logical/format/flat.h"
 #include "io/store_format.h"
 
-#define MEMORY_DEFAULT (UINT64_C(16) << 20) /* bytes of buffers, where the option memory is auto */
-#define PIECES_PART    16                   /* this part of it is what a look-up finds at once */
-#define KEPT_DEFAULT   (UINT64_C(64) << 20) /* bytes of keys, where the option memory is auto */
-#define KEPT_PART      8                    /* or this part of it, of a file that is read, too */
+#define MEMORY_DEFAULT  (UINT64_C(16) << 20) /* bytes of buffers, where the option memory is auto */
+#define PIECES_PART     16                   /* this part of it is for the pieces of one lookup */
+#define CAPTURE_DEFAULT (UINT64_C(64) << 20) /* bytes of captured keys, where the option memory is auto */
+#define CAPTURE_PART    8                    /* or this part of it, if the file is also read */
 
 int logical_agree(deltafs_logical *f, struct error *e)
 {
@@ -26,16 +26,16 @@ int logical_gather(deltafs_logical *f, const void *mine, size_t n, struct bytes 
 
 /* ---- Opening ---- */
 
-/* What there is for keys, where they may be kept: of a file that is read, too, the cache has so much less. */
-static uint64_t logical_kept_limit(const deltafs_logical *f, const deltafs_options *o)
+/* Bytes for captured keys. If the file is also read, they reduce the cache. */
+static uint64_t logical_capture_limit(const deltafs_logical *f, const deltafs_options *o)
 {
     uint64_t memory = deltafs_private_options_number(o, OPTION_MEMORY);
 
     if (!f->group.ctx || f->mode == O_RDONLY || *deltafs_private_options_text(o, OPTION_KEY) == '\0')
         return 0;
     if (memory == OPTION_AUTO)
-        return KEPT_DEFAULT;
-    return logical_can_read(f) ? memory / KEPT_PART : memory / 2;
+        return CAPTURE_DEFAULT;
+    return logical_can_read(f) ? memory / CAPTURE_PART : memory / 2;
 }
 
 static int logical_configure(deltafs_logical *f, const deltafs_options *o, struct error *e)
@@ -43,14 +43,14 @@ static int logical_configure(deltafs_logical *f, const deltafs_options *o, struc
     uint64_t memory = deltafs_private_options_number(o, OPTION_MEMORY);
 
     f->memory_limit = memory == OPTION_AUTO ? MEMORY_DEFAULT : memory;
-    /* Half is for the cache, a quarter for what is written; the rest is the index's, which has no limit with auto. */
+    /* Half is for the cache, a quarter for write buffers; the rest is for the index, which has no limit with auto. */
     f->memory.limit = memory == OPTION_AUTO ? UINT64_MAX : memory - memory / 2;
     f->map.memory = f->pieces.memory = f->list.memory = &f->memory;
     f->heard.buffer.memory = f->unpublished.buffer.memory = f->news.buffer.memory = &f->memory;
-    f->kept_limit = logical_kept_limit(f, o);
+    f->capture_limit = logical_capture_limit(f, o);
     f->cache_limit = logical_can_read(f) ? f->memory_limit / 2 : 0;
     if (memory != OPTION_AUTO && f->cache_limit > 0)
-        f->cache_limit -= f->kept_limit;
+        f->cache_limit -= f->capture_limit;
     f->pieces.limit = (size_t)(f->memory_limit / PIECES_PART / sizeof(struct piece));
     f->sync = (enum option_sync)deltafs_private_options_number(o, OPTION_SYNC);
     f->index = (enum option_extents)deltafs_private_options_number(o, OPTION_EXTENTS);
@@ -58,7 +58,7 @@ static int logical_configure(deltafs_logical *f, const deltafs_options *o, struc
     return f->volumes ? DELTAFS_OK : error_no_memory(e, 1, "an option");
 }
 
-/* A process that is no rank of a job may have a second processor for the checksums of what it reads. */
+/* A process outside MPI may use a second processor to verify checksums. */
 static int logical_make_team(deltafs_logical *f, const deltafs_options *o, struct error *e)
 {
     uint64_t threads = deltafs_private_options_number(o, OPTION_THREADS);
@@ -68,7 +68,7 @@ static int logical_make_team(deltafs_logical *f, const deltafs_options *o, struc
     return threads > 0 && logical_can_read(f) ? team_create((uint32_t)threads, &f->team, e) : DELTAFS_OK;
 }
 
-/* Options that were not given are those of the environment. */
+/* NULL options mean those of the environment. */
 static int logical_options(deltafs_logical *f, const deltafs_options *given, struct error *e)
 {
     deltafs_options *o = NULL;
@@ -85,7 +85,7 @@ static int logical_options(deltafs_logical *f, const deltafs_options *given, str
     return status;
 }
 
-/* Rank 0 makes the container, or opens it; the others hear from it whose it is when they learn what is in it. */
+/* Rank 0 creates or opens the container. The other ranks get its UUID at the first refresh. */
 static int logical_open_container(deltafs_logical *f, const char *path, int flags, struct error *e)
 {
     int is_new;
@@ -113,7 +113,7 @@ static int logical_open_parts(deltafs_logical *f, const char *path, int flags, c
     if (!logical_is_alone(f) || e->status == DELTAFS_OK)
         e->status = logical_refresh(f, e);
     status = e->status;
-    /* A job's ranks share a session, which is claimed while all are here; one process waits until it writes. */
+    /* A job's ranks share a session and create it here, together; a process alone creates one at its first write. */
     if (status == DELTAFS_OK && f->mode != O_RDONLY && !logical_is_alone(f))
         status = logical_create_session(f, e);
     if (status == DELTAFS_OK && (flags & O_TRUNC) && f->mode != O_RDONLY && f->size > 0)
@@ -121,7 +121,7 @@ static int logical_open_parts(deltafs_logical *f, const char *path, int flags, c
     return status;
 }
 
-/* Whether others may have seen something in the own log, which then counts. */
+/* Whether others may have read something in this session's log. */
 static int logical_has_published(deltafs_logical *f)
 {
     uint64_t size;
@@ -130,8 +130,7 @@ static int logical_has_published(deltafs_logical *f)
     return f->has_logs && (io_file_size(&f->extents.file, &size, &ignored) != DELTAFS_OK || size > LOG_HEADER_SIZE);
 }
 
-/* Opening has failed, on all ranks: none but rank 0 can have made logs. The session goes, as far as that can be done.
- */
+/* Opening has failed on all ranks; only rank 0 can have created logs. Remove the session as far as possible. */
 static void logical_discard(deltafs_logical *f)
 {
     struct error ignored;
@@ -170,7 +169,7 @@ static int logical_free(deltafs_logical *f, struct error *e)
     extent_map_fini(&f->map);
     pieces_fini(&f->pieces);
     extent_list_fini(&f->list);
-    deltafs_private_captured_keys_destroy(f->kept);
+    deltafs_private_captured_keys_destroy(f->captured);
     buffer_fini(&f->unpublished.buffer);
     buffer_fini(&f->news.buffer);
     container_fini(&f->container);
@@ -184,7 +183,7 @@ int deltafs_private_logical_open_group(const char *path, int flags, const deltaf
     struct error second;
     deltafs_logical *f = calloc(1, sizeof *f);
 
-    /* The others are at the first agreement of logical_open_parts. */
+    /* The other ranks wait in the first agreement of logical_open_parts. */
     if (!f) {
         error_no_memory(e, sizeof *f, "a file's handle");
         return group->ranks > 1 ? group->agree(group->ctx, e) : e->status;
@@ -205,14 +204,14 @@ int deltafs_private_logical_open_group(const char *path, int flags, const deltaf
 
 void deltafs_private_logical_capture_keys(deltafs_logical *f, const deltafs_options *o)
 {
-    struct error ignored; /* they will be read back */
+    struct error ignored; /* indexing reads back what is not captured */
     struct deltafs_table *t;
 
-    if (f->kept_limit == 0 ||
+    if (f->capture_limit == 0 ||
         deltafs_table_from_options(f->container.path, o, deltafs_private_options_number(o, OPTION_SKIP), &t) !=
             DELTAFS_OK)
         return;
-    captured_keys_create(&t->column[t->key], f->kept_limit, &f->kept, &ignored);
+    captured_keys_create(&t->column[t->key], f->capture_limit, &f->captured, &ignored);
     deltafs_table_destroy(t);
 }
 
@@ -229,27 +228,27 @@ int deltafs_logical_open(const char *path, int flags, const deltafs_options *opt
 
 /* ---- Closing ---- */
 
-/* What a rank knows of the session at its end. */
-struct last_word {
+/* What a rank reports of the session at the close. */
+struct session_end {
     uint64_t logs, order, size;
     uint64_t unsynced; /* ranks whose logs are not all on storage */
 };
 
-/* Collective: all ranks' words become one, and with index=flatten `batches` gets what all have published. *e may be an
- * error of this rank's. */
-static int logical_exchange_all(deltafs_logical *f, struct last_word *word, struct bytes *batches, struct error *e)
+/* Collective: combine the reports of all ranks; with extents=flatten `batches` gets what all have published. *e may be
+ * an error of this rank. */
+static int logical_exchange_all(deltafs_logical *f, struct session_end *end, struct bytes *batches, struct error *e)
 {
     struct bytes all = {{0}, 0}, own = *batches;
-    struct last_word one;
-    int status = f->group.gather(f->group.ctx, word, sizeof *word, &all, e);
+    struct session_end one;
+    int status = f->group.gather(f->group.ctx, end, sizeof *end, &all, e);
 
-    word->logs = word->unsynced = 0;
+    end->logs = end->unsynced = 0;
     for (size_t at = 0; at < all.used && status == DELTAFS_OK; at += sizeof one) {
         memcpy(&one, all.buffer.bytes + at, sizeof one);
-        word->logs += one.logs;
-        word->unsynced += one.unsynced;
-        word->order = one.order > word->order ? one.order : word->order;
-        word->size = one.size > word->size ? one.size : word->size;
+        end->logs += one.logs;
+        end->unsynced += one.unsynced;
+        end->order = one.order > end->order ? one.order : end->order;
+        end->size = one.size > end->size ? one.size : end->size;
     }
     all.used = 0;
     if (status != DELTAFS_OK || f->index != EXTENTS_FLATTEN) {
@@ -262,28 +261,27 @@ static int logical_exchange_all(deltafs_logical *f, struct last_word *word, stru
     return status;
 }
 
-/* The session's closing line says how many logs there are, and the file's size. One without logs is removed instead.
- * What goes wrong with it on rank 0 alone is told to all at the end of the close. */
+/* The session's closing line records the number of logs and the file's size. A session without logs is removed. The end
+ * of the close reports an error of rank 0 to all. */
 static int logical_close_session(deltafs_logical *f, struct bytes *batches, int is_synced, struct error *e)
 {
-    struct last_word word = {(uint64_t)f->has_logs, f->order, f->size, (uint64_t)(f->has_logs && !is_synced)};
-    int status = logical_is_alone(f) ? e->status : logical_exchange_all(f, &word, batches, e),
-        sync = word.unsynced == 0;
+    struct session_end end = {(uint64_t)f->has_logs, f->order, f->size, (uint64_t)(f->has_logs && !is_synced)};
+    int status = logical_is_alone(f) ? e->status : logical_exchange_all(f, &end, batches, e), sync = end.unsynced == 0;
 
     if (status != DELTAFS_OK || f->group.rank != 0 || !f->has_session)
         return status;
-    if (word.logs == 0)
+    if (end.logs == 0)
         return logical_discard_session(f, e);
     status = container_check(&f->container, &f->io, e);
     if (status == DELTAFS_OK && f->index == EXTENTS_FLATTEN)
         status = flat_write(&f->container, &f->io, &f->session, batches->buffer.bytes, batches->used, sync, e);
     return status == DELTAFS_OK
-               ? session_close(&f->container, &f->io, &f->session, (uint32_t)word.logs, word.order, word.size, sync, e)
+               ? session_close(&f->container, &f->io, &f->session, (uint32_t)end.logs, end.order, end.size, sync, e)
                : status;
 }
 
-/* What is only for reading gives its memory to the last words. */
-static void logical_forget(deltafs_logical *f)
+/* Free the memory that only reading needs. */
+static void logical_free_index(deltafs_logical *f)
 {
     extent_map_fini(&f->map);
     pieces_fini(&f->pieces);
@@ -295,10 +293,10 @@ static void logical_forget(deltafs_logical *f)
 static int logical_close_writer(deltafs_logical *f, struct error *e)
 {
     struct bytes batches = {{0}, 0};
-    /* Where all is on storage already, the end is there, too: then nothing of the session can be missing. */
+    /* If all logs are durable already, the closing line is made durable too. */
     int sync = f->sync == SYNC_CLOSE || (f->has_logs && !f->is_unsynced);
 
-    logical_forget(f);
+    logical_free_index(f);
     e->status = logical_publish(f, sync, 1, e);
     if (e->status == DELTAFS_OK && f->index == EXTENTS_FLATTEN && f->has_logs)
         e->status = logical_read_own(f, &batches, e);

@@ -120,7 +120,7 @@ static struct captured_keys *stream_keep(uint64_t limit)
 
 static struct key_writer stream_writer(const deltafs_logical *f)
 {
-    struct key_writer w = {.session = f->session.number, .keys = f->kept};
+    struct key_writer w = {.session = f->session.number, .keys = f->captured};
 
     memcpy(w.uuid, f->container.uuid, sizeof w.uuid);
     return w;
@@ -131,7 +131,7 @@ static struct key_writer stream_writer(const deltafs_logical *f)
 static uint64_t stream_check(deltafs_logical *f, uint64_t cut)
 {
     struct key_writer w = stream_writer(f), idle = w;
-    struct captured_keys *kept = f->kept;
+    struct captured_keys *kept = f->captured;
     struct io io = io_default();
     struct deltafs_io_stat before = {0}, after = {0};
     struct seen seen = {0};
@@ -140,7 +140,7 @@ static uint64_t stream_check(deltafs_logical *f, uint64_t cut)
 
     idle.writer = 1;
     idle.keys = NULL;
-    f->kept = NULL;
+    f->captured = NULL;
     CHECK_IS(deltafs_logical_close(f), DELTAFS_OK);
     seen.rows = model.size < model.skip ? 0 : (model.size - model.skip) / model.column.stride;
     cut = cut < seen.rows ? cut : seen.rows;
@@ -173,8 +173,9 @@ static void test_anyhow(void **state)
         }
         deltafs_logical *f = stream_open(rng_below(&r, 2) ? O_RDWR : O_WRONLY);
         /* Sometimes there is room for the first few only: of keys, or of runs. */
-        f->kept = rng_below(&r, 4) ? stream_keep(rng_below(&r, 3) ? UINT64_C(1) << 20 : 140000 * model.column.size / 4)
-                                   : NULL;
+        f->captured = rng_below(&r, 4)
+                          ? stream_keep(rng_below(&r, 3) ? UINT64_C(1) << 20 : 140000 * model.column.size / 4)
+                          : NULL;
         stream_fill(f, &r, rng_below(&r, 4) != 0);
         stream_check(f, rng_below(&r, 1000));
     }
@@ -192,7 +193,7 @@ static void test_not_read(void **state)
         model.column = (struct deltafs_column){.name = "id", .kind = 'u', .size = 8, .stride = 48, .offset = 24};
         stream_name("not-read", (int)i);
         deltafs_logical *f = stream_open(O_WRONLY);
-        f->kept = stream_keep(UINT64_C(1) << 20);
+        f->captured = stream_keep(UINT64_C(1) << 20);
         for (uint64_t at = 0; at + pieces[i] <= 24000; at += pieces[i])
             stream_write(f, &r, at, pieces[i]);
         CHECK(stream_check(f, UINT64_MAX) == 0);
@@ -229,12 +230,12 @@ static void test_many(void **state)
         uint64_t next = 0;
         stream_name("many", is_enough);
         deltafs_logical *f = stream_open(O_WRONLY);
-        struct captured_keys *kept = f->kept = stream_keep(is_enough ? 2 << 20 : 600000);
+        struct captured_keys *kept = f->captured = stream_keep(is_enough ? 2 << 20 : 600000);
         CHECK_IS(deltafs_logical_write(f, 0, bytes, (size_t)ROWS * RECORD), DELTAFS_OK);
         CHECK(deltafs_private_captured_keys_missed(kept) == (is_enough ? 0 : ROWS - 65536));
         CHECK(deltafs_private_captured_keys_rows(kept, (uint64_t)ROWS * RECORD) == ROWS);
         const struct key_writer w = stream_writer(f);
-        f->kept = NULL;
+        f->captured = NULL;
         CHECK_IS(deltafs_logical_close(f), DELTAFS_OK);
         CHECK_IS(key_file_open(&file, &io, model.path, 'f', NULL, NULL, &e), DELTAFS_OK);
         key_file_io_stat(&file, &before);
@@ -266,10 +267,10 @@ static void test_negative(void **state)
     model.column = c;
     stream_name("negative", 0);
     deltafs_logical *f = stream_open(O_WRONLY);
-    struct captured_keys *kept = f->kept = stream_keep(1 << 20);
+    struct captured_keys *kept = f->captured = stream_keep(1 << 20);
     CHECK_IS(deltafs_logical_write(f, 0, bytes, sizeof bytes), DELTAFS_OK);
     const struct key_writer w = stream_writer(f);
-    f->kept = NULL;
+    f->captured = NULL;
     CHECK_IS(deltafs_logical_close(f), DELTAFS_OK);
     CHECK_IS(key_file_open(&file, &io, model.path, 'f', NULL, NULL, &e), DELTAFS_OK);
     CHECK_IS(key_column_scan_written(&file, &c, 10, 0, 10, &w, model.path, count_keys, &next, &e), DELTAFS_ERR_SCHEMA);
@@ -293,10 +294,10 @@ static void test_replaced(void **state)
         model.column = (struct deltafs_column){.name = "id", .kind = 'u', .size = 8, .stride = 48, .offset = 24};
         stream_name("replaced", is_plain);
         deltafs_logical *f = stream_open(O_WRONLY);
-        f->kept = stream_keep(UINT64_C(1) << 20);
+        f->captured = stream_keep(UINT64_C(1) << 20);
         stream_write(f, &r, 0, 4800);
         const struct key_writer w = stream_writer(f);
-        f->kept = NULL;
+        f->captured = NULL;
         CHECK_IS(deltafs_logical_close(f), DELTAFS_OK);
         unit_remove(model.path);
         f = is_plain ? NULL : stream_open(O_WRONLY);
@@ -336,7 +337,7 @@ static void test_memory(void **state)
         stream_name("memory", i);
         CHECK_IS(deltafs_private_logical_open_group(model.path, flags[i] | O_CREAT, o, &group, &f, &e), DELTAFS_OK);
         deltafs_private_logical_capture_keys(f, o);
-        CHECK(f->kept);
+        CHECK(f->captured);
         CHECK(f->memory.limit + f->cache.bytes + f->kept_limit <= LEAST);
         rng_fill(&r, bytes, sizeof bytes);
         for (uint64_t n = 0; n < PIECES; n++)

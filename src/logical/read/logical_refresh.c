@@ -1,7 +1,7 @@
-/* Coming to know what stands where. Rank 0 looks which sessions there are, and, if they are few, which logs; each rank
- * reads a share of the extent logs, and all get what all have read (PLFS calls this the parallel index read; He et al.,
- * CLUSTER'13). Where ranks outnumber processors each collective call costs more than many small files: they are few,
- * and carry errors with what they are for. */
+/* Builds the merged extent index. Rank 0 lists the sessions and, if they are few, their logs. Each rank reads a share
+ * of the extent logs, and all exchange what they have read (the parallel index read of PLFS; He et al., CLUSTER'13).
+ * Where ranks outnumber processors, a collective call costs more than many small files, so the calls are few and carry
+ * errors along with their data. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -11,30 +11,30 @@
 #include "io/log.h"
 #include "io/store_format.h"
 
-#define TRIES        100 /* while others remove what is being read */
-#define FEW_SESSIONS 1   /* for each rank: more are not looked at by rank 0 for all */
+#define TRIES        100 /* while other processes remove sessions */
+#define FEW_SESSIONS 1   /* for each rank; if there are more, rank 0 does not inspect them for all */
 
 /* ---- Which logs there are ---- */
 
-/* A session that is to be read; the numbers of its writers that have logs follow, unless all have. */
+/* A session to be read. The numbers of the writers that have logs follow, unless all have. */
 struct row {
     struct session session;
     uint32_t writers;
     int is_all;
 };
 
-/* What rank 0 tells the others. Behind it come rows, for all to share; or, where there are so many sessions that each
- * rank looks at a share of them for itself, their numbers. */
+/* What rank 0 broadcasts. Rows follow, to be divided among the ranks; or, if there are too many sessions, their
+ * numbers: then each rank inspects a share of them. */
 struct table_head {
     uint8_t uuid[16];
     uint64_t numbers;
 };
 
-/* Whether, and how, what failed is tried again. */
-enum retry { RETRY_NOT, RETRY_ANEW, RETRY_FORGIVING, RETRY_NEVER };
+/* Whether and how a failed attempt is repeated. */
+enum retry { RETRY_NOT, RETRY_AGAIN, RETRY_FORGIVING, RETRY_NEVER };
 
-/* What rank 0 has found. */
-struct look {
+/* What rank 0 found. */
+struct listing {
     uint32_t *number; /* of all sessions */
     size_t count;
     struct bytes table;
@@ -48,7 +48,7 @@ static const struct session *logical_known(const deltafs_logical *f, uint32_t nu
     return NULL;
 }
 
-/* Whether all that the session's closing line speaks of must be there. */
+/* Whether everything that the session's closing line names must exist. */
 static int logical_is_whole(const deltafs_logical *f, const struct session *s)
 {
     return s->is_closed && (s->is_synced || !f->is_forgiving);
@@ -82,7 +82,7 @@ static int logical_put_row(deltafs_logical *f, const struct session *s, struct b
     return status;
 }
 
-/* A session that does not count, or has just been removed, has no row. */
+/* A session that is not valid, or has just been removed, has no row. */
 static int logical_find_row(deltafs_logical *f, uint32_t number, struct bytes *rows, struct error *e)
 {
     struct session s;
@@ -93,7 +93,7 @@ static int logical_find_row(deltafs_logical *f, uint32_t number, struct bytes *r
     return status == DELTAFS_OK ? logical_put_row(f, &s, rows, e) : status;
 }
 
-/* Whether a session may have something new in it. */
+/* Whether a session may contain something new. */
 static int logical_is_news(const deltafs_logical *f, uint32_t number, int with_own)
 {
     const struct session *before = logical_known(f, number);
@@ -102,54 +102,54 @@ static int logical_is_news(const deltafs_logical *f, uint32_t number, int with_o
     return (!before || !before->is_closed) && (!is_own || with_own);
 }
 
-/* All sessions with something new in them: rows, or numbers if there are more than `few`. */
-static int logical_make_table(deltafs_logical *f, int with_own, size_t few, struct look *look, struct error *e)
+/* List all sessions that may contain something new: rows, or numbers if there are more than `few`. */
+static int logical_make_table(deltafs_logical *f, int with_own, size_t few, struct listing *listing, struct error *e)
 {
     struct table_head head = {.numbers = 0};
-    int status = session_numbers(&f->container, &f->io, &look->number, &look->count, e);
+    int status = session_numbers(&f->container, &f->io, &listing->number, &listing->count, e);
 
-    for (size_t i = 0; i < look->count; i++)
-        head.numbers += (uint64_t)logical_is_news(f, look->number[i], with_own);
+    for (size_t i = 0; i < listing->count; i++)
+        head.numbers += (uint64_t)logical_is_news(f, listing->number[i], with_own);
     int is_few = head.numbers <= few;
     memcpy(head.uuid, f->container.uuid, sizeof head.uuid);
     head.numbers = is_few ? 0 : head.numbers;
     if (status == DELTAFS_OK)
-        status = bytes_append(&look->table, &head, sizeof head, e);
-    for (size_t i = 0; i < look->count && status == DELTAFS_OK; i++)
-        if (logical_is_news(f, look->number[i], with_own))
-            status = is_few ? logical_find_row(f, look->number[i], &look->table, e)
-                            : bytes_append(&look->table, &look->number[i], sizeof *look->number, e);
+        status = bytes_append(&listing->table, &head, sizeof head, e);
+    for (size_t i = 0; i < listing->count && status == DELTAFS_OK; i++)
+        if (logical_is_news(f, listing->number[i], with_own))
+            status = is_few ? logical_find_row(f, listing->number[i], &listing->table, e)
+                            : bytes_append(&listing->table, &listing->number[i], sizeof *listing->number, e);
     return status;
 }
 
-/* Whether a session that was there has gone: another process cut the file to nothing and removed it meanwhile. What
- * could not be read of it is no damage; a new look shows the truncation instead. */
-static int look_is_outdated(deltafs_logical *f, const struct look *look)
+/* Whether a listed session is gone: another process truncated the file to zero and removed it meanwhile. Failing to
+ * read it is no damage; a new listing shows the truncation. */
+static int listing_is_outdated(deltafs_logical *f, const struct listing *listing)
 {
     uint32_t *now = NULL;
     size_t n = 0, k = 0;
     struct error ignored;
     int status = session_numbers(&f->container, &f->io, &now, &n, &ignored);
 
-    for (size_t i = 0; i < n && k < look->count; i++)
-        k += now[i] == look->number[k];
+    for (size_t i = 0; i < n && k < listing->count; i++)
+        k += now[i] == listing->number[k];
     free(now);
-    return status == DELTAFS_OK && k < look->count;
+    return status == DELTAFS_OK && k < listing->count;
 }
 
-/* The sessions that counted when an attempt had ended. The first thing that a removal takes of a session is its text,
- * and the last its folder: one whose logs are about to go is not told by its folder from one that a crash has hurt. */
-struct census {
+/* The valid sessions at the end of an attempt. A removal deletes a session's SESSION file first and its folder last, so
+ * the folder alone does not tell a session under removal from one that a crash has damaged. */
+struct snapshot {
     struct session *session;
     size_t count;
     int is_taken;
-    int is_fresh; /* at this attempt, of which the next speaks */
-    int has_lost; /* one that counted the last time does not any more; or there was no last time */
+    int is_fresh; /* taken in this attempt */
+    int has_lost; /* a session of the last snapshot is gone, or there was no last one */
 };
 
-static int scan_sessions_take(deltafs_logical *f, struct census *c, struct error *e)
+static int scan_sessions_take(deltafs_logical *f, struct snapshot *c, struct error *e)
 {
-    struct census now = {.is_taken = 1, .is_fresh = 1, .has_lost = !c->is_taken};
+    struct snapshot now = {.is_taken = 1, .is_fresh = 1, .has_lost = !c->is_taken};
     int status = session_list(&f->container, &f->io, &now.session, &now.count, e);
 
     if (status != DELTAFS_OK)
@@ -166,29 +166,31 @@ static int scan_sessions_take(deltafs_logical *f, struct census *c, struct error
     return DELTAFS_OK;
 }
 
-/* An attempt begins: nobody has looked yet which sessions count at its end. */
-static void scan_sessions_begin(struct census *c)
+/* An attempt begins: no snapshot has been taken in it yet. */
+static void scan_sessions_begin(struct snapshot *c)
 {
     c->is_fresh = c->has_lost = 0;
 }
 
-/* What is left is not taken for the file if a session went while it was read: that may be what was missing. */
-static int logical_settle(deltafs_logical *f, struct census *census, struct error *e)
+/* If a session was removed during a forgiving attempt, the missing parts may be its own: do not accept the result. */
+static int logical_settle(deltafs_logical *f, struct snapshot *snapshot, struct error *e)
 {
-    int status = f->is_forgiving ? scan_sessions_take(f, census, e) : DELTAFS_OK;
+    int status = f->is_forgiving ? scan_sessions_take(f, snapshot, e) : DELTAFS_OK;
 
     if (!f->is_forgiving || status != DELTAFS_OK)
         return status;
-    return census->has_lost ? error_set(e, DELTAFS_ERR_DAMAGED,
-                                        "%s: sessions are removed while it is read, again and again", f->container.path)
-                            : DELTAFS_OK;
+    return snapshot->has_lost
+               ? error_set(e, DELTAFS_ERR_DAMAGED, "%s: other processes keep removing its sessions while it is read",
+                           f->container.path)
+               : DELTAFS_OK;
 }
 
-/* What to do about an attempt to read what `look` has found, which has ended with `status`. A session that was closed
- * and not synced is expected to be whole at first: what is not there may have been removed meanwhile. If all sessions
- * that counted before an attempt count after it too, a crash has taken it, and what is left is the file. Not found is
- * what has been removed, too: its number may have been claimed again since. */
-static enum retry logical_retry(deltafs_logical *f, const struct look *look, struct census *census, int status)
+/* Decide what follows an attempt that ended with `status`. A session that was closed but not synced is first expected
+ * to be complete: a missing log may have been removed meanwhile. If the same sessions are valid before and after the
+ * attempt, a crash has lost the log, and the rest is the file. DELTAFS_ERR_NOT_FOUND also means removal: the session's
+ * number may be in use again. */
+static enum retry logical_retry(deltafs_logical *f, const struct listing *listing, struct snapshot *snapshot,
+                                int status)
 {
     int is_missing = status == DELTAFS_ERR_DAMAGED || status == DELTAFS_ERR_NOT_FOUND;
     struct error ignored;
@@ -197,21 +199,21 @@ static enum retry logical_retry(deltafs_logical *f, const struct look *look, str
         return RETRY_NOT;
     if (is_missing && container_check(&f->container, &f->io, &ignored) == DELTAFS_ERR_NOT_FOUND)
         return RETRY_NOT;
-    if (is_missing && !census->is_fresh && scan_sessions_take(f, census, &ignored) != DELTAFS_OK)
+    if (is_missing && !snapshot->is_fresh && scan_sessions_take(f, snapshot, &ignored) != DELTAFS_OK)
         return RETRY_NOT;
-    if (look_is_outdated(f, look) || census->has_lost)
-        return RETRY_ANEW;
+    if (listing_is_outdated(f, listing) || snapshot->has_lost)
+        return RETRY_AGAIN;
     return status == DELTAFS_ERR_DAMAGED && !f->is_forgiving ? RETRY_FORGIVING : RETRY_NOT;
 }
 
-/* The attempts to read it have ended. */
+/* The attempts have ended. */
 static void logical_forgive(deltafs_logical *f, int status)
 {
     f->is_cut |= f->is_forgiving && status == DELTAFS_OK;
     f->is_forgiving = 0;
 }
 
-/* What is read by its path may be another file's by now: then that is the error. Returns its status. */
+/* The path may name another file by now: then that is the error. Returns the status. */
 static int logical_explain(deltafs_logical *f, struct error *e)
 {
     struct error gone = {0};
@@ -222,11 +224,11 @@ static int logical_explain(deltafs_logical *f, struct error *e)
     return e->status;
 }
 
-static void look_fini(struct look *look)
+static void listing_fini(struct listing *listing)
 {
-    free(look->number);
-    buffer_fini(&look->table.buffer);
-    *look = (struct look){0};
+    free(listing->number);
+    buffer_fini(&listing->table.buffer);
+    *listing = (struct listing){0};
 }
 
 static void logical_remember(deltafs_logical *f, const struct session *s)
@@ -240,7 +242,7 @@ static void logical_remember(deltafs_logical *f, const struct session *s)
         f->order = s->order + 1;
 }
 
-/* The rows of a table, from one place to another. */
+/* A range of rows of a table. */
 struct rows {
     const uint8_t *at, *end;
 };
@@ -266,7 +268,7 @@ static struct rows table_rows(const struct bytes *table)
     return rows;
 }
 
-/* The next row, and where its writers' numbers are. */
+/* The next row, and its writers' numbers. */
 static int rows_next(struct rows *rows, struct row *row, const uint8_t **writers)
 {
     if (rows->at == rows->end)
@@ -279,7 +281,7 @@ static int rows_next(struct rows *rows, struct row *row, const uint8_t **writers
     return 1;
 }
 
-/* Room for these sessions, so that remembering them cannot fail. */
+/* Reserve room for these sessions, so that remembering them cannot fail. */
 static int logical_reserve_known(deltafs_logical *f, struct rows rows, struct error *e)
 {
     size_t n = f->known_count;
@@ -298,7 +300,7 @@ static int logical_reserve_known(deltafs_logical *f, struct rows rows, struct er
     return DELTAFS_OK;
 }
 
-/* All of these sessions have been read. Not before: what is known to be closed is not read again. */
+/* Remember these sessions, after all of them have been read: a session known to be closed is not read again. */
 static void logical_remember_all(deltafs_logical *f, struct rows rows)
 {
     const uint8_t *writers;
@@ -308,7 +310,7 @@ static void logical_remember_all(deltafs_logical *f, struct rows rows)
         logical_remember(f, &row.session);
 }
 
-/* ---- Their readers ---- */
+/* ---- Reading logs ---- */
 
 static size_t logical_source_place(const deltafs_logical *f, uint32_t session, uint32_t writer)
 {
@@ -352,7 +354,7 @@ struct source *logical_source(deltafs_logical *f, uint32_t session, uint32_t wri
     return s;
 }
 
-/* How much of others' logs had been read when an attempt began; their sources keep how far. */
+/* The state at the start of an attempt; each log's entry keeps its own part. */
 struct mark {
     size_t heard, news;
 };
@@ -366,7 +368,7 @@ static struct mark logical_mark(deltafs_logical *f)
     return (struct mark){f->heard.used, f->news.used};
 }
 
-/* The attempt has failed: the next one reads it all again. */
+/* The attempt failed: go back to its start. */
 static void logical_rewind(deltafs_logical *f, const struct mark *mark)
 {
     f->heard.used = mark->heard;
@@ -377,7 +379,7 @@ static void logical_rewind(deltafs_logical *f, const struct mark *mark)
     }
 }
 
-/* A log is not there that should be. */
+/* A log that must exist is missing. */
 static int logical_miss_log(deltafs_logical *f, const struct session *s, const char *path, struct error *e)
 {
     uint32_t *writer = NULL;
@@ -398,7 +400,7 @@ static int logical_read_log(deltafs_logical *f, const struct session *s, uint32_
                                         &source->is_last, &out->buffer, &out->used, e)
                       : error_no_memory(e, strlen(f->container.path), "a writer's logs");
 
-    /* A log that its writer is about to make, or a crash has taken. */
+    /* The writer has not created the log yet, or a crash has lost it. */
     if (status == DELTAFS_ERR_NOT_FOUND)
         status = is_whole ? logical_miss_log(f, s, path, e) : DELTAFS_OK;
     free(path);
@@ -418,12 +420,12 @@ int logical_read_own(deltafs_logical *f, struct bytes *out, struct error *e)
     return status == DELTAFS_OK ? status : logical_explain(f, e);
 }
 
-/* A closed session's index in one file; where that is damaged or has gone, what it was made of. */
+/* Read a closed session's index from one file; if that is damaged or missing, from the logs. */
 static int logical_read_flat(deltafs_logical *f, const struct session *s, struct bytes *out, struct error *e)
 {
     size_t before = out->used, n = 0;
     uint32_t *writer = NULL;
-    struct error unsound; /* not the caller's, whose status counts even where this goes well */
+    struct error unsound; /* apart from *e, whose status must not change on success */
     int status = flat_read(&f->container, &f->io, s, &out->buffer, &out->used, &unsound);
 
     if (status == DELTAFS_OK)
@@ -445,7 +447,7 @@ static int is_share(uint64_t number, uint32_t rank, uint32_t ranks)
     return ranks > 0 && number % ranks == rank;
 }
 
-/* The share of rank `rank` among `ranks` of what the rows speak of, behind `out`. */
+/* Append to `out` the share of rank `rank` among `ranks` of the rows' logs. */
 static int logical_read_rows(deltafs_logical *f, struct rows rows, uint32_t rank, uint32_t ranks, struct bytes *out,
                              struct error *e)
 {
@@ -469,7 +471,8 @@ static int logical_read_rows(deltafs_logical *f, struct rows rows, uint32_t rank
     return status;
 }
 
-/* The same of a table; of no ranks it is nothing. What it has numbers of is found first: `found` gets the rows. */
+/* The same for a table; nothing if `ranks` is 0. Sessions given by number are inspected first: `found` gets their rows.
+ */
 static int logical_read_share(deltafs_logical *f, const struct bytes *table, uint32_t rank, uint32_t ranks,
                               struct bytes *found, struct bytes *out, struct error *e)
 {
@@ -494,7 +497,7 @@ static int logical_map(const struct extent *x, void *arg, struct error *e)
 {
     deltafs_logical *f = arg;
 
-    /* What it wrote itself it has already. */
+    /* The process's own writes are in the map already. */
     if (f->has_session && x->session == f->session.number && x->writer == f->group.rank)
         return DELTAFS_OK;
     return extent_map_add(&f->map, x, e);
@@ -512,7 +515,7 @@ static int logical_add_batches(deltafs_logical *f, const struct bytes *b, struct
     return status;
 }
 
-/* Whatever else goes wrong: what was read of a log is not read again. */
+/* Add what was read; it is not read again, whatever else fails. */
 static int logical_add_received(deltafs_logical *f, struct error *e)
 {
     int status = logical_add_batches(f, &f->heard, e);
@@ -534,72 +537,73 @@ static void logical_find_size(deltafs_logical *f)
 
 int logical_refresh_alone(deltafs_logical *f, struct error *e)
 {
-    struct look look = {0};
-    struct census census = {0};
+    struct listing listing = {0};
+    struct snapshot snapshot = {0};
     enum retry retry = RETRY_NOT;
     int status;
 
     for (int i = 0; i == 0 || (retry != RETRY_NOT && i < TRIES); i++) {
         const struct mark mark = logical_mark(f);
         f->is_forgiving = retry == RETRY_FORGIVING;
-        scan_sessions_begin(&census);
-        look_fini(&look);
-        status = logical_make_table(f, !logical_is_alone(f), SIZE_MAX, &look, e);
+        scan_sessions_begin(&snapshot);
+        listing_fini(&listing);
+        status = logical_make_table(f, !logical_is_alone(f), SIZE_MAX, &listing, e);
         if (status == DELTAFS_OK)
-            status = logical_reserve_known(f, table_rows(&look.table), e);
+            status = logical_reserve_known(f, table_rows(&listing.table), e);
         if (status == DELTAFS_OK)
-            status = logical_read_rows(f, table_rows(&look.table), 0, 1, &f->heard, e);
+            status = logical_read_rows(f, table_rows(&listing.table), 0, 1, &f->heard, e);
         if (status == DELTAFS_OK)
-            status = logical_settle(f, &census, e);
+            status = logical_settle(f, &snapshot, e);
         if (status != DELTAFS_OK)
             logical_rewind(f, &mark);
-        retry = logical_retry(f, &look, &census, status);
+        retry = logical_retry(f, &listing, &snapshot, status);
     }
     logical_forgive(f, status);
-    free(census.session);
+    free(snapshot.session);
     if (status != DELTAFS_OK)
         status = logical_explain(f, e);
     if (status == DELTAFS_OK) {
-        logical_remember_all(f, table_rows(&look.table));
+        logical_remember_all(f, table_rows(&listing.table));
         status = logical_add_received(f, e);
     }
     if (status == DELTAFS_OK)
         logical_find_size(f);
-    look_fini(&look);
+    listing_fini(&listing);
     return status;
 }
 
-/* Rank 0 alone wants to know what is in a file that is open for writing only: where it ends, and what comes first. */
-static int logical_refresh_first(deltafs_logical *f, struct look *look, struct census *census, struct error *e)
+/* For a write-only file, rank 0 alone reads the index: it needs the size and the order. */
+static int logical_refresh_first(deltafs_logical *f, struct listing *listing, struct snapshot *snapshot,
+                                 struct error *e)
 {
     const struct mark mark = logical_mark(f);
-    struct rows rows = table_rows(&look->table);
+    struct rows rows = table_rows(&listing->table);
     int status = logical_reserve_known(f, rows, e);
 
     if (status == DELTAFS_OK)
         status = logical_read_rows(f, rows, 0, 1, &f->heard, e);
     if (status == DELTAFS_OK)
-        status = logical_settle(f, census, e);
+        status = logical_settle(f, snapshot, e);
     if (status != DELTAFS_OK) {
         logical_rewind(f, &mark);
         return status;
     }
     logical_remember_all(f, rows);
     status = logical_add_received(f, e);
-    look->table.used = sizeof(struct table_head);
+    listing->table.used = sizeof(struct table_head);
     return status;
 }
 
-/* Whether each rank reads a share; else one reads for all, or each for itself. */
+/* Whether each rank reads a share. */
 static int is_read_in_shares(const deltafs_logical *f)
 {
     return f->index == EXTENTS_PARALLEL || f->index == EXTENTS_FLATTEN;
 }
 
-/* Each reads a share of the logs, or what its way of learning has it read; and what the others have read of them all
- * get. *e may be an error already, and may be one of this rank's alone afterwards. */
+/* Read this rank's share of the logs and exchange it. *e may be an error already, and may afterwards be an error of
+ * this rank alone. */
 static int logical_exchange(deltafs_logical *f, const struct bytes *table, struct bytes *found, struct bytes *rows,
-                            struct bytes *all, struct census *census, struct error *e)
+                            struct bytes *all, struct snapshot *snapshot, struct error *e)
 {
     uint32_t ranks = is_read_in_shares(f) ? f->group.ranks : 1, rank = ranks > 1 ? f->group.rank : 0;
     uint64_t numbers = e->status == DELTAFS_OK ? table_head(table).numbers : 0;
@@ -616,7 +620,7 @@ static int logical_exchange(deltafs_logical *f, const struct bytes *table, struc
         e->status = logical_reserve_known(f, numbers > 0 ? rows_of(rows) : table_rows(table), e);
     status = f->group.gather(f->group.ctx, f->news.buffer.bytes, f->news.used, all, e);
     if (status == DELTAFS_OK && f->is_forgiving) {
-        e->status = f->group.rank == 0 ? logical_settle(f, census, e) : DELTAFS_OK;
+        e->status = f->group.rank == 0 ? logical_settle(f, snapshot, e) : DELTAFS_OK;
         status = logical_agree(f, e);
     }
     if (status != DELTAFS_OK)
@@ -628,7 +632,8 @@ static int logical_exchange(deltafs_logical *f, const struct bytes *table, struc
     return DELTAFS_OK;
 }
 
-static int logical_refresh_table(deltafs_logical *f, const struct bytes *table, struct census *census, struct error *e)
+static int logical_refresh_table(deltafs_logical *f, const struct bytes *table, struct snapshot *snapshot,
+                                 struct error *e)
 {
     struct bytes found = {{0}, 0}, rows = {{0}, 0}, all = {{.memory = &f->memory}, 0};
 
@@ -636,42 +641,42 @@ static int logical_refresh_table(deltafs_logical *f, const struct bytes *table, 
         memcpy(f->container.uuid, table_head(table).uuid, sizeof f->container.uuid);
         manifest_uuid_text(f->container.uuid, f->container.uuid_text);
     }
-    int status = logical_can_read(f) ? logical_exchange(f, table, &found, &rows, &all, census, e) : DELTAFS_OK;
+    int status = logical_can_read(f) ? logical_exchange(f, table, &found, &rows, &all, snapshot, e) : DELTAFS_OK;
     buffer_fini(&found.buffer);
     buffer_fini(&rows.buffer);
     buffer_fini(&all.buffer);
     return status;
 }
 
-/* One attempt, and in *retry, an enum retry, whether it is worth another. *e as logical_exchange has it. */
-static int logical_refresh_once(deltafs_logical *f, struct census *census, uint64_t *retry, struct error *e)
+/* One attempt; *retry (an enum retry) gets whether another is worthwhile. *e as in logical_exchange. */
+static int logical_refresh_once(deltafs_logical *f, struct snapshot *snapshot, uint64_t *retry, struct error *e)
 {
     size_t few = is_read_in_shares(f) && logical_can_read(f) ? (size_t)FEW_SESSIONS * f->group.ranks : SIZE_MAX;
     enum retry own = e->status == DELTAFS_OK ? RETRY_NOT : RETRY_NEVER;
     const struct mark mark = logical_mark(f);
-    struct look look = {0};
+    struct listing listing = {0};
     struct error second;
 
     if (f->group.rank == 0 && e->status == DELTAFS_OK) {
-        e->status = logical_make_table(f, 0, few, &look, e);
+        e->status = logical_make_table(f, 0, few, &listing, e);
         if (e->status == DELTAFS_OK && !logical_can_read(f))
-            e->status = logical_refresh_first(f, &look, census, e);
+            e->status = logical_refresh_first(f, &listing, snapshot, e);
     }
-    int status = f->group.tell(f->group.ctx, &look.table, e);
+    int status = f->group.tell(f->group.ctx, &listing.table, e);
     if (status == DELTAFS_OK)
-        status = logical_refresh_table(f, &look.table, census, e);
+        status = logical_refresh_table(f, &listing.table, snapshot, e);
     if (status != DELTAFS_OK && logical_can_read(f))
         logical_rewind(f, &mark);
-    *retry = f->group.rank == 0 && own == RETRY_NOT ? logical_retry(f, &look, census, status) : own;
+    *retry = f->group.rank == 0 && own == RETRY_NOT ? logical_retry(f, &listing, snapshot, status) : own;
     if (status != DELTAFS_OK && f->group.max(f->group.ctx, retry, 1, &second) != DELTAFS_OK)
         *retry = RETRY_NOT;
-    look_fini(&look);
+    listing_fini(&listing);
     return status;
 }
 
 int logical_refresh(deltafs_logical *f, struct error *e)
 {
-    struct census census = {0};
+    struct snapshot snapshot = {0};
     uint64_t retry = RETRY_NOT;
     int status = DELTAFS_OK;
 
@@ -682,12 +687,12 @@ int logical_refresh(deltafs_logical *f, struct error *e)
     }
     for (int i = 0; i == 0 || (retry != RETRY_NOT && retry != RETRY_NEVER && i < TRIES); i++) {
         f->is_forgiving = retry == RETRY_FORGIVING;
-        scan_sessions_begin(&census);
+        scan_sessions_begin(&snapshot);
         if (i > 0)
             e->status = DELTAFS_OK;
-        status = logical_refresh_once(f, &census, &retry, e);
+        status = logical_refresh_once(f, &snapshot, &retry, e);
     }
-    free(census.session);
+    free(snapshot.session);
     if (status == DELTAFS_OK && e->status == DELTAFS_OK)
         logical_find_size(f);
     uint64_t most[3] = {f->order, f->size, e->status != DELTAFS_OK};
@@ -700,14 +705,14 @@ int logical_refresh(deltafs_logical *f, struct error *e)
     *e = own;
     f->order = most[0] + 1;
     f->size = most[1];
-    /* Else all is told once more: what one of them could not take in, nobody reads again. */
+    /* After an error, exchange everything once more: logs are not read twice. */
     if (!most[2] && logical_can_read(f))
         f->news.used = 0;
     return most[2] ? logical_agree(f, e) : DELTAFS_OK;
 }
 
-/* What the group's ranks have published, and not told each other: from all to all. */
-static int logical_broadcast(deltafs_logical *f, struct error *e)
+/* Exchange what the ranks have published since the last exchange. */
+static int logical_exchange_published(deltafs_logical *f, struct error *e)
 {
     struct bytes all = {{0}, 0};
     int status = logical_gather(f, f->news.buffer.bytes, f->news.used, &all, e);
@@ -722,8 +727,7 @@ static int logical_broadcast(deltafs_logical *f, struct error *e)
     return status;
 }
 
-/* Of a file that is open for writing only nobody is told anything; but what is written from now on comes behind what
- * any of them has written. */
+/* For a write-only file nothing is exchanged, but later writes are ordered after all earlier ones of any rank. */
 static int logical_share_order(deltafs_logical *f, struct error *e)
 {
     struct error own = {.status = DELTAFS_OK};
@@ -740,7 +744,7 @@ static int logical_share_order(deltafs_logical *f, struct error *e)
     return DELTAFS_OK;
 }
 
-int logical_share(deltafs_logical *f, struct error *e)
+int logical_exchange_writes(deltafs_logical *f, struct error *e)
 {
     if (!logical_can_read(f))
         return logical_share_order(f, e);
@@ -753,7 +757,7 @@ int logical_share(deltafs_logical *f, struct error *e)
     e->status = logical_publish(f, 0, 0, e);
     status = logical_agree(f, e);
     if (status == DELTAFS_OK)
-        status = logical_broadcast(f, e);
+        status = logical_exchange_published(f, e);
     if (status != DELTAFS_OK)
         return status;
     f->order = most[0] + 1;
@@ -771,8 +775,8 @@ void logical_refresh_again(deltafs_logical *f)
         f->known[i].is_closed = 0;
 }
 
-/* What removals that were cut short have left below the own session. */
-static void logical_recreate_session_remains(deltafs_logical *f)
+/* Remove what interrupted removals have left below this session. */
+static void logical_remove_remains(deltafs_logical *f)
 {
     uint32_t *number = NULL;
     size_t n = 0;
@@ -784,14 +788,13 @@ static void logical_recreate_session_remains(deltafs_logical *f)
     free(number);
 }
 
-void logical_recreate_session(deltafs_logical *f)
+void logical_remove_old_sessions(deltafs_logical *f)
 {
     struct error ignored;
     size_t kept = 0;
 
-    /* Whoever has the file open for reading still has its old bytes as far as its logs are open, as with any file. What
-     * is numbered above the own session stays until one above it cuts the file: that one stays then, and so a number is
-     * never below one that was there, of which others may know that it is closed, or read as far as its logs went. */
+    /* A reader keeps the old bytes of logs that it has open, as with any file. Sessions numbered above this one stay
+     * until a later truncation, so that numbers never go back: other processes may remember them as closed. */
     for (size_t i = 0; i < f->known_count; i++) {
         if (!f->known[i].is_closed || f->known[i].number > f->session.number)
             f->known[kept++] = f->known[i];
@@ -800,5 +803,5 @@ void logical_recreate_session(deltafs_logical *f)
     }
     f->known_count = kept;
     if (f->group.rank == 0)
-        logical_recreate_session_remains(f);
+        logical_remove_remains(f);
 }

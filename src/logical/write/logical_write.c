@@ -271,7 +271,8 @@ int deltafs_logical_sync(deltafs_logical *f)
 
 int deltafs_logical_exchange(deltafs_logical *f)
 {
-    return logical_is_alone(f) || f->is_atomic || f->mode == O_RDONLY ? DELTAFS_OK : logical_share(f, &f->error);
+    return logical_is_alone(f) || f->is_atomic || f->mode == O_RDONLY ? DELTAFS_OK
+                                                                      : logical_exchange_writes(f, &f->error);
 }
 
 /* ---- Writing ---- */
@@ -293,8 +294,8 @@ static int logical_add(deltafs_logical *f, uint64_t offset, const uint8_t *bytes
         status = extent_list_add(&f->list, offset, size, position, e);
     if (status == DELTAFS_OK && offset + size > f->size)
         f->size = offset + size;
-    if (status == DELTAFS_OK && f->kept)
-        captured_keys_take(f->kept, offset, bytes, size, position);
+    if (status == DELTAFS_OK && f->captured)
+        captured_keys_take(f->captured, offset, bytes, size, position);
     return status;
 }
 
@@ -546,7 +547,7 @@ int logical_truncate(deltafs_logical *f, uint64_t size, struct error *e)
     int status = logical_set_size(f, EXTENT_TRUNCATE, size, e);
 
     if (status == DELTAFS_OK && size == 0)
-        logical_recreate_session(f);
+        logical_remove_old_sessions(f);
     return status;
 }
 

@@ -386,14 +386,15 @@ int deltafs_mpi_logical_close(deltafs_logical *f)
     if (!f || f->group.destroy != logical_job_destroy)
         return deltafs_logical_close(f);
     struct logical_job *j = f->group.ctx;
-    uint64_t written[3] = {f->has_logs && f->mode != O_RDONLY, f->size, deltafs_private_captured_keys_missed(f->kept)};
+    uint64_t written[3] = {f->has_logs && f->mode != O_RDONLY, f->size,
+                           deltafs_private_captured_keys_missed(f->captured)};
     int is_read_only = f->mode == O_RDONLY;
-    struct captured_keys *kept = f->kept;
+    struct captured_keys *kept = f->captured;
     struct key_writer own_writes = {.session = f->session.number, .writer = f->group.rank, .keys = kept};
     memcpy(own_writes.uuid, f->container.uuid, sizeof own_writes.uuid);
     int asked = is_read_only ? DELTAFS_OK : agree_reduce(&j->agree, written, 3, MPI_MAX, &own);
     f->group.destroy = NULL;
-    f->kept = NULL;
+    f->captured = NULL;
     int status = deltafs_logical_close(f);
     if (status != DELTAFS_OK)
         own = *e;
