@@ -338,7 +338,7 @@ static void test_memory(void **state)
         CHECK_IS(deltafs_private_logical_open_group(model.path, flags[i] | O_CREAT, o, &group, &f, &e), DELTAFS_OK);
         deltafs_private_logical_capture_keys(f, o);
         CHECK(f->captured);
-        CHECK(f->memory.limit + f->cache.bytes + f->kept_limit <= LEAST);
+        CHECK(f->memory.limit + f->cache.bytes + f->capture_limit <= LEAST);
         rng_fill(&r, bytes, sizeof bytes);
         for (uint64_t n = 0; n < PIECES; n++)
             CHECK_IS(deltafs_logical_write(f, rng_below(&r, UINT64_C(1) << 40), bytes, sizeof bytes), DELTAFS_OK);
