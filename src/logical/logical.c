@@ -147,9 +147,9 @@ static int logical_free(deltafs_logical *f, struct error *e)
     int status = DELTAFS_OK, rc;
     struct error second;
 
-    for (size_t i = 0; i < f->source_count; i++)
-        if (f->source[i]->is_open) {
-            rc = frame_reader_close(&f->source[i]->reader, status == DELTAFS_OK ? e : &second);
+    for (size_t i = 0; i < f->logs_count; i++)
+        if (f->logs[i]->is_open) {
+            rc = frame_reader_close(&f->logs[i]->reader, status == DELTAFS_OK ? e : &second);
             status = status == DELTAFS_OK ? rc : status;
         }
     rc = frame_log_close(&f->data, status == DELTAFS_OK ? e : &second);
@@ -158,9 +158,9 @@ static int logical_free(deltafs_logical *f, struct error *e)
     status = status == DELTAFS_OK ? rc : status;
     rc = io_file_close(&f->lock, status == DELTAFS_OK ? e : &second);
     status = status == DELTAFS_OK ? rc : status;
-    for (size_t i = 0; i < f->source_count; i++)
-        free(f->source[i]);
-    free(f->source);
+    for (size_t i = 0; i < f->logs_count; i++)
+        free(f->logs[i]);
+    free(f->logs);
     free(f->known);
     buffer_fini(&f->heard.buffer);
     free(f->volumes);

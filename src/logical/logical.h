@@ -51,7 +51,7 @@ struct logical_group {
 };
 
 /* The logs of one writer, for reading. */
-struct source {
+struct writer_logs {
     uint32_t session, writer;
     uint64_t from;  /* bytes of the extent log that this process has read */
     int is_last;    /* state of extent_log_read */
@@ -79,9 +79,9 @@ struct deltafs_logical {
     int is_cut;            /* a refresh had to accept that */
     struct session *known; /* other sessions, as of the last refresh */
     size_t known_count, known_capacity;
-    struct bytes heard;     /* read from others' logs, not yet in the map */
-    struct source **source; /* by session, then writer */
-    size_t source_count, source_capacity, source_open;
+    struct bytes heard;        /* read from others' logs, not yet in the map */
+    struct writer_logs **logs; /* by session, then writer */
+    size_t logs_count, logs_capacity, logs_open;
     struct frame_cache cache;
     struct team *team;     /* helps with long reads; NULL: no threads */
     struct extent_map map; /* what this process sees; for a write-only file, what others wrote before */
@@ -145,7 +145,7 @@ void logical_refresh_again(deltafs_logical *f);
 /* Append all that this process has published to `out`. */
 int logical_read_own(deltafs_logical *f, struct bytes *out, struct error *e);
 /* The entry for a writer's logs, created if missing. NULL without memory. */
-struct source *logical_source(deltafs_logical *f, uint32_t session, uint32_t writer, struct error *e);
+struct writer_logs *logical_writer_logs(deltafs_logical *f, uint32_t session, uint32_t writer, struct error *e);
 /* The file was truncated to zero, and this session's log says so: remove the closed sessions below it, of which nothing
  * is visible any more. */
 void logical_remove_old_sessions(deltafs_logical *f);
@@ -161,10 +161,18 @@ int logical_seal(deltafs_logical *f, int is_last, struct error *e);
 /* Write data and extents to the logs. */
 int logical_publish(deltafs_logical *f, int sync, int is_last, struct error *e);
 
-/* As logical_refresh_alone, in atomic mode: under the lock, so that no write happens between the reads of two logs. */
-int logical_refresh_atomic(deltafs_logical *f, struct error *e);
-
 /* Collective: make the file `size` bytes long. */
 int logical_truncate(deltafs_logical *f, uint64_t size, struct error *e);
+
+/* ---- logical_atomic.c ---- */
+
+/* Lock the file for a write, or with `is_shared` for reads. DELTAFS_ERR_NOT_FOUND if the file is open for reading only
+ * and was never written in atomic mode. */
+int logical_lock(deltafs_logical *f, int is_shared, struct error *e);
+void logical_unlock(deltafs_logical *f);
+/* Whether the file system supports locks. */
+int logical_try_lock(deltafs_logical *f, struct error *e);
+/* As logical_refresh_alone, under the lock: no write happens between the reads of two logs. */
+int logical_refresh_atomic(deltafs_logical *f, struct error *e);
 
 #endif

@@ -9,18 +9,18 @@
 #define OPEN_MAX_LOGS 256                 /* data logs open at once */
 #define LOOK_UP_MAX   (UINT64_C(8) << 20) /* bytes of the file in one lookup */
 
-static int logical_close_sources(deltafs_logical *f, struct error *e)
+static int logical_close_logs(deltafs_logical *f, struct error *e)
 {
     int status = DELTAFS_OK;
     struct error second;
 
-    for (size_t i = 0; i < f->source_count; i++)
-        if (f->source[i]->is_open) {
-            int rc = frame_reader_close(&f->source[i]->reader, status == DELTAFS_OK ? e : &second);
+    for (size_t i = 0; i < f->logs_count; i++)
+        if (f->logs[i]->is_open) {
+            int rc = frame_reader_close(&f->logs[i]->reader, status == DELTAFS_OK ? e : &second);
             status = status == DELTAFS_OK ? rc : status;
-            f->source[i]->is_open = 0;
+            f->logs[i]->is_open = 0;
         }
-    f->source_open = 0;
+    f->logs_open = 0;
     return status;
 }
 
@@ -35,7 +35,7 @@ static const struct session *logical_session_of(const deltafs_logical *f, uint32
     return NULL;
 }
 
-static int logical_open_source(deltafs_logical *f, struct source *s, struct error *e)
+static int logical_open_logs(deltafs_logical *f, struct writer_logs *s, struct error *e)
 {
     const struct session *session = logical_session_of(f, s->session);
     int status = DELTAFS_OK;
@@ -43,8 +43,8 @@ static int logical_open_source(deltafs_logical *f, struct source *s, struct erro
     if (!session)
         return error_set(e, DELTAFS_ERR_DAMAGED, "%s: extents of session %" PRIu32 ", which does not exist",
                          f->container.path, s->session);
-    if (f->source_open >= OPEN_MAX_LOGS)
-        status = logical_close_sources(f, e);
+    if (f->logs_open >= OPEN_MAX_LOGS)
+        status = logical_close_logs(f, e);
     char *path = session_log_path(&f->container, session, s->writer, LOG_KIND_FRAMES);
     if (!path)
         status = error_no_memory(e, strlen(f->container.path), "a path");
@@ -53,7 +53,7 @@ static int logical_open_source(deltafs_logical *f, struct source *s, struct erro
     free(path);
     if (status == DELTAFS_OK) {
         s->is_open = 1;
-        f->source_open++;
+        f->logs_open++;
     }
     return status;
 }
@@ -66,10 +66,10 @@ static int logical_read_piece(deltafs_logical *f, const struct piece *p, uint8_t
     }
     if (f->has_logs && p->session == f->session.number && p->writer == f->group.rank)
         return frame_log_read(&f->data, p->position, bytes, p->size, e);
-    struct source *s = logical_source(f, p->session, p->writer, e);
+    struct writer_logs *s = logical_writer_logs(f, p->session, p->writer, e);
     int status = s ? DELTAFS_OK : e->status;
     if (status == DELTAFS_OK && !s->is_open)
-        status = logical_open_source(f, s, e);
+        status = logical_open_logs(f, s, e);
     return status == DELTAFS_OK ? frame_reader_read(&s->reader, p->position, bytes, p->size, e) : status;
 }
 

@@ -312,13 +312,13 @@ static void logical_remember_all(deltafs_logical *f, struct rows rows)
 
 /* ---- Reading logs ---- */
 
-static size_t logical_source_place(const deltafs_logical *f, uint32_t session, uint32_t writer)
+static size_t logical_logs_index(const deltafs_logical *f, uint32_t session, uint32_t writer)
 {
-    size_t low = 0, high = f->source_count;
+    size_t low = 0, high = f->logs_count;
 
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        const struct source *s = f->source[middle];
+        const struct writer_logs *s = f->logs[middle];
         if (s->session < session || (s->session == session && s->writer < writer))
             low = middle + 1;
         else
@@ -327,30 +327,30 @@ static size_t logical_source_place(const deltafs_logical *f, uint32_t session, u
     return low;
 }
 
-struct source *logical_source(deltafs_logical *f, uint32_t session, uint32_t writer, struct error *e)
+struct writer_logs *logical_writer_logs(deltafs_logical *f, uint32_t session, uint32_t writer, struct error *e)
 {
-    size_t at = logical_source_place(f, session, writer);
+    size_t at = logical_logs_index(f, session, writer);
 
-    if (at < f->source_count && f->source[at]->session == session && f->source[at]->writer == writer)
-        return f->source[at];
-    struct source *s = calloc(1, sizeof *s);
-    if (f->source_count == f->source_capacity && s) {
-        size_t capacity = f->source_capacity ? 2 * f->source_capacity : 64;
-        struct source **grown = realloc(f->source, capacity * sizeof *grown);
+    if (at < f->logs_count && f->logs[at]->session == session && f->logs[at]->writer == writer)
+        return f->logs[at];
+    struct writer_logs *s = calloc(1, sizeof *s);
+    if (f->logs_count == f->logs_capacity && s) {
+        size_t capacity = f->logs_capacity ? 2 * f->logs_capacity : 64;
+        struct writer_logs **grown = realloc(f->logs, capacity * sizeof *grown);
         if (grown) {
-            f->source = grown;
-            f->source_capacity = capacity;
+            f->logs = grown;
+            f->logs_capacity = capacity;
         }
     }
-    if (!s || f->source_count == f->source_capacity) {
+    if (!s || f->logs_count == f->logs_capacity) {
         free(s);
         error_no_memory(e, sizeof *s, "a writer's logs");
         return NULL;
     }
-    memmove(f->source + at + 1, f->source + at, (f->source_count - at) * sizeof *f->source);
-    f->source_count++;
-    *s = (struct source){.session = session, .writer = writer};
-    f->source[at] = s;
+    memmove(f->logs + at + 1, f->logs + at, (f->logs_count - at) * sizeof *f->logs);
+    f->logs_count++;
+    *s = (struct writer_logs){.session = session, .writer = writer};
+    f->logs[at] = s;
     return s;
 }
 
@@ -361,9 +361,9 @@ struct mark {
 
 static struct mark logical_mark(deltafs_logical *f)
 {
-    for (size_t i = 0; i < f->source_count; i++) {
-        f->source[i]->began = f->source[i]->from;
-        f->source[i]->was_last = f->source[i]->is_last;
+    for (size_t i = 0; i < f->logs_count; i++) {
+        f->logs[i]->began = f->logs[i]->from;
+        f->logs[i]->was_last = f->logs[i]->is_last;
     }
     return (struct mark){f->heard.used, f->news.used};
 }
@@ -373,9 +373,9 @@ static void logical_rewind(deltafs_logical *f, const struct mark *mark)
 {
     f->heard.used = mark->heard;
     f->news.used = mark->news;
-    for (size_t i = 0; i < f->source_count; i++) {
-        f->source[i]->from = f->source[i]->began;
-        f->source[i]->is_last = f->source[i]->was_last;
+    for (size_t i = 0; i < f->logs_count; i++) {
+        f->logs[i]->from = f->logs[i]->began;
+        f->logs[i]->is_last = f->logs[i]->was_last;
     }
 }
 
@@ -393,11 +393,11 @@ static int logical_miss_log(deltafs_logical *f, const struct session *s, const c
 static int logical_read_log(deltafs_logical *f, const struct session *s, uint32_t writer, struct bytes *out,
                             struct error *e)
 {
-    struct source *source = logical_source(f, s->number, writer, e);
-    char *path = source ? session_log_path(&f->container, s, writer, LOG_KIND_EXTENTS) : NULL;
+    struct writer_logs *logs = logical_writer_logs(f, s->number, writer, e);
+    char *path = logs ? session_log_path(&f->container, s, writer, LOG_KIND_EXTENTS) : NULL;
     int is_whole = logical_is_whole(f, s);
-    int status = path ? extent_log_read(&f->io, path, s->number, writer, f->container.uuid, is_whole, &source->from,
-                                        &source->is_last, &out->buffer, &out->used, e)
+    int status = path ? extent_log_read(&f->io, path, s->number, writer, f->container.uuid, is_whole, &logs->from,
+                                        &logs->is_last, &out->buffer, &out->used, e)
                       : error_no_memory(e, strlen(f->container.path), "a writer's logs");
 
     /* The writer has not created the log yet, or a crash has lost it. */
@@ -767,9 +767,9 @@ int logical_exchange_writes(deltafs_logical *f, struct error *e)
 
 void logical_refresh_again(deltafs_logical *f)
 {
-    for (size_t i = 0; i < f->source_count; i++) {
-        f->source[i]->from = 0;
-        f->source[i]->is_last = 0;
+    for (size_t i = 0; i < f->logs_count; i++) {
+        f->logs[i]->from = 0;
+        f->logs[i]->is_last = 0;
     }
     for (size_t i = 0; i < f->known_count; i++)
         f->known[i].is_closed = 0;
