@@ -1,5 +1,6 @@
 /* The lock of atomic mode, and the refresh under it. */
 #include <fcntl.h>
+#include <stdlib.h>
 #include "logical/logical.h"
 #include "io/store_format.h"
 
