@@ -5,13 +5,29 @@
 #include <string.h>
 #include "base/error.h"
 
+/* The arguments may point into e->text. A text that is too long ends in "...", not in a part of a character. */
+static int error_format(struct error *e, int status, const char *fmt, va_list ap)
+{
+    char text[ERROR_TEXT_MAX];
+    int n = vsnprintf(text, sizeof text, fmt, ap);
+
+    if (n >= (int)sizeof text) {
+        size_t end = sizeof text - sizeof "...";
+        while (end > 0 && ((unsigned char)text[end] & 0xc0) == 0x80)
+            end--;
+        memcpy(text + end, "...", sizeof "...");
+    }
+    e->status = status;
+    strcpy(e->text, text);
+    return status;
+}
+
 int error_set(struct error *e, int status, const char *fmt, ...)
 {
     va_list ap;
 
-    e->status = status;
     va_start(ap, fmt);
-    vsnprintf(e->text, sizeof e->text, fmt, ap);
+    error_format(e, status, fmt, ap);
     va_end(ap);
     return status;
 }
@@ -39,7 +55,7 @@ int error_system(struct error *e, int errnum, const char *what, const char *path
 int error_damaged(struct error *e, const char *path, uint64_t offset, const char *fmt, ...)
 {
     va_list ap;
-    char what[256];
+    char what[ERROR_TEXT_MAX / 2];
 
     va_start(ap, fmt);
     vsnprintf(what, sizeof what, fmt, ap);

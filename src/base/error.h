@@ -12,7 +12,8 @@ struct error {
     char text[ERROR_TEXT_MAX];
 };
 
-/* Set status and text; returns the status. */
+/* Set status and text; returns the status. The arguments may point into e->text, so that a message can be extended. A
+ * text that does not fit is truncated and ends in "...". */
 __attribute__((format(printf, 3, 4))) int error_set(struct error *e, int status, const char *fmt, ...);
 
 /* A failed system call: `what` it was doing to `path`, and errno's value. */

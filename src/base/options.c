@@ -305,9 +305,7 @@ static int option_from_environment(deltafs_options *o, int i, struct error *e)
     int status = option_set(o, i, text, SOURCE_ENVIRONMENT, e);
     if (status == DELTAFS_OK)
         return status;
-    char why[ERROR_TEXT_MAX];
-    memcpy(why, e->text, sizeof why);
-    return error_set(e, DELTAFS_ERR_OPTION, "environment variable %s: %.900s", variable, why);
+    return error_set(e, DELTAFS_ERR_OPTION, "environment variable %s: %s", variable, e->text);
 }
 
 int deltafs_options_create(deltafs_options **out)
@@ -380,7 +378,7 @@ int deltafs_private_options_refuse(const deltafs_options *o, enum option_id id, 
     if (o->value[id].source == SOURCE_ENVIRONMENT)
         snprintf(by, sizeof by, " by the environment variable %s", variable);
     return error_set(e, DELTAFS_ERR_OPTION,
-                     "option %s: '%.200s' is given%s, but %.400s was made with%s%.200s%s; leave it out, then it is as "
+                     "option %s: '%s' is given%s, but %s was made with%s%s%s; leave it out, then it is as "
                      "it was",
                      rows[id].info.name, o->value[id].text, by, path, *is ? " '" : "out one", is, *is ? "'" : "");
 }

@@ -40,7 +40,7 @@ int deltafs_private_dir_attach(const struct dir_transport *transport, void *ctx,
     uint64_t label;
     if (deltafs_private_writer_has_truncated(transport->writer(ctx), &label))
         snprintf(d->error.text, sizeof d->error.text,
-                 "%.800s: the epoch labelled %llu is cut off: its job had written all of it, but not its commit "
+                 "%s: the epoch labelled %llu is cut off: its job had written all of it, but not its commit "
                  "(deltafs repair, before the reopening, would have committed it)",
                  c->path, (unsigned long long)label);
     d->path = strdup(c->path);
@@ -72,12 +72,10 @@ struct serial {
 
 void deltafs_private_dir_explain_async(uint64_t label, struct error *e)
 {
-    struct error why = *e;
-
-    error_set(e, why.status,
-              "%.800s; this is about the epoch labelled %llu, which ended before; it is given up, and so "
+    error_set(e, e->status,
+              "%s; this is about the epoch labelled %llu, which ended before; it is given up, and so "
               "is what was appended since",
-              why.text, (unsigned long long)label);
+              e->text, (unsigned long long)label);
 }
 
 static int serial_append(void *ctx, size_t n, const uint8_t *keys, size_t key_stride, const uint8_t *values,
@@ -312,8 +310,7 @@ int dir_must_write(deltafs_dir *d, const char *call)
         return error_set(deltafs_private_thread_error(), DELTAFS_ERR_INVALID, "%s: no directory", call);
     if (!d->transport)
         return error_set(&d->error, DELTAFS_ERR_MODE,
-                         "%s: %.800s is open for reading; open it by deltafs_reopen to write to it", call,
-                         d->reader->path);
+                         "%s: %s is open for reading; open it by deltafs_reopen to write to it", call, d->reader->path);
     return DELTAFS_OK;
 }
 
@@ -323,7 +320,7 @@ static int append_check(deltafs_dir *d, const char *call, enum option_keys kind,
     if (!keys || (size > 0 && !values))
         return error_set(&d->error, DELTAFS_ERR_INVALID, "%s: no %s given", call, keys ? "values" : "keys");
     if (d->keys != kind)
-        return error_set(&d->error, DELTAFS_ERR_MODE, "%s: the keys of %.800s are %s", call, d->path,
+        return error_set(&d->error, DELTAFS_ERR_MODE, "%s: the keys of %s are %s", call, d->path,
                          d->keys == KEYS_BYTES ? "bytes; append to it by deltafs_append_bytes"
                                                : "numbers; append to it by deltafs_append or deltafs_append_many");
     if (d->value_size >= 0 && size != (size_t)d->value_size)
@@ -420,7 +417,7 @@ int deltafs_last_label(deltafs_dir *d, uint64_t *label)
             *label = m->epoch[m->epoch_count - 1].label;
     }
     return is_there ? DELTAFS_OK
-                    : error_set(&d->error, DELTAFS_ERR_NOT_FOUND, "%.800s: no epoch is committed yet",
+                    : error_set(&d->error, DELTAFS_ERR_NOT_FOUND, "%s: no epoch is committed yet",
                                 d->transport ? d->path : d->reader->path);
 }
 
@@ -560,8 +557,8 @@ static int dir_must_read(deltafs_dir *d, const char *call)
         return error_set(deltafs_private_thread_error(), DELTAFS_ERR_INVALID, "%s: no directory", call);
     if (d->transport)
         return error_set(&d->error, DELTAFS_ERR_MODE,
-                         "%s: %.800s is open for writing; to read what is committed, open it by deltafs_open, too",
-                         call, d->path);
+                         "%s: %s is open for writing; to read what is committed, open it by deltafs_open, too", call,
+                         d->path);
     if (d->reader->is_scanning)
         return error_set(&d->error, DELTAFS_ERR_MODE, "%s: called from the function of a scan of the same handle",
                          call);
@@ -608,7 +605,7 @@ static int dir_scan(deltafs_dir *d, uint32_t first, uint32_t end, const struct d
     }
     r->is_scanning = 0;
     if (status == DELTAFS_OK && damages.count > 0)
-        status = error_set(&d->error, damages.first.status, "%.900s%s", damages.first.text,
+        status = error_set(&d->error, damages.first.status, "%s%s", damages.first.text,
                            damages.count > 1 ? "; and more, which verify names" : "");
     return status;
 }
@@ -623,7 +620,7 @@ int deltafs_scan_partition(deltafs_dir *d, uint32_t partition, const struct delt
     if (!fn)
         return error_set(&d->error, DELTAFS_ERR_INVALID, "deltafs_scan_partition: fn must be given");
     if (partition >= d->reader->manifest.partitions)
-        return error_set(&d->error, DELTAFS_ERR_INVALID, "deltafs_scan_partition: no partition %u; %.800s has 0 to %u",
+        return error_set(&d->error, DELTAFS_ERR_INVALID, "deltafs_scan_partition: no partition %u; %s has 0 to %u",
                          partition, d->reader->path, d->reader->manifest.partitions - 1);
     return dir_scan(d, partition, partition + 1, range, fn, arg);
 }

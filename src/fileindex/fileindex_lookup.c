@@ -185,7 +185,7 @@ int deltafs_fileindex_open(const char *path, const deltafs_options *options, del
 
 static int source_changed(const struct keys_source *s, const char *what, struct error *e)
 {
-    return error_set(e, DELTAFS_ERR_CHANGED, "%.700s: %s since its keys were indexed; index it again", s->path, what);
+    return error_set(e, DELTAFS_ERR_CHANGED, "%s: %s since its keys were indexed; index it again", s->path, what);
 }
 
 /* Whether the open file is as it was indexed. */
@@ -205,11 +205,10 @@ static int source_try(deltafs_fileindex *k, struct keys_source *s, const struct 
     int status = key_file_kind(&k->io, s->path, &kind, e);
 
     if (status == DELTAFS_ERR_NOT_FOUND)
-        return error_set(
-            e, DELTAFS_ERR_CHANGED,
-            "%.500s: has gone or been renamed since its keys were indexed; if that is so for good, have it "
-            "forgotten (deltafs-mpi index --forget -o %.300s)",
-            s->path, k->place.path);
+        return error_set(e, DELTAFS_ERR_CHANGED,
+                         "%s: has gone or been renamed since its keys were indexed; if that is so for good, have it "
+                         "forgotten (deltafs-mpi index --forget -o %s)",
+                         s->path, k->place.path);
     if (status == DELTAFS_ERR_NOT_DELTAFS || (status == DELTAFS_OK && kind != was->kind))
         return source_changed(s, "has become something else", e);
     if (status == DELTAFS_OK)
@@ -433,7 +432,7 @@ static int group_hand_out(deltafs_fileindex *k, struct keys_entry *entry, uint64
     if (status == DELTAFS_OK && *stop == 0 && found != count)
         return error_damaged(e, s->path, column_place(&t->table.column[t->table.key], g.from),
                              "of the %" PRIu64 " rows from there on %" PRIu64 " have the key %" PRIu64
-                             ", the index in %.120s says %" PRIu64 "; index it anew (deltafs-mpi index --again)",
+                             ", the index in %s says %" PRIu64 "; index it anew (deltafs-mpi index --again)",
                              g.end - g.from, found, key, k->place.path, count);
     return status;
 }
@@ -531,7 +530,6 @@ static void keys_check_sources(deltafs_fileindex *k, const struct deltafs_range 
 /* The message of a look-up that failed is about one file, and there may be many: name the epochs that are missing. */
 static void keys_explain_lost(const deltafs_fileindex *k, const struct deltafs_range *range, struct error *e)
 {
-    struct error why = *e;
     struct error_epochs lost = {.count = 0};
     uint64_t last = 0;
 
@@ -546,7 +544,7 @@ static void keys_explain_lost(const deltafs_fileindex *k, const struct deltafs_r
         last = label;
     }
     if (lost.count > 0)
-        error_set(e, why.status, "%.600s; missing from the answer: %s", why.text, error_epochs_text(&lost));
+        error_set(e, e->status, "%s; missing from the answer: %s", e->text, error_epochs_text(&lost));
 }
 
 /* What the directory has of the key, as hits in order; freed by the caller. */

@@ -49,7 +49,7 @@ static int conf_set(deltafs_options *o, enum option_id id, const char *value, co
         return deltafs_options_set(o, name, value) == DELTAFS_OK ? DELTAFS_OK
                                                                  : (*e = *deltafs_private_thread_error()).status;
     if (!conf_is_below(value))
-        return error_set(e, DELTAFS_ERR_OPTION, "option collection: '%.200s' is not below the folder", value);
+        return error_set(e, DELTAFS_ERR_OPTION, "option collection: '%s' is not below the folder", value);
     char *path = malloc(room);
     if (!path)
         return error_no_memory(e, room, "a path");
@@ -68,13 +68,13 @@ static int conf_line(deltafs_options *o, const int *is_given, char *line, const 
     if (*conf_trim(line) == '\0' || *conf_trim(line) == '#')
         return DELTAFS_OK;
     if (!value)
-        return error_set(e, DELTAFS_ERR_OPTION, "'%.100s' is not NAME=VALUE", line);
+        return error_set(e, DELTAFS_ERR_OPTION, "'%s' is not NAME=VALUE", line);
     *value++ = '\0';
     const char *name = conf_trim(line);
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (strcmp(name, known[i].name) == 0)
             return is_given[i] ? DELTAFS_OK : conf_set(o, known[i].id, conf_trim(value), folder, e);
-    return error_set(e, DELTAFS_ERR_OPTION, "'%.100s' cannot be set here; collection, epoch, key, schema and skip can",
+    return error_set(e, DELTAFS_ERR_OPTION, "'%s' cannot be set here; collection, epoch, key, schema and skip can",
                      name);
 }
 
@@ -92,7 +92,7 @@ static int conf_parse(deltafs_options *o, char *text, const char *path, const ch
         if (next)
             *next++ = '\0';
         if (conf_line(o, is_given, line, folder, &why) != DELTAFS_OK)
-            return error_set(e, why.status, "%s: line %u: %.700s", path, number, why.text);
+            return error_set(e, why.status, "%s: line %u: %s", path, number, why.text);
     }
     return DELTAFS_OK;
 }

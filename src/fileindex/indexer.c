@@ -392,7 +392,7 @@ static int indexer_compose(deltafs_indexer *ix, const char *path, struct key_fil
     /* What was looked for before, in another state of the file, are not its tables. */
     if (status == DELTAFS_OK && strcmp(ix->expected, path) == 0 && !source_identity_is_same(&s.identity, &ix->is))
         status = error_set(e, DELTAFS_ERR_CHANGED,
-                           "%.800s: was written to while it was looked for what to index; index it again", path);
+                           "%s: was written to while it was looked for what to index; index it again", path);
     ix->expected[0] = '\0';
     for (size_t i = 0; i < n && status == DELTAFS_OK; i++)
         s.table[i].table = *table[i];
@@ -579,7 +579,7 @@ static int indexer_check_epoch(const deltafs_indexer *ix, const char *path, cons
     if (records == t->rows)
         return DELTAFS_OK;
     return error_set(e, DELTAFS_ERR_CHANGED,
-                     "%.800s: %" PRIu64 " keys were found in its %" PRIu64 " rows, as if it had been written to "
+                     "%s: %" PRIu64 " keys were found in its %" PRIu64 " rows, as if it had been written to "
                      "meanwhile; index it again",
                      path, records, t->rows);
 }
@@ -730,7 +730,7 @@ static int names_add(const deltafs_indexer *ix, struct names *n, const char *nam
 
 static int indexer_has_not(const deltafs_indexer *ix, const char *path, struct error *e)
 {
-    return error_set(e, DELTAFS_ERR_NOT_FOUND, "%.800s: is not indexed in %.800s", path, ix->place.path);
+    return error_set(e, DELTAFS_ERR_NOT_FOUND, "%s: is not indexed in %s", path, ix->place.path);
 }
 
 /* Rank 0: the source that is called so; or, if there is none, those that are this file by other names. */
@@ -778,7 +778,7 @@ static int indexer_name_gone(deltafs_indexer *ix, struct names *out, struct erro
     }
     if (status == DELTAFS_OK && out->count > 0 && out->count == ix->sources.count)
         return error_set(e, DELTAFS_ERR_CHANGED,
-                         "%.800s: none of its %" PRIu64 " files is there, as if it had been moved without them, or "
+                         "%s: none of its %" PRIu64 " files is there, as if it had been moved without them, or "
                          "their file system were not mounted; nothing is forgotten: name the files, or remove the "
                          "collection",
                          ix->place.path, out->count);
@@ -809,7 +809,7 @@ static int indexer_forget(deltafs_indexer *ix, const char *path, struct names *n
     struct error own = {0};
 
     if (ix->group.rank == 0 && !ix->is_made)
-        error_set(&own, DELTAFS_ERR_NOT_FOUND, "%.800s: there is no index of keys", ix->place.path);
+        error_set(&own, DELTAFS_ERR_NOT_FOUND, "%s: there is no index of keys", ix->place.path);
     else if (ix->group.rank == 0)
         own.status = path ? indexer_name_one(ix, path, names, &own) : indexer_name_gone(ix, names, &own);
     int status = indexer_agree(ix, &own);

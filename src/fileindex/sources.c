@@ -382,7 +382,7 @@ static int table_make_schema(struct source_table *t, struct error *e)
     /* A name may have been taken for more than one. */
     return fields == d->column_count - 1 ? DELTAFS_OK
                                          : error_set(e, DELTAFS_ERR_INVALID,
-                                                     "table '%.100s': a column's name has ',' "
+                                                     "table '%s': a column's name has ',' "
                                                      "or ':' in it",
                                                      d->name);
 }
@@ -398,19 +398,19 @@ static int table_check(struct source_table *t, uint64_t size, struct error *e)
     const struct deltafs_table *d = &t->table;
 
     if (d->column_count < 2 || d->key >= d->column_count || t->columns != d->column_count)
-        return error_set(e, DELTAFS_ERR_INVALID, "table '%.100s' has no key, or no other column", d->name);
+        return error_set(e, DELTAFS_ERR_INVALID, "table '%s' has no key, or no other column", d->name);
     if (!is_key_column(&d->column[d->key]))
         return error_set(e, DELTAFS_ERR_INVALID,
-                         "table '%.100s': the key's column '%.100s' is of the type %c%" PRIu32 ", which is no integer",
-                         d->name, d->column[d->key].name, d->column[d->key].kind, d->column[d->key].size);
+                         "table '%s': the key's column '%s' is of the type %c%" PRIu32 ", which is no integer", d->name,
+                         d->column[d->key].name, d->column[d->key].kind, d->column[d->key].size);
     if (d->rows > FILEINDEX_ROW_MAX - FILEINDEX_GROUP_1 || d->rows > (uint64_t)source_table_group(t) << 32)
-        return error_set(e, DELTAFS_ERR_INVALID, "table '%.100s' has %" PRIu64 " rows; at most 2^38 are possible",
-                         d->name, d->rows);
+        return error_set(e, DELTAFS_ERR_INVALID, "table '%s' has %" PRIu64 " rows; at most 2^38 are possible", d->name,
+                         d->rows);
     for (size_t i = 0; i < d->column_count; i++) {
         const char *wrong = check_column(&d->column[i], d->rows, size);
         if (wrong)
-            return error_set(e, DELTAFS_ERR_INVALID, "table '%.100s': the column '%.100s' %s", d->name,
-                             d->column[i].name, wrong);
+            return error_set(e, DELTAFS_ERR_INVALID, "table '%s': the column '%s' %s", d->name, d->column[i].name,
+                             wrong);
     }
     return t->schema ? DELTAFS_OK : table_make_schema(t, e);
 }
@@ -494,9 +494,9 @@ static int parse_source(struct parser *p, const char *fields, const char *path, 
             return status;
         }
         if (status != DELTAFS_OK && !p->all)
-            return error_set(e, DELTAFS_ERR_INVALID, "%.800s: %.200s", path, why.text);
+            return error_set(e, DELTAFS_ERR_INVALID, "%s: %s", path, why.text);
         if (status != DELTAFS_OK)
-            return error_damaged(e, path, offset, "%.200s", why.text);
+            return error_damaged(e, path, offset, "%s", why.text);
     }
     p->is_done = 1;
     return DELTAFS_OK;

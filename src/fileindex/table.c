@@ -30,13 +30,13 @@ static int table_find_key(struct record_table *t, const char *key, struct error 
         if (strcmp(t->column[i].name, key) != 0)
             continue;
         if (t->column[i].kind != 'u' && t->column[i].kind != 'i')
-            return error_set(e, DELTAFS_ERR_SCHEMA, "the key '%.100s' is no integer (u1 to u8, i1 to i8)", key);
+            return error_set(e, DELTAFS_ERR_SCHEMA, "the key '%s' is no integer (u1 to u8, i1 to i8)", key);
         if (t->table.column_count == 1)
-            return error_set(e, DELTAFS_ERR_SCHEMA, "the schema has no field besides the key '%.100s'", key);
+            return error_set(e, DELTAFS_ERR_SCHEMA, "the schema has no field besides the key '%s'", key);
         t->table.key = i;
         return DELTAFS_OK;
     }
-    return error_set(e, DELTAFS_ERR_SCHEMA, "the key: the schema has no field '%.100s'", key);
+    return error_set(e, DELTAFS_ERR_SCHEMA, "the key: the schema has no field '%s'", key);
 }
 
 static int table_count_rows(struct record_table *t, const char *path, uint64_t skip, uint64_t size, struct error *e)
@@ -133,7 +133,7 @@ int deltafs_table_from_options(const char *path, const deltafs_options *o, uint6
     if (*key == '\0')
         return error_set(e, DELTAFS_ERR_OPTION, "no option key: the field of the schema that is the key");
     if (*schema == '\0')
-        return error_set(e, DELTAFS_ERR_OPTION, "option key: '%.200s' is given, and no option schema that has it", key);
+        return error_set(e, DELTAFS_ERR_OPTION, "option key: '%s' is given, and no option schema that has it", key);
     if (label == OPTION_AUTO) {
         label = 0;
         deltafs_label_from_name(path, &label);

@@ -43,7 +43,7 @@ static int walk_fail(const struct walk *w, int status, const char *what)
 
     walk_where(w, where, sizeof where);
     h5lib_why(w->lib, why, sizeof why);
-    snprintf(w->message, H5LIB_MESSAGE_MAX, "%.300s: %.400s: %s%s%s", w->path, *where ? where : "/", what,
+    snprintf(w->message, H5LIB_MESSAGE_MAX, "%s: %s: %s%s%s", w->path, *where ? where : "/", what,
              *why ? ": HDF5: " : "", why);
     return status;
 }
@@ -53,7 +53,7 @@ static int walk_refuse(const struct walk *w, const char *what)
     char where[512];
 
     walk_where(w, where, sizeof where);
-    snprintf(w->message, H5LIB_MESSAGE_MAX, "%.300s: %.400s %s", w->path, where, what);
+    snprintf(w->message, H5LIB_MESSAGE_MAX, "%s: %s %s", w->path, where, what);
     return DELTAFS_ERR_INVALID;
 }
 
@@ -384,7 +384,7 @@ int h5rows_read(const struct h5lib *lib, h5_id file, const char *path, const cha
 
     *out = (struct h5rows){0};
     if (h5match_parse(pattern, &w.pattern) != 0) {
-        snprintf(message, H5LIB_MESSAGE_MAX, "'%.300s' is no path of an HDF5 dataset of at most %d names", pattern,
+        snprintf(message, H5LIB_MESSAGE_MAX, "'%s' is no path of an HDF5 dataset of at most %d names", pattern,
                  H5MATCH_DEPTH);
         return DELTAFS_ERR_INVALID;
     }
@@ -394,7 +394,7 @@ int h5rows_read(const struct h5lib *lib, h5_id file, const char *path, const cha
     h5lib_unhush(lib, &kept);
     h5match_fini(&w.pattern);
     if (status == DELTAFS_OK && w.matches == 0) {
-        snprintf(message, H5LIB_MESSAGE_MAX, "%.400s: it has no dataset %.400s", path, pattern);
+        snprintf(message, H5LIB_MESSAGE_MAX, "%s: it has no dataset %s", path, pattern);
         status = DELTAFS_ERR_NOT_FOUND;
     }
     if (status != DELTAFS_OK)
@@ -423,7 +423,7 @@ int h5rows_of_file(const struct h5lib *lib, const char *name, h5_id fapl, const 
     h5lib_why(lib, why, sizeof why);
     h5lib_unhush(lib, &kept);
     if (file < 0) {
-        snprintf(message, H5LIB_MESSAGE_MAX, "%.400s: HDF5 cannot open it: %s", path, why);
+        snprintf(message, H5LIB_MESSAGE_MAX, "%s: HDF5 cannot open it: %s", path, why);
         return DELTAFS_ERR_IO;
     }
     int status = h5rows_read(lib, file, path, pattern, label, out, message);

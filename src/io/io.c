@@ -436,7 +436,7 @@ int io_explain(const char *path, int is_written, const char *advice, struct erro
 {
     const char *is = io_misfit(path, is_written);
 
-    return is ? error_set(e, e->status, "%.800s: is %s, and no file; %s", path, is, advice) : e->status;
+    return is ? error_set(e, e->status, "%s: is %s, and no file; %s", path, is, advice) : e->status;
 }
 
 void io_file_use_direct(struct io_file *f)

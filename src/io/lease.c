@@ -145,9 +145,8 @@ static int lease_reread(const struct lease *l, char *text, size_t room, struct e
 
 static int lease_busy(struct error *e, const struct holder *h, const char *path, const char *more)
 {
-    return error_set(e, DELTAFS_ERR_BUSY,
-                     "%.400s: process %" PRIu64 " on host %.100s (job %.60s) is writing the directory%s", path, h->pid,
-                     h->host, h->job, more);
+    return error_set(e, DELTAFS_ERR_BUSY, "%s: process %" PRIu64 " on host %s (job %.60s) is writing the directory%s",
+                     path, h->pid, h->host, h->job, more);
 }
 
 /* Whether whoever wrote `text` can be writing still; the lock is ours if `is_sure`. */
@@ -206,8 +205,7 @@ static int lease_is_ours(struct lease *l, struct holder *own, struct error *e)
         status = l->is_sure ? lease_read(&l->file, text, sizeof text, e) : lease_reread(l, text, sizeof text, e);
     if (status == DELTAFS_ERR_NOT_FOUND || (status == DELTAFS_OK && lease_parse(text, &h) != 0))
         return error_set(e, DELTAFS_ERR_BUSY,
-                         "%.800s: somebody has removed or changed the lease: nothing more can be committed",
-                         l->file.path);
+                         "%s: somebody has removed or changed the lease: nothing more can be committed", l->file.path);
     if (status == DELTAFS_OK && strcmp(h.session, own->session) != 0)
         return lease_busy(e, &h, l->file.path, ", which it took over: nothing more can be committed");
     return status;
@@ -308,12 +306,11 @@ int lease_describe(struct io *io, const char *folder, uint64_t seconds, char *te
     const char *misfit = path ? io_misfit(path, 1) : NULL;
 
     if (misfit) {
-        snprintf(text, room, "%.400s: is %s, and no file; the next writer is refused until it is removed", path,
-                 misfit);
+        snprintf(text, room, "%s: is %s, and no file; the next writer is refused until it is removed", path, misfit);
         is_there = 1;
     } else if (is_there &&
                (lease_read(&file, line, sizeof line, &ignored) != DELTAFS_OK || lease_parse(line, &h) != 0)) {
-        snprintf(text, room, "%.400s: does not say who has written the directory; the next writer takes it over", path);
+        snprintf(text, room, "%s: does not say who has written the directory; the next writer takes it over", path);
     } else if (is_there && lease_self(&self, &ignored) == DELTAFS_OK) {
         int is_here = strcmp(h.host, self.host) == 0, is_gone = is_here && lease_has_ended(h.pid);
         int is_old = (now >= h.renewed ? now - h.renewed : h.renewed - now) >= seconds;
@@ -322,8 +319,8 @@ int lease_describe(struct io *io, const char *folder, uint64_t seconds, char *te
         else if (is_here)
             state = "is writing the directory: repairing it is refused until it has ended";
         lease_age(&h, now, age, sizeof age);
-        snprintf(text, room, "%.400s: process %" PRIu64 " on host %.100s (job %.60s), which renewed it %s, %s", path,
-                 h.pid, h.host, h.job, age, state);
+        snprintf(text, room, "%s: process %" PRIu64 " on host %s (job %.60s), which renewed it %s, %s", path, h.pid,
+                 h.host, h.job, age, state);
     }
     io_file_close(&file, &ignored);
     free(path);

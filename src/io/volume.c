@@ -10,12 +10,12 @@
 static int volumes_add(struct volumes *v, const char *folder, struct error *e)
 {
     if (folder[0] != '/')
-        return error_set(e, DELTAFS_ERR_OPTION, "option volumes: '%.400s' is not a path from the root", folder);
+        return error_set(e, DELTAFS_ERR_OPTION, "option volumes: '%s' is not a path from the root", folder);
     if (v->count == VOLUMES_MAX)
         return error_set(e, DELTAFS_ERR_OPTION, "option volumes: more than %u of them", VOLUMES_MAX);
     for (uint32_t i = 0; i < v->count; i++)
         if (strcmp(v->folder[i], folder) == 0)
-            return error_set(e, DELTAFS_ERR_OPTION, "option volumes: '%.400s' is named twice", folder);
+            return error_set(e, DELTAFS_ERR_OPTION, "option volumes: '%s' is named twice", folder);
     v->folder[v->count++] = folder;
     return DELTAFS_OK;
 }
@@ -154,8 +154,8 @@ static int volume_target(struct io *io, const char *uuid_text, const char *part,
         return error_no_memory(e, 1, "a path");
     size_t n = strlen(target), m = strlen(end);
     if (n <= m || target[0] != '/' || strcmp(target + n - m, end) != 0)
-        status = error_set(e, DELTAFS_ERR_NOT_DELTAFS, "%.400s: leads to %.400s, which is none of the container's",
-                           path, target);
+        status =
+            error_set(e, DELTAFS_ERR_NOT_DELTAFS, "%s: leads to %s, which is none of the container's", path, target);
     free(end);
     return status;
 }

@@ -9,7 +9,7 @@ int agree_mpi_error(struct error *e, int code, const char *what)
 
     if (MPI_Error_string(code, text, &length) != MPI_SUCCESS)
         snprintf(text, sizeof text, "error %d", code);
-    return error_set(e, DELTAFS_ERR_MPI, "MPI failed to %s: %.700s", what, text);
+    return error_set(e, DELTAFS_ERR_MPI, "MPI failed to %s: %s", what, text);
 }
 
 /* The same where ranks agree. */

@@ -88,7 +88,7 @@ static int text_repair_keep(struct mending *m, const char *folder, const char *n
 static void text_repair_tell_anew(struct mending *m, const char *folder, const char *name, const char *kept,
                                   const char *what)
 {
-    snprintf(m->note, sizeof m->note, "%.700s/%s: %s; it is made anew, %s", folder, name,
+    snprintf(m->note, sizeof m->note, "%s/%s: %s; it is made anew, %s", folder, name,
              kept ? "has more than one wrong byte" : "is missing", what);
     text_repair_tell(m, kept);
 }
@@ -147,7 +147,7 @@ static int text_repair_remove(struct mending *m, uint32_t number, struct error *
             status = session_remove_remains(&c, &m->io, number, 1, e);
         container_fini(&c);
     }
-    snprintf(m->note, sizeof m->note, "%.700s/" SESSION_FOLDER ": what is left of a session that was removed goes",
+    snprintf(m->note, sizeof m->note, "%s/" SESSION_FOLDER ": what is left of a session that was removed goes",
              m->c.path, number);
     if (status == DELTAFS_OK)
         text_repair_tell(m, NULL);

@@ -117,15 +117,15 @@ static int repair_label(struct repair *r, uint64_t records, uint64_t bytes, uint
         *label = r->wish->label;
     } else {
         repair_report(r,
-                      "%.800s: epoch number %" PRIu64 " is in all logs, but its job did not say that all its processes "
+                      "%s: epoch number %" PRIu64 " is in all logs, but its job did not say that all its processes "
                       "had finished it; it is cut off unless a label is given for it (--label)",
                       r->path, m->epoch_count);
         return 0;
     }
     if (m->epoch_count == 0 || *label > m->epoch[m->epoch_count - 1].label)
         return 1;
-    error_set(&e, DELTAFS_ERR_LABEL, "%.800s: the label %" PRIu64 " is not above the last one, %" PRIu64, r->path,
-              *label, m->epoch[m->epoch_count - 1].label);
+    error_set(&e, DELTAFS_ERR_LABEL, "%s: the label %" PRIu64 " is not above the last one, %" PRIu64, r->path, *label,
+              m->epoch[m->epoch_count - 1].label);
     repair_fail(r, &e);
     return 0;
 }
@@ -139,12 +139,12 @@ static int repair_check_label(const struct repair *r, struct error *e)
         return DELTAFS_OK;
     if (r->is_kept)
         return error_set(e, DELTAFS_ERR_LABEL,
-                         "%.800s: epoch number %" PRIu64 " cannot get the label %" PRIu64 ": its job noted %" PRIu64
+                         "%s: epoch number %" PRIu64 " cannot get the label %" PRIu64 ": its job noted %" PRIu64
                          "; nothing more is changed",
                          r->path, r->manifest.epoch_count, label, r->last.label);
     return error_set(
         e, DELTAFS_ERR_NOT_FOUND,
-        "%.800s: there is no whole epoch number %" PRIu64 " to get the label %" PRIu64 "; nothing more is changed%s",
+        "%s: there is no whole epoch number %" PRIu64 " to get the label %" PRIu64 "; nothing more is changed%s",
         r->path, r->manifest.epoch_count, label,
         r->committed > r->manifest.epoch_count ? "" : ", and without the label what is there of it is cut off");
 }
@@ -157,7 +157,7 @@ static int repair_decide(struct repair *r, struct error *e)
 
     if (!repair_sum_last(r, &records, &bytes)) {
         if (repair_is_noted(r) && !(r->wish->dry_run && r->lost > 0) && !repair_is_sound(r))
-            repair_report(r, "%.800s: epoch number %" PRIu64 " had no commit, and is not in all logs: it is given up",
+            repair_report(r, "%s: epoch number %" PRIu64 " had no commit, and is not in all logs: it is given up",
                           r->path, r->manifest.epoch_count);
         return DELTAFS_OK;
     }
@@ -172,7 +172,7 @@ static int repair_decide(struct repair *r, struct error *e)
         status = error_set(&damage, DELTAFS_ERR_DAMAGED, "%" PRIu64 " records of %" PRIu64 " are in its blocks",
                            r->last.records, records);
     if (status != DELTAFS_OK) {
-        repair_report(r, "%.800s: epoch number %" PRIu64 " had no commit, and is not whole (%.300s): it %s", r->path,
+        repair_report(r, "%s: epoch number %" PRIu64 " had no commit, and is not whole (%s): it %s", r->path,
                       r->manifest.epoch_count, damage.text,
                       r->committed > r->manifest.epoch_count ? "stays as it is" : "is given up");
         return DELTAFS_OK;
@@ -292,7 +292,7 @@ static int repair_check_records(struct repair *r, const struct rebuild_job *job,
     for (uint64_t i = 0; i < m->epoch_count; i++) {
         if (job->records[i] > m->epoch[i].records)
             return error_set(e, DELTAFS_ERR_DAMAGED,
-                             "%.800s: epoch %" PRIu64 " has %" PRIu64 " records in the logs, its commit says %" PRIu64
+                             "%s: epoch %" PRIu64 " has %" PRIu64 " records in the logs, its commit says %" PRIu64
                              ": the index logs are not replaced",
                              r->path, m->epoch[i].label, job->records[i], m->epoch[i].records);
         verdict[i] = (uint8_t)repair_judge(r, job, i);
@@ -335,7 +335,7 @@ static void repair_report_choice(struct repair *r)
     if (first == NO_EPOCH || !r->wish->dry_run || !r->fn)
         return;
     error_set(&e, DELTAFS_ERR_DAMAGED,
-              "%.700s: who has a copy puts it back; who would rather give up %" PRIu64 " epoch%s than have a part of "
+              "%s: who has a copy puts it back; who would rather give up %" PRIu64 " epoch%s than have a part of "
               "them: --drop-from %" PRIu64,
               r->path, n, repair_plural(n), m->epoch[first].label);
     r->fn(DELTAFS_REPAIR_REMARK, e.text, r->arg);
@@ -364,7 +364,7 @@ static void repair_report_losses(struct repair *r, const struct rebuild_job *job
         uint64_t missing = m->epoch[i].records - job->records[i];
         if (missing == 0 || !job->has_loss[i])
             continue;
-        error_set(&e, DELTAFS_ERR_DAMAGED, "%.800s: epoch %" PRIu64 " has lost %" PRIu64 " of %" PRIu64 " record%s",
+        error_set(&e, DELTAFS_ERR_DAMAGED, "%s: epoch %" PRIu64 " has lost %" PRIu64 " of %" PRIu64 " record%s",
                   r->path, m->epoch[i].label, missing, m->epoch[i].records, repair_plural(m->epoch[i].records));
         repair_lose(r, &e);
     }
@@ -441,8 +441,8 @@ static int repair_indexes(struct repair *r, struct error *e)
     int status = verdict && job.records && job.passed && job.has_loss ? repair_rebuild(r, &job, verdict, e)
                                                                       : error_no_memory(e, n * 18, "the epochs");
     if (status == DELTAFS_OK && r->wish->dry_run && repair_is_noted(r))
-        repair_report(r, "%.800s: epoch number %" PRIu64 " has no commit; whether it gets one is seen after that",
-                      r->path, m->epoch_count);
+        repair_report(r, "%s: epoch number %" PRIu64 " has no commit; whether it gets one is seen after that", r->path,
+                      m->epoch_count);
     free(verdict);
     free(job.records);
     free(job.passed);
@@ -509,7 +509,7 @@ static int repair_check_manifest(struct repair *r, struct error *e)
     for (uint64_t i = 0; i < m->epoch_count && r->lost == 0; i++)
         if (r->records[i] != m->epoch[i].records && !r->has_loss[i])
             return error_set(e, DELTAFS_ERR_DAMAGED,
-                             "%.800s/%s: put right, it would say %" PRIu64 " records of epoch %" PRIu64
+                             "%s/%s: put right, it would say %" PRIu64 " records of epoch %" PRIu64
                              ", and the logs have %" PRIu64 ": it stays as it is",
                              r->path, MANIFEST_NAME, m->epoch[i].records, m->epoch[i].label, r->records[i]);
     return DELTAFS_OK;
@@ -531,7 +531,7 @@ static int repair_write_manifest(struct repair *r, struct error *e)
         repair_report(r, "%s", line);
     }
     if (status == DELTAFS_OK)
-        repair_report(r, "%.800s/%s: is written anew, and the former one kept as %s", r->path, MANIFEST_NAME,
+        repair_report(r, "%s/%s: is written anew, and the former one kept as %s", r->path, MANIFEST_NAME,
                       strrchr(kept, '/') + 1);
     free(path);
     free(kept);
@@ -576,7 +576,7 @@ static int repair_report_bad(struct repair *r, struct error *e)
     if (first != NO_EPOCH && r->fn) {
         uint64_t count = m->epoch_count - first;
         error_set(e, DELTAFS_ERR_DAMAGED,
-                  "%.700s: the logs lack a part of the epoch labelled %" PRIu64 "; who has no copy can give up %" PRIu64
+                  "%s: the logs lack a part of the epoch labelled %" PRIu64 "; who has no copy can give up %" PRIu64
                   " epoch%s, from that on, and keep the %" PRIu64 " before: --drop-from %" PRIu64,
                   r->path, m->epoch[first].label, count, repair_plural(count), first, m->epoch[first].label);
         r->fn(DELTAFS_REPAIR_REMARK, e->text, r->arg);
@@ -608,7 +608,7 @@ static int repair_check_behind(struct repair *r, struct error *e)
         return DELTAFS_OK;
     char *log = repair_log_path(r, REPAIR_INDEX, r->committed_in);
     error_set(e, DELTAFS_ERR_DAMAGED,
-              "%.500s/%s: has lost the line%s of at least %" PRIu64 " committed epoch%s (%.500s: the footer at offset "
+              "%s/%s: has lost the line%s of at least %" PRIu64 " committed epoch%s (%s: the footer at offset "
               "%" PRIu64 " says so): put a copy of it back; who has none can give the first its label (--label), then "
               "the next, or give %s up (--drop-from %" PRIu64 ")",
               r->path, MANIFEST_NAME, repair_plural(n), n, repair_plural(n), log ? log : "",
@@ -626,13 +626,12 @@ static int repair_drop_behind(struct repair *r, struct error *e)
 
     if (m->epoch_count > 0 && r->wish->drop_from <= m->epoch[m->epoch_count - 1].label)
         return error_set(e, DELTAFS_ERR_LABEL,
-                         "%.800s: the logs have all epochs up to that labelled %" PRIu64
+                         "%s: the logs have all epochs up to that labelled %" PRIu64
                          "; those to be given up are behind it, and their labels are lost: any higher one names them; "
                          "nothing is changed",
                          r->path, m->epoch[m->epoch_count - 1].label);
     repair_report(r,
-                  "%.800s: at least %" PRIu64
-                  " committed epoch%s given up, and what stands behind: the manifest has no "
+                  "%s: at least %" PRIu64 " committed epoch%s given up, and what stands behind: the manifest has no "
                   "line%s of %s",
                   r->path, n, n == 1 ? " is" : "s are", repair_plural(n), n == 1 ? "it" : "them");
     r->is_dropped = 1;
@@ -651,25 +650,25 @@ static int repair_drop(struct repair *r, struct error *e)
         return status;
     if (r->mended)
         return error_set(e, DELTAFS_ERR_DAMAGED,
-                         "%.800s: the manifest is damaged, too: repair that before epochs are given up", r->path);
+                         "%s: the manifest is damaged, too: repair that before epochs are given up", r->path);
     if (first == NO_EPOCH && r->committed > count)
         return repair_drop_behind(r, e);
     if (first == NO_EPOCH)
         first = repair_first_short(r, &why);
     if (first == NO_EPOCH)
         return error_set(e, DELTAFS_ERR_NOT_FOUND,
-                         "%.800s: the logs have all of its epochs: none is given up, and nothing is changed", r->path);
+                         "%s: the logs have all of its epochs: none is given up, and nothing is changed", r->path);
     if (m->epoch[first].label != from)
         return error_set(e, DELTAFS_ERR_LABEL,
-                         "%.800s: the first epoch to be given up would be that labelled %" PRIu64 ", not %" PRIu64
+                         "%s: the first epoch to be given up would be that labelled %" PRIu64 ", not %" PRIu64
                          "; nothing is changed",
                          r->path, m->epoch[first].label, from);
     status = text_repair_cut(&r->io, r->path, first, &r->text, &r->text_size, e);
     if (status == DELTAFS_OK)
         status = repair_write_manifest(r, e);
     for (uint64_t i = first; i < count && status == DELTAFS_OK; i++)
-        repair_report(r, "%.800s: epoch %" PRIu64 ", of %" PRIu64 " record%s, is given up: %.600s", r->path,
-                      m->epoch[i].label, m->epoch[i].records, repair_plural(m->epoch[i].records), why);
+        repair_report(r, "%s: epoch %" PRIu64 ", of %" PRIu64 " record%s, is given up: %s", r->path, m->epoch[i].label,
+                      m->epoch[i].records, repair_plural(m->epoch[i].records), why);
     if (status != DELTAFS_OK)
         return status;
     /* From here on they have never been. */
@@ -693,21 +692,21 @@ static void repair_report_log(struct repair *r, int log, uint32_t partition)
     if (!path || (log == REPAIR_INDEX && r->manifest.is_closed && !p->lacks_tail) || (p->lost && r->wish->dry_run))
         ;
     else if (r->manifest.epoch_count == 0 && !r->is_kept && size > LOG_HEADER_SIZE)
-        repair_report(r, "%.800s: is begun anew, without its %" PRIu64 " bytes: no epoch is committed", path, size);
+        repair_report(r, "%s: is begun anew, without its %" PRIu64 " bytes: no epoch is committed", path, size);
     else if (size > end && log == REPAIR_INDEX && p->has_tail && !r->is_kept)
-        repair_report(r, "%.800s: the tail, %" PRIu64 " byte%s at offset %" PRIu64 ", is cut off, and written anew",
-                      path, n, repair_plural(n), end);
+        repair_report(r, "%s: the tail, %" PRIu64 " byte%s at offset %" PRIu64 ", is cut off, and written anew", path,
+                      n, repair_plural(n), end);
     else if (size > end && log == REPAIR_INDEX && p->lacks_tail)
         repair_report(r,
-                      "%.800s: the tail is not right: %" PRIu64 " byte%s at offset %" PRIu64
+                      "%s: the tail is not right: %" PRIu64 " byte%s at offset %" PRIu64
                       " are cut off, and it is written anew",
                       path, n, repair_plural(n), end);
     else if (size > end)
         repair_report(
-            r, "%.800s: what stands behind the last committed epoch is cut off, %" PRIu64 " byte%s at offset %" PRIu64,
+            r, "%s: what stands behind the last committed epoch is cut off, %" PRIu64 " byte%s at offset %" PRIu64,
             path, n, repair_plural(n), end);
     else if (log == REPAIR_INDEX && p->lacks_tail && !p->lost)
-        repair_report(r, "%.800s: the file's tail is missing, and is written anew", path);
+        repair_report(r, "%s: the file's tail is missing, and is written anew", path);
     free(path);
 }
 
@@ -718,14 +717,14 @@ static void repair_report_ends(struct repair *r)
     uint64_t torn = r->manifest_size - m->size;
 
     if (r->manifest_size > m->size && !r->text)
-        repair_report(r, "%.800s/%s: a line cut short is removed, %" PRIu64 " byte%s at offset %" PRIu64, r->path,
+        repair_report(r, "%s/%s: a line cut short is removed, %" PRIu64 " byte%s at offset %" PRIu64, r->path,
                       MANIFEST_NAME, torn, repair_plural(torn), m->size);
     for (uint32_t i = 0; i < m->partitions; i++)
         for (int log = 0; log < REPAIR_LOGS; log++)
             if (r->part[i].size[log] > 0)
                 repair_report_log(r, log, i);
     if (!m->is_closed)
-        repair_report(r, "%.800s: the directory is closed", r->path);
+        repair_report(r, "%s: the directory is closed", r->path);
 }
 
 /* What comes before the epoch behind the last committed one is looked at. */
@@ -754,8 +753,8 @@ static int repair_all(struct repair *r, struct error *e)
     /* In a dry run the manifest cannot be read yet, or has other epochs. */
     int is_early = r->text && r->wish->dry_run;
     if (status == DELTAFS_OK && is_early && !r->is_dropped && repair_is_noted(r))
-        repair_report(r, "%.800s: epoch number %" PRIu64 " has no commit; whether it gets one is seen after that",
-                      r->path, r->manifest.epoch_count);
+        repair_report(r, "%s: epoch number %" PRIu64 " has no commit; whether it gets one is seen after that", r->path,
+                      r->manifest.epoch_count);
     if (status == DELTAFS_OK && !is_early && !r->is_dropped)
         status = repair_decide(r, e);
     if (status == DELTAFS_OK && r->first.status != DELTAFS_OK) {
@@ -768,7 +767,7 @@ static int repair_all(struct repair *r, struct error *e)
         status = repair_commit(r, e);
     if (status == DELTAFS_OK && r->is_kept)
         repair_report(r,
-                      "%.800s: epoch number %" PRIu64 ", whole but without its commit, is committed: %" PRIu64
+                      "%s: epoch number %" PRIu64 ", whole but without its commit, is committed: %" PRIu64
                       " record%s labelled %" PRIu64,
                       r->path, r->manifest.epoch_count, r->last.records, repair_plural(r->last.records), r->last.label);
     return status == DELTAFS_OK && !is_early ? repair_values(r, e) : status;
@@ -835,8 +834,7 @@ int repair_directory(const char *path, const struct deltafs_repair_options *wish
                         : lease_drop(&r.lease, status == DELTAFS_OK ? e : &second);
     status = status != DELTAFS_OK ? status : dropped;
     if (status == DELTAFS_OK && repair_goes_on(&r))
-        repair_report(&r, "%.800s: what the logs have behind it stays as it is: 'deltafs repair' says what that is",
-                      path);
+        repair_report(&r, "%s: what the logs have behind it stays as it is: 'deltafs repair' says what that is", path);
     else if (status == DELTAFS_OK && !repair_is_sound(&r)) {
         if (!wish->dry_run)
             status = how->close(how->ctx, r.is_dropped, e);

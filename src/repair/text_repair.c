@@ -113,7 +113,7 @@ static void text_repair_byte(struct mend *m, size_t at, size_t place, char byte)
         end++;
     snprintf(
         message, sizeof message,
-        "%.600s: damaged at offset %zu: a line does not match its checksum; its byte at offset %zu, %s, is made 0x%02x "
+        "%s: damaged at offset %zu: a line does not match its checksum; its byte at offset %zu, %s, is made 0x%02x "
         "again, which does: '%.*s%s'",
         m->path, at, place, was, (unsigned char)byte, (int)(end - at), m->text + at,
         end - at == LINE_SHOWN ? "..." : "");

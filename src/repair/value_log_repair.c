@@ -135,7 +135,7 @@ static void repair_values_remark(const struct repair *r, uint64_t epoch, uint64_
         return;
     error_set(
         &e, DELTAFS_ERR_DAMAGED,
-        "%.700s: of the epoch labelled %" PRIu64 " the value logs have %" PRIu64 " records of %" PRIu64
+        "%s: of the epoch labelled %" PRIu64 " the value logs have %" PRIu64 " records of %" PRIu64
         ", and all that stands behind them stays; who has no copy can give up the epochs from that on: --drop-from "
         "%" PRIu64,
         r->path, m->epoch[epoch].label, records, m->epoch[epoch].records, m->epoch[epoch].label);
@@ -154,7 +154,7 @@ static int repair_values_cut(struct repair *r, uint32_t writer, uint64_t end, st
         status = io_file_sync(&w.file, e);
     if (status == DELTAFS_OK && n > 0)
         repair_report(
-            r, "%.800s: what stands behind the last committed epoch is cut off, %" PRIu64 " byte%s at offset %" PRIu64,
+            r, "%s: what stands behind the last committed epoch is cut off, %" PRIu64 " byte%s at offset %" PRIu64,
             w.file.path, n, repair_plural(n), end);
     walk_close(&w);
     return status;

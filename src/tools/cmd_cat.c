@@ -9,7 +9,7 @@ static int cat_number(const char *name, uint64_t *out)
 {
     if (text_number(optarg, out) == 0)
         return EXIT_OK;
-    return text_fail(EXIT_USAGE, "cat: --%s: '%.100s' is no number of bytes (decimal, or hexadecimal after 0x)", name,
+    return text_fail(EXIT_USAGE, "cat: --%s: '%s' is no number of bytes (decimal, or hexadecimal after 0x)", name,
                      optarg);
 }
 

@@ -61,7 +61,7 @@ static int import_number(const struct import *im, const char *name, const char *
 
     if (text_number(text, out) == 0)
         return 0;
-    snprintf(message, sizeof message, "--%s: '%.100s' is no number", name, text);
+    snprintf(message, sizeof message, "--%s: '%s' is no number", name, text);
     return import_fail(im, EXIT_USAGE, message);
 }
 
@@ -75,7 +75,7 @@ static int import_format_of(struct import *im, const char *name)
             im->format = formats[i];
             return 0;
         }
-    snprintf(message, sizeof message, "no format '%.100s'; there are vpic and raw", name);
+    snprintf(message, sizeof message, "no format '%s'; there are vpic and raw", name);
     return import_fail(im, EXIT_USAGE, message);
 }
 
@@ -224,7 +224,7 @@ static int import_check_set(const struct import *im)
         const struct import_file *g = &im->file[im->order[i]];
         const char *wrong = import_check_pair(first, before, g);
         if (wrong) {
-            snprintf(message, sizeof message, "%.600s: %s", im->files[im->order[i]], wrong);
+            snprintf(message, sizeof message, "%s: %s", im->files[im->order[i]], wrong);
             return import_fail(im, EXIT_TROUBLE, message);
         }
         before = g;
@@ -378,7 +378,7 @@ static int import_is_late(const struct import *im, char message[INPUT_MESSAGE_MA
         if (epoch.label == label)
             continue;
         snprintf(message, INPUT_MESSAGE_MAX,
-                 "%.400s: label %" PRIu64 " is not in %.300s, and cannot be put before the last one there, %" PRIu64,
+                 "%s: label %" PRIu64 " is not in %s, and cannot be put before the last one there, %" PRIu64,
                  im->files[im->order[i]], label, im->output, last);
         deltafs_close(d);
         return 1;

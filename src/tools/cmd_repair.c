@@ -53,15 +53,15 @@ static int repair_parse(int argc, char **argv, struct deltafs_repair_options *wi
         } else if (c == 'l') {
             wish->has_label = 1;
             if (text_number(optarg, &wish->label) != 0)
-                return text_fail(EXIT_USAGE, "repair: --label: '%.100s' is no number", optarg);
+                return text_fail(EXIT_USAGE, "repair: --label: '%s' is no number", optarg);
         } else if (c == 'd') {
             wish->has_drop_from = 1;
             if (text_number(optarg, &wish->drop_from) != 0)
-                return text_fail(EXIT_USAGE, "repair: --drop-from: '%.100s' is no number", optarg);
+                return text_fail(EXIT_USAGE, "repair: --drop-from: '%s' is no number", optarg);
         } else if (c == 's') {
             wish->has_lease = 1;
             if (text_number(optarg, &wish->lease) != 0)
-                return text_fail(EXIT_USAGE, "repair: --lease: '%.100s' is no number", optarg);
+                return text_fail(EXIT_USAGE, "repair: --lease: '%s' is no number", optarg);
         } else {
             return cmd_usage("repair");
         }

@@ -23,7 +23,7 @@ static int route_number(const char *name, uint64_t *out)
 {
     if (text_number(optarg, out) == 0 && *out > 0)
         return EXIT_OK;
-    return text_fail(EXIT_USAGE, "route: --%s: '%.100s' is no number above 0", name, optarg);
+    return text_fail(EXIT_USAGE, "route: --%s: '%s' is no number above 0", name, optarg);
 }
 
 static int route_option(struct route_request *r, int c, char **argv)

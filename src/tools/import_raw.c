@@ -83,7 +83,7 @@ static int raw_begin(const struct import_options *o, void **state, char message[
     r->skip = o->skip;
     r->label = o->epoch;
     if (deltafs_schema_parse(o->schema, &r->schema) != DELTAFS_OK) {
-        snprintf(message, INPUT_MESSAGE_MAX, "--schema: %.800s", deltafs_errmsg(NULL));
+        snprintf(message, INPUT_MESSAGE_MAX, "--schema: %s", deltafs_errmsg(NULL));
         return -1;
     }
     r->record = deltafs_schema_size(r->schema);

@@ -2,6 +2,7 @@
 #include "base/coding.h"
 #include "base/short_copy.h"
 #include "base/crc32c.h"
+#include "base/error.h"
 #include "base/number.h"
 #include "base/options.h"
 #include "base/path.h"
@@ -611,30 +612,42 @@ static void test_status_texts(void **state)
     assert_true(strlen(deltafs_version()) >= 5);
 }
 
+/* A message may be extended by itself; one that is too long ends in "...", and not inside a character. */
+static void test_error_text(void **state)
+{
+    struct error e;
+    char longer[2 * ERROR_TEXT_MAX];
+
+    (void)state;
+    assert_int_equal(error_set(&e, DELTAFS_ERR_IO, "disk: %s", "is gone"), DELTAFS_ERR_IO);
+    error_set(&e, e.status, "job 7: %s; try again", e.text);
+    assert_string_equal(e.text, "job 7: disk: is gone; try again");
+    for (size_t shift = 0; shift < 2; shift++) {
+        memset(longer, 'x', shift);
+        for (size_t i = shift; i + 2 < sizeof longer; i += 2)
+            memcpy(longer + i, "\xc3\xa9", 3);
+        error_set(&e, DELTAFS_ERR_IO, "%s", longer);
+        size_t n = strlen(e.text);
+        assert_true(n < ERROR_TEXT_MAX && n >= ERROR_TEXT_MAX - 3);
+        assert_string_equal(e.text + n - 3, "...");
+        assert_int_equal((n - 3 - shift) % 2, 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_number),
-        cmocka_unit_test(test_number_size),
-        cmocka_unit_test(test_varint),
-        cmocka_unit_test(test_varint_overlong),
-        cmocka_unit_test(test_fixed_width),
-        cmocka_unit_test(test_crc32c_vectors),
-        cmocka_unit_test(test_crc32c_all_agree),
-        cmocka_unit_test(test_crc32c_long),
-        cmocka_unit_test(test_path_parent),
-        cmocka_unit_test(test_copy_short),
-        cmocka_unit_test(test_hash_is_pinned),
-        cmocka_unit_test(test_hash_of_several),
-        cmocka_unit_test(test_partition),
-        cmocka_unit_test(test_ownership),
-        cmocka_unit_test(test_options_defaults),
-        cmocka_unit_test(test_options_unknown),
-        cmocka_unit_test(test_options_values),
-        cmocka_unit_test(test_options_environment),
-        cmocka_unit_test(test_schema_good),
-        cmocka_unit_test(test_schema_bad),
-        cmocka_unit_test(test_schema_many_fields),
+        cmocka_unit_test(test_error_text),          cmocka_unit_test(test_number),
+        cmocka_unit_test(test_number_size),         cmocka_unit_test(test_varint),
+        cmocka_unit_test(test_varint_overlong),     cmocka_unit_test(test_fixed_width),
+        cmocka_unit_test(test_crc32c_vectors),      cmocka_unit_test(test_crc32c_all_agree),
+        cmocka_unit_test(test_crc32c_long),         cmocka_unit_test(test_path_parent),
+        cmocka_unit_test(test_copy_short),          cmocka_unit_test(test_hash_is_pinned),
+        cmocka_unit_test(test_hash_of_several),     cmocka_unit_test(test_partition),
+        cmocka_unit_test(test_ownership),           cmocka_unit_test(test_options_defaults),
+        cmocka_unit_test(test_options_unknown),     cmocka_unit_test(test_options_values),
+        cmocka_unit_test(test_options_environment), cmocka_unit_test(test_schema_good),
+        cmocka_unit_test(test_schema_bad),          cmocka_unit_test(test_schema_many_fields),
         cmocka_unit_test(test_status_texts),
     };
 

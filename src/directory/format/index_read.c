@@ -546,7 +546,7 @@ int index_check_committed(const struct index_reader *r, uint64_t epochs, int is_
         return DELTAFS_OK;
     return error_set(
         e, DELTAFS_ERR_DAMAGED,
-        "%.800s: the footer at offset %llu says that at least %llu epochs were committed, and the "
+        "%s: the footer at offset %llu says that at least %llu epochs were committed, and the "
         "manifest has lines of %llu: its end is lost; put a copy of MANIFEST back, or see 'deltafs repair'",
         r->file.path, (unsigned long long)known.at, (unsigned long long)known.epochs, (unsigned long long)epochs);
 }

@@ -88,7 +88,6 @@ static int get_sorted(struct reader *r, const struct wanted *w, size_t n, const 
 static void get_explain_lost(struct reader *r, size_t n, struct error *e)
 {
     const struct manifest *m = &r->manifest;
-    struct error why = *e;
     struct error_epochs lost = {.count = 0};
 
     for (uint64_t i = 0; i < m->epoch_count; i++)
@@ -96,7 +95,7 @@ static void get_explain_lost(struct reader *r, size_t n, struct error *e)
             error_epochs_add(&lost, m->epoch[i].label);
     memset(r->is_lost, 0, m->epoch_count);
     if (lost.count > 0)
-        error_set(e, why.status, "%.600s; missing from the answer%s: %s; verify names what is damaged", why.text,
+        error_set(e, e->status, "%s; missing from the answer%s: %s; verify names what is damaged", e->text,
                   n > 1 ? " for at least one key" : "", error_epochs_text(&lost));
 }
 
@@ -231,7 +230,7 @@ int deltafs_openat(deltafs_dir *dir, const char *name, int flags, deltafs_file *
         return error_set(e, DELTAFS_ERR_INVALID, "deltafs_openat: directory, name and out must be given");
     size_t name_size = dir_keys(dir) == KEYS_BYTES ? strlen(name) : 0;
     if (dir_keys(dir) == KEYS_BYTES ? name_size < 1 || name_size > KEY_BYTES_MAX : number_parse(name, &key) != 0)
-        return error_set(e, DELTAFS_ERR_INVALID, "deltafs_openat: '%.300s' is no key; a subfile's name is %s", name,
+        return error_set(e, DELTAFS_ERR_INVALID, "deltafs_openat: '%s' is no key; a subfile's name is %s", name,
                          dir_keys(dir) == KEYS_BYTES ? "of 1 to 255 bytes" : "a number");
     if (access == O_RDWR)
         return error_set(e, DELTAFS_ERR_INVALID, "deltafs_openat: a subfile is opened for reading or for writing");

@@ -90,7 +90,7 @@ int reader_refresh(struct reader *r, struct error *e)
         return status;
     if (memcmp(now.uuid, r->manifest.uuid, sizeof now.uuid) != 0)
         status = error_set(e, DELTAFS_ERR_NOT_FOUND,
-                           "%.800s: another directory has taken this one's place; close it, and open that", r->path);
+                           "%s: another directory has taken this one's place; close it, and open that", r->path);
     uint8_t *is_lost = calloc(now.epoch_count + 1, sizeof *is_lost);
     if (status == DELTAFS_OK && !is_lost)
         status = error_no_memory(e, now.epoch_count, "a reader");

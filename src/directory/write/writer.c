@@ -701,12 +701,10 @@ int deltafs_private_writer_wait_end(struct writer *w, struct writer_totals *out,
 /* Whether an epoch is committed is not known. */
 static int writer_mark_unknown(const struct writer *w, const char *more, struct error *e)
 {
-    struct error why = *e;
-
-    return error_set(e, why.status,
-                     "%.700s; %swhether the epoch labelled %llu is committed shows when the directory is opened; no "
+    return error_set(e, e->status,
+                     "%s; %swhether the epoch labelled %llu is committed shows when the directory is opened; no "
                      "other can follow",
-                     why.text, more, (unsigned long long)w->ending.label);
+                     e->text, more, (unsigned long long)w->ending.label);
 }
 
 int deltafs_private_writer_commit(struct writer *w, const struct writer_totals *totals, int *is_commit_unknown,

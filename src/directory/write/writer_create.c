@@ -42,7 +42,7 @@ int deltafs_private_writer_configure(struct writer_config *c, const char *path, 
     c->caller_size = c->schema[0] == '\0' ? c->value_size : (int64_t)schema_size;
     if (c->value_size >= 0 && c->schema[0] != '\0' && (uint64_t)c->value_size != schema_size)
         return error_set(e, DELTAFS_ERR_SCHEMA,
-                         "the schema '%.200s' is of %llu bytes, the option value_size says %lld; leave value_size out",
+                         "the schema '%s' is of %llu bytes, the option value_size says %lld; leave value_size out",
                          c->schema, (unsigned long long)schema_size, (long long)c->value_size);
     c->place = (enum option_layout)deltafs_private_options_number(o, OPTION_LAYOUT);
     configure_sizes(c);
@@ -58,7 +58,7 @@ int deltafs_private_writer_share(struct writer_config *c, uint32_t writers, stru
         return DELTAFS_OK;
     if (writers > LOCAL_WRITERS_MAX || writers > UINT32_MAX - c->job.first)
         return error_set(e, DELTAFS_ERR_INVALID,
-                         "%.800s: %u ranks more would have logs of their own (place=local); a job can have %u, and all "
+                         "%s: %u ranks more would have logs of their own (place=local); a job can have %u, and all "
                          "jobs %u, which had %u so far",
                          c->path, writers, LOCAL_WRITERS_MAX, UINT32_MAX, c->job.first);
     c->job.epochs = c->epochs;
@@ -119,13 +119,12 @@ static int make_exists(struct io *io, const char *path, struct error *e)
     struct error ignored;
 
     if (manifest_read(io, path, &m, &ignored) == DELTAFS_OK)
-        error_set(
-            e, DELTAFS_ERR_EXISTS,
-            "%.800s: exists already and holds %llu committed epoch%s; reopen it to append to it, or choose another "
-            "name",
-            path, (unsigned long long)m.epoch_count, m.epoch_count == 1 ? "" : "s");
+        error_set(e, DELTAFS_ERR_EXISTS,
+                  "%s: exists already and holds %llu committed epoch%s; reopen it to append to it, or choose another "
+                  "name",
+                  path, (unsigned long long)m.epoch_count, m.epoch_count == 1 ? "" : "s");
     else
-        error_set(e, DELTAFS_ERR_EXISTS, "%.800s: exists already; choose another name", path);
+        error_set(e, DELTAFS_ERR_EXISTS, "%s: exists already; choose another name", path);
     manifest_fini(&m);
     return DELTAFS_ERR_EXISTS;
 }
@@ -250,7 +249,7 @@ int deltafs_private_writer_take(const struct writer_config *c, struct lease *lea
     if (status == DELTAFS_OK)
         status = manifest_read(&io, c->path, &m, e);
     if (status == DELTAFS_OK && (memcmp(m.uuid, c->uuid, sizeof m.uuid) != 0 || m.size != c->manifest_size))
-        status = error_set(e, DELTAFS_ERR_BUSY, "%.800s: another job has written it just now; try again", c->path);
+        status = error_set(e, DELTAFS_ERR_BUSY, "%s: another job has written it just now; try again", c->path);
     manifest_fini(&m);
     if (status != DELTAFS_OK)
         deltafs_private_writer_remove_container(c, lease);

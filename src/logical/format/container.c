@@ -115,7 +115,7 @@ static int container_make(struct container *c, struct io *io, const char *path, 
         return status;
     status = container_write(c, io, path, sync, e);
     if (status == DELTAFS_ERR_NOT_FOUND && io_readlink(io, path, target, sizeof target, e) == DELTAFS_OK)
-        return error_set(e, status, "%.800s: is a symbolic link that leads to nothing", path);
+        return error_set(e, status, "%s: is a symbolic link that leads to nothing", path);
     if (status == DELTAFS_ERR_NOT_FOUND)
         return error_set(e, DELTAFS_ERR_BUSY, "%s: another process is removing it", path);
     if (status != DELTAFS_OK && status != DELTAFS_ERR_EXISTS && is_ours)

@@ -73,8 +73,8 @@ static int walk_folder(const struct walk *w, const char *folder,
 
 static int walk_foreign(const char *path, struct error *e)
 {
-    return error_set(e, DELTAFS_ERR_NOT_DELTAFS,
-                     "%.800s: is no part of a logical file: it, and what is around it, stays", path);
+    return error_set(e, DELTAFS_ERR_NOT_DELTAFS, "%s: is no part of a logical file: it, and what is around it, stays",
+                     path);
 }
 
 /* What is not there any more, another process has removed. */
@@ -288,7 +288,6 @@ static int container_remove_folder(struct io *io, const char *path, struct error
 {
     struct container c;
     struct walk w = {.io = io, .uuid_text = c.uuid_text};
-    char why[ERROR_TEXT_MAX];
     int is_new, status = container_open(&c, io, path, O_RDONLY, 0, &is_new, e);
 
     if (status == DELTAFS_ERR_NOT_FOUND)
@@ -307,10 +306,8 @@ static int container_remove_folder(struct io *io, const char *path, struct error
         status = io_sync_parent(io, hidden, e);
     if (status == DELTAFS_OK)
         status = container_remove_aside(&w, hidden, e);
-    if (w.is_removing && status != DELTAFS_OK) {
-        memcpy(why, e->text, sizeof why);
-        error_set(e, status, "%.600s; the rest of what was removed is in %.400s", why, hidden);
-    }
+    if (w.is_removing && status != DELTAFS_OK)
+        error_set(e, status, "%s; the rest of what was removed is in %s", e->text, hidden);
     free(hidden);
     container_fini(&c);
     return status;

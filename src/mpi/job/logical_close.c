@@ -95,7 +95,7 @@ int keys_after_close(struct logical_job *j, uint64_t size, const struct key_writ
     close_free(j, &closed.tables);
     if (status != DELTAFS_OK)
         error_set(e, status,
-                  "%.800s; the file is written and closed, but its keys are not indexed (when this is put right, "
+                  "%s; the file is written and closed, but its keys are not indexed (when this is put right, "
                   "'deltafs-mpi index' can do that)",
                   own.text);
     return status;
