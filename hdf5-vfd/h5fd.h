@@ -74,7 +74,7 @@ struct vfd_indexing {
     int (*any)(void *group, int value); /* of any rank; -1 if that cannot be told */
     /* Its message and value become all ranks'; returns the value. */
     int (*share)(void *group, int value, char *message, size_t size);
-    int (*open)(void *group, const char *collection, const char *path, const deltafs_options *options,
+    int (*open)(void *group, const char *index, const char *path, const deltafs_options *options,
                 deltafs_indexer **out);
 };
 

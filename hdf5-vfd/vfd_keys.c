@@ -25,11 +25,11 @@ static int alone_share(void *group, int value, char *message, size_t size)
     return value;
 }
 
-static int alone_open(void *group, const char *collection, const char *path, const deltafs_options *options,
+static int alone_open(void *group, const char *index, const char *path, const deltafs_options *options,
                       deltafs_indexer **out)
 {
     (void)group;
-    return deltafs_indexer_open(collection, path, options, out);
+    return deltafs_indexer_open(index, path, options, out);
 }
 
 static const struct vfd_indexing vfd_alone = {
@@ -116,9 +116,9 @@ static int keys_read(const struct vfd_file *f, struct h5rows *rows, char message
 
 static int keys_add(const struct vfd_keys *keys, const struct h5rows *rows, char message[H5LIB_MESSAGE_MAX])
 {
-    const char *collection = keys_option(keys->options, "collection");
+    const char *index = keys_option(keys->options, "index");
     deltafs_indexer *indexer = NULL;
-    int status = keys->how->open(keys->group, *collection ? collection : NULL, keys->path, keys->options, &indexer);
+    int status = keys->how->open(keys->group, *index ? index : NULL, keys->path, keys->options, &indexer);
 
     if (status == DELTAFS_OK)
         status =

@@ -204,12 +204,12 @@ static int mpi_share(void *group, int value, char *message, size_t size)
                : -1;
 }
 
-static int mpi_open_indexer(void *group, const char *collection, const char *path, const deltafs_options *options,
+static int mpi_open_indexer(void *group, const char *index, const char *path, const deltafs_options *options,
                             deltafs_indexer **out)
 {
     const struct vfd_mpi *m = group;
 
-    return deltafs_mpi_indexer_open(m->comm, collection, path, options, out);
+    return deltafs_mpi_indexer_open(m->comm, index, path, options, out);
 }
 
 static const struct vfd_indexing mpi_first = {

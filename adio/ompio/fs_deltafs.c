@@ -19,8 +19,7 @@
 extern mca_fs_base_component_2_0_0_t mca_fs_deltafs_component;
 
 /* Options that a program may want to know of an open file. */
-static const char *const shown[] = {"collection", "epoch", "index", "key",    "memory",
-                                    "schema",     "skip",  "sync",  "volumes"};
+static const char *const shown[] = {"epoch", "extents", "index", "key", "memory", "schema", "skip", "sync", "volumes"};
 
 /* What must have been chosen for the file to be handled right, or NULL. */
 static const char *missing(const ompio_file_t *fh)

@@ -278,7 +278,7 @@ struct deltafs_stat {
     const char *schema; /* "" if there is none; owned by the handle */
     const char *uuid;   /* owned by the handle */
     int is_closed;      /* whether its writer closed it */
-    const char *place;  /* where its records are: "shuffle" or "local", as the option of this name */
+    const char *layout; /* where its records are: "partitioned" or "local", as the option of this name */
 };
 
 struct deltafs_epoch_stat {

@@ -6,7 +6,7 @@
  *  - A table is what of a source makes one timestep: its label, the number of its rows, and its columns. A stream of
  *    fixed-size records is one table; an HDF5 file may have many.
  *  - A column says where in the source each row has one of its values.
- *  - A collection is the index of any number of sources: a directory of DeltaFS (deltafs.h), whose keys are the rows'
+ *  - An index covers any number of sources: it is a directory of DeltaFS (deltafs.h), whose keys are the rows'
  *    keys and whose values are the rows' numbers, and in it the text file SOURCES, which says what was indexed.
  *
  * A source is not copied. If it is written to after it was indexed, that is noticed, and its rows are not handed out
@@ -75,24 +75,24 @@ DELTAFS_API int deltafs_table_from_options(const char *path, const deltafs_optio
 DELTAFS_API int deltafs_label_from_name(const char *path, uint64_t *label);
 
 /* Take what the file deltafs.conf in the folder of the file at `path` says (lines NAME=VALUE; see deltafs(7)) for those
- * of the options schema, key, skip, epoch and collection that neither the caller nor the environment has set; a
- * collection is one in that folder. No such file: DELTAFS_OK. DELTAFS_ERR_OPTION, _SCHEMA: the message names file and
+ * of the options schema, key, skip, epoch and index that neither the caller nor the environment has set; a
+ * index is one in that folder. No such file: DELTAFS_OK. DELTAFS_ERR_OPTION, _SCHEMA: the message names file and
  * line. */
 DELTAFS_API int deltafs_folder_options(const char *path, deltafs_options *options);
 
 /* ---- Indexing ---- */
 
-/* Writes to one collection. Between opening and closing it may have any number of sources added. */
+/* Writes to one index. Between opening and closing it may have any number of sources added. */
 typedef struct deltafs_indexer deltafs_indexer;
 
-/* Open a collection to add to it; it is made by the first deltafs_indexer_add if there is none. `collection` NULL: the
- * one that belongs to `path`, which is PATH/keys if that is a logical file, else PATH.keys. With a collection given,
+/* Open an index to add to it; it is made by the first deltafs_indexer_add if there is none. `index` NULL: the
+ * one that belongs to `path`, which is PATH/keys if that is a logical file, else PATH.keys. With an index given,
  * `path` may be NULL. Of `options` (NULL: those of the environment) count what those of a directory do, but schema,
  * keys, value_size, place and volumes; sync is none unless it is given: what a power loss takes of an index is noticed,
  * and the index can be made again from its sources. DELTAFS_ERR_NOT_DELTAFS if there is anything else in the
- * collection's place, a directory of records too; _VERSION, _DAMAGED as deltafs_open. End with deltafs_indexer_close.
+ * index's place, a directory of records too; _VERSION, _DAMAGED as deltafs_open. End with deltafs_indexer_close.
  */
-DELTAFS_API int deltafs_indexer_open(const char *collection, const char *path, const deltafs_options *options,
+DELTAFS_API int deltafs_indexer_open(const char *index, const char *path, const deltafs_options *options,
                                      deltafs_indexer **out);
 
 /* *has: whether the file at `path` is indexed, was not written to since, and nothing of its part of the index is known
@@ -101,7 +101,7 @@ DELTAFS_API int deltafs_indexer_open(const char *collection, const char *path, c
  * path counts. */
 DELTAFS_API int deltafs_indexer_has(deltafs_indexer *indexer, const char *path, int *has);
 
-/* Index the file at `path`, which has these `n` tables (1 or more); it replaces what the collection has of this path.
+/* Index the file at `path`, which has these `n` tables (1 or more); it replaces what the index has of this path.
  * All of them are found when this returns DELTAFS_OK, none of them after an error. The keys are read from the
  * source, by all ranks in equal shares. Collective; rank 0's arguments count, the others' may be anything.
  * DELTAFS_ERR_INVALID: columns that contradict each other, or are not within the file (the message says which);
@@ -111,13 +111,13 @@ DELTAFS_API int deltafs_indexer_has(deltafs_indexer *indexer, const char *path, 
 DELTAFS_API int deltafs_indexer_add(deltafs_indexer *indexer, const char *path, size_t n,
                                     const struct deltafs_table *const *table);
 
-/* Take the file that the collection calls `path`, or, if it has none of that name, the one that the path leads to, out
- * of the collection; the file need not be there any longer. Its rows are not found by that name from then on, and
+/* Take the file that the index calls `path`, or, if it has none of that name, the one that the path leads to, out
+ * of the index; the file need not be there any longer. Its rows are not found by that name from then on, and
  * answers do not say that it is missing. Path NULL: all files that are not there any longer. *forgotten gets how many
  * went, after an error on rank 0 only. Nothing happens to the files; their part of the index stays where it is, unused.
- * They may be indexed again. Collective; rank 0's path counts. DELTAFS_ERR_NOT_FOUND: no such collection, or it has no
+ * They may be indexed again. Collective; rank 0's path counts. DELTAFS_ERR_NOT_FOUND: no such index, or it has no
  * such file; DELTAFS_ERR_BUSY as deltafs_reopen; with NULL, and nothing forgotten then, DELTAFS_ERR_CHANGED: none of
- * the files is there, which looks as if it were the collection that had gone from them; or the error of looking for
+ * the files is there, which looks as if it were the index that had gone from them; or the error of looking for
  * one. */
 DELTAFS_API int deltafs_indexer_forget(deltafs_indexer *indexer, const char *path, uint64_t *forgotten);
 
@@ -129,10 +129,10 @@ DELTAFS_API const char *deltafs_indexer_errmsg(const deltafs_indexer *indexer);
 
 /* ---- Asking ---- */
 
-/* A collection that is open for reading. Not collective; needs no MPI. */
+/* An index that is open for reading. Not collective; needs no MPI. */
 typedef struct deltafs_fileindex deltafs_fileindex;
 
-/* Open the collection at `path`, or that of the file at `path` (in PATH/keys or PATH.keys). DELTAFS_ERR_NOT_FOUND if
+/* Open the index at `path`, or that of the file at `path` (in PATH/keys or PATH.keys). DELTAFS_ERR_NOT_FOUND if
  * there is none; _NOT_DELTAFS, _VERSION, _DAMAGED as deltafs_open. End with deltafs_fileindex_close. */
 DELTAFS_API int deltafs_fileindex_open(const char *path, const deltafs_options *options, deltafs_fileindex **out);
 DELTAFS_API void deltafs_fileindex_close(deltafs_fileindex *keys); /* NULL is fine */
@@ -156,14 +156,14 @@ struct deltafs_row {
 typedef int (*deltafs_row_fn)(const struct deltafs_row *row, void *arg);
 
 /* Hand all rows of `key` whose label is in `range` (NULL: all) to `fn`: by label, then in the order in which the
- * sources were indexed, then by row. DELTAFS_ERR_NOT_FOUND if there are none; DELTAFS_ERR_CHANGED if the collection has
+ * sources were indexed, then by row. DELTAFS_ERR_NOT_FOUND if there are none; DELTAFS_ERR_CHANGED if the index has
  * never had a source, as nothing is known of it then. A source that cannot be read, or was written to since it was
  * indexed (DELTAFS_ERR_CHANGED), or has another key in that row (DELTAFS_ERR_DAMAGED, or _SCHEMA if that is negative),
  * does not keep the others from being handed out; the first such error is returned at the end. */
 DELTAFS_API int deltafs_fileindex_get(deltafs_fileindex *keys, uint64_t key, const struct deltafs_range *range,
                                       deltafs_row_fn fn, void *arg);
 
-/* File operations so far, of the collection and the sources. */
+/* File operations so far, of the index and the sources. */
 DELTAFS_API int deltafs_fileindex_io_stat(const deltafs_fileindex *keys, struct deltafs_io_stat *out);
 
 /* One indexed table. */
@@ -180,7 +180,7 @@ struct deltafs_table_stat {
 /* Table number `i` in the order of deltafs_fileindex_get; DELTAFS_ERR_INVALID beyond the last. */
 DELTAFS_API int deltafs_fileindex_table(deltafs_fileindex *keys, size_t i, struct deltafs_table_stat *out);
 
-/* Check the collection (as deltafs_verify), that each source is as it was indexed, and that each key that the index has
+/* Check the index (as deltafs_verify), that each source is as it was indexed, and that each key that the index has
  * stands in its row, and that SOURCES names all that was indexed. Damages, and sources that have changed, go to `fn`
  * (may be NULL) with a message. Returns the first error. *rows (may be NULL) gets the rows that were found right. */
 DELTAFS_API int deltafs_fileindex_verify(deltafs_fileindex *keys, deltafs_damage_fn fn, void *arg, uint64_t *rows);

@@ -19,7 +19,7 @@
  * Memory: what the option memory says is a handle's for its cache (half of it), buffers, and index; where the index
  * does not fit, DELTAFS_ERR_MEMORY says so, and closing still publishes what was written. With auto the index takes
  * what it needs: about 200 bytes for each run of what was written. Beside that a handle has some 300 bytes for each
- * writer's log, and at the close, with the option index=flatten, what this process has published once more (rank 0:
+ * writer's log, and at the close, with the option extents=flatten, what this process has published once more (rank 0:
  * what all have). */
 #ifndef DELTAFS_LOGICAL_H
 #define DELTAFS_LOGICAL_H

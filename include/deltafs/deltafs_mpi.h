@@ -68,15 +68,15 @@ DELTAFS_API int deltafs_mpi_logical_open(MPI_Comm comm, const char *path, int fl
                                          deltafs_logical **out);
 
 /* deltafs_logical_close of a file that was opened by deltafs_mpi_logical_open; and if any rank has written to it, and
- * its options (or a deltafs.conf beside it, see deltafs(7)) name a key, its rows are indexed then, in the collection
+ * its options (or a deltafs.conf beside it, see deltafs(7)) name a key, its rows are indexed then, in the index
  * that they name. A failure of that is returned, with a message that says so; the file is closed and whole in that
  * case. A key that names an HDF5 dataset (it has a '/') needs an HDF5 library in the process. Collective. */
 DELTAFS_API int deltafs_mpi_logical_close(deltafs_logical *file);
 
 /* deltafs_indexer_open (deltafs_fileindex.h) for all ranks of `comm`, which is duplicated, on a file system that they
- * share. Rank 0's `collection`, `path` and `options` count. Collective; fails with the same status on all ranks. End
+ * share. Rank 0's `index`, `path` and `options` count. Collective; fails with the same status on all ranks. End
  * with deltafs_indexer_close, before MPI_Finalize. */
-DELTAFS_API int deltafs_mpi_indexer_open(MPI_Comm comm, const char *collection, const char *path,
+DELTAFS_API int deltafs_mpi_indexer_open(MPI_Comm comm, const char *index, const char *path,
                                          const deltafs_options *options, deltafs_indexer **out);
 
 #ifdef __cplusplus

@@ -28,10 +28,6 @@ static const struct option_row rows[OPTION_COUNT] = {
     [OPTION_CODEC] = {.info = {"codec", "none or snappy", "snappy", "how data blocks are compressed"},
                       .kind = KIND_WORD,
                       .words = {[CODEC_NONE] = "none", [CODEC_SNAPPY] = "snappy"}},
-    [OPTION_INDEX] = {.info = {"collection", "DIR", "",
-                               "where the keys of a file's rows are indexed; none: in the file if it is a "
-                               "logical one, else beside it"},
-                      .kind = KIND_TEXT},
     [OPTION_COMMIT] =
         {.info = {"commit", "wait or async", "wait",
                   "whether an epoch's end waits for its commit, or leaves that to the next collective call"},
@@ -49,19 +45,20 @@ static const struct option_row rows[OPTION_COUNT] = {
                       .low = 0,
                       .high = UINT64_MAX - 1,
                       .automatic = "auto"},
+    [OPTION_EXTENTS] =
+        {.info =
+             {"extents", "parallel, broadcast or flatten", "parallel",
+              "how ranks get the index of a logical file: each reads a share, one reads for all, or as parallel, and "
+              "the close writes one file for all"},
+         .kind = KIND_WORD,
+         .words = {[EXTENTS_PARALLEL] = "parallel", [EXTENTS_BROADCAST] = "broadcast", [EXTENTS_FLATTEN] = "flatten"}},
     [OPTION_HDF5] = {.info = {"hdf5", "FILE", "",
                               "HDF5's library, by which deltafs-mpi index reads HDF5 files; none: one that is found"},
                      .kind = KIND_TEXT},
-    [OPTION_EXTENTS] =
-        {.info =
-             {"index", "parallel, broadcast, flatten or each", "parallel",
-              "how ranks get the index of a logical file: each reads a share, one reads for all, from one file made "
-              "at the close, or each reads all"},
-         .kind = KIND_WORD,
-         .words = {[EXTENTS_PARALLEL] = "parallel",
-                   [EXTENTS_BROADCAST] = "broadcast",
-                   [EXTENTS_FLATTEN] = "flatten",
-                   [EXTENTS_EACH] = "each"}},
+    [OPTION_INDEX] = {.info = {"index", "DIR", "",
+                               "where the keys of a file's rows are indexed; none: in the file if it is a "
+                               "logical one, else beside it"},
+                      .kind = KIND_TEXT},
     [OPTION_KEY] = {.info = {"key", "FIELD or DATASET", "",
                              "index a file's rows by this field of the schema, or, where it has a '/', by this dataset "
                              "of an HDF5 file; none: they are not indexed"},
@@ -70,6 +67,13 @@ static const struct option_row rows[OPTION_COUNT] = {
                               "what keys are: numbers of 64 bits, or texts and other bytes, 1 to 255 of them"},
                      .kind = KIND_WORD,
                      .words = {[KEYS_U64] = "u64", [KEYS_BYTES] = "bytes"}},
+    [OPTION_LAYOUT] =
+        {.info =
+             {"layout", "partitioned or local", "partitioned",
+              "where records are stored: with the partition of their key, or in a log of the rank that appends them, "
+              "and only their places travel"},
+         .kind = KIND_WORD,
+         .words = {[LAYOUT_PARTITIONED] = "partitioned", [LAYOUT_LOCAL] = "local"}},
     [OPTION_LEASE] =
         {.info = {"lease", "seconds, 0 or more", "86400",
                   "how long after its last commit a job on another host is taken to be writing a directory "
@@ -104,13 +108,6 @@ static const struct option_row rows[OPTION_COUNT] = {
                            .low = 1,
                            .high = 1 << 20,
                            .automatic = "auto"},
-    [OPTION_LAYOUT] =
-        {.info =
-             {"place", "shuffle or local", "shuffle",
-              "where records are stored: with the partition of their key, or in a log of the rank that appends them, "
-              "and only their places travel"},
-         .kind = KIND_WORD,
-         .words = {[LAYOUT_PARTITIONED] = "shuffle", [LAYOUT_LOCAL] = "local"}},
     [OPTION_PROGRESS] = {.info = {"progress", "calls or thread", "calls",
                                   "who serves other ranks: the program's calls of DeltaFS, or a thread as well, which "
                                   "MPI_THREAD_MULTIPLE allows"},

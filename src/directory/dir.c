@@ -651,7 +651,7 @@ int deltafs_stat(deltafs_dir *d, struct deltafs_stat *out)
                              .schema = m->schema,
                              .uuid = m->uuid_text,
                              .is_closed = m->is_closed,
-                             .place = m->is_local ? "local" : "shuffle"};
+                             .layout = m->is_local ? "local" : "partitioned"};
     for (uint64_t i = 0; i < m->epoch_count; i++) {
         s.records += m->epoch[i].records;
         s.bytes_raw += m->epoch[i].bytes_raw;

@@ -1,4 +1,4 @@
-/* A collection that is open for reading, as its parts see it: opening and looking up (keys_reader.c), and verifying
+/* An index that is open for reading, as its parts see it: opening and looking up (keys_reader.c), and verifying
  * (keys_verify.c). */
 #ifndef DELTAFS_CORE_KEYS_READER_H
 #define DELTAFS_CORE_KEYS_READER_H

@@ -1,5 +1,5 @@
 /* deltafs.conf: what a folder says of the rows in its files, for programs that are not to be changed. It comes with the
- * folder, and may be anybody's: so it can say nothing but what is in the rows, and name a collection in that folder. */
+ * folder, and may be anybody's: so it can say nothing but what is in the rows, and name an index in that folder. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 static const struct {
     const char *name;
     enum option_id id;
-} known[] = {{"collection", OPTION_INDEX},
+} known[] = {{"index", OPTION_INDEX},
              {"epoch", OPTION_EPOCH},
              {"key", OPTION_KEY},
              {"schema", OPTION_SCHEMA},
@@ -49,7 +49,7 @@ static int conf_set(deltafs_options *o, enum option_id id, const char *value, co
         return deltafs_options_set(o, name, value) == DELTAFS_OK ? DELTAFS_OK
                                                                  : (*e = *deltafs_private_thread_error()).status;
     if (!conf_is_below(value))
-        return error_set(e, DELTAFS_ERR_OPTION, "option collection: '%s' is not below the folder", value);
+        return error_set(e, DELTAFS_ERR_OPTION, "option index: '%s' is not below the folder", value);
     char *path = malloc(room);
     if (!path)
         return error_no_memory(e, room, "a path");
@@ -74,8 +74,7 @@ static int conf_line(deltafs_options *o, const int *is_given, char *line, const 
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (strcmp(name, known[i].name) == 0)
             return is_given[i] ? DELTAFS_OK : conf_set(o, known[i].id, conf_trim(value), folder, e);
-    return error_set(e, DELTAFS_ERR_OPTION, "'%s' cannot be set here; collection, epoch, key, schema and skip can",
-                     name);
+    return error_set(e, DELTAFS_ERR_OPTION, "'%s' cannot be set here; epoch, index, key, schema and skip can", name);
 }
 
 static int conf_parse(deltafs_options *o, char *text, const char *path, const char *folder, struct error *e)

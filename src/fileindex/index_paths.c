@@ -173,7 +173,7 @@ static char *path_of(const char *folder, const char *rest)
     return whole;
 }
 
-/* What SOURCES calls the file of this path from the root, in a collection that is in the real folder `parent`. */
+/* What SOURCES calls the file of this path from the root, in an index that is in the real folder `parent`. */
 static const char *name_of(const char *parent, const char *whole)
 {
     size_t n = strcmp(parent, "/") == 0 ? 0 : strlen(parent);
@@ -212,7 +212,7 @@ static char *name_by_links(const struct sources *s, const char *parent, char *cl
     return NULL;
 }
 
-/* index_paths_name() where the folder of the collection is known. */
+/* index_paths_name() where the folder of the index is known. */
 static int name_below(const char *parent, const struct sources *s, const char *path, char **out, struct error *e)
 {
     char real[PATH_MAX], *clean = path_clean(path);
@@ -244,7 +244,7 @@ int index_paths_name(const struct index_paths *c, const struct io *io, const str
     int is_found = whole && realpath(whole, parent);
     free(whole);
     return is_found ? name_below(parent, s, path, out, e)
-                    : error_system(e, errno, "find the folder of the collection", c->parent);
+                    : error_system(e, errno, "find the folder of the index", c->parent);
 }
 
 char *index_paths_path_out(const struct index_paths *c, const char *path)

@@ -1,6 +1,6 @@
 /* Indexing files: rank 0 says what there is to be indexed, as the lines that SOURCES will have; all ranks take those
- * apart, read their shares of each table's key column back, and append keys with row numbers to the collection, one
- * epoch for each table. Rank 0 appends the lines once the epochs are committed, while the collection is still this
+ * apart, read their shares of each table's key column back, and append keys with row numbers to the index, one
+ * epoch for each table. Rank 0 appends the lines once the epochs are committed, while the index is still this
  * job's alone: a crash before leaves epochs that no line names, which no reader looks at.
  *
  * Keys are looked for when the file is written, and not taken from the writes one by one: so records that were written
@@ -27,9 +27,9 @@ struct deltafs_indexer {
     deltafs_options *options;
     int sync;
     deltafs_dir *dir; /* open from the first file that is added on */
-    int is_made;      /* on rank 0: the collection was there */
+    int is_made;      /* on rank 0: the index was there */
     struct sources sources;
-    struct manifest manifest; /* of the collection, as it was when it was last read */
+    struct manifest manifest; /* of the index, as it was when it was last read */
     uint64_t next;            /* sequence of the next epoch */
     uint64_t first_own;       /* of the first that this job has made */
     char expected[PATH_MAX];  /* on rank 0: a file that was looked at, and what it was; "": none */
@@ -73,7 +73,7 @@ static int indexer_broadcast(deltafs_indexer *ix, void *bytes, size_t n, struct 
 
 /* ---- Opening ---- */
 
-/* What the collection's directory is made with: the caller's options but those that are about something else. */
+/* What the index's directory is made with: the caller's options but those that are about something else. */
 static int indexer_options(deltafs_indexer *ix, const deltafs_options *given, struct error *e)
 {
     static const enum option_id reset[] = {OPTION_KEYS, OPTION_VALUE_SIZE, OPTION_VOLUMES, OPTION_COMMIT,
@@ -100,28 +100,28 @@ static int indexer_options(deltafs_indexer *ix, const deltafs_options *given, st
     return status;
 }
 
-static int indexer_place(deltafs_indexer *ix, const char *collection, const char *path, struct error *e)
+static int indexer_place(deltafs_indexer *ix, const char *index, const char *path, struct error *e)
 {
     char *beside = NULL, kind;
     int status = DELTAFS_OK;
 
-    if (!collection || !*collection) {
+    if (!index || !*index) {
         status = key_file_kind(&ix->io, path, &kind, e);
         if (status == DELTAFS_OK)
             status = index_paths_beside(path, kind, &beside, e);
-        collection = beside;
+        index = beside;
     }
     if (status == DELTAFS_OK)
-        status = index_paths_init(&ix->place, collection, e);
+        status = index_paths_init(&ix->place, index, e);
     if (status == DELTAFS_OK)
-        status = io_stay(&ix->there, collection, e);
-    if (status == DELTAFS_OK && !(ix->whole = io_whole(&ix->there, collection)))
-        status = error_no_memory(e, strlen(collection), "a path");
+        status = io_stay(&ix->there, index, e);
+    if (status == DELTAFS_OK && !(ix->whole = io_whole(&ix->there, index)))
+        status = error_no_memory(e, strlen(index), "a path");
     free(beside);
     return status;
 }
 
-/* What the collection has: nothing, if there is none. */
+/* What the index has: nothing, if there is none. */
 static int indexer_read(deltafs_indexer *ix, struct error *e)
 {
     struct manifest m = {0};
@@ -144,9 +144,8 @@ static int indexer_read(deltafs_indexer *ix, struct error *e)
                      ? sources_read(&ix->there, ix->place.sources, &ix->sources, e)
                      : e->status;
     else if (status == DELTAFS_ERR_NOT_FOUND)
-        status =
-            error_set(e, DELTAFS_ERR_NOT_DELTAFS,
-                      "%s: is a directory of records, not an index of files; name another collection", ix->place.path);
+        status = error_set(e, DELTAFS_ERR_NOT_DELTAFS,
+                           "%s: is a directory of records, not an index of files; name another index", ix->place.path);
     if (status == DELTAFS_OK)
         status = sources_check_uuid(&ix->sources, ix->place.sources, m.uuid_text, e);
     if (status == DELTAFS_OK)
@@ -170,7 +169,7 @@ static void indexer_free(deltafs_indexer *ix)
     free(ix);
 }
 
-int deltafs_private_indexer_open_group(const char *collection, const char *path, const deltafs_options *options,
+int deltafs_private_indexer_open_group(const char *index, const char *path, const deltafs_options *options,
                                        const struct logical_group *group, const struct indexer_calls *calls,
                                        deltafs_indexer **out, struct error *e)
 {
@@ -188,7 +187,7 @@ int deltafs_private_indexer_open_group(const char *collection, const char *path,
     ix->error = (struct error){.text = "no error"};
     own.status = indexer_options(ix, group->rank == 0 ? options : NULL, &own);
     if (own.status == DELTAFS_OK && group->rank == 0)
-        own.status = indexer_place(ix, collection, path, &own);
+        own.status = indexer_place(ix, index, path, &own);
     if (own.status == DELTAFS_OK && group->rank == 0)
         own.status = indexer_read(ix, &own);
     if (indexer_agree(ix, &own) == DELTAFS_OK) {
@@ -212,16 +211,15 @@ static int alone_reopen(void *ctx, const char *path, const deltafs_options *opti
     return deltafs_reopen(path, options, out);
 }
 
-int deltafs_indexer_open(const char *collection, const char *path, const deltafs_options *options,
-                         deltafs_indexer **out)
+int deltafs_indexer_open(const char *index, const char *path, const deltafs_options *options, deltafs_indexer **out)
 {
     static const struct logical_group alone = {.ranks = 1};
     static const struct indexer_calls calls = {.create = alone_create, .reopen = alone_reopen};
     struct error *e = deltafs_private_thread_error(), own = {0};
 
-    if ((!collection && !path) || !out)
-        return error_set(e, DELTAFS_ERR_INVALID, "deltafs_indexer_open: collection or path, and out, must be given");
-    int status = deltafs_private_indexer_open_group(collection, path, options, &alone, &calls, out, &own);
+    if ((!index && !path) || !out)
+        return error_set(e, DELTAFS_ERR_INVALID, "deltafs_indexer_open: index or path, and out, must be given");
+    int status = deltafs_private_indexer_open_group(index, path, options, &alone, &calls, out, &own);
     if (status != DELTAFS_OK)
         *e = own;
     return status;
@@ -482,7 +480,7 @@ static int indexer_add_table(deltafs_indexer *ix, struct key_file *file, const c
     return status;
 }
 
-/* Collective: open the collection for writing, or make it. It is this job's from then on, until it is closed. */
+/* Collective: open the index for writing, or make it. It is this job's from then on, until it is closed. */
 static int indexer_open_dir(deltafs_indexer *ix, struct error *e)
 {
     struct error own = {0};
@@ -780,12 +778,12 @@ static int indexer_name_gone(deltafs_indexer *ix, struct names *out, struct erro
         return error_set(e, DELTAFS_ERR_CHANGED,
                          "%s: none of its %" PRIu64 " files is there, as if it had been moved without them, or "
                          "their file system were not mounted; nothing is forgotten: name the files, or remove the "
-                         "collection",
+                         "index",
                          ix->place.path, out->count);
     return status;
 }
 
-/* Rank 0, while the collection is this job's. Another may have done it before, or indexed one that is there again. */
+/* Rank 0, while the index is this job's. Another may have done it before, or indexed one that is there again. */
 static int indexer_forget_names(deltafs_indexer *ix, const struct names *n, const char *path, uint64_t *count,
                                 struct error *e)
 {

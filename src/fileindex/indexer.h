@@ -5,7 +5,7 @@
 #include "fileindex/source_file.h"
 #include "logical/logical.h"
 
-/* How the collection and its sources are opened; each is collective. */
+/* How the index and its sources are opened; each is collective. */
 struct indexer_calls {
     int (*create)(void *ctx, const char *path, const deltafs_options *options, deltafs_dir **out);
     int (*reopen)(void *ctx, const char *path, const deltafs_options *options, deltafs_dir **out);
@@ -13,7 +13,7 @@ struct indexer_calls {
 };
 
 /* As deltafs_indexer_open; `ctx` of the group is that of the calls, too. Takes the group over on success. */
-DELTAFS_PRIVATE int deltafs_private_indexer_open_group(const char *collection, const char *path,
+DELTAFS_PRIVATE int deltafs_private_indexer_open_group(const char *index, const char *path,
                                                        const deltafs_options *options,
                                                        const struct logical_group *group,
                                                        const struct indexer_calls *calls, deltafs_indexer **out,

@@ -11,7 +11,7 @@
 #define SOURCES_VERSION 2                  /* 1: tables do not say how many rows a group has */
 #define NAME_ROOM       (3 * PATH_MAX + 1) /* a path, each byte of which may be coded by three */
 #define SOURCES_ADVICE                                                                                                 \
-    "nothing is found by this index while it is so: remove the collection, and index its files again "                 \
+    "nothing is found by this index while it is so: remove the index, and index its files again "                      \
     "(deltafs-mpi index)"
 
 /* ---- Names: bytes that would end a field are coded as %HH ---- */
@@ -443,7 +443,7 @@ static int parse_identity(struct source_identity *id, const char *fields)
                : -1;
 }
 
-/* A path in a collection leads below the collection's folder, or is one from the root. */
+/* A path in an index leads below the index's folder, or is one from the root. */
 static int is_path(const char *path)
 {
     if (path[0] == '/' || strcmp(path, ".") == 0)
@@ -569,7 +569,7 @@ int sources_check_uuid(const struct sources *s, const char *path, const char *uu
 {
     return strcmp(s->uuid_text, uuid_text) == 0
                ? DELTAFS_OK
-               : error_damaged(e, path, 0, "it is another collection's, of the UUID %s", s->uuid_text);
+               : error_damaged(e, path, 0, "it is another index's, of the UUID %s", s->uuid_text);
 }
 
 /* The highest sequence of its tables, or `last` if that is higher. */

@@ -1,4 +1,4 @@
-/* SOURCES: the text file of a collection that says which files are indexed in it, and where their columns stand. Lines
+/* SOURCES: the text file of an index that says which files are indexed in it, and where their columns stand. Lines
  * as a manifest's, each with its checksum, appended and never changed; see deltafs-format(5).
  *
  * A source's lines count from its last one on, "Source", which comes after the epochs of its tables are committed; the
@@ -23,14 +23,14 @@ struct source_table {
     struct deltafs_table table; /* owns all of it */
     size_t column_capacity, piece_capacity;
     size_t columns;    /* that there are to be */
-    uint64_t sequence; /* the label of its epoch in the collection */
+    uint64_t sequence; /* the label of its epoch in the index */
     uint32_t group;    /* rows that have the same number; 0: as version 1 has it */
     char *schema;      /* of the values: all columns but the key */
     uint32_t size;     /* of such a value */
 };
 
 struct source_entry {
-    char *path; /* from the folder of the collection, "." that folder itself; or from the root */
+    char *path; /* from the folder of the index, "." that folder itself; or from the root */
     struct source_identity identity;
     size_t table_count; /* 0: the path is that of no source any longer */
     struct source_table *table;
@@ -40,7 +40,7 @@ struct source_entry {
 
 struct sources {
     uint64_t version;                   /* of the file; 0: none was read */
-    char uuid_text[MANIFEST_UUID_TEXT]; /* of the collection's directory */
+    char uuid_text[MANIFEST_UUID_TEXT]; /* of the index's directory */
     uint64_t size;                      /* of the file, without what was cut short at its end */
     size_t count, capacity;
     struct source_entry *source; /* no two of the same path */
@@ -68,7 +68,7 @@ int sources_append(struct io *io, const char *path, uint64_t *size, char *text, 
 /* Take over a source that has been appended; one of no tables goes, with the one of its path. */
 int sources_add(struct sources *s, struct source_entry *source, struct error *e);
 
-/* How many rows have the same number in the collection, from 1 on. So many are read at once anyway, and the number is
+/* How many rows have the same number in the index, from 1 on. So many are read at once anyway, and the number is
  * the shorter for it. */
 uint32_t source_table_group(const struct source_table *t);
 /* Choose that for a table that is to be appended to a file of this version. */

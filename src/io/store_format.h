@@ -155,7 +155,7 @@ enum format_type {
 /* Who writes the container; no part of what is read (lease.h). */
 #define LEASE_NAME "LEASE"
 
-/* In a collection: what is indexed in it; lines as a manifest's. A value is the number of a group of rows. */
+/* In an index: what is indexed in it; lines as a manifest's. A value is the number of a group of rows. */
 #define SOURCES_NAME      "SOURCES"
 #define FILEINDEX_SCHEMA  "group:u4"
 #define FILEINDEX_VALUE   4

@@ -1,4 +1,4 @@
-/* Verifying a collection: its directory, that its sources are as they were indexed, and that each row of them stands in
+/* Verifying an index: its directory, that its sources are as they were indexed, and that each row of them stands in
  * the index under its key, once. The keys of a source are read in windows, each of which is one scan of its epoch. */
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Repair of value logs (place=local). The headers of those that are known by their first block are written again; and
+/* Repair of value logs (layout=local). The headers of those that are known by their first block are written again; and
  * of a job that was cut short, what its logs have behind the last committed epoch is cut off. Where that begins is
  * known only if all blocks of the job's committed epochs are seen to be there, by the number of their records: then
  * nothing else that stands there can be one of them. If not, everything stays as it is, and is damage to whoever reads

@@ -106,7 +106,7 @@ static void verify_epoch(struct verify *v, struct part_reader *p, uint32_t epoch
     }
     v->sum[epoch].records += v->records;
     v->sum[epoch].bytes_raw += v->bytes_raw;
-    /* With place=local, footers know nothing of the values' bytes. */
+    /* With layout=local, footers know nothing of the values' bytes. */
     int is_short = records != v->records || (!v->reader->manifest.is_local && bytes_raw != v->bytes_raw);
     if (damages.count == 0 && (is_short || v->is_misplaced)) {
         error_damaged(&e, p->index.file.path, segment[0].footer.offset,

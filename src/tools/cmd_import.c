@@ -82,7 +82,7 @@ static int import_format_of(struct import *im, const char *name)
 /* Options of the table that the files' format decides on, or that mean something else here. */
 static int is_import_own(const char *name)
 {
-    static const char *const own[] = {"collection", "epoch", "key", "schema", "skip", "value_size"};
+    static const char *const own[] = {"epoch", "index", "key", "schema", "skip", "value_size"};
 
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
         if (strcmp(own[i], name) == 0)

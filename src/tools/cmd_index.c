@@ -19,7 +19,7 @@ struct index_job {
     int rank, ranks;
     int is_quiet, is_again, is_forget, is_described;
     deltafs_options *options;
-    const char *collection; /* NULL: one for each file, in it or beside it */
+    const char *index; /* NULL: one for each file, in it or beside it */
     deltafs_indexer *indexer;
     struct h5lib hdf5; /* rank 0, once an HDF5 file was seen */
     uint64_t rows, indexed, unchanged;
@@ -92,7 +92,7 @@ static int index_take(struct index_job *ix, int c)
 {
     switch (c) {
     case 'o':
-        return index_set(ix, "collection", text_path(optarg));
+        return index_set(ix, "index", text_path(optarg));
     case 'l':
         ix->is_described = 1;
         return index_set(ix, "epoch", optarg);
@@ -127,13 +127,13 @@ static int index_parse(struct index_job *ix, int argc, char **argv)
     if (code == EXIT_OK && *index_option(ix, "key") == '\0' && !ix->is_forget)
         code = index_fail(ix, EXIT_USAGE,
                           "--key is missing: the field of --schema that is the key, or the path of an HDF5 dataset");
-    if (code == EXIT_OK && *index_option(ix, "collection") != '\0')
-        ix->collection = index_option(ix, "collection");
+    if (code == EXIT_OK && *index_option(ix, "index") != '\0')
+        ix->index = index_option(ix, "index");
     if (code == EXIT_OK && ix->is_forget && (ix->is_again || ix->is_described))
         code = index_fail(ix, EXIT_USAGE, "--forget takes out whole files: nothing is indexed again, nor by its label");
-    if (code == EXIT_OK && ix->is_forget && !ix->collection)
+    if (code == EXIT_OK && ix->is_forget && !ix->index)
         code = index_fail(ix, EXIT_USAGE,
-                          "--forget needs -o COLLECTION (FILE.keys that a file has of its own is removed by rm -r)");
+                          "--forget needs -o INDEX (FILE.keys that a file has of its own is removed by rm -r)");
     if (code == EXIT_USAGE && ix->rank == 0)
         fputs("Try 'deltafs-mpi help'.\n", stderr);
     return code;
@@ -219,12 +219,12 @@ static int find_tables(struct index_job *ix, const char *path, struct h5rows *ou
     return h5rows_is_pattern(index_option(ix, "key")) ? find_datasets(ix, path, out) : find_records(ix, path, out);
 }
 
-/* Collective: the collection for the file, open. */
+/* Collective: the index for the file, open. */
 static int index_open(struct index_job *ix, const char *path)
 {
     if (ix->indexer)
         return EXIT_OK;
-    if (deltafs_mpi_indexer_open(MPI_COMM_WORLD, ix->collection, path, ix->options, &ix->indexer) == DELTAFS_OK)
+    if (deltafs_mpi_indexer_open(MPI_COMM_WORLD, ix->index, path, ix->options, &ix->indexer) == DELTAFS_OK)
         return EXIT_OK;
     ix->indexer = NULL;
     return index_fail(ix, EXIT_TROUBLE, deltafs_indexer_errmsg(NULL));
@@ -268,7 +268,7 @@ static int index_file(struct index_job *ix, const char *path)
         ix->unchanged++;
     else
         code = index_add(ix, path);
-    if (!ix->collection)
+    if (!ix->index)
         closed = index_close(ix);
     return code != EXIT_OK ? code : closed;
 }
@@ -291,13 +291,13 @@ static int index_run(struct index_job *ix, char **files, int n)
     clock_gettime(CLOCK_MONOTONIC, &end);
     if (ix->rank == 0 && !ix->is_quiet)
         printf("%s%s%" PRIu64 " row%s of %" PRIu64 " file%s indexed by %d rank%s, %" PRIu64 " unchanged, %.1f s\n",
-               ix->collection ? ix->collection : "", ix->collection ? ": " : "", ix->rows, text_plural(ix->rows),
-               ix->indexed, text_plural(ix->indexed), ix->ranks, text_plural((uint64_t)ix->ranks), ix->unchanged,
+               ix->index ? ix->index : "", ix->index ? ": " : "", ix->rows, text_plural(ix->rows), ix->indexed,
+               text_plural(ix->indexed), ix->ranks, text_plural((uint64_t)ix->ranks), ix->unchanged,
                (double)(end.tv_sec - start.tv_sec) + 1e-9 * (double)(end.tv_nsec - start.tv_nsec));
     return code;
 }
 
-/* Collective: take files out of the collection; with none given, those that are gone. */
+/* Collective: take files out of the index; with none given, those that are gone. */
 static int index_forget(struct index_job *ix, char **files, int n)
 {
     uint64_t forgotten = 0, one = 0;
@@ -312,7 +312,7 @@ static int index_forget(struct index_job *ix, char **files, int n)
     }
     int closed = index_close(ix);
     if (ix->rank == 0 && !ix->is_quiet && (code == EXIT_OK || forgotten > 0))
-        printf("%s: %" PRIu64 " file%s forgotten\n", ix->collection, forgotten, text_plural(forgotten));
+        printf("%s: %" PRIu64 " file%s forgotten\n", ix->index, forgotten, text_plural(forgotten));
     return code != EXIT_OK ? code : closed;
 }
 

@@ -18,7 +18,7 @@ static void info_json(deltafs_dir *d, const struct deltafs_stat *s, uint64_t byt
 {
     printf("{\n \"version\": %" PRIu32 ",\n \"uuid\": \"%s\",\n \"closed\": %s,\n \"partitions\": %" PRIu32
            ",\n \"keys\": \"%s\",\n \"place\": \"%s\",\n",
-           s->version, s->uuid, s->is_closed ? "true" : "false", s->partitions, s->keys, s->place);
+           s->version, s->uuid, s->is_closed ? "true" : "false", s->partitions, s->keys, s->layout);
     printf(" \"value_size\": ");
     info_value_size(s, "null");
     printf(",\n \"schema\": \"%s\",\n \"records\": %" PRIu64 ",\n \"bytes_raw\": %" PRIu64 ",\n"
@@ -59,7 +59,7 @@ static void info_bytes_stored(const struct deltafs_stat *s, uint64_t bytes_store
 static void info_table(deltafs_dir *d, const struct deltafs_stat *s, uint64_t bytes_stored)
 {
     info_head(s);
-    printf("keys            %s\nplace           %s\nvalue size      ", s->keys, s->place);
+    printf("keys            %s\nlayout          %s\nvalue size      ", s->keys, s->layout);
     info_value_size(s, "any");
     printf("\nschema          %s\nrecords         %" PRIu64 "\nbytes raw       %" PRIu64 "\n",
            s->schema[0] ? s->schema : "none", s->records, s->bytes_raw);

@@ -392,7 +392,7 @@ static void test_hints(int is_deltafs)
 
     MPI_Info_create(&info);
     MPI_Info_set(info, "deltafs_memory", "48M");
-    MPI_Info_set(info, "deltafs_index", "broadcast");
+    MPI_Info_set(info, "deltafs_extents", "broadcast");
     MPI_Info_set(info, "cb_buffer_size", "1048576");
     MPI_Info_set(info, "somebody_elses", "1");
     int rc = MPI_File_open(MPI_COMM_WORLD, name_of("hints"), MPI_MODE_CREATE | MPI_MODE_RDWR, info, &f);
@@ -402,7 +402,7 @@ static void test_hints(int is_deltafs)
     expect(flag && strcmp(value, "1048576") == 0, "a hint of ROMIO's", flag, 1);
     MPI_Info_get(got, "somebody_elses", MPI_MAX_INFO_VAL - 1, value, &flag);
     expect_number("a hint that is not known", flag, 0);
-    MPI_Info_get(got, "deltafs_index", MPI_MAX_INFO_VAL - 1, value, &flag);
+    MPI_Info_get(got, "deltafs_extents", MPI_MAX_INFO_VAL - 1, value, &flag);
     expect(is_deltafs ? flag && strcmp(value, "broadcast") == 0 : !flag, "a hint of DeltaFS's", flag, is_deltafs);
     MPI_Info_get(got, "deltafs_memory", MPI_MAX_INFO_VAL - 1, value, &flag);
     expect_number("another of DeltaFS's", flag, is_deltafs);
@@ -411,11 +411,11 @@ static void test_hints(int is_deltafs)
     MPI_Info_free(&got);
     MPI_File_close(&f);
     if (is_deltafs) {
-        MPI_Info_set(info, "deltafs_index", "sideways");
+        MPI_Info_set(info, "deltafs_extents", "sideways");
         rc = MPI_File_open(MPI_COMM_WORLD, name_of("hints"), MPI_MODE_RDWR, info, &f);
         expect_class("a hint of a bad value", rc, MPI_ERR_INFO_VALUE);
         expect_text(rc, "sideways");
-        MPI_Info_delete(info, "deltafs_index");
+        MPI_Info_delete(info, "deltafs_extents");
         MPI_Info_set(info, "deltafs_indicks", "parallel");
         rc = MPI_File_open(MPI_COMM_WORLD, name_of("hints"), MPI_MODE_RDWR, info, &f);
         expect_class("a hint of a bad name", rc, MPI_ERR_INFO_VALUE);

@@ -6,7 +6,7 @@
 #     tests/adio/hdf5_keys.sh OVERLAY|FOLDER DELTAFS      as adio_lib.sh says
 set -u
 . "$(dirname "$0")/../support/adio_lib.sh"
-unset DELTAFS_KEY DELTAFS_COLLECTION
+unset DELTAFS_KEY DELTAFS_INDEX
 
 # right WHAT STEPS ROWS: each of ROWS IDs has its rows in the index that WHAT has.
 right() {
@@ -27,10 +27,10 @@ for how in collective independent "collective 500" "independent 130"; do
     # shellcheck disable=SC2086
     DELTAFS_KEY='' run 2 read "deltafs:$file" 3 2000 $how || fail "read, $how"
 done
-# A step more, by other ranks, in a second session; and into a collection of its own.
+# A step more, by other ranks, in a second session; and into an index of its own.
 run 2 add "deltafs:$file" 3 2000 collective || fail add
 right "$file" 4 4000
-DELTAFS_COLLECTION=$work/all run 3 write "deltafs:$work/first.h5" 5 200 collective || fail "a collection"
+DELTAFS_INDEX=$work/all run 3 write "deltafs:$work/first.h5" 5 200 collective || fail "an index"
 right "$work/all" 5 600
 [ ! -e "$work/first.h5/keys" ] || fail "the index is in two places"
 "$deltafs" cp "deltafs:$file" "$work/plain.h5" || fail cp

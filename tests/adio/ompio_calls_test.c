@@ -173,15 +173,15 @@ static void hints(void)
     OK(MPI_File_get_info(file, &used));
     MPI_Info_get(used, "deltafs_sync", MPI_MAX_INFO_VAL, value, &found);
     CHECK(found && strcmp(value, "none") == 0);
-    MPI_Info_get(used, "deltafs_index", MPI_MAX_INFO_VAL, value, &found);
+    MPI_Info_get(used, "deltafs_extents", MPI_MAX_INFO_VAL, value, &found);
     CHECK(found && strcmp(value, "parallel") == 0);
     MPI_Info_get(used, "striping_unit", MPI_MAX_INFO_VAL, value, &found);
     CHECK(found);
     MPI_Info_free(&used);
     OK(MPI_File_close(&file));
-    MPI_Info_set(info, "deltafs_index", "sideways");
+    MPI_Info_set(info, "deltafs_extents", "sideways");
     FAILS(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_CREATE | MPI_MODE_RDWR, info, &file), MPI_ERR_INFO_VALUE);
-    MPI_Info_delete(info, "deltafs_index");
+    MPI_Info_delete(info, "deltafs_extents");
     if (rank == ranks - 1)
         MPI_Info_set(info, "deltafs_nonsense", "1");
     FAILS(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_CREATE | MPI_MODE_RDWR, info, &file), MPI_ERR_INFO_VALUE);

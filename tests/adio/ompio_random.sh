@@ -15,5 +15,5 @@ for seed in ${SEEDS:-1 2 3 4 5 6 7 8}; do
 done
 for index in broadcast flatten each; do
     rm -rf "$work/file"
-    DELTAFS_INDEX=$index run 3 ./ompio_oracle "$name" 11 6
+    DELTAFS_EXTENTS=$index run 3 ./ompio_oracle "$name" 11 6
 done

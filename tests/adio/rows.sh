@@ -28,16 +28,16 @@ cases=0
 
 build rows_program.c
 
-# Told by hints alone, 5 steps into one collection.
+# Told by hints alone, 5 steps into one index.
 mkdir "$work/a"
-rows 4 "deltafs:$work/a/dump" 5 2000 all deltafs_schema=$schema deltafs_key=id "deltafs_collection=$work/particles" ||
+rows 4 "deltafs:$work/a/dump" 5 2000 all deltafs_schema=$schema deltafs_key=id "deltafs_index=$work/particles" ||
     fail "hints"
 same "$work/particles"
-[ ! -e "$work/a/dump.0/keys" ] || fail "the hint deltafs_collection is not followed"
+[ ! -e "$work/a/dump.0/keys" ] || fail "the hint deltafs_index is not followed"
 
 # By the environment; records are cut by the writes. A hint counts more.
 mkdir "$work/b"
-DELTAFS_SCHEMA=$schema DELTAFS_KEY=x DELTAFS_COLLECTION=$work/b/all rows 3 "deltafs:$work/b/dump" 3 500 pieces \
+DELTAFS_SCHEMA=$schema DELTAFS_KEY=x DELTAFS_INDEX=$work/b/all rows 3 "deltafs:$work/b/dump" 3 500 pieces \
     deltafs_key=id || fail "the environment"
 same "$work/b/all"
 
@@ -46,9 +46,9 @@ mkdir "$work/c"
 printf '# what a record has\nschema = %s\n\nkey=x\n' $schema >"$work/c/deltafs.conf"
 DELTAFS_KEY=id rows 4 "deltafs:$work/c/dump" 2 300 twice || fail "deltafs.conf"
 same "$work/c/dump.0" "$work/c/dump.100/keys"
-printf 'schema=%s\nkey=id\ncollection=all/../..\n' $schema >"$work/c/deltafs.conf"
+printf 'schema=%s\nkey=id\nindex=all/../..\n' $schema >"$work/c/deltafs.conf"
 rows 2 "deltafs:$work/c/other" 1 10 all
-grep -q "deltafs.conf: line 3: option collection" "$work/err" || fail "a collection that is not below the folder"
+grep -q "deltafs.conf: line 3: option index" "$work/err" || fail "an index that is not below the folder"
 
 # Opened again and written anew, by several ranks: the last index counts.
 mkdir "$work/d"
@@ -58,7 +58,7 @@ same "$work/d/dump.0"
 # However the extents are read, which the environment says of what the close opens, too.
 for index in each broadcast parallel flatten; do
     mkdir "$work/$index"
-    DELTAFS_INDEX=$index rows 3 "deltafs:$work/$index/dump" 2 100 pieces deltafs_schema=$schema deltafs_key=id ||
+    DELTAFS_EXTENTS=$index rows 3 "deltafs:$work/$index/dump" 2 100 pieces deltafs_schema=$schema deltafs_key=id ||
         fail "index=$index"
     same "$work/$index/dump.0" "$work/$index/dump.100"
 done

@@ -145,10 +145,10 @@ static void run_remove(const char *path)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* Seconds of one run's files, with the index or without. The collection grows from run to run. */
+/* Seconds of one run's files, with the index or without. The index grows from run to run. */
 static double run_steps(int is_indexed, enum way way, int run, int is_last)
 {
-    char path[256], collection[256], label[16];
+    char path[256], index[256], label[16];
     double sum = 0;
     MPI_Info info;
 
@@ -157,8 +157,7 @@ static double run_steps(int is_indexed, enum way way, int run, int is_last)
         if (is_indexed) {
             MPI_Info_set(info, "deltafs_schema", "x:f4,y:f4,z:f4,ux:f4,uy:f4,uz:f4,id:u8,w:f8,e:f8");
             MPI_Info_set(info, "deltafs_key", "id");
-            MPI_Info_set(info, "deltafs_collection",
-                         bench_text(collection, "%s/keys-%d-%d", set.folder, (int)way, run));
+            MPI_Info_set(info, "deltafs_index", bench_text(index, "%s/keys-%d-%d", set.folder, (int)way, run));
             snprintf(label, sizeof label, "%d", step);
             MPI_Info_set(info, "deltafs_epoch", label);
         }

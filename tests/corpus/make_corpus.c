@@ -104,7 +104,7 @@ static void maker_init(struct maker *m, const char *folder, const char *name, en
     make_folder(m);
 }
 
-/* With place=local. */
+/* With layout=local. */
 static void maker_init_local(struct maker *m, const char *folder, const char *name, enum option_keys keys,
                              int64_t value_size, enum option_codec codec)
 {

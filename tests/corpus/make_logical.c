@@ -26,7 +26,7 @@ static deltafs_logical *begin(const char *path, const char *sync, const char *in
 
     must(deltafs_options_create(&o), NULL);
     must(deltafs_options_set(o, "sync", sync), NULL);
-    must(deltafs_options_set(o, "index", index), NULL);
+    must(deltafs_options_set(o, "extents", index), NULL);
     must(deltafs_logical_open(path, O_RDWR | O_CREAT, o, &f), NULL);
     deltafs_options_destroy(o);
     return f;

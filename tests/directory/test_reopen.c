@@ -15,11 +15,11 @@ struct shape {
 };
 
 static const struct shape shapes[] = {
-    {"u64", "40", "1", "0", "wait", "none", 3000, "shuffle"},
-    {"u64", "any", "3", "2", "wait", "commit", 2000, "shuffle"},
-    {"u64", "0", "5", "1", "async", "close", 500, "shuffle"},
-    {"u64", "4000", "2", "2", "async", "none", 4000, "shuffle"}, /* several runs and segments */
-    {"bytes", "any", "2", "0", "wait", "none", 700, "shuffle"},
+    {"u64", "40", "1", "0", "wait", "none", 3000, "partitioned"},
+    {"u64", "any", "3", "2", "wait", "commit", 2000, "partitioned"},
+    {"u64", "0", "5", "1", "async", "close", 500, "partitioned"},
+    {"u64", "4000", "2", "2", "async", "none", 4000, "partitioned"}, /* several runs and segments */
+    {"bytes", "any", "2", "0", "wait", "none", 700, "partitioned"},
     {"u64", "40", "2", "0", "async", "commit", 1500, "local"},
     {"bytes", "any", "3", "2", "wait", "close", 700, "local"},
 };
@@ -40,7 +40,7 @@ static deltafs_dir *create(const struct shape *s, const char *path)
     CHECK_IS(deltafs_options_set(o, "keys", s->keys), DELTAFS_OK);
     CHECK_IS(deltafs_options_set(o, "value_size", s->value_size), DELTAFS_OK);
     CHECK_IS(deltafs_options_set(o, "partitions", s->partitions), DELTAFS_OK);
-    CHECK_IS(deltafs_options_set(o, "place", s->place), DELTAFS_OK);
+    CHECK_IS(deltafs_options_set(o, "layout", s->place), DELTAFS_OK);
     return unit_create(path, o);
 }
 

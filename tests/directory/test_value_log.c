@@ -1,5 +1,5 @@
-/* Records that stay with their writer (place=local): places, what is read for a query, values of all sizes, places that
- * lead elsewhere, and the repair of value logs. */
+/* Records that stay with their writer (layout=local): places, what is read for a query, values of all sizes, places
+ * that lead elsewhere, and the repair of value logs. */
 #include <unistd.h>
 #include "base/coding.h"
 #include "base/hash.h"
@@ -13,7 +13,7 @@ static char names[NAMES][24];
 
 static deltafs_dir *create(const char *path, const char *keys, const char *value_size, const char *partitions)
 {
-    return unit_create(path, unit_options("place", "local", "keys", keys, "value_size", value_size, "partitions",
+    return unit_create(path, unit_options("layout", "local", "keys", keys, "value_size", value_size, "partitions",
                                           partitions, "memory", "16M", NULL));
 }
 
@@ -69,7 +69,7 @@ static void test_places(void **state)
 
 /* ---- Writing and reading ---- */
 
-/* One read more for each epoch than with place=shuffle. */
+/* One read more for each epoch than with layout=partitioned. */
 static void test_reads_of_a_trajectory(void **state)
 {
     enum { EPOCHS = 20 };
@@ -183,14 +183,14 @@ static void test_longest_value(void **state)
 /* Where records are is the directory's own. */
 static void test_reopen_option(void **state)
 {
-    static const char *const places[] = {"local", "shuffle"};
+    static const char *const places[] = {"local", "partitioned"};
 
     (void)state;
     for (int i = 0; i < 2; i++) {
         const char *path = unit_path("option%d", i);
-        deltafs_dir *d = unit_create(path, unit_options("place", places[i], NULL));
+        deltafs_dir *d = unit_create(path, unit_options("layout", places[i], NULL));
         struct deltafs_stat stat;
-        deltafs_options *o = unit_options("place", places[!i], NULL);
+        deltafs_options *o = unit_options("layout", places[!i], NULL);
         CHECK_IS(deltafs_close(d), DELTAFS_OK);
         CHECK_IS(deltafs_reopen(path, o, &d), DELTAFS_ERR_OPTION);
         CHECK(strstr(deltafs_errmsg(NULL), places[i]));
@@ -198,7 +198,7 @@ static void test_reopen_option(void **state)
         CHECK_IS(deltafs_close(reopen(path)), DELTAFS_OK);
         d = unit_open(path);
         CHECK_CALL(d, deltafs_stat(d, &stat), DELTAFS_OK);
-        assert_string_equal(stat.place, places[i]);
+        assert_string_equal(stat.layout, places[i]);
         CHECK_IS(deltafs_close(d), DELTAFS_OK);
     }
 }
@@ -215,7 +215,7 @@ static uint32_t seed_of(const uint8_t *log)
 static void test_wrong_places(void **state)
 {
     const char *path = unit_path("wrong"), *data = unit_path("wrong/00/p00000000.data");
-    deltafs_dir *d = unit_create(path, unit_options("place", "local", "value_size", "4", "codec", "none", NULL));
+    deltafs_dir *d = unit_create(path, unit_options("layout", "local", "value_size", "4", "codec", "none", NULL));
     deltafs_records *got = NULL;
     uint64_t keys[5] = {0};
     size_t n;
@@ -335,7 +335,7 @@ static void make_cut_short(struct model *m, const char *path)
     char made[300];
 
     snprintf(made, sizeof made, "%s.made", path);
-    deltafs_dir *d = unit_create(made, unit_options("place", "local", "value_size", "40", "partitions", "2", "commit",
+    deltafs_dir *d = unit_create(made, unit_options("layout", "local", "value_size", "40", "partitions", "2", "commit",
                                                     "async", "threads", "0", NULL));
     for (uint64_t epoch = 1; epoch <= 3; epoch++) {
         append(m, d, &r, "40", 700);
@@ -518,7 +518,7 @@ static void test_faults(void **state)
         struct model m = {0};
         const char *path = unit_path("fault%d", i);
         unit_io_begin();
-        deltafs_dir *d = unit_create(path, unit_options("place", "local", "value_size", "40", "sync", "commit", NULL));
+        deltafs_dir *d = unit_create(path, unit_options("layout", "local", "value_size", "40", "sync", "commit", NULL));
         for (uint64_t epoch = 1; epoch <= 4; epoch++) {
             unit_io_fail(ops[i], ".values", 0, epoch % 2, 5);
             append(&m, d, &r, "40", 500);

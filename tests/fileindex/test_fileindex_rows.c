@@ -72,12 +72,12 @@ static void test_round(void **state)
 {
     struct rng r = rng_init(1);
     struct oracle file[6];
-    const char *collection = unit_path("all");
+    const char *index = unit_path("all");
     deltafs_indexer *ix;
     int has;
 
     (void)state;
-    CHECK_IS(deltafs_indexer_open(collection, NULL, NULL, &ix), DELTAFS_OK);
+    CHECK_IS(deltafs_indexer_open(index, NULL, NULL, &ix), DELTAFS_OK);
     for (size_t i = 0; i < 6; i++) {
         /* Labels are not in the order of indexing; two are the same. */
         size_t place = (i * 5 + 1) % 6;
@@ -98,7 +98,7 @@ static void test_round(void **state)
         CHECK_IS(has, 1);
     }
     CHECK_IS(deltafs_indexer_close(ix), DELTAFS_OK);
-    check_all(collection, file, 6);
+    check_all(index, file, 6);
     for (size_t i = 0; i < 6; i++)
         free(file[i].key);
 }
@@ -135,7 +135,7 @@ static void test_written_between(void **state)
     }
 }
 
-/* How many rows a group of the collection's last table has, as SOURCES says; 0: it does not. */
+/* How many rows a group of the index's last table has, as SOURCES says; 0: it does not. */
 static unsigned sources_group(const char *path)
 {
     size_t n;
@@ -149,7 +149,7 @@ static unsigned sources_group(const char *path)
     return group;
 }
 
-/* A collection of the first version has smaller groups, of which its tables do not say; what is added to it, too. */
+/* An index of the first version has smaller groups, of which its tables do not say; what is added to it, too. */
 static void test_version_1(void **state)
 {
     struct rng r = rng_init(42);
@@ -338,7 +338,7 @@ static void test_visited(void **state)
     free(o.key);
 }
 
-/* A collection whose name is a directory's with ".keys" behind it is not that directory's. (It was answered from.) */
+/* An index whose name is a directory's with ".keys" behind it is not that directory's. (It was answered from.) */
 static void test_namesake(void **state)
 {
     struct rng r = rng_init(13);
@@ -380,7 +380,7 @@ static void test_changed(void **state)
     struct rng r = rng_init(3);
     struct oracle file[2] = {oracle_make(&r, unit_path("c.1"), 1, 300, 0),
                              oracle_make(&r, unit_path("c.2"), 2, 300, 0)};
-    const char *collection = unit_path("changed");
+    const char *index = unit_path("changed");
     int rows;
 
     (void)state;
@@ -389,23 +389,23 @@ static void test_changed(void **state)
         for (int i = 0; i < 2; i++) {
             file[i].key[0] = 123456;
             write(&file[i]);
-            CHECK_IS(index_one(collection, &file[i]), DELTAFS_OK);
+            CHECK_IS(index_one(index, &file[i]), DELTAFS_OK);
         }
-        check_all(collection, file, 2);
+        check_all(index, file, 2);
         file[1].key[0] = 99999999;
         write(&file[1]);
-        CHECK_IS(ask(collection, 123456, &rows), DELTAFS_ERR_CHANGED);
+        CHECK_IS(ask(index, 123456, &rows), DELTAFS_ERR_CHANGED);
         CHECK_IS(rows, 1);
-        CHECK_IS(ask(collection, 99999999, &rows), DELTAFS_ERR_CHANGED);
+        CHECK_IS(ask(index, 99999999, &rows), DELTAFS_ERR_CHANGED);
         CHECK_IS(rows, 0);
-        CHECK_IS(index_one(collection, &file[1]), DELTAFS_OK);
-        check_all(collection, file, 2);
+        CHECK_IS(index_one(index, &file[1]), DELTAFS_OK);
+        check_all(index, file, 2);
         unit_remove(file[0].path);
-        CHECK_IS(ask(collection, 123456, &rows), DELTAFS_ERR_CHANGED);
-        CHECK_IS(ask(collection, 99999999, &rows), DELTAFS_ERR_CHANGED);
+        CHECK_IS(ask(index, 123456, &rows), DELTAFS_ERR_CHANGED);
+        CHECK_IS(ask(index, 99999999, &rows), DELTAFS_ERR_CHANGED);
         CHECK_IS(rows, 1);
         unit_remove(file[1].path);
-        unit_remove(collection);
+        unit_remove(index);
     }
     free(file[0].key);
     free(file[1].key);
@@ -445,7 +445,7 @@ static void test_refused(void **state)
 
     (void)state;
     oracle_write(&file);
-    /* A directory of records is no collection, and no source. */
+    /* A directory of records is no index, and no source. */
     deltafs_dir *d = unit_create(unit_path("records"), unit_options(NULL));
     CHECK_CALL(d, deltafs_append(d, 1, "x", 1), DELTAFS_OK);
     CHECK_CALL(d, deltafs_epoch_end(d, 1), DELTAFS_OK);
@@ -558,20 +558,20 @@ static void test_damaged(void **state)
 {
     struct rng r = rng_init(6);
     struct oracle file = oracle_make(&r, unit_path("d.1"), 1, 50, 0);
-    const char *collection = unit_path("damaged"), *sources = unit_path("damaged/SOURCES");
+    const char *index = unit_path("damaged"), *sources = unit_path("damaged/SOURCES");
     unsigned refused = 0;
     size_t n;
 
     (void)state;
     oracle_write(&file);
-    CHECK_IS(index_one(collection, &file), DELTAFS_OK);
+    CHECK_IS(index_one(index, &file), DELTAFS_OK);
     uint8_t *bytes = unit_load(sources, &n), *changed = malloc(n);
     for (size_t i = 0; i < 2 * n; i++) {
         deltafs_fileindex *k;
         memcpy(changed, bytes, n);
         changed[i % n] ^= (uint8_t)(1 + rng_below(&r, 255));
         unit_save(sources, changed, i < n ? n : i - n);
-        if (deltafs_fileindex_open(collection, NULL, &k) != DELTAFS_OK) {
+        if (deltafs_fileindex_open(index, NULL, &k) != DELTAFS_OK) {
             refused++;
             continue;
         }
@@ -582,7 +582,7 @@ static void test_damaged(void **state)
     }
     CHECK(refused > n);
     unit_save(sources, bytes, n);
-    check_all(collection, &file, 1);
+    check_all(index, &file, 1);
     free(bytes);
     free(changed);
     free(file.key);
@@ -618,14 +618,14 @@ static void test_hostile(void **state)
                 {"half a code", "path=h.1", "path=h%0"}};
     struct rng r = rng_init(7);
     struct oracle file = oracle_make(&r, unit_path("h.1"), 1, 50, 0);
-    const char *collection = unit_path("hostile");
+    const char *index = unit_path("hostile");
     struct io io = io_default();
     struct error e;
     size_t n;
 
     (void)state;
     oracle_write(&file);
-    CHECK_IS(index_one(collection, &file), DELTAFS_OK);
+    CHECK_IS(index_one(index, &file), DELTAFS_OK);
     uint8_t *bytes = unit_load(unit_path("hostile/SOURCES"), &n);
     bytes[n] = '\0';
     for (size_t i = 0; i < sizeof lies / sizeof lies[0]; i++) {
@@ -653,7 +653,7 @@ static void test_hostile(void **state)
         if (!lied)
             fail_msg("%s: nothing to lie about", lies[i].name);
         deltafs_fileindex *k;
-        if (deltafs_fileindex_open(collection, NULL, &k) != DELTAFS_OK)
+        if (deltafs_fileindex_open(index, NULL, &k) != DELTAFS_OK)
             continue;
         struct deltafs_table_stat stat;
         CHECK_IS(deltafs_fileindex_table(k, 0, &stat) == DELTAFS_OK, strcmp(lies[i].name, "forgotten") != 0);
@@ -675,24 +675,24 @@ static void test_fault(void **state)
 {
     struct rng r = rng_init(8);
     struct oracle file[2] = {oracle_make(&r, unit_path("k.1"), 1, 60, 0), oracle_make(&r, unit_path("k.2"), 2, 60, 0)};
-    const char *collection = unit_path("faults");
+    const char *index = unit_path("faults");
     int failed = 1;
 
     (void)state;
     oracle_write(&file[0]);
     oracle_write(&file[1]);
     for (uint64_t k = 0; failed; k++) {
-        unit_remove(collection);
-        CHECK_IS(index_one(collection, &file[0]), DELTAFS_OK);
+        unit_remove(index);
+        CHECK_IS(index_one(index, &file[0]), DELTAFS_OK);
         unit_kth_begin_default(k, EIO);
         unit_kth_count(1);
-        int is_added = 0, status = index_and_tell(collection, &file[1], &is_added);
+        int is_added = 0, status = index_and_tell(index, &file[1], &is_added);
         unit_kth_count(0);
         failed = unit_kth_end();
         CHECK(failed || status == DELTAFS_OK);
-        check_some(collection, file, is_added ? 2 : 1, is_added);
-        CHECK_IS(index_one(collection, &file[1]), DELTAFS_OK);
-        check_all(collection, file, 2);
+        check_some(index, file, is_added ? 2 : 1, is_added);
+        CHECK_IS(index_one(index, &file[1]), DELTAFS_OK);
+        check_all(index, file, 2);
     }
     free(file[0].key);
     free(file[1].key);

@@ -215,7 +215,7 @@ static void make_logical(const char *folder)
     }
 }
 
-/* A collection of a stream of records, one of columns in pieces, and one of a logical file. */
+/* An index of a stream of records, one of columns in pieces, and one of a logical file. */
 static void make_sources(const char *folder)
 {
     static const char text[] = "Sources version=2 uuid=00000000-0000-0000-0000-000000000000 ~00000000\n"

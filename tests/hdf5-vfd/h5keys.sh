@@ -43,7 +43,7 @@ index() {
     fi
 }
 
-# Files that are there: one collection of several, on any number of ranks; beside the file; more as they come.
+# Files that are there: one index of several, on any number of ranks; beside the file; more as they come.
 ranks=0
 for layout in vpic h5part openpmd compound big; do
     ranks=$((ranks % 3 + 1))
@@ -77,7 +77,7 @@ done
     says "/p_1/id is compressed"
     expect 3 index 1 --key '/p_*/ids' -o packed.keys packed.h5
     says "it has no dataset /p_*/ids"
-    [ ! -e packed.keys ] || fail "a collection of nothing"
+    [ ! -e packed.keys ] || fail "an index of nothing"
     if [ -x "$HDF5_DIR/bin/h5repack" ]; then
         expect 0 h5repack -f NONE -l CONTI packed.h5 unpacked.h5
         expect 0 index 2 --key '/p_*/id' -o packed.keys unpacked.h5
@@ -107,11 +107,11 @@ for layout in vpic h5part openpmd compound big gadget; do
     [ $layout != gadget ] || continue
 
     # Once more, with an index of another place, named in the environment.
-    DELTAFS_KEY=$(key $layout) DELTAFS_COLLECTION=$work/$layout.all
-    export DELTAFS_KEY DELTAFS_COLLECTION
+    DELTAFS_KEY=$(key $layout) DELTAFS_INDEX=$work/$layout.all
+    export DELTAFS_KEY DELTAFS_INDEX
     expect 0 vfd h5keys make $file $layout 41 4 rows=177 mode=a
     expect 0 vfd h5keys make more_$layout.h5 $layout 6
-    unset DELTAFS_KEY DELTAFS_COLLECTION
+    unset DELTAFS_KEY DELTAFS_INDEX
     rm plain/$file
     expect 0 "$deltafs" cp $file plain/$file
     expect 0 "$deltafs" cp more_$layout.h5 plain/more_$layout.h5

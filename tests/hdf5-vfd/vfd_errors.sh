@@ -24,7 +24,7 @@ expect 1 vfd "$probe" delete dir/5
 expect 0 "$deltafs" verify dir
 
 # The configuration: the same names everywhere, and a typo gets the valid ones.
-for config in memory=64M 'memory=64M;sync=none' 'memory=64M sync=none  index=flatten;' 'records=1K' ''; do
+for config in memory=64M 'memory=64M;sync=none' 'memory=64M sync=none  extents=flatten;' 'records=1K' ''; do
     expect 0 vfd env HDF5_DRIVER_CONFIG="$config" "$probe" why ours.h5
 done
 HDF5_DRIVER_CONFIG='memmory=64M' && export HDF5_DRIVER_CONFIG

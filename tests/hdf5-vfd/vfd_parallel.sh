@@ -28,7 +28,7 @@ expect 0 "$probe" digest plain.h5
 same digest out "an ordinary file that was written through the driver"
 
 # Hints.
-expect 0 mpi 2 "$parallel" deltafs hint.h5 write deltafs_index=flatten
+expect 0 mpi 2 "$parallel" deltafs hint.h5 write deltafs_extents=flatten
 expect 0 mpi 2 "$parallel" deltafs hint.h5 read deltafs_atomic=no
 # Without atomic mode values win over the fill of their chunks, and metadata that is written collectively is right.
 for ranks in 2 3; do

@@ -55,7 +55,7 @@ static void value_of(uint64_t key, uint64_t epoch, uint8_t value[40])
 static deltafs_dir *cached_write(const char *path, const char *place)
 {
     uint8_t value[40];
-    deltafs_dir *d = unit_create(path, unit_options("place", place, "value_size", "40", "memory", "16M", NULL));
+    deltafs_dir *d = unit_create(path, unit_options("layout", place, "value_size", "40", "memory", "16M", NULL));
 
     for (uint64_t epoch = 0; epoch < 3; epoch++) {
         for (uint64_t key = 0; key < KEYS; key++) {
@@ -163,7 +163,7 @@ static void test_directory(void **state)
 {
     static const struct {
         const char *place, *data;
-    } cases[] = {{"shuffle", ".data"}, {"local", ".values"}};
+    } cases[] = {{"partitioned", ".data"}, {"local", ".values"}};
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -190,7 +190,7 @@ static void test_sound(void **state)
 {
     const struct deltafs_repair_options wish = {.dry_run = 1};
     const char *path = unit_path("sound");
-    deltafs_dir *d = cached_write(path, "shuffle");
+    deltafs_dir *d = cached_write(path, "partitioned");
 
     (void)state;
     cached_begin("", 0);

@@ -115,7 +115,7 @@ static void history_closed(struct crash *c, const char *sync)
     static const char *const index[] = {"parallel", "flatten", "parallel"};
 
     for (size_t i = 0; i < 3; i++) {
-        deltafs_options *o = unit_options("sync", sync, "index", index[i], "memory", "8M", NULL);
+        deltafs_options *o = unit_options("sync", sync, "extents", index[i], "memory", "8M", NULL);
         deltafs_logical *f = NULL;
         if (deltafs_logical_open(c->path, i == 1 ? O_RDWR : O_WRONLY, o, &f) == DELTAFS_OK) {
             int status = write_some(c, f, 5 * i, 5 * i + 9);

@@ -48,7 +48,7 @@ static int note(struct part *p, int status)
 static int part_open(struct part *p, int flags)
 {
     struct logical_group group = unit_team_group(&p->member);
-    deltafs_options *o = unit_options("sync", "commit", "index", p->fault->index, "memory", "8M", NULL);
+    deltafs_options *o = unit_options("sync", "commit", "extents", p->fault->index, "memory", "8M", NULL);
     struct error e = {0};
 
     int status = note(p, deltafs_private_logical_open_group(p->fault->path, flags, o, &group, &p->f, &e));
@@ -180,7 +180,7 @@ static void *part_run(void *arg)
 static void make(const char *path, struct unit_blocks *b)
 {
     deltafs_logical *f;
-    deltafs_options *o = unit_options("index", "flatten", NULL);
+    deltafs_options *o = unit_options("extents", "flatten", NULL);
 
     unit_blocks_init(b);
     for (int k = 0; k < 2; k++) {
@@ -269,12 +269,6 @@ static void test_parallel(void **state)
     run_all("parallel", 0, 1);
 }
 
-static void test_each(void **state)
-{
-    (void)state;
-    run_all("each", 0, 1);
-}
-
 static void test_flatten(void **state)
 {
     (void)state;
@@ -291,7 +285,7 @@ int main(int argc, char **argv)
 {
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_parallel), cmocka_unit_test(test_each),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_parallel),
                                        cmocka_unit_test(test_flatten), cmocka_unit_test(test_atomic)};
 
     return cmocka_run_group_tests_name("faults of a logical file", tests, unit_setup, unit_teardown) == 0 ? 0 : 1;

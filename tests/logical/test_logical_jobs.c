@@ -163,7 +163,7 @@ static void test_asked_after_removal(void **state)
     (void)state;
     CHECK_IS(mkdir(volume, 0777), 0);
     for (int i = 0; i < 2; i++) {
-        deltafs_options *o = unit_options("volumes", i == 0 ? "" : volume, "index", "flatten", NULL);
+        deltafs_options *o = unit_options("volumes", i == 0 ? "" : volume, "extents", "flatten", NULL);
         for (int k = 0; k < 2; k++) {
             CHECK_IS(deltafs_logical_open(path, O_RDWR | O_CREAT, o, &f), DELTAFS_OK);
             write_page(f, 0, 'a');
@@ -261,7 +261,7 @@ static void test_deleted_after_writing(void **state)
 
     (void)state;
     for (size_t i = 0; i < 2; i++) {
-        deltafs_options *o = unit_options("index", index[i], NULL);
+        deltafs_options *o = unit_options("extents", index[i], NULL);
         deltafs_logical_remove(path);
         close_it(open_it(path, O_RDWR | O_CREAT));
         CHECK_IS(deltafs_logical_open(path, O_RDWR, o, &old), DELTAFS_OK);

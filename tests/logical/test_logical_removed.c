@@ -91,7 +91,7 @@ static void *look_at(void *arg)
 {
     struct looker *l = arg;
     struct logical_group group = unit_team_group(&l->member);
-    deltafs_options *o = unit_options("index", l->index, NULL);
+    deltafs_options *o = unit_options("extents", l->index, NULL);
     struct deltafs_logical_stat stat;
     deltafs_logical *f;
     struct error e = {0};
@@ -222,7 +222,7 @@ static void test_verified_while_removed(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof at / sizeof at[0]; i++) {
-        deltafs_options *o = unit_options("memory", "8M", "index", "flatten", NULL);
+        deltafs_options *o = unit_options("memory", "8M", "extents", "flatten", NULL);
         deltafs_logical *f;
         CHECK_IS(deltafs_logical_open(path, O_RDWR | O_CREAT, o, &f), DELTAFS_OK);
         CHECK_IS(deltafs_logical_write(f, 0, "abcdefgh", 8), DELTAFS_OK);
@@ -353,7 +353,7 @@ static void test_claimed_again(void **state)
 
 static void write_scattered(const char *path)
 {
-    deltafs_options *o = unit_options("index", "flatten", NULL);
+    deltafs_options *o = unit_options("extents", "flatten", NULL);
     struct rng r = rng_of(3);
     deltafs_logical *f;
 
@@ -368,7 +368,7 @@ static void write_scattered(const char *path)
  * one reads. */
 static void test_cut_beside_much(void **state)
 {
-    static const char *const index[] = {"parallel", "broadcast", "each", "parallel"};
+    static const char *const index[] = {"parallel", "broadcast", "flatten", "parallel"};
     struct looker sound[TEAM_MAX], cut[TEAM_MAX];
     char *path = strdup(unit_path("much"));
 

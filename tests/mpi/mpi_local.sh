@@ -1,5 +1,5 @@
 #!/bin/sh
-# Records that stay with their writers: what other tests ask of a job, with place=local; and the same answers as without,
+# Records that stay with their writers: what other tests ask of a job, with layout=local; and the same answers as without,
 # by jobs of other numbers of ranks, one after the other.
 . "$top_srcdir/tests/support/lib.sh"
 . "$top_srcdir/tests/support/mpi_lib.sh"
@@ -9,7 +9,7 @@ with_local() {
     ranks=$1
     shift
     fresh
-    check "$ranks" env DELTAFS_PLACE=local "$@"
+    check "$ranks" env DELTAFS_LAYOUT=local "$@"
 }
 with_local 2 ./test_mpi_errors "$data"
 with_local 3 ./test_mpi_disk "$data" limit

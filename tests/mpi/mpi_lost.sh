@@ -35,5 +35,5 @@ for call in Isend Irecv Testsome; do
     lost append $call 0
     lost append $call 7
     lost wait $call 0
-    lost append $call 7 "place=local"
+    lost append $call 7 "layout=local"
 done

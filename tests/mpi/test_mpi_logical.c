@@ -90,10 +90,10 @@ static void read_all(deltafs_logical *f)
 
 static void test_ways(const char *folder)
 {
-    static const char *const ways[] = {"index=parallel", "index=broadcast", "index=flatten", "index=each"};
+    static const char *const ways[] = {"extents=parallel", "extents=broadcast", "extents=flatten"};
     char path[1024];
 
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 3; i++) {
         check_about("%s", ways[i]);
         snprintf(path, sizeof path, "%s/%s", folder, ways[i]);
         deltafs_logical *f = open_by(MPI_COMM_WORLD, path, O_RDWR | O_CREAT | O_EXCL, ways[i]);
@@ -238,7 +238,7 @@ static void test_shares(const char *folder)
     snprintf(path, sizeof path, "%s/shares", folder);
     for (int s = 0; s < SESSIONS; s++) {
         deltafs_logical *f =
-            open_by(MPI_COMM_WORLD, path, O_WRONLY | O_CREAT, s % 7 == 3 ? "memory=8M index=flatten" : "memory=8M");
+            open_by(MPI_COMM_WORLD, path, O_WRONLY | O_CREAT, s % 7 == 3 ? "memory=8M extents=flatten" : "memory=8M");
         if (s % 5 != 2 || check_rank == 0)
             write_share(f, s * check_ranks + check_rank, SESSIONS * check_ranks);
         if (s % 5 == 2 && check_rank == 0)

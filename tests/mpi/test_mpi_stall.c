@@ -200,10 +200,10 @@ static void test_gate(const char *folder, const char *place, size_t size)
     char text[256], name[64];
     uint64_t others = (uint64_t)check_ranks - 1;
 
-    check_about("place=%s, values of %zu: rank %d stalls until the others have passed it", place, size, stalled);
+    check_about("layout=%s, values of %zu: rank %d stalls until the others have passed it", place, size, stalled);
     open_board(&window);
     snprintf(text, sizeof text,
-             "place=%s route=3hop nodes=2 link_buffer=2K memory=" MEMORY_LIMIT " sync=none codec=none value_size=%zu",
+             "layout=%s route=3hop nodes=2 link_buffer=2K memory=" MEMORY_LIMIT " sync=none codec=none value_size=%zu",
              place, size);
     snprintf(name, sizeof name, "%s-%zu", place, size);
     deltafs_options *o = check_options(text);
@@ -236,7 +236,7 @@ static void test_two(const char *folder)
     deltafs_options *o = check_options("route=3hop nodes=2 link_buffer=2K memory=" MEMORY_LIMIT
                                        " sync=none codec=none value_size=200 commit=async");
     CHECK_STATUS(DELTAFS_OK, deltafs_mpi_create(MPI_COMM_WORLD, check_path(folder, "other"), o, &other), NULL);
-    CHECK_STATUS(DELTAFS_OK, deltafs_options_set(o, "place", "local"), NULL);
+    CHECK_STATUS(DELTAFS_OK, deltafs_options_set(o, "layout", "local"), NULL);
     CHECK_STATUS(DELTAFS_OK, deltafs_mpi_create(MPI_COMM_WORLD, check_path(folder, "values"), o, &local), NULL);
     deltafs_options_destroy(o);
     check_require();
@@ -262,7 +262,7 @@ int main(int argc, char **argv)
     if (!CHECK(argc == 2 && check_ranks >= 4))
         return check_end();
     slow_install();
-    test_gate(argv[1], "shuffle", VALUE);
+    test_gate(argv[1], "partitioned", VALUE);
     test_gate(argv[1], "local", VALUE);
     /* Of which a block is four times as long as it is asked to be. */
     test_gate(argv[1], "local", VALUE_MOST);

@@ -71,10 +71,10 @@ int oracle_index(const struct oracle *o, deltafs_indexer *ix)
 }
 
 /* *is_added: whether that succeeded, whatever the close said. */
-int index_and_tell(const char *collection, const struct oracle *o, int *is_added)
+int index_and_tell(const char *index, const struct oracle *o, int *is_added)
 {
     deltafs_indexer *ix;
-    int status = deltafs_indexer_open(collection, o->path, NULL, &ix);
+    int status = deltafs_indexer_open(index, o->path, NULL, &ix);
 
     if (status == DELTAFS_OK) {
         status = oracle_index(o, ix);
@@ -85,11 +85,11 @@ int index_and_tell(const char *collection, const struct oracle *o, int *is_added
     return status;
 }
 
-int index_one(const char *collection, const struct oracle *o)
+int index_one(const char *index, const struct oracle *o)
 {
     int is_added;
 
-    return index_and_tell(collection, o, &is_added);
+    return index_and_tell(index, o, &is_added);
 }
 
 /* The next row that has the key. */

@@ -21,11 +21,11 @@ void oracle_record(const struct oracle *o, uint64_t row, uint8_t record[RECORD])
 void oracle_write(const struct oracle *o);
 void oracle_write_logical(const struct oracle *o);
 
-/* Index it: by an open handle, or in a collection. */
+/* Index it: by an open handle, or in an index. */
 int oracle_index(const struct oracle *o, deltafs_indexer *ix);
-int index_one(const char *collection, const struct oracle *o);
+int index_one(const char *index, const struct oracle *o);
 /* *is_added: whether that succeeded, whatever the close said. */
-int index_and_tell(const char *collection, const struct oracle *o, int *is_added);
+int index_and_tell(const char *index, const struct oracle *o, int *is_added);
 
 /* What a look-up should hand out: the rows of all files, in order. */
 struct answer {

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Import with --place local: the same answers as with the other, by jobs of other numbers of ranks.
+# Import with --layout local: the same answers as with the other, by jobs of other numbers of ranks.
 . "$top_srcdir/tests/support/lib.sh"
 . "$top_srcdir/tests/support/cli_lib.sh"
 need_python
@@ -13,18 +13,18 @@ import_with() {
     shift
     expect 0 import "$ranks" --format raw --schema $schema --key id "$@"
 }
-for place in shuffle local; do
-    import_with 3 --place $place --epoch 10 -o "$work/$place" "$work/1.bin"
-    import_with 1 --append --epoch 20 -o "$work/$place" "$work/2.bin"
-    import_with 4 --append --epoch 30 -o "$work/$place" "$work/3.bin"
-    expect 0 "$deltafs" verify "$work/$place"
-    scan_sorted "$work/$place" "$work/$place.csv"
+for layout in partitioned local; do
+    import_with 3 --layout $layout --epoch 10 -o "$work/$layout" "$work/1.bin"
+    import_with 1 --append --epoch 20 -o "$work/$layout" "$work/2.bin"
+    import_with 4 --append --epoch 30 -o "$work/$layout" "$work/3.bin"
+    expect 0 "$deltafs" verify "$work/$layout"
+    scan_sorted "$work/$layout" "$work/$layout.csv"
 done
-same "$work/shuffle.csv" "$work/local.csv" "what comes out depends on the place"
+same "$work/partitioned.csv" "$work/local.csv" "what comes out depends on the layout"
 [ "$(wc -l <"$work/local.csv")" -eq 2100 ] || fail "not all records"
 [ "$(ls "$work"/local/*/*.values | wc -l)" -eq 8 ] || fail "not a log for each writer of each job"
-[ ! -e "$work/shuffle/00/v00000000.values" ] || fail "a value log without place=local"
-expect 2 import 2 --format raw --schema $schema --key id --append --place shuffle --epoch 40 -o "$work/local" "$work/3.bin"
+[ ! -e "$work/partitioned/00/v00000000.values" ] || fail "a value log without layout=local"
+expect 2 import 2 --format raw --schema $schema --key id --append --layout partitioned --epoch 40 -o "$work/local" "$work/3.bin"
 says "local"
 
 # As an application sees it that knows nothing of such logs, one that lost them has damage, and nothing wrong.

@@ -16,20 +16,20 @@ top_builddir=$(cd "$top_builddir" && pwd)
 deltafs_mpi=$top_builddir/deltafs-mpi
 schema=x:f4,id:u4,y:f8,c:S3
 
-# right COLLECTION CSV...: each key's rows are those of the dumps, which have no header.
+# right INDEX CSV...: each key's rows are those of the dumps, which have no header.
 right() {
-    collection=$1
+    index=$1
     shift
     cut -d , -f 1 "$@" | sort -u >"$work/keys"
-    expect 0 "$deltafs" get "$collection" --keys "$work/keys" --format csv
+    expect 0 "$deltafs" get "$index" --keys "$work/keys" --format csv
     grep -v '^key,' "$work/out" | sort >"$work/rows"
     sort "$@" >"$work/expected"
-    same "$work/expected" "$work/rows" "rows of $collection differ"
-    expect 0 "$deltafs" verify "$collection"
+    same "$work/expected" "$work/rows" "rows of $index differ"
+    expect 0 "$deltafs" verify "$index"
     stdout_has "$(wc -l <"$work/expected" | tr -d ' ') rows found under their keys, 0 damages"
 }
 
-# Steps in any order, into one collection; new files beside old ones, by another number of ranks.
+# Steps in any order, into one index; new files beside old ones, by another number of ranks.
 mkdir "$work/d"
 for step in 300 20 1000 5; do
     make_raw $schema id 200 "$work/d/dump.$step" --epoch $step --seed $step --skip 7
@@ -210,14 +210,14 @@ expect 3 "$deltafs" get "$work/l/all" "$key"
 says "dump.4.bin: has gone or been renamed since its keys were indexed; if that is so for good, have it forgotten (deltafs-mpi"
 says "index --forget -o $work/l/all); missing from the answer: epochs 4, 5, 6"
 expect 2 index 2 --forget "$work/l/sub/dump.5.bin"
-says "--forget needs -o COLLECTION"
+says "--forget needs -o INDEX"
 for option in --again --label=4; do
     expect 2 index 1 --forget $option -o "$work/l/all"
     says "--forget takes out whole files"
 done
 expect 3 index 2 --forget -o "$work/l/other"
 says "l/other: there is no index of keys"
-[ ! -e "$work/l/other" ] || fail "forgetting makes a collection"
+[ ! -e "$work/l/other" ] || fail "forgetting makes an index"
 expect 3 index 2 --forget -o "$work/l/all" "$work/l/sub/dump.7.bin"
 says "dump.7.bin: is not indexed in $work/l/all"
 [ ! -s "$work/out" ] || fail "says $(cat "$work/out")"

@@ -168,7 +168,7 @@ struct recipe {
     unsigned epochs, records; /* records of an epoch */
     uint64_t keys_below;
     unsigned reopened; /* closed and reopened before this epoch; 0: never */
-    int is_local;      /* with place=local */
+    int is_local;      /* with layout=local */
 };
 
 static const struct recipe recipes[] = {
@@ -200,7 +200,7 @@ static deltafs_dir *recipe_begin(const struct recipe *r, int is_made)
         {"memory", "8M"},
         {"threads", "0"},
         {"sync", "none"},
-        {"place", r->is_local ? "local" : "shuffle"},
+        {"layout", r->is_local ? "local" : "partitioned"},
     };
     deltafs_options *o;
     deltafs_dir *d;

@@ -23,7 +23,7 @@ static void choose_shape(struct torture_shape *s, enum torture_size size, struct
         .direct = PICK(r, "auto", "no", "yes"),
         .memory = "8M",
         .key_kind = torture_below(r, 3),
-        .place = PICK(r, "shuffle", "shuffle", "local"),
+        .place = PICK(r, "partitioned", "partitioned", "local"),
     };
     if (size == TORTURE_RUNS) {
         s->threads = PICK(r, "0", "2", "2", "3");
@@ -184,11 +184,10 @@ static int run_step(struct run *r, size_t i, unsigned tries)
 
 static deltafs_options *options(const struct torture_shape *s)
 {
-    const char *set[][2] = {{"memory", s->memory}, {"partitions", s->partitions},
-                            {"keys", s->keys},     {"value_size", s->value_size},
-                            {"codec", s->codec},   {"threads", s->threads},
-                            {"commit", s->commit}, {"sync", s->sync},
-                            {"direct", s->direct}, {"place", s->place}};
+    const char *set[][2] = {
+        {"memory", s->memory}, {"partitions", s->partitions}, {"keys", s->keys},     {"value_size", s->value_size},
+        {"codec", s->codec},   {"threads", s->threads},       {"commit", s->commit}, {"sync", s->sync},
+        {"direct", s->direct}, {"layout", s->place}};
     deltafs_options *o = NULL;
     int status = deltafs_options_create(&o);
 

@@ -33,7 +33,7 @@ void truth_init(struct truth *t, uint64_t seed)
                         .is_bytes = shapes[shape].is_bytes,
                         .value_size = shapes[shape].value_size,
                         .value_most = shapes[shape].value_most,
-                        .place = truth_mix(seed, 1, 2) % 3 ? "shuffle" : "local",
+                        .place = truth_mix(seed, 1, 2) % 3 ? "partitioned" : "local",
                         .factor = truth_mix(seed, 1, 1) % 2 ? 1 : 0x9e3779b97f4a7c15u};
 }
 

@@ -53,8 +53,8 @@ static int prepare(ADIO_File fd, struct ad_deltafs_file **file, deltafs_options 
 static void show_options(ADIO_File fd, const deltafs_options *options)
 {
     const struct ad_deltafs_library *library = ad_deltafs_loaded();
-    static const char *const shown[] = {"collection", "epoch", "index", "key",    "memory",
-                                        "schema",     "skip",  "sync",  "volumes"};
+    static const char *const shown[] = {"epoch",  "extents", "index", "key",    "memory",
+                                        "schema", "skip",    "sync",  "volumes"};
 
     for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
         char key[64];

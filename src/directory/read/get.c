@@ -20,7 +20,7 @@ void deltafs_records_destroy(deltafs_records *records)
     free(c);
 }
 
-/* The collection as the caller gets it: NULL if it is empty. */
+/* The index as the caller gets it: NULL if it is empty. */
 static deltafs_records *index_paths_finish(const struct reader *r, struct index_paths *c)
 {
     const uint8_t *at = c ? c->bytes.bytes : NULL;

@@ -43,7 +43,7 @@ struct lookup_scratch {
     struct block block;
     struct buffer leaves, blocks; /* as they were read */
     struct buffer values;
-    struct value_wanted value[REFS_MAX]; /* with place=local: the refs' values, */
+    struct value_wanted value[REFS_MAX]; /* with layout=local: the refs' values, */
     struct buffer away;                  /* as they were fetched from their writers' logs */
 };
 
@@ -262,7 +262,7 @@ static int lookup_locate(struct lookup *t, struct ref *ref, struct value_wanted 
     return 0;
 }
 
-/* With place=local: fetch the refs' values, and take them in the refs' order. */
+/* With layout=local: fetch the refs' values, and take them in the refs' order. */
 static void lookup_take_away(struct lookup *t)
 {
     struct lookup_scratch *s = t->s;

@@ -281,7 +281,7 @@ struct scan {
     uint32_t run_capacity;
     size_t run_ahead, runs_held;
     struct buffer keys;
-    /* With place=local, records whose values are still to be fetched: */
+    /* With layout=local, records whose values are still to be fetched: */
     struct buffer wanted, away;
     size_t away_count;
     struct buffer values; /* of those that have been */

@@ -1,4 +1,4 @@
-/* The value log of one writer, where records stay with the rank that appends them (place=local): values go into blocks
+/* The value log of one writer, where records stay with the rank that appends them (layout=local): values go into blocks
  * as they come, and for each comes out the place that the partition of its key gets instead of it. Used by writer.c
  * alone.
  *

@@ -58,7 +58,7 @@ struct writer {
     uint32_t threads, tables;
     struct memtable *filling; /* the one that fills */
     struct pipeline *pipeline;
-    struct values_writer values; /* with place=local */
+    struct values_writer values; /* with layout=local */
     uint32_t epoch;              /* the first that is not committed */
     int has_label;
     uint64_t last_label;

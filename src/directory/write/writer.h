@@ -37,7 +37,7 @@ struct writer_config {
     const char *schema;  /* "" for none */
     const char *volumes; /* folders that buckets are spread over; of who makes the container, "" for none */
     enum option_layout place;
-    struct manifest_job job; /* with place=local: the job, */
+    struct manifest_job job; /* with layout=local: the job, */
     uint32_t writer;         /* and which of its writers this process is */
     enum option_codec codec;
     enum option_sync sync;
@@ -120,7 +120,7 @@ DELTAFS_PRIVATE void deltafs_private_writer_put_many(struct writer *w, size_t n,
 DELTAFS_PRIVATE size_t deltafs_private_writer_put_now(struct writer *w, size_t n, const uint8_t *keys,
                                                       size_t key_stride, const uint8_t *values, size_t value_stride,
                                                       size_t size);
-/* With place=local: store some of `n` records with this process, the first, and return how many, or 0 if that would be
+/* With layout=local: store some of `n` records with this process, the first, and return how many, or 0 if that would be
  * for nothing; *places gets what is to be put in place of their values, POSITION_SIZE bytes each, until the next call.
  */
 DELTAFS_PRIVATE int deltafs_private_writer_is_local(const struct writer *w);

@@ -58,7 +58,7 @@ int deltafs_private_writer_share(struct writer_config *c, uint32_t writers, stru
         return DELTAFS_OK;
     if (writers > LOCAL_WRITERS_MAX || writers > UINT32_MAX - c->job.first)
         return error_set(e, DELTAFS_ERR_INVALID,
-                         "%s: %u ranks more would have logs of their own (place=local); a job can have %u, and all "
+                         "%s: %u ranks more would have logs of their own (layout=local); a job can have %u, and all "
                          "jobs %u, which had %u so far",
                          c->path, writers, LOCAL_WRITERS_MAX, UINT32_MAX, c->job.first);
     c->job.epochs = c->epochs;
@@ -192,7 +192,7 @@ static int inspect_options(const struct manifest *m, const char *path, const del
         return deltafs_private_options_refuse(o, OPTION_KEYS, path, m->keys == KEYS_BYTES ? "bytes" : "u64", e);
     uint64_t place = m->is_local ? LAYOUT_LOCAL : LAYOUT_PARTITIONED;
     if (deltafs_private_options_is_given(o, OPTION_LAYOUT) && deltafs_private_options_number(o, OPTION_LAYOUT) != place)
-        return deltafs_private_options_refuse(o, OPTION_LAYOUT, path, place == LAYOUT_LOCAL ? "local" : "shuffle", e);
+        return deltafs_private_options_refuse(o, OPTION_LAYOUT, path, place == LAYOUT_LOCAL ? "local" : "partitioned", e);
     if (schema[0] != '\0' && !is_same_schema(schema, m->schema))
         return deltafs_private_options_refuse(o, OPTION_SCHEMA, path, m->schema, e);
     if (size == OPTION_AUTO || (m->value_size >= 0 && size == (uint64_t)m->value_size))

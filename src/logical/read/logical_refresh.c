@@ -594,10 +594,10 @@ static int logical_refresh_first(deltafs_logical *f, struct listing *listing, st
     return status;
 }
 
-/* Whether each rank reads a share. */
+/* Whether each rank reads a share; else rank 0 reads for all. */
 static int is_read_in_shares(const deltafs_logical *f)
 {
-    return f->index == EXTENTS_PARALLEL || f->index == EXTENTS_FLATTEN;
+    return f->index != EXTENTS_BROADCAST;
 }
 
 /* Read this rank's share of the logs and exchange it. *e may be an error already, and may afterwards be an error of
@@ -605,14 +605,11 @@ static int is_read_in_shares(const deltafs_logical *f)
 static int logical_exchange(deltafs_logical *f, const struct bytes *table, struct bytes *found, struct bytes *rows,
                             struct bytes *all, struct snapshot *snapshot, struct error *e)
 {
-    uint32_t ranks = is_read_in_shares(f) ? f->group.ranks : 1, rank = ranks > 1 ? f->group.rank : 0;
+    uint32_t ranks = is_read_in_shares(f) ? f->group.ranks : f->group.rank == 0;
     uint64_t numbers = e->status == DELTAFS_OK ? table_head(table).numbers : 0;
-    struct bytes *to = f->index == EXTENTS_EACH ? &f->heard : &f->news;
 
-    if (f->index == EXTENTS_BROADCAST && f->group.rank != 0)
-        ranks = 0;
     if (e->status == DELTAFS_OK)
-        e->status = logical_read_share(f, table, rank, ranks, found, to, e);
+        e->status = logical_read_share(f, table, f->group.rank, ranks, found, &f->news, e);
     int status = numbers > 0 ? f->group.gather(f->group.ctx, found->buffer.bytes, found->used, rows, e) : DELTAFS_OK;
     if (status != DELTAFS_OK)
         return status;

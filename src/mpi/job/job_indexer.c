@@ -22,16 +22,16 @@ static int mpi_open_logical(void *ctx, const char *path, deltafs_logical **out)
 static const struct indexer_calls calls = {
     .create = mpi_create, .reopen = mpi_reopen, .open_logical = mpi_open_logical};
 
-int job_indexer_open(struct logical_job *j, const char *collection, const char *path, const deltafs_options *options,
+int job_indexer_open(struct logical_job *j, const char *index, const char *path, const deltafs_options *options,
                      deltafs_indexer **out, struct error *e)
 {
     struct logical_group group = logical_job_group(j);
 
     group.destroy = NULL;
-    return deltafs_private_indexer_open_group(collection, path, options, &group, &calls, out, e);
+    return deltafs_private_indexer_open_group(index, path, options, &group, &calls, out, e);
 }
 
-int deltafs_mpi_indexer_open(MPI_Comm comm, const char *collection, const char *path, const deltafs_options *options,
+int deltafs_mpi_indexer_open(MPI_Comm comm, const char *index, const char *path, const deltafs_options *options,
                              deltafs_indexer **out)
 {
     struct error *e = deltafs_private_thread_error(), own = {0};
@@ -40,12 +40,12 @@ int deltafs_mpi_indexer_open(MPI_Comm comm, const char *collection, const char *
 
     if (status != DELTAFS_OK)
         return status;
-    if (!out || (j->agree.rank == 0 && !collection && !path))
-        error_set(&own, DELTAFS_ERR_INVALID, "deltafs_mpi_indexer_open: collection or path, and out, must be given");
+    if (!out || (j->agree.rank == 0 && !index && !path))
+        error_set(&own, DELTAFS_ERR_INVALID, "deltafs_mpi_indexer_open: index or path, and out, must be given");
     status = agree_status(&j->agree, &own);
     if (status == DELTAFS_OK) {
         const struct logical_group group = logical_job_group(j);
-        status = deltafs_private_indexer_open_group(collection, path, options, &group, &calls, out, &own);
+        status = deltafs_private_indexer_open_group(index, path, options, &group, &calls, out, &own);
     }
     if (status != DELTAFS_OK) {
         *e = own;

@@ -50,14 +50,14 @@ static void close_free(const struct logical_job *j, struct h5rows *tables)
     free(tables->table);
 }
 
-/* Collective: rank 0's tables into the collection. */
+/* Collective: rank 0's tables into the index. */
 static int close_index(struct logical_job *j, const struct closed *c, const struct key_writer *own_writes,
                        struct error *e)
 {
     const struct h5rows *tables = &c->tables;
-    const char *collection = j->options ? deltafs_private_options_text(j->options, OPTION_INDEX) : "";
+    const char *index = j->options ? deltafs_private_options_text(j->options, OPTION_INDEX) : "";
     deltafs_indexer *ix;
-    int status = job_indexer_open(j, *collection ? collection : NULL, j->path, j->options, &ix, e);
+    int status = job_indexer_open(j, *index ? index : NULL, j->path, j->options, &ix, e);
 
     if (status != DELTAFS_OK)
         return status;

@@ -314,13 +314,13 @@ static int job_keep_call(struct logical_job *j, const char *path, const deltafs_
     const char *given = deltafs_private_options_text(j->options, OPTION_INDEX);
     if (status != DELTAFS_OK || *given == '\0' || *given == '/')
         return status;
-    char *collection = path_absolute(given);
-    if (!collection)
+    char *index = path_absolute(given);
+    if (!index)
         return error_no_memory(e, strlen(given), "a path");
-    status = deltafs_options_set(j->options, "collection", collection);
+    status = deltafs_options_set(j->options, "index", index);
     if (status != DELTAFS_OK)
         *e = *deltafs_private_thread_error();
-    free(collection);
+    free(index);
     return status;
 }
 

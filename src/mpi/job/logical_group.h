@@ -24,7 +24,7 @@ struct logical_group logical_job_group(struct logical_job *j);
 
 /* Collective: an indexer of this group, which stays its owner's; as deltafs_private_indexer_open_group (keys_index.c).
  */
-int job_indexer_open(struct logical_job *j, const char *collection, const char *path, const deltafs_options *options,
+int job_indexer_open(struct logical_job *j, const char *index, const char *path, const deltafs_options *options,
                      deltafs_indexer **out, struct error *e);
 /* Collective: index the file of the job, of `size` bytes, which all ranks have closed, if its options say so. `own`:
  * what this rank wrote; NULL on all of them if not all kept keys (keys_close.c). */
