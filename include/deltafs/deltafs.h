@@ -72,7 +72,7 @@ enum deltafs_status {
 /* A constant text for a status, known or not. Thread-safe. */
 DELTAFS_API const char *deltafs_strerror(int status);
 
-/* The library's version, such as "0.1.0". Thread-safe. */
+/* The library's version, such as "0.2.0". Thread-safe. */
 DELTAFS_API const char *deltafs_version(void);
 
 /* ---- Options: one table; see deltafs(7), or `deltafs help options` ---- */
