@@ -285,8 +285,8 @@ int main(int argc, char **argv)
 {
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_parallel),
-                                       cmocka_unit_test(test_flatten), cmocka_unit_test(test_atomic)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_parallel), cmocka_unit_test(test_flatten),
+                                       cmocka_unit_test(test_atomic)};
 
     return cmocka_run_group_tests_name("faults of a logical file", tests, unit_setup, unit_teardown) == 0 ? 0 : 1;
 }

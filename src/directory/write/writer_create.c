@@ -192,7 +192,8 @@ static int inspect_options(const struct manifest *m, const char *path, const del
         return deltafs_private_options_refuse(o, OPTION_KEYS, path, m->keys == KEYS_BYTES ? "bytes" : "u64", e);
     uint64_t place = m->is_local ? LAYOUT_LOCAL : LAYOUT_PARTITIONED;
     if (deltafs_private_options_is_given(o, OPTION_LAYOUT) && deltafs_private_options_number(o, OPTION_LAYOUT) != place)
-        return deltafs_private_options_refuse(o, OPTION_LAYOUT, path, place == LAYOUT_LOCAL ? "local" : "partitioned", e);
+        return deltafs_private_options_refuse(o, OPTION_LAYOUT, path, place == LAYOUT_LOCAL ? "local" : "partitioned",
+                                              e);
     if (schema[0] != '\0' && !is_same_schema(schema, m->schema))
         return deltafs_private_options_refuse(o, OPTION_SCHEMA, path, m->schema, e);
     if (size == OPTION_AUTO || (m->value_size >= 0 && size == (uint64_t)m->value_size))
