@@ -74,10 +74,9 @@ DELTAFS_API int deltafs_table_from_options(const char *path, const deltafs_optio
  * none. */
 DELTAFS_API int deltafs_label_from_name(const char *path, uint64_t *label);
 
-/* Take what the file deltafs.conf in the folder of the file at `path` says (lines NAME=VALUE; see deltafs(7)) for those
- * of the options schema, key, skip, epoch and index that neither the caller nor the environment has set; a
- * index is one in that folder. No such file: DELTAFS_OK. DELTAFS_ERR_OPTION, _SCHEMA: the message names file and
- * line. */
+/* Take what the file deltafs.conf in the folder of the file at `path` says (lines NAME=VALUE; see deltafs-index(7)) for
+ * those of the options schema, key, skip, epoch and index that neither the caller nor the environment has set; a index
+ * is one in that folder. No such file: DELTAFS_OK. DELTAFS_ERR_OPTION, _SCHEMA: the message names file and line. */
 DELTAFS_API int deltafs_folder_options(const char *path, deltafs_options *options);
 
 /* ---- Indexing ---- */

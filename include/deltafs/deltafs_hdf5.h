@@ -20,8 +20,8 @@ extern "C" {
 /* Have the files that are opened with this file access property list opened by all ranks of `comm` together, as with
  * H5Pset_fapl_mpio: an HDF5 file that is made is a logical file, one that is there is what it is. `comm` and `info` are
  * duplicated. Hints named deltafs_NAME are options; and there is deltafs_atomic, no or yes, of which rank 0's counts
- * (see deltafs(7)). HDF5 must be parallel, and of the version that this library was built with. H5Fdelete with this
- * list is collective, too. Returns 0, or -1 with HDF5's error stack.
+ * (see deltafs-hdf5(7)). HDF5 must be parallel, and of the version that this library was built with. H5Fdelete with
+ * this list is collective, too. Returns 0, or -1 with HDF5's error stack.
  *
  * Every rank writes its own logs, so a transfer is never gathered by some ranks for others; of a collective one each
  * does its own part, and then waits until all have: what fails on one fails on all, with its message. What a rank

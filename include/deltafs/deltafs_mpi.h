@@ -68,7 +68,7 @@ DELTAFS_API int deltafs_mpi_logical_open(MPI_Comm comm, const char *path, int fl
                                          deltafs_logical **out);
 
 /* deltafs_logical_close of a file that was opened by deltafs_mpi_logical_open; and if any rank has written to it, and
- * its options (or a deltafs.conf beside it, see deltafs(7)) name a key, its rows are indexed then, in the index
+ * its options (or a deltafs.conf beside it, see deltafs-index(7)) name a key, its rows are indexed then, in the index
  * that they name. A failure of that is returned, with a message that says so; the file is closed and whole in that
  * case. A key that names an HDF5 dataset (it has a '/') needs an HDF5 library in the process. Collective. */
 DELTAFS_API int deltafs_mpi_logical_close(deltafs_logical *file);

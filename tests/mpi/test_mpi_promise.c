@@ -5,7 +5,8 @@
  *
  * MEMORY is the option: the shuffle gets a part of it. Without arguments, a list of cases.
  *
- * The tables of deltafs(7) for jobs that nobody here can run come from the plan: this is why they can be believed. */
+ * The tables of deltafs-performance(7) for jobs that nobody here can run come from the plan: this is why they can be
+ * believed. */
 #include <malloc.h>
 #include <sched.h>
 #include <stdio.h>

@@ -46,8 +46,8 @@ DELTAFS_ROUTE=grid expect 0 "$deltafs_mpi" route --ranks 4096 --per-node 1
 grep -q '^route  *grid, 2 hops at most' "$work/out" || fail "the environment is not heeded: $(cat "$work/out")"
 
 # The manual's table is what the command says.
-sed -n '/^\.\\" ROUTES$/,/^\.fi$/s/^ *\([0-9].*[0-9]\)$/\1/p' "$top_srcdir/man/deltafs.7.in" >"$work/table"
-[ "$(wc -l <"$work/table")" -ge 5 ] || fail "no table of routes in deltafs(7)"
+sed -n '/^\.\\" ROUTES$/,/^\.fi$/s/^ *\([0-9].*[0-9]\)$/\1/p' "$top_srcdir/man/deltafs-performance.7" >"$work/table"
+[ "$(wc -l <"$work/table")" -ge 5 ] || fail "no table of routes in deltafs-performance(7)"
 while read -r ranks per_node name hops peers bytes; do
     route "$ranks" "$per_node"
     grep -q "\"route\": \"$name\"" "$work/out" || fail "$ranks on $per_node: not $name but $(cat "$work/out")"

@@ -42,7 +42,7 @@ __attribute__((constructor)) static void warn_of_open_mpi(void)
 {
     static const char text[] = "libdeltafs_romio is for MPICH " MPICH_VERSION
                                ", and this program runs with Open MPI, where its MPI-IO will crash: take the library "
-                               "out of LD_PRELOAD (for Open MPI there are components: see deltafs(7))\n";
+                               "out of LD_PRELOAD (for Open MPI there are components: see deltafs-mpiio(7))\n";
 
     if (dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world") && write(STDERR_FILENO, text, sizeof text - 1) < 0)
         return; /* there is nowhere to say it */

@@ -1,5 +1,5 @@
 /* How much memory the shuffle takes: sizes of buffers for a layout, a route and a budget. Pure arithmetic, no MPI: a
- * job takes what this says, and the tables of deltafs(7) for a million ranks come from here too.
+ * job takes what this says, and the tables of deltafs-performance(7) for a million ranks come from here too.
  *
  * A rank has a channel to and one from each peer of each stage. Over the network each direction of a channel has
  * buffers of its own, of one message each: one that fills, others that are on their way, and as many that are received
