@@ -6,7 +6,7 @@
 #include "base/error.h"
 
 /* The arguments may point into e->text. A text that is too long ends in "...", not in a part of a character. */
-static int error_format(struct error *e, int status, const char *fmt, va_list ap)
+static void error_format(struct error *e, int status, const char *fmt, va_list ap)
 {
     char text[ERROR_TEXT_MAX];
     int n = vsnprintf(text, sizeof text, fmt, ap);
@@ -19,7 +19,6 @@ static int error_format(struct error *e, int status, const char *fmt, va_list ap
     }
     e->status = status;
     strcpy(e->text, text);
-    return status;
 }
 
 int error_set(struct error *e, int status, const char *fmt, ...)
@@ -55,12 +54,13 @@ int error_system(struct error *e, int errnum, const char *what, const char *path
 int error_damaged(struct error *e, const char *path, uint64_t offset, const char *fmt, ...)
 {
     va_list ap;
-    char what[ERROR_TEXT_MAX / 2];
+    struct error what;
 
     va_start(ap, fmt);
-    vsnprintf(what, sizeof what, fmt, ap);
+    error_format(&what, DELTAFS_ERR_DAMAGED, fmt, ap);
     va_end(ap);
-    return error_set(e, DELTAFS_ERR_DAMAGED, "%s: damaged at offset %llu: %s", path, (unsigned long long)offset, what);
+    return error_set(e, DELTAFS_ERR_DAMAGED, "%s: damaged at offset %llu: %s", path, (unsigned long long)offset,
+                     what.text);
 }
 
 int error_no_memory(struct error *e, size_t bytes, const char *what)

@@ -48,15 +48,11 @@ static void verify_report(struct verification *v, const struct error *e)
 /* The same, of what a closed session should have. */
 static void verify_report_missing(struct verification *v, const struct session *s, struct error *e)
 {
-    char text[sizeof e->text];
-
-    if (s->is_closed && !s->is_synced && e->status == DELTAFS_ERR_DAMAGED) {
-        memcpy(text, e->text, sizeof text);
+    if (s->is_closed && !s->is_synced && e->status == DELTAFS_ERR_DAMAGED)
         error_set(e, e->status,
                   "%s; the session was closed without a sync: if a crash has taken it, readers get what is "
                   "left",
-                  text);
-    }
+                  e->text);
     verify_report(v, e);
 }
 

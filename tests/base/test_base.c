@@ -631,6 +631,9 @@ static void test_error_text(void **state)
         assert_true(n < ERROR_TEXT_MAX && n >= ERROR_TEXT_MAX - 3);
         assert_string_equal(e.text + n - 3, "...");
         assert_int_equal((n - 3 - shift) % 2, 0);
+        error_damaged(&e, "f", 0, "%s", longer);
+        n = strlen(e.text) - strlen("f: damaged at offset 0: ") - 3;
+        assert_int_equal((n - shift) % 2, 0);
     }
 }
 
