@@ -1,7 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/coding.h"
-#include "base/stream.h"
+#include "base/simd_stream.h"
 #include "mpi/agree.h"
 #include "mpi/shuffle/link.h"
 #include "mpi/mpi_tags.h"

@@ -1,5 +1,5 @@
 #include "base/options.h"
-#include "base/stream.h"
+#include "base/simd_stream.h"
 #include "mpi/shuffle/channel.h"
 #include "mpi/shuffle/plan.h"
 

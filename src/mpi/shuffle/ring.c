@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
-#include "base/stream.h"
+#include "base/simd_stream.h"
 #include "mpi/agree.h"
 #include "mpi/shuffle/ring.h"
 

@@ -1,6 +1,6 @@
 /* Copying to another core past the caches. */
-#ifndef DELTAFS_BASE_STREAM_H
-#define DELTAFS_BASE_STREAM_H
+#ifndef DELTAFS_BASE_SIMD_STREAM_H
+#define DELTAFS_BASE_SIMD_STREAM_H
 
 #include <stddef.h>
 #include <stdint.h>
