@@ -55,7 +55,7 @@ static char *name_field(const char *fields, const char *field)
 {
     char name[NAME_ROOM];
 
-    return manifest_field_text(fields, field, name, sizeof name) == 0 && name_decode(name) == 0 ? strdup(name) : NULL;
+    return textlog_text(fields, field, name, sizeof name) == 0 && name_decode(name) == 0 ? strdup(name) : NULL;
 }
 
 /* ---- Freeing ---- */
@@ -158,7 +158,7 @@ int sources_create(struct io *io, const char *path, const char *uuid_text, int s
     if (status != DELTAFS_OK)
         return status;
     snprintf(line, sizeof line, "Sources version=%d uuid=%s", SOURCES_VERSION, uuid_text);
-    status = manifest_append_line(&file, &size, line, sync, e);
+    status = textlog_append(&file, &size, line, sync, e);
     int closed = io_file_close(&file, status == DELTAFS_OK ? e : &second);
     if (status == DELTAFS_OK && closed == DELTAFS_OK && sync)
         return io_sync_parent(io, path, e);
@@ -199,7 +199,7 @@ int sources_append(struct io *io, const char *path, uint64_t *size, char *text, 
     status = sources_cut(&file, end, e);
     for (; status == DELTAFS_OK && (next = strchr(text, '\n')); text = next + 1) {
         *next = '\0';
-        status = manifest_append_line(&file, &end, text, 0, e);
+        status = textlog_append(&file, &end, text, 0, e);
     }
     if (status == DELTAFS_OK && sync)
         status = io_file_sync(&file, e);
@@ -249,12 +249,12 @@ static int parse_table(struct parser *p, const char *fields, const char *path, u
     struct source_table t = {0};
     uint64_t key, columns, group = 0;
 
-    if (manifest_field(fields, "sequence", &t.sequence) != 0 || manifest_field(fields, "label", &t.table.label) != 0 ||
-        manifest_field(fields, "rows", &t.table.rows) != 0 || manifest_field(fields, "key", &key) != 0 ||
-        manifest_field(fields, "columns", &columns) != 0)
+    if (textlog_number(fields, "sequence", &t.sequence) != 0 || textlog_number(fields, "label", &t.table.label) != 0 ||
+        textlog_number(fields, "rows", &t.table.rows) != 0 || textlog_number(fields, "key", &key) != 0 ||
+        textlog_number(fields, "columns", &columns) != 0)
         return error_damaged(e, path, offset, "a table's line is malformed");
     if (p->all && p->all->version > 1 &&
-        (manifest_field(fields, "group", &group) != 0 || group < 1 || group > FILEINDEX_GROUP ||
+        (textlog_number(fields, "group", &group) != 0 || group < 1 || group > FILEINDEX_GROUP ||
          (group & (group - 1)) != 0))
         return error_damaged(e, path, offset, "a table's groups are malformed");
     t.group = (uint32_t)group;
@@ -279,9 +279,8 @@ static int parse_type(const char *fields, struct deltafs_column *c)
     char type[16], order[16];
     uint64_t size;
 
-    if (manifest_field_text(fields, "type", type, sizeof type) != 0 || type[0] == '\0' ||
-        number_parse(type + 1, &size) != 0 || size > UINT32_MAX ||
-        manifest_field_text(fields, "order", order, sizeof order) != 0)
+    if (textlog_text(fields, "type", type, sizeof type) != 0 || type[0] == '\0' || number_parse(type + 1, &size) != 0 ||
+        size > UINT32_MAX || textlog_text(fields, "order", order, sizeof order) != 0)
         return -1;
     c->kind = type[0];
     c->size = (uint32_t)size;
@@ -294,9 +293,9 @@ static int parse_column(struct parser *p, const char *fields, const char *path, 
     struct source_table *t = parser_table(p);
     struct deltafs_column c = {0};
 
-    if (!t || parse_type(fields, &c) != 0 || manifest_field(fields, "stride", &c.stride) != 0)
+    if (!t || parse_type(fields, &c) != 0 || textlog_number(fields, "stride", &c.stride) != 0)
         return error_damaged(e, path, offset, "a column's line is malformed");
-    manifest_field(fields, "offset", &c.offset); /* else there are pieces */
+    textlog_number(fields, "offset", &c.offset); /* else there are pieces */
     int status = grow(&t->table.column, &t->column_capacity, t->table.column_count, sizeof c, e);
     if (status != DELTAFS_OK)
         return status;
@@ -313,8 +312,8 @@ static int parse_piece(struct parser *p, const char *fields, const char *path, u
     struct source_table *t = parser_table(p);
     struct deltafs_piece piece;
 
-    if (!t || t->table.column_count == 0 || manifest_field(fields, "first", &piece.first) != 0 ||
-        manifest_field(fields, "rows", &piece.rows) != 0 || manifest_field(fields, "offset", &piece.offset) != 0)
+    if (!t || t->table.column_count == 0 || textlog_number(fields, "first", &piece.first) != 0 ||
+        textlog_number(fields, "rows", &piece.rows) != 0 || textlog_number(fields, "offset", &piece.offset) != 0)
         return error_damaged(e, path, offset, "a piece's line is malformed");
     struct deltafs_column *c = (struct deltafs_column *)(uintptr_t)&t->table.column[t->table.column_count - 1];
     int status = grow(&c->piece, &t->piece_capacity, c->piece_count, sizeof piece, e);
@@ -429,16 +428,16 @@ static int parse_identity(struct source_identity *id, const char *fields)
 {
     char kind[16];
 
-    if (manifest_field(fields, "size", &id->size) != 0 || manifest_field_text(fields, "kind", kind, sizeof kind) != 0)
+    if (textlog_number(fields, "size", &id->size) != 0 || textlog_text(fields, "kind", kind, sizeof kind) != 0)
         return -1;
     if (strcmp(kind, "plain") == 0) {
         id->kind = '-';
-        return manifest_field(fields, "mtime", &id->mtime);
+        return textlog_number(fields, "mtime", &id->mtime);
     }
     id->kind = 'f';
-    return strcmp(kind, "logical") == 0 && manifest_field(fields, "session", &id->session) == 0 &&
-                   manifest_field(fields, "order", &id->order) == 0 &&
-                   manifest_field_text(fields, "uuid", id->uuid_text, sizeof id->uuid_text) == 0
+    return strcmp(kind, "logical") == 0 && textlog_number(fields, "session", &id->session) == 0 &&
+                   textlog_number(fields, "order", &id->order) == 0 &&
+                   textlog_text(fields, "uuid", id->uuid_text, sizeof id->uuid_text) == 0
                ? 0
                : -1;
 }
@@ -480,7 +479,7 @@ static int parse_source(struct parser *p, const char *fields, const char *path, 
     uint64_t tables;
     struct error why;
 
-    if (manifest_field(fields, "tables", &tables) != 0 || tables < 1 || tables > s->table_count ||
+    if (textlog_number(fields, "tables", &tables) != 0 || tables < 1 || tables > s->table_count ||
         parse_identity(&s->identity, fields) != 0)
         return error_damaged(e, path, offset, "a source's line is malformed");
     int status = parse_path(p, fields, path, offset, e);
@@ -556,8 +555,8 @@ int source_parse(char *text, const char *path, struct source_entry *out, struct 
 
 static int parse_head(struct sources *s, const char *fields, const char *path, struct error *e)
 {
-    if (manifest_field(fields, "version", &s->version) != 0 ||
-        manifest_field_text(fields, "uuid", s->uuid_text, sizeof s->uuid_text) != 0)
+    if (textlog_number(fields, "version", &s->version) != 0 ||
+        textlog_text(fields, "uuid", s->uuid_text, sizeof s->uuid_text) != 0)
         return error_damaged(e, path, 0, "the first line is malformed");
     if (s->version < 1 || s->version > SOURCES_VERSION)
         return error_set(e, DELTAFS_ERR_VERSION, "%s: version %" PRIu64 " is not known to DeltaFS %s; use a newer one",
@@ -645,7 +644,7 @@ int sources_read(struct io *io, const char *path, struct sources *out, struct er
 
     if (status != DELTAFS_OK)
         return status;
-    status = manifest_read_lines(&file, SOURCES_ADVICE, sources_parse, &p, &s.size, e);
+    status = textlog_read(&file, SOURCES_ADVICE, sources_parse, &p, &s.size, e);
     if (status == DELTAFS_OK && s.size == 0)
         status = error_damaged(e, path, 0, "it has no whole line; " SOURCES_ADVICE);
     io_file_close(&file, &ignored);

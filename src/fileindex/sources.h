@@ -14,9 +14,9 @@
 struct source_identity {
     char kind; /* 'f' a logical file, '-' a plain one */
     uint64_t size;
-    uint64_t mtime;                     /* a plain file's, in nanoseconds */
-    char uuid_text[MANIFEST_UUID_TEXT]; /* a logical file's; "" else */
-    uint64_t session, order;            /* of its last writer */
+    uint64_t mtime;                 /* a plain file's, in nanoseconds */
+    char uuid_text[UUID_TEXT_SIZE]; /* a logical file's; "" else */
+    uint64_t session, order;        /* of its last writer */
 };
 
 struct source_table {
@@ -39,9 +39,9 @@ struct source_entry {
 };
 
 struct sources {
-    uint64_t version;                   /* of the file; 0: none was read */
-    char uuid_text[MANIFEST_UUID_TEXT]; /* of the index's directory */
-    uint64_t size;                      /* of the file, without what was cut short at its end */
+    uint64_t version;               /* of the file; 0: none was read */
+    char uuid_text[UUID_TEXT_SIZE]; /* of the index's directory */
+    uint64_t size;                  /* of the file, without what was cut short at its end */
     size_t count, capacity;
     struct source_entry *source; /* no two of the same path */
     uint64_t last;               /* the highest sequence that any line names */

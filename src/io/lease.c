@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include "base/number.h"
 #include "io/lease.h"
-#include "directory/format/manifest.h"
+#include "base/uuid.h"
 #include "io/store_format.h"
 
 #define LEASE_TRIES  100 /* to open a lease that others remove just then */
@@ -19,7 +19,7 @@
 
 /* What a lease's line says. */
 struct holder {
-    char host[256], job[80], session[MANIFEST_UUID_TEXT];
+    char host[256], job[80], session[UUID_TEXT_SIZE];
     uint64_t pid, renewed; /* seconds since 1970 */
     struct lease_epoch note;
 };
@@ -54,7 +54,7 @@ static int lease_self(struct holder *h, struct error *e)
 {
     uint8_t session[FORMAT_UUID_SIZE];
     char host[sizeof h->host] = "";
-    int status = manifest_new_uuid(session, e);
+    int status = uuid_create(session, e);
 
     if (status != DELTAFS_OK)
         return status;
@@ -63,7 +63,7 @@ static int lease_self(struct holder *h, struct error *e)
         strcpy(host, "-");
     strcpy(h->host, host);
     lease_job(h->job);
-    manifest_uuid_text(session, h->session);
+    uuid_to_text(session, h->session);
     return DELTAFS_OK;
 }
 

@@ -217,7 +217,7 @@ static int text_repair_log_uuid(struct mending *m, const struct session *s, uint
     if (memcmp(h, want, sizeof h) != 0)
         return DELTAFS_ERR_DAMAGED;
     memcpy(m->c.uuid, h + sizeof h - sizeof m->c.uuid, sizeof m->c.uuid);
-    manifest_uuid_text(m->c.uuid, m->c.uuid_text);
+    uuid_to_text(m->c.uuid, m->c.uuid_text);
     return DELTAFS_OK;
 }
 

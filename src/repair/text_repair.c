@@ -78,7 +78,7 @@ static int text_repair_has_suffix(const char *line, size_t n)
 static int text_repair_find_newline(const char *line, size_t n, size_t *place)
 {
     for (size_t i = SUFFIX + 1; i <= n && i <= LINE_LONG; i++)
-        if (line[i - SUFFIX] == ' ' && line[i - SUFFIX + 1] == '~' && manifest_line_is_sealed(line, i)) {
+        if (line[i - SUFFIX] == ' ' && line[i - SUFFIX + 1] == '~' && textlog_is_sealed(line, i)) {
             *place = i;
             return 1;
         }
@@ -92,7 +92,7 @@ static int text_repair_find_join(char *line, size_t n, size_t more, char *byte)
 
     for (int c = BYTE_FIRST; c <= BYTE_LAST && more <= LINE_LONG; c++) {
         line[n] = (char)c;
-        if (manifest_line_is_sealed(line, more)) {
+        if (textlog_is_sealed(line, more)) {
             found++;
             *byte = (char)c;
         }
@@ -172,12 +172,12 @@ static int text_repair_lines(struct mend *m, struct error *e)
     while (at < m->size) {
         char *line = m->text + at, *newline = memchr(line, '\n', m->size - at);
         size_t n = newline ? (size_t)(newline - line) : m->size - at;
-        if (newline && manifest_line_is_sealed(line, n)) {
+        if (newline && textlog_is_sealed(line, n)) {
             at += n + 1;
             continue;
         }
         /* What a crash cut short stays as it is; a line that lacks just its newline, too. */
-        if (newline ? at + n + 1 == m->size && manifest_begin_is_lost(line, at, n)
+        if (newline ? at + n + 1 == m->size && textlog_begin_is_lost(line, at, n)
                     : !text_repair_find_newline(line, n, &place) || place == n)
             return DELTAFS_OK;
         int status = text_repair_line(m, at, n, e);
@@ -199,7 +199,7 @@ static int text_repair_load(struct io *io, const char *folder, const char *name,
     int status = *path ? io_file_open(io, *path, O_RDONLY, &file, e) : error_no_memory(e, strlen(folder), "a path");
     if (status != DELTAFS_OK)
         return status;
-    status = manifest_load(&file, text, &size, e);
+    status = textlog_load(&file, text, &size, e);
     io_file_close(&file, &ignored);
     *n = (size_t)size;
     return status;

@@ -67,7 +67,7 @@ static void make_folder(struct maker *m)
         snprintf(bucket, sizeof bucket, "%s/" BUCKET_NAME, m->path, b);
         must_errno(m, mkdir(bucket, 0777));
     }
-    manifest_uuid_text(m->config.uuid, facts.uuid_text);
+    uuid_to_text(m->config.uuid, facts.uuid_text);
     must(m, manifest_create(&m->io, m->path, &facts, 0, &m->e));
 }
 

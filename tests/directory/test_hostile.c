@@ -303,7 +303,7 @@ static void make_runs(void)
     struct error e;
     struct io io = io_default();
 
-    manifest_uuid_text(uuid, m.uuid_text);
+    uuid_to_text(uuid, m.uuid_text);
     must(manifest_create(&io, "/c", &m, 0, &e), &e);
     must(log_create(&data, &io, "/c/00/p00000000.data", LOG_KIND_DATA, 0, uuid, 1, 1 << 16, NULL, NULL, &e), &e);
     write_runs(run, &keys, &data);

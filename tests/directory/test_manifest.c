@@ -50,8 +50,8 @@ static void make_manifest(uint32_t epochs, int closed, const char *schema)
     uint64_t size;
 
     unit_remove(unit_path(MANIFEST_NAME));
-    CHECK_IS(manifest_new_uuid(m.uuid, &e), DELTAFS_OK);
-    manifest_uuid_text(m.uuid, m.uuid_text);
+    CHECK_IS(uuid_create(m.uuid, &e), DELTAFS_OK);
+    uuid_to_text(m.uuid, m.uuid_text);
     CHECK_IS(manifest_create(&io, unit_folder, &m, 0, &e), DELTAFS_OK);
     CHECK(!unit_exists(unit_path(MANIFEST_NEW_NAME)));
     CHECK_IS(io_file_open(&io, unit_path(MANIFEST_NAME), O_RDWR, &file, &e), DELTAFS_OK);
@@ -103,15 +103,15 @@ static void test_round_trip(void **state)
 static void test_uuids_are_random(void **state)
 {
     uint8_t a[16], b[16];
-    char text[MANIFEST_UUID_TEXT];
+    char text[UUID_TEXT_SIZE];
     struct error e;
 
     (void)state;
     for (int i = 0; i < 100; i++) {
-        assert_int_equal(manifest_new_uuid(a, &e), DELTAFS_OK);
-        assert_int_equal(manifest_new_uuid(b, &e), DELTAFS_OK);
+        assert_int_equal(uuid_create(a, &e), DELTAFS_OK);
+        assert_int_equal(uuid_create(b, &e), DELTAFS_OK);
         assert_memory_not_equal(a, b, 16);
-        manifest_uuid_text(a, text);
+        uuid_to_text(a, text);
         assert_int_equal(strlen(text), 36);
         assert_true(text[14] == '4' && strchr("89ab", text[19]));
     }

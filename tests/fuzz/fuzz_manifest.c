@@ -13,7 +13,7 @@ static void check(const struct manifest *m)
 
     FUZZ_CHECK(m->partitions >= 1 && m->partitions <= 1 << 20);
     FUZZ_CHECK(m->value_size >= -1 && m->value_size <= 1 << 20);
-    FUZZ_CHECK(strlen(m->uuid_text) == MANIFEST_UUID_TEXT - 1);
+    FUZZ_CHECK(strlen(m->uuid_text) == UUID_TEXT_SIZE - 1);
     for (uint64_t i = 1; i < m->epoch_count; i++)
         FUZZ_CHECK(m->epoch[i].label > m->epoch[i - 1].label);
     if (m->schema[0] != '\0') {

@@ -368,7 +368,7 @@ static void test_logical(void **state)
 
     (void)state;
     CHECK_IS(io_mkdir(&io, path, &e), DELTAFS_OK);
-    manifest_uuid_text(m.uuid, m.uuid_text);
+    uuid_to_text(m.uuid, m.uuid_text);
     CHECK_IS(manifest_write(&io, file, &m, 0, &e), DELTAFS_OK);
     for (int is_damaged = 0; is_damaged < 2; is_damaged++) {
         if (is_damaged)

@@ -1,86 +1,13 @@
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
-#include "base/buffer.h"
-#include "base/crc32c.h"
 #include "base/number.h"
 #include "directory/format/manifest.h"
 #include "io/store_format.h"
 
-#define MANIFEST_PIECE    (1u << 20)   /* bytes read at once */
-#define MANIFEST_LINE_MAX (16u << 20)  /* a schema of 1000 columns takes a small part of that; more is no line */
-#define MANIFEST_LOAD_MAX (256u << 20) /* bytes that are held at once, to be mended */
-#define CHECKSUM_SUFFIX   11           /* " ~", eight digits, newline */
-
-int manifest_new_uuid(uint8_t uuid[16], struct error *e)
-{
-    ssize_t got;
-
-    do
-        got = getrandom(uuid, 16, 0);
-    while (got < 0 && errno == EINTR);
-    if (got != 16)
-        return error_system(e, errno, "get random bytes for", "the directory's UUID");
-    uuid[6] = (uint8_t)((uuid[6] & 0x0f) | 0x40); /* RFC 4122: version 4, variant 1 */
-    uuid[8] = (uint8_t)((uuid[8] & 0x3f) | 0x80);
-    return DELTAFS_OK;
-}
-
-void manifest_uuid_text(const uint8_t uuid[16], char text[MANIFEST_UUID_TEXT])
-{
-    char *p = text;
-
-    for (int i = 0; i < 16; i++) {
-        if (i == 4 || i == 6 || i == 8 || i == 10)
-            *p++ = '-';
-        p += snprintf(p, 3, "%02x", uuid[i]);
-    }
-}
-
-static int manifest_parse_uuid(const char *text, uint8_t uuid[16])
-{
-    char again[MANIFEST_UUID_TEXT];
-    const char *p = text;
-
-    for (int i = 0; i < 16; i++) {
-        unsigned byte;
-        if (*p == '-')
-            p++;
-        if (sscanf(p, "%2x", &byte) != 1)
-            return -1;
-        uuid[i] = (uint8_t)byte;
-        p += 2;
-        if (p > text + strlen(text))
-            return -1;
-    }
-    manifest_uuid_text(uuid, again);
-    return strcmp(text, again) == 0 ? 0 : -1;
-}
-
 /* ---- Writing ---- */
-
-int manifest_append_line(struct io_file *file, uint64_t *size, const char *text, int sync, struct error *e)
-{
-    size_t n = strlen(text), room = n + CHECKSUM_SUFFIX + 1;
-    if (room > MANIFEST_LINE_MAX)
-        return error_set(e, DELTAFS_ERR_INVALID, "%s: a line of %zu bytes; at most %u are possible", file->path, n,
-                         MANIFEST_LINE_MAX - CHECKSUM_SUFFIX - 1);
-    char *line = malloc(room);
-    if (!line)
-        return error_no_memory(e, room, "a line of the manifest");
-    snprintf(line, room, "%s ~%08" PRIx32 "\n", text, crc32c(0, text, n));
-    int status = io_file_write(file, *size, line, n + CHECKSUM_SUFFIX, e);
-    free(line);
-    if (status == DELTAFS_OK && sync)
-        status = io_file_sync(file, e);
-    if (status == DELTAFS_OK)
-        *size += n + CHECKSUM_SUFFIX;
-    return status;
-}
 
 static int manifest_append_schema(struct io_file *file, uint64_t *size, const char *text, struct error *e)
 {
@@ -90,7 +17,7 @@ static int manifest_append_schema(struct io_file *file, uint64_t *size, const ch
     if (!schema)
         return error_no_memory(e, room, "a line of the manifest");
     snprintf(schema, room, "schema %s", text);
-    int status = manifest_append_line(file, size, schema, 0, e);
+    int status = textlog_append(file, size, schema, 0, e);
     free(schema);
     return status;
 }
@@ -100,17 +27,17 @@ static int manifest_write_head(struct io_file *file, uint64_t *size, const struc
     char line[256], value[32] = "any";
 
     snprintf(line, sizeof line, "Deltafs version=%u uuid=%s", FORMAT_VERSION, m->uuid_text);
-    int status = manifest_append_line(file, size, line, 0, e);
+    int status = textlog_append(file, size, line, 0, e);
     if (m->is_file) {
         snprintf(line, sizeof line, "File frame=%d group=%d", FRAME_SIZE, FRAME_GROUP);
-        return status == DELTAFS_OK ? manifest_append_line(file, size, line, 0, e) : status;
+        return status == DELTAFS_OK ? textlog_append(file, size, line, 0, e) : status;
     }
     if (m->value_size >= 0)
         snprintf(value, sizeof value, "%" PRId64, m->value_size);
     snprintf(line, sizeof line, "Directory keys=%s partitioner=xxh3 partitions=%" PRIu32 " value_size=%s%s",
              m->keys == KEYS_BYTES ? "bytes" : "u64", m->partitions, value, m->is_local ? " place=local" : "");
     if (status == DELTAFS_OK)
-        status = manifest_append_line(file, size, line, 0, e);
+        status = textlog_append(file, size, line, 0, e);
     if (status == DELTAFS_OK && m->schema[0] != '\0')
         status = manifest_append_schema(file, size, m->schema, e);
     return status == DELTAFS_OK && m->is_local ? manifest_append_job(file, size, m->job, 0, e) : status;
@@ -158,7 +85,7 @@ int manifest_append_epoch(struct io_file *file, uint64_t *size, uint64_t number,
     snprintf(line, sizeof line,
              "Epoch number=%" PRIu64 " label=%" PRIu64 " records=%" PRIu64 " raw=%" PRIu64 " stored=%" PRIu64, number,
              epoch->label, epoch->records, epoch->bytes_raw, epoch->bytes_stored);
-    return manifest_append_line(file, size, line, sync, e);
+    return textlog_append(file, size, line, sync, e);
 }
 
 int manifest_append_open(struct io_file *file, uint64_t *size, uint64_t epochs, int sync, struct error *e)
@@ -166,7 +93,7 @@ int manifest_append_open(struct io_file *file, uint64_t *size, uint64_t epochs, 
     char line[128];
 
     snprintf(line, sizeof line, "open epochs=%" PRIu64, epochs);
-    return manifest_append_line(file, size, line, sync, e);
+    return textlog_append(file, size, line, sync, e);
 }
 
 int manifest_append_job(struct io_file *file, uint64_t *size, const struct manifest_job *job, int sync, struct error *e)
@@ -175,7 +102,7 @@ int manifest_append_job(struct io_file *file, uint64_t *size, const struct manif
 
     snprintf(line, sizeof line, "Local epochs=%" PRIu64 " first=%" PRIu32 " writers=%" PRIu32 " bits=%u read=%" PRIu64,
              job->epochs, job->first, job->writers, job->bits, job->read);
-    return manifest_append_line(file, size, line, sync, e);
+    return textlog_append(file, size, line, sync, e);
 }
 
 int manifest_append_close(struct io_file *file, uint64_t *size, uint64_t epochs, uint64_t tail_length, int sync,
@@ -184,52 +111,16 @@ int manifest_append_close(struct io_file *file, uint64_t *size, uint64_t epochs,
     char line[128];
 
     snprintf(line, sizeof line, "close epochs=%" PRIu64 " tail=%" PRIu64, epochs, tail_length);
-    return manifest_append_line(file, size, line, sync, e);
+    return textlog_append(file, size, line, sync, e);
 }
 
 /* ---- Reading ---- */
-
-/* The value of NAME= in a line's fields, up to the next blank, into `value`. Returns 0, or -1. */
-static int field_text(const char *fields, const char *name, char *value, size_t room)
-{
-    size_t n = strlen(name);
-
-    for (const char *p = fields; p && *p; p = strchr(p, ' ')) {
-        p += *p == ' ';
-        if (strncmp(p, name, n) == 0 && p[n] == '=') {
-            size_t length = strcspn(p + n + 1, " ");
-            if (length >= room)
-                return -1;
-            memcpy(value, p + n + 1, length);
-            value[length] = '\0';
-            return 0;
-        }
-    }
-    return -1;
-}
-
-static int field_number(const char *fields, const char *name, uint64_t *out)
-{
-    char value[32];
-
-    return field_text(fields, name, value, sizeof value) == 0 ? number_parse(value, out) : -1;
-}
-
-int manifest_field(const char *fields, const char *name, uint64_t *out)
-{
-    return field_number(fields, name, out);
-}
-
-int manifest_field_text(const char *fields, const char *name, char *value, size_t room)
-{
-    return field_text(fields, name, value, room);
-}
 
 static int parse_version(struct manifest *m, const char *fields, const char *path, uint64_t offset, struct error *e)
 {
     uint64_t version;
 
-    if (field_number(fields, "version", &version) != 0 || version > UINT32_MAX)
+    if (textlog_number(fields, "version", &version) != 0 || version > UINT32_MAX)
         return error_damaged(e, path, offset, "the version is malformed");
     if (version != FORMAT_VERSION)
         return error_set(e, DELTAFS_ERR_VERSION,
@@ -237,8 +128,7 @@ static int parse_version(struct manifest *m, const char *fields, const char *pat
                          "use a newer DeltaFS",
                          path, version, deltafs_version(), FORMAT_VERSION);
     m->version = (uint32_t)version;
-    if (field_text(fields, "uuid", m->uuid_text, sizeof m->uuid_text) != 0 ||
-        manifest_parse_uuid(m->uuid_text, m->uuid) != 0)
+    if (textlog_text(fields, "uuid", m->uuid_text, sizeof m->uuid_text) != 0 || uuid_parse(m->uuid_text, m->uuid) != 0)
         return error_damaged(e, path, offset, "the UUID is malformed");
     return DELTAFS_OK;
 }
@@ -248,16 +138,16 @@ static int parse_directory(struct manifest *m, const char *fields, const char *p
     char keys[32], partitioner[32], value[32], place[32];
     uint64_t partitions, size;
 
-    if (field_text(fields, "keys", keys, sizeof keys) != 0 ||
-        field_text(fields, "partitioner", partitioner, sizeof partitioner) != 0 ||
-        field_text(fields, "value_size", value, sizeof value) != 0 ||
-        field_number(fields, "partitions", &partitions) != 0 || partitions < 1 || partitions > 1 << 20)
+    if (textlog_text(fields, "keys", keys, sizeof keys) != 0 ||
+        textlog_text(fields, "partitioner", partitioner, sizeof partitioner) != 0 ||
+        textlog_text(fields, "value_size", value, sizeof value) != 0 ||
+        textlog_number(fields, "partitions", &partitions) != 0 || partitions < 1 || partitions > 1 << 20)
         return error_damaged(e, path, offset, "the directory's line is malformed");
     if ((strcmp(keys, "u64") != 0 && strcmp(keys, "bytes") != 0) || strcmp(partitioner, "xxh3") != 0)
         return error_set(e, DELTAFS_ERR_VERSION,
                          "%s: keys '%s' placed by '%s' are not known to DeltaFS %s; use a newer DeltaFS", path, keys,
                          partitioner, deltafs_version());
-    m->is_local = field_text(fields, "place", place, sizeof place) == 0;
+    m->is_local = textlog_text(fields, "place", place, sizeof place) == 0;
     if (m->is_local && strcmp(place, "local") != 0)
         return error_set(e, DELTAFS_ERR_VERSION,
                          "%s: records placed as '%s' are not known to DeltaFS %s; use a newer DeltaFS", path, place,
@@ -277,7 +167,7 @@ static int parse_file(struct manifest *m, const char *fields, const char *path, 
 {
     uint64_t frame, group;
 
-    if (field_number(fields, "frame", &frame) != 0 || field_number(fields, "group", &group) != 0)
+    if (textlog_number(fields, "frame", &frame) != 0 || textlog_number(fields, "group", &group) != 0)
         return error_damaged(e, path, offset, "the logical file's line is malformed");
     if (frame != FRAME_SIZE || group != FRAME_GROUP)
         return error_set(e, DELTAFS_ERR_VERSION,
@@ -307,9 +197,10 @@ static int parse_epoch(struct manifest *m, const char *fields, const char *path,
     struct manifest_epoch epoch;
     uint64_t number;
 
-    if (field_number(fields, "number", &number) != 0 || field_number(fields, "label", &epoch.label) != 0 ||
-        field_number(fields, "records", &epoch.records) != 0 || field_number(fields, "raw", &epoch.bytes_raw) != 0 ||
-        field_number(fields, "stored", &epoch.bytes_stored) != 0)
+    if (textlog_number(fields, "number", &number) != 0 || textlog_number(fields, "label", &epoch.label) != 0 ||
+        textlog_number(fields, "records", &epoch.records) != 0 ||
+        textlog_number(fields, "raw", &epoch.bytes_raw) != 0 ||
+        textlog_number(fields, "stored", &epoch.bytes_stored) != 0)
         return error_damaged(e, path, offset, "an epoch's line is malformed");
     if (number != m->epoch_count || number >= UINT32_MAX || (number > 0 && epoch.label <= m->epoch[number - 1].label))
         return error_damaged(e, path, offset,
@@ -337,10 +228,11 @@ static int parse_local(struct manifest *m, const char *fields, const char *path,
     struct manifest_job job = {.epochs = m->epoch_count, .first = manifest_writers(m)};
     uint64_t epochs, first, writers, bits;
 
-    if (!m->is_local || field_number(fields, "epochs", &epochs) != 0 || field_number(fields, "first", &first) != 0 ||
-        field_number(fields, "writers", &writers) != 0 || field_number(fields, "bits", &bits) != 0 ||
-        field_number(fields, "read", &job.read) != 0 || epochs != job.epochs || first != job.first || writers < 1 ||
-        writers > LOCAL_WRITERS_MAX || writers > UINT32_MAX - first || bits > POSITION_BITS_MAX)
+    if (!m->is_local || textlog_number(fields, "epochs", &epochs) != 0 ||
+        textlog_number(fields, "first", &first) != 0 || textlog_number(fields, "writers", &writers) != 0 ||
+        textlog_number(fields, "bits", &bits) != 0 || textlog_number(fields, "read", &job.read) != 0 ||
+        epochs != job.epochs || first != job.first || writers < 1 || writers > LOCAL_WRITERS_MAX ||
+        writers > UINT32_MAX - first || bits > POSITION_BITS_MAX)
         return error_damaged(e, path, offset, "the line of a job whose records stay with their writers is malformed");
     job.writers = (uint32_t)writers;
     job.bits = (unsigned)bits;
@@ -357,7 +249,7 @@ static int parse_open(struct manifest *m, const char *fields, const char *path, 
 {
     uint64_t epochs;
 
-    if (field_number(fields, "epochs", &epochs) != 0 || epochs != m->epoch_count)
+    if (textlog_number(fields, "epochs", &epochs) != 0 || epochs != m->epoch_count)
         return error_damaged(e, path, offset, "the line of a reopening is malformed");
     m->is_closed = 0;
     m->lacks_job = 1;
@@ -368,8 +260,8 @@ static int parse_close(struct manifest *m, const char *fields, const char *path,
 {
     uint64_t epochs;
 
-    if (field_number(fields, "epochs", &epochs) != 0 || epochs != m->epoch_count ||
-        field_number(fields, "tail", &m->tail_length) != 0)
+    if (textlog_number(fields, "epochs", &epochs) != 0 || epochs != m->epoch_count ||
+        textlog_number(fields, "tail", &m->tail_length) != 0)
         return error_damaged(e, path, offset, "the closing line is malformed");
     m->is_closed = 1;
     if (m->job_count > 0 && !m->lacks_job)
@@ -406,150 +298,13 @@ static int manifest_parse_line(void *arg, char *line, const char *path, uint64_t
     return DELTAFS_OK;
 }
 
-/* Whether a line of `n` bytes, the newline left out, ends in its checksum. */
-int manifest_line_is_sealed(const char *line, size_t n)
-{
-    char digits[9];
-
-    if (n < CHECKSUM_SUFFIX - 1 || memchr(line, '\0', n))
-        return 0;
-    const char *suffix = line + n - (CHECKSUM_SUFFIX - 1);
-    snprintf(digits, sizeof digits, "%08" PRIx32, crc32c(0, line, (size_t)(suffix - line)));
-    return memcmp(suffix, " ~", 2) == 0 && memcmp(suffix + 2, digits, 8) == 0;
-}
-
-/* Whether the last `n` bytes, which no newline ends, are a whole line whose newline is another byte. A line cut short
- * by a crash ends before that, or in zeros. */
-static int manifest_newline_is_damaged(const char *line, size_t n)
-{
-    return n > 0 && line[n - 1] != '\0' && manifest_line_is_sealed(line, n - 1);
-}
-
-int manifest_begin_is_lost(const char *line, uint64_t offset, size_t n)
-{
-    size_t before = FORMAT_SECTOR - offset % FORMAT_SECTOR, zeros = 0;
-
-    while (zeros < before && zeros < n && line[zeros] == '\0')
-        zeros++;
-    return zeros == before;
-}
-
-/* The file as it is read: in pieces, of which no more is held than the line at hand needs. So memory goes by the lines
- * that are there, not by the size that the file says it has: that may be a hole. */
-struct text {
-    struct io_file *file; /* NULL: all of it has been read */
-    const char *path;
-    const char *advice; /* what to do where a line is damaged */
-    uint64_t size;
-    uint64_t at;     /* of the line at hand, in the file */
-    uint64_t number; /* and which it is, from 1 */
-    struct buffer read;
-    size_t start, end; /* in there: the line, and what was read behind it */
-};
-
-static int text_read_on(struct text *t, struct error *e)
-{
-    size_t held = t->end - t->start;
-    uint64_t left = t->size - t->at - held;
-    size_t n = left < MANIFEST_PIECE ? (size_t)left : MANIFEST_PIECE;
-
-    if (t->start > 0 && held > 0)
-        memmove(t->read.bytes, t->read.bytes + t->start, held);
-    t->start = 0;
-    t->end = held;
-    int status = buffer_reserve(&t->read, held + n, "the manifest", e);
-    if (status == DELTAFS_OK && n > 0)
-        status = io_file_read(t->file, t->at + held, t->read.bytes + held, n, e);
-    if (status == DELTAFS_OK)
-        t->end += n;
-    return status;
-}
-
-/* The line at hand, of *n bytes without its newline; *is_ended: it has one, as all but the last must. */
-static int text_line(struct text *t, char **line, size_t *n, int *is_ended, struct error *e)
-{
-    size_t seen = 0;
-
-    for (;;) {
-        size_t held = t->end - t->start;
-        /* At first there is no memory yet. */
-        char *begin = t->read.bytes ? (char *)t->read.bytes + t->start : NULL, *newline = NULL;
-        if (held > seen)
-            newline = memchr(begin + seen, '\n', held - seen);
-        seen = held;
-        *is_ended = newline != NULL;
-        if (newline || t->at + seen == t->size) {
-            *line = begin;
-            *n = newline ? (size_t)(newline - begin) : seen;
-            return DELTAFS_OK;
-        }
-        if (seen >= MANIFEST_LINE_MAX)
-            return error_damaged(e, t->path, t->at, "line %" PRIu64 " has more than %u bytes, which none has",
-                                 t->number, MANIFEST_LINE_MAX);
-        int status = text_read_on(t, e);
-        if (status != DELTAFS_OK)
-            return status;
-    }
-}
-
-/* Whatever a damaged line said, an epoch may hang on it: without it nothing can be said to be all that there is. */
-static int text_is_damaged(const struct text *t, uint64_t offset, const char *what, struct error *e)
-{
-    return error_damaged(e, t->path, offset, "line %" PRIu64 " %s; %s", t->number, what,
-                         t->advice
-                             ? t->advice
-                             : "nothing can be read while it is so: 'deltafs repair' mends a byte that is wrong in "
-                               "a directory's, else put a copy of the file back");
-}
-
-/* All lines; one at the end that a crash cut short does not count, and t->at is its begin then. */
-static int text_parse(struct text *t, manifest_line_fn fn, void *arg, struct error *e)
-{
-    int is_ended = 0, status = DELTAFS_OK;
-    size_t n = 0;
-    char *line = NULL;
-
-    for (t->number = 1; t->at < t->size && status == DELTAFS_OK; t->number++) {
-        status = text_line(t, &line, &n, &is_ended, e);
-        if (status != DELTAFS_OK)
-            return status;
-        if (!is_ended)
-            return manifest_newline_is_damaged(line, n)
-                       ? text_is_damaged(t, t->size - 1, "does not end in a newline", e)
-                       : DELTAFS_OK;
-        if (t->at + n + 1 == t->size && manifest_begin_is_lost(line, t->at, n))
-            return DELTAFS_OK;
-        if (!manifest_line_is_sealed(line, n))
-            return text_is_damaged(t, t->at, "does not match its checksum", e);
-        line[n - (CHECKSUM_SUFFIX - 1)] = '\0';
-        status = fn(arg, line, t->path, t->at, e);
-        t->at += n + 1;
-        t->start += n + 1;
-    }
-    return status;
-}
-
-int manifest_read_lines(struct io_file *file, const char *advice, manifest_line_fn fn, void *arg, uint64_t *end,
-                        struct error *e)
-{
-    struct text t = {.file = file, .path = file->path, .advice = advice};
-    int status = io_file_size(file, &t.size, e);
-
-    if (status == DELTAFS_OK)
-        status = text_parse(&t, fn, arg, e);
-    buffer_fini(&t.read);
-    if (status == DELTAFS_OK)
-        *end = t.at;
-    return status;
-}
-
 /* The text's first piece has been read. */
-static int manifest_parse_text(struct manifest *m, struct text *t, struct error *e)
+static int manifest_parse_text(struct manifest *m, struct textlog *t, struct error *e)
 {
     if (t->end < 8 || memcmp(t->read.bytes, "Deltafs ", 8) != 0)
         return error_set(e, DELTAFS_ERR_NOT_DELTAFS,
                          "%s: not the manifest of a DeltaFS directory; if it was one, put a copy of it back", t->path);
-    int status = text_parse(t, manifest_parse_line, m, e);
+    int status = textlog_parse(t, manifest_parse_line, m, e);
     m->size = t->at;
     if (status != DELTAFS_OK)
         return status;
@@ -564,28 +319,15 @@ static int manifest_parse_text(struct manifest *m, struct text *t, struct error 
 
 int manifest_parse(struct manifest *m, char *text, size_t n, const char *path, struct error *e)
 {
-    struct text t = {.path = path, .size = n, .read = {.bytes = (uint8_t *)text, .capacity = n}, .end = n};
+    struct textlog t = {.path = path, .size = n, .read = {.bytes = (uint8_t *)text, .capacity = n}, .end = n};
 
     return manifest_parse_text(m, &t, e);
-}
-
-int manifest_load(struct io_file *file, char **text, uint64_t *size, struct error *e)
-{
-    int status = io_file_size(file, size, e);
-
-    if (status != DELTAFS_OK)
-        return status;
-    if (*size > MANIFEST_LOAD_MAX)
-        return error_set(e, DELTAFS_ERR_MEMORY, "%s: has %" PRIu64 " bytes; repair reads at most %u", file->path, *size,
-                         MANIFEST_LOAD_MAX);
-    *text = malloc(*size + 1);
-    return *text ? io_file_read(file, 0, *text, *size, e) : error_no_memory(e, *size + 1, "the manifest");
 }
 
 int manifest_read_file(struct io_file *file, struct manifest *m, struct error *e)
 {
     struct error ignored;
-    struct text t = {.file = file, .path = file->path};
+    struct textlog t = {.file = NULL};
     uint64_t now = 0;
     int status;
 
@@ -593,10 +335,7 @@ int manifest_read_file(struct io_file *file, struct manifest *m, struct error *e
     do {
         manifest_fini(m);
         buffer_fini(&t.read);
-        t = (struct text){.file = file, .path = file->path};
-        status = io_file_size(file, &t.size, e);
-        if (status == DELTAFS_OK)
-            status = text_read_on(&t, e);
+        status = textlog_begin(&t, file, NULL, e);
         if (status == DELTAFS_OK)
             status = manifest_parse_text(m, &t, e);
     } while (status == DELTAFS_ERR_DAMAGED && io_file_size(file, &now, &ignored) == DELTAFS_OK && now < t.size);

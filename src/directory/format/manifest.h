@@ -6,9 +6,8 @@
 #define DELTAFS_STORE_MANIFEST_H
 
 #include "base/options.h"
-#include "io/io.h"
-
-#define MANIFEST_UUID_TEXT 37 /* bytes of a UUID as text, NUL included */
+#include "base/uuid.h"
+#include "io/textlog.h"
 
 struct manifest_epoch {
     uint64_t label;
@@ -31,7 +30,7 @@ struct manifest {
     uint32_t version;
     int is_file; /* a logical file's: that and what names it is all */
     uint8_t uuid[16];
-    char uuid_text[MANIFEST_UUID_TEXT];
+    char uuid_text[UUID_TEXT_SIZE];
     enum option_keys keys;
     uint32_t partitions;
     int64_t value_size; /* -1: any */
@@ -47,24 +46,6 @@ struct manifest {
     uint64_t tail_length; /* bound of the index logs' tails, if closed */
     uint64_t size;        /* bytes of the file, a torn line at its end left out */
 };
-
-/* Make a new random UUID. */
-int manifest_new_uuid(uint8_t uuid[16], struct error *e);
-void manifest_uuid_text(const uint8_t uuid[16], char text[MANIFEST_UUID_TEXT]);
-
-/* ---- Lines of such a file, whatever it is about ---- */
-
-/* Append a line, at *size, which is moved behind it. */
-int manifest_append_line(struct io_file *file, uint64_t *size, const char *text, int sync, struct error *e);
-/* One line, without its checksum, at `offset`. */
-typedef int (*manifest_line_fn)(void *arg, char *line, const char *path, uint64_t offset, struct error *e);
-/* Hand each line of a file to `fn`; *end gets where the last whole one ends. `advice` says what to do where a line is
- * damaged. */
-int manifest_read_lines(struct io_file *file, const char *advice, manifest_line_fn fn, void *arg, uint64_t *end,
-                        struct error *e);
-/* The number NAME= in a line's fields, or the text up to the next blank. Returns 0, or -1. */
-int manifest_field(const char *fields, const char *name, uint64_t *out);
-int manifest_field_text(const char *fields, const char *name, char *value, size_t room);
 
 /* ---- Containers ---- */
 
@@ -85,16 +66,10 @@ int manifest_append_job(struct io_file *file, uint64_t *size, const struct manif
 int manifest_append_close(struct io_file *file, uint64_t *size, uint64_t epochs, uint64_t tail_length, int sync,
                           struct error *e);
 
-/* Take the text of a manifest, which is changed, apart; all of it, in memory that the caller frees, and whether a line
- * of it, of `n` bytes without the newline, ends in its checksum. */
+/* Parse the text of a manifest, which is changed. */
 int manifest_parse(struct manifest *m, char *text, size_t n, const char *path, struct error *e);
 /* DELTAFS_ERR_NOT_DELTAFS, and nothing is left of it, if what was taken apart is a logical file's. */
 int manifest_check_kind(struct manifest *m, const char *folder, struct error *e);
-int manifest_load(struct io_file *file, char **text, uint64_t *size, struct error *e);
-int manifest_line_is_sealed(const char *line, size_t n);
-/* Whether the last line, of `n` bytes at `offset`, is one that a crash cut short at its beginning: what it has of a
- * sector was not written, only what it has of the next. */
-int manifest_begin_is_lost(const char *line, uint64_t offset, size_t n);
 
 /* Open the manifest of a directory or a logical file. */
 int manifest_open(struct io *io, const char *folder, int flags, struct io_file *file, struct error *e);

@@ -138,7 +138,7 @@ int deltafs_private_writer_create_container(struct writer_config *c, struct leas
                          .schema = (char *)(uintptr_t)c->schema,
                          .job = &c->job,
                          .is_local = c->place == LAYOUT_LOCAL};
-    int status = manifest_new_uuid(c->uuid, e);
+    int status = uuid_create(c->uuid, e);
 
     if (status == DELTAFS_OK)
         status = io_mkdir(&io, c->path, e);
@@ -146,7 +146,7 @@ int deltafs_private_writer_create_container(struct writer_config *c, struct leas
         return make_exists(&io, c->path, e);
     if (status != DELTAFS_OK)
         return status;
-    manifest_uuid_text(c->uuid, m.uuid_text);
+    uuid_to_text(c->uuid, m.uuid_text);
     status = make_buckets(&io, c, m.uuid_text, e);
     if (status == DELTAFS_OK)
         status = lease_take(lease, &io, c->path, c->lease, 0, e);
@@ -276,7 +276,7 @@ static void unmake_logs(struct io *io, const struct writer_config *c)
 {
     struct volumes v;
     struct error ignored;
-    char *path, uuid_text[MANIFEST_UUID_TEXT];
+    char *path, uuid_text[UUID_TEXT_SIZE];
 
     for (uint32_t p = 0; p < c->partitions; p++) {
         for (int kind = 0; kind < 2; kind++) {
@@ -287,7 +287,7 @@ static void unmake_logs(struct io *io, const struct writer_config *c)
             free(path);
         }
     }
-    manifest_uuid_text(c->uuid, uuid_text);
+    uuid_to_text(c->uuid, uuid_text);
     for (uint32_t b = 0; b < BUCKET_COUNT && b < c->partitions; b++) {
         if ((path = io_path(c->path, BUCKET_NAME, b)))
             volume_remove_bucket(io, uuid_text, "", b, path, &ignored);

@@ -83,11 +83,11 @@ static int container_read(struct container *c, struct io *io, const char *path, 
 static int container_write(struct container *c, struct io *io, const char *path, int sync, struct error *e)
 {
     struct manifest m = {.is_file = 1};
-    int status = manifest_new_uuid(c->uuid, e);
+    int status = uuid_create(c->uuid, e);
 
     if (status != DELTAFS_OK)
         return status;
-    manifest_uuid_text(c->uuid, c->uuid_text);
+    uuid_to_text(c->uuid, c->uuid_text);
     memcpy(m.uuid_text, c->uuid_text, sizeof m.uuid_text);
     char *aside = io_path(path, MANIFEST_ASIDE_NAME, c->uuid_text), *name = io_path(path, MANIFEST_NAME);
     status = aside && name ? manifest_write(io, aside, &m, sync, e) : error_no_memory(e, strlen(path), "a path");

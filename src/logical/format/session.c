@@ -54,18 +54,18 @@ static int session_parse(void *arg, char *line, const char *path, uint64_t offse
     if (is_first != (offset == 0))
         return error_damaged(e, path, offset, "a line '%.20s' does not belong here", line);
     if (is_first) {
-        if (manifest_field(fields, "writers", &writers) != 0 || manifest_field(fields, "order", &s->order) != 0 ||
-            manifest_field(fields, "buckets", &buckets) != 0 || writers == 0 || writers > SESSION_WRITERS_MAX ||
+        if (textlog_number(fields, "writers", &writers) != 0 || textlog_number(fields, "order", &s->order) != 0 ||
+            textlog_number(fields, "buckets", &buckets) != 0 || writers == 0 || writers > SESSION_WRITERS_MAX ||
             buckets > SESSION_BUCKETS_MAX || s->order > INT64_MAX)
             return error_damaged(e, path, offset, "the session's line is malformed");
         s->writers = (uint32_t)writers;
         s->buckets = (uint32_t)buckets;
     } else if (strcmp(line, "close") == 0) {
-        if (manifest_field(fields, "logs", &logs) != 0 || manifest_field(fields, "order", &s->last_order) != 0 ||
-            manifest_field(fields, "size", &s->size) != 0 || logs > s->writers || s->size > INT64_MAX ||
+        if (textlog_number(fields, "logs", &logs) != 0 || textlog_number(fields, "order", &s->last_order) != 0 ||
+            textlog_number(fields, "size", &s->size) != 0 || logs > s->writers || s->size > INT64_MAX ||
             s->last_order > INT64_MAX)
             return error_damaged(e, path, offset, "the closing line is malformed");
-        manifest_field(fields, "synced", &synced);
+        textlog_number(fields, "synced", &synced);
         s->logs = (uint32_t)logs;
         s->is_closed = 1;
         s->is_synced = synced != 0;
@@ -81,7 +81,7 @@ static int session_parse(void *arg, char *line, const char *path, uint64_t offse
 static int session_read_file(struct io_file *file, struct session *s, uint64_t *end, struct error *e)
 {
     static const char advice[] = "nothing is read of the logical file while it is so: put a copy of this one back";
-    int status = manifest_read_lines(file, advice, session_parse, s, end, e);
+    int status = textlog_read(file, advice, session_parse, s, end, e);
 
     if (status == DELTAFS_OK && s->writers == 0)
         return error_damaged(e, file->path, 0, "it has no whole line");
@@ -438,7 +438,7 @@ int session_write(const struct container *c, struct io *io, const struct session
     snprintf(line, sizeof line, "Session writers=%" PRIu32 " order=%" PRIu64 " buckets=%" PRIu32, s->writers, s->order,
              s->buckets);
     if (status == DELTAFS_OK)
-        status = manifest_append_line(&file, &size, line, sync, e);
+        status = textlog_append(&file, &size, line, sync, e);
     int closed = io_file_close(&file, status == DELTAFS_OK ? e : &second);
     status = status == DELTAFS_OK ? closed : status;
     if (status == DELTAFS_OK)
@@ -577,7 +577,7 @@ int session_close(const struct container *c, struct io *io, struct session *s, u
     snprintf(line, sizeof line, "close logs=%" PRIu32 " order=%" PRIu64 " size=%" PRIu64 " synced=%d", logs, order,
              size, sync != 0);
     if (status == DELTAFS_OK)
-        status = manifest_append_line(&file, &end, line, sync, e);
+        status = textlog_append(&file, &end, line, sync, e);
     int closed = io_file_close(&file, status == DELTAFS_OK ? e : &second);
     status = status == DELTAFS_OK ? closed : status;
     if (status != DELTAFS_OK)

@@ -10,7 +10,7 @@
 struct container {
     char *path;
     uint8_t uuid[16];
-    char uuid_text[MANIFEST_UUID_TEXT];
+    char uuid_text[UUID_TEXT_SIZE];
 };
 
 struct session {

@@ -41,8 +41,8 @@ int is_name_aside(const char *name)
 {
     size_t n = strlen(MANIFEST_NEW_NAME);
 
-    return strncmp(name, MANIFEST_NEW_NAME "-", n + 1) == 0 && strlen(name + n + 1) == MANIFEST_UUID_TEXT - 1 &&
-           strspn(name + n + 1, "0123456789abcdef-") == MANIFEST_UUID_TEXT - 1;
+    return strncmp(name, MANIFEST_NEW_NAME "-", n + 1) == 0 && strlen(name + n + 1) == UUID_TEXT_SIZE - 1 &&
+           strspn(name + n + 1, "0123456789abcdef-") == UUID_TEXT_SIZE - 1;
 }
 
 int is_name_session(const char *name, uint32_t *number)

@@ -254,7 +254,7 @@ static int container_remove_aside(struct walk *w, const char *path, struct error
 static char *container_hidden(const char *path, struct error *e)
 {
     uint8_t uuid[FORMAT_UUID_SIZE];
-    char text[MANIFEST_UUID_TEXT];
+    char text[UUID_TEXT_SIZE];
     const char *slash = strrchr(path, '/');
     int folder = slash ? (int)(slash - path) + 1 : 0;
     size_t room = (size_t)folder + sizeof ".deltafs-removed-" + sizeof text;
@@ -262,11 +262,11 @@ static char *container_hidden(const char *path, struct error *e)
 
     if (!out)
         error_no_memory(e, room, "a path");
-    if (!out || manifest_new_uuid(uuid, e) != DELTAFS_OK) {
+    if (!out || uuid_create(uuid, e) != DELTAFS_OK) {
         free(out);
         return NULL;
     }
-    manifest_uuid_text(uuid, text);
+    uuid_to_text(uuid, text);
     snprintf(out, room, "%.*s.deltafs-removed-%s", folder, path, text);
     return out;
 }

@@ -636,7 +636,7 @@ static int logical_refresh_table(deltafs_logical *f, const struct bytes *table, 
 
     if (e->status == DELTAFS_OK) {
         memcpy(f->container.uuid, table_head(table).uuid, sizeof f->container.uuid);
-        manifest_uuid_text(f->container.uuid, f->container.uuid_text);
+        uuid_to_text(f->container.uuid, f->container.uuid_text);
     }
     int status = logical_can_read(f) ? logical_exchange(f, table, &found, &rows, &all, snapshot, e) : DELTAFS_OK;
     buffer_fini(&found.buffer);

@@ -1,0 +1,201 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/crc32c.h"
+#include "base/number.h"
+#include "io/store_format.h"
+#include "io/textlog.h"
+
+#define PIECE           (1u << 20)   /* bytes read at once */
+#define LINE_MAX_SIZE   (16u << 20)  /* a schema of 1000 columns takes a small part of that */
+#define LOAD_MAX        (256u << 20) /* bytes that repair loads at once */
+#define CHECKSUM_SUFFIX 11           /* " ~", eight digits, newline */
+
+int textlog_append(struct io_file *file, uint64_t *size, const char *text, int sync, struct error *e)
+{
+    size_t n = strlen(text), room = n + CHECKSUM_SUFFIX + 1;
+    if (room > LINE_MAX_SIZE)
+        return error_set(e, DELTAFS_ERR_INVALID, "%s: a line of %zu bytes; at most %u are possible", file->path, n,
+                         LINE_MAX_SIZE - CHECKSUM_SUFFIX - 1);
+    char *line = malloc(room);
+    if (!line)
+        return error_no_memory(e, room, "a line of a text log");
+    snprintf(line, room, "%s ~%08" PRIx32 "\n", text, crc32c(0, text, n));
+    int status = io_file_write(file, *size, line, n + CHECKSUM_SUFFIX, e);
+    free(line);
+    if (status == DELTAFS_OK && sync)
+        status = io_file_sync(file, e);
+    if (status == DELTAFS_OK)
+        *size += n + CHECKSUM_SUFFIX;
+    return status;
+}
+
+/* The value of NAME= in a line's fields, up to the next blank, into `value`. Returns 0, or -1. */
+int textlog_text(const char *fields, const char *name, char *value, size_t room)
+{
+    size_t n = strlen(name);
+
+    for (const char *p = fields; p && *p; p = strchr(p, ' ')) {
+        p += *p == ' ';
+        if (strncmp(p, name, n) == 0 && p[n] == '=') {
+            size_t length = strcspn(p + n + 1, " ");
+            if (length >= room)
+                return -1;
+            memcpy(value, p + n + 1, length);
+            value[length] = '\0';
+            return 0;
+        }
+    }
+    return -1;
+}
+
+int textlog_number(const char *fields, const char *name, uint64_t *out)
+{
+    char value[32];
+
+    return textlog_text(fields, name, value, sizeof value) == 0 ? number_parse(value, out) : -1;
+}
+
+/* Whether a line of `n` bytes, the newline left out, ends in its checksum. */
+int textlog_is_sealed(const char *line, size_t n)
+{
+    char digits[9];
+
+    if (n < CHECKSUM_SUFFIX - 1 || memchr(line, '\0', n))
+        return 0;
+    const char *suffix = line + n - (CHECKSUM_SUFFIX - 1);
+    snprintf(digits, sizeof digits, "%08" PRIx32, crc32c(0, line, (size_t)(suffix - line)));
+    return memcmp(suffix, " ~", 2) == 0 && memcmp(suffix + 2, digits, 8) == 0;
+}
+
+/* Whether the last `n` bytes, which no newline ends, are a whole line whose newline is another byte. A line cut short
+ * by a crash ends before that, or in zeros. */
+static int newline_is_damaged(const char *line, size_t n)
+{
+    return n > 0 && line[n - 1] != '\0' && textlog_is_sealed(line, n - 1);
+}
+
+int textlog_begin_is_lost(const char *line, uint64_t offset, size_t n)
+{
+    size_t before = FORMAT_SECTOR - offset % FORMAT_SECTOR, zeros = 0;
+
+    while (zeros < before && zeros < n && line[zeros] == '\0')
+        zeros++;
+    return zeros == before;
+}
+
+static int text_read_on(struct textlog *t, struct error *e)
+{
+    size_t held = t->end - t->start;
+    uint64_t left = t->size - t->at - held;
+    size_t n = left < PIECE ? (size_t)left : PIECE;
+
+    if (t->start > 0 && held > 0)
+        memmove(t->read.bytes, t->read.bytes + t->start, held);
+    t->start = 0;
+    t->end = held;
+    int status = buffer_reserve(&t->read, held + n, "a text log", e);
+    if (status == DELTAFS_OK && n > 0)
+        status = io_file_read(t->file, t->at + held, t->read.bytes + held, n, e);
+    if (status == DELTAFS_OK)
+        t->end += n;
+    return status;
+}
+
+/* The line at hand, of *n bytes without its newline; *is_ended: it has one, as all but the last must. */
+static int text_line(struct textlog *t, char **line, size_t *n, int *is_ended, struct error *e)
+{
+    size_t seen = 0;
+
+    for (;;) {
+        size_t held = t->end - t->start;
+        /* At first there is no memory yet. */
+        char *begin = t->read.bytes ? (char *)t->read.bytes + t->start : NULL, *newline = NULL;
+        if (held > seen)
+            newline = memchr(begin + seen, '\n', held - seen);
+        seen = held;
+        *is_ended = newline != NULL;
+        if (newline || t->at + seen == t->size) {
+            *line = begin;
+            *n = newline ? (size_t)(newline - begin) : seen;
+            return DELTAFS_OK;
+        }
+        if (seen >= LINE_MAX_SIZE)
+            return error_damaged(e, t->path, t->at, "line %" PRIu64 " has more than %u bytes, which none has",
+                                 t->number, LINE_MAX_SIZE);
+        int status = text_read_on(t, e);
+        if (status != DELTAFS_OK)
+            return status;
+    }
+}
+
+/* Whatever a damaged line said, an epoch may hang on it: without it nothing can be said to be all that there is. */
+static int text_is_damaged(const struct textlog *t, uint64_t offset, const char *what, struct error *e)
+{
+    return error_damaged(e, t->path, offset, "line %" PRIu64 " %s; %s", t->number, what,
+                         t->advice
+                             ? t->advice
+                             : "nothing can be read while it is so: 'deltafs repair' mends a byte that is wrong in "
+                               "a directory's, else put a copy of the file back");
+}
+
+/* All lines; one at the end that a crash cut short does not count, and t->at is its begin then. */
+int textlog_parse(struct textlog *t, textlog_fn fn, void *arg, struct error *e)
+{
+    int is_ended = 0, status = DELTAFS_OK;
+    size_t n = 0;
+    char *line = NULL;
+
+    for (t->number = 1; t->at < t->size && status == DELTAFS_OK; t->number++) {
+        status = text_line(t, &line, &n, &is_ended, e);
+        if (status != DELTAFS_OK)
+            return status;
+        if (!is_ended)
+            return newline_is_damaged(line, n) ? text_is_damaged(t, t->size - 1, "does not end in a newline", e)
+                                               : DELTAFS_OK;
+        if (t->at + n + 1 == t->size && textlog_begin_is_lost(line, t->at, n))
+            return DELTAFS_OK;
+        if (!textlog_is_sealed(line, n))
+            return text_is_damaged(t, t->at, "does not match its checksum", e);
+        line[n - (CHECKSUM_SUFFIX - 1)] = '\0';
+        status = fn(arg, line, t->path, t->at, e);
+        t->at += n + 1;
+        t->start += n + 1;
+    }
+    return status;
+}
+
+int textlog_read(struct io_file *file, const char *advice, textlog_fn fn, void *arg, uint64_t *end, struct error *e)
+{
+    struct textlog t = {.file = file, .path = file->path, .advice = advice};
+    int status = io_file_size(file, &t.size, e);
+
+    if (status == DELTAFS_OK)
+        status = textlog_parse(&t, fn, arg, e);
+    buffer_fini(&t.read);
+    if (status == DELTAFS_OK)
+        *end = t.at;
+    return status;
+}
+
+int textlog_begin(struct textlog *t, struct io_file *file, const char *advice, struct error *e)
+{
+    *t = (struct textlog){.file = file, .path = file->path, .advice = advice};
+    int status = io_file_size(file, &t->size, e);
+
+    return status == DELTAFS_OK ? text_read_on(t, e) : status;
+}
+
+int textlog_load(struct io_file *file, char **text, uint64_t *size, struct error *e)
+{
+    int status = io_file_size(file, size, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    if (*size > LOAD_MAX)
+        return error_set(e, DELTAFS_ERR_MEMORY, "%s: has %" PRIu64 " bytes; repair reads at most %u", file->path, *size,
+                         LOAD_MAX);
+    *text = malloc(*size + 1);
+    return *text ? io_file_read(file, 0, *text, *size, e) : error_no_memory(e, *size + 1, "a text log");
+}

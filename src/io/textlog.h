@@ -1,0 +1,50 @@
+/* Text logs: files of lines, each with a checksum, appended and never changed. MANIFEST, SESSION, SOURCES and LEASE are
+ * text logs. A line is "WORD NAME=VALUE ... ~CHECKSUM\n". A last line that a crash left incomplete does not count; any
+ * other line that does not match its checksum is damage. */
+#ifndef DELTAFS_IO_TEXTLOG_H
+#define DELTAFS_IO_TEXTLOG_H
+
+#include "base/buffer.h"
+#include "io/io.h"
+
+/* Append a line at *size, which moves to its end. */
+int textlog_append(struct io_file *file, uint64_t *size, const char *text, int sync, struct error *e);
+
+/* One line, without its checksum, at `offset`. */
+typedef int (*textlog_fn)(void *arg, char *line, const char *path, uint64_t offset, struct error *e);
+
+/* Pass each line of a file to `fn`; *end gets the end of the last complete line. `advice` says what to do about a
+ * damaged line. */
+int textlog_read(struct io_file *file, const char *advice, textlog_fn fn, void *arg, uint64_t *end, struct error *e);
+
+/* A text log that is being read, in pieces: memory depends on the longest line, not on the size that the file claims,
+ * which may be a hole. */
+struct textlog {
+    struct io_file *file; /* NULL: the text is in memory */
+    const char *path;
+    const char *advice; /* what to do about a damaged line; NULL: that of a directory's manifest */
+    uint64_t size;
+    uint64_t at;     /* offset of the current line */
+    uint64_t number; /* its number, from 1 */
+    struct buffer read;
+    size_t start, end; /* the current line, and what was read behind it, in `read` */
+};
+
+/* Begin to read, with the first piece; `read` is the caller's to free. */
+int textlog_begin(struct textlog *t, struct io_file *file, const char *advice, struct error *e);
+/* Pass all lines to `fn`; t->at gets the end of the last complete line. */
+int textlog_parse(struct textlog *t, textlog_fn fn, void *arg, struct error *e);
+/* Read all of a file into memory that the caller frees. */
+int textlog_load(struct io_file *file, char **text, uint64_t *size, struct error *e);
+
+/* The number, or the text up to the next blank, of the field NAME= in a line. Returns 0, or -1. */
+int textlog_number(const char *fields, const char *name, uint64_t *out);
+int textlog_text(const char *fields, const char *name, char *value, size_t room);
+
+/* Whether a line of `n` bytes, without its newline, ends in its checksum. */
+int textlog_is_sealed(const char *line, size_t n);
+/* Whether a crash lost the begin of the last line, of `n` bytes at `offset`: the rest of its sector is zero, and only
+ * the next sector was written. */
+int textlog_begin_is_lost(const char *line, uint64_t offset, size_t n);
+
+#endif
