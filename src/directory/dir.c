@@ -3,14 +3,9 @@
 #include <string.h>
 #include "base/hash.h"
 #include "base/path.h"
-#include "base/thread.h"
 #include "directory/dir.h"
 #include "directory/read/reader.h"
-#include "repair/repair.h"
 #include "directory/write/writer.h"
-
-#define SERIAL_THREADS_MOST   4u          /* of the same, for the option threads */
-#define SERIAL_MEMORY_DEFAULT (64u << 20) /* of the one process of deltafs_create, if the option says auto */
 
 struct deltafs_dir {
     struct error error;
@@ -62,241 +57,12 @@ void deltafs_private_dir_free(deltafs_dir *d)
     free(d);
 }
 
-/* ---- Writing from one process ---- */
-
-struct serial {
-    struct writer *writer;
-    int is_async;
-    uint64_t pending; /* records of the current epoch */
-};
-
 void deltafs_private_dir_explain_async(uint64_t label, struct error *e)
 {
     error_set(e, e->status,
               "%s; this is about the epoch labelled %llu, which ended before; it is given up, and so "
               "is what was appended since",
               e->text, (unsigned long long)label);
-}
-
-static int serial_append(void *ctx, size_t n, const uint8_t *keys, size_t key_stride, const uint8_t *values,
-                         size_t value_stride, size_t size, struct error *e)
-{
-    struct serial *s = ctx;
-
-    (void)e;
-    s->pending += n;
-    if (!deltafs_private_writer_is_local(s->writer)) {
-        deltafs_private_writer_put_many(s->writer, n, keys, key_stride, values, value_stride, size);
-        return DELTAFS_OK;
-    }
-    for (size_t some; n > 0; n -= some) {
-        const uint8_t *places;
-        some = deltafs_private_writer_put_values(s->writer, n, keys, key_stride, values, value_stride, size, &places);
-        if (some == 0)
-            break;
-        deltafs_private_writer_put_many(s->writer, some, keys, key_stride, places, POSITION_SIZE, POSITION_SIZE);
-        keys += some * key_stride;
-        values += size > 0 ? some * value_stride : 0;
-    }
-    return DELTAFS_OK;
-}
-
-/* Commit the epoch that is ending. */
-static int serial_commit(struct serial *s, struct error *e)
-{
-    struct writer_totals totals;
-    struct error second;
-    int is_commit_unknown = 0, status = deltafs_private_writer_wait_end(s->writer, &totals, e);
-
-    if (status == DELTAFS_OK)
-        status = deltafs_private_writer_commit(s->writer, &totals, &is_commit_unknown, e);
-    if (status == DELTAFS_OK) {
-        deltafs_private_writer_keep(s->writer);
-        return status;
-    }
-    /* What may not be this job's any more must not be given up by cutting it off. */
-    if (!is_commit_unknown && deltafs_private_writer_check_lease(s->writer, &second) != DELTAFS_OK) {
-        is_commit_unknown = 1;
-        *e = second;
-        status = e->status;
-    }
-    deltafs_private_writer_discard(s->writer, is_commit_unknown, e);
-    return status;
-}
-
-static int serial_epoch_wait(void *ctx, struct error *e)
-{
-    struct serial *s = ctx;
-    uint64_t label;
-
-    if (!deltafs_private_writer_is_ending(s->writer, &label))
-        return DELTAFS_OK;
-    int status = serial_commit(s, e);
-    if (status != DELTAFS_OK) {
-        s->pending = 0;
-        deltafs_private_dir_explain_async(label, e);
-    }
-    return status;
-}
-
-static int serial_epoch_end(void *ctx, uint64_t label, struct error *e)
-{
-    struct serial *s = ctx;
-    int status = deltafs_private_writer_check_label(s->writer, label, e);
-
-    if (status == DELTAFS_OK)
-        status = serial_epoch_wait(s, e);
-    if (status != DELTAFS_OK)
-        return status;
-    deltafs_private_writer_end(s->writer, label);
-    s->pending = 0;
-    return s->is_async ? DELTAFS_OK : serial_commit(s, e);
-}
-
-static int serial_close(void *ctx, struct error *e)
-{
-    struct serial *s = ctx;
-    struct error second;
-    uint64_t tail_length;
-    int late = serial_epoch_wait(s, e);
-    uint64_t pending = s->pending;
-    int status = deltafs_private_writer_check_lease(s->writer, late == DELTAFS_OK ? e : &second);
-
-    if (status == DELTAFS_OK)
-        status = deltafs_private_writer_finish(s->writer, &tail_length, late == DELTAFS_OK ? e : &second);
-    if (status == DELTAFS_OK)
-        status = deltafs_private_writer_commit_close(s->writer, tail_length, late == DELTAFS_OK ? e : &second);
-    status = late != DELTAFS_OK ? late : status;
-    int closed = deltafs_private_writer_destroy(s->writer, status == DELTAFS_OK ? e : &second);
-    status = status != DELTAFS_OK ? status : closed;
-    if (status == DELTAFS_OK && pending > 0)
-        status = error_set(e, DELTAFS_ERR_UNCOMMITTED,
-                           pending == 1 ? "%llu record was appended after the last epoch end; it is not kept"
-                                        : "%llu records were appended after the last epoch end; they are not kept",
-                           (unsigned long long)pending);
-    free(s);
-    return status;
-}
-
-static void serial_fail(void *ctx, const struct error *e)
-{
-    deltafs_private_writer_fail(((struct serial *)ctx)->writer, e);
-}
-
-static struct writer *serial_writer(void *ctx)
-{
-    return ((struct serial *)ctx)->writer;
-}
-
-static const struct dir_transport serial_transport = {.append = serial_append,
-                                                      .fail = serial_fail,
-                                                      .epoch_end = serial_epoch_end,
-                                                      .epoch_wait = serial_epoch_wait,
-                                                      .close = serial_close,
-                                                      .writer = serial_writer};
-
-/* The one process of a directory may well use what it has. */
-static uint32_t serial_threads(void)
-{
-    uint32_t cpus = thread_processors();
-
-    return cpus < 2 ? THREADS_AUTO : cpus < SERIAL_THREADS_MOST ? cpus + 1 : SERIAL_THREADS_MOST;
-}
-
-/* The configuration of a directory that is to be made, or reopened: then *schema is to be freed. */
-static int serial_configure(struct writer_config *c, const char *path, const deltafs_options *o, int is_reopening,
-                            char **schema, struct error *e)
-{
-    uint64_t partitions = deltafs_private_options_number(o, OPTION_PARTITIONS);
-    int status = is_reopening ? deltafs_private_writer_inspect(c, path, o, schema, e)
-                              : deltafs_private_writer_configure(c, path, o, e);
-
-    if (!is_reopening)
-        c->partitions = partitions == OPTION_AUTO ? 1 : (uint32_t)partitions;
-    if (status == DELTAFS_OK)
-        status = deltafs_private_writer_share(c, 1, e);
-    if (deltafs_private_options_number(o, OPTION_THREADS) == OPTION_AUTO)
-        c->threads = serial_threads();
-    if (c->memory == OPTION_AUTO)
-        c->memory = SERIAL_MEMORY_DEFAULT;
-    return status;
-}
-
-/* Make the directory or take it over, and open it. */
-static int serial_open(struct serial *s, struct writer_config *c, deltafs_dir **out, struct error *e)
-{
-    struct lease lease = {0};
-    struct error second;
-    int status = c->is_reopened ? deltafs_private_writer_take(c, &lease, e)
-                                : deltafs_private_writer_create_container(c, &lease, e);
-
-    if (status != DELTAFS_OK)
-        return status;
-    s->is_async = c->is_async;
-    status = deltafs_private_writer_open(c, 0, c->partitions, &lease, &s->writer, e);
-    if (status == DELTAFS_OK && c->is_reopened)
-        status = deltafs_private_writer_note_open(s->writer, c, e);
-    if (status == DELTAFS_OK && c->is_reopened)
-        status = deltafs_private_writer_truncate(s->writer, e);
-    if (status == DELTAFS_OK)
-        status = deltafs_private_dir_attach(&serial_transport, s, c, out, e);
-    if (status != DELTAFS_OK) {
-        deltafs_private_writer_return_lease(s->writer, &lease);
-        deltafs_private_writer_destroy(s->writer, &second);
-        deltafs_private_writer_remove_container(c, &lease);
-    }
-    return status;
-}
-
-static int dir_open_to_write(const char *path, const deltafs_options *o, int is_reopening, int may_drop,
-                             deltafs_dir **out, struct error *e)
-{
-    struct writer_config c;
-    char *schema = NULL;
-    struct serial *s = calloc(1, sizeof *s);
-
-    if (!s)
-        return error_no_memory(e, sizeof *s, "a writer");
-    int status = serial_configure(&c, path, o, is_reopening, &schema, e);
-    c.may_drop = may_drop;
-    if (status == DELTAFS_OK)
-        status = serial_open(s, &c, out, e);
-    if (status != DELTAFS_OK)
-        free(s);
-    free(schema);
-    return status;
-}
-
-/* `call` is the public function, for messages. */
-static int open_to_write(const char *call, const char *path, const deltafs_options *options, int is_reopening,
-                         deltafs_dir **out)
-{
-    struct error *e = deltafs_private_thread_error();
-    deltafs_options *defaults = NULL;
-    int status = DELTAFS_OK;
-
-    if (!path || !*path || !out)
-        return error_set(e, DELTAFS_ERR_INVALID, "%s: path and out must be given", call);
-    char *whole = path_absolute(path);
-    if (!whole)
-        status = error_no_memory(e, strlen(path), "a path");
-    else if (!options)
-        status = deltafs_options_create(&defaults);
-    if (status == DELTAFS_OK)
-        status = dir_open_to_write(whole, options ? options : defaults, is_reopening, 0, out, e);
-    deltafs_options_destroy(defaults);
-    free(whole);
-    return status;
-}
-
-int deltafs_create(const char *path, const deltafs_options *options, deltafs_dir **out)
-{
-    return open_to_write("deltafs_create", path, options, 0, out);
-}
-
-int deltafs_reopen(const char *path, const deltafs_options *options, deltafs_dir **out)
-{
-    return open_to_write("deltafs_reopen", path, options, 1, out);
 }
 
 enum option_keys dir_keys(const deltafs_dir *d)
@@ -457,70 +223,6 @@ int deltafs_close(deltafs_dir *d)
         status = d->transport->close(d->ctx, deltafs_private_thread_error());
     reader_close(d->reader);
     deltafs_private_dir_free(d);
-    return status;
-}
-
-/* Of the options only those count that are about the repairing itself: what a job has in its environment is about
- * directories that are made. */
-static int repair_options(deltafs_options *o, const struct deltafs_repair_options *wish)
-{
-    char lease[32];
-    int status = DELTAFS_OK;
-
-    for (int i = 0; i < OPTION_COUNT && status == DELTAFS_OK; i++)
-        if (i != OPTION_LEASE && i != OPTION_MEMORY)
-            status = deltafs_private_options_reset(o, (enum option_id)i, deltafs_private_thread_error());
-    snprintf(lease, sizeof lease, "%llu", (unsigned long long)wish->lease);
-    if (status == DELTAFS_OK && wish->has_lease)
-        status = deltafs_options_set(o, "lease", lease);
-    return status;
-}
-
-/* Of a directory that is to be opened and closed. */
-struct repair_closing {
-    const char *path;
-    const deltafs_options *o;
-};
-
-static int repair_close(void *ctx, int may_drop, struct error *e)
-{
-    const struct repair_closing *c = ctx;
-    deltafs_dir *d;
-    int status = dir_open_to_write(c->path, c->o, 1, may_drop, &d, e);
-
-    return status == DELTAFS_OK ? deltafs_close(d) : status;
-}
-
-static int dir_repair(const char *path, const struct deltafs_repair_options *wish, deltafs_options *o,
-                      deltafs_repair_fn fn, void *arg, struct error *e)
-{
-    struct repair_closing closing = {path, o};
-    int status = repair_options(o, wish);
-
-    if (status != DELTAFS_OK)
-        return status;
-    uint64_t memory = deltafs_private_options_number(o, OPTION_MEMORY);
-    struct repair_how how = {.lease = deltafs_private_options_number(o, OPTION_LEASE),
-                             .memory = memory == OPTION_AUTO ? SERIAL_MEMORY_DEFAULT : memory,
-                             .close = repair_close,
-                             .ctx = &closing};
-    return repair_directory(path, wish, &how, fn, arg, e);
-}
-
-int deltafs_repair(const char *path, const struct deltafs_repair_options *wish, deltafs_repair_fn fn, void *arg)
-{
-    static const struct deltafs_repair_options plain;
-    struct error *e = deltafs_private_thread_error();
-    deltafs_options *o = NULL;
-
-    if (!path || !*path)
-        return error_set(e, DELTAFS_ERR_INVALID, "deltafs_repair: path must be given");
-    if (wish && wish->has_label && wish->has_drop_from)
-        return error_set(e, DELTAFS_ERR_INVALID, "deltafs_repair: a label and epochs to be dropped do not go together");
-    int status = deltafs_options_create(&o);
-    if (status == DELTAFS_OK)
-        status = dir_repair(path, wish ? wish : &plain, o, fn, arg, e);
-    deltafs_options_destroy(o);
     return status;
 }
 
@@ -709,13 +411,6 @@ int deltafs_memory_stat(deltafs_dir *d, struct deltafs_memory_stat *out)
         return error_set(&d->error, DELTAFS_ERR_INVALID, "deltafs_memory_stat: out must be given");
     deltafs_private_writer_memory(d->transport->writer(d->ctx), out);
     return DELTAFS_OK;
-}
-
-int deltafs_verify(deltafs_dir *d, deltafs_damage_fn fn, void *arg, struct deltafs_verify_counts *out)
-{
-    int status = dir_must_read_to(d, "deltafs_verify", out);
-
-    return status == DELTAFS_OK ? reader_verify(d->reader, fn, arg, out, &d->error) : status;
 }
 
 int dir_reader(deltafs_dir *d, const char *call, struct reader **reader, struct error **e)

@@ -1,7 +1,7 @@
 /* The handle behind the public API: a reader, or a writer behind one of two transports: in this process alone (dir.c),
  * or with all ranks of an MPI job (libdeltafs_mpi). */
-#ifndef DELTAFS_CORE_DIR_H
-#define DELTAFS_CORE_DIR_H
+#ifndef DELTAFS_DIRECTORY_DIR_H
+#define DELTAFS_DIRECTORY_DIR_H
 
 #include "base/options.h"
 #include "base/private.h"

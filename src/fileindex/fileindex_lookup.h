@@ -1,7 +1,7 @@
 /* An index that is open for reading, as its parts see it: opening and looking up (keys_reader.c), and verifying
  * (keys_verify.c). */
-#ifndef DELTAFS_CORE_KEYS_READER_H
-#define DELTAFS_CORE_KEYS_READER_H
+#ifndef DELTAFS_FILEINDEX_FILEINDEX_LOOKUP_H
+#define DELTAFS_FILEINDEX_FILEINDEX_LOOKUP_H
 
 #include "fileindex/index_paths.h"
 #include "fileindex/source_file.h"

@@ -1,6 +1,6 @@
 /* Where an index is, and the paths of its sources. */
-#ifndef DELTAFS_CORE_COLLECTION_H
-#define DELTAFS_CORE_COLLECTION_H
+#ifndef DELTAFS_FILEINDEX_INDEX_PATHS_H
+#define DELTAFS_FILEINDEX_INDEX_PATHS_H
 
 #include "fileindex/sources.h"
 

@@ -1,6 +1,6 @@
 /* Indexing with all processes of a group: what libdeltafs_mpi gives the core for that. */
-#ifndef DELTAFS_CORE_INDEXER_H
-#define DELTAFS_CORE_INDEXER_H
+#ifndef DELTAFS_FILEINDEX_INDEXER_H
+#define DELTAFS_FILEINDEX_INDEXER_H
 
 #include "fileindex/source_file.h"
 #include "logical/logical.h"

@@ -1,6 +1,6 @@
 /* A file whose rows are indexed, open for reading: a plain file or a logical one. */
-#ifndef DELTAFS_CORE_KEY_FILE_H
-#define DELTAFS_CORE_KEY_FILE_H
+#ifndef DELTAFS_FILEINDEX_SOURCE_FILE_H
+#define DELTAFS_FILEINDEX_SOURCE_FILE_H
 
 #include <deltafs/deltafs_logical.h>
 #include "base/private.h"

@@ -3,8 +3,8 @@
  *
  * A source's lines count from its last one on, "Source", which comes after the epochs of its tables are committed; the
  * last source of a path replaces the ones before, and a line "Forget" takes them away. */
-#ifndef DELTAFS_STORE_SOURCES_H
-#define DELTAFS_STORE_SOURCES_H
+#ifndef DELTAFS_FILEINDEX_SOURCES_H
+#define DELTAFS_FILEINDEX_SOURCES_H
 
 #include <deltafs/deltafs_fileindex.h>
 #include "base/buffer.h"

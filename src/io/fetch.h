@@ -1,7 +1,7 @@
 /* Reads at many places. As long as each is quick (the page cache has it), they are made one after the other; once one
  * was slow, the others go out in parallel, by the threads of a team. */
-#ifndef DELTAFS_STORE_FETCH_H
-#define DELTAFS_STORE_FETCH_H
+#ifndef DELTAFS_IO_FETCH_H
+#define DELTAFS_IO_FETCH_H
 
 #include "base/team.h"
 #include "io/io.h"

@@ -1,7 +1,7 @@
 /* A thread that writes logs' full buffers, so that who fills them need not wait for storage. It has a few spare
  * buffers: a log hands over its full one and goes on with a spare; when there is none, it waits. */
-#ifndef DELTAFS_STORE_FLUSHER_H
-#define DELTAFS_STORE_FLUSHER_H
+#ifndef DELTAFS_IO_FLUSHER_H
+#define DELTAFS_IO_FLUSHER_H
 
 #include "base/memory.h"
 #include "io/io.h"

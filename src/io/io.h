@@ -2,8 +2,8 @@
  *
  * struct io is the table with its counters, one for each open directory; struct io_file is an open file that knows its
  * path for messages. The helpers retry interrupted and short operations, and turn failures into messages. */
-#ifndef DELTAFS_STORE_IO_H
-#define DELTAFS_STORE_IO_H
+#ifndef DELTAFS_IO_H
+#define DELTAFS_IO_H
 
 #include <stdatomic.h>
 #include <sys/types.h>

@@ -11,8 +11,8 @@
  * it asks again, and after it once more (lease_confirm). What that leaves is a process that stands still for longer
  * than a second between asking and writing while another takes the container over: it is told that its commit is in
  * doubt, and the other that somebody else has written. */
-#ifndef DELTAFS_STORE_LEASE_H
-#define DELTAFS_STORE_LEASE_H
+#ifndef DELTAFS_IO_LEASE_H
+#define DELTAFS_IO_LEASE_H
 
 #include "io/io.h"
 

@@ -1,7 +1,7 @@
 /* An append-only log being written: a buffer in front of a file. The end can be set back to an earlier one, which is
  * how an epoch that failed is given up: what it wrote is overwritten by the next. */
-#ifndef DELTAFS_STORE_LOG_H
-#define DELTAFS_STORE_LOG_H
+#ifndef DELTAFS_IO_LOG_H
+#define DELTAFS_IO_LOG_H
 
 #include "base/memory.h"
 #include "io/flusher.h"

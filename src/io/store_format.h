@@ -3,8 +3,8 @@
  *
  * Every checksum is CRC-32C, begun with the CRC-32C of the container's UUID (16 bytes) instead of 0: bytes of another
  * container never pass. It covers all bytes of its structure behind itself. */
-#ifndef DELTAFS_STORE_FORMAT_H
-#define DELTAFS_STORE_FORMAT_H
+#ifndef DELTAFS_IO_STORE_FORMAT_H
+#define DELTAFS_IO_STORE_FORMAT_H
 
 #define FORMAT_VERSION 1
 

@@ -1,7 +1,7 @@
 /* Volumes: other folders, usually on other storage, over which a container's buckets are spread. A bucket is then a
  * symbolic link from the container to VOLUME/deltafs.UUID/PART/bb: whoever reads or writes goes through it unawares. */
-#ifndef DELTAFS_STORE_VOLUME_H
-#define DELTAFS_STORE_VOLUME_H
+#ifndef DELTAFS_IO_VOLUME_H
+#define DELTAFS_IO_VOLUME_H
 
 #include "io/io.h"
 

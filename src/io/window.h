@@ -1,6 +1,6 @@
 /* A window on a file that is read from its start to its end: what is asked for comes out of a longer read. */
-#ifndef DELTAFS_STORE_WINDOW_H
-#define DELTAFS_STORE_WINDOW_H
+#ifndef DELTAFS_IO_WINDOW_H
+#define DELTAFS_IO_WINDOW_H
 
 #include "base/buffer.h"
 #include "io/io.h"

@@ -4,8 +4,8 @@
  * All processes that opened the file together make the same collective calls, through struct logical_group, which
  * libdeltafs_mpi implements over MPI. A process alone skips them. A local error never skips a collective call: it is
  * carried to the next agreement. */
-#ifndef DELTAFS_CORE_LOGICAL_H
-#define DELTAFS_CORE_LOGICAL_H
+#ifndef DELTAFS_LOGICAL_LOGICAL_H
+#define DELTAFS_LOGICAL_LOGICAL_H
 
 #include <fcntl.h>
 #include <string.h>

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "directory/read/reader.h"
+#include "directory/serial.h"
 #include "repair/repair_state.h"
 #include "io/store_format.h"
 
@@ -812,6 +813,15 @@ static void repair_fini(struct repair *r)
     manifest_fini(&r->manifest);
 }
 
+/* Open the directory to write, and close it: that truncates its logs and writes their tails. */
+static int repair_close(struct repair *r, struct error *e)
+{
+    deltafs_dir *d;
+    int status = serial_open_directory(r->path, r->how->options, 1, r->is_dropped, &d, e);
+
+    return status == DELTAFS_OK ? deltafs_close(d) : status;
+}
+
 int repair_directory(const char *path, const struct deltafs_repair_options *wish, const struct repair_how *how,
                      deltafs_repair_fn fn, void *arg, struct error *e)
 {
@@ -837,7 +847,7 @@ int repair_directory(const char *path, const struct deltafs_repair_options *wish
         repair_report(&r, "%s: what the logs have behind it stays as it is: 'deltafs repair' says what that is", path);
     else if (status == DELTAFS_OK && !repair_is_sound(&r)) {
         if (!wish->dry_run)
-            status = how->close(how->ctx, r.is_dropped, e);
+            status = repair_close(&r, e);
         if (status == DELTAFS_OK)
             repair_report_ends(&r);
     }

@@ -1,16 +1,15 @@
-/* What deltafs_repair does, in four parts: repair.c decides, rebuild.c makes index logs anew, restore.c puts headers,
- * footers and fences back, and mend.c lines of the manifest. */
-#ifndef DELTAFS_CORE_REPAIR_H
-#define DELTAFS_CORE_REPAIR_H
+/* deltafs_repair, in parts: repair_options.c checks the arguments, examine.c and repair.c decide, index_rebuild.c
+ * rebuilds index logs, log_restore.c restores headers, footers and fences, value_log_repair.c repairs value logs, and
+ * text_repair.c lines of the manifest. */
+#ifndef DELTAFS_REPAIR_H
+#define DELTAFS_REPAIR_H
 
 #include "directory/format/index.h"
 #include "directory/format/manifest.h"
 
 struct repair_how {
-    uint64_t lease, memory; /* the options */
-    /* Open the directory to write, and close it; epochs of which the manifest has no lines may be cut off. */
-    int (*close)(void *ctx, int may_drop, struct error *e);
-    void *ctx;
+    uint64_t lease, memory;         /* the options */
+    const deltafs_options *options; /* with which the directory is reopened and closed at the end */
 };
 
 /* As deltafs_repair. */

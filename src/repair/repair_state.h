@@ -1,6 +1,6 @@
 /* What a repair has found and does: shared by repair.c, which decides, and examine.c, which looks at the logs. */
-#ifndef DELTAFS_CORE_REPAIR_STATE_H
-#define DELTAFS_CORE_REPAIR_STATE_H
+#ifndef DELTAFS_REPAIR_REPAIR_STATE_H
+#define DELTAFS_REPAIR_REPAIR_STATE_H
 
 #include "repair/repair.h"
 #include "io/lease.h"

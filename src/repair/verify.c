@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include "directory/dir.h"
 #include "directory/format/partition.h"
 #include "directory/read/value_log_read.h"
 #include "io/store_format.h"
@@ -231,7 +232,8 @@ static void verify_counts(struct verify *v)
     }
 }
 
-int reader_verify(struct reader *r, deltafs_damage_fn fn, void *arg, struct deltafs_verify_counts *out, struct error *e)
+static int reader_verify(struct reader *r, deltafs_damage_fn fn, void *arg, struct deltafs_verify_counts *out,
+                         struct error *e)
 {
     struct verify v = {.reader = r, .fn = fn, .arg = arg, .stat = out};
 
@@ -257,4 +259,16 @@ int reader_verify(struct reader *r, deltafs_damage_fn fn, void *arg, struct delt
     if (v.first.status != DELTAFS_OK)
         *e = v.first;
     return v.first.status;
+}
+
+int deltafs_verify(deltafs_dir *d, deltafs_damage_fn fn, void *arg, struct deltafs_verify_counts *out)
+{
+    struct reader *r;
+    struct error *e;
+    int status = dir_reader(d, "deltafs_verify", &r, &e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    return out ? reader_verify(r, fn, arg, out, e)
+               : error_set(e, DELTAFS_ERR_INVALID, "deltafs_verify: out must be given");
 }

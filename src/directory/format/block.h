@@ -1,6 +1,6 @@
 /* A block: some records of one run, packed, with a checksum and the identity of its place. */
-#ifndef DELTAFS_STORE_BLOCK_H
-#define DELTAFS_STORE_BLOCK_H
+#ifndef DELTAFS_DIRECTORY_BLOCK_H
+#define DELTAFS_DIRECTORY_BLOCK_H
 
 #include "base/buffer.h"
 #include "base/options.h"

@@ -5,8 +5,8 @@
  *
  * Reading: index_reader_open takes the segments from the tail, or where there is none (a crash, a directory still being
  * written) looks for footers from the end of the file backwards; index_leaf_of says which leaf to read. */
-#ifndef DELTAFS_STORE_INDEX_H
-#define DELTAFS_STORE_INDEX_H
+#ifndef DELTAFS_DIRECTORY_INDEX_H
+#define DELTAFS_DIRECTORY_INDEX_H
 
 #include "directory/format/leaf.h"
 #include "io/window.h"

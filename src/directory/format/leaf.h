@@ -4,8 +4,8 @@
  * Keys may repeat. Records stand in the order (key, run, place in the run), which is the order of appending for one
  * key. A record's place: count the records of the same run before it in the leaf, add the records to be skipped in
  * the run's first block, and walk the blocks' counts. */
-#ifndef DELTAFS_STORE_LEAF_H
-#define DELTAFS_STORE_LEAF_H
+#ifndef DELTAFS_DIRECTORY_LEAF_H
+#define DELTAFS_DIRECTORY_LEAF_H
 
 #include "base/buffer.h"
 #include "directory/format/run.h"

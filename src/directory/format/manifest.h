@@ -2,8 +2,8 @@
  *
  * It is made aside and renamed, so a container either has a whole one or none. A line at its end that was cut short by
  * a crash does not count; any other line that does not match its checksum is damage. */
-#ifndef DELTAFS_STORE_MANIFEST_H
-#define DELTAFS_STORE_MANIFEST_H
+#ifndef DELTAFS_DIRECTORY_MANIFEST_H
+#define DELTAFS_DIRECTORY_MANIFEST_H
 
 #include "base/options.h"
 #include "base/uuid.h"

@@ -1,7 +1,7 @@
 /* Which partition a key belongs to, and which rank owns a partition while writing. Part of the format: a reader finds a
  * key's partition the same way. */
-#ifndef DELTAFS_CORE_PARTITION_H
-#define DELTAFS_CORE_PARTITION_H
+#ifndef DELTAFS_DIRECTORY_PARTITION_H
+#define DELTAFS_DIRECTORY_PARTITION_H
 
 #include "base/hash.h"
 

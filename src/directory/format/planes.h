@@ -3,8 +3,8 @@
  *
  * Plane (k, b), for each byte k of a value and each bit b from 7 down to 0, in that order: bit b of byte k of value 0,
  * 1, 2, ..., the first in the lowest bit of the plane's first byte; a plane ends at a byte, filled up with zeros. */
-#ifndef DELTAFS_STORE_PLANES_H
-#define DELTAFS_STORE_PLANES_H
+#ifndef DELTAFS_DIRECTORY_PLANES_H
+#define DELTAFS_DIRECTORY_PLANES_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* A sorted run: what one full memtable becomes in the data log. Its keys and the shape of its blocks stay in memory
  * until the segment they belong to is merged into leaves. */
-#ifndef DELTAFS_STORE_RUN_H
-#define DELTAFS_STORE_RUN_H
+#ifndef DELTAFS_DIRECTORY_RUN_H
+#define DELTAFS_DIRECTORY_RUN_H
 
 #include "directory/format/block.h"
 #include "directory/format/run_keys.h"

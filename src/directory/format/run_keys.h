@@ -1,8 +1,8 @@
 /* The keys of written runs, kept in memory until their segment is merged into leaves: each as what it adds to the key
  * before it, a varint, which takes one or two bytes for dense keys. All runs of a process share one store; it is
  * emptied as a whole. */
-#ifndef DELTAFS_STORE_KEYS_H
-#define DELTAFS_STORE_KEYS_H
+#ifndef DELTAFS_DIRECTORY_RUN_KEYS_H
+#define DELTAFS_DIRECTORY_RUN_KEYS_H
 
 #include "base/coding.h"
 #include "base/memory.h"

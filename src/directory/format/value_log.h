@@ -1,8 +1,8 @@
 /* Value logs, of directories whose records stay with the rank that appends them: each writer has one of its own, in
  * which its values stand in blocks in the order they came in. With the partition of its key a record has its place
  * there in place of its value. */
-#ifndef DELTAFS_STORE_VALUES_H
-#define DELTAFS_STORE_VALUES_H
+#ifndef DELTAFS_DIRECTORY_VALUE_LOG_H
+#define DELTAFS_DIRECTORY_VALUE_LOG_H
 
 #include "directory/format/block.h"
 #include "directory/format/manifest.h"

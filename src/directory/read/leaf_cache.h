@@ -1,6 +1,6 @@
 /* Leaves that a reader has read and checked, kept for the next questions within a bound of memory. */
-#ifndef DELTAFS_CORE_LEAF_CACHE_H
-#define DELTAFS_CORE_LEAF_CACHE_H
+#ifndef DELTAFS_DIRECTORY_LEAF_CACHE_H
+#define DELTAFS_DIRECTORY_LEAF_CACHE_H
 
 #include "directory/format/leaf.h"
 

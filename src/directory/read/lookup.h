@@ -3,8 +3,8 @@
  * For all keys and epochs it is known first which leaves can hold them; these are read in the order of their places,
  * each once, and in parallel where storage is slow; then the same is done with the blocks that hold the records. Both
  * in windows, so that memory stays bounded. */
-#ifndef DELTAFS_CORE_POINT_H
-#define DELTAFS_CORE_POINT_H
+#ifndef DELTAFS_DIRECTORY_LOOKUP_H
+#define DELTAFS_DIRECTORY_LOOKUP_H
 
 #include "directory/read/reader.h"
 

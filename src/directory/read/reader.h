@@ -3,8 +3,8 @@
  * A key's partition is known from its hash; the partition's index log gives, for each epoch, the segments with their
  * fences (from the tail, in one read). In each segment one leaf can hold the key (read), which gives the blocks of the
  * data log that hold its records (read). */
-#ifndef DELTAFS_CORE_READER_H
-#define DELTAFS_CORE_READER_H
+#ifndef DELTAFS_DIRECTORY_READER_H
+#define DELTAFS_DIRECTORY_READER_H
 
 #include "directory/read/leaf_cache.h"
 #include "io/fetch.h"
@@ -87,9 +87,5 @@ int part_scan(struct reader *r, struct part_reader *p, uint32_t epoch, deltafs_r
 
 /* Bytes of all files of the container. */
 int reader_bytes_stored(struct reader *r, uint64_t *out, struct error *e);
-
-/* Verify; as deltafs_verify. */
-int reader_verify(struct reader *r, deltafs_damage_fn fn, void *arg, struct deltafs_verify_counts *out,
-                  struct error *e);
 
 #endif

@@ -1,8 +1,8 @@
 /* Values that stay with their writers: from the places that the partitions have instead of them. Some are asked for at
  * once; each block that has any of them is read and decoded once, in the order in which blocks stand in their logs,
  * several at a time where storage is slow. */
-#ifndef DELTAFS_CORE_VALUES_READ_H
-#define DELTAFS_CORE_VALUES_READ_H
+#ifndef DELTAFS_DIRECTORY_VALUE_LOG_READ_H
+#define DELTAFS_DIRECTORY_VALUE_LOG_READ_H
 
 #include "directory/read/reader.h"
 #include "directory/format/value_log.h"

@@ -1,7 +1,7 @@
 /* Several threads that encode a run's blocks, where values are of one size: each takes a batch of blocks into memory of
  * its own, and what they made is appended in order. */
-#ifndef DELTAFS_CORE_ENCODER_H
-#define DELTAFS_CORE_ENCODER_H
+#ifndef DELTAFS_DIRECTORY_ENCODER_H
+#define DELTAFS_DIRECTORY_ENCODER_H
 
 #include "base/team.h"
 #include "directory/write/sort.h"

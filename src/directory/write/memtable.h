@@ -1,7 +1,7 @@
 /* A memtable: records as they arrive, until there are enough for runs. All memory is taken at the start; adding a
  * record copies it and does nothing else. */
-#ifndef DELTAFS_CORE_MEMTABLE_H
-#define DELTAFS_CORE_MEMTABLE_H
+#ifndef DELTAFS_DIRECTORY_MEMTABLE_H
+#define DELTAFS_DIRECTORY_MEMTABLE_H
 
 #include <string.h>
 #include "base/memory.h"

@@ -1,6 +1,6 @@
 /* The writer of one partition: its two logs, and the runs of the segment under way. Used by writer.c alone. */
-#ifndef DELTAFS_CORE_PART_WRITER_H
-#define DELTAFS_CORE_PART_WRITER_H
+#ifndef DELTAFS_DIRECTORY_PARTITION_WRITER_H
+#define DELTAFS_DIRECTORY_PARTITION_WRITER_H
 
 #include "directory/write/encoder.h"
 #include "directory/write/memtable.h"

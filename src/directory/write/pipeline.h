@@ -1,7 +1,7 @@
 /* Memtables in flight: while one fills, others wait for a worker thread, which takes them in the order in which they
  * came. Without the thread all is done at once by the caller. */
-#ifndef DELTAFS_CORE_PIPELINE_H
-#define DELTAFS_CORE_PIPELINE_H
+#ifndef DELTAFS_DIRECTORY_PIPELINE_H
+#define DELTAFS_DIRECTORY_PIPELINE_H
 
 #include "directory/write/memtable.h"
 

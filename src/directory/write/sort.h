@@ -1,6 +1,6 @@
 /* Stable sort of a memtable's records by partition, then key. */
-#ifndef DELTAFS_CORE_SORT_H
-#define DELTAFS_CORE_SORT_H
+#ifndef DELTAFS_DIRECTORY_SORT_H
+#define DELTAFS_DIRECTORY_SORT_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  *
  * The log is made when its first block is full: who appends nothing has none. Blocks are encoded and appended by the
  * caller's thread; values_sync may be called by another while values of the next epoch come in. */
-#ifndef DELTAFS_CORE_VALUES_WRITE_H
-#define DELTAFS_CORE_VALUES_WRITE_H
+#ifndef DELTAFS_DIRECTORY_VALUE_LOG_WRITE_H
+#define DELTAFS_DIRECTORY_VALUE_LOG_WRITE_H
 
 #include "directory/write/writer.h"
 #include "directory/format/value_log.h"

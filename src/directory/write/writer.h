@@ -13,8 +13,8 @@
  *
  * The functions are called by one thread at a time. Two threads of its own may work for a writer: one sorts and encodes
  * full memtables, the other writes what that encoded. */
-#ifndef DELTAFS_CORE_WRITER_H
-#define DELTAFS_CORE_WRITER_H
+#ifndef DELTAFS_DIRECTORY_WRITER_H
+#define DELTAFS_DIRECTORY_WRITER_H
 
 #include "base/options.h"
 #include "base/private.h"

@@ -8,8 +8,8 @@
  *
  * Calls in order: extent_list_add and _mark for what is written, extent_list_encode, extent_log_append, and once that
  * has gone well extent_list_clear. A list that is all zero is empty. */
-#ifndef DELTAFS_STORE_EXTENTS_H
-#define DELTAFS_STORE_EXTENTS_H
+#ifndef DELTAFS_LOGICAL_EXTENTS_H
+#define DELTAFS_LOGICAL_EXTENTS_H
 
 #include "base/buffer.h"
 #include "io/io.h"

@@ -1,7 +1,7 @@
 /* The index of a session in one file: all batches of all its extent logs, one after another. Made at the close, or by
  * whoever wants to have the file opened faster; readers take it instead of the extent logs. */
-#ifndef DELTAFS_STORE_FLAT_H
-#define DELTAFS_STORE_FLAT_H
+#ifndef DELTAFS_LOGICAL_FLAT_H
+#define DELTAFS_LOGICAL_FLAT_H
 
 #include "base/buffer.h"
 #include "logical/format/session.h"

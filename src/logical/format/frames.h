@@ -1,8 +1,8 @@
 /* The data log of a logical file's writer: bytes at positions that count from 0, in frames of FRAME_SIZE bytes, each
  * with a checksum. FRAME_GROUP frames and then the page of their checksums make a group, so a position gives the place
  * in the file by arithmetic, and no frame is ever written again once it was flushed. */
-#ifndef DELTAFS_STORE_FRAMES_H
-#define DELTAFS_STORE_FRAMES_H
+#ifndef DELTAFS_LOGICAL_FRAMES_H
+#define DELTAFS_LOGICAL_FRAMES_H
 
 #include "base/memory.h"
 #include "base/team.h"

@@ -2,8 +2,8 @@
  *
  * Many processes may do any of this at once. Which of them makes a container, and which number a session gets, the file
  * system decides: a manifest is written aside and gets its name with link(2), a session is what mkdir(2) has made. */
-#ifndef DELTAFS_STORE_SESSION_H
-#define DELTAFS_STORE_SESSION_H
+#ifndef DELTAFS_LOGICAL_SESSION_H
+#define DELTAFS_LOGICAL_SESSION_H
 
 #include "directory/format/manifest.h"
 

@@ -1,6 +1,6 @@
 /* The names in a logical file's container. */
-#ifndef DELTAFS_STORE_SESSION_NAMES_H
-#define DELTAFS_STORE_SESSION_NAMES_H
+#ifndef DELTAFS_LOGICAL_SESSION_NAMES_H
+#define DELTAFS_LOGICAL_SESSION_NAMES_H
 
 #include <stdint.h>
 

@@ -14,8 +14,8 @@
  *
  * When levels are merged, an entry replaces another one that has the same pieces and a lower order. A file that is
  * rewritten in the same way again and again does not grow the map. */
-#ifndef DELTAFS_CORE_EXTENT_MAP_H
-#define DELTAFS_CORE_EXTENT_MAP_H
+#ifndef DELTAFS_LOGICAL_EXTENT_MAP_H
+#define DELTAFS_LOGICAL_EXTENT_MAP_H
 
 #include "logical/format/extents.h"
 

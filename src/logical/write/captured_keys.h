@@ -1,8 +1,8 @@
 /* Keys that a writer captures from its own writes to a logical file, so that indexing need not read them back. A
  * captured key is identified by its position in the writer's data log, which never changes, even when the file's bytes
  * are overwritten later. Keys that span two writes, and keys beyond the memory limit, are not captured. */
-#ifndef DELTAFS_CORE_KEPT_KEYS_H
-#define DELTAFS_CORE_KEPT_KEYS_H
+#ifndef DELTAFS_LOGICAL_CAPTURED_KEYS_H
+#define DELTAFS_LOGICAL_CAPTURED_KEYS_H
 
 #include <deltafs/deltafs_fileindex.h>
 #include "base/error.h"

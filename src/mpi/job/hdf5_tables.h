@@ -1,6 +1,6 @@
 /* The tables of an HDF5 file that a program of many ranks has written through MPI-IO, as one of them reads it. */
-#ifndef DELTAFS_MPI_KEYS_HDF5_H
-#define DELTAFS_MPI_KEYS_HDF5_H
+#ifndef DELTAFS_MPI_HDF5_TABLES_H
+#define DELTAFS_MPI_HDF5_TABLES_H
 
 #include "base/error.h"
 #include "hdf5/h5rows.h"

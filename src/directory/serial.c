@@ -1,0 +1,237 @@
+/* Writing a directory from one process. */
+#include <stdlib.h>
+#include <string.h>
+#include "base/path.h"
+#include "base/thread.h"
+#include "directory/dir.h"
+#include "directory/serial.h"
+#include "directory/write/writer.h"
+
+#define SERIAL_THREADS_MOST 4u /* threads of one process, if the option threads is auto */
+
+struct serial {
+    struct writer *writer;
+    int is_async;
+    uint64_t pending; /* records of the current epoch */
+};
+
+static int serial_append(void *ctx, size_t n, const uint8_t *keys, size_t key_stride, const uint8_t *values,
+                         size_t value_stride, size_t size, struct error *e)
+{
+    struct serial *s = ctx;
+
+    (void)e;
+    s->pending += n;
+    if (!deltafs_private_writer_is_local(s->writer)) {
+        deltafs_private_writer_put_many(s->writer, n, keys, key_stride, values, value_stride, size);
+        return DELTAFS_OK;
+    }
+    for (size_t some; n > 0; n -= some) {
+        const uint8_t *places;
+        some = deltafs_private_writer_put_values(s->writer, n, keys, key_stride, values, value_stride, size, &places);
+        if (some == 0)
+            break;
+        deltafs_private_writer_put_many(s->writer, some, keys, key_stride, places, POSITION_SIZE, POSITION_SIZE);
+        keys += some * key_stride;
+        values += size > 0 ? some * value_stride : 0;
+    }
+    return DELTAFS_OK;
+}
+
+/* Commit the epoch that is ending. */
+static int serial_commit(struct serial *s, struct error *e)
+{
+    struct writer_totals totals;
+    struct error second;
+    int is_commit_unknown = 0, status = deltafs_private_writer_wait_end(s->writer, &totals, e);
+
+    if (status == DELTAFS_OK)
+        status = deltafs_private_writer_commit(s->writer, &totals, &is_commit_unknown, e);
+    if (status == DELTAFS_OK) {
+        deltafs_private_writer_keep(s->writer);
+        return status;
+    }
+    /* What may not be this job's any more must not be given up by cutting it off. */
+    if (!is_commit_unknown && deltafs_private_writer_check_lease(s->writer, &second) != DELTAFS_OK) {
+        is_commit_unknown = 1;
+        *e = second;
+        status = e->status;
+    }
+    deltafs_private_writer_discard(s->writer, is_commit_unknown, e);
+    return status;
+}
+
+static int serial_epoch_wait(void *ctx, struct error *e)
+{
+    struct serial *s = ctx;
+    uint64_t label;
+
+    if (!deltafs_private_writer_is_ending(s->writer, &label))
+        return DELTAFS_OK;
+    int status = serial_commit(s, e);
+    if (status != DELTAFS_OK) {
+        s->pending = 0;
+        deltafs_private_dir_explain_async(label, e);
+    }
+    return status;
+}
+
+static int serial_epoch_end(void *ctx, uint64_t label, struct error *e)
+{
+    struct serial *s = ctx;
+    int status = deltafs_private_writer_check_label(s->writer, label, e);
+
+    if (status == DELTAFS_OK)
+        status = serial_epoch_wait(s, e);
+    if (status != DELTAFS_OK)
+        return status;
+    deltafs_private_writer_end(s->writer, label);
+    s->pending = 0;
+    return s->is_async ? DELTAFS_OK : serial_commit(s, e);
+}
+
+static int serial_close(void *ctx, struct error *e)
+{
+    struct serial *s = ctx;
+    struct error second;
+    uint64_t tail_length;
+    int late = serial_epoch_wait(s, e);
+    uint64_t pending = s->pending;
+    int status = deltafs_private_writer_check_lease(s->writer, late == DELTAFS_OK ? e : &second);
+
+    if (status == DELTAFS_OK)
+        status = deltafs_private_writer_finish(s->writer, &tail_length, late == DELTAFS_OK ? e : &second);
+    if (status == DELTAFS_OK)
+        status = deltafs_private_writer_commit_close(s->writer, tail_length, late == DELTAFS_OK ? e : &second);
+    status = late != DELTAFS_OK ? late : status;
+    int closed = deltafs_private_writer_destroy(s->writer, status == DELTAFS_OK ? e : &second);
+    status = status != DELTAFS_OK ? status : closed;
+    if (status == DELTAFS_OK && pending > 0)
+        status = error_set(e, DELTAFS_ERR_UNCOMMITTED,
+                           pending == 1 ? "%llu record was appended after the last epoch end; it is not kept"
+                                        : "%llu records were appended after the last epoch end; they are not kept",
+                           (unsigned long long)pending);
+    free(s);
+    return status;
+}
+
+static void serial_fail(void *ctx, const struct error *e)
+{
+    deltafs_private_writer_fail(((struct serial *)ctx)->writer, e);
+}
+
+static struct writer *serial_writer(void *ctx)
+{
+    return ((struct serial *)ctx)->writer;
+}
+
+static const struct dir_transport serial_transport = {.append = serial_append,
+                                                      .fail = serial_fail,
+                                                      .epoch_end = serial_epoch_end,
+                                                      .epoch_wait = serial_epoch_wait,
+                                                      .close = serial_close,
+                                                      .writer = serial_writer};
+
+/* The one process of a directory may well use what it has. */
+static uint32_t serial_threads(void)
+{
+    uint32_t cpus = thread_processors();
+
+    return cpus < 2 ? THREADS_AUTO : cpus < SERIAL_THREADS_MOST ? cpus + 1 : SERIAL_THREADS_MOST;
+}
+
+/* The configuration of a directory that is to be made, or reopened: then *schema is to be freed. */
+static int serial_configure(struct writer_config *c, const char *path, const deltafs_options *o, int is_reopening,
+                            char **schema, struct error *e)
+{
+    uint64_t partitions = deltafs_private_options_number(o, OPTION_PARTITIONS);
+    int status = is_reopening ? deltafs_private_writer_inspect(c, path, o, schema, e)
+                              : deltafs_private_writer_configure(c, path, o, e);
+
+    if (!is_reopening)
+        c->partitions = partitions == OPTION_AUTO ? 1 : (uint32_t)partitions;
+    if (status == DELTAFS_OK)
+        status = deltafs_private_writer_share(c, 1, e);
+    if (deltafs_private_options_number(o, OPTION_THREADS) == OPTION_AUTO)
+        c->threads = serial_threads();
+    if (c->memory == OPTION_AUTO)
+        c->memory = SERIAL_MEMORY_DEFAULT;
+    return status;
+}
+
+/* Make the directory or take it over, and open it. */
+static int serial_open(struct serial *s, struct writer_config *c, deltafs_dir **out, struct error *e)
+{
+    struct lease lease = {0};
+    struct error second;
+    int status = c->is_reopened ? deltafs_private_writer_take(c, &lease, e)
+                                : deltafs_private_writer_create_container(c, &lease, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    s->is_async = c->is_async;
+    status = deltafs_private_writer_open(c, 0, c->partitions, &lease, &s->writer, e);
+    if (status == DELTAFS_OK && c->is_reopened)
+        status = deltafs_private_writer_note_open(s->writer, c, e);
+    if (status == DELTAFS_OK && c->is_reopened)
+        status = deltafs_private_writer_truncate(s->writer, e);
+    if (status == DELTAFS_OK)
+        status = deltafs_private_dir_attach(&serial_transport, s, c, out, e);
+    if (status != DELTAFS_OK) {
+        deltafs_private_writer_return_lease(s->writer, &lease);
+        deltafs_private_writer_destroy(s->writer, &second);
+        deltafs_private_writer_remove_container(c, &lease);
+    }
+    return status;
+}
+
+int serial_open_directory(const char *path, const deltafs_options *o, int is_reopening, int may_drop, deltafs_dir **out,
+                          struct error *e)
+{
+    struct writer_config c;
+    char *schema = NULL;
+    struct serial *s = calloc(1, sizeof *s);
+
+    if (!s)
+        return error_no_memory(e, sizeof *s, "a writer");
+    int status = serial_configure(&c, path, o, is_reopening, &schema, e);
+    c.may_drop = may_drop;
+    if (status == DELTAFS_OK)
+        status = serial_open(s, &c, out, e);
+    if (status != DELTAFS_OK)
+        free(s);
+    free(schema);
+    return status;
+}
+
+/* `call` is the public function, for messages. */
+static int open_to_write(const char *call, const char *path, const deltafs_options *options, int is_reopening,
+                         deltafs_dir **out)
+{
+    struct error *e = deltafs_private_thread_error();
+    deltafs_options *defaults = NULL;
+    int status = DELTAFS_OK;
+
+    if (!path || !*path || !out)
+        return error_set(e, DELTAFS_ERR_INVALID, "%s: path and out must be given", call);
+    char *whole = path_absolute(path);
+    if (!whole)
+        status = error_no_memory(e, strlen(path), "a path");
+    else if (!options)
+        status = deltafs_options_create(&defaults);
+    if (status == DELTAFS_OK)
+        status = serial_open_directory(whole, options ? options : defaults, is_reopening, 0, out, e);
+    deltafs_options_destroy(defaults);
+    free(whole);
+    return status;
+}
+
+int deltafs_create(const char *path, const deltafs_options *options, deltafs_dir **out)
+{
+    return open_to_write("deltafs_create", path, options, 0, out);
+}
+
+int deltafs_reopen(const char *path, const deltafs_options *options, deltafs_dir **out)
+{
+    return open_to_write("deltafs_reopen", path, options, 1, out);
+}
