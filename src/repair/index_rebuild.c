@@ -16,7 +16,7 @@
 #include "base/coding.h"
 #include "base/hash.h"
 #include "directory/write/partition_writer.h"
-#include "repair/repair.h"
+#include "repair/repair_parts.h"
 #include "io/store_format.h"
 
 #define INDEX_BUFFER  (256u << 10)

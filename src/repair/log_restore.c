@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/coding.h"
-#include "repair/repair.h"
+#include "repair/repair_parts.h"
 #include "io/store_format.h"
 
 #define BLOCKS_TRIED 4096 /* to find one by which a data log is known */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "logical/logical.h"
-#include "repair/repair.h"
+#include "repair/repair_parts.h"
 #include "io/log.h"
 #include "io/store_format.h"
 

@@ -1,7 +1,7 @@
 /* deltafs_repair: its options and arguments. */
 #include <stdio.h>
 #include "directory/serial.h"
-#include "repair/repair.h"
+#include "repair/repair_parts.h"
 
 /* Only the options lease and memory apply: what else the environment has is for directories that are created. */
 static int repair_set_options(deltafs_options *o, const struct deltafs_repair_options *wish)

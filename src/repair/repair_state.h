@@ -2,7 +2,7 @@
 #ifndef DELTAFS_REPAIR_REPAIR_STATE_H
 #define DELTAFS_REPAIR_REPAIR_STATE_H
 
-#include "repair/repair.h"
+#include "repair/repair_parts.h"
 #include "io/lease.h"
 
 enum { REPAIR_INDEX, REPAIR_DATA, REPAIR_LOGS };

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/crc32c.h"
-#include "repair/repair.h"
+#include "repair/repair_parts.h"
 #include "io/store_format.h"
 
 #define SUFFIX     10     /* " ~" and eight digits */

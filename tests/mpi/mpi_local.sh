@@ -22,21 +22,21 @@ has_sanitizers || with_local 2 ./test_mpi_memory "$data" 40
 has_sanitizers || with_local 2 ./test_mpi_memory "$data" any 1000 64
 
 # minipic writes the same with both; what travels is 16 bytes a record instead of 40.
-for place in shuffle local; do
+for layout in partitioned local; do
     fresh
-    check 3 ./minipic -o "$data/d" --steps 40 --every 20 -n 5000 -q -O place=$place -O "stats=$work/stats.$place"
+    check 3 ./minipic -o "$data/d" --steps 40 --every 20 -n 5000 -q -O layout=$layout -O "stats=$work/stats.$layout"
     expect 0 "$deltafs" verify "$data/d"
     expect 0 "$deltafs" scan --format csv "$data/d"
-    sort "$work/out" >"$work/$place"
+    sort "$work/out" >"$work/$layout"
     expect 0 "$deltafs" get --format csv "$data/d" 1234
-    cp "$work/out" "$work/$place.get"
+    cp "$work/out" "$work/$layout.get"
     expect 0 "$deltafs" info "$data/d"
-    grep -qx "place           $place" "$work/out" || fail "info does not say $place"
+    grep -qx "layout          $layout" "$work/out" || fail "info does not say $layout"
 done
-cmp "$work/shuffle" "$work/local" || fail "a scan depends on where records are"
-cmp "$work/shuffle.get" "$work/local.get" || fail "a trajectory depends on where records are"
+cmp "$work/partitioned" "$work/local" || fail "a scan depends on where records are"
+cmp "$work/partitioned.get" "$work/local.get" || fail "a trajectory depends on where records are"
 [ -n "$PYTHON3" ] || skip "no Python for the rest"
-"$PYTHON3" - "$work/stats.shuffle" "$work/stats.local" <<'END' || fail "what travels"
+"$PYTHON3" - "$work/stats.partitioned" "$work/stats.local" <<'END' || fail "what travels"
 import json, sys
 
 def bytes_each(path):

@@ -5,7 +5,7 @@
 
 #include "base/team.h"
 #include "directory/write/sort.h"
-#include "directory/write/writer.h"
+#include "directory/write/writer_config.h"
 #include "directory/format/run.h"
 
 struct encoder;

@@ -5,7 +5,7 @@
 #include "directory/write/encoder.h"
 #include "directory/write/memtable.h"
 #include "directory/write/sort.h"
-#include "directory/write/writer.h"
+#include "directory/write/writer_config.h"
 #include "directory/format/index.h"
 
 /* What the partitions of a process share. */

@@ -7,7 +7,7 @@
 #ifndef DELTAFS_DIRECTORY_VALUE_LOG_WRITE_H
 #define DELTAFS_DIRECTORY_VALUE_LOG_WRITE_H
 
-#include "directory/write/writer.h"
+#include "directory/write/writer_config.h"
 #include "directory/format/value_log.h"
 
 #define VALUES_BATCH 1024 /* values taken at a time */

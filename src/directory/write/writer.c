@@ -21,6 +21,7 @@
 #include "directory/format/partition.h"
 #include "directory/write/pipeline.h"
 #include "directory/write/value_log_write.h"
+#include "directory/write/writer.h"
 #include "directory/format/planes.h"
 #include "io/store_format.h"
 

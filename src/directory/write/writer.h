@@ -16,53 +16,12 @@
 #ifndef DELTAFS_DIRECTORY_WRITER_H
 #define DELTAFS_DIRECTORY_WRITER_H
 
-#include "base/options.h"
 #include "base/private.h"
+#include "directory/write/writer_config.h"
 #include "io/lease.h"
-#include "directory/format/manifest.h"
 #include "io/store_format.h"
 
 struct writer;
-
-#define THREADS_AUTO 2 /* beside that of the caller, which may be one of many on its node */
-
-/* What all processes must agree on. */
-struct writer_config {
-    const char *path;
-    uint32_t partitions;
-    uint8_t uuid[16];
-    enum option_keys keys;
-    int64_t value_size;  /* as it is stored with the partitions; -1: any */
-    int64_t caller_size; /* without the key of bytes that stands before it */
-    const char *schema;  /* "" for none */
-    const char *volumes; /* folders that buckets are spread over; of who makes the container, "" for none */
-    enum option_layout place;
-    struct manifest_job job; /* with layout=local: the job, */
-    uint32_t writer;         /* and which of its writers this process is */
-    enum option_codec codec;
-    enum option_sync sync;
-    enum option_direct direct;
-    int is_async;      /* an epoch is committed by the next call */
-    uint32_t threads;  /* beside the caller's */
-    uint64_t block;    /* bytes */
-    uint64_t memory;   /* bytes that this process may use */
-    uint64_t reserved; /* of them, for others than the writer */
-    uint64_t lease;    /* seconds */
-    /* Of a container that is opened again: */
-    int is_reopened;
-    int may_drop; /* epochs of which the manifest has lost the lines are cut off; else they are an error */
-    int was_closed;
-    uint32_t epochs; /* committed */
-    uint64_t last_label;
-    uint64_t manifest_size; /* bytes, what was cut short left out */
-};
-
-/* Numbers of one epoch, of the partitions of one process or, added up, of all. */
-struct writer_totals {
-    uint64_t records;
-    uint64_t bytes_raw;
-    uint64_t bytes_stored;
-};
 
 /* The configuration that options ask for, but for uuid, partitions and memory as they stand (maybe OPTION_AUTO); the
  * strings are the options'. */
