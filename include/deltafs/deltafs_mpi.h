@@ -62,7 +62,8 @@ DELTAFS_API int deltafs_mpi_route(uint64_t ranks, uint64_t per_node, const delta
 /* Open a logical file (deltafs_logical.h) with all ranks of `comm`, which is duplicated. Rank 0's `path`, `flags` and
  * `options` count. The option extents says how the ranks read the writers' extents. parallel: each rank reads a share,
  * and all exchange what they read. broadcast: rank 0 reads all of them. flatten: as parallel, and the close writes the
- * extents of the session into one file. Collective; fails with the same status on all ranks. End with deltafs_logical_close, before MPI_Finalize. */
+ * extents of the session into one file. Collective; fails with the same status on all ranks. End with
+ * deltafs_logical_close, before MPI_Finalize. */
 DELTAFS_API int deltafs_mpi_logical_open(MPI_Comm comm, const char *path, int flags, const deltafs_options *options,
                                          deltafs_logical **out);
 

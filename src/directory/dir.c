@@ -4,7 +4,8 @@
 #include "base/hash.h"
 #include "base/path.h"
 #include "directory/dir.h"
-#include "directory/read/reader.h"
+#include "directory/read/reader_open.h"
+#include "directory/read/scan.h"
 #include "directory/write/writer.h"
 
 struct deltafs_dir {

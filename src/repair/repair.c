@@ -9,7 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "directory/read/reader.h"
+#include "directory/read/reader_open.h"
+#include "directory/read/scan.h"
 #include "directory/serial.h"
 #include "repair/repair_state.h"
 #include "io/store_format.h"

@@ -4,6 +4,7 @@
 #include <string.h>
 #include "directory/dir.h"
 #include "directory/format/partition.h"
+#include "directory/read/scan.h"
 #include "directory/read/value_log_read.h"
 #include "io/store_format.h"
 

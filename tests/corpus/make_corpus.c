@@ -14,6 +14,7 @@
 #include "base/crc32c.h"
 #include "base/hash.h"
 #include "directory/write/partition_writer.h"
+#include "directory/write/writer.h"
 #include "directory/format/partition.h"
 #include "directory/format/planes.h"
 #include "io/store_format.h"

@@ -42,12 +42,8 @@ struct reader {
     struct part_reader part[READER_OPEN_PARTS];
 };
 
-/* With at most `threads` threads for reading at several places at once, and `cache` bytes of leaves kept. */
-int reader_open(const char *path, uint32_t threads, uint64_t cache, struct reader **out, struct error *e);
-void reader_close(struct reader *r);
-
-/* See what is committed now. On failure the reader is as it was. */
-int reader_refresh(struct reader *r, struct error *e);
+/* Close the files of all partitions. */
+void reader_close_parts(struct reader *r);
 
 /* The part of the range in epoch numbers: *first <= number < *end. */
 void reader_epochs(const struct reader *r, const struct deltafs_range *range, uint32_t *first, uint32_t *end);
@@ -70,20 +66,6 @@ int reader_malformed_leaf(struct part_reader *p, const struct segment *s, uint32
 /* What is stored, taken apart: key_bytes, key_size (0 if keys are numbers), value and size of the record. Returns 0, or
  * -1 if it is too short. */
 int record_split(const struct reader *r, const uint8_t *stored, size_t size, struct deltafs_record *record);
-
-/* What a scan could not read: it goes on behind it. */
-struct scan_damages {
-    void (*report)(void *arg, const struct error *e); /* called for each; may be NULL */
-    void *arg;
-    uint64_t count;
-    struct error first;
-};
-void scan_damage(struct scan_damages *damages, const struct error *e);
-
-/* All records of one epoch that can be read, by key. `counts` gets leaves and blocks read. Returns what `fn` did, if
- * that was not 0, or an error that is no damage (memory). */
-int part_scan(struct reader *r, struct part_reader *p, uint32_t epoch, deltafs_record_fn fn, void *arg,
-              struct deltafs_verify_counts *counts, struct scan_damages *damages, struct error *e);
 
 /* Bytes of all files of the container. */
 int reader_bytes_stored(struct reader *r, uint64_t *out, struct error *e);

@@ -1,0 +1,93 @@
+#include <stdlib.h>
+#include <string.h>
+#include "directory/read/lookup.h"
+#include "directory/read/reader_open.h"
+#include "directory/read/value_log_read.h"
+
+int reader_open(const char *path, uint32_t threads, uint64_t cache, struct reader **out, struct error *e)
+{
+    struct reader *r = calloc(1, sizeof *r);
+
+    if (!r)
+        return error_no_memory(e, sizeof *r, "a reader");
+    r->io = io_default();
+    r->cache = cache;
+    r->path = strdup(path);
+    int status = r->path ? io_stay(&r->io, path, e) : error_no_memory(e, strlen(path), "a path");
+    if (status == DELTAFS_OK)
+        status = manifest_read(&r->io, path, &r->manifest, e);
+    if (status == DELTAFS_OK && !(r->is_lost = calloc(r->manifest.epoch_count + 1, sizeof *r->is_lost)))
+        status = error_no_memory(e, r->manifest.epoch_count, "a reader");
+    if (status == DELTAFS_OK)
+        status = team_create(threads, &r->team, e);
+    if (status == DELTAFS_OK)
+        status = lookup_scratch_create(&r->scratch, e);
+    if (status == DELTAFS_OK)
+        status = leaf_cache_create(cache, &r->leaves, e);
+    if (status == DELTAFS_OK)
+        status = values_reader_create(&r->values, e);
+    if (status != DELTAFS_OK) {
+        reader_close(r);
+        return status;
+    }
+    *out = r;
+    return DELTAFS_OK;
+}
+
+void reader_close(struct reader *r)
+{
+    if (!r)
+        return;
+    reader_close_parts(r);
+    team_destroy(r->team);
+    lookup_scratch_destroy(r->scratch);
+    leaf_cache_destroy(r->leaves);
+    values_reader_destroy(r->values);
+    manifest_fini(&r->manifest);
+    free(r->is_lost);
+    free(r->path);
+    io_leave(&r->io);
+    free(r);
+}
+
+/* Whether the manifest `now` goes on where `m` ended. */
+static int reader_is_continued(const struct manifest *m, const struct manifest *now)
+{
+    return now->epoch_count >= m->epoch_count &&
+           (m->epoch_count == 0 || memcmp(now->epoch, m->epoch, m->epoch_count * sizeof *m->epoch) == 0);
+}
+
+int reader_refresh(struct reader *r, struct error *e)
+{
+    struct manifest now;
+    struct leaf_cache *leaves = NULL;
+    int status = manifest_read(&r->io, r->path, &now, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    if (memcmp(now.uuid, r->manifest.uuid, sizeof now.uuid) != 0)
+        status = error_set(e, DELTAFS_ERR_NOT_FOUND,
+                           "%s: another directory has taken this one's place; close it, and open that", r->path);
+    uint8_t *is_lost = calloc(now.epoch_count + 1, sizeof *is_lost);
+    if (status == DELTAFS_OK && !is_lost)
+        status = error_no_memory(e, now.epoch_count, "a reader");
+    /* An epoch that was given up after all, because its commit failed, may have left leaves that others replace. */
+    if (status == DELTAFS_OK && !reader_is_continued(&r->manifest, &now))
+        status = leaf_cache_create(r->cache, &leaves, e);
+    if (status != DELTAFS_OK) {
+        free(is_lost);
+        manifest_fini(&now);
+        return status;
+    }
+    reader_close_parts(r);
+    values_reader_forget(r->values);
+    if (leaves) {
+        leaf_cache_destroy(r->leaves);
+        r->leaves = leaves;
+    }
+    free(r->is_lost);
+    r->is_lost = is_lost;
+    manifest_fini(&r->manifest);
+    r->manifest = now;
+    return DELTAFS_OK;
+}
