@@ -1,5 +1,5 @@
-/* An index that is open for reading, as its parts see it: opening and looking up (keys_reader.c), and verifying
- * (keys_verify.c). */
+/* An index that is open for reading, as its parts see it: opening and looking up (fileindex_lookup.c), and verifying
+ * (fileindex_verify.c). */
 #ifndef DELTAFS_FILEINDEX_FILEINDEX_LOOKUP_H
 #define DELTAFS_FILEINDEX_FILEINDEX_LOOKUP_H
 

@@ -1,5 +1,5 @@
 /* What there is to be repaired of a directory's logs: where they end, which of their parts are damaged; and what of
- * that stands elsewhere is put back at once (restore.c). */
+ * that stands elsewhere is restored at once (log_restore.c). */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* Repairing the texts of a logical file, MANIFEST and each SESSION: a byte that is wrong is found by its line's
- * checksum (mend.c). Where more is wrong, or a text is missing, it is made anew from what the logs tell: their headers
- * have the UUID, their names the writers. A session whose text was made anew counts as one that was not closed: what
- * its logs have is there, and what they may have lost is not told any more. */
+ * checksum (text_repair.c). Where more is wrong, or a text is missing, it is made anew from what the logs tell: their
+ * headers have the UUID, their names the writers. A session whose text was made anew counts as one that was not closed:
+ * what its logs have is there, and what they may have lost is not told any more. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* A directory that all ranks of a job write: what makes it (job_make.c) and what its calls do (job.c) share. */
+/* A directory that all ranks of a job write: what makes it (job_create.c) and what its calls do (job.c) share. */
 #ifndef DELTAFS_MPI_JOB_H
 #define DELTAFS_MPI_JOB_H
 

@@ -22,12 +22,12 @@ int logical_job_create(MPI_Comm comm, struct logical_job **out, struct error *e)
 void logical_job_destroy(void *job);
 struct logical_group logical_job_group(struct logical_job *j);
 
-/* Collective: an indexer of this group, which stays its owner's; as deltafs_private_indexer_open_group (keys_index.c).
+/* Collective: an indexer of this group, which stays its owner's; as deltafs_private_indexer_open_group (job_indexer.c).
  */
 int job_indexer_open(struct logical_job *j, const char *index, const char *path, const deltafs_options *options,
                      deltafs_indexer **out, struct error *e);
 /* Collective: index the file of the job, of `size` bytes, which all ranks have closed, if its options say so. `own`:
- * what this rank wrote; NULL on all of them if not all kept keys (keys_close.c). */
+ * what this rank wrote; NULL on all of them if not all captured keys (logical_close.c). */
 int keys_after_close(struct logical_job *j, uint64_t size, const struct key_writer *own, struct error *e);
 
 #endif
