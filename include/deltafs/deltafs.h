@@ -72,7 +72,13 @@ enum deltafs_status {
 /* A constant text for a status, known or not. Thread-safe. */
 DELTAFS_API const char *deltafs_strerror(int status);
 
-/* The library's version, such as "0.2.0". Thread-safe. */
+/* The version of this header. */
+#define DELTAFS_VERSION_MAJOR 0
+#define DELTAFS_VERSION_MINOR 2
+#define DELTAFS_VERSION_PATCH 0
+#define DELTAFS_VERSION       "0.2.0"
+
+/* The version of the library, such as "0.2.0", which may differ from the header's. Thread-safe. */
 DELTAFS_API const char *deltafs_version(void);
 
 /* ---- Options: one table; see deltafs(7), or `deltafs help options` ---- */

@@ -612,6 +612,16 @@ static void test_status_texts(void **state)
     assert_true(strlen(deltafs_version()) >= 5);
 }
 
+static void test_version(void **state)
+{
+    char text[32];
+
+    (void)state;
+    assert_string_equal(deltafs_version(), DELTAFS_VERSION);
+    snprintf(text, sizeof text, "%d.%d.%d", DELTAFS_VERSION_MAJOR, DELTAFS_VERSION_MINOR, DELTAFS_VERSION_PATCH);
+    assert_string_equal(text, DELTAFS_VERSION);
+}
+
 /* A message may be extended by itself; one that is too long ends in "...", and not inside a character. */
 static void test_error_text(void **state)
 {
@@ -640,17 +650,29 @@ static void test_error_text(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_error_text),          cmocka_unit_test(test_number),
-        cmocka_unit_test(test_number_size),         cmocka_unit_test(test_varint),
-        cmocka_unit_test(test_varint_overlong),     cmocka_unit_test(test_fixed_width),
-        cmocka_unit_test(test_crc32c_vectors),      cmocka_unit_test(test_crc32c_all_agree),
-        cmocka_unit_test(test_crc32c_long),         cmocka_unit_test(test_path_parent),
-        cmocka_unit_test(test_copy_short),          cmocka_unit_test(test_hash_is_pinned),
-        cmocka_unit_test(test_hash_of_several),     cmocka_unit_test(test_partition),
-        cmocka_unit_test(test_ownership),           cmocka_unit_test(test_options_defaults),
-        cmocka_unit_test(test_options_unknown),     cmocka_unit_test(test_options_values),
-        cmocka_unit_test(test_options_environment), cmocka_unit_test(test_schema_good),
-        cmocka_unit_test(test_schema_bad),          cmocka_unit_test(test_schema_many_fields),
+        cmocka_unit_test(test_error_text),
+        cmocka_unit_test(test_version),
+        cmocka_unit_test(test_number),
+        cmocka_unit_test(test_number_size),
+        cmocka_unit_test(test_varint),
+        cmocka_unit_test(test_varint_overlong),
+        cmocka_unit_test(test_fixed_width),
+        cmocka_unit_test(test_crc32c_vectors),
+        cmocka_unit_test(test_crc32c_all_agree),
+        cmocka_unit_test(test_crc32c_long),
+        cmocka_unit_test(test_path_parent),
+        cmocka_unit_test(test_copy_short),
+        cmocka_unit_test(test_hash_is_pinned),
+        cmocka_unit_test(test_hash_of_several),
+        cmocka_unit_test(test_partition),
+        cmocka_unit_test(test_ownership),
+        cmocka_unit_test(test_options_defaults),
+        cmocka_unit_test(test_options_unknown),
+        cmocka_unit_test(test_options_values),
+        cmocka_unit_test(test_options_environment),
+        cmocka_unit_test(test_schema_good),
+        cmocka_unit_test(test_schema_bad),
+        cmocka_unit_test(test_schema_many_fields),
         cmocka_unit_test(test_status_texts),
     };
 
