@@ -351,23 +351,26 @@ struct deltafs_repair_options {
     uint64_t drop_from; /* the label of the first that is; else it is an error */
 };
 
-/* Mend what a job left behind that died, and damage where that can be done. An epoch that all its processes had
- * written, but whose line in the manifest is missing, is committed; where it is not known whether all had, only if
- * `wish` gives it a label. What has no commit is cut off, and the directory is closed. An index log that is damaged is
- * made anew from its data log if keys are bytes (numbers stand in the index alone); records of damaged blocks are lost,
- * and who asks for their keys gets DELTAFS_ERR_DAMAGED. A header, footer or fence of which all is known elsewhere is
- * written again, and so is a line of the manifest of which one byte is wrong. What is replaced is kept as FILE.damaged,
- * or FILE.damaged.2, ... With sync=none or sync=close a power loss can take committed epochs: these, and those behind
- * them, are given up if `wish` names the first. A manifest that has lost lines of committed epochs at its end is
- * refused; with a label the first of them gets its line again, and with has_drop_from and any label above the last one
- * they are given up.
+/* Repair what a job that died has left, and damage where that is possible.
  *
- * DELTAFS_OK if all is sound then, or could be; the first error otherwise. DELTAFS_ERR_BUSY as deltafs_reopen, but not
- * in a dry run, which only remarks who is writing. Where records are lost, all else is done, and DELTAFS_ERR_DAMAGED
- * is returned. Damage that does not keep the directory from being opened is not looked for: that is deltafs_verify. Of
- * options, which the environment gives, only memory and lease count. `wish` and `fn` may be NULL. The message is that
- * of deltafs_errmsg(NULL). Not collective. */
-DELTAFS_API int deltafs_repair(const char *path, const struct deltafs_repair_options *wish, deltafs_repair_fn fn,
+ * An epoch that all processes had written, but whose line in the manifest is missing, is committed. Where it is not
+ * known whether all had, it is committed only if `options` gives it a label. What has no commit is truncated, and the
+ * directory is closed. A damaged index log is rebuilt from its data log if keys are bytes; numbers are in the index
+ * alone. Records of damaged blocks are lost: reading their keys returns DELTAFS_ERR_DAMAGED. A damaged header, footer
+ * or fence is restored if another place has all of its contents; so is a line of the manifest with one wrong byte. A
+ * file that is replaced is kept as FILE.damaged, FILE.damaged.2, ...
+ *
+ * With sync=none or sync=close a power loss can take committed epochs. These and all later ones are dropped if
+ * `options` names the first of them. A manifest that has lost lines of committed epochs at its end is refused. With a
+ * label the first of these epochs gets its line again; with has_drop_from and any label above the last one they are
+ * dropped.
+ *
+ * Returns DELTAFS_OK if all is sound afterwards, or in a dry run could be; otherwise the first error. DELTAFS_ERR_BUSY
+ * as deltafs_reopen; a dry run only reports who is writing. If records are lost, all else is done and
+ * DELTAFS_ERR_DAMAGED is returned. Damage that does not keep the directory from being opened is not searched for:
+ * deltafs_verify does that. Of the environment's options only memory and lease apply. `options` and `fn` may be NULL.
+ * The message is that of deltafs_errmsg(NULL). Not collective. */
+DELTAFS_API int deltafs_repair(const char *path, const struct deltafs_repair_options *options, deltafs_repair_fn fn,
                                void *arg);
 
 /* ---- The same, in the shape of files ---- */

@@ -1,5 +1,5 @@
 /* DeltaFS in C: keys inside files. Files that hold rows, and a column of keys among them, stay as they are; beside them
- * an index says in which row of which file each key stands, so that a key's rows come back in a few reads.
+ * an index records which row of which file has each key, so that a key's rows come back in a few reads.
  *
  * Words
  *  - A source is a file with rows: a plain file, or a logical file (deltafs_logical.h).

@@ -133,10 +133,10 @@ DELTAFS_API int deltafs_logical_verify(deltafs_logical *file, deltafs_damage_fn 
  * deltafs_logical_errmsg(NULL). */
 DELTAFS_API int deltafs_logical_verify_path(const char *path, deltafs_damage_fn fn, void *arg, uint64_t *bytes);
 
-/* Put right the texts MANIFEST and SESSION of a logical file: one byte that is wrong by its line's checksum; where more
- * is wrong, or one is missing, it is made anew from the logs. Nobody may have the file open for writing. What was there
- * is kept, as FILE.damaged, or FILE.damaged.2, ... With `dry_run` nothing is changed. All is told to `fn` as
- * deltafs_repair does (may be NULL). Not collective. The message is that of deltafs_logical_errmsg(NULL). */
+/* Repair the texts MANIFEST and SESSION of a logical file: one wrong byte is found by its line's checksum; a text that
+ * is missing or has more damage is rebuilt from the logs. No process may have the file open for writing. A text that is
+ * replaced is kept as FILE.damaged, FILE.damaged.2, ... With `dry_run` nothing is changed. `fn` (may be NULL) gets a
+ * report of each step, as from deltafs_repair. Not collective. The message is that of deltafs_logical_errmsg(NULL). */
 DELTAFS_API int deltafs_logical_repair(const char *path, int dry_run, deltafs_repair_fn fn, void *arg);
 
 /* What is at `path`: *kind is 'd' for a directory (deltafs_open), 'f' for a logical file, also one whose manifest is

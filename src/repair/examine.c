@@ -30,7 +30,7 @@ const char *repair_plural(uint64_t n)
 
 int repair_renew(struct repair *r, struct error *e)
 {
-    return r->wish->dry_run ? DELTAFS_OK : lease_renew(&r->lease, r->has_noted ? &r->noted : NULL, e);
+    return r->options->dry_run ? DELTAFS_OK : lease_renew(&r->lease, r->has_noted ? &r->noted : NULL, e);
 }
 
 int repair_size(struct repair *r, const char *path, uint64_t *size, struct error *e)
@@ -121,7 +121,7 @@ static struct restore examine_restore(struct repair *r, struct index_reader *ind
     return (struct restore){.index = index,
                             .uuid = r->manifest.uuid,
                             .epochs = r->manifest.epoch_count,
-                            .dry_run = r->wish->dry_run,
+                            .dry_run = r->options->dry_run,
                             .tell = examine_report,
                             .arg = r};
 }

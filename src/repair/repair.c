@@ -115,8 +115,8 @@ static int repair_label(struct repair *r, uint64_t records, uint64_t bytes, uint
     if (repair_is_noted(r) && r->noted.records == records &&
         (r->lost > 0 || m->is_local || r->noted.bytes_stored == bytes)) {
         *label = r->noted.label;
-    } else if (r->wish->has_label && (r->lost < m->partitions || records > 0)) {
-        *label = r->wish->label;
+    } else if (r->options->has_label && (r->lost < m->partitions || records > 0)) {
+        *label = r->options->label;
     } else {
         repair_report(r,
                       "%s: epoch number %" PRIu64 " is in all logs, but its job did not say that all its processes "
@@ -135,9 +135,9 @@ static int repair_label(struct repair *r, uint64_t records, uint64_t bytes, uint
 /* Who gives a label wants the epoch kept: if it cannot be, nothing is cut off. */
 static int repair_check_label(const struct repair *r, struct error *e)
 {
-    uint64_t label = r->wish->label;
+    uint64_t label = r->options->label;
 
-    if (!r->wish->has_label || (r->is_kept && r->last.label == label))
+    if (!r->options->has_label || (r->is_kept && r->last.label == label))
         return DELTAFS_OK;
     if (r->is_kept)
         return error_set(e, DELTAFS_ERR_LABEL,
@@ -158,7 +158,7 @@ static int repair_decide(struct repair *r, struct error *e)
     uint64_t records, bytes, label;
 
     if (!repair_sum_last(r, &records, &bytes)) {
-        if (repair_is_noted(r) && !(r->wish->dry_run && r->lost > 0) && !repair_is_sound(r))
+        if (repair_is_noted(r) && !(r->options->dry_run && r->lost > 0) && !repair_is_sound(r))
             repair_report(r, "%s: epoch number %" PRIu64 " had no commit, and is not in all logs: it is given up",
                           r->path, r->manifest.epoch_count);
         return DELTAFS_OK;
@@ -334,7 +334,7 @@ static void repair_report_choice(struct repair *r)
     struct error e;
     uint64_t first = repair_first_short(r, &why), n = m->epoch_count - first;
 
-    if (first == NO_EPOCH || !r->wish->dry_run || !r->fn)
+    if (first == NO_EPOCH || !r->options->dry_run || !r->fn)
         return;
     error_set(&e, DELTAFS_ERR_DAMAGED,
               "%s: who has a copy puts it back; who would rather give up %" PRIu64 " epoch%s than have a part of "
@@ -385,12 +385,12 @@ static int repair_adopt(struct repair *r, uint32_t partition, struct error *e)
         status = error_no_memory(e, 1, "a path");
     if (status == DELTAFS_OK)
         status = repair_renew(r, e);
-    if (status == DELTAFS_OK && !r->wish->dry_run)
+    if (status == DELTAFS_OK && !r->options->dry_run)
         status = rebuild_adopt(&r->io, r->path, partition, kept, e);
     if (status == DELTAFS_OK)
         repair_report(r, "%s; it is made anew from the data log%s%s", p->lost,
                       kept ? ", and the damaged one kept as " : "", kept ? strrchr(kept, '/') + 1 : "");
-    if (status == DELTAFS_OK && !r->wish->dry_run)
+    if (status == DELTAFS_OK && !r->options->dry_run)
         status = repair_partition(r, partition, e);
     free(path);
     free(kept);
@@ -419,13 +419,13 @@ static int repair_rebuild(struct repair *r, struct rebuild_job *job, uint8_t *ve
 static int repair_indexes(struct repair *r, struct error *e)
 {
     const struct manifest *m = &r->manifest;
-    uint64_t epochs = m->epoch_count + (repair_is_noted(r) || r->wish->has_label);
-    if (r->wish->has_label && r->committed > epochs && r->committed - epochs > BEHIND_MOST)
+    uint64_t epochs = m->epoch_count + (repair_is_noted(r) || r->options->has_label);
+    if (r->options->has_label && r->committed > epochs && r->committed - epochs > BEHIND_MOST)
         return error_damaged(e, r->path, 0,
                              "an index log tells of %" PRIu64 " epochs, and the manifest of %" PRIu64
                              ": so many lines are not lost, but the log is damaged",
                              r->committed, epochs);
-    if (r->wish->has_label && r->committed > epochs)
+    if (r->options->has_label && r->committed > epochs)
         epochs = r->committed;
     uint64_t n = epochs + 1;
     struct rebuild_job job = {.io = &r->io,
@@ -433,7 +433,7 @@ static int repair_indexes(struct repair *r, struct error *e)
                               .manifest = m,
                               .epochs = epochs,
                               .memory = r->how->memory,
-                              .dry_run = r->wish->dry_run,
+                              .dry_run = r->options->dry_run,
                               .records = calloc(n, sizeof *job.records),
                               .passed = calloc(n, sizeof *job.passed),
                               .has_loss = calloc(n, 1)};
@@ -442,7 +442,7 @@ static int repair_indexes(struct repair *r, struct error *e)
     job.verdict = verdict;
     int status = verdict && job.records && job.passed && job.has_loss ? repair_rebuild(r, &job, verdict, e)
                                                                       : error_no_memory(e, n * 18, "the epochs");
-    if (status == DELTAFS_OK && r->wish->dry_run && repair_is_noted(r))
+    if (status == DELTAFS_OK && r->options->dry_run && repair_is_noted(r))
         repair_report(r, "%s: epoch number %" PRIu64 " has no commit; whether it gets one is seen after that", r->path,
                       m->epoch_count);
     free(verdict);
@@ -525,7 +525,7 @@ static int repair_write_manifest(struct repair *r, struct error *e)
 
     if (status == DELTAFS_OK)
         status = repair_renew(r, e);
-    if (status == DELTAFS_OK && !r->wish->dry_run)
+    if (status == DELTAFS_OK && !r->options->dry_run)
         status = text_repair_replace(&r->io, r->path, MANIFEST_NAME, r->text, r->text_size, kept, e);
     for (char *line = r->mended, *end; status == DELTAFS_OK && line && *line; line = end + 1) {
         end = strchr(line, '\n');
@@ -592,7 +592,7 @@ static int repair_has_grown(struct repair *r)
 {
     struct manifest now = {0};
     struct error ignored;
-    int has_grown = r->wish->dry_run && manifest_read(&r->io, r->path, &now, &ignored) == DELTAFS_OK &&
+    int has_grown = r->options->dry_run && manifest_read(&r->io, r->path, &now, &ignored) == DELTAFS_OK &&
                     now.epoch_count >= r->committed;
 
     manifest_fini(&now);
@@ -606,7 +606,7 @@ static int repair_check_behind(struct repair *r, struct error *e)
     uint64_t n = r->committed - m->epoch_count;
     uint64_t next = m->epoch_count > 0 ? m->epoch[m->epoch_count - 1].label + 1 : 0;
 
-    if (r->committed <= m->epoch_count || r->wish->has_label || r->wish->has_drop_from || repair_has_grown(r))
+    if (r->committed <= m->epoch_count || r->options->has_label || r->options->has_drop_from || repair_has_grown(r))
         return DELTAFS_OK;
     char *log = repair_log_path(r, REPAIR_INDEX, r->committed_in);
     error_set(e, DELTAFS_ERR_DAMAGED,
@@ -626,7 +626,7 @@ static int repair_drop_behind(struct repair *r, struct error *e)
     const struct manifest *m = &r->manifest;
     uint64_t n = r->committed - m->epoch_count;
 
-    if (m->epoch_count > 0 && r->wish->drop_from <= m->epoch[m->epoch_count - 1].label)
+    if (m->epoch_count > 0 && r->options->drop_from <= m->epoch[m->epoch_count - 1].label)
         return error_set(e, DELTAFS_ERR_LABEL,
                          "%s: the logs have all epochs up to that labelled %" PRIu64
                          "; those to be given up are behind it, and their labels are lost: any higher one names them; "
@@ -646,7 +646,7 @@ static int repair_drop(struct repair *r, struct error *e)
     struct manifest *m = &r->manifest;
     const char *why = "";
     int status = repair_find_short_values(r, e);
-    uint64_t first = repair_first_lost(r, &why), from = r->wish->drop_from, count = m->epoch_count;
+    uint64_t first = repair_first_lost(r, &why), from = r->options->drop_from, count = m->epoch_count;
 
     if (status != DELTAFS_OK)
         return status;
@@ -691,7 +691,7 @@ static void repair_report_log(struct repair *r, int log, uint32_t partition)
     uint64_t end = r->is_kept ? p->last_end[log] : p->end[log], size = p->size[log], n = size - end;
     char *path = repair_log_path(r, log, partition);
 
-    if (!path || (log == REPAIR_INDEX && r->manifest.is_closed && !p->lacks_tail) || (p->lost && r->wish->dry_run))
+    if (!path || (log == REPAIR_INDEX && r->manifest.is_closed && !p->lacks_tail) || (p->lost && r->options->dry_run))
         ;
     else if (r->manifest.epoch_count == 0 && !r->is_kept && size > LOG_HEADER_SIZE)
         repair_report(r, "%s: is begun anew, without its %" PRIu64 " bytes: no epoch is committed", path, size);
@@ -734,7 +734,7 @@ static int repair_committed(struct repair *r, struct error *e)
 {
     int status = repair_inspect(r, e);
 
-    if (status == DELTAFS_OK && r->wish->has_drop_from)
+    if (status == DELTAFS_OK && r->options->has_drop_from)
         status = repair_drop(r, e);
     if (status == DELTAFS_OK)
         status = repair_report_bad(r, e);
@@ -753,7 +753,7 @@ static int repair_all(struct repair *r, struct error *e)
     int status = repair_committed(r, e);
 
     /* In a dry run the manifest cannot be read yet, or has other epochs. */
-    int is_early = r->text && r->wish->dry_run;
+    int is_early = r->text && r->options->dry_run;
     if (status == DELTAFS_OK && is_early && !r->is_dropped && repair_is_noted(r))
         repair_report(r, "%s: epoch number %" PRIu64 " has no commit; whether it gets one is seen after that", r->path,
                       r->manifest.epoch_count);
@@ -765,7 +765,7 @@ static int repair_all(struct repair *r, struct error *e)
     }
     if (status == DELTAFS_OK && !is_early)
         status = repair_check_label(r, e);
-    if (status == DELTAFS_OK && r->is_kept && !r->wish->dry_run)
+    if (status == DELTAFS_OK && r->is_kept && !r->options->dry_run)
         status = repair_commit(r, e);
     if (status == DELTAFS_OK && r->is_kept)
         repair_report(r,
@@ -803,7 +803,7 @@ static int repair_goes_on(const struct repair *r)
 {
     uint64_t count = r->manifest.epoch_count + 1;
 
-    return r->is_kept && r->wish->has_label && (r->seen > count || (r->has_noted && r->noted.number >= count));
+    return r->is_kept && r->options->has_label && (r->seen > count || (r->has_noted && r->noted.number >= count));
 }
 
 static void repair_fini(struct repair *r)
@@ -823,15 +823,20 @@ static int repair_close(struct repair *r, struct error *e)
     return status == DELTAFS_OK ? deltafs_close(d) : status;
 }
 
-int repair_directory(const char *path, const struct deltafs_repair_options *wish, const struct repair_how *how,
+int repair_directory(const char *path, const struct deltafs_repair_options *options, const struct repair_how *how,
                      deltafs_repair_fn fn, void *arg, struct error *e)
 {
-    struct repair r = {
-        .path = path, .wish = wish, .how = how, .fn = fn, .arg = arg, .io = io_default(), .short_values = NO_EPOCH};
+    struct repair r = {.path = path,
+                       .options = options,
+                       .how = how,
+                       .fn = fn,
+                       .arg = arg,
+                       .io = io_default(),
+                       .short_values = NO_EPOCH};
     struct error second;
     int status = repair_read_manifest(&r, e);
 
-    if (status == DELTAFS_OK && wish->dry_run) {
+    if (status == DELTAFS_OK && options->dry_run) {
         r.has_noted = lease_find_epoch(&r.io, path, &r.noted);
         repair_report_lease(&r);
     } else if (status == DELTAFS_OK) {
@@ -847,7 +852,7 @@ int repair_directory(const char *path, const struct deltafs_repair_options *wish
     if (status == DELTAFS_OK && repair_goes_on(&r))
         repair_report(&r, "%s: what the logs have behind it stays as it is: 'deltafs repair' says what that is", path);
     else if (status == DELTAFS_OK && !repair_is_sound(&r)) {
-        if (!wish->dry_run)
+        if (!options->dry_run)
             status = repair_close(&r, e);
         if (status == DELTAFS_OK)
             repair_report_ends(&r);

@@ -4,7 +4,7 @@
 #include "repair/repair_parts.h"
 
 /* Only the options lease and memory apply: what else the environment has is for directories that are created. */
-static int repair_set_options(deltafs_options *o, const struct deltafs_repair_options *wish)
+static int repair_set_options(deltafs_options *o, const struct deltafs_repair_options *options)
 {
     char lease[32];
     int status = DELTAFS_OK;
@@ -12,16 +12,16 @@ static int repair_set_options(deltafs_options *o, const struct deltafs_repair_op
     for (int i = 0; i < OPTION_COUNT && status == DELTAFS_OK; i++)
         if (i != OPTION_LEASE && i != OPTION_MEMORY)
             status = deltafs_private_options_reset(o, (enum option_id)i, deltafs_private_thread_error());
-    snprintf(lease, sizeof lease, "%llu", (unsigned long long)wish->lease);
-    if (status == DELTAFS_OK && wish->has_lease)
+    snprintf(lease, sizeof lease, "%llu", (unsigned long long)options->lease);
+    if (status == DELTAFS_OK && options->has_lease)
         status = deltafs_options_set(o, "lease", lease);
     return status;
 }
 
-static int repair_with(const char *path, const struct deltafs_repair_options *wish, deltafs_options *o,
+static int repair_with(const char *path, const struct deltafs_repair_options *options, deltafs_options *o,
                        deltafs_repair_fn fn, void *arg, struct error *e)
 {
-    int status = repair_set_options(o, wish);
+    int status = repair_set_options(o, options);
 
     if (status != DELTAFS_OK)
         return status;
@@ -29,10 +29,10 @@ static int repair_with(const char *path, const struct deltafs_repair_options *wi
     struct repair_how how = {.lease = deltafs_private_options_number(o, OPTION_LEASE),
                              .memory = memory == OPTION_AUTO ? SERIAL_MEMORY_DEFAULT : memory,
                              .options = o};
-    return repair_directory(path, wish, &how, fn, arg, e);
+    return repair_directory(path, options, &how, fn, arg, e);
 }
 
-int deltafs_repair(const char *path, const struct deltafs_repair_options *wish, deltafs_repair_fn fn, void *arg)
+int deltafs_repair(const char *path, const struct deltafs_repair_options *options, deltafs_repair_fn fn, void *arg)
 {
     static const struct deltafs_repair_options plain;
     struct error *e = deltafs_private_thread_error();
@@ -40,11 +40,11 @@ int deltafs_repair(const char *path, const struct deltafs_repair_options *wish, 
 
     if (!path || !*path)
         return error_set(e, DELTAFS_ERR_INVALID, "deltafs_repair: path must be given");
-    if (wish && wish->has_label && wish->has_drop_from)
+    if (options && options->has_label && options->has_drop_from)
         return error_set(e, DELTAFS_ERR_INVALID, "deltafs_repair: a label and epochs to be dropped do not go together");
     int status = deltafs_options_create(&o);
     if (status == DELTAFS_OK)
-        status = repair_with(path, wish ? wish : &plain, o, fn, arg, e);
+        status = repair_with(path, options ? options : &plain, o, fn, arg, e);
     deltafs_options_destroy(o);
     return status;
 }

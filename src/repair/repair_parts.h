@@ -13,7 +13,7 @@ struct repair_how {
 };
 
 /* As deltafs_repair. */
-int repair_directory(const char *path, const struct deltafs_repair_options *wish, const struct repair_how *how,
+int repair_directory(const char *path, const struct deltafs_repair_options *options, const struct repair_how *how,
                      deltafs_repair_fn fn, void *arg, struct error *e);
 
 /* ---- Index logs made anew ---- */

@@ -27,7 +27,7 @@ struct repair_part {
 
 struct repair {
     const char *path;
-    const struct deltafs_repair_options *wish;
+    const struct deltafs_repair_options *options;
     const struct repair_how *how;
     deltafs_repair_fn fn;
     void *arg;

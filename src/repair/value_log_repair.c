@@ -55,7 +55,7 @@ static int walk_open(struct walk *w, struct repair *r, uint32_t writer, struct e
                        .seed = log_seed(r->manifest.uuid),
                        .writer = writer,
                        .at = LOG_HEADER_SIZE};
-    int status = path ? io_file_open(&r->io, path, r->wish->dry_run ? O_RDONLY : O_RDWR, &w->file, e)
+    int status = path ? io_file_open(&r->io, path, r->options->dry_run ? O_RDONLY : O_RDWR, &w->file, e)
                       : error_no_memory(e, 1, "a path");
     free(path);
     return status == DELTAFS_OK ? io_file_size(&w->file, &w->size, e) : status;
@@ -79,8 +79,8 @@ static int repair_values_header(struct repair *r, struct walk *w, struct error *
         log_check_header(&w->file, LOG_KIND_VALUES, w->writer, r->manifest.uuid, &damage) != DELTAFS_ERR_DAMAGED)
         return DELTAFS_OK;
     log_put_header(h, LOG_KIND_VALUES, w->writer, r->manifest.uuid);
-    int status = r->wish->dry_run ? DELTAFS_OK : io_file_write(&w->file, 0, h, sizeof h, e);
-    if (status == DELTAFS_OK && !r->wish->dry_run)
+    int status = r->options->dry_run ? DELTAFS_OK : io_file_write(&w->file, 0, h, sizeof h, e);
+    if (status == DELTAFS_OK && !r->options->dry_run)
         status = io_file_sync(&w->file, e);
     if (status == DELTAFS_OK)
         repair_report(r, "%s; it is written again, from what the manifest says", damage.text);
@@ -148,9 +148,9 @@ static int repair_values_cut(struct repair *r, uint32_t writer, uint64_t end, st
     int status = walk_open(&w, r, writer, e);
     uint64_t n = w.size > end ? w.size - end : 0;
 
-    if (status == DELTAFS_OK && n > 0 && !r->wish->dry_run)
+    if (status == DELTAFS_OK && n > 0 && !r->options->dry_run)
         status = io_file_truncate(&w.file, end, e);
-    if (status == DELTAFS_OK && n > 0 && !r->wish->dry_run)
+    if (status == DELTAFS_OK && n > 0 && !r->options->dry_run)
         status = io_file_sync(&w.file, e);
     if (status == DELTAFS_OK && n > 0)
         repair_report(
