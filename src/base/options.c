@@ -81,13 +81,6 @@ static const struct option_row rows[OPTION_COUNT] = {
          .kind = KIND_COUNT,
          .low = 0,
          .high = UINT64_C(1) << 31},
-    [OPTION_LINK_BUFFER] = {.info = {"link_buffer", "bytes, 1K to 4M, or auto", "auto",
-                                     "size of a message between nodes, at most; less where memory is short; auto: "
-                                     "32K, and up to 128K where nothing else gets less memory for it"},
-                            .kind = KIND_SIZE,
-                            .low = 1 << 10,
-                            .high = 4 << 20,
-                            .automatic = "auto"},
     [OPTION_MEMORY] = {.info = {"memory", "bytes, 8M or more, or auto", "auto",
                                 "what one process may use for buffers and memtables; auto: 3% of the node's memory, "
                                 "shared by its ranks of the job, within 16M to 1G each"},

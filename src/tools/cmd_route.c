@@ -16,7 +16,7 @@ struct route_request {
     deltafs_options *options;
 };
 
-static const char *const table_names[] = {"link_buffer", "memory", "partitions", "route"};
+static const char *const table_names[] = {"memory", "partitions", "route"};
 #define TABLE_NAMES (sizeof table_names / sizeof table_names[0])
 
 static int route_number(const char *name, uint64_t *out)

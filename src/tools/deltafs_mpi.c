@@ -40,7 +40,7 @@ static const char usage[] =
     "    -q, --quiet     no summary\n"
     "deltafs-mpi route --ranks N --per-node M [--json] [OPTION...]\n"
     "    How records would travel in a job of N ranks, M on each node, and what memory that takes. Needs no mpirun.\n"
-    "    OPTION          --route, --memory, --link_buffer, --partitions\n"
+    "    OPTION          --route, --memory, --partitions\n"
     "deltafs-mpi help\n"
     "deltafs-mpi --version\n"
     "\nExit codes: 0 done; 2 usage; 3 input, output or damage.\n";

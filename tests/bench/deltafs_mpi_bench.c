@@ -123,7 +123,8 @@ static void course_open_shuffle(struct course *c, enum contender which, enum rou
 {
     struct plan plan;
     struct error e;
-    struct plan_options wish = {.kind = kind, .memory = MEMORY, .partitions = (uint32_t)c->ranks};
+    struct plan_options wish = {
+        .kind = kind, .memory = MEMORY, .message = c->set->message, .partitions = (uint32_t)c->ranks};
     struct shuffle_config config = {.plan = &plan,
                                     .rank = c->topology.rank,
                                     .ranks = (uint32_t)c->ranks,
@@ -137,7 +138,6 @@ static void course_open_shuffle(struct course *c, enum contender which, enum rou
         (c->topology.layout.nodes == 1 || c->topology.layout.nodes == c->topology.layout.ranks))
         if (kind == ROUTER_3HOP || c->topology.layout.nodes < 4)
             return; /* the same as direct */
-    plan_wish_message(&wish, c->set->message > 0 ? c->set->message : OPTION_AUTO);
     MPI_Comm_dup(c->topology.comm, &config.comm);
     if (plan_make(&plan, &c->topology.layout, &wish, &e) != DELTAFS_OK ||
         shuffle_create(&config, &c->shuffle[which], &e) != DELTAFS_OK ||

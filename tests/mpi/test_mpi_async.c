@@ -157,7 +157,7 @@ static void test_failing_disk(const char *name, const char *options, int bad, ui
 /* One rank waits, the others end, or the reverse; with a pending epoch, or none. */
 static void test_mismatch(const char *name, int waiter_is_alone, int has_pending, uint32_t records)
 {
-    deltafs_dir *dir = begin(name, "value_size=40 memory=8M sync=none commit=async link_buffer=4K", 300);
+    deltafs_dir *dir = begin(name, "value_size=40 memory=8M sync=none commit=async", 300);
     int waits = (check_rank == check_ranks - 1) == waiter_is_alone;
 
     plan_epoch(&plan, dir, 0);

@@ -24,13 +24,13 @@ static struct plan plan;
 static deltafs_dir *begin(const char *name)
 {
     deltafs_dir *dir = NULL;
-    deltafs_options *o = check_options("value_size=8 memory=8M link_buffer=1K sync=none");
+    deltafs_options *o = check_options("value_size=8 memory=8M sync=none");
 
     check_about("%s", name);
     plan = (struct plan){.seed = 5,
                          .ranks = check_ranks,
                          .value_size = 8,
-                         .message = 1024,
+                         .message = 32 << 10,
                          .records = 500,
                          .subfiles = 300,
                          .epochs = 8,
@@ -165,7 +165,7 @@ static void test_half_made(void)
 {
     char name[64];
     deltafs_dir *dir = begin("half-made");
-    deltafs_options *o = check_options("memory=8M link_buffer=1K sync=none");
+    deltafs_options *o = check_options("memory=8M sync=none");
 
     CHECK_STATUS(DELTAFS_OK, deltafs_close(dir), NULL);
     snprintf(name, sizeof name, "half-made/%02x/p%08x.index", last, last);
@@ -241,7 +241,6 @@ static void test_create_options(void)
 
     create_fails(DELTAFS_ERR_SCHEMA, path, "schema=a:f4 value_size=8");
     create_fails(DELTAFS_ERR_MEMORY, path, "memory=8M partitions=8192");
-    create_fails(DELTAFS_ERR_MEMORY, path, "memory=8M block=1M link_buffer=4M");
     create_fails(DELTAFS_ERR_MEMORY, path, "memory=8M block=1M value_size=any");
     /* Of the environment only rank 0's counts. */
     if (check_rank == 0)

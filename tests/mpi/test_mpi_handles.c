@@ -7,11 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include "test_mpi_check.h"
+#include "test_mpi_message.h"
 #include "test_mpi_plan.h"
 #include "test_mpi_slow.h"
 
 #define EPOCHS  2
 #define SLOW_MS 20
+#define MESSAGE 4096
 
 static const char *folder;
 static uint32_t records;
@@ -27,7 +29,7 @@ struct written {
 static void open_route(struct written *w, const char *name, MPI_Comm comm, uint64_t seed, int64_t value_size,
                        const char *route, const char *nodes)
 {
-    deltafs_options *o = check_options("memory=8M link_buffer=4K sync=none");
+    deltafs_options *o = check_options("memory=8M sync=none");
     char size[24] = "any";
 
     CHECK_STATUS(DELTAFS_OK, deltafs_options_set(o, "route", route), NULL);
@@ -38,7 +40,7 @@ static void open_route(struct written *w, const char *name, MPI_Comm comm, uint6
     CHECK_STATUS(DELTAFS_OK, deltafs_options_set(o, "value_size", size), NULL);
     *w = (struct written){.plan = {.seed = seed,
                                    .value_size = value_size,
-                                   .message = 4096,
+                                   .message = MESSAGE,
                                    .records = value_size < 0 ? records / 20 : records,
                                    .subfiles = records,
                                    .epochs = EPOCHS,
@@ -225,6 +227,7 @@ int main(int argc, char **argv)
     if (!CHECK(argc == 3))
         return check_end();
     slow_install();
+    limit_message(MESSAGE);
     folder = argv[1];
     records = (uint32_t)strtoul(argv[2], NULL, 10);
     test_info();

@@ -64,10 +64,10 @@ int main(int argc, char **argv)
         return check_end();
     folder = argv[1];
     mismatch("nothing-appended", "memory=8M sync=none", 1, 0, 0);
-    mismatch("closer-alone", "memory=8M sync=none link_buffer=1K", 1, 5000, 0);
-    mismatch("ender-alone", "memory=8M sync=none link_buffer=4K", 0, 5000, 0);
-    mismatch("long-messages", "memory=24M sync=none link_buffer=256K", 1, 5000, 0);
-    mismatch("appends-on", "memory=8M sync=none link_buffer=4K", 1, 5000, 1);
+    mismatch("closer-alone", "memory=8M sync=none", 1, 5000, 0);
+    mismatch("ender-alone", "memory=8M sync=none", 0, 5000, 0);
+    mismatch("long-messages", "memory=24M sync=none", 1, 5000, 0);
+    mismatch("appends-on", "memory=8M sync=none", 1, 5000, 1);
     check_about("at the end");
     return check_end();
 }

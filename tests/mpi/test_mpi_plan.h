@@ -30,7 +30,7 @@ struct plan {
     uint64_t seed;
     int ranks;
     int64_t value_size; /* -1: sizes differ, with many that end where a message ends */
-    size_t message;     /* bytes: the option link_buffer */
+    size_t message;     /* bytes, of one between nodes */
     size_t chunk;       /* of a ring; 0: not known */
     int has_long;       /* of sizes that differ, every fourth is long: up to 1 MiB */
     enum plan_skew skew;

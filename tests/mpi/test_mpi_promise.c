@@ -16,6 +16,7 @@
 #include "mpi/shuffle/shuffle.h"
 #include "mpi/shuffle/topology.h"
 #include "test_mpi_check.h"
+#include "test_mpi_message.h"
 
 #define MEMORY   "96M"        /* the shuffle gets 12 */
 #define VALUE    1000         /* bytes */
@@ -25,7 +26,7 @@
 struct promise {
     const char *route;
     uint32_t nodes;      /* 0: one rank on each */
-    uint64_t message;    /* 0: auto */
+    uint64_t message;    /* 0: as the library has it */
     uint32_t partitions; /* 0: as many as ranks */
     const char *memory;
 };
@@ -128,18 +129,16 @@ static void check_grown(const struct plan *p, double grown, double planned)
 /* Options of a case; *wish gets what deltafs_mpi_create makes of them. */
 static deltafs_options *make_options(const struct promise *promise, struct plan_options *wish)
 {
-    char text[200], message[24] = "auto";
+    char text[200];
 
-    if (promise->message > 0)
-        snprintf(message, sizeof message, "%llu", (unsigned long long)promise->message);
-    snprintf(text, sizeof text, "route=%s link_buffer=%s memory=%s partitions=%u", promise->route, message,
-             promise->memory, promise->partitions ? promise->partitions : (unsigned)check_ranks);
-    check_about("%s, %u nodes", text, promise->nodes);
+    snprintf(text, sizeof text, "route=%s memory=%s partitions=%u", promise->route, promise->memory,
+             promise->partitions ? promise->partitions : (unsigned)check_ranks);
+    check_about("%s, %u nodes, messages of %llu", text, promise->nodes, (unsigned long long)promise->message);
+    limit_message(promise->message);
     deltafs_options *o = check_options(text);
     *wish = (struct plan_options){.kind = (enum router_kind)deltafs_private_options_number(o, OPTION_ROUTE),
                                   .memory = plan_budget(deltafs_private_options_number(o, OPTION_MEMORY)),
                                   .partitions = (uint32_t)deltafs_private_options_number(o, OPTION_PARTITIONS)};
-    plan_wish_message(wish, deltafs_private_options_number(o, OPTION_LINK_BUFFER));
     return o;
 }
 

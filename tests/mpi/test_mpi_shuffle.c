@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "test_mpi_check.h"
+#include "test_mpi_message.h"
 #include "test_mpi_plan.h"
 
 /* Of all ranks in an epoch: */
@@ -52,7 +53,7 @@ static void case_make_layout(uint64_t number, struct plan *p, const char *memory
 
     snprintf(options, n, " route=%s nodes=%u", route, nodes);
     /* About, where the shares are uneven. */
-    snprintf(text, sizeof text, "route=%s link_buffer=%zu %s", route, p->message, memory);
+    snprintf(text, sizeof text, "route=%s %s", route, memory);
     deltafs_options *o = check_options(text);
     CHECK_STATUS(DELTAFS_OK, deltafs_mpi_route((uint64_t)check_ranks, per_node, o, &r), NULL);
     deltafs_options_destroy(o);
@@ -70,7 +71,7 @@ static int64_t case_value_size(uint64_t number)
 static void case_make(uint64_t number, unsigned scale, struct plan *p, char *options, size_t n)
 {
     static const char *const partitions[] = {"auto", "1", "2", "5", "64"};
-    static const char *const messages[] = {"1500", "4096", "32768"};
+    static const size_t messages[] = {1500, 4096, 32768};
     uint64_t seed = plan_random(number, (uint64_t)check_ranks), message = plan_random(seed, 4) % 5;
     char value_size[24] = "any", memory[24], layout[64] = "";
 
@@ -79,20 +80,21 @@ static void case_make(uint64_t number, unsigned scale, struct plan *p, char *opt
     *p = (struct plan){.seed = seed,
                        .ranks = check_ranks,
                        .value_size = case_value_size(number),
-                       .message = (size_t)atoi(messages[message]),
+                       .message = messages[message],
                        .has_long = is_any_layout && number % 8 == 4,
                        .skew = (enum plan_skew)((is_any_layout ? plan_random(seed, 11) : number / 6) % PLAN_SKEWS),
                        .keys = (enum plan_keys)(plan_random(seed, 6) % PLAN_KEYS),
                        .epochs = 2 + (uint32_t)(plan_random(seed, 7) % 2),
                        .slow_rank = scale == 0 ? (int)(seed % (uint64_t)check_ranks) : -1};
+    limit_message(p->message);
     if (is_any_layout)
         case_make_layout(number, p, memory, layout, sizeof layout);
     p->records = case_records(number, p, scale);
     p->subfiles = 1 + p->records * (uint32_t)check_ranks / (1 + (uint32_t)(plan_random(seed, 8) % 6));
     if (p->value_size >= 0)
         snprintf(value_size, sizeof value_size, "%lld", (long long)p->value_size);
-    snprintf(options, n, "value_size=%s partitions=%s link_buffer=%s %s sync=%s codec=%s layout=%s%s", value_size,
-             partitions[(number + number / 5) % 5], messages[message], memory, number % 8 == 0 ? "commit" : "none",
+    snprintf(options, n, "value_size=%s partitions=%s %s sync=%s codec=%s layout=%s%s", value_size,
+             partitions[(number + number / 5) % 5], memory, number % 8 == 0 ? "commit" : "none",
              number % 7 == 0 ? "none" : "snappy", plan_random(seed, 12) % 3 ? "partitioned" : "local", layout);
 }
 
@@ -103,8 +105,8 @@ static void case_run(uint64_t number, unsigned scale, const char *folder)
     deltafs_dir *dir = NULL;
 
     case_make(number, scale, &p, options, sizeof options);
-    check_about("case %llu (%s; skew %d, keys %d, %u records, %u subfiles)", (unsigned long long)number, options,
-                p.skew, p.keys, p.records, p.subfiles);
+    check_about("case %llu (%s; messages of %zu, skew %d, keys %d, %u records, %u subfiles)",
+                (unsigned long long)number, options, p.message, p.skew, p.keys, p.records, p.subfiles);
     snprintf(name, sizeof name, "case%llu", (unsigned long long)number);
     deltafs_options *o = check_options(options);
     CHECK_STATUS(DELTAFS_OK, deltafs_mpi_create(MPI_COMM_WORLD, check_path(folder, name), o, &dir), NULL);

@@ -14,11 +14,13 @@
 #include <string.h>
 #include "directory/format/partition.h"
 #include "test_mpi_check.h"
+#include "test_mpi_message.h"
 #include "test_mpi_slow.h"
 
 #define STALL_MS  2000
 #define SLACK_MIB 2 /* that the peak may grow by: the C library's, MPI's */
 
+#define MESSAGE      2048    /* bytes */
 #define VALUE        200     /* bytes */
 #define VALUE_MOST   240     /* where a test asks for others */
 #define ALL_RECORDS  400000u /* 80 MB: ten times what a rank may use */
@@ -108,8 +110,7 @@ static void test_directory(const char *folder, const char *route, int nodes, int
     char text[256], name[32];
 
     check_about("route=%s nodes=%d, rank %d stalls", route, nodes, stalled);
-    snprintf(text, sizeof text,
-             "route=%s nodes=%d link_buffer=2K memory=" MEMORY_LIMIT " sync=none codec=none value_size=%d", route,
+    snprintf(text, sizeof text, "route=%s nodes=%d memory=" MEMORY_LIMIT " sync=none codec=none value_size=%d", route,
              nodes, VALUE);
     snprintf(name, sizeof name, "%s-%d", route, nodes);
     deltafs_options *o = check_options(text);
@@ -203,8 +204,7 @@ static void test_gate(const char *folder, const char *place, size_t size)
     check_about("layout=%s, values of %zu: rank %d stalls until the others have passed it", place, size, stalled);
     open_board(&window);
     snprintf(text, sizeof text,
-             "layout=%s route=3hop nodes=2 link_buffer=2K memory=" MEMORY_LIMIT " sync=none codec=none value_size=%zu",
-             place, size);
+             "layout=%s route=3hop nodes=2 memory=" MEMORY_LIMIT " sync=none codec=none value_size=%zu", place, size);
     snprintf(name, sizeof name, "%s-%zu", place, size);
     deltafs_options *o = check_options(text);
     CHECK_STATUS(DELTAFS_OK, deltafs_mpi_create(MPI_COMM_WORLD, check_path(folder, name), o, &dir), NULL);
@@ -233,8 +233,8 @@ static void test_two(const char *folder)
 
     check_about("rank %d stalls at an epoch's end, until the others have passed it in another directory", stalled);
     open_board(&window);
-    deltafs_options *o = check_options("route=3hop nodes=2 link_buffer=2K memory=" MEMORY_LIMIT
-                                       " sync=none codec=none value_size=200 commit=async");
+    deltafs_options *o =
+        check_options("route=3hop nodes=2 memory=" MEMORY_LIMIT " sync=none codec=none value_size=200 commit=async");
     CHECK_STATUS(DELTAFS_OK, deltafs_mpi_create(MPI_COMM_WORLD, check_path(folder, "other"), o, &other), NULL);
     CHECK_STATUS(DELTAFS_OK, deltafs_options_set(o, "layout", "local"), NULL);
     CHECK_STATUS(DELTAFS_OK, deltafs_mpi_create(MPI_COMM_WORLD, check_path(folder, "values"), o, &local), NULL);
@@ -262,6 +262,7 @@ int main(int argc, char **argv)
     if (!CHECK(argc == 2 && check_ranks >= 4))
         return check_end();
     slow_install();
+    limit_message(MESSAGE);
     test_gate(argv[1], "partitioned", VALUE);
     test_gate(argv[1], "local", VALUE);
     /* Of which a block is four times as long as it is asked to be. */

@@ -303,7 +303,7 @@ static void check_plan(const struct plan *p, const struct plan_options *wish)
 
     CHECK(wish->kind == ROUTER_AUTO || p->router.kind == wish->kind);
     CHECK(p->router.kind != ROUTER_AUTO && p->partitions == wish->partitions);
-    uint64_t longest = wish->longest > wish->message ? wish->longest : wish->message;
+    uint64_t longest = wish->message > 0 ? wish->message : 128 << 10;
     CHECK(p->message > 0 && p->message <= longest && p->chunk >= 512 && p->chunk % 8 == 0);
     for (uint32_t rank = 0; rank < l->ranks; rank += step) {
         CHECK(plan_bytes(p, rank) <= wish->memory);
@@ -469,8 +469,8 @@ static void test_plans_beyond(void **state)
     CHECK(p.message == 16384);
 }
 
-/* Without the option, messages are longer where all else is as it is with 32 KiB, and 12 MiB are enough: as long as
- * they can be. */
+/* Messages that have no limit are longer where all else is as it is with 32 KiB, and 12 MiB are enough: as long as they
+ * can be. */
 static void check_longer(const struct layout *l, enum router_kind kind, uint64_t memory)
 {
     struct plan_options wish = {.kind = kind, .memory = memory, .partitions = l->ranks}, given = wish;
@@ -478,9 +478,7 @@ static void check_longer(const struct layout *l, enum router_kind kind, uint64_t
     struct plan p, one, next;
     struct error e;
 
-    plan_wish_message(&wish, OPTION_AUTO);
-    plan_wish_message(&given, 32 << 10);
-    CHECK(wish.message == 32 << 10 && wish.longest == 128 << 10 && given.message == 32 << 10 && given.longest == 0);
+    given.message = 32 << 10;
     int status = plan_make(&p, l, &wish, &e);
     CHECK_IS(plan_make(&one, l, &given, &e), status);
     if (status != DELTAFS_OK)
@@ -506,7 +504,6 @@ static void test_plans_longer(void **state)
     struct error e;
 
     (void)state;
-    plan_wish_message(&wish, OPTION_AUTO);
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         l = layout_even(sizes[i][0], sizes[i][1]);
         for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++)

@@ -225,8 +225,6 @@ any_options() {
     export DELTAFS_CODEC="$picked"
     one_of auto direct 3hop grid
     export DELTAFS_ROUTE="$picked"
-    one_of 1K 32K
-    export DELTAFS_LINK_BUFFER="$picked"
     one_of 10M 12M 24M
     export DELTAFS_MEMORY="$picked"
     said="$mpiexec, $ranks ranks, $(env | grep '^DELTAFS_[A-Z]*=' | sort | tr '\n' ' ')"

@@ -36,7 +36,7 @@ done
 reversed=$(ls -r "$work"/dumps/p.*)
 # shellcheck disable=SC2086
 expect 0 import 2 --format=vpic --output "$work/odd" -q --partitions 5 --codec none --memory 8M --block 256 \
-    --sync none --link_buffer 1K $reversed
+    --sync none $reversed
 [ ! -s "$work/out" ] || fail "--quiet prints a summary"
 check odd 5
 DELTAFS_PARTITIONS=4 DELTAFS_BLOCK=64K expect 0 import 3 -q --format vpic -o "$work/env" "$work"/dumps/p.*

@@ -17,7 +17,7 @@ for command in get scan info verify repair ls stat cat cp flatten rm; do
     stdout_has "deltafs $command"
 done
 expect 0 "$deltafs" help options
-for option in block codec link_buffer memory partitions schema sync value_size; do
+for option in block codec memory partitions schema sync value_size; do
     grep -q "^  $option " "$work/out" || fail "help options does not list $option"
 done
 [ "$(grep -c '^  [a-z]' "$work/out")" -eq "$(grep -c "takes .*; default '.*'" "$work/out")" ] || fail "help options"

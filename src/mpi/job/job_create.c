@@ -52,7 +52,6 @@ static int job_make_plan(struct job_plan *plan, const struct job_call *call, int
     plan->nodes = nodes == OPTION_AUTO ? 0 : (uint32_t)nodes;
     plan->wish = (struct plan_options){.kind = (enum router_kind)deltafs_private_options_number(o, OPTION_ROUTE),
                                        .partitions = plan->config.partitions};
-    plan_wish_message(&plan->wish, deltafs_private_options_number(o, OPTION_LINK_BUFFER));
     plan->path_size = (uint32_t)strlen(call->path) + 1;
     plan->schema_size = (uint32_t)strlen(plan->config.schema) + 1;
     return DELTAFS_OK;

@@ -1,4 +1,3 @@
-#include "base/options.h"
 #include "base/simd_stream.h"
 #include "mpi/shuffle/channel.h"
 #include "mpi/shuffle/plan.h"
@@ -20,12 +19,6 @@ static const enum router_stage stages[] = {STAGE_OUT, STAGE_VIA, STAGE_MID, STAG
 uint64_t plan_budget(uint64_t memory)
 {
     return memory / BUDGET_SHARE;
-}
-
-void plan_wish_message(struct plan_options *wish, uint64_t option)
-{
-    wish->message = option == OPTION_AUTO ? MESSAGE_AUTO : option;
-    wish->longest = option == OPTION_AUTO ? MESSAGE_LONG : 0;
 }
 
 uint64_t plan_ring(const struct plan *p)
@@ -155,7 +148,8 @@ static int plan_refuse(const struct plan *p, const struct plan_options *wish, st
 static int plan_choose(struct plan *p, const struct layout *l, const struct plan_options *wish, uint64_t most)
 {
     static const enum router_kind kinds[] = {ROUTER_DIRECT, ROUTER_3HOP, ROUTER_GRID};
-    uint64_t good = wish->message < MESSAGE_GOOD ? plan_message(wish->message) : MESSAGE_GOOD;
+    uint64_t message = wish->message > 0 ? wish->message : MESSAGE_AUTO;
+    uint64_t good = message < MESSAGE_GOOD ? plan_message(message) : MESSAGE_GOOD;
     struct plan best = {0}, next = {.partitions = wish->partitions};
     int fits = 0;
 
@@ -163,7 +157,7 @@ static int plan_choose(struct plan *p, const struct layout *l, const struct plan
         if (wish->kind != ROUTER_AUTO && wish->kind != kinds[i])
             continue;
         next.router = router_make(kinds[i], l, 1);
-        int next_fits = plan_fit(&next, wish->message, most);
+        int next_fits = plan_fit(&next, message, most);
         if (best.message == 0 || next_fits > fits || (next_fits && next.message > best.message) ||
             (!fits && plan_most_bytes(&next) < plan_most_bytes(&best))) {
             best = next;
@@ -177,12 +171,12 @@ static int plan_choose(struct plan *p, const struct layout *l, const struct plan
 }
 
 /* Longer messages, where all else has the most that it can have. */
-static void plan_lengthen(struct plan *p, const struct plan_options *wish, uint64_t most)
+static void plan_lengthen(struct plan *p, uint64_t most)
 {
-    if (p->message < plan_message(wish->message) || p->chunk < CHUNK_MAX || p->buffers < PLAN_BUFFERS_MAX ||
+    if (p->message < MESSAGE_AUTO || p->chunk < CHUNK_MAX || p->buffers < PLAN_BUFFERS_MAX ||
         p->router.pairs < plan_pairs(&p->router))
         return;
-    for (struct plan next = *p; 2 * (uint64_t)next.message <= wish->longest; *p = next) {
+    for (struct plan next = *p; 2 * next.message <= MESSAGE_LONG; *p = next) {
         next.message *= 2;
         if (plan_most_bytes(&next) > most)
             return;
@@ -194,8 +188,8 @@ int plan_make(struct plan *p, const struct layout *l, const struct plan_options 
     uint64_t good = wish->memory < BUDGET_GOOD ? wish->memory : BUDGET_GOOD;
     int fits = plan_choose(p, l, wish, good);
 
-    if (fits)
-        plan_lengthen(p, wish, good);
+    if (fits && wish->message == 0)
+        plan_lengthen(p, good);
     if (!fits && wish->memory > BUDGET_GOOD)
         fits = plan_choose(p, l, wish, wish->memory);
     return fits ? DELTAFS_OK : plan_refuse(p, wish, e);

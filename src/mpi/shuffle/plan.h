@@ -18,13 +18,10 @@ const char *plan_route_name(enum router_kind kind);
 struct plan_options {
     enum router_kind kind;
     uint64_t memory;     /* bytes that a rank may use for all this */
-    uint64_t message;    /* bytes of a message between nodes, at most */
-    uint64_t longest;    /* the same, where nothing else has to be less for it; below `message`: it is not asked for */
+    uint64_t message;    /* bytes of a message between nodes, at most; 0: 32 KiB, and up to 128 KiB where nothing else
+                          * gets less memory for it. Tests and the benchmark set it. */
     uint32_t partitions; /* of the directory */
 };
-
-/* The option link_buffer as a wish. */
-void plan_wish_message(struct plan_options *wish, uint64_t option);
 
 struct plan {
     struct router router;

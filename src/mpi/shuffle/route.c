@@ -23,7 +23,6 @@ int deltafs_mpi_route(uint64_t ranks, uint64_t per_node, const deltafs_options *
     struct plan_options wish = {.kind = (enum router_kind)deltafs_private_options_number(o, OPTION_ROUTE),
                                 .memory = plan_budget(memory == OPTION_AUTO ? PLAN_MEMORY_AUTO_MAX : memory),
                                 .partitions = (uint32_t)(partitions == OPTION_AUTO ? ranks : partitions)};
-    plan_wish_message(&wish, deltafs_private_options_number(o, OPTION_LINK_BUFFER));
     int status = plan_make(&p, &l, &wish, e);
     deltafs_options_destroy(defaults);
     if (status != DELTAFS_OK)
