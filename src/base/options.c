@@ -88,13 +88,6 @@ static const struct option_row rows[OPTION_COUNT] = {
                        .low = 8 << 20,
                        .high = UINT64_C(1) << 42,
                        .automatic = "auto"},
-    [OPTION_NODES] = {.info = {"nodes", "1 to 1048576, or auto", "auto",
-                               "cut the ranks into so many shares, which are taken for nodes; auto: nodes as MPI has "
-                               "them"},
-                      .kind = KIND_COUNT,
-                      .low = 1,
-                      .high = 1 << 20,
-                      .automatic = "auto"},
     [OPTION_PARTITIONS] = {.info = {"partitions", "1 to 1048576, or auto", "auto",
                                     "slices of the key space, each with a log of its own; auto: as many as ranks"},
                            .kind = KIND_COUNT,

@@ -28,6 +28,7 @@
 #include "mpi/shuffle/locality.h"
 #include "mpi/shuffle/shuffle.h"
 #include "mpi/shuffle/topology.h"
+#include "test_mpi_nodes.h"
 
 #define MEMORY     (12u << 20) /* bytes for a shuffle */
 #define RUNS_MOST  99
@@ -41,7 +42,6 @@ struct setting {
     int runs;
     size_t records; /* of a rank */
     size_t value;
-    uint32_t nodes;
     uint64_t message; /* bytes, of one between nodes; 0: as the library has it */
     const char *rows, *only, *over;
 };
@@ -326,7 +326,6 @@ int main(int argc, char **argv)
     struct setting set = {.runs = (int)parse(argc, argv, "--runs", 5),
                           .records = (size_t)parse(argc, argv, "--records", 400000),
                           .value = (size_t)parse(argc, argv, "--value", 40),
-                          .nodes = (uint32_t)parse(argc, argv, "--nodes", 0),
                           .message = (uint64_t)parse(argc, argv, "--message", 0),
                           .over = ""};
     for (int i = 1; i + 1 < argc; i += 2) {
@@ -347,7 +346,8 @@ int main(int argc, char **argv)
     MPI_Comm_size(comm, &c->ranks);
     struct agree a = {.comm = comm, .ranks = c->ranks, .wait = give_way, .arg = c};
     MPI_Comm_rank(comm, &a.rank);
-    if (topology_init(&c->topology, &a, set.nodes, &e) != DELTAFS_OK)
+    pretend_nodes((int)parse(argc, argv, "--nodes", 0));
+    if (topology_init(&c->topology, &a, &e) != DELTAFS_OK)
         bench_die("%s", e.text);
     c->rank = (int)c->topology.rank;
     course_fill(c);

@@ -286,7 +286,7 @@ static void make_texts(const char *folder)
                                         "block\n4K",
                                         "3\n0x1fffffffffffffff",
                                         "schema\na:<u8,b.c_d:V1048576",
-                                        "nodes\n18446744073709551616"};
+                                        "threads\n18446744073709551616"};
     static const char *const commands[] = {"get\nn\n1\n0x2\n--epochs\n9:19",
                                            "get\nb\n--hex\n0061\n--format\njson",
                                            "scan\nn\n--format\ncsv",

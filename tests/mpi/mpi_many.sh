@@ -10,6 +10,6 @@ nodes=$((ranks >= 64 ? 16 : 6))
 
 has_sanitizers && skip "sanitizers need memory of their own"
 fresh
-check "$ranks" ./test_mpi_many "$data" auto auto "$records"
+check "$ranks" ./test_mpi_many "$data" auto 0 "$records"
 check "$ranks" ./test_mpi_many "$data" 3hop "$nodes" "$records"
 check "$ranks" ./test_mpi_promise 3hop "$nodes" 8M

@@ -5,14 +5,14 @@
 
 for nodes in 1 2; do
     fresh
-    DELTAFS_NODES=$nodes
-    export DELTAFS_NODES
+    DELTAFS_TEST_NODES=$nodes
+    export DELTAFS_TEST_NODES
     check 2 ./test_mpi_progress "$data" thread
-    unset DELTAFS_NODES
+    unset DELTAFS_TEST_NODES
 done
 fresh
-DELTAFS_NODES=2 DELTAFS_ROUTE=3hop
-export DELTAFS_NODES DELTAFS_ROUTE
+DELTAFS_TEST_NODES=2 DELTAFS_ROUTE=3hop
+export DELTAFS_TEST_NODES DELTAFS_ROUTE
 check 4 ./test_mpi_progress "$data" thread
 fresh
 printf '0123456789abcdef' >"$work/records"

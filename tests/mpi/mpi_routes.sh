@@ -1,5 +1,5 @@
 #!/bin/sh
-# The shuffle against its oracle by all routes, on ranks cut into any number of nodes.
+# The shuffle against its oracle by all routes, on any number of nodes.
 . "$top_srcdir/tests/support/lib.sh"
 . "$top_srcdir/tests/support/mpi_lib.sh"
 

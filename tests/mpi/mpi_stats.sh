@@ -8,10 +8,10 @@
 stats() {
     fresh
     rm -f "$work/stats"
-    DELTAFS_STATS=$work/stats DELTAFS_NODES=$2 DELTAFS_ROUTE=$3
-    export DELTAFS_STATS DELTAFS_NODES DELTAFS_ROUTE
+    DELTAFS_STATS=$work/stats DELTAFS_TEST_NODES=$2 DELTAFS_ROUTE=$3
+    export DELTAFS_STATS DELTAFS_TEST_NODES DELTAFS_ROUTE
     check "$1" ./test_mpi_shuffle "$data" 4 2
-    unset DELTAFS_STATS DELTAFS_NODES DELTAFS_ROUTE
+    unset DELTAFS_STATS DELTAFS_TEST_NODES DELTAFS_ROUTE
     $PYTHON3 "$top_srcdir/tests/mpi/check_stats.py" "$work/stats" "$1" "$2" "$3" || fail "stats of $1 ranks, $2 nodes, $3"
 }
 stats 1 1 auto

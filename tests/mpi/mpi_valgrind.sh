@@ -17,6 +17,6 @@ valgrind() {
 valgrind 1 ./test_mpi_errors "$data"
 valgrind 2 ./test_mpi_errors "$data"
 valgrind 2 ./test_mpi_shuffle "$data" 0 6 5
-DELTAFS_NODES=2 DELTAFS_ROUTE=3hop
-export DELTAFS_NODES DELTAFS_ROUTE
+DELTAFS_TEST_NODES=2 DELTAFS_ROUTE=3hop
+export DELTAFS_TEST_NODES DELTAFS_ROUTE
 valgrind 3 ./test_mpi_shuffle "$data" 0 4 5

@@ -8,6 +8,7 @@
 #include <string.h>
 #include "test_mpi_check.h"
 #include "test_mpi_message.h"
+#include "test_mpi_nodes.h"
 #include "test_mpi_plan.h"
 #include "test_mpi_slow.h"
 
@@ -27,13 +28,12 @@ struct written {
 };
 
 static void open_route(struct written *w, const char *name, MPI_Comm comm, uint64_t seed, int64_t value_size,
-                       const char *route, const char *nodes)
+                       const char *route, int nodes)
 {
     deltafs_options *o = check_options("memory=8M sync=none");
     char size[24] = "any";
 
     CHECK_STATUS(DELTAFS_OK, deltafs_options_set(o, "route", route), NULL);
-    CHECK_STATUS(DELTAFS_OK, deltafs_options_set(o, "nodes", nodes), NULL);
 
     if (value_size >= 0)
         snprintf(size, sizeof size, "%lld", (long long)value_size);
@@ -48,13 +48,14 @@ static void open_route(struct written *w, const char *name, MPI_Comm comm, uint6
     snprintf(w->name, sizeof w->name, "%s", name);
     MPI_Comm_rank(comm, &w->rank);
     MPI_Comm_size(comm, &w->plan.ranks);
+    pretend_nodes(nodes);
     CHECK_STATUS(DELTAFS_OK, deltafs_mpi_create(comm, check_path(folder, name), o, &w->dir), NULL);
     deltafs_options_destroy(o);
 }
 
 static void open_one(struct written *w, const char *name, MPI_Comm comm, uint64_t seed, int64_t value_size)
 {
-    open_route(w, name, comm, seed, value_size, "auto", "auto");
+    open_route(w, name, comm, seed, value_size, "auto", 0);
 }
 
 static void append(struct written *w, uint32_t epoch)
@@ -127,9 +128,9 @@ static void test_routes(void)
 
     check_about("three directories with routes of their own, one rank slow");
     slow_writes(check_rank == check_ranks / 2 ? SLOW_MS : 0);
-    open_route(&w[0], "direct", MPI_COMM_WORLD, 11, 8, "direct", "2");
-    open_route(&w[1], "3hop", MPI_COMM_WORLD, 12, 40, "3hop", check_ranks > 2 ? "2" : "auto");
-    open_route(&w[2], "grid", MPI_COMM_WORLD, 13, -1, "grid", check_ranks > 3 ? "4" : "auto");
+    open_route(&w[0], "direct", MPI_COMM_WORLD, 11, 8, "direct", 2);
+    open_route(&w[1], "3hop", MPI_COMM_WORLD, 12, 40, "3hop", check_ranks > 2 ? 2 : 0);
+    open_route(&w[2], "grid", MPI_COMM_WORLD, 13, -1, "grid", check_ranks > 3 ? 4 : 0);
     check_require();
     for (uint32_t epoch = 0; epoch < EPOCHS; epoch++) {
         for (int i = 0; i < DIRS; i++)
@@ -145,18 +146,18 @@ static void test_routes(void)
 
 /* One rank makes a second directory while the others are still amid their appends to the first, more of them than fit
  * on their way: who waits for ranks to come must serve those that have not. */
-static void test_create_early(const char *nodes)
+static void test_create_early(int nodes)
 {
     struct written a, b;
 
-    check_about("a directory is made while others append, %s nodes", nodes);
-    open_route(&a, strcmp(nodes, "1") == 0 ? "early-a1" : "early-a2", MPI_COMM_WORLD, 21, 1000, "auto", nodes);
+    check_about("a directory is made while others append, %d nodes", nodes);
+    open_route(&a, nodes == 1 ? "early-a1" : "early-a2", MPI_COMM_WORLD, 21, 1000, "auto", nodes);
     check_require();
     for (uint32_t epoch = 0; epoch < EPOCHS; epoch++) {
         if (check_rank > 0)
             append(&a, epoch);
         if (epoch == 0)
-            open_one(&b, strcmp(nodes, "1") == 0 ? "early-b1" : "early-b2", MPI_COMM_WORLD, 22, 8);
+            open_one(&b, nodes == 1 ? "early-b1" : "early-b2", MPI_COMM_WORLD, 22, 8);
         if (check_rank == 0)
             append(&a, epoch);
         append(&b, epoch);
@@ -235,8 +236,8 @@ int main(int argc, char **argv)
     test_same_communicator();
     test_other_communicator();
     test_routes();
-    test_create_early("1");
-    test_create_early("2");
+    test_create_early(1);
+    test_create_early(2);
     check_about("at the end");
     return check_end();
 }

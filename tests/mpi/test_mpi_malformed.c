@@ -17,6 +17,7 @@
 #include "mpi/shuffle/shuffle.h"
 #include "mpi/shuffle/topology.h"
 #include "test_mpi_check.h"
+#include "test_mpi_nodes.h"
 
 enum { RANKS = 3, FORGER = 2, MESSAGE = 1024, CHUNK = 512, VALUE = 4000, SHORT = 8, DEADLINE = 20 };
 
@@ -221,7 +222,8 @@ int main(int argc, char **argv)
     a.rank = check_rank;
     a.ranks = check_ranks;
     MPI_Comm_dup(MPI_COMM_WORLD, &a.comm);
-    CHECK(topology_init(&topology, &a, 2, &e) == DELTAFS_OK && layout_size(&topology.layout, 0) == 2);
+    pretend_nodes(2);
+    CHECK(topology_init(&topology, &a, &e) == DELTAFS_OK && layout_size(&topology.layout, 0) == 2);
     check_require();
     struct plan plan = {.router = router_make(ROUTER_3HOP, &topology.layout, 1),
                         .message = MESSAGE,

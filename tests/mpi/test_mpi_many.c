@@ -2,12 +2,13 @@
  *
  *     test_mpi_many FOLDER ROUTE NODES RECORDS
  *
- * RECORDS: of each rank and epoch. A value says whose it is and which, and its key follows from it; rank 0 reads all
- * back and ticks them off. */
+ * NODES: of pretend_nodes. RECORDS: of each rank and epoch. A value says whose it is and which, and its key follows
+ * from it; rank 0 reads all back and ticks them off. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "test_mpi_check.h"
+#include "test_mpi_nodes.h"
 #include "test_mpi_plan.h"
 
 #define EPOCHS 2
@@ -71,10 +72,10 @@ int main(int argc, char **argv)
     if (!CHECK(argc == 5))
         return check_end();
     records = strtoull(argv[4], NULL, 10);
-    check_about("route=%s nodes=%s", argv[2], argv[3]);
+    check_about("route=%s, %s nodes", argv[2], argv[3]);
     deltafs_options *o = check_options("memory=8M sync=none value_size=8");
     CHECK_STATUS(DELTAFS_OK, deltafs_options_set(o, "route", argv[2]), NULL);
-    CHECK_STATUS(DELTAFS_OK, deltafs_options_set(o, "nodes", argv[3]), NULL);
+    pretend_nodes(atoi(argv[3]));
     MPI_Barrier(MPI_COMM_WORLD);
     time[0] = MPI_Wtime();
     CHECK_STATUS(DELTAFS_OK, deltafs_mpi_create(MPI_COMM_WORLD, check_path(argv[1], argv[2]), o, &dir), NULL);
@@ -88,7 +89,7 @@ int main(int argc, char **argv)
     time[3] = MPI_Wtime();
     if (check_rank == 0) {
         compare(check_path(argv[1], argv[2]));
-        printf("%d ranks, route=%s nodes=%s: open %.1f s, %d epochs %.1f s, close %.1f s\n", check_ranks, argv[2],
+        printf("%d ranks, route=%s, %s nodes: open %.1f s, %d epochs %.1f s, close %.1f s\n", check_ranks, argv[2],
                argv[3], time[1] - time[0], EPOCHS, time[2] - time[1], time[3] - time[2]);
     }
     return check_end();

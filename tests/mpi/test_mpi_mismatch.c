@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "test_mpi_check.h"
+#include "test_mpi_nodes.h"
 #include "test_mpi_plan.h"
 
 static const char *folder;
@@ -66,6 +67,7 @@ int main(int argc, char **argv)
     mismatch("nothing-appended", "memory=8M sync=none", 1, 0, 0);
     mismatch("closer-alone", "memory=8M sync=none", 1, 5000, 0);
     mismatch("ender-alone", "memory=8M sync=none", 0, 5000, 0);
+    pretend_nodes(check_ranks);
     mismatch("long-messages", "memory=24M sync=none", 1, 5000, 0);
     mismatch("appends-on", "memory=8M sync=none", 1, 5000, 1);
     check_about("at the end");

@@ -78,7 +78,7 @@ static void test_route(const char *folder, const char *route, int64_t value_size
                         .subfiles = 700,
                         .epochs = EPOCHS,
                         .slow_rank = -1};
-    deltafs_options *o = check_options("memory=" MEMORY " sync=none nodes=1");
+    deltafs_options *o = check_options("memory=" MEMORY " sync=none");
     deltafs_dir *dir = NULL;
 
     check_about("route=%s, values of %d", route, (int)value_size);

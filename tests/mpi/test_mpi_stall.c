@@ -15,6 +15,7 @@
 #include "directory/format/partition.h"
 #include "test_mpi_check.h"
 #include "test_mpi_message.h"
+#include "test_mpi_nodes.h"
 #include "test_mpi_slow.h"
 
 #define STALL_MS  2000
@@ -109,9 +110,9 @@ static void test_directory(const char *folder, const char *route, int nodes, int
     deltafs_dir *dir = NULL;
     char text[256], name[32];
 
-    check_about("route=%s nodes=%d, rank %d stalls", route, nodes, stalled);
-    snprintf(text, sizeof text, "route=%s nodes=%d memory=" MEMORY_LIMIT " sync=none codec=none value_size=%d", route,
-             nodes, VALUE);
+    check_about("route=%s, %d nodes, rank %d stalls", route, nodes, stalled);
+    snprintf(text, sizeof text, "route=%s memory=" MEMORY_LIMIT " sync=none codec=none value_size=%d", route, VALUE);
+    pretend_nodes(nodes);
     snprintf(name, sizeof name, "%s-%d", route, nodes);
     deltafs_options *o = check_options(text);
     CHECK_STATUS(DELTAFS_OK, deltafs_mpi_create(MPI_COMM_WORLD, check_path(folder, name), o, &dir), NULL);
@@ -203,8 +204,8 @@ static void test_gate(const char *folder, const char *place, size_t size)
 
     check_about("layout=%s, values of %zu: rank %d stalls until the others have passed it", place, size, stalled);
     open_board(&window);
-    snprintf(text, sizeof text,
-             "layout=%s route=3hop nodes=2 memory=" MEMORY_LIMIT " sync=none codec=none value_size=%zu", place, size);
+    snprintf(text, sizeof text, "layout=%s route=3hop memory=" MEMORY_LIMIT " sync=none codec=none value_size=%zu",
+             place, size);
     snprintf(name, sizeof name, "%s-%zu", place, size);
     deltafs_options *o = check_options(text);
     CHECK_STATUS(DELTAFS_OK, deltafs_mpi_create(MPI_COMM_WORLD, check_path(folder, name), o, &dir), NULL);
@@ -234,7 +235,7 @@ static void test_two(const char *folder)
     check_about("rank %d stalls at an epoch's end, until the others have passed it in another directory", stalled);
     open_board(&window);
     deltafs_options *o =
-        check_options("route=3hop nodes=2 memory=" MEMORY_LIMIT " sync=none codec=none value_size=200 commit=async");
+        check_options("route=3hop memory=" MEMORY_LIMIT " sync=none codec=none value_size=200 commit=async");
     CHECK_STATUS(DELTAFS_OK, deltafs_mpi_create(MPI_COMM_WORLD, check_path(folder, "other"), o, &other), NULL);
     CHECK_STATUS(DELTAFS_OK, deltafs_options_set(o, "layout", "local"), NULL);
     CHECK_STATUS(DELTAFS_OK, deltafs_mpi_create(MPI_COMM_WORLD, check_path(folder, "values"), o, &local), NULL);
@@ -263,6 +264,7 @@ int main(int argc, char **argv)
         return check_end();
     slow_install();
     limit_message(MESSAGE);
+    pretend_nodes(2);
     test_gate(argv[1], "partitioned", VALUE);
     test_gate(argv[1], "local", VALUE);
     /* Of which a block is four times as long as it is asked to be. */

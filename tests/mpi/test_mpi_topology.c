@@ -1,13 +1,14 @@
 /* The order of ranks that the library makes of what MPI and PMIx say of nodes and packages.
  *
- *     test_mpi_topology NODES ORDER    NODES: as the option; ORDER: the ranks of the world in the library's order, as
- *                                      "0,2,1,3", with a '|' between nodes
+ *     test_mpi_topology NODES ORDER    NODES: of pretend_nodes; ORDER: the ranks of the world in the library's order,
+ *                                      as "0,2,1,3", with a '|' between nodes
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "mpi/shuffle/topology.h"
 #include "test_mpi_check.h"
+#include "test_mpi_nodes.h"
 
 #define TEXT_MAX 256
 
@@ -44,7 +45,8 @@ int main(int argc, char **argv)
         return check_end();
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     struct agree a = {.comm = comm, .rank = check_rank, .ranks = check_ranks, .wait = no_wait};
-    CHECK(topology_init(&t, &a, (uint32_t)atoi(argv[1]), &e) == DELTAFS_OK);
+    pretend_nodes(atoi(argv[1]));
+    CHECK(topology_init(&t, &a, &e) == DELTAFS_OK);
     check_require();
     describe(&t, text);
     check_about("'%s' instead of '%s'", text, argv[2]);

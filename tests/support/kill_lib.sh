@@ -214,7 +214,7 @@ any_options() {
     mpiexec=${picked%%=*}
     build=${picked#*=}
     pick $ranks
-    export DELTAFS_NODES=$((picked + 1))
+    export DELTAFS_TEST_NODES=$((picked + 1))
     one_of auto auto 0 1 3
     export DELTAFS_THREADS="$picked"
     one_of wait async
@@ -227,7 +227,7 @@ any_options() {
     export DELTAFS_ROUTE="$picked"
     one_of 10M 12M 24M
     export DELTAFS_MEMORY="$picked"
-    said="$mpiexec, $ranks ranks, $(env | grep '^DELTAFS_[A-Z]*=' | sort | tr '\n' ' ')"
+    said="$mpiexec, $ranks ranks, $(env | grep '^DELTAFS_[A-Z_]*=' | sort | tr '\n' ' ')"
 }
 
 # is_too_large: a directory that takes long to judge.

@@ -17,7 +17,6 @@
 struct job_plan {
     struct writer_config config; /* the pointers mean nothing elsewhere */
     struct plan_options wish;
-    uint32_t nodes; /* 0: as MPI has them */
     int has_thread, has_stats;
     uint32_t path_size, schema_size; /* with their NULs */
 };
@@ -44,12 +43,10 @@ static int job_make_plan(struct job_plan *plan, const struct job_call *call, int
         plan->config.partitions = partitions == OPTION_AUTO ? (uint32_t)ranks : (uint32_t)partitions;
     if (deltafs_private_writer_share(&plan->config, (uint32_t)ranks, e) != DELTAFS_OK)
         return e->status;
-    uint64_t nodes = deltafs_private_options_number(o, OPTION_NODES);
     plan->has_thread = deltafs_private_options_number(o, OPTION_PROGRESS) == PROGRESS_THREAD;
     plan->has_stats = deltafs_private_options_number(o, OPTION_STATS) != 0;
     if (plan->has_stats && stats_open(deltafs_private_options_text(o, OPTION_STATS), stats_fd, e) != DELTAFS_OK)
         return e->status;
-    plan->nodes = nodes == OPTION_AUTO ? 0 : (uint32_t)nodes;
     plan->wish = (struct plan_options){.kind = (enum router_kind)deltafs_private_options_number(o, OPTION_ROUTE),
                                        .partitions = plan->config.partitions};
     plan->path_size = (uint32_t)strlen(call->path) + 1;
@@ -234,9 +231,9 @@ static int job_make(struct job *j, struct job_plan *plan, deltafs_dir **out, str
 }
 
 /* Collective: find the nodes; all agreement is in the order of the layout from there on. */
-static int job_find_nodes(struct job *j, uint32_t nodes, struct error *e)
+static int job_find_nodes(struct job *j, struct error *e)
 {
-    int status = topology_init(&j->topology, &j->agree, nodes, e);
+    int status = topology_init(&j->topology, &j->agree, e);
 
     j->agree.comm = j->topology.comm;
     if (status == DELTAFS_OK)
@@ -280,7 +277,7 @@ static int job_create(struct job *j, const struct job_call *call, deltafs_dir **
     int status = job_share_plan(a, &plan, &texts, e);
     free(schema);
     if (status == DELTAFS_OK)
-        status = job_find_nodes(j, plan.nodes, e);
+        status = job_find_nodes(j, e);
     if (status == DELTAFS_OK && plan.config.memory == OPTION_AUTO)
         plan.config.memory = job_auto_memory(&j->topology);
     if (status == DELTAFS_OK && a->ranks > 1)

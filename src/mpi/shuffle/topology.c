@@ -3,21 +3,6 @@
 #include "mpi/shuffle/locality.h"
 #include "mpi/shuffle/topology.h"
 
-/* The ranks that share this one's node. */
-static int topology_find_node(struct topology *t, const struct agree *a, uint32_t nodes)
-{
-    MPI_Comm share = a->comm;
-    int code = MPI_SUCCESS;
-
-    if (nodes > 0)
-        code = MPI_Comm_split(a->comm, (int)((uint64_t)a->rank * nodes / (uint64_t)a->ranks), a->rank, &share);
-    if (code == MPI_SUCCESS)
-        code = MPI_Comm_split_type(share, MPI_COMM_TYPE_SHARED, a->rank, MPI_INFO_NULL, &t->node);
-    if (share != a->comm && share != MPI_COMM_NULL)
-        MPI_Comm_free(&share);
-    return code;
-}
-
 static uint64_t node_memory(void)
 {
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
@@ -147,21 +132,20 @@ static int topology_order(struct topology *t, const struct agree *a, struct erro
     return DELTAFS_OK;
 }
 
-int topology_init(struct topology *t, const struct agree *a, uint32_t nodes, struct error *e)
+int topology_init(struct topology *t, const struct agree *a, struct error *e)
 {
     int ranks = 1;
 
     *t = (struct topology){.comm = a->comm, .node = MPI_COMM_NULL};
     t->layout = layout_even(1, 1);
     if (a->ranks > 1) {
-        int code = topology_find_node(t, a, nodes);
+        int code = MPI_Comm_split_type(a->comm, MPI_COMM_TYPE_SHARED, a->rank, MPI_INFO_NULL, &t->node);
         if (code != MPI_SUCCESS)
             return agree_mpi_error(e, code, "find out which ranks share a node");
         MPI_Comm_set_errhandler(t->node, MPI_ERRORS_RETURN);
         MPI_Comm_size(t->node, &ranks);
     }
-    /* The shares that are taken for nodes may all be on one. */
-    t->memory = node_memory() / (nodes > 0 ? nodes : 1) / (uint32_t)ranks;
+    t->memory = node_memory() / (uint32_t)ranks;
     if (a->ranks == 1)
         return DELTAFS_OK;
     int status = topology_order_node(t, a, e);

@@ -13,12 +13,12 @@ struct topology {
     uint64_t memory; /* bytes of a node's memory for each of its ranks, where that is the least */
 };
 
-/* Collective over the communicator of `a`, which is taken over. Nodes are those of MPI_Comm_split_type; `nodes` > 0
- * cuts the ranks into so many shares besides, which no node then reaches beyond. Within a node, ranks of a package and
- * of a NUMA domain follow one another, where PMIx tells of them. If any of that is wrong, no more than speed is lost.
- * The nodes' first ranks find out how many ranks each has, and tell their own: 4 bytes for each node, for a while. All
- * ranks return the same status, but where MPI fails; topology_fini after that is right. */
-int topology_init(struct topology *t, const struct agree *a, uint32_t nodes, struct error *e);
+/* Collective over the communicator of `a`, which the topology takes over. Nodes are those of MPI_Comm_split_type.
+ * Within a node, ranks of a package and of a NUMA domain follow one another, if PMIx knows them. If any of that is
+ * wrong, only speed is lost. The nodes' first ranks exchange how many ranks each node has, and broadcast that within
+ * their nodes: this takes 4 bytes for each node for a while. All ranks return the same status, unless MPI fails; call
+ * topology_fini in either case. */
+int topology_init(struct topology *t, const struct agree *a, struct error *e);
 /* Have every rank on a node of its own: where nodes cannot share memory. */
 void topology_split(struct topology *t);
 /* Collective, unless `is_lost`. */
