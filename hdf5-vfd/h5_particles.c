@@ -175,7 +175,7 @@ static void put_key(struct h5_object *o, const struct deltafs_record *r)
 int h5_trajectory(deltafs_dir *dir, const char *path, const deltafs_records *records, struct h5_bytes *image)
 {
     struct table t = {.label = "epoch"};
-    struct deltafs_stat stat;
+    struct deltafs_stat stat = {.struct_size = sizeof stat};
     struct h5_object root;
     deltafs_schema *schema = NULL;
     int status = deltafs_stat(dir, &stat);
@@ -227,7 +227,7 @@ static int copies_add(const struct deltafs_record *r, void *arg)
     copy.key_bytes = r->key_bytes ? (void *)(uintptr_t)(c->bytes.used + 1) : NULL;
     h5_put(&c->bytes, r->key_bytes, r->key_bytes ? r->key_size : 0);
     h5_put(&c->records, &copy, sizeof copy);
-    return c->records.is_lacking || c->bytes.is_lacking ? H5_PARTICLES_MEMORY : 0;
+    return c->records.is_lacking || c->bytes.is_lacking;
 }
 
 static struct deltafs_record *copies_end(struct copies *c, size_t *count)
@@ -262,9 +262,9 @@ static int put_records(deltafs_dir *dir, const struct deltafs_stat *stat, uint64
     struct table t = {.label = "key", .is_by_key = 1};
     deltafs_schema *schema = NULL;
     size_t count;
-    int status = deltafs_scan(dir, &range, copies_add, &c);
+    int stopped = 0, status = deltafs_scan(dir, &range, copies_add, &c, &stopped);
 
-    if (status == DELTAFS_OK) {
+    if (status == DELTAFS_OK && stopped == 0) {
         struct deltafs_record *record = copies_end(&c, &count);
         status = table_init(&t, stat, record, count, &schema);
         c.is_over = status == DELTAFS_OK && copies_take(&c.left, table_size(&t)) != 0;
@@ -272,10 +272,10 @@ static int put_records(deltafs_dir *dir, const struct deltafs_stat *stat, uint64
             table_put(&t, "records", image, group);
         deltafs_schema_destroy(schema);
     }
-    if (c.is_over) {
+    if (c.is_over)
         h5_attribute_text(group, "records_left_out", "they take more memory than the driver's option records allows");
-        status = status > 0 ? DELTAFS_OK : status;
-    }
+    else if (stopped != 0)
+        status = H5_PARTICLES_MEMORY;
     h5_bytes_fini(&c.records);
     h5_bytes_fini(&c.bytes);
     return status;
@@ -284,7 +284,7 @@ static int put_records(deltafs_dir *dir, const struct deltafs_stat *stat, uint64
 static int put_epoch(deltafs_dir *dir, const struct deltafs_stat *stat, uint64_t i, uint64_t bytes_max, uint64_t *left,
                      struct h5_bytes *image, struct h5_object *root)
 {
-    struct deltafs_epoch_stat e;
+    struct deltafs_epoch_stat e = {.struct_size = sizeof e};
     struct h5_object group;
     char name[24];
     int status = deltafs_epoch_stat(dir, i, &e);
@@ -310,7 +310,7 @@ static int put_epochs(deltafs_dir *dir, uint64_t n, struct h5_bytes *image, stru
         {"label", {'u', 8}, 0}, {"records", {'u', 8}, 8}, {"bytes_raw", {'u', 8}, 16}, {"bytes_stored", {'u', 8}, 24}};
     struct h5_bytes type = {0};
     struct h5_object dataset;
-    struct deltafs_epoch_stat e;
+    struct deltafs_epoch_stat e = {.struct_size = sizeof e};
     uint64_t at = image->used;
     int status = DELTAFS_OK;
 
@@ -332,7 +332,7 @@ static int put_epochs(deltafs_dir *dir, uint64_t n, struct h5_bytes *image, stru
 
 int h5_description(deltafs_dir *dir, const char *path, uint64_t bytes_max, struct h5_bytes *image)
 {
-    struct deltafs_stat stat;
+    struct deltafs_stat stat = {.struct_size = sizeof stat};
     struct h5_object root;
     uint64_t left = bytes_max;
     int status = deltafs_stat(dir, &stat);

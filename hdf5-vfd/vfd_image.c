@@ -56,7 +56,7 @@ static int image_number(const char *text, uint64_t *out)
 static int image_ask(struct vfd_file *f, deltafs_dir *dir, const char *container, const char *key,
                      deltafs_records **records)
 {
-    struct deltafs_stat stat;
+    struct deltafs_stat stat = {.struct_size = sizeof stat};
     uint64_t number;
     int status = deltafs_stat(dir, &stat);
 
@@ -107,7 +107,7 @@ static int image_check_index(struct vfd_file *f, const char *container)
     if (status == DELTAFS_ERR_NOT_FOUND || status == DELTAFS_ERR_NOT_DELTAFS)
         return 0;
     if (status != DELTAFS_OK)
-        return vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s", deltafs_fileindex_errmsg(NULL));
+        return vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s", deltafs_errmsg(NULL));
     deltafs_fileindex_close(keys);
     return vfd_fail(f->calls, VFD_CANNOT_OPEN,
                     "deltafs: %s: is an index of the keys in files, not of particles themselves: 'deltafs get' prints "

@@ -124,10 +124,10 @@ static int keys_add(const struct vfd_keys *keys, const struct h5rows *rows, char
         status =
             deltafs_indexer_add(indexer, keys->path, rows->count, (const struct deltafs_table *const *)rows->table);
     if (status != DELTAFS_OK)
-        snprintf(message, H5LIB_MESSAGE_MAX, "%s", deltafs_indexer_errmsg(indexer));
+        snprintf(message, H5LIB_MESSAGE_MAX, "%s", deltafs_errmsg(NULL));
     int closed = indexer ? deltafs_indexer_close(indexer) : DELTAFS_OK;
     if (status == DELTAFS_OK && closed != DELTAFS_OK)
-        snprintf(message, H5LIB_MESSAGE_MAX, "%s", deltafs_indexer_errmsg(NULL));
+        snprintf(message, H5LIB_MESSAGE_MAX, "%s", deltafs_errmsg(NULL));
     return status != DELTAFS_OK ? status : closed;
 }
 

@@ -12,7 +12,7 @@ static const uint8_t signature[8] = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'
 
 static int logical_fail(struct vfd_file *f, enum vfd_fault fault)
 {
-    return vfd_fail(f->calls, fault, "deltafs: %s", deltafs_logical_errmsg(f->logical));
+    return vfd_fail(f->calls, fault, "deltafs: %s", deltafs_errmsg(NULL));
 }
 
 /* With the number of an error of the system that says the same, by which h5py chooses its exceptions. */
@@ -27,8 +27,7 @@ static int logical_fail_as(struct vfd_file *f, enum vfd_fault fault, int status)
 
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (known[i].status == status)
-            return vfd_fail(f->calls, fault, "deltafs: %s (errno = %d)", deltafs_logical_errmsg(f->logical),
-                            known[i].number);
+            return vfd_fail(f->calls, fault, "deltafs: %s (errno = %d)", deltafs_errmsg(NULL), known[i].number);
     return logical_fail(f, fault);
 }
 
@@ -105,7 +104,7 @@ static int logical_close(struct vfd_file *f)
     f->logical = NULL;
     return deltafs_logical_close(logical) == DELTAFS_OK
                ? 0
-               : vfd_fail(f->calls, VFD_CANNOT_CLOSE, "deltafs: %s", deltafs_logical_errmsg(NULL));
+               : vfd_fail(f->calls, VFD_CANNOT_CLOSE, "deltafs: %s", deltafs_errmsg(NULL));
 }
 
 /* Its bytes are those of an ordinary HDF5 file, and `deltafs cp` makes one of it. */

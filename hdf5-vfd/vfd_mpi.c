@@ -249,16 +249,18 @@ static int mpi_open_logical(struct vfd_file *f, unsigned flags, const struct vfd
     rc = mpi_settle(m->comm, f->calls, VFD_CANNOT_OPEN, rc);
     if (rc == 0)
         rc = mpi_keys(f, path, config);
+    /* The driver itself indexes the file's datasets when it is closed, so the library need not. */
     if (rc == 0 &&
-        deltafs_mpi_logical_open(m->comm, path, vfd_open_flags(flags), config->options, &f->logical) != DELTAFS_OK)
-        rc = vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s", deltafs_logical_errmsg(NULL));
+        (deltafs_options_set(config->options, "key", "") != DELTAFS_OK ||
+         deltafs_mpi_logical_open(m->comm, path, vfd_open_flags(flags), config->options, &f->logical) != DELTAFS_OK))
+        rc = vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s", deltafs_errmsg(NULL));
     free(path);
     if (rc != 0)
         return -1;
     f->kind = &vfd_logical_kind;
     f->is_changed = (flags & VFD_TRUNC) != 0;
     if (f->is_writable && is_atomic && deltafs_logical_set_atomic(f->logical, 1) != DELTAFS_OK)
-        return vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s", deltafs_logical_errmsg(f->logical));
+        return vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s", deltafs_errmsg(NULL));
     return 0;
 }
 
@@ -595,7 +597,7 @@ static herr_t mpi_written(H5FD_t *file, herr_t rc)
     if (mpi_settle(mpi_of(file)->comm, f->calls, VFD_CANNOT_WRITE, rc) != 0)
         return -1;
     if (f->logical && deltafs_logical_exchange(f->logical) != DELTAFS_OK)
-        return vfd_fail(f->calls, VFD_CANNOT_WRITE, "deltafs: %s", deltafs_logical_errmsg(f->logical));
+        return vfd_fail(f->calls, VFD_CANNOT_WRITE, "deltafs: %s", deltafs_errmsg(NULL));
     return 0;
 }
 

@@ -206,7 +206,7 @@ int vfd_delete(const struct vfd_calls *calls, const char *name)
         rc = vfd_fail(calls, VFD_CANNOT_DELETE,
                       "deltafs: %s: a directory of DeltaFS and what is in it is not removed through HDF5", path);
     else if (rc == 0 && here.what == VFD_LOGICAL && deltafs_logical_remove(path) != DELTAFS_OK)
-        rc = vfd_fail(calls, VFD_CANNOT_DELETE, "deltafs: %s", deltafs_logical_errmsg(NULL));
+        rc = vfd_fail(calls, VFD_CANNOT_DELETE, "deltafs: %s", deltafs_errmsg(NULL));
     else if (rc == 0 && here.what != VFD_LOGICAL && unlink(path) != 0)
         rc = vfd_fail(calls, VFD_CANNOT_DELETE, "deltafs: %s: cannot be removed: %m", path);
     vfd_here_fini(&here);

@@ -30,7 +30,8 @@ static const char *missing(const ompio_file_t *fh)
 }
 
 /* Options from the environment and the hints; a rank's failure becomes all ranks'. Collective. Returns an MPI code. */
-static int options_from(ompi_communicator_t *comm, opal_info_t *hints, deltafs_options **options)
+static int options_from(ompi_communicator_t *comm, opal_info_t *hints, int is_deleted_on_close,
+                        deltafs_options **options)
 {
     int status = deltafs_options_create(options), least, code = OMPI_SUCCESS;
     MPI_Info info = MPI_INFO_NULL;
@@ -42,6 +43,9 @@ static int options_from(ompi_communicator_t *comm, opal_info_t *hints, deltafs_o
         status = deltafs_mpi_options_from_info(info, *options);
         PMPI_Info_free(&info);
     }
+    /* The rows of a file that the close deletes are not indexed. */
+    if (status == DELTAFS_OK && is_deleted_on_close)
+        status = deltafs_options_set(*options, "key", "");
     if (PMPI_Allreduce(&status, &least, 1, MPI_INT, MPI_MIN, comm) != MPI_SUCCESS)
         least = DELTAFS_ERR_MPI;
     if (least != DELTAFS_OK) {
@@ -62,12 +66,12 @@ static int flags_of(int amode)
 static int open_logical(ompi_communicator_t *comm, const char *path, ompio_file_t *fh, opal_info_t *info,
                         deltafs_options **options, struct ompio_deltafs *file)
 {
-    int code = options_from(comm, info, options), status;
+    int code = options_from(comm, info, file->is_deleted_on_close, options), status;
 
     if (code != OMPI_SUCCESS)
         return code;
     status = deltafs_mpi_logical_open(comm, path, flags_of(fh->f_amode), *options, &file->logical);
-    return status == DELTAFS_OK ? OMPI_SUCCESS : ompio_error(status, deltafs_logical_errmsg(NULL));
+    return status == DELTAFS_OK ? OMPI_SUCCESS : ompio_error(status, deltafs_errmsg(NULL));
 }
 
 static void show_options(opal_info_t *info, const deltafs_options *options)
@@ -134,17 +138,15 @@ static int fs_file_close(ompio_file_t *fh)
     int status, removed = DELTAFS_OK, code = OMPI_SUCCESS;
 
     if (file == NULL)
-        return OMPI_SUCCESS; /* it could not be opened */
-    /* What was written is indexed then, if the options say so. */
-    status =
-        file->is_deleted_on_close ? deltafs_logical_close(file->logical) : deltafs_mpi_logical_close(file->logical);
+        return OMPI_SUCCESS;                       /* it could not be opened */
+    status = deltafs_logical_close(file->logical); /* indexes what was written, if the options say so */
     if (status != DELTAFS_OK)
-        complain(fh, code = ompio_error(status, deltafs_logical_errmsg(NULL)), deltafs_logical_errmsg(NULL));
+        complain(fh, code = ompio_error(status, deltafs_errmsg(NULL)), deltafs_errmsg(NULL));
     if (file->is_deleted_on_close) {
         if (fh->f_rank == 0)
             removed = deltafs_logical_remove(ompio_deltafs_path(fh->f_filename));
         if (removed != DELTAFS_OK)
-            complain(fh, code = ompio_error(removed, deltafs_logical_errmsg(NULL)), deltafs_logical_errmsg(NULL));
+            complain(fh, code = ompio_error(removed, deltafs_errmsg(NULL)), deltafs_errmsg(NULL));
         PMPI_Barrier(fh->f_comm); /* it is gone when any of them goes on */
     }
     fh->f_fs_ptr = NULL;
@@ -157,14 +159,14 @@ static int fs_file_delete(char *name, opal_info_t *info)
     int status = deltafs_logical_remove(ompio_deltafs_path(name));
 
     (void)info;
-    return status == DELTAFS_OK ? OMPI_SUCCESS : ompio_error(status, deltafs_logical_errmsg(NULL));
+    return status == DELTAFS_OK ? OMPI_SUCCESS : ompio_error(status, deltafs_errmsg(NULL));
 }
 
 static int ended(ompio_file_t *fh, int status)
 {
     struct ompio_deltafs *file = fh->f_fs_ptr;
 
-    return status == DELTAFS_OK ? OMPI_SUCCESS : ompio_error(status, deltafs_logical_errmsg(file->logical));
+    return status == DELTAFS_OK ? OMPI_SUCCESS : ompio_error(status, deltafs_errmsg(NULL));
 }
 
 static int fs_file_set_size(ompio_file_t *fh, OMPI_MPI_OFFSET_TYPE size)

@@ -35,7 +35,7 @@ static int told(ompi_file_t *fh, int code)
 
     OPAL_THREAD_LOCK(&fh->f_lock);
     if (file->status != DELTAFS_OK)
-        code = ompio_error(file->status, deltafs_logical_errmsg(file->logical));
+        code = ompio_error(file->status, deltafs_errmsg(NULL));
     file->status = DELTAFS_OK;
     OPAL_THREAD_UNLOCK(&fh->f_lock);
     return code;
@@ -62,7 +62,7 @@ static int is_same(ompi_file_t *fh, MPI_Offset number)
 /* The end of a collective call on the logical file. */
 static int ended(ompi_file_t *fh, int status)
 {
-    return status == DELTAFS_OK ? OMPI_SUCCESS : ompio_error(status, deltafs_logical_errmsg(file_of(fh)->logical));
+    return status == DELTAFS_OK ? OMPI_SUCCESS : ompio_error(status, deltafs_errmsg(NULL));
 }
 
 static int differs(const char *call)

@@ -1,16 +1,17 @@
-/* DeltaFS in C: keys inside files. Files that hold rows, and a column of keys among them, stay as they are; beside them
- * an index records which row of which file has each key, so that a key's rows come back in a few reads.
+/* DeltaFS in C: indexes over files that hold rows. The files stay as they are. An index records which row of which file
+ * has each key, so that a key's rows can be read with a few reads.
  *
  * Words
- *  - A source is a file with rows: a plain file, or a logical file (deltafs_logical.h).
- *  - A table is what of a source makes one timestep: its label, the number of its rows, and its columns. A stream of
- *    fixed-size records is one table; an HDF5 file may have many.
- *  - A column says where in the source each row has one of its values.
- *  - An index covers any number of sources: it is a directory of DeltaFS (deltafs.h), whose keys are the rows'
- *    keys and whose values are the rows' numbers, and in it the text file SOURCES, which says what was indexed.
+ *  - A source file is a file with rows: a plain file or a logical file (deltafs_logical.h).
+ *  - A table is the part of a source file that holds one timestep: its label, its number of rows and its columns. A
+ *    stream of fixed-size records is one table. An HDF5 file may have many tables.
+ *  - A column says where in the source file each row has one of its values. One column is the key.
+ *  - An index covers any number of source files. It is a directory of DeltaFS (deltafs.h) that maps keys to numbers of
+ *    rows. Its text file SOURCES lists what was indexed.
  *
- * A source is not copied. If it is written to after it was indexed, that is noticed, and its rows are not handed out
- * until it is indexed again (DELTAFS_ERR_CHANGED). Each row that is read is checked to have the key that was asked for.
+ * An index does not copy a source file. If the file changes after it was indexed, its rows are not handed out until it
+ * is indexed again (DELTAFS_ERR_CHANGED). A change that preserves size and mtime is not detected, but each row that is
+ * read is checked to have the key that was asked for.
  *
  * The conventions of deltafs.h hold. deltafs_mpi.h has the collective way to index. */
 #ifndef DELTAFS_FILEINDEX_H
@@ -22,167 +23,170 @@
 extern "C" {
 #endif
 
-/* ---- What a source has ---- */
+/* ---- The tables of a source file ---- */
 
-/* Rows first .. first + rows - 1 of a column stand from `offset` of the source on. */
+/* Rows first to first + rows - 1 of a column begin at `offset` of the source file. */
 struct deltafs_piece {
     uint64_t first;
     uint64_t rows;
     uint64_t offset;
 };
 
-/* Where the values of one column stand: that of row i at offset + i * stride of the source; or, if there are pieces, at
- * offset + (i - first) * stride of the piece that has it. Pieces are in the order of their rows, each begins where the
- * one before ends, and together they have all rows of the table. Names are those of schemas; within a table each has
- * its own. A stream of records of 48 bytes has columns with a stride of 48; an HDF5 dataset's is its element's size. */
+/* Where the values of one column are stored. Without pieces, the value of row i is at offset + i * stride of the source
+ * file. With pieces, it is at offset + (i - first) * stride of the piece that has the row. Pieces are in the order of
+ * their rows, each begins where the one before ends, and together they have all rows of the table. Names follow the
+ * rules of schemas and are unique within a table. Records of 48 bytes have columns with a stride of 48; the stride of
+ * an HDF5 dataset is the size of its elements. */
 struct deltafs_column {
     const char *name;
     char kind;     /* 'f', 'i', 'u', 'S' or 'V', as in schemas; a key's is 'i' (never negative) or 'u' */
     uint32_t size; /* bytes of a value, as in schemas */
     int is_big_endian;
     uint64_t stride;
-    uint64_t offset; /* not used if there are pieces */
+    uint64_t offset; /* ignored if there are pieces */
     size_t piece_count;
     const struct deltafs_piece *piece;
 };
 
 struct deltafs_table {
-    uint64_t label;   /* the timestep; tables of different sources, and of one, may have the same */
-    const char *name; /* which of a source's tables this is (a group of an HDF5 file, say); "" if there is but one */
+    uint64_t label;   /* the timestep; several tables may have the same */
+    const char *name; /* names a table within its source file (a group of an HDF5 file); "" if the file has one only */
     uint64_t rows;
     size_t key; /* which of the columns is the key */
     size_t column_count;
     const struct deltafs_column *column;
 };
 
-/* The table that a stream of fixed-size records is: `schema` describes a record, of which the field `key` is the key;
- * `skip` bytes stand before the first one; the stream has `size` bytes in all. `path` is for messages.
- * DELTAFS_ERR_SCHEMA: no such schema, or no such field, or one that is no integer; DELTAFS_ERR_SIZE: what is behind
- * `skip` is no whole number of records, the message says at which offset the last one is cut. Free with
- * deltafs_table_destroy. The message is that of deltafs_errmsg(NULL). */
+/* Describe a stream of fixed-size records as a table. `schema` describes a record; its field `key` is the key. The
+ * first record begins at offset `skip`; the stream has `size` bytes in all. `path` is for messages. DELTAFS_ERR_SCHEMA:
+ * a bad schema, or the key is not one of its fields or not an integer. DELTAFS_ERR_SIZE: the bytes behind `skip` are
+ * not a whole number of records; the message has the offset of the incomplete one. Free with deltafs_table_destroy. */
 DELTAFS_API int deltafs_table_from_schema(const char *path, const char *schema, const char *key, uint64_t skip,
                                           uint64_t size, uint64_t label, struct deltafs_table **out);
 DELTAFS_API void deltafs_table_destroy(struct deltafs_table *table);
 
-/* The same as the options schema, key, skip and epoch have it; with epoch=auto the label is that of the file's name, or
- * 0. DELTAFS_ERR_OPTION if there is no key or no schema. */
+/* The same, with schema, key, skip and label (option epoch) from `options`. With epoch=auto the label is that of the
+ * file's name, or 0. DELTAFS_ERR_OPTION if there is no key or no schema. */
 DELTAFS_API int deltafs_table_from_options(const char *path, const deltafs_options *options, uint64_t size,
                                            struct deltafs_table **out);
 
-/* The label that a file's name gives: the last number in its last part, of which an ending that is not a number (.h5,
- * .bin) does not count: 1200 for "run.3/dump.1200.bin", 48 for "eparticle.48". 0, and *label as it was, if there is
- * none. */
+/* Find the label in a file's name: the last number in its last part, ignoring an ending that is not a number (.h5,
+ * .bin). 1200 for "run.3/dump.1200.bin", 48 for "eparticle.48". Returns whether there is one; otherwise *label is
+ * unchanged.
+ */
 DELTAFS_API int deltafs_label_from_name(const char *path, uint64_t *label);
 
-/* Take what the file deltafs.conf in the folder of the file at `path` says (lines NAME=VALUE; see deltafs-index(7)) for
- * those of the options schema, key, skip, epoch and index that neither the caller nor the environment has set; a index
- * is one in that folder. No such file: DELTAFS_OK. DELTAFS_ERR_OPTION, _SCHEMA: the message names file and line. */
+/* Read the file deltafs.conf in the folder of `path` (lines NAME=VALUE; see deltafs-index(7)). It sets those of the
+ * options schema, key, skip, epoch and index that neither the caller nor the environment has set. An index named there
+ * is in that folder. DELTAFS_OK if there is no such file. DELTAFS_ERR_OPTION, _SCHEMA: the message names file and line.
+ */
 DELTAFS_API int deltafs_folder_options(const char *path, deltafs_options *options);
 
 /* ---- Indexing ---- */
 
-/* Writes to one index. Between opening and closing it may have any number of sources added. */
+/* Writes to one index. Any number of source files may be added between open and close. */
 typedef struct deltafs_indexer deltafs_indexer;
 
-/* Open an index to add to it; it is made by the first deltafs_indexer_add if there is none. `index` NULL: the
- * one that belongs to `path`, which is PATH/keys if that is a logical file, else PATH.keys. With an index given,
- * `path` may be NULL. Of `options` (NULL: those of the environment) count what those of a directory do, but schema,
- * keys, value_size, place and volumes; sync is none unless it is given: what a power loss takes of an index is noticed,
- * and the index can be made again from its sources. DELTAFS_ERR_NOT_DELTAFS if there is anything else in the
- * index's place, a directory of records too; _VERSION, _DAMAGED as deltafs_open. End with deltafs_indexer_close.
- */
+/* Open an index to add to it. If there is none, the first deltafs_indexer_add creates it. If `index` is NULL, it is the
+ * index that belongs to `path`: PATH/keys for a logical file, PATH.keys otherwise. If `index` is given, `path` may be
+ * NULL. `options` (NULL: those of the environment) apply as for a directory, but schema, keys, value_size, layout and
+ * volumes are ignored. sync is none unless it is given, because an index can be created again from its files.
+ * DELTAFS_ERR_NOT_DELTAFS if something that is not an index is there; _VERSION, _DAMAGED as for deltafs_open. Close
+ * with deltafs_indexer_close. */
 DELTAFS_API int deltafs_indexer_open(const char *index, const char *path, const deltafs_options *options,
                                      deltafs_indexer **out);
 
-/* *has: whether the file at `path` is indexed, was not written to since, and nothing of its part of the index is known
- * to be lost. Call this before you look for the file's tables: if it is written to from here on, deltafs_indexer_add of
- * it gives DELTAFS_ERR_CHANGED, and does not take tables of what it was for those of what it is. Collective; rank 0's
- * path counts. */
+/* Whether the file at `path` is indexed, has not changed since, and no part of its index is known to be lost. Call this
+ * before you read the file's tables: deltafs_indexer_add then returns DELTAFS_ERR_CHANGED if the file changed in
+ * between. Collective; rank 0's path counts. */
 DELTAFS_API int deltafs_indexer_has(deltafs_indexer *indexer, const char *path, int *has);
 
-/* Index the file at `path`, which has these `n` tables (1 or more); it replaces what the index has of this path.
- * All of them are found when this returns DELTAFS_OK, none of them after an error. The keys are read from the
- * source, by all ranks in equal shares. Collective; rank 0's arguments count, the others' may be anything.
- * DELTAFS_ERR_INVALID: columns that contradict each other, or are not within the file (the message says which);
- * DELTAFS_ERR_NOT_FOUND, _NOT_DELTAFS: no such file, or neither a plain nor a logical one; DELTAFS_ERR_BUSY as
- * deltafs_reopen; DELTAFS_ERR_DAMAGED, DELTAFS_ERR_SCHEMA, with file and offset: damage of the source, or a negative
- * key; DELTAFS_ERR_CHANGED: written to since the last call on the handle was deltafs_indexer_has of it. */
+/* Index the file at `path`, which has `n` tables (1 or more). Replaces what the index has for this path. On DELTAFS_OK
+ * all tables are in the index, after an error none of them. The ranks read the keys from the file in equal shares.
+ * Collective; rank 0's arguments count, and the others' are ignored.
+ *
+ * DELTAFS_ERR_INVALID: columns that contradict each other or lie outside the file; the message says which.
+ * DELTAFS_ERR_NOT_FOUND, _NOT_DELTAFS: no such file, or neither a plain nor a logical one. DELTAFS_ERR_BUSY as for
+ * deltafs_reopen. DELTAFS_ERR_DAMAGED, DELTAFS_ERR_SCHEMA: a damaged file, or a negative key; the message has the
+ * offset. DELTAFS_ERR_CHANGED: the file changed since deltafs_indexer_has. */
 DELTAFS_API int deltafs_indexer_add(deltafs_indexer *indexer, const char *path, size_t n,
                                     const struct deltafs_table *const *table);
 
-/* Take the file that the index calls `path`, or, if it has none of that name, the one that the path leads to, out
- * of the index; the file need not be there any longer. Its rows are not found by that name from then on, and
- * answers do not say that it is missing. Path NULL: all files that are not there any longer. *forgotten gets how many
- * went, after an error on rank 0 only. Nothing happens to the files; their part of the index stays where it is, unused.
- * They may be indexed again. Collective; rank 0's path counts. DELTAFS_ERR_NOT_FOUND: no such index, or it has no
- * such file; DELTAFS_ERR_BUSY as deltafs_reopen; with NULL, and nothing forgotten then, DELTAFS_ERR_CHANGED: none of
- * the files is there, which looks as if it were the index that had gone from them; or the error of looking for
- * one. */
+/* Remove a file from the index; its rows are no longer found. `path` is the name in the index, or a path that leads to
+ * the file. The file itself may be gone and is not changed. Path NULL: remove all files that no longer exist.
+ * *forgotten gets the number of files removed; after an error it is valid on rank 0 only. The space in the index is not
+ * freed. The files may be indexed again. Collective; rank 0's path counts.
+ *
+ * DELTAFS_ERR_NOT_FOUND: no such index, or the file is not in it. DELTAFS_ERR_BUSY as for deltafs_reopen.
+ * DELTAFS_ERR_CHANGED, with NULL: none of the files exists, which means that the index was probably moved away from
+ * them; nothing is removed. */
 DELTAFS_API int deltafs_indexer_forget(deltafs_indexer *indexer, const char *path, uint64_t *forgotten);
 
-/* Close and free, whatever is returned. Collective. */
+/* Close and free the handle, also when it returns an error. Collective. */
 DELTAFS_API int deltafs_indexer_close(deltafs_indexer *indexer);
 
-/* The message of the handle's last failed call; with NULL the calling thread's last without a handle, or of a close. */
-DELTAFS_API const char *deltafs_indexer_errmsg(const deltafs_indexer *indexer);
-
-/* ---- Asking ---- */
+/* ---- Queries ---- */
 
 /* An index that is open for reading. Not collective; needs no MPI. */
 typedef struct deltafs_fileindex deltafs_fileindex;
 
-/* Open the index at `path`, or that of the file at `path` (in PATH/keys or PATH.keys). DELTAFS_ERR_NOT_FOUND if
- * there is none; _NOT_DELTAFS, _VERSION, _DAMAGED as deltafs_open. End with deltafs_fileindex_close. */
+/* Open the index at `path`, or the index of the file at `path` (PATH/keys or PATH.keys). DELTAFS_ERR_NOT_FOUND if there
+ * is none; _NOT_DELTAFS, _VERSION, _DAMAGED as for deltafs_open. Close with deltafs_fileindex_close. */
 DELTAFS_API int deltafs_fileindex_open(const char *path, const deltafs_options *options, deltafs_fileindex **out);
-DELTAFS_API void deltafs_fileindex_close(deltafs_fileindex *keys); /* NULL is fine */
+DELTAFS_API int deltafs_fileindex_close(deltafs_fileindex *index);
 
-/* The message of the handle's last failed call; with NULL the calling thread's last without a handle. */
-DELTAFS_API const char *deltafs_fileindex_errmsg(const deltafs_fileindex *keys);
-
-/* One row of a source, as deltafs_fileindex_get hands it out; valid during the call. */
+/* One row of a source file. Valid during the call of deltafs_row_fn. */
 struct deltafs_row {
     uint64_t key;
     uint64_t label;
     uint64_t row;       /* its number in the table */
-    const char *path;   /* of the source, from where it is now */
-    const char *table;  /* its name */
-    const char *schema; /* of the value: the table's columns but the key */
+    const char *path;   /* of the source file, as it is reached now */
+    const char *table;  /* the table's name */
+    const char *schema; /* of the value: all columns of the table without the key */
     const void *value;  /* packed, little-endian */
     size_t size;
 };
 
-/* A return other than 0 ends the call, which returns it. */
+/* A value other than 0 stops the call. */
 typedef int (*deltafs_row_fn)(const struct deltafs_row *row, void *arg);
 
-/* Hand all rows of `key` whose label is in `range` (NULL: all) to `fn`: by label, then in the order in which the
- * sources were indexed, then by row. DELTAFS_ERR_NOT_FOUND if there are none; DELTAFS_ERR_CHANGED if the index has
- * never had a source, as nothing is known of it then. A source that cannot be read, or was written to since it was
- * indexed (DELTAFS_ERR_CHANGED), or has another key in that row (DELTAFS_ERR_DAMAGED, or _SCHEMA if that is negative),
- * does not keep the others from being handed out; the first such error is returned at the end. */
-DELTAFS_API int deltafs_fileindex_get(deltafs_fileindex *keys, uint64_t key, const struct deltafs_range *range,
-                                      deltafs_row_fn fn, void *arg);
+/* Call `fn` for all rows of `key` whose label is in `range` (NULL: all): by label, then in the order in which the files
+ * were indexed, then by row. If `fn` returns a value other than 0, the call stops, *stopped gets that value, and the
+ * status is DELTAFS_OK. Otherwise *stopped is 0. `stopped` may be NULL.
+ *
+ * DELTAFS_ERR_NOT_FOUND if there are no such rows. DELTAFS_ERR_CHANGED if no file was ever indexed. A file does not
+ * hide the rows of the others if it cannot be read, has changed (DELTAFS_ERR_CHANGED), or has another key in that row
+ * (DELTAFS_ERR_DAMAGED, or _SCHEMA if that is negative); the first such error is returned at the end. */
+DELTAFS_API int deltafs_fileindex_get(deltafs_fileindex *index, uint64_t key, const struct deltafs_range *range,
+                                      deltafs_row_fn fn, void *arg, int *stopped);
 
-/* File operations so far, of the index and the sources. */
-DELTAFS_API int deltafs_fileindex_io_stat(const deltafs_fileindex *keys, struct deltafs_io_stat *out);
+/* Get the labels of the tables that the last deltafs_fileindex_get of this handle could not read, in rising order; none
+ * if its answer was complete. They belong to the handle and are valid until its next call. */
+DELTAFS_API int deltafs_fileindex_missing(const deltafs_fileindex *index, const uint64_t **label, size_t *count);
+
+/* File operations so far, of the index and the source files. */
+DELTAFS_API int deltafs_fileindex_io_stat(const deltafs_fileindex *index, struct deltafs_io_stat *out);
 
 /* One indexed table. */
 struct deltafs_table_stat {
-    const char *path;  /* of the source, from where the handle was opened; owned by the handle, as all texts */
-    char kind;         /* 'f' a logical file, '-' a plain one */
-    const char *table; /* its name */
+    size_t struct_size; /* see convention 7 of deltafs.h */
+    const char *path;   /* of the source file, as it is reached now; owned by the handle, as all texts */
+    char kind;          /* 'f' a logical file, '-' a plain one */
+    const char *table;  /* the table's name */
     uint64_t label;
     uint64_t rows;
-    const char *key;    /* the key's column */
-    const char *schema; /* of the others */
+    const char *key;    /* the name of the key's column */
+    const char *schema; /* of the other columns */
 };
 
-/* Table number `i` in the order of deltafs_fileindex_get; DELTAFS_ERR_INVALID beyond the last. */
-DELTAFS_API int deltafs_fileindex_table(deltafs_fileindex *keys, size_t i, struct deltafs_table_stat *out);
+/* Table number `i`, in the order of deltafs_fileindex_get. DELTAFS_ERR_INVALID beyond the last. */
+DELTAFS_API int deltafs_fileindex_table(deltafs_fileindex *index, size_t i, struct deltafs_table_stat *out);
 
-/* Check the index (as deltafs_verify), that each source is as it was indexed, and that each key that the index has
- * stands in its row, and that SOURCES names all that was indexed. Damages, and sources that have changed, go to `fn`
- * (may be NULL) with a message. Returns the first error. *rows (may be NULL) gets the rows that were found right. */
-DELTAFS_API int deltafs_fileindex_verify(deltafs_fileindex *keys, deltafs_damage_fn fn, void *arg, uint64_t *rows);
+/* Check the index as deltafs_verify does. Also check that no source file has changed, that each key of the index is in
+ * its row, and that SOURCES names all that was indexed. Damages and changed files are reported to `fn` (may be NULL).
+ * Returns the first error. `out` may be NULL. */
+DELTAFS_API int deltafs_fileindex_verify(deltafs_fileindex *index, deltafs_damage_fn fn, void *arg,
+                                         struct deltafs_verify_counts *out);
 
 #ifdef __cplusplus
 }

@@ -1,5 +1,4 @@
 #include <errno.h>
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -66,20 +65,4 @@ int error_damaged(struct error *e, const char *path, uint64_t offset, const char
 int error_no_memory(struct error *e, size_t bytes, const char *what)
 {
     return error_set(e, DELTAFS_ERR_MEMORY, "cannot allocate %zu bytes for %s", bytes, what);
-}
-
-void error_epochs_add(struct error_epochs *x, uint64_t label)
-{
-    if (++x->count <= ERROR_EPOCHS_NAMED)
-        x->used += (size_t)snprintf(x->text + x->used, sizeof x->text - x->used, "%s%" PRIu64,
-                                    x->count == 1 ? "epochs " : ", ", label);
-}
-
-const char *error_epochs_text(struct error_epochs *x)
-{
-    if (x->count == 1)
-        memmove(x->text + 5, x->text + 6, x->used - 5); /* with what ends it */
-    else if (x->count > ERROR_EPOCHS_NAMED)
-        snprintf(x->text + x->used, sizeof x->text - x->used, " and %" PRIu64 " more", x->count - ERROR_EPOCHS_NAMED);
-    return x->text;
 }

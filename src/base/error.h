@@ -25,17 +25,4 @@ __attribute__((format(printf, 4, 5))) int error_damaged(struct error *e, const c
 
 int error_no_memory(struct error *e, size_t bytes, const char *what);
 
-#define ERROR_EPOCHS_NAMED 8
-
-/* Epochs for a message: the first few by their labels, and how many more. */
-struct error_epochs {
-    uint64_t count;
-    size_t used;
-    char text[8 + (ERROR_EPOCHS_NAMED + 2) * 24];
-};
-
-void error_epochs_add(struct error_epochs *x, uint64_t label);
-/* "epoch 5", "epochs 1, 2, ... and 3 more"; once all have been added. */
-const char *error_epochs_text(struct error_epochs *x);
-
 #endif

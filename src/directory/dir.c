@@ -3,6 +3,7 @@
 #include <string.h>
 #include "base/hash.h"
 #include "base/path.h"
+#include "base/sized.h"
 #include "directory/dir.h"
 #include "directory/read/reader_open.h"
 #include "directory/read/scan.h"
@@ -22,6 +23,13 @@ struct deltafs_dir {
 const char *deltafs_errmsg(const deltafs_dir *dir)
 {
     return dir ? dir->error.text : deltafs_private_thread_error()->text;
+}
+
+int dir_end(const deltafs_dir *d, int status)
+{
+    if (status != DELTAFS_OK && d)
+        *deltafs_private_thread_error() = d->error;
+    return status;
 }
 
 int deltafs_private_dir_attach(const struct dir_transport *transport, void *ctx, const struct writer_config *c,
@@ -76,9 +84,9 @@ int dir_must_write(deltafs_dir *d, const char *call)
     if (!d)
         return error_set(deltafs_private_thread_error(), DELTAFS_ERR_INVALID, "%s: no directory", call);
     if (!d->transport)
-        return error_set(&d->error, DELTAFS_ERR_MODE,
-                         "%s: %s is open for reading; open it by deltafs_reopen to write to it", call, d->reader->path);
-    return DELTAFS_OK;
+        error_set(&d->error, DELTAFS_ERR_MODE, "%s: %s is open for reading; open it with deltafs_reopen to write to it",
+                  call, d->reader->path);
+    return dir_end(d, d->transport ? DELTAFS_OK : DELTAFS_ERR_MODE);
 }
 
 static int append_check(deltafs_dir *d, const char *call, enum option_keys kind, const void *keys, const void *values,
@@ -112,9 +120,9 @@ static int append_numbers(deltafs_dir *d, const char *call, size_t n, const void
         return DELTAFS_OK;
     status = append_check(d, call, KEYS_U64, keys, values, size);
     if (status == DELTAFS_OK)
-        return d->transport->append(d->ctx, n, keys, key_stride, values, value_stride, size, &d->error);
+        return dir_end(d, d->transport->append(d->ctx, n, keys, key_stride, values, value_stride, size, &d->error));
     d->transport->fail(d->ctx, &d->error);
-    return status;
+    return dir_end(d, status);
 }
 
 int deltafs_append_many(deltafs_dir *d, size_t n, const void *keys, size_t key_stride, const void *values,
@@ -159,7 +167,7 @@ int deltafs_append_bytes(deltafs_dir *d, const void *key, size_t key_size, const
     status = append_bytes(d, key, key_size, value, size);
     if (status != DELTAFS_OK)
         d->transport->fail(d->ctx, &d->error);
-    return status;
+    return dir_end(d, status);
 }
 
 uint64_t dir_last_records(const deltafs_dir *d)
@@ -173,7 +181,7 @@ int deltafs_last_label(deltafs_dir *d, uint64_t *label)
     int is_there;
 
     if (!d || !label)
-        return error_set(d ? &d->error : deltafs_private_thread_error(), DELTAFS_ERR_INVALID,
+        return error_set(deltafs_private_thread_error(), DELTAFS_ERR_INVALID,
                          "deltafs_last_label: dir and label must be given");
     if (d->transport) {
         is_there = deltafs_private_writer_last_label(d->transport->writer(d->ctx), label);
@@ -183,9 +191,10 @@ int deltafs_last_label(deltafs_dir *d, uint64_t *label)
         if (is_there)
             *label = m->epoch[m->epoch_count - 1].label;
     }
-    return is_there ? DELTAFS_OK
-                    : error_set(&d->error, DELTAFS_ERR_NOT_FOUND, "%s: no epoch is committed yet",
-                                d->transport ? d->path : d->reader->path);
+    if (!is_there)
+        error_set(&d->error, DELTAFS_ERR_NOT_FOUND, "%s: no epoch is committed yet",
+                  d->transport ? d->path : d->reader->path);
+    return dir_end(d, is_there ? DELTAFS_OK : DELTAFS_ERR_NOT_FOUND);
 }
 
 int deltafs_epoch_cancel(deltafs_dir *d, const char *why)
@@ -204,14 +213,14 @@ int deltafs_epoch_end(deltafs_dir *d, uint64_t label)
 {
     int status = dir_must_write(d, "deltafs_epoch_end");
 
-    return status == DELTAFS_OK ? d->transport->epoch_end(d->ctx, label, &d->error) : status;
+    return status == DELTAFS_OK ? dir_end(d, d->transport->epoch_end(d->ctx, label, &d->error)) : status;
 }
 
 int deltafs_epoch_wait(deltafs_dir *d)
 {
     int status = dir_must_write(d, "deltafs_epoch_wait");
 
-    return status == DELTAFS_OK ? d->transport->epoch_wait(d->ctx, &d->error) : status;
+    return status == DELTAFS_OK ? dir_end(d, d->transport->epoch_wait(d->ctx, &d->error)) : status;
 }
 
 int deltafs_close(deltafs_dir *d)
@@ -254,94 +263,109 @@ int deltafs_open(const char *path, const deltafs_options *options, deltafs_dir *
     return DELTAFS_OK;
 }
 
-static int dir_must_read(deltafs_dir *d, const char *call)
+/* Fails unless the handle is open for reading. `missing` is the name of an argument that is not given, or NULL. */
+static int dir_must_read(deltafs_dir *d, const char *call, const char *missing)
 {
+    int status = DELTAFS_OK;
+
     if (!d)
         return error_set(deltafs_private_thread_error(), DELTAFS_ERR_INVALID, "%s: no directory", call);
     if (d->transport)
-        return error_set(&d->error, DELTAFS_ERR_MODE,
-                         "%s: %s is open for writing; to read what is committed, open it by deltafs_open, too", call,
-                         d->path);
-    if (d->reader->is_scanning)
-        return error_set(&d->error, DELTAFS_ERR_MODE, "%s: called from the function of a scan of the same handle",
-                         call);
-    return DELTAFS_OK;
+        status = error_set(&d->error, DELTAFS_ERR_MODE,
+                           "%s: %s is open for writing; open it with deltafs_open, too, to read what is committed",
+                           call, d->path);
+    else if (d->reader->is_scanning)
+        status =
+            error_set(&d->error, DELTAFS_ERR_MODE, "%s: called from the function of a scan of the same handle", call);
+    else if (missing)
+        status = error_set(&d->error, DELTAFS_ERR_INVALID, "%s: %s must be given", call, missing);
+    return dir_end(d, status);
+}
+
+int dir_reader(deltafs_dir *d, const char *call, const char *missing, struct reader **reader, struct error **e)
+{
+    int status = dir_must_read(d, call, missing);
+
+    if (status == DELTAFS_OK) {
+        *reader = d->reader;
+        *e = &d->error;
+    }
+    return status;
 }
 
 int deltafs_refresh(deltafs_dir *d)
 {
-    int status = dir_must_read(d, "deltafs_refresh");
+    int status = dir_must_read(d, "deltafs_refresh", NULL);
 
-    return status == DELTAFS_OK ? reader_refresh(d->reader, &d->error) : status;
+    return status == DELTAFS_OK ? dir_end(d, reader_refresh(d->reader, &d->error)) : status;
 }
 
-/* The same, for what hands its answer out in *out. */
-static int dir_must_read_to(deltafs_dir *d, const char *call, const void *out)
-{
-    int status = dir_must_read(d, call);
-
-    return status == DELTAFS_OK && !out ? error_set(&d->error, DELTAFS_ERR_INVALID, "%s: out must be given", call)
-                                        : status;
-}
+/* ---- Scanning ---- */
 
 /* Scan partitions `first` to `end` - 1, behind damage too. */
-static int dir_scan(deltafs_dir *d, uint32_t first, uint32_t end, const struct deltafs_range *range,
-                    deltafs_record_fn fn, void *arg)
+static int dir_scan(deltafs_dir *d, uint32_t first, uint32_t end, const struct deltafs_range *range, struct scan_to *to)
 {
     struct reader *r = d->reader;
     struct scan_damages damages = {0};
-    struct deltafs_verify_counts counts = {0};
     struct error e;
     uint32_t first_epoch, end_epoch;
     int status = DELTAFS_OK;
 
     reader_epochs(r, range, &first_epoch, &end_epoch);
     r->is_scanning = 1;
-    for (uint32_t partition = first; partition < end && first_epoch < end_epoch && status == DELTAFS_OK; partition++) {
+    for (uint32_t partition = first; partition < end && first_epoch < end_epoch && status == DELTAFS_OK && !to->stopped;
+         partition++) {
         struct part_reader *p;
         if (reader_part(r, partition, &p, &e) != DELTAFS_OK) {
             scan_damage(&damages, &e);
             continue;
         }
-        for (uint32_t epoch = first_epoch; epoch < end_epoch && status == DELTAFS_OK; epoch++)
-            status = part_scan(r, p, epoch, fn, arg, &counts, &damages, &d->error);
+        for (uint32_t epoch = first_epoch; epoch < end_epoch && status == DELTAFS_OK && !to->stopped; epoch++)
+            status = part_scan(r, p, epoch, to, &damages, &d->error);
     }
     r->is_scanning = 0;
-    if (status == DELTAFS_OK && damages.count > 0)
+    if (status == DELTAFS_OK && !to->stopped && damages.count > 0)
         status = error_set(&d->error, damages.first.status, "%s%s", damages.first.text,
-                           damages.count > 1 ? "; and more, which verify names" : "");
+                           damages.count > 1 ? "; there is more damage, which verify lists" : "");
     return status;
 }
 
 int deltafs_scan_partition(deltafs_dir *d, uint32_t partition, const struct deltafs_range *range, deltafs_record_fn fn,
-                           void *arg)
+                           void *arg, int *stopped)
 {
-    int status = dir_must_read(d, "deltafs_scan_partition");
+    struct scan_to to = {.fn = fn, .arg = arg};
+    int status = dir_must_read(d, "deltafs_scan_partition", fn ? NULL : "fn");
 
     if (status != DELTAFS_OK)
         return status;
-    if (!fn)
-        return error_set(&d->error, DELTAFS_ERR_INVALID, "deltafs_scan_partition: fn must be given");
-    if (partition >= d->reader->manifest.partitions)
-        return error_set(&d->error, DELTAFS_ERR_INVALID, "deltafs_scan_partition: no partition %u; %s has 0 to %u",
-                         partition, d->reader->path, d->reader->manifest.partitions - 1);
-    return dir_scan(d, partition, partition + 1, range, fn, arg);
+    if (partition < d->reader->manifest.partitions)
+        status = dir_scan(d, partition, partition + 1, range, &to);
+    else
+        status = error_set(&d->error, DELTAFS_ERR_INVALID, "deltafs_scan_partition: no partition %u; %s has 0 to %u",
+                           partition, d->reader->path, d->reader->manifest.partitions - 1);
+    if (stopped)
+        *stopped = to.stopped;
+    return dir_end(d, status);
 }
 
-int deltafs_scan(deltafs_dir *d, const struct deltafs_range *range, deltafs_record_fn fn, void *arg)
+int deltafs_scan(deltafs_dir *d, const struct deltafs_range *range, deltafs_record_fn fn, void *arg, int *stopped)
 {
-    int status = dir_must_read(d, "deltafs_scan");
+    struct scan_to to = {.fn = fn, .arg = arg};
+    int status = dir_must_read(d, "deltafs_scan", fn ? NULL : "fn");
 
     if (status != DELTAFS_OK)
         return status;
-    if (!fn)
-        return error_set(&d->error, DELTAFS_ERR_INVALID, "deltafs_scan: fn must be given");
-    return dir_scan(d, 0, d->reader->manifest.partitions, range, fn, arg);
+    status = dir_scan(d, 0, d->reader->manifest.partitions, range, &to);
+    if (stopped)
+        *stopped = to.stopped;
+    return dir_end(d, status);
 }
+
+/* ---- Facts ---- */
 
 int deltafs_stat(deltafs_dir *d, struct deltafs_stat *out)
 {
-    int status = dir_must_read_to(d, "deltafs_stat", out);
+    int status = dir_must_read(d, "deltafs_stat", out ? NULL : "out");
 
     if (status != DELTAFS_OK)
         return status;
@@ -359,68 +383,54 @@ int deltafs_stat(deltafs_dir *d, struct deltafs_stat *out)
         s.records += m->epoch[i].records;
         s.bytes_raw += m->epoch[i].bytes_raw;
     }
-    *out = s;
-    return DELTAFS_OK;
+    return dir_end(d, sized_fill(out, &s, sizeof s, "deltafs_stat", &d->error));
 }
 
 int deltafs_bytes_stored(deltafs_dir *d, uint64_t *out)
 {
-    uint64_t bytes;
-    int status = dir_must_read_to(d, "deltafs_bytes_stored", out);
+    int status = dir_must_read(d, "deltafs_bytes_stored", out ? NULL : "out");
 
-    if (status == DELTAFS_OK)
-        status = reader_bytes_stored(d->reader, &bytes, &d->error);
-    if (status == DELTAFS_OK)
-        *out = bytes;
-    return status;
+    return status == DELTAFS_OK ? dir_end(d, reader_bytes_stored(d->reader, out, &d->error)) : status;
 }
 
 int deltafs_epoch_stat(deltafs_dir *d, uint64_t i, struct deltafs_epoch_stat *out)
 {
-    int status = dir_must_read_to(d, "deltafs_epoch_stat", out);
+    int status = dir_must_read(d, "deltafs_epoch_stat", out ? NULL : "out");
 
     if (status != DELTAFS_OK)
         return status;
     const struct manifest *m = &d->reader->manifest;
     if (i >= m->epoch_count)
-        return error_set(&d->error, DELTAFS_ERR_INVALID, "deltafs_epoch_stat: no epoch number %llu; there are %llu",
-                         (unsigned long long)i, (unsigned long long)m->epoch_count);
+        return dir_end(d, error_set(&d->error, DELTAFS_ERR_INVALID,
+                                    "deltafs_epoch_stat: no epoch number %llu; there are %llu", (unsigned long long)i,
+                                    (unsigned long long)m->epoch_count));
     const struct manifest_epoch *epoch = &m->epoch[i];
-    *out = (struct deltafs_epoch_stat){epoch->label, epoch->records, epoch->bytes_raw, epoch->bytes_stored};
-    return DELTAFS_OK;
+    struct deltafs_epoch_stat s = {sizeof s, epoch->label, epoch->records, epoch->bytes_raw, epoch->bytes_stored};
+    return dir_end(d, sized_fill(out, &s, sizeof s, "deltafs_epoch_stat", &d->error));
 }
 
 int deltafs_io_stat(const deltafs_dir *d, struct deltafs_io_stat *out)
 {
+    struct deltafs_io_stat s;
+
     if (!d || !out)
         return error_set(deltafs_private_thread_error(), DELTAFS_ERR_INVALID,
                          "deltafs_io_stat: directory and out must be given");
     if (d->transport)
-        deltafs_private_writer_io(d->transport->writer(d->ctx), out);
+        deltafs_private_writer_io(d->transport->writer(d->ctx), &s);
     else
-        io_stat(&d->reader->io, out);
-    return DELTAFS_OK;
+        io_stat(&d->reader->io, &s);
+    return sized_fill(out, &s, sizeof s, "deltafs_io_stat", deltafs_private_thread_error());
 }
 
 int deltafs_memory_stat(deltafs_dir *d, struct deltafs_memory_stat *out)
 {
+    struct deltafs_memory_stat s;
     int status = dir_must_write(d, "deltafs_memory_stat");
 
     if (status != DELTAFS_OK)
         return status;
-    if (!out)
-        return error_set(&d->error, DELTAFS_ERR_INVALID, "deltafs_memory_stat: out must be given");
-    deltafs_private_writer_memory(d->transport->writer(d->ctx), out);
-    return DELTAFS_OK;
-}
-
-int dir_reader(deltafs_dir *d, const char *call, struct reader **reader, struct error **e)
-{
-    int status = dir_must_read(d, call);
-
-    if (status == DELTAFS_OK) {
-        *reader = d->reader;
-        *e = &d->error;
-    }
-    return status;
+    deltafs_private_writer_memory(d->transport->writer(d->ctx), &s);
+    return dir_end(d, out ? sized_fill(out, &s, sizeof s, "deltafs_memory_stat", &d->error)
+                          : error_set(&d->error, DELTAFS_ERR_INVALID, "deltafs_memory_stat: out must be given"));
 }

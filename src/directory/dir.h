@@ -41,6 +41,9 @@ enum option_keys dir_keys(const deltafs_dir *d);
 
 /* The reader behind a handle, and where its errors go; DELTAFS_ERR_MODE, for `call`, if it writes. */
 struct reader;
-int dir_reader(deltafs_dir *d, const char *call, struct reader **reader, struct error **e);
+int dir_reader(deltafs_dir *d, const char *call, const char *missing, struct reader **reader, struct error **e);
+
+/* The end of a public function: a failing call leaves its message with the thread, too. Returns `status`. */
+int dir_end(const deltafs_dir *d, int status);
 
 #endif

@@ -4,15 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/coding.h"
+#include "base/sized.h"
 #include "fileindex/fileindex_lookup.h"
 #include "io/store_format.h"
 
 #define SLICE_GAP 512 /* bytes between two columns that are read rather than passed over */
-
-const char *deltafs_fileindex_errmsg(const deltafs_fileindex *k)
-{
-    return k ? k->error.text : deltafs_private_thread_error()->text;
-}
 
 /* ---- Opening ---- */
 
@@ -27,10 +23,10 @@ static void keys_close_files(deltafs_fileindex *k)
     k->open_count = 0;
 }
 
-void deltafs_fileindex_close(deltafs_fileindex *k)
+int deltafs_fileindex_close(deltafs_fileindex *k)
 {
     if (!k)
-        return;
+        return DELTAFS_OK;
     keys_close_files(k);
     for (size_t i = 0; k->source && i < k->sources.count; i++)
         free(k->source[i].path);
@@ -42,9 +38,11 @@ void deltafs_fileindex_close(deltafs_fileindex *k)
     buffer_fini(&k->slices);
     buffer_fini(&k->value);
     buffer_fini(&k->group);
-    deltafs_close(k->dir);
+    buffer_fini(&k->missing);
+    int status = deltafs_close(k->dir);
     io_leave(&k->io);
     free(k);
+    return status;
 }
 
 static int compare_entries(const void *a, const void *b)
@@ -96,7 +94,7 @@ static int keys_list(deltafs_fileindex *k, struct error *e)
  * given it up. */
 static void keys_match_epochs(deltafs_fileindex *k)
 {
-    struct deltafs_epoch_stat epoch = {0};
+    struct deltafs_epoch_stat epoch = {.struct_size = sizeof epoch};
     uint64_t i = 0;
     int has = 0;
 
@@ -131,7 +129,7 @@ int keys_check_any(const deltafs_fileindex *k, struct error *e)
 
 static int keys_open(deltafs_fileindex *k, const char *path, const deltafs_options *options, struct error *e)
 {
-    struct deltafs_stat stat;
+    struct deltafs_stat stat = {.struct_size = sizeof stat};
     int status = io_stay(&k->io, path, e);
 
     if (status == DELTAFS_OK)
@@ -147,7 +145,7 @@ static int keys_open(deltafs_fileindex *k, const char *path, const deltafs_optio
         status = e->status;
     }
     if (status == DELTAFS_OK && (status = deltafs_stat(k->dir, &stat)) != DELTAFS_OK)
-        error_set(e, status, "%s", deltafs_errmsg(k->dir));
+        *e = *deltafs_private_thread_error();
     if (status == DELTAFS_OK)
         status = sources_check_uuid(&k->sources, k->place.sources, stat.uuid, e);
     if (status == DELTAFS_OK && (strcmp(stat.keys, "u64") != 0 || stat.value_size != FILEINDEX_VALUE))
@@ -170,7 +168,6 @@ int deltafs_fileindex_open(const char *path, const deltafs_options *options, del
     if (!k)
         return error_no_memory(e, sizeof *k, "a handle");
     k->io = io_default();
-    k->error = (struct error){.text = "no error"};
     int status = keys_open(k, path, options, &own);
     if (status == DELTAFS_OK) {
         *out = k;
@@ -527,24 +524,20 @@ static void keys_check_sources(deltafs_fileindex *k, const struct deltafs_range 
     }
 }
 
-/* The message of a look-up that failed is about one file, and there may be many: name the epochs that are missing. */
-static void keys_explain_lost(const deltafs_fileindex *k, const struct deltafs_range *range, struct error *e)
+/* Note the labels of the tables that are missing from the answer. */
+static int keys_note_missing(deltafs_fileindex *k, const struct deltafs_range *range, struct error *e)
 {
-    struct error_epochs lost = {.count = 0};
-    uint64_t last = 0;
+    int status = buffer_reserve(&k->missing, k->entry_count * sizeof(uint64_t), "labels", e);
+    uint64_t *label = (uint64_t *)(void *)k->missing.bytes;
 
-    for (size_t i = 0; i < k->entry_count; i++) {
+    for (size_t i = 0; i < k->entry_count && status == DELTAFS_OK; i++) {
         const struct keys_entry *entry = &k->entry[i];
-        uint64_t label = entry->table->table.label;
+        uint64_t here = entry->table->table.label;
         int is_whole = !entry->is_lost && !entry->is_absent && k->source[entry->source].error.status == DELTAFS_OK;
-        if (is_whole || !is_in(entry, range))
-            continue;
-        if (lost.count == 0 || label != last)
-            error_epochs_add(&lost, label);
-        last = label;
+        if (!is_whole && is_in(entry, range) && (k->missing_count == 0 || here != label[k->missing_count - 1]))
+            label[k->missing_count++] = here;
     }
-    if (lost.count > 0)
-        error_set(e, e->status, "%s; missing from the answer: %s", e->text, error_epochs_text(&lost));
+    return status;
 }
 
 /* What the directory has of the key, as hits in order; freed by the caller. */
@@ -556,7 +549,7 @@ static int keys_look_up(deltafs_fileindex *k, uint64_t key, const struct deltafs
     int status = deltafs_get(k->dir, key, sequences, &records);
 
     if (status != DELTAFS_OK && status != DELTAFS_ERR_NOT_FOUND) {
-        error_set(e, status, "%s", deltafs_errmsg(k->dir));
+        *e = *deltafs_private_thread_error();
         keep_error(first, e);
     }
     if (!records)
@@ -568,7 +561,7 @@ static int keys_look_up(deltafs_fileindex *k, uint64_t key, const struct deltafs
     }
     for (size_t i = 0; i < records->count; i++) {
         const struct deltafs_record *r = &records->record[i];
-        struct keys_entry *entry = keys_entry_of(k, r->epoch);
+        struct keys_entry *entry = keys_entry_of(k, r->label);
         if (entry && is_in(entry, range) && !entry->is_lost)
             (*hits)[(*count)++] = (struct hit){entry, get_u32(r->value)};
     }
@@ -578,7 +571,7 @@ static int keys_look_up(deltafs_fileindex *k, uint64_t key, const struct deltafs
 }
 
 int deltafs_fileindex_get(deltafs_fileindex *k, uint64_t key, const struct deltafs_range *range, deltafs_row_fn fn,
-                          void *arg)
+                          void *arg, int *stopped)
 {
     struct deltafs_range sequences = {0, 0};
     struct error e = {0}, first = {0};
@@ -587,9 +580,10 @@ int deltafs_fileindex_get(deltafs_fileindex *k, uint64_t key, const struct delta
     int stop = 0, status = DELTAFS_OK;
 
     if (!k || !fn)
-        return error_set(k ? &k->error : deltafs_private_thread_error(), DELTAFS_ERR_INVALID,
+        return error_set(deltafs_private_thread_error(), DELTAFS_ERR_INVALID,
                          "deltafs_fileindex_get: the handle and fn must be given");
     keys_check_any(k, &first);
+    k->missing_count = 0;
     for (size_t i = 0; i < k->entry_count; i++)
         k->entry[i].is_absent = 0;
     if (keys_sequences(k, range, &sequences, &first))
@@ -601,56 +595,69 @@ int deltafs_fileindex_get(deltafs_fileindex *k, uint64_t key, const struct delta
             keep_error(&first, &e);
     }
     free(hit);
+    if (stopped)
+        *stopped = stop;
     if (stop != 0)
-        return stop;
+        return DELTAFS_OK;
     if (status == DELTAFS_OK)
         keys_check_sources(k, range, &first);
     else
         keep_error(&first, &e);
-    if (first.status != DELTAFS_OK)
-        keys_explain_lost(k, range, &first);
+    if (first.status != DELTAFS_OK && keys_note_missing(k, range, &e) != DELTAFS_OK)
+        keep_error(&first, &e);
     if (first.status == DELTAFS_OK && n == 0)
         error_set(&first, DELTAFS_ERR_NOT_FOUND, "%s: no row has the key %" PRIu64, k->place.path, key);
     if (first.status != DELTAFS_OK)
-        k->error = first;
+        *deltafs_private_thread_error() = first;
     return first.status;
+}
+
+int deltafs_fileindex_missing(const deltafs_fileindex *k, const uint64_t **label, size_t *count)
+{
+    if (!k || !label || !count)
+        return error_set(deltafs_private_thread_error(), DELTAFS_ERR_INVALID,
+                         "deltafs_fileindex_missing: the handle, label and count must be given");
+    *label = (const uint64_t *)(const void *)k->missing.bytes;
+    *count = k->missing_count;
+    return DELTAFS_OK;
 }
 
 /* ---- What there is ---- */
 
 int deltafs_fileindex_io_stat(const deltafs_fileindex *k, struct deltafs_io_stat *out)
 {
-    struct deltafs_io_stat own;
+    struct deltafs_io_stat all = {.struct_size = sizeof all}, own;
 
     if (!k || !out)
         return error_set(deltafs_private_thread_error(), DELTAFS_ERR_INVALID,
                          "deltafs_fileindex_io_stat: the handle and out must be given");
-    deltafs_io_stat(k->dir, out);
+    deltafs_io_stat(k->dir, &all);
     io_stat(&k->io, &own);
-    out->reads += own.reads + k->closed.reads;
-    out->bytes_read += own.bytes_read + k->closed.bytes_read;
+    all.reads += own.reads + k->closed.reads;
+    all.bytes_read += own.bytes_read + k->closed.bytes_read;
     for (size_t i = 0; i < k->sources.count; i++)
         if (k->source[i].is_open)
-            key_file_io_stat(&k->source[i].file, out);
-    return DELTAFS_OK;
+            key_file_io_stat(&k->source[i].file, &all);
+    return sized_fill(out, &all, sizeof all, "deltafs_fileindex_io_stat", deltafs_private_thread_error());
 }
 
 int deltafs_fileindex_table(deltafs_fileindex *k, size_t i, struct deltafs_table_stat *out)
 {
+    struct error *e = deltafs_private_thread_error();
+
     if (!k || !out)
-        return error_set(deltafs_private_thread_error(), DELTAFS_ERR_INVALID,
-                         "deltafs_fileindex_table: the handle and out must be given");
+        return error_set(e, DELTAFS_ERR_INVALID, "deltafs_fileindex_table: the handle and out must be given");
     if (i >= k->entry_count)
-        return error_set(&k->error, DELTAFS_ERR_INVALID, "deltafs_fileindex_table: no table number %zu; there are %zu",
-                         i, k->entry_count);
+        return error_set(e, DELTAFS_ERR_INVALID, "deltafs_fileindex_table: no table number %zu; there are %zu", i,
+                         k->entry_count);
     const struct keys_entry *entry = &k->entry[i];
     const struct deltafs_table *t = &entry->table->table;
-    *out = (struct deltafs_table_stat){.path = k->source[entry->source].path,
-                                       .kind = k->sources.source[entry->source].identity.kind,
-                                       .table = t->name,
-                                       .label = t->label,
-                                       .rows = t->rows,
-                                       .key = t->column[t->key].name,
-                                       .schema = entry->table->schema};
-    return DELTAFS_OK;
+    const struct deltafs_table_stat s = {.path = k->source[entry->source].path,
+                                         .kind = k->sources.source[entry->source].identity.kind,
+                                         .table = t->name,
+                                         .label = t->label,
+                                         .rows = t->rows,
+                                         .key = t->column[t->key].name,
+                                         .schema = entry->table->schema};
+    return sized_fill(out, &s, sizeof s, "deltafs_fileindex_table", e);
 }

@@ -36,8 +36,8 @@ struct deltafs_fileindex {
     struct keys_entry **by_sequence;
     size_t entry_count;
     struct deltafs_io_stat closed; /* operations of logical files that are closed */
-    struct buffer slices, value, group;
-    struct error error;
+    struct buffer slices, value, group, missing;
+    size_t missing_count; /* labels that the last get could not read */
 };
 
 /* The source, open and unchanged; DELTAFS_ERR_CHANGED if it is not. */

@@ -36,13 +36,7 @@ struct deltafs_indexer {
     struct source_identity is;
     int is_writer; /* of the files that are added */
     struct key_writer writer;
-    struct error error;
 };
-
-const char *deltafs_indexer_errmsg(const deltafs_indexer *ix)
-{
-    return ix ? ix->error.text : deltafs_private_thread_error()->text;
-}
 
 /* The first error of any rank is that of all; a process alone has but its own. */
 static int indexer_agree(deltafs_indexer *ix, struct error *e)
@@ -184,7 +178,6 @@ int deltafs_private_indexer_open_group(const char *index, const char *path, cons
     ix->there = io_default();
     ix->group = *group;
     ix->calls = *calls;
-    ix->error = (struct error){.text = "no error"};
     own.status = indexer_options(ix, group->rank == 0 ? options : NULL, &own);
     if (own.status == DELTAFS_OK && group->rank == 0)
         own.status = indexer_place(ix, index, path, &own);
@@ -351,7 +344,7 @@ int deltafs_indexer_has(deltafs_indexer *ix, const char *path, int *has)
     if (indexer_agree(ix, &own) == DELTAFS_OK)
         indexer_broadcast(ix, &answer, sizeof answer, &own);
     if (own.status != DELTAFS_OK)
-        ix->error = own;
+        *deltafs_private_thread_error() = own;
     else
         *has = answer;
     return own.status;
@@ -474,7 +467,7 @@ static int indexer_add_table(deltafs_indexer *ix, struct key_file *file, const c
     if (status == DELTAFS_ERR_CANCELLED)
         status = indexer_agree(ix, &own);
     else if (status != DELTAFS_OK)
-        error_set(&own, status, "%s", deltafs_errmsg(ix->dir));
+        own = *deltafs_private_thread_error();
     if (status != DELTAFS_OK)
         *e = own;
     return status;
@@ -697,7 +690,7 @@ int deltafs_indexer_add(deltafs_indexer *ix, const char *path, size_t n, const s
         return error_set(deltafs_private_thread_error(), DELTAFS_ERR_INVALID, "deltafs_indexer_add: no handle");
     int status = indexer_add(ix, path, n, table, &own);
     if (status != DELTAFS_OK)
-        ix->error = own;
+        *deltafs_private_thread_error() = own;
     return status;
 }
 
@@ -840,7 +833,7 @@ int deltafs_indexer_forget(deltafs_indexer *ix, const char *path, uint64_t *forg
     int status = indexer_forget(ix, path, &names, forgotten, &own);
     names_fini(&names);
     if (status != DELTAFS_OK)
-        ix->error = own;
+        *deltafs_private_thread_error() = own;
     return status;
 }
 

@@ -121,7 +121,7 @@ int key_file_read(struct key_file *f, size_t n, const struct deltafs_extent *ext
     if (f->kind == 'f') {
         status = deltafs_logical_read_list(f->logical, n, extent, bytes, &got);
         if (status != DELTAFS_OK)
-            *e = f->logical->error;
+            *e = *deltafs_private_thread_error();
         return status;
     }
     for (size_t i = 0; i < n && status == DELTAFS_OK; i++) {
@@ -133,7 +133,7 @@ int key_file_read(struct key_file *f, size_t n, const struct deltafs_extent *ext
 
 void key_file_io_stat(const struct key_file *f, struct deltafs_io_stat *sum)
 {
-    struct deltafs_io_stat io;
+    struct deltafs_io_stat io = {.struct_size = sizeof io};
 
     if (f->kind != 'f')
         return;

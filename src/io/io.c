@@ -369,7 +369,7 @@ char *io_whole(const struct io *io, const char *path)
 
 void io_stat(const struct io *io, struct deltafs_io_stat *out)
 {
-    *out = (struct deltafs_io_stat){io->reads, io->bytes_read, io->writes, io->bytes_written};
+    *out = (struct deltafs_io_stat){sizeof *out, io->reads, io->bytes_read, io->writes, io->bytes_written};
 }
 
 /* Waits a little, unless that was done for long enough: *waited counts it, from 0 on. */

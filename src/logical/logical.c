@@ -305,13 +305,10 @@ static int logical_close_writer(deltafs_logical *f, struct error *e)
     return status;
 }
 
-int deltafs_logical_close(deltafs_logical *f)
+int deltafs_private_logical_close(deltafs_logical *f)
 {
     struct error *e = deltafs_private_thread_error(), second;
     int status = DELTAFS_OK;
-
-    if (!f)
-        return DELTAFS_OK;
     struct logical_group group = f->group;
     e->status = DELTAFS_OK;
     if (f->mode != O_RDONLY)
@@ -324,4 +321,11 @@ int deltafs_logical_close(deltafs_logical *f)
     if (group.destroy)
         group.destroy(group.ctx);
     return status;
+}
+
+int deltafs_logical_close(deltafs_logical *f)
+{
+    if (!f)
+        return DELTAFS_OK;
+    return f->group.close ? f->group.close(f) : deltafs_private_logical_close(f);
 }

@@ -48,6 +48,7 @@ struct logical_group {
     /* As agree; without an error, append the bytes of all ranks, in rank order, to `all`. */
     int (*gather)(void *ctx, const void *mine, size_t n, struct bytes *all, struct error *e);
     void (*destroy)(void *ctx);
+    int (*close)(struct deltafs_logical *f); /* instead of deltafs_private_logical_close, or NULL */
 };
 
 /* The logs of one writer, for reading. */
@@ -73,7 +74,6 @@ struct deltafs_logical {
     enum option_sync sync;
     enum option_extents index;
     char *volumes;
-    struct error error;
 
     int is_forgiving;      /* during a refresh: accept that a crash has lost part of an unsynced session */
     int is_cut;            /* a refresh had to accept that */
@@ -124,6 +124,9 @@ int logical_gather(deltafs_logical *f, const void *mine, size_t n, struct bytes 
 DELTAFS_PRIVATE int deltafs_private_logical_open_group(const char *path, int flags, const deltafs_options *options,
                                                        const struct logical_group *group, deltafs_logical **out,
                                                        struct error *e);
+
+/* deltafs_logical_close without what a job does at a close. */
+DELTAFS_PRIVATE int deltafs_private_logical_close(deltafs_logical *f);
 
 /* Capture the keys of later writes, as far as memory allows, if the options say where a record has its key. A caller
  * that wants them takes them out of `captured` before the close, and destroys them. */

@@ -2,23 +2,19 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/sized.h"
 #include "logical/logical.h"
 #include "logical/format/flat.h"
 #include "io/log.h"
 #include "io/store_format.h"
 
-const char *deltafs_logical_errmsg(const deltafs_logical *f)
-{
-    return f ? f->error.text : deltafs_private_thread_error()->text;
-}
-
 /* In atomic mode the size includes every write that has returned. */
 int deltafs_logical_size(deltafs_logical *f, uint64_t *size)
 {
-    int status = f->is_atomic ? logical_seal(f, 0, &f->error) : DELTAFS_OK;
+    int status = f->is_atomic ? logical_seal(f, 0, deltafs_private_thread_error()) : DELTAFS_OK;
 
     if (status == DELTAFS_OK && f->is_atomic)
-        status = logical_refresh_atomic(f, &f->error);
+        status = logical_refresh_atomic(f, deltafs_private_thread_error());
     if (status == DELTAFS_OK)
         *size = f->size;
     return status;
@@ -26,8 +22,10 @@ int deltafs_logical_size(deltafs_logical *f, uint64_t *size)
 
 int deltafs_logical_io_stat(const deltafs_logical *f, struct deltafs_io_stat *out)
 {
-    io_stat(&f->io, out);
-    return DELTAFS_OK;
+    struct deltafs_io_stat s;
+
+    io_stat(&f->io, &s);
+    return sized_fill(out, &s, sizeof s, "deltafs_logical_io_stat", deltafs_private_thread_error());
 }
 
 /* ---- Statistics ---- */
@@ -92,7 +90,7 @@ static int ask_session(deltafs_logical *f, const struct session *s, struct delta
     }
     stat->sessions++;
     stat->writers += s->logs;
-    stat->is_flat += s->is_closed && s->has_index;
+    stat->flat_sessions += s->is_closed && s->has_index;
     stat->is_closed &= s->is_closed;
     stat->bytes_stored += bytes;
     return DELTAFS_OK;
@@ -104,23 +102,24 @@ int deltafs_logical_stat(deltafs_logical *f, struct deltafs_logical_stat *out)
                                         .extents = extent_map_count(&f->map),
                                         .uuid = f->container.uuid_text,
                                         .is_closed = 1,
-                                        .is_cut = f->is_cut};
-    int status = ask_add_size(f, io_path(f->container.path, MANIFEST_NAME), &stat.bytes_stored, &f->error);
+                                        .is_incomplete = f->is_cut};
+    int status =
+        ask_add_size(f, io_path(f->container.path, MANIFEST_NAME), &stat.bytes_stored, deltafs_private_thread_error());
 
     for (size_t i = 0; i < f->known_count && status == DELTAFS_OK; i++) {
         const struct session *s = &f->known[i];
         if (!f->has_session || s->number != f->session.number)
-            status = ask_session(f, s, &stat, &f->error);
+            status = ask_session(f, s, &stat, deltafs_private_thread_error());
     }
     if (status == DELTAFS_OK && f->has_session) {
         stat.sessions++;
         stat.writers += (uint64_t)f->has_logs;
         stat.is_closed = 0;
-        status = ask_session_size(f, &f->session, &stat.bytes_stored, &f->error);
+        status = ask_session_size(f, &f->session, &stat.bytes_stored, deltafs_private_thread_error());
     }
-    if (status == DELTAFS_OK)
-        *out = stat;
-    return status;
+    return status == DELTAFS_OK
+               ? sized_fill(out, &stat, sizeof stat, "deltafs_logical_stat", deltafs_private_thread_error())
+               : status;
 }
 
 /* ---- Files as a whole ---- */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/coding.h"
+#include "base/sized.h"
 #include "fileindex/fileindex_lookup.h"
 
 #define WINDOW_ROWS (UINT64_C(4) << 20)
@@ -13,7 +14,7 @@ struct keys_verify {
     deltafs_damage_fn fn;
     void *arg;
     struct error first;
-    uint64_t rows;
+    uint64_t rows, damages;
     /* Of the table at hand: */
     const struct keys_entry *entry;
     uint32_t group;
@@ -25,6 +26,7 @@ struct keys_verify {
 
 static void verify_report(struct keys_verify *v, const struct error *e)
 {
+    v->damages++;
     if (v->first.status == DELTAFS_OK)
         v->first = *e;
     if (v->fn)
@@ -83,9 +85,9 @@ static int verify_window(struct keys_verify *v, struct key_file *file, struct er
     if (status != DELTAFS_OK)
         return status;
     memset(v->is_seen, 0, (size_t)(v->end - v->from));
-    status = deltafs_scan(v->keys->dir, &sequence, verify_record, v);
+    status = deltafs_scan(v->keys->dir, &sequence, verify_record, v, NULL);
     if (status != DELTAFS_OK && v->first.status == DELTAFS_OK)
-        return error_set(e, status, "%s", deltafs_errmsg(v->keys->dir));
+        return (*e = *deltafs_private_thread_error()).status;
     v->is_wrong |= status != DELTAFS_OK; /* of which deltafs_verify has told */
     for (uint64_t i = v->from; i < v->end && !v->is_wrong; i++)
         if (!v->is_seen[i - v->from]) {
@@ -140,18 +142,18 @@ static int verify_end(const struct keys_verify *v, struct error *e)
         k->place.path, k->place.sources);
 }
 
-int deltafs_fileindex_verify(deltafs_fileindex *k, deltafs_damage_fn fn, void *arg, uint64_t *rows)
+int deltafs_fileindex_verify(deltafs_fileindex *k, deltafs_damage_fn fn, void *arg, struct deltafs_verify_counts *out)
 {
     struct keys_verify v = {.keys = k, .fn = fn, .arg = arg};
-    struct deltafs_verify_counts stat;
+    struct deltafs_verify_counts counts = {.struct_size = sizeof counts};
     struct error e = {0};
 
     if (!k)
         return error_set(deltafs_private_thread_error(), DELTAFS_ERR_INVALID,
                          "deltafs_fileindex_verify: the handle must be given");
-    int status = deltafs_verify(k->dir, verify_passed_on, &v, &stat);
+    int status = deltafs_verify(k->dir, verify_passed_on, &v, &counts);
     if (status != DELTAFS_OK && v.first.status == DELTAFS_OK)
-        verify_passed_on(status, deltafs_errmsg(k->dir), &v);
+        verify_passed_on(status, deltafs_errmsg(NULL), &v);
     for (size_t i = 0; i < k->entry_count; i++) {
         v.entry = &k->entry[i];
         if (verify_table(&v, &e) != DELTAFS_OK)
@@ -159,9 +161,12 @@ int deltafs_fileindex_verify(deltafs_fileindex *k, deltafs_damage_fn fn, void *a
     }
     if (verify_end(&v, &e) != DELTAFS_OK)
         verify_report(&v, &e);
-    if (rows)
-        *rows = v.rows;
+    counts.records = v.rows;
+    counts.damages = v.damages;
+    e.status = out ? sized_fill(out, &counts, sizeof counts, "deltafs_fileindex_verify", &e) : DELTAFS_OK;
+    if (v.first.status == DELTAFS_OK)
+        v.first = e;
     if (v.first.status != DELTAFS_OK)
-        k->error = v.first;
+        *deltafs_private_thread_error() = v.first;
     return v.first.status;
 }

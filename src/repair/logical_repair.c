@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "logical/logical.h"
+#include "base/sized.h"
 #include "repair/repair_parts.h"
 #include "io/log.h"
 #include "io/store_format.h"
@@ -278,10 +279,19 @@ static int text_repair_manifest(struct mending *m, struct error *e)
     return status;
 }
 
-int deltafs_logical_repair(const char *path, int dry_run, deltafs_repair_fn fn, void *arg)
+int deltafs_logical_repair(const char *path, const struct deltafs_repair_options *options, deltafs_repair_fn fn,
+                           void *arg)
 {
-    struct mending m = {.io = io_default(), .dry_run = dry_run, .fn = fn, .arg = arg};
+    struct deltafs_repair_options given = {.struct_size = sizeof given};
+    struct mending m = {.io = io_default(), .fn = fn, .arg = arg};
     struct error *e = deltafs_private_thread_error();
+
+    if (options && sized_take(&given, options, sizeof given, "deltafs_logical_repair", e) != DELTAFS_OK)
+        return e->status;
+    if (given.has_label || given.has_drop_from)
+        return error_set(e, DELTAFS_ERR_INVALID,
+                         "deltafs_logical_repair: a logical file has no epochs: label and drop_from do not apply");
+    m.dry_run = given.dry_run;
 
     if (!path)
         return error_set(e, DELTAFS_ERR_INVALID, "deltafs_logical_repair: path must be given");

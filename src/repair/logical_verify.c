@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/sized.h"
 #include "logical/logical.h"
 #include "logical/format/flat.h"
 #include "io/log.h"
@@ -19,7 +20,7 @@ struct verification {
     const struct session *session; /* that is being read; NULL: none */
     deltafs_damage_fn fn;
     void *arg;
-    uint64_t bytes, end;
+    uint64_t bytes, end, damages;
     uint8_t *piece;
     struct error first;
 };
@@ -39,6 +40,7 @@ static void verify_report(struct verification *v, const struct error *e)
 {
     if (verify_is_gone(v))
         return;
+    v->damages++;
     if (v->first.status == DELTAFS_OK)
         v->first = *e;
     if (v->fn)
@@ -218,8 +220,8 @@ static void verify_sessions(struct verification *v)
     free(number);
 }
 
-static int verify_container(const struct container *c, struct io *io, deltafs_damage_fn fn, void *arg, uint64_t *bytes,
-                            struct error *e)
+static int verify_container(const struct container *c, struct io *io, deltafs_damage_fn fn, void *arg,
+                            struct deltafs_verify_counts *counts, struct error *e)
 {
     struct verification v = {.container = c, .io = io, .fn = fn, .arg = arg, .piece = malloc(VERIFY_PIECE)};
 
@@ -230,20 +232,35 @@ static int verify_container(const struct container *c, struct io *io, deltafs_da
         verify_sessions(&v);
     frame_cache_fini(&v.cache);
     free(v.piece);
-    if (bytes)
-        *bytes = v.bytes;
+    counts->bytes = v.bytes;
+    counts->damages = v.damages;
     if (v.first.status != DELTAFS_OK)
         *e = v.first;
     return status == DELTAFS_OK ? v.first.status : status;
 }
 
-int deltafs_logical_verify(deltafs_logical *f, deltafs_damage_fn fn, void *arg, uint64_t *bytes)
+/* The caller's counts, whatever was found; e holds what is returned. */
+static int verify_end(int status, const struct deltafs_verify_counts *counts, struct deltafs_verify_counts *out,
+                      const char *call, struct error *e)
 {
-    return verify_container(&f->container, &f->io, fn, arg, bytes, &f->error);
+    struct error second;
+    int filled = out ? sized_fill(out, counts, sizeof *counts, call, status == DELTAFS_OK ? e : &second) : DELTAFS_OK;
+
+    return status == DELTAFS_OK ? filled : status;
 }
 
-int deltafs_logical_verify_path(const char *path, deltafs_damage_fn fn, void *arg, uint64_t *bytes)
+int deltafs_logical_verify(deltafs_logical *f, deltafs_damage_fn fn, void *arg, struct deltafs_verify_counts *out)
 {
+    struct deltafs_verify_counts counts = {.struct_size = sizeof counts};
+    struct error *e = deltafs_private_thread_error();
+    int status = verify_container(&f->container, &f->io, fn, arg, &counts, e);
+
+    return verify_end(status, &counts, out, "deltafs_logical_verify", e);
+}
+
+int deltafs_logical_verify_path(const char *path, deltafs_damage_fn fn, void *arg, struct deltafs_verify_counts *out)
+{
+    struct deltafs_verify_counts counts = {.struct_size = sizeof counts};
     struct io io = io_default();
     struct error *e = deltafs_private_thread_error();
     struct container c;
@@ -251,13 +268,14 @@ int deltafs_logical_verify_path(const char *path, deltafs_damage_fn fn, void *ar
 
     if (!path)
         return error_set(e, DELTAFS_ERR_INVALID, "deltafs_logical_verify_path: path must be given");
-    if (bytes)
-        *bytes = 0;
     int status = container_open(&c, &io, path, O_RDONLY, 0, &is_new, e);
-    if (status == DELTAFS_ERR_DAMAGED && fn)
-        fn(status, e->text, arg);
+    if (status == DELTAFS_ERR_DAMAGED) {
+        counts.damages = 1;
+        if (fn)
+            fn(status, e->text, arg);
+    }
     if (status == DELTAFS_OK)
-        status = verify_container(&c, &io, fn, arg, bytes, e);
+        status = verify_container(&c, &io, fn, arg, &counts, e);
     container_fini(&c);
-    return status;
+    return verify_end(status, &counts, out, "deltafs_logical_verify_path", e);
 }

@@ -59,7 +59,7 @@ static int count_record(const struct deltafs_record *record, void *arg)
 /* Whether all records of the epoch behind the last committed one are right; counts them. */
 static int repair_check_last(struct repair *r, uint64_t label, struct error *e)
 {
-    struct deltafs_verify_counts counts = {0};
+    struct scan_to to = {.fn = count_record, .arg = r};
     struct scan_damages damages = {0};
     struct part_reader *p;
     struct reader *reader;
@@ -80,7 +80,7 @@ static int repair_check_last(struct repair *r, uint64_t label, struct error *e)
     for (uint32_t i = 0; i < m->partitions && status == DELTAFS_OK; i++) {
         status = reader_part(reader, i, &p, e);
         if (status == DELTAFS_OK)
-            status = part_scan(reader, p, (uint32_t)m->epoch_count - 1, count_record, r, &counts, &damages, e);
+            status = part_scan(reader, p, (uint32_t)m->epoch_count - 1, &to, &damages, e);
     }
     if (status == DELTAFS_OK && damages.count > 0) {
         *e = damages.first;

@@ -1,5 +1,6 @@
 /* deltafs_repair: its options and arguments. */
 #include <stdio.h>
+#include "base/sized.h"
 #include "directory/serial.h"
 #include "repair/repair_parts.h"
 
@@ -34,17 +35,19 @@ static int repair_with(const char *path, const struct deltafs_repair_options *op
 
 int deltafs_repair(const char *path, const struct deltafs_repair_options *options, deltafs_repair_fn fn, void *arg)
 {
-    static const struct deltafs_repair_options plain;
+    struct deltafs_repair_options given = {.struct_size = sizeof given};
     struct error *e = deltafs_private_thread_error();
     deltafs_options *o = NULL;
 
     if (!path || !*path)
         return error_set(e, DELTAFS_ERR_INVALID, "deltafs_repair: path must be given");
-    if (options && options->has_label && options->has_drop_from)
-        return error_set(e, DELTAFS_ERR_INVALID, "deltafs_repair: a label and epochs to be dropped do not go together");
+    if (options && sized_take(&given, options, sizeof given, "deltafs_repair", e) != DELTAFS_OK)
+        return e->status;
+    if (given.has_label && given.has_drop_from)
+        return error_set(e, DELTAFS_ERR_INVALID, "deltafs_repair: has_label and has_drop_from exclude each other");
     int status = deltafs_options_create(&o);
     if (status == DELTAFS_OK)
-        status = repair_with(path, options ? options : &plain, o, fn, arg, e);
+        status = repair_with(path, &given, o, fn, arg, e);
     deltafs_options_destroy(o);
     return status;
 }

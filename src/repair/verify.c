@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/sized.h"
 #include "directory/dir.h"
 #include "directory/format/partition.h"
 #include "directory/read/scan.h"
@@ -12,7 +13,7 @@ struct verify {
     struct reader *reader;
     deltafs_damage_fn fn;
     void *arg;
-    struct deltafs_verify_counts *stat;
+    struct scan_to to;
     struct error first;
     int is_cut; /* the manifest lacks lines, which was reported */
     /* While one partition's epoch is read: */
@@ -29,7 +30,7 @@ struct verify {
 
 static void verify_report(struct verify *v, const struct error *e)
 {
-    v->stat->damages++;
+    v->to.counts.damages++;
     if (v->first.status == DELTAFS_OK)
         v->first = *e;
     if (v->fn)
@@ -96,7 +97,7 @@ static void verify_epoch(struct verify *v, struct part_reader *p, uint32_t epoch
     }
     v->is_ordered = segments == 1;
     v->key_shift = segment->footer.key_shift;
-    if (part_scan(v->reader, p, epoch, verify_record, v, v->stat, &damages, &e) != DELTAFS_OK) {
+    if (part_scan(v->reader, p, epoch, &v->to, &damages, &e) != DELTAFS_OK) {
         verify_report(v, &e);
         return;
     }
@@ -208,9 +209,9 @@ static void verify_partition(struct verify *v, uint32_t partition)
     verify_length(v, p);
     verify_manifest_end(v, &p->index);
     for (uint32_t epoch = 0; epoch < m->epoch_count; epoch++) {
-        uint64_t damages = v->stat->damages;
+        uint64_t damages = v->to.counts.damages;
         verify_epoch(v, p, epoch);
-        v->is_short[epoch] |= v->stat->damages > damages;
+        v->is_short[epoch] |= v->to.counts.damages > damages;
     }
 }
 
@@ -233,43 +234,43 @@ static void verify_counts(struct verify *v)
     }
 }
 
-static int reader_verify(struct reader *r, deltafs_damage_fn fn, void *arg, struct deltafs_verify_counts *out,
-                         struct error *e)
+static int reader_verify(struct reader *r, struct verify *v, struct error *e)
 {
-    struct verify v = {.reader = r, .fn = fn, .arg = arg, .stat = out};
-
-    *out = (struct deltafs_verify_counts){0};
-    v.sum = calloc(r->manifest.epoch_count + 1, sizeof *v.sum);
-    v.is_short = calloc(r->manifest.epoch_count + 1, 1);
-    if (!v.sum || !v.is_short) {
-        free(v.sum);
-        free(v.is_short);
-        return error_no_memory(e, r->manifest.epoch_count * sizeof *v.sum, "verifying");
+    v->sum = calloc(r->manifest.epoch_count + 1, sizeof *v->sum);
+    v->is_short = calloc(r->manifest.epoch_count + 1, 1);
+    if (!v->sum || !v->is_short) {
+        free(v->sum);
+        free(v->is_short);
+        return error_no_memory(e, r->manifest.epoch_count * sizeof *v->sum, "verifying");
     }
     values_reader_check_headers(r->values, 1);
     for (uint32_t p = 0; p < r->manifest.partitions; p++) {
         if (r->manifest.epoch_count == 0)
-            verify_no_epochs(&v, p);
+            verify_no_epochs(v, p);
         else
-            verify_partition(&v, p);
+            verify_partition(v, p);
     }
-    verify_counts(&v);
+    verify_counts(v);
     values_reader_check_headers(r->values, 0);
-    free(v.sum);
-    free(v.is_short);
-    if (v.first.status != DELTAFS_OK)
-        *e = v.first;
-    return v.first.status;
+    free(v->sum);
+    free(v->is_short);
+    if (v->first.status != DELTAFS_OK)
+        *e = v->first;
+    return v->first.status;
 }
 
 int deltafs_verify(deltafs_dir *d, deltafs_damage_fn fn, void *arg, struct deltafs_verify_counts *out)
 {
-    struct reader *r;
-    struct error *e;
-    int status = dir_reader(d, "deltafs_verify", &r, &e);
+    struct verify v = {.fn = fn, .arg = arg};
+    struct error *e, second;
+    int status = dir_reader(d, "deltafs_verify", NULL, &v.reader, &e);
 
     if (status != DELTAFS_OK)
         return status;
-    return out ? reader_verify(r, fn, arg, out, e)
-               : error_set(e, DELTAFS_ERR_INVALID, "deltafs_verify: out must be given");
+    v.to = (struct scan_to){.fn = verify_record, .arg = &v};
+    status = reader_verify(v.reader, &v, e);
+    int filled =
+        out ? sized_fill(out, &v.to.counts, sizeof v.to.counts, "deltafs_verify", status == DELTAFS_OK ? e : &second)
+            : DELTAFS_OK;
+    return dir_end(d, status == DELTAFS_OK ? filled : status);
 }

@@ -59,7 +59,7 @@ static int cp_open_from(struct cp *c, const char *name)
     if (p.kind == TARGET_LOGICAL) {
         code = target_open_whole(c->from, &c->copy.from.logical);
         if (code == EXIT_OK && deltafs_logical_size(c->copy.from.logical, &c->total) != DELTAFS_OK)
-            code = text_fail(EXIT_TROUBLE, "%s", deltafs_logical_errmsg(c->copy.from.logical));
+            code = text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
         return code;
     }
     /* The prefix says that it is one. */
@@ -194,7 +194,7 @@ static int cp_make_aside(struct cp *c)
         return EXIT_OK;
     c->aside[0] = '\0';
     return text_fail(EXIT_TROUBLE, "%s: cannot be made: %s", c->to,
-                     c->to_logical ? deltafs_logical_errmsg(NULL) : strerror(errno));
+                     c->to_logical ? deltafs_errmsg(NULL) : strerror(errno));
 }
 
 /* Close what was made; `code` is how making it went. */
@@ -206,7 +206,7 @@ static int cp_close_aside(struct cp *c, int code)
         int status = deltafs_logical_close(to->logical);
         to->logical = NULL;
         if (status != DELTAFS_OK && code == EXIT_OK)
-            code = text_fail(EXIT_TROUBLE, "cannot write to %s: %s", c->to, deltafs_logical_errmsg(NULL));
+            code = text_fail(EXIT_TROUBLE, "cannot write to %s: %s", c->to, deltafs_errmsg(NULL));
         return code;
     }
     if (code == EXIT_OK && c->aside[0] != '\0' && ((c->has_to && fchmod(to->fd, c->mode) != 0) || fsync(to->fd) != 0))
@@ -220,8 +220,7 @@ static int cp_close_aside(struct cp *c, int code)
 static void cp_remove_aside(struct cp *c)
 {
     if (c->to_logical ? deltafs_logical_remove(c->aside) != DELTAFS_OK : unlink(c->aside) != 0)
-        text_fail(0, "%s: cannot be removed: %s", c->aside,
-                  c->to_logical ? deltafs_logical_errmsg(NULL) : strerror(errno));
+        text_fail(0, "%s: cannot be removed: %s", c->aside, c->to_logical ? deltafs_errmsg(NULL) : strerror(errno));
 }
 
 /* ---- Putting it in its place ---- */

@@ -7,7 +7,7 @@
 
 static int flatten_one(const char *path)
 {
-    struct deltafs_logical_stat stat;
+    struct deltafs_logical_stat stat = {.struct_size = sizeof stat};
     deltafs_logical *f;
     int code = target_open(path, &f);
 
@@ -15,14 +15,14 @@ static int flatten_one(const char *path)
         return code;
     deltafs_logical_close(f);
     if (deltafs_logical_flatten(path) != DELTAFS_OK)
-        return text_fail(EXIT_TROUBLE, "%s", deltafs_logical_errmsg(NULL));
+        return text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
     code = target_open(path, &f);
     if (code != EXIT_OK)
         return code;
     if (deltafs_logical_stat(f, &stat) != DELTAFS_OK)
-        code = text_fail(EXIT_TROUBLE, "%s", deltafs_logical_errmsg(f));
+        code = text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
     else
-        printf("%s: %" PRIu64 " of %" PRIu64 " session%s with the index in one file%s\n", path, stat.is_flat,
+        printf("%s: %" PRIu64 " of %" PRIu64 " session%s with the index in one file%s\n", path, stat.flat_sessions,
                stat.sessions, text_plural(stat.sessions), stat.is_closed ? "" : "; the others are not closed");
     deltafs_logical_close(f);
     return code;

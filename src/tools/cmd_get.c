@@ -190,7 +190,7 @@ static int get_parse(struct get *g, int argc, char **argv)
 
 static void get_print_stats(deltafs_dir *d, const struct timespec *start)
 {
-    struct deltafs_io_stat io;
+    struct deltafs_io_stat io = {.struct_size = sizeof io};
     struct timespec end;
 
     deltafs_io_stat(d, &io);
@@ -212,9 +212,37 @@ static void get_not_found(const struct get *g, size_t i, int code)
     }
 }
 
+static int label_compare(const void *a, const void *b)
+{
+    const uint64_t *x = a, *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
+/* Say which epochs are missing from the answer for at least one key. */
+static void get_print_missing(const struct get *g, deltafs_records **found)
+{
+    size_t all = 0, n = 0;
+
+    for (size_t i = 0; i < g->count; i++)
+        all += found[i] ? found[i]->missing_count : 0;
+    uint64_t *label = malloc((all + 1) * sizeof *label);
+    if (!label)
+        return; /* the damage itself has been reported */
+    for (size_t i = 0, at = 0; i < g->count; i++)
+        for (size_t k = 0; found[i] && k < found[i]->missing_count; k++)
+            label[at++] = found[i]->missing[k];
+    qsort(label, all, sizeof *label, label_compare);
+    for (size_t i = 0; i < all; i++)
+        if (n == 0 || label[i] != label[n - 1])
+            label[n++] = label[i];
+    print_missing(label, n);
+    free(label);
+}
+
 static int get_print(const struct get *g, deltafs_dir *d, deltafs_records **found, int status)
 {
-    struct deltafs_stat stat;
+    struct deltafs_stat stat = {.struct_size = sizeof stat};
     struct printer p;
     int code = text_exit_code(status);
 
@@ -256,7 +284,7 @@ static int get_rows(struct get *g, deltafs_fileindex *k, const struct timespec *
 
 static int get_records(struct get *g, const char *path, const struct timespec *start)
 {
-    struct deltafs_stat stat;
+    struct deltafs_stat stat = {.struct_size = sizeof stat};
     deltafs_dir *d;
     deltafs_records **found = NULL;
 
@@ -275,6 +303,7 @@ static int get_records(struct get *g, const char *path, const struct timespec *s
         int status = g->count > 0 ? get_ask(g, d, found) : DELTAFS_OK;
         if (status != DELTAFS_OK && status != DELTAFS_ERR_NOT_FOUND)
             text_fail(0, "%s", deltafs_errmsg(d));
+        get_print_missing(g, found);
         if (g->stats)
             get_print_stats(d, start);
         code = get_print(g, d, found, status);

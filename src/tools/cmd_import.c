@@ -363,7 +363,7 @@ static int import_epochs(struct import *im, deltafs_dir *d, int first, int *epoc
  * so. What keeps the directory from being opened is not looked at here. */
 static int import_is_late(const struct import *im, char message[INPUT_MESSAGE_MAX])
 {
-    struct deltafs_epoch_stat epoch = {0};
+    struct deltafs_epoch_stat epoch = {.struct_size = sizeof epoch};
     deltafs_dir *d;
     uint64_t last, next = 0;
     int i = 0;

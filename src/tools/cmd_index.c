@@ -158,7 +158,7 @@ static int file_size(const char *path, uint64_t *size)
         return EXIT_OK;
     }
     if (deltafs_logical_open(path, O_RDONLY, NULL, &f) != DELTAFS_OK)
-        return text_fail(EXIT_TROUBLE, "index: %s", deltafs_logical_errmsg(NULL));
+        return text_fail(EXIT_TROUBLE, "index: %s", deltafs_errmsg(NULL));
     deltafs_logical_size(f, size);
     deltafs_logical_close(f);
     return EXIT_OK;
@@ -227,7 +227,7 @@ static int index_open(struct index_job *ix, const char *path)
     if (deltafs_mpi_indexer_open(MPI_COMM_WORLD, ix->index, path, ix->options, &ix->indexer) == DELTAFS_OK)
         return EXIT_OK;
     ix->indexer = NULL;
-    return index_fail(ix, EXIT_TROUBLE, deltafs_indexer_errmsg(NULL));
+    return index_fail(ix, EXIT_TROUBLE, deltafs_errmsg(NULL));
 }
 
 /* Collective. */
@@ -236,7 +236,7 @@ static int index_close(struct index_job *ix)
     int status = deltafs_indexer_close(ix->indexer);
 
     ix->indexer = NULL;
-    return status == DELTAFS_OK ? EXIT_OK : index_fail(ix, EXIT_TROUBLE, deltafs_indexer_errmsg(NULL));
+    return status == DELTAFS_OK ? EXIT_OK : index_fail(ix, EXIT_TROUBLE, deltafs_errmsg(NULL));
 }
 
 /* Collective. */
@@ -247,7 +247,7 @@ static int index_add(struct index_job *ix, const char *path)
 
     if (code == EXIT_OK &&
         deltafs_indexer_add(ix->indexer, path, t.count, (const struct deltafs_table *const *)t.table) != DELTAFS_OK)
-        code = index_fail(ix, EXIT_TROUBLE, deltafs_indexer_errmsg(ix->indexer));
+        code = index_fail(ix, EXIT_TROUBLE, deltafs_errmsg(NULL));
     for (size_t i = 0; i < t.count && code == EXIT_OK; i++)
         ix->rows += t.table[i]->rows;
     ix->indexed += code == EXIT_OK;
@@ -263,7 +263,7 @@ static int index_file(struct index_job *ix, const char *path)
     if (code != EXIT_OK)
         return code;
     if (deltafs_indexer_has(ix->indexer, path, &has) != DELTAFS_OK)
-        code = index_fail(ix, EXIT_TROUBLE, deltafs_indexer_errmsg(ix->indexer));
+        code = index_fail(ix, EXIT_TROUBLE, deltafs_errmsg(NULL));
     else if (has && !ix->is_again)
         ix->unchanged++;
     else
@@ -307,7 +307,7 @@ static int index_forget(struct index_job *ix, char **files, int n)
         return code;
     for (int i = 0; i < (n > 0 ? n : 1); i++) {
         if (deltafs_indexer_forget(ix->indexer, n > 0 ? text_path(files[i]) : NULL, &one) != DELTAFS_OK)
-            code = index_fail(ix, EXIT_TROUBLE, deltafs_indexer_errmsg(ix->indexer));
+            code = index_fail(ix, EXIT_TROUBLE, deltafs_errmsg(NULL));
         forgotten += one;
     }
     int closed = index_close(ix);

@@ -25,7 +25,7 @@ static void info_json(deltafs_dir *d, const struct deltafs_stat *s, uint64_t byt
            " \"bytes_stored\": %" PRIu64 ",\n \"epochs\": [",
            s->schema, s->records, s->bytes_raw, bytes_stored);
     for (uint64_t i = 0; i < s->epochs; i++) {
-        struct deltafs_epoch_stat e;
+        struct deltafs_epoch_stat e = {.struct_size = sizeof e};
         deltafs_epoch_stat(d, i, &e);
         printf("%s\n  {\"label\": %" PRIu64 ", \"records\": %" PRIu64 ", \"bytes\": %" PRIu64
                ", \"bytes_stored\": %" PRIu64 "}",
@@ -68,7 +68,7 @@ static void info_table(deltafs_dir *d, const struct deltafs_stat *s, uint64_t by
     if (s->epochs > 0)
         printf("\n%20s %16s %16s %16s\n", "label", "records", "bytes raw", "bytes stored");
     for (uint64_t i = 0; i < s->epochs; i++) {
-        struct deltafs_epoch_stat e;
+        struct deltafs_epoch_stat e = {.struct_size = sizeof e};
         deltafs_epoch_stat(d, i, &e);
         printf("%20" PRIu64 " %16" PRIu64 " %16" PRIu64 " %16" PRIu64 "\n", e.label, e.records, e.bytes_raw,
                e.bytes_stored);
@@ -78,7 +78,7 @@ static void info_table(deltafs_dir *d, const struct deltafs_stat *s, uint64_t by
 /* The index's own records and labels say nothing to who asks. */
 static void info_index(deltafs_fileindex *k, const struct deltafs_stat *s, uint64_t bytes_stored)
 {
-    struct deltafs_table_stat t;
+    struct deltafs_table_stat t = {.struct_size = sizeof t};
     uint64_t rows = 0;
 
     for (size_t i = 0; deltafs_fileindex_table(k, i, &t) == DELTAFS_OK; i++)
@@ -95,7 +95,7 @@ static void info_hint(deltafs_dir *d, const struct deltafs_stat *s, uint64_t byt
     uint64_t sum = 0;
 
     for (uint64_t i = 0; i < s->epochs; i++) {
-        struct deltafs_epoch_stat e;
+        struct deltafs_epoch_stat e = {.struct_size = sizeof e};
         deltafs_epoch_stat(d, i, &e);
         sum += e.bytes_stored;
     }
@@ -117,14 +117,14 @@ static void info_end_file(deltafs_fileindex *k, int is_json)
 
 static int info_logical(const char *path, deltafs_fileindex *k, int is_json)
 {
-    struct deltafs_logical_stat s;
+    struct deltafs_logical_stat s = {.struct_size = sizeof s};
     deltafs_logical *f;
     int code = target_open(path, &f);
 
     if (code != EXIT_OK)
         return code;
     if (deltafs_logical_stat(f, &s) != DELTAFS_OK) {
-        code = text_fail(EXIT_TROUBLE, "%s", deltafs_logical_errmsg(f));
+        code = text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
     } else {
         if (is_json)
             puts("{");
@@ -151,7 +151,7 @@ static int info_plain(const struct target *p, deltafs_fileindex *k, int is_json)
 /* `k` is NULL if it is no index of files. */
 static int info_directory(const char *path, deltafs_fileindex *k, int is_json)
 {
-    struct deltafs_stat stat;
+    struct deltafs_stat stat = {.struct_size = sizeof stat};
     deltafs_dir *d;
     uint64_t bytes_stored;
     int code = cmd_open(path, &d);

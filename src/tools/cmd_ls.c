@@ -35,7 +35,7 @@ struct entry {
 
 static void ls_logical(struct ls *l, const char *path, struct entry *e)
 {
-    struct deltafs_logical_stat s;
+    struct deltafs_logical_stat s = {.struct_size = sizeof s};
     deltafs_logical *f;
 
     e->state = "damaged";
@@ -44,7 +44,7 @@ static void ls_logical(struct ls *l, const char *path, struct entry *e)
         return;
     }
     if (deltafs_logical_stat(f, &s) != DELTAFS_OK) {
-        l->code = text_fail(EXIT_TROUBLE, "%s", deltafs_logical_errmsg(f));
+        l->code = text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
     } else {
         e->has_facts = 1;
         e->size = s.size;
@@ -56,7 +56,7 @@ static void ls_logical(struct ls *l, const char *path, struct entry *e)
 
 static void ls_directory(struct ls *l, const char *path, struct entry *e)
 {
-    struct deltafs_stat s;
+    struct deltafs_stat s = {.struct_size = sizeof s};
     deltafs_dir *d;
 
     e->state = "damaged";

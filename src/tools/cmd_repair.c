@@ -1,4 +1,4 @@
-/* deltafs repair: say what there is to mend, and with --apply do it. */
+/* deltafs repair: lists what can be repaired, and with --apply repairs it. */
 #include <getopt.h>
 #include <inttypes.h>
 #include "tools/cmd.h"
@@ -25,48 +25,48 @@ static void say_found(int status, const char *message, void *arg)
 }
 
 /* What does what a dry run has said. */
-static void say_command(const char *path, const struct deltafs_repair_options *wish)
+static void say_command(const char *path, const struct deltafs_repair_options *options)
 {
     printf("%s: nothing is changed yet; 'deltafs repair --apply", path);
-    if (wish->has_label)
-        printf(" --label %" PRIu64, wish->label);
-    if (wish->has_drop_from)
-        printf(" --drop-from %" PRIu64, wish->drop_from);
-    if (wish->has_lease)
-        printf(" --lease %" PRIu64, wish->lease);
+    if (options->has_label)
+        printf(" --label %" PRIu64, options->label);
+    if (options->has_drop_from)
+        printf(" --drop-from %" PRIu64, options->drop_from);
+    if (options->has_lease)
+        printf(" --lease %" PRIu64, options->lease);
     printf(" %s' does it\n", path);
 }
 
-static int repair_parse(int argc, char **argv, struct deltafs_repair_options *wish)
+static int repair_parse(int argc, char **argv, struct deltafs_repair_options *options)
 {
-    static const struct option options[] = {{"apply", no_argument, NULL, 'a'},
-                                            {"label", required_argument, NULL, 'l'},
-                                            {"drop-from", required_argument, NULL, 'd'},
-                                            {"lease", required_argument, NULL, 's'},
-                                            {NULL, 0, NULL, 0}};
+    static const struct option switches[] = {{"apply", no_argument, NULL, 'a'},
+                                             {"label", required_argument, NULL, 'l'},
+                                             {"drop-from", required_argument, NULL, 'd'},
+                                             {"lease", required_argument, NULL, 's'},
+                                             {NULL, 0, NULL, 0}};
     int c;
 
-    wish->dry_run = 1;
-    while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
+    options->dry_run = 1;
+    while ((c = getopt_long(argc, argv, "", switches, NULL)) != -1) {
         if (c == 'a') {
-            wish->dry_run = 0;
+            options->dry_run = 0;
         } else if (c == 'l') {
-            wish->has_label = 1;
-            if (text_number(optarg, &wish->label) != 0)
+            options->has_label = 1;
+            if (text_number(optarg, &options->label) != 0)
                 return text_fail(EXIT_USAGE, "repair: --label: '%s' is no number", optarg);
         } else if (c == 'd') {
-            wish->has_drop_from = 1;
-            if (text_number(optarg, &wish->drop_from) != 0)
+            options->has_drop_from = 1;
+            if (text_number(optarg, &options->drop_from) != 0)
                 return text_fail(EXIT_USAGE, "repair: --drop-from: '%s' is no number", optarg);
         } else if (c == 's') {
-            wish->has_lease = 1;
-            if (text_number(optarg, &wish->lease) != 0)
+            options->has_lease = 1;
+            if (text_number(optarg, &options->lease) != 0)
                 return text_fail(EXIT_USAGE, "repair: --lease: '%s' is no number", optarg);
         } else {
             return cmd_usage("repair");
         }
     }
-    if (wish->has_label && wish->has_drop_from)
+    if (options->has_label && options->has_drop_from)
         return text_fail(EXIT_USAGE, "repair: --label and --drop-from do not go together");
     if (argc - optind != 1) {
         text_fail(EXIT_USAGE, "repair: one DIR must be given");
@@ -75,10 +75,10 @@ static int repair_parse(int argc, char **argv, struct deltafs_repair_options *wi
     return EXIT_OK;
 }
 
-static int repair_logical(const char *path, struct found *found)
+static int repair_logical(const char *path, const struct deltafs_repair_options *options, struct found *found)
 {
-    if (deltafs_logical_repair(path, found->dry_run, say_found, found) != DELTAFS_OK)
-        return text_fail(EXIT_TROUBLE, "%s", deltafs_logical_errmsg(NULL));
+    if (deltafs_logical_repair(path, options, say_found, found) != DELTAFS_OK)
+        return text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
     if (found->count == 0)
         printf("%s: nothing to repair: what a writer that died had not published does not count, and damage to the "
                "bytes, which 'deltafs verify' finds, only a copy of the file mends\n",
@@ -90,17 +90,17 @@ static int repair_logical(const char *path, struct found *found)
 
 int cmd_repair(int argc, char **argv)
 {
-    struct deltafs_repair_options wish = {0};
+    struct deltafs_repair_options options = {.struct_size = sizeof options};
     struct found found = {0};
-    int code = repair_parse(argc, argv, &wish);
+    int code = repair_parse(argc, argv, &options);
 
     if (code != EXIT_OK)
         return code;
     const char *path = text_path(argv[optind]);
-    found.dry_run = wish.dry_run;
+    found.dry_run = options.dry_run;
     if (target_is_logical(path))
-        return repair_logical(path, &found);
-    int status = deltafs_repair(path, &wish, say_found, &found);
+        return repair_logical(path, &options, &found);
+    int status = deltafs_repair(path, &options, say_found, &found);
     if (status != DELTAFS_OK && found.count > 0 && found.dry_run)
         printf("%s: nothing is changed yet\n", path);
     if (status != DELTAFS_OK)
@@ -109,7 +109,7 @@ int cmd_repair(int argc, char **argv)
         printf("%s: nothing to repair; damage to records is found by 'deltafs verify', and only a copy "
                "of the file mends it\n",
                path);
-    else if (wish.dry_run)
-        say_command(path, &wish);
-    return cmd_finish(found.count > 0 && wish.dry_run ? EXIT_NOT_FOUND : EXIT_OK);
+    else if (options.dry_run)
+        say_command(path, &options);
+    return cmd_finish(found.count > 0 && options.dry_run ? EXIT_NOT_FOUND : EXIT_OK);
 }

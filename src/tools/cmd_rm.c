@@ -24,7 +24,7 @@ static int rm_one(const char *path, int is_forced)
     if (p.kind != TARGET_LOGICAL)
         return text_fail(EXIT_TROUBLE, "%s: a plain file, not a logical file; 'rm' removes it", path);
     if (deltafs_logical_remove(path) != DELTAFS_OK)
-        return text_fail(EXIT_TROUBLE, "%s", deltafs_logical_errmsg(NULL));
+        return text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
     return EXIT_OK;
 }
 

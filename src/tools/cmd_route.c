@@ -89,7 +89,7 @@ static void route_print(const struct route_request *r, const struct deltafs_rout
 int cmd_route(int argc, char **argv)
 {
     struct route_request r = {0};
-    struct deltafs_route answer;
+    struct deltafs_route answer = {.struct_size = sizeof answer};
     int status;
 
     if (deltafs_options_create(&r.options) != DELTAFS_OK)

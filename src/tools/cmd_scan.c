@@ -16,7 +16,7 @@ static int scan_record(const struct deltafs_record *record, void *arg)
 /* Scan an open directory. */
 static int scan_print(deltafs_dir *d, enum print_format format, const struct deltafs_range *range, int64_t partition)
 {
-    struct deltafs_stat stat;
+    struct deltafs_stat stat = {.struct_size = sizeof stat};
     struct printer p;
     int status, code = EXIT_OK;
 
@@ -27,9 +27,9 @@ static int scan_print(deltafs_dir *d, enum print_format format, const struct del
                          stat.partitions - 1);
     if (print_begin(&p, format, stat.schema) != DELTAFS_OK)
         return text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
-    status = partition < 0 ? deltafs_scan(d, range, scan_record, &p)
-                           : deltafs_scan_partition(d, (uint32_t)partition, range, scan_record, &p);
-    if (status < 0)
+    status = partition < 0 ? deltafs_scan(d, range, scan_record, &p, NULL)
+                           : deltafs_scan_partition(d, (uint32_t)partition, range, scan_record, &p, NULL);
+    if (status != DELTAFS_OK)
         code = text_fail(text_exit_code(status), "%s", deltafs_errmsg(d));
     print_end(&p);
     return code;

@@ -23,14 +23,14 @@ static void stat_begin(const char *path, int is_json, int count)
 
 static int stat_logical(const char *path, int is_json, int count)
 {
-    struct deltafs_logical_stat s;
+    struct deltafs_logical_stat s = {.struct_size = sizeof s};
     deltafs_logical *f;
     int code = target_open_whole(path, &f);
 
     if (code != EXIT_OK)
         return code;
     if (deltafs_logical_stat(f, &s) != DELTAFS_OK) {
-        code = text_fail(EXIT_TROUBLE, "%s", deltafs_logical_errmsg(f));
+        code = text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
     } else {
         stat_begin(path, is_json, count);
         if (is_json)
@@ -59,7 +59,7 @@ static void stat_print_directory(const struct deltafs_stat *s, uint64_t bytes_st
 
 static int stat_directory(const char *path, int is_json, int count)
 {
-    struct deltafs_stat s;
+    struct deltafs_stat s = {.struct_size = sizeof s};
     uint64_t bytes_stored;
     deltafs_dir *d;
     int code = cmd_open(path, &d);

@@ -138,8 +138,8 @@ static void list_finish(struct damage_list *l)
 static int verify_run(const char *path, int is_all)
 {
     struct damage_list damages = {.is_all = is_all};
-    struct deltafs_verify_counts v;
-    struct deltafs_stat stat;
+    struct deltafs_verify_counts v = {.struct_size = sizeof v};
+    struct deltafs_stat stat = {.struct_size = sizeof stat};
     deltafs_dir *d;
     int code = cmd_open(path, &d);
 
@@ -161,18 +161,16 @@ static int verify_run(const char *path, int is_all)
 static int verify_logical(const char *path, int is_all)
 {
     struct damage_list damages = {.is_all = is_all};
-    struct deltafs_logical_stat stat;
-    uint64_t bytes = 0, count = 0;
+    struct deltafs_logical_stat stat = {.struct_size = sizeof stat};
+    struct deltafs_verify_counts v = {.struct_size = sizeof v};
     deltafs_logical *f;
 
-    int status = deltafs_logical_verify_path(path, note_damage, &damages, &bytes);
+    int status = deltafs_logical_verify_path(path, note_damage, &damages, &v);
     if (status != DELTAFS_OK && damages.files == 0)
-        return text_fail(EXIT_TROUBLE, "%s", deltafs_logical_errmsg(NULL));
-    for (size_t i = 0; i < damages.files; i++)
-        count += damages.file[i].count;
+        return text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
     list_finish(&damages);
-    printf("%s: %" PRIu64 " byte%s read, %" PRIu64 " damage%s\n", path, bytes, text_plural(bytes), count,
-           text_plural(count));
+    printf("%s: %" PRIu64 " byte%s read, %" PRIu64 " damage%s\n", path, v.bytes, text_plural(v.bytes), v.damages,
+           text_plural(v.damages));
     if (status == DELTAFS_OK && deltafs_logical_open(path, O_RDONLY, NULL, &f) == DELTAFS_OK) {
         if (deltafs_logical_stat(f, &stat) == DELTAFS_OK && !stat.is_closed)
             printf("%s: not closed: being written, or a writer was cut short; what was published is not affected\n",
@@ -186,16 +184,15 @@ static int verify_logical(const char *path, int is_all)
 static int verify_keys(deltafs_fileindex *k, const char *path, int is_all)
 {
     struct damage_list damages = {.is_all = is_all};
-    uint64_t rows = 0, count = 0;
-    int status = deltafs_fileindex_verify(k, note_damage, &damages, &rows);
+    struct deltafs_verify_counts v = {.struct_size = sizeof v};
+    int status = deltafs_fileindex_verify(k, note_damage, &damages, &v);
 
-    for (size_t i = 0; i < damages.files; i++)
-        count += damages.file[i].count;
     if (status != DELTAFS_OK && damages.files == 0)
-        text_fail(0, "%s", deltafs_fileindex_errmsg(k));
+        text_fail(0, "%s", deltafs_errmsg(NULL));
     list_finish(&damages);
-    printf("%s: %" PRIu64 " row%s found under %s key%s, %" PRIu64 " damage%s\n", path, rows, text_plural(rows),
-           rows == 1 ? "its" : "their", text_plural(rows), count, text_plural(count));
+    printf("%s: %" PRIu64 " row%s found under %s key%s, %" PRIu64 " damage%s\n", path, v.records,
+           text_plural(v.records), v.records == 1 ? "its" : "their", text_plural(v.records), v.damages,
+           text_plural(v.damages));
     deltafs_fileindex_close(k);
     return cmd_finish(status == DELTAFS_OK ? EXIT_OK : EXIT_TROUBLE);
 }

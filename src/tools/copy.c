@@ -73,7 +73,7 @@ static int copy_read(const struct copy_end *from, uint64_t at, uint8_t *bytes, s
 {
     if (from->logical) {
         if (deltafs_logical_read(from->logical, at, bytes, want, got) != DELTAFS_OK)
-            return text_fail(EXIT_TROUBLE, "%s", deltafs_logical_errmsg(from->logical));
+            return text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
         return EXIT_OK;
     }
     for (*got = 0; *got < want;) {
@@ -121,7 +121,7 @@ static int copy_write(struct copy *c, uint64_t at, const uint8_t *bytes, size_t 
 
     if (c->to.logical) {
         if (deltafs_logical_write(c->to.logical, at, bytes, n) != DELTAFS_OK)
-            return copy_fail_write(c, deltafs_logical_errmsg(c->to.logical));
+            return copy_fail_write(c, deltafs_errmsg(NULL));
         return EXIT_OK;
     }
     if (!c->to.has_holes)
@@ -171,14 +171,14 @@ static int copy_next_logical(const struct copy *c, uint64_t at, uint64_t *start,
         return EXIT_OK;
     if (deltafs_logical_next(c->from.logical, at, start, end) == DELTAFS_OK)
         return EXIT_OK;
-    return text_fail(EXIT_TROUBLE, "%s", deltafs_logical_errmsg(c->from.logical));
+    return text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
 }
 
 /* What was left out at the end belongs to the file. */
 static int copy_end_at(struct copy *c, uint64_t size, uint64_t written)
 {
     if (c->to.logical && written < size && deltafs_logical_extend(c->to.logical, size) != DELTAFS_OK)
-        return copy_fail_write(c, deltafs_logical_errmsg(c->to.logical));
+        return copy_fail_write(c, deltafs_errmsg(NULL));
     if (!c->to.logical && c->to.has_holes && ftruncate(c->to.fd, (off_t)size) != 0)
         return copy_fail_write(c, strerror(errno));
     return EXIT_OK;

@@ -4,6 +4,7 @@
 #include "tools/print.h"
 #include "tools/text.h"
 
+#define MISSING_NAMED     8 /* epochs that are missing from an answer */
 #define TABLE_KEY_WIDTH   20
 #define TABLE_FIELD_WIDTH 14
 
@@ -244,7 +245,7 @@ static void print_json(struct printer *p, const struct deltafs_record *r)
 {
     printf("%s\n {\"key\": ", p->count > 0 ? "," : "");
     print_key(p, r);
-    printf(", \"epoch\": %" PRIu64, r->epoch);
+    printf(", \"epoch\": %" PRIu64, r->label);
     for (size_t i = 0; i < print_field_count(p); i++) {
         const struct deltafs_field *f = deltafs_schema_field(p->schema, i);
         printf(", \"%s%s\": ", print_prefix(f), f->name);
@@ -268,7 +269,7 @@ void print_record(struct printer *p, const struct deltafs_record *r)
         fwrite(r->value, 1, r->size, stdout);
     } else {
         print_key(p, r);
-        printf(is_table ? " %*" PRIu64 : ",%*" PRIu64, is_table ? TABLE_FIELD_WIDTH : 0, r->epoch);
+        printf(is_table ? " %*" PRIu64 : ",%*" PRIu64, is_table ? TABLE_FIELD_WIDTH : 0, r->label);
         for (size_t i = 0; i < print_field_count(p); i++) {
             putchar(is_table ? ' ' : ',');
             print_field(p, deltafs_schema_field(p->schema, i), r->value);
@@ -288,4 +289,19 @@ void print_end(struct printer *p)
         puts(p->count > 0 ? "\n]" : "]");
     deltafs_schema_destroy(p->schema);
     free(p->schema_text);
+}
+
+void print_missing(const uint64_t *label, size_t count)
+{
+    char text[MISSING_NAMED * 24] = "";
+    size_t used = 0, named = count < MISSING_NAMED ? count : MISSING_NAMED;
+
+    if (count == 0)
+        return;
+    for (size_t i = 0; i < named; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%" PRIu64, i > 0 ? ", " : "", label[i]);
+    if (count > named)
+        text_fail(0, "missing from the answer: epochs %s and %zu more; verify lists the damage", text, count - named);
+    else
+        text_fail(0, "missing from the answer: epoch%s %s; verify lists the damage", text_plural(count), text);
 }

@@ -26,4 +26,7 @@ int print_schema(struct printer *p, const char *schema);
 void print_record(struct printer *p, const struct deltafs_record *record);
 void print_end(struct printer *p);
 
+/* Say on standard error which epochs are missing from an answer: the first few labels, and how many more. */
+void print_missing(const uint64_t *label, size_t count);
+
 #endif

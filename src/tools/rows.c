@@ -10,58 +10,50 @@ int rows_open(const char *path, deltafs_fileindex **out)
     if (status == DELTAFS_OK)
         return EXIT_OK;
     *out = NULL;
-    return status == DELTAFS_ERR_NOT_FOUND ? EXIT_OK : text_fail(EXIT_TROUBLE, "%s", deltafs_fileindex_errmsg(NULL));
+    return status == DELTAFS_ERR_NOT_FOUND ? EXIT_OK : text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
 }
-
-struct rows {
-    struct printer printer;
-    char *schema; /* that is being printed with */
-    uint64_t count;
-    int has_failed;
-};
 
 static int rows_print(const struct deltafs_row *row, void *arg)
 {
-    struct rows *r = arg;
-    const struct deltafs_record record = {.key = row->key, .epoch = row->label, .value = row->value, .size = row->size};
+    const struct deltafs_record record = {.key = row->key, .label = row->label, .value = row->value, .size = row->size};
 
-    if (print_schema(&r->printer, row->schema) != DELTAFS_OK) {
-        r->has_failed = 1;
+    if (print_schema(arg, row->schema) != DELTAFS_OK)
         return 1;
-    }
-    print_record(&r->printer, &record);
-    r->count++;
+    print_record(arg, &record);
     return 0;
 }
 
 int rows_get(deltafs_fileindex *k, enum print_format format, const uint64_t *keys, size_t n,
              const struct deltafs_range *range)
 {
-    struct deltafs_table_stat table;
-    struct rows r = {.count = 0};
+    struct deltafs_table_stat table = {.struct_size = sizeof table};
+    struct printer p;
+    const uint64_t *missing;
+    size_t count;
     int code = EXIT_OK;
 
-    if (print_begin(&r.printer, format, deltafs_fileindex_table(k, 0, &table) == DELTAFS_OK ? table.schema : "") !=
-        DELTAFS_OK)
+    if (print_begin(&p, format, deltafs_fileindex_table(k, 0, &table) == DELTAFS_OK ? table.schema : "") != DELTAFS_OK)
         return text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
     for (size_t i = 0; i < n; i++) {
-        int status = deltafs_fileindex_get(k, keys[i], range, rows_print, &r);
-        if (r.has_failed)
+        int has_failed = 0, status = deltafs_fileindex_get(k, keys[i], range, rows_print, &p, &has_failed);
+        if (has_failed)
             return text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
         if (status == DELTAFS_ERR_NOT_FOUND) {
             text_fail(0, "get: key %" PRIu64 " not found%s", keys[i], range ? " in these epochs" : "");
             code = code == EXIT_OK ? EXIT_NOT_FOUND : code;
         } else if (status != DELTAFS_OK) {
-            code = text_fail(EXIT_TROUBLE, "%s", deltafs_fileindex_errmsg(k));
+            code = text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
+            if (deltafs_fileindex_missing(k, &missing, &count) == DELTAFS_OK)
+                print_missing(missing, count);
         }
     }
-    print_end(&r.printer);
+    print_end(&p);
     return code;
 }
 
 void rows_print_stats(const deltafs_fileindex *k, const struct timespec *start)
 {
-    struct deltafs_io_stat io;
+    struct deltafs_io_stat io = {.struct_size = sizeof io};
     struct timespec end;
 
     deltafs_fileindex_io_stat(k, &io);
@@ -72,7 +64,7 @@ void rows_print_stats(const deltafs_fileindex *k, const struct timespec *start)
 
 static void list_json(deltafs_fileindex *k)
 {
-    struct deltafs_table_stat t;
+    struct deltafs_table_stat t = {.struct_size = sizeof t};
     size_t i;
 
     printf(",\n \"sources\": [");
@@ -91,7 +83,7 @@ static void list_json(deltafs_fileindex *k)
 
 void rows_list(deltafs_fileindex *k, int is_json)
 {
-    struct deltafs_table_stat t;
+    struct deltafs_table_stat t = {.struct_size = sizeof t};
     char path[1024], table[256];
 
     if (is_json) {

@@ -65,16 +65,16 @@ int target_open(const char *path, deltafs_logical **out)
     if (p.kind != TARGET_LOGICAL)
         return target_refuse(path, p.kind);
     if (deltafs_logical_open(path, O_RDONLY, NULL, out) != DELTAFS_OK)
-        return text_fail(EXIT_TROUBLE, "%s", deltafs_logical_errmsg(NULL));
+        return text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
     return EXIT_OK;
 }
 
 int target_open_whole(const char *path, deltafs_logical **out)
 {
-    struct deltafs_logical_stat stat;
+    struct deltafs_logical_stat stat = {.struct_size = sizeof stat};
     int code = target_open(path, out);
 
-    if (code == EXIT_OK && deltafs_logical_stat(*out, &stat) == DELTAFS_OK && stat.is_cut)
+    if (code == EXIT_OK && deltafs_logical_stat(*out, &stat) == DELTAFS_OK && stat.is_incomplete)
         text_fail(0,
                   "%s: a crash has taken something that was closed, but not synced; 'deltafs verify' says of which "
                   "logs, and what is left is read",
@@ -88,7 +88,7 @@ void target_print(const struct deltafs_logical_stat *s)
            s->size, s->uuid, s->is_closed ? "yes" : "no (being written, or a writer was cut short)");
     printf("sessions        %" PRIu64 " (%" PRIu64 " with the index in one file)\nwriters         %" PRIu64
            "\nextents         %" PRIu64 "\nbytes stored    %" PRIu64,
-           s->sessions, s->is_flat, s->writers, s->extents, s->bytes_stored);
+           s->sessions, s->flat_sessions, s->writers, s->extents, s->bytes_stored);
     if (s->size > 0)
         printf(" (%.3f of the size)", (double)s->bytes_stored / (double)s->size);
     putchar('\n');
@@ -100,7 +100,7 @@ void target_print_json(const struct deltafs_logical_stat *s)
            s->is_closed ? "true" : "false");
     printf(" \"sessions\": %" PRIu64 ",\n \"flat\": %" PRIu64 ",\n \"writers\": %" PRIu64 ",\n \"extents\": %" PRIu64
            ",\n \"bytes_stored\": %" PRIu64,
-           s->sessions, s->is_flat, s->writers, s->extents, s->bytes_stored);
+           s->sessions, s->flat_sessions, s->writers, s->extents, s->bytes_stored);
 }
 
 void target_print_plain(const struct target *p, int is_json)

@@ -13,7 +13,7 @@ for seed in ${SEEDS:-1 2 3 4 5 6 7 8}; do
         cmp "$work/read" "$work/plain" || fail "deltafs cat tells other bytes, seed $seed"
     fi
 done
-for index in broadcast flatten each; do
+for index in broadcast flatten; do
     rm -rf "$work/file"
     DELTAFS_EXTENTS=$index run 3 ./ompio_oracle "$name" 11 6
 done

@@ -56,7 +56,7 @@ rows 3 "deltafs:$work/d/dump" 1 400 again deltafs_schema=$schema deltafs_key=id 
 same "$work/d/dump.0"
 
 # However the extents are read, which the environment says of what the close opens, too.
-for index in each broadcast parallel flatten; do
+for index in broadcast parallel flatten; do
     mkdir "$work/$index"
     DELTAFS_EXTENTS=$index rows 3 "deltafs:$work/$index/dump" 2 100 pieces deltafs_schema=$schema deltafs_key=id ||
         fail "index=$index"

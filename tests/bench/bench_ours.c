@@ -56,7 +56,7 @@ static void ours_write(const struct job *job, struct outcome *out)
 {
     const struct dataset *data = job->data;
     deltafs_options *o = ours_options(job->bench, job->memory, data->schema);
-    struct deltafs_memory_stat memory;
+    struct deltafs_memory_stat memory = {.struct_size = sizeof memory};
     struct meter meter;
     deltafs_dir *d;
 
@@ -111,7 +111,7 @@ static size_t ours_get(void *db, uint64_t key, uint8_t *values)
 static void ours_close(void *db, struct outcome *out)
 {
     struct ours_reader *r = db;
-    struct deltafs_io_stat io;
+    struct deltafs_io_stat io = {.struct_size = sizeof io};
 
     must(deltafs_io_stat(r->dir, &io), r->dir, "file operations");
     out->library_reads = (double)io.reads;

@@ -11,11 +11,11 @@
 
 static uint8_t bytes[50000];
 
-static void must(int status, const deltafs_logical *f)
+static void must(int status)
 {
     if (status == DELTAFS_OK)
         return;
-    fprintf(stderr, "make_logical: %s\n", deltafs_logical_errmsg(f));
+    fprintf(stderr, "make_logical: %s\n", deltafs_errmsg(NULL));
     exit(1);
 }
 
@@ -24,10 +24,10 @@ static deltafs_logical *begin(const char *path, const char *sync, const char *in
     deltafs_options *o;
     deltafs_logical *f;
 
-    must(deltafs_options_create(&o), NULL);
-    must(deltafs_options_set(o, "sync", sync), NULL);
-    must(deltafs_options_set(o, "extents", index), NULL);
-    must(deltafs_logical_open(path, O_RDWR | O_CREAT, o, &f), NULL);
+    must(deltafs_options_create(&o));
+    must(deltafs_options_set(o, "sync", sync));
+    must(deltafs_options_set(o, "extents", index));
+    must(deltafs_logical_open(path, O_RDWR | O_CREAT, o, &f));
     deltafs_options_destroy(o);
     return f;
 }
@@ -36,7 +36,7 @@ static void put(deltafs_logical *f, uint64_t offset, size_t n, unsigned session)
 {
     for (size_t i = 0; i < n; i++)
         bytes[i] = (uint8_t)((offset + i) / 64 + session * 50);
-    must(deltafs_logical_write(f, offset, bytes, n), f);
+    must(deltafs_logical_write(f, offset, bytes, n));
 }
 
 int main(int argc, char **argv)
@@ -47,24 +47,24 @@ int main(int argc, char **argv)
     for (uint64_t i = 0; i < 1000; i++)
         put(f, i * 100, 37, 1);
     put(f, 5000, 4096, 1);
-    must(deltafs_logical_sync(f), f);
+    must(deltafs_logical_sync(f));
     put(f, 7000, 50000, 1);
-    must(deltafs_logical_close(f), NULL);
+    must(deltafs_logical_close(f));
 
     f = begin(argv[1], "close", "flatten");
     for (uint64_t i = 200; i > 0; i--)
         put(f, i * 777, 300, 2);
-    must(deltafs_logical_close(f), NULL);
+    must(deltafs_logical_close(f));
 
     f = begin(argv[1], "commit", "parallel");
-    must(deltafs_logical_truncate(f, 120000), f);
+    must(deltafs_logical_truncate(f, 120000));
     put(f, 300000, 1000, 3);
-    must(deltafs_logical_extend(f, 310001), f);
-    must(deltafs_logical_close(f), NULL);
+    must(deltafs_logical_extend(f, 310001));
+    must(deltafs_logical_close(f));
 
     f = begin(argv[1], "commit", "parallel");
     put(f, 100, 200, 4);
-    must(deltafs_logical_sync(f), f);
+    must(deltafs_logical_sync(f));
     put(f, 50000, 200, 4);
     _exit(0);
 }

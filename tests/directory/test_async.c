@@ -464,7 +464,7 @@ static void test_segments_behind(void **state)
     const char *path = unit_path("behind"), *copy = unit_path("behind_copy");
     struct rng r = rng_init(239);
     deltafs_dir *d = NULL;
-    struct deltafs_verify_counts stat;
+    struct deltafs_verify_counts stat = {.struct_size = sizeof stat};
     uint64_t last;
 
     (void)state;

@@ -35,9 +35,40 @@ static void test_no_place_for_the_answer(void **state)
     REFUSED(d, deltafs_stat(d, NULL), DELTAFS_ERR_INVALID, "deltafs_stat: out must be given");
     REFUSED(d, deltafs_bytes_stored(d, NULL), DELTAFS_ERR_INVALID, "deltafs_bytes_stored: out must be given");
     REFUSED(d, deltafs_epoch_stat(d, 0, NULL), DELTAFS_ERR_INVALID, "deltafs_epoch_stat: out must be given");
-    REFUSED(d, deltafs_verify(d, NULL, NULL, NULL), DELTAFS_ERR_INVALID, "deltafs_verify: out must be given");
+    CHECK_CALL(d, deltafs_verify(d, NULL, NULL, NULL), DELTAFS_OK);
+    REFUSED(d, deltafs_stat(d, &(struct deltafs_stat){0}), DELTAFS_ERR_INVALID, "deltafs_stat: struct_size is not set");
+    REFUSED(d, deltafs_verify(d, NULL, NULL, &(struct deltafs_verify_counts){0}), DELTAFS_ERR_INVALID,
+            "deltafs_verify: struct_size is not set");
     REFUSED(d, deltafs_get(d, 1, NULL, NULL), DELTAFS_ERR_INVALID, "deltafs_get");
     CHECK_IS(deltafs_close(d), DELTAFS_OK);
+}
+
+/* A caller that was compiled with an older or a newer header: the library touches only what the caller has. */
+static void test_struct_sizes(void **state)
+{
+    const char *path = unit_path("sizes");
+    struct {
+        struct deltafs_epoch_stat stat;
+        uint64_t more[2];
+    } s;
+    deltafs_dir *d = unit_create(path, unit_options(NULL, NULL));
+
+    (void)state;
+    CHECK_CALL(d, deltafs_append(d, 1, "v", 1), DELTAFS_OK);
+    CHECK_CALL(d, deltafs_epoch_end(d, 7), DELTAFS_OK);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    d = unit_open(path);
+    memset(&s, 0xff, sizeof s);
+    s.stat.struct_size = offsetof(struct deltafs_epoch_stat, records);
+    CHECK_CALL(d, deltafs_epoch_stat(d, 0, &s.stat), DELTAFS_OK);
+    CHECK(s.stat.label == 7 && s.stat.records == UINT64_MAX && s.more[0] == UINT64_MAX);
+    s.stat.struct_size = sizeof s;
+    CHECK_CALL(d, deltafs_epoch_stat(d, 0, &s.stat), DELTAFS_OK);
+    CHECK(s.stat.label == 7 && s.stat.records == 1 && s.more[0] == 0 && s.more[1] == 0);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    const struct deltafs_repair_options unset = {.dry_run = 1};
+    CHECK_IS(deltafs_repair(path, &unset, NULL, NULL), DELTAFS_ERR_INVALID);
+    CHECK(strstr(deltafs_errmsg(NULL), "struct_size is not set") != NULL);
 }
 
 static void test_scans(void **state)
@@ -48,11 +79,11 @@ static void test_scans(void **state)
     (void)state;
     CHECK_IS(deltafs_close(d), DELTAFS_OK);
     d = unit_open(path);
-    REFUSED(d, deltafs_scan_partition(d, 5, NULL, take_record, NULL), DELTAFS_ERR_INVALID, "no partition 5; ");
-    REFUSED(d, deltafs_scan_partition(d, 5, NULL, take_record, NULL), DELTAFS_ERR_INVALID, "has 0 to 4");
-    REFUSED(d, deltafs_scan_partition(d, 4, NULL, NULL, NULL), DELTAFS_ERR_INVALID, "fn must be given");
-    REFUSED(d, deltafs_scan(d, NULL, NULL, NULL), DELTAFS_ERR_INVALID, "deltafs_scan: fn must be given");
-    CHECK_CALL(d, deltafs_scan_partition(d, 4, NULL, take_record, NULL), DELTAFS_OK);
+    REFUSED(d, deltafs_scan_partition(d, 5, NULL, take_record, NULL, NULL), DELTAFS_ERR_INVALID, "no partition 5; ");
+    REFUSED(d, deltafs_scan_partition(d, 5, NULL, take_record, NULL, NULL), DELTAFS_ERR_INVALID, "has 0 to 4");
+    REFUSED(d, deltafs_scan_partition(d, 4, NULL, NULL, NULL, NULL), DELTAFS_ERR_INVALID, "fn must be given");
+    REFUSED(d, deltafs_scan(d, NULL, NULL, NULL, NULL), DELTAFS_ERR_INVALID, "deltafs_scan: fn must be given");
+    CHECK_CALL(d, deltafs_scan_partition(d, 4, NULL, take_record, NULL, NULL), DELTAFS_OK);
     CHECK_IS(deltafs_close(d), DELTAFS_OK);
 }
 
@@ -60,15 +91,15 @@ static void test_wrong_way(void **state)
 {
     const char *path = unit_path("wrong_way");
     deltafs_dir *d = unit_create(path, unit_options(NULL, NULL));
-    struct deltafs_stat stat;
+    struct deltafs_stat stat = {.struct_size = sizeof stat};
 
     (void)state;
     REFUSED(d, deltafs_stat(d, &stat), DELTAFS_ERR_MODE, path);
-    REFUSED(d, deltafs_stat(d, &stat), DELTAFS_ERR_MODE, "is open for writing; to read what is committed, open it");
+    REFUSED(d, deltafs_stat(d, &stat), DELTAFS_ERR_MODE, "is open for writing; open it with deltafs_open, too, to read");
     CHECK_IS(deltafs_close(d), DELTAFS_OK);
     d = unit_open(path);
     REFUSED(d, deltafs_append(d, 1, "v", 1), DELTAFS_ERR_MODE, path);
-    REFUSED(d, deltafs_epoch_end(d, 1), DELTAFS_ERR_MODE, "is open for reading; open it by deltafs_reopen");
+    REFUSED(d, deltafs_epoch_end(d, 1), DELTAFS_ERR_MODE, "is open for reading; open it with deltafs_reopen");
     CHECK_IS(deltafs_close(d), DELTAFS_OK);
 }
 
@@ -145,32 +176,43 @@ static deltafs_dir *open_cut(const char *path, uint64_t epochs, uint64_t whole)
     return unit_open(path);
 }
 
-/* A get of which many epochs are missing once spoke of one place, as if that were all. */
+/* The call fails, and `got`, which is freed, has `count` records and lacks these epochs. */
+static void check_missing(deltafs_records *got, size_t count, size_t missing, const uint64_t *label)
+{
+    CHECK(got != NULL);
+    CHECK_IS(got->count, count);
+    CHECK_IS(got->missing_count, missing);
+    CHECK(memcmp(got->missing, label, missing * sizeof *label) == 0);
+    deltafs_records_destroy(got);
+}
+
+/* An answer lists all epochs that it lacks; its message is about the first damage. */
 static void test_what_is_missing(void **state)
 {
     const struct deltafs_range two = {30, 40}, one = {40, 40};
+    const uint64_t *labels = (const uint64_t[]){20, 30, 40, 50, 60, 70, 80, 90, 100, 110, 120, 130};
     deltafs_records *got = NULL, *many[2];
     deltafs_dir *d = open_cut(unit_path("few"), 5, 2);
 
     (void)state;
-    REFUSED(d, deltafs_get(d, 1, NULL, &got), DELTAFS_ERR_DAMAGED, "; missing from the answer: epochs 20, 30, 40; ");
-    CHECK(got && got->count == 2 && got->record[1].epoch == 10);
-    deltafs_records_destroy(got);
-    REFUSED(d, deltafs_get(d, 1, &two, &got), DELTAFS_ERR_DAMAGED, "; missing from the answer: epochs 30, 40; verify ");
-    CHECK(got == NULL);
-    REFUSED(d, deltafs_get(d, 1, &one, &got), DELTAFS_ERR_DAMAGED, "; missing from the answer: epoch 40; verify ");
-    REFUSED(d, deltafs_get_many(d, 2, (uint64_t[]){1, 2}, &one, many), DELTAFS_ERR_DAMAGED,
-            "; missing from the answer for at least one key: epoch 40; ");
+    REFUSED(d, deltafs_get(d, 1, NULL, &got), DELTAFS_ERR_DAMAGED, "damaged at offset");
+    CHECK(got && got->count == 2 && got->record[1].label == 10);
+    check_missing(got, 2, 3, labels);
+    REFUSED(d, deltafs_get(d, 1, &two, &got), DELTAFS_ERR_DAMAGED, "damaged at offset");
+    check_missing(got, 0, 2, labels + 1);
+    REFUSED(d, deltafs_get_many(d, 2, (uint64_t[]){1, 2}, &one, many), DELTAFS_ERR_DAMAGED, "damaged at offset");
+    check_missing(many[0], 0, 1, labels + 2);
+    CHECK(many[1] == NULL); /* the index, which is whole, does not have this key */
     CHECK_IS(deltafs_close(d), DELTAFS_OK);
     d = open_cut(unit_path("many"), 14, 3);
-    REFUSED(d, deltafs_get(d, 1, NULL, &got), DELTAFS_ERR_DAMAGED,
-            ": epochs 30, 40, 50, 60, 70, 80, 90, 100 and 3 more; ");
-    deltafs_records_destroy(got);
+    REFUSED(d, deltafs_get(d, 1, NULL, &got), DELTAFS_ERR_DAMAGED, "damaged at offset");
+    check_missing(got, 3, 11, labels + 1);
     CHECK_IS(deltafs_close(d), DELTAFS_OK);
     /* Without the partition's files nothing of it is there. */
     CHECK_IS(unlink(unit_path("few/00/p00000000.data")), 0);
     d = unit_open(unit_path("few"));
-    REFUSED(d, deltafs_get(d, 1, &two, &got), DELTAFS_ERR_DAMAGED, "; missing from the answer: epochs 30, 40; ");
+    REFUSED(d, deltafs_get(d, 1, &two, &got), DELTAFS_ERR_DAMAGED, "");
+    check_missing(got, 0, 2, labels + 1);
     CHECK_IS(deltafs_close(d), DELTAFS_OK);
 }
 
@@ -190,7 +232,7 @@ static void count_damage(int status, const char *message, void *arg)
 static void test_cut_short(void **state)
 {
     struct damages n = {0};
-    struct deltafs_verify_counts stat;
+    struct deltafs_verify_counts stat = {.struct_size = sizeof stat};
     deltafs_dir *d = open_cut(unit_path("cut"), 5, 2);
 
     (void)state;
@@ -210,6 +252,7 @@ int main(void)
         cmocka_unit_test(test_appends),
         cmocka_unit_test(test_left_over),
         cmocka_unit_test(test_there_already),
+        cmocka_unit_test(test_struct_sizes),
         cmocka_unit_test(test_what_is_missing),
         cmocka_unit_test(test_cut_short),
     };

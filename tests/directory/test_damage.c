@@ -68,7 +68,7 @@ static void note_damage(int status, const char *message, void *arg)
 /* Read all in every way; returns what deltafs_verify found. */
 static unsigned check(struct model *m, const char *name)
 {
-    struct deltafs_verify_counts stat;
+    struct deltafs_verify_counts stat = {.struct_size = sizeof stat};
     struct messages messages = {0};
     deltafs_dir *d = unit_open(unit_path("%s", name));
     unsigned failed = model_check_honest(m, d);
@@ -257,7 +257,7 @@ static int use_record(const struct deltafs_record *record, void *arg)
 /* Read all, whatever it may be: there is nothing to compare with, but a sanitizer has its say. */
 static void use_directory(const char *name, unsigned *sum)
 {
-    struct deltafs_verify_counts stat;
+    struct deltafs_verify_counts stat = {.struct_size = sizeof stat};
     deltafs_dir *d = unit_open(unit_path("%s", name));
 
     for (int pass = 0; pass < 2; pass++) {
@@ -268,7 +268,7 @@ static void use_directory(const char *name, unsigned *sum)
                 use_record(&got->record[i], sum);
             deltafs_records_destroy(got);
         }
-        deltafs_scan(d, NULL, use_record, sum);
+        deltafs_scan(d, NULL, use_record, sum, NULL);
     }
     deltafs_verify(d, NULL, NULL, &stat);
     CHECK_IS(deltafs_close(d), DELTAFS_OK);

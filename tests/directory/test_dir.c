@@ -293,22 +293,25 @@ static void test_scan_parts(void **state)
     const char *path = unit_path("scan");
     deltafs_dir *d = unit_create(path, unit_options("partitions", "5", NULL));
     size_t count = 0;
-    int left = 37;
+    int left = 37, stopped = 0;
 
     (void)state;
     model_append_some(&m, d, &r, KEYS_DENSE, 1000, -1);
     model_end_epoch(&m, d, 1);
     CHECK_IS(deltafs_close(d), DELTAFS_OK);
     d = unit_open(path);
-    CHECK_IS(deltafs_scan(d, NULL, stop_after, &left), 1234);
+    CHECK_IS(deltafs_scan(d, NULL, stop_after, &left, &stopped), DELTAFS_OK);
+    CHECK_IS(stopped, 1234);
     CHECK_IS(left, 0);
     for (uint32_t p = 0; p < 5; p++)
-        CHECK_CALL(d, deltafs_scan_partition(d, p, NULL, count_record, &count), DELTAFS_OK);
+        CHECK_CALL(d, deltafs_scan_partition(d, p, NULL, count_record, &count, &stopped), DELTAFS_OK);
+    CHECK_IS(stopped, 0);
     CHECK_IS(count, 1000);
-    CHECK_IS(deltafs_scan_partition(d, 5, NULL, count_record, &count), DELTAFS_ERR_INVALID);
-    CHECK_IS(deltafs_scan(d, NULL, NULL, NULL), DELTAFS_ERR_INVALID);
-    CHECK_IS(deltafs_scan(d, NULL, read_within, d), DELTAFS_ERR_MODE);
-    CHECK_CALL(d, deltafs_scan(d, NULL, count_record, &count), DELTAFS_OK);
+    CHECK_IS(deltafs_scan_partition(d, 5, NULL, count_record, &count, NULL), DELTAFS_ERR_INVALID);
+    CHECK_IS(deltafs_scan(d, NULL, NULL, NULL, NULL), DELTAFS_ERR_INVALID);
+    CHECK_IS(deltafs_scan(d, NULL, read_within, d, &stopped), DELTAFS_OK);
+    CHECK_IS(stopped, DELTAFS_ERR_MODE);
+    CHECK_CALL(d, deltafs_scan(d, NULL, count_record, &count, NULL), DELTAFS_OK);
     CHECK_IS(count, 2000);
     CHECK_IS(deltafs_close(d), DELTAFS_OK);
     model_fini(&m);
@@ -325,7 +328,7 @@ static void test_never_closed(void **state)
     for (size_t i = 0; i < 3; i++) {
         struct model m = {0};
         const char *path = unit_path("open"), *copy = unit_path("crashed");
-        struct deltafs_stat stat;
+        struct deltafs_stat stat = {.struct_size = sizeof stat};
         deltafs_dir *d =
             unit_create(path, unit_options("partitions", partitions[i], "value_size", "8", "memory", "8M", NULL));
         for (uint64_t epoch = 0; epoch < 5; epoch++) {
@@ -357,7 +360,7 @@ static void test_never_closed(void **state)
 static void test_no_epochs_no_logs(void **state)
 {
     const char *path = unit_path("no-logs");
-    struct deltafs_verify_counts verified;
+    struct deltafs_verify_counts verified = {.struct_size = sizeof verified};
     struct model m = {0};
     deltafs_records *got;
 
@@ -428,7 +431,7 @@ static void test_reads_of_a_trajectory(void **state)
     }
     CHECK_IS(deltafs_close(d), DELTAFS_OK);
     for (int i = 0; i < 20; i++) {
-        struct deltafs_io_stat io;
+        struct deltafs_io_stat io = {.struct_size = sizeof io};
         uint64_t key = 7 * rng_below(&r, 20000);
         d = unit_open(path);
         CHECK_CALL(d, deltafs_io_stat(d, &io), DELTAFS_OK);
@@ -451,8 +454,8 @@ static void test_reads_of_a_trajectory(void **state)
 static void test_stat(void **state)
 {
     const char *path = unit_path("stat");
-    struct deltafs_stat stat;
-    struct deltafs_epoch_stat epoch;
+    struct deltafs_stat stat = {.struct_size = sizeof stat};
+    struct deltafs_epoch_stat epoch = {.struct_size = sizeof epoch};
     struct model m = {0};
     struct rng r = rng_init(74);
     uint64_t bytes, stored = 0;
@@ -511,7 +514,7 @@ static void test_memory_budget(void **state)
         deltafs_options *o = unit_options("memory", cases[i].memory, "partitions", cases[i].partitions, "value_size",
                                           cases[i].value_size, NULL);
         uint64_t limit = (uint64_t)atoi(cases[i].memory) << 20, partitions = (uint64_t)atoi(cases[i].partitions);
-        struct deltafs_memory_stat stat;
+        struct deltafs_memory_stat stat = {.struct_size = sizeof stat};
         struct mallinfo2 before = mallinfo2();
         deltafs_dir *d = unit_create(path, o);
         for (int epoch = 0; epoch < cases[i].epochs; epoch++) {
@@ -545,7 +548,7 @@ static void test_files(void **state)
     struct rng r = rng_init(76);
     deltafs_file *f = NULL;
     uint64_t half;
-    size_t at = 0;
+    size_t at = 0, n;
     deltafs_dir *d = unit_create(path, unit_options(NULL, NULL));
 
     (void)state;
@@ -554,14 +557,14 @@ static void test_files(void **state)
         /* 1,000 bytes in pieces, then nothing, then 500 more; under two names of the key. */
         CHECK_IS(deltafs_openat(d, "4096", O_WRONLY | O_APPEND | O_CREAT, &f), DELTAFS_OK);
         for (size_t piece = 0; piece < 1000; piece += 50)
-            CHECK_IS(deltafs_write(f, bytes + 1500 * epoch + piece, 50), 50);
-        CHECK_IS(deltafs_write(f, NULL, 0), 0);
-        CHECK_IS(deltafs_read(f, got, 1), DELTAFS_ERR_MODE);
+            CHECK_IS(deltafs_write(f, bytes + 1500 * epoch + piece, 50), DELTAFS_OK);
+        CHECK_IS(deltafs_write(f, NULL, 0), DELTAFS_OK);
+        CHECK_IS(deltafs_read(f, got, 1, &n), DELTAFS_ERR_MODE);
         CHECK_IS(deltafs_file_close(f), DELTAFS_OK);
         CHECK_IS(deltafs_openat(d, "0x1000", O_WRONLY, &f), DELTAFS_OK);
         CHECK_IS(deltafs_file_close(f), DELTAFS_OK);
         CHECK_IS(deltafs_openat(d, "0x1000", O_WRONLY, &f), DELTAFS_OK);
-        CHECK_IS(deltafs_write(f, bytes + 1500 * epoch + 1000, 500), 500);
+        CHECK_IS(deltafs_write(f, bytes + 1500 * epoch + 1000, 500), DELTAFS_OK);
         CHECK_IS(deltafs_file_close(f), DELTAFS_OK);
         CHECK_CALL(d, deltafs_epoch_end(d, epoch), DELTAFS_OK);
     }
@@ -571,11 +574,15 @@ static void test_files(void **state)
     for (size_t piece = 1; piece < 20000; piece = piece * 3 + 1) {
         CHECK_IS(deltafs_openat(d, "4096", O_RDONLY, &f), DELTAFS_OK);
         CHECK_IS(deltafs_write(f, bytes, 1), DELTAFS_ERR_MODE);
-        CHECK_IS(deltafs_read(f, NULL, 0), 0);
-        ssize_t n;
-        for (at = 0; (n = deltafs_read(f, got + at, piece)) > 0; at += (size_t)n)
-            CHECK((size_t)n <= piece);
+        CHECK_IS(deltafs_read(f, NULL, 0, &n), DELTAFS_OK);
         CHECK_IS(n, 0);
+        CHECK_IS(deltafs_read(f, got, 1, NULL), DELTAFS_ERR_MODE);
+        at = 0;
+        do {
+            CHECK_IS(deltafs_read(f, got + at, piece, &n), DELTAFS_OK);
+            CHECK(n <= piece);
+            at += n;
+        } while (n > 0);
         CHECK_IS(at, 4500);
         CHECK(memcmp(got, bytes, 4500) == 0);
         CHECK_IS(deltafs_file_close(f), DELTAFS_OK);
@@ -600,7 +607,7 @@ static void test_file_of_wrong_size(void **state)
 
     (void)state;
     CHECK_IS(deltafs_openat(d, "1", O_WRONLY, &f), DELTAFS_OK);
-    CHECK_IS(deltafs_write(f, "1234567", 7), 7);
+    CHECK_IS(deltafs_write(f, "1234567", 7), DELTAFS_OK);
     CHECK_IS(deltafs_file_close(f), DELTAFS_ERR_SIZE);
     CHECK(strstr(deltafs_errmsg(NULL), "7 bytes") != NULL);
     CHECK_IS(deltafs_epoch_end(d, 1), DELTAFS_ERR_SIZE);
@@ -613,25 +620,28 @@ static void test_file_too_long(void **state)
     static uint8_t bytes[1 << 20];
     const char *path = unit_path("long");
     deltafs_file *f = NULL;
+    size_t n;
     deltafs_dir *d = unit_create(path, unit_options(NULL, NULL));
 
     (void)state;
     CHECK_IS(deltafs_openat(d, "1", O_WRONLY, &f), DELTAFS_OK);
-    CHECK_IS(deltafs_write(f, bytes, sizeof bytes), sizeof bytes);
-    CHECK_IS(deltafs_write(f, bytes, 0), 0);
+    CHECK_IS(deltafs_write(f, bytes, sizeof bytes), DELTAFS_OK);
+    CHECK_IS(deltafs_write(f, bytes, 0), DELTAFS_OK);
     CHECK_IS(deltafs_write(f, bytes, 1), DELTAFS_ERR_SIZE);
     CHECK_IS(deltafs_write(f, bytes, 1), DELTAFS_ERR_SIZE);
     CHECK_IS(deltafs_file_close(f), DELTAFS_ERR_SIZE);
     CHECK(deltafs_epoch_end(d, 1) != DELTAFS_OK);
     CHECK_IS(deltafs_openat(d, "1", O_WRONLY, &f), DELTAFS_OK);
-    CHECK_IS(deltafs_write(f, bytes, sizeof bytes), sizeof bytes);
+    CHECK_IS(deltafs_write(f, bytes, sizeof bytes), DELTAFS_OK);
     CHECK_IS(deltafs_file_close(f), DELTAFS_OK);
     CHECK_CALL(d, deltafs_epoch_end(d, 1), DELTAFS_OK);
     CHECK_IS(deltafs_close(d), DELTAFS_OK);
     d = unit_open(path);
     CHECK_IS(deltafs_openat(d, "1", O_RDONLY, &f), DELTAFS_OK);
-    CHECK_IS(deltafs_read(f, bytes, sizeof bytes), sizeof bytes);
-    CHECK_IS(deltafs_read(f, bytes, sizeof bytes), 0);
+    CHECK_IS(deltafs_read(f, bytes, sizeof bytes, &n), DELTAFS_OK);
+    CHECK_IS(n, sizeof bytes);
+    CHECK_IS(deltafs_read(f, bytes, sizeof bytes, &n), DELTAFS_OK);
+    CHECK_IS(n, 0);
     CHECK_IS(deltafs_file_close(f), DELTAFS_OK);
     CHECK_IS(deltafs_close(d), DELTAFS_OK);
 }

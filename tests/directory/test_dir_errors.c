@@ -115,10 +115,10 @@ static void test_cancel(void **state)
 static void test_modes(void **state)
 {
     const char *path = unit_path("modes");
-    struct deltafs_epoch_stat epoch;
-    struct deltafs_io_stat io;
-    struct deltafs_verify_counts verified;
-    struct deltafs_stat stat;
+    struct deltafs_epoch_stat epoch = {.struct_size = sizeof epoch};
+    struct deltafs_io_stat io = {.struct_size = sizeof io};
+    struct deltafs_verify_counts verified = {.struct_size = sizeof verified};
+    struct deltafs_stat stat = {.struct_size = sizeof stat};
     deltafs_records *records = NULL;
     deltafs_file *file = NULL;
     uint64_t bytes;
@@ -127,8 +127,8 @@ static void test_modes(void **state)
 
     (void)state;
     assert_int_equal(deltafs_get(d, 1, NULL, &records), DELTAFS_ERR_MODE);
-    assert_int_equal(deltafs_scan(d, NULL, count_record, &count), DELTAFS_ERR_MODE);
-    assert_int_equal(deltafs_scan_partition(d, 0, NULL, count_record, &count), DELTAFS_ERR_MODE);
+    assert_int_equal(deltafs_scan(d, NULL, count_record, &count, NULL), DELTAFS_ERR_MODE);
+    assert_int_equal(deltafs_scan_partition(d, 0, NULL, count_record, &count, NULL), DELTAFS_ERR_MODE);
     assert_int_equal(deltafs_stat(d, &stat), DELTAFS_ERR_MODE);
     assert_int_equal(deltafs_epoch_stat(d, 0, &epoch), DELTAFS_ERR_MODE);
     assert_int_equal(deltafs_bytes_stored(d, &bytes), DELTAFS_ERR_MODE);
@@ -196,7 +196,7 @@ static void count_damage(int status, const char *message, void *arg)
  * the caller did. */
 static void test_moved_on(void **state)
 {
-    struct deltafs_verify_counts stat;
+    struct deltafs_verify_counts stat = {.struct_size = sizeof stat};
     char *here = getcwd(NULL, 0);
     struct model m = {0};
     uint64_t bytes;

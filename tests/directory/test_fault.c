@@ -463,7 +463,7 @@ static void life_fini(struct life *life)
 static void check_disk(struct life *life, const char *path, int may_be_more)
 {
     struct rng r = {1};
-    struct deltafs_stat stat;
+    struct deltafs_stat stat = {.struct_size = sizeof stat};
     struct model *m = &life->model;
     deltafs_dir *d = unit_open(path);
 
@@ -680,7 +680,7 @@ static void make_for_reading(struct life *life, const char *closed, const char *
  * the first part had. */
 static uint64_t read_under_faults(struct model *m, const char *path)
 {
-    struct deltafs_verify_counts stat;
+    struct deltafs_verify_counts stat = {.struct_size = sizeof stat};
     struct rng r = {2};
     deltafs_dir *d = NULL;
     uint64_t n = 0;

@@ -82,7 +82,7 @@ static int count_record(const struct deltafs_record *record, void *arg)
 /* Read all of the container c in every way, in bounded memory. Returns how many records a scan found. */
 static uint64_t read_all(int *verdict)
 {
-    struct deltafs_verify_counts stat;
+    struct deltafs_verify_counts stat = {.struct_size = sizeof stat};
     deltafs_records *got = NULL;
     uint64_t records = 0;
     deltafs_dir *d;
@@ -91,7 +91,7 @@ static uint64_t read_all(int *verdict)
     CHECK_IS(deltafs_open("/c", NULL, &d), DELTAFS_OK);
     deltafs_get(d, 7, NULL, &got);
     deltafs_records_destroy(got);
-    deltafs_scan(d, NULL, count_record, &records);
+    deltafs_scan(d, NULL, count_record, &records, NULL);
     *verdict = deltafs_verify(d, NULL, NULL, &stat);
     CHECK_IS(deltafs_close(d), DELTAFS_OK);
     CHECK(most < MEMORY_MAX);

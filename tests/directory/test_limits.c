@@ -15,7 +15,7 @@ static void test_many_epochs(void **state)
     enum { EPOCHS = 10000 };
     const char *path = unit_path("epochs"), *copy = unit_path("copy");
     deltafs_dir *d = unit_create(path, unit_options("partitions", "2", "value_size", "8", "memory", "8M", NULL));
-    struct deltafs_memory_stat memory;
+    struct deltafs_memory_stat memory = {.struct_size = sizeof memory};
 
     (void)state;
     rng_init(251);
@@ -31,7 +31,7 @@ static void test_many_epochs(void **state)
     unit_copy(path, copy);
     CHECK_IS(deltafs_close(d), DELTAFS_OK);
     for (int i = 0; i < 2; i++) {
-        struct deltafs_verify_counts verified;
+        struct deltafs_verify_counts verified = {.struct_size = sizeof verified};
         uint64_t count = 0;
         d = unit_open(i ? copy : path);
         for (uint64_t key = 0; key < 4; key++) {
@@ -43,11 +43,11 @@ static void test_many_epochs(void **state)
                 if (epoch % 10 == 3)
                     continue;
                 memcpy(&value, got->record[at].value, 8);
-                CHECK(got->record[at++].epoch == 2 * epoch && value == epoch * 10 + key);
+                CHECK(got->record[at++].label == 2 * epoch && value == epoch * 10 + key);
             }
             deltafs_records_destroy(got);
         }
-        CHECK_CALL(d, deltafs_scan(d, NULL, count_record, &count), DELTAFS_OK);
+        CHECK_CALL(d, deltafs_scan(d, NULL, count_record, &count, NULL), DELTAFS_OK);
         CHECK_IS(count, EPOCHS / 10 * 27);
         CHECK_CALL(d, deltafs_verify(d, NULL, NULL, &verified), DELTAFS_OK);
         CHECK_IS(verified.records, count);
@@ -68,7 +68,7 @@ static void test_few(void **state)
         for (int epochs = 0; epochs < 4; epochs++) {
             const char *path = unit_path("few");
             struct model m = {.is_bytes = kind};
-            struct deltafs_stat stat;
+            struct deltafs_stat stat = {.struct_size = sizeof stat};
             deltafs_dir *d = unit_create(path, unit_options("keys", kinds[kind], "partitions", "3", NULL));
             for (int epoch = 0; epoch < epochs; epoch++) {
                 if (epoch > 0 && kind == 0)
@@ -126,8 +126,8 @@ static void test_one_key(void **state)
     rng_init(253);
     for (int i = 0; i < 3; i++) {
         const char *path = unit_path("one");
-        struct deltafs_memory_stat memory;
-        struct deltafs_verify_counts verified;
+        struct deltafs_memory_stat memory = {.struct_size = sizeof memory};
+        struct deltafs_verify_counts verified = {.struct_size = sizeof verified};
         struct ordered o = {.key = "key"};
         deltafs_records *got = NULL;
         int is_bytes = strcmp(cases[i].keys, "bytes") == 0;
@@ -156,7 +156,7 @@ static void test_one_key(void **state)
         CHECK_IS(o.next, OFTEN);
         deltafs_records_destroy(got);
         o.next = 0;
-        CHECK_CALL(d, deltafs_scan(d, NULL, check_next, &o), DELTAFS_OK);
+        CHECK_CALL(d, deltafs_scan(d, NULL, check_next, &o, NULL), DELTAFS_OK);
         CHECK(o.next == OFTEN && o.others == OTHERS);
         CHECK_CALL(d, deltafs_verify(d, NULL, NULL, &verified), DELTAFS_OK);
         CHECK_IS(verified.records, OFTEN + OTHERS);
@@ -177,7 +177,7 @@ static void test_values(void **state)
         const char *path = unit_path("values");
         int is_bytes = i == 5;
         struct model m = {.is_bytes = is_bytes};
-        struct deltafs_memory_stat memory;
+        struct deltafs_memory_stat memory = {.struct_size = sizeof memory};
         deltafs_dir *d = unit_create(path, unit_options("memory", i % 2 ? "32M" : "16M", "value_size", fixed[i], "keys",
                                                         is_bytes ? "bytes" : "u64", NULL));
         for (uint64_t epoch = 0; epoch < 2; epoch++) {
@@ -220,7 +220,7 @@ static void test_budget(void **state)
         unsigned kind = i / 6;
         int is_bytes = kind == KEYS_KINDS;
         char threads[2] = {(char)('0' + i % 3), '\0'};
-        struct deltafs_memory_stat stat;
+        struct deltafs_memory_stat stat = {.struct_size = sizeof stat};
         uint64_t n = i % 2 ? 100000 : 40000, count = 0;
         deltafs_dir *d =
             unit_create(path, unit_options("memory", memories[i % 2], "value_size", size, "keys",
@@ -242,7 +242,7 @@ static void test_budget(void **state)
         CHECK(stat.peak > stat.limit / 2); /* nor is it left idle */
         CHECK_IS(deltafs_close(d), DELTAFS_OK);
         d = unit_open(path);
-        CHECK_CALL(d, deltafs_scan(d, NULL, count_record, &count), DELTAFS_OK);
+        CHECK_CALL(d, deltafs_scan(d, NULL, count_record, &count, NULL), DELTAFS_OK);
         CHECK_IS(count, 2 * n);
         CHECK_IS(deltafs_close(d), DELTAFS_OK);
         unit_remove(path);

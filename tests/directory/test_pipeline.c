@@ -92,7 +92,7 @@ static void write_all(struct model *m, const char *path, const struct way *w, co
 {
     struct rng r = {seed};
     uint32_t size = strcmp(value_size, "any") == 0 ? 0 : (uint32_t)atoi(value_size);
-    struct deltafs_memory_stat stat;
+    struct deltafs_memory_stat stat = {.struct_size = sizeof stat};
     deltafs_dir *d =
         unit_create(path, unit_options("threads", w->threads, "commit", w->commit, "direct", w->direct, "sync", w->sync,
                                        "memory", w->memory, "partitions", partitions, "value_size", value_size, NULL));
@@ -336,7 +336,7 @@ static void test_broken(void **state)
         CHECK_CALL(d, deltafs_append(d, 1, value, 8), DELTAFS_OK);
         CHECK_CALL(d, deltafs_epoch_end(d, 1), DELTAFS_OK);
         for (uint64_t epoch = 2; epoch < 300; epoch++) {
-            struct deltafs_memory_stat stat;
+            struct deltafs_memory_stat stat = {.struct_size = sizeof stat};
             for (int k = 0; k < 1000; k++)
                 deltafs_append(d, rng_next(&r), value, 8);
             if (epoch == 2) {

@@ -381,7 +381,7 @@ static void test_meanwhile(void **state)
                *index = unit_path("meanwhile/01/p00000001.index");
     struct rng r = rng_init(790);
     struct model m = model_of(s);
-    struct deltafs_verify_counts counts;
+    struct deltafs_verify_counts counts = {.struct_size = sizeof counts};
     deltafs_dir *d = create(s, path), *reader;
     size_t n;
 
@@ -565,7 +565,7 @@ static void test_refresh(void **state)
         const char *path = unit_path("refresh%zu", i);
         struct rng r = rng_init(780 + i);
         struct model m = model_of(s), seen = model_of(s);
-        struct deltafs_stat stat;
+        struct deltafs_stat stat = {.struct_size = sizeof stat};
         deltafs_dir *d = create(s, path), *reader = unit_open(path);
         check_handle(s, &seen, reader);
         for (uint64_t epoch = 1; epoch < 6; epoch++) {

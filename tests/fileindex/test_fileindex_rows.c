@@ -93,7 +93,7 @@ static void test_round(void **state)
         CHECK_IS(deltafs_indexer_has(ix, file[place].path, &has), DELTAFS_OK);
         CHECK_IS(has, 0);
         if (oracle_index(&file[place], ix) != DELTAFS_OK)
-            fail_msg("%s", deltafs_indexer_errmsg(ix));
+            fail_msg("%s", deltafs_errmsg(NULL));
         CHECK_IS(deltafs_indexer_has(ix, file[place].path, &has), DELTAFS_OK);
         CHECK_IS(has, 1);
     }
@@ -121,7 +121,7 @@ static void test_written_between(void **state)
         file.key[7]++;
         write(&file);
         CHECK_IS(oracle_index(&file, ix), DELTAFS_ERR_CHANGED);
-        CHECK(strstr(deltafs_indexer_errmsg(ix), "was written to while it was looked for what to index"));
+        CHECK(strstr(deltafs_errmsg(NULL), "was written to while it was looked for what to index"));
         CHECK_IS(deltafs_indexer_has(ix, file.path, &has), DELTAFS_OK);
         CHECK_IS(has, 0);
         CHECK_IS(oracle_index(&file, ix), DELTAFS_OK);
@@ -158,7 +158,7 @@ static void test_version_1(void **state)
     const char *old = unit_path("version1"), *new = unit_path("version2");
     deltafs_options *o;
     deltafs_dir *dir;
-    struct deltafs_stat stat;
+    struct deltafs_stat stat = {.struct_size = sizeof stat};
     struct io io = io_default();
     struct io_file out;
     struct error e;
@@ -250,11 +250,10 @@ static void test_moved_on(void **state)
 {
     struct rng r = rng_init(309);
     char *here = getcwd(NULL, 0), *folder = strdup(unit_path("%s", ""));
-    struct deltafs_table_stat stat;
+    struct deltafs_table_stat stat = {.struct_size = sizeof stat};
     struct oracle file[2];
     deltafs_indexer *ix;
     deltafs_fileindex *k;
-    uint64_t rows;
     int has;
 
     (void)state;
@@ -279,7 +278,7 @@ static void test_moved_on(void **state)
     CHECK_IS(chdir("/"), 0);
     for (uint64_t i = 0; i < file[0].rows; i++)
         check_key(k, file, 2, file[0].key[i]);
-    CHECK_IS(deltafs_fileindex_verify(k, NULL, NULL, &rows), DELTAFS_OK);
+    CHECK_IS(deltafs_fileindex_verify(k, NULL, NULL, NULL), DELTAFS_OK);
     CHECK_IS(deltafs_fileindex_table(k, 0, &stat), DELTAFS_OK);
     CHECK(strcmp(stat.path, "moved/1.bin") == 0);
     deltafs_fileindex_close(k);
@@ -368,7 +367,7 @@ static int ask(const char *path, uint64_t key, int *rows)
 
     *rows = 0;
     CHECK_IS(deltafs_fileindex_open(path, NULL, &k), DELTAFS_OK);
-    int status = deltafs_fileindex_get(k, key, NULL, count_row, rows);
+    int status = deltafs_fileindex_get(k, key, NULL, count_row, rows, NULL);
     deltafs_fileindex_close(k);
     return status;
 }
@@ -485,7 +484,7 @@ static void test_refused(void **state)
     file.key[6] = UINT64_C(1) << 63;
     oracle_write(&file);
     CHECK_IS(deltafs_indexer_add(ix, file.path, 1, &one), DELTAFS_ERR_SCHEMA);
-    assert_non_null(strstr(deltafs_indexer_errmsg(ix), "r.1: at offset 148: the key"));
+    assert_non_null(strstr(deltafs_errmsg(NULL), "r.1: at offset 148: the key"));
     column[1].kind = 'u';
     CHECK_IS(deltafs_indexer_add(ix, file.path, 1, &one), DELTAFS_OK);
     CHECK_IS(deltafs_indexer_close(ix), DELTAFS_OK);
@@ -509,10 +508,10 @@ static void test_columns(void **state)
     const struct deltafs_table one = {.label = 5, .name = "/g one", .rows = rows, .column_count = 3, .column = column};
     const struct deltafs_table two = {.label = 4, .name = "/two", .rows = 10, .column_count = 2, .column = column};
     const struct deltafs_table *both[] = {&one, &two};
-    struct deltafs_table_stat stat;
+    struct deltafs_table_stat stat = {.struct_size = sizeof stat};
     deltafs_indexer *ix;
     deltafs_fileindex *k;
-    uint64_t found;
+    struct deltafs_verify_counts counts = {.struct_size = sizeof counts};
     int rows_found = 0;
 
     (void)state;
@@ -529,7 +528,7 @@ static void test_columns(void **state)
     both[1] = &short_two;
     CHECK_IS(deltafs_indexer_open(NULL, path, NULL, &ix), DELTAFS_OK);
     if (deltafs_indexer_add(ix, path, 2, both) != DELTAFS_OK)
-        fail_msg("%s", deltafs_indexer_errmsg(ix));
+        fail_msg("%s", deltafs_errmsg(NULL));
     /* Pieces that leave a row out. */
     both[1] = &two;
     CHECK(deltafs_indexer_add(ix, path, 2, both) != DELTAFS_OK);
@@ -540,14 +539,14 @@ static void test_columns(void **state)
     CHECK_IS(deltafs_fileindex_table(k, 1, &stat), DELTAFS_OK);
     CHECK(stat.label == 5 && strcmp(stat.table, "/g one") == 0 && strcmp(stat.key, "id") == 0);
     CHECK_IS(deltafs_fileindex_table(k, 2, &stat), DELTAFS_ERR_INVALID);
-    CHECK_IS(deltafs_fileindex_get(k, 99, NULL, count_row, &rows_found), DELTAFS_OK);
+    CHECK_IS(deltafs_fileindex_get(k, 99, NULL, count_row, &rows_found, NULL), DELTAFS_OK);
     CHECK_IS(rows_found, 2);
-    CHECK_IS(deltafs_fileindex_get(k, 40, &(struct deltafs_range){5, 5}, count_row, &rows_found), DELTAFS_OK);
+    CHECK_IS(deltafs_fileindex_get(k, 40, &(struct deltafs_range){5, 5}, count_row, &rows_found, NULL), DELTAFS_OK);
     CHECK_IS(rows_found, 3);
-    CHECK_IS(deltafs_fileindex_get(k, 40, &(struct deltafs_range){0, 4}, count_row, &rows_found),
+    CHECK_IS(deltafs_fileindex_get(k, 40, &(struct deltafs_range){0, 4}, count_row, &rows_found, NULL),
              DELTAFS_ERR_NOT_FOUND);
-    CHECK_IS(deltafs_fileindex_verify(k, NULL, NULL, &found), DELTAFS_OK);
-    CHECK_IS(found, 110);
+    CHECK_IS(deltafs_fileindex_verify(k, NULL, NULL, &counts), DELTAFS_OK);
+    CHECK_IS(counts.records, 110);
     deltafs_fileindex_close(k);
 }
 
@@ -576,7 +575,7 @@ static void test_damaged(void **state)
             continue;
         }
         struct answer a = {&file, 1, 0, 0, file.key[7]};
-        int status = deltafs_fileindex_get(k, file.key[7], NULL, answer_check, &a);
+        int status = deltafs_fileindex_get(k, file.key[7], NULL, answer_check, &a, NULL);
         CHECK(status != DELTAFS_OK); /* what is cut off is not indexed */
         deltafs_fileindex_close(k);
     }
@@ -655,11 +654,11 @@ static void test_hostile(void **state)
         deltafs_fileindex *k;
         if (deltafs_fileindex_open(index, NULL, &k) != DELTAFS_OK)
             continue;
-        struct deltafs_table_stat stat;
+        struct deltafs_table_stat stat = {.struct_size = sizeof stat};
         CHECK_IS(deltafs_fileindex_table(k, 0, &stat) == DELTAFS_OK, strcmp(lies[i].name, "forgotten") != 0);
         for (uint64_t row = 0; row < file.rows; row++) {
             struct answer a = {&file, 1, 0, 0, file.key[row]};
-            if (deltafs_fileindex_get(k, file.key[row], NULL, answer_check, &a) == DELTAFS_OK)
+            if (deltafs_fileindex_get(k, file.key[row], NULL, answer_check, &a, NULL) == DELTAFS_OK)
                 fail_msg("%s: believed", lies[i].name);
         }
         CHECK(deltafs_fileindex_verify(k, NULL, NULL, NULL) != DELTAFS_OK);

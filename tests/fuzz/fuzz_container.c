@@ -67,8 +67,8 @@ static void use_container(void)
 {
     deltafs_options *o;
     deltafs_dir *d;
-    struct deltafs_stat stat;
-    struct deltafs_verify_counts counts;
+    struct deltafs_stat stat = {.struct_size = sizeof stat};
+    struct deltafs_verify_counts counts = {.struct_size = sizeof counts};
     struct use use = {.key = {1, 8, 9, 77, 1000, 5, 0, UINT64_MAX}};
     uint64_t stored;
 
@@ -82,10 +82,11 @@ static void use_container(void)
     FUZZ_CHECK(deltafs_stat(d, &stat) == DELTAFS_OK);
     int is_bytes = strcmp(stat.keys, "bytes") == 0;
     get_all(d, &use, is_bytes);
-    status = deltafs_scan_partition(d, 0, NULL, use_record, &use);
+    int stopped = 0;
+    deltafs_scan_partition(d, 0, NULL, use_record, &use, &stopped);
     get_all(d, &use, is_bytes);
     /* Partitions are missing but the first: a million of these are only more of the same. */
-    if (stat.partitions < 4 && stat.epochs < 100 && status != 1)
+    if (stat.partitions < 4 && stat.epochs < 100 && !stopped)
         deltafs_verify(d, NULL, NULL, &counts);
     if (stat.partitions < 4)
         deltafs_bytes_stored(d, &stored);
@@ -95,7 +96,7 @@ static void use_container(void)
 /* What has gone well leaves something that can be read. */
 static void text_repair_container(uint64_t mode, const struct manifest *m)
 {
-    const struct deltafs_repair_options wish = {.has_label = 1, .label = UINT64_MAX};
+    const struct deltafs_repair_options wish = {.struct_size = sizeof wish, .has_label = 1, .label = UINT64_MAX};
     deltafs_options *o;
     deltafs_dir *d;
     int status = DELTAFS_OK;

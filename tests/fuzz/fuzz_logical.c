@@ -36,7 +36,7 @@ static int use_file(void)
 {
     deltafs_options *o;
     deltafs_logical *f;
-    struct deltafs_logical_stat stat;
+    struct deltafs_logical_stat stat = {.struct_size = sizeof stat};
     uint64_t size;
 
     FUZZ_CHECK(deltafs_options_create(&o) == DELTAFS_OK);

@@ -119,13 +119,13 @@ int deltafs_open(const char *path, const deltafs_options *options, deltafs_dir *
     return fault_is("dir") ? DELTAFS_ERR_IO : real(path, options, out);
 }
 
-int deltafs_scan(deltafs_dir *dir, const struct deltafs_range *range, deltafs_record_fn fn, void *arg)
+int deltafs_scan(deltafs_dir *dir, const struct deltafs_range *range, deltafs_record_fn fn, void *arg, int *stopped)
 {
-    static int (*real)(deltafs_dir *, const struct deltafs_range *, deltafs_record_fn, void *);
+    static int (*real)(deltafs_dir *, const struct deltafs_range *, deltafs_record_fn, void *, int *);
 
     if (!real)
         *(void **)&real = fault_real("deltafs_scan");
-    return fault_is("scan") ? DELTAFS_ERR_MEMORY : real(dir, range, fn, arg);
+    return fault_is("scan") ? DELTAFS_ERR_MEMORY : real(dir, range, fn, arg, stopped);
 }
 
 char *strdup(const char *text)

@@ -101,7 +101,7 @@ static int cached_count(const struct deltafs_record *record, void *arg)
 {
     uint8_t value[40];
 
-    value_of(record->key, record->epoch, value);
+    value_of(record->key, record->label, value);
     CHECK(memcmp(record->value, value, sizeof value) == 0);
     ++*(uint64_t *)arg;
     return 0;
@@ -111,7 +111,7 @@ static void cached_scan(deltafs_dir *d)
 {
     uint64_t n = 0;
 
-    CHECK_CALL(d, deltafs_scan(d, NULL, cached_count, &n), DELTAFS_OK);
+    CHECK_CALL(d, deltafs_scan(d, NULL, cached_count, &n, NULL), DELTAFS_OK);
     CHECK_IS(n, 3 * KEYS);
     CHECK_IS(unit_cached.left, 0);
 }
@@ -124,7 +124,7 @@ static void cached_damage(int status, const char *message, void *arg)
 
 static void cached_verify(deltafs_dir *d)
 {
-    struct deltafs_verify_counts stat;
+    struct deltafs_verify_counts stat = {.struct_size = sizeof stat};
 
     CHECK_CALL(d, deltafs_verify(d, cached_damage, NULL, &stat), DELTAFS_OK);
     CHECK_IS(stat.damages, 0);
@@ -188,7 +188,7 @@ static void test_directory(void **state)
 /* Nothing is waited for in a directory that is sound, closed or not. */
 static void test_sound(void **state)
 {
-    const struct deltafs_repair_options wish = {.dry_run = 1};
+    const struct deltafs_repair_options wish = {.struct_size = sizeof wish, .dry_run = 1};
     const char *path = unit_path("sound");
     deltafs_dir *d = cached_write(path, "partitioned");
 

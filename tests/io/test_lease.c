@@ -179,7 +179,7 @@ static void test_taken_from_repair(void **state)
 {
     static const char *const replaced[] = {"MANIFEST", "00/p00000000.index", "01/p00000001.index"};
     const char *path = unit_path("mended"), *lease = unit_path("mended/LEASE");
-    struct deltafs_repair_options wish = {.has_lease = 1};
+    struct deltafs_repair_options wish = {.struct_size = sizeof wish, .has_lease = 1};
     size_t n, after;
 
     (void)state;

@@ -197,7 +197,8 @@ static void check_removal(const struct crash *c, uint64_t k, uint64_t seed)
     int is_missed = 0;
 
     /* Of a later one it may find a bucket whose folder on the volume the crash has taken. */
-    deltafs_logical_repair(c->path, 1, note_repair, &is_missed);
+    const struct deltafs_repair_options dry = {.struct_size = sizeof dry, .dry_run = 1};
+    deltafs_logical_repair(c->path, &dry, note_repair, &is_missed);
     if (is_missed)
         fail_msg("operation %llu, seed %llu: repair brings a removed session back", (unsigned long long)k,
                  (unsigned long long)seed);
@@ -214,7 +215,7 @@ static void check(const struct crash *c, uint64_t k, uint64_t seed)
     int status = deltafs_logical_open(c->path, O_RDONLY, NULL, &f);
     if (status != DELTAFS_OK)
         fail_msg("operation %llu, seed %llu: it cannot be opened: %s", (unsigned long long)k, (unsigned long long)seed,
-                 deltafs_logical_errmsg(NULL));
+                 deltafs_errmsg(NULL));
     CHECK_IS(deltafs_logical_size(f, &size), DELTAFS_OK);
     for (size_t i = 0; i < c->sizes; i++)
         is_size |= size == c->size[i];
@@ -228,7 +229,7 @@ static void check(const struct crash *c, uint64_t k, uint64_t seed)
             continue;
         if (status != DELTAFS_OK || !unit_blocks_match(&c->blocks, i, bytes))
             fail_msg("operation %llu, seed %llu: block %zu: %s", (unsigned long long)k, (unsigned long long)seed, i,
-                     status != DELTAFS_OK ? deltafs_logical_errmsg(f) : "wrong");
+                     status != DELTAFS_OK ? deltafs_errmsg(NULL) : "wrong");
     }
     CHECK_IS(deltafs_logical_close(f), DELTAFS_OK);
     /* Whoever comes next can write. */

@@ -41,13 +41,13 @@ static void test_opened_while_removed(void **state)
     CHECK_IS(deltafs_logical_close(f), DELTAFS_OK);
     CHECK_IS(pthread_create(&thread, NULL, rewrite, path), 0);
     for (int i = 0; i < 2 * ANEW; i++) {
-        struct deltafs_logical_stat stat;
+        struct deltafs_logical_stat stat = {.struct_size = sizeof stat};
         uint64_t size;
         CHECK_IS(deltafs_logical_open(path, i % 2 ? O_RDONLY : O_RDWR, NULL, &f), DELTAFS_OK);
         CHECK_IS(deltafs_logical_size(f, &size), DELTAFS_OK);
         CHECK(size == 0 || size == 8);
         if (deltafs_logical_stat(f, &stat) == DELTAFS_OK)
-            CHECK(!stat.is_cut);
+            CHECK(!stat.is_incomplete);
         CHECK_IS(deltafs_logical_close(f), DELTAFS_OK);
     }
     CHECK_IS(pthread_join(thread, &bad), 0);
@@ -92,7 +92,7 @@ static void *look_at(void *arg)
     struct looker *l = arg;
     struct logical_group group = unit_team_group(&l->member);
     deltafs_options *o = unit_options("extents", l->index, NULL);
-    struct deltafs_logical_stat stat;
+    struct deltafs_logical_stat stat = {.struct_size = sizeof stat};
     deltafs_logical *f;
     struct error e = {0};
 
@@ -101,7 +101,7 @@ static void *look_at(void *arg)
         l->status = deltafs_logical_stat(f, &stat);
         l->size = stat.size;
         l->extents = stat.extents;
-        l->is_cut = stat.is_cut;
+        l->is_cut = stat.is_incomplete;
         l->peak = f->memory.peak;
         deltafs_logical_close(f);
     }

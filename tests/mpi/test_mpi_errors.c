@@ -154,7 +154,10 @@ static void test_mode(void)
 
     plan_epoch(&plan, dir, 0);
     CHECK_STATUS(DELTAFS_ERR_MODE, deltafs_get(dir, 1, NULL, &records), dir);
-    CHECK_STATUS(DELTAFS_ERR_MODE, deltafs_verify(dir, NULL, NULL, &(struct deltafs_verify_counts){0}), dir);
+    CHECK_STATUS(DELTAFS_ERR_MODE,
+                 deltafs_verify(dir, NULL, NULL,
+                                &(struct deltafs_verify_counts){.struct_size = sizeof(struct deltafs_verify_counts)}),
+                 dir);
     plan_epoch(&plan, dir, 1);
     end(dir, "mode", 2);
 }

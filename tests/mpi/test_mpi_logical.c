@@ -217,12 +217,12 @@ static void test_unasked(const char *folder)
     deltafs_logical *f = open_by(MPI_COMM_WORLD, path, O_WRONLY | O_CREAT, "");
     write_share(f, check_rank, check_ranks);
     is_failing = 1;
-    CHECK_STATUS(DELTAFS_ERR_MPI, deltafs_mpi_logical_close(f), NULL);
+    CHECK_STATUS(DELTAFS_ERR_MPI, deltafs_logical_close(f), NULL);
     CHECK(!is_failing);
     check_require();
     f = open_by(MPI_COMM_WORLD, path, O_RDONLY, "");
     read_all(f);
-    CHECK_STATUS(DELTAFS_OK, deltafs_mpi_logical_close(f), NULL);
+    CHECK_STATUS(DELTAFS_OK, deltafs_logical_close(f), NULL);
     check_require();
 }
 

@@ -41,7 +41,7 @@ static int see(const struct deltafs_record *r, void *arg)
 
     memcpy(&value, r->value, sizeof value);
     if (!CHECK(value < value_of(EPOCHS, 0, 0) && r->key == key_of(value)) ||
-        !CHECK(r->epoch == value / records / (uint64_t)check_ranks + 1) || !CHECK(!seen[value]))
+        !CHECK(r->label == value / records / (uint64_t)check_ranks + 1) || !CHECK(!seen[value]))
         return 1;
     seen[value] = 1;
     return 0;
@@ -52,9 +52,11 @@ static void compare(const char *path)
     uint64_t all = value_of(EPOCHS, 0, 0), count = 0;
     uint8_t *seen = calloc(all, 1);
     deltafs_dir *dir;
+    int stopped = 0;
 
     if (CHECK_STATUS(DELTAFS_OK, deltafs_open(path, NULL, &dir), NULL)) {
-        CHECK_STATUS(DELTAFS_OK, deltafs_scan(dir, NULL, see, seen), dir);
+        CHECK_STATUS(DELTAFS_OK, deltafs_scan(dir, NULL, see, seen, &stopped), dir);
+        CHECK(stopped == 0);
         CHECK_STATUS(DELTAFS_OK, deltafs_close(dir), NULL);
     }
     for (uint64_t i = 0; i < all; i++)

@@ -32,7 +32,7 @@ static void mismatch(const char *name, const char *options, int closer_is_alone,
     deltafs_dir *dir = NULL;
     deltafs_options *o = check_options(options);
     int closes = (check_rank == check_ranks - 1) == closer_is_alone;
-    struct deltafs_stat stat;
+    struct deltafs_stat stat = {.struct_size = sizeof stat};
 
     check_about("%s", name);
     CHECK_STATUS(DELTAFS_OK, deltafs_mpi_create(MPI_COMM_WORLD, check_path(folder, name), o, &dir), NULL);

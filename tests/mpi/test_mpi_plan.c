@@ -251,7 +251,7 @@ static int is_key(const struct oracle *o, size_t at, uint32_t epoch, uint64_t ke
 static int oracle_take(const struct deltafs_record *r, void *arg)
 {
     struct oracle *o = arg;
-    uint32_t epoch = (uint32_t)(r->epoch / 10 - 1);
+    uint32_t epoch = (uint32_t)(r->label / 10 - 1);
     const uint8_t *value = r->value;
     int rank = r->size > 0 ? value[0] >> RANK_SHIFT : 0;
     size_t first = oracle_find(o, epoch, r->key, rank), at = first;
@@ -309,8 +309,8 @@ static void oracle_check_records(struct oracle *o, uint64_t key, const deltafs_r
 
     oracle_reset(o, key, epochs);
     for (size_t i = 0; records && i < records->count; i++) {
-        CHECK(records->record[i].key == key && records->record[i].epoch >= last);
-        last = records->record[i].epoch;
+        CHECK(records->record[i].key == key && records->record[i].label >= last);
+        last = records->record[i].label;
         oracle_take(&records->record[i], o);
     }
     for (uint32_t epoch = 0; epoch < epochs; epoch++) {
@@ -353,8 +353,8 @@ static void oracle_ask(struct oracle *o, deltafs_dir *dir, uint32_t epochs)
 
 static void oracle_check_stat(const struct oracle *o, deltafs_dir *dir, uint32_t epochs, int is_closed)
 {
-    struct deltafs_stat stat;
-    struct deltafs_verify_counts verified;
+    struct deltafs_stat stat = {.struct_size = sizeof stat};
+    struct deltafs_verify_counts verified = {.struct_size = sizeof verified};
 
     CHECK_STATUS(DELTAFS_OK, deltafs_verify(dir, NULL, NULL, &verified), dir);
     CHECK(verified.records == o->n && verified.damages == 0);
@@ -366,7 +366,7 @@ static void oracle_check_stat(const struct oracle *o, deltafs_dir *dir, uint32_t
     CHECK(stat.value_size == o->plan->value_size);
     CHECK(stat.is_closed == is_closed);
     for (uint32_t i = 0; i < epochs && i < stat.epochs; i++) {
-        struct deltafs_epoch_stat epoch;
+        struct deltafs_epoch_stat epoch = {.struct_size = sizeof epoch};
         if (CHECK_STATUS(DELTAFS_OK, deltafs_epoch_stat(dir, i, &epoch), dir))
             CHECK(epoch.label == plan_label(i));
     }
@@ -381,7 +381,7 @@ void plan_compare(const struct plan *p, const char *path, uint32_t epochs, int i
         return;
     oracle_make(&o, p, epochs);
     oracle_check_stat(&o, dir, epochs, is_closed);
-    CHECK_STATUS(DELTAFS_OK, deltafs_scan(dir, NULL, oracle_take, &o), dir);
+    CHECK_STATUS(DELTAFS_OK, deltafs_scan(dir, NULL, oracle_take, &o, NULL), dir);
     CHECK(o.seen == o.n);
     for (size_t at = 0; at < o.n;)
         at = oracle_end_key(&o, at);

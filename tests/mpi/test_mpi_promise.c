@@ -147,7 +147,7 @@ static deltafs_options *make_options(const struct promise *promise, struct plan_
 static void check_reported(const struct plan *p, const deltafs_options *o)
 {
     const struct layout *l = &p->router.layout;
-    struct deltafs_route told;
+    struct deltafs_route told = {.struct_size = sizeof told};
 
     if (l->ranks % l->nodes != 0)
         return;

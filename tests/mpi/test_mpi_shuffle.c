@@ -49,7 +49,7 @@ static void case_make_layout(uint64_t number, struct plan *p, const char *memory
     const char *route = plan_random(p->seed, 9) % 8 ? routes[number % 3] : "auto";
     unsigned nodes = 1 + (unsigned)(plan_random(p->seed, 10) % (uint64_t)check_ranks);
     unsigned per_node = ((unsigned)check_ranks + nodes - 1) / nodes;
-    struct deltafs_route r;
+    struct deltafs_route r = {.struct_size = sizeof r};
     char text[128];
 
     pretend_nodes((int)nodes);

@@ -55,7 +55,7 @@ static void write_epoch(deltafs_dir *dir, uint64_t label, int is_stalled)
 {
     uint8_t value[VALUE];
     uint64_t n = ALL_RECORDS / (uint64_t)check_ranks;
-    struct deltafs_memory_stat memory;
+    struct deltafs_memory_stat memory = {.struct_size = sizeof memory};
 
     if (is_stalled)
         slow_stall(STALL_MS);
@@ -79,7 +79,7 @@ static int see(const struct deltafs_record *r, void *arg)
 {
     struct seen *s = arg;
     uint8_t value[VALUE];
-    uint64_t at = (r->epoch - 1) * ALL_RECORDS + r->key;
+    uint64_t at = (r->label - 1) * ALL_RECORDS + r->key;
 
     record_make(r->key, value);
     if (!CHECK(r->key < ALL_RECORDS && r->size == VALUE && memcmp(value, r->value, VALUE) == 0) ||
@@ -95,9 +95,11 @@ static void compare(const char *path, uint64_t epochs)
     struct seen s = {.bits = calloc(epochs, ALL_RECORDS / 8 + 1)};
     uint64_t wanted = epochs * (ALL_RECORDS / (uint64_t)check_ranks * (uint64_t)check_ranks);
     deltafs_dir *dir;
+    int stopped = 0;
 
     if (CHECK_STATUS(DELTAFS_OK, deltafs_open(path, NULL, &dir), NULL)) {
-        CHECK_STATUS(DELTAFS_OK, deltafs_scan(dir, NULL, see, &s), dir);
+        CHECK_STATUS(DELTAFS_OK, deltafs_scan(dir, NULL, see, &s, &stopped), dir);
+        CHECK(stopped == 0);
         CHECK(s.n == wanted);
         CHECK_STATUS(DELTAFS_OK, deltafs_close(dir), NULL);
     }
@@ -197,7 +199,7 @@ static void test_gate(const char *folder, const char *place, size_t size)
 {
     int stalled = check_ranks / 2; /* the first of the second node: it stands for the other */
     deltafs_dir *dir = NULL;
-    struct deltafs_stat stat;
+    struct deltafs_stat stat = {.struct_size = sizeof stat};
     MPI_Win window;
     char text[256], name[64];
     uint64_t others = (uint64_t)check_ranks - 1;

@@ -109,7 +109,7 @@ static void test_torn(void **state)
 /* A partition whose index is made anew though its data log is damaged: said to be so by the dry run, too. */
 static void check_lossy(struct model *m, const char *path, const char *data)
 {
-    struct deltafs_verify_counts counts;
+    struct deltafs_verify_counts counts = {.struct_size = sizeof counts};
     deltafs_dir *d;
 
     for (int dry_run = 1; dry_run >= 0; dry_run--) {
@@ -391,7 +391,7 @@ static void test_drop(void **state)
 {
     const char *path = unit_path("drop"), *copy = unit_path("drop_copy"),
                *data = unit_path("drop_copy/01/p00000001.data");
-    struct deltafs_repair_options wish = {.has_drop_from = 1, .drop_from = 3};
+    struct deltafs_repair_options wish = {.struct_size = sizeof wish, .has_drop_from = 1, .drop_from = 3};
     struct model m = {0};
     struct rng r = rng_init(827);
     deltafs_dir *d = repair_create(&m, path);
@@ -597,7 +597,7 @@ static void test_sound(void **state)
 static void test_environment(void **state)
 {
     const char *path = unit_path("environment"), *other = unit_path("environment_copy");
-    struct deltafs_repair_options wish = {.has_lease = 1, .lease = 0};
+    struct deltafs_repair_options wish = {.struct_size = sizeof wish, .has_lease = 1, .lease = 0};
     struct rng r = rng_init(880);
     struct model m = {0};
     FILE *f;
@@ -632,7 +632,7 @@ static void test_rebuild_memory(void **state)
 {
     enum { KEYS = 1500000, STEP = 997 };
     const char *path = unit_path("memory"), *index = unit_path("memory/00/p00000000.index");
-    struct deltafs_verify_counts counts;
+    struct deltafs_verify_counts counts = {.struct_size = sizeof counts};
     char name[24];
 
     (void)state;

@@ -19,7 +19,7 @@ static void cut_manifest(const char *file, unsigned number)
 
 static int verify(const char *path)
 {
-    struct deltafs_verify_counts stat;
+    struct deltafs_verify_counts stat = {.struct_size = sizeof stat};
     deltafs_dir *d = unit_open(path);
 
     memset(&repair_said, 0, sizeof repair_said);
@@ -83,7 +83,7 @@ static void check_refused(const char *copy, unsigned missing)
 static void test_manifest_end(void **state)
 {
     const char *path = unit_path("end"), *copy = unit_path("end_copy"), *file = unit_path("end_copy/MANIFEST");
-    struct deltafs_repair_options wish = {.has_drop_from = 1};
+    struct deltafs_repair_options wish = {.struct_size = sizeof wish, .has_drop_from = 1};
 
     (void)state;
     for (int is_closed = 0; is_closed < 2; is_closed++) {
@@ -206,7 +206,7 @@ static void test_manifest_old(void **state)
 static void test_logs_old(void **state)
 {
     const char *path = unit_path("older"), *copy = unit_path("older_copy");
-    struct deltafs_repair_options wish = {.has_drop_from = 1, .drop_from = 2, .dry_run = 1};
+    struct deltafs_repair_options wish = {.struct_size = sizeof wish, .has_drop_from = 1, .drop_from = 2, .dry_run = 1};
     struct model m = {.is_bytes = 1};
     struct rng r = rng_init(835);
     deltafs_dir *d = repair_create(&m, path);
@@ -378,7 +378,7 @@ static void test_noted_rebuild(void **state)
     for (int how = 0; how < 2; how++) {
         const char *data = unit_path("lost_copy/01/p00000001.data");
         size_t n;
-        struct deltafs_stat stat;
+        struct deltafs_stat stat = {.struct_size = sizeof stat};
         repair_copy(path, other);
         repair_damage(unit_path("lost_copy/01/p00000001.index"), 0);
         uint8_t *bytes = unit_load(data, &n);
@@ -391,7 +391,10 @@ static void test_noted_rebuild(void **state)
         deltafs_dir *d = unit_open(other);
         CHECK_CALL(d, deltafs_stat(d, &stat), DELTAFS_OK);
         CHECK_IS(stat.epochs, 2);
-        CHECK_CALL(d, deltafs_verify(d, NULL, NULL, &(struct deltafs_verify_counts){0}), DELTAFS_OK);
+        CHECK_CALL(d,
+                   deltafs_verify(d, NULL, NULL,
+                                  &(struct deltafs_verify_counts){.struct_size = sizeof(struct deltafs_verify_counts)}),
+                   DELTAFS_OK);
         CHECK_IS(deltafs_close(d), DELTAFS_OK);
     }
     model_fini(&m);

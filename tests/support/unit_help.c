@@ -360,7 +360,7 @@ static void model_check_records(struct model *m, uint64_t key, const struct delt
     CHECK_IS(got ? got->count : 0, n);
     for (size_t i = 0; i < n; i++) {
         CHECK(got->record[i].key == key);
-        CHECK(got->record[i].epoch == want[i].label);
+        CHECK(got->record[i].label == want[i].label);
         CHECK(model_is_name(&want[i], &got->record[i]));
         CHECK(model_is_value(&want[i], &got->record[i]));
     }
@@ -452,22 +452,22 @@ static int model_scan_record(const struct deltafs_record *record, void *arg)
     struct scanned *s = arg;
     struct model *m = s->model;
     uint32_t partition = partition_of(record->key, s->partitions);
-    size_t first = model_lower(m, record->key, record->epoch), at = first + s->seen[first]++;
+    size_t first = model_lower(m, record->key, record->label), at = first + s->seen[first]++;
 
-    CHECK(at < m->committed && m->record[at].key == record->key && m->record[at].label == record->epoch);
+    CHECK(at < m->committed && m->record[at].key == record->key && m->record[at].label == record->label);
     CHECK(model_is_name(&m->record[at], record));
     CHECK(model_is_value(&m->record[at], record));
-    CHECK(partition > s->partition || (partition == s->partition && record->epoch >= s->label));
-    CHECK(!s->range || (record->epoch >= s->range->first && record->epoch <= s->range->last));
+    CHECK(partition > s->partition || (partition == s->partition && record->label >= s->label));
+    CHECK(!s->range || (record->label >= s->range->first && record->label <= s->range->last));
     s->partition = partition;
-    s->label = record->epoch;
+    s->label = record->label;
     s->count++;
     return 0;
 }
 
 void model_check_scan(struct model *m, deltafs_dir *d, const struct deltafs_range *range)
 {
-    struct deltafs_stat stat;
+    struct deltafs_stat stat = {.struct_size = sizeof stat};
     struct scanned s = {.model = m, .range = range, .seen = calloc(m->committed + 1, sizeof *s.seen)};
     const struct model_record *ignored;
     size_t want = 0;
@@ -478,7 +478,7 @@ void model_check_scan(struct model *m, deltafs_dir *d, const struct deltafs_rang
     model_find(m, 0, 0, 0, &ignored);
     for (size_t i = 0; i < m->committed; i++)
         want += !range || (m->record[i].label >= range->first && m->record[i].label <= range->last);
-    CHECK_CALL(d, deltafs_scan(d, range, model_scan_record, &s), DELTAFS_OK);
+    CHECK_CALL(d, deltafs_scan(d, range, model_scan_record, &s, NULL), DELTAFS_OK);
     CHECK_IS(s.count, want);
     free(s.seen);
 }
@@ -490,11 +490,11 @@ static void model_check_partial(struct model *m, uint64_t key, const deltafs_rec
     size_t n = model_find(m, key, 0, UINT64_MAX, &want);
 
     for (size_t i = 0, at = 0; got && i < got->count; i++, at++) {
-        while (at < n && want[at].label < got->record[i].epoch)
+        while (at < n && want[at].label < got->record[i].label)
             at++;
-        int begins = i == 0 || got->record[i].epoch != got->record[i - 1].epoch;
-        int ends = i + 1 == got->count || got->record[i].epoch != got->record[i + 1].epoch;
-        CHECK(at < n && want[at].label == got->record[i].epoch && got->record[i].key == key);
+        int begins = i == 0 || got->record[i].label != got->record[i - 1].label;
+        int ends = i + 1 == got->count || got->record[i].label != got->record[i + 1].label;
+        CHECK(at < n && want[at].label == got->record[i].label && got->record[i].key == key);
         CHECK(model_is_name(&want[at], &got->record[i]));
         CHECK(!begins || at == 0 || want[at - 1].label != want[at].label);
         CHECK(!ends || at + 1 == n || want[at + 1].label != want[at].label);
@@ -514,13 +514,13 @@ static int honest_record(const struct deltafs_record *record, void *arg)
 {
     struct scanned *s = arg;
     struct model *m = s->model;
-    size_t first = model_lower(m, record->key, record->epoch), at = first + s->seen[first];
+    size_t first = model_lower(m, record->key, record->label), at = first + s->seen[first];
 
     /* Records of a damaged block are left out; the others come in their order. */
-    while (at < m->committed && m->record[at].key == record->key && m->record[at].label == record->epoch &&
+    while (at < m->committed && m->record[at].key == record->key && m->record[at].label == record->label &&
            !model_is_value(&m->record[at], record))
         at++;
-    CHECK(at < m->committed && m->record[at].key == record->key && m->record[at].label == record->epoch);
+    CHECK(at < m->committed && m->record[at].key == record->key && m->record[at].label == record->label);
     CHECK(model_is_name(&m->record[at], record));
     s->seen[first] = (uint32_t)(at + 1 - first);
     s->count++;
@@ -551,7 +551,7 @@ unsigned model_check_honest(struct model *m, deltafs_dir *d)
         }
         deltafs_records_destroy(got);
     }
-    int status = deltafs_scan(d, NULL, honest_record, &s);
+    int status = deltafs_scan(d, NULL, honest_record, &s, NULL);
     if (status == DELTAFS_OK) {
         CHECK_IS(s.count, m->committed);
     } else {
@@ -564,9 +564,9 @@ unsigned model_check_honest(struct model *m, deltafs_dir *d)
 
 void model_check_facts(struct model *m, deltafs_dir *d)
 {
-    struct deltafs_stat stat;
-    struct deltafs_epoch_stat epoch;
-    struct deltafs_verify_counts verified;
+    struct deltafs_stat stat = {.struct_size = sizeof stat};
+    struct deltafs_epoch_stat epoch = {.struct_size = sizeof epoch};
+    struct deltafs_verify_counts verified = {.struct_size = sizeof verified};
     uint64_t raw = 0, records = 0, last = 0;
 
     for (size_t i = 0; i < m->committed; i++)

@@ -18,7 +18,8 @@ void repair_note(int status, const char *message, void *arg)
 
 int repair_run(const char *path, int dry_run, long label)
 {
-    struct deltafs_repair_options wish = {.dry_run = dry_run, .has_label = label >= 0, .label = (uint64_t)label};
+    struct deltafs_repair_options wish = {
+        .struct_size = sizeof wish, .dry_run = dry_run, .has_label = label >= 0, .label = (uint64_t)label};
 
     memset(&repair_said, 0, sizeof repair_said);
     return deltafs_repair(path, &wish, repair_note, NULL);

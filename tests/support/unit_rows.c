@@ -121,10 +121,10 @@ int answer_check(const struct deltafs_row *row, void *arg)
 void check_key(deltafs_fileindex *k, const struct oracle *file, size_t files, uint64_t key)
 {
     struct answer a = {file, files, 0, 0, key};
-    int has = answer_next(&a), status = deltafs_fileindex_get(k, key, NULL, answer_check, &a);
+    int has = answer_next(&a), status = deltafs_fileindex_get(k, key, NULL, answer_check, &a, NULL);
 
     if (status != (has ? DELTAFS_OK : DELTAFS_ERR_NOT_FOUND))
-        fail_msg("key %llu: %s", (unsigned long long)key, deltafs_fileindex_errmsg(k));
+        fail_msg("key %llu: %s", (unsigned long long)key, deltafs_errmsg(NULL));
     CHECK(!answer_next(&a));
 }
 
@@ -132,7 +132,8 @@ void check_key(deltafs_fileindex *k, const struct oracle *file, size_t files, ui
 void check_some(const char *path, const struct oracle *file, size_t files, int has_ended)
 {
     deltafs_fileindex *k;
-    uint64_t rows = 0, want = 0;
+    struct deltafs_verify_counts counts = {.struct_size = sizeof counts};
+    uint64_t want = 0;
 
     CHECK_IS(deltafs_fileindex_open(path, NULL, &k), DELTAFS_OK);
     for (size_t i = 0; i < files; i++)
@@ -142,10 +143,10 @@ void check_some(const char *path, const struct oracle *file, size_t files, int h
         check_key(k, file, files, key);
     for (size_t i = 0; i < files; i++)
         want += file[i].rows;
-    if (deltafs_fileindex_verify(k, NULL, NULL, &rows) != DELTAFS_OK &&
-        (has_ended || !strstr(deltafs_fileindex_errmsg(k), "its indexing did not end")))
-        fail_msg("%s", deltafs_fileindex_errmsg(k));
-    CHECK_IS(rows, want);
+    if (deltafs_fileindex_verify(k, NULL, NULL, &counts) != DELTAFS_OK &&
+        (has_ended || !strstr(deltafs_errmsg(NULL), "its indexing did not end")))
+        fail_msg("%s", deltafs_errmsg(NULL));
+    CHECK_IS(counts.records, want);
     deltafs_fileindex_close(k);
 }
 

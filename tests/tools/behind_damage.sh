@@ -26,7 +26,7 @@ says "verify names"
 expect 0 "$deltafs" get "$work/d" 1999
 expect 3 "$deltafs" get "$work/d" 0 1999 --format raw
 [ "$(wc -c <"$work/out")" -eq 8 ] || fail "get does not go on"
-says "missing from the answer for at least one key: epoch 5; verify names"
+says "missing from the answer: epoch 5; verify lists"
 expect 0 "$deltafs" info "$work/d"
 [ ! -s "$work/err" ] || fail "info: $(cat "$work/err")"
 
@@ -52,7 +52,7 @@ sed -n 's/.*\(p0.*\): damaged at offset \([0-9]*\):.*/\1 \2/p' "$work/err" >"$wo
 sort -k1,1 -k2,2n "$work/offsets" >"$work/sorted"
 same "$work/sorted" "$work/offsets" "verify --all is not in order"
 expect 3 "$deltafs" get "$work/cut" 1990 --format raw
-says "missing from the answer: epochs 20, 30; verify names"
+says "missing from the answer: epochs 20, 30; verify lists"
 expect 0 "$deltafs" info "$work/cut"
 says "something is cut short; run 'deltafs verify $work/cut'"
 expect 0 "$deltafs" info "$work/cut" --json

@@ -35,9 +35,9 @@ static int complain(const char *what, const char *why)
     return -1;
 }
 
-static int check(deltafs_logical *f, const char *what, int status)
+static int check(const char *what, int status)
 {
-    return status == DELTAFS_OK ? 0 : complain(what, deltafs_logical_errmsg(f));
+    return status == DELTAFS_OK ? 0 : complain(what, deltafs_errmsg(NULL));
 }
 
 static void fill(size_t n)
@@ -51,7 +51,7 @@ static int put(deltafs_logical *f, uint64_t offset, size_t size)
     fill(size);
     if (pwrite(plain, bytes, size, (off_t)offset) != (ssize_t)size)
         return complain("pwrite", "failed");
-    return check(f, "write", deltafs_logical_write(f, offset, bytes, size));
+    return check("write", deltafs_logical_write(f, offset, bytes, size));
 }
 
 static int put_strided(deltafs_logical *f)
@@ -66,7 +66,7 @@ static int put_strided(deltafs_logical *f)
         if (pwrite(plain, bytes + i * size, size, (off_t)extent[i].offset) != (ssize_t)size)
             return complain("pwrite", "failed");
     }
-    return check(f, "write_list", deltafs_logical_write_list(f, n, extent, bytes));
+    return check("write_list", deltafs_logical_write_list(f, n, extent, bytes));
 }
 
 static int compare(deltafs_logical *f)
@@ -74,11 +74,11 @@ static int compare(deltafs_logical *f)
     uint64_t offset = chance(top), size, plain_size = (uint64_t)lseek(plain, 0, SEEK_END);
     size_t want = 1 + (size_t)chance(LARGE), got;
 
-    if (check(f, "size", deltafs_logical_size(f, &size)) != 0)
+    if (check("size", deltafs_logical_size(f, &size)) != 0)
         return -1;
     if (size != plain_size)
         return complain("size", "not the plain file's");
-    if (check(f, "read", deltafs_logical_read(f, offset, seen, want, &got)) != 0)
+    if (check("read", deltafs_logical_read(f, offset, seen, want, &got)) != 0)
         return -1;
     ssize_t n = pread(plain, bytes, want, (off_t)offset);
     return n == (ssize_t)got && memcmp(bytes, seen, got) == 0 ? 0 : complain("read", "not the plain file's bytes");
@@ -103,14 +103,14 @@ static int operate(deltafs_logical *f, int can_read)
             return 0;
         if (ftruncate(plain, (off_t)to) != 0)
             return complain("ftruncate", "failed");
-        return check(f, "truncate", deltafs_logical_truncate(f, to));
+        return check("truncate", deltafs_logical_truncate(f, to));
     case 6:
         to = chance(top);
         if ((off_t)to > lseek(plain, 0, SEEK_END) && ftruncate(plain, (off_t)to) != 0)
             return complain("ftruncate", "failed");
-        return check(f, "extend", deltafs_logical_extend(f, to));
+        return check("extend", deltafs_logical_extend(f, to));
     case 7:
-        return check(f, "sync", deltafs_logical_sync(f));
+        return check("sync", deltafs_logical_sync(f));
     case 8:
     case 9:
     case 10:
@@ -125,10 +125,10 @@ static int session(const char *path, const deltafs_options *options, int number,
     deltafs_logical *f, *g = NULL;
     int mode = number % 2 == 0 ? O_RDWR : O_WRONLY, failed = 0;
 
-    if (check(NULL, "open", deltafs_logical_open(path, mode | O_CREAT, options, &f)) != 0)
+    if (check("open", deltafs_logical_open(path, mode | O_CREAT, options, &f)) != 0)
         return -1;
     if (number % 3 == 2)
-        failed = check(NULL, "open", deltafs_logical_open(path, O_WRONLY, options, &g)) != 0;
+        failed = check("open", deltafs_logical_open(path, O_WRONLY, options, &g)) != 0;
     for (uint64_t i = 0; i < writes && !failed; i++) {
         if (g)
             failed = put(i % 2 == 0 ? f : g, (2 * chance(top / (2 * BLOCK) + 1) + i % 2) * BLOCK + chance(BLOCK / 2),
@@ -136,8 +136,8 @@ static int session(const char *path, const deltafs_options *options, int number,
         else
             failed = operate(f, mode == O_RDWR) != 0;
     }
-    failed |= g && check(NULL, "close", deltafs_logical_close(g)) != 0;
-    return check(NULL, "close", deltafs_logical_close(f)) != 0 || failed ? -1 : 0;
+    failed |= g && check("close", deltafs_logical_close(g)) != 0;
+    return check("close", deltafs_logical_close(f)) != 0 || failed ? -1 : 0;
 }
 
 /* What is written after the sync is lost. */
@@ -145,16 +145,16 @@ static int abandon(const char *path, const deltafs_options *options, uint64_t wr
 {
     deltafs_logical *f;
 
-    if (check(NULL, "open", deltafs_logical_open(path, O_RDWR | O_CREAT, options, &f)) != 0)
+    if (check("open", deltafs_logical_open(path, O_RDWR | O_CREAT, options, &f)) != 0)
         return -1;
     for (uint64_t i = 0; i < writes; i++)
         if (operate(f, 1) != 0)
             return -1;
-    if (check(f, "sync", deltafs_logical_sync(f)) != 0)
+    if (check("sync", deltafs_logical_sync(f)) != 0)
         return -1;
     for (int i = 0; i < 10; i++) {
         fill(100);
-        if (check(f, "write", deltafs_logical_write(f, chance(top), bytes, 100)) != 0)
+        if (check("write", deltafs_logical_write(f, chance(top), bytes, 100)) != 0)
             return -1;
     }
     _exit(0);

@@ -87,9 +87,38 @@ static void find_records(struct checker *k, struct asked *a)
 
 static int is_record(const struct damage_record *want, const struct deltafs_record *got)
 {
-    return want->key == got->key && want->epoch == got->epoch && want->size == got->size &&
+    return want->key == got->key && want->epoch == got->label && want->size == got->size &&
            want->name_size == got->key_size && memcmp(want->value, got->value, got->size) == 0 &&
            (got->key_size == 0 || memcmp(want->name, got->key_bytes, got->key_size) == 0);
+}
+
+/* Whether the answer says that it lacks the epoch. */
+static int is_missing(const deltafs_records *got, uint64_t label)
+{
+    for (size_t i = 0; got && i < got->missing_count; i++)
+        if (got->missing[i] == label)
+            return 1;
+    return 0;
+}
+
+/* Whether the manifest that was read, which may be another container's, has an epoch of this label. */
+static int is_listed(const struct checker *k, uint64_t label)
+{
+    struct deltafs_epoch_stat stat = {.struct_size = sizeof stat};
+
+    for (uint64_t i = 0; deltafs_epoch_stat(k->dir, i, &stat) == DELTAFS_OK; i++)
+        if (stat.label == label)
+            return 1;
+    return 0;
+}
+
+/* A record that the answer does not have: it must be of an epoch that the answer says it lacks. */
+static void check_absent(struct checker *k, const char *call, const struct asked *a, const deltafs_records *got,
+                         const struct damage_record *r)
+{
+    if (is_listed(k, r->epoch) && !is_missing(got, r->epoch))
+        damage_blame(k->v, &k->v->lost, "%s: key %llu: epoch %llu is missing, and the answer does not say so", call,
+                     (unsigned long long)a->key, (unsigned long long)r->epoch);
 }
 
 /* Compare an answer. Where `is_partial`, epochs may be missing as a whole. */
@@ -100,16 +129,16 @@ static void check_answer(struct checker *k, const char *call, const struct asked
     size_t n = got ? got->count : 0, i = 0, w = 0;
 
     for (; i < n; i++, w++) {
-        int is_first = i == 0 || got->record[i].epoch != got->record[i - 1].epoch;
-        while (is_partial && is_first && w < a->count && want[w].epoch < got->record[i].epoch)
-            w++;
+        int is_first = i == 0 || got->record[i].label != got->record[i - 1].label;
+        for (; is_partial && is_first && w < a->count && want[w].epoch < got->record[i].label; w++)
+            check_absent(k, call, a, got, &want[w]);
         if (w == a->count || !is_record(&want[w], &got->record[i])) {
             damage_blame(k->v, &k->v->wrong,
                          "%s: key %llu: record %zu of the answer is not one that was written, or not in order", call,
                          (unsigned long long)a->key, i);
             return;
         }
-        if (is_partial && i + 1 < n && got->record[i + 1].epoch != got->record[i].epoch && w + 1 < a->count &&
+        if (is_partial && i + 1 < n && got->record[i + 1].label != got->record[i].label && w + 1 < a->count &&
             want[w + 1].epoch == want[w].epoch)
             damage_blame(k->v, &k->v->lost, "%s: key %llu: a part of an epoch as if it were all", call,
                          (unsigned long long)a->key);
@@ -117,6 +146,8 @@ static void check_answer(struct checker *k, const char *call, const struct asked
     if (is_partial && n > 0 && w < a->count && want[w].epoch == want[w - 1].epoch)
         damage_blame(k->v, &k->v->lost, "%s: key %llu: a part of an epoch as if it were all", call,
                      (unsigned long long)a->key);
+    for (; is_partial && w < a->count; w++)
+        check_absent(k, call, a, got, &want[w]);
     if (!is_partial && n < a->count)
         damage_blame(k->v, &k->v->lost, "%s: key %llu: %zu records of %zu, and no error", call,
                      (unsigned long long)a->key, n, a->count);
@@ -211,7 +242,7 @@ static void check_scan(struct checker *k)
     int status;
 
     memset(k->seen, 0, c->records);
-    status = deltafs_scan(k->dir, k->range, check_scanned, k);
+    status = deltafs_scan(k->dir, k->range, check_scanned, k, NULL);
     if (status != DELTAFS_OK)
         check_message(k, "scan", deltafs_errmsg(k->dir));
     for (size_t i = 0; i < c->records; i++)
@@ -244,7 +275,7 @@ static void note_report(int status, const char *message, void *arg)
 static void check_verify(struct checker *k)
 {
     struct reports r = {.k = k};
-    struct deltafs_verify_counts stat;
+    struct deltafs_verify_counts stat = {.struct_size = sizeof stat};
     int status = deltafs_verify(k->dir, note_report, &r, &stat);
 
     if (status != DELTAFS_OK && r.named == 0)

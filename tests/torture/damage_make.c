@@ -113,7 +113,7 @@ static int take_record(const struct deltafs_record *record, void *arg)
     }
     struct damage_record *to = &c->record[c->records];
     *to = (struct damage_record){.key = record->key,
-                                 .epoch = record->epoch,
+                                 .epoch = record->label,
                                  .value = room(record->size),
                                  .size = record->size,
                                  .name = room(record->key_size),
@@ -138,13 +138,13 @@ static int record_compare(const void *a, const void *b)
  * and the golden containers are for. */
 static void container_refresh(struct damage_container *c, struct mem_io *m)
 {
-    struct deltafs_stat stat;
-    struct deltafs_epoch_stat epoch;
+    struct deltafs_stat stat = {.struct_size = sizeof stat};
+    struct deltafs_epoch_stat epoch = {.struct_size = sizeof epoch};
     deltafs_dir *d;
 
     damage_show(m, &c->now);
     must(deltafs_open(DAMAGE_PATH, NULL, &d), c->name);
-    if (deltafs_stat(d, &stat) != DELTAFS_OK || deltafs_scan(d, NULL, take_record, c) != DELTAFS_OK)
+    if (deltafs_stat(d, &stat) != DELTAFS_OK || deltafs_scan(d, NULL, take_record, c, NULL) != DELTAFS_OK)
         damage_die("%s: %s", c->name, deltafs_errmsg(d));
     if (c->records != stat.records)
         damage_die("%s: a scan gives %zu records, not %llu", c->name, c->records, (unsigned long long)stat.records);

@@ -28,7 +28,7 @@ static void text_repair_failed(const struct damage *d, const char *call, const c
 static int64_t text_repair_value_size(const struct damage_container *c)
 {
     deltafs_dir *d;
-    struct deltafs_stat stat = {0};
+    struct deltafs_stat stat = {.struct_size = sizeof stat};
 
     if (deltafs_open(DAMAGE_PATH, NULL, &d) != DELTAFS_OK)
         return -1;

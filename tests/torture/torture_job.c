@@ -298,7 +298,7 @@ int torture_job_check(const struct torture_job *job, const char *path, struct to
                       struct torture_verdict *v)
 {
     deltafs_dir *dir;
-    struct deltafs_stat stat;
+    struct deltafs_stat stat = {.struct_size = sizeof stat};
     int status = deltafs_open(path, NULL, &dir);
 
     if (status != DELTAFS_OK) {

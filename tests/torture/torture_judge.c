@@ -80,17 +80,17 @@ static int see_record(const struct deltafs_record *r, void *arg)
 {
     struct judge *j = arg;
 
-    if (r->epoch < j->first || r->epoch > j->last) {
-        fault(j, &j->wrong, "a record of epoch %" PRIu64 " in a scan of others", r->epoch);
+    if (r->label < j->first || r->label > j->last) {
+        fault(j, &j->wrong, "a record of epoch %" PRIu64 " in a scan of others", r->label);
         return 0;
     }
     uint64_t i = truth_find(&j->truth, r);
     if (i == UINT64_MAX || !truth_is(&j->truth, i, r)) {
-        fault(j, &j->wrong, "epoch %" PRIu64 ": a record, key %" PRIu64 ", that was not written", r->epoch, r->key);
+        fault(j, &j->wrong, "epoch %" PRIu64 ": a record, key %" PRIu64 ", that was not written", r->label, r->key);
         return 0;
     }
-    if (j->seen[j->start[r->epoch - j->first] + i]++)
-        fault(j, &j->wrong, "epoch %" PRIu64 ": record %" PRIu64 " twice", r->epoch, i);
+    if (j->seen[j->start[r->label - j->first] + i]++)
+        fault(j, &j->wrong, "epoch %" PRIu64 ": record %" PRIu64 " twice", r->label, i);
     j->records++;
     return 0;
 }
@@ -108,7 +108,7 @@ static void check_records(struct judge *j, uint64_t first, uint64_t last)
     for (uint64_t label = first; label <= last; label++)
         j->start[label - first + 1] = j->start[label - first] + truth_records(&j->truth, label);
     j->seen = get_memory(j->start[last - first + 1]);
-    if (deltafs_scan(j->dir, &range, see_record, j) != DELTAFS_OK)
+    if (deltafs_scan(j->dir, &range, see_record, j, NULL) != DELTAFS_OK)
         fault(j, &j->lost, "scan: %s", deltafs_errmsg(j->dir));
     for (uint64_t label = first; label <= last; label++)
         for (uint64_t at = j->start[label - first]; at < j->start[label - first + 1]; at++)
@@ -126,7 +126,7 @@ static void check_answer(struct judge *j, uint64_t slot, const deltafs_records *
     for (uint64_t label = 1; label <= j->epochs; label++) {
         uint64_t copies = truth_copies(&j->truth, label), n = truth_records(&j->truth, label);
         for (uint64_t i = slot * copies; i < (slot + 1) * copies && i < n; i++, at++) {
-            if (at >= count || got->record[at].epoch != label) {
+            if (at >= count || got->record[at].label != label) {
                 fault(j, &j->lost, "epoch %" PRIu64 ": record %" PRIu64 " in the answer for its key", label, i);
                 return;
             }
@@ -164,8 +164,8 @@ static void check_gets(struct judge *j)
 /* Which epochs the handle sees: 1 .. j->epochs. `listed` were committed before it looked. */
 static void check_epochs(struct judge *j, uint64_t listed)
 {
-    struct deltafs_epoch_stat epoch;
-    struct deltafs_stat stat;
+    struct deltafs_epoch_stat epoch = {.struct_size = sizeof epoch};
+    struct deltafs_stat stat = {.struct_size = sizeof stat};
 
     if (deltafs_stat(j->dir, &stat) != DELTAFS_OK) {
         fault(j, &j->lost, "stat: %s", deltafs_errmsg(j->dir));
@@ -219,8 +219,8 @@ static void say_damage(int status, const char *message, void *arg)
 
 static void judge_end(struct judge *j, int must_be_closed)
 {
-    struct deltafs_verify_counts verified;
-    struct deltafs_stat stat;
+    struct deltafs_verify_counts verified = {.struct_size = sizeof verified};
+    struct deltafs_stat stat = {.struct_size = sizeof stat};
 
     if (!open_dir(j)) {
         if (must_be_closed)

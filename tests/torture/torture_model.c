@@ -191,7 +191,7 @@ static int is_right(const struct torture_model *m, size_t at, const struct delta
     if (at >= m->count)
         return 0;
     const struct wanted *w = &m->wanted[at];
-    if (w->key != got->key || w->label != got->epoch || w->record.size != got->size)
+    if (w->key != got->key || w->label != got->label || w->record.size != got->size)
         return 0;
     if (is_bytes(m->shape) &&
         (got->key_size != make_name(w->record.number, name) || memcmp(got->key_bytes, name, got->key_size) != 0))
@@ -202,12 +202,12 @@ static int is_right(const struct torture_model *m, size_t at, const struct delta
 
 int torture_model_fits(const struct torture_model *m, deltafs_dir *dir)
 {
-    struct deltafs_stat stat;
+    struct deltafs_stat stat = {.struct_size = sizeof stat};
 
     if (deltafs_stat(dir, &stat) != DELTAFS_OK || stat.epochs != m->epochs || stat.records != m->count)
         return 0;
     for (size_t i = 0; i < m->epochs; i++) {
-        struct deltafs_epoch_stat epoch;
+        struct deltafs_epoch_stat epoch = {.struct_size = sizeof epoch};
         if (deltafs_epoch_stat(dir, i, &epoch) != DELTAFS_OK || epoch.label != m->labels[i])
             return 0;
     }
@@ -239,14 +239,14 @@ static int scan_record(const struct deltafs_record *got, void *arg)
 {
     struct check *c = arg;
     struct torture_model *m = c->m;
-    size_t first = model_lower(m, got->key, got->epoch), at = first + m->seen[first];
+    size_t first = model_lower(m, got->key, got->label), at = first + m->seen[first];
 
     while (c->may_fail != DELTAFS_OK && at < m->count && m->wanted[at].key == got->key &&
-           m->wanted[at].label == got->epoch && !is_right(m, at, got))
+           m->wanted[at].label == got->label && !is_right(m, at, got))
         at++;
     if (!is_right(m, at, got))
         torture_wrong(c->v, "the scan has a record of %zu bytes for key %llu in epoch %llu that was not written",
-                      got->size, (unsigned long long)got->key, (unsigned long long)got->epoch);
+                      got->size, (unsigned long long)got->key, (unsigned long long)got->label);
     else
         m->seen[first] = (uint32_t)(at + 1 - first);
     c->scanned++;
@@ -256,7 +256,7 @@ static int scan_record(const struct deltafs_record *got, void *arg)
 static void check_scan(struct check *c)
 {
     memset(c->m->seen, 0, (c->m->count + 1) * sizeof *c->m->seen);
-    int status = deltafs_scan(c->dir, NULL, scan_record, c);
+    int status = deltafs_scan(c->dir, NULL, scan_record, c, NULL);
     check_status(c, "deltafs_scan", status);
     if (status == DELTAFS_OK && c->scanned != c->m->count)
         torture_lost(c->v, "the scan has %zu records of %zu", c->scanned, c->m->count);
@@ -285,7 +285,7 @@ static void check_key(struct check *c, uint64_t number, size_t first, size_t n)
             at++;
         if (at >= first + n || !is_right(c->m, at, &got->record[i]))
             torture_wrong(c->v, "key %llu has a record in epoch %llu that was not written", (unsigned long long)number,
-                          (unsigned long long)got->record[i].epoch);
+                          (unsigned long long)got->record[i].label);
     }
     if (count < n && (status == DELTAFS_OK || status == DELTAFS_ERR_NOT_FOUND))
         torture_lost(c->v, "key %llu has %zu records of %zu", (unsigned long long)number, count, n);
@@ -310,7 +310,7 @@ static void check_keys(struct check *c)
 unsigned torture_model_check(struct torture_model *m, deltafs_dir *dir, int may_fail, struct torture_verdict *v)
 {
     struct check c = {.m = m, .dir = dir, .may_fail = may_fail, .v = v};
-    struct deltafs_verify_counts stat;
+    struct deltafs_verify_counts stat = {.struct_size = sizeof stat};
 
     check_scan(&c);
     check_keys(&c);

@@ -94,7 +94,7 @@ static uint64_t slot_of(const struct truth *t, const struct deltafs_record *r)
 
 uint64_t truth_find(const struct truth *t, const struct deltafs_record *r)
 {
-    uint64_t copies = truth_copies(t, r->epoch), n = truth_records(t, r->epoch), slot = slot_of(t, r);
+    uint64_t copies = truth_copies(t, r->label), n = truth_records(t, r->label), slot = slot_of(t, r);
 
     if (slot >= n || (copies > 1 && r->size == 0))
         return UINT64_MAX;
@@ -106,7 +106,7 @@ int truth_is(const struct truth *t, uint64_t i, const struct deltafs_record *r)
 {
     struct truth_record own;
 
-    truth_make(t, r->epoch, i, &own);
+    truth_make(t, r->label, i, &own);
     if (r->size != own.size || (own.size > 0 && memcmp(r->value, own.value, own.size) != 0))
         return 0;
     if (!t->is_bytes)

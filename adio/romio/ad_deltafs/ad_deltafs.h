@@ -39,17 +39,16 @@
     use(options_create);                                                                                               \
     use(options_destroy);                                                                                              \
     use(options_get);                                                                                                  \
+    use(options_set);                                                                                                  \
     use(mpi_options_from_info);                                                                                        \
-    use(mpi_logical_close);                                                                                            \
     use(mpi_logical_open);                                                                                             \
     use(logical_close);                                                                                                \
-    use(logical_errmsg);                                                                                               \
     use(logical_extend);                                                                                               \
     use(logical_read);                                                                                                 \
     use(logical_read_list);                                                                                            \
     use(logical_remove);                                                                                               \
     use(logical_set_atomic);                                                                                           \
-    use(logical_share);                                                                                                \
+    use(logical_exchange);                                                                                             \
     use(logical_size);                                                                                                 \
     use(logical_sync);                                                                                                 \
     use(logical_truncate);                                                                                             \

@@ -13,11 +13,9 @@ void ad_deltafs_close(ADIO_File fd, int *error_code)
     deltafs_logical *handle = file->handle;
     pthread_mutex_destroy(&file->lock);
     free(file);
-    int is_deleted = (fd->access_mode & ADIO_DELETE_ON_CLOSE) != 0;
-    int status = is_deleted ? library->logical_close(handle) : library->mpi_logical_close(handle);
-    *error_code = ad_deltafs_error("ADIOI_DELTAFS_CLOSE", status, library->logical_errmsg(NULL));
+    *error_code = ad_deltafs_error("ADIOI_DELTAFS_CLOSE", library->logical_close(handle), library->errmsg(NULL));
 
-    /* One rank deletes the file after this, and the others shall be done with it by then. */
-    if (is_deleted)
+    /* One rank deletes the file after this, when no other rank uses it any more. */
+    if (fd->access_mode & ADIO_DELETE_ON_CLOSE)
         MPI_Barrier(fd->comm);
 }

@@ -12,5 +12,5 @@ void ad_deltafs_delete(const char *filename, int *error_code)
         return;
     }
     int status = library->logical_remove(filename);
-    *error_code = ad_deltafs_error(where, status, library->logical_errmsg(NULL));
+    *error_code = ad_deltafs_error(where, status, library->errmsg(NULL));
 }

@@ -76,5 +76,5 @@ int ad_deltafs_file_error(const char *where, ADIO_File fd, int status)
 
     if (status == DELTAFS_OK)
         return MPI_SUCCESS;
-    return ad_deltafs_error(where, status, ad_deltafs_loaded()->logical_errmsg(file->handle));
+    return ad_deltafs_error(where, status, ad_deltafs_loaded()->errmsg(NULL));
 }

@@ -30,7 +30,8 @@ static int is_shared_pointer(ADIO_File fd, int access_mode)
 #endif
 
 /* The library, and the options and the memory of this rank: *message is set if that fails. */
-static int prepare(ADIO_File fd, struct ad_deltafs_file **file, deltafs_options **options, const char **message)
+static int prepare(ADIO_File fd, int access_mode, struct ad_deltafs_file **file, deltafs_options **options,
+                   const char **message)
 {
     const struct ad_deltafs_library *library = ad_deltafs_library(message);
 
@@ -44,6 +45,9 @@ static int prepare(ADIO_File fd, struct ad_deltafs_file **file, deltafs_options 
     int status = library->options_create(options);
     if (status == DELTAFS_OK)
         status = library->mpi_options_from_info(fd->info, *options);
+    /* The rows of a file that the close deletes are not indexed. */
+    if (status == DELTAFS_OK && access_mode & ADIO_DELETE_ON_CLOSE)
+        status = library->options_set(*options, "key", "");
     if (status != DELTAFS_OK)
         *message = library->errmsg(NULL);
     return status;
@@ -76,7 +80,7 @@ static int open_file(ADIO_File fd, int access_mode, struct ad_deltafs_file *file
     if (status == DELTAFS_ERR_NOT_DELTAFS && access_mode & ADIO_EXCL)
         status = DELTAFS_ERR_EXISTS;
     if (status != DELTAFS_OK)
-        return ad_deltafs_error(where, status, library->logical_errmsg(NULL));
+        return ad_deltafs_error(where, status, library->errmsg(NULL));
     fd->fs_ptr = file;
     fd->is_open = 1;
     fd->dirty_write = 0;
@@ -97,7 +101,7 @@ static int open_on(ADIO_File fd, int access_mode)
     int error_code;
     int threads;
 
-    int status = prepare(fd, &file, &options, &message);
+    int status = prepare(fd, access_mode, &file, &options, &message);
     MPI_Query_thread(&threads);
     int mine[2] = {status, threads != MPI_THREAD_MULTIPLE};
     int least[2] = {status, 0};

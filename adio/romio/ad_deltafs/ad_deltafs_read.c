@@ -58,7 +58,7 @@ void ad_deltafs_read_strided(ADIO_File fd, void *buf, ADIO_DELTAFS_COUNT count, 
 void ad_deltafs_read_coll(ADIO_File fd, void *buf, ADIO_DELTAFS_COUNT count, MPI_Datatype datatype, int file_ptr_type,
                           ADIO_Offset offset, ADIO_Status *status, int *error_code)
 {
-    int shared = ad_deltafs_loaded()->logical_share(ad_deltafs_enter_all(fd));
+    int shared = ad_deltafs_loaded()->logical_exchange(ad_deltafs_enter_all(fd));
 
     *error_code = ad_deltafs_file_error("ADIOI_DELTAFS_READCOLL", fd, shared);
     ad_deltafs_leave(fd);

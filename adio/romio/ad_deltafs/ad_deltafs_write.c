@@ -42,7 +42,7 @@ void ad_deltafs_write_coll(ADIO_File fd, const void *buf, ADIO_DELTAFS_COUNT cou
                            int file_ptr_type, ADIO_Offset offset, ADIO_Status *status, int *error_code)
 {
     ad_deltafs_write_strided(fd, buf, count, datatype, file_ptr_type, offset, status, error_code);
-    int shared = ad_deltafs_loaded()->logical_share(ad_deltafs_enter_all(fd));
+    int shared = ad_deltafs_loaded()->logical_exchange(ad_deltafs_enter_all(fd));
     if (*error_code == MPI_SUCCESS)
         *error_code = ad_deltafs_file_error("ADIOI_DELTAFS_WRITECOLL", fd, shared);
     ad_deltafs_leave(fd);

@@ -11,23 +11,47 @@
 
 void deltafs_records_destroy(deltafs_records *records)
 {
-    struct index_paths *c = (struct index_paths *)(void *)records;
+    struct answer *c = (struct answer *)(void *)records;
 
     if (!c)
         return;
     free(c->record);
+    buffer_fini(&c->missing);
     buffer_fini(&c->bytes);
     free(c);
 }
 
-/* The index as the caller gets it: NULL if it is empty. */
-static deltafs_records *index_paths_finish(const struct reader *r, struct index_paths *c)
+static int label_compare(const void *a, const void *b)
+{
+    const uint64_t *x = a, *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
+/* Each missing label once, ascending. */
+static void answer_sort_missing(struct answer *c)
+{
+    uint64_t *label = (uint64_t *)(void *)c->missing.bytes;
+    size_t n = 0;
+
+    if (c->public.missing_count == 0)
+        return;
+    qsort(label, c->public.missing_count, sizeof *label, label_compare);
+    for (size_t i = 0; i < c->public.missing_count; i++)
+        if (n == 0 || label[i] != label[n - 1])
+            label[n++] = label[i];
+    c->public.missing_count = n;
+    c->public.missing = label;
+}
+
+/* The answer as the caller gets it: NULL if it is empty. */
+static deltafs_records *answer_finish(const struct reader *r, struct answer *c)
 {
     const uint8_t *at = c ? c->bytes.bytes : NULL;
 
     if (!c)
         return NULL;
-    if (c->public.count == 0) {
+    if (c->is_dropped || (c->public.count == 0 && c->public.missing_count == 0)) {
         deltafs_records_destroy(&c->public);
         return NULL;
     }
@@ -38,6 +62,7 @@ static deltafs_records *index_paths_finish(const struct reader *r, struct index_
         at += stored;
     }
     c->public.record = c->record;
+    answer_sort_missing(c);
     return &c->public;
 }
 
@@ -51,7 +76,7 @@ static int wanted_compare(const void *a, const void *b)
 }
 
 static int get_partition(struct reader *r, const struct wanted *w, size_t n, const struct deltafs_range *range,
-                         struct index_paths **out, struct error *e)
+                         struct answer **out, struct error *e)
 {
     struct part_reader *p;
     uint32_t first, end;
@@ -61,7 +86,8 @@ static int get_partition(struct reader *r, const struct wanted *w, size_t n, con
         return DELTAFS_OK;
     int status = reader_part(r, w[0].partition, &p, e);
     if (status != DELTAFS_OK) {
-        memset(r->is_lost + first, 1, end - first);
+        for (size_t i = 0; i < n; i++)
+            answer_miss(r, out[w[i].place], first, end);
         return status;
     }
     return lookup_get(r, p, w, n, first, end, out, e);
@@ -69,7 +95,7 @@ static int get_partition(struct reader *r, const struct wanted *w, size_t n, con
 
 /* Partition by partition, behind errors too; returns the first. */
 static int get_sorted(struct reader *r, const struct wanted *w, size_t n, const struct deltafs_range *range,
-                      struct index_paths **out, struct error *e)
+                      struct answer **out, struct error *e)
 {
     struct error failed;
     int first = DELTAFS_OK;
@@ -82,21 +108,6 @@ static int get_sorted(struct reader *r, const struct wanted *w, size_t n, const 
             first = status;
     }
     return first;
-}
-
-/* The message of a get that failed is about one place, and there may be many: name the epochs that are missing, too. */
-static void get_explain_lost(struct reader *r, size_t n, struct error *e)
-{
-    const struct manifest *m = &r->manifest;
-    struct error_epochs lost = {.count = 0};
-
-    for (uint64_t i = 0; i < m->epoch_count; i++)
-        if (r->is_lost[i])
-            error_epochs_add(&lost, m->epoch[i].label);
-    memset(r->is_lost, 0, m->epoch_count);
-    if (lost.count > 0)
-        error_set(e, e->status, "%s; missing from the answer%s: %s; verify names what is damaged", e->text,
-                  n > 1 ? " for at least one key" : "", error_epochs_text(&lost));
 }
 
 static int get_not_found(const struct reader *r, const struct wanted *w, int has_range, struct error *e)
@@ -114,7 +125,7 @@ static int get_not_found(const struct reader *r, const struct wanted *w, int has
 static int get_wanted(struct reader *r, struct wanted *w, size_t n, const struct deltafs_range *range,
                       deltafs_records **out, struct error *e)
 {
-    struct index_paths **c = calloc(n + 1, sizeof *c);
+    struct answer **c = calloc(n + 1, sizeof *c);
     int status = c ? DELTAFS_OK : error_no_memory(e, n * sizeof *c, "keys");
 
     for (size_t i = 0; i < n && status == DELTAFS_OK; i++) {
@@ -126,11 +137,9 @@ static int get_wanted(struct reader *r, struct wanted *w, size_t n, const struct
     if (status == DELTAFS_OK) {
         qsort(w, n, sizeof *w, wanted_compare);
         status = get_sorted(r, w, n, range, c, e);
-        if (status != DELTAFS_OK)
-            get_explain_lost(r, n, e);
     }
     for (size_t i = 0; i < n; i++)
-        out[i] = c ? index_paths_finish(r, c[i]) : NULL;
+        out[i] = c ? answer_finish(r, c[i]) : NULL;
     for (size_t i = 0; i < n && status == DELTAFS_OK; i++)
         if (!out[w[i].place])
             status = get_not_found(r, &w[i], range != NULL, e);
@@ -145,16 +154,18 @@ static int get_begin(deltafs_dir *dir, enum option_keys kind, size_t n, const vo
 {
     for (size_t i = 0; out && i < n; i++)
         out[i] = NULL;
-    int status = dir_reader(dir, "deltafs_get", r, e);
+    int status = dir_reader(dir, "deltafs_get", NULL, r, e);
     if (status != DELTAFS_OK)
         return status;
+    *w = NULL;
     if (n > 0 && (!keys || !out))
-        return error_set(*e, DELTAFS_ERR_INVALID, "deltafs_get: keys and out must be given");
-    if ((*r)->manifest.keys != kind)
-        return error_set(*e, DELTAFS_ERR_MODE, "%s: its keys are %s", (*r)->path,
-                         kind == KEYS_U64 ? "bytes; ask by deltafs_get_bytes" : "numbers; ask by deltafs_get");
-    *w = calloc(n + 1, sizeof **w);
-    return *w ? DELTAFS_OK : error_no_memory(*e, n * sizeof **w, "keys");
+        status = error_set(*e, DELTAFS_ERR_INVALID, "deltafs_get: keys and out must be given");
+    else if ((*r)->manifest.keys != kind)
+        status = error_set(*e, DELTAFS_ERR_MODE, "%s: its keys are %s", (*r)->path,
+                           kind == KEYS_U64 ? "bytes; use deltafs_get_bytes" : "numbers; use deltafs_get");
+    else if (!(*w = calloc(n + 1, sizeof **w)))
+        status = error_no_memory(*e, n * sizeof **w, "keys");
+    return dir_end(dir, status);
 }
 
 int deltafs_get_many(deltafs_dir *dir, size_t n, const uint64_t *keys, const struct deltafs_range *range,
@@ -169,7 +180,7 @@ int deltafs_get_many(deltafs_dir *dir, size_t n, const uint64_t *keys, const str
         return status;
     for (size_t i = 0; i < n; i++)
         w[i] = (struct wanted){.key = keys[i], .place = i};
-    return get_wanted(r, w, n, range, out, e);
+    return dir_end(dir, get_wanted(r, w, n, range, out, e));
 }
 
 int deltafs_get_many_bytes(deltafs_dir *dir, size_t n, const void *const *keys, const size_t *key_sizes,
@@ -185,13 +196,14 @@ int deltafs_get_many_bytes(deltafs_dir *dir, size_t n, const void *const *keys, 
     for (size_t i = 0; i < n; i++) {
         if (!keys[i] || key_sizes[i] < 1 || key_sizes[i] > KEY_BYTES_MAX) {
             free(w);
-            return error_set(e, DELTAFS_ERR_INVALID, "deltafs_get_bytes: a key of %zu bytes; it has 1 to %d",
-                             keys[i] ? key_sizes[i] : 0, KEY_BYTES_MAX);
+            return dir_end(dir,
+                           error_set(e, DELTAFS_ERR_INVALID, "deltafs_get_bytes: a key of %zu bytes; it has 1 to %d",
+                                     keys[i] ? key_sizes[i] : 0, KEY_BYTES_MAX));
         }
         w[i] = (struct wanted){
             .key = hash_bytes(keys[i], key_sizes[i]), .bytes = keys[i], .size = key_sizes[i], .place = i};
     }
-    return get_wanted(r, w, n, range, out, e);
+    return dir_end(dir, get_wanted(r, w, n, range, out, e));
 }
 
 int deltafs_get(deltafs_dir *dir, uint64_t key, const struct deltafs_range *range, deltafs_records **out)
@@ -246,7 +258,6 @@ int deltafs_openat(deltafs_dir *dir, const char *name, int flags, deltafs_file *
                  : name_size > 0 ? deltafs_get_bytes(dir, name, name_size, NULL, &f->read)
                                  : deltafs_get(dir, key, NULL, &f->read);
     if (status != DELTAFS_OK) {
-        error_set(e, status, "%s", deltafs_errmsg(dir));
         deltafs_records_destroy(f->read);
         free(f);
         return status;
@@ -265,7 +276,7 @@ static int file_spoil(deltafs_file *f, const struct error *e)
     return e->status;
 }
 
-ssize_t deltafs_write(deltafs_file *f, const void *bytes, size_t size)
+int deltafs_write(deltafs_file *f, const void *bytes, size_t size)
 {
     struct error *e = deltafs_private_thread_error();
 
@@ -285,29 +296,30 @@ ssize_t deltafs_write(deltafs_file *f, const void *bytes, size_t size)
     if (size > 0)
         memcpy(f->written.bytes + f->used, bytes, size);
     f->used += size;
-    return (ssize_t)size;
+    return DELTAFS_OK;
 }
 
-ssize_t deltafs_read(deltafs_file *f, void *bytes, size_t size)
+int deltafs_read(deltafs_file *f, void *bytes, size_t size, size_t *got)
 {
     uint8_t *p = bytes;
-    size_t got = 0;
+    size_t done = 0;
 
-    if (!f || f->is_written || (size > 0 && !bytes))
+    if (!f || f->is_written || (size > 0 && !bytes) || !got)
         return error_set(deltafs_private_thread_error(), DELTAFS_ERR_MODE,
                          "deltafs_read: the file is not open for reading");
-    while (got < size && f->record < f->read->count) {
+    while (done < size && f->record < f->read->count) {
         const struct deltafs_record *r = &f->read->record[f->record];
-        size_t part = r->size - f->at < size - got ? r->size - f->at : size - got;
-        memcpy(p + got, (const uint8_t *)r->value + f->at, part);
-        got += part;
+        size_t part = r->size - f->at < size - done ? r->size - f->at : size - done;
+        memcpy(p + done, (const uint8_t *)r->value + f->at, part);
+        done += part;
         f->at += part;
         if (f->at == r->size) {
             f->record++;
             f->at = 0;
         }
     }
-    return (ssize_t)got;
+    *got = done;
+    return DELTAFS_OK;
 }
 
 int deltafs_file_close(deltafs_file *f)
@@ -322,8 +334,6 @@ int deltafs_file_close(deltafs_file *f)
     } else if (f->is_written) {
         status = f->name_size > 0 ? deltafs_append_bytes(f->dir, f->name, f->name_size, f->written.bytes, f->used)
                                   : deltafs_append(f->dir, f->key, f->written.bytes, f->used);
-        if (status != DELTAFS_OK)
-            error_set(deltafs_private_thread_error(), status, "%s", deltafs_errmsg(f->dir));
     }
     deltafs_records_destroy(f->read);
     buffer_fini(&f->written);

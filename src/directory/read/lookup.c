@@ -4,11 +4,11 @@
 #include "directory/read/value_log_read.h"
 #include "base/hash.h"
 
-#define PROBES_MAX       256               /* leaves looked into in a window */
-#define REFS_MAX         1024              /* records taken in a window */
-#define SEEKS_MAX        16                /* records of a key in a leaf that are sought one by one */
-#define COLLECTION_BYTES 512               /* of a key's values, to begin with */
-#define WINDOW_BYTES     ((size_t)8 << 20) /* of leaves or blocks, about, in a window */
+#define PROBES_MAX   256               /* leaves looked into in a window */
+#define REFS_MAX     1024              /* records taken in a window */
+#define SEEKS_MAX    16                /* records of a key in a leaf that are sought one by one */
+#define ANSWER_BYTES 512               /* of a key's values, to begin with */
+#define WINDOW_BYTES ((size_t)8 << 20) /* of leaves or blocks, about, in a window */
 
 /* A leaf that can hold a key. */
 struct probe {
@@ -51,7 +51,7 @@ struct lookup {
     struct reader *r;
     struct part_reader *p;
     const struct wanted *wanted;
-    struct index_paths **out;
+    struct answer **out;
     struct lookup_scratch *s;
     uint32_t probes, refs;
     size_t probe_bytes, ref_bytes;
@@ -91,10 +91,10 @@ static void lookup_failed(struct lookup *t, const struct error *e)
 
 /* ---- Taking records ---- */
 
-static int index_paths_reserve(struct index_paths *c, size_t bytes, struct error *e)
+static int answer_reserve(struct answer *c, size_t bytes, struct error *e)
 {
     if (c->capacity == 0)
-        bytes += COLLECTION_BYTES;
+        bytes += ANSWER_BYTES;
     if (c->public.count == c->capacity) {
         size_t capacity = c->capacity ? 2 * c->capacity : 8;
         struct deltafs_record *grown = realloc(c->record, capacity * sizeof *grown);
@@ -106,11 +106,26 @@ static int index_paths_reserve(struct index_paths *c, size_t bytes, struct error
     return buffer_reserve(&c->bytes, c->used + bytes + 1, "records", e);
 }
 
+void answer_miss(const struct reader *r, struct answer *c, uint32_t first, uint32_t end)
+{
+    struct error ignored;
+
+    for (; first < end && !c->is_dropped; first++) {
+        size_t used = c->public.missing_count * sizeof(uint64_t);
+        if (buffer_reserve(&c->missing, used + sizeof(uint64_t), "labels", &ignored) != DELTAFS_OK) {
+            c->is_dropped = 1;
+            return;
+        }
+        memcpy(c->missing.bytes + used, &r->manifest.epoch[first].label, sizeof(uint64_t));
+        c->public.missing_count++;
+    }
+}
+
 static int lookup_collect(struct lookup *t, struct ref *ref, struct error *e)
 {
     const struct wanted *w = &t->wanted[ref->wanted];
-    struct index_paths *c = t->out[w->place];
-    struct deltafs_record record = {.key = w->key, .epoch = t->r->manifest.epoch[ref->epoch].label};
+    struct answer *c = t->out[w->place];
+    struct deltafs_record record = {.key = w->key, .label = t->r->manifest.epoch[ref->epoch].label};
     const uint8_t *value = (t->is_away ? &t->s->away : &t->s->values)->bytes + ref->at;
 
     int status = record_split(t->r, value, ref->size, &record);
@@ -119,7 +134,7 @@ static int lookup_collect(struct lookup *t, struct ref *ref, struct error *e)
                              "a record is not of its key and the value's size");
     if (record.key_size != w->size || (w->size > 0 && memcmp(record.key_bytes, w->bytes, w->size) != 0))
         return DELTAFS_OK; /* another key with the same hash, as far as the index has it */
-    status = index_paths_reserve(c, ref->size, e);
+    status = answer_reserve(c, ref->size, e);
     if (status != DELTAFS_OK)
         return status;
     memcpy(c->bytes.bytes + c->used, value, ref->size);
@@ -131,7 +146,7 @@ static int lookup_collect(struct lookup *t, struct ref *ref, struct error *e)
 
 static void lookup_take(struct lookup *t, struct ref *ref)
 {
-    struct index_paths *c = t->out[t->wanted[ref->wanted].place];
+    struct answer *c = t->out[t->wanted[ref->wanted].place];
     struct error e;
 
     if (!t->has_group || t->group_wanted != ref->wanted || t->group_epoch != ref->epoch) {
@@ -149,7 +164,7 @@ static void lookup_take(struct lookup *t, struct ref *ref)
     if (!ref->is_bad)
         lookup_failed(t, &e);
     t->is_bad_group = 1;
-    t->r->is_lost[ref->epoch] = 1;
+    answer_miss(t->r, c, ref->epoch, ref->epoch + 1);
     c->public.count = t->mark_count;
     c->used = t->mark_used;
 }
@@ -476,7 +491,7 @@ static void lookup_add_probe(struct lookup *t, const struct segment *segment, ui
 }
 
 int lookup_get(struct reader *r, struct part_reader *p, const struct wanted *w, size_t n, uint32_t first, uint32_t end,
-               struct index_paths **out, struct error *e)
+               struct answer **out, struct error *e)
 {
     struct lookup t = {.r = r, .p = p, .wanted = w, .out = out, .s = r->scratch, .is_away = r->manifest.is_local};
     struct segment *segment;
@@ -485,7 +500,8 @@ int lookup_get(struct reader *r, struct part_reader *p, const struct wanted *w, 
     for (uint32_t epoch = first; epoch < end; epoch++) {
         if (reader_epoch(r, p, epoch, &segment, &segments, e) != DELTAFS_OK) {
             lookup_failed(&t, e);
-            r->is_lost[epoch] = 1;
+            for (uint32_t i = 0; i < n; i++)
+                answer_miss(r, out[w[i].place], epoch, epoch + 1);
             continue;
         }
         for (uint32_t i = 0; i < n; i++) {

@@ -19,18 +19,23 @@ struct wanted {
 
 /* The records of one key, as deltafs_records has them: its values stand one after the other in a buffer, and until it
  * is finished record.value and key_bytes are NULL. */
-struct index_paths {
+struct answer {
     deltafs_records public;
     struct deltafs_record *record;
     size_t capacity;
     struct buffer bytes;
     size_t used;
+    struct buffer missing; /* labels, in no order */
+    int is_dropped;        /* no memory to note a missing epoch: the answer must not look complete */
 };
 
+/* Note that epochs `first` to `end` - 1 are missing from the answer. */
+void answer_miss(const struct reader *r, struct answer *c, uint32_t first, uint32_t end);
+
 /* Add the records of the keys w[0 .. n), all of the partition `p`, in epochs `first` to `end` - 1, to out[w[i].place].
- * An epoch of which a part cannot be read is left out and noted in r->is_lost; the first error is returned. */
+ * An epoch of which a part cannot be read is left out and noted as missing; the first error is returned. */
 int lookup_get(struct reader *r, struct part_reader *p, const struct wanted *w, size_t n, uint32_t first, uint32_t end,
-               struct index_paths **out, struct error *e);
+               struct answer **out, struct error *e);
 
 /* What lookup_get keeps from call to call. */
 struct lookup_scratch;

@@ -37,8 +37,7 @@ struct reader {
     struct lookup_scratch *scratch;
     struct leaf_cache *leaves;
     struct values_reader *values;
-    uint64_t cache;   /* bytes of them */
-    uint8_t *is_lost; /* of each epoch: whether something of it is missing from the answer of the get under way */
+    uint64_t cache; /* bytes of them */
     struct part_reader part[READER_OPEN_PARTS];
 };
 

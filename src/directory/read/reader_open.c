@@ -16,8 +16,6 @@ int reader_open(const char *path, uint32_t threads, uint64_t cache, struct reade
     int status = r->path ? io_stay(&r->io, path, e) : error_no_memory(e, strlen(path), "a path");
     if (status == DELTAFS_OK)
         status = manifest_read(&r->io, path, &r->manifest, e);
-    if (status == DELTAFS_OK && !(r->is_lost = calloc(r->manifest.epoch_count + 1, sizeof *r->is_lost)))
-        status = error_no_memory(e, r->manifest.epoch_count, "a reader");
     if (status == DELTAFS_OK)
         status = team_create(threads, &r->team, e);
     if (status == DELTAFS_OK)
@@ -44,7 +42,6 @@ void reader_close(struct reader *r)
     leaf_cache_destroy(r->leaves);
     values_reader_destroy(r->values);
     manifest_fini(&r->manifest);
-    free(r->is_lost);
     free(r->path);
     io_leave(&r->io);
     free(r);
@@ -68,14 +65,10 @@ int reader_refresh(struct reader *r, struct error *e)
     if (memcmp(now.uuid, r->manifest.uuid, sizeof now.uuid) != 0)
         status = error_set(e, DELTAFS_ERR_NOT_FOUND,
                            "%s: another directory has taken this one's place; close it, and open that", r->path);
-    uint8_t *is_lost = calloc(now.epoch_count + 1, sizeof *is_lost);
-    if (status == DELTAFS_OK && !is_lost)
-        status = error_no_memory(e, now.epoch_count, "a reader");
     /* An epoch that was given up after all, because its commit failed, may have left leaves that others replace. */
     if (status == DELTAFS_OK && !reader_is_continued(&r->manifest, &now))
         status = leaf_cache_create(r->cache, &leaves, e);
     if (status != DELTAFS_OK) {
-        free(is_lost);
         manifest_fini(&now);
         return status;
     }
@@ -85,8 +78,6 @@ int reader_refresh(struct reader *r, struct error *e)
         leaf_cache_destroy(r->leaves);
         r->leaves = leaves;
     }
-    free(r->is_lost);
-    r->is_lost = is_lost;
     manifest_fini(&r->manifest);
     r->manifest = now;
     return DELTAFS_OK;

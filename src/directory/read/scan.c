@@ -30,9 +30,7 @@ struct scan {
     struct reader *reader;
     struct part_reader *part;
     const struct segment *segment;
-    deltafs_record_fn fn;
-    void *arg;
-    struct deltafs_verify_counts *counts;
+    struct scan_to *to;
     struct scan_damages *damages;
     int is_bad_leaf; /* the rest of the leaf is of no use */
     struct window index_window;
@@ -163,7 +161,7 @@ static int scan_block(struct scan *s, struct scan_run *run, const struct leaf_pl
     s->runs_held += scan_run_bytes(run) - before;
     if (s->runs_held > RUNS_HELD_MAX)
         scan_let_go(s, run);
-    s->counts->blocks += !run->is_bad;
+    s->to->counts.blocks += !run->is_bad;
     return run->is_bad ? scan_failed(s, e) : DELTAFS_OK;
 }
 
@@ -181,7 +179,7 @@ static int scan_is_wrong(struct scan *s, uint64_t offset, const struct position 
 static int scan_give(struct scan *s, const struct scan_away *a, const uint8_t *stored, size_t size, uint64_t offset,
                      const struct position *in, struct error *e)
 {
-    struct deltafs_record record = {.key = a->key, .epoch = s->reader->manifest.epoch[s->segment->footer.epoch].label};
+    struct deltafs_record record = {.key = a->key, .label = s->reader->manifest.epoch[s->segment->footer.epoch].label};
 
     if (record_split(s->reader, stored, size, &record) != 0)
         return scan_is_wrong(s, offset, in, "a record is not of its key and the value's size", e);
@@ -190,8 +188,10 @@ static int scan_give(struct scan *s, const struct scan_away *a, const uint8_t *s
         if (record.key >> a->key_shift != a->key)
             return scan_is_wrong(s, offset, in, "a record is not that of the index", e);
     }
-    s->counts->records++;
-    return s->fn(&record, s->arg);
+    s->to->counts.records++;
+    s->to->counts.bytes += record.size;
+    s->to->stopped = s->to->fn(&record, s->to->arg);
+    return DELTAFS_OK;
 }
 
 static void scan_note_damage(void *arg, const struct error *e)
@@ -206,10 +206,10 @@ static int scan_fetch(struct scan *s, struct error *e)
     const struct scan_away *away = (const struct scan_away *)(void *)s->away.bytes;
     int status = DELTAFS_OK;
 
-    for (size_t at = 0, done; at < s->away_count && status == DELTAFS_OK; at += done) {
+    for (size_t at = 0, done; at < s->away_count && status == DELTAFS_OK && !s->to->stopped; at += done) {
         status = values_fetch(s->reader, wanted + at, s->away_count - at, AWAY_BYTES, &s->values, &done,
-                              scan_note_damage, s->damages, &s->counts->blocks, e);
-        for (size_t i = at; i < at + done && status == DELTAFS_OK; i++)
+                              scan_note_damage, s->damages, &s->to->counts.blocks, e);
+        for (size_t i = at; i < at + done && status == DELTAFS_OK && !s->to->stopped; i++)
             if (!wanted[i].is_bad)
                 status = scan_give(s, &away[i], s->values.bytes + wanted[i].at, wanted[i].size, 0, &wanted[i].in, e);
     }
@@ -281,12 +281,12 @@ static int scan_leaf(struct scan *s, uint32_t leaf, struct error *e)
         status = scan_reserve(s, s->leaf.run_count, e);
     if (status != DELTAFS_OK)
         return status;
-    s->counts->leaves++;
+    s->to->counts.leaves++;
     leaf_keys(&s->leaf, (uint64_t *)(void *)s->keys.bytes);
     for (uint32_t i = 0; i < s->leaf.run_count; i++)
         s->run[i].next = 0;
     s->is_bad_leaf = 0;
-    for (uint32_t i = 0; i < s->leaf.count && status == DELTAFS_OK && !s->is_bad_leaf; i++)
+    for (uint32_t i = 0; i < s->leaf.count && status == DELTAFS_OK && !s->is_bad_leaf && !s->to->stopped; i++)
         status = scan_record(s, leaf, i, e);
     return status;
 }
@@ -301,29 +301,23 @@ static void scan_share_out(struct scan *s, uint32_t runs)
         s->run[i].window.ahead = s->run_ahead;
 }
 
-int part_scan(struct reader *r, struct part_reader *p, uint32_t epoch, deltafs_record_fn fn, void *arg,
-              struct deltafs_verify_counts *counts, struct scan_damages *damages, struct error *e)
+int part_scan(struct reader *r, struct part_reader *p, uint32_t epoch, struct scan_to *to, struct scan_damages *damages,
+              struct error *e)
 {
-    struct scan s = {.reader = r,
-                     .part = p,
-                     .fn = fn,
-                     .arg = arg,
-                     .counts = counts,
-                     .damages = damages,
-                     .index_window.ahead = INDEX_AHEAD};
+    struct scan s = {.reader = r, .part = p, .to = to, .damages = damages, .index_window.ahead = INDEX_AHEAD};
     struct segment *segment;
     uint32_t segments;
     int status = reader_epoch(r, p, epoch, &segment, &segments, e);
 
     if (status != DELTAFS_OK)
         return scan_failed(&s, e);
-    for (; segments > 0 && status == DELTAFS_OK; segment++, segments--) {
+    for (; segments > 0 && status == DELTAFS_OK && !to->stopped; segment++, segments--) {
         s.segment = segment;
         scan_share_out(&s, segment->footer.runs);
-        for (uint32_t leaf = 0; leaf < segment->footer.leaves && status == DELTAFS_OK; leaf++)
+        for (uint32_t leaf = 0; leaf < segment->footer.leaves && status == DELTAFS_OK && !to->stopped; leaf++)
             status = scan_leaf(&s, leaf, e);
     }
-    if (s.away_count > 0 && status == DELTAFS_OK) {
+    if (s.away_count > 0 && status == DELTAFS_OK && !to->stopped) {
         s.segment = segment - 1;
         status = scan_fetch(&s, e);
     }

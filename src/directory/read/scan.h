@@ -13,9 +13,16 @@ struct scan_damages {
 };
 void scan_damage(struct scan_damages *damages, const struct error *e);
 
-/* All records of one epoch that can be read, by key. `counts` gets leaves and blocks read. Returns what `fn` did, if
- * that was not 0, or an error that is no damage (memory). */
-int part_scan(struct reader *r, struct part_reader *p, uint32_t epoch, deltafs_record_fn fn, void *arg,
-              struct deltafs_verify_counts *counts, struct scan_damages *damages, struct error *e);
+/* Where a scan hands its records, and what it has done. */
+struct scan_to {
+    deltafs_record_fn fn;
+    void *arg;
+    int stopped;                         /* what fn returned, if that was not 0 */
+    struct deltafs_verify_counts counts; /* of what was read: all but damages */
+};
+
+/* All records of one epoch that can be read, by key, until to->fn stops. An error is one that is no damage (memory). */
+int part_scan(struct reader *r, struct part_reader *p, uint32_t epoch, struct scan_to *to, struct scan_damages *damages,
+              struct error *e);
 
 #endif

@@ -807,7 +807,7 @@ int deltafs_private_writer_commit_close(struct writer *w, uint64_t tail_length, 
 
 void deltafs_private_writer_memory(const struct writer *w, struct deltafs_memory_stat *out)
 {
-    *out = (struct deltafs_memory_stat){w->memory.limit, w->memory.used, w->memory.peak};
+    *out = (struct deltafs_memory_stat){sizeof *out, w->memory.limit, w->memory.used, w->memory.peak};
 }
 
 void deltafs_private_writer_io(const struct writer *w, struct deltafs_io_stat *out)

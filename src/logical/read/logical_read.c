@@ -106,7 +106,7 @@ static int logical_look(deltafs_logical *f, const char *call, struct error *e)
 int deltafs_logical_read_list(deltafs_logical *f, size_t n, const struct deltafs_extent *extent, void *bytes,
                               size_t *got)
 {
-    struct error *e = &f->error;
+    struct error *e = deltafs_private_thread_error();
     int status = logical_look(f, "deltafs_logical_read", e);
     uint8_t *to = bytes;
     size_t last = 0;
@@ -161,10 +161,10 @@ static int logical_next(deltafs_logical *f, uint64_t *start, uint64_t *end, stru
 int deltafs_logical_next(deltafs_logical *f, uint64_t offset, uint64_t *start, uint64_t *end)
 {
     uint64_t from = offset, to = offset;
-    int status = logical_look(f, "deltafs_logical_next", &f->error);
+    int status = logical_look(f, "deltafs_logical_next", deltafs_private_thread_error());
 
     if (status == DELTAFS_OK)
-        status = logical_next(f, &from, &to, &f->error);
+        status = logical_next(f, &from, &to, deltafs_private_thread_error());
     if (status == DELTAFS_OK) {
         *start = from;
         *end = to;

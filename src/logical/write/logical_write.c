@@ -266,13 +266,14 @@ static int logical_sync_all(deltafs_logical *f, int sync, struct error *e)
 
 int deltafs_logical_sync(deltafs_logical *f)
 {
-    return logical_sync_all(f, f->sync != SYNC_NONE, &f->error);
+    return logical_sync_all(f, f->sync != SYNC_NONE, deltafs_private_thread_error());
 }
 
 int deltafs_logical_exchange(deltafs_logical *f)
 {
-    return logical_is_alone(f) || f->is_atomic || f->mode == O_RDONLY ? DELTAFS_OK
-                                                                      : logical_exchange_writes(f, &f->error);
+    return logical_is_alone(f) || f->is_atomic || f->mode == O_RDONLY
+               ? DELTAFS_OK
+               : logical_exchange_writes(f, deltafs_private_thread_error());
 }
 
 /* ---- Writing ---- */
@@ -365,7 +366,7 @@ static int logical_write_atomic(deltafs_logical *f, size_t n, const struct delta
 
 int deltafs_logical_write_list(deltafs_logical *f, size_t n, const struct deltafs_extent *extent, const void *bytes)
 {
-    struct error *e = &f->error;
+    struct error *e = deltafs_private_thread_error();
     int status = logical_may_write(f, "deltafs_logical_write", e), has_bytes = 0;
 
     if (status == DELTAFS_OK)
@@ -477,21 +478,21 @@ int logical_truncate(deltafs_logical *f, uint64_t size, struct error *e)
 
 int deltafs_logical_truncate(deltafs_logical *f, uint64_t size)
 {
-    int status = logical_may_write(f, "deltafs_logical_truncate", &f->error);
+    int status = logical_may_write(f, "deltafs_logical_truncate", deltafs_private_thread_error());
 
-    return status == DELTAFS_OK ? logical_truncate(f, size, &f->error) : status;
+    return status == DELTAFS_OK ? logical_truncate(f, size, deltafs_private_thread_error()) : status;
 }
 
 int deltafs_logical_extend(deltafs_logical *f, uint64_t size)
 {
-    int status = logical_may_write(f, "deltafs_logical_extend", &f->error);
+    int status = logical_may_write(f, "deltafs_logical_extend", deltafs_private_thread_error());
 
-    return status == DELTAFS_OK ? logical_set_size(f, EXTENT_EXTEND, size, &f->error) : status;
+    return status == DELTAFS_OK ? logical_set_size(f, EXTENT_EXTEND, size, deltafs_private_thread_error()) : status;
 }
 
 int deltafs_logical_set_atomic(deltafs_logical *f, int is_atomic)
 {
-    struct error *e = &f->error;
+    struct error *e = deltafs_private_thread_error();
     int status = logical_sync_all(f, 0, e);
 
     if (status != DELTAFS_OK)

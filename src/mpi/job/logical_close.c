@@ -67,7 +67,7 @@ static int close_index(struct logical_job *j, const struct closed *c, const stru
         deltafs_private_indexer_written(ix, own_writes);
     status = deltafs_indexer_add(ix, j->path, tables->count, (const struct deltafs_table *const *)tables->table);
     if (status != DELTAFS_OK)
-        error_set(e, status, "%s", deltafs_indexer_errmsg(ix));
+        error_set(e, status, "%s", deltafs_errmsg(NULL));
     int closed = deltafs_indexer_close(ix);
     if (status == DELTAFS_OK && closed != DELTAFS_OK)
         *e = *deltafs_private_thread_error();

@@ -324,14 +324,53 @@ static int job_keep_call(struct logical_job *j, const char *path, const deltafs_
     return status;
 }
 
+/* Whether rows are shared out by who wrote them, the same on all ranks: all have kept keys, and none has many times as
+ * many to read back as it would have of equal shares. */
+static int is_by_writer(const struct logical_job *j, const struct captured_keys *kept, const uint64_t written[3])
+{
+    uint64_t size = written[1], missed = written[2];
+
+    return missed == 0 || (missed != deltafs_private_captured_keys_missed(NULL) &&
+                           missed / 2 <= deltafs_private_captured_keys_rows(kept, size) / (uint64_t)j->agree.ranks);
+}
+
+/* Close the file, and index its rows if its options name a key. The job outlives the file for that. */
+static int job_close_logical(deltafs_logical *f)
+{
+    struct error *e = deltafs_private_thread_error(), own = {0};
+    struct logical_job *j = f->group.ctx;
+    uint64_t written[3] = {f->has_logs && f->mode != O_RDONLY, f->size,
+                           deltafs_private_captured_keys_missed(f->captured)};
+    int is_read_only = f->mode == O_RDONLY;
+    struct captured_keys *kept = f->captured;
+    struct key_writer own_writes = {.session = f->session.number, .writer = f->group.rank, .keys = kept};
+    memcpy(own_writes.uuid, f->container.uuid, sizeof own_writes.uuid);
+    int asked = is_read_only ? DELTAFS_OK : agree_reduce(&j->agree, written, 3, MPI_MAX, &own);
+    f->group.destroy = NULL;
+    f->captured = NULL;
+    int status = deltafs_private_logical_close(f);
+    if (status != DELTAFS_OK)
+        own = *e;
+    else if (asked != DELTAFS_OK)
+        status = asked;
+    else if (written[0])
+        status = keys_after_close(j, written[1], is_by_writer(j, kept, written) ? &own_writes : NULL, &own);
+    deltafs_private_captured_keys_destroy(kept);
+    logical_job_destroy(j);
+    if (status != DELTAFS_OK)
+        *e = own;
+    return status;
+}
+
 /* What of this rank's goes wrong here, the opening takes to all. */
 static int job_open_logical(struct logical_job *j, const char *path, int flags, const deltafs_options *given,
                             deltafs_logical **out, struct error *e)
 {
-    const struct logical_group group = logical_job_group(j);
+    struct logical_group group = logical_job_group(j);
     deltafs_options *o = NULL;
     struct bytes call = {{0}, 0};
 
+    group.close = job_close_logical;
     e->status = DELTAFS_OK;
     if (!out || (j->agree.rank == 0 && (!path || !*path || (flags & O_ACCMODE) == O_ACCMODE)))
         error_set(e, DELTAFS_ERR_INVALID, "deltafs_mpi_logical_open: path, flags and out must be given");
@@ -366,45 +405,5 @@ int deltafs_mpi_logical_open(MPI_Comm comm, const char *path, int flags, const d
         job_fini(j ? j : &none);
         free(j);
     }
-    return status;
-}
-
-/* Whether rows are shared out by who wrote them, the same on all ranks: all have kept keys, and none has many times as
- * many to read back as it would have of equal shares. */
-static int is_by_writer(const struct logical_job *j, const struct captured_keys *kept, const uint64_t written[3])
-{
-    uint64_t size = written[1], missed = written[2];
-
-    return missed == 0 || (missed != deltafs_private_captured_keys_missed(NULL) &&
-                           missed / 2 <= deltafs_private_captured_keys_rows(kept, size) / (uint64_t)j->agree.ranks);
-}
-
-int deltafs_mpi_logical_close(deltafs_logical *f)
-{
-    struct error *e = deltafs_private_thread_error(), own = {0};
-
-    if (!f || f->group.destroy != logical_job_destroy)
-        return deltafs_logical_close(f);
-    struct logical_job *j = f->group.ctx;
-    uint64_t written[3] = {f->has_logs && f->mode != O_RDONLY, f->size,
-                           deltafs_private_captured_keys_missed(f->captured)};
-    int is_read_only = f->mode == O_RDONLY;
-    struct captured_keys *kept = f->captured;
-    struct key_writer own_writes = {.session = f->session.number, .writer = f->group.rank, .keys = kept};
-    memcpy(own_writes.uuid, f->container.uuid, sizeof own_writes.uuid);
-    int asked = is_read_only ? DELTAFS_OK : agree_reduce(&j->agree, written, 3, MPI_MAX, &own);
-    f->group.destroy = NULL;
-    f->captured = NULL;
-    int status = deltafs_logical_close(f);
-    if (status != DELTAFS_OK)
-        own = *e;
-    else if (asked != DELTAFS_OK)
-        status = asked;
-    else if (written[0])
-        status = keys_after_close(j, written[1], is_by_writer(j, kept, written) ? &own_writes : NULL, &own);
-    deltafs_private_captured_keys_destroy(kept);
-    logical_job_destroy(j);
-    if (status != DELTAFS_OK)
-        *e = own;
     return status;
 }

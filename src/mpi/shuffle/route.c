@@ -1,6 +1,7 @@
 #include <inttypes.h>
 #include <deltafs/deltafs_mpi.h>
 #include "base/options.h"
+#include "base/sized.h"
 #include "mpi/shuffle/plan.h"
 
 int deltafs_mpi_route(uint64_t ranks, uint64_t per_node, const deltafs_options *options, struct deltafs_route *out)
@@ -28,13 +29,13 @@ int deltafs_mpi_route(uint64_t ranks, uint64_t per_node, const deltafs_options *
     if (status != DELTAFS_OK)
         return status;
     uint32_t via = router_most_peers(&p.router, STAGE_VIA), net = router_most_peers(&p.router, STAGE_NET);
-    *out = (struct deltafs_route){.name = plan_route_name(p.router.kind),
-                                  .nodes = l.nodes,
-                                  .hops = router_hops(&p.router),
-                                  .remote_peers = via > net ? via : net,
-                                  .local_peers = router_most_peers(&p.router, STAGE_IN),
-                                  .message_bytes = p.message,
-                                  .chunk_bytes = p.chunk,
-                                  .bytes_per_rank = plan_most_bytes(&p)};
-    return DELTAFS_OK;
+    const struct deltafs_route route = {.name = plan_route_name(p.router.kind),
+                                        .nodes = l.nodes,
+                                        .hops = router_hops(&p.router),
+                                        .remote_peers = via > net ? via : net,
+                                        .local_peers = router_most_peers(&p.router, STAGE_IN),
+                                        .message_bytes = p.message,
+                                        .chunk_bytes = p.chunk,
+                                        .bytes_per_rank = plan_most_bytes(&p)};
+    return sized_fill(out, &route, sizeof route, "deltafs_mpi_route", e);
 }
