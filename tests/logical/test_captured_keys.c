@@ -133,7 +133,7 @@ static uint64_t stream_check(deltafs_logical *f, uint64_t cut)
     struct key_writer w = stream_writer(f), idle = w;
     struct captured_keys *kept = f->captured;
     struct io io = io_default();
-    struct deltafs_io_stat before = {0}, after = {0};
+    struct deltafs_io_stat before = {.struct_size = sizeof before}, after = before;
     struct seen seen = {0};
     struct key_file file;
     struct error e;
@@ -226,7 +226,7 @@ static void test_many(void **state)
     for (int is_enough = 0; is_enough < 2; is_enough++) {
         struct key_file file;
         struct io io = io_default();
-        struct deltafs_io_stat before = {0}, after = {0};
+        struct deltafs_io_stat before = {.struct_size = sizeof before}, after = before;
         uint64_t next = 0;
         stream_name("many", is_enough);
         deltafs_logical *f = stream_open(O_WRONLY);

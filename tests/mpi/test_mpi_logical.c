@@ -232,7 +232,7 @@ static void test_unasked(const char *folder)
  * share of them and no more, and all know all. */
 static void test_shares(const char *folder)
 {
-    struct deltafs_io_stat own, alone;
+    struct deltafs_io_stat own = {.struct_size = sizeof own}, alone = own;
     char path[1024];
 
     snprintf(path, sizeof path, "%s/shares", folder);

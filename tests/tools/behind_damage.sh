@@ -20,7 +20,7 @@ stdout_has "2 damages"
 # A block has 64 records of 8 bytes; two blocks are left out, and nothing else.
 expect 3 "$deltafs" scan "$work/d" --format csv
 says "$data: damaged at offset"
-says "verify names"
+says "which verify lists"
 [ "$(wc -l <"$work/out")" -eq $((1 + records - 128)) ] || fail "scan gives $(wc -l <"$work/out") lines"
 
 expect 0 "$deltafs" get "$work/d" 1999

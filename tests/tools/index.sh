@@ -65,12 +65,13 @@ right "$work/e/all" "$work"/e/dump.*.csv
 key=$(head -n 1 "$work/e/dump.300.csv" | cut -d , -f 1)
 make_raw $schema id 150 "$work/e/dump.300" --epoch 300 --seed 301 --skip 7
 expect 3 "$deltafs" get "$work/e/all" "$key"
-says "dump.300.bin: was written to since its keys were indexed; index it again; missing from the answer: epoch 300"
+says "dump.300.bin: was written to since its keys were indexed; index it again"
+says "missing from the answer: epoch 300"
 mv "$work/e/dump.5.bin" "$work/e/dump.1000.bin" "$work"
 expect 3 "$deltafs" get "$work/e/all" "$key"
-says "; missing from the answer: epochs 5, 300, 1000"
+says "missing from the answer: epochs 5, 300, 1000"
 expect 3 "$deltafs" get "$work/e/all" "$key" --epochs 20:300
-says "; missing from the answer: epoch 300"
+says "missing from the answer: epoch 300"
 mv "$work/dump.5.bin" "$work/dump.1000.bin" "$work/e"
 expect 3 "$deltafs" scan "$work/e/all"
 says "$work/e/all: an index of keys, which has no records of its own"
@@ -236,4 +237,5 @@ printf '\377' | dd of="$work/l/dump.1.bin" bs=1 seek=7 conv=notrunc 2>/dev/null
 touch -r "$work/time" "$work/l/dump.1.bin"
 echo >>"$work/l/dump.3.bin"
 expect 3 "$deltafs" get "$work/l/all" "$key"
-says "the index in $work/l/all says 1; index it anew (deltafs-mpi index --again); missing from the answer: epochs 1, 3"
+says "the index in $work/l/all says 1; index it anew (deltafs-mpi index --again)"
+says "missing from the answer: epochs 1, 3"
