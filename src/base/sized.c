@@ -5,9 +5,9 @@
 static int sized_get(const void *caller, size_t *size, const char *call, struct error *e)
 {
     memcpy(size, caller, sizeof *size);
-    return *size >= sizeof *size ? DELTAFS_OK
-                                 : error_set(e, DELTAFS_ERR_INVALID,
-                                             "%s: struct_size is not set; set it to sizeof of the struct", call);
+    return *size >= sizeof *size
+               ? DELTAFS_OK
+               : error_set(e, DELTAFS_ERR_INVALID, "%s: struct_size is not set; set it to sizeof of the struct", call);
 }
 
 /* Copy all members behind struct_size that both structs have; the others become 0. */

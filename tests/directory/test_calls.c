@@ -95,7 +95,8 @@ static void test_wrong_way(void **state)
 
     (void)state;
     REFUSED(d, deltafs_stat(d, &stat), DELTAFS_ERR_MODE, path);
-    REFUSED(d, deltafs_stat(d, &stat), DELTAFS_ERR_MODE, "is open for writing; open it with deltafs_open, too, to read");
+    REFUSED(d, deltafs_stat(d, &stat), DELTAFS_ERR_MODE,
+            "is open for writing; open it with deltafs_open, too, to read");
     CHECK_IS(deltafs_close(d), DELTAFS_OK);
     d = unit_open(path);
     REFUSED(d, deltafs_append(d, 1, "v", 1), DELTAFS_ERR_MODE, path);

@@ -469,7 +469,8 @@ static void test_repair_gives_up(void **state)
 static void test_repair_drops(void **state)
 {
     static const struct deltafs_repair_options drop = {.struct_size = sizeof drop, .has_drop_from = 1, .drop_from = 2},
-                                               wrong = {.struct_size = sizeof wrong, .has_drop_from = 1, .drop_from = 1};
+                                               wrong = {
+                                                   .struct_size = sizeof wrong, .has_drop_from = 1, .drop_from = 1};
     struct model m = {0};
     const char *path = unit_path("drop"), *log = unit_path("drop/00/v00000000.values");
     size_t n, after;
