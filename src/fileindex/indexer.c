@@ -19,7 +19,7 @@
 
 struct deltafs_indexer {
     struct io io;
-    struct logical_group group;
+    struct collective group;
     struct indexer_calls calls;
     struct index_paths place; /* of rank 0; of the others no more than a handle needs */
     struct io there;          /* it is found by this one, wherever the process is; files are where that is */
@@ -38,12 +38,6 @@ struct deltafs_indexer {
     struct key_writer writer;
 };
 
-/* The first error of any rank is that of all; a process alone has but its own. */
-static int indexer_agree(deltafs_indexer *ix, struct error *e)
-{
-    return ix->group.ranks <= 1 ? e->status : ix->group.agree(ix->group.ctx, e);
-}
-
 /* Rank 0's `n` bytes to all. */
 static int indexer_broadcast(deltafs_indexer *ix, void *bytes, size_t n, struct error *e)
 {
@@ -54,9 +48,9 @@ static int indexer_broadcast(deltafs_indexer *ix, void *bytes, size_t n, struct 
         return DELTAFS_OK;
     if (ix->group.rank == 0)
         bytes_append(&told, bytes, n, &own);
-    int status = ix->group.tell(ix->group.ctx, &told, &own);
+    int status = collective_broadcast(&ix->group, &told, &own);
     if (status == DELTAFS_OK)
-        status = indexer_agree(ix, &own);
+        status = collective_agree(&ix->group, &own);
     if (status == DELTAFS_OK)
         memcpy(bytes, told.buffer.bytes, n);
     else
@@ -164,7 +158,7 @@ static void indexer_free(deltafs_indexer *ix)
 }
 
 int deltafs_private_indexer_open_group(const char *index, const char *path, const deltafs_options *options,
-                                       const struct logical_group *group, const struct indexer_calls *calls,
+                                       const struct collective *group, const struct indexer_calls *calls,
                                        deltafs_indexer **out, struct error *e)
 {
     deltafs_indexer *ix = calloc(1, sizeof *ix);
@@ -172,7 +166,7 @@ int deltafs_private_indexer_open_group(const char *index, const char *path, cons
 
     if (!ix) {
         error_no_memory(e, sizeof *ix, "a handle");
-        return group->ranks > 1 ? group->agree(group->ctx, e) : e->status;
+        return collective_agree(group, e);
     }
     ix->io = io_default();
     ix->there = io_default();
@@ -183,7 +177,7 @@ int deltafs_private_indexer_open_group(const char *index, const char *path, cons
         own.status = indexer_place(ix, index, path, &own);
     if (own.status == DELTAFS_OK && group->rank == 0)
         own.status = indexer_read(ix, &own);
-    if (indexer_agree(ix, &own) == DELTAFS_OK) {
+    if (collective_agree(&ix->group, &own) == DELTAFS_OK) {
         *out = ix;
         return DELTAFS_OK;
     }
@@ -206,7 +200,7 @@ static int alone_reopen(void *ctx, const char *path, const deltafs_options *opti
 
 int deltafs_indexer_open(const char *index, const char *path, const deltafs_options *options, deltafs_indexer **out)
 {
-    static const struct logical_group alone = {.ranks = 1};
+    const struct collective alone = COLLECTIVE_ALONE;
     static const struct indexer_calls calls = {.create = alone_create, .reopen = alone_reopen};
     struct error *e = deltafs_private_thread_error(), own = {0};
 
@@ -341,7 +335,7 @@ int deltafs_indexer_has(deltafs_indexer *ix, const char *path, int *has)
         return (*deltafs_private_thread_error() = own).status;
     if (own.status == DELTAFS_OK && ix->group.rank == 0)
         own.status = indexer_look(ix, path, &answer, &own);
-    if (indexer_agree(ix, &own) == DELTAFS_OK)
+    if (collective_agree(&ix->group, &own) == DELTAFS_OK)
         indexer_broadcast(ix, &answer, sizeof answer, &own);
     if (own.status != DELTAFS_OK)
         *deltafs_private_thread_error() = own;
@@ -363,7 +357,7 @@ static int indexer_share_text(deltafs_indexer *ix, char **text, struct error *e)
     struct error own = {0};
     if (ix->group.rank != 0 && !(*text = malloc(n)))
         error_no_memory(&own, n, "a text");
-    if (indexer_agree(ix, &own) != DELTAFS_OK) {
+    if (collective_agree(&ix->group, &own) != DELTAFS_OK) {
         *e = own;
         return own.status;
     }
@@ -465,7 +459,7 @@ static int indexer_add_table(deltafs_indexer *ix, struct key_file *file, const c
         deltafs_epoch_cancel(ix->dir, own.text);
     int status = deltafs_epoch_end(ix->dir, t->sequence);
     if (status == DELTAFS_ERR_CANCELLED)
-        status = indexer_agree(ix, &own);
+        status = collective_agree(&ix->group, &own);
     else if (status != DELTAFS_OK)
         own = *deltafs_private_thread_error();
     if (status != DELTAFS_OK)
@@ -493,7 +487,7 @@ static int indexer_open_dir(deltafs_indexer *ix, struct error *e)
     /* What others have added by now, and the first line of SOURCES. */
     if (ix->group.rank == 0)
         own.status = indexer_read(ix, &own);
-    status = indexer_agree(ix, &own);
+    status = collective_agree(&ix->group, &own);
     if (status != DELTAFS_OK) {
         *e = own;
         deltafs_close(ix->dir);
@@ -597,7 +591,7 @@ static int indexer_add_tables(deltafs_indexer *ix, struct key_file *file, const 
         return status;
     if (ix->group.rank == 0 && own.status == DELTAFS_OK)
         own.status = indexer_note(ix, s, &own);
-    if (indexer_agree(ix, &own) != DELTAFS_OK)
+    if (collective_agree(&ix->group, &own) != DELTAFS_OK)
         *e = own;
     return own.status;
 }
@@ -611,12 +605,12 @@ static int indexer_share_source(deltafs_indexer *ix, const char *path, struct ke
 
     if (ix->group.rank == 0)
         own.status = indexer_compose(ix, path, file, n, table, &text, &own);
-    int status = indexer_agree(ix, &own);
+    int status = collective_agree(&ix->group, &own);
     if (status == DELTAFS_OK)
         status = indexer_share_text(ix, &text, &own);
     if (status == DELTAFS_OK) {
         own.status = source_parse(text, path, s, &own);
-        status = indexer_agree(ix, &own);
+        status = collective_agree(&ix->group, &own);
     }
     free(text);
     if (status != DELTAFS_OK)
@@ -647,7 +641,7 @@ static int indexer_open_file(deltafs_indexer *ix, const struct indexed_file *wha
     struct error own = {0};
 
     own.status = key_file_open(file, &ix->io, what->path, what->kind, ix->calls.open_logical, ix->group.ctx, &own);
-    int status = indexer_agree(ix, &own);
+    int status = collective_agree(&ix->group, &own);
     if (status == DELTAFS_OK)
         return status;
     *e = own;
@@ -666,7 +660,7 @@ static int indexer_add(deltafs_indexer *ix, const char *path, size_t n, const st
 
     if (ix->group.rank == 0)
         own.status = indexer_look_at(ix, path, n, table, &what, &own);
-    int status = indexer_agree(ix, &own);
+    int status = collective_agree(&ix->group, &own);
     *e = own;
     if (status == DELTAFS_OK)
         status = indexer_broadcast(ix, &what, sizeof what, e);
@@ -803,7 +797,7 @@ static int indexer_forget(deltafs_indexer *ix, const char *path, struct names *n
         error_set(&own, DELTAFS_ERR_NOT_FOUND, "%s: there is no index of keys", ix->place.path);
     else if (ix->group.rank == 0)
         own.status = path ? indexer_name_one(ix, path, names, &own) : indexer_name_gone(ix, names, &own);
-    int status = indexer_agree(ix, &own);
+    int status = collective_agree(&ix->group, &own);
     uint64_t wanted = names->count;
     *e = own;
     if (status == DELTAFS_OK)
@@ -816,7 +810,7 @@ static int indexer_forget(deltafs_indexer *ix, const char *path, struct names *n
         return status;
     if (ix->group.rank == 0)
         own.status = indexer_forget_names(ix, names, path, count, &own);
-    status = indexer_agree(ix, &own);
+    status = collective_agree(&ix->group, &own);
     *e = own;
     return status == DELTAFS_OK ? indexer_broadcast(ix, count, sizeof *count, e) : status;
 }
@@ -843,11 +837,10 @@ int deltafs_indexer_close(deltafs_indexer *ix)
 
     if (!ix)
         return DELTAFS_OK;
-    struct logical_group group = ix->group;
+    struct collective group = ix->group;
     int status = deltafs_close(ix->dir);
     indexer_free(ix);
-    if (group.destroy)
-        group.destroy(group.ctx);
+    collective_destroy(&group);
     if (status == DELTAFS_OK)
         e->status = DELTAFS_OK;
     return status;

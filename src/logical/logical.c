@@ -13,15 +13,10 @@
 #define CAPTURE_DEFAULT (UINT64_C(64) << 20) /* bytes of captured keys, where the option memory is auto */
 #define CAPTURE_PART    8                    /* or this part of it, if the file is also read */
 
-int logical_agree(deltafs_logical *f, struct error *e)
-{
-    return logical_is_alone(f) ? e->status : f->group.agree(f->group.ctx, e);
-}
-
 int logical_gather(deltafs_logical *f, const void *mine, size_t n, struct bytes *all, struct error *e)
 {
     e->status = DELTAFS_OK;
-    return f->group.gather(f->group.ctx, mine, n, all, e);
+    return collective_gather(&f->group, mine, n, all, e);
 }
 
 /* ---- Opening ---- */
@@ -106,7 +101,7 @@ static int logical_open_parts(deltafs_logical *f, const char *path, int flags, c
     if (e->status == DELTAFS_OK && f->cache_limit > 0)
         frame_cache_init(&f->cache, (size_t)f->cache_limit, e);
     f->cache.team = f->team;
-    int status = logical_agree(f, e);
+    int status = collective_agree(&f->group, e);
     if (status != DELTAFS_OK)
         return status;
     e->status = logical_open_container(f, path, flags, e);
@@ -178,7 +173,7 @@ static int logical_free(deltafs_logical *f, struct error *e)
 }
 
 int deltafs_private_logical_open_group(const char *path, int flags, const deltafs_options *options,
-                                       const struct logical_group *group, deltafs_logical **out, struct error *e)
+                                       const struct collective *group, deltafs_logical **out, struct error *e)
 {
     struct error second;
     deltafs_logical *f = calloc(1, sizeof *f);
@@ -186,7 +181,7 @@ int deltafs_private_logical_open_group(const char *path, int flags, const deltaf
     /* The other ranks wait in the first agreement of logical_open_parts. */
     if (!f) {
         error_no_memory(e, sizeof *f, "a file's handle");
-        return group->ranks > 1 ? group->agree(group->ctx, e) : e->status;
+        return collective_agree(group, e);
     }
     f->io = io_default();
     f->group = *group;
@@ -217,7 +212,7 @@ void deltafs_private_logical_capture_keys(deltafs_logical *f, const deltafs_opti
 
 int deltafs_logical_open(const char *path, int flags, const deltafs_options *options, deltafs_logical **out)
 {
-    const struct logical_group alone = {.ranks = 1};
+    const struct collective alone = COLLECTIVE_ALONE;
     struct error *e = deltafs_private_thread_error();
 
     e->status = DELTAFS_OK;
@@ -240,7 +235,7 @@ static int logical_exchange_all(deltafs_logical *f, struct session_end *end, str
 {
     struct bytes all = {{0}, 0}, own = *batches;
     struct session_end one;
-    int status = f->group.gather(f->group.ctx, end, sizeof *end, &all, e);
+    int status = collective_gather(&f->group, end, sizeof *end, &all, e);
 
     end->logs = end->unsynced = 0;
     for (size_t at = 0; at < all.used && status == DELTAFS_OK; at += sizeof one) {
@@ -309,17 +304,15 @@ int deltafs_private_logical_close(deltafs_logical *f)
 {
     struct error *e = deltafs_private_thread_error(), second;
     int status = DELTAFS_OK;
-    struct logical_group group = f->group;
+    struct collective group = f->group;
     e->status = DELTAFS_OK;
     if (f->mode != O_RDONLY)
         status = logical_close_writer(f, e);
     int freed = logical_free(f, status == DELTAFS_OK ? e : &second);
     status = status == DELTAFS_OK ? freed : status;
     e->status = status;
-    if (group.ranks > 1)
-        status = group.agree(group.ctx, e);
-    if (group.destroy)
-        group.destroy(group.ctx);
+    status = collective_agree(&group, e);
+    collective_destroy(&group);
     return status;
 }
 
@@ -327,5 +320,5 @@ int deltafs_logical_close(deltafs_logical *f)
 {
     if (!f)
         return DELTAFS_OK;
-    return f->group.close ? f->group.close(f) : deltafs_private_logical_close(f);
+    return f->on_close ? f->on_close(f) : deltafs_private_logical_close(f);
 }

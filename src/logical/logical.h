@@ -1,15 +1,15 @@
 /* The internal handle of a logical file: opening and closing (logical.c), reading the extent index (logical_refresh.c),
  * writing (logical_write.c), reading (logical_read.c), statistics and whole files (logical_stat.c).
  *
- * All processes that opened the file together make the same collective calls, through struct logical_group, which
- * libdeltafs_mpi implements over MPI. A process alone skips them. A local error never skips a collective call: it is
- * carried to the next agreement. */
+ * All processes that opened the file together make the same collective calls, through struct collective
+ * (base/collective.h). */
 #ifndef DELTAFS_LOGICAL_LOGICAL_H
 #define DELTAFS_LOGICAL_LOGICAL_H
 
 #include <fcntl.h>
 #include <string.h>
 #include <deltafs/deltafs_logical.h>
+#include "base/collective.h"
 #include "base/options.h"
 #include "base/private.h"
 #include "logical/read/extent_map.h"
@@ -17,39 +17,6 @@
 #include "logical/format/extents.h"
 #include "logical/format/frames.h"
 #include "logical/format/session.h"
-
-/* A byte array that grows. */
-struct bytes {
-    struct buffer buffer;
-    size_t used;
-};
-
-static inline int bytes_append(struct bytes *b, const void *p, size_t n, struct error *e)
-{
-    int status = buffer_reserve(&b->buffer, b->used + n, "the index of a logical file", e);
-
-    if (status != DELTAFS_OK || n == 0)
-        return status;
-    memcpy(b->buffer.bytes + b->used, p, n);
-    b->used += n;
-    return DELTAFS_OK;
-}
-
-/* Collective calls of the processes that have a file open together. */
-struct logical_group {
-    void *ctx;
-    uint32_t rank, ranks;
-    /* The first error of any rank becomes the error of all; returns its status. */
-    int (*agree)(void *ctx, struct error *e);
-    int (*max)(void *ctx, uint64_t *values, int n, struct error *e);
-    /* Broadcast rank 0's bytes, or its error if *e is one there. Another rank's own error stays in its *e until the
-     * next agreement; that rank gets no bytes. */
-    int (*tell)(void *ctx, struct bytes *bytes, struct error *e);
-    /* As agree; without an error, append the bytes of all ranks, in rank order, to `all`. */
-    int (*gather)(void *ctx, const void *mine, size_t n, struct bytes *all, struct error *e);
-    void (*destroy)(void *ctx);
-    int (*close)(struct deltafs_logical *f); /* instead of deltafs_private_logical_close, or NULL */
-};
 
 /* The logs of one writer, for reading. */
 struct writer_logs {
@@ -65,8 +32,9 @@ struct writer_logs {
 struct deltafs_logical {
     struct io io;
     struct container container;
-    struct logical_group group;
-    int mode; /* O_RDONLY, O_WRONLY, O_RDWR */
+    struct collective group;
+    int (*on_close)(struct deltafs_logical *f); /* does the close, instead of deltafs_private_logical_close; or NULL */
+    int mode;                                   /* O_RDONLY, O_WRONLY, O_RDWR */
     int is_atomic;
     uint64_t memory_limit; /* for buffers and the cache */
     uint64_t cache_limit, capture_limit;
@@ -114,15 +82,12 @@ static inline int logical_can_read(const deltafs_logical *f)
     return f->mode != O_WRONLY;
 }
 
-/* Collective: agree on the first error of any rank, in *e. */
-int logical_agree(deltafs_logical *f, struct error *e);
-
 /* Collective: gather bytes when this rank has no error. */
 int logical_gather(deltafs_logical *f, const void *mine, size_t n, struct bytes *all, struct error *e);
 
 /* Open with a group; takes ownership of it on success. An error of this rank in *e becomes that of all. */
 DELTAFS_PRIVATE int deltafs_private_logical_open_group(const char *path, int flags, const deltafs_options *options,
-                                                       const struct logical_group *group, deltafs_logical **out,
+                                                       const struct collective *group, deltafs_logical **out,
                                                        struct error *e);
 
 /* deltafs_logical_close without what a job does at a close. */

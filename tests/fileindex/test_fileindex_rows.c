@@ -298,7 +298,7 @@ struct visitor {
 static void *visit(void *arg)
 {
     struct visitor *v = arg;
-    struct logical_group group = unit_team_group(&v->member);
+    struct collective group = unit_team_group(&v->member);
     deltafs_options *o = NULL;
     deltafs_logical *f = NULL;
     struct error e = {.status = DELTAFS_OK};

@@ -101,7 +101,7 @@ static char *part_failure(struct part *p, int line, const char *what)
 
 static void part_open(struct part *p, int flags)
 {
-    struct logical_group group = unit_team_group(&p->member);
+    struct collective group = unit_team_group(&p->member);
     deltafs_options *o = unit_options("sync", p->sync, "extents", p->index, "memory", "8M", NULL);
     struct error e = {0};
 

@@ -296,7 +296,7 @@ struct part {
 
 static void part_open(struct part *p)
 {
-    struct logical_group group = unit_team_group(&p->member);
+    struct collective group = unit_team_group(&p->member);
     deltafs_options *o = unit_options("memory", "8M", NULL);
     struct error e = {0};
 

@@ -146,7 +146,7 @@ static void *run_rank(void *arg)
 {
     struct rank *r = arg;
     struct crash *c = r->crash;
-    struct logical_group group = unit_team_group(&r->member);
+    struct collective group = unit_team_group(&r->member);
     deltafs_options *o = unit_options("sync", "commit", "memory", "8M", "volumes", unit_path("volume"), NULL);
     deltafs_logical *f;
     struct error e = {0};

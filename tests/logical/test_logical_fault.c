@@ -47,7 +47,7 @@ static int note(struct part *p, int status)
 
 static int part_open(struct part *p, int flags)
 {
-    struct logical_group group = unit_team_group(&p->member);
+    struct collective group = unit_team_group(&p->member);
     deltafs_options *o = unit_options("sync", "commit", "extents", p->fault->index, "memory", "8M", NULL);
     struct error e = {0};
 

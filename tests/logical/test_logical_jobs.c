@@ -324,7 +324,7 @@ struct rank {
 static int tell_too_much(void *ctx, struct bytes *bytes, struct error *e)
 {
     struct rank *r = ctx; /* which begins with the member */
-    int status = unit_team_group(&r->member).tell(ctx, bytes, e);
+    int status = unit_team_calls.broadcast(ctx, bytes, e);
 
     if (status == DELTAFS_OK && r->member.rank == 1 && r->words++ == r->words_max) {
         bytes->used = 0;
@@ -336,13 +336,15 @@ static int tell_too_much(void *ctx, struct bytes *bytes, struct error *e)
 static void *run_rank(void *arg)
 {
     struct rank *r = arg;
-    struct logical_group group = unit_team_group(&r->member);
+    struct collective group = unit_team_group(&r->member);
+    struct collective_calls calls = unit_team_calls;
     deltafs_options *o = unit_options("volumes", r->volumes ? r->volumes : "", NULL);
     deltafs_logical *f;
     struct error e = {0};
 
     if (r->words_max > 0)
-        group.tell = tell_too_much;
+        calls.broadcast = tell_too_much;
+    group.calls = &calls;
     r->opened = deltafs_private_logical_open_group(r->path, r->flags, o, &group, &f, &e);
     deltafs_options_destroy(o);
     if (r->opened != DELTAFS_OK)

@@ -90,7 +90,7 @@ struct looker {
 static void *look_at(void *arg)
 {
     struct looker *l = arg;
-    struct logical_group group = unit_team_group(&l->member);
+    struct collective group = unit_team_group(&l->member);
     deltafs_options *o = unit_options("extents", l->index, NULL);
     struct deltafs_logical_stat stat = {.struct_size = sizeof stat};
     deltafs_logical *f;

@@ -90,13 +90,10 @@ void unit_team_wait(struct unit_member *m)
     pthread_barrier_wait(&m->team->barrier);
 }
 
-struct logical_group unit_team_group(struct unit_member *m)
+const struct collective_calls unit_team_calls = {
+    .agree = team_agree, .max = team_max, .broadcast = team_report, .gather = team_gather};
+
+struct collective unit_team_group(struct unit_member *m)
 {
-    return (struct logical_group){.ctx = m,
-                                  .rank = m->rank,
-                                  .ranks = m->team->ranks,
-                                  .agree = team_agree,
-                                  .max = team_max,
-                                  .tell = team_report,
-                                  .gather = team_gather};
+    return (struct collective){.calls = &unit_team_calls, .ctx = m, .rank = m->rank, .ranks = m->team->ranks};
 }

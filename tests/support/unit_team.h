@@ -22,7 +22,8 @@ struct unit_member {
 void unit_team_init(struct unit_team *t, uint32_t ranks);
 void unit_team_fini(struct unit_team *t);
 void unit_team_wait(struct unit_member *m);
-struct logical_group unit_team_group(struct unit_member *m);
+extern const struct collective_calls unit_team_calls;
+struct collective unit_team_group(struct unit_member *m);
 
 /* A thread cannot fail a test: it keeps the first condition that does not hold, in *p, for who joins it. */
 #define PART_CHECK(p, condition)                                                                                       \

@@ -610,15 +610,15 @@ static int logical_exchange(deltafs_logical *f, const struct bytes *table, struc
 
     if (e->status == DELTAFS_OK)
         e->status = logical_read_share(f, table, f->group.rank, ranks, found, &f->news, e);
-    int status = numbers > 0 ? f->group.gather(f->group.ctx, found->buffer.bytes, found->used, rows, e) : DELTAFS_OK;
+    int status = numbers > 0 ? collective_gather(&f->group, found->buffer.bytes, found->used, rows, e) : DELTAFS_OK;
     if (status != DELTAFS_OK)
         return status;
     if (e->status == DELTAFS_OK)
         e->status = logical_reserve_known(f, numbers > 0 ? rows_of(rows) : table_rows(table), e);
-    status = f->group.gather(f->group.ctx, f->news.buffer.bytes, f->news.used, all, e);
+    status = collective_gather(&f->group, f->news.buffer.bytes, f->news.used, all, e);
     if (status == DELTAFS_OK && f->is_forgiving) {
         e->status = f->group.rank == 0 ? logical_settle(f, snapshot, e) : DELTAFS_OK;
-        status = logical_agree(f, e);
+        status = collective_agree(&f->group, e);
     }
     if (status != DELTAFS_OK)
         return status;
@@ -659,13 +659,13 @@ static int logical_refresh_once(deltafs_logical *f, struct snapshot *snapshot, u
         if (e->status == DELTAFS_OK && !logical_can_read(f))
             e->status = logical_refresh_first(f, &listing, snapshot, e);
     }
-    int status = f->group.tell(f->group.ctx, &listing.table, e);
+    int status = collective_broadcast(&f->group, &listing.table, e);
     if (status == DELTAFS_OK)
         status = logical_refresh_table(f, &listing.table, snapshot, e);
     if (status != DELTAFS_OK && logical_can_read(f))
         logical_rewind(f, &mark);
     *retry = f->group.rank == 0 && own == RETRY_NOT ? logical_retry(f, &listing, snapshot, status) : own;
-    if (status != DELTAFS_OK && f->group.max(f->group.ctx, retry, 1, &second) != DELTAFS_OK)
+    if (status != DELTAFS_OK && collective_max(&f->group, retry, 1, &second) != DELTAFS_OK)
         *retry = RETRY_NOT;
     listing_fini(&listing);
     return status;
@@ -695,7 +695,7 @@ int logical_refresh(deltafs_logical *f, struct error *e)
     uint64_t most[3] = {f->order, f->size, e->status != DELTAFS_OK};
     struct error own = *e;
     if (status == DELTAFS_OK)
-        status = f->group.max(f->group.ctx, most, 3, e);
+        status = collective_max(&f->group, most, 3, e);
     logical_forgive(f, status);
     if (status != DELTAFS_OK)
         return status;
@@ -705,7 +705,7 @@ int logical_refresh(deltafs_logical *f, struct error *e)
     /* After an error, exchange everything once more: logs are not read twice. */
     if (!most[2] && logical_can_read(f))
         f->news.used = 0;
-    return most[2] ? logical_agree(f, e) : DELTAFS_OK;
+    return most[2] ? collective_agree(&f->group, e) : DELTAFS_OK;
 }
 
 /* Exchange what the ranks have published since the last exchange. */
@@ -718,7 +718,7 @@ static int logical_exchange_published(deltafs_logical *f, struct error *e)
         return status;
     e->status = logical_add_batches(f, &all, e);
     buffer_fini(&all.buffer);
-    status = logical_agree(f, e);
+    status = collective_agree(&f->group, e);
     if (status == DELTAFS_OK)
         f->news.used = 0;
     return status;
@@ -729,13 +729,13 @@ static int logical_share_order(deltafs_logical *f, struct error *e)
 {
     struct error own = {.status = DELTAFS_OK};
     uint64_t most[2] = {f->order, logical_seal(f, 0, &own) != DELTAFS_OK};
-    int status = f->group.max(f->group.ctx, most, 2, e);
+    int status = collective_max(&f->group, most, 2, e);
 
     if (status != DELTAFS_OK)
         return status;
     if (most[1]) {
         *e = own;
-        return logical_agree(f, e);
+        return collective_agree(&f->group, e);
     }
     f->order = most[0] + 1;
     return DELTAFS_OK;
@@ -747,12 +747,12 @@ int logical_exchange_writes(deltafs_logical *f, struct error *e)
         return logical_share_order(f, e);
     int has_news = f->list.count > 0 || f->unpublished.used > 0 || f->news.used > 0;
     uint64_t most[2] = {f->order, (uint64_t)has_news};
-    int status = f->group.max(f->group.ctx, most, 2, e);
+    int status = collective_max(&f->group, most, 2, e);
 
     if (status != DELTAFS_OK || !most[1])
         return status;
     e->status = logical_publish(f, 0, 0, e);
-    status = logical_agree(f, e);
+    status = collective_agree(&f->group, e);
     if (status == DELTAFS_OK)
         status = logical_exchange_published(f, e);
     if (status != DELTAFS_OK)

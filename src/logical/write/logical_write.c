@@ -45,12 +45,12 @@ int logical_create_session(deltafs_logical *f, struct error *e)
         made = (struct session_news){f->session.number, f->session.writers, f->session.buckets, f->session.order};
         bytes_append(&message, &made, sizeof made, e);
     }
-    int status = logical_is_alone(f) ? e->status : f->group.tell(f->group.ctx, &message, e);
+    int status = collective_broadcast(&f->group, &message, e);
     if (status == DELTAFS_OK && message.used == sizeof made)
         memcpy(&made, message.buffer.bytes, sizeof made);
     buffer_fini(&message.buffer);
     if (status == DELTAFS_OK && !logical_is_alone(f))
-        status = logical_agree(f, e);
+        status = collective_agree(&f->group, e);
     if (status != DELTAFS_OK && is_created)
         logical_discard_session(f, &ignored);
     if (status != DELTAFS_OK)
@@ -244,13 +244,13 @@ static int logical_refresh_new(deltafs_logical *f, struct error *e)
 
     if (f->is_atomic) {
         e->status = logical_refresh_alone(f, e);
-        return logical_agree(f, e);
+        return collective_agree(&f->group, e);
     }
     status = logical_refresh(f, e);
     if (logical_is_alone(f) || (status != DELTAFS_ERR_DAMAGED && status != DELTAFS_ERR_NOT_FOUND))
         return status;
     logical_check_there(f, e);
-    return logical_agree(f, e);
+    return collective_agree(&f->group, e);
 }
 
 static int logical_sync_all(deltafs_logical *f, int sync, struct error *e)
@@ -260,7 +260,7 @@ static int logical_sync_all(deltafs_logical *f, int sync, struct error *e)
         e->status = logical_publish(f, sync, 0, e);
         logical_check_there(f, e);
     }
-    int status = logical_agree(f, e);
+    int status = collective_agree(&f->group, e);
     return status == DELTAFS_OK ? logical_refresh_new(f, e) : status;
 }
 
@@ -397,7 +397,7 @@ int deltafs_logical_write(deltafs_logical *f, uint64_t offset, const void *bytes
 static int logical_raise(deltafs_logical *f, struct error *e)
 {
     uint64_t order = f->order;
-    int status = logical_is_alone(f) ? DELTAFS_OK : f->group.max(f->group.ctx, &order, 1, e);
+    int status = collective_max(&f->group, &order, 1, e);
 
     if (status == DELTAFS_OK)
         f->order = order + 1;
@@ -430,7 +430,7 @@ static int logical_change_size(deltafs_logical *f, enum extent_kind kind, uint64
     e->status = f->group.rank == 0 ? logical_note_size(f, kind, size, e) : DELTAFS_OK;
     if (e->status == DELTAFS_OK)
         e->status = logical_see_size(f, kind, size, e);
-    int status = logical_agree(f, e);
+    int status = collective_agree(&f->group, e);
     f->order++;
     if (status == DELTAFS_OK && (kind == EXTENT_TRUNCATE || size > f->size))
         f->size = size;
@@ -444,7 +444,7 @@ static int logical_lock_size(deltafs_logical *f, int *is_locked, struct error *e
     *is_locked = f->group.rank == 0 && e->status == DELTAFS_OK;
     if (*is_locked)
         e->status = logical_refresh_alone(f, e);
-    return logical_agree(f, e);
+    return collective_agree(&f->group, e);
 }
 
 static int logical_set_size(deltafs_logical *f, enum extent_kind kind, uint64_t size, struct error *e)
@@ -454,7 +454,7 @@ static int logical_set_size(deltafs_logical *f, enum extent_kind kind, uint64_t 
         e->status = size > EXTENT_MAX ? error_set(e, DELTAFS_ERR_INVALID, "%s: no file is %" PRIu64 " bytes long",
                                                   f->container.path, size)
                                       : logical_seal(f, 0, e);
-    int is_locked = 0, status = logical_agree(f, e);
+    int is_locked = 0, status = collective_agree(&f->group, e);
 
     if (status == DELTAFS_OK && f->is_atomic)
         status = logical_lock_size(f, &is_locked, e);
@@ -500,7 +500,7 @@ int deltafs_logical_set_atomic(deltafs_logical *f, int is_atomic)
     e->status = DELTAFS_OK;
     if (is_atomic)
         e->status = logical_try_lock(f, e);
-    status = logical_agree(f, e);
+    status = collective_agree(&f->group, e);
     if (status != DELTAFS_OK)
         return status;
     int is_end = f->is_atomic && !is_atomic && !logical_is_alone(f);

@@ -2,21 +2,21 @@
 #include <fcntl.h>
 #include <deltafs/deltafs_mpi.h>
 #include "fileindex/indexer.h"
-#include "mpi/job/logical_group.h"
+#include "mpi/job/logical_job.h"
 
 static int mpi_create(void *ctx, const char *path, const deltafs_options *options, deltafs_dir **out)
 {
-    return deltafs_mpi_create(((struct logical_job *)ctx)->agree.comm, path, options, out);
+    return deltafs_mpi_create(((struct logical_job *)ctx)->group.agree.comm, path, options, out);
 }
 
 static int mpi_reopen(void *ctx, const char *path, const deltafs_options *options, deltafs_dir **out)
 {
-    return deltafs_mpi_reopen(((struct logical_job *)ctx)->agree.comm, path, options, out);
+    return deltafs_mpi_reopen(((struct logical_job *)ctx)->group.agree.comm, path, options, out);
 }
 
 static int mpi_open_logical(void *ctx, const char *path, deltafs_logical **out)
 {
-    return deltafs_mpi_logical_open(((struct logical_job *)ctx)->agree.comm, path, O_RDONLY, NULL, out);
+    return deltafs_mpi_logical_open(((struct logical_job *)ctx)->group.agree.comm, path, O_RDONLY, NULL, out);
 }
 
 static const struct indexer_calls calls = {
@@ -25,9 +25,8 @@ static const struct indexer_calls calls = {
 int job_indexer_open(struct logical_job *j, const char *index, const char *path, const deltafs_options *options,
                      deltafs_indexer **out, struct error *e)
 {
-    struct logical_group group = logical_job_group(j);
+    struct collective group = mpi_group_collective(&j->group);
 
-    group.destroy = NULL;
     return deltafs_private_indexer_open_group(index, path, options, &group, &calls, out, e);
 }
 
@@ -40,11 +39,12 @@ int deltafs_mpi_indexer_open(MPI_Comm comm, const char *index, const char *path,
 
     if (status != DELTAFS_OK)
         return status;
-    if (!out || (j->agree.rank == 0 && !index && !path))
+    if (!out || (j->group.agree.rank == 0 && !index && !path))
         error_set(&own, DELTAFS_ERR_INVALID, "deltafs_mpi_indexer_open: index or path, and out, must be given");
-    status = agree_status(&j->agree, &own);
+    status = agree_status(&j->group.agree, &own);
     if (status == DELTAFS_OK) {
-        const struct logical_group group = logical_job_group(j);
+        struct collective group = mpi_group_collective(&j->group);
+        group.destroy = logical_job_destroy;
         status = deltafs_private_indexer_open_group(index, path, options, &group, &calls, out, &own);
     }
     if (status != DELTAFS_OK) {

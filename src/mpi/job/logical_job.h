@@ -1,26 +1,22 @@
-/* The collective calls of the ranks of a communicator, as the core asks for them (core/logical.h). */
-#ifndef DELTAFS_MPI_LOGICAL_GROUP_H
-#define DELTAFS_MPI_LOGICAL_GROUP_H
+/* A group of ranks that opens a logical file or an index together. */
+#ifndef DELTAFS_MPI_LOGICAL_JOB_H
+#define DELTAFS_MPI_LOGICAL_JOB_H
 
 #include <deltafs/deltafs_fileindex.h>
 #include "fileindex/source_file.h"
 #include "logical/logical.h"
-#include "mpi/agree.h"
+#include "mpi/job/group.h"
 
-/* The context of a group. */
 struct logical_job {
-    struct agree agree;
-    uint64_t *sizes; /* of each rank's bytes */
-    int *counts, *places;
-    /* On rank 0, of a logical file that was opened with this group: */
+    struct mpi_group group; /* its collective's ctx is the job */
+    /* On rank 0, for a logical file: */
     deltafs_options *options;
     char *path;
 };
 
-/* Collective: a group over a duplicate of `comm`. Fails on all ranks. */
+/* Collective: over a duplicate of `comm`. An error is that of all ranks. */
 int logical_job_create(MPI_Comm comm, struct logical_job **out, struct error *e);
 void logical_job_destroy(void *job);
-struct logical_group logical_job_group(struct logical_job *j);
 
 /* Collective: an indexer of this group, which stays its owner's; as deltafs_private_indexer_open_group (job_indexer.c).
  */

@@ -1,0 +1,197 @@
+/* Opening and closing a logical file with all ranks of a communicator. */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <deltafs/deltafs_mpi.h>
+#include "base/path.h"
+#include "mpi/job/logical_job.h"
+
+int logical_job_create(MPI_Comm comm, struct logical_job **out, struct error *e)
+{
+    struct mpi_group *group;
+    int status = mpi_group_create(comm, sizeof **out, &group, e);
+
+    if (status == DELTAFS_OK)
+        *out = (struct logical_job *)(void *)group;
+    return status;
+}
+
+void logical_job_destroy(void *job)
+{
+    struct logical_job *j = job;
+
+    mpi_group_fini(&j->group);
+    deltafs_options_destroy(j->options);
+    free(j->path);
+    free(j);
+}
+
+/* ---- Opening ---- */
+
+/* Rank 0's call: its flags, and as texts the path, as it is wherever another rank is, and the value of each option. */
+static int call_encode(const char *path, int flags, const deltafs_options *o, struct bytes *out, struct error *e)
+{
+    const struct deltafs_option_info *row;
+    int status = bytes_append(out, &flags, sizeof flags, e);
+
+    if (status == DELTAFS_OK)
+        status = bytes_append(out, path, strlen(path) + 1, e);
+    for (size_t i = 0; (row = deltafs_option_at(i)) && status == DELTAFS_OK; i++) {
+        const char *value;
+        deltafs_options_get(o, row->name, &value);
+        status = bytes_append(out, value, strlen(value) + 1, e);
+    }
+    return status;
+}
+
+static const char *call_path(const struct bytes *in)
+{
+    return in->used > 0 ? (const char *)in->buffer.bytes + sizeof(int) : NULL;
+}
+
+static int call_decode(const struct bytes *in, int *flags, deltafs_options *o, struct error *e)
+{
+    const struct deltafs_option_info *row;
+    const char *text = call_path(in) + strlen(call_path(in)) + 1;
+
+    memcpy(flags, in->buffer.bytes, sizeof *flags);
+    for (size_t i = 0; (row = deltafs_option_at(i)); i++) {
+        if (deltafs_options_set(o, row->name, text) != DELTAFS_OK) {
+            *e = *deltafs_private_thread_error();
+            return e->status;
+        }
+        text += strlen(text) + 1;
+    }
+    return DELTAFS_OK;
+}
+
+/* Rank 0: its call as the others get it. What stands beside the file of the rows in it will be looked at when it is
+ * closed; what is wrong with that is said then. */
+static int call_compose(const struct logical_job *j, int flags, const deltafs_options *given, deltafs_options *o,
+                        struct bytes *call, struct error *e)
+{
+    if (given && deltafs_private_options_copy(o, given, e) != DELTAFS_OK)
+        return e->status;
+    if ((flags & O_ACCMODE) != O_RDONLY)
+        deltafs_folder_options(j->path, o);
+    *e = (struct error){0};
+    return call_encode(j->path, flags, o, call, e);
+}
+
+/* Collective: rank 0's call to all; `o` gets its options. */
+static int call_share(struct logical_job *j, int *flags, const deltafs_options *given, deltafs_options *o,
+                      struct bytes *call, struct error *e)
+{
+    if (j->group.agree.rank == 0 && e->status == DELTAFS_OK)
+        call_compose(j, *flags, given, o, call, e);
+    int status = mpi_group_broadcast(&j->group, call, e);
+    if (status == DELTAFS_OK && e->status == DELTAFS_OK)
+        call_decode(call, flags, o, e);
+    return status;
+}
+
+/* Rank 0: what the close needs of the opening. */
+static int job_keep_call(struct logical_job *j, const char *path, const deltafs_options *o, struct error *e)
+{
+    j->path = path_absolute(path);
+    if (!j->path)
+        return error_no_memory(e, strlen(path), "a path");
+    if (deltafs_options_create(&j->options) != DELTAFS_OK) {
+        *e = *deltafs_private_thread_error();
+        return e->status;
+    }
+    int status = deltafs_private_options_copy(j->options, o, e);
+    const char *given = deltafs_private_options_text(j->options, OPTION_INDEX);
+    if (status != DELTAFS_OK || *given == '\0' || *given == '/')
+        return status;
+    char *index = path_absolute(given);
+    if (!index)
+        return error_no_memory(e, strlen(given), "a path");
+    status = deltafs_options_set(j->options, "index", index);
+    if (status != DELTAFS_OK)
+        *e = *deltafs_private_thread_error();
+    free(index);
+    return status;
+}
+
+/* Whether rows are shared out by who wrote them, the same on all ranks: all have kept keys, and none has many times as
+ * many to read back as it would have of equal shares. */
+static int is_by_writer(const struct logical_job *j, const struct captured_keys *kept, const uint64_t written[3])
+{
+    uint64_t size = written[1], missed = written[2];
+
+    return missed == 0 ||
+           (missed != deltafs_private_captured_keys_missed(NULL) &&
+            missed / 2 <= deltafs_private_captured_keys_rows(kept, size) / (uint64_t)j->group.agree.ranks);
+}
+
+/* Close the file, and index its rows if its options name a key. The job outlives the file for that. */
+static int job_close_logical(deltafs_logical *f)
+{
+    struct error *e = deltafs_private_thread_error(), own = {0};
+    struct logical_job *j = f->group.ctx;
+    uint64_t written[3] = {f->has_logs && f->mode != O_RDONLY, f->size,
+                           deltafs_private_captured_keys_missed(f->captured)};
+    int is_read_only = f->mode == O_RDONLY;
+    struct captured_keys *kept = f->captured;
+    struct key_writer own_writes = {.session = f->session.number, .writer = f->group.rank, .keys = kept};
+    memcpy(own_writes.uuid, f->container.uuid, sizeof own_writes.uuid);
+    int asked = is_read_only ? DELTAFS_OK : agree_reduce(&j->group.agree, written, 3, MPI_MAX, &own);
+    f->group.destroy = NULL;
+    f->captured = NULL;
+    int status = deltafs_private_logical_close(f);
+    if (status != DELTAFS_OK)
+        own = *e;
+    else if (asked != DELTAFS_OK)
+        status = asked;
+    else if (written[0])
+        status = keys_after_close(j, written[1], is_by_writer(j, kept, written) ? &own_writes : NULL, &own);
+    deltafs_private_captured_keys_destroy(kept);
+    logical_job_destroy(j);
+    if (status != DELTAFS_OK)
+        *e = own;
+    return status;
+}
+
+/* What of this rank's goes wrong here, the opening takes to all. */
+static int job_open_logical(struct logical_job *j, const char *path, int flags, const deltafs_options *given,
+                            deltafs_logical **out, struct error *e)
+{
+    struct collective group = mpi_group_collective(&j->group);
+    deltafs_options *o = NULL;
+    struct bytes call = {{0}, 0};
+
+    group.destroy = logical_job_destroy;
+    e->status = DELTAFS_OK;
+    if (!out || (j->group.agree.rank == 0 && (!path || !*path || (flags & O_ACCMODE) == O_ACCMODE)))
+        error_set(e, DELTAFS_ERR_INVALID, "deltafs_mpi_logical_open: path, flags and out must be given");
+    else if (deltafs_options_create(&o) != DELTAFS_OK)
+        *e = *deltafs_private_thread_error();
+    if (e->status == DELTAFS_OK && j->group.agree.rank == 0)
+        job_keep_call(j, path, given ? given : o, e);
+    int status = call_share(j, &flags, given, o, &call, e);
+    if (status == DELTAFS_OK)
+        status = deltafs_private_logical_open_group(j->group.agree.rank == 0 ? path : call_path(&call), flags, o,
+                                                    &group, out, e);
+    if (status == DELTAFS_OK)
+        (*out)->on_close = job_close_logical;
+    if (status == DELTAFS_OK && (flags & O_ACCMODE) != O_RDONLY)
+        deltafs_private_logical_capture_keys(*out, o);
+    deltafs_options_destroy(o);
+    buffer_fini(&call.buffer);
+    return status;
+}
+
+int deltafs_mpi_logical_open(MPI_Comm comm, const char *path, int flags, const deltafs_options *options,
+                             deltafs_logical **out)
+{
+    struct error *e = deltafs_private_thread_error();
+    struct logical_job *j;
+
+    if (logical_job_create(comm, &j, e) != DELTAFS_OK)
+        return e->status;
+    int status = job_open_logical(j, path, flags, options, out, e);
+    if (status != DELTAFS_OK)
+        logical_job_destroy(j);
+    return status;
+}
