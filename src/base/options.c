@@ -33,11 +33,6 @@ static const struct option_row rows[OPTION_COUNT] = {
                   "whether an epoch's end waits for its commit, or leaves that to the next collective call"},
          .kind = KIND_WORD,
          .words = {[COMMIT_WAIT] = "wait", [COMMIT_ASYNC] = "async"}},
-    [OPTION_DIRECT] =
-        {.info = {"direct", "auto, no or yes", "auto",
-                  "write around the page cache where that can be done; auto: if commits are synced and writes long"},
-         .kind = KIND_WORD,
-         .words = {[DIRECT_AUTO] = "auto", [DIRECT_NO] = "no", [DIRECT_YES] = "yes"}},
     [OPTION_EPOCH] = {.info = {"epoch", "a number, or auto", "auto",
                                "the timestep of the rows of a file whose keys are indexed; auto: the last number in "
                                "its name"},

@@ -10,7 +10,6 @@ enum option_id {
     OPTION_BLOCK,
     OPTION_CODEC,
     OPTION_COMMIT,
-    OPTION_DIRECT,
     OPTION_EPOCH,
     OPTION_EXTENTS,
     OPTION_HDF5,
@@ -39,7 +38,6 @@ enum option_id {
 
 enum option_codec { CODEC_NONE, CODEC_SNAPPY };
 enum option_commit { COMMIT_WAIT, COMMIT_ASYNC };
-enum option_direct { DIRECT_AUTO, DIRECT_NO, DIRECT_YES };
 enum option_extents { EXTENTS_PARALLEL, EXTENTS_BROADCAST, EXTENTS_FLATTEN };
 enum option_keys { KEYS_U64, KEYS_BYTES };
 enum option_layout { LAYOUT_PARTITIONED, LAYOUT_LOCAL };

@@ -95,16 +95,12 @@ static int disk_of(const char *path, char out[static 256])
 /* Why the real device cannot be throttled, or NULL. */
 static const char *cgroup_obstacle(const struct bench *b, char disk[static 256])
 {
-    int is_direct = 0;
-
-    for (size_t i = 0; i < b->option_count; i++)
-        is_direct |= strncmp(b->options[i], "direct=", 7) == 0;
     if (geteuid() != 0)
         return "it needs root";
     if (access(CGROUPS "/cgroup.procs", W_OK) != 0)
         return "there is no control group blkio of version 1 in " CGROUPS;
-    if (!b->has_direct || !is_direct)
-        return "it needs O_DIRECT on both sides: a file system that takes it, and --option direct=VALUE";
+    if (!b->has_direct || !b->is_synced)
+        return "it needs O_DIRECT on both sides: a file system that supports it, and no --option sync=none";
     return disk_of(b->scratch, disk) ? NULL : "the disk of the scratch folder is not known";
 }
 

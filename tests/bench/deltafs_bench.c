@@ -49,7 +49,7 @@ static const char usage_text[] =
     "  --vpic DIR           measure with the VPIC dumps eparticle.STEP.RANK of DIR, too\n"
     "  --option NAME=VALUE  set an option of DeltaFS; can be repeated\n"
     "  --throttle MB        speed of the throttled device, in MB a second (default: 100)\n"
-    "  --cgroup             throttle the real device too, by a control group (needs root, and --option direct=VALUE)\n"
+    "  --cgroup             throttle the real device too, by a control group (needs root)\n"
     "  --only NAME,...      only these parts: ";
 
 static void usage(void)

@@ -84,7 +84,6 @@ static void maker_configure(struct maker *m, const char *folder, const char *nam
                                    .schema = schema,
                                    .codec = codec,
                                    .sync = SYNC_NONE,
-                                   .direct = DIRECT_NO,
                                    .block = block,
                                    .memory = 64u << 20}};
     snprintf(m->path, sizeof m->path, "%s/%s", folder, name);

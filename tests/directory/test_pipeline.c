@@ -84,7 +84,7 @@ static void test_order(void **state)
 /* ---- The same appends, in all ways ---- */
 
 struct way {
-    const char *threads, *commit, *direct, *sync, *memory;
+    const char *threads, *commit, *sync, *memory;
 };
 
 static void write_all(struct model *m, const char *path, const struct way *w, const char *partitions,
@@ -94,8 +94,8 @@ static void write_all(struct model *m, const char *path, const struct way *w, co
     uint32_t size = strcmp(value_size, "any") == 0 ? 0 : (uint32_t)atoi(value_size);
     struct deltafs_memory_stat stat = {.struct_size = sizeof stat};
     deltafs_dir *d =
-        unit_create(path, unit_options("threads", w->threads, "commit", w->commit, "direct", w->direct, "sync", w->sync,
-                                       "memory", w->memory, "partitions", partitions, "value_size", value_size, NULL));
+        unit_create(path, unit_options("threads", w->threads, "commit", w->commit, "sync", w->sync, "memory", w->memory,
+                                       "partitions", partitions, "value_size", value_size, NULL));
 
     for (uint64_t epoch = 0; epoch < 4; epoch++) {
         for (uint32_t i = 0; i < (epoch == 2 ? 10 : n); i++) {
@@ -125,10 +125,9 @@ static void check_all(struct model *m, const char *path)
 static void test_ways(void **state)
 {
     static const struct way ways[] = {
-        {"0", "wait", "auto", "none", "8M"},    {"1", "wait", "no", "none", "8M"},
-        {"2", "wait", "yes", "none", "8M"},     {"0", "async", "yes", "none", "8M"},
-        {"1", "async", "yes", "none", "8M"},    {"2", "async", "auto", "none", "8M"},
-        {"2", "async", "auto", "commit", "8M"}, {"2", "wait", "auto", "commit", "32M"},
+        {"0", "wait", "none", "8M"},    {"1", "wait", "none", "8M"},    {"2", "wait", "commit", "8M"},
+        {"0", "async", "commit", "8M"}, {"1", "async", "commit", "8M"}, {"2", "async", "none", "8M"},
+        {"2", "async", "commit", "8M"}, {"2", "wait", "commit", "32M"},
     };
     static const struct {
         const char *partitions, *value_size;
@@ -153,9 +152,8 @@ static void test_ways(void **state)
 static void test_same_bytes(void **state)
 {
     static const struct way ways[] = {
-        {"0", "wait", "no", "none", "64M"},   {"1", "wait", "no", "none", "64M"},
-        {"2", "wait", "no", "none", "64M"},   {"2", "async", "yes", "none", "64M"},
-        {"0", "async", "yes", "none", "64M"}, {"1", "wait", "yes", "commit", "64M"},
+        {"0", "wait", "none", "64M"},    {"1", "wait", "none", "64M"},    {"2", "wait", "none", "64M"},
+        {"2", "async", "commit", "64M"}, {"0", "async", "commit", "64M"}, {"1", "wait", "commit", "64M"},
     };
     size_t first_data = 0, first_index = 0;
 
@@ -189,9 +187,8 @@ static void test_direct_faked(void **state)
     static const struct {
         int errnum, is_short;
     } fakes[] = {{0, 0}, {EINVAL, 0}, {0, 1}};
-    static const struct way ways[] = {{"0", "wait", "yes", "none", "16M"},
-                                      {"2", "wait", "yes", "commit", "16M"},
-                                      {"2", "async", "auto", "commit", "16M"}};
+    static const struct way ways[] = {
+        {"0", "wait", "commit", "16M"}, {"2", "wait", "commit", "16M"}, {"2", "async", "commit", "16M"}};
 
     (void)state;
     rng_init(244);
@@ -224,7 +221,7 @@ static void test_direct_refused_twice(void **state)
         unit_io_fake_direct(EINVAL, 0);
         unit_io_slow(OP_DIRECT, 300);
         deltafs_dir *d = unit_create(
-            path, unit_options("direct", "yes", "memory", "16M", "value_size", "1000", "codec", "none", NULL));
+            path, unit_options("sync", "commit", "memory", "16M", "value_size", "1000", "codec", "none", NULL));
         /* A full buffer for the flusher, and half a one that the end writes. */
         for (uint64_t key = 0; key < 1300 + 20 * (uint64_t)round; key++) {
             rng_fill(&r, value, sizeof value);
@@ -232,6 +229,7 @@ static void test_direct_refused_twice(void **state)
         }
         CHECK_CALL(d, deltafs_epoch_end(d, 1), DELTAFS_OK);
         CHECK_IS(deltafs_close(d), DELTAFS_OK);
+        CHECK(unit_io_count(OP_DIRECT) > 0);
         CHECK_IS(unit_io_failures(), 0); /* a double close counts as many */
         unit_io_end();
         unit_remove(path);
@@ -250,7 +248,7 @@ static void test_slow_flusher(void **state)
     unit_io_fake_direct(0, 0);
     unit_io_slow(OP_DIRECT, 50000);
     deltafs_dir *d =
-        unit_create(path, unit_options("direct", "yes", "memory", "32M", "value_size", "1000", "codec", "none", NULL));
+        unit_create(path, unit_options("sync", "commit", "memory", "32M", "value_size", "1000", "codec", "none", NULL));
     for (uint64_t epoch = 0; epoch < 3; epoch++) {
         for (uint64_t key = 0; key < 1070; key++) /* a full buffer, and what is too short for direct writes */
             CHECK_CALL(d, model_append(&m, d, key, 1000), DELTAFS_OK);
@@ -298,7 +296,6 @@ static void test_failure_of_the_cancelled(void **state)
 /* On a real file system, if there is one: what was written is what a reader finds. */
 static void test_direct_real(void **state)
 {
-    static const char *const direct[] = {"no", "yes", "auto"};
     char folder[] = "deltafs-direct.XXXXXX", path[64];
 
     (void)state;
@@ -308,7 +305,7 @@ static void test_direct_real(void **state)
     snprintf(path, sizeof path, "%s/d", folder);
     for (int i = 0; i < 3; i++) {
         struct model m = {0};
-        struct way w = {i == 1 ? "2" : "1", "wait", direct[i], i == 2 ? "commit" : "none", "32M"};
+        struct way w = {i == 1 ? "2" : "1", "wait", i > 0 ? "commit" : "none", "32M"};
         write_all(&m, path, &w, "2", "100", 30000, unit_seed);
         check_all(&m, path);
         unit_remove(path);

@@ -20,7 +20,6 @@ static void choose_shape(struct torture_shape *s, enum torture_size size, struct
         .threads = PICK(r, "0", "0", "1", "2"),
         .commit = PICK(r, "wait", "async"),
         .sync = "commit",
-        .direct = PICK(r, "auto", "no", "yes"),
         .memory = "8M",
         .key_kind = torture_below(r, 3),
         .place = PICK(r, "partitioned", "partitioned", "local"),
@@ -187,7 +186,7 @@ static deltafs_options *options(const struct torture_shape *s)
     const char *set[][2] = {
         {"memory", s->memory}, {"partitions", s->partitions}, {"keys", s->keys},     {"value_size", s->value_size},
         {"codec", s->codec},   {"threads", s->threads},       {"commit", s->commit}, {"sync", s->sync},
-        {"direct", s->direct}, {"layout", s->place}};
+        {"layout", s->place}};
     deltafs_options *o = NULL;
     int status = deltafs_options_create(&o);
 

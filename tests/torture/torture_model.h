@@ -10,7 +10,7 @@
 
 /* How the directory is made; texts are options' values. */
 struct torture_shape {
-    const char *partitions, *keys, *value_size, *codec, *threads, *commit, *sync, *direct, *memory, *place;
+    const char *partitions, *keys, *value_size, *codec, *threads, *commit, *sync, *memory, *place;
     uint32_t size_max; /* of values; all have it unless value_size is any */
     uint64_t key_kind; /* dense, few, or any numbers */
 };

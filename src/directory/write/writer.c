@@ -285,8 +285,7 @@ static int writer_may_use_direct(const struct writer *w, const struct writer_con
 {
     struct rlimit files;
 
-    if (c->direct == DIRECT_NO ||
-        (c->direct == DIRECT_AUTO && (c->sync == SYNC_NONE || w->shared.data_buffer < DIRECT_BUFFER_MIN)))
+    if (c->sync == SYNC_NONE || w->shared.data_buffer < DIRECT_BUFFER_MIN)
         return 0;
     return getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur / 4 > w->count;
 }

@@ -33,7 +33,6 @@ int deltafs_private_writer_configure(struct writer_config *c, const char *path, 
         .block = deltafs_private_options_number(o, OPTION_BLOCK),
         .memory = deltafs_private_options_number(o, OPTION_MEMORY),
         .is_async = deltafs_private_options_number(o, OPTION_COMMIT) == COMMIT_ASYNC,
-        .direct = (enum option_direct)deltafs_private_options_number(o, OPTION_DIRECT),
         .lease = deltafs_private_options_number(o, OPTION_LEASE),
     };
     uint64_t threads = deltafs_private_options_number(o, OPTION_THREADS);
