@@ -66,7 +66,7 @@ static int table_type(const struct table *t, struct h5_bytes *type)
 static void table_row(const struct table *t, const struct deltafs_record *r, uint64_t offset, struct h5_bytes *image)
 {
     if (!t->is_by_key) {
-        h5_put_number(image, r->epoch, 8);
+        h5_put_number(image, r->label, 8);
     } else if (!r->key_bytes) {
         h5_put_number(image, r->key, 8);
     } else {

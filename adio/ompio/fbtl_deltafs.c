@@ -62,6 +62,7 @@ static ssize_t move(ompio_file_t *fh, int is_write)
 {
     struct ompio_deltafs *file = fh->f_fs_ptr;
     struct deltafs_extent *extent = malloc((size_t)fh->f_num_of_io_entries * sizeof *extent);
+    const char *message = "no memory for the pieces of a transfer"; /* until the library has been called */
     size_t total = 0, limit = SIZE_MAX, all;
     int status = extent != NULL ? DELTAFS_OK : DELTAFS_ERR_MEMORY, is_any_scattered;
 
@@ -76,8 +77,10 @@ static ssize_t move(ompio_file_t *fh, int is_write)
         end = run_of(fh, i, limit, &size, &scattered);
         if (scattered && (gathered = malloc(size)) == NULL)
             status = DELTAFS_ERR_MEMORY;
-        if (status == DELTAFS_OK)
+        if (status == DELTAFS_OK) {
             status = move_run(fh, i, end, size, extent, gathered, is_write, &moved);
+            message = status == DELTAFS_OK ? message : deltafs_errmsg(NULL);
+        }
         free(gathered);
         total += moved;
         if (moved < size)
@@ -86,8 +89,10 @@ static ssize_t move(ompio_file_t *fh, int is_write)
     free(extent);
     if (status == DELTAFS_OK)
         return (ssize_t)total;
-    if (file->status == DELTAFS_OK)
+    if (file->status == DELTAFS_OK) {
         file->status = status;
+        snprintf(file->message, sizeof file->message, "%s", message);
+    }
     return -1;
 }
 

@@ -162,10 +162,8 @@ static int fs_file_delete(char *name, opal_info_t *info)
     return status == DELTAFS_OK ? OMPI_SUCCESS : ompio_error(status, deltafs_errmsg(NULL));
 }
 
-static int ended(ompio_file_t *fh, int status)
+static int ended(int status)
 {
-    struct ompio_deltafs *file = fh->f_fs_ptr;
-
     return status == DELTAFS_OK ? OMPI_SUCCESS : ompio_error(status, deltafs_errmsg(NULL));
 }
 
@@ -173,7 +171,7 @@ static int fs_file_set_size(ompio_file_t *fh, OMPI_MPI_OFFSET_TYPE size)
 {
     struct ompio_deltafs *file = fh->f_fs_ptr;
 
-    return ended(fh, deltafs_logical_truncate(file->logical, (uint64_t)size));
+    return ended(deltafs_logical_truncate(file->logical, (uint64_t)size));
 }
 
 static int fs_file_get_size(ompio_file_t *fh, OMPI_MPI_OFFSET_TYPE *size)
@@ -183,14 +181,14 @@ static int fs_file_get_size(ompio_file_t *fh, OMPI_MPI_OFFSET_TYPE *size)
     int status = deltafs_logical_size(file->logical, &bytes);
 
     *size = (OMPI_MPI_OFFSET_TYPE)bytes;
-    return ended(fh, status);
+    return ended(status);
 }
 
 static int fs_file_sync(ompio_file_t *fh)
 {
     struct ompio_deltafs *file = fh->f_fs_ptr;
 
-    return ended(fh, deltafs_logical_sync(file->logical));
+    return ended(deltafs_logical_sync(file->logical));
 }
 
 /* Until the file is opened it has a short name: Open MPI asks all sharedfp components whether they would serve it, and

@@ -35,7 +35,7 @@ static int told(ompi_file_t *fh, int code)
 
     OPAL_THREAD_LOCK(&fh->f_lock);
     if (file->status != DELTAFS_OK)
-        code = ompio_error(file->status, deltafs_errmsg(NULL));
+        code = ompio_error(file->status, file->message);
     file->status = DELTAFS_OK;
     OPAL_THREAD_UNLOCK(&fh->f_lock);
     return code;
@@ -60,7 +60,7 @@ static int is_same(ompi_file_t *fh, MPI_Offset number)
 }
 
 /* The end of a collective call on the logical file. */
-static int ended(ompi_file_t *fh, int status)
+static int ended(int status)
 {
     return status == DELTAFS_OK ? OMPI_SUCCESS : ompio_error(status, deltafs_errmsg(NULL));
 }
@@ -78,7 +78,7 @@ static int differs(const char *call)
 static int share(ompi_file_t *fh)
 {
     OPAL_THREAD_LOCK(&fh->f_lock);
-    int code = ended(fh, deltafs_logical_exchange(file_of(fh)->logical));
+    int code = ended(deltafs_logical_exchange(file_of(fh)->logical));
     OPAL_THREAD_UNLOCK(&fh->f_lock);
     return code;
 }
@@ -161,7 +161,7 @@ static int calls_set_size(ompi_file_t *fh, MPI_Offset size)
 
     OPAL_THREAD_LOCK(&fh->f_lock);
     if (is_same(fh, size))
-        code = ended(fh, deltafs_logical_truncate(file_of(fh)->logical, (uint64_t)size));
+        code = ended(deltafs_logical_truncate(file_of(fh)->logical, (uint64_t)size));
     else
         code = differs("MPI_File_set_size");
     OPAL_THREAD_UNLOCK(&fh->f_lock);
@@ -174,7 +174,7 @@ static int calls_preallocate(ompi_file_t *fh, MPI_Offset size)
 
     OPAL_THREAD_LOCK(&fh->f_lock);
     if (is_same(fh, size))
-        code = ended(fh, deltafs_logical_extend(file_of(fh)->logical, (uint64_t)size));
+        code = ended(deltafs_logical_extend(file_of(fh)->logical, (uint64_t)size));
     else
         code = differs("MPI_File_preallocate");
     OPAL_THREAD_UNLOCK(&fh->f_lock);
@@ -187,7 +187,7 @@ static int calls_set_atomicity(ompi_file_t *fh, int flag)
 
     OPAL_THREAD_LOCK(&fh->f_lock);
     if (is_same(fh, flag != 0))
-        code = ended(fh, deltafs_logical_set_atomic(file_of(fh)->logical, flag != 0));
+        code = ended(deltafs_logical_set_atomic(file_of(fh)->logical, flag != 0));
     else
         code = differs("MPI_File_set_atomicity");
     if (code == OMPI_SUCCESS)
@@ -201,7 +201,7 @@ static int calls_sync(ompi_file_t *fh)
     int code;
 
     OPAL_THREAD_LOCK(&fh->f_lock);
-    code = ended(fh, deltafs_logical_sync(file_of(fh)->logical));
+    code = ended(deltafs_logical_sync(file_of(fh)->logical));
     OPAL_THREAD_UNLOCK(&fh->f_lock);
     return code;
 }

@@ -28,7 +28,8 @@
 /* One open of a logical file. */
 struct ompio_deltafs {
     deltafs_logical *logical;
-    int status;                              /* of the first operation of fbtl that failed, until it is told */
+    int status;                              /* of the first operation of fbtl that failed, until it is reported */
+    char message[1024];                      /* of that operation */
     int is_atomic;                           /* each call of fbtl is one operation then */
     int is_deleted_on_close;                 /* OMPIO does not know that, see fs */
     struct mca_io_base_module_2_0_0_t ompio; /* the file's functions without ours */

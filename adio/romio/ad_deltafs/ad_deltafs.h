@@ -71,8 +71,8 @@ const struct ad_deltafs_library *ad_deltafs_loaded(void);
  * the operation, as ROMIO's messages have it. */
 int ad_deltafs_error(const char *where, int status, const char *message);
 
-/* The same for the last call with the file's handle, which is this thread's still. */
-int ad_deltafs_file_error(const char *where, ADIO_File fd, int status);
+/* The same for the last call of the library on this thread. */
+int ad_deltafs_last_error(const char *where, int status);
 
 /* An open file, at fd->fs_ptr. */
 struct ad_deltafs_file {

@@ -131,7 +131,7 @@ int ad_deltafs_access_write(struct ad_deltafs_access *a, const char *where)
         const char *bytes = part.copy ? part.copy : a->buffer + done;
         int status = part.extents == 1 ? library->logical_write(handle, part.extent->offset, bytes, (size_t)part.bytes)
                                        : library->logical_write_list(handle, part.extents, part.extent, bytes);
-        error_code = ad_deltafs_file_error(where, a->fd, status);
+        error_code = ad_deltafs_last_error(where, status);
     }
     part_fini(&part);
     return error_code;
@@ -160,7 +160,7 @@ int ad_deltafs_access_read(struct ad_deltafs_access *a, const char *where, ADIO_
         int status = part.extents == 1
                          ? library->logical_read(handle, part.extent->offset, bytes, (size_t)part.bytes, &got)
                          : library->logical_read_list(handle, part.extents, part.extent, bytes, &got);
-        error_code = ad_deltafs_file_error(where, a->fd, status);
+        error_code = ad_deltafs_last_error(where, status);
         if (error_code != MPI_SUCCESS)
             break;
         cut += part.bytes;

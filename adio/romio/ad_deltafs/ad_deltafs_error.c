@@ -70,11 +70,7 @@ int ad_deltafs_error(const char *where, int status, const char *message)
                                 "**io", "**io %s", message);
 }
 
-int ad_deltafs_file_error(const char *where, ADIO_File fd, int status)
+int ad_deltafs_last_error(const char *where, int status)
 {
-    const struct ad_deltafs_file *file = fd->fs_ptr;
-
-    if (status == DELTAFS_OK)
-        return MPI_SUCCESS;
     return ad_deltafs_error(where, status, ad_deltafs_loaded()->errmsg(NULL));
 }

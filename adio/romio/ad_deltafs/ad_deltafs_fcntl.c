@@ -26,6 +26,6 @@ void ad_deltafs_fcntl(ADIO_File fd, int flag, ADIO_Fcntl_t *fcntl_struct, int *e
                                            "**flag %d", flag);
         return;
     }
-    *error_code = ad_deltafs_file_error(where, fd, status);
+    *error_code = ad_deltafs_last_error(where, status);
     ad_deltafs_leave(fd);
 }

@@ -7,6 +7,6 @@ void ad_deltafs_flush(ADIO_File fd, int *error_code)
 
     if (status == DELTAFS_OK)
         fd->dirty_write = 0;
-    *error_code = ad_deltafs_file_error("ADIOI_DELTAFS_FLUSH", fd, status);
+    *error_code = ad_deltafs_last_error("ADIOI_DELTAFS_FLUSH", status);
     ad_deltafs_leave(fd);
 }

@@ -88,7 +88,7 @@ static int open_file(ADIO_File fd, int access_mode, struct ad_deltafs_file *file
         status = library->logical_size(file->handle, &size);
         fd->fp_ind = (ADIO_Offset)size;
     }
-    return ad_deltafs_file_error(where, fd, status);
+    return ad_deltafs_last_error(where, status);
 }
 
 /* Collective over fd->comm. */

@@ -26,7 +26,7 @@ void ad_deltafs_read_contig(ADIO_File fd, void *buf, ADIO_DELTAFS_COUNT count, M
     deltafs_logical *handle = ad_deltafs_enter(fd);
     ADIO_Offset at = file_ptr_type == ADIO_INDIVIDUAL ? fd->fp_ind : offset;
     int done = ad_deltafs_loaded()->logical_read(handle, (uint64_t)at, buf, (size_t)bytes, &got);
-    *error_code = ad_deltafs_file_error(where, fd, done);
+    *error_code = ad_deltafs_last_error(where, done);
     if (done != DELTAFS_OK)
         got = 0;
     else
@@ -60,7 +60,7 @@ void ad_deltafs_read_coll(ADIO_File fd, void *buf, ADIO_DELTAFS_COUNT count, MPI
 {
     int shared = ad_deltafs_loaded()->logical_exchange(ad_deltafs_enter_all(fd));
 
-    *error_code = ad_deltafs_file_error("ADIOI_DELTAFS_READCOLL", fd, shared);
+    *error_code = ad_deltafs_last_error("ADIOI_DELTAFS_READCOLL", shared);
     ad_deltafs_leave(fd);
     if (*error_code != MPI_SUCCESS) {
         MPIR_Status_set_bytes(status, datatype, 0);

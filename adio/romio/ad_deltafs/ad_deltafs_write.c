@@ -13,7 +13,7 @@ void ad_deltafs_write_contig(ADIO_File fd, const void *buf, ADIO_DELTAFS_COUNT c
     ADIO_Offset at = file_ptr_type == ADIO_INDIVIDUAL ? fd->fp_ind : offset;
     int done = ad_deltafs_loaded()->logical_write(handle, (uint64_t)at, buf, (size_t)bytes);
     fd->dirty_write = 1;
-    *error_code = ad_deltafs_file_error(where, fd, done);
+    *error_code = ad_deltafs_last_error(where, done);
     if (done != DELTAFS_OK)
         bytes = 0;
     if (file_ptr_type == ADIO_INDIVIDUAL)
@@ -44,6 +44,6 @@ void ad_deltafs_write_coll(ADIO_File fd, const void *buf, ADIO_DELTAFS_COUNT cou
     ad_deltafs_write_strided(fd, buf, count, datatype, file_ptr_type, offset, status, error_code);
     int shared = ad_deltafs_loaded()->logical_exchange(ad_deltafs_enter_all(fd));
     if (*error_code == MPI_SUCCESS)
-        *error_code = ad_deltafs_file_error("ADIOI_DELTAFS_WRITECOLL", fd, shared);
+        *error_code = ad_deltafs_last_error("ADIOI_DELTAFS_WRITECOLL", shared);
     ad_deltafs_leave(fd);
 }
