@@ -14,8 +14,7 @@ struct indexer_calls {
 
 /* As deltafs_indexer_open; `ctx` of the group is that of the calls, too. Takes the group over on success. */
 DELTAFS_PRIVATE int deltafs_private_indexer_open_group(const char *index, const char *path,
-                                                       const deltafs_options *options,
-                                                       const struct collective *group,
+                                                       const deltafs_options *options, const struct collective *group,
                                                        const struct indexer_calls *calls, deltafs_indexer **out,
                                                        struct error *e);
 
