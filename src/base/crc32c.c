@@ -1,103 +1,20 @@
-/* The processor's instruction takes three cycles for eight bytes and can begin one each cycle: so three parts are done
- * at a time, and their checksums joined by what LANE zero bytes do to one, which is linear and stands in a table of its
- * own (Gopal et al., 2011).
- *
- * Processors that multiply 512 bits without carries do that twice as fast: 256 bytes are kept as a polynomial,
- * and moved on over the next 256 by multiplying each 64 bits of it with the remainder of a power of x ("folding", Gopal
- * et al., 2009); of the last 16 bytes that are left of it the instruction above makes the checksum. The two are done by
- * different parts of the processor, so of each 4096 bytes either does its share at the same time; that of the
- * instruction is moved on over the other's by one multiplication for each of its three parts.
- *
- * The other table is the slicing-by-8 one (Kounavis and Berry, 2005): eight bytes a step, one look-up a byte. It is
- * computed once, on first use, from the reflected polynomial 0x82f63b78. */
+/* Slicing by 8 (Kounavis and Berry, 2005): eight bytes a step, one look-up a byte. The table is computed once, on first
+ * use, from the reflected polynomial. */
 #include <pthread.h>
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
 #include "base/coding.h"
 #include "base/crc32c.h"
-
-#define CRC32C_POLYNOMIAL 0x82f63b78u
+#include "base/simd_crc32c.h"
 
 static uint32_t table[8][256];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static int has_instruction;
-
-#if defined(__x86_64__)
-#define LANE 256 /* bytes of each of the three parts */
-
-#define WIDE     256 /* bytes of the polynomial: four times 64 */
-#define WIDE_MIN 512 /* less is not worth it */
-
-#define BOTH       4096 /* bytes that are shared out */
-#define BOTH_LANE  512  /* of them for each part of the instruction's share */
-#define BOTH_WIDE  (BOTH - 3 * BOTH_LANE)
-#define BOTH_STEPS 7 /* of the instruction, in each part, while the polynomial moves on once */
-
-static int has_wide;
-static uint64_t over_wide[2], over_64[2], over_16[2]; /* factors that move 16 bytes on over so many */
-static uint64_t over_rest[3];                         /* and a part's checksum over what stands behind it */
-
-static uint32_t behind_lane[4][256]; /* what a checksum's byte k of value v becomes behind LANE zero bytes */
-
-static void crc32c_prepare_lanes(void)
-{
-    uint32_t bit[32];
-
-    for (int i = 0; i < 32; i++) {
-        bit[i] = UINT32_C(1) << i;
-        for (int n = 0; n < LANE; n++)
-            bit[i] = (bit[i] >> 8) ^ table[0][bit[i] & 0xff];
-    }
-    for (int k = 0; k < 4; k++)
-        for (uint32_t v = 1; v < 256; v++)
-            behind_lane[k][v] = behind_lane[k][v & (v - 1)] ^ bit[8 * k + __builtin_ctz(v)];
-}
-
-/* The remainder of x to the power `n`, its bits in reverse, as a factor. */
-static uint64_t crc32c_power(int n)
-{
-    uint32_t c = UINT32_C(1) << 31;
-
-    for (; n > 0; n--)
-        c = (c >> 1) ^ (CRC32C_POLYNOMIAL & (0u - (c & 1)));
-    return (uint64_t)c << 1;
-}
-
-static void crc32c_prepare_factor(uint64_t factor[2], int bytes)
-{
-    factor[0] = crc32c_power(8 * bytes + 32);
-    factor[1] = crc32c_power(8 * bytes - 32);
-}
-
-static uint64_t crc32c_behind_lane(uint64_t c)
-{
-    return behind_lane[0][c & 0xff] ^ behind_lane[1][c >> 8 & 0xff] ^ behind_lane[2][c >> 16 & 0xff] ^
-           behind_lane[3][c >> 24 & 0xff];
-}
-#endif
 
 static void crc32c_prepare(void)
 {
-    for (uint32_t i = 0; i < 256; i++) {
-        uint32_t c = i;
-        for (int bit = 0; bit < 8; bit++)
-            c = (c >> 1) ^ (CRC32C_POLYNOMIAL & (0u - (c & 1)));
-        table[0][i] = c;
-    }
+    for (uint32_t i = 0; i < 256; i++)
+        table[0][i] = crc32c_zeros(i, 1);
     for (uint32_t i = 0; i < 256; i++)
         for (int k = 1; k < 8; k++)
             table[k][i] = (table[k - 1][i] >> 8) ^ table[0][table[k - 1][i] & 0xff];
-#if defined(__x86_64__)
-    has_instruction = __builtin_cpu_supports("sse4.2");
-    crc32c_prepare_lanes();
-    has_wide = has_instruction && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("vpclmulqdq");
-    crc32c_prepare_factor(over_wide, WIDE);
-    crc32c_prepare_factor(over_64, 64);
-    crc32c_prepare_factor(over_16, 16);
-    for (int i = 0; i < 3; i++)
-        over_rest[i] = crc32c_power(8 * (BOTH_WIDE + (2 - i) * BOTH_LANE) - 32);
-#endif
 }
 
 uint32_t crc32c_portable(uint32_t crc, const void *bytes, size_t n)
@@ -116,137 +33,7 @@ uint32_t crc32c_portable(uint32_t crc, const void *bytes, size_t n)
     return ~c;
 }
 
-#if defined(__x86_64__)
-__attribute__((target("sse4.2"))) static uint32_t crc32c_instruction(uint32_t crc, const void *bytes, size_t n)
-{
-    const uint8_t *p = bytes;
-    uint64_t c = ~crc;
-
-    for (; n >= 3 * LANE; n -= 3 * LANE, p += 3 * LANE) {
-        uint64_t second = 0, third = 0;
-        for (size_t i = 0; i < LANE; i += 8) {
-            c = __builtin_ia32_crc32di(c, get_u64(p + i));
-            second = __builtin_ia32_crc32di(second, get_u64(p + LANE + i));
-            third = __builtin_ia32_crc32di(third, get_u64(p + 2 * LANE + i));
-        }
-        c = crc32c_behind_lane(crc32c_behind_lane(c) ^ second) ^ third;
-    }
-    for (; n >= 8; n -= 8, p += 8)
-        c = __builtin_ia32_crc32di(c, get_u64(p));
-    for (; n > 0; n--)
-        c = __builtin_ia32_crc32qi((uint32_t)c, *p++);
-    return ~(uint32_t)c;
-}
-
-#define WIDE_TARGET __attribute__((target("avx512f,vpclmulqdq,pclmul,sse4.2")))
-
-/* `x`, moved on over the bytes of `factor`, and added to what stands there. */
-WIDE_TARGET static inline __m512i crc32c_fold(__m512i x, __m512i factor, __m512i there)
-{
-    return _mm512_ternarylogic_epi64(_mm512_clmulepi64_epi128(x, factor, 0x00),
-                                     _mm512_clmulepi64_epi128(x, factor, 0x11), there, 0x96);
-}
-
-WIDE_TARGET static inline void crc32c_load(__m512i x[WIDE / 64], const uint8_t *p)
-{
-    x[0] = _mm512_loadu_si512(p);
-    x[1] = _mm512_loadu_si512(p + 64);
-    x[2] = _mm512_loadu_si512(p + 128);
-    x[3] = _mm512_loadu_si512(p + 192);
-}
-
-WIDE_TARGET static inline void crc32c_move_on(__m512i x[WIDE / 64], __m512i k, const uint8_t *p)
-{
-    x[0] = crc32c_fold(x[0], k, _mm512_loadu_si512(p));
-    x[1] = crc32c_fold(x[1], k, _mm512_loadu_si512(p + 64));
-    x[2] = crc32c_fold(x[2], k, _mm512_loadu_si512(p + 128));
-    x[3] = crc32c_fold(x[3], k, _mm512_loadu_si512(p + 192));
-}
-
-WIDE_TARGET static inline __m512i crc32c_factor(const uint64_t factor[2])
-{
-    return _mm512_broadcast_i32x4(_mm_set_epi64x((long long)factor[1], (long long)factor[0]));
-}
-
-/* The CRC of the polynomial; `more` is added to its last 8 bytes. */
-WIDE_TARGET static inline uint32_t crc32c_join(const __m512i polynomial[WIDE / 64], uint64_t more)
-{
-    __m512i over = crc32c_factor(over_64), all = crc32c_fold(polynomial[0], over, polynomial[1]);
-
-    all = crc32c_fold(crc32c_fold(all, over, polynomial[2]), over, polynomial[3]);
-    __m128i k = _mm_set_epi64x((long long)over_16[1], (long long)over_16[0]), x = _mm512_castsi512_si128(all);
-    __m128i part[3] = {_mm512_extracti32x4_epi32(all, 1), _mm512_extracti32x4_epi32(all, 2),
-                       _mm512_extracti32x4_epi32(all, 3)};
-
-    for (int i = 0; i < 3; i++)
-        x = _mm_xor_si128(_mm_xor_si128(_mm_clmulepi64_si128(x, k, 0x00), _mm_clmulepi64_si128(x, k, 0x11)), part[i]);
-    uint64_t c = __builtin_ia32_crc32di(0, (uint64_t)_mm_cvtsi128_si64(x));
-    return (uint32_t)__builtin_ia32_crc32di(c, (uint64_t)_mm_extract_epi64(x, 1) ^ more);
-}
-
-/* n is a multiple of WIDE, and not 0. */
-WIDE_TARGET static uint32_t crc32c_wide(uint32_t crc, const uint8_t *p, size_t n)
-{
-    __m512i k = crc32c_factor(over_wide), x[WIDE / 64];
-
-    crc32c_load(x, p);
-    x[0] = _mm512_xor_si512(x[0], _mm512_zextsi128_si512(_mm_cvtsi32_si128((int)~crc)));
-    for (p += WIDE, n -= WIDE; n > 0; p += WIDE, n -= WIDE)
-        crc32c_move_on(x, k, p);
-    return ~crc32c_join(x, 0);
-}
-
-WIDE_TARGET static inline uint64_t crc32c_times(uint64_t a, uint64_t b)
-{
-    return (uint64_t)_mm_cvtsi128_si64(
-        _mm_clmulepi64_si128(_mm_cvtsi64_si128((long long)a), _mm_cvtsi64_si128((long long)b), 0x00));
-}
-
-WIDE_TARGET static inline void crc32c_step(uint64_t c[3], const uint8_t *p)
-{
-    c[0] = __builtin_ia32_crc32di(c[0], get_u64(p));
-    c[1] = __builtin_ia32_crc32di(c[1], get_u64(p + BOTH_LANE));
-    c[2] = __builtin_ia32_crc32di(c[2], get_u64(p + 2 * BOTH_LANE));
-}
-
-/* Of BOTH bytes. */
-WIDE_TARGET static uint32_t crc32c_both(uint32_t crc, const uint8_t *p)
-{
-    const uint8_t *wide = p + 3 * BOTH_LANE, *end = p + BOTH_LANE;
-    uint64_t c[3] = {~crc, 0, 0};
-    __m512i k = crc32c_factor(over_wide), x[WIDE / 64];
-
-    crc32c_load(x, wide);
-    for (size_t at = WIDE; at < BOTH_WIDE; at += WIDE) {
-        crc32c_move_on(x, k, wide + at);
-        _Static_assert(BOTH_STEPS == 7, "so many are written out: a branch after each costs a fifth of the time");
-#pragma GCC unroll 7
-        for (int step = 0; step < BOTH_STEPS; step++)
-            crc32c_step(c, p + 8 * step);
-        p += 8 * BOTH_STEPS;
-    }
-    for (; p < end; p += 8)
-        crc32c_step(c, p);
-    return ~crc32c_join(x, crc32c_times(c[0], over_rest[0]) ^ crc32c_times(c[1], over_rest[1]) ^
-                               crc32c_times(c[2], over_rest[2]));
-}
-#endif
-
 uint32_t crc32c(uint32_t crc, const void *bytes, size_t n)
 {
-    pthread_once(&once, crc32c_prepare);
-#if defined(__x86_64__)
-    const uint8_t *p = bytes;
-    for (; has_wide && n >= BOTH; n -= BOTH, p += BOTH)
-        crc = crc32c_both(crc, p);
-    if (has_wide && n >= WIDE_MIN) {
-        size_t whole = n - n % WIDE;
-        crc = crc32c_wide(crc, p, whole);
-        p += whole;
-        n -= whole;
-    }
-    if (has_instruction)
-        return crc32c_instruction(crc, p, n);
-#endif
-    return crc32c_portable(crc, bytes, n);
+    return simd_crc32c(&crc, bytes, n) ? crc : crc32c_portable(crc, bytes, n);
 }

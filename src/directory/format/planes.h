@@ -28,4 +28,14 @@ void planes_get(const uint8_t *planes, size_t n, size_t size, size_t i, uint8_t 
 void planes_split_portable(const uint8_t *values, const uint32_t *order, size_t n, size_t size, uint8_t *planes);
 void planes_join_portable(const uint8_t *planes, size_t n, size_t size, uint8_t *values);
 
+/* Value `i` of the values in this order (NULL: as they are). */
+static inline const uint8_t *planes_value(const uint8_t *values, const uint32_t *order, size_t size, size_t i)
+{
+    return values + (order ? order[i] : i) * size;
+}
+
+/* planes_split_portable of the values from `first` on, a multiple of 8. */
+void planes_split_from(const uint8_t *values, const uint32_t *order, size_t first, size_t n, size_t size,
+                       uint8_t *planes);
+
 #endif

@@ -1,0 +1,193 @@
+/* The processor's instructions for planes.c. A step takes 16 values (32 with AVX2) and 16 of their bytes into
+ * registers, transposes them by interleaving, so that each register has one byte of all values, and takes their bits by
+ * movemask. */
+#include <string.h>
+#include "base/coding.h"
+#include "directory/format/planes.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+/* Rows i and i + n/2 interleaved become rows 2i and 2i + 1. Four times with 16 rows, that makes row i's byte k row k's
+ * byte i (in each half of 32 bytes); three times with 8 rows, bytes from the same place of all rows stand together. */
+#define PLANES_PAIR(low, high, from, to, i, n)                                                                         \
+    do {                                                                                                               \
+        to[2 * (i)] = low(from[i], from[(i) + (n) / 2]);                                                               \
+        to[2 * (i) + 1] = high(from[i], from[(i) + (n) / 2]);                                                          \
+    } while (0)
+#define PLANES_ROUND_8(low, high, from, to, n)                                                                         \
+    do {                                                                                                               \
+        PLANES_PAIR(low, high, from, to, 0, n);                                                                        \
+        PLANES_PAIR(low, high, from, to, 1, n);                                                                        \
+        PLANES_PAIR(low, high, from, to, 2, n);                                                                        \
+        PLANES_PAIR(low, high, from, to, 3, n);                                                                        \
+    } while (0)
+#define PLANES_ROUND_16(low, high, from, to)                                                                           \
+    do {                                                                                                               \
+        PLANES_ROUND_8(low, high, from, to, 16);                                                                       \
+        PLANES_PAIR(low, high, from, to, 4, 16);                                                                       \
+        PLANES_PAIR(low, high, from, to, 5, 16);                                                                       \
+        PLANES_PAIR(low, high, from, to, 6, 16);                                                                       \
+        PLANES_PAIR(low, high, from, to, 7, 16);                                                                       \
+    } while (0)
+#define PLANES_TRANSPOSE(vector, low, high)                                                                            \
+    do {                                                                                                               \
+        vector next[16];                                                                                               \
+        PLANES_ROUND_16(low, high, row, next);                                                                         \
+        PLANES_ROUND_16(low, high, next, row);                                                                         \
+        PLANES_ROUND_16(low, high, row, next);                                                                         \
+        PLANES_ROUND_16(low, high, next, row);                                                                         \
+    } while (0)
+
+static __m128i planes_load(const uint8_t *p)
+{
+    return _mm_loadu_si128((const __m128i *)(const void *)p);
+}
+
+/* 16 values from `first` on. */
+static inline __attribute__((always_inline)) void
+planes_split_16(const uint8_t *values, const uint32_t *order, size_t first, size_t size, uint8_t *planes, size_t length)
+{
+    for (size_t k = 0; k < size; k += 16) {
+        __m128i row[16];
+        size_t columns = size - k < 16 ? size - k : 16;
+        for (size_t i = 0; i < 16; i++)
+            row[i] = planes_load(planes_value(values, order, size, first + i) + k);
+        PLANES_TRANSPOSE(__m128i, _mm_unpacklo_epi8, _mm_unpackhi_epi8);
+        uint8_t *out = planes + 8 * k * length + first / 8;
+        for (size_t c = 0; c < columns; c++) {
+            __m128i x = row[c];
+            for (int bit = 0; bit < 8; bit++, out += length) {
+                put_u16(out, (uint16_t)_mm_movemask_epi8(x));
+                x = _mm_add_epi8(x, x);
+            }
+        }
+    }
+}
+
+static void planes_split_sse2(const uint8_t *values, const uint32_t *order, size_t n, size_t size, uint8_t *planes)
+{
+    size_t first = 0;
+
+    for (; first + 16 <= n; first += 16)
+        planes_split_16(values, order, first, size, planes, (n + 7) / 8);
+    planes_split_from(values, order, first, n, size, planes);
+}
+
+__attribute__((target("avx2"))) static void planes_split_32(const uint8_t *values, const uint32_t *order, size_t first,
+                                                            size_t size, uint8_t *planes, size_t length)
+{
+    for (size_t k = 0; k < size; k += 16) {
+        __m256i row[16];
+        size_t columns = size - k < 16 ? size - k : 16;
+        for (size_t i = 0; i < 16; i++)
+            row[i] = _mm256_inserti128_si256(
+                _mm256_castsi128_si256(planes_load(planes_value(values, order, size, first + i) + k)),
+                planes_load(planes_value(values, order, size, first + 16 + i) + k), 1);
+        PLANES_TRANSPOSE(__m256i, _mm256_unpacklo_epi8, _mm256_unpackhi_epi8);
+        uint8_t *out = planes + 8 * k * length + first / 8;
+        for (size_t c = 0; c < columns; c++) {
+            __m256i x = row[c];
+            for (int bit = 0; bit < 8; bit++, out += length) {
+                put_u32(out, (uint32_t)_mm256_movemask_epi8(x));
+                x = _mm256_add_epi8(x, x);
+            }
+        }
+    }
+}
+
+__attribute__((target("avx2"))) static void planes_split_avx2(const uint8_t *values, const uint32_t *order, size_t n,
+                                                              size_t size, uint8_t *planes)
+{
+    size_t first = 0;
+
+    for (; first + 32 <= n; first += 32)
+        planes_split_32(values, order, first, size, planes, (n + 7) / 8);
+    for (; first + 16 <= n; first += 16)
+        planes_split_16(values, order, first, size, planes, (n + 7) / 8);
+    planes_split_from(values, order, first, n, size, planes);
+}
+
+void planes_split(const uint8_t *values, const uint32_t *order, size_t n, size_t size, uint8_t *planes)
+{
+    if (__builtin_cpu_supports("avx2"))
+        planes_split_avx2(values, order, n, size, planes);
+    else
+        planes_split_sse2(values, order, n, size, planes);
+}
+
+/* planes_transpose of both halves. */
+static inline __m128i planes_transpose_two(__m128i x)
+{
+    __m128i t = _mm_and_si128(_mm_xor_si128(x, _mm_srli_epi64(x, 7)), _mm_set1_epi64x(0x00aa00aa00aa00aa));
+
+    x = _mm_xor_si128(x, _mm_xor_si128(t, _mm_slli_epi64(t, 7)));
+    t = _mm_and_si128(_mm_xor_si128(x, _mm_srli_epi64(x, 14)), _mm_set1_epi64x(0x0000cccc0000cccc));
+    x = _mm_xor_si128(x, _mm_xor_si128(t, _mm_slli_epi64(t, 14)));
+    t = _mm_and_si128(_mm_xor_si128(x, _mm_srli_epi64(x, 28)), _mm_set1_epi64x(0x00000000f0f0f0f0));
+    return _mm_xor_si128(x, _mm_xor_si128(t, _mm_slli_epi64(t, 28)));
+}
+
+#define PLANES_TILE 128 /* values joined at a time: what 16 bytes of a plane hold */
+
+/* One byte of a tile's values from its eight planes. */
+static void planes_join_byte(const uint8_t *planes, size_t length, uint8_t *bytes)
+{
+    __m128i next[8], row[8] = {planes_load(planes + 7 * length), planes_load(planes + 6 * length),
+                               planes_load(planes + 5 * length), planes_load(planes + 4 * length),
+                               planes_load(planes + 3 * length), planes_load(planes + 2 * length),
+                               planes_load(planes + length),     planes_load(planes)};
+
+    PLANES_ROUND_8(_mm_unpacklo_epi8, _mm_unpackhi_epi8, row, next, 8);
+    PLANES_ROUND_8(_mm_unpacklo_epi8, _mm_unpackhi_epi8, next, row, 8);
+    PLANES_ROUND_8(_mm_unpacklo_epi8, _mm_unpackhi_epi8, row, next, 8);
+    for (int i = 0; i < 8; i++)
+        _mm_storeu_si128((__m128i *)(void *)(bytes + 16 * i), planes_transpose_two(next[i]));
+}
+
+/* 16 values of a tile: the `columns` bytes from `value` on of each. */
+static void planes_join_16(const uint8_t *bytes, size_t columns, uint8_t *value, size_t size, size_t n)
+{
+    __m128i row[16];
+
+    for (size_t c = 0; c < 16; c++)
+        row[c] = planes_load(bytes + PLANES_TILE * c);
+    PLANES_TRANSPOSE(__m128i, _mm_unpacklo_epi8, _mm_unpackhi_epi8);
+    for (size_t i = 0; i < n; i++, value += size) {
+        uint8_t whole[16];
+        _mm_storeu_si128((__m128i *)(void *)whole, row[i]);
+        if (columns == 16)
+            memcpy(value, whole, 16);
+        else
+            memcpy(value, whole, columns);
+    }
+}
+
+void planes_join(const uint8_t *planes, size_t n, size_t size, uint8_t *values)
+{
+    uint8_t bytes[16 * PLANES_TILE] = {0}; /* of 16 columns: that byte of all the tile's values */
+    size_t length = (n + 7) / 8;
+
+    for (size_t first = 0; first < n; first += PLANES_TILE) {
+        size_t tile = n - first < PLANES_TILE ? n - first : PLANES_TILE;
+        for (size_t k = 0; k < size; k += 16) {
+            size_t columns = size - k < 16 ? size - k : 16;
+            for (size_t c = 0; c < columns; c++)
+                planes_join_byte(planes + 8 * (k + c) * length + first / 8, length, bytes + PLANES_TILE * c);
+            for (size_t i = 0; i < tile; i += 16)
+                planes_join_16(bytes + i, columns, values + (first + i) * size + k, size,
+                               tile - i < 16 ? tile - i : 16);
+        }
+    }
+}
+#else
+void planes_split(const uint8_t *values, const uint32_t *order, size_t n, size_t size, uint8_t *planes)
+{
+    planes_split_portable(values, order, n, size, planes);
+}
+
+void planes_join(const uint8_t *planes, size_t n, size_t size, uint8_t *values)
+{
+    planes_join_portable(planes, n, size, values);
+}
+#endif
