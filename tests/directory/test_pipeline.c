@@ -4,14 +4,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
+#include "base/queue.h"
 #include "directory/write/memtable.h"
-#include "directory/write/pipeline.h"
 #include "unit_help.h"
 #include "unit_io.h"
 
-/* ---- The pipeline itself ---- */
+/* ---- The queue itself ---- */
 
 #define GIVEN_MOST 400
+#define TABLES     3 /* at most */
 
 static struct {
     uint64_t seen[GIVEN_MOST]; /* first keys of tables, as they were worked on; UINT64_MAX: an end */
@@ -19,8 +20,10 @@ static struct {
     unsigned pause; /* microseconds */
 } work;
 
-static void note_work(void *ctx, struct memtable *table)
+static void note_work(void *ctx, const void *item)
 {
+    struct memtable *table = *(struct memtable *const *)item;
+
     CHECK(ctx == &work);
     work.seen[work.count++] = table ? table->keys[0] : UINT64_MAX;
     if (work.pause > 0)
@@ -36,41 +39,45 @@ static void test_order(void **state)
 
     (void)state;
     for (int round = 0; round < 30; round++) {
-        struct memtable tables[PIPELINE_TABLES];
+        struct memtable tables[TABLES];
         struct memory memory = {.limit = 64 << 20};
-        struct pipeline *p;
+        struct queue *q;
         struct error e;
         uint64_t want[GIVEN_MOST];
-        unsigned n = 0, is_ending = 0;
-        uint32_t count = 1 + (uint32_t)round % PIPELINE_TABLES;
+        unsigned n = 0;
+        uint64_t end = 0;
+        uint32_t count = 1 + (uint32_t)round % TABLES;
         work.count = 0;
         work.pause = round % 2 ? 0 : 50;
         for (uint32_t i = 0; i < count; i++)
             CHECK_IS(memtable_init(&tables[i], 8, 10, &memory, &e), DELTAFS_OK);
-        CHECK_IS(pipeline_create(tables, count, count > 1 || round % 4 == 0, note_work, &work, &p, &e), DELTAFS_OK);
-        struct memtable *filling = pipeline_take(p);
+        int has_thread = count > 1 || round % 4 == 0;
+        CHECK_IS(queue_create(count, sizeof(struct memtable *), has_thread, note_work, &work, &q, &e), DELTAFS_OK);
+        for (uint32_t i = 0; i < count; i++)
+            queue_add(q, &tables[i]);
+        struct memtable *filling = queue_take(q);
         while (n < GIVEN_MOST - 10) {
             uint64_t key = rng_next(&r) >> 1;
             CHECK_IS(filling->count, 0);
             memtable_put(filling, key, &key, 8);
             want[n++] = key;
-            pipeline_give(p, filling);
+            queue_put(q, &filling);
             if (rng_below(&r, 5) == 0) {
-                if (is_ending)
-                    pipeline_wait_end(p);
-                pipeline_end(p);
+                queue_wait(q, end);
+                CHECK(queue_has_done(q, end));
+                end = queue_put(q, &(struct memtable *){NULL});
                 want[n++] = UINT64_MAX;
-                is_ending = 1;
+                CHECK_IS(end, n);
             }
             if (rng_below(&r, 20) == 0) {
-                pipeline_wait(p);
+                queue_wait(q, QUEUE_ALL);
                 CHECK_IS(work.count, n);
             }
-            filling = pipeline_take(p);
+            filling = queue_take(q);
         }
         if (round % 3 == 0)
-            pipeline_wait(p);
-        pipeline_destroy(p); /* works off what is left */
+            queue_wait(q, QUEUE_ALL);
+        queue_destroy(q); /* works off what is left */
         CHECK_IS(work.count, n);
         for (unsigned i = 0; i < n; i++)
             CHECK(work.seen[i] == want[i]);
@@ -78,7 +85,7 @@ static void test_order(void **state)
             memtable_fini(&tables[i]);
         CHECK_IS(memory.used, 0);
     }
-    pipeline_destroy(NULL);
+    queue_destroy(NULL);
 }
 
 /* ---- The same appends, in all ways ---- */

@@ -17,14 +17,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include "base/queue.h"
 #include "directory/write/partition_writer.h"
 #include "directory/format/partition.h"
-#include "directory/write/pipeline.h"
 #include "directory/write/value_log_write.h"
 #include "directory/write/writer.h"
 #include "directory/format/planes.h"
 #include "io/store_format.h"
 
+#define TABLES_MOST       3
 #define DATA_BUFFER_MAX   (1u << 20)
 #define INDEX_BUFFER_MAX  (256u << 10)
 #define BUFFER_MIN        (4u << 10)
@@ -43,7 +44,7 @@
 #define TABLE_RECORDS_MIN 2u
 #define TABLE_RECORDS_MAX (1u << 30)
 
-static void writer_work(void *arg, struct memtable *table);
+static void writer_work(void *arg, const void *item);
 
 struct writer {
     struct io io;
@@ -55,10 +56,11 @@ struct writer {
     size_t part_capacity;
     struct partition_writer *part;
     struct part_shared shared;
-    struct memtable table[PIPELINE_TABLES];
+    struct memtable table[TABLES_MOST];
     uint32_t threads, tables;
-    struct memtable *filling; /* the one that fills */
-    struct pipeline *pipeline;
+    struct memtable *filling;    /* the one that fills */
+    struct queue *queue;         /* of full memtables; NULL: an epoch's end. Its thread is the worker */
+    uint64_t end_number;         /* of the last epoch's end in it */
     struct values_writer values; /* with layout=local */
     uint32_t epoch;              /* the first that is not committed */
     int has_label;
@@ -67,7 +69,7 @@ struct writer {
     struct error failed;   /* the first error of the epoch that fills, but for what the worker finds */
     struct error broken;   /* after this no epoch can follow */
     int is_ending;
-    struct { /* the epoch that is ending; the worker's until pipeline_wait_end */
+    struct { /* the epoch that is ending; the worker's until it is done */
         uint64_t label;
         struct error failed;
         struct writer_totals totals, values;
@@ -94,7 +96,7 @@ static uint64_t writer_path_room(const struct writer_config *c)
 /* One fills; one more for each thread. */
 static uint32_t writer_tables(uint32_t threads)
 {
-    return 1 + threads < PIPELINE_TABLES ? 1 + threads : PIPELINE_TABLES;
+    return 1 + threads < TABLES_MOST ? 1 + threads : TABLES_MOST;
 }
 
 /* Threads beside the worker and the flusher encode. */
@@ -199,9 +201,11 @@ static int writer_open_shared(struct writer *w, const struct writer_config *c, u
     if (status == DELTAFS_OK && writer_encoders(c, w->threads) > 0)
         status = encoder_create(c, writer_encoders(c, w->threads), &w->memory, &w->shared.encoder, e);
     if (status == DELTAFS_OK)
-        status = pipeline_create(w->table, w->tables, w->threads > 0, writer_work, w, &w->pipeline, e);
+        status = queue_create(TABLES_MOST, sizeof w->filling, w->threads > 0, writer_work, w, &w->queue, e);
+    for (uint32_t i = 0; i < w->tables && status == DELTAFS_OK; i++)
+        queue_add(w->queue, &w->table[i]);
     if (status == DELTAFS_OK)
-        w->filling = pipeline_take(w->pipeline);
+        w->filling = queue_take(w->queue);
     return status;
 }
 
@@ -378,8 +382,8 @@ void deltafs_private_writer_return_lease(struct writer *w, struct lease *lease)
 /* End the threads, and let go of the memtables and what sorts them. */
 static void writer_close_tables(struct writer *w)
 {
-    pipeline_destroy(w->pipeline);
-    w->pipeline = NULL;
+    queue_destroy(w->queue);
+    w->queue = NULL;
     encoder_destroy(w->shared.encoder);
     w->shared.encoder = NULL;
     for (int i = 0; i < 2 && w->tables > 0; i++) {
@@ -553,9 +557,10 @@ static int writer_seal(struct writer *w, struct writer_totals *out, struct error
 }
 
 /* What the worker does; the caller's thread where there is none. */
-static void writer_work(void *arg, struct memtable *table)
+static void writer_work(void *arg, const void *item)
 {
     struct writer *w = arg;
+    struct memtable *table = *(struct memtable *const *)item;
     struct error e;
 
     if (table) {
@@ -580,8 +585,8 @@ static int writer_make_room(struct writer *w, size_t size)
         return 1;
     if (w->failed.status != DELTAFS_OK || w->broken.status != DELTAFS_OK)
         return 0;
-    pipeline_give(w->pipeline, w->filling);
-    w->filling = pipeline_take(w->pipeline);
+    queue_put(w->queue, &w->filling);
+    w->filling = queue_take(w->queue);
     return 1;
 }
 
@@ -602,7 +607,7 @@ size_t deltafs_private_writer_put_now(struct writer *w, size_t n, const uint8_t 
     size_t left = n;
 
     while (left > 0) {
-        if (!memtable_has_room(w->filling, size) && !pipeline_has_free(w->pipeline))
+        if (!memtable_has_room(w->filling, size) && !queue_has_free(w->queue))
             break;
         if (!writer_make_room(w, size))
             return n; /* it would be for nothing */
@@ -643,7 +648,7 @@ size_t deltafs_private_writer_put_values(struct writer *w, size_t n, const uint8
 
 int deltafs_private_writer_can_end(struct writer *w)
 {
-    return (!w->pipeline || pipeline_has_free(w->pipeline)) && (!w->values.is_on || values_seal_ahead(&w->values));
+    return (!w->queue || queue_has_free(w->queue)) && (!w->values.is_on || values_seal_ahead(&w->values));
 }
 
 /* The values of the epoch that ends; the worker forces them to storage, if there is one. */
@@ -654,7 +659,7 @@ static void writer_seal_values(struct writer *w)
     if (!w->values.is_on)
         return;
     int status = values_seal(&w->values, &w->ending.values, &e);
-    if (status == DELTAFS_OK && !w->pipeline && w->sync == SYNC_COMMIT)
+    if (status == DELTAFS_OK && !w->queue && w->sync == SYNC_COMMIT)
         status = values_sync(&w->values, &e);
     if (status != DELTAFS_OK && w->ending.failed.status == DELTAFS_OK)
         w->ending.failed = e;
@@ -668,11 +673,11 @@ void deltafs_private_writer_end(struct writer *w, uint64_t label)
     w->failed = (struct error){0};
     w->is_ending = 1;
     writer_seal_values(w);
-    if (!w->pipeline)
+    if (!w->queue)
         return; /* no partition is this process's */
-    pipeline_give(w->pipeline, w->filling);
-    pipeline_end(w->pipeline);
-    w->filling = pipeline_take(w->pipeline);
+    queue_put(w->queue, &w->filling);
+    w->end_number = queue_put(w->queue, &(struct memtable *){NULL});
+    w->filling = queue_take(w->queue);
 }
 
 int deltafs_private_writer_is_ending(const struct writer *w, uint64_t *label)
@@ -683,13 +688,13 @@ int deltafs_private_writer_is_ending(const struct writer *w, uint64_t *label)
 
 int deltafs_private_writer_has_ended(struct writer *w)
 {
-    return !w->pipeline || !pipeline_is_ending(w->pipeline);
+    return !w->queue || queue_has_done(w->queue, w->end_number);
 }
 
 int deltafs_private_writer_wait_end(struct writer *w, struct writer_totals *out, struct error *e)
 {
-    if (w->pipeline)
-        pipeline_wait_end(w->pipeline);
+    if (w->queue)
+        queue_wait(w->queue, w->end_number);
     *out = w->ending.totals;
     out->bytes_raw += w->ending.values.bytes_raw;
     out->bytes_stored += w->ending.values.bytes_stored;
@@ -754,8 +759,8 @@ void deltafs_private_writer_discard(struct writer *w, int is_commit_unknown, con
     struct error e;
 
     w->is_ending = 0;
-    if (w->pipeline) {
-        pipeline_wait(w->pipeline);
+    if (w->queue) {
+        queue_wait(w->queue, QUEUE_ALL);
         memtable_clear(w->filling);
     }
     if (w->shared.flusher)
