@@ -103,8 +103,8 @@ static int fs_file_open(ompi_communicator_t *comm, const char *name, int amode, 
     fh->f_amode &= ~MPI_MODE_DELETE_ON_CLOSE;
     if (left_out != NULL) {
         snprintf(message, sizeof message,
-                 "%s: Open MPI was told not to use the %s component deltafs; name it with the others (--mca %s "
-                 "deltafs,...), or none",
+                 "%s: Open MPI is set not to use the %s component deltafs; add it to the others (--mca %s "
+                 "deltafs,...), or name none",
                  name, left_out, left_out);
         code = ompio_error(DELTAFS_ERR_IO, message);
     } else {

@@ -9,10 +9,9 @@ static int memory_count(struct memory *m, size_t n, const char *what, struct err
     uint64_t used = m->used, peak = m->peak;
     do {
         if (n > m->limit - used)
-            return error_set(
-                e, DELTAFS_ERR_MEMORY,
-                "%zu bytes for %s do not fit the %llu of the option memory, %llu of which are in use; raise it", n,
-                what, (unsigned long long)m->limit, (unsigned long long)used);
+            return error_set(e, DELTAFS_ERR_MEMORY,
+                             "%zu bytes for %s exceed the option memory (%llu bytes, %llu in use); raise it", n, what,
+                             (unsigned long long)m->limit, (unsigned long long)used);
     } while (!atomic_compare_exchange_weak(&m->used, &used, used + n));
     while (peak < used + n && !atomic_compare_exchange_weak(&m->peak, &peak, used + n))
         ;

@@ -21,7 +21,7 @@ struct option_row {
 
 static const struct option_row rows[OPTION_COUNT] = {
     [OPTION_BLOCK] = {.info = {"block", "bytes, 256 to 1M", "4K",
-                               "size of a data block before compression, about; 64 values may take 4 times that"},
+                               "approximate size of a data block before compression; 64 values may take 4 times that"},
                       .kind = KIND_SIZE,
                       .low = 256,
                       .high = 1 << 20},
@@ -30,125 +30,112 @@ static const struct option_row rows[OPTION_COUNT] = {
                       .words = {[CODEC_NONE] = "none", [CODEC_SNAPPY] = "snappy"}},
     [OPTION_COMMIT] =
         {.info = {"commit", "wait or async", "wait",
-                  "whether an epoch's end waits for its commit, or leaves that to the next collective call"},
+                  "whether the end of an epoch waits for its commit, or leaves it to the next collective call"},
          .kind = KIND_WORD,
          .words = {[COMMIT_WAIT] = "wait", [COMMIT_ASYNC] = "async"}},
     [OPTION_EPOCH] = {.info = {"epoch", "a number, or auto", "auto",
-                               "the timestep of the rows of a file whose keys are indexed; auto: the last number in "
-                               "its name"},
+                               "timestep of an indexed file's rows; auto: the last number in its name"},
                       .kind = KIND_COUNT,
                       .low = 0,
                       .high = UINT64_MAX - 1,
                       .automatic = "auto"},
     [OPTION_EXTENTS] =
-        {.info =
-             {"extents", "parallel, broadcast or flatten", "parallel",
-              "how ranks get the index of a logical file: each reads a share, one reads for all, or as parallel, and "
-              "the close writes one file for all"},
+        {.info = {"extents", "parallel, broadcast or flatten", "parallel",
+                  "how ranks read a logical file's extents: each reads a share, one reads all for the others, or as "
+                  "parallel, and the close writes one file"},
          .kind = KIND_WORD,
          .words = {[EXTENTS_PARALLEL] = "parallel", [EXTENTS_BROADCAST] = "broadcast", [EXTENTS_FLATTEN] = "flatten"}},
     [OPTION_HDF5] = {.info = {"hdf5", "FILE", "",
-                              "HDF5's library, by which deltafs-mpi index reads HDF5 files; none: one that is found"},
+                              "HDF5 library that deltafs-mpi index uses for HDF5 files; none: search for one"},
                      .kind = KIND_TEXT},
     [OPTION_INDEX] = {.info = {"index", "DIR", "",
-                               "where the keys of a file's rows are indexed; none: in the file if it is a "
-                               "logical one, else beside it"},
+                               "index of a file's rows; none: in the file if it is a logical file, else beside it"},
                       .kind = KIND_TEXT},
     [OPTION_KEY] = {.info = {"key", "FIELD or DATASET", "",
-                             "index a file's rows by this field of the schema, or, where it has a '/', by this dataset "
-                             "of an HDF5 file; none: they are not indexed"},
+                             "key of a file's rows, which are indexed by it: a field of the schema, or with a '/' a "
+                             "dataset of an HDF5 file; none: no index"},
                     .kind = KIND_TEXT},
-    [OPTION_KEYS] = {.info = {"keys", "u64 or bytes", "u64",
-                              "what keys are: numbers of 64 bits, or texts and other bytes, 1 to 255 of them"},
+    [OPTION_KEYS] = {.info = {"keys", "u64 or bytes", "u64", "what keys are: 64-bit numbers, or 1 to 255 bytes"},
                      .kind = KIND_WORD,
                      .words = {[KEYS_U64] = "u64", [KEYS_BYTES] = "bytes"}},
-    [OPTION_LAYOUT] =
-        {.info =
-             {"layout", "partitioned or local", "partitioned",
-              "where records are stored: with the partition of their key, or in a log of the rank that appends them, "
-              "and only their places travel"},
-         .kind = KIND_WORD,
-         .words = {[LAYOUT_PARTITIONED] = "partitioned", [LAYOUT_LOCAL] = "local"}},
-    [OPTION_LEASE] =
-        {.info = {"lease", "seconds, 0 or more", "86400",
-                  "how long after its last commit a job on another host is taken to be writing a directory "
-                  "still"},
-         .kind = KIND_COUNT,
-         .low = 0,
-         .high = UINT64_C(1) << 31},
+    [OPTION_LAYOUT] = {.info = {"layout", "partitioned or local", "partitioned",
+                                "where records are stored: with the partition of their key, or in a log of the rank "
+                                "that appends them, which sends only their places"},
+                       .kind = KIND_WORD,
+                       .words = {[LAYOUT_PARTITIONED] = "partitioned", [LAYOUT_LOCAL] = "local"}},
+    [OPTION_LEASE] = {.info = {"lease", "seconds, 0 or more", "86400",
+                               "how long after its last commit a job on another host counts as writing a directory"},
+                      .kind = KIND_COUNT,
+                      .low = 0,
+                      .high = UINT64_C(1) << 31},
     [OPTION_MEMORY] = {.info = {"memory", "bytes, 8M or more, or auto", "auto",
-                                "what one process may use for buffers and memtables; auto: 3% of the node's memory, "
-                                "shared by its ranks of the job, within 16M to 1G each"},
+                                "bytes that a process may use for buffers and memtables; auto: 3% of the node's "
+                                "memory, divided by the job's ranks on it, 16M to 1G"},
                        .kind = KIND_SIZE,
                        .low = 8 << 20,
                        .high = UINT64_C(1) << 42,
                        .automatic = "auto"},
     [OPTION_PARTITIONS] = {.info = {"partitions", "1 to 1048576, or auto", "auto",
-                                    "slices of the key space, each with a log of its own; auto: as many as ranks"},
+                                    "slices of the key space, each with logs of its own; auto: the number of ranks"},
                            .kind = KIND_COUNT,
                            .low = 1,
                            .high = 1 << 20,
                            .automatic = "auto"},
     [OPTION_PROGRESS] = {.info = {"progress", "calls or thread", "calls",
-                                  "who serves other ranks: the program's calls of DeltaFS, or a thread as well, which "
-                                  "MPI_THREAD_MULTIPLE allows"},
+                                  "what serves other ranks: the program's calls of DeltaFS, or also a thread, which "
+                                  "needs MPI_THREAD_MULTIPLE"},
                          .kind = KIND_WORD,
                          .words = {[PROGRESS_CALLS] = "calls", [PROGRESS_THREAD] = "thread"}},
-    [OPTION_READ_CACHE] = {.info = {"read_cache", "bytes, 0 or more", "64M",
-                                    "how much of the index a reader keeps, at most, of what it has read"},
+    [OPTION_READ_CACHE] = {.info = {"read_cache", "bytes, 0 or more", "64M", "size of a reader's cache for the index"},
                            .kind = KIND_SIZE,
                            .low = 0,
                            .high = UINT64_C(1) << 42},
-    [OPTION_READ_THREADS] = {.info = {"read_threads", "0 to 64", "8",
-                                      "threads that a reader may start to read from slow storage at several places at "
-                                      "once"},
-                             .kind = KIND_COUNT,
-                             .low = 0,
-                             .high = 64},
+    [OPTION_READ_THREADS] =
+        {.info = {"read_threads", "0 to 64", "8",
+                  "maximum of threads that a reader starts to read several places of slow storage at once"},
+         .kind = KIND_COUNT,
+         .low = 0,
+         .high = 64},
     [OPTION_ROUTE] =
         {.info = {"route", "auto, direct, 3hop or grid", "auto",
-                  "how records go to their ranks: at once, by one rank for each other node, or by rows and "
+                  "how records go to their ranks: directly, through one rank for each other node, or along rows and "
                   "columns of nodes; auto: the fewest hops that memory allows"},
          .kind = KIND_WORD,
          .words = {[ROUTE_AUTO] = "auto", [ROUTE_DIRECT] = "direct", [ROUTE_3HOP] = "3hop", [ROUTE_GRID] = "grid"}},
     [OPTION_SCHEMA] = {.info = {"schema", "NAME:TYPE,...", "",
                                 "columns of a value, such as x:f4,y:f4,cell:i4; sets the value size too"},
                        .kind = KIND_SCHEMA},
-    [OPTION_SKIP] = {.info = {"skip", "bytes, 0 or more", "0",
-                              "what stands in a file before the first of the rows that are indexed"},
+    [OPTION_SKIP] = {.info = {"skip", "bytes, 0 or more", "0", "bytes in a file before the first row that is indexed"},
                      .kind = KIND_SIZE,
                      .low = 0,
                      .high = INT64_MAX},
-    [OPTION_STATS] = {.info = {"stats", "FILE", "",
-                               "where a job adds a line of JSON when it closes a directory: messages, waits, memory"},
-                      .kind = KIND_TEXT},
-    [OPTION_SYNC] =
-        {.info = {"sync", "none, commit or close", "commit",
-                  "when data is forced to storage: never, before an epoch is committed, or at the close; what a power "
-                  "loss can take then is in deltafs(7)"},
-         .kind = KIND_WORD,
-         .words = {[SYNC_NONE] = "none", [SYNC_COMMIT] = "commit", [SYNC_CLOSE] = "close"}},
+    [OPTION_STATS] =
+        {.info = {"stats", "FILE", "",
+                  "file to which a job appends a line of JSON when it closes a directory: messages, waits, memory"},
+         .kind = KIND_TEXT},
+    [OPTION_SYNC] = {.info = {"sync", "none, commit or close", "commit",
+                              "when data is forced to storage: never, before each commit, or at the close; deltafs(7) "
+                              "says what a power loss can take"},
+                     .kind = KIND_WORD,
+                     .words = {[SYNC_NONE] = "none", [SYNC_COMMIT] = "commit", [SYNC_CLOSE] = "close"}},
     [OPTION_THREADS] =
         {.info =
              {"threads", "0 to 64, or auto", "auto",
-              "threads beside the program's: of a writer, one sorts and encodes, one writes, more encode; of a logical "
-              "file, they read and check what is read; auto: 2 to 4; of a logical file 1 outside of MPI, where there "
-              "are "
-              "processors for it, else 0"},
+              "additional threads: they sort, encode and write a directory, or read and check a logical file; auto: 2 "
+              "to 4 for a directory; for a logical file 1 without MPI if there is a processor for it, else 0"},
          .kind = KIND_COUNT,
          .low = 0,
          .high = 64,
          .automatic = "auto"},
     [OPTION_VALUE_SIZE] = {.info = {"value_size", "bytes, 0 to 1M, or any", "any",
-                                    "bytes of every value; any: they may differ"},
+                                    "size of every value; any: sizes may differ"},
                            .kind = KIND_SIZE,
                            .low = 0,
                            .high = 1 << 20,
                            .automatic = "any"},
     [OPTION_VOLUMES] =
         {.info = {"volumes", "FOLDER:FOLDER...", "",
-                  "folders, from the root, on other storage, over which what is created is spread; none: "
-                  "it is all in one place"},
+                  "absolute paths of folders over which new files are distributed; none: all files are in one place"},
          .kind = KIND_TEXT},
 };
 

@@ -21,7 +21,7 @@ const char *deltafs_strerror(int status)
     case DELTAFS_ERR_COLLECTIVE:
         return "ranks made different collective calls";
     case DELTAFS_ERR_CANCELLED:
-        return "epoch given up by the caller";
+        return "epoch cancelled by the caller";
     case DELTAFS_ERR_NOT_FOUND:
         return "not found";
     case DELTAFS_ERR_EXISTS:
@@ -29,7 +29,7 @@ const char *deltafs_strerror(int status)
     case DELTAFS_ERR_NOT_DELTAFS:
         return "not a DeltaFS directory";
     case DELTAFS_ERR_UNCOMMITTED:
-        return "records after the last epoch end were given up";
+        return "records after the last epoch end were discarded";
     case DELTAFS_ERR_BUSY:
         return "another job is writing";
     case DELTAFS_ERR_CHANGED:

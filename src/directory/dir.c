@@ -44,8 +44,8 @@ int deltafs_private_dir_attach(const struct dir_transport *transport, void *ctx,
     uint64_t label;
     if (deltafs_private_writer_has_truncated(transport->writer(ctx), &label))
         snprintf(d->error.text, sizeof d->error.text,
-                 "%s: the epoch labelled %llu is cut off: its job had written all of it, but not its commit "
-                 "(deltafs repair, before the reopening, would have committed it)",
+                 "%s: the epoch labelled %llu is discarded: its job wrote all of it, but not its commit "
+                 "(to commit it, run deltafs repair before reopening)",
                  c->path, (unsigned long long)label);
     d->path = strdup(c->path);
     int status = d->path ? buffer_reserve(&d->blob, deltafs_private_writer_blob(c), "a record", e)
@@ -69,8 +69,8 @@ void deltafs_private_dir_free(deltafs_dir *d)
 void deltafs_private_dir_explain_async(uint64_t label, struct error *e)
 {
     error_set(e, e->status,
-              "%s; this is about the epoch labelled %llu, which ended before; it is given up, and so "
-              "is what was appended since",
+              "%s; this concerns the epoch labelled %llu, which ended before; it is discarded, and so "
+              "are the records appended since",
               e->text, (unsigned long long)label);
 }
 
@@ -204,7 +204,7 @@ int deltafs_epoch_cancel(deltafs_dir *d, const char *why)
 
     if (status != DELTAFS_OK)
         return status;
-    error_set(&e, DELTAFS_ERR_CANCELLED, "%s", why ? why : "the epoch was given up");
+    error_set(&e, DELTAFS_ERR_CANCELLED, "%s", why ? why : "the epoch was cancelled");
     d->transport->fail(d->ctx, &e);
     return DELTAFS_OK;
 }

@@ -108,8 +108,8 @@ static int serial_close(void *ctx, struct error *e)
     status = status != DELTAFS_OK ? status : closed;
     if (status == DELTAFS_OK && pending > 0)
         status = error_set(e, DELTAFS_ERR_UNCOMMITTED,
-                           pending == 1 ? "%llu record was appended after the last epoch end; it is not kept"
-                                        : "%llu records were appended after the last epoch end; they are not kept",
+                           pending == 1 ? "%llu record was appended after the last epoch end; it is discarded"
+                                        : "%llu records were appended after the last epoch end; they are discarded",
                            (unsigned long long)pending);
     free(s);
     return status;

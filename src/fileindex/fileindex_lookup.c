@@ -428,8 +428,8 @@ static int group_hand_out(deltafs_fileindex *k, struct keys_entry *entry, uint64
     entry->is_absent |= status != DELTAFS_OK || (*stop == 0 && found < count);
     if (status == DELTAFS_OK && *stop == 0 && found != count)
         return error_damaged(e, s->path, column_place(&t->table.column[t->table.key], g.from),
-                             "of the %" PRIu64 " rows from there on %" PRIu64 " have the key %" PRIu64
-                             ", the index in %s says %" PRIu64 "; index it anew (deltafs-mpi index --again)",
+                             "%" PRIu64 " rows follow, %" PRIu64 " have the key %" PRIu64
+                             ", the index in %s says %" PRIu64 "; run deltafs-mpi index --again on this file",
                              g.end - g.from, found, key, k->place.path, count);
     return status;
 }

@@ -172,8 +172,8 @@ int key_column_decode(const struct deltafs_column *c, const uint8_t *bytes, size
     for (size_t i = 0; i < n && (any & sign); i++)
         if (key_is_negative(c, key[i]))
             return error_set(e, DELTAFS_ERR_SCHEMA,
-                             "%s: at offset %" PRIu64 ": the key that stands there is negative; keys are 0 or more",
-                             path, place + i * c->stride);
+                             "%s: at offset %" PRIu64 ": the key is negative; keys must be 0 or more", path,
+                             place + i * c->stride);
     return DELTAFS_OK;
 }
 

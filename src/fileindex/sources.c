@@ -646,7 +646,7 @@ int sources_read(struct io *io, const char *path, struct sources *out, struct er
         return status;
     status = textlog_read(&file, SOURCES_ADVICE, sources_parse, &p, &s.size, e);
     if (status == DELTAFS_OK && s.size == 0)
-        status = error_damaged(e, path, 0, "it has no whole line; " SOURCES_ADVICE);
+        status = error_damaged(e, path, 0, "it has no complete line; " SOURCES_ADVICE);
     io_file_close(&file, &ignored);
     source_fini(&p.source);
     s.last = p.last;

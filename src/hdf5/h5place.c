@@ -27,8 +27,8 @@ int h5place_shape(struct h5dataset *d)
 static int target_refuse(const struct h5dataset *d, const char *is, char *message)
 {
     snprintf(message, H5LIB_MESSAGE_MAX,
-             "%s: %s %s, so that its values do not stand in this file as they are; what 'h5repack -f NONE -l CONTI IN "
-             "OUT' makes of it can be indexed",
+             "%s: %s %s, so its values cannot be read from this file directly; 'h5repack -f NONE -l CONTI IN OUT' "
+             "makes a file that can be indexed",
              d->path, d->name, is);
     return DELTAFS_ERR_INVALID;
 }
@@ -155,8 +155,7 @@ static int place_chunked(const struct h5dataset *d, h5_id plist, struct h5column
     if (has_width && chunk[1] != d->width)
         return target_refuse(d, "is in chunks that are wider than its rows", message);
     if (!d->lib->chunk_place)
-        return target_refuse(d, "is in chunks, of which this HDF5, older than 1.10.5, does not say where they are",
-                             message);
+        return target_refuse(d, "is in chunks, whose places only HDF5 1.10.5 or later reports", message);
     if (chunk[0] > ROWS_MAX)
         chunk[0] = ROWS_MAX;
     struct chunks chunks = {.rows = chunk[0], .count = (d->rows + chunk[0] - 1) / chunk[0]};

@@ -479,7 +479,7 @@ int io_file_catch_up(struct io_file *f, struct error *e)
 {
     int rc = f->io->ops->catch_up ? f->io->ops->catch_up(f->io->ctx, f->fd) : 0;
 
-    return rc < 0 ? error_system(e, -rc, "look anew at", f->path) : DELTAFS_OK;
+    return rc < 0 ? error_system(e, -rc, "refresh", f->path) : DELTAFS_OK;
 }
 
 int io_file_wait(struct io_file *f, unsigned *waited)

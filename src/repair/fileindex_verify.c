@@ -63,8 +63,8 @@ static int verify_record(const struct deltafs_record *record, void *arg)
     uint64_t row = from < rows ? verify_find(v, record->key, from, end) : end;
     if (row == end) {
         error_set(&e, DELTAFS_ERR_DAMAGED,
-                  "%s: says that the key %" PRIu64 " is in one of %u rows from %" PRIu64
-                  " on of %s, where it is not; index that file anew (deltafs-mpi index --again)",
+                  "%s: key %" PRIu64 " expected in one of %u rows from %" PRIu64
+                  " of %s, but not found; run deltafs-mpi index --again on that file",
                   v->keys->place.path, record->key, v->group, from, v->keys->source[v->entry->source].path);
         verify_report(v, &e);
         v->is_wrong = 1;
@@ -93,8 +93,8 @@ static int verify_window(struct keys_verify *v, struct key_file *file, struct er
         if (!v->is_seen[i - v->from]) {
             v->is_wrong = 1;
             return error_set(e, DELTAFS_ERR_DAMAGED,
-                             "%s: has not the key %" PRIu64 " in row %" PRIu64
-                             " of %s; index that file anew (deltafs-mpi index --again)",
+                             "%s: lacks the key %" PRIu64 " of row %" PRIu64
+                             " of %s; run deltafs-mpi index --again on that file",
                              v->keys->place.path, v->key[i - v->from], i, v->keys->source[v->entry->source].path);
         }
     return DELTAFS_OK;

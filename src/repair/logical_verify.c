@@ -191,8 +191,7 @@ static void verify_no_session(struct verification *v, uint32_t number)
         status = session_guess(v->container, v->io, number, &unknown, &writer, &n, &e);
     if (status == DELTAFS_OK && n > 0)
         status = error_damaged(&e, path, 0,
-                               "it is missing, and readers know nothing of the logs beside it ('deltafs repair' makes "
-                               "it anew)");
+                               "it is missing, so readers ignore the logs beside it ('deltafs repair' rebuilds it)");
     if (status != DELTAFS_OK && status != DELTAFS_ERR_NOT_FOUND)
         verify_report(v, &e);
     free(writer);

@@ -75,7 +75,7 @@ static void verify_length(struct verify *v, const struct part_reader *p)
             needed = p->index.segment[i].footer.data_end;
     if (p->data_size >= needed)
         return;
-    error_set(&e, DELTAFS_ERR_DAMAGED, "%s: cut short at offset %llu: the file is %llu bytes, at least %llu expected",
+    error_set(&e, DELTAFS_ERR_DAMAGED, "%s: truncated at offset %llu: the file has %llu bytes, at least %llu expected",
               p->data.path, (unsigned long long)p->data_size, (unsigned long long)p->data_size,
               (unsigned long long)needed);
     verify_report(v, &e);

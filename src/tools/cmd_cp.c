@@ -106,11 +106,10 @@ static int cp_check_old(struct cp *c, const struct target *p)
         return text_fail(EXIT_TROUBLE, "%s: a DeltaFS directory; no file takes its place", c->to);
     if (c->to_logical && p->kind != TARGET_LOGICAL)
         return text_fail(EXIT_TROUBLE,
-                         "%s: a plain file, and what is to be made is a logical one; remove it, or give another name",
-                         c->to);
+                         "%s: a plain file, but the copy is a logical file; remove it, or give another name", c->to);
     if (!c->to_logical && p->kind == TARGET_LOGICAL)
         return text_fail(EXIT_TROUBLE,
-                         "%s: a logical file, and what is to be made is a plain one; 'deltafs rm' removes it (or "
+                         "%s: a logical file, but the copy is a plain file; remove it by 'deltafs rm' (or "
                          "give deltafs:%s for a logical copy)",
                          c->to, c->to);
     if (!c->is_forced)

@@ -74,13 +74,13 @@ static int get_add_key(struct get *g, const char *text, size_t size)
     if (g->is_hex) {
         int n = get_decode_hex(text, size, bytes);
         if (n < 0)
-            return text_fail(EXIT_USAGE, "get: key '%s' is not hexadecimal, of two digits for each of at most %d bytes",
+            return text_fail(EXIT_USAGE, "get: key '%s' is not hexadecimal: two digits for each byte, at most %d bytes",
                              text, KEY_MAX);
         text = bytes;
         size = (size_t)n;
     }
     if (g->is_bytes && (size < 1 || size > KEY_MAX))
-        return text_fail(EXIT_USAGE, "get: a key of %zu bytes; it has 1 to %d", size, KEY_MAX);
+        return text_fail(EXIT_USAGE, "get: a key of %zu bytes; it must have 1 to %d", size, KEY_MAX);
     if (!g->is_bytes && (strlen(text) != size || text_number(text, &number) != 0))
         return text_fail(EXIT_USAGE, "get: key '%s' is no number (decimal, or hexadecimal after 0x, below 2^64)", text);
     int code = g->count == g->capacity ? get_grow(g) : EXIT_OK;
@@ -144,8 +144,9 @@ static int get_collect_keys(struct get *g)
     int code = EXIT_OK;
 
     if (g->is_hex && !g->is_bytes)
-        return text_fail(EXIT_USAGE, "get: --hex is for keys of bytes; those of this directory are numbers, which may "
-                                     "stand after 0x");
+        return text_fail(EXIT_USAGE,
+                         "get: --hex is for keys of bytes; keys of this directory are numbers: put 0x before "
+                         "each");
     for (int i = 0; i < g->argument_count && code == EXIT_OK; i++)
         code = get_add_key(g, g->arguments[i], strlen(g->arguments[i]));
     return code == EXIT_OK && g->keys_file ? get_read_keys(g) : code;

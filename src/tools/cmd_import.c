@@ -234,7 +234,7 @@ static int import_check_set(const struct import *im)
         if (parts < g->parts && im->rank == 0)
             text_fail(0,
                       "import: warning: of step %" PRIu64 " there are files of %" PRIu64 " ranks, not of all %" PRIu64
-                      "; the others' particles will be missing",
+                      "; the particles of the others will be missing",
                       g->label, parts, g->parts);
         parts = 0;
     }
@@ -322,8 +322,8 @@ static int import_first(const struct import *im, deltafs_dir *d)
     while (first < im->file_count && im->file[im->order[first]].label <= last)
         first++;
     if (first > 0 && im->rank == 0 && !im->is_quiet)
-        text_fail(0, "import: %s has epochs up to label %" PRIu64 " already: %d of %d file%s passed over", im->output,
-                  last, first, im->file_count, im->file_count == 1 ? " is" : "s are");
+        text_fail(0, "import: %s already has epochs up to label %" PRIu64 ": %d of %d file%s skipped", im->output, last,
+                  first, im->file_count, im->file_count == 1 ? " is" : "s are");
     return first;
 }
 
@@ -348,8 +348,9 @@ static int import_epochs(struct import *im, deltafs_dir *d, int first, int *epoc
             code = import_fail(im, EXIT_TROUBLE, deltafs_errmsg(d));
             if (im->rank == 0)
                 text_fail(code,
-                          "import: %s has the epochs before label %" PRIu64 ", whole; this one and what follows is "
-                          "missing: import the same files again with --append to go on",
+                          "import: %s has all epochs before label %" PRIu64
+                          "; that one and the later ones are missing: "
+                          "import the same files again with --append to continue",
                           im->output, label);
         } else {
             ++*epochs;

@@ -130,10 +130,12 @@ static int index_parse(struct index_job *ix, int argc, char **argv)
     if (code == EXIT_OK && *index_option(ix, "index") != '\0')
         ix->index = index_option(ix, "index");
     if (code == EXIT_OK && ix->is_forget && (ix->is_again || ix->is_described))
-        code = index_fail(ix, EXIT_USAGE, "--forget takes out whole files: nothing is indexed again, nor by its label");
+        code = index_fail(ix, EXIT_USAGE,
+                          "--forget removes files from the index; it cannot be combined with --again, --label and the "
+                          "options of rows");
     if (code == EXIT_OK && ix->is_forget && !ix->index)
         code = index_fail(ix, EXIT_USAGE,
-                          "--forget needs -o INDEX (FILE.keys that a file has of its own is removed by rm -r)");
+                          "--forget needs -o INDEX (to remove the index FILE.keys of one file, use rm -r)");
     if (code == EXIT_USAGE && ix->rank == 0)
         fputs("Try 'deltafs-mpi help'.\n", stderr);
     return code;
@@ -196,12 +198,11 @@ static int find_datasets(struct index_job *ix, const char *path, struct h5rows *
         fapl = ix->hdf5.plist_create(*ix->hdf5.file_access);
         if (!ix->hdf5.set_driver || ix->hdf5.set_driver(fapl, "deltafs", "") < 0) {
             ix->hdf5.plist_close(fapl);
-            return text_fail(
-                EXIT_TROUBLE,
-                "index: %s: a logical file, which HDF5 opens through DeltaFS's driver: that needs HDF5 1.14 "
-                "or later (option hdf5), and HDF5_PLUGIN_PATH naming the driver's folder; or index what "
-                "'deltafs cp' makes of it",
-                path);
+            return text_fail(EXIT_TROUBLE,
+                             "index: %s: a logical file; reading it needs DeltaFS's driver and HDF5 1.14 "
+                             "or later (option hdf5), and HDF5_PLUGIN_PATH set to the driver's folder; or index a "
+                             "plain copy made by 'deltafs cp'",
+                             path);
         }
     }
     int status = h5rows_of_file(&ix->hdf5, path, fapl, path, index_option(ix, "key"),

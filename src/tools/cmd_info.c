@@ -41,8 +41,7 @@ static void info_json(deltafs_dir *d, const struct deltafs_stat *s, uint64_t byt
 static void info_head(const struct deltafs_stat *s)
 {
     printf("format version  %" PRIu32 "\nuuid            %s\nclosed          %s\npartitions      %" PRIu32 "\n",
-           s->version, s->uuid, s->is_closed ? "yes" : "no (being written, or its writer was cut short)",
-           s->partitions);
+           s->version, s->uuid, s->is_closed ? "yes" : "no (being written, or its writer died)", s->partitions);
 }
 
 /* And how many they are for each of `of` units. */
@@ -101,8 +100,8 @@ static void info_hint(deltafs_dir *d, const struct deltafs_stat *s, uint64_t byt
     }
     if (bytes_stored < sum)
         text_fail(EXIT_OK,
-                  "%s: its files have %" PRIu64 " bytes, and its epochs should have %" PRIu64
-                  ": something is cut short; run 'deltafs verify %s'",
+                  "%s: its files have %" PRIu64 " bytes, and its epochs need %" PRIu64
+                  ": a file is truncated; run 'deltafs verify %s'",
                   path, bytes_stored, sum, path);
 }
 

@@ -80,8 +80,8 @@ static int repair_logical(const char *path, const struct deltafs_repair_options 
     if (deltafs_logical_repair(path, options, say_found, found) != DELTAFS_OK)
         return text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
     if (found->count == 0)
-        printf("%s: nothing to repair: what a writer that died had not published does not count, and damage to the "
-               "bytes, which 'deltafs verify' finds, only a copy of the file mends\n",
+        printf("%s: nothing to repair: data that was not published does not count; 'deltafs verify' finds damaged "
+               "bytes, which can only be restored from a copy of the file\n",
                path);
     else if (found->dry_run)
         printf("%s: nothing is changed yet; 'deltafs repair --apply %s' does it\n", path, path);
@@ -106,8 +106,8 @@ int cmd_repair(int argc, char **argv)
     if (status != DELTAFS_OK)
         return found.hopeless > 0 ? cmd_finish(EXIT_TROUBLE) : text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
     if (found.count == 0)
-        printf("%s: nothing to repair; damage to records is found by 'deltafs verify', and only a copy "
-               "of the file mends it\n",
+        printf("%s: nothing to repair; 'deltafs verify' finds damaged records, which can only be "
+               "restored from a copy of the file\n",
                path);
     else if (options.dry_run)
         say_command(path, &options);

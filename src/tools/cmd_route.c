@@ -39,7 +39,7 @@ static int route_option(struct route_request *r, int c, char **argv)
     case ':':
         return text_fail(EXIT_USAGE, "route: %s needs a value; try 'deltafs-mpi help'", argv[optind - 1]);
     case '?':
-        return text_fail(EXIT_USAGE, "route: '%s' is no option of it; try 'deltafs-mpi help'", argv[optind - 1]);
+        return text_fail(EXIT_USAGE, "route: unknown option '%s'; try 'deltafs-mpi help'", argv[optind - 1]);
     default:
         if (deltafs_options_set(r->options, table_names[c - OPTION_TABLE], optarg) != DELTAFS_OK)
             return text_fail(EXIT_USAGE, "route: %s", deltafs_errmsg(NULL));
@@ -60,7 +60,7 @@ static int route_parse(struct route_request *r, int argc, char **argv)
     while (code == EXIT_OK && (c = getopt_long(argc, argv, ":", options, NULL)) != -1)
         code = route_option(r, c, argv);
     if (code == EXIT_OK && optind < argc)
-        code = text_fail(EXIT_USAGE, "route: '%s' is too much; try 'deltafs-mpi help'", argv[optind]);
+        code = text_fail(EXIT_USAGE, "route: unexpected argument '%s'; try 'deltafs-mpi help'", argv[optind]);
     if (code == EXIT_OK && (r->ranks == 0 || r->per_node == 0))
         code = text_fail(EXIT_USAGE, "route: --ranks and --per-node must be given; try 'deltafs-mpi help'");
     return code;

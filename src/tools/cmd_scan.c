@@ -44,8 +44,8 @@ static int scan_run(const char *path, enum print_format format, const struct del
     if (code == EXIT_OK && k) {
         deltafs_fileindex_close(k);
         code = text_fail(EXIT_TROUBLE,
-                         "%s: an index of keys, which has no records of its own; 'deltafs get' reads rows by it, and "
-                         "'deltafs info' tells of what files",
+                         "%s: an index, which has no records of its own; 'deltafs get' reads rows through it, and "
+                         "'deltafs info' lists its files",
                          text_path(path));
     }
     if (code == EXIT_OK)

@@ -53,7 +53,7 @@ static void stat_print_directory(const struct deltafs_stat *s, uint64_t bytes_st
     else
         printf("kind            directory\nuuid            %s\nclosed          %s\nepochs          %" PRIu64
                "\nrecords         %" PRIu64 "\nbytes raw       %" PRIu64 "\nbytes stored    %" PRIu64 "\n",
-               s->uuid, s->is_closed ? "yes" : "no (being written, or its writer was cut short)", s->epochs, s->records,
+               s->uuid, s->is_closed ? "yes" : "no (being written, or its writer died)", s->epochs, s->records,
                s->bytes_raw, bytes_stored);
 }
 

@@ -32,7 +32,7 @@ struct damage_list {
     int is_all; /* keep all */
 };
 
-/* A damage's message begins with "FILE: damaged at offset N: "; other messages, such as "FILE: cut short ...", are
+/* A damage's message begins with "FILE: damaged at offset N: "; other messages, such as "FILE: truncated ...", are
  * about a file as a whole, and stand first. Returns the length of the file's path. */
 static size_t damage_place(const char *message, uint64_t *offset)
 {
@@ -153,7 +153,7 @@ static int verify_run(const char *path, int is_all)
            v.records, text_plural(v.records), v.blocks, text_plural(v.blocks), v.leaves, v.leaves == 1 ? "f" : "ves",
            v.damages, text_plural(v.damages));
     if (deltafs_stat(d, &stat) == DELTAFS_OK && !stat.is_closed)
-        printf("%s: not closed: being written, or its writer was cut short; committed epochs are not affected\n", path);
+        printf("%s: not closed: it is being written, or its writer died; committed epochs are not affected\n", path);
     deltafs_close(d);
     return cmd_finish(status == DELTAFS_OK ? EXIT_OK : EXIT_TROUBLE);
 }
@@ -173,8 +173,7 @@ static int verify_logical(const char *path, int is_all)
            text_plural(v.damages));
     if (status == DELTAFS_OK && deltafs_logical_open(path, O_RDONLY, NULL, &f) == DELTAFS_OK) {
         if (deltafs_logical_stat(f, &stat) == DELTAFS_OK && !stat.is_closed)
-            printf("%s: not closed: being written, or a writer was cut short; what was published is not affected\n",
-                   path);
+            printf("%s: not closed: it is being written, or a writer died; what was published is not affected\n", path);
         deltafs_logical_close(f);
     }
     return cmd_finish(status == DELTAFS_OK ? EXIT_OK : EXIT_TROUBLE);

@@ -12,57 +12,57 @@ static const struct {
     {"get", cmd_get,
      "deltafs get DIR KEY... [--keys FILE] [--hex] [--epochs A[:B]] [--format table|csv|json|raw] [--stats]\n"
      "    Print the records of keys, epoch by epoch.\n"
-     "    --keys FILE    more keys, from a file (- for standard input), separated by blanks; keys of bytes\n"
-     "                   one on each line\n"
-     "    --hex          keys of bytes are given in hexadecimal, and separated by blanks\n"
-     "    --epochs A:B   only epochs with labels from A to B; A: and :B are open, A alone is one\n"
+     "    --keys FILE    read more keys from a file (- is standard input): separated by blanks, or one key of\n"
+     "                   bytes on each line\n"
+     "    --hex          take keys of bytes in hexadecimal, separated by blanks\n"
+     "    --epochs A:B   only epochs with labels from A to B; A: and :B have one end, A is one epoch\n"
      "    --format F     a table for people (default), csv, json, or the raw bytes of the values\n"
-     "    --stats        say on standard error how many reads it took\n"},
+     "    --stats        print the number of reads on standard error\n"},
     {"scan", cmd_scan,
      "deltafs scan DIR [--epochs A[:B]] [--format table|csv|json|raw] [--partition P]\n"
      "    Print all records: by partition, epoch, key (keys of bytes: by their hash).\n"
-     "    --partition P  only those of one partition\n"},
+     "    --partition P  only the records of one partition\n"},
     {"info", cmd_info,
      "deltafs info DIR|FILE [--json]\n"
-     "    Say what a directory holds: schema, epochs, records, bytes. Of a logical file, what stat says;\n"
-     "    of any file with an index of its keys, which files that is of.\n"},
+     "    Print a directory's schema, epochs, records and bytes; of a logical file, what stat prints;\n"
+     "    of an index, its files.\n"},
     {"verify", cmd_verify,
      "deltafs verify DIR|FILE... [--all]\n"
-     "    Read everything, check it against its checksums, and name the first damages of each file.\n"
-     "    --all          name all of them\n"},
+     "    Read everything, check the checksums, and list the first damages of each file.\n"
+     "    --all          list all damages\n"},
     {"repair", cmd_repair,
      "deltafs repair DIR|FILE [--apply] [--label L] [--drop-from L] [--lease S]\n"
-     "    Say what a job that died left to be mended, or damage that can be; exits with 1 if there is anything.\n"
-     "    --apply        mend it\n"
-     "    --label L      commit under this label an epoch that is whole in the logs but was not finished\n"
-     "    --drop-from L  give up the epochs from that labelled L on, the first of which the logs have not all\n"
-     "    --lease S      how long after its last commit a job on another host is taken to be writing still\n"},
+     "    List what can be repaired: data of a job that died, and damage; exits with 1 if there is any.\n"
+     "    --apply        repair it\n"
+     "    --label L      commit an epoch that is complete in the logs, but whose job did not finish it\n"
+     "    --drop-from L  discard the epoch labelled L, the first that is incomplete, and all later ones\n"
+     "    --lease S      seconds after its last commit that a job on another host counts as alive\n"},
     {"ls", cmd_ls,
      "deltafs ls [-l] [-a] [--json] [PATH...]\n"
-     "    Say what is in a folder, and which of it are directories of DeltaFS and logical files.\n"
-     "    -l, --long     also how many bytes it takes on disk, and whether its writers have closed it\n"
+     "    List a folder, and mark directories of DeltaFS and logical files.\n"
+     "    -l, --long     also the bytes on disk, and whether all writers have closed it\n"
      "    -a, --all      also names that begin with a dot\n"},
     {"stat", cmd_stat,
      "deltafs stat PATH... [--json]\n"
-     "    Say of logical files, directories and others what they are and how large.\n"},
+     "    Print the kind and size of logical files, directories and others.\n"},
     {"cat", cmd_cat,
      "deltafs cat FILE... [--offset N] [--size N]\n"
      "    Write the bytes of logical files to standard output.\n"
-     "    --offset N     from byte N of each on\n"
-     "    --size N       N bytes of each at most\n"},
+     "    --offset N     start at byte N of each file\n"
+     "    --size N       at most N bytes of each file\n"},
     {"cp", cmd_cp,
      "deltafs cp FROM TO [-f] [-q]\n"
-     "    Copy a logical file to a plain one, and anything else to a logical one; deltafs:TO is a logical one always.\n"
+     "    Copy a logical file to a plain file, or a plain file to a logical file; deltafs:TO is always logical.\n"
      "    - is standard input or output.\n"
-     "    -f, --force    replace a file that is there, plain by plain or logical by logical\n"
+     "    -f, --force    replace an existing file of the same kind\n"
      "    -q, --quiet    no progress bar\n"},
     {"flatten", cmd_flatten,
      "deltafs flatten FILE...\n"
-     "    Put the index of each closed session of logical files into one file, so that they are opened faster.\n"},
+     "    Merge the indexes of each closed session of logical files into one file, to open them faster.\n"},
     {"rm", cmd_rm,
      "deltafs rm FILE... [-f]\n"
      "    Remove logical files.\n"
-     "    -f, --force    no word about what is not there\n"},
+     "    -f, --force    ignore files that do not exist\n"},
 };
 
 #define COMMANDS      (sizeof commands / sizeof commands[0])
@@ -76,8 +76,8 @@ int cmd_open(const char *path, deltafs_dir **out)
         return EXIT_OK;
     if (target_is_logical(text_path(path)))
         return text_fail(EXIT_TROUBLE,
-                         "%s: a logical file, which has no records; 'deltafs cat' and 'cp' read it, and "
-                         "'deltafs-mpi index' makes the index of keys that 'get' needs",
+                         "%s: a logical file, which has no records; read it by 'deltafs cat' or 'cp', or make an "
+                         "index for 'get' by 'deltafs-mpi index'",
                          text_path(path));
     return text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
 }
@@ -141,7 +141,7 @@ static int help(const char *topic)
     for (size_t i = 0; i < COMMANDS; i++)
         fputs(commands[i].usage, stdout);
     puts("deltafs help [COMMAND | options]\ndeltafs --version\n\n"
-         "Names may have the prefix of MPI-IO's names, deltafs:.\n"
+         "Names may have the prefix deltafs:, as in MPI-IO.\n"
          "Exit codes: 0 done; 1 a key was not found (the others are printed), or repair finds something to do; 2 "
          "usage; 3 input, output or damage.");
     return cmd_finish(EXIT_OK);

@@ -109,8 +109,8 @@ static int raw_inspect(void *state, const struct input *in, struct import_file *
 
     if (in->size < r->skip || (in->size - r->skip) % r->record != 0) {
         snprintf(message, INPUT_MESSAGE_MAX,
-                 "%s: of %" PRIu64 " bytes: behind the %" PRIu64 " to skip that is no whole number of records of %zu "
-                 "bytes (truncated, or the schema or --skip is wrong)",
+                 "%s: has %" PRIu64 " bytes: after %" PRIu64 " bytes to skip, this is no multiple of a record's %zu "
+                 "bytes (the file is truncated, or --schema or --skip is wrong)",
                  in->path, in->size, r->skip, r->record);
         return -1;
     }

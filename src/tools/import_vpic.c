@@ -41,7 +41,7 @@ static int vpic_begin(const struct import_options *o, void **state, char message
 {
     if (o->schema || o->key || o->skip || o->has_epoch) {
         snprintf(message, INPUT_MESSAGE_MAX,
-                 "--schema, --key, --skip and --epoch are for --format raw; vpic's files say all that themselves");
+                 "--schema, --key, --skip and --epoch are for --format raw; files of vpic have this in their headers");
         return -1;
     }
     struct vpic *v = calloc(1, sizeof *v);
@@ -120,7 +120,7 @@ static int vpic_inspect(void *state, const struct input *in, struct import_file 
     uint64_t size = particles_end + VPIC_ARRAY + n * VPIC_ID;
     if (in->size == particles_end) {
         snprintf(message, INPUT_MESSAGE_MAX,
-                 "%s: has no particle IDs behind its particles; only dumps of VPIC built with particle IDs can be "
+                 "%s: has no particle IDs after its particles; only dumps of VPIC built with particle IDs can be "
                  "imported",
                  in->path);
         return -1;

@@ -22,7 +22,7 @@ int target_look(const char *path, struct target *out)
     char kind;
 
     if (*path == '\0')
-        return text_fail(EXIT_TROUBLE, "a file without a name is asked for: 'deltafs:' stands before a name");
+        return text_fail(EXIT_TROUBLE, "the name of the file is missing after 'deltafs:'");
     if (stat(path, &p.stat) != 0)
         return text_fail(EXIT_TROUBLE, "%s: %s", path, strerror(errno));
     p.kind = S_ISREG(p.stat.st_mode) ? TARGET_FILE : TARGET_OTHER;
@@ -76,8 +76,8 @@ int target_open_whole(const char *path, deltafs_logical **out)
 
     if (code == EXIT_OK && deltafs_logical_stat(*out, &stat) == DELTAFS_OK && stat.is_incomplete)
         text_fail(0,
-                  "%s: a crash has taken something that was closed, but not synced; 'deltafs verify' says of which "
-                  "logs, and what is left is read",
+                  "%s: a crash has lost data that was closed but not synced; the rest is read; 'deltafs verify' "
+                  "names the logs",
                   path);
     return code;
 }
@@ -85,7 +85,7 @@ int target_open_whole(const char *path, deltafs_logical **out)
 void target_print(const struct deltafs_logical_stat *s)
 {
     printf("kind            logical file\nsize            %" PRIu64 "\nuuid            %s\nclosed          %s\n",
-           s->size, s->uuid, s->is_closed ? "yes" : "no (being written, or a writer was cut short)");
+           s->size, s->uuid, s->is_closed ? "yes" : "no (being written, or a writer died)");
     printf("sessions        %" PRIu64 " (%" PRIu64 " with the index in one file)\nwriters         %" PRIu64
            "\nextents         %" PRIu64 "\nbytes stored    %" PRIu64,
            s->sessions, s->flat_sessions, s->writers, s->extents, s->bytes_stored);

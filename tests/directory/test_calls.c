@@ -227,7 +227,7 @@ static void count_damage(int status, const char *message, void *arg)
 
     CHECK_IS(status, DELTAFS_ERR_DAMAGED);
     n->count++;
-    n->cut += strstr(message, "cut short at offset") != NULL;
+    n->cut += strstr(message, "truncated at offset") != NULL;
 }
 
 static void test_cut_short(void **state)

@@ -266,7 +266,7 @@ static void test_options(void **state)
     CHECK_IS(deltafs_reopen(unit_path("nowhere"), NULL, &d), DELTAFS_ERR_NOT_FOUND);
     /* What is there is not for deltafs_create to make, even if it has no manifest: a job died that was making it. */
     CHECK_IS(deltafs_reopen(unit_folder, NULL, &d), DELTAFS_ERR_NOT_DELTAFS);
-    CHECK(strstr(deltafs_errmsg(NULL), "creation was cut short"));
+    CHECK(strstr(deltafs_errmsg(NULL), "creation was interrupted"));
     CHECK_IS(deltafs_reopen("", NULL, &d), DELTAFS_ERR_INVALID);
 }
 

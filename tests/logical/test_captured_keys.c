@@ -274,7 +274,7 @@ static void test_negative(void **state)
     CHECK_IS(deltafs_logical_close(f), DELTAFS_OK);
     CHECK_IS(key_file_open(&file, &io, model.path, 'f', NULL, NULL, &e), DELTAFS_OK);
     CHECK_IS(key_column_scan_written(&file, &c, 10, 0, 10, &w, model.path, count_keys, &next, &e), DELTAFS_ERR_SCHEMA);
-    CHECK(strstr(e.text, "offset 80: the key that stands there is negative"));
+    CHECK(strstr(e.text, "offset 80: the key is negative"));
     key_file_close(&file);
     deltafs_private_captured_keys_destroy(kept);
 }

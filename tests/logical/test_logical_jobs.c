@@ -248,7 +248,7 @@ static void check_anew(const char *path, deltafs_logical *new)
 
 static void check_reported(const char *message)
 {
-    CHECK(strstr(message, "was deleted and made anew meanwhile"));
+    CHECK(strstr(message, "was deleted and created again meanwhile"));
 }
 
 /* A handle that was left open closed the session of the same number in the new file, which readers took for complete,

@@ -95,7 +95,7 @@ static void test_labels(const char *name)
     plan_append(&plan, dir, 2, check_rank);
     CHECK_STATUS(DELTAFS_ERR_CANCELLED, deltafs_epoch_end(dir, plan_label(2)), dir);
     CHECK_SAYS(dir, "nothing to read");
-    CHECK_SAYS(dir, "given up");
+    CHECK_SAYS(dir, "discarded");
     compare(name, 1, 0);
     plan_epoch(&plan, dir, 1);
     CHECK_STATUS(DELTAFS_OK, deltafs_epoch_wait(dir), dir);

@@ -101,7 +101,7 @@ static void test_torn(void **state)
     repair_check(&m, copy);
     CHECK_IS(deltafs_repair(unit_path("nowhere"), NULL, NULL, NULL), DELTAFS_ERR_NOT_FOUND);
     CHECK_IS(deltafs_repair(unit_folder, NULL, NULL, NULL), DELTAFS_ERR_NOT_DELTAFS);
-    repair_check_errmsg("whose creation was cut short");
+    repair_check_errmsg("whose creation was interrupted");
     CHECK_IS(deltafs_repair("", NULL, NULL, NULL), DELTAFS_ERR_INVALID);
     model_fini(&m);
 }

@@ -280,7 +280,7 @@ static void test_reopened_instead(void **state)
 
     repair_copy(path, other);
     CHECK_IS(deltafs_reopen(other, NULL, &d), DELTAFS_OK);
-    CHECK(strstr(deltafs_errmsg(d), "the epoch labelled 30 is cut off"));
+    CHECK(strstr(deltafs_errmsg(d), "the epoch labelled 30 is discarded"));
     CHECK_CALL(d, deltafs_last_label(d, &last), DELTAFS_OK);
     CHECK_IS(last, 20);
     /* Nothing is left of the note: what this job has not finished, repair must not take for that. */

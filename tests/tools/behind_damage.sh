@@ -41,10 +41,10 @@ for partition in 0 1; do
 done
 expect 3 "$deltafs" verify "$work/cut"
 [ "$(wc -l <"$work/err")" -eq 18 ] || fail "verify: not 9 lines a file: $(cat "$work/err")"
-sed -n 1p "$work/err" | grep -q "00000.data: cut short at offset 9000: the file is 9000 bytes, at least [0-9]* expected" ||
+sed -n 1p "$work/err" | grep -q "00000.data: truncated at offset 9000: the file has 9000 bytes, at least [0-9]* expected" ||
     fail "verify does not begin with a log's length: $(cat "$work/err")"
 sed -n 9p "$work/err" | grep -qE "00000.data: and [0-9]+ more, which verify --all names" || fail "verify: $(cat "$work/err")"
-sed -n 10p "$work/err" | grep -q "00001.data: cut short" || fail "verify does not go file by file: $(cat "$work/err")"
+sed -n 10p "$work/err" | grep -q "00001.data: truncated" || fail "verify does not go file by file: $(cat "$work/err")"
 expect 3 "$deltafs" verify "$work/cut" --all
 damages=$(sed -n 's/.* \([0-9]*\) damages$/\1/p' "$work/out")
 [ "$(wc -l <"$work/err")" -eq "$damages" ] || fail "verify --all: not $damages lines"
@@ -54,6 +54,6 @@ same "$work/sorted" "$work/offsets" "verify --all is not in order"
 expect 3 "$deltafs" get "$work/cut" 1990 --format raw
 says "missing from the answer: epochs 20, 30; verify lists"
 expect 0 "$deltafs" info "$work/cut"
-says "something is cut short; run 'deltafs verify $work/cut'"
+says "a file is truncated; run 'deltafs verify $work/cut'"
 expect 0 "$deltafs" info "$work/cut" --json
 says "deltafs verify"

@@ -33,7 +33,7 @@ expect 0 import 2 -q --format vpic -o "$work/rest" "$work"/dumps/p."$first".*
 expect 3 import 2 --format vpic -o "$work/rest" "$work"/dumps/p.*
 says "give --append to append to it"
 expect 0 import 3 --format vpic -a -o "$work/rest" "$work"/dumps/p.*
-says "are passed over"
+says "are skipped"
 whole rest
 expect 0 import 2 --format vpic -a -o "$work/rest" "$work"/dumps/p.*
 stdout_has "0 records in 0 epochs from 0 files"
@@ -76,8 +76,8 @@ whole killed
 mkdir -p "$work/half/00"
 expect 3 import 2 --format vpic -a -o "$work/half" "$work"/dumps/p.*
 says "$work/half: has no MANIFEST"
-says "put a copy back"
-says "that has no records: remove it"
+says "restore a copy"
+says "it has no records: remove it"
 
 # A job on another host may live.
 printf 'host=elsewhere.example pid=1 job=- session=01234567-89ab-4def-8123-456789abcdef renewed=%020d\n' "$(date +%s)" \

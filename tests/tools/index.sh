@@ -74,7 +74,7 @@ expect 3 "$deltafs" get "$work/e/all" "$key" --epochs 20:300
 says "missing from the answer: epoch 300"
 mv "$work/dump.5.bin" "$work/dump.1000.bin" "$work/e"
 expect 3 "$deltafs" scan "$work/e/all"
-says "$work/e/all: an index of keys, which has no records of its own"
+says "$work/e/all: an index, which has no records of its own"
 [ ! -s "$work/out" ] || fail "a scan shows what is inside an index"
 expect 3 "$deltafs" verify "$work/e/all"
 expect 0 index 2 --schema $schema --key id --skip 7 -o "$work/e/all" "$work"/e/dump.*.bin
@@ -144,7 +144,7 @@ says "nothing: "
 stdout_has "10 rows of 1 file indexed"
 right "$work/some" "$work/good.3.csv"
 expect 3 index 2 --schema x:f4,id:i4,y:f8,c:S3 --key id -o "$work/some" "$work/negative.bin"
-says "negative.bin: at offset 61: the key that stands there is negative; keys are 0 or more"
+says "negative.bin: at offset 61: the key is negative; keys must be 0 or more"
 make_raw "x:f4,id:i4,y:f8,c:S3" id 10 "$work/negative" --seed 1 --negative 9
 expect 3 index 3 --schema x:f4,id:i4,y:f8,c:S3 --key id -o "$work/some" "$work/negative.bin"
 says "rank 2: $work/negative.bin: at offset 175: the key"
@@ -215,7 +215,7 @@ expect 2 index 2 --forget "$work/l/sub/dump.5.bin"
 says "--forget needs -o INDEX"
 for option in --again --label=4; do
     expect 2 index 1 --forget $option -o "$work/l/all"
-    says "--forget takes out whole files"
+    says "--forget removes files from the index"
 done
 expect 3 index 2 --forget -o "$work/l/other"
 says "l/other: there is no index of keys"
@@ -238,5 +238,5 @@ printf '\377' | dd of="$work/l/dump.1.bin" bs=1 seek=7 conv=notrunc 2>/dev/null
 touch -r "$work/time" "$work/l/dump.1.bin"
 echo >>"$work/l/dump.3.bin"
 expect 3 "$deltafs" get "$work/l/all" "$key"
-says "the index in $work/l/all says 1; index it anew (deltafs-mpi index --again)"
+says "the index in $work/l/all says 1; run deltafs-mpi index --again on this file"
 says "missing from the answer: epochs 1, 3"

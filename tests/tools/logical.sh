@@ -267,8 +267,8 @@ no_copy "a folder, not a logical file" "$work/run/folder" "$work/there/x"
 no_copy "a DeltaFS directory" "$work/run/d" "$work/there/x"
 no_copy "a DeltaFS directory" "$f" "$work/run/d" -f
 no_copy "a DeltaFS directory" "$work/run/text" "deltafs:$work/run/d" -f
-no_copy "a plain file, and what is to be made is a logical one" "$0" "$work/run/text" -f
-no_copy "a logical file, and what is to be made is a plain one" "$f" "$work/run/f1" -f
+no_copy "a plain file, but the copy is a logical file" "$0" "$work/run/text" -f
+no_copy "a logical file, but the copy is a plain file" "$f" "$work/run/f1" -f
 no_copy "$work/there/no: No such file or directory" "$f" "$work/there/no/x"
 no_copy "$work/there/no: No such file or directory" "$0" "$work/there/no/x"
 no_copy "no such folder" "$f" "$work/there/no/"

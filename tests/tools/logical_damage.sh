@@ -291,7 +291,7 @@ for left in $((bytes - 1)) $((bytes / 2)) 32 10 0 none; do
     says "$work/bad/$log: damaged at offset "
     says "closed without a sync"
     expect 0 "$deltafs" cp "$work/bad" "$work/copy"
-    says "$work/bad: a crash has taken something"
+    says "$work/bad: a crash has lost data"
     case $left in
     0 | 10 | 32 | none) same "$work/before" "$work/copy" "session cut to $left" ;;
     *) cmp -s "$work/q" "$work/copy" && [ "$left" != $((bytes - 1)) ] && fail "session cut to $left is whole" ;;

@@ -51,7 +51,7 @@ expect 3 "$deltafs" repair "$work/missing"
 says "$work/missing"
 mkdir "$work/half"
 expect 3 "$deltafs" repair "$work/half"
-says "creation was cut short"
+says "creation was interrupted"
 
 # A job on another host may live.
 cp -R "$work/before" "$work/elsewhere"

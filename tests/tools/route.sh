@@ -74,8 +74,8 @@ wrong "'x' is no number above 0" --ranks x --per-node 1
 wrong "'0' is no number above 0" --ranks 4 --per-node 0
 wrong "3000000000 ranks, 1 on a node: both must be 1 to 2147483647" --ranks 3000000000 --per-node 1
 wrong "--per-node needs a value" --ranks 4 --per-node
-wrong "'--nodes' is no option" --ranks 4 --per-node 2 --nodes 2
-wrong "'more' is too much" --ranks 4 --per-node 2 more
+wrong "unknown option '--nodes'" --ranks 4 --per-node 2 --nodes 2
+wrong "unexpected argument 'more'" --ranks 4 --per-node 2 more
 wrong "auto, direct, 3hop or grid" --ranks 4 --per-node 2 --route 4hop
 expect 3 "$deltafs_mpi" route --ranks 131072 --per-node 32 --route direct
 says "route=direct takes"

@@ -353,7 +353,7 @@ static int leaf_mark_lost(const uint8_t *bytes, size_t n, const char *path, uint
     leaf_parse_row(&run, &at, bytes + LEAF_HEADER_SIZE, bytes + n, 0);
     return error_damaged(e, path, offset,
                          "records of keys (or hashes) from %llu to %llu are lost: the data log was damaged at offset "
-                         "%llu when this index was made anew",
+                         "%llu when this index was rebuilt",
                          (unsigned long long)get_u64(bytes + 32), (unsigned long long)get_u64(bytes + 40),
                          (unsigned long long)at);
 }

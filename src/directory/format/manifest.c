@@ -356,8 +356,8 @@ static int manifest_is_missing(struct io *io, const char *folder, struct error *
     is_folder = io_file_open(io, folder, O_RDONLY | O_DIRECTORY, &file, &ignored) == DELTAFS_OK;
     if (is_folder)
         status = error_set(e, DELTAFS_ERR_NOT_DELTAFS,
-                           "%s: has no %s: not a DeltaFS directory, or one that has lost it (put a copy back), or one "
-                           "whose creation was cut short (that has no records: remove it)",
+                           "%s: has no %s: not a DeltaFS directory, or one that has lost it (restore a copy), or one "
+                           "whose creation was interrupted (it has no records: remove it)",
                            folder, MANIFEST_NAME);
     else
         status = error_set(e, DELTAFS_ERR_NOT_DELTAFS,

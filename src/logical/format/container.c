@@ -143,7 +143,7 @@ static int container_refuse(const char *path, int flags, enum place place, struc
     case PLACE_EMPTY:
     case PLACE_BEGUN:
         return error_set(e, DELTAFS_ERR_NOT_FOUND,
-                         "%s: an empty folder, or a logical file whose creation is under way or was cut short", path);
+                         "%s: an empty folder, or a logical file whose creation is running or was interrupted", path);
     default:
         return error_set(e, flags & O_EXCL ? DELTAFS_ERR_EXISTS : DELTAFS_ERR_NOT_DELTAFS,
                          "%s: is %s, not a logical file of DeltaFS", path,
@@ -214,8 +214,8 @@ int container_check(const struct container *c, struct io *io, struct error *e)
     if (status == DELTAFS_ERR_NOT_FOUND)
         return error_set(e, status, "%s: was deleted meanwhile", c->path);
     if (has_manifest && memcmp(now.uuid, c->uuid, sizeof now.uuid) != 0)
-        return error_set(e, DELTAFS_ERR_NOT_FOUND, "%s: was deleted and made anew meanwhile: the new file is untouched",
-                         c->path);
+        return error_set(e, DELTAFS_ERR_NOT_FOUND,
+                         "%s: was deleted and created again meanwhile; the new file is unchanged", c->path);
     return status;
 }
 

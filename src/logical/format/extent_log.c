@@ -143,7 +143,7 @@ static int read_log(struct log_reader *r, const uint8_t uuid[16], int is_whole, 
     if (status == DELTAFS_OK)
         status = read_batches(r, out, &got, e);
     if (status == DELTAFS_OK && is_whole && r->offset < r->size)
-        return error_damaged(e, r->file.path, r->offset, "the last batch is cut short");
+        return error_damaged(e, r->file.path, r->offset, "the last batch is incomplete");
     if (status == DELTAFS_OK && is_whole && !r->is_last)
         return error_damaged(e, r->file.path, r->offset, "the last batch is missing");
     if (status == DELTAFS_OK)

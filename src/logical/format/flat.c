@@ -70,7 +70,7 @@ static int flat_check(const char *path, const struct container *c, const uint8_t
         extent_batches_decode(batches, n, log_seed(c->uuid), path, LOG_HEADER_SIZE, NULL, NULL, &used, &is_last, e);
 
     if (status == DELTAFS_OK && used != n)
-        status = error_damaged(e, path, LOG_HEADER_SIZE + used, "a batch is cut short");
+        status = error_damaged(e, path, LOG_HEADER_SIZE + used, "a batch is incomplete");
     return status;
 }
 
@@ -84,7 +84,7 @@ static int flat_read_open(struct io_file *file, const struct container *c, const
     if (status == DELTAFS_OK)
         status = io_file_size(file, &size, e);
     if (status == DELTAFS_OK && size < LOG_HEADER_SIZE + FLAT_TRAILER_SIZE)
-        status = error_damaged(e, file->path, size, "the index is cut short");
+        status = error_damaged(e, file->path, size, "the index is incomplete");
     if (status != DELTAFS_OK)
         return status;
     uint64_t n = size - LOG_HEADER_SIZE - FLAT_TRAILER_SIZE;

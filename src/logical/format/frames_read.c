@@ -198,8 +198,8 @@ static int source_page(struct frame_source *s, uint64_t position, int *is_new, c
         slot->valid = status == DELTAFS_OK;
         if (status == DELTAFS_ERR_DAMAGED)
             error_damaged(e, s->file->path, frame_page_offset(position),
-                          "the file ends before the checksums that were here: of the frames from offset %llu on none "
-                          "can be told to be right",
+                          "the file ends before the checksums at this offset: no frame from offset %llu on can be "
+                          "checked",
                           (unsigned long long)frame_offset(group * GROUP_BYTES));
         *is_new = 1;
     }

@@ -84,7 +84,7 @@ static int session_read_file(struct io_file *file, struct session *s, uint64_t *
     int status = textlog_read(file, advice, session_parse, s, end, e);
 
     if (status == DELTAFS_OK && s->writers == 0)
-        return error_damaged(e, file->path, 0, "it has no whole line");
+        return error_damaged(e, file->path, 0, "it has no complete line");
     return status;
 }
 

@@ -491,7 +491,7 @@ static int job_close_together(struct job *j, uint64_t pending, struct error *e)
         return late;
     if (status == DELTAFS_OK && pending > 0)
         status = error_set(e, DELTAFS_ERR_UNCOMMITTED,
-                           "records were appended after the last epoch end; they are not kept (up to %llu on a rank)",
+                           "records were appended after the last epoch end; they are discarded (up to %llu on a rank)",
                            (unsigned long long)pending);
     return status;
 }

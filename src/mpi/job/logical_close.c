@@ -95,8 +95,8 @@ int keys_after_close(struct logical_job *j, uint64_t size, const struct key_writ
     close_free(j, &closed.tables);
     if (status != DELTAFS_OK)
         error_set(e, status,
-                  "%s; the file is written and closed, but its keys are not indexed (when this is put right, "
-                  "'deltafs-mpi index' can do that)",
+                  "%s; the file is written and closed, but its keys are not indexed (after you remove the error, run "
+                  "'deltafs-mpi index')",
                   own.text);
     return status;
 }

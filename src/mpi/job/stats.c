@@ -140,7 +140,8 @@ static int stats_put(int fd, const char *path, const char *line, size_t n, struc
         if (k < 0 && errno == EINTR)
             continue;
         if (k < 0)
-            return error_system(e, errno, "write its statistics (option stats; the directory itself is whole)", path);
+            return error_system(e, errno, "write its statistics (option stats; the directory itself is complete)",
+                                path);
         line += k;
         n -= (size_t)k;
     }
