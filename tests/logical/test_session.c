@@ -571,7 +571,7 @@ static void test_other_session(void **state)
     CHECK_IS(container_check(&old, &io, &e), DELTAFS_ERR_NOT_FOUND);
     make("again", &new);
     CHECK_IS(container_check(&old, &io, &e), DELTAFS_ERR_NOT_FOUND);
-    CHECK(strstr(e.text, "made anew"));
+    CHECK(strstr(e.text, "created again"));
     CHECK_IS(container_check(&new, &io, &e), DELTAFS_OK);
     for (uint32_t i = 0; i < 3; i++) {
         CHECK_IS(session_create(&new, &io,

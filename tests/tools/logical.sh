@@ -224,7 +224,7 @@ expect 3 "$deltafs" rm "$work/run/folder"
 says "a folder that is no logical file; it stays as it is"
 for name in "" deltafs:; do
     expect 3 "$deltafs" rm "$name"
-    says "a file without a name"
+    says "the name of the file is missing"
 done
 for command in verify info "repair --apply"; do
     # shellcheck disable=SC2086 # a command with its option
