@@ -303,8 +303,10 @@ int deltafs_refresh(deltafs_dir *d)
 /* ---- Scanning ---- */
 
 /* Scan partitions `first` to `end` - 1, behind damage too. */
-static int dir_scan(deltafs_dir *d, uint32_t first, uint32_t end, const struct deltafs_range *range, struct scan_to *to)
+static int dir_scan(deltafs_dir *d, uint32_t first, uint32_t end, const struct deltafs_range *range,
+                    deltafs_record_fn fn, void *arg, int *stopped)
 {
+    struct scan_to to = {.fn = fn, .arg = arg};
     struct reader *r = d->reader;
     struct scan_damages damages = {0};
     struct error e;
@@ -313,52 +315,46 @@ static int dir_scan(deltafs_dir *d, uint32_t first, uint32_t end, const struct d
 
     reader_epochs(r, range, &first_epoch, &end_epoch);
     r->is_scanning = 1;
-    for (uint32_t partition = first; partition < end && first_epoch < end_epoch && status == DELTAFS_OK && !to->stopped;
+    for (uint32_t partition = first; partition < end && first_epoch < end_epoch && status == DELTAFS_OK && !to.stopped;
          partition++) {
         struct part_reader *p;
         if (reader_part(r, partition, &p, &e) != DELTAFS_OK) {
             scan_damage(&damages, &e);
             continue;
         }
-        for (uint32_t epoch = first_epoch; epoch < end_epoch && status == DELTAFS_OK && !to->stopped; epoch++)
-            status = part_scan(r, p, epoch, to, &damages, &d->error);
+        for (uint32_t epoch = first_epoch; epoch < end_epoch && status == DELTAFS_OK && !to.stopped; epoch++)
+            status = part_scan(r, p, epoch, &to, &damages, &d->error);
     }
     r->is_scanning = 0;
-    if (status == DELTAFS_OK && !to->stopped && damages.count > 0)
+    if (status == DELTAFS_OK && !to.stopped && damages.count > 0)
         status = error_set(&d->error, damages.first.status, "%s%s", damages.first.text,
                            damages.count > 1 ? "; there is more damage, which verify lists" : "");
-    return status;
+    if (stopped)
+        *stopped = to.stopped;
+    return dir_end(d, status);
 }
 
 int deltafs_scan_partition(deltafs_dir *d, uint32_t partition, const struct deltafs_range *range, deltafs_record_fn fn,
                            void *arg, int *stopped)
 {
-    struct scan_to to = {.fn = fn, .arg = arg};
     int status = dir_must_read(d, "deltafs_scan_partition", fn ? NULL : "fn");
 
     if (status != DELTAFS_OK)
         return status;
     if (partition < d->reader->manifest.partitions)
-        status = dir_scan(d, partition, partition + 1, range, &to);
-    else
-        status = error_set(&d->error, DELTAFS_ERR_INVALID, "deltafs_scan_partition: no partition %u; %s has 0 to %u",
-                           partition, d->reader->path, d->reader->manifest.partitions - 1);
+        return dir_scan(d, partition, partition + 1, range, fn, arg, stopped);
     if (stopped)
-        *stopped = to.stopped;
-    return dir_end(d, status);
+        *stopped = 0;
+    return dir_end(d,
+                   error_set(&d->error, DELTAFS_ERR_INVALID, "deltafs_scan_partition: no partition %u; %s has 0 to %u",
+                             partition, d->reader->path, d->reader->manifest.partitions - 1));
 }
 
 int deltafs_scan(deltafs_dir *d, const struct deltafs_range *range, deltafs_record_fn fn, void *arg, int *stopped)
 {
-    struct scan_to to = {.fn = fn, .arg = arg};
     int status = dir_must_read(d, "deltafs_scan", fn ? NULL : "fn");
 
-    if (status != DELTAFS_OK)
-        return status;
-    status = dir_scan(d, 0, d->reader->manifest.partitions, range, &to);
-    if (stopped)
-        *stopped = to.stopped;
-    return dir_end(d, status);
+    return status == DELTAFS_OK ? dir_scan(d, 0, d->reader->manifest.partitions, range, fn, arg, stopped) : status;
 }
 
 /* ---- Facts ---- */

@@ -23,7 +23,7 @@ static int serial_append(void *ctx, size_t n, const uint8_t *keys, size_t key_st
     (void)e;
     s->pending += n;
     if (!deltafs_private_writer_is_local(s->writer)) {
-        deltafs_private_writer_put_many(s->writer, n, keys, key_stride, values, value_stride, size);
+        deltafs_private_writer_put(s->writer, 1, n, keys, key_stride, values, value_stride, size);
         return DELTAFS_OK;
     }
     for (size_t some; n > 0; n -= some) {
@@ -31,7 +31,7 @@ static int serial_append(void *ctx, size_t n, const uint8_t *keys, size_t key_st
         some = deltafs_private_writer_put_values(s->writer, n, keys, key_stride, values, value_stride, size, &places);
         if (some == 0)
             break;
-        deltafs_private_writer_put_many(s->writer, some, keys, key_stride, places, POSITION_SIZE, POSITION_SIZE);
+        deltafs_private_writer_put(s->writer, 1, some, keys, key_stride, places, POSITION_SIZE, POSITION_SIZE);
         keys += some * key_stride;
         values += size > 0 ? some * value_stride : 0;
     }

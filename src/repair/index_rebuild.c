@@ -542,7 +542,7 @@ static int rebuild_write(struct rebuild *r, const char *data, const char *index,
         status = log_flush(&r->index.log, e);
     if (status == DELTAFS_OK)
         status = io_file_sync(&r->index.log.file, e);
-    int closed = index_writer_close(&r->index, status == DELTAFS_OK ? e : &second);
+    int closed = log_close(&r->index.log, status == DELTAFS_OK ? e : &second);
     io_file_close(&r->data, &second); /* opened for reading: nothing can be lost */
     rebuild_drop_runs(r);
     memory_give(&r->memory, r->runs, r->run_capacity * sizeof *r->runs);

@@ -150,7 +150,7 @@ static void put_local(struct maker *m, struct writer *from, struct writer *to, u
         error_set(&m->e, DELTAFS_ERR_IO, "a value was not taken");
         must(m, DELTAFS_ERR_IO);
     }
-    deltafs_private_writer_put_many(to, 1, (const uint8_t *)&key, 0, places, POSITION_SIZE, POSITION_SIZE);
+    deltafs_private_writer_put(to, 1, 1, (const uint8_t *)&key, 0, places, POSITION_SIZE, POSITION_SIZE);
 }
 
 static void put(struct maker *m, uint64_t key, const void *value, size_t size)
@@ -158,7 +158,7 @@ static void put(struct maker *m, uint64_t key, const void *value, size_t size)
     if (m->writer && deltafs_private_writer_is_local(m->writer))
         put_local(m, m->writer, m->writer, key, value, size);
     else if (m->writer)
-        deltafs_private_writer_put_many(m->writer, 1, (const uint8_t *)&key, 0, value, 0, size);
+        deltafs_private_writer_put(m->writer, 1, 1, (const uint8_t *)&key, 0, value, 0, size);
     else
         memtable_put(&m->table, key, value, size);
 }

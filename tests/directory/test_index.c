@@ -75,7 +75,7 @@ static struct made make_log(const char *name, uint32_t epochs, int with_tail, ui
     if (with_tail)
         CHECK_IS(index_write_tail(&w, &made.tail, &e), DELTAFS_OK);
     CHECK_IS(log_flush(&w.log, &e), DELTAFS_OK);
-    CHECK_IS(index_writer_close(&w, &e), DELTAFS_OK);
+    CHECK_IS(log_close(&w.log, &e), DELTAFS_OK);
     return made;
 }
 
@@ -185,7 +185,7 @@ static void test_fences_left_out(void **state)
     }
     CHECK_IS(index_write_tail(&w, &m.tail, &e), DELTAFS_OK);
     CHECK_IS(m.tail, (uint64_t)EPOCHS * FOOTER_SIZE + TAIL_TRAILER_SIZE);
-    CHECK_IS(index_writer_close(&w, &e), DELTAFS_OK);
+    CHECK_IS(log_close(&w.log, &e), DELTAFS_OK);
     CHECK_IS(open_log(&r, &io, &m, EPOCHS, &tail), DELTAFS_OK);
     CHECK_IS(tail.status, DELTAFS_OK);
     CHECK_IS(r.count, EPOCHS);
@@ -223,7 +223,7 @@ static void test_rewind(void **state)
         if (again)
             write_segment(&w, 1, 0, 1, 20);
         CHECK_IS(log_flush(&w.log, &e), DELTAFS_OK);
-        CHECK_IS(index_writer_close(&w, &e), DELTAFS_OK);
+        CHECK_IS(log_close(&w.log, &e), DELTAFS_OK);
         CHECK_IS(open_log(&r, &io, &m, 2, &tail), DELTAFS_OK);
         CHECK_IS(r.count, 1 + again);
         CHECK_IS(index_epoch(&r, 0, &s, &count, &e), DELTAFS_OK);

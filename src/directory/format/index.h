@@ -60,7 +60,6 @@ int index_writer_create(struct index_writer *w, struct io *io, const char *path,
 int index_writer_open(struct index_writer *w, struct io *io, const char *path, uint32_t partition,
                       const uint8_t uuid[16], const struct index_end *end, size_t capacity, size_t tail_fences_max,
                       struct index_scratch *scratch, struct memory *memory, struct error *e);
-int index_writer_close(struct index_writer *w, struct error *e);
 
 /* Bytes of memory that merging so many runs takes, besides the scratch memory. */
 size_t index_merge_bytes(uint32_t runs);

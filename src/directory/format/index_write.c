@@ -78,7 +78,7 @@ static uint32_t merge_width(uint32_t runs)
 }
 
 /* All arrays of a merge lie in one piece of memory, the widest first. */
-static size_t merge_bytes(uint32_t runs)
+size_t index_merge_bytes(uint32_t runs)
 {
     size_t n = (size_t)runs + 1;
 
@@ -86,21 +86,16 @@ static size_t merge_bytes(uint32_t runs)
            LEAF_RECORDS * (8 + 4);
 }
 
-size_t index_merge_bytes(uint32_t runs)
-{
-    return merge_bytes(runs);
-}
-
 static void merge_fini(struct merge *m)
 {
-    memory_give(m->memory, m->loser, merge_bytes(m->cursor_count));
+    memory_give(m->memory, m->loser, index_merge_bytes(m->cursor_count));
 }
 
 static int merge_init(struct merge *m, const struct run *runs, uint32_t n, unsigned key_shift, struct memory *memory,
                       struct error *e)
 {
     *m = (struct merge){.cursor_count = n, .width = merge_width(n), .key_shift = key_shift, .memory = memory};
-    int status = memory_take(memory, merge_bytes(n), "merging runs", &m->loser, e);
+    int status = memory_take(memory, index_merge_bytes(n), "merging runs", &m->loser, e);
     if (status != DELTAFS_OK)
         return status;
     m->cursor = (struct run_cursor *)(void *)(m->loser + m->width);
@@ -424,9 +419,4 @@ int index_writer_open(struct index_writer *w, struct io *io, const char *path, u
     *w = (struct index_writer){
         .partition = partition, .scratch = scratch, .memory = memory, .tail_fences_max = tail_fences_max, .end = *end};
     return log_open(&w->log, io, path, LOG_KIND_INDEX, partition, uuid, end->log_end, capacity, NULL, memory, e);
-}
-
-int index_writer_close(struct index_writer *w, struct error *e)
-{
-    return log_close(&w->log, e);
 }

@@ -22,20 +22,6 @@ static void part_begin_epoch(struct partition_writer *p, uint32_t epoch)
     p->totals = (struct writer_totals){0};
 }
 
-/* Begin the partition's logs; also those of a container that was made and holds no epoch, whatever they are. */
-static int part_create(struct partition_writer *p, struct io *io, const struct writer_config *c, const char *data,
-                       const char *index, struct error *e)
-{
-    struct part_shared *shared = p->shared;
-    int status = log_create(&p->data, io, data, LOG_KIND_DATA, p->partition, c->uuid, !c->is_reopened,
-                            shared->data_buffer, shared->flusher, shared->memory, e);
-
-    return status == DELTAFS_OK
-               ? index_writer_create(&p->index, io, index, p->partition, c->uuid, !c->is_reopened, shared->index_buffer,
-                                     shared->tail_fences_max, &shared->scratch, shared->memory, e)
-               : status;
-}
-
 int partition_writer_find(struct partition_writer *p, struct io *io, const struct writer_config *c, uint32_t partition,
                           struct memory *memory, struct error *e)
 {
@@ -56,18 +42,24 @@ int partition_writer_find(struct partition_writer *p, struct io *io, const struc
     return status;
 }
 
-/* Go on with them behind the last committed epoch. */
-static int part_resume(struct partition_writer *p, struct io *io, const struct writer_config *c, const char *data,
-                       const char *index, struct error *e)
+/* Open the partition's logs behind the last committed epoch. Where there is none, create them, whatever an earlier job
+ * has left of them. */
+static int part_open_logs(struct partition_writer *p, struct io *io, const struct writer_config *c, const char *data,
+                          const char *index, struct error *e)
 {
-    struct part_shared *shared = p->shared;
-    int status = log_open(&p->data, io, data, LOG_KIND_DATA, p->partition, c->uuid, p->start.data, shared->data_buffer,
-                          shared->flusher, shared->memory, e);
+    struct part_shared *s = p->shared;
+    int is_new = !c->is_reopened, has_epochs = c->epochs > 0;
+    int status = has_epochs ? log_open(&p->data, io, data, LOG_KIND_DATA, p->partition, c->uuid, p->start.data,
+                                       s->data_buffer, s->flusher, s->memory, e)
+                            : log_create(&p->data, io, data, LOG_KIND_DATA, p->partition, c->uuid, is_new,
+                                         s->data_buffer, s->flusher, s->memory, e);
 
-    return status == DELTAFS_OK
-               ? index_writer_open(&p->index, io, index, p->partition, c->uuid, &p->start.index, shared->index_buffer,
-                                   shared->tail_fences_max, &shared->scratch, shared->memory, e)
-               : status;
+    if (status != DELTAFS_OK)
+        return status;
+    return has_epochs ? index_writer_open(&p->index, io, index, p->partition, c->uuid, &p->start.index, s->index_buffer,
+                                          s->tail_fences_max, &s->scratch, s->memory, e)
+                      : index_writer_create(&p->index, io, index, p->partition, c->uuid, is_new, s->index_buffer,
+                                            s->tail_fences_max, &s->scratch, s->memory, e);
 }
 
 int partition_writer_open(struct partition_writer *p, struct io *io, const struct writer_config *c, uint32_t partition,
@@ -79,7 +71,7 @@ int partition_writer_open(struct partition_writer *p, struct io *io, const struc
 
     *p = (struct partition_writer){.partition = partition, .shared = shared, .start = p->start};
     if (status == DELTAFS_OK)
-        status = c->epochs > 0 ? part_resume(p, io, c, data, index, e) : part_create(p, io, c, data, index, e);
+        status = part_open_logs(p, io, c, data, index, e);
     if (status == DELTAFS_OK) {
         part_begin_epoch(p, c->epochs);
         partition_writer_keep(p);
@@ -103,7 +95,7 @@ int partition_writer_close(struct partition_writer *p, struct error *e)
     part_drop_runs(p);
     memory_give(p->shared->memory, p->runs, p->run_capacity * sizeof *p->runs);
     int status = log_close(&p->data, e);
-    int other = index_writer_close(&p->index, status == DELTAFS_OK ? e : &second);
+    int other = log_close(&p->index.log, status == DELTAFS_OK ? e : &second);
     return status != DELTAFS_OK ? status : other;
 }
 

@@ -590,24 +590,13 @@ static int writer_make_room(struct writer *w, size_t size)
     return 1;
 }
 
-void deltafs_private_writer_put_many(struct writer *w, size_t n, const uint8_t *keys, size_t key_stride,
-                                     const uint8_t *values, size_t value_stride, size_t size)
-{
-    while (n > 0 && writer_make_room(w, size)) {
-        size_t some = memtable_put_some(w->filling, n, keys, key_stride, values, value_stride, size);
-        n -= some;
-        keys += some * key_stride;
-        values += size > 0 ? some * value_stride : 0;
-    }
-}
-
-size_t deltafs_private_writer_put_now(struct writer *w, size_t n, const uint8_t *keys, size_t key_stride,
-                                      const uint8_t *values, size_t value_stride, size_t size)
+size_t deltafs_private_writer_put(struct writer *w, int waits, size_t n, const uint8_t *keys, size_t key_stride,
+                                  const uint8_t *values, size_t value_stride, size_t size)
 {
     size_t left = n;
 
     while (left > 0) {
-        if (!memtable_has_room(w->filling, size) && !queue_has_free(w->queue))
+        if (!waits && !memtable_has_room(w->filling, size) && !queue_has_free(w->queue))
             break;
         if (!writer_make_room(w, size))
             return n; /* it would be for nothing */

@@ -2,7 +2,7 @@
  * serial directory in the one process it has.
  *
  * Order of calls: one process calls writer_make; then each that owns partitions writer_open. In an epoch,
- * writer_put_many for its records; at its end writer_end, which has everything written and synced, and writer_wait_end
+ * writer_put for its records; at its end writer_end, which has everything written and synced, and writer_wait_end
  * for how that went; once all processes are known to have it, the one that made the container calls writer_commit; and
  * by its verdict all call writer_keep or writer_give_up. Between writer_end and writer_wait_end records of the next
  * epoch can be put already: they share the fate of the one before. At the end writer_finish, and the maker
@@ -72,13 +72,11 @@ DELTAFS_PRIVATE int deltafs_private_writer_check_label(const struct writer *w, u
 DELTAFS_PRIVATE int deltafs_private_writer_last_label(const struct writer *w, uint64_t *label);
 /* Records of the last epoch that this process has committed, all processes' together; 0 if it commits none. */
 DELTAFS_PRIVATE uint64_t deltafs_private_writer_last_records(const struct writer *w);
-/* Add `n` records in arrays, all of partitions that are the writer's own. */
-DELTAFS_PRIVATE void deltafs_private_writer_put_many(struct writer *w, size_t n, const uint8_t *keys, size_t key_stride,
-                                                     const uint8_t *values, size_t value_stride, size_t size);
-/* The same, but without waiting: returns how many of them, the first, were put. */
-DELTAFS_PRIVATE size_t deltafs_private_writer_put_now(struct writer *w, size_t n, const uint8_t *keys,
-                                                      size_t key_stride, const uint8_t *values, size_t value_stride,
-                                                      size_t size);
+/* Add `n` records in arrays, all of partitions that are the writer's own. Returns how many of them, the first, were
+ * put: all if `waits`, else those that there is room for now. */
+DELTAFS_PRIVATE size_t deltafs_private_writer_put(struct writer *w, int waits, size_t n, const uint8_t *keys,
+                                                  size_t key_stride, const uint8_t *values, size_t value_stride,
+                                                  size_t size);
 /* With layout=local: store some of `n` records with this process, the first, and return how many, or 0 if that would be
  * for nothing; *places gets what is to be put in place of their values, POSITION_SIZE bytes each, until the next call.
  */

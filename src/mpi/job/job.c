@@ -158,7 +158,7 @@ int job_check_dead(void *arg, struct error *e)
 size_t job_store(void *arg, size_t n, const uint8_t *keys, size_t key_stride, const uint8_t *values,
                  size_t value_stride, size_t size)
 {
-    return deltafs_private_writer_put_now(((struct job *)arg)->writer, n, keys, key_stride, values, value_stride, size);
+    return deltafs_private_writer_put(((struct job *)arg)->writer, 0, n, keys, key_stride, values, value_stride, size);
 }
 
 static void job_put(struct job *j, size_t n, const uint8_t *keys, size_t key_stride, const uint8_t *values,
@@ -167,7 +167,7 @@ static void job_put(struct job *j, size_t n, const uint8_t *keys, size_t key_str
     if (j->shuffle)
         shuffle_put(j->shuffle, n, keys, key_stride, values, value_stride, size);
     else
-        deltafs_private_writer_put_many(j->writer, n, keys, key_stride, values, value_stride, size);
+        deltafs_private_writer_put(j->writer, 1, n, keys, key_stride, values, value_stride, size);
 }
 
 /* The values stay here; their places go to the keys' partitions. */
@@ -378,55 +378,41 @@ static int job_seal(struct job *j, uint64_t label, struct error *e)
     return j->is_async ? DELTAFS_OK : job_conclude(j, e);
 }
 
-static int job_end_epoch(struct job *j, uint64_t label, struct error *e)
+/* Collective: JOB_EPOCH_END or JOB_EPOCH_WAIT. */
+static int job_end(struct job *j, enum job_call call, uint64_t label, struct error *e)
 {
-    uint64_t pending;
-    int status = job_meet(j, JOB_EPOCH_END, label, &pending, e);
+    uint64_t pending, ending;
+    int status = job_meet(j, call, label, &pending, e);
 
-    if (status == DELTAFS_OK)
+    if (status == DELTAFS_OK && call == JOB_EPOCH_END)
         status = deltafs_private_writer_check_label(j->writer, label, e);
+    else if (status == DELTAFS_OK && !deltafs_private_writer_is_ending(j->writer, &ending))
+        return DELTAFS_OK;
     if (status == DELTAFS_OK)
         status = job_deliver_all(j, e);
     if (status != DELTAFS_OK)
         return status;
-    status = job_seal(j, label, e);
+    status = call == JOB_EPOCH_END ? job_seal(j, label, e) : job_conclude_late(j, e);
     job_next_round(j);
     return status;
 }
 
-static int job_wait_epoch(struct job *j, struct error *e)
+static int job_lock_and_end(struct job *j, enum job_call call, uint64_t label, struct error *e)
 {
-    uint64_t pending, label;
-    int status = job_meet(j, JOB_EPOCH_WAIT, 0, &pending, e);
-
-    if (status != DELTAFS_OK || !deltafs_private_writer_is_ending(j->writer, &label))
-        return status;
-    status = job_deliver_all(j, e);
-    if (status != DELTAFS_OK)
-        return status;
-    status = job_conclude_late(j, e);
-    job_next_round(j);
-    return status;
-}
-
-static int job_epoch_wait(void *ctx, struct error *e)
-{
-    struct job *j = ctx;
-
     pthread_mutex_lock(&j->lock);
-    int status = job_wait_epoch(j, e);
+    int status = job_end(j, call, label, e);
     pthread_mutex_unlock(&j->lock);
     return status;
 }
 
 static int job_epoch_end(void *ctx, uint64_t label, struct error *e)
 {
-    struct job *j = ctx;
+    return job_lock_and_end(ctx, JOB_EPOCH_END, label, e);
+}
 
-    pthread_mutex_lock(&j->lock);
-    int status = job_end_epoch(j, label, e);
-    pthread_mutex_unlock(&j->lock);
-    return status;
+static int job_epoch_wait(void *ctx, struct error *e)
+{
+    return job_lock_and_end(ctx, JOB_EPOCH_WAIT, 0, e);
 }
 
 /* ---- Closing ---- */

@@ -16,7 +16,6 @@ struct link {
     MPI_Comm comm;
     uint32_t message;
     int buffers, requests; /* of a channel, each way; in all */
-    uint32_t base[STAGES]; /* of a stage its first channel */
     uint32_t count;
     struct link_channel *channel;
     MPI_Request *request;
@@ -82,10 +81,8 @@ int link_create(const struct plan *p, uint32_t rank, MPI_Comm comm, struct link 
                        .message = p->message,
                        .buffers = (int)p->buffers,
                        .requests = 2 * (int)p->buffers + 2};
-    for (int i = 0; i < STAGES; i++) {
-        l->base[i] = l->count;
+    for (int i = 0; i < STAGES; i++)
         l->count += stage_is_net(i) ? router_peers(&p->router, rank, (enum router_stage)i) : 0;
-    }
     size_t n = l->count, requests = n * (size_t)l->requests, room = n * 2 * (size_t)l->buffers * l->message;
     l->channel = calloc(n + 1, sizeof *l->channel);
     l->request = malloc((requests + 1) * sizeof *l->request);
@@ -96,10 +93,10 @@ int link_create(const struct plan *p, uint32_t rank, MPI_Comm comm, struct link 
         status = error_no_memory(e, (size_t)l->bytes, "channels between nodes");
     for (size_t i = 0; i < requests && l->request; i++)
         l->request[i] = MPI_REQUEST_NULL;
+    uint32_t index = 0;
     for (int stage = 0; stage < STAGES && status == DELTAFS_OK; stage++) {
         uint32_t peers = stage_is_net(stage) ? router_peers(&p->router, rank, (enum router_stage)stage) : 0;
-        for (uint32_t i = 0; i < peers && status == DELTAFS_OK; i++) {
-            uint32_t index = l->base[stage] + i;
+        for (uint32_t i = 0; i < peers && status == DELTAFS_OK; i++, index++) {
             l->channel[index] =
                 (struct link_channel){.peer = (int32_t)router_peer(&p->router, rank, (enum router_stage)stage, i),
                                       .stage = (uint16_t)stage,
@@ -140,11 +137,6 @@ void link_destroy(struct link *l, int is_lost)
 uint64_t link_memory(const struct link *l)
 {
     return l->bytes;
-}
-
-uint32_t link_index(const struct link *l, enum router_stage stage, uint32_t i)
-{
-    return l->base[stage] + i;
 }
 
 /* One request is done. */

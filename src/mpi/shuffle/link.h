@@ -14,16 +14,13 @@
 
 struct link;
 
-/* All channels of `rank`, which is that of `comm`, the library's own. */
+/* All channels of `rank`, which is that of `comm`, the library's own. They are numbered by stage, then by peer. */
 int link_create(const struct plan *p, uint32_t rank, MPI_Comm comm, struct link **out, struct error *e);
 /* Give up what is under way and free. NULL is fine. */
 void link_destroy(struct link *l, int is_lost);
 
 /* Bytes allocated. */
 uint64_t link_memory(const struct link *l);
-
-/* The number of the channel to and from the i-th peer of a stage. */
-uint32_t link_index(const struct link *l, enum router_stage stage, uint32_t i);
 
 /* Send and receive what can be; an error is MPI's, and final. */
 int link_poll(struct link *l, struct error *e);

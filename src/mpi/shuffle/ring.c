@@ -175,11 +175,6 @@ uint64_t rings_memory(const struct rings *r)
     return r->memory;
 }
 
-uint32_t rings_index(const struct rings *r, enum router_stage stage, uint32_t i)
-{
-    return r->base[stage] + i;
-}
-
 static uint8_t *ring_chunk(const struct rings *r, struct ring *ring, uint64_t number)
 {
     return ring->chunks + number % PLAN_CHUNKS * r->chunk;

@@ -15,9 +15,10 @@
 
 struct rings;
 
-/* All rings of this rank, both ends. Until rings_share it holds as much shared memory as it is going to need, so that
- * whether there is enough for all ranks of the node shows when all have been here: MPI does not look, and where there
- * is not, the first access beyond what is there ends the program (MPICH 4.0.2, Open MPI 4.1.4). */
+/* All rings of this rank, both ends, numbered by stage, then by peer. Until rings_share it holds as much shared memory
+ * as it is going to need, so that whether there is enough for all ranks of the node shows when all have been here: MPI
+ * does not look, and where there is not, the first access beyond what is there ends the program (MPICH 4.0.2, Open
+ * MPI 4.1.4). */
 int rings_create(const struct plan *p, uint32_t rank, struct rings **out, struct error *e);
 /* Collective over `node`, the ranks of which are those of this one's node in the layout's order: share the memory.
  * `cache`: see locality_cache; it decides how fast the rings are.
@@ -29,9 +30,6 @@ void rings_destroy(struct rings *r, int is_lost);
 
 /* Bytes allocated. */
 uint64_t rings_memory(const struct rings *r);
-
-/* The number of the ring to or from the i-th peer of a stage. */
-uint32_t rings_index(const struct rings *r, enum router_stage stage, uint32_t i);
 
 /* A chunk to fill, on a line of its own; NULL if the ring is full. The same one until ring_send. */
 uint8_t *ring_acquire(struct rings *r, uint32_t index);

@@ -97,10 +97,10 @@ static int shuffle_open_channels(struct shuffle *s, struct error *e)
     if (!s->out || !s->in || !s->own)
         return error_no_memory(e, OWN_BYTES + s->channels * CHANNEL_BYTES, "channels");
     s->out[s->channels] = (struct channel_out){.bytes = s->own, .room = OWN_BYTES, .stage = STAGES};
+    uint32_t links = 0, rings = 0;
     for (int i = 0; i < STAGES; i++)
         for (uint32_t k = 0; k < router_peers(r, s->config.rank, (enum router_stage)i); k++) {
-            uint32_t index = stage_is_net(i) ? link_index(s->link, (enum router_stage)i, k)
-                                             : rings_index(s->rings, (enum router_stage)i, k);
+            uint32_t index = stage_is_net(i) ? links++ : rings++;
             uint32_t room = stage_is_net(i) ? s->plan.message : s->plan.chunk;
             s->out[s->base[i] + k] =
                 (struct channel_out){.index = index, .used = room, .room = room, .stage = (uint8_t)i};
