@@ -151,14 +151,12 @@ int sources_create(struct io *io, const char *path, const char *uuid_text, int s
 {
     struct io_file file;
     struct error second;
-    char line[128];
     uint64_t size = 0;
     int status = io_file_open(io, path, O_RDWR | O_CREAT | O_EXCL, &file, e);
 
     if (status != DELTAFS_OK)
         return status;
-    snprintf(line, sizeof line, "Sources version=%d uuid=%s", SOURCES_VERSION, uuid_text);
-    status = textlog_append(&file, &size, line, sync, e);
+    status = textlog_append(&file, &size, sync, e, "Sources version=%d uuid=%s", SOURCES_VERSION, uuid_text);
     int closed = io_file_close(&file, status == DELTAFS_OK ? e : &second);
     if (status == DELTAFS_OK && closed == DELTAFS_OK && sync)
         return io_sync_parent(io, path, e);
@@ -199,7 +197,7 @@ int sources_append(struct io *io, const char *path, uint64_t *size, char *text, 
     status = sources_cut(&file, end, e);
     for (; status == DELTAFS_OK && (next = strchr(text, '\n')); text = next + 1) {
         *next = '\0';
-        status = textlog_append(&file, &end, text, 0, e);
+        status = textlog_append(&file, &end, 0, e, "%s", text);
     }
     if (status == DELTAFS_OK && sync)
         status = io_file_sync(&file, e);

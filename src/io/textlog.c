@@ -1,4 +1,5 @@
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,16 +13,23 @@
 #define LOAD_MAX        (256u << 20) /* bytes that repair loads at once */
 #define CHECKSUM_SUFFIX 11           /* " ~", eight digits, newline */
 
-int textlog_append(struct io_file *file, uint64_t *size, const char *text, int sync, struct error *e)
+int textlog_append(struct io_file *file, uint64_t *size, int sync, struct error *e, const char *format, ...)
 {
-    size_t n = strlen(text), room = n + CHECKSUM_SUFFIX + 1;
+    va_list args;
+
+    va_start(args, format);
+    size_t n = (size_t)vsnprintf(NULL, 0, format, args), room = n + CHECKSUM_SUFFIX + 1;
+    va_end(args);
     if (room > LINE_MAX_SIZE)
         return error_set(e, DELTAFS_ERR_INVALID, "%s: a line of %zu bytes; at most %u are possible", file->path, n,
                          LINE_MAX_SIZE - CHECKSUM_SUFFIX - 1);
     char *line = malloc(room);
     if (!line)
         return error_no_memory(e, room, "a line of a text log");
-    snprintf(line, room, "%s ~%08" PRIx32 "\n", text, crc32c(0, text, n));
+    va_start(args, format);
+    vsnprintf(line, room, format, args);
+    va_end(args);
+    snprintf(line + n, room - n, " ~%08" PRIx32 "\n", crc32c(0, line, n));
     int status = io_file_write(file, *size, line, n + CHECKSUM_SUFFIX, e);
     free(line);
     if (status == DELTAFS_OK && sync)

@@ -8,7 +8,8 @@
 #include "io/io.h"
 
 /* Append a line at *size, which moves to its end. */
-int textlog_append(struct io_file *file, uint64_t *size, const char *text, int sync, struct error *e);
+__attribute__((format(printf, 5, 6))) int textlog_append(struct io_file *file, uint64_t *size, int sync,
+                                                         struct error *e, const char *format, ...);
 
 /* One line, without its checksum, at `offset`. */
 typedef int (*textlog_fn)(void *arg, char *line, const char *path, uint64_t offset, struct error *e);

@@ -176,7 +176,7 @@ static void test_version_1(void **state)
     CHECK_IS(deltafs_close(dir), DELTAFS_OK);
     deltafs_options_destroy(o);
     CHECK_IS(io_file_open(&io, unit_path("version1/SOURCES"), O_RDWR | O_CREAT, &out, &e), DELTAFS_OK);
-    CHECK_IS(textlog_append(&out, &size, line, 0, &e), DELTAFS_OK);
+    CHECK_IS(textlog_append(&out, &size, 0, &e, "%s", line), DELTAFS_OK);
     CHECK_IS(io_file_close(&out, &e), DELTAFS_OK);
     for (size_t i = 0; i < 2; i++) {
         oracle_write(&file[i]);
@@ -645,7 +645,7 @@ static void test_hostile(void **state)
             } else {
                 snprintf(told, sizeof told, "%s", line);
             }
-            CHECK_IS(textlog_append(&out, &size, told, 0, &e), DELTAFS_OK);
+            CHECK_IS(textlog_append(&out, &size, 0, &e, "%s", told), DELTAFS_OK);
         }
         CHECK_IS(io_file_close(&out, &e), DELTAFS_OK);
         free(text);

@@ -9,37 +9,23 @@
 
 /* ---- Writing ---- */
 
-static int manifest_append_schema(struct io_file *file, uint64_t *size, const char *text, struct error *e)
-{
-    size_t room = strlen(text) + sizeof "schema ";
-    char *schema = malloc(room);
-
-    if (!schema)
-        return error_no_memory(e, room, "a line of the manifest");
-    snprintf(schema, room, "schema %s", text);
-    int status = textlog_append(file, size, schema, 0, e);
-    free(schema);
-    return status;
-}
-
 static int manifest_write_head(struct io_file *file, uint64_t *size, const struct manifest *m, struct error *e)
 {
-    char line[256], value[32] = "any";
+    char value[32] = "any";
+    int status = textlog_append(file, size, 0, e, "Deltafs version=%u uuid=%s", FORMAT_VERSION, m->uuid_text);
 
-    snprintf(line, sizeof line, "Deltafs version=%u uuid=%s", FORMAT_VERSION, m->uuid_text);
-    int status = textlog_append(file, size, line, 0, e);
-    if (m->is_file) {
-        snprintf(line, sizeof line, "File frame=%d group=%d", FRAME_SIZE, FRAME_GROUP);
-        return status == DELTAFS_OK ? textlog_append(file, size, line, 0, e) : status;
-    }
+    if (m->is_file)
+        return status == DELTAFS_OK
+                   ? textlog_append(file, size, 0, e, "File frame=%d group=%d", FRAME_SIZE, FRAME_GROUP)
+                   : status;
     if (m->value_size >= 0)
         snprintf(value, sizeof value, "%" PRId64, m->value_size);
-    snprintf(line, sizeof line, "Directory keys=%s partitioner=xxh3 partitions=%" PRIu32 " value_size=%s%s",
-             m->keys == KEYS_BYTES ? "bytes" : "u64", m->partitions, value, m->is_local ? " place=local" : "");
     if (status == DELTAFS_OK)
-        status = textlog_append(file, size, line, 0, e);
+        status = textlog_append(
+            file, size, 0, e, "Directory keys=%s partitioner=xxh3 partitions=%" PRIu32 " value_size=%s%s",
+            m->keys == KEYS_BYTES ? "bytes" : "u64", m->partitions, value, m->is_local ? " place=local" : "");
     if (status == DELTAFS_OK && m->schema[0] != '\0')
-        status = manifest_append_schema(file, size, m->schema, e);
+        status = textlog_append(file, size, 0, e, "schema %s", m->schema);
     return status == DELTAFS_OK && m->is_local ? manifest_append_job(file, size, m->job, 0, e) : status;
 }
 
@@ -80,38 +66,28 @@ int manifest_create(struct io *io, const char *folder, const struct manifest *m,
 int manifest_append_epoch(struct io_file *file, uint64_t *size, uint64_t number, const struct manifest_epoch *epoch,
                           int sync, struct error *e)
 {
-    char line[256];
-
-    snprintf(line, sizeof line,
-             "Epoch number=%" PRIu64 " label=%" PRIu64 " records=%" PRIu64 " raw=%" PRIu64 " stored=%" PRIu64, number,
-             epoch->label, epoch->records, epoch->bytes_raw, epoch->bytes_stored);
-    return textlog_append(file, size, line, sync, e);
+    return textlog_append(file, size, sync, e,
+                          "Epoch number=%" PRIu64 " label=%" PRIu64 " records=%" PRIu64 " raw=%" PRIu64
+                          " stored=%" PRIu64,
+                          number, epoch->label, epoch->records, epoch->bytes_raw, epoch->bytes_stored);
 }
 
 int manifest_append_open(struct io_file *file, uint64_t *size, uint64_t epochs, int sync, struct error *e)
 {
-    char line[128];
-
-    snprintf(line, sizeof line, "open epochs=%" PRIu64, epochs);
-    return textlog_append(file, size, line, sync, e);
+    return textlog_append(file, size, sync, e, "open epochs=%" PRIu64, epochs);
 }
 
 int manifest_append_job(struct io_file *file, uint64_t *size, const struct manifest_job *job, int sync, struct error *e)
 {
-    char line[192];
-
-    snprintf(line, sizeof line, "Local epochs=%" PRIu64 " first=%" PRIu32 " writers=%" PRIu32 " bits=%u read=%" PRIu64,
-             job->epochs, job->first, job->writers, job->bits, job->read);
-    return textlog_append(file, size, line, sync, e);
+    return textlog_append(file, size, sync, e,
+                          "Local epochs=%" PRIu64 " first=%" PRIu32 " writers=%" PRIu32 " bits=%u read=%" PRIu64,
+                          job->epochs, job->first, job->writers, job->bits, job->read);
 }
 
 int manifest_append_close(struct io_file *file, uint64_t *size, uint64_t epochs, uint64_t tail_length, int sync,
                           struct error *e)
 {
-    char line[128];
-
-    snprintf(line, sizeof line, "close epochs=%" PRIu64 " tail=%" PRIu64, epochs, tail_length);
-    return textlog_append(file, size, line, sync, e);
+    return textlog_append(file, size, sync, e, "close epochs=%" PRIu64 " tail=%" PRIu64, epochs, tail_length);
 }
 
 /* ---- Reading ---- */

@@ -430,15 +430,14 @@ int session_write(const struct container *c, struct io *io, const struct session
     struct io_file file = {.fd = -1, .direct = -1};
     struct error second;
     uint64_t size = 0;
-    char line[128], *aside = session_path(c, s->number, SESSION_NEW_NAME);
+    char *aside = session_path(c, s->number, SESSION_NEW_NAME);
     char *path = session_path(c, s->number, SESSION_NAME);
     int status = aside && path ? io_file_open(io, aside, O_RDWR | O_CREAT | O_EXCL, &file, e)
                                : error_no_memory(e, strlen(c->path), "a path");
 
-    snprintf(line, sizeof line, "Session writers=%" PRIu32 " order=%" PRIu64 " buckets=%" PRIu32, s->writers, s->order,
-             s->buckets);
     if (status == DELTAFS_OK)
-        status = textlog_append(&file, &size, line, sync, e);
+        status = textlog_append(&file, &size, sync, e, "Session writers=%" PRIu32 " order=%" PRIu64 " buckets=%" PRIu32,
+                                s->writers, s->order, s->buckets);
     int closed = io_file_close(&file, status == DELTAFS_OK ? e : &second);
     status = status == DELTAFS_OK ? closed : status;
     if (status == DELTAFS_OK)
@@ -563,7 +562,6 @@ int session_close(const struct container *c, struct io *io, struct session *s, u
     struct session now = {.number = s->number};
     struct error second;
     uint64_t end = 0;
-    char line[128];
     int status = session_open_file(c, io, s->number, SESSION_NAME, O_RDWR, &file, e);
 
     if (status == DELTAFS_OK)
@@ -574,10 +572,10 @@ int session_close(const struct container *c, struct io *io, struct session *s, u
     /* An earlier attempt may have left the half of a line. */
     if (status == DELTAFS_OK)
         status = io_file_truncate(&file, end, e);
-    snprintf(line, sizeof line, "close logs=%" PRIu32 " order=%" PRIu64 " size=%" PRIu64 " synced=%d", logs, order,
-             size, sync != 0);
     if (status == DELTAFS_OK)
-        status = textlog_append(&file, &end, line, sync, e);
+        status =
+            textlog_append(&file, &end, sync, e, "close logs=%" PRIu32 " order=%" PRIu64 " size=%" PRIu64 " synced=%d",
+                           logs, order, size, sync != 0);
     int closed = io_file_close(&file, status == DELTAFS_OK ? e : &second);
     status = status == DELTAFS_OK ? closed : status;
     if (status != DELTAFS_OK)
