@@ -34,7 +34,7 @@ static void text_repair_tell(const struct mending *m, const char *kept)
 {
     char said[sizeof m->note + 300];
 
-    snprintf(said, sizeof said, "%s%s%s", m->note, kept ? "; the former one is kept as " : "",
+    snprintf(said, sizeof said, "%s%s%s", m->note, kept ? "; the former one is saved as " : "",
              kept ? strrchr(kept, '/') + 1 : "");
     if (m->fn)
         m->fn(DELTAFS_OK, said, m->arg);
@@ -89,7 +89,7 @@ static int text_repair_keep(struct mending *m, const char *folder, const char *n
 static void text_repair_tell_anew(struct mending *m, const char *folder, const char *name, const char *kept,
                                   const char *what)
 {
-    snprintf(m->note, sizeof m->note, "%s/%s: %s; it is made anew, %s", folder, name,
+    snprintf(m->note, sizeof m->note, "%s/%s: %s; it is rebuilt, %s", folder, name,
              kept ? "has more than one wrong byte" : "is missing", what);
     text_repair_tell(m, kept);
 }

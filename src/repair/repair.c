@@ -119,8 +119,8 @@ static int repair_label(struct repair *r, uint64_t records, uint64_t bytes, uint
         *label = r->options->label;
     } else {
         repair_report(r,
-                      "%s: epoch number %" PRIu64 " is in all logs, but its job did not say that all its processes "
-                      "had finished it; it is cut off unless a label is given for it (--label)",
+                      "%s: epoch number %" PRIu64 " is in all logs, but its job did not record that all processes had "
+                      "finished it; it is discarded unless it gets a label (--label)",
                       r->path, m->epoch_count);
         return 0;
     }
@@ -144,11 +144,11 @@ static int repair_check_label(const struct repair *r, struct error *e)
                          "%s: epoch number %" PRIu64 " cannot get the label %" PRIu64 ": its job noted %" PRIu64
                          "; nothing more is changed",
                          r->path, r->manifest.epoch_count, label, r->last.label);
-    return error_set(
-        e, DELTAFS_ERR_NOT_FOUND,
-        "%s: there is no whole epoch number %" PRIu64 " to get the label %" PRIu64 "; nothing more is changed%s",
-        r->path, r->manifest.epoch_count, label,
-        r->committed > r->manifest.epoch_count ? "" : ", and without the label what is there of it is cut off");
+    return error_set(e, DELTAFS_ERR_NOT_FOUND,
+                     "%s: there is no complete epoch number %" PRIu64 " for the label %" PRIu64
+                     "; nothing more is changed%s",
+                     r->path, r->manifest.epoch_count, label,
+                     r->committed > r->manifest.epoch_count ? "" : "; without the label, its data is truncated");
 }
 
 /* Whether the epoch is to be committed. */
@@ -159,7 +159,7 @@ static int repair_decide(struct repair *r, struct error *e)
 
     if (!repair_sum_last(r, &records, &bytes)) {
         if (repair_is_noted(r) && !(r->options->dry_run && r->lost > 0) && !repair_is_sound(r))
-            repair_report(r, "%s: epoch number %" PRIu64 " had no commit, and is not in all logs: it is given up",
+            repair_report(r, "%s: epoch number %" PRIu64 " had no commit, and is not in all logs: it is discarded",
                           r->path, r->manifest.epoch_count);
         return DELTAFS_OK;
     }
@@ -174,9 +174,9 @@ static int repair_decide(struct repair *r, struct error *e)
         status = error_set(&damage, DELTAFS_ERR_DAMAGED, "%" PRIu64 " records of %" PRIu64 " are in its blocks",
                            r->last.records, records);
     if (status != DELTAFS_OK) {
-        repair_report(r, "%s: epoch number %" PRIu64 " had no commit, and is not whole (%s): it %s", r->path,
+        repair_report(r, "%s: epoch number %" PRIu64 " had no commit, and is incomplete (%s): it %s", r->path,
                       r->manifest.epoch_count, damage.text,
-                      r->committed > r->manifest.epoch_count ? "stays as it is" : "is given up");
+                      r->committed > r->manifest.epoch_count ? "stays as it is" : "is discarded");
         return DELTAFS_OK;
     }
     r->last.label = label;
@@ -337,8 +337,8 @@ static void repair_report_choice(struct repair *r)
     if (first == NO_EPOCH || !r->options->dry_run || !r->fn)
         return;
     error_set(&e, DELTAFS_ERR_DAMAGED,
-              "%s: who has a copy puts it back; who would rather give up %" PRIu64 " epoch%s than have a part of "
-              "them: --drop-from %" PRIu64,
+              "%s: restore a copy; or, instead of keeping incomplete epochs, discard %" PRIu64
+              " epoch%s by --drop-from %" PRIu64,
               r->path, n, repair_plural(n), m->epoch[first].label);
     r->fn(DELTAFS_REPAIR_REMARK, e.text, r->arg);
 }
@@ -356,8 +356,8 @@ static void repair_report_losses(struct repair *r, const struct rebuild_job *job
         if (w->low > 0 || w->high < UINT64_MAX)
             snprintf(keys, sizeof keys, "hashes from %" PRIu64 " to %" PRIu64, w->low, w->high);
         error_damaged(&e, path ? path : r->path, w->offset,
-                      "in %" PRIu64 " byte%s, records of epoch %" PRIu64 " of keys with %s are lost; who asks for such "
-                      "a key gets an error",
+                      "in %" PRIu64 " byte%s, records of epoch %" PRIu64
+                      " of keys with %s are lost; a query for such a key returns an error",
                       w->length, repair_plural(w->length), m->epoch[loss->epoch].label, keys);
         repair_lose(r, &e);
         free(path);
@@ -388,8 +388,8 @@ static int repair_adopt(struct repair *r, uint32_t partition, struct error *e)
     if (status == DELTAFS_OK && !r->options->dry_run)
         status = rebuild_adopt(&r->io, r->path, partition, kept, e);
     if (status == DELTAFS_OK)
-        repair_report(r, "%s; it is made anew from the data log%s%s", p->lost,
-                      kept ? ", and the damaged one kept as " : "", kept ? strrchr(kept, '/') + 1 : "");
+        repair_report(r, "%s; it is rebuilt from the data log%s%s", p->lost,
+                      kept ? "; the damaged one is saved as " : "", kept ? strrchr(kept, '/') + 1 : "");
     if (status == DELTAFS_OK && !r->options->dry_run)
         status = repair_partition(r, partition, e);
     free(path);
@@ -443,7 +443,7 @@ static int repair_indexes(struct repair *r, struct error *e)
     int status = verdict && job.records && job.passed && job.has_loss ? repair_rebuild(r, &job, verdict, e)
                                                                       : error_no_memory(e, n * 18, "the epochs");
     if (status == DELTAFS_OK && r->options->dry_run && repair_is_noted(r))
-        repair_report(r, "%s: epoch number %" PRIu64 " has no commit; whether it gets one is seen after that", r->path,
+        repair_report(r, "%s: epoch number %" PRIu64 " has no commit; this is decided after that", r->path,
                       m->epoch_count);
     free(verdict);
     free(job.records);
@@ -511,7 +511,7 @@ static int repair_check_manifest(struct repair *r, struct error *e)
     for (uint64_t i = 0; i < m->epoch_count && r->lost == 0; i++)
         if (r->records[i] != m->epoch[i].records && !r->has_loss[i])
             return error_set(e, DELTAFS_ERR_DAMAGED,
-                             "%s/%s: put right, it would say %" PRIu64 " records of epoch %" PRIu64
+                             "%s/%s: restored, it would have %" PRIu64 " records of epoch %" PRIu64
                              ", and the logs have %" PRIu64 ": it stays as it is",
                              r->path, MANIFEST_NAME, m->epoch[i].records, m->epoch[i].label, r->records[i]);
     return DELTAFS_OK;
@@ -533,7 +533,7 @@ static int repair_write_manifest(struct repair *r, struct error *e)
         repair_report(r, "%s", line);
     }
     if (status == DELTAFS_OK)
-        repair_report(r, "%s/%s: is written anew, and the former one kept as %s", r->path, MANIFEST_NAME,
+        repair_report(r, "%s/%s: is written again; the former one is saved as %s", r->path, MANIFEST_NAME,
                       strrchr(kept, '/') + 1);
     free(path);
     free(kept);
@@ -578,8 +578,9 @@ static int repair_report_bad(struct repair *r, struct error *e)
     if (first != NO_EPOCH && r->fn) {
         uint64_t count = m->epoch_count - first;
         error_set(e, DELTAFS_ERR_DAMAGED,
-                  "%s: the logs lack a part of the epoch labelled %" PRIu64 "; who has no copy can give up %" PRIu64
-                  " epoch%s, from that on, and keep the %" PRIu64 " before: --drop-from %" PRIu64,
+                  "%s: the logs are incomplete from the epoch labelled %" PRIu64
+                  " on; if you have no copy, discard %" PRIu64 " epoch%s, from that one on, and keep the %" PRIu64
+                  " before: --drop-from %" PRIu64,
                   r->path, m->epoch[first].label, count, repair_plural(count), first, m->epoch[first].label);
         r->fn(DELTAFS_REPAIR_REMARK, e->text, r->arg);
     }
@@ -611,7 +612,7 @@ static int repair_check_behind(struct repair *r, struct error *e)
     char *log = repair_log_path(r, REPAIR_INDEX, r->committed_in);
     error_set(e, DELTAFS_ERR_DAMAGED,
               "%s/%s: has lost the line%s of at least %" PRIu64 " committed epoch%s (%s: the footer at offset "
-              "%" PRIu64 " says so): put a copy of it back; who has none can give the first its label (--label), then "
+              "%" PRIu64 " says so): restore a copy of it; if you have none, give the first its label (--label), then "
               "the next, or give %s up (--drop-from %" PRIu64 ")",
               r->path, MANIFEST_NAME, repair_plural(n), n, repair_plural(n), log ? log : "",
               r->part[r->committed_in].committed.at, n == 1 ? "it" : "all", next);
@@ -629,12 +630,12 @@ static int repair_drop_behind(struct repair *r, struct error *e)
     if (m->epoch_count > 0 && r->options->drop_from <= m->epoch[m->epoch_count - 1].label)
         return error_set(e, DELTAFS_ERR_LABEL,
                          "%s: the logs have all epochs up to that labelled %" PRIu64
-                         "; those to be given up are behind it, and their labels are lost: any higher one names them; "
+                         "; the epochs to discard come after it, and their labels are lost: give any higher label; "
                          "nothing is changed",
                          r->path, m->epoch[m->epoch_count - 1].label);
     repair_report(r,
-                  "%s: at least %" PRIu64 " committed epoch%s given up, and what stands behind: the manifest has no "
-                  "line%s of %s",
+                  "%s: at least %" PRIu64
+                  " committed epoch%s discarded, with all data after that: the manifest has no line%s of %s",
                   r->path, n, n == 1 ? " is" : "s are", repair_plural(n), n == 1 ? "it" : "them");
     r->is_dropped = 1;
     return DELTAFS_OK;
@@ -652,24 +653,23 @@ static int repair_drop(struct repair *r, struct error *e)
         return status;
     if (r->mended)
         return error_set(e, DELTAFS_ERR_DAMAGED,
-                         "%s: the manifest is damaged, too: repair that before epochs are given up", r->path);
+                         "%s: the manifest is damaged, too: repair it before you discard epochs", r->path);
     if (first == NO_EPOCH && r->committed > count)
         return repair_drop_behind(r, e);
     if (first == NO_EPOCH)
         first = repair_first_short(r, &why);
     if (first == NO_EPOCH)
         return error_set(e, DELTAFS_ERR_NOT_FOUND,
-                         "%s: the logs have all of its epochs: none is given up, and nothing is changed", r->path);
+                         "%s: the logs have all epochs: none is discarded, and nothing is changed", r->path);
     if (m->epoch[first].label != from)
         return error_set(e, DELTAFS_ERR_LABEL,
-                         "%s: the first epoch to be given up would be that labelled %" PRIu64 ", not %" PRIu64
-                         "; nothing is changed",
+                         "%s: the first epoch to discard is labelled %" PRIu64 ", not %" PRIu64 "; nothing is changed",
                          r->path, m->epoch[first].label, from);
     status = text_repair_cut(&r->io, r->path, first, &r->text, &r->text_size, e);
     if (status == DELTAFS_OK)
         status = repair_write_manifest(r, e);
     for (uint64_t i = first; i < count && status == DELTAFS_OK; i++)
-        repair_report(r, "%s: epoch %" PRIu64 ", of %" PRIu64 " record%s, is given up: %s", r->path, m->epoch[i].label,
+        repair_report(r, "%s: epoch %" PRIu64 ", of %" PRIu64 " record%s, is discarded: %s", r->path, m->epoch[i].label,
                       m->epoch[i].records, repair_plural(m->epoch[i].records), why);
     if (status != DELTAFS_OK)
         return status;
@@ -694,21 +694,20 @@ static void repair_report_log(struct repair *r, int log, uint32_t partition)
     if (!path || (log == REPAIR_INDEX && r->manifest.is_closed && !p->lacks_tail) || (p->lost && r->options->dry_run))
         ;
     else if (r->manifest.epoch_count == 0 && !r->is_kept && size > LOG_HEADER_SIZE)
-        repair_report(r, "%s: is begun anew, without its %" PRIu64 " bytes: no epoch is committed", path, size);
+        repair_report(r, "%s: is created again, without its %" PRIu64 " bytes: no epoch is committed", path, size);
     else if (size > end && log == REPAIR_INDEX && p->has_tail && !r->is_kept)
-        repair_report(r, "%s: the tail, %" PRIu64 " byte%s at offset %" PRIu64 ", is cut off, and written anew", path,
+        repair_report(r, "%s: the tail, %" PRIu64 " byte%s at offset %" PRIu64 ", is truncated and written again", path,
                       n, repair_plural(n), end);
     else if (size > end && log == REPAIR_INDEX && p->lacks_tail)
         repair_report(r,
-                      "%s: the tail is not right: %" PRIu64 " byte%s at offset %" PRIu64
-                      " are cut off, and it is written anew",
+                      "%s: the tail is damaged: %" PRIu64 " byte%s at offset %" PRIu64
+                      " are truncated, and it is written again",
                       path, n, repair_plural(n), end);
     else if (size > end)
-        repair_report(
-            r, "%s: what stands behind the last committed epoch is cut off, %" PRIu64 " byte%s at offset %" PRIu64,
-            path, n, repair_plural(n), end);
+        repair_report(r, "%s: data after the last committed epoch is truncated: %" PRIu64 " byte%s at offset %" PRIu64,
+                      path, n, repair_plural(n), end);
     else if (log == REPAIR_INDEX && p->lacks_tail && !p->lost)
-        repair_report(r, "%s: the file's tail is missing, and is written anew", path);
+        repair_report(r, "%s: the tail is missing, and is written again", path);
     free(path);
 }
 
@@ -719,7 +718,7 @@ static void repair_report_ends(struct repair *r)
     uint64_t torn = r->manifest_size - m->size;
 
     if (r->manifest_size > m->size && !r->text)
-        repair_report(r, "%s/%s: a line cut short is removed, %" PRIu64 " byte%s at offset %" PRIu64, r->path,
+        repair_report(r, "%s/%s: an incomplete last line is removed: %" PRIu64 " byte%s at offset %" PRIu64, r->path,
                       MANIFEST_NAME, torn, repair_plural(torn), m->size);
     for (uint32_t i = 0; i < m->partitions; i++)
         for (int log = 0; log < REPAIR_LOGS; log++)
@@ -755,7 +754,7 @@ static int repair_all(struct repair *r, struct error *e)
     /* In a dry run the manifest cannot be read yet, or has other epochs. */
     int is_early = r->text && r->options->dry_run;
     if (status == DELTAFS_OK && is_early && !r->is_dropped && repair_is_noted(r))
-        repair_report(r, "%s: epoch number %" PRIu64 " has no commit; whether it gets one is seen after that", r->path,
+        repair_report(r, "%s: epoch number %" PRIu64 " has no commit; this is decided after that", r->path,
                       r->manifest.epoch_count);
     if (status == DELTAFS_OK && !is_early && !r->is_dropped)
         status = repair_decide(r, e);
@@ -769,7 +768,7 @@ static int repair_all(struct repair *r, struct error *e)
         status = repair_commit(r, e);
     if (status == DELTAFS_OK && r->is_kept)
         repair_report(r,
-                      "%s: epoch number %" PRIu64 ", whole but without its commit, is committed: %" PRIu64
+                      "%s: epoch number %" PRIu64 ", complete but without its commit, is committed: %" PRIu64
                       " record%s labelled %" PRIu64,
                       r->path, r->manifest.epoch_count, r->last.records, repair_plural(r->last.records), r->last.label);
     return status == DELTAFS_OK && !is_early ? repair_values(r, e) : status;
@@ -850,7 +849,7 @@ int repair_directory(const char *path, const struct deltafs_repair_options *opti
                         : lease_drop(&r.lease, status == DELTAFS_OK ? e : &second);
     status = status != DELTAFS_OK ? status : dropped;
     if (status == DELTAFS_OK && repair_goes_on(&r))
-        repair_report(&r, "%s: what the logs have behind it stays as it is: 'deltafs repair' says what that is", path);
+        repair_report(&r, "%s: the data after it in the logs stays as it is: 'deltafs repair' lists it", path);
     else if (status == DELTAFS_OK && !repair_is_sound(&r)) {
         if (!options->dry_run)
             status = repair_close(&r, e);

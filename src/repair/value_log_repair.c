@@ -133,12 +133,11 @@ static void repair_values_remark(const struct repair *r, uint64_t epoch, uint64_
 
     if (epoch >= m->epoch_count || !r->fn)
         return;
-    error_set(
-        &e, DELTAFS_ERR_DAMAGED,
-        "%s: of the epoch labelled %" PRIu64 " the value logs have %" PRIu64 " records of %" PRIu64
-        ", and all that stands behind them stays; who has no copy can give up the epochs from that on: --drop-from "
-        "%" PRIu64,
-        r->path, m->epoch[epoch].label, records, m->epoch[epoch].records, m->epoch[epoch].label);
+    error_set(&e, DELTAFS_ERR_DAMAGED,
+              "%s: of the epoch labelled %" PRIu64 " the value logs have %" PRIu64 " records of %" PRIu64
+              ", and the data after them stays; if you have no copy, discard this and the later epochs by --drop-from "
+              "%" PRIu64,
+              r->path, m->epoch[epoch].label, records, m->epoch[epoch].records, m->epoch[epoch].label);
     r->fn(DELTAFS_REPAIR_REMARK, e.text, r->arg);
 }
 
@@ -153,9 +152,8 @@ static int repair_values_cut(struct repair *r, uint32_t writer, uint64_t end, st
     if (status == DELTAFS_OK && n > 0 && !r->options->dry_run)
         status = io_file_sync(&w.file, e);
     if (status == DELTAFS_OK && n > 0)
-        repair_report(
-            r, "%s: what stands behind the last committed epoch is cut off, %" PRIu64 " byte%s at offset %" PRIu64,
-            w.file.path, n, repair_plural(n), end);
+        repair_report(r, "%s: data after the last committed epoch is truncated: %" PRIu64 " byte%s at offset %" PRIu64,
+                      w.file.path, n, repair_plural(n), end);
     walk_close(&w);
     return status;
 }

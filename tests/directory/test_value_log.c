@@ -125,7 +125,7 @@ static void append(struct model *m, deltafs_dir *d, struct rng *r, const char *v
     }
 }
 
-/* All kinds, with epochs that are given up, several jobs, and a reader that is open all the time. */
+/* All kinds, with epochs that are discarded, several jobs, and a reader that is open all the time. */
 static void test_kinds(void **state)
 {
     static const struct {
@@ -384,9 +384,9 @@ static void test_repair(void **state)
     unit_save(log, more, before + 777);
     poke_header(log);
     CHECK_IS(repair(path, &dry), DELTAFS_OK);
-    check_said("v00000000.values: what stands behind the last committed epoch is cut off");
+    check_said("v00000000.values: data after the last committed epoch is truncated");
     CHECK_IS(repair(path, NULL), DELTAFS_OK);
-    check_said("v00000000.values: what stands behind the last committed epoch is cut off");
+    check_said("v00000000.values: data after the last committed epoch is truncated");
     check_said("it is written again, from what the manifest says");
     free(unit_load(log, &after));
     CHECK(after < before && after > before / 2);
@@ -418,7 +418,7 @@ static void test_repair_jobs(void **state)
     unit_copy(path, copy);
     CHECK_IS(deltafs_close(d), DELTAFS_OK);
     CHECK_IS(repair(copy, NULL), DELTAFS_OK);
-    check_said("v00000000.values: what stands behind the last committed epoch is cut off");
+    check_said("v00000000.values: data after the last committed epoch is truncated");
     if (strstr(said, "--drop-from"))
         fail_msg("%s", said);
     check(&m, copy);
@@ -444,7 +444,7 @@ static void test_repair_keeps(void **state)
     model_fini(&m);
 }
 
-/* The epoch's values are not all there: it is given up. */
+/* The epoch's values are not all there: it is discarded. */
 static void test_repair_gives_up(void **state)
 {
     static const struct deltafs_repair_options label = {.struct_size = sizeof label, .has_label = 1, .label = 3};
@@ -459,7 +459,7 @@ static void test_repair_gives_up(void **state)
     unit_save(log, bytes, n - 1);
     free(bytes);
     CHECK_IS(repair(path, &label), DELTAFS_ERR_NOT_FOUND);
-    check_said("is not whole");
+    check_said("is incomplete");
     CHECK_IS(repair(path, NULL), DELTAFS_OK);
     check(&m, path);
     model_fini(&m);
@@ -482,7 +482,7 @@ static void test_repair_drops(void **state)
     free(bytes);
     CHECK_IS(repair(path, &wrong), DELTAFS_ERR_LABEL);
     CHECK_IS(repair(path, &drop), DELTAFS_OK);
-    check_said("epoch 2, of 700 records, is given up: records are missing from the value logs");
+    check_said("epoch 2, of 700 records, is discarded: records are missing from the value logs");
     free(unit_load(log, &after));
     CHECK(after < n / 2);
     m.count = m.committed = 700;

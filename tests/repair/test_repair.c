@@ -21,12 +21,12 @@ static void test_unfinished(void **state)
 
         repair_copy(path, other);
         CHECK_IS(repair_run(other, 1, -1), DELTAFS_OK);
-        repair_check_said("a line cut short is removed, 9 bytes");
-        repair_check_said("epoch number 2, whole but without its commit, is committed: 2000 records labelled 30");
+        repair_check_said("an incomplete last line is removed: 9 bytes");
+        repair_check_said("epoch number 2, complete but without its commit, is committed: 2000 records labelled 30");
         CHECK_IS(repair_run(other, 1, -1), DELTAFS_OK); /* nothing has changed */
         repair_check_said("labelled 30");
         CHECK_IS(repair_run(other, 0, -1), DELTAFS_OK);
-        CHECK(!strstr(repair_said.text, "is cut off"));
+        CHECK(!strstr(repair_said.text, "is truncated"));
         model_keep(&m, 30);
         repair_check(&m, other);
 
@@ -40,7 +40,7 @@ static void test_unfinished(void **state)
         repair_copy(path, other);
         CHECK(unlink(lease) == 0);
         CHECK_IS(repair_run(other, 1, -1), DELTAFS_OK);
-        repair_check_said("is cut off unless a label is given");
+        repair_check_said("is discarded unless it gets a label");
         CHECK_IS(repair_run(other, 1, 20), DELTAFS_ERR_LABEL);
         CHECK_IS(repair_run(other, 0, 77), DELTAFS_OK);
         repair_check_said("2000 records labelled 77");
@@ -68,7 +68,7 @@ static void test_unfinished(void **state)
         unit_poke(log, n - 100, (uint8_t)(bytes[n - 100] ^ 1));
         free(bytes);
         CHECK_IS(repair_run(other, 0, -1), DELTAFS_OK);
-        repair_check_said("is not whole");
+        repair_check_said("is incomplete");
         repair_check(&before, other);
         model_fini(&m);
         model_fini(&before);
@@ -95,7 +95,7 @@ static void test_torn(void **state)
     CHECK_IS(deltafs_close(d), DELTAFS_ERR_UNCOMMITTED);
     repair_check(&m, path);
     CHECK_IS(repair_run(copy, 1, -1), DELTAFS_OK);
-    repair_check_said("what stands behind the last committed epoch is cut off");
+    repair_check_said("data after the last committed epoch is truncated");
     repair_check_said("the directory is closed");
     CHECK_IS(repair_run(copy, 0, -1), DELTAFS_OK);
     repair_check(&m, copy);
@@ -114,9 +114,9 @@ static void check_lossy(struct model *m, const char *path, const char *data)
 
     for (int dry_run = 1; dry_run >= 0; dry_run--) {
         CHECK_IS(repair_run(path, dry_run, -1), DELTAFS_ERR_DAMAGED);
-        repair_check_said("it is made anew from the data log, and the damaged one kept as p00000000.index.damaged");
+        repair_check_said("it is rebuilt from the data log; the damaged one is saved as p00000000.index.damaged");
         repair_check_said(data);
-        repair_check_said("are lost; who asks for such a key gets an error");
+        repair_check_said("are lost; a query for such a key returns an error");
         repair_check_errmsg(data);
     }
     CHECK_IS(repair_run(path, 1, -1), DELTAFS_OK);
@@ -153,7 +153,7 @@ static void test_rebuild(void **state)
             for (int p = 0; p < parts; p++)
                 repair_damage(unit_path("rebuild_copy/%02x/p%08x.index", p, p), how);
             CHECK_IS(repair_run(copy, 1, -1), DELTAFS_OK);
-            repair_check_said("it is made anew from the data log");
+            repair_check_said("it is rebuilt from the data log");
             CHECK_IS(repair_run(copy, 0, -1), DELTAFS_OK);
             CHECK(unit_exists(unit_path("rebuild_copy/00/p00000000.index.damaged")) == (how != 0));
             repair_check(&m, copy);
@@ -184,7 +184,7 @@ static void test_rebuild(void **state)
         /* A second one does not take the first one's place; and is named. */
         repair_damage(index, 1);
         CHECK_IS(repair_run(copy, 0, -1), DELTAFS_ERR_DAMAGED);
-        repair_check_said("kept as p00000000.index.damaged.2");
+        repair_check_said("saved as p00000000.index.damaged.2");
     }
     free(bytes);
     model_fini(&m);
@@ -203,7 +203,7 @@ static size_t find_block(const uint8_t *bytes, size_t n, uint32_t epoch, int k)
 }
 
 /* What is lost is told apart from what is not, where several blocks are damaged, or headers that say where others are:
- * where records are missing none is taken for absent, and where none is missing nothing is given up. (Of two damaged
+ * where records are missing none is taken for absent, and where none is missing nothing is discarded. (Of two damaged
  * blocks the last one, if its header was damaged, was cut off as if nobody missed it; one wrong epoch in a header gave
  * up all epochs from there on; and damage at an epoch's beginning also gave up the one before, of which all is there.)
  */
@@ -241,7 +241,7 @@ static void test_lossy(void **state)
                              : how == 2 ? 3
                                         : 4)));
         CHECK(strstr(repair_said.text, "of epoch 2 of keys") == NULL);
-        CHECK(strstr(repair_said.text, "is cut off") == NULL);
+        CHECK(strstr(repair_said.text, "is truncated") == NULL);
         deltafs_dir *d = unit_open(copy);
         CHECK(model_check_honest(&m, d) > 0);
         CHECK_IS(deltafs_close(d), DELTAFS_OK);
@@ -300,9 +300,9 @@ static void test_restore(void **state)
                 if (what < 4)
                     CHECK(deltafs_reopen(copy, NULL, &d) == DELTAFS_ERR_DAMAGED);
                 CHECK_IS(repair_run(copy, 1, -1), DELTAFS_OK);
-                repair_check_said(what < 4 ? "it is written again" : "it is made anew from the data log");
+                repair_check_said(what < 4 ? "it is written again" : "it is rebuilt from the data log");
                 CHECK_IS(repair_run(copy, 0, -1), DELTAFS_OK);
-                repair_check_said(what < 4 ? "it is written again" : "it is made anew from the data log");
+                repair_check_said(what < 4 ? "it is written again" : "it is rebuilt from the data log");
                 repair_check(&m, copy);
                 CHECK_IS(deltafs_reopen(copy, NULL, &d), DELTAFS_OK);
                 CHECK_IS(deltafs_close(d), DELTAFS_OK);
@@ -329,7 +329,7 @@ static void test_manifest(void **state)
         CHECK_IS(repair_run(copy, 1, -1), DELTAFS_OK);
         repair_check_said("does not match its checksum");
         CHECK_IS(repair_run(copy, 0, -1), DELTAFS_OK);
-        repair_check_said("kept as MANIFEST.damaged");
+        repair_check_said("saved as MANIFEST.damaged");
         uint8_t *now = unit_load(file, &after);
         CHECK(after >= n && memcmp(now, bytes, n) == 0);
         free(now);
@@ -343,7 +343,7 @@ static void test_manifest(void **state)
         unit_save(file, bytes, n - (size_t)how);
         unit_poke(file, how ? 20 : (size_t)((uint8_t *)memmem(bytes, n, "close ", 6) - bytes), 0);
         CHECK_IS(repair_run(copy, 0, -1), DELTAFS_OK);
-        repair_check_said("kept as MANIFEST.damaged");
+        repair_check_said("saved as MANIFEST.damaged");
         repair_check(&m, copy);
     }
     repair_copy(path, copy);
@@ -386,7 +386,7 @@ static void test_logical(void **state)
     }
 }
 
-/* Epochs that the logs lack, as after a power loss with sync=none, are given up only by name. */
+/* Epochs that the logs lack, as after a power loss with sync=none, are discarded only by name. */
 static void test_drop(void **state)
 {
     const char *path = unit_path("drop"), *copy = unit_path("drop_copy"),
@@ -413,7 +413,7 @@ static void test_drop(void **state)
     CHECK_IS(deltafs_repair(copy, &wish, repair_note, NULL), DELTAFS_ERR_NOT_FOUND);
     CHECK(truncate(data, (off_t)n + 100) == 0);
     CHECK_IS(repair_run(copy, 0, -1), DELTAFS_ERR_DAMAGED);
-    repair_check_said("give up 2 epochs, from that on, and keep the 2 before: --drop-from 3");
+    repair_check_said("discard 2 epochs, from that one on, and keep the 2 before: --drop-from 3");
     wish.drop_from = 4;
     CHECK_IS(deltafs_repair(copy, &wish, repair_note, NULL), DELTAFS_ERR_LABEL);
     wish.drop_from = 3;
@@ -430,9 +430,9 @@ static void test_drop(void **state)
     for (wish.dry_run = 1; wish.dry_run >= 0; wish.dry_run--) {
         memset(&repair_said, 0, sizeof repair_said);
         CHECK_IS(deltafs_repair(copy, &wish, repair_note, NULL), DELTAFS_OK);
-        repair_check_said("epoch 3, of 300 records, is given up");
-        repair_check_said("epoch 4, of 300 records, is given up");
-        repair_check_said("kept as MANIFEST.damaged");
+        repair_check_said("epoch 3, of 300 records, is discarded");
+        repair_check_said("epoch 4, of 300 records, is discarded");
+        repair_check_said("saved as MANIFEST.damaged");
     }
     repair_check(&m, copy);
     model_fini(&m);

@@ -111,13 +111,13 @@ static void test_manifest_end(void **state)
         cut_manifest(file, 1);
         wish.drop_from = 10;
         CHECK_IS(deltafs_repair(copy, &wish, repair_note, NULL), DELTAFS_ERR_LABEL);
-        repair_check_errmsg("any higher one names them");
+        repair_check_errmsg("give any higher label");
         wish.drop_from = 11;
         for (wish.dry_run = 1; wish.dry_run >= 0; wish.dry_run--) {
             memset(&repair_said, 0, sizeof repair_said);
             CHECK_IS(deltafs_repair(copy, &wish, repair_note, NULL), DELTAFS_OK);
-            repair_check_said(is_closed ? "at least 2 committed epochs are given up"
-                                        : "at least 1 committed epoch is given up");
+            repair_check_said(is_closed ? "at least 2 committed epochs are discarded"
+                                        : "at least 1 committed epoch is discarded");
         }
         CHECK_IS(verify(copy), DELTAFS_OK);
         CHECK_IS(repair_run(copy, 1, -1), DELTAFS_OK);
@@ -227,11 +227,11 @@ static void test_logs_old(void **state)
     unit_save(unit_path("older_copy/MANIFEST"), manifest, n);
     free(manifest);
     CHECK_IS(repair_run(copy, 1, -1), DELTAFS_ERR_DAMAGED);
-    repair_check_said("give up 2 epochs than have a part of them: --drop-from 2");
+    repair_check_said("discard 2 epochs by --drop-from 2");
     for (; wish.dry_run >= 0; wish.dry_run--) {
         memset(&repair_said, 0, sizeof repair_said);
         CHECK_IS(deltafs_repair(copy, &wish, repair_note, NULL), DELTAFS_OK);
-        repair_check_said("epoch 3, of 300 records, is given up");
+        repair_check_said("epoch 3, of 300 records, is discarded");
     }
     repair_check(&m, copy);
     model_fini(&m);
@@ -343,7 +343,7 @@ static void test_noted_counts(void **state)
         repair_copy(path, other);
         change_number(lease, fields[i]);
         CHECK_IS(repair_run(other, 1, -1), DELTAFS_OK);
-        repair_check_said("is cut off unless a label is given");
+        repair_check_said("is discarded unless it gets a label");
         CHECK_IS(repair_run(other, 0, 44), DELTAFS_OK);
         repair_check_said("2000 records labelled 44");
     }
@@ -368,10 +368,10 @@ static void test_noted_rebuild(void **state)
             if (!has_note)
                 CHECK(unlink(unit_path("lost_copy/LEASE")) == 0);
             CHECK_IS(repair_run(other, 1, -1), DELTAFS_OK);
-            repair_check_said("it is made anew from the data log");
+            repair_check_said("it is rebuilt from the data log");
             CHECK_IS(repair_run(other, 0, has_note ? -1 : 30), DELTAFS_OK);
             repair_check_said("2000 records labelled 30");
-            CHECK(!strstr(repair_said.text, "is cut off"));
+            CHECK(!strstr(repair_said.text, "is truncated"));
             repair_check(&m, other);
         }
     /* But not where its last block is damaged, or is not all there. */
@@ -387,7 +387,7 @@ static void test_noted_rebuild(void **state)
         free(bytes);
         CHECK_IS(repair_run(other, 0, -1), DELTAFS_OK);
         repair_check_said("had no commit, and is not in all logs");
-        repair_check_said("lost_copy/01/p00000001.data: what stands behind the last committed epoch is cut off");
+        repair_check_said("lost_copy/01/p00000001.data: data after the last committed epoch is truncated");
         deltafs_dir *d = unit_open(other);
         CHECK_CALL(d, deltafs_stat(d, &stat), DELTAFS_OK);
         CHECK_IS(stat.epochs, 2);

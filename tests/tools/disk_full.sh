@@ -19,7 +19,7 @@ for ranks in 1 2 3; do
         expect 3 import $ranks --format vpic --codec none --sync $sync -o "$work/small/d" "$work"/dumps/p.*
         says "No space left"
         says "$work/small/d has all epochs before label"
-        label=$(sed -n 's/.*has all epochs before label \([0-9]*\),.*/\1/p' "$work/err")
+        label=$(sed -n 's/.*has all epochs before label \([0-9]*\);.*/\1/p' "$work/err")
         [ "$label" -gt 0 ] && [ "$label" -le 240 ] || fail "$ranks ranks: label $label"
         expect 0 "$deltafs" verify "$work/small/d"
         scan_sorted "$work/small/d" "$work/sorted"

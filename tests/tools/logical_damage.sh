@@ -202,7 +202,7 @@ for text in MANIFEST s00000000/SESSION; do
         cp "$work/bad/$text" "$work/$kept"
         for how in "" --apply; do
             "$deltafs" repair $how "$work/bad" >"$work/out" || [ -z "$how" ] || fail "repair of $text once more"
-            grep -q "is kept as $(basename $text).$kept\$" "$work/out" || fail "repair says $(cat "$work/out")"
+            grep -q "is saved as $(basename $text).$kept\$" "$work/out" || fail "repair says $(cat "$work/out")"
         done
     done
     for kept in damaged damaged.2 damaged.3; do
