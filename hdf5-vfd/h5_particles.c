@@ -9,7 +9,7 @@
 
 /* How the records of a table become rows. */
 struct table {
-    const char *label; /* of the first column: what the rows are told apart by */
+    const char *label; /* of the first column, which distinguishes the rows */
     int is_by_key;     /* it is the key, not the epoch */
     uint32_t key_size; /* of a key of bytes; else 8 */
     const deltafs_schema *schema;
@@ -243,7 +243,7 @@ static struct deltafs_record *copies_end(struct copies *c, size_t *count)
     return record;
 }
 
-/* Bytes of all rows, and of values that do not stand in them. */
+/* Bytes of all rows, and of values stored outside them. */
 static uint64_t table_size(const struct table *t)
 {
     uint64_t size = (uint64_t)t->count * table_row_size(t);

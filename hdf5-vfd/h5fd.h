@@ -1,18 +1,17 @@
-/* The HDF5 driver "deltafs": what its parts know of one another.
+/* The HDF5 driver "deltafs": what its parts share.
  *
- * HDF5 calls a driver's table (vfd_class.c) for a file, which is of one of these kinds, found by what is at its path
- * (vfd_open.c):
+ * HDF5 calls a driver's table (vfd_class.c) for a file. What is at the file's path decides its kind (vfd_open.c):
  *
  *   logical    a logical file of DeltaFS, read and written (vfd_logical.c); what is created is one
- *   plain      an ordinary file that was there already, as HDF5's own driver treats it (vfd_plain.c)
- *   image      a particle's records, or a directory's description, as an HDF5 file made in memory (vfd_image.c), to be
- *              read only
+ *   plain      an ordinary file that exists already, treated as HDF5's own driver does (vfd_plain.c)
+ *   image      a particle's records, or a directory's description, as an HDF5 file made in memory (vfd_image.c);
+ *              read-only
  *
- * The plugin is loaded by HDF5 of any version since 1.14, which may be linked statically, or be hidden in a Python
- * package. So it references no symbol of HDF5: the few functions that it calls are looked up in the object that called
- * the driver (vfd_calls.c).
+ * HDF5 of any version since 1.14 loads the plugin; it may be linked statically, or be hidden in a Python package. So
+ * the plugin references no symbol of HDF5. It looks up the few functions that it calls in the object that called the
+ * driver (vfd_calls.c).
  *
- * All functions here return 0, or -1 after the error was pushed on HDF5's stack by vfd_fail. */
+ * All functions here return 0, or -1 after vfd_fail has pushed the error on HDF5's stack. */
 #ifndef DELTAFS_H5FD_H
 #define DELTAFS_H5FD_H
 
@@ -23,7 +22,7 @@
 #include <deltafs/deltafs_fileindex.h>
 #include <deltafs/deltafs_logical.h>
 
-/* HDF5's constants of the same meaning are calls of a function of its. */
+/* HDF5's own constants for these are function calls. */
 enum vfd_flag {
     VFD_RDWR = 0x01,
     VFD_TRUNC = 0x02,
@@ -71,8 +70,8 @@ struct vfd_file;
 /* How a file's keys are indexed, by one process or by many. */
 struct vfd_indexing {
     int is_first;                       /* of the ranks */
-    int (*any)(void *group, int value); /* of any rank; -1 if that cannot be told */
-    /* Its message and value become all ranks'; returns the value. */
+    int (*any)(void *group, int value); /* the greatest of all ranks; -1 after an error of MPI */
+    /* Broadcast the first rank's message and value; returns the value. */
     int (*share)(void *group, int value, char *message, size_t size);
     int (*open)(void *group, const char *index, const char *path, const deltafs_options *options,
                 deltafs_indexer **out);
@@ -92,7 +91,7 @@ struct vfd_kind {
     /* The same, without an error pushed; there is one where there is a read_list. */
     int (*try_read)(struct vfd_file *f, uint64_t at, void *bytes, size_t size);
     int (*write)(struct vfd_file *f, uint64_t at, const void *bytes, size_t size);
-    /* Many pieces at once, whose bytes stand one after another; NULL: one after another. */
+    /* Many pieces at once, whose bytes follow one another; NULL: one by one. */
     int (*read_list)(struct vfd_file *f, size_t n, const struct deltafs_extent *piece, void *bytes);
     int (*write_list)(struct vfd_file *f, size_t n, const struct deltafs_extent *piece, const void *bytes);
     int (*size)(struct vfd_file *f, uint64_t *out);
@@ -112,7 +111,7 @@ struct vfd_file {
     uint64_t end;   /* of the addresses that HDF5 has given out */
     int fd;         /* of the plain file, or of the folder, for its lock; or -1 */
     int is_writable;
-    int is_changed; /* through this handle: cut or written */
+    int is_changed; /* through this handle: truncated or written */
     int is_bare;    /* created or emptied when it was opened, and no more than a superblock written since */
     deltafs_logical *logical;
     uint8_t *image;
@@ -170,8 +169,8 @@ struct vfd_file *vfd_file_open(const struct vfd_calls *calls, const char *path, 
                                const struct vfd_config *config);
 /* HDF5's flags, as open(2) has them. */
 int vfd_open_flags(unsigned flags);
-/* A program may change its folder while it has a file open, of which some logs are made later. NULL without memory; to
- * be freed. */
+/* The path from the root, because a program may change its folder while it has a file open, and some logs are created
+ * later. NULL without memory; to be freed. */
 char *vfd_absolute(const char *path);
 /* Free what open made of all kinds. */
 void vfd_file_free(struct vfd_file *f);
@@ -222,11 +221,11 @@ int vfd_transfer_end(struct vfd_transfer *t, int rc);
 
 /* ---- vfd_keys.c ---- */
 
-/* Have the keys of the logical file, of this path from the root, indexed when it is closed, if `is_wanted` or else if
- * the option key names datasets of HDF5; f->keys is set then. */
+/* Prepare to index the logical file of this absolute path when it is closed, if `is_wanted` or if the option key names
+ * HDF5 datasets; f->keys is set then. */
 int vfd_keys_begin(struct vfd_file *f, const char *path, const struct vfd_config *config, int is_wanted);
-/* Index them, once it is closed, if it was changed. HDF5 opens a file for writing first and cuts it when it opens it
- * again, whatever is in it: what cannot be indexed must not hinder that. */
+/* Index the file once it is closed, if it was changed. HDF5 opens a file for writing first and truncates it when it
+ * opens it again, whatever it has: a file that cannot be indexed must not hinder that. */
 int vfd_keys_end(struct vfd_file *f);
 void vfd_keys_free(struct vfd_keys *keys);
 

@@ -1,6 +1,5 @@
-/* HDF5's functions, looked up in the object that calls the driver: the program itself, libhdf5, or what a Python
- * package has of it, of which a process may have several. An object once looked at stays loaded, so that what was found
- * in it stays valid. */
+/* HDF5's functions, looked up in the object that calls the driver: the program itself, libhdf5, or the copy in a Python
+ * package. A process may have several. An object that was used once stays loaded, so its functions stay valid. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdarg.h>

@@ -10,7 +10,7 @@
 #define GATHER_MAX ((size_t)1 << 20) /* bytes that are copied together, so that they stay in the processor's cache */
 #define SHORT_RUN  1024u       /* bytes; runs that are shorter, and close together, are read with what is between */
 #define SPREAD_MAX 4           /* times their bytes */
-#define LONG_RUN   (64u << 10) /* bytes of a run that goes as it is */
+#define LONG_RUN   (64u << 10) /* bytes of a run that is not gathered */
 
 int vfd_check_range(struct vfd_file *f, enum vfd_fault fault, uint64_t at, uint64_t size)
 {
@@ -41,7 +41,7 @@ struct vfd_transfer {
     struct deltafs_extent piece[RUNS_MAX];
     uint8_t *place[RUNS_MAX]; /* of a piece's bytes in the program's memory */
     size_t count, bytes;
-    int is_scattered; /* the places do not stand one after another */
+    int is_scattered; /* the places do not follow one another */
     uint8_t *gather;
 };
 
@@ -103,7 +103,7 @@ static size_t transfer_span(const struct vfd_transfer *t)
     return span <= GATHER_MAX && span / SPREAD_MAX <= t->bytes ? (size_t)span : 0;
 }
 
-/* What is between the runs nobody has asked for: an error there is none, and no reason is told. */
+/* The bytes between the runs are not wanted: an error there is ignored. */
 static int transfer_sieve(struct vfd_transfer *t, size_t span)
 {
     uint64_t from = t->piece[0].offset;

@@ -1,9 +1,8 @@
-/* The index of a file's keys, made when it is closed after it was written: where the option key names datasets
- * of HDF5, the file is opened once more, through this driver and by the HDF5 that is closing it, to learn where they
- * are.
+/* The index of a file that was written, made when the file is closed. If the option key names HDF5 datasets, the HDF5
+ * that is closing the file opens it once more, through this driver, to find where the datasets are.
  *
- * A file in which the pattern fits nothing is left without an index: the option may stand in the environment, for all
- * the files of a program. */
+ * A file in which the pattern matches nothing gets no index: the option may be set in the environment, for all files of
+ * a program. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

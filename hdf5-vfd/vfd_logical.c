@@ -79,9 +79,9 @@ static int logical_size(struct vfd_file *f, uint64_t *out)
     return deltafs_logical_size(f->logical, out) == DELTAFS_OK ? 0 : logical_fail(f, VFD_CANNOT_READ);
 }
 
-/* H5Fcreate flushes a file twice that has no more than a superblock, which nobody has asked for, and which would take
- * as long as writing some MiB. Before a flush that a program asks for, HDF5 truncates, or has written something else.
- */
+/* H5Fcreate flushes a file twice that has no more than a superblock. The program did not ask for that, and it would
+ * take as long as writing some MiB. Before a flush that a program asks for, HDF5 truncates or has written something
+ * else. */
 static int logical_flush(struct vfd_file *f)
 {
     uint64_t size;

@@ -1,23 +1,23 @@
-/* H5Pset_fapl_deltafs: the driver for files that the ranks of a communicator have open together.
+/* H5Pset_fapl_deltafs: the driver for files that the ranks of a communicator open together.
  *
- * HDF5 takes it that what one rank has written, another reads after a barrier, of which it tells its driver nothing: so
- * it does with metadata that it evicts from its cache, and with the fill value of a contiguous dataset, which rank 0
- * writes. A logical file shows it only after a collective call, and there is none between the two: to have the ranks
- * share what they wrote (deltafs_logical_exchange) with each collective transfer, flush and truncation leaves these
- * out. So a file open for writing is in atomic mode, in which what was written before is seen by each read, and each
- * write wins over it, unless the hint deltafs_atomic is no. Then ranks see, and win over, what others wrote before the
- * last collective write, flush or truncation: for programs whose metadata stays in the cache or is written collectively
- * (H5Pset_coll_metadata_write), and that read the fill value of a contiguous dataset only after a flush, or have none
- * written (H5D_FILL_TIME_NEVER: of a program that sets none, HDF5 writes zeros).
+ * HDF5 assumes that a rank can read what another wrote as soon as both have passed a barrier, and does not tell its
+ * driver about it. This concerns metadata that HDF5 evicts from its cache, and the fill value of a contiguous dataset,
+ * which rank 0 writes. A logical file shows such writes only after a collective call, and there is none in between: an
+ * exchange (deltafs_logical_exchange) with each collective transfer, flush and truncation would miss them. So a file
+ * that is open for writing is in atomic mode: each read sees, and each write wins over, all earlier writes.
  *
- * HDF5 writes the fill value of new chunks in a collective call, of which each rank writes a share, and lets a rank
- * that is through write values to any of them: so a rank comes out of a collective write when all have written, and
- * what it writes then wins.
+ * With the hint deltafs_atomic=no, ranks see, and win over, what others wrote before the last collective write, flush
+ * or truncation. That is enough for programs whose metadata stays in the cache or is written collectively
+ * (H5Pset_coll_metadata_write), and that read the fill value of a contiguous dataset only after a flush, or write none
+ * (H5D_FILL_TIME_NEVER; HDF5 writes zeros by default).
  *
- * With a driver that knows MPI, HDF5 may describe a collective transfer by MPI datatypes, which it hands to its own
- * driver past the functions of this one: functions of HDF5 that are not public tell them. An HDF5 that hides those
- * is refused, since such a transfer would be taken for one of bytes.
- */
+ * HDF5 writes the fill value of new chunks in a collective call, of which each rank writes a share. A rank that has
+ * finished may then write values to any of them. So a rank leaves a collective write only when all have written, and
+ * its later writes win.
+ *
+ * HDF5 may describe a collective transfer by MPI datatypes, if the driver knows MPI. It hands them to its own driver
+ * through functions that are not public. A transfer that is described so would be taken for one of bytes; so an HDF5
+ * that hides these functions is refused. */
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
@@ -42,7 +42,7 @@ struct vfd_mpi {
     MPI_Comm comm;
     MPI_Info info;
     int rank, ranks;
-    uint64_t size; /* as all know it: when the file was opened, or cut */
+    uint64_t size; /* the same on all ranks: as of the open, or the last truncation */
     /* Metadata that this rank could not write: the first reason, or "", and from where to where they all are. */
     char lost_why[VFD_MESSAGE_MAX];
     uint64_t lost, lost_end;
@@ -96,19 +96,19 @@ static void *mpi_fapl_get(H5FD_t *file)
     return mpi_fapl_make(mpi_of(file)->comm, mpi_of(file)->info);
 }
 
-/* ---- What the ranks know of one another ----
+/* ---- Agreement between the ranks ----
  *
- * An error of one rank in a collective call never keeps it from a communication that the others wait in: it is carried
- * to the next of these calls, after which all ranks have it: a message of their own, or that of the first rank that has
- * failed. Of an independent read or write only the rank itself has it; but for one, which is metadata that cannot be
- * written (mpi_lose). */
+ * An error of one rank in a collective call never keeps it from a communication that the others wait in. The error is
+ * carried to the next of these calls, after which all ranks have it, with their own message or that of the first rank
+ * that failed. An error of an independent read or write stays with its rank, but for metadata that cannot be written
+ * (mpi_lose). */
 
 static int mpi_fail(const struct vfd_calls *calls, enum vfd_fault fault)
 {
     return vfd_fail(calls, fault, "deltafs: the ranks cannot communicate");
 }
 
-/* All have the message of `rank`. */
+/* Push the message of `rank` on all ranks. */
 static int mpi_fail_all(MPI_Comm comm, int rank, const struct vfd_calls *calls, enum vfd_fault fault, int rc)
 {
     char message[VFD_MESSAGE_MAX];
@@ -119,7 +119,7 @@ static int mpi_fail_all(MPI_Comm comm, int rank, const struct vfd_calls *calls, 
     return rc == 0 ? vfd_fail(calls, fault, "%s (rank %d)", message, rank) : -1;
 }
 
-/* 0 if `rc` is on all ranks; else -1, with the message of the first that has failed. */
+/* Returns 0 if `rc` is 0 on all ranks; otherwise -1, with the message of the first rank that failed. */
 static int mpi_settle(MPI_Comm comm, const struct vfd_calls *calls, enum vfd_fault fault, int rc)
 {
     int rank, first;
@@ -131,7 +131,7 @@ static int mpi_settle(MPI_Comm comm, const struct vfd_calls *calls, enum vfd_fau
     return first == INT_MAX ? 0 : mpi_fail_all(comm, first, calls, fault, rc);
 }
 
-/* The same of metadata that any rank could not write since the file was opened. */
+/* The same for metadata that any rank could not write since the file was opened. */
 static int mpi_settle_lost(const struct vfd_file *f, enum vfd_fault fault)
 {
     const struct vfd_mpi *m = f->mpi;
@@ -140,7 +140,7 @@ static int mpi_settle_lost(const struct vfd_file *f, enum vfd_fault fault)
     return mpi_settle(m->comm, f->calls, fault, rc);
 }
 
-/* What rank 0 has come to, and found: of the others, that they wait for it. */
+/* Broadcast rank 0's outcome and what it found; the other ranks wait for it. */
 static int mpi_follow(MPI_Comm comm, const struct vfd_calls *calls, enum vfd_fault fault, int rc, uint64_t *found)
 {
     int rank;
@@ -153,7 +153,7 @@ static int mpi_follow(MPI_Comm comm, const struct vfd_calls *calls, enum vfd_fau
     return sent[0] ? mpi_fail_all(comm, 0, calls, fault, rank == 0 ? -1 : 0) : 0;
 }
 
-/* Rank 0's `bytes` themselves, and copies of them on the others; NULL after an error. */
+/* Returns rank 0's `bytes`, and copies of them on the other ranks; NULL after an error. */
 static void *mpi_share_bytes(const struct vfd_file *f, void *bytes, uint64_t size)
 {
     const struct vfd_mpi *m = f->mpi;
@@ -217,7 +217,7 @@ static const struct vfd_indexing mpi_first = {
 static const struct vfd_indexing mpi_other = {
     .is_first = 0, .any = mpi_any, .share = mpi_share, .open = mpi_open_indexer};
 
-/* Rank 0 says whether they are wanted. */
+/* Rank 0 decides whether the file is to be indexed. */
 static int mpi_keys(struct vfd_file *f, const char *path, const struct vfd_config *config)
 {
     struct vfd_mpi *m = f->mpi;
@@ -264,7 +264,7 @@ static int mpi_open_logical(struct vfd_file *f, unsigned flags, const struct vfd
     return 0;
 }
 
-/* Made by rank 0 alone, so that what it makes is not cut again by a rank that comes late. */
+/* Rank 0 alone creates the file, so that a later rank does not truncate it again. */
 static int mpi_open_plain(struct vfd_file *f, unsigned flags)
 {
     const struct vfd_mpi *m = f->mpi;
@@ -276,7 +276,7 @@ static int mpi_open_plain(struct vfd_file *f, unsigned flags)
     return mpi_settle(m->comm, f->calls, VFD_CANNOT_OPEN, rc);
 }
 
-/* Rank 0's image: one made later could have more. */
+/* Use rank 0's image on all ranks: one made later could have more. */
 static int mpi_open_particles(struct vfd_file *f, const struct vfd_here *here, const struct vfd_config *config)
 {
     const struct vfd_mpi *m = f->mpi;
@@ -293,7 +293,7 @@ static int mpi_open_particles(struct vfd_file *f, const struct vfd_here *here, c
     return 0;
 }
 
-/* Whether two files are the same is for rank 0 to say. */
+/* Rank 0 decides whether two files are the same. */
 static int mpi_identify(struct vfd_file *f)
 {
     const struct vfd_mpi *m = f->mpi;
@@ -309,7 +309,7 @@ static int mpi_identify(struct vfd_file *f)
     return 0;
 }
 
-/* The driver's own hint, taken out of the others. */
+/* Take the driver's own hint out of the others. */
 static int mpi_atomic_hint(const struct vfd_file *f, MPI_Info hints, uint64_t *is_atomic)
 {
     char value[MPI_MAX_INFO_VAL + 1] = "";
@@ -343,7 +343,7 @@ static int mpi_hints(const struct vfd_file *f, struct vfd_config *config, uint64
     return rc;
 }
 
-/* HDF5 reads the file or makes a new one, as this says; so it must be the same on ranks that come late, too. */
+/* HDF5 reads the file or creates a new one, depending on this size. So it must be the same on all ranks. */
 static int mpi_set_size(struct vfd_file *f)
 {
     struct vfd_mpi *m = f->mpi;
@@ -361,7 +361,7 @@ static haddr_t mpi_get_size(const H5FD_t *file, H5FD_mem_t type)
     return mpi_of(file)->size;
 }
 
-/* Rank 0 says what is there. */
+/* Rank 0 decides what is there. */
 static int mpi_open_here(struct vfd_file *f, unsigned flags, const struct vfd_config *config, int is_atomic)
 {
     const struct vfd_mpi *m = f->mpi;
@@ -390,7 +390,7 @@ static int mpi_open_file(struct vfd_file *f, unsigned flags, hid_t fapl)
     if (rc == 0)
         rc = mpi_hints(f, &config, &is_atomic);
     rc = mpi_settle(m->comm, f->calls, VFD_CANNOT_OPEN, rc);
-    /* To switch it on is a collective call, so that one value must count. */
+    /* Switching atomic mode on is a collective call, so rank 0's value counts. */
     if (rc == 0)
         rc = mpi_follow(m->comm, f->calls, VFD_CANNOT_OPEN, 0, &is_atomic);
     if (rc == 0)
@@ -461,7 +461,7 @@ static herr_t mpi_close(H5FD_t *file)
     struct vfd_mpi *m = f->mpi;
     int lost = f->is_writable ? mpi_settle_lost(f, VFD_CANNOT_CLOSE) : 0;
 
-    /* Of a file without some of its metadata no keys are indexed. */
+    /* A file that lacks some of its metadata is not indexed. */
     if (lost != 0) {
         vfd_keys_free(f->keys);
         f->keys = NULL;
@@ -488,7 +488,8 @@ static herr_t mpi_query(const H5FD_t *file, unsigned long *flags)
     return 0;
 }
 
-/* Collective: after it, all see what all have written, and the same size. Whether the file is cut rank 0 says. */
+/* Collective: afterwards all ranks see what all have written, and the same size. Rank 0 decides whether the file is
+ * truncated. */
 static herr_t mpi_truncate(H5FD_t *file, hid_t dxpl, hbool_t is_closing)
 {
     struct vfd_file *f = (struct vfd_file *)file;
@@ -520,7 +521,7 @@ static herr_t mpi_flush(H5FD_t *file, hid_t dxpl, hbool_t is_closing)
     return vfd_class.flush(file, dxpl, is_closing);
 }
 
-/* Collective, as of HDF5's driver for MPI-IO: nobody goes on before it is gone. */
+/* Collective, as in HDF5's MPI-IO driver: no rank continues before the file is gone. */
 static herr_t mpi_delete(const char *name, hid_t id)
 {
     const struct vfd_calls *calls = vfd_calls_at(__builtin_return_address(0));
@@ -564,12 +565,12 @@ static herr_t mpi_control(H5FD_t *file, uint64_t code, uint64_t flags, const voi
     return 0;
 }
 
-/* HDF5's own functions that tell how a transfer is described. */
+/* HDF5's private functions that say how a transfer is described. */
 static int (*mpi_get_mode)(int *mode);
 static int (*mpi_get_types)(MPI_Datatype *memory, MPI_Datatype *file);
 static int (*mpi_get_how)(int *how);
 
-/* Whether the transfer under way is one of `count` of an MPI datatype, not of bytes. */
+/* Whether the current transfer is of `count` items of an MPI datatype, not of bytes. */
 static int mpi_has_types(MPI_Datatype *memory, MPI_Datatype *file)
 {
     int mode = H5FD_MPIO_INDEPENDENT;
@@ -587,7 +588,7 @@ static int mpi_is_together(void)
            how == H5FD_MPIO_COLLECTIVE_IO;
 }
 
-/* After a write that has ended with `rc`. Without atomic mode, what is written from here on must win over it. */
+/* After a write that ended with `rc`. Without atomic mode, later writes must win over it. */
 static herr_t mpi_written(H5FD_t *file, herr_t rc)
 {
     struct vfd_file *f = (struct vfd_file *)file;
@@ -601,17 +602,17 @@ static herr_t mpi_written(H5FD_t *file, herr_t rc)
     return 0;
 }
 
-/* After a read that has ended with `rc`: of chunks with filters HDF5 reads what it does not write anew, so that a rank
- * whose read fails must not leave the others in the write. */
+/* After a read that ended with `rc`. Of filtered chunks, HDF5 reads what it does not overwrite, so a rank whose read
+ * fails must not leave the others in the write. */
 static herr_t mpi_have_read(H5FD_t *file, herr_t rc)
 {
     return mpi_is_together() ? mpi_settle(mpi_of(file)->comm, ((struct vfd_file *)file)->calls, VFD_CANNOT_READ, rc)
                              : rc;
 }
 
-/* HDF5 writes metadata by some ranks, each its own, and waits for all of them: a rank with an error would leave, and
- * the others wait for ever. So it goes on; the next flush, truncation and close tell the error to all ranks, and until
- * then the rank does not read what was there before. */
+/* HDF5 lets several ranks write metadata and waits for all of them. A rank that left with an error would make the
+ * others wait for ever. So it continues. The next flush, truncation and close report the error to all ranks. Until then
+ * the rank does not read the bytes that were there before. */
 static void mpi_lose(struct vfd_mpi *m, uint64_t at, uint64_t size)
 {
     uint64_t end = size < UINT64_MAX - at ? at + size : UINT64_MAX;
@@ -731,7 +732,7 @@ herr_t H5Pset_fapl_deltafs(hid_t fapl, MPI_Comm comm, MPI_Info info)
     *(void **)&mpi_get_how = dlsym(RTLD_DEFAULT, "H5CX_get_mpio_coll_opt");
     if (!mpi_get_mode || !mpi_get_types || !mpi_get_how)
         return vfd_fail(calls, VFD_UNSUPPORTED,
-                        "H5Pset_fapl_deltafs: this HDF5 does not tell how it describes collective transfers; use "
+                        "H5Pset_fapl_deltafs: this HDF5 does not say how it describes collective transfers; use "
                         "H5Pset_fapl_mpio, and file names with the prefix deltafs:");
     hid_t driver = mpi_register();
     return driver < 0 ? -1 : H5Pset_driver(fapl, driver, &mine);

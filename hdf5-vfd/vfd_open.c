@@ -1,7 +1,7 @@
-/* Opening: what is at a path decides of which kind a file is.
+/* Opening: what is at a path decides the kind of the file.
  *
- * A path whose beginning is a directory of DeltaFS means a subfile of that: also where a folder of that name is in it,
- * as the buckets of its logs are. */
+ * A path that begins with a directory of DeltaFS means a subfile of it, even if a folder of that name is in the
+ * directory, such as the buckets of its logs. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -90,7 +90,7 @@ static int open_is_dir(const struct vfd_calls *calls, const char *path)
     return status == DELTAFS_OK && kind == 'd';
 }
 
-/* The subfile's name in `path`, if what stands before it is a directory of DeltaFS; else here->key is NULL. */
+/* The subfile's name in `path`, if the part before it is a directory of DeltaFS; otherwise here->key is NULL. */
 static int open_find_key(const struct vfd_calls *calls, const char *path, struct vfd_here *here)
 {
     char *before = strdup(path), *slash;

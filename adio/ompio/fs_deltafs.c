@@ -1,13 +1,13 @@
 /* fs component: opens, closes and deletes logical files, and knows their size.
  *
- * A hint deltafs_NAME is the option NAME; MPI_File_get_info shows the options that count for logical files. As OMPIO
- * asks for a name's component before it has a handle, deletion needs nothing but the name.
+ * A hint deltafs_NAME is the option NAME. MPI_File_get_info shows the options that apply to logical files. OMPIO asks
+ * for the component of a name before it has a handle, so deletion needs only the name.
  *
- * MPI_MODE_DELETE_ON_CLOSE is taken out of OMPIO's mode: it would have each rank delete the file, under a name that it
- * takes for a relative one, and also if the file could not be opened because another's is there already.
+ * MPI_MODE_DELETE_ON_CLOSE is removed from OMPIO's mode. OMPIO would let each rank delete the file, under a name that
+ * it takes for a relative path, even if the open failed because the file exists already.
  *
- * Open MPI's MPI_File_close returns success whatever happens. An error there goes to the file's error handler and is
- * printed, once. */
+ * Open MPI's MPI_File_close always returns success. An error of the close goes to the file's error handler and is
+ * printed once. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include "ompi/errhandler/errhandler.h"
@@ -147,7 +147,7 @@ static int fs_file_close(ompio_file_t *fh)
             removed = deltafs_logical_remove(ompio_deltafs_path(fh->f_filename));
         if (removed != DELTAFS_OK)
             complain(fh, code = ompio_error(removed, deltafs_errmsg(NULL)), deltafs_errmsg(NULL));
-        PMPI_Barrier(fh->f_comm); /* it is gone when any of them goes on */
+        PMPI_Barrier(fh->f_comm); /* the file is gone before any rank continues */
     }
     fh->f_fs_ptr = NULL;
     free(file);

@@ -1,19 +1,17 @@
 /* MPI_File_* calls of a logical file, before OMPIO's.
  *
- * Each open file of Open MPI has a table of functions of its own, a copy of its io component's. fs puts these functions
- * into that of a logical file, so that the calls of other files are as they were. They do what OMPIO cannot or does
- * not:
- *   - reads and writes return the error that fbtl noted; OMPIO reports success. A nonblocking one has been done by
- * then, and returns it at once, without a request;
- *   - collective reads tell how many bytes there were; OMPIO tells the full count, also beyond the end;
- *   - a collective read of a file open for reading and writing sees what any rank has written before it, and whatever
- *     follows a collective write, what that has written. MPI asks for syncs in between, but where a file is a file a
- *     barrier is enough, and programs, parallel HDF5 among them, rely on it. (Nonblocking ones may not wait for each
- *     other.);
- *   - atomic mode, which OMPIO only takes a note of;
- *   - preallocate, which OMPIO does by writing the whole file again, from rank 0;
- *   - set_size with different sizes is an error on all ranks, where OMPIO leaves some waiting;
- *   - sync for a file open for reading, by which it comes to see what others have written. */
+ * Each open file of Open MPI has its own table of functions, a copy of its io component's. fs puts these functions into
+ * the table of a logical file; the calls of other files do not change. They do what OMPIO cannot do or does wrong:
+ *   - Reads and writes return the error that fbtl noted, where OMPIO reports success. A nonblocking call has ended by
+ *     then; it returns the error at once, without a request.
+ *   - Collective reads report how many bytes there were. OMPIO reports the full count, also beyond the end.
+ *   - A collective read of a file that is open for reading and writing sees what all ranks wrote before it. What
+ * follows a collective write sees what that wrote. MPI asks for syncs in between, but on ordinary files a barrier is
+ * enough, and programs such as parallel HDF5 rely on that. (Nonblocking calls may not wait for each other.)
+ *   - Atomic mode, which OMPIO only notes.
+ *   - Preallocate, which OMPIO does by writing the whole file again, from rank 0.
+ *   - set_size with different sizes is an error on all ranks. OMPIO leaves some ranks waiting.
+ *   - sync works for a file that is open for reading: it then sees what others have written. */
 #include "ompi/request/request.h"
 #include "opal/threads/mutex.h"
 #include "ompio_deltafs.h"
@@ -29,7 +27,7 @@ static struct ompio_deltafs *file_of(ompi_file_t *fh)
 }
 
 /* What an operation returns: what OMPIO says, or the error that fbtl has noted. */
-static int told(ompi_file_t *fh, int code)
+static int finish(ompi_file_t *fh, int code)
 {
     struct ompio_deltafs *file = file_of(fh);
 
@@ -41,9 +39,9 @@ static int told(ompi_file_t *fh, int code)
     return code;
 }
 
-static int told_request(ompi_file_t *fh, int code, ompi_request_t **request)
+static int finish_request(ompi_file_t *fh, int code, ompi_request_t **request)
 {
-    int mine = told(fh, code);
+    int mine = finish(fh, code);
 
     if (code == OMPI_SUCCESS && mine != OMPI_SUCCESS)
         ompi_request_free(request);
@@ -86,24 +84,24 @@ static int share(ompi_file_t *fh)
 #define CALL(name, parameters, arguments)                                                                              \
     static int calls_##name parameters                                                                                 \
     {                                                                                                                  \
-        return told(fh, file_of(fh)->ompio.io_module_file_##name arguments);                                           \
+        return finish(fh, file_of(fh)->ompio.io_module_file_##name arguments);                                         \
     }
 #define CALL_READ(name, as, parameters, arguments)                                                                     \
     static int calls_##name parameters                                                                                 \
     {                                                                                                                  \
         int code = share(fh);                                                                                          \
-        return code != OMPI_SUCCESS ? code : told(fh, file_of(fh)->ompio.io_module_file_##as arguments);               \
+        return code != OMPI_SUCCESS ? code : finish(fh, file_of(fh)->ompio.io_module_file_##as arguments);             \
     }
 #define CALL_WRITE(name, as, parameters, arguments)                                                                    \
     static int calls_##name parameters                                                                                 \
     {                                                                                                                  \
-        int code = told(fh, file_of(fh)->ompio.io_module_file_##as arguments), shared = share(fh);                     \
+        int code = finish(fh, file_of(fh)->ompio.io_module_file_##as arguments), shared = share(fh);                   \
         return code != OMPI_SUCCESS ? code : shared;                                                                   \
     }
 #define CALL_REQUEST(name, parameters, arguments)                                                                      \
     static int calls_##name parameters                                                                                 \
     {                                                                                                                  \
-        return told_request(fh, file_of(fh)->ompio.io_module_file_##name arguments, request);                          \
+        return finish_request(fh, file_of(fh)->ompio.io_module_file_##name arguments, request);                        \
     }
 
 #define BUFFER    struct ompi_file_t *fh, void *buf, int count, struct ompi_datatype_t *type
@@ -137,7 +135,8 @@ CALL_REQUEST(iwrite_at, (BYTES_AT, REQUEST), (fh, offset, buf, count, type, requ
 CALL_REQUEST(iwrite_at_all, (BYTES_AT, REQUEST), (fh, offset, buf, count, type, request))
 CALL_REQUEST(iwrite_shared, (BYTES, REQUEST), (fh, buf, count, type, request))
 
-/* Of a pair the second call tells what fbtl noted: after an error from the first, OMPIO would refuse the next pair. */
+/* The second call of a pair returns the error that fbtl noted. If the first call returned it, OMPIO would refuse the
+ * next pair. */
 #define CALL_BEGIN(name, parameters, arguments)                                                                        \
     static int calls_##name parameters                                                                                 \
     {                                                                                                                  \

@@ -1,14 +1,14 @@
 /* DeltaFS in Open MPI's MPI-IO: what its three components share.
  *
- * OMPIO does a file's work in layers, each a component that is chosen for each file: fs opens it, fbtl moves bytes,
- * fcoll does collective calls, sharedfp keeps the shared file pointer. Ours claim each name that begins with `deltafs:`
- * and leave all others alone. fs makes the handle of the logical file, which hangs at f_fs_ptr and which all use.
+ * OMPIO works in layers. For each file it chooses one component per layer: fs opens the file, fbtl moves bytes, fcoll
+ * does collective calls, sharedfp holds the shared file pointer. Our components take every name that begins with
+ * `deltafs:` and no other. fs creates the handle of the logical file in f_fs_ptr; all layers use it.
  *
- * OMPIO drops what fbtl returns of an operation that failed: the program gets MPI_SUCCESS and a short count. So fbtl
- * notes the status in the handle, and fs puts functions of its own before OMPIO's (ompio_calls.c) that return it.
+ * OMPIO ignores an error that fbtl returns: the program gets MPI_SUCCESS and a short count. So fbtl notes the status in
+ * the handle. fs puts functions of its own before OMPIO's (ompio_calls.c), which return that status.
  *
- * Everything here is compiled against Open MPI's internal headers, whose structs change between releases: in an Open
- * MPI of another release than the headers' the components claim nothing. */
+ * This code is compiled against Open MPI's internal headers, whose structs change between releases. In an Open MPI of
+ * another release than the headers', the components take no names. */
 #ifndef OMPIO_DELTAFS_H
 #define OMPIO_DELTAFS_H
 
@@ -28,10 +28,10 @@
 /* One open of a logical file. */
 struct ompio_deltafs {
     deltafs_logical *logical;
-    int status;                              /* of the first operation of fbtl that failed, until it is reported */
+    int status;                              /* of the first failed operation of fbtl, until it is reported */
     char message[1024];                      /* of that operation */
     int is_atomic;                           /* each call of fbtl is one operation then */
-    int is_deleted_on_close;                 /* OMPIO does not know that, see fs */
+    int is_deleted_on_close;                 /* hidden from OMPIO, see fs */
     struct mca_io_base_module_2_0_0_t ompio; /* the file's functions without ours */
 };
 

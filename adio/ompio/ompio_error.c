@@ -22,7 +22,7 @@ static const struct {
     {DELTAFS_ERR_MPI, MPI_ERR_OTHER},
 };
 
-/* What the system refused, where MPI has a class for it. The status does not tell; the message ends with its words. */
+/* The MPI error class of a system error, found in the message, because the status does not have it. */
 static const struct {
     int number;
     int class;

@@ -1,11 +1,11 @@
 /* Where the shared file pointer of a logical file lives.
  *
- * Open MPI has three components for it. sm, in shared memory, serves ranks of one node, and knows the file's name only
- * as a name. lockedfile, a small file beside the file, serves several nodes; it makes that file under the name that it
- * is given, with the prefix, and finds no such folder: so it is given the path. individual orders what was written by
- * the writers' clocks at close. Two writes of one rank within a microsecond, which ours often are, become one there, so
- * it is not taken, whatever the hint OMPIO_SHAREDFP_RELAXED_ORDERING says; the order of the others is right for that
- * too. */
+ * Open MPI has three components for it. sm uses shared memory; it serves the ranks of one node and uses the file's name
+ * only as a name. lockedfile uses a small file beside the file and serves several nodes. It would create that file
+ * under the name with the prefix, in a folder that does not exist, so it is given the path. individual orders writes by
+ * the writers' clocks at close. Two writes of one rank within a microsecond become one there, and ours often are that
+ * close. So individual is never used, whatever the hint OMPIO_SHAREDFP_RELAXED_ORDERING says; the others keep the order
+ * that it asks for, too. */
 #include "ompi/mca/sharedfp/base/base.h"
 #include "ompio_deltafs.h"
 
@@ -30,7 +30,7 @@ static mca_sharedfp_base_component_2_0_0_t *component_named(const char *name)
     return NULL;
 }
 
-/* Whether the component serves the file; it is told the name `as`. A long one would be too much for lockedfile. */
+/* Whether the component serves the file, which it sees under the name `as`. A long name would overflow lockedfile. */
 static mca_sharedfp_base_module_1_0_0_t *choose(ompio_file_t *fh, const char *component, const char *as)
 {
     mca_sharedfp_base_component_2_0_0_t *c = component_named(component);

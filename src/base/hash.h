@@ -7,10 +7,10 @@
 #include <stdint.h>
 
 uint64_t hash_key(uint64_t key);
-/* Those of `n` keys that stand `stride` bytes apart. */
+/* The hashes of `n` keys, `stride` bytes apart. */
 void hash_keys(const uint8_t *keys, size_t stride, size_t n, uint64_t *out);
 
-/* The number that stands for a key of bytes: the same hash over them. */
+/* The number of a key that is bytes: the same hash over them. */
 uint64_t hash_bytes(const void *bytes, size_t n);
 
 #endif

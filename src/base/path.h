@@ -9,7 +9,7 @@ int path_here(const char *path, char **here);
 char *path_from(const char *here, const char *path);
 /* The folder that the path is an entry of; "." if it names none (to be freed; NULL without memory). */
 char *path_parent(const char *path);
-/* The path from the root on, or as it is (to be freed; NULL without memory). */
+/* The path from the root, or unchanged (to be freed; NULL without memory). */
 char *path_absolute(const char *path);
 
 #endif

@@ -1,5 +1,5 @@
-/* A thread that works off a queue in order. Each item of work has a thing, such as a buffer or a table: who has work
- * takes a free thing, fills it and puts an item with it into the queue; when the work is done, the thing is free again.
+/* A thread that works off a queue in order. Each item of work has a thing, such as a buffer or a table. The caller
+ * takes a free thing, fills it and puts an item with it into the queue. When the work is done, the thing is free again.
  * Without the thread, queue_put does the work itself. */
 #ifndef DELTAFS_BASE_QUEUE_H
 #define DELTAFS_BASE_QUEUE_H
@@ -12,8 +12,8 @@ struct queue;
 
 typedef void (*queue_fn)(void *ctx, const void *item);
 
-/* Of at most `most` things. An item has `size` bytes and begins with a pointer to its thing; NULL: none, of which one
- * item may be under way. */
+/* For at most `most` things. An item has `size` bytes and begins with a pointer to its thing, or NULL for none. One
+ * item without a thing may be in the queue. */
 int queue_create(uint32_t most, size_t size, int has_thread, queue_fn work, void *ctx, struct queue **out,
                  struct error *e);
 /* Waits for what is under way. NULL is fine. */

@@ -29,7 +29,7 @@ static int has_instruction;
 
 static int has_wide;
 static uint64_t over_wide[2], over_64[2], over_16[2]; /* factors that move 16 bytes on over so many */
-static uint64_t over_rest[3];                         /* and a part's checksum over what stands behind it */
+static uint64_t over_rest[3];                         /* and a part's checksum over the bytes behind it */
 
 static uint32_t behind_lane[4][256]; /* what a checksum's byte k of value v becomes behind LANE zero bytes */
 

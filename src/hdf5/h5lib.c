@@ -130,20 +130,21 @@ int h5lib_load(struct h5lib *lib, const char *name, char message[H5LIB_MESSAGE_M
     return -1;
 }
 
-void h5lib_hush(const struct h5lib *lib, struct h5lib_handler *kept)
+void h5lib_hush(const struct h5lib *lib, struct h5lib_handler *saved)
 {
     unsigned is_two = 0;
 
-    *kept = (struct h5lib_handler){0};
-    kept->is_kept = lib->handler_is_two(0, &is_two) >= 0 && is_two && lib->get_handler(0, &kept->fn, &kept->arg) >= 0;
-    if (kept->is_kept)
+    *saved = (struct h5lib_handler){0};
+    saved->is_saved =
+        lib->handler_is_two(0, &is_two) >= 0 && is_two && lib->get_handler(0, &saved->fn, &saved->arg) >= 0;
+    if (saved->is_saved)
         lib->set_handler(0, NULL, NULL);
 }
 
-void h5lib_unhush(const struct h5lib *lib, const struct h5lib_handler *kept)
+void h5lib_unhush(const struct h5lib *lib, const struct h5lib_handler *saved)
 {
-    if (kept->is_kept)
-        lib->set_handler(0, kept->fn, kept->arg);
+    if (saved->is_saved)
+        lib->set_handler(0, saved->fn, saved->arg);
 }
 
 struct h5lib_text {

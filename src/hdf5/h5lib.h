@@ -1,7 +1,8 @@
-/* HDF5's functions that are called to learn where a file's datasets are, of whatever HDF5 the process has, or can load.
+/* HDF5's functions that find a file's datasets, from any HDF5 that the process has or can load.
  *
- * They are looked up, and declared here, so that no header of HDF5 is needed and one binary works with HDF5 1.10, 1.12,
- * 1.14 and 2: all of them have these functions with these parameters. An object identifier has 64 bits since 1.10. */
+ * They are looked up at run time and declared here. So no header of HDF5 is needed, and one binary works with
+ * HDF5 1.10, 1.12, 1.14 and 2, which all have these functions with these parameters. Object identifiers have 64 bits
+ * since 1.10. */
 #ifndef DELTAFS_H5LIB_H
 #define DELTAFS_H5LIB_H
 
@@ -120,15 +121,15 @@ int h5lib_here(struct h5lib *lib, char message[H5LIB_MESSAGE_MAX]);
 /* That, or else HDF5 loaded: `name`, or if that is NULL or empty whatever is found under HDF5's names. */
 int h5lib_load(struct h5lib *lib, const char *name, char message[H5LIB_MESSAGE_MAX]);
 
-/* HDF5 prints its errors unless told otherwise. Between these two it does not; of a program that has set a handler as
- * HDF5 1.6 had them (H5Eset_auto1), which cannot be given back, it is left as it is. */
+/* Between these two calls HDF5 prints no errors. If the program has set an error handler of HDF5 1.6 (H5Eset_auto1),
+ * which cannot be restored, nothing changes. */
 struct h5lib_handler {
-    int is_kept;
+    int is_saved;
     int (*fn)(h5_id, void *);
     void *arg;
 };
-void h5lib_hush(const struct h5lib *lib, struct h5lib_handler *kept);
-void h5lib_unhush(const struct h5lib *lib, const struct h5lib_handler *kept);
+void h5lib_hush(const struct h5lib *lib, struct h5lib_handler *saved);
+void h5lib_unhush(const struct h5lib *lib, const struct h5lib_handler *saved);
 
 /* What HDF5 says of its last error, the cause of it; "" if nothing. */
 void h5lib_why(const struct h5lib *lib, char *text, size_t size);

@@ -380,7 +380,7 @@ int h5rows_read(const struct h5lib *lib, h5_id file, const char *path, const cha
                 struct h5rows *out, char message[H5LIB_MESSAGE_MAX])
 {
     struct walk w = {.lib = lib, .path = path, .label = label, .out = out, .message = message};
-    struct h5lib_handler kept;
+    struct h5lib_handler saved;
 
     *out = (struct h5rows){0};
     if (h5match_parse(pattern, &w.pattern) != 0) {
@@ -388,10 +388,10 @@ int h5rows_read(const struct h5lib *lib, h5_id file, const char *path, const cha
                  H5MATCH_DEPTH);
         return DELTAFS_ERR_INVALID;
     }
-    h5lib_hush(lib, &kept);
+    h5lib_hush(lib, &saved);
     w.user_block = rows_user_block(lib, file);
     int status = walk_group(&w, file);
-    h5lib_unhush(lib, &kept);
+    h5lib_unhush(lib, &saved);
     h5match_fini(&w.pattern);
     if (status == DELTAFS_OK && w.matches == 0) {
         snprintf(message, H5LIB_MESSAGE_MAX, "%s: it has no dataset %s", path, pattern);
@@ -415,13 +415,13 @@ void h5rows_fini(struct h5rows *rows)
 int h5rows_of_file(const struct h5lib *lib, const char *name, h5_id fapl, const char *path, const char *pattern,
                    const uint64_t *label, struct h5rows *out, char message[H5LIB_MESSAGE_MAX])
 {
-    struct h5lib_handler kept;
+    struct h5lib_handler saved;
     char why[512];
 
-    h5lib_hush(lib, &kept);
+    h5lib_hush(lib, &saved);
     h5_id file = lib->file_open(name, READ_ONLY, fapl);
     h5lib_why(lib, why, sizeof why);
-    h5lib_unhush(lib, &kept);
+    h5lib_unhush(lib, &saved);
     if (file < 0) {
         snprintf(message, H5LIB_MESSAGE_MAX, "%s: HDF5 cannot open it: %s", path, why);
         return DELTAFS_ERR_IO;

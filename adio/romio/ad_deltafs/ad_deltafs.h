@@ -1,26 +1,25 @@
-/* ROMIO's driver for `deltafs:` names: a file that many ranks write together is stored the PLFS way, as a log of each
- * rank's own (deltafs_logical.h).
+/* ROMIO's driver for `deltafs:` names. A file that many ranks write together is stored the PLFS way, as one log per
+ * rank (deltafs_logical.h).
  *
  * How it works
- *  - A file is opened by all ranks of its communicator at once (ad_deltafs_open_coll); the library's handle hangs at
- *    fd->fs_ptr.
- *  - Threads of a process may use one file at the same time, and a handle of the library is one thread's at a time:
- * each access has the file's lock. A thread in a collective call waits for other ranks, and these may wait for what
- *    another thread here is about to do with the file: so where there can be several, all ranks have come to the call
- *    before any takes its lock.
- *  - Writing has no communication of what is written, and no reading: what a rank writes, collectively or not, are its
- * own extents, which it appends to its own log. ROMIO's data sieving and its two-phase writing would read bytes that
- * others have not published yet, and then supersede them.
- *  - Blocking collective accesses of a file open for reading and writing make all ranks see what any has written before
- *    them, or in them; of one open for writing only, the last of them wins. MPI asks for syncs and barriers; where a
- *    file is a file none are needed, and parallel HDF5 relies on it.
- *  - Reading takes lists of extents, too. With the hint romio_cb_read=enable, a collective read of a file that is open
- *    for reading only is ROMIO's two-phase one.
- *  - Other collective accesses do not wait for each other. Where ROMIO relies on that they do, scripts/add-romio-driver
- *    puts a barrier.
- *  - The file that ROMIO keeps for a shared file pointer is a plain one, and is handed over to ROMIO's ufs driver.
- *  - The library is loaded when the first `deltafs:` name is opened, so that an MPI which has this driver can be built
- *    before the library, which needs an MPI.
+ *  - All ranks of a file's communicator open it together (ad_deltafs_open_coll). fd->fs_ptr points to the library's
+ * handle.
+ *  - Several threads of a process may use one file, but a handle of the library may be used by one thread at a time. So
+ *    each access takes the file's lock. A thread in a collective call waits for other ranks, and these may wait for
+ *    another thread here. So where there can be several threads, all ranks enter the call before any takes its lock.
+ *  - Writing needs no communication and no reading. What a rank writes, collectively or not, are its own extents, which
+ * it appends to its own log. ROMIO's data sieving and two-phase writing would read bytes that others have not
+ * published, and then overwrite them.
+ *  - Blocking collective accesses of a file that is open for reading and writing let all ranks see what any rank wrote
+ *    before them, or in them. Of a file that is open for writing only, the last write wins. MPI asks for syncs and
+ *    barriers here; ordinary files need none, and parallel HDF5 relies on that.
+ *  - Reads take lists of extents, too. With the hint romio_cb_read=enable, a collective read of a file that is open for
+ *    reading only is ROMIO's two-phase read.
+ *  - Other collective accesses do not wait for each other. Where ROMIO relies on such a wait, scripts/add-romio-driver
+ * puts a barrier.
+ *  - ROMIO's file for a shared file pointer is a plain one; ROMIO's ufs driver handles it.
+ *  - The library is loaded when the first `deltafs:` name is opened. So an MPI with this driver can be built before the
+ *    library, which needs an MPI.
  *
  * Only DeltaFS's public headers and ROMIO's own are used. */
 #ifndef AD_DELTAFS_H

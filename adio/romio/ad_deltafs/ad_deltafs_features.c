@@ -23,7 +23,7 @@ int ad_deltafs_feature(ADIO_File fd, int feature)
     }
 }
 
-/* Nobody asks for locks where ADIO_LOCKS is 0; if somebody does, it shall not believe to have one. */
+/* ROMIO does not ask for locks where ADIO_LOCKS is 0. A caller that does must not believe that it has one. */
 int ad_deltafs_set_lock(ADIO_File fd, int cmd, int type, ADIO_Offset offset, int whence, ADIO_Offset len)
 {
     (void)fd, (void)cmd, (void)type, (void)offset, (void)whence, (void)len;

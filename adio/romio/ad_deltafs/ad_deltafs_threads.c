@@ -9,7 +9,7 @@ deltafs_logical *ad_deltafs_enter(ADIO_File fd)
     return file->handle;
 }
 
-/* Behind the barrier all ranks are in the call, and whoever has a lock is in a local one, which ends. */
+/* After the barrier all ranks are in the call. A thread that holds the lock is in a local call, which ends. */
 deltafs_logical *ad_deltafs_enter_all(ADIO_File fd)
 {
     const struct ad_deltafs_file *file = fd->fs_ptr;

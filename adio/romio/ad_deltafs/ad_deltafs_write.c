@@ -37,7 +37,7 @@ void ad_deltafs_write_strided(ADIO_File fd, const void *buf, ADIO_DELTAFS_COUNT 
     MPIR_Status_set_bytes(status, datatype, *error_code == MPI_SUCCESS ? a.bytes : 0);
 }
 
-/* Each rank writes its own extents; then those that may read learn of them, and what follows comes behind them. */
+/* Each rank writes its own extents. Then the ranks that may read see them, and later writes win over them. */
 void ad_deltafs_write_coll(ADIO_File fd, const void *buf, ADIO_DELTAFS_COUNT count, MPI_Datatype datatype,
                            int file_ptr_type, ADIO_Offset offset, ADIO_Status *status, int *error_code)
 {

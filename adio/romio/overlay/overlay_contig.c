@@ -1,7 +1,7 @@
-/* Whether a data type is contiguous: one run of bytes, in order, that the next item of the type follows at once. ROMIO
- * asks MPICH, which knows it of each type; from outside it has to be found out from how the type was made.
+/* Whether a datatype is contiguous: one run of bytes, in order, which the next item of the type follows at once. MPICH
+ * knows this for each type, and ROMIO asks it. This library has to derive it from how the type was made.
  *
- * Sizes and extents rule most types out at once. What is left is contiguous unless its parts are out of order. */
+ * Sizes and extents rule out most types at once. Any other type is contiguous unless its parts are out of order. */
 #include "adio.h"
 
 /* A run of bytes that is being put together. */
@@ -132,7 +132,7 @@ static void recipe_fini(struct recipe *r)
     ADIOI_Free(r->datatype);
 }
 
-/* False, and nothing to be freed, if MPI does not tell. */
+/* False, with nothing to be freed, if MPI does not say how the type was made. */
 static int recipe_init(struct recipe *r, MPI_Datatype datatype, const struct envelope *n)
 {
     int *integer = ADIOI_Malloc(((size_t)n->integers + 1) * sizeof *integer);

@@ -1,8 +1,8 @@
-/* What stands around some of ROMIO's functions in libdeltafs_romio (the linker's --wrap).
+/* Wrappers around some of ROMIO's functions in libdeltafs_romio (the linker's --wrap).
  *
- * Within MPICH, ROMIO relies on MPICH's own lock when several threads call it. Here there is none to be had, and one
- * around whole calls would let two threads' collective calls wait for each other across ranks. What ROMIO shares
- * between files is little, and is locked here: its start, and the data types that it has flattened. */
+ * Within MPICH, ROMIO relies on MPICH's own lock when several threads call it. That lock is not available here, and a
+ * lock around whole calls would make collective calls of two threads wait for each other across ranks. ROMIO shares
+ * little between files: its initialisation and the datatypes that it has flattened. Both are locked here. */
 #include "adio.h"
 
 #include <dlfcn.h>
