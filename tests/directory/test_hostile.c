@@ -362,6 +362,7 @@ static void test_fifo(void **state)
         CHECK_IS(status, i < 2 ? DELTAFS_OK : DELTAFS_ERR_NOT_DELTAFS);
         if (status == DELTAFS_OK) {
             CHECK_CALL(d, deltafs_get(d, 7, NULL, &got), DELTAFS_ERR_DAMAGED);
+            deltafs_records_destroy(got);
             CHECK(strstr(deltafs_errmsg(d), "p00000000."));
             CHECK_IS(deltafs_close(d), DELTAFS_OK);
         }
