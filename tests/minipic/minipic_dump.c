@@ -43,7 +43,7 @@ int dump_write(struct dump *d, const struct swarm *s, uint64_t step)
     for (size_t i = 0; i < s->n; i++)
         dump_pack(&s->p[i], &d->value[i]);
 
-    /* An append that fails spoils the epoch: its end says so, on all ranks. */
+    /* If an append fails, deltafs_epoch_end returns its error, on all ranks. */
     deltafs_append_many(d->dir, s->n, &s->p->id, sizeof *s->p, d->value, sizeof *d->value, sizeof *d->value);
     return deltafs_epoch_end(d->dir, step);
 }
