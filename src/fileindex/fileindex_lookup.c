@@ -244,7 +244,7 @@ int keys_source_open(deltafs_fileindex *k, size_t source, struct key_file **out,
 
 /* ---- One row ---- */
 
-/* Where a column's value of the row stands, and where it comes to stand in what is read. */
+/* Where the row's value of a column is in the file, and where it is in what is read. */
 struct row_place {
     uint64_t offset, at;
     const struct deltafs_column *column;
@@ -324,7 +324,7 @@ static int row_read(deltafs_fileindex *k, const struct keys_entry *entry, struct
 
 #define STREAM_MAX (1u << 20) /* bytes of a record; longer ones are read column by column */
 
-/* Whether rows stand one after another, with all their columns: then a group is one slice. */
+/* Whether rows follow one another with all their columns: then a group is one slice. */
 static int is_stream(const struct deltafs_table *t, uint64_t *first, uint64_t *end)
 {
     uint64_t stride = t->column[0].stride;
@@ -474,7 +474,7 @@ static int is_in(const struct keys_entry *entry, const struct deltafs_range *ran
     return !range || (label >= range->first && label <= range->last);
 }
 
-/* The first error is kept. */
+/* Keep the first error. */
 static void keep_error(struct error *first, const struct error *e)
 {
     if (first->status == DELTAFS_OK)

@@ -42,7 +42,8 @@ struct deltafs_fileindex {
 
 /* The source, open and unchanged; DELTAFS_ERR_CHANGED if it is not. */
 int keys_source_open(deltafs_fileindex *k, size_t source, struct key_file **out, struct error *e);
-/* Whether any file was ever indexed here, be it forgotten by now: else nothing can be said not to be there. */
+/* Whether any file was ever indexed here, even if it was forgotten later. Otherwise no key can be said to be missing.
+ */
 int keys_check_any(const deltafs_fileindex *k, struct error *e);
 int keys_entry_lost(const deltafs_fileindex *k, const struct keys_entry *entry, struct error *e);
 

@@ -1,11 +1,11 @@
-/* Indexing files: rank 0 says what there is to be indexed, as the lines that SOURCES will have; all ranks take those
- * apart, read their shares of each table's key column back, and append keys with row numbers to the index, one
- * epoch for each table. Rank 0 appends the lines once the epochs are committed, while the index is still this
- * job's alone: a crash before leaves epochs that no line names, which no reader looks at.
+/* Indexing files. Rank 0 describes what is to be indexed, in the lines that SOURCES will have. All ranks parse them,
+ * read their shares of each table's key column, and append the keys with row numbers to the index, one epoch for each
+ * table. Rank 0 appends the lines when the epochs are committed, while the index is still this job's alone. A crash
+ * before that leaves epochs that no line names, and no reader uses them.
  *
- * Keys are looked for when the file is written, and not taken from the writes one by one: so records that were written
- * in pieces, out of order, by several ranks or twice are what they became in the end. They are read back, but for those
- * that have been kept since they were written, of a file that this job has just closed. */
+ * Keys are read from the finished file, not taken from the writes one by one. So records that were written in pieces,
+ * out of order, by several ranks or twice are indexed as they are in the end. They are read back, except keys that were
+ * captured while they were written, if this job has just closed the file. */
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -41,21 +41,21 @@ struct deltafs_indexer {
 /* Rank 0's `n` bytes to all. */
 static int indexer_broadcast(deltafs_indexer *ix, void *bytes, size_t n, struct error *e)
 {
-    struct bytes told = {{0}, 0};
+    struct bytes message = {{0}, 0};
     struct error own = {0};
 
     if (ix->group.ranks <= 1 || n == 0)
         return DELTAFS_OK;
     if (ix->group.rank == 0)
-        bytes_append(&told, bytes, n, &own);
-    int status = collective_broadcast(&ix->group, &told, &own);
+        bytes_append(&message, bytes, n, &own);
+    int status = collective_broadcast(&ix->group, &message, &own);
     if (status == DELTAFS_OK)
         status = collective_agree(&ix->group, &own);
     if (status == DELTAFS_OK)
-        memcpy(bytes, told.buffer.bytes, n);
+        memcpy(bytes, message.buffer.bytes, n);
     else
         *e = own;
-    buffer_fini(&told.buffer);
+    buffer_fini(&message.buffer);
     return status;
 }
 
@@ -398,7 +398,7 @@ struct share {
     uint8_t value[SHARE_ROWS * FILEINDEX_VALUE];
 };
 
-/* What fails here comes out at the epoch's end. */
+/* An error here is returned at the epoch's end. */
 static void share_flush(struct share *s)
 {
     deltafs_append_many(s->dir, s->n, s->key, sizeof s->key[0], s->value, FILEINDEX_VALUE, FILEINDEX_VALUE);
@@ -618,7 +618,7 @@ static int indexer_share_source(deltafs_indexer *ix, const char *path, struct ke
     return status;
 }
 
-/* What rank 0 tells the others of the file. */
+/* What rank 0 broadcasts about the file. */
 struct indexed_file {
     char kind;
     char path[PATH_MAX];

@@ -177,7 +177,7 @@ int key_column_decode(const struct deltafs_column *c, const uint8_t *bytes, size
     return DELTAFS_OK;
 }
 
-/* Rows from `from` on, before `end`, that stand one each stride from one place on. */
+/* Rows from `from` on, before `end`, whose values are one stride apart from one place on. */
 static uint64_t column_run(const struct deltafs_column *c, uint64_t from, uint64_t end)
 {
     size_t low = 0, high = c->piece_count;

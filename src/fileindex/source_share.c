@@ -27,7 +27,7 @@ static uint64_t row_place(const struct share_scan *s, uint64_t row)
     return s->column->offset + row * s->column->stride;
 }
 
-/* The first row whose key stands at `place` of the file or behind it. */
+/* The first row whose key is at or behind `place` of the file. */
 static uint64_t row_from(const struct share_scan *s, uint64_t place)
 {
     const struct deltafs_column *c = s->column;
@@ -50,14 +50,14 @@ static int share_hand_out(struct share_scan *s, uint64_t row, const uint8_t *byt
     for (uint64_t i = 0; i < n && status == DELTAFS_OK; i += BATCH) {
         size_t part = (size_t)(n - i < BATCH ? n - i : BATCH);
         status = key_column_decode(&packed, bytes + i * packed.size, part, 0, s->path, s->key, e);
-        /* A key that cannot be: the message tells its place in the file. */
+        /* An impossible key: the message has its offset in the file. */
         status = status != DELTAFS_OK ? share_read_back(s, row + i, row + i + part, e)
                                       : s->fn(s->arg, row + i, s->key, part, e);
     }
     return status;
 }
 
-/* The rows of a piece that this process wrote, and nobody else after it. */
+/* The rows of a piece that this process wrote last. */
 static int share_take(struct share_scan *s, const struct piece *p, struct error *e)
 {
     uint64_t row = row_from(s, p->offset), end = row_from(s, p->offset + p->size), size = s->column->size;

@@ -163,7 +163,7 @@ int sources_create(struct io *io, const char *path, const char *uuid_text, int s
     return status != DELTAFS_OK ? status : closed;
 }
 
-/* A line that a crash cut short is in the way of what is appended. */
+/* Remove an incomplete last line, which a crash left, before lines are appended. */
 static int sources_cut(struct io_file *file, uint64_t size, struct error *e)
 {
     uint64_t now;
@@ -521,7 +521,7 @@ static int parse_word(struct parser *p, const char *word, const char *fields, co
     return DELTAFS_OK;
 }
 
-/* The word that a line begins with; *fields get what stands behind it. */
+/* The first word of a line; *fields gets the rest. */
 static char *line_split(char *line, char **fields)
 {
     size_t n = strcspn(line, " ");

@@ -10,7 +10,7 @@
 #include "base/buffer.h"
 #include "directory/format/manifest.h"
 
-/* What tells that a file is as it was. */
+/* What identifies an unchanged file. */
 struct source_identity {
     char kind; /* 'f' a logical file, '-' a plain one */
     uint64_t size;
@@ -41,7 +41,7 @@ struct source_entry {
 struct sources {
     uint64_t version;               /* of the file; 0: none was read */
     char uuid_text[UUID_TEXT_SIZE]; /* of the index's directory */
-    uint64_t size;                  /* of the file, without what was cut short at its end */
+    uint64_t size;                  /* of the file, without an incomplete last line */
     size_t count, capacity;
     struct source_entry *source; /* no two of the same path */
     uint64_t last;               /* the highest sequence that any line names */
@@ -65,7 +65,7 @@ int source_parse(char *text, const char *path, struct source_entry *out, struct 
 void source_fini(struct source_entry *s);
 /* Append its lines behind the file's `size`, which is moved; `text` is changed. */
 int sources_append(struct io *io, const char *path, uint64_t *size, char *text, int sync, struct error *e);
-/* Take over a source that has been appended; one of no tables goes, with the one of its path. */
+/* Take over a source that was appended. A source without tables is removed, and the one of its path with it. */
 int sources_add(struct sources *s, struct source_entry *source, struct error *e);
 
 /* How many rows have the same number in the index, from 1 on. So many are read at once anyway, and the number is
@@ -74,7 +74,7 @@ uint32_t source_table_group(const struct source_table *t);
 /* Choose that for a table that is to be appended to a file of this version. */
 void source_table_choose_group(struct source_table *t, uint64_t version);
 
-/* Where row `row` (below the table's rows) of a column stands. */
+/* Where a column's value of row `row` (below the table's rows) is stored. */
 uint64_t column_place(const struct deltafs_column *c, uint64_t row);
 
 #endif

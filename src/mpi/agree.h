@@ -1,4 +1,4 @@
-/* Agreement: all ranks learn the same status. Collective calls wait by testing, and call `wait` meanwhile, which serves
+/* Agreement: all ranks get the same status. Collective calls wait by testing, and call `wait` meanwhile, which serves
  * the other ranks and yields the processor. */
 #ifndef DELTAFS_MPI_AGREE_H
 #define DELTAFS_MPI_AGREE_H
@@ -8,9 +8,9 @@
 
 #define AGREE_ROOM 2048 /* bytes */
 
-/* What MPI works on while a rank waits, if it fits: where that is given up, MPI may still come back to it. */
+/* The buffer of a collective call, if its data fit: when a wait is abandoned, MPI may still write to it. */
 struct agree_room {
-    int is_held; /* by MPI, for ever if an agreement was given up */
+    int is_held; /* by MPI; for ever if a wait was abandoned */
     _Alignas(uint64_t) uint8_t bytes[AGREE_ROOM];
 };
 

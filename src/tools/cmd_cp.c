@@ -70,7 +70,7 @@ static int cp_open_from(struct cp *c, const char *name)
 
 /* ---- The target's name ---- */
 
-/* Into a folder goes a file of the source's own name. */
+/* A copy into a folder has the name of the source. */
 static int cp_into_folder(struct cp *c, struct target *p)
 {
     char from[PATH_MAX], folder[PATH_MAX];

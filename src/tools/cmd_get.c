@@ -97,7 +97,7 @@ static int get_add_key(struct get *g, const char *text, size_t size)
     return EXIT_OK;
 }
 
-/* Keys in text that is one line: digits stand between blanks, bytes are the whole line. */
+/* The keys of one line of text: numbers are separated by blanks; a key of bytes is the whole line. */
 static int get_add_line(struct get *g, char *line, size_t size)
 {
     int code = EXIT_OK;

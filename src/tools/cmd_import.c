@@ -1,8 +1,8 @@
 /* deltafs-mpi import: dumps that exist already become a directory.
  *
- * All files are inspected first (each by one rank), so that a file cut short is found before anything is written. Then
- * their epochs are written in the order of their labels; the ranks share each epoch's records evenly. A file that fails
- * to be read on one rank cancels the epoch on all.
+ * All files are inspected first (each by one rank), so that an incomplete file is found before anything is written.
+ * Then their epochs are written in the order of their labels; the ranks share each epoch's records evenly. A file that
+ * fails to be read on one rank cancels the epoch on all.
  *
  * Into a directory that is there, which --append allows, go the epochs behind its last one. */
 #include <getopt.h>

@@ -88,7 +88,7 @@ static void info_index(deltafs_fileindex *k, const struct deltafs_stat *s, uint6
     rows_list(k, 0);
 }
 
-/* A log that is cut short is not looked for here, but it may show. */
+/* A truncated log is not searched for here, but may be noticed. */
 static void info_hint(deltafs_dir *d, const struct deltafs_stat *s, uint64_t bytes_stored, const char *path)
 {
     uint64_t sum = 0;

@@ -252,7 +252,7 @@ static void ls_folder(struct ls *l, const char *path, int has_title)
     free(entry);
 }
 
-/* Whether a name given stands for what is in it. */
+/* Whether the contents of a given name are listed, not the name. */
 static int ls_is_folder(const char *path)
 {
     struct stat st;

@@ -13,7 +13,7 @@ static int rm_one(const char *path, int is_forced)
         return EXIT_OK;
     if (!is_missing && S_ISLNK(p.stat.st_mode))
         return text_fail(EXIT_TROUBLE, "%s: a symbolic link, not a logical file; 'rm' removes it", path);
-    /* It is not opened: one that is damaged can be removed, too, but not if it cannot be told what it is. */
+    /* The file is not opened: a damaged one can be removed, too, unless it is not clear what it is. */
     int code = target_look(path, &p);
     if (code != EXIT_OK)
         return is_missing ? code : text_fail(code, "%s: is not removed; 'rm -r' removes whatever it is", path);

@@ -6,7 +6,7 @@
 #include "tools/target.h"
 #include "tools/print.h"
 
-/* What stands before an object, or before its facts. */
+/* The heading of an object or of its facts. */
 static void stat_begin(const char *path, int is_json, int count)
 {
     char shown[4096];

@@ -1,7 +1,7 @@
-/* deltafs verify: read everything, and say what is damaged.
+/* deltafs verify: read everything, and report what is damaged.
  *
- * Damages come as they are met, which is by key; they are shown by file and offset. One log that is cut short can miss
- * tens of thousands of blocks, so each file's first SHOWN are kept, and the others counted. */
+ * Damages are found in the order of keys and printed in the order of files and offsets. A truncated log can miss tens
+ * of thousands of blocks, so the first SHOWN damages of each file are printed, and the others counted. */
 #include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
@@ -21,8 +21,8 @@ struct damage {
 
 struct damaged_file {
     char *path;
-    uint64_t count;      /* damages met, */
-    struct damage *kept; /* and those to be shown; */
+    uint64_t count;       /* damages met, */
+    struct damage *shown; /* and those to be printed; */
     size_t used, capacity;
 };
 
@@ -32,8 +32,8 @@ struct damage_list {
     int is_all; /* keep all */
 };
 
-/* A damage's message begins with "FILE: damaged at offset N: "; other messages, such as "FILE: truncated ...", are
- * about a file as a whole, and stand first. Returns the length of the file's path. */
+/* A damage's message begins with "FILE: damaged at offset N: ". Other messages, such as "FILE: truncated ...", are
+ * about a whole file and come first. Returns the length of the file's path. */
 static size_t damage_place(const char *message, uint64_t *offset)
 {
     static const char mark[] = ": damaged at offset ";
@@ -82,15 +82,15 @@ static int file_keep(struct damaged_file *f, const struct damage *d)
 {
     if (f->used == f->capacity) {
         size_t capacity = f->capacity ? 2 * f->capacity : SHOWN;
-        struct damage *grown = realloc(f->kept, capacity * sizeof *grown);
+        struct damage *grown = realloc(f->shown, capacity * sizeof *grown);
         if (!grown)
             return -1;
-        f->kept = grown;
+        f->shown = grown;
         f->capacity = capacity;
     }
-    f->kept[f->used] = *d;
-    f->kept[f->used].message = strdup(d->message);
-    return f->kept[f->used].message ? (f->used++, 0) : -1;
+    f->shown[f->used] = *d;
+    f->shown[f->used].message = strdup(d->message);
+    return f->shown[f->used].message ? (f->used++, 0) : -1;
 }
 
 static void note_damage(int status, const char *message, void *arg)
@@ -104,17 +104,17 @@ static void note_damage(int status, const char *message, void *arg)
     if (f)
         d.order = f->count++;
     if (f && !l->is_all && f->used == SHOWN) {
-        if (damage_compare(&d, &f->kept[SHOWN - 1]) > 0)
+        if (damage_compare(&d, &f->shown[SHOWN - 1]) > 0)
             return;
-        free(f->kept[--f->used].message);
+        free(f->shown[--f->used].message);
     }
     if (!f || file_keep(f, &d) != 0)
-        text_fail(0, "%s", message); /* better out of order than not at all */
+        text_fail(0, "%s", message); /* out of order, but not lost */
     else if (!l->is_all)
-        qsort(f->kept, f->used, sizeof d, damage_compare);
+        qsort(f->shown, f->used, sizeof d, damage_compare);
 }
 
-/* Say them all, and let go of them. */
+/* Print all, and free them. */
 static void list_finish(struct damage_list *l)
 {
     if (l->files > 0)
@@ -122,14 +122,14 @@ static void list_finish(struct damage_list *l)
     for (size_t i = 0; i < l->files; i++) {
         struct damaged_file *f = &l->file[i];
         if (f->used > 0)
-            qsort(f->kept, f->used, sizeof *f->kept, damage_compare);
+            qsort(f->shown, f->used, sizeof *f->shown, damage_compare);
         for (size_t k = 0; k < f->used; k++) {
-            text_fail(0, "%s", f->kept[k].message);
-            free(f->kept[k].message);
+            text_fail(0, "%s", f->shown[k].message);
+            free(f->shown[k].message);
         }
         if (f->count > f->used)
             text_fail(0, "%s: and %" PRIu64 " more, which verify --all names", f->path, f->count - f->used);
-        free(f->kept);
+        free(f->shown);
         free(f->path);
     }
     free(l->file);

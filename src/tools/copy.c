@@ -134,8 +134,7 @@ static int copy_write(struct copy *c, uint64_t at, const uint8_t *bytes, size_t 
     return code;
 }
 
-/* Where the next data of a plain file are from `at` on, and where they end. Where the file system does not tell: all is
- * data. Returns 0, or -1. */
+/* The next data of a plain file from `at` on, and their end. If the file system does not say, all is data. */
 static int copy_next(const struct copy_end *from, uint64_t at, uint64_t *start, uint64_t *end)
 {
     struct stat st;

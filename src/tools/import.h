@@ -37,7 +37,7 @@ struct import_format {
     int (*begin)(const struct import_options *o, void **state, char message[INPUT_MESSAGE_MAX]);
     /* The schema of the values, for the directory. */
     const char *(*schema)(const void *state);
-    /* Check a file as far as its first bytes and its size tell, and say what it is. */
+    /* Check a file by its first bytes and its size, and describe it. */
     int (*inspect)(void *state, const struct input *in, struct import_file *out, char message[INPUT_MESSAGE_MAX]);
     /* Bytes of a record in the files. */
     size_t (*record)(const void *state);

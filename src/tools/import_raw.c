@@ -148,7 +148,7 @@ static int raw_append(void *state, const struct input *in, uint64_t first, size_
                      in->path, r->skip + (first + i) * r->record + r->key.offset, first + i);
             return -1;
         }
-        /* In place: a value never stands behind its record. */
+        /* In place: a value never begins behind its record. */
         uint8_t *value = r->records + i * size;
         memmove(value, record, r->key.offset);
         memmove(value + r->key.offset, record + r->key.offset + r->key.size, behind);

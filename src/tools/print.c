@@ -25,7 +25,7 @@ static size_t print_field_count(const struct printer *p)
     return p->schema ? deltafs_schema_count(p->schema) : 0;
 }
 
-/* What stands in front of a field's name that is also that of a column of ours. */
+/* The prefix of a field's name that is also the name of one of our columns. */
 static const char *print_prefix(const struct deltafs_field *f)
 {
     return strcmp(f->name, "key") == 0 || strcmp(f->name, "epoch") == 0 ? "value." : "";

@@ -19,7 +19,8 @@ int print_format_parse(const char *text, enum print_format *out);
 /* Print a text as JSON; one that is not UTF-8 as {"hex": "..."}, which no text can be mistaken for. */
 void print_json_text(const char *text, size_t n);
 
-/* Print to standard output: what stands before all records, each record, what stands behind. `schema` is its text. */
+/* Print to standard output what comes before all records, each record, and what comes after them. `schema` is its text.
+ */
 int print_begin(struct printer *p, enum print_format format, const char *schema);
 /* Go on with values of another schema; the same one changes nothing. Where there are headings, there is a new one. */
 int print_schema(struct printer *p, const char *schema);

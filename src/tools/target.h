@@ -1,4 +1,4 @@
-/* What a name given to a command stands for, and logical files that are opened by one. */
+/* What a command's argument names, and logical files that a command opens. */
 #ifndef DELTAFS_TOOLS_PLACE_H
 #define DELTAFS_TOOLS_PLACE_H
 
