@@ -310,7 +310,7 @@ int lease_describe(struct io *io, const char *folder, uint64_t seconds, char *te
         is_there = 1;
     } else if (is_there &&
                (lease_read(&file, line, sizeof line, &ignored) != DELTAFS_OK || lease_parse(line, &h) != 0)) {
-        snprintf(text, room, "%s: does not say who has written the directory; the next writer takes it over", path);
+        snprintf(text, room, "%s: does not name the writer of the directory; the next writer takes it over", path);
     } else if (is_there && lease_self(&self, &ignored) == DELTAFS_OK) {
         int is_here = strcmp(h.host, self.host) == 0, is_gone = is_here && lease_has_ended(h.pid);
         int is_old = (now >= h.renewed ? now - h.renewed : h.renewed - now) >= seconds;

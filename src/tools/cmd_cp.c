@@ -274,7 +274,7 @@ static int cp_put(struct cp *c)
     int failed = !c->has_to ? cp_put_new(c) : c->to_logical ? cp_put_logical(c) : rename(c->aside, c->to);
 
     if (failed)
-        return text_fail(EXIT_TROUBLE, "%s: cannot be put in its place: %s", c->to, strerror(errno));
+        return text_fail(EXIT_TROUBLE, "%s: cannot be renamed: %s", c->to, strerror(errno));
     if (c->has_to && c->to_logical)
         cp_remove_aside(c);
     c->aside[0] = '\0';

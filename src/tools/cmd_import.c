@@ -379,7 +379,7 @@ static int import_is_late(const struct import *im, char message[INPUT_MESSAGE_MA
         if (epoch.label == label)
             continue;
         snprintf(message, INPUT_MESSAGE_MAX,
-                 "%s: label %" PRIu64 " is not in %s, and cannot be put before the last one there, %" PRIu64,
+                 "%s: label %" PRIu64 " is not in %s, and must come after the last label there, %" PRIu64,
                  im->files[im->order[i]], label, im->output, last);
         deltafs_close(d);
         return 1;

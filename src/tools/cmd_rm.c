@@ -20,7 +20,7 @@ static int rm_one(const char *path, int is_forced)
     if (p.kind == TARGET_DIRECTORY)
         return text_fail(EXIT_TROUBLE, "%s: a DeltaFS directory, not a logical file; 'rm -r' removes it", path);
     if (p.kind == TARGET_FOLDER)
-        return text_fail(EXIT_TROUBLE, "%s: a folder that is no logical file; it stays as it is", path);
+        return text_fail(EXIT_TROUBLE, "%s: a folder that is not a logical file; it is unchanged", path);
     if (p.kind != TARGET_LOGICAL)
         return text_fail(EXIT_TROUBLE, "%s: a plain file, not a logical file; 'rm' removes it", path);
     if (deltafs_logical_remove(path) != DELTAFS_OK)

@@ -221,7 +221,7 @@ says "symbolic link"
 expect 0 "$deltafs" rm -f "$work/missing"
 expect 0 "$deltafs" rm -f
 expect 3 "$deltafs" rm "$work/run/folder"
-says "a folder that is no logical file; it stays as it is"
+says "a folder that is not a logical file; it is unchanged"
 for name in "" deltafs:; do
     expect 3 "$deltafs" rm "$name"
     says "the name of the file is missing"

@@ -277,7 +277,7 @@ static const char *block_check_header(const uint8_t *h, size_t n, const struct b
     uint64_t packed = get_u32(h + 8), unpacked = get_u32(h + 12);
 
     if (h[4] != (id->is_values ? FORMAT_VALUES : FORMAT_BLOCK) || (h[5] & ~BLOCK_FLAGS_KNOWN) != 0)
-        return "this is no block of a kind known here";
+        return "this is not a known kind of block";
     if (get_u32(h + 16) != id->partition || get_u32(h + 20) != id->epoch || get_u32(h + 24) != id->run ||
         get_u32(h + 28) != id->block)
         return "the block belongs elsewhere";

@@ -316,7 +316,7 @@ int leaf_seek(const struct leaf *leaf, uint32_t r, uint32_t k, struct leaf_place
 static const char *leaf_check_header(const uint8_t *h, size_t n, const struct leaf_id *id)
 {
     if (h[4] != FORMAT_LEAF || h[7] != 0)
-        return "this is no leaf of a kind known here";
+        return "this is not a known kind of leaf";
     if (get_u32(h + 12) != id->partition || get_u32(h + 16) != id->epoch || get_u32(h + 20) != id->segment ||
         get_u32(h + 24) != id->leaf)
         return "the leaf belongs elsewhere";

@@ -80,7 +80,7 @@ static int session_parse(void *arg, char *line, const char *path, uint64_t offse
 /* The lines of an open session file; *end: where they end. */
 static int session_read_file(struct io_file *file, struct session *s, uint64_t *end, struct error *e)
 {
-    static const char advice[] = "nothing is read of the logical file while it is so: put a copy of this one back";
+    static const char advice[] = "nothing is read of the logical file while it is so: restore a copy of this file";
     int status = textlog_read(file, advice, session_parse, s, end, e);
 
     if (status == DELTAFS_OK && s->writers == 0)
