@@ -121,7 +121,7 @@ int log_flush(struct log *log, struct error *e)
     return status;
 }
 
-/* The buffer is full: have it written, and begin anew. */
+/* The buffer is full: have it written, and go on with an empty one. */
 static int log_turn(struct log *log, struct error *e)
 {
     int status = DELTAFS_OK;

@@ -123,7 +123,7 @@ static void course_open_shuffle(struct course *c, enum contender which, enum rou
 {
     struct plan plan;
     struct error e;
-    struct plan_options wish = {
+    struct plan_options wanted = {
         .kind = kind, .memory = MEMORY, .message = c->set->message, .partitions = (uint32_t)c->ranks};
     struct shuffle_config config = {.plan = &plan,
                                     .rank = c->topology.rank,
@@ -139,7 +139,7 @@ static void course_open_shuffle(struct course *c, enum contender which, enum rou
         if (kind == ROUTER_3HOP || c->topology.layout.nodes < 4)
             return; /* the same as direct */
     MPI_Comm_dup(c->topology.comm, &config.comm);
-    if (plan_make(&plan, &c->topology.layout, &wish, &e) != DELTAFS_OK ||
+    if (plan_make(&plan, &c->topology.layout, &wanted, &e) != DELTAFS_OK ||
         shuffle_create(&config, &c->shuffle[which], &e) != DELTAFS_OK ||
         shuffle_share(c->shuffle[which], c->topology.node, &e) != DELTAFS_OK)
         bench_die("%s", e.text);

@@ -127,8 +127,8 @@ static void check_grown(const struct plan *p, double grown, double planned)
     CHECK(may_idle || grown > planned - slack);
 }
 
-/* Options of a case; *wish gets what deltafs_mpi_create makes of them. */
-static deltafs_options *make_options(const struct promise *promise, struct plan_options *wish)
+/* Options of a case; *wanted gets what deltafs_mpi_create makes of them. */
+static deltafs_options *make_options(const struct promise *promise, struct plan_options *wanted)
 {
     char text[200];
 
@@ -137,9 +137,9 @@ static deltafs_options *make_options(const struct promise *promise, struct plan_
     check_about("%s, %u nodes, messages of %llu", text, promise->nodes, (unsigned long long)promise->message);
     limit_message(promise->message);
     deltafs_options *o = check_options(text);
-    *wish = (struct plan_options){.kind = (enum router_kind)deltafs_private_options_number(o, OPTION_ROUTE),
-                                  .memory = plan_budget(deltafs_private_options_number(o, OPTION_MEMORY)),
-                                  .partitions = (uint32_t)deltafs_private_options_number(o, OPTION_PARTITIONS)};
+    *wanted = (struct plan_options){.kind = (enum router_kind)deltafs_private_options_number(o, OPTION_ROUTE),
+                                    .memory = plan_budget(deltafs_private_options_number(o, OPTION_MEMORY)),
+                                    .partitions = (uint32_t)deltafs_private_options_number(o, OPTION_PARTITIONS)};
     return o;
 }
 
@@ -185,15 +185,15 @@ static void no_wait(void *arg)
 static void test_promise(const struct promise *promise)
 {
     struct agree a = {.rank = check_rank, .ranks = check_ranks, .wait = no_wait};
-    struct plan_options wish;
+    struct plan_options wanted;
     struct plan plan;
     struct error e;
 
-    deltafs_options *o = make_options(promise, &wish);
+    deltafs_options *o = make_options(promise, &wanted);
     MPI_Comm_dup(MPI_COMM_WORLD, &a.comm);
     pretend_nodes(promise->nodes ? (int)promise->nodes : check_ranks);
     CHECK(topology_init(&topology, &a, &e) == DELTAFS_OK);
-    CHECK(plan_make(&plan, &topology.layout, &wish, &e) == DELTAFS_OK);
+    CHECK(plan_make(&plan, &topology.layout, &wanted, &e) == DELTAFS_OK);
     check_require();
     check_reported(&plan, o);
     double before = all_bytes();

@@ -295,62 +295,62 @@ static uint64_t refused_need(const struct error *e)
     return need;
 }
 
-/* A plan that was made keeps to the wish. Of a large layout, the ranks where most channels are. */
-static void check_plan(const struct plan *p, const struct plan_options *wish)
+/* A plan respects the options. Of a large layout, the ranks where most channels are. */
+static void check_plan(const struct plan *p, const struct plan_options *wanted)
 {
     const struct layout *l = &p->router.layout;
     uint32_t step = l->ranks > 1000 ? l->ranks / 500 : 1;
 
-    CHECK(wish->kind == ROUTER_AUTO || p->router.kind == wish->kind);
-    CHECK(p->router.kind != ROUTER_AUTO && p->partitions == wish->partitions);
-    uint64_t longest = wish->message > 0 ? wish->message : 128 << 10;
+    CHECK(wanted->kind == ROUTER_AUTO || p->router.kind == wanted->kind);
+    CHECK(p->router.kind != ROUTER_AUTO && p->partitions == wanted->partitions);
+    uint64_t longest = wanted->message > 0 ? wanted->message : 128 << 10;
     CHECK(p->message > 0 && p->message <= longest && p->chunk >= 512 && p->chunk % 8 == 0);
     for (uint32_t rank = 0; rank < l->ranks; rank += step) {
-        CHECK(plan_bytes(p, rank) <= wish->memory);
-        CHECK(plan_bytes(p, layout_first(l, layout_node(l, rank))) <= wish->memory);
+        CHECK(plan_bytes(p, rank) <= wanted->memory);
+        CHECK(plan_bytes(p, layout_first(l, layout_node(l, rank))) <= wanted->memory);
     }
 }
 
 /* One kind with more and more memory: sizes never shrink, and a refusal names the least that does. Returns that least,
  * 0 if the first had enough. */
-static uint64_t check_memory(const struct layout *l, struct plan_options wish)
+static uint64_t check_memory(const struct layout *l, struct plan_options wanted)
 {
     struct plan p, last = {0};
     uint64_t need = 0;
     struct error e;
 
-    for (wish.memory = 64; wish.memory < (uint64_t)1 << 34; wish.memory += wish.memory / 3) {
-        int status = plan_make(&p, l, &wish, &e);
+    for (wanted.memory = 64; wanted.memory < (uint64_t)1 << 34; wanted.memory += wanted.memory / 3) {
+        int status = plan_make(&p, l, &wanted, &e);
         if (status != DELTAFS_OK) {
             CHECK(status == DELTAFS_ERR_MEMORY && last.message == 0);
             CHECK(need == 0 || refused_need(&e) == need);
             need = refused_need(&e);
-            CHECK(need > wish.memory);
+            CHECK(need > wanted.memory);
             continue;
         }
-        CHECK(wish.memory >= need);
-        check_plan(&p, &wish);
+        CHECK(wanted.memory >= need);
+        check_plan(&p, &wanted);
         CHECK(p.message >= last.message && p.chunk >= last.chunk);
         last = p;
     }
     CHECK(last.message > 0);
     if (need == 0)
         return 0;
-    wish.memory = need;
-    CHECK_IS(plan_make(&p, l, &wish, &e), DELTAFS_OK);
-    check_plan(&p, &wish);
-    wish.memory = need - 1;
-    CHECK_IS(plan_make(&p, l, &wish, &e), DELTAFS_ERR_MEMORY);
+    wanted.memory = need;
+    CHECK_IS(plan_make(&p, l, &wanted, &e), DELTAFS_OK);
+    check_plan(&p, &wanted);
+    wanted.memory = need - 1;
+    CHECK_IS(plan_make(&p, l, &wanted, &e), DELTAFS_ERR_MEMORY);
     return need;
 }
 
 #define GOOD ((uint64_t)12 << 20) /* bytes: what a plan takes if it can do with it */
 
 /* Of the routes that fit, the one of fewest hops with long messages; else the one of the longest. */
-static void check_choice(const struct layout *l, struct plan_options wish)
+static void check_choice(const struct layout *l, struct plan_options wanted)
 {
-    const uint64_t memory = wish.memory;
-    uint32_t good = wish.message < 8192 ? (uint32_t)wish.message : 8192, longest = 0;
+    const uint64_t memory = wanted.memory;
+    uint32_t good = wanted.message < 8192 ? (uint32_t)wanted.message : 8192, longest = 0;
     struct plan p, one;
     struct error e;
     uint64_t need = UINT64_MAX;
@@ -358,30 +358,30 @@ static void check_choice(const struct layout *l, struct plan_options wish)
 
     /* Those that do with little come before those that do not. */
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0] && memory > GOOD; k++) {
-        wish.kind = kinds[k];
-        wish.memory = GOOD;
-        if (plan_make(&one, l, &wish, &e) == DELTAFS_OK) {
-            wish.kind = ROUTER_AUTO;
-            check_choice(l, wish);
-            assert_int_equal(plan_make(&p, l, &wish, &e), DELTAFS_OK);
-            wish.memory = memory;
-            assert_int_equal(plan_make(&one, l, &wish, &e), DELTAFS_OK);
+        wanted.kind = kinds[k];
+        wanted.memory = GOOD;
+        if (plan_make(&one, l, &wanted, &e) == DELTAFS_OK) {
+            wanted.kind = ROUTER_AUTO;
+            check_choice(l, wanted);
+            assert_int_equal(plan_make(&p, l, &wanted, &e), DELTAFS_OK);
+            wanted.memory = memory;
+            assert_int_equal(plan_make(&one, l, &wanted, &e), DELTAFS_OK);
             CHECK(one.router.kind == p.router.kind && plan_most_bytes(&one) == plan_most_bytes(&p));
             return;
         }
     }
-    wish.memory = memory;
+    wanted.memory = memory;
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
-        wish.kind = kinds[k];
-        if (plan_make(&one, l, &wish, &e) != DELTAFS_OK) {
+        wanted.kind = kinds[k];
+        if (plan_make(&one, l, &wanted, &e) != DELTAFS_OK) {
             need = refused_need(&e) < need ? refused_need(&e) : need;
         } else if (longest < good && one.message > longest) {
             longest = one.message;
             want = kinds[k];
         }
     }
-    wish.kind = ROUTER_AUTO;
-    int status = plan_make(&p, l, &wish, &e);
+    wanted.kind = ROUTER_AUTO;
+    int status = plan_make(&p, l, &wanted, &e);
     CHECK((status == DELTAFS_OK) == (want != ROUTER_AUTO));
     if (status == DELTAFS_OK)
         CHECK(p.router.kind == want && p.message == longest);
@@ -394,13 +394,13 @@ static void check_plans(const struct layout *l)
     static const uint64_t messages[] = {512, 1024, 1500, 4096, 32768, 1 << 20};
 
     for (size_t i = 0; i < sizeof messages / sizeof messages[0]; i++) {
-        struct plan_options wish = {.message = messages[i], .partitions = l->ranks};
+        struct plan_options wanted = {.message = messages[i], .partitions = l->ranks};
         for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
-            wish.kind = kinds[k];
-            check_memory(l, wish);
+            wanted.kind = kinds[k];
+            check_memory(l, wanted);
         }
-        for (wish.memory = 64; wish.memory < (uint64_t)1 << 34; wish.memory *= 4)
-            check_choice(l, wish);
+        for (wanted.memory = 64; wanted.memory < (uint64_t)1 << 34; wanted.memory *= 4)
+            check_choice(l, wanted);
     }
 }
 
@@ -426,7 +426,7 @@ static void test_plans_large(void **state)
 {
     static const uint32_t sizes[][2] = {{131072, 32}, {1048576, 128}};
     struct rng r = rng_init(33);
-    struct plan_options wish = {.memory = 12 << 20, .message = 32 << 10};
+    struct plan_options wanted = {.memory = 12 << 20, .message = 32 << 10};
     struct layout l;
     struct plan p;
     struct error e;
@@ -435,15 +435,15 @@ static void test_plans_large(void **state)
     for (size_t i = 0; i < 2 * sizeof sizes / sizeof sizes[0]; i++) {
         const uint32_t *size = sizes[i / 2];
         l = i % 2 ? large_uneven(size[0] / size[1], size[1], &r) : layout_even(size[0], size[1]);
-        wish.kind = ROUTER_AUTO;
-        wish.partitions = l.ranks;
-        assert_int_equal(plan_make(&p, &l, &wish, &e), DELTAFS_OK);
-        check_plan(&p, &wish);
+        wanted.kind = ROUTER_AUTO;
+        wanted.partitions = l.ranks;
+        assert_int_equal(plan_make(&p, &l, &wanted, &e), DELTAFS_OK);
+        check_plan(&p, &wanted);
         /* A node with one rank, which stands for all others, is what makes messages shorter. */
         CHECK(p.router.kind != ROUTER_DIRECT && p.message >= (i % 2 ? 4096 : 8192));
-        check_choice(&l, wish);
-        wish.kind = ROUTER_DIRECT;
-        assert_int_equal(plan_make(&p, &l, &wish, &e), DELTAFS_ERR_MEMORY);
+        check_choice(&l, wanted);
+        wanted.kind = ROUTER_DIRECT;
+        assert_int_equal(plan_make(&p, &l, &wanted, &e), DELTAFS_ERR_MEMORY);
         assert_non_null(strstr(e.text, "route=direct"));
         assert_non_null(strstr(e.text, "or route=auto"));
         layout_fini(&l);
@@ -454,18 +454,18 @@ static void test_plans_large(void **state)
 static void test_plans_beyond(void **state)
 {
     struct layout l = layout_even(8192, 1);
-    struct plan_options wish = {.kind = ROUTER_DIRECT, .memory = 128 << 20, .message = 32 << 10, .partitions = 8192};
+    struct plan_options wanted = {.kind = ROUTER_DIRECT, .memory = 128 << 20, .message = 32 << 10, .partitions = 8192};
     struct plan p;
     struct error e;
 
     (void)state;
-    assert_int_equal(plan_make(&p, &l, &wish, &e), DELTAFS_OK);
-    check_plan(&p, &wish);
+    assert_int_equal(plan_make(&p, &l, &wanted, &e), DELTAFS_OK);
+    check_plan(&p, &wanted);
     CHECK(p.message == 2048);
-    CHECK(plan_most_bytes(&p) > wish.memory / 2);
-    wish.memory *= 8;
-    assert_int_equal(plan_make(&p, &l, &wish, &e), DELTAFS_OK);
-    check_plan(&p, &wish);
+    CHECK(plan_most_bytes(&p) > wanted.memory / 2);
+    wanted.memory *= 8;
+    assert_int_equal(plan_make(&p, &l, &wanted, &e), DELTAFS_OK);
+    check_plan(&p, &wanted);
     CHECK(p.message == 16384);
 }
 
@@ -473,13 +473,13 @@ static void test_plans_beyond(void **state)
  * can be. */
 static void check_longer(const struct layout *l, enum router_kind kind, uint64_t memory)
 {
-    struct plan_options wish = {.kind = kind, .memory = memory, .partitions = l->ranks}, given = wish;
+    struct plan_options wanted = {.kind = kind, .memory = memory, .partitions = l->ranks}, given = wanted;
     uint64_t most = memory < GOOD ? memory : GOOD;
     struct plan p, one, next;
     struct error e;
 
     given.message = 32 << 10;
-    int status = plan_make(&p, l, &wish, &e);
+    int status = plan_make(&p, l, &wanted, &e);
     CHECK_IS(plan_make(&one, l, &given, &e), status);
     if (status != DELTAFS_OK)
         return;
@@ -491,14 +491,14 @@ static void check_longer(const struct layout *l, enum router_kind kind, uint64_t
     if (one.message == 32 << 10 && one.buffers == PLAN_BUFFERS_MAX && one.chunk == 64 << 10 &&
         next.message <= 128 << 10 && router_most_pairs(kind, l) == 1)
         CHECK(plan_most_bytes(&next) > most);
-    check_plan(&p, &wish);
+    check_plan(&p, &wanted);
 }
 
 static void test_plans_longer(void **state)
 {
     static const uint32_t sizes[][3] = {{8, 4, 131072},  {16, 4, 65536},      {8, 2, 131072},        {2, 1, 131072},
                                         {64, 32, 32768}, {131072, 32, 16384}, {1048576, 128, 16384}, {1, 1, 131072}};
-    struct plan_options wish = {.kind = ROUTER_AUTO, .memory = 128 << 20};
+    struct plan_options wanted = {.kind = ROUTER_AUTO, .memory = 128 << 20};
     struct layout l;
     struct plan p;
     struct error e;
@@ -509,8 +509,8 @@ static void test_plans_longer(void **state)
         for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++)
             for (uint64_t memory = 1 << 16; memory <= 1 << 28; memory += memory / 3)
                 check_longer(&l, kinds[k], memory);
-        wish.partitions = sizes[i][0];
-        assert_int_equal(plan_make(&p, &l, &wish, &e), DELTAFS_OK);
+        wanted.partitions = sizes[i][0];
+        assert_int_equal(plan_make(&p, &l, &wanted, &e), DELTAFS_OK);
         CHECK_IS(p.message, sizes[i][2]);
         CHECK(plan_most_bytes(&p) <= GOOD);
     }

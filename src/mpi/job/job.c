@@ -511,8 +511,8 @@ static int job_close(void *ctx, struct error *e)
         shuffle_wind_up(j->shuffle);
     if (status == DELTAFS_OK)
         status = job_check_dead(j, e);
-    int told = j->has_stats && !j->is_dead ? job_broadcast(j, status == DELTAFS_OK ? e : &second) : DELTAFS_OK;
-    status = status != DELTAFS_OK ? status : told;
+    int added = j->has_stats && !j->is_dead ? job_broadcast(j, status == DELTAFS_OK ? e : &second) : DELTAFS_OK;
+    status = status != DELTAFS_OK ? status : added;
     pthread_mutex_unlock(&j->lock);
     job_unregister(j);
     int closed = own.status = job_close_own(j, &own);

@@ -13,10 +13,10 @@
 #define MEMORY_PERCENT  3 /* of the node, for the option memory at auto */
 #define MEMORY_AUTO_MIN (16u << 20)
 
-/* What rank 0 tells the others of its options; two texts follow it. */
+/* What rank 0 broadcasts of its options; two texts follow it. */
 struct job_plan {
     struct writer_config config; /* the pointers mean nothing elsewhere */
-    struct plan_options wish;
+    struct plan_options wanted;
     int has_thread, has_stats;
     uint32_t path_size, schema_size; /* with their NULs */
 };
@@ -47,8 +47,8 @@ static int job_make_plan(struct job_plan *plan, const struct job_call *call, int
     plan->has_stats = deltafs_private_options_number(o, OPTION_STATS) != 0;
     if (plan->has_stats && stats_open(deltafs_private_options_text(o, OPTION_STATS), stats_fd, e) != DELTAFS_OK)
         return e->status;
-    plan->wish = (struct plan_options){.kind = (enum router_kind)deltafs_private_options_number(o, OPTION_ROUTE),
-                                       .partitions = plan->config.partitions};
+    plan->wanted = (struct plan_options){.kind = (enum router_kind)deltafs_private_options_number(o, OPTION_ROUTE),
+                                         .partitions = plan->config.partitions};
     plan->path_size = (uint32_t)strlen(call->path) + 1;
     plan->schema_size = (uint32_t)strlen(plan->config.schema) + 1;
     return DELTAFS_OK;
@@ -103,7 +103,7 @@ static int job_create_shuffle(struct job *j, const struct job_plan *plan, struct
                                .wait = job_wait,
                                .lose = job_die,
                                .arg = j};
-    int status = plan_make(&sizes, &j->topology.layout, &plan->wish, e);
+    int status = plan_make(&sizes, &j->topology.layout, &plan->wanted, e);
 
     return status == DELTAFS_OK ? shuffle_create(&c, &j->shuffle, e) : status;
 }
@@ -130,7 +130,7 @@ static int job_try_shuffle(struct job *j, const struct job_plan *plan, struct er
 /* Collective: the same; where memory cannot be shared, every rank is taken for a node. */
 static int job_open_shuffle(struct job *j, struct job_plan *plan, struct error *e)
 {
-    plan->wish.memory = plan_budget(plan->config.memory);
+    plan->wanted.memory = plan_budget(plan->config.memory);
     int status = job_try_shuffle(j, plan, e);
 
     if (status != DELTAFS_OK && !j->is_dead && status != DELTAFS_ERR_MEMORY &&
@@ -185,7 +185,7 @@ static int job_make(struct job *j, struct job_plan *plan, deltafs_dir **out, str
     struct lease lease = {0};
     struct error own = {0}, second;
 
-    /* Of an error that a call has got over, only its status tells. */
+    /* A call that succeeds may leave a text in `own`; only the status counts. */
     if (a->rank == 0)
         own.status = plan->config.is_reopened ? deltafs_private_writer_take(&plan->config, &lease, &own)
                                               : deltafs_private_writer_create_container(&plan->config, &lease, &own);

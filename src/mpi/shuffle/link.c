@@ -6,7 +6,7 @@
 #include "mpi/shuffle/link.h"
 #include "mpi/mpi_tags.h"
 
-_Static_assert(sizeof(MPI_Request) + sizeof(int) <= LINK_REQUEST, "plan.c reckons with it");
+_Static_assert(sizeof(MPI_Request) + sizeof(int) <= LINK_REQUEST, "plan.c computes with it");
 
 _Static_assert(PLAN_BUFFERS_MAX <= 8, "there is a bit for each");
 

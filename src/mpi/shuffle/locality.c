@@ -81,7 +81,7 @@ static int locality_ask(void *library)
     *(void **)&finalize = dlsym(library, "PMIx_Finalize");
     if (!init || !get || !finalize || init(&own, NULL, 0) != PMIX_SUCCESS)
         return 0;
-    /* What the server has not told yet is not waited for. */
+    /* Do not wait for what the server does not know yet. */
     if (get(&own, PMIX_LOCALITY_STRING, &optional, 1, &value) == PMIX_SUCCESS && value) {
         if (value->type == PMIX_STRING && value->data.string) {
             found = locality_parse(value->data.string);

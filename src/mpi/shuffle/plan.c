@@ -131,7 +131,7 @@ const char *plan_route_name(enum router_kind kind)
     return names[kind];
 }
 
-static int plan_refuse(const struct plan *p, const struct plan_options *wish, struct error *e)
+static int plan_refuse(const struct plan *p, const struct plan_options *wanted, struct error *e)
 {
     const struct layout *l = &p->router.layout;
     uint64_t least = plan_most_bytes(p);
@@ -139,22 +139,22 @@ static int plan_refuse(const struct plan *p, const struct plan_options *wish, st
     return error_set(e, DELTAFS_ERR_MEMORY,
                      "option memory: %llu bytes are left for sending and receiving, and route=%s takes %llu at least "
                      "for %u ranks on %u nodes; give more memory%s",
-                     (unsigned long long)wish->memory, plan_route_name(p->router.kind), (unsigned long long)least,
-                     l->ranks, l->nodes, wish->kind == ROUTER_AUTO ? "" : ", or route=auto");
+                     (unsigned long long)wanted->memory, plan_route_name(p->router.kind), (unsigned long long)least,
+                     l->ranks, l->nodes, wanted->kind == ROUTER_AUTO ? "" : ", or route=auto");
 }
 
 /* The fewest hops whose messages are long enough; else the longest messages; if nothing fits, what takes least. Returns
  * whether it is within `most` bytes. */
-static int plan_choose(struct plan *p, const struct layout *l, const struct plan_options *wish, uint64_t most)
+static int plan_choose(struct plan *p, const struct layout *l, const struct plan_options *wanted, uint64_t most)
 {
     static const enum router_kind kinds[] = {ROUTER_DIRECT, ROUTER_3HOP, ROUTER_GRID};
-    uint64_t message = wish->message > 0 ? wish->message : MESSAGE_AUTO;
+    uint64_t message = wanted->message > 0 ? wanted->message : MESSAGE_AUTO;
     uint64_t good = message < MESSAGE_GOOD ? plan_message(message) : MESSAGE_GOOD;
-    struct plan best = {0}, next = {.partitions = wish->partitions};
+    struct plan best = {0}, next = {.partitions = wanted->partitions};
     int fits = 0;
 
     for (int i = 0; i < 3; i++) {
-        if (wish->kind != ROUTER_AUTO && wish->kind != kinds[i])
+        if (wanted->kind != ROUTER_AUTO && wanted->kind != kinds[i])
             continue;
         next.router = router_make(kinds[i], l, 1);
         int next_fits = plan_fit(&next, message, most);
@@ -183,14 +183,14 @@ static void plan_lengthen(struct plan *p, uint64_t most)
     }
 }
 
-int plan_make(struct plan *p, const struct layout *l, const struct plan_options *wish, struct error *e)
+int plan_make(struct plan *p, const struct layout *l, const struct plan_options *wanted, struct error *e)
 {
-    uint64_t good = wish->memory < BUDGET_GOOD ? wish->memory : BUDGET_GOOD;
-    int fits = plan_choose(p, l, wish, good);
+    uint64_t good = wanted->memory < BUDGET_GOOD ? wanted->memory : BUDGET_GOOD;
+    int fits = plan_choose(p, l, wanted, good);
 
-    if (fits && wish->message == 0)
+    if (fits && wanted->message == 0)
         plan_lengthen(p, good);
-    if (!fits && wish->memory > BUDGET_GOOD)
-        fits = plan_choose(p, l, wish, wish->memory);
-    return fits ? DELTAFS_OK : plan_refuse(p, wish, e);
+    if (!fits && wanted->memory > BUDGET_GOOD)
+        fits = plan_choose(p, l, wanted, wanted->memory);
+    return fits ? DELTAFS_OK : plan_refuse(p, wanted, e);
 }

@@ -36,7 +36,7 @@ struct plan {
 #define PLAN_CHUNKS      3 /* of a ring */
 
 /* Choose. DELTAFS_ERR_MEMORY if nothing fits. The plan refers to the layout. */
-int plan_make(struct plan *p, const struct layout *l, const struct plan_options *wish, struct error *e);
+int plan_make(struct plan *p, const struct layout *l, const struct plan_options *wanted, struct error *e);
 
 /* Bytes that `rank` takes. */
 uint64_t plan_bytes(const struct plan *p, uint32_t rank);
@@ -52,7 +52,7 @@ uint64_t plan_budget(uint64_t memory);
 /* Bytes of a ring. */
 uint64_t plan_ring(const struct plan *p);
 
-/* Whether a rank keeps a table of where each partition's records go next; if not, it reckons anew for each record. */
+/* Whether a rank has a table of where each partition's records go next. If not, it computes that for each record. */
 int plan_has_table(const struct plan *p);
 
 #endif

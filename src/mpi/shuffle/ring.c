@@ -19,7 +19,7 @@ struct ring {
     _Alignas(RING_LINE) uint8_t chunks[];
 };
 
-_Static_assert(sizeof(struct ring) == RING_HEADER, "plan.c reckons with it");
+_Static_assert(sizeof(struct ring) == RING_HEADER, "plan.c computes with it");
 _Static_assert(RING_LINE == STREAM_LINE, "a chunk is copied line by line");
 _Static_assert(offsetof(struct ring, chunks) == RING_HEADER, "no chunk shares a line with a counter");
 

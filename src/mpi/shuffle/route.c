@@ -21,10 +21,10 @@ int deltafs_mpi_route(uint64_t ranks, uint64_t per_node, const deltafs_options *
     uint64_t partitions = deltafs_private_options_number(o, OPTION_PARTITIONS),
              memory = deltafs_private_options_number(o, OPTION_MEMORY);
     struct layout l = layout_even((uint32_t)ranks, (uint32_t)per_node);
-    struct plan_options wish = {.kind = (enum router_kind)deltafs_private_options_number(o, OPTION_ROUTE),
-                                .memory = plan_budget(memory == OPTION_AUTO ? PLAN_MEMORY_AUTO_MAX : memory),
-                                .partitions = (uint32_t)(partitions == OPTION_AUTO ? ranks : partitions)};
-    int status = plan_make(&p, &l, &wish, e);
+    struct plan_options wanted = {.kind = (enum router_kind)deltafs_private_options_number(o, OPTION_ROUTE),
+                                  .memory = plan_budget(memory == OPTION_AUTO ? PLAN_MEMORY_AUTO_MAX : memory),
+                                  .partitions = (uint32_t)(partitions == OPTION_AUTO ? ranks : partitions)};
+    int status = plan_make(&p, &l, &wanted, e);
     deltafs_options_destroy(defaults);
     if (status != DELTAFS_OK)
         return status;

@@ -109,8 +109,7 @@ static int shuffle_open_channels(struct shuffle *s, struct error *e)
     return DELTAFS_OK;
 }
 
-/* The channel by which records of a partition go on from here, reckoned; s->channels if the partition is this rank's.
- */
+/* Computes the channel by which records of a partition go on from here: s->channels if this rank owns it. */
 static uint32_t shuffle_compute(const struct shuffle *s, uint32_t partition)
 {
     uint32_t owner = (uint32_t)partition_owner(partition, s->plan.partitions, (int)s->config.ranks);
