@@ -1,4 +1,4 @@
-/* The options' values as the library reads them. The table itself stands in options.c and nowhere else. */
+/* The values of options, as the library reads them. The table of options is in options.c. */
 #ifndef DELTAFS_BASE_OPTIONS_H
 #define DELTAFS_BASE_OPTIONS_H
 
@@ -34,7 +34,7 @@ enum option_id {
     OPTION_COUNT
 };
 
-#define OPTION_AUTO UINT64_MAX /* the number of an option that stands at "auto" or "any" */
+#define OPTION_AUTO UINT64_MAX /* the number of an option that is "auto" or "any" */
 
 enum option_codec { CODEC_NONE, CODEC_SNAPPY };
 enum option_commit { COMMIT_WAIT, COMMIT_ASYNC };
@@ -51,11 +51,11 @@ DELTAFS_PRIVATE uint64_t deltafs_private_options_number(const deltafs_options *o
 /* The text of an option. */
 DELTAFS_PRIVATE const char *deltafs_private_options_text(const deltafs_options *o, enum option_id id);
 
-/* Whether somebody has set the option, be it to its default: the caller, or the environment. */
+/* Whether the caller or the environment has set the option, also to its default. */
 DELTAFS_PRIVATE int deltafs_private_options_is_given(const deltafs_options *o, enum option_id id);
 /* Give `to` the values of `from`, and where they came from. */
 DELTAFS_PRIVATE int deltafs_private_options_copy(deltafs_options *to, const deltafs_options *from, struct error *e);
-/* As if nobody had. */
+/* Reset the option to its default, as if it had not been set. */
 DELTAFS_PRIVATE int deltafs_private_options_reset(deltafs_options *o, enum option_id id, struct error *e);
 /* DELTAFS_ERR_OPTION: the option asks for another than the directory at `path` was made with, which `is` that ("": it
  * was made without one). */

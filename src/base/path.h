@@ -1,9 +1,9 @@
 #ifndef DELTAFS_BASE_PATH_H
 #define DELTAFS_BASE_PATH_H
 
-/* The folder that a path not from the root on begins in (to be freed): a program may change its folder while it has
- * something open of which files are opened by their names later. NULL if the path is to be used as it is: it is from
- * the root on, or is not found from there. Returns -1 without memory. */
+/* The folder from which a relative path begins (to be freed). A program may change its folder while it has something
+ * open whose files are opened by name later. NULL if the path is used unchanged: it is absolute, or there is no such
+ * folder. Returns -1 without memory. */
 int path_here(const char *path, char **here);
 /* The two together (to be freed; NULL without memory). */
 char *path_from(const char *here, const char *path);

@@ -1,5 +1,4 @@
-/* Threads that share out a number of equal tasks with the one who calls: started when they are first needed, and kept.
- */
+/* Threads that share equal tasks with the caller. They are started when they are first needed, and reused. */
 #ifndef DELTAFS_BASE_TEAM_H
 #define DELTAFS_BASE_TEAM_H
 
