@@ -25,4 +25,13 @@ __attribute__((format(printf, 4, 5))) int error_damaged(struct error *e, const c
 
 int error_no_memory(struct error *e, size_t bytes, const char *what);
 
+/* Of several steps the first error counts: add a step that ended with `rc` and *second to `status` and *e. */
+static inline int error_first(int status, int rc, const struct error *second, struct error *e)
+{
+    if (status != DELTAFS_OK || rc == DELTAFS_OK)
+        return status;
+    *e = *second;
+    return rc;
+}
+
 #endif

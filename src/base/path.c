@@ -6,7 +6,7 @@
 #include <unistd.h>
 #include "base/path.h"
 
-#define PATH_ROOM 256 /* bytes of a path that are kept for the names of files below it */
+#define NAMES_ROOM 256 /* bytes of a path that are kept for the names of files below it */
 
 char *path_from(const char *here, const char *path)
 {
@@ -43,7 +43,7 @@ static int path_is_found(const char *here, const char *path)
 
     if (folder && given_folder)
         is_found =
-            strlen(whole) + PATH_ROOM <= PATH_MAX &&
+            strlen(whole) + NAMES_ROOM <= PATH_MAX &&
             (stat(given_folder, &a) != 0 || (stat(folder, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino));
     free(given_folder);
     free(folder);

@@ -807,3 +807,15 @@ char *io_path(const char *folder, const char *fmt, ...)
         snprintf(path, n, "%s/%s", folder, name);
     return path;
 }
+
+char *io_path_in(char path[PATH_ROOM], const char *folder, const char *fmt, ...)
+{
+    va_list ap;
+    size_t n = (size_t)snprintf(path, PATH_ROOM, "%s/", folder);
+
+    va_start(ap, fmt);
+    if (n < PATH_ROOM)
+        vsnprintf(path + n, PATH_ROOM - n, fmt, ap);
+    va_end(ap);
+    return path;
+}

@@ -5,6 +5,7 @@
 #ifndef DELTAFS_IO_H
 #define DELTAFS_IO_H
 
+#include <limits.h>
 #include <stdatomic.h>
 #include <sys/types.h>
 #include "base/error.h"
@@ -83,6 +84,13 @@ int io_file_open(struct io *io, const char *path, int flags, struct io_file *out
 void io_file_use_direct(struct io_file *f);
 /* Close and unset; an unset file is fine. Returns the first error. */
 int io_file_close(struct io_file *f, struct error *e);
+/* Close after steps that ended with `status` and *e. Returns the first error. */
+static inline int io_file_finish(struct io_file *f, int status, struct error *e)
+{
+    struct error second;
+
+    return error_first(status, io_file_close(f, &second), &second, e);
+}
 
 /* Have a file that has been open for a while be seen as it is. */
 int io_file_catch_up(struct io_file *f, struct error *e);
@@ -139,5 +147,9 @@ int io_list(struct io *io, const char *folder, int (*fn)(void *arg, const char *
 
 /* A new text, "FOLDER/NAME" as printf has it; NULL without memory. */
 __attribute__((format(printf, 2, 3))) char *io_path(const char *folder, const char *fmt, ...);
+
+/* The same in `path`. If it is too long for the system, each call refuses what is left of it (ENAMETOOLONG). */
+#define PATH_ROOM (PATH_MAX + 1)
+__attribute__((format(printf, 3, 4))) char *io_path_in(char path[PATH_ROOM], const char *folder, const char *fmt, ...);
 
 #endif

@@ -348,7 +348,6 @@ int lease_confirm(struct lease *l, struct error *e)
 
 int lease_drop(struct lease *l, struct error *e)
 {
-    struct error second;
     struct holder own;
 
     if (!l->file.path)
@@ -358,6 +357,5 @@ int lease_drop(struct lease *l, struct error *e)
         status = io_unlink(l->file.io, l->file.path, e);
     else if (status == DELTAFS_ERR_BUSY)
         status = DELTAFS_OK; /* whose it is now knows what to do with it */
-    int closed = io_file_close(&l->file, status == DELTAFS_OK ? e : &second);
-    return status != DELTAFS_OK ? status : closed;
+    return io_file_finish(&l->file, status, e);
 }

@@ -139,20 +139,12 @@ static void logical_discard(deltafs_logical *f)
 
 static int logical_free(deltafs_logical *f, struct error *e)
 {
-    int status = DELTAFS_OK, rc;
     struct error second;
+    int status = logical_close_logs(f, e);
 
-    for (size_t i = 0; i < f->logs_count; i++)
-        if (f->logs[i]->is_open) {
-            rc = frame_reader_close(&f->logs[i]->reader, status == DELTAFS_OK ? e : &second);
-            status = status == DELTAFS_OK ? rc : status;
-        }
-    rc = frame_log_close(&f->data, status == DELTAFS_OK ? e : &second);
-    status = status == DELTAFS_OK ? rc : status;
-    rc = extent_log_close(&f->extents, status == DELTAFS_OK ? e : &second);
-    status = status == DELTAFS_OK ? rc : status;
-    rc = io_file_close(&f->lock, status == DELTAFS_OK ? e : &second);
-    status = status == DELTAFS_OK ? rc : status;
+    status = error_first(status, frame_log_close(&f->data, &second), &second, e);
+    status = error_first(status, extent_log_close(&f->extents, &second), &second, e);
+    status = io_file_finish(&f->lock, status, e);
     for (size_t i = 0; i < f->logs_count; i++)
         free(f->logs[i]);
     free(f->logs);
@@ -308,9 +300,7 @@ int deltafs_private_logical_close(deltafs_logical *f)
     e->status = DELTAFS_OK;
     if (f->mode != O_RDONLY)
         status = logical_close_writer(f, e);
-    int freed = logical_free(f, status == DELTAFS_OK ? e : &second);
-    status = status == DELTAFS_OK ? freed : status;
-    e->status = status;
+    e->status = error_first(status, logical_free(f, &second), &second, e);
     status = collective_agree(&group, e);
     collective_destroy(&group);
     return status;

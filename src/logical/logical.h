@@ -107,6 +107,8 @@ int logical_refresh(deltafs_logical *f, struct error *e);
 int logical_exchange_writes(deltafs_logical *f, struct error *e);
 /* As logical_refresh, for this process alone; not collective. */
 int logical_refresh_alone(deltafs_logical *f, struct error *e);
+/* A session that the last refresh found, or NULL. */
+const struct session *logical_known(const deltafs_logical *f, uint32_t number);
 /* Make the next logical_refresh read all logs from the beginning: in atomic mode each rank has read logs for itself,
  * without exchanging them. */
 void logical_refresh_again(deltafs_logical *f);
@@ -117,6 +119,11 @@ struct writer_logs *logical_writer_logs(deltafs_logical *f, uint32_t session, ui
 /* The file was truncated to zero, and this session's log says so: remove the closed sessions below it, of which nothing
  * is visible any more. */
 void logical_remove_old_sessions(deltafs_logical *f);
+
+/* ---- logical_read.c ---- */
+
+/* Close the data logs that are open for reading. */
+int logical_close_logs(deltafs_logical *f, struct error *e);
 
 /* ---- logical_write.c ---- */
 

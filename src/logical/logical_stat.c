@@ -30,57 +30,47 @@ int deltafs_logical_io_stat(const deltafs_logical *f, struct deltafs_io_stat *ou
 
 /* ---- Statistics ---- */
 
-/* Add the stored bytes of the file at `path`; frees `path`. */
-static int ask_size_of(deltafs_logical *f, char *path, uint64_t *bytes, struct error *e)
+/* Add the stored bytes of the file at `path`. */
+static int stat_file(deltafs_logical *f, const char *path, int may_lack, uint64_t *bytes, struct error *e)
 {
     struct io_file file;
-    struct error second;
     uint64_t size = 0;
-    int status = path ? io_file_open(&f->io, path, O_RDONLY, &file, e) : error_no_memory(e, 1, "a path");
+    int status = io_file_open(&f->io, path, O_RDONLY, &file, e);
 
-    free(path);
     if (status != DELTAFS_OK)
-        return status;
+        return status == DELTAFS_ERR_NOT_FOUND && may_lack ? DELTAFS_OK : status;
     status = io_file_stored(&file, &size, e);
-    int closed = io_file_close(&file, status == DELTAFS_OK ? e : &second);
     *bytes += size;
-    return status != DELTAFS_OK ? status : closed;
+    return io_file_finish(&file, status, e);
 }
 
-/* The same; a missing file has 0 bytes. */
-static int ask_add_size(deltafs_logical *f, char *path, uint64_t *bytes, struct error *e)
+static int stat_session_files(deltafs_logical *f, const struct session *s, uint64_t *bytes, struct error *e)
 {
-    int status = ask_size_of(f, path, bytes, e);
-
-    return status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_OK : status;
-}
-
-static int ask_session_size(deltafs_logical *f, const struct session *s, uint64_t *bytes, struct error *e)
-{
+    const struct container *c = &f->container;
+    char path[PATH_ROOM];
     uint32_t *writer = NULL;
     size_t n = 0;
-    int status = ask_size_of(f, session_path(&f->container, s->number, SESSION_NAME), bytes, e);
+    int status = stat_file(f, session_path(c, s->number, SESSION_NAME, path), 0, bytes, e);
 
     if (status == DELTAFS_OK)
-        status = session_logs(&f->container, &f->io, s, LOG_KIND_EXTENTS, &writer, &n, e);
+        status = session_logs(c, &f->io, s, LOG_KIND_EXTENTS, &writer, &n, e);
     for (size_t i = 0; i < n && status == DELTAFS_OK; i++) {
-        status = ask_add_size(f, session_log_path(&f->container, s, writer[i], LOG_KIND_FRAMES), bytes, e);
+        status = stat_file(f, session_log_path(c, s, writer[i], LOG_KIND_FRAMES, path), 1, bytes, e);
         if (status == DELTAFS_OK)
-            status = ask_add_size(f, session_log_path(&f->container, s, writer[i], LOG_KIND_EXTENTS), bytes, e);
+            status = stat_file(f, session_log_path(c, s, writer[i], LOG_KIND_EXTENTS, path), 1, bytes, e);
     }
     free(writer);
-    return status == DELTAFS_OK && s->has_index
-               ? ask_add_size(f, session_path(&f->container, s->number, SESSION_INDEX_NAME), bytes, e)
-               : status;
+    return status == DELTAFS_OK ? stat_file(f, session_path(c, s->number, SESSION_INDEX_NAME, path), 1, bytes, e)
+                                : status;
 }
 
 /* Add the counts of another session; nothing if it has been removed since. */
-static int ask_session(deltafs_logical *f, const struct session *s, struct deltafs_logical_stat *stat, struct error *e)
+static int stat_session(deltafs_logical *f, const struct session *s, struct deltafs_logical_stat *stat, struct error *e)
 {
     struct session now;
     struct error own;
     uint64_t bytes = 0;
-    int status = ask_session_size(f, s, &bytes, &own);
+    int status = stat_session_files(f, s, &bytes, &own);
 
     if (status == DELTAFS_ERR_NOT_FOUND && session_read(&f->container, &f->io, s->number, &now, e) == status)
         return DELTAFS_OK;
@@ -98,28 +88,27 @@ static int ask_session(deltafs_logical *f, const struct session *s, struct delta
 
 int deltafs_logical_stat(deltafs_logical *f, struct deltafs_logical_stat *out)
 {
+    struct error *e = deltafs_private_thread_error();
+    char path[PATH_ROOM];
     struct deltafs_logical_stat stat = {.size = f->size,
                                         .extents = extent_map_count(&f->map),
                                         .uuid = f->container.uuid_text,
                                         .is_closed = 1,
                                         .is_incomplete = f->is_cut};
-    int status =
-        ask_add_size(f, io_path(f->container.path, MANIFEST_NAME), &stat.bytes_stored, deltafs_private_thread_error());
+    int status = stat_file(f, io_path_in(path, f->container.path, MANIFEST_NAME), 1, &stat.bytes_stored, e);
 
     for (size_t i = 0; i < f->known_count && status == DELTAFS_OK; i++) {
         const struct session *s = &f->known[i];
         if (!f->has_session || s->number != f->session.number)
-            status = ask_session(f, s, &stat, deltafs_private_thread_error());
+            status = stat_session(f, s, &stat, e);
     }
     if (status == DELTAFS_OK && f->has_session) {
         stat.sessions++;
         stat.writers += (uint64_t)f->has_logs;
         stat.is_closed = 0;
-        status = ask_session_size(f, &f->session, &stat.bytes_stored, deltafs_private_thread_error());
+        status = stat_session_files(f, &f->session, &stat.bytes_stored, e);
     }
-    return status == DELTAFS_OK
-               ? sized_fill(out, &stat, sizeof stat, "deltafs_logical_stat", deltafs_private_thread_error())
-               : status;
+    return status == DELTAFS_OK ? sized_fill(out, &stat, sizeof stat, "deltafs_logical_stat", e) : status;
 }
 
 /* ---- Files as a whole ---- */
@@ -146,6 +135,7 @@ int deltafs_kind(const char *path, char *kind)
  * it reports that. */
 static int flatten_session(const struct container *c, struct io *io, const struct session *s, struct error *e)
 {
+    char path[PATH_ROOM];
     struct bytes all = {{0}, 0};
     uint32_t *writer = NULL;
     size_t n = 0;
@@ -154,13 +144,11 @@ static int flatten_session(const struct container *c, struct io *io, const struc
     if (status == DELTAFS_OK)
         status = session_check_logs(c, io, s, writer, n, e);
     for (size_t i = 0; i < n && status == DELTAFS_OK; i++) {
-        char *path = session_log_path(c, s, writer[i], LOG_KIND_EXTENTS);
         uint64_t from = 0;
         int is_last = 0;
-        status = path ? extent_log_read(io, path, s->number, writer[i], c->uuid, 1, &from, &is_last, &all.buffer,
-                                        &all.used, e)
-                      : error_no_memory(e, 1, "a path");
-        free(path);
+        session_log_path(c, s, writer[i], LOG_KIND_EXTENTS, path);
+        status =
+            extent_log_read(io, path, s->number, writer[i], c->uuid, 1, &from, &is_last, &all.buffer, &all.used, e);
     }
     if (status == DELTAFS_OK)
         status = flat_write(c, io, s, all.buffer.bytes, all.used, 1, e);

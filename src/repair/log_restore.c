@@ -122,7 +122,6 @@ static size_t restore_put_fence(const struct index_reader *r, const struct segme
 static int restore_write(struct io *io, const char *path, uint64_t at, const void *bytes, size_t n, struct error *e)
 {
     struct io_file file;
-    struct error second;
     int status = io_file_open(io, path, O_RDWR, &file, e);
 
     if (status != DELTAFS_OK)
@@ -130,8 +129,7 @@ static int restore_write(struct io *io, const char *path, uint64_t at, const voi
     status = io_file_write(&file, at, bytes, n, e);
     if (status == DELTAFS_OK)
         status = io_file_sync(&file, e);
-    int closed = io_file_close(&file, status == DELTAFS_OK ? e : &second);
-    return status != DELTAFS_OK ? status : closed;
+    return io_file_finish(&file, status, e);
 }
 
 /* Fence and footer of segment `i`, which stand one behind the other. */

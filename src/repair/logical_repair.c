@@ -166,10 +166,9 @@ static int text_repair_session(struct mending *m, uint32_t number, struct error 
     status = session_is_removed(&m->c, &m->io, number, &is_removed, e);
     if (status != DELTAFS_OK || is_removed)
         return status == DELTAFS_OK ? text_repair_remove(m, number, e) : status;
-    char *folder = session_path(&m->c, number, "");
+    char *folder = io_path(m->c.path, SESSION_FOLDER, number);
     if (!folder)
         return error_no_memory(e, 1, "a path");
-    folder[strlen(folder) - 1] = '\0';
     status = text_repair_find_kept(m, folder, SESSION_NAME, &kept, e);
     if (status == DELTAFS_OK)
         status = text_repair_lines(m, folder, SESSION_NAME, kept, &is_done, e);
@@ -189,8 +188,8 @@ static int text_repair_sessions(struct mending *m, struct error *e)
     int status = session_numbers(&m->c, &m->io, &number, &n, e);
 
     for (size_t i = 0; i < n; i++) {
-        int one = text_repair_session(m, number[i], status == DELTAFS_OK ? e : &second);
-        status = status == DELTAFS_OK ? one : status;
+        int one = text_repair_session(m, number[i], &second);
+        status = error_first(status, one, &second, e);
     }
     free(number);
     return status;
@@ -204,10 +203,9 @@ static int text_repair_log_uuid(struct mending *m, const struct session *s, uint
     uint8_t h[LOG_HEADER_SIZE], want[LOG_HEADER_SIZE];
     struct io_file file;
     struct error ignored;
-    char *path = session_log_path(&m->c, s, writer, LOG_KIND_EXTENTS);
-    int status = path ? io_file_open(&m->io, path, O_RDONLY, &file, e) : error_no_memory(e, 1, "a path");
+    char path[PATH_ROOM];
+    int status = io_file_open(&m->io, session_log_path(&m->c, s, writer, LOG_KIND_EXTENTS, path), O_RDONLY, &file, e);
 
-    free(path);
     if (status != DELTAFS_OK)
         return status;
     status = io_file_read(&file, 0, h, sizeof h, e);

@@ -95,11 +95,10 @@ static void verify_data(struct verification *v, const struct session *s, uint32_
     const struct container *c = v->container;
     struct frame_reader reader;
     struct error e = {0};
-    char *path = session_log_path(c, s, writer, LOG_KIND_FRAMES);
-    int status = path ? frame_reader_open(&reader, v->io, path, s->number, writer, c->uuid, &v->cache, &e)
-                      : error_no_memory(&e, 1, "a path");
+    char path[PATH_ROOM];
 
-    free(path);
+    session_log_path(c, s, writer, LOG_KIND_FRAMES, path);
+    int status = frame_reader_open(&reader, v->io, path, s->number, writer, c->uuid, &v->cache, &e);
     if (status != DELTAFS_OK) {
         verify_report(v, &e);
         return;
@@ -135,9 +134,10 @@ static void verify_writer(struct verification *v, const struct session *s, uint3
     struct error e = {0};
     size_t used;
     int is_last;
-    char *path = session_log_path(c, s, writer, LOG_KIND_EXTENTS);
-    int status = path ? verify_read_extents(v, s, writer, path, &batches, &e) : error_no_memory(&e, 1, "a path");
+    char path[PATH_ROOM];
 
+    session_log_path(c, s, writer, LOG_KIND_EXTENTS, path);
+    int status = verify_read_extents(v, s, writer, path, &batches, &e);
     v->end = 0;
     if (status == DELTAFS_OK)
         status = extent_batches_decode(batches.buffer.bytes, batches.used, log_seed(c->uuid), path, 0, verify_extent, v,
@@ -147,7 +147,6 @@ static void verify_writer(struct verification *v, const struct session *s, uint3
     else if (v->end > 0)
         verify_data(v, s, writer);
     buffer_fini(&batches.buffer);
-    free(path);
 }
 
 static void verify_session(struct verification *v, const struct session *s)
@@ -183,19 +182,17 @@ static void verify_no_session(struct verification *v, uint32_t number)
     uint32_t *writer = NULL;
     size_t n = 0;
     int is_removed = 0;
-    char *path = session_path(v->container, number, SESSION_NAME);
-    int status =
-        path ? session_is_removed(v->container, v->io, number, &is_removed, &e) : error_no_memory(&e, 1, "a path");
+    char path[PATH_ROOM];
+    int status = session_is_removed(v->container, v->io, number, &is_removed, &e);
 
     if (status == DELTAFS_OK && !is_removed)
         status = session_guess(v->container, v->io, number, &unknown, &writer, &n, &e);
     if (status == DELTAFS_OK && n > 0)
-        status = error_damaged(&e, path, 0,
+        status = error_damaged(&e, session_path(v->container, number, SESSION_NAME, path), 0,
                                "it is missing, so readers ignore the logs beside it ('deltafs repair' rebuilds it)");
     if (status != DELTAFS_OK && status != DELTAFS_ERR_NOT_FOUND)
         verify_report(v, &e);
     free(writer);
-    free(path);
 }
 
 static void verify_sessions(struct verification *v)

@@ -189,15 +189,13 @@ static int repair_sync_log(struct repair *r, int log, uint32_t partition, struct
 {
     char *path = repair_log_path(r, log, partition);
     struct io_file file;
-    struct error second;
     int status = path ? io_file_open(&r->io, path, O_RDWR, &file, e) : error_no_memory(e, 1, "a path");
 
     free(path);
     if (status != DELTAFS_OK)
         return status;
     status = io_file_sync(&file, e);
-    int closed = io_file_close(&file, status == DELTAFS_OK ? e : &second);
-    return status != DELTAFS_OK ? status : closed;
+    return io_file_finish(&file, status, e);
 }
 
 /* What a line in the manifest counts on, whatever the job did that wrote it. */
@@ -223,7 +221,6 @@ static int repair_sync(struct repair *r, struct error *e)
 static int repair_write_line(struct repair *r, struct error *e)
 {
     struct io_file file;
-    struct error second;
     uint64_t size = r->manifest.size;
     int status = manifest_open(&r->io, r->path, O_RDWR, &file, e);
 
@@ -234,8 +231,7 @@ static int repair_write_line(struct repair *r, struct error *e)
         status = io_file_sync(&file, e);
     if (status == DELTAFS_OK)
         status = manifest_append_epoch(&file, &size, r->manifest.epoch_count, &r->last, 1, e);
-    int closed = io_file_close(&file, status == DELTAFS_OK ? e : &second);
-    return status != DELTAFS_OK ? status : closed;
+    return io_file_finish(&file, status, e);
 }
 
 static int repair_commit(struct repair *r, struct error *e)

@@ -270,7 +270,6 @@ char *text_repair_kept_name(struct io *io, const char *path)
 static int text_repair_write(struct io *io, const char *path, const char *text, size_t n, struct error *e)
 {
     struct io_file file;
-    struct error second;
     int status = io_file_open(io, path, O_RDWR | O_CREAT, &file, e);
 
     if (status != DELTAFS_OK)
@@ -280,8 +279,7 @@ static int text_repair_write(struct io *io, const char *path, const char *text, 
         status = io_file_write(&file, 0, text, n, e);
     if (status == DELTAFS_OK)
         status = io_file_sync(&file, e);
-    int closed = io_file_close(&file, status == DELTAFS_OK ? e : &second);
-    return status != DELTAFS_OK ? status : closed;
+    return io_file_finish(&file, status, e);
 }
 
 int text_repair_replace(struct io *io, const char *folder, const char *name, const char *text, size_t n,

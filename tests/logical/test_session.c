@@ -47,9 +47,9 @@ static void test_life(void **state)
         if (i == 1)
             CHECK_IS(session_close(&c, &io, &s, 50, 77, 4711, 0, &e), DELTAFS_OK);
         for (uint32_t w = 0; w < s.writers; w += 50) {
-            char *path = session_log_path(&c, &s, w, LOG_KIND_FRAMES);
+            char path[PATH_ROOM];
+            session_log_path(&c, &s, w, LOG_KIND_FRAMES, path);
             unit_save(path, "x", 1);
-            free(path);
         }
     }
     CHECK_IS(session_list(&c, &io, &list, &n, &e), DELTAFS_OK);
@@ -114,9 +114,9 @@ static void make_session(const struct container *c, uint32_t writers, const char
         fail_msg("%s", e.text);
     for (uint32_t w = 0; w < writers; w += 3)
         for (int kind = LOG_KIND_FRAMES; kind <= LOG_KIND_EXTENTS; kind++) {
-            char *path = session_log_path(c, s, w, kind);
+            char path[PATH_ROOM];
+            session_log_path(c, s, w, kind, path);
             unit_save(path, "x", 1);
-            free(path);
         }
 }
 
@@ -752,14 +752,14 @@ static void test_volumes(void **state)
         CHECK_IS(session_create(&c, &io, cases[i].writers, 5, volumes, 0, &s, &e), DELTAFS_OK);
         CHECK_IS(s.buckets, cases[i].buckets);
         for (uint32_t w = 0; w < cases[i].writers && w < 1000; w += 7) {
-            char *path = session_log_path(&c, &s, w, LOG_KIND_EXTENTS);
+            char path[PATH_ROOM];
+            session_log_path(&c, &s, w, LOG_KIND_EXTENTS, path);
             unit_save(path, "x", 1);
             if (cases[i].volumes > 0) {
                 snprintf(target, sizeof target, "%s/deltafs.%s/s00000000/%02x/w%08x.extents",
                          unit_path("vol%u", w % s.buckets % cases[i].volumes), c.uuid_text, w % s.buckets, w);
                 CHECK(unit_exists(target));
             }
-            free(path);
         }
         container_fini(&c);
         CHECK_IS(container_remove(&io, unit_path("spread"), &e), DELTAFS_OK);

@@ -11,16 +11,16 @@
 #include "torture_io.h"
 #include "torture_rng.h"
 
-#define FDS_MAX      1024
-#define PATH_ROOM    512
-#define SECTOR       512u
-#define MANIFEST_OPS 64
-#define PAGE         4096u
+#define FDS_MAX           1024
+#define TORTURE_PATH_ROOM 512
+#define SECTOR            512u
+#define MANIFEST_OPS      64
+#define PAGE              4096u
 
 /* A file that was written to, by any descriptor. */
 struct file {
     struct file *next;
-    char path[PATH_ROOM];
+    char path[TORTURE_PATH_ROOM];
     int is_gone;               /* it has no name any more */
     uint8_t *durable;          /* its bytes as the disk has them for certain */
     uint64_t size;             /* of these */
@@ -32,7 +32,7 @@ enum change_kind { CHANGE_CREATE, CHANGE_MKDIR, CHANGE_RENAME, CHANGE_UNLINK, CH
 struct change {
     struct change *older;
     enum change_kind kind;
-    char path[PATH_ROOM], to[PATH_ROOM];
+    char path[TORTURE_PATH_ROOM], to[TORTURE_PATH_ROOM];
     struct file *lost; /* the file that was removed, or replaced by the renamed one; NULL: none */
 };
 
@@ -60,9 +60,9 @@ static void *need(void *p)
     return p;
 }
 
-static void copy_path(char to[PATH_ROOM], const char *from)
+static void copy_path(char to[TORTURE_PATH_ROOM], const char *from)
 {
-    if (snprintf(to, PATH_ROOM, "%s", from) >= PATH_ROOM) {
+    if (snprintf(to, TORTURE_PATH_ROOM, "%s", from) >= TORTURE_PATH_ROOM) {
         fprintf(stderr, "torture: %s: too long\n", from);
         exit(EXIT_FAILURE);
     }

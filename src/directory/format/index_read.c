@@ -56,16 +56,12 @@ static void reader_note(struct index_reader *r, const struct footer *f, uint64_t
 
 static int reader_add(struct index_reader *r, const struct footer *f, struct error *e)
 {
-    if (r->count == r->capacity) {
-        size_t capacity = r->capacity ? 2 * r->capacity : 16;
-        int status = memory_grow(r->memory, &r->segment, r->capacity * sizeof *r->segment,
-                                 capacity * sizeof *r->segment, "the index's footers", e);
-        if (status != DELTAFS_OK)
-            return status;
-        r->capacity = capacity;
-    }
-    r->segment[r->count++] = (struct segment){.footer = *f};
-    return DELTAFS_OK;
+    int status =
+        memory_extend(r->memory, &r->segment, r->count, &r->capacity, sizeof *r->segment, "the index's footers", e);
+
+    if (status == DELTAFS_OK)
+        r->segment[r->count++] = (struct segment){.footer = *f};
+    return status;
 }
 
 /* Let go of a segment's fence. */

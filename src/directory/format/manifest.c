@@ -32,7 +32,6 @@ static int manifest_write_head(struct io_file *file, uint64_t *size, const struc
 int manifest_write(struct io *io, const char *aside, const struct manifest *m, int sync, struct error *e)
 {
     struct io_file file;
-    struct error second;
     uint64_t size = 0;
     int status = io_file_open(io, aside, O_RDWR | O_CREAT | O_EXCL, &file, e);
 
@@ -41,8 +40,7 @@ int manifest_write(struct io *io, const char *aside, const struct manifest *m, i
     status = manifest_write_head(&file, &size, m, e);
     if (status == DELTAFS_OK && sync)
         status = io_file_sync(&file, e);
-    int closed = io_file_close(&file, status == DELTAFS_OK ? e : &second);
-    return status != DELTAFS_OK ? status : closed;
+    return io_file_finish(&file, status, e);
 }
 
 int manifest_create(struct io *io, const char *folder, const struct manifest *m, int sync, struct error *e)
@@ -186,17 +184,11 @@ static int parse_epoch(struct manifest *m, const char *fields, const char *path,
         return error_damaged(
             e, path, offset,
             "there is no line of the job that wrote epoch number %" PRIu64 "; put a copy of the file back", number);
-    if (m->epoch_count == m->epoch_capacity) {
-        size_t capacity = m->epoch_capacity ? 2 * m->epoch_capacity : 64;
-        struct manifest_epoch *grown = realloc(m->epoch, capacity * sizeof *grown);
-        if (!grown)
-            return error_no_memory(e, capacity * sizeof *grown, "the epochs");
-        m->epoch = grown;
-        m->epoch_capacity = capacity;
-    }
-    m->epoch[m->epoch_count++] = epoch;
+    int status = memory_extend(NULL, &m->epoch, m->epoch_count, &m->epoch_capacity, sizeof *m->epoch, "the epochs", e);
+    if (status == DELTAFS_OK)
+        m->epoch[m->epoch_count++] = epoch;
     m->is_closed = 0;
-    return DELTAFS_OK;
+    return status;
 }
 
 static int parse_local(struct manifest *m, const char *fields, const char *path, uint64_t offset, struct error *e)

@@ -95,15 +95,8 @@ static int answer_reserve(struct answer *c, size_t bytes, struct error *e)
 {
     if (c->capacity == 0)
         bytes += ANSWER_BYTES;
-    if (c->public.count == c->capacity) {
-        size_t capacity = c->capacity ? 2 * c->capacity : 8;
-        struct deltafs_record *grown = realloc(c->record, capacity * sizeof *grown);
-        if (!grown)
-            return error_no_memory(e, capacity * sizeof *grown, "records");
-        c->record = grown;
-        c->capacity = capacity;
-    }
-    return buffer_reserve(&c->bytes, c->used + bytes + 1, "records", e);
+    int status = memory_extend(NULL, &c->record, c->public.count, &c->capacity, sizeof *c->record, "records", e);
+    return status == DELTAFS_OK ? buffer_reserve(&c->bytes, c->used + bytes + 1, "records", e) : status;
 }
 
 void answer_miss(const struct reader *r, struct answer *c, uint32_t first, uint32_t end)

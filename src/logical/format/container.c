@@ -11,7 +11,7 @@
 #define TRIES 100 /* where others make and remove it at the same time */
 
 /* What there is at a path where no manifest could be read. */
-enum place { PLACE_NOTHING, TARGET_FILE, PLACE_EMPTY, PLACE_BEGUN, PLACE_BROKEN, PLACE_FOREIGN };
+enum place { PLACE_NOTHING, PLACE_FILE, PLACE_EMPTY, PLACE_BEGUN, PLACE_BROKEN, PLACE_FOREIGN };
 
 struct names_seen {
     int manifests, sessions, additions, others;
@@ -47,7 +47,7 @@ static int place_find(struct io *io, const char *path, enum place *place, struct
     if (status == DELTAFS_ERR_NOT_FOUND)
         *place = PLACE_NOTHING;
     else if (status == DELTAFS_ERR_NOT_DELTAFS)
-        *place = TARGET_FILE;
+        *place = PLACE_FILE;
     else
         return status;
     return DELTAFS_OK;
@@ -82,6 +82,7 @@ static int container_read(struct container *c, struct io *io, const char *path, 
  * gone. */
 static int container_write(struct container *c, struct io *io, const char *path, int sync, struct error *e)
 {
+    char aside[PATH_ROOM], name[PATH_ROOM];
     struct manifest m = {.is_file = 1};
     int status = uuid_create(c->uuid, e);
 
@@ -89,14 +90,10 @@ static int container_write(struct container *c, struct io *io, const char *path,
         return status;
     uuid_to_text(c->uuid, c->uuid_text);
     memcpy(m.uuid_text, c->uuid_text, sizeof m.uuid_text);
-    char *aside = io_path(path, MANIFEST_ASIDE_NAME, c->uuid_text), *name = io_path(path, MANIFEST_NAME);
-    status = aside && name ? manifest_write(io, aside, &m, sync, e) : error_no_memory(e, strlen(path), "a path");
+    status = manifest_write(io, io_path_in(aside, path, MANIFEST_ASIDE_NAME, c->uuid_text), &m, sync, e);
     if (status == DELTAFS_OK)
-        status = io_link(io, aside, name, e);
-    if (aside)
-        io->ops->unlink(io->ctx, aside);
-    free(aside);
-    free(name);
+        status = io_link(io, aside, io_path_in(name, path, MANIFEST_NAME), e);
+    io->ops->unlink(io->ctx, aside);
     return status;
 }
 
@@ -128,7 +125,7 @@ static int container_refuse(const char *path, int flags, enum place place, struc
 {
     if ((flags & O_EXCL) && place == PLACE_EMPTY)
         return error_set(e, DELTAFS_ERR_EXISTS, "%s: exists already, as an empty folder", path);
-    if ((flags & O_CREAT) && place != TARGET_FILE && place != PLACE_FOREIGN && place != PLACE_BROKEN)
+    if ((flags & O_CREAT) && place != PLACE_FILE && place != PLACE_FOREIGN && place != PLACE_BROKEN)
         return DELTAFS_OK;
     switch (place) {
     case PLACE_BROKEN:
@@ -147,7 +144,7 @@ static int container_refuse(const char *path, int flags, enum place place, struc
     default:
         return error_set(e, flags & O_EXCL ? DELTAFS_ERR_EXISTS : DELTAFS_ERR_NOT_DELTAFS,
                          "%s: is %s, not a logical file of DeltaFS", path,
-                         place == TARGET_FILE ? "an ordinary file" : "a folder of something else");
+                         place == PLACE_FILE ? "an ordinary file" : "a folder of something else");
     }
 }
 

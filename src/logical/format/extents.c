@@ -19,8 +19,6 @@
 #include <string.h>
 #include "logical/format/extents.h"
 
-#define LIST_CAPACITY_MIN 16
-
 int extent_is_valid(const struct extent *x)
 {
     if (x->offset > EXTENT_MAX || x->position > EXTENT_MAX || x->order > EXTENT_MAX)
@@ -210,14 +208,8 @@ void extent_list_settle(struct extent_list *l)
 
 static int list_reserve(struct extent_list *l, struct error *e)
 {
-    if (l->count < l->capacity)
-        return DELTAFS_OK;
-    size_t capacity = l->capacity ? l->capacity * 2 : LIST_CAPACITY_MIN;
-    int status = memory_grow(l->memory, &l->extent, l->capacity * sizeof *l->extent, capacity * sizeof *l->extent,
-                             "the extents of what is written", e);
-    if (status == DELTAFS_OK)
-        l->capacity = capacity;
-    return status;
+    return memory_extend(l->memory, &l->extent, l->count, &l->capacity, sizeof *l->extent,
+                         "the extents of what is written", e);
 }
 
 int extent_list_add(struct extent_list *l, uint64_t offset, uint64_t size, uint64_t position, struct error *e)

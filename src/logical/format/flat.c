@@ -25,7 +25,6 @@ static int flat_write_aside(const struct container *c, struct io *io, const stru
 {
     uint8_t header[LOG_HEADER_SIZE], trailer[FLAT_TRAILER_SIZE];
     struct io_file file;
-    struct error second;
     int status = io_file_open(io, aside, O_RDWR | O_CREAT | O_TRUNC, &file, e);
 
     if (status != DELTAFS_OK)
@@ -39,26 +38,22 @@ static int flat_write_aside(const struct container *c, struct io *io, const stru
         status = io_file_write(&file, sizeof header + n, trailer, sizeof trailer, e);
     if (status == DELTAFS_OK && sync)
         status = io_file_sync(&file, e);
-    int closed = io_file_close(&file, status == DELTAFS_OK ? e : &second);
-    return status != DELTAFS_OK ? status : closed;
+    return io_file_finish(&file, status, e);
 }
 
 int flat_write(const struct container *c, struct io *io, const struct session *s, const void *batches, size_t n,
                int sync, struct error *e)
 {
-    char *aside = session_path(c, s->number, SESSION_INDEX_NEW), *path = session_path(c, s->number, SESSION_INDEX_NAME);
-    int status = aside && path ? flat_write_aside(c, io, s, aside, batches, n, sync, e)
-                               : error_no_memory(e, strlen(c->path), "a path");
+    char aside[PATH_ROOM], path[PATH_ROOM];
 
+    session_path(c, s->number, SESSION_INDEX_NEW, aside);
+    session_path(c, s->number, SESSION_INDEX_NAME, path);
+    int status = flat_write_aside(c, io, s, aside, batches, n, sync, e);
     if (status == DELTAFS_OK)
         status = io_rename(io, aside, path, e);
-    if (status != DELTAFS_OK && aside)
+    if (status != DELTAFS_OK)
         io->ops->unlink(io->ctx, aside);
-    if (status == DELTAFS_OK && sync)
-        status = io_sync_parent(io, path, e);
-    free(aside);
-    free(path);
-    return status;
+    return status == DELTAFS_OK && sync ? io_sync_parent(io, path, e) : status;
 }
 
 /* Whether what was read is whole: the trailer says only how much it is. */
@@ -113,14 +108,8 @@ int flat_read(const struct container *c, struct io *io, const struct session *s,
               struct error *e)
 {
     struct io_file file;
-    struct error second;
-    char *path = session_path(c, s->number, SESSION_INDEX_NAME);
-    int status = path ? io_file_open(io, path, O_RDONLY, &file, e) : error_no_memory(e, strlen(c->path), "a path");
+    char path[PATH_ROOM];
+    int status = io_file_open(io, session_path(c, s->number, SESSION_INDEX_NAME, path), O_RDONLY, &file, e);
 
-    free(path);
-    if (status != DELTAFS_OK)
-        return status;
-    status = flat_read_open(&file, c, s, out, used, e);
-    int closed = io_file_close(&file, status == DELTAFS_OK ? e : &second);
-    return status != DELTAFS_OK ? status : closed;
+    return status == DELTAFS_OK ? io_file_finish(&file, flat_read_open(&file, c, s, out, used, e), e) : status;
 }

@@ -19,7 +19,7 @@
 
 #define GROUP_BYTES  ((uint64_t)FRAME_GROUP * FRAME_SIZE)
 #define GROUP_STRIDE (GROUP_BYTES + FRAME_SIZE)
-#define LONG_MIN     (256u << 10)         /* bytes of an append that are not copied */
+#define LONG_BYTES   (256u << 10)         /* bytes of an append that are not copied */
 #define PIECE        (256u << 10)         /* of them for one write, which leaves them in the cache for their sums */
 #define ROOM_MIN     (UINT64_C(8) << 20)  /* bytes that are set aside in a log that has as many; or a quarter of */
 #define ROOM_MAX     (UINT64_C(64) << 20) /* what it has */
@@ -284,7 +284,7 @@ int frame_log_append(struct frame_log *l, const void *bytes, size_t n, struct er
 {
     int status = DELTAFS_OK;
 
-    if (n >= LONG_MIN || n > l->capacity / 2)
+    if (n >= LONG_BYTES || n > l->capacity / 2)
         return frame_log_append_long(l, bytes, n, e);
     if (n > l->capacity - l->used)
         status = frame_log_turn(l, e);

@@ -21,7 +21,7 @@
 #define WINDOWS_PER_LOG 2
 #define SLOTS_MIN       4
 #define SLOTS_MAX       65536u
-#define LONG_MIN        (64u << 10)  /* bytes of a read that do not go by way of the cache */
+#define LONG_BYTES      (64u << 10)  /* bytes of a read that do not go by way of the cache */
 #define PIECE           (512u << 10) /* of them in one read: they are in the processor's cache still when verified */
 #define SHARE           (128u << 10) /* of them that a thread of the team takes at a time */
 #define SHARED_MIN      (4 * SHARE)  /* fewer are not worth waking it for */
@@ -366,7 +366,7 @@ static int source_read_window(struct frame_source *s, uint64_t position, uint8_t
 
 int frame_source_read(struct frame_source *s, uint64_t position, void *bytes, size_t n, struct error *e)
 {
-    int is_long = n >= LONG_MIN + FRAME_SIZE;
+    int is_long = n >= LONG_BYTES + FRAME_SIZE;
     int is_forward = !is_long && position >= s->next && position - s->next <= FORWARD_GAP;
     uint8_t *to = bytes;
     int status = DELTAFS_OK;

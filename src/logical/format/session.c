@@ -10,34 +10,34 @@
 #include "io/volume.h"
 
 #define WRITERS_A_FOLDER 64  /* with two logs each, no folder is slow */
-#define TRIES            100 /* while others claim sessions and remove them */
+#define TRIES            100 /* while others create and remove sessions */
 
 /* ---- Paths ---- */
 
-char *session_path(const struct container *c, uint32_t number, const char *name)
+char *session_path(const struct container *c, uint32_t number, const char *name, char path[PATH_ROOM])
 {
-    return io_path(c->path, SESSION_FOLDER "/%s", number, name);
+    return io_path_in(path, c->path, SESSION_FOLDER "/%s", number, name);
 }
 
-static char *session_folder(const struct container *c, uint32_t number)
+char *session_folder(const struct container *c, uint32_t number, char path[PATH_ROOM])
 {
-    return io_path(c->path, SESSION_FOLDER, number);
+    return io_path_in(path, c->path, SESSION_FOLDER, number);
 }
 
-static char *session_bucket(const struct container *c, uint32_t number, uint32_t bucket)
+static char *session_bucket(const struct container *c, uint32_t number, uint32_t bucket, char path[PATH_ROOM])
 {
-    return io_path(c->path, SESSION_FOLDER "/" BUCKET_NAME, number, bucket);
+    return io_path_in(path, c->path, SESSION_FOLDER "/" BUCKET_NAME, number, bucket);
 }
 
-char *session_log_path(const struct container *c, const struct session *s, uint32_t writer, int kind)
+char *session_log_path(const struct container *c, const struct session *s, uint32_t writer, int kind,
+                       char path[PATH_ROOM])
 {
-    const char *fmt = kind == LOG_KIND_FRAMES ? LOG_NAME_FRAMES : LOG_NAME_EXTENTS;
     char name[32], bucket[8] = "";
 
     if (s->buckets > 0)
         snprintf(bucket, sizeof bucket, BUCKET_NAME "/", writer % s->buckets & 0xff);
-    snprintf(name, sizeof name, fmt, writer);
-    return io_path(c->path, SESSION_FOLDER "/%s%s", s->number, bucket, name);
+    snprintf(name, sizeof name, kind == LOG_KIND_FRAMES ? LOG_NAME_FRAMES : LOG_NAME_EXTENTS, writer);
+    return io_path_in(path, c->path, SESSION_FOLDER "/%s%s", s->number, bucket, name);
 }
 
 /* ---- Reading ---- */
@@ -47,7 +47,7 @@ static int session_parse(void *arg, char *line, const char *path, uint64_t offse
     struct session *s = arg;
     size_t n = strcspn(line, " ");
     const char *fields = line[n] ? line + n + 1 : line + n;
-    uint64_t writers, buckets, logs, synced = 1; /* which those that do not say it are */
+    uint64_t writers, buckets, logs, synced = 1; /* by default */
 
     line[n] = '\0';
     int is_first = strcmp(line, "Session") == 0;
@@ -88,22 +88,13 @@ static int session_read_file(struct io_file *file, struct session *s, uint64_t *
     return status;
 }
 
-static int session_open_file(const struct container *c, struct io *io, uint32_t number, const char *name, int flags,
-                             struct io_file *file, struct error *e)
-{
-    char *path = session_path(c, number, name);
-    int status = path ? io_file_open(io, path, flags, file, e) : error_no_memory(e, strlen(c->path), "a path");
-
-    free(path);
-    return status;
-}
-
 int session_read(const struct container *c, struct io *io, uint32_t number, struct session *s, struct error *e)
 {
-    struct io_file file = {.fd = -1, .direct = -1};
+    char path[PATH_ROOM];
+    struct io_file file;
     struct error ignored;
     uint64_t end;
-    int status = session_open_file(c, io, number, SESSION_NAME, O_RDONLY, &file, e);
+    int status = io_file_open(io, session_path(c, number, SESSION_NAME, path), O_RDONLY, &file, e);
 
     *s = (struct session){.number = number};
     if (status != DELTAFS_OK)
@@ -112,24 +103,25 @@ int session_read(const struct container *c, struct io *io, uint32_t number, stru
     io_file_close(&file, &ignored);
     if (status != DELTAFS_OK || !s->is_closed)
         return status;
-    /* If it cannot be opened for another reason, who reads it says so. */
-    s->has_index = session_open_file(c, io, number, SESSION_INDEX_NAME, O_RDONLY, &file, &ignored);
-    s->has_index = s->has_index != DELTAFS_ERR_NOT_FOUND && s->has_index != DELTAFS_ERR_MEMORY;
+    /* If it cannot be opened for another reason, reading it reports that. */
+    int found = io_file_open(io, session_path(c, number, SESSION_INDEX_NAME, path), O_RDONLY, &file, &ignored);
+    s->has_index = found != DELTAFS_ERR_NOT_FOUND && found != DELTAFS_ERR_MEMORY;
     io_file_close(&file, &ignored);
     return status;
 }
 
 int session_is_removed(const struct container *c, struct io *io, uint32_t number, int *is_removed, struct error *e)
 {
-    struct io_file file = {.fd = -1, .direct = -1};
+    char path[PATH_ROOM];
+    struct io_file file;
     struct error ignored;
-    int status = session_open_file(c, io, number, SESSION_NAME, O_RDONLY, &file, e);
+    int status = io_file_open(io, session_path(c, number, SESSION_NAME, path), O_RDONLY, &file, e);
 
     io_file_close(&file, &ignored);
     *is_removed = 0;
     if (status != DELTAFS_ERR_NOT_FOUND)
         return status;
-    status = session_open_file(c, io, number, SESSION_GONE_NAME, O_RDONLY, &file, e);
+    status = io_file_open(io, session_path(c, number, SESSION_GONE_NAME, path), O_RDONLY, &file, e);
     io_file_close(&file, &ignored);
     *is_removed = status == DELTAFS_OK;
     return status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_OK : status;
@@ -152,16 +144,10 @@ static int numbers_add(void *arg, const char *name, struct error *e)
 
     if (n->kind == 0 ? !is_name_session(name, &number) : !is_name_log(name, &number, &kind) || kind != n->kind)
         return DELTAFS_OK;
-    if (n->count == n->capacity) {
-        size_t capacity = n->capacity ? 2 * n->capacity : 64;
-        uint32_t *grown = realloc(n->number, capacity * sizeof *grown);
-        if (!grown)
-            return error_no_memory(e, capacity * sizeof *grown, "names");
-        n->number = grown;
-        n->capacity = capacity;
-    }
-    n->number[n->count++] = number;
-    return DELTAFS_OK;
+    int status = memory_extend(NULL, &n->number, n->count, &n->capacity, sizeof number, "names", e);
+    if (status == DELTAFS_OK)
+        n->number[n->count++] = number;
+    return status;
 }
 
 static int numbers_compare(const void *a, const void *b)
@@ -171,30 +157,25 @@ static int numbers_compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static int session_list_folder(const struct container *c, struct io *io, uint32_t number, struct numbers *n,
-                               struct error *e)
+/* All names have been listed: return the sorted numbers. */
+static int numbers_finish(struct numbers *n, int status, uint32_t **number, size_t *count)
 {
-    char *path = session_folder(c, number);
-    int status = path ? io_list(io, path, numbers_add, n, e) : error_no_memory(e, strlen(c->path), "a path");
-
-    free(path);
-    return status;
+    if (status != DELTAFS_OK) {
+        free(n->number);
+        return status;
+    }
+    if (n->count > 0)
+        qsort(n->number, n->count, sizeof *n->number, numbers_compare);
+    *number = n->number;
+    *count = n->count;
+    return DELTAFS_OK;
 }
 
 int session_numbers(const struct container *c, struct io *io, uint32_t **number, size_t *count, struct error *e)
 {
     struct numbers n = {0};
-    int status = io_list(io, c->path, numbers_add, &n, e);
 
-    if (status != DELTAFS_OK) {
-        free(n.number);
-        return status;
-    }
-    if (n.count > 0)
-        qsort(n.number, n.count, sizeof *n.number, numbers_compare);
-    *number = n.number;
-    *count = n.count;
-    return DELTAFS_OK;
+    return numbers_finish(&n, io_list(io, c->path, numbers_add, &n, e), number, count);
 }
 
 int session_list(const struct container *c, struct io *io, struct session **out, size_t *count, struct error *e)
@@ -222,41 +203,31 @@ int session_list(const struct container *c, struct io *io, struct session **out,
     return DELTAFS_OK;
 }
 
-/* A folder that is not there has no logs: a crash has left none, or the closing line tells how many are missing. Not so
- * one whose volume is not there. */
+/* A missing folder has no logs: a crash has left none, or the closing line says how many are missing. A missing volume
+ * is an error. */
 static int session_list_bucket(const struct container *c, struct io *io, uint32_t number, uint32_t bucket,
                                struct numbers *n, struct error *e)
 {
-    char target[PATH_MAX], *path = session_bucket(c, number, bucket);
+    char target[PATH_MAX], path[PATH_ROOM];
     struct error no_link;
-    int status = path ? io_list(io, path, numbers_add, n, e) : error_no_memory(e, strlen(c->path), "a path");
+    int status = io_list(io, session_bucket(c, number, bucket, path), numbers_add, n, e);
 
-    if (status == DELTAFS_ERR_NOT_FOUND &&
-        io_readlink(io, path, target, sizeof target, &no_link) == DELTAFS_ERR_NOT_FOUND)
-        status = DELTAFS_OK;
-    free(path);
-    return status;
+    return status == DELTAFS_ERR_NOT_FOUND &&
+                   io_readlink(io, path, target, sizeof target, &no_link) == DELTAFS_ERR_NOT_FOUND
+               ? DELTAFS_OK
+               : status;
 }
 
 int session_logs(const struct container *c, struct io *io, const struct session *s, int kind, uint32_t **writer,
                  size_t *count, struct error *e)
 {
     struct numbers n = {.kind = kind};
-    int status = DELTAFS_OK;
+    char path[PATH_ROOM];
+    int status = s->buckets == 0 ? io_list(io, session_folder(c, s->number, path), numbers_add, &n, e) : DELTAFS_OK;
 
-    if (s->buckets == 0)
-        status = session_list_folder(c, io, s->number, &n, e);
     for (uint32_t b = 0; b < s->buckets && status == DELTAFS_OK; b++)
         status = session_list_bucket(c, io, s->number, b, &n, e);
-    if (status != DELTAFS_OK) {
-        free(n.number);
-        return status;
-    }
-    if (n.count > 0)
-        qsort(n.number, n.count, sizeof *n.number, numbers_compare);
-    *writer = n.number;
-    *count = n.count;
-    return DELTAFS_OK;
+    return numbers_finish(&n, status, writer, count);
 }
 
 static int guess_bucket(void *arg, const char *name, struct error *e)
@@ -273,11 +244,10 @@ static int guess_bucket(void *arg, const char *name, struct error *e)
 int session_guess(const struct container *c, struct io *io, uint32_t number, struct session *s, uint32_t **writer,
                   size_t *count, struct error *e)
 {
-    char *path = session_folder(c, number);
+    char path[PATH_ROOM];
 
     *s = (struct session){.number = number};
-    int status = path ? io_list(io, path, guess_bucket, s, e) : error_no_memory(e, strlen(c->path), "a path");
-    free(path);
+    int status = io_list(io, session_folder(c, number, path), guess_bucket, s, e);
     if (status == DELTAFS_OK)
         status = session_logs(c, io, s, LOG_KIND_EXTENTS, writer, count, e);
     if (status == DELTAFS_OK && *count > 0)
@@ -290,27 +260,24 @@ int session_check_logs(const struct container *c, struct io *io, const struct se
 {
     uint32_t *data = NULL;
     size_t n = 0, i = 0;
+    char path[PATH_ROOM];
 
     if (count == s->logs)
         return DELTAFS_OK;
     int status = session_logs(c, io, s, LOG_KIND_FRAMES, &data, &n, e);
     while (i < n && i < count && data[i] == writer[i])
         i++;
-    char *path = status == DELTAFS_OK && i < n ? session_log_path(c, s, data[i], LOG_KIND_EXTENTS) : NULL;
+    if (status == DELTAFS_OK && i < n && count < s->logs)
+        status = error_damaged(e, session_log_path(c, s, data[i], LOG_KIND_EXTENTS, path), 0,
+                               "the file is missing, the first of %zu", s->logs - count);
+    else if (status == DELTAFS_OK)
+        status = error_damaged(e, session_folder(c, s->number, path), 0,
+                               "it was closed with %" PRIu32 " writers' logs, and has %zu", s->logs, count);
     free(data);
-    if (status != DELTAFS_OK)
-        return status;
-    if (path && count < s->logs)
-        status = error_damaged(e, path, 0, "the file is missing, the first of %zu", s->logs - count);
-    else
-        status = error_set(e, DELTAFS_ERR_DAMAGED,
-                           "%s/" SESSION_FOLDER ": it was closed with %" PRIu32 " writers' logs, and has %zu", c->path,
-                           s->number, s->logs, count);
-    free(path);
     return status;
 }
 
-/* ---- Claiming ---- */
+/* ---- Creating ---- */
 
 static uint32_t session_buckets(uint32_t writers, uint32_t volumes)
 {
@@ -326,6 +293,7 @@ static uint32_t session_buckets(uint32_t writers, uint32_t volumes)
 /* Make the folder of the next number that is free, `from` or above. */
 static int session_make_next(const struct container *c, struct io *io, uint64_t from, uint32_t *number, struct error *e)
 {
+    char path[PATH_ROOM];
     uint32_t *used = NULL;
     size_t n = 0;
     int status = session_numbers(c, io, &used, &n, e);
@@ -338,9 +306,7 @@ static int session_make_next(const struct container *c, struct io *io, uint64_t 
         if (next > UINT32_MAX)
             return error_damaged(e, c->path, 0, "there is no number left for another session");
         *number = (uint32_t)next++;
-        char *path = session_folder(c, *number);
-        status = path ? io_mkdir(io, path, e) : error_no_memory(e, strlen(c->path), "a path");
-        free(path);
+        status = io_mkdir(io, session_folder(c, *number, path), e);
     } while (status == DELTAFS_ERR_EXISTS);
     return status;
 }
@@ -352,8 +318,8 @@ static int session_has_logs(const struct container *c, struct io *io, uint32_t n
     size_t n = 0;
     int is_removed;
 
-    /* One that is being removed has had some; one that cannot be looked at may have; one that has gone has given way to
-     * others. */
+    /* A session that is being removed has had logs. One that cannot be examined may have. One that is gone has made
+     * room for others. */
     int status = session_is_removed(c, io, number, &is_removed, e);
     if (status != DELTAFS_OK || is_removed)
         return 1;
@@ -362,8 +328,8 @@ static int session_has_logs(const struct container *c, struct io *io, uint32_t n
     return status != DELTAFS_OK || n > 0;
 }
 
-/* Whether a session with this number may have been there before: only one above it that has logs can have removed it,
- * and stays, or gives way to another such. Those that are just being claimed have none. */
+/* Whether a session with this number may have existed before. Only a session above it that has logs can have removed
+ * it. That one still exists, or another such one does. Sessions that are being created have no logs. */
 static int session_check_new(const struct container *c, struct io *io, uint32_t number, int *is_used, struct error *e)
 {
     uint32_t *now = NULL;
@@ -378,10 +344,11 @@ static int session_check_new(const struct container *c, struct io *io, uint32_t 
     return status;
 }
 
-/* Others may have claimed the number, and removed their session, between the look at the numbers and the making of the
- * folder: then it is given back, and another one taken. */
+/* Between listing the numbers and creating the folder, others may have created and removed a session with this number:
+ * then discard it, and take another number. */
 static int session_number(const struct container *c, struct io *io, uint64_t from, uint32_t *number, struct error *e)
 {
+    char path[PATH_ROOM];
     int is_used = 1;
 
     for (int i = 0; i < TRIES && is_used; i++) {
@@ -389,82 +356,42 @@ static int session_number(const struct container *c, struct io *io, uint64_t fro
         if (status != DELTAFS_OK)
             return status;
         status = session_check_new(c, io, *number, &is_used, e);
-        char *path = status != DELTAFS_OK || is_used ? session_folder(c, *number) : NULL;
-        if (path)
-            io->ops->rmdir(io->ctx, path);
-        free(path);
+        if (status != DELTAFS_OK || is_used)
+            io->ops->rmdir(io->ctx, session_folder(c, *number, path));
         if (status != DELTAFS_OK)
             return status;
     }
-    return is_used ? error_set(e, DELTAFS_ERR_BUSY, "%s: others make and remove sessions without a pause", c->path)
+    return is_used ? error_set(e, DELTAFS_ERR_BUSY, "%s: other processes keep creating and removing sessions", c->path)
                    : DELTAFS_OK;
-}
-
-static int session_make_bucket(const struct container *c, struct io *io, const struct session *s, uint32_t bucket,
-                               const struct volumes *v, struct error *e)
-{
-    char part[16], *path = session_bucket(c, s->number, bucket);
-    int status = path ? DELTAFS_OK : error_no_memory(e, strlen(c->path), "a path");
-
-    snprintf(part, sizeof part, SESSION_FOLDER, s->number);
-    if (status == DELTAFS_OK)
-        status = v->count > 0 ? volumes_make_bucket(v, io, c->uuid_text, part, bucket, path, e) : io_mkdir(io, path, e);
-    free(path);
-    return status;
 }
 
 static int session_make_buckets(const struct container *c, struct io *io, const struct session *s,
                                 const struct volumes *v, int sync, struct error *e)
 {
-    char part[16];
+    char part[16], path[PATH_ROOM];
 
     snprintf(part, sizeof part, SESSION_FOLDER, s->number);
     int status = volumes_make(v, io, c->uuid_text, part, e);
-    for (uint32_t b = 0; b < s->buckets && status == DELTAFS_OK; b++)
-        status = session_make_bucket(c, io, s, b, v, e);
+    for (uint32_t b = 0; b < s->buckets && status == DELTAFS_OK; b++) {
+        session_bucket(c, s->number, b, path);
+        status = v->count > 0 ? volumes_make_bucket(v, io, c->uuid_text, part, b, path, e) : io_mkdir(io, path, e);
+    }
     return status == DELTAFS_OK && sync ? volumes_sync(v, io, c->uuid_text, part, e) : status;
 }
 
 int session_write(const struct container *c, struct io *io, const struct session *s, int sync, struct error *e)
 {
-    struct io_file file = {.fd = -1, .direct = -1};
-    struct error second;
+    struct io_file file;
     uint64_t size = 0;
-    char *aside = session_path(c, s->number, SESSION_NEW_NAME);
-    char *path = session_path(c, s->number, SESSION_NAME);
-    int status = aside && path ? io_file_open(io, aside, O_RDWR | O_CREAT | O_EXCL, &file, e)
-                               : error_no_memory(e, strlen(c->path), "a path");
+    char aside[PATH_ROOM], path[PATH_ROOM];
+    int status =
+        io_file_open(io, session_path(c, s->number, SESSION_NEW_NAME, aside), O_RDWR | O_CREAT | O_EXCL, &file, e);
 
     if (status == DELTAFS_OK)
         status = textlog_append(&file, &size, sync, e, "Session writers=%" PRIu32 " order=%" PRIu64 " buckets=%" PRIu32,
                                 s->writers, s->order, s->buckets);
-    int closed = io_file_close(&file, status == DELTAFS_OK ? e : &second);
-    status = status == DELTAFS_OK ? closed : status;
-    if (status == DELTAFS_OK)
-        status = io_rename(io, aside, path, e);
-    free(aside);
-    free(path);
-    return status;
-}
-
-static int session_sync_own(const struct container *c, struct io *io, uint32_t number, struct error *e)
-{
-    char *path = session_folder(c, number);
-    int status = path ? io_sync_folder(io, path, e) : error_no_memory(e, strlen(c->path), "a path");
-
-    free(path);
-    return status;
-}
-
-/* Remove what a claim has made that failed, as far as that can be done. */
-static void session_discard(const struct container *c, struct io *io, const struct session *s, const struct volumes *v)
-{
-    struct error ignored;
-    char part[16];
-
-    snprintf(part, sizeof part, SESSION_FOLDER, s->number);
-    session_remove(c, io, s, 0, &ignored);
-    volumes_unmake(v, io, c->uuid_text, part);
+    status = io_file_finish(&file, status, e);
+    return status == DELTAFS_OK ? io_rename(io, aside, session_path(c, s->number, SESSION_NAME, path), e) : status;
 }
 
 int session_create(const struct container *c, struct io *io, uint32_t writers, uint64_t order, const char *volumes,
@@ -472,6 +399,8 @@ int session_create(const struct container *c, struct io *io, uint32_t writers, u
 {
     struct session s = {.writers = writers, .order = order};
     struct volumes v;
+    struct error ignored;
+    char part[16];
 
     if (writers == 0 || writers > SESSION_WRITERS_MAX)
         return error_set(e, DELTAFS_ERR_INVALID, "%s: %" PRIu32 " writers: there can be 1 to %u", c->path, writers,
@@ -480,8 +409,8 @@ int session_create(const struct container *c, struct io *io, uint32_t writers, u
     if (status != DELTAFS_OK)
         return status;
     s.buckets = session_buckets(writers, v.count);
-    /* A crash may have taken the folder of a session that was not synced, and left what it had on a volume: that stays,
-     * and its number is passed over. */
+    /* A crash may have lost the folder of an unsynced session, but not its part of a volume: that part stays, and its
+     * number is skipped. */
     for (int i = 0; i == 0 || (status == DELTAFS_ERR_EXISTS && v.count > 0 && i < TRIES); i++) {
         status = session_number(c, io, i == 0 ? 0 : (uint64_t)s.number + 1, &s.number, e);
         if (status != DELTAFS_OK)
@@ -489,8 +418,11 @@ int session_create(const struct container *c, struct io *io, uint32_t writers, u
         status = session_make_buckets(c, io, &s, &v, sync, e);
         if (status == DELTAFS_OK)
             status = session_write(c, io, &s, sync, e);
-        if (status != DELTAFS_OK)
-            session_discard(c, io, &s, &v);
+        if (status != DELTAFS_OK) {
+            snprintf(part, sizeof part, SESSION_FOLDER, s.number);
+            session_remove(c, io, &s, 0, &ignored);
+            volumes_unmake(&v, io, c->uuid_text, part);
+        }
     }
     volumes_fini(&v);
     if (status == DELTAFS_OK)
@@ -498,24 +430,19 @@ int session_create(const struct container *c, struct io *io, uint32_t writers, u
     return status;
 }
 
-/* Catching up would sync it at the opening, and an error of that be said to nobody. */
-static int session_sync_file(struct io *io, char *path, struct error *e)
+/* IO_AWAITED: an open that catches up would sync the file and ignore the error. */
+static int session_sync_file(struct io *io, const char *path, struct error *e)
 {
     struct io_file file;
-    struct error second;
-    int status = path ? io_file_open(io, path, O_RDONLY | IO_AWAITED, &file, e) : error_no_memory(e, 1, "a path");
+    int status = io_file_open(io, path, O_RDONLY | IO_AWAITED, &file, e);
 
-    free(path);
-    if (status != DELTAFS_OK)
-        return status;
-    status = io_file_sync(&file, e);
-    int closed = io_file_close(&file, status == DELTAFS_OK ? e : &second);
-    return status != DELTAFS_OK ? status : closed;
+    return status == DELTAFS_OK ? io_file_finish(&file, io_file_sync(&file, e), e) : status;
 }
 
 int container_sync(const struct container *c, struct io *io, struct error *e)
 {
-    int status = session_sync_file(io, io_path(c->path, MANIFEST_NAME), e);
+    char path[PATH_ROOM];
+    int status = session_sync_file(io, io_path_in(path, c->path, MANIFEST_NAME), e);
 
     if (status == DELTAFS_OK)
         status = io_sync_folder(io, c->path, e);
@@ -526,7 +453,7 @@ int session_sync(const struct container *c, struct io *io, const struct session 
                  struct error *e)
 {
     struct volumes v;
-    char part[16];
+    char part[16], path[PATH_ROOM];
     int status = volumes_parse(&v, volumes, e);
 
     if (status != DELTAFS_OK)
@@ -534,9 +461,9 @@ int session_sync(const struct container *c, struct io *io, const struct session 
     snprintf(part, sizeof part, SESSION_FOLDER, s->number);
     status = volumes_sync(&v, io, c->uuid_text, part, e);
     if (status == DELTAFS_OK)
-        status = session_sync_file(io, session_path(c, s->number, SESSION_NAME), e);
+        status = session_sync_file(io, session_path(c, s->number, SESSION_NAME, path), e);
     if (status == DELTAFS_OK)
-        status = session_sync_own(c, io, s->number, e);
+        status = io_sync_folder(io, session_folder(c, s->number, path), e);
     if (status == DELTAFS_OK)
         status = container_sync(c, io, e);
     volumes_fini(&v);
@@ -546,11 +473,13 @@ int session_sync(const struct container *c, struct io *io, const struct session 
 int session_sync_folder(const struct container *c, struct io *io, const struct session *s, uint32_t writer,
                         struct error *e)
 {
-    char *path = s->buckets > 0 ? session_bucket(c, s->number, writer % s->buckets) : session_folder(c, s->number);
-    int status = path ? io_sync_folder(io, path, e) : error_no_memory(e, strlen(c->path), "a path");
+    char path[PATH_ROOM];
 
-    free(path);
-    return status;
+    if (s->buckets > 0)
+        session_bucket(c, s->number, writer % s->buckets, path);
+    else
+        session_folder(c, s->number, path);
+    return io_sync_folder(io, path, e);
 }
 
 /* ---- Closing ---- */
@@ -558,26 +487,24 @@ int session_sync_folder(const struct container *c, struct io *io, const struct s
 int session_close(const struct container *c, struct io *io, struct session *s, uint32_t logs, uint64_t order,
                   uint64_t size, int sync, struct error *e)
 {
-    struct io_file file = {.fd = -1, .direct = -1};
+    struct io_file file;
     struct session now = {.number = s->number};
-    struct error second;
     uint64_t end = 0;
-    int status = session_open_file(c, io, s->number, SESSION_NAME, O_RDWR, &file, e);
+    char path[PATH_ROOM];
+    int status = io_file_open(io, session_path(c, s->number, SESSION_NAME, path), O_RDWR, &file, e);
 
     if (status == DELTAFS_OK)
         status = session_read_file(&file, &now, &end, e);
     if (status == DELTAFS_OK && (now.writers != s->writers || now.order != s->order || now.buckets != s->buckets))
-        status =
-            error_set(e, DELTAFS_ERR_NOT_FOUND, "%s: is another session's: this one was removed meanwhile", file.path);
-    /* An earlier attempt may have left the half of a line. */
+        status = error_set(e, DELTAFS_ERR_NOT_FOUND, "%s: is another session's: this one was removed meanwhile", path);
+    /* An earlier attempt may have left an incomplete line. */
     if (status == DELTAFS_OK)
         status = io_file_truncate(&file, end, e);
     if (status == DELTAFS_OK)
         status =
             textlog_append(&file, &end, sync, e, "close logs=%" PRIu32 " order=%" PRIu64 " size=%" PRIu64 " synced=%d",
                            logs, order, size, sync != 0);
-    int closed = io_file_close(&file, status == DELTAFS_OK ? e : &second);
-    status = status == DELTAFS_OK ? closed : status;
+    status = io_file_finish(&file, status, e);
     if (status != DELTAFS_OK)
         return status;
     s->is_closed = 1;

@@ -78,9 +78,11 @@ int session_remove(const struct container *c, struct io *io, const struct sessio
 /* Only what an earlier attempt has left, if there is any; a session that has come in its place stays. */
 int session_remove_remains(const struct container *c, struct io *io, uint32_t number, int sync, struct error *e);
 
-/* The path of a writer's log, by LOG_KIND_FRAMES or _EXTENTS; or of a file of the session. NULL without memory. */
-char *session_log_path(const struct container *c, const struct session *s, uint32_t writer, int kind);
-char *session_path(const struct container *c, uint32_t number, const char *name);
+/* The path of a writer's log, by LOG_KIND_FRAMES or _EXTENTS; of a file of the session; of its folder. */
+char *session_log_path(const struct container *c, const struct session *s, uint32_t writer, int kind,
+                       char path[PATH_ROOM]);
+char *session_path(const struct container *c, uint32_t number, const char *name, char path[PATH_ROOM]);
+char *session_folder(const struct container *c, uint32_t number, char path[PATH_ROOM]);
 /* The writers that have a log of this kind, in order, freed by the caller. */
 int session_logs(const struct container *c, struct io *io, const struct session *s, int kind, uint32_t **writer,
                  size_t *count, struct error *e);

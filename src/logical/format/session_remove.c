@@ -1,5 +1,4 @@
-/* Removing sessions and containers: a walk over all that is there, first to look whether it is all ours, then to remove
- * it. */
+/* Removing sessions and containers: a walk over all files, first to check that all are ours, then to remove them. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -21,14 +20,9 @@ static int names_add(void *arg, const char *name, struct error *e)
 {
     struct names *n = arg;
 
-    if (n->count == n->capacity) {
-        size_t capacity = n->capacity ? 2 * n->capacity : 64;
-        char **grown = realloc(n->name, capacity * sizeof *grown);
-        if (!grown)
-            return error_no_memory(e, capacity * sizeof *grown, "names");
-        n->name = grown;
-        n->capacity = capacity;
-    }
+    int status = memory_extend(NULL, &n->name, n->count, &n->capacity, sizeof *n->name, "names", e);
+    if (status != DELTAFS_OK)
+        return status;
     n->name[n->count] = strdup(name);
     return n->name[n->count++] ? DELTAFS_OK : error_no_memory(e, strlen(name) + 1, "names");
 }
@@ -44,14 +38,15 @@ struct walk {
     struct io *io;
     const char *uuid_text;
     int is_removing, sync;
+    char part[16]; /* the name of the session's folder */
 };
 
-/* Do `step` with all names in a folder; one that is not there is empty. */
-static int walk_folder(const struct walk *w, const char *folder,
-                       int (*step)(const struct walk *w, const char *path, const char *name, void *arg,
-                                   struct error *e),
-                       void *arg, struct error *e)
+typedef int walk_fn(struct walk *w, const char *path, const char *name, struct error *e);
+
+/* Call `step` for each name in a folder; a missing folder is empty. */
+static int walk_folder(struct walk *w, const char *folder, walk_fn *step, struct error *e)
 {
+    char path[PATH_ROOM];
     struct names n = {0};
     int status = io_list(w->io, folder, names_add, &n, e);
 
@@ -59,14 +54,8 @@ static int walk_folder(const struct walk *w, const char *folder,
         status = DELTAFS_OK;
     else if (status == DELTAFS_OK && !w->is_removing && eaccess(folder, W_OK | X_OK) != 0 && errno != ENOENT)
         status = error_system(e, errno, "remove what is in", folder);
-    for (size_t i = 0; i < n.count && status == DELTAFS_OK; i++) {
-        size_t room = strlen(folder) + strlen(n.name[i]) + 2;
-        char *path = malloc(room);
-        if (path)
-            snprintf(path, room, "%s/%s", folder, n.name[i]);
-        status = path ? step(w, path, n.name[i], arg, e) : error_no_memory(e, room, "a path");
-        free(path);
-    }
+    for (size_t i = 0; i < n.count && status == DELTAFS_OK; i++)
+        status = step(w, io_path_in(path, folder, "%s", n.name[i]), n.name[i], e);
     names_fini(&n);
     return status;
 }
@@ -77,50 +66,49 @@ static int walk_foreign(const char *path, struct error *e)
                      path);
 }
 
-/* What is not there any more, another process has removed. */
+/* If the file is missing, another process has removed it. */
 static int walk_result(int rc, const char *what, const char *path, struct error *e)
 {
     return rc < 0 && rc != -ENOENT ? error_system(e, -rc, what, path) : DELTAFS_OK;
 }
 
-static int walk_unlink(const struct walk *w, const char *path, struct error *e)
+static int walk_unlink(struct walk *w, const char *path, struct error *e)
 {
     return w->is_removing ? walk_result(w->io->ops->unlink(w->io->ctx, path), "remove", path, e) : DELTAFS_OK;
 }
 
-static int walk_in_bucket(const struct walk *w, const char *path, const char *name, void *arg, struct error *e)
+static int walk_in_bucket(struct walk *w, const char *path, const char *name, struct error *e)
 {
     uint32_t writer;
     int kind;
 
-    (void)arg;
     return is_name_log(name, &writer, &kind) ? walk_unlink(w, path, e) : walk_foreign(path, e);
 }
 
-static int walk_bucket(const struct walk *w, const char *path, const char *part, uint32_t bucket, struct error *e)
+static int walk_bucket(struct walk *w, const char *path, uint32_t bucket, struct error *e)
 {
-    int is_link, status = volume_check_bucket(w->io, w->uuid_text, part, bucket, path, &is_link, e);
+    int is_link, status = volume_check_bucket(w->io, w->uuid_text, w->part, bucket, path, &is_link, e);
 
     if (status == DELTAFS_OK)
-        status = walk_folder(w, path, walk_in_bucket, NULL, e);
-    return status == DELTAFS_OK && w->is_removing ? volume_remove_bucket(w->io, w->uuid_text, part, bucket, path, e)
+        status = walk_folder(w, path, walk_in_bucket, e);
+    return status == DELTAFS_OK && w->is_removing ? volume_remove_bucket(w->io, w->uuid_text, w->part, bucket, path, e)
                                                   : status;
 }
 
-static int walk_in_session(const struct walk *w, const char *path, const char *name, void *arg, struct error *e)
+static int walk_in_session(struct walk *w, const char *path, const char *name, struct error *e)
 {
     uint32_t bucket, writer;
     int kind;
 
     if (is_name_bucket(name, &bucket))
-        return walk_bucket(w, path, arg, bucket, e);
+        return walk_bucket(w, path, bucket, e);
     if (w->is_removing && strcmp(name, SESSION_GONE_NAME) == 0)
         return DELTAFS_OK;
     return is_name_of_session(name) || is_name_log(name, &writer, &kind) ? walk_unlink(w, path, e)
                                                                          : walk_foreign(path, e);
 }
 
-static int walk_sync(const struct walk *w, const char *path, struct error *e)
+static int walk_sync(struct walk *w, const char *path, struct error *e)
 {
     int rc = w->sync ? -EINTR : 0;
 
@@ -129,100 +117,88 @@ static int walk_sync(const struct walk *w, const char *path, struct error *e)
     return walk_result(rc, "sync the folder", path, e);
 }
 
-/* Nothing but what says that the session is being removed is left in its folder. */
-static int walk_finish_session(const struct walk *w, const char *path, struct error *e)
+/* The folder contains nothing but the file that marks the removal. */
+static int walk_finish_session(struct walk *w, const char *path, struct error *e)
 {
-    char *name = io_path(path, SESSION_GONE_NAME);
-    int status = name ? walk_sync(w, path, e) : error_no_memory(e, strlen(path), "a path");
+    char name[PATH_ROOM];
+    int status = walk_sync(w, path, e);
 
     if (status == DELTAFS_OK)
-        status = walk_unlink(w, name, e);
-    free(name);
+        status = walk_unlink(w, io_path_in(name, path, SESSION_GONE_NAME), e);
     return status == DELTAFS_OK ? walk_result(w->io->ops->rmdir(w->io->ctx, path), "remove the folder", path, e)
                                 : status;
 }
 
-static int walk_session(const struct walk *w, const char *path, uint32_t number, struct error *e)
-{
-    char part[16], target[PATH_MAX];
-
-    snprintf(part, sizeof part, SESSION_FOLDER, number);
-    int status = io_readlink(w->io, path, target, sizeof target, e);
-    if (status != DELTAFS_ERR_NOT_FOUND)
-        return status == DELTAFS_OK ? walk_foreign(path, e) : status;
-    status = walk_folder(w, path, walk_in_session, part, e);
-    return status == DELTAFS_OK && w->is_removing ? walk_finish_session(w, path, e) : status;
-}
-
-static int walk_in_bucket_of_keys(const struct walk *w, const char *path, const char *name, void *arg, struct error *e)
-{
-    (void)arg;
-    return is_name_log_of_keys(name) ? walk_unlink(w, path, e) : walk_foreign(path, e);
-}
-
-/* A folder that is no symbolic link, with such names in it. */
-static int walk_own_folder(const struct walk *w, const char *path,
-                           int (*step)(const struct walk *w, const char *path, const char *name, void *arg,
-                                       struct error *e),
-                           struct error *e)
+/* A folder that must not be a symbolic link; `finish` removes it when it is empty. */
+static int walk_own_folder(struct walk *w, const char *path, walk_fn *step,
+                           int (*finish)(struct walk *w, const char *path, struct error *e), struct error *e)
 {
     char target[PATH_MAX];
     int status = io_readlink(w->io, path, target, sizeof target, e);
 
     if (status != DELTAFS_ERR_NOT_FOUND)
         return status == DELTAFS_OK ? walk_foreign(path, e) : status;
-    status = walk_folder(w, path, step, NULL, e);
-    return status == DELTAFS_OK && w->is_removing ? io_rmdir(w->io, path, e) : status;
+    status = walk_folder(w, path, step, e);
+    return status == DELTAFS_OK && w->is_removing ? finish(w, path, e) : status;
 }
 
-static int walk_in_keys(const struct walk *w, const char *path, const char *name, void *arg, struct error *e)
+static int walk_session(struct walk *w, const char *path, struct error *e)
+{
+    snprintf(w->part, sizeof w->part, "%s", strrchr(path, '/') + 1);
+    return walk_own_folder(w, path, walk_in_session, walk_finish_session, e);
+}
+
+static int walk_finish(struct walk *w, const char *path, struct error *e)
+{
+    return io_rmdir(w->io, path, e);
+}
+
+static int walk_in_bucket_of_keys(struct walk *w, const char *path, const char *name, struct error *e)
+{
+    return is_name_log_of_keys(name) ? walk_unlink(w, path, e) : walk_foreign(path, e);
+}
+
+static int walk_in_keys(struct walk *w, const char *path, const char *name, struct error *e)
 {
     uint32_t bucket;
 
-    (void)arg;
     if (is_name_bucket(name, &bucket))
-        return walk_own_folder(w, path, walk_in_bucket_of_keys, e);
+        return walk_own_folder(w, path, walk_in_bucket_of_keys, walk_finish, e);
     return is_name_of_keys(name) ? walk_unlink(w, path, e) : walk_foreign(path, e);
 }
 
-/* All but the manifest: as long as that is there, the rest can be found and removed by another attempt. */
-static int walk_in_container(const struct walk *w, const char *path, const char *name, void *arg, struct error *e)
+/* All but the manifest: while it exists, another attempt can find and remove the rest. */
+static int walk_in_container(struct walk *w, const char *path, const char *name, struct error *e)
 {
     uint32_t number;
 
-    (void)arg;
     if (is_name_session(name, &number))
-        return walk_session(w, path, number, e);
+        return walk_session(w, path, e);
     if (strcmp(name, FILEINDEX_FOLDER) == 0)
-        return walk_own_folder(w, path, walk_in_keys, e);
+        return walk_own_folder(w, path, walk_in_keys, walk_finish, e);
     if (strcmp(name, MANIFEST_NAME) == 0)
         return DELTAFS_OK;
     return is_name_kept(name) || is_name_aside(name) || strcmp(name, LOCK_NAME) == 0 ? walk_unlink(w, path, e)
                                                                                      : walk_foreign(path, e);
 }
 
-/* Remove a session; with `has_text` it counts up to then. */
+/* Remove a session; `has_text`: its SESSION file exists. */
 static int session_take_away(const struct container *c, struct io *io, uint32_t number, int has_text, int sync,
                              struct error *e)
 {
     struct walk w = {.io = io, .uuid_text = c->uuid_text};
-    char *path = io_path(c->path, SESSION_FOLDER, number), *name = session_path(c, number, SESSION_NAME);
-    char *gone = session_path(c, number, SESSION_GONE_NAME);
-    int status =
-        path && name && gone ? walk_session(&w, path, number, e) : error_no_memory(e, strlen(c->path), "a path");
+    char path[PATH_ROOM], name[PATH_ROOM], gone[PATH_ROOM];
+    int status = walk_session(&w, session_folder(c, number, path), e);
 
+    session_path(c, number, SESSION_NAME, name);
+    session_path(c, number, SESSION_GONE_NAME, gone);
     w.is_removing = 1;
     w.sync = sync;
     if (status == DELTAFS_OK && has_text)
         status = walk_result(io->ops->rename(io->ctx, name, gone), "rename", name, e);
     if (status == DELTAFS_OK)
         status = walk_sync(&w, path, e);
-    if (status == DELTAFS_OK)
-        status = walk_session(&w, path, number, e);
-    free(path);
-    free(name);
-    free(gone);
-    return status;
+    return status == DELTAFS_OK ? walk_session(&w, path, e) : status;
 }
 
 int session_remove(const struct container *c, struct io *io, const struct session *s, int sync, struct error *e)
@@ -237,41 +213,33 @@ int session_remove_remains(const struct container *c, struct io *io, uint32_t nu
     return status == DELTAFS_OK && is_removed ? session_take_away(c, io, number, 0, sync, e) : status;
 }
 
-/* Remove what is at `path`, which nobody knows by this name. */
+/* Remove a container that has its hidden name. */
 static int container_remove_aside(struct walk *w, const char *path, struct error *e)
 {
-    char *name = io_path(path, MANIFEST_NAME);
-    int status = name ? walk_folder(w, path, walk_in_container, NULL, e) : error_no_memory(e, strlen(path), "a path");
+    char name[PATH_ROOM];
+    int status = walk_folder(w, path, walk_in_container, e);
 
-    int rc = status == DELTAFS_OK ? w->io->ops->unlink(w->io->ctx, name) : 0;
-    if (rc < 0 && rc != -ENOENT)
-        status = error_system(e, -rc, "remove", name);
-    free(name);
+    if (status == DELTAFS_OK)
+        status = walk_unlink(w, io_path_in(name, path, MANIFEST_NAME), e);
     return status == DELTAFS_OK ? io_rmdir(w->io, path, e) : status;
 }
 
 /* A name of its own beside `path`. */
-static char *container_hidden(const char *path, struct error *e)
+static int container_hidden(const char *path, char out[PATH_ROOM], struct error *e)
 {
     uint8_t uuid[FORMAT_UUID_SIZE];
     char text[UUID_TEXT_SIZE];
     const char *slash = strrchr(path, '/');
-    int folder = slash ? (int)(slash - path) + 1 : 0;
-    size_t room = (size_t)folder + sizeof ".deltafs-removed-" + sizeof text;
-    char *out = malloc(room);
+    int status = uuid_create(uuid, e);
 
-    if (!out)
-        error_no_memory(e, room, "a path");
-    if (!out || uuid_create(uuid, e) != DELTAFS_OK) {
-        free(out);
-        return NULL;
-    }
+    if (status != DELTAFS_OK)
+        return status;
     uuid_to_text(uuid, text);
-    snprintf(out, room, "%.*s.deltafs-removed-%s", folder, path, text);
-    return out;
+    snprintf(out, PATH_ROOM, "%.*s.deltafs-removed-%s", slash ? (int)(slash - path) + 1 : 0, path, text);
+    return DELTAFS_OK;
 }
 
-/* Whether the folder has but what a maker leaves that died before the manifest was in place. */
+/* Whether the folder contains only what an interrupted creation leaves. */
 static int container_is_begun(struct walk *w, const char *path, struct error *e)
 {
     struct names n = {0};
@@ -288,6 +256,7 @@ static int container_remove_folder(struct io *io, const char *path, struct error
 {
     struct container c;
     struct walk w = {.io = io, .uuid_text = c.uuid_text};
+    char hidden[PATH_ROOM];
     int is_new, status = container_open(&c, io, path, O_RDONLY, 0, &is_new, e);
 
     if (status == DELTAFS_ERR_NOT_FOUND)
@@ -296,19 +265,19 @@ static int container_remove_folder(struct io *io, const char *path, struct error
     if (status == DELTAFS_ERR_DAMAGED && container_is_broken(io, path))
         status = DELTAFS_OK;
     if (status == DELTAFS_OK)
-        status = walk_folder(&w, path, walk_in_container, NULL, e);
-    char *hidden = status == DELTAFS_OK ? container_hidden(path, e) : NULL;
+        status = walk_folder(&w, path, walk_in_container, e);
     if (status == DELTAFS_OK)
-        status = hidden ? io_rename(io, path, hidden, e) : e->status;
+        status = container_hidden(path, hidden, e);
+    if (status == DELTAFS_OK)
+        status = io_rename(io, path, hidden, e);
     w.is_removing = status == DELTAFS_OK;
-    /* Else a crash could bring the name back, and not what was removed. */
+    /* Without this, a crash could restore the name, but not the contents. */
     if (status == DELTAFS_OK)
         status = io_sync_parent(io, hidden, e);
     if (status == DELTAFS_OK)
         status = container_remove_aside(&w, hidden, e);
     if (w.is_removing && status != DELTAFS_OK)
         error_set(e, status, "%s; the rest of what was removed is in %s", e->text, hidden);
-    free(hidden);
     container_fini(&c);
     return status;
 }

@@ -31,16 +31,12 @@ void pieces_fini(struct pieces *p)
 
 static int pieces_add_cursor(struct pieces *p, const struct map_cursor *c, struct error *e)
 {
-    if (p->cursors == p->cursor_capacity) {
-        size_t capacity = p->cursor_capacity ? 2 * p->cursor_capacity : 64;
-        int status = memory_grow(p->memory, &p->cursor, p->cursor_capacity * sizeof *c, capacity * sizeof *c,
-                                 "a lookup in the index of a logical file", e);
-        if (status != DELTAFS_OK)
-            return status;
-        p->cursor_capacity = capacity;
-    }
-    p->cursor[p->cursors++] = *c;
-    return DELTAFS_OK;
+    int status = memory_extend(p->memory, &p->cursor, p->cursors, &p->cursor_capacity, sizeof *c,
+                               "a lookup in the index of a logical file", e);
+
+    if (status == DELTAFS_OK)
+        p->cursor[p->cursors++] = *c;
+    return status;
 }
 
 /* The number of the first piece that ends after `at`; the run's count or more if there is none. */
@@ -246,16 +242,11 @@ static int pieces_add(struct pieces *p, uint64_t from, uint64_t to, const struct
         before->size += x.size;
         return DELTAFS_OK;
     }
-    if (p->count == p->capacity) {
-        size_t capacity = p->capacity ? 2 * p->capacity : 64;
-        int status = memory_grow(p->memory, &p->piece, p->capacity * sizeof x, capacity * sizeof x,
-                                 "a lookup in the index of a logical file", e);
-        if (status != DELTAFS_OK)
-            return status;
-        p->capacity = capacity;
-    }
-    p->piece[p->count++] = x;
-    return DELTAFS_OK;
+    int status = memory_extend(p->memory, &p->piece, p->count, &p->capacity, sizeof x,
+                               "a lookup in the index of a logical file", e);
+    if (status == DELTAFS_OK)
+        p->piece[p->count++] = x;
+    return status;
 }
 
 static int sweep_run(struct sweep *s, uint64_t from, uint64_t to, struct pieces *out, struct error *e)

@@ -2,9 +2,8 @@
 #include <string.h>
 #include "logical/read/extent_map.h"
 
-#define FRESH_CAPACITY_MIN 16
-#define FRESH_MAX          16384 /* entries; more are sorted and merged, which keeps adding cheap on average */
-#define FRESH_FIND_MAX     64    /* entries that a lookup checks one by one instead of merging them */
+#define FRESH_MAX      16384 /* entries; more are sorted and merged, which keeps adding cheap on average */
+#define FRESH_FIND_MAX 64    /* entries that a lookup checks one by one instead of merging them */
 
 /* ---- Entries ---- */
 
@@ -63,16 +62,12 @@ static int is_hidden(const struct map_run *a, const struct map_run *b)
 
 static int runs_push(struct extent_map *m, struct map_runs *runs, const struct map_run *x, struct error *e)
 {
-    if (runs->count == runs->capacity) {
-        size_t capacity = runs->capacity ? runs->capacity * 2 : FRESH_CAPACITY_MIN;
-        int status = memory_grow(m->memory, &runs->run, runs->capacity * sizeof *x, capacity * sizeof *x,
-                                 "the index of a logical file", e);
-        if (status != DELTAFS_OK)
-            return status;
-        runs->capacity = capacity;
-    }
-    runs->run[runs->count++] = *x;
-    return DELTAFS_OK;
+    int status =
+        memory_extend(m->memory, &runs->run, runs->count, &runs->capacity, sizeof *x, "the index of a logical file", e);
+
+    if (status == DELTAFS_OK)
+        runs->run[runs->count++] = *x;
+    return status;
 }
 
 static void runs_fini(struct extent_map *m, struct map_runs *runs)

@@ -9,48 +9,34 @@
 #define OPEN_MAX_LOGS 256                 /* data logs open at once */
 #define LOOK_UP_MAX   (UINT64_C(8) << 20) /* bytes of the file in one lookup */
 
-static int logical_close_logs(deltafs_logical *f, struct error *e)
+int logical_close_logs(deltafs_logical *f, struct error *e)
 {
     int status = DELTAFS_OK;
     struct error second;
 
     for (size_t i = 0; i < f->logs_count; i++)
         if (f->logs[i]->is_open) {
-            int rc = frame_reader_close(&f->logs[i]->reader, status == DELTAFS_OK ? e : &second);
-            status = status == DELTAFS_OK ? rc : status;
+            status = error_first(status, frame_reader_close(&f->logs[i]->reader, &second), &second, e);
             f->logs[i]->is_open = 0;
         }
     f->logs_open = 0;
     return status;
 }
 
-/* The session of a log, as far as its path needs it. */
-static const struct session *logical_session_of(const deltafs_logical *f, uint32_t number)
-{
-    if (f->has_session && f->session.number == number)
-        return &f->session;
-    for (size_t i = 0; i < f->known_count; i++)
-        if (f->known[i].number == number)
-            return &f->known[i];
-    return NULL;
-}
-
 static int logical_open_logs(deltafs_logical *f, struct writer_logs *s, struct error *e)
 {
-    const struct session *session = logical_session_of(f, s->session);
-    int status = DELTAFS_OK;
+    int is_own = f->has_session && f->session.number == s->session, status = DELTAFS_OK;
+    const struct session *session = is_own ? &f->session : logical_known(f, s->session);
+    char path[PATH_ROOM];
 
     if (!session)
         return error_set(e, DELTAFS_ERR_DAMAGED, "%s: extents of session %" PRIu32 ", which does not exist",
                          f->container.path, s->session);
     if (f->logs_open >= OPEN_MAX_LOGS)
         status = logical_close_logs(f, e);
-    char *path = session_log_path(&f->container, session, s->writer, LOG_KIND_FRAMES);
-    if (!path)
-        status = error_no_memory(e, strlen(f->container.path), "a path");
+    session_log_path(&f->container, session, s->writer, LOG_KIND_FRAMES, path);
     if (status == DELTAFS_OK)
         status = frame_reader_open(&s->reader, &f->io, path, s->session, s->writer, f->container.uuid, &f->cache, e);
-    free(path);
     if (status == DELTAFS_OK) {
         s->is_open = 1;
         f->logs_open++;
@@ -95,7 +81,7 @@ static int logical_read_range(deltafs_logical *f, uint64_t offset, uint8_t *byte
 }
 
 /* Add this process's own writes to the map, and in atomic mode those of others. */
-static int logical_look(deltafs_logical *f, const char *call, struct error *e)
+static int logical_begin_read(deltafs_logical *f, const char *call, struct error *e)
 {
     if (!logical_can_read(f))
         return error_set(e, DELTAFS_ERR_MODE, "%s: %s: the file is open for writing only", f->container.path, call);
@@ -107,7 +93,7 @@ int deltafs_logical_read_list(deltafs_logical *f, size_t n, const struct deltafs
                               size_t *got)
 {
     struct error *e = deltafs_private_thread_error();
-    int status = logical_look(f, "deltafs_logical_read", e);
+    int status = logical_begin_read(f, "deltafs_logical_read", e);
     uint8_t *to = bytes;
     size_t last = 0;
 
@@ -160,11 +146,12 @@ static int logical_next(deltafs_logical *f, uint64_t *start, uint64_t *end, stru
 
 int deltafs_logical_next(deltafs_logical *f, uint64_t offset, uint64_t *start, uint64_t *end)
 {
+    struct error *e = deltafs_private_thread_error();
     uint64_t from = offset, to = offset;
-    int status = logical_look(f, "deltafs_logical_next", deltafs_private_thread_error());
+    int status = logical_begin_read(f, "deltafs_logical_next", e);
 
     if (status == DELTAFS_OK)
-        status = logical_next(f, &from, &to, deltafs_private_thread_error());
+        status = logical_next(f, &from, &to, e);
     if (status == DELTAFS_OK) {
         *start = from;
         *end = to;

@@ -40,7 +40,7 @@ struct listing {
     struct bytes table;
 };
 
-static const struct session *logical_known(const deltafs_logical *f, uint32_t number)
+const struct session *logical_known(const deltafs_logical *f, uint32_t number)
 {
     for (size_t i = 0; i < f->known_count; i++)
         if (f->known[i].number == number)
@@ -334,17 +334,10 @@ struct writer_logs *logical_writer_logs(deltafs_logical *f, uint32_t session, ui
     if (at < f->logs_count && f->logs[at]->session == session && f->logs[at]->writer == writer)
         return f->logs[at];
     struct writer_logs *s = calloc(1, sizeof *s);
-    if (f->logs_count == f->logs_capacity && s) {
-        size_t capacity = f->logs_capacity ? 2 * f->logs_capacity : 64;
-        struct writer_logs **grown = realloc(f->logs, capacity * sizeof *grown);
-        if (grown) {
-            f->logs = grown;
-            f->logs_capacity = capacity;
-        }
-    }
-    if (!s || f->logs_count == f->logs_capacity) {
-        free(s);
+    if (!s)
         error_no_memory(e, sizeof *s, "a writer's logs");
+    if (!s || memory_extend(NULL, &f->logs, f->logs_count, &f->logs_capacity, sizeof *f->logs, "a writer's logs", e)) {
+        free(s);
         return NULL;
     }
     memmove(f->logs + at + 1, f->logs + at, (f->logs_count - at) * sizeof *f->logs);
@@ -394,29 +387,29 @@ static int logical_read_log(deltafs_logical *f, const struct session *s, uint32_
                             struct error *e)
 {
     struct writer_logs *logs = logical_writer_logs(f, s->number, writer, e);
-    char *path = logs ? session_log_path(&f->container, s, writer, LOG_KIND_EXTENTS) : NULL;
     int is_whole = logical_is_whole(f, s);
-    int status = path ? extent_log_read(&f->io, path, s->number, writer, f->container.uuid, is_whole, &logs->from,
-                                        &logs->is_last, &out->buffer, &out->used, e)
-                      : error_no_memory(e, strlen(f->container.path), "a writer's logs");
+    char path[PATH_ROOM];
 
+    if (!logs)
+        return e->status;
+    session_log_path(&f->container, s, writer, LOG_KIND_EXTENTS, path);
+    int status = extent_log_read(&f->io, path, s->number, writer, f->container.uuid, is_whole, &logs->from,
+                                 &logs->is_last, &out->buffer, &out->used, e);
     /* The writer has not created the log yet, or a crash has lost it. */
     if (status == DELTAFS_ERR_NOT_FOUND)
         status = is_whole ? logical_miss_log(f, s, path, e) : DELTAFS_OK;
-    free(path);
     return status;
 }
 
 int logical_read_own(deltafs_logical *f, struct bytes *out, struct error *e)
 {
-    char *path = session_log_path(&f->container, &f->session, f->group.rank, LOG_KIND_EXTENTS);
+    char path[PATH_ROOM];
     uint64_t from = 0;
     int is_last = 0;
-    int status = path ? extent_log_read(&f->io, path, f->session.number, f->group.rank, f->container.uuid, 1, &from,
-                                        &is_last, &out->buffer, &out->used, e)
-                      : error_no_memory(e, strlen(f->container.path), "a path");
 
-    free(path);
+    session_log_path(&f->container, &f->session, f->group.rank, LOG_KIND_EXTENTS, path);
+    int status = extent_log_read(&f->io, path, f->session.number, f->group.rank, f->container.uuid, 1, &from, &is_last,
+                                 &out->buffer, &out->used, e);
     return status == DELTAFS_OK ? status : logical_explain(f, e);
 }
 

@@ -73,15 +73,10 @@ static int kept_add_run(struct captured_keys *k, uint64_t row, uint64_t n, uint6
         last->count += n;
         return DELTAFS_OK;
     }
-    if (k->runs == k->run_capacity) {
-        size_t capacity = k->run_capacity > 0 ? 2 * k->run_capacity : 64;
-        int status = memory_grow(&k->memory, &k->run, k->runs * sizeof *k->run, capacity * sizeof *k->run, what, e);
-        if (status != DELTAFS_OK)
-            return status;
-        k->run_capacity = capacity;
-    }
-    k->run[k->runs++] = (struct kept_run){row, n, position, k->count};
-    return DELTAFS_OK;
+    int status = memory_extend(&k->memory, &k->run, k->runs, &k->run_capacity, sizeof *k->run, what, e);
+    if (status == DELTAFS_OK)
+        k->run[k->runs++] = (struct kept_run){row, n, position, k->count};
+    return status;
 }
 
 static void kept_copy(uint8_t *to, const uint8_t *from, size_t n, size_t stride, size_t size)

@@ -30,14 +30,11 @@ static int logical_pass_gate(deltafs_logical *f, int is_shared, struct error *e)
 
 int logical_lock(deltafs_logical *f, int is_shared, struct error *e)
 {
-    char *path = NULL;
+    char path[PATH_ROOM];
     int flags = f->mode == O_RDONLY ? O_RDONLY : O_RDWR | O_CREAT, status = DELTAFS_OK;
 
-    if (f->lock.fd < 0) {
-        path = io_path(f->container.path, LOCK_NAME);
-        status = path ? io_file_open(&f->io, path, flags, &f->lock, e) : error_no_memory(e, 1, "a path");
-    }
-    free(path);
+    if (f->lock.fd < 0)
+        status = io_file_open(&f->io, io_path_in(path, f->container.path, LOCK_NAME), flags, &f->lock, e);
     return status == DELTAFS_OK ? logical_pass_gate(f, is_shared, e) : status;
 }
 

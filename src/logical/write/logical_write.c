@@ -77,23 +77,20 @@ static int logical_create_session_late(deltafs_logical *f, struct error *e)
 
 static int logical_make_logs(deltafs_logical *f, struct error *e)
 {
+    char data[PATH_ROOM], extents[PATH_ROOM];
     struct error second;
     uint64_t capacity = f->memory_limit / 4 < BUFFER_MAX ? f->memory_limit / 4 : BUFFER_MAX;
     int status = DELTAFS_OK;
 
     if (f->has_logs)
         return DELTAFS_OK;
-    /* Which looks, too. */
     status = f->has_session ? container_check(&f->container, &f->io, e) : logical_create_session_late(f, e);
     if (status != DELTAFS_OK)
         return status;
-    char *data = session_log_path(&f->container, &f->session, f->group.rank, LOG_KIND_FRAMES);
-    char *extents = session_log_path(&f->container, &f->session, f->group.rank, LOG_KIND_EXTENTS);
-    if (!data || !extents)
-        status = error_no_memory(e, strlen(f->container.path), "a path");
-    if (status == DELTAFS_OK)
-        status = frame_log_create(&f->data, &f->io, data, f->session.number, f->group.rank, f->container.uuid,
-                                  (size_t)capacity, &f->memory, e);
+    session_log_path(&f->container, &f->session, f->group.rank, LOG_KIND_FRAMES, data);
+    session_log_path(&f->container, &f->session, f->group.rank, LOG_KIND_EXTENTS, extents);
+    status = frame_log_create(&f->data, &f->io, data, f->session.number, f->group.rank, f->container.uuid,
+                              (size_t)capacity, &f->memory, e);
     if (status == DELTAFS_OK) {
         status = extent_log_create(&f->extents, &f->io, extents, f->group.rank, f->container.uuid, e);
         if (status != DELTAFS_OK) {
@@ -105,8 +102,6 @@ static int logical_make_logs(deltafs_logical *f, struct error *e)
     }
     if (status == DELTAFS_OK && logical_can_read(f))
         frame_log_use_cache(&f->data, &f->cache);
-    free(data);
-    free(extents);
     f->has_logs = status == DELTAFS_OK;
     return status;
 }
