@@ -41,7 +41,7 @@ static int logical_configure(deltafs_logical *f, const deltafs_options *o, struc
     /* Half is for the cache, a quarter for write buffers; the rest is for the index, which has no limit with auto. */
     f->memory.limit = memory == OPTION_AUTO ? UINT64_MAX : memory - memory / 2;
     f->map.memory = f->pieces.memory = f->list.memory = &f->memory;
-    f->heard.buffer.memory = f->unpublished.buffer.memory = f->news.buffer.memory = &f->memory;
+    f->received.buffer.memory = f->unpublished.buffer.memory = f->unexchanged.buffer.memory = &f->memory;
     f->capture_limit = logical_capture_limit(f, o);
     f->cache_limit = logical_can_read(f) ? f->memory_limit / 2 : 0;
     if (memory != OPTION_AUTO && f->cache_limit > 0)
@@ -99,7 +99,7 @@ static int logical_open_parts(deltafs_logical *f, const char *path, int flags, c
     if (e->status == DELTAFS_OK)
         logical_options(f, options, e);
     if (e->status == DELTAFS_OK && f->cache_limit > 0)
-        frame_cache_init(&f->cache, (size_t)f->cache_limit, e);
+        frame_cache_init(&f->cache, (size_t)f->cache_limit);
     f->cache.team = f->team;
     int status = collective_agree(&f->group, e);
     if (status != DELTAFS_OK)
@@ -149,7 +149,7 @@ static int logical_free(deltafs_logical *f, struct error *e)
         free(f->logs[i]);
     free(f->logs);
     free(f->known);
-    buffer_fini(&f->heard.buffer);
+    buffer_fini(&f->received.buffer);
     free(f->volumes);
     frame_cache_fini(&f->cache);
     team_destroy(f->team);
@@ -158,7 +158,7 @@ static int logical_free(deltafs_logical *f, struct error *e)
     extent_list_fini(&f->list);
     deltafs_private_captured_keys_destroy(f->captured);
     buffer_fini(&f->unpublished.buffer);
-    buffer_fini(&f->news.buffer);
+    buffer_fini(&f->unexchanged.buffer);
     container_fini(&f->container);
     free(f);
     return status;
@@ -272,9 +272,9 @@ static void logical_free_index(deltafs_logical *f)
 {
     extent_map_fini(&f->map);
     pieces_fini(&f->pieces);
-    buffer_fini(&f->heard.buffer);
-    buffer_fini(&f->news.buffer);
-    f->heard.used = f->news.used = 0;
+    buffer_fini(&f->received.buffer);
+    buffer_fini(&f->unexchanged.buffer);
+    f->received.used = f->unexchanged.used = 0;
 }
 
 static int logical_close_writer(deltafs_logical *f, struct error *e)

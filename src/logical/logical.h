@@ -43,11 +43,11 @@ struct deltafs_logical {
     enum option_extents index;
     char *volumes;
 
-    int is_forgiving;      /* during a refresh: accept that a crash has lost part of an unsynced session */
+    int accepts_loss;      /* during a refresh: accept that a crash has lost part of an unsynced session */
     int is_cut;            /* a refresh had to accept that */
     struct session *known; /* other sessions, as of the last refresh */
     size_t known_count, known_capacity;
-    struct bytes heard;        /* read from others' logs, not yet in the map */
+    struct bytes received;     /* read from others' logs, not yet in the map */
     struct writer_logs **logs; /* by session, then writer */
     size_t logs_count, logs_capacity, logs_open;
     struct frame_cache cache;
@@ -64,7 +64,7 @@ struct deltafs_logical {
     struct extent_log extents;
     struct extent_list list;        /* writes since the last encoding, all with order `order` */
     struct bytes unpublished;       /* encoded */
-    struct bytes news;              /* published, and not yet exchanged within the group */
+    struct bytes unexchanged;       /* published, and not yet exchanged within the group */
     uint64_t order;                 /* of the next write */
     uint64_t size;                  /* of the file */
     struct error lost;              /* earlier writes may be lost: every later call fails */
@@ -102,9 +102,6 @@ DELTAFS_PRIVATE void deltafs_private_logical_capture_keys(deltafs_logical *f, co
 /* Collective: exchange what the group has published, read what other jobs have published since, and raise the order
  * above all known orders. An error of this rank in *e becomes that of all. */
 int logical_refresh(deltafs_logical *f, struct error *e);
-/* Collective, for a file open for writing: exchange the extents written so far (if the ranks may read) and raise the
- * order; nothing else. */
-int logical_exchange_writes(deltafs_logical *f, struct error *e);
 /* As logical_refresh, for this process alone; not collective. */
 int logical_refresh_alone(deltafs_logical *f, struct error *e);
 /* A session that the last refresh found, or NULL. */
@@ -116,9 +113,10 @@ void logical_refresh_again(deltafs_logical *f);
 int logical_read_own(deltafs_logical *f, struct bytes *out, struct error *e);
 /* The entry for a writer's logs, created if missing. NULL without memory. */
 struct writer_logs *logical_writer_logs(deltafs_logical *f, uint32_t session, uint32_t writer, struct error *e);
-/* The file was truncated to zero, and this session's log says so: remove the closed sessions below it, of which nothing
- * is visible any more. */
-void logical_remove_old_sessions(deltafs_logical *f);
+/* Add encoded batches to the map, and raise the order above theirs. */
+int logical_add_batches(deltafs_logical *f, const struct bytes *b, struct error *e);
+/* Take the file's size from the map. */
+void logical_find_size(deltafs_logical *f);
 
 /* ---- logical_read.c ---- */
 

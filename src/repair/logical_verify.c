@@ -223,16 +223,15 @@ static int verify_container(const struct container *c, struct io *io, deltafs_da
 
     if (!v.piece)
         return error_no_memory(e, VERIFY_PIECE, "reading a file");
-    int status = frame_cache_init(&v.cache, VERIFY_CACHE, e);
-    if (status == DELTAFS_OK)
-        verify_sessions(&v);
+    frame_cache_init(&v.cache, VERIFY_CACHE);
+    verify_sessions(&v);
     frame_cache_fini(&v.cache);
     free(v.piece);
     counts->bytes = v.bytes;
     counts->damages = v.damages;
     if (v.first.status != DELTAFS_OK)
         *e = v.first;
-    return status == DELTAFS_OK ? v.first.status : status;
+    return v.first.status;
 }
 
 /* The caller's counts, whatever was found; e holds what is returned. */

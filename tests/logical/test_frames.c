@@ -36,7 +36,8 @@ static void pair_open(struct pair *p, const char *name, size_t capacity, size_t 
     unit_remove(unit_path("%s", name));
     CHECK_IS(frame_log_create(&p->log, &p->io, unit_path("%s", name), SESSION, WRITER, uuid, capacity, NULL, &e),
              DELTAFS_OK);
-    CHECK_IS(frame_cache_init(&p->cache, cache, &e), DELTAFS_OK);
+    frame_cache_init(&p->cache, cache);
+    frame_log_use_cache(&p->log, &p->cache);
     CHECK_IS(frame_reader_open(&p->reader, &p->io, unit_path("%s", name), SESSION, WRITER, uuid, &p->cache, &e),
              DELTAFS_OK);
 }
@@ -190,7 +191,7 @@ static int read_all(const char *name, const struct pair *p, uint32_t session, ui
     struct error ignored;
     uint8_t small[FRAME_SIZE / 2];
 
-    CHECK_IS(frame_cache_init(&cache, 1 << 20, e), DELTAFS_OK);
+    frame_cache_init(&cache, 1 << 20);
     int status = frame_reader_open(&r, &io, unit_path("%s", name), session, writer, uuid, &cache, e);
     if (status == DELTAFS_OK) {
         uint8_t *got = malloc(p->end);
@@ -336,7 +337,7 @@ static void test_reads(void **state)
     make_log("reads.data", &r, 600, &p);
     for (int logs = 1; logs <= LOGS; logs *= 10) {
         struct io io = io_default();
-        CHECK_IS(frame_cache_init(&cache, 8 << 20, &e), DELTAFS_OK);
+        frame_cache_init(&cache, 8 << 20);
         for (int i = 0; i < logs; i++)
             CHECK_IS(frame_reader_open(&reader[i], &io, unit_path("reads.data"), SESSION, WRITER, uuid, &cache, &e),
                      DELTAFS_OK);
@@ -372,6 +373,8 @@ static int faulty_life(struct pair *p, struct rng *r, const uint8_t *bytes)
                                      &e) != DELTAFS_OK;
          i++)
         CHECK(i < 2 && e.status == DELTAFS_ERR_IO);
+    frame_cache_init(&p->cache, 512 << 10);
+    frame_log_use_cache(&p->log, &p->cache);
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         if (pair_append(p, bytes + i, sizes[i]) != DELTAFS_OK)
             CHECK_IS(pair_append(p, bytes + 2 * i, sizes[i]), DELTAFS_OK);
@@ -388,6 +391,7 @@ static int faulty_life(struct pair *p, struct rng *r, const uint8_t *bytes)
     if (pair_flush(p, 1) != DELTAFS_OK && pair_flush(p, 1) != DELTAFS_OK)
         lost = 1;
     frame_log_close(&p->log, &e);
+    frame_cache_fini(&p->cache);
     return lost;
 }
 
@@ -429,7 +433,7 @@ static void test_read_faults(void **state)
         struct frame_reader reader;
         struct error e;
         uint8_t got[70000];
-        CHECK_IS(frame_cache_init(&cache, 0, &e), DELTAFS_OK);
+        frame_cache_init(&cache, 0);
         unit_kth_begin(&io, k, EIO);
         while (frame_reader_open(&reader, &io, unit_path("fault.data"), SESSION, WRITER, uuid, &cache, &e) !=
                DELTAFS_OK)

@@ -45,20 +45,14 @@ int manifest_write(struct io *io, const char *aside, const struct manifest *m, i
 
 int manifest_create(struct io *io, const char *folder, const struct manifest *m, int sync, struct error *e)
 {
-    char *aside = io_path(folder, MANIFEST_NEW_NAME), *path = io_path(folder, MANIFEST_NAME);
-    int status = aside && path ? DELTAFS_OK : error_no_memory(e, strlen(folder), "a path");
+    char aside[PATH_ROOM], path[PATH_ROOM];
+    int status = manifest_write(io, io_path_in(aside, folder, MANIFEST_NEW_NAME), m, sync, e);
 
     if (status == DELTAFS_OK)
-        status = manifest_write(io, aside, m, sync, e);
-    if (status == DELTAFS_OK)
-        status = io_rename(io, aside, path, e);
-    if (status != DELTAFS_OK && aside)
+        status = io_rename(io, aside, io_path_in(path, folder, MANIFEST_NAME), e);
+    if (status != DELTAFS_OK)
         io->ops->unlink(io->ctx, aside);
-    if (status == DELTAFS_OK && sync)
-        status = io_sync_folder(io, folder, e);
-    free(aside);
-    free(path);
-    return status;
+    return status == DELTAFS_OK && sync ? io_sync_folder(io, folder, e) : status;
 }
 
 int manifest_append_epoch(struct io_file *file, uint64_t *size, uint64_t number, const struct manifest_epoch *epoch,

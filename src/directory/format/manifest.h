@@ -41,7 +41,7 @@ struct manifest {
     int is_local;             /* records stay with their writers: */
     struct manifest_job *job; /* 1 or more */
     uint32_t job_count;
-    int lacks_job; /* it was opened again, by a job that has not been told of yet */
+    int lacks_job; /* it was reopened by a job whose line is still missing */
     int is_closed;
     uint64_t tail_length; /* bound of the index logs' tails, if closed */
     uint64_t size;        /* bytes of the file, a torn line at its end left out */

@@ -103,13 +103,12 @@ static int writer_compare(const void *a, const void *b)
 int values_list(struct io *io, const char *folder, uint32_t partitions, struct buffer *out, size_t *count,
                 struct error *e)
 {
+    char path[PATH_ROOM];
     struct listing l = {.buckets = values_buckets(partitions), .out = out};
     int status = DELTAFS_OK;
 
     for (; l.bucket < l.buckets && status == DELTAFS_OK; l.bucket++) {
-        char *path = io_path(folder, BUCKET_NAME, l.bucket);
-        status = path ? io_list(io, path, listing_take, &l, e) : error_no_memory(e, 1, "a path");
-        free(path);
+        status = io_list(io, io_path_in(path, folder, BUCKET_NAME, l.bucket), listing_take, &l, e);
         if (status == DELTAFS_ERR_NOT_FOUND)
             status = DELTAFS_OK;
     }

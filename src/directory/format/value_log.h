@@ -25,7 +25,7 @@ uint64_t position_offset_end(const struct manifest_job *job);
 
 /* Bytes of what stands in a value log for values of `size` bytes (-1: any) and keys of a kind. */
 int64_t values_stored_size(enum option_keys keys, int64_t size);
-/* How a job's blocks of such bytes are told of in its line: bits, and bytes that hold most of them. */
+/* Fill in how the job's line describes blocks of such bytes: bits, and bytes that hold most of them. */
 void values_describe(struct manifest_job *job, int64_t stored_size, size_t target);
 
 /* What a block at `offset` of a writer's log says it is. */

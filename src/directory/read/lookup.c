@@ -4,7 +4,7 @@
 #include "directory/read/value_log_read.h"
 #include "base/hash.h"
 
-#define PROBES_MAX   256               /* leaves looked into in a window */
+#define PROBES_MAX   256               /* leaves searched in a window */
 #define REFS_MAX     1024              /* records taken in a window */
 #define SEEKS_MAX    16                /* records of a key in a leaf that are sought one by one */
 #define ANSWER_BYTES 512               /* of a key's values, to begin with */
@@ -18,7 +18,7 @@ struct probe {
     const struct leaf *found; /* NULL: it cannot be read */
 };
 
-/* A record that a leaf names, or the news that something of this key and epoch cannot be read. */
+/* A record that a leaf names; is_bad: a part of this key and epoch cannot be read. */
 struct ref {
     uint32_t wanted;
     uint32_t epoch;
@@ -28,7 +28,7 @@ struct ref {
 };
 
 /* A thing to be read, to be ordered by where it is. */
-struct spot {
+struct target {
     uint64_t offset;
     size_t length;
     uint32_t index; /* of its probe or ref */
@@ -37,7 +37,7 @@ struct spot {
 struct lookup_scratch {
     struct probe probe[PROBES_MAX];
     struct ref ref[REFS_MAX];
-    struct spot spot[REFS_MAX];
+    struct target target[REFS_MAX];
     struct fetch fetch[REFS_MAX];
     struct leaf leaf[PROBES_MAX]; /* by fetch */
     struct block block;
@@ -83,8 +83,10 @@ void lookup_scratch_destroy(struct lookup_scratch *s)
     free(s);
 }
 
-static void lookup_failed(struct lookup *t, const struct error *e)
+static void lookup_failed(void *lookup, const struct error *e)
 {
+    struct lookup *t = lookup;
+
     if (t->first.status == DELTAFS_OK)
         t->first = *e;
 }
@@ -166,7 +168,7 @@ static void lookup_take(struct lookup *t, struct ref *ref)
 
 static int position_compare(const void *a, const void *b)
 {
-    const struct spot *x = a, *y = b;
+    const struct target *x = a, *y = b;
 
     if (x->offset != y->offset)
         return x->offset < y->offset ? -1 : 1;
@@ -175,24 +177,24 @@ static int position_compare(const void *a, const void *b)
     return (x->index > y->index) - (x->index < y->index);
 }
 
-/* Read what is at the spots into `bytes`, each once; spots[i].length becomes the number of its fetch. `slack` zeros are
- * put behind each. DELTAFS_ERR_MEMORY. */
+/* Read what is at the targets into `bytes`, each once; targets[i].length becomes the number of its fetch. `slack` zeros
+ * are put behind each. DELTAFS_ERR_MEMORY. */
 static int lookup_fetch(struct lookup *t, struct io_file *file, uint32_t n, size_t slack, struct buffer *bytes,
                         struct error *e)
 {
     struct lookup_scratch *s = t->s;
-    struct spot *spots = s->spot;
+    struct target *targets = s->target;
     size_t total = 0;
     uint32_t count = 0;
 
-    qsort(spots, n, sizeof *spots, position_compare);
+    qsort(targets, n, sizeof *targets, position_compare);
     for (uint32_t i = 0; i < n; i++) {
         struct fetch *last = &s->fetch[count > 0 ? count - 1 : 0];
-        if (count == 0 || last->offset != spots[i].offset || last->length != spots[i].length) {
-            s->fetch[count++] = (struct fetch){.file = file, .offset = spots[i].offset, .length = spots[i].length};
-            total += spots[i].length + slack;
+        if (count == 0 || last->offset != targets[i].offset || last->length != targets[i].length) {
+            s->fetch[count++] = (struct fetch){.file = file, .offset = targets[i].offset, .length = targets[i].length};
+            total += targets[i].length + slack;
         }
-        spots[i].length = count - 1;
+        targets[i].length = count - 1;
     }
     int status = buffer_reserve(bytes, total, "reading", e);
     if (status != DELTAFS_OK)
@@ -249,11 +251,6 @@ static int lookup_open_block(struct lookup *t, const struct ref *ref, struct fet
     return status;
 }
 
-static void lookup_note_damage(void *arg, const struct error *e)
-{
-    lookup_failed(arg, e);
-}
-
 /* Where the ref's value is, by the place that was read. Returns whether that is known. */
 static int lookup_locate(struct lookup *t, struct ref *ref, struct value_wanted *w)
 {
@@ -282,8 +279,8 @@ static void lookup_take_away(struct lookup *t)
         size_t done = 0;
         for (uint32_t i = at; i < t->refs; i++)
             n += (uint32_t)lookup_locate(t, &s->ref[i], &s->value[n]);
-        if (n > 0 && values_fetch(t->r, s->value, n, WINDOW_BYTES, &s->away, &done, lookup_note_damage, t, &blocks,
-                                  &e) != DELTAFS_OK) {
+        if (n > 0 && values_fetch(t->r, s->value, n, WINDOW_BYTES, &s->away, &done, lookup_failed, t, &blocks, &e) !=
+                         DELTAFS_OK) {
             lookup_failed(t, &e);
             for (done = n; k < n; k++)
                 s->value[k].is_bad = 1;
@@ -311,18 +308,18 @@ static void lookup_take_refs(struct lookup *t)
 
     for (uint32_t i = 0; i < t->refs; i++)
         if (!s->ref[i].is_bad)
-            s->spot[n++] = (struct spot){s->ref[i].place.at.offset, s->ref[i].place.at.length, i};
+            s->target[n++] = (struct target){s->ref[i].place.at.offset, s->ref[i].place.at.length, i};
     if (n > 0 && lookup_fetch(t, &t->p->data, n, 0, &s->blocks, &e) != DELTAFS_OK) {
         lookup_failed(t, &e);
         for (uint32_t i = 0; i < n; i++)
-            s->ref[s->spot[i].index].is_bad = 1;
+            s->ref[s->target[i].index].is_bad = 1;
         n = 0;
     }
     for (uint32_t i = 0; i < n; i++) {
-        struct ref *ref = &s->ref[s->spot[i].index];
+        struct ref *ref = &s->ref[s->target[i].index];
         int status = DELTAFS_OK;
         if (!open || open->epoch != ref->epoch || !reader_is_same_block(&open->place, &ref->place))
-            status = lookup_open_block(t, ref, &s->fetch[s->spot[i].length], &e);
+            status = lookup_open_block(t, ref, &s->fetch[s->target[i].length], &e);
         open = status == DELTAFS_OK ? ref : NULL;
         if (status == DELTAFS_OK)
             status = lookup_copy_value(t, ref, &used, &e);
@@ -347,14 +344,8 @@ static void lookup_add_ref(struct lookup *t, const struct ref *ref)
     t->ref_bytes += ref->place.at.length;
 }
 
-/* Where record number `rank` of a run is, in a leaf that is loaded if many are sought. */
-static int lookup_place(const struct leaf *leaf, int is_loaded, uint32_t run, uint32_t rank, struct leaf_place *place)
-{
-    return is_loaded ? leaf_place(leaf, run, rank, place) : leaf_seek(leaf, run, rank, place);
-}
-
 /* The records that a leaf has of a probe's key. */
-static void lookup_look_into(struct lookup *t, const struct probe *probe)
+static void lookup_take_leaf(struct lookup *t, const struct probe *probe)
 {
     struct leaf whole = *probe->found;
     const struct leaf *leaf = &whole;
@@ -376,12 +367,9 @@ static void lookup_look_into(struct lookup *t, const struct probe *probe)
         uint32_t of = leaf_run_of(leaf, i);
         rank = of == run ? rank + 1 : leaf_rank(leaf, of, i);
         run = of;
-        if (lookup_place(leaf, is_loaded, run, rank, &ref.place) != 0) {
-            reader_malformed_leaf(t->p, probe->segment, probe->leaf, &e);
-            ref.is_bad = 1;
-        } else if (reader_check_place(t->p, &ref.place, &e) != DELTAFS_OK) {
-            ref.is_bad = 1;
-        }
+        int found_place = is_loaded ? leaf_place(leaf, run, rank, &ref.place) : leaf_seek(leaf, run, rank, &ref.place);
+        ref.is_bad = (found_place != 0 ? reader_malformed_leaf(t->p, probe->segment, probe->leaf, &e)
+                                       : reader_check_place(t->p, &ref.place, &e)) != DELTAFS_OK;
         if (ref.is_bad)
             lookup_failed(t, &e);
         lookup_add_ref(t, &ref);
@@ -409,7 +397,7 @@ static const struct leaf *lookup_open_leaf(struct lookup *t, const struct probe 
     return NULL;
 }
 
-/* Read the `n` leaves at s->spot, of the probes that these name. */
+/* Read the `n` leaves at s->target, of the probes that these name. */
 static void lookup_read_leaves(struct lookup *t, uint32_t n)
 {
     struct lookup_scratch *s = t->s;
@@ -421,9 +409,9 @@ static void lookup_read_leaves(struct lookup *t, uint32_t n)
         return;
     }
     for (uint32_t i = 0; i < n; i++) {
-        struct probe *probe = &s->probe[s->spot[i].index];
-        if (i == 0 || s->spot[i].length != s->spot[i - 1].length)
-            leaf = lookup_open_leaf(t, probe, (uint32_t)s->spot[i].length);
+        struct probe *probe = &s->probe[s->target[i].index];
+        if (i == 0 || s->target[i].length != s->target[i - 1].length)
+            leaf = lookup_open_leaf(t, probe, (uint32_t)s->target[i].length);
         probe->found = leaf;
     }
 }
@@ -444,7 +432,7 @@ static void lookup_keep_leaves(struct lookup *t, uint32_t probes)
     }
 }
 
-/* Have the leaves of the probes collected so far, and look into them in the probes' order. */
+/* Read the leaves of the probes collected so far, and search them in the probes' order. */
 static void lookup_take_probes(struct lookup *t)
 {
     struct lookup_scratch *s = t->s;
@@ -455,13 +443,13 @@ static void lookup_take_probes(struct lookup *t)
         const uint64_t *offset = &segment->leaf_offsets[s->probe[i].leaf];
         s->probe[i].found = leaf_cache_find(t->r->leaves, t->p->partition, segment->footer.checksum, offset[0]);
         if (!s->probe[i].found)
-            s->spot[missing++] = (struct spot){offset[0], (size_t)(offset[1] - offset[0]), i};
+            s->target[missing++] = (struct target){offset[0], (size_t)(offset[1] - offset[0]), i};
     }
     if (missing > 0)
         lookup_read_leaves(t, missing);
     for (uint32_t i = 0; i < probes; i++) {
         if (s->probe[i].found)
-            lookup_look_into(t, &s->probe[i]);
+            lookup_take_leaf(t, &s->probe[i]);
         else
             lookup_add_ref(
                 t,

@@ -52,13 +52,12 @@ void reader_epochs(const struct reader *r, const struct deltafs_range *range, ui
 static int part_reader_open(struct reader *r, struct part_reader *p, uint32_t partition, struct error *e)
 {
     const struct manifest *m = &r->manifest;
-    char *data = io_path(r->path, LOG_NAME_DATA, partition % BUCKET_COUNT, partition);
-    char *index = io_path(r->path, LOG_NAME_INDEX, partition % BUCKET_COUNT, partition);
-    int status = data && index ? DELTAFS_OK : error_no_memory(e, 1, "a path");
+    char data[PATH_ROOM], index[PATH_ROOM];
 
+    io_path_in(data, r->path, LOG_NAME_DATA, partition % BUCKET_COUNT, partition);
+    io_path_in(index, r->path, LOG_NAME_INDEX, partition % BUCKET_COUNT, partition);
     *p = (struct part_reader){.partition = partition, .is_open = 1, .data.fd = -1, .index.file.fd = -1};
-    if (status == DELTAFS_OK)
-        status = index_reader_open(&p->index, &r->io, index, partition, m->uuid, (uint32_t)m->epoch_count,
+    int status = index_reader_open(&p->index, &r->io, index, partition, m->uuid, (uint32_t)m->epoch_count,
                                    (uint32_t)m->epoch_count, m->is_closed ? m->tail_length : 0, &p->tail, e);
     if (status == DELTAFS_OK) {
         status = io_file_open(&r->io, data, O_RDONLY, &p->data, e);
@@ -67,8 +66,6 @@ static int part_reader_open(struct reader *r, struct part_reader *p, uint32_t pa
     }
     if (status == DELTAFS_OK)
         status = io_file_size(&p->data, &p->data_size, e);
-    free(data);
-    free(index);
     if (status != DELTAFS_OK)
         part_reader_close(p);
     return status;
@@ -161,25 +158,19 @@ int record_split(const struct reader *r, const uint8_t *stored, size_t size, str
                : 0;
 }
 
-/* Add a file's size; `may_lack`: it may not be there. */
+/* Add a file's size; `may_lack`: it may be missing. Frees `path`. */
 static int reader_add_size(struct reader *r, char *path, int may_lack, uint64_t *sum, struct error *e)
 {
     struct io_file file;
     uint64_t size = 0;
+    int status = path ? io_file_open(&r->io, path, O_RDONLY, &file, e) : error_no_memory(e, 1, "a path");
 
-    if (!path)
-        return error_no_memory(e, 1, "a path");
-    int status = io_file_open(&r->io, path, O_RDONLY, &file, e);
     free(path);
-    if (status == DELTAFS_ERR_NOT_FOUND && may_lack)
-        return DELTAFS_OK;
     if (status != DELTAFS_OK)
-        return status;
+        return status == DELTAFS_ERR_NOT_FOUND && may_lack ? DELTAFS_OK : status;
     status = io_file_size(&file, &size, e);
-    struct error ignored;
-    io_file_close(&file, &ignored);
     *sum += size;
-    return status;
+    return io_file_finish(&file, status, e);
 }
 
 static int reader_add_values(struct reader *r, uint64_t *sum, struct error *e)

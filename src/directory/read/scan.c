@@ -14,8 +14,6 @@
 #define AWAY_RECORDS  ((size_t)256 << 10) /* records whose values are fetched from their writers' logs at once, */
 #define AWAY_BYTES    ((size_t)32 << 20)  /* of so many bytes at most */
 
-/* ---- Scanning ---- */
-
 /* Each run of a leaf is read on its own, block by block. */
 struct scan_run {
     uint32_t next;         /* record of the run in the leaf */
@@ -83,8 +81,10 @@ static int scan_reserve(struct scan *s, uint32_t runs, struct error *e)
     return DELTAFS_OK;
 }
 
-void scan_damage(struct scan_damages *damages, const struct error *e)
+void scan_damage(void *arg, const struct error *e)
 {
+    struct scan_damages *damages = arg;
+
     if (damages->count++ == 0)
         damages->first = *e;
     if (damages->report)
@@ -194,11 +194,6 @@ static int scan_give(struct scan *s, const struct scan_away *a, const uint8_t *s
     return DELTAFS_OK;
 }
 
-static void scan_note_damage(void *arg, const struct error *e)
-{
-    scan_damage(arg, e);
-}
-
 /* Fetch the values that are away, and hand the records out, in their order. */
 static int scan_fetch(struct scan *s, struct error *e)
 {
@@ -207,8 +202,8 @@ static int scan_fetch(struct scan *s, struct error *e)
     int status = DELTAFS_OK;
 
     for (size_t at = 0, done; at < s->away_count && status == DELTAFS_OK && !s->to->stopped; at += done) {
-        status = values_fetch(s->reader, wanted + at, s->away_count - at, AWAY_BYTES, &s->values, &done,
-                              scan_note_damage, s->damages, &s->to->counts.blocks, e);
+        status = values_fetch(s->reader, wanted + at, s->away_count - at, AWAY_BYTES, &s->values, &done, scan_damage,
+                              s->damages, &s->to->counts.blocks, e);
         for (size_t i = at; i < at + done && status == DELTAFS_OK && !s->to->stopped; i++)
             if (!wanted[i].is_bad)
                 status = scan_give(s, &away[i], s->values.bytes + wanted[i].at, wanted[i].size, 0, &wanted[i].in, e);
@@ -324,5 +319,3 @@ int part_scan(struct reader *r, struct part_reader *p, uint32_t epoch, struct sc
     scan_fini(&s);
     return status;
 }
-
-/* ---- The files ---- */

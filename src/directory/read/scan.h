@@ -11,7 +11,7 @@ struct scan_damages {
     uint64_t count;
     struct error first;
 };
-void scan_damage(struct scan_damages *damages, const struct error *e);
+void scan_damage(void *damages, const struct error *e);
 
 /* Where a scan hands its records, and what it has done. */
 struct scan_to {

@@ -35,16 +35,16 @@ struct values_reader {
     struct values_log log[LOGS_OPEN];
     uint64_t clock;
     int does_check; /* headers */
-    size_t told_count;
-    struct buffer told; /* uint32_t: writers whose headers are damaged, as has been told */
-    struct buffer spots, pieces, whole;
+    size_t reported_count;
+    struct buffer reported; /* uint32_t: writers whose headers are damaged, as has been reported */
+    struct buffer positions, pieces, whole;
     struct block block;
 };
 
 /* What is read at once. */
 struct piece {
     struct values_log *log;
-    size_t first, end; /* spots */
+    size_t first, end; /* positions */
     uint64_t offset;
     size_t length;
 };
@@ -84,7 +84,7 @@ void values_reader_check_headers(struct values_reader *v, int does_check)
 {
     values_reader_forget(v); /* those that are open have not been checked */
     v->does_check = does_check;
-    v->told_count = 0;
+    v->reported_count = 0;
 }
 
 void values_reader_destroy(struct values_reader *v)
@@ -92,8 +92,8 @@ void values_reader_destroy(struct values_reader *v)
     if (!v)
         return;
     values_reader_forget(v);
-    buffer_fini(&v->told);
-    buffer_fini(&v->spots);
+    buffer_fini(&v->reported);
+    buffer_fini(&v->positions);
     buffer_fini(&v->pieces);
     buffer_fini(&v->whole);
     block_fini(&v->block);
@@ -124,11 +124,11 @@ static void values_check_header(struct values_job *j, struct values_log *log)
     if (!v->does_check || log->error.status != DELTAFS_OK ||
         log_check_header(&log->file, LOG_KIND_VALUES, log->writer, j->r->manifest.uuid, &e) == DELTAFS_OK)
         return;
-    for (size_t i = 0; i < v->told_count; i++)
-        if (((const uint32_t *)(const void *)v->told.bytes)[i] == log->writer)
+    for (size_t i = 0; i < v->reported_count; i++)
+        if (((const uint32_t *)(const void *)v->reported.bytes)[i] == log->writer)
             return;
-    if (buffer_reserve(&v->told, (v->told_count + 1) * sizeof log->writer, "verifying", &second) == DELTAFS_OK)
-        ((uint32_t *)(void *)v->told.bytes)[v->told_count++] = log->writer;
+    if (buffer_reserve(&v->reported, (v->reported_count + 1) * sizeof log->writer, "verifying", &second) == DELTAFS_OK)
+        ((uint32_t *)(void *)v->reported.bytes)[v->reported_count++] = log->writer;
     j->damage(j->arg, &e);
 }
 
@@ -199,7 +199,7 @@ static int position_is_beside(const struct value_position *a, const struct value
 
 /* ---- Blocks ---- */
 
-/* The values of spots `first` to `end` - 1, which are in the block that is open. */
+/* The values of positions `first` to `end` - 1, which are in the block that is open. */
 static int values_take(struct values_job *j, const struct value_position *first, const struct value_position *end,
                        struct error *e)
 {
@@ -287,7 +287,7 @@ static int values_open_block(struct values_job *j, struct values_log *log, const
     return status;
 }
 
-/* The spots of one block, in a piece that was read, or could not be. */
+/* The positions of one block, in a piece that was read, or could not be. */
 static int values_take_block(struct values_job *j, const struct piece *p, const struct value_position *first,
                              const struct value_position *end, const struct fetch *f, struct error *e)
 {
@@ -312,38 +312,38 @@ static int values_take_block(struct values_job *j, const struct piece *p, const 
     return DELTAFS_OK;
 }
 
-static int values_take_piece(struct values_job *j, const struct piece *p, const struct value_position *spots,
+static int values_take_piece(struct values_job *j, const struct piece *p, const struct value_position *positions,
                              const struct fetch *f, struct error *e)
 {
     int status = DELTAFS_OK;
 
     for (size_t i = p->first, end; i < p->end && status == DELTAFS_OK && !j->is_full; i = end) {
-        for (end = i + 1; end < p->end && position_is_beside(&spots[i], &spots[end]);)
+        for (end = i + 1; end < p->end && position_is_beside(&positions[i], &positions[end]);)
             end++;
         /* A place may say any epoch's block; of those that agree on the offset each is asked for its own. */
         for (size_t k = i + 1; k < end; k++)
-            if (j->wanted[spots[k].index].epoch != j->wanted[spots[i].index].epoch)
+            if (j->wanted[positions[k].index].epoch != j->wanted[positions[i].index].epoch)
                 end = k;
-        status = values_take_block(j, p, spots + i, spots + end, f, e);
+        status = values_take_block(j, p, positions + i, positions + end, f, e);
     }
     return status;
 }
 
 /* ---- Pieces ---- */
 
-/* The next piece, from spot `first` on. */
-static struct piece values_cut_piece(struct values_job *j, const struct value_position *spots, size_t first)
+/* The next piece, from position `first` on. */
+static struct piece values_cut_piece(struct values_job *j, const struct value_position *positions, size_t first)
 {
-    const struct value_position *s = &spots[first];
+    const struct value_position *s = &positions[first];
     const struct manifest_job *job = manifest_job_of(&j->r->manifest, j->wanted[s->index].epoch);
     uint64_t ahead = job->read < READ_MAX ? job->read : READ_MAX, end;
     struct piece p = {values_log_of(j, s->in.writer), first, first + 1, s->in.offset, 0};
 
     if (ahead < BLOCK_HEADER_SIZE)
         ahead = BLOCK_HEADER_SIZE;
-    for (end = p.offset; p.end < j->n; end = spots[p.end++].in.offset)
-        if (spots[p.end].in.writer != s->in.writer || spots[p.end].in.offset - end > PIECE_GAP * ahead ||
-            spots[p.end].in.offset - p.offset > PIECE_MAX)
+    for (end = p.offset; p.end < j->n; end = positions[p.end++].in.offset)
+        if (positions[p.end].in.writer != s->in.writer || positions[p.end].in.offset - end > PIECE_GAP * ahead ||
+            positions[p.end].in.offset - p.offset > PIECE_MAX)
             break;
     end += ahead;
     end = end < p.log->size ? end : p.log->size;
@@ -352,7 +352,7 @@ static struct piece values_cut_piece(struct values_job *j, const struct value_po
 }
 
 /* Read some pieces at once. */
-static int values_take_pieces(struct values_job *j, const struct value_position *spots, const struct piece *pieces,
+static int values_take_pieces(struct values_job *j, const struct value_position *positions, const struct piece *pieces,
                               size_t count, struct error *e)
 {
     struct fetch fetch[PIECES];
@@ -371,7 +371,7 @@ static int values_take_pieces(struct values_job *j, const struct value_position 
     fetch_all(j->r->team, fetch, reads);
     reads = 0;
     for (size_t i = 0; i < count && status == DELTAFS_OK && !j->is_full; i++)
-        status = values_take_piece(j, &pieces[i], spots, pieces[i].length > 0 ? &fetch[reads++] : NULL, e);
+        status = values_take_piece(j, &pieces[i], positions, pieces[i].length > 0 ? &fetch[reads++] : NULL, e);
     return status;
 }
 
@@ -379,21 +379,21 @@ static int values_take_pieces(struct values_job *j, const struct value_position 
 static int values_try(struct values_job *j, struct error *e)
 {
     struct piece pieces[PIECES];
-    int status = buffer_reserve(&j->v->spots, j->n * sizeof(struct value_position), "reading", e);
+    int status = buffer_reserve(&j->v->positions, j->n * sizeof(struct value_position), "reading", e);
 
     if (status != DELTAFS_OK)
         return status;
-    struct value_position *spots = (struct value_position *)(void *)j->v->spots.bytes;
+    struct value_position *positions = (struct value_position *)(void *)j->v->positions.bytes;
     for (size_t i = 0; i < j->n; i++)
-        spots[i] = (struct value_position){j->wanted[i].in, i};
-    qsort(spots, j->n, sizeof *spots, position_compare);
+        positions[i] = (struct value_position){j->wanted[i].in, i};
+    qsort(positions, j->n, sizeof *positions, position_compare);
     for (size_t at = 0; at < j->n && status == DELTAFS_OK && !j->is_full;) {
         size_t count = 0, total = 0;
         for (; at < j->n && count < PIECES && total < PIECES_MAX; total += pieces[count++].length) {
-            pieces[count] = values_cut_piece(j, spots, at);
+            pieces[count] = values_cut_piece(j, positions, at);
             at = pieces[count].end;
         }
-        status = values_take_pieces(j, spots, pieces, count, e);
+        status = values_take_pieces(j, positions, pieces, count, e);
     }
     return status;
 }

@@ -24,7 +24,7 @@ void values_reader_destroy(struct values_reader *v);
 /* Close all logs: what they have may have changed. */
 void values_reader_forget(struct values_reader *v);
 
-/* Whether a log's header, which nothing else looks at, is checked when the log is opened, and damage of it told. */
+/* Whether opening a log checks its header, which nothing else reads, and reports damage of it. */
 void values_reader_check_headers(struct values_reader *v, int does_check);
 
 /* Take a place apart, of a record of this epoch; DELTAFS_ERR_DAMAGED names where it stands. */
@@ -32,8 +32,8 @@ int values_locate(const struct reader *r, uint32_t epoch, const uint8_t *bytes, 
                   struct position *out, struct error *e);
 
 /* Read `n` values, or the first of them, into `bytes`: returns how many in *done, 1 or more, as they take `most` bytes
- * or, if it is one, more. `damage` is told of each block that cannot be read, and `blocks` is counted up for each that
- * can. DELTAFS_ERR_MEMORY. */
+ * or, if it is one, more. `damage` is called for each block that cannot be read; `blocks` counts the others.
+ * DELTAFS_ERR_MEMORY. */
 int values_fetch(struct reader *r, struct value_wanted *wanted, size_t n, size_t most, struct buffer *bytes,
                  size_t *done, void (*damage)(void *arg, const struct error *e), void *arg, uint64_t *blocks,
                  struct error *e);

@@ -1,5 +1,5 @@
-/* Batches of extents as bytes. A header with a checksum of its own says how long the batch is: so one that is cut short
- * is told from one that is damaged. */
+/* Batches of extents as bytes. The header has a checksum of its own and stores the batch's length: so a truncated batch
+ * differs from a damaged one. */
 #include <inttypes.h>
 #include "base/coding.h"
 #include "base/crc32c.h"

@@ -9,10 +9,10 @@
  *
  * Columns: rows that come back, at one distance in the file each and at one distance in the log all, are variables
  * written in turn: a row of three pieces for each of a million steps should be three runs of a million pieces. So
- * whenever a row ends, it is looked up whether the last rows repeat those before them with some period, and as soon as
- * their pieces would be fewer as columns than they are as rows, they become columns. From then on a piece is compared
- * with what the next column expects, and the first that differs ends this. A variable that stays where it is (a header
- * that is written again in each step) is a column of one piece, the last.
+ * whenever a row ends, list_find_columns checks whether the last rows repeat those before them with some period, and as
+ * soon as their pieces would be fewer as columns than they are as rows, they become columns. From then on a piece is
+ * compared with what the next column expects, and the first that differs ends this. A variable that stays where it is
+ * (a header that is written again in each step) is a column of one piece, the last.
  *
  * Of a block of a matrix either rows or columns become the entries, whichever are fewer. */
 #include <inttypes.h>
@@ -40,7 +40,7 @@ int extent_is_valid(const struct extent *x)
 static void list_forget(struct extent_list *l, size_t first)
 {
     l->columns = 0;
-    l->first = l->looked = first;
+    l->first = l->examined = first;
     memset(l->repeats, 0, sizeof l->repeats);
 }
 
@@ -163,9 +163,9 @@ static void columns_make(struct extent_list *l, size_t n, size_t period, uint64_
 }
 
 /* Look at the next closed entry: does it make columns with those before it? Returns whether it does. */
-static int list_look(struct extent_list *l)
+static int list_find_columns(struct extent_list *l)
 {
-    size_t n = ++l->looked, closed = n - l->first;
+    size_t n = ++l->examined, closed = n - l->first;
 
     for (size_t period = 1; period <= EXTENT_COLUMNS_MAX && 2 * period < closed; period++) {
         if (!is_repeated(&l->extent[n - 1], period)) {
@@ -200,7 +200,7 @@ void extent_list_settle(struct extent_list *l)
     size_t closed = l->count - 1;
     if (closed > l->first && l->extent[closed - 1].count == 1)
         closed--;
-    while (l->looked < closed && !list_look(l))
+    while (l->examined < closed && !list_find_columns(l))
         ;
 }
 

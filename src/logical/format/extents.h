@@ -50,9 +50,8 @@ static inline uint64_t extent_position_end(const struct extent *x)
 
 /* ---- What a writer has written since it published last ---- */
 
-#define EXTENT_COLUMNS_MAX                                                                                             \
-    32 /* variables written in turn that become a run each; what looks for them costs as much                          \
-        */
+/* Variables written in turn that become a run each. The search for them costs as much. */
+#define EXTENT_COLUMNS_MAX 32
 
 struct extent_list {
     struct extent *extent; /* all of them, at any time; without order, session and writer */
@@ -60,7 +59,7 @@ struct extent_list {
     struct memory *memory;                    /* NULL: not counted */
     int is_open;                              /* the last entry is a piece that may go on */
     size_t first;                             /* entries before this one do not change any more, but for the columns */
-    size_t looked;                            /* entries before this one have been compared with those before them */
+    size_t examined;                          /* entries before this one have been compared with those before them */
     uint32_t repeats[EXTENT_COLUMNS_MAX + 1]; /* by period: how many closed entries in a row go on with it */
     /* The variables written in turn; columns 0: there are none. */
     size_t column_first;
@@ -88,11 +87,10 @@ int extent_list_encode(struct extent_list *l, uint32_t seed, uint32_t session, u
 
 typedef int extent_fn(const struct extent *x, void *arg, struct error *e);
 
-/* Decode the batches that stand one after another in bytes[0 .. n), which are those of `path` from `base` on. `fn` (may
- * be NULL) gets each extent, valid and complete; a status of its own ends the decoding. *used: bytes of whole batches;
- * what is left is a torn tail: a batch that is cut short, or lacks a sector, or zeros only. *is_last: whether the last
- * batch had that flag; it stays if there is no batch. Anything else that is not right is DELTAFS_ERR_DAMAGED; no extent
- * of a batch that does not match its checksums is handed out. */
+/* Decode consecutive batches in bytes[0 .. n), which are at `base` of `path`. `fn` (may be NULL) gets each extent of
+ * the batches that match their checksums; a status other than DELTAFS_OK ends the decoding. *used: bytes of whole
+ * batches. The rest is a torn tail: a batch that is truncated or lacks a sector, or zeros. *is_last: whether the last
+ * batch has that flag; unchanged if there is no batch. Anything else is DELTAFS_ERR_DAMAGED. */
 int extent_batches_decode(const uint8_t *bytes, size_t n, uint32_t seed, const char *path, uint64_t base, extent_fn *fn,
                           void *arg, size_t *used, int *is_last, struct error *e);
 
@@ -115,10 +113,10 @@ int extent_log_append(struct extent_log *l, const void *batches, size_t n, int s
 int extent_log_close(struct extent_log *l, struct error *e);
 
 /* Read what an extent log has from *from (0 at first: the header is checked too) to its end, behind the *n bytes that
- * `out` holds; *from moves on to the end of the last whole batch, so that the next call reads news only. *is_last, 0 at
- * first, is kept from call to call with it. What is appended is sound: all checksums, session and writer, and each
- * entry. `is_whole`: a torn tail is damage, and so is a log without a last batch. DELTAFS_ERR_NOT_FOUND if there is no
- * such file. After an error *from, *is_last and *n are as they were. */
+ * `out` holds; *from moves on to the end of the last whole batch, so that the next call reads only what is new.
+ * *is_last, 0 at first, is kept from call to call with it. What is appended is sound: all checksums, session and
+ * writer, and each entry. `is_whole`: a torn tail is damage, and so is a log without a last batch.
+ * DELTAFS_ERR_NOT_FOUND if there is no such file. After an error *from, *is_last and *n are as they were. */
 int extent_log_read(struct io *io, const char *path, uint32_t session, uint32_t writer, const uint8_t uuid[16],
                     int is_whole, uint64_t *from, int *is_last, struct buffer *out, size_t *n, struct error *e);
 

@@ -6,8 +6,8 @@
  * there and back. Appends longer than that go from the caller's memory. A group's page of checksums is written when the
  * group is full, and by each flush; torn by a crash it does no harm, because what it had before does not change.
  *
- * An append or a flush that fails leaves the log as it was: `struct frame_mark` is what it goes back to. The file has
- * more then, which nobody knows of, and the next write covers. */
+ * An append or a flush that fails leaves the log as it was (frame_log_go_back). The file may then have more bytes,
+ * which no reader uses and the next write overwrites. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,14 +23,6 @@
 #define PIECE        (256u << 10)         /* of them for one write, which leaves them in the cache for their sums */
 #define ROOM_MIN     (UINT64_C(8) << 20)  /* bytes that are set aside in a log that has as many; or a quarter of */
 #define ROOM_MAX     (UINT64_C(64) << 20) /* what it has */
-#define OWN_CACHE    (512u << 10)
-
-struct frame_mark {
-    uint64_t base;
-    size_t used, summed;
-    int is_page_due;
-    uint8_t page[FRAME_SIZE];
-};
 
 _Static_assert(sizeof((struct frame_log *)0)->page == FRAME_SIZE && 4 * FRAME_GROUP == FRAME_SIZE, "on disk");
 
@@ -124,9 +116,6 @@ int frame_log_close(struct frame_log *l, struct error *e)
 
     if (l->own.cache)
         l->own.cache->readers--;
-    if (l->own_cache)
-        frame_cache_fini(l->own_cache);
-    free(l->own_cache);
     if (l->buffer)
         memory_give(l->memory, l->buffer, frame_log_room(l));
     memset(l, 0, sizeof *l);
@@ -136,16 +125,8 @@ int frame_log_close(struct frame_log *l, struct error *e)
 
 /* ---- Appending ---- */
 
-static void frame_log_mark(const struct frame_log *l, struct frame_mark *m)
-{
-    m->base = l->base;
-    m->used = l->used;
-    m->summed = l->summed;
-    m->is_page_due = l->is_page_due;
-    memcpy(m->page, l->page, sizeof m->page);
-}
-
-static void frame_log_go_back(struct frame_log *l, const struct frame_mark *m)
+/* Undo an append or a flush that failed. */
+static void frame_log_go_back(struct frame_log *l, const struct frame_log *m)
 {
     l->base = m->base;
     l->used = m->used;
@@ -242,9 +223,8 @@ static void frame_log_make_room(struct frame_log *l, size_t n)
 /* Make room in the buffer. */
 static int frame_log_turn(struct frame_log *l, struct error *e)
 {
-    struct frame_mark mark;
+    const struct frame_log mark = *l;
 
-    frame_log_mark(l, &mark);
     frame_log_make_room(l, l->used);
     int status = frame_log_write_buffer(l, e);
     if (status == DELTAFS_OK)
@@ -264,10 +244,9 @@ static void frame_log_copy(struct frame_log *l, const uint8_t *bytes, size_t n)
 /* The frame that was begun is filled up; whole ones go from `bytes`; the buffer gets what is left. */
 static int frame_log_append_long(struct frame_log *l, const uint8_t *bytes, size_t n, struct error *e)
 {
-    struct frame_mark mark;
+    const struct frame_log mark = *l;
     size_t fill = (FRAME_SIZE - l->used % FRAME_SIZE) % FRAME_SIZE, whole = n - fill - (n - fill) % FRAME_SIZE;
 
-    frame_log_mark(l, &mark);
     frame_log_make_room(l, l->used + n);
     frame_log_copy(l, bytes, fill);
     int status = frame_log_write_buffer(l, e);
@@ -304,7 +283,6 @@ static int frame_log_sync(struct frame_log *l, struct error *e)
 
 int frame_log_flush(struct frame_log *l, int sync, struct error *e)
 {
-    struct frame_mark mark;
     size_t pad = (FRAME_SIZE - l->used % FRAME_SIZE) % FRAME_SIZE;
     int status = DELTAFS_OK;
 
@@ -313,7 +291,7 @@ int frame_log_flush(struct frame_log *l, int sync, struct error *e)
     /* Before the page stands at the group's end, and makes a hole of what is between. */
     frame_log_trim(l);
     if (l->used > 0 || l->is_page_due) {
-        frame_log_mark(l, &mark);
+        const struct frame_log mark = *l;
         memset(l->buffer + l->used, 0, pad);
         l->used += pad;
         frame_log_sum(l);
@@ -336,17 +314,6 @@ void frame_log_use_cache(struct frame_log *l, struct frame_cache *c)
     frame_source_init(&l->own, l->seed, c);
 }
 
-static int frame_log_make_cache(struct frame_log *l, struct error *e)
-{
-    l->own_cache = malloc(sizeof *l->own_cache);
-    if (!l->own_cache)
-        return error_no_memory(e, sizeof *l->own_cache, "a cache");
-    int status = frame_cache_init(l->own_cache, OWN_CACHE, e);
-    if (status == DELTAFS_OK)
-        frame_log_use_cache(l, l->own_cache);
-    return status;
-}
-
 int frame_log_read(struct frame_log *l, uint64_t position, void *bytes, size_t n, struct error *e)
 {
     uint64_t end = frame_log_end(l);
@@ -357,10 +324,6 @@ int frame_log_read(struct frame_log *l, uint64_t position, void *bytes, size_t n
         return error_set(e, DELTAFS_ERR_INVALID, "%s: %zu bytes at position %llu were not written", l->file.path, n,
                          (unsigned long long)position);
     size_t stored = position >= l->base ? 0 : n < l->base - position ? n : (size_t)(l->base - position);
-    if (stored > 0 && !l->own.cache)
-        status = frame_log_make_cache(l, e);
-    if (status != DELTAFS_OK)
-        return status;
     if (stored > 0) {
         l->own.file = &l->file;
         l->own.end = l->base;

@@ -36,7 +36,7 @@ struct frame_cache {
 };
 
 /* At most `bytes`, but a few windows at least; taken as needed. Destroy it after its readers. */
-int frame_cache_init(struct frame_cache *c, size_t bytes, struct error *e);
+void frame_cache_init(struct frame_cache *c, size_t bytes);
 void frame_cache_fini(struct frame_cache *c);
 
 /* A log as something to read. */
@@ -67,7 +67,6 @@ struct frame_log {
     int is_crowded;           /* nothing more is set aside */
     uint32_t seed;
     struct frame_source own;
-    struct frame_cache *own_cache; /* for lack of another; made when it is needed */
     struct memory *memory;
 };
 
@@ -90,17 +89,17 @@ int frame_log_append(struct frame_log *l, const void *bytes, size_t n, struct er
  * can be tried again, unless all was written, and the sync failed: then so do all flushes, as nobody knows what the
  * system has lost. */
 int frame_log_flush(struct frame_log *l, int sync, struct error *e);
-/* Bytes that were appended, flushed or not. */
-int frame_log_read(struct frame_log *l, uint64_t position, void *bytes, size_t n, struct error *e);
-/* Read with this cache from now on, which outlives the log; else a small one of its own is made. */
+/* Read with this cache, which outlives the log. */
 void frame_log_use_cache(struct frame_log *l, struct frame_cache *c);
+/* Bytes that were appended, flushed or not; after frame_log_use_cache. */
+int frame_log_read(struct frame_log *l, uint64_t position, void *bytes, size_t n, struct error *e);
 
 /* ---- Reading ---- */
 
 /* Any writer's log; it may be written at the same time. */
 struct frame_reader {
     struct io_file file;
-    uint64_t size; /* of the file, when it was last looked at */
+    uint64_t size; /* of the file, as of the last check */
     struct frame_source source;
 };
 

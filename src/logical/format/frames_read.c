@@ -154,13 +154,11 @@ static void cache_fit(struct frame_cache *c)
     pool_init(&c->windows, size, bytes);
 }
 
-int frame_cache_init(struct frame_cache *c, size_t bytes, struct error *e)
+void frame_cache_init(struct frame_cache *c, size_t bytes)
 {
-    (void)e;
     *c = (struct frame_cache){.bytes = bytes};
     pool_init(&c->pages, FRAME_SIZE, cache_for_pages(c));
     cache_fit(c);
-    return DELTAFS_OK;
 }
 
 void frame_cache_fini(struct frame_cache *c)
@@ -179,7 +177,7 @@ void frame_source_init(struct frame_source *s, uint32_t seed, struct frame_cache
     cache_fit(cache);
 }
 
-/* The checksums of the group of `position`: as they were when last looked at, unless *is_new is set, which it is
+/* The checksums of the group of `position`: as they were when last read, unless *is_new is set, which it is
  * afterwards if they are of now. */
 static int source_page(struct frame_source *s, uint64_t position, int *is_new, const uint8_t **page, struct error *e)
 {
@@ -401,14 +399,13 @@ static uint64_t frames_end(uint64_t size)
     return left / stride * GROUP_BYTES + rest - rest % FRAME_SIZE;
 }
 
-static int reader_look(struct frame_reader *r, uint64_t *size, struct error *e)
+/* Find how many frames the file has now. */
+static int reader_refresh_size(struct frame_reader *r, struct error *e)
 {
-    int status = io_file_size(&r->file, size, e);
+    int status = io_file_size(&r->file, &r->size, e);
 
     if (status == DELTAFS_OK)
-        r->source.end = frames_end(*size);
-    if (status == DELTAFS_OK)
-        r->size = *size;
+        r->source.end = frames_end(r->size);
     return status;
 }
 
@@ -416,7 +413,6 @@ int frame_reader_open(struct frame_reader *r, struct io *io, const char *path, u
                       const uint8_t uuid[16], struct frame_cache *cache, struct error *e)
 {
     struct error ignored;
-    uint64_t size;
 
     *r = (struct frame_reader){0};
     int status = io_file_open(io, path, O_RDONLY | IO_AWAITED, &r->file, e);
@@ -424,15 +420,14 @@ int frame_reader_open(struct frame_reader *r, struct io *io, const char *path, u
         return status == DELTAFS_ERR_NOT_FOUND ? error_damaged(e, path, 0, "the file is missing") : status;
     status = log_check_header(&r->file, LOG_KIND_FRAMES, writer, uuid, e);
     if (status == DELTAFS_OK)
-        status = reader_look(r, &size, e);
-    if (status == DELTAFS_OK) {
-        uint64_t end = r->source.end;
-        frame_source_init(&r->source, frame_seed(uuid, session, writer), cache);
-        r->source.end = end;
-    } else {
+        status = io_file_size(&r->file, &r->size, e);
+    if (status != DELTAFS_OK) {
         io_file_close(&r->file, &ignored);
+        return status;
     }
-    return status;
+    frame_source_init(&r->source, frame_seed(uuid, session, writer), cache);
+    r->source.end = frames_end(r->size);
+    return DELTAFS_OK;
 }
 
 int frame_reader_close(struct frame_reader *r, struct error *e)
@@ -448,18 +443,17 @@ int frame_reader_read(struct frame_reader *r, uint64_t position, void *bytes, si
 {
     struct frame_source *s = &r->source;
     struct error ignored;
-    uint64_t size = 0;
     int status = DELTAFS_OK;
 
     s->file = &r->file;
     if (position > s->end || n > s->end - position)
-        status = reader_look(r, &size, e);
+        status = reader_refresh_size(r, e);
     /* If the file system refuses to sync what is open for reading, its size is what it is. */
     if (status == DELTAFS_OK && (position > s->end || n > s->end - position) &&
         io_file_catch_up(&r->file, &ignored) == DELTAFS_OK)
-        status = reader_look(r, &size, e);
+        status = reader_refresh_size(r, e);
     if (status == DELTAFS_OK && (position > s->end || n > s->end - position))
-        return error_damaged(e, r->file.path, size, "the file ends before the %zu bytes at position %llu", n,
+        return error_damaged(e, r->file.path, r->size, "the file ends before the %zu bytes at position %llu", n,
                              (unsigned long long)position);
     return status == DELTAFS_OK ? frame_source_read(s, position, bytes, n, e) : status;
 }

@@ -31,7 +31,7 @@ struct table_head {
 };
 
 /* Whether and how a failed attempt is repeated. */
-enum retry { RETRY_NOT, RETRY_AGAIN, RETRY_FORGIVING, RETRY_NEVER };
+enum retry { RETRY_NOT, RETRY_AGAIN, RETRY_WITH_LOSS, RETRY_NEVER };
 
 /* What rank 0 found. */
 struct listing {
@@ -51,7 +51,7 @@ const struct session *logical_known(const deltafs_logical *f, uint32_t number)
 /* Whether everything that the session's closing line names must exist. */
 static int logical_is_whole(const deltafs_logical *f, const struct session *s)
 {
-    return s->is_closed && (s->is_synced || !f->is_forgiving);
+    return s->is_closed && (s->is_synced || !f->accepts_loss);
 }
 
 /* The writers that have extent logs. */
@@ -94,7 +94,7 @@ static int logical_find_row(deltafs_logical *f, uint32_t number, struct bytes *r
 }
 
 /* Whether a session may contain something new. */
-static int logical_is_news(const deltafs_logical *f, uint32_t number, int with_own)
+static int logical_may_be_new(const deltafs_logical *f, uint32_t number, int with_own)
 {
     const struct session *before = logical_known(f, number);
     int is_own = f->has_session && number == f->session.number;
@@ -109,14 +109,14 @@ static int logical_make_table(deltafs_logical *f, int with_own, size_t few, stru
     int status = session_numbers(&f->container, &f->io, &listing->number, &listing->count, e);
 
     for (size_t i = 0; i < listing->count; i++)
-        head.numbers += (uint64_t)logical_is_news(f, listing->number[i], with_own);
+        head.numbers += (uint64_t)logical_may_be_new(f, listing->number[i], with_own);
     int is_few = head.numbers <= few;
     memcpy(head.uuid, f->container.uuid, sizeof head.uuid);
     head.numbers = is_few ? 0 : head.numbers;
     if (status == DELTAFS_OK)
         status = bytes_append(&listing->table, &head, sizeof head, e);
     for (size_t i = 0; i < listing->count && status == DELTAFS_OK; i++)
-        if (logical_is_news(f, listing->number[i], with_own))
+        if (logical_may_be_new(f, listing->number[i], with_own))
             status = is_few ? logical_find_row(f, listing->number[i], &listing->table, e)
                             : bytes_append(&listing->table, &listing->number[i], sizeof *listing->number, e);
     return status;
@@ -172,12 +172,13 @@ static void scan_sessions_begin(struct snapshot *c)
     c->is_fresh = c->has_lost = 0;
 }
 
-/* If a session was removed during a forgiving attempt, the missing parts may be its own: do not accept the result. */
+/* If a session was removed during an attempt that accepts loss, the missing parts may be its own: do not accept the
+ * result. */
 static int logical_settle(deltafs_logical *f, struct snapshot *snapshot, struct error *e)
 {
-    int status = f->is_forgiving ? scan_sessions_take(f, snapshot, e) : DELTAFS_OK;
+    int status = f->accepts_loss ? scan_sessions_take(f, snapshot, e) : DELTAFS_OK;
 
-    if (!f->is_forgiving || status != DELTAFS_OK)
+    if (!f->accepts_loss || status != DELTAFS_OK)
         return status;
     return snapshot->has_lost
                ? error_set(e, DELTAFS_ERR_DAMAGED, "%s: other processes keep removing its sessions while it is read",
@@ -203,14 +204,14 @@ static enum retry logical_retry(deltafs_logical *f, const struct listing *listin
         return RETRY_NOT;
     if (listing_is_outdated(f, listing) || snapshot->has_lost)
         return RETRY_AGAIN;
-    return status == DELTAFS_ERR_DAMAGED && !f->is_forgiving ? RETRY_FORGIVING : RETRY_NOT;
+    return status == DELTAFS_ERR_DAMAGED && !f->accepts_loss ? RETRY_WITH_LOSS : RETRY_NOT;
 }
 
 /* The attempts have ended. */
-static void logical_forgive(deltafs_logical *f, int status)
+static void logical_end_attempts(deltafs_logical *f, int status)
 {
-    f->is_cut |= f->is_forgiving && status == DELTAFS_OK;
-    f->is_forgiving = 0;
+    f->is_cut |= f->accepts_loss && status == DELTAFS_OK;
+    f->accepts_loss = 0;
 }
 
 /* The path may name another file by now: then that is the error. Returns the status. */
@@ -349,7 +350,7 @@ struct writer_logs *logical_writer_logs(deltafs_logical *f, uint32_t session, ui
 
 /* The state at the start of an attempt; each log's entry keeps its own part. */
 struct mark {
-    size_t heard, news;
+    size_t received, unexchanged;
 };
 
 static struct mark logical_mark(deltafs_logical *f)
@@ -358,14 +359,14 @@ static struct mark logical_mark(deltafs_logical *f)
         f->logs[i]->began = f->logs[i]->from;
         f->logs[i]->was_last = f->logs[i]->is_last;
     }
-    return (struct mark){f->heard.used, f->news.used};
+    return (struct mark){f->received.used, f->unexchanged.used};
 }
 
 /* The attempt failed: go back to its start. */
 static void logical_rewind(deltafs_logical *f, const struct mark *mark)
 {
-    f->heard.used = mark->heard;
-    f->news.used = mark->news;
+    f->received.used = mark->received;
+    f->unexchanged.used = mark->unexchanged;
     for (size_t i = 0; i < f->logs_count; i++) {
         f->logs[i]->from = f->logs[i]->began;
         f->logs[i]->is_last = f->logs[i]->was_last;
@@ -496,7 +497,7 @@ static int logical_map(const struct extent *x, void *arg, struct error *e)
     return extent_map_add(&f->map, x, e);
 }
 
-static int logical_add_batches(deltafs_logical *f, const struct bytes *b, struct error *e)
+int logical_add_batches(deltafs_logical *f, const struct bytes *b, struct error *e)
 {
     size_t used;
     int is_last;
@@ -511,16 +512,16 @@ static int logical_add_batches(deltafs_logical *f, const struct bytes *b, struct
 /* Add what was read; it is not read again, whatever else fails. */
 static int logical_add_received(deltafs_logical *f, struct error *e)
 {
-    int status = logical_add_batches(f, &f->heard, e);
+    int status = logical_add_batches(f, &f->received, e);
 
     if (status == DELTAFS_OK) {
-        buffer_fini(&f->heard.buffer);
-        f->heard = (struct bytes){{.memory = &f->memory}, 0};
+        buffer_fini(&f->received.buffer);
+        f->received = (struct bytes){{.memory = &f->memory}, 0};
     }
     return status;
 }
 
-static void logical_find_size(deltafs_logical *f)
+void logical_find_size(deltafs_logical *f)
 {
     uint64_t size = extent_map_size(&f->map);
 
@@ -537,21 +538,21 @@ int logical_refresh_alone(deltafs_logical *f, struct error *e)
 
     for (int i = 0; i == 0 || (retry != RETRY_NOT && i < TRIES); i++) {
         const struct mark mark = logical_mark(f);
-        f->is_forgiving = retry == RETRY_FORGIVING;
+        f->accepts_loss = retry == RETRY_WITH_LOSS;
         scan_sessions_begin(&snapshot);
         listing_fini(&listing);
         status = logical_make_table(f, !logical_is_alone(f), SIZE_MAX, &listing, e);
         if (status == DELTAFS_OK)
             status = logical_reserve_known(f, table_rows(&listing.table), e);
         if (status == DELTAFS_OK)
-            status = logical_read_rows(f, table_rows(&listing.table), 0, 1, &f->heard, e);
+            status = logical_read_rows(f, table_rows(&listing.table), 0, 1, &f->received, e);
         if (status == DELTAFS_OK)
             status = logical_settle(f, &snapshot, e);
         if (status != DELTAFS_OK)
             logical_rewind(f, &mark);
         retry = logical_retry(f, &listing, &snapshot, status);
     }
-    logical_forgive(f, status);
+    logical_end_attempts(f, status);
     free(snapshot.session);
     if (status != DELTAFS_OK)
         status = logical_explain(f, e);
@@ -574,7 +575,7 @@ static int logical_refresh_first(deltafs_logical *f, struct listing *listing, st
     int status = logical_reserve_known(f, rows, e);
 
     if (status == DELTAFS_OK)
-        status = logical_read_rows(f, rows, 0, 1, &f->heard, e);
+        status = logical_read_rows(f, rows, 0, 1, &f->received, e);
     if (status == DELTAFS_OK)
         status = logical_settle(f, snapshot, e);
     if (status != DELTAFS_OK) {
@@ -602,14 +603,14 @@ static int logical_exchange(deltafs_logical *f, const struct bytes *table, struc
     uint64_t numbers = e->status == DELTAFS_OK ? table_head(table).numbers : 0;
 
     if (e->status == DELTAFS_OK)
-        e->status = logical_read_share(f, table, f->group.rank, ranks, found, &f->news, e);
+        e->status = logical_read_share(f, table, f->group.rank, ranks, found, &f->unexchanged, e);
     int status = numbers > 0 ? collective_gather(&f->group, found->buffer.bytes, found->used, rows, e) : DELTAFS_OK;
     if (status != DELTAFS_OK)
         return status;
     if (e->status == DELTAFS_OK)
         e->status = logical_reserve_known(f, numbers > 0 ? rows_of(rows) : table_rows(table), e);
-    status = collective_gather(&f->group, f->news.buffer.bytes, f->news.used, all, e);
-    if (status == DELTAFS_OK && f->is_forgiving) {
+    status = collective_gather(&f->group, f->unexchanged.buffer.bytes, f->unexchanged.used, all, e);
+    if (status == DELTAFS_OK && f->accepts_loss) {
         e->status = f->group.rank == 0 ? logical_settle(f, snapshot, e) : DELTAFS_OK;
         status = collective_agree(&f->group, e);
     }
@@ -676,7 +677,7 @@ int logical_refresh(deltafs_logical *f, struct error *e)
         return status;
     }
     for (int i = 0; i == 0 || (retry != RETRY_NOT && retry != RETRY_NEVER && i < TRIES); i++) {
-        f->is_forgiving = retry == RETRY_FORGIVING;
+        f->accepts_loss = retry == RETRY_WITH_LOSS;
         scan_sessions_begin(&snapshot);
         if (i > 0)
             e->status = DELTAFS_OK;
@@ -689,7 +690,7 @@ int logical_refresh(deltafs_logical *f, struct error *e)
     struct error own = *e;
     if (status == DELTAFS_OK)
         status = collective_max(&f->group, most, 3, e);
-    logical_forgive(f, status);
+    logical_end_attempts(f, status);
     if (status != DELTAFS_OK)
         return status;
     *e = own;
@@ -697,62 +698,8 @@ int logical_refresh(deltafs_logical *f, struct error *e)
     f->size = most[1];
     /* After an error, exchange everything once more: logs are not read twice. */
     if (!most[2] && logical_can_read(f))
-        f->news.used = 0;
+        f->unexchanged.used = 0;
     return most[2] ? collective_agree(&f->group, e) : DELTAFS_OK;
-}
-
-/* Exchange what the ranks have published since the last exchange. */
-static int logical_exchange_published(deltafs_logical *f, struct error *e)
-{
-    struct bytes all = {{0}, 0};
-    int status = logical_gather(f, f->news.buffer.bytes, f->news.used, &all, e);
-
-    if (status != DELTAFS_OK)
-        return status;
-    e->status = logical_add_batches(f, &all, e);
-    buffer_fini(&all.buffer);
-    status = collective_agree(&f->group, e);
-    if (status == DELTAFS_OK)
-        f->news.used = 0;
-    return status;
-}
-
-/* For a write-only file nothing is exchanged, but later writes are ordered after all earlier ones of any rank. */
-static int logical_share_order(deltafs_logical *f, struct error *e)
-{
-    struct error own = {.status = DELTAFS_OK};
-    uint64_t most[2] = {f->order, logical_seal(f, 0, &own) != DELTAFS_OK};
-    int status = collective_max(&f->group, most, 2, e);
-
-    if (status != DELTAFS_OK)
-        return status;
-    if (most[1]) {
-        *e = own;
-        return collective_agree(&f->group, e);
-    }
-    f->order = most[0] + 1;
-    return DELTAFS_OK;
-}
-
-int logical_exchange_writes(deltafs_logical *f, struct error *e)
-{
-    if (!logical_can_read(f))
-        return logical_share_order(f, e);
-    int has_news = f->list.count > 0 || f->unpublished.used > 0 || f->news.used > 0;
-    uint64_t most[2] = {f->order, (uint64_t)has_news};
-    int status = collective_max(&f->group, most, 2, e);
-
-    if (status != DELTAFS_OK || !most[1])
-        return status;
-    e->status = logical_publish(f, 0, 0, e);
-    status = collective_agree(&f->group, e);
-    if (status == DELTAFS_OK)
-        status = logical_exchange_published(f, e);
-    if (status != DELTAFS_OK)
-        return status;
-    f->order = most[0] + 1;
-    logical_find_size(f);
-    return DELTAFS_OK;
 }
 
 void logical_refresh_again(deltafs_logical *f)
@@ -763,35 +710,4 @@ void logical_refresh_again(deltafs_logical *f)
     }
     for (size_t i = 0; i < f->known_count; i++)
         f->known[i].is_closed = 0;
-}
-
-/* Remove what interrupted removals have left below this session. */
-static void logical_remove_remains(deltafs_logical *f)
-{
-    uint32_t *number = NULL;
-    size_t n = 0;
-    struct error ignored;
-
-    session_numbers(&f->container, &f->io, &number, &n, &ignored);
-    for (size_t i = 0; i < n && number[i] < f->session.number; i++)
-        session_remove_remains(&f->container, &f->io, number[i], f->sync != SYNC_NONE, &ignored);
-    free(number);
-}
-
-void logical_remove_old_sessions(deltafs_logical *f)
-{
-    struct error ignored;
-    size_t kept = 0;
-
-    /* A reader keeps the old bytes of logs that it has open, as with any file. Sessions numbered above this one stay
-     * until a later truncation, so that numbers never go back: other processes may remember them as closed. */
-    for (size_t i = 0; i < f->known_count; i++) {
-        if (!f->known[i].is_closed || f->known[i].number > f->session.number)
-            f->known[kept++] = f->known[i];
-        else if (f->group.rank == 0)
-            session_remove(&f->container, &f->io, &f->known[i], f->sync != SYNC_NONE, &ignored);
-    }
-    f->known_count = kept;
-    if (f->group.rank == 0)
-        logical_remove_remains(f);
 }

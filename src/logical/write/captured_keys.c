@@ -8,7 +8,7 @@
 static const char what[] = "keys of what was written";
 
 /* Rows at one stride in the log. */
-struct kept_run {
+struct captured_run {
     uint64_t row, count;
     uint64_t position; /* of the first key */
     uint64_t at;       /* keys captured before it */
@@ -20,7 +20,7 @@ struct captured_keys {
     int is_full;
     uint64_t missed; /* since then */
     struct memory memory;
-    struct kept_run *run;
+    struct captured_run *run;
     size_t runs, run_capacity;
     uint8_t **chunk;
     size_t chunks;
@@ -52,7 +52,7 @@ void deltafs_private_captured_keys_destroy(struct captured_keys *k)
     free(k);
 }
 
-static int kept_add_chunk(struct captured_keys *k, struct error *e)
+static int captured_add_chunk(struct captured_keys *k, struct error *e)
 {
     int status =
         memory_grow(&k->memory, &k->chunk, k->chunks * sizeof *k->chunk, (k->chunks + 1) * sizeof *k->chunk, what, e);
@@ -65,9 +65,9 @@ static int kept_add_chunk(struct captured_keys *k, struct error *e)
 }
 
 /* Rows `row` to `row` + n - 1; the caller stores their keys next. */
-static int kept_add_run(struct captured_keys *k, uint64_t row, uint64_t n, uint64_t position, struct error *e)
+static int captured_add_run(struct captured_keys *k, uint64_t row, uint64_t n, uint64_t position, struct error *e)
 {
-    struct kept_run *last = k->runs > 0 ? &k->run[k->runs - 1] : NULL;
+    struct captured_run *last = k->runs > 0 ? &k->run[k->runs - 1] : NULL;
 
     if (last && last->row + last->count == row && last->position + last->count * k->stride == position) {
         last->count += n;
@@ -75,11 +75,11 @@ static int kept_add_run(struct captured_keys *k, uint64_t row, uint64_t n, uint6
     }
     int status = memory_extend(&k->memory, &k->run, k->runs, &k->run_capacity, sizeof *k->run, what, e);
     if (status == DELTAFS_OK)
-        k->run[k->runs++] = (struct kept_run){row, n, position, k->count};
+        k->run[k->runs++] = (struct captured_run){row, n, position, k->count};
     return status;
 }
 
-static void kept_copy(uint8_t *to, const uint8_t *from, size_t n, size_t stride, size_t size)
+static void captured_copy(uint8_t *to, const uint8_t *from, size_t n, size_t stride, size_t size)
 {
     if (size == 8)
         for (size_t i = 0; i < n; i++)
@@ -104,13 +104,13 @@ void captured_keys_take(struct captured_keys *k, uint64_t offset, const uint8_t 
         return;
     for (uint64_t left = (size - k->size - first) / k->stride + 1; left > 0;) {
         uint64_t at = k->count % CHUNK, n = left < CHUNK - at ? left : CHUNK - at;
-        if (k->is_full || (at == 0 && kept_add_chunk(k, &ignored) != DELTAFS_OK) ||
-            kept_add_run(k, row, n, position + first, &ignored) != DELTAFS_OK) {
+        if (k->is_full || (at == 0 && captured_add_chunk(k, &ignored) != DELTAFS_OK) ||
+            captured_add_run(k, row, n, position + first, &ignored) != DELTAFS_OK) {
             k->is_full = 1;
             k->missed += left;
             return;
         }
-        kept_copy(k->chunk[k->chunks - 1] + at * k->size, bytes + first, (size_t)n, (size_t)k->stride, k->size);
+        captured_copy(k->chunk[k->chunks - 1] + at * k->size, bytes + first, (size_t)n, (size_t)k->stride, k->size);
         k->count += n;
         row += n;
         first += n * k->stride;
@@ -134,7 +134,7 @@ int captured_keys_are_of(const struct captured_keys *k, const struct deltafs_col
 }
 
 /* The first run that begins behind `position`. */
-static size_t kept_run_behind(const struct captured_keys *k, uint64_t position)
+static size_t captured_run_behind(const struct captured_keys *k, uint64_t position)
 {
     size_t low = 0, high = k->runs;
 
@@ -150,9 +150,9 @@ static size_t kept_run_behind(const struct captured_keys *k, uint64_t position)
 
 const uint8_t *captured_keys_find(const struct captured_keys *k, uint64_t row, uint64_t position, uint64_t *n)
 {
-    size_t behind = kept_run_behind(k, position);
-    const struct kept_run *r = behind > 0 ? &k->run[behind - 1] : NULL;
-    const struct kept_run *next = behind < k->runs ? &k->run[behind] : NULL;
+    size_t behind = captured_run_behind(k, position);
+    const struct captured_run *r = behind > 0 ? &k->run[behind - 1] : NULL;
+    const struct captured_run *next = behind < k->runs ? &k->run[behind] : NULL;
     uint64_t nth = r ? (position - r->position) / k->stride : 0, missing;
 
     if (r && nth < r->count && r->row + nth == row && r->position + nth * k->stride == position) {

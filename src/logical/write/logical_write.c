@@ -15,7 +15,7 @@
 /* ---- The session and its logs ---- */
 
 /* What rank 0 broadcasts of the session that it created. */
-struct session_news {
+struct created_session {
     uint32_t number, writers, buckets;
     uint64_t order;
 };
@@ -29,7 +29,7 @@ int logical_discard_session(deltafs_logical *f, struct error *e)
 
 int logical_create_session(deltafs_logical *f, struct error *e)
 {
-    struct session_news made = {0};
+    struct created_session made = {0};
     struct bytes message = {{0}, 0};
     struct error ignored;
     int is_created = 0;
@@ -42,7 +42,7 @@ int logical_create_session(deltafs_logical *f, struct error *e)
                                    &f->session, e);
     if (e->status == DELTAFS_OK && f->group.rank == 0) {
         is_created = 1;
-        made = (struct session_news){f->session.number, f->session.writers, f->session.buckets, f->session.order};
+        made = (struct created_session){f->session.number, f->session.writers, f->session.buckets, f->session.order};
         bytes_append(&message, &made, sizeof made, e);
     }
     int status = collective_broadcast(&f->group, &message, e);
@@ -193,14 +193,14 @@ static int logical_sync_session(deltafs_logical *f, struct error *e)
 
 /* Whether published extents will be exchanged within the group. In atomic mode the others read them from the logs; the
  * last batch is not exchanged. */
-static int logical_has_news(const deltafs_logical *f, int is_last)
+static int logical_is_exchanged(const deltafs_logical *f, int is_last)
 {
     return !logical_is_alone(f) && logical_can_read(f) && !f->is_atomic && !is_last;
 }
 
 int logical_publish(deltafs_logical *f, int sync, int is_last, struct error *e)
 {
-    int is_news = logical_has_news(f, is_last), status = logical_check_lost(f, e);
+    int is_exchanged = logical_is_exchanged(f, is_last), status = logical_check_lost(f, e);
 
     if (status == DELTAFS_OK)
         status = logical_seal(f, is_last, e);
@@ -209,12 +209,13 @@ int logical_publish(deltafs_logical *f, int sync, int is_last, struct error *e)
     if (status != DELTAFS_OK || !f->has_logs)
         return status;
     /* Reserve before writing to the log: a retry must not log the batch twice. */
-    if (is_news)
-        status = buffer_reserve(&f->news.buffer, f->news.used + f->unpublished.used, "the index of a logical file", e);
+    if (is_exchanged)
+        status = buffer_reserve(&f->unexchanged.buffer, f->unexchanged.used + f->unpublished.used,
+                                "the index of a logical file", e);
     if (status == DELTAFS_OK)
         status = logical_flush(f, sync, e);
-    if (status == DELTAFS_OK && is_news)
-        status = bytes_append(&f->news, f->unpublished.buffer.bytes, f->unpublished.used, e);
+    if (status == DELTAFS_OK && is_exchanged)
+        status = bytes_append(&f->unexchanged, f->unpublished.buffer.bytes, f->unpublished.used, e);
     if (status == DELTAFS_OK)
         f->unpublished.used = 0;
     if (status == DELTAFS_OK && sync)
@@ -262,6 +263,62 @@ static int logical_sync_all(deltafs_logical *f, int sync, struct error *e)
 int deltafs_logical_sync(deltafs_logical *f)
 {
     return logical_sync_all(f, f->sync != SYNC_NONE, deltafs_private_thread_error());
+}
+
+/* Exchange what the ranks have published since the last exchange. */
+static int logical_exchange_published(deltafs_logical *f, struct error *e)
+{
+    struct bytes all = {{0}, 0};
+    int status = logical_gather(f, f->unexchanged.buffer.bytes, f->unexchanged.used, &all, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    e->status = logical_add_batches(f, &all, e);
+    buffer_fini(&all.buffer);
+    status = collective_agree(&f->group, e);
+    if (status == DELTAFS_OK)
+        f->unexchanged.used = 0;
+    return status;
+}
+
+/* For a write-only file nothing is exchanged, but later writes are ordered after all earlier ones of any rank. */
+static int logical_exchange_order(deltafs_logical *f, struct error *e)
+{
+    struct error own = {.status = DELTAFS_OK};
+    uint64_t most[2] = {f->order, logical_seal(f, 0, &own) != DELTAFS_OK};
+    int status = collective_max(&f->group, most, 2, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    if (most[1]) {
+        *e = own;
+        return collective_agree(&f->group, e);
+    }
+    f->order = most[0] + 1;
+    return DELTAFS_OK;
+}
+
+/* Collective, for a file open for writing: exchange the extents written so far (if the ranks may read) and raise the
+ * order; nothing else. */
+static int logical_exchange_writes(deltafs_logical *f, struct error *e)
+{
+    if (!logical_can_read(f))
+        return logical_exchange_order(f, e);
+    int has_new = f->list.count > 0 || f->unpublished.used > 0 || f->unexchanged.used > 0;
+    uint64_t most[2] = {f->order, (uint64_t)has_new};
+    int status = collective_max(&f->group, most, 2, e);
+
+    if (status != DELTAFS_OK || !most[1])
+        return status;
+    e->status = logical_publish(f, 0, 0, e);
+    status = collective_agree(&f->group, e);
+    if (status == DELTAFS_OK)
+        status = logical_exchange_published(f, e);
+    if (status != DELTAFS_OK)
+        return status;
+    f->order = most[0] + 1;
+    logical_find_size(f);
+    return DELTAFS_OK;
 }
 
 int deltafs_logical_exchange(deltafs_logical *f)
@@ -460,6 +517,39 @@ static int logical_set_size(deltafs_logical *f, enum extent_kind kind, uint64_t 
     if (is_locked)
         logical_unlock(f);
     return status;
+}
+
+/* Remove what interrupted removals have left below this session. */
+static void logical_remove_remains(deltafs_logical *f)
+{
+    uint32_t *number = NULL;
+    size_t n = 0;
+    struct error ignored;
+
+    session_numbers(&f->container, &f->io, &number, &n, &ignored);
+    for (size_t i = 0; i < n && number[i] < f->session.number; i++)
+        session_remove_remains(&f->container, &f->io, number[i], f->sync != SYNC_NONE, &ignored);
+    free(number);
+}
+
+/* The file was truncated to zero, and this session's log says so: remove the closed sessions below it, of which nothing
+ * is visible any more. */
+static void logical_remove_old_sessions(deltafs_logical *f)
+{
+    struct error ignored;
+    size_t kept = 0;
+
+    /* A reader keeps the old bytes of logs that it has open, as with any file. Sessions numbered above this one stay
+     * until a later truncation, so that numbers never go back: other processes may remember them as closed. */
+    for (size_t i = 0; i < f->known_count; i++) {
+        if (!f->known[i].is_closed || f->known[i].number > f->session.number)
+            f->known[kept++] = f->known[i];
+        else if (f->group.rank == 0)
+            session_remove(&f->container, &f->io, &f->known[i], f->sync != SYNC_NONE, &ignored);
+    }
+    f->known_count = kept;
+    if (f->group.rank == 0)
+        logical_remove_remains(f);
 }
 
 int logical_truncate(deltafs_logical *f, uint64_t size, struct error *e)
