@@ -18,8 +18,8 @@ refused() {
     }
     [ ! -e "$work/file" ] || fail "$* makes a file"
 }
-refused 'Open MPI was told not to use the fcoll component deltafs' --mca fcoll two_phase
-refused 'Open MPI was told not to use the fbtl component deltafs' --mca fbtl posix
+refused 'Open MPI is set not to use the fcoll component deltafs' --mca fcoll two_phase
+refused 'Open MPI is set not to use the fbtl component deltafs' --mca fbtl posix
 refused 'NO_SUCH_FILE' --mca fs ufs
 
 # Named with the others, it is chosen for its files, and they for theirs.
