@@ -5,8 +5,8 @@
 #include <string.h>
 #include "base/coding.h"
 #include "base/sized.h"
+#include "fileindex/fileindex_format.h"
 #include "fileindex/fileindex_lookup.h"
-#include "io/store_format.h"
 
 #define SLICE_GAP 512 /* bytes between two columns that are read rather than passed over */
 

@@ -7,9 +7,9 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "fileindex/fileindex_format.h"
 #include "fileindex/index_paths.h"
 #include "logical/format/session.h"
-#include "io/store_format.h"
 
 void index_paths_fini(struct index_paths *c)
 {

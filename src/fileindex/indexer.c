@@ -12,10 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/coding.h"
+#include "fileindex/fileindex_format.h"
 #include "fileindex/index_paths.h"
 #include "directory/dir.h"
 #include "fileindex/indexer.h"
-#include "io/store_format.h"
 
 struct deltafs_indexer {
     struct io io;

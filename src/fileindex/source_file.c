@@ -6,7 +6,6 @@
 #include "base/coding.h"
 #include "fileindex/source_file.h"
 #include "logical/logical.h"
-#include "io/store_format.h"
 
 #define SCAN_BYTES (1u << 20)         /* read at once */
 #define SETTLE_NS  UINT64_C(20000000) /* more than the step in which file systems of one host give out times */

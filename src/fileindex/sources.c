@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/number.h"
+#include "fileindex/fileindex_format.h"
 #include "fileindex/sources.h"
-#include "io/store_format.h"
 
 #define SOURCES_VERSION 2                  /* 1: tables do not say how many rows a group has */
 #define NAME_ROOM       (3 * PATH_MAX + 1) /* a path, each byte of which may be coded by three */

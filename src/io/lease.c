@@ -8,9 +8,9 @@
 #include <time.h>
 #include <unistd.h>
 #include "base/number.h"
+#include "io/io_format.h"
 #include "io/lease.h"
 #include "base/uuid.h"
-#include "io/store_format.h"
 
 #define LEASE_TRIES  100 /* to open a lease that others remove just then */
 #define LEASE_SETTLE 1   /* seconds from asking to having written, at most, of who takes one that cannot be locked */

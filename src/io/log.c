@@ -3,8 +3,8 @@
 #include <string.h>
 #include "base/coding.h"
 #include "base/crc32c.h"
+#include "io/io_format.h"
 #include "io/log.h"
-#include "io/store_format.h"
 
 uint32_t log_seed(const uint8_t uuid[16])
 {

@@ -5,7 +5,7 @@
 
 #include "base/memory.h"
 #include "io/flusher.h"
-#include "io/store_format.h"
+#include "io/io_format.h"
 
 struct log {
     struct io_file file;

@@ -5,7 +5,7 @@
 #include <string.h>
 #include "base/crc32c.h"
 #include "base/number.h"
-#include "io/store_format.h"
+#include "io/io_format.h"
 #include "io/textlog.h"
 
 #define PIECE           (1u << 20)   /* bytes read at once */

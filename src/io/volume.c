@@ -2,7 +2,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include "io/store_format.h"
+#include "io/io_format.h"
 #include "io/volume.h"
 
 #define TRIES 100 /* while others remove what is above */

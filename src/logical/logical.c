@@ -4,9 +4,9 @@
 #include <string.h>
 #include "base/path.h"
 #include "base/thread.h"
+#include "io/io_format.h"
 #include "logical/logical.h"
 #include "logical/format/flat.h"
-#include "io/store_format.h"
 
 #define MEMORY_DEFAULT  (UINT64_C(16) << 20) /* bytes of buffers, where the option memory is auto */
 #define PIECES_PART     16                   /* this part of it is for the pieces of one lookup */

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/sized.h"
+#include "logical/format/logical_format.h"
 #include "logical/logical.h"
 #include "logical/format/flat.h"
 #include "io/log.h"
-#include "io/store_format.h"
 
 /* In atomic mode the size includes every write that has returned. */
 int deltafs_logical_size(deltafs_logical *f, uint64_t *size)

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/coding.h"
+#include "directory/format/directory_format.h"
 #include "repair/repair_state.h"
-#include "io/store_format.h"
 
 void repair_report(struct repair *r, const char *fmt, ...)
 {

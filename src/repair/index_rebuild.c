@@ -15,9 +15,9 @@
 #include <string.h>
 #include "base/coding.h"
 #include "base/hash.h"
+#include "directory/format/directory_format.h"
 #include "directory/write/partition_writer.h"
 #include "repair/repair_parts.h"
-#include "io/store_format.h"
 
 #define INDEX_BUFFER  (256u << 10)
 #define FENCE_MAX     (1u << 20)

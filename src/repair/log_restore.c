@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/coding.h"
+#include "directory/format/directory_format.h"
 #include "repair/repair_parts.h"
-#include "io/store_format.h"
 
 #define BLOCKS_TRIED 4096 /* to find one by which a data log is known */
 

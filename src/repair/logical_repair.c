@@ -7,11 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "logical/format/logical_format.h"
 #include "logical/logical.h"
 #include "base/sized.h"
 #include "repair/repair_parts.h"
 #include "io/log.h"
-#include "io/store_format.h"
 
 struct mending {
     struct container c;

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/sized.h"
+#include "logical/format/logical_format.h"
 #include "logical/logical.h"
 #include "logical/format/flat.h"
 #include "io/log.h"
-#include "io/store_format.h"
 
 #define VERIFY_PIECE (1u << 20) /* bytes read at once; where these are damaged, frame by frame */
 #define VERIFY_CACHE (1u << 20)

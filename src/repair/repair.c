@@ -12,8 +12,8 @@
 #include "directory/read/reader_open.h"
 #include "directory/read/scan.h"
 #include "directory/serial.h"
+#include "io/io_format.h"
 #include "repair/repair_state.h"
-#include "io/store_format.h"
 
 #define BEHIND_MOST (1u << 20) /* epochs that index logs tell of behind the manifest's end, at most */
 

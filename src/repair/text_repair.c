@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/crc32c.h"
+#include "io/io_format.h"
 #include "repair/repair_parts.h"
-#include "io/store_format.h"
 
 #define SUFFIX     10     /* " ~" and eight digits */
 #define LINE_LONG  4096   /* bytes of a line that is tried in all ways */

@@ -7,8 +7,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include "base/coding.h"
+#include "directory/format/directory_format.h"
 #include "repair/repair_state.h"
-#include "io/store_format.h"
 #include "directory/format/value_log.h"
 
 #define WALK_AHEAD ((size_t)256 << 10) /* bytes read at a time */

@@ -4,10 +4,10 @@
 #include <string.h>
 #include "base/sized.h"
 #include "directory/dir.h"
+#include "directory/format/directory_format.h"
 #include "directory/format/partition.h"
 #include "directory/read/scan.h"
 #include "directory/read/value_log_read.h"
-#include "io/store_format.h"
 
 struct verify {
     struct reader *reader;

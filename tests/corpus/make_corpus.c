@@ -13,11 +13,11 @@
 #include "base/coding.h"
 #include "base/crc32c.h"
 #include "base/hash.h"
+#include "directory/format/directory_format.h"
 #include "directory/write/partition_writer.h"
 #include "directory/write/writer.h"
 #include "directory/format/partition.h"
 #include "directory/format/planes.h"
-#include "io/store_format.h"
 
 #define TABLE_RECORDS 8192
 

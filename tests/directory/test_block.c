@@ -1,8 +1,8 @@
 /* Blocks: what went in comes out; any damage, or a block from elsewhere, is found; and a block that was forged with a
  * right checksum is refused or read, but never beyond its bytes (run this under a sanitizer). */
 #include "directory/format/block.h"
+#include "directory/format/directory_format.h"
 #include "directory/format/planes.h"
-#include "io/store_format.h"
 #include "unit_help.h"
 
 static const struct block_id here = {3, 5, 7, 11, 0};

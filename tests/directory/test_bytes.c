@@ -2,9 +2,9 @@
  * the index has them, in segments and partitions; and each error as the header has it. */
 #include <fcntl.h>
 #include "base/hash.h"
+#include "directory/format/directory_format.h"
 #include "directory/format/index.h"
 #include "directory/format/manifest.h"
-#include "io/store_format.h"
 #include "unit_help.h"
 
 #define NAMES_MOST 70000

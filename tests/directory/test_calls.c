@@ -1,7 +1,7 @@
 /* What calls say that cannot be done as they were made: the message names the call, the directory, and the way out; and
  * a NULL for an answer is an error, no crash. */
 #include <unistd.h>
-#include "io/store_format.h"
+#include "io/io_format.h"
 #include "unit_help.h"
 
 /* The call on `d` (or NULL) fails with `want`, and its message has the text. */

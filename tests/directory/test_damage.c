@@ -1,9 +1,9 @@
 /* Damage of all kinds to a small container: every byte changed, every file cut at every length, files that are missing
  * or belong elsewhere. Reading never hands out anything wrong, and deltafs_verify finds every damage. */
 #include <unistd.h>
+#include "directory/format/directory_format.h"
 #include "directory/format/index.h"
 #include "directory/format/manifest.h"
-#include "io/store_format.h"
 #include "unit_help.h"
 
 #define PARTITIONS 2u

@@ -3,10 +3,10 @@
 #include <fcntl.h>
 #include <malloc.h>
 #include <unistd.h>
+#include "directory/format/directory_format.h"
 #include "directory/format/partition.h"
 #include "directory/format/index.h"
 #include "directory/format/manifest.h"
-#include "io/store_format.h"
 #include "unit_help.h"
 
 /* ---- Workloads ---- */

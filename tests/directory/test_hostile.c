@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/coding.h"
+#include "directory/format/directory_format.h"
 #include "mem_io.h"
 #include "directory/format/index.h"
 #include "directory/format/manifest.h"

@@ -2,8 +2,8 @@
  * with right checksums, which must be refused or read, but never beyond their bytes (run this under a sanitizer). */
 #include "base/coding.h"
 #include "base/crc32c.h"
+#include "directory/format/directory_format.h"
 #include "directory/format/index.h"
-#include "io/store_format.h"
 #include "unit_help.h"
 
 static struct index_scratch scratch;

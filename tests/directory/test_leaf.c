@@ -1,8 +1,8 @@
 /* Leaves against an oracle that keeps, of each record, its key and its place as plain numbers. A leaf forged with a
  * right checksum must be refused or read, but never beyond its bytes (run this under a sanitizer). */
 #include "base/coding.h"
+#include "directory/format/directory_format.h"
 #include "directory/format/leaf.h"
-#include "io/store_format.h"
 #include "unit_help.h"
 
 #define SEED     0x5eedu

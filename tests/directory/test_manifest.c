@@ -2,7 +2,7 @@
 #include <fcntl.h>
 #include "base/crc32c.h"
 #include "directory/format/manifest.h"
-#include "io/store_format.h"
+#include "io/io_format.h"
 #include "unit_help.h"
 
 static struct io io;

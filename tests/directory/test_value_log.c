@@ -3,6 +3,7 @@
 #include <unistd.h>
 #include "base/coding.h"
 #include "base/hash.h"
+#include "directory/format/directory_format.h"
 #include "directory/format/value_log.h"
 #include "unit_help.h"
 #include "unit_io.h"

@@ -8,8 +8,8 @@
 #include <deltafs/deltafs_logical.h>
 #include "base/coding.h"
 #include "base/error.h"
+#include "fileindex/fileindex_format.h"
 #include "fileindex/sources.h"
-#include "io/store_format.h"
 #include "unit_help.h"
 #include "unit_kth.h"
 #include "unit_rows.h"

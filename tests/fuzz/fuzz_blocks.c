@@ -3,10 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/coding.h"
+#include "directory/format/directory_format.h"
 #include "fuzz_target.h"
 #include "directory/format/block.h"
 #include "directory/format/planes.h"
-#include "io/store_format.h"
+#include "io/io_format.h"
 #include "structures.h"
 
 #define SEED 7u

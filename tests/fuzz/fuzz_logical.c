@@ -8,11 +8,11 @@
 #include <deltafs/deltafs_logical.h>
 #include "base/coding.h"
 #include "fuzz_target.h"
+#include "logical/format/logical_format.h"
 #include "mem_io.h"
 #include "logical/format/frames.h"
 #include "io/log.h"
 #include "directory/format/manifest.h"
-#include "io/store_format.h"
 #include "structures.h"
 
 #define GROUP    ((size_t)FRAME_GROUP * FRAME_SIZE)

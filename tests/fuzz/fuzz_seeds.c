@@ -7,9 +7,10 @@
 #include <string.h>
 #include <sys/stat.h>
 #include "base/coding.h"
+#include "io/io_format.h"
 #include "logical/format/extents.h"
 #include "io/log.h"
-#include "io/store_format.h"
+#include "logical/format/logical_format.h"
 
 #define SEED_MAX (16u << 10) /* bytes; longer inputs only slow a fuzzer down */
 

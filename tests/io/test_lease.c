@@ -7,8 +7,8 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include "io/io_format.h"
 #include "io/lease.h"
-#include "io/store_format.h"
 #include "unit_help.h"
 
 static struct {

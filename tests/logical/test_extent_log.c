@@ -1,6 +1,7 @@
 /* Logs of extents: there and back, cut and spoilt everywhere, and when storage fails. */
 #include <errno.h>
 #include "io/log.h"
+#include "logical/format/logical_format.h"
 #include "unit_extents.h"
 #include "unit_io.h"
 

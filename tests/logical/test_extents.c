@@ -2,6 +2,7 @@
 #include "base/coding.h"
 #include "base/crc32c.h"
 #include "io/log.h"
+#include "logical/format/logical_format.h"
 #include "unit_extents.h"
 
 /* ---- The oracle: each write by itself ---- */

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "logical/format/frames.h"
-#include "io/store_format.h"
+#include "logical/format/logical_format.h"
 #include "unit_help.h"
 #include "unit_io.h"
 #include "unit_kth.h"

@@ -4,8 +4,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <unistd.h>
+#include "logical/format/logical_format.h"
 #include "logical/logical.h"
-#include "io/store_format.h"
 #include "unit_help.h"
 #include "unit_io.h"
 #include "unit_team.h"

@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "logical/logical.h"
-#include "io/store_format.h"
 #include "unit_help.h"
 #include "unit_io.h"
 #include "unit_team.h"

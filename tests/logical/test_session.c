@@ -8,8 +8,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "base/crc32c.h"
+#include "io/io_format.h"
+#include "logical/format/logical_format.h"
 #include "logical/format/session.h"
-#include "io/store_format.h"
 #include "unit_help.h"
 #include "unit_kth.h"
 

@@ -4,7 +4,6 @@
 #include <unistd.h>
 #include "base/coding.h"
 #include "directory/format/manifest.h"
-#include "io/store_format.h"
 #include "unit_io.h"
 #include "unit_repair.h"
 

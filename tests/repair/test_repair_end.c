@@ -1,6 +1,6 @@
 /* Repair: which epoch was the last one, where the manifest's end, the logs and the note of the job that died differ. */
 #include <unistd.h>
-#include "io/store_format.h"
+#include "directory/format/directory_format.h"
 #include "unit_repair.h"
 
 /* Cut the manifest before the line of epoch `number`. */

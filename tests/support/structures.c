@@ -3,8 +3,9 @@
 #include "base/coding.h"
 #include "base/crc32c.h"
 #include "directory/format/block.h"
+#include "directory/format/directory_format.h"
 #include "io/log.h"
-#include "io/store_format.h"
+#include "logical/format/logical_format.h"
 #include "structures.h"
 
 #define LINE_SUFFIX 10 /* " ~" and eight digits */

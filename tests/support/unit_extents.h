@@ -2,8 +2,8 @@
 #ifndef DELTAFS_UNIT_EXTENTS_H
 #define DELTAFS_UNIT_EXTENTS_H
 
+#include "io/io_format.h"
 #include "logical/format/extents.h"
-#include "io/store_format.h"
 #include "unit_help.h"
 
 struct write {

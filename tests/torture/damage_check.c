@@ -4,7 +4,7 @@
 #include <string.h>
 #include "directory/format/partition.h"
 #include "damage.h"
-#include "io/store_format.h"
+#include "io/io_format.h"
 
 #define KEYS 24 /* asked for in a case */
 

@@ -3,7 +3,7 @@
 #include <string.h>
 #include "base/coding.h"
 #include "damage.h"
-#include "io/store_format.h"
+#include "directory/format/directory_format.h"
 #include "structures.h"
 
 #define PARTS_MAX 4096 /* of a log's structures, that are swapped and the like */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "damage.h"
-#include "io/store_format.h"
+#include "directory/format/directory_format.h"
 
 #define LOG_NAMES_MAX 4 /* partitions of a container, at most */
 

@@ -4,8 +4,8 @@
 #include "base/coding.h"
 #include "base/short_copy.h"
 #include "directory/format/block.h"
+#include "directory/format/directory_format.h"
 #include "directory/format/planes.h"
-#include "io/store_format.h"
 
 /* Fewer values than this are packed as they stand: planes would be filled up with more zeros than bits. */
 #define BLOCK_PLANES_MIN 16

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include "base/coding.h"
 #include "base/crc32c.h"
+#include "directory/format/directory_format.h"
 #include "directory/format/index.h"
-#include "io/store_format.h"
 
 #define SCAN_CHUNK (64u << 10)        /* bytes read at a time when looking for footers */
 #define TAIL_AHEAD ((size_t)16 << 20) /* bytes of a tail read at once: all of it, but for the longest */

@@ -8,8 +8,8 @@
 #include <string.h>
 #include "base/coding.h"
 #include "base/crc32c.h"
+#include "directory/format/directory_format.h"
 #include "directory/format/index.h"
-#include "io/store_format.h"
 
 /* A run's next key, above it nothing, below it the run's number among those merged. */
 typedef unsigned __int128 merge_item;

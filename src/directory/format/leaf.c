@@ -3,8 +3,8 @@
  * is 2 + l bits a number, and a number is found by skipping h zeros. */
 #include <stdlib.h>
 #include "base/coding.h"
+#include "directory/format/directory_format.h"
 #include "directory/format/leaf.h"
-#include "io/store_format.h"
 
 /* Functions that count bits exist twice: with the processor's instruction for that, and without. */
 #define LEAF_INLINE inline __attribute__((always_inline))

@@ -8,8 +8,8 @@
 #define DELTAFS_DIRECTORY_LEAF_H
 
 #include "base/buffer.h"
+#include "directory/format/directory_format.h"
 #include "directory/format/run.h"
-#include "io/store_format.h"
 
 /* Bytes that must be readable behind a leaf's own, so that bits can be loaded eight bytes at a time. */
 #define LEAF_SLACK 16

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/number.h"
+#include "directory/format/directory_format.h"
 #include "directory/format/manifest.h"
-#include "io/store_format.h"
 
 /* ---- Writing ---- */
 

@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "directory/format/directory_format.h"
 #include "directory/format/value_log.h"
-#include "io/store_format.h"
 
 static unsigned bits_of(uint64_t n)
 {

@@ -2,10 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/hash.h"
+#include "directory/format/directory_format.h"
 #include "directory/format/partition.h"
 #include "directory/format/value_log.h"
 #include "directory/read/reader.h"
-#include "io/store_format.h"
 
 static void part_reader_close(struct part_reader *p)
 {

@@ -4,7 +4,6 @@
 #include "directory/format/partition.h"
 #include "directory/read/scan.h"
 #include "directory/read/value_log_read.h"
-#include "io/store_format.h"
 
 #define INDEX_AHEAD   ((size_t)256 << 10) /* bytes of a scan's reads of the index log */
 #define RUNS_AHEAD    ((size_t)8 << 20)   /* and of all of a segment's runs, */

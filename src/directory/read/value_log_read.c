@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/coding.h"
+#include "directory/format/directory_format.h"
 #include "directory/read/value_log_read.h"
-#include "io/store_format.h"
 
 #define LOGS_OPEN  64                  /* at a time */
 #define PIECES     64                  /* read at a time, */

@@ -1,6 +1,6 @@
 #include <stdlib.h>
+#include "directory/format/directory_format.h"
 #include "directory/write/partition_writer.h"
-#include "io/store_format.h"
 
 #define RUNS_FIRST 4 /* runs to make room for at first */
 

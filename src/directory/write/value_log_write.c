@@ -4,8 +4,9 @@
 #include <string.h>
 #include "base/coding.h"
 #include "base/hash.h"
+#include "directory/format/directory_format.h"
 #include "directory/write/value_log_write.h"
-#include "io/store_format.h"
+#include "io/io_format.h"
 
 uint64_t values_writer_memory(const struct writer_config *c, size_t buffer)
 {

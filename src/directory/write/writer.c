@@ -23,7 +23,7 @@
 #include "directory/write/value_log_write.h"
 #include "directory/write/writer.h"
 #include "directory/format/planes.h"
-#include "io/store_format.h"
+#include "io/io_format.h"
 
 #define TABLES_MOST       3
 #define DATA_BUFFER_MAX   (1u << 20)

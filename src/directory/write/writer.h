@@ -17,9 +17,9 @@
 #define DELTAFS_DIRECTORY_WRITER_H
 
 #include "base/private.h"
+#include "directory/format/directory_format.h"
 #include "directory/write/writer_config.h"
 #include "io/lease.h"
-#include "io/store_format.h"
 
 struct writer;
 

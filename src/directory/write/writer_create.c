@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "directory/format/directory_format.h"
 #include "directory/write/writer.h"
 #include "directory/format/block.h"
-#include "io/store_format.h"
 #include "directory/format/value_log.h"
 #include "io/volume.h"
 

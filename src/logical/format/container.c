@@ -4,9 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/path.h"
+#include "fileindex/fileindex_format.h"
+#include "logical/format/logical_format.h"
 #include "logical/format/session.h"
 #include "logical/format/session_names.h"
-#include "io/store_format.h"
 
 #define TRIES 100 /* where others make and remove it at the same time */
 

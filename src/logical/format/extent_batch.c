@@ -5,7 +5,7 @@
 #include "base/crc32c.h"
 #include "logical/format/extents.h"
 #include "io/log.h"
-#include "io/store_format.h"
+#include "logical/format/logical_format.h"
 
 /* Where the entry before ended; the next one's numbers count from there. */
 struct batch_place {

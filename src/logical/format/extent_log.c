@@ -4,7 +4,7 @@
 #include "base/coding.h"
 #include "logical/format/extents.h"
 #include "io/log.h"
-#include "io/store_format.h"
+#include "logical/format/logical_format.h"
 
 #define READ_AT_ONCE (256u << 10) /* bytes; what a log has beyond is read in pieces that grow */
 

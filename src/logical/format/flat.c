@@ -6,7 +6,7 @@
 #include "logical/format/extents.h"
 #include "logical/format/flat.h"
 #include "io/log.h"
-#include "io/store_format.h"
+#include "logical/format/logical_format.h"
 
 #define FLAT_PIECE (8u << 20) /* bytes read at once: memory grows with what the file really has */
 

@@ -15,7 +15,7 @@
 #include "base/crc32c.h"
 #include "logical/format/frames.h"
 #include "io/log.h"
-#include "io/store_format.h"
+#include "logical/format/logical_format.h"
 
 #define GROUP_BYTES  ((uint64_t)FRAME_GROUP * FRAME_SIZE)
 #define GROUP_STRIDE (GROUP_BYTES + FRAME_SIZE)

@@ -13,7 +13,7 @@
 #include "base/coding.h"
 #include "logical/format/frames.h"
 #include "io/log.h"
-#include "io/store_format.h"
+#include "logical/format/logical_format.h"
 
 #define GROUP_BYTES     ((uint64_t)FRAME_GROUP * FRAME_SIZE)
 #define WINDOW_MIN      (4 * FRAME_SIZE)

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "logical/format/logical_format.h"
 #include "logical/format/session.h"
 #include "logical/format/session_names.h"
-#include "io/store_format.h"
 #include "io/volume.h"
 
 #define WRITERS_A_FOLDER 64  /* with two logs each, no folder is slow */

@@ -1,8 +1,9 @@
 #include <stdio.h>
 #include <string.h>
 #include "directory/format/manifest.h"
+#include "fileindex/fileindex_format.h"
+#include "logical/format/logical_format.h"
 #include "logical/format/session_names.h"
-#include "io/store_format.h"
 
 /* `digits` hexadecimal digits, as we write them. */
 static int name_number(const char *text, int digits, uint32_t *out)

@@ -6,9 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "fileindex/fileindex_format.h"
+#include "logical/format/logical_format.h"
 #include "logical/format/session.h"
 #include "logical/format/session_names.h"
-#include "io/store_format.h"
 #include "io/volume.h"
 
 struct names {

@@ -3,8 +3,9 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include "io/io_format.h"
+#include "logical/format/logical_format.h"
 #include "logical/logical.h"
-#include "io/store_format.h"
 
 #define OPEN_MAX_LOGS 256                 /* data logs open at once */
 #define LOOK_UP_MAX   (UINT64_C(8) << 20) /* bytes of the file in one lookup */

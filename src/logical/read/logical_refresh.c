@@ -6,10 +6,11 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include "io/io_format.h"
+#include "logical/format/logical_format.h"
 #include "logical/logical.h"
 #include "logical/format/flat.h"
 #include "io/log.h"
-#include "io/store_format.h"
 
 #define TRIES        100 /* while other processes remove sessions */
 #define FEW_SESSIONS 1   /* for each rank; if there are more, rank 0 does not inspect them for all */

@@ -1,8 +1,8 @@
 /* The lock of atomic mode, and the refresh under it. */
 #include <fcntl.h>
 #include <stdlib.h>
+#include "logical/format/logical_format.h"
 #include "logical/logical.h"
-#include "io/store_format.h"
 
 void logical_unlock(deltafs_logical *f)
 {

@@ -3,9 +3,9 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include "logical/format/logical_format.h"
 #include "logical/logical.h"
 #include "io/log.h"
-#include "io/store_format.h"
 
 #define BUFFER_MAX   (UINT64_C(4) << 20) /* bytes of a data log's buffer */
 #define LIST_MAX     4096                /* extents that may still grow */

@@ -1,0 +1,42 @@
+/* What all containers on disk have in common: log headers, text logs, buckets, volumes, leases. ON DISK: do not change
+ * a number; add new ones, and keep retired ones listed. deltafs-format(5) describes the same byte by byte. All fields
+ * are little-endian. directory_format.h, logical_format.h and fileindex_format.h have the rest.
+ *
+ * Every checksum is CRC-32C, begun with the CRC-32C of the container's UUID (16 bytes) instead of 0: bytes of another
+ * container never pass. It covers all bytes of its structure behind itself. */
+#ifndef DELTAFS_IO_IO_FORMAT_H
+#define DELTAFS_IO_IO_FORMAT_H
+
+#define FORMAT_VERSION   1
+#define FORMAT_UUID_SIZE 16
+#define FORMAT_SECTOR    512 /* bytes that a disk writes as a whole: what a crash leaves of what was not synced */
+
+/* Log header: at offset 0 of each log.
+ *  0 u32 checksum   4 u8 type   5 u8 kind of log   6 u16 version   8 u32 partition or writer   12 u32 zero   16 UUID
+ * Every structure in a log has its type at byte 4. */
+#define LOG_HEADER_SIZE   32
+#define FORMAT_LOG_HEADER 0xd0 /* types d1 to d5 and d8 are those of directories, d6 and d7 those of logical files */
+
+/* Manifest: lines "WORD TEXT... ~CHECKSUM\n", the checksum eight hexadecimal digits over all before " ~", begun with 0.
+ * A reader that does not know a WORD skips the line if it begins with a small letter, and refuses the container if it
+ * begins with a capital. */
+#define MANIFEST_NAME       "MANIFEST"
+#define MANIFEST_NEW_NAME   "MANIFEST.new"
+#define MANIFEST_ASIDE_NAME "MANIFEST.new-%s" /* of a UUID of its own */
+#define KEPT_SUFFIX         ".damaged" /* of a file as it was before it was repaired; a second one is .damaged.2 */
+
+/* Of the data logs of a logical file (logical_format.h); its manifest names both. */
+#define FRAME_SIZE  4096
+#define FRAME_GROUP 1024
+
+/* A container's buckets: folders among which its files are spread. */
+#define BUCKET_COUNT 256u
+#define BUCKET_NAME  "%02x"
+
+/* Where a container's buckets are, on each of the volumes that it is spread over. */
+#define VOLUME_FOLDER "deltafs.%s" /* of its UUID */
+
+/* Who writes the container; no part of what is read (lease.h). */
+#define LEASE_NAME "LEASE"
+
+#endif
