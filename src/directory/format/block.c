@@ -4,6 +4,7 @@
 #include "base/coding.h"
 #include "base/short_copy.h"
 #include "directory/format/block.h"
+#include "directory/format/pack.h"
 #include "directory/format/directory_format.h"
 #include "directory/format/planes.h"
 
@@ -51,7 +52,7 @@ static struct block_room block_room(int64_t value_size, size_t target)
         r.values = n * size + PLANES_SLACK;
         r.layout = n < BLOCK_PLANES_MIN ? n * size : planes_length(n, size);
     }
-    r.out = BLOCK_HEADER_SIZE + snappy_max_compressed_length(r.layout) + VALUES_ALIGN;
+    r.out = BLOCK_HEADER_SIZE + pack_max(r.layout) + VALUES_ALIGN;
     return r;
 }
 
@@ -190,12 +191,9 @@ static int block_lay_out(struct block_writer *w, size_t *length, struct error *e
 /* Try to pack the payload into place; returns its length, or 0 if that does not help. `plain` is what it is without. */
 static size_t block_pack(struct block_writer *w, size_t unpacked, size_t plain)
 {
-    size_t packed = w->out.capacity - BLOCK_HEADER_SIZE - VALUES_ALIGN;
-
-    if (w->codec != CODEC_SNAPPY || plain == 0 ||
-        snappy_compress((const char *)w->layout.bytes, unpacked, (char *)w->out.bytes + BLOCK_HEADER_SIZE, &packed) !=
-            SNAPPY_OK)
+    if (w->codec != CODEC_SNAPPY || plain == 0)
         return 0;
+    size_t packed = pack_compress(w->layout.bytes, unpacked, w->out.bytes + BLOCK_HEADER_SIZE);
     return packed < plain - (plain >> BLOCK_MIN_GAIN_SHIFT) ? packed : 0;
 }
 
@@ -210,8 +208,7 @@ int block_writer_close(struct block_writer *w, const struct block_id *id, uint32
     if (is_variable || w->codec == CODEC_SNAPPY)
         status = block_lay_out(w, &unpacked, e);
     if (status == DELTAFS_OK)
-        status = buffer_reserve(&w->out, BLOCK_HEADER_SIZE + snappy_max_compressed_length(unpacked) + VALUES_ALIGN,
-                                "a block", e);
+        status = buffer_reserve(&w->out, BLOCK_HEADER_SIZE + pack_max(unpacked) + VALUES_ALIGN, "a block", e);
     if (status != DELTAFS_OK)
         return status;
     size_t plain = is_variable ? unpacked : w->used, packed = block_pack(w, unpacked, plain);
