@@ -25,13 +25,19 @@ __attribute__((format(printf, 4, 5))) int error_damaged(struct error *e, const c
 
 int error_no_memory(struct error *e, size_t bytes, const char *what);
 
-/* Of several steps the first error counts: add a step that ended with `rc` and *second to `status` and *e. */
-static inline int error_first(int status, int rc, const struct error *second, struct error *e)
+/* Takes the message of a failure that nobody reads. One per thread. */
+struct error *error_ignored(void);
+
+/* Of several steps the first error counts. For a step that is taken whatever the earlier ones returned:
+ *     status = error_first(status, io_file_close(&file, error_after(status, e))); */
+static inline struct error *error_after(int status, struct error *e)
 {
-    if (status != DELTAFS_OK || rc == DELTAFS_OK)
-        return status;
-    *e = *second;
-    return rc;
+    return status == DELTAFS_OK ? e : error_ignored();
+}
+
+static inline int error_first(int status, int later)
+{
+    return status != DELTAFS_OK ? status : later;
 }
 
 #endif

@@ -125,8 +125,6 @@ uint32_t team_threads(const struct team *t)
 
 void team_run(struct team *t, void (*task)(void *ctx, size_t i), void *ctx, size_t n)
 {
-    struct error ignored;
-
     if (t->process != getpid()) {
         for (size_t i = 0; i < n; i++)
             task(ctx, i);
@@ -138,7 +136,7 @@ void team_run(struct team *t, void (*task)(void *ctx, size_t i), void *ctx, size
     t->next = 0;
     t->end = n;
     while (t->started < t->most && t->started + 1 < n &&
-           thread_start(&t->thread[t->started], team_thread, t, &ignored) == DELTAFS_OK)
+           thread_start(&t->thread[t->started], team_thread, t, error_ignored()) == DELTAFS_OK)
         t->started++;
     if (n > 1) {
         t->calls++;

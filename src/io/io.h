@@ -87,9 +87,7 @@ int io_file_close(struct io_file *f, struct error *e);
 /* Close after steps that ended with `status` and *e. Returns the first error. */
 static inline int io_file_finish(struct io_file *f, int status, struct error *e)
 {
-    struct error second;
-
-    return error_first(status, io_file_close(f, &second), &second, e);
+    return error_first(status, io_file_close(f, error_after(status, e)));
 }
 
 /* Have a file that has been open for a while be seen as it is. */

@@ -133,13 +133,12 @@ static int lease_read(struct io_file *file, char *text, size_t room, struct erro
 static int lease_reread(const struct lease *l, char *text, size_t room, struct error *e)
 {
     struct io_file file;
-    struct error ignored;
     int status = io_file_open(l->file.io, l->file.path, O_RDONLY, &file, e);
 
     if (status != DELTAFS_OK)
         return status;
     status = lease_read(&file, text, room, e);
-    io_file_close(&file, &ignored);
+    io_file_close(&file, error_ignored());
     return status;
 }
 
@@ -174,7 +173,6 @@ static int lease_check(const struct lease *l, const char *text, int is_sure, uin
 /* Open and lock the file; another may remove it at that moment. */
 static int lease_open(struct lease *l, struct io *io, const char *path, int *is_sure, struct error *e)
 {
-    struct error ignored;
     struct holder h;
     char text[sizeof l->line];
     int status = DELTAFS_ERR_NOT_FOUND;
@@ -184,11 +182,11 @@ static int lease_open(struct lease *l, struct io *io, const char *path, int *is_
         if (status != DELTAFS_OK)
             return status;
         status = io_file_lock(&l->file, is_sure, e);
-        if (status == DELTAFS_ERR_BUSY && lease_read(&l->file, text, sizeof text, &ignored) == DELTAFS_OK &&
+        if (status == DELTAFS_ERR_BUSY && lease_read(&l->file, text, sizeof text, error_ignored()) == DELTAFS_OK &&
             lease_parse(text, &h) == 0)
             lease_busy(e, &h, path, "");
         if (status != DELTAFS_OK)
-            io_file_close(&l->file, &ignored);
+            io_file_close(&l->file, error_ignored());
     }
     return status;
 }
@@ -228,7 +226,6 @@ static int lease_settle(struct lease *l, struct error *e)
 int lease_take(struct lease *l, struct io *io, const char *folder, uint64_t seconds, int keeps_note, struct error *e)
 {
     char *path = io_path(folder, LEASE_NAME), text[sizeof l->line];
-    struct error ignored;
     struct holder self, before = {.note.number = NO_NOTE};
     uint64_t size = 0;
 
@@ -258,7 +255,7 @@ int lease_take(struct lease *l, struct io *io, const char *folder, uint64_t seco
     if (status == DELTAFS_OK && !l->is_sure)
         status = lease_settle(l, e);
     if (status != DELTAFS_OK)
-        io_file_close(&l->file, &ignored);
+        io_file_close(&l->file, error_ignored());
     if (status != DELTAFS_OK && status != DELTAFS_ERR_BUSY)
         io_explain(path, 1, "what was written does not need it: remove it", e);
     free(path);
@@ -269,13 +266,12 @@ int lease_find_epoch(struct io *io, const char *folder, struct lease_epoch *out)
 {
     char *path = io_path(folder, LEASE_NAME), text[sizeof((struct lease *)0)->line];
     struct lease l = {0};
-    struct error ignored;
     struct holder h = {.note.number = NO_NOTE};
 
-    if (path && io_file_open(io, path, O_RDONLY, &l.file, &ignored) == DELTAFS_OK) {
-        if (lease_read(&l.file, text, sizeof text, &ignored) == DELTAFS_OK && lease_parse(text, &h) == 0)
+    if (path && io_file_open(io, path, O_RDONLY, &l.file, error_ignored()) == DELTAFS_OK) {
+        if (lease_read(&l.file, text, sizeof text, error_ignored()) == DELTAFS_OK && lease_parse(text, &h) == 0)
             *out = h.note;
-        io_file_close(&l.file, &ignored);
+        io_file_close(&l.file, error_ignored());
     }
     free(path);
     return h.note.number != NO_NOTE;
@@ -298,10 +294,9 @@ int lease_describe(struct io *io, const char *folder, uint64_t seconds, char *te
     char *path = io_path(folder, LEASE_NAME), line[sizeof((struct lease *)0)->line], age[100];
     const char *state = "may be writing the directory: if so, repairing it is refused";
     struct io_file file = {.fd = -1, .direct = -1};
-    struct error ignored;
     struct holder h, self;
     uint64_t now = (uint64_t)time(NULL);
-    int is_there = path && io_file_open(io, path, O_RDONLY, &file, &ignored) == DELTAFS_OK;
+    int is_there = path && io_file_open(io, path, O_RDONLY, &file, error_ignored()) == DELTAFS_OK;
 
     const char *misfit = path ? io_misfit(path, 1) : NULL;
 
@@ -309,9 +304,9 @@ int lease_describe(struct io *io, const char *folder, uint64_t seconds, char *te
         snprintf(text, room, "%s: is %s, and no file; the next writer is refused until it is removed", path, misfit);
         is_there = 1;
     } else if (is_there &&
-               (lease_read(&file, line, sizeof line, &ignored) != DELTAFS_OK || lease_parse(line, &h) != 0)) {
+               (lease_read(&file, line, sizeof line, error_ignored()) != DELTAFS_OK || lease_parse(line, &h) != 0)) {
         snprintf(text, room, "%s: does not name the writer of the directory; the next writer takes it over", path);
-    } else if (is_there && lease_self(&self, &ignored) == DELTAFS_OK) {
+    } else if (is_there && lease_self(&self, error_ignored()) == DELTAFS_OK) {
         int is_here = strcmp(h.host, self.host) == 0, is_gone = is_here && lease_has_ended(h.pid);
         int is_old = (now >= h.renewed ? now - h.renewed : h.renewed - now) >= seconds;
         if (is_gone || lease_is_earlier_run(h.job, self.job) || (!is_here && is_old))
@@ -322,7 +317,7 @@ int lease_describe(struct io *io, const char *folder, uint64_t seconds, char *te
         snprintf(text, room, "%s: process %" PRIu64 " on host %s (job %.60s), which renewed it %s, %s", path, h.pid,
                  h.host, h.job, age, state);
     }
-    io_file_close(&file, &ignored);
+    io_file_close(&file, error_ignored());
     free(path);
     return is_there;
 }

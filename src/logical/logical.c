@@ -139,11 +139,10 @@ static void logical_discard(deltafs_logical *f)
 
 static int logical_free(deltafs_logical *f, struct error *e)
 {
-    struct error second;
     int status = logical_close_logs(f, e);
 
-    status = error_first(status, frame_log_close(&f->data, &second), &second, e);
-    status = error_first(status, extent_log_close(&f->extents, &second), &second, e);
+    status = error_first(status, frame_log_close(&f->data, error_after(status, e)));
+    status = error_first(status, extent_log_close(&f->extents, error_after(status, e)));
     status = io_file_finish(&f->lock, status, e);
     for (size_t i = 0; i < f->logs_count; i++)
         free(f->logs[i]);
@@ -294,13 +293,13 @@ static int logical_close_writer(deltafs_logical *f, struct error *e)
 
 int deltafs_private_logical_close(deltafs_logical *f)
 {
-    struct error *e = deltafs_private_thread_error(), second;
+    struct error *e = deltafs_private_thread_error();
     int status = DELTAFS_OK;
     struct collective group = f->group;
     e->status = DELTAFS_OK;
     if (f->mode != O_RDONLY)
         status = logical_close_writer(f, e);
-    e->status = error_first(status, logical_free(f, &second), &second, e);
+    e->status = error_first(status, logical_free(f, error_after(status, e)));
     status = collective_agree(&group, e);
     collective_destroy(&group);
     return status;

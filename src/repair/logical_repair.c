@@ -184,13 +184,10 @@ static int text_repair_sessions(struct mending *m, struct error *e)
 {
     uint32_t *number = NULL;
     size_t n = 0;
-    struct error second;
     int status = session_numbers(&m->c, &m->io, &number, &n, e);
 
-    for (size_t i = 0; i < n; i++) {
-        int one = text_repair_session(m, number[i], &second);
-        status = error_first(status, one, &second, e);
-    }
+    for (size_t i = 0; i < n; i++)
+        status = error_first(status, text_repair_session(m, number[i], error_after(status, e)));
     free(number);
     return status;
 }

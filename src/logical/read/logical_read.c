@@ -13,11 +13,10 @@
 int logical_close_logs(deltafs_logical *f, struct error *e)
 {
     int status = DELTAFS_OK;
-    struct error second;
 
     for (size_t i = 0; i < f->logs_count; i++)
         if (f->logs[i]->is_open) {
-            status = error_first(status, frame_reader_close(&f->logs[i]->reader, &second), &second, e);
+            status = error_first(status, frame_reader_close(&f->logs[i]->reader, error_after(status, e)));
             f->logs[i]->is_open = 0;
         }
     f->logs_open = 0;
