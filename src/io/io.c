@@ -7,22 +7,14 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
-#include <time.h>
 #include <unistd.h>
 #include "base/memory.h"
 #include "base/path.h"
 #include "io/io.h"
 
 #define IO_DIRECT_MIN (64u << 10) /* bytes worth a write around the page cache */
-#define IO_LATE_MAX   4000u       /* milliseconds: GlusterFS's caches of a second each can be one behind the other */
-#define IO_LATE_PAUSE 100u
 #define EXT4_MAGIC    0xef53u
 #define IO_ROOM_PART  16u /* no more than this part of what is free is set aside at once */
-#define IO_LATE_FILES 8u  /* that are waited for in vain */
-
-#ifndef AT_STATX_FORCE_SYNC
-#define AT_STATX_FORCE_SYNC 0
-#endif
 
 static ssize_t posix_pread(void *ctx, int fd, void *bytes, size_t n, uint64_t offset)
 {
@@ -44,78 +36,10 @@ static int posix_sync(void *ctx, int fd)
     return fdatasync(fd) != 0 ? -errno : 0;
 }
 
-/* The last devices that were met whose file systems are late, and are not: asking one takes a millisecond on GlusterFS,
- * and on Lustre a word with each server. */
-static _Atomic uint64_t device_met[2] = {UINT64_MAX, UINT64_MAX};
-
-/* The device a file is on, without a word with any server. */
-static int posix_device(int fd, uint64_t *out)
-{
-#ifdef STATX_BASIC_STATS
-    struct statx st;
-
-    if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &st) == 0) {
-        *out = (uint64_t)st.stx_dev_major << 32 | st.stx_dev_minor;
-        return 0;
-    }
-#endif
-    (void)fd;
-    (void)out;
-    return -1;
-}
-
-/* Whether the file system is one that shows what other hosts do late: it keeps for seconds what it knows of a file.
- * That is, those of them that are known to; FUSE has GlusterFS behind it, and many others. */
-static int posix_is_client_cached(int fd)
-{
-    static const unsigned magics[] = {0x65735546 /* FUSE */, 0x6969 /* NFS */, 0xff534d42 /* CIFS */,
-                                      0xfe534d42 /* SMB */};
-    struct statfs system;
-    uint64_t device;
-    int is_client_cached, is_known = posix_device(fd, &device) == 0;
-
-    for (is_client_cached = 0; is_known && is_client_cached < 2; is_client_cached++)
-        if (device_met[is_client_cached] == device)
-            return is_client_cached;
-    if (fstatfs(fd, &system) != 0)
-        return 0;
-    is_client_cached = 0;
-    for (size_t i = 0; i < sizeof magics / sizeof magics[0]; i++)
-        is_client_cached |= (unsigned)system.f_type == magics[i];
-    if (is_known)
-        device_met[is_client_cached] = device;
-    return is_client_cached;
-}
-
-/* What the server says of the file, where there is one. The flag is not enough where the file system's own process has
- * a cache (GlusterFS's md-cache): a sync, which goes to the server, brings that up to date. Pages of the file that this
- * host has kept are as old as what it knew. */
-static int posix_catch_up(void *ctx, int fd)
-{
-    (void)ctx;
-    if (!posix_is_client_cached(fd))
-        return 0;
-    int rc;
-    do
-        rc = fdatasync(fd) != 0 ? -errno : 0;
-    while (rc == -EINTR);
-    if (rc < 0 && rc != -EINVAL && rc != -EROFS)
-        return rc;
-    posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
-#ifdef STATX_BASIC_STATS
-    struct statx now;
-    /* Where nothing is to be synced, NFS asks no server before this. */
-    if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, &now) != 0 &&
-        (errno == ENOENT || errno == ESTALE))
-        return -errno;
-#endif
-    return 1;
-}
-
 /* A container may come from anybody. A FIFO in it must not make its reader wait, and a symbolic link in the place of a
- * file must not lead a writer, who cuts off and replaces, out of it; reading may go through links, and so may folders,
- * which can be on other volumes. GlusterFS opens a file by what it knew of its name, and only the next request says
- * that it has been removed; a file that has just been made has nobody else's work in it. */
+ * file must not lead a writer, which truncates and replaces, out of it; reading may go through links, and so may
+ * folders, which can be on other volumes. GlusterFS opens a file by what it knew of its name, and only the next request
+ * says that it has been removed. A file that has just been created has nobody else's work in it. */
 static int posix_open(void *ctx, const char *path, int flags, mode_t mode)
 {
     int is_reading = (flags & O_ACCMODE) == O_RDONLY, is_awaited = flags & IO_AWAITED;
@@ -129,44 +53,28 @@ static int posix_open(void *ctx, const char *path, int flags, mode_t mode)
         fd = open(path, flags & ~O_NONBLOCK, mode);
     if (fd < 0)
         return -errno;
-    int rc = is_awaited || (flags & O_EXCL) ? 0 : posix_catch_up(NULL, fd);
+    int rc = is_awaited || (flags & O_EXCL) ? 0 : client_cached_refresh(NULL, fd);
     if (rc != -ENOENT && rc != -ESTALE)
         return fd;
     close(fd);
     return -ESTALE;
 }
 
-static int posix_size(void *ctx, int fd, uint64_t *out)
+static int posix_attributes(void *ctx, int fd, struct io_attributes *out)
 {
     struct stat st;
 
     (void)ctx;
     if (fstat(fd, &st) != 0)
         return -errno;
-    *out = (uint64_t)st.st_size;
+    *out = (struct io_attributes){
+        .size = (uint64_t)st.st_size,
+        .stored = (uint64_t)st.st_blocks * 512,
+        .mtime = (uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec,
+        .is_regular = S_ISREG(st.st_mode),
+        .is_removed = st.st_nlink == 0,
+    };
     return 0;
-}
-
-static int posix_stored(void *ctx, int fd, uint64_t *out)
-{
-    struct stat st;
-
-    (void)ctx;
-    if (fstat(fd, &st) != 0)
-        return -errno;
-    *out = (uint64_t)st.st_blocks * 512;
-    return 0;
-}
-
-static int posix_mtime(void *ctx, int fd, uint64_t *out)
-{
-    struct stat st;
-
-    (void)ctx;
-    if (fstat(fd, &st) != 0)
-        return -errno;
-    *out = (uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec;
-    return S_ISREG(st.st_mode) ? 0 : -EINVAL;
 }
 
 static int posix_truncate(void *ctx, int fd, uint64_t size)
@@ -175,17 +83,14 @@ static int posix_truncate(void *ctx, int fd, uint64_t size)
     return ftruncate(fd, (off_t)size) != 0 ? -errno : 0;
 }
 
-/* ext4 does its book-keeping for each page that is written and has no place on storage yet, which takes a quarter of
- * the time; other file systems gain nothing (XFS does this by itself) or lose by it (tmpfs, and those with servers). */
+/* ext4 spends a quarter of the time on pages that are written and have no place on storage yet. Other file systems gain
+ * nothing (XFS does this by itself) or lose by it (tmpfs, and those with servers). */
 static int posix_allocate(void *ctx, int fd, uint64_t offset, uint64_t n)
 {
     struct statfs system;
-    uint64_t device;
 
     (void)ctx;
-    /* Those with servers have no device with a number, and are not asked what they are. */
-    if (posix_device(fd, &device) != 0 || device >> 32 == 0 || fstatfs(fd, &system) != 0 ||
-        (unsigned)system.f_type != EXT4_MAGIC)
+    if (fstatfs(fd, &system) != 0 || (unsigned)system.f_type != EXT4_MAGIC)
         return -EOPNOTSUPP;
     if (system.f_bavail < IO_ROOM_PART * n / (uint64_t)system.f_bsize)
         return -ENOSPC;
@@ -236,35 +141,19 @@ static int posix_sync_folder(void *ctx, const char *path)
 }
 
 /* A lock of the open file, not of the process: what else this process has open cannot lose it. */
-static int posix_lock(void *ctx, int fd)
+static int posix_lock(void *ctx, int fd, uint64_t from, uint64_t n, enum io_lock how)
 {
-    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    struct stat st;
+    struct flock lock = {.l_type = how == IO_UNLOCK        ? F_UNLCK
+                                   : how == IO_LOCK_SHARED ? F_RDLCK
+                                                           : F_WRLCK,
+                         .l_whence = SEEK_SET,
+                         .l_start = (off_t)from,
+                         .l_len = (off_t)n};
 
     (void)ctx;
-    int status = fcntl(fd, F_OFD_SETLK, &lock) == 0 ? 0 : errno == EACCES ? -EAGAIN : -errno;
-    /* GlusterFS opens a file when it must, and then it may be gone. */
-    if (status == -EAGAIN || status == -ENOENT)
-        return status == -ENOENT ? -ESTALE : status;
-    int rc = posix_catch_up(NULL, fd);
-    return rc == -ENOENT || rc == -ESTALE || (fstat(fd, &st) == 0 && st.st_nlink == 0) ? -ESTALE : status;
-}
-
-static int posix_lock_wait(void *ctx, int fd, uint64_t from, uint64_t n, int is_shared)
-{
-    struct flock lock = {
-        .l_type = is_shared ? F_RDLCK : F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)from, .l_len = (off_t)n};
-
-    (void)ctx;
-    return fcntl(fd, F_OFD_SETLKW, &lock) == 0 ? 0 : -errno;
-}
-
-static int posix_unlock(void *ctx, int fd, uint64_t from, uint64_t n)
-{
-    struct flock lock = {.l_type = F_UNLCK, .l_whence = SEEK_SET, .l_start = (off_t)from, .l_len = (off_t)n};
-
-    (void)ctx;
-    return fcntl(fd, F_OFD_SETLK, &lock) == 0 ? 0 : -errno;
+    if (fcntl(fd, how == IO_LOCK_TRY ? F_OFD_SETLK : F_OFD_SETLKW, &lock) == 0)
+        return 0;
+    return errno == EACCES ? -EAGAIN : -errno;
 }
 
 /* Where there are no hard links, a rename that replaces nothing gives the name as well. */
@@ -291,7 +180,7 @@ static ssize_t posix_readlink(void *ctx, const char *path, char *target, size_t 
     return n < 0 ? -errno : n;
 }
 
-/* NFS keeps a folder's names for half a minute, and those that it has not. */
+/* NFS caches a folder's names for half a minute. */
 static int posix_list(void *ctx, const char *path, int (*fn)(void *arg, const char *name), void *arg)
 {
     struct dirent *entry;
@@ -301,7 +190,7 @@ static int posix_list(void *ctx, const char *path, int (*fn)(void *arg, const ch
     DIR *folder = opendir(path);
     if (!folder)
         return -errno;
-    posix_catch_up(NULL, dirfd(folder));
+    client_cached_refresh(NULL, dirfd(folder));
     while (rc == 0 && (errno = 0, entry = readdir(folder)) != NULL)
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
             rc = fn(arg, entry->d_name);
@@ -316,10 +205,8 @@ static const struct io_ops posix_ops = {
     .pread = posix_pread,
     .pwrite = posix_pwrite,
     .sync = posix_sync,
-    .catch_up = posix_catch_up,
-    .size = posix_size,
-    .stored = posix_stored,
-    .mtime = posix_mtime,
+    .attributes = posix_attributes,
+    .refresh = client_cached_refresh,
     .truncate = posix_truncate,
     .allocate = posix_allocate,
     .close = posix_close,
@@ -329,8 +216,6 @@ static const struct io_ops posix_ops = {
     .rmdir = posix_rmdir,
     .sync_folder = posix_sync_folder,
     .lock = posix_lock,
-    .lock_wait = posix_lock_wait,
-    .unlock = posix_unlock,
     .link = posix_link,
     .symlink = posix_symlink,
     .readlink = posix_readlink,
@@ -372,16 +257,17 @@ void io_stat(const struct io *io, struct deltafs_io_stat *out)
     *out = (struct deltafs_io_stat){sizeof *out, io->reads, io->bytes_read, io->writes, io->bytes_written};
 }
 
-/* Waits a little, unless that was done for long enough: *waited counts it, from 0 on. */
-static int io_wait(unsigned *waited)
+/* What a call for `path` returned: a count, or a negative errno. */
+static int io_done(ssize_t rc, const char *what, const char *path, struct error *e)
 {
-    const struct timespec pause = {.tv_nsec = IO_LATE_PAUSE * 1000000L};
-
-    if (*waited >= IO_LATE_MAX)
-        return 0;
-    nanosleep(&pause, NULL);
-    *waited += IO_LATE_PAUSE;
-    return 1;
+    if (rc >= 0)
+        return DELTAFS_OK;
+    error_system(e, (int)-rc, what, path);
+    if (rc == -ENOENT)
+        e->status = DELTAFS_ERR_NOT_FOUND;
+    if (rc == -EEXIST)
+        e->status = DELTAFS_ERR_EXISTS;
+    return e->status;
 }
 
 int io_file_open(struct io *io, const char *path, int flags, struct io_file *out, struct error *e)
@@ -398,10 +284,10 @@ int io_file_open(struct io *io, const char *path, int flags, struct io_file *out
         out->path = NULL;
         return error_no_memory(e, strlen(path) + 1, "a path");
     }
-    /* The name is known to this host as that of a file which another host has removed. */
+    /* -ESTALE: this host still knows the name of a file that another host has removed. */
     do
         fd = io->ops->open(io->ctx, whole, flags, 0666);
-    while (fd == -EINTR || (fd == -ESTALE && io_wait(&waited)));
+    while (fd == -EINTR || (fd == -ESTALE && client_cached_pause(&waited)));
     free(whole);
     if (fd >= 0) {
         out->fd = fd;
@@ -409,12 +295,8 @@ int io_file_open(struct io *io, const char *path, int flags, struct io_file *out
     }
     free(out->path);
     out->path = NULL;
-    error_system(e, -fd, flags & O_CREAT ? "create" : "open", path);
-    if (fd == -ENOENT || fd == -ENOTDIR)
-        e->status = DELTAFS_ERR_NOT_FOUND;
-    if (fd == -EEXIST)
-        e->status = DELTAFS_ERR_EXISTS;
-    return e->status;
+    io_done(fd, flags & O_CREAT ? "create" : "open", path, e);
+    return fd == -ENOTDIR ? (e->status = DELTAFS_ERR_NOT_FOUND) : e->status;
 }
 
 const char *io_misfit(const char *path, int is_written)
@@ -441,16 +323,12 @@ int io_explain(const char *path, int is_written, const char *advice, struct erro
 
 void io_file_use_direct(struct io_file *f)
 {
-#if defined(O_DIRECT)
     /* GlusterFS says afterwards, and of whatever is done to the file next, that it refused a write whose length is not
-     * right, as of one that a limit has cut short. */
-    if (f->io->ops->catch_up && f->io->ops->catch_up(f->io->ctx, f->fd) != 0)
+     * aligned, such as one that a limit has made shorter. */
+    if (f->io->ops->refresh && f->io->ops->refresh(f->io->ctx, f->fd) != 0)
         return;
     int fd = f->io->ops->open(f->io->ctx, f->path, O_WRONLY | O_DIRECT, 0);
     f->direct = fd < 0 ? -1 : fd;
-#else
-    (void)f;
-#endif
 }
 
 int io_file_close(struct io_file *f, struct error *e)
@@ -473,31 +351,6 @@ static int io_failed_at(struct io_file *f, int errnum, const char *what, uint64_
 
     snprintf(text, sizeof text, "%s %zu bytes at offset %llu", what, n, (unsigned long long)offset);
     return error_system(e, errnum, text, f->path);
-}
-
-int io_file_catch_up(struct io_file *f, struct error *e)
-{
-    int rc = f->io->ops->catch_up ? f->io->ops->catch_up(f->io->ctx, f->fd) : 0;
-
-    return rc < 0 ? error_system(e, -rc, "refresh", f->path) : DELTAFS_OK;
-}
-
-int io_file_wait(struct io_file *f, unsigned *waited)
-{
-    if (f->is_waited || f->io->waited >= IO_LATE_FILES || !f->io->ops->catch_up ||
-        f->io->ops->catch_up(f->io->ctx, f->fd) <= 0)
-        return 0;
-    /* It may have been read a while ago, together with others. */
-    if (*waited == 0) {
-        *waited = 1;
-        return 1;
-    }
-    if (!io_wait(waited)) {
-        if (!atomic_exchange(&f->is_waited, 1)) /* by no other thread */
-            f->io->waited++;
-        return 0;
-    }
-    return f->io->ops->catch_up(f->io->ctx, f->fd) > 0;
 }
 
 int io_file_read(struct io_file *f, uint64_t offset, void *bytes, size_t n, struct error *e)
@@ -575,33 +428,33 @@ int io_file_sync(struct io_file *f, struct error *e)
     return rc < 0 ? error_system(e, -rc, "sync", f->path) : DELTAFS_OK;
 }
 
-int io_file_size(struct io_file *f, uint64_t *out, struct error *e)
+int io_file_attributes(struct io_file *f, struct io_attributes *out, struct error *e)
 {
-    int rc = f->io->ops->size(f->io->ctx, f->fd, out);
+    int rc = f->io->ops->attributes(f->io->ctx, f->fd, out);
 
-    return rc < 0 ? error_system(e, -rc, "get the size of", f->path) : DELTAFS_OK;
+    return rc < 0 ? error_system(e, -rc, "get size and time of", f->path) : DELTAFS_OK;
 }
 
-int io_file_stored(struct io_file *f, uint64_t *out, struct error *e)
+int io_file_size(struct io_file *f, uint64_t *out, struct error *e)
 {
-    uint64_t blocks = UINT64_MAX;
-    int status = io_file_size(f, out, e);
-    int rc = status == DELTAFS_OK && f->io->ops->stored ? f->io->ops->stored(f->io->ctx, f->fd, &blocks) : 0;
+    struct io_attributes a;
+    int status = io_file_attributes(f, &a, e);
 
-    if (rc < 0)
-        return error_system(e, -rc, "get the blocks of", f->path);
-    if (blocks < *out)
-        *out = blocks;
+    if (status == DELTAFS_OK)
+        *out = a.size;
     return status;
 }
 
 int io_file_mtime(struct io_file *f, uint64_t *out, struct error *e)
 {
-    int rc = f->io->ops->mtime(f->io->ctx, f->fd, out);
+    struct io_attributes a;
+    int status = io_file_attributes(f, &a, e);
 
-    if (rc == -EINVAL)
+    if (status == DELTAFS_OK && !a.is_regular)
         return error_set(e, DELTAFS_ERR_NOT_DELTAFS, "%s: is no regular file", f->path);
-    return rc < 0 ? error_system(e, -rc, "get the time of", f->path) : DELTAFS_OK;
+    if (status == DELTAFS_OK)
+        *out = a.mtime;
+    return status;
 }
 
 int io_file_truncate(struct io_file *f, uint64_t size, struct error *e)
@@ -625,90 +478,75 @@ int io_file_allocate(struct io_file *f, uint64_t offset, uint64_t n)
     return rc == 0;
 }
 
-int io_file_lock(struct io_file *f, int *is_sure, struct error *e)
+static int io_lock(struct io_file *f, uint64_t from, uint64_t n, enum io_lock how)
 {
     int rc;
 
     do
-        rc = f->io->ops->lock(f->io->ctx, f->fd);
+        rc = f->io->ops->lock(f->io->ctx, f->fd, from, n, how);
     while (rc == -EINTR);
+    return rc;
+}
+
+int io_file_lock(struct io_file *f, int *is_sure, struct error *e)
+{
+    struct io_attributes a = {0};
+    int rc = io_lock(f, 0, 0, IO_LOCK_TRY);
+
     *is_sure = rc == 0;
     if (rc == -EAGAIN)
         return error_set(e, DELTAFS_ERR_BUSY, "%s: another process has locked it", f->path);
-    if (rc == -ESTALE)
+    /* GlusterFS opens a file only when it must, which may be now, and then the file may be gone. */
+    if (rc != -ENOENT && f->io->ops->refresh)
+        rc = f->io->ops->refresh(f->io->ctx, f->fd);
+    int is_gone = rc == -ENOENT || rc == -ESTALE, status = is_gone ? DELTAFS_OK : io_file_attributes(f, &a, e);
+    if (is_gone || a.is_removed)
         return error_set(e, DELTAFS_ERR_NOT_FOUND, "%s: has been removed meanwhile", f->path);
-    return DELTAFS_OK;
+    return status;
 }
 
 int io_file_lock_wait(struct io_file *f, uint64_t from, uint64_t n, int is_shared, struct error *e)
 {
-    int rc;
+    int rc = io_lock(f, from, n, is_shared ? IO_LOCK_SHARED : IO_LOCK);
 
-    do
-        rc = f->io->ops->lock_wait(f->io->ctx, f->fd, from, n, is_shared);
-    while (rc == -EINTR);
     return rc < 0 ? error_system(e, -rc, "lock (the file system must have locks for this)", f->path) : DELTAFS_OK;
 }
 
 int io_file_unlock(struct io_file *f, uint64_t from, uint64_t n, struct error *e)
 {
-    int rc;
+    int rc = io_lock(f, from, n, IO_UNLOCK);
 
-    do
-        rc = f->io->ops->unlock(f->io->ctx, f->fd, from, n);
-    while (rc == -EINTR);
     return rc < 0 ? error_system(e, -rc, "unlock", f->path) : DELTAFS_OK;
-}
-
-int io_unlink(struct io *io, const char *path, struct error *e)
-{
-    int rc = io->ops->unlink(io->ctx, path);
-
-    return rc < 0 ? error_system(e, -rc, "remove", path) : DELTAFS_OK;
 }
 
 int io_mkdir(struct io *io, const char *path, struct error *e)
 {
-    int rc = io->ops->mkdir(io->ctx, path, 0777);
+    return io_done(io->ops->mkdir(io->ctx, path, 0777), "make the folder", path, e);
+}
 
-    if (rc == 0)
-        return DELTAFS_OK;
-    error_system(e, -rc, "make the folder", path);
-    if (rc == -EEXIST)
-        e->status = DELTAFS_ERR_EXISTS;
-    if (rc == -ENOENT)
-        e->status = DELTAFS_ERR_NOT_FOUND;
-    return e->status;
+int io_unlink(struct io *io, const char *path, struct error *e)
+{
+    return io_done(io->ops->unlink(io->ctx, path), "remove", path, e);
+}
+
+int io_rename(struct io *io, const char *from, const char *to, struct error *e)
+{
+    return io_done(io->ops->rename(io->ctx, from, to), "rename to its final name", from, e);
 }
 
 int io_rmdir(struct io *io, const char *path, struct error *e)
 {
-    int rc = io->ops->rmdir(io->ctx, path);
-
-    return rc < 0 ? error_system(e, -rc, "remove the folder", path) : DELTAFS_OK;
+    return io_done(io->ops->rmdir(io->ctx, path), "remove the folder", path, e);
 }
 
 int io_link(struct io *io, const char *from, const char *to, struct error *e)
 {
-    int rc = io->ops->link(io->ctx, from, to);
-
-    if (rc == 0)
-        return DELTAFS_OK;
-    error_system(e, -rc, "give the file its name", to);
-    if (rc == -EEXIST)
-        e->status = DELTAFS_ERR_EXISTS;
-    if (rc == -ENOENT)
-        e->status = DELTAFS_ERR_NOT_FOUND;
-    return e->status;
+    return io_done(io->ops->link(io->ctx, from, to), "give the file its name", to, e);
 }
 
 int io_symlink(struct io *io, const char *target, const char *path, struct error *e)
 {
-    int rc = io->ops->symlink(io->ctx, target, path);
-
-    if (rc < 0)
-        error_system(e, -rc, "make the symbolic link", path);
-    return rc == 0 ? DELTAFS_OK : rc == -EEXIST ? (e->status = DELTAFS_ERR_EXISTS) : e->status;
+    return io_done(io->ops->symlink(io->ctx, target, path), "make the symbolic link", path, e);
 }
 
 int io_readlink(struct io *io, const char *path, char *target, size_t room, struct error *e)
@@ -721,8 +559,8 @@ int io_readlink(struct io *io, const char *path, char *target, size_t room, stru
     }
     if (n >= 0)
         return error_damaged(e, path, 0, "the symbolic link is too long");
-    error_system(e, (int)-n, "read the symbolic link", path);
-    return n == -EINVAL || n == -ENOENT || n == -ENOTDIR ? (e->status = DELTAFS_ERR_NOT_FOUND) : e->status;
+    io_done(n, "read the symbolic link", path, e);
+    return n == -EINVAL || n == -ENOTDIR ? (e->status = DELTAFS_ERR_NOT_FOUND) : e->status;
 }
 
 struct io_listing {
@@ -752,22 +590,8 @@ int io_list(struct io *io, const char *folder, int (*fn)(void *arg, const char *
     free(whole);
     if (rc >= 0)
         return l.status;
-    error_system(e, -rc, "list", folder);
-    if (rc == -ENOENT)
-        e->status = DELTAFS_ERR_NOT_FOUND;
-    if (rc == -ENOTDIR)
-        e->status = DELTAFS_ERR_NOT_DELTAFS;
-    return e->status;
-}
-
-int io_rename(struct io *io, const char *from, const char *to, struct error *e)
-{
-    int rc = io->ops->rename(io->ctx, from, to);
-
-    if (rc == 0)
-        return DELTAFS_OK;
-    error_system(e, -rc, "rename to its final name", from);
-    return rc == -ENOENT ? (e->status = DELTAFS_ERR_NOT_FOUND) : e->status;
+    io_done(rc, "list", folder, e);
+    return rc == -ENOTDIR ? (e->status = DELTAFS_ERR_NOT_DELTAFS) : e->status;
 }
 
 int io_sync_folder(struct io *io, const char *path, struct error *e)
@@ -781,7 +605,7 @@ int io_sync_folder(struct io *io, const char *path, struct error *e)
         rc = io->ops->sync_folder(io->ctx, whole);
     while (rc == -EINTR);
     free(whole);
-    return rc < 0 ? error_system(e, -rc, "sync the folder", path) : DELTAFS_OK;
+    return io_done(rc, "sync the folder", path, e);
 }
 
 int io_sync_parent(struct io *io, const char *path, struct error *e)
@@ -793,29 +617,31 @@ int io_sync_parent(struct io *io, const char *path, struct error *e)
     return status;
 }
 
-char *io_path(const char *folder, const char *fmt, ...)
+static void io_path_print(char path[PATH_ROOM], const char *folder, const char *fmt, va_list ap)
 {
-    va_list ap;
-    char name[128];
+    size_t n = (size_t)snprintf(path, PATH_ROOM, "%s/", folder);
 
-    va_start(ap, fmt);
-    vsnprintf(name, sizeof name, fmt, ap);
-    va_end(ap);
-    size_t n = strlen(folder) + 1 + strlen(name) + 1;
-    char *path = malloc(n);
-    if (path)
-        snprintf(path, n, "%s/%s", folder, name);
-    return path;
+    if (n < PATH_ROOM)
+        vsnprintf(path + n, PATH_ROOM - n, fmt, ap);
 }
 
 char *io_path_in(char path[PATH_ROOM], const char *folder, const char *fmt, ...)
 {
     va_list ap;
-    size_t n = (size_t)snprintf(path, PATH_ROOM, "%s/", folder);
 
     va_start(ap, fmt);
-    if (n < PATH_ROOM)
-        vsnprintf(path + n, PATH_ROOM - n, fmt, ap);
+    io_path_print(path, folder, fmt, ap);
     va_end(ap);
     return path;
+}
+
+char *io_path(const char *folder, const char *fmt, ...)
+{
+    char path[PATH_ROOM];
+    va_list ap;
+
+    va_start(ap, fmt);
+    io_path_print(path, folder, fmt, ap);
+    va_end(ap);
+    return strdup(path);
 }

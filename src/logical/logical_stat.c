@@ -34,13 +34,13 @@ int deltafs_logical_io_stat(const deltafs_logical *f, struct deltafs_io_stat *ou
 static int stat_file(deltafs_logical *f, const char *path, int may_lack, uint64_t *bytes, struct error *e)
 {
     struct io_file file;
-    uint64_t size = 0;
+    struct io_attributes a = {0};
     int status = io_file_open(&f->io, path, O_RDONLY, &file, e);
 
     if (status != DELTAFS_OK)
         return status == DELTAFS_ERR_NOT_FOUND && may_lack ? DELTAFS_OK : status;
-    status = io_file_stored(&file, &size, e);
-    *bytes += size;
+    status = io_file_attributes(&file, &a, e);
+    *bytes += a.stored < a.size ? a.stored : a.size; /* without the holes */
     return io_file_finish(&file, status, e);
 }
 

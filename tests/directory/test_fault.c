@@ -181,18 +181,11 @@ static int fault_sync(void *ctx, int fd)
     return rc;
 }
 
-static int fault_size(void *ctx, int fd, uint64_t *out)
+static int fault_attributes(void *ctx, int fd, struct io_attributes *out)
 {
-    int rc = faulty("size", 0);
+    int rc = faulty("attributes", 0);
 
-    return rc ? rc : plan.real->size(ctx, fd, out);
-}
-
-static int fault_mtime(void *ctx, int fd, uint64_t *out)
-{
-    int rc = faulty("mtime", 0);
-
-    return rc ? rc : plan.real->mtime(ctx, fd, out);
+    return rc ? rc : plan.real->attributes(ctx, fd, out);
 }
 
 static int fault_truncate(void *ctx, int fd, uint64_t size)
@@ -263,19 +256,9 @@ static int fault_sync_folder(void *ctx, const char *path)
     return rc;
 }
 
-static int fault_lock(void *ctx, int fd)
+static int fault_lock(void *ctx, int fd, uint64_t from, uint64_t n, enum io_lock how)
 {
-    return plan.real->lock(ctx, fd);
-}
-
-static int fault_lock_wait(void *ctx, int fd, uint64_t from, uint64_t n, int is_shared)
-{
-    return plan.real->lock_wait(ctx, fd, from, n, is_shared);
-}
-
-static int fault_unlock(void *ctx, int fd, uint64_t from, uint64_t n)
-{
-    return plan.real->unlock(ctx, fd, from, n);
+    return plan.real->lock(ctx, fd, from, n, how);
 }
 
 static int fault_link(void *ctx, const char *from, const char *to)
@@ -313,8 +296,7 @@ static const struct io_ops fault_ops = {
     .pread = fault_pread,
     .pwrite = fault_pwrite,
     .sync = fault_sync,
-    .size = fault_size,
-    .mtime = fault_mtime,
+    .attributes = fault_attributes,
     .truncate = fault_truncate,
     .close = fault_close,
     .mkdir = fault_mkdir,
@@ -323,8 +305,6 @@ static const struct io_ops fault_ops = {
     .rmdir = fault_rmdir,
     .sync_folder = fault_sync_folder,
     .lock = fault_lock,
-    .lock_wait = fault_lock_wait,
-    .unlock = fault_unlock,
     .link = fault_link,
     .symlink = fault_symlink,
     .readlink = fault_readlink,

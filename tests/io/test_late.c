@@ -36,12 +36,12 @@ static ssize_t cached_pread(void *ctx, int fd, void *bytes, size_t n, uint64_t o
 }
 
 /* Or there are none. */
-static int cached_size(void *ctx, int fd, uint64_t *out)
+static int cached_attributes(void *ctx, int fd, struct io_attributes *out)
 {
-    int rc = real->size(ctx, fd, out);
+    int rc = real->attributes(ctx, fd, out);
 
-    if (rc == 0 && is_short && is_client_cached(fd) && *out > KNOWN)
-        *out = KNOWN;
+    if (rc == 0 && is_short && is_client_cached(fd) && out->size > KNOWN)
+        out->size = KNOWN;
     return rc;
 }
 
@@ -216,9 +216,9 @@ int main(void)
 
     real = io_default().ops;
     ops = *real;
-    ops.catch_up = unit_cached_catch_up;
+    ops.refresh = unit_cached_refresh;
     ops.pread = cached_pread;
-    ops.size = cached_size;
+    ops.attributes = cached_attributes;
     unit_cached.is_client_cached = 1;
     io_replace_default(&ops, NULL);
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown);

@@ -138,11 +138,11 @@ static struct {
     uint64_t size;
 } late;
 
-static int cached_size(void *ctx, int fd, uint64_t *out)
+static int cached_attributes(void *ctx, int fd, struct io_attributes *out)
 {
     if (unit_cached.left == 0)
-        return io_default().ops->size(ctx, fd, out);
-    *out = late.size;
+        return io_default().ops->attributes(ctx, fd, out);
+    *out = (struct io_attributes){.size = late.size, .is_regular = 1};
     return 0;
 }
 
@@ -162,9 +162,9 @@ static void test_client_cached(void **state)
     struct error e;
 
     (void)state;
-    ops.catch_up = unit_cached_catch_up;
+    ops.refresh = unit_cached_refresh;
     unit_cached.is_client_cached = 1;
-    ops.size = cached_size;
+    ops.attributes = cached_attributes;
     CHECK_IS(extent_log_create(&log, &io, path, 1, uuid, &e), DELTAFS_OK);
     for (int i = 0; i < 2; i++) {
         first = n;
@@ -185,7 +185,7 @@ static void test_client_cached(void **state)
     is_last = 0;
     unit_cached.left = 1000;
     unit_cached.asked = 0;
-    io.waited = 1000;
+    io.vain_waits = 1000;
     CHECK_IS(extent_log_read(&io, path, 1, 1, uuid, 1, &from, &is_last, &got, &read, &e), DELTAFS_ERR_DAMAGED);
     CHECK(strstr(e.text, "the last batch is missing") && unit_cached.asked <= 1 && read == 0);
     buffer_fini(&all);

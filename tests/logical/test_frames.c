@@ -539,7 +539,7 @@ static void test_client_cached(void **state)
     (void)state;
     memset(bytes, 0x35, sizeof bytes);
     late.ops = *io_default().ops;
-    late.ops.catch_up = unit_cached_catch_up;
+    late.ops.refresh = unit_cached_refresh;
     late.ops.pread = cached_pread;
     unit_cached.is_client_cached = 1;
     unit_cached.left = 0;

@@ -138,19 +138,12 @@ static int mem_sync(void *ctx, int fd)
     return 0;
 }
 
-static int mem_size(void *ctx, int fd, uint64_t *out)
+static int mem_attributes(void *ctx, int fd, struct io_attributes *out)
 {
     struct mem_io *m = ctx;
 
-    *out = m->file[fd].n + m->file[fd].hole;
-    return 0;
-}
-
-static int mem_mtime(void *ctx, int fd, uint64_t *out)
-{
-    (void)ctx;
-    (void)fd;
-    *out = 0;
+    *out = (struct io_attributes){.size = m->file[fd].n + m->file[fd].hole, .is_regular = 1};
+    out->stored = out->size;
     return 0;
 }
 
@@ -215,26 +208,10 @@ static int mem_sync_folder(void *ctx, const char *path)
 }
 
 /* One process, which does not lock itself out. */
-static int mem_lock(void *ctx, int fd)
+static int mem_lock(void *ctx, int fd, uint64_t from, uint64_t n, enum io_lock how)
 {
-    (void)ctx;
-    (void)fd;
+    (void)ctx, (void)fd, (void)from, (void)n, (void)how;
     return 0;
-}
-
-static int mem_lock_wait(void *ctx, int fd, uint64_t from, uint64_t n, int is_shared)
-{
-    (void)from;
-    (void)n;
-    (void)is_shared;
-    return mem_lock(ctx, fd);
-}
-
-static int mem_unlock(void *ctx, int fd, uint64_t from, uint64_t n)
-{
-    (void)from;
-    (void)n;
-    return mem_lock(ctx, fd);
 }
 
 /* Files have one name each here: the old one goes. */
@@ -298,8 +275,7 @@ static const struct io_ops mem_ops = {
     .pread = mem_pread,
     .pwrite = mem_pwrite,
     .sync = mem_sync,
-    .size = mem_size,
-    .mtime = mem_mtime,
+    .attributes = mem_attributes,
     .truncate = mem_truncate,
     .close = mem_close,
     .mkdir = mem_mkdir,
@@ -308,8 +284,6 @@ static const struct io_ops mem_ops = {
     .rmdir = mem_rmdir,
     .sync_folder = mem_sync_folder,
     .lock = mem_lock,
-    .lock_wait = mem_lock_wait,
-    .unlock = mem_unlock,
     .link = mem_link,
     .symlink = mem_symlink,
     .readlink = mem_readlink,

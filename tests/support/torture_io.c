@@ -427,23 +427,13 @@ static int torture_sync(void *ctx, int fd)
     return leave(v, rc);
 }
 
-static int torture_size(void *ctx, int fd, uint64_t *out)
+static int torture_attributes(void *ctx, int fd, struct io_attributes *out)
 {
     int rc;
     enum verdict v = enter(0, 0, &rc);
 
     if (v != FAIL)
-        rc = disk.real->size(ctx, fd, out);
-    return leave(v, rc);
-}
-
-static int torture_mtime(void *ctx, int fd, uint64_t *out)
-{
-    int rc;
-    enum verdict v = enter(0, 0, &rc);
-
-    if (v != FAIL)
-        rc = disk.real->mtime(ctx, fd, out);
+        rc = disk.real->attributes(ctx, fd, out);
     return leave(v, rc);
 }
 
@@ -543,24 +533,17 @@ static int torture_sync_folder(void *ctx, const char *path)
     return leave(v, rc);
 }
 
-static int torture_lock(void *ctx, int fd)
+static int torture_lock(void *ctx, int fd, uint64_t from, uint64_t n, enum io_lock how)
 {
     int rc;
+
+    if (how != IO_LOCK_TRY)
+        return disk.real->lock(ctx, fd, from, n, how);
     enum verdict v = enter(0, 1, &rc);
 
     if (v != FAIL)
-        rc = disk.real->lock(ctx, fd);
+        rc = disk.real->lock(ctx, fd, from, n, how);
     return leave(v, rc);
-}
-
-static int torture_lock_wait(void *ctx, int fd, uint64_t from, uint64_t n, int is_shared)
-{
-    return disk.real->lock_wait(ctx, fd, from, n, is_shared);
-}
-
-static int torture_unlock(void *ctx, int fd, uint64_t from, uint64_t n)
-{
-    return disk.real->unlock(ctx, fd, from, n);
 }
 
 /* The file is known by its new name from now on; the other goes next. */
@@ -616,8 +599,7 @@ static const struct io_ops torture_ops = {
     .pread = torture_pread,
     .pwrite = torture_pwrite,
     .sync = torture_sync,
-    .size = torture_size,
-    .mtime = torture_mtime,
+    .attributes = torture_attributes,
     .truncate = torture_truncate,
     .close = torture_close,
     .mkdir = torture_mkdir,
@@ -626,8 +608,6 @@ static const struct io_ops torture_ops = {
     .rmdir = torture_rmdir,
     .sync_folder = torture_sync_folder,
     .lock = torture_lock,
-    .lock_wait = torture_lock_wait,
-    .unlock = torture_unlock,
     .link = torture_link,
     .symlink = torture_symlink,
     .readlink = torture_readlink,

@@ -155,20 +155,15 @@ static int unit_sync(void *ctx, int fd)
     return rc;
 }
 
-static int unit_size(void *ctx, int fd, uint64_t *out)
+static int unit_attributes(void *ctx, int fd, struct io_attributes *out)
 {
-    int rc = io.real->size(ctx, fd, out);
+    int rc = io.real->attributes(ctx, fd, out);
 
     if (io.shrunk && strstr(io.file[fd].path, io.shrunk)) {
         io.shrunk = NULL;
         CHECK(truncate(io.file[fd].path, (off_t)io.shrunk_size) == 0);
     }
     return rc;
-}
-
-static int unit_mtime(void *ctx, int fd, uint64_t *out)
-{
-    return io.real->mtime(ctx, fd, out);
 }
 
 static int unit_truncate(void *ctx, int fd, uint64_t size)
@@ -219,23 +214,15 @@ static int unit_sync_folder(void *ctx, const char *path)
     return 0;
 }
 
-static int unit_lock(void *ctx, int fd)
+static int unit_lock(void *ctx, int fd, uint64_t from, uint64_t n, enum io_lock how)
 {
-    return io.real->lock(ctx, fd);
-}
+    int is_waiting = how == IO_LOCK || how == IO_LOCK_SHARED,
+        rc = is_waiting ? unit_enter(OP_LOCK, unit_file_of(fd).path) : 0;
 
-static int unit_lock_wait(void *ctx, int fd, uint64_t from, uint64_t n, int is_shared)
-{
-    int rc = unit_enter(OP_LOCK, unit_file_of(fd).path);
-
-    rc = rc ? rc : io.real->lock_wait(ctx, fd, from, n, is_shared);
-    unit_leave(OP_LOCK);
+    rc = rc ? rc : io.real->lock(ctx, fd, from, n, how);
+    if (is_waiting)
+        unit_leave(OP_LOCK);
     return rc;
-}
-
-static int unit_unlock(void *ctx, int fd, uint64_t from, uint64_t n)
-{
-    return io.real->unlock(ctx, fd, from, n);
 }
 
 static int unit_link(void *ctx, const char *from, const char *to)
@@ -267,8 +254,7 @@ static const struct io_ops unit_ops = {
     .pread = unit_pread,
     .pwrite = unit_pwrite,
     .sync = unit_sync,
-    .size = unit_size,
-    .mtime = unit_mtime,
+    .attributes = unit_attributes,
     .truncate = unit_truncate,
     .close = unit_close,
     .mkdir = unit_mkdir,
@@ -277,8 +263,6 @@ static const struct io_ops unit_ops = {
     .rmdir = unit_rmdir,
     .sync_folder = unit_sync_folder,
     .lock = unit_lock,
-    .lock_wait = unit_lock_wait,
-    .unlock = unit_unlock,
     .link = unit_link,
     .symlink = unit_symlink,
     .readlink = unit_readlink,
@@ -406,7 +390,7 @@ void unit_io_fake_direct(int errnum, int is_short)
 
 struct unit_cached unit_cached;
 
-int unit_cached_catch_up(void *ctx, int fd)
+int unit_cached_refresh(void *ctx, int fd)
 {
     (void)ctx;
     (void)fd;

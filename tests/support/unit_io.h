@@ -36,12 +36,12 @@ void unit_io_shrink(const char *name, uint64_t size);
  * writes that are `is_short` write the half of what they should, whatever the alignment. */
 void unit_io_fake_direct(int errnum, int is_short);
 
-/* For tests whose operations show late what another host has written: catching up helps when it was done `left` times
+/* For tests whose operations show late what another host has written: a refresh helps when it was done `left` times
  * more; `asked` counts. */
 struct unit_cached {
     int is_client_cached, left, asked;
 };
 extern struct unit_cached unit_cached;
-int unit_cached_catch_up(void *ctx, int fd);
+int unit_cached_refresh(void *ctx, int fd);
 
 #endif

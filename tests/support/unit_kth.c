@@ -61,14 +61,9 @@ static ssize_t kth_pread(void *ctx, int fd, void *bytes, size_t n, uint64_t offs
     return kth_is_now() ? -kth.errnum : kth.real->pread(ctx, fd, bytes, n, offset);
 }
 
-static int kth_size(void *ctx, int fd, uint64_t *out)
+static int kth_attributes(void *ctx, int fd, struct io_attributes *out)
 {
-    return kth_is_now() ? -kth.errnum : kth.real->size(ctx, fd, out);
-}
-
-static int kth_mtime(void *ctx, int fd, uint64_t *out)
-{
-    return kth_is_now() ? -kth.errnum : kth.real->mtime(ctx, fd, out);
+    return kth_is_now() ? -kth.errnum : kth.real->attributes(ctx, fd, out);
 }
 
 static int kth_truncate(void *ctx, int fd, uint64_t size)
@@ -96,19 +91,9 @@ static int kth_rmdir(void *ctx, const char *path)
     return kth_is_now() ? -kth.errnum : kth.real->rmdir(ctx, path);
 }
 
-static int kth_lock(void *ctx, int fd)
+static int kth_lock(void *ctx, int fd, uint64_t from, uint64_t n, enum io_lock how)
 {
-    return kth_is_now() ? -kth.errnum : kth.real->lock(ctx, fd);
-}
-
-static int kth_lock_wait(void *ctx, int fd, uint64_t from, uint64_t n, int is_shared)
-{
-    return kth_is_now() ? -kth.errnum : kth.real->lock_wait(ctx, fd, from, n, is_shared);
-}
-
-static int kth_unlock(void *ctx, int fd, uint64_t from, uint64_t n)
-{
-    return kth_is_now() ? -kth.errnum : kth.real->unlock(ctx, fd, from, n);
+    return kth_is_now() ? -kth.errnum : kth.real->lock(ctx, fd, from, n, how);
 }
 
 static int kth_link(void *ctx, const char *from, const char *to)
@@ -136,8 +121,7 @@ static const struct io_ops kth_ops = {
     .pread = kth_pread,
     .pwrite = kth_pwrite,
     .sync = kth_sync,
-    .size = kth_size,
-    .mtime = kth_mtime,
+    .attributes = kth_attributes,
     .truncate = kth_truncate,
     .close = kth_close,
     .mkdir = kth_mkdir,
@@ -146,8 +130,6 @@ static const struct io_ops kth_ops = {
     .rmdir = kth_rmdir,
     .sync_folder = kth_sync_folder,
     .lock = kth_lock,
-    .lock_wait = kth_lock_wait,
-    .unlock = kth_unlock,
     .link = kth_link,
     .symlink = kth_symlink,
     .readlink = kth_readlink,

@@ -450,7 +450,7 @@ int frame_reader_read(struct frame_reader *r, uint64_t position, void *bytes, si
         status = reader_refresh_size(r, e);
     /* If the file system refuses to sync what is open for reading, its size is what it is. */
     if (status == DELTAFS_OK && (position > s->end || n > s->end - position) &&
-        io_file_catch_up(&r->file, &ignored) == DELTAFS_OK)
+        io_file_refresh(&r->file, &ignored) == DELTAFS_OK)
         status = reader_refresh_size(r, e);
     if (status == DELTAFS_OK && (position > s->end || n > s->end - position))
         return error_damaged(e, r->file.path, r->size, "the file ends before the %zu bytes at position %llu", n,

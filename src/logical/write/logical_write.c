@@ -389,7 +389,7 @@ static int logical_write_pieces(deltafs_logical *f, size_t n, const struct delta
 static int logical_flush_to_server(deltafs_logical *f, struct error *e)
 {
     if (f->has_logs &&
-        (io_file_catch_up(&f->data.file, e) != DELTAFS_OK || io_file_catch_up(&f->extents.file, e) != DELTAFS_OK))
+        (io_file_refresh(&f->data.file, e) != DELTAFS_OK || io_file_refresh(&f->extents.file, e) != DELTAFS_OK))
         return logical_lose(f, e);
     return DELTAFS_OK;
 }
