@@ -8,6 +8,7 @@
 #include "directory/read/reader_open.h"
 #include "directory/read/scan.h"
 #include "directory/write/writer.h"
+#include "io/io_format.h"
 
 struct deltafs_dir {
     struct error error;
@@ -366,7 +367,7 @@ int deltafs_stat(deltafs_dir *d, struct deltafs_stat *out)
     if (status != DELTAFS_OK)
         return status;
     const struct manifest *m = &d->reader->manifest;
-    struct deltafs_stat s = {.version = m->version,
+    struct deltafs_stat s = {.version = FORMAT_VERSION,
                              .partitions = m->partitions,
                              .keys = m->keys == KEYS_BYTES ? "bytes" : "u64",
                              .epochs = m->epoch_count,

@@ -2,8 +2,9 @@
 #ifndef DELTAFS_FILEINDEX_FILEINDEX_FORMAT_H
 #define DELTAFS_FILEINDEX_FILEINDEX_FORMAT_H
 
-/* In an index: what is indexed in it; lines as a manifest's. A value is the number of a group of rows. */
-#define SOURCES_NAME      "SOURCES"
+#include "logical/format/logical_format.h" /* SOURCES_NAME, FILEINDEX_FOLDER */
+
+/* A value is the number of a group of rows. */
 #define FILEINDEX_SCHEMA  "group:u4"
 #define FILEINDEX_VALUE   4
 #define FILEINDEX_GROUP   256   /* rows of a group, at most; */
@@ -11,7 +12,6 @@
 #define FILEINDEX_GROUP_1 64    /* the same of tables that do not say how many rows their groups have */
 #define FILEINDEX_SLICE_1 4096
 #define FILEINDEX_ROW_MAX (UINT64_C(1) << 38)
-#define FILEINDEX_FOLDER  "keys"  /* of a logical file, in it; */
-#define FILEINDEX_BESIDE  ".keys" /* of a plain one, behind its name */
+#define FILEINDEX_BESIDE  ".keys" /* of a plain file, behind its name; of a logical one: FILEINDEX_FOLDER */
 
 #endif

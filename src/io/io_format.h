@@ -20,14 +20,9 @@
 /* Manifest: lines "WORD TEXT... ~CHECKSUM\n", the checksum eight hexadecimal digits over all before " ~", begun with 0.
  * A reader that does not know a WORD skips the line if it begins with a small letter, and refuses the container if it
  * begins with a capital. */
-#define MANIFEST_NAME       "MANIFEST"
-#define MANIFEST_NEW_NAME   "MANIFEST.new"
-#define MANIFEST_ASIDE_NAME "MANIFEST.new-%s" /* of a UUID of its own */
-#define KEPT_SUFFIX         ".damaged" /* of a file as it was before it was repaired; a second one is .damaged.2 */
-
-/* Of the data logs of a logical file (logical_format.h); its manifest names both. */
-#define FRAME_SIZE  4096
-#define FRAME_GROUP 1024
+#define MANIFEST_NAME     "MANIFEST"
+#define MANIFEST_NEW_NAME "MANIFEST.new"
+#define KEPT_SUFFIX       ".damaged" /* of a file as it was before it was repaired; a second one is .damaged.2 */
 
 /* A container's buckets: folders among which its files are spread. */
 #define BUCKET_COUNT 256u

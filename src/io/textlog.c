@@ -207,3 +207,46 @@ int textlog_load(struct io_file *file, char **text, uint64_t *size, struct error
     *text = malloc(*size + 1);
     return *text ? io_file_read(file, 0, *text, *size, e) : error_no_memory(e, *size + 1, "a text log");
 }
+
+int textlog_take(const struct textlog_word *words, void *arg, char *line, const char *path, uint64_t offset,
+                 struct error *e)
+{
+    size_t n = strcspn(line, " ");
+    const char *fields = line[n] ? line + n + 1 : line + n;
+    const struct textlog_word *w = words;
+
+    line[n] = '\0';
+    while (w->word && strcmp(line, w->word) != 0)
+        w++;
+    if ((w == words) != (offset == 0))
+        return error_damaged(e, path, offset, "a line '%.20s' does not belong here", line);
+    if (w->word)
+        return w->take(arg, fields, path, offset, e);
+    return line[0] < 'A' || line[0] > 'Z'
+               ? DELTAFS_OK
+               : error_set(e, DELTAFS_ERR_VERSION,
+                           "%s: the line '%.20s' at offset %" PRIu64 " is not known to DeltaFS %s; use a newer DeltaFS",
+                           path, line, offset, deltafs_version());
+}
+
+int textlog_append_id(struct io_file *file, uint64_t *size, const char *uuid_text, struct error *e)
+{
+    return textlog_append(file, size, 0, e, "Deltafs version=%u uuid=%s", FORMAT_VERSION, uuid_text);
+}
+
+int textlog_take_id(const char *fields, const char *path, uint64_t offset, uint8_t uuid[16],
+                    char uuid_text[UUID_TEXT_SIZE], struct error *e)
+{
+    uint64_t version;
+
+    if (textlog_number(fields, "version", &version) != 0 || version > UINT32_MAX)
+        return error_damaged(e, path, offset, "the version is malformed");
+    if (version != FORMAT_VERSION)
+        return error_set(e, DELTAFS_ERR_VERSION,
+                         "%s: format version %" PRIu64 " is not known to DeltaFS %s, which reads version %d; "
+                         "use a newer DeltaFS",
+                         path, version, deltafs_version(), FORMAT_VERSION);
+    if (textlog_text(fields, "uuid", uuid_text, UUID_TEXT_SIZE) != 0 || uuid_parse(uuid_text, uuid) != 0)
+        return error_damaged(e, path, offset, "the UUID is malformed");
+    return DELTAFS_OK;
+}

@@ -5,6 +5,7 @@
 #define DELTAFS_IO_TEXTLOG_H
 
 #include "base/buffer.h"
+#include "base/uuid.h"
 #include "io/io.h"
 
 /* Append a line at *size, which moves to its end. */
@@ -17,6 +18,22 @@ typedef int (*textlog_fn)(void *arg, char *line, const char *path, uint64_t offs
 /* Pass each line of a file to `fn`; *end gets the end of the last complete line. `advice` says what to do about a
  * damaged line. */
 int textlog_read(struct io_file *file, const char *advice, textlog_fn fn, void *arg, uint64_t *end, struct error *e);
+
+/* A word that lines may begin with, and what takes the fields behind it. */
+struct textlog_word {
+    const char *word; /* NULL ends a table; the first row is that of the first line, and of no other */
+    int (*take)(void *arg, const char *fields, const char *path, uint64_t offset, struct error *e);
+};
+
+/* Pass the line's fields to the function of its word. A word that is not in the table is skipped if it begins with a
+ * small letter, and DELTAFS_ERR_VERSION if not. */
+int textlog_take(const struct textlog_word *words, void *arg, char *line, const char *path, uint64_t offset,
+                 struct error *e);
+
+/* The first line of every MANIFEST, "Deltafs version=1 uuid=UUID". */
+int textlog_append_id(struct io_file *file, uint64_t *size, const char *uuid_text, struct error *e);
+int textlog_take_id(const char *fields, const char *path, uint64_t offset, uint8_t uuid[16],
+                    char uuid_text[UUID_TEXT_SIZE], struct error *e);
 
 /* A text log that is being read, in pieces: memory depends on the longest line, not on the size that the file claims,
  * which may be a hole. */

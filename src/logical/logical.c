@@ -83,11 +83,8 @@ static int logical_options(deltafs_logical *f, const deltafs_options *given, str
 /* Rank 0 creates or opens the container. The other ranks get its UUID at the first refresh. */
 static int logical_open_container(deltafs_logical *f, const char *path, int flags, struct error *e)
 {
-    int is_new;
-
     if (f->group.rank == 0)
-        return container_open(&f->container, &f->io, path, flags & (O_CREAT | O_EXCL), f->sync != SYNC_NONE, &is_new,
-                              e);
+        return container_open(&f->container, &f->io, path, flags & (O_CREAT | O_EXCL), f->sync != SYNC_NONE, e);
     f->container.path = path_absolute(path);
     return f->container.path ? DELTAFS_OK : error_no_memory(e, strlen(path), "a path");
 }

@@ -164,11 +164,10 @@ int deltafs_logical_flatten(const char *path)
     struct container c;
     struct session *session = NULL;
     size_t n = 0;
-    int is_new;
 
     if (!path)
         return error_set(e, DELTAFS_ERR_INVALID, "deltafs_logical_flatten: path must be given");
-    int status = container_open(&c, &io, path, 0, 0, &is_new, e);
+    int status = container_open(&c, &io, path, 0, 0, e);
     if (status != DELTAFS_OK)
         return status;
     status = session_list(&c, &io, &session, &n, e);

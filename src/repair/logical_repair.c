@@ -140,10 +140,10 @@ static int text_repair_session_anew(struct mending *m, const char *folder, uint3
 static int text_repair_remove(struct mending *m, uint32_t number, struct error *e)
 {
     struct container c;
-    int is_new, status = DELTAFS_OK;
+    int status = DELTAFS_OK;
 
     if (!m->dry_run) {
-        status = container_open(&c, &m->io, m->c.path, O_RDONLY, 0, &is_new, e);
+        status = container_open(&c, &m->io, m->c.path, O_RDONLY, 0, e);
         if (status == DELTAFS_OK)
             status = session_remove_remains(&c, &m->io, number, 1, e);
         container_fini(&c);
@@ -242,14 +242,12 @@ static int text_repair_find_uuid(struct mending *m, struct error *e)
 
 static int text_repair_manifest_anew(struct mending *m, const char *kept, struct error *e)
 {
-    struct manifest manifest = {.is_file = 1};
     int status = text_repair_find_uuid(m, e);
 
-    memcpy(manifest.uuid_text, m->c.uuid_text, sizeof manifest.uuid_text);
     if (status == DELTAFS_OK && !m->dry_run) {
         status = text_repair_keep(m, m->c.path, MANIFEST_NAME, kept, e);
         if (status == DELTAFS_OK)
-            status = manifest_create(&m->io, m->c.path, &manifest, 1, e);
+            status = container_restore(&m->c, &m->io, e);
     }
     if (status == DELTAFS_OK)
         text_repair_tell_anew(m, m->c.path, MANIFEST_NAME, kept, "with the UUID that the logs have");
@@ -260,7 +258,7 @@ static int text_repair_manifest(struct mending *m, struct error *e)
 {
     struct container c;
     char *kept = NULL;
-    int is_new, is_done = 0, status = container_open(&c, &m->io, m->c.path, O_RDONLY, 0, &is_new, e);
+    int is_done = 0, status = container_open(&c, &m->io, m->c.path, O_RDONLY, 0, e);
 
     container_fini(&c);
     if (status != DELTAFS_ERR_DAMAGED)

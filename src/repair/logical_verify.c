@@ -259,11 +259,10 @@ int deltafs_logical_verify_path(const char *path, deltafs_damage_fn fn, void *ar
     struct io io = io_default();
     struct error *e = deltafs_private_thread_error();
     struct container c;
-    int is_new;
 
     if (!path)
         return error_set(e, DELTAFS_ERR_INVALID, "deltafs_logical_verify_path: path must be given");
-    int status = container_open(&c, &io, path, O_RDONLY, 0, &is_new, e);
+    int status = container_open(&c, &io, path, O_RDONLY, 0, e);
     if (status == DELTAFS_ERR_DAMAGED) {
         counts.damages = 1;
         if (fn)

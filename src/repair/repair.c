@@ -490,9 +490,7 @@ static int repair_read_manifest(struct repair *r, struct error *e)
     memcpy(copy, r->text, r->text_size);
     char *path = io_path(r->path, MANIFEST_NAME);
     status = manifest_parse(&r->manifest, copy, r->text_size, path ? path : r->path, e);
-    if (status == DELTAFS_OK)
-        status = manifest_check_kind(&r->manifest, r->path, e);
-    else
+    if (status != DELTAFS_OK)
         manifest_fini(&r->manifest);
     free(path);
     free(copy);

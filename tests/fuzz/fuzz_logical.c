@@ -12,7 +12,7 @@
 #include "mem_io.h"
 #include "logical/format/frames.h"
 #include "io/log.h"
-#include "directory/format/manifest.h"
+#include "logical/format/session.h"
 #include "structures.h"
 
 #define GROUP    ((size_t)FRAME_GROUP * FRAME_SIZE)
@@ -122,7 +122,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
     uint64_t mode = fuzz_number(&in, 1), part[3];
     size_t size[4];
     uint8_t *file[4];
-    struct manifest m;
+    struct container c;
     struct error e;
     char kind;
 
@@ -137,14 +137,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
     mem_put(&files, "/f/MANIFEST", file[0], size[0]);
     mem_put(&files, "/f/s00000000/SESSION", file[1], size[1]);
     struct io io = io_default();
-    if (manifest_read_any(&io, "/f", &m, &e) == DELTAFS_OK) {
+    if (container_open(&c, &io, "/f", O_RDONLY, 0, &e) == DELTAFS_OK) {
         if (mode & 1)
-            structures_seal_extents(log_seed(m.uuid), file[2], size[2]);
+            structures_seal_extents(log_seed(c.uuid), file[2], size[2]);
         mem_put(&files, "/f/s00000000/w00000000.extents", file[2], size[2]);
-        put_data(&files, m.uuid, mode & 1, file[3], size[3]);
+        put_data(&files, c.uuid, mode & 1, file[3], size[3]);
         if (mode & 2)
-            put_index(&files, m.uuid, file[2], size[2]);
-        manifest_fini(&m);
+            put_index(&files, c.uuid, file[2], size[2]);
+        container_fini(&c);
     }
     deltafs_kind("/f", &kind);
     deltafs_logical_verify_path("/f", NULL, NULL, NULL);

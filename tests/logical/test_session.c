@@ -19,9 +19,9 @@
 
 static struct io io;
 
-static int open_it(struct container *c, const char *name, int flags, int *is_new, struct error *e)
+static int open_it(struct container *c, const char *name, int flags, struct error *e)
 {
-    return container_open(c, &io, unit_path("%s", name), flags, 0, is_new, e);
+    return container_open(c, &io, unit_path("%s", name), flags, 0, e);
 }
 
 static void test_life(void **state)
@@ -30,13 +30,11 @@ static void test_life(void **state)
     struct session s, *list;
     struct error e;
     size_t n;
-    int is_new;
     char kind;
 
     (void)state;
-    CHECK_IS(open_it(&c, "life", O_RDONLY, &is_new, &e), DELTAFS_ERR_NOT_FOUND);
-    CHECK_IS(open_it(&c, "life", O_CREAT | O_EXCL, &is_new, &e), DELTAFS_OK);
-    CHECK(is_new);
+    CHECK_IS(open_it(&c, "life", O_RDONLY, &e), DELTAFS_ERR_NOT_FOUND);
+    CHECK_IS(open_it(&c, "life", O_CREAT | O_EXCL, &e), DELTAFS_OK);
     CHECK_IS(container_kind(&io, unit_path("life"), &kind, &e), DELTAFS_OK);
     CHECK_IS(kind, 'f');
     CHECK_IS(session_list(&c, &io, &list, &n, &e), DELTAFS_OK);
@@ -67,7 +65,7 @@ static void test_life(void **state)
     }
     CHECK(list[1].logs == 50 && list[1].last_order == 77 && list[1].size == 4711);
     CHECK(list[0].buckets == 0 && list[2].buckets == 4);
-    CHECK_IS(session_remove(&c, &io, &list[1], 1, &e), DELTAFS_OK);
+    CHECK_IS(session_remove(&c, &io, list[1].number, 1, &e), DELTAFS_OK);
     free(list);
     CHECK_IS(session_list(&c, &io, &list, &n, &e), DELTAFS_OK);
     CHECK_IS(n, 2);
@@ -101,9 +99,8 @@ static unsigned count_entries(const char *path)
 static void make(const char *name, struct container *c)
 {
     struct error e;
-    int is_new;
 
-    CHECK_IS(open_it(c, name, O_CREAT | O_EXCL, &is_new, &e), DELTAFS_OK);
+    CHECK_IS(open_it(c, name, O_CREAT | O_EXCL, &e), DELTAFS_OK);
 }
 
 /* A session with the logs of every third writer. */
@@ -124,7 +121,7 @@ static void make_session(const struct container *c, uint32_t writers, const char
 /* ---- Many at once ---- */
 
 struct report {
-    int status, is_new;
+    int status;
     uint8_t uuid[16];
     uint32_t number[EACH];
 };
@@ -168,7 +165,7 @@ static void work_create(struct report *r, int flags)
     struct container c;
     struct error e;
 
-    r->status = open_it(&c, "race", flags, &r->is_new, &e);
+    r->status = open_it(&c, "race", flags, &e);
     memcpy(r->uuid, c.uuid, sizeof r->uuid);
     container_fini(&c);
 }
@@ -192,18 +189,16 @@ static void test_create_race(void **state)
 
     (void)state;
     for (int round = 0; round < 60; round++) {
-        int is_exclusive = round % 2, made = 0, well = 0;
+        int is_exclusive = round % 2, well = 0;
         unit_remove(unit_path("race"));
         if (round % 3 == 2 && !is_exclusive)
             CHECK(mkdir(unit_path("race"), 0777) == 0);
         at_once(r, is_exclusive ? work_exclusive : work_any);
         for (int i = 0; i < PROCESSES; i++) {
-            made += r[i].is_new;
             well += r[i].status == DELTAFS_OK;
             CHECK(r[i].status == DELTAFS_OK || (is_exclusive && r[i].status == DELTAFS_ERR_EXISTS));
             CHECK(r[i].status != DELTAFS_OK || is_exclusive || memcmp(r[i].uuid, r[0].uuid, 16) == 0);
         }
-        CHECK_IS(made, 1);
         CHECK_IS(well, is_exclusive ? 1 : PROCESSES);
         CHECK_IS(count_entries(unit_path("race")), 2);
     }
@@ -215,9 +210,8 @@ static void work_claim(struct report *r, unsigned who)
     struct container c;
     struct session s;
     struct error e;
-    int is_new;
 
-    r->status = open_it(&c, "race", 0, &is_new, &e);
+    r->status = open_it(&c, "race", 0, &e);
     for (int i = 0; i < EACH && r->status == DELTAFS_OK; i++) {
         r->status = session_create(&c, &io, who + 1, who, "", 0, &s, &e);
         r->number[i] = s.number;
@@ -270,7 +264,7 @@ static int mkdir_behind_others(void *ctx, const char *path, mode_t mode)
             make_session(rivals.c, 4, "", &s[i]);
         CHECK_IS(session_create(rivals.c, &io, 4, 5, "", 0, &third, &e), DELTAFS_OK);
         CHECK_IS(session_close(rivals.c, &io, &s[0], 2, 6, 7, 0, &e), DELTAFS_OK);
-        CHECK_IS(session_remove(rivals.c, &io, &s[0], 0, &e), DELTAFS_OK);
+        CHECK_IS(session_remove(rivals.c, &io, s[0].number, 0, &e), DELTAFS_OK);
     }
     return io.ops->mkdir(ctx, path, mode);
 }
@@ -306,8 +300,7 @@ static void work_come_and_go(struct report *r, unsigned who)
     struct error e;
 
     for (int i = 0; i < 40 && r->status == DELTAFS_OK; i++) {
-        r->status =
-            who % 2 ? open_it(&c, "race", O_CREAT, &r->is_new, &e) : container_remove(&io, unit_path("race"), &e);
+        r->status = who % 2 ? open_it(&c, "race", O_CREAT, &e) : container_remove(&io, unit_path("race"), &e);
         if (who % 2 == 0 && (r->status == DELTAFS_ERR_NOT_FOUND || r->status == DELTAFS_ERR_NOT_DELTAFS))
             r->status = DELTAFS_OK;
         if (who % 2)
@@ -336,12 +329,11 @@ static void check_place(const char *name, char kind, int plain, int create, int 
     struct container c;
     struct error e = {0};
     char got = 0;
-    int is_new;
 
     CHECK_IS(container_kind(&io, unit_path("%s", name), &got, &e), kind ? DELTAFS_OK : DELTAFS_ERR_NOT_FOUND);
     CHECK_IS(got, kind);
     for (int i = 0; i < 3; i++) {
-        CHECK_IS(open_it(&c, name, flags[i], &is_new, &e), want[i]);
+        CHECK_IS(open_it(&c, name, flags[i], &e), want[i]);
         container_fini(&c);
     }
 }
@@ -351,7 +343,6 @@ static void test_places(void **state)
     struct container c;
     struct error e;
     deltafs_dir *d;
-    int is_new;
 
     (void)state;
     check_place("nothing/below", 0, DELTAFS_ERR_NOT_FOUND, DELTAFS_ERR_NOT_FOUND, DELTAFS_ERR_NOT_FOUND);
@@ -366,11 +357,11 @@ static void test_places(void **state)
     CHECK(unit_exists(unit_path("folder/mine")) && unit_exists(unit_path("plain")));
     /* An empty folder is somebody's, unless it is taken for a file whose maker died. */
     CHECK(mkdir(unit_path("empty"), 0777) == 0);
-    CHECK_IS(open_it(&c, "empty", O_CREAT | O_EXCL, &is_new, &e), DELTAFS_ERR_EXISTS);
+    CHECK_IS(open_it(&c, "empty", O_CREAT | O_EXCL, &e), DELTAFS_ERR_EXISTS);
     container_fini(&c);
     check_place("empty", '-', DELTAFS_ERR_NOT_FOUND, DELTAFS_OK, DELTAFS_ERR_EXISTS);
     CHECK(symlink("nowhere", unit_path("dangling")) == 0);
-    CHECK_IS(open_it(&c, "dangling", O_CREAT, &is_new, &e), DELTAFS_ERR_NOT_FOUND);
+    CHECK_IS(open_it(&c, "dangling", O_CREAT, &e), DELTAFS_ERR_NOT_FOUND);
     CHECK(strstr(e.text, "leads to nothing"));
     container_fini(&c);
     /* A directory, and one opened as what it is not. */
@@ -600,7 +591,7 @@ static int faulty_life(struct io *faulty, const char *volumes)
     struct session s, *list;
     struct error e;
     size_t n;
-    int is_new, status = container_open(&c, faulty, unit_path("fault"), O_CREAT, 1, &is_new, &e);
+    int status = container_open(&c, faulty, unit_path("fault"), O_CREAT, 1, &e);
 
     if (status == DELTAFS_OK)
         status = session_create(&c, faulty, 130, 1, volumes, 1, &s, &e);
@@ -626,7 +617,7 @@ static void test_faults(void **state)
     struct session s;
     struct error e;
     size_t n;
-    int is_new, goes_on = 1;
+    int goes_on = 1;
 
     (void)state;
     snprintf(volumes, sizeof volumes, "%s:%s", unit_path("v1"), unit_path("v2"));
@@ -637,7 +628,7 @@ static void test_faults(void **state)
         int status = faulty_life(&faulty, k % 2 ? "" : volumes), has_failed = unit_kth_end();
         /* Nothing hangs on some of them: on closing what was read, on removing the name that a link has replaced. */
         CHECK(status == DELTAFS_OK || (has_failed && status == DELTAFS_ERR_IO));
-        CHECK_IS(open_it(&c, "fault", O_CREAT, &is_new, &e), DELTAFS_OK);
+        CHECK_IS(open_it(&c, "fault", O_CREAT, &e), DELTAFS_OK);
         CHECK_IS(list_it(&c, &s, &n, &e), DELTAFS_OK);
         CHECK(n <= 1 && (n == 0 || s.writers == 130));
         make_session(&c, 10, volumes, &s);
@@ -706,7 +697,7 @@ static void test_remove_session_faults(void **state)
         int is_removed;
         make_session(&c, 7, k % 2 ? unit_path("v1") : "", &s);
         unit_kth_begin(&faulty, k / 2, EIO);
-        int status = session_remove(&c, &faulty, &s, 1, &e);
+        int status = session_remove(&c, &faulty, s.number, 1, &e);
         goes_on = unit_kth_end();
         CHECK_IS(status, goes_on ? DELTAFS_ERR_IO : DELTAFS_OK);
         int read = session_read(&c, &io, s.number, &now, &e);
@@ -718,7 +709,7 @@ static void test_remove_session_faults(void **state)
         before += read == DELTAFS_OK;
         remains += is_removed;
         free(writer);
-        if (session_remove(&c, &io, &s, 1, &e) != DELTAFS_OK)
+        if (session_remove(&c, &io, s.number, 1, &e) != DELTAFS_OK)
             fail_msg("operation %llu: %s", (unsigned long long)k, e.text);
         CHECK_IS(count_entries(unit_path("short")), 2);
         CHECK_IS(count_entries(unit_path("v1")), 1);
@@ -800,7 +791,7 @@ static void test_volumes_race(void **state)
     removals = 3;
     CHECK_IS(session_create(&c, &racing, 4, 5, unit_path("vrace"), 0, &s, &e), DELTAFS_OK);
     CHECK_IS(removals, 0);
-    CHECK_IS(session_remove(&c, &io, &s, 0, &e), DELTAFS_OK);
+    CHECK_IS(session_remove(&c, &io, s.number, 0, &e), DELTAFS_OK);
     CHECK_IS(count_entries(unit_path("vrace")), 1);
     container_fini(&c);
 }

@@ -1,9 +1,11 @@
 /* Repair: what a job that died left, at each step of a commit; index logs made anew; what cannot be mended. */
 #include <errno.h>
+#include <fcntl.h>
 #include <time.h>
 #include <unistd.h>
 #include "base/coding.h"
 #include "directory/format/manifest.h"
+#include "logical/format/session.h"
 #include "unit_io.h"
 #include "unit_repair.h"
 
@@ -360,15 +362,14 @@ static void test_manifest(void **state)
 static void test_logical(void **state)
 {
     const char *path = unit_path("logical"), *file = unit_path("logical/MANIFEST");
-    struct manifest m = {.is_file = 1};
+    struct container c;
     struct io io = io_default();
     struct error e;
     size_t n, after;
 
     (void)state;
-    CHECK_IS(io_mkdir(&io, path, &e), DELTAFS_OK);
-    uuid_to_text(m.uuid, m.uuid_text);
-    CHECK_IS(manifest_write(&io, file, &m, 0, &e), DELTAFS_OK);
+    CHECK_IS(container_open(&c, &io, path, O_CREAT, 0, &e), DELTAFS_OK);
+    container_fini(&c);
     for (int is_damaged = 0; is_damaged < 2; is_damaged++) {
         if (is_damaged)
             unit_poke(file, 20, '#');

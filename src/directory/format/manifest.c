@@ -12,12 +12,8 @@
 static int manifest_write_head(struct io_file *file, uint64_t *size, const struct manifest *m, struct error *e)
 {
     char value[32] = "any";
-    int status = textlog_append(file, size, 0, e, "Deltafs version=%u uuid=%s", FORMAT_VERSION, m->uuid_text);
+    int status = textlog_append_id(file, size, m->uuid_text, e);
 
-    if (m->is_file)
-        return status == DELTAFS_OK
-                   ? textlog_append(file, size, 0, e, "File frame=%d group=%d", FRAME_SIZE, FRAME_GROUP)
-                   : status;
     if (m->value_size >= 0)
         snprintf(value, sizeof value, "%" PRId64, m->value_size);
     if (status == DELTAFS_OK)
@@ -29,7 +25,7 @@ static int manifest_write_head(struct io_file *file, uint64_t *size, const struc
     return status == DELTAFS_OK && m->is_local ? manifest_append_job(file, size, m->job, 0, e) : status;
 }
 
-int manifest_write(struct io *io, const char *aside, const struct manifest *m, int sync, struct error *e)
+static int manifest_write(struct io *io, const char *aside, const struct manifest *m, int sync, struct error *e)
 {
     struct io_file file;
     uint64_t size = 0;
@@ -84,25 +80,16 @@ int manifest_append_close(struct io_file *file, uint64_t *size, uint64_t epochs,
 
 /* ---- Reading ---- */
 
-static int parse_version(struct manifest *m, const char *fields, const char *path, uint64_t offset, struct error *e)
+static int parse_version(void *arg, const char *fields, const char *path, uint64_t offset, struct error *e)
 {
-    uint64_t version;
+    struct manifest *m = arg;
 
-    if (textlog_number(fields, "version", &version) != 0 || version > UINT32_MAX)
-        return error_damaged(e, path, offset, "the version is malformed");
-    if (version != FORMAT_VERSION)
-        return error_set(e, DELTAFS_ERR_VERSION,
-                         "%s: format version %" PRIu64 " is not known to DeltaFS %s, which reads version %d; "
-                         "use a newer DeltaFS",
-                         path, version, deltafs_version(), FORMAT_VERSION);
-    m->version = (uint32_t)version;
-    if (textlog_text(fields, "uuid", m->uuid_text, sizeof m->uuid_text) != 0 || uuid_parse(m->uuid_text, m->uuid) != 0)
-        return error_damaged(e, path, offset, "the UUID is malformed");
-    return DELTAFS_OK;
+    return textlog_take_id(fields, path, offset, m->uuid, m->uuid_text, e);
 }
 
-static int parse_directory(struct manifest *m, const char *fields, const char *path, uint64_t offset, struct error *e)
+static int parse_directory(void *arg, const char *fields, const char *path, uint64_t offset, struct error *e)
 {
+    struct manifest *m = arg;
     char keys[32], partitioner[32], value[32], place[32];
     uint64_t partitions, size;
 
@@ -131,23 +118,20 @@ static int parse_directory(struct manifest *m, const char *fields, const char *p
     return DELTAFS_OK;
 }
 
-static int parse_file(struct manifest *m, const char *fields, const char *path, uint64_t offset, struct error *e)
+static int parse_file(void *arg, const char *fields, const char *path, uint64_t offset, struct error *e)
 {
-    uint64_t frame, group;
+    size_t n = strlen(path), end = strlen("/" MANIFEST_NAME);
 
-    if (textlog_number(fields, "frame", &frame) != 0 || textlog_number(fields, "group", &group) != 0)
-        return error_damaged(e, path, offset, "the logical file's line is malformed");
-    if (frame != FRAME_SIZE || group != FRAME_GROUP)
-        return error_set(e, DELTAFS_ERR_VERSION,
-                         "%s: groups of %" PRIu64 " frames of %" PRIu64 " bytes are not known to DeltaFS %s; use a "
-                         "newer DeltaFS",
-                         path, group, frame, deltafs_version());
-    m->is_file = 1;
-    return DELTAFS_OK;
+    (void)arg;
+    (void)fields;
+    (void)offset;
+    n -= n > end && strcmp(path + n - end, "/" MANIFEST_NAME) == 0 ? end : 0;
+    return error_set(e, DELTAFS_ERR_NOT_DELTAFS, "%.*s: is a logical file of DeltaFS, not a directory", (int)n, path);
 }
 
-static int parse_schema(struct manifest *m, const char *fields, const char *path, uint64_t offset, struct error *e)
+static int parse_schema(void *arg, const char *fields, const char *path, uint64_t offset, struct error *e)
 {
+    struct manifest *m = arg;
     deltafs_schema *schema;
 
     if (m->schema || m->partitions == 0 || deltafs_schema_parse(fields, &schema) != DELTAFS_OK)
@@ -160,8 +144,9 @@ static int parse_schema(struct manifest *m, const char *fields, const char *path
     return m->schema ? DELTAFS_OK : error_no_memory(e, strlen(fields), "a schema");
 }
 
-static int parse_epoch(struct manifest *m, const char *fields, const char *path, uint64_t offset, struct error *e)
+static int parse_epoch(void *arg, const char *fields, const char *path, uint64_t offset, struct error *e)
 {
+    struct manifest *m = arg;
     struct manifest_epoch epoch;
     uint64_t number;
 
@@ -185,8 +170,9 @@ static int parse_epoch(struct manifest *m, const char *fields, const char *path,
     return status;
 }
 
-static int parse_local(struct manifest *m, const char *fields, const char *path, uint64_t offset, struct error *e)
+static int parse_local(void *arg, const char *fields, const char *path, uint64_t offset, struct error *e)
 {
+    struct manifest *m = arg;
     struct manifest_job job = {.epochs = m->epoch_count, .first = manifest_writers(m)};
     uint64_t epochs, first, writers, bits;
 
@@ -207,8 +193,9 @@ static int parse_local(struct manifest *m, const char *fields, const char *path,
     return DELTAFS_OK;
 }
 
-static int parse_open(struct manifest *m, const char *fields, const char *path, uint64_t offset, struct error *e)
+static int parse_open(void *arg, const char *fields, const char *path, uint64_t offset, struct error *e)
 {
+    struct manifest *m = arg;
     uint64_t epochs;
 
     if (textlog_number(fields, "epochs", &epochs) != 0 || epochs != m->epoch_count)
@@ -218,8 +205,9 @@ static int parse_open(struct manifest *m, const char *fields, const char *path, 
     return DELTAFS_OK;
 }
 
-static int parse_close(struct manifest *m, const char *fields, const char *path, uint64_t offset, struct error *e)
+static int parse_close(void *arg, const char *fields, const char *path, uint64_t offset, struct error *e)
 {
+    struct manifest *m = arg;
     uint64_t epochs;
 
     if (textlog_number(fields, "epochs", &epochs) != 0 || epochs != m->epoch_count ||
@@ -231,33 +219,18 @@ static int parse_close(struct manifest *m, const char *fields, const char *path,
     return DELTAFS_OK;
 }
 
-/* One line without its checksum: a word, and its fields. */
-static int manifest_parse_line(void *arg, char *line, const char *path, uint64_t offset, struct error *e)
+static int manifest_take(void *arg, char *line, const char *path, uint64_t offset, struct error *e)
 {
-    struct manifest *m = arg;
-    static const struct {
-        const char *word;
-        int (*parse)(struct manifest *, const char *, const char *, uint64_t, struct error *);
-    } words[] = {{"Deltafs", parse_version}, {"Directory", parse_directory}, {"File", parse_file},
-                 {"schema", parse_schema},   {"Local", parse_local},         {"Epoch", parse_epoch},
-                 {"open", parse_open},       {"close", parse_close}};
-    size_t n = strcspn(line, " ");
-    char *fields = line[n] ? line + n + 1 : line + n;
+    static const struct textlog_word words[] = {
+        {"Deltafs", parse_version}, {"Directory", parse_directory}, {"File", parse_file},
+        {"schema", parse_schema},   {"Local", parse_local},         {"Epoch", parse_epoch},
+        {"open", parse_open},       {"close", parse_close},         {NULL, NULL}};
+    const struct manifest *m = arg;
+    int is_kind = strncmp(line, "Directory", 9) == 0 || strncmp(line, "File", 4) == 0;
 
-    line[n] = '\0';
-    int is_version = strcmp(line, "Deltafs") == 0, has_kind = m->partitions != 0 || m->is_file;
-    int is_kind = strcmp(line, "Directory") == 0 || strcmp(line, "File") == 0;
-    if (is_version != (offset == 0) || (!has_kind && !is_version && !is_kind) || (is_kind && has_kind))
+    if (offset > 0 && is_kind == (m->partitions != 0))
         return error_damaged(e, path, offset, "a line '%.20s' does not belong here", line);
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        if (strcmp(line, words[i].word) == 0)
-            return m->is_file ? error_damaged(e, path, offset, "a line '%s' does not belong to a logical file", line)
-                              : words[i].parse(m, fields, path, offset, e);
-    if (line[0] >= 'A' && line[0] <= 'Z')
-        return error_set(e, DELTAFS_ERR_VERSION,
-                         "%s: the line '%.20s' at offset %" PRIu64 " is not known to DeltaFS %s; use a newer DeltaFS",
-                         path, line, offset, deltafs_version());
-    return DELTAFS_OK;
+    return textlog_take(words, arg, line, path, offset, e);
 }
 
 /* The text's first piece has been read. */
@@ -266,11 +239,11 @@ static int manifest_parse_text(struct manifest *m, struct textlog *t, struct err
     if (t->end < 8 || memcmp(t->read.bytes, "Deltafs ", 8) != 0)
         return error_set(e, DELTAFS_ERR_NOT_DELTAFS,
                          "%s: not the manifest of a DeltaFS directory; if it was one, put a copy of it back", t->path);
-    int status = textlog_parse(t, manifest_parse_line, m, e);
+    int status = textlog_parse(t, manifest_take, m, e);
     m->size = t->at;
     if (status != DELTAFS_OK)
         return status;
-    if (m->partitions == 0 && !m->is_file)
+    if (m->partitions == 0)
         return error_damaged(e, t->path, t->at, "the manifest ends before the directory's line; put a copy of it back");
     if (m->is_local && m->job_count == 0)
         return error_damaged(
@@ -328,21 +301,6 @@ static int manifest_is_missing(struct io *io, const char *folder, struct error *
     return status;
 }
 
-int manifest_check_kind(struct manifest *m, const char *folder, struct error *e)
-{
-    if (!m->is_file)
-        return DELTAFS_OK;
-    manifest_fini(m);
-    return error_set(e, DELTAFS_ERR_NOT_DELTAFS, "%s: is a logical file of DeltaFS, not a directory", folder);
-}
-
-int manifest_read(struct io *io, const char *folder, struct manifest *m, struct error *e)
-{
-    int status = manifest_read_any(io, folder, m, e);
-
-    return status == DELTAFS_OK ? manifest_check_kind(m, folder, e) : status;
-}
-
 static const char manifest_advice[] = "put the manifest itself, or a copy of it, in its place";
 
 int manifest_open(struct io *io, const char *folder, int flags, struct io_file *file, struct error *e)
@@ -359,7 +317,7 @@ int manifest_open(struct io *io, const char *folder, int flags, struct io_file *
     return status;
 }
 
-int manifest_read_any(struct io *io, const char *folder, struct manifest *m, struct error *e)
+int manifest_read(struct io *io, const char *folder, struct manifest *m, struct error *e)
 {
     struct io_file file;
     struct error ignored;

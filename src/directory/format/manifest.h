@@ -27,8 +27,6 @@ struct manifest_job {
 };
 
 struct manifest {
-    uint32_t version;
-    int is_file; /* a logical file's: that and what names it is all */
     uint8_t uuid[16];
     char uuid_text[UUID_TEXT_SIZE];
     enum option_keys keys;
@@ -49,8 +47,6 @@ struct manifest {
 
 /* ---- Containers ---- */
 
-/* Write a manifest as a file of its own, which must not be there. */
-int manifest_write(struct io *io, const char *path, const struct manifest *m, int sync, struct error *e);
 /* Write a new container's manifest: uuid_text, keys, partitions, value_size, schema and the
  * first job are used. `sync`: make
  * it durable. */
@@ -68,16 +64,11 @@ int manifest_append_close(struct io_file *file, uint64_t *size, uint64_t epochs,
 
 /* Parse the text of a manifest, which is changed. */
 int manifest_parse(struct manifest *m, char *text, size_t n, const char *path, struct error *e);
-/* DELTAFS_ERR_NOT_DELTAFS, and nothing is left of it, if what was taken apart is a logical file's. */
-int manifest_check_kind(struct manifest *m, const char *folder, struct error *e);
 
-/* Open the manifest of a directory or a logical file. */
 int manifest_open(struct io *io, const char *folder, int flags, struct io_file *file, struct error *e);
 /* Read and check a directory's manifest. DELTAFS_ERR_NOT_FOUND if there is no such folder, _NOT_DELTAFS if it has none,
  * or it is a logical file's. */
 int manifest_read(struct io *io, const char *folder, struct manifest *m, struct error *e);
-/* The same of a directory or a logical file. */
-int manifest_read_any(struct io *io, const char *folder, struct manifest *m, struct error *e);
 /* The same of one that is open; `m` is all zero, or to be freed. */
 int manifest_read_file(struct io_file *file, struct manifest *m, struct error *e);
 void manifest_fini(struct manifest *m);

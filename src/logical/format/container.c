@@ -1,50 +1,103 @@
-/* Making, opening and telling a logical file's container. */
+/* Creating, opening and recognizing a logical file's container. */
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/path.h"
-#include "fileindex/fileindex_format.h"
 #include "logical/format/logical_format.h"
+#include "logical/format/names.h"
 #include "logical/format/session.h"
-#include "logical/format/session_names.h"
 
-#define TRIES 100 /* where others make and remove it at the same time */
+#define TRIES 100 /* while other processes create and remove it */
 
-/* What there is at a path where no manifest could be read. */
-enum place { PLACE_NOTHING, PLACE_FILE, PLACE_EMPTY, PLACE_BEGUN, PLACE_BROKEN, PLACE_FOREIGN };
-
-struct names_seen {
-    int manifests, sessions, additions, others;
+/* What is at a path. */
+enum place {
+    PLACE_NOTHING,
+    PLACE_CONTAINER,
+    PLACE_DIRECTORY, /* of particles */
+    PLACE_FILE,      /* an ordinary one */
+    PLACE_EMPTY,     /* a folder */
+    PLACE_BEGUN,     /* a container whose creation runs, or was interrupted */
+    PLACE_BROKEN,    /* a container that has sessions, and no manifest that can be read */
+    PLACE_FOREIGN    /* any other folder */
 };
 
-static int place_name(void *arg, const char *name, struct error *e)
-{
-    struct names_seen *seen = arg;
-    uint32_t number;
+/* ---- The manifest ---- */
 
-    (void)e;
-    if (is_name_session(name, &number))
-        seen->sessions = 1;
-    else if (strcmp(name, LOCK_NAME) == 0 || strcmp(name, FILEINDEX_FOLDER) == 0)
-        seen->additions = 1;
-    else if (is_name_kept(name) || is_name_aside(name) || strcmp(name, MANIFEST_NAME) == 0)
-        seen->manifests = 1;
-    else
-        seen->others = 1;
+struct head {
+    struct container *container;
+    enum place place;
+};
+
+static int head_take_id(void *arg, const char *fields, const char *path, uint64_t offset, struct error *e)
+{
+    struct container *c = ((struct head *)arg)->container;
+
+    return textlog_take_id(fields, path, offset, c->uuid, c->uuid_text, e);
+}
+
+static int head_take_file(void *arg, const char *fields, const char *path, uint64_t offset, struct error *e)
+{
+    uint64_t frame, group;
+
+    if (textlog_number(fields, "frame", &frame) != 0 || textlog_number(fields, "group", &group) != 0)
+        return error_damaged(e, path, offset, "the logical file's line is malformed");
+    if (frame != FRAME_SIZE || group != FRAME_GROUP)
+        return error_set(e, DELTAFS_ERR_VERSION,
+                         "%s: groups of %" PRIu64 " frames of %" PRIu64 " bytes are not known to DeltaFS %s; use a "
+                         "newer DeltaFS",
+                         path, group, frame, deltafs_version());
+    ((struct head *)arg)->place = PLACE_CONTAINER;
     return DELTAFS_OK;
 }
 
+/* The second line says what the container is. A directory's further lines are not examined. */
+static int head_take(void *arg, char *line, const char *path, uint64_t offset, struct error *e)
+{
+    static const struct textlog_word words[] = {{"Deltafs", head_take_id}, {"File", head_take_file}, {NULL, NULL}};
+    struct head *h = arg;
+
+    if (offset > 0 && h->place == PLACE_NOTHING && strncmp(line, "Directory ", 10) == 0)
+        h->place = PLACE_DIRECTORY;
+    if (h->place == PLACE_DIRECTORY)
+        return DELTAFS_OK;
+    if (offset > 0 && (h->place == PLACE_NOTHING) != (strncmp(line, "File ", 5) == 0))
+        return error_damaged(e, path, offset, "a line '%.20s' does not belong here", line);
+    return textlog_take(words, arg, line, path, offset, e);
+}
+
+/* *place stays PLACE_NOTHING if the file does not begin as a manifest does. */
+static int head_read(struct io_file *file, struct head *h, struct error *e)
+{
+    static const char advice[] =
+        "nothing is read of the logical file while it is so: 'deltafs repair' restores it, or restore a copy of it";
+    char begin[8] = "";
+    uint64_t end;
+    int status = io_file_read(file, 0, begin, sizeof begin, e);
+
+    if (status == DELTAFS_ERR_DAMAGED || (status == DELTAFS_OK && memcmp(begin, "Deltafs ", sizeof begin) != 0))
+        return DELTAFS_OK;
+    if (status == DELTAFS_OK)
+        status = textlog_read(file, advice, head_take, h, &end, e);
+    if (status == DELTAFS_OK && h->place == PLACE_NOTHING)
+        status = error_damaged(e, file->path, end, "the manifest is incomplete; restore a copy of it");
+    return status;
+}
+
+/* ---- What is at a path ---- */
+
+/* Without a manifest that can be read. */
 static int place_find(struct io *io, const char *path, enum place *place, struct error *e)
 {
-    struct names_seen seen = {0};
-    int status = io_list(io, path, place_name, &seen, e);
+    unsigned seen, additions = 1u << NAME_LOCK | 1u << NAME_INDEX;
+    int status = names_in(io, path, NAME_CONTAINER, &seen, e);
 
-    *place = seen.others      ? PLACE_FOREIGN
-             : seen.sessions  ? PLACE_BROKEN
-             : seen.additions ? PLACE_FOREIGN
-             : seen.manifests ? PLACE_BEGUN
-                              : PLACE_EMPTY;
+    *place = seen & 1u << NAME_FOREIGN   ? PLACE_FOREIGN
+             : seen & 1u << NAME_SESSION ? PLACE_BROKEN
+             : seen & additions          ? PLACE_FOREIGN
+             : seen                      ? PLACE_BEGUN
+                                         : PLACE_EMPTY;
     if (status == DELTAFS_ERR_NOT_FOUND)
         *place = PLACE_NOTHING;
     else if (status == DELTAFS_ERR_NOT_DELTAFS)
@@ -62,140 +115,143 @@ int container_is_broken(struct io *io, const char *path)
     return place_find(io, path, &place, &ignored) == DELTAFS_OK && place == PLACE_BROKEN;
 }
 
-/* Read the manifest of a logical file. */
-static int container_read(struct container *c, struct io *io, const char *path, int *has_manifest, struct error *e)
+/* Also sets the UUIDs of `c`, if there is a manifest. */
+static int container_look(struct container *c, struct io *io, const char *path, enum place *place, struct error *e)
 {
-    struct manifest m;
-    int status = manifest_read_any(io, path, &m, e);
+    struct head h = {c, PLACE_NOTHING};
+    struct io_file file;
+    struct error ignored;
+    char name[PATH_ROOM];
+    int status = io_file_open(io, io_path_in(name, path, MANIFEST_NAME), O_RDONLY, &file, e);
 
-    *has_manifest = status == DELTAFS_OK;
-    if (status != DELTAFS_OK)
-        return status;
-    memcpy(c->uuid, m.uuid, sizeof c->uuid);
-    memcpy(c->uuid_text, m.uuid_text, sizeof c->uuid_text);
-    if (!m.is_file)
-        status = error_set(e, DELTAFS_ERR_NOT_DELTAFS, "%s: is a directory of DeltaFS, not a logical file", path);
-    manifest_fini(&m);
-    return status;
+    if (status == DELTAFS_OK) {
+        status = head_read(&file, &h, e);
+        io_file_close(&file, &ignored);
+    }
+    *place = h.place;
+    if (status == DELTAFS_ERR_NOT_FOUND || (status == DELTAFS_OK && h.place == PLACE_NOTHING))
+        return place_find(io, path, place, e);
+    return status == DELTAFS_OK ? status : io_explain(name, 0, "put the manifest itself, or a copy of it, there", e);
 }
 
-/* A manifest with a UUID of its own, in place if there is none. DELTAFS_ERR_EXISTS, or _NOT_FOUND if the folder has
- * gone. */
-static int container_write(struct container *c, struct io *io, const char *path, int sync, struct error *e)
+/* The error for a place that cannot be opened, or DELTAFS_OK if a container can be created there. */
+static int container_refuse(const char *path, int flags, enum place place, struct error *e)
+{
+    static const char *const what[] = {
+        [PLACE_CONTAINER] = "a logical file",      [PLACE_DIRECTORY] = "a directory of DeltaFS",
+        [PLACE_FILE] = "an ordinary file",         [PLACE_EMPTY] = "an empty folder",
+        [PLACE_BROKEN] = "a damaged logical file", [PLACE_FOREIGN] = "a folder of something else",
+    };
+
+    if ((flags & O_EXCL) && what[place])
+        return error_set(e, DELTAFS_ERR_EXISTS, "%s: exists already, as %s", path, what[place]);
+    switch (place) {
+    case PLACE_BROKEN:
+        return error_set(e, DELTAFS_ERR_DAMAGED,
+                         "%s/" MANIFEST_NAME ": damaged at offset 0: it is missing, or does not begin as a manifest "
+                         "does; nothing is read of the logical file while it is so: restore a copy of it",
+                         path);
+    case PLACE_NOTHING:
+    case PLACE_EMPTY:
+    case PLACE_BEGUN:
+        if (flags & O_CREAT)
+            return DELTAFS_OK;
+        return error_set(e, DELTAFS_ERR_NOT_FOUND, "%s: %s", path,
+                         place == PLACE_NOTHING ? "there is no such file"
+                                                : "an empty folder, or a logical file whose creation is running or was "
+                                                  "interrupted");
+    default:
+        return error_set(e, DELTAFS_ERR_NOT_DELTAFS, "%s: is %s, not a logical file of DeltaFS", path, what[place]);
+    }
+}
+
+/* ---- Creating ---- */
+
+/* Write the manifest aside, and let link(2) decide who gives it its name: DELTAFS_ERR_EXISTS if there is one already,
+ * _NOT_FOUND if the folder is gone. */
+static int container_write(const struct container *c, struct io *io, const char *path, int sync, struct error *e)
 {
     char aside[PATH_ROOM], name[PATH_ROOM];
-    struct manifest m = {.is_file = 1};
-    int status = uuid_create(c->uuid, e);
+    struct io_file file;
+    uint64_t size = 0;
+    int status = io_file_open(io, io_path_in(aside, path, MANIFEST_ASIDE_NAME, c->uuid_text), O_RDWR | O_CREAT | O_EXCL,
+                              &file, e);
 
     if (status != DELTAFS_OK)
         return status;
-    uuid_to_text(c->uuid, c->uuid_text);
-    memcpy(m.uuid_text, c->uuid_text, sizeof m.uuid_text);
-    status = manifest_write(io, io_path_in(aside, path, MANIFEST_ASIDE_NAME, c->uuid_text), &m, sync, e);
+    status = textlog_append_id(&file, &size, c->uuid_text, e);
+    if (status == DELTAFS_OK)
+        status = textlog_append(&file, &size, sync, e, "File frame=%d group=%d", FRAME_SIZE, FRAME_GROUP);
+    status = io_file_finish(&file, status, e);
     if (status == DELTAFS_OK)
         status = io_link(io, aside, io_path_in(name, path, MANIFEST_NAME), e);
     io->ops->unlink(io->ctx, aside);
     return status;
 }
 
-/* Make what is not there. DELTAFS_ERR_EXISTS if others were faster; _BUSY if what was there has changed meanwhile. */
-static int container_make(struct container *c, struct io *io, const char *path, enum place place, int sync,
-                          struct error *e)
+/* Create the folder and the manifest, as far as they are missing. DELTAFS_ERR_BUSY: others changed the place meanwhile.
+ */
+static int container_create(const struct container *c, struct io *io, const char *path, enum place place, int sync,
+                            struct error *e)
 {
-    int status = place == PLACE_NOTHING ? io_mkdir(io, path, e) : DELTAFS_OK, is_ours = place == PLACE_NOTHING;
+    int status = place == PLACE_NOTHING ? io_mkdir(io, path, e) : DELTAFS_ERR_EXISTS;
+    int is_ours = status == DELTAFS_OK;
     char target[PATH_MAX];
 
-    if (status == DELTAFS_ERR_EXISTS) {
-        is_ours = 0;
-        status = DELTAFS_OK;
-    }
-    if (status != DELTAFS_OK)
+    if (!is_ours && status != DELTAFS_ERR_EXISTS)
         return status;
     status = container_write(c, io, path, sync, e);
     if (status == DELTAFS_ERR_NOT_FOUND && io_readlink(io, path, target, sizeof target, e) == DELTAFS_OK)
         return error_set(e, status, "%s: is a symbolic link that leads to nothing", path);
-    if (status == DELTAFS_ERR_NOT_FOUND)
-        return error_set(e, DELTAFS_ERR_BUSY, "%s: another process is removing it", path);
-    if (status != DELTAFS_OK && status != DELTAFS_ERR_EXISTS && is_ours)
+    if (status == DELTAFS_ERR_NOT_FOUND || status == DELTAFS_ERR_EXISTS)
+        return error_set(e, DELTAFS_ERR_BUSY, "%s: other processes keep creating and removing it", path);
+    if (status != DELTAFS_OK && is_ours)
         io->ops->rmdir(io->ctx, path);
     return status;
 }
 
-/* There is no container at the path: what to say of it, or DELTAFS_OK if one can be made there. */
-static int container_refuse(const char *path, int flags, enum place place, struct error *e)
+/* One attempt; DELTAFS_ERR_BUSY if it is worth another. `made` is what it may create. Over a network, a link can be
+ * created and reported to exist already: the next attempt then finds our own UUID. */
+static int container_try(struct container *c, const struct container *made, struct io *io, const char *path, int flags,
+                         int sync, struct error *e)
 {
-    if ((flags & O_EXCL) && place == PLACE_EMPTY)
-        return error_set(e, DELTAFS_ERR_EXISTS, "%s: exists already, as an empty folder", path);
-    if ((flags & O_CREAT) && place != PLACE_FILE && place != PLACE_FOREIGN && place != PLACE_BROKEN)
-        return DELTAFS_OK;
-    switch (place) {
-    case PLACE_BROKEN:
-        return flags & O_EXCL ? error_set(e, DELTAFS_ERR_EXISTS, "%s: exists already, and is damaged", path)
-                              : error_set(e, DELTAFS_ERR_DAMAGED,
-                                          "%s/" MANIFEST_NAME ": damaged at offset 0: it is missing, or does not begin "
-                                          "as a manifest does; nothing is read of the logical file while it is so: put "
-                                          "a copy of it back",
-                                          path);
-    case PLACE_NOTHING:
-        return error_set(e, DELTAFS_ERR_NOT_FOUND, "%s: there is no such file", path);
-    case PLACE_EMPTY:
-    case PLACE_BEGUN:
-        return error_set(e, DELTAFS_ERR_NOT_FOUND,
-                         "%s: an empty folder, or a logical file whose creation is running or was interrupted", path);
-    default:
-        return error_set(e, flags & O_EXCL ? DELTAFS_ERR_EXISTS : DELTAFS_ERR_NOT_DELTAFS,
-                         "%s: is %s, not a logical file of DeltaFS", path,
-                         place == PLACE_FILE ? "an ordinary file" : "a folder of something else");
-    }
-}
-
-/* One attempt; DELTAFS_ERR_BUSY if it is worth another. */
-static int container_try(struct container *c, struct io *io, const char *path, int flags, int sync, int *is_new,
-                         struct error *e)
-{
-    struct container made;
     enum place place;
-    int has_manifest, status = container_read(c, io, path, &has_manifest, e);
+    int status = container_look(c, io, path, &place, e);
 
-    if (status == DELTAFS_OK || has_manifest) {
-        if ((flags & O_CREAT) && (flags & O_EXCL))
-            return error_set(e, DELTAFS_ERR_EXISTS, "%s: exists already", path);
-        return status;
-    }
-    if (status != DELTAFS_ERR_NOT_FOUND && status != DELTAFS_ERR_NOT_DELTAFS)
-        return status;
-    status = place_find(io, path, &place, e);
-    if (status == DELTAFS_OK)
-        status = container_refuse(path, flags, place, e);
     if (status != DELTAFS_OK)
         return status;
-    status = container_make(c, io, path, place, sync, e);
-    if (status == DELTAFS_OK)
-        *is_new = 1;
-    if (status != DELTAFS_ERR_EXISTS)
-        return status;
-    /* Over a network a link can be made, and said to have been there. */
-    memcpy(&made, c, sizeof made);
-    if (container_read(c, io, path, &has_manifest, e) == DELTAFS_OK &&
-        memcmp(made.uuid, c->uuid, sizeof c->uuid) == 0) {
-        *is_new = 1;
+    int is_ours = memcmp(c->uuid, made->uuid, sizeof c->uuid) == 0;
+    if (place == PLACE_CONTAINER && (!(flags & O_EXCL) || is_ours))
         return DELTAFS_OK;
-    }
-    return error_set(e, DELTAFS_ERR_BUSY, "%s: another process has made it meanwhile", path);
+    status = container_refuse(path, flags, place, e);
+    if (status == DELTAFS_OK)
+        status = container_create(made, io, path, place, sync, e);
+    if (status == DELTAFS_OK)
+        *c = *made;
+    return status;
 }
 
-int container_open(struct container *c, struct io *io, const char *path, int flags, int sync, int *is_new,
-                   struct error *e)
+int container_open(struct container *c, struct io *io, const char *path, int flags, int sync, struct error *e)
 {
-    int status = DELTAFS_ERR_BUSY;
+    struct container made = {0};
+    int status = uuid_create(made.uuid, e);
 
-    *c = (struct container){0};
-    *is_new = 0;
+    *c = made;
+    uuid_to_text(made.uuid, made.uuid_text);
+    if (status == DELTAFS_OK)
+        status = DELTAFS_ERR_BUSY;
     for (int i = 0; i < TRIES && status == DELTAFS_ERR_BUSY; i++)
-        status = container_try(c, io, path, flags, sync, is_new, e);
+        status = container_try(c, &made, io, path, flags, sync, e);
     if (status == DELTAFS_OK && !(c->path = path_absolute(path)))
         status = error_no_memory(e, strlen(path) + 1, "a path");
     return status;
+}
+
+int container_restore(struct container *c, struct io *io, struct error *e)
+{
+    int status = container_write(c, io, c->path, 1, e);
+
+    return status == DELTAFS_OK ? io_sync_folder(io, c->path, e) : status;
 }
 
 void container_fini(struct container *c)
@@ -207,26 +263,37 @@ void container_fini(struct container *c)
 int container_check(const struct container *c, struct io *io, struct error *e)
 {
     struct container now = {0};
-    int has_manifest, status = container_read(&now, io, c->path, &has_manifest, e);
+    enum place place;
+    int status = container_look(&now, io, c->path, &place, e);
 
-    if (status == DELTAFS_ERR_NOT_FOUND)
-        return error_set(e, status, "%s: was deleted meanwhile", c->path);
-    if (has_manifest && memcmp(now.uuid, c->uuid, sizeof now.uuid) != 0)
+    if (status != DELTAFS_OK)
+        return status;
+    if (place == PLACE_NOTHING)
+        return error_set(e, DELTAFS_ERR_NOT_FOUND, "%s: was deleted meanwhile", c->path);
+    if (place != PLACE_CONTAINER && place != PLACE_DIRECTORY)
+        return container_refuse(c->path, 0, place, e);
+    if (memcmp(now.uuid, c->uuid, sizeof now.uuid) != 0)
         return error_set(e, DELTAFS_ERR_NOT_FOUND,
                          "%s: was deleted and created again meanwhile; the new file is unchanged", c->path);
-    return status;
+    return DELTAFS_OK;
 }
 
 int container_kind(struct io *io, const char *path, char *kind, struct error *e)
 {
+    struct error own; /* a success leaves the message of an earlier failure in *e */
     struct container c;
-    int has_manifest, status = container_read(&c, io, path, &has_manifest, e);
+    enum place place;
+    int status = container_look(&c, io, path, &place, &own);
 
-    if (!has_manifest && (status == DELTAFS_ERR_DAMAGED || status == DELTAFS_ERR_NOT_DELTAFS) &&
-        container_is_broken(io, path))
-        status = DELTAFS_OK;
-    if (status != DELTAFS_OK && status != DELTAFS_ERR_NOT_DELTAFS)
-        return status;
-    *kind = status == DELTAFS_OK ? 'f' : has_manifest ? 'd' : '-';
-    return DELTAFS_OK;
+    if (status == DELTAFS_ERR_DAMAGED && container_is_broken(io, path)) {
+        *kind = 'f';
+        return DELTAFS_OK;
+    }
+    if (status == DELTAFS_OK && place == PLACE_NOTHING)
+        status = container_refuse(path, 0, place, &own);
+    if (status == DELTAFS_OK)
+        *kind = place == PLACE_CONTAINER || place == PLACE_BROKEN ? 'f' : place == PLACE_DIRECTORY ? 'd' : '-';
+    else
+        *e = own;
+    return status;
 }

@@ -14,7 +14,9 @@
 /* Data log of a logical file: a page that begins with the log header and else is zero, then groups. A group is
  * FRAME_GROUP frames and then a page of their checksums, 4 bytes each, 0 for those not written yet. A frame's checksum
  * covers: u32 session  u32 writer  u64 number of the frame in the log, then the frame. The last group may be
- * incomplete. FRAME_SIZE and FRAME_GROUP are in io_format.h. */
+ * incomplete. The manifest names both numbers. */
+#define FRAME_SIZE  4096
+#define FRAME_GROUP 1024
 
 /* Extent log of a writer of a logical file: a log header with the writer in place of the partition, then batches.
  *  0 u32 checksum of the header alone   4 u8 type   5 u8 flags   6 u16 zero   8 u32 bytes of the batch   12 u32 session
@@ -42,9 +44,10 @@
 
 /* A logical file's session N has its own folder; of a session, writer W's logs are in the folder of W modulo its number
  * of buckets, if it has any. */
-#define LOCK_NAME           "LOCK" /* of atomic mode; locked, and else nothing */
-#define LOCK_FILE           0      /* its byte that who writes has for itself, and readers share; */
-#define LOCK_GATE           1      /* and the one before that: a writer has it while it waits, too */
+#define MANIFEST_ASIDE_NAME "MANIFEST.new-%s" /* of a UUID of its own */
+#define LOCK_NAME           "LOCK"            /* of atomic mode; locked, and else nothing */
+#define LOCK_FILE           0                 /* its byte that who writes has for itself, and readers share; */
+#define LOCK_GATE           1                 /* and the one before that: a writer has it while it waits, too */
 #define LOCK_BYTES          2
 #define SESSION_FOLDER      "s%08x"
 #define SESSION_NAME        "SESSION" /* lines as a manifest's */
@@ -54,6 +57,8 @@
 #define SESSION_INDEX_NEW   "INDEX.new"
 #define SESSION_BUCKETS_MAX 256u
 #define SESSION_WRITERS_MAX (1u << 24)
+#define FILEINDEX_FOLDER    "keys"    /* the index over the file's rows, in the file's folder */
+#define SOURCES_NAME        "SOURCES" /* in an index: what is indexed in it; lines as a manifest's */
 #define LOG_NAME_FRAMES     "w%08x.data"
 #define LOG_NAME_EXTENTS    "w%08x.extents"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include "logical/format/logical_format.h"
 #include "logical/format/session.h"
-#include "logical/format/session_names.h"
+#include "logical/format/names.h"
 #include "io/volume.h"
 
 #define WRITERS_A_FOLDER 64  /* with two logs each, no folder is slow */
@@ -42,46 +42,49 @@ char *session_log_path(const struct container *c, const struct session *s, uint3
 
 /* ---- Reading ---- */
 
-static int session_parse(void *arg, char *line, const char *path, uint64_t offset, struct error *e)
+static int session_take_first(void *arg, const char *fields, const char *path, uint64_t offset, struct error *e)
 {
     struct session *s = arg;
-    size_t n = strcspn(line, " ");
-    const char *fields = line[n] ? line + n + 1 : line + n;
-    uint64_t writers, buckets, logs, synced = 1; /* by default */
+    uint64_t writers, buckets;
 
-    line[n] = '\0';
-    int is_first = strcmp(line, "Session") == 0;
-    if (is_first != (offset == 0))
-        return error_damaged(e, path, offset, "a line '%.20s' does not belong here", line);
-    if (is_first) {
-        if (textlog_number(fields, "writers", &writers) != 0 || textlog_number(fields, "order", &s->order) != 0 ||
-            textlog_number(fields, "buckets", &buckets) != 0 || writers == 0 || writers > SESSION_WRITERS_MAX ||
-            buckets > SESSION_BUCKETS_MAX || s->order > INT64_MAX)
-            return error_damaged(e, path, offset, "the session's line is malformed");
-        s->writers = (uint32_t)writers;
-        s->buckets = (uint32_t)buckets;
-    } else if (strcmp(line, "close") == 0) {
-        if (textlog_number(fields, "logs", &logs) != 0 || textlog_number(fields, "order", &s->last_order) != 0 ||
-            textlog_number(fields, "size", &s->size) != 0 || logs > s->writers || s->size > INT64_MAX ||
-            s->last_order > INT64_MAX)
-            return error_damaged(e, path, offset, "the closing line is malformed");
-        textlog_number(fields, "synced", &synced);
-        s->logs = (uint32_t)logs;
-        s->is_closed = 1;
-        s->is_synced = synced != 0;
-    } else if (line[0] >= 'A' && line[0] <= 'Z') {
-        return error_set(e, DELTAFS_ERR_VERSION,
-                         "%s: the line '%.20s' at offset %" PRIu64 " is not known to DeltaFS %s; use a newer DeltaFS",
-                         path, line, offset, deltafs_version());
-    }
+    if (textlog_number(fields, "writers", &writers) != 0 || textlog_number(fields, "order", &s->order) != 0 ||
+        textlog_number(fields, "buckets", &buckets) != 0 || writers == 0 || writers > SESSION_WRITERS_MAX ||
+        buckets > SESSION_BUCKETS_MAX || s->order > INT64_MAX)
+        return error_damaged(e, path, offset, "the session's line is malformed");
+    s->writers = (uint32_t)writers;
+    s->buckets = (uint32_t)buckets;
     return DELTAFS_OK;
+}
+
+static int session_take_close(void *arg, const char *fields, const char *path, uint64_t offset, struct error *e)
+{
+    struct session *s = arg;
+    uint64_t logs, synced = 1; /* by default */
+
+    if (textlog_number(fields, "logs", &logs) != 0 || textlog_number(fields, "order", &s->last_order) != 0 ||
+        textlog_number(fields, "size", &s->size) != 0 || logs > s->writers || s->size > INT64_MAX ||
+        s->last_order > INT64_MAX)
+        return error_damaged(e, path, offset, "the closing line is malformed");
+    textlog_number(fields, "synced", &synced);
+    s->logs = (uint32_t)logs;
+    s->is_closed = 1;
+    s->is_synced = synced != 0;
+    return DELTAFS_OK;
+}
+
+static int session_take(void *arg, char *line, const char *path, uint64_t offset, struct error *e)
+{
+    static const struct textlog_word words[] = {
+        {"Session", session_take_first}, {"close", session_take_close}, {NULL, NULL}};
+
+    return textlog_take(words, arg, line, path, offset, e);
 }
 
 /* The lines of an open session file; *end: where they end. */
 static int session_read_file(struct io_file *file, struct session *s, uint64_t *end, struct error *e)
 {
     static const char advice[] = "nothing is read of the logical file while it is so: restore a copy of this file";
-    int status = textlog_read(file, advice, session_parse, s, end, e);
+    int status = textlog_read(file, advice, session_take, s, end, e);
 
     if (status == DELTAFS_OK && s->writers == 0)
         return error_damaged(e, file->path, 0, "it has no complete line");
@@ -133,16 +136,15 @@ int session_is_removed(const struct container *c, struct io *io, uint32_t number
 struct numbers {
     uint32_t *number;
     size_t count, capacity;
-    int kind; /* of logs; 0: sessions' folders are listed */
+    enum name in, name; /* which names count */
 };
 
 static int numbers_add(void *arg, const char *name, struct error *e)
 {
     struct numbers *n = arg;
     uint32_t number;
-    int kind = 0;
 
-    if (n->kind == 0 ? !is_name_session(name, &number) : !is_name_log(name, &number, &kind) || kind != n->kind)
+    if (name_of(n->in, name, &number) != n->name)
         return DELTAFS_OK;
     int status = memory_extend(NULL, &n->number, n->count, &n->capacity, sizeof number, "names", e);
     if (status == DELTAFS_OK)
@@ -173,7 +175,7 @@ static int numbers_finish(struct numbers *n, int status, uint32_t **number, size
 
 int session_numbers(const struct container *c, struct io *io, uint32_t **number, size_t *count, struct error *e)
 {
-    struct numbers n = {0};
+    struct numbers n = {.in = NAME_CONTAINER, .name = NAME_SESSION};
 
     return numbers_finish(&n, io_list(io, c->path, numbers_add, &n, e), number, count);
 }
@@ -221,7 +223,8 @@ static int session_list_bucket(const struct container *c, struct io *io, uint32_
 int session_logs(const struct container *c, struct io *io, const struct session *s, int kind, uint32_t **writer,
                  size_t *count, struct error *e)
 {
-    struct numbers n = {.kind = kind};
+    struct numbers n = {.in = s->buckets > 0 ? NAME_BUCKET : NAME_SESSION,
+                        .name = kind == LOG_KIND_FRAMES ? NAME_FRAMES : NAME_EXTENTS};
     char path[PATH_ROOM];
     int status = s->buckets == 0 ? io_list(io, session_folder(c, s->number, path), numbers_add, &n, e) : DELTAFS_OK;
 
@@ -236,7 +239,7 @@ static int guess_bucket(void *arg, const char *name, struct error *e)
     uint32_t bucket;
 
     (void)e;
-    if (is_name_bucket(name, &bucket) && bucket >= s->buckets)
+    if (name_of(NAME_SESSION, name, &bucket) == NAME_BUCKET && bucket >= s->buckets)
         s->buckets = bucket + 1;
     return DELTAFS_OK;
 }
@@ -420,7 +423,7 @@ int session_create(const struct container *c, struct io *io, uint32_t writers, u
             status = session_write(c, io, &s, sync, e);
         if (status != DELTAFS_OK) {
             snprintf(part, sizeof part, SESSION_FOLDER, s.number);
-            session_remove(c, io, &s, 0, &ignored);
+            session_remove(c, io, s.number, 0, &ignored);
             volumes_unmake(&v, io, c->uuid_text, part);
         }
     }

@@ -5,7 +5,7 @@
 #ifndef DELTAFS_LOGICAL_SESSION_H
 #define DELTAFS_LOGICAL_SESSION_H
 
-#include "directory/format/manifest.h"
+#include "io/textlog.h"
 
 struct container {
     char *path;
@@ -26,11 +26,12 @@ struct session {
     int has_index; /* a file with that name is there; only of a closed session */
 };
 
-/* Open the container at `path`; `flags`: O_CREAT and O_EXCL, as for open(2). *is_new: this call has created it; with
- * `sync`, a crash leaves no unreadable manifest (container_sync makes it durable). An incomplete creation is finished.
+/* Open the container at `path`; `flags`: O_CREAT and O_EXCL, as for open(2). With `sync`, a crash leaves no unreadable
+ * manifest (container_sync makes it durable). An incomplete creation is finished.
  * DELTAFS_ERR_NOT_FOUND, _EXISTS, _NOT_DELTAFS (a file, a folder, a directory of DeltaFS), _VERSION, _DAMAGED. */
-int container_open(struct container *c, struct io *io, const char *path, int flags, int sync, int *is_new,
-                   struct error *e);
+int container_open(struct container *c, struct io *io, const char *path, int flags, int sync, struct error *e);
+/* Durably write a manifest with the UUID of `c` at its path, where there is none. */
+int container_restore(struct container *c, struct io *io, struct error *e);
 void container_fini(struct container *c);
 /* Whether its path still leads to this container; reads the manifest once. DELTAFS_ERR_NOT_FOUND: it was deleted or
  * replaced. */
@@ -70,7 +71,7 @@ int session_close(const struct container *c, struct io *io, struct session *s, u
  * nothing is left; with `sync`, also after a crash. Other processes may remove it at the same time. A session that was
  * closed, or has had logs, is only removed by a process that has a session with logs above it: otherwise the number
  * would be used again, and readers would take the new session for the old one. */
-int session_remove(const struct container *c, struct io *io, const struct session *s, int sync, struct error *e);
+int session_remove(const struct container *c, struct io *io, uint32_t number, int sync, struct error *e);
 /* Remove only the remains of an incomplete removal, if there are any. */
 int session_remove_remains(const struct container *c, struct io *io, uint32_t number, int sync, struct error *e);
 

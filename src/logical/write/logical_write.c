@@ -24,7 +24,7 @@ int logical_discard_session(deltafs_logical *f, struct error *e)
 {
     int status = container_check(&f->container, &f->io, e);
 
-    return status == DELTAFS_OK ? session_remove(&f->container, &f->io, &f->session, 0, e) : status;
+    return status == DELTAFS_OK ? session_remove(&f->container, &f->io, f->session.number, 0, e) : status;
 }
 
 int logical_create_session(deltafs_logical *f, struct error *e)
@@ -545,7 +545,7 @@ static void logical_remove_old_sessions(deltafs_logical *f)
         if (!f->known[i].is_closed || f->known[i].number > f->session.number)
             f->known[kept++] = f->known[i];
         else if (f->group.rank == 0)
-            session_remove(&f->container, &f->io, &f->known[i], f->sync != SYNC_NONE, &ignored);
+            session_remove(&f->container, &f->io, f->known[i].number, f->sync != SYNC_NONE, &ignored);
     }
     f->known_count = kept;
     if (f->group.rank == 0)
