@@ -74,7 +74,7 @@ int cmd_open(const char *path, deltafs_dir **out)
 
     if (status == DELTAFS_OK)
         return EXIT_OK;
-    if (target_is_logical(text_path(path)))
+    if (status != DELTAFS_ERR_NOT_FOUND && target_is_logical(text_path(path)))
         return text_fail(EXIT_TROUBLE,
                          "%s: a logical file, which has no records; read it by 'deltafs cat' or 'cp', or make an "
                          "index for 'get' by 'deltafs-mpi index'",
