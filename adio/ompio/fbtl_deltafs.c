@@ -11,49 +11,44 @@
 
 extern mca_fbtl_base_component_2_0_0_t mca_fbtl_deltafs_component;
 
-/* Pieces i .. of at most `limit` bytes, one at least; *size gets their bytes, *scattered whether they must be gathered.
- */
-static int run_of(const ompio_file_t *fh, int i, size_t limit, size_t *size, int *scattered)
+/* Copy the first `bytes` of `n` pieces together, or out again. */
+static void gather(const mca_common_ompio_io_array_t *io, int n, char *gathered, size_t bytes, int is_write)
 {
-    const mca_common_ompio_io_array_t *io = fh->f_io_array;
-    int end = i;
-
-    *size = 0;
-    *scattered = 0;
-    while (end < fh->f_num_of_io_entries && (end == i || *size + io[end].length <= limit)) {
-        if (end > i && (char *)io[end - 1].memory_address + io[end - 1].length != io[end].memory_address)
-            *scattered = 1;
-        *size += io[end++].length;
+    for (int k = 0; k < n && bytes > 0; k++) {
+        size_t part = io[k].length < bytes ? io[k].length : bytes;
+        memcpy(is_write ? gathered : io[k].memory_address, is_write ? io[k].memory_address : gathered, part);
+        gathered += part;
+        bytes -= part;
     }
-    return end;
 }
 
-/* One run, through `gathered` if it is not NULL. *moved gets the bytes that were written, or were there to be read. */
-static int move_run(ompio_file_t *fh, int i, int end, size_t size, struct deltafs_extent *extent, char *gathered,
-                    int is_write, size_t *moved)
+static int is_next(const mca_common_ompio_io_array_t *io)
 {
-    struct ompio_deltafs *file = fh->f_fs_ptr;
-    const mca_common_ompio_io_array_t *io = fh->f_io_array;
-    char *bytes = gathered != NULL ? gathered : io[i].memory_address;
-    size_t at = 0;
-    int status;
+    return (char *)io[-1].memory_address + io[-1].length == io->memory_address;
+}
 
-    for (int k = i; k < end; k++) {
-        extent[k - i] = (struct deltafs_extent){(uint64_t)(uintptr_t)io[k].offset, io[k].length};
-        if (is_write && gathered != NULL)
-            memcpy(gathered + at, io[k].memory_address, io[k].length);
-        at += io[k].length;
+/* Move pieces from `io` on with one call of the library: `extents` and `gathered` have room for them. *moved is set to
+ * the bytes that were written, or were there to be read. */
+static int move_part(struct ompio_deltafs *file, int is_write, const mca_common_ompio_io_array_t *io, int n,
+                     struct deltafs_extent *extent, char *gathered, size_t *moved)
+{
+    size_t size = 0;
+    int is_scattered = 0;
+
+    for (int k = 0; k < n; k++) {
+        extent[k] = (struct deltafs_extent){(uint64_t)(uintptr_t)io[k].offset, io[k].length};
+        size += io[k].length;
+        is_scattered |= k > 0 && !is_next(io + k);
     }
+    char *bytes = is_scattered ? gathered : io->memory_address;
+    if (is_write && is_scattered)
+        gather(io, n, gathered, size, is_write);
     *moved = size;
     if (is_write)
-        return deltafs_logical_write_list(file->logical, (size_t)(end - i), extent, bytes);
-    status = deltafs_logical_read_list(file->logical, (size_t)(end - i), extent, bytes, moved);
-    at = 0;
-    for (int k = i; k < end && gathered != NULL && status == DELTAFS_OK && at < *moved; k++) {
-        size_t part = *moved - at < io[k].length ? *moved - at : io[k].length;
-        memcpy(io[k].memory_address, gathered + at, part);
-        at += part;
-    }
+        return deltafs_logical_write_list(file->logical, (size_t)n, extent, bytes);
+    int status = deltafs_logical_read_list(file->logical, (size_t)n, extent, bytes, moved);
+    if (status == DELTAFS_OK && is_scattered)
+        gather(io, n, gathered, *moved, is_write);
     return status;
 }
 
@@ -61,32 +56,31 @@ static int move_run(ompio_file_t *fh, int i, int end, size_t size, struct deltaf
 static ssize_t move(ompio_file_t *fh, int is_write)
 {
     struct ompio_deltafs *file = fh->f_fs_ptr;
-    struct deltafs_extent *extent = malloc((size_t)fh->f_num_of_io_entries * sizeof *extent);
-    const char *message = "no memory for the pieces of a transfer"; /* until the library has been called */
-    size_t total = 0, limit = SIZE_MAX, all;
-    int status = extent != NULL ? DELTAFS_OK : DELTAFS_ERR_MEMORY, is_any_scattered;
+    const mca_common_ompio_io_array_t *io = fh->f_io_array;
+    int n = fh->f_num_of_io_entries, end, status = DELTAFS_OK;
+    struct deltafs_extent *extent = malloc((size_t)n * sizeof *extent);
+    size_t total = 0, moved = 0, size = 0, part = 0;
+    int is_scattered = 0;
 
-    run_of(fh, 0, SIZE_MAX, &all, &is_any_scattered);
-    if (is_any_scattered && !file->is_atomic)
-        limit = GATHER_BYTES;
-    for (int i = 0, end; status == DELTAFS_OK && i < fh->f_num_of_io_entries; i = end) {
-        size_t size, moved = 0;
-        int scattered;
-        char *gathered = NULL;
-
-        end = run_of(fh, i, limit, &size, &scattered);
-        if (scattered && (gathered = malloc(size)) == NULL)
-            status = DELTAFS_ERR_MEMORY;
-        if (status == DELTAFS_OK) {
-            status = move_run(fh, i, end, size, extent, gathered, is_write, &moved);
-            message = status == DELTAFS_OK ? message : deltafs_errmsg(NULL);
-        }
-        free(gathered);
+    for (int i = 0; i < n; i++) {
+        size += io[i].length;
+        is_scattered |= i > 0 && !is_next(io + i);
+    }
+    size_t limit = is_scattered && !file->is_atomic && size > GATHER_BYTES ? GATHER_BYTES : size;
+    char *gathered = is_scattered ? malloc(limit) : NULL;
+    const char *message = "no memory for the pieces of a transfer";
+    if (extent == NULL || (is_scattered && gathered == NULL))
+        status = DELTAFS_ERR_MEMORY;
+    for (int i = 0; i < n && status == DELTAFS_OK && moved == part; i = end) { /* less is moved at the file's end */
+        part = 0;
+        for (end = i; end < n && (end == i || part + io[end].length <= limit); end++)
+            part += io[end].length;
+        status = move_part(file, is_write, io + i, end - i, extent, gathered, &moved);
+        message = deltafs_errmsg(NULL);
         total += moved;
-        if (moved < size)
-            break; /* the end of the file */
     }
     free(extent);
+    free(gathered);
     if (status == DELTAFS_OK)
         return (ssize_t)total;
     if (file->status == DELTAFS_OK) {
@@ -106,47 +100,22 @@ static ssize_t fbtl_pwritev(ompio_file_t *fh)
     return move(fh, 1);
 }
 
-static int fbtl_module_init(ompio_file_t *fh)
-{
-    (void)fh;
-    return OMPI_SUCCESS;
-}
-
 static mca_fbtl_base_module_1_0_0_t module = {
-    .fbtl_module_init = fbtl_module_init,
-    .fbtl_module_finalize = fbtl_module_init,
+    .fbtl_module_init = ompio_nothing,
+    .fbtl_module_finalize = ompio_nothing,
     .fbtl_preadv = fbtl_preadv,
     .fbtl_pwritev = fbtl_pwritev,
 };
 
-static int fbtl_init_query(bool progress_threads, bool mpi_threads)
-{
-    (void)progress_threads;
-    (void)mpi_threads;
-    return ompio_is_same_release() ? OMPI_SUCCESS : OMPI_ERR_NOT_AVAILABLE;
-}
-
 static mca_fbtl_base_module_1_0_0_t *fbtl_file_query(ompio_file_t *fh, int *priority)
 {
-    *priority = OMPIO_DELTAFS_PRIORITY;
-    return ompio_is_deltafs(fh->f_filename) ? &module : NULL;
-}
-
-static int fbtl_file_unquery(ompio_file_t *fh)
-{
-    (void)fh;
-    return OMPI_SUCCESS;
+    return ompio_file_query(fh, priority) ? &module : NULL;
 }
 
 OMPI_MODULE_DECLSPEC mca_fbtl_base_component_2_0_0_t mca_fbtl_deltafs_component = {
-    .fbtlm_version =
-        {
-            MCA_FBTL_BASE_VERSION_2_0_0,
-            .mca_component_name = OMPIO_DELTAFS_NAME,
-            MCA_BASE_MAKE_VERSION(component, OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION, OMPI_RELEASE_VERSION),
-        },
+    .fbtlm_version = {MCA_FBTL_BASE_VERSION_2_0_0, OMPIO_DELTAFS_VERSION},
     .fbtlm_data = {MCA_BASE_METADATA_PARAM_CHECKPOINT},
-    .fbtlm_init_query = fbtl_init_query,
+    .fbtlm_init_query = ompio_init_query,
     .fbtlm_file_query = fbtl_file_query,
-    .fbtlm_file_unquery = fbtl_file_unquery,
+    .fbtlm_file_unquery = ompio_nothing,
 };

@@ -7,47 +7,22 @@
 
 extern mca_fcoll_base_component_2_0_0_t mca_fcoll_deltafs_component;
 
-static int fcoll_module_init(ompio_file_t *fh)
-{
-    (void)fh;
-    return OMPI_SUCCESS;
-}
-
 static mca_fcoll_base_module_1_0_0_t module = {
-    .fcoll_module_init = fcoll_module_init,
-    .fcoll_module_finalize = fcoll_module_init,
+    .fcoll_module_init = ompio_nothing,
+    .fcoll_module_finalize = ompio_nothing,
     .fcoll_file_read_all = mca_common_ompio_file_read,
     .fcoll_file_write_all = mca_common_ompio_file_write,
 };
 
-static int fcoll_init_query(bool progress_threads, bool mpi_threads)
-{
-    (void)progress_threads;
-    (void)mpi_threads;
-    return ompio_is_same_release() ? OMPI_SUCCESS : OMPI_ERR_NOT_AVAILABLE;
-}
-
 static mca_fcoll_base_module_1_0_0_t *fcoll_file_query(ompio_file_t *fh, int *priority)
 {
-    *priority = OMPIO_DELTAFS_PRIORITY;
-    return ompio_is_deltafs(fh->f_filename) ? &module : NULL;
-}
-
-static int fcoll_file_unquery(ompio_file_t *fh)
-{
-    (void)fh;
-    return OMPI_SUCCESS;
+    return ompio_file_query(fh, priority) ? &module : NULL;
 }
 
 OMPI_MODULE_DECLSPEC mca_fcoll_base_component_2_0_0_t mca_fcoll_deltafs_component = {
-    .fcollm_version =
-        {
-            MCA_FCOLL_BASE_VERSION_2_0_0,
-            .mca_component_name = OMPIO_DELTAFS_NAME,
-            MCA_BASE_MAKE_VERSION(component, OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION, OMPI_RELEASE_VERSION),
-        },
+    .fcollm_version = {MCA_FCOLL_BASE_VERSION_2_0_0, OMPIO_DELTAFS_VERSION},
     .fcollm_data = {MCA_BASE_METADATA_PARAM_CHECKPOINT},
-    .fcollm_init_query = fcoll_init_query,
+    .fcollm_init_query = ompio_init_query,
     .fcollm_file_query = fcoll_file_query,
-    .fcollm_file_unquery = fcoll_file_unquery,
+    .fcollm_file_unquery = ompio_nothing,
 };

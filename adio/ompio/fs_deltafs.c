@@ -66,12 +66,11 @@ static int flags_of(int amode)
 static int open_logical(ompi_communicator_t *comm, const char *path, ompio_file_t *fh, opal_info_t *info,
                         deltafs_options **options, struct ompio_deltafs *file)
 {
-    int code = options_from(comm, info, file->is_deleted_on_close, options), status;
+    int code = options_from(comm, info, file->is_deleted_on_close, options);
 
     if (code != OMPI_SUCCESS)
         return code;
-    status = deltafs_mpi_logical_open(comm, path, flags_of(fh->f_amode), *options, &file->logical);
-    return status == DELTAFS_OK ? OMPI_SUCCESS : ompio_error(status, deltafs_errmsg(NULL));
+    return ompio_last_error(deltafs_mpi_logical_open(comm, path, flags_of(fh->f_amode), *options, &file->logical));
 }
 
 static void show_options(opal_info_t *info, const deltafs_options *options)
@@ -123,72 +122,53 @@ static int fs_file_open(ompi_communicator_t *comm, const char *name, int amode, 
     return code;
 }
 
-/* An error of close. */
-static void complain(ompio_file_t *fh, int code, const char *message)
+/* Report an error of close. */
+static int complain(ompio_file_t *fh, int status)
 {
+    int code = ompio_last_error(status);
+
+    if (status == DELTAFS_OK)
+        return code;
     if (fh->f_rank == 0)
-        opal_output(0, "MPI_File_close: %s", message);
+        opal_output(0, "MPI_File_close: %s", deltafs_errmsg(NULL));
     if (!(fh->f_flags & OMPIO_SHAREDFP_IS_SET))
         ompi_errhandler_invoke(fh->f_fh->error_handler, fh->f_fh, OMPI_ERRHANDLER_TYPE_FILE, code, "MPI_File_close");
+    return code;
 }
 
 static int fs_file_close(ompio_file_t *fh)
 {
     struct ompio_deltafs *file = fh->f_fs_ptr;
-    int status, removed = DELTAFS_OK, code = OMPI_SUCCESS;
+    int code, removed = OMPI_SUCCESS;
 
     if (file == NULL)
-        return OMPI_SUCCESS;                       /* it could not be opened */
-    status = deltafs_logical_close(file->logical); /* indexes what was written, if the options say so */
-    if (status != DELTAFS_OK)
-        complain(fh, code = ompio_error(status, deltafs_errmsg(NULL)), deltafs_errmsg(NULL));
+        return OMPI_SUCCESS;                                   /* it could not be opened */
+    code = complain(fh, deltafs_logical_close(file->logical)); /* indexes what was written, if the options say so */
     if (file->is_deleted_on_close) {
         if (fh->f_rank == 0)
-            removed = deltafs_logical_remove(ompio_deltafs_path(fh->f_filename));
-        if (removed != DELTAFS_OK)
-            complain(fh, code = ompio_error(removed, deltafs_errmsg(NULL)), deltafs_errmsg(NULL));
+            removed = complain(fh, deltafs_logical_remove(ompio_deltafs_path(fh->f_filename)));
         PMPI_Barrier(fh->f_comm); /* the file is gone before any rank continues */
     }
     fh->f_fs_ptr = NULL;
     free(file);
-    return code;
+    return code != OMPI_SUCCESS ? code : removed;
 }
 
 static int fs_file_delete(char *name, opal_info_t *info)
 {
-    int status = deltafs_logical_remove(ompio_deltafs_path(name));
-
     (void)info;
-    return status == DELTAFS_OK ? OMPI_SUCCESS : ompio_error(status, deltafs_errmsg(NULL));
+    return ompio_last_error(deltafs_logical_remove(ompio_deltafs_path(name)));
 }
 
-static int ended(int status)
-{
-    return status == DELTAFS_OK ? OMPI_SUCCESS : ompio_error(status, deltafs_errmsg(NULL));
-}
-
-static int fs_file_set_size(ompio_file_t *fh, OMPI_MPI_OFFSET_TYPE size)
-{
-    struct ompio_deltafs *file = fh->f_fs_ptr;
-
-    return ended(deltafs_logical_truncate(file->logical, (uint64_t)size));
-}
-
+/* Sizes are set and files are synced by our own functions (ompio_calls.c). */
 static int fs_file_get_size(ompio_file_t *fh, OMPI_MPI_OFFSET_TYPE *size)
 {
-    struct ompio_deltafs *file = fh->f_fs_ptr;
+    const struct ompio_deltafs *file = fh->f_fs_ptr;
     uint64_t bytes = 0;
-    int status = deltafs_logical_size(file->logical, &bytes);
+    int code = ompio_last_error(deltafs_logical_size(file->logical, &bytes));
 
     *size = (OMPI_MPI_OFFSET_TYPE)bytes;
-    return ended(status);
-}
-
-static int fs_file_sync(ompio_file_t *fh)
-{
-    struct ompio_deltafs *file = fh->f_fs_ptr;
-
-    return ended(deltafs_logical_sync(file->logical));
+    return code;
 }
 
 /* Until the file is opened it has a short name: Open MPI asks all sharedfp components whether they would serve it, and
@@ -200,59 +180,35 @@ static int fs_module_init(ompio_file_t *fh)
     return OMPI_SUCCESS;
 }
 
-static int fs_module_finalize(ompio_file_t *fh)
-{
-    (void)fh;
-    return OMPI_SUCCESS;
-}
-
 static mca_fs_base_module_1_0_0_t module = {
     .fs_module_init = fs_module_init,
-    .fs_module_finalize = fs_module_finalize,
+    .fs_module_finalize = ompio_nothing,
     .fs_file_open = fs_file_open,
     .fs_file_close = fs_file_close,
     .fs_file_delete = fs_file_delete,
-    .fs_file_set_size = fs_file_set_size,
     .fs_file_get_size = fs_file_get_size,
-    .fs_file_sync = fs_file_sync,
 };
 
 static int fs_init_query(bool progress_threads, bool mpi_threads)
 {
-    int rank;
+    int rank, code = ompio_init_query(progress_threads, mpi_threads);
 
-    (void)progress_threads;
-    (void)mpi_threads;
-    if (ompio_is_same_release())
-        return OMPI_SUCCESS;
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    if (rank == 0)
+    if (code != OMPI_SUCCESS && rank == 0)
         opal_output(0, "DeltaFS was built for Open MPI %d.%d.%d, which this is not: no file with the prefix deltafs:",
                     OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION, OMPI_RELEASE_VERSION);
-    return OMPI_ERR_NOT_AVAILABLE;
+    return code;
 }
 
 static mca_fs_base_module_1_0_0_t *fs_file_query(ompio_file_t *fh, int *priority)
 {
-    *priority = OMPIO_DELTAFS_PRIORITY;
-    return ompio_is_deltafs(fh->f_filename) ? &module : NULL;
-}
-
-static int fs_file_unquery(ompio_file_t *fh)
-{
-    (void)fh;
-    return OMPI_SUCCESS;
+    return ompio_file_query(fh, priority) ? &module : NULL;
 }
 
 OMPI_MODULE_DECLSPEC mca_fs_base_component_2_0_0_t mca_fs_deltafs_component = {
-    .fsm_version =
-        {
-            MCA_FS_BASE_VERSION_2_0_0,
-            .mca_component_name = OMPIO_DELTAFS_NAME,
-            MCA_BASE_MAKE_VERSION(component, OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION, OMPI_RELEASE_VERSION),
-        },
+    .fsm_version = {MCA_FS_BASE_VERSION_2_0_0, OMPIO_DELTAFS_VERSION},
     .fsm_data = {MCA_BASE_METADATA_PARAM_CHECKPOINT},
     .fsm_init_query = fs_init_query,
     .fsm_file_query = fs_file_query,
-    .fsm_file_unquery = fs_file_unquery,
+    .fsm_file_unquery = ompio_nothing,
 };

@@ -57,152 +57,133 @@ static int is_same(ompi_file_t *fh, MPI_Offset number)
            least[0] == number && least[1] == -number;
 }
 
-/* The end of a collective call on the logical file. */
-static int ended(int status)
-{
-    return status == DELTAFS_OK ? OMPI_SUCCESS : ompio_error(status, deltafs_errmsg(NULL));
-}
-
-static int differs(const char *call)
-{
-    char message[128];
-
-    snprintf(message, sizeof message, "%s: the ranks gave different values", call);
-    return ompio_error(DELTAFS_ERR_COLLECTIVE, message);
-}
-
 /* Before a collective read, behind a collective write, and at the seek of the shared file pointer, after which programs
  * read. Collective. */
 static int share(ompi_file_t *fh)
 {
     OPAL_THREAD_LOCK(&fh->f_lock);
-    int code = ended(deltafs_logical_exchange(file_of(fh)->logical));
+    int code = ompio_last_error(deltafs_logical_exchange(file_of(fh)->logical));
     OPAL_THREAD_UNLOCK(&fh->f_lock);
     return code;
 }
 
-#define CALL(name, parameters, arguments)                                                                              \
-    static int calls_##name parameters                                                                                 \
-    {                                                                                                                  \
-        return finish(fh, file_of(fh)->ompio.io_module_file_##name arguments);                                         \
-    }
-#define CALL_READ(name, as, parameters, arguments)                                                                     \
-    static int calls_##name parameters                                                                                 \
-    {                                                                                                                  \
-        int code = share(fh);                                                                                          \
-        return code != OMPI_SUCCESS ? code : finish(fh, file_of(fh)->ompio.io_module_file_##as arguments);             \
-    }
-#define CALL_WRITE(name, as, parameters, arguments)                                                                    \
-    static int calls_##name parameters                                                                                 \
-    {                                                                                                                  \
-        int code = finish(fh, file_of(fh)->ompio.io_module_file_##as arguments), shared = share(fh);                   \
-        return code != OMPI_SUCCESS ? code : shared;                                                                   \
-    }
-#define CALL_REQUEST(name, parameters, arguments)                                                                      \
-    static int calls_##name parameters                                                                                 \
-    {                                                                                                                  \
-        return finish_request(fh, file_of(fh)->ompio.io_module_file_##name arguments, request);                        \
-    }
-
-#define BUFFER    struct ompi_file_t *fh, void *buf, int count, struct ompi_datatype_t *type
-#define BYTES     struct ompi_file_t *fh, const void *buf, int count, struct ompi_datatype_t *type
-#define BUFFER_AT struct ompi_file_t *fh, MPI_Offset offset, void *buf, int count, struct ompi_datatype_t *type
-#define BYTES_AT  struct ompi_file_t *fh, MPI_Offset offset, const void *buf, int count, struct ompi_datatype_t *type
-#define STATUS    struct ompi_status_public_t *status
-#define REQUEST   struct ompi_request_t **request
-
-CALL(read, (BUFFER, STATUS), (fh, buf, count, type, status))
-CALL_READ(read_all, read, (BUFFER, STATUS), (fh, buf, count, type, status))
-CALL(read_at, (BUFFER_AT, STATUS), (fh, offset, buf, count, type, status))
-CALL_READ(read_at_all, read_at, (BUFFER_AT, STATUS), (fh, offset, buf, count, type, status))
-CALL(read_shared, (BUFFER, STATUS), (fh, buf, count, type, status))
-CALL_READ(read_ordered, read_ordered, (BUFFER, STATUS), (fh, buf, count, type, status))
-CALL(write, (BYTES, STATUS), (fh, buf, count, type, status))
-CALL_WRITE(write_all, write, (BYTES, STATUS), (fh, buf, count, type, status))
-CALL(write_at, (BYTES_AT, STATUS), (fh, offset, buf, count, type, status))
-CALL_WRITE(write_at_all, write_at, (BYTES_AT, STATUS), (fh, offset, buf, count, type, status))
-CALL(write_shared, (BYTES, STATUS), (fh, buf, count, type, status))
-CALL_WRITE(write_ordered, write_ordered, (BYTES, STATUS), (fh, buf, count, type, status))
-
-CALL_REQUEST(iread, (BUFFER, REQUEST), (fh, buf, count, type, request))
-CALL_REQUEST(iread_all, (BUFFER, REQUEST), (fh, buf, count, type, request))
-CALL_REQUEST(iread_at, (BUFFER_AT, REQUEST), (fh, offset, buf, count, type, request))
-CALL_REQUEST(iread_at_all, (BUFFER_AT, REQUEST), (fh, offset, buf, count, type, request))
-CALL_REQUEST(iread_shared, (BUFFER, REQUEST), (fh, buf, count, type, request))
-CALL_REQUEST(iwrite, (BYTES, REQUEST), (fh, buf, count, type, request))
-CALL_REQUEST(iwrite_all, (BYTES, REQUEST), (fh, buf, count, type, request))
-CALL_REQUEST(iwrite_at, (BYTES_AT, REQUEST), (fh, offset, buf, count, type, request))
-CALL_REQUEST(iwrite_at_all, (BYTES_AT, REQUEST), (fh, offset, buf, count, type, request))
-CALL_REQUEST(iwrite_shared, (BYTES, REQUEST), (fh, buf, count, type, request))
-
+/* What is done around OMPIO's function. */
+#define ALONE(call)     return finish(fh, call)
+#define REQUESTED(call) return finish_request(fh, call, request)
+#define SEEN(call)                                                                                                     \
+    int code = share(fh);                                                                                              \
+    return code != OMPI_SUCCESS ? code : finish(fh, call)
+#define SHOWN(call)                                                                                                    \
+    int code = finish(fh, call), shared = share(fh);                                                                   \
+    return code != OMPI_SUCCESS ? code : shared
 /* The second call of a pair returns the error that fbtl noted. If the first call returned it, OMPIO would refuse the
  * next pair. */
-#define CALL_BEGIN(name, parameters, arguments)                                                                        \
+#define BEGUN(call)                                                                                                    \
+    int code = share(fh);                                                                                              \
+    return code != OMPI_SUCCESS ? code : (call)
+
+#define BUFFER     struct ompi_file_t *fh, void *buf, int count, struct ompi_datatype_t *type
+#define BYTES      struct ompi_file_t *fh, const void *buf, int count, struct ompi_datatype_t *type
+#define BUFFER_AT  struct ompi_file_t *fh, MPI_Offset offset, void *buf, int count, struct ompi_datatype_t *type
+#define BYTES_AT   struct ompi_file_t *fh, MPI_Offset offset, const void *buf, int count, struct ompi_datatype_t *type
+#define STATUS     struct ompi_status_public_t *status
+#define REQUEST    struct ompi_request_t **request
+#define BUFFER_END struct ompi_file_t *fh, void *buf, STATUS
+#define BYTES_END  struct ompi_file_t *fh, const void *buf, STATUS
+#define SEEK       struct ompi_file_t *fh, MPI_Offset offset, int whence
+
+/* Each of our functions: what it does, its name, the name of OMPIO's function that it calls, and how. */
+#define CALLS(use)                                                                                                     \
+    use(ALONE, read, read, (BUFFER, STATUS), (fh, buf, count, type, status));                                          \
+    use(ALONE, read_at, read_at, (BUFFER_AT, STATUS), (fh, offset, buf, count, type, status));                         \
+    use(ALONE, read_shared, read_shared, (BUFFER, STATUS), (fh, buf, count, type, status));                            \
+    use(ALONE, write, write, (BYTES, STATUS), (fh, buf, count, type, status));                                         \
+    use(ALONE, write_at, write_at, (BYTES_AT, STATUS), (fh, offset, buf, count, type, status));                        \
+    use(ALONE, write_shared, write_shared, (BYTES, STATUS), (fh, buf, count, type, status));                           \
+    use(ALONE, read_all_end, read_all_end, (BUFFER_END), (fh, buf, status));                                           \
+    use(ALONE, read_at_all_end, read_at_all_end, (BUFFER_END), (fh, buf, status));                                     \
+    use(ALONE, read_ordered_end, read_ordered_end, (BUFFER_END), (fh, buf, status));                                   \
+    use(SEEN, read_all, read, (BUFFER, STATUS), (fh, buf, count, type, status));                                       \
+    use(SEEN, read_at_all, read_at, (BUFFER_AT, STATUS), (fh, offset, buf, count, type, status));                      \
+    use(SEEN, read_ordered, read_ordered, (BUFFER, STATUS), (fh, buf, count, type, status));                           \
+    use(SHOWN, write_all, write, (BYTES, STATUS), (fh, buf, count, type, status));                                     \
+    use(SHOWN, write_at_all, write_at, (BYTES_AT, STATUS), (fh, offset, buf, count, type, status));                    \
+    use(SHOWN, write_ordered, write_ordered, (BYTES, STATUS), (fh, buf, count, type, status));                         \
+    use(SHOWN, write_all_end, write_all_end, (BYTES_END), (fh, buf, status));                                          \
+    use(SHOWN, write_at_all_end, write_at_all_end, (BYTES_END), (fh, buf, status));                                    \
+    use(SHOWN, write_ordered_end, write_ordered_end, (BYTES_END), (fh, buf, status));                                  \
+    use(REQUESTED, iread, iread, (BUFFER, REQUEST), (fh, buf, count, type, request));                                  \
+    use(REQUESTED, iread_all, iread_all, (BUFFER, REQUEST), (fh, buf, count, type, request));                          \
+    use(REQUESTED, iread_at, iread_at, (BUFFER_AT, REQUEST), (fh, offset, buf, count, type, request));                 \
+    use(REQUESTED, iread_at_all, iread_at_all, (BUFFER_AT, REQUEST), (fh, offset, buf, count, type, request));         \
+    use(REQUESTED, iread_shared, iread_shared, (BUFFER, REQUEST), (fh, buf, count, type, request));                    \
+    use(REQUESTED, iwrite, iwrite, (BYTES, REQUEST), (fh, buf, count, type, request));                                 \
+    use(REQUESTED, iwrite_all, iwrite_all, (BYTES, REQUEST), (fh, buf, count, type, request));                         \
+    use(REQUESTED, iwrite_at, iwrite_at, (BYTES_AT, REQUEST), (fh, offset, buf, count, type, request));                \
+    use(REQUESTED, iwrite_at_all, iwrite_at_all, (BYTES_AT, REQUEST), (fh, offset, buf, count, type, request));        \
+    use(REQUESTED, iwrite_shared, iwrite_shared, (BYTES, REQUEST), (fh, buf, count, type, request));                   \
+    use(BEGUN, read_all_begin, read_all_begin, (BUFFER), (fh, buf, count, type));                                      \
+    use(BEGUN, read_at_all_begin, read_at_all_begin, (BUFFER_AT), (fh, offset, buf, count, type));                     \
+    use(BEGUN, read_ordered_begin, read_ordered_begin, (BUFFER), (fh, buf, count, type));                              \
+    use(BEGUN, seek_shared, seek_shared, (SEEK), (fh, offset, whence))
+
+#define DEFINE(around, name, theirs, parameters, arguments)                                                            \
     static int calls_##name parameters                                                                                 \
     {                                                                                                                  \
-        int code = share(fh);                                                                                          \
-        return code != OMPI_SUCCESS ? code : file_of(fh)->ompio.io_module_file_##name arguments;                       \
-    }
-CALL_BEGIN(read_all_begin, (BUFFER), (fh, buf, count, type))
-CALL_BEGIN(read_at_all_begin, (BUFFER_AT), (fh, offset, buf, count, type))
-CALL_BEGIN(read_ordered_begin, (BUFFER), (fh, buf, count, type))
-CALL_BEGIN(seek_shared, (struct ompi_file_t * fh, MPI_Offset offset, int whence), (fh, offset, whence))
-CALL(read_all_end, (struct ompi_file_t * fh, void *buf, STATUS), (fh, buf, status))
-CALL(read_at_all_end, (struct ompi_file_t * fh, void *buf, STATUS), (fh, buf, status))
-CALL(read_ordered_end, (struct ompi_file_t * fh, void *buf, STATUS), (fh, buf, status))
-CALL_WRITE(write_all_end, write_all_end, (struct ompi_file_t * fh, const void *buf, STATUS), (fh, buf, status))
-CALL_WRITE(write_at_all_end, write_at_all_end, (struct ompi_file_t * fh, const void *buf, STATUS), (fh, buf, status))
-CALL_WRITE(write_ordered_end, write_ordered_end, (struct ompi_file_t * fh, const void *buf, STATUS), (fh, buf, status))
+        around(file_of(fh)->ompio.io_module_file_##theirs arguments);                                                  \
+    }                                                                                                                  \
+    static int calls_##name parameters /* once more, for the list's semicolon */
+CALLS(DEFINE);
+
+/* Lock the file for a collective call on the logical file, for which all ranks must have given the same number. */
+static int begin(ompi_file_t *fh, MPI_Offset number, const char *call)
+{
+    char message[128];
+
+    OPAL_THREAD_LOCK(&fh->f_lock);
+    snprintf(message, sizeof message, "%s: the ranks gave different values", call);
+    return is_same(fh, number) ? OMPI_SUCCESS : ompio_error(DELTAFS_ERR_COLLECTIVE, message);
+}
+
+static int end(ompi_file_t *fh, int code)
+{
+    OPAL_THREAD_UNLOCK(&fh->f_lock);
+    return code;
+}
 
 static int calls_set_size(ompi_file_t *fh, MPI_Offset size)
 {
-    int code;
+    int code = begin(fh, size, "MPI_File_set_size");
 
-    OPAL_THREAD_LOCK(&fh->f_lock);
-    if (is_same(fh, size))
-        code = ended(deltafs_logical_truncate(file_of(fh)->logical, (uint64_t)size));
-    else
-        code = differs("MPI_File_set_size");
-    OPAL_THREAD_UNLOCK(&fh->f_lock);
-    return code;
+    if (code == OMPI_SUCCESS)
+        code = ompio_last_error(deltafs_logical_truncate(file_of(fh)->logical, (uint64_t)size));
+    return end(fh, code);
 }
 
 static int calls_preallocate(ompi_file_t *fh, MPI_Offset size)
 {
-    int code;
+    int code = begin(fh, size, "MPI_File_preallocate");
 
-    OPAL_THREAD_LOCK(&fh->f_lock);
-    if (is_same(fh, size))
-        code = ended(deltafs_logical_extend(file_of(fh)->logical, (uint64_t)size));
-    else
-        code = differs("MPI_File_preallocate");
-    OPAL_THREAD_UNLOCK(&fh->f_lock);
-    return code;
+    if (code == OMPI_SUCCESS)
+        code = ompio_last_error(deltafs_logical_extend(file_of(fh)->logical, (uint64_t)size));
+    return end(fh, code);
 }
 
 static int calls_set_atomicity(ompi_file_t *fh, int flag)
 {
-    int code;
+    int code = begin(fh, flag != 0, "MPI_File_set_atomicity");
 
-    OPAL_THREAD_LOCK(&fh->f_lock);
-    if (is_same(fh, flag != 0))
-        code = ended(deltafs_logical_set_atomic(file_of(fh)->logical, flag != 0));
-    else
-        code = differs("MPI_File_set_atomicity");
+    if (code == OMPI_SUCCESS)
+        code = ompio_last_error(deltafs_logical_set_atomic(file_of(fh)->logical, flag != 0));
     if (code == OMPI_SUCCESS)
         file_of(fh)->is_atomic = ompio_of(fh)->f_atomicity = flag != 0;
-    OPAL_THREAD_UNLOCK(&fh->f_lock);
-    return code;
+    return end(fh, code);
 }
 
 static int calls_sync(ompi_file_t *fh)
 {
-    int code;
-
     OPAL_THREAD_LOCK(&fh->f_lock);
-    code = ended(deltafs_logical_sync(file_of(fh)->logical));
-    OPAL_THREAD_UNLOCK(&fh->f_lock);
-    return code;
+    return end(fh, ompio_last_error(deltafs_logical_sync(file_of(fh)->logical)));
 }
 
 static int calls_get_amode(ompi_file_t *fh, int *amode)
@@ -216,42 +197,11 @@ void ompio_calls_hook(ompi_file_t *fh, struct ompio_deltafs *file)
     struct mca_io_base_module_2_0_0_t *table = &fh->f_io_selected_module.v2_0_0;
 
     file->ompio = *table;
-#define HOOK(name) table->io_module_file_##name = calls_##name
-    HOOK(read);
-    HOOK(read_all);
-    HOOK(read_at);
-    HOOK(read_at_all);
-    HOOK(read_shared);
-    HOOK(read_ordered);
-    HOOK(write);
-    HOOK(write_all);
-    HOOK(write_at);
-    HOOK(write_at_all);
-    HOOK(write_shared);
-    HOOK(write_ordered);
-    HOOK(iread);
-    HOOK(iread_all);
-    HOOK(iread_at);
-    HOOK(iread_at_all);
-    HOOK(iread_shared);
-    HOOK(iwrite);
-    HOOK(iwrite_all);
-    HOOK(iwrite_at);
-    HOOK(iwrite_at_all);
-    HOOK(iwrite_shared);
-    HOOK(read_all_begin);
-    HOOK(read_at_all_begin);
-    HOOK(read_ordered_begin);
-    HOOK(seek_shared);
-    HOOK(read_all_end);
-    HOOK(read_at_all_end);
-    HOOK(read_ordered_end);
-    HOOK(write_all_end);
-    HOOK(write_at_all_end);
-    HOOK(write_ordered_end);
-    HOOK(set_size);
-    HOOK(preallocate);
-    HOOK(set_atomicity);
-    HOOK(sync);
-    HOOK(get_amode);
+#define HOOK(around, name, theirs, parameters, arguments) table->io_module_file_##name = calls_##name
+    CALLS(HOOK);
+    table->io_module_file_set_size = calls_set_size;
+    table->io_module_file_preallocate = calls_preallocate;
+    table->io_module_file_set_atomicity = calls_set_atomicity;
+    table->io_module_file_sync = calls_sync;
+    table->io_module_file_get_amode = calls_get_amode;
 }

@@ -35,29 +35,51 @@ struct ompio_deltafs {
     struct mca_io_base_module_2_0_0_t ompio; /* the file's functions without ours */
 };
 
-static inline int ompio_is_deltafs(const char *name)
-{
-    return name != NULL && strncmp(name, OMPIO_DELTAFS_PREFIX, sizeof OMPIO_DELTAFS_PREFIX - 1) == 0;
-}
-
 static inline const char *ompio_deltafs_path(const char *name)
 {
     return name + sizeof OMPIO_DELTAFS_PREFIX - 1;
 }
 
-/* Whether the Open MPI that runs is of the release of the headers. */
-static inline int ompio_is_same_release(void)
+/* ---- What each component has in its table ---- */
+
+#define OMPIO_DELTAFS_VERSION                                                                                          \
+    .mca_component_name = OMPIO_DELTAFS_NAME,                                                                          \
+    MCA_BASE_MAKE_VERSION(component, OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION, OMPI_RELEASE_VERSION)
+
+/* Available if the Open MPI that runs is of the release of the headers. */
+static inline int ompio_init_query(bool progress_threads, bool mpi_threads)
 {
     char running[MPI_MAX_LIBRARY_VERSION_STRING], ours[64];
     int size;
 
+    (void)progress_threads;
+    (void)mpi_threads;
     PMPI_Get_library_version(running, &size);
     snprintf(ours, sizeof ours, "Open MPI v%d.%d.%d,", OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION, OMPI_RELEASE_VERSION);
-    return strncmp(running, ours, strlen(ours)) == 0;
+    return strncmp(running, ours, strlen(ours)) == 0 ? OMPI_SUCCESS : OMPI_ERR_NOT_AVAILABLE;
 }
 
-/* An MPI error code of the class that fits the status, with the message for its text. */
+/* Whether the file is ours. */
+static inline int ompio_file_query(const ompio_file_t *fh, int *priority)
+{
+    *priority = OMPIO_DELTAFS_PRIORITY;
+    return fh->f_filename != NULL &&
+           strncmp(fh->f_filename, OMPIO_DELTAFS_PREFIX, sizeof OMPIO_DELTAFS_PREFIX - 1) == 0;
+}
+
+static inline int ompio_nothing(ompio_file_t *fh)
+{
+    (void)fh;
+    return OMPI_SUCCESS;
+}
+
+/* ---- Between the files of fs ---- */
+
+/* An MPI error code of the class that fits the status, with the message for its text; OMPI_SUCCESS for DELTAFS_OK. */
 int ompio_error(int status, const char *message);
+
+/* The same for the last call of the library on this thread. */
+int ompio_last_error(int status);
 
 /* Puts our functions before OMPIO's for this open file. */
 void ompio_calls_hook(ompi_file_t *fh, struct ompio_deltafs *file);

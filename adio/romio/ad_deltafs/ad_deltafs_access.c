@@ -2,107 +2,140 @@
  * belong there, one after another. Bytes that are not so in memory are copied together, a part at a time. In atomic
  * mode an access is one part, whatever that takes. */
 #include "ad_deltafs.h"
+#include "mpiu_greq.h"
 
 /* Extents in a call, and bytes that are copied together for one: enough that a call's own cost does not count. */
-#define PART_EXTENTS 8192
+#define PART_EXTENTS 1024
 #define PART_BYTES   ((ADIO_Offset)4 << 20)
+#define ENDLESS      INT64_MAX
+
+/* ---- Tiles ---- */
+
+/* A data type that is laid one after another from a base on: a file view, or the memory that is read or written. */
+struct tiles {
+    ADIO_Offset base;   /* where tile 0 begins */
+    ADIO_Offset extent; /* from one tile to the next */
+    ADIO_Offset size;   /* bytes of data in one */
+    const ADIO_Offset *index;
+    const ADIO_Offset *length;
+    MPI_Count blocks;
+    ADIO_Offset tile; /* the place in it: tile, block, and bytes of the block that are done */
+    MPI_Count block;
+    ADIO_Offset done;
+};
+
+static void tiles_init(struct tiles *t, MPI_Datatype datatype, ADIO_Offset base)
+{
+    static const ADIO_Offset index = 0, length = ENDLESS;
+    MPI_Count lower;
+    int is_contiguous = datatype == MPI_BYTE;
+
+    *t = (struct tiles){.base = base, .size = ENDLESS, .extent = ENDLESS, .index = &index, .length = &length};
+    t->blocks = 1; /* a contiguous type is one endless block */
+    if (!is_contiguous)
+        ADIOI_Datatype_iscontig(datatype, &is_contiguous);
+    if (is_contiguous)
+        return;
+    MPI_Type_size_x(datatype, &t->size);
+    MPI_Type_get_extent_x(datatype, &lower, &t->extent);
+    if (t->size == 0)
+        return;
+    const ADIOI_Flatlist_node *flat = ADIOI_Flatten_and_find(datatype);
+    t->index = flat->indices;
+    t->length = flat->blocklens;
+    t->blocks = flat->count;
+}
+
+/* Go to the next block that has data, unless this one has some left. */
+static void tiles_settle(struct tiles *t)
+{
+    while (t->done >= t->length[t->block]) {
+        t->done -= t->length[t->block];
+        if (++t->block == t->blocks) {
+            t->block = 0;
+            t->tile++;
+        }
+    }
+}
+
+/* Pass over `bytes` of data. */
+static void tiles_pass(struct tiles *t, ADIO_Offset bytes)
+{
+    t->tile += bytes / t->size;
+    t->done += bytes % t->size;
+    tiles_settle(t);
+}
+
+/* Go to the first data at `where` or behind it. In a view data lies in ascending order. */
+static void tiles_find(struct tiles *t, ADIO_Offset where)
+{
+    ADIO_Offset offset = where - t->base;
+
+    tiles_settle(t); /* to the first block that has data */
+    if (offset > t->index[t->block] && t->extent > 0)
+        t->tile = (offset - t->index[t->block]) / t->extent;
+    offset -= t->tile * t->extent;
+    while (t->block < t->blocks && t->index[t->block] + t->length[t->block] <= offset)
+        t->block++;
+    if (t->block == t->blocks) {
+        t->block = 0;
+        t->tile++;
+    } else if (offset > t->index[t->block]) {
+        t->done = offset - t->index[t->block];
+    }
+    tiles_settle(t);
+}
+
+/* Where the next piece begins. */
+static ADIO_Offset tiles_where(const struct tiles *t)
+{
+    return t->base + t->tile * t->extent + t->index[t->block] + t->done;
+}
+
+/* Take the next piece of at most `most` bytes: its size and where it begins. */
+static ADIO_Offset tiles_next(struct tiles *t, ADIO_Offset most, ADIO_Offset *offset)
+{
+    ADIO_Offset size = t->length[t->block] - t->done;
+
+    if (size > most)
+        size = most;
+    *offset = tiles_where(t);
+    t->done += size;
+    tiles_settle(t);
+    return size;
+}
+
+/* ---- An access in parts ---- */
+
+struct access {
+    const char *where; /* its name in messages */
+    int is_write;
+    int is_contig; /* in the file, and by bytes and not by the view */
+    ADIO_File fd;
+    char *buffer;
+    ADIO_Offset bytes; /* in all */
+    struct tiles memory;
+    struct tiles view;
+};
 
 struct part {
-    struct deltafs_extent *extent; /* `few`, while they will do */
-    struct deltafs_extent few[64];
+    struct deltafs_extent *extent; /* `few`, except in atomic mode */
+    struct deltafs_extent few[PART_EXTENTS];
     size_t extents;
     size_t room;
-    int is_all; /* to be the only part */
     ADIO_Offset bytes;
     char *copy; /* NULL if memory is contiguous */
 };
 
-void ad_deltafs_access_init(struct ad_deltafs_access *a, ADIO_File fd, const void *buffer, MPI_Count count,
-                            MPI_Datatype datatype, int file_ptr_type, ADIO_Offset offset)
-{
-    MPI_Count size;
-
-    a->fd = fd;
-    a->buffer = (char *)buffer;
-    MPI_Type_size_x(datatype, &size);
-    a->bytes = count * size;
-    ad_deltafs_tiles_memory(&a->memory, datatype);
-    a->is_contiguous = a->memory.blocks == 1 && a->memory.index == a->memory.whole;
-    ad_deltafs_tiles_view(&a->view, fd, file_ptr_type, offset);
-    if (a->view.size == 0)
-        a->bytes = 0;
-}
-
-/* Room for one more extent. */
-static int part_has_room(struct part *p)
-{
-    if (p->extents < p->room)
-        return 1;
-    if (!p->is_all && p->room >= PART_EXTENTS)
-        return 0;
-    struct deltafs_extent *old = p->extent == p->few ? NULL : p->extent;
-    struct deltafs_extent *more = realloc(old, 4 * p->room * sizeof *more);
-    if (!more)
-        return 0;
-    if (!old)
-        memcpy(more, p->few, sizeof p->few);
-    p->extent = more;
-    p->room *= 4;
-    return 1;
-}
-
-/* The extents of the next part, of at most `left` bytes. False if there should be no other, and memory does not
- * suffice. */
-static int part_cut(struct part *p, struct ad_deltafs_access *a, ADIO_Offset left)
-{
-    ADIO_Offset most = p->copy && !p->is_all && left > PART_BYTES ? PART_BYTES : left;
-
-    p->extents = 0;
-    p->bytes = 0;
-    while (p->bytes < most && part_has_room(p)) {
-        ADIO_Offset offset;
-        ADIO_Offset size = ad_deltafs_tiles_next(&a->view, most - p->bytes, &offset);
-        struct deltafs_extent *last = p->extents > 0 ? &p->extent[p->extents - 1] : NULL;
-        if (last && last->offset + last->size == (uint64_t)offset) {
-            last->size += (uint64_t)size;
-        } else {
-            p->extent[p->extents].offset = (uint64_t)offset;
-            p->extent[p->extents].size = (uint64_t)size;
-            p->extents++;
-        }
-        p->bytes += size;
-    }
-    return p->bytes > 0 && (!p->is_all || p->bytes == left);
-}
-
-/* Copy a part's bytes together from memory, or out to it. */
-static void part_copy(struct part *p, struct ad_deltafs_access *a, int is_out)
-{
-    for (ADIO_Offset done = 0; done < p->bytes;) {
-        ADIO_Offset offset;
-        ADIO_Offset size = ad_deltafs_tiles_next(&a->memory, p->bytes - done, &offset);
-        if (is_out)
-            memcpy(a->buffer + offset, p->copy + done, (size_t)size);
-        else
-            memcpy(p->copy + done, a->buffer + offset, (size_t)size);
-        done += size;
-    }
-}
-
-static int no_memory(const char *where)
-{
-    return ad_deltafs_error(where, DELTAFS_ERR_MEMORY, "no memory for the pieces of an access");
-}
-
-static int part_init(struct part *p, const struct ad_deltafs_access *a, const char *where)
+static int part_init(struct part *p, const struct access *a)
 {
     p->extent = p->few;
-    p->room = sizeof p->few / sizeof p->few[0];
-    p->is_all = a->fd->atomicity;
+    p->room = PART_EXTENTS;
     p->copy = NULL;
-    if (!a->is_contiguous)
-        p->copy = malloc((size_t)(p->is_all || a->bytes < PART_BYTES ? a->bytes : PART_BYTES));
-    return a->is_contiguous || p->copy ? MPI_SUCCESS : no_memory(where);
+    if (a->bytes == 0 || a->memory.length[0] == ENDLESS)
+        return DELTAFS_OK;
+    p->copy = malloc((size_t)(a->fd->atomicity || a->bytes < PART_BYTES ? a->bytes : PART_BYTES));
+    return p->copy ? DELTAFS_OK : DELTAFS_ERR_MEMORY;
 }
 
 static void part_fini(struct part *p)
@@ -112,66 +145,239 @@ static void part_fini(struct part *p)
     free(p->copy);
 }
 
-int ad_deltafs_access_write(struct ad_deltafs_access *a, const char *where)
+static int part_grow(struct part *p)
 {
-    const struct ad_deltafs_library *library = ad_deltafs_loaded();
-    deltafs_logical *handle = ((struct ad_deltafs_file *)a->fd->fs_ptr)->handle;
-    struct part part;
+    struct deltafs_extent *old = p->extent == p->few ? NULL : p->extent;
+    struct deltafs_extent *more = realloc(old, 4 * p->room * sizeof *more);
 
-    if (a->bytes == 0)
-        return MPI_SUCCESS;
-    int error_code = part_init(&part, a, where);
-    for (ADIO_Offset done = 0; done < a->bytes && error_code == MPI_SUCCESS; done += part.bytes) {
-        if (!part_cut(&part, a, a->bytes - done)) {
-            error_code = no_memory(where);
-            break;
-        }
-        if (part.copy)
-            part_copy(&part, a, 0);
-        const char *bytes = part.copy ? part.copy : a->buffer + done;
-        int status = part.extents == 1 ? library->logical_write(handle, part.extent->offset, bytes, (size_t)part.bytes)
-                                       : library->logical_write_list(handle, part.extents, part.extent, bytes);
-        error_code = ad_deltafs_last_error(where, status);
-    }
-    part_fini(&part);
-    return error_code;
+    if (!more)
+        return DELTAFS_ERR_MEMORY;
+    if (!old)
+        memcpy(more, p->few, sizeof p->few);
+    p->extent = more;
+    p->room *= 4;
+    return DELTAFS_OK;
 }
 
-int ad_deltafs_access_read(struct ad_deltafs_access *a, const char *where, ADIO_Offset *moved)
+/* The extents of the next part, of at most `left` bytes. */
+static int part_cut(struct part *p, struct access *a, ADIO_Offset left)
 {
-    const struct ad_deltafs_library *library = ad_deltafs_loaded();
-    deltafs_logical *handle = ((struct ad_deltafs_file *)a->fd->fs_ptr)->handle;
-    struct part part;
-    int is_end = 0;
+    ADIO_Offset most = p->copy && !a->fd->atomicity && left > PART_BYTES ? PART_BYTES : left;
 
+    p->extents = 0;
+    p->bytes = 0;
+    while (p->bytes < most) {
+        struct deltafs_extent *last = p->extents > 0 ? &p->extent[p->extents - 1] : NULL;
+        ADIO_Offset offset = tiles_where(&a->view);
+        int is_next = last && last->offset + last->size == (uint64_t)offset;
+        if (!is_next && p->extents == p->room) {
+            if (!a->fd->atomicity)
+                break;
+            if (part_grow(p) != DELTAFS_OK)
+                return DELTAFS_ERR_MEMORY;
+        }
+        ADIO_Offset size = tiles_next(&a->view, most - p->bytes, &offset);
+        if (is_next)
+            last->size += (uint64_t)size;
+        else
+            p->extent[p->extents++] = (struct deltafs_extent){(uint64_t)offset, (uint64_t)size};
+        p->bytes += size;
+    }
+    return DELTAFS_OK;
+}
+
+/* Copy `bytes` of a part together from memory, or out to it. */
+static void part_copy(struct part *p, struct access *a, ADIO_Offset bytes)
+{
+    for (ADIO_Offset done = 0; p->copy && done < bytes;) {
+        ADIO_Offset offset;
+        ADIO_Offset size = tiles_next(&a->memory, bytes - done, &offset);
+        char *memory = a->buffer + offset, *copy = p->copy + done;
+        memcpy(a->is_write ? copy : memory, a->is_write ? memory : copy, (size_t)size);
+        done += size;
+    }
+}
+
+/* Write one part, or read it; *got is set to the bytes that were. A part that is read ends early at the file's end:
+ * memory behind that is left as it was if it is not contiguous, and becomes zeros if it is. */
+static int part_move(struct part *p, struct access *a, char *bytes, size_t *got)
+{
+    deltafs_logical *handle = ((struct ad_deltafs_file *)a->fd->fs_ptr)->handle;
+    int status;
+
+    if (a->is_write) {
+        part_copy(p, a, p->bytes);
+        *got = (size_t)p->bytes;
+        return ad_deltafs_library.logical_write_list(handle, p->extents, p->extent, bytes);
+    }
+    status = ad_deltafs_library.logical_read_list(handle, p->extents, p->extent, bytes, got);
+    if (status == DELTAFS_OK)
+        part_copy(p, a, (ADIO_Offset)*got);
+    return status;
+}
+
+/* *moved is set to the bytes that were written or read. The view is passed over as far as was asked for, also where
+ * that is beyond the file's end. */
+static int access_move(struct access *a, ADIO_Offset *moved)
+{
+    struct part part;
+    const char *message = "no memory for the pieces of an access";
     ADIO_Offset cut = 0;
+    size_t got = 0;
+    int status = part_init(&part, a);
 
     *moved = 0;
-    if (a->bytes == 0)
-        return MPI_SUCCESS;
-    int error_code = part_init(&part, a, where);
-    while (*moved < a->bytes && error_code == MPI_SUCCESS && !is_end) {
-        size_t got = 0;
-        if (!part_cut(&part, a, a->bytes - *moved)) {
-            error_code = no_memory(where);
+    while (*moved == cut && cut < a->bytes && status == DELTAFS_OK) {
+        status = part_cut(&part, a, a->bytes - cut);
+        if (status != DELTAFS_OK)
             break;
-        }
-        char *bytes = part.copy ? part.copy : a->buffer + *moved;
-        int status = part.extents == 1
-                         ? library->logical_read(handle, part.extent->offset, bytes, (size_t)part.bytes, &got)
-                         : library->logical_read_list(handle, part.extents, part.extent, bytes, &got);
-        error_code = ad_deltafs_last_error(where, status);
-        if (error_code != MPI_SUCCESS)
-            break;
+        status = part_move(&part, a, part.copy ? part.copy : a->buffer + cut, &got);
+        if (status != DELTAFS_OK)
+            message = ad_deltafs_library.errmsg(NULL);
         cut += part.bytes;
-        is_end = (ADIO_Offset)got < part.bytes;
-        part.bytes = (ADIO_Offset)got; /* a copy's memory is left as it was beyond the file's end */
-        if (part.copy)
-            part_copy(&part, a, 1);
-        *moved += part.bytes;
+        *moved += (ADIO_Offset)got;
     }
-    if (error_code == MPI_SUCCESS)
-        ad_deltafs_tiles_pass(&a->view, a->bytes - cut);
+    if (a->bytes > cut)
+        tiles_pass(&a->view, a->bytes - cut);
     part_fini(&part);
-    return error_code;
+    return ad_deltafs_error(a->where, status, message);
+}
+
+/* An access as ROMIO asks for it: the buffer is not written to if it is written from. As in ROMIO's own drivers, the
+ * individual pointer goes behind what was read by a contiguous access, and behind what was asked for by another. */
+static void access_run(struct access *a, const void *buf, AD_DELTAFS_WHAT, ADIO_Status *status, int *error_code)
+{
+    ADIO_File fd = a->fd;
+    MPI_Count size;
+    ADIO_Offset moved;
+
+    ad_deltafs_enter(fd);
+    if (file_ptr_type == ADIO_INDIVIDUAL && a->is_contig)
+        offset = fd->fp_ind;
+    a->buffer = (char *)(uintptr_t)buf;
+    MPI_Type_size_x(datatype, &size);
+    tiles_init(&a->memory, a->is_contig ? MPI_BYTE : datatype, 0);
+    tiles_init(&a->view, a->is_contig ? MPI_BYTE : fd->filetype, a->is_contig ? offset : fd->disp);
+    a->bytes = a->view.size == 0 ? 0 : count * size;
+    if (a->bytes > 0) {
+        tiles_settle(&a->memory);
+        if (a->is_contig)
+            tiles_settle(&a->view);
+        else if (file_ptr_type == ADIO_INDIVIDUAL)
+            tiles_find(&a->view, fd->fp_ind);
+        else
+            tiles_pass(&a->view, offset * fd->etype_size);
+    }
+    if (a->is_write)
+        fd->dirty_write = 1;
+    *error_code = access_move(a, &moved);
+    if (*error_code != MPI_SUCCESS)
+        moved = 0;
+    else if (file_ptr_type == ADIO_INDIVIDUAL && a->is_contig)
+        fd->fp_ind += moved;
+    else if (file_ptr_type == ADIO_INDIVIDUAL && a->bytes > 0)
+        fd->fp_ind = tiles_where(&a->view);
+    ad_deltafs_leave(fd);
+    MPIR_Status_set_bytes(status, datatype, moved);
+}
+
+/* ---- ROMIO's operations ---- */
+
+void ad_deltafs_read_contig(ADIO_File fd, void *buf, AD_DELTAFS_WHAT, ADIO_Status *status, int *error_code)
+{
+    struct access a = {.fd = fd, .where = "ADIOI_DELTAFS_READCONTIG", .is_contig = 1};
+
+    access_run(&a, buf, count, datatype, file_ptr_type, offset, status, error_code);
+}
+
+void ad_deltafs_read_strided(ADIO_File fd, void *buf, AD_DELTAFS_WHAT, ADIO_Status *status, int *error_code)
+{
+    struct access a = {.fd = fd, .where = "ADIOI_DELTAFS_READSTRIDED"};
+
+    access_run(&a, buf, count, datatype, file_ptr_type, offset, status, error_code);
+}
+
+void ad_deltafs_write_contig(ADIO_File fd, const void *buf, AD_DELTAFS_WHAT, ADIO_Status *status, int *error_code)
+{
+    struct access a = {.fd = fd, .where = "ADIOI_DELTAFS_WRITECONTIG", .is_write = 1, .is_contig = 1};
+
+    access_run(&a, buf, count, datatype, file_ptr_type, offset, status, error_code);
+}
+
+void ad_deltafs_write_strided(ADIO_File fd, const void *buf, AD_DELTAFS_WHAT, ADIO_Status *status, int *error_code)
+{
+    struct access a = {.fd = fd, .where = "ADIOI_DELTAFS_WRITESTRIDED", .is_write = 1};
+
+    access_run(&a, buf, count, datatype, file_ptr_type, offset, status, error_code);
+}
+
+/* A rank that reads back what it wrote finds it in one log, whatever the pattern in the file: nothing is gained by
+ * reading for each other, except where the hint asks for it. That is wrong where the file is written, too: a rank must
+ * see what it has just written itself, and another that reads for it cannot see that yet. */
+void ad_deltafs_read_coll(ADIO_File fd, void *buf, AD_DELTAFS_WHAT, ADIO_Status *status, int *error_code)
+{
+    int shared = ad_deltafs_library.logical_exchange(ad_deltafs_enter_all(fd));
+
+    *error_code = ad_deltafs_last_error("ADIOI_DELTAFS_READCOLL", shared);
+    ad_deltafs_leave(fd);
+    if (*error_code != MPI_SUCCESS)
+        MPIR_Status_set_bytes(status, datatype, 0);
+    else if (fd->hints->cb_read == ADIOI_HINT_ENABLE && fd->access_mode & ADIO_RDONLY)
+        ADIOI_GEN_ReadStridedColl(fd, buf, count, datatype, file_ptr_type, offset, status, error_code);
+    else
+        ad_deltafs_read_strided(fd, buf, count, datatype, file_ptr_type, offset, status, error_code);
+}
+
+/* Each rank writes its own extents. Then the ranks that may read see them, and later writes win over them. */
+void ad_deltafs_write_coll(ADIO_File fd, const void *buf, AD_DELTAFS_WHAT, ADIO_Status *status, int *error_code)
+{
+    ad_deltafs_write_strided(fd, buf, count, datatype, file_ptr_type, offset, status, error_code);
+    int shared = ad_deltafs_library.logical_exchange(ad_deltafs_enter_all(fd));
+    if (*error_code == MPI_SUCCESS)
+        *error_code = ad_deltafs_last_error("ADIOI_DELTAFS_WRITECOLL", shared);
+    ad_deltafs_leave(fd);
+}
+
+/* The request of an access that is done; none if it failed, which the call itself returns. */
+static void request_create(ADIO_File fd, const ADIO_Status *status, ADIO_Request *request, int *error_code)
+{
+    MPI_Count bytes = 0;
+
+    *request = MPI_REQUEST_NULL;
+    if (*error_code != MPI_SUCCESS)
+        return;
+    MPI_Get_elements_x(status, MPI_BYTE, &bytes);
+    MPIO_Completed_request_create(&fd, bytes, error_code, request);
+}
+
+void ad_deltafs_iread_contig(ADIO_File fd, void *buf, AD_DELTAFS_WHAT, ADIO_Request *request, int *error_code)
+{
+    ADIO_Status status;
+
+    ad_deltafs_read_contig(fd, buf, count, datatype, file_ptr_type, offset, &status, error_code);
+    request_create(fd, &status, request, error_code);
+}
+
+void ad_deltafs_iread_strided(ADIO_File fd, void *buf, AD_DELTAFS_WHAT, ADIO_Request *request, int *error_code)
+{
+    ADIO_Status status;
+
+    ad_deltafs_read_strided(fd, buf, count, datatype, file_ptr_type, offset, &status, error_code);
+    request_create(fd, &status, request, error_code);
+}
+
+void ad_deltafs_iwrite_contig(ADIO_File fd, const void *buf, AD_DELTAFS_WHAT, ADIO_Request *request, int *error_code)
+{
+    ADIO_Status status;
+
+    ad_deltafs_write_contig(fd, buf, count, datatype, file_ptr_type, offset, &status, error_code);
+    request_create(fd, &status, request, error_code);
+}
+
+void ad_deltafs_iwrite_strided(ADIO_File fd, const void *buf, AD_DELTAFS_WHAT, ADIO_Request *request, int *error_code)
+{
+    ADIO_Status status;
+
+    ad_deltafs_write_strided(fd, buf, count, datatype, file_ptr_type, offset, &status, error_code);
+    request_create(fd, &status, request, error_code);
 }

@@ -1,14 +1,13 @@
-/* Loading the library by the first use of a `deltafs:` name. */
+/* The library, which is loaded when a `deltafs:` name is first used: its statuses as MPI error codes, and one thread at
+ * a time in a file's handle. */
 #include "ad_deltafs.h"
+#include "error_class.h"
 
 #include <dlfcn.h>
-#include <pthread.h>
 
 #define AD_DELTAFS_SONAME "libdeltafs_mpi.so.0"
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static struct ad_deltafs_library library;
-static int is_loaded;
+struct ad_deltafs_library ad_deltafs_library;
 static char reason[512];
 
 static void load(void)
@@ -31,24 +30,55 @@ static void load(void)
     /* POSIX lets a pointer to an object become one to a function here; ISO C has no words for that. */
 #define AD_DELTAFS_FIND(name)                                                                                          \
     symbol = dlsym(handle, "deltafs_" #name);                                                                          \
-    if (!symbol) {                                                                                                     \
+    if (!symbol)                                                                                                       \
         snprintf(reason, sizeof reason, "%s lacks deltafs_%s: another version?", AD_DELTAFS_SONAME, #name);            \
-        return;                                                                                                        \
-    }                                                                                                                  \
-    memcpy(&library.name, &symbol, sizeof symbol)
+    memcpy(&ad_deltafs_library.name, &symbol, sizeof symbol)
     AD_DELTAFS_FUNCTIONS(AD_DELTAFS_FIND);
 #undef AD_DELTAFS_FIND
-    is_loaded = 1;
 }
 
-const struct ad_deltafs_library *ad_deltafs_library(const char **why)
+const char *ad_deltafs_load(void)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
     pthread_once(&once, load);
-    *why = reason;
-    return is_loaded ? &library : NULL;
+    return reason[0] ? reason : NULL;
 }
 
-const struct ad_deltafs_library *ad_deltafs_loaded(void)
+int ad_deltafs_error(const char *where, int status, const char *message)
 {
-    return &library;
+    if (status == DELTAFS_OK)
+        return MPI_SUCCESS;
+    return MPIO_Err_create_code(MPI_SUCCESS, MPIR_ERR_RECOVERABLE, where, __LINE__, error_class_of(status, message),
+                                "**io", "**io %s", message);
+}
+
+int ad_deltafs_last_error(const char *where, int status)
+{
+    return ad_deltafs_error(where, status, ad_deltafs_library.errmsg(NULL));
+}
+
+deltafs_logical *ad_deltafs_enter(ADIO_File fd)
+{
+    struct ad_deltafs_file *file = fd->fs_ptr;
+
+    pthread_mutex_lock(&file->lock);
+    return file->handle;
+}
+
+/* After the barrier all ranks are in the call. A thread that holds the lock is in a local call, which ends. */
+deltafs_logical *ad_deltafs_enter_all(ADIO_File fd)
+{
+    const struct ad_deltafs_file *file = fd->fs_ptr;
+
+    if (file->has_threads)
+        MPI_Barrier(fd->comm);
+    return ad_deltafs_enter(fd);
+}
+
+void ad_deltafs_leave(ADIO_File fd)
+{
+    struct ad_deltafs_file *file = fd->fs_ptr;
+
+    pthread_mutex_unlock(&file->lock);
 }
