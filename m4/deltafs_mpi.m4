@@ -1,6 +1,6 @@
-# DELTAFS_MPI: how to compile, link and start MPI programs, and whether PMIx is there.
+# DELTAFS_MPI: how to compile, link and start MPI programs.
 #
-# Sets MPI_CFLAGS, MPI_LIBS, MPIEXEC and PMIX_CFLAGS, the conditionals WITH_MPI and HAVE_PMIX, and mpi_how for the
+# Sets MPI_CFLAGS, MPI_LIBS, MPIEXEC, the conditional WITH_MPI, and mpi_how for the
 # summary. The flags come from the compiler wrapper, so that one $CC builds libdeltafs without MPI and libdeltafs_mpi
 # with it. A compiler that knows MPI by itself (a Cray's cc, CC=mpicc) needs no wrapper.
 AC_DEFUN([DELTAFS_MPI], [
@@ -47,14 +47,4 @@ AC_SUBST([MPI_CFLAGS])
 AC_SUBST([MPI_LIBS])
 AM_CONDITIONAL([WITH_MPI], [test "x$with_mpi" != xno])
 
-# PMIx knows which ranks share a package. Its library is loaded in a job that was started under it, and is not linked.
-AC_ARG_WITH([pmix], [AS_HELP_STRING([--without-pmix], [do not ask PMIx where ranks run])], [], [with_pmix=check])
-have_pmix=0
-AS_IF([test "x$with_mpi" != xno && test "x$with_pmix" != xno],
-  [PKG_CHECK_MODULES([PMIX], [pmix],
-    [have_pmix=1
-     PMIX_CFLAGS=`echo "$PMIX_CFLAGS" | $SED 's/-I/-isystem /g'`],
-    [AS_IF([test "x$with_pmix" = xyes], [AC_MSG_ERROR([PMIx is missing: install it (Debian: libpmix-dev)])])])])
-AM_CONDITIONAL([HAVE_PMIX], [test "$have_pmix" = 1])
-AC_DEFINE_UNQUOTED([HAVE_PMIX], [$have_pmix], [Whether PMIx is asked where ranks run.])
 ])

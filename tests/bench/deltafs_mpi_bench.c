@@ -25,7 +25,7 @@
 #include "bench_put.h"
 #include "bench_run.h"
 #include "directory/format/partition.h"
-#include "mpi/shuffle/locality.h"
+#include "mpi/shuffle/ring.h"
 #include "mpi/shuffle/shuffle.h"
 #include "mpi/shuffle/topology.h"
 #include "test_mpi_nodes.h"
@@ -128,7 +128,7 @@ static void course_open_shuffle(struct course *c, enum contender which, enum rou
     struct shuffle_config config = {.plan = &plan,
                                     .rank = c->topology.rank,
                                     .ranks = (uint32_t)c->ranks,
-                                    .cache = locality_cache(),
+                                    .cache = rings_cache(),
                                     .value_size = (int64_t)c->set->value,
                                     .store = course_sink,
                                     .wait = give_way,

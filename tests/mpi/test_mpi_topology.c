@@ -1,4 +1,4 @@
-/* The order of ranks that the library makes of what MPI and PMIx say of nodes and packages.
+/* The order of ranks that the library makes of what MPI says of nodes.
  *
  *     test_mpi_topology NODES ORDER    NODES: of pretend_nodes; ORDER: the ranks of the world in the library's order,
  *                                      as "0,2,1,3", with a '|' between nodes

@@ -7,7 +7,7 @@
 #include "base/path.h"
 #include "directory/format/partition.h"
 #include "mpi/job/job.h"
-#include "mpi/shuffle/locality.h"
+#include "mpi/shuffle/ring.h"
 #include "mpi/job/stats.h"
 
 #define MEMORY_PERCENT  3 /* of the node, for the option memory at auto */
@@ -97,7 +97,7 @@ static int job_create_shuffle(struct job *j, const struct job_plan *plan, struct
                                .rank = j->topology.rank,
                                .ranks = (uint32_t)j->agree.ranks,
                                .comm = j->agree.comm,
-                               .cache = locality_cache(),
+                               .cache = rings_cache(),
                                .value_size = plan->config.value_size,
                                .store = job_store,
                                .wait = job_wait,

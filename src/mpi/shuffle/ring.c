@@ -1,6 +1,8 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -11,6 +13,7 @@
 
 #define SHARED_FOLDER "/dev/shm"
 #define SHARED_SLACK  (64u << 10) /* bytes that MPI adds, about */
+#define CACHE_PATH    "/sys/devices/system/cpu/cpu%zu/cache/index3/shared_cpu_list"
 
 struct ring {
     _Alignas(RING_LINE) _Atomic uint64_t filled;  /* chunks, ever; the producer's */
@@ -34,6 +37,37 @@ struct rings {
     int held;         /* a file that holds shared memory; -1: none */
     uint64_t memory;
 };
+
+/* One more than the first of the processors that share a cache with this one; 0 if the system does not tell. */
+static int cache_of(size_t processor)
+{
+    char path[sizeof CACHE_PATH + 16];
+    int first;
+
+    snprintf(path, sizeof path, CACHE_PATH, processor);
+    FILE *f = fopen(path, "r");
+    if (!f)
+        return 0;
+    int found = fscanf(f, "%d", &first) == 1 && first >= 0 ? first + 1 : 0;
+    fclose(f);
+    return found;
+}
+
+int rings_cache(void)
+{
+    cpu_set_t set;
+    int cache = 0;
+
+    if (sched_getaffinity(0, sizeof set, &set) != 0)
+        return 0;
+    for (size_t i = 0; i < CPU_SETSIZE; i++) {
+        int its = CPU_ISSET(i, &set) ? cache_of(i) : cache;
+        if (CPU_ISSET(i, &set) && (its == 0 || (cache != 0 && its != cache)))
+            return 0;
+        cache = its;
+    }
+    return cache;
+}
 
 /* A segment begins where MPI puts it; its rings at the next line. */
 static struct ring *ring_at(uint8_t *segment, uint64_t ring_bytes, uint32_t i)

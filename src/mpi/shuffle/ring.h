@@ -15,13 +15,17 @@
 
 struct rings;
 
+/* The third-level cache of the processors that the calling thread may run on, as a number that is the same for those of
+ * the node that share it; 0: they have several, or the system does not say. */
+int rings_cache(void);
+
 /* All rings of this rank, both ends, numbered by stage, then by peer. Until rings_share it holds as much shared memory
  * as it is going to need, so that whether there is enough for all ranks of the node shows when all have been here: MPI
  * does not look, and where there is not, the first access beyond what is there ends the program (MPICH 4.0.2, Open
  * MPI 4.1.4). */
 int rings_create(const struct plan *p, uint32_t rank, struct rings **out, struct error *e);
 /* Collective over `node`, the ranks of which are those of this one's node in the layout's order: share the memory.
- * `cache`: see locality_cache; it decides how fast the rings are.
+ * `cache`: see rings_cache; it decides how fast the rings are.
  * After all ranks of the node are known to have succeeded, the rings can be used. Fails where a system has no room for
  * shared memory. */
 int rings_share(struct rings *r, const struct plan *p, uint32_t rank, int cache, MPI_Comm node, struct error *e);

@@ -26,7 +26,7 @@ struct shuffle_config {
     const struct plan *plan; /* with the number of partitions */
     uint32_t rank, ranks;    /* of comm */
     MPI_Comm comm;           /* the library's own, in the order of the layout */
-    int cache;               /* see locality_cache */
+    int cache;               /* see rings_cache */
     int64_t value_size;      /* -1: any */
     /* Store records of this rank's partitions; returns how many, the first of them. Fewer than n: storage is busy. */
     size_t (*store)(void *arg, size_t n, const uint8_t *keys, size_t key_stride, const uint8_t *values,

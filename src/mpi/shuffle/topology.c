@@ -1,6 +1,5 @@
 #include <stdlib.h>
 #include <unistd.h>
-#include "mpi/shuffle/locality.h"
 #include "mpi/shuffle/topology.h"
 
 static uint64_t node_memory(void)
@@ -19,30 +18,6 @@ static struct agree part_of(const struct agree *a, MPI_Comm comm)
     MPI_Comm_rank(comm, &part.rank);
     MPI_Comm_size(comm, &part.ranks);
     return part;
-}
-
-/* Have ranks of one domain follow one another in the node. Domains are counted from that of its first rank, so that
- * this one stays the first. */
-static int topology_order_node(struct topology *t, const struct agree *a, struct error *e)
-{
-    const struct agree node = part_of(a, t->node);
-    uint32_t own = (uint32_t)locality_domain(), first = own;
-    MPI_Comm ordered;
-    int status = agree_broadcast(&node, &first, sizeof first, e);
-
-    own = (own + LOCALITY_DOMAINS - first) % LOCALITY_DOMAINS;
-    uint64_t most = own;
-    if (status == DELTAFS_OK)
-        status = agree_reduce(&node, &most, 1, MPI_MAX, e);
-    if (status != DELTAFS_OK || most == 0)
-        return status;
-    int code = MPI_Comm_split(t->node, 0, (int)own, &ordered);
-    if (code == MPI_SUCCESS)
-        code = MPI_Comm_free(&t->node);
-    if (code != MPI_SUCCESS)
-        return agree_mpi_error(e, code, "order the ranks of a node");
-    t->node = ordered;
-    return DELTAFS_OK;
 }
 
 /* What the first rank of a node finds out for all of it. */
@@ -148,9 +123,7 @@ int topology_init(struct topology *t, const struct agree *a, struct error *e)
     t->memory = node_memory() / (uint32_t)ranks;
     if (a->ranks == 1)
         return DELTAFS_OK;
-    int status = topology_order_node(t, a, e);
-    if (status == DELTAFS_OK)
-        status = topology_lay_out(t, a, e);
+    int status = topology_lay_out(t, a, e);
     if (status == DELTAFS_OK)
         status = topology_order(t, a, e);
     MPI_Comm_set_errhandler(t->comm, MPI_ERRORS_RETURN);

@@ -14,10 +14,9 @@ struct topology {
 };
 
 /* Collective over the communicator of `a`, which the topology takes over. Nodes are those of MPI_Comm_split_type.
- * Within a node, ranks of a package and of a NUMA domain follow one another, if PMIx knows them. If any of that is
- * wrong, only speed is lost. The nodes' first ranks exchange how many ranks each node has, and broadcast that within
- * their nodes: this takes 4 bytes for each node for a while. All ranks return the same status, unless MPI fails; call
- * topology_fini in either case. */
+ * If they are wrong, only speed is lost. The nodes' first ranks exchange how many ranks each node has, and broadcast
+ * that within their nodes: this takes 4 bytes for each node for a while. All ranks return the same status, unless MPI
+ * fails; call topology_fini in either case. */
 int topology_init(struct topology *t, const struct agree *a, struct error *e);
 /* Have every rank on a node of its own: where nodes cannot share memory. */
 void topology_split(struct topology *t);
