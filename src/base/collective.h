@@ -1,4 +1,4 @@
-/* Collective operations of a group of ranks, as logical files and indexes use them. src/mpi/collective.c implements
+/* Collective operations of a group of ranks, as logical files and indexes use them. src/mpi/rank_group.c implements
  * them over MPI. A process alone needs no implementation: it is rank 0 of 1.
  *
  * An error of one rank never skips a call: it is carried, in *e, to the next call that compares errors. Unless a
@@ -26,18 +26,20 @@ static inline int bytes_append(struct bytes *b, const void *p, size_t n, struct 
     return DELTAFS_OK;
 }
 
+struct rank_group; /* src/mpi/rank_group.h */
+
 /* See the functions below. */
 struct collective_calls {
-    int (*agree)(void *ctx, struct error *e);
-    int (*max)(void *ctx, uint64_t *values, int n, struct error *e);
-    int (*broadcast)(void *ctx, struct bytes *bytes, struct error *e);
-    int (*gather)(void *ctx, const void *mine, size_t n, struct bytes *all, struct error *e);
+    int (*agree)(struct rank_group *group, struct error *e);
+    int (*max)(struct rank_group *group, uint64_t *values, int n, struct error *e);
+    int (*broadcast)(struct rank_group *group, struct bytes *bytes, struct error *e);
+    int (*gather)(struct rank_group *group, const void *mine, size_t n, struct bytes *all, struct error *e);
 };
 
 struct collective {
     const struct collective_calls *calls; /* not used by a process alone */
-    void *ctx;
-    void (*destroy)(void *ctx); /* by who owns the group in the end; may be NULL */
+    struct rank_group *ctx;
+    void (*destroy)(struct rank_group *group); /* for who owns the group in the end; may be NULL */
     uint32_t rank, ranks;
 };
 

@@ -53,6 +53,7 @@ struct sum {
 
 struct course {
     const struct setting *set;
+    struct rank_group *group;
     struct topology topology;
     int rank, ranks;
     uint64_t *keys;
@@ -126,7 +127,7 @@ static void course_open_shuffle(struct course *c, enum contender which, enum rou
     struct plan_options wanted = {
         .kind = kind, .memory = MEMORY, .message = c->set->message, .partitions = (uint32_t)c->ranks};
     struct shuffle_config config = {.plan = &plan,
-                                    .rank = c->topology.rank,
+                                    .rank = (uint32_t)c->group->rank,
                                     .ranks = (uint32_t)c->ranks,
                                     .cache = rings_cache(),
                                     .value_size = (int64_t)c->set->value,
@@ -138,12 +139,12 @@ static void course_open_shuffle(struct course *c, enum contender which, enum rou
         (c->topology.layout.nodes == 1 || c->topology.layout.nodes == c->topology.layout.ranks))
         if (kind == ROUTER_3HOP || c->topology.layout.nodes < 4)
             return; /* the same as direct */
-    MPI_Comm_dup(c->topology.comm, &config.comm);
+    MPI_Comm_dup(c->group->comm, &config.comm);
     if (plan_make(&plan, &c->topology.layout, &wanted, &e) != DELTAFS_OK ||
         shuffle_create(&config, &c->shuffle[which], &e) != DELTAFS_OK ||
         shuffle_share(c->shuffle[which], c->topology.node, &e) != DELTAFS_OK)
         bench_die("%s", e.text);
-    MPI_Barrier(c->topology.comm);
+    MPI_Barrier(c->group->comm);
 }
 
 /* Reckon who gets how much, and take the memory for it: the same in all runs. */
@@ -157,7 +158,7 @@ static void course_open_alltoallv(struct course *c)
     c->receive_at = calloc(n, sizeof(int));
     for (size_t i = 0; i < c->set->records; i++)
         c->send_bytes[owner_of(c, c->keys[i])] += (int)item;
-    MPI_Alltoall(c->send_bytes, 1, MPI_INT, c->receive_bytes, 1, MPI_INT, c->topology.comm);
+    MPI_Alltoall(c->send_bytes, 1, MPI_INT, c->receive_bytes, 1, MPI_INT, c->group->comm);
     for (size_t i = 0; i < n; i++) {
         c->receive_at[i] = (int)total;
         total += (size_t)c->receive_bytes[i];
@@ -192,7 +193,7 @@ static void course_alltoallv(struct course *c, int is_packing)
     if (is_packing)
         course_pack(c);
     MPI_Alltoallv(c->packed, c->send_bytes, c->send_at, MPI_BYTE, c->received, c->receive_bytes, c->receive_at,
-                  MPI_BYTE, c->topology.comm);
+                  MPI_BYTE, c->group->comm);
     size_t n = (size_t)(c->receive_at[last] + c->receive_bytes[last]) / item;
     if (is_packing)
         sink(&c->sum, n, c->received, item, c->received + 8, item, c->set->value);
@@ -221,7 +222,7 @@ static double course_run(struct course *c, enum contender which)
 
     c->sum = (struct sum){0};
     c->running = which;
-    course_meet(MPI_Ibarrier(c->topology.comm, &request), &request);
+    course_meet(MPI_Ibarrier(c->group->comm, &request), &request);
     start = bench_now();
     if (which <= PACK_ALLTOALLV) {
         course_alltoallv(c, which == PACK_ALLTOALLV);
@@ -231,7 +232,7 @@ static double course_run(struct course *c, enum contender which)
         shuffle_end(c->shuffle[which]);
     }
     seconds = bench_now() - start;
-    course_meet(MPI_Iallreduce(&seconds, &slowest, 1, MPI_DOUBLE, MPI_MAX, c->topology.comm, &request), &request);
+    course_meet(MPI_Iallreduce(&seconds, &slowest, 1, MPI_DOUBLE, MPI_MAX, c->group->comm, &request), &request);
     if (which > PACK_ALLTOALLV)
         shuffle_begin(c->shuffle[which]);
     return slowest;
@@ -244,8 +245,8 @@ static void course_check(struct course *c, enum contender which)
 
     for (size_t i = 0; i < c->set->records; i++)
         wanted[1] += c->keys[i];
-    MPI_Allreduce(v, got, 2, MPI_UINT64_T, MPI_SUM, c->topology.comm);
-    MPI_Allreduce(wanted, all, 2, MPI_UINT64_T, MPI_SUM, c->topology.comm);
+    MPI_Allreduce(v, got, 2, MPI_UINT64_T, MPI_SUM, c->group->comm);
+    MPI_Allreduce(wanted, all, 2, MPI_UINT64_T, MPI_SUM, c->group->comm);
     if (got[0] != all[0] || (which != ALLTOALLV && got[1] != all[1]))
         bench_die("%s: other records have arrived than were sent", names[which]);
 }
@@ -316,7 +317,6 @@ int main(int argc, char **argv)
     static double seconds[CONTENDERS][RUNS_MOST];
     struct course *c = &course;
     struct error e;
-    MPI_Comm comm;
 
     if (argc == 2 && strcmp(argv[1], "--cores") == 0) {
         printf("processors pass a cache line to and fro in %.0f ns\n", bench_cores());
@@ -342,14 +342,14 @@ int main(int argc, char **argv)
         MPI_Finalize();
         return 0;
     }
-    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-    MPI_Comm_size(comm, &c->ranks);
-    struct agree a = {.comm = comm, .ranks = c->ranks, .wait = give_way, .arg = c};
-    MPI_Comm_rank(comm, &a.rank);
-    pretend_nodes((int)parse(argc, argv, "--nodes", 0));
-    if (topology_init(&c->topology, &a, &e) != DELTAFS_OK)
+    if (mpi_group_create(MPI_COMM_WORLD, sizeof *c->group, give_way, &c->group, &e) != DELTAFS_OK)
         bench_die("%s", e.text);
-    c->rank = (int)c->topology.rank;
+    c->group->arg = c;
+    c->ranks = c->group->ranks;
+    pretend_nodes((int)parse(argc, argv, "--nodes", 0));
+    if (topology_init(&c->topology, c->group, &e) != DELTAFS_OK)
+        bench_die("%s", e.text);
+    c->rank = c->group->rank;
     course_fill(c);
     course_open_shuffle(c, DIRECT, ROUTER_DIRECT);
     course_open_shuffle(c, THREE_HOP, ROUTER_3HOP);

@@ -320,7 +320,7 @@ static void test_replaced(void **state)
 static void test_memory(void **state)
 {
     enum { LEAST = 8 << 20, PIECES = 6000 };
-    const struct collective group = {.ranks = 1, .ctx = &model};
+    const struct collective group = {.ranks = 1, .ctx = (struct rank_group *)(void *)&model};
     static const int flags[] = {O_RDWR, O_WRONLY};
     struct rng r = rng_init(404);
     uint8_t bytes[48];

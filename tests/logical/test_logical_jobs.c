@@ -320,9 +320,9 @@ struct rank {
     uint32_t written_by;
 };
 
-static int tell_too_much(void *ctx, struct bytes *bytes, struct error *e)
+static int tell_too_much(struct rank_group *ctx, struct bytes *bytes, struct error *e)
 {
-    struct rank *r = ctx; /* which begins with the member */
+    struct rank *r = (struct rank *)(void *)ctx; /* which begins with the member */
     int status = unit_team_calls.broadcast(ctx, bytes, e);
 
     if (status == DELTAFS_OK && r->member.rank == 1 && r->words++ == r->words_max) {

@@ -13,7 +13,6 @@
 #include "base/coding.h"
 #include "directory/format/partition.h"
 #include "mpi/shuffle/channel.h"
-#include "mpi/mpi_tags.h"
 #include "mpi/shuffle/shuffle.h"
 #include "mpi/shuffle/topology.h"
 #include "test_mpi_check.h"
@@ -34,6 +33,7 @@ static const struct forgery forgeries[] = {
 };
 #define FORGERIES ((uint32_t)(sizeof forgeries / sizeof forgeries[0]))
 
+static struct rank_group *group;
 static struct topology topology;
 static struct shuffle *shuffle;
 static uint32_t relay;
@@ -93,7 +93,7 @@ static void forge(const struct forgery *f, uint32_t round)
     put_u32(m + MESSAGE_HEADER + 12, f->offset);
     put_u32(m + MESSAGE_HEADER + 16, f->size);
     MPI_Send(m, (int)(MESSAGE_HEADER + ITEM_HEADER + n), MPI_BYTE, (int)relay, MPI_TAG_RECORDS + STAGE_NET,
-             topology.comm);
+             group->comm);
 }
 
 /* A message in the short form that ends the round: with one record, or none where `key` is NULL, and bytes
@@ -108,7 +108,7 @@ static void forge_short(uint32_t to, const uint64_t *key, uint32_t beyond)
     put_u16(m + 16, MESSAGE_END);
     if (key)
         memcpy(m + MESSAGE_HEADER, key, 8);
-    MPI_Send(m, (int)used, MPI_BYTE, (int)to, MPI_TAG_RECORDS + STAGE_NET, topology.comm);
+    MPI_Send(m, (int)used, MPI_BYTE, (int)to, MPI_TAG_RECORDS + STAGE_NET, group->comm);
 }
 
 /* Take in a rank's mark, and what credits have come. */
@@ -118,15 +118,15 @@ static void drain(uint32_t from)
     int has_come = 0;
 
     for (start = time(NULL); !has_come && time(NULL) <= start + DEADLINE; sched_yield())
-        MPI_Iprobe((int)from, MPI_TAG_RECORDS + STAGE_NET, topology.comm, &has_come, MPI_STATUS_IGNORE);
+        MPI_Iprobe((int)from, MPI_TAG_RECORDS + STAGE_NET, group->comm, &has_come, MPI_STATUS_IGNORE);
     if (!CHECK(has_come))
         return;
-    MPI_Recv(m, MESSAGE, MPI_BYTE, (int)from, MPI_TAG_RECORDS + STAGE_NET, topology.comm, MPI_STATUS_IGNORE);
+    MPI_Recv(m, MESSAGE, MPI_BYTE, (int)from, MPI_TAG_RECORDS + STAGE_NET, group->comm, MPI_STATUS_IGNORE);
     CHECK(get_u16(m + 16) & MESSAGE_END);
     while (has_come) {
-        MPI_Iprobe((int)from, MPI_TAG_CREDITS + STAGE_NET, topology.comm, &has_come, MPI_STATUS_IGNORE);
+        MPI_Iprobe((int)from, MPI_TAG_CREDITS + STAGE_NET, group->comm, &has_come, MPI_STATUS_IGNORE);
         if (has_come)
-            MPI_Recv(credits, 4, MPI_BYTE, (int)from, MPI_TAG_CREDITS + STAGE_NET, topology.comm, MPI_STATUS_IGNORE);
+            MPI_Recv(credits, 4, MPI_BYTE, (int)from, MPI_TAG_CREDITS + STAGE_NET, group->comm, MPI_STATUS_IGNORE);
     }
 }
 
@@ -136,7 +136,7 @@ static void give_credit(void)
     uint8_t credit[4];
 
     put_u32(credit, 1);
-    MPI_Send(credit, 4, MPI_BYTE, (int)relay, MPI_TAG_CREDITS + STAGE_NET, topology.comm);
+    MPI_Send(credit, 4, MPI_BYTE, (int)relay, MPI_TAG_CREDITS + STAGE_NET, group->comm);
 }
 
 /* ---- The others ---- */
@@ -144,9 +144,9 @@ static void give_credit(void)
 static void open_shuffle(const struct plan *plan, int64_t value_size)
 {
     struct shuffle_config config = {.plan = plan,
-                                    .rank = topology.rank,
+                                    .rank = (uint32_t)group->rank,
                                     .ranks = RANKS,
-                                    .comm = topology.comm,
+                                    .comm = group->comm,
                                     .value_size = value_size,
                                     .store = store,
                                     .wait = give_way};
@@ -163,7 +163,7 @@ static void take_part(const struct forgery *f)
 
     start = time(NULL);
     stored = 0;
-    if (topology.rank == relay) {
+    if ((uint32_t)group->rank == relay) {
         /* What is forged comes first. */
         while (shuffle_take_error(shuffle, &e) == DELTAFS_OK && time(NULL) < start + DEADLINE)
             give_way(NULL);
@@ -173,7 +173,7 @@ static void take_part(const struct forgery *f)
     }
     shuffle_end(shuffle);
     shuffle_take_error(shuffle, &e);
-    CHECK(topology.rank == relay || stored == 1 || e.status == DELTAFS_ERR_MPI);
+    CHECK((uint32_t)group->rank == relay || stored == 1 || e.status == DELTAFS_ERR_MPI);
 }
 
 /* The relay gets a record of a rank, and so many bytes beyond it. */
@@ -184,10 +184,10 @@ static void stray(const struct plan *plan, uint32_t owner, uint32_t beyond, cons
     check_about("route %s, a record of rank %u", plan_route_name(plan->router.kind), owner);
     start = time(NULL);
     stored = 0;
-    if (topology.rank != FORGER)
+    if ((uint32_t)group->rank != FORGER)
         open_shuffle(plan, SHORT);
     check_require();
-    if (topology.rank == FORGER) {
+    if ((uint32_t)group->rank == FORGER) {
         forge_short(relay, &keys_of[owner], beyond);
         drain(relay);
         if (plan->router.kind == ROUTER_DIRECT) {
@@ -197,10 +197,11 @@ static void stray(const struct plan *plan, uint32_t owner, uint32_t beyond, cons
     } else {
         shuffle_end(shuffle);
         int status = shuffle_take_error(shuffle, &e);
-        CHECK(topology.rank == relay ? status == DELTAFS_ERR_MPI && strstr(e.text, says) : status == DELTAFS_OK);
-        CHECK(stored == (topology.rank == relay && owner == relay));
+        CHECK((uint32_t)group->rank == relay ? status == DELTAFS_ERR_MPI && strstr(e.text, says)
+                                             : status == DELTAFS_OK);
+        CHECK(stored == ((uint32_t)group->rank == relay && owner == relay));
     }
-    MPI_Barrier(topology.comm);
+    MPI_Barrier(group->comm);
     shuffle_destroy(shuffle);
     shuffle = NULL;
     check_require();
@@ -213,17 +214,14 @@ static void no_wait(void *arg)
 
 int main(int argc, char **argv)
 {
-    struct agree a = {.wait = no_wait};
     struct error e;
 
     check_begin(&argc, &argv, MPI_THREAD_SINGLE);
     if (!CHECK(check_ranks == RANKS))
         return check_end();
-    a.rank = check_rank;
-    a.ranks = check_ranks;
-    MPI_Comm_dup(MPI_COMM_WORLD, &a.comm);
+    CHECK(mpi_group_create(MPI_COMM_WORLD, sizeof *group, no_wait, &group, &e) == DELTAFS_OK);
     pretend_nodes(2);
-    CHECK(topology_init(&topology, &a, &e) == DELTAFS_OK && layout_size(&topology.layout, 0) == 2);
+    CHECK(topology_init(&topology, group, &e) == DELTAFS_OK && layout_size(&topology.layout, 0) == 2);
     check_require();
     struct plan plan = {.router = router_make(ROUTER_3HOP, &topology.layout, 1),
                         .message = MESSAGE,
@@ -232,13 +230,13 @@ int main(int argc, char **argv)
                         .partitions = RANKS};
     relay = router_peers(&plan.router, 0, STAGE_NET) > 0 ? 0 : 1;
     choose_keys();
-    if (topology.rank != FORGER)
+    if ((uint32_t)group->rank != FORGER)
         open_shuffle(&plan, -1);
     check_require();
     for (uint32_t i = 0; i < FORGERIES; i++) {
         const struct forgery *f = &forgeries[i];
         check_about("size %u, piece of %u at %u", f->value_size, f->size, f->offset);
-        if (topology.rank == FORGER) {
+        if ((uint32_t)group->rank == FORGER) {
             forge(f, i);
             drain(relay);
             give_credit();
@@ -246,10 +244,10 @@ int main(int argc, char **argv)
             take_part(f);
         }
         check_require();
-        if (topology.rank != FORGER)
+        if ((uint32_t)group->rank != FORGER)
             shuffle_begin(shuffle);
     }
-    MPI_Barrier(topology.comm);
+    MPI_Barrier(group->comm);
     shuffle_destroy(shuffle);
     shuffle = NULL;
     stray(&plan, FORGER, 0, "should not have come here");
@@ -258,6 +256,7 @@ int main(int argc, char **argv)
     stray(&plan, FORGER, 0, "another rank owns");
     stray(&plan, relay, 3, "as many records as it says");
     topology_fini(&topology, 0);
+    mpi_group_destroy(group);
     check_about("at the end");
     return check_end();
 }

@@ -32,6 +32,7 @@ struct promise {
     const char *memory;
 };
 
+static struct rank_group *group;
 static struct topology topology;
 static struct shuffle *shuffle;
 static uint64_t stored;
@@ -84,13 +85,13 @@ static void use_all(const struct plan *p)
     uint32_t ranks = p->router.layout.ranks, longest = p->message > p->chunk ? p->message : p->chunk, peers = 0;
 
     for (int i = 0; i < STAGES; i++)
-        peers += router_peers(&p->router, topology.rank, (enum router_stage)i);
+        peers += router_peers(&p->router, (uint32_t)group->rank, (enum router_stage)i);
     uint64_t each = p->buffers > PLAN_CHUNKS ? p->buffers : PLAN_CHUNKS + 1;
     uint64_t n = (peers + 1) * each * longest / VALUE, all = n;
 
     stored = 0;
     for (uint64_t i = 0; i < n; i++) {
-        uint64_t key = i * ranks + topology.rank;
+        uint64_t key = i * ranks + (uint32_t)group->rank;
         shuffle_put(shuffle, 1, (const uint8_t *)&key, 8, value, VALUE, VALUE);
     }
     shuffle_end(shuffle);
@@ -103,7 +104,7 @@ static void use_all(const struct plan *p)
 /* That a number of this rank's is the plan's; returns the sum of all ranks. */
 static double check_counted(const struct plan *p)
 {
-    uint64_t planned = plan_bytes(p, topology.rank), most = plan_most_bytes(p), all;
+    uint64_t planned = plan_bytes(p, (uint32_t)group->rank), most = plan_most_bytes(p), all;
     struct shuffle_stat stat;
 
     shuffle_get_stat(shuffle, &stat);
@@ -163,9 +164,9 @@ static void check_reported(const struct plan *p, const deltafs_options *o)
 static void open_shuffle(const struct plan *p)
 {
     struct shuffle_config config = {.plan = p,
-                                    .rank = topology.rank,
+                                    .rank = (uint32_t)group->rank,
                                     .ranks = (uint32_t)check_ranks,
-                                    .comm = topology.comm,
+                                    .comm = group->comm,
                                     .cache = check_rank / 2, /* some share one, others do not */
                                     .value_size = VALUE,
                                     .store = store,
@@ -184,15 +185,14 @@ static void no_wait(void *arg)
 
 static void test_promise(const struct promise *promise)
 {
-    struct agree a = {.rank = check_rank, .ranks = check_ranks, .wait = no_wait};
     struct plan_options wanted;
     struct plan plan;
     struct error e;
 
     deltafs_options *o = make_options(promise, &wanted);
-    MPI_Comm_dup(MPI_COMM_WORLD, &a.comm);
+    CHECK(mpi_group_create(MPI_COMM_WORLD, sizeof *group, no_wait, &group, &e) == DELTAFS_OK);
     pretend_nodes(promise->nodes ? (int)promise->nodes : check_ranks);
-    CHECK(topology_init(&topology, &a, &e) == DELTAFS_OK);
+    CHECK(topology_init(&topology, group, &e) == DELTAFS_OK);
     CHECK(plan_make(&plan, &topology.layout, &wanted, &e) == DELTAFS_OK);
     check_require();
     check_reported(&plan, o);
@@ -207,6 +207,7 @@ static void test_promise(const struct promise *promise)
     MPI_Barrier(MPI_COMM_WORLD);
     shuffle_destroy(shuffle);
     topology_fini(&topology, 0);
+    mpi_group_destroy(group);
     deltafs_options_destroy(o);
     check_require();
 }

@@ -36,6 +36,7 @@ struct board {
 
 static struct board *board;
 static uint64_t keys_of[RANKS_MAX][KEYS];
+static struct rank_group *group;
 static struct topology topology;
 static uint32_t rank, ranks, stalled;
 static uint64_t pair;      /* records of one rank for another */
@@ -139,7 +140,7 @@ static void open_shuffle(const struct plan *plan, int cache)
     struct shuffle_config config = {.plan = plan,
                                     .rank = rank,
                                     .ranks = ranks,
-                                    .comm = topology.comm,
+                                    .comm = group->comm,
                                     .cache = cache,
                                     .value_size = 8,
                                     .store = store,
@@ -189,14 +190,13 @@ static void no_wait(void *arg)
 /* `cache`: that all ranks share; 0: none. */
 static void test_route(enum router_kind kind, uint32_t nodes, int cache)
 {
-    struct agree a = {.rank = check_rank, .ranks = check_ranks, .wait = no_wait};
     struct error e;
 
-    MPI_Comm_dup(MPI_COMM_WORLD, &a.comm);
+    CHECK(mpi_group_create(MPI_COMM_WORLD, sizeof *group, no_wait, &group, &e) == DELTAFS_OK);
     pretend_nodes((int)nodes);
-    if (!CHECK(topology_init(&topology, &a, &e) == DELTAFS_OK))
+    if (!CHECK(topology_init(&topology, group, &e) == DELTAFS_OK))
         return;
-    rank = topology.rank;
+    rank = (uint32_t)group->rank;
     struct plan plan = {.router = router_make(kind, &topology.layout, 1),
                         .message = MESSAGE,
                         .buffers = PLAN_BUFFERS_MIN,
@@ -213,6 +213,7 @@ static void test_route(enum router_kind kind, uint32_t nodes, int cache)
     check_require();
     shuffle_destroy(shuffle);
     topology_fini(&topology, 0);
+    mpi_group_destroy(group);
 }
 
 int main(int argc, char **argv)

@@ -13,12 +13,12 @@
 #define TEXT_MAX 256
 
 /* The order as text. */
-static void describe(const struct topology *t, char text[TEXT_MAX])
+static void describe(const struct topology *t, MPI_Comm comm, char text[TEXT_MAX])
 {
     int *world = calloc((size_t)check_ranks, sizeof *world);
     size_t at = 0;
 
-    MPI_Allgather(&check_rank, 1, MPI_INT, world, 1, MPI_INT, t->comm);
+    MPI_Allgather(&check_rank, 1, MPI_INT, world, 1, MPI_INT, comm);
     for (uint32_t i = 0; i < t->layout.ranks && at < TEXT_MAX; i++) {
         uint32_t node = layout_node(&t->layout, i);
         const char *between = i == 0 ? "" : layout_first(&t->layout, node) == i ? "|" : ",";
@@ -37,26 +37,26 @@ int main(int argc, char **argv)
     struct topology t;
     struct error e = {0};
     char text[TEXT_MAX] = "";
-    MPI_Comm comm;
+    struct rank_group *group;
     int rank, local;
 
     check_begin(&argc, &argv, MPI_THREAD_SINGLE);
     if (!CHECK(argc == 3))
         return check_end();
-    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-    struct agree a = {.comm = comm, .rank = check_rank, .ranks = check_ranks, .wait = no_wait};
+    CHECK(mpi_group_create(MPI_COMM_WORLD, sizeof *group, no_wait, &group, &e) == DELTAFS_OK);
     pretend_nodes(atoi(argv[1]));
-    CHECK(topology_init(&t, &a, &e) == DELTAFS_OK);
+    CHECK(topology_init(&t, group, &e) == DELTAFS_OK);
     check_require();
-    describe(&t, text);
+    describe(&t, group->comm, text);
     check_about("'%s' instead of '%s'", text, argv[2]);
     CHECK(strcmp(text, argv[2]) == 0);
-    MPI_Comm_rank(t.comm, &rank);
-    CHECK((uint32_t)rank == t.rank);
+    MPI_Comm_rank(group->comm, &rank);
+    CHECK(rank == group->rank);
     if (check_ranks > 1) {
         MPI_Comm_rank(t.node, &local);
-        CHECK(layout_first(&t.layout, layout_node(&t.layout, t.rank)) + (uint32_t)local == t.rank);
+        CHECK(layout_first(&t.layout, layout_node(&t.layout, (uint32_t)rank)) + (uint32_t)local == (uint32_t)rank);
     }
     topology_fini(&t, 0);
+    mpi_group_destroy(group);
     return check_end();
 }

@@ -8,9 +8,9 @@ static void meet(struct unit_member *m, const void *bytes, size_t size)
     pthread_barrier_wait(&m->team->barrier);
 }
 
-static int team_agree(void *ctx, struct error *e)
+static int team_agree(struct rank_group *ctx, struct error *e)
 {
-    struct unit_member *m = ctx;
+    struct unit_member *m = (struct unit_member *)(void *)ctx;
     struct error own = *e;
 
     meet(m, &own, sizeof own);
@@ -21,9 +21,9 @@ static int team_agree(void *ctx, struct error *e)
     return e->status;
 }
 
-static int team_max(void *ctx, uint64_t *values, int n, struct error *e)
+static int team_max(struct rank_group *ctx, uint64_t *values, int n, struct error *e)
 {
-    struct unit_member *m = ctx;
+    struct unit_member *m = (struct unit_member *)(void *)ctx;
     uint64_t own[4];
 
     (void)e;
@@ -42,9 +42,9 @@ struct told {
     struct bytes *bytes;
 };
 
-static int team_report(void *ctx, struct bytes *b, struct error *e)
+static int team_report(struct rank_group *ctx, struct bytes *b, struct error *e)
 {
-    struct unit_member *m = ctx;
+    struct unit_member *m = (struct unit_member *)(void *)ctx;
     struct told own = {*e, b};
 
     meet(m, &own, sizeof own);
@@ -60,9 +60,9 @@ static int team_report(void *ctx, struct bytes *b, struct error *e)
     return status;
 }
 
-static int team_gather(void *ctx, const void *mine, size_t n, struct bytes *all, struct error *e)
+static int team_gather(struct rank_group *ctx, const void *mine, size_t n, struct bytes *all, struct error *e)
 {
-    struct unit_member *m = ctx;
+    struct unit_member *m = (struct unit_member *)(void *)ctx;
     int status = team_agree(ctx, e);
 
     if (status != DELTAFS_OK)
@@ -95,5 +95,6 @@ const struct collective_calls unit_team_calls = {
 
 struct collective unit_team_group(struct unit_member *m)
 {
-    return (struct collective){.calls = &unit_team_calls, .ctx = m, .rank = m->rank, .ranks = m->team->ranks};
+    return (struct collective){
+        .calls = &unit_team_calls, .ctx = (struct rank_group *)(void *)m, .rank = m->rank, .ranks = m->team->ranks};
 }

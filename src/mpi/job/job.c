@@ -10,16 +10,12 @@
  * that its calls hold: whoever waits serves all those that nobody is in, besides its own.
  *
  * Ranks are numbered as the layout of nodes has them (topology.h), but in messages to users. */
-#include <sched.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 #include "base/thread.h"
 #include "mpi/job/job.h"
-#include "mpi/job/stats.h"
 
-#define IDLE_YIELDS    1000 /* looks for something to do before a rank that waits sleeps a little */
-#define IDLE_NS        50000
 #define THREAD_NAP_MIN 20000 /* ns between two looks of a thread for progress */
 #define THREAD_NAP_MAX 1000000
 
@@ -66,28 +62,18 @@ static int job_serve_others(void)
     return has_moved;
 }
 
-static _Thread_local unsigned idle; /* looks since this thread last had something to do, or its wait has begun */
-
-/* What a rank that waits does again and again: serve all directories, and if there is nothing to do, yield the
- * processor, and in the end sleep a little: there may be more ranks than cores. */
+/* If the ranks have lost each other, nothing is sent or received any more. */
 void job_wait(void *arg)
 {
-    const struct timespec nap = {.tv_nsec = IDLE_NS};
     struct job *j = arg;
-    int has_moved = j && j->shuffle ? shuffle_progress(j->shuffle) : 0;
+    int has_moved = 0;
 
-    has_moved |= job_serve_others();
-    idle = has_moved ? 0 : idle + 1;
-    if (idle > IDLE_YIELDS)
-        nanosleep(&nap, NULL);
-    else if (!has_moved)
-        sched_yield();
-}
-
-void job_met(void *arg)
-{
-    (void)arg;
-    idle = 0;
+    if (j && j->shuffle) {
+        if (mpi_group_is_lost(&j->group))
+            shuffle_kill(j->shuffle);
+        has_moved = shuffle_progress(j->shuffle);
+    }
+    mpi_pause(job_serve_others() | has_moved);
 }
 
 /* The thread that serves other ranks, where the option progress asks for it: looks again soon while there is something
@@ -98,12 +84,9 @@ static void *job_thread(void *arg)
     struct job *j = arg;
 
     while (!atomic_load(&j->is_closing)) {
-        int has_moved = 0;
-        if (pthread_mutex_trylock(&j->lock) == 0) {
-            has_moved = shuffle_progress(j->shuffle);
-            pthread_mutex_unlock(&j->lock);
-        }
-        nap.tv_nsec = has_moved ? THREAD_NAP_MIN : 2 * nap.tv_nsec < THREAD_NAP_MAX ? 2 * nap.tv_nsec : THREAD_NAP_MAX;
+        nap.tv_nsec = job_serve_others() ? THREAD_NAP_MIN : 2 * nap.tv_nsec;
+        if (nap.tv_nsec > THREAD_NAP_MAX)
+            nap.tv_nsec = THREAD_NAP_MAX;
         nanosleep(&nap, NULL);
     }
     return NULL;
@@ -132,34 +115,7 @@ void job_stop_thread(struct job *j)
     j->has_thread = 0;
 }
 
-void job_die(void *arg)
-{
-    struct job *j = arg;
-
-    j->is_dead = 1;
-    if (j->shuffle)
-        shuffle_kill(j->shuffle);
-}
-
-int job_check_dead(void *arg, struct error *e)
-{
-    struct job *j = arg;
-
-    if (!j->is_dead)
-        return DELTAFS_OK;
-    if (j->shuffle && shuffle_take_error(j->shuffle, e) != DELTAFS_OK)
-        return e->status;
-    return error_set(e, DELTAFS_ERR_COLLECTIVE,
-                     "the ranks of this directory have lost each other; see the first error");
-}
-
 /* ---- Shuffle ---- */
-
-size_t job_store(void *arg, size_t n, const uint8_t *keys, size_t key_stride, const uint8_t *values,
-                 size_t value_stride, size_t size)
-{
-    return deltafs_private_writer_put(((struct job *)arg)->writer, 0, n, keys, key_stride, values, value_stride, size);
-}
 
 static void job_put(struct job *j, size_t n, const uint8_t *keys, size_t key_stride, const uint8_t *values,
                     size_t value_stride, size_t size)
@@ -193,7 +149,7 @@ static int job_append(void *ctx, size_t n, const uint8_t *keys, size_t key_strid
     struct job *j = ctx;
 
     pthread_mutex_lock(&j->lock);
-    int status = job_check_dead(j, e);
+    int status = mpi_group_check(&j->group, e);
     if (status == DELTAFS_OK) {
         if (deltafs_private_writer_is_local(j->writer))
             job_put_local(j, n, keys, key_stride, values, value_stride, size);
@@ -201,7 +157,7 @@ static int job_append(void *ctx, size_t n, const uint8_t *keys, size_t key_strid
             job_put(j, n, keys, key_stride, values, value_stride, size);
         j->pending += n;
         j->appended += n;
-        status = job_check_dead(j, e); /* a shuffle that is lost meanwhile drops records */
+        status = mpi_group_check(&j->group, e); /* a shuffle that is lost meanwhile drops records */
     }
     pthread_mutex_unlock(&j->lock);
     return status;
@@ -224,7 +180,7 @@ static int job_deliver_all(struct job *j, struct error *e)
     if (!j->shuffle)
         return DELTAFS_OK;
     shuffle_end(j->shuffle);
-    int status = job_check_dead(j, e);
+    int status = mpi_group_check(&j->group, e);
     if (status == DELTAFS_OK && shuffle_take_error(j->shuffle, &own) != DELTAFS_OK)
         deltafs_private_writer_fail(j->writer, &own);
     return status;
@@ -252,15 +208,15 @@ static int job_meet(struct job *j, enum job_call call, uint64_t number, uint64_t
         (uint64_t)call,          high, low, job_opposite((uint64_t)call), job_opposite(high), job_opposite(low),
         job_opposite(j->pending)};
 
-    int status = agree_reduce(&j->agree, v, sizeof v / sizeof v[0], MPI_MIN, e);
+    int status = mpi_reduce(&j->group, v, sizeof v / sizeof v[0], MPI_MIN, e);
 
     if (status != DELTAFS_OK)
         return status;
     if (v[0] != job_opposite(v[3])) {
-        job_die(j);
-        return error_set(e, DELTAFS_ERR_COLLECTIVE,
-                         "some ranks called another of deltafs_epoch_end, deltafs_epoch_wait and deltafs_close "
-                         "than others");
+        error_set(e, DELTAFS_ERR_COLLECTIVE,
+                  "some ranks called another of deltafs_epoch_end, deltafs_epoch_wait and deltafs_close than others");
+        mpi_group_lose(&j->group, e);
+        return e->status;
     }
     if (v[1] != job_opposite(v[4]) || v[2] != job_opposite(v[5]))
         return error_set(e, DELTAFS_ERR_LABEL, "the ranks ended the epoch with different labels");
@@ -268,64 +224,50 @@ static int job_meet(struct job *j, enum job_call call, uint64_t number, uint64_t
     return DELTAFS_OK;
 }
 
-/* Collective: rank 0's verdict, *own there, to all. */
-static int job_verdict(struct job *j, const struct error *own, int *is_commit_unknown, struct error *e)
+/* Collective: rank 0's verdict, *e there, to all. */
+static int job_verdict(struct job *j, struct error *e)
 {
-    struct {
-        struct error error;
-        int is_commit_unknown;
-    } verdict = {*own, *is_commit_unknown};
-    int status = agree_broadcast(&j->agree, &verdict, sizeof verdict, e);
+    struct error verdict = *e;
 
-    if (status != DELTAFS_OK)
-        return status;
-    *is_commit_unknown = verdict.is_commit_unknown;
-    if (verdict.error.status != DELTAFS_OK)
-        *e = verdict.error;
-    return verdict.error.status;
-}
-
-static int job_commit(struct job *j, const struct writer_totals *totals, int *is_commit_unknown, struct error *e)
-{
-    struct error own = {0};
-
-    if (j->agree.rank == 0)
-        deltafs_private_writer_commit(j->writer, totals, is_commit_unknown, &own);
-    return job_verdict(j, &own, is_commit_unknown, e);
+    if (mpi_broadcast(&j->group, &verdict, sizeof verdict, e) == DELTAFS_OK && verdict.status != DELTAFS_OK)
+        *e = verdict;
+    return e->status;
 }
 
 /* Wait until the epoch that is ending is with storage on all ranks; *totals gets the sums. */
 static int job_wait_end(struct job *j, struct writer_totals *totals, struct error *e)
 {
-    struct error own = {0};
-
     while (j->shuffle && !deltafs_private_writer_has_ended(j->writer))
         job_wait(j);
-    int failed = deltafs_private_writer_wait_end(j->writer, totals, &own) != DELTAFS_OK;
-    uint64_t v[4] = {totals->records, totals->bytes_raw, totals->bytes_stored, (uint64_t)failed};
-    int status = agree_reduce(&j->agree, v, 4, MPI_SUM, e);
+    e->status = deltafs_private_writer_wait_end(j->writer, totals, e);
+    uint64_t v[4] = {totals->records, totals->bytes_raw, totals->bytes_stored, e->status != DELTAFS_OK};
+    int status = mpi_reduce(&j->group, v, 4, MPI_SUM, e);
 
-    if (status != DELTAFS_OK)
-        return status;
     *totals = (struct writer_totals){v[0], v[1], v[2]};
-    if (v[3] == 0)
-        return DELTAFS_OK;
-    *e = own;
-    return agree_status(&j->agree, e);
+    return status == DELTAFS_OK && v[3] > 0 ? mpi_agree(&j->group, e) : status;
 }
 
-/* Collective: whether the directory is still this job's, before anything of it is cut off. */
+/* Collective: whether the directory is still this job's, before anything of it is truncated. */
 static int job_check_lease(struct job *j, struct error *e)
 {
-    struct error own = {0};
-    int is_commit_unknown = 0;
-
-    if (j->agree.rank == 0)
-        deltafs_private_writer_check_lease(j->writer, &own);
-    return job_verdict(j, &own, &is_commit_unknown, e);
+    e->status = j->group.rank == 0 ? deltafs_private_writer_check_lease(j->writer, e) : DELTAFS_OK;
+    return job_verdict(j, e);
 }
 
-/* Collective: commit the epoch that is ending, or give it up. */
+/* Collective: rank 0 commits. */
+static int job_commit(struct job *j, const struct writer_totals *totals, int *is_commit_unknown, struct error *e)
+{
+    struct error failed;
+
+    e->status =
+        j->group.rank == 0 ? deltafs_private_writer_commit(j->writer, totals, is_commit_unknown, e) : DELTAFS_OK;
+    int status = job_verdict(j, e);
+    if (status != DELTAFS_OK)
+        mpi_broadcast(&j->group, is_commit_unknown, sizeof *is_commit_unknown, &failed);
+    return status;
+}
+
+/* Collective: commit the epoch that is ending, or discard it. */
 static int job_conclude(struct job *j, struct error *e)
 {
     struct writer_totals totals;
@@ -339,13 +281,12 @@ static int job_conclude(struct job *j, struct error *e)
         j->epochs++;
         return status;
     }
-    if (!is_commit_unknown && !j->is_dead && job_check_lease(j, &second) != DELTAFS_OK) {
+    if (!is_commit_unknown && !mpi_group_is_lost(&j->group) && job_check_lease(j, &second) != DELTAFS_OK) {
         is_commit_unknown = 1;
         *e = second;
-        status = e->status;
     }
-    deltafs_private_writer_discard(j->writer, is_commit_unknown || j->is_dead, e);
-    return status;
+    deltafs_private_writer_discard(j->writer, is_commit_unknown || mpi_group_is_lost(&j->group), e);
+    return e->status;
 }
 
 /* Collective: the same, if there is one, once all that was appended since is with its owner. On failure that is given
@@ -417,15 +358,22 @@ static int job_epoch_wait(void *ctx, struct error *e)
 
 /* ---- Closing ---- */
 
-/* Close what is this rank's own, files and shuffle. Where the ranks have lost each other, others may go on writing: no
- * other job may have the lease before this process ends. */
+void job_close_shuffle(struct job *j)
+{
+    if (j->shuffle && mpi_group_is_lost(&j->group))
+        shuffle_kill(j->shuffle);
+    shuffle_destroy(j->shuffle);
+    j->shuffle = NULL;
+}
+
+/* If the ranks have lost each other, others may still write: no other job may have the lease before this process ends.
+ */
 int job_close_own(struct job *j, struct error *e)
 {
     struct lease kept;
 
-    shuffle_destroy(j->shuffle);
-    j->shuffle = NULL;
-    if (j->is_dead)
+    job_close_shuffle(j);
+    if (mpi_group_is_lost(&j->group))
         deltafs_private_writer_return_lease(j->writer, &kept);
     int status = deltafs_private_writer_destroy(j->writer, e);
     j->writer = NULL;
@@ -434,47 +382,36 @@ int job_close_own(struct job *j, struct error *e)
 
 void job_free(struct job *j)
 {
-    topology_fini(&j->topology, j->is_dead);
+    topology_fini(&j->topology, mpi_group_is_lost(&j->group));
     if (j->stats_fd >= 0)
         close(j->stats_fd);
     free(j->path);
     pthread_mutex_destroy(&j->lock);
-    if (!j->room.is_held)
-        free(j);
+    mpi_group_destroy(&j->group);
+}
+
+/* Collective: finish the logs, and rank 0 notes that. */
+static int job_finish(struct job *j, struct error *e)
+{
+    uint64_t tail_length = 0;
+
+    if (job_check_lease(j, e) != DELTAFS_OK)
+        return e->status;
+    e->status = deltafs_private_writer_finish(j->writer, &tail_length, e);
+    if (mpi_agree(&j->group, e) != DELTAFS_OK || mpi_reduce(&j->group, &tail_length, 1, MPI_MAX, e) != DELTAFS_OK)
+        return e->status;
+    if (j->group.rank == 0)
+        e->status = deltafs_private_writer_commit_close(j->writer, tail_length, e);
+    return job_verdict(j, e);
 }
 
 /* All ranks have come to close. */
 static int job_close_together(struct job *j, uint64_t pending, struct error *e)
 {
-    uint64_t tail_length = 0;
-    int is_commit_unknown = 0;
-    struct error own = {0}, second;
-
     if (pending > 0 && job_deliver_all(j, e) != DELTAFS_OK)
         return e->status;
-    int late = job_conclude_late(j, e);
-    if (j->is_dead)
-        return late != DELTAFS_OK ? late : job_check_dead(j, e);
-    if (late != DELTAFS_OK) {
-        pending = 0;
-        e = &second;
-    }
-    int lost = job_check_lease(j, e);
-    if (lost != DELTAFS_OK)
-        return late != DELTAFS_OK ? late : lost;
-    own.status = deltafs_private_writer_finish(j->writer, &tail_length, &own);
-    if (agree_status(&j->agree, &own) != DELTAFS_OK) {
-        *e = own;
-        return late != DELTAFS_OK ? late : own.status;
-    }
-    int status = agree_reduce(&j->agree, &tail_length, 1, MPI_MAX, e);
-    if (status != DELTAFS_OK)
-        return late != DELTAFS_OK ? late : status;
-    if (j->agree.rank == 0)
-        deltafs_private_writer_commit_close(j->writer, tail_length, &own);
-    status = job_verdict(j, &own, &is_commit_unknown, e);
-    if (late != DELTAFS_OK)
-        return late;
+    int status = job_conclude_late(j, e);
+    status = error_first(status, job_finish(j, error_after(status, e)));
     if (status == DELTAFS_OK && pending > 0)
         status = error_set(e, DELTAFS_ERR_UNCOMMITTED,
                            "records were appended after the last epoch end; they are discarded (up to %llu on a rank)",
@@ -482,24 +419,9 @@ static int job_close_together(struct job *j, uint64_t pending, struct error *e)
     return status;
 }
 
-/* Collective: add what the job was like to the file of the option stats. */
-static int job_broadcast(struct job *j, struct error *e)
-{
-    struct stats s = {.path = j->path, .records = j->appended, .epochs = j->epochs};
-
-    if (j->shuffle) {
-        s.plan = shuffle_plan(j->shuffle);
-        shuffle_get_stat(j->shuffle, &s.shuffle);
-    }
-    deltafs_private_writer_memory(j->writer, &s.memory);
-    deltafs_private_writer_io(j->writer, &s.io);
-    return stats_write(&j->agree, j->stats_fd, &s, e);
-}
-
 static int job_close(void *ctx, struct error *e)
 {
     struct job *j = ctx;
-    struct error second, own = {0};
     uint64_t pending;
 
     job_stop_thread(j);
@@ -510,18 +432,16 @@ static int job_close(void *ctx, struct error *e)
     if (j->shuffle)
         shuffle_wind_up(j->shuffle);
     if (status == DELTAFS_OK)
-        status = job_check_dead(j, e);
-    int added = j->has_stats && !j->is_dead ? job_broadcast(j, status == DELTAFS_OK ? e : &second) : DELTAFS_OK;
-    status = status != DELTAFS_OK ? status : added;
+        status = mpi_group_check(&j->group, e);
+    if (j->has_stats)
+        status = error_first(status, stats_write(j, error_after(status, e)));
     pthread_mutex_unlock(&j->lock);
     job_unregister(j);
-    int closed = own.status = job_close_own(j, &own);
-    if (!j->is_dead)
-        closed = agree_status(&j->agree, &own);
+    struct error *closing = error_after(status, e);
+    closing->status = job_close_own(j, closing);
+    status = error_first(status, mpi_agree(&j->group, closing));
     job_free(j);
-    if (status == DELTAFS_OK && closed != DELTAFS_OK)
-        *e = own;
-    return status != DELTAFS_OK ? status : closed;
+    return status;
 }
 
 static struct writer *job_writer(void *ctx)

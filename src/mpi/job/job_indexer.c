@@ -6,17 +6,17 @@
 
 static int mpi_create(void *ctx, const char *path, const deltafs_options *options, deltafs_dir **out)
 {
-    return deltafs_mpi_create(((struct logical_job *)ctx)->group.agree.comm, path, options, out);
+    return deltafs_mpi_create(((struct rank_group *)ctx)->comm, path, options, out);
 }
 
 static int mpi_reopen(void *ctx, const char *path, const deltafs_options *options, deltafs_dir **out)
 {
-    return deltafs_mpi_reopen(((struct logical_job *)ctx)->group.agree.comm, path, options, out);
+    return deltafs_mpi_reopen(((struct rank_group *)ctx)->comm, path, options, out);
 }
 
 static int mpi_open_logical(void *ctx, const char *path, deltafs_logical **out)
 {
-    return deltafs_mpi_logical_open(((struct logical_job *)ctx)->group.agree.comm, path, O_RDONLY, NULL, out);
+    return deltafs_mpi_logical_open(((struct rank_group *)ctx)->comm, path, O_RDONLY, NULL, out);
 }
 
 static const struct indexer_calls calls = {
@@ -39,9 +39,9 @@ int deltafs_mpi_indexer_open(MPI_Comm comm, const char *index, const char *path,
 
     if (status != DELTAFS_OK)
         return status;
-    if (!out || (j->group.agree.rank == 0 && !index && !path))
+    if (!out || (j->group.rank == 0 && !index && !path))
         error_set(&own, DELTAFS_ERR_INVALID, "deltafs_mpi_indexer_open: index or path, and out, must be given");
-    status = agree_status(&j->group.agree, &own);
+    status = mpi_agree(&j->group, &own);
     if (status == DELTAFS_OK) {
         struct collective group = mpi_group_collective(&j->group);
         group.destroy = logical_job_destroy;
@@ -49,7 +49,7 @@ int deltafs_mpi_indexer_open(MPI_Comm comm, const char *index, const char *path,
     }
     if (status != DELTAFS_OK) {
         *e = own;
-        logical_job_destroy(j);
+        logical_job_destroy(&j->group);
     }
     return status;
 }

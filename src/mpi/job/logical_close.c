@@ -80,16 +80,16 @@ int keys_after_close(struct logical_job *j, uint64_t size, const struct key_writ
     struct closed closed = {.is = {0}};
     struct error own = {0};
 
-    if (j->group.agree.rank == 0) {
+    if (j->group.rank == 0) {
         if (deltafs_folder_options(j->path, j->options) != DELTAFS_OK)
             own = *deltafs_private_thread_error();
         else if (*deltafs_private_options_text(j->options, OPTION_KEY) != '\0')
             own.status = close_tables(j, size, &closed, &own);
         found = own.status != DELTAFS_OK ? FAILED : closed.tables.count > 0 ? TABLES : NOTHING;
     }
-    int status = agree_broadcast(&j->group.agree, &found, sizeof found, &own);
+    int status = mpi_broadcast(&j->group, &found, sizeof found, &own);
     if (status == DELTAFS_OK && found == FAILED)
-        status = agree_status(&j->group.agree, &own);
+        status = mpi_agree(&j->group, &own);
     if (status == DELTAFS_OK && found == TABLES)
         status = close_index(j, &closed, own_writes, &own);
     close_free(j, &closed.tables);

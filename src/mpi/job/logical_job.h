@@ -5,10 +5,10 @@
 #include <deltafs/deltafs_fileindex.h>
 #include "fileindex/source_file.h"
 #include "logical/logical.h"
-#include "mpi/job/group.h"
+#include "mpi/rank_group.h"
 
 struct logical_job {
-    struct mpi_group group; /* its collective's ctx is the job */
+    struct rank_group group; /* its collective's ctx is the job */
     /* On rank 0, for a logical file: */
     deltafs_options *options;
     char *path;
@@ -16,7 +16,7 @@ struct logical_job {
 
 /* Collective: over a duplicate of `comm`. An error is that of all ranks. */
 int logical_job_create(MPI_Comm comm, struct logical_job **out, struct error *e);
-void logical_job_destroy(void *job);
+void logical_job_destroy(struct rank_group *job);
 
 /* Collective: an indexer of this group, which stays its owner's; as deltafs_private_indexer_open_group (job_indexer.c).
  */

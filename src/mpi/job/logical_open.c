@@ -4,26 +4,26 @@
 #include <string.h>
 #include <deltafs/deltafs_mpi.h>
 #include "base/path.h"
+#include "mpi/job/job.h"
 #include "mpi/job/logical_job.h"
 
 int logical_job_create(MPI_Comm comm, struct logical_job **out, struct error *e)
 {
-    struct mpi_group *group;
-    int status = mpi_group_create(comm, sizeof **out, &group, e);
+    struct rank_group *group;
+    int status = mpi_group_create(comm, sizeof **out, job_wait, &group, e);
 
     if (status == DELTAFS_OK)
         *out = (struct logical_job *)(void *)group;
     return status;
 }
 
-void logical_job_destroy(void *job)
+void logical_job_destroy(struct rank_group *group)
 {
-    struct logical_job *j = job;
+    struct logical_job *j = (struct logical_job *)(void *)group;
 
-    mpi_group_fini(&j->group);
     deltafs_options_destroy(j->options);
     free(j->path);
-    free(j);
+    mpi_group_destroy(group);
 }
 
 /* ---- Opening ---- */
@@ -82,9 +82,9 @@ static int call_compose(const struct logical_job *j, int flags, const deltafs_op
 static int call_share(struct logical_job *j, int *flags, const deltafs_options *given, deltafs_options *o,
                       struct bytes *call, struct error *e)
 {
-    if (j->group.agree.rank == 0 && e->status == DELTAFS_OK)
+    if (j->group.rank == 0 && e->status == DELTAFS_OK)
         call_compose(j, *flags, given, o, call, e);
-    int status = mpi_group_broadcast(&j->group, call, e);
+    int status = mpi_broadcast_bytes(&j->group, call, e);
     if (status == DELTAFS_OK && e->status == DELTAFS_OK)
         call_decode(call, flags, o, e);
     return status;
@@ -120,23 +120,22 @@ static int is_by_writer(const struct logical_job *j, const struct captured_keys 
 {
     uint64_t size = written[1], missed = written[2];
 
-    return missed == 0 ||
-           (missed != deltafs_private_captured_keys_missed(NULL) &&
-            missed / 2 <= deltafs_private_captured_keys_rows(kept, size) / (uint64_t)j->group.agree.ranks);
+    return missed == 0 || (missed != deltafs_private_captured_keys_missed(NULL) &&
+                           missed / 2 <= deltafs_private_captured_keys_rows(kept, size) / (uint64_t)j->group.ranks);
 }
 
 /* Close the file, and index its rows if its options name a key. The job outlives the file for that. */
 static int job_close_logical(deltafs_logical *f)
 {
     struct error *e = deltafs_private_thread_error(), own = {0};
-    struct logical_job *j = f->group.ctx;
+    struct logical_job *j = (struct logical_job *)(void *)f->group.ctx;
     uint64_t written[3] = {f->has_logs && f->mode != O_RDONLY, f->size,
                            deltafs_private_captured_keys_missed(f->captured)};
     int is_read_only = f->mode == O_RDONLY;
     struct captured_keys *kept = f->captured;
     struct key_writer own_writes = {.session = f->session.number, .writer = f->group.rank, .keys = kept};
     memcpy(own_writes.uuid, f->container.uuid, sizeof own_writes.uuid);
-    int asked = is_read_only ? DELTAFS_OK : agree_reduce(&j->group.agree, written, 3, MPI_MAX, &own);
+    int asked = is_read_only ? DELTAFS_OK : mpi_reduce(&j->group, written, 3, MPI_MAX, &own);
     f->group.destroy = NULL;
     f->captured = NULL;
     int status = deltafs_private_logical_close(f);
@@ -147,7 +146,7 @@ static int job_close_logical(deltafs_logical *f)
     else if (written[0])
         status = keys_after_close(j, written[1], is_by_writer(j, kept, written) ? &own_writes : NULL, &own);
     deltafs_private_captured_keys_destroy(kept);
-    logical_job_destroy(j);
+    logical_job_destroy(&j->group);
     if (status != DELTAFS_OK)
         *e = own;
     return status;
@@ -163,16 +162,16 @@ static int job_open_logical(struct logical_job *j, const char *path, int flags, 
 
     group.destroy = logical_job_destroy;
     e->status = DELTAFS_OK;
-    if (!out || (j->group.agree.rank == 0 && (!path || !*path || (flags & O_ACCMODE) == O_ACCMODE)))
+    if (!out || (j->group.rank == 0 && (!path || !*path || (flags & O_ACCMODE) == O_ACCMODE)))
         error_set(e, DELTAFS_ERR_INVALID, "deltafs_mpi_logical_open: path, flags and out must be given");
     else if (deltafs_options_create(&o) != DELTAFS_OK)
         *e = *deltafs_private_thread_error();
-    if (e->status == DELTAFS_OK && j->group.agree.rank == 0)
+    if (e->status == DELTAFS_OK && j->group.rank == 0)
         job_keep_call(j, path, given ? given : o, e);
     int status = call_share(j, &flags, given, o, &call, e);
     if (status == DELTAFS_OK)
-        status = deltafs_private_logical_open_group(j->group.agree.rank == 0 ? path : call_path(&call), flags, o,
-                                                    &group, out, e);
+        status =
+            deltafs_private_logical_open_group(j->group.rank == 0 ? path : call_path(&call), flags, o, &group, out, e);
     if (status == DELTAFS_OK)
         (*out)->on_close = job_close_logical;
     if (status == DELTAFS_OK && (flags & O_ACCMODE) != O_RDONLY)
@@ -192,6 +191,6 @@ int deltafs_mpi_logical_open(MPI_Comm comm, const char *path, int flags, const d
         return e->status;
     int status = job_open_logical(j, path, flags, options, out, e);
     if (status != DELTAFS_OK)
-        logical_job_destroy(j);
+        logical_job_destroy(&j->group);
     return status;
 }

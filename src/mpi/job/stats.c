@@ -3,18 +3,23 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-#include "mpi/job/stats.h"
+#include "mpi/job/job.h"
 
-/* The numbers, in the order of their printing: */
-enum { VALUE_RECORDS, VALUE_WRITES, VALUE_WRITTEN, VALUE_LIMIT, VALUE_PEAK, VALUE_SHUFFLE, VALUE_HOPS };
-enum { HOP_MESSAGES, HOP_BYTES, HOP_RECORDS, HOP_VALUES };
-enum { STALL_COUNT, STALL_NS, STALL_VALUES };
+/* What one rank counts: 64-bit numbers only. */
+struct numbers {
+    uint64_t records, writes, bytes_written, memory_limit, memory_peak;
+    struct shuffle_stat shuffle;
+};
 
-#define VALUE_STALLS (VALUE_HOPS + STAGES * HOP_VALUES)
-#define VALUES       (VALUE_STALLS + STALLS * STALL_VALUES)
-#define NS           1e9
+#define VALUES     (sizeof(struct numbers) / sizeof(uint64_t))
+#define AT(number) (offsetof(struct numbers, number) / sizeof(uint64_t))
+#define NS         1e9
+
+struct spread {
+    uint64_t sum[VALUES], low[VALUES], high[VALUES];
+    int ranks;
+};
 
 int stats_open(const char *file, int *fd, struct error *e)
 {
@@ -24,42 +29,10 @@ int stats_open(const char *file, int *fd, struct error *e)
     return error_system(e, errno, "open for statistics (option stats)", file);
 }
 
-static void stats_gather(const struct stats *s, uint64_t v[static VALUES])
+static void print_value(FILE *f, const struct spread *all, size_t at, const char *name)
 {
-    v[VALUE_RECORDS] = s->records;
-    v[VALUE_WRITES] = s->io.writes;
-    v[VALUE_WRITTEN] = s->io.bytes_written;
-    v[VALUE_LIMIT] = s->memory.limit;
-    v[VALUE_PEAK] = s->memory.peak;
-    v[VALUE_SHUFFLE] = s->shuffle.memory;
-    for (int i = 0; i < STAGES; i++) {
-        uint64_t *hop = v + VALUE_HOPS + i * HOP_VALUES;
-        hop[HOP_MESSAGES] = s->shuffle.messages[i];
-        hop[HOP_BYTES] = s->shuffle.bytes[i];
-        hop[HOP_RECORDS] = s->shuffle.records[i];
-    }
-    for (int i = 0; i < STALLS; i++) {
-        uint64_t *stall = v + VALUE_STALLS + i * STALL_VALUES;
-        stall[STALL_COUNT] = s->shuffle.stalls[i];
-        stall[STALL_NS] = s->shuffle.stall_ns[i];
-    }
-}
-
-struct spread {
-    uint64_t low[VALUES], high[VALUES], sum[VALUES];
-    int ranks;
-};
-
-static void print_value(FILE *f, const struct spread *all, int value, const char *name, double unit)
-{
-    double mean = (double)all->sum[value] / all->ranks / unit;
-
-    if (unit > 1)
-        fprintf(f, "\"%s\": {\"min\": %.6f, \"mean\": %.6f, \"max\": %.6f}", name, (double)all->low[value] / unit, mean,
-                (double)all->high[value] / unit);
-    else
-        fprintf(f, "\"%s\": {\"min\": %" PRIu64 ", \"mean\": %.1f, \"max\": %" PRIu64 "}", name, all->low[value], mean,
-                all->high[value]);
+    fprintf(f, "\"%s\": {\"min\": %" PRIu64 ", \"mean\": %.1f, \"max\": %" PRIu64 "}", name, all->low[at],
+            (double)all->sum[at] / all->ranks, all->high[at]);
 }
 
 static void print_text(FILE *f, const char *text)
@@ -73,21 +46,21 @@ static void print_text(FILE *f, const char *text)
     fputc('"', f);
 }
 
-static void print_hops(FILE *f, const struct spread *all, const struct plan *p)
+static void print_hops(FILE *f, const struct spread *all, const struct router *r)
 {
     static const char *const names[STAGES] = {"out", "via", "mid", "net", "in"};
-    static const char *const values[HOP_VALUES] = {"messages", "bytes", "records"};
     const char *between = "";
 
     fputs(", \"hops\": {", f);
-    for (int i = 0; i < STAGES && p; i++) {
-        if (!router_has_stage(&p->router, (enum router_stage)i))
+    for (size_t i = 0; i < STAGES && r; i++) {
+        if (!router_has_stage(r, (enum router_stage)i))
             continue;
         fprintf(f, "%s\"%s\": {", between, names[i]);
-        for (int k = 0; k < HOP_VALUES; k++) {
-            fputs(k > 0 ? ", " : "", f);
-            print_value(f, all, VALUE_HOPS + i * HOP_VALUES + k, values[k], 1);
-        }
+        print_value(f, all, AT(shuffle.messages) + i, "messages");
+        fputs(", ", f);
+        print_value(f, all, AT(shuffle.bytes) + i, "bytes");
+        fputs(", ", f);
+        print_value(f, all, AT(shuffle.records) + i, "records");
         fputc('}', f);
         between = ", ";
     }
@@ -103,84 +76,81 @@ static void print_stalls(FILE *f, const struct spread *all)
                                               [STALL_END] = "end"};
 
     fputs(", \"stalls\": {", f);
-    for (int i = 0; i < STALLS; i++) {
+    for (size_t i = 0; i < STALLS; i++) {
+        size_t at = AT(shuffle.stall_ns) + i;
         fprintf(f, "%s\"%s\": {", i > 0 ? ", " : "", names[i]);
-        print_value(f, all, VALUE_STALLS + i * STALL_VALUES + STALL_COUNT, "count", 1);
-        fputs(", ", f);
-        print_value(f, all, VALUE_STALLS + i * STALL_VALUES + STALL_NS, "seconds", NS);
-        fputc('}', f);
+        print_value(f, all, AT(shuffle.stalls) + i, "count");
+        fprintf(f, ", \"seconds\": {\"min\": %.6f, \"mean\": %.6f, \"max\": %.6f}}", (double)all->low[at] / NS,
+                (double)all->sum[at] / NS / all->ranks, (double)all->high[at] / NS);
     }
     fputc('}', f);
 }
 
-static void print_stats(FILE *f, const struct spread *all, const struct stats *s)
+static void print_stats(FILE *f, const struct spread *all, const struct job *j)
 {
-    static const char *const names[VALUE_HOPS] = {"records",      "writes",      "bytes_written",
-                                                  "memory_limit", "memory_peak", "memory_shuffle"};
-    const struct plan *p = s->plan;
+    static const struct {
+        const char *name;
+        size_t at;
+    } numbers[] = {
+        {"records", AT(records)},           {"writes", AT(writes)},           {"bytes_written", AT(bytes_written)},
+        {"memory_limit", AT(memory_limit)}, {"memory_peak", AT(memory_peak)}, {"memory_shuffle", AT(shuffle.memory)}};
+    const struct plan *p = j->shuffle ? shuffle_plan(j->shuffle) : NULL;
 
     fputs("{\"directory\": ", f);
-    print_text(f, s->path);
+    print_text(f, j->path);
     fprintf(f, ", \"ranks\": %d, \"nodes\": %" PRIu32 ", \"route\": \"%s\", \"epochs\": %" PRIu64, all->ranks,
-            p ? p->router.layout.nodes : 1, p ? plan_route_name(p->router.kind) : "none", s->epochs);
+            p ? p->router.layout.nodes : 1, p ? plan_route_name(p->router.kind) : "none", j->epochs);
     fprintf(f, ", \"message_bytes\": %" PRIu32 ", \"chunk_bytes\": %" PRIu32, p ? p->message : 0, p ? p->chunk : 0);
-    for (int i = 0; i < VALUE_HOPS; i++) {
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         fputs(", ", f);
-        print_value(f, all, i, names[i], 1);
+        print_value(f, all, numbers[i].at, numbers[i].name);
     }
-    print_hops(f, all, p);
+    print_hops(f, all, p ? &p->router : NULL);
     print_stalls(f, all);
     fputs("}\n", f);
 }
 
-static int stats_put(int fd, const char *path, const char *line, size_t n, struct error *e)
-{
-    while (n > 0) {
-        ssize_t k = write(fd, line, n);
-        if (k < 0 && errno == EINTR)
-            continue;
-        if (k < 0)
-            return error_system(e, errno, "write its statistics (option stats; the directory itself is complete)",
-                                path);
-        line += k;
-        n -= (size_t)k;
-    }
-    return DELTAFS_OK;
-}
-
-/* Rank 0. */
-static int stats_add(int fd, const struct spread *all, const struct stats *s, struct error *e)
+/* Rank 0. In one write, so that lines of several jobs do not mix. */
+static int stats_add(const struct spread *all, const struct job *j, struct error *e)
 {
     char *line = NULL;
     size_t n = 0;
     FILE *f = open_memstream(&line, &n);
-    int status;
 
     if (!f)
         return error_no_memory(e, 0, "statistics");
-    print_stats(f, all, s);
-    status = fclose(f) == 0 ? stats_put(fd, s->path, line, n, e) : error_no_memory(e, n, "statistics");
+    print_stats(f, all, j);
+    int status = fclose(f) == 0 ? DELTAFS_OK : error_no_memory(e, n, "statistics");
+    ssize_t written = status == DELTAFS_OK ? write(j->stats_fd, line, n) : 0;
+    if (status == DELTAFS_OK && written != (ssize_t)n)
+        status = error_system(e, written < 0 ? errno : ENOSPC,
+                              "write its statistics (option stats; the directory itself is complete)", j->path);
     free(line);
     return status;
 }
 
-int stats_write(const struct agree *a, int fd, const struct stats *s, struct error *e)
+int stats_write(struct job *j, struct error *e)
 {
-    struct spread all = {.ranks = a->ranks};
-    struct error own = {0};
+    struct deltafs_memory_stat memory;
+    struct deltafs_io_stat io;
+    struct spread all = {.ranks = j->group.ranks};
 
-    stats_gather(s, all.sum);
-    memcpy(all.low, all.sum, sizeof all.low);
-    memcpy(all.high, all.sum, sizeof all.high);
-    int status = agree_reduce(a, all.sum, VALUES, MPI_SUM, e);
-    if (status == DELTAFS_OK)
-        status = agree_reduce(a, all.low, VALUES, MPI_MIN, e);
-    if (status == DELTAFS_OK)
-        status = agree_reduce(a, all.high, VALUES, MPI_MAX, e);
-    if (status == DELTAFS_OK && a->rank == 0)
-        own.status = stats_add(fd, &all, s, &own);
-    if (status != DELTAFS_OK || agree_status(a, &own) == DELTAFS_OK)
-        return status;
-    *e = own;
-    return own.status;
+    deltafs_private_writer_memory(j->writer, &memory);
+    deltafs_private_writer_io(j->writer, &io);
+    struct numbers own = {.records = j->appended,
+                          .writes = io.writes,
+                          .bytes_written = io.bytes_written,
+                          .memory_limit = memory.limit,
+                          .memory_peak = memory.peak};
+    if (j->shuffle)
+        shuffle_get_stat(j->shuffle, &own.shuffle);
+    memcpy(all.sum, &own, sizeof own);
+    memcpy(all.low, &own, sizeof own);
+    memcpy(all.high, &own, sizeof own);
+    if (mpi_reduce(&j->group, all.sum, VALUES, MPI_SUM, e) != DELTAFS_OK ||
+        mpi_reduce(&j->group, all.low, VALUES, MPI_MIN, e) != DELTAFS_OK ||
+        mpi_reduce(&j->group, all.high, VALUES, MPI_MAX, e) != DELTAFS_OK)
+        return e->status;
+    e->status = j->group.rank == 0 ? stats_add(&all, j, e) : DELTAFS_OK;
+    return mpi_agree(&j->group, e);
 }

@@ -38,6 +38,9 @@ struct channel_in {
     uint8_t has_ended;
 };
 
+/* All tags of messages on the library's communicator, which nothing else uses; and one more for each stage. */
+enum mpi_tag { MPI_TAG_RECORDS = 1, MPI_TAG_CREDITS = 9 };
+
 /* Bytes of a channel at one of its ends, both directions. */
 #define CHANNEL_BYTES (sizeof(struct channel_out) + sizeof(struct channel_in))
 

@@ -2,9 +2,8 @@
 #include <string.h>
 #include "base/coding.h"
 #include "base/simd_stream.h"
-#include "mpi/agree.h"
+#include "mpi/rank_group.h"
 #include "mpi/shuffle/link.h"
-#include "mpi/mpi_tags.h"
 
 _Static_assert(sizeof(MPI_Request) + sizeof(int) <= LINK_REQUEST, "plan.c computes with it");
 
@@ -42,7 +41,7 @@ static int link_post(struct link *l, uint32_t index, int which, struct error *e)
     int code = MPI_Irecv(link_buffer(l, index, which), (int)l->message, MPI_BYTE, c->peer, MPI_TAG_RECORDS + c->stage,
                          l->comm, link_request(l, index, which));
 
-    return code == MPI_SUCCESS ? DELTAFS_OK : agree_mpi_error(e, code, "post a receive");
+    return code == MPI_SUCCESS ? DELTAFS_OK : mpi_error(e, code, "post a receive");
 }
 
 static int link_post_back(struct link *l, uint32_t index, struct error *e)
@@ -51,7 +50,7 @@ static int link_post_back(struct link *l, uint32_t index, struct error *e)
     int code = MPI_Irecv(&c->back[0], (int)sizeof c->back[0], MPI_BYTE, c->peer, MPI_TAG_CREDITS + c->stage, l->comm,
                          link_request(l, index, l->requests - 2));
 
-    return code == MPI_SUCCESS ? DELTAFS_OK : agree_mpi_error(e, code, "post a receive");
+    return code == MPI_SUCCESS ? DELTAFS_OK : mpi_error(e, code, "post a receive");
 }
 
 /* Give the credits that are owed back in a message of their own; later, if one is under way. */
@@ -66,7 +65,7 @@ static int link_give_back(struct link *l, uint32_t index, struct error *e)
     c->owed = 0;
     int code =
         MPI_Isend(&c->back[1], (int)sizeof c->back[1], MPI_BYTE, c->peer, MPI_TAG_CREDITS + c->stage, l->comm, request);
-    return code == MPI_SUCCESS ? DELTAFS_OK : agree_mpi_error(e, code, "send");
+    return code == MPI_SUCCESS ? DELTAFS_OK : mpi_error(e, code, "send");
 }
 
 int link_create(const struct plan *p, uint32_t rank, MPI_Comm comm, struct link **out, struct error *e)
@@ -166,7 +165,7 @@ int link_poll(struct link *l, struct error *e)
         return DELTAFS_OK;
     int code = MPI_Testsome((int)l->count * l->requests, l->request, &count, l->done, l->statuses);
     if (code != MPI_SUCCESS)
-        return agree_mpi_error(e, code, "send or receive");
+        return mpi_error(e, code, "send or receive");
     for (int i = 0; count != MPI_UNDEFINED && i < count && status == DELTAFS_OK; i++)
         status = link_complete(l, (uint32_t)(l->done[i] / l->requests), l->done[i] % l->requests, e);
     return status;
@@ -199,7 +198,7 @@ int link_send(struct link *l, uint32_t index, uint32_t bytes, struct error *e)
     c->out = (uint8_t)((c->out + 1) % l->buffers);
     int code = MPI_Isend(buffer, (int)bytes, MPI_BYTE, c->peer, MPI_TAG_RECORDS + c->stage, l->comm,
                          link_request(l, index, which));
-    return code == MPI_SUCCESS ? DELTAFS_OK : agree_mpi_error(e, code, "send");
+    return code == MPI_SUCCESS ? DELTAFS_OK : mpi_error(e, code, "send");
 }
 
 const uint8_t *link_peek(const struct link *l, uint32_t index)

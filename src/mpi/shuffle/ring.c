@@ -8,7 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 #include "base/simd_stream.h"
-#include "mpi/agree.h"
+#include "mpi/rank_group.h"
 #include "mpi/shuffle/ring.h"
 
 #define SHARED_FOLDER "/dev/shm"
@@ -93,7 +93,7 @@ static int rings_find(struct rings *r, const struct plan *p, uint32_t rank, stru
             uint8_t *segment;
             code = MPI_Win_shared_query(r->window, (int)(peer - first), &size, &unit, (void *)&segment);
             if (code != MPI_SUCCESS)
-                return agree_mpi_error(e, code, "find the memory of another rank");
+                return mpi_error(e, code, "find the memory of another rank");
             r->out[r->base[stage] + i] = ring_at(segment, plan_ring(p), r->base[stage] + own);
         }
     }
@@ -139,7 +139,7 @@ static int rings_allocate(struct rings *r, const struct plan *p, MPI_Comm node, 
     MPI_Info_free(&info);
     if (code != MPI_SUCCESS) {
         r->window = MPI_WIN_NULL;
-        return agree_mpi_error(e, code, "allocate memory that the ranks of a node share");
+        return mpi_error(e, code, "allocate memory that the ranks of a node share");
     }
     MPI_Win_set_errhandler(r->window, MPI_ERRORS_RETURN);
     memset(segment, 0, bytes);

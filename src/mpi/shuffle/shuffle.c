@@ -59,7 +59,7 @@ static void shuffle_lose(struct shuffle *s, const struct error *e)
     shuffle_fail(s, e);
     s->is_dead = 1;
     if (s->config.lose)
-        s->config.lose(s->config.arg);
+        s->config.lose(s->config.arg, e);
 }
 
 int shuffle_take_error(struct shuffle *s, struct error *e)

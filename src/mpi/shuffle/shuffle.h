@@ -33,8 +33,8 @@ struct shuffle_config {
                     size_t value_stride, size_t size);
     /* Called again and again while something must be waited for; calls shuffle_progress. */
     void (*wait)(void *arg);
-    /* Called where MPI fails: the shuffle is dead then, and the others wait for it. May be NULL. */
-    void (*lose)(void *arg);
+    /* Called when MPI fails: the shuffle is dead then, and the others wait for it. May be NULL. */
+    void (*lose)(void *arg, const struct error *e);
     void *arg;
 };
 

@@ -9,126 +9,83 @@ static uint64_t node_memory(void)
     return pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 0;
 }
 
-/* The same waits, among a part of the ranks. */
-static struct agree part_of(const struct agree *a, MPI_Comm comm)
+/* How many ranks each node has, and last, the number of this one: the nodes' first ranks exchange it. */
+static void topology_count(struct rank_group *g, struct rank_group *node, struct bytes *sizes, struct error *e)
 {
-    struct agree part = *a;
+    const uint32_t own = (uint32_t)node->ranks;
+    MPI_Comm comm;
+    int code = MPI_Comm_split(g->comm, node->rank == 0 ? 0 : MPI_UNDEFINED, g->rank, &comm);
 
-    part.comm = comm;
-    MPI_Comm_rank(comm, &part.rank);
-    MPI_Comm_size(comm, &part.ranks);
-    return part;
-}
-
-/* What the first rank of a node finds out for all of it. */
-struct nodes {
-    uint32_t count, own; /* number of this one, by the nodes' first ranks */
-};
-
-/* Number the nodes. *firsts is a communicator of their first ranks, MPI_COMM_NULL on others. */
-static int nodes_number(struct nodes *nodes, const struct agree *a, const struct agree *node, MPI_Comm *firsts,
-                        struct error *e)
-{
-    int code = MPI_Comm_split(a->comm, node->rank == 0 ? 0 : MPI_UNDEFINED, a->rank, firsts);
-
-    if (code != MPI_SUCCESS)
-        return agree_mpi_error(e, code, "number the nodes");
-    if (*firsts != MPI_COMM_NULL) {
-        struct agree all = part_of(a, *firsts);
-        *nodes = (struct nodes){(uint32_t)all.ranks, (uint32_t)all.rank};
+    if (code != MPI_SUCCESS) {
+        mpi_group_fail(g, code, "number the nodes", e);
+        return;
     }
-    return agree_broadcast(node, nodes, sizeof *nodes, e);
-}
-
-/* How many ranks each node has. */
-static int nodes_gather(uint32_t *sizes, const struct nodes *nodes, const struct agree *a, const struct agree *node,
-                        MPI_Comm firsts, struct error *e)
-{
-    uint32_t own = (uint32_t)node->ranks;
-    MPI_Request request;
-
-    if (firsts != MPI_COMM_NULL) {
-        int code = MPI_Iallgather(&own, sizeof own, MPI_BYTE, sizes, sizeof own, MPI_BYTE, firsts, &request);
-        if (code != MPI_SUCCESS)
-            return agree_mpi_error(e, code, "tell the other nodes");
-        if (agree_wait(a, &request, "tell the other nodes", e) != DELTAFS_OK)
-            return e->status;
+    if (comm != MPI_COMM_NULL) {
+        struct rank_group firsts = mpi_group_part(g, comm);
+        const uint32_t number = (uint32_t)firsts.rank;
+        if (mpi_gather(&firsts, &own, sizeof own, sizes, e) == DELTAFS_OK)
+            bytes_append(sizes, &number, sizeof number, e);
+        mpi_group_end_part(g, &firsts);
+        MPI_Comm_free(&comm);
     }
-    return agree_broadcast(node, sizes, (int)(nodes->count * sizeof *sizes), e);
+    mpi_broadcast_bytes(node, sizes, e);
 }
 
 /* Make the layout, and find this rank's place in it. */
-static int topology_lay_out(struct topology *t, const struct agree *a, struct error *e)
+static int topology_lay_out(struct topology *t, struct rank_group *g, uint32_t *rank, struct error *e)
 {
-    const struct agree node = part_of(a, t->node);
-    MPI_Comm firsts = MPI_COMM_NULL;
-    struct nodes nodes = {0};
-    struct error own = {0};
-    int status = nodes_number(&nodes, a, &node, &firsts, e);
+    struct rank_group node = mpi_group_part(g, t->node);
+    struct bytes sizes = {{0}, 0};
 
-    if (status != DELTAFS_OK)
-        return status;
-    uint32_t *sizes = malloc(nodes.count * sizeof *sizes);
-    if (!sizes)
-        error_no_memory(&own, nodes.count * sizeof *sizes, "the nodes of the job");
-    status = agree_status(a, &own);
-    if (status == DELTAFS_OK)
-        status = nodes_gather(sizes, &nodes, a, &node, firsts, &own);
-    if (firsts != MPI_COMM_NULL)
-        MPI_Comm_free(&firsts);
-    if (status == DELTAFS_OK) {
-        t->rank = (uint32_t)node.rank;
-        for (uint32_t i = 0; i < nodes.own; i++)
-            t->rank += sizes[i];
-        own.status = layout_init(&t->layout, sizes, nodes.count, &own);
-        status = agree_status(a, &own);
+    topology_count(g, &node, &sizes, e);
+    mpi_group_end_part(g, &node);
+    if (e->status == DELTAFS_OK) {
+        const uint32_t *size = (const uint32_t *)(void *)sizes.buffer.bytes;
+        uint32_t nodes = (uint32_t)(sizes.used / sizeof *size) - 1;
+        *rank = (uint32_t)node.rank;
+        for (uint32_t i = 0; i < size[nodes]; i++)
+            *rank += size[i];
+        layout_init(&t->layout, size, nodes, e);
     }
-    free(sizes);
-    if (status != DELTAFS_OK)
-        *e = own;
-    return status;
+    buffer_fini(&sizes.buffer);
+    return mpi_agree(g, e);
 }
 
-/* A communicator in the layout's order: the same one where that is so already. And the least memory of all. */
-static int topology_order(struct topology *t, const struct agree *a, struct error *e)
+/* A communicator in the layout's order, where that is another one. And the least memory of all. */
+static int topology_order(struct topology *t, struct rank_group *g, uint32_t rank, struct error *e)
 {
-    uint64_t least[] = {t->memory, t->rank == (uint32_t)a->rank};
+    uint64_t least[] = {t->memory, rank == (uint32_t)g->rank};
     MPI_Comm ordered;
-    int status = agree_reduce(a, least, 2, MPI_MIN, e);
+    int status = mpi_reduce(g, least, 2, MPI_MIN, e);
 
     t->memory = least[0];
     if (status != DELTAFS_OK || least[1])
         return status;
-    int code = MPI_Comm_split(a->comm, 0, (int)t->rank, &ordered);
+    int code = MPI_Comm_split(g->comm, 0, (int)rank, &ordered);
     if (code != MPI_SUCCESS)
-        return agree_mpi_error(e, code, "order the ranks");
-    MPI_Comm_free(&t->comm);
-    t->comm = ordered;
+        return mpi_group_fail(g, code, "order the ranks", e);
+    MPI_Comm_free(&g->comm);
+    g->comm = ordered;
+    g->rank = (int)rank;
     return DELTAFS_OK;
 }
 
-int topology_init(struct topology *t, const struct agree *a, struct error *e)
+int topology_init(struct topology *t, struct rank_group *g, struct error *e)
 {
-    int ranks = 1;
+    uint32_t rank = 0;
+    int ranks;
 
-    *t = (struct topology){.comm = a->comm, .node = MPI_COMM_NULL};
-    t->layout = layout_even(1, 1);
-    if (a->ranks > 1) {
-        int code = MPI_Comm_split_type(a->comm, MPI_COMM_TYPE_SHARED, a->rank, MPI_INFO_NULL, &t->node);
-        if (code != MPI_SUCCESS)
-            return agree_mpi_error(e, code, "find out which ranks share a node");
-        MPI_Comm_set_errhandler(t->node, MPI_ERRORS_RETURN);
-        MPI_Comm_size(t->node, &ranks);
-    }
-    t->memory = node_memory() / (uint32_t)ranks;
-    if (a->ranks == 1)
+    *t = (struct topology){.node = MPI_COMM_NULL, .layout = layout_even(1, 1), .memory = node_memory()};
+    e->status = DELTAFS_OK;
+    if (g->ranks == 1)
         return DELTAFS_OK;
-    int status = topology_lay_out(t, a, e);
-    if (status == DELTAFS_OK)
-        status = topology_order(t, a, e);
-    MPI_Comm_set_errhandler(t->comm, MPI_ERRORS_RETURN);
-    MPI_Comm_set_errhandler(t->node, MPI_ERRORS_RETURN);
-    return status;
+    int code = MPI_Comm_split_type(g->comm, MPI_COMM_TYPE_SHARED, g->rank, MPI_INFO_NULL, &t->node);
+    if (code != MPI_SUCCESS)
+        return mpi_group_fail(g, code, "find out which ranks share a node", e);
+    MPI_Comm_size(t->node, &ranks);
+    t->memory /= (uint32_t)ranks;
+    int status = topology_lay_out(t, g, &rank, e);
+    return status == DELTAFS_OK ? topology_order(t, g, rank, e) : status;
 }
 
 void topology_split(struct topology *t)
@@ -142,10 +99,6 @@ void topology_split(struct topology *t)
 void topology_fini(struct topology *t, int is_lost)
 {
     layout_fini(&t->layout);
-    if (is_lost)
-        return;
-    if (t->node != MPI_COMM_NULL)
+    if (t->node != MPI_COMM_NULL && !is_lost)
         MPI_Comm_free(&t->node);
-    if (t->comm != MPI_COMM_NULL)
-        MPI_Comm_free(&t->comm);
 }
