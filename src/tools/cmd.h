@@ -1,33 +1,72 @@
-/* The subcommands of `deltafs`. Each takes its own arguments (argv[0] is its name) and returns the exit code. */
+/* The subcommands of deltafs and deltafs-mpi. Each is a file cmd_NAME.c that defines a `const struct command cmd_NAME`,
+ * and a row of the table in deltafs.c or deltafs_mpi.c. cmd.c does what all have in common: options, help, and the
+ * check that standard output was written. */
 #ifndef DELTAFS_TOOLS_CMD_H
 #define DELTAFS_TOOLS_CMD_H
 
+#include <stddef.h>
 #include <deltafs/deltafs.h>
 #include "tools/text.h"
 
-int cmd_get(int argc, char **argv);
-int cmd_scan(int argc, char **argv);
-int cmd_info(int argc, char **argv);
-int cmd_verify(int argc, char **argv);
-int cmd_repair(int argc, char **argv);
-int cmd_ls(int argc, char **argv);
-int cmd_stat(int argc, char **argv);
-int cmd_cat(int argc, char **argv);
-int cmd_cp(int argc, char **argv);
-int cmd_flatten(int argc, char **argv);
-int cmd_rm(int argc, char **argv);
+/* Parse the text of an option into *out. Returns NULL, or what is wrong with it, such as "is no number". */
+typedef const char *command_parse(const char *text, void *out);
 
-/* Open a directory, whose name may have the prefix, for a subcommand; on failure the message is out, and the exit code
- * returned. */
-int cmd_open(const char *path, deltafs_dir **out);
+struct command_option {
+    const char *name;
+    char letter;          /* of its short form, or 0 */
+    const char *takes;    /* a word for its value; NULL if it takes none */
+    const char *text;     /* what it does */
+    command_parse *parse; /* NULL: an option that takes no value, and sets an int to 1 */
+    size_t at;            /* where the value is put: offset in the command's values */
+};
 
-/* "A", "A:B", "A:" or ":B" into a range; on failure the message is out, and the exit code returned. */
-int cmd_range(const char *text, struct deltafs_range *range);
+struct command_call {
+    void *values;
+    char **operand;
+    int count;                /* of operands */
+    deltafs_options *options; /* NULL if the command does not take the library's options */
+};
 
-/* Standard output written completely, or a message; returns `code` or the trouble's. */
-int cmd_finish(int code);
+#define COMMAND_ANY 1000000 /* as many operands as there are */
 
-/* For getopt's '?' and ':': point to the help. */
-int cmd_usage(const char *name);
+struct command {
+    const char *name;
+    const char *usage;   /* what follows the name on the command line */
+    const char *text;    /* what the command does */
+    const char *missing; /* the message if there are fewer operands than `least` or more than `most` */
+    int least, most;
+    size_t size;                         /* bytes of the command's values, which begin as zeros */
+    const struct command_option *option; /* the last has no name; NULL if there are none */
+    /* The library's options that the command does not take, up to NULL. If this is NULL, it takes none. */
+    const char *const *refused;
+    /* One of these does the work and returns the exit code. `each` is called for each operand, without the prefix
+     * deltafs:, and the last error is the exit code. */
+    int (*run)(const struct command_call *c);
+    int (*each)(void *values, const char *path);
+};
+
+struct program {
+    const char *text;                     /* what the program does */
+    const char *codes;                    /* its exit codes */
+    const struct command *const *command; /* up to NULL */
+    int (*agree)(int code);               /* NULL, or makes all ranks return the same code */
+};
+
+/* Parsers. A number is given if its option was. */
+struct command_number {
+    int is_given;
+    uint64_t value;
+};
+struct command_range {
+    int is_given;
+    struct deltafs_range range;
+};
+command_parse cmd_parse_text;   /* const char * */
+command_parse cmd_parse_path;   /* const char *, without the prefix deltafs: */
+command_parse cmd_parse_number; /* struct command_number */
+command_parse cmd_parse_range;  /* struct command_range; "A", "A:B", "A:" or ":B" */
+
+/* Run a program: its subcommand, help or version. Returns the exit code. */
+int cmd_main(const struct program *p, int argc, char **argv);
 
 #endif

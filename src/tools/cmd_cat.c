@@ -1,47 +1,40 @@
 /* deltafs cat: the bytes of logical files. */
-#include <getopt.h>
 #include <unistd.h>
 #include "tools/cmd.h"
 #include "tools/copy.h"
 #include "tools/target.h"
 
-static int cat_number(const char *name, uint64_t *out)
-{
-    if (text_number(optarg, out) == 0)
-        return EXIT_OK;
-    return text_fail(EXIT_USAGE, "cat: --%s: '%s' is no number of bytes (decimal, or hexadecimal after 0x)", name,
-                     optarg);
-}
+struct cat {
+    struct command_number offset, size;
+    int is_target_failed;
+};
 
-int cmd_cat(int argc, char **argv)
+static int cat_one(void *values, const char *path)
 {
-    static const struct option options[] = {
-        {"offset", required_argument, NULL, 'o'}, {"size", required_argument, NULL, 's'}, {NULL, 0, NULL, 0}};
+    struct cat *c = values;
     struct copy copy = {.to = {.fd = STDOUT_FILENO, .name = "standard output"}};
-    uint64_t offset = 0, size = UINT64_MAX;
-    int c, code = EXIT_OK;
 
-    while (code == EXIT_OK && (c = getopt_long(argc, argv, "", options, NULL)) != -1) {
-        if (c == 'o')
-            code = cat_number("offset", &offset);
-        else if (c == 's')
-            code = cat_number("size", &size);
-        else
-            return cmd_usage("cat");
-    }
-    if (code != EXIT_OK)
-        return code;
-    if (argc == optind) {
-        text_fail(EXIT_USAGE, "cat: FILE is missing");
-        return cmd_usage("cat");
-    }
-    for (int i = optind; i < argc && !copy.is_target_failed; i++) {
-        int one = target_open_whole(text_path(argv[i]), &copy.from.logical);
-        if (one == EXIT_OK) {
-            one = copy_bytes(&copy, offset, size);
-            deltafs_logical_close(copy.from.logical);
-        }
-        code = one != EXIT_OK ? one : code;
-    }
+    if (c->is_target_failed)
+        return EXIT_TROUBLE;
+    int code = target_open_logical(path, &copy.from.logical);
+    if (code == EXIT_OK)
+        code = copy_bytes(&copy, c->offset.value, c->size.is_given ? c->size.value : UINT64_MAX);
+    deltafs_logical_close(copy.from.logical);
+    c->is_target_failed = copy.is_target_failed;
     return code;
 }
+
+static const struct command_option options[] = {
+    {"offset", 0, "N", "start at byte N of each file", cmd_parse_number, offsetof(struct cat, offset)},
+    {"size", 0, "N", "at most N bytes of each file", cmd_parse_number, offsetof(struct cat, size)},
+    {0}};
+
+const struct command cmd_cat = {.name = "cat",
+                                .usage = "FILE... [OPTION...]",
+                                .text = "Write the bytes of logical files to standard output.",
+                                .missing = "FILE is missing",
+                                .least = 1,
+                                .most = COMMAND_ANY,
+                                .size = sizeof(struct cat),
+                                .option = options,
+                                .each = cat_one};

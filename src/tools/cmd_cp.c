@@ -1,12 +1,10 @@
 /* deltafs cp: a plain file becomes a logical one, and the reverse.
  *
- * What is made is made aside, in the target's folder under a hidden name (ASIDE_NAME), and put in its place when it is
- * whole: as a new name that fails if another came before, or with --force by taking the place of what is there. So
- * nothing half is ever seen under the target's name, and on failure and after a signal what is aside is removed. A
- * device or a pipe is written as it is. */
+ * The copy is written under a hidden name (ASIDE_NAME) in the target's folder, and renamed when it is complete. So
+ * nothing incomplete is ever seen under the target's name. On failure and after a signal the hidden file is removed. A
+ * device or a pipe is written directly. */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
@@ -22,8 +20,8 @@
 #define ASIDE_MOST 100                  /* attempts: a process of this number died in the middle as often, here */
 
 struct cp {
-    int is_forced, is_quiet;
-    const char *from; /* as named, but without the prefix */
+    int is_forced, is_quiet; /* options */
+    const char *from;        /* as named, but without the prefix */
     char to[PATH_MAX], folder[PATH_MAX], aside[PATH_MAX + 64];
     int has_to, to_logical; /* something is at `to`, and is to be replaced; what is to be made */
     mode_t mode;            /* of the plain file at `to` */
@@ -57,7 +55,7 @@ static int cp_open_from(struct cp *c, const char *name)
     if (code != EXIT_OK)
         return code;
     if (p.kind == TARGET_LOGICAL) {
-        code = target_open_whole(c->from, &c->copy.from.logical);
+        code = target_open_logical(c->from, &c->copy.from.logical);
         if (code == EXIT_OK && deltafs_logical_size(c->copy.from.logical, &c->total) != DELTAFS_OK)
             code = text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
         return code;
@@ -79,12 +77,8 @@ static int cp_into_folder(struct cp *c, struct target *p)
         return text_fail(EXIT_TROUBLE, "%s: a folder; give a name in it for what comes from standard input", c->to);
     snprintf(from, sizeof from, "%s", c->from);
     memcpy(folder, c->to, sizeof folder);
-    size_t n = strlen(folder);
-    while (n > 1 && folder[n - 1] == '/')
-        folder[--n] = '\0';
-    const char *name = basename(from);
-    int length = snprintf(c->to, sizeof c->to, "%s%s%s", folder, n > 1 || folder[0] != '/' ? "/" : "", name);
-    if (length < 0 || (size_t)length >= sizeof c->to)
+    int n = snprintf(c->to, sizeof c->to, "%s/%s", folder, basename(from));
+    if (n < 0 || (size_t)n >= sizeof c->to)
         return text_fail(EXIT_TROUBLE, "%s: %s", folder, strerror(ENAMETOOLONG));
     c->has_to = stat(c->to, &p->stat) == 0;
     if (!c->has_to)
@@ -132,8 +126,6 @@ static int cp_check_folder(struct cp *c)
     snprintf(c->folder, sizeof c->folder, "%s", dirname(copy));
     if (stat(c->folder, &st) != 0)
         return text_fail(EXIT_TROUBLE, "%s: cannot be made: %s: %s", c->to, c->folder, strerror(errno));
-    if (!S_ISDIR(st.st_mode))
-        return text_fail(EXIT_TROUBLE, "%s: cannot be made: %s: %s", c->to, c->folder, strerror(ENOTDIR));
     return EXIT_OK;
 }
 
@@ -224,7 +216,7 @@ static void cp_remove_aside(struct cp *c)
 
 /* ---- Putting it in its place ---- */
 
-/* renameat2, which C libraries older than the kernels do not have. */
+/* renameat2, which older C libraries do not have. */
 #define CP_NOREPLACE 1u
 #define CP_EXCHANGE  2u
 
@@ -233,8 +225,8 @@ static int cp_rename(const char *from, const char *to, unsigned flags)
     return (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, flags);
 }
 
-/* To a name that nothing has. Not all file systems can see to that themselves: then with a hard link, or, of a folder,
- * by its not being empty. */
+/* To a name that nothing has. Where the file system cannot ensure that, a hard link does, or for a folder, that the
+ * folder in its place is not empty. */
 static int cp_put_new(const struct cp *c)
 {
     if (cp_rename(c->aside, c->to, CP_NOREPLACE) == 0)
@@ -246,40 +238,22 @@ static int cp_put_new(const struct cp *c)
     return link(c->aside, c->to) == 0 ? unlink(c->aside) : -1;
 }
 
-/* Of a logical file in the place of another; `aside` is the old one then. Where two names cannot be exchanged at once,
- * there is a moment at which there is none. */
-static int cp_put_logical(struct cp *c)
-{
-    char old[sizeof c->aside + 8];
-
-    if (cp_rename(c->aside, c->to, CP_EXCHANGE) == 0)
-        return 0;
-    if (errno != EINVAL && errno != ENOSYS)
-        return -1;
-    snprintf(old, sizeof old, "%s.old", c->aside);
-    if (rename(c->to, old) != 0)
-        return -1;
-    if (rename(c->aside, c->to) == 0) {
-        memcpy(c->aside, old, strlen(old) + 1);
-        return 0;
-    }
-    int error = errno;
-    rename(old, c->to);
-    errno = error;
-    return -1;
-}
-
 static int cp_put(struct cp *c)
 {
-    int failed = !c->has_to ? cp_put_new(c) : c->to_logical ? cp_put_logical(c) : rename(c->aside, c->to);
+    int failed = !c->has_to       ? cp_put_new(c)
+                 : !c->to_logical ? rename(c->aside, c->to)
+                                  : cp_rename(c->aside, c->to, CP_EXCHANGE),
+        code = EXIT_OK;
 
+    if (failed && c->has_to && c->to_logical && (errno == EINVAL || errno == ENOSYS))
+        return text_fail(EXIT_TROUBLE, "%s: this file system cannot replace a logical file; first run 'deltafs rm %s'",
+                         c->to, c->to);
     if (failed)
         return text_fail(EXIT_TROUBLE, "%s: cannot be renamed: %s", c->to, strerror(errno));
     if (c->has_to && c->to_logical)
-        cp_remove_aside(c);
+        cp_remove_aside(c); /* the old file */
     c->aside[0] = '\0';
     int fd = open(c->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int code = EXIT_OK;
     /* There are file systems that do not sync folders, and folders that may be written but not read. */
     if (fd >= 0 && fsync(fd) != 0 && errno != EINVAL && errno != EROFS)
         code = text_fail(EXIT_TROUBLE, "%s: cannot be synced: %s", c->folder, strerror(errno));
@@ -317,42 +291,36 @@ static int cp_copy(struct cp *c, const char *to)
     return code;
 }
 
-static int cp_run(struct cp *c, const char *from, const char *to)
+static int cp_run(const struct command_call *call)
 {
-    int code = cp_open_from(c, from);
+    struct cp *c = call->values;
+    char **operand = call->operand;
 
+    if (strcmp(operand[0], "-") == 0 && strcmp(operand[1], "-") == 0)
+        return text_fail(EXIT_USAGE, "cp: FROM and TO cannot both be -; one of them is a logical file");
+    int code = cp_open_from(c, operand[0]);
     if (code == EXIT_OK)
-        code = cp_copy(c, to);
-    if (c->copy.from.logical)
-        deltafs_logical_close(c->copy.from.logical);
-    else if (c->copy.from.fd > STDIN_FILENO)
+        code = cp_copy(c, operand[1]);
+    deltafs_logical_close(c->copy.from.logical);
+    if (c->copy.from.fd > STDIN_FILENO)
         close(c->copy.from.fd);
     copy_release_signals();
     return code;
 }
 
-int cmd_cp(int argc, char **argv)
-{
-    static const struct option options[] = {
-        {"force", no_argument, NULL, 'f'}, {"quiet", no_argument, NULL, 'q'}, {NULL, 0, NULL, 0}};
-    struct cp c = {0};
-    int o;
+static const struct command_option options[] = {
+    {"force", 'f', NULL, "replace an existing file of the same kind", NULL, offsetof(struct cp, is_forced)},
+    {"quiet", 'q', NULL, "no progress bar", NULL, offsetof(struct cp, is_quiet)},
+    {0}};
 
-    while ((o = getopt_long(argc, argv, "fq", options, NULL)) != -1) {
-        if (o == 'f')
-            c.is_forced = 1;
-        else if (o == 'q')
-            c.is_quiet = 1;
-        else
-            return cmd_usage("cp");
-    }
-    if (argc - optind != 2) {
-        text_fail(EXIT_USAGE, "cp: FROM and TO must be given, and no more");
-        return cmd_usage("cp");
-    }
-    if (strcmp(argv[optind], "-") == 0 && strcmp(argv[optind + 1], "-") == 0) {
-        text_fail(EXIT_USAGE, "cp: FROM and TO cannot both be -; one of them is a logical file");
-        return cmd_usage("cp");
-    }
-    return cp_run(&c, argv[optind], argv[optind + 1]);
-}
+const struct command cmd_cp = {
+    .name = "cp",
+    .usage = "FROM TO [OPTION...]",
+    .text = "Copy a logical file to a plain file, or a plain file to a logical file; deltafs:TO is always logical.\n"
+            "    - is standard input or output.",
+    .missing = "FROM and TO must be given, and no more",
+    .least = 2,
+    .most = 2,
+    .size = sizeof(struct cp),
+    .option = options,
+    .run = cp_run};

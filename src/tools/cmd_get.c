@@ -1,58 +1,51 @@
-/* deltafs get: the records of some keys. */
+/* deltafs get: the records of some keys, or the rows of files whose keys are indexed. */
 #include <ctype.h>
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include "tools/cmd.h"
 #include "tools/print.h"
-#include "tools/rows.h"
+#include "tools/target.h"
 
-#define KEY_MAX 255 /* bytes of a key */
+#define KEY_MAX       255 /* bytes of a key */
+#define MISSING_NAMED 8   /* epochs that are missing from the answer */
 
 struct get {
     enum print_format format;
-    struct deltafs_range range;
-    int has_range, stats, is_hex;
+    struct command_range epochs;
+    int is_stats, is_hex;
     const char *keys_file;
-    char **arguments; /* keys among them */
-    int argument_count;
     int is_bytes; /* what the directory's keys are */
-    /* The keys; of bytes, `bytes` and `sizes` say what they are. */
-    uint64_t *numbers;
+    /* The keys, as numbers, or as bytes and their sizes. */
+    uint64_t *number;
     char **bytes;
-    size_t *sizes;
+    size_t *size;
     size_t count, capacity;
+    uint64_t *missing; /* labels of epochs that could not be read for some key */
+    size_t missing_count;
 };
+
+/* ---- Keys ---- */
 
 static int get_grow(struct get *g)
 {
     size_t capacity = g->capacity ? 2 * g->capacity : 64;
-    uint64_t *numbers = realloc(g->numbers, capacity * sizeof *numbers);
-    g->numbers = numbers ? numbers : g->numbers;
+    uint64_t *number = realloc(g->number, capacity * sizeof *number);
+    g->number = number ? number : g->number;
     char **bytes = realloc(g->bytes, capacity * sizeof *bytes);
     g->bytes = bytes ? bytes : g->bytes;
-    size_t *sizes = realloc(g->sizes, capacity * sizeof *sizes);
-    g->sizes = sizes ? sizes : g->sizes;
+    size_t *size = realloc(g->size, capacity * sizeof *size);
+    g->size = size ? size : g->size;
 
-    if (!numbers || !bytes || !sizes)
+    if (!number || !bytes || !size)
         return text_fail(EXIT_TROUBLE, "get: no memory for %zu keys", capacity);
     g->capacity = capacity;
     return EXIT_OK;
 }
 
-static void get_fini(struct get *g)
-{
-    for (size_t i = 0; i < g->count; i++)
-        free(g->bytes[i]);
-    free(g->numbers);
-    free(g->bytes);
-    free(g->sizes);
-}
-
-/* Two digits a byte, into `out`. Returns the bytes, or -1. */
+/* Two digits for each byte, into `out`. Returns the bytes, or -1. */
 static int get_decode_hex(const char *text, size_t size, char out[KEY_MAX])
 {
     if (size % 2 != 0 || size / 2 > KEY_MAX)
@@ -90,10 +83,9 @@ static int get_add_key(struct get *g, const char *text, size_t size)
     if (!copy)
         return text_fail(EXIT_TROUBLE, "get: no memory for a key");
     memcpy(copy, text, size);
-    copy[size] = '\0';
-    g->numbers[g->count] = number;
+    g->number[g->count] = number;
     g->bytes[g->count] = copy;
-    g->sizes[g->count++] = size;
+    g->size[g->count++] = size;
     return EXIT_OK;
 }
 
@@ -138,79 +130,41 @@ static int get_read_keys(struct get *g)
     return code;
 }
 
-/* The keys that are asked for, once it is known what the directory's are. */
-static int get_collect_keys(struct get *g)
+/* All keys, once it is known what the directory's are. */
+static int get_collect_keys(struct get *g, char **argument, int n)
 {
     int code = EXIT_OK;
 
     if (g->is_hex && !g->is_bytes)
-        return text_fail(EXIT_USAGE,
-                         "get: --hex is for keys of bytes; keys of this directory are numbers: put 0x before "
-                         "each");
-    for (int i = 0; i < g->argument_count && code == EXIT_OK; i++)
-        code = get_add_key(g, g->arguments[i], strlen(g->arguments[i]));
+        return text_fail(EXIT_USAGE, "get: --hex is for keys of bytes; keys of this directory are numbers: put 0x "
+                                     "before each");
+    for (int i = 0; i < n && code == EXIT_OK; i++)
+        code = get_add_key(g, argument[i], strlen(argument[i]));
     return code == EXIT_OK && g->keys_file ? get_read_keys(g) : code;
 }
 
-/* Options and arguments; returns -1 to go on, or the exit code. argv[optind] is the directory then. */
-static int get_parse(struct get *g, int argc, char **argv)
+/* ---- Answers ---- */
+
+static int get_not_found(const struct get *g, size_t i)
 {
-    static const struct option options[] = {
-        {"epochs", required_argument, NULL, 'e'}, {"format", required_argument, NULL, 'f'},
-        {"hex", no_argument, NULL, 'x'},          {"keys", required_argument, NULL, 'k'},
-        {"stats", no_argument, NULL, 's'},        {NULL, 0, NULL, 0}};
-    int c, code = EXIT_OK;
-
-    while (code == EXIT_OK && (c = getopt_long(argc, argv, "", options, NULL)) != -1) {
-        if (c == 'e') {
-            g->has_range = 1;
-            code = cmd_range(optarg, &g->range);
-        } else if (c == 'f') {
-            if (print_format_parse(optarg, &g->format) != 0)
-                code = text_fail(EXIT_USAGE, "get: no format '%s'; there are table, csv, json, raw", optarg);
-        } else if (c == 'k') {
-            g->keys_file = optarg;
-        } else if (c == 's') {
-            g->stats = 1;
-        } else if (c == 'x') {
-            g->is_hex = 1;
-        } else {
-            return cmd_usage("get");
-        }
-    }
-    if (code != EXIT_OK)
-        return code;
-    if (optind == argc || (optind + 1 == argc && !g->keys_file)) {
-        text_fail(EXIT_USAGE, "get: %s missing", optind == argc ? "DIR and KEY are" : "KEY is");
-        return cmd_usage("get");
-    }
-    g->arguments = argv + optind + 1;
-    g->argument_count = argc - optind - 1;
-    return -1;
-}
-
-static void get_print_stats(deltafs_dir *d, const struct timespec *start)
-{
-    struct deltafs_io_stat io = {.struct_size = sizeof io};
-    struct timespec end;
-
-    deltafs_io_stat(d, &io);
-    clock_gettime(CLOCK_MONOTONIC, &end);
-    fprintf(stderr, "stats: reads=%" PRIu64 " bytes_read=%" PRIu64 " seconds=%.6f\n", io.reads, io.bytes_read,
-            (double)(end.tv_sec - start->tv_sec) + 1e-9 * (double)(end.tv_nsec - start->tv_nsec));
-}
-
-static void get_not_found(const struct get *g, size_t i, int code)
-{
-    const char *where = g->has_range ? " in these epochs" : "";
+    const char *where = g->epochs.is_given ? " in these epochs" : "";
     char key[4 * KEY_MAX + 1];
 
-    if (g->is_bytes) {
-        text_show(g->bytes[i], g->sizes[i], key, sizeof key);
-        text_fail(code, "get: key '%s' not found%s", key, where);
-    } else {
-        text_fail(code, "get: key %" PRIu64 " not found%s", g->numbers[i], where);
-    }
+    if (!g->is_bytes)
+        return text_fail(EXIT_NOT_FOUND, "get: key %" PRIu64 " not found%s", g->number[i], where);
+    text_show(g->bytes[i], g->size[i], key, sizeof key);
+    return text_fail(EXIT_NOT_FOUND, "get: key '%s' not found%s", key, where);
+}
+
+static void get_add_missing(struct get *g, const uint64_t *label, size_t n)
+{
+    uint64_t *all = realloc(g->missing, (g->missing_count + n + 1) * sizeof *all);
+
+    if (!all)
+        return; /* the damage itself is reported */
+    for (size_t i = 0; i < n; i++)
+        all[g->missing_count++] = label[i];
+    g->missing = all;
 }
 
 static int label_compare(const void *a, const void *b)
@@ -220,36 +174,72 @@ static int label_compare(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-/* Say which epochs are missing from the answer for at least one key. */
-static void get_print_missing(const struct get *g, deltafs_records **found)
+/* Name the epochs that are missing from the answer: the first few labels, and how many more. */
+static void get_print_missing(const struct get *g)
 {
-    size_t all = 0, n = 0;
+    char text[MISSING_NAMED * 24] = "";
+    size_t used = 0, n = 0;
 
-    for (size_t i = 0; i < g->count; i++)
-        all += found[i] ? found[i]->missing_count : 0;
-    uint64_t *label = malloc((all + 1) * sizeof *label);
-    if (!label)
-        return; /* the damage itself has been reported */
-    for (size_t i = 0, at = 0; i < g->count; i++)
-        for (size_t k = 0; found[i] && k < found[i]->missing_count; k++)
-            label[at++] = found[i]->missing[k];
-    qsort(label, all, sizeof *label, label_compare);
-    for (size_t i = 0; i < all; i++)
-        if (n == 0 || label[i] != label[n - 1])
-            label[n++] = label[i];
-    print_missing(label, n);
-    free(label);
+    if (g->missing_count == 0)
+        return;
+    qsort(g->missing, g->missing_count, sizeof *g->missing, label_compare);
+    for (size_t i = 0; i < g->missing_count; i++) {
+        if (i > 0 && g->missing[i] == g->missing[i - 1])
+            continue;
+        if (n++ < MISSING_NAMED)
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s%" PRIu64, n > 1 ? ", " : "", g->missing[i]);
+    }
+    if (n > MISSING_NAMED)
+        text_fail(0, "missing from the answer: epochs %s and %zu more; verify lists the damage", text,
+                  n - MISSING_NAMED);
+    else
+        text_fail(0, "missing from the answer: epoch%s %s; verify lists the damage", text_plural(n), text);
 }
 
-static int get_print(const struct get *g, deltafs_dir *d, deltafs_records **found, int status)
+static int get_print_row(const struct deltafs_row *row, void *arg)
 {
-    struct deltafs_stat stat = {.struct_size = sizeof stat};
-    struct printer p;
-    int code = text_exit_code(status);
+    const struct deltafs_record record = {.key = row->key, .label = row->label, .value = row->value, .size = row->size};
 
-    if (deltafs_stat(d, &stat) != DELTAFS_OK)
-        return text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(d));
-    if (print_begin(&p, g->format, stat.schema) != DELTAFS_OK)
+    if (print_schema(arg, row->schema) != DELTAFS_OK)
+        return 1;
+    print_record(arg, &record);
+    return 0;
+}
+
+/* The rows of files whose keys are indexed. */
+static int get_rows(struct get *g, deltafs_fileindex *index, struct deltafs_io_stat *io)
+{
+    const struct deltafs_range *range = g->epochs.is_given ? &g->epochs.range : NULL;
+    struct deltafs_table_stat table = {.struct_size = sizeof table};
+    struct printer p;
+    const uint64_t *missing;
+    size_t n;
+    int code = EXIT_OK, has_failed = 0;
+
+    if (print_begin(&p, g->format, deltafs_fileindex_table(index, 0, &table) == DELTAFS_OK ? table.schema : "") !=
+        DELTAFS_OK)
+        return text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
+    for (size_t i = 0; i < g->count && !has_failed; i++) {
+        int status = deltafs_fileindex_get(index, g->number[i], range, get_print_row, &p, &has_failed);
+        if (status == DELTAFS_ERR_NOT_FOUND) {
+            int not_found = get_not_found(g, i);
+            code = code == EXIT_OK ? not_found : code;
+        } else if (status != DELTAFS_OK || has_failed) {
+            code = text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
+            if (deltafs_fileindex_missing(index, &missing, &n) == DELTAFS_OK)
+                get_add_missing(g, missing, n);
+        }
+    }
+    print_end(&p);
+    deltafs_fileindex_io_stat(index, io);
+    return code;
+}
+
+static int get_print(struct get *g, const char *schema, deltafs_records **found, int code)
+{
+    struct printer p;
+
+    if (print_begin(&p, g->format, schema) != DELTAFS_OK)
         return text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
     for (size_t i = 0; i < g->count; i++)
         for (size_t k = 0; found[i] && k < found[i]->count; k++)
@@ -257,84 +247,102 @@ static int get_print(const struct get *g, deltafs_dir *d, deltafs_records **foun
     print_end(&p);
     for (size_t i = 0; i < g->count && code <= EXIT_NOT_FOUND; i++)
         if (!found[i])
-            get_not_found(g, i, code);
+            get_not_found(g, i);
     return code;
 }
 
-static int get_ask(const struct get *g, deltafs_dir *d, deltafs_records **found)
+static int get_records(struct get *g, deltafs_dir *d, const char *schema, struct deltafs_io_stat *io)
 {
-    const struct deltafs_range *range = g->has_range ? &g->range : NULL;
+    const struct deltafs_range *range = g->epochs.is_given ? &g->epochs.range : NULL;
+    deltafs_records **found = calloc(g->count + 1, sizeof *found);
+    int status = DELTAFS_OK;
 
-    if (g->is_bytes)
-        return deltafs_get_many_bytes(d, g->count, (const void *const *)g->bytes, g->sizes, range, found);
-    return deltafs_get_many(d, g->count, g->numbers, range, found);
-}
-
-/* Rows of files whose keys are indexed. */
-static int get_rows(struct get *g, deltafs_fileindex *k, const struct timespec *start)
-{
-    int code = get_collect_keys(g);
-
-    if (code == EXIT_OK)
-        code = rows_get(k, g->format, g->numbers, g->count, g->has_range ? &g->range : NULL);
-    if (g->stats && code <= EXIT_NOT_FOUND)
-        rows_print_stats(k, start);
-    deltafs_fileindex_close(k);
-    return cmd_finish(code);
-}
-
-static int get_records(struct get *g, const char *path, const struct timespec *start)
-{
-    struct deltafs_stat stat = {.struct_size = sizeof stat};
-    deltafs_dir *d;
-    deltafs_records **found = NULL;
-
-    int code = cmd_open(path, &d);
-    if (code != EXIT_OK)
-        return code;
-    if (deltafs_stat(d, &stat) != DELTAFS_OK)
-        code = text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(d));
-    else
-        g->is_bytes = strcmp(stat.keys, "bytes") == 0;
-    if (code == EXIT_OK)
-        code = get_collect_keys(g);
-    if (code == EXIT_OK && !(found = calloc(g->count + 1, sizeof *found)))
-        code = text_fail(EXIT_TROUBLE, "get: no memory for %zu keys", g->count);
-    if (code == EXIT_OK) {
-        int status = g->count > 0 ? get_ask(g, d, found) : DELTAFS_OK;
-        if (status != DELTAFS_OK && status != DELTAFS_ERR_NOT_FOUND)
-            text_fail(0, "%s", deltafs_errmsg(d));
-        get_print_missing(g, found);
-        if (g->stats)
-            get_print_stats(d, start);
-        code = get_print(g, d, found, status);
-    }
-    for (size_t i = 0; found && i < g->count; i++)
+    if (!found)
+        return text_fail(EXIT_TROUBLE, "get: no memory for %zu keys", g->count);
+    if (g->count > 0)
+        status = g->is_bytes ? deltafs_get_many_bytes(d, g->count, (const void *const *)g->bytes, g->size, range, found)
+                             : deltafs_get_many(d, g->count, g->number, range, found);
+    int code = text_exit_code(status);
+    if (status != DELTAFS_OK && status != DELTAFS_ERR_NOT_FOUND)
+        text_fail(code, "%s", deltafs_errmsg(d));
+    deltafs_io_stat(d, io);
+    code = get_print(g, schema, found, code);
+    for (size_t i = 0; i < g->count; i++) {
+        if (found[i])
+            get_add_missing(g, found[i]->missing, found[i]->missing_count);
         deltafs_records_destroy(found[i]);
+    }
     free(found);
-    deltafs_close(d);
-    return cmd_finish(code);
-}
-
-static int get_run(struct get *g, const char *path)
-{
-    struct timespec start;
-    deltafs_fileindex *k;
-
-    clock_gettime(CLOCK_MONOTONIC, &start);
-    int code = rows_open(text_path(path), &k);
-    if (code != EXIT_OK)
-        return code;
-    return k ? get_rows(g, k, &start) : get_records(g, path, &start);
-}
-
-int cmd_get(int argc, char **argv)
-{
-    struct get g = {.format = PRINT_TABLE};
-    int code = get_parse(&g, argc, argv);
-
-    if (code < 0)
-        code = get_run(&g, argv[optind]);
-    get_fini(&g);
     return code;
 }
+
+/* ---- The command ---- */
+
+static int get_all(struct get *g, const struct command_call *c, struct deltafs_io_stat *io)
+{
+    const char *path = text_path(c->operand[0]);
+    struct deltafs_stat stat = {.struct_size = sizeof stat};
+    deltafs_fileindex *index;
+    deltafs_dir *d = NULL;
+    int code = target_open_index(path, &index);
+
+    if (code == EXIT_OK && !index)
+        code = target_open_directory(path, &d);
+    if (d && deltafs_stat(d, &stat) != DELTAFS_OK)
+        code = text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(d));
+    g->is_bytes = d && code == EXIT_OK && strcmp(stat.keys, "bytes") == 0;
+    if (code == EXIT_OK)
+        code = get_collect_keys(g, c->operand + 1, c->count - 1);
+    if (code == EXIT_OK)
+        code = index ? get_rows(g, index, io) : get_records(g, d, stat.schema, io);
+    deltafs_fileindex_close(index);
+    deltafs_close(d);
+    return code;
+}
+
+static int get_run(const struct command_call *c)
+{
+    struct get *g = c->values;
+    struct deltafs_io_stat io = {.struct_size = sizeof io};
+    struct timespec start, end;
+
+    if (c->count == 1 && !g->keys_file)
+        return text_fail(EXIT_USAGE, "get: KEY is missing");
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    int code = get_all(g, c, &io);
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    get_print_missing(g);
+    if (g->is_stats)
+        fprintf(stderr, "stats: reads=%" PRIu64 " bytes_read=%" PRIu64 " seconds=%.6f\n", io.reads, io.bytes_read,
+                (double)(end.tv_sec - start.tv_sec) + 1e-9 * (double)(end.tv_nsec - start.tv_nsec));
+    for (size_t i = 0; i < g->count; i++)
+        free(g->bytes[i]);
+    free(g->number);
+    free(g->bytes);
+    free(g->size);
+    free(g->missing);
+    return code;
+}
+
+static const struct command_option options[] = {
+    {"keys", 0, "FILE",
+     "read more keys from a file (- is standard input): separated by blanks, or one\n"
+     "                         key of bytes on each line",
+     cmd_parse_text, offsetof(struct get, keys_file)},
+    {"hex", 0, NULL, "take keys of bytes in hexadecimal, separated by blanks", NULL, offsetof(struct get, is_hex)},
+    {"epochs", 0, "A[:B]", "only epochs with labels from A to B; A: and :B have one end", cmd_parse_range,
+     offsetof(struct get, epochs)},
+    {"format", 0, "F", "a table for people (default), csv, json, or the raw bytes of the values", print_parse_format,
+     offsetof(struct get, format)},
+    {"stats", 0, NULL, "print the number of reads on standard error", NULL, offsetof(struct get, is_stats)},
+    {0}};
+
+const struct command cmd_get = {.name = "get",
+                                .usage = "DIR KEY... [OPTION...]",
+                                .text = "Print the records of keys, epoch by epoch.",
+                                .missing = "DIR and KEY are missing",
+                                .least = 1,
+                                .most = COMMAND_ANY,
+                                .size = sizeof(struct get),
+                                .option = options,
+                                .run = get_run};

@@ -5,186 +5,43 @@
  * fails to be read on one rank cancels the epoch on all.
  *
  * Into a directory that is there, which --append allows, go the epochs behind its last one. */
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <deltafs/deltafs_mpi.h>
-#include "tools/cmd_mpi.h"
+#include "tools/cmd.h"
 #include "tools/import.h"
 #include "tools/progress.h"
-#include "tools/text.h"
-
-/* Long options of the library's table come behind our own, numbered from here. */
-#define OPTION_TABLE 1000
+#include "tools/ranks.h"
 
 struct import {
-    int rank, ranks;
+    /* Options. */
     const struct import_format *format;
-    void *state;
-    struct import_options options;
+    struct import_layout layout;
     const char *output;
     int is_quiet, is_appending;
-    deltafs_options *table;
+    /* The job. */
+    int rank, ranks;
+    deltafs_options *options;
     char **files;
     int file_count;
     struct import_file *file; /* of each */
     int *order;               /* sorted by label, then part */
 };
 
-/* The first rank that has a message prints it; all return its code. `code` 0: none here. Collective. */
-static int import_agree(const struct import *im, int code, const char *message)
-{
-    int v[2] = {code != 0 ? im->rank : im->ranks, 0}, first;
-
-    MPI_Allreduce(&v[0], &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-    if (first == im->ranks)
-        return 0;
-    if (first == im->rank)
-        text_fail(code, "import: %s", message);
-    MPI_Bcast(&code, 1, MPI_INT, first, MPI_COMM_WORLD);
-    return code;
-}
-
-/* Print on rank 0 what every rank knows; returns `code`. */
-static int import_fail(const struct import *im, int code, const char *message)
-{
-    return im->rank == 0 ? text_fail(code, "import: %s", message) : code;
-}
-
-/* ---- Arguments ---- */
-
-static int import_number(const struct import *im, const char *name, const char *text, uint64_t *out)
-{
-    char message[INPUT_MESSAGE_MAX];
-
-    if (text_number(text, out) == 0)
-        return 0;
-    snprintf(message, sizeof message, "--%s: '%s' is no number", name, text);
-    return import_fail(im, EXIT_USAGE, message);
-}
-
-static int import_format_of(struct import *im, const char *name)
-{
-    static const struct import_format *const formats[] = {&import_vpic, &import_raw};
-    char message[INPUT_MESSAGE_MAX];
-
-    for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++)
-        if (strcmp(formats[i]->name, name) == 0) {
-            im->format = formats[i];
-            return 0;
-        }
-    snprintf(message, sizeof message, "no format '%s'; there are vpic and raw", name);
-    return import_fail(im, EXIT_USAGE, message);
-}
-
-/* Options of the table that the files' format decides on, or that mean something else here. */
-static int is_import_own(const char *name)
-{
-    static const char *const own[] = {"epoch", "index", "key", "schema", "skip", "value_size"};
-
-    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
-        if (strcmp(own[i], name) == 0)
-            return 1;
-    return 0;
-}
-
-/* Our options, then those of the library's table, '-' standing for '_'. Returns a new array, or NULL. */
-static struct option *import_long_options(void)
-{
-    static const struct option own[] = {
-        {"format", required_argument, NULL, 'f'}, {"output", required_argument, NULL, 'o'},
-        {"schema", required_argument, NULL, 's'}, {"key", required_argument, NULL, 'k'},
-        {"skip", required_argument, NULL, 'b'},   {"epoch", required_argument, NULL, 'e'},
-        {"quiet", no_argument, NULL, 'q'},        {"append", no_argument, NULL, 'a'}};
-    size_t n = sizeof own / sizeof own[0], count = 0;
-    const struct deltafs_option_info *info;
-
-    while (deltafs_option_at(count))
-        count++;
-    struct option *all = calloc(n + count + 1, sizeof *all);
-    if (!all)
-        return NULL;
-    memcpy(all, own, sizeof own);
-    for (size_t i = 0; (info = deltafs_option_at(i)); i++)
-        if (!is_import_own(info->name))
-            all[n++] = (struct option){info->name, required_argument, NULL, OPTION_TABLE + (int)i};
-    return all;
-}
-
-static int import_option(struct import *im, int c)
-{
-    switch (c) {
-    case 'f':
-        return import_format_of(im, optarg);
-    case 'o':
-        im->output = text_path(optarg);
-        return 0;
-    case 's':
-        im->options.schema = optarg;
-        return 0;
-    case 'k':
-        im->options.key = optarg;
-        return 0;
-    case 'b':
-        return import_number(im, "skip", optarg, &im->options.skip);
-    case 'e':
-        im->options.has_epoch = 1;
-        return import_number(im, "epoch", optarg, &im->options.epoch);
-    case 'q':
-        im->is_quiet = 1;
-        return 0;
-    case 'a':
-        im->is_appending = 1;
-        return 0;
-    default:
-        if (c < OPTION_TABLE)
-            return EXIT_USAGE;
-        if (deltafs_options_set(im->table, deltafs_option_at((size_t)(c - OPTION_TABLE))->name, optarg) != DELTAFS_OK)
-            return import_fail(im, EXIT_USAGE, deltafs_errmsg(NULL));
-        return 0;
-    }
-}
-
-static int import_parse(struct import *im, int argc, char **argv)
-{
-    char message[INPUT_MESSAGE_MAX];
-    struct option *options = import_long_options();
-    int c, code = 0;
-
-    if (!options)
-        return import_fail(im, EXIT_TROUBLE, "no memory");
-    opterr = im->rank == 0;
-    while (code == 0 && (c = getopt_long(argc, argv, "o:qa", options, NULL)) != -1)
-        code = import_option(im, c);
-    free(options);
-    im->files = argv + optind;
-    im->file_count = argc - optind;
-    if (code == 0 && !im->format)
-        code = import_fail(im, EXIT_USAGE, "--format is missing; give vpic or raw");
-    if (code == 0 && !im->output)
-        code = import_fail(im, EXIT_USAGE, "-o DIR is missing");
-    if (code == 0 && im->file_count == 0)
-        code = import_fail(im, EXIT_USAGE, "no input files given");
-    if (code == 0 && im->format->begin(&im->options, &im->state, message) != 0)
-        code = import_fail(im, EXIT_USAGE, message);
-    if (code == EXIT_USAGE && im->rank == 0)
-        fputs("Try 'deltafs-mpi help'.\n", stderr);
-    return code;
-}
-
 /* ---- Inspecting ---- */
 
-static int import_inspect_one(struct import *im, int i, char message[INPUT_MESSAGE_MAX])
+static int import_inspect_one(struct import *im, int i)
 {
     struct input in;
+    int code = input_open(&in, im->files[i]);
 
-    if (input_open(&in, im->files[i], message) != 0)
-        return -1;
-    int failed = im->format->inspect(im->state, &in, &im->file[i], message);
+    if (code != EXIT_OK)
+        return code;
+    code = im->format->inspect(&im->layout, &in, &im->file[i]);
     input_close(&in);
-    return failed;
+    return code;
 }
 
 static const struct import_file *order_file; /* qsort has no argument to pass on */
@@ -216,22 +73,19 @@ static const char *import_check_pair(const struct import_file *first, const stru
  * missing. */
 static int import_check_set(const struct import *im)
 {
-    char message[INPUT_MESSAGE_MAX];
     const struct import_file *first = &im->file[im->order[0]], *before = NULL;
     uint64_t parts = 0;
 
     for (int i = 0; i < im->file_count; i++) {
         const struct import_file *g = &im->file[im->order[i]];
         const char *wrong = import_check_pair(first, before, g);
-        if (wrong) {
-            snprintf(message, sizeof message, "%s: %s", im->files[im->order[i]], wrong);
-            return import_fail(im, EXIT_TROUBLE, message);
-        }
+        if (wrong)
+            return text_fail(EXIT_TROUBLE, "%s: %s", im->files[im->order[i]], wrong);
         before = g;
         parts++;
         if (i + 1 < im->file_count && im->file[im->order[i + 1]].label == g->label)
             continue;
-        if (parts < g->parts && im->rank == 0)
+        if (parts < g->parts)
             text_fail(0,
                       "import: warning: of step %" PRIu64 " there are files of %" PRIu64 " ranks, not of all %" PRIu64
                       "; the particles of the others will be missing",
@@ -244,18 +98,17 @@ static int import_check_set(const struct import *im)
 /* Collective. */
 static int import_inspect(struct import *im)
 {
-    char message[INPUT_MESSAGE_MAX] = "no memory for the list of files";
     size_t n = (size_t)im->file_count;
-    int failed = 0;
+    int code = EXIT_OK;
 
     im->file = calloc(n, sizeof *im->file);
     im->order = malloc(n * sizeof *im->order);
     if (!im->file || !im->order)
-        failed = 1;
-    for (int i = im->rank; i < im->file_count && !failed; i += im->ranks)
-        failed = import_inspect_one(im, i, message) != 0;
-    int code = import_agree(im, failed ? EXIT_TROUBLE : 0, message);
-    if (code != 0)
+        code = text_keep(EXIT_TROUBLE, "import: no memory for the list of files");
+    for (int i = im->rank; i < im->file_count && code == EXIT_OK; i += im->ranks)
+        code = import_inspect_one(im, i);
+    code = ranks_agree(code);
+    if (code != EXIT_OK)
         return code;
     /* Each file was inspected by one rank, and is all zero on the others. */
     MPI_Allreduce(MPI_IN_PLACE, im->file, (int)(n * (sizeof *im->file / sizeof(uint64_t))), MPI_UINT64_T, MPI_SUM,
@@ -269,30 +122,28 @@ static int import_inspect(struct import *im)
 
 /* ---- Importing ---- */
 
+static void import_progress(void *arg, uint64_t n)
+{
+    progress_add(arg, n);
+}
+
 /* Append records `from` to `to` of the file. */
-static int import_file(struct import *im, int file, uint64_t from, uint64_t to, deltafs_dir *d, struct progress *bar,
-                       char message[INPUT_MESSAGE_MAX])
+static int import_file(const struct import *im, int file, uint64_t from, uint64_t to, deltafs_dir *d,
+                       struct progress *bar)
 {
     struct input in;
-    size_t chunk = import_chunk(im->format->record(im->state));
-    int failed = 0;
+    int code = input_open(&in, im->files[file]);
 
-    if (input_open(&in, im->files[file], message) != 0)
-        return -1;
-    while (from < to && !failed) {
-        size_t n = to - from < chunk ? (size_t)(to - from) : chunk;
-        failed = im->format->append(im->state, &in, from, n, d, message);
-        from += n;
-        progress_add(bar, n);
-    }
+    if (code != EXIT_OK)
+        return code;
+    code = import_records(&im->layout, &im->file[file], &in, from, to, d, import_progress, bar);
     input_close(&in);
-    return failed;
+    return code;
 }
 
 /* This rank's share of the files order[first .. end), which are of one epoch. */
-static void import_share(struct import *im, int first, int end, deltafs_dir *d, struct progress *bar)
+static void import_share(const struct import *im, int first, int end, deltafs_dir *d, struct progress *bar)
 {
-    char message[INPUT_MESSAGE_MAX];
     uint64_t total = 0, at = 0, rank = (uint64_t)im->rank, ranks = (uint64_t)im->ranks;
 
     for (int k = first; k < end; k++)
@@ -303,8 +154,8 @@ static void import_share(struct import *im, int first, int end, deltafs_dir *d, 
         uint64_t n = im->file[im->order[k]].records, a = from > at ? from - at : 0, b = to > at ? to - at : 0;
         if (b > n)
             b = n;
-        if (a < b && import_file(im, im->order[k], a, b, d, bar, message) != 0) {
-            deltafs_epoch_cancel(d, message);
+        if (a < b && import_file(im, im->order[k], a, b, d, bar) != EXIT_OK) {
+            deltafs_epoch_cancel(d, text_kept());
             return;
         }
         at += n;
@@ -321,14 +172,14 @@ static int import_first(const struct import *im, deltafs_dir *d)
         return 0;
     while (first < im->file_count && im->file[im->order[first]].label <= last)
         first++;
-    if (first > 0 && im->rank == 0 && !im->is_quiet)
+    if (first > 0 && !im->is_quiet)
         text_fail(0, "import: %s already has epochs up to label %" PRIu64 ": %d of %d file%s skipped", im->output, last,
                   first, im->file_count, im->file_count == 1 ? " is" : "s are");
     return first;
 }
 
 /* Collective: the epochs of the files from order[first] on. */
-static int import_epochs(struct import *im, deltafs_dir *d, int first, int *epochs)
+static int import_epochs(const struct import *im, deltafs_dir *d, int first, int *epochs)
 {
     struct progress bar;
     uint64_t total = 0;
@@ -345,13 +196,12 @@ static int import_epochs(struct import *im, deltafs_dir *d, int first, int *epoc
         import_share(im, first, end, d, &bar);
         if (deltafs_epoch_end(d, label) != DELTAFS_OK) {
             progress_end(&bar);
-            code = import_fail(im, EXIT_TROUBLE, deltafs_errmsg(d));
-            if (im->rank == 0)
-                text_fail(code,
-                          "import: %s has all epochs before label %" PRIu64
-                          "; that one and the later ones are missing: "
-                          "import the same files again with --append to continue",
-                          im->output, label);
+            text_fail(0, "import: %s", deltafs_errmsg(d));
+            code = text_fail(EXIT_TROUBLE,
+                             "import: %s has all epochs before label %" PRIu64
+                             "; that one and the later ones are missing: "
+                             "import the same files again with --append to continue",
+                             im->output, label);
         } else {
             ++*epochs;
         }
@@ -360,77 +210,73 @@ static int import_epochs(struct import *im, deltafs_dir *d, int first, int *epoc
     return code;
 }
 
-/* Whether a file is of an epoch that an existing directory does not have, though it has later ones: then `message` says
- * so. What keeps the directory from being opened is not looked at here. */
-static int import_is_late(const struct import *im, char message[INPUT_MESSAGE_MAX])
+/* Refuse a file of an epoch that an existing directory does not have, though it has later ones. If the directory cannot
+ * be opened, the caller will find out why. */
+static int import_check_late(const struct import *im)
 {
     struct deltafs_epoch_stat epoch = {.struct_size = sizeof epoch};
     deltafs_dir *d;
     uint64_t last, next = 0;
-    int i = 0;
+    int code = EXIT_OK;
 
     if (deltafs_open(im->output, NULL, &d) != DELTAFS_OK)
-        return 0;
+        return EXIT_OK;
     int has_last = deltafs_last_label(d, &last) == DELTAFS_OK;
-    for (; has_last && i < im->file_count && im->file[im->order[i]].label <= last; i++) {
+    for (int i = 0; has_last && i < im->file_count && code == EXIT_OK; i++) {
         uint64_t label = im->file[im->order[i]].label;
-        while ((next == 0 || epoch.label < label) && deltafs_epoch_stat(d, next, &epoch) == DELTAFS_OK)
+        while (label <= last && (next == 0 || epoch.label < label) && deltafs_epoch_stat(d, next, &epoch) == DELTAFS_OK)
             next++;
-        if (epoch.label == label)
-            continue;
-        snprintf(message, INPUT_MESSAGE_MAX,
-                 "%s: label %" PRIu64 " is not in %s, and must come after the last label there, %" PRIu64,
-                 im->files[im->order[i]], label, im->output, last);
-        deltafs_close(d);
-        return 1;
+        if (label <= last && epoch.label != label)
+            code = text_keep(EXIT_TROUBLE,
+                             "%s: label %" PRIu64 " is not in %s, and must come after the last label there, %" PRIu64,
+                             im->files[im->order[i]], label, im->output, last);
     }
     deltafs_close(d);
-    return 0;
+    return code;
 }
 
-/* Collective: make the directory, or open it to append to it. */
+/* Collective: create the directory, or open it to append to it. */
 static int import_open(const struct import *im, deltafs_dir **d)
 {
-    int status = DELTAFS_ERR_NOT_FOUND;
+    int status = DELTAFS_ERR_NOT_FOUND, code = EXIT_OK;
 
+    if (deltafs_options_set(im->options, "schema", im->layout.schema) != DELTAFS_OK)
+        return text_fail(EXIT_USAGE, "import: %s", deltafs_errmsg(NULL));
     if (im->is_appending)
-        status = deltafs_mpi_reopen(MPI_COMM_WORLD, im->output, im->table, d);
-    return status == DELTAFS_ERR_NOT_FOUND ? deltafs_mpi_create(MPI_COMM_WORLD, im->output, im->table, d) : status;
+        code = ranks_agree(im->rank == 0 ? import_check_late(im) : EXIT_OK);
+    if (code != EXIT_OK)
+        return code;
+    if (im->is_appending)
+        status = deltafs_mpi_reopen(MPI_COMM_WORLD, im->output, im->options, d);
+    if (status == DELTAFS_ERR_NOT_FOUND)
+        status = deltafs_mpi_create(MPI_COMM_WORLD, im->output, im->options, d);
+    if (status == DELTAFS_OK)
+        return EXIT_OK;
+    return text_fail(status == DELTAFS_ERR_NOT_FOUND ? EXIT_TROUBLE : text_exit_code(status), "import: %s",
+                     deltafs_errmsg(NULL));
 }
 
 /* Collective. */
-static int import_run(struct import *im)
+static int import_files(struct import *im)
 {
     struct timespec start, end;
     deltafs_dir *d;
     uint64_t records = 0;
-    int epochs, first, code = import_inspect(im);
+    int epochs, code = import_inspect(im);
 
-    if (code != 0)
-        return code;
     clock_gettime(CLOCK_MONOTONIC, &start);
-    if (deltafs_options_set(im->table, "schema", im->format->schema(im->state)) != DELTAFS_OK)
-        return import_fail(im, EXIT_USAGE, deltafs_errmsg(NULL));
-    if (im->is_appending) {
-        char message[INPUT_MESSAGE_MAX];
-        code = import_agree(im, im->rank == 0 && import_is_late(im, message) ? EXIT_TROUBLE : 0, message);
-        if (code != 0)
-            return code;
-    }
-    int status = import_open(im, &d);
-    if (status != DELTAFS_OK)
-        return import_fail(im, status == DELTAFS_ERR_NOT_FOUND ? EXIT_TROUBLE : text_exit_code(status),
-                           deltafs_errmsg(NULL));
-    first = import_first(im, d);
+    if (code == EXIT_OK)
+        code = import_open(im, &d);
+    if (code != EXIT_OK)
+        return code;
+    int first = import_first(im, d), files = im->file_count - first;
     code = import_epochs(im, d, first, &epochs);
-    status = deltafs_close(d);
-    if (status != DELTAFS_OK && code == 0)
-        code = import_fail(im, EXIT_TROUBLE, deltafs_errmsg(NULL));
+    if (deltafs_close(d) != DELTAFS_OK && code == EXIT_OK)
+        code = text_fail(EXIT_TROUBLE, "import: %s", deltafs_errmsg(NULL));
     clock_gettime(CLOCK_MONOTONIC, &end);
     for (int i = first; i < im->file_count; i++)
         records += im->file[im->order[i]].records;
-    int files = im->file_count - first;
-    if (code == 0 && im->rank == 0 && !im->is_quiet)
+    if (code == EXIT_OK && im->rank == 0 && !im->is_quiet)
         printf("%s: %" PRIu64 " record%s in %d epoch%s from %d file%s by %d rank%s, %.1f s\n", im->output, records,
                text_plural(records), epochs, text_plural((uint64_t)epochs), files, text_plural((uint64_t)files),
                im->ranks, text_plural((uint64_t)im->ranks),
@@ -438,26 +284,71 @@ static int import_run(struct import *im)
     return code;
 }
 
-int cmd_import(int argc, char **argv)
+static int import_run(const struct command_call *c)
 {
-    struct import im = {0};
+    struct import *im = c->values;
 
-    MPI_Comm_rank(MPI_COMM_WORLD, &im.rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &im.ranks);
-    /* The environment may be wrong on one rank alone. */
-    int code =
-        import_agree(&im, deltafs_options_create(&im.table) != DELTAFS_OK ? EXIT_USAGE : 0, deltafs_errmsg(NULL));
-    if (code == 0) {
-        code = import_parse(&im, argc, argv);
-        /* Memory may be short on one rank alone. */
-        MPI_Allreduce(MPI_IN_PLACE, &code, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-    }
-    if (code == 0)
-        code = import_run(&im);
-    if (im.format && im.state)
-        im.format->end(im.state);
-    deltafs_options_destroy(im.table);
-    free(im.file);
-    free(im.order);
+    if (!im->format)
+        return text_fail(EXIT_USAGE, "import: --format is missing; give vpic or raw");
+    if (!im->output)
+        return text_fail(EXIT_USAGE, "import: -o DIR is missing");
+    MPI_Comm_rank(MPI_COMM_WORLD, &im->rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &im->ranks);
+    im->options = c->options;
+    im->files = c->operand;
+    im->file_count = c->count;
+    int code = ranks_agree(im->format->begin(&im->layout));
+    if (code == EXIT_OK)
+        code = import_files(im);
+    free(im->layout.schema);
+    free(im->file);
+    free(im->order);
     return code;
 }
+
+static const char *parse_format(const char *text, void *out)
+{
+    static const struct import_format *const formats[] = {&import_vpic, &import_raw};
+
+    for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++)
+        if (strcmp(formats[i]->name, text) == 0) {
+            *(const struct import_format **)out = formats[i];
+            return NULL;
+        }
+    return "is no format; give vpic or raw";
+}
+
+#define LAYOUT(field)                                                                                                  \
+    (offsetof(struct import, layout) + offsetof(struct import_layout, options) + offsetof(struct import_options, field))
+
+static const struct command_option options[] = {
+    {"format", 0, "F",
+     "vpic: particle dumps of VPIC (version 0) with particle IDs; the label is the step.\n"
+     "                         raw: files of fixed-size records, as --schema says",
+     parse_format, offsetof(struct import, format)},
+    {"schema", 0, "S", "raw: the fields of a record, such as x:f4,id:u8,...", cmd_parse_text, LAYOUT(schema)},
+    {"key", 0, "FIELD", "raw: the field of the schema that is the key", cmd_parse_text, LAYOUT(key)},
+    {"skip", 0, "BYTES", "raw: bytes to skip at each file's start (default 0)", cmd_parse_number, LAYOUT(skip)},
+    {"epoch", 0, "N", "raw: the label of the epoch (default 0)", cmd_parse_number, LAYOUT(epoch)},
+    {"output", 'o', "DIR", "the directory to create; it must not exist, unless --append is given", cmd_parse_path,
+     offsetof(struct import, output)},
+    {"append", 'a', NULL, "continue after the last epoch of DIR; skip files of epochs that it has", NULL,
+     offsetof(struct import, is_appending)},
+    {"quiet", 'q', NULL, "no progress bar, no summary", NULL, offsetof(struct import, is_quiet)},
+    {0}};
+
+/* The files decide on the size of values, and an index is no part of an import. */
+static const char *const refused[] = {"index", "value_size", NULL};
+
+const struct command cmd_import = {
+    .name = "import",
+    .usage = "--format vpic|raw -o DIR [OPTION...] FILE...",
+    .text = "Create the directory DIR from dumps. Ranks share the work: mpirun -np 4 deltafs-mpi import ...\n"
+            "    OPTION: any of 'deltafs help options' too, such as --memory 256M or --partitions 16",
+    .missing = "no input files given",
+    .least = 1,
+    .most = COMMAND_ANY,
+    .size = sizeof(struct import),
+    .option = options,
+    .refused = refused,
+    .run = import_run};

@@ -1,5 +1,4 @@
 /* deltafs-mpi index: find the keys of rows in files that exist already, which stay as they are. */
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,18 +7,16 @@
 #include <fcntl.h>
 #include <deltafs/deltafs_mpi.h>
 #include "hdf5/h5rows.h"
-#include "tools/cmd_mpi.h"
-#include "tools/input.h"
-#include "tools/text.h"
-
-/* Long options of the library's table come behind our own, numbered from here. */
-#define OPTION_TABLE 1000
+#include "tools/cmd.h"
+#include "tools/ranks.h"
 
 struct index_job {
+    /* Options. */
+    int is_quiet, is_again, is_forget;
+    const char *index, *label; /* NULL: one index for each file, in it or beside it; labels from the files */
+    /* The job. */
     int rank, ranks;
-    int is_quiet, is_again, is_forget, is_described;
     deltafs_options *options;
-    const char *index; /* NULL: one for each file, in it or beside it */
     deltafs_indexer *indexer;
     struct h5lib hdf5; /* rank 0, once an HDF5 file was seen */
     uint64_t rows, indexed, unchanged;
@@ -45,118 +42,21 @@ static const char *index_option(const struct index_job *ix, const char *name)
     return value;
 }
 
-/* Rank 0's exit code to all. Collective. */
-static int index_agree(int code)
-{
-    MPI_Bcast(&code, 1, MPI_INT, 0, MPI_COMM_WORLD);
-    return code;
-}
-
-static int index_fail(const struct index_job *ix, int code, const char *message)
-{
-    return ix->rank == 0 ? text_fail(code, "index: %s", message) : code;
-}
-
-/* ---- Arguments ---- */
-
-/* Our options, then those of the library's table. Returns a new array, or NULL. */
-static struct option *index_long_options(void)
-{
-    static const struct option own[] = {{"output", required_argument, NULL, 'o'},
-                                        {"label", required_argument, NULL, 'l'},
-                                        {"again", no_argument, NULL, 'a'},
-                                        {"forget", no_argument, NULL, 'f'},
-                                        {"quiet", no_argument, NULL, 'q'}};
-    size_t n = sizeof own / sizeof own[0], count = 0;
-    const struct deltafs_option_info *info;
-
-    while (deltafs_option_at(count))
-        count++;
-    struct option *all = calloc(n + count + 1, sizeof *all);
-    if (!all)
-        return NULL;
-    memcpy(all, own, sizeof own);
-    for (size_t i = 0; (info = deltafs_option_at(i)); i++)
-        all[n++] = (struct option){info->name, required_argument, NULL, OPTION_TABLE + (int)i};
-    return all;
-}
-
-static int index_set(struct index_job *ix, const char *name, const char *value)
-{
-    return deltafs_options_set(ix->options, name, value) == DELTAFS_OK
-               ? EXIT_OK
-               : index_fail(ix, EXIT_USAGE, deltafs_errmsg(NULL));
-}
-
-static int index_take(struct index_job *ix, int c)
-{
-    switch (c) {
-    case 'o':
-        return index_set(ix, "index", text_path(optarg));
-    case 'l':
-        ix->is_described = 1;
-        return index_set(ix, "epoch", optarg);
-    case 'a':
-        ix->is_again = 1;
-        return EXIT_OK;
-    case 'f':
-        ix->is_forget = 1;
-        return EXIT_OK;
-    case 'q':
-        ix->is_quiet = 1;
-        return EXIT_OK;
-    default:
-        return c < OPTION_TABLE ? EXIT_USAGE
-                                : index_set(ix, deltafs_option_at((size_t)(c - OPTION_TABLE))->name, optarg);
-    }
-}
-
-static int index_parse(struct index_job *ix, int argc, char **argv)
-{
-    struct option *options = index_long_options();
-    int c, code = EXIT_OK;
-
-    if (!options)
-        return index_fail(ix, EXIT_TROUBLE, "no memory");
-    opterr = ix->rank == 0;
-    while (code == EXIT_OK && (c = getopt_long(argc, argv, "o:q", options, NULL)) != -1)
-        code = index_take(ix, c);
-    free(options);
-    if (code == EXIT_OK && optind == argc && !ix->is_forget)
-        code = index_fail(ix, EXIT_USAGE, "no files given");
-    if (code == EXIT_OK && *index_option(ix, "key") == '\0' && !ix->is_forget)
-        code = index_fail(ix, EXIT_USAGE,
-                          "--key is missing: the field of --schema that is the key, or the path of an HDF5 dataset");
-    if (code == EXIT_OK && *index_option(ix, "index") != '\0')
-        ix->index = index_option(ix, "index");
-    if (code == EXIT_OK && ix->is_forget && (ix->is_again || ix->is_described))
-        code = index_fail(ix, EXIT_USAGE,
-                          "--forget removes files from the index; it cannot be combined with --again, --label and the "
-                          "options of rows");
-    if (code == EXIT_OK && ix->is_forget && !ix->index)
-        code = index_fail(ix, EXIT_USAGE,
-                          "--forget needs -o INDEX (to remove the index FILE.keys of one file, use rm -r)");
-    if (code == EXIT_USAGE && ix->rank == 0)
-        fputs("Try 'deltafs-mpi help'.\n", stderr);
-    return code;
-}
-
 /* ---- Files ---- */
 
 /* Bytes of a plain file, or of a logical one. */
 static int file_size(const char *path, uint64_t *size)
 {
-    char message[INPUT_MESSAGE_MAX], kind;
+    char kind;
     deltafs_logical *f;
-    struct input in;
+    struct stat st;
 
     if (deltafs_kind(path, &kind) != DELTAFS_OK)
         return text_fail(EXIT_TROUBLE, "index: %s", deltafs_errmsg(NULL));
     if (kind != 'f') {
-        if (input_open(&in, path, message) != 0)
-            return text_fail(EXIT_TROUBLE, "index: %s", message);
-        *size = in.size;
-        input_close(&in);
+        if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
+            return text_fail(EXIT_TROUBLE, "index: %s: not a regular file", path);
+        *size = (uint64_t)st.st_size;
         return EXIT_OK;
     }
     if (deltafs_logical_open(path, O_RDONLY, NULL, &f) != DELTAFS_OK)
@@ -228,7 +128,7 @@ static int index_open(struct index_job *ix, const char *path)
     if (deltafs_mpi_indexer_open(MPI_COMM_WORLD, ix->index, path, ix->options, &ix->indexer) == DELTAFS_OK)
         return EXIT_OK;
     ix->indexer = NULL;
-    return index_fail(ix, EXIT_TROUBLE, deltafs_errmsg(NULL));
+    return text_fail(EXIT_TROUBLE, "index: %s", deltafs_errmsg(NULL));
 }
 
 /* Collective. */
@@ -237,18 +137,18 @@ static int index_close(struct index_job *ix)
     int status = deltafs_indexer_close(ix->indexer);
 
     ix->indexer = NULL;
-    return status == DELTAFS_OK ? EXIT_OK : index_fail(ix, EXIT_TROUBLE, deltafs_errmsg(NULL));
+    return status == DELTAFS_OK ? EXIT_OK : text_fail(EXIT_TROUBLE, "index: %s", deltafs_errmsg(NULL));
 }
 
 /* Collective. */
 static int index_add(struct index_job *ix, const char *path)
 {
     struct h5rows t = {0};
-    int code = index_agree(ix->rank == 0 ? find_tables(ix, path, &t) : EXIT_OK);
+    int code = ranks_agree(ix->rank == 0 ? find_tables(ix, path, &t) : EXIT_OK);
 
     if (code == EXIT_OK &&
         deltafs_indexer_add(ix->indexer, path, t.count, (const struct deltafs_table *const *)t.table) != DELTAFS_OK)
-        code = index_fail(ix, EXIT_TROUBLE, deltafs_errmsg(NULL));
+        code = text_fail(EXIT_TROUBLE, "index: %s", deltafs_errmsg(NULL));
     for (size_t i = 0; i < t.count && code == EXIT_OK; i++)
         ix->rows += t.table[i]->rows;
     ix->indexed += code == EXIT_OK;
@@ -264,7 +164,7 @@ static int index_file(struct index_job *ix, const char *path)
     if (code != EXIT_OK)
         return code;
     if (deltafs_indexer_has(ix->indexer, path, &has) != DELTAFS_OK)
-        code = index_fail(ix, EXIT_TROUBLE, deltafs_errmsg(NULL));
+        code = text_fail(EXIT_TROUBLE, "index: %s", deltafs_errmsg(NULL));
     else if (has && !ix->is_again)
         ix->unchanged++;
     else
@@ -275,7 +175,7 @@ static int index_file(struct index_job *ix, const char *path)
 }
 
 /* Collective: all files; what is wrong with one does not keep the others from being indexed. */
-static int index_run(struct index_job *ix, char **files, int n)
+static int index_files(struct index_job *ix, char **files, int n)
 {
     struct timespec start, end;
     int code = EXIT_OK;
@@ -308,7 +208,7 @@ static int index_forget(struct index_job *ix, char **files, int n)
         return code;
     for (int i = 0; i < (n > 0 ? n : 1); i++) {
         if (deltafs_indexer_forget(ix->indexer, n > 0 ? text_path(files[i]) : NULL, &one) != DELTAFS_OK)
-            code = index_fail(ix, EXIT_TROUBLE, deltafs_errmsg(NULL));
+            code = text_fail(EXIT_TROUBLE, "index: %s", deltafs_errmsg(NULL));
         forgotten += one;
     }
     int closed = index_close(ix);
@@ -317,21 +217,75 @@ static int index_forget(struct index_job *ix, char **files, int n)
     return code != EXIT_OK ? code : closed;
 }
 
-int cmd_index(int argc, char **argv)
+/* Set options of the library that have names of their own here, and check the rest. */
+static int index_check(struct index_job *ix, int files)
 {
-    struct index_job ix = {0};
-    int code = EXIT_OK;
+    if ((ix->index && deltafs_options_set(ix->options, "index", ix->index) != DELTAFS_OK) ||
+        (ix->label && deltafs_options_set(ix->options, "epoch", ix->label) != DELTAFS_OK))
+        return text_fail(EXIT_USAGE, "index: %s", deltafs_errmsg(NULL));
+    ix->index = *index_option(ix, "index") != '\0' ? index_option(ix, "index") : NULL;
+    if (ix->is_forget && (ix->is_again || ix->label))
+        return text_fail(EXIT_USAGE,
+                         "index: --forget removes files from the index; it cannot be combined with --again, --label "
+                         "and the options of rows");
+    if (ix->is_forget && !ix->index)
+        return text_fail(EXIT_USAGE,
+                         "index: --forget needs -o INDEX (to remove the index FILE.keys of one file, use rm -r)");
+    if (files == 0 && !ix->is_forget)
+        return text_fail(EXIT_USAGE, "index: no files given");
+    if (*index_option(ix, "key") == '\0' && !ix->is_forget)
+        return text_fail(EXIT_USAGE, "index: --key is missing: the field of --schema that is the key, or the path of "
+                                     "an HDF5 dataset");
+    return EXIT_OK;
+}
 
-    MPI_Comm_rank(MPI_COMM_WORLD, &ix.rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &ix.ranks);
-    if (deltafs_options_create(&ix.options) != DELTAFS_OK)
-        code = text_fail(EXIT_USAGE, "index: %s", deltafs_errmsg(NULL));
+static int index_run(const struct command_call *c)
+{
+    struct index_job *ix = c->values;
+
+    MPI_Comm_rank(MPI_COMM_WORLD, &ix->rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ix->ranks);
+    ix->options = c->options;
+    /* Setting an option may fail on one rank alone, for memory. */
+    int code = ranks_agree(index_check(ix, c->count));
     if (code == EXIT_OK)
-        code = index_parse(&ix, argc, argv);
-    /* The environment may be wrong, or memory short, on one rank alone. */
-    MPI_Allreduce(MPI_IN_PLACE, &code, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-    if (code == EXIT_OK)
-        code = (ix.is_forget ? index_forget : index_run)(&ix, argv + optind, argc - optind);
-    deltafs_options_destroy(ix.options);
+        code = (ix->is_forget ? index_forget : index_files)(ix, c->operand, c->count);
     return code;
 }
+
+static const struct command_option options[] = {
+    {"label", 0, "N",
+     "the timestep of all files (default: the number that * stands for in DATASET; or the\n"
+     "                         last number in each file's name; or 0)",
+     cmd_parse_text, offsetof(struct index_job, label)},
+    {"output", 'o', "INDEX",
+     "one index for all these files (default: one for each: FILE.keys, or\n"
+     "                         FILE/keys of a logical file)",
+     cmd_parse_path, offsetof(struct index_job, index)},
+    {"again", 0, NULL, "also index files that have not changed, to replace the key or the label", NULL,
+     offsetof(struct index_job, is_again)},
+    {"forget", 0, NULL, "remove these files, or all that no longer exist, from the index; no file changes", NULL,
+     offsetof(struct index_job, is_forget)},
+    {"quiet", 'q', NULL, "no summary", NULL, offsetof(struct index_job, is_quiet)},
+    {0}};
+
+static const char *const refused[] = {NULL};
+
+const struct command cmd_index = {
+    .name = "index",
+    .usage = "--schema S --key FIELD [--skip BYTES] [OPTION...] FILE...\n"
+             "deltafs-mpi index --key DATASET [OPTION...] FILE...\n"
+             "deltafs-mpi index --forget -o INDEX [FILE...]",
+    .text = "Index the rows of files by key; then 'deltafs get INDEX-or-FILE KEY' reads them. The files do not\n"
+            "    change. Files that have not changed since they were indexed are skipped.\n"
+            "    --schema S           files of fixed-size records, such as x:f4,id:u8,...; plain or logical ones\n"
+            "    --key FIELD          the field of the schema that is the key\n"
+            "    --key DATASET        HDF5 files: the path of the datasets that have the keys, such as\n"
+            "                         '/Timestep_*/id', with a '/'\n"
+            "    --skip BYTES         bytes to skip at each file's start (default 0)\n"
+            "    OPTION               any of 'deltafs help options' too",
+    .most = COMMAND_ANY,
+    .size = sizeof(struct index_job),
+    .option = options,
+    .refused = refused,
+    .run = index_run};

@@ -1,11 +1,14 @@
 /* deltafs scan: all records. */
-#include <getopt.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include "tools/cmd.h"
 #include "tools/print.h"
-#include "tools/rows.h"
-#include "tools/text.h"
+#include "tools/target.h"
+
+struct scan {
+    struct command_range epochs;
+    enum print_format format;
+    struct command_number partition;
+};
 
 static int scan_record(const struct deltafs_record *record, void *arg)
 {
@@ -14,82 +17,64 @@ static int scan_record(const struct deltafs_record *record, void *arg)
 }
 
 /* Scan an open directory. */
-static int scan_print(deltafs_dir *d, enum print_format format, const struct deltafs_range *range, int64_t partition)
+static int scan_print(const struct scan *s, deltafs_dir *d)
 {
     struct deltafs_stat stat = {.struct_size = sizeof stat};
+    const struct deltafs_range *range = s->epochs.is_given ? &s->epochs.range : NULL;
     struct printer p;
-    int status, code = EXIT_OK;
+    int code = EXIT_OK;
 
     if (deltafs_stat(d, &stat) != DELTAFS_OK)
-        return text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(d));
-    if (partition >= (int64_t)stat.partitions)
-        return text_fail(EXIT_USAGE, "scan: no partition %" PRId64 "; there are 0 to %" PRIu32, partition,
-                         stat.partitions - 1);
-    if (print_begin(&p, format, stat.schema) != DELTAFS_OK)
         return text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
-    status = partition < 0 ? deltafs_scan(d, range, scan_record, &p, NULL)
-                           : deltafs_scan_partition(d, (uint32_t)partition, range, scan_record, &p, NULL);
+    if (s->partition.is_given && s->partition.value >= stat.partitions)
+        return text_fail(EXIT_USAGE, "scan: no partition %" PRIu64 "; there are 0 to %" PRIu32, s->partition.value,
+                         stat.partitions - 1);
+    if (print_begin(&p, s->format, stat.schema) != DELTAFS_OK)
+        return text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
+    int status = s->partition.is_given
+                     ? deltafs_scan_partition(d, (uint32_t)s->partition.value, range, scan_record, &p, NULL)
+                     : deltafs_scan(d, range, scan_record, &p, NULL);
     if (status != DELTAFS_OK)
-        code = text_fail(text_exit_code(status), "%s", deltafs_errmsg(d));
+        code = text_fail(text_exit_code(status), "%s", deltafs_errmsg(NULL));
     print_end(&p);
     return code;
 }
 
-static int scan_run(const char *path, enum print_format format, const struct deltafs_range *range, int64_t partition)
+static int scan_one(void *values, const char *path)
 {
     deltafs_dir *d;
-    deltafs_fileindex *k;
-    int code = rows_open(text_path(path), &k);
+    deltafs_fileindex *index;
+    int code = target_open_index(path, &index);
 
-    if (code == EXIT_OK && k) {
-        deltafs_fileindex_close(k);
+    if (index)
         code = text_fail(EXIT_TROUBLE,
                          "%s: an index, which has no records of its own; 'deltafs get' reads rows through it, and "
                          "'deltafs info' lists its files",
-                         text_path(path));
-    }
+                         path);
+    deltafs_fileindex_close(index);
     if (code == EXIT_OK)
-        code = cmd_open(path, &d);
+        code = target_open_directory(path, &d);
     if (code != EXIT_OK)
         return code;
-    code = scan_print(d, format, range, partition);
+    code = scan_print(values, d);
     deltafs_close(d);
-    return cmd_finish(code);
+    return code;
 }
 
-int cmd_scan(int argc, char **argv)
-{
-    static const struct option options[] = {{"epochs", required_argument, NULL, 'e'},
-                                            {"format", required_argument, NULL, 'f'},
-                                            {"partition", required_argument, NULL, 'p'},
-                                            {NULL, 0, NULL, 0}};
-    enum print_format format = PRINT_TABLE;
-    struct deltafs_range range;
-    int c, code = EXIT_OK, has_range = 0;
-    int64_t partition = -1;
-    uint64_t number;
+static const struct command_option options[] = {
+    {"epochs", 0, "A[:B]", "only epochs with labels from A to B; A: and :B have one end", cmd_parse_range,
+     offsetof(struct scan, epochs)},
+    {"format", 0, "F", "a table for people (default), csv, json, or the raw bytes of the values", print_parse_format,
+     offsetof(struct scan, format)},
+    {"partition", 0, "P", "only the records of one partition", cmd_parse_number, offsetof(struct scan, partition)},
+    {0}};
 
-    while (code == EXIT_OK && (c = getopt_long(argc, argv, "", options, NULL)) != -1) {
-        if (c == 'e') {
-            has_range = 1;
-            code = cmd_range(optarg, &range);
-        } else if (c == 'f') {
-            if (print_format_parse(optarg, &format) != 0)
-                code = text_fail(EXIT_USAGE, "scan: no format '%s'; there are table, csv, json, raw", optarg);
-        } else if (c == 'p') {
-            if (text_number(optarg, &number) != 0 || number > UINT32_MAX)
-                code = text_fail(EXIT_USAGE, "scan: partition '%s' is no number", optarg);
-            else
-                partition = (int64_t)number;
-        } else {
-            return cmd_usage("scan");
-        }
-    }
-    if (code != EXIT_OK)
-        return code;
-    if (argc - optind != 1) {
-        text_fail(EXIT_USAGE, "scan: one DIR must be given");
-        return cmd_usage("scan");
-    }
-    return scan_run(argv[optind], format, has_range ? &range : NULL, partition);
-}
+const struct command cmd_scan = {.name = "scan",
+                                 .usage = "DIR [OPTION...]",
+                                 .text = "Print all records: by partition, epoch, key (keys of bytes: by their hash).",
+                                 .missing = "one DIR must be given",
+                                 .least = 1,
+                                 .most = 1,
+                                 .size = sizeof(struct scan),
+                                 .option = options,
+                                 .each = scan_one};

@@ -2,232 +2,180 @@
  *
  * Damages are found in the order of keys and printed in the order of files and offsets. A truncated log can miss tens
  * of thousands of blocks, so the first SHOWN damages of each file are printed, and the others counted. */
-#include <fcntl.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include "tools/cmd.h"
 #include "tools/target.h"
-#include "tools/rows.h"
 
 #define SHOWN 8 /* damages of a file */
 
 struct damage {
-    uint64_t offset;
-    uint64_t order; /* in which it came */
     char *message;
+    size_t path; /* bytes of the message that are the file's path */
+    uint64_t offset;
+    size_t order; /* in which it was found */
 };
 
-struct damaged_file {
-    char *path;
-    uint64_t count;       /* damages met, */
-    struct damage *shown; /* and those to be printed; */
-    size_t used, capacity;
-};
-
-struct damage_list {
-    struct damaged_file *file;
-    size_t files;
-    int is_all; /* keep all */
+struct verify {
+    int is_all;
+    struct damage *damage;
+    size_t count, capacity;
 };
 
 /* A damage's message begins with "FILE: damaged at offset N: ". Other messages, such as "FILE: truncated ...", are
- * about a whole file and come first. Returns the length of the file's path. */
-static size_t damage_place(const char *message, uint64_t *offset)
+ * about a whole file and come first. */
+static void damage_place(struct damage *d)
 {
     static const char mark[] = ": damaged at offset ";
-    const char *at = strstr(message, mark);
+    const char *at = strstr(d->message, mark);
 
-    *offset = at ? strtoull(at + sizeof mark - 1, NULL, 10) : 0;
-    if (!at)
-        at = strstr(message, ": ");
-    return at ? (size_t)(at - message) : 0;
+    d->offset = at ? strtoull(at + sizeof mark - 1, NULL, 10) : 0;
+    d->path = at || (at = strstr(d->message, ": ")) ? (size_t)(at - d->message) : 0;
+}
+
+static int is_same_file(const struct damage *a, const struct damage *b)
+{
+    return a->path == b->path && memcmp(a->message, b->message, a->path) == 0;
 }
 
 static int damage_compare(const void *a, const void *b)
 {
     const struct damage *x = a, *y = b;
+    int order = memcmp(x->message, y->message, x->path < y->path ? x->path : y->path);
 
+    if (order != 0 || x->path != y->path)
+        return order != 0 ? order : x->path < y->path ? -1 : 1;
     if (x->offset != y->offset)
         return x->offset < y->offset ? -1 : 1;
     return (x->order > y->order) - (x->order < y->order);
 }
 
-static int file_compare(const void *a, const void *b)
+static void verify_damage(int status, const char *message, void *arg)
 {
-    return strcmp(((const struct damaged_file *)a)->path, ((const struct damaged_file *)b)->path);
-}
-
-/* The entry of a file; NULL if there is no memory for one. */
-static struct damaged_file *list_file(struct damage_list *l, const char *path, size_t n)
-{
-    /* The last is the likeliest. */
-    for (size_t i = l->files; i-- > 0;)
-        if (strncmp(l->file[i].path, path, n) == 0 && l->file[i].path[n] == '\0')
-            return &l->file[i];
-    struct damaged_file *grown = realloc(l->file, (l->files + 1) * sizeof *grown);
-    if (!grown)
-        return NULL;
-    l->file = grown;
-    char *copy = strndup(path, n);
-    if (!copy)
-        return NULL;
-    l->file[l->files] = (struct damaged_file){.path = copy};
-    return &l->file[l->files++];
-}
-
-/* Keep a damage among those to be shown. Returns 0, or -1 if there is no memory for it. */
-static int file_keep(struct damaged_file *f, const struct damage *d)
-{
-    if (f->used == f->capacity) {
-        size_t capacity = f->capacity ? 2 * f->capacity : SHOWN;
-        struct damage *grown = realloc(f->shown, capacity * sizeof *grown);
-        if (!grown)
-            return -1;
-        f->shown = grown;
-        f->capacity = capacity;
-    }
-    f->shown[f->used] = *d;
-    f->shown[f->used].message = strdup(d->message);
-    return f->shown[f->used].message ? (f->used++, 0) : -1;
-}
-
-static void note_damage(int status, const char *message, void *arg)
-{
-    struct damage_list *l = arg;
-    struct damage d = {.message = (char *)(uintptr_t)message};
-    size_t n = damage_place(message, &d.offset);
-    struct damaged_file *f = list_file(l, message, n);
+    struct verify *v = arg;
+    struct damage d = {.message = strdup(message), .order = v->count};
 
     (void)status;
-    if (f)
-        d.order = f->count++;
-    if (f && !l->is_all && f->used == SHOWN) {
-        if (damage_compare(&d, &f->shown[SHOWN - 1]) > 0)
-            return;
-        free(f->shown[--f->used].message);
+    if (v->count == v->capacity) {
+        size_t capacity = v->capacity ? 2 * v->capacity : 64;
+        struct damage *grown = realloc(v->damage, capacity * sizeof *grown);
+        v->damage = grown ? grown : v->damage;
+        v->capacity = grown ? capacity : v->capacity;
     }
-    if (!f || file_keep(f, &d) != 0)
+    if (!d.message || v->count == v->capacity) {
+        free(d.message);
         text_fail(0, "%s", message); /* out of order, but not lost */
-    else if (!l->is_all)
-        qsort(f->shown, f->used, sizeof d, damage_compare);
-}
-
-/* Print all, and free them. */
-static void list_finish(struct damage_list *l)
-{
-    if (l->files > 0)
-        qsort(l->file, l->files, sizeof *l->file, file_compare);
-    for (size_t i = 0; i < l->files; i++) {
-        struct damaged_file *f = &l->file[i];
-        if (f->used > 0)
-            qsort(f->shown, f->used, sizeof *f->shown, damage_compare);
-        for (size_t k = 0; k < f->used; k++) {
-            text_fail(0, "%s", f->shown[k].message);
-            free(f->shown[k].message);
-        }
-        if (f->count > f->used)
-            text_fail(0, "%s: and %" PRIu64 " more, which verify --all names", f->path, f->count - f->used);
-        free(f->shown);
-        free(f->path);
+        return;
     }
-    free(l->file);
+    damage_place(&d);
+    v->damage[v->count++] = d;
 }
 
-static int verify_run(const char *path, int is_all)
+/* Print the damages, or what else failed; then forget them. */
+static void verify_finish(struct verify *v, int status)
 {
-    struct damage_list damages = {.is_all = is_all};
-    struct deltafs_verify_counts v = {.struct_size = sizeof v};
+    size_t nth = 0;
+
+    if (status != DELTAFS_OK && v->count == 0)
+        text_fail(0, "%s", deltafs_errmsg(NULL));
+    if (v->count > 0)
+        qsort(v->damage, v->count, sizeof *v->damage, damage_compare);
+    for (size_t i = 0; i < v->count; i++) {
+        const struct damage *d = &v->damage[i];
+        nth = i > 0 && is_same_file(d, d - 1) ? nth + 1 : 0;
+        if (v->is_all || nth < SHOWN)
+            text_fail(0, "%s", d->message);
+        else if (i + 1 == v->count || !is_same_file(d, d + 1))
+            text_fail(0, "%.*s: and %zu more, which verify --all names", (int)d->path, d->message, nth + 1 - SHOWN);
+    }
+    for (size_t i = 0; i < v->count; i++)
+        free(v->damage[i].message);
+    free(v->damage);
+    v->damage = NULL;
+    v->count = v->capacity = 0;
+}
+
+/* Returns the exit code. */
+static int verify_directory(struct verify *v, const char *path)
+{
+    struct deltafs_verify_counts n = {.struct_size = sizeof n};
     struct deltafs_stat stat = {.struct_size = sizeof stat};
     deltafs_dir *d;
-    int code = cmd_open(path, &d);
+    int code = target_open_directory(path, &d);
 
     if (code != EXIT_OK)
         return code;
-    int status = deltafs_verify(d, note_damage, &damages, &v);
-    if (status != DELTAFS_OK && damages.files == 0)
-        text_fail(0, "%s", deltafs_errmsg(d));
-    list_finish(&damages);
+    int status = deltafs_verify(d, verify_damage, v, &n);
+    verify_finish(v, status);
     printf("%s: %" PRIu64 " record%s in %" PRIu64 " block%s and %" PRIu64 " lea%s read, %" PRIu64 " damage%s\n", path,
-           v.records, text_plural(v.records), v.blocks, text_plural(v.blocks), v.leaves, v.leaves == 1 ? "f" : "ves",
-           v.damages, text_plural(v.damages));
+           n.records, text_plural(n.records), n.blocks, text_plural(n.blocks), n.leaves, n.leaves == 1 ? "f" : "ves",
+           n.damages, text_plural(n.damages));
     if (deltafs_stat(d, &stat) == DELTAFS_OK && !stat.is_closed)
         printf("%s: not closed: it is being written, or its writer died; committed epochs are not affected\n", path);
     deltafs_close(d);
-    return cmd_finish(status == DELTAFS_OK ? EXIT_OK : EXIT_TROUBLE);
+    return status == DELTAFS_OK ? EXIT_OK : EXIT_TROUBLE;
 }
 
-static int verify_logical(const char *path, int is_all)
+static int verify_logical(struct verify *v, const char *path)
 {
-    struct damage_list damages = {.is_all = is_all};
-    struct deltafs_logical_stat stat = {.struct_size = sizeof stat};
-    struct deltafs_verify_counts v = {.struct_size = sizeof v};
-    deltafs_logical *f;
+    struct deltafs_verify_counts n = {.struct_size = sizeof n};
+    struct target t;
+    int status = deltafs_logical_verify_path(path, verify_damage, v, &n),
+        is_read = status == DELTAFS_OK || v->count > 0;
 
-    int status = deltafs_logical_verify_path(path, note_damage, &damages, &v);
-    if (status != DELTAFS_OK && damages.files == 0)
-        return text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
-    list_finish(&damages);
-    printf("%s: %" PRIu64 " byte%s read, %" PRIu64 " damage%s\n", path, v.bytes, text_plural(v.bytes), v.damages,
-           text_plural(v.damages));
-    if (status == DELTAFS_OK && deltafs_logical_open(path, O_RDONLY, NULL, &f) == DELTAFS_OK) {
-        if (deltafs_logical_stat(f, &stat) == DELTAFS_OK && !stat.is_closed)
+    verify_finish(v, status);
+    if (is_read)
+        printf("%s: %" PRIu64 " byte%s read, %" PRIu64 " damage%s\n", path, n.bytes, text_plural(n.bytes), n.damages,
+               text_plural(n.damages));
+    if (status != DELTAFS_OK)
+        return EXIT_TROUBLE;
+    if (target_open(path, &t) == EXIT_OK) {
+        if (!t.of_file.is_closed)
             printf("%s: not closed: it is being written, or a writer died; what was published is not affected\n", path);
-        deltafs_logical_close(f);
+        target_close(&t);
     }
-    return cmd_finish(status == DELTAFS_OK ? EXIT_OK : EXIT_TROUBLE);
+    return EXIT_OK;
 }
 
-/* The index at `path`, or of the file there, and that it is right about its files. */
-static int verify_keys(deltafs_fileindex *k, const char *path, int is_all)
+/* An index, and that it is right about its files. */
+static int verify_index(struct verify *v, deltafs_fileindex *index, const char *path)
 {
-    struct damage_list damages = {.is_all = is_all};
-    struct deltafs_verify_counts v = {.struct_size = sizeof v};
-    int status = deltafs_fileindex_verify(k, note_damage, &damages, &v);
+    struct deltafs_verify_counts n = {.struct_size = sizeof n};
+    int status = deltafs_fileindex_verify(index, verify_damage, v, &n);
 
-    if (status != DELTAFS_OK && damages.files == 0)
-        text_fail(0, "%s", deltafs_errmsg(NULL));
-    list_finish(&damages);
-    printf("%s: %" PRIu64 " row%s found under %s key%s, %" PRIu64 " damage%s\n", path, v.records,
-           text_plural(v.records), v.records == 1 ? "its" : "their", text_plural(v.records), v.damages,
-           text_plural(v.damages));
-    deltafs_fileindex_close(k);
-    return cmd_finish(status == DELTAFS_OK ? EXIT_OK : EXIT_TROUBLE);
+    verify_finish(v, status);
+    printf("%s: %" PRIu64 " row%s found under %s key%s, %" PRIu64 " damage%s\n", path, n.records,
+           text_plural(n.records), n.records == 1 ? "its" : "their", text_plural(n.records), n.damages,
+           text_plural(n.damages));
+    deltafs_fileindex_close(index);
+    return status == DELTAFS_OK ? EXIT_OK : EXIT_TROUBLE;
 }
 
-static int verify_path(const char *path, int is_all)
+static int verify_one(void *values, const char *path)
 {
-    int is_logical = target_is_logical(path), verified = is_logical ? verify_logical(path, is_all) : EXIT_OK;
-    deltafs_fileindex *k;
-    int code = rows_open(path, &k);
+    struct verify *v = values;
+    int is_logical = target_is_logical(path), verified = is_logical ? verify_logical(v, path) : EXIT_OK;
+    deltafs_fileindex *index;
+    int code = target_open_index(path, &index);
 
-    if (code == EXIT_OK && k)
-        code = verify_keys(k, path, is_all);
+    if (index)
+        code = verify_index(v, index, path);
     else if (code == EXIT_OK && !is_logical)
-        code = verify_run(path, is_all);
+        code = verify_directory(v, path);
     return verified != EXIT_OK ? verified : code;
 }
 
-int cmd_verify(int argc, char **argv)
-{
-    static const struct option options[] = {{"all", no_argument, NULL, 'a'}, {NULL, 0, NULL, 0}};
-    int c, is_all = 0;
+static const struct command_option options[] = {
+    {"all", 0, NULL, "list all damages", NULL, offsetof(struct verify, is_all)}, {0}};
 
-    while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
-        if (c != 'a')
-            return cmd_usage("verify");
-        is_all = 1;
-    }
-    if (argc == optind) {
-        text_fail(EXIT_USAGE, "verify: DIR or FILE is missing");
-        return cmd_usage("verify");
-    }
-    int code = EXIT_OK;
-    for (int i = optind; i < argc; i++) {
-        const char *path = text_path(argv[i]);
-        int one = verify_path(path, is_all);
-        code = one != EXIT_OK ? one : code;
-    }
-    return code;
-}
+const struct command cmd_verify = {.name = "verify",
+                                   .usage = "DIR|FILE... [OPTION...]",
+                                   .text =
+                                       "Read everything, check the checksums, and list the first damages of each file.",
+                                   .missing = "DIR or FILE is missing",
+                                   .least = 1,
+                                   .most = COMMAND_ANY,
+                                   .size = sizeof(struct verify),
+                                   .option = options,
+                                   .each = verify_one};

@@ -1,54 +1,65 @@
-/* What an importer for one format of input files does. Ranks share the records of an epoch's files evenly, so a file
- * may be read by several. */
+/* Input files of an import: what each format does, and reading records by position. The ranks share the records of an
+ * epoch's files evenly, so a file may be read by several. */
 #ifndef DELTAFS_TOOLS_IMPORT_H
 #define DELTAFS_TOOLS_IMPORT_H
 
+#include <stddef.h>
 #include <deltafs/deltafs.h>
-#include "tools/input.h"
+#include "tools/cmd.h"
 
-/* Records of `size` bytes read at a time. */
-static inline size_t import_chunk(size_t size)
-{
-    size_t n = ((size_t)4 << 20) / size;
-
-    return n < 1 ? 1 : n > 32768 ? 32768 : n;
-}
-
-/* The options of all importers. */
-struct import_options {
-    const char *schema; /* raw: of a record in the files */
-    const char *key;    /* raw: the key's field */
-    uint64_t skip;      /* raw: bytes before the first record of each file */
-    int has_epoch;      /* raw: whether the label is given */
-    uint64_t epoch;
+/* An open input file. */
+struct input {
+    const char *path;
+    int fd;
+    uint64_t size;
 };
 
-/* What a file is. All are numbers of 64 bits, as they are added up over the ranks. */
+/* Each returns EXIT_OK, or keeps a message with the file's name (text_keep) and returns another exit code. */
+int input_open(struct input *in, const char *path);
+/* Exactly `n` bytes at `offset`. */
+int input_read(const struct input *in, uint64_t offset, void *bytes, size_t n);
+void input_close(struct input *in);
+
+/* The options that describe files of the format raw. */
+struct import_options {
+    const char *schema; /* of a record in the files */
+    const char *key;    /* the key's field */
+    struct command_number skip, epoch;
+};
+
+/* A record in the files: a value of `size` bytes. If the key is in it, at `key_at`, the value that is imported is the
+ * rest. Otherwise the keys are an array of their own. */
+struct import_layout {
+    struct import_options options;
+    char *schema; /* of the values that are imported; owned by the layout, as malloc gives it */
+    size_t size;
+    int has_key, is_signed;
+    size_t key_at, key_size;
+};
+
+/* What a file has. All are numbers of 64 bits, as they are added up over the ranks. */
 struct import_file {
     uint64_t label;
     uint64_t records;
-    uint64_t part, parts; /* which of how many files of the epoch it is (its rank); 0 parts: not known */
-    uint64_t kind;        /* files of different kinds (species) do not belong together */
+    uint64_t part, parts;  /* which of how many files of the epoch it is (its rank); 0 parts: not known */
+    uint64_t kind;         /* files of different kinds (species) do not belong together */
+    uint64_t values, keys; /* offsets of the first record, and of the first key if keys are an array */
 };
 
 struct import_format {
     const char *name;
-    /* Prepare; *state is the importer's own. 0, or -1 with a message (a mistake in the options). */
-    int (*begin)(const struct import_options *o, void **state, char message[INPUT_MESSAGE_MAX]);
-    /* The schema of the values, for the directory. */
-    const char *(*schema)(const void *state);
-    /* Check a file by its first bytes and its size, and describe it. */
-    int (*inspect)(void *state, const struct input *in, struct import_file *out, char message[INPUT_MESSAGE_MAX]);
-    /* Bytes of a record in the files. */
-    size_t (*record)(const void *state);
-    /* Append records first .. first + n - 1, at most import_chunk(record). 0, or -1 with a message about the file;
-     * errors of appending come out at the epoch's end. */
-    int (*append)(void *state, const struct input *in, uint64_t first, size_t n, deltafs_dir *d,
-                  char message[INPUT_MESSAGE_MAX]);
-    void (*end)(void *state);
+    /* Make a layout of `out->options`. EXIT_USAGE, with the message kept, for a mistake in them. */
+    int (*begin)(struct import_layout *out);
+    /* Check a file by its first bytes and its size, and describe it. Fails as input_open. */
+    int (*inspect)(const struct import_layout *l, const struct input *in, struct import_file *out);
 };
 
 extern const struct import_format import_vpic;
 extern const struct import_format import_raw;
+
+/* Append records from .. to - 1 of a file. Fails as input_open; errors of appending are returned at the epoch's end.
+ * `done` is called with `arg` and the number of records after each piece. */
+int import_records(const struct import_layout *l, const struct import_file *f, const struct input *in, uint64_t from,
+                   uint64_t to, deltafs_dir *d, void (*done)(void *arg, uint64_t n), void *arg);
 
 #endif

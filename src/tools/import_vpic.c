@@ -5,63 +5,29 @@
  * and, where particles have IDs, behind them: i32 8, i32 1, i32 n, and n IDs of 8 bytes, in the particles' order.
  * Byte order is the writing machine's; only little-endian is read. */
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include "tools/import.h"
 
 #define VPIC_HEADER   115
 #define VPIC_PARTICLE 32
 #define VPIC_ID       8
-#define VPIC_RECORD   (VPIC_PARTICLE + VPIC_ID)
 #define VPIC_ARRAY    12 /* header of the array of IDs */
-
-struct vpic {
-    uint8_t *particles;
-    uint8_t *ids;
-};
 
 static int32_t vpic_i32(const uint8_t *p)
 {
     return (int32_t)((uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24);
 }
 
-static void vpic_end(void *state)
+static int vpic_begin(struct import_layout *l)
 {
-    struct vpic *v = state;
+    const struct import_options *o = &l->options;
 
-    if (!v)
-        return;
-    free(v->particles);
-    free(v->ids);
-    free(v);
-}
-
-static int vpic_begin(const struct import_options *o, void **state, char message[INPUT_MESSAGE_MAX])
-{
-    if (o->schema || o->key || o->skip || o->has_epoch) {
-        snprintf(message, INPUT_MESSAGE_MAX,
-                 "--schema, --key, --skip and --epoch are for --format raw; files of vpic have this in their headers");
-        return -1;
-    }
-    struct vpic *v = calloc(1, sizeof *v);
-    if (v) {
-        v->particles = malloc(import_chunk(VPIC_RECORD) * VPIC_PARTICLE);
-        v->ids = malloc(import_chunk(VPIC_RECORD) * VPIC_ID);
-    }
-    if (!v || !v->particles || !v->ids) {
-        vpic_end(v);
-        snprintf(message, INPUT_MESSAGE_MAX, "no memory to read particles");
-        return -1;
-    }
-    *state = v;
-    return 0;
-}
-
-static const char *vpic_schema(const void *state)
-{
-    (void)state;
-    return "dx:f4,dy:f4,dz:f4,i:i4,ux:f4,uy:f4,uz:f4,w:f4";
+    if (o->schema || o->key || o->skip.is_given || o->epoch.is_given)
+        return text_keep(EXIT_USAGE, "import: --schema, --key, --skip and --epoch are for --format raw; files of vpic "
+                                     "have this in their headers");
+    l->size = VPIC_PARTICLE;
+    l->schema = strdup("dx:f4,dy:f4,dz:f4,i:i4,ux:f4,uy:f4,uz:f4,w:f4");
+    return l->schema ? EXIT_OK : text_keep(EXIT_TROUBLE, "import: no memory for a schema");
 }
 
 /* What is wrong with a header, and where; or NULL. */
@@ -97,80 +63,49 @@ static const char *vpic_check_header(const uint8_t *h, unsigned *offset)
     return NULL;
 }
 
-static int vpic_inspect(void *state, const struct input *in, struct import_file *out, char message[INPUT_MESSAGE_MAX])
+static int vpic_inspect(const struct import_layout *l, const struct input *in, struct import_file *out)
 {
     uint8_t h[VPIC_HEADER], ids[VPIC_ARRAY];
     unsigned offset;
 
-    (void)state;
-    if (in->size < VPIC_HEADER) {
-        snprintf(message, INPUT_MESSAGE_MAX, "%s: of %" PRIu64 " bytes, too short for a VPIC particle dump (damaged?)",
-                 in->path, in->size);
-        return -1;
-    }
-    if (input_read(in, 0, h, sizeof h, message) != 0)
-        return -1;
+    (void)l;
+    if (in->size < VPIC_HEADER)
+        return text_keep(EXIT_TROUBLE, "%s: of %" PRIu64 " bytes, too short for a VPIC particle dump (damaged?)",
+                         in->path, in->size);
+    int code = input_read(in, 0, h, sizeof h);
+    if (code != EXIT_OK)
+        return code;
     const char *wrong = vpic_check_header(h, &offset);
-    if (wrong) {
-        snprintf(message, INPUT_MESSAGE_MAX, "%s: damaged or not a VPIC particle dump: at offset %u: %s", in->path,
-                 offset, wrong);
-        return -1;
-    }
+    if (wrong)
+        return text_keep(EXIT_TROUBLE, "%s: damaged or not a VPIC particle dump: at offset %u: %s", in->path, offset,
+                         wrong);
     uint64_t n = (uint64_t)vpic_i32(h + 111), particles_end = VPIC_HEADER + n * VPIC_PARTICLE;
     uint64_t size = particles_end + VPIC_ARRAY + n * VPIC_ID;
-    if (in->size == particles_end) {
-        snprintf(message, INPUT_MESSAGE_MAX,
-                 "%s: has no particle IDs after its particles; only dumps of VPIC built with particle IDs can be "
-                 "imported",
-                 in->path);
-        return -1;
-    }
-    if (in->size != size) {
-        snprintf(message, INPUT_MESSAGE_MAX,
-                 "%s: %s: of %" PRIu64 " bytes, and its header's %" PRIu64 " particles with IDs make %" PRIu64,
-                 in->path, in->size < size ? "truncated" : "has bytes too many", in->size, n, size);
-        return -1;
-    }
-    if (input_read(in, particles_end, ids, sizeof ids, message) != 0)
-        return -1;
-    if (vpic_i32(ids) != VPIC_ID || vpic_i32(ids + 4) != 1 || (uint64_t)vpic_i32(ids + 8) != n) {
-        snprintf(message, INPUT_MESSAGE_MAX,
-                 "%s: damaged: at offset %" PRIu64 ": the header of the IDs does not say %" PRIu64 " IDs of 8 bytes",
-                 in->path, particles_end, n);
-        return -1;
-    }
+    if (in->size == particles_end)
+        return text_keep(EXIT_TROUBLE,
+                         "%s: has no particle IDs after its particles; only dumps of VPIC built with particle IDs can "
+                         "be imported",
+                         in->path);
+    if (in->size != size)
+        return text_keep(EXIT_TROUBLE,
+                         "%s: %s: of %" PRIu64 " bytes, and its header's %" PRIu64 " particles with IDs make %" PRIu64,
+                         in->path, in->size < size ? "truncated" : "has bytes too many", in->size, n, size);
+    code = input_read(in, particles_end, ids, sizeof ids);
+    if (code != EXIT_OK)
+        return code;
+    if (vpic_i32(ids) != VPIC_ID || vpic_i32(ids + 4) != 1 || (uint64_t)vpic_i32(ids + 8) != n)
+        return text_keep(EXIT_TROUBLE,
+                         "%s: damaged: at offset %" PRIu64 ": the header of the IDs does not say %" PRIu64
+                         " IDs of 8 bytes",
+                         in->path, particles_end, n);
     *out = (struct import_file){.label = (uint64_t)vpic_i32(h + 31),
                                 .records = n,
                                 .part = (uint64_t)vpic_i32(h + 87),
                                 .parts = (uint64_t)vpic_i32(h + 91),
-                                .kind = (uint64_t)vpic_i32(h + 95)};
-    return 0;
+                                .kind = (uint64_t)vpic_i32(h + 95),
+                                .values = VPIC_HEADER,
+                                .keys = particles_end + VPIC_ARRAY};
+    return EXIT_OK;
 }
 
-static size_t vpic_record(const void *state)
-{
-    (void)state;
-    return VPIC_RECORD;
-}
-
-static int vpic_append(void *state, const struct input *in, uint64_t first, size_t n, deltafs_dir *d,
-                       char message[INPUT_MESSAGE_MAX])
-{
-    struct vpic *v = state;
-    uint64_t total = (in->size - VPIC_HEADER - VPIC_ARRAY) / VPIC_RECORD;
-    uint64_t ids = VPIC_HEADER + total * VPIC_PARTICLE + VPIC_ARRAY;
-
-    if (input_read(in, VPIC_HEADER + first * VPIC_PARTICLE, v->particles, n * VPIC_PARTICLE, message) != 0 ||
-        input_read(in, ids + first * VPIC_ID, v->ids, n * VPIC_ID, message) != 0)
-        return -1;
-    deltafs_append_many(d, n, v->ids, VPIC_ID, v->particles, VPIC_PARTICLE, VPIC_PARTICLE);
-    return 0;
-}
-
-const struct import_format import_vpic = {.name = "vpic",
-                                          .begin = vpic_begin,
-                                          .schema = vpic_schema,
-                                          .inspect = vpic_inspect,
-                                          .record = vpic_record,
-                                          .append = vpic_append,
-                                          .end = vpic_end};
+const struct import_format import_vpic = {.name = "vpic", .begin = vpic_begin, .inspect = vpic_inspect};

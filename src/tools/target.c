@@ -18,20 +18,20 @@ const char *target_word(enum target_kind kind)
 
 int target_look(const char *path, struct target *out)
 {
-    struct target p;
+    struct target t = {.of_file.struct_size = sizeof t.of_file, .of_dir.struct_size = sizeof t.of_dir};
     char kind;
 
     if (*path == '\0')
         return text_fail(EXIT_TROUBLE, "the name of the file is missing after 'deltafs:'");
-    if (stat(path, &p.stat) != 0)
+    if (stat(path, &t.stat) != 0)
         return text_fail(EXIT_TROUBLE, "%s: %s", path, strerror(errno));
-    p.kind = S_ISREG(p.stat.st_mode) ? TARGET_FILE : TARGET_OTHER;
-    if (S_ISDIR(p.stat.st_mode)) {
+    t.kind = S_ISREG(t.stat.st_mode) ? TARGET_FILE : TARGET_OTHER;
+    if (S_ISDIR(t.stat.st_mode)) {
         if (deltafs_kind(path, &kind) != DELTAFS_OK)
             return text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
-        p.kind = kind == 'f' ? TARGET_LOGICAL : kind == 'd' ? TARGET_DIRECTORY : TARGET_FOLDER;
+        t.kind = kind == 'f' ? TARGET_LOGICAL : kind == 'd' ? TARGET_DIRECTORY : TARGET_FOLDER;
     }
-    *out = p;
+    *out = t;
     return EXIT_OK;
 }
 
@@ -55,60 +55,167 @@ int target_refuse(const char *path, enum target_kind kind)
     }
 }
 
-int target_open(const char *path, deltafs_logical **out)
+/* ---- Opening ---- */
+
+int target_open_directory(const char *path, deltafs_dir **out)
 {
-    struct target p;
-    int code = target_look(path, &p);
+    int status = deltafs_open(path, NULL, out);
+
+    if (status == DELTAFS_OK)
+        return EXIT_OK;
+    if (status != DELTAFS_ERR_NOT_FOUND && target_is_logical(path))
+        return text_fail(EXIT_TROUBLE,
+                         "%s: a logical file, which has no records; read it by 'deltafs cat' or 'cp', or make an "
+                         "index for 'get' by 'deltafs-mpi index'",
+                         path);
+    return text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
+}
+
+int target_open_index(const char *path, deltafs_fileindex **out)
+{
+    int status = deltafs_fileindex_open(path, NULL, out);
+
+    if (status == DELTAFS_OK)
+        return EXIT_OK;
+    *out = NULL;
+    return status == DELTAFS_ERR_NOT_FOUND ? EXIT_OK : text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
+}
+
+int target_open(const char *path, struct target *out)
+{
+    struct target t;
+    int status = DELTAFS_OK, code = target_look(path, &t);
 
     if (code != EXIT_OK)
         return code;
-    if (p.kind != TARGET_LOGICAL)
-        return target_refuse(path, p.kind);
-    if (deltafs_logical_open(path, O_RDONLY, NULL, out) != DELTAFS_OK)
+    if (t.kind == TARGET_LOGICAL) {
+        status = deltafs_logical_open(path, O_RDONLY, NULL, &t.file);
+        if (status == DELTAFS_OK)
+            status = deltafs_logical_stat(t.file, &t.of_file);
+        t.stored = t.of_file.bytes_stored;
+    } else if (t.kind == TARGET_DIRECTORY) {
+        status = deltafs_open(path, NULL, &t.dir);
+        if (status == DELTAFS_OK)
+            status = deltafs_stat(t.dir, &t.of_dir);
+        if (status == DELTAFS_OK)
+            status = deltafs_bytes_stored(t.dir, &t.stored);
+    }
+    if (status != DELTAFS_OK) {
+        out->kind = t.kind;
+        target_close(&t);
         return text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
-    return EXIT_OK;
-}
-
-int target_open_whole(const char *path, deltafs_logical **out)
-{
-    struct deltafs_logical_stat stat = {.struct_size = sizeof stat};
-    int code = target_open(path, out);
-
-    if (code == EXIT_OK && deltafs_logical_stat(*out, &stat) == DELTAFS_OK && stat.is_incomplete)
+    }
+    if (t.of_file.is_incomplete)
         text_fail(0,
                   "%s: a crash has lost data that was closed but not synced; the rest is read; 'deltafs verify' "
                   "names the logs",
                   path);
-    return code;
+    *out = t;
+    return EXIT_OK;
 }
 
-void target_print(const struct deltafs_logical_stat *s)
+void target_close(struct target *t)
 {
-    printf("kind            logical file\nsize            %" PRIu64 "\nuuid            %s\nclosed          %s\n",
-           s->size, s->uuid, s->is_closed ? "yes" : "no (being written, or a writer died)");
-    printf("sessions        %" PRIu64 " (%" PRIu64 " with the index in one file)\nwriters         %" PRIu64
-           "\nextents         %" PRIu64 "\nbytes stored    %" PRIu64,
-           s->sessions, s->flat_sessions, s->writers, s->extents, s->bytes_stored);
-    if (s->size > 0)
-        printf(" (%.3f of the size)", (double)s->bytes_stored / (double)s->size);
-    putchar('\n');
+    deltafs_logical_close(t->file);
+    deltafs_close(t->dir);
 }
 
-void target_print_json(const struct deltafs_logical_stat *s)
+int target_open_logical(const char *path, deltafs_logical **out)
 {
-    printf(" \"kind\": \"logical\",\n \"size\": %" PRIu64 ",\n \"uuid\": \"%s\",\n \"closed\": %s,\n", s->size, s->uuid,
-           s->is_closed ? "true" : "false");
-    printf(" \"sessions\": %" PRIu64 ",\n \"flat\": %" PRIu64 ",\n \"writers\": %" PRIu64 ",\n \"extents\": %" PRIu64
-           ",\n \"bytes_stored\": %" PRIu64,
-           s->sessions, s->flat_sessions, s->writers, s->extents, s->bytes_stored);
+    struct target t;
+    int code = target_open(path, &t);
+
+    if (code != EXIT_OK)
+        return code;
+    if (t.kind != TARGET_LOGICAL) {
+        target_close(&t);
+        return target_refuse(path, t.kind);
+    }
+    *out = t.file;
+    return EXIT_OK;
 }
 
-void target_print_plain(const struct target *p, int is_json)
+/* ---- Reporting ---- */
+
+static void report_closed(struct report *r, const char *uuid, int is_closed, const char *open)
 {
-    if (is_json)
-        printf(" \"kind\": \"%s\"", target_word(p->kind));
+    report_text(r, "uuid", "uuid", uuid);
+    report_text(r, "closed", NULL, is_closed ? "yes" : open);
+    report_member(r, "closed", "%s", is_closed ? "true" : "false");
+}
+
+/* The bytes of the files, and how many they are for each of `of` units. */
+static void report_stored(struct report *r, uint64_t stored, uint64_t of, const char *unit)
+{
+    if (of > 0)
+        report_line(r, "bytes stored", "%" PRIu64 " (%.3f %s)", stored, (double)stored / (double)of, unit);
     else
-        printf("kind            %s\n", p->kind == TARGET_FILE ? "plain file" : target_word(p->kind));
-    if (p->kind == TARGET_FILE)
-        printf(is_json ? ",\n \"size\": %" PRIu64 : "size            %" PRIu64 "\n", (uint64_t)p->stat.st_size);
+        report_number(r, "bytes stored", NULL, stored);
+    report_number(r, NULL, "bytes_stored", stored);
+}
+
+static void report_logical(struct report *r, const struct deltafs_logical_stat *s)
+{
+    report_number(r, "size", "size", s->size);
+    report_closed(r, s->uuid, s->is_closed, "no (being written, or a writer died)");
+    report_line(r, "sessions", "%" PRIu64 " (%" PRIu64 " with the index in one file)", s->sessions, s->flat_sessions);
+    report_number(r, NULL, "sessions", s->sessions);
+    report_number(r, NULL, "flat", s->flat_sessions);
+    report_number(r, "writers", "writers", s->writers);
+    report_number(r, "extents", "extents", s->extents);
+    report_stored(r, s->bytes_stored, s->size, "of the size");
+}
+
+/* An index's own records and labels say nothing to its user. */
+static uint64_t report_rows(struct report *r, deltafs_fileindex *index)
+{
+    struct deltafs_table_stat t = {.struct_size = sizeof t};
+    uint64_t rows = 0;
+
+    for (size_t i = 0; deltafs_fileindex_table(index, i, &t) == DELTAFS_OK; i++)
+        rows += t.rows;
+    report_line(r, "index of", "%" PRIu64 " rows of other files", rows);
+    return rows;
+}
+
+static void report_directory(struct report *r, const struct target *t, deltafs_fileindex *index)
+{
+    const struct deltafs_stat *s = &t->of_dir;
+    uint64_t of = s->bytes_raw;
+    int is_shown = r->is_json || !index;
+
+    report_number(r, "format version", "version", s->version);
+    report_closed(r, s->uuid, s->is_closed, "no (being written, or its writer died)");
+    report_number(r, "partitions", "partitions", s->partitions);
+    if (is_shown) {
+        report_text(r, "keys", "keys", s->keys);
+        report_text(r, "layout", "place", s->layout);
+        if (s->value_size < 0) {
+            report_line(r, "value size", "any");
+            report_member(r, "value_size", "null");
+        } else {
+            report_number(r, "value size", "value_size", (uint64_t)s->value_size);
+        }
+        report_text(r, NULL, "schema", s->schema);
+        report_line(r, "schema", "%s", s->schema[0] ? s->schema : "none");
+        report_number(r, "records", "records", s->records);
+        report_number(r, "bytes raw", "bytes_raw", s->bytes_raw);
+    } else {
+        of = report_rows(r, index);
+    }
+    /* What is not committed is stored, too. */
+    report_stored(r, t->stored, s->is_closed ? of : 0, index ? "a row" : "of raw");
+}
+
+void target_report(struct report *r, const struct target *t, deltafs_fileindex *index)
+{
+    report_line(r, "kind", "%s%s", t->kind == TARGET_FILE ? "plain " : "",
+                t->kind == TARGET_LOGICAL ? "logical file" : target_word(t->kind));
+    report_member(r, "kind", "\"%s\"", target_word(t->kind));
+    if (t->kind == TARGET_LOGICAL)
+        report_logical(r, &t->of_file);
+    else if (t->kind == TARGET_DIRECTORY)
+        report_directory(r, t, index);
+    else if (t->kind == TARGET_FILE)
+        report_number(r, "size", "size", (uint64_t)t->stat.st_size);
 }

@@ -1,9 +1,11 @@
-/* What a command's argument names, and logical files that a command opens. */
-#ifndef DELTAFS_TOOLS_PLACE_H
-#define DELTAFS_TOOLS_PLACE_H
+/* What a path names: a directory, a logical file, or something that is not of DeltaFS. */
+#ifndef DELTAFS_TOOLS_TARGET_H
+#define DELTAFS_TOOLS_TARGET_H
 
 #include <sys/stat.h>
+#include <deltafs/deltafs_fileindex.h>
 #include <deltafs/deltafs_logical.h>
+#include "tools/report.h"
 
 enum target_kind {
     TARGET_LOGICAL,   /* a logical file */
@@ -16,30 +18,44 @@ enum target_kind {
 struct target {
     enum target_kind kind;
     struct stat stat; /* behind symbolic links */
+    /* After target_open: the handle of a logical file or directory, what it says of itself, and the bytes of its files.
+     */
+    deltafs_logical *file;
+    deltafs_dir *dir;
+    struct deltafs_logical_stat of_file;
+    struct deltafs_stat of_dir;
+    uint64_t stored;
 };
+
+/* Each of these prints a message if it fails, and returns the exit code. */
+
+/* Find out what is at `path`. */
+int target_look(const char *path, struct target *out);
+
+/* The same, and open it for reading if it is of DeltaFS. Warns if a crash has taken bytes of a logical file. If it
+ * cannot be opened, out->kind says what it is. Close with target_close. */
+int target_open(const char *path, struct target *out);
+void target_close(struct target *t);
+
+/* Open a logical file for reading, with the same warning. */
+int target_open_logical(const char *path, deltafs_logical **out);
+
+/* Open a directory for reading. */
+int target_open_directory(const char *path, deltafs_dir **out);
+
+/* Open the index at `path`, or of the file there; *out is NULL if there is none. */
+int target_open_index(const char *path, deltafs_fileindex **out);
+
+/* Refuse `path`, because it is not a logical file; say what reads it instead. */
+int target_refuse(const char *path, enum target_kind kind);
 
 /* One word for a kind: "logical", "directory", "folder", "file", "other". */
 const char *target_word(enum target_kind kind);
 
-/* See what is there. On failure the message is out, and the exit code returned. */
-int target_look(const char *path, struct target *out);
-
 /* Whether there is a logical file; anything else, trouble too, is none, and says nothing. */
 int target_is_logical(const char *path);
 
-/* Say that `path` is not a logical file, and what reads it instead; returns the exit code. */
-int target_refuse(const char *path, enum target_kind kind);
-
-/* Open a logical file for reading. On failure the message is out, and the exit code returned. */
-int target_open(const char *path, deltafs_logical **out);
-/* The same, for what is to be read; says if a crash has taken something of it. */
-int target_open_whole(const char *path, deltafs_logical **out);
-
-/* What there is to know about a logical file: lines of a word and its value; members of a JSON object, one a line, the
- * last without its newline. */
-void target_print(const struct deltafs_logical_stat *s);
-void target_print_json(const struct deltafs_logical_stat *s);
-/* The same of what is no part of DeltaFS. */
-void target_print_plain(const struct target *p, int is_json);
+/* Print all that is known about an open target. `index` is the index that it is, or NULL. */
+void target_report(struct report *r, const struct target *t, deltafs_fileindex *index);
 
 #endif

@@ -1,6 +1,5 @@
 #include <ctype.h>
 #include <errno.h>
-#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,8 @@
 #define MESSAGE_MAX 4096
 
 const char *text_program = "deltafs";
+int text_is_silent;
+static char kept[MESSAGE_MAX];
 
 void text_show(const char *bytes, size_t n, char *out, size_t room)
 {
@@ -27,13 +28,13 @@ void text_show(const char *bytes, size_t n, char *out, size_t room)
     out[used] = '\0';
 }
 
-/* What the library advises a program to do, and how a command does it. */
+/* Advice in messages of the library, and what a user of the commands does instead. */
 static const struct {
     const char *library, *command;
 } advices[] = {{"reopen it to append to it", "give --append to append to it"},
                {"give the option lease=0", "give --lease 0"}};
 
-/* Let a message, of up to MESSAGE_MAX bytes, speak of the command. */
+/* Replace that advice in a message, which has room for MESSAGE_MAX bytes. */
 static void text_advise(char *message)
 {
     for (size_t i = 0; i < sizeof advices / sizeof advices[0]; i++) {
@@ -46,19 +47,55 @@ static void text_advise(char *message)
     }
 }
 
+/* A message of a command, complete. */
+static void text_format(char *message, const char *fmt, va_list ap)
+{
+    vsnprintf(message, MESSAGE_MAX, fmt, ap);
+    text_advise(message);
+}
+
+static void text_print(const char *message)
+{
+    char shown[4 * MESSAGE_MAX + 1];
+
+    fflush(stdout);
+    text_show(message, strlen(message), shown, sizeof shown);
+    fprintf(stderr, "%s: %s\n", text_program, shown);
+}
+
 int text_fail(int code, const char *fmt, ...)
 {
     va_list ap;
-    char message[MESSAGE_MAX], shown[4 * MESSAGE_MAX + 1];
+    char message[MESSAGE_MAX];
 
-    fflush(stdout);
     va_start(ap, fmt);
-    vsnprintf(message, sizeof message, fmt, ap);
+    text_format(text_is_silent ? kept : message, fmt, ap);
     va_end(ap);
-    text_advise(message);
-    text_show(message, strlen(message), shown, sizeof shown);
-    fprintf(stderr, "%s: %s\n", text_program, shown);
+    if (!text_is_silent)
+        text_print(message);
     return code;
+}
+
+int text_keep(int code, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    text_format(kept, fmt, ap);
+    va_end(ap);
+    return code;
+}
+
+const char *text_kept(void)
+{
+    return kept;
+}
+
+void text_print_kept(void)
+{
+    if (kept[0] != '\0')
+        text_print(kept);
+    kept[0] = '\0';
 }
 
 int text_number(const char *text, uint64_t *out)
@@ -75,21 +112,6 @@ int text_number(const char *text, uint64_t *out)
         return -1;
     *out = v;
     return 0;
-}
-
-void text_float(double v, char out[TEXT_FLOAT_MAX])
-{
-    if (isnan(v) || isinf(v)) {
-        strcpy(out, isnan(v) ? "nan" : v < 0 ? "-inf" : "inf");
-        return;
-    }
-    for (int digits = 15; digits <= 17; digits++) {
-        snprintf(out, TEXT_FLOAT_MAX, "%.*g", digits, v);
-        if (strtod(out, NULL) == v)
-            break;
-    }
-    if (!strpbrk(out, ".e"))
-        strcat(out, ".0");
 }
 
 const char *text_path(const char *name)

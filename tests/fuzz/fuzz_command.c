@@ -1,7 +1,6 @@
 /* The command line of `deltafs`: an argument a line. The directories n and b are there, in memory: one with keys that
  * are numbers, and one with keys of bytes. Built with the command's main as deltafs_main. */
 #include <fcntl.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,7 +63,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
     for (int i = 1; i < argc; i++)
         if (strchr(argv[i], '/'))
             argv[i] = (char *)(uintptr_t) "-";
-    optind = 0;
     code = deltafs_main(argc, argv);
     FUZZ_CHECK(code >= EXIT_OK && code <= EXIT_TROUBLE);
     for (int i = 0; i < ARGUMENTS_MAX; i++)

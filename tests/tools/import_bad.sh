@@ -67,7 +67,7 @@ chmod 0 "$work/locked"
 # ---- Mistakes in the arguments; the valid values are named
 
 for ranks in 1 2; do
-    refused 2 "no format 'hdf5'; there are vpic and raw" import $ranks --format hdf5 -o "$work/d" "$good"
+    refused 2 "'hdf5' is no format; give vpic or raw" import $ranks --format hdf5 -o "$work/d" "$good"
     refused 2 "--format is missing" import $ranks -o "$work/d" "$good"
     refused 2 "none or snappy" import $ranks --format vpic --codec zip -o "$work/d" "$good"
     refused 2 "frobnicate" import $ranks --format vpic --frobnicate 1 -o "$work/d" "$good"

@@ -77,7 +77,7 @@ make_raw id:u8,x:f4 id 10 "$work/good"
 head -c 119 "$work/good.bin" >"$work/short.bin"
 for ranks in 1 3; do
     raw="import $ranks --format raw --schema id:u8,x:f4 --key id"
-    refused 3 "$work/short.bin: of 119 bytes" $raw "$work/good.bin" "$work/short.bin"
+    refused 3 "$work/short.bin: the record at offset 108 is cut: the file ends after 11 of its 12 bytes" $raw "$work/good.bin" "$work/short.bin"
     refused 3 "$work/good.bin" $raw --skip 1 "$work/good.bin"
     refused 3 "$work/good.bin" $raw --skip 121 "$work/good.bin"
     refused 3 "$work/good.bin" $raw --skip 18446744073709551614 "$work/good.bin"

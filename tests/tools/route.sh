@@ -70,12 +70,12 @@ wrong() {
     [ ! -s "$work/out" ] || fail "output of: deltafs-mpi route $*"
 }
 wrong "--ranks and --per-node must be given" --ranks 4
-wrong "'x' is no number above 0" --ranks x --per-node 1
-wrong "'0' is no number above 0" --ranks 4 --per-node 0
+wrong "'x' is no number" --ranks x --per-node 1
+wrong "4 ranks, 0 on a node: both must be 1 to 2147483647" --ranks 4 --per-node 0
 wrong "3000000000 ranks, 1 on a node: both must be 1 to 2147483647" --ranks 3000000000 --per-node 1
 wrong "--per-node needs a value" --ranks 4 --per-node
 wrong "unknown option '--nodes'" --ranks 4 --per-node 2 --nodes 2
-wrong "unexpected argument 'more'" --ranks 4 --per-node 2 more
+wrong "takes no arguments but options" --ranks 4 --per-node 2 more
 wrong "auto, direct, 3hop or grid" --ranks 4 --per-node 2 --route 4hop
 expect 3 "$deltafs_mpi" route --ranks 131072 --per-node 32 --route direct
 says "route=direct takes"

@@ -49,10 +49,10 @@ wrong "no command ''; there are get, scan, info, verify, repair, ls, stat, cat, 
 wrong "no command 'fetch'; there are get, scan, info, verify, repair, ls, stat, cat, cp, flatten, rm, help" fetch "$work/d"
 wrong "no command '--json'" --json
 for command in get scan; do
-    wrong "no format 'xml'; there are table, csv, json, raw" $command "$work/d" 1 --format xml
-    wrong "no format ''" $command "$work/d" --format ""
-    wrong "no format 'CSV'" $command "$work/d" --format CSV
-    wrong "no range" $command "$work/d" 1 --epochs x
+    wrong "'xml' is no format; give table, csv, json or raw" $command "$work/d" 1 --format xml
+    wrong "'' is no format" $command "$work/d" --format ""
+    wrong "'CSV' is no format" $command "$work/d" --format CSV
+    wrong "'x' is no range" $command "$work/d" 1 --epochs x
 done
 for command in get scan info verify repair; do
     wrong "deltafs help $command" $command
@@ -61,15 +61,19 @@ for command in get scan info verify repair; do
     wrong "deltafs help $command" $command "$work/d" 1 -x
 done
 wrong "KEY is missing" get "$work/d"
-wrong "requires an argument" get "$work/d" 1 --format
-wrong "requires an argument" get "$work/d" --keys
-wrong "requires an argument" scan "$work/d" --partition
-wrong "allow an argument" info "$work/d" --json=yes
-wrong "allow an argument" get "$work/d" 1 --stats=yes
-for command in scan repair; do
-    wrong "one DIR must be given" $command "$work/d" "$work/d"
+wrong "--format needs a value" get "$work/d" 1 --format
+wrong "--keys needs a value" get "$work/d" --keys
+wrong "--partition needs a value" scan "$work/d" --partition
+wrong "--json takes no value" info "$work/d" --json=yes
+wrong "--stats takes no value" get "$work/d" 1 --stats=yes
+wrong "unknown option '-x'" ls -lx
+# (getopt took a key for an option, and printed control characters as they were.)
+wrong "key '-5' is no number" get "$work/d" -5
+wrong "unknown option '--\x1b[31m'" get "$work/d" "$(printf -- '--\033[31m')"
+wrong "one DIR must be given" scan "$work/d" "$work/d"
+for command in info repair; do
+    wrong "one DIR or FILE must be given" $command "$work/d" "$work/d"
 done
-wrong "one DIR or FILE must be given" info "$work/d" "$work/d"
 wrong "DIR or FILE is missing" verify
 for command in stat cat cp flatten rm; do
     wrong "deltafs help $command" $command
@@ -80,8 +84,8 @@ wrong "FROM and TO must be given" cp "$work/d"
 wrong "FROM and TO must be given" cp "$work/d" "$work/d" "$work/d"
 wrong "cannot both be -" cp - -
 for option in offset size; do
-    wrong "--$option: '1k' is no number of bytes" cat "$work/d" --$option 1k
-    wrong "--$option: '-1' is no number of bytes" cat "$work/d" --$option=-1
+    wrong "--$option: '1k' is no number" cat "$work/d" --$option 1k
+    wrong "--$option: '-1' is no number" cat "$work/d" --$option=-1
 done
 for key in one 1e3 0x 18446744073709551616 ""; do
     wrong "key '$key' is no number" get "$work/d" "$key"
@@ -91,7 +95,7 @@ wrong "--lease: 'x' is no number" repair "$work/d" --lease x
 expect 3 "$deltafs" info ""
 # Mistakes are found before anything is looked for.
 wrong "key 'x' is no number" get "$work/d" x
-wrong "no format" scan "$work/missing" --format xml
+wrong "is no format" scan "$work/missing" --format xml
 
 # ---- Output that cannot be written
 

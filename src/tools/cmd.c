@@ -1,0 +1,281 @@
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include "tools/cmd.h"
+
+/* ---- Parsers ---- */
+
+const char *cmd_parse_text(const char *text, void *out)
+{
+    *(const char **)out = text;
+    return NULL;
+}
+
+const char *cmd_parse_path(const char *text, void *out)
+{
+    *(const char **)out = text_path(text);
+    return NULL;
+}
+
+const char *cmd_parse_number(const char *text, void *out)
+{
+    struct command_number *n = out;
+
+    n->is_given = 1;
+    return text_number(text, &n->value) == 0 ? NULL : "is no number (decimal, or hexadecimal after 0x)";
+}
+
+const char *cmd_parse_range(const char *text, void *out)
+{
+    static const char wrong[] = "is no range of labels; give A, A:B, A: or :B, with A <= B";
+    struct command_range *r = out;
+    char first[32];
+    const char *colon = strchr(text, ':'), *last = colon ? colon + 1 : text;
+    size_t n = colon ? (size_t)(colon - text) : strlen(text);
+
+    *r = (struct command_range){1, {0, UINT64_MAX}};
+    if (n >= sizeof first || *text == '\0' || strcmp(text, ":") == 0)
+        return wrong;
+    memcpy(first, text, n);
+    first[n] = '\0';
+    if ((n > 0 && text_number(first, &r->range.first) != 0) ||
+        (*last != '\0' && text_number(last, &r->range.last) != 0) || r->range.first > r->range.last)
+        return wrong;
+    return NULL;
+}
+
+/* ---- Options and operands ---- */
+
+struct parser {
+    const struct command *command;
+    struct command_call *call;
+    char **argv;
+    int argc, at; /* `at`: the next argument */
+};
+
+static const struct command_option *option_find(const struct command *c, const char *name, char letter)
+{
+    for (const struct command_option *o = c->option; o && o->name; o++)
+        if (name ? strcmp(o->name, name) == 0 : o->letter == letter)
+            return o;
+    return NULL;
+}
+
+/* Whether the command takes this option of the library. */
+static int option_is_library(const struct command *c, const char *name)
+{
+    const struct deltafs_option_info *info;
+
+    for (size_t i = 0; c->refused && c->refused[i]; i++)
+        if (strcmp(c->refused[i], name) == 0)
+            return 0;
+    for (size_t i = 0; c->refused && (info = deltafs_option_at(i)); i++)
+        if (strcmp(info->name, name) == 0)
+            return 1;
+    return 0;
+}
+
+/* Take an option; `text` is the value that came with it, or NULL. */
+static int parse_option(struct parser *p, const char *name, const char *text)
+{
+    const struct command_option *o = option_find(p->command, name, 0);
+    const char *command = p->command->name, *wrong = NULL;
+    void *out = o ? (char *)p->call->values + o->at : NULL;
+
+    if (!o && !option_is_library(p->command, name))
+        return text_fail(EXIT_USAGE, "%s: unknown option '--%s'", command, name);
+    if (o && !o->parse) {
+        *(int *)out = 1;
+        return text ? text_fail(EXIT_USAGE, "%s: --%s takes no value", command, name) : EXIT_OK;
+    }
+    if (!text && p->at < p->argc)
+        text = p->argv[p->at++];
+    if (!text)
+        return text_fail(EXIT_USAGE, "%s: --%s needs a value", command, name);
+    if (!o && deltafs_options_set(p->call->options, name, text) != DELTAFS_OK)
+        return text_fail(EXIT_USAGE, "%s: %s", command, deltafs_errmsg(NULL));
+    if (o)
+        wrong = o->parse(text, out);
+    return wrong ? text_fail(EXIT_USAGE, "%s: --%s: '%s' %s", command, name, text, wrong) : EXIT_OK;
+}
+
+/* --NAME, --NAME VALUE or --NAME=VALUE. */
+static int parse_long(struct parser *p, const char *argument)
+{
+    char name[64];
+    size_t n = strcspn(argument, "=");
+
+    snprintf(name, sizeof name, "%.*s", n < sizeof name ? (int)n : (int)sizeof name, argument);
+    return parse_option(p, name, argument[n] == '=' ? argument + n + 1 : NULL);
+}
+
+/* Letters, of which the last may take a value: -lV or -l V. */
+static int parse_letters(struct parser *p, const char *letter)
+{
+    int code = EXIT_OK;
+
+    for (; *letter != '\0' && code == EXIT_OK; letter++) {
+        const struct command_option *o = option_find(p->command, NULL, *letter);
+        if (!o)
+            return text_fail(EXIT_USAGE, "%s: unknown option '-%c'", p->command->name, *letter);
+        code = parse_option(p, o->name, o->parse && letter[1] != '\0' ? letter + 1 : NULL);
+        if (o->parse)
+            break;
+    }
+    return code;
+}
+
+/* Options may come before, between and after operands, up to "--". A number below 0 is an operand. */
+static int parse(struct parser *p)
+{
+    int is_end = 0, code = EXIT_OK;
+
+    while (p->at < p->argc && code == EXIT_OK) {
+        char *argument = p->argv[p->at++];
+        if (is_end || argument[0] != '-' || argument[1] == '\0' || isdigit((unsigned char)argument[1]))
+            p->call->operand[p->call->count++] = argument;
+        else if (strcmp(argument, "--") == 0)
+            is_end = 1;
+        else
+            code = argument[1] == '-' ? parse_long(p, argument + 2) : parse_letters(p, argument + 1);
+    }
+    if (code == EXIT_OK && (p->call->count < p->command->least || p->call->count > p->command->most))
+        code = text_fail(EXIT_USAGE, "%s: %s", p->command->name, p->command->missing);
+    return code;
+}
+
+/* ---- Help ---- */
+
+static void help_command(const struct command *c)
+{
+    char left[64];
+
+    printf("%s %s %s\n    %s\n", text_program, c->name, c->usage, c->text);
+    for (const struct command_option *o = c->option; o && o->name; o++) {
+        snprintf(left, sizeof left, "%c%c%s--%s%s%s", o->letter ? '-' : ' ', o->letter ? o->letter : ' ',
+                 o->letter ? ", " : "  ", o->name, o->takes ? " " : "", o->takes ? o->takes : "");
+        printf("    %-20s %s\n", o->letter ? left : left + 4, o->text);
+    }
+}
+
+static void help_options(void)
+{
+    const struct deltafs_option_info *o;
+
+    puts("Options, for deltafs_options_set, MPI_Info (deltafs_NAME), the environment (DELTAFS_NAME)\n"
+         "and deltafs-mpi (--NAME):\n");
+    for (size_t i = 0; (o = deltafs_option_at(i)); i++)
+        printf("  %-12s %s\n               takes %s; default '%s'\n", o->name, o->text, o->takes, o->default_value);
+}
+
+static void help_all(const struct program *p)
+{
+    printf("%s %s\n\n", text_program, p->text);
+    for (const struct command *const *c = p->command; *c; c++)
+        help_command(*c);
+    printf("%s help [COMMAND | options]\n%s --version\n\nExit codes: %s.\n", text_program, text_program, p->codes);
+}
+
+static const struct command *command_find(const struct program *p, const char *name)
+{
+    for (const struct command *const *c = p->command; *c; c++)
+        if (strcmp((*c)->name, name) == 0)
+            return *c;
+    return NULL;
+}
+
+/* Name the commands: "WHAT NAME; there are A, B, LAST". */
+static int fail_command(const struct program *p, const char *what, const char *last)
+{
+    char names[256] = "";
+    size_t used = 0;
+
+    for (const struct command *const *c = p->command; *c && used < sizeof names; c++)
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s, ", (*c)->name);
+    return text_fail(EXIT_USAGE, "%s %s%s", what, names, last);
+}
+
+static int help(const struct program *p, const char *topic)
+{
+    char what[128];
+
+    if (topic && strcmp(topic, "options") != 0 && !command_find(p, topic)) {
+        snprintf(what, sizeof what, "no help on '%.64s'; there is help on", topic);
+        return fail_command(p, what, "options");
+    }
+    if (text_is_silent)
+        return EXIT_OK;
+    if (!topic)
+        help_all(p);
+    else if (strcmp(topic, "options") == 0)
+        help_options();
+    else
+        help_command(command_find(p, topic));
+    return EXIT_OK;
+}
+
+/* ---- Running ---- */
+
+static int run_each(const struct command *c, const struct command_call *call)
+{
+    int code = EXIT_OK;
+
+    for (int i = 0; i < call->count; i++) {
+        int one = c->each(call->values, text_path(call->operand[i]));
+        code = one != EXIT_OK ? one : code;
+    }
+    return code;
+}
+
+static int run(const struct program *p, const struct command *c, int argc, char **argv)
+{
+    struct command_call call = {.values = calloc(1, c->size + 1), .operand = argv};
+    struct parser parser = {c, &call, argv, argc, 0};
+    int code = call.values ? EXIT_OK : text_fail(EXIT_TROUBLE, "%s: no memory", c->name);
+
+    if (code == EXIT_OK && c->refused && deltafs_options_create(&call.options) != DELTAFS_OK)
+        code = text_fail(EXIT_USAGE, "%s: %s", c->name, deltafs_errmsg(NULL));
+    if (code == EXIT_OK)
+        code = parse(&parser);
+    /* The environment may be wrong, or memory short, on one rank alone. */
+    if (p->agree)
+        code = p->agree(code);
+    if (code == EXIT_OK)
+        code = c->run ? c->run(&call) : run_each(c, &call);
+    if (code == EXIT_USAGE && !text_is_silent)
+        fprintf(stderr, "Try '%s help %s'.\n", text_program, c->name);
+    deltafs_options_destroy(call.options);
+    free(call.values);
+    return code;
+}
+
+static int dispatch(const struct program *p, int argc, char **argv)
+{
+    const char *name = argc > 1 ? argv[1] : "", *next = argc > 2 ? argv[2] : NULL;
+    const struct command *c = command_find(p, name);
+    char what[128];
+
+    if (c && next && (strcmp(next, "--help") == 0 || strcmp(next, "-h") == 0))
+        return help(p, name);
+    if (c)
+        return run(p, c, argc - 2, argv + 2);
+    if (strcmp(name, "help") == 0 || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
+        return help(p, next);
+    if (strcmp(name, "--version") == 0) {
+        if (!text_is_silent)
+            printf("%s %s\n", text_program, deltafs_version());
+        return EXIT_OK;
+    }
+    snprintf(what, sizeof what, "no command '%.64s'; there are", name);
+    int code = fail_command(p, argc > 1 ? what : "a command is missing; there are", "help");
+    if (!text_is_silent)
+        fprintf(stderr, "Try '%s help'.\n", text_program);
+    return code;
+}
+
+int cmd_main(const struct program *p, int argc, char **argv)
+{
+    int code = dispatch(p, argc, argv), finished = text_finish();
+
+    return finished != EXIT_OK ? finished : code;
+}

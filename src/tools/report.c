@@ -1,0 +1,113 @@
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include "tools/report.h"
+#include "tools/text.h"
+
+#define SHOWN_MAX 4096
+
+static void begin(struct report *r, const char *word, const char *name)
+{
+    if (r->is_json)
+        printf("%s\n \"%s\": ", r->count++ > 0 ? "," : "", name);
+    else
+        printf("%-15s ", word);
+}
+
+void report_line(struct report *r, const char *word, const char *fmt, ...)
+{
+    va_list ap;
+
+    if (r->is_json)
+        return;
+    begin(r, word, NULL);
+    va_start(ap, fmt);
+    vprintf(fmt, ap);
+    va_end(ap);
+    putchar('\n');
+}
+
+void report_member(struct report *r, const char *name, const char *fmt, ...)
+{
+    va_list ap;
+
+    if (!r->is_json)
+        return;
+    begin(r, NULL, name);
+    va_start(ap, fmt);
+    vprintf(fmt, ap);
+    va_end(ap);
+}
+
+void report_number(struct report *r, const char *word, const char *name, uint64_t value)
+{
+    if (word)
+        report_line(r, word, "%" PRIu64, value);
+    if (name)
+        report_member(r, name, "%" PRIu64, value);
+}
+
+void report_text(struct report *r, const char *word, const char *name, const char *value)
+{
+    char shown[SHOWN_MAX];
+
+    text_show(value, strlen(value), shown, sizeof shown);
+    if (word)
+        report_line(r, word, "%s", shown);
+    if (name && r->is_json) {
+        begin(r, NULL, name);
+        report_json_text(value, strlen(value));
+    }
+}
+
+void report_hex(const void *bytes, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        printf("%02x", ((const uint8_t *)bytes)[i]);
+}
+
+/* Bytes of the UTF-8 sequence at `s`, of which `n` are there: 1 to 4, or 0 if it is none: incomplete, longer than
+ * necessary, a surrogate, or beyond U+10FFFF. */
+static size_t utf8_length(const uint8_t *s, size_t n)
+{
+    size_t length = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : s[0] < 0xf5 ? 4 : 0;
+
+    if (length > n)
+        return 0;
+    for (size_t i = 1; i < length; i++)
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) || (s[0] == 0xf0 && s[1] < 0x90) ||
+        (s[0] == 0xf4 && s[1] > 0x8f))
+        return 0;
+    return length;
+}
+
+static int is_utf8(const char *text, size_t n)
+{
+    size_t length = 1;
+
+    for (size_t at = 0; at < n && length > 0; at += length)
+        length = utf8_length((const uint8_t *)text + at, n - at);
+    return length > 0;
+}
+
+void report_json_text(const char *text, size_t n)
+{
+    if (!is_utf8(text, n)) {
+        printf("{\"hex\": \"");
+        report_hex(text, n);
+        printf("\"}");
+        return;
+    }
+    putchar('"');
+    for (size_t i = 0; i < n; i++) {
+        unsigned char c = (unsigned char)text[i];
+        if (c < 0x20 || c == 0x7f)
+            printf("\\u%04x", c);
+        else
+            printf(c == '"' || c == '\\' ? "\\%c" : "%c", c);
+    }
+    putchar('"');
+}
