@@ -4,9 +4,7 @@
  *
  * Processors that multiply 512 bits without carries do that twice as fast. 256 bytes are kept as a polynomial and moved
  * on over the next 256: each 64 bits of it are multiplied by the remainder of a power of x ("folding", Gopal et al.,
- * 2009). The instruction makes the checksum of the last 16 bytes that are left. The two run in different parts of the
- * processor, so of each 4096 bytes each does its share at the same time; one multiplication for each of its three parts
- * moves the instruction's share on over the other's. */
+ * 2009). The instruction makes the checksum of the last 16 bytes that are left. */
 #include "base/simd_crc32c.h"
 
 #if defined(__x86_64__)
@@ -22,14 +20,8 @@ static int has_instruction;
 #define WIDE     256 /* bytes of the polynomial: four times 64 */
 #define WIDE_MIN 512 /* less is not worth it */
 
-#define BOTH       4096 /* bytes that are shared out */
-#define BOTH_LANE  512  /* of them for each part of the instruction's share */
-#define BOTH_WIDE  (BOTH - 3 * BOTH_LANE)
-#define BOTH_STEPS 7 /* of the instruction, in each part, while the polynomial moves on once */
-
 static int has_wide;
 static uint64_t over_wide[2], over_64[2], over_16[2]; /* factors that move 16 bytes on over so many */
-static uint64_t over_rest[3];                         /* and a part's checksum over the bytes behind it */
 
 static uint32_t behind_lane[4][256]; /* what a checksum's byte k of value v becomes behind LANE zero bytes */
 
@@ -74,8 +66,6 @@ static void crc32c_prepare(void)
     crc32c_prepare_factor(over_wide, WIDE);
     crc32c_prepare_factor(over_64, 64);
     crc32c_prepare_factor(over_16, 16);
-    for (int i = 0; i < 3; i++)
-        over_rest[i] = crc32c_power(8 * (BOTH_WIDE + (2 - i) * BOTH_LANE) - 32);
 }
 
 __attribute__((target("sse4.2"))) static uint32_t crc32c_instruction(uint32_t crc, const void *bytes, size_t n)
@@ -108,29 +98,13 @@ WIDE_TARGET static inline __m512i crc32c_fold(__m512i x, __m512i factor, __m512i
                                      _mm512_clmulepi64_epi128(x, factor, 0x11), there, 0x96);
 }
 
-WIDE_TARGET static inline void crc32c_load(__m512i x[WIDE / 64], const uint8_t *p)
-{
-    x[0] = _mm512_loadu_si512(p);
-    x[1] = _mm512_loadu_si512(p + 64);
-    x[2] = _mm512_loadu_si512(p + 128);
-    x[3] = _mm512_loadu_si512(p + 192);
-}
-
-WIDE_TARGET static inline void crc32c_move_on(__m512i x[WIDE / 64], __m512i k, const uint8_t *p)
-{
-    x[0] = crc32c_fold(x[0], k, _mm512_loadu_si512(p));
-    x[1] = crc32c_fold(x[1], k, _mm512_loadu_si512(p + 64));
-    x[2] = crc32c_fold(x[2], k, _mm512_loadu_si512(p + 128));
-    x[3] = crc32c_fold(x[3], k, _mm512_loadu_si512(p + 192));
-}
-
 WIDE_TARGET static inline __m512i crc32c_factor(const uint64_t factor[2])
 {
     return _mm512_broadcast_i32x4(_mm_set_epi64x((long long)factor[1], (long long)factor[0]));
 }
 
-/* The CRC of the polynomial; `more` is added to its last 8 bytes. */
-WIDE_TARGET static inline uint32_t crc32c_join(const __m512i polynomial[WIDE / 64], uint64_t more)
+/* The CRC of the polynomial. */
+WIDE_TARGET static inline uint32_t crc32c_join(const __m512i polynomial[WIDE / 64])
 {
     __m512i over = crc32c_factor(over_64), all = crc32c_fold(polynomial[0], over, polynomial[1]);
 
@@ -142,7 +116,7 @@ WIDE_TARGET static inline uint32_t crc32c_join(const __m512i polynomial[WIDE / 6
     for (int i = 0; i < 3; i++)
         x = _mm_xor_si128(_mm_xor_si128(_mm_clmulepi64_si128(x, k, 0x00), _mm_clmulepi64_si128(x, k, 0x11)), part[i]);
     uint64_t c = __builtin_ia32_crc32di(0, (uint64_t)_mm_cvtsi128_si64(x));
-    return (uint32_t)__builtin_ia32_crc32di(c, (uint64_t)_mm_extract_epi64(x, 1) ^ more);
+    return (uint32_t)__builtin_ia32_crc32di(c, (uint64_t)_mm_extract_epi64(x, 1));
 }
 
 /* n is a multiple of WIDE, and not 0. */
@@ -150,46 +124,14 @@ WIDE_TARGET static uint32_t crc32c_wide(uint32_t crc, const uint8_t *p, size_t n
 {
     __m512i k = crc32c_factor(over_wide), x[WIDE / 64];
 
-    crc32c_load(x, p);
+    for (int i = 0; i < WIDE / 64; i++)
+        x[i] = _mm512_loadu_si512(p + 64 * i);
     x[0] = _mm512_xor_si512(x[0], _mm512_zextsi128_si512(_mm_cvtsi32_si128((int)~crc)));
     for (p += WIDE, n -= WIDE; n > 0; p += WIDE, n -= WIDE)
-        crc32c_move_on(x, k, p);
-    return ~crc32c_join(x, 0);
-}
-
-WIDE_TARGET static inline uint64_t crc32c_times(uint64_t a, uint64_t b)
-{
-    return (uint64_t)_mm_cvtsi128_si64(
-        _mm_clmulepi64_si128(_mm_cvtsi64_si128((long long)a), _mm_cvtsi64_si128((long long)b), 0x00));
-}
-
-WIDE_TARGET static inline void crc32c_step(uint64_t c[3], const uint8_t *p)
-{
-    c[0] = __builtin_ia32_crc32di(c[0], get_u64(p));
-    c[1] = __builtin_ia32_crc32di(c[1], get_u64(p + BOTH_LANE));
-    c[2] = __builtin_ia32_crc32di(c[2], get_u64(p + 2 * BOTH_LANE));
-}
-
-/* Of BOTH bytes. */
-WIDE_TARGET static uint32_t crc32c_both(uint32_t crc, const uint8_t *p)
-{
-    const uint8_t *wide = p + 3 * BOTH_LANE, *end = p + BOTH_LANE;
-    uint64_t c[3] = {~crc, 0, 0};
-    __m512i k = crc32c_factor(over_wide), x[WIDE / 64];
-
-    crc32c_load(x, wide);
-    for (size_t at = WIDE; at < BOTH_WIDE; at += WIDE) {
-        crc32c_move_on(x, k, wide + at);
-        _Static_assert(BOTH_STEPS == 7, "so many are written out: a branch after each costs a fifth of the time");
-#pragma GCC unroll 7
-        for (int step = 0; step < BOTH_STEPS; step++)
-            crc32c_step(c, p + 8 * step);
-        p += 8 * BOTH_STEPS;
-    }
-    for (; p < end; p += 8)
-        crc32c_step(c, p);
-    return ~crc32c_join(x, crc32c_times(c[0], over_rest[0]) ^ crc32c_times(c[1], over_rest[1]) ^
-                               crc32c_times(c[2], over_rest[2]));
+#pragma GCC unroll 4
+        for (int i = 0; i < WIDE / 64; i++)
+            x[i] = crc32c_fold(x[i], k, _mm512_loadu_si512(p + 64 * i));
+    return ~crc32c_join(x);
 }
 
 int simd_crc32c(uint32_t *crc, const void *bytes, size_t n)
@@ -199,8 +141,6 @@ int simd_crc32c(uint32_t *crc, const void *bytes, size_t n)
     pthread_once(&once, crc32c_prepare);
     if (!has_instruction)
         return 0;
-    for (; has_wide && n >= BOTH; n -= BOTH, p += BOTH)
-        *crc = crc32c_both(*crc, p);
     if (has_wide && n >= WIDE_MIN) {
         size_t whole = n - n % WIDE;
         *crc = crc32c_wide(*crc, p, whole);
