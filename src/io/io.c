@@ -151,8 +151,8 @@ static int posix_lock(void *ctx, int fd, uint64_t from, uint64_t n, enum io_lock
                          .l_len = (off_t)n};
 
     (void)ctx;
-    if (fcntl(fd, how == IO_LOCK_TRY ? F_OFD_SETLK : F_OFD_SETLKW, &lock) == 0)
-        return 0;
+    if (fcntl(fd, how == IO_LOCK_QUERY ? F_OFD_GETLK : how == IO_LOCK_TRY ? F_OFD_SETLK : F_OFD_SETLKW, &lock) == 0)
+        return how == IO_LOCK_QUERY && lock.l_type != F_UNLCK ? -EAGAIN : 0;
     return errno == EACCES ? -EAGAIN : -errno;
 }
 
@@ -503,6 +503,14 @@ int io_file_lock(struct io_file *f, int *is_sure, struct error *e)
     if (is_gone || a.is_removed)
         return error_set(e, DELTAFS_ERR_NOT_FOUND, "%s: has been removed meanwhile", f->path);
     return status;
+}
+
+int io_file_is_locked(struct io_file *f, int *is_free)
+{
+    int rc = io_lock(f, 0, 0, IO_LOCK_QUERY);
+
+    *is_free = rc == 0;
+    return rc == -EAGAIN;
 }
 
 int io_file_lock_wait(struct io_file *f, uint64_t from, uint64_t n, int is_shared, struct error *e)

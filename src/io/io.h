@@ -22,7 +22,7 @@ struct io_attributes {
     int is_removed; /* it has no name any more */
 };
 
-enum io_lock { IO_UNLOCK, IO_LOCK_SHARED, IO_LOCK, IO_LOCK_TRY };
+enum io_lock { IO_UNLOCK, IO_LOCK_SHARED, IO_LOCK, IO_LOCK_TRY, IO_LOCK_QUERY };
 
 /* Each returns 0 or a count, or a negative errno. `ctx` is the table's own. */
 struct io_ops {
@@ -44,7 +44,8 @@ struct io_ops {
     int (*unlink)(void *ctx, const char *path);
     int (*rmdir)(void *ctx, const char *path);
     int (*sync_folder)(void *ctx, const char *path);
-    /* `n` bytes from `from` on, 0: to the end. All but IO_LOCK_TRY (-EAGAIN) wait. */
+    /* `n` bytes from `from` on, 0: to the end. IO_LOCK_TRY, which does not wait, and IO_LOCK_QUERY, which locks
+     * nothing, return -EAGAIN if another process has a lock. */
     int (*lock)(void *ctx, int fd, uint64_t from, uint64_t n, enum io_lock how);
     int (*link)(void *ctx, const char *from, const char *to);
     int (*symlink)(void *ctx, const char *target, const char *path);
@@ -118,6 +119,8 @@ int io_explain(const char *path, int is_written, const char *advice, struct erro
 /* Lock the file until it is closed. *is_sure: the system knows locks, and this one is held; else nobody is known to
  * have it. DELTAFS_ERR_BUSY if another process does, DELTAFS_ERR_NOT_FOUND if the file has been removed. */
 int io_file_lock(struct io_file *f, int *is_sure, struct error *e);
+/* Whether another process has locked it so; if not, *is_free: the system knows locks, and nobody has this one. */
+int io_file_is_locked(struct io_file *f, int *is_free);
 /* Lock `n` bytes of the file, which need not be there, when nobody else has any of them locked, or with `is_shared`
  * (for which it need be open for reading only) nobody who does not share the lock. Waits. DELTAFS_ERR_IO also where the
  * file system has no locks. */
