@@ -59,31 +59,9 @@ struct vfd_calls {
     __typeof__(H5Ssel_iter_get_seq_list) *sequences;
     __typeof__(H5Ssel_iter_close) *unselect;
     __typeof__(H5Sget_select_npoints) *count;
-    __typeof__(H5FDregister) *enroll;
-    __typeof__(H5FDunregister) *dismiss;
-    __typeof__(H5Pset_driver) *set_driver;
-    void *object; /* as dlopen returns it */
 };
 
 struct vfd_file;
-
-/* How a file's keys are indexed, by one process or by many. */
-struct vfd_indexing {
-    int is_first;                       /* of the ranks */
-    int (*any)(void *group, int value); /* the greatest of all ranks; -1 after an error of MPI */
-    /* Broadcast the first rank's message and value; returns the value. */
-    int (*share)(void *group, int value, char *message, size_t size);
-    int (*open)(void *group, const char *index, const char *path, const deltafs_options *options,
-                deltafs_indexer **out);
-};
-
-/* Of a file whose keys are to be indexed when it is closed. */
-struct vfd_keys {
-    char *path;
-    deltafs_options *options;
-    const struct vfd_indexing *how;
-    void *group;
-};
 
 struct vfd_kind {
     unsigned long features;                                                 /* HDF5's H5FD_FEAT_ */
@@ -116,8 +94,10 @@ struct vfd_file {
     deltafs_logical *logical;
     uint8_t *image;
     size_t image_size;
-    struct vfd_keys *keys; /* or NULL */
-    void *mpi;             /* struct vfd_mpi, where the file is open in parallel (vfd_mpi.c) */
+    /* Of a logical file that one process writes, for its index: */
+    deltafs_options *options;
+    char *index_path; /* the file's path from the root; or NULL */
+    void *mpi;        /* struct vfd_mpi, where the file is open in parallel (vfd_mpi.c) */
 };
 
 /* What a configuration string asks for. */
@@ -189,6 +169,9 @@ int vfd_delete(const struct vfd_calls *calls, const char *name);
 
 /* *is_one (may be NULL) is 0 if what is there is something else; then no error is pushed. */
 int vfd_logical_open(struct vfd_file *f, unsigned flags, const struct vfd_config *config, int *is_one);
+/* Before a file of this absolute path is opened for writing: take a deltafs.conf beside it into account. An option key
+ * that is not a pattern for datasets is for other files, or a mistake. */
+int vfd_logical_options(struct vfd_file *f, const char *path, const struct vfd_config *config);
 /* What is done with an open logical file, by one process or by many. */
 extern const struct vfd_kind vfd_logical_kind;
 int vfd_plain_open(struct vfd_file *f, unsigned flags);
@@ -218,16 +201,6 @@ struct vfd_transfer;
 struct vfd_transfer *vfd_transfer_begin(struct vfd_file *f, int is_write);
 int vfd_transfer_add(struct vfd_transfer *t, uint64_t at, uint8_t *place, size_t size);
 int vfd_transfer_end(struct vfd_transfer *t, int rc);
-
-/* ---- vfd_keys.c ---- */
-
-/* Prepare to index the logical file of this absolute path when it is closed, if `is_wanted` or if the option key names
- * HDF5 datasets; f->keys is set then. */
-int vfd_keys_begin(struct vfd_file *f, const char *path, const struct vfd_config *config, int is_wanted);
-/* Index the file once it is closed, if it was changed. HDF5 opens a file for writing first and truncates it when it
- * opens it again, whatever it has: a file that cannot be indexed must not hinder that. */
-int vfd_keys_end(struct vfd_file *f);
-void vfd_keys_free(struct vfd_keys *keys);
 
 /* ---- vfd_class.c ---- */
 

@@ -43,9 +43,6 @@ static void vfd_look_up(struct vfd_calls *c, void *object)
     LOOK_UP(c, object, sequences, "H5Ssel_iter_get_seq_list");
     LOOK_UP(c, object, unselect, "H5Ssel_iter_close");
     LOOK_UP(c, object, count, "H5Sget_select_npoints");
-    LOOK_UP(c, object, enroll, "H5FDregister");
-    LOOK_UP(c, object, dismiss, "H5FDunregister");
-    LOOK_UP(c, object, set_driver, "H5Pset_driver");
 }
 
 /* Of code that has called before; to find the object around an address takes longer. */
@@ -72,7 +69,6 @@ static const struct vfd_calls *vfd_calls_find(const void *caller)
     /* The program is no object that can be opened by its name. */
     void *object = dlopen(where.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
     vfd_look_up(c, object ? object : RTLD_DEFAULT);
-    c->object = object;
     c->base = where.dli_fbase;
     c->caller = caller;
     c->next = vfd_known;

@@ -18,7 +18,10 @@ static H5FD_t *class_open(const char *name, unsigned flags, hid_t fapl, haddr_t 
     if (vfd_config_init(&config, calls, fapl) != 0)
         return NULL;
     struct vfd_file *f = vfd_file_open(calls, name, flags, &config);
-    vfd_config_fini(&config);
+    if (f)
+        f->options = config.options;
+    else
+        vfd_config_fini(&config);
     return f ? &f->head : NULL;
 }
 
@@ -27,8 +30,6 @@ static herr_t class_close(H5FD_t *file)
     struct vfd_file *f = (struct vfd_file *)file;
     int rc = f->kind->close ? f->kind->close(f) : 0;
 
-    if (rc == 0 && f->keys)
-        rc = vfd_keys_end(f);
     vfd_file_free(f);
     return rc;
 }

@@ -102,9 +102,11 @@ static int logical_close(struct vfd_file *f)
     deltafs_logical *logical = f->logical;
 
     f->logical = NULL;
-    return deltafs_logical_close(logical) == DELTAFS_OK
-               ? 0
-               : vfd_fail(f->calls, VFD_CANNOT_CLOSE, "deltafs: %s", deltafs_errmsg(NULL));
+    int status = deltafs_logical_close(logical);
+    /* Only if it was changed: HDF5 opens a file for writing first and truncates it when it opens it again. */
+    if (status == DELTAFS_OK && f->index_path && f->options && f->is_changed)
+        status = deltafs_index_closed(f->index_path, f->options);
+    return status == DELTAFS_OK ? 0 : logical_fail(f, VFD_CANNOT_CLOSE);
 }
 
 /* Its bytes are those of an ordinary HDF5 file, and `deltafs cp` makes one of it. */
@@ -122,6 +124,23 @@ const struct vfd_kind vfd_logical_kind = {
     .close = logical_close,
 };
 
+int vfd_logical_options(struct vfd_file *f, const char *path, const struct vfd_config *config)
+{
+    const char *key = "", *schema = "";
+    int status = deltafs_folder_options(path, config->options);
+
+    deltafs_options_get(config->options, "key", &key);
+    deltafs_options_get(config->options, "schema", &schema);
+    if (status == DELTAFS_OK && *key && !*schema && !strchr(key, '/'))
+        return vfd_fail(
+            f->calls, VFD_CANNOT_OPEN,
+            "deltafs: %s: option key: '%s' is no path of datasets of IDs, such as /Step#*/id: it has no '/'", path,
+            key);
+    if (status == DELTAFS_OK && *key && !strchr(key, '/'))
+        status = deltafs_options_set(config->options, "key", "");
+    return status == DELTAFS_OK ? 0 : logical_fail(f, VFD_CANNOT_OPEN);
+}
+
 int vfd_logical_open(struct vfd_file *f, unsigned flags, const struct vfd_config *config, int *is_one)
 {
     if (flags & (VFD_SWMR_WRITE | VFD_SWMR_READ))
@@ -133,20 +152,19 @@ int vfd_logical_open(struct vfd_file *f, unsigned flags, const struct vfd_config
     char *path = vfd_absolute(f->path);
     if (!path)
         return vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s: no memory", f->path);
-    if (f->is_writable && vfd_keys_begin(f, path, config, 0) != 0) {
+    if (f->is_writable && vfd_logical_options(f, path, config) != 0) {
         free(path);
         return -1;
     }
     int status = deltafs_logical_open(path, vfd_open_flags(flags), config->options, &f->logical);
-    free(path);
     if (is_one)
         *is_one = status != DELTAFS_ERR_NOT_DELTAFS && status != DELTAFS_ERR_NOT_FOUND;
     if (status != DELTAFS_OK) {
-        vfd_keys_free(f->keys);
-        f->keys = NULL;
+        free(path);
         return is_one && !*is_one ? 0 : logical_fail_as(f, VFD_CANNOT_OPEN, status);
     }
     f->kind = &vfd_logical_kind;
+    f->index_path = path;
     f->is_changed = (flags & VFD_TRUNC) != 0;
     f->is_bare = (flags & (VFD_TRUNC | VFD_EXCL)) != 0;
     f->fd = open(f->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

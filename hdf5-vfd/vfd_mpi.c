@@ -185,55 +185,6 @@ static void mpi_free(struct vfd_mpi *m)
     free(m);
 }
 
-/* ---- The index of its keys ---- */
-
-static int mpi_any(void *group, int value)
-{
-    const struct vfd_mpi *m = group;
-
-    return MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_INT, MPI_MAX, m->comm) == MPI_SUCCESS ? value : -1;
-}
-
-static int mpi_share(void *group, int value, char *message, size_t size)
-{
-    const struct vfd_mpi *m = group;
-
-    return MPI_Bcast(&value, 1, MPI_INT, 0, m->comm) == MPI_SUCCESS &&
-                   MPI_Bcast(message, (int)size, MPI_CHAR, 0, m->comm) == MPI_SUCCESS
-               ? value
-               : -1;
-}
-
-static int mpi_open_indexer(void *group, const char *index, const char *path, const deltafs_options *options,
-                            deltafs_indexer **out)
-{
-    const struct vfd_mpi *m = group;
-
-    return deltafs_mpi_indexer_open(m->comm, index, path, options, out);
-}
-
-static const struct vfd_indexing mpi_first = {
-    .is_first = 1, .any = mpi_any, .share = mpi_share, .open = mpi_open_indexer};
-static const struct vfd_indexing mpi_other = {
-    .is_first = 0, .any = mpi_any, .share = mpi_share, .open = mpi_open_indexer};
-
-/* Rank 0 decides whether the file is to be indexed. */
-static int mpi_keys(struct vfd_file *f, const char *path, const struct vfd_config *config)
-{
-    struct vfd_mpi *m = f->mpi;
-    int rc = f->is_writable && m->rank == 0 ? vfd_keys_begin(f, path, config, 0) : 0;
-    uint64_t is_wanted = f->keys != NULL;
-
-    rc = mpi_follow(m->comm, f->calls, VFD_CANNOT_OPEN, rc, &is_wanted);
-    if (rc == 0 && is_wanted && m->rank != 0)
-        rc = vfd_keys_begin(f, path, config, 1);
-    if (f->keys) {
-        f->keys->how = m->rank == 0 ? &mpi_first : &mpi_other;
-        f->keys->group = m;
-    }
-    return mpi_settle(m->comm, f->calls, VFD_CANNOT_OPEN, rc);
-}
-
 /* ---- Opening ---- */
 
 static int mpi_open_logical(struct vfd_file *f, unsigned flags, const struct vfd_config *config, int is_atomic)
@@ -246,13 +197,11 @@ static int mpi_open_logical(struct vfd_file *f, unsigned flags, const struct vfd
         rc = vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s: no memory", f->path);
     else if (flags & (VFD_SWMR_WRITE | VFD_SWMR_READ))
         rc = vfd_fail(f->calls, VFD_UNSUPPORTED, "deltafs: %s: a logical file is not for SWMR", f->path);
+    else if (f->is_writable && m->rank == 0)
+        rc = vfd_logical_options(f, path, config);
     rc = mpi_settle(m->comm, f->calls, VFD_CANNOT_OPEN, rc);
-    if (rc == 0)
-        rc = mpi_keys(f, path, config);
-    /* The driver itself indexes the file's datasets when it is closed, so the library need not. */
     if (rc == 0 &&
-        (deltafs_options_set(config->options, "key", "") != DELTAFS_OK ||
-         deltafs_mpi_logical_open(m->comm, path, vfd_open_flags(flags), config->options, &f->logical) != DELTAFS_OK))
+        deltafs_mpi_logical_open(m->comm, path, vfd_open_flags(flags), config->options, &f->logical) != DELTAFS_OK)
         rc = vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s", deltafs_errmsg(NULL));
     free(path);
     if (rc != 0)
@@ -461,11 +410,6 @@ static herr_t mpi_close(H5FD_t *file)
     struct vfd_mpi *m = f->mpi;
     int lost = f->is_writable ? mpi_settle_lost(f, VFD_CANNOT_CLOSE) : 0;
 
-    /* A file that lacks some of its metadata is not indexed. */
-    if (lost != 0) {
-        vfd_keys_free(f->keys);
-        f->keys = NULL;
-    }
     herr_t rc = vfd_class.close(file);
     mpi_free(m);
     return lost != 0 ? lost : rc;

@@ -57,7 +57,8 @@ void vfd_file_free(struct vfd_file *f)
         return;
     if (f->fd >= 0)
         close(f->fd);
-    vfd_keys_free(f->keys);
+    deltafs_options_destroy(f->options);
+    free(f->index_path);
     free(f->image);
     free(f->path);
     free(f->identity);

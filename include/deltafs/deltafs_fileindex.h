@@ -112,6 +112,18 @@ DELTAFS_API int deltafs_indexer_has(deltafs_indexer *indexer, const char *path, 
 DELTAFS_API int deltafs_indexer_add(deltafs_indexer *indexer, const char *path, size_t n,
                                     const struct deltafs_table *const *table);
 
+/* Index the file at `path` by what `options` say of its rows: with a '/' in the option key, that is a pattern for the
+ * datasets of an HDF5 file (options epoch and hdf5; see deltafs-index(7)); otherwise as deltafs_table_from_options.
+ * Adds the number of rows to *rows on rank 0; NULL is fine. As deltafs_indexer_add, and DELTAFS_ERR_NOT_FOUND if the
+ * file is not an HDF5 file or has no such datasets. */
+DELTAFS_API int deltafs_indexer_add_file(deltafs_indexer *indexer, const char *path, const deltafs_options *options,
+                                         uint64_t *rows);
+
+/* Index a file that this process has just closed. Where its rows are, and which index, is what `options` and a
+ * deltafs.conf beside the file say (deltafs_folder_options). A file in which they name nothing is not indexed, without
+ * an error. */
+DELTAFS_API int deltafs_index_closed(const char *path, deltafs_options *options);
+
 /* Remove a file from the index; its rows are no longer found. `path` is the name in the index, or a path that leads to
  * the file. The file itself may be gone and is not changed. Path NULL: remove all files that no longer exist.
  * *forgotten gets the number of files removed; after an error it is valid on rank 0 only. The space in the index is not

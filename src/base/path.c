@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,4 +75,29 @@ char *path_absolute(const char *path)
     char *out = here ? path_from(here, path) : strdup(path);
     free(here);
     return out;
+}
+
+char *path_resolve(const char *path)
+{
+    char *real = realpath(path, NULL), *parent;
+    size_t n = strlen(path);
+
+    if (real || (errno != ENOENT && errno != ENOTDIR))
+        return real;
+    while (n > 1 && path[n - 1] == '/')
+        n--;
+    size_t name = n;
+    while (name > 0 && path[name - 1] != '/')
+        name--;
+    int is_dot = n - name == 1 && path[name] == '.';
+    /* The folder "." itself may have no name any more. */
+    if (name == n || (is_dot && name == 0) || !(parent = path_parent(path)))
+        return NULL;
+    char *folder = path_resolve(parent), *last = strndup(path + name, n - name);
+    if (folder && last)
+        real = is_dot ? strdup(folder) : path_from(folder, last);
+    free(parent);
+    free(folder);
+    free(last);
+    return real;
 }

@@ -11,5 +11,8 @@ char *path_from(const char *here, const char *path);
 char *path_parent(const char *path);
 /* The path from the root, or unchanged (to be freed; NULL without memory). */
 char *path_absolute(const char *path);
+/* The path from the root without links. Parts at its end that do not exist stay as they are (to be freed; NULL: see
+ * errno). */
+char *path_resolve(const char *path);
 
 #endif

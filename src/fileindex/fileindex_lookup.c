@@ -138,8 +138,6 @@ static int keys_open(deltafs_fileindex *k, const char *path, const deltafs_optio
         return status;
     /* First what is indexed, then the directory, which has all of that. */
     status = sources_read(&k->io, k->place.sources, &k->sources, e);
-    if (status == DELTAFS_OK)
-        index_paths_settle(&k->place, &k->io, &k->sources);
     if (status == DELTAFS_OK && deltafs_open(k->place.path, options, &k->dir) != DELTAFS_OK) {
         *e = *deltafs_private_thread_error();
         status = e->status;
@@ -202,10 +200,11 @@ static int source_try(deltafs_fileindex *k, struct keys_source *s, const struct 
     int status = key_file_kind(&k->io, s->path, &kind, e);
 
     if (status == DELTAFS_ERR_NOT_FOUND)
-        return error_set(e, DELTAFS_ERR_CHANGED,
-                         "%s: has gone or been renamed since its keys were indexed; if that is so for good, have it "
-                         "forgotten (deltafs-mpi index --forget -o %s)",
-                         s->path, k->place.path);
+        return error_set(
+            e, DELTAFS_ERR_CHANGED,
+            "%s: has gone or been renamed since its keys were indexed, or the index was moved away from it; "
+            "if that is so for good, have it forgotten (deltafs-mpi index --forget -o %s)",
+            s->path, k->place.path);
     if (status == DELTAFS_ERR_NOT_DELTAFS || (status == DELTAFS_OK && kind != was->kind))
         return source_changed(s, "has become something else", e);
     if (status == DELTAFS_OK)

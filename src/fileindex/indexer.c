@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/coding.h"
+#include "base/path.h"
 #include "fileindex/fileindex_format.h"
 #include "fileindex/index_paths.h"
 #include "directory/dir.h"
@@ -32,29 +33,28 @@ struct deltafs_indexer {
     struct manifest manifest; /* of the index, as it was when it was last read */
     uint64_t next;            /* sequence of the next epoch */
     uint64_t first_own;       /* of the first that this job has made */
-    char expected[PATH_MAX];  /* on rank 0: a file that was looked at, and what it was; "": none */
+    char expected[PATH_MAX];  /* on rank 0: the file that deltafs_indexer_has looked at, and its state; "": none */
     struct source_identity is;
-    int is_writer; /* of the files that are added */
-    struct key_writer writer;
 };
 
-/* Rank 0's `n` bytes to all. */
-static int indexer_broadcast(deltafs_indexer *ix, void *bytes, size_t n, struct error *e)
+const struct collective *indexer_group(const deltafs_indexer *ix)
+{
+    return &ix->group;
+}
+
+int indexer_share(const struct collective *group, void *bytes, size_t n, struct error *e)
 {
     struct bytes message = {{0}, 0};
-    struct error own = {0};
 
-    if (ix->group.ranks <= 1 || n == 0)
-        return DELTAFS_OK;
-    if (ix->group.rank == 0)
-        bytes_append(&message, bytes, n, &own);
-    int status = collective_broadcast(&ix->group, &message, &own);
+    if (group->ranks <= 1)
+        return e->status;
+    if (group->rank == 0 && e->status == DELTAFS_OK)
+        bytes_append(&message, bytes, n, e);
+    int status = collective_broadcast(group, &message, e);
     if (status == DELTAFS_OK)
-        status = collective_agree(&ix->group, &own);
+        status = collective_agree(group, e);
     if (status == DELTAFS_OK)
         memcpy(bytes, message.buffer.bytes, n);
-    else
-        *e = own;
     buffer_fini(&message.buffer);
     return status;
 }
@@ -119,12 +119,8 @@ static int indexer_read(deltafs_indexer *ix, struct error *e)
     manifest_fini(&ix->manifest);
     ix->manifest = (struct manifest){0};
     ix->is_made = status != DELTAFS_ERR_NOT_FOUND;
-    if (status == DELTAFS_ERR_NOT_FOUND) {
-        index_paths_settle(&ix->place, &ix->there, &ix->sources);
-        return DELTAFS_OK;
-    }
     if (status != DELTAFS_OK)
-        return status;
+        return status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_OK : status;
     status = sources_read(&ix->there, ix->place.sources, &ix->sources, e);
     /* One that was just made, and its job died before it could say what it is. */
     if (status == DELTAFS_ERR_NOT_FOUND && m.epoch_count == 0 && strcmp(m.schema, FILEINDEX_SCHEMA) == 0)
@@ -136,8 +132,6 @@ static int indexer_read(deltafs_indexer *ix, struct error *e)
                            "%s: is a directory of records, not an index of files; name another index", ix->place.path);
     if (status == DELTAFS_OK)
         status = sources_check_uuid(&ix->sources, ix->place.sources, m.uuid_text, e);
-    if (status == DELTAFS_OK)
-        index_paths_settle(&ix->place, &ix->there, &ix->sources);
     ix->next = m.epoch_count > 0 ? m.epoch[m.epoch_count - 1].label + 1 : 1;
     if (ix->next <= ix->sources.last)
         ix->next = ix->sources.last + 1;
@@ -198,15 +192,16 @@ static int alone_reopen(void *ctx, const char *path, const deltafs_options *opti
     return deltafs_reopen(path, options, out);
 }
 
+const struct indexer_calls indexer_alone = {.create = alone_create, .reopen = alone_reopen};
+
 int deltafs_indexer_open(const char *index, const char *path, const deltafs_options *options, deltafs_indexer **out)
 {
     const struct collective alone = COLLECTIVE_ALONE;
-    static const struct indexer_calls calls = {.create = alone_create, .reopen = alone_reopen};
     struct error *e = deltafs_private_thread_error(), own = {0};
 
     if ((!index && !path) || !out)
         return error_set(e, DELTAFS_ERR_INVALID, "deltafs_indexer_open: index or path, and out, must be given");
-    int status = deltafs_private_indexer_open_group(index, path, options, &alone, &calls, out, &own);
+    int status = deltafs_private_indexer_open_group(index, path, options, &alone, &indexer_alone, out, &own);
     if (status != DELTAFS_OK)
         *e = own;
     return status;
@@ -214,38 +209,19 @@ int deltafs_indexer_open(const char *index, const char *path, const deltafs_opti
 
 /* ---- Asking what is indexed ---- */
 
-static int indexer_identify(struct io *io, const char *path, struct source_identity *out, struct error *e)
+static int indexer_identify(deltafs_indexer *ix, const char *path, struct source_identity *out, struct error *e)
 {
     struct key_file file;
     char kind;
-    int status = key_file_kind(io, path, &kind, e);
+    int status = key_file_kind(&ix->io, path, &kind, e);
 
     if (status == DELTAFS_OK)
-        status = key_file_open(&file, io, path, kind, NULL, NULL, e);
+        status = key_file_open(&file, &ix->io, path, kind, NULL, NULL, e);
     if (status != DELTAFS_OK)
         return status;
     status = key_file_identity(&file, 1, out, e);
     key_file_close(&file);
     return status;
-}
-
-int deltafs_private_indexer_identify(const char *path, struct source_identity *out, struct error *e)
-{
-    struct io io = io_default();
-
-    return indexer_identify(&io, path, out, e);
-}
-
-void deltafs_private_indexer_expect(deltafs_indexer *ix, const char *path, const struct source_identity *is)
-{
-    ix->is = *is;
-    snprintf(ix->expected, sizeof ix->expected, "%s", path);
-}
-
-void deltafs_private_indexer_written(deltafs_indexer *ix, const struct key_writer *w)
-{
-    ix->writer = *w;
-    ix->is_writer = 1;
 }
 
 /* Whether an epoch that SOURCES names is not there, or another: a power loss, or a repair, has taken it. */
@@ -267,35 +243,28 @@ static int is_source_lost(const deltafs_indexer *ix, const struct source_entry *
     return is_lost;
 }
 
-/* Where the file of a source really is; NULL: nowhere, or there is no memory. */
-static const char *source_place(const deltafs_indexer *ix, struct source_entry *s)
+/* Whether the path of a source leads to the file that is really at `real`. */
+static int source_is_at(const deltafs_indexer *ix, const struct source_entry *s, const char *real)
 {
     char *path = index_paths_path_out(&ix->place, s->path), *whole = path ? io_whole(&ix->there, path) : NULL;
+    char *place = whole ? path_resolve(whole) : NULL;
+    int is_at = place && strcmp(place, real) == 0;
 
-    free(s->place);
-    s->place = whole ? realpath(whole, NULL) : NULL;
     free(path);
     free(whole);
-    return s->place;
+    free(place);
+    return is_at;
 }
 
-/* Whether two sources are one file, which a link leads to. What was found before is believed where it says no: there
- * may be many sources of the same size and time, and each is compared with all. */
-static int is_same_file(const deltafs_indexer *ix, struct source_entry *s, struct source_entry *t)
-{
-    if ((!s->place && !source_place(ix, s)) || (!t->place && !source_place(ix, t)) || strcmp(s->place, t->place) != 0)
-        return 0;
-    return source_place(ix, s) && source_place(ix, t) && strcmp(s->place, t->place) == 0;
-}
-
-/* The first source from *from on that is the same file as this one, by another name. *from gets the number of the next
- * one. NULL: there is none. */
-static const struct source_entry *indexer_alias(deltafs_indexer *ix, struct source_entry *s, size_t *from)
+/* The next source from *from on that is this one by another name, because a link was put in the place of its file or of
+ * a folder; or NULL. *from gets the number behind it. */
+static const struct source_entry *indexer_alias(const deltafs_indexer *ix, const struct source_entry *s,
+                                                const char *real, size_t *from)
 {
     while (*from < ix->sources.count) {
-        struct source_entry *t = &ix->sources.source[(*from)++];
+        const struct source_entry *t = &ix->sources.source[(*from)++];
         if (source_identity_is_same(&t->identity, &s->identity) && strcmp(t->path, s->path) != 0 &&
-            is_same_file(ix, s, t))
+            source_is_at(ix, t, real))
             return t;
     }
     return NULL;
@@ -304,22 +273,23 @@ static const struct source_entry *indexer_alias(deltafs_indexer *ix, struct sour
 static int indexer_look(deltafs_indexer *ix, const char *path, int *has, struct error *e)
 {
     struct source_entry is = {0};
-    int status = index_paths_name(&ix->place, &ix->there, &ix->sources, path, &is.path, e);
+    char *real = NULL;
+    size_t from = 0;
+    int status = indexer_identify(ix, path, &is.identity, e);
 
-    *has = 0;
     if (status == DELTAFS_OK)
-        status = indexer_identify(&ix->io, path, &is.identity, e);
+        status = index_paths_name(&ix->place, &ix->there, &ix->sources, path, &real, &is.path, e);
     if (status == DELTAFS_OK) {
-        size_t from = 0;
-        const struct source_entry *s = sources_find(&ix->sources, is.path), *alias = indexer_alias(ix, &is, &from);
-        deltafs_private_indexer_expect(ix, path, &is.identity);
+        const struct source_entry *s = sources_find(&ix->sources, is.path),
+                                  *alias = indexer_alias(ix, &is, real, &from);
+        ix->is = is.identity;
+        snprintf(ix->expected, sizeof ix->expected, "%s", path);
         /* Under two names it would be found twice. */
-        if (!s || !alias)
-            s = s ? s : alias;
-        else
-            s = NULL;
-        *has = s && source_identity_is_same(&is.identity, &s->identity) && !is_source_lost(ix, s);
+        int is_once = !s || !alias;
+        s = s ? s : alias;
+        *has = is_once && s && source_identity_is_same(&is.identity, &s->identity) && !is_source_lost(ix, s);
     }
+    free(real);
     source_fini(&is);
     return status;
 }
@@ -335,8 +305,7 @@ int deltafs_indexer_has(deltafs_indexer *ix, const char *path, int *has)
         return (*deltafs_private_thread_error() = own).status;
     if (own.status == DELTAFS_OK && ix->group.rank == 0)
         own.status = indexer_look(ix, path, &answer, &own);
-    if (collective_agree(&ix->group, &own) == DELTAFS_OK)
-        indexer_broadcast(ix, &answer, sizeof answer, &own);
+    indexer_share(&ix->group, &answer, sizeof answer, &own);
     if (own.status != DELTAFS_OK)
         *deltafs_private_thread_error() = own;
     else
@@ -346,43 +315,30 @@ int deltafs_indexer_has(deltafs_indexer *ix, const char *path, int *has)
 
 /* ---- Adding a file ---- */
 
-/* Collective: rank 0's text to all, who free it. */
-static int indexer_share_text(deltafs_indexer *ix, char **text, struct error *e)
-{
-    uint64_t n = *text ? strlen(*text) + 1 : 0;
-    int status = indexer_broadcast(ix, &n, sizeof n, e);
-
-    if (status != DELTAFS_OK)
-        return status;
-    struct error own = {0};
-    if (ix->group.rank != 0 && !(*text = malloc(n)))
-        error_no_memory(&own, n, "a text");
-    if (collective_agree(&ix->group, &own) != DELTAFS_OK) {
-        *e = own;
-        return own.status;
-    }
-    return indexer_broadcast(ix, *text, n, e);
-}
-
 /* Rank 0: the lines of the file, whose sequences come later. */
-static int indexer_compose(deltafs_indexer *ix, const char *path, struct key_file *file, size_t n,
-                           const struct deltafs_table *const *table, char **text, struct error *e)
+static int indexer_compose(deltafs_indexer *ix, const char *path, struct key_file *file, const struct file_tables *t,
+                           struct bytes *out, struct error *e)
 {
+    size_t n = t->rows.count;
     struct source_entry s = {.table_count = n, .table = calloc(n, sizeof *s.table)};
-    int status = s.table ? index_paths_name(&ix->place, &ix->there, &ix->sources, path, &s.path, e)
+    char *text = NULL, *real = NULL;
+    int status = s.table ? index_paths_name(&ix->place, &ix->there, &ix->sources, path, &real, &s.path, e)
                          : error_no_memory(e, n, "tables");
 
     if (status == DELTAFS_OK)
         status = key_file_identity(file, 1, &s.identity, e);
-    /* What was looked for before, in another state of the file, are not its tables. */
-    if (status == DELTAFS_OK && strcmp(ix->expected, path) == 0 && !source_identity_is_same(&s.identity, &ix->is))
+    /* Tables that were looked for in another state of the file are not this file's. */
+    if (status == DELTAFS_OK && t->identity.kind && !source_identity_is_same(&s.identity, &t->identity))
         status = error_set(e, DELTAFS_ERR_CHANGED,
                            "%s: was written to while it was looked for what to index; index it again", path);
-    ix->expected[0] = '\0';
     for (size_t i = 0; i < n && status == DELTAFS_OK; i++)
-        s.table[i].table = *table[i];
+        s.table[i].table = *t->rows.table[i];
     if (status == DELTAFS_OK)
-        status = source_format(&s, text, e);
+        status = sources_format(&s, 1, &text, e);
+    if (status == DELTAFS_OK)
+        status = bytes_append(out, text, strlen(text) + 1, e);
+    free(text);
+    free(real);
     free(s.table);
     free(s.path);
     return status;
@@ -427,7 +383,7 @@ static int share_append(void *arg, uint64_t first, const uint64_t *key, size_t n
 
 /* This process's share of the rows. */
 static int share_scan(deltafs_indexer *ix, struct key_file *file, const char *path, const struct source_table *source,
-                      struct error *e)
+                      const struct key_writer *writer, struct error *e)
 {
     const struct deltafs_table *t = &source->table;
     const struct deltafs_column *key = &t->column[t->key];
@@ -440,8 +396,8 @@ static int share_scan(deltafs_indexer *ix, struct key_file *file, const char *pa
     s->dir = ix->dir;
     s->group = source_table_group(source);
     s->n = 0;
-    int status = ix->is_writer && key->piece_count == 0
-                     ? key_column_scan_written(file, key, t->rows, from, end, &ix->writer, path, share_append, s, e)
+    int status = writer && key->piece_count == 0
+                     ? key_column_scan_written(file, key, t->rows, from, end, writer, path, share_append, s, e)
                      : key_column_scan(file, key, from, end, path, share_append, s, e);
     share_flush(s);
     free(s);
@@ -450,11 +406,11 @@ static int share_scan(deltafs_indexer *ix, struct key_file *file, const char *pa
 
 /* Collective: one table, as an epoch. */
 static int indexer_add_table(deltafs_indexer *ix, struct key_file *file, const char *path, const struct source_table *t,
-                             struct error *e)
+                             const struct key_writer *writer, struct error *e)
 {
     struct error own = {0};
 
-    own.status = share_scan(ix, file, path, t, &own);
+    own.status = share_scan(ix, file, path, t, writer, &own);
     if (own.status != DELTAFS_OK)
         deltafs_epoch_cancel(ix->dir, own.text);
     int status = deltafs_epoch_end(ix->dir, t->sequence);
@@ -471,7 +427,8 @@ static int indexer_add_table(deltafs_indexer *ix, struct key_file *file, const c
 static int indexer_open_dir(deltafs_indexer *ix, struct error *e)
 {
     struct error own = {0};
-    int is_made = ix->is_made, status = indexer_broadcast(ix, &is_made, sizeof is_made, e);
+    uint64_t state[2];
+    int is_made = ix->is_made, status = indexer_share(&ix->group, &is_made, sizeof is_made, e);
 
     if (status != DELTAFS_OK)
         return status;
@@ -486,10 +443,14 @@ static int indexer_open_dir(deltafs_indexer *ix, struct error *e)
     }
     /* What others have added by now, and the first line of SOURCES. */
     if (ix->group.rank == 0)
-        own.status = indexer_read(ix, &own);
-    status = collective_agree(&ix->group, &own);
-    if (status != DELTAFS_OK) {
-        *e = own;
+        e->status = indexer_read(ix, e);
+    state[0] = ix->next;
+    state[1] = ix->sources.version;
+    status = indexer_share(&ix->group, state, sizeof state, e);
+    if (status == DELTAFS_OK) {
+        ix->next = state[0];
+        ix->sources.version = state[1];
+    } else {
         deltafs_close(ix->dir);
         ix->dir = NULL;
     }
@@ -499,58 +460,50 @@ static int indexer_open_dir(deltafs_indexer *ix, struct error *e)
 /* Rank 0: the lines of `n` sources into SOURCES, none after an error. */
 static int indexer_append(deltafs_indexer *ix, struct source_entry *s, size_t n, struct error *e)
 {
-    char *all = NULL, *text;
-    size_t size = 0;
-    FILE *f = open_memstream(&all, &size);
-    int status = f ? DELTAFS_OK : error_no_memory(e, 0, "a file's lines");
+    char *text = NULL;
+    int status = sources_format(s, n, &text, e);
 
-    for (size_t i = 0; i < n && status == DELTAFS_OK; i++) {
-        text = NULL;
-        status = source_format(&s[i], &text, e);
-        if (status == DELTAFS_OK && fputs(text, f) < 0)
-            status = error_no_memory(e, strlen(text), "a file's lines");
-        free(text);
-    }
-    if (f && fclose(f) != 0 && status == DELTAFS_OK)
-        status = error_no_memory(e, size, "a file's lines");
     if (status == DELTAFS_OK)
-        status = sources_append(&ix->there, ix->place.sources, &ix->sources.size, all, ix->sync, e);
+        status = sources_append(&ix->there, ix->place.sources, &ix->sources.size, text, ix->sync, e);
     for (size_t i = 0; i < n && status == DELTAFS_OK; i++)
         status = sources_add(&ix->sources, &s[i], e);
-    free(all);
+    free(text);
     return status;
 }
 
-/* Rank 0. */
-static int indexer_forget_source(deltafs_indexer *ix, const char *name, struct error *e)
+static void entries_free(struct source_entry *s, size_t n)
 {
-    struct source_entry none = {.path = strdup(name)};
-    int status = none.path ? indexer_append(ix, &none, 1, e) : error_no_memory(e, strlen(name), "a path");
+    for (size_t i = 0; s && i < n; i++)
+        source_fini(&s[i]);
+    free(s);
+}
 
-    source_fini(&none);
-    return status;
+/* A source that is to go, behind *n others. */
+static int entries_forget(struct source_entry *s, size_t *n, const char *name, struct error *e)
+{
+    s[*n] = (struct source_entry){.path = strdup(name)};
+    return s[*n].path ? ((*n)++, DELTAFS_OK) : error_no_memory(e, strlen(name), "a path");
 }
 
 /* Rank 0: note the source, now that its epochs are committed. By another name it is forgotten, or all of its rows would
  * be found twice. */
-static int indexer_note(deltafs_indexer *ix, struct source_entry *s, struct error *e)
+static int indexer_note(deltafs_indexer *ix, const char *path, struct source_entry *s, struct error *e)
 {
     struct source_entry *all = calloc(ix->sources.count + 1, sizeof *all);
     const struct source_entry *alias;
+    char *real = path_resolve(path);
     size_t n = 1, from = 0;
-    int status = all ? DELTAFS_OK : error_no_memory(e, ix->sources.count * sizeof *all, "a file's lines");
+    int status = all && real ? DELTAFS_OK : error_no_memory(e, ix->sources.count * sizeof *all, "a file's lines");
 
-    while (status == DELTAFS_OK && (alias = indexer_alias(ix, s, &from)))
-        if (!(all[n++].path = strdup(alias->path)))
-            status = error_no_memory(e, strlen(alias->path), "a path");
+    while (status == DELTAFS_OK && (alias = indexer_alias(ix, s, real, &from)))
+        status = entries_forget(all, &n, alias->path, e);
     if (status == DELTAFS_OK) {
         all[0] = *s;
         *s = (struct source_entry){0};
         status = indexer_append(ix, all, n, e);
     }
-    for (size_t i = 0; all && i < n; i++)
-        source_fini(&all[i]);
-    free(all);
+    entries_free(all, n);
+    free(real);
     return status;
 }
 
@@ -571,51 +524,24 @@ static int indexer_check_epoch(const deltafs_indexer *ix, const char *path, cons
 
 /* Collective: all tables of a source whose lines all ranks have. */
 static int indexer_add_tables(deltafs_indexer *ix, struct key_file *file, const char *path, struct source_entry *s,
-                              struct error *e)
+                              const struct key_writer *writer, struct error *e)
 {
     struct error own = {0};
     int status = ix->dir ? DELTAFS_OK : indexer_open_dir(ix, e);
 
-    if (status == DELTAFS_OK)
-        status = indexer_broadcast(ix, &ix->next, sizeof ix->next, e);
-    if (status == DELTAFS_OK)
-        status = indexer_broadcast(ix, &ix->sources.version, sizeof ix->sources.version, e);
     for (size_t i = 0; i < s->table_count && status == DELTAFS_OK; i++) {
         s->table[i].sequence = ix->next++;
         source_table_choose_group(&s->table[i], ix->sources.version);
-        status = indexer_add_table(ix, file, path, &s->table[i], e);
+        status = indexer_add_table(ix, file, path, &s->table[i], writer, e);
         if (status == DELTAFS_OK && ix->group.rank == 0 && own.status == DELTAFS_OK)
             own.status = indexer_check_epoch(ix, path, &s->table[i].table, &own);
     }
     if (status != DELTAFS_OK)
         return status;
     if (ix->group.rank == 0 && own.status == DELTAFS_OK)
-        own.status = indexer_note(ix, s, &own);
-    if (collective_agree(&ix->group, &own) != DELTAFS_OK)
-        *e = own;
-    return own.status;
-}
-
-/* Collective: rank 0's lines, taken apart. */
-static int indexer_share_source(deltafs_indexer *ix, const char *path, struct key_file *file, size_t n,
-                                const struct deltafs_table *const *table, struct source_entry *s, struct error *e)
-{
-    char *text = NULL;
-    struct error own = {0};
-
-    if (ix->group.rank == 0)
-        own.status = indexer_compose(ix, path, file, n, table, &text, &own);
-    int status = collective_agree(&ix->group, &own);
-    if (status == DELTAFS_OK)
-        status = indexer_share_text(ix, &text, &own);
-    if (status == DELTAFS_OK) {
-        own.status = source_parse(text, path, s, &own);
-        status = collective_agree(&ix->group, &own);
-    }
-    free(text);
-    if (status != DELTAFS_OK)
-        *e = own;
-    return status;
+        own.status = indexer_note(ix, path, s, &own);
+    *e = own;
+    return collective_agree(&ix->group, e);
 }
 
 /* What rank 0 broadcasts about the file. */
@@ -625,64 +551,65 @@ struct indexed_file {
 };
 
 /* Rank 0. */
-static int indexer_look_at(deltafs_indexer *ix, const char *path, size_t n, const struct deltafs_table *const *table,
-                           struct indexed_file *out, struct error *e)
+static int indexer_look_at(deltafs_indexer *ix, const char *path, const struct file_tables *t, struct indexed_file *out,
+                           struct error *e)
 {
-    if (!path || n == 0 || !table || strlen(path) >= sizeof out->path)
+    if (!path || t->rows.count == 0 || strlen(path) >= sizeof out->path)
         return error_set(e, DELTAFS_ERR_INVALID, "deltafs_indexer_add: path and tables must be given");
     snprintf(out->path, sizeof out->path, "%s", path);
     return key_file_kind(&ix->io, path, &out->kind, e);
 }
 
-/* Collective: the file, open on all ranks. */
-static int indexer_open_file(deltafs_indexer *ix, const struct indexed_file *what, struct key_file *file,
-                             struct error *e)
+/* Collective, with the open file. */
+static int indexer_add_open(deltafs_indexer *ix, const char *path, struct key_file *file, const struct file_tables *t,
+                            struct error *e)
 {
-    struct error own = {0};
+    struct source_entry s = {0};
+    struct bytes text = {{0}, 0};
 
-    own.status = key_file_open(file, &ix->io, what->path, what->kind, ix->calls.open_logical, ix->group.ctx, &own);
-    int status = collective_agree(&ix->group, &own);
+    if (ix->group.rank == 0)
+        e->status = indexer_compose(ix, path, file, t, &text, e);
+    int status = collective_broadcast(&ix->group, &text, e);
+    if (status == DELTAFS_OK && e->status == DELTAFS_OK)
+        e->status = source_parse((char *)text.buffer.bytes, path, &s, e);
     if (status == DELTAFS_OK)
-        return status;
-    *e = own;
-    key_file_close(file);
+        status = collective_agree(&ix->group, e);
+    if (status == DELTAFS_OK)
+        status = indexer_add_tables(ix, file, path, &s, t->writer, e);
+    source_fini(&s);
+    buffer_fini(&text.buffer);
     return status;
 }
 
-/* Collective. */
-static int indexer_add(deltafs_indexer *ix, const char *path, size_t n, const struct deltafs_table *const *table,
-                       struct error *e)
+int indexer_add(deltafs_indexer *ix, const char *path, const struct file_tables *t, struct error *e)
 {
-    struct key_file file;
-    struct source_entry s = {0};
+    struct key_file file = {.kind = 0};
     struct indexed_file what = {.kind = '-'};
-    struct error own = {0};
 
-    if (ix->group.rank == 0)
-        own.status = indexer_look_at(ix, path, n, table, &what, &own);
-    int status = collective_agree(&ix->group, &own);
-    *e = own;
-    if (status == DELTAFS_OK)
-        status = indexer_broadcast(ix, &what, sizeof what, e);
-    if (status == DELTAFS_OK)
-        status = indexer_open_file(ix, &what, &file, e);
+    if (ix->group.rank == 0 && e->status == DELTAFS_OK)
+        e->status = indexer_look_at(ix, path, t, &what, e);
+    int status = indexer_share(&ix->group, &what, sizeof what, e);
     if (status != DELTAFS_OK)
         return status;
-    status = indexer_share_source(ix, what.path, &file, n, table, &s, e);
+    e->status = key_file_open(&file, &ix->io, what.path, what.kind, ix->calls.open_logical, ix->group.ctx, e);
+    status = collective_agree(&ix->group, e);
     if (status == DELTAFS_OK)
-        status = indexer_add_tables(ix, &file, what.path, &s, e);
-    source_fini(&s);
+        status = indexer_add_open(ix, what.path, &file, t, e);
     key_file_close(&file);
     return status;
 }
 
 int deltafs_indexer_add(deltafs_indexer *ix, const char *path, size_t n, const struct deltafs_table *const *table)
 {
+    struct file_tables t = {.rows = {table ? n : 0, (struct deltafs_table **)(uintptr_t)table}};
     struct error own = {0};
 
     if (!ix)
         return error_set(deltafs_private_thread_error(), DELTAFS_ERR_INVALID, "deltafs_indexer_add: no handle");
-    int status = indexer_add(ix, path, n, table, &own);
+    if (path && strcmp(path, ix->expected) == 0)
+        t.identity = ix->is;
+    ix->expected[0] = '\0';
+    int status = indexer_add(ix, path, &t, &own);
     if (status != DELTAFS_OK)
         *deltafs_private_thread_error() = own;
     return status;
@@ -690,53 +617,26 @@ int deltafs_indexer_add(deltafs_indexer *ix, const char *path, size_t n, const s
 
 /* ---- Forgetting files ---- */
 
-/* On rank 0: the names of sources that are to go. */
-struct names {
-    char **name;
-    uint64_t count;
-};
-
-static void names_fini(struct names *n)
-{
-    for (uint64_t i = 0; i < n->count; i++)
-        free(n->name[i]);
-    free(n->name);
-}
-
-static int names_add(const deltafs_indexer *ix, struct names *n, const char *name, struct error *e)
-{
-    if (!n->name)
-        n->name = calloc(ix->sources.count + 1, sizeof *n->name);
-    if (!n->name || !(n->name[n->count] = strdup(name)))
-        return error_no_memory(e, strlen(name), "names");
-    n->count++;
-    return DELTAFS_OK;
-}
-
 static int indexer_has_not(const deltafs_indexer *ix, const char *path, struct error *e)
 {
     return error_set(e, DELTAFS_ERR_NOT_FOUND, "%s: is not indexed in %s", path, ix->place.path);
 }
 
-/* Rank 0: the source that is called so; or, if there is none, those that are this file by other names. */
-static int indexer_name_one(deltafs_indexer *ix, const char *path, struct names *out, struct error *e)
+/* Rank 0: the source of this name; or, if there is none, those whose paths lead to this file. */
+static int indexer_name_one(deltafs_indexer *ix, const char *path, struct source_entry *out, size_t *n, struct error *e)
 {
-    struct source_entry is = {0};
-    int status = index_paths_name(&ix->place, &ix->there, &ix->sources, path, &is.path, e);
+    char *real = NULL, *name = NULL;
+    int status = index_paths_name(&ix->place, &ix->there, &ix->sources, path, &real, &name, e);
+    int is_named = status == DELTAFS_OK && sources_find(&ix->sources, name);
 
-    if (status != DELTAFS_OK)
-        return status == DELTAFS_ERR_NOT_FOUND ? indexer_has_not(ix, path, e) : status;
-    if (sources_find(&ix->sources, is.path))
-        status = names_add(ix, out, is.path, e);
-    else
-        source_place(ix, &is);
-    for (size_t i = 0; is.place && i < ix->sources.count && status == DELTAFS_OK; i++) {
-        struct source_entry *s = &ix->sources.source[i];
-        if (source_place(ix, s) && strcmp(s->place, is.place) == 0)
-            status = names_add(ix, out, s->path, e);
-    }
-    source_fini(&is);
-    return status == DELTAFS_OK && out->count == 0 ? indexer_has_not(ix, path, e) : status;
+    if (is_named)
+        status = entries_forget(out, n, name, e);
+    for (size_t i = 0; i < ix->sources.count && status == DELTAFS_OK && !is_named; i++)
+        if (source_is_at(ix, &ix->sources.source[i], real))
+            status = entries_forget(out, n, ix->sources.source[i].path, e);
+    free(real);
+    free(name);
+    return status == DELTAFS_OK && *n == 0 ? indexer_has_not(ix, path, e) : status;
 }
 
 /* Whether the file of a source has gone; it is an error if it cannot be looked for. */
@@ -752,80 +652,87 @@ static int source_has_gone(deltafs_indexer *ix, const char *name, int *has_gone,
 }
 
 /* Rank 0: the sources whose files have gone. */
-static int indexer_name_gone(deltafs_indexer *ix, struct names *out, struct error *e)
+static int indexer_name_gone(deltafs_indexer *ix, struct source_entry *out, size_t *n, struct error *e)
 {
     int status = DELTAFS_OK, has_gone;
 
     for (size_t i = 0; i < ix->sources.count && status == DELTAFS_OK; i++) {
         status = source_has_gone(ix, ix->sources.source[i].path, &has_gone, e);
         if (status == DELTAFS_OK && has_gone)
-            status = names_add(ix, out, ix->sources.source[i].path, e);
+            status = entries_forget(out, n, ix->sources.source[i].path, e);
     }
-    if (status == DELTAFS_OK && out->count > 0 && out->count == ix->sources.count)
+    if (status == DELTAFS_OK && *n > 0 && *n == ix->sources.count)
         return error_set(e, DELTAFS_ERR_CHANGED,
-                         "%s: none of its %" PRIu64 " files is there, as if it had been moved without them, or "
+                         "%s: none of its %zu files is there, as if it had been moved without them, or "
                          "their file system were not mounted; nothing is forgotten: name the files, or remove the "
                          "index",
-                         ix->place.path, out->count);
+                         ix->place.path, *n);
     return status;
 }
 
-/* Rank 0, while the index is this job's. Another may have done it before, or indexed one that is there again. */
-static int indexer_forget_names(deltafs_indexer *ix, const struct names *n, const char *path, uint64_t *count,
-                                struct error *e)
+/* Rank 0, while the index is this job's: drop those that another job has forgotten since, or that are there again. */
+static int indexer_forget_names(deltafs_indexer *ix, struct source_entry *gone, size_t *n, int is_any, struct error *e)
 {
+    size_t kept = 0;
     int status = DELTAFS_OK;
 
-    for (uint64_t i = 0; i < n->count && status == DELTAFS_OK; i++) {
-        int goes = sources_find(&ix->sources, n->name[i]) != NULL;
-        if (goes && !path)
-            status = source_has_gone(ix, n->name[i], &goes, e);
-        if (!goes || status != DELTAFS_OK)
-            continue;
-        status = indexer_forget_source(ix, n->name[i], e);
-        *count += status == DELTAFS_OK;
+    for (size_t i = 0; i < *n; i++) {
+        int goes = sources_find(&ix->sources, gone[i].path) != NULL;
+        if (goes && is_any && status == DELTAFS_OK)
+            status = source_has_gone(ix, gone[i].path, &goes, e);
+        struct source_entry s = gone[i];
+        gone[i] = (struct source_entry){0};
+        if (goes)
+            gone[kept++] = s;
+        else
+            source_fini(&s);
     }
-    return status == DELTAFS_OK && path && *count == 0 ? indexer_has_not(ix, path, e) : status;
+    *n = kept;
+    return status == DELTAFS_OK ? indexer_append(ix, gone, kept, e) : status;
 }
 
-/* Collective: *count gets how many. */
-static int indexer_forget(deltafs_indexer *ix, const char *path, struct names *names, uint64_t *count, struct error *e)
+/* Collective: *count gets how many. Rank 0 has room for all names in `gone`. */
+static int indexer_forget(deltafs_indexer *ix, const char *path, struct source_entry *gone, size_t *n, struct error *e)
 {
-    struct error own = {0};
+    uint64_t wanted;
 
-    if (ix->group.rank == 0 && !ix->is_made)
-        error_set(&own, DELTAFS_ERR_NOT_FOUND, "%s: there is no index of keys", ix->place.path);
-    else if (ix->group.rank == 0)
-        own.status = path ? indexer_name_one(ix, path, names, &own) : indexer_name_gone(ix, names, &own);
-    int status = collective_agree(&ix->group, &own);
-    uint64_t wanted = names->count;
-    *e = own;
-    if (status == DELTAFS_OK)
-        status = indexer_broadcast(ix, &wanted, sizeof wanted, e);
-    if (status == DELTAFS_OK && wanted == 0)
-        return DELTAFS_OK;
-    if (status == DELTAFS_OK && !ix->dir)
+    if (ix->group.rank == 0 && e->status == DELTAFS_OK && !ix->is_made)
+        error_set(e, DELTAFS_ERR_NOT_FOUND, "%s: there is no index of keys", ix->place.path);
+    else if (ix->group.rank == 0 && e->status == DELTAFS_OK)
+        e->status = path ? indexer_name_one(ix, path, gone, n, e) : indexer_name_gone(ix, gone, n, e);
+    wanted = *n;
+    int status = indexer_share(&ix->group, &wanted, sizeof wanted, e);
+    if (status != DELTAFS_OK || wanted == 0)
+        return status;
+    if (!ix->dir)
         status = indexer_open_dir(ix, e);
     if (status != DELTAFS_OK)
         return status;
     if (ix->group.rank == 0)
-        own.status = indexer_forget_names(ix, names, path, count, &own);
-    status = collective_agree(&ix->group, &own);
-    *e = own;
-    return status == DELTAFS_OK ? indexer_broadcast(ix, count, sizeof *count, e) : status;
+        e->status = indexer_forget_names(ix, gone, n, !path, e);
+    if (ix->group.rank == 0 && e->status == DELTAFS_OK && path && *n == 0)
+        indexer_has_not(ix, path, e);
+    wanted = *n;
+    status = indexer_share(&ix->group, &wanted, sizeof wanted, e);
+    *n = (size_t)wanted;
+    return status;
 }
 
 int deltafs_indexer_forget(deltafs_indexer *ix, const char *path, uint64_t *forgotten)
 {
     struct error own = {0};
-    struct names names = {.count = 0};
+    size_t n = 0;
 
     if (!ix || !forgotten)
         return error_set(deltafs_private_thread_error(), DELTAFS_ERR_INVALID,
                          "deltafs_indexer_forget: the handle and forgotten must be given");
-    *forgotten = 0;
-    int status = indexer_forget(ix, path, &names, forgotten, &own);
-    names_fini(&names);
+    size_t room = ix->sources.count;
+    struct source_entry *gone = calloc(room + 1, sizeof *gone);
+    if (!gone)
+        error_no_memory(&own, room * sizeof *gone, "names");
+    int status = indexer_forget(ix, path, gone, &n, &own);
+    *forgotten = status == DELTAFS_OK ? n : 0;
+    entries_free(gone, ix->group.rank == 0 ? room : 0);
     if (status != DELTAFS_OK)
         *deltafs_private_thread_error() = own;
     return status;

@@ -1,8 +1,10 @@
-/* Indexing with all processes of a group: what libdeltafs_mpi gives the core for that. */
+/* Indexing with all processes of a group: what libdeltafs_mpi gives the core for that, and what finds a file's tables
+ * (index_file.c) needs of the indexer. */
 #ifndef DELTAFS_FILEINDEX_INDEXER_H
 #define DELTAFS_FILEINDEX_INDEXER_H
 
 #include "fileindex/source_file.h"
+#include "hdf5/h5rows.h"
 #include "logical/logical.h"
 
 /* How the index and its sources are opened; each is collective. */
@@ -12,19 +14,34 @@ struct indexer_calls {
     key_file_open_fn open_logical;
 };
 
+/* By one process. */
+extern const struct indexer_calls indexer_alone;
+
 /* As deltafs_indexer_open; `ctx` of the group is that of the calls, too. Takes the group over on success. */
 DELTAFS_PRIVATE int deltafs_private_indexer_open_group(const char *index, const char *path,
                                                        const deltafs_options *options, const struct collective *group,
                                                        const struct indexer_calls *calls, deltafs_indexer **out,
                                                        struct error *e);
 
-/* What the file at `path` is, before its tables are looked for; and what it must be still when it is added. Both are of
- * rank 0 alone. */
-DELTAFS_PRIVATE int deltafs_private_indexer_identify(const char *path, struct source_identity *out, struct error *e);
-DELTAFS_PRIVATE void deltafs_private_indexer_expect(deltafs_indexer *indexer, const char *path,
-                                                    const struct source_identity *is);
-/* The logical file that is added next, and no other one, was written by the processes of the indexer's group, in one
- * session. All ranks call it, each with what it wrote. */
-DELTAFS_PRIVATE void deltafs_private_indexer_written(deltafs_indexer *indexer, const struct key_writer *w);
+/* Collective: index the file at `path`, which all ranks have just closed, if rank 0's options (which may change), or a
+ * deltafs.conf beside it, say what its rows are. A file in which they name nothing gets no index: they may be in the
+ * environment, for all files of a program. `own`: what this rank wrote to the logical file in this session; NULL on all
+ * ranks if the keys are to be read back in equal shares. */
+DELTAFS_PRIVATE int deltafs_private_index_closed(const char *path, deltafs_options *options,
+                                                 const struct collective *group, const struct indexer_calls *calls,
+                                                 const struct key_writer *own, struct error *e);
+
+/* What is known of a file that is to be indexed. */
+struct file_tables {
+    struct h5rows rows;              /* its tables, on rank 0 */
+    struct source_identity identity; /* the file's when they were looked for, on rank 0; of no kind: not known */
+    const struct key_writer *writer; /* what this rank wrote, or NULL */
+};
+
+/* Collective: index it. An error of rank 0 in *e becomes that of all. */
+int indexer_add(deltafs_indexer *ix, const char *path, const struct file_tables *t, struct error *e);
+const struct collective *indexer_group(const deltafs_indexer *ix);
+/* Collective: rank 0's `n` bytes to all. An error in *e becomes that of all. */
+int indexer_share(const struct collective *group, void *bytes, size_t n, struct error *e);
 
 #endif

@@ -60,24 +60,28 @@ static char *name_field(const char *fields, const char *field)
 
 /* ---- Freeing ---- */
 
-static void table_fini(struct source_table *t)
+void table_fini(struct deltafs_table *t)
 {
-    for (size_t i = 0; i < t->table.column_count; i++) {
-        free((char *)(uintptr_t)t->table.column[i].name);
-        free((struct deltafs_piece *)(uintptr_t)t->table.column[i].piece);
+    for (size_t i = 0; i < t->column_count; i++) {
+        free((char *)(uintptr_t)t->column[i].name);
+        free((struct deltafs_piece *)(uintptr_t)t->column[i].piece);
     }
-    free((struct deltafs_column *)(uintptr_t)t->table.column);
-    free((char *)(uintptr_t)t->table.name);
+    free((struct deltafs_column *)(uintptr_t)t->column);
+    free((char *)(uintptr_t)t->name);
+}
+
+static void source_table_fini(struct source_table *t)
+{
+    table_fini(&t->table);
     free(t->schema);
 }
 
 void source_fini(struct source_entry *s)
 {
     for (size_t i = 0; i < s->table_count; i++)
-        table_fini(&s->table[i]);
+        source_table_fini(&s->table[i]);
     free(s->table);
     free(s->path);
-    free(s->place);
     *s = (struct source_entry){0};
 }
 
@@ -117,15 +121,10 @@ static void format_table(FILE *f, const struct source_table *t)
     }
 }
 
-int source_format(const struct source_entry *s, char **text, struct error *e)
+static void format_source(FILE *f, const struct source_entry *s)
 {
     const struct source_identity *id = &s->identity;
-    char *out = NULL;
-    size_t n = 0;
-    FILE *f = open_memstream(&out, &n);
 
-    if (!f)
-        return error_no_memory(e, 0, "a file's lines");
     for (size_t i = 0; i < s->table_count; i++)
         format_table(f, &s->table[i]);
     if (s->table_count == 0)
@@ -139,9 +138,21 @@ int source_format(const struct source_entry *s, char **text, struct error *e)
     fputs(" path=", f);
     name_print(f, s->path);
     putc('\n', f);
+}
+
+int sources_format(const struct source_entry *s, size_t n, char **text, struct error *e)
+{
+    char *out = NULL;
+    size_t size = 0;
+    FILE *f = open_memstream(&out, &size);
+
+    if (!f)
+        return error_no_memory(e, 0, "a file's lines");
+    for (size_t i = 0; i < n; i++)
+        format_source(f, &s[i]);
     if (fclose(f) != 0) {
         free(out);
-        return error_no_memory(e, n, "a file's lines");
+        return error_no_memory(e, size, "a file's lines");
     }
     *text = out;
     return DELTAFS_OK;
@@ -163,69 +174,43 @@ int sources_create(struct io *io, const char *path, const char *uuid_text, int s
     return status != DELTAFS_OK ? status : closed;
 }
 
-/* Remove an incomplete last line, which a crash left, before lines are appended. */
-static int sources_cut(struct io_file *file, uint64_t size, struct error *e)
-{
-    uint64_t now;
-    int status = io_file_size(file, &now, e);
-
-    return status == DELTAFS_OK && now > size ? io_file_truncate(file, size, e) : status;
-}
-
-/* What could not be appended as a whole shall not count. */
-static void sources_undo(struct io *io, const char *path, uint64_t size)
-{
-    struct io_file file;
-    struct error ignored;
-
-    if (io_file_open(io, path, O_RDWR, &file, &ignored) != DELTAFS_OK)
-        return;
-    sources_cut(&file, size, &ignored);
-    io_file_close(&file, &ignored);
-}
-
 int sources_append(struct io *io, const char *path, uint64_t *size, char *text, int sync, struct error *e)
 {
     struct io_file file;
     struct error second;
-    uint64_t end = *size;
+    uint64_t end = *size, now;
     char *next;
     int status = io_file_open(io, path, O_RDWR, &file, e);
 
     if (status != DELTAFS_OK)
         return status;
-    status = sources_cut(&file, end, e);
+    status = io_file_size(&file, &now, e);
+    /* An incomplete last line, which a crash left. */
+    if (status == DELTAFS_OK && now > end)
+        status = io_file_truncate(&file, end, e);
     for (; status == DELTAFS_OK && (next = strchr(text, '\n')); text = next + 1) {
         *next = '\0';
         status = textlog_append(&file, &end, 0, e, "%s", text);
     }
     if (status == DELTAFS_OK && sync)
         status = io_file_sync(&file, e);
-    int closed = io_file_close(&file, status == DELTAFS_OK ? e : &second);
-    status = status != DELTAFS_OK ? status : closed;
-    if (status == DELTAFS_OK)
+    status = io_file_finish(&file, status, e);
+    if (status == DELTAFS_OK) {
         *size = end;
-    else
-        sources_undo(io, path, *size);
+    } else if (io_file_open(io, path, O_RDWR, &file, &second) == DELTAFS_OK) {
+        /* What could not be appended as a whole shall not count. */
+        io_file_truncate(&file, *size, &second);
+        io_file_close(&file, &second);
+    }
     return status;
 }
 
 /* ---- Reading ---- */
 
-/* Room for one more of `size` bytes behind `count`. */
+/* Room for one more element behind `count`. */
 static int grow(void *array, size_t *capacity, size_t count, size_t size, struct error *e)
 {
-    void **p = array;
-
-    if (count < *capacity)
-        return DELTAFS_OK;
-    size_t n = *capacity ? 2 * *capacity : 8;
-    void *grown = realloc(*p, n * size);
-    if (!grown)
-        return error_no_memory(e, n * size, "the sources");
-    *p = grown;
-    *capacity = n;
-    return DELTAFS_OK;
+    return memory_extend(NULL, array, count, capacity, size, "the sources", e);
 }
 
 /* The source whose lines are being read. */
@@ -416,7 +401,7 @@ static int table_check(struct source_table *t, uint64_t size, struct error *e)
 static void parser_drop(struct parser *p, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        table_fini(&p->source.table[i]);
+        source_table_fini(&p->source.table[i]);
     p->source.table_count -= n;
     if (n > 0)
         memmove(p->source.table, p->source.table + n, p->source.table_count * sizeof *p->source.table);

@@ -35,7 +35,6 @@ struct source_entry {
     size_t table_count; /* 0: the path is that of no source any longer */
     struct source_table *table;
     size_t number; /* of its last line among those of all sources */
-    char *place;   /* what its path leads to, for who has looked that up; NULL at first */
 };
 
 struct sources {
@@ -58,8 +57,11 @@ void sources_fini(struct sources *s);
 /* The source of this path, or NULL. */
 const struct source_entry *sources_find(const struct sources *s, const char *path);
 
-/* The lines of a source as one text, which the caller frees. */
-int source_format(const struct source_entry *s, char **text, struct error *e);
+/* Free what a table has: its name, its columns, their names and pieces. */
+void table_fini(struct deltafs_table *t);
+
+/* The lines of `n` sources as one text, which the caller frees. One without tables is to be forgotten. */
+int sources_format(const struct source_entry *s, size_t n, char **text, struct error *e);
 /* Take such a text, which is changed, apart. `path` is for messages. */
 int source_parse(char *text, const char *path, struct source_entry *out, struct error *e);
 void source_fini(struct source_entry *s);

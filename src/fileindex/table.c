@@ -3,45 +3,35 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <deltafs/deltafs_fileindex.h>
 #include "base/number.h"
 #include "base/options.h"
+#include "fileindex/sources.h"
 
-/* The table, its columns, and the schema that owns their names, in one. */
-struct record_table {
-    struct deltafs_table table;
-    deltafs_schema *schema;
-    struct deltafs_column column[];
-};
-
-void deltafs_table_destroy(struct deltafs_table *table)
+void deltafs_table_destroy(struct deltafs_table *t)
 {
-    struct record_table *t = (struct record_table *)table;
-
-    if (!t)
-        return;
-    deltafs_schema_destroy(t->schema);
+    if (t)
+        table_fini(t);
     free(t);
 }
 
-static int table_find_key(struct record_table *t, const char *key, struct error *e)
+static int table_find_key(struct deltafs_table *t, const char *key, struct error *e)
 {
-    for (size_t i = 0; i < t->table.column_count; i++) {
+    for (size_t i = 0; i < t->column_count; i++) {
         if (strcmp(t->column[i].name, key) != 0)
             continue;
         if (t->column[i].kind != 'u' && t->column[i].kind != 'i')
             return error_set(e, DELTAFS_ERR_SCHEMA, "the key '%s' is no integer (u1 to u8, i1 to i8)", key);
-        if (t->table.column_count == 1)
+        if (t->column_count == 1)
             return error_set(e, DELTAFS_ERR_SCHEMA, "the schema has no field besides the key '%s'", key);
-        t->table.key = i;
+        t->key = i;
         return DELTAFS_OK;
     }
     return error_set(e, DELTAFS_ERR_SCHEMA, "the key: the schema has no field '%s'", key);
 }
 
-static int table_count_rows(struct record_table *t, const char *path, uint64_t skip, uint64_t size, struct error *e)
+static int table_count_rows(struct deltafs_table *t, const char *path, uint64_t skip, uint64_t size, struct error *e)
 {
-    uint64_t record = deltafs_schema_size(t->schema), rest = size < skip ? 0 : (size - skip) % record;
+    uint64_t record = t->column[0].stride, rest = size < skip ? 0 : (size - skip) % record;
 
     if (size < skip)
         return error_set(e, DELTAFS_ERR_SIZE, "%s: has %" PRIu64 " bytes, fewer than the %" PRIu64 " to skip", path,
@@ -51,7 +41,30 @@ static int table_count_rows(struct record_table *t, const char *path, uint64_t s
                          "%s: the record at offset %" PRIu64 " is cut: the file ends after %" PRIu64 " of its %" PRIu64
                          " bytes (truncated, or the schema or the option skip is wrong)",
                          path, size - rest, rest, record);
-    t->table.rows = (size - skip) / record;
+    t->rows = (size - skip) / record;
+    return DELTAFS_OK;
+}
+
+/* A column for each field. */
+static int table_columns(struct deltafs_table *t, const deltafs_schema *s, uint64_t skip, struct error *e)
+{
+    size_t n = deltafs_schema_count(s);
+    struct deltafs_column *column = calloc(n, sizeof *column);
+
+    t->column = column;
+    t->name = strdup("");
+    if (!column || !t->name)
+        return error_no_memory(e, n * sizeof *column, "a table");
+    for (size_t i = 0; i < n; i++) {
+        const struct deltafs_field *f = deltafs_schema_field(s, i);
+        column[t->column_count++] = (struct deltafs_column){.name = strdup(f->name),
+                                                            .kind = f->kind,
+                                                            .size = f->size,
+                                                            .stride = deltafs_schema_size(s),
+                                                            .offset = skip + f->offset};
+        if (!column[i].name)
+            return error_no_memory(e, strlen(f->name), "a table");
+    }
     return DELTAFS_OK;
 }
 
@@ -66,30 +79,20 @@ int deltafs_table_from_schema(const char *path, const char *schema, const char *
     int status = deltafs_schema_parse(schema, &s);
     if (status != DELTAFS_OK)
         return status;
-    size_t n = deltafs_schema_count(s);
-    struct record_table *t = calloc(1, sizeof *t + n * sizeof t->column[0]);
-    if (!t) {
-        deltafs_schema_destroy(s);
-        return error_no_memory(e, sizeof *t, "a table");
-    }
-    t->schema = s;
-    for (size_t i = 0; i < n; i++) {
-        const struct deltafs_field *f = deltafs_schema_field(s, i);
-        t->column[i] = (struct deltafs_column){.name = f->name,
-                                               .kind = f->kind,
-                                               .size = f->size,
-                                               .stride = deltafs_schema_size(s),
-                                               .offset = skip + f->offset};
-    }
-    t->table = (struct deltafs_table){.label = label, .name = "", .column_count = n, .column = t->column};
-    status = table_find_key(t, key, e);
+    struct deltafs_table *t = calloc(1, sizeof *t);
+    status = t ? table_columns(t, s, skip, e) : error_no_memory(e, sizeof *t, "a table");
+    deltafs_schema_destroy(s);
+    if (status == DELTAFS_OK)
+        status = table_find_key(t, key, e);
     if (status == DELTAFS_OK)
         status = table_count_rows(t, path, skip, size, e);
-    if (status == DELTAFS_OK)
-        *out = &t->table;
-    else
-        deltafs_table_destroy(&t->table);
-    return status;
+    if (status != DELTAFS_OK) {
+        deltafs_table_destroy(t);
+        return status;
+    }
+    t->label = label;
+    *out = t;
+    return DELTAFS_OK;
 }
 
 int deltafs_label_from_name(const char *path, uint64_t *label)
@@ -133,7 +136,9 @@ int deltafs_table_from_options(const char *path, const deltafs_options *o, uint6
     if (*key == '\0')
         return error_set(e, DELTAFS_ERR_OPTION, "no option key: the field of the schema that is the key");
     if (*schema == '\0')
-        return error_set(e, DELTAFS_ERR_OPTION, "option key: '%s' is given, and no option schema that has it", key);
+        return error_set(
+            e, DELTAFS_ERR_OPTION,
+            "option key: '%s' is given, and no option schema that has it (the path of an HDF5 dataset has a '/')", key);
     if (label == OPTION_AUTO) {
         label = 0;
         deltafs_label_from_name(path, &label);

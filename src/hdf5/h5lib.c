@@ -18,67 +18,69 @@ static const char *const h5lib_names[] = {
 };
 
 /* Functions and data pointers have one size where there is dlsym. */
-static int h5lib_look_up(void *object, const char *name, void *pointer, char *message)
+static int h5lib_look_up(void *object, const char *name, void *pointer)
 {
     void *symbol = dlsym(object, name);
 
     memcpy(pointer, &symbol, sizeof symbol);
-    if (symbol)
-        return 0;
-    if (message)
-        snprintf(message, H5LIB_MESSAGE_MAX, "HDF5 here has no %s: it must be 1.10 or later", name);
-    return -1;
+    return symbol ? 0 : -1;
 }
 
 /* A number of HDF5's, set by H5open. If the program itself uses it, the program has the variable, and the library's own
  * is never set. */
-static int h5lib_look_up_id(void *object, const char *name, const h5_id **id, char *message)
+static int h5lib_look_up_id(void *object, const char *name, const h5_id **id)
 {
-    if (h5lib_look_up(object, name, id, message) != 0)
+    if (h5lib_look_up(object, name, id) != 0)
         return -1;
-    return **id > 0 ? 0 : h5lib_look_up(RTLD_DEFAULT, name, id, message);
+    return **id > 0 ? 0 : h5lib_look_up(RTLD_DEFAULT, name, id);
 }
 
-static int h5lib_fill(struct h5lib *lib, void *object, char message[H5LIB_MESSAGE_MAX])
+/* Returns the name of a function that is missing, or NULL. */
+static const char *h5lib_functions(struct h5lib *lib, void *object)
+{
+#define H5LIB_LOOK_UP(result, name, symbol, parameters)                                                                \
+    if (h5lib_look_up(object, symbol, &lib->name) != 0)                                                                \
+    return symbol
+    H5LIB_FUNCTIONS(H5LIB_LOOK_UP);
+#undef H5LIB_LOOK_UP
+    if (h5lib_look_up(object, "H5Literate2", &lib->links) != 0 && h5lib_look_up(object, "H5Literate", &lib->links) != 0)
+        return "H5Literate";
+    h5lib_look_up(object, "H5Dget_chunk_info_by_coord", &lib->chunk_place);
+    return NULL;
+}
+
+static const char *h5lib_numbers(struct h5lib *lib, void *object)
 {
     static const char *const floats[] = {"H5T_IEEE_F32LE_g", "H5T_IEEE_F64LE_g", "H5T_IEEE_F32BE_g",
                                          "H5T_IEEE_F64BE_g"};
-    unsigned major = 0, minor = 0, release;
 
-    *lib = (struct h5lib){.object = object ? object : RTLD_DEFAULT};
-    object = lib->object;
-#define H5LIB_LOOK_UP(result, name, symbol, parameters)                                                                \
-    if (h5lib_look_up(object, symbol, &lib->name, message) != 0)                                                       \
-    return -1
-    H5LIB_FUNCTIONS(H5LIB_LOOK_UP);
-#undef H5LIB_LOOK_UP
-    if (h5lib_look_up(object, "H5Literate2", &lib->links, NULL) != 0 &&
-        h5lib_look_up(object, "H5Literate", &lib->links, message) != 0)
-        return -1;
-    h5lib_look_up(object, "H5Dget_chunk_info_by_coord", &lib->chunk_place, NULL);
-    h5lib_look_up(object, "H5Pset_driver_by_name", &lib->set_driver, NULL);
-    if (lib->version(&major, &minor, &release) < 0 || (major == 1 && minor < 10) || lib->open() < 0) {
-        snprintf(message, H5LIB_MESSAGE_MAX, "HDF5 %u.%u here cannot be used: it must be 1.10 or later", major, minor);
-        return -1;
-    }
-    /* 1.13 and releases of 1.12 have one whose function gets other things. */
-    if (major > 1 || minor >= 14)
-        h5lib_look_up(object, "H5Dchunk_iter", &lib->chunks, NULL);
-    if (h5lib_look_up_id(object, "H5P_CLS_FILE_ACCESS_ID_g", &lib->file_access, message) != 0)
-        return -1;
+    if (h5lib_look_up_id(object, "H5P_CLS_FILE_ACCESS_ID_g", &lib->file_access) != 0)
+        return "H5P_FILE_ACCESS";
     for (size_t i = 0; i < sizeof floats / sizeof *floats; i++)
-        if (h5lib_look_up_id(object, floats[i], &lib->floats[i], message) != 0)
-            return -1;
-    return 0;
+        if (h5lib_look_up_id(object, floats[i], &lib->floats[i]) != 0)
+            return floats[i];
+    return NULL;
 }
 
-int h5lib_find(struct h5lib *lib, void *object, char message[H5LIB_MESSAGE_MAX])
+/* The functions of `object`, as dlopen returned it, or of the process. */
+static int h5lib_find(struct h5lib *lib, void *object, struct error *e)
 {
-    int status = h5lib_fill(lib, object, message);
+    unsigned major = 0, minor = 0, release;
 
-    if (status != 0)
-        *lib = (struct h5lib){0}; /* none, and not half of one */
-    return status;
+    *lib = (struct h5lib){0};
+    const char *missing = h5lib_functions(lib, object);
+    if (!missing && (lib->version(&major, &minor, &release) < 0 || (major == 1 && minor < 10) || lib->open() < 0))
+        return error_set(e, DELTAFS_ERR_VERSION, "HDF5 %u.%u here cannot be used: it must be 1.10 or later", major,
+                         minor);
+    if (!missing)
+        missing = h5lib_numbers(lib, object);
+    if (missing)
+        return error_set(e, DELTAFS_ERR_VERSION, "HDF5 here has no %s: it must be 1.10 or later", missing);
+    lib->is_new = major > 1 || minor >= 14;
+    /* 1.13 and releases of 1.12 have one whose function gets other things. */
+    if (lib->is_new)
+        h5lib_look_up(object, "H5Dchunk_iter", &lib->chunks);
+    return DELTAFS_OK;
 }
 
 /* The path of a loaded object that is HDF5, into *arg. */
@@ -92,42 +94,34 @@ static int h5lib_is_loaded(struct dl_phdr_info *info, size_t size, void *arg)
     return *(char **)arg != NULL;
 }
 
-int h5lib_here(struct h5lib *lib, char message[H5LIB_MESSAGE_MAX])
+/* HDF5 as the process has it already; or NULL. */
+static void *h5lib_here(void)
 {
     char *path = NULL;
 
     if (dlsym(RTLD_DEFAULT, "H5Fopen"))
-        return h5lib_find(lib, NULL, message);
+        return dlopen(NULL, RTLD_LAZY);
     /* A Python package's is not among those whose symbols all see. */
     dl_iterate_phdr(h5lib_is_loaded, &path);
     void *object = path ? dlopen(path, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD) : NULL;
     free(path);
-    if (object)
-        return h5lib_find(lib, object, message);
-    snprintf(message, H5LIB_MESSAGE_MAX, "there is no HDF5 library in this process");
-    return -1;
+    return object;
 }
 
-int h5lib_load(struct h5lib *lib, const char *name, char message[H5LIB_MESSAGE_MAX])
+int h5lib_load(struct h5lib *lib, const char *name, struct error *e)
 {
-    if (name && *name) {
-        void *object = dlopen(name, RTLD_LAZY | RTLD_LOCAL);
-        if (object)
-            return h5lib_find(lib, object, message);
-        snprintf(message, H5LIB_MESSAGE_MAX, "HDF5 cannot be loaded: %s", dlerror());
-        return -1;
-    }
-    if (h5lib_here(lib, message) == 0)
-        return 0;
-    for (size_t i = 0; i < sizeof h5lib_names / sizeof *h5lib_names; i++) {
-        void *object = dlopen(h5lib_names[i], RTLD_LAZY | RTLD_LOCAL);
-        if (object)
-            return h5lib_find(lib, object, message);
-    }
-    snprintf(message, H5LIB_MESSAGE_MAX,
-             "HDF5's library is not found: install it (Debian: libhdf5-103-1, libhdf5-310), or name it in the "
-             "environment variable DELTAFS_HDF5");
-    return -1;
+    int is_named = name && *name;
+    void *object = is_named ? dlopen(name, RTLD_LAZY | RTLD_LOCAL) : h5lib_here();
+
+    if (!object && is_named)
+        return error_set(e, DELTAFS_ERR_INVALID, "HDF5 cannot be loaded: %s", dlerror());
+    for (size_t i = 0; i < sizeof h5lib_names / sizeof *h5lib_names && !object; i++)
+        object = dlopen(h5lib_names[i], RTLD_LAZY | RTLD_LOCAL);
+    if (object)
+        return h5lib_find(lib, object, e);
+    return error_set(e, DELTAFS_ERR_INVALID,
+                     "HDF5's library is not found: install it (Debian: libhdf5-103-1, libhdf5-310), or name it in the "
+                     "environment variable DELTAFS_HDF5");
 }
 
 void h5lib_hush(const struct h5lib *lib, struct h5lib_handler *saved)

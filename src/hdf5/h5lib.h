@@ -6,10 +6,7 @@
 #ifndef DELTAFS_H5LIB_H
 #define DELTAFS_H5LIB_H
 
-#include <stddef.h>
-#include <stdint.h>
-
-#define H5LIB_MESSAGE_MAX 1024
+#include "base/error.h"
 
 typedef int64_t h5_id;
 
@@ -58,6 +55,9 @@ enum {
     use(int, get_handler, "H5Eget_auto2", (h5_id stack, int (**fn)(h5_id, void *), void **arg));                       \
     use(int, set_handler, "H5Eset_auto2", (h5_id stack, int (*fn)(h5_id, void *), void *arg));                         \
     use(int, walk_errors, "H5Ewalk2", (h5_id stack, int direction, h5_error_fn fn, void *arg));                        \
+    use(h5_id, driver_add, "H5FDregister", (const void *class));                                                       \
+    use(int, driver_remove, "H5FDunregister", (h5_id driver));                                                         \
+    use(int, set_driver, "H5Pset_driver", (h5_id fapl, h5_id driver, const void *info));                               \
     use(h5_id, file_open, "H5Fopen", (const char *name, unsigned flags, h5_id fapl));                                  \
     use(int, file_close, "H5Fclose", (h5_id file));                                                                    \
     use(h5_id, file_plist, "H5Fget_create_plist", (h5_id file));                                                       \
@@ -105,21 +105,14 @@ struct h5lib {
     int (*chunk_place)(h5_id dataset, const uint64_t *at, unsigned *filters, uint64_t *address, uint64_t *size);
     /* All chunks in one walk, where the above takes a walk for each; NULL before 1.14. */
     int (*chunks)(h5_id dataset, h5_id dxpl, h5_chunk_fn fn, void *arg);
-    /* Sets a driver by its name; NULL before 1.14. */
-    int (*set_driver)(h5_id fapl, const char *name, const char *config);
     const h5_id *file_access; /* the class of file access property lists */
     const h5_id *floats[4];   /* IEEE, little-endian of 4 and 8 bytes, big-endian of 4 and 8 */
-    void *object;             /* that has them */
+    int is_new;               /* 1.14 or later */
 };
 
-/* The functions of `object`, as dlopen returned it, or with NULL of the process. 0, or -1 with a message. */
-int h5lib_find(struct h5lib *lib, void *object, char message[H5LIB_MESSAGE_MAX]);
-
-/* HDF5 as the process has it already, its own or a Python package's, say. */
-int h5lib_here(struct h5lib *lib, char message[H5LIB_MESSAGE_MAX]);
-
-/* That, or else HDF5 loaded: `name`, or if that is NULL or empty whatever is found under HDF5's names. */
-int h5lib_load(struct h5lib *lib, const char *name, char message[H5LIB_MESSAGE_MAX]);
+/* Find the library `name`; if that is NULL or empty, HDF5 as the process has it (its own or a Python package's), or
+ * else the first that is found under HDF5's usual names. */
+int h5lib_load(struct h5lib *lib, const char *name, struct error *e);
 
 /* Between these two calls HDF5 prints no errors. If the program has set an error handler of HDF5 1.6 (H5Eset_auto1),
  * which cannot be restored, nothing changes. */

@@ -24,25 +24,23 @@ int h5place_shape(struct h5dataset *d)
     return is_fit ? DELTAFS_OK : DELTAFS_ERR_NOT_FOUND;
 }
 
-static int target_refuse(const struct h5dataset *d, const char *is, char *message)
+static int target_refuse(const struct h5dataset *d, const char *is, struct error *e)
 {
-    snprintf(message, H5LIB_MESSAGE_MAX,
-             "%s: %s %s, so its values cannot be read from this file directly; 'h5repack -f NONE -l CONTI IN OUT' "
-             "makes a file that can be indexed",
-             d->path, d->name, is);
-    return DELTAFS_ERR_INVALID;
+    return error_set(
+        e, DELTAFS_ERR_INVALID,
+        "%s: %s %s, so its values cannot be read from this file directly; 'h5repack -f NONE -l CONTI IN OUT' "
+        "makes a file that can be indexed",
+        d->path, d->name, is);
 }
 
-static int place_fail(const struct h5dataset *d, char *message)
+static int place_fail(const struct h5dataset *d, struct error *e)
 {
-    snprintf(message, H5LIB_MESSAGE_MAX, "%s: %s: HDF5 does not say where its chunks are", d->path, d->name);
-    return DELTAFS_ERR_IO;
+    return error_set(e, DELTAFS_ERR_IO, "%s: %s: HDF5 does not say where its chunks are", d->path, d->name);
 }
 
-static int place_no_memory(const struct h5dataset *d, char *message)
+static int place_no_memory(const struct h5dataset *d, struct error *e)
 {
-    snprintf(message, H5LIB_MESSAGE_MAX, "no memory for where %s is", d->name);
-    return DELTAFS_ERR_MEMORY;
+    return error_set(e, DELTAFS_ERR_MEMORY, "no memory for where %s is", d->name);
 }
 
 /* A piece behind those that there are, or more of the last one. */
@@ -79,46 +77,47 @@ static int chunks_note(const uint64_t *at, unsigned filters, uint64_t address, u
 }
 
 /* Asking for each takes a time that grows with the square of their number. */
-static int chunks_init(struct chunks *c, const struct h5dataset *d, char *message)
+static int chunks_init(struct chunks *c, const struct h5dataset *d, struct error *e)
 {
     if (!d->lib->chunks || c->count > CHUNKS_MAX)
         return DELTAFS_OK;
     c->address = malloc((c->count + 1) * sizeof *c->address);
     if (!c->address)
-        return place_no_memory(d, message);
+        return place_no_memory(d, e);
     for (uint64_t i = 0; i < c->count; i++)
         c->address[i] = H5_NO_ADDRESS;
     if (d->lib->chunks(d->id, 0, chunks_note, c) >= 0)
         return DELTAFS_OK;
-    return place_fail(d, message);
+    return place_fail(d, e);
 }
 
-static int chunks_find(const struct chunks *c, const struct h5dataset *d, uint64_t i, uint64_t *address, char *message)
+static int chunks_find(const struct chunks *c, const struct h5dataset *d, uint64_t i, uint64_t *address,
+                       struct error *e)
 {
     uint64_t where[2] = {i * c->rows, 0}, size = 0;
     unsigned filters = 0;
 
     *address = c->address ? c->address[i] : H5_NO_ADDRESS;
     if (!c->address && d->lib->chunk_place(d->id, where, &filters, address, &size) < 0)
-        return place_fail(d, message);
+        return place_fail(d, e);
     return DELTAFS_OK;
 }
 
 static int place_chunks(const struct h5dataset *d, const struct chunks *c, struct deltafs_piece *piece, size_t *count,
-                        char *message)
+                        struct error *e)
 {
     uint64_t stride = d->size * d->width, address;
 
     for (uint64_t i = 0; i < c->count; i++) {
         uint64_t at = i * c->rows, rows = d->rows - at < c->rows ? d->rows - at : c->rows;
-        int status = chunks_find(c, d, i, &address, message);
+        int status = chunks_find(c, d, i, &address, e);
         if (status != DELTAFS_OK)
             return status;
         if (address == H5_NO_ADDRESS)
             return d->lib->dataset_stored(d->id) == 0 ? DELTAFS_ERR_NOT_FOUND
-                                                      : target_refuse(d, "has chunks that were never written", message);
+                                                      : target_refuse(d, "has chunks that were never written", e);
         if (place_add(piece, count, at, rows, address + d->user_block, stride) != 0)
-            return target_refuse(d, "is in too many pieces", message);
+            return target_refuse(d, "is in too many pieces", e);
     }
     return d->rows > 0 ? DELTAFS_OK : DELTAFS_ERR_NOT_FOUND;
 }
@@ -144,37 +143,38 @@ static int place_share(struct h5columns *columns, size_t first, const struct del
     return 0;
 }
 
-static int place_chunked(const struct h5dataset *d, h5_id plist, struct h5columns *columns, size_t first, char *message)
+static int place_chunked(const struct h5dataset *d, h5_id plist, struct h5columns *columns, size_t first,
+                         struct error *e)
 {
     uint64_t chunk[2] = {0, 0};
     int dimensions = d->lib->chunk(plist, 2, chunk), has_width = dimensions == 2;
     size_t count = 0;
 
     if (dimensions < 1 || chunk[0] == 0 || (has_width && chunk[1] < d->width))
-        return target_refuse(d, "is in chunks that cut its rows", message);
+        return target_refuse(d, "is in chunks that cut its rows", e);
     if (has_width && chunk[1] != d->width)
-        return target_refuse(d, "is in chunks that are wider than its rows", message);
+        return target_refuse(d, "is in chunks that are wider than its rows", e);
     if (!d->lib->chunk_place)
-        return target_refuse(d, "is in chunks, whose places only HDF5 1.10.5 or later reports", message);
+        return target_refuse(d, "is in chunks, whose places only HDF5 1.10.5 or later reports", e);
     if (chunk[0] > ROWS_MAX)
         chunk[0] = ROWS_MAX;
     struct chunks chunks = {.rows = chunk[0], .count = (d->rows + chunk[0] - 1) / chunk[0]};
     struct deltafs_piece *piece = malloc((chunks.count < PIECES_MAX ? chunks.count + 1 : PIECES_MAX) * sizeof *piece);
-    int status = piece ? chunks_init(&chunks, d, message) : place_no_memory(d, message);
+    int status = piece ? chunks_init(&chunks, d, e) : place_no_memory(d, e);
     if (status == DELTAFS_OK)
-        status = place_chunks(d, &chunks, piece, &count, message);
+        status = place_chunks(d, &chunks, piece, &count, e);
     if (status == DELTAFS_OK && place_share(columns, first, piece, count) != 0)
-        status = place_no_memory(d, message);
+        status = place_no_memory(d, e);
     free(chunks.address);
     free(piece);
     return status;
 }
 
 static int place_contiguous(const struct h5dataset *d, h5_id plist, struct h5columns *columns, size_t first,
-                            char *message)
+                            struct error *e)
 {
     if (d->lib->externals(plist) > 0)
-        return target_refuse(d, "is in other files", message);
+        return target_refuse(d, "is in other files", e);
     /* Of one that has none, the place is a wrong one if there is a user block. */
     uint64_t address = d->lib->dataset_stored(d->id) > 0 ? d->lib->dataset_offset(d->id) : H5_NO_ADDRESS;
     if (address == H5_NO_ADDRESS)
@@ -184,7 +184,7 @@ static int place_contiguous(const struct h5dataset *d, h5_id plist, struct h5col
     return DELTAFS_OK;
 }
 
-int h5place_set(const struct h5dataset *d, struct h5columns *columns, size_t first, char message[H5LIB_MESSAGE_MAX])
+int h5place_set(const struct h5dataset *d, struct h5columns *columns, size_t first, struct error *e)
 {
     h5_id plist = d->lib->dataset_plist(d->id);
     int layout = plist < 0 ? -1 : d->lib->layout(plist), status;
@@ -192,12 +192,12 @@ int h5place_set(const struct h5dataset *d, struct h5columns *columns, size_t fir
     for (size_t i = first; i < columns->count; i++)
         columns->column[i].stride = d->size * d->width;
     if (layout == H5_CONTIGUOUS)
-        status = place_contiguous(d, plist, columns, first, message);
+        status = place_contiguous(d, plist, columns, first, e);
     else if (layout == H5_CHUNKED)
-        status = d->lib->filters(plist) > 0 ? target_refuse(d, "is compressed, or filtered otherwise", message)
-                                            : place_chunked(d, plist, columns, first, message);
+        status = d->lib->filters(plist) > 0 ? target_refuse(d, "is compressed, or filtered otherwise", e)
+                                            : place_chunked(d, plist, columns, first, e);
     else
-        status = target_refuse(d, layout == H5_COMPACT ? "is compact, within HDF5's own data" : "is virtual", message);
+        status = target_refuse(d, layout == H5_COMPACT ? "is compact, within HDF5's own data" : "is virtual", e);
     if (plist >= 0)
         d->lib->plist_close(plist);
     return status;

@@ -17,7 +17,7 @@ struct h5dataset {
 int h5place_shape(struct h5dataset *d);
 
 /* Columns `first` and up, whose offsets are those within a row, get their places. DELTAFS_ERR_NOT_FOUND if there are
- * none as nothing was ever written; else an error with a message. */
-int h5place_set(const struct h5dataset *d, struct h5columns *columns, size_t first, char message[H5LIB_MESSAGE_MAX]);
+ * none because nothing was ever written. */
+int h5place_set(const struct h5dataset *d, struct h5columns *columns, size_t first, struct error *e);
 
 #endif

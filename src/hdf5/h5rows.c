@@ -8,7 +8,6 @@
 
 #define LINKS_MAX (1 << 20) /* that are looked at: groups may be in one another without end */
 #define BELOW_MAX 4         /* groups below a key's that its columns may be in */
-#define READ_ONLY 0
 
 struct walk {
     const struct h5lib *lib;
@@ -19,7 +18,7 @@ struct walk {
     struct h5path at;
     size_t capacity;
     struct h5rows *out;
-    char *message;
+    struct error *e;
 };
 
 struct names {
@@ -43,9 +42,7 @@ static int walk_fail(const struct walk *w, int status, const char *what)
 
     walk_where(w, where, sizeof where);
     h5lib_why(w->lib, why, sizeof why);
-    snprintf(w->message, H5LIB_MESSAGE_MAX, "%s: %s: %s%s%s", w->path, *where ? where : "/", what,
-             *why ? ": HDF5: " : "", why);
-    return status;
+    return error_set(w->e, status, "%s: %s: %s%s%s", w->path, *where ? where : "/", what, *why ? ": HDF5: " : "", why);
 }
 
 static int walk_refuse(const struct walk *w, const char *what)
@@ -53,14 +50,12 @@ static int walk_refuse(const struct walk *w, const char *what)
     char where[512];
 
     walk_where(w, where, sizeof where);
-    snprintf(w->message, H5LIB_MESSAGE_MAX, "%s: %s %s", w->path, where, what);
-    return DELTAFS_ERR_INVALID;
+    return error_set(w->e, DELTAFS_ERR_INVALID, "%s: %s %s", w->path, where, what);
 }
 
 static int walk_no_memory(const struct walk *w)
 {
-    snprintf(w->message, H5LIB_MESSAGE_MAX, "%s: no memory for what it has", w->path);
-    return DELTAFS_ERR_MEMORY;
+    return error_set(w->e, DELTAFS_ERR_MEMORY, "%s: no memory for what it has", w->path);
 }
 
 /* ---- The links of a group ---- */
@@ -127,7 +122,7 @@ static int columns_of(struct walk *w, struct h5dataset *d, h5_id type, const cha
         return walk_fail(w, DELTAFS_ERR_MEMORY, "there is no memory for its columns, or there are more than 1000");
     if (columns->count == first)
         return DELTAFS_OK;
-    int status = h5place_set(d, columns, first, w->message);
+    int status = h5place_set(d, columns, first, w->e);
     if (status == DELTAFS_ERR_NOT_FOUND)
         h5types_drop(columns, first);
     return status;
@@ -195,15 +190,6 @@ static int columns_below(struct walk *w, h5_id group, const char *prefix, int be
 }
 
 /* ---- Tables ---- */
-
-static void table_free(struct deltafs_table *t)
-{
-    struct h5columns columns = {.count = t->column_count, .column = (struct deltafs_column *)(uintptr_t)t->column};
-
-    h5types_fini(&columns);
-    free((char *)(uintptr_t)t->name);
-    free(t);
-}
 
 static uint64_t walk_label(const struct walk *w, int is_compound)
 {
@@ -376,30 +362,40 @@ static int rows_compare(const void *a, const void *b)
     return x->label != y->label ? (x->label < y->label ? -1 : 1) : strcmp(x->name, y->name);
 }
 
-int h5rows_read(const struct h5lib *lib, h5_id file, const char *path, const char *pattern, const uint64_t *label,
-                struct h5rows *out, char message[H5LIB_MESSAGE_MAX])
+static int rows_walk(struct walk *w, const struct h5source *source)
 {
-    struct walk w = {.lib = lib, .path = path, .label = label, .out = out, .message = message};
     struct h5lib_handler saved;
+    struct h5file file;
+    int status = h5file_open(w->lib, source, &file, w->e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    h5lib_hush(w->lib, &saved);
+    w->user_block = rows_user_block(w->lib, file.file);
+    status = walk_group(w, file.file);
+    h5lib_unhush(w->lib, &saved);
+    h5file_close(w->lib, &file);
+    return status;
+}
+
+int h5rows_read(const struct h5lib *lib, const struct h5source *source, const char *pattern, const uint64_t *label,
+                struct h5rows *out, struct error *e)
+{
+    struct walk w = {.lib = lib, .path = source->path, .label = label, .out = out, .e = e};
 
     *out = (struct h5rows){0};
-    if (h5match_parse(pattern, &w.pattern) != 0) {
-        snprintf(message, H5LIB_MESSAGE_MAX, "'%s' is no path of an HDF5 dataset of at most %d names", pattern,
-                 H5MATCH_DEPTH);
-        return DELTAFS_ERR_INVALID;
-    }
-    h5lib_hush(lib, &saved);
-    w.user_block = rows_user_block(lib, file);
-    int status = walk_group(&w, file);
-    h5lib_unhush(lib, &saved);
+    if (h5match_parse(pattern, &w.pattern) != 0)
+        return error_set(e, DELTAFS_ERR_INVALID, "'%s' is no path of an HDF5 dataset of at most %d names", pattern,
+                         H5MATCH_DEPTH);
+    int status = rows_walk(&w, source);
     h5match_fini(&w.pattern);
-    if (status == DELTAFS_OK && w.matches == 0) {
-        snprintf(message, H5LIB_MESSAGE_MAX, "%s: it has no dataset %s", path, pattern);
-        status = DELTAFS_ERR_NOT_FOUND;
-    }
+    if (status == DELTAFS_OK && out->count == 0)
+        status =
+            error_set(e, DELTAFS_ERR_NOT_FOUND, w.matches == 0 ? "%s: it has no dataset %s" : "%s: %s has no elements",
+                      source->path, pattern);
     if (status != DELTAFS_OK)
         h5rows_fini(out);
-    else if (out->count > 0)
+    else
         qsort(out->table, out->count, sizeof *out->table, rows_compare);
     return status;
 }
@@ -407,31 +403,7 @@ int h5rows_read(const struct h5lib *lib, h5_id file, const char *path, const cha
 void h5rows_fini(struct h5rows *rows)
 {
     for (size_t i = 0; i < rows->count; i++)
-        table_free(rows->table[i]);
+        deltafs_table_destroy(rows->table[i]);
     free(rows->table);
     *rows = (struct h5rows){0};
-}
-
-int h5rows_of_file(const struct h5lib *lib, const char *name, h5_id fapl, const char *path, const char *pattern,
-                   const uint64_t *label, struct h5rows *out, char message[H5LIB_MESSAGE_MAX])
-{
-    struct h5lib_handler saved;
-    char why[512];
-
-    h5lib_hush(lib, &saved);
-    h5_id file = lib->file_open(name, READ_ONLY, fapl);
-    h5lib_why(lib, why, sizeof why);
-    h5lib_unhush(lib, &saved);
-    if (file < 0) {
-        snprintf(message, H5LIB_MESSAGE_MAX, "%s: HDF5 cannot open it: %s", path, why);
-        return DELTAFS_ERR_IO;
-    }
-    int status = h5rows_read(lib, file, path, pattern, label, out, message);
-    lib->file_close(file);
-    return status;
-}
-
-int h5rows_is_pattern(const char *key)
-{
-    return strchr(key, '/') != NULL;
 }

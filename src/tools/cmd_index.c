@@ -2,11 +2,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <fcntl.h>
 #include <deltafs/deltafs_mpi.h>
-#include "hdf5/h5rows.h"
 #include "tools/cmd.h"
 #include "tools/ranks.h"
 
@@ -18,21 +15,8 @@ struct index_job {
     int rank, ranks;
     deltafs_options *options;
     deltafs_indexer *indexer;
-    struct h5lib hdf5; /* rank 0, once an HDF5 file was seen */
     uint64_t rows, indexed, unchanged;
 };
-
-/* The tables of a file, on rank 0. */
-static void tables_free(struct h5rows *t, int is_hdf5)
-{
-    if (is_hdf5) {
-        h5rows_fini(t);
-        return;
-    }
-    for (size_t i = 0; i < t->count; i++)
-        deltafs_table_destroy(t->table[i]);
-    free(t->table);
-}
 
 static const char *index_option(const struct index_job *ix, const char *name)
 {
@@ -43,82 +27,6 @@ static const char *index_option(const struct index_job *ix, const char *name)
 }
 
 /* ---- Files ---- */
-
-/* Bytes of a plain file, or of a logical one. */
-static int file_size(const char *path, uint64_t *size)
-{
-    char kind;
-    deltafs_logical *f;
-    struct stat st;
-
-    if (deltafs_kind(path, &kind) != DELTAFS_OK)
-        return text_fail(EXIT_TROUBLE, "index: %s", deltafs_errmsg(NULL));
-    if (kind != 'f') {
-        if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
-            return text_fail(EXIT_TROUBLE, "index: %s: not a regular file", path);
-        *size = (uint64_t)st.st_size;
-        return EXIT_OK;
-    }
-    if (deltafs_logical_open(path, O_RDONLY, NULL, &f) != DELTAFS_OK)
-        return text_fail(EXIT_TROUBLE, "index: %s", deltafs_errmsg(NULL));
-    deltafs_logical_size(f, size);
-    deltafs_logical_close(f);
-    return EXIT_OK;
-}
-
-/* Rank 0: the one table of a stream of records. */
-static int find_records(const struct index_job *ix, const char *path, struct h5rows *out)
-{
-    uint64_t size;
-    int code = file_size(path, &size);
-
-    if (code != EXIT_OK)
-        return code;
-    out->table = calloc(1, sizeof(struct deltafs_table *));
-    if (!out->table)
-        return text_fail(EXIT_TROUBLE, "index: no memory");
-    if (deltafs_table_from_options(path, ix->options, size, &out->table[0]) != DELTAFS_OK)
-        return text_fail(EXIT_TROUBLE, "index: %s", deltafs_errmsg(NULL));
-    out->count = 1;
-    return EXIT_OK;
-}
-
-/* Rank 0: the tables that the key's pattern names. A logical file is opened through DeltaFS's driver. */
-static int find_datasets(struct index_job *ix, const char *path, struct h5rows *out)
-{
-    char message[H5LIB_MESSAGE_MAX], kind = '-';
-    const char *epoch = index_option(ix, "epoch");
-    uint64_t label;
-    h5_id fapl = 0;
-
-    if (!ix->hdf5.object && h5lib_load(&ix->hdf5, index_option(ix, "hdf5"), message) != 0)
-        return text_fail(EXIT_TROUBLE, "index: %s", message);
-    deltafs_kind(path, &kind);
-    if (kind == 'f') {
-        fapl = ix->hdf5.plist_create(*ix->hdf5.file_access);
-        if (!ix->hdf5.set_driver || ix->hdf5.set_driver(fapl, "deltafs", "") < 0) {
-            ix->hdf5.plist_close(fapl);
-            return text_fail(EXIT_TROUBLE,
-                             "index: %s: a logical file; reading it needs DeltaFS's driver and HDF5 1.14 "
-                             "or later (option hdf5), and HDF5_PLUGIN_PATH set to the driver's folder; or index a "
-                             "plain copy made by 'deltafs cp'",
-                             path);
-        }
-    }
-    int status = h5rows_of_file(&ix->hdf5, path, fapl, path, index_option(ix, "key"),
-                                text_number(epoch, &label) == 0 ? &label : NULL, out, message);
-    if (fapl)
-        ix->hdf5.plist_close(fapl);
-    if (status == DELTAFS_OK && out->count == 0)
-        return text_fail(EXIT_TROUBLE, "index: %s: %s has no elements", path, index_option(ix, "key"));
-    return status == DELTAFS_OK ? EXIT_OK : text_fail(EXIT_TROUBLE, "index: %s", message);
-}
-
-/* Rank 0. */
-static int find_tables(struct index_job *ix, const char *path, struct h5rows *out)
-{
-    return h5rows_is_pattern(index_option(ix, "key")) ? find_datasets(ix, path, out) : find_records(ix, path, out);
-}
 
 /* Collective: the index for the file, open. */
 static int index_open(struct index_job *ix, const char *path)
@@ -143,17 +51,10 @@ static int index_close(struct index_job *ix)
 /* Collective. */
 static int index_add(struct index_job *ix, const char *path)
 {
-    struct h5rows t = {0};
-    int code = ranks_agree(ix->rank == 0 ? find_tables(ix, path, &t) : EXIT_OK);
-
-    if (code == EXIT_OK &&
-        deltafs_indexer_add(ix->indexer, path, t.count, (const struct deltafs_table *const *)t.table) != DELTAFS_OK)
-        code = text_fail(EXIT_TROUBLE, "index: %s", deltafs_errmsg(NULL));
-    for (size_t i = 0; i < t.count && code == EXIT_OK; i++)
-        ix->rows += t.table[i]->rows;
-    ix->indexed += code == EXIT_OK;
-    tables_free(&t, h5rows_is_pattern(index_option(ix, "key")));
-    return code;
+    if (deltafs_indexer_add_file(ix->indexer, path, ix->options, &ix->rows) != DELTAFS_OK)
+        return text_fail(EXIT_TROUBLE, "index: %s", deltafs_errmsg(NULL));
+    ix->indexed++;
+    return EXIT_OK;
 }
 
 /* Collective. */

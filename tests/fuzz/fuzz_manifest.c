@@ -55,7 +55,7 @@ static void try_sources(struct io *io)
         char *text;
         check_source(&s.source[i]);
         /* What is written of it says the same. */
-        FUZZ_CHECK(source_format(&s.source[i], &text, &e) == DELTAFS_OK);
+        FUZZ_CHECK(sources_format(&s.source[i], 1, &text, &e) == DELTAFS_OK);
         FUZZ_CHECK(source_parse(text, "text", &again, &e) == DELTAFS_OK);
         FUZZ_CHECK(strcmp(again.path, s.source[i].path) == 0 && again.table_count == s.source[i].table_count);
         source_fini(&again);

@@ -84,7 +84,7 @@ done
         right packed.keys packed unpacked.h5
     fi
     expect 3 index 1 --key '/p_*/id' -o packed.keys "$top_srcdir/README.md"
-    says "HDF5 cannot open it"
+    says "is not an HDF5 file"
     expect 3 env DELTAFS_HDF5=/nowhere.so "$deltafs_mpi" index --key '/p_*/id' packed.h5
     says "HDF5 cannot be loaded"
 }

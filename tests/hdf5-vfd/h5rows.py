@@ -220,7 +220,7 @@ for group, text in (("gzip", "is compressed"), ("sibling", "/sibling/x is compre
                     ("gap", "never written"), ("never", "never written"), ("wide", "chunks that cut its rows"),
                     ("two", "name one"), ("ext", "in other files"), ("virtual", "is virtual"), ("compact", "is compact")):
     refused(name("bad.h5"), "/%s/id" % group, text)
-check(name("bad.h5"), "/empty/id", {})
+refused(name("bad.h5"), "/empty/id", "has no elements")
 refused(name("bad.h5"), "nothing/at/all", "no dataset")
 
 # One binary for many a step.

@@ -5,6 +5,9 @@
  * `each`: HDF5 is asked for each chunk, as older ones must be. Else one that can tell of all of them is not. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include "hdf5/h5rows.h"
 
 static void show_column(const struct deltafs_column *c, int is_last)
@@ -27,22 +30,30 @@ static int count_and_place(h5_id dataset, const uint64_t *at, unsigned *filters,
     return chunk_place(dataset, at, filters, address, size);
 }
 
+static int read_plain(void *ctx, uint64_t offset, void *bytes, size_t size, struct error *e)
+{
+    (void)e;
+    return pread(*(int *)ctx, bytes, size, (off_t)offset) == (ssize_t)size ? DELTAFS_OK : DELTAFS_ERR_IO;
+}
+
 int main(int argc, char **argv)
 {
-    char message[H5LIB_MESSAGE_MAX] = "";
+    struct error e = {0};
     struct h5lib lib;
     struct h5rows rows;
+    struct stat st;
 
     if (argc < 3 || argc > 5)
         return 2;
-    int status = h5lib_load(&lib, argv[3], message);
+    int fd = open(argv[1], O_RDONLY), status = h5lib_load(&lib, argv[3], &e);
+    const struct h5source source = {argv[1], fstat(fd, &st) == 0 ? (uint64_t)st.st_size : 0, read_plain, &fd};
     if (status == 0 && argc == 5)
         lib.chunks = NULL;
     chunk_place = lib.chunk_place;
     if (lib.chunks)
         lib.chunk_place = count_and_place;
-    if (status != 0 || h5rows_of_file(&lib, argv[1], 0, argv[1], argv[2], NULL, &rows, message) != DELTAFS_OK) {
-        fprintf(stderr, "%s\n", message);
+    if (status != 0 || h5rows_read(&lib, &source, argv[2], NULL, &rows, &e) != DELTAFS_OK) {
+        fprintf(stderr, "%s\n", e.text);
         return 1;
     }
     if (asked > 0) {

@@ -208,7 +208,7 @@ right "$work/l/all" "$work"/l/dump.*.csv "$work"/l/sub/dump.*.csv
 rm -r "$work/l/sub"
 key=$(head -n 1 "$work/l/dump.1.csv" | cut -d , -f 1)
 expect 3 "$deltafs" get "$work/l/all" "$key"
-says "dump.4.bin: has gone or been renamed since its keys were indexed; if that is so for good, have it forgotten (deltafs-mpi"
+says "dump.4.bin: has gone or been renamed since its keys were indexed, or the index was moved away from it; if that is so for good, have it forgotten (deltafs-mpi"
 says "index --forget -o $work/l/all)"
 says "missing from the answer: epochs 4, 5, 6"
 expect 2 index 2 --forget "$work/l/sub/dump.5.bin"

@@ -22,12 +22,11 @@ static int mpi_open_logical(void *ctx, const char *path, deltafs_logical **out)
 static const struct indexer_calls calls = {
     .create = mpi_create, .reopen = mpi_reopen, .open_logical = mpi_open_logical};
 
-int job_indexer_open(struct logical_job *j, const char *index, const char *path, const deltafs_options *options,
-                     deltafs_indexer **out, struct error *e)
+int job_index_closed(struct logical_job *j, const struct key_writer *own, struct error *e)
 {
     struct collective group = mpi_group_collective(&j->group);
 
-    return deltafs_private_indexer_open_group(index, path, options, &group, &calls, out, e);
+    return deltafs_private_index_closed(j->path, j->options, &group, &calls, own, e);
 }
 
 int deltafs_mpi_indexer_open(MPI_Comm comm, const char *index, const char *path, const deltafs_options *options,

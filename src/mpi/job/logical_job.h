@@ -18,12 +18,8 @@ struct logical_job {
 int logical_job_create(MPI_Comm comm, struct logical_job **out, struct error *e);
 void logical_job_destroy(struct rank_group *job);
 
-/* Collective: an indexer of this group, which stays its owner's; as deltafs_private_indexer_open_group (job_indexer.c).
- */
-int job_indexer_open(struct logical_job *j, const char *index, const char *path, const deltafs_options *options,
-                     deltafs_indexer **out, struct error *e);
-/* Collective: index the file of the job, of `size` bytes, which all ranks have closed, if its options say so. `own`:
- * what this rank wrote; NULL on all of them if not all captured keys (logical_close.c). */
-int keys_after_close(struct logical_job *j, uint64_t size, const struct key_writer *own, struct error *e);
+/* Collective: index the file of the job, which all ranks have closed, if its options say so. `own`: what this rank
+ * wrote; NULL on all of them if not all captured keys (job_indexer.c). */
+int job_index_closed(struct logical_job *j, const struct key_writer *own, struct error *e);
 
 #endif

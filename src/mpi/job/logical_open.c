@@ -144,7 +144,7 @@ static int job_close_logical(deltafs_logical *f)
     else if (asked != DELTAFS_OK)
         status = asked;
     else if (written[0])
-        status = keys_after_close(j, written[1], is_by_writer(j, kept, written) ? &own_writes : NULL, &own);
+        status = job_index_closed(j, is_by_writer(j, kept, written) ? &own_writes : NULL, &own);
     deltafs_private_captured_keys_destroy(kept);
     logical_job_destroy(&j->group);
     if (status != DELTAFS_OK)
