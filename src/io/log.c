@@ -43,6 +43,15 @@ int log_check_header(struct io_file *file, int kind, uint32_t partition, const u
     return status;
 }
 
+int log_open_read(struct io *io, const char *path, struct io_file *file, uint64_t *size, struct error *e)
+{
+    int status = io_file_open(io, path, O_RDONLY, file, e);
+
+    if (status == DELTAFS_ERR_NOT_FOUND)
+        status = error_damaged(e, path, 0, "the file is missing");
+    return status == DELTAFS_OK ? io_file_size(file, size, e) : status;
+}
+
 /* The log's buffer and file. */
 static int log_begin(struct log *log, struct io *io, const char *path, int flags, int kind, uint32_t partition,
                      const uint8_t uuid[16], size_t capacity, struct flusher *flusher, struct memory *memory,

@@ -35,6 +35,8 @@ int log_open(struct log *log, struct io *io, const char *path, int kind, uint32_
 int log_truncate(struct log *log, int sync, struct error *e);
 /* The header of such a log. */
 void log_put_header(uint8_t h[static LOG_HEADER_SIZE], int kind, uint32_t partition, const uint8_t uuid[16]);
+/* Open a log for reading; it is damage if there is none. The caller closes `file`, also after an error. */
+int log_open_read(struct io *io, const char *path, struct io_file *file, uint64_t *size, struct error *e);
 /* Whether the file begins with the header of such a log: DELTAFS_OK, _DAMAGED or _IO. */
 int log_check_header(struct io_file *file, int kind, uint32_t partition, const uint8_t uuid[16], struct error *e);
 /* Close without flushing, and free. A log that was never created is fine if it is all zero. */

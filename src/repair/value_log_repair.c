@@ -48,16 +48,15 @@ static int walk_block(struct walk *w, struct walked *out)
 
 static int walk_open(struct walk *w, struct repair *r, uint32_t writer, struct error *e)
 {
-    char *path = values_path(r->path, r->manifest.partitions, writer);
+    char path[PATH_ROOM];
 
     *w = (struct walk){.file.fd = -1,
                        .window.ahead = WALK_AHEAD,
                        .seed = log_seed(r->manifest.uuid),
                        .writer = writer,
                        .at = LOG_HEADER_SIZE};
-    int status = path ? io_file_open(&r->io, path, r->options->dry_run ? O_RDONLY : O_RDWR, &w->file, e)
-                      : error_no_memory(e, 1, "a path");
-    free(path);
+    values_path(path, r->path, r->manifest.partitions, writer);
+    int status = io_file_open(&r->io, path, r->options->dry_run ? O_RDONLY : O_RDWR, &w->file, e);
     return status == DELTAFS_OK ? io_file_size(&w->file, &w->size, e) : status;
 }
 

@@ -7,7 +7,7 @@
 #include "directory/format/directory_format.h"
 #include "directory/format/partition.h"
 #include "directory/read/scan.h"
-#include "directory/read/value_log_read.h"
+#include "directory/read/gather.h"
 
 struct verify {
     struct reader *reader;
@@ -243,7 +243,7 @@ static int reader_verify(struct reader *r, struct verify *v, struct error *e)
         free(v->is_short);
         return error_no_memory(e, r->manifest.epoch_count * sizeof *v->sum, "verifying");
     }
-    values_reader_check_headers(r->values, 1);
+    gather_check_headers(r->gather, 1);
     for (uint32_t p = 0; p < r->manifest.partitions; p++) {
         if (r->manifest.epoch_count == 0)
             verify_no_epochs(v, p);
@@ -251,7 +251,7 @@ static int reader_verify(struct reader *r, struct verify *v, struct error *e)
             verify_partition(v, p);
     }
     verify_counts(v);
-    values_reader_check_headers(r->values, 0);
+    gather_check_headers(r->gather, 0);
     free(v->sum);
     free(v->is_short);
     if (v->first.status != DELTAFS_OK)

@@ -64,9 +64,9 @@ static uint32_t values_buckets(uint32_t partitions)
     return partitions < BUCKET_COUNT ? partitions : BUCKET_COUNT;
 }
 
-char *values_path(const char *folder, uint32_t partitions, uint32_t writer)
+char *values_path(char path[PATH_ROOM], const char *folder, uint32_t partitions, uint32_t writer)
 {
-    return io_path(folder, LOG_NAME_VALUES, writer % values_buckets(partitions), writer);
+    return io_path_in(path, folder, LOG_NAME_VALUES, writer % values_buckets(partitions), writer);
 }
 
 struct listing {

@@ -35,7 +35,7 @@ struct block_id values_block_id(uint32_t writer, uint32_t epoch, uint64_t offset
 int values_list(struct io *io, const char *folder, uint32_t partitions, struct buffer *out, size_t *count,
                 struct error *e);
 
-/* The path of a log; NULL without memory. */
-char *values_path(const char *folder, uint32_t partitions, uint32_t writer);
+/* The path of a log, put into `path`. */
+char *values_path(char path[PATH_ROOM], const char *folder, uint32_t partitions, uint32_t writer);
 
 #endif

@@ -1,8 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "directory/read/lookup.h"
-#include "directory/read/value_log_read.h"
-#include "base/hash.h"
+#include "directory/read/gather.h"
 
 #define PROBES_MAX   256               /* leaves searched in a window */
 #define REFS_MAX     1024              /* records taken in a window */
@@ -18,33 +17,21 @@ struct probe {
     const struct leaf *found; /* NULL: it cannot be read */
 };
 
-/* A record that a leaf names; is_bad: a part of this key and epoch cannot be read. */
-struct ref {
-    uint32_t wanted;
-    uint32_t epoch;
-    int is_bad;
-    struct leaf_place place;
-    size_t at, size; /* of the value, in `values` */
-};
-
-/* A thing to be read, to be ordered by where it is. */
+/* A leaf to be read, to be ordered by where it is. */
 struct target {
     uint64_t offset;
     size_t length;
-    uint32_t index; /* of its probe or ref */
+    uint32_t index; /* of its probe */
 };
 
 struct lookup_scratch {
     struct probe probe[PROBES_MAX];
-    struct ref ref[REFS_MAX];
-    struct target target[REFS_MAX];
-    struct fetch fetch[REFS_MAX];
+    struct target target[PROBES_MAX];
+    struct fetch fetch[PROBES_MAX];
     struct leaf leaf[PROBES_MAX]; /* by fetch */
-    struct block block;
-    struct buffer leaves, blocks; /* as they were read */
-    struct buffer values;
-    struct value_wanted value[REFS_MAX]; /* with layout=local: the refs' values, */
-    struct buffer away;                  /* as they were fetched from their writers' logs */
+    struct leaf table;            /* room for the run table of a leaf */
+    struct buffer leaves;         /* as they were read */
+    struct ref ref[REFS_MAX];     /* `note` is the number of the wanted key */
 };
 
 struct lookup {
@@ -53,14 +40,13 @@ struct lookup {
     const struct wanted *wanted;
     struct answer **out;
     struct lookup_scratch *s;
-    uint32_t probes, refs;
+    uint32_t probes, refs, given;
     size_t probe_bytes, ref_bytes;
     /* The records of one key and epoch follow each other; all of them go in, or none. */
     uint32_t group_wanted, group_epoch;
     int has_group, is_bad_group;
     size_t mark_count, mark_used;
     struct error first;
-    int is_away; /* values are in the writers' logs */
 };
 
 int lookup_scratch_create(struct lookup_scratch **out, struct error *e)
@@ -75,11 +61,8 @@ void lookup_scratch_destroy(struct lookup_scratch *s)
         return;
     for (uint32_t i = 0; i < PROBES_MAX; i++)
         leaf_fini(&s->leaf[i]);
-    block_fini(&s->block);
+    leaf_fini(&s->table);
     buffer_fini(&s->leaves);
-    buffer_fini(&s->blocks);
-    buffer_fini(&s->values);
-    buffer_fini(&s->away);
     free(s);
 }
 
@@ -116,222 +99,108 @@ void answer_miss(const struct reader *r, struct answer *c, uint32_t first, uint3
     }
 }
 
-static int lookup_collect(struct lookup *t, struct ref *ref, struct error *e)
+static int lookup_collect(struct lookup *t, const struct ref *ref, const uint8_t *stored, struct error *e)
 {
-    const struct wanted *w = &t->wanted[ref->wanted];
+    const struct wanted *w = &t->wanted[ref->note];
     struct answer *c = t->out[w->place];
     struct deltafs_record record = {.key = w->key, .label = t->r->manifest.epoch[ref->epoch].label};
-    const uint8_t *value = (t->is_away ? &t->s->away : &t->s->values)->bytes + ref->at;
 
-    int status = record_split(t->r, value, ref->size, &record);
-    if (status != DELTAFS_OK)
-        return error_damaged(e, t->p->data.path, ref->place.at.offset,
-                             "a record is not of its key and the value's size");
+    if (record_split(t->r, stored, ref->size, &record) != 0)
+        return gather_damaged(t->r, t->p, ref, "a record is not of its key and the value's size", e);
     if (record.key_size != w->size || (w->size > 0 && memcmp(record.key_bytes, w->bytes, w->size) != 0))
         return DELTAFS_OK; /* another key with the same hash, as far as the index has it */
-    status = answer_reserve(c, ref->size, e);
+    int status = answer_reserve(c, ref->size, e);
     if (status != DELTAFS_OK)
         return status;
-    memcpy(c->bytes.bytes + c->used, value, ref->size);
+    memcpy(c->bytes.bytes + c->used, stored, ref->size);
     c->used += ref->size;
     record.value = record.key_bytes = NULL;
     c->record[c->public.count++] = record;
     return DELTAFS_OK;
 }
 
-static void lookup_take(struct lookup *t, struct ref *ref)
+/* Take a record that was gathered, or with `stored` NULL could not be. */
+static int lookup_take(void *lookup, const struct ref *ref, const uint8_t *stored, struct error *e)
 {
-    struct answer *c = t->out[t->wanted[ref->wanted].place];
-    struct error e;
+    struct lookup *t = lookup;
+    struct answer *c = t->out[t->wanted[ref->note].place];
 
-    if (!t->has_group || t->group_wanted != ref->wanted || t->group_epoch != ref->epoch) {
+    t->given++;
+    if (!t->has_group || t->group_wanted != ref->note || t->group_epoch != ref->epoch) {
         t->has_group = 1;
-        t->group_wanted = ref->wanted;
+        t->group_wanted = ref->note;
         t->group_epoch = ref->epoch;
         t->is_bad_group = 0;
         t->mark_count = c->public.count;
         t->mark_used = c->used;
     }
     if (t->is_bad_group)
-        return;
-    if (!ref->is_bad && lookup_collect(t, ref, &e) == DELTAFS_OK)
-        return;
-    if (!ref->is_bad)
-        lookup_failed(t, &e);
+        return DELTAFS_OK;
+    if (stored && lookup_collect(t, ref, stored, e) == DELTAFS_OK)
+        return DELTAFS_OK;
+    if (stored)
+        lookup_failed(t, e);
     t->is_bad_group = 1;
     answer_miss(t->r, c, ref->epoch, ref->epoch + 1);
     c->public.count = t->mark_count;
     c->used = t->mark_used;
+    return DELTAFS_OK;
 }
 
 /* ---- Reading ---- */
 
-static int position_compare(const void *a, const void *b)
+static int target_compare(const void *a, const void *b)
 {
     const struct target *x = a, *y = b;
 
     if (x->offset != y->offset)
         return x->offset < y->offset ? -1 : 1;
-    if (x->length != y->length)
-        return x->length < y->length ? -1 : 1;
     return (x->index > y->index) - (x->index < y->index);
 }
 
-/* Read what is at the targets into `bytes`, each once; targets[i].length becomes the number of its fetch. `slack` zeros
- * are put behind each. DELTAFS_ERR_MEMORY. */
-static int lookup_fetch(struct lookup *t, struct io_file *file, uint32_t n, size_t slack, struct buffer *bytes,
-                        struct error *e)
+/* Read the `n` leaves at the targets, each once; targets[i].length becomes the number of its fetch. DELTAFS_ERR_MEMORY.
+ */
+static int lookup_fetch(struct lookup *t, uint32_t n, struct error *e)
 {
     struct lookup_scratch *s = t->s;
     struct target *targets = s->target;
     size_t total = 0;
     uint32_t count = 0;
 
-    qsort(targets, n, sizeof *targets, position_compare);
+    qsort(targets, n, sizeof *targets, target_compare);
     for (uint32_t i = 0; i < n; i++) {
-        struct fetch *last = &s->fetch[count > 0 ? count - 1 : 0];
-        if (count == 0 || last->offset != targets[i].offset || last->length != targets[i].length) {
-            s->fetch[count++] = (struct fetch){.file = file, .offset = targets[i].offset, .length = targets[i].length};
-            total += targets[i].length + slack;
+        if (count == 0 || s->fetch[count - 1].offset != targets[i].offset) {
+            s->fetch[count++] =
+                (struct fetch){.file = &t->p->index.file, .offset = targets[i].offset, .length = targets[i].length};
+            total += targets[i].length + LEAF_SLACK;
         }
         targets[i].length = count - 1;
     }
-    int status = buffer_reserve(bytes, total, "reading", e);
+    int status = buffer_reserve(&s->leaves, total, "reading", e);
     if (status != DELTAFS_OK)
         return status;
-    uint8_t *at = bytes->bytes;
+    uint8_t *at = s->leaves.bytes;
     for (uint32_t i = 0; i < count; i++) {
         s->fetch[i].bytes = at;
-        memset(at + s->fetch[i].length, 0, slack);
-        at += s->fetch[i].length + slack;
+        memset(at + s->fetch[i].length, 0, LEAF_SLACK);
+        at += s->fetch[i].length + LEAF_SLACK;
     }
     fetch_all(t->r->team, s->fetch, count);
     return DELTAFS_OK;
 }
 
-/* What a fetch could not read is read again, to say why. */
-static int lookup_fetched(struct fetch *f, struct error *e)
-{
-    return f->is_bad ? io_file_read(f->file, f->offset, f->bytes, f->length, e) : DELTAFS_OK;
-}
-
-/* What was read is not what must be there: once more, if it may be seen late. Returns whether it was. */
-static int lookup_fetch_again(struct fetch *f, unsigned *waited)
-{
-    struct error ignored;
-
-    return io_file_wait(f->file, waited) &&
-           io_file_read(f->file, f->offset, f->bytes, f->length, &ignored) == DELTAFS_OK;
-}
-
-/* The value of a record, out of its block into `values`. */
-static int lookup_copy_value(struct lookup *t, struct ref *ref, size_t *used, struct error *e)
-{
-    const uint8_t *value = block_value(&t->s->block, ref->place.record, &ref->size);
-    int status = buffer_reserve(&t->s->values, *used + ref->size + 1, "records", e);
-
-    if (status != DELTAFS_OK)
-        return status;
-    memcpy(t->s->values.bytes + *used, value, ref->size);
-    ref->at = *used;
-    *used += ref->size;
-    return DELTAFS_OK;
-}
-
-static int lookup_open_block(struct lookup *t, const struct ref *ref, struct fetch *f, struct error *e)
-{
-    unsigned waited = 0;
-    int status = lookup_fetched(f, e);
-
-    if (status != DELTAFS_OK)
-        return status;
-    do
-        status = reader_decode_block(t->r, t->p, ref->epoch, &ref->place, f->bytes, &t->s->block, e);
-    while (status == DELTAFS_ERR_DAMAGED && lookup_fetch_again(f, &waited));
-    return status;
-}
-
-/* Where the ref's value is, by the place that was read. Returns whether that is known. */
-static int lookup_locate(struct lookup *t, struct ref *ref, struct value_wanted *w)
-{
-    struct error e;
-
-    *w = (struct value_wanted){.epoch = ref->epoch, .hash = hash_key(t->wanted[ref->wanted].key)};
-    if (ref->is_bad)
-        return 0;
-    if (values_locate(t->r, ref->epoch, t->s->values.bytes + ref->at, t->p->data.path, ref->place.at.offset, &w->in,
-                      &e) == DELTAFS_OK)
-        return 1;
-    lookup_failed(t, &e);
-    ref->is_bad = 1;
-    return 0;
-}
-
-/* With layout=local: fetch the refs' values, and take them in the refs' order. */
-static void lookup_take_away(struct lookup *t)
-{
-    struct lookup_scratch *s = t->s;
-    struct error e;
-    uint64_t blocks = 0;
-
-    for (uint32_t at = 0, end = 0; at < t->refs; at = end) {
-        uint32_t n = 0, k = 0;
-        size_t done = 0;
-        for (uint32_t i = at; i < t->refs; i++)
-            n += (uint32_t)lookup_locate(t, &s->ref[i], &s->value[n]);
-        if (n > 0 && values_fetch(t->r, s->value, n, WINDOW_BYTES, &s->away, &done, lookup_failed, t, &blocks, &e) !=
-                         DELTAFS_OK) {
-            lookup_failed(t, &e);
-            for (done = n; k < n; k++)
-                s->value[k].is_bad = 1;
-        }
-        for (k = 0; end < t->refs && (k < done || s->ref[end].is_bad); end++) {
-            struct ref *ref = &s->ref[end];
-            if (!ref->is_bad) {
-                ref->is_bad = s->value[k].is_bad;
-                ref->at = s->value[k].at;
-                ref->size = s->value[k++].size;
-            }
-            lookup_take(t, ref);
-        }
-    }
-}
-
-/* Read the blocks of the refs collected so far, and take their records in the refs' order. */
+/* Gather the refs collected so far. */
 static void lookup_take_refs(struct lookup *t)
 {
-    struct lookup_scratch *s = t->s;
+    struct gather_to to = {.give = lookup_take, .damage = lookup_failed, .arg = t};
     struct error e;
-    uint32_t n = 0;
-    size_t used = 0;
-    const struct ref *open = NULL; /* whose block is decoded */
 
-    for (uint32_t i = 0; i < t->refs; i++)
-        if (!s->ref[i].is_bad)
-            s->target[n++] = (struct target){s->ref[i].place.at.offset, s->ref[i].place.at.length, i};
-    if (n > 0 && lookup_fetch(t, &t->p->data, n, 0, &s->blocks, &e) != DELTAFS_OK) {
+    t->given = 0;
+    if (gather(t->r, t->p, t->s->ref, t->refs, WINDOW_BYTES, &to, &e) != DELTAFS_OK) {
         lookup_failed(t, &e);
-        for (uint32_t i = 0; i < n; i++)
-            s->ref[s->target[i].index].is_bad = 1;
-        n = 0;
+        while (t->given < t->refs)
+            lookup_take(t, &t->s->ref[t->given], NULL, &e);
     }
-    for (uint32_t i = 0; i < n; i++) {
-        struct ref *ref = &s->ref[s->target[i].index];
-        int status = DELTAFS_OK;
-        if (!open || open->epoch != ref->epoch || !reader_is_same_block(&open->place, &ref->place))
-            status = lookup_open_block(t, ref, &s->fetch[s->target[i].length], &e);
-        open = status == DELTAFS_OK ? ref : NULL;
-        if (status == DELTAFS_OK)
-            status = lookup_copy_value(t, ref, &used, &e);
-        if (status != DELTAFS_OK) {
-            lookup_failed(t, &e);
-            ref->is_bad = 1;
-        }
-    }
-    if (t->is_away)
-        lookup_take_away(t);
-    for (uint32_t i = 0; i < t->refs && !t->is_away; i++)
-        lookup_take(t, &s->ref[i]);
     t->refs = 0;
     t->ref_bytes = 0;
 }
@@ -347,50 +216,57 @@ static void lookup_add_ref(struct lookup *t, const struct ref *ref)
 /* The records that a leaf has of a probe's key. */
 static void lookup_take_leaf(struct lookup *t, const struct probe *probe)
 {
-    struct leaf whole = *probe->found;
-    const struct leaf *leaf = &whole;
-    uint64_t key = t->wanted[probe->wanted].key >> probe->segment->footer.key_shift;
-    struct ref ref = {.wanted = probe->wanted, .epoch = probe->segment->footer.epoch};
-    uint32_t first = 0, found = leaf_find(leaf, key, &first), run = UINT32_MAX, rank = 0;
+    const struct wanted *w = &t->wanted[probe->wanted];
+    struct ref ref = {.key = w->key, .epoch = probe->segment->footer.epoch, .note = probe->wanted};
+    struct leaf *leaf = &t->s->table;
+    uint32_t first = 0, run = UINT32_MAX, rank = 0;
+    uint32_t found = leaf_find(probe->found, w->key >> probe->segment->footer.key_shift, &first);
     struct error e;
-    int is_loaded = found > SEEKS_MAX;
 
-    whole.runs = whole.blocks = (struct buffer){0};
+    if (found == 0)
+        return;
+    const struct buffer runs = leaf->runs, blocks = leaf->blocks;
+    *leaf = *probe->found;
+    leaf->runs = runs;
+    leaf->blocks = blocks;
+    int is_loaded = found > SEEKS_MAX;
     if (is_loaded &&
-        leaf_load(&whole, t->p->index.file.path, probe->segment->leaf_offsets[probe->leaf], &e) != DELTAFS_OK) {
+        leaf_load(leaf, t->p->index.file.path, probe->segment->leaf_offsets[probe->leaf], &e) != DELTAFS_OK) {
         lookup_failed(t, &e);
         ref.is_bad = 1;
         lookup_add_ref(t, &ref);
     }
     for (uint32_t i = first; i < first + found && !ref.is_bad; i++) {
-        /* The records of a key stand run by run. */
+        /* The records of a key are in the order of their runs. */
         uint32_t of = leaf_run_of(leaf, i);
         rank = of == run ? rank + 1 : leaf_rank(leaf, of, i);
         run = of;
-        int found_place = is_loaded ? leaf_place(leaf, run, rank, &ref.place) : leaf_seek(leaf, run, rank, &ref.place);
-        ref.is_bad = (found_place != 0 ? reader_malformed_leaf(t->p, probe->segment, probe->leaf, &e)
-                                       : reader_check_place(t->p, &ref.place, &e)) != DELTAFS_OK;
-        if (ref.is_bad)
+        int rc = is_loaded ? leaf_place(leaf, run, rank, &ref.place) : leaf_seek(leaf, run, rank, &ref.place);
+        if (rc != 0) {
+            ref.is_bad = 1;
+            reader_malformed_leaf(t->p, probe->segment, probe->leaf, &e);
             lookup_failed(t, &e);
+        }
         lookup_add_ref(t, &ref);
     }
-    leaf_fini(&whole);
 }
 
-/* The leaf of a fetch, taken apart; NULL if it cannot be read. */
+/* The leaf of a fetch, parsed; NULL if it cannot be read. */
 static const struct leaf *lookup_open_leaf(struct lookup *t, const struct probe *probe, uint32_t fetch)
 {
-    struct error e;
+    struct error e, ignored;
     struct leaf *leaf = &t->s->leaf[fetch];
     struct fetch *f = &t->s->fetch[fetch];
     unsigned waited = 0;
-    int status = lookup_fetched(f, &e);
+    /* What a fetch could not read is read again, to say why. */
+    int status = f->is_bad ? io_file_read(f->file, f->offset, f->bytes, f->length, &e) : DELTAFS_OK;
 
     if (status == DELTAFS_OK)
         do
             status = index_parse_leaf(&t->p->index, probe->segment, probe->leaf, f->bytes, leaf, &e);
         while (status == DELTAFS_ERR_DAMAGED && !log_is_sealed(t->p->index.seed, f->bytes, f->length) &&
-               lookup_fetch_again(f, &waited));
+               io_file_wait(f->file, &waited) &&
+               io_file_read(f->file, f->offset, f->bytes, f->length, &ignored) == DELTAFS_OK);
     if (status == DELTAFS_OK)
         return leaf;
     lookup_failed(t, &e);
@@ -404,7 +280,7 @@ static void lookup_read_leaves(struct lookup *t, uint32_t n)
     struct error e;
     const struct leaf *leaf = NULL;
 
-    if (lookup_fetch(t, &t->p->index.file, n, LEAF_SLACK, &s->leaves, &e) != DELTAFS_OK) {
+    if (lookup_fetch(t, n, &e) != DELTAFS_OK) {
         lookup_failed(t, &e);
         return;
     }
@@ -452,8 +328,7 @@ static void lookup_take_probes(struct lookup *t)
             lookup_take_leaf(t, &s->probe[i]);
         else
             lookup_add_ref(
-                t,
-                &(struct ref){.wanted = s->probe[i].wanted, .epoch = s->probe[i].segment->footer.epoch, .is_bad = 1});
+                t, &(struct ref){.note = s->probe[i].wanted, .epoch = s->probe[i].segment->footer.epoch, .is_bad = 1});
     }
     if (missing > 0)
         lookup_keep_leaves(t, probes);
@@ -474,7 +349,7 @@ static void lookup_add_probe(struct lookup *t, const struct segment *segment, ui
 int lookup_get(struct reader *r, struct part_reader *p, const struct wanted *w, size_t n, uint32_t first, uint32_t end,
                struct answer **out, struct error *e)
 {
-    struct lookup t = {.r = r, .p = p, .wanted = w, .out = out, .s = r->scratch, .is_away = r->manifest.is_local};
+    struct lookup t = {.r = r, .p = p, .wanted = w, .out = out, .s = r->scratch};
     struct segment *segment;
     uint32_t segments, leaves;
 

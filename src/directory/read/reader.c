@@ -59,13 +59,8 @@ static int part_reader_open(struct reader *r, struct part_reader *p, uint32_t pa
     *p = (struct part_reader){.partition = partition, .is_open = 1, .data.fd = -1, .index.file.fd = -1};
     int status = index_reader_open(&p->index, &r->io, index, partition, m->uuid, (uint32_t)m->epoch_count,
                                    (uint32_t)m->epoch_count, m->is_closed ? m->tail_length : 0, &p->tail, e);
-    if (status == DELTAFS_OK) {
-        status = io_file_open(&r->io, data, O_RDONLY, &p->data, e);
-        if (status == DELTAFS_ERR_NOT_FOUND)
-            status = error_damaged(e, data, 0, "the file is missing");
-    }
     if (status == DELTAFS_OK)
-        status = io_file_size(&p->data, &p->data_size, e);
+        status = log_open_read(&r->io, data, &p->data, &p->data_size, e);
     if (status != DELTAFS_OK)
         part_reader_close(p);
     return status;
@@ -104,34 +99,6 @@ int reader_epoch(struct reader *r, struct part_reader *p, uint32_t epoch, struct
     return status;
 }
 
-int reader_check_place(struct part_reader *p, const struct leaf_place *place, struct error *e)
-{
-    uint64_t offset = place->at.offset, n = place->at.length;
-    struct error ignored;
-    unsigned waited = 0;
-
-    while (offset > p->data_size || n > p->data_size - offset)
-        if (!io_file_wait(&p->data, &waited) || io_file_size(&p->data, &p->data_size, &ignored) != DELTAFS_OK)
-            return error_damaged(e, p->data.path, offset, "the file ends before a block of %llu bytes",
-                                 (unsigned long long)n);
-    return DELTAFS_OK;
-}
-
-int reader_decode_block(struct reader *r, struct part_reader *p, uint32_t epoch, const struct leaf_place *place,
-                        const uint8_t *bytes, struct block *block, struct error *e)
-{
-    struct block_id id = {p->partition, epoch, place->run, place->block, 0};
-
-    return block_decode(block, bytes, place->at.length, &id, p->index.seed, manifest_stored_size(&r->manifest),
-                        place->at.count, p->data.path, place->at.offset, e);
-}
-
-int reader_is_same_block(const struct leaf_place *a, const struct leaf_place *b)
-{
-    return a->at.offset == b->at.offset && a->at.length == b->at.length && a->at.count == b->at.count &&
-           a->run == b->run && a->block == b->block;
-}
-
 int reader_malformed_leaf(struct part_reader *p, const struct segment *s, uint32_t leaf, struct error *e)
 {
     return error_damaged(e, p->index.file.path, s->leaf_offsets[leaf], "the leaf's records do not fit its run table");
@@ -158,14 +125,13 @@ int record_split(const struct reader *r, const uint8_t *stored, size_t size, str
                : 0;
 }
 
-/* Add a file's size; `may_lack`: it may be missing. Frees `path`. */
-static int reader_add_size(struct reader *r, char *path, int may_lack, uint64_t *sum, struct error *e)
+/* Add a file's size; `may_lack`: it may be missing. */
+static int reader_add_size(struct reader *r, const char *path, int may_lack, uint64_t *sum, struct error *e)
 {
     struct io_file file;
     uint64_t size = 0;
-    int status = path ? io_file_open(&r->io, path, O_RDONLY, &file, e) : error_no_memory(e, 1, "a path");
+    int status = io_file_open(&r->io, path, O_RDONLY, &file, e);
 
-    free(path);
     if (status != DELTAFS_OK)
         return status == DELTAFS_ERR_NOT_FOUND && may_lack ? DELTAFS_OK : status;
     status = io_file_size(&file, &size, e);
@@ -173,34 +139,30 @@ static int reader_add_size(struct reader *r, char *path, int may_lack, uint64_t 
     return io_file_finish(&file, status, e);
 }
 
-static int reader_add_values(struct reader *r, uint64_t *sum, struct error *e)
-{
-    const struct manifest *m = &r->manifest;
-    struct buffer writers = {0};
-    size_t count = 0;
-    int status = values_list(&r->io, r->path, m->partitions, &writers, &count, e);
-
-    for (size_t i = 0; i < count && status == DELTAFS_OK; i++)
-        status = reader_add_size(
-            r, values_path(r->path, m->partitions, ((const uint32_t *)(const void *)writers.bytes)[i]), 1, sum, e);
-    buffer_fini(&writers);
-    return status;
-}
-
 int reader_bytes_stored(struct reader *r, uint64_t *out, struct error *e)
 {
     const struct manifest *m = &r->manifest;
     int is_empty = m->epoch_count == 0; /* a job that was killed before its first epoch may not have made all logs */
+    char path[PATH_ROOM];
+    struct buffer writers = {0};
+    size_t count = 0;
     uint64_t sum = 0;
-    int status = reader_add_size(r, io_path(r->path, MANIFEST_NAME), 0, &sum, e);
+    int status = reader_add_size(r, io_path_in(path, r->path, MANIFEST_NAME), 0, &sum, e);
 
     for (uint32_t p = 0; p < m->partitions && status == DELTAFS_OK; p++) {
-        status = reader_add_size(r, io_path(r->path, LOG_NAME_DATA, p % BUCKET_COUNT, p), is_empty, &sum, e);
+        io_path_in(path, r->path, LOG_NAME_DATA, p % BUCKET_COUNT, p);
+        status = reader_add_size(r, path, is_empty, &sum, e);
+        io_path_in(path, r->path, LOG_NAME_INDEX, p % BUCKET_COUNT, p);
         if (status == DELTAFS_OK)
-            status = reader_add_size(r, io_path(r->path, LOG_NAME_INDEX, p % BUCKET_COUNT, p), is_empty, &sum, e);
+            status = reader_add_size(r, path, is_empty, &sum, e);
     }
     if (status == DELTAFS_OK && m->is_local)
-        status = reader_add_values(r, &sum, e);
+        status = values_list(&r->io, r->path, m->partitions, &writers, &count, e);
+    for (size_t i = 0; i < count && status == DELTAFS_OK; i++) {
+        values_path(path, r->path, m->partitions, ((const uint32_t *)(const void *)writers.bytes)[i]);
+        status = reader_add_size(r, path, 1, &sum, e);
+    }
+    buffer_fini(&writers);
     *out = sum;
     return status;
 }

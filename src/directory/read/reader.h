@@ -25,7 +25,7 @@ struct part_reader {
 };
 
 struct lookup_scratch;
-struct values_reader;
+struct gather;
 
 struct reader {
     struct io io;
@@ -36,7 +36,7 @@ struct reader {
     struct team *team;
     struct lookup_scratch *scratch;
     struct leaf_cache *leaves;
-    struct values_reader *values;
+    struct gather *gather;
     uint64_t cache; /* bytes of them */
     struct part_reader part[READER_OPEN_PARTS];
 };
@@ -53,13 +53,6 @@ int reader_part(struct reader *r, uint32_t partition, struct part_reader **out, 
 /* The segments of an epoch, as index_epoch, of which those of numbers have whole keys. */
 int reader_epoch(struct reader *r, struct part_reader *p, uint32_t epoch, struct segment **first, uint32_t *count,
                  struct error *e);
-/* Whether the data log has the bytes at a place: DELTAFS_OK or _DAMAGED. */
-int reader_check_place(struct part_reader *p, const struct leaf_place *place, struct error *e);
-/* Decode a block that was read from its place. */
-int reader_decode_block(struct reader *r, struct part_reader *p, uint32_t epoch, const struct leaf_place *place,
-                        const uint8_t *bytes, struct block *block, struct error *e);
-/* Whether two places are in the same block. */
-int reader_is_same_block(const struct leaf_place *a, const struct leaf_place *b);
 int reader_malformed_leaf(struct part_reader *p, const struct segment *s, uint32_t leaf, struct error *e);
 
 /* What is stored, taken apart: key_bytes, key_size (0 if keys are numbers), value and size of the record. Returns 0, or

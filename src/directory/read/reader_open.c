@@ -2,7 +2,7 @@
 #include <string.h>
 #include "directory/read/lookup.h"
 #include "directory/read/reader_open.h"
-#include "directory/read/value_log_read.h"
+#include "directory/read/gather.h"
 
 int reader_open(const char *path, uint32_t threads, uint64_t cache, struct reader **out, struct error *e)
 {
@@ -23,7 +23,7 @@ int reader_open(const char *path, uint32_t threads, uint64_t cache, struct reade
     if (status == DELTAFS_OK)
         status = leaf_cache_create(cache, &r->leaves, e);
     if (status == DELTAFS_OK)
-        status = values_reader_create(&r->values, e);
+        status = gather_create(&r->gather, e);
     if (status != DELTAFS_OK) {
         reader_close(r);
         return status;
@@ -40,7 +40,7 @@ void reader_close(struct reader *r)
     team_destroy(r->team);
     lookup_scratch_destroy(r->scratch);
     leaf_cache_destroy(r->leaves);
-    values_reader_destroy(r->values);
+    gather_destroy(r->gather);
     manifest_fini(&r->manifest);
     free(r->path);
     io_leave(&r->io);
@@ -73,7 +73,7 @@ int reader_refresh(struct reader *r, struct error *e)
         return status;
     }
     reader_close_parts(r);
-    values_reader_forget(r->values);
+    gather_forget(r->gather);
     if (leaves) {
         leaf_cache_destroy(r->leaves);
         r->leaves = leaves;

@@ -78,12 +78,11 @@ static int values_make(struct values_writer *v, const char *path, struct error *
 static int values_have_log(struct values_writer *v, struct error *e)
 {
     struct error second;
-    char *path = v->is_open ? NULL : values_path(v->folder, v->partitions, v->writer);
+    char path[PATH_ROOM];
 
     if (v->is_open)
         return DELTAFS_OK;
-    int status = path ? values_make(v, path, e) : error_no_memory(e, 1, "a path");
-    free(path);
+    int status = values_make(v, values_path(path, v->folder, v->partitions, v->writer), e);
     if (status == DELTAFS_OK)
         v->is_open = 1;
     else

@@ -1,0 +1,477 @@
+/* Refs to the same block make a target. Targets are sorted by log and offset, and those that lie close together are
+ * read at once (a piece): a scan then reads its logs nearly from end to end. The length of a value log's block is known
+ * only from its header: first as many bytes are read as most blocks of the job have, by its line in the manifest, and
+ * the rest later. */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/coding.h"
+#include "base/hash.h"
+#include "directory/format/directory_format.h"
+#include "directory/read/gather.h"
+
+#define LOGS_OPEN  64                  /* value logs at a time */
+#define PIECES     64                  /* read at a time, no more than LOGS_OPEN, */
+#define PIECE_MAX  ((size_t)256 << 10) /* of so many bytes each, about */
+#define PIECES_MAX ((size_t)8 << 20)   /* and all of them */
+#define READ_MAX   ((uint64_t)2 << 20) /* bytes read at first of a block whose length is not known */
+#define PIECE_GAP  3                   /* times that number may lie between two such blocks of a piece */
+#define JOIN_SHARE 8                   /* a block is joined for more than this part of its values */
+
+struct values_log {
+    int is_open;
+    uint32_t writer;
+    uint64_t used; /* when, by the clock */
+    struct io_file file;
+    uint64_t size;
+    struct error error; /* why it cannot be opened */
+};
+
+struct target {
+    uint64_t offset;
+    uint32_t log;         /* a value log's writer; 0 for the data log */
+    uint32_t first, last; /* of its refs */
+    uint32_t count;
+};
+
+struct gather {
+    struct values_log log[LOGS_OPEN];
+    uint64_t clock;
+    int does_check; /* headers */
+    size_t reported_count;
+    struct buffer reported; /* uint32_t: writers whose damaged headers have been reported */
+    struct buffer positions, values;
+    struct buffer table, next, targets; /* uint32_t: a hash table of targets, and the next ref of the same target */
+    struct buffer pieces, whole;
+    struct block block;
+};
+
+/* What is read at once. */
+struct piece {
+    size_t first, end; /* targets */
+    struct io_file *file;
+    uint64_t *size;            /* of the file */
+    const struct error *error; /* why the file cannot be read; NULL: it can be */
+    uint64_t offset;
+    size_t length;
+};
+
+/* Reading of refs in one kind of log. */
+struct stage {
+    struct reader *r;
+    struct part_reader *p;
+    struct gather *g;
+    struct gather_to *to;
+    struct ref *ref;
+    size_t n, most, used;
+    struct buffer *out;
+    int is_values; /* in value logs */
+    int is_full;   /* the values take more than `most` */
+};
+
+/* ---- Value logs ---- */
+
+int gather_create(struct gather **out, struct error *e)
+{
+    *out = calloc(1, sizeof **out);
+    return *out ? DELTAFS_OK : error_no_memory(e, sizeof **out, "a reader");
+}
+
+void gather_forget(struct gather *g)
+{
+    struct error ignored; /* opened for reading: nothing can be lost */
+
+    for (int i = 0; i < LOGS_OPEN; i++) {
+        if (g->log[i].is_open)
+            io_file_close(&g->log[i].file, &ignored);
+        g->log[i].is_open = 0;
+    }
+}
+
+void gather_check_headers(struct gather *g, int does_check)
+{
+    gather_forget(g); /* those that are open have not been checked */
+    g->does_check = does_check;
+    g->reported_count = 0;
+}
+
+void gather_destroy(struct gather *g)
+{
+    if (!g)
+        return;
+    gather_forget(g);
+    struct buffer *const buffers[] = {&g->reported, &g->positions, &g->values, &g->table,
+                                      &g->next,     &g->targets,   &g->pieces, &g->whole};
+    for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++)
+        buffer_fini(buffers[i]);
+    block_fini(&g->block);
+    free(g);
+}
+
+/* Report a damaged header, once. */
+static void gather_check_header(struct stage *s, struct values_log *log)
+{
+    struct gather *g = s->g;
+    struct error e, second;
+
+    if (!g->does_check || log->error.status != DELTAFS_OK ||
+        log_check_header(&log->file, LOG_KIND_VALUES, log->writer, s->r->manifest.uuid, &e) == DELTAFS_OK)
+        return;
+    for (size_t i = 0; i < g->reported_count; i++)
+        if (((const uint32_t *)(const void *)g->reported.bytes)[i] == log->writer)
+            return;
+    if (buffer_reserve(&g->reported, (g->reported_count + 1) * sizeof log->writer, "verifying", &second) == DELTAFS_OK)
+        ((uint32_t *)(void *)g->reported.bytes)[g->reported_count++] = log->writer;
+    s->to->damage(s->to->arg, &e);
+}
+
+/* A writer's log, in place of the one that has not been used for longest. */
+static struct values_log *gather_log(struct stage *s, uint32_t writer)
+{
+    struct values_log *log = &s->g->log[0];
+    char path[PATH_ROOM];
+    struct error ignored;
+
+    for (struct values_log *l = s->g->log; l < s->g->log + LOGS_OPEN; l++) {
+        if (l->is_open && l->writer == writer) {
+            log = l;
+            break;
+        }
+        if (log->is_open && (!l->is_open || l->used < log->used))
+            log = l;
+    }
+    int is_known = log->is_open && log->writer == writer;
+    log->used = ++s->g->clock;
+    if (is_known && log->error.status == DELTAFS_OK)
+        return log;
+    if (log->is_open)
+        io_file_close(&log->file, &ignored);
+    *log = (struct values_log){.is_open = 1, .writer = writer, .used = log->used};
+    values_path(path, s->r->path, s->r->manifest.partitions, writer);
+    log->error.status = log_open_read(&s->r->io, path, &log->file, &log->size, &log->error);
+    if (!is_known)
+        gather_check_header(s, log);
+    return log;
+}
+
+int gather_damaged(const struct reader *r, const struct part_reader *p, const struct ref *ref, const char *what,
+                   struct error *e)
+{
+    char path[PATH_ROOM];
+
+    if (r->manifest.is_local)
+        values_path(path, r->path, r->manifest.partitions, ref->place.run);
+    return error_damaged(e, r->manifest.is_local ? path : p->data.path, ref->place.at.offset, "%s", what);
+}
+
+/* ---- Blocks ---- */
+
+/* Copy out the target's values, which are in the block that is open. */
+static int gather_take(struct stage *s, const struct target *t, struct error *e)
+{
+    size_t tag = s->is_values && s->r->manifest.keys == KEYS_U64 ? VALUES_TAG_SIZE : 0, size;
+    const uint32_t *next = (const uint32_t *)(const void *)s->g->next.bytes;
+    struct block *b = &s->g->block;
+    struct error wrong;
+    uint32_t i = t->first;
+
+    for (uint32_t left = t->count; left > 0; left--, i = next[i]) {
+        struct ref *ref = &s->ref[i];
+        const uint8_t *value = ref->place.record < b->count ? block_value(b, ref->place.record, &size) : NULL;
+        if (!value || size < tag || (tag && *value != (uint8_t)hash_key(ref->key))) {
+            ref->is_bad = 1;
+            gather_damaged(s->r, s->p, ref, "a record there is not of the key that leads to it", &wrong);
+            s->to->damage(s->to->arg, &wrong);
+            continue;
+        }
+        ref->at = (uint32_t)s->used;
+        ref->size = (uint32_t)(size - tag);
+        s->is_full = s->used + ref->size > s->most && s->n > 1;
+        if (s->is_full)
+            return DELTAFS_OK;
+        int status = buffer_reserve(s->out, s->used + ref->size + 1, "records", e);
+        if (status != DELTAFS_OK)
+            return status;
+        memcpy(s->out->bytes + s->used, value + tag, ref->size);
+        s->used += ref->size;
+    }
+    return DELTAFS_OK;
+}
+
+/* Read all of a block that was not read, or not all of it. */
+static int gather_read_whole(struct stage *s, struct io_file *file, const struct leaf_block *at, const uint8_t **bytes,
+                             size_t *n, struct error *e)
+{
+    struct buffer *whole = &s->g->whole;
+    int status = DELTAFS_OK;
+
+    *n = at->length;
+    if (s->is_values) {
+        status = buffer_reserve(whole, BLOCK_HEADER_SIZE, "a block", e);
+        if (status == DELTAFS_OK)
+            status = io_file_read(file, at->offset, whole->bytes, BLOCK_HEADER_SIZE, e);
+        if (status != DELTAFS_OK)
+            return status;
+        *n = block_values_length(whole->bytes);
+        if (*n == 0)
+            return error_damaged(e, file->path, at->offset, "there is no block of values");
+    }
+    status = buffer_reserve(whole, *n, "a block", e);
+    *bytes = whole->bytes;
+    return status == DELTAFS_OK ? io_file_read(file, at->offset, whole->bytes, *n, e) : status;
+}
+
+static int gather_try_block(struct stage *s, const struct piece *p, const struct ref *ref, const uint8_t *bytes,
+                            size_t n, struct error *e)
+{
+    const struct manifest *m = &s->r->manifest;
+    const struct leaf_place *place = &ref->place;
+    uint64_t offset = place->at.offset;
+    size_t least = s->is_values ? BLOCK_HEADER_SIZE : place->at.length;
+    int status = DELTAFS_OK;
+
+    if (offset > *p->size || *p->size - offset < least)
+        return error_damaged(e, p->file->path, offset, "the file, of %llu bytes, ends before a block of %zu",
+                             (unsigned long long)*p->size, least);
+    if (n < least || (s->is_values && block_values_length(bytes) > n))
+        status = gather_read_whole(s, p->file, &place->at, &bytes, &n, e);
+    if (status != DELTAFS_OK)
+        return status;
+    if (s->is_values) {
+        struct block_id id = values_block_id(place->run, ref->epoch, offset);
+        return block_decode_values(&s->g->block, bytes, n, &id, s->p->index.seed,
+                                   values_stored_size(m->keys, m->value_size), p->file->path, offset, e);
+    }
+    struct block_id id = {s->p->partition, ref->epoch, place->run, place->block, 0};
+    return block_decode(&s->g->block, bytes, least, &id, s->p->index.seed, manifest_stored_size(m), place->at.count,
+                        p->file->path, offset, e);
+}
+
+/* Decode a block of which `n` bytes, maybe none, were read. */
+static int gather_open_block(struct stage *s, const struct piece *p, const struct ref *ref, const uint8_t *bytes,
+                             size_t n, struct error *e)
+{
+    struct error ignored;
+    unsigned waited = 0;
+    int status;
+
+    if (p->error) {
+        *e = *p->error;
+        return e->status;
+    }
+    while ((status = gather_try_block(s, p, ref, bytes, n, e)) == DELTAFS_ERR_DAMAGED &&
+           io_file_wait(p->file, &waited) && io_file_size(p->file, p->size, &ignored) == DELTAFS_OK)
+        n = 0;
+    return status;
+}
+
+/* The refs of a target in a piece that was read, or could not be. */
+static int gather_take_target(struct stage *s, const struct piece *p, const struct target *t, const struct fetch *f,
+                              struct error *e)
+{
+    const uint32_t *next = (const uint32_t *)(const void *)s->g->next.bytes;
+    size_t skip = (size_t)(t->offset - p->offset), n = f && !f->is_bad && skip < f->length ? f->length - skip : 0;
+    struct error wrong;
+    int status = gather_open_block(s, p, &s->ref[t->first], n > 0 ? f->bytes + skip : NULL, n, &wrong);
+
+    if (status == DELTAFS_OK && t->count > s->g->block.count / JOIN_SHARE)
+        status = block_join(&s->g->block, &wrong);
+    if (status == DELTAFS_OK)
+        return gather_take(s, t, e);
+    if (status == DELTAFS_ERR_MEMORY) {
+        *e = wrong;
+        return status;
+    }
+    for (uint32_t i = t->first, left = t->count; left > 0; left--, i = next[i])
+        s->ref[i].is_bad = 1;
+    s->to->damage(s->to->arg, &wrong);
+    return DELTAFS_OK;
+}
+
+/* ---- Pieces ---- */
+
+/* The next piece, from target `first` of `count` on. */
+static struct piece gather_cut_piece(struct stage *s, const struct target *t, size_t count, size_t first)
+{
+    struct piece p = {
+        .first = first, .end = first, .file = &s->p->data, .size = &s->p->data_size, .offset = t[first].offset};
+    uint64_t end = p.offset;
+
+    if (s->is_values) {
+        struct values_log *log = gather_log(s, t[first].log);
+        p.file = &log->file;
+        p.size = &log->size;
+        p.error = log->error.status != DELTAFS_OK ? &log->error : NULL;
+    }
+    for (; p.end < count && t[p.end].log == t[first].log; p.end++) {
+        uint64_t offset = t[p.end].offset, length = s->ref[t[p.end].first].place.at.length;
+        uint64_t gap = s->is_values ? PIECE_GAP * length : 0;
+        if (offset > *p.size || (p.end > first && (offset > end + gap || offset - p.offset > PIECE_MAX)))
+            break;
+        end = offset + length > end ? offset + length : end;
+    }
+    p.end += p.end == first; /* it lies behind the file's end */
+    end = end < *p.size ? end : *p.size;
+    p.length = !p.error && end > p.offset ? (size_t)(end - p.offset) : 0;
+    return p;
+}
+
+/* Read some pieces at once. */
+static int gather_take_pieces(struct stage *s, const struct target *t, const struct piece *pieces, size_t count,
+                              size_t total, struct error *e)
+{
+    struct fetch fetch[PIECES];
+    size_t reads = 0;
+    int status = buffer_reserve(&s->g->pieces, total + 1, "reading", e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    uint8_t *at = s->g->pieces.bytes;
+    for (size_t i = 0; i < count; at += pieces[i++].length)
+        if (pieces[i].length > 0)
+            fetch[reads++] = (struct fetch){
+                .file = pieces[i].file, .offset = pieces[i].offset, .length = pieces[i].length, .bytes = at};
+    fetch_all(s->r->team, fetch, reads);
+    reads = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct fetch *f = pieces[i].length > 0 ? &fetch[reads++] : NULL;
+        for (size_t k = pieces[i].first; k < pieces[i].end && status == DELTAFS_OK && !s->is_full; k++)
+            status = gather_take_target(s, &pieces[i], &t[k], f, e);
+    }
+    return status;
+}
+
+/* ---- Targets ---- */
+
+static int target_compare(const void *a, const void *b)
+{
+    const struct target *x = a, *y = b;
+
+    if (x->log != y->log)
+        return x->log < y->log ? -1 : 1;
+    if (x->offset != y->offset)
+        return x->offset < y->offset ? -1 : 1;
+    return (x->first > y->first) - (x->first < y->first);
+}
+
+/* Whether both say the same of a block; on damage they may agree on its offset alone. */
+static int ref_is_beside(const struct ref *a, const struct ref *b)
+{
+    return a->epoch == b->epoch && a->place.run == b->place.run && a->place.block == b->place.block &&
+           a->place.at.offset == b->place.at.offset && a->place.at.length == b->place.at.length &&
+           a->place.at.count == b->place.at.count;
+}
+
+/* Find the targets of all refs that are not bad, sorted. */
+static int gather_targets(struct stage *s, size_t *count, struct error *e)
+{
+    struct gather *g = s->g;
+    size_t size = 2;
+
+    while (size < 2 * s->n)
+        size *= 2;
+    int status = buffer_reserve(&g->table, size * sizeof(uint32_t), "reading", e);
+    if (status == DELTAFS_OK)
+        status = buffer_reserve(&g->next, s->n * sizeof(uint32_t), "reading", e);
+    if (status == DELTAFS_OK)
+        status = buffer_reserve(&g->targets, s->n * sizeof(struct target), "reading", e);
+    if (status != DELTAFS_OK)
+        return status;
+    uint32_t *table = (uint32_t *)(void *)g->table.bytes, *next = (uint32_t *)(void *)g->next.bytes;
+    struct target *target = (struct target *)(void *)g->targets.bytes;
+    memset(table, 0, size * sizeof *table);
+    *count = 0;
+    for (uint32_t i = 0; i < s->n; i++) {
+        const struct leaf_place *place = &s->ref[i].place;
+        uint32_t log = s->is_values ? place->run : 0;
+        if (s->ref[i].is_bad)
+            continue;
+        size_t at = hash_key(place->at.offset ^ (uint64_t)log << 44) & (size - 1);
+        while (table[at] > 0 && !ref_is_beside(&s->ref[target[table[at] - 1].first], &s->ref[i]))
+            at = (at + 1) & (size - 1);
+        if (table[at] == 0) {
+            target[(*count)++] = (struct target){place->at.offset, log, i, i, 1};
+            table[at] = (uint32_t)*count;
+            continue;
+        }
+        struct target *t = &target[table[at] - 1];
+        next[t->last] = i;
+        t->last = i;
+        t->count++;
+    }
+    qsort(target, *count, sizeof *target, target_compare);
+    return DELTAFS_OK;
+}
+
+/* Read all refs; s->is_full is set if they take too much. */
+static int gather_stage(struct stage *s, struct error *e)
+{
+    struct piece pieces[PIECES];
+    size_t targets;
+    int status = gather_targets(s, &targets, e);
+    const struct target *t = (const struct target *)(const void *)s->g->targets.bytes;
+
+    s->used = 0;
+    s->is_full = 0;
+    for (size_t at = 0; status == DELTAFS_OK && at < targets && !s->is_full;) {
+        size_t count = 0, total = 0;
+        for (; at < targets && count < PIECES && total < PIECES_MAX; total += pieces[count++].length) {
+            pieces[count] = gather_cut_piece(s, t, targets, at);
+            at = pieces[count].end;
+        }
+        status = gather_take_pieces(s, t, pieces, count, total, e);
+    }
+    return status;
+}
+
+/* What was read of the data log is where the value is. */
+static void gather_locate(struct stage *s, struct ref *ref)
+{
+    const struct manifest_job *job = manifest_job_of(&s->r->manifest, ref->epoch);
+    uint64_t ahead = job->read < READ_MAX ? job->read : READ_MAX;
+    struct position in;
+    struct error e;
+
+    s->to->blocks += ref->place.record == 0;
+    if (position_unpack(job, get_u64(s->g->positions.bytes + ref->at), &in) != 0) {
+        error_damaged(&e, s->p->data.path, ref->place.at.offset,
+                      "a record is in the log of a writer that its job had not");
+        ref->is_bad = 1;
+        s->to->damage(s->to->arg, &e);
+        return;
+    }
+    ref->place =
+        (struct leaf_place){.at = {in.offset, (uint32_t)(ahead < BLOCK_HEADER_SIZE ? BLOCK_HEADER_SIZE : ahead), 0},
+                            .run = in.writer,
+                            .record = in.index};
+}
+
+int gather(struct reader *r, struct part_reader *p, struct ref *refs, size_t n, size_t most, struct gather_to *to,
+           struct error *e)
+{
+    int64_t size = r->manifest.value_size;
+    struct stage s = {.r = r, .p = p, .g = r->gather, .to = to, .ref = refs, .n = n, .most = UINT32_MAX};
+    int status = DELTAFS_OK;
+
+    s.out = &s.g->positions;
+    if (r->manifest.is_local)
+        status = gather_stage(&s, e);
+    for (size_t i = 0; r->manifest.is_local && i < n && status == DELTAFS_OK; i++)
+        if (!refs[i].is_bad)
+            gather_locate(&s, &refs[i]);
+    s.is_values = r->manifest.is_local;
+    s.out = &s.g->values;
+    s.most = most;
+    for (; n > 0 && status == DELTAFS_OK; s.ref += s.n, n -= s.n) {
+        /* Of values of one size it is known how many are too many; of others, once they have been read. */
+        s.n = size > 0 && n > most / (size_t)size ? most / (size_t)size : n;
+        s.n += s.n == 0;
+        while ((status = gather_stage(&s, e)) == DELTAFS_OK && s.is_full)
+            s.n = (s.n + 1) / 2;
+        for (size_t i = 0; i < s.n && status == DELTAFS_OK; i++) {
+            to->blocks += !s.ref[i].is_bad && s.ref[i].place.record == 0;
+            status = to->give(to->arg, &s.ref[i], s.ref[i].is_bad ? NULL : s.out->bytes + s.ref[i].at, e);
+        }
+    }
+    return status;
+}
