@@ -17,6 +17,7 @@ struct footer {
     uint32_t epoch;
     uint32_t segment;
     int is_last;        /* of its epoch */
+    int is_lost;        /* its leaf says that records are lost; not stored in the footer */
     unsigned key_shift; /* the segment's keys are without so many of their lowest bits */
     uint32_t leaves;
     uint32_t runs;

@@ -5,8 +5,9 @@
 #include "directory/format/directory_format.h"
 #include "directory/format/index.h"
 
-#define SCAN_CHUNK (64u << 10)        /* bytes read at a time when looking for footers */
-#define TAIL_AHEAD ((size_t)16 << 20) /* bytes of a tail read at once: all of it, but for the longest */
+#define SCAN_CHUNK (64u << 10)          /* bytes read at a time when looking for footers */
+#define TAIL_AHEAD (UINT64_C(16) << 20) /* bytes of a tail read at once: all of it, but for the longest */
+#define TAIL_MAX   (UINT64_C(1) << 30)  /* bytes of the longest tail that is used */
 
 /* Decode a footer; returns a text on what is wrong, or NULL. */
 static const char *footer_get(struct footer *f, const uint8_t *p, uint32_t seed, uint32_t partition)
@@ -116,185 +117,6 @@ static const char *segment_parse_fence(struct index_reader *r, struct segment *s
     return p == end && offset == f->fence_offset ? NULL : "a fence's sizes do not add up";
 }
 
-/* A tail being taken apart: what is read of the file at once, and where its parts end. */
-struct tail {
-    struct window window;
-    uint64_t at, end; /* of what is left, without the trailer */
-    uint32_t footers;
-    uint32_t crc; /* of what was taken */
-    int has_fences;
-};
-
-/* Whether the last bytes of a file are the trailer of a tail, which is not longer than `most`. */
-static int tail_is_here(const struct index_reader *r, const uint8_t *p, uint64_t most)
-{
-    uint64_t length = get_u64(p + 16);
-
-    return memcmp(p + 24, TAIL_MAGIC, 8) == 0 && p[4] == FORMAT_TAIL && (p[5] & ~TAIL_FLAG_NO_FENCES) == 0 &&
-           get_u16(p + 6) == 0 && length >= TAIL_TRAILER_SIZE && length <= most && get_u32(p + 8) == r->partition;
-}
-
-/* Check the trailer, the last bytes of the file. */
-static int tail_begin(struct tail *t, struct index_reader *r, const uint8_t *p, uint64_t most, struct error *e)
-{
-    uint64_t length = get_u64(p + 16);
-
-    if (!tail_is_here(r, p, most))
-        return error_damaged(e, r->file.path, r->size - TAIL_TRAILER_SIZE, "there is no tail of this partition");
-    t->at = r->tail_start = r->size - length;
-    t->end = r->size - TAIL_TRAILER_SIZE;
-    t->footers = get_u32(p + 12);
-    t->crc = r->seed;
-    t->has_fences = !(p[5] & TAIL_FLAG_NO_FENCES);
-    return DELTAFS_OK;
-}
-
-/* The next `n` bytes of the tail. */
-static int tail_take(struct tail *t, struct index_reader *r, size_t n, const uint8_t **out, struct error *e)
-{
-    if (t->end - t->at < n)
-        return error_damaged(e, r->file.path, t->at, "the tail is too short");
-    int status = window_read(&t->window, &r->file, t->end, t->at, n, out, e);
-    if (status == DELTAFS_OK) {
-        t->crc = crc32c(t->crc, *out, n);
-        t->at += n;
-    }
-    return status;
-}
-
-/* The next footer, and its fence. */
-static int tail_take_segment(struct tail *t, struct index_reader *r, uint64_t start, struct error *e)
-{
-    const uint8_t *p;
-    struct footer f;
-    int status = tail_take(t, r, FOOTER_SIZE, &p, e);
-
-    if (status != DELTAFS_OK)
-        return status;
-    const char *wrong = footer_get(&f, p, r->seed, r->partition);
-    if (!wrong && (start < FOOTER_SIZE || f.offset > start - FOOTER_SIZE))
-        wrong = "a footer is said to be where the file has none";
-    if (wrong)
-        return error_damaged(e, r->file.path, t->at - FOOTER_SIZE, "%s", wrong);
-    reader_note(r, &f, t->at - FOOTER_SIZE);
-    status = reader_add(r, &f, e);
-    if (status == DELTAFS_OK && t->has_fences)
-        status = tail_take(t, r, f.fence_length, &p, e);
-    if (status != DELTAFS_OK || !t->has_fences)
-        return status;
-    wrong = segment_parse_fence(r, &r->segment[r->count - 1], p, &status, e);
-    return wrong ? error_damaged(e, r->file.path, t->at - f.fence_length, "%s", wrong) : status;
-}
-
-static void reader_forget(struct index_reader *r)
-{
-    for (uint32_t i = 0; i < r->count; i++)
-        segment_fini(r, &r->segment[i]);
-    r->count = 0;
-}
-
-/* Take the tail apart, which is not longer than `most`. One read is enough, unless it is so long that it is not to be
- * had in memory on the word of the manifest alone. */
-static int reader_parse_tail(struct index_reader *r, struct tail *t, uint64_t most, struct error *e)
-{
-    uint8_t trailer[TAIL_TRAILER_SIZE];
-    const uint8_t *p;
-    size_t n = most <= TAIL_AHEAD ? (size_t)most : TAIL_TRAILER_SIZE;
-    int status = window_read(&t->window, &r->file, r->size, r->size - n, n, &p, e);
-
-    if (status != DELTAFS_OK)
-        return status;
-    memcpy(trailer, p + n - TAIL_TRAILER_SIZE, sizeof trailer);
-    status = tail_begin(t, r, trailer, most, e);
-    uint64_t start = t->at;
-    t->window.ahead = TAIL_AHEAD;
-    for (uint32_t i = 0; i < t->footers && status == DELTAFS_OK; i++)
-        status = tail_take_segment(t, r, start, e);
-    if (status != DELTAFS_OK)
-        return status;
-    if (t->at != t->end)
-        return error_damaged(e, r->file.path, start, "the tail has bytes left over");
-    if (get_u32(trailer) != crc32c(t->crc, trailer + 4, TAIL_TRAILER_SIZE - 4))
-        return error_damaged(e, r->file.path, start, "the tail does not match its checksum");
-    r->tail_offset = start;
-    return DELTAFS_OK;
-}
-
-static int reader_read_tail(struct index_reader *r, uint64_t tail_length, struct error *e)
-{
-    uint64_t most = tail_length < r->size ? tail_length : r->size;
-    struct tail t = {.end = 0};
-
-    if (most < TAIL_TRAILER_SIZE)
-        return error_damaged(e, r->file.path, r->size, "the file is too short for its tail");
-    int status = reader_parse_tail(r, &t, most, e);
-    window_fini(&t.window);
-    if (status != DELTAFS_OK)
-        reader_forget(r);
-    return status;
-}
-
-/* From a footer on, add it and all before it by their chain. Returns whether the chain is whole: it begins with the
- * last segment of the last epoch, or a later one, and reaches the first. */
-static int reader_follow_chain(struct index_reader *r, struct footer f, uint32_t epochs, int *status, struct error *e)
-{
-    uint8_t p[FOOTER_SIZE];
-    struct error ignored; /* a broken chain is no error yet: the whole file is searched next */
-    int has_last = 0;
-
-    for (;;) {
-        has_last |= f.epoch + 1 == epochs && f.is_last;
-        reader_note(r, &f, f.offset);
-        if (f.epoch < epochs && (*status = reader_add(r, &f, e)) != DELTAFS_OK)
-            return 0;
-        if (f.previous == 0)
-            return has_last;
-        uint64_t at = f.previous;
-        if (at >= f.offset || io_file_read(&r->file, at, p, sizeof p, &ignored) != DELTAFS_OK ||
-            footer_get(&f, p, r->seed, r->partition) || f.offset != at)
-            return 0;
-    }
-}
-
-/* Look for footers from the end of the file backwards: follow the chain of the first one found, or, if `exhaustive`,
- * add all there are. Returns whether a whole chain was found. */
-static int reader_scan(struct index_reader *r, uint32_t epochs, int exhaustive, int *status, struct error *e)
-{
-    uint8_t *chunk;
-    uint64_t end = r->size; /* footers that begin at `end` or behind it were seen */
-    int whole = 0;
-
-    *status = memory_take(r->memory, SCAN_CHUNK + FOOTER_SIZE, "looking for footers", &chunk, e);
-    if (*status != DELTAFS_OK)
-        return 0;
-    while (end > 0 && *status == DELTAFS_OK) {
-        uint64_t start = end > SCAN_CHUNK ? end - SCAN_CHUNK : 0;
-        uint64_t stop = end + FOOTER_SIZE - 1 < r->size ? end + FOOTER_SIZE - 1 : r->size;
-        size_t n = (size_t)(stop - start);
-        *status = io_file_read(&r->file, start, chunk, n, e);
-        if (*status == DELTAFS_OK && stop == r->size && n >= TAIL_TRAILER_SIZE) {
-            const uint8_t *trailer = chunk + n - TAIL_TRAILER_SIZE;
-            r->tail_start = tail_is_here(r, trailer, r->size) ? r->size - get_u64(trailer + 16) : UINT64_MAX;
-        }
-        for (size_t at = n < FOOTER_SIZE ? 0 : n - FOOTER_SIZE + 1; at-- > 0 && *status == DELTAFS_OK;) {
-            struct footer f;
-            if (chunk[at + 96] != (uint8_t)FOOTER_MAGIC[0] || footer_get(&f, chunk + at, r->seed, r->partition))
-                continue;
-            reader_note(r, &f, start + at);
-            if (!exhaustive) {
-                whole = reader_follow_chain(r, f, epochs, status, e);
-                memory_give(r->memory, chunk, SCAN_CHUNK + FOOTER_SIZE);
-                return whole;
-            }
-            if (f.epoch < epochs)
-                *status = reader_add(r, &f, e);
-        }
-        end = start;
-    }
-    memory_give(r->memory, chunk, SCAN_CHUNK + FOOTER_SIZE);
-    return whole;
-}
-
 static int segment_compare(const void *a, const void *b)
 {
     const struct footer *x = &((const struct segment *)a)->footer, *y = &((const struct segment *)b)->footer;
@@ -320,22 +142,169 @@ static void reader_order(struct index_reader *r)
     r->count = kept;
 }
 
+/* Whether the last bytes of a file are the trailer of a tail, which is not longer than `most`. */
+static int tail_is_here(const struct index_reader *r, const uint8_t *p, uint64_t most)
+{
+    uint64_t length = get_u64(p + 16);
+
+    return memcmp(p + 24, TAIL_MAGIC, 8) == 0 && p[4] == FORMAT_TAIL && (p[5] & ~TAIL_FLAG_NO_FENCES) == 0 &&
+           get_u16(p + 6) == 0 && length >= TAIL_TRAILER_SIZE && length <= most && get_u32(p + 8) == r->partition;
+}
+
+static void reader_forget(struct index_reader *r)
+{
+    for (uint32_t i = 0; i < r->count; i++)
+        segment_fini(r, &r->segment[i]);
+    r->count = 0;
+}
+
+/* Parse a tail of `n` bytes. */
+static int reader_parse_tail(struct index_reader *r, const uint8_t *bytes, size_t n, struct error *e)
+{
+    const uint8_t *trailer = bytes + n - TAIL_TRAILER_SIZE, *p = bytes;
+    uint64_t start = r->size - n;
+    uint32_t footers = get_u32(trailer + 12);
+    const char *wrong = NULL;
+    int status = DELTAFS_OK;
+
+    r->tail_start = start;
+    if (get_u32(trailer) != crc32c(crc32c(r->seed, bytes, n - TAIL_TRAILER_SIZE), trailer + 4, TAIL_TRAILER_SIZE - 4))
+        wrong = "the tail does not match its checksum";
+    for (; footers > 0 && !wrong && status == DELTAFS_OK; footers--) {
+        struct footer f;
+        wrong = trailer - p < FOOTER_SIZE ? "the tail is too short" : footer_get(&f, p, r->seed, r->partition);
+        if (!wrong && (start < FOOTER_SIZE || f.offset > start - FOOTER_SIZE))
+            wrong = "a footer is said to be where the file has none";
+        if (wrong)
+            break;
+        reader_note(r, &f, start + (size_t)(p - bytes));
+        status = reader_add(r, &f, e);
+        p += FOOTER_SIZE;
+        if (status != DELTAFS_OK || (trailer[5] & TAIL_FLAG_NO_FENCES))
+            continue;
+        wrong = trailer - p < f.fence_length ? "the tail is too short"
+                                             : segment_parse_fence(r, &r->segment[r->count - 1], p, &status, e);
+        p += f.fence_length;
+    }
+    if (!wrong && status == DELTAFS_OK && p != trailer)
+        wrong = "the tail has bytes left over";
+    return wrong ? error_damaged(e, r->file.path, start, "%s", wrong) : status;
+}
+
+/* The last `n` bytes of the file. */
+static int reader_read_end(struct index_reader *r, size_t n, struct buffer *b, struct error *e)
+{
+    int status = buffer_reserve(b, n, "the tail", e);
+
+    return status == DELTAFS_OK ? io_file_read(&r->file, r->size - n, b->bytes, n, e) : status;
+}
+
+/* Read the tail, which by the manifest is not longer than `most`. One read is enough, unless that is so much that the
+ * trailer must confirm it first. */
+static int reader_read_tail(struct index_reader *r, uint64_t most, struct error *e)
+{
+    struct buffer b = {.memory = r->memory};
+    uint64_t length = 0;
+
+    most = most < r->size ? most : r->size;
+    if (most < TAIL_TRAILER_SIZE)
+        return error_damaged(e, r->file.path, r->size, "the file is too short for its tail");
+    size_t n = most <= TAIL_AHEAD ? (size_t)most : TAIL_TRAILER_SIZE;
+    int status = reader_read_end(r, n, &b, e);
+    const uint8_t *trailer = b.bytes + n - TAIL_TRAILER_SIZE;
+    if (status == DELTAFS_OK && !tail_is_here(r, trailer, most < TAIL_MAX ? most : TAIL_MAX))
+        status = error_damaged(e, r->file.path, r->size - TAIL_TRAILER_SIZE, "there is no tail of this partition");
+    if (status == DELTAFS_OK)
+        length = get_u64(trailer + 16);
+    if (status == DELTAFS_OK && length > n) {
+        n = (size_t)length;
+        status = reader_read_end(r, n, &b, e);
+    }
+    if (status == DELTAFS_OK)
+        status = reader_parse_tail(r, b.bytes + n - length, (size_t)length, e);
+    if (status == DELTAFS_OK) {
+        r->tail_offset = r->size - length;
+        reader_order(r);
+    } else {
+        reader_forget(r);
+    }
+    buffer_fini(&b);
+    return status;
+}
+
+/* Add a footer and all before it by their chain. Returns whether the chain is whole: it begins with the last segment of
+ * the last epoch, or a later one, and reaches the first. */
+static int reader_follow_chain(struct index_reader *r, struct footer f, uint32_t epochs, int *status, struct error *e)
+{
+    uint8_t p[FOOTER_SIZE];
+    struct error ignored; /* a broken chain is no error: the whole file is searched */
+    int has_last = 0;
+
+    for (;;) {
+        has_last |= f.epoch + 1 == epochs && f.is_last;
+        reader_note(r, &f, f.offset);
+        if (f.epoch < epochs && (*status = reader_add(r, &f, e)) != DELTAFS_OK)
+            return 0;
+        if (f.previous == 0)
+            return has_last;
+        uint64_t at = f.previous;
+        if (at >= f.offset || io_file_read(&r->file, at, p, sizeof p, &ignored) != DELTAFS_OK ||
+            footer_get(&f, p, r->seed, r->partition) || f.offset != at)
+            return 0;
+    }
+}
+
+/* Look for footers from the end of the file backwards: follow the chain of the last one. If that is not whole, add all
+ * there are. */
+static int reader_scan(struct index_reader *r, uint8_t *chunk, uint32_t epochs, struct error *e)
+{
+    uint64_t end = r->size; /* footers that begin at `end` or behind it were seen */
+    int status = DELTAFS_OK, is_first = 1;
+
+    while (end > 0 && status == DELTAFS_OK) {
+        uint64_t start = end > SCAN_CHUNK ? end - SCAN_CHUNK : 0;
+        uint64_t stop = end + FOOTER_SIZE - 1 < r->size ? end + FOOTER_SIZE - 1 : r->size;
+        size_t n = (size_t)(stop - start);
+        status = io_file_read(&r->file, start, chunk, n, e);
+        if (status == DELTAFS_OK && stop == r->size && n >= TAIL_TRAILER_SIZE) {
+            const uint8_t *trailer = chunk + n - TAIL_TRAILER_SIZE;
+            r->tail_start = tail_is_here(r, trailer, r->size) ? r->size - get_u64(trailer + 16) : UINT64_MAX;
+        }
+        for (size_t at = n < FOOTER_SIZE ? 0 : n - FOOTER_SIZE + 1; at-- > 0 && status == DELTAFS_OK;) {
+            struct footer f;
+            if (chunk[at + 96] != (uint8_t)FOOTER_MAGIC[0] || footer_get(&f, chunk + at, r->seed, r->partition))
+                continue;
+            reader_note(r, &f, start + at);
+            if (is_first && (reader_follow_chain(r, f, epochs, &status, e) || epochs == 0))
+                return status;
+            if (!is_first && f.epoch < epochs)
+                status = reader_add(r, &f, e);
+            is_first = 0;
+        }
+        end = start;
+    }
+    return status;
+}
+
 /* Look for the footers of all epochs. A writer that gives one up meanwhile cuts it off the file: then its new end
  * counts. */
 static int reader_search(struct index_reader *r, uint32_t epochs, struct error *e)
 {
     struct error ignored;
     uint64_t size;
-    int status;
+    uint8_t *chunk;
+    int status = memory_take(r->memory, SCAN_CHUNK + FOOTER_SIZE, "looking for footers", &chunk, e);
 
+    if (status != DELTAFS_OK)
+        return status;
     do {
         reader_forget(r);
         size = r->size;
-        status = DELTAFS_OK;
-        if (!reader_scan(r, epochs, 0, &status, e) && status == DELTAFS_OK && epochs > 0)
-            reader_scan(r, epochs, 1, &status, e);
+        status = reader_scan(r, chunk, epochs, e);
     } while (status == DELTAFS_ERR_DAMAGED && io_file_size(&r->file, &r->size, &ignored) == DELTAFS_OK &&
              r->size < size);
+    memory_give(r->memory, chunk, SCAN_CHUNK + FOOTER_SIZE);
+    reader_order(r);
     return status;
 }
 
@@ -344,13 +313,10 @@ static int reader_begin(struct index_reader *r, struct io *io, const char *path,
 {
     *r = (struct index_reader){
         .partition = partition, .seed = log_seed(uuid), .memory = memory, .tail_start = UINT64_MAX};
-    int status = io_file_open(io, path, O_RDONLY, &r->file, e);
-    if (status == DELTAFS_ERR_NOT_FOUND)
-        return error_damaged(e, path, 0, "the file is missing");
-    return status == DELTAFS_OK ? io_file_size(&r->file, &r->size, e) : status;
+    return log_open_read(io, path, &r->file, &r->size, e);
 }
 
-/* What must be in the file is not: whether it may only be seen late, and is worth another look. */
+/* What must be in the file is not there: returns whether it may only be seen late, and is worth another look. */
 static int reader_reload(struct index_reader *r, unsigned *waited)
 {
     struct error ignored;
@@ -358,26 +324,20 @@ static int reader_reload(struct index_reader *r, unsigned *waited)
     return io_file_wait(&r->file, waited) && io_file_size(&r->file, &r->size, &ignored) == DELTAFS_OK;
 }
 
-static int reader_lacks_epochs(const struct index_reader *r, uint32_t epochs)
-{
-    struct index_end end;
-    struct error ignored;
-    uint64_t data_end;
-
-    return index_find_end(r, epochs, &end, &data_end, &ignored) != DELTAFS_OK;
-}
-
 /* All segments, in order. */
 static int reader_search_all(struct index_reader *r, uint32_t committed, uint32_t epochs, unsigned *waited,
                              struct error *e)
 {
+    struct index_end end;
+    struct error ignored;
+    uint64_t data_end;
     int status;
 
-    do {
+    do
         status = reader_search(r, epochs, e);
-        reader_order(r);
-    } while ((status == DELTAFS_ERR_DAMAGED || (status == DELTAFS_OK && reader_lacks_epochs(r, committed))) &&
-             reader_reload(r, waited));
+    while ((status == DELTAFS_ERR_DAMAGED ||
+            (status == DELTAFS_OK && index_find_end(r, committed, &end, &data_end, &ignored) != DELTAFS_OK)) &&
+           reader_reload(r, waited));
     return status;
 }
 
@@ -386,25 +346,21 @@ int index_reader_open(struct index_reader *r, struct io *io, const char *path, u
                       struct error *tail, struct error *e)
 {
     unsigned waited = 0;
-    int status = reader_begin(r, io, path, partition, uuid, NULL, e), has_tail = 0;
+    int status = reader_begin(r, io, path, partition, uuid, NULL, e), tail_status = DELTAFS_ERR_DAMAGED;
 
     if (status != DELTAFS_OK)
         return status;
-    if (tail_length > 0) {
+    if (tail_length > 0)
         do
-            status = reader_read_tail(r, tail_length, tail);
-        while (status == DELTAFS_ERR_DAMAGED && reader_reload(r, &waited));
-        has_tail = status == DELTAFS_OK;
-        if (has_tail)
-            *tail = (struct error){0};
-        if (status == DELTAFS_ERR_MEMORY)
-            *e = *tail;
-    }
-    if (has_tail)
-        reader_order(r);
-    else if (status != DELTAFS_ERR_MEMORY)
-        status = reader_search_all(r, committed, epochs, &waited, e);
-    return status;
+            tail_status = reader_read_tail(r, tail_length, tail);
+        while (tail_status == DELTAFS_ERR_DAMAGED && reader_reload(r, &waited));
+    if (tail_status == DELTAFS_ERR_MEMORY)
+        *e = *tail;
+    if (tail_status == DELTAFS_OK)
+        *tail = (struct error){0};
+    if (tail_status == DELTAFS_OK || tail_status == DELTAFS_ERR_MEMORY)
+        return tail_status;
+    return reader_search_all(r, committed, epochs, &waited, e);
 }
 
 int index_reader_close(struct index_reader *r, struct error *e)
@@ -415,21 +371,30 @@ int index_reader_close(struct index_reader *r, struct error *e)
     return r->file.path ? io_file_close(&r->file, e) : DELTAFS_OK;
 }
 
-static int reader_try_fence(struct index_reader *r, struct segment *s, uint8_t *bytes, struct error *e)
+static int reader_try_fence(struct index_reader *r, struct segment *s, int has_footer, uint8_t *bytes, struct error *e)
 {
     const struct footer *f = &s->footer;
-    int status = io_file_read(&r->file, f->fence_offset, bytes, f->fence_length, e);
+    size_t n = f->fence_length;
+    struct footer own;
+    int status = io_file_read(&r->file, f->fence_offset, bytes, n + (has_footer ? FOOTER_SIZE : 0), e);
 
     if (status != DELTAFS_OK)
         return status;
     const char *wrong = segment_parse_fence(r, s, bytes, &status, e);
-    if (!wrong)
+    if (wrong) {
+        segment_fini(r, s);
+        return error_damaged(e, r->file.path, f->fence_offset, "%s", wrong);
+    }
+    if (status != DELTAFS_OK || !has_footer)
         return status;
-    segment_fini(r, s);
-    return error_damaged(e, r->file.path, f->fence_offset, "%s", wrong);
+    wrong = footer_get(&own, bytes + n, r->seed, r->partition);
+    if (!wrong && (own.offset != f->offset || own.epoch != f->epoch || own.segment != f->segment))
+        wrong = "a footer belongs elsewhere";
+    return wrong ? error_damaged(e, r->file.path, f->offset, "%s", wrong) : DELTAFS_OK;
 }
 
-static int reader_read_fence(struct index_reader *r, struct segment *s, struct error *e)
+/* Read a segment's fence, and check the footer behind it. */
+static int reader_read_fence(struct index_reader *r, struct segment *s, int has_footer, struct error *e)
 {
     const struct footer *f = &s->footer;
     struct buffer b = {.memory = r->memory};
@@ -437,10 +402,10 @@ static int reader_read_fence(struct index_reader *r, struct segment *s, struct e
 
     if (f->offset > r->size)
         return error_damaged(e, r->file.path, f->fence_offset, "the file ends before this fence");
-    int status = buffer_reserve(&b, f->fence_length, "a fence", e);
+    int status = buffer_reserve(&b, f->fence_length + (size_t)FOOTER_SIZE, "a fence", e);
     if (status == DELTAFS_OK)
         do
-            status = reader_try_fence(r, s, b.bytes, e);
+            status = reader_try_fence(r, s, has_footer, b.bytes, e);
         while (status == DELTAFS_ERR_DAMAGED && io_file_wait(&r->file, &waited));
     buffer_fini(&b);
     return status;
@@ -492,7 +457,7 @@ int index_epoch(struct index_reader *r, uint32_t epoch, struct segment **first, 
     if (!has_last || (low + n < r->count && s[n].footer.epoch == epoch))
         return index_lacks(r, epoch, e);
     for (uint32_t i = 0; i < n; i++) {
-        int status = s[i].has_fence ? DELTAFS_OK : reader_read_fence(r, &s[i], e);
+        int status = s[i].has_fence ? DELTAFS_OK : reader_read_fence(r, &s[i], 0, e);
         if (status != DELTAFS_OK)
             return status;
     }
@@ -501,31 +466,12 @@ int index_epoch(struct index_reader *r, uint32_t epoch, struct segment **first, 
     return DELTAFS_OK;
 }
 
-static int index_verify_footer(struct index_reader *r, const struct segment *s, struct error *e)
-{
-    struct footer f;
-    uint8_t p[FOOTER_SIZE];
-    int status = io_file_read(&r->file, s->footer.offset, p, sizeof p, e);
-
-    if (status != DELTAFS_OK)
-        return status;
-    const char *wrong = footer_get(&f, p, r->seed, r->partition);
-    if (!wrong && (f.offset != s->footer.offset || f.epoch != s->footer.epoch || f.segment != s->footer.segment))
-        wrong = "a footer belongs elsewhere";
-    return wrong ? error_damaged(e, r->file.path, s->footer.offset, "%s", wrong) : DELTAFS_OK;
-}
-
 int index_verify_segment(struct index_reader *r, const struct segment *s, struct error *e)
 {
     struct segment again = {.footer = s->footer};
-    unsigned waited = 0;
-    int status = reader_read_fence(r, &again, e);
+    int status = reader_read_fence(r, &again, 1, e);
 
     segment_fini(r, &again);
-    if (status == DELTAFS_OK)
-        do
-            status = index_verify_footer(r, s, e);
-        while (status == DELTAFS_ERR_DAMAGED && io_file_wait(&r->file, &waited));
     return status;
 }
 
@@ -610,35 +556,30 @@ int index_parse_leaf(struct index_reader *r, const struct segment *s, uint32_t i
     return status;
 }
 
-static int index_try_leaf(struct index_reader *r, const struct segment *s, uint32_t i, struct window *window,
-                          uint8_t *bytes, struct leaf *leaf, struct error *e)
-{
-    uint64_t offset = s->leaf_offsets[i];
-    size_t n = (size_t)(s->leaf_offsets[i + 1] - offset);
-    const uint8_t *read;
-    int status = window_read(window, &r->file, s->leaf_offsets[s->footer.leaves], offset, n, &read, e);
-
-    if (status != DELTAFS_OK)
-        return status;
-    memcpy(bytes, read, n);
-    memset(bytes + n, 0, LEAF_SLACK);
-    status = index_parse_leaf(r, s, i, bytes, leaf, e);
-    return status == DELTAFS_OK ? leaf_load(leaf, r->file.path, offset, e) : status;
-}
-
 int index_read_leaf(struct index_reader *r, const struct segment *s, uint32_t i, struct window *window,
                     struct buffer *bytes, struct leaf *leaf, struct error *e)
 {
-    size_t n = (size_t)(s->leaf_offsets[i + 1] - s->leaf_offsets[i]);
+    uint64_t offset = s->leaf_offsets[i];
+    size_t n = (size_t)(s->leaf_offsets[i + 1] - offset);
     unsigned waited = 0;
+    const uint8_t *read;
 
-    if (s->leaf_offsets[i] + n > r->size)
-        return error_damaged(e, r->file.path, s->leaf_offsets[i], "the file ends before this leaf");
+    if (offset + n > r->size)
+        return error_damaged(e, r->file.path, offset, "the file ends before this leaf");
     int status = buffer_reserve(bytes, n + LEAF_SLACK, "a leaf", e);
     if (status != DELTAFS_OK)
         return status;
-    while ((status = index_try_leaf(r, s, i, window, bytes->bytes, leaf, e)) == DELTAFS_ERR_DAMAGED &&
-           !log_is_sealed(r->seed, bytes->bytes, n) && io_file_wait(&r->file, &waited))
-        window_fini(window);
-    return status;
+    for (;; window_fini(window)) {
+        status = window_read(window, &r->file, s->leaf_offsets[s->footer.leaves], offset, n, &read, e);
+        if (status == DELTAFS_OK) {
+            memcpy(bytes->bytes, read, n);
+            memset(bytes->bytes + n, 0, LEAF_SLACK);
+            status = index_parse_leaf(r, s, i, bytes->bytes, leaf, e);
+        }
+        if (status == DELTAFS_OK)
+            status = leaf_load(leaf, r->file.path, offset, e);
+        if (status != DELTAFS_ERR_DAMAGED || log_is_sealed(r->seed, bytes->bytes, n) ||
+            !io_file_wait(&r->file, &waited))
+            return status;
+    }
 }

@@ -179,7 +179,8 @@ static int index_write_leaves(struct index_writer *w, struct merge *m, struct fo
     uint32_t n;
 
     while (!index_fence_is_full(w, *used) && (n = merge_leaf(m)) > 0) {
-        struct leaf_input in = {m->keys, m->cursors, n, m->cursor, m->cursor_count, m->scratch};
+        struct leaf_input in = {
+            m->keys, m->cursors, n, m->cursor, m->cursor_count, m->scratch, f->is_lost ? LEAF_FLAG_LOST : 0};
         int status = leaf_encode(&in, &id, w->log.seed, &w->scratch->leaf, &length, e);
         if (status == DELTAFS_OK)
             status = log_append(&w->log, w->scratch->leaf.bytes, length, e);
@@ -194,7 +195,7 @@ static int index_write_leaves(struct index_writer *w, struct merge *m, struct fo
         *used = (size_t)(put_varint(p, length) - w->scratch->fence.bytes);
         previous = m->keys[0];
         id.leaf++;
-        f->records += n;
+        f->records += f->is_lost ? 0 : n;
         merge_drop(m, n);
     }
     f->leaves = id.leaf;
@@ -306,35 +307,24 @@ int index_write_segment(struct index_writer *w, const struct run *runs, uint32_t
 int index_write_lost(struct index_writer *w, const struct index_lost *lost, struct footer *f, struct error *e)
 {
     uint64_t length = lost->length < BLOCK_HEADER_SIZE ? BLOCK_HEADER_SIZE : lost->length,
-             keys[] = {lost->low, lost->high};
-    uint64_t most = BLOCK_HEADER_SIZE + BLOCK_PAYLOAD_MAX, leaves_offset = log_end(&w->log);
+             most = BLOCK_HEADER_SIZE + BLOCK_PAYLOAD_MAX;
     struct run_block block = {(uint32_t)(length < most ? length : most), 2};
     struct run run = {.count = 2, .offset = lost->offset, .block_count = 1, .blocks = &block};
-    struct run_cursor cursor = {.run = &run, .offset = lost->offset};
-    uint32_t cursors[] = {0, 0}, scratch[1];
-    struct leaf_input in = {keys, cursors, 2, &cursor, 1, scratch};
-    struct leaf_id id = {w->partition, f->epoch, f->segment, 0};
-    size_t n;
+    struct keys_store keys = {.memory = w->memory};
+    int status = keys_begin(&keys, 2, &run.keys, e);
 
-    f->partition = w->partition;
+    /* A run of two records: its leaf has their keys as its first and last. */
+    if (status == DELTAFS_OK)
+        status = keys_put(&keys, lost->low, e);
+    if (status == DELTAFS_OK)
+        status = keys_put(&keys, lost->high - lost->low, e);
     f->key_shift = 0;
-    f->records = f->bytes_raw = 0;
-    f->leaves = f->runs = 1;
-    f->first_key = lost->low;
-    f->last_key = lost->high;
-    int status = leaf_encode(&in, &id, w->log.seed, &w->scratch->leaf, &n, e);
+    f->bytes_raw = 0;
+    f->is_lost = 1;
     if (status == DELTAFS_OK)
-        status = buffer_reserve(&w->scratch->fence, FENCE_HEADER_SIZE + 2 * VARINT_MAX, "a fence", e);
-    if (status != DELTAFS_OK)
-        return status;
-    uint8_t *bytes = w->scratch->leaf.bytes, *p = put_varint(w->scratch->fence.bytes + FENCE_HEADER_SIZE, lost->low);
-    bytes[7] = LEAF_FLAG_LOST;
-    log_seal(w->log.seed, bytes, n);
-    size_t used = (size_t)(put_varint(p, n) - w->scratch->fence.bytes);
-    status = log_append(&w->log, bytes, n, e);
-    if (status == DELTAFS_OK)
-        status = index_write_fence(w, f, leaves_offset, used, e);
-    return status == DELTAFS_OK ? index_write_footer(w, f, e) : status;
+        status = index_write_segment(w, &run, 1, f, e);
+    keys_clear(&keys);
+    return status;
 }
 
 struct index_end index_mark(const struct index_writer *w)

@@ -132,11 +132,13 @@ static struct leaf_shape leaf_shape(uint64_t universe, uint32_t count, uint32_t 
     return s;
 }
 
-static void leaf_put_header(uint8_t *h, const struct leaf_id *id, const struct leaf_shape *s, size_t length)
+static void leaf_put_header(uint8_t *h, const struct leaf_id *id, const struct leaf_shape *s, uint8_t flags,
+                            size_t length)
 {
     h[4] = FORMAT_LEAF;
     h[5] = (uint8_t)s->low_bits;
     h[6] = (uint8_t)s->run_bits;
+    h[7] = flags;
     put_u32(h + 8, (uint32_t)length);
     put_u32(h + 12, id->partition);
     put_u32(h + 16, id->epoch);
@@ -175,7 +177,7 @@ int leaf_encode(const struct leaf_input *in, const struct leaf_id *id, uint32_t 
         leaf_put_bits(runs, (uint64_t)i * s.run_bits, s.run_bits, in->scratch[in->cursors[i]]);
     }
     *length = (size_t)(runs + s.runs - out->bytes);
-    leaf_put_header(out->bytes, id, &s, *length);
+    leaf_put_header(out->bytes, id, &s, in->flags, *length);
     put_u32(out->bytes + 28, n);
     put_u64(out->bytes + 32, first);
     put_u64(out->bytes + 40, last);

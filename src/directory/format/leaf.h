@@ -46,6 +46,7 @@ struct leaf_input {
     struct run_cursor *cursor;
     uint32_t cursor_count;
     uint32_t *scratch; /* cursor_count of them */
+    uint8_t flags;
 };
 int leaf_encode(const struct leaf_input *in, const struct leaf_id *id, uint32_t seed, struct buffer *out,
                 size_t *length, struct error *e);
