@@ -112,7 +112,7 @@ static mca_fbtl_base_module_1_0_0_t *fbtl_file_query(ompio_file_t *fh, int *prio
     return ompio_file_query(fh, priority) ? &module : NULL;
 }
 
-OMPI_MODULE_DECLSPEC mca_fbtl_base_component_2_0_0_t mca_fbtl_deltafs_component = {
+DELTAFS_API mca_fbtl_base_component_2_0_0_t mca_fbtl_deltafs_component = {
     .fbtlm_version = {MCA_FBTL_BASE_VERSION_2_0_0, OMPIO_DELTAFS_VERSION},
     .fbtlm_data = {MCA_BASE_METADATA_PARAM_CHECKPOINT},
     .fbtlm_init_query = ompio_init_query,

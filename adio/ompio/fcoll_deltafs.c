@@ -19,7 +19,7 @@ static mca_fcoll_base_module_1_0_0_t *fcoll_file_query(ompio_file_t *fh, int *pr
     return ompio_file_query(fh, priority) ? &module : NULL;
 }
 
-OMPI_MODULE_DECLSPEC mca_fcoll_base_component_2_0_0_t mca_fcoll_deltafs_component = {
+DELTAFS_API mca_fcoll_base_component_2_0_0_t mca_fcoll_deltafs_component = {
     .fcollm_version = {MCA_FCOLL_BASE_VERSION_2_0_0, OMPIO_DELTAFS_VERSION},
     .fcollm_data = {MCA_BASE_METADATA_PARAM_CHECKPOINT},
     .fcollm_init_query = ompio_init_query,

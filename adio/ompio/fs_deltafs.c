@@ -205,7 +205,7 @@ static mca_fs_base_module_1_0_0_t *fs_file_query(ompio_file_t *fh, int *priority
     return ompio_file_query(fh, priority) ? &module : NULL;
 }
 
-OMPI_MODULE_DECLSPEC mca_fs_base_component_2_0_0_t mca_fs_deltafs_component = {
+DELTAFS_API mca_fs_base_component_2_0_0_t mca_fs_deltafs_component = {
     .fsm_version = {MCA_FS_BASE_VERSION_2_0_0, OMPIO_DELTAFS_VERSION},
     .fsm_data = {MCA_BASE_METADATA_PARAM_CHECKPOINT},
     .fsm_init_query = fs_init_query,

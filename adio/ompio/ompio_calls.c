@@ -13,7 +13,11 @@
  *   - set_size with different sizes is an error on all ranks. OMPIO leaves some ranks waiting.
  *   - sync works for a file that is open for reading: it then sees what others have written. */
 #include "ompi/request/request.h"
+#if OMPI_MAJOR_VERSION < 5
 #include "opal/threads/mutex.h"
+#else
+#include "opal/mca/threads/mutex.h"
+#endif
 #include "ompio_deltafs.h"
 
 static ompio_file_t *ompio_of(ompi_file_t *fh)
