@@ -175,8 +175,10 @@ static void hints(void)
     CHECK(found && strcmp(value, "none") == 0);
     MPI_Info_get(used, "deltafs_extents", MPI_MAX_INFO_VAL, value, &found);
     CHECK(found && strcmp(value, "parallel") == 0);
+#if OMPI_MAJOR_VERSION < 5 /* later ones show only the hints that they used */
     MPI_Info_get(used, "striping_unit", MPI_MAX_INFO_VAL, value, &found);
     CHECK(found);
+#endif
     MPI_Info_free(&used);
     OK(MPI_File_close(&file));
     MPI_Info_set(info, "deltafs_extents", "sideways");
