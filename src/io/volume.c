@@ -5,7 +5,7 @@
 #include "io/io_format.h"
 #include "io/volume.h"
 
-#define TRIES 100 /* while others remove what is above */
+#define TRIES 100 /* while others remove the folder above */
 
 static int volumes_add(struct volumes *v, const char *folder, struct error *e)
 {
@@ -48,37 +48,25 @@ void volumes_fini(struct volumes *v)
 }
 
 /* VOLUME/deltafs.UUID, and with a part the folder of that. */
-static char *volume_root(const char *volume, const char *uuid_text)
+static char *volume_path(char path[PATH_ROOM], const char *volume, const char *uuid_text, const char *part)
 {
-    return io_path(volume, VOLUME_FOLDER, uuid_text);
+    return io_path_in(path, volume, VOLUME_FOLDER "%s%s", uuid_text, *part ? "/" : "", part);
 }
 
-static char *volume_part(const char *volume, const char *uuid_text, const char *part)
-{
-    return *part ? io_path(volume, VOLUME_FOLDER "/%s", uuid_text, part) : volume_root(volume, uuid_text);
-}
-
-/* DELTAFS_ERR_BUSY: the root has gone in between. Who removes the last part there removes it too. */
-static int volume_try(struct io *io, const char *root, const char *path, struct error *e)
-{
-    int status = io_mkdir(io, root, e);
-
-    if (strcmp(root, path) == 0 || (status != DELTAFS_OK && status != DELTAFS_ERR_EXISTS))
-        return status;
-    status = io_mkdir(io, path, e);
-    return status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_ERR_BUSY : status;
-}
-
+/* Another process that removes the last part on the volume removes its root, too: then make it again. */
 static int volume_make(struct io *io, const char *volume, const char *uuid_text, const char *part, struct error *e)
 {
-    char *root = volume_root(volume, uuid_text), *path = volume_part(volume, uuid_text, part);
-    int status = root && path ? DELTAFS_ERR_BUSY : error_no_memory(e, strlen(volume), "a path");
+    char root[PATH_ROOM], path[PATH_ROOM];
+    int status = DELTAFS_ERR_NOT_FOUND;
 
-    for (int i = 0; i < TRIES && status == DELTAFS_ERR_BUSY; i++)
-        status = volume_try(io, root, path, e);
-    free(root);
-    free(path);
-    return status;
+    volume_path(root, volume, uuid_text, "");
+    for (int i = 0; i < TRIES && status == DELTAFS_ERR_NOT_FOUND; i++) {
+        status = io_mkdir(io, root, e);
+        if (!*part || (status != DELTAFS_OK && status != DELTAFS_ERR_EXISTS))
+            return status;
+        status = io_mkdir(io, volume_path(path, volume, uuid_text, part), e);
+    }
+    return status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_ERR_BUSY : status;
 }
 
 int volumes_make(const struct volumes *v, struct io *io, const char *uuid_text, const char *part, struct error *e)
@@ -93,71 +81,61 @@ int volumes_make(const struct volumes *v, struct io *io, const char *uuid_text, 
 int volumes_make_bucket(const struct volumes *v, struct io *io, const char *uuid_text, const char *part,
                         uint32_t bucket, const char *path, struct error *e)
 {
-    char *folder = volume_part(v->folder[bucket % v->count], uuid_text, part), *target = NULL;
+    char folder[PATH_ROOM], target[PATH_ROOM];
 
-    if (folder)
-        target = io_path(folder, BUCKET_NAME, bucket);
-    int status = target ? io_mkdir(io, target, e) : error_no_memory(e, 1, "a path");
-    if (status == DELTAFS_OK) {
-        status = io_symlink(io, target, path, e);
-        if (status != DELTAFS_OK)
-            io->ops->rmdir(io->ctx, target);
-    }
-    free(folder);
-    free(target);
+    if (v->count == 0)
+        return io_mkdir(io, path, e);
+    volume_path(folder, v->folder[bucket % v->count], uuid_text, part);
+    int status = io_mkdir(io, io_path_in(target, folder, BUCKET_NAME, bucket), e);
+    if (status != DELTAFS_OK)
+        return status;
+    status = io_symlink(io, target, path, e);
+    if (status != DELTAFS_OK)
+        io->ops->rmdir(io->ctx, target);
     return status;
 }
 
 int volumes_sync(const struct volumes *v, struct io *io, const char *uuid_text, const char *part, struct error *e)
 {
+    char path[PATH_ROOM];
     int status = DELTAFS_OK;
 
     for (uint32_t i = 0; i < v->count && status == DELTAFS_OK; i++) {
-        char *root = volume_root(v->folder[i], uuid_text), *path = volume_part(v->folder[i], uuid_text, part);
-        status = root && path ? io_sync_folder(io, v->folder[i], e) : error_no_memory(e, 1, "a path");
+        status = io_sync_folder(io, v->folder[i], e);
         if (status == DELTAFS_OK)
-            status = io_sync_folder(io, root, e);
+            status = io_sync_folder(io, volume_path(path, v->folder[i], uuid_text, ""), e);
         if (status == DELTAFS_OK && *part)
-            status = io_sync_folder(io, path, e);
-        free(root);
-        free(path);
+            status = io_sync_folder(io, volume_path(path, v->folder[i], uuid_text, part), e);
     }
     return status;
 }
 
 void volumes_unmake(const struct volumes *v, struct io *io, const char *uuid_text, const char *part)
 {
+    char path[PATH_ROOM];
+
     for (uint32_t i = 0; i < v->count; i++) {
-        char *root = volume_root(v->folder[i], uuid_text), *path = volume_part(v->folder[i], uuid_text, part);
-        if (path)
-            io->ops->rmdir(io->ctx, path);
-        if (root)
-            io->ops->rmdir(io->ctx, root);
-        free(root);
-        free(path);
+        io->ops->rmdir(io->ctx, volume_path(path, v->folder[i], uuid_text, part));
+        io->ops->rmdir(io->ctx, volume_path(path, v->folder[i], uuid_text, ""));
     }
 }
 
-/* ---- A bucket that is there ---- */
+/* ---- A bucket that exists ---- */
 
 /* Where the link at `path` leads; DELTAFS_ERR_NOT_FOUND if it is none. */
 static int volume_target(struct io *io, const char *uuid_text, const char *part, uint32_t bucket, const char *path,
                          char target[PATH_MAX], struct error *e)
 {
+    char folder[PATH_ROOM], end[PATH_ROOM];
     int status = io_readlink(io, path, target, PATH_MAX, e);
 
     if (status != DELTAFS_OK)
         return status;
-    char *end = *part ? io_path("", VOLUME_FOLDER "/%s/" BUCKET_NAME, uuid_text, part, bucket)
-                      : io_path("", VOLUME_FOLDER "/" BUCKET_NAME, uuid_text, bucket);
-    if (!end)
-        return error_no_memory(e, 1, "a path");
+    io_path_in(end, volume_path(folder, "", uuid_text, part), BUCKET_NAME, bucket);
     size_t n = strlen(target), m = strlen(end);
     if (n <= m || target[0] != '/' || strcmp(target + n - m, end) != 0)
-        status =
-            error_set(e, DELTAFS_ERR_NOT_DELTAFS, "%s: leads to %s, which is none of the container's", path, target);
-    free(end);
-    return status;
+        return error_set(e, DELTAFS_ERR_NOT_DELTAFS, "%s: leads to %s, which is none of the container's", path, target);
+    return DELTAFS_OK;
 }
 
 int volume_check_bucket(struct io *io, const char *uuid_text, const char *part, uint32_t bucket, const char *path,
@@ -176,20 +154,18 @@ int volume_remove_bucket(struct io *io, const char *uuid_text, const char *part,
     char target[PATH_MAX];
     int status = volume_target(io, uuid_text, part, bucket, path, target, e);
 
-    if (status == DELTAFS_ERR_NOT_FOUND) {
-        int rc = io->ops->rmdir(io->ctx, path);
-        return rc < 0 && rc != -ENOENT ? error_system(e, -rc, "remove the folder", path) : DELTAFS_OK;
+    if (status == DELTAFS_ERR_NOT_FOUND)
+        status = io_rmdir(io, path, e);
+    else if (status == DELTAFS_OK) {
+        /* The link last: as long as it is there, another attempt finds the rest. What has other buckets stays. */
+        for (int up = 0; up < (*part ? 3 : 2); up++) {
+            int rc = io->ops->rmdir(io->ctx, target);
+            int is_fine = rc == 0 || rc == -ENOENT || rc == -ENOTDIR || (up > 0 && (rc == -ENOTEMPTY || rc == -EEXIST));
+            if (!is_fine)
+                return error_system(e, -rc, "remove the folder", target);
+            *strrchr(target, '/') = '\0';
+        }
+        status = io_unlink(io, path, e);
     }
-    if (status != DELTAFS_OK)
-        return status;
-    /* The link last: as long as it is there, another attempt finds the rest. What holds other buckets stays. */
-    for (int up = 0; up < (*part ? 3 : 2); up++) {
-        int rc = io->ops->rmdir(io->ctx, target);
-        int is_fine = rc == 0 || rc == -ENOENT || rc == -ENOTDIR || (up > 0 && (rc == -ENOTEMPTY || rc == -EEXIST));
-        if (!is_fine)
-            return error_system(e, -rc, "remove the folder", target);
-        *strrchr(target, '/') = '\0';
-    }
-    int rc = io->ops->unlink(io->ctx, path);
-    return rc < 0 && rc != -ENOENT ? error_system(e, -rc, "remove", path) : DELTAFS_OK;
+    return status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_OK : status;
 }

@@ -1,5 +1,5 @@
 /* Volumes: other folders, usually on other storage, over which a container's buckets are spread. A bucket is then a
- * symbolic link from the container to VOLUME/deltafs.UUID/PART/bb: whoever reads or writes goes through it unawares. */
+ * symbolic link from the container to VOLUME/deltafs.UUID/PART/bb: reading and writing follow it. */
 #ifndef DELTAFS_IO_VOLUME_H
 #define DELTAFS_IO_VOLUME_H
 
@@ -8,7 +8,7 @@
 #define VOLUMES_MAX 256u
 
 struct volumes {
-    char *text; /* the names stand in it */
+    char *text; /* of all names */
     const char *folder[VOLUMES_MAX];
     uint32_t count;
 };
@@ -20,7 +20,7 @@ void volumes_fini(struct volumes *v);
 /* Make the part's folder on each volume: DELTAFS_ERR_EXISTS if one has it. `part`: a name, or "" for a container that
  * has but one. */
 int volumes_make(const struct volumes *v, struct io *io, const char *uuid_text, const char *part, struct error *e);
-/* Make a bucket's folder on its volume, and at `path` the link to it. */
+/* Make a bucket's folder on its volume, and at `path` the link to it; without volumes the folder is at `path`. */
 int volumes_make_bucket(const struct volumes *v, struct io *io, const char *uuid_text, const char *part,
                         uint32_t bucket, const char *path, struct error *e);
 /* Make all that was made on the volumes durable. */

@@ -90,7 +90,7 @@ static int make_bucket(struct io *io, const struct writer_config *c, const char 
     int status = path ? DELTAFS_OK : error_no_memory(e, 1, "a path");
 
     if (status == DELTAFS_OK)
-        status = v->count > 0 ? volumes_make_bucket(v, io, uuid_text, "", bucket, path, e) : io_mkdir(io, path, e);
+        status = volumes_make_bucket(v, io, uuid_text, "", bucket, path, e);
     free(path);
     return status;
 }

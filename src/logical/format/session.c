@@ -377,7 +377,7 @@ static int session_make_buckets(const struct container *c, struct io *io, const 
     int status = volumes_make(v, io, c->uuid_text, part, e);
     for (uint32_t b = 0; b < s->buckets && status == DELTAFS_OK; b++) {
         session_bucket(c, s->number, b, path);
-        status = v->count > 0 ? volumes_make_bucket(v, io, c->uuid_text, part, b, path, e) : io_mkdir(io, path, e);
+        status = volumes_make_bucket(v, io, c->uuid_text, part, b, path, e);
     }
     return status == DELTAFS_OK && sync ? volumes_sync(v, io, c->uuid_text, part, e) : status;
 }
