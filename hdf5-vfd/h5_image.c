@@ -5,7 +5,6 @@
 /* On disk: the specification's numbers. */
 #define SUPERBLOCK_SIZE   48
 #define UNDEFINED         UINT64_MAX
-#define MESSAGE_MAX       65535
 #define ATTRIBUTE_MAX     60000
 #define MSG_DATASPACE     0x01
 #define MSG_LINK_INFO     0x02
@@ -15,12 +14,11 @@
 #define MSG_LAYOUT        0x08
 #define MSG_GROUP_INFO    0x0a
 #define MSG_ATTRIBUTE     0x0c
-#define TYPE_VERSION      0x30 /* 3, in the upper four bits */
-#define TYPE_FIXED_POINT  0x00
-#define TYPE_FLOAT        0x01
-#define TYPE_STRING       0x03
-#define TYPE_OPAQUE       0x05
-#define TYPE_COMPOUND     0x06
+#define TYPE_FIXED_POINT  0x30 /* the upper four bits are the version, 3 */
+#define TYPE_FLOAT        0x31
+#define TYPE_STRING       0x33
+#define TYPE_OPAQUE       0x35
+#define TYPE_COMPOUND     0x36
 #define HEADER_CHUNK_U32  0x02 /* of an object header: the size of its chunk has 4 bytes */
 #define STRING_NULL_PAD   0x01
 #define FILL_LATE_IF_SET  0x0a
@@ -71,6 +69,13 @@ void h5_put_number(struct h5_bytes *b, uint64_t number, size_t size)
         at[i] = (uint8_t)(number >> 8 * i);
 }
 
+/* One number per digit of `sizes`, which is its size. */
+static void put_numbers(struct h5_bytes *b, const char *sizes, const uint64_t *number)
+{
+    for (; *sizes; sizes++)
+        h5_put_number(b, *number++, (size_t)(*sizes - '0'));
+}
+
 void h5_bytes_fini(struct h5_bytes *b)
 {
     free(b->bytes);
@@ -84,12 +89,11 @@ static uint32_t rotate(uint32_t x, unsigned n)
     return x << n | x >> (32 - n);
 }
 
-uint32_t h5_checksum(const uint8_t *bytes, size_t size)
+/* Jenkins' lookup3, which HDF5 protects its metadata with. */
+static uint32_t checksum(const uint8_t *bytes, size_t size)
 {
     uint32_t a = 0xdeadbeef + (uint32_t)size, b = a, c = a, word[3];
 
-    if (size == 0)
-        return c;
     for (;;) {
         memset(word, 0, sizeof word);
         for (size_t i = 0; i < 12 && i < size; i++)
@@ -118,140 +122,92 @@ uint32_t h5_checksum(const uint8_t *bytes, size_t size)
     return c;
 }
 
+/* The checksum of all from `at` on. */
+static void put_checksum(struct h5_bytes *b, size_t at)
+{
+    if (!b->is_lacking)
+        h5_put_number(b, checksum(b->bytes + at, b->used - at), 4);
+}
+
 /* ---- Types ---- */
-
-static void put_type_head(struct h5_bytes *b, uint8_t class, uint32_t bits, uint32_t size)
-{
-    h5_put_number(b, TYPE_VERSION | class, 1);
-    h5_put_number(b, bits, 3);
-    h5_put_number(b, size, 4);
-}
-
-static void put_float(struct h5_bytes *b, uint32_t size)
-{
-    const uint8_t single[] = {23, 8, 0, 23}, twice[] = {52, 11, 0, 52}; /* place and size of exponent, of mantissa */
-    uint32_t sign = 8 * size - 1;
-
-    put_type_head(b, TYPE_FLOAT, 0x20 | sign << 8, size);
-    h5_put_number(b, 0, 2);
-    h5_put_number(b, 8 * size, 2);
-    h5_put(b, size == 4 ? single : twice, 4);
-    h5_put_number(b, size == 4 ? 127 : 1023, 4);
-}
 
 void h5_put_type(struct h5_bytes *b, struct h5_type type)
 {
-    if (type.kind == 'f' && (type.size == 4 || type.size == 8)) {
-        put_float(b, type.size);
-    } else if (type.kind == 'i' || type.kind == 'u') {
-        put_type_head(b, TYPE_FIXED_POINT, type.kind == 'i' ? 0x08 : 0, type.size);
-        h5_put_number(b, 0, 2);
-        h5_put_number(b, 8 * (uint64_t)type.size, 2);
-    } else if (type.kind == 'S') {
-        put_type_head(b, TYPE_STRING, STRING_NULL_PAD, type.size);
-    } else {
-        put_type_head(b, TYPE_OPAQUE, 0, type.size);
-    }
+    const uint64_t size = type.size;
+
+    /* Class, bits and size; of a float, the places and sizes of exponent and mantissa, and the exponent's bias. */
+    if (type.kind == 'f' && size == 4)
+        put_numbers(b, "1342211114", (const uint64_t[]){TYPE_FLOAT, 0x1f20, 4, 0, 32, 23, 8, 0, 23, 127});
+    else if (type.kind == 'f' && size == 8)
+        put_numbers(b, "1342211114", (const uint64_t[]){TYPE_FLOAT, 0x3f20, 8, 0, 64, 52, 11, 0, 52, 1023});
+    else if (type.kind == 'i' || type.kind == 'u')
+        put_numbers(b, "13422", (const uint64_t[]){TYPE_FIXED_POINT, type.kind == 'i' ? 0x08 : 0, size, 0, 8 * size});
+    else if (type.kind == 'S')
+        put_numbers(b, "134", (const uint64_t[]){TYPE_STRING, STRING_NULL_PAD, size});
+    else
+        put_numbers(b, "134", (const uint64_t[]){TYPE_OPAQUE, 0, size});
 }
 
-/* Of an offset within so many bytes. */
-static size_t offset_size(uint32_t size)
+void h5_put_compound(struct h5_bytes *b, size_t n, uint32_t size)
 {
-    return size < 1u << 8 ? 1 : size < 1u << 16 ? 2 : size < 1u << 24 ? 3 : 4;
+    put_numbers(b, "134", (const uint64_t[]){TYPE_COMPOUND, n, size});
 }
 
-int h5_put_compound(struct h5_bytes *b, uint32_t size, size_t n, const struct h5_member *member)
+void h5_put_member(struct h5_bytes *b, uint32_t compound_size, const char *name, uint32_t offset, struct h5_type type)
 {
-    size_t before = b->used;
+    size_t size = compound_size < 1u << 8 ? 1 : compound_size < 1u << 16 ? 2 : compound_size < 1u << 24 ? 3 : 4;
 
-    put_type_head(b, TYPE_COMPOUND, (uint32_t)n & 0xffff, size);
-    for (size_t i = 0; i < n; i++) {
-        h5_put(b, member[i].name, strlen(member[i].name) + 1);
-        h5_put_number(b, member[i].offset, offset_size(size));
-        h5_put_type(b, member[i].type);
-    }
-    if (n <= 0xffff && b->used - before <= MESSAGE_MAX)
-        return 0;
-    b->used = before;
-    return -1;
+    h5_put(b, name, strlen(name) + 1);
+    h5_put_number(b, offset, size);
+    h5_put_type(b, type);
 }
 
-/* ---- Messages ---- */
+/* ---- Messages: each begins with its number, size and flags ---- */
 
-static void put_message_head(struct h5_object *o, uint8_t type, size_t size)
+void h5_group_begin(struct h5_bytes *o)
 {
-    h5_put_number(&o->messages, type, 1);
-    h5_put_number(&o->messages, size, 2);
-    h5_put_number(&o->messages, 0, 1);
+    *o = (struct h5_bytes){0};
+    put_numbers(o, "121288", (const uint64_t[]){MSG_LINK_INFO, 18, 0, 0, UNDEFINED, UNDEFINED});
+    put_numbers(o, "1212", (const uint64_t[]){MSG_GROUP_INFO, 2, 0, 0});
 }
 
-void h5_group_begin(struct h5_object *o)
-{
-    *o = (struct h5_object){{0}};
-    put_message_head(o, MSG_LINK_INFO, 18);
-    h5_put_number(&o->messages, 0, 2);
-    h5_put_number(&o->messages, UNDEFINED, 8);
-    h5_put_number(&o->messages, UNDEFINED, 8);
-    put_message_head(o, MSG_GROUP_INFO, 2);
-    h5_put_number(&o->messages, 0, 2);
-}
-
-void h5_link(struct h5_object *o, const char *name, uint64_t address)
+void h5_link(struct h5_bytes *o, const char *name, uint64_t address)
 {
     size_t size = strlen(name);
 
-    put_message_head(o, MSG_LINK, 4 + size + 8);
-    h5_put_number(&o->messages, 1, 1);
-    h5_put_number(&o->messages, 1, 1); /* the name's size has 2 bytes */
-    h5_put_number(&o->messages, size, 2);
-    h5_put(&o->messages, name, size);
-    h5_put_number(&o->messages, address, 8);
+    /* Version 1; the name's size has 2 bytes. */
+    put_numbers(o, "121112", (const uint64_t[]){MSG_LINK, 4 + size + 8, 0, 1, 1, size});
+    h5_put(o, name, size);
+    h5_put_number(o, address, 8);
 }
 
-void h5_dataset_begin(struct h5_object *o, const struct h5_bytes *type, uint64_t n, uint64_t address, uint64_t size)
+void h5_dataset_begin(struct h5_bytes *o, const struct h5_bytes *type, uint64_t n, uint64_t address, uint64_t size)
 {
-    *o = (struct h5_object){{0}};
-    o->messages.is_lacking = type->is_lacking;
-    put_message_head(o, MSG_DATASPACE, 12);
-    h5_put_number(&o->messages, 2, 1); /* version */
-    h5_put_number(&o->messages, 1, 1); /* one dimension */
-    h5_put_number(&o->messages, 0, 1);
-    h5_put_number(&o->messages, 1, 1); /* simple */
-    h5_put_number(&o->messages, n, 8);
-    put_message_head(o, MSG_DATATYPE, type->used);
-    h5_put(&o->messages, type->bytes, type->used);
-    put_message_head(o, MSG_FILL, 2);
-    h5_put_number(&o->messages, 3, 1); /* version */
-    h5_put_number(&o->messages, FILL_LATE_IF_SET, 1);
-    put_message_head(o, MSG_LAYOUT, 18);
-    h5_put_number(&o->messages, 3, 1); /* version */
-    h5_put_number(&o->messages, LAYOUT_CONTIGUOUS, 1);
-    h5_put_number(&o->messages, size > 0 ? address : UNDEFINED, 8);
-    h5_put_number(&o->messages, size, 8);
+    *o = (struct h5_bytes){.is_lacking = type->is_lacking};
+    /* Version 2, one dimension, simple. */
+    put_numbers(o, "12111118", (const uint64_t[]){MSG_DATASPACE, 12, 0, 2, 1, 0, 1, n});
+    put_numbers(o, "121", (const uint64_t[]){MSG_DATATYPE, type->used, 0});
+    h5_put(o, type->bytes, type->used);
+    put_numbers(o, "12111", (const uint64_t[]){MSG_FILL, 2, 0, 3, FILL_LATE_IF_SET});
+    put_numbers(o, "1211188",
+                (const uint64_t[]){MSG_LAYOUT, 18, 0, 3, LAYOUT_CONTIGUOUS, size > 0 ? address : UNDEFINED, size});
 }
 
-static void put_attribute(struct h5_object *o, const char *name, struct h5_type type, const void *bytes)
+static void put_attribute(struct h5_bytes *o, const char *name, struct h5_type type, const void *bytes)
 {
-    struct h5_bytes encoded = {0};
-    size_t name_size = strlen(name) + 1;
+    size_t name_size = strlen(name) + 1, type_size = type.kind == 'u' ? 12 : 8;
 
-    h5_put_type(&encoded, type);
-    put_message_head(o, MSG_ATTRIBUTE, 9 + name_size + encoded.used + 4 + type.size);
-    h5_put_number(&o->messages, 3, 1); /* version */
-    h5_put_number(&o->messages, 0, 1);
-    h5_put_number(&o->messages, name_size, 2);
-    h5_put_number(&o->messages, encoded.used, 2);
-    h5_put_number(&o->messages, 4, 2); /* bytes of the dataspace */
-    h5_put_number(&o->messages, 0, 1); /* ASCII */
-    h5_put(&o->messages, name, name_size);
-    h5_put(&o->messages, encoded.bytes, encoded.used);
-    h5_put_number(&o->messages, 2, 4); /* version 2, no dimensions, a scalar */
-    h5_put(&o->messages, bytes, type.size);
-    o->messages.is_lacking |= encoded.is_lacking;
-    h5_bytes_fini(&encoded);
+    /* Version 3; the sizes of name, type and dataspace; ASCII. */
+    put_numbers(o, "121112221",
+                (const uint64_t[]){MSG_ATTRIBUTE, 9 + name_size + type_size + 4 + type.size, 0, 3, 0, name_size,
+                                   type_size, 4, 0});
+    h5_put(o, name, name_size);
+    h5_put_type(o, type);
+    h5_put_number(o, 2, 4); /* version 2, no dimensions, a scalar */
+    h5_put(o, bytes, type.size);
 }
 
-void h5_attribute_number(struct h5_object *o, const char *name, uint64_t number)
+void h5_attribute_number(struct h5_bytes *o, const char *name, uint64_t number)
 {
     uint8_t bytes[8];
 
@@ -260,8 +216,8 @@ void h5_attribute_number(struct h5_object *o, const char *name, uint64_t number)
     put_attribute(o, name, (struct h5_type){'u', 8}, bytes);
 }
 
-/* A string of no bytes is not there in HDF5: it has one, a zero. */
-void h5_attribute_text(struct h5_object *o, const char *name, const char *text)
+/* An empty string has one byte in HDF5, a zero. */
+void h5_attribute_text(struct h5_bytes *o, const char *name, const char *text)
 {
     size_t size = strlen(text);
 
@@ -269,7 +225,7 @@ void h5_attribute_text(struct h5_object *o, const char *name, const char *text)
         put_attribute(o, name, (struct h5_type){'S', (uint32_t)(size > 0 ? size : 1)}, text);
 }
 
-void h5_attribute_bytes(struct h5_object *o, const char *name, const void *bytes, size_t size)
+void h5_attribute_bytes(struct h5_bytes *o, const char *name, const void *bytes, size_t size)
 {
     if (size > 0 && size <= ATTRIBUTE_MAX)
         put_attribute(o, name, (struct h5_type){'V', (uint32_t)size}, bytes);
@@ -277,46 +233,35 @@ void h5_attribute_bytes(struct h5_object *o, const char *name, const void *bytes
 
 /* ---- Objects, and the file ---- */
 
-uint64_t h5_object_end(struct h5_bytes *image, struct h5_object *o)
+uint64_t h5_object_end(struct h5_bytes *image, struct h5_bytes *o)
 {
     h5_put_zeros(image, (8 - image->used % 8) % 8);
     size_t at = image->used;
     h5_put(image, "OHDR", 4);
-    h5_put_number(image, 2, 1); /* version */
-    h5_put_number(image, HEADER_CHUNK_U32, 1);
-    h5_put_number(image, o->messages.used, 4);
-    h5_put(image, o->messages.bytes, o->messages.used);
-    image->is_lacking |= o->messages.is_lacking || o->messages.used > UINT32_MAX;
-    if (!image->is_lacking)
-        h5_put_number(image, h5_checksum(image->bytes + at, image->used - at), 4);
-    h5_bytes_fini(&o->messages);
+    put_numbers(image, "114", (const uint64_t[]){2, HEADER_CHUNK_U32, o->used}); /* version 2 */
+    h5_put(image, o->bytes, o->used);
+    image->is_lacking |= o->is_lacking || o->used > UINT32_MAX;
+    put_checksum(image, at);
+    h5_bytes_fini(o);
     return at;
 }
 
-void h5_image_init(struct h5_bytes *image)
+void h5_image_begin(struct h5_bytes *image)
 {
     *image = (struct h5_bytes){0};
     h5_put_zeros(image, SUPERBLOCK_SIZE);
 }
 
-int h5_image_end(struct h5_bytes *image, uint64_t root)
+void h5_image_end(struct h5_bytes *image, uint64_t root)
 {
     struct h5_bytes head = {0};
 
     h5_put(&head, "\211HDF\r\n\032\n", 8);
-    h5_put_number(&head, 2, 1); /* version */
-    h5_put_number(&head, 8, 1); /* bytes of an offset, of a length */
-    h5_put_number(&head, 8, 1);
-    h5_put_number(&head, 0, 1);
-    h5_put_number(&head, 0, 8); /* the base address */
-    h5_put_number(&head, UNDEFINED, 8);
-    h5_put_number(&head, image->used, 8);
-    h5_put_number(&head, root, 8);
-    if (!head.is_lacking)
-        h5_put_number(&head, h5_checksum(head.bytes, head.used), 4);
-    int is_lacking = head.is_lacking || image->is_lacking;
-    if (!is_lacking)
+    /* Version 2; the sizes of an offset and of a length; flags; the base address. */
+    put_numbers(&head, "11118888", (const uint64_t[]){2, 8, 8, 0, 0, UNDEFINED, image->used, root});
+    put_checksum(&head, 0);
+    image->is_lacking |= head.is_lacking;
+    if (!image->is_lacking)
         memcpy(image->bytes, head.bytes, SUPERBLOCK_SIZE);
     h5_bytes_fini(&head);
-    return is_lacking ? -1 : 0;
 }

@@ -1,13 +1,13 @@
 /* A small HDF5 file, made in memory: groups, attributes, and contiguous datasets of one dimension.
  *
  * It follows the HDF5 File Format Specification, version 3: a superblock of version 2, and object headers of version 2
- * with compact links, which every HDF5 since 1.8 reads. Made by hand and not by HDF5's own functions with its core
- * driver: those would have to be found in whatever program loads the driver, would take the locks and the property
- * lists of a library that is in the middle of an open, and would leave open handles behind an error; and what is needed
- * here is little.
+ * with compact links, which every HDF5 since 1.8 reads. HDF5's own functions with its core driver are not used: they
+ * would have to be found in whatever program loads the driver, would take the locks and the property lists of a library
+ * that is in the middle of an open, and would leave open handles behind an error; and what is needed here is little.
  *
- * An object is described in a struct h5_object and placed in the image by h5_object_end, children before their parents,
- * and h5_image_end closes the file. Memory that is lacking is noted, and said at the end. */
+ * An object is collected in a struct h5_bytes of its own and placed in the image by h5_object_end, children before
+ * their parents, and h5_image_end completes the file. If memory is lacking, `is_lacking` is set, and all later calls do
+ * nothing. */
 #ifndef DELTAFS_H5_IMAGE_H
 #define DELTAFS_H5_IMAGE_H
 
@@ -26,41 +26,32 @@ struct h5_type {
     uint32_t size;
 };
 
-struct h5_member {
-    const char *name;
-    struct h5_type type;
-    uint32_t offset;
-};
-
-struct h5_object {
-    struct h5_bytes messages;
-};
-
 void h5_put(struct h5_bytes *b, const void *bytes, size_t size);
 void h5_put_zeros(struct h5_bytes *b, size_t size);
 void h5_put_number(struct h5_bytes *b, uint64_t number, size_t size); /* little-endian */
 void h5_put_type(struct h5_bytes *b, struct h5_type type);
-/* Returns -1 if there is more than a message of a file can have; then it has put nothing. */
-int h5_put_compound(struct h5_bytes *b, uint32_t size, size_t n, const struct h5_member *member);
-
-/* An image begins with room for its superblock. */
-void h5_image_init(struct h5_bytes *image);
-/* The superblock, naming the root group. Returns 0, or -1 without memory. */
-int h5_image_end(struct h5_bytes *image, uint64_t root);
+/* A compound type of `size` bytes, which its `n` members follow. */
+void h5_put_compound(struct h5_bytes *b, size_t n, uint32_t size);
+void h5_put_member(struct h5_bytes *b, uint32_t compound_size, const char *name, uint32_t offset, struct h5_type type);
 void h5_bytes_fini(struct h5_bytes *b);
 
-void h5_group_begin(struct h5_object *o);
-void h5_link(struct h5_object *o, const char *name, uint64_t address);
-/* A dataset of `n` elements of a type that was encoded, whose data is at `address` in the image. */
-void h5_dataset_begin(struct h5_object *o, const struct h5_bytes *type, uint64_t n, uint64_t address, uint64_t size);
-void h5_attribute_number(struct h5_object *o, const char *name, uint64_t number);
-/* Left out if it is longer than an attribute can be. */
-void h5_attribute_text(struct h5_object *o, const char *name, const char *text);
-void h5_attribute_bytes(struct h5_object *o, const char *name, const void *bytes, size_t size);
-/* Place the object, and free it. Returns its address. */
-uint64_t h5_object_end(struct h5_bytes *image, struct h5_object *o);
+/* An image begins with room for its superblock. */
+void h5_image_begin(struct h5_bytes *image);
+/* The superblock, with the address of the root group. */
+void h5_image_end(struct h5_bytes *image, uint64_t root);
 
-/* Jenkins' lookup3, which HDF5 protects its metadata with. */
-uint32_t h5_checksum(const uint8_t *bytes, size_t size);
+void h5_group_begin(struct h5_bytes *o);
+void h5_link(struct h5_bytes *o, const char *name, uint64_t address);
+/* A dataset of `n` elements of a type that was encoded, whose data is at `address` in the image. */
+void h5_dataset_begin(struct h5_bytes *o, const struct h5_bytes *type, uint64_t n, uint64_t address, uint64_t size);
+void h5_attribute_number(struct h5_bytes *o, const char *name, uint64_t number);
+/* Left out if it is longer than an attribute can be. */
+void h5_attribute_text(struct h5_bytes *o, const char *name, const char *text);
+void h5_attribute_bytes(struct h5_bytes *o, const char *name, const void *bytes, size_t size);
+/* Place the object, and free it. Returns its address. */
+uint64_t h5_object_end(struct h5_bytes *image, struct h5_bytes *o);
+
+/* A message of an object, such as its type, can have so many bytes. */
+#define H5_MESSAGE_MAX 65535
 
 #endif

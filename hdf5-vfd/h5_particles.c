@@ -7,141 +7,168 @@
 #define GROUPS_MAX 4096 /* of epochs: HDF5 looks through compact links one by one */
 #define KEY_MAX    255  /* bytes of a key */
 
-/* How the records of a table become rows. */
+/* A table: the records of one key, or of one epoch. All of them are visited to measure them, and again for the rows, so
+ * that no copies are needed. */
 struct table {
-    const char *label; /* of the first column, which distinguishes the rows */
-    int is_by_key;     /* it is the key, not the epoch */
-    uint32_t key_size; /* of a key of bytes; else 8 */
-    const deltafs_schema *schema;
-    uint32_t value_size; /* of all values */
-    int is_various;      /* values have different sizes */
-    const struct deltafs_record *record;
-    size_t count;
+    deltafs_dir *dir;
+    const struct deltafs_stat *stat;
+    const deltafs_records *records; /* of a key, with the labels as the first column */
+    struct deltafs_range epoch;     /* of an epoch, with the keys as the first column, if there are no `records` */
+    deltafs_schema *schema;         /* NULL: rows have no fields */
+    uint64_t count, bytes;          /* of values */
+    uint64_t value_size;
+    int is_various;    /* values have different sizes */
+    uint32_t key_size; /* of the first column */
+    struct h5_bytes *image;
+    uint64_t offset; /* of the next value */
 };
 
-/* A name for the first column that is none of the schema's. */
-static const char *table_label(const struct table *t, char name[64])
+static int table_visit(struct table *t, deltafs_record_fn fn)
 {
-    snprintf(name, 64, "%s", t->label);
+    if (!t->records)
+        return deltafs_scan(t->dir, &t->epoch, fn, t, NULL);
+    for (size_t i = 0; i < t->records->count; i++)
+        fn(&t->records->record[i], t);
+    return DELTAFS_OK;
+}
+
+static int measure(const struct deltafs_record *r, void *arg)
+{
+    struct table *t = arg;
+
+    if (t->count == 0 && t->stat->value_size < 0)
+        t->value_size = r->size;
+    t->is_various |= r->size != t->value_size;
+    t->bytes += r->size;
+    t->count++;
+    if (!t->records && r->key_bytes && r->key_size > t->key_size && r->key_size <= KEY_MAX)
+        t->key_size = (uint32_t)r->key_size;
+    return 0;
+}
+
+static int table_measure(struct table *t)
+{
+    int is_bytes = !t->records && strcmp(t->stat->keys, "bytes") == 0;
+
+    t->key_size = is_bytes ? 1 : 8;
+    t->value_size = t->stat->value_size >= 0 ? (uint64_t)t->stat->value_size : 0;
+    int status = table_visit(t, measure);
+    if (is_bytes && t->key_size == 8)
+        t->key_size = 9; /* eight bytes are a number */
+    t->is_various |= t->value_size > UINT32_MAX - KEY_MAX;
+    if (status == DELTAFS_OK && t->stat->schema[0])
+        status = deltafs_schema_parse(t->stat->schema, &t->schema);
+    if (t->schema && (t->is_various || deltafs_schema_size(t->schema) != t->value_size)) {
+        deltafs_schema_destroy(t->schema);
+        t->schema = NULL;
+    }
+    return status;
+}
+
+static uint32_t table_row_size(const struct table *t)
+{
+    return t->key_size + (t->is_various ? 16 : (uint32_t)t->value_size);
+}
+
+/* The name of the first column must be none of the schema's. */
+static void table_label(const struct table *t, char name[64])
+{
+    snprintf(name, 64, "%s", t->records ? "epoch" : "key");
     for (size_t i = 0; t->schema && i < deltafs_schema_count(t->schema); i++)
         if (strcmp(deltafs_schema_field(t->schema, i)->name, name) == 0 && strlen(name) < 62) {
             memcpy(name + strlen(name), "_", 2);
             i = SIZE_MAX;
         }
-    return name;
 }
 
-static uint32_t table_row_size(const struct table *t)
+static void table_type(const struct table *t, struct h5_bytes *type)
 {
-    return t->is_various ? t->key_size + 16 : t->key_size + t->value_size;
-}
-
-static int table_type(const struct table *t, struct h5_bytes *type)
-{
-    size_t fields = t->schema && !t->is_various ? deltafs_schema_count(t->schema) : 0;
-    size_t n = 1 + (t->is_various ? 2 : fields > 0 ? fields : t->value_size > 0);
-    struct h5_member *member = calloc(n + 1, sizeof *member);
+    size_t fields = t->schema ? deltafs_schema_count(t->schema) : 0;
+    int has_value = !t->schema && !t->is_various && t->value_size > 0;
+    uint32_t key = t->key_size, size = table_row_size(t);
     char name[64];
 
-    if (!member) {
-        type->is_lacking = 1;
-        return 0;
-    }
-    member[0] = (struct h5_member){table_label(t, name), {t->key_size == 8 ? 'u' : 'S', t->key_size}, 0};
+    table_label(t, name);
+    h5_put_compound(type, 1 + (t->is_various ? 2 : fields + (size_t)has_value), size);
+    h5_put_member(type, size, name, 0, (struct h5_type){key == 8 ? 'u' : 'S', key});
     for (size_t i = 0; i < fields; i++) {
         const struct deltafs_field *f = deltafs_schema_field(t->schema, i);
-        member[i + 1] = (struct h5_member){f->name, {f->kind, f->size}, t->key_size + f->offset};
+        h5_put_member(type, size, f->name, key + f->offset, (struct h5_type){f->kind, f->size});
     }
     if (t->is_various) {
-        member[1] = (struct h5_member){"offset", {'u', 8}, t->key_size};
-        member[2] = (struct h5_member){"size", {'u', 8}, t->key_size + 8};
-    } else if (fields == 0 && n == 2) {
-        member[1] = (struct h5_member){"value", {'V', t->value_size}, t->key_size};
+        h5_put_member(type, size, "offset", key, (struct h5_type){'u', 8});
+        h5_put_member(type, size, "size", key + 8, (struct h5_type){'u', 8});
+    } else if (has_value) {
+        h5_put_member(type, size, "value", key, (struct h5_type){'V', (uint32_t)t->value_size});
     }
-    int rc = h5_put_compound(type, table_row_size(t), n, member);
-    free(member);
-    return rc;
 }
 
-static void table_row(const struct table *t, const struct deltafs_record *r, uint64_t offset, struct h5_bytes *image)
+static int put_row(const struct deltafs_record *r, void *arg)
 {
-    if (!t->is_by_key) {
-        h5_put_number(image, r->label, 8);
+    struct table *t = arg;
+
+    if (t->records) {
+        h5_put_number(t->image, r->label, 8);
     } else if (!r->key_bytes) {
-        h5_put_number(image, r->key, 8);
+        h5_put_number(t->image, r->key, 8);
     } else {
-        h5_put(image, r->key_bytes, r->key_size);
-        h5_put_zeros(image, t->key_size - r->key_size);
+        h5_put(t->image, r->key_bytes, r->key_size);
+        h5_put_zeros(t->image, t->key_size - r->key_size);
     }
     if (t->is_various) {
-        h5_put_number(image, offset, 8);
-        h5_put_number(image, r->size, 8);
+        h5_put_number(t->image, t->offset, 8);
+        h5_put_number(t->image, r->size, 8);
     } else {
-        h5_put(image, r->value, r->size);
+        h5_put(t->image, r->value, r->size);
     }
+    t->offset += r->size;
+    return t->image->is_lacking;
 }
 
-/* Put the table's data and objects into the image, and link them to `parent`. */
-static void table_put(struct table *t, const char *name, struct h5_bytes *image, struct h5_object *parent)
+static int put_value(const struct deltafs_record *r, void *arg)
+{
+    struct table *t = arg;
+
+    h5_put(t->image, r->value, r->size);
+    return t->image->is_lacking;
+}
+
+/* Put a dataset of what `fn` puts for each record into the image, and link it to `parent`. */
+static int table_dataset(struct table *t, deltafs_record_fn fn, const char *name, const struct h5_bytes *type,
+                         uint64_t n, struct h5_bytes *parent)
+{
+    struct h5_bytes dataset;
+
+    h5_put_zeros(t->image, (8 - t->image->used % 8) % 8);
+    uint64_t at = t->image->used;
+    int status = table_visit(t, fn);
+    h5_dataset_begin(&dataset, type, n, at, t->image->used - at);
+    h5_link(parent, name, h5_object_end(t->image, &dataset));
+    return status;
+}
+
+static int table_put(struct table *t, const char *name, struct h5_bytes *parent)
 {
     struct h5_bytes type = {0}, byte = {0};
-    struct h5_object dataset;
-    uint64_t offset = 0, at;
 
-    /* A type that is too long for HDF5 has no columns. */
-    if (table_type(t, &type) != 0) {
+    table_type(t, &type);
+    if (type.used > H5_MESSAGE_MAX) { /* without columns */
+        deltafs_schema_destroy(t->schema);
         t->schema = NULL;
+        type.used = 0;
         table_type(t, &type);
     }
-    h5_put_zeros(image, (8 - image->used % 8) % 8);
-    at = image->used;
-    for (size_t i = 0; i < t->count; i++) {
-        table_row(t, &t->record[i], offset, image);
-        offset += t->record[i].size;
-    }
-    h5_dataset_begin(&dataset, &type, t->count, at, image->used - at);
-    h5_link(parent, name, h5_object_end(image, &dataset));
-    if (t->is_various) {
-        at = image->used;
-        for (size_t i = 0; i < t->count; i++)
-            h5_put(image, t->record[i].value, t->record[i].size);
-        h5_put_type(&byte, (struct h5_type){'u', 1});
-        h5_dataset_begin(&dataset, &byte, offset, at, offset);
-        h5_link(parent, "values", h5_object_end(image, &dataset));
-    }
+    int status = table_dataset(t, put_row, name, &type, t->count, parent);
+    h5_put_type(&byte, (struct h5_type){'u', 1});
+    if (t->is_various && status == DELTAFS_OK)
+        status = table_dataset(t, put_value, "values", &byte, t->bytes, parent);
     h5_bytes_fini(&type);
     h5_bytes_fini(&byte);
-}
-
-/* What is known of the values. */
-static int table_init(struct table *t, const struct deltafs_stat *stat, const struct deltafs_record *record,
-                      size_t count, deltafs_schema **schema)
-{
-    t->record = record;
-    t->count = count;
-    t->key_size = 8;
-    if (t->is_by_key && strcmp(stat->keys, "bytes") == 0) {
-        t->key_size = 1;
-        for (size_t i = 0; i < count; i++)
-            if (record[i].key_size > t->key_size && record[i].key_size <= KEY_MAX)
-                t->key_size = (uint32_t)record[i].key_size;
-        t->key_size += t->key_size == 8; /* eight bytes are a number */
-    }
-    uint64_t size = stat->value_size >= 0 ? (uint64_t)stat->value_size : count > 0 ? record[0].size : 0;
-    t->is_various = size > UINT32_MAX - KEY_MAX;
-    for (size_t i = 0; i < count; i++)
-        t->is_various |= record[i].size != size;
-    t->value_size = t->is_various ? 0 : (uint32_t)size;
-    *schema = NULL;
-    if (!stat->schema[0])
-        return DELTAFS_OK;
-    int status = deltafs_schema_parse(stat->schema, schema);
-    t->schema = status == DELTAFS_OK && deltafs_schema_size(*schema) == t->value_size ? *schema : NULL;
     return status;
 }
 
 /* Where it comes from. */
-static void put_provenance(struct h5_object *o, const struct deltafs_stat *stat, const char *path)
+static void put_provenance(struct h5_bytes *o, const struct deltafs_stat *stat, const char *path)
 {
     h5_attribute_text(o, "container", path);
     h5_attribute_text(o, "uuid", stat->uuid);
@@ -157,7 +184,7 @@ static int is_text(const char *bytes, size_t size)
     return 1;
 }
 
-static void put_key(struct h5_object *o, const struct deltafs_record *r)
+static void put_key(struct h5_bytes *o, const struct deltafs_record *r)
 {
     char text[KEY_MAX + 1];
 
@@ -174,155 +201,90 @@ static void put_key(struct h5_object *o, const struct deltafs_record *r)
 
 int h5_trajectory(deltafs_dir *dir, const char *path, const deltafs_records *records, struct h5_bytes *image)
 {
-    struct table t = {.label = "epoch"};
     struct deltafs_stat stat = {.struct_size = sizeof stat};
-    struct h5_object root;
-    deltafs_schema *schema = NULL;
+    struct table t = {.stat = &stat, .records = records, .image = image};
+    struct h5_bytes root;
     int status = deltafs_stat(dir, &stat);
 
     if (status == DELTAFS_OK)
-        status = table_init(&t, &stat, records->record, records->count, &schema);
+        status = table_measure(&t);
     if (status != DELTAFS_OK)
         return status;
-    h5_image_init(image);
+    h5_image_begin(image);
     h5_group_begin(&root);
     if (records->count > 0)
         put_key(&root, &records->record[0]);
     put_provenance(&root, &stat, path);
-    table_put(&t, "trajectory", image, &root);
-    deltafs_schema_destroy(schema);
-    return h5_image_end(image, h5_object_end(image, &root)) == 0 ? DELTAFS_OK : H5_PARTICLES_MEMORY;
+    status = table_put(&t, "trajectory", &root);
+    deltafs_schema_destroy(t.schema);
+    h5_image_end(image, h5_object_end(image, &root));
+    return status;
 }
 
 /* ---- A directory ---- */
 
-/* Copies of an epoch's records, which a scan lends only. */
-struct copies {
-    struct h5_bytes records, bytes;
-    uint64_t left; /* bytes of memory that may still be taken */
-    int is_over;
-};
-
-/* Memory grows to twice of what is needed. */
-static int copies_take(uint64_t *left, uint64_t size)
+/* The epoch's records as a dataset, if they fit into *left bytes. Memory grows to twice of what is needed. */
+static int put_records(struct table *t, uint64_t *left, struct h5_bytes *group)
 {
-    if (size > *left / 2)
-        return -1;
-    *left -= 2 * size;
-    return 0;
-}
+    int status = table_measure(t);
+    uint64_t size = t->count * table_row_size(t) + (t->is_various ? t->bytes : 0);
 
-/* Its bytes move until all are there: so far, a pointer is an offset. */
-static int copies_add(const struct deltafs_record *r, void *arg)
-{
-    struct copies *c = arg;
-    struct deltafs_record copy = *r;
-
-    if (copies_take(&c->left, sizeof copy + r->size + (r->key_bytes ? r->key_size : 0)) != 0) {
-        c->is_over = 1;
-        return 1;
-    }
-    copy.value = (void *)(uintptr_t)c->bytes.used;
-    h5_put(&c->bytes, r->value, r->size);
-    copy.key_bytes = r->key_bytes ? (void *)(uintptr_t)(c->bytes.used + 1) : NULL;
-    h5_put(&c->bytes, r->key_bytes, r->key_bytes ? r->key_size : 0);
-    h5_put(&c->records, &copy, sizeof copy);
-    return c->records.is_lacking || c->bytes.is_lacking;
-}
-
-static struct deltafs_record *copies_end(struct copies *c, size_t *count)
-{
-    struct deltafs_record *record = (struct deltafs_record *)(void *)c->records.bytes;
-
-    *count = c->records.used / sizeof *record;
-    for (size_t i = 0; i < *count; i++) {
-        record[i].value = c->bytes.bytes + (uintptr_t)record[i].value;
-        if (record[i].key_bytes)
-            record[i].key_bytes = c->bytes.bytes + (uintptr_t)record[i].key_bytes - 1;
-    }
-    return record;
-}
-
-/* Bytes of all rows, and of values stored outside them. */
-static uint64_t table_size(const struct table *t)
-{
-    uint64_t size = (uint64_t)t->count * table_row_size(t);
-
-    for (size_t i = 0; t->is_various && i < t->count; i++)
-        size += t->record[i].size;
-    return size;
-}
-
-/* The epoch's records as a dataset, if there is room for them twice: for copies, while it is made, and as rows. */
-static int put_records(deltafs_dir *dir, const struct deltafs_stat *stat, uint64_t label, uint64_t *left,
-                       struct h5_bytes *image, struct h5_object *group)
-{
-    const struct deltafs_range range = {label, label};
-    struct copies c = {.left = *left};
-    struct table t = {.label = "key", .is_by_key = 1};
-    deltafs_schema *schema = NULL;
-    size_t count;
-    int stopped = 0, status = deltafs_scan(dir, &range, copies_add, &c, &stopped);
-
-    if (status == DELTAFS_OK && stopped == 0) {
-        struct deltafs_record *record = copies_end(&c, &count);
-        status = table_init(&t, stat, record, count, &schema);
-        c.is_over = status == DELTAFS_OK && copies_take(&c.left, table_size(&t)) != 0;
-        if (status == DELTAFS_OK && !c.is_over && copies_take(left, table_size(&t)) == 0)
-            table_put(&t, "records", image, group);
-        deltafs_schema_destroy(schema);
-    }
-    if (c.is_over)
+    if (status == DELTAFS_OK && size <= *left / 2) {
+        *left -= 2 * size;
+        status = table_put(t, "records", group);
+    } else if (status == DELTAFS_OK) {
         h5_attribute_text(group, "records_left_out", "they take more memory than the driver's option records allows");
-    else if (stopped != 0)
-        status = H5_PARTICLES_MEMORY;
-    h5_bytes_fini(&c.records);
-    h5_bytes_fini(&c.bytes);
+    }
+    deltafs_schema_destroy(t->schema);
     return status;
 }
 
-static int put_epoch(deltafs_dir *dir, const struct deltafs_stat *stat, uint64_t i, uint64_t bytes_max, uint64_t *left,
-                     struct h5_bytes *image, struct h5_object *root)
+/* An epoch's numbers, in the order in which it has them here. */
+static int epoch_numbers(deltafs_dir *dir, uint64_t i, uint64_t number[4])
 {
     struct deltafs_epoch_stat e = {.struct_size = sizeof e};
-    struct h5_object group;
-    char name[24];
     int status = deltafs_epoch_stat(dir, i, &e);
+
+    memcpy(number, (const uint64_t[]){e.label, e.records, e.bytes_raw, e.bytes_stored}, 4 * sizeof *number);
+    return status;
+}
+static const char *const epoch_names[] = {"label", "records", "bytes_raw", "bytes_stored"};
+
+static int put_epoch(deltafs_dir *dir, const struct deltafs_stat *stat, uint64_t i, uint64_t bytes_max, uint64_t *left,
+                     struct h5_bytes *image, struct h5_bytes *root)
+{
+    struct h5_bytes group;
+    uint64_t number[4];
+    char name[24];
+    int status = epoch_numbers(dir, i, number);
 
     if (status != DELTAFS_OK)
         return status;
+    struct table t = {.dir = dir, .stat = stat, .epoch = {number[0], number[0]}, .image = image};
     h5_group_begin(&group);
-    h5_attribute_number(&group, "label", e.label);
-    h5_attribute_number(&group, "records", e.records);
-    h5_attribute_number(&group, "bytes_raw", e.bytes_raw);
-    h5_attribute_number(&group, "bytes_stored", e.bytes_stored);
+    for (size_t k = 0; k < 4; k++)
+        h5_attribute_number(&group, epoch_names[k], number[k]);
     if (bytes_max > 0)
-        status = put_records(dir, stat, e.label, left, image, &group);
-    snprintf(name, sizeof name, "%" PRIu64, e.label);
+        status = put_records(&t, left, &group);
+    snprintf(name, sizeof name, "%" PRIu64, number[0]);
     h5_link(root, name, h5_object_end(image, &group));
     return status;
 }
 
 /* All epochs in one table. */
-static int put_epochs(deltafs_dir *dir, uint64_t n, struct h5_bytes *image, struct h5_object *root)
+static int put_epochs(deltafs_dir *dir, uint64_t n, struct h5_bytes *image, struct h5_bytes *root)
 {
-    static const struct h5_member member[] = {
-        {"label", {'u', 8}, 0}, {"records", {'u', 8}, 8}, {"bytes_raw", {'u', 8}, 16}, {"bytes_stored", {'u', 8}, 24}};
-    struct h5_bytes type = {0};
-    struct h5_object dataset;
-    struct deltafs_epoch_stat e = {.struct_size = sizeof e};
-    uint64_t at = image->used;
+    struct h5_bytes type = {0}, dataset;
+    uint64_t at = image->used, number[4];
     int status = DELTAFS_OK;
 
-    h5_put_compound(&type, 32, 4, member);
+    h5_put_compound(&type, 4, 32);
+    for (uint32_t k = 0; k < 4; k++)
+        h5_put_member(&type, 32, epoch_names[k], 8 * k, (struct h5_type){'u', 8});
     for (uint64_t i = 0; i < n && status == DELTAFS_OK; i++) {
-        status = deltafs_epoch_stat(dir, i, &e);
-        if (status != DELTAFS_OK)
-            break;
-        h5_put_number(image, e.label, 8);
-        h5_put_number(image, e.records, 8);
-        h5_put_number(image, e.bytes_raw, 8);
-        h5_put_number(image, e.bytes_stored, 8);
+        status = epoch_numbers(dir, i, number);
+        for (size_t k = 0; k < 4; k++)
+            h5_put_number(image, number[k], 8);
     }
     h5_dataset_begin(&dataset, &type, n, at, image->used - at);
     h5_link(root, "epochs", h5_object_end(image, &dataset));
@@ -333,13 +295,13 @@ static int put_epochs(deltafs_dir *dir, uint64_t n, struct h5_bytes *image, stru
 int h5_description(deltafs_dir *dir, const char *path, uint64_t bytes_max, struct h5_bytes *image)
 {
     struct deltafs_stat stat = {.struct_size = sizeof stat};
-    struct h5_object root;
+    struct h5_bytes root;
     uint64_t left = bytes_max;
     int status = deltafs_stat(dir, &stat);
 
     if (status != DELTAFS_OK)
         return status;
-    h5_image_init(image);
+    h5_image_begin(image);
     h5_group_begin(&root);
     put_provenance(&root, &stat, path);
     h5_attribute_text(&root, "keys", stat.keys);
@@ -356,6 +318,6 @@ int h5_description(deltafs_dir *dir, const char *path, uint64_t bytes_max, struc
                           "there are too many epochs for a group each; see the dataset epochs");
     for (uint64_t i = 0; i < stat.epochs && stat.epochs <= GROUPS_MAX && status == DELTAFS_OK; i++)
         status = put_epoch(dir, &stat, i, bytes_max, &left, image, &root);
-    int is_short = h5_image_end(image, h5_object_end(image, &root));
-    return status == DELTAFS_OK && is_short ? H5_PARTICLES_MEMORY : status;
+    h5_image_end(image, h5_object_end(image, &root));
+    return status;
 }

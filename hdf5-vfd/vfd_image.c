@@ -82,15 +82,15 @@ static int image_make(struct vfd_file *f, deltafs_dir *dir, const char *containe
 {
     struct h5_bytes image = {0};
     deltafs_records *records = NULL;
-    int status, rc = key ? image_ask(f, dir, container, key, &records) : 0;
+    int rc = key ? image_ask(f, dir, container, key, &records) : 0;
 
     if (rc == 0) {
-        status = key ? h5_trajectory(dir, container, records, &image)
-                     : h5_description(dir, container, config->records, &image);
-        if (status == H5_PARTICLES_MEMORY)
-            rc = vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s: no memory for it as an HDF5 file", f->path);
-        else if (status != DELTAFS_OK)
+        int status = key ? h5_trajectory(dir, container, records, &image)
+                         : h5_description(dir, container, config->records, &image);
+        if (status != DELTAFS_OK)
             rc = vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s", deltafs_errmsg(dir));
+        else if (image.is_lacking)
+            rc = vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s: no memory for it as an HDF5 file", f->path);
     }
     deltafs_records_destroy(records);
     f->image = image.bytes;

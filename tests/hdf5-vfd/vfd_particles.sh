@@ -60,14 +60,14 @@ for made in names any names_fixed empty none; do
     expect 0 vfd "$probe" digest $made
 done
 # Bounded.
-HDF5_DRIVER_CONFIG='records=200; memory=16M'
+HDF5_DRIVER_CONFIG='records=40; memory=16M'
 expect 0 vfd h5ls -r two
 stdout_has '/11/records'
 grep -q '/3/records' out && fail "more records than asked for"
 expect 0 vfd h5dump -A two
 stdout_has records_left_out
 # All that it takes is counted, also where values are short; and a lack of memory is told as such.
-seq 20000 | awk '{ printf "1 %d 01\n", $1 }' | "$put_records" many || fail put_records
+seq 200000 | awk '{ printf "1 %d 01\n", $1 }' | "$put_records" many || fail put_records
 HDF5_DRIVER_CONFIG='records=1M'
 expect 0 vfd h5dump -A many
 stdout_has records_left_out
