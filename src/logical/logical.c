@@ -41,7 +41,7 @@ static int logical_configure(deltafs_logical *f, const deltafs_options *o, struc
     /* Half is for the cache, a quarter for write buffers; the rest is for the index, which has no limit with auto. */
     f->memory.limit = memory == OPTION_AUTO ? UINT64_MAX : memory - memory / 2;
     f->map.memory = f->pieces.memory = f->list.memory = &f->memory;
-    f->received.buffer.memory = f->unpublished.buffer.memory = f->unexchanged.buffer.memory = &f->memory;
+    f->unpublished.buffer.memory = f->batches.buffer.memory = &f->memory;
     f->capture_limit = logical_capture_limit(f, o);
     f->cache_limit = logical_can_read(f) ? f->memory_limit / 2 : 0;
     if (memory != OPTION_AUTO && f->cache_limit > 0)
@@ -80,16 +80,8 @@ static int logical_options(deltafs_logical *f, const deltafs_options *given, str
     return status;
 }
 
-/* Rank 0 creates or opens the container. The other ranks get its UUID at the first refresh. */
-static int logical_open_container(deltafs_logical *f, const char *path, int flags, struct error *e)
-{
-    if (f->group.rank == 0)
-        return container_open(&f->container, &f->io, path, flags & (O_CREAT | O_EXCL), f->sync != SYNC_NONE, e);
-    f->container.path = path_absolute(path);
-    return f->container.path ? DELTAFS_OK : error_no_memory(e, strlen(path), "a path");
-}
-
-/* *e may be an error already. */
+/* Rank 0 creates or opens the container; the other ranks get its UUID at the first refresh. *e may be an error already.
+ */
 static int logical_open_parts(deltafs_logical *f, const char *path, int flags, const deltafs_options *options,
                               struct error *e)
 {
@@ -98,10 +90,13 @@ static int logical_open_parts(deltafs_logical *f, const char *path, int flags, c
     if (e->status == DELTAFS_OK && f->cache_limit > 0)
         frame_cache_init(&f->cache, (size_t)f->cache_limit);
     f->cache.team = f->team;
+    if (e->status == DELTAFS_OK && f->group.rank != 0 && !(f->container.path = path_absolute(path)))
+        error_no_memory(e, strlen(path), "a path");
     int status = collective_agree(&f->group, e);
     if (status != DELTAFS_OK)
         return status;
-    e->status = logical_open_container(f, path, flags, e);
+    if (f->group.rank == 0)
+        e->status = container_open(&f->container, &f->io, path, flags & (O_CREAT | O_EXCL), f->sync != SYNC_NONE, e);
     if (!logical_is_alone(f) || e->status == DELTAFS_OK)
         e->status = logical_refresh(f, e);
     status = e->status;
@@ -145,7 +140,6 @@ static int logical_free(deltafs_logical *f, struct error *e)
         free(f->logs[i]);
     free(f->logs);
     free(f->known);
-    buffer_fini(&f->received.buffer);
     free(f->volumes);
     frame_cache_fini(&f->cache);
     team_destroy(f->team);
@@ -154,7 +148,7 @@ static int logical_free(deltafs_logical *f, struct error *e)
     extent_list_fini(&f->list);
     deltafs_private_captured_keys_destroy(f->captured);
     buffer_fini(&f->unpublished.buffer);
-    buffer_fini(&f->unexchanged.buffer);
+    buffer_fini(&f->batches.buffer);
     container_fini(&f->container);
     free(f);
     return status;
@@ -268,9 +262,8 @@ static void logical_free_index(deltafs_logical *f)
 {
     extent_map_fini(&f->map);
     pieces_fini(&f->pieces);
-    buffer_fini(&f->received.buffer);
-    buffer_fini(&f->unexchanged.buffer);
-    f->received.used = f->unexchanged.used = 0;
+    buffer_fini(&f->batches.buffer);
+    f->batches.used = 0;
 }
 
 static int logical_close_writer(deltafs_logical *f, struct error *e)

@@ -21,10 +21,8 @@
 /* The logs of one writer, for reading. */
 struct writer_logs {
     uint32_t session, writer;
-    uint64_t from;  /* bytes of the extent log that this process has read */
-    int is_last;    /* state of extent_log_read */
-    uint64_t began; /* both, at the start of the current refresh attempt */
-    int was_last;
+    uint64_t from; /* bytes of the extent log that this process has read */
+    int is_last;   /* state of extent_log_read */
     struct frame_reader reader;
     int is_open;
 };
@@ -47,7 +45,6 @@ struct deltafs_logical {
     int is_cut;            /* a refresh had to accept that */
     struct session *known; /* other sessions, as of the last refresh */
     size_t known_count, known_capacity;
-    struct bytes received;     /* read from others' logs, not yet in the map */
     struct writer_logs **logs; /* by session, then writer */
     size_t logs_count, logs_capacity, logs_open;
     struct frame_cache cache;
@@ -64,7 +61,7 @@ struct deltafs_logical {
     struct extent_log extents;
     struct extent_list list;        /* writes since the last encoding, all with order `order` */
     struct bytes unpublished;       /* encoded */
-    struct bytes unexchanged;       /* published, and not yet exchanged within the group */
+    struct bytes batches;           /* published or read, and not yet exchanged within the group and added to the map */
     uint64_t order;                 /* of the next write */
     uint64_t size;                  /* of the file */
     struct error lost;              /* earlier writes may be lost: every later call fails */

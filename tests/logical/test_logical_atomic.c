@@ -384,8 +384,8 @@ static void *part_lack_memory(void *arg)
     PART_CHECK(p, p->f->unpublished.used > 0 && p->f->unpublished.used <= room);
     size_t n = p->f->unpublished.used;
     /* What the others shall be told has no room. */
-    buffer_fini(&p->f->unexchanged.buffer);
-    p->f->unexchanged.buffer.memory = &p->f->memory;
+    buffer_fini(&p->f->batches.buffer);
+    p->f->batches.buffer.memory = &p->f->memory;
     p->f->memory.limit = p->f->memory.used;
     PART_CHECK(p, deltafs_logical_sync(p->f) == DELTAFS_ERR_MEMORY);
     p->f->memory.limit = 4 << 20;

@@ -1,45 +1,62 @@
 /* Builds the merged extent index. Rank 0 lists the sessions and, if they are few, their logs. Each rank reads a share
  * of the extent logs, and all exchange what they have read (the parallel index read of PLFS; He et al., CLUSTER'13).
  * Where ranks outnumber processors, a collective call costs more than many small files, so the calls are few and carry
- * errors along with their data. */
+ * errors along with their data.
+ *
+ * An attempt fails if another process truncates the file to zero and removes sessions meanwhile, or if a crash has lost
+ * a part of a session that was closed without a sync. Rank 0 tells them apart: a removal deletes SESSION first. After a
+ * removal the attempt is repeated; after a loss it is repeated once more, and accepts that logs are incomplete. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include "io/io_format.h"
+#include "io/log.h"
+#include "logical/format/flat.h"
 #include "logical/format/logical_format.h"
 #include "logical/logical.h"
-#include "logical/format/flat.h"
-#include "io/log.h"
 
 #define TRIES        100 /* while other processes remove sessions */
 #define FEW_SESSIONS 1   /* for each rank; if there are more, rank 0 does not inspect them for all */
 
 /* ---- Which logs there are ---- */
 
-/* A session to be read. The numbers of the writers that have logs follow, unless all have. */
+/* A session to be read. A table of them, which rank 0 broadcasts, begins with the file's UUID. */
 struct row {
     struct session session;
     uint32_t writers;
-    int is_all;
+    enum {
+        ROW_LISTED, /* the numbers of the writers that have logs follow */
+        ROW_ALL,    /* all writers have logs */
+        ROW_NUMBER  /* only the session's number is known: one rank inspects it, and reads all its logs */
+    } kind;
 };
 
-/* What rank 0 broadcasts. Rows follow, to be divided among the ranks; or, if there are too many sessions, their
- * numbers: then each rank inspects a share of them. */
-struct table_head {
-    uint8_t uuid[16];
-    uint64_t numbers;
+/* The current row, where its writers' numbers are, and where the next row is. */
+struct rows {
+    struct row row;
+    const uint8_t *writers, *next, *end;
 };
 
-/* Whether and how a failed attempt is repeated. */
-enum retry { RETRY_NOT, RETRY_AGAIN, RETRY_WITH_LOSS, RETRY_NEVER };
+static struct rows rows_begin(const struct bytes *b, size_t from)
+{
+    from = from < b->used ? from : b->used;
+    return (struct rows){.next = b->buffer.bytes + from, .end = b->buffer.bytes + b->used};
+}
 
-/* What rank 0 found. */
-struct listing {
-    uint32_t *number; /* of all sessions */
-    size_t count;
-    struct bytes table;
-};
+static struct rows table_begin(const struct bytes *table)
+{
+    return rows_begin(table, FORMAT_UUID_SIZE);
+}
+
+static int rows_next(struct rows *r)
+{
+    if (r->next == r->end)
+        return 0;
+    memcpy(&r->row, r->next, sizeof r->row);
+    r->writers = r->next + sizeof r->row;
+    r->next = r->writers + (r->row.kind == ROW_LISTED ? r->row.writers * sizeof(uint32_t) : 0);
+    return 1;
+}
 
 const struct session *logical_known(const deltafs_logical *f, uint32_t number)
 {
@@ -64,233 +81,79 @@ static int logical_logs(deltafs_logical *f, const struct session *s, uint32_t **
                                                           : status;
 }
 
-static int logical_put_row(deltafs_logical *f, const struct session *s, struct bytes *rows, struct error *e)
+/* Append the row of a session; none if it is not valid, or has just been removed. */
+static int logical_put_row(deltafs_logical *f, uint32_t number, struct bytes *rows, struct error *e)
 {
-    struct row row = {.session = *s};
+    struct row row = {.kind = ROW_LISTED};
+    struct session *s = &row.session;
     uint32_t *writer = NULL;
     size_t n = 0;
-    int is_flat = s->is_closed && s->has_index, status = DELTAFS_OK;
-
-    row.is_all = !is_flat && logical_is_whole(f, s) && s->logs == s->writers;
-    if (!is_flat && !row.is_all)
-        status = logical_logs(f, s, &writer, &n, e);
-    row.writers = row.is_all ? s->writers : (uint32_t)n;
-    if (status == DELTAFS_OK)
-        status = bytes_append(rows, &row, sizeof row, e);
-    if (status == DELTAFS_OK)
-        status = bytes_append(rows, writer, n * sizeof *writer, e);
-    free(writer);
-    return status;
-}
-
-/* A session that is not valid, or has just been removed, has no row. */
-static int logical_find_row(deltafs_logical *f, uint32_t number, struct bytes *rows, struct error *e)
-{
-    struct session s;
-    int status = session_read(&f->container, &f->io, number, &s, e);
-
-    if (status == DELTAFS_ERR_NOT_FOUND)
-        return DELTAFS_OK;
-    return status == DELTAFS_OK ? logical_put_row(f, &s, rows, e) : status;
-}
-
-/* Whether a session may contain something new. */
-static int logical_may_be_new(const deltafs_logical *f, uint32_t number, int with_own)
-{
-    const struct session *before = logical_known(f, number);
-    int is_own = f->has_session && number == f->session.number;
-
-    return (!before || !before->is_closed) && (!is_own || with_own);
-}
-
-/* List all sessions that may contain something new: rows, or numbers if there are more than `few`. */
-static int logical_make_table(deltafs_logical *f, int with_own, size_t few, struct listing *listing, struct error *e)
-{
-    struct table_head head = {.numbers = 0};
-    int status = session_numbers(&f->container, &f->io, &listing->number, &listing->count, e);
-
-    for (size_t i = 0; i < listing->count; i++)
-        head.numbers += (uint64_t)logical_may_be_new(f, listing->number[i], with_own);
-    int is_few = head.numbers <= few;
-    memcpy(head.uuid, f->container.uuid, sizeof head.uuid);
-    head.numbers = is_few ? 0 : head.numbers;
-    if (status == DELTAFS_OK)
-        status = bytes_append(&listing->table, &head, sizeof head, e);
-    for (size_t i = 0; i < listing->count && status == DELTAFS_OK; i++)
-        if (logical_may_be_new(f, listing->number[i], with_own))
-            status = is_few ? logical_find_row(f, listing->number[i], &listing->table, e)
-                            : bytes_append(&listing->table, &listing->number[i], sizeof *listing->number, e);
-    return status;
-}
-
-/* Whether a listed session is gone: another process truncated the file to zero and removed it meanwhile. Failing to
- * read it is no damage; a new listing shows the truncation. */
-static int listing_is_outdated(deltafs_logical *f, const struct listing *listing)
-{
-    uint32_t *now = NULL;
-    size_t n = 0, k = 0;
-    struct error ignored;
-    int status = session_numbers(&f->container, &f->io, &now, &n, &ignored);
-
-    for (size_t i = 0; i < n && k < listing->count; i++)
-        k += now[i] == listing->number[k];
-    free(now);
-    return status == DELTAFS_OK && k < listing->count;
-}
-
-/* The valid sessions at the end of an attempt. A removal deletes a session's SESSION file first and its folder last, so
- * the folder alone does not tell a session under removal from one that a crash has damaged. */
-struct snapshot {
-    struct session *session;
-    size_t count;
-    int is_taken;
-    int is_fresh; /* taken in this attempt */
-    int has_lost; /* a session of the last snapshot is gone, or there was no last one */
-};
-
-static int scan_sessions_take(deltafs_logical *f, struct snapshot *c, struct error *e)
-{
-    struct snapshot now = {.is_taken = 1, .is_fresh = 1, .has_lost = !c->is_taken};
-    int status = session_list(&f->container, &f->io, &now.session, &now.count, e);
+    int status = session_read(&f->container, &f->io, number, s, e), added;
 
     if (status != DELTAFS_OK)
-        return status;
-    for (size_t i = 0, k = 0; i < c->count; i++) {
-        const struct session *before = &c->session[i];
-        while (k < now.count && now.session[k].number < before->number)
-            k++;
-        now.has_lost |=
-            k == now.count || now.session[k].number != before->number || now.session[k].order != before->order;
+        return status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_OK : status;
+    if (!s->has_index && logical_is_whole(f, s) && s->logs == s->writers)
+        row.kind = ROW_ALL;
+    else if (!s->has_index)
+        status = logical_logs(f, s, &writer, &n, e);
+    row.writers = row.kind == ROW_ALL ? s->writers : (uint32_t)n;
+    if (!s->is_closed)
+        s->logs = row.writers;
+    /* Also after an error: table_is_outdated needs the row. */
+    added = bytes_append(rows, &row, sizeof row, error_after(status, e));
+    if (added == DELTAFS_OK)
+        added = bytes_append(rows, writer, n * sizeof *writer, error_after(status, e));
+    free(writer);
+    return error_first(status, added);
+}
+
+/* List all sessions that may contain something new; `with_own`: also this handle's. If they are more than `few`, only
+ * their numbers. */
+static int logical_make_table(deltafs_logical *f, int with_own, size_t few, struct bytes *table, struct error *e)
+{
+    uint32_t *number = NULL;
+    size_t n = 0, kept = 0;
+    int status = session_numbers(&f->container, &f->io, &number, &n, e);
+
+    for (size_t i = 0; i < n; i++) {
+        const struct session *before = logical_known(f, number[i]);
+        int is_own = f->has_session && number[i] == f->session.number;
+        if ((!before || !before->is_closed) && (!is_own || with_own))
+            number[kept++] = number[i];
     }
-    free(c->session);
-    *c = now;
-    return DELTAFS_OK;
-}
-
-/* An attempt begins: no snapshot has been taken in it yet. */
-static void scan_sessions_begin(struct snapshot *c)
-{
-    c->is_fresh = c->has_lost = 0;
-}
-
-/* If a session was removed during an attempt that accepts loss, the missing parts may be its own: do not accept the
- * result. */
-static int logical_settle(deltafs_logical *f, struct snapshot *snapshot, struct error *e)
-{
-    int status = f->accepts_loss ? scan_sessions_take(f, snapshot, e) : DELTAFS_OK;
-
-    if (!f->accepts_loss || status != DELTAFS_OK)
-        return status;
-    return snapshot->has_lost
-               ? error_set(e, DELTAFS_ERR_DAMAGED, "%s: other processes keep removing its sessions while it is read",
-                           f->container.path)
-               : DELTAFS_OK;
-}
-
-/* Decide what follows an attempt that ended with `status`. A session that was closed but not synced is first expected
- * to be complete: a missing log may have been removed meanwhile. If the same sessions are valid before and after the
- * attempt, a crash has lost the log, and the rest is the file. DELTAFS_ERR_NOT_FOUND also means removal: the session's
- * number may be in use again. */
-static enum retry logical_retry(deltafs_logical *f, const struct listing *listing, struct snapshot *snapshot,
-                                int status)
-{
-    int is_missing = status == DELTAFS_ERR_DAMAGED || status == DELTAFS_ERR_NOT_FOUND;
-    struct error ignored;
-
+    table->used = 0;
     if (status == DELTAFS_OK)
-        return RETRY_NOT;
-    if (is_missing && container_check(&f->container, &f->io, &ignored) == DELTAFS_ERR_NOT_FOUND)
-        return RETRY_NOT;
-    if (is_missing && !snapshot->is_fresh && scan_sessions_take(f, snapshot, &ignored) != DELTAFS_OK)
-        return RETRY_NOT;
-    if (listing_is_outdated(f, listing) || snapshot->has_lost)
-        return RETRY_AGAIN;
-    return status == DELTAFS_ERR_DAMAGED && !f->accepts_loss ? RETRY_WITH_LOSS : RETRY_NOT;
+        status = bytes_append(table, f->container.uuid, sizeof f->container.uuid, e);
+    for (size_t i = 0; i < kept && status == DELTAFS_OK; i++) {
+        const struct row row = {.session.number = number[i], .kind = ROW_NUMBER};
+        status = kept <= few ? logical_put_row(f, number[i], table, e) : bytes_append(table, &row, sizeof row, e);
+    }
+    free(number);
+    return status;
 }
 
-/* The attempts have ended. */
-static void logical_end_attempts(deltafs_logical *f, int status)
+/* Whether a session of the table has been removed since; its number may be in use again. */
+static int table_is_outdated(deltafs_logical *f, const struct bytes *table)
 {
-    f->is_cut |= f->accepts_loss && status == DELTAFS_OK;
-    f->accepts_loss = 0;
+    struct session now;
+    struct rows r = table_begin(table);
+    int is_outdated = 0;
+
+    while (!is_outdated && rows_next(&r)) {
+        int status = session_read(&f->container, &f->io, r.row.session.number, &now, error_ignored());
+        is_outdated = r.row.kind == ROW_NUMBER || status == DELTAFS_ERR_NOT_FOUND ||
+                      (status == DELTAFS_OK && now.order != r.row.session.order);
+    }
+    return is_outdated;
 }
 
-/* The path may name another file by now: then that is the error. Returns the status. */
-static int logical_explain(deltafs_logical *f, struct error *e)
-{
-    struct error gone = {0};
-
-    if ((e->status == DELTAFS_ERR_DAMAGED || e->status == DELTAFS_ERR_NOT_FOUND) &&
-        container_check(&f->container, &f->io, &gone) == DELTAFS_ERR_NOT_FOUND)
-        *e = gone;
-    return e->status;
-}
-
-static void listing_fini(struct listing *listing)
-{
-    free(listing->number);
-    buffer_fini(&listing->table.buffer);
-    *listing = (struct listing){0};
-}
-
-static void logical_remember(deltafs_logical *f, const struct session *s)
-{
-    struct session *known = (struct session *)(uintptr_t)logical_known(f, s->number);
-
-    if (!known)
-        known = &f->known[f->known_count++];
-    *known = *s;
-    if (s->order >= f->order)
-        f->order = s->order + 1;
-}
-
-/* A range of rows of a table. */
-struct rows {
-    const uint8_t *at, *end;
-};
-
-static struct rows rows_of(const struct bytes *rows)
-{
-    return (struct rows){rows->buffer.bytes, rows->buffer.bytes + rows->used};
-}
-
-static struct table_head table_head(const struct bytes *table)
-{
-    struct table_head head;
-
-    memcpy(&head, table->buffer.bytes, sizeof head);
-    return head;
-}
-
-static struct rows table_rows(const struct bytes *table)
-{
-    struct rows rows = rows_of(table);
-
-    rows.at = table_head(table).numbers > 0 ? rows.end : rows.at + sizeof(struct table_head);
-    return rows;
-}
-
-/* The next row, and its writers' numbers. */
-static int rows_next(struct rows *rows, struct row *row, const uint8_t **writers)
-{
-    if (rows->at == rows->end)
-        return 0;
-    memcpy(row, rows->at, sizeof *row);
-    if (!row->session.is_closed)
-        row->session.logs = row->writers;
-    *writers = rows->at + sizeof *row;
-    rows->at = *writers + (row->is_all ? 0 : row->writers * sizeof(uint32_t));
-    return 1;
-}
-
-/* Reserve room for these sessions, so that remembering them cannot fail. */
-static int logical_reserve_known(deltafs_logical *f, struct rows rows, struct error *e)
+/* Remember the sessions of the rows after all of them have been read: a session known to be closed is not read again.
+ * The second function cannot fail after the first. */
+static int logical_reserve_known(deltafs_logical *f, struct rows r, struct error *e)
 {
     size_t n = f->known_count;
-    const uint8_t *writers;
-    struct row row;
 
-    while (rows_next(&rows, &row, &writers))
+    while (rows_next(&r))
         n++;
     if (n <= f->known_capacity)
         return DELTAFS_OK;
@@ -302,14 +165,19 @@ static int logical_reserve_known(deltafs_logical *f, struct rows rows, struct er
     return DELTAFS_OK;
 }
 
-/* Remember these sessions, after all of them have been read: a session known to be closed is not read again. */
-static void logical_remember_all(deltafs_logical *f, struct rows rows)
+static void logical_remember(deltafs_logical *f, struct rows r)
 {
-    const uint8_t *writers;
-    struct row row;
-
-    while (rows_next(&rows, &row, &writers))
-        logical_remember(f, &row.session);
+    while (rows_next(&r)) {
+        const struct session *s = &r.row.session;
+        struct session *known = (struct session *)(uintptr_t)logical_known(f, s->number);
+        if (r.row.kind == ROW_NUMBER)
+            continue;
+        if (!known)
+            known = &f->known[f->known_count++];
+        *known = *s;
+        if (s->order >= f->order)
+            f->order = s->order + 1;
+    }
 }
 
 /* ---- Reading logs ---- */
@@ -349,28 +217,12 @@ struct writer_logs *logical_writer_logs(deltafs_logical *f, uint32_t session, ui
     return s;
 }
 
-/* The state at the start of an attempt; each log's entry keeps its own part. */
-struct mark {
-    size_t received, unexchanged;
-};
-
-static struct mark logical_mark(deltafs_logical *f)
+/* Logs are read from their beginnings again. Adding an extent to the map twice is harmless. */
+static void logical_forget_logs(deltafs_logical *f)
 {
     for (size_t i = 0; i < f->logs_count; i++) {
-        f->logs[i]->began = f->logs[i]->from;
-        f->logs[i]->was_last = f->logs[i]->is_last;
-    }
-    return (struct mark){f->received.used, f->unexchanged.used};
-}
-
-/* The attempt failed: go back to its start. */
-static void logical_rewind(deltafs_logical *f, const struct mark *mark)
-{
-    f->received.used = mark->received;
-    f->unexchanged.used = mark->unexchanged;
-    for (size_t i = 0; i < f->logs_count; i++) {
-        f->logs[i]->from = f->logs[i]->began;
-        f->logs[i]->is_last = f->logs[i]->was_last;
+        f->logs[i]->from = 0;
+        f->logs[i]->is_last = 0;
     }
 }
 
@@ -385,8 +237,8 @@ static int logical_miss_log(deltafs_logical *f, const struct session *s, const c
     return status == DELTAFS_OK ? error_damaged(e, path, 0, "the file is missing") : status;
 }
 
-static int logical_read_log(deltafs_logical *f, const struct session *s, uint32_t writer, struct bytes *out,
-                            struct error *e)
+/* Append what the log has that was not read yet to the batches that are not in the map yet. */
+static int logical_read_log(deltafs_logical *f, const struct session *s, uint32_t writer, struct error *e)
 {
     struct writer_logs *logs = logical_writer_logs(f, s->number, writer, e);
     int is_whole = logical_is_whole(f, s);
@@ -396,11 +248,22 @@ static int logical_read_log(deltafs_logical *f, const struct session *s, uint32_
         return e->status;
     session_log_path(&f->container, s, writer, LOG_KIND_EXTENTS, path);
     int status = extent_log_read(&f->io, path, s->number, writer, f->container.uuid, is_whole, &logs->from,
-                                 &logs->is_last, &out->buffer, &out->used, e);
+                                 &logs->is_last, &f->batches.buffer, &f->batches.used, e);
     /* The writer has not created the log yet, or a crash has lost it. */
     if (status == DELTAFS_ERR_NOT_FOUND)
         status = is_whole ? logical_miss_log(f, s, path, e) : DELTAFS_OK;
     return status;
+}
+
+/* The path may name another file by now: then that is the error. Returns the status. */
+static int logical_explain(deltafs_logical *f, struct error *e)
+{
+    struct error gone = {0};
+
+    if ((e->status == DELTAFS_ERR_DAMAGED || e->status == DELTAFS_ERR_NOT_FOUND) &&
+        container_check(&f->container, &f->io, &gone) == DELTAFS_ERR_NOT_FOUND)
+        *e = gone;
+    return e->status;
 }
 
 int logical_read_own(deltafs_logical *f, struct bytes *out, struct error *e)
@@ -416,23 +279,22 @@ int logical_read_own(deltafs_logical *f, struct bytes *out, struct error *e)
 }
 
 /* Read a closed session's index from one file; if that is damaged or missing, from the logs. */
-static int logical_read_flat(deltafs_logical *f, const struct session *s, struct bytes *out, struct error *e)
+static int logical_read_flat(deltafs_logical *f, const struct session *s, struct error *e)
 {
-    size_t before = out->used, n = 0;
+    size_t before = f->batches.used, n = 0;
     uint32_t *writer = NULL;
-    struct error unsound; /* apart from *e, whose status must not change on success */
-    int status = flat_read(&f->container, &f->io, s, &out->buffer, &out->used, &unsound);
+    struct error own; /* apart from *e, whose status must not change on success */
+    int status = flat_read(&f->container, &f->io, s, &f->batches.buffer, &f->batches.used, &own);
 
-    if (status == DELTAFS_OK)
-        return status;
-    out->used = before;
     if (status != DELTAFS_ERR_DAMAGED && status != DELTAFS_ERR_NOT_FOUND) {
-        *e = unsound;
+        if (status != DELTAFS_OK)
+            *e = own;
         return status;
     }
+    f->batches.used = before;
     status = logical_logs(f, s, &writer, &n, e);
     for (size_t i = 0; i < n && status == DELTAFS_OK; i++)
-        status = logical_read_log(f, s, writer[i], out, e);
+        status = logical_read_log(f, s, writer[i], e);
     free(writer);
     return status;
 }
@@ -442,48 +304,33 @@ static int is_share(uint64_t number, uint32_t rank, uint32_t ranks)
     return ranks > 0 && number % ranks == rank;
 }
 
-/* Append to `out` the share of rank `rank` among `ranks` of the rows' logs. */
-static int logical_read_rows(deltafs_logical *f, struct rows rows, uint32_t rank, uint32_t ranks, struct bytes *out,
+/* Read the share of rank `rank` among `ranks` of the rows' logs; nothing if `ranks` is 0. Sessions of which only the
+ * number is known are inspected first: `found` gets their rows. */
+static int logical_read_rows(deltafs_logical *f, struct rows r, uint32_t rank, uint32_t ranks, struct bytes *found,
                              struct error *e)
 {
     int status = DELTAFS_OK;
-    const uint8_t *writers;
-    struct row row;
 
-    while (status == DELTAFS_OK && rows_next(&rows, &row, &writers)) {
-        const struct session *s = &row.session;
-        if (s->is_closed && s->has_index && is_share(s->number, rank, ranks))
-            status = logical_read_flat(f, s, out, e);
-        for (uint32_t i = 0; i < row.writers && status == DELTAFS_OK; i++) {
+    for (uint64_t numbers = 0; status == DELTAFS_OK && rows_next(&r);) {
+        const struct session *s = &r.row.session;
+        size_t before = found->used;
+        if (r.row.kind == ROW_NUMBER && is_share(numbers++, rank, ranks)) {
+            status = logical_put_row(f, s->number, found, e);
+            if (status == DELTAFS_OK)
+                status = logical_read_rows(f, rows_begin(found, before), 0, 1, found, e);
+        }
+        if (s->has_index && is_share(s->number, rank, ranks))
+            status = logical_read_flat(f, s, e);
+        for (uint32_t i = 0; i < r.row.writers && status == DELTAFS_OK; i++) {
             uint32_t writer = i;
-            if (!row.is_all)
-                memcpy(&writer, writers + i * sizeof writer, sizeof writer);
+            if (r.row.kind == ROW_LISTED)
+                memcpy(&writer, r.writers + i * sizeof writer, sizeof writer);
             int is_self = f->has_session && s->number == f->session.number && writer == f->group.rank;
             if (!is_self && is_share(s->number + (uint64_t)writer, rank, ranks))
-                status = logical_read_log(f, s, writer, out, e);
+                status = logical_read_log(f, s, writer, e);
         }
     }
     return status;
-}
-
-/* The same for a table; nothing if `ranks` is 0. Sessions given by number are inspected first: `found` gets their rows.
- */
-static int logical_read_share(deltafs_logical *f, const struct bytes *table, uint32_t rank, uint32_t ranks,
-                              struct bytes *found, struct bytes *out, struct error *e)
-{
-    const uint8_t *numbers = table->buffer.bytes + sizeof(struct table_head);
-    uint64_t n = table_head(table).numbers;
-    uint32_t number;
-    int status = DELTAFS_OK;
-
-    for (uint64_t i = 0; i < n && status == DELTAFS_OK; i++)
-        if (is_share(i, rank, ranks)) {
-            memcpy(&number, numbers + i * sizeof number, sizeof number);
-            status = logical_find_row(f, number, found, e);
-        }
-    if (status == DELTAFS_OK)
-        status = logical_read_rows(f, rows_of(found), 0, 1, out, e);
-    return status == DELTAFS_OK ? logical_read_rows(f, table_rows(table), rank, ranks, out, e) : status;
 }
 
 /* ---- The map ---- */
@@ -510,18 +357,6 @@ int logical_add_batches(deltafs_logical *f, const struct bytes *b, struct error 
     return status;
 }
 
-/* Add what was read; it is not read again, whatever else fails. */
-static int logical_add_received(deltafs_logical *f, struct error *e)
-{
-    int status = logical_add_batches(f, &f->received, e);
-
-    if (status == DELTAFS_OK) {
-        buffer_fini(&f->received.buffer);
-        f->received = (struct bytes){{.memory = &f->memory}, 0};
-    }
-    return status;
-}
-
 void logical_find_size(deltafs_logical *f)
 {
     uint64_t size = extent_map_size(&f->map);
@@ -530,168 +365,171 @@ void logical_find_size(deltafs_logical *f)
         f->size = size;
 }
 
-int logical_refresh_alone(deltafs_logical *f, struct error *e)
-{
-    struct listing listing = {0};
-    struct snapshot snapshot = {0};
-    enum retry retry = RETRY_NOT;
-    int status;
+/* ---- Attempts ---- */
 
-    for (int i = 0; i == 0 || (retry != RETRY_NOT && i < TRIES); i++) {
-        const struct mark mark = logical_mark(f);
-        f->accepts_loss = retry == RETRY_WITH_LOSS;
-        scan_sessions_begin(&snapshot);
-        listing_fini(&listing);
-        status = logical_make_table(f, !logical_is_alone(f), SIZE_MAX, &listing, e);
-        if (status == DELTAFS_OK)
-            status = logical_reserve_known(f, table_rows(&listing.table), e);
-        if (status == DELTAFS_OK)
-            status = logical_read_rows(f, table_rows(&listing.table), 0, 1, &f->received, e);
-        if (status == DELTAFS_OK)
-            status = logical_settle(f, &snapshot, e);
-        if (status != DELTAFS_OK)
-            logical_rewind(f, &mark);
-        retry = logical_retry(f, &listing, &snapshot, status);
-    }
-    logical_end_attempts(f, status);
-    free(snapshot.session);
-    if (status != DELTAFS_OK)
-        status = logical_explain(f, e);
-    if (status == DELTAFS_OK) {
-        logical_remember_all(f, table_rows(&listing.table));
-        status = logical_add_received(f, e);
-    }
-    if (status == DELTAFS_OK)
-        logical_find_size(f);
-    listing_fini(&listing);
-    return status;
-}
-
-/* For a write-only file, rank 0 alone reads the index: it needs the size and the order. */
-static int logical_refresh_first(deltafs_logical *f, struct listing *listing, struct snapshot *snapshot,
+/* Exchange the rows of sessions that only one rank has inspected. The ranks' errors become those of all. */
+static int refresh_exchange_rows(const struct collective *g, const struct bytes *found, struct bytes *table,
                                  struct error *e)
 {
-    const struct mark mark = logical_mark(f);
-    struct rows rows = table_rows(&listing->table);
-    int status = logical_reserve_known(f, rows, e);
+    struct rows r = table_begin(table);
 
+    if (e->status != DELTAFS_OK || !rows_next(&r) || r.row.kind != ROW_NUMBER)
+        return DELTAFS_OK; /* a rank with an error makes the next call, which matches */
+    return collective_gather(g, found->buffer.bytes, found->used, table, e);
+}
+
+/* Read this rank's share and exchange it: `all` gets the batches of all ranks, if there are several. */
+static int refresh_read(deltafs_logical *f, const struct collective *g, struct bytes *table, struct bytes *all,
+                        struct error *e)
+{
+    uint32_t ranks = f->index != EXTENTS_BROADCAST ? g->ranks : g->rank == 0; /* else rank 0 reads for all */
+    struct bytes found = {{0}, 0};
+
+    if (e->status == DELTAFS_OK)
+        e->status = logical_read_rows(f, table_begin(table), g->rank, ranks, &found, e);
+    int status = refresh_exchange_rows(g, &found, table, e);
+    buffer_fini(&found.buffer);
+    if (status == DELTAFS_OK && e->status == DELTAFS_OK)
+        e->status = logical_reserve_known(f, table_begin(table), e);
     if (status == DELTAFS_OK)
-        status = logical_read_rows(f, rows, 0, 1, &f->received, e);
-    if (status == DELTAFS_OK)
-        status = logical_settle(f, snapshot, e);
-    if (status != DELTAFS_OK) {
-        logical_rewind(f, &mark);
+        status = g->ranks > 1 ? collective_gather(g, f->batches.buffer.bytes, f->batches.used, all, e) : e->status;
+    if (status != DELTAFS_OK || !f->accepts_loss)
         return status;
-    }
-    logical_remember_all(f, rows);
-    status = logical_add_received(f, e);
-    listing->table.used = sizeof(struct table_head);
-    return status;
+    /* What is missing may be what others have removed meanwhile. */
+    if (g->rank == 0 && table_is_outdated(f, table))
+        error_set(e, DELTAFS_ERR_BUSY, "%s: other processes keep removing its sessions while it is read",
+                  f->container.path);
+    return collective_agree(g, e);
 }
 
-/* Whether each rank reads a share; else rank 0 reads for all. */
-static int is_read_in_shares(const deltafs_logical *f)
+/* One attempt. If this fails, the status is that of all ranks; otherwise *e may be an error of this rank alone. */
+static int refresh_try(deltafs_logical *f, const struct collective *g, int with_own, size_t few, struct bytes *table,
+                       struct error *e)
 {
-    return f->index != EXTENTS_BROADCAST;
-}
+    struct bytes all = {{.memory = &f->memory}, 0};
+    size_t before = f->batches.used;
 
-/* Read this rank's share of the logs and exchange it. *e may be an error already, and may afterwards be an error of
- * this rank alone. */
-static int logical_exchange(deltafs_logical *f, const struct bytes *table, struct bytes *found, struct bytes *rows,
-                            struct bytes *all, struct snapshot *snapshot, struct error *e)
-{
-    uint32_t ranks = is_read_in_shares(f) ? f->group.ranks : f->group.rank == 0;
-    uint64_t numbers = e->status == DELTAFS_OK ? table_head(table).numbers : 0;
-
-    if (e->status == DELTAFS_OK)
-        e->status = logical_read_share(f, table, f->group.rank, ranks, found, &f->unexchanged, e);
-    int status = numbers > 0 ? collective_gather(&f->group, found->buffer.bytes, found->used, rows, e) : DELTAFS_OK;
-    if (status != DELTAFS_OK)
-        return status;
-    if (e->status == DELTAFS_OK)
-        e->status = logical_reserve_known(f, numbers > 0 ? rows_of(rows) : table_rows(table), e);
-    status = collective_gather(&f->group, f->unexchanged.buffer.bytes, f->unexchanged.used, all, e);
-    if (status == DELTAFS_OK && f->accepts_loss) {
-        e->status = f->group.rank == 0 ? logical_settle(f, snapshot, e) : DELTAFS_OK;
-        status = collective_agree(&f->group, e);
-    }
-    if (status != DELTAFS_OK)
-        return status;
-    logical_remember_all(f, numbers > 0 ? rows_of(rows) : table_rows(table));
-    e->status = logical_add_batches(f, all, e);
-    if (e->status == DELTAFS_OK)
-        e->status = logical_add_received(f, e);
-    return DELTAFS_OK;
-}
-
-static int logical_refresh_table(deltafs_logical *f, const struct bytes *table, struct snapshot *snapshot,
-                                 struct error *e)
-{
-    struct bytes found = {{0}, 0}, rows = {{0}, 0}, all = {{.memory = &f->memory}, 0};
-
-    if (e->status == DELTAFS_OK) {
-        memcpy(f->container.uuid, table_head(table).uuid, sizeof f->container.uuid);
+    if (g->rank == 0 && e->status == DELTAFS_OK)
+        e->status = logical_make_table(f, with_own, few, table, e);
+    int status = collective_broadcast(g, table, e);
+    if (status == DELTAFS_OK && e->status == DELTAFS_OK) {
+        memcpy(f->container.uuid, table->buffer.bytes, sizeof f->container.uuid);
         uuid_to_text(f->container.uuid, f->container.uuid_text);
     }
-    int status = logical_can_read(f) ? logical_exchange(f, table, &found, &rows, &all, snapshot, e) : DELTAFS_OK;
-    buffer_fini(&found.buffer);
-    buffer_fini(&rows.buffer);
+    if (status == DELTAFS_OK)
+        status = refresh_read(f, g, table, &all, e);
+    if (status == DELTAFS_OK) {
+        logical_remember(f, table_begin(table));
+        e->status = logical_add_batches(f, g->ranks > 1 ? &all : &f->batches, e);
+    } else {
+        f->batches.used = before;
+        logical_forget_logs(f);
+    }
     buffer_fini(&all.buffer);
     return status;
 }
 
-/* One attempt; *retry (an enum retry) gets whether another is worthwhile. *e as in logical_exchange. */
-static int logical_refresh_once(deltafs_logical *f, struct snapshot *snapshot, uint64_t *retry, struct error *e)
-{
-    size_t few = is_read_in_shares(f) && logical_can_read(f) ? (size_t)FEW_SESSIONS * f->group.ranks : SIZE_MAX;
-    enum retry own = e->status == DELTAFS_OK ? RETRY_NOT : RETRY_NEVER;
-    const struct mark mark = logical_mark(f);
-    struct listing listing = {0};
-    struct error second;
+/* How an attempt that failed is repeated. */
+enum retry { RETRY_NOT, RETRY_AGAIN, RETRY_WITH_LOSS };
 
-    if (f->group.rank == 0 && e->status == DELTAFS_OK) {
-        e->status = logical_make_table(f, 0, few, &listing, e);
-        if (e->status == DELTAFS_OK && !logical_can_read(f))
-            e->status = logical_refresh_first(f, &listing, snapshot, e);
+/* DELTAFS_ERR_NOT_FOUND means a removal: the session's number may be in use again. */
+static enum retry refresh_retry(deltafs_logical *f, const struct bytes *table, int status)
+{
+    if (status == DELTAFS_ERR_BUSY)
+        return RETRY_AGAIN;
+    if ((status != DELTAFS_ERR_DAMAGED && status != DELTAFS_ERR_NOT_FOUND) ||
+        container_check(&f->container, &f->io, error_ignored()) == DELTAFS_ERR_NOT_FOUND)
+        return RETRY_NOT;
+    if (status == DELTAFS_ERR_NOT_FOUND || table_is_outdated(f, table))
+        return RETRY_AGAIN;
+    return f->accepts_loss ? RETRY_NOT : RETRY_WITH_LOSS;
+}
+
+/* Refresh the map together with the ranks of `g`; *e may be an error of rank 0. */
+static int refresh_group(deltafs_logical *f, const struct collective *g, int with_own, struct error *e)
+{
+    size_t few = f->index != EXTENTS_BROADCAST && g->ranks > 1 ? (size_t)FEW_SESSIONS * g->ranks : SIZE_MAX;
+    int can_retry = e->status == DELTAFS_OK, status = DELTAFS_OK;
+    uint64_t retry = RETRY_AGAIN;
+    struct bytes table = {{0}, 0};
+
+    for (int i = 0; retry != RETRY_NOT && i < TRIES; i++) {
+        f->accepts_loss = retry == RETRY_WITH_LOSS;
+        if (i > 0)
+            e->status = DELTAFS_OK;
+        status = refresh_try(f, g, with_own, i == 0 ? few : SIZE_MAX, &table, e);
+        retry = RETRY_NOT;
+        if (status != DELTAFS_OK && g->rank == 0 && can_retry)
+            retry = refresh_retry(f, &table, status);
+        if (status != DELTAFS_OK && collective_max(g, &retry, 1, error_ignored()) != DELTAFS_OK)
+            retry = RETRY_NOT;
     }
-    int status = collective_broadcast(&f->group, &listing.table, e);
+    buffer_fini(&table.buffer);
+    f->is_cut |= f->accepts_loss && status == DELTAFS_OK;
+    f->accepts_loss = 0;
     if (status == DELTAFS_OK)
-        status = logical_refresh_table(f, &listing.table, snapshot, e);
-    if (status != DELTAFS_OK && logical_can_read(f))
-        logical_rewind(f, &mark);
-    *retry = f->group.rank == 0 && own == RETRY_NOT ? logical_retry(f, &listing, snapshot, status) : own;
-    if (status != DELTAFS_OK && collective_max(&f->group, retry, 1, &second) != DELTAFS_OK)
-        *retry = RETRY_NOT;
-    listing_fini(&listing);
+        return DELTAFS_OK;
+    if (g->rank == 0 && can_retry)
+        logical_explain(f, e);
+    return collective_agree(g, e);
+}
+
+static int refresh_alone(deltafs_logical *f, int with_own, struct error *e)
+{
+    const struct collective alone = COLLECTIVE_ALONE;
+    int status = refresh_group(f, &alone, with_own, e);
+
+    if (status == DELTAFS_OK)
+        status = e->status;
+    if (status != DELTAFS_OK)
+        return status;
+    buffer_fini(&f->batches.buffer);
+    f->batches = (struct bytes){{.memory = &f->memory}, 0};
+    logical_find_size(f);
+    return DELTAFS_OK;
+}
+
+int logical_refresh_alone(deltafs_logical *f, struct error *e)
+{
+    e->status = DELTAFS_OK;
+    return refresh_alone(f, !logical_is_alone(f), e);
+}
+
+/* For a write-only file, rank 0 alone reads the index, for the size and the order; the other ranks get the UUID. */
+static int refresh_first(deltafs_logical *f, struct error *e)
+{
+    struct bytes uuid = {{0}, 0};
+
+    if (f->group.rank == 0 && e->status == DELTAFS_OK)
+        e->status = refresh_alone(f, 0, e);
+    if (f->group.rank == 0 && e->status == DELTAFS_OK)
+        e->status = bytes_append(&uuid, f->container.uuid, sizeof f->container.uuid, e);
+    int status = collective_broadcast(&f->group, &uuid, e);
+    if (status == DELTAFS_OK && uuid.used == sizeof f->container.uuid) {
+        memcpy(f->container.uuid, uuid.buffer.bytes, sizeof f->container.uuid);
+        uuid_to_text(f->container.uuid, f->container.uuid_text);
+    }
+    buffer_fini(&uuid.buffer);
     return status;
 }
 
 int logical_refresh(deltafs_logical *f, struct error *e)
 {
-    struct snapshot snapshot = {0};
-    uint64_t retry = RETRY_NOT;
-    int status = DELTAFS_OK;
+    int status;
 
     if (logical_is_alone(f)) {
         status = logical_refresh_alone(f, e);
         f->order++;
         return status;
     }
-    for (int i = 0; i == 0 || (retry != RETRY_NOT && retry != RETRY_NEVER && i < TRIES); i++) {
-        f->accepts_loss = retry == RETRY_WITH_LOSS;
-        scan_sessions_begin(&snapshot);
-        if (i > 0)
-            e->status = DELTAFS_OK;
-        status = logical_refresh_once(f, &snapshot, &retry, e);
-    }
-    free(snapshot.session);
-    if (status == DELTAFS_OK && e->status == DELTAFS_OK)
+    status = logical_can_read(f) ? refresh_group(f, &f->group, 0, e) : refresh_first(f, e);
+    if (status != DELTAFS_OK)
+        return status;
+    if (e->status == DELTAFS_OK)
         logical_find_size(f);
-    uint64_t most[3] = {f->order, f->size, e->status != DELTAFS_OK};
     struct error own = *e;
-    if (status == DELTAFS_OK)
-        status = collective_max(&f->group, most, 3, e);
-    logical_end_attempts(f, status);
+    uint64_t most[3] = {f->order, f->size, own.status != DELTAFS_OK};
+    status = collective_max(&f->group, most, 3, e);
     if (status != DELTAFS_OK)
         return status;
     *e = own;
@@ -699,16 +537,13 @@ int logical_refresh(deltafs_logical *f, struct error *e)
     f->size = most[1];
     /* After an error, exchange everything once more: logs are not read twice. */
     if (!most[2] && logical_can_read(f))
-        f->unexchanged.used = 0;
+        f->batches.used = 0;
     return most[2] ? collective_agree(&f->group, e) : DELTAFS_OK;
 }
 
 void logical_refresh_again(deltafs_logical *f)
 {
-    for (size_t i = 0; i < f->logs_count; i++) {
-        f->logs[i]->from = 0;
-        f->logs[i]->is_last = 0;
-    }
+    logical_forget_logs(f);
     for (size_t i = 0; i < f->known_count; i++)
         f->known[i].is_closed = 0;
 }

@@ -14,12 +14,6 @@
 
 /* ---- The session and its logs ---- */
 
-/* What rank 0 broadcasts of the session that it created. */
-struct created_session {
-    uint32_t number, writers, buckets;
-    uint64_t order;
-};
-
 int logical_discard_session(deltafs_logical *f, struct error *e)
 {
     int status = container_check(&f->container, &f->io, e);
@@ -29,38 +23,30 @@ int logical_discard_session(deltafs_logical *f, struct error *e)
 
 int logical_create_session(deltafs_logical *f, struct error *e)
 {
-    struct created_session made = {0};
     struct bytes message = {{0}, 0};
-    struct error ignored;
     int is_created = 0;
 
     e->status = DELTAFS_OK;
     if (f->group.rank == 0)
         e->status = container_check(&f->container, &f->io, e);
-    if (e->status == DELTAFS_OK && f->group.rank == 0)
+    if (e->status == DELTAFS_OK && f->group.rank == 0) {
         e->status = session_create(&f->container, &f->io, f->group.ranks, f->order, f->volumes, f->sync != SYNC_NONE,
                                    &f->session, e);
-    if (e->status == DELTAFS_OK && f->group.rank == 0) {
-        is_created = 1;
-        made = (struct created_session){f->session.number, f->session.writers, f->session.buckets, f->session.order};
-        bytes_append(&message, &made, sizeof made, e);
+        is_created = e->status == DELTAFS_OK;
     }
+    if (is_created)
+        bytes_append(&message, &f->session, sizeof f->session, e);
     int status = collective_broadcast(&f->group, &message, e);
-    if (status == DELTAFS_OK && message.used == sizeof made)
-        memcpy(&made, message.buffer.bytes, sizeof made);
+    if (status == DELTAFS_OK && message.used == sizeof f->session)
+        memcpy(&f->session, message.buffer.bytes, sizeof f->session);
     buffer_fini(&message.buffer);
-    if (status == DELTAFS_OK && !logical_is_alone(f))
+    if (status == DELTAFS_OK)
         status = collective_agree(&f->group, e);
     if (status != DELTAFS_OK && is_created)
-        logical_discard_session(f, &ignored);
-    if (status != DELTAFS_OK)
-        return status;
-    if (f->group.rank != 0)
-        f->session = (struct session){
-            .number = made.number, .writers = made.writers, .buckets = made.buckets, .order = made.order};
-    f->has_session = 1;
+        logical_discard_session(f, error_ignored());
+    f->has_session = status == DELTAFS_OK;
     f->is_durable = 0;
-    return DELTAFS_OK;
+    return status;
 }
 
 /* A process alone creates its session at its first write. Whatever others did since it opened the file, truncation
@@ -210,12 +196,12 @@ int logical_publish(deltafs_logical *f, int sync, int is_last, struct error *e)
         return status;
     /* Reserve before writing to the log: a retry must not log the batch twice. */
     if (is_exchanged)
-        status = buffer_reserve(&f->unexchanged.buffer, f->unexchanged.used + f->unpublished.used,
-                                "the index of a logical file", e);
+        status =
+            buffer_reserve(&f->batches.buffer, f->batches.used + f->unpublished.used, "the index of a logical file", e);
     if (status == DELTAFS_OK)
         status = logical_flush(f, sync, e);
     if (status == DELTAFS_OK && is_exchanged)
-        status = bytes_append(&f->unexchanged, f->unpublished.buffer.bytes, f->unpublished.used, e);
+        status = bytes_append(&f->batches, f->unpublished.buffer.bytes, f->unpublished.used, e);
     if (status == DELTAFS_OK)
         f->unpublished.used = 0;
     if (status == DELTAFS_OK && sync)
@@ -236,16 +222,9 @@ static void logical_check_there(deltafs_logical *f, struct error *e)
 /* Collective: read what others have published. */
 static int logical_refresh_new(deltafs_logical *f, struct error *e)
 {
-    int status;
-
-    if (f->is_atomic) {
-        e->status = logical_refresh_alone(f, e);
-        return collective_agree(&f->group, e);
-    }
-    status = logical_refresh(f, e);
-    if (logical_is_alone(f) || (status != DELTAFS_ERR_DAMAGED && status != DELTAFS_ERR_NOT_FOUND))
-        return status;
-    logical_check_there(f, e);
+    if (!f->is_atomic)
+        return logical_refresh(f, e);
+    e->status = logical_refresh_alone(f, e);
     return collective_agree(&f->group, e);
 }
 
@@ -269,7 +248,7 @@ int deltafs_logical_sync(deltafs_logical *f)
 static int logical_exchange_published(deltafs_logical *f, struct error *e)
 {
     struct bytes all = {{0}, 0};
-    int status = logical_gather(f, f->unexchanged.buffer.bytes, f->unexchanged.used, &all, e);
+    int status = logical_gather(f, f->batches.buffer.bytes, f->batches.used, &all, e);
 
     if (status != DELTAFS_OK)
         return status;
@@ -277,7 +256,7 @@ static int logical_exchange_published(deltafs_logical *f, struct error *e)
     buffer_fini(&all.buffer);
     status = collective_agree(&f->group, e);
     if (status == DELTAFS_OK)
-        f->unexchanged.used = 0;
+        f->batches.used = 0;
     return status;
 }
 
@@ -304,7 +283,7 @@ static int logical_exchange_writes(deltafs_logical *f, struct error *e)
 {
     if (!logical_can_read(f))
         return logical_exchange_order(f, e);
-    int has_new = f->list.count > 0 || f->unpublished.used > 0 || f->unexchanged.used > 0;
+    int has_new = f->list.count > 0 || f->unpublished.used > 0 || f->batches.used > 0;
     uint64_t most[2] = {f->order, (uint64_t)has_new};
     int status = collective_max(&f->group, most, 2, e);
 
