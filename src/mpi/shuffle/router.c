@@ -219,50 +219,16 @@ uint32_t router_most_peers(const struct router *r, enum router_stage stage)
     return most;
 }
 
-/* Nodes with more than one rank, but no more than `most` of them. */
-static uint32_t shared_nodes(const struct layout *l, uint32_t most)
-{
-    uint32_t n = 0;
-
-    for (uint32_t i = 0; i < l->nodes && n < most; i++)
-        n += layout_size(l, i) > 1;
-    return n;
-}
-
-/* The most hops within nodes on ways that turn at a node: at their ends, and here where two ranks stand for the two. */
-static uint32_t turn_hops(const struct router *r, uint32_t node)
-{
-    const struct layout *l = &r->layout;
-    uint32_t in_row = row_length(r, node / r->columns) - 1, all = neighbours(r, node), most = 0;
-
-    for (uint32_t i = 0; i < in_row; i++) {
-        uint32_t near = layout_size(l, neighbour_at(r, node, i)) > 1;
-        for (uint32_t j = in_row; j < all && most < 3; j++) {
-            uint32_t far = layout_size(l, neighbour_at(r, node, j)) > 1;
-            uint32_t turn = i % layout_size(l, node) != j % layout_size(l, node);
-            most = near + turn + far > most ? near + turn + far : most;
-        }
-    }
-    return most;
-}
-
 uint32_t router_hops(const struct router *r)
 {
     const struct layout *l = &r->layout;
-    uint32_t most = 0, bound = shared_nodes(l, 3);
+    uint32_t largest = extreme_size(l, 1), inside = largest > 1;
 
     if (l->ranks == 1)
         return 0;
     if (l->nodes == 1 || r->kind == ROUTER_DIRECT)
         return 1;
-    if (r->pairs > 1)
-        return 2 + (extreme_size(l, 1) > r->pairs);
     if (r->kind == ROUTER_3HOP || l->nodes == 2)
-        return 1 + shared_nodes(l, 2);
-    /* Some nodes may have one rank, where nothing is handed on. As a rule the first turn is as long as any can be. */
-    for (uint32_t i = 0; i < l->nodes && (i == 0 || most < bound); i++) {
-        uint32_t inside = turn_hops(r, i);
-        most = inside > most ? inside : most;
-    }
-    return 2 + most;
+        return 1 + inside + (largest > r->pairs);
+    return 2 + 3 * inside;
 }

@@ -67,7 +67,7 @@ uint32_t router_peer_index(const struct router *r, uint32_t rank, enum router_st
 
 /* The most peers that any rank has in a stage. */
 uint32_t router_most_peers(const struct router *r, enum router_stage stage);
-/* The most hops of any way. */
+/* The most hops of any way; no way has more, but if some nodes have fewer ranks, all may have less. */
 uint32_t router_hops(const struct router *r);
 
 #endif
