@@ -21,7 +21,6 @@ struct link {
     int *done;            /* what MPI_Testsome says */
     MPI_Status *statuses; /* none: MPI_STATUSES_IGNORE, which GCC takes for an array where it sees it */
     uint8_t *memory;
-    uint64_t bytes;
 };
 
 static MPI_Request *link_request(struct link *l, uint32_t index, int which)
@@ -80,26 +79,24 @@ int link_create(const struct plan *p, uint32_t rank, MPI_Comm comm, struct link 
                        .message = p->message,
                        .buffers = (int)p->buffers,
                        .requests = 2 * (int)p->buffers + 2};
-    for (int i = 0; i < STAGES; i++)
-        l->count += stage_is_net(i) ? router_peers(&p->router, rank, (enum router_stage)i) : 0;
+    for (enum router_stage i = 0; i < STAGES; i++)
+        l->count += stage_is_net(i) ? router_peers(&p->router, rank, i) : 0;
     size_t n = l->count, requests = n * (size_t)l->requests, room = n * 2 * (size_t)l->buffers * l->message;
     l->channel = calloc(n + 1, sizeof *l->channel);
     l->request = malloc((requests + 1) * sizeof *l->request);
     l->done = malloc((requests + 1) * sizeof *l->done);
     l->memory = aligned_alloc(STREAM_LINE, room + STREAM_LINE);
-    l->bytes = room + n * sizeof *l->channel + requests * LINK_REQUEST;
     if (!l->channel || !l->request || !l->done || !l->memory)
-        status = error_no_memory(e, (size_t)l->bytes, "channels between nodes");
+        status = error_no_memory(e, room + requests * LINK_REQUEST, "channels between nodes");
     for (size_t i = 0; i < requests && l->request; i++)
         l->request[i] = MPI_REQUEST_NULL;
     uint32_t index = 0;
-    for (int stage = 0; stage < STAGES && status == DELTAFS_OK; stage++) {
-        uint32_t peers = stage_is_net(stage) ? router_peers(&p->router, rank, (enum router_stage)stage) : 0;
+    for (enum router_stage stage = 0; stage < STAGES && status == DELTAFS_OK; stage++) {
+        uint32_t peers = stage_is_net(stage) ? router_peers(&p->router, rank, stage) : 0;
         for (uint32_t i = 0; i < peers && status == DELTAFS_OK; i++, index++) {
-            l->channel[index] =
-                (struct link_channel){.peer = (int32_t)router_peer(&p->router, rank, (enum router_stage)stage, i),
-                                      .stage = (uint16_t)stage,
-                                      .credits = (uint16_t)l->buffers};
+            l->channel[index] = (struct link_channel){.peer = (int32_t)router_peer(&p->router, rank, stage, i),
+                                                      .stage = (uint16_t)stage,
+                                                      .credits = (uint16_t)l->buffers};
             for (int k = 0; k < l->buffers && status == DELTAFS_OK; k++)
                 status = link_post(l, index, k, e);
             if (status == DELTAFS_OK)
@@ -131,11 +128,6 @@ void link_destroy(struct link *l, int is_lost)
     free(l->request);
     free(l->done);
     free(l);
-}
-
-uint64_t link_memory(const struct link *l)
-{
-    return l->bytes;
 }
 
 /* One request is done. */

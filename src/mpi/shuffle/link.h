@@ -19,9 +19,6 @@ int link_create(const struct plan *p, uint32_t rank, MPI_Comm comm, struct link 
 /* Give up what is under way and free. NULL is fine. */
 void link_destroy(struct link *l, int is_lost);
 
-/* Bytes allocated. */
-uint64_t link_memory(const struct link *l);
-
 /* Send and receive what can be; an error is MPI's, and final. */
 int link_poll(struct link *l, struct error *e);
 

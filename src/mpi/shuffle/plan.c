@@ -14,8 +14,6 @@
 #define BUDGET_SHARE 8           /* the shuffle gets at most 1/8 of a process' memory */
 #define BUDGET_GOOD  (12u << 20) /* bytes; with more it would not be faster: it takes them only if it must */
 
-static const enum router_stage stages[] = {STAGE_OUT, STAGE_VIA, STAGE_MID, STAGE_NET, STAGE_IN};
-
 uint64_t plan_budget(uint64_t memory)
 {
     return memory / BUDGET_SHARE;
@@ -34,7 +32,7 @@ int plan_has_table(const struct plan *p)
 /* Bytes of one channel. */
 static uint64_t plan_channel(const struct plan *p, enum router_stage stage)
 {
-    if (!stage_is_net((int)stage))
+    if (!stage_is_net(stage))
         return CHANNEL_BYTES + plan_ring(p) + p->chunk + 2 * sizeof(void *); /* where the rings are */
     /* A request for each buffer, for credits in and out; what MPI_Testsome says of each; messages. */
     return CHANNEL_BYTES + sizeof(struct link_channel) + (2 * p->buffers + 2) * LINK_REQUEST +
@@ -62,8 +60,8 @@ uint64_t plan_bytes(const struct plan *p, uint32_t rank)
 {
     uint64_t n = plan_fixed(p);
 
-    for (int i = 0; i < STAGES; i++)
-        n += router_peers(&p->router, rank, stages[i]) * plan_channel(p, stages[i]);
+    for (enum router_stage i = 0; i < STAGES; i++)
+        n += router_peers(&p->router, rank, i) * plan_channel(p, i);
     return n;
 }
 
@@ -72,9 +70,9 @@ static uint64_t plan_most(const struct plan *p, int of_net)
 {
     uint64_t n = 0;
 
-    for (int i = 0; i < STAGES; i++)
+    for (enum router_stage i = 0; i < STAGES; i++)
         if (stage_is_net(i) == of_net)
-            n += router_most_peers(&p->router, stages[i]) * plan_channel(p, stages[i]);
+            n += router_most_peers(&p->router, i) * plan_channel(p, i);
     return n;
 }
 

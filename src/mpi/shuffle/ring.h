@@ -22,18 +22,14 @@ int rings_cache(void);
 /* All rings of this rank, both ends, numbered by stage, then by peer. Until rings_share it holds as much shared memory
  * as it is going to need, so that whether there is enough for all ranks of the node shows when all have been here: MPI
  * does not look, and where there is not, the first access beyond what is there ends the program (MPICH 4.0.2, Open
- * MPI 4.1.4). */
-int rings_create(const struct plan *p, uint32_t rank, struct rings **out, struct error *e);
+ * MPI 4.1.4). `cache`: see rings_cache; it decides how fast the rings are. The plan must outlive the rings. */
+int rings_create(const struct plan *p, uint32_t rank, int cache, struct rings **out, struct error *e);
 /* Collective over `node`, the ranks of which are those of this one's node in the layout's order: share the memory.
- * `cache`: see rings_cache; it decides how fast the rings are.
  * After all ranks of the node are known to have succeeded, the rings can be used. Fails where a system has no room for
  * shared memory. */
-int rings_share(struct rings *r, const struct plan *p, uint32_t rank, int cache, MPI_Comm node, struct error *e);
+int rings_share(struct rings *r, MPI_Comm node, struct error *e);
 /* Collective over the node if they are shared, unless `is_lost`: then what is shared is left as it is. NULL is fine. */
 void rings_destroy(struct rings *r, int is_lost);
-
-/* Bytes allocated. */
-uint64_t rings_memory(const struct rings *r);
 
 /* A chunk to fill, on a line of its own; NULL if the ring is full. The same one until ring_send. */
 uint8_t *ring_acquire(struct rings *r, uint32_t index);

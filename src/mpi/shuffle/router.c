@@ -146,7 +146,7 @@ uint32_t router_peers(const struct router *r, uint32_t rank, enum router_stage s
 
     if (!router_has_stage(r, stage))
         return 0;
-    if (!stage_is_net((int)stage))
+    if (!stage_is_net(stage))
         return size - 1;
     if (r->kind == ROUTER_DIRECT)
         return r->layout.ranks - size;
@@ -160,7 +160,7 @@ uint32_t router_peer(const struct router *r, uint32_t rank, enum router_stage st
     uint32_t node = layout_node(&r->layout, rank), first = layout_first(&r->layout, node);
     uint32_t size = layout_size(&r->layout, node);
 
-    if (!stage_is_net((int)stage))
+    if (!stage_is_net(stage))
         return first + circle_at(size, rank - first, i);
     if (r->kind == ROUTER_DIRECT)
         return (uint32_t)(((uint64_t)first + size + i) % r->layout.ranks);
@@ -173,7 +173,7 @@ uint32_t router_peer_index(const struct router *r, uint32_t rank, enum router_st
     uint32_t node = layout_node(&r->layout, rank), first = layout_first(&r->layout, node);
     uint32_t size = layout_size(&r->layout, node);
 
-    if (!stage_is_net((int)stage))
+    if (!stage_is_net(stage))
         return circle_number(size, rank - first, peer - first);
     if (r->kind == ROUTER_DIRECT)
         return peer >= first + size ? peer - first - size : peer + r->layout.ranks - first - size;
@@ -206,7 +206,7 @@ uint32_t router_most_peers(const struct router *r, enum router_stage stage)
 
     if (!router_has_stage(r, stage))
         return 0;
-    if (!stage_is_net((int)stage))
+    if (!stage_is_net(stage))
         return extreme_size(l, 1) - 1;
     if (r->kind == ROUTER_DIRECT)
         return l->ranks - extreme_size(l, 0);

@@ -47,7 +47,7 @@ struct router router_make(enum router_kind kind, const struct layout *l, uint32_
 uint32_t router_most_pairs(enum router_kind kind, const struct layout *l);
 
 /* Whether links of a stage go between nodes. */
-static inline int stage_is_net(int stage)
+static inline int stage_is_net(enum router_stage stage)
 {
     return stage == STAGE_VIA || stage == STAGE_NET;
 }

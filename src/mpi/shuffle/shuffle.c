@@ -86,9 +86,9 @@ static int shuffle_open_channels(struct shuffle *s, struct error *e)
 {
     const struct router *r = &s->plan.router;
 
-    for (int i = 0; i < STAGES; i++) {
+    for (enum router_stage i = 0; i < STAGES; i++) {
         s->base[i] = s->channels;
-        s->channels += router_peers(r, s->config.rank, (enum router_stage)i);
+        s->channels += router_peers(r, s->config.rank, i);
     }
     s->stage_shift = s->base[STAGE_MID] - s->base[STAGE_OUT];
     s->out = calloc(s->channels + 1u, sizeof *s->out);
@@ -98,13 +98,14 @@ static int shuffle_open_channels(struct shuffle *s, struct error *e)
         return error_no_memory(e, OWN_BYTES + s->channels * CHANNEL_BYTES, "channels");
     s->out[s->channels] = (struct channel_out){.bytes = s->own, .room = OWN_BYTES, .stage = STAGES};
     uint32_t links = 0, rings = 0;
-    for (int i = 0; i < STAGES; i++)
-        for (uint32_t k = 0; k < router_peers(r, s->config.rank, (enum router_stage)i); k++) {
+    struct channel_out *out = s->out;
+    struct channel_in *in = s->in;
+    for (enum router_stage i = 0; i < STAGES; i++)
+        for (uint32_t k = 0; k < router_peers(r, s->config.rank, i); k++) {
             uint32_t index = stage_is_net(i) ? links++ : rings++;
             uint32_t room = stage_is_net(i) ? s->plan.message : s->plan.chunk;
-            s->out[s->base[i] + k] =
-                (struct channel_out){.index = index, .used = room, .room = room, .stage = (uint8_t)i};
-            s->in[s->base[i] + k] = (struct channel_in){.index = index, .stage = (uint8_t)i};
+            *out++ = (struct channel_out){.index = index, .used = room, .room = room, .stage = (uint8_t)i};
+            *in++ = (struct channel_in){.index = index, .stage = (uint8_t)i};
         }
     return DELTAFS_OK;
 }
@@ -173,9 +174,9 @@ int shuffle_create(const struct shuffle_config *c, struct shuffle **out, struct 
     s->plan = *c->plan;
     s->whole = shuffle_whole(c->plan, c->value_size);
     shuffle_find_hashes(s);
-    int status = rings_create(c->plan, c->rank, &s->rings, e);
+    int status = rings_create(&s->plan, c->rank, c->cache, &s->rings, e);
     if (status == DELTAFS_OK)
-        status = link_create(c->plan, c->rank, c->comm, &s->link, e);
+        status = link_create(&s->plan, c->rank, c->comm, &s->link, e);
     if (status == DELTAFS_OK)
         status = shuffle_open_channels(s, e);
     if (status == DELTAFS_OK)
@@ -184,9 +185,7 @@ int shuffle_create(const struct shuffle_config *c, struct shuffle **out, struct 
         shuffle_destroy(s);
         return status;
     }
-    s->stat.memory = OWN_BYTES + RING_LINE + rings_memory(s->rings) + link_memory(s->link) +
-                     s->channels * CHANNEL_BYTES + (s->table ? s->plan.partitions * sizeof *s->table : 0) +
-                     layout_memory(&s->plan.router.layout);
+    s->stat.memory = plan_bytes(&s->plan, c->rank);
     shuffle_begin(s);
     s->round = 0;
     *out = s;
@@ -195,7 +194,7 @@ int shuffle_create(const struct shuffle_config *c, struct shuffle **out, struct 
 
 int shuffle_share(struct shuffle *s, MPI_Comm node, struct error *e)
 {
-    int status = rings_share(s->rings, &s->plan, s->config.rank, s->config.cache, node, e);
+    int status = rings_share(s->rings, node, e);
 
     s->is_open = status == DELTAFS_OK;
     return status;
@@ -412,20 +411,24 @@ static int shuffle_store_piece(struct shuffle *s, uint32_t holder, struct piece 
 
 /* ---- Channels in ---- */
 
-/* The channels by which the records of `n` keys, at most ROUTE_AT_ONCE, go on from where they came to in stage `came`;
- * s->channels: none, they are this rank's. */
-static void shuffle_route_some(const struct shuffle *s, const uint8_t *keys, size_t stride, size_t n, int came,
-                               uint32_t *channels)
+/* The channel by which a partition's records go on from where they came to in stage `came`; s->channels: none, they are
+ * this rank's. */
+static inline uint32_t shuffle_channel(const struct shuffle *s, uint32_t partition, int came)
+{
+    uint32_t channel = s->table ? s->table[partition] : shuffle_compute(s, partition);
+
+    return came == STAGE_VIA && channel < s->base[STAGE_VIA] ? channel + s->stage_shift : channel;
+}
+
+/* The same for the records of `n` keys, at most ROUTE_AT_ONCE. */
+static void shuffle_route(const struct shuffle *s, const uint8_t *keys, size_t stride, size_t n, int came,
+                          uint32_t *channels)
 {
     uint64_t hash[ROUTE_AT_ONCE];
 
     hash_keys(keys, stride, n, hash);
     for (size_t i = 0; i < n; i++)
-        channels[i] = partition_of_hash(hash[i], s->plan.partitions);
-    for (size_t i = 0; i < n; i++)
-        channels[i] = s->table ? s->table[channels[i]] : shuffle_compute(s, channels[i]);
-    for (size_t i = 0; i < n && came == STAGE_VIA; i++)
-        channels[i] += channels[i] < s->base[STAGE_VIA] ? s->stage_shift : 0;
+        channels[i] = shuffle_channel(s, partition_of_hash(hash[i], s->plan.partitions), came);
 }
 
 static inline uint64_t key_at(const uint8_t *p)
@@ -434,17 +437,6 @@ static inline uint64_t key_at(const uint8_t *p)
 
     memcpy(&key, p, sizeof key);
     return key;
-}
-
-/* The same for one. */
-static inline uint32_t shuffle_route(const struct shuffle *s, uint64_t key, int came)
-{
-    uint32_t partition = partition_of(key, s->plan.partitions);
-    uint32_t channel = s->table ? s->table[partition] : shuffle_compute(s, partition);
-
-    if (came == STAGE_VIA && channel < s->base[STAGE_VIA])
-        channel += s->stage_shift;
-    return channel;
 }
 
 /* As the holder of others. */
@@ -557,7 +549,7 @@ static void in_take_whole(struct shuffle *s, struct channel_in *in)
 
     while ((left = (in->end - in->at) / s->whole) > 0) {
         uint32_t some = left < ROUTE_AT_ONCE ? left : ROUTE_AT_ONCE;
-        shuffle_route_some(s, in->bytes + in->at, s->whole, some, in->stage, channels);
+        shuffle_route(s, in->bytes + in->at, s->whole, some, in->stage, channels);
         for (uint32_t i = 0; i < some; i++) {
             const uint8_t *p = in->bytes + in->at;
             struct channel_out *o = &s->out[channels[i]];
@@ -587,7 +579,7 @@ static void in_take_pieces(struct shuffle *s, struct channel_in *in)
                               .offset = get_u32(p + 12),
                               .size = get_u32(p + 16),
                               .moved = in->moved};
-        uint32_t channel = shuffle_route(s, piece.key, in->stage);
+        uint32_t channel = shuffle_channel(s, partition_of(piece.key, s->plan.partitions), in->stage);
         int has_nothing = piece.size == 0 && piece.value_size > 0;
         if (piece.value_size > VALUE_MOST || piece.offset > piece.value_size || has_nothing ||
             piece.size > piece.value_size - piece.offset || piece.size > in->end - in->at - ITEM_HEADER ||
@@ -714,7 +706,7 @@ static int shuffle_wait_room(struct shuffle *s, struct channel_out *o, size_t ne
 /* Send a record with its size. */
 static void shuffle_put_sized(struct shuffle *s, uint64_t key, const uint8_t *value, size_t size)
 {
-    uint32_t channel = shuffle_route(s, key, STAGE_OUT);
+    uint32_t channel = shuffle_channel(s, partition_of(key, s->plan.partitions), STAGE_OUT);
     struct piece p = {.key = key, .bytes = value, .value_size = (uint32_t)size, .size = (uint32_t)size};
     int is_first = 1;
 
@@ -732,7 +724,7 @@ static void shuffle_put_some(struct shuffle *s, size_t n, const uint8_t *keys, s
 {
     uint32_t channels[ROUTE_AT_ONCE];
 
-    shuffle_route_some(s, keys, key_stride, n, STAGE_OUT, channels);
+    shuffle_route(s, keys, key_stride, n, STAGE_OUT, channels);
     for (size_t i = 0; i < n; i++, keys += key_stride) {
         struct channel_out *o = &s->out[channels[i]];
         if (o->used + s->whole > o->room && !shuffle_wait_room(s, o, s->whole))
