@@ -8,7 +8,8 @@
 #include "fileindex/fileindex_format.h"
 #include "fileindex/fileindex_lookup.h"
 
-#define SLICE_GAP 512 /* bytes between two columns that are read rather than passed over */
+#define SLICE_GAP   512         /* bytes between two columns that are read rather than passed over */
+#define GROUP_BYTES (64u << 10) /* a group of rows that has more is not read as a whole, but first its keys */
 
 /* ---- Opening ---- */
 
@@ -241,103 +242,73 @@ int keys_source_open(deltafs_fileindex *k, size_t source, struct key_file **out,
     return status;
 }
 
-/* ---- One row ---- */
+/* ---- Rows ---- */
 
-/* Where the row's value of a column is in the file, and where it is in what is read. */
-struct row_place {
-    uint64_t offset, at;
-    const struct deltafs_column *column;
-};
-
-static int compare_places(const void *a, const void *b)
+static int compare_extents(const void *a, const void *b)
 {
-    const struct row_place *x = a, *y = b;
+    const struct deltafs_extent *x = a, *y = b;
 
     return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
-/* The slices of the file that have all places, which are sorted by it. Returns how many; *bytes: of all. */
-static size_t row_slices(struct row_place *place, size_t n, struct deltafs_extent *slice, uint64_t *bytes)
+/* Join extents that are sorted by offset, if few bytes are between them. Returns how many remain; *bytes: of all. */
+static size_t extents_join(struct deltafs_extent *x, size_t n, uint64_t *bytes)
 {
-    struct deltafs_extent *last = NULL;
     size_t count = 0;
 
     *bytes = 0;
-    qsort(place, n, sizeof *place, compare_places);
     for (size_t i = 0; i < n; i++) {
-        uint64_t end = place[i].offset + place[i].column->size;
-        if (!last || place[i].offset > last->offset + last->size + SLICE_GAP) {
-            last = &slice[count++];
-            *last = (struct deltafs_extent){.offset = place[i].offset};
-        }
-        place[i].at = *bytes - last->size + (place[i].offset - last->offset);
-        if (end > last->offset + last->size) {
-            *bytes += end - (last->offset + last->size);
-            last->size = end - last->offset;
+        struct deltafs_extent *last = count > 0 ? &x[count - 1] : NULL;
+        if (!last || x[i].offset > last->offset + last->size + SLICE_GAP) {
+            x[count++] = x[i];
+            *bytes += x[i].size;
+        } else if (x[i].offset + x[i].size > last->offset + last->size) {
+            *bytes += x[i].offset + x[i].size - (last->offset + last->size);
+            last->size = x[i].offset + x[i].size - last->offset;
         }
     }
     return count;
 }
 
-/* Read the row into k->value: the packed value, and behind it what was read. *key gets its key. */
-static int row_read(deltafs_fileindex *k, const struct keys_entry *entry, struct key_file *file, uint64_t row,
-                    uint64_t *key, struct error *e)
+/* Where the values of `n` columns are in rows `from` to `end`, as extents in k->slices. */
+static int rows_find(deltafs_fileindex *k, const struct deltafs_column *column, size_t n, uint64_t from, uint64_t end,
+                     uint64_t *bytes, struct error *e)
 {
-    const struct deltafs_table *t = &entry->table->table;
-    const struct deltafs_column *key_column = &t->column[t->key];
-    size_t n = t->column_count, value = entry->table->size;
-    uint64_t bytes;
-    int status =
-        buffer_reserve(&k->slices, n * (sizeof(struct row_place) + sizeof(struct deltafs_extent)), "a row's places", e);
+    size_t count = 0;
 
-    if (status != DELTAFS_OK)
-        return status;
-    struct row_place *place = (void *)k->slices.bytes;
-    struct deltafs_extent *slice = (void *)(place + n);
     for (size_t i = 0; i < n; i++)
-        place[i] = (struct row_place){.offset = column_place(&t->column[i], row), .column = &t->column[i]};
-    size_t slices = row_slices(place, n, slice, &bytes);
-    status = buffer_reserve(&k->value, value + bytes, "a row", e);
-    uint8_t *read = k->value.bytes + value;
-    if (status == DELTAFS_OK)
-        status = key_file_read(file, slices, slice, read, e);
-    if (status != DELTAFS_OK)
-        return status;
-    uint8_t *out = k->value.bytes;
-    for (size_t c = 0; c < n; c++) {
-        size_t i = 0;
-        while (place[i].column != &t->column[c])
-            i++;
-        if (c == t->key) {
-            status = key_column_decode(key_column, read + place[i].at, 1, place[i].offset,
-                                       k->source[entry->source].path, key, e);
-        } else {
-            column_value(&t->column[c], read + place[i].at, out);
-            out += t->column[c].size;
+        for (uint64_t row = from, run; row < end; row += run) {
+            const struct deltafs_column *c = &column[i];
+            run = column_run(c, row, end);
+            if (buffer_reserve(&k->slices, (count + 1) * sizeof(struct deltafs_extent), "a row's places", e) !=
+                DELTAFS_OK)
+                return e->status;
+            ((struct deltafs_extent *)(void *)k->slices.bytes)[count++] =
+                (struct deltafs_extent){column_place(c, row), (run - 1) * c->stride + c->size};
         }
-    }
-    return status;
+    qsort(k->slices.bytes, count, sizeof(struct deltafs_extent), compare_extents);
+    k->slice_count = extents_join((void *)k->slices.bytes, count, bytes);
+    return DELTAFS_OK;
 }
 
-/* ---- A group of rows ---- */
-
-#define STREAM_MAX (1u << 20) /* bytes of a record; longer ones are read column by column */
-
-/* Whether rows follow one another with all their columns: then a group is one slice. */
-static int is_stream(const struct deltafs_table *t, uint64_t *first, uint64_t *end)
+/* Read what rows_find has found. */
+static int rows_read(deltafs_fileindex *k, struct key_file *file, uint64_t bytes, struct error *e)
 {
-    uint64_t stride = t->column[0].stride;
+    int status = buffer_reserve(&k->group, bytes, "rows", e);
 
-    *first = UINT64_MAX;
-    *end = 0;
-    for (size_t i = 0; i < t->column_count; i++) {
-        const struct deltafs_column *c = &t->column[i];
-        if (c->piece_count > 0 || c->stride != stride)
-            return 0;
-        *first = c->offset < *first ? c->offset : *first;
-        *end = c->offset + c->size > *end ? c->offset + c->size : *end;
-    }
-    return *end - *first <= stride && *end - *first <= STREAM_MAX;
+    return status == DELTAFS_OK ? key_file_read(file, k->slice_count, (const void *)k->slices.bytes, k->group.bytes, e)
+                                : status;
+}
+
+/* The value at this place of the file, which was read. */
+static const uint8_t *rows_value(const deltafs_fileindex *k, uint64_t place)
+{
+    const struct deltafs_extent *x = (const void *)k->slices.bytes;
+    const uint8_t *at = k->group.bytes;
+
+    while (place - x->offset >= x->size)
+        at += x++->size;
+    return at + (place - x->offset);
 }
 
 /* A group that is looked into. */
@@ -345,49 +316,48 @@ struct group {
     const struct keys_entry *entry;
     struct key_file *file;
     uint64_t from, end; /* rows */
+    int is_whole;       /* all columns were read at once */
     uint64_t key[FILEINDEX_GROUP];
-    const uint8_t *stream; /* all of them, if they are a stream that begins at: */
-    uint64_t first;
 };
 
 static int group_read(deltafs_fileindex *k, struct group *g, struct error *e)
 {
     const struct deltafs_table *t = &g->entry->table->table;
     const struct deltafs_column *c = &t->column[t->key];
-    const char *path = k->source[g->entry->source].path;
-    uint64_t end, stride = c->stride;
+    uint64_t bytes = 0;
+    int status = rows_find(k, t->column, t->column_count, g->from, g->end, &bytes, e);
 
-    g->stream = NULL;
-    if (!is_stream(t, &g->first, &end))
-        return key_column_read(g->file, c, g->from, g->end, path, g->key, e);
-    const struct deltafs_extent slice = {g->first + g->from * stride,
-                                         (g->end - g->from - 1) * stride + (end - g->first)};
-    int status = buffer_reserve(&k->group, slice.size, "rows", e);
+    g->is_whole = bytes <= GROUP_BYTES;
+    if (status == DELTAFS_OK && !g->is_whole)
+        status = rows_find(k, c, 1, g->from, g->end, &bytes, e);
     if (status == DELTAFS_OK)
-        status = key_file_read(g->file, 1, &slice, k->group.bytes, e);
-    if (status != DELTAFS_OK)
-        return status;
-    g->stream = k->group.bytes;
-    return key_column_decode(c, g->stream + (c->offset - g->first), (size_t)(g->end - g->from),
-                             column_place(c, g->from), path, g->key, e);
+        status = rows_read(k, g->file, bytes, e);
+    for (uint64_t row = g->from, run; row < g->end && status == DELTAFS_OK; row += run) {
+        uint64_t place = column_place(c, row);
+        run = column_run(c, row, g->end);
+        status = key_column_decode(c, rows_value(k, place), (size_t)run, place, k->source[g->entry->source].path,
+                                   g->key + (row - g->from), e);
+    }
+    return status;
 }
 
 /* The packed value of a row into k->value. */
 static int group_value(deltafs_fileindex *k, const struct group *g, uint64_t row, struct error *e)
 {
     const struct deltafs_table *t = &g->entry->table->table;
-    uint64_t key;
-
-    if (!g->stream)
-        return row_read(k, g->entry, g->file, row, &key, e);
+    uint64_t bytes;
     int status = buffer_reserve(&k->value, g->entry->table->size, "a row", e);
+
+    if (status == DELTAFS_OK && !g->is_whole)
+        status = rows_find(k, t->column, t->column_count, row, row + 1, &bytes, e);
+    if (status == DELTAFS_OK && !g->is_whole)
+        status = rows_read(k, g->file, bytes, e);
     uint8_t *out = k->value.bytes;
     for (size_t i = 0; i < t->column_count && status == DELTAFS_OK; i++) {
-        const struct deltafs_column *c = &t->column[i];
         if (i == t->key)
             continue;
-        column_value(c, g->stream + (row - g->from) * c->stride + (c->offset - g->first), out);
-        out += c->size;
+        column_value(&t->column[i], rows_value(k, column_place(&t->column[i], row)), out);
+        out += t->column[i].size;
     }
     return status;
 }

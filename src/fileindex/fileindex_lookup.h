@@ -36,7 +36,9 @@ struct deltafs_fileindex {
     struct keys_entry **by_sequence;
     size_t entry_count;
     struct deltafs_io_stat closed; /* operations of logical files that are closed */
-    struct buffer slices, value, group, missing;
+    struct buffer slices;          /* extents of rows that were read into `group`: */
+    size_t slice_count;
+    struct buffer group, value, missing;
     size_t missing_count; /* labels that the last get could not read */
 };
 

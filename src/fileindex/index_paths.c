@@ -109,13 +109,12 @@ static const char *name_below(const char *parent, const char *real)
     return strncmp(real, parent, n) == 0 && real[n] == '/' ? real + n + 1 : real;
 }
 
-int index_paths_name(const struct index_paths *c, const struct io *io, const struct sources *s, const char *path,
-                     char **real, char **name, struct error *e)
+int index_paths_name(const struct index_paths *c, const struct sources *s, const char *path, char **real, char **name,
+                     struct error *e)
 {
-    char *folder = io_whole(io, c->parent), *parent = folder ? realpath(folder, NULL) : NULL;
+    char *parent = realpath(c->parent, NULL);
     int status = parent ? DELTAFS_OK : error_system(e, errno, "find the folder of the index", c->parent);
 
-    free(folder);
     *real = *name = NULL;
     if (status == DELTAFS_OK && *path == '\0')
         status = error_set(e, DELTAFS_ERR_NOT_FOUND, "a file's name is missing: there is an empty one");

@@ -20,9 +20,9 @@ int index_paths_find(struct io *io, const char *path, struct index_paths *c, str
 
 /* *real: where the file at `path` really is, that is, without links (path_resolve). *name: what SOURCES calls that
  * file, or is to call it: by its path from the real folder of the index if it is below that, otherwise by *real. The
- * file may have gone. Both freed by the caller, also after an error; the index is found by `io`. */
-int index_paths_name(const struct index_paths *c, const struct io *io, const struct sources *s, const char *path,
-                     char **real, char **name, struct error *e);
+ * file may have gone. Both freed by the caller, also after an error. */
+int index_paths_name(const struct index_paths *c, const struct sources *s, const char *path, char **real, char **name,
+                     struct error *e);
 /* The path of that from where the caller is; freed by the caller. */
 char *index_paths_path_out(const struct index_paths *c, const char *path);
 

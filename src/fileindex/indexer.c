@@ -22,9 +22,7 @@ struct deltafs_indexer {
     struct io io;
     struct collective group;
     struct indexer_calls calls;
-    struct index_paths place; /* of rank 0; of the others no more than a handle needs */
-    struct io there;          /* it is found by this one, wherever the process is; files are where that is */
-    char *whole;              /* its path for those who make it or open it */
+    struct index_paths place; /* from the root, because the program may change its folder; on rank 0 */
     deltafs_options *options;
     int sync;
     deltafs_dir *dir; /* open from the first file that is added on */
@@ -99,12 +97,12 @@ static int indexer_place(deltafs_indexer *ix, const char *index, const char *pat
             status = index_paths_beside(path, kind, &beside, e);
         index = beside;
     }
-    if (status == DELTAFS_OK)
-        status = index_paths_init(&ix->place, index, e);
-    if (status == DELTAFS_OK)
-        status = io_stay(&ix->there, index, e);
-    if (status == DELTAFS_OK && !(ix->whole = io_whole(&ix->there, index)))
+    char *whole = status == DELTAFS_OK ? path_absolute(index) : NULL;
+    if (whole)
+        status = index_paths_init(&ix->place, whole, e);
+    else if (status == DELTAFS_OK)
         status = error_no_memory(e, strlen(index), "a path");
+    free(whole);
     free(beside);
     return status;
 }
@@ -113,7 +111,7 @@ static int indexer_place(deltafs_indexer *ix, const char *index, const char *pat
 static int indexer_read(deltafs_indexer *ix, struct error *e)
 {
     struct manifest m = {0};
-    int status = manifest_read(&ix->there, ix->place.path, &m, e);
+    int status = manifest_read(&ix->io, ix->place.path, &m, e);
 
     sources_fini(&ix->sources);
     manifest_fini(&ix->manifest);
@@ -121,11 +119,11 @@ static int indexer_read(deltafs_indexer *ix, struct error *e)
     ix->is_made = status != DELTAFS_ERR_NOT_FOUND;
     if (status != DELTAFS_OK)
         return status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_OK : status;
-    status = sources_read(&ix->there, ix->place.sources, &ix->sources, e);
+    status = sources_read(&ix->io, ix->place.sources, &ix->sources, e);
     /* One that was just made, and its job died before it could say what it is. */
     if (status == DELTAFS_ERR_NOT_FOUND && m.epoch_count == 0 && strcmp(m.schema, FILEINDEX_SCHEMA) == 0)
-        status = sources_create(&ix->there, ix->place.sources, m.uuid_text, ix->sync, e) == DELTAFS_OK
-                     ? sources_read(&ix->there, ix->place.sources, &ix->sources, e)
+        status = sources_create(&ix->io, ix->place.sources, m.uuid_text, ix->sync, e) == DELTAFS_OK
+                     ? sources_read(&ix->io, ix->place.sources, &ix->sources, e)
                      : e->status;
     else if (status == DELTAFS_ERR_NOT_FOUND)
         status = error_set(e, DELTAFS_ERR_NOT_DELTAFS,
@@ -144,8 +142,6 @@ static void indexer_free(deltafs_indexer *ix)
 {
     deltafs_options_destroy(ix->options);
     index_paths_fini(&ix->place);
-    io_leave(&ix->there);
-    free(ix->whole);
     sources_fini(&ix->sources);
     manifest_fini(&ix->manifest);
     free(ix);
@@ -163,7 +159,6 @@ int deltafs_private_indexer_open_group(const char *index, const char *path, cons
         return collective_agree(group, e);
     }
     ix->io = io_default();
-    ix->there = io_default();
     ix->group = *group;
     ix->calls = *calls;
     own.status = indexer_options(ix, group->rank == 0 ? options : NULL, &own);
@@ -246,12 +241,10 @@ static int is_source_lost(const deltafs_indexer *ix, const struct source_entry *
 /* Whether the path of a source leads to the file that is really at `real`. */
 static int source_is_at(const deltafs_indexer *ix, const struct source_entry *s, const char *real)
 {
-    char *path = index_paths_path_out(&ix->place, s->path), *whole = path ? io_whole(&ix->there, path) : NULL;
-    char *place = whole ? path_resolve(whole) : NULL;
+    char *path = index_paths_path_out(&ix->place, s->path), *place = path ? path_resolve(path) : NULL;
     int is_at = place && strcmp(place, real) == 0;
 
     free(path);
-    free(whole);
     free(place);
     return is_at;
 }
@@ -278,7 +271,7 @@ static int indexer_look(deltafs_indexer *ix, const char *path, int *has, struct 
     int status = indexer_identify(ix, path, &is.identity, e);
 
     if (status == DELTAFS_OK)
-        status = index_paths_name(&ix->place, &ix->there, &ix->sources, path, &real, &is.path, e);
+        status = index_paths_name(&ix->place, &ix->sources, path, &real, &is.path, e);
     if (status == DELTAFS_OK) {
         const struct source_entry *s = sources_find(&ix->sources, is.path),
                                   *alias = indexer_alias(ix, &is, real, &from);
@@ -322,8 +315,8 @@ static int indexer_compose(deltafs_indexer *ix, const char *path, struct key_fil
     size_t n = t->rows.count;
     struct source_entry s = {.table_count = n, .table = calloc(n, sizeof *s.table)};
     char *text = NULL, *real = NULL;
-    int status = s.table ? index_paths_name(&ix->place, &ix->there, &ix->sources, path, &real, &s.path, e)
-                         : error_no_memory(e, n, "tables");
+    int status =
+        s.table ? index_paths_name(&ix->place, &ix->sources, path, &real, &s.path, e) : error_no_memory(e, n, "tables");
 
     if (status == DELTAFS_OK)
         status = key_file_identity(file, 1, &s.identity, e);
@@ -435,8 +428,8 @@ static int indexer_open_dir(deltafs_indexer *ix, struct error *e)
     /* One that is there has as many as it has. */
     if (is_made)
         deltafs_private_options_reset(ix->options, OPTION_PARTITIONS, &own);
-    status = is_made ? ix->calls.reopen(ix->group.ctx, ix->whole, ix->options, &ix->dir)
-                     : ix->calls.create(ix->group.ctx, ix->whole, ix->options, &ix->dir);
+    status = is_made ? ix->calls.reopen(ix->group.ctx, ix->place.path, ix->options, &ix->dir)
+                     : ix->calls.create(ix->group.ctx, ix->place.path, ix->options, &ix->dir);
     if (status != DELTAFS_OK) {
         *e = *deltafs_private_thread_error();
         return status;
@@ -464,7 +457,7 @@ static int indexer_append(deltafs_indexer *ix, struct source_entry *s, size_t n,
     int status = sources_format(s, n, &text, e);
 
     if (status == DELTAFS_OK)
-        status = sources_append(&ix->there, ix->place.sources, &ix->sources.size, text, ix->sync, e);
+        status = sources_append(&ix->io, ix->place.sources, &ix->sources.size, text, ix->sync, e);
     for (size_t i = 0; i < n && status == DELTAFS_OK; i++)
         status = sources_add(&ix->sources, &s[i], e);
     free(text);
@@ -626,7 +619,7 @@ static int indexer_has_not(const deltafs_indexer *ix, const char *path, struct e
 static int indexer_name_one(deltafs_indexer *ix, const char *path, struct source_entry *out, size_t *n, struct error *e)
 {
     char *real = NULL, *name = NULL;
-    int status = index_paths_name(&ix->place, &ix->there, &ix->sources, path, &real, &name, e);
+    int status = index_paths_name(&ix->place, &ix->sources, path, &real, &name, e);
     int is_named = status == DELTAFS_OK && sources_find(&ix->sources, name);
 
     if (is_named)
@@ -643,7 +636,7 @@ static int indexer_name_one(deltafs_indexer *ix, const char *path, struct source
 static int source_has_gone(deltafs_indexer *ix, const char *name, int *has_gone, struct error *e)
 {
     char *path = index_paths_path_out(&ix->place, name), kind;
-    int status = path ? key_file_kind(&ix->there, path, &kind, e) : error_no_memory(e, strlen(name), "a path");
+    int status = path ? key_file_kind(&ix->io, path, &kind, e) : error_no_memory(e, strlen(name), "a path");
 
     free(path);
     *has_gone = status == DELTAFS_ERR_NOT_FOUND;

@@ -176,24 +176,6 @@ int key_column_decode(const struct deltafs_column *c, const uint8_t *bytes, size
     return DELTAFS_OK;
 }
 
-/* Rows from `from` on, before `end`, whose values are one stride apart from one place on. */
-static uint64_t column_run(const struct deltafs_column *c, uint64_t from, uint64_t end)
-{
-    size_t low = 0, high = c->piece_count;
-
-    if (high == 0)
-        return end - from;
-    while (high - low > 1) {
-        size_t middle = low + (high - low) / 2;
-        if (c->piece[middle].first <= from)
-            low = middle;
-        else
-            high = middle;
-    }
-    uint64_t behind = c->piece[low].first + c->piece[low].rows;
-    return (behind < end ? behind : end) - from;
-}
-
 int key_column_scan(struct key_file *f, const struct deltafs_column *c, uint64_t from, uint64_t end, const char *path,
                     key_batch_fn fn, void *arg, struct error *e)
 {
@@ -221,28 +203,6 @@ int key_column_scan(struct key_file *f, const struct deltafs_column *c, uint64_t
     free(bytes);
     free(key);
     return status;
-}
-
-struct key_array {
-    uint64_t from;
-    uint64_t *key;
-};
-
-static int key_array_put(void *arg, uint64_t first, const uint64_t *key, size_t n, struct error *e)
-{
-    struct key_array *a = arg;
-
-    (void)e;
-    memcpy(a->key + (first - a->from), key, n * sizeof *key);
-    return DELTAFS_OK;
-}
-
-int key_column_read(struct key_file *f, const struct deltafs_column *c, uint64_t from, uint64_t end, const char *path,
-                    uint64_t *key, struct error *e)
-{
-    struct key_array a = {from, key};
-
-    return key_column_scan(f, c, from, end, path, key_array_put, &a, e);
 }
 
 void column_value(const struct deltafs_column *c, const uint8_t *bytes, uint8_t *out)

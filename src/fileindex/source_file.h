@@ -34,9 +34,6 @@ void key_file_io_stat(const struct key_file *f, struct deltafs_io_stat *sum);
  * DELTAFS_ERR_SCHEMA, with the file's name, and the place of the first row in it. */
 int key_column_decode(const struct deltafs_column *c, const uint8_t *bytes, size_t n, uint64_t place, const char *path,
                       uint64_t *key, struct error *e);
-/* The same, read from the file: of rows `from` to `end`. */
-int key_column_read(struct key_file *f, const struct deltafs_column *c, uint64_t from, uint64_t end, const char *path,
-                    uint64_t *key, struct error *e);
 /* Hand the keys of rows `from` to `end` to `fn`, as many at a time as a read has. A status other than DELTAFS_OK ends
  * that. */
 typedef int (*key_batch_fn)(void *arg, uint64_t first, const uint64_t *key, size_t n, struct error *e);

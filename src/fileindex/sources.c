@@ -696,12 +696,11 @@ void source_table_choose_group(struct source_table *t, uint64_t version)
     t->group = version > 1 ? group_of(&t->table, FILEINDEX_GROUP, FILEINDEX_SLICE) : 0;
 }
 
-uint64_t column_place(const struct deltafs_column *c, uint64_t row)
+/* The piece that has the row; NULL: the column has none. */
+static const struct deltafs_piece *column_piece(const struct deltafs_column *c, uint64_t row)
 {
     size_t low = 0, high = c->piece_count;
 
-    if (high == 0)
-        return c->offset + row * c->stride;
     while (high - low > 1) {
         size_t middle = low + (high - low) / 2;
         if (c->piece[middle].first <= row)
@@ -709,5 +708,20 @@ uint64_t column_place(const struct deltafs_column *c, uint64_t row)
         else
             high = middle;
     }
-    return c->piece[low].offset + (row - c->piece[low].first) * c->stride;
+    return high == 0 ? NULL : &c->piece[low];
+}
+
+uint64_t column_place(const struct deltafs_column *c, uint64_t row)
+{
+    const struct deltafs_piece *p = column_piece(c, row);
+
+    return p ? p->offset + (row - p->first) * c->stride : c->offset + row * c->stride;
+}
+
+uint64_t column_run(const struct deltafs_column *c, uint64_t from, uint64_t end)
+{
+    const struct deltafs_piece *p = column_piece(c, from);
+    uint64_t behind = p ? p->first + p->rows : end;
+
+    return (behind < end ? behind : end) - from;
 }

@@ -78,5 +78,7 @@ void source_table_choose_group(struct source_table *t, uint64_t version);
 
 /* Where a column's value of row `row` (below the table's rows) is stored. */
 uint64_t column_place(const struct deltafs_column *c, uint64_t row);
+/* How many rows from `from` on, before `end`, have values that are one stride apart from each other. */
+uint64_t column_run(const struct deltafs_column *c, uint64_t from, uint64_t end);
 
 #endif

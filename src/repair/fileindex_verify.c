@@ -75,12 +75,21 @@ static int verify_record(const struct deltafs_record *record, void *arg)
     return 0;
 }
 
+static int verify_take(void *arg, uint64_t first, const uint64_t *key, size_t n, struct error *e)
+{
+    struct keys_verify *v = arg;
+
+    (void)e;
+    memcpy(v->key + (first - v->from), key, n * sizeof *key);
+    return DELTAFS_OK;
+}
+
 static int verify_window(struct keys_verify *v, struct key_file *file, struct error *e)
 {
     const struct deltafs_table *t = &v->entry->table->table;
     const struct deltafs_range sequence = {v->entry->table->sequence, v->entry->table->sequence};
-    int status =
-        key_column_read(file, &t->column[t->key], v->from, v->end, v->keys->source[v->entry->source].path, v->key, e);
+    int status = key_column_scan(file, &t->column[t->key], v->from, v->end, v->keys->source[v->entry->source].path,
+                                 verify_take, v, e);
 
     if (status != DELTAFS_OK)
         return status;
