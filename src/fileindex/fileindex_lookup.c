@@ -446,27 +446,19 @@ static int is_in(const struct keys_entry *entry, const struct deltafs_range *ran
 /* Keep the first error. */
 static void keep_error(struct error *first, const struct error *e)
 {
-    if (first->status == DELTAFS_OK)
+    if (first->status == DELTAFS_OK && e->status != DELTAFS_OK)
         *first = *e;
 }
 
-/* The sequences of the tables in the range; 0: there is none. What cannot be asked for is an error. */
-static int keys_sequences(deltafs_fileindex *k, const struct deltafs_range *range, struct deltafs_range *out,
-                          struct error *first)
+/* The sequences of the tables in the range; 0: there is none. */
+static int keys_sequences(const deltafs_fileindex *k, const struct deltafs_range *range, struct deltafs_range *out)
 {
-    struct error e;
     int has = 0;
 
     for (size_t i = 0; i < k->entry_count; i++) {
-        const struct keys_entry *entry = &k->entry[i];
-        uint64_t s = entry->table->sequence;
-        if (!is_in(entry, range))
+        uint64_t s = k->entry[i].table->sequence;
+        if (!is_in(&k->entry[i], range) || k->entry[i].is_lost)
             continue;
-        if (entry->is_lost) {
-            keys_entry_lost(k, entry, &e);
-            keep_error(first, &e);
-            continue;
-        }
         if (!has || s < out->first)
             out->first = s;
         if (!has || s > out->last)
@@ -476,34 +468,31 @@ static int keys_sequences(deltafs_fileindex *k, const struct deltafs_range *rang
     return has;
 }
 
-/* A source that has changed may have the key now, though its index has not. */
-static void keys_check_sources(deltafs_fileindex *k, const struct deltafs_range *range, struct error *first)
+/* Check all tables in the range: a source that has changed may have the key now, though its index has not. The labels
+ * of tables that are missing from the answer are noted. */
+static int keys_check(deltafs_fileindex *k, const struct deltafs_range *range, struct error *first)
 {
     struct key_file *file;
     struct error e;
-
-    for (size_t i = 0; i < k->entry_count; i++) {
-        struct keys_source *s = &k->source[k->entry[i].source];
-        if (!is_in(&k->entry[i], range))
-            continue;
-        if (!s->is_checked)
-            keys_source_open(k, k->entry[i].source, &file, &e);
-        if (s->error.status != DELTAFS_OK)
-            keep_error(first, &s->error);
-    }
-}
-
-/* Note the labels of the tables that are missing from the answer. */
-static int keys_note_missing(deltafs_fileindex *k, const struct deltafs_range *range, struct error *e)
-{
-    int status = buffer_reserve(&k->missing, k->entry_count * sizeof(uint64_t), "labels", e);
+    int status = buffer_reserve(&k->missing, k->entry_count * sizeof(uint64_t), "labels", first);
     uint64_t *label = (uint64_t *)(void *)k->missing.bytes;
 
     for (size_t i = 0; i < k->entry_count && status == DELTAFS_OK; i++) {
         const struct keys_entry *entry = &k->entry[i];
+        const struct keys_source *s = &k->source[entry->source];
         uint64_t here = entry->table->table.label;
-        int is_whole = !entry->is_lost && !entry->is_absent && k->source[entry->source].error.status == DELTAFS_OK;
-        if (!is_whole && is_in(entry, range) && (k->missing_count == 0 || here != label[k->missing_count - 1]))
+        if (!is_in(entry, range))
+            continue;
+        e.status = DELTAFS_OK;
+        if (entry->is_lost)
+            keys_entry_lost(k, entry, &e);
+        else if (s->is_checked)
+            e = s->error;
+        else
+            keys_source_open(k, entry->source, &file, &e);
+        keep_error(first, &e);
+        if ((e.status != DELTAFS_OK || entry->is_absent) &&
+            (k->missing_count == 0 || here != label[k->missing_count - 1]))
             label[k->missing_count++] = here;
     }
     return status;
@@ -555,7 +544,7 @@ int deltafs_fileindex_get(deltafs_fileindex *k, uint64_t key, const struct delta
     k->missing_count = 0;
     for (size_t i = 0; i < k->entry_count; i++)
         k->entry[i].is_absent = 0;
-    if (keys_sequences(k, range, &sequences, &first))
+    if (keys_sequences(k, range, &sequences))
         status = keys_look_up(k, key, range, &sequences, &hit, &n, &first, &e);
     for (size_t i = 0, end; i < n && status == DELTAFS_OK && stop == 0; i = end) {
         for (end = i + 1; end < n && compare_hits(&hit[i], &hit[end]) == 0;)
@@ -568,12 +557,9 @@ int deltafs_fileindex_get(deltafs_fileindex *k, uint64_t key, const struct delta
         *stopped = stop;
     if (stop != 0)
         return DELTAFS_OK;
-    if (status == DELTAFS_OK)
-        keys_check_sources(k, range, &first);
-    else
+    if (status != DELTAFS_OK)
         keep_error(&first, &e);
-    if (first.status != DELTAFS_OK && keys_note_missing(k, range, &e) != DELTAFS_OK)
-        keep_error(&first, &e);
+    keys_check(k, range, &first);
     if (first.status == DELTAFS_OK && n == 0)
         error_set(&first, DELTAFS_ERR_NOT_FOUND, "%s: no row has the key %" PRIu64, k->place.path, key);
     if (first.status != DELTAFS_OK)

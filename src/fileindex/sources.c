@@ -219,42 +219,47 @@ struct parser {
     size_t capacity;
     uint64_t last;
     int is_done;         /* its last line was read */
-    struct sources *all; /* of a whole file */
+    struct sources *all; /* of a whole file; or NULL */
+    const char *path;    /* for messages, with the place of the line at hand: */
+    uint64_t offset;
+    struct error *e;
 };
+
+static int parse_bad(const struct parser *p, const char *what)
+{
+    return error_damaged(p->e, p->path, p->offset, "%s is malformed", what);
+}
 
 static struct source_table *parser_table(struct parser *p)
 {
     return p->source.table_count > 0 ? &p->source.table[p->source.table_count - 1] : NULL;
 }
 
-static int parse_table(struct parser *p, const char *fields, const char *path, uint64_t offset, struct error *e)
+static int is_group(uint64_t group)
+{
+    return group >= 1 && group <= FILEINDEX_GROUP && (group & (group - 1)) == 0;
+}
+
+static int parse_table(struct parser *p, const char *fields)
 {
     struct source_table t = {0};
     uint64_t key, columns, group = 0;
 
     if (textlog_number(fields, "sequence", &t.sequence) != 0 || textlog_number(fields, "label", &t.table.label) != 0 ||
         textlog_number(fields, "rows", &t.table.rows) != 0 || textlog_number(fields, "key", &key) != 0 ||
-        textlog_number(fields, "columns", &columns) != 0)
-        return error_damaged(e, path, offset, "a table's line is malformed");
-    if (p->all && p->all->version > 1 &&
-        (textlog_number(fields, "group", &group) != 0 || group < 1 || group > FILEINDEX_GROUP ||
-         (group & (group - 1)) != 0))
-        return error_damaged(e, path, offset, "a table's groups are malformed");
+        textlog_number(fields, "columns", &columns) != 0 ||
+        (p->all && p->all->version > 1 && (textlog_number(fields, "group", &group) != 0 || !is_group(group))))
+        return parse_bad(p, "a table's line");
+    int status = grow(&p->source.table, &p->capacity, p->source.table_count, sizeof t, p->e);
+    if (status != DELTAFS_OK)
+        return status;
     t.group = (uint32_t)group;
     t.table.key = (size_t)key;
     t.columns = (size_t)columns;
     t.table.name = name_field(fields, "name");
-    if (!t.table.name)
-        return error_damaged(e, path, offset, "a table's name is malformed");
-    int status = grow(&p->source.table, &p->capacity, p->source.table_count, sizeof t, e);
-    if (status != DELTAFS_OK) {
-        free((char *)(uintptr_t)t.table.name);
-        return status;
-    }
     p->source.table[p->source.table_count++] = t;
-    if (t.sequence > p->last)
-        p->last = t.sequence;
-    return DELTAFS_OK;
+    p->last = t.sequence > p->last ? t.sequence : p->last;
+    return t.table.name ? DELTAFS_OK : parse_bad(p, "a table's name");
 }
 
 static int parse_type(const char *fields, struct deltafs_column *c)
@@ -271,35 +276,33 @@ static int parse_type(const char *fields, struct deltafs_column *c)
     return c->is_big_endian || strcmp(order, "little") == 0 ? 0 : -1;
 }
 
-static int parse_column(struct parser *p, const char *fields, const char *path, uint64_t offset, struct error *e)
+static int parse_column(struct parser *p, const char *fields)
 {
     struct source_table *t = parser_table(p);
     struct deltafs_column c = {0};
 
     if (!t || parse_type(fields, &c) != 0 || textlog_number(fields, "stride", &c.stride) != 0)
-        return error_damaged(e, path, offset, "a column's line is malformed");
+        return parse_bad(p, "a column's line");
     textlog_number(fields, "offset", &c.offset); /* else there are pieces */
-    int status = grow(&t->table.column, &t->column_capacity, t->table.column_count, sizeof c, e);
+    int status = grow(&t->table.column, &t->column_capacity, t->table.column_count, sizeof c, p->e);
     if (status != DELTAFS_OK)
         return status;
     c.name = name_field(fields, "name");
-    if (!c.name)
-        return error_damaged(e, path, offset, "a column's name is malformed");
     ((struct deltafs_column *)(uintptr_t)t->table.column)[t->table.column_count++] = c;
     t->piece_capacity = 0;
-    return DELTAFS_OK;
+    return c.name ? DELTAFS_OK : parse_bad(p, "a column's name");
 }
 
-static int parse_piece(struct parser *p, const char *fields, const char *path, uint64_t offset, struct error *e)
+static int parse_piece(struct parser *p, const char *fields)
 {
     struct source_table *t = parser_table(p);
     struct deltafs_piece piece;
 
     if (!t || t->table.column_count == 0 || textlog_number(fields, "first", &piece.first) != 0 ||
         textlog_number(fields, "rows", &piece.rows) != 0 || textlog_number(fields, "offset", &piece.offset) != 0)
-        return error_damaged(e, path, offset, "a piece's line is malformed");
+        return parse_bad(p, "a piece's line");
     struct deltafs_column *c = (struct deltafs_column *)(uintptr_t)&t->table.column[t->table.column_count - 1];
-    int status = grow(&c->piece, &t->piece_capacity, c->piece_count, sizeof piece, e);
+    int status = grow(&c->piece, &t->piece_capacity, c->piece_count, sizeof piece, p->e);
     if (status == DELTAFS_OK)
         ((struct deltafs_piece *)(uintptr_t)c->piece)[c->piece_count++] = piece;
     return status;
@@ -440,23 +443,22 @@ static int is_path(const char *path)
 }
 
 /* The path in a source's last line. */
-static int parse_path(struct parser *p, const char *fields, const char *path, uint64_t offset, struct error *e)
+static int parse_path(struct parser *p, const char *fields)
 {
     p->source.path = name_field(fields, "path");
-    return p->source.path && is_path(p->source.path) ? DELTAFS_OK
-                                                     : error_damaged(e, path, offset, "a source's path is malformed");
+    return p->source.path && is_path(p->source.path) ? DELTAFS_OK : parse_bad(p, "a source's path");
 }
 
-static int parse_forget(struct parser *p, const char *fields, const char *path, uint64_t offset, struct error *e)
+static int parse_forget(struct parser *p, const char *fields)
 {
-    int status = parse_path(p, fields, path, offset, e);
+    int status = parse_path(p, fields);
 
     parser_drop(p, p->source.table_count);
     p->is_done = status == DELTAFS_OK;
     return status;
 }
 
-static int parse_source(struct parser *p, const char *fields, const char *path, uint64_t offset, struct error *e)
+static int parse_source(struct parser *p, const char *fields)
 {
     struct source_entry *s = &p->source;
     uint64_t tables;
@@ -464,68 +466,59 @@ static int parse_source(struct parser *p, const char *fields, const char *path, 
 
     if (textlog_number(fields, "tables", &tables) != 0 || tables < 1 || tables > s->table_count ||
         parse_identity(&s->identity, fields) != 0)
-        return error_damaged(e, path, offset, "a source's line is malformed");
-    int status = parse_path(p, fields, path, offset, e);
+        return parse_bad(p, "a source's line");
+    int status = parse_path(p, fields);
     if (status != DELTAFS_OK)
         return status;
     parser_drop(p, s->table_count - (size_t)tables);
-    for (size_t i = 0; i < s->table_count; i++) {
+    for (size_t i = 0; i < s->table_count && status == DELTAFS_OK; i++)
         status = table_check(&s->table[i], s->identity.size, &why);
-        if (status == DELTAFS_ERR_MEMORY) {
-            *e = why;
-            return status;
-        }
-        if (status != DELTAFS_OK && !p->all)
-            return error_set(e, DELTAFS_ERR_INVALID, "%s: %s", path, why.text);
-        if (status != DELTAFS_OK)
-            return error_damaged(e, path, offset, "%s", why.text);
-    }
-    p->is_done = 1;
-    return DELTAFS_OK;
+    p->is_done = status == DELTAFS_OK;
+    if (status == DELTAFS_OK)
+        return DELTAFS_OK;
+    if (status == DELTAFS_ERR_MEMORY)
+        *p->e = why;
+    else if (p->all)
+        status = error_damaged(p->e, p->path, p->offset, "%s", why.text);
+    else
+        status = error_set(p->e, DELTAFS_ERR_INVALID, "%s: %s", p->path, why.text);
+    return status;
 }
 
-static int parse_word(struct parser *p, const char *word, const char *fields, const char *path, uint64_t offset,
-                      struct error *e)
+/* A line, which is taken apart. */
+static int parse_line(struct parser *p, char *line)
 {
     static const struct {
         const char *word;
-        int (*parse)(struct parser *, const char *, const char *, uint64_t, struct error *);
+        int (*parse)(struct parser *, const char *);
     } words[] = {{"Table", parse_table},
                  {"Column", parse_column},
                  {"Piece", parse_piece},
                  {"Source", parse_source},
                  {"Forget", parse_forget}};
-
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        if (strcmp(word, words[i].word) == 0)
-            return words[i].parse(p, fields, path, offset, e);
-    if (word[0] >= 'A' && word[0] <= 'Z')
-        return error_set(e, DELTAFS_ERR_VERSION,
-                         "%s: the line '%.20s' at offset %" PRIu64 " is not known to DeltaFS %s; use a newer DeltaFS",
-                         path, word, offset, deltafs_version());
-    return DELTAFS_OK;
-}
-
-/* The first word of a line; *fields gets the rest. */
-static char *line_split(char *line, char **fields)
-{
     size_t n = strcspn(line, " ");
+    const char *fields = line[n] ? line + n + 1 : line + n;
 
-    *fields = line[n] ? line + n + 1 : line + n;
     line[n] = '\0';
-    return line;
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (strcmp(line, words[i].word) == 0)
+            return words[i].parse(p, fields);
+    if (line[0] >= 'A' && line[0] <= 'Z')
+        return error_set(p->e, DELTAFS_ERR_VERSION,
+                         "%s: the line '%.20s' at offset %" PRIu64 " is not known to DeltaFS %s; use a newer DeltaFS",
+                         p->path, line, p->offset, deltafs_version());
+    return DELTAFS_OK;
 }
 
 int source_parse(char *text, const char *path, struct source_entry *out, struct error *e)
 {
-    struct parser p = {0};
-    char *next, *fields;
+    struct parser p = {.path = path, .e = e};
+    char *next;
     int status = DELTAFS_OK;
 
     for (; status == DELTAFS_OK && !p.is_done && (next = strchr(text, '\n')); text = next + 1) {
         *next = '\0';
-        char *word = line_split(text, &fields);
-        status = parse_word(&p, word, fields, path, 0, e);
+        status = parse_line(&p, text);
     }
     if (status == DELTAFS_OK && !p.is_done)
         status = error_set(e, DELTAFS_ERR_INVALID, "%s: no table", path);
@@ -565,24 +558,26 @@ static uint64_t sources_last(const struct source_entry *s, uint64_t last)
 static int sources_parse(void *arg, char *line, const char *path, uint64_t offset, struct error *e)
 {
     struct parser *p = arg;
-    char *fields, *word = line_split(line, &fields);
+    struct sources *all = p->all;
+    int is_head = strncmp(line, "Sources ", 8) == 0;
 
-    if ((strcmp(word, "Sources") == 0) != (offset == 0))
-        return error_damaged(e, path, offset, "a line '%.20s' does not belong here", word);
-    if (offset == 0)
-        return parse_head(p->all, fields, path, e);
-    int status = parse_word(p, word, fields, path, offset, e);
+    if (is_head != (offset == 0))
+        return error_damaged(e, path, offset, "a line '%.20s' does not belong here", line);
+    if (is_head)
+        return parse_head(all, line + 8, path, e);
+    p->path = path;
+    p->offset = offset;
+    p->e = e;
+    int status = parse_line(p, line);
     if (status != DELTAFS_OK || !p->is_done)
         return status;
-    status = grow(&p->all->source, &p->all->capacity, p->all->count, sizeof *p->all->source, e);
+    status = grow(&all->source, &all->capacity, all->count, sizeof *all->source, e);
     if (status != DELTAFS_OK)
         return status;
-    p->all->last_whole = sources_last(&p->source, p->all->last_whole);
-    p->source.number = p->all->count;
-    p->all->source[p->all->count++] = p->source;
-    p->source = (struct source_entry){0};
-    p->capacity = 0;
-    p->is_done = 0;
+    all->last_whole = sources_last(&p->source, all->last_whole);
+    p->source.number = all->count;
+    all->source[all->count++] = p->source;
+    *p = (struct parser){.last = p->last, .all = all};
     return DELTAFS_OK;
 }
 

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <fnmatch.h>
+#include "base/memory.h"
 #include "hdf5/h5match.h"
 #include "hdf5/h5place.h"
 #include "hdf5/h5rows.h"
@@ -19,12 +20,6 @@ struct walk {
     size_t capacity;
     struct h5rows *out;
     struct error *e;
-};
-
-struct names {
-    size_t count, capacity;
-    char **name;
-    struct walk *walk;
 };
 
 static void walk_where(const struct walk *w, char *text, size_t size)
@@ -60,47 +55,45 @@ static int walk_no_memory(const struct walk *w)
 
 /* ---- The links of a group ---- */
 
-static int names_add(h5_id group, const char *name, const void *info, void *arg)
+struct build;
+
+/* A group that is gone through. */
+struct visit {
+    struct walk *w;
+    int (*each)(struct visit *v, h5_id group, const char *name);
+    int status;
+    int keys; /* datasets of keys in it */
+    /* Where columns are collected: */
+    const char *prefix; /* of their names */
+    int below;          /* groups below the key's */
+    struct build *b;
+};
+
+static int visit_link(h5_id group, const char *name, const void *info, void *arg)
 {
-    struct names *n = arg;
+    struct visit *v = arg;
     int type;
 
-    (void)group;
     memcpy(&type, info, sizeof type);
-    if (++n->walk->links > LINKS_MAX)
-        return -1;
-    if (type != H5_HARD_LINK)
-        return 0;
-    if (n->count == n->capacity) {
-        size_t capacity = n->capacity ? 2 * n->capacity : 32;
-        char **more = realloc(n->name, capacity * sizeof *more);
-        if (!more)
-            return -1;
-        n->name = more;
-        n->capacity = capacity;
-    }
-    n->name[n->count] = strdup(name);
-    return n->name[n->count] ? (n->count++, 0) : -1;
+    v->w->at.name[v->w->at.depth - 1] = name;
+    if (++v->w->links > LINKS_MAX)
+        v->status = error_set(v->w->e, DELTAFS_ERR_IO, "%s: there are too many groups and datasets", v->w->path);
+    else if (type == H5_HARD_LINK)
+        v->status = v->each(v, group, name);
+    return v->status == DELTAFS_OK ? 0 : -1;
 }
 
-static void names_fini(struct names *n)
-{
-    for (size_t i = 0; i < n->count; i++)
-        free(n->name[i]);
-    free(n->name);
-}
-
-static int names_read(struct walk *w, h5_id group, struct names *out)
+/* Call v->each for all hard links of the group. */
+static int visit_group(struct visit *v, h5_id group)
 {
     uint64_t at = 0;
 
-    *out = (struct names){.walk = w};
-    if (w->lib->links(group, 0, 0, &at, names_add, out) >= 0)
-        return DELTAFS_OK;
-    names_fini(out);
-    *out = (struct names){0};
-    return walk_fail(w, DELTAFS_ERR_IO,
-                     w->links > LINKS_MAX ? "there are too many groups and datasets" : "its names cannot be read");
+    v->w->at.depth++;
+    int rc = v->w->lib->links(group, 0, 0, &at, visit_link, v);
+    v->w->at.depth--;
+    if (v->status == DELTAFS_OK && rc < 0)
+        v->status = walk_fail(v->w, DELTAFS_ERR_IO, "its names cannot be read");
+    return v->status;
 }
 
 /* ---- Columns ---- */
@@ -156,17 +149,20 @@ static int columns_sibling(struct walk *w, h5_id object, const char *name, int b
     return status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_OK : status;
 }
 
-static int columns_named(struct walk *w, h5_id group, const char *link, const char *prefix, int below, struct build *b)
+static int columns_visit(struct visit *v, h5_id group, const char *link)
 {
-    size_t room = strlen(prefix) + strlen(link) + 2;
-    char *name = malloc(room);
+    struct walk *w = v->w;
+    size_t room = strlen(v->prefix) + strlen(link) + 2;
 
+    if (v->below == 0 && strcmp(link, v->b->key) == 0)
+        return DELTAFS_OK;
+    char *name = malloc(room);
     if (!name)
         return walk_no_memory(w);
-    snprintf(name, room, "%s%s%s", prefix, *prefix ? "." : "", link);
+    snprintf(name, room, "%s%s%s", v->prefix, *v->prefix ? "." : "", link);
     h5_id object = w->lib->object_open(group, link, 0);
-    int status =
-        object < 0 ? walk_fail(w, DELTAFS_ERR_IO, "it cannot be opened") : columns_sibling(w, object, name, below, b);
+    int status = object < 0 ? walk_fail(w, DELTAFS_ERR_IO, "it cannot be opened")
+                            : columns_sibling(w, object, name, v->below, v->b);
     if (object >= 0)
         w->lib->object_close(object);
     free(name);
@@ -175,18 +171,9 @@ static int columns_named(struct walk *w, h5_id group, const char *link, const ch
 
 static int columns_below(struct walk *w, h5_id group, const char *prefix, int below, struct build *b)
 {
-    struct names names;
-    int status = names_read(w, group, &names);
+    struct visit v = {.w = w, .each = columns_visit, .prefix = prefix, .below = below, .b = b};
 
-    w->at.depth++;
-    for (size_t i = 0; i < names.count && status == DELTAFS_OK; i++) {
-        w->at.name[w->at.depth - 1] = names.name[i];
-        if (below > 0 || strcmp(names.name[i], b->key) != 0)
-            status = columns_named(w, group, names.name[i], prefix, below, b);
-    }
-    w->at.depth--;
-    names_fini(&names);
-    return status;
+    return visit_group(&v, group);
 }
 
 /* ---- Tables ---- */
@@ -208,14 +195,8 @@ static int table_add(struct walk *w, struct build *b, size_t key, int is_compoun
     struct h5rows *out = w->out;
     char where[512];
 
-    if (out->count == w->capacity) {
-        size_t capacity = w->capacity ? 2 * w->capacity : 16;
-        struct deltafs_table **more = realloc(out->table, capacity * sizeof *more);
-        if (!more)
-            return walk_no_memory(w);
-        out->table = more;
-        w->capacity = capacity;
-    }
+    if (memory_extend(NULL, &out->table, out->count, &w->capacity, sizeof *out->table, "tables", w->e) != DELTAFS_OK)
+        return w->e->status;
     w->at.depth -= !is_compound;
     walk_where(w, where, sizeof where);
     w->at.depth += !is_compound;
@@ -299,10 +280,9 @@ static int walk_dataset(struct walk *w, h5_id group, h5_id dataset, int *is_key)
     return status;
 }
 
-static int walk_group(struct walk *w, h5_id group);
-
-static int walk_link(struct walk *w, h5_id group, const char *name, int *keys)
+static int walk_visit(struct visit *v, h5_id group, const char *name)
 {
+    struct walk *w = v->w;
     const char *member;
     int may_enter = h5match_may_enter(&w->pattern, &w->at), is_key = 0, status = DELTAFS_OK;
 
@@ -313,30 +293,17 @@ static int walk_link(struct walk *w, h5_id group, const char *name, int *keys)
     if (object < 0)
         return walk_fail(w, DELTAFS_ERR_IO, "it cannot be opened");
     int kind = w->lib->id_type(object);
-    if (kind == H5_GROUP && may_enter)
-        status = walk_group(w, object);
-    else if (kind == H5_DATASET)
+    if (kind == H5_GROUP && may_enter) {
+        struct visit below = {.w = w, .each = walk_visit};
+        status = visit_group(&below, object);
+    } else if (kind == H5_DATASET) {
         status = walk_dataset(w, group, object, &is_key);
+    }
     w->lib->object_close(object);
-    *keys += is_key;
-    return status == DELTAFS_OK && is_key && *keys > 1
+    v->keys += is_key;
+    return status == DELTAFS_OK && is_key && v->keys > 1
                ? walk_refuse(w, "is the second dataset of its group that the pattern fits: a row has one key")
                : status;
-}
-
-static int walk_group(struct walk *w, h5_id group)
-{
-    struct names names;
-    int keys = 0, status = names_read(w, group, &names);
-
-    w->at.depth++;
-    for (size_t i = 0; i < names.count && status == DELTAFS_OK; i++) {
-        w->at.name[w->at.depth - 1] = names.name[i];
-        status = walk_link(w, group, names.name[i], &keys);
-    }
-    w->at.depth--;
-    names_fini(&names);
-    return status;
 }
 
 /* HDF5's places of chunks are those in the file since 1.14.4; before, they lacked the user block. */
@@ -364,6 +331,7 @@ static int rows_compare(const void *a, const void *b)
 
 static int rows_walk(struct walk *w, const struct h5source *source)
 {
+    struct visit v = {.w = w, .each = walk_visit};
     struct h5lib_handler saved;
     struct h5file file;
     int status = h5file_open(w->lib, source, &file, w->e);
@@ -372,7 +340,7 @@ static int rows_walk(struct walk *w, const struct h5source *source)
         return status;
     h5lib_hush(w->lib, &saved);
     w->user_block = rows_user_block(w->lib, file.file);
-    status = walk_group(w, file.file);
+    status = visit_group(&v, file.file);
     h5lib_unhush(w->lib, &saved);
     h5file_close(w->lib, &file);
     return status;
