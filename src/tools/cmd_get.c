@@ -4,9 +4,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include "tools/cmd.h"
 #include "tools/print.h"
+#include "tools/progress.h"
 #include "tools/target.h"
 
 #define KEY_MAX       255 /* bytes of a key */
@@ -304,17 +304,15 @@ static int get_run(const struct command_call *c)
 {
     struct get *g = c->values;
     struct deltafs_io_stat io = {.struct_size = sizeof io};
-    struct timespec start, end;
+    double start = progress_now();
 
     if (c->count == 1 && !g->keys_file)
         return text_fail(EXIT_USAGE, "get: KEY is missing");
-    clock_gettime(CLOCK_MONOTONIC, &start);
     int code = get_all(g, c, &io);
-    clock_gettime(CLOCK_MONOTONIC, &end);
     get_print_missing(g);
     if (g->is_stats)
         fprintf(stderr, "stats: reads=%" PRIu64 " bytes_read=%" PRIu64 " seconds=%.6f\n", io.reads, io.bytes_read,
-                (double)(end.tv_sec - start.tv_sec) + 1e-9 * (double)(end.tv_nsec - start.tv_nsec));
+                progress_now() - start);
     for (size_t i = 0; i < g->count; i++)
         free(g->bytes[i]);
     free(g->number);

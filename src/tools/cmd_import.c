@@ -8,7 +8,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <deltafs/deltafs_mpi.h>
 #include "tools/cmd.h"
 #include "tools/import.h"
@@ -26,8 +25,7 @@ struct import {
     deltafs_options *options;
     char **files;
     int file_count;
-    struct import_file *file; /* of each */
-    int *order;               /* sorted by label, then part */
+    struct import_file *file; /* of each; once all are inspected, sorted by label, then part */
 };
 
 /* ---- Inspecting ---- */
@@ -44,18 +42,15 @@ static int import_inspect_one(struct import *im, int i)
     return code;
 }
 
-static const struct import_file *order_file; /* qsort has no argument to pass on */
-
-static int order_compare(const void *a, const void *b)
+static int file_compare(const void *a, const void *b)
 {
-    int x = *(const int *)a, y = *(const int *)b;
-    const struct import_file *f = &order_file[x], *g = &order_file[y];
+    const struct import_file *f = a, *g = b;
 
     if (f->label != g->label)
         return f->label < g->label ? -1 : 1;
     if (f->part != g->part)
         return f->part < g->part ? -1 : 1;
-    return (x > y) - (x < y);
+    return (f->number > g->number) - (f->number < g->number);
 }
 
 /* What is wrong with file `g` beside the one before it in the order, and the first of all; or NULL. */
@@ -73,17 +68,17 @@ static const char *import_check_pair(const struct import_file *first, const stru
  * missing. */
 static int import_check_set(const struct import *im)
 {
-    const struct import_file *first = &im->file[im->order[0]], *before = NULL;
+    const struct import_file *first = &im->file[0], *before = NULL;
     uint64_t parts = 0;
 
     for (int i = 0; i < im->file_count; i++) {
-        const struct import_file *g = &im->file[im->order[i]];
+        const struct import_file *g = &im->file[i];
         const char *wrong = import_check_pair(first, before, g);
         if (wrong)
-            return text_fail(EXIT_TROUBLE, "%s: %s", im->files[im->order[i]], wrong);
+            return text_fail(EXIT_TROUBLE, "%s: %s", im->files[im->file[i].number], wrong);
         before = g;
         parts++;
-        if (i + 1 < im->file_count && im->file[im->order[i + 1]].label == g->label)
+        if (i + 1 < im->file_count && im->file[i + 1].label == g->label)
             continue;
         if (parts < g->parts)
             text_fail(0,
@@ -102,8 +97,7 @@ static int import_inspect(struct import *im)
     int code = EXIT_OK;
 
     im->file = calloc(n, sizeof *im->file);
-    im->order = malloc(n * sizeof *im->order);
-    if (!im->file || !im->order)
+    if (!im->file)
         code = text_keep(EXIT_TROUBLE, "import: no memory for the list of files");
     for (int i = im->rank; i < im->file_count && code == EXIT_OK; i += im->ranks)
         code = import_inspect_one(im, i);
@@ -114,47 +108,41 @@ static int import_inspect(struct import *im)
     MPI_Allreduce(MPI_IN_PLACE, im->file, (int)(n * (sizeof *im->file / sizeof(uint64_t))), MPI_UINT64_T, MPI_SUM,
                   MPI_COMM_WORLD);
     for (int i = 0; i < im->file_count; i++)
-        im->order[i] = i;
-    order_file = im->file;
-    qsort(im->order, n, sizeof *im->order, order_compare);
+        im->file[i].number = (uint64_t)i;
+    qsort(im->file, n, sizeof *im->file, file_compare);
     return import_check_set(im);
 }
 
 /* ---- Importing ---- */
 
-static void import_progress(void *arg, uint64_t n)
-{
-    progress_add(arg, n);
-}
-
-/* Append records `from` to `to` of the file. */
-static int import_file(const struct import *im, int file, uint64_t from, uint64_t to, deltafs_dir *d,
+/* Append records `from` to `to` of a file. */
+static int import_file(const struct import *im, const struct import_file *f, uint64_t from, uint64_t to, deltafs_dir *d,
                        struct progress *bar)
 {
     struct input in;
-    int code = input_open(&in, im->files[file]);
+    int code = input_open(&in, im->files[f->number]);
 
     if (code != EXIT_OK)
         return code;
-    code = import_records(&im->layout, &im->file[file], &in, from, to, d, import_progress, bar);
+    code = import_records(&im->layout, f, &in, from, to, d, bar);
     input_close(&in);
     return code;
 }
 
-/* This rank's share of the files order[first .. end), which are of one epoch. */
+/* This rank's share of the files first .. end - 1, which are of one epoch. */
 static void import_share(const struct import *im, int first, int end, deltafs_dir *d, struct progress *bar)
 {
     uint64_t total = 0, at = 0, rank = (uint64_t)im->rank, ranks = (uint64_t)im->ranks;
 
     for (int k = first; k < end; k++)
-        total += im->file[im->order[k]].records;
+        total += im->file[k].records;
     uint64_t share = total / ranks, rest = total % ranks;
     uint64_t from = rank * share + (rank < rest ? rank : rest), to = from + share + (rank < rest);
     for (int k = first; k < end; k++) {
-        uint64_t n = im->file[im->order[k]].records, a = from > at ? from - at : 0, b = to > at ? to - at : 0;
+        uint64_t n = im->file[k].records, a = from > at ? from - at : 0, b = to > at ? to - at : 0;
         if (b > n)
             b = n;
-        if (a < b && import_file(im, im->order[k], a, b, d, bar) != EXIT_OK) {
+        if (a < b && import_file(im, &im->file[k], a, b, d, bar) != EXIT_OK) {
             deltafs_epoch_cancel(d, text_kept());
             return;
         }
@@ -170,7 +158,7 @@ static int import_first(const struct import *im, deltafs_dir *d)
 
     if (deltafs_last_label(d, &last) != DELTAFS_OK)
         return 0;
-    while (first < im->file_count && im->file[im->order[first]].label <= last)
+    while (first < im->file_count && im->file[first].label <= last)
         first++;
     if (first > 0 && !im->is_quiet)
         text_fail(0, "import: %s already has epochs up to label %" PRIu64 ": %d of %d file%s skipped", im->output, last,
@@ -178,7 +166,7 @@ static int import_first(const struct import *im, deltafs_dir *d)
     return first;
 }
 
-/* Collective: the epochs of the files from order[first] on. */
+/* Collective: the epochs of the files from `first` on. */
 static int import_epochs(const struct import *im, deltafs_dir *d, int first, int *epochs)
 {
     struct progress bar;
@@ -186,12 +174,12 @@ static int import_epochs(const struct import *im, deltafs_dir *d, int first, int
     int end, code = 0;
 
     for (int i = first; i < im->file_count; i++)
-        total += im->file[im->order[i]].records;
+        total += im->file[i].records;
     progress_begin(&bar, total / (uint64_t)im->ranks, im->rank == 0 && !im->is_quiet);
     *epochs = 0;
     for (; first < im->file_count && code == 0; first = end) {
-        uint64_t label = im->file[im->order[first]].label;
-        for (end = first + 1; end < im->file_count && im->file[im->order[end]].label == label;)
+        uint64_t label = im->file[first].label;
+        for (end = first + 1; end < im->file_count && im->file[end].label == label;)
             end++;
         import_share(im, first, end, d, &bar);
         if (deltafs_epoch_end(d, label) != DELTAFS_OK) {
@@ -223,13 +211,13 @@ static int import_check_late(const struct import *im)
         return EXIT_OK;
     int has_last = deltafs_last_label(d, &last) == DELTAFS_OK;
     for (int i = 0; has_last && i < im->file_count && code == EXIT_OK; i++) {
-        uint64_t label = im->file[im->order[i]].label;
+        uint64_t label = im->file[i].label;
         while (label <= last && (next == 0 || epoch.label < label) && deltafs_epoch_stat(d, next, &epoch) == DELTAFS_OK)
             next++;
         if (label <= last && epoch.label != label)
             code = text_keep(EXIT_TROUBLE,
                              "%s: label %" PRIu64 " is not in %s, and must come after the last label there, %" PRIu64,
-                             im->files[im->order[i]], label, im->output, last);
+                             im->files[im->file[i].number], label, im->output, last);
     }
     deltafs_close(d);
     return code;
@@ -259,12 +247,11 @@ static int import_open(const struct import *im, deltafs_dir **d)
 /* Collective. */
 static int import_files(struct import *im)
 {
-    struct timespec start, end;
+    double start = progress_now();
     deltafs_dir *d;
     uint64_t records = 0;
     int epochs, code = import_inspect(im);
 
-    clock_gettime(CLOCK_MONOTONIC, &start);
     if (code == EXIT_OK)
         code = import_open(im, &d);
     if (code != EXIT_OK)
@@ -273,14 +260,12 @@ static int import_files(struct import *im)
     code = import_epochs(im, d, first, &epochs);
     if (deltafs_close(d) != DELTAFS_OK && code == EXIT_OK)
         code = text_fail(EXIT_TROUBLE, "import: %s", deltafs_errmsg(NULL));
-    clock_gettime(CLOCK_MONOTONIC, &end);
     for (int i = first; i < im->file_count; i++)
-        records += im->file[im->order[i]].records;
+        records += im->file[i].records;
     if (code == EXIT_OK && im->rank == 0 && !im->is_quiet)
         printf("%s: %" PRIu64 " record%s in %d epoch%s from %d file%s by %d rank%s, %.1f s\n", im->output, records,
                text_plural(records), epochs, text_plural((uint64_t)epochs), files, text_plural((uint64_t)files),
-               im->ranks, text_plural((uint64_t)im->ranks),
-               (double)(end.tv_sec - start.tv_sec) + 1e-9 * (double)(end.tv_nsec - start.tv_nsec));
+               im->ranks, text_plural((uint64_t)im->ranks), progress_now() - start);
     return code;
 }
 
@@ -302,7 +287,6 @@ static int import_run(const struct command_call *c)
         code = import_files(im);
     free(im->layout.schema);
     free(im->file);
-    free(im->order);
     return code;
 }
 

@@ -2,9 +2,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <deltafs/deltafs_mpi.h>
 #include "tools/cmd.h"
+#include "tools/progress.h"
 #include "tools/ranks.h"
 
 struct index_job {
@@ -78,10 +78,9 @@ static int index_file(struct index_job *ix, const char *path)
 /* Collective: all files; what is wrong with one does not keep the others from being indexed. */
 static int index_files(struct index_job *ix, char **files, int n)
 {
-    struct timespec start, end;
+    double start = progress_now();
     int code = EXIT_OK;
 
-    clock_gettime(CLOCK_MONOTONIC, &start);
     for (int i = 0; i < n; i++) {
         int failed = index_file(ix, text_path(files[i]));
         code = code == EXIT_OK ? failed : code;
@@ -90,12 +89,11 @@ static int index_files(struct index_job *ix, char **files, int n)
         int closed = index_close(ix);
         code = code == EXIT_OK ? closed : code;
     }
-    clock_gettime(CLOCK_MONOTONIC, &end);
     if (ix->rank == 0 && !ix->is_quiet)
         printf("%s%s%" PRIu64 " row%s of %" PRIu64 " file%s indexed by %d rank%s, %" PRIu64 " unchanged, %.1f s\n",
                ix->index ? ix->index : "", ix->index ? ": " : "", ix->rows, text_plural(ix->rows), ix->indexed,
                text_plural(ix->indexed), ix->ranks, text_plural((uint64_t)ix->ranks), ix->unchanged,
-               (double)(end.tv_sec - start.tv_sec) + 1e-9 * (double)(end.tv_nsec - start.tv_nsec));
+               progress_now() - start);
     return code;
 }
 

@@ -8,9 +8,9 @@ struct info {
     int is_json;
 };
 
-static void info_epochs(struct report *r, const struct target *t)
+static void info_epochs(struct report *r, const struct target *t, const char *path)
 {
-    uint64_t n = t->of_dir.epochs;
+    uint64_t n = t->of_dir.epochs, stored = 0;
 
     report_number(r, "epochs", NULL, n);
     report_member(r, "epochs", "[");
@@ -19,6 +19,7 @@ static void info_epochs(struct report *r, const struct target *t)
     for (uint64_t i = 0; i < n; i++) {
         struct deltafs_epoch_stat e = {.struct_size = sizeof e};
         deltafs_epoch_stat(t->dir, i, &e);
+        stored += e.bytes_stored;
         if (r->is_json)
             printf("%s\n  {\"label\": %" PRIu64 ", \"records\": %" PRIu64 ", \"bytes\": %" PRIu64
                    ", \"bytes_stored\": %" PRIu64 "}",
@@ -29,6 +30,12 @@ static void info_epochs(struct report *r, const struct target *t)
     }
     if (r->is_json)
         putchar(']');
+    /* A truncated log is not searched for here, but may be noticed. */
+    if (t->stored < stored)
+        text_fail(0,
+                  "%s: its files have %" PRIu64 " bytes, and its epochs need %" PRIu64
+                  ": a file is truncated; run 'deltafs verify %s'",
+                  path, t->stored, stored, path);
 }
 
 /* The tables that are indexed. */
@@ -62,23 +69,6 @@ static void info_sources(struct report *r, deltafs_fileindex *index)
         putchar(']');
 }
 
-/* A truncated log is not searched for here, but may be noticed. */
-static void info_hint(const struct target *t, const char *path)
-{
-    uint64_t sum = 0;
-
-    for (uint64_t i = 0; i < t->of_dir.epochs; i++) {
-        struct deltafs_epoch_stat e = {.struct_size = sizeof e};
-        deltafs_epoch_stat(t->dir, i, &e);
-        sum += e.bytes_stored;
-    }
-    if (t->stored < sum)
-        text_fail(0,
-                  "%s: its files have %" PRIu64 " bytes, and its epochs need %" PRIu64
-                  ": a file is truncated; run 'deltafs verify %s'",
-                  path, t->stored, sum, path);
-}
-
 static int info_print(const char *path, int is_json, deltafs_fileindex *index)
 {
     struct report r = {.is_json = is_json};
@@ -92,11 +82,10 @@ static int info_print(const char *path, int is_json, deltafs_fileindex *index)
     fputs(is_json ? "{" : "", stdout);
     target_report(&r, &t, index);
     if (t.kind == TARGET_DIRECTORY && (is_json || !index))
-        info_epochs(&r, &t);
+        info_epochs(&r, &t, path);
     if (index)
         info_sources(&r, index);
     fputs(is_json ? "\n}\n" : "", stdout);
-    info_hint(&t, path);
     target_close(&t);
     return EXIT_OK;
 }

@@ -87,21 +87,23 @@ static void ls_show(const char *text, const char *end)
 
 static void ls_json(const struct ls *l, const char *path, const struct entry *e)
 {
-    printf("%s\n {\"path\": ", l->count > 0 ? "," : "");
-    report_json_text(path, strlen(path));
-    printf(", \"kind\": \"%s\"", e->kind);
-    if (e->link[0] != '\0') {
-        printf(", \"target\": ");
-        report_json_text(e->link, strlen(e->link));
+    struct report r = {.is_json = 1};
+
+    printf("%s\n{", l->count > 0 ? "," : "");
+    report_text(&r, NULL, "path", path);
+    report_text(&r, NULL, "kind", e->kind);
+    if (e->link[0] != '\0')
+        report_text(&r, NULL, "target", e->link);
+    if (e->has_facts && strcmp(e->kind, "directory") == 0) {
+        report_number(&r, NULL, "epochs", e->epochs);
+        report_number(&r, NULL, "records", e->records);
+    } else if (e->has_facts) {
+        report_number(&r, NULL, "size", e->size);
     }
-    if (e->has_facts && strcmp(e->kind, "directory") == 0)
-        printf(", \"epochs\": %" PRIu64 ", \"records\": %" PRIu64, e->epochs, e->records);
-    else if (e->has_facts)
-        printf(", \"size\": %" PRIu64, e->size);
     if (e->has_facts)
-        printf(", \"bytes_stored\": %" PRIu64, e->stored);
+        report_number(&r, NULL, "bytes_stored", e->stored);
     if (e->state[0] != '\0')
-        printf(", \"state\": \"%s\"", e->state);
+        report_text(&r, NULL, "state", e->state);
     putchar('}');
 }
 

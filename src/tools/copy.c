@@ -1,22 +1,19 @@
-/* A buffer of COPY_BUFFER bytes goes from the one end to the other, as often as it takes: large enough that a logical
- * file's logs are read and written in large pieces. In a plain file, pieces of HOLE_SIZE zeros, where they are aligned,
- * are left out: holes. HOLE_SIZE is large enough that a file does not come to have more extents than it is worth. What
- * is a hole of the one is not read, and left out in the other, if that can have holes. */
+/* A buffer of COPY_BUFFER bytes goes from one end to the other, as often as it takes: large enough that a logical
+ * file's logs are read and written in large pieces. Holes are not read, and become holes where the target can have
+ * them. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include "tools/copy.h"
 #include "tools/text.h"
 
 #define COPY_BUFFER ((size_t)4 << 20)
-#define HOLE_SIZE   ((size_t)64 << 10)
 
-/* Signals that are held back: what of them is pending ends a copy. */
+/* The signals that are held back. A pending one ends a copy. */
 static sigset_t held;
 static int held_fd = -1;
 
@@ -57,11 +54,6 @@ static void copy_wait(int fd)
     poll(p, 2, -1);
 }
 
-static int copy_fail_read(const struct copy_end *from)
-{
-    return text_fail(EXIT_TROUBLE, "cannot read %s: %s", from->name, strerror(errno));
-}
-
 static int copy_fail_write(struct copy *c, const char *why)
 {
     c->is_target_failed = 1;
@@ -86,14 +78,19 @@ static int copy_read(const struct copy_end *from, uint64_t at, uint8_t *bytes, s
         if (n == 0)
             break;
         if (n < 0 && errno != EINTR)
-            return copy_fail_read(from);
+            return text_fail(EXIT_TROUBLE, "cannot read %s: %s", from->name, strerror(errno));
         *got += n > 0 ? (size_t)n : 0;
     }
     return EXIT_OK;
 }
 
-static int copy_write_fd(struct copy *c, uint64_t at, const uint8_t *bytes, size_t n)
+static int copy_write(struct copy *c, uint64_t at, const uint8_t *bytes, size_t n)
 {
+    if (c->to.logical) {
+        if (deltafs_logical_write(c->to.logical, at, bytes, n) != DELTAFS_OK)
+            return copy_fail_write(c, deltafs_errmsg(NULL));
+        return EXIT_OK;
+    }
     for (size_t done = 0; done < n;) {
         ssize_t put = c->to.has_holes ? pwrite(c->to.fd, bytes + done, n - done, (off_t)(at + done))
                                       : write(c->to.fd, bytes + done, n - done);
@@ -104,76 +101,34 @@ static int copy_write_fd(struct copy *c, uint64_t at, const uint8_t *bytes, size
     return EXIT_OK;
 }
 
-/* Bytes from the start up to the first aligned piece of zeros. */
-static size_t copy_data(uint64_t at, const uint8_t *bytes, size_t n)
+/* The next data of the source from `at` on, and their end. All is data if the target cannot have holes, or the file
+ * system does not say. */
+static int copy_next(const struct copy *c, uint64_t at, uint64_t *start, uint64_t *end)
 {
-    size_t i = (HOLE_SIZE - (size_t)(at % HOLE_SIZE)) % HOLE_SIZE;
-
-    for (; i + HOLE_SIZE <= n; i += HOLE_SIZE)
-        if (bytes[i] == 0 && memcmp(bytes + i, bytes + i + 1, HOLE_SIZE - 1) == 0)
-            return i;
-    return n;
-}
-
-static int copy_write(struct copy *c, uint64_t at, const uint8_t *bytes, size_t n)
-{
-    int code = EXIT_OK;
-
-    if (c->to.logical) {
-        if (deltafs_logical_write(c->to.logical, at, bytes, n) != DELTAFS_OK)
-            return copy_fail_write(c, deltafs_errmsg(NULL));
-        return EXIT_OK;
-    }
-    if (!c->to.has_holes)
-        return copy_write_fd(c, at, bytes, n);
-    for (size_t i = 0; i < n && code == EXIT_OK;) {
-        size_t data = copy_data(at + i, bytes + i, n - i);
-        code = copy_write_fd(c, at + i, bytes + i, data);
-        i += data < n - i ? data + HOLE_SIZE : data;
-    }
-    return code;
-}
-
-/* The next data of a plain file from `at` on, and their end. If the file system does not say, all is data. */
-static int copy_next(const struct copy_end *from, uint64_t at, uint64_t *start, uint64_t *end)
-{
-    struct stat st;
-    off_t data, hole;
+    int fd = c->from.fd;
 
     *start = at;
     *end = UINT64_MAX;
-    if (!from->has_holes)
-        return 0;
-    data = lseek(from->fd, (off_t)at, SEEK_DATA);
+    if (c->from.logical) {
+        if ((!c->to.logical && !c->to.has_holes) || deltafs_logical_next(c->from.logical, at, start, end) == DELTAFS_OK)
+            return EXIT_OK;
+        return text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
+    }
+    if (!c->from.has_holes)
+        return EXIT_OK;
+    off_t data = lseek(fd, (off_t)at, SEEK_DATA), hole = data < 0 ? -1 : lseek(fd, data, SEEK_HOLE);
     if (data < 0 && errno == ENXIO) {
         /* Nothing but a hole, or the end. */
-        if (fstat(from->fd, &st) != 0)
-            return -1;
-        *start = *end = (uint64_t)st.st_size > at ? (uint64_t)st.st_size : at;
-        return 0;
+        off_t size = lseek(fd, 0, SEEK_END);
+        *start = *end = size > (off_t)at ? (uint64_t)size : at;
+        return EXIT_OK;
     }
-    if (data < 0)
-        return 0;
-    *start = (uint64_t)data;
-    hole = lseek(from->fd, data, SEEK_HOLE);
-    if (hole > data)
-        *end = (uint64_t)hole;
-    return 0;
+    *start = data < 0 ? at : (uint64_t)data;
+    *end = hole > data ? (uint64_t)hole : UINT64_MAX;
+    return EXIT_OK;
 }
 
-/* The same of a logical file, for a target that can have holes. */
-static int copy_next_logical(const struct copy *c, uint64_t at, uint64_t *start, uint64_t *end)
-{
-    *start = at;
-    *end = UINT64_MAX;
-    if (!c->to.logical && !c->to.has_holes)
-        return EXIT_OK;
-    if (deltafs_logical_next(c->from.logical, at, start, end) == DELTAFS_OK)
-        return EXIT_OK;
-    return text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
-}
-
-/* What was left out at the end belongs to the file. */
+/* A hole at the end belongs to the file. */
 static int copy_end_at(struct copy *c, uint64_t size, uint64_t written)
 {
     if (c->to.logical && written < size && deltafs_logical_extend(c->to.logical, size) != DELTAFS_OK)
@@ -191,10 +146,7 @@ static int copy_run(struct copy *c, uint8_t *buffer, uint64_t offset, uint64_t s
     while (code == EXIT_OK && at < last) {
         if (copy_is_interrupted())
             return EXIT_TROUBLE;
-        if (c->from.logical)
-            code = copy_next_logical(c, at, &start, &end);
-        else if (copy_next(&c->from, at, &start, &end) != 0)
-            code = copy_fail_read(&c->from);
+        code = copy_next(c, at, &start, &end);
         if (code != EXIT_OK)
             return code;
         progress_add(&c->bar, start - at);

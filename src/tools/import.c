@@ -74,7 +74,7 @@ static int import_split(const struct import_layout *l, const struct input *in, u
 }
 
 int import_records(const struct import_layout *l, const struct import_file *f, const struct input *in, uint64_t from,
-                   uint64_t to, deltafs_dir *d, void (*done)(void *arg, uint64_t n), void *arg)
+                   uint64_t to, deltafs_dir *d, struct progress *bar)
 {
     size_t most = CHUNK_BYTES / l->size, size = l->has_key ? l->size - l->key_size : l->size;
     int code = EXIT_OK;
@@ -95,7 +95,7 @@ int import_records(const struct import_layout *l, const struct import_file *f, c
         if (code == EXIT_OK)
             deltafs_append_many(d, n, keys, sizeof *keys, records, size, size);
         from += n;
-        done(arg, n);
+        progress_add(bar, n);
     }
     free(records);
     free(keys);

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <deltafs/deltafs.h>
 #include "tools/cmd.h"
+#include "tools/progress.h"
 
 /* An open input file. */
 struct input {
@@ -43,6 +44,7 @@ struct import_file {
     uint64_t records;
     uint64_t part, parts;  /* which of how many files of the epoch it is (its rank); 0 parts: not known */
     uint64_t kind;         /* files of different kinds (species) do not belong together */
+    uint64_t number;       /* of its name among the arguments */
     uint64_t values, keys; /* offsets of the first record, and of the first key if keys are an array */
 };
 
@@ -57,9 +59,8 @@ struct import_format {
 extern const struct import_format import_vpic;
 extern const struct import_format import_raw;
 
-/* Append records from .. to - 1 of a file. Fails as input_open; errors of appending are returned at the epoch's end.
- * `done` is called with `arg` and the number of records after each piece. */
+/* Append records from .. to - 1 of a file. Fails as input_open; errors of appending are returned at the epoch's end. */
 int import_records(const struct import_layout *l, const struct import_file *f, const struct input *in, uint64_t from,
-                   uint64_t to, deltafs_dir *d, void (*done)(void *arg, uint64_t n), void *arg);
+                   uint64_t to, deltafs_dir *d, struct progress *bar);
 
 #endif

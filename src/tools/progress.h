@@ -11,10 +11,13 @@ struct progress {
     double started, drawn; /* seconds */
 };
 
+/* Seconds on a clock that only moves forward. */
+double progress_now(void);
+
 /* `is_wanted`: 0 shows nothing in any case. */
 void progress_begin(struct progress *p, uint64_t total, int is_wanted);
 void progress_add(struct progress *p, uint64_t n);
-/* Wipe the bar out. */
+/* Remove the bar. */
 void progress_end(struct progress *p);
 
 #endif
