@@ -16,14 +16,13 @@
 #include "tools/copy.h"
 #include "tools/target.h"
 
-#define ASIDE_NAME ".deltafs-cp.%ld.%d" /* process, attempt */
-#define ASIDE_MOST 100                  /* attempts: a process of this number died in the middle as often, here */
+#define ASIDE_NAME ".deltafs-cp.%ld.%.6f" /* process, time */
 
 struct cp {
     int is_forced, is_quiet; /* options */
     const char *from;        /* as named, but without the prefix */
     char to[PATH_MAX], folder[PATH_MAX], aside[PATH_MAX + 64];
-    int has_to, to_logical; /* something is at `to`, and is to be replaced; what is to be made */
+    int has_to, to_logical; /* something is at `to`; the copy is a logical file */
     mode_t mode;            /* of the plain file at `to` */
     struct copy copy;
     uint64_t total; /* bytes, as far as is known */
@@ -116,20 +115,7 @@ static int cp_check_old(struct cp *c, const struct target *p)
     return EXIT_OK;
 }
 
-/* The folder that the target is to be in must be there. */
-static int cp_check_folder(struct cp *c)
-{
-    char copy[PATH_MAX];
-    struct stat st;
-
-    memcpy(copy, c->to, sizeof copy);
-    snprintf(c->folder, sizeof c->folder, "%s", dirname(copy));
-    if (stat(c->folder, &st) != 0)
-        return text_fail(EXIT_TROUBLE, "%s: cannot be made: %s: %s", c->to, c->folder, strerror(errno));
-    return EXIT_OK;
-}
-
-/* See what is where the copy is to be. */
+/* Find out what is at the target's name. */
 static int cp_look_to(struct cp *c, const char *name)
 {
     struct target p = {.kind = TARGET_OTHER};
@@ -160,35 +146,33 @@ static int cp_look_to(struct cp *c, const char *name)
         c->copy.to = (struct copy_end){.fd = open(c->to, O_WRONLY | O_CLOEXEC), .name = c->to};
         return c->copy.to.fd >= 0 ? EXIT_OK : text_fail(EXIT_TROUBLE, "%s: %s", c->to, strerror(errno));
     }
-    return cp_check_folder(c);
+    return EXIT_OK;
 }
 
-/* ---- Making it aside ---- */
+/* ---- The hidden file ---- */
 
 static int cp_make_aside(struct cp *c)
 {
     struct copy_end *to = &c->copy.to;
-    int status = DELTAFS_ERR_EXISTS;
+    char copy[PATH_MAX];
+    const char *wrong = NULL;
 
     copy_hold_signals();
+    memcpy(copy, c->to, sizeof copy);
+    snprintf(c->folder, sizeof c->folder, "%s", dirname(copy));
+    snprintf(c->aside, sizeof c->aside, "%s/" ASIDE_NAME, c->folder, (long)getpid(), progress_now());
     *to = (struct copy_end){.fd = -1, .name = c->to, .has_holes = !c->to_logical};
-    for (int i = 0; i < ASIDE_MOST && status == DELTAFS_ERR_EXISTS; i++) {
-        snprintf(c->aside, sizeof c->aside, "%s/" ASIDE_NAME, c->folder, (long)getpid(), i);
-        if (c->to_logical) {
-            status = deltafs_logical_open(c->aside, O_WRONLY | O_CREAT | O_EXCL, NULL, &to->logical);
-            continue;
-        }
-        to->fd = open(c->aside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        status = to->fd >= 0 ? DELTAFS_OK : errno == EEXIST ? DELTAFS_ERR_EXISTS : DELTAFS_ERR_IO;
-    }
-    if (status == DELTAFS_OK)
+    if (!c->to_logical && (to->fd = open(c->aside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)) < 0)
+        wrong = strerror(errno);
+    if (c->to_logical && deltafs_logical_open(c->aside, O_WRONLY | O_CREAT | O_EXCL, NULL, &to->logical) != DELTAFS_OK)
+        wrong = deltafs_errmsg(NULL);
+    if (!wrong)
         return EXIT_OK;
     c->aside[0] = '\0';
-    return text_fail(EXIT_TROUBLE, "%s: cannot be made: %s", c->to,
-                     c->to_logical ? deltafs_errmsg(NULL) : strerror(errno));
+    return text_fail(EXIT_TROUBLE, "%s: cannot be made in %s: %s", c->to, c->folder, wrong);
 }
 
-/* Close what was made; `code` is how making it went. */
+/* Close the target; `code` is that of the copy. */
 static int cp_close_aside(struct cp *c, int code)
 {
     struct copy_end *to = &c->copy.to;
@@ -214,7 +198,7 @@ static void cp_remove_aside(struct cp *c)
         text_fail(0, "%s: cannot be removed: %s", c->aside, c->to_logical ? deltafs_errmsg(NULL) : strerror(errno));
 }
 
-/* ---- Putting it in its place ---- */
+/* ---- Renaming it ---- */
 
 /* renameat2, which older C libraries do not have. */
 #define CP_NOREPLACE 1u
@@ -225,8 +209,8 @@ static int cp_rename(const char *from, const char *to, unsigned flags)
     return (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, flags);
 }
 
-/* To a name that nothing has. Where the file system cannot ensure that, a hard link does, or for a folder, that the
- * folder in its place is not empty. */
+/* To a new name; fails if another file has come there. On file systems without CP_NOREPLACE a hard link ensures that; a
+ * folder never replaces one that is not empty. */
 static int cp_put_new(const struct cp *c)
 {
     if (cp_rename(c->aside, c->to, CP_NOREPLACE) == 0)

@@ -28,32 +28,6 @@ void text_show(const char *bytes, size_t n, char *out, size_t room)
     out[used] = '\0';
 }
 
-/* Advice in messages of the library, and what a user of the commands does instead. */
-static const struct {
-    const char *library, *command;
-} advices[] = {{"reopen it to append to it", "give --append to append to it"},
-               {"give the option lease=0", "give --lease 0"}};
-
-/* Replace that advice in a message, which has room for MESSAGE_MAX bytes. */
-static void text_advise(char *message)
-{
-    for (size_t i = 0; i < sizeof advices / sizeof advices[0]; i++) {
-        size_t n = strlen(advices[i].library), m = strlen(advices[i].command);
-        char *at = strstr(message, advices[i].library);
-        if (!at || strlen(message) - n + m >= MESSAGE_MAX)
-            continue;
-        memmove(at + m, at + n, strlen(at + n) + 1);
-        memcpy(at, advices[i].command, m);
-    }
-}
-
-/* A message of a command, complete. */
-static void text_format(char *message, const char *fmt, va_list ap)
-{
-    vsnprintf(message, MESSAGE_MAX, fmt, ap);
-    text_advise(message);
-}
-
 static void text_print(const char *message)
 {
     char shown[4 * MESSAGE_MAX + 1];
@@ -69,7 +43,7 @@ int text_fail(int code, const char *fmt, ...)
     char message[MESSAGE_MAX];
 
     va_start(ap, fmt);
-    text_format(text_is_silent ? kept : message, fmt, ap);
+    vsnprintf(text_is_silent ? kept : message, MESSAGE_MAX, fmt, ap);
     va_end(ap);
     if (!text_is_silent)
         text_print(message);
@@ -81,7 +55,7 @@ int text_keep(int code, const char *fmt, ...)
     va_list ap;
 
     va_start(ap, fmt);
-    text_format(kept, fmt, ap);
+    vsnprintf(kept, sizeof kept, fmt, ap);
     va_end(ap);
     return code;
 }

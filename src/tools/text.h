@@ -22,8 +22,7 @@ extern int text_is_silent;
  * (at least 5) is left out. */
 void text_show(const char *bytes, size_t n, char *out, size_t room);
 
-/* Print "PROGRAM: message" to standard error; returns `code`. A silent rank keeps the message instead. Advice of the
- * library to a program becomes advice to a user. */
+/* Print "PROGRAM: message" to standard error; returns `code`. A silent rank keeps the message instead. */
 __attribute__((format(printf, 2, 3))) int text_fail(int code, const char *fmt, ...);
 
 /* Keep a message of this rank alone, for ranks_agree to print; returns `code`. */

@@ -269,8 +269,8 @@ no_copy "a DeltaFS directory" "$f" "$work/run/d" -f
 no_copy "a DeltaFS directory" "$work/run/text" "deltafs:$work/run/d" -f
 no_copy "a plain file, but the copy is a logical file" "$0" "$work/run/text" -f
 no_copy "a logical file, but the copy is a plain file" "$f" "$work/run/f1" -f
-no_copy "$work/there/no: No such file or directory" "$f" "$work/there/no/x"
-no_copy "$work/there/no: No such file or directory" "$0" "$work/there/no/x"
+no_copy "cannot be made in $work/there/no: " "$f" "$work/there/no/x"
+no_copy "cannot be made in $work/there/no: " "$0" "$work/there/no/x"
 no_copy "no such folder" "$f" "$work/there/no/"
 no_copy "Not a directory" "$0" "$work/run/text/x"
 no_copy "to what is not there" "$f" "$work/run/to-nowhere"

@@ -58,7 +58,7 @@ cp -R "$work/before" "$work/elsewhere"
 printf 'host=elsewhere.example pid=1 job=- session=01234567-89ab-4def-8123-456789abcdef renewed=%020d\n' \
     "$(date +%s)" >"$work/elsewhere/LEASE"
 expect 3 "$deltafs" repair --apply "$work/elsewhere"
-says "give --lease 0"
+says "give the option lease=0 (--lease 0;"
 grep -q "is closed" "$work/out" && fail "it is said to be closed, and was not"
 expect 0 "$deltafs" repair --apply --lease 0 "$work/elsewhere"
 stdout_has "$work/elsewhere: the directory is closed"
