@@ -101,9 +101,10 @@ int target_open(const char *path, struct target *out)
             status = deltafs_bytes_stored(t.dir, &t.stored);
     }
     if (status != DELTAFS_OK) {
+        code = text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
         out->kind = t.kind;
         target_close(&t);
-        return text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
+        return code;
     }
     if (t.of_file.is_incomplete)
         text_fail(0,
