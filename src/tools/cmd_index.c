@@ -49,27 +49,21 @@ static int index_close(struct index_job *ix)
 }
 
 /* Collective. */
-static int index_add(struct index_job *ix, const char *path)
-{
-    if (deltafs_indexer_add_file(ix->indexer, path, ix->options, &ix->rows) != DELTAFS_OK)
-        return text_fail(EXIT_TROUBLE, "index: %s", deltafs_errmsg(NULL));
-    ix->indexed++;
-    return EXIT_OK;
-}
-
-/* Collective. */
 static int index_file(struct index_job *ix, const char *path)
 {
     int has = 0, closed = EXIT_OK, code = index_open(ix, path);
 
     if (code != EXIT_OK)
         return code;
-    if (deltafs_indexer_has(ix->indexer, path, &has) != DELTAFS_OK)
-        code = text_fail(EXIT_TROUBLE, "index: %s", deltafs_errmsg(NULL));
-    else if (has && !ix->is_again)
+    int status = deltafs_indexer_has(ix->indexer, path, &has);
+    if (status == DELTAFS_OK && has && !ix->is_again) {
         ix->unchanged++;
-    else
-        code = index_add(ix, path);
+    } else if (status == DELTAFS_OK) {
+        status = deltafs_indexer_add_file(ix->indexer, path, ix->options, &ix->rows);
+        ix->indexed += status == DELTAFS_OK;
+    }
+    if (status != DELTAFS_OK)
+        code = text_fail(EXIT_TROUBLE, "index: %s", deltafs_errmsg(NULL));
     if (!ix->index)
         closed = index_close(ix);
     return code != EXIT_OK ? code : closed;
