@@ -18,9 +18,9 @@ refused() {
     }
     [ ! -e "$work/file" ] || fail "$* makes a file"
 }
-refused 'Open MPI is set not to use the fcoll component deltafs' --mca fcoll two_phase
+refused 'Open MPI is set not to use the fcoll component deltafs' --mca fcoll vulcan
 refused 'Open MPI is set not to use the fbtl component deltafs' --mca fbtl posix
 refused 'NO_SUCH_FILE' --mca fs ufs
 
 # Named with the others, it is chosen for its files, and they for theirs.
-run 2 --mca fcoll deltafs,two_phase,vulcan --mca fbtl deltafs,posix --mca fs deltafs,ufs ./ompio_oracle "$name" 2 2
+run 2 --mca fcoll deltafs,vulcan,individual --mca fbtl deltafs,posix --mca fs deltafs,ufs ./ompio_oracle "$name" 2 2
