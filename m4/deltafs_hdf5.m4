@@ -8,6 +8,11 @@ AC_ARG_WITH([hdf5], [AS_HELP_STRING([--with-hdf5=DIR], [build the HDF5 driver, w
   [], [with_hdf5=no])
 hdf5_how="not built (--with-hdf5=DIR builds it)"
 AS_IF([test "x$with_hdf5" != xno], [
+  # Debian has an HDF5 without MPI and one for each MPI, in folders of their own below /usr/lib.
+  AS_IF([test ! -f "$with_hdf5/include/H5PLextern.h"],
+    [for deltafs_folder in "$with_hdf5"/lib/*/hdf5/serial; do
+       AS_IF([test -f "$deltafs_folder/include/H5PLextern.h"], [with_hdf5=$deltafs_folder])
+     done])
   AS_IF([test "x$with_hdf5" != xyes],
     [HDF5_DIR=`cd "$with_hdf5" 2>/dev/null && pwd` || AC_MSG_ERROR([--with-hdf5: there is no folder $with_hdf5])
      HDF5_CPPFLAGS="-isystem $HDF5_DIR/include"

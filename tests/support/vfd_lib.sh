@@ -15,6 +15,8 @@ PATH=$HDF5_DIR/bin:$PATH
 cd "$work" || exit 99
 
 need_tools() {
+    # Debian's tools are those of its HDF5 without MPI.
+    case $HDF5_DIR in /usr/lib/*/hdf5/serial) command -v h5dump >/dev/null && return ;; esac
     [ -x "$HDF5_DIR/bin/h5dump" ] || skip "$HDF5_DIR has no tools"
 }
 
