@@ -48,13 +48,11 @@ enum vfd_fault {
 
 /* HDF5's functions, as the object has them that called the driver; any may be NULL. */
 struct vfd_calls {
-    const void *base;   /* where that object is loaded */
-    const void *caller; /* the place in it that called first */
+    const void *base; /* where that object is loaded */
     struct vfd_calls *next;
     __typeof__(H5Epush2) *push;
     const hid_t *error_class, *major, *minor[VFD_FAULTS];
     __typeof__(H5Pget_driver_config_str) *config;
-    __typeof__(H5Pget_driver_info) *info;
     __typeof__(H5Ssel_iter_create) *select;
     __typeof__(H5Ssel_iter_get_seq_list) *sequences;
     __typeof__(H5Ssel_iter_close) *unselect;
@@ -64,14 +62,10 @@ struct vfd_calls {
 struct vfd_file;
 
 struct vfd_kind {
-    unsigned long features;                                                 /* HDF5's H5FD_FEAT_ */
-    int (*read)(struct vfd_file *f, uint64_t at, void *bytes, size_t size); /* zeros beyond the end */
-    /* The same, without an error pushed; there is one where there is a read_list. */
-    int (*try_read)(struct vfd_file *f, uint64_t at, void *bytes, size_t size);
-    int (*write)(struct vfd_file *f, uint64_t at, const void *bytes, size_t size);
-    /* Many pieces at once, whose bytes follow one another; NULL: one by one. */
-    int (*read_list)(struct vfd_file *f, size_t n, const struct deltafs_extent *piece, void *bytes);
-    int (*write_list)(struct vfd_file *f, size_t n, const struct deltafs_extent *piece, const void *bytes);
+    unsigned long features; /* HDF5's H5FD_FEAT_ */
+    /* Pieces whose bytes follow one another; what is beyond the end reads as zeros. */
+    int (*read)(struct vfd_file *f, size_t n, const struct deltafs_extent *piece, void *bytes);
+    int (*write)(struct vfd_file *f, size_t n, const struct deltafs_extent *piece, const void *bytes);
     int (*size)(struct vfd_file *f, uint64_t *out);
     int (*flush)(struct vfd_file *f); /* NULL: there is nothing to do, here and below */
     int (*truncate)(struct vfd_file *f, uint64_t size);
@@ -129,9 +123,6 @@ int vfd_fail(const struct vfd_calls *calls, enum vfd_fault fault, const char *fo
     __attribute__((format(printf, 3, 4)));
 /* The last one of this thread once more: any public function of HDF5 that was called since has cleared the stack. */
 int vfd_fail_again(const struct vfd_calls *calls);
-/* The same as vfd_fail, for where a pointer is returned. */
-void *vfd_fail_null(const struct vfd_calls *calls, enum vfd_fault fault, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
 
 #define VFD_MESSAGE_MAX 2048
 /* That of the thread's last vfd_fail. */
@@ -167,8 +158,7 @@ int vfd_delete(const struct vfd_calls *calls, const char *name);
 
 /* ---- The kinds ---- */
 
-/* *is_one (may be NULL) is 0 if what is there is something else; then no error is pushed. */
-int vfd_logical_open(struct vfd_file *f, unsigned flags, const struct vfd_config *config, int *is_one);
+int vfd_logical_open(struct vfd_file *f, unsigned flags, const struct vfd_config *config);
 /* Before a file of this absolute path is opened for writing: take a deltafs.conf beside it into account. An option key
  * that is not a pattern for datasets is for other files, or a mistake. */
 int vfd_logical_options(struct vfd_file *f, const char *path, const struct vfd_config *config);

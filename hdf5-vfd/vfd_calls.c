@@ -38,52 +38,32 @@ static void vfd_look_up(struct vfd_calls *c, void *object)
     for (size_t i = 0; i < VFD_FAULTS; i++)
         c->minor[i] = vfd_look_up_id(object, minor[i]);
     LOOK_UP(c, object, config, "H5Pget_driver_config_str");
-    LOOK_UP(c, object, info, "H5Pget_driver_info");
     LOOK_UP(c, object, select, "H5Ssel_iter_create");
     LOOK_UP(c, object, sequences, "H5Ssel_iter_get_seq_list");
     LOOK_UP(c, object, unselect, "H5Ssel_iter_close");
     LOOK_UP(c, object, count, "H5Sget_select_npoints");
 }
 
-/* Of code that has called before; to find the object around an address takes longer. */
-static const struct vfd_calls *vfd_calls_again(const void *caller)
-{
-    for (const struct vfd_calls *c = vfd_known; c; c = c->next)
-        if (c->caller == caller)
-            return c;
-    return NULL;
-}
-
-static const struct vfd_calls *vfd_calls_find(const void *caller)
-{
-    Dl_info where;
-
-    if (dladdr(caller, &where) == 0 || !where.dli_fname)
-        return &vfd_no_calls;
-    for (struct vfd_calls *c = vfd_known; c; c = c->next)
-        if (c->base == where.dli_fbase)
-            return c;
-    struct vfd_calls *c = calloc(1, sizeof *c);
-    if (!c)
-        return &vfd_no_calls;
-    /* The program is no object that can be opened by its name. */
-    void *object = dlopen(where.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-    vfd_look_up(c, object ? object : RTLD_DEFAULT);
-    c->base = where.dli_fbase;
-    c->caller = caller;
-    c->next = vfd_known;
-    vfd_known = c;
-    return c;
-}
-
 const struct vfd_calls *vfd_calls_at(const void *address)
 {
+    Dl_info where;
+    struct vfd_calls *c;
+
+    if (dladdr(address, &where) == 0 || !where.dli_fname)
+        return &vfd_no_calls;
     pthread_mutex_lock(&vfd_known_lock);
-    const struct vfd_calls *c = vfd_calls_again(address);
-    if (!c)
-        c = vfd_calls_find(address);
+    for (c = vfd_known; c && c->base != where.dli_fbase;)
+        c = c->next;
+    if (!c && (c = calloc(1, sizeof *c))) {
+        /* The program is no object that can be opened by its name. */
+        void *object = dlopen(where.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+        vfd_look_up(c, object ? object : RTLD_DEFAULT);
+        c->base = where.dli_fbase;
+        c->next = vfd_known;
+        vfd_known = c;
+    }
     pthread_mutex_unlock(&vfd_known_lock);
-    return c;
+    return c ? c : &vfd_no_calls;
 }
 
 /* What a thread has pushed last; also for the ranks that have no message of their own. */
@@ -102,13 +82,6 @@ int vfd_fail_again(const struct vfd_calls *c)
     return -1;
 }
 
-static void vfd_push(const struct vfd_calls *c, enum vfd_fault fault, const char *format, va_list list)
-{
-    vfd_last.fault = fault;
-    vsnprintf(vfd_last.message, sizeof vfd_last.message, format, list);
-    vfd_fail_again(c);
-}
-
 const char *vfd_last_message(void)
 {
     return vfd_last.message;
@@ -118,18 +91,9 @@ int vfd_fail(const struct vfd_calls *calls, enum vfd_fault fault, const char *fo
 {
     va_list list;
 
+    vfd_last.fault = fault;
     va_start(list, format);
-    vfd_push(calls, fault, format, list);
+    vsnprintf(vfd_last.message, sizeof vfd_last.message, format, list);
     va_end(list);
-    return -1;
-}
-
-void *vfd_fail_null(const struct vfd_calls *calls, enum vfd_fault fault, const char *format, ...)
-{
-    va_list list;
-
-    va_start(list, format);
-    vfd_push(calls, fault, format, list);
-    va_end(list);
-    return NULL;
+    return vfd_fail_again(calls);
 }

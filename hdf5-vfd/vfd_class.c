@@ -13,8 +13,10 @@ static H5FD_t *class_open(const char *name, unsigned flags, hid_t fapl, haddr_t 
     struct vfd_config config;
 
     (void)max;
-    if (!name || !*name)
-        return vfd_fail_null(calls, VFD_CANNOT_OPEN, "deltafs: a file without a name");
+    if (!name || !*name) {
+        vfd_fail(calls, VFD_CANNOT_OPEN, "deltafs: a file without a name");
+        return NULL;
+    }
     if (vfd_config_init(&config, calls, fapl) != 0)
         return NULL;
     struct vfd_file *f = vfd_file_open(calls, name, flags, &config);
@@ -93,7 +95,7 @@ static herr_t class_read(H5FD_t *file, H5FD_mem_t type, hid_t dxpl, haddr_t at, 
     (void)dxpl;
     if (vfd_check_range(f, VFD_CANNOT_READ, at, size) != 0)
         return -1;
-    return f->kind->read(f, at, bytes, size);
+    return f->kind->read(f, 1, &(struct deltafs_extent){at, size}, bytes);
 }
 
 static herr_t class_write(H5FD_t *file, H5FD_mem_t type, hid_t dxpl, haddr_t at, size_t size, const void *bytes)
@@ -104,7 +106,7 @@ static herr_t class_write(H5FD_t *file, H5FD_mem_t type, hid_t dxpl, haddr_t at,
     (void)dxpl;
     if (vfd_check_range(f, VFD_CANNOT_WRITE, at, size) != 0)
         return -1;
-    return f->kind->write(f, at, bytes, size);
+    return f->kind->write(f, 1, &(struct deltafs_extent){at, size}, bytes);
 }
 
 /* The close comes right after, and is as durable as the option sync says. */

@@ -7,22 +7,26 @@
 #include "h5_particles.h"
 #include "h5fd.h"
 
-static int image_read(struct vfd_file *f, uint64_t at, void *bytes, size_t size)
+static int image_read(struct vfd_file *f, size_t n, const struct deltafs_extent *piece, void *bytes)
 {
-    size_t there = at < f->image_size ? f->image_size - (size_t)at : 0;
-    size_t n = size < there ? size : there;
+    uint8_t *to = bytes;
 
-    if (n > 0)
-        memcpy(bytes, f->image + at, n);
-    memset((uint8_t *)bytes + n, 0, size - n);
+    for (size_t i = 0; i < n; i++) {
+        size_t size = (size_t)piece[i].size, at = (size_t)piece[i].offset;
+        size_t left = at < f->image_size ? f->image_size - at : 0, got = size < left ? size : left;
+        if (got > 0)
+            memcpy(to, f->image + at, got);
+        memset(to + got, 0, size - got);
+        to += size;
+    }
     return 0;
 }
 
-static int image_write(struct vfd_file *f, uint64_t at, const void *bytes, size_t size)
+static int image_write(struct vfd_file *f, size_t n, const struct deltafs_extent *piece, const void *bytes)
 {
-    (void)at;
+    (void)n;
+    (void)piece;
     (void)bytes;
-    (void)size;
     return vfd_fail(f->calls, VFD_CANNOT_WRITE, "deltafs: %s: a directory of DeltaFS is only read through HDF5",
                     f->path);
 }

@@ -58,13 +58,11 @@ static int runs_fill(const struct vfd_calls *calls, struct runs *r)
     return r->count > 0 ? 0 : -1;
 }
 
-static int transfer_one(struct vfd_transfer *t, size_t i)
+static int transfer_list(struct vfd_transfer *t, size_t n, const struct deltafs_extent *piece, uint8_t *bytes)
 {
     struct vfd_file *f = t->f;
-    size_t size = (size_t)t->piece[i].size;
 
-    return t->is_write ? f->kind->write(f, t->piece[i].offset, t->place[i], size)
-                       : f->kind->read(f, t->piece[i].offset, t->place[i], size);
+    return t->is_write ? f->kind->write(f, n, piece, bytes) : f->kind->read(f, n, piece, bytes);
 }
 
 static void transfer_copy(struct vfd_transfer *t, int is_gather)
@@ -73,20 +71,9 @@ static void transfer_copy(struct vfd_transfer *t, int is_gather)
 
     for (size_t i = 0; i < t->count; i++) {
         size_t size = (size_t)t->piece[i].size;
-        if (is_gather)
-            memcpy(at, t->place[i], size);
-        else
-            memcpy(t->place[i], at, size);
+        memcpy(is_gather ? at : t->place[i], is_gather ? t->place[i] : at, size);
         at += size;
     }
-}
-
-static int transfer_list(struct vfd_transfer *t, uint8_t *bytes)
-{
-    struct vfd_file *f = t->f;
-
-    return t->is_write ? f->kind->write_list(f, t->count, t->piece, bytes)
-                       : f->kind->read_list(f, t->count, t->piece, bytes);
 }
 
 /* From where to where in the file all runs are, if they are so short and close that it is read as one; or 0. */
@@ -94,7 +81,7 @@ static size_t transfer_span(const struct vfd_transfer *t)
 {
     const struct deltafs_extent *first = t->piece, *last = &t->piece[t->count - 1];
 
-    if (t->is_write || t->bytes / t->count >= SHORT_RUN || last->offset < first->offset)
+    if (t->is_write || t->count < 2 || t->bytes / t->count >= SHORT_RUN || last->offset < first->offset)
         return 0;
     uint64_t span = last->offset - first->offset + last->size;
     for (size_t i = 1; i < t->count; i++)
@@ -103,43 +90,34 @@ static size_t transfer_span(const struct vfd_transfer *t)
     return span <= GATHER_MAX && span / SPREAD_MAX <= t->bytes ? (size_t)span : 0;
 }
 
-/* The bytes between the runs are not wanted: an error there is ignored. */
+/* Returns -1 if the span cannot be read, which may be because of the bytes between the runs: these are not wanted. */
 static int transfer_sieve(struct vfd_transfer *t, size_t span)
 {
-    uint64_t from = t->piece[0].offset;
-    int rc = t->f->kind->try_read(t->f, from, t->gather, span);
+    const struct deltafs_extent whole = {t->piece[0].offset, span};
 
-    for (size_t i = 0; i < t->count && rc == 0; i++)
-        memcpy(t->place[i], t->gather + (t->piece[i].offset - from), (size_t)t->piece[i].size);
-    return rc;
-}
-
-static int transfer_together(struct vfd_transfer *t)
-{
-    if (!t->is_scattered)
-        return transfer_list(t, t->place[0]);
-    if (t->is_write)
-        transfer_copy(t, 1);
-    int rc = transfer_list(t, t->gather);
-    if (rc == 0 && !t->is_write)
-        transfer_copy(t, 0);
-    return rc;
+    if (transfer_list(t, 1, &whole, t->gather) != 0)
+        return -1;
+    for (size_t i = 0; i < t->count; i++)
+        memcpy(t->place[i], t->gather + (t->piece[i].offset - whole.offset), (size_t)t->piece[i].size);
+    return 0;
 }
 
 static int transfer_flush(struct vfd_transfer *t)
 {
-    size_t span = t->count > 1 ? transfer_span(t) : 0;
+    if (t->count == 0)
+        return 0;
+    size_t span = transfer_span(t);
     int rc = 0;
 
-    if (t->count > 1 && (span || t->is_scattered) && !t->gather)
-        t->gather = malloc(GATHER_MAX);
-    if (span && t->gather && transfer_sieve(t, span) == 0)
-        rc = 0;
-    else if (t->count > 1 && (t->gather || !t->is_scattered))
-        rc = transfer_together(t);
-    else
-        for (size_t i = 0; i < t->count && rc == 0; i++)
-            rc = transfer_one(t, i);
+    if ((span || t->is_scattered) && !t->gather && !(t->gather = malloc(GATHER_MAX)))
+        return vfd_fail(t->f->calls, VFD_UNSUPPORTED, "deltafs: %s: no memory", t->f->path);
+    if (!span || transfer_sieve(t, span) != 0) {
+        if (t->is_scattered && t->is_write)
+            transfer_copy(t, 1);
+        rc = transfer_list(t, t->count, t->piece, t->is_scattered ? t->gather : t->place[0]);
+        if (t->is_scattered && !t->is_write && rc == 0)
+            transfer_copy(t, 0);
+    }
     t->count = t->bytes = 0;
     t->is_scattered = 0;
     return rc;
@@ -147,11 +125,9 @@ static int transfer_flush(struct vfd_transfer *t)
 
 int vfd_transfer_add(struct vfd_transfer *t, uint64_t at, uint8_t *place, size_t size)
 {
-    int can_gather = t->f->kind->read_list && t->f->kind->write_list;
-
     if (vfd_check_range(t->f, t->is_write ? VFD_CANNOT_WRITE : VFD_CANNOT_READ, at, size) != 0)
         return -1;
-    int is_long = size >= LONG_RUN || !can_gather;
+    int is_long = size >= LONG_RUN;
     if ((t->count == RUNS_MAX || is_long || size > GATHER_MAX - t->bytes) && transfer_flush(t) != 0)
         return -1;
     if (t->count > 0 && place != t->place[t->count - 1] + t->piece[t->count - 1].size)
@@ -222,8 +198,10 @@ struct vfd_transfer *vfd_transfer_begin(struct vfd_file *f, int is_write)
 {
     struct vfd_transfer *t = malloc(sizeof *t);
 
-    if (!t)
-        return vfd_fail_null(f->calls, VFD_UNSUPPORTED, "deltafs: %s: no memory", f->path);
+    if (!t) {
+        vfd_fail(f->calls, VFD_UNSUPPORTED, "deltafs: %s: no memory", f->path);
+        return NULL;
+    }
     /* Not its long lists, for the sake of short transfers. */
     t->f = f;
     t->is_write = is_write;
@@ -242,6 +220,16 @@ int vfd_transfer_end(struct vfd_transfer *t, int rc)
     return rc;
 }
 
+/* HDF5 shortens lists of sizes: from an entry of 0 on, all are as the one before. */
+static size_t size_at(const size_t *sizes, size_t i, size_t *last, int *is_last)
+{
+    if (!*is_last && i > 0 && sizes[i] == 0)
+        *is_last = 1;
+    if (!*is_last)
+        *last = sizes[i];
+    return *last;
+}
+
 static int transfer_run(struct vfd_file *f, int is_write, size_t count, const hid_t *memory, const hid_t *space,
                         const haddr_t *offsets, const size_t *element_sizes, void *const *bytes)
 {
@@ -256,12 +244,10 @@ static int transfer_run(struct vfd_file *f, int is_write, size_t count, const hi
     if (!t)
         return -1;
     for (size_t i = 0; i < count && rc == 0; i++) {
-        /* Short lists, as of vectors: what is behind their end is not there. */
-        if (!is_last_size && !(is_last_size = i > 0 && element_sizes[i] == 0))
-            element = element_sizes[i];
-        if (!is_last_place && !(is_last_place = i > 0 && !bytes[i]))
+        if (!is_last_place && !(is_last_place = i > 0 && !bytes[i])) /* a short list, too */
             place = bytes[i];
-        rc = transfer_pair(t, memory[i], space[i], offsets[i], element, place);
+        rc = transfer_pair(t, memory[i], space[i], offsets[i], size_at(element_sizes, i, &element, &is_last_size),
+                           place);
     }
     return vfd_transfer_end(t, rc);
 }
@@ -284,16 +270,6 @@ herr_t vfd_write_selection(H5FD_t *file, H5FD_mem_t type, hid_t dxpl, size_t cou
 }
 
 /* ---- Vectors ---- */
-
-/* HDF5 shortens lists of sizes: from an entry of 0 on, all are as the one before. */
-static size_t size_at(const size_t *sizes, uint32_t i, size_t *last, int *is_last)
-{
-    if (!*is_last && i > 0 && sizes[i] == 0)
-        *is_last = 1;
-    if (!*is_last)
-        *last = sizes[i];
-    return *last;
-}
 
 static int vector_run(struct vfd_file *f, int is_write, uint32_t count, const haddr_t *at, const size_t *sizes,
                       void *const *bytes)

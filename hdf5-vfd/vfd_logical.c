@@ -8,8 +8,6 @@
 
 #define SUPERBLOCK_MAX 96 /* bytes, of version 0; later ones have fewer */
 
-static const uint8_t signature[8] = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
-
 static int logical_fail(struct vfd_file *f, enum vfd_fault fault)
 {
     return vfd_fail(f->calls, fault, "deltafs: %s", deltafs_errmsg(NULL));
@@ -31,32 +29,7 @@ static int logical_fail_as(struct vfd_file *f, enum vfd_fault fault, int status)
     return logical_fail(f, fault);
 }
 
-static int logical_try_read(struct vfd_file *f, uint64_t at, void *bytes, size_t size)
-{
-    size_t got = 0;
-
-    if (deltafs_logical_read(f->logical, at, bytes, size, &got) != DELTAFS_OK)
-        return -1;
-    memset((uint8_t *)bytes + got, 0, size - got);
-    return 0;
-}
-
-static int logical_read(struct vfd_file *f, uint64_t at, void *bytes, size_t size)
-{
-    return logical_try_read(f, at, bytes, size) == 0 ? 0 : logical_fail(f, VFD_CANNOT_READ);
-}
-
-static int logical_write(struct vfd_file *f, uint64_t at, const void *bytes, size_t size)
-{
-    int status = deltafs_logical_write(f->logical, at, bytes, size);
-
-    f->is_changed = 1;
-    if (at != 0 || size < sizeof signature || memcmp(bytes, signature, sizeof signature) != 0)
-        f->is_bare = 0;
-    return status == DELTAFS_OK ? 0 : logical_fail_as(f, VFD_CANNOT_WRITE, status);
-}
-
-static int logical_read_list(struct vfd_file *f, size_t n, const struct deltafs_extent *piece, void *bytes)
+static int logical_read(struct vfd_file *f, size_t n, const struct deltafs_extent *piece, void *bytes)
 {
     size_t got;
 
@@ -65,12 +38,13 @@ static int logical_read_list(struct vfd_file *f, size_t n, const struct deltafs_
                : logical_fail(f, VFD_CANNOT_READ);
 }
 
-static int logical_write_list(struct vfd_file *f, size_t n, const struct deltafs_extent *piece, const void *bytes)
+static int logical_write(struct vfd_file *f, size_t n, const struct deltafs_extent *piece, const void *bytes)
 {
     int status = deltafs_logical_write_list(f->logical, n, piece, bytes);
 
     f->is_changed = 1;
-    f->is_bare = 0;
+    if (n > 1 || piece->offset > 0 || piece->size > SUPERBLOCK_MAX)
+        f->is_bare = 0;
     return status == DELTAFS_OK ? 0 : logical_fail_as(f, VFD_CANNOT_WRITE, status);
 }
 
@@ -84,11 +58,7 @@ static int logical_size(struct vfd_file *f, uint64_t *out)
  * else. */
 static int logical_flush(struct vfd_file *f)
 {
-    uint64_t size;
-
-    if (f->is_bare && deltafs_logical_size(f->logical, &size) == DELTAFS_OK && size <= SUPERBLOCK_MAX)
-        return 0;
-    return deltafs_logical_sync(f->logical) == DELTAFS_OK ? 0 : logical_fail(f, VFD_CANNOT_FLUSH);
+    return f->is_bare || deltafs_logical_sync(f->logical) == DELTAFS_OK ? 0 : logical_fail(f, VFD_CANNOT_FLUSH);
 }
 
 static int logical_truncate(struct vfd_file *f, uint64_t size)
@@ -114,10 +84,7 @@ const struct vfd_kind vfd_logical_kind = {
     .features = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE |
                 H5FD_FEAT_AGGREGATE_SMALLDATA | H5FD_FEAT_DEFAULT_VFD_COMPATIBLE,
     .read = logical_read,
-    .try_read = logical_try_read,
     .write = logical_write,
-    .read_list = logical_read_list,
-    .write_list = logical_write_list,
     .size = logical_size,
     .flush = logical_flush,
     .truncate = logical_truncate,
@@ -141,7 +108,7 @@ int vfd_logical_options(struct vfd_file *f, const char *path, const struct vfd_c
     return status == DELTAFS_OK ? 0 : logical_fail(f, VFD_CANNOT_OPEN);
 }
 
-int vfd_logical_open(struct vfd_file *f, unsigned flags, const struct vfd_config *config, int *is_one)
+int vfd_logical_open(struct vfd_file *f, unsigned flags, const struct vfd_config *config)
 {
     if (flags & (VFD_SWMR_WRITE | VFD_SWMR_READ))
         return vfd_fail(
@@ -157,11 +124,9 @@ int vfd_logical_open(struct vfd_file *f, unsigned flags, const struct vfd_config
         return -1;
     }
     int status = deltafs_logical_open(path, vfd_open_flags(flags), config->options, &f->logical);
-    if (is_one)
-        *is_one = status != DELTAFS_ERR_NOT_DELTAFS && status != DELTAFS_ERR_NOT_FOUND;
     if (status != DELTAFS_OK) {
         free(path);
-        return is_one && !*is_one ? 0 : logical_fail_as(f, VFD_CANNOT_OPEN, status);
+        return logical_fail_as(f, VFD_CANNOT_OPEN, status);
     }
     f->kind = &vfd_logical_kind;
     f->index_path = path;

@@ -30,18 +30,13 @@
 #define INFO_MAGIC 0x64667368u
 #define BCAST_MAX  (1 << 30) /* bytes at a time: MPI counts by int */
 
-/* In the property list. */
-struct mpi_fapl {
-    uint32_t magic;
-    MPI_Comm comm;
-    MPI_Info info;
-};
-
-/* Of an open file. */
+/* In the property list, and of an open file. */
 struct vfd_mpi {
-    MPI_Comm comm;
+    uint32_t magic;
+    MPI_Comm comm; /* a copy */
     MPI_Info info;
     int rank, ranks;
+    /* Of an open file: */
     uint64_t size; /* the same on all ranks: as of the open, or the last truncation */
     /* Metadata that this rank could not write: the first reason, or "", and from where to where they all are. */
     char lost_why[VFD_MESSAGE_MAX];
@@ -56,44 +51,53 @@ static struct vfd_mpi *mpi_of(const H5FD_t *file)
     return ((const struct vfd_file *)file)->mpi;
 }
 
-/* ---- The property list ---- */
-
-static herr_t mpi_fapl_free(void *p)
+static herr_t mpi_free(void *p)
 {
-    struct mpi_fapl *fapl = p;
+    struct vfd_mpi *m = p;
 
-    if (fapl->comm != MPI_COMM_NULL)
-        MPI_Comm_free(&fapl->comm);
-    if (fapl->info != MPI_INFO_NULL)
-        MPI_Info_free(&fapl->info);
-    free(fapl);
+    if (!m)
+        return 0;
+    if (m->comm != MPI_COMM_NULL)
+        MPI_Comm_free(&m->comm);
+    if (m->info != MPI_INFO_NULL)
+        MPI_Info_free(&m->info);
+    free(m);
     return 0;
 }
 
-static void *mpi_fapl_make(MPI_Comm comm, MPI_Info info)
+static struct vfd_mpi *mpi_create(void)
 {
-    struct mpi_fapl *fapl = calloc(1, sizeof *fapl);
+    struct vfd_mpi *m = calloc(1, sizeof *m);
 
-    if (!fapl)
-        return NULL;
-    *fapl = (struct mpi_fapl){.magic = INFO_MAGIC, .comm = MPI_COMM_NULL, .info = MPI_INFO_NULL};
-    if (MPI_Comm_dup(comm, &fapl->comm) == MPI_SUCCESS &&
-        (info == MPI_INFO_NULL || MPI_Info_dup(info, &fapl->info) == MPI_SUCCESS))
-        return fapl;
-    mpi_fapl_free(fapl);
-    return NULL;
+    if (m)
+        *m = (struct vfd_mpi){.magic = INFO_MAGIC, .comm = MPI_COMM_NULL, .info = MPI_INFO_NULL};
+    return m;
 }
 
-static void *mpi_fapl_copy(const void *p)
+/* Copy the communicator, which is collective, and the hints. Returns 0 or -1. */
+static int mpi_dup(struct vfd_mpi *m, const struct vfd_mpi *from)
 {
-    const struct mpi_fapl *fapl = p;
+    if (MPI_Comm_dup(from->comm, &m->comm) != MPI_SUCCESS)
+        return -1;
+    MPI_Comm_rank(m->comm, &m->rank);
+    MPI_Comm_size(m->comm, &m->ranks);
+    return from->info == MPI_INFO_NULL || MPI_Info_dup(from->info, &m->info) == MPI_SUCCESS ? 0 : -1;
+}
 
-    return mpi_fapl_make(fapl->comm, fapl->info);
+/* For the property list. */
+static void *mpi_copy(const void *from)
+{
+    struct vfd_mpi *m = mpi_create();
+
+    if (m && mpi_dup(m, from) == 0)
+        return m;
+    mpi_free(m);
+    return NULL;
 }
 
 static void *mpi_fapl_get(H5FD_t *file)
 {
-    return mpi_fapl_make(mpi_of(file)->comm, mpi_of(file)->info);
+    return mpi_copy(mpi_of(file));
 }
 
 /* ---- Agreement between the ranks ----
@@ -103,35 +107,34 @@ static void *mpi_fapl_get(H5FD_t *file)
  * that failed. An error of an independent read or write stays with its rank, but for metadata that cannot be written
  * (mpi_lose). */
 
-static int mpi_fail(const struct vfd_calls *calls, enum vfd_fault fault)
-{
-    return vfd_fail(calls, fault, "deltafs: the ranks cannot communicate");
-}
-
-/* Push the message of `rank` on all ranks. */
-static int mpi_fail_all(MPI_Comm comm, int rank, const struct vfd_calls *calls, enum vfd_fault fault, int rc)
-{
-    char message[VFD_MESSAGE_MAX];
-
-    snprintf(message, sizeof message, "%s", vfd_last_message());
-    if (MPI_Bcast(message, sizeof message, MPI_CHAR, rank, comm) != MPI_SUCCESS)
-        return rc == 0 ? mpi_fail(calls, fault) : -1;
-    return rc == 0 ? vfd_fail(calls, fault, "%s (rank %d)", message, rank) : -1;
-}
-
 /* Returns 0 if `rc` is 0 on all ranks; otherwise -1, with the message of the first rank that failed. */
 static int mpi_settle(MPI_Comm comm, const struct vfd_calls *calls, enum vfd_fault fault, int rc)
 {
+    char message[VFD_MESSAGE_MAX];
     int rank, first;
 
     MPI_Comm_rank(comm, &rank);
     first = rc == 0 ? INT_MAX : rank;
     if (MPI_Allreduce(MPI_IN_PLACE, &first, 1, MPI_INT, MPI_MIN, comm) != MPI_SUCCESS)
-        return rc == 0 ? mpi_fail(calls, fault) : -1;
-    return first == INT_MAX ? 0 : mpi_fail_all(comm, first, calls, fault, rc);
+        return rc == 0 ? vfd_fail(calls, fault, "deltafs: the ranks cannot communicate") : -1;
+    if (first == INT_MAX)
+        return 0;
+    snprintf(message, sizeof message, "%s", vfd_last_message());
+    if (MPI_Bcast(message, sizeof message, MPI_CHAR, first, comm) != MPI_SUCCESS)
+        snprintf(message, sizeof message, "deltafs: a rank has failed");
+    return rc == 0 ? vfd_fail(calls, fault, "%s (rank %d)", message, first) : -1;
 }
 
-/* The same for metadata that any rank could not write since the file was opened. */
+/* The same, and *found becomes what it is on rank 0. */
+static int mpi_follow(MPI_Comm comm, const struct vfd_calls *calls, enum vfd_fault fault, int rc, uint64_t *found)
+{
+    rc = mpi_settle(comm, calls, fault, rc);
+    if (MPI_Bcast(found, 1, MPI_UINT64_T, 0, comm) != MPI_SUCCESS && rc == 0)
+        rc = vfd_fail(calls, fault, "deltafs: the ranks cannot communicate");
+    return rc;
+}
+
+/* mpi_settle for metadata that any rank could not write since the file was opened. */
 static int mpi_settle_lost(const struct vfd_file *f, enum vfd_fault fault)
 {
     const struct vfd_mpi *m = f->mpi;
@@ -140,49 +143,16 @@ static int mpi_settle_lost(const struct vfd_file *f, enum vfd_fault fault)
     return mpi_settle(m->comm, f->calls, fault, rc);
 }
 
-/* Broadcast rank 0's outcome and what it found; the other ranks wait for it. */
-static int mpi_follow(MPI_Comm comm, const struct vfd_calls *calls, enum vfd_fault fault, int rc, uint64_t *found)
+/* What H5Pset_fapl_deltafs has put into the property list; NULL after an error. */
+static const struct vfd_mpi *mpi_of_list(hid_t fapl, const struct vfd_calls *calls, enum vfd_fault fault,
+                                         const char *name)
 {
-    int rank;
+    const struct vfd_mpi *m = H5Pget_driver_info(fapl);
 
-    MPI_Comm_rank(comm, &rank);
-    uint64_t sent[2] = {rc != 0, *found};
-    if (MPI_Bcast(sent, 2, MPI_UINT64_T, 0, comm) != MPI_SUCCESS)
-        return rc == 0 ? mpi_fail(calls, fault) : -1;
-    *found = sent[1];
-    return sent[0] ? mpi_fail_all(comm, 0, calls, fault, rank == 0 ? -1 : 0) : 0;
-}
-
-/* Returns rank 0's `bytes`, and copies of them on the other ranks; NULL after an error. */
-static void *mpi_share_bytes(const struct vfd_file *f, void *bytes, uint64_t size)
-{
-    const struct vfd_mpi *m = f->mpi;
-
-    if (mpi_follow(m->comm, f->calls, VFD_CANNOT_OPEN, 0, &size) != 0)
-        return NULL;
-    uint8_t *shared = m->rank == 0 ? bytes : malloc((size_t)size);
-    int rc = shared ? 0 : vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s: no memory", f->path);
-    rc = mpi_settle(m->comm, f->calls, VFD_CANNOT_OPEN, rc);
-    for (uint64_t at = 0; at < size && rc == 0; at += BCAST_MAX)
-        if (MPI_Bcast(shared + at, size - at < BCAST_MAX ? (int)(size - at) : BCAST_MAX, MPI_BYTE, 0, m->comm) !=
-            MPI_SUCCESS)
-            rc = mpi_fail(f->calls, VFD_CANNOT_OPEN);
-    if (rc == 0)
-        return shared;
-    if (m->rank != 0)
-        free(shared);
+    if (m && m->magic == INFO_MAGIC)
+        return m;
+    vfd_fail(calls, fault, "deltafs: %s: the property list is not H5Pset_fapl_deltafs'", name);
     return NULL;
-}
-
-static void mpi_free(struct vfd_mpi *m)
-{
-    if (!m)
-        return;
-    if (m->comm != MPI_COMM_NULL)
-        MPI_Comm_free(&m->comm);
-    if (m->info != MPI_INFO_NULL)
-        MPI_Info_free(&m->info);
-    free(m);
 }
 
 /* ---- Opening ---- */
@@ -233,29 +203,16 @@ static int mpi_open_particles(struct vfd_file *f, const struct vfd_here *here, c
     uint64_t size = f->image_size;
 
     rc = mpi_follow(m->comm, f->calls, VFD_CANNOT_OPEN, rc, &size);
-    uint8_t *image = rc == 0 ? mpi_share_bytes(f, f->image, size) : NULL;
-    if (!image)
-        return -1;
-    f->image = image;
+    if (rc == 0 && m->rank != 0 && !(f->image = malloc((size_t)size)))
+        rc = vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s: no memory", f->path);
+    rc = mpi_settle(m->comm, f->calls, VFD_CANNOT_OPEN, rc);
+    for (uint64_t at = 0; at < size && rc == 0; at += BCAST_MAX)
+        if (MPI_Bcast(f->image + at, size - at < BCAST_MAX ? (int)(size - at) : BCAST_MAX, MPI_BYTE, 0, m->comm) !=
+            MPI_SUCCESS)
+            rc = vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: the ranks cannot communicate");
     f->image_size = (size_t)size;
     f->kind = &vfd_image_kind;
-    return 0;
-}
-
-/* Rank 0 decides whether two files are the same. */
-static int mpi_identify(struct vfd_file *f)
-{
-    const struct vfd_mpi *m = f->mpi;
-    int rc = m->rank == 0 && !f->identity ? vfd_identify(f, f->path, NULL) : 0;
-
-    rc = mpi_settle(m->comm, f->calls, VFD_CANNOT_OPEN, rc);
-    char *identity = rc == 0 ? mpi_share_bytes(f, f->identity, m->rank == 0 ? strlen(f->identity) + 1 : 0) : NULL;
-    if (!identity)
-        return -1;
-    if (identity != f->identity)
-        free(f->identity);
-    f->identity = identity;
-    return 0;
+    return rc;
 }
 
 /* Take the driver's own hint out of the others. */
@@ -338,70 +295,45 @@ static int mpi_open_file(struct vfd_file *f, unsigned flags, hid_t fapl)
 
     if (rc == 0)
         rc = mpi_hints(f, &config, &is_atomic);
-    rc = mpi_settle(m->comm, f->calls, VFD_CANNOT_OPEN, rc);
     /* Switching atomic mode on is a collective call, so rank 0's value counts. */
-    if (rc == 0)
-        rc = mpi_follow(m->comm, f->calls, VFD_CANNOT_OPEN, 0, &is_atomic);
+    rc = mpi_follow(m->comm, f->calls, VFD_CANNOT_OPEN, rc, &is_atomic);
     if (rc == 0)
         rc = mpi_open_here(f, flags, &config, is_atomic != 0);
     vfd_config_fini(&config);
-    if (rc == 0 && (mpi_identify(f) != 0 || mpi_set_size(f) != 0))
-        rc = -1;
+    if (rc == 0)
+        rc = mpi_set_size(f);
     if (rc != 0 && f->logical)
         f->kind->close(f);
     return rc;
 }
 
-/* Copies of what the property list has. */
-static int mpi_begin(struct vfd_file *f, const struct mpi_fapl *fapl)
-{
-    struct vfd_mpi *m = f->mpi;
-
-    if (MPI_Comm_dup(fapl->comm, &m->comm) != MPI_SUCCESS)
-        return mpi_fail(f->calls, VFD_CANNOT_OPEN);
-    MPI_Comm_rank(m->comm, &m->rank);
-    MPI_Comm_size(m->comm, &m->ranks);
-    int rc = 0;
-    if (fapl->info != MPI_INFO_NULL && MPI_Info_dup(fapl->info, &m->info) != MPI_SUCCESS)
-        rc = vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s: its hints cannot be read", f->path);
-    return mpi_settle(m->comm, f->calls, VFD_CANNOT_OPEN, rc);
-}
-
-/* Without its communicator. */
-static struct vfd_file *mpi_file_create(const struct vfd_calls *calls, const char *name, unsigned flags)
-{
-    struct vfd_file *f = vfd_file_create(calls, name, flags);
-    struct vfd_mpi *m = f ? calloc(1, sizeof *m) : NULL;
-
-    if (f && !m) {
-        vfd_file_free(f);
-        return vfd_fail_null(calls, VFD_CANNOT_OPEN, "deltafs: %s: no memory", name);
-    }
-    if (f) {
-        m->comm = MPI_COMM_NULL;
-        m->info = MPI_INFO_NULL;
-        f->mpi = m;
-    }
-    return f;
-}
-
 static H5FD_t *mpi_open(const char *name, unsigned flags, hid_t id, haddr_t max)
 {
     const struct vfd_calls *calls = vfd_calls_at(__builtin_return_address(0));
-    const struct mpi_fapl *fapl = H5Pget_driver_info(id);
+    const struct vfd_mpi *fapl = mpi_of_list(id, calls, VFD_CANNOT_OPEN, name);
 
     (void)max;
-    if (!fapl || fapl->magic != INFO_MAGIC)
-        return vfd_fail_null(calls, VFD_CANNOT_OPEN, "deltafs: %s: the property list is not H5Pset_fapl_deltafs'",
-                             name);
-    struct vfd_file *f = mpi_file_create(calls, name, flags);
-    if (mpi_settle(fapl->comm, calls, VFD_CANNOT_OPEN, f ? 0 : -1) == 0 && mpi_begin(f, fapl) == 0 &&
-        mpi_open_file(f, flags, id) == 0)
+    if (!fapl)
+        return NULL;
+    struct vfd_file *f = vfd_file_create(calls, name, flags);
+    int rc = f ? 0 : -1;
+    if (f && !(f->mpi = mpi_create()))
+        rc = vfd_fail(calls, VFD_CANNOT_OPEN, "deltafs: %s: no memory", name);
+    rc = mpi_settle(fapl->comm, calls, VFD_CANNOT_OPEN, rc);
+    if (rc == 0 && mpi_dup(f->mpi, fapl) != 0)
+        rc = vfd_fail(calls, VFD_CANNOT_OPEN, "deltafs: %s: its communicator or hints cannot be copied", name);
+    if (mpi_settle(fapl->comm, calls, VFD_CANNOT_OPEN, rc) == 0 && mpi_open_file(f, flags, id) == 0)
         return &f->head;
     if (f)
         mpi_free(f->mpi);
     vfd_file_free(f);
     return NULL;
+}
+
+/* By the path, of which all ranks have the same. */
+static int mpi_compare(const H5FD_t *a, const H5FD_t *b)
+{
+    return strcmp(((const struct vfd_file *)a)->path, ((const struct vfd_file *)b)->path);
 }
 
 static herr_t mpi_close(H5FD_t *file)
@@ -469,17 +401,12 @@ static herr_t mpi_flush(H5FD_t *file, hid_t dxpl, hbool_t is_closing)
 static herr_t mpi_delete(const char *name, hid_t id)
 {
     const struct vfd_calls *calls = vfd_calls_at(__builtin_return_address(0));
-    const struct mpi_fapl *fapl = H5Pget_driver_info(id);
-    uint64_t nothing = 0;
-    int rank, rc = 0;
+    const struct vfd_mpi *m = mpi_of_list(id, calls, VFD_CANNOT_DELETE, name);
 
-    if (!fapl || fapl->magic != INFO_MAGIC)
-        return vfd_fail(calls, VFD_CANNOT_DELETE, "deltafs: %s: the property list is not H5Pset_fapl_deltafs'", name);
-    MPI_Comm_rank(fapl->comm, &rank);
-    MPI_Barrier(fapl->comm);
-    if (rank == 0)
-        rc = vfd_delete(calls, name);
-    return mpi_follow(fapl->comm, calls, VFD_CANNOT_DELETE, rc, &nothing);
+    if (!m)
+        return -1;
+    MPI_Barrier(m->comm);
+    return mpi_settle(m->comm, calls, VFD_CANNOT_DELETE, m->rank == 0 ? vfd_delete(calls, name) : 0);
 }
 
 static herr_t mpi_control(H5FD_t *file, uint64_t code, uint64_t flags, const void *input, void **output)
@@ -491,10 +418,10 @@ static herr_t mpi_control(H5FD_t *file, uint64_t code, uint64_t flags, const voi
                    code == H5FD_CTL_GET_MPI_FILE_SYNC_OPCODE;
 
     (void)input;
+    if (!is_known && !(flags & H5FD_CTL_FAIL_IF_UNKNOWN_FLAG))
+        return 0;
     if (!is_known)
-        return flags & H5FD_CTL_FAIL_IF_UNKNOWN_FLAG
-                   ? vfd_fail(f->calls, VFD_UNSUPPORTED, "deltafs: an unknown control code")
-                   : 0;
+        return vfd_fail(f->calls, VFD_UNSUPPORTED, "deltafs: an unknown control code");
     if (!output || !*output)
         return vfd_fail(f->calls, VFD_UNSUPPORTED, "deltafs: %s: a control code without a place for its answer",
                         f->path);
@@ -640,12 +567,13 @@ static hid_t mpi_register(void)
     mpi_class.value = vfd_class.value - 1;
     mpi_class.fc_degree = H5F_CLOSE_SEMI; /* a collective close comes when the program closes the file */
     mpi_class.terminate = mpi_terminate;
-    mpi_class.fapl_size = sizeof(struct mpi_fapl);
+    mpi_class.fapl_size = sizeof(struct vfd_mpi);
     mpi_class.fapl_get = mpi_fapl_get;
-    mpi_class.fapl_copy = mpi_fapl_copy;
-    mpi_class.fapl_free = mpi_fapl_free;
+    mpi_class.fapl_copy = mpi_copy;
+    mpi_class.fapl_free = mpi_free;
     mpi_class.open = mpi_open;
     mpi_class.close = mpi_close;
+    mpi_class.cmp = mpi_compare;
     mpi_class.query = mpi_query;
     mpi_class.get_eof = mpi_get_size;
     mpi_class.read = mpi_read;
@@ -666,7 +594,7 @@ static hid_t mpi_register(void)
 
 herr_t H5Pset_fapl_deltafs(hid_t fapl, MPI_Comm comm, MPI_Info info)
 {
-    const struct mpi_fapl mine = {.magic = INFO_MAGIC, .comm = comm, .info = info};
+    const struct vfd_mpi mine = {.magic = INFO_MAGIC, .comm = comm, .info = info};
     const struct vfd_calls *calls = vfd_calls_at((const void *)(uintptr_t)H5Pset_driver);
 
     if (comm == MPI_COMM_NULL)

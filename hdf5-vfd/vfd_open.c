@@ -23,17 +23,15 @@ struct vfd_file *vfd_file_create(const struct vfd_calls *calls, const char *path
 {
     struct vfd_file *f = calloc(1, sizeof *f);
 
-    if (!f)
-        return vfd_fail_null(calls, VFD_CANNOT_OPEN, "deltafs: %s: no memory", path);
-    f->calls = calls;
-    f->fd = -1;
-    f->is_writable = (flags & VFD_RDWR) != 0;
-    f->path = strdup(open_path(path));
-    if (!f->path) {
-        free(f);
-        return vfd_fail_null(calls, VFD_CANNOT_OPEN, "deltafs: %s: no memory", path);
+    if (f && (f->path = strdup(open_path(path)))) {
+        f->calls = calls;
+        f->fd = -1;
+        f->is_writable = (flags & VFD_RDWR) != 0;
+        return f;
     }
-    return f;
+    free(f);
+    vfd_fail(calls, VFD_CANNOT_OPEN, "deltafs: %s: no memory", path);
+    return NULL;
 }
 
 int vfd_open_flags(unsigned flags)
@@ -119,17 +117,19 @@ int vfd_look(const struct vfd_calls *calls, const char *path, struct vfd_here *h
     char kind = '\0';
 
     *here = (struct vfd_here){.what = VFD_NOTHING};
+    int status = deltafs_kind(path, &kind);
+    if (status == DELTAFS_OK && kind != '-') {
+        here->what = kind == 'd' ? VFD_PARTICLES : VFD_LOGICAL;
+        return 0;
+    }
     if (open_find_key(calls, path, here) != 0)
         return -1;
-    int status = here->key ? DELTAFS_OK : deltafs_kind(path, &kind);
-    if (status != DELTAFS_OK && status != DELTAFS_ERR_NOT_FOUND)
-        return vfd_fail(calls, VFD_CANNOT_OPEN, "deltafs: %s", deltafs_errmsg(NULL));
-    if (here->key || kind == 'd')
+    if (here->key)
         here->what = VFD_PARTICLES;
-    else if (kind == 'f')
-        here->what = VFD_LOGICAL;
     else if (status == DELTAFS_OK)
         here->what = stat(path, &s) == 0 && !S_ISDIR(s.st_mode) ? VFD_PLAIN : VFD_FOLDER;
+    else if (status != DELTAFS_ERR_NOT_FOUND)
+        return vfd_fail(calls, VFD_CANNOT_OPEN, "deltafs: %s", deltafs_errmsg(NULL));
     return 0;
 }
 
@@ -156,32 +156,17 @@ int vfd_open_particles(struct vfd_file *f, const struct vfd_here *here, const st
     return vfd_image_open(f, here->key ? here->container : f->path, here->key, config);
 }
 
-/* A folder mostly is a logical file: tried first, without looking around. Nothing is made thereby. */
-static int open_at_once(struct vfd_file *f, unsigned flags, const struct vfd_config *config, int *is_one)
-{
-    const unsigned not_now = VFD_EXCL | VFD_SWMR_WRITE | VFD_SWMR_READ;
-    struct stat s;
-
-    *is_one = 0;
-    if ((flags & not_now) || stat(f->path, &s) != 0 || !S_ISDIR(s.st_mode))
-        return 0;
-    return vfd_logical_open(f, flags & ~(unsigned)VFD_CREATE, config, is_one);
-}
-
 static int open_file(struct vfd_file *f, unsigned flags, const struct vfd_config *config)
 {
     struct vfd_here here;
-    int is_one, rc = open_at_once(f, flags, config, &is_one);
+    int rc = vfd_look_to_open(f, flags, &here);
 
-    if (rc != 0 || is_one)
-        return rc;
-    rc = vfd_look_to_open(f, flags, &here);
     if (rc == 0 && here.what == VFD_PARTICLES)
         rc = vfd_open_particles(f, &here, config);
     else if (rc == 0 && here.what == VFD_PLAIN)
         rc = vfd_plain_open(f, flags);
     else if (rc == 0)
-        rc = vfd_logical_open(f, flags, config, NULL);
+        rc = vfd_logical_open(f, flags, config);
     vfd_here_fini(&here);
     return rc;
 }

@@ -6,43 +6,39 @@
 #include <unistd.h>
 #include "h5fd.h"
 
-static int plain_read(struct vfd_file *f, uint64_t at, void *bytes, size_t size)
+/* Pieces whose bytes follow one another; what is beyond the end reads as zeros. */
+static int plain_move(struct vfd_file *f, int is_write, size_t n, const struct deltafs_extent *piece, uint8_t *bytes)
 {
-    uint8_t *to = bytes;
-
-    while (size > 0) {
-        ssize_t n = pread(f->fd, to, size, (off_t)at);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return vfd_fail(f->calls, VFD_CANNOT_READ, "%s: offset %ju: %m (errno = %d)", f->path, (uintmax_t)at,
-                            errno);
-        if (n == 0)
-            break;
-        to += n;
-        at += (uint64_t)n;
-        size -= (size_t)n;
+    for (size_t i = 0; i < n; i++) {
+        size_t size = (size_t)piece[i].size, done = 0;
+        while (done < size) {
+            off_t at = (off_t)(piece[i].offset + done);
+            ssize_t moved =
+                is_write ? pwrite(f->fd, bytes + done, size - done, at) : pread(f->fd, bytes + done, size - done, at);
+            if (moved < 0 && errno == EINTR)
+                continue;
+            if (moved < 0 || (moved == 0 && is_write))
+                return vfd_fail(f->calls, is_write ? VFD_CANNOT_WRITE : VFD_CANNOT_READ,
+                                "%s: offset %ju: %m (errno = %d)", f->path, (uintmax_t)at, errno);
+            if (moved == 0)
+                break;
+            done += (size_t)moved;
+        }
+        if (!is_write)
+            memset(bytes + done, 0, size - done);
+        bytes += size;
     }
-    memset(to, 0, size);
     return 0;
 }
 
-static int plain_write(struct vfd_file *f, uint64_t at, const void *bytes, size_t size)
+static int plain_read(struct vfd_file *f, size_t n, const struct deltafs_extent *piece, void *bytes)
 {
-    const uint8_t *from = bytes;
+    return plain_move(f, 0, n, piece, bytes);
+}
 
-    while (size > 0) {
-        ssize_t n = pwrite(f->fd, from, size, (off_t)at);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return vfd_fail(f->calls, VFD_CANNOT_WRITE, "%s: offset %ju: %m (errno = %d)", f->path, (uintmax_t)at,
-                            errno);
-        from += n;
-        at += (uint64_t)n;
-        size -= (size_t)n;
-    }
-    return 0;
+static int plain_write(struct vfd_file *f, size_t n, const struct deltafs_extent *piece, const void *bytes)
+{
+    return plain_move(f, 1, n, piece, (uint8_t *)(uintptr_t)bytes);
 }
 
 static int plain_size(struct vfd_file *f, uint64_t *out)

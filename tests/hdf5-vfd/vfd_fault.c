@@ -2,11 +2,11 @@
  *
  *   VFD_FAULT=[RANK:]size   deltafs_logical_size
  *   VFD_FAULT=[RANK:]resize the same, from the second call on
- *   VFD_FAULT=[RANK:]long   deltafs_logical_read of more than 100000 bytes
- *   VFD_FAULT=[RANK:]short  deltafs_logical_read and _write of less than 100
- *   VFD_FAULT=[RANK:]reads  deltafs_logical_read and _read_list of 8000 bytes or more: of values, not of metadata
- *   VFD_FAULT=[RANK:]writes deltafs_logical_write and _write_list of as many
- *   VFD_FAULT=[RANK:]full   deltafs_logical_write of less, which may be of metadata
+ *   VFD_FAULT=[RANK:]long   deltafs_logical_read_list of one extent of more than 100000 bytes
+ *   VFD_FAULT=[RANK:]short  deltafs_logical_read_list and _write_list of one extent of less than 100
+ *   VFD_FAULT=[RANK:]reads  deltafs_logical_read_list of 8000 bytes or more: of values, not of metadata
+ *   VFD_FAULT=[RANK:]writes deltafs_logical_write_list of as many
+ *   VFD_FAULT=[RANK:]full   deltafs_logical_write_list of one extent of less, which may be of metadata
  *   VFD_FAULT=[RANK:]stat   stat, where the driver calls it
  *   VFD_FAULT=[RANK:]fstat  the same of fstat
  *   VFD_FAULT=[RANK:]dir    deltafs_open
@@ -59,18 +59,6 @@ int deltafs_logical_size(deltafs_logical *file, uint64_t *size)
     return fault_is("size") || (fault_is("resize") && calls++ > 0) ? DELTAFS_ERR_IO : real(file, size);
 }
 
-int deltafs_logical_read(deltafs_logical *file, uint64_t offset, void *bytes, size_t size, size_t *got)
-{
-    static int (*real)(deltafs_logical *, uint64_t, void *, size_t, size_t *);
-
-    if (!real)
-        *(void **)&real = fault_real("deltafs_logical_read");
-    return (size > 100000 && fault_is("long")) || (size < 100 && fault_is("short")) ||
-                   (size >= MANY && fault_is("reads"))
-               ? DELTAFS_ERR_DAMAGED
-               : real(file, offset, bytes, size, got);
-}
-
 static uint64_t fault_size(size_t n, const struct deltafs_extent *piece)
 {
     uint64_t size = 0;
@@ -87,7 +75,11 @@ int deltafs_logical_read_list(deltafs_logical *file, size_t n, const struct delt
 
     if (!real)
         *(void **)&real = fault_real("deltafs_logical_read_list");
-    return fault_size(n, piece) >= MANY && fault_is("reads") ? DELTAFS_ERR_DAMAGED : real(file, n, piece, bytes, got);
+    uint64_t size = fault_size(n, piece);
+    return (n == 1 && size > 100000 && fault_is("long")) || (n == 1 && size < 100 && fault_is("short")) ||
+                   (size >= MANY && fault_is("reads"))
+               ? DELTAFS_ERR_DAMAGED
+               : real(file, n, piece, bytes, got);
 }
 
 int deltafs_logical_write_list(deltafs_logical *file, size_t n, const struct deltafs_extent *piece, const void *bytes)
@@ -96,18 +88,10 @@ int deltafs_logical_write_list(deltafs_logical *file, size_t n, const struct del
 
     if (!real)
         *(void **)&real = fault_real("deltafs_logical_write_list");
-    return fault_size(n, piece) >= MANY && fault_is("writes") ? DELTAFS_ERR_NO_SPACE : real(file, n, piece, bytes);
-}
-
-int deltafs_logical_write(deltafs_logical *file, uint64_t offset, const void *bytes, size_t size)
-{
-    static int (*real)(deltafs_logical *, uint64_t, const void *, size_t);
-
-    if (!real)
-        *(void **)&real = fault_real("deltafs_logical_write");
-    if (fault_is(size >= MANY ? "writes" : "full"))
+    uint64_t size = fault_size(n, piece);
+    if (size >= MANY ? fault_is("writes") : n == 1 && fault_is("full"))
         return DELTAFS_ERR_NO_SPACE;
-    return size < 100 && fault_is("short") ? DELTAFS_ERR_IO : real(file, offset, bytes, size);
+    return n == 1 && size < 100 && fault_is("short") ? DELTAFS_ERR_IO : real(file, n, piece, bytes);
 }
 
 int deltafs_open(const char *path, const deltafs_options *options, deltafs_dir **out)
