@@ -5,6 +5,8 @@
 #include <string.h>
 #include "base/coding.h"
 #include "base/sized.h"
+#include "directory/dir.h"
+#include "directory/read/reader.h"
 #include "fileindex/fileindex_format.h"
 #include "fileindex/fileindex_lookup.h"
 
@@ -64,7 +66,7 @@ static int compare_sequences(const void *a, const void *b)
     return s < t ? -1 : s > t;
 }
 
-static int keys_list(deltafs_fileindex *k, struct error *e)
+static int keys_list(deltafs_fileindex *k, const struct manifest *m, struct error *e)
 {
     size_t n = 0, at = 0;
 
@@ -81,7 +83,7 @@ static int keys_list(deltafs_fileindex *k, struct error *e)
         if (!k->source[i].path)
             return error_no_memory(e, strlen(s->path), "a path");
         for (size_t t = 0; t < s->table_count; t++)
-            k->entry[at++] = (struct keys_entry){.source = i, .table = &s->table[t]};
+            k->entry[at++] = (struct keys_entry){i, &s->table[t], source_table_is_lost(&s->table[t], m), 0};
     }
     qsort(k->entry, n, sizeof *k->entry, compare_entries);
     for (size_t i = 0; i < n; i++)
@@ -89,26 +91,6 @@ static int keys_list(deltafs_fileindex *k, struct error *e)
     qsort(k->by_sequence, n, sizeof *k->by_sequence, compare_sequences);
     k->entry_count = n;
     return DELTAFS_OK;
-}
-
-/* Each table's epoch must be there, with as many records as it has rows: a power loss may have taken it, and repair
- * given it up. */
-static void keys_match_epochs(deltafs_fileindex *k)
-{
-    struct deltafs_epoch_stat epoch = {.struct_size = sizeof epoch};
-    uint64_t i = 0;
-    int has = 0;
-
-    for (size_t n = 0; n < k->entry_count; n++) {
-        struct keys_entry *entry = k->by_sequence[n];
-        while (!has || epoch.label < entry->table->sequence) {
-            if (deltafs_epoch_stat(k->dir, i, &epoch) != DELTAFS_OK)
-                break;
-            has = 1;
-            i++;
-        }
-        entry->is_lost = !has || epoch.label != entry->table->sequence || epoch.records != entry->table->table.rows;
-    }
 }
 
 int keys_entry_lost(const deltafs_fileindex *k, const struct keys_entry *entry, struct error *e)
@@ -130,7 +112,8 @@ int keys_check_any(const deltafs_fileindex *k, struct error *e)
 
 static int keys_open(deltafs_fileindex *k, const char *path, const deltafs_options *options, struct error *e)
 {
-    struct deltafs_stat stat = {.struct_size = sizeof stat};
+    struct reader *reader;
+    struct error *why;
     int status = io_stay(&k->io, path, e);
 
     if (status == DELTAFS_OK)
@@ -139,22 +122,18 @@ static int keys_open(deltafs_fileindex *k, const char *path, const deltafs_optio
         return status;
     /* First what is indexed, then the directory, which has all of that. */
     status = sources_read(&k->io, k->place.sources, &k->sources, e);
-    if (status == DELTAFS_OK && deltafs_open(k->place.path, options, &k->dir) != DELTAFS_OK) {
-        *e = *deltafs_private_thread_error();
-        status = e->status;
-    }
-    if (status == DELTAFS_OK && (status = deltafs_stat(k->dir, &stat)) != DELTAFS_OK)
-        *e = *deltafs_private_thread_error();
     if (status == DELTAFS_OK)
-        status = sources_check_uuid(&k->sources, k->place.sources, stat.uuid, e);
-    if (status == DELTAFS_OK && (strcmp(stat.keys, "u64") != 0 || stat.value_size != FILEINDEX_VALUE))
+        status = deltafs_open(k->place.path, options, &k->dir) == DELTAFS_OK
+                     ? dir_reader(k->dir, "deltafs_fileindex_open", NULL, &reader, &why)
+                     : (*e = *deltafs_private_thread_error()).status;
+    if (status != DELTAFS_OK)
+        return status;
+    const struct manifest *m = &reader->manifest;
+    status = sources_check_uuid(&k->sources, k->place.sources, m->uuid_text, e);
+    if (status == DELTAFS_OK && (m->keys != KEYS_U64 || m->value_size != FILEINDEX_VALUE))
         status = error_set(e, DELTAFS_ERR_NOT_DELTAFS, "%s: is a directory of records, not an index of files",
                            k->place.path);
-    if (status == DELTAFS_OK)
-        status = keys_list(k, e);
-    if (status == DELTAFS_OK)
-        keys_match_epochs(k);
-    return status;
+    return status == DELTAFS_OK ? keys_list(k, m, e) : status;
 }
 
 int deltafs_fileindex_open(const char *path, const deltafs_options *options, deltafs_fileindex **out)

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <deltafs/deltafs_fileindex.h>
 #include "base/options.h"
-#include "io/io.h"
+#include "io/textlog.h"
 
 #define CONF_NAME "deltafs.conf"
 #define CONF_MAX  (64u << 10) /* bytes */
@@ -100,7 +100,6 @@ static int conf_read(const char *path, char **text, struct error *e)
 {
     struct io io = io_default();
     struct io_file file;
-    struct error ignored;
     uint64_t size, mtime;
     int status = io_file_open(&io, path, O_RDONLY, &file, e);
 
@@ -114,12 +113,11 @@ static int conf_read(const char *path, char **text, struct error *e)
         status = io_file_size(&file, &size, e);
     if (status == DELTAFS_OK && size > CONF_MAX)
         status = error_set(e, DELTAFS_ERR_OPTION, "%s: has more than %u bytes", path, CONF_MAX);
-    if (status == DELTAFS_OK && !(*text = calloc(1, (size_t)size + 1)))
-        status = error_no_memory(e, (size_t)size + 1, "options");
     if (status == DELTAFS_OK)
-        status = io_file_read(&file, 0, *text, (size_t)size, e);
-    io_file_close(&file, &ignored);
-    return status;
+        status = textlog_load(&file, text, &size, e);
+    if (status == DELTAFS_OK)
+        (*text)[size] = 0;
+    return io_file_finish(&file, status, e);
 }
 
 int deltafs_folder_options(const char *path, deltafs_options *o)

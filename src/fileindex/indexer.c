@@ -219,22 +219,13 @@ static int indexer_identify(deltafs_indexer *ix, const char *path, struct source
     return status;
 }
 
-/* Whether an epoch that SOURCES names is not there, or another: a power loss, or a repair, has taken it. */
-static int is_epoch_lost(const struct manifest *m, const struct source_table *t)
-{
-    for (size_t i = 0; i < m->epoch_count; i++)
-        if (m->epoch[i].label == t->sequence)
-            return m->epoch[i].records != t->table.rows;
-    return 1;
-}
-
 /* Those of this job count as there. */
 static int is_source_lost(const deltafs_indexer *ix, const struct source_entry *s)
 {
     int is_lost = 0;
 
     for (size_t i = 0; i < s->table_count && !is_lost; i++)
-        is_lost = s->table[i].sequence < ix->first_own && is_epoch_lost(&ix->manifest, &s->table[i]);
+        is_lost = s->table[i].sequence < ix->first_own && source_table_is_lost(&s->table[i], &ix->manifest);
     return is_lost;
 }
 

@@ -220,15 +220,7 @@ struct parser {
     uint64_t last;
     int is_done;         /* its last line was read */
     struct sources *all; /* of a whole file; or NULL */
-    const char *path;    /* for messages, with the place of the line at hand: */
-    uint64_t offset;
-    struct error *e;
 };
-
-static int parse_bad(const struct parser *p, const char *what)
-{
-    return error_damaged(p->e, p->path, p->offset, "%s is malformed", what);
-}
 
 static struct source_table *parser_table(struct parser *p)
 {
@@ -240,8 +232,9 @@ static int is_group(uint64_t group)
     return group >= 1 && group <= FILEINDEX_GROUP && (group & (group - 1)) == 0;
 }
 
-static int parse_table(struct parser *p, const char *fields)
+static int parse_table(void *arg, const char *fields, const char *path, uint64_t offset, struct error *e)
 {
+    struct parser *p = arg;
     struct source_table t = {0};
     uint64_t key, columns, group = 0;
 
@@ -249,8 +242,8 @@ static int parse_table(struct parser *p, const char *fields)
         textlog_number(fields, "rows", &t.table.rows) != 0 || textlog_number(fields, "key", &key) != 0 ||
         textlog_number(fields, "columns", &columns) != 0 ||
         (p->all && p->all->version > 1 && (textlog_number(fields, "group", &group) != 0 || !is_group(group))))
-        return parse_bad(p, "a table's line");
-    int status = grow(&p->source.table, &p->capacity, p->source.table_count, sizeof t, p->e);
+        return error_damaged(e, path, offset, "a table's line is malformed");
+    int status = grow(&p->source.table, &p->capacity, p->source.table_count, sizeof t, e);
     if (status != DELTAFS_OK)
         return status;
     t.group = (uint32_t)group;
@@ -259,7 +252,7 @@ static int parse_table(struct parser *p, const char *fields)
     t.table.name = name_field(fields, "name");
     p->source.table[p->source.table_count++] = t;
     p->last = t.sequence > p->last ? t.sequence : p->last;
-    return t.table.name ? DELTAFS_OK : parse_bad(p, "a table's name");
+    return t.table.name ? DELTAFS_OK : error_damaged(e, path, offset, "a table's name is malformed");
 }
 
 static int parse_type(const char *fields, struct deltafs_column *c)
@@ -276,33 +269,35 @@ static int parse_type(const char *fields, struct deltafs_column *c)
     return c->is_big_endian || strcmp(order, "little") == 0 ? 0 : -1;
 }
 
-static int parse_column(struct parser *p, const char *fields)
+static int parse_column(void *arg, const char *fields, const char *path, uint64_t offset, struct error *e)
 {
+    struct parser *p = arg;
     struct source_table *t = parser_table(p);
     struct deltafs_column c = {0};
 
     if (!t || parse_type(fields, &c) != 0 || textlog_number(fields, "stride", &c.stride) != 0)
-        return parse_bad(p, "a column's line");
+        return error_damaged(e, path, offset, "a column's line is malformed");
     textlog_number(fields, "offset", &c.offset); /* else there are pieces */
-    int status = grow(&t->table.column, &t->column_capacity, t->table.column_count, sizeof c, p->e);
+    int status = grow(&t->table.column, &t->column_capacity, t->table.column_count, sizeof c, e);
     if (status != DELTAFS_OK)
         return status;
     c.name = name_field(fields, "name");
     ((struct deltafs_column *)(uintptr_t)t->table.column)[t->table.column_count++] = c;
     t->piece_capacity = 0;
-    return c.name ? DELTAFS_OK : parse_bad(p, "a column's name");
+    return c.name ? DELTAFS_OK : error_damaged(e, path, offset, "a column's name is malformed");
 }
 
-static int parse_piece(struct parser *p, const char *fields)
+static int parse_piece(void *arg, const char *fields, const char *path, uint64_t offset, struct error *e)
 {
+    struct parser *p = arg;
     struct source_table *t = parser_table(p);
     struct deltafs_piece piece;
 
     if (!t || t->table.column_count == 0 || textlog_number(fields, "first", &piece.first) != 0 ||
         textlog_number(fields, "rows", &piece.rows) != 0 || textlog_number(fields, "offset", &piece.offset) != 0)
-        return parse_bad(p, "a piece's line");
+        return error_damaged(e, path, offset, "a piece's line is malformed");
     struct deltafs_column *c = (struct deltafs_column *)(uintptr_t)&t->table.column[t->table.column_count - 1];
-    int status = grow(&c->piece, &t->piece_capacity, c->piece_count, sizeof piece, p->e);
+    int status = grow(&c->piece, &t->piece_capacity, c->piece_count, sizeof piece, e);
     if (status == DELTAFS_OK)
         ((struct deltafs_piece *)(uintptr_t)c->piece)[c->piece_count++] = piece;
     return status;
@@ -443,31 +438,34 @@ static int is_path(const char *path)
 }
 
 /* The path in a source's last line. */
-static int parse_path(struct parser *p, const char *fields)
+static int parse_path(struct parser *p, const char *fields, const char *path, uint64_t offset, struct error *e)
 {
     p->source.path = name_field(fields, "path");
-    return p->source.path && is_path(p->source.path) ? DELTAFS_OK : parse_bad(p, "a source's path");
+    return p->source.path && is_path(p->source.path) ? DELTAFS_OK
+                                                     : error_damaged(e, path, offset, "a source's path is malformed");
 }
 
-static int parse_forget(struct parser *p, const char *fields)
+static int parse_forget(void *arg, const char *fields, const char *path, uint64_t offset, struct error *e)
 {
-    int status = parse_path(p, fields);
+    struct parser *p = arg;
+    int status = parse_path(p, fields, path, offset, e);
 
     parser_drop(p, p->source.table_count);
     p->is_done = status == DELTAFS_OK;
     return status;
 }
 
-static int parse_source(struct parser *p, const char *fields)
+static int parse_source(void *arg, const char *fields, const char *path, uint64_t offset, struct error *e)
 {
+    struct parser *p = arg;
     struct source_entry *s = &p->source;
     uint64_t tables;
     struct error why;
 
     if (textlog_number(fields, "tables", &tables) != 0 || tables < 1 || tables > s->table_count ||
         parse_identity(&s->identity, fields) != 0)
-        return parse_bad(p, "a source's line");
-    int status = parse_path(p, fields);
+        return error_damaged(e, path, offset, "a source's line is malformed");
+    int status = parse_path(p, fields, path, offset, e);
     if (status != DELTAFS_OK)
         return status;
     parser_drop(p, s->table_count - (size_t)tables);
@@ -477,48 +475,44 @@ static int parse_source(struct parser *p, const char *fields)
     if (status == DELTAFS_OK)
         return DELTAFS_OK;
     if (status == DELTAFS_ERR_MEMORY)
-        *p->e = why;
+        *e = why;
     else if (p->all)
-        status = error_damaged(p->e, p->path, p->offset, "%s", why.text);
+        status = error_damaged(e, path, offset, "%s", why.text);
     else
-        status = error_set(p->e, DELTAFS_ERR_INVALID, "%s: %s", p->path, why.text);
+        status = error_set(e, DELTAFS_ERR_INVALID, "%s: %s", path, why.text);
     return status;
 }
 
-/* A line, which is taken apart. */
-static int parse_line(struct parser *p, char *line)
+static int parse_head(void *arg, const char *fields, const char *path, uint64_t offset, struct error *e)
 {
-    static const struct {
-        const char *word;
-        int (*parse)(struct parser *, const char *);
-    } words[] = {{"Table", parse_table},
-                 {"Column", parse_column},
-                 {"Piece", parse_piece},
-                 {"Source", parse_source},
-                 {"Forget", parse_forget}};
-    size_t n = strcspn(line, " ");
-    const char *fields = line[n] ? line + n + 1 : line + n;
+    struct sources *s = ((struct parser *)arg)->all;
 
-    line[n] = '\0';
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        if (strcmp(line, words[i].word) == 0)
-            return words[i].parse(p, fields);
-    if (line[0] >= 'A' && line[0] <= 'Z')
-        return error_set(p->e, DELTAFS_ERR_VERSION,
-                         "%s: the line '%.20s' at offset %" PRIu64 " is not known to DeltaFS %s; use a newer DeltaFS",
-                         p->path, line, p->offset, deltafs_version());
+    if (textlog_number(fields, "version", &s->version) != 0 ||
+        textlog_text(fields, "uuid", s->uuid_text, sizeof s->uuid_text) != 0)
+        return error_damaged(e, path, offset, "the first line is malformed");
+    if (s->version < 1 || s->version > SOURCES_VERSION)
+        return error_set(e, DELTAFS_ERR_VERSION, "%s: version %" PRIu64 " is not known to DeltaFS %s; use a newer one",
+                         path, s->version, deltafs_version());
     return DELTAFS_OK;
 }
 
+static const struct textlog_word words[] = {{"Sources", parse_head},
+                                            {"Table", parse_table},
+                                            {"Column", parse_column},
+                                            {"Piece", parse_piece},
+                                            {"Source", parse_source},
+                                            {"Forget", parse_forget},
+                                            {NULL, NULL}};
+
 int source_parse(char *text, const char *path, struct source_entry *out, struct error *e)
 {
-    struct parser p = {.path = path, .e = e};
+    struct parser p = {0};
     char *next;
     int status = DELTAFS_OK;
 
     for (; status == DELTAFS_OK && !p.is_done && (next = strchr(text, '\n')); text = next + 1) {
         *next = '\0';
-        status = parse_line(&p, text);
+        status = textlog_take(words, &p, text, path, 1, e); /* not the first line */
     }
     if (status == DELTAFS_OK && !p.is_done)
         status = error_set(e, DELTAFS_ERR_INVALID, "%s: no table", path);
@@ -527,17 +521,6 @@ int source_parse(char *text, const char *path, struct source_entry *out, struct 
     else
         source_fini(&p.source);
     return status;
-}
-
-static int parse_head(struct sources *s, const char *fields, const char *path, struct error *e)
-{
-    if (textlog_number(fields, "version", &s->version) != 0 ||
-        textlog_text(fields, "uuid", s->uuid_text, sizeof s->uuid_text) != 0)
-        return error_damaged(e, path, 0, "the first line is malformed");
-    if (s->version < 1 || s->version > SOURCES_VERSION)
-        return error_set(e, DELTAFS_ERR_VERSION, "%s: version %" PRIu64 " is not known to DeltaFS %s; use a newer one",
-                         path, s->version, deltafs_version());
-    return DELTAFS_OK;
 }
 
 int sources_check_uuid(const struct sources *s, const char *path, const char *uuid_text, struct error *e)
@@ -559,16 +542,8 @@ static int sources_parse(void *arg, char *line, const char *path, uint64_t offse
 {
     struct parser *p = arg;
     struct sources *all = p->all;
-    int is_head = strncmp(line, "Sources ", 8) == 0;
+    int status = textlog_take(words, p, line, path, offset, e);
 
-    if (is_head != (offset == 0))
-        return error_damaged(e, path, offset, "a line '%.20s' does not belong here", line);
-    if (is_head)
-        return parse_head(all, line + 8, path, e);
-    p->path = path;
-    p->offset = offset;
-    p->e = e;
-    int status = parse_line(p, line);
     if (status != DELTAFS_OK || !p->is_done)
         return status;
     status = grow(&all->source, &all->capacity, all->count, sizeof *all->source, e);
@@ -668,6 +643,20 @@ int sources_add(struct sources *s, struct source_entry *source, struct error *e)
     *old = *source;
     *source = (struct source_entry){0};
     return DELTAFS_OK;
+}
+
+int source_table_is_lost(const struct source_table *t, const struct manifest *m)
+{
+    uint64_t low = 0, high = m->epoch_count;
+
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (m->epoch[middle].label < t->sequence)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low == m->epoch_count || m->epoch[low].label != t->sequence || m->epoch[low].records != t->table.rows;
 }
 
 /* At most `most` rows, whose keys span at most `slice` bytes, unless that makes more numbers than a value can tell. */

@@ -70,6 +70,8 @@ int sources_append(struct io *io, const char *path, uint64_t *size, char *text, 
 /* Take over a source that was appended. A source without tables is removed, and the one of its path with it. */
 int sources_add(struct sources *s, struct source_entry *source, struct error *e);
 
+/* Whether the index has not the table's epoch, or another: a power loss, or a repair, has taken it. */
+int source_table_is_lost(const struct source_table *t, const struct manifest *m);
 /* How many rows have the same number in the index, from 1 on. So many are read at once anyway, and the number is
  * the shorter for it. */
 uint32_t source_table_group(const struct source_table *t);
