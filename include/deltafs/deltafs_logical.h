@@ -137,10 +137,11 @@ DELTAFS_API int deltafs_logical_verify(deltafs_logical *file, deltafs_damage_fn 
 DELTAFS_API int deltafs_logical_verify_path(const char *path, deltafs_damage_fn fn, void *arg,
                                             struct deltafs_verify_counts *out);
 
-/* Repair the text files MANIFEST and SESSION of a logical file. Damaged or missing lines are restored; what cannot be
- * restored is rebuilt from the logs. No process may have the file open for writing. A text file that is replaced is
- * kept as FILE.damaged, FILE.damaged.2, ... Of `options` (may be NULL) only dry_run applies; DELTAFS_ERR_INVALID if it
- * has a label or drop_from. `fn` (may be NULL) gets a report of each step, as from deltafs_repair. Not collective. */
+/* Repair the text files MANIFEST and SESSION of a logical file. One that is damaged or missing is rebuilt from the
+ * logs. A session whose SESSION is rebuilt counts as not closed: what its logs lack is not reported. No process may
+ * have the file open for writing. A text file that is replaced is kept as FILE.damaged, FILE.damaged.2, ... Of
+ * `options` (may be NULL) only dry_run applies; DELTAFS_ERR_INVALID if it has a label or drop_from. `fn` (may be NULL)
+ * gets a report of each step, as from deltafs_repair. Not collective. */
 DELTAFS_API int deltafs_logical_repair(const char *path, const struct deltafs_repair_options *options,
                                        deltafs_repair_fn fn, void *arg);
 

@@ -20,9 +20,10 @@
 /* Manifest: lines "WORD TEXT... ~CHECKSUM\n", the checksum eight hexadecimal digits over all before " ~", begun with 0.
  * A reader that does not know a WORD skips the line if it begins with a small letter, and refuses the container if it
  * begins with a capital. */
-#define MANIFEST_NAME     "MANIFEST"
-#define MANIFEST_NEW_NAME "MANIFEST.new"
-#define KEPT_SUFFIX       ".damaged" /* of a file as it was before it was repaired; a second one is .damaged.2 */
+#define MANIFEST_NAME      "MANIFEST"
+#define MANIFEST_NEW_NAME  "MANIFEST.new"
+#define MANIFEST_COPY_NAME "MANIFEST.copy" /* of a directory: the same lines, each written once MANIFEST has it */
+#define KEPT_SUFFIX        ".damaged"      /* of a file as it was before it was repaired; a second one is .damaged.2 */
 
 /* A container's buckets: folders among which its files are spread. */
 #define BUCKET_COUNT 256u

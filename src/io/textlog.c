@@ -142,10 +142,7 @@ static int text_line(struct textlog *t, char **line, size_t *n, int *is_ended, s
 static int text_is_damaged(const struct textlog *t, uint64_t offset, const char *what, struct error *e)
 {
     return error_damaged(e, t->path, offset, "line %" PRIu64 " %s; %s", t->number, what,
-                         t->advice
-                             ? t->advice
-                             : "nothing can be read while it is so: 'deltafs repair' mends a byte that is wrong in "
-                               "a directory's, else put a copy of the file back");
+                         t->advice ? t->advice : "nothing can be read while it is so: 'deltafs repair' restores it");
 }
 
 /* All lines; one at the end that a crash cut short does not count, and t->at is its begin then. */

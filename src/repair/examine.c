@@ -257,10 +257,12 @@ int repair_partition(struct repair *r, uint32_t partition, struct error *e)
 int repair_inspect(struct repair *r, struct error *e)
 {
     const struct manifest *m = &r->manifest;
-    char *path = io_path(r->path, MANIFEST_NAME);
-    int status = path ? repair_size(r, path, &r->manifest_size, e) : error_no_memory(e, 1, "a path");
+    char path[PATH_ROOM];
+    int status = DELTAFS_OK;
 
-    free(path);
+    r->manifest_size = m->size;
+    if (!r->text.bytes)
+        status = repair_size(r, io_path_in(path, r->path, MANIFEST_NAME), &r->manifest_size, e);
     r->part = calloc(m->partitions, sizeof *r->part);
     r->records = calloc(m->epoch_count + 1, sizeof *r->records);
     r->has_loss = calloc(m->epoch_count + 1, 1);

@@ -377,7 +377,7 @@ static int repair_adopt(struct repair *r, uint32_t partition, struct error *e)
     char *path = repair_log_path(r, REPAIR_INDEX, partition), *kept = NULL;
     int status = path ? DELTAFS_OK : error_no_memory(e, 1, "a path");
 
-    if (status == DELTAFS_OK && p->has_index && !(kept = text_repair_kept_name(&r->io, path)))
+    if (status == DELTAFS_OK && p->has_index && !(kept = repair_kept_name(&r->io, path)))
         status = error_no_memory(e, 1, "a path");
     if (status == DELTAFS_OK)
         status = repair_renew(r, e);
@@ -451,81 +451,52 @@ static int repair_indexes(struct repair *r, struct error *e)
 
 /* ---- The manifest ---- */
 
-static void repair_note_line(void *arg, const char *message)
-{
-    struct repair *r = arg;
-    size_t used = r->mended ? strlen(r->mended) : 0, more = strlen(message);
-    char *grown = realloc(r->mended, used + more + 2);
-
-    if (!grown)
-        return; /* then it is not told */
-    memcpy(grown + used, message, more);
-    memcpy(grown + used + more, "\n", 2);
-    r->mended = grown;
-}
-
-/* Read the manifest; where lines are damaged, as it is to be. */
+/* Read the manifest; where lines are damaged or lost, as it is to be. */
 static int repair_read_manifest(struct repair *r, struct error *e)
 {
     struct error why;
 
-    free(r->text);
-    free(r->mended);
-    r->text = r->mended = NULL;
+    text_fini(&r->text);
     manifest_fini(&r->manifest);
+    r->damage = (struct error){0};
     int status = manifest_read(&r->io, r->path, &r->manifest, e);
+    if (status == DELTAFS_OK) {
+        status = text_check_copy(&r->io, r->path, e);
+        r->damage = status == DELTAFS_ERR_DAMAGED ? *e : r->damage;
+        return status == DELTAFS_ERR_DAMAGED ? DELTAFS_OK : status;
+    }
     if (status != DELTAFS_ERR_DAMAGED && status != DELTAFS_ERR_NOT_DELTAFS)
         return status;
-    int mended = text_repair_text(&r->io, r->path, MANIFEST_NAME, repair_note_line, r, &r->text, &r->text_size, &why);
-    if (mended != DELTAFS_OK) {
-        if (status == DELTAFS_ERR_DAMAGED && mended == DELTAFS_ERR_DAMAGED)
-            *e = why;
-        return status;
+    int repaired = text_repair(&r->io, r->path, &r->text, &r->manifest, &why);
+    if (repaired == DELTAFS_OK) {
+        r->damage = *e;
+        return DELTAFS_OK;
     }
-    if (!r->mended)
-        return status;
-    char *copy = malloc(r->text_size + 1);
-    if (!copy)
-        return error_no_memory(e, r->text_size, "the manifest");
-    memcpy(copy, r->text, r->text_size);
-    char *path = io_path(r->path, MANIFEST_NAME);
-    status = manifest_parse(&r->manifest, copy, r->text_size, path ? path : r->path, e);
-    if (status != DELTAFS_OK)
-        manifest_fini(&r->manifest);
-    free(path);
-    free(copy);
+    if (status == DELTAFS_ERR_DAMAGED)
+        error_set(e, status, "%s", why.text);
     return status;
 }
 
-/* Whether what is put right agrees with the logs. */
-static int repair_check_manifest(struct repair *r, struct error *e)
+/* The copy has the lines of epochs that are to be discarded: it goes first, and is written again at the end. */
+static int repair_remove_copy(struct repair *r, struct error *e)
 {
-    const struct manifest *m = &r->manifest;
+    char path[PATH_ROOM];
+    int status = io_unlink(&r->io, io_path_in(path, r->path, MANIFEST_COPY_NAME), e);
 
-    for (uint64_t i = 0; i < m->epoch_count && r->lost == 0; i++)
-        if (r->records[i] != m->epoch[i].records && !r->has_loss[i])
-            return error_set(e, DELTAFS_ERR_DAMAGED,
-                             "%s/%s: restored, it would have %" PRIu64 " records of epoch %" PRIu64
-                             ", and the logs have %" PRIu64 ": it stays as it is",
-                             r->path, MANIFEST_NAME, m->epoch[i].records, m->epoch[i].label, r->records[i]);
-    return DELTAFS_OK;
+    status = status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_OK : status;
+    return status == DELTAFS_OK ? io_sync_folder(&r->io, r->path, e) : status;
 }
 
 /* Write what the manifest is to be. */
 static int repair_write_manifest(struct repair *r, struct error *e)
 {
-    char *path = io_path(r->path, MANIFEST_NAME), *kept = path ? text_repair_kept_name(&r->io, path) : NULL;
+    char *path = io_path(r->path, MANIFEST_NAME), *kept = path ? repair_kept_name(&r->io, path) : NULL;
     int status = kept ? DELTAFS_OK : error_no_memory(e, 1, "a path");
 
     if (status == DELTAFS_OK)
         status = repair_renew(r, e);
     if (status == DELTAFS_OK && !r->options->dry_run)
-        status = text_repair_replace(&r->io, r->path, MANIFEST_NAME, r->text, r->text_size, kept, e);
-    for (char *line = r->mended, *end; status == DELTAFS_OK && line && *line; line = end + 1) {
-        end = strchr(line, '\n');
-        *end = '\0';
-        repair_report(r, "%s", line);
-    }
+        status = text_replace(&r->io, r->path, &r->text, kept, e);
     if (status == DELTAFS_OK)
         repair_report(r, "%s/%s: is written again; the former one is saved as %s", r->path, MANIFEST_NAME,
                       strrchr(kept, '/') + 1);
@@ -645,7 +616,7 @@ static int repair_drop(struct repair *r, struct error *e)
 
     if (status != DELTAFS_OK)
         return status;
-    if (r->mended)
+    if (r->text.bytes)
         return error_set(e, DELTAFS_ERR_DAMAGED,
                          "%s: the manifest is damaged, too: repair it before you discard epochs", r->path);
     if (first == NO_EPOCH && r->committed > count)
@@ -659,7 +630,9 @@ static int repair_drop(struct repair *r, struct error *e)
         return error_set(e, DELTAFS_ERR_LABEL,
                          "%s: the first epoch to discard is labelled %" PRIu64 ", not %" PRIu64 "; nothing is changed",
                          r->path, m->epoch[first].label, from);
-    status = text_repair_cut(&r->io, r->path, first, &r->text, &r->text_size, e);
+    status = text_cut(&r->io, r->path, first, &r->text, e);
+    if (status == DELTAFS_OK && !r->options->dry_run)
+        status = repair_remove_copy(r, e);
     if (status == DELTAFS_OK)
         status = repair_write_manifest(r, e);
     for (uint64_t i = first; i < count && status == DELTAFS_OK; i++)
@@ -670,7 +643,7 @@ static int repair_drop(struct repair *r, struct error *e)
     /* From here on they have never been. */
     repair_forget(r);
     manifest_fini(m);
-    status = manifest_parse(m, r->text, r->text_size, r->path, e);
+    status = text_parse(&r->text, r->path, m, e);
     r->is_dropped = 1;
     r->short_values = NO_EPOCH;
     return status == DELTAFS_OK ? repair_inspect(r, e) : status;
@@ -711,7 +684,7 @@ static void repair_report_ends(struct repair *r)
     const struct manifest *m = &r->manifest;
     uint64_t torn = r->manifest_size - m->size;
 
-    if (r->manifest_size > m->size && !r->text)
+    if (r->manifest_size > m->size && !r->text.bytes)
         repair_report(r, "%s/%s: an incomplete last line is removed: %" PRIu64 " byte%s at offset %" PRIu64, r->path,
                       MANIFEST_NAME, torn, repair_plural(torn), m->size);
     for (uint32_t i = 0; i < m->partitions; i++)
@@ -733,9 +706,9 @@ static int repair_committed(struct repair *r, struct error *e)
         status = repair_report_bad(r, e);
     if (status == DELTAFS_OK)
         status = repair_check_behind(r, e);
-    if (status == DELTAFS_OK && r->mended)
-        status = repair_check_manifest(r, e);
-    if (status == DELTAFS_OK && r->mended)
+    if (status == DELTAFS_OK && r->damage.status != DELTAFS_OK)
+        repair_report(r, "%s", r->damage.text);
+    if (status == DELTAFS_OK && r->damage.status != DELTAFS_OK && r->text.bytes)
         status = repair_write_manifest(r, e);
     return status == DELTAFS_OK && r->lost > 0 ? repair_indexes(r, e) : status;
 }
@@ -746,7 +719,7 @@ static int repair_all(struct repair *r, struct error *e)
     int status = repair_committed(r, e);
 
     /* In a dry run the manifest cannot be read yet, or has other epochs. */
-    int is_early = r->text && r->options->dry_run;
+    int is_early = r->text.bytes && r->options->dry_run;
     if (status == DELTAFS_OK && is_early && !r->is_dropped && repair_is_noted(r))
         repair_report(r, "%s: epoch number %" PRIu64 " has no commit; this is decided after that", r->path,
                       r->manifest.epoch_count);
@@ -802,8 +775,7 @@ static int repair_goes_on(const struct repair *r)
 static void repair_fini(struct repair *r)
 {
     repair_forget(r);
-    free(r->text);
-    free(r->mended);
+    text_fini(&r->text);
     manifest_fini(&r->manifest);
 }
 

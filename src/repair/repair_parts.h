@@ -78,16 +78,23 @@ int restore_check_leaves(struct restore *r, uint64_t *lost, struct error *e);
 
 /* ---- The manifest ---- */
 
-/* Find out what a damaged manifest, or another text of such lines, was: `text` gets what it is to be, freed by the
- * caller. Each line that is put right is told; DELTAFS_ERR_DAMAGED says which cannot be. */
-int text_repair_text(struct io *io, const char *folder, const char *name, void (*tell)(void *arg, const char *message),
-                     void *arg, char **text, size_t *n, struct error *e);
-/* A name that nothing has yet, for what is replaced; freed by the caller. NULL: there is no memory for it. */
-char *text_repair_kept_name(struct io *io, const char *path);
-/* Put a text in its place; what was there is kept under the name `kept`. */
-int text_repair_replace(struct io *io, const char *folder, const char *name, const char *text, size_t n,
-                        const char *kept, struct error *e);
-/* The manifest as it is in the file, up to the line of epoch `number`. */
-int text_repair_cut(struct io *io, const char *folder, uint64_t number, char **text, size_t *n, struct error *e);
+struct text {
+    char *bytes;
+    size_t n;
+};
+void text_fini(struct text *t);
+
+/* What a damaged manifest is to be, from its own lines and its copy's, and parsed. DELTAFS_ERR_DAMAGED: a line is
+ * damaged in both. */
+int text_repair(struct io *io, const char *folder, struct text *out, struct manifest *m, struct error *e);
+/* Whether the copy has the lines of the manifest, which is sound, or the first of them; a missing one has none. */
+int text_check_copy(struct io *io, const char *folder, struct error *e);
+/* The manifest up to the line of epoch `number`. */
+int text_cut(struct io *io, const char *folder, uint64_t number, struct text *out, struct error *e);
+int text_parse(const struct text *t, const char *folder, struct manifest *m, struct error *e);
+/* Replace the manifest; the former one is kept under the name `kept`. */
+int text_replace(struct io *io, const char *folder, const struct text *t, const char *kept, struct error *e);
+/* A name that nothing has yet, for a file that is replaced; freed by the caller. NULL: there is no memory for it. */
+char *repair_kept_name(struct io *io, const char *path);
 
 #endif

@@ -35,12 +35,11 @@ struct repair {
     struct lease lease;
     struct manifest manifest;
     uint64_t manifest_size; /* with a line that was cut short */
-    char *text;             /* what the manifest is to be; NULL: what it is */
-    size_t text_size;
-    char *mended;        /* which lines are put right in it, each with a newline behind it; NULL: none */
-    int is_dropped;      /* epochs were given up */
-    struct error first;  /* of what cannot be repaired */
-    struct error losses; /* the first of what is lost, though all else is done */
+    struct text text;       /* what the manifest is to be; without bytes: what it is */
+    struct error damage;    /* why it is to be restored; of its copy; or DELTAFS_OK */
+    int is_dropped;         /* epochs were given up */
+    struct error first;     /* of what cannot be repaired */
+    struct error losses;    /* the first of what is lost, though all else is done */
     struct repair_part *part;
     uint64_t committed; /* epochs, by what the logs have: where it is more than the manifest has, that was cut short */
     uint32_t committed_in; /* the partition that says so */

@@ -1,253 +1,163 @@
-/* A manifest of which a line does not match its checksum. One byte that is wrong is found by the checksum itself: of
- * all that any one byte could be, only one makes it right, but for one line in some hundred thousand, and such a line
- * would have to agree with the logs, too, which is looked at before it is written. A newline that has become another
- * byte, and a byte that has become a newline, are such bytes. More than one is not guessed at. */
+/* Repair of a manifest by its copy. Both have the same lines at the same offsets, and each line has a checksum, so a
+ * damaged or lost line of one is taken from the other. The result must have every sound line of the manifest. */
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "base/crc32c.h"
 #include "io/io_format.h"
 #include "repair/repair_parts.h"
 
-#define SUFFIX     10     /* " ~" and eight digits */
-#define LINE_LONG  4096   /* bytes of a line that is tried in all ways */
-#define KEPT_MAX   100000 /* copies of what was replaced */
-#define LINE_SHOWN 60     /* of a line in a message */
-#define BYTE_FIRST ' '    /* what a line has is between these */
-#define BYTE_LAST  '~'
+#define KEPT_MAX 100000 /* files kept of what was replaced */
 
-struct mend {
-    char *text;
-    size_t size;
-    const char *path;
-    void (*tell)(void *arg, const char *message);
-    void *arg;
-};
-
-/* The one byte in the text before the checksum that is wrong: whether there is just one, its place and what it was. */
-static int text_repair_find_byte(const char *line, size_t n, size_t *place, char *byte)
+/* A whole file; one that is missing is empty. */
+static int text_load(struct io *io, const char *folder, const char *name, struct text *out, struct error *e)
 {
-    const char *suffix = line + n - SUFFIX;
-    size_t length = n - SUFFIX;
-    uint32_t wanted = (uint32_t)strtoul(suffix + 2, NULL, 16), before = 0;
-    int found = 0;
-
-    if (n > LINE_LONG)
-        return 0;
-    for (size_t i = 0; i < length; i++) {
-        for (int c = BYTE_FIRST; c <= BYTE_LAST; c++) {
-            char b = (char)c;
-            uint32_t crc = crc32c(before, &b, 1);
-            if (b == line[i] || crc32c(crc, line + i + 1, length - i - 1) != wanted)
-                continue;
-            found++;
-            *place = i;
-            *byte = b;
-        }
-        before = crc32c(before, line + i, 1);
-    }
-    return found == 1;
-}
-
-/* The same of its checksum, and of what stands before that. */
-static int text_repair_find_digit(const char *line, size_t n, size_t *place, char *byte)
-{
-    char suffix[SUFFIX + 1];
-    int wrong = 0;
-
-    snprintf(suffix, sizeof suffix, " ~%08" PRIx32, crc32c(0, line, n - SUFFIX));
-    for (size_t i = 0; i < SUFFIX; i++)
-        if (line[n - SUFFIX + i] != suffix[i]) {
-            wrong++;
-            *place = n - SUFFIX + i;
-            *byte = suffix[i];
-        }
-    return wrong == 1;
-}
-
-static int text_repair_has_suffix(const char *line, size_t n)
-{
-    const char *suffix = line + n - SUFFIX;
-
-    return n > SUFFIX && suffix[0] == ' ' && suffix[1] == '~' && strspn(suffix + 2, "0123456789abcdef") >= 8;
-}
-
-/* A line that ends where `line` goes on: its newline is another byte. */
-static int text_repair_find_newline(const char *line, size_t n, size_t *place)
-{
-    for (size_t i = SUFFIX + 1; i <= n && i <= LINE_LONG; i++)
-        if (line[i - SUFFIX] == ' ' && line[i - SUFFIX + 1] == '~' && textlog_is_sealed(line, i)) {
-            *place = i;
-            return 1;
-        }
-    return 0;
-}
-
-/* A line of `n` bytes that goes on in the next one, up to `more`: the newline between was another byte. */
-static int text_repair_find_join(char *line, size_t n, size_t more, char *byte)
-{
-    int found = 0;
-
-    for (int c = BYTE_FIRST; c <= BYTE_LAST && more <= LINE_LONG; c++) {
-        line[n] = (char)c;
-        if (textlog_is_sealed(line, more)) {
-            found++;
-            *byte = (char)c;
-        }
-    }
-    line[n] = '\n';
-    return found == 1;
-}
-
-/* Put the byte right, and say so. */
-static void text_repair_byte(struct mend *m, size_t at, size_t place, char byte)
-{
-    char message[1024], was[8];
-    size_t end = at;
-
-    snprintf(was, sizeof was, "0x%02x", (unsigned char)m->text[place]);
-    m->text[place] = byte;
-    while (end < m->size && m->text[end] != '\n' && end - at < LINE_SHOWN)
-        end++;
-    snprintf(
-        message, sizeof message,
-        "%s: damaged at offset %zu: a line does not match its checksum; its byte at offset %zu, %s, is made 0x%02x "
-        "again, which does: '%.*s%s'",
-        m->path, at, place, was, (unsigned char)byte, (int)(end - at), m->text + at,
-        end - at == LINE_SHOWN ? "..." : "");
-    m->tell(m->arg, message);
-}
-
-/* What a line that cannot be mended takes with it. */
-static int text_repair_fail(const struct mend *m, size_t at, size_t n, struct error *e)
-{
-    size_t number = 1;
-    const char *line = m->text + at, *what = "a fact that no log has";
-
-    for (size_t i = 0; i < at; i++)
-        number += m->text[i] == '\n';
-    if (number == 1)
-        what = "the directory's version and UUID";
-    else if (number == 2)
-        what = "the kind of keys, the partitions and the values' size";
-    else if (strncmp(line, "schema", 4) == 0)
-        what = "the schema";
-    else if (strncmp(line, "Epoch", 4) == 0)
-        what = "an epoch's label and commit";
-    else if (strncmp(line, "close", 4) == 0 || strncmp(line, "open", 3) == 0)
-        what = "that the directory was opened or closed";
-    return error_damaged(
-        e, m->path, at,
-        "line %zu has more than one wrong byte, which are not guessed at: lost is %s; put a copy of the "
-        "file back",
-        number, n > 0 ? what : "a line");
-}
-
-/* The line at `at`, up to a newline at at + n, which does not match its checksum; *next: to be looked at again. */
-static int text_repair_line(struct mend *m, size_t at, size_t n, struct error *e)
-{
-    char *line = m->text + at, byte = '\n', *newline;
-    size_t place = 0, left = m->size - at;
-
-    if (text_repair_find_newline(line, n, &place) && place < left)
-        byte = '\n';
-    else if (!(n >= SUFFIX && text_repair_find_digit(line, n, &place, &byte)) &&
-             !(text_repair_has_suffix(line, n) && text_repair_find_byte(line, n, &place, &byte))) {
-        newline = n + 1 < left ? memchr(line + n + 1, '\n', left - n - 1) : NULL;
-        place = n;
-        if (!newline || !text_repair_find_join(line, n, (size_t)(newline - line), &byte))
-            return text_repair_fail(m, at, n, e);
-    }
-    text_repair_byte(m, at, at + place, byte);
-    return DELTAFS_OK;
-}
-
-/* All lines but what is cut short at the end. */
-static int text_repair_lines(struct mend *m, struct error *e)
-{
-    size_t at = 0, place;
-
-    while (at < m->size) {
-        char *line = m->text + at, *newline = memchr(line, '\n', m->size - at);
-        size_t n = newline ? (size_t)(newline - line) : m->size - at;
-        if (newline && textlog_is_sealed(line, n)) {
-            at += n + 1;
-            continue;
-        }
-        /* What a crash cut short stays as it is; a line that lacks just its newline, too. */
-        if (newline ? at + n + 1 == m->size && textlog_begin_is_lost(line, at, n)
-                    : !text_repair_find_newline(line, n, &place) || place == n)
-            return DELTAFS_OK;
-        int status = text_repair_line(m, at, n, e);
-        if (status != DELTAFS_OK)
-            return status;
-    }
-    return DELTAFS_OK;
-}
-
-static int text_repair_load(struct io *io, const char *folder, const char *name, char **path, char **text, size_t *n,
-                            struct error *e)
-{
+    char path[PATH_ROOM];
     struct io_file file;
     struct error ignored;
     uint64_t size = 0;
+    int status = io_file_open(io, io_path_in(path, folder, "%s", name), O_RDONLY, &file, e);
 
-    *text = NULL;
-    *path = io_path(folder, "%s", name);
-    int status = *path ? io_file_open(io, *path, O_RDONLY, &file, e) : error_no_memory(e, strlen(folder), "a path");
-    if (status != DELTAFS_OK)
-        return status;
-    status = textlog_load(&file, text, &size, e);
-    io_file_close(&file, &ignored);
-    *n = (size_t)size;
-    return status;
+    *out = (struct text){0};
+    if (status == DELTAFS_OK) {
+        status = textlog_load(&file, &out->bytes, &size, e);
+        io_file_close(&file, &ignored);
+    }
+    out->n = (size_t)size;
+    return status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_OK : status;
 }
 
-int text_repair_text(struct io *io, const char *folder, const char *name, void (*tell)(void *arg, const char *message),
-                     void *arg, char **text, size_t *n, struct error *e)
+/* Bytes of the sound line at `at`, with its newline; 0 if there is none. */
+static size_t text_line(const struct text *t, size_t at)
 {
-    struct mend m = {.tell = tell, .arg = arg};
-    char *path;
-    int status = text_repair_load(io, folder, name, &path, &m.text, &m.size, e);
+    const char *newline = at < t->n ? memchr(t->bytes + at, '\n', t->n - at) : NULL;
+    size_t n = newline ? (size_t)(newline - t->bytes) - at : 0;
 
-    m.path = path;
-    if (status == DELTAFS_OK)
-        status = text_repair_lines(&m, e);
-    free(path);
-    if (status != DELTAFS_OK) {
-        free(m.text);
-        return status;
+    return newline && textlog_is_sealed(t->bytes + at, n) ? n + 1 : 0;
+}
+
+/* Whether `all` has each sound line of `t`, which are mostly in the same order. */
+static int text_has_lines(const struct text *all, const struct text *t)
+{
+    const char *from = all->bytes, *end = all->bytes + all->n, *newline;
+
+    for (size_t at = 0, n; at < t->n; at += n) {
+        newline = memchr(t->bytes + at, '\n', t->n - at);
+        n = newline ? (size_t)(newline - t->bytes) + 1 - at : t->n - at;
+        if (text_line(t, at) == 0)
+            continue;
+        const char *found = memmem(from, (size_t)(end - from), t->bytes + at, n);
+        if (!found && !(found = memmem(all->bytes, all->n, t->bytes + at, n)))
+            return 0;
+        from = found + n;
     }
-    *text = m.text;
-    *n = m.size;
+    return 1;
+}
+
+/* The copy's lines, and the manifest's where it has no sound one; and what else the manifest has, which may be a line
+ * that a crash left incomplete. */
+static int text_merge(const struct text *manifest, const struct text *copy, struct text *out, struct error *e)
+{
+    const struct text *from;
+    size_t n;
+
+    *out = (struct text){malloc(manifest->n + copy->n + 1), 0};
+    if (!out->bytes)
+        return error_no_memory(e, manifest->n + copy->n, "a manifest");
+    for (; (n = text_line(from = copy, out->n)) > 0 || (n = text_line(from = manifest, out->n)) > 0; out->n += n)
+        memcpy(out->bytes + out->n, from->bytes + out->n, n);
+    if (text_line(manifest, 0) > 0 && manifest->n > out->n) {
+        memcpy(out->bytes + out->n, manifest->bytes + out->n, manifest->n - out->n);
+        out->n = manifest->n;
+    }
     return DELTAFS_OK;
 }
 
-int text_repair_cut(struct io *io, const char *folder, uint64_t number, char **text, size_t *n, struct error *e)
+int text_parse(const struct text *t, const char *folder, struct manifest *m, struct error *e)
 {
-    static const char word[] = "Epoch ";
-    char *path;
-    int status = text_repair_load(io, folder, MANIFEST_NAME, &path, text, n, e);
-    size_t at = 0;
+    char path[PATH_ROOM], *bytes = malloc(t->n + 1); /* parsing changes it */
 
-    free(path);
-    while (status == DELTAFS_OK && at < *n) {
-        const char *line = *text + at, *newline = memchr(line, '\n', *n - at);
-        if (*n - at > sizeof word && memcmp(line, word, sizeof word - 1) == 0 && number-- == 0)
-            break;
-        at = newline ? (size_t)(newline - *text) + 1 : *n;
-    }
-    *n = at;
-    if (status != DELTAFS_OK) {
-        free(*text);
-        *text = NULL;
-    }
+    if (!bytes)
+        return error_no_memory(e, t->n, "a manifest");
+    memcpy(bytes, t->bytes, t->n);
+    int status = manifest_parse(m, bytes, t->n, io_path_in(path, folder, MANIFEST_NAME), e);
+    free(bytes);
     return status;
 }
 
-char *text_repair_kept_name(struct io *io, const char *path)
+int text_repair(struct io *io, const char *folder, struct text *out, struct manifest *m, struct error *e)
+{
+    char path[PATH_ROOM];
+    struct text manifest, copy = {0};
+    int status = text_load(io, folder, MANIFEST_NAME, &manifest, e);
+
+    io_path_in(path, folder, MANIFEST_NAME);
+    *out = (struct text){0};
+    if (status == DELTAFS_OK)
+        status = text_load(io, folder, MANIFEST_COPY_NAME, &copy, e);
+    if (status == DELTAFS_OK)
+        status = text_merge(&manifest, &copy, out, e);
+    if (status == DELTAFS_OK)
+        status = text_parse(out, folder, m, e);
+    if (status == DELTAFS_OK && !text_has_lines(out, &manifest))
+        status = error_damaged(e, path, 0, "it has a line that is not in its copy, before others that are");
+    if (status == DELTAFS_ERR_DAMAGED || status == DELTAFS_ERR_NOT_DELTAFS)
+        error_set(e, status,
+                  copy.n > 0
+                      ? "%s; %s.copy does not help: restore a backup of one of the two; or remove the copy, if it "
+                        "is the one that is damaged"
+                      : "%s; %s.copy is missing: restore a backup of one of the two",
+                  e->text, path);
+    if (status != DELTAFS_OK)
+        text_fini(out);
+    free(manifest.bytes);
+    free(copy.bytes);
+    return status;
+}
+
+int text_check_copy(struct io *io, const char *folder, struct error *e)
+{
+    char path[PATH_ROOM];
+    struct text manifest = {0}, copy;
+    size_t at = 0, n;
+    int status = text_load(io, folder, MANIFEST_COPY_NAME, &copy, e);
+
+    if (status == DELTAFS_OK)
+        status = text_load(io, folder, MANIFEST_NAME, &manifest, e); /* after it: a writer may append */
+    while (status == DELTAFS_OK && (n = text_line(&manifest, at)) > 0 && n <= copy.n - at &&
+           memcmp(manifest.bytes + at, copy.bytes + at, n) == 0)
+        at += n;
+    if (status == DELTAFS_OK && at < copy.n && memchr(copy.bytes + at, '\n', copy.n - at))
+        status = error_damaged(e, io_path_in(path, folder, MANIFEST_COPY_NAME), at,
+                               "a line differs from that in %s; the next writer, or 'deltafs repair', writes it again",
+                               MANIFEST_NAME);
+    free(manifest.bytes);
+    free(copy.bytes);
+    return status;
+}
+
+int text_cut(struct io *io, const char *folder, uint64_t number, struct text *out, struct error *e)
+{
+    static const char word[] = "Epoch ";
+    size_t at = 0, n;
+    int status = text_load(io, folder, MANIFEST_NAME, out, e);
+
+    while (status == DELTAFS_OK && (n = text_line(out, at)) > 0) {
+        if (n > sizeof word && memcmp(out->bytes + at, word, sizeof word - 1) == 0 && number-- == 0)
+            break;
+        at += n;
+    }
+    out->n = at;
+    return status;
+}
+
+void text_fini(struct text *t)
+{
+    free(t->bytes);
+    *t = (struct text){0};
+}
+
+char *repair_kept_name(struct io *io, const char *path)
 {
     size_t room = strlen(path) + 32;
     char *kept = malloc(room);
@@ -267,7 +177,7 @@ char *text_repair_kept_name(struct io *io, const char *path)
 }
 
 /* A file of this text, durably. */
-static int text_repair_write(struct io *io, const char *path, const char *text, size_t n, struct error *e)
+static int text_write(struct io *io, const char *path, const struct text *t, struct error *e)
 {
     struct io_file file;
     int status = io_file_open(io, path, O_RDWR | O_CREAT, &file, e);
@@ -275,33 +185,29 @@ static int text_repair_write(struct io *io, const char *path, const char *text, 
     if (status != DELTAFS_OK)
         return status;
     status = io_file_truncate(&file, 0, e);
-    if (status == DELTAFS_OK)
-        status = io_file_write(&file, 0, text, n, e);
+    if (status == DELTAFS_OK && t->n > 0)
+        status = io_file_write(&file, 0, t->bytes, t->n, e);
     if (status == DELTAFS_OK)
         status = io_file_sync(&file, e);
     return io_file_finish(&file, status, e);
 }
 
-int text_repair_replace(struct io *io, const char *folder, const char *name, const char *text, size_t n,
-                        const char *kept, struct error *e)
+int text_replace(struct io *io, const char *folder, const struct text *t, const char *kept, struct error *e)
 {
-    char *path = NULL, *old = NULL, *aside = io_path(folder, "%s.new", name);
-    size_t size;
-    int status = aside ? text_repair_load(io, folder, name, &path, &old, &size, e)
-                       : error_no_memory(e, strlen(folder), "a path");
+    char path[PATH_ROOM], aside[PATH_ROOM];
+    struct text old;
+    int status = text_load(io, folder, MANIFEST_NAME, &old, e);
 
     if (status == DELTAFS_OK)
-        status = text_repair_write(io, kept, old, size, e);
+        status = text_write(io, kept, &old, e);
     if (status == DELTAFS_OK)
-        status = text_repair_write(io, aside, text, n, e);
-    if (status == DELTAFS_OK)
-        status = io_sync_folder(io, folder, e);
-    if (status == DELTAFS_OK)
-        status = io_rename(io, aside, path, e);
+        status = text_write(io, io_path_in(aside, folder, MANIFEST_NEW_NAME), t, e);
     if (status == DELTAFS_OK)
         status = io_sync_folder(io, folder, e);
-    free(aside);
-    free(path);
-    free(old);
+    if (status == DELTAFS_OK)
+        status = io_rename(io, aside, io_path_in(path, folder, MANIFEST_NAME), e);
+    if (status == DELTAFS_OK)
+        status = io_sync_folder(io, folder, e);
+    text_fini(&old);
     return status;
 }

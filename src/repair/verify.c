@@ -8,6 +8,7 @@
 #include "directory/format/partition.h"
 #include "directory/read/scan.h"
 #include "directory/read/gather.h"
+#include "repair/repair_parts.h"
 
 struct verify {
     struct reader *reader;
@@ -234,6 +235,14 @@ static void verify_counts(struct verify *v)
     }
 }
 
+static void verify_copy(struct verify *v)
+{
+    struct error e;
+
+    if (text_check_copy(&v->reader->io, v->reader->path, &e) != DELTAFS_OK)
+        verify_report(v, &e);
+}
+
 static int reader_verify(struct reader *r, struct verify *v, struct error *e)
 {
     v->sum = calloc(r->manifest.epoch_count + 1, sizeof *v->sum);
@@ -251,6 +260,7 @@ static int reader_verify(struct reader *r, struct verify *v, struct error *e)
             verify_partition(v, p);
     }
     verify_counts(v);
+    verify_copy(v);
     gather_check_headers(r->gather, 0);
     free(v->sum);
     free(v->is_short);

@@ -524,6 +524,19 @@ static void make_none(struct maker *m, const char *folder, const char *name)
     finish(m);
 }
 
+/* With the copy of its manifest, which the older ones have not. */
+static void make_copied(struct maker *m, const char *folder, const char *name)
+{
+    maker_init(m, folder, name, KEYS_U64, 2, 8, "", CODEC_NONE, 4096);
+    begin(m);
+    for (uint64_t epoch = 0; epoch < 2; epoch++) {
+        for (uint64_t i = 0; i < 20; i++)
+            put_noise(m, i, i + epoch);
+        end_epoch(m, epoch + 1);
+    }
+    finish(m);
+}
+
 /* Not closed: a job that died between its epochs. */
 static void make_open(struct maker *m, const char *folder, const char *name)
 {
@@ -776,6 +789,7 @@ static const struct {
     {"names", make_names},
     {"names_fixed", make_names_fixed},
     {"no_fences", make_no_fences},
+    {"copied", make_copied},
     {"none", make_none},
     {"nothing", make_nothing},
     {"open", make_open},

@@ -312,47 +312,92 @@ static void test_restore(void **state)
     }
 }
 
-/* One byte of the manifest, any: it is known by its line's checksum. Two are not guessed at. */
+static void check_restored(struct model *m, const char *copy, const uint8_t *bytes, size_t n)
+{
+    const char *file = unit_path("manifest_copy/MANIFEST");
+    size_t after;
+    deltafs_dir *d;
+
+    CHECK(deltafs_open(copy, NULL, &d) != DELTAFS_OK && deltafs_reopen(copy, NULL, &d) != DELTAFS_OK);
+    CHECK_IS(repair_run(copy, 1, -1), DELTAFS_OK);
+    repair_check_said("MANIFEST: is written again");
+    CHECK_IS(repair_run(copy, 0, -1), DELTAFS_OK);
+    repair_check_said("saved as MANIFEST.damaged");
+    uint8_t *now = unit_load(file, &after);
+    CHECK(after >= n && memcmp(now, bytes, n) == 0);
+    free(now);
+    CHECK(unit_exists(unit_path("manifest_copy/MANIFEST.damaged")));
+    repair_check(m, copy);
+}
+
+/* Whatever has become of the manifest, its copy has all of it; and the other way round. */
 static void test_manifest(void **state)
 {
     const char *path = unit_path("manifest"), *copy = unit_path("manifest_copy"),
-               *file = unit_path("manifest_copy/MANIFEST");
+               *file = unit_path("manifest_copy/MANIFEST"), *second = unit_path("manifest_copy/MANIFEST.copy");
+    struct deltafs_verify_counts counts = {.struct_size = sizeof counts};
     struct model m = {0};
     size_t n, after;
 
     (void)state;
     repair_make_closed(&m, path, 826, 2, 50);
     uint8_t *bytes = unit_load(unit_path("manifest/MANIFEST"), &n);
-    for (size_t at = 0; at < n; at += 1 + at % 3) {
+    for (size_t at = 0; at < n; at += 1 + at % 7) {
         uint8_t was = bytes[at];
         repair_copy(path, copy);
         unit_poke(file, at, at % 2 && was != '\n' ? '\n' : was ^ 1);
-        CHECK_IS(repair_run(copy, 1, -1), DELTAFS_OK);
-        repair_check_said("does not match its checksum");
-        CHECK_IS(repair_run(copy, 0, -1), DELTAFS_OK);
-        repair_check_said("saved as MANIFEST.damaged");
-        uint8_t *now = unit_load(file, &after);
-        CHECK(after >= n && memcmp(now, bytes, n) == 0);
-        free(now);
-        CHECK(unit_exists(unit_path("manifest_copy/MANIFEST.damaged")));
+        check_restored(&m, copy, bytes, n);
     }
-    repair_check(&m, copy);
-    /* A byte that is zero now may be the first one of the last line, which is no crash's; and the last line may be one
-     * that a crash cut short, if only by its newline. (Neither was mended.) */
-    for (int how = 0; how < 2; how++) {
+    for (size_t left = 0; left < n; left += 61) {
         repair_copy(path, copy);
-        unit_save(file, bytes, n - (size_t)how);
-        unit_poke(file, how ? 20 : (size_t)((uint8_t *)memmem(bytes, n, "close ", 6) - bytes), 0);
-        CHECK_IS(repair_run(copy, 0, -1), DELTAFS_OK);
-        repair_check_said("saved as MANIFEST.damaged");
-        repair_check(&m, copy);
+        unit_save(file, bytes, left);
+        check_restored(&m, copy, bytes, n);
     }
     repair_copy(path, copy);
-    size_t at = (size_t)((uint8_t *)memmem(bytes, n, "Epoch number=1", 14) - bytes);
-    unit_poke(file, at + 20, '#');
-    unit_poke(file, at + 23, '#');
+    CHECK(unlink(file) == 0);
+    check_restored(&m, copy, bytes, n);
+    /* A line is left out. */
+    uint8_t *line = memmem(bytes, n, "Epoch number=0", 14), *next = memmem(bytes, n, "Epoch number=1", 14);
+    uint8_t *other = malloc(n);
+    CHECK(line && next && other);
+    memcpy(other, bytes, (size_t)(line - bytes));
+    memcpy(other + (line - bytes), next, n - (size_t)(next - bytes));
+    repair_copy(path, copy);
+    unit_save(file, other, n - (size_t)(next - line));
+    check_restored(&m, copy, bytes, n);
+    free(other);
+    /* Different lines of the two are damaged. */
+    repair_copy(path, copy);
+    unit_poke(file, 20, '#');
+    unit_poke(second, n - 20, '#');
+    check_restored(&m, copy, bytes, n);
+
+    /* The same line of both, which is not guessed at; or there is no copy. */
+    repair_copy(path, copy);
+    unit_poke(file, (size_t)(next - bytes) + 20, '#');
+    unit_poke(second, (size_t)(next - bytes) + 23, '#');
     CHECK_IS(repair_run(copy, 0, -1), DELTAFS_ERR_DAMAGED);
-    repair_check_errmsg("more than one wrong byte, which are not guessed at: lost is an epoch's label and commit");
+    repair_check_errmsg("MANIFEST.copy does not help: restore a backup");
+    CHECK(unlink(second) == 0);
+    CHECK_IS(repair_run(copy, 0, -1), DELTAFS_ERR_DAMAGED);
+    repair_check_errmsg("MANIFEST.copy is missing: restore a backup");
+
+    /* The copy is damaged: nothing is lost, but verify says so, and repair writes it again. */
+    for (size_t at = 0; at < n; at += 40) {
+        repair_copy(path, copy);
+        unit_poke(second, at, '#');
+        deltafs_dir *d = unit_open(copy);
+        CHECK_CALL(d, deltafs_verify(d, NULL, NULL, &counts), DELTAFS_ERR_DAMAGED);
+        CHECK(strstr(deltafs_errmsg(d), second) && counts.damages == 1);
+        CHECK_IS(deltafs_close(d), DELTAFS_OK);
+        CHECK_IS(repair_run(copy, 1, -1), DELTAFS_OK);
+        repair_check_said("a line differs from that in MANIFEST");
+        CHECK_IS(repair_run(copy, 0, -1), DELTAFS_OK);
+        repair_check(&m, copy);
+        uint8_t *now = unit_load(second, &after);
+        CHECK(after > n && memcmp(now, bytes, n) == 0);
+        free(now);
+    }
     free(bytes);
     model_fini(&m);
 }
@@ -375,8 +420,8 @@ static void test_logical(void **state)
             unit_poke(file, 20, '#');
         uint8_t *before = unit_load(file, &n);
         for (int dry_run = 1; dry_run >= 0; dry_run--) {
-            CHECK_IS(repair_run(path, dry_run, -1), DELTAFS_ERR_NOT_DELTAFS);
-            repair_check_errmsg("is a logical file");
+            CHECK_IS(repair_run(path, dry_run, -1), is_damaged ? DELTAFS_ERR_DAMAGED : DELTAFS_ERR_NOT_DELTAFS);
+            repair_check_errmsg(is_damaged ? "MANIFEST.copy is missing" : "is a logical file");
             CHECK_IS(repair_said.done, 0);
         }
         uint8_t *now = unit_load(file, &after);
@@ -552,9 +597,12 @@ static void test_unread(void **state)
             repair_copy(path, other);
             unit_io_begin();
             unit_io_fail(ops[i], "MANIFEST", skip, 1, EIO);
-            CHECK_IS(repair_run(other, 0, -1), DELTAFS_ERR_IO);
+            int status = repair_run(other, 0, -1);
             unit_io_end();
-            CHECK_IS(repair_run(other, 0, -1), DELTAFS_OK);
+            /* The copy is not needed for reading. */
+            CHECK(status == DELTAFS_ERR_IO || (status == DELTAFS_OK && i == 0 && skip == 1));
+            if (status != DELTAFS_OK)
+                CHECK_IS(repair_run(other, 0, -1), DELTAFS_OK);
             repair_check_said("2000 records labelled 30");
         }
     repair_check(&m, other);

@@ -3,11 +3,14 @@
 #include "directory/format/directory_format.h"
 #include "unit_repair.h"
 
-/* Cut the manifest before the line of epoch `number`. */
+/* Cut the manifest before the line of epoch `number`, and lose its copy. */
 static void cut_manifest(const char *file, unsigned number)
 {
-    char line[32];
+    char line[32], name[310];
     size_t n;
+
+    snprintf(name, sizeof name, "%s.copy", file);
+    CHECK(unlink(name) == 0);
     uint8_t *bytes = unit_load(file, &n);
 
     snprintf(line, sizeof line, "Epoch number=%u", number);
@@ -177,6 +180,7 @@ static void test_manifest_old(void **state)
     unit_copy(path, copy);
     uint8_t *now = unit_load(file, &size);
     unit_save(file, before, n);
+    CHECK(unlink(unit_path("old_copy/MANIFEST.copy")) == 0);
     CHECK_IS(verify(copy), DELTAFS_ERR_DAMAGED);
     repair_check_said("its end is lost");
     deltafs_dir *again = NULL;
@@ -188,7 +192,7 @@ static void test_manifest_old(void **state)
     before = (uint8_t *)memmem(now, size, "Epoch number=2", 14);
     CHECK(before != NULL);
     repair_copy(path, copy);
-    unit_save(file, now, (size_t)(before - now));
+    unit_cut_manifest(copy, (size_t)(before - now));
     free(now);
     uint8_t *log = unit_load(index, &size);
     log = realloc(log, size + FOOTER_SIZE);
@@ -315,7 +319,7 @@ static void test_first(void **state)
     for (int is_reopened = 0; is_reopened < 2; is_reopened++) {
         repair_copy(open, copy);
         uint8_t *bytes = unit_load(file, &n);
-        unit_save(file, bytes, (size_t)((uint8_t *)memmem(bytes, n, "Epoch number=0", 14) - bytes));
+        unit_cut_manifest(copy, (size_t)((uint8_t *)memmem(bytes, n, "Epoch number=0", 14) - bytes));
         free(bytes);
         if (is_reopened) {
             CHECK(rename(unit_path("first_copy/02"), unit_path("first_copy/elsewhere")) == 0);

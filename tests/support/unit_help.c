@@ -620,3 +620,20 @@ void model_check_directory(struct model *m, const char *path, struct rng *r)
         model_check_key(m, d, rng_key(r, (enum key_kind)(i % KEYS_KINDS)), NULL);
     CHECK_IS(deltafs_close(d), DELTAFS_OK);
 }
+
+void unit_cut_manifest(const char *folder, size_t n)
+{
+    char file[300], copy[310];
+    size_t size;
+
+    snprintf(file, sizeof file, "%s/MANIFEST", folder);
+    snprintf(copy, sizeof copy, "%s.copy", file);
+    uint8_t *bytes = unit_load(file, &size);
+    CHECK(n <= size);
+    unit_save(file, bytes, n);
+    while (n > 0 && bytes[n - 1] != '\n')
+        n--;
+    if (unit_exists(copy))
+        unit_save(copy, bytes, n);
+    free(bytes);
+}

@@ -81,6 +81,8 @@ void unit_remove(const char *path); /* a file, or a folder with all in it */
 
 /* Copy a folder with all in it; `to` must not exist. */
 void unit_copy(const char *from, const char *to);
+/* Cut a directory's manifest after `n` bytes, as a crash does: its copy has no line that it has not. */
+void unit_cut_manifest(const char *folder, size_t n);
 
 /* Options from name, value, ..., NULL; sync is "none" unless given. Freed by the caller. */
 deltafs_options *unit_options(const char *name, ...);

@@ -57,6 +57,7 @@ stdout_has "8 records in 2 blocks and 2 leaves read, 2 damages"
 manifest() {
     rm -rf "$work/copy"
     cp -r "$work/sound" "$work/copy"
+    rm "$work/copy/MANIFEST.copy"
     oracle seal >"$work/copy/MANIFEST" || fail "oracle.py seal"
 }
 lines() {
@@ -128,6 +129,7 @@ size=$(wc -c <"$work/sound/MANIFEST")
 two=$(sed 4q "$work/sound/MANIFEST" | wc -c)
 three=$(sed 5q "$work/sound/MANIFEST" | wc -c)
 at=$size
+rm "$work/copy/MANIFEST.copy"
 while [ "$at" -gt 0 ]; do
     at=$((at - 7))
     [ $at -ge 0 ] || at=0

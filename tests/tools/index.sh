@@ -191,6 +191,7 @@ stdout_has "50 rows of 1 file indexed by 2 ranks, 2 unchanged"
 right "$work/l/all" "$work"/l/dump.*.csv
 sed '/label=4 /d; /^close/d' "$work/l/all/MANIFEST" >"$work/manifest"
 cp "$work/manifest" "$work/l/all/MANIFEST"
+rm "$work/l/all/MANIFEST.copy"
 expect 0 "$deltafs" repair "$work/l/all" --drop-from 4 --apply
 expect 3 "$deltafs" get "$work/l/all" 1
 says "what it had of $work/l/dump.3.bin, labelled 3, is lost"

@@ -20,6 +20,7 @@ stdout_has "nothing to repair"
 # A job that died: what it left is read, and goes.
 cp -R "$work/d" "$work/died"
 sed '/^close /d' "$work/d/MANIFEST" >"$work/died/MANIFEST"
+cp "$work/died/MANIFEST" "$work/died/MANIFEST.copy"
 printf 'Epoch number=4 la' >>"$work/died/MANIFEST"
 printf 'half a block' >>"$work/died/00/p00000000.data"
 cp -R "$work/died" "$work/before"
@@ -88,6 +89,7 @@ done
 # A tail that is cut off is called so.
 cp -R "$work/elsewhere" "$work/reopened"
 sed '/^close /d' "$work/elsewhere/MANIFEST" >"$work/reopened/MANIFEST"
+cp "$work/reopened/MANIFEST" "$work/reopened/MANIFEST.copy"
 expect 1 "$deltafs" repair "$work/reopened"
 stdout_has "$work/reopened/00/p00000000.index: the tail, "
 grep -q "no commit" "$work/out" && fail "a tail is taken for something else"
@@ -102,3 +104,21 @@ expect 0 "$deltafs" repair --apply --drop-from 1 "$work/n"
 stdout_has "is discarded"
 stdout_has "saved as MANIFEST.damaged"
 expect 0 "$deltafs" verify "$work/n"
+
+# A committed epoch whose line is gone from the MANIFEST of a directory that is not closed: its copy has it. (verify said
+# that all was well, and reopening or repairing cut the epoch off.)
+sed -n '/^Epoch number=3/q;p' "$work/d/MANIFEST" >"$work/short"
+sed '/^Epoch number=3/q' "$work/d/MANIFEST.copy" >"$work/copy"
+cp -R "$work/d" "$work/lost"
+cp "$work/short" "$work/lost/MANIFEST"
+cp "$work/copy" "$work/lost/MANIFEST.copy"
+for command in "verify" "scan" "get --format csv" "info"; do
+    expect 3 "$deltafs" $command "$work/lost" $([ "$command" != "get --format csv" ] || echo 00000001)
+    says "$work/lost/MANIFEST: damaged at offset $(wc -c <"$work/short"): a line is lost"
+done
+expect 1 "$deltafs" repair "$work/lost"
+stdout_has "MANIFEST: is written again"
+expect 0 "$deltafs" repair --apply "$work/lost"
+expect 0 "$deltafs" verify "$work/lost"
+expect 0 "$deltafs" scan "$work/lost" --format csv
+same "$work/wanted" "$work/out" "an epoch whose line was lost"

@@ -297,7 +297,8 @@ void damage_do(struct mem_io *m, struct damage_rng *r, const struct damage_conta
         mem_remove(m, path);
     else
         mem_put(m, path, h.bytes, h.n);
-    if (out->partition == DAMAGE_MANIFEST && !h.is_gone)
+    /* A directory with a copy of its manifest has all epochs, or there is an error. */
+    if (out->partition == DAMAGE_MANIFEST && !h.is_gone && !damage_file_of(&c->now, MANIFEST_COPY_NAME))
         out->epochs = epochs_left(&h, f);
     snprintf(out->text, sizeof out->text, "%s, %s: %s (%zu, %zu)", c->name, f->name, out->what, out->at, out->n);
     free(h.bytes);

@@ -39,6 +39,7 @@ judge right none $seed empty
 # Epochs: one missing; more than may have been committed; one cut off.
 bad
 sed -i '/label=20 /d; /^close /d' "$work/bad/MANIFEST"
+rm "$work/bad/MANIFEST.copy"
 judge lost bad
 sed '$d' "$work/list" >"$work/shorter"
 judge right good $seed shorter
@@ -47,6 +48,7 @@ judge lost bad $seed shorter
 timeout 60 ./deltafs repair --apply --drop-from 20 "$work/bad" >"$work/said" 2>&1 || fail "repair: $(cat "$work/said")"
 judge right bad $seed shorter --closed
 sed -i '/^close /d' "$work/bad/MANIFEST"
+rm "$work/bad/MANIFEST.copy"
 judge right bad $seed shorter
 judge lost bad $seed shorter --closed
 sed -i '$d' "$work/shorter"

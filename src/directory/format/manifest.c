@@ -7,6 +7,9 @@
 #include "directory/format/directory_format.h"
 #include "directory/format/manifest.h"
 
+#define COPY_PIECE (64u << 10) /* bytes copied at once */
+#define LINE_PIECE 4096        /* of the copy's next line: only those written at creation can be longer */
+
 /* ---- Writing ---- */
 
 static int manifest_write_head(struct io_file *file, uint64_t *size, const struct manifest *m, struct error *e)
@@ -76,6 +79,46 @@ int manifest_append_close(struct io_file *file, uint64_t *size, uint64_t epochs,
                           struct error *e)
 {
     return textlog_append(file, size, sync, e, "close epochs=%" PRIu64 " tail=%" PRIu64, epochs, tail_length);
+}
+
+/* Write `from` to `size` of the manifest to its open copy. */
+static int manifest_copy_bytes(struct io_file *manifest, struct io_file *copy, uint64_t from, uint64_t size,
+                               struct error *e)
+{
+    uint8_t bytes[COPY_PIECE];
+    int status = DELTAFS_OK;
+
+    while (from < size && status == DELTAFS_OK) {
+        size_t n = size - from < sizeof bytes ? (size_t)(size - from) : sizeof bytes;
+        status = io_file_read(manifest, from, bytes, n, e);
+        if (status == DELTAFS_OK)
+            status = io_file_write(copy, from, bytes, n, e);
+        from += n;
+    }
+    return status;
+}
+
+int manifest_copy(struct io_file *manifest, uint64_t *copied, uint64_t size, int sync, struct error *e)
+{
+    char path[PATH_ROOM];
+    struct io_file copy;
+
+    snprintf(path, sizeof path, "%.*s" MANIFEST_COPY_NAME, (int)(strlen(manifest->path) - strlen(MANIFEST_NAME)),
+             manifest->path);
+    int status = io_file_open(manifest->io, path, *copied > 0 ? O_RDWR : O_RDWR | O_CREAT, &copy, e);
+    if (status != DELTAFS_OK)
+        return status;
+    status = manifest_copy_bytes(manifest, &copy, *copied, size, e);
+    if (status == DELTAFS_OK && *copied == 0)
+        status = io_file_truncate(&copy, size, e);
+    if (status == DELTAFS_OK && sync)
+        status = io_file_sync(&copy, e);
+    status = io_file_finish(&copy, status, e);
+    if (status == DELTAFS_OK && sync)
+        status = io_sync_parent(manifest->io, path, e);
+    if (status == DELTAFS_OK)
+        *copied = size;
+    return status;
 }
 
 /* ---- Reading ---- */
@@ -156,13 +199,13 @@ static int parse_epoch(void *arg, const char *fields, const char *path, uint64_t
         textlog_number(fields, "stored", &epoch.bytes_stored) != 0)
         return error_damaged(e, path, offset, "an epoch's line is malformed");
     if (number != m->epoch_count || number >= UINT32_MAX || (number > 0 && epoch.label <= m->epoch[number - 1].label))
-        return error_damaged(e, path, offset,
-                             "epoch number %" PRIu64 " is out of order: a line is missing; put a copy of the file back",
-                             number);
+        return error_damaged(
+            e, path, offset,
+            "epoch number %" PRIu64 " is out of order: a line is missing; 'deltafs repair' restores it", number);
     if (m->is_local && (m->job_count == 0 || m->lacks_job))
         return error_damaged(
             e, path, offset,
-            "there is no line of the job that wrote epoch number %" PRIu64 "; put a copy of the file back", number);
+            "there is no line of the job that wrote epoch number %" PRIu64 "; 'deltafs repair' restores it", number);
     int status = memory_extend(NULL, &m->epoch, m->epoch_count, &m->epoch_capacity, sizeof *m->epoch, "the epochs", e);
     if (status == DELTAFS_OK)
         m->epoch[m->epoch_count++] = epoch;
@@ -238,17 +281,19 @@ static int manifest_parse_text(struct manifest *m, struct textlog *t, struct err
 {
     if (t->end < 8 || memcmp(t->read.bytes, "Deltafs ", 8) != 0)
         return error_set(e, DELTAFS_ERR_NOT_DELTAFS,
-                         "%s: not the manifest of a DeltaFS directory; if it was one, put a copy of it back", t->path);
+                         "%s: not the manifest of a DeltaFS directory; if it was one, 'deltafs repair' restores it",
+                         t->path);
     int status = textlog_parse(t, manifest_take, m, e);
     m->size = t->at;
     if (status != DELTAFS_OK)
         return status;
     if (m->partitions == 0)
-        return error_damaged(e, t->path, t->at, "the manifest ends before the directory's line; put a copy of it back");
+        return error_damaged(e, t->path, t->at,
+                             "the manifest ends before the directory's line; 'deltafs repair' restores it");
     if (m->is_local && m->job_count == 0)
         return error_damaged(
             e, t->path, t->at,
-            "the manifest ends before the line of the job that made the directory; put a copy of it back");
+            "the manifest ends before the line of the job that made the directory; 'deltafs repair' restores it");
     return m->schema || (m->schema = strdup("")) ? DELTAFS_OK : error_no_memory(e, 1, "a schema");
 }
 
@@ -278,9 +323,35 @@ int manifest_read_file(struct io_file *file, struct manifest *m, struct error *e
     return status;
 }
 
+/* Whether the copy is longer and goes on in another line, or has a complete one behind the manifest's end. A copy of
+ * another directory, and one that cannot be read, are no evidence: a reader needs the manifest only. */
+static int manifest_lacks_line(struct io *io, const char *folder, const struct manifest *m)
+{
+    char path[PATH_ROOM], head[LINE_PIECE], line[LINE_PIECE];
+    struct io_file copy;
+    struct error ignored;
+    uint64_t size = 0;
+
+    if (io_file_open(io, io_path_in(path, folder, MANIFEST_COPY_NAME), O_RDONLY, &copy, &ignored) != 0)
+        return 0;
+    int lacks = io_file_size(&copy, &size, &ignored) == DELTAFS_OK && size > m->size;
+    if (lacks) {
+        size_t n = size - m->size < sizeof line ? (size_t)(size - m->size) + 1 : sizeof line;
+        size_t begin = m->size < sizeof head ? (size_t)m->size : sizeof head;
+        lacks = io_file_read(&copy, 0, head, begin, &ignored) == DELTAFS_OK &&
+                memmem(head, begin, m->uuid_text, strlen(m->uuid_text)) &&
+                io_file_read(&copy, m->size - 1, line, n, &ignored) == DELTAFS_OK;
+        const char *newline = lacks ? memchr(line + 1, '\n', n - 1) : NULL;
+        lacks = lacks && (line[0] != '\n' || (newline && textlog_is_sealed(line + 1, (size_t)(newline - line) - 1)));
+    }
+    io_file_close(&copy, &ignored);
+    return lacks;
+}
+
 /* There is none: tell what is missing from what is no container, or of which only a half was made. */
 static int manifest_is_missing(struct io *io, const char *folder, struct error *e)
 {
+    char copy[PATH_ROOM];
     struct io_file file;
     struct error ignored;
     int status = io_file_open(io, folder, O_RDONLY, &file, e), is_folder;
@@ -288,6 +359,12 @@ static int manifest_is_missing(struct io *io, const char *folder, struct error *
     if (status != DELTAFS_OK)
         return status;
     io_file_close(&file, &ignored);
+    if (io_file_open(io, io_path_in(copy, folder, MANIFEST_COPY_NAME), O_RDONLY, &file, &ignored) == DELTAFS_OK) {
+        io_file_close(&file, &ignored);
+        return error_set(e, DELTAFS_ERR_NOT_DELTAFS,
+                         "%s: has no %s, but its copy %s: 'deltafs repair' restores it from that", folder,
+                         MANIFEST_NAME, MANIFEST_COPY_NAME);
+    }
     is_folder = io_file_open(io, folder, O_RDONLY | O_DIRECTORY, &file, &ignored) == DELTAFS_OK;
     if (is_folder)
         status = error_set(e, DELTAFS_ERR_NOT_DELTAFS,
@@ -317,6 +394,27 @@ int manifest_open(struct io *io, const char *folder, int flags, struct io_file *
     return status;
 }
 
+/* Read a manifest that is open. Where its copy has more, a writer may just have appended to both: that is not damage.
+ */
+static int manifest_read_whole(struct io_file *file, const char *folder, struct manifest *m, struct error *e)
+{
+    unsigned waited = 0;
+    uint64_t size;
+    int status, lacks;
+
+    do {
+        size = m->size;
+        status = manifest_read_file(file, m, e);
+        lacks = status == DELTAFS_OK && manifest_lacks_line(file->io, folder, m);
+    } while (lacks && (m->size != size || io_file_wait(file, &waited)));
+    if (!lacks)
+        return status;
+    return error_damaged(e, file->path, m->size,
+                         "a line is lost that is in %s.copy; nothing is read while it is so: 'deltafs repair' restores "
+                         "it",
+                         file->path);
+}
+
 int manifest_read(struct io *io, const char *folder, struct manifest *m, struct error *e)
 {
     struct io_file file;
@@ -326,7 +424,7 @@ int manifest_read(struct io *io, const char *folder, struct manifest *m, struct 
     *m = (struct manifest){0};
     if (status != DELTAFS_OK)
         return status == DELTAFS_ERR_NOT_FOUND ? manifest_is_missing(io, folder, e) : status;
-    status = manifest_read_file(&file, m, e);
+    status = manifest_read_whole(&file, folder, m, e);
     if (status != DELTAFS_OK)
         io_explain(file.path, 0, manifest_advice, e);
     io_file_close(&file, &ignored); /* opened for reading: nothing can be lost */

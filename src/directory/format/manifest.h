@@ -62,12 +62,17 @@ int manifest_append_job(struct io_file *file, uint64_t *size, const struct manif
 int manifest_append_close(struct io_file *file, uint64_t *size, uint64_t epochs, uint64_t tail_length, int sync,
                           struct error *e);
 
+/* Write the bytes from *copied to `size` of an open manifest to its copy, and move *copied to `size`. At 0 the copy is
+ * created, or written again. The manifest's lines come first: a line that only the copy has is one that the manifest
+ * has lost. `sync`: make the copy durable. */
+int manifest_copy(struct io_file *manifest, uint64_t *copied, uint64_t size, int sync, struct error *e);
+
 /* Parse the text of a manifest, which is changed. */
 int manifest_parse(struct manifest *m, char *text, size_t n, const char *path, struct error *e);
 
 int manifest_open(struct io *io, const char *folder, int flags, struct io_file *file, struct error *e);
 /* Read and check a directory's manifest. DELTAFS_ERR_NOT_FOUND if there is no such folder, _NOT_DELTAFS if it has none,
- * or it is a logical file's. */
+ * or it is a logical file's; _DAMAGED also if its copy has a line that it has lost. */
 int manifest_read(struct io *io, const char *folder, struct manifest *m, struct error *e);
 /* The same of one that is open; `m` is all zero, or to be freed. */
 int manifest_read_file(struct io_file *file, struct manifest *m, struct error *e);

@@ -83,6 +83,7 @@ struct writer {
     uint64_t cut_label; /* under this label */
     struct io_file manifest;
     uint64_t manifest_size;
+    uint64_t manifest_copied; /* bytes of it that its copy has for certain */
 };
 
 /* ---- Opening ---- */
@@ -263,6 +264,8 @@ int deltafs_private_writer_note_open(struct writer *w, const struct writer_confi
         status = manifest_append_open(&w->manifest, &w->manifest_size, c->epochs, w->sync != SYNC_NONE, e);
     if (status == DELTAFS_OK && c->place == LAYOUT_LOCAL)
         status = manifest_append_job(&w->manifest, &w->manifest_size, &c->job, w->sync != SYNC_NONE, e);
+    if (status == DELTAFS_OK)
+        status = manifest_copy(&w->manifest, &w->manifest_copied, w->manifest_size, w->sync != SYNC_NONE, e);
     if (status != DELTAFS_OK)
         return status;
     w->lease.has_note = 0; /* what it says is about to be cut off */
@@ -723,7 +726,11 @@ int deltafs_private_writer_commit(struct writer *w, const struct writer_totals *
         w->last_records = totals->records;
         /* If the container is another's now, what stands there may be so too: nothing is taken back. */
         *is_commit_unknown = lease_confirm(&w->lease, e) != DELTAFS_OK;
-        return *is_commit_unknown ? writer_mark_unknown(w, "", e) : DELTAFS_OK;
+        if (*is_commit_unknown)
+            return writer_mark_unknown(w, "", e);
+        /* The epoch is committed without it: the next line, or the close, brings the copy up to date. */
+        manifest_copy(&w->manifest, &w->manifest_copied, w->manifest_size, 0, &ignored);
+        return DELTAFS_OK;
     }
     /* The line must go again, or a reader would find an epoch whose data is about to be overwritten. */
     w->manifest_size = size;
@@ -795,7 +802,10 @@ int deltafs_private_writer_finish(struct writer *w, uint64_t *tail_length, struc
 
 int deltafs_private_writer_commit_close(struct writer *w, uint64_t tail_length, struct error *e)
 {
-    return manifest_append_close(&w->manifest, &w->manifest_size, w->epoch, tail_length, w->sync != SYNC_NONE, e);
+    int sync = w->sync != SYNC_NONE;
+    int status = manifest_append_close(&w->manifest, &w->manifest_size, w->epoch, tail_length, sync, e);
+
+    return status == DELTAFS_OK ? manifest_copy(&w->manifest, &w->manifest_copied, w->manifest_size, sync, e) : status;
 }
 
 void deltafs_private_writer_memory(const struct writer *w, struct deltafs_memory_stat *out)

@@ -313,6 +313,7 @@ void deltafs_private_writer_remove_container(const struct writer_config *c, stru
     struct io io = io_default();
 
     if (!c->is_reopened) {
+        unmake_file(&io, c, MANIFEST_COPY_NAME);
         unmake_file(&io, c, MANIFEST_NAME);
         unmake_logs(&io, c);
     }
