@@ -6,7 +6,6 @@
 #include "base/thread.h"
 #include "io/io_format.h"
 #include "logical/logical.h"
-#include "logical/format/flat.h"
 
 #define MEMORY_DEFAULT  (UINT64_C(16) << 20) /* bytes of buffers, where the option memory is auto */
 #define PIECES_PART     16                   /* this part of it is for the pieces of one lookup */
@@ -251,7 +250,8 @@ static int logical_close_session(deltafs_logical *f, struct bytes *batches, int 
         return logical_discard_session(f, e);
     status = container_check(&f->container, &f->io, e);
     if (status == DELTAFS_OK && f->index == EXTENTS_FLATTEN)
-        status = flat_write(&f->container, &f->io, &f->session, batches->buffer.bytes, batches->used, sync, e);
+        status = session_write_index(&f->container, &f->io, f->session.number, batches->buffer.bytes, batches->used,
+                                     sync, e);
     return status == DELTAFS_OK
                ? session_close(&f->container, &f->io, &f->session, (uint32_t)end.logs, end.order, end.size, sync, e)
                : status;

@@ -5,7 +5,6 @@
 #include "base/sized.h"
 #include "logical/format/logical_format.h"
 #include "logical/logical.h"
-#include "logical/format/flat.h"
 #include "io/log.h"
 
 /* In atomic mode the size includes every write that has returned. */
@@ -151,7 +150,7 @@ static int flatten_session(const struct container *c, struct io *io, const struc
             extent_log_read(io, path, s->number, writer[i], c->uuid, 1, &from, &is_last, &all.buffer, &all.used, e);
     }
     if (status == DELTAFS_OK)
-        status = flat_write(c, io, s, all.buffer.bytes, all.used, 1, e);
+        status = session_write_index(c, io, s->number, all.buffer.bytes, all.used, 1, e);
     free(writer);
     buffer_fini(&all.buffer);
     return status == DELTAFS_ERR_DAMAGED && !s->is_synced ? DELTAFS_OK : status;

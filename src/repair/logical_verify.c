@@ -7,7 +7,6 @@
 #include "base/sized.h"
 #include "logical/format/logical_format.h"
 #include "logical/logical.h"
-#include "logical/format/flat.h"
 #include "io/log.h"
 
 #define VERIFY_PIECE (1u << 20) /* bytes read at once; where these are damaged, frame by frame */
@@ -132,8 +131,6 @@ static void verify_writer(struct verification *v, const struct session *s, uint3
     const struct container *c = v->container;
     struct bytes batches = {{0}, 0};
     struct error e = {0};
-    size_t used;
-    int is_last;
     char path[PATH_ROOM];
 
     session_log_path(c, s, writer, LOG_KIND_EXTENTS, path);
@@ -141,7 +138,7 @@ static void verify_writer(struct verification *v, const struct session *s, uint3
     v->end = 0;
     if (status == DELTAFS_OK)
         status = extent_batches_decode(batches.buffer.bytes, batches.used, log_seed(c->uuid), path, 0, verify_extent, v,
-                                       &used, &is_last, &e);
+                                       NULL, NULL, &e);
     if (status != DELTAFS_OK)
         verify_report(v, &e);
     else if (v->end > 0)
@@ -153,6 +150,7 @@ static void verify_session(struct verification *v, const struct session *s)
 {
     struct bytes index = {{0}, 0};
     struct error e = {0};
+    char path[PATH_ROOM];
     uint32_t *writer = NULL;
     size_t n = 0;
 
@@ -165,7 +163,9 @@ static void verify_session(struct verification *v, const struct session *s)
     for (size_t i = 0; i < n; i++)
         verify_writer(v, s, writer[i]);
     free(writer);
-    if (s->has_index && flat_read(v->container, v->io, s, &index.buffer, &index.used, &e) != DELTAFS_OK)
+    session_path(v->container, s->number, SESSION_INDEX_NAME, path);
+    if (s->has_index &&
+        extent_index_read(v->io, path, s->number, v->container->uuid, &index.buffer, &index.used, &e) != DELTAFS_OK)
         verify_report(v, &e);
     else
         v->bytes += index.used;

@@ -235,8 +235,10 @@ int extent_batches_decode(const uint8_t *bytes, size_t n, uint32_t seed, const c
         status = decode_entries(h, length, path, base + at, fn, arg, e);
         if (status != DELTAFS_OK)
             return status;
-        *is_last = h[5] & BATCH_FLAG_LAST;
+        if (is_last)
+            *is_last = h[5] & BATCH_FLAG_LAST;
     }
-    *used = at;
+    if (used)
+        *used = at;
     return DELTAFS_OK;
 }

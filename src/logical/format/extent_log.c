@@ -6,6 +6,7 @@
 #include "io/log.h"
 #include "logical/format/logical_format.h"
 
+#define ANY_WRITER   UINT32_MAX   /* no writer's number; in an index of all writers' batches */
 #define READ_AT_ONCE (256u << 10) /* bytes; what a log has beyond is read in pieces that grow */
 
 int extent_log_create(struct extent_log *l, struct io *io, const char *path, uint32_t writer, const uint8_t uuid[16],
@@ -72,7 +73,8 @@ struct log_reader {
 static int check_owner(const struct log_reader *r, const uint8_t *bytes, size_t n, struct error *e)
 {
     for (size_t at = 0; at < n; at += get_u32(bytes + at + 8))
-        if (get_u32(bytes + at + 12) != r->session || get_u32(bytes + at + 16) != r->writer)
+        if (get_u32(bytes + at + 12) != r->session ||
+            (r->writer != ANY_WRITER && get_u32(bytes + at + 16) != r->writer))
             return error_damaged(e, r->file.path, r->offset + at, "a batch belongs elsewhere");
     return DELTAFS_OK;
 }
@@ -117,26 +119,24 @@ static int is_header_lost(struct log_reader *r)
 {
     static const uint8_t zeros[LOG_HEADER_SIZE];
     uint8_t header[LOG_HEADER_SIZE];
-    struct error ignored;
 
-    return io_file_read(&r->file, 0, header, sizeof header, &ignored) == DELTAFS_OK &&
+    return io_file_read(&r->file, 0, header, sizeof header, error_ignored()) == DELTAFS_OK &&
            memcmp(header, zeros, sizeof header) == 0;
 }
 
-static int read_log(struct log_reader *r, const uint8_t uuid[16], int is_whole, uint64_t from, struct buffer *out,
-                    size_t *n, struct error *e)
+/* `is_whole`: the log must be complete. */
+static int read_log(struct log_reader *r, const uint8_t uuid[16], int is_whole, struct buffer *out, size_t *n,
+                    struct error *e)
 {
     size_t got = *n;
     int status = io_file_size(&r->file, &r->size, e);
 
-    if (status == DELTAFS_OK && r->size < from)
+    if (status == DELTAFS_OK && r->size < r->offset)
         return error_damaged(e, r->file.path, r->size, "the log has become shorter");
-    if (status == DELTAFS_OK && r->size < LOG_HEADER_SIZE && !is_whole)
-        return DELTAFS_OK; /* it is being made, or its writer died then */
-    r->offset = from;
-    if (status == DELTAFS_OK && from == 0 && !is_whole && is_header_lost(r))
+    /* The log is being created, or a crash came then. */
+    if (status == DELTAFS_OK && !is_whole && (r->size < LOG_HEADER_SIZE || (r->offset == 0 && is_header_lost(r))))
         return DELTAFS_OK;
-    if (status == DELTAFS_OK && from == 0) {
+    if (status == DELTAFS_OK && r->offset == 0) {
         status = log_check_header(&r->file, LOG_KIND_EXTENTS, r->writer, uuid, e);
         r->offset = LOG_HEADER_SIZE;
     }
@@ -154,8 +154,7 @@ static int read_log(struct log_reader *r, const uint8_t uuid[16], int is_whole, 
 int extent_log_read(struct io *io, const char *path, uint32_t session, uint32_t writer, const uint8_t uuid[16],
                     int is_whole, uint64_t *from, int *is_last, struct buffer *out, size_t *n, struct error *e)
 {
-    struct log_reader r = {.seed = log_seed(uuid), .session = session, .writer = writer, .is_last = *is_last};
-    struct error ignored;
+    struct log_reader r = {.seed = log_seed(uuid), .session = session, .writer = writer};
     unsigned waited = 0;
 
     int status = io_file_open(io, path, O_RDONLY, &r.file, e);
@@ -164,12 +163,86 @@ int extent_log_read(struct io *io, const char *path, uint32_t session, uint32_t 
     /* GlusterFS may close a file before its server has all of it, and show the line that says so first. */
     do {
         r.is_last = *is_last;
-        status = read_log(&r, uuid, is_whole, *from, out, n, e);
+        r.offset = *from;
+        status = read_log(&r, uuid, is_whole, out, n, e);
     } while (status == DELTAFS_ERR_DAMAGED && io_file_wait(&r.file, &waited));
     if (status == DELTAFS_OK) {
         *from = r.offset;
         *is_last = r.is_last;
     }
-    io_file_close(&r.file, &ignored);
+    io_file_close(&r.file, error_ignored());
+    return status;
+}
+
+/* ---- Indexes of sessions ---- */
+
+static void put_trailer(uint8_t t[FLAT_TRAILER_SIZE], const uint8_t uuid[16], uint32_t session, uint64_t n)
+{
+    memset(t, 0, FLAT_TRAILER_SIZE);
+    t[4] = FORMAT_FLAT_TRAILER;
+    put_u32(t + 8, session);
+    put_u64(t + 16, n);
+    memcpy(t + 24, FLAT_MAGIC, 8);
+    log_seal(log_seed(uuid), t, FLAT_TRAILER_SIZE);
+}
+
+int extent_index_write(struct io *io, const char *path, uint32_t session, const uint8_t uuid[16], const void *batches,
+                       size_t n, int sync, struct error *e)
+{
+    uint8_t header[LOG_HEADER_SIZE], trailer[FLAT_TRAILER_SIZE];
+    struct io_file file;
+    int status = io_file_open(io, path, O_RDWR | O_CREAT | O_TRUNC, &file, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    log_put_header(header, LOG_KIND_FLAT, session, uuid);
+    put_trailer(trailer, uuid, session, n);
+    status = io_file_write(&file, 0, header, sizeof header, e);
+    if (status == DELTAFS_OK)
+        status = io_file_write(&file, sizeof header, batches, n, e);
+    if (status == DELTAFS_OK)
+        status = io_file_write(&file, sizeof header + n, trailer, sizeof trailer, e);
+    if (status == DELTAFS_OK && sync)
+        status = io_file_sync(&file, e);
+    return io_file_finish(&file, status, e);
+}
+
+static int read_index(struct log_reader *r, const uint8_t uuid[16], struct buffer *out, size_t *n, struct error *e)
+{
+    uint8_t trailer[FLAT_TRAILER_SIZE], want[FLAT_TRAILER_SIZE];
+    int status = log_check_header(&r->file, LOG_KIND_FLAT, r->session, uuid, e);
+
+    if (status == DELTAFS_OK)
+        status = io_file_size(&r->file, &r->size, e);
+    if (status == DELTAFS_OK && r->size < LOG_HEADER_SIZE + FLAT_TRAILER_SIZE)
+        return error_damaged(e, r->file.path, r->size, "the index is incomplete");
+    if (status != DELTAFS_OK)
+        return status;
+    r->size -= FLAT_TRAILER_SIZE;
+    put_trailer(want, uuid, r->session, r->size - LOG_HEADER_SIZE);
+    status = io_file_read(&r->file, r->size, trailer, sizeof trailer, e);
+    if (status == DELTAFS_OK && memcmp(trailer, want, sizeof want) != 0)
+        return error_damaged(e, r->file.path, r->size,
+                             "the index does not end as it should; it repeats what the writers' logs have, and "
+                             "'deltafs flatten' creates it again");
+    if (status == DELTAFS_OK)
+        status = read_batches(r, out, n, e);
+    return status == DELTAFS_OK && r->offset < r->size
+               ? error_damaged(e, r->file.path, r->offset, "a batch is incomplete")
+               : status;
+}
+
+int extent_index_read(struct io *io, const char *path, uint32_t session, const uint8_t uuid[16], struct buffer *out,
+                      size_t *n, struct error *e)
+{
+    struct log_reader r = {.seed = log_seed(uuid), .session = session, .writer = ANY_WRITER, .offset = LOG_HEADER_SIZE};
+    size_t got = *n;
+    int status = io_file_open(io, path, O_RDONLY, &r.file, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    status = io_file_finish(&r.file, read_index(&r, uuid, out, &got, e), e);
+    if (status == DELTAFS_OK)
+        *n = got;
     return status;
 }

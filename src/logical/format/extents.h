@@ -90,7 +90,7 @@ typedef int extent_fn(const struct extent *x, void *arg, struct error *e);
 /* Decode consecutive batches in bytes[0 .. n), which are at `base` of `path`. `fn` (may be NULL) gets each extent of
  * the batches that match their checksums; a status other than DELTAFS_OK ends the decoding. *used: bytes of whole
  * batches. The rest is a torn tail: a batch that is truncated or lacks a sector, or zeros. *is_last: whether the last
- * batch has that flag; unchanged if there is no batch. Anything else is DELTAFS_ERR_DAMAGED. */
+ * batch has that flag; unchanged if there is no batch. Both may be NULL. Anything else is DELTAFS_ERR_DAMAGED. */
 int extent_batches_decode(const uint8_t *bytes, size_t n, uint32_t seed, const char *path, uint64_t base, extent_fn *fn,
                           void *arg, size_t *used, int *is_last, struct error *e);
 
@@ -119,5 +119,15 @@ int extent_log_close(struct extent_log *l, struct error *e);
  * DELTAFS_ERR_NOT_FOUND if there is no such file. After an error *from, *is_last and *n are as they were. */
 int extent_log_read(struct io *io, const char *path, uint32_t session, uint32_t writer, const uint8_t uuid[16],
                     int is_whole, uint64_t *from, int *is_last, struct buffer *out, size_t *n, struct error *e);
+
+/* ---- Indexes of sessions ---- */
+
+/* One file with all batches of all extent logs of a closed session: readers open it instead of the logs. */
+int extent_index_write(struct io *io, const char *path, uint32_t session, const uint8_t uuid[16], const void *batches,
+                       size_t n, int sync, struct error *e);
+/* Append the batches to the *n bytes that `out` holds. DELTAFS_ERR_DAMAGED if anything is wrong; the logs have the
+ * same. */
+int extent_index_read(struct io *io, const char *path, uint32_t session, const uint8_t uuid[16], struct buffer *out,
+                      size_t *n, struct error *e);
 
 #endif

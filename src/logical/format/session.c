@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "logical/format/extents.h"
 #include "logical/format/logical_format.h"
 #include "logical/format/session.h"
 #include "logical/format/names.h"
@@ -516,4 +517,18 @@ int session_close(const struct container *c, struct io *io, struct session *s, u
     s->last_order = order;
     s->size = size;
     return DELTAFS_OK;
+}
+
+int session_write_index(const struct container *c, struct io *io, uint32_t number, const void *batches, size_t n,
+                        int sync, struct error *e)
+{
+    char aside[PATH_ROOM], path[PATH_ROOM];
+    int status =
+        extent_index_write(io, session_path(c, number, SESSION_INDEX_NEW, aside), number, c->uuid, batches, n, sync, e);
+
+    if (status == DELTAFS_OK)
+        status = io_rename(io, aside, session_path(c, number, SESSION_INDEX_NAME, path), e);
+    if (status != DELTAFS_OK)
+        io->ops->unlink(io->ctx, aside);
+    return status == DELTAFS_OK && sync ? io_sync_parent(io, path, e) : status;
 }

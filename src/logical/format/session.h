@@ -67,6 +67,9 @@ int session_is_removed(const struct container *c, struct io *io, uint32_t number
  * DELTAFS_ERR_NOT_FOUND if another session is in its place. */
 int session_close(const struct container *c, struct io *io, struct session *s, uint32_t logs, uint64_t order,
                   uint64_t size, int sync, struct error *e);
+/* Write the session's index from all batches of its extent logs: aside, then renamed. */
+int session_write_index(const struct container *c, struct io *io, uint32_t number, const void *batches, size_t n,
+                        int sync, struct error *e);
 /* Remove the session, or the rest of it. It is invalid as soon as the removal begins, and marked as removed until
  * nothing is left; with `sync`, also after a crash. Other processes may remove it at the same time. A session that was
  * closed, or has had logs, is only removed by a process that has a session with logs above it: otherwise the number

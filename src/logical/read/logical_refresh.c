@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "io/log.h"
-#include "logical/format/flat.h"
 #include "logical/format/logical_format.h"
 #include "logical/logical.h"
 
@@ -281,17 +280,18 @@ int logical_read_own(deltafs_logical *f, struct bytes *out, struct error *e)
 /* Read a closed session's index from one file; if that is damaged or missing, from the logs. */
 static int logical_read_flat(deltafs_logical *f, const struct session *s, struct error *e)
 {
-    size_t before = f->batches.used, n = 0;
+    size_t n = 0;
     uint32_t *writer = NULL;
     struct error own; /* apart from *e, whose status must not change on success */
-    int status = flat_read(&f->container, &f->io, s, &f->batches.buffer, &f->batches.used, &own);
+    char path[PATH_ROOM];
+    int status = extent_index_read(&f->io, session_path(&f->container, s->number, SESSION_INDEX_NAME, path), s->number,
+                                   f->container.uuid, &f->batches.buffer, &f->batches.used, &own);
 
     if (status != DELTAFS_ERR_DAMAGED && status != DELTAFS_ERR_NOT_FOUND) {
         if (status != DELTAFS_OK)
             *e = own;
         return status;
     }
-    f->batches.used = before;
     status = logical_logs(f, s, &writer, &n, e);
     for (size_t i = 0; i < n && status == DELTAFS_OK; i++)
         status = logical_read_log(f, s, writer[i], e);
@@ -347,10 +347,8 @@ static int logical_map(const struct extent *x, void *arg, struct error *e)
 
 int logical_add_batches(deltafs_logical *f, const struct bytes *b, struct error *e)
 {
-    size_t used;
-    int is_last;
     int status = extent_batches_decode(b->buffer.bytes, b->used, log_seed(f->container.uuid), f->container.path, 0,
-                                       logical_map, f, &used, &is_last, e);
+                                       logical_map, f, NULL, NULL, e);
 
     if (status == DELTAFS_OK && extent_map_order(&f->map) >= f->order)
         f->order = extent_map_order(&f->map) + 1;

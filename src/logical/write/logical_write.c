@@ -104,8 +104,8 @@ static int logical_show(const struct extent *x, void *arg, struct error *e)
 
 int logical_seal(deltafs_logical *f, int is_last, struct error *e)
 {
-    size_t before = f->unpublished.used, used;
-    int last, status;
+    size_t before = f->unpublished.used;
+    int status;
 
     if (!f->has_logs || (f->list.count == 0 && !is_last))
         return DELTAFS_OK;
@@ -117,7 +117,7 @@ int logical_seal(deltafs_logical *f, int is_last, struct error *e)
     if (logical_can_read(f) && !is_last)
         status =
             extent_batches_decode(f->unpublished.buffer.bytes + before, f->unpublished.used - before,
-                                  log_seed(f->container.uuid), f->container.path, 0, logical_show, f, &used, &last, e);
+                                  log_seed(f->container.uuid), f->container.path, 0, logical_show, f, NULL, NULL, e);
     /* Adding an entry to the map twice is harmless. */
     if (status == DELTAFS_OK)
         extent_list_clear(&f->list);
