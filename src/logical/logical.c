@@ -12,12 +12,6 @@
 #define CAPTURE_DEFAULT (UINT64_C(64) << 20) /* bytes of captured keys, where the option memory is auto */
 #define CAPTURE_PART    8                    /* or this part of it, if the file is also read */
 
-int logical_gather(deltafs_logical *f, const void *mine, size_t n, struct bytes *all, struct error *e)
-{
-    e->status = DELTAFS_OK;
-    return collective_gather(&f->group, mine, n, all, e);
-}
-
 /* ---- Opening ---- */
 
 /* Bytes for captured keys. If the file is also read, they reduce the cache. */
@@ -107,27 +101,6 @@ static int logical_open_parts(deltafs_logical *f, const char *path, int flags, c
     return status;
 }
 
-/* Whether others may have read something in this session's log. */
-static int logical_has_published(deltafs_logical *f)
-{
-    uint64_t size;
-    struct error ignored;
-
-    return f->has_logs && (io_file_size(&f->extents.file, &size, &ignored) != DELTAFS_OK || size > LOG_HEADER_SIZE);
-}
-
-/* Opening has failed on all ranks; only rank 0 can have created logs. Remove the session as far as possible. */
-static void logical_discard(deltafs_logical *f)
-{
-    struct error ignored;
-
-    if (f->group.rank != 0 || !f->has_session || logical_has_published(f))
-        return;
-    frame_log_close(&f->data, &ignored);
-    extent_log_close(&f->extents, &ignored);
-    logical_discard_session(f, &ignored);
-}
-
 static int logical_free(deltafs_logical *f, struct error *e)
 {
     int status = logical_close_logs(f, e);
@@ -173,7 +146,12 @@ int deltafs_private_logical_open_group(const char *path, int flags, const deltaf
         *out = f;
         return DELTAFS_OK;
     }
-    logical_discard(f);
+    /* Remove the session, unless others may have read something in its log. */
+    if (f->group.rank == 0 && f->has_session && f->extents.end <= LOG_HEADER_SIZE) {
+        frame_log_close(&f->data, error_ignored());
+        extent_log_close(&f->extents, error_ignored());
+        logical_discard_session(f, error_ignored());
+    }
     logical_free(f, &second);
     return status;
 }
@@ -231,7 +209,8 @@ static int logical_exchange_all(deltafs_logical *f, struct session_end *end, str
         buffer_fini(&all.buffer);
         return status;
     }
-    status = logical_gather(f, own.buffer.bytes, own.used, &all, e);
+    e->status = DELTAFS_OK;
+    status = collective_gather(&f->group, own.buffer.bytes, own.used, &all, e);
     *batches = all;
     buffer_fini(&own.buffer);
     return status;

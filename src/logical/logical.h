@@ -79,9 +79,6 @@ static inline int logical_can_read(const deltafs_logical *f)
     return f->mode != O_WRONLY;
 }
 
-/* Collective: gather bytes when this rank has no error. */
-int logical_gather(deltafs_logical *f, const void *mine, size_t n, struct bytes *all, struct error *e);
-
 /* Open with a group; takes ownership of it on success. An error of this rank in *e becomes that of all. */
 DELTAFS_PRIVATE int deltafs_private_logical_open_group(const char *path, int flags, const deltafs_options *options,
                                                        const struct collective *group, deltafs_logical **out,

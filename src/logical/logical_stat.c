@@ -4,6 +4,7 @@
 #include <string.h>
 #include "base/sized.h"
 #include "logical/format/logical_format.h"
+#include "logical/format/names.h"
 #include "logical/logical.h"
 #include "io/log.h"
 
@@ -29,84 +30,69 @@ int deltafs_logical_io_stat(const deltafs_logical *f, struct deltafs_io_stat *ou
 
 /* ---- Statistics ---- */
 
-/* Add the stored bytes of the file at `path`. */
-static int stat_file(deltafs_logical *f, const char *path, int may_lack, uint64_t *bytes, struct error *e)
+struct stat_folder {
+    deltafs_logical *f;
+    const char *path;
+    enum name kind;
+    uint64_t *bytes;
+};
+
+/* Add the stored bytes of a file, or of the files in a folder; nothing if others have removed it meanwhile. */
+static int stat_name(void *arg, const char *text, struct error *e)
 {
+    const struct stat_folder *in = arg;
     struct io_file file;
-    struct io_attributes a = {0};
-    int status = io_file_open(&f->io, path, O_RDONLY, &file, e);
+    char path[PATH_ROOM], target[PATH_MAX];
+    uint32_t number;
+    struct io_attributes a;
+    const struct stat_folder folder = {in->f, path, name_of(in->kind, text, &number), in->bytes};
+    int status;
 
-    if (status != DELTAFS_OK)
-        return status == DELTAFS_ERR_NOT_FOUND && may_lack ? DELTAFS_OK : status;
-    status = io_file_attributes(&file, &a, e);
-    *bytes += a.stored < a.size ? a.stored : a.size; /* without the holes */
-    return io_file_finish(&file, status, e);
-}
-
-static int stat_session_files(deltafs_logical *f, const struct session *s, uint64_t *bytes, struct error *e)
-{
-    const struct container *c = &f->container;
-    char path[PATH_ROOM];
-    uint32_t *writer = NULL;
-    size_t n = 0;
-    int status = stat_file(f, session_path(c, s->number, SESSION_NAME, path), 0, bytes, e);
-
-    if (status == DELTAFS_OK)
-        status = session_logs(c, &f->io, s, LOG_KIND_EXTENTS, &writer, &n, e);
-    for (size_t i = 0; i < n && status == DELTAFS_OK; i++) {
-        status = stat_file(f, session_log_path(c, s, writer[i], LOG_KIND_FRAMES, path), 1, bytes, e);
-        if (status == DELTAFS_OK)
-            status = stat_file(f, session_log_path(c, s, writer[i], LOG_KIND_EXTENTS, path), 1, bytes, e);
+    io_path_in(path, in->path, "%s", text);
+    if (folder.kind == NAME_SESSION || folder.kind == NAME_BUCKET) {
+        status = io_list(&in->f->io, path, stat_name, (void *)(uintptr_t)&folder, e);
+        /* A link that is there leads to a volume that is not. */
+        return status == DELTAFS_ERR_NOT_FOUND &&
+                       io_readlink(&in->f->io, path, target, sizeof target, error_ignored()) != DELTAFS_OK
+                   ? DELTAFS_OK
+                   : status;
     }
-    free(writer);
-    return status == DELTAFS_OK ? stat_file(f, session_path(c, s->number, SESSION_INDEX_NAME, path), 1, bytes, e)
-                                : status;
-}
-
-/* Add the counts of another session; nothing if it has been removed since. */
-static int stat_session(deltafs_logical *f, const struct session *s, struct deltafs_logical_stat *stat, struct error *e)
-{
-    struct session now;
-    struct error own;
-    uint64_t bytes = 0;
-    int status = stat_session_files(f, s, &bytes, &own);
-
-    if (status == DELTAFS_ERR_NOT_FOUND && session_read(&f->container, &f->io, s->number, &now, e) == status)
+    if (folder.kind < NAME_MANIFEST)
         return DELTAFS_OK;
-    if (status != DELTAFS_OK) {
-        *e = own;
-        return status;
-    }
-    stat->sessions++;
-    stat->writers += s->logs;
-    stat->flat_sessions += s->is_closed && s->has_index;
-    stat->is_closed &= s->is_closed;
-    stat->bytes_stored += bytes;
-    return DELTAFS_OK;
+    status = io_file_open(&in->f->io, path, O_RDONLY, &file, e);
+    if (status != DELTAFS_OK)
+        return status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_OK : status;
+    status = io_file_attributes(&file, &a, e);
+    if (status == DELTAFS_OK)
+        *in->bytes += a.stored < a.size ? a.stored : a.size; /* without the holes */
+    return io_file_finish(&file, status, e);
 }
 
 int deltafs_logical_stat(deltafs_logical *f, struct deltafs_logical_stat *out)
 {
     struct error *e = deltafs_private_thread_error();
-    char path[PATH_ROOM];
     struct deltafs_logical_stat stat = {.size = f->size,
                                         .extents = extent_map_count(&f->map),
                                         .uuid = f->container.uuid_text,
-                                        .is_closed = 1,
+                                        .is_closed = !f->has_session,
                                         .is_incomplete = f->is_cut};
-    int status = stat_file(f, io_path_in(path, f->container.path, MANIFEST_NAME), 1, &stat.bytes_stored, e);
+    struct session now;
+    struct stat_folder folder = {f, f->container.path, NAME_CONTAINER, &stat.bytes_stored};
+    int status = io_list(&f->io, f->container.path, stat_name, &folder, e);
 
-    for (size_t i = 0; i < f->known_count && status == DELTAFS_OK; i++) {
+    for (size_t i = 0; i < f->known_count; i++) {
         const struct session *s = &f->known[i];
-        if (!f->has_session || s->number != f->session.number)
-            status = stat_session(f, s, &stat, e);
-    }
-    if (status == DELTAFS_OK && f->has_session) {
+        int is_own = f->has_session && s->number == f->session.number;
+        /* It may have been removed since. */
+        if (is_own || session_read(&f->container, &f->io, s->number, &now, error_ignored()) == DELTAFS_ERR_NOT_FOUND)
+            continue;
         stat.sessions++;
-        stat.writers += (uint64_t)f->has_logs;
-        stat.is_closed = 0;
-        status = stat_session_files(f, &f->session, &stat.bytes_stored, e);
+        stat.writers += s->logs;
+        stat.flat_sessions += (uint64_t)s->has_index;
+        stat.is_closed &= s->is_closed;
     }
+    stat.sessions += (uint64_t)f->has_session;
+    stat.writers += (uint64_t)f->has_logs;
     return status == DELTAFS_OK ? sized_fill(out, &stat, sizeof stat, "deltafs_logical_stat", e) : status;
 }
 

@@ -64,8 +64,7 @@ static int logical_create_session_late(deltafs_logical *f, struct error *e)
 static int logical_make_logs(deltafs_logical *f, struct error *e)
 {
     char data[PATH_ROOM], extents[PATH_ROOM];
-    struct error second;
-    uint64_t capacity = f->memory_limit / 4 < BUFFER_MAX ? f->memory_limit / 4 : BUFFER_MAX;
+    size_t capacity = (size_t)(f->memory_limit / 4 < BUFFER_MAX ? f->memory_limit / 4 : BUFFER_MAX);
     int status = DELTAFS_OK;
 
     if (f->has_logs)
@@ -75,21 +74,22 @@ static int logical_make_logs(deltafs_logical *f, struct error *e)
         return status;
     session_log_path(&f->container, &f->session, f->group.rank, LOG_KIND_FRAMES, data);
     session_log_path(&f->container, &f->session, f->group.rank, LOG_KIND_EXTENTS, extents);
-    status = frame_log_create(&f->data, &f->io, data, f->session.number, f->group.rank, f->container.uuid,
-                              (size_t)capacity, &f->memory, e);
-    if (status == DELTAFS_OK) {
-        status = extent_log_create(&f->extents, &f->io, extents, f->group.rank, f->container.uuid, e);
-        if (status != DELTAFS_OK) {
-            frame_log_close(&f->data, &second);
-            extent_log_close(&f->extents, &second);
-            f->io.ops->unlink(f->io.ctx, extents);
-            f->io.ops->unlink(f->io.ctx, data);
-        }
+    status = frame_log_create(&f->data, &f->io, data, f->session.number, f->group.rank, f->container.uuid, capacity,
+                              &f->memory, e);
+    if (status != DELTAFS_OK)
+        return status;
+    status = extent_log_create(&f->extents, &f->io, extents, f->group.rank, f->container.uuid, e);
+    if (status != DELTAFS_OK) {
+        frame_log_close(&f->data, error_ignored());
+        extent_log_close(&f->extents, error_ignored());
+        f->io.ops->unlink(f->io.ctx, extents);
+        f->io.ops->unlink(f->io.ctx, data);
+        return status;
     }
-    if (status == DELTAFS_OK && logical_can_read(f))
+    if (logical_can_read(f))
         frame_log_use_cache(&f->data, &f->cache);
-    f->has_logs = status == DELTAFS_OK;
-    return status;
+    f->has_logs = 1;
+    return DELTAFS_OK;
 }
 
 /* ---- Publishing ---- */
@@ -140,16 +140,6 @@ static int logical_check_lost(const deltafs_logical *f, struct error *e)
     return f->lost.status;
 }
 
-static int logical_sync_name(deltafs_logical *f, struct error *e)
-{
-    if (f->is_named)
-        return DELTAFS_OK;
-    if (session_sync_folder(&f->container, &f->io, &f->session, f->group.rank, e) != DELTAFS_OK)
-        return logical_lose(f, e);
-    f->is_named = 1;
-    return DELTAFS_OK;
-}
-
 /* A failed write (a full disk) can be repeated; a failed sync cannot. */
 static int logical_flush(deltafs_logical *f, int sync, struct error *e)
 {
@@ -159,22 +149,23 @@ static int logical_flush(deltafs_logical *f, int sync, struct error *e)
         status = extent_log_append(&f->extents, f->unpublished.buffer.bytes, f->unpublished.used, sync, e);
     if (f->data.is_lost || f->extents.is_lost)
         return logical_lose(f, e);
-    return status == DELTAFS_OK && sync ? logical_sync_name(f, e) : status;
+    if (status != DELTAFS_OK || !sync || f->is_named)
+        return status;
+    if (session_sync_folder(&f->container, &f->io, &f->session, f->group.rank, e) != DELTAFS_OK)
+        return logical_lose(f, e);
+    f->is_named = 1;
+    return DELTAFS_OK;
 }
 
 /* Make the file, and its session if it has one, durable once, when the caller asks for it. */
 static int logical_sync_session(deltafs_logical *f, struct error *e)
 {
-    int status = DELTAFS_OK;
-
     if (f->group.rank != 0 || f->is_durable)
         return DELTAFS_OK;
-    status = f->has_session ? session_sync(&f->container, &f->io, &f->session, f->volumes, e)
-                            : container_sync(&f->container, &f->io, e);
-    if (status != DELTAFS_OK)
-        return logical_lose(f, e);
-    f->is_durable = 1;
-    return DELTAFS_OK;
+    int status = f->has_session ? session_sync(&f->container, &f->io, &f->session, f->volumes, e)
+                                : container_sync(&f->container, &f->io, e);
+    f->is_durable = status == DELTAFS_OK;
+    return status == DELTAFS_OK ? status : logical_lose(f, e);
 }
 
 /* Whether published extents will be exchanged within the group. In atomic mode the others read them from the logs; the
@@ -248,13 +239,13 @@ int deltafs_logical_sync(deltafs_logical *f)
 static int logical_exchange_published(deltafs_logical *f, struct error *e)
 {
     struct bytes all = {{0}, 0};
-    int status = logical_gather(f, f->batches.buffer.bytes, f->batches.used, &all, e);
+    int status = collective_gather(&f->group, f->batches.buffer.bytes, f->batches.used, &all, e);
 
-    if (status != DELTAFS_OK)
-        return status;
-    e->status = logical_add_batches(f, &all, e);
+    if (status == DELTAFS_OK) {
+        e->status = logical_add_batches(f, &all, e);
+        status = collective_agree(&f->group, e);
+    }
     buffer_fini(&all.buffer);
-    status = collective_agree(&f->group, e);
     if (status == DELTAFS_OK)
         f->batches.used = 0;
     return status;
@@ -269,10 +260,9 @@ static int logical_exchange_order(deltafs_logical *f, struct error *e)
 
     if (status != DELTAFS_OK)
         return status;
-    if (most[1]) {
-        *e = own;
+    *e = own;
+    if (most[1])
         return collective_agree(&f->group, e);
-    }
     f->order = most[0] + 1;
     return DELTAFS_OK;
 }
@@ -281,8 +271,6 @@ static int logical_exchange_order(deltafs_logical *f, struct error *e)
  * order; nothing else. */
 static int logical_exchange_writes(deltafs_logical *f, struct error *e)
 {
-    if (!logical_can_read(f))
-        return logical_exchange_order(f, e);
     int has_new = f->list.count > 0 || f->unpublished.used > 0 || f->batches.used > 0;
     uint64_t most[2] = {f->order, (uint64_t)has_new};
     int status = collective_max(&f->group, most, 2, e);
@@ -302,9 +290,11 @@ static int logical_exchange_writes(deltafs_logical *f, struct error *e)
 
 int deltafs_logical_exchange(deltafs_logical *f)
 {
-    return logical_is_alone(f) || f->is_atomic || f->mode == O_RDONLY
-               ? DELTAFS_OK
-               : logical_exchange_writes(f, deltafs_private_thread_error());
+    struct error *e = deltafs_private_thread_error();
+
+    if (logical_is_alone(f) || f->is_atomic || f->mode == O_RDONLY)
+        return DELTAFS_OK;
+    return logical_can_read(f) ? logical_exchange_writes(f, e) : logical_exchange_order(f, e);
 }
 
 /* ---- Writing ---- */
@@ -424,44 +414,37 @@ int deltafs_logical_write(deltafs_logical *f, uint64_t offset, const void *bytes
 
 /* ---- The file's size ---- */
 
-/* Collective: raise the order above every order that any rank knows. */
-static int logical_raise(deltafs_logical *f, struct error *e)
-{
-    uint64_t order = f->order;
-    int status = collective_max(&f->group, &order, 1, e);
-
-    if (status == DELTAFS_OK)
-        f->order = order + 1;
-    return status;
-}
-
-/* One process logs the new size at once: a late truncation would remove later writes. A truncation to zero is durable
- * before the old sessions are removed. */
+/* Rank 0 logs the new size at once: a late truncation would remove later writes. A truncation to zero is durable before
+ * the old sessions are removed. The other ranks apply the new size without reading the log. So does rank 0 of a
+ * write-only file, whose map holds the earlier extents only. */
 static int logical_note_size(deltafs_logical *f, enum extent_kind kind, uint64_t size, struct error *e)
 {
-    int status = f->has_logs ? container_check(&f->container, &f->io, e) : logical_make_logs(f, e);
+    int status = DELTAFS_OK;
 
-    f->is_unsynced = 1;
-    if (status == DELTAFS_OK)
-        status = extent_list_mark(&f->list, kind, size, frame_log_end(&f->data), e);
-    return status == DELTAFS_OK ? logical_publish(f, size == 0 && f->sync != SYNC_NONE, 0, e) : status;
-}
-
-/* The other ranks apply the new size without reading the log. So does rank 0 of a write-only file, whose map holds the
- * earlier extents only. */
-static int logical_see_size(deltafs_logical *f, enum extent_kind kind, uint64_t size, struct error *e)
-{
+    if (f->group.rank == 0) {
+        status = f->has_logs ? container_check(&f->container, &f->io, e) : logical_make_logs(f, e);
+        f->is_unsynced = 1;
+        if (status == DELTAFS_OK)
+            status = extent_list_mark(&f->list, kind, size, frame_log_end(&f->data), e);
+        if (status == DELTAFS_OK)
+            status = logical_publish(f, size == 0 && f->sync != SYNC_NONE, 0, e);
+    }
+    if (status != DELTAFS_OK || (f->group.rank == 0 && logical_can_read(f)))
+        return status;
     const struct extent x = {.kind = kind, .offset = size, .count = 1, .order = f->order, .session = f->session.number};
-
-    return f->group.rank != 0 || !logical_can_read(f) ? extent_map_add(&f->map, &x, e) : DELTAFS_OK;
+    return extent_map_add(&f->map, &x, e);
 }
 
 static int logical_change_size(deltafs_logical *f, enum extent_kind kind, uint64_t size, struct error *e)
 {
-    e->status = f->group.rank == 0 ? logical_note_size(f, kind, size, e) : DELTAFS_OK;
-    if (e->status == DELTAFS_OK)
-        e->status = logical_see_size(f, kind, size, e);
-    int status = collective_agree(&f->group, e);
+    uint64_t order = f->order;
+    int status = collective_max(&f->group, &order, 1, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    f->order = order + 1;
+    e->status = logical_note_size(f, kind, size, e);
+    status = collective_agree(&f->group, e);
     f->order++;
     if (status == DELTAFS_OK && (kind == EXTENT_TRUNCATE || size > f->size))
         f->size = size;
@@ -469,28 +452,24 @@ static int logical_change_size(deltafs_logical *f, enum extent_kind kind, uint64
 }
 
 /* In atomic mode rank 0 changes the size like a write. The other ranks take part and need no lock. */
-static int logical_lock_size(deltafs_logical *f, int *is_locked, struct error *e)
-{
-    e->status = f->group.rank == 0 ? logical_lock(f, 0, e) : DELTAFS_OK;
-    *is_locked = f->group.rank == 0 && e->status == DELTAFS_OK;
-    if (*is_locked)
-        e->status = logical_refresh_alone(f, e);
-    return collective_agree(&f->group, e);
-}
-
 static int logical_set_size(deltafs_logical *f, enum extent_kind kind, uint64_t size, struct error *e)
 {
+    int is_locked = 0;
+
     e->status = logical_check_lost(f, e);
     if (e->status == DELTAFS_OK)
         e->status = size > EXTENT_MAX ? error_set(e, DELTAFS_ERR_INVALID, "%s: no file is %" PRIu64 " bytes long",
                                                   f->container.path, size)
                                       : logical_seal(f, 0, e);
-    int is_locked = 0, status = collective_agree(&f->group, e);
-
-    if (status == DELTAFS_OK && f->is_atomic)
-        status = logical_lock_size(f, &is_locked, e);
-    if (status == DELTAFS_OK)
-        status = logical_raise(f, e);
+    int status = collective_agree(&f->group, e);
+    if (status == DELTAFS_OK && f->is_atomic) {
+        if (f->group.rank == 0)
+            e->status = logical_lock(f, 0, e);
+        is_locked = f->group.rank == 0 && e->status == DELTAFS_OK;
+        if (is_locked)
+            e->status = logical_refresh_alone(f, e);
+        status = collective_agree(&f->group, e);
+    }
     if (status == DELTAFS_OK)
         status = logical_change_size(f, kind, size, e);
     if (is_locked)
