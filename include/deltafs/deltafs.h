@@ -105,8 +105,7 @@ DELTAFS_API void deltafs_options_destroy(deltafs_options *options);
  * and the option does not change. DELTAFS_ERR_SCHEMA for a bad schema. */
 DELTAFS_API int deltafs_options_set(deltafs_options *options, const char *name, const char *value);
 
-/* Get an option's current text, which is valid until the option is set again. DELTAFS_ERR_OPTION for an unknown name.
- */
+/* Get an option's text, which is valid until the option is set again. DELTAFS_ERR_OPTION for an unknown name. */
 DELTAFS_API int deltafs_options_get(const deltafs_options *options, const char *name, const char **value);
 
 /* Row `i` of the table of options, or NULL after the last. Constant; thread-safe. */
@@ -144,17 +143,16 @@ typedef struct deltafs_dir deltafs_dir;
  * failing call of the thread or on the handle. A failing open or close has no handle: use NULL. */
 DELTAFS_API const char *deltafs_errmsg(const deltafs_dir *dir);
 
-/* Create a directory at `path` and open it for writing from this process alone. The parent of `path` must exist.
- * `options` may be NULL for the defaults. Set the option schema or value_size if all values have the same size.
- * DELTAFS_ERR_EXISTS if there is anything at `path`. Close with deltafs_close. Not collective. */
+/* Create a directory at `path`, whose parent must exist, and open it for writing from this process alone. `options` may
+ * be NULL for the defaults. Set the option schema or value_size if all values have the same size. DELTAFS_ERR_EXISTS if
+ * there is anything at `path`. Close with deltafs_close. Not collective. */
 DELTAFS_API int deltafs_create(const char *path, const deltafs_options *options, deltafs_dir **out);
 
 /* Open an existing directory for writing; the next epoch follows the last committed one (deltafs_last_label). Any job
  * may have created it, serial or with any number of ranks, and may have ended in any way.
  *
- * What the last job did not commit is truncated. It may have written an epoch completely and died before the commit;
- * that epoch is truncated too, and deltafs_errmsg of the new handle says so (of rank 0's handle in a job). Its records
- * can be written again. To commit such an epoch, call deltafs_repair before.
+ * What the last job did not commit is truncated. This may be an epoch that it wrote completely; then deltafs_errmsg of
+ * the new handle (in a job: of rank 0's) says so. To commit such an epoch, call deltafs_repair before.
  *
  * Keys, partitions, schema and value size do not change: DELTAFS_ERR_OPTION if `options`, or the environment when they
  * were created, ask for others. DELTAFS_ERR_DAMAGED if the manifest has lost lines of committed epochs; nothing is
@@ -163,7 +161,7 @@ DELTAFS_API int deltafs_create(const char *path, const deltafs_options *options,
 DELTAFS_API int deltafs_reopen(const char *path, const deltafs_options *options, deltafs_dir **out);
 
 /* The label of the last epoch. The next label must be above it. On a writer with commit=async that epoch may not be
- * committed yet; a crash can still take it. DELTAFS_ERR_NOT_FOUND if there is no epoch. For any handle. Not collective.
+ * committed yet, and a crash can take it. DELTAFS_ERR_NOT_FOUND if there is no epoch. For any handle. Not collective.
  */
 DELTAFS_API int deltafs_last_label(deltafs_dir *dir, uint64_t *label);
 
@@ -171,10 +169,9 @@ DELTAFS_API int deltafs_last_label(deltafs_dir *dir, uint64_t *label);
  * DELTAFS_ERR_NOT_FOUND, _NOT_DELTAFS, _VERSION, _DAMAGED. Close with deltafs_close. */
 DELTAFS_API int deltafs_open(const char *path, const deltafs_options *options, deltafs_dir **out);
 
-/* Let a handle that is open for reading see the epochs that were committed since it was opened. It never sees half an
- * epoch. Texts that deltafs_stat handed out become invalid. After an error the handle sees what it saw before. Errors
- * are those of deltafs_open; DELTAFS_ERR_NOT_FOUND also if another directory was created at this path. Not collective.
- */
+/* Let a handle that is open for reading see the epochs that were committed since; never half an epoch. Texts that
+ * deltafs_stat handed out become invalid. After an error the handle sees what it saw before. Errors are those of
+ * deltafs_open; DELTAFS_ERR_NOT_FOUND also if another directory was created at this path. Not collective. */
 DELTAFS_API int deltafs_refresh(deltafs_dir *dir);
 
 /* Close and free the handle, also when it returns an error. On a writer, records appended since the last epoch end are
@@ -257,10 +254,9 @@ DELTAFS_API void deltafs_records_destroy(deltafs_records *records);
  * deltafs_records_destroy. */
 DELTAFS_API int deltafs_get(deltafs_dir *dir, uint64_t key, const struct deltafs_range *range, deltafs_records **out);
 
-/* The same for `n` keys, read in the order that costs least. out[i] belongs to keys[i]; it is NULL if the key has no
- * records. Returns the first error of _DAMAGED or _IO, with in `out` what could be read; otherwise
- * DELTAFS_ERR_NOT_FOUND if any key was not found. Free each out[i] with deltafs_records_destroy, also after an error.
- */
+/* The same for `n` keys. out[i] belongs to keys[i]; it is NULL if the key has no records. Returns the first error of
+ * _DAMAGED or _IO, with in `out` what could be read; otherwise DELTAFS_ERR_NOT_FOUND if any key was not found. Free
+ * each out[i] with deltafs_records_destroy, also after an error. */
 DELTAFS_API int deltafs_get_many(deltafs_dir *dir, size_t n, const uint64_t *keys, const struct deltafs_range *range,
                                  deltafs_records **out);
 
@@ -274,9 +270,8 @@ DELTAFS_API int deltafs_get_many_bytes(deltafs_dir *dir, size_t n, const void *c
  * function must not read from the same handle (DELTAFS_ERR_MODE). */
 typedef int (*deltafs_record_fn)(const struct deltafs_record *record, void *arg);
 
-/* Call `fn` for every record in the range: by partition, then by epoch, then by key. Keys that are bytes come in the
- * order of their hashes. Where the keys of an epoch did not fit into the writer's memory, the epoch has several
- * segments, and each is sorted by itself.
+/* Call `fn` for every record in the range: by partition, then by epoch, then by key (bytes: by their hash). An epoch
+ * whose keys did not fit into the writer's memory has several segments, each sorted by itself.
  *
  * If `fn` returns a value other than 0, the scan stops, *stopped gets that value, and the status is DELTAFS_OK.
  * Otherwise *stopped is 0. `stopped` may be NULL. Damage does not stop a scan: it hands out all that can be read and
@@ -290,7 +285,7 @@ DELTAFS_API int deltafs_scan_partition(deltafs_dir *dir, uint32_t partition, con
                                        deltafs_record_fn fn, void *arg, int *stopped);
 
 struct deltafs_stat {
-    size_t struct_size; /* sizeof(struct deltafs_stat), set by the caller; see convention 7 */
+    size_t struct_size; /* see convention 7 */
     uint32_t version;   /* of the format on disk */
     uint32_t partitions;
     const char *keys;   /* "u64" or "bytes" */
@@ -371,8 +366,7 @@ struct deltafs_repair_options {
     uint64_t label;     /* above the last committed label */
     int has_lease;      /* `lease` replaces the option lease */
     uint64_t lease;     /* seconds */
-    int has_drop_from;  /* directories only: discard the committed epochs whose logs are incomplete, and all later ones
-                         */
+    int has_drop_from;  /* directories only: discard committed epochs whose logs are incomplete, and all later ones */
     uint64_t drop_from; /* the label of the first of them; any other label is an error */
 };
 
@@ -388,10 +382,9 @@ struct deltafs_repair_options {
  * replaced is kept as FILE.damaged, FILE.damaged.2, ... This function searches only for damage that prevents the
  * directory from being opened; deltafs_verify searches for all.
  *
- * With sync=none or sync=close a power loss can take committed epochs. They and all later epochs are discarded if
- * `options` names the first of them. A manifest that has lost lines of committed epochs at its end is refused; with a
- * label the first of these epochs gets its line again, and with has_drop_from and any label above the last one they are
- * discarded.
+ * With sync=none or sync=close a power loss can take committed epochs. They and all later ones are discarded if
+ * `options` names the first of them. A manifest that has lost the lines of its last epochs is refused; with a label the
+ * first of these epochs gets its line again, and with has_drop_from and any label above the last they are discarded.
  *
  * Returns DELTAFS_OK if the directory is sound afterwards, or in a dry run could be; otherwise the first error. If
  * records are lost, everything else is repaired and DELTAFS_ERR_DAMAGED is returned. DELTAFS_ERR_BUSY as for

@@ -33,10 +33,9 @@ struct deltafs_piece {
 };
 
 /* Where the values of one column are stored. Without pieces, the value of row i is at offset + i * stride of the source
- * file. With pieces, it is at offset + (i - first) * stride of the piece that has the row. Pieces are in the order of
- * their rows, each begins where the one before ends, and together they have all rows of the table. Names follow the
- * rules of schemas and are unique within a table. Records of 48 bytes have columns with a stride of 48; the stride of
- * an HDF5 dataset is the size of its elements. */
+ * file. With pieces, it is at offset + (i - first) * stride of the piece that has the row. The pieces are in the order
+ * of their rows and have all rows of the table. Names follow the rules of schemas and are unique within a table. The
+ * stride of records is their size; that of an HDF5 dataset is the size of its elements. */
 struct deltafs_column {
     const char *name;
     char kind;     /* 'f', 'i', 'u', 'S' or 'V', as in schemas; a key's is 'i' (never negative) or 'u' */
@@ -71,15 +70,12 @@ DELTAFS_API int deltafs_table_from_options(const char *path, const deltafs_optio
                                            struct deltafs_table **out);
 
 /* Find the label in a file's name: the last number in its last part, ignoring an ending that is not a number (.h5,
- * .bin). 1200 for "run.3/dump.1200.bin", 48 for "eparticle.48". Returns whether there is one; otherwise *label is
- * unchanged.
- */
+ * .bin). 1200 for "run.3/dump.1200.bin", 48 for "eparticle.48". Returns whether there is one; if not, *label stays. */
 DELTAFS_API int deltafs_label_from_name(const char *path, uint64_t *label);
 
 /* Read the file deltafs.conf in the folder of `path` (lines NAME=VALUE; see deltafs-index(7)). It sets those of the
- * options schema, key, skip, epoch and index that neither the caller nor the environment has set. An index named there
- * is in that folder. DELTAFS_OK if there is no such file. DELTAFS_ERR_OPTION, _SCHEMA: the message names file and line.
- */
+ * options schema, key, skip, epoch and index that neither the caller nor the environment has set; the index is in that
+ * folder. DELTAFS_OK if there is no such file. DELTAFS_ERR_OPTION, _SCHEMA: the message names file and line. */
 DELTAFS_API int deltafs_folder_options(const char *path, deltafs_options *options);
 
 /* ---- Indexing ---- */

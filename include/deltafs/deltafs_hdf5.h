@@ -17,15 +17,15 @@ extern "C" {
 #define DELTAFS_API __attribute__((visibility("default")))
 #endif
 
-/* Have the files that are opened with this file access property list opened by all ranks of `comm` together, as with
- * H5Pset_fapl_mpio: an HDF5 file that is made is a logical file, one that is there is what it is. `comm` and `info` are
- * duplicated. Hints named deltafs_NAME are options; and there is deltafs_atomic, no or yes, of which rank 0's counts
- * (see deltafs-hdf5(7)). HDF5 must be parallel, and of the version that this library was built with. H5Fdelete with
- * this list is collective, too. Returns 0, or -1 with HDF5's error stack.
+/* Open the files of this file access property list by all ranks of `comm` together, as with H5Pset_fapl_mpio. A file
+ * that is created is a logical file; an existing one stays what it is. `comm` and `info` are duplicated. Hints named
+ * deltafs_NAME are options; for the hint deltafs_atomic (no or yes; see deltafs-hdf5(7)) rank 0's counts. HDF5 must be
+ * parallel, and of the version that this library was built with. H5Fdelete with this list is collective, too. Returns
+ * 0, or -1 with HDF5's error stack.
  *
- * Every rank writes its own logs, so a transfer is never gathered by some ranks for others; of a collective one each
- * does its own part, and then waits until all have: what fails on one fails on all, with its message. What a rank
- * cannot write of HDF5's metadata, the next flush and the close tell to all. */
+ * Each rank writes its own logs. In a collective transfer each rank does its own part and then waits for the others; if
+ * one fails, all fail, with its message. If a rank cannot write metadata of HDF5, the next flush and the close fail on
+ * all ranks. */
 DELTAFS_API herr_t H5Pset_fapl_deltafs(hid_t fapl, MPI_Comm comm, MPI_Info info);
 
 #ifdef __cplusplus

@@ -41,7 +41,7 @@ DELTAFS_API int deltafs_mpi_reopen(MPI_Comm comm, const char *path, const deltaf
  * DELTAFS_ERR_OPTION as for deltafs_options_set. */
 DELTAFS_API int deltafs_mpi_options_from_info(MPI_Info info, deltafs_options *options);
 
-/* How the records of a job would travel, and what that costs. The numbers are those of the ranks that have the most. */
+/* How the records of a job would travel, and what that costs the ranks that have the most. */
 struct deltafs_route {
     size_t struct_size; /* see convention 7 of deltafs.h */
     const char *name;   /* direct, 3hop or grid; a constant */
@@ -62,10 +62,8 @@ DELTAFS_API int deltafs_mpi_route(uint64_t ranks, uint64_t per_node, const delta
                                   struct deltafs_route *out);
 
 /* Open a logical file (deltafs_logical.h) with all ranks of `comm`, which is duplicated. Rank 0's `path`, `flags` and
- * `options` count. The option extents says how the ranks read the writers' extents. parallel: each rank reads a share,
- * and the ranks exchange them. broadcast: rank 0 reads all of them. flatten: as parallel, and the close writes the
- * extents of the session into one file. Collective; after an error all ranks get the same status. Close with
- * deltafs_logical_close, before MPI_Finalize. */
+ * `options` count. The option extents (see deltafs(7)) says how the ranks read the writers' extents. Collective;
+ * after an error all ranks get the same status. Close with deltafs_logical_close, before MPI_Finalize. */
 DELTAFS_API int deltafs_mpi_logical_open(MPI_Comm comm, const char *path, int flags, const deltafs_options *options,
                                          deltafs_logical **out);
 

@@ -139,7 +139,8 @@ static int parse(struct parser *p)
         else
             code = argument[1] == '-' ? parse_long(p, argument + 2) : parse_letters(p, argument + 1);
     }
-    if (code == EXIT_OK && (p->call->count < p->command->least || p->call->count > p->command->most))
+    if (code == EXIT_OK &&
+        (p->call->count < p->command->least || (p->command->most > 0 && p->call->count > p->command->most)))
         code = text_fail(EXIT_USAGE, "%s: %s", p->command->name, p->command->missing);
     return code;
 }

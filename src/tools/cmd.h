@@ -27,14 +27,12 @@ struct command_call {
     deltafs_options *options; /* NULL if the command does not take the library's options */
 };
 
-#define COMMAND_ANY 1000000 /* as many operands as there are */
-
 struct command {
     const char *name;
-    const char *usage;   /* what follows the name on the command line */
-    const char *text;    /* what the command does */
-    const char *missing; /* the message if there are fewer operands than `least` or more than `most` */
-    int least, most;
+    const char *usage;                   /* what follows the name on the command line */
+    const char *text;                    /* what the command does */
+    const char *missing;                 /* the message if there are fewer operands than `least`, or more than `most` */
+    int least, most;                     /* `most` 0: any number */
     size_t size;                         /* bytes of the command's values, which begin as zeros */
     const struct command_option *option; /* the last has no name; NULL if there are none */
     /* The library's options that the command does not take, up to NULL. If this is NULL, it takes none. */

@@ -34,7 +34,6 @@ const struct command cmd_cat = {.name = "cat",
                                 .text = "Write the bytes of logical files to standard output.",
                                 .missing = "FILE is missing",
                                 .least = 1,
-                                .most = COMMAND_ANY,
                                 .size = sizeof(struct cat),
                                 .option = options,
                                 .each = cat_one};

@@ -31,5 +31,4 @@ const struct command cmd_flatten = {
     .text = "Merge the indexes of each closed session of logical files into one file, to open them faster.",
     .missing = "FILE is missing",
     .least = 1,
-    .most = COMMAND_ANY,
     .each = flatten_one};

@@ -340,7 +340,6 @@ const struct command cmd_get = {.name = "get",
                                 .text = "Print the records of keys, epoch by epoch.",
                                 .missing = "DIR and KEY are missing",
                                 .least = 1,
-                                .most = COMMAND_ANY,
                                 .size = sizeof(struct get),
                                 .option = options,
                                 .run = get_run};

@@ -331,7 +331,6 @@ const struct command cmd_import = {
             "    OPTION: any of 'deltafs help options' too, such as --memory 256M or --partitions 16",
     .missing = "no input files given",
     .least = 1,
-    .most = COMMAND_ANY,
     .size = sizeof(struct import),
     .option = options,
     .refused = refused,

@@ -177,7 +177,6 @@ const struct command cmd_index = {
             "                         '/Timestep_*/id', with a '/'\n"
             "    --skip BYTES         bytes to skip at each file's start (default 0)\n"
             "    OPTION               any of 'deltafs help options' too",
-    .most = COMMAND_ANY,
     .size = sizeof(struct index_job),
     .option = options,
     .refused = refused,

@@ -13,7 +13,7 @@ static void info_epochs(struct report *r, const struct target *t, const char *pa
     uint64_t n = t->of_dir.epochs, stored = 0;
 
     report_number(r, "epochs", NULL, n);
-    report_member(r, "epochs", "[");
+    report(r, NULL, "epochs", "[");
     if (!r->is_json && n > 0)
         printf("\n%20s %16s %16s %16s\n", "label", "records", "bytes raw", "bytes stored");
     for (uint64_t i = 0; i < n; i++) {
@@ -44,7 +44,7 @@ static void info_sources(struct report *r, deltafs_fileindex *index)
     struct deltafs_table_stat t = {.struct_size = sizeof t};
     char path[1024], table[256];
 
-    report_member(r, "sources", "[");
+    report(r, NULL, "sources", "[");
     if (!r->is_json)
         printf("\n%20s %16s  %s\n", "timestep", "rows", "indexed file");
     for (size_t i = 0; deltafs_fileindex_table(index, i, &t) == DELTAFS_OK; i++) {

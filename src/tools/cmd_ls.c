@@ -19,60 +19,42 @@ struct ls {
 
 /* What is shown of a path. */
 struct entry {
+    struct target target;     /* closed already */
     const char *kind, *state; /* the state is "open", "closed", "damaged" or "" */
     int has_facts;
-    uint64_t size, epochs, records, stored;
     char link[PATH_MAX]; /* where a symbolic link leads that is shown as such, or "" */
 };
-
-static void ls_link(const char *path, struct entry *e)
-{
-    ssize_t n = readlink(path, e->link, sizeof e->link - 1);
-
-    e->kind = "link";
-    e->link[n > 0 ? n : 0] = '\0';
-}
-
-/* Look at what is not of DeltaFS, or at the target `t`, which is open. */
-static void ls_facts(const struct target *t, struct entry *e)
-{
-    e->kind = target_word(t->kind);
-    e->has_facts = t->kind != TARGET_FOLDER && t->kind != TARGET_OTHER;
-    e->stored = t->kind == TARGET_FILE ? (uint64_t)t->stat.st_blocks * 512 : t->stored;
-    e->size = t->kind == TARGET_FILE ? (uint64_t)t->stat.st_size : t->of_file.size;
-    e->epochs = t->of_dir.epochs;
-    e->records = t->of_dir.records;
-    if (t->file || t->dir)
-        e->state = t->of_file.is_closed || t->of_dir.is_closed ? "closed" : "open";
-}
 
 /* Find out what `path` is. Returns the exit code; e->kind is NULL if nothing is there. */
 static int ls_look(const char *path, struct entry *e)
 {
-    struct target t = {.kind = TARGET_FOLDER};
+    struct target *t = &e->target;
     struct stat st;
     int code = EXIT_OK;
 
-    *e = (struct entry){.state = ""};
+    *e = (struct entry){.target = {.kind = TARGET_FOLDER}, .state = ""};
     if (lstat(path, &st) != 0)
         return text_fail(EXIT_TROUBLE, "%s: %s", path, strerror(errno));
-    int is_link = S_ISLNK(st.st_mode);
-    if (is_link && stat(path, &st) != 0) {
-        ls_link(path, e);
-        return EXIT_OK;
-    }
+    int is_link = S_ISLNK(st.st_mode), is_broken = is_link && stat(path, &st) != 0;
     /* A folder that the user may not read is listed as a folder. */
-    if (!S_ISDIR(st.st_mode) || access(path, R_OK | X_OK) == 0)
-        code = target_open(path, &t);
-    if (code != EXIT_OK) {
-        e->kind = target_word(t.kind);
+    if (!is_broken && (!S_ISDIR(st.st_mode) || access(path, R_OK | X_OK) == 0))
+        code = target_open(path, t);
+    if (code != EXIT_OK)
         e->state = "damaged";
-    } else if (is_link && !t.file && !t.dir) {
-        ls_link(path, e);
-    } else {
-        ls_facts(&t, e);
-        target_close(&t);
+    else if (t->file || t->dir)
+        e->state = t->of_file.is_closed || t->of_dir.is_closed ? "closed" : "open";
+    target_close(t);
+    e->kind = target_word(t->kind);
+    if (is_link && e->state[0] == '\0') {
+        e->kind = "link";
+        ssize_t n = readlink(path, e->link, sizeof e->link - 1);
+        e->link[n > 0 ? n : 0] = '\0';
     }
+    if (t->kind == TARGET_FILE) {
+        t->of_file.size = (uint64_t)t->stat.st_size;
+        t->stored = (uint64_t)t->stat.st_blocks * 512;
+    }
+    e->has_facts = code == EXIT_OK && !e->link[0] && t->kind != TARGET_FOLDER && t->kind != TARGET_OTHER;
     return code;
 }
 
@@ -94,14 +76,14 @@ static void ls_json(const struct ls *l, const char *path, const struct entry *e)
     report_text(&r, NULL, "kind", e->kind);
     if (e->link[0] != '\0')
         report_text(&r, NULL, "target", e->link);
-    if (e->has_facts && strcmp(e->kind, "directory") == 0) {
-        report_number(&r, NULL, "epochs", e->epochs);
-        report_number(&r, NULL, "records", e->records);
+    if (e->has_facts && e->target.kind == TARGET_DIRECTORY) {
+        report_number(&r, NULL, "epochs", e->target.of_dir.epochs);
+        report_number(&r, NULL, "records", e->target.of_dir.records);
     } else if (e->has_facts) {
-        report_number(&r, NULL, "size", e->size);
+        report_number(&r, NULL, "size", e->target.of_file.size);
     }
     if (e->has_facts)
-        report_number(&r, NULL, "bytes_stored", e->stored);
+        report_number(&r, NULL, "bytes_stored", e->target.stored);
     if (e->state[0] != '\0')
         report_text(&r, NULL, "state", e->state);
     putchar('}');
@@ -111,13 +93,14 @@ static void ls_line(const struct ls *l, const char *name, const struct entry *e)
 {
     char contents[64] = "", stored[24] = "";
 
-    if (e->has_facts && strcmp(e->kind, "directory") == 0)
-        snprintf(contents, sizeof contents, "%" PRIu64 " epoch%s, %" PRIu64 " record%s", e->epochs,
-                 text_plural(e->epochs), e->records, text_plural(e->records));
+    if (e->has_facts && e->target.kind == TARGET_DIRECTORY)
+        snprintf(contents, sizeof contents, "%" PRIu64 " epoch%s, %" PRIu64 " record%s", e->target.of_dir.epochs,
+                 text_plural(e->target.of_dir.epochs), e->target.of_dir.records, text_plural(e->target.of_dir.records));
     else if (e->has_facts)
-        snprintf(contents, sizeof contents, "%" PRIu64 " byte%s", e->size, text_plural(e->size));
+        snprintf(contents, sizeof contents, "%" PRIu64 " byte%s", e->target.of_file.size,
+                 text_plural(e->target.of_file.size));
     if (e->has_facts)
-        snprintf(stored, sizeof stored, "%" PRIu64, e->stored);
+        snprintf(stored, sizeof stored, "%" PRIu64, e->target.stored);
     printf("%-9s  %30s  ", e->kind, contents);
     if (l->is_long)
         printf("%15s  %-7s  ", stored, e->state);
@@ -212,7 +195,6 @@ static const struct command_option options[] = {
 const struct command cmd_ls = {.name = "ls",
                                .usage = "[PATH...] [OPTION...]",
                                .text = "List a folder, and mark directories of DeltaFS and logical files.",
-                               .most = COMMAND_ANY,
                                .size = sizeof(struct ls),
                                .option = options,
                                .run = ls_run};

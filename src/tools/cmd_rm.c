@@ -21,12 +21,8 @@ static int rm_one(void *values, const char *path)
     int code = target_look(path, &t);
     if (code != EXIT_OK)
         return is_missing ? code : text_fail(code, "%s: is not removed; 'rm -r' removes whatever it is", path);
-    if (t.kind == TARGET_DIRECTORY)
-        return text_fail(EXIT_TROUBLE, "%s: a DeltaFS directory, not a logical file; 'rm -r' removes it", path);
-    if (t.kind == TARGET_FOLDER)
-        return text_fail(EXIT_TROUBLE, "%s: a folder that is not a logical file; it is unchanged", path);
     if (t.kind != TARGET_LOGICAL)
-        return text_fail(EXIT_TROUBLE, "%s: a plain file, not a logical file; 'rm' removes it", path);
+        return target_refuse(path, t.kind);
     if (deltafs_logical_remove(path) != DELTAFS_OK)
         return text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
     return EXIT_OK;
@@ -52,7 +48,6 @@ static const struct command_option options[] = {
 const struct command cmd_rm = {.name = "rm",
                                .usage = "FILE... [OPTION...]",
                                .text = "Remove logical files.",
-                               .most = COMMAND_ANY,
                                .size = sizeof(struct rm),
                                .option = options,
                                .run = rm_run};

@@ -33,8 +33,8 @@ static int route_run(const struct command_call *c)
     const struct route *r = c->values;
     struct deltafs_route answer = {.struct_size = sizeof answer};
 
-    if (!r->ranks.is_given || !r->per_node.is_given)
-        return text_fail(EXIT_USAGE, "route: --ranks and --per-node must be given");
+    if (!r->ranks.is_given || !r->per_node.is_given || c->count > 0)
+        return text_fail(EXIT_USAGE, "route: --ranks and --per-node must be given, and no arguments");
     int status = deltafs_mpi_route(r->ranks.value, r->per_node.value, c->options, &answer);
     if (status != DELTAFS_OK)
         return text_fail(text_exit_code(status), "route: %s", deltafs_errmsg(NULL));
@@ -55,7 +55,6 @@ const struct command cmd_route = {
     .usage = "--ranks N --per-node M [OPTION...]",
     .text = "Print the route of records in a job of N ranks, M per node, and its memory. Needs no mpirun.\n"
             "    OPTION: --route, --memory and --partitions of 'deltafs help options' change it.",
-    .missing = "takes no arguments but options",
     .size = sizeof(struct route),
     .option = options,
     .refused = refused,

@@ -47,7 +47,6 @@ const struct command cmd_stat = {.name = "stat",
                                  .text = "Print the kind and size of logical files, directories and others.",
                                  .missing = "PATH is missing",
                                  .least = 1,
-                                 .most = COMMAND_ANY,
                                  .size = sizeof(struct stat_call),
                                  .option = options,
                                  .run = stat_run};

@@ -175,7 +175,6 @@ const struct command cmd_verify = {.name = "verify",
                                        "Read everything, check the checksums, and list the first damages of each file.",
                                    .missing = "DIR or FILE is missing",
                                    .least = 1,
-                                   .most = COMMAND_ANY,
                                    .size = sizeof(struct verify),
                                    .option = options,
                                    .each = verify_one};

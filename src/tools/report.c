@@ -7,56 +7,44 @@
 
 #define SHOWN_MAX 4096
 
-static void begin(struct report *r, const char *word, const char *name)
+/* What comes before a value. Returns 0 if the fact is left out. */
+static int report_begin(struct report *r, const char *word, const char *name)
 {
+    if (r->is_json ? !name : !word)
+        return 0;
     if (r->is_json)
         printf("%s\n \"%s\": ", r->count++ > 0 ? "," : "", name);
     else
         printf("%-15s ", word);
+    return 1;
 }
 
-void report_line(struct report *r, const char *word, const char *fmt, ...)
+void report(struct report *r, const char *word, const char *name, const char *fmt, ...)
 {
     va_list ap;
 
-    if (r->is_json)
+    if (!report_begin(r, word, name))
         return;
-    begin(r, word, NULL);
     va_start(ap, fmt);
     vprintf(fmt, ap);
     va_end(ap);
-    putchar('\n');
-}
-
-void report_member(struct report *r, const char *name, const char *fmt, ...)
-{
-    va_list ap;
-
     if (!r->is_json)
-        return;
-    begin(r, NULL, name);
-    va_start(ap, fmt);
-    vprintf(fmt, ap);
-    va_end(ap);
+        putchar('\n');
 }
 
 void report_number(struct report *r, const char *word, const char *name, uint64_t value)
 {
-    if (word)
-        report_line(r, word, "%" PRIu64, value);
-    if (name)
-        report_member(r, name, "%" PRIu64, value);
+    report(r, word, name, "%" PRIu64, value);
 }
 
 void report_text(struct report *r, const char *word, const char *name, const char *value)
 {
     char shown[SHOWN_MAX];
 
-    text_show(value, strlen(value), shown, sizeof shown);
-    if (word)
-        report_line(r, word, "%s", shown);
-    if (name && r->is_json) {
-        begin(r, NULL, name);
+    if (!r->is_json) {
+        text_show(value, strlen(value), shown, sizeof shown);
+        report(r, word, NULL, "%s", shown);
+    } else if (report_begin(r, NULL, name)) {
         report_json_text(value, strlen(value));
     }
 }

@@ -10,13 +10,11 @@ struct report {
     int count; /* members so far */
 };
 
-/* One fact: `word` in a line, `name` in JSON; the one that is NULL is left out. */
+/* One fact: `word` in a line, `name` in JSON. If that is NULL, nothing is printed. */
+__attribute__((format(printf, 4, 5))) void report(struct report *r, const char *word, const char *name, const char *fmt,
+                                                  ...);
 void report_number(struct report *r, const char *word, const char *name, uint64_t value);
 void report_text(struct report *r, const char *word, const char *name, const char *value);
-
-/* A line, nothing in JSON; or a member, nothing otherwise. */
-__attribute__((format(printf, 3, 4))) void report_line(struct report *r, const char *word, const char *fmt, ...);
-__attribute__((format(printf, 3, 4))) void report_member(struct report *r, const char *name, const char *fmt, ...);
 
 /* Print a text as JSON; one that is not UTF-8 as {"hex": "..."}, which no text can be mistaken for. */
 void report_json_text(const char *text, size_t n);

@@ -142,14 +142,14 @@ static void report_closed(struct report *r, const char *uuid, int is_closed, con
 {
     report_text(r, "uuid", "uuid", uuid);
     report_text(r, "closed", NULL, is_closed ? "yes" : open);
-    report_member(r, "closed", "%s", is_closed ? "true" : "false");
+    report(r, NULL, "closed", "%s", is_closed ? "true" : "false");
 }
 
 /* The bytes of the files, and how many they are for each of `of` units. */
 static void report_stored(struct report *r, uint64_t stored, uint64_t of, const char *unit)
 {
     if (of > 0)
-        report_line(r, "bytes stored", "%" PRIu64 " (%.3f %s)", stored, (double)stored / (double)of, unit);
+        report(r, "bytes stored", NULL, "%" PRIu64 " (%.3f %s)", stored, (double)stored / (double)of, unit);
     else
         report_number(r, "bytes stored", NULL, stored);
     report_number(r, NULL, "bytes_stored", stored);
@@ -159,7 +159,7 @@ static void report_logical(struct report *r, const struct deltafs_logical_stat *
 {
     report_number(r, "size", "size", s->size);
     report_closed(r, s->uuid, s->is_closed, "no (being written, or a writer died)");
-    report_line(r, "sessions", "%" PRIu64 " (%" PRIu64 " with the index in one file)", s->sessions, s->flat_sessions);
+    report(r, "sessions", NULL, "%" PRIu64 " (%" PRIu64 " with the index in one file)", s->sessions, s->flat_sessions);
     report_number(r, NULL, "sessions", s->sessions);
     report_number(r, NULL, "flat", s->flat_sessions);
     report_number(r, "writers", "writers", s->writers);
@@ -175,7 +175,7 @@ static uint64_t report_rows(struct report *r, deltafs_fileindex *index)
 
     for (size_t i = 0; deltafs_fileindex_table(index, i, &t) == DELTAFS_OK; i++)
         rows += t.rows;
-    report_line(r, "index of", "%" PRIu64 " rows of other files", rows);
+    report(r, "index of", NULL, "%" PRIu64 " rows of other files", rows);
     return rows;
 }
 
@@ -192,13 +192,11 @@ static void report_directory(struct report *r, const struct target *t, deltafs_f
         report_text(r, "keys", "keys", s->keys);
         report_text(r, "layout", "place", s->layout);
         if (s->value_size < 0) {
-            report_line(r, "value size", "any");
-            report_member(r, "value_size", "null");
+            report(r, "value size", "value_size", r->is_json ? "null" : "any");
         } else {
             report_number(r, "value size", "value_size", (uint64_t)s->value_size);
         }
-        report_text(r, NULL, "schema", s->schema);
-        report_line(r, "schema", "%s", s->schema[0] ? s->schema : "none");
+        report_text(r, "schema", "schema", s->schema[0] || r->is_json ? s->schema : "none");
         report_number(r, "records", "records", s->records);
         report_number(r, "bytes raw", "bytes_raw", s->bytes_raw);
     } else {
@@ -210,9 +208,9 @@ static void report_directory(struct report *r, const struct target *t, deltafs_f
 
 void target_report(struct report *r, const struct target *t, deltafs_fileindex *index)
 {
-    report_line(r, "kind", "%s%s", t->kind == TARGET_FILE ? "plain " : "",
-                t->kind == TARGET_LOGICAL ? "logical file" : target_word(t->kind));
-    report_member(r, "kind", "\"%s\"", target_word(t->kind));
+    report(r, "kind", NULL, "%s%s", t->kind == TARGET_FILE ? "plain " : "",
+           t->kind == TARGET_LOGICAL ? "logical file" : target_word(t->kind));
+    report_text(r, NULL, "kind", target_word(t->kind));
     if (t->kind == TARGET_LOGICAL)
         report_logical(r, &t->of_file);
     else if (t->kind == TARGET_DIRECTORY)

@@ -75,7 +75,7 @@ wrong "4 ranks, 0 on a node: both must be 1 to 2147483647" --ranks 4 --per-node 
 wrong "3000000000 ranks, 1 on a node: both must be 1 to 2147483647" --ranks 3000000000 --per-node 1
 wrong "--per-node needs a value" --ranks 4 --per-node
 wrong "unknown option '--nodes'" --ranks 4 --per-node 2 --nodes 2
-wrong "takes no arguments but options" --ranks 4 --per-node 2 more
+wrong "must be given, and no arguments" --ranks 4 --per-node 2 more
 wrong "auto, direct, 3hop or grid" --ranks 4 --per-node 2 --route 4hop
 expect 3 "$deltafs_mpi" route --ranks 131072 --per-node 32 --route direct
 says "route=direct takes"
