@@ -72,46 +72,38 @@ struct recipe {
 };
 
 #if MPI_VERSION >= 4
+#define NUMBER MPI_Count
+#else
+#define NUMBER int
+#endif
 
 /* How many there are of each. */
 struct envelope {
     int combiner;
-    MPI_Count integers, addresses, counts, types;
+    NUMBER integers, addresses, counts, types;
 };
 
 static int envelope_get(MPI_Datatype type, struct envelope *n)
 {
+#if MPI_VERSION >= 4
     return PMPI_Type_get_envelope_c(type, &n->integers, &n->addresses, &n->counts, &n->types, &n->combiner);
-}
-
-static int contents_get(MPI_Datatype type, const struct envelope *n, int *integer, MPI_Aint *address, MPI_Count *count,
-                        MPI_Datatype *types)
-{
-    return PMPI_Type_get_contents_c(type, n->integers, n->addresses, n->counts, n->types, integer, address, count,
-                                    types);
-}
-
 #else
-
-struct envelope {
-    int combiner;
-    int integers, addresses, counts, types;
-};
-
-static int envelope_get(MPI_Datatype type, struct envelope *n)
-{
     n->counts = 0;
     return PMPI_Type_get_envelope(type, &n->integers, &n->addresses, &n->types, &n->combiner);
+#endif
 }
 
 static int contents_get(MPI_Datatype type, const struct envelope *n, int *integer, MPI_Aint *address, MPI_Count *count,
                         MPI_Datatype *types)
 {
+#if MPI_VERSION >= 4
+    return PMPI_Type_get_contents_c(type, n->integers, n->addresses, n->counts, n->types, integer, address, count,
+                                    types);
+#else
     (void)count;
     return PMPI_Type_get_contents(type, n->integers, n->addresses, n->types, integer, address, types);
-}
-
 #endif
+}
 
 static void free_derived(MPI_Datatype *type)
 {

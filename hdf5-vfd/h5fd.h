@@ -152,8 +152,6 @@ int vfd_look(const struct vfd_calls *calls, const char *path, struct vfd_here *h
 /* What f is to be opened as: VFD_PARTICLES, VFD_PLAIN, or VFD_LOGICAL. */
 int vfd_look_to_open(const struct vfd_file *f, unsigned flags, struct vfd_here *here);
 void vfd_here_fini(struct vfd_here *here);
-/* The directory or the subfile that was found. */
-int vfd_open_particles(struct vfd_file *f, const struct vfd_here *here, const struct vfd_config *config);
 int vfd_delete(const struct vfd_calls *calls, const char *name);
 
 /* ---- The kinds ---- */
@@ -166,8 +164,8 @@ int vfd_logical_options(struct vfd_file *f, const char *path, const struct vfd_c
 extern const struct vfd_kind vfd_logical_kind;
 int vfd_plain_open(struct vfd_file *f, unsigned flags);
 extern const struct vfd_kind vfd_image_kind;
-/* The image of the subfile `key`, or of the directory itself if that is NULL. */
-int vfd_image_open(struct vfd_file *f, const char *container, const char *key, const struct vfd_config *config);
+/* The image of the subfile that was found, or of the directory itself. */
+int vfd_image_open(struct vfd_file *f, const struct vfd_here *here, const struct vfd_config *config);
 
 /* Identity from device and number of what is at `path`, or is open already, and `key` unless that is NULL. */
 int vfd_identify(struct vfd_file *f, const char *path, const char *key);

@@ -119,8 +119,9 @@ static int image_check_index(struct vfd_file *f, const char *container)
                     container);
 }
 
-int vfd_image_open(struct vfd_file *f, const char *container, const char *key, const struct vfd_config *config)
+int vfd_image_open(struct vfd_file *f, const struct vfd_here *here, const struct vfd_config *config)
 {
+    const char *key = here->key, *container = key ? here->container : f->path;
     deltafs_dir *dir;
 
     if (f->is_writable)

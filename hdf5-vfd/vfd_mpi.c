@@ -199,7 +199,7 @@ static int mpi_open_plain(struct vfd_file *f, unsigned flags)
 static int mpi_open_particles(struct vfd_file *f, const struct vfd_here *here, const struct vfd_config *config)
 {
     const struct vfd_mpi *m = f->mpi;
-    int rc = m->rank == 0 ? vfd_open_particles(f, here, config) : 0;
+    int rc = m->rank == 0 ? vfd_image_open(f, here, config) : 0;
     uint64_t size = f->image_size;
 
     rc = mpi_follow(m->comm, f->calls, VFD_CANNOT_OPEN, rc, &size);
@@ -215,49 +215,29 @@ static int mpi_open_particles(struct vfd_file *f, const struct vfd_here *here, c
     return rc;
 }
 
-/* Take the driver's own hint out of the others. */
-static int mpi_atomic_hint(const struct vfd_file *f, MPI_Info hints, uint64_t *is_atomic)
-{
-    char value[MPI_MAX_INFO_VAL + 1] = "";
-    int is_set = 0;
-
-    if (MPI_Info_get(hints, "deltafs_atomic", MPI_MAX_INFO_VAL, value, &is_set) != MPI_SUCCESS || !is_set)
-        return 0;
-    MPI_Info_delete(hints, "deltafs_atomic");
-    *is_atomic = strcmp(value, "no") != 0;
-    if (!*is_atomic || strcmp(value, "yes") == 0)
-        return 0;
-    return vfd_fail(f->calls, VFD_CANNOT_OPEN,
-                    "deltafs: %s: hint deltafs_atomic: '%s' is not valid; it takes no or yes", f->path, value);
-}
-
-/* The hints: options, and whether a file for writing is in atomic mode. */
+/* The hints: options, and the driver's own, whether a file for writing is in atomic mode. */
 static int mpi_hints(const struct vfd_file *f, struct vfd_config *config, uint64_t *is_atomic)
 {
     const struct vfd_mpi *m = f->mpi;
+    char value[MPI_MAX_INFO_VAL + 1] = "";
+    int is_set = 0, rc = 0;
     MPI_Info hints;
 
-    *is_atomic = 1;
     if (m->info == MPI_INFO_NULL)
         return 0;
-    if (MPI_Info_dup(m->info, &hints) != MPI_SUCCESS)
+    if (MPI_Info_dup(m->info, &hints) != MPI_SUCCESS ||
+        MPI_Info_get(hints, "deltafs_atomic", MPI_MAX_INFO_VAL, value, &is_set) != MPI_SUCCESS)
         return vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s: its hints cannot be read", f->path);
-    int rc = mpi_atomic_hint(f, hints, is_atomic);
-    if (rc == 0 && deltafs_mpi_options_from_info(hints, config->options) != DELTAFS_OK)
+    if (is_set) {
+        MPI_Info_delete(hints, "deltafs_atomic");
+        *is_atomic = strcmp(value, "no") != 0;
+    }
+    if (is_set && *is_atomic && strcmp(value, "yes") != 0)
+        rc = vfd_fail(f->calls, VFD_CANNOT_OPEN,
+                      "deltafs: %s: hint deltafs_atomic: '%s' is not valid; it takes no or yes", f->path, value);
+    else if (deltafs_mpi_options_from_info(hints, config->options) != DELTAFS_OK)
         rc = vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s", deltafs_errmsg(NULL));
     MPI_Info_free(&hints);
-    return rc;
-}
-
-/* HDF5 reads the file or creates a new one, depending on this size. So it must be the same on all ranks. */
-static int mpi_set_size(struct vfd_file *f)
-{
-    struct vfd_mpi *m = f->mpi;
-    uint64_t size = 0;
-    int rc = m->rank == 0 ? f->kind->size(f, &size) : 0;
-
-    rc = mpi_follow(m->comm, f->calls, VFD_CANNOT_OPEN, rc, &size);
-    m->size = size;
     return rc;
 }
 
@@ -288,7 +268,7 @@ static int mpi_open_here(struct vfd_file *f, unsigned flags, const struct vfd_co
 
 static int mpi_open_file(struct vfd_file *f, unsigned flags, hid_t fapl)
 {
-    const struct vfd_mpi *m = f->mpi;
+    struct vfd_mpi *m = f->mpi;
     struct vfd_config config = {0};
     uint64_t is_atomic = 1;
     int rc = vfd_config_init(&config, f->calls, fapl);
@@ -300,8 +280,10 @@ static int mpi_open_file(struct vfd_file *f, unsigned flags, hid_t fapl)
     if (rc == 0)
         rc = mpi_open_here(f, flags, &config, is_atomic != 0);
     vfd_config_fini(&config);
-    if (rc == 0)
-        rc = mpi_set_size(f);
+    /* HDF5 reads the file or creates a new one, depending on this size. So it must be the same on all ranks. */
+    if (rc == 0 && m->rank == 0)
+        rc = f->kind->size(f, &m->size);
+    rc = mpi_follow(m->comm, f->calls, VFD_CANNOT_OPEN, rc, &m->size);
     if (rc != 0 && f->logical)
         f->kind->close(f);
     return rc;

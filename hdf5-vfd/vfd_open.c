@@ -151,18 +151,13 @@ void vfd_here_fini(struct vfd_here *here)
     *here = (struct vfd_here){.what = VFD_NOTHING};
 }
 
-int vfd_open_particles(struct vfd_file *f, const struct vfd_here *here, const struct vfd_config *config)
-{
-    return vfd_image_open(f, here->key ? here->container : f->path, here->key, config);
-}
-
 static int open_file(struct vfd_file *f, unsigned flags, const struct vfd_config *config)
 {
     struct vfd_here here;
     int rc = vfd_look_to_open(f, flags, &here);
 
     if (rc == 0 && here.what == VFD_PARTICLES)
-        rc = vfd_open_particles(f, &here, config);
+        rc = vfd_image_open(f, &here, config);
     else if (rc == 0 && here.what == VFD_PLAIN)
         rc = vfd_plain_open(f, flags);
     else if (rc == 0)
