@@ -35,6 +35,7 @@ struct stat_folder {
     const char *path;
     enum name kind;
     uint64_t *bytes;
+    int *is_away; /* a bucket is a link to a volume that is missing */
 };
 
 /* Add the stored bytes of a file, or of the files in a folder; nothing if others have removed it meanwhile. */
@@ -45,17 +46,16 @@ static int stat_name(void *arg, const char *text, struct error *e)
     char path[PATH_ROOM], target[PATH_MAX];
     uint32_t number;
     struct io_attributes a;
-    const struct stat_folder folder = {in->f, path, name_of(in->kind, text, &number), in->bytes};
+    const struct stat_folder folder = {in->f, path, name_of(in->kind, text, &number), in->bytes, in->is_away};
     int status;
 
     io_path_in(path, in->path, "%s", text);
     if (folder.kind == NAME_SESSION || folder.kind == NAME_BUCKET) {
         status = io_list(&in->f->io, path, stat_name, (void *)(uintptr_t)&folder, e);
-        /* A link that is there leads to a volume that is not. */
-        return status == DELTAFS_ERR_NOT_FOUND &&
-                       io_readlink(&in->f->io, path, target, sizeof target, error_ignored()) != DELTAFS_OK
-                   ? DELTAFS_OK
-                   : status;
+        if (status != DELTAFS_ERR_NOT_FOUND)
+            return status;
+        *in->is_away |= io_readlink(&in->f->io, path, target, sizeof target, error_ignored()) == DELTAFS_OK;
+        return *in->is_away ? status : DELTAFS_OK;
     }
     if (folder.kind < NAME_MANIFEST)
         return DELTAFS_OK;
@@ -77,7 +77,8 @@ int deltafs_logical_stat(deltafs_logical *f, struct deltafs_logical_stat *out)
                                         .is_closed = !f->has_session,
                                         .is_incomplete = f->is_cut};
     struct session now;
-    struct stat_folder folder = {f, f->container.path, NAME_CONTAINER, &stat.bytes_stored};
+    int is_away = 0;
+    struct stat_folder folder = {f, f->container.path, NAME_CONTAINER, &stat.bytes_stored, &is_away};
     int status = io_list(&f->io, f->container.path, stat_name, &folder, e);
 
     for (size_t i = 0; i < f->known_count; i++) {
