@@ -8,8 +8,6 @@
 #include "directory/format/directory_format.h"
 #include "repair/repair_parts.h"
 
-#define BLOCKS_TRIED 4096 /* to find one by which a data log is known */
-
 /* Have all fences that can be read: where there is no tail, they are not yet. */
 static void restore_load(struct restore *r)
 {
@@ -216,50 +214,26 @@ int restore_check_leaves(struct restore *r, uint64_t *lost, struct error *e)
 
 /* ---- Headers ---- */
 
-/* Whether a block is right that the leaf leads to. */
-static int restore_has_block(struct restore *r, const struct segment *s, const struct leaf *leaf, struct io_file *data,
-                             uint32_t *tries)
+/* Whether a data log is this partition's: by its first block, or because it has none. */
+static int restore_knows_data(const struct restore *r, struct io_file *data)
 {
-    const struct index_reader *index = r->index;
+    uint8_t h[BLOCK_HEADER_SIZE];
     struct buffer bytes = {0};
-    struct leaf_place place;
-    struct error ignored;
-    int is_right = 0;
+    uint64_t size = 0;
+    size_t n;
 
-    for (uint32_t i = 0; i < leaf->count && !is_right && *tries > 0; i++, --*tries) {
-        uint32_t run = leaf_run_of(leaf, i);
-        if (run >= leaf->run_count || leaf_place(leaf, run, leaf_rank(leaf, run, i), &place) != 0)
-            break;
-        is_right = buffer_reserve(&bytes, place.at.length, "a block", &ignored) == DELTAFS_OK &&
-                   io_file_read(data, place.at.offset, bytes.bytes, place.at.length, &ignored) == DELTAFS_OK &&
-                   log_is_sealed(index->seed, bytes.bytes, place.at.length) && bytes.bytes[4] == FORMAT_BLOCK &&
-                   get_u32(bytes.bytes + 16) == index->partition && get_u32(bytes.bytes + 20) == s->footer.epoch;
-    }
+    if (io_file_size(data, &size, error_ignored()) != DELTAFS_OK || size == LOG_HEADER_SIZE)
+        return size == LOG_HEADER_SIZE;
+    if (io_file_read(data, LOG_HEADER_SIZE, h, sizeof h, error_ignored()) != DELTAFS_OK)
+        return 0;
+    n = BLOCK_HEADER_SIZE + (size_t)get_u32(h + 8);
+    int is_known = h[4] == FORMAT_BLOCK && n <= BLOCK_HEADER_SIZE + BLOCK_PAYLOAD_MAX &&
+                   get_u32(h + 16) == r->index->partition &&
+                   buffer_reserve(&bytes, n, "a block", error_ignored()) == DELTAFS_OK &&
+                   io_file_read(data, LOG_HEADER_SIZE, bytes.bytes, n, error_ignored()) == DELTAFS_OK &&
+                   log_is_sealed(r->index->seed, bytes.bytes, n);
     buffer_fini(&bytes);
-    return is_right;
-}
-
-static int restore_knows_data(struct restore *r, struct io_file *data)
-{
-    struct window window = {.ahead = 64u << 10};
-    struct buffer bytes = {0};
-    struct leaf leaf = {0};
-    struct error ignored;
-    uint32_t tries = BLOCKS_TRIED;
-    int is_known = 0, has_leaves = 0;
-
-    for (uint32_t i = 0; i < r->index->count && !is_known && tries > 0; i++) {
-        const struct segment *s = &r->index->segment[i];
-        for (uint32_t k = 0; s->has_fence && k < s->footer.leaves && !is_known && tries > 0; k++) {
-            has_leaves = 1;
-            if (index_read_leaf(r->index, s, k, &window, &bytes, &leaf, &ignored) == DELTAFS_OK)
-                is_known = restore_has_block(r, s, &leaf, data, &tries);
-        }
-    }
-    window_fini(&window);
-    buffer_fini(&bytes);
-    leaf_fini(&leaf);
-    return is_known || !has_leaves;
+    return is_known;
 }
 
 int restore_header(struct restore *r, struct io *io, const char *path, int kind, struct error *e)

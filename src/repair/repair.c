@@ -519,10 +519,6 @@ static uint64_t repair_first_lost(const struct repair *r, const char **why)
             *why = p->bad ? p->bad : "an index log says that records are lost";
         }
     }
-    if (r->short_values < first) {
-        first = r->short_values;
-        *why = "records are missing from the value logs";
-    }
     return first;
 }
 
@@ -611,11 +607,8 @@ static int repair_drop(struct repair *r, struct error *e)
 {
     struct manifest *m = &r->manifest;
     const char *why = "";
-    int status = repair_find_short_values(r, e);
     uint64_t first = repair_first_lost(r, &why), from = r->options->drop_from, count = m->epoch_count;
 
-    if (status != DELTAFS_OK)
-        return status;
     if (r->text.bytes)
         return error_set(e, DELTAFS_ERR_DAMAGED,
                          "%s: the manifest is damaged, too: repair it before you discard epochs", r->path);
@@ -623,6 +616,13 @@ static int repair_drop(struct repair *r, struct error *e)
         return repair_drop_behind(r, e);
     if (first == NO_EPOCH)
         first = repair_first_short(r, &why);
+    if (first == NO_EPOCH && m->is_local) {
+        /* Value logs are not looked through for what they lack: verify names their damage. */
+        why = "its label was given";
+        for (first = 0; first < count && m->epoch[first].label < from;)
+            first++;
+        first = first < count ? first : NO_EPOCH;
+    }
     if (first == NO_EPOCH)
         return error_set(e, DELTAFS_ERR_NOT_FOUND,
                          "%s: the logs have all epochs: none is discarded, and nothing is changed", r->path);
@@ -630,7 +630,7 @@ static int repair_drop(struct repair *r, struct error *e)
         return error_set(e, DELTAFS_ERR_LABEL,
                          "%s: the first epoch to discard is labelled %" PRIu64 ", not %" PRIu64 "; nothing is changed",
                          r->path, m->epoch[first].label, from);
-    status = text_cut(&r->io, r->path, first, &r->text, e);
+    int status = text_cut(&r->io, r->path, first, &r->text, e);
     if (status == DELTAFS_OK && !r->options->dry_run)
         status = repair_remove_copy(r, e);
     if (status == DELTAFS_OK)
@@ -645,7 +645,6 @@ static int repair_drop(struct repair *r, struct error *e)
     manifest_fini(m);
     status = text_parse(&r->text, r->path, m, e);
     r->is_dropped = 1;
-    r->short_values = NO_EPOCH;
     return status == DELTAFS_OK ? repair_inspect(r, e) : status;
 }
 
@@ -791,13 +790,7 @@ static int repair_close(struct repair *r, struct error *e)
 int repair_directory(const char *path, const struct deltafs_repair_options *options, const struct repair_how *how,
                      deltafs_repair_fn fn, void *arg, struct error *e)
 {
-    struct repair r = {.path = path,
-                       .options = options,
-                       .how = how,
-                       .fn = fn,
-                       .arg = arg,
-                       .io = io_default(),
-                       .short_values = NO_EPOCH};
+    struct repair r = {.path = path, .options = options, .how = how, .fn = fn, .arg = arg, .io = io_default()};
     struct error second;
     int status = repair_read_manifest(&r, e);
 

@@ -47,7 +47,6 @@ struct repair {
     uint32_t lost;         /* partitions whose index log must be made anew */
     uint64_t *records;     /* of each epoch, as the footers say */
     uint8_t *has_loss;     /* of each epoch: an index says that records of it are lost */
-    uint64_t short_values; /* the first epoch of which value logs lack records, if that was asked */
     int has_noted;         /* the job noted the epoch whose line was next */
     struct lease_epoch noted;
     int is_kept; /* the epoch behind the last committed one: it is to be committed */
@@ -73,8 +72,6 @@ int repair_inspect(struct repair *r, struct error *e);
 int repair_partition(struct repair *r, uint32_t partition, struct error *e);
 void repair_forget(struct repair *r);
 
-/* Find out about r->short_values. */
-int repair_find_short_values(struct repair *r, struct error *e);
 /* Put back and cut off what can be of value logs, once it is known which epochs count. */
 int repair_values(struct repair *r, struct error *e);
 /* Force to storage what the epoch behind the last committed one may have in value logs. */
