@@ -39,29 +39,30 @@ static int conf_is_below(const char *path)
     return path[0] != '/';
 }
 
-/* `folder` has its slash, or is "". */
-static int conf_set(deltafs_options *o, enum option_id id, const char *value, const char *folder, struct error *e)
-{
-    const char *name = deltafs_option_at(id)->name;
-    size_t room = strlen(folder) + strlen(value) + 1;
+/* The file, and the options that it sets. */
+struct conf {
+    deltafs_options *options;
+    int is_given[sizeof known / sizeof known[0]];
+    char *path;
+    int folder; /* bytes of it that are the folder's, with a slash if any */
+};
 
-    if (id != OPTION_INDEX || *value == '\0')
-        return deltafs_options_set(o, name, value) == DELTAFS_OK ? DELTAFS_OK
-                                                                 : (*e = *deltafs_private_thread_error()).status;
-    if (!conf_is_below(value))
+static int conf_set(const struct conf *c, enum option_id id, const char *value, struct error *e)
+{
+    char *path = NULL;
+
+    if (id == OPTION_INDEX && *value != '\0' && !conf_is_below(value))
         return error_set(e, DELTAFS_ERR_OPTION, "option index: '%s' is not below the folder", value);
-    char *path = malloc(room);
-    if (!path)
-        return error_no_memory(e, room, "a path");
-    snprintf(path, room, "%s%s", folder, value);
-    int status = deltafs_options_set(o, name, path);
+    if (id == OPTION_INDEX && *value != '\0' && asprintf(&path, "%.*s%s", c->folder, c->path, value) < 0)
+        return error_no_memory(e, strlen(value), "a path");
+    int status = deltafs_options_set(c->options, deltafs_option_at(id)->name, path ? path : value);
     free(path);
     if (status != DELTAFS_OK)
         *e = *deltafs_private_thread_error();
     return status;
 }
 
-static int conf_line(deltafs_options *o, const int *is_given, char *line, const char *folder, struct error *e)
+static int conf_line(const struct conf *c, char *line, struct error *e)
 {
     char *value = strchr(line, '=');
 
@@ -73,25 +74,21 @@ static int conf_line(deltafs_options *o, const int *is_given, char *line, const 
     const char *name = conf_trim(line);
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (strcmp(name, known[i].name) == 0)
-            return is_given[i] ? DELTAFS_OK : conf_set(o, known[i].id, conf_trim(value), folder, e);
+            return c->is_given[i] ? DELTAFS_OK : conf_set(c, known[i].id, conf_trim(value), e);
     return error_set(e, DELTAFS_ERR_OPTION, "'%s' cannot be set here; epoch, index, key, schema and skip can", name);
 }
 
-static int conf_parse(deltafs_options *o, char *text, const char *path, const char *folder, struct error *e)
+static int conf_parse(struct conf *c, char *text, struct error *e)
 {
-    int is_given[sizeof known / sizeof known[0]];
     char *next = text;
     struct error why;
 
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        is_given[i] = deltafs_private_options_is_given(o, known[i].id);
+        c->is_given[i] = deltafs_private_options_is_given(c->options, known[i].id);
     for (unsigned number = 1; next; number++) {
-        char *line = next;
-        next = strchr(line, '\n');
-        if (next)
-            *next++ = '\0';
-        if (conf_line(o, is_given, line, folder, &why) != DELTAFS_OK)
-            return error_set(e, why.status, "%s: line %u: %s", path, number, why.text);
+        char *line = strsep(&next, "\n");
+        if (conf_line(c, line, &why) != DELTAFS_OK)
+            return error_set(e, why.status, "%s: line %u: %s", c->path, number, why.text);
     }
     return DELTAFS_OK;
 }
@@ -123,6 +120,7 @@ static int conf_read(const char *path, char **text, struct error *e)
 int deltafs_folder_options(const char *path, deltafs_options *o)
 {
     struct error *e = deltafs_private_thread_error(), own = {0};
+    struct conf c = {.options = o};
     char *text = NULL;
 
     if (!path || !o)
@@ -132,17 +130,13 @@ int deltafs_folder_options(const char *path, deltafs_options *o)
         n--;
     while (n > 0 && path[n - 1] != '/')
         n--;
-    char *folder = strndup(path, n), *conf = malloc(n + sizeof CONF_NAME);
-    if (folder && conf) {
-        snprintf(conf, n + sizeof CONF_NAME, "%s" CONF_NAME, folder);
-        own.status = conf_read(conf, &text, &own);
-        if (own.status == DELTAFS_OK && text)
-            own.status = conf_parse(o, text, conf, folder, &own);
-    } else {
-        error_no_memory(&own, n, "a path");
-    }
-    free(folder);
-    free(conf);
+    c.folder = (int)n;
+    if (asprintf(&c.path, "%.*s" CONF_NAME, c.folder, path) < 0)
+        return error_no_memory(e, n, "a path");
+    own.status = conf_read(c.path, &text, &own);
+    if (own.status == DELTAFS_OK && text)
+        own.status = conf_parse(&c, text, &own);
+    free(c.path);
     free(text);
     if (own.status != DELTAFS_OK)
         *e = own;

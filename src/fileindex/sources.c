@@ -25,26 +25,20 @@ static void name_print(FILE *f, const char *name)
             putc(*name, f);
 }
 
-static int name_digit(char c)
-{
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* In place. Returns 0, or -1. */
 static int name_decode(char *name)
 {
     char *to = name;
 
     for (const char *p = name; *p; p++, to++) {
-        if (*p != '%') {
-            *to = *p;
-            continue;
+        const char hex[3] = {p[1], p[1] ? p[2] : '\0', '\0'};
+        char c = *p;
+        if (c == '%') {
+            if (strspn(hex, "0123456789abcdef") != 2 || (c = (char)strtoul(hex, NULL, 16)) == '\0')
+                return -1;
+            p += 2;
         }
-        int high = name_digit(p[1]), low = high < 0 ? -1 : name_digit(p[2]);
-        if (low < 0 || high + low == 0)
-            return -1;
-        *to = (char)(high << 4 | low);
-        p += 2;
+        *to = c;
     }
     *to = '\0';
     return 0;

@@ -33,11 +33,6 @@ static int target_refuse(const struct h5dataset *d, const char *is, struct error
         d->path, d->name, is);
 }
 
-static int place_fail(const struct h5dataset *d, struct error *e)
-{
-    return error_set(e, DELTAFS_ERR_IO, "%s: %s: HDF5 does not say where its chunks are", d->path, d->name);
-}
-
 static int place_no_memory(const struct h5dataset *d, struct error *e)
 {
     return error_set(e, DELTAFS_ERR_MEMORY, "no memory for where %s is", d->name);
@@ -58,7 +53,7 @@ static int place_add(struct deltafs_piece *piece, size_t *count, uint64_t first,
     return 0;
 }
 
-/* Where the chunks are, in the order of their rows; or NULL, and HDF5 is asked for each. */
+/* Where the chunks are, in the order of their rows. */
 struct chunks {
     uint64_t rows; /* of a chunk */
     uint64_t count;
@@ -76,47 +71,35 @@ static int chunks_note(const uint64_t *at, unsigned filters, uint64_t address, u
     return 0;
 }
 
-/* Asking for each takes a time that grows with the square of their number. */
-static int chunks_init(struct chunks *c, const struct h5dataset *d, struct error *e)
+/* Older versions must be asked for each, which takes a time that grows with the square of their number. */
+static int chunks_find(struct chunks *c, const struct h5dataset *d, struct error *e)
 {
-    if (!d->lib->chunks || c->count > CHUNKS_MAX)
-        return DELTAFS_OK;
-    c->address = malloc((c->count + 1) * sizeof *c->address);
-    if (!c->address)
-        return place_no_memory(d, e);
+    int rc = 0;
+
     for (uint64_t i = 0; i < c->count; i++)
         c->address[i] = H5_NO_ADDRESS;
-    if (d->lib->chunks(d->id, 0, chunks_note, c) >= 0)
-        return DELTAFS_OK;
-    return place_fail(d, e);
-}
-
-static int chunks_find(const struct chunks *c, const struct h5dataset *d, uint64_t i, uint64_t *address,
-                       struct error *e)
-{
-    uint64_t where[2] = {i * c->rows, 0}, size = 0;
-    unsigned filters = 0;
-
-    *address = c->address ? c->address[i] : H5_NO_ADDRESS;
-    if (!c->address && d->lib->chunk_place(d->id, where, &filters, address, &size) < 0)
-        return place_fail(d, e);
-    return DELTAFS_OK;
+    if (d->lib->chunks)
+        rc = d->lib->chunks(d->id, 0, chunks_note, c);
+    for (uint64_t i = 0; i < c->count && !d->lib->chunks && rc >= 0; i++) {
+        uint64_t where[2] = {i * c->rows, 0}, size = 0;
+        unsigned filters = 0;
+        rc = d->lib->chunk_place(d->id, where, &filters, &c->address[i], &size);
+    }
+    return rc >= 0 ? DELTAFS_OK
+                   : error_set(e, DELTAFS_ERR_IO, "%s: %s: HDF5 does not say where its chunks are", d->path, d->name);
 }
 
 static int place_chunks(const struct h5dataset *d, const struct chunks *c, struct deltafs_piece *piece, size_t *count,
                         struct error *e)
 {
-    uint64_t stride = d->size * d->width, address;
+    uint64_t stride = d->size * d->width;
 
     for (uint64_t i = 0; i < c->count; i++) {
         uint64_t at = i * c->rows, rows = d->rows - at < c->rows ? d->rows - at : c->rows;
-        int status = chunks_find(c, d, i, &address, e);
-        if (status != DELTAFS_OK)
-            return status;
-        if (address == H5_NO_ADDRESS)
+        if (c->address[i] == H5_NO_ADDRESS)
             return d->lib->dataset_stored(d->id) == 0 ? DELTAFS_ERR_NOT_FOUND
                                                       : target_refuse(d, "has chunks that were never written", e);
-        if (place_add(piece, count, at, rows, address + d->user_block, stride) != 0)
+        if (place_add(piece, count, at, rows, c->address[i] + d->user_block, stride) != 0)
             return target_refuse(d, "is in too many pieces", e);
     }
     return d->rows > 0 ? DELTAFS_OK : DELTAFS_ERR_NOT_FOUND;
@@ -159,8 +142,11 @@ static int place_chunked(const struct h5dataset *d, h5_id plist, struct h5column
     if (chunk[0] > ROWS_MAX)
         chunk[0] = ROWS_MAX;
     struct chunks chunks = {.rows = chunk[0], .count = (d->rows + chunk[0] - 1) / chunk[0]};
+    if (chunks.count > CHUNKS_MAX)
+        return target_refuse(d, "is in too many chunks", e);
     struct deltafs_piece *piece = malloc((chunks.count < PIECES_MAX ? chunks.count + 1 : PIECES_MAX) * sizeof *piece);
-    int status = piece ? chunks_init(&chunks, d, e) : place_no_memory(d, e);
+    chunks.address = malloc((chunks.count + 1) * sizeof *chunks.address);
+    int status = piece && chunks.address ? chunks_find(&chunks, d, e) : place_no_memory(d, e);
     if (status == DELTAFS_OK)
         status = place_chunks(d, &chunks, piece, &count, e);
     if (status == DELTAFS_OK && place_share(columns, first, piece, count) != 0)

@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/memory.h"
 #include "hdf5/h5types.h"
 
 #define COLUMNS_MAX  1000      /* as a schema's fields */
@@ -50,20 +51,16 @@ static char *types_name(const struct h5columns *columns, const char *name)
 
 static int types_column(struct h5columns *out, const char *name, char kind, size_t size, int is_big, uint64_t offset)
 {
+    struct error e;
+    char *own;
+
     if (size == 0 || size > VALUE_MAX)
         return 0;
     if (out->count == COLUMNS_MAX)
         return -1;
-    if (out->count == out->capacity) {
-        size_t capacity = out->capacity ? 2 * out->capacity : 16;
-        struct deltafs_column *column = realloc(out->column, capacity * sizeof *column);
-        if (!column)
-            return -1;
-        out->column = column;
-        out->capacity = capacity;
-    }
-    char *own = types_name(out, name);
-    if (!own)
+    if (memory_extend(NULL, &out->column, out->count, &out->capacity, sizeof *out->column, "columns", &e) !=
+            DELTAFS_OK ||
+        !(own = types_name(out, name)))
         return -1;
     out->column[out->count++] = (struct deltafs_column){
         .name = own, .kind = kind, .size = (uint32_t)size, .is_big_endian = is_big, .offset = offset};
