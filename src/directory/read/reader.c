@@ -150,7 +150,7 @@ int reader_bytes_stored(struct reader *r, uint64_t *out, struct error *e)
     int status = reader_add_size(r, io_path_in(path, r->path, MANIFEST_NAME), 0, &sum, e);
 
     if (status == DELTAFS_OK)
-        status = reader_add_size(r, io_path(r->path, MANIFEST_COPY_NAME), 1, &sum, e);
+        status = reader_add_size(r, io_path_in(path, r->path, MANIFEST_COPY_NAME), 1, &sum, e);
     for (uint32_t p = 0; p < m->partitions && status == DELTAFS_OK; p++) {
         io_path_in(path, r->path, LOG_NAME_DATA, p % BUCKET_COUNT, p);
         status = reader_add_size(r, path, is_empty, &sum, e);
