@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include "io/io.h"
+#include "fake_io.h"
 #include "unit_help.h"
 
 enum fault { FAULT_EIO, FAULT_ENOSPC, FAULT_TORN, FAULT_EINTR, FAULT_SHORT, FAULTS };
@@ -12,14 +12,13 @@ enum fault { FAULT_EIO, FAULT_ENOSPC, FAULT_TORN, FAULT_EINTR, FAULT_SHORT, FAUL
 static const char *const names[] = {"EIO", "ENOSPC", "torn", "EINTR", "short"};
 
 static struct {
-    const struct io_ops *real;
+    struct fake_io fake;
     enum fault fault;
     uint64_t first, end;    /* the operations that fail */
     uint64_t count;         /* operations so far */
     uint64_t fired, passed; /* operations that failed; those of them that need not be reported */
-    int open_files;
-    uint64_t synced; /* the operation that synced the manifest last */
-    char last[256];  /* the path or kind of the last that failed */
+    uint64_t synced;        /* the operation that synced the manifest last */
+    enum fake_op last;      /* that failed */
 } plan;
 
 /* Of the plan and what is noted: threads of the writer come through here, too. */
@@ -34,17 +33,13 @@ static void plan_faults(enum fault fault, uint64_t first, uint64_t end)
 }
 
 /* Whether a signal can interrupt it. (Of these, syncing and truncating were not taken up again.) */
-static int can_wait(const char *what)
+static int can_wait(enum fake_op op)
 {
-    static const char *const all[] = {"open", "pread", "pwrite", "sync", "truncate", "sync_folder"};
-
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-        if (strcmp(what, all[i]) == 0)
-            return 1;
-    return 0;
+    return op == FAKE_OPEN || op == FAKE_READ || op == FAKE_WRITE || op == FAKE_SYNC || op == FAKE_TRUNCATE ||
+           op == FAKE_SYNC_FOLDER;
 }
 
-static int faulty_next(const char *what, size_t n)
+static int faulty_next(enum fake_op op, size_t n)
 {
     uint64_t k = plan.count++;
 
@@ -53,18 +48,18 @@ static int faulty_next(const char *what, size_t n)
     /* Interrupted for ever would be waiting for ever: every second time, then. */
     if (plan.fault == FAULT_EINTR && plan.end - plan.first > 1 && k % 2 == 1)
         return 0;
-    if ((plan.fault == FAULT_EINTR && !can_wait(what)) || (plan.fault == FAULT_SHORT && n < 2))
+    if ((plan.fault == FAULT_EINTR && !can_wait(op)) || (plan.fault == FAULT_SHORT && n < 2))
         return 0;
     plan.fired++;
-    snprintf(plan.last, sizeof plan.last, "%s", what);
+    plan.last = op;
     return plan.fault == FAULT_ENOSPC ? -ENOSPC : plan.fault == FAULT_EINTR ? -EINTR : -EIO;
 }
 
 /* Whether this operation fails, and with which errno; `n` is the length of a read or write, 0 for others. */
-static int faulty(const char *what, size_t n)
+static int faulty(enum fake_op op, size_t n)
 {
     pthread_mutex_lock(&plan_lock);
-    int rc = faulty_next(what, n);
+    int rc = faulty_next(op, n);
     pthread_mutex_unlock(&plan_lock);
     return rc;
 }
@@ -147,195 +142,104 @@ static void note_close(int fd)
     unsynced.file[fd] = (struct unsynced_file){0};
 }
 
-static int fault_open(void *ctx, const char *path, int flags, mode_t mode)
+static ssize_t fault_open(struct fake_call *c)
 {
-    int failed = faulty("open", 0), rc = failed ? failed : plan.real->open(ctx, path, flags, mode);
+    ssize_t failed = faulty(c->op, 0), rc = failed ? failed : fake_do(c);
 
     pthread_mutex_lock(&plan_lock);
-    plan.open_files += rc >= 0;
     /* Then there are no direct writes, or no copy: nothing to be reported. */
-    plan.passed += failed && ((flags & O_DIRECT) || strstr(path, "/MANIFEST.copy"));
+    plan.passed += failed && ((c->flags & O_DIRECT) || strstr(c->path, "/MANIFEST.copy"));
     if (rc >= 0)
-        note_open(rc, path, flags);
+        note_open((int)rc, c->path, c->flags);
     pthread_mutex_unlock(&plan_lock);
     return rc;
 }
 
-static ssize_t fault_pread(void *ctx, int fd, void *bytes, size_t n, uint64_t offset)
+static ssize_t fault_move(struct fake_call *c)
 {
-    int rc = faulty("pread", n);
+    ssize_t rc = faulty(c->op, c->n);
 
     pthread_mutex_lock(&plan_lock);
-    plan.passed += rc && may_pass(fd);
+    if (c->op == FAKE_WRITE)
+        note_write(c->fd);
+    plan.passed += rc && (c->op == FAKE_READ ? may_pass(c->fd) : unsynced.file[c->fd].is_copy);
     pthread_mutex_unlock(&plan_lock);
-    if (rc && plan.fault == FAULT_SHORT)
-        return plan.real->pread(ctx, fd, bytes, n / 2, offset);
-    return rc ? rc : plan.real->pread(ctx, fd, bytes, n, offset);
+    if (rc)
+        c->n /= 2;
+    if (rc && plan.fault == FAULT_TORN && c->op == FAKE_WRITE)
+        fake_do(c);
+    return rc && plan.fault != FAULT_SHORT ? rc : fake_do(c);
 }
 
-static ssize_t fault_pwrite(void *ctx, int fd, const void *bytes, size_t n, uint64_t offset)
+/* Who makes a directory and fails takes it away before others may have it. (The lease went first.) */
+static void check_unlink(const char *path)
 {
-    int rc = faulty("pwrite", n);
+    const char *slash = strrchr(path, '/');
+    char lease[300];
 
-    pthread_mutex_lock(&plan_lock);
-    note_write(fd);
-    plan.passed += rc && unsynced.file[fd].is_copy;
-    pthread_mutex_unlock(&plan_lock);
-    if (rc && plan.fault == FAULT_SHORT)
-        return plan.real->pwrite(ctx, fd, bytes, n / 2, offset);
-    if (rc && plan.fault == FAULT_TORN)
-        plan.real->pwrite(ctx, fd, bytes, n / 2, offset);
-    return rc ? rc : plan.real->pwrite(ctx, fd, bytes, n, offset);
+    if (!slash || strcmp(slash, "/MANIFEST") != 0 || !unit_exists(path))
+        return;
+    snprintf(lease, sizeof lease, "%.*s/LEASE", (int)(slash - path), path);
+    CHECK(unit_exists(lease));
 }
 
 /* Nothing here is about power: syncing for real would only take time. */
-static int fault_sync(void *ctx, int fd)
+static ssize_t fault_sync(struct fake_call *c)
 {
-    int rc = faulty("sync", 0);
+    int rc = faulty(c->op, 0);
 
-    (void)ctx;
     unsynced.syncs++;
-    unsynced.file[fd].is_dirty &= rc != 0;
-    if (unsynced.file[fd].is_manifest)
-        plan.synced = plan.count - 1;
-    return rc;
-}
-
-static int fault_attributes(void *ctx, int fd, struct io_attributes *out)
-{
-    int rc = faulty("attributes", 0);
-
-    return rc ? rc : plan.real->attributes(ctx, fd, out);
-}
-
-static int fault_truncate(void *ctx, int fd, uint64_t size)
-{
-    int rc = faulty("truncate", 0);
-
-    plan.passed += rc && unsynced.file[fd].is_copy;
-    unsynced.file[fd].is_dirty = !unsynced.file[fd].is_lease && !unsynced.file[fd].is_copy;
-    return rc ? rc : plan.real->truncate(ctx, fd, size);
-}
-
-/* A close that fails has closed nevertheless. */
-static int fault_close(void *ctx, int fd)
-{
-    int rc = faulty("close", 0), real = plan.real->close(ctx, fd);
-
-    plan.passed += rc && unsynced.file[fd].is_copy;
-    note_close(fd);
-    plan.open_files--;
-    return rc ? rc : real;
-}
-
-static int fault_mkdir(void *ctx, const char *path, mode_t mode)
-{
-    int rc = faulty("mkdir", 0);
-
-    note_entry(path);
-    return rc ? rc : plan.real->mkdir(ctx, path, mode);
-}
-
-static int fault_rename(void *ctx, const char *from, const char *to)
-{
-    int rc = faulty("rename", 0);
-
-    note_entry(to);
-    return rc ? rc : plan.real->rename(ctx, from, to);
-}
-
-static int fault_unlink(void *ctx, const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    /* Who makes a directory and fails takes it away before others may have it. (The lease went first.) */
-    if (slash && strcmp(slash, "/MANIFEST") == 0 && unit_exists(path)) {
-        char lease[300];
-        snprintf(lease, sizeof lease, "%.*s/LEASE", (int)(slash - path), path);
-        CHECK(unit_exists(lease));
+    if (c->op == FAKE_SYNC) {
+        unsynced.file[c->fd].is_dirty &= rc != 0;
+        plan.synced = unsynced.file[c->fd].is_manifest ? plan.count - 1 : plan.synced;
     }
-    int rc = faulty("unlink", 0);
-
-    return rc ? rc : plan.real->unlink(ctx, path);
-}
-
-static int fault_rmdir(void *ctx, const char *path)
-{
-    int rc = faulty("rmdir", 0);
-
-    return rc ? rc : plan.real->rmdir(ctx, path);
-}
-
-static int fault_sync_folder(void *ctx, const char *path)
-{
-    int rc = faulty("sync_folder", 0);
-
-    (void)ctx;
-    unsynced.syncs++;
-    for (size_t i = 0; i < 16; i++)
-        if (rc == 0 && strcmp(unsynced.folder[i], path) == 0)
+    for (size_t i = 0; i < 16 && c->op == FAKE_SYNC_FOLDER; i++)
+        if (rc == 0 && strcmp(unsynced.folder[i], c->path) == 0)
             unsynced.folder[i][0] = '\0';
     return rc;
 }
 
-static int fault_lock(void *ctx, int fd, uint64_t from, uint64_t n, enum io_lock how)
+static ssize_t fault_do(struct fake_call *c)
 {
-    return plan.real->lock(ctx, fd, from, n, how);
+    switch (c->op) {
+    case FAKE_OPEN:
+        return fault_open(c);
+    case FAKE_READ:
+    case FAKE_WRITE:
+        return fault_move(c);
+    case FAKE_SYNC:
+    case FAKE_SYNC_FOLDER:
+        return fault_sync(c);
+    case FAKE_LOCK:
+        return fake_do(c);
+    case FAKE_TRUNCATE:
+        unsynced.file[c->fd].is_dirty = !unsynced.file[c->fd].is_lease && !unsynced.file[c->fd].is_copy;
+        break;
+    case FAKE_MKDIR:
+    case FAKE_RENAME:
+    case FAKE_LINK:
+    case FAKE_SYMLINK:
+        note_entry(c->path);
+        break;
+    case FAKE_UNLINK:
+        check_unlink(c->path);
+        break;
+    default:
+        break;
+    }
+    ssize_t rc = faulty(c->op, 0);
+    if (c->op == FAKE_TRUNCATE || c->op == FAKE_CLOSE)
+        plan.passed += rc && unsynced.file[c->fd].is_copy;
+    if (c->op != FAKE_CLOSE)
+        return rc ? rc : fake_do(c);
+    /* A close that fails has closed nevertheless. */
+    note_close(c->fd);
+    ssize_t closed = fake_do(c);
+    return rc ? rc : closed;
 }
-
-static int fault_link(void *ctx, const char *from, const char *to)
-{
-    int rc = faulty("link", 0);
-
-    note_entry(to);
-    return rc ? rc : plan.real->link(ctx, from, to);
-}
-
-static int fault_symlink(void *ctx, const char *target, const char *path)
-{
-    int rc = faulty("symlink", 0);
-
-    note_entry(path);
-    return rc ? rc : plan.real->symlink(ctx, target, path);
-}
-
-static ssize_t fault_readlink(void *ctx, const char *path, char *target, size_t room)
-{
-    int rc = faulty("readlink", 0);
-
-    return rc ? rc : plan.real->readlink(ctx, path, target, room);
-}
-
-static int fault_list(void *ctx, const char *path, int (*fn)(void *arg, const char *name), void *arg)
-{
-    int rc = faulty("list", 0);
-
-    return rc ? rc : plan.real->list(ctx, path, fn, arg);
-}
-
-static const struct io_ops fault_ops = {
-    .open = fault_open,
-    .pread = fault_pread,
-    .pwrite = fault_pwrite,
-    .sync = fault_sync,
-    .attributes = fault_attributes,
-    .truncate = fault_truncate,
-    .close = fault_close,
-    .mkdir = fault_mkdir,
-    .rename = fault_rename,
-    .unlink = fault_unlink,
-    .rmdir = fault_rmdir,
-    .sync_folder = fault_sync_folder,
-    .lock = fault_lock,
-    .link = fault_link,
-    .symlink = fault_symlink,
-    .readlink = fault_readlink,
-    .list = fault_list,
-};
 
 static int setup(void **state)
 {
-    plan.real = io_default().ops;
     return unit_setup(state);
 }
 
@@ -373,8 +277,8 @@ static void check_status(int status, const char *message)
     int want = plan.fault == FAULT_ENOSPC ? DELTAFS_ERR_NO_SPACE : DELTAFS_ERR_IO;
 
     if (status != want)
-        fail_msg("%s at operation %llu (%s): status %d: %s", names[plan.fault], (unsigned long long)plan.first,
-                 plan.last, status, message);
+        fail_msg("%s at operation %llu (kind %d): status %d: %s", names[plan.fault], (unsigned long long)plan.first,
+                 (int)plan.last, status, message);
     CHECK(strstr(message, unit_folder) != NULL);
 }
 
@@ -431,8 +335,7 @@ static int live(const struct shape *s, const char *path, struct life *life)
 {
     *life = (struct life){0};
     unit_remove(path);
-    plan.open_files = 0;
-    io_replace_default(&fault_ops, NULL);
+    fake_io_begin(&plan.fake, fault_do);
     deltafs_dir *d = create(s, path, life);
     for (uint64_t epoch = 0; d && epoch < EPOCHS && !life->is_broken; epoch++) {
         unsigned tries = 0;
@@ -447,9 +350,8 @@ static int live(const struct shape *s, const char *path, struct life *life)
             life->failures++;
         }
     }
-    io_replace_default(NULL, NULL);
+    CHECK_IS(fake_io_end(&plan.fake), 0);
     life->operations = plan.count;
-    CHECK_IS(plan.open_files, 0);
     return d != NULL;
 }
 
@@ -496,8 +398,8 @@ static int check_life(const struct shape *s, enum fault fault, uint64_t first, u
     if (!is_hard)
         CHECK_IS(life.failures, 0);
     if (fired > plan.passed && is_hard && life.failures == 0)
-        fail_msg("%s at operation %llu (%s) was reported by nobody", names[fault], (unsigned long long)first,
-                 plan.last);
+        fail_msg("%s at operation %llu (kind %d) was reported by nobody", names[fault], (unsigned long long)first,
+                 (int)plan.last);
     if (is_there)
         check_disk(&life, path, end - first > 1);
     else if (end - first == 1)
@@ -578,7 +480,7 @@ static void test_order_of_syncs(void **state)
         struct life life = {0};
         memset(&unsynced, 0, sizeof unsynced);
         plan_faults(FAULT_EIO, UINT64_MAX, UINT64_MAX);
-        io_replace_default(&fault_ops, NULL);
+        fake_io_begin(&plan.fake, fault_do);
         deltafs_dir *d = create(shapes[i], path, &life);
         CHECK(d != NULL && (i == 1 || unsynced_folders() == 0));
         unsynced.premature = 0; /* logs' headers need not be durable before */
@@ -645,7 +547,7 @@ static void test_in_doubt(void **state)
             plan_faults(FAULT_EIO, UINT64_MAX, UINT64_MAX);
         else
             plan_faults(FAULT_EIO, end, end + 2); /* the line's sync, and taking it back */
-        io_replace_default(&fault_ops, NULL);
+        fake_io_begin(&plan.fake, fault_do);
         deltafs_dir *d = create(&shape, path, &life);
         CHECK(d != NULL);
         CHECK_IS(write_epoch(d, &life, 0, shape.records, shape.size), dry_run ? DELTAFS_OK : DELTAFS_ERR_IO);
@@ -688,8 +590,7 @@ static uint64_t read_under_faults(struct model *m, const char *path)
     uint64_t n = 0;
     int is_hard = plan.fault != FAULT_EINTR && plan.fault != FAULT_SHORT;
 
-    plan.open_files = 0;
-    io_replace_default(&fault_ops, NULL);
+    fake_io_begin(&plan.fake, fault_do);
     int status = deltafs_open(path, NULL, &d);
     if (status != DELTAFS_OK) {
         check_status(status, deltafs_errmsg(NULL));
@@ -704,8 +605,7 @@ static uint64_t read_under_faults(struct model *m, const char *path)
         model_check_scan(m, d, NULL);
         CHECK_IS(deltafs_close(d), DELTAFS_OK);
     }
-    io_replace_default(NULL, NULL);
-    CHECK_IS(plan.open_files, 0);
+    CHECK_IS(fake_io_end(&plan.fake), 0);
     return n;
 }
 

@@ -5,16 +5,10 @@
 #include "unit_help.h"
 #include "unit_io.h"
 
-#define FILES_MAX 1024 /* by descriptor */
-
 static struct {
-    const struct io_ops *real;
+    struct fake_io fake;
     pthread_mutex_t lock;
     pthread_cond_t released;
-    struct unit_file {
-        char path[512];
-        int is_open, is_direct;
-    } file[FILES_MAX];
     unsigned slow[OP_COUNT];
     uint64_t count[OP_COUNT];
     unsigned now[OP_COUNT], most[OP_COUNT];
@@ -82,196 +76,62 @@ static void unit_leave(enum unit_op op)
     pthread_mutex_unlock(&io.lock);
 }
 
-/* What is known of an open file. */
-static struct unit_file unit_file_of(int fd)
+static ssize_t unit_write_direct(struct fake_call *c)
 {
-    struct unit_file f = {0};
+    ssize_t rc = unit_enter(OP_DIRECT, c->path);
 
-    pthread_mutex_lock(&io.lock);
-    if (fd >= 0 && fd < FILES_MAX)
-        f = io.file[fd];
-    pthread_mutex_unlock(&io.lock);
-    return f;
-}
-
-static int unit_open_file(void *ctx, const char *path, int flags, mode_t mode)
-{
-    int is_direct = (flags & O_DIRECT) != 0, rc = unit_enter(OP_OPEN, path);
-
-    if (rc == 0)
-        rc = io.real->open(ctx, path, io.is_fake ? flags & ~O_DIRECT : flags, mode);
-    pthread_mutex_lock(&io.lock);
-    if (rc >= 0 && rc < FILES_MAX) {
-        io.file[rc] = (struct unit_file){.is_open = 1, .is_direct = is_direct};
-        snprintf(io.file[rc].path, sizeof io.file[rc].path, "%s", path);
+    if (rc == 0 && io.is_fake) {
+        if ((uintptr_t)c->data % 512 != 0 || c->n % 512 != 0 || c->offset % 512 != 0 || io.direct_errnum)
+            rc = -(io.direct_errnum ? io.direct_errnum : EINVAL);
+        c->n = io.is_short ? c->n / 2 + 100 : c->n;
     }
-    io.now[OP_OPEN]--;
-    pthread_mutex_unlock(&io.lock);
+    rc = rc ? rc : fake_do(c);
+    unit_leave(OP_DIRECT);
     return rc;
 }
 
-static ssize_t unit_pread(void *ctx, int fd, void *bytes, size_t n, uint64_t offset)
+static ssize_t unit_attributes(struct fake_call *c)
 {
-    struct unit_file f = unit_file_of(fd);
-    ssize_t rc = unit_enter(OP_READ, f.path);
+    ssize_t rc = fake_do(c);
 
-    rc = rc ? rc : io.real->pread(ctx, fd, bytes, n, offset);
-    unit_leave(OP_READ);
-    return rc;
-}
-
-static ssize_t unit_pwrite_direct(void *ctx, int fd, const void *bytes, size_t n, uint64_t offset)
-{
-    if (!io.is_fake)
-        return io.real->pwrite(ctx, fd, bytes, n, offset);
-    if ((uintptr_t)bytes % 512 != 0 || n % 512 != 0 || offset % 512 != 0 || io.direct_errnum)
-        return -(io.direct_errnum ? io.direct_errnum : EINVAL);
-    return io.real->pwrite(ctx, fd, bytes, io.is_short ? n / 2 + 100 : n, offset);
-}
-
-static ssize_t unit_pwrite(void *ctx, int fd, const void *bytes, size_t n, uint64_t offset)
-{
-    struct unit_file f = unit_file_of(fd);
-    ssize_t rc = f.is_open ? unit_enter(OP_WRITE, f.path) : -EBADF;
-
-    if (rc == 0 && f.is_direct) {
-        rc = unit_enter(OP_DIRECT, f.path);
-        rc = rc ? rc : unit_pwrite_direct(ctx, fd, bytes, n, offset);
-        unit_leave(OP_DIRECT);
-    } else if (rc == 0) {
-        rc = io.real->pwrite(ctx, fd, bytes, n, offset);
-    }
-    if (f.is_open)
-        unit_leave(OP_WRITE);
-    return rc;
-}
-
-static int unit_sync(void *ctx, int fd)
-{
-    int rc = unit_enter(OP_SYNC, unit_file_of(fd).path);
-
-    (void)ctx;
-    unit_leave(OP_SYNC);
-    return rc;
-}
-
-static int unit_attributes(void *ctx, int fd, struct io_attributes *out)
-{
-    int rc = io.real->attributes(ctx, fd, out);
-
-    if (io.shrunk && strstr(io.file[fd].path, io.shrunk)) {
+    if (io.shrunk && strstr(c->path, io.shrunk)) {
         io.shrunk = NULL;
-        CHECK(truncate(io.file[fd].path, (off_t)io.shrunk_size) == 0);
+        CHECK(truncate(c->path, (off_t)io.shrunk_size) == 0);
     }
     return rc;
 }
 
-static int unit_truncate(void *ctx, int fd, uint64_t size)
+/* Nothing here is about power: syncing for real would only take time. */
+static ssize_t unit_really(struct fake_call *c)
 {
-    int rc = unit_enter(OP_TRUNCATE, unit_file_of(fd).path);
+    switch (c->op) {
+    case FAKE_OPEN:
+        c->flags &= io.is_fake ? ~O_DIRECT : ~0;
+        return fake_do(c);
+    case FAKE_WRITE:
+        return c->flags & O_DIRECT ? unit_write_direct(c) : fake_do(c);
+    case FAKE_SYNC:
+    case FAKE_SYNC_FOLDER:
+        return 0;
+    case FAKE_ATTRIBUTES:
+        return unit_attributes(c);
+    default:
+        return fake_do(c);
+    }
+}
 
-    rc = rc ? rc : io.real->truncate(ctx, fd, size);
-    unit_leave(OP_TRUNCATE);
+static ssize_t unit_do(struct fake_call *c)
+{
+    if (c->op == FAKE_LOCK && c->flags != IO_LOCK && c->flags != IO_LOCK_SHARED)
+        return fake_do(c);
+    ssize_t rc = unit_enter((enum unit_op)c->op, c->path);
+    rc = rc ? rc : unit_really(c);
+    unit_leave((enum unit_op)c->op);
     return rc;
 }
-
-static int unit_close(void *ctx, int fd)
-{
-    pthread_mutex_lock(&io.lock);
-    int is_open = fd >= 0 && fd < FILES_MAX && io.file[fd].is_open;
-    if (is_open)
-        io.file[fd] = (struct unit_file){0};
-    pthread_mutex_unlock(&io.lock);
-    if (!is_open)
-        io.failures += 1u << 20; /* closed twice: some other file's descriptor, next time */
-    return is_open ? io.real->close(ctx, fd) : -EBADF;
-}
-
-static int unit_mkdir(void *ctx, const char *path, mode_t mode)
-{
-    return io.real->mkdir(ctx, path, mode);
-}
-
-static int unit_rename(void *ctx, const char *from, const char *to)
-{
-    return io.real->rename(ctx, from, to);
-}
-
-static int unit_unlink(void *ctx, const char *path)
-{
-    return io.real->unlink(ctx, path);
-}
-
-static int unit_rmdir(void *ctx, const char *path)
-{
-    return io.real->rmdir(ctx, path);
-}
-
-static int unit_sync_folder(void *ctx, const char *path)
-{
-    (void)ctx;
-    (void)path;
-    return 0;
-}
-
-static int unit_lock(void *ctx, int fd, uint64_t from, uint64_t n, enum io_lock how)
-{
-    int is_waiting = how == IO_LOCK || how == IO_LOCK_SHARED,
-        rc = is_waiting ? unit_enter(OP_LOCK, unit_file_of(fd).path) : 0;
-
-    rc = rc ? rc : io.real->lock(ctx, fd, from, n, how);
-    if (is_waiting)
-        unit_leave(OP_LOCK);
-    return rc;
-}
-
-static int unit_link(void *ctx, const char *from, const char *to)
-{
-    int rc = unit_enter(OP_LINK, to);
-
-    rc = rc ? rc : io.real->link(ctx, from, to);
-    unit_leave(OP_LINK);
-    return rc;
-}
-
-static int unit_symlink(void *ctx, const char *target, const char *path)
-{
-    return io.real->symlink(ctx, target, path);
-}
-
-static ssize_t unit_readlink(void *ctx, const char *path, char *target, size_t room)
-{
-    return io.real->readlink(ctx, path, target, room);
-}
-
-static int unit_list(void *ctx, const char *path, int (*fn)(void *arg, const char *name), void *arg)
-{
-    return io.real->list(ctx, path, fn, arg);
-}
-
-static const struct io_ops unit_ops = {
-    .open = unit_open_file,
-    .pread = unit_pread,
-    .pwrite = unit_pwrite,
-    .sync = unit_sync,
-    .attributes = unit_attributes,
-    .truncate = unit_truncate,
-    .close = unit_close,
-    .mkdir = unit_mkdir,
-    .rename = unit_rename,
-    .unlink = unit_unlink,
-    .rmdir = unit_rmdir,
-    .sync_folder = unit_sync_folder,
-    .lock = unit_lock,
-    .link = unit_link,
-    .symlink = unit_symlink,
-    .readlink = unit_readlink,
-    .list = unit_list,
-};
 
 void unit_io_begin(void)
 {
-    memset(io.file, 0, sizeof io.file);
     memset(io.slow, 0, sizeof io.slow);
     memset(io.count, 0, sizeof io.count);
     memset(io.now, 0, sizeof io.now);
@@ -282,18 +142,12 @@ void unit_io_begin(void)
     io.held_count = io.failures = 0;
     io.is_fake = io.direct_errnum = io.is_short = 0;
     io_replace_default(NULL, NULL);
-    io.real = io_default().ops;
-    io_replace_default(&unit_ops, NULL);
+    fake_io_begin(&io.fake, unit_do);
 }
 
 void unit_io_end(void)
 {
-    int open_files = 0;
-
-    for (int i = 0; i < FILES_MAX; i++)
-        open_files += io.file[i].is_open;
-    io_replace_default(NULL, NULL);
-    CHECK_IS(open_files, 0);
+    CHECK_IS(fake_io_end(&io.fake), 0);
 }
 
 void unit_io_slow(enum unit_op op, unsigned microseconds)

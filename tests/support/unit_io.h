@@ -4,10 +4,20 @@
 #ifndef DELTAFS_UNIT_IO_H
 #define DELTAFS_UNIT_IO_H
 
-#include "io/io.h"
+#include "fake_io.h"
 
 /* What a rule is about. */
-enum unit_op { OP_OPEN, OP_READ, OP_WRITE, OP_SYNC, OP_TRUNCATE, OP_DIRECT, OP_LINK, OP_LOCK, OP_COUNT };
+enum unit_op {
+    OP_OPEN = FAKE_OPEN,
+    OP_READ = FAKE_READ,
+    OP_WRITE = FAKE_WRITE,
+    OP_SYNC = FAKE_SYNC,
+    OP_TRUNCATE = FAKE_TRUNCATE,
+    OP_LINK = FAKE_LINK,
+    OP_LOCK = FAKE_LOCK, /* that waits */
+    OP_DIRECT = FAKE_OPS,
+    OP_COUNT
+};
 
 void unit_io_begin(void);
 /* Takes the rules back; fails the test if a file is still open. */
