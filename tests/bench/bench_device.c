@@ -1,11 +1,10 @@
 #include <pthread.h>
 #include "bench_device.h"
 #include "bench_help.h"
-#include "io/io.h"
+#include "fake_io.h"
 
 static struct device {
-    struct io_ops ops; /* the operating system's, with some of ours in their place */
-    struct io inner;
+    struct fake_io fake;
     pthread_mutex_t lock; /* the library may write from several threads */
     double rate;
     double done; /* when the device will be done with all that it has been given */
@@ -24,40 +23,30 @@ static double device_give(double n, double left)
     return wait;
 }
 
-static ssize_t device_pwrite(void *ctx, int fd, const void *bytes, size_t n, uint64_t offset)
+static ssize_t device_do(struct fake_call *c)
 {
-    ssize_t put = device.inner.ops->pwrite(ctx, fd, bytes, n, offset);
+    ssize_t put;
 
-    if (put > 0)
-        bench_sleep(device_give((double)put, DEVICE_CACHE / device.rate));
-    return put;
-}
-
-static int device_sync(void *ctx, int fd)
-{
-    (void)ctx;
-    (void)fd;
-    bench_sleep(device_give(0, 0) + DEVICE_SYNC);
-    return 0;
-}
-
-static int device_sync_folder(void *ctx, const char *path)
-{
-    (void)ctx;
-    (void)path;
-    bench_sleep(device_give(0, 0) + DEVICE_SYNC);
-    return 0;
+    switch (c->op) {
+    case FAKE_SYNC:
+    case FAKE_SYNC_FOLDER:
+        bench_sleep(device_give(0, 0) + DEVICE_SYNC);
+        return 0;
+    case FAKE_WRITE:
+        put = fake_do(c);
+        if (put > 0)
+            bench_sleep(device_give((double)put, DEVICE_CACHE / device.rate));
+        return put;
+    default:
+        return fake_do(c);
+    }
 }
 
 void device_install(double bytes_per_second)
 {
-    device.inner = io_default();
-    device.ops = *device.inner.ops;
-    device.ops.pwrite = device_pwrite;
-    device.ops.sync = device_sync;
-    device.ops.sync_folder = device_sync_folder;
     device.rate = bytes_per_second;
-    io_replace_default(&device.ops, device.inner.ctx);
+    fake_io_begin(&device.fake, device_do);
+    fake_io_has_all(&device.fake);
 }
 
 double device_bytes(void)

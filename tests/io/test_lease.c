@@ -9,11 +9,11 @@
 #include <unistd.h>
 #include "io/io_format.h"
 #include "io/lease.h"
+#include "fake_io.h"
 #include "unit_help.h"
 
 static struct {
-    const struct io_ops *real;
-    struct io_ops ops;
+    struct fake_io fake;
     int meets; /* so many more askings for a size wait for each other, two by two */
     pthread_barrier_t barrier;
     pthread_mutex_t lock;
@@ -22,15 +22,9 @@ static struct {
     unsigned opens;     /* this often */
 } plan = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static int plan_lock(void *ctx, int fd, uint64_t from, uint64_t n, enum io_lock how)
+static ssize_t plan_attributes(struct fake_call *c)
 {
-    (void)ctx, (void)fd, (void)from, (void)n, (void)how;
-    return -ENOLCK;
-}
-
-static int plan_attributes(void *ctx, int fd, struct io_attributes *out)
-{
-    int rc = plan.real->attributes(ctx, fd, out);
+    ssize_t rc = fake_do(c);
 
     pthread_mutex_lock(&plan.lock);
     int is_met = plan.meets > 0;
@@ -51,33 +45,27 @@ static void save_lease(const char *path)
     unit_save(path, line, (size_t)n);
 }
 
-static int plan_open(void *ctx, const char *path, int flags, mode_t mode)
+static ssize_t plan_do(struct fake_call *c)
 {
-    if (plan.opened && !(flags & O_RDWR) && strstr(path, plan.opened) && --plan.opens == 0) {
+    if (c->op == FAKE_LOCK)
+        return -ENOLCK;
+    if (c->op == FAKE_ATTRIBUTES)
+        return plan_attributes(c);
+    if (c->op == FAKE_OPEN && plan.opened && !(c->flags & O_RDWR) && strstr(c->path, plan.opened) &&
+        --plan.opens == 0) {
         save_lease(plan.stolen);
         plan.stolen = plan.opened = NULL;
     }
-    return plan.real->open(ctx, path, flags, mode);
-}
-
-static ssize_t plan_pwrite(void *ctx, int fd, const void *bytes, size_t n, uint64_t offset)
-{
-    if (plan.stolen && !plan.opened && n > 12 && memcmp(bytes, "Epoch number", 12) == 0) {
+    if (c->op == FAKE_WRITE && plan.stolen && !plan.opened && c->n > 12 && memcmp(c->data, "Epoch number", 12) == 0) {
         save_lease(plan.stolen);
         plan.stolen = NULL;
     }
-    return plan.real->pwrite(ctx, fd, bytes, n, offset);
+    return fake_do(c);
 }
 
 static void plan_begin(void)
 {
-    plan.real = io_default().ops;
-    plan.ops = *plan.real;
-    plan.ops.open = plan_open;
-    plan.ops.lock = plan_lock;
-    plan.ops.attributes = plan_attributes;
-    plan.ops.pwrite = plan_pwrite;
-    io_replace_default(&plan.ops, NULL);
+    fake_io_begin(&plan.fake, plan_do);
 }
 
 static void plan_end(void)

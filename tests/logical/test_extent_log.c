@@ -138,11 +138,13 @@ static struct {
     uint64_t size;
 } late;
 
-static int cached_attributes(void *ctx, int fd, struct io_attributes *out)
+static ssize_t cached_do(struct fake_call *c)
 {
-    if (unit_cached.left == 0)
-        return io_default().ops->attributes(ctx, fd, out);
-    *out = (struct io_attributes){.size = late.size, .is_regular = 1};
+    if (c->op == FAKE_REFRESH)
+        return unit_cached_refresh();
+    if (c->op != FAKE_ATTRIBUTES || unit_cached.left == 0)
+        return fake_do(c);
+    *c->attributes = (struct io_attributes){.size = late.size, .is_regular = 1};
     return 0;
 }
 
@@ -151,8 +153,8 @@ static int cached_attributes(void *ctx, int fd, struct io_attributes *out)
 static void test_client_cached(void **state)
 {
     const char *path = unit_path("late");
-    struct io_ops ops = *io_default().ops;
-    struct io io = {.ops = &ops, .ctx = io_default().ctx};
+    static struct fake_io fake;
+    struct io io = {.ops = &fake.ops, .ctx = &fake};
     struct extent_log log;
     struct history h = {.count = 0};
     struct buffer all = {0}, got = {0};
@@ -162,9 +164,9 @@ static void test_client_cached(void **state)
     struct error e;
 
     (void)state;
-    ops.refresh = unit_cached_refresh;
+    fake_io_init(&fake, cached_do);
+    fake_io_has_all(&fake);
     unit_cached.is_client_cached = 1;
-    ops.attributes = cached_attributes;
     CHECK_IS(extent_log_create(&log, &io, path, 1, uuid, &e), DELTAFS_OK);
     for (int i = 0; i < 2; i++) {
         first = n;

@@ -500,20 +500,22 @@ static void test_create(void **state)
 /* A file system that shows late what another host writes: a reader has the file as it was, until it has asked
  * `left` times more. */
 static struct {
-    struct io_ops ops;
+    struct fake_io fake;
     uint8_t old[64 * FRAME_SIZE];
     ssize_t size;
 } late;
 
-static ssize_t cached_pread(void *ctx, int fd, void *bytes, size_t n, uint64_t offset)
+static ssize_t cached_do(struct fake_call *c)
 {
-    if (unit_cached.left == 0)
-        return io_default().ops->pread(ctx, fd, bytes, n, offset);
-    uint64_t end = (uint64_t)late.size < offset + n ? (uint64_t)late.size : offset + n;
-    memset(bytes, 0, n);
-    for (uint64_t i = offset; i < end && i < sizeof late.old; i++)
-        ((uint8_t *)bytes)[i - offset] = late.old[i];
-    return end > offset ? (ssize_t)(end - offset) : 0;
+    if (c->op == FAKE_REFRESH)
+        return unit_cached_refresh();
+    if (c->op != FAKE_READ || unit_cached.left == 0)
+        return fake_do(c);
+    uint64_t end = (uint64_t)late.size < c->offset + c->n ? (uint64_t)late.size : c->offset + c->n;
+    memset(c->to, 0, c->n);
+    for (uint64_t i = c->offset; i < end && i < sizeof late.old; i++)
+        ((uint8_t *)c->to)[i - c->offset] = late.old[i];
+    return end > c->offset ? (ssize_t)(end - c->offset) : 0;
 }
 
 /* From now on, the reader's file is as it is now. */
@@ -538,14 +540,13 @@ static void test_client_cached(void **state)
 
     (void)state;
     memset(bytes, 0x35, sizeof bytes);
-    late.ops = *io_default().ops;
-    late.ops.refresh = unit_cached_refresh;
-    late.ops.pread = cached_pread;
+    fake_io_init(&late.fake, cached_do);
+    fake_io_has_all(&late.fake);
     unit_cached.is_client_cached = 1;
     unit_cached.left = 0;
     pair_open(&p, "late", 64 * FRAME_SIZE, 1 << 20);
     CHECK_IS(frame_reader_close(&p.reader, &e), DELTAFS_OK);
-    struct io io = {.ops = &late.ops, .ctx = p.io.ctx};
+    struct io io = {.ops = &late.fake.ops, .ctx = &late.fake};
     CHECK_IS(frame_reader_open(&p.reader, &io, unit_path("%s", "late"), SESSION, WRITER, uuid, &p.cache, &e),
              DELTAFS_OK);
 
@@ -664,37 +665,35 @@ static void test_team_fails(void **state)
 /* ---- Room that is set aside ---- */
 
 static struct {
-    const struct io_ops *real;
+    struct fake_io fake;
     uint64_t from, to, calls; /* set aside */
     uint64_t cut, cuts;       /* truncated to */
     uint64_t refusals;        /* from that call on */
 } room;
 
-static int room_allocate(void *ctx, int fd, uint64_t offset, uint64_t n)
+static ssize_t room_allocate(const struct fake_call *c)
 {
-    (void)ctx;
-    (void)fd;
     if (room.calls++ >= room.refusals)
         return -ENOSPC;
-    CHECK(room.to == 0 || room.to == offset);
-    CHECK(n >= 8 << 20 && n <= 80 << 20);
+    CHECK(room.to == 0 || room.to == c->offset);
+    CHECK(c->length >= 8 << 20 && c->length <= 80 << 20);
     if (room.to == 0)
-        room.from = offset;
-    room.to = offset + n;
+        room.from = c->offset;
+    room.to = c->offset + c->length;
     return 0;
 }
 
-static ssize_t room_pwrite(void *ctx, int fd, const void *bytes, size_t n, uint64_t offset)
+static ssize_t room_do(struct fake_call *c)
 {
-    CHECK(room.calls > room.refusals || room.to == 0 || offset + n <= room.to);
-    return room.real->pwrite(ctx, fd, bytes, n, offset);
-}
-
-static int room_truncate(void *ctx, int fd, uint64_t size)
-{
-    room.cut = size;
-    room.cuts++;
-    return room.real->truncate(ctx, fd, size);
+    if (c->op == FAKE_ALLOCATE)
+        return room_allocate(c);
+    if (c->op == FAKE_WRITE)
+        CHECK(room.calls > room.refusals || room.to == 0 || c->offset + c->n <= room.to);
+    if (c->op == FAKE_TRUNCATE) {
+        room.cut = c->offset;
+        room.cuts++;
+    }
+    return fake_do(c);
 }
 
 /* A short log has nothing set aside. In a long one all that is written has room, without gaps, until that is refused;
@@ -711,14 +710,13 @@ static void test_room(void **state)
         struct error e;
         size_t n = k < 3 ? 1 << 20 : 150000; /* from the caller's memory, and by the buffer */
         pair_open(&p, "room.data", 1 << 20, 1 << 20);
-        struct io_ops ops = *p.io.ops;
+        const struct io_ops *real = p.io.ops;
         memset(&room, 0, sizeof room);
-        room.real = p.io.ops;
+        fake_io_init(&room.fake, room_do);
+        fake_io_has_all(&room.fake);
         room.refusals = refusals[k % 3];
-        ops.allocate = room_allocate;
-        ops.pwrite = room_pwrite;
-        ops.truncate = room_truncate;
-        p.io.ops = &ops;
+        p.io.ops = &room.fake.ops;
+        p.io.ctx = &room.fake;
         while (p.end < 8 << 20)
             CHECK_IS(pair_append(&p, bytes, n), DELTAFS_OK);
         CHECK_IS(room.calls, 0);
@@ -748,7 +746,8 @@ static void test_room(void **state)
         }
         CHECK_IS(frame_log_close(&p.log, &e), DELTAFS_OK);
         CHECK_IS(room.cuts, room.refusals == UINT64_MAX ? 2 : 1);
-        p.io.ops = room.real;
+        p.io.ops = real;
+        p.io.ctx = NULL;
         pair_close(&p);
     }
     free(bytes);

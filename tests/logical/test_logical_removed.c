@@ -57,18 +57,18 @@ static void test_opened_while_removed(void **state)
 
 /* What another process does when a file with `name` in its path is about to be opened for the `at`-th time. */
 static struct {
-    const struct io_ops *real;
+    struct fake_io fake;
     const char *name;
     void (*fn)(void *arg);
     void *arg;
     atomic_int at; /* the ranks are threads */
 } other;
 
-static int open_beside_other(void *ctx, const char *path, int flags, mode_t mode)
+static ssize_t open_beside_other(struct fake_call *c)
 {
-    if (strstr(path, other.name) && atomic_fetch_sub(&other.at, 1) == 1)
+    if (c->op == FAKE_OPEN && strstr(c->path, other.name) && atomic_fetch_sub(&other.at, 1) == 1)
         other.fn(other.arg);
-    return other.real->open(ctx, path, flags, mode);
+    return fake_do(c);
 }
 
 /* Files that it removes. */
@@ -128,12 +128,9 @@ static void look_together(struct looker *looker, uint32_t ranks, const char *pat
 /* The same beside the other process; they must agree. */
 static void look_beside_other(struct looker *looker, uint32_t ranks, const char *path, int flags)
 {
-    struct io_ops ops = *other.real;
-
-    ops.open = open_beside_other;
-    io_replace_default(&ops, NULL);
+    fake_io_begin(&other.fake, open_beside_other);
     look_together(looker, ranks, path, flags, "parallel");
-    io_replace_default(NULL, NULL);
+    CHECK_IS(fake_io_end(&other.fake), 0);
     for (uint32_t i = 0; i < ranks; i++) {
         CHECK_IS(looker[i].status, DELTAFS_OK);
         CHECK(looker[i].is_cut == looker[0].is_cut && looker[i].size == looker[0].size);
@@ -151,7 +148,6 @@ static void test_cut_or_removed(void **state)
     deltafs_logical *f;
 
     (void)state;
-    other.real = io_default().ops;
     other.name = ".extents";
     other.fn = unlink_both;
     for (int turn = 0; turn < 6; turn++) {
@@ -262,7 +258,6 @@ static void test_cut_and_removed(void **state)
     struct looker looker[TEAM_MAX];
 
     (void)state;
-    other.real = io_default().ops;
     other.name = "s00000002/w00000000.extents";
     other.fn = cut_file;
     other.arg = path;
@@ -298,22 +293,22 @@ static void test_cut_and_failing(void **state)
 
 /* A session without logs, which another process gives up when it is about to be listed, and claims again. */
 static struct {
-    const struct io_ops *real;
+    struct fake_io fake;
     struct container container;
     struct session session;
     int is_due;
 } pauper;
 
-static int list_given_up(void *ctx, const char *path, int (*fn)(void *arg, const char *name), void *arg)
+static ssize_t list_given_up(struct fake_call *c)
 {
-    struct io io = {.ops = pauper.real};
+    struct io io = {.ops = c->io->real, .ctx = c->io->ctx};
     struct error e;
 
-    if (!pauper.is_due || !strstr(path, "/s00000001"))
-        return pauper.real->list(ctx, path, fn, arg);
+    if (c->op != FAKE_LIST || !pauper.is_due || !strstr(c->path, "/s00000001"))
+        return fake_do(c);
     pauper.is_due = 0;
     CHECK_IS(session_remove(&pauper.container, &io, pauper.session.number, 0, &e), DELTAFS_OK);
-    int rc = pauper.real->list(ctx, path, fn, arg);
+    ssize_t rc = fake_do(c);
     CHECK_IS(session_create(&pauper.container, &io, 1, 5, "", 0, &pauper.session, &e), DELTAFS_OK);
     CHECK_IS(pauper.session.number, 1);
     return rc;
@@ -323,23 +318,19 @@ static int list_given_up(void *ctx, const char *path, int (*fn)(void *arg, const
 static void test_claimed_again(void **state)
 {
     char *path = strdup(unit_path("again"));
-    struct io_ops ops;
     struct io io = io_default();
     struct looker looker[TEAM_MAX];
     struct error e;
 
     (void)state;
-    pauper.real = io.ops;
-    ops = *io.ops;
-    ops.list = list_given_up;
     write_one(path, O_RDWR | O_CREAT, "abc");
     CHECK_IS(container_open(&pauper.container, &io, path, O_RDONLY, 0, &e), DELTAFS_OK);
     CHECK_IS(session_create(&pauper.container, &io, 1, 1, "", 0, &pauper.session, &e), DELTAFS_OK);
     for (uint32_t ranks = 1; ranks <= 3; ranks += 2) {
         pauper.is_due = 1;
-        io_replace_default(&ops, NULL);
+        fake_io_begin(&pauper.fake, list_given_up);
         look_together(looker, ranks, path, O_RDONLY, "parallel");
-        io_replace_default(NULL, NULL);
+        CHECK_IS(fake_io_end(&pauper.fake), 0);
         CHECK(!pauper.is_due);
         for (uint32_t i = 0; i < ranks; i++)
             CHECK(looker[i].status == DELTAFS_OK && looker[i].size == 3);

@@ -11,6 +11,7 @@
 #include "io/io_format.h"
 #include "logical/format/logical_format.h"
 #include "logical/format/session.h"
+#include "fake_io.h"
 #include "unit_help.h"
 #include "unit_kth.h"
 
@@ -253,12 +254,12 @@ static struct {
     int is_due;
 } rivals;
 
-static int mkdir_behind_others(void *ctx, const char *path, mode_t mode)
+static ssize_t mkdir_behind_others(struct fake_call *c)
 {
     struct session s[2], third;
     struct error e;
 
-    if (rivals.is_due && strstr(path, "/s00000001")) {
+    if (c->op == FAKE_MKDIR && rivals.is_due && strstr(c->path, "/s00000001")) {
         rivals.is_due = 0;
         for (int i = 0; i < 2; i++)
             make_session(rivals.c, 4, "", &s[i]);
@@ -266,21 +267,20 @@ static int mkdir_behind_others(void *ctx, const char *path, mode_t mode)
         CHECK_IS(session_close(rivals.c, &io, &s[0], 2, 6, 7, 0, &e), DELTAFS_OK);
         CHECK_IS(session_remove(rivals.c, &io, s[0].number, 0, &e), DELTAFS_OK);
     }
-    return io.ops->mkdir(ctx, path, mode);
+    return fake_do(c);
 }
 
 /* A number that others have used and given up meanwhile is not taken again: they may know what had it. */
 static void test_claim_late(void **state)
 {
-    struct io late = io;
-    struct io_ops ops = *io.ops;
+    static struct fake_io fake;
+    struct io late = {.ops = &fake.ops, .ctx = &fake};
     struct container c;
     struct session s;
     struct error e;
 
     (void)state;
-    ops.mkdir = mkdir_behind_others;
-    late.ops = &ops;
+    fake_io_init(&fake, mkdir_behind_others);
     CHECK(mkdir(unit_path("vlate"), 0777) == 0);
     make("late", &c);
     make_session(&c, 4, "", &s);
@@ -762,30 +762,29 @@ static void test_volumes(void **state)
 
 static int removals;
 
-static int mkdir_and_remove(void *ctx, const char *path, mode_t mode)
+static ssize_t mkdir_and_remove(struct fake_call *c)
 {
     char root[600];
 
-    if (strstr(path, "/deltafs.") && strstr(path, "/s00000000") && removals > 0) {
+    if (c->op == FAKE_MKDIR && strstr(c->path, "/deltafs.") && strstr(c->path, "/s00000000") && removals > 0) {
         removals--;
-        snprintf(root, sizeof root, "%.*s", (int)(strrchr(path, '/') - path), path);
+        snprintf(root, sizeof root, "%.*s", (int)(strrchr(c->path, '/') - c->path), c->path);
         CHECK_IS(rmdir(root), 0);
     }
-    return io.ops->mkdir(ctx, path, mode);
+    return fake_do(c);
 }
 
 /* Who removes the last session on a volume removes the folder for all sessions of the file there, at any time. */
 static void test_volumes_race(void **state)
 {
-    struct io racing = io;
-    struct io_ops ops = *io.ops;
+    static struct fake_io fake;
+    struct io racing = {.ops = &fake.ops, .ctx = &fake};
     struct container c;
     struct session s;
     struct error e;
 
     (void)state;
-    ops.mkdir = mkdir_and_remove;
-    racing.ops = &ops;
+    fake_io_init(&fake, mkdir_and_remove);
     CHECK(mkdir(unit_path("vrace"), 0777) == 0);
     make("raced", &c);
     removals = 3;

@@ -1,9 +1,8 @@
 #include <time.h>
-#include "io/io.h"
+#include "fake_io.h"
 #include "test_mpi_slow.h"
 
-static const struct io_ops *real;
-static struct io_ops ops;
+static struct fake_io fake;
 
 /* Read by the writer's threads. */
 static atomic_uint each_ms, stall_ms;
@@ -42,7 +41,7 @@ static void wait_gate(void)
     }
 }
 
-static ssize_t slow_pwrite(void *ctx, int fd, const void *bytes, size_t n, uint64_t offset)
+static void slow_write(void)
 {
     unsigned stall = atomic_exchange(&stall_ms, 0);
     uint64_t now = now_ns(), end;
@@ -54,15 +53,18 @@ static ssize_t slow_pwrite(void *ctx, int fd, const void *bytes, size_t n, uint6
         sleep_ns(end - now);
     sleep_ns(each_ms * UINT64_C(1000000));
     wait_gate();
-    return real->pwrite(ctx, fd, bytes, n, offset);
+}
+
+static ssize_t slow_do(struct fake_call *c)
+{
+    if (c->op == FAKE_WRITE)
+        slow_write();
+    return fake_do(c);
 }
 
 void slow_install(void)
 {
-    real = io_default().ops;
-    ops = *real;
-    ops.pwrite = slow_pwrite;
-    io_replace_default(&ops, NULL);
+    fake_io_begin(&fake, slow_do);
 }
 
 void slow_writes(unsigned ms)

@@ -68,9 +68,10 @@ static ssize_t fake_open_file(void *ctx, struct fake_call c)
         file = f->file[c.fd];
     if (c.op == FAKE_CLOSE && file.is_open) {
         f->file[c.fd].is_open = 0;
+        f->file[c.fd].is_closed = 1;
         f->open_files--;
     }
-    int is_misuse = c.op == FAKE_CLOSE && !file.is_open;
+    int is_misuse = c.op == FAKE_CLOSE && file.is_closed;
     f->misuses += is_misuse;
     pthread_mutex_unlock(&f->lock);
     c.io = f;

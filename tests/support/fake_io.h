@@ -65,10 +65,10 @@ struct fake_io {
     void *ctx; /* of the real ones */
     fake_fn fn;
     pthread_mutex_t lock;
-    int open_files, misuses; /* closes of what is not open */
+    int open_files, misuses; /* closes of what is closed already */
     struct fake_file {
         char path[FAKE_PATH_MAX];
-        int is_open, flags;
+        int is_open, is_closed, flags;
     } file[FAKE_FILES];
 };
 

@@ -7,11 +7,10 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "io/io.h"
+#include "fake_io.h"
 #include "torture_io.h"
 #include "torture_rng.h"
 
-#define FDS_MAX           1024
 #define TORTURE_PATH_ROOM 512
 #define SECTOR            512u
 #define MANIFEST_OPS      64
@@ -38,17 +37,17 @@ struct change {
 
 static struct {
     pthread_mutex_t lock;
-    const struct io_ops *real;
+    struct fake_io fake;
     enum torture_fault fault;
     uint64_t at, count;
     uint64_t dies_at;
     uint64_t manifest[MANIFEST_OPS]; /* operations on it, the last ones */
     uint64_t manifest_count;
-    int has_failed, is_dead, open_files;
+    int has_failed, is_dead;
     struct torture_rng rng;
     struct file *files;
     struct change *changes; /* the newest first */
-    struct file *by_fd[FDS_MAX];
+    struct file *by_fd[FAKE_FILES];
 } disk = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void *need(void *p)
@@ -352,280 +351,181 @@ static struct file *note_operation(struct file *f)
 
 static struct file *by_fd(int fd)
 {
-    return fd >= 0 && fd < FDS_MAX ? disk.by_fd[fd] : NULL;
+    return fd >= 0 && fd < FAKE_FILES ? disk.by_fd[fd] : NULL;
 }
 
-static int torture_open(void *ctx, const char *path, int flags, mode_t mode)
+static ssize_t torture_open(struct fake_call *c)
 {
     int rc;
     enum verdict v = enter(0, 1, &rc);
-    int is_new = access(path, F_OK) != 0;
+    int is_new = access(c->path, F_OK) != 0;
 
+    c->flags &= ~O_DIRECT;
     if (v != FAIL)
-        rc = disk.real->open(ctx, path, flags & ~O_DIRECT, mode);
-    if (rc >= FDS_MAX) {
-        disk.real->close(ctx, rc);
+        rc = (int)fake_do(c);
+    if (rc >= FAKE_FILES) {
+        c->io->real->close(c->io->ctx, rc);
         rc = -EMFILE;
     }
     if (rc >= 0) {
-        struct file *f = (flags & O_ACCMODE) == O_RDONLY ? NULL : note_file(path, is_new);
+        struct file *f = (c->flags & O_ACCMODE) == O_RDONLY ? NULL : note_file(c->path, is_new);
         if (is_new)
-            note_change(CHANGE_CREATE, path, "", NULL);
-        if (v == LAST) {
-            disk.real->close(ctx, rc);
-        } else {
+            note_change(CHANGE_CREATE, c->path, "", NULL);
+        if (v == LAST)
+            c->io->real->close(c->io->ctx, rc);
+        else
             disk.by_fd[rc] = f;
-            disk.open_files++;
-        }
     }
     return leave(v, rc);
 }
 
-static ssize_t torture_pread(void *ctx, int fd, void *bytes, size_t n, uint64_t offset)
+/* Changes nothing. */
+static ssize_t torture_read(struct fake_call *c)
 {
-    int rc;
-    enum verdict v = enter(n, 1, &rc);
+    int rc, is_read = c->op == FAKE_READ;
+    enum verdict v = enter(is_read ? c->n : 0, is_read, &rc);
 
     leave(v, 0);
-    return v == GO                                    ? disk.real->pread(ctx, fd, bytes, n, offset)
-           : v == HALF && disk.fault == TORTURE_SHORT ? disk.real->pread(ctx, fd, bytes, n / 2, offset)
-                                                      : (ssize_t)rc;
+    if (v == HALF && disk.fault == TORTURE_SHORT)
+        c->n /= 2;
+    else if (is_read ? v != GO : v == FAIL)
+        return rc;
+    return fake_do(c);
 }
 
-static ssize_t torture_pwrite(void *ctx, int fd, const void *bytes, size_t n, uint64_t offset)
+static ssize_t torture_write(struct fake_call *c)
 {
     int rc;
-    enum verdict v = enter(n, 1, &rc);
+    enum verdict v = enter(c->n, 1, &rc);
     ssize_t put = rc;
 
     if (v == HALF)
-        n = disk.fault == TORTURE_SHORT ? n / 2 : 1 + (size_t)torture_below(&disk.rng, n - 1);
+        c->n = disk.fault == TORTURE_SHORT ? c->n / 2 : 1 + (size_t)torture_below(&disk.rng, c->n - 1);
     if (v != FAIL)
-        put = disk.real->pwrite(ctx, fd, bytes, n, offset);
-    struct file *f = note_operation(by_fd(fd));
+        put = fake_do(c);
+    struct file *f = note_operation(by_fd(c->fd));
     if (put > 0)
-        note_dirty(f, offset, offset + (uint64_t)put);
+        note_dirty(f, c->offset, c->offset + (uint64_t)put);
     if (disk.is_dead)
         put = rc;
     pthread_mutex_unlock(&disk.lock);
     return put;
 }
 
-static int torture_sync(void *ctx, int fd)
+/* Nothing is synced for real: it is known here what is durable. */
+static ssize_t torture_sync(struct fake_call *c)
 {
     int rc;
     enum verdict v = enter(0, 1, &rc);
+    struct file *f = c->op == FAKE_SYNC ? note_operation(by_fd(c->fd)) : NULL;
 
-    struct file *f = note_operation(by_fd(fd));
-    (void)ctx;
-    if (v != FAIL) {
+    if (v != FAIL)
         rc = 0;
+    if (v != FAIL && c->op == FAKE_SYNC)
         note_sync(f);
-    }
+    else if (v != FAIL)
+        forget_changes(c->path);
     if (rc != -EINTR)
         forget_dirty(f);
     return leave(v, rc);
 }
 
-static int torture_attributes(void *ctx, int fd, struct io_attributes *out)
-{
-    int rc;
-    enum verdict v = enter(0, 0, &rc);
-
-    if (v != FAIL)
-        rc = disk.real->attributes(ctx, fd, out);
-    return leave(v, rc);
-}
-
-static int torture_truncate(void *ctx, int fd, uint64_t size)
-{
-    int rc;
-    enum verdict v = enter(0, 1, &rc);
-
-    if (v != FAIL)
-        rc = disk.real->truncate(ctx, fd, size);
-    if (v != FAIL && rc == 0)
-        note_dirty(note_operation(by_fd(fd)), size, UINT64_MAX);
-    return leave(v, rc);
-}
-
 /* A close that fails has closed nevertheless. */
-static int torture_close(void *ctx, int fd)
-{
-    int rc, real;
-    enum verdict v = enter(0, 0, &rc);
-
-    if (fd >= 0 && fd < FDS_MAX)
-        disk.by_fd[fd] = NULL;
-    disk.open_files--;
-    real = disk.real->close(ctx, fd);
-    return leave(v, v == FAIL ? rc : real);
-}
-
-static int torture_mkdir(void *ctx, const char *path, mode_t mode)
+static ssize_t torture_close(struct fake_call *c)
 {
     int rc;
     enum verdict v = enter(0, 0, &rc);
 
+    if (c->fd < FAKE_FILES)
+        disk.by_fd[c->fd] = NULL;
+    int closed = (int)fake_do(c);
+    return leave(v, v == FAIL ? rc : closed);
+}
+
+/* An operation was done; `lost` is the file that it has removed or replaced. */
+static void note_done(const struct fake_call *c, struct file *lost)
+{
+    struct file *f = c->op == FAKE_RENAME || c->op == FAKE_LINK ? file_at(c->from) : NULL;
+
+    if (lost)
+        lost->is_gone = 1;
+    /* A file with two names is known by the new one: the other goes next. */
+    if (f)
+        copy_path(f->path, c->path);
+    switch (c->op) {
+    case FAKE_TRUNCATE:
+        note_dirty(note_operation(by_fd(c->fd)), c->offset, UINT64_MAX);
+        break;
+    case FAKE_MKDIR:
+        note_change(CHANGE_MKDIR, c->path, "", NULL);
+        break;
+    case FAKE_RENAME:
+        note_change(CHANGE_RENAME, c->from, c->path, lost);
+        break;
+    case FAKE_UNLINK:
+        if (lost)
+            note_change(CHANGE_UNLINK, c->path, "", lost);
+        break;
+    case FAKE_RMDIR:
+        note_change(CHANGE_RMDIR, c->path, "", NULL);
+        break;
+    case FAKE_LINK:
+    case FAKE_SYMLINK:
+        note_change(CHANGE_CREATE, c->path, "", NULL);
+        break;
+    default:
+        break;
+    }
+}
+
+static ssize_t torture_other(struct fake_call *c)
+{
+    int rc;
+    enum verdict v = enter(0, c->op == FAKE_TRUNCATE || c->op == FAKE_LOCK, &rc);
+    int loses = v != FAIL && (c->op == FAKE_RENAME || c->op == FAKE_UNLINK) && access(c->path, F_OK) == 0;
+    struct file *lost = loses ? note_file(c->path, 0) : NULL;
+
     if (v != FAIL)
-        rc = disk.real->mkdir(ctx, path, mode);
+        rc = (int)fake_do(c);
     if (v != FAIL && rc == 0)
-        note_change(CHANGE_MKDIR, path, "", NULL);
+        note_done(c, lost);
     return leave(v, rc);
 }
 
-static int torture_rename(void *ctx, const char *from, const char *to)
+static ssize_t torture_do(struct fake_call *c)
 {
-    int rc;
-    enum verdict v = enter(0, 0, &rc);
-    struct file *replaced = v != FAIL && access(to, F_OK) == 0 ? note_file(to, 0) : NULL;
-
-    if (v != FAIL)
-        rc = disk.real->rename(ctx, from, to);
-    if (v != FAIL && rc == 0) {
-        struct file *f = file_at(from);
-        if (replaced)
-            replaced->is_gone = 1;
-        if (f)
-            copy_path(f->path, to);
-        note_change(CHANGE_RENAME, from, to, replaced);
+    switch (c->op) {
+    case FAKE_OPEN:
+        return torture_open(c);
+    case FAKE_READ:
+    case FAKE_READLINK:
+    case FAKE_LIST:
+        return torture_read(c);
+    case FAKE_WRITE:
+        return torture_write(c);
+    case FAKE_SYNC:
+    case FAKE_SYNC_FOLDER:
+        return torture_sync(c);
+    case FAKE_CLOSE:
+        return torture_close(c);
+    case FAKE_LOCK:
+        return c->flags == IO_LOCK_TRY ? torture_other(c) : fake_do(c);
+    default:
+        return torture_other(c);
     }
-    return leave(v, rc);
 }
-
-static int torture_unlink(void *ctx, const char *path)
-{
-    int rc;
-    enum verdict v = enter(0, 0, &rc);
-    struct file *f = v != FAIL && access(path, F_OK) == 0 ? note_file(path, 0) : NULL;
-
-    if (v != FAIL)
-        rc = disk.real->unlink(ctx, path);
-    if (f && rc == 0) {
-        f->is_gone = 1;
-        note_change(CHANGE_UNLINK, path, "", f);
-    }
-    return leave(v, rc);
-}
-
-static int torture_rmdir(void *ctx, const char *path)
-{
-    int rc;
-    enum verdict v = enter(0, 0, &rc);
-
-    if (v != FAIL)
-        rc = disk.real->rmdir(ctx, path);
-    if (v != FAIL && rc == 0)
-        note_change(CHANGE_RMDIR, path, "", NULL);
-    return leave(v, rc);
-}
-
-static int torture_sync_folder(void *ctx, const char *path)
-{
-    int rc;
-    enum verdict v = enter(0, 1, &rc);
-
-    (void)ctx;
-    if (v != FAIL) {
-        rc = 0;
-        forget_changes(path);
-    }
-    return leave(v, rc);
-}
-
-static int torture_lock(void *ctx, int fd, uint64_t from, uint64_t n, enum io_lock how)
-{
-    int rc;
-
-    if (how != IO_LOCK_TRY)
-        return disk.real->lock(ctx, fd, from, n, how);
-    enum verdict v = enter(0, 1, &rc);
-
-    if (v != FAIL)
-        rc = disk.real->lock(ctx, fd, from, n, how);
-    return leave(v, rc);
-}
-
-/* The file is known by its new name from now on; the other goes next. */
-static int torture_link(void *ctx, const char *from, const char *to)
-{
-    int rc;
-    enum verdict v = enter(0, 0, &rc);
-
-    if (v != FAIL)
-        rc = disk.real->link(ctx, from, to);
-    if (v != FAIL && rc == 0) {
-        struct file *f = file_at(from);
-        if (f)
-            copy_path(f->path, to);
-        note_change(CHANGE_CREATE, to, "", NULL);
-    }
-    return leave(v, rc);
-}
-
-static int torture_symlink(void *ctx, const char *target, const char *path)
-{
-    int rc;
-    enum verdict v = enter(0, 0, &rc);
-
-    if (v != FAIL)
-        rc = disk.real->symlink(ctx, target, path);
-    if (v != FAIL && rc == 0)
-        note_change(CHANGE_CREATE, path, "", NULL);
-    return leave(v, rc);
-}
-
-static ssize_t torture_readlink(void *ctx, const char *path, char *target, size_t room)
-{
-    int rc;
-    enum verdict v = enter(0, 0, &rc);
-    ssize_t n = v == FAIL ? rc : disk.real->readlink(ctx, path, target, room);
-
-    leave(v, 0);
-    return n;
-}
-
-static int torture_list(void *ctx, const char *path, int (*fn)(void *arg, const char *name), void *arg)
-{
-    int rc;
-    enum verdict v = enter(0, 0, &rc);
-
-    leave(v, 0);
-    return v == FAIL ? rc : disk.real->list(ctx, path, fn, arg);
-}
-
-static const struct io_ops torture_ops = {
-    .open = torture_open,
-    .pread = torture_pread,
-    .pwrite = torture_pwrite,
-    .sync = torture_sync,
-    .attributes = torture_attributes,
-    .truncate = torture_truncate,
-    .close = torture_close,
-    .mkdir = torture_mkdir,
-    .rename = torture_rename,
-    .unlink = torture_unlink,
-    .rmdir = torture_rmdir,
-    .sync_folder = torture_sync_folder,
-    .lock = torture_lock,
-    .link = torture_link,
-    .symlink = torture_symlink,
-    .readlink = torture_readlink,
-    .list = torture_list,
-};
 
 void torture_io_begin(enum torture_fault fault, uint64_t at, uint64_t seed)
 {
     io_replace_default(NULL, NULL);
-    disk.real = io_default().ops;
     disk.fault = fault;
     disk.at = at;
     disk.count = disk.manifest_count = 0;
     disk.dies_at = UINT64_MAX;
-    disk.has_failed = disk.is_dead = disk.open_files = 0;
+    disk.has_failed = disk.is_dead = 0;
     disk.rng = (struct torture_rng){seed};
     forget_all();
-    io_replace_default(&torture_ops, NULL);
+    fake_io_begin(&disk.fake, torture_do);
 }
 
 void torture_io_end(void)
@@ -666,5 +566,5 @@ int torture_io_has_failed(void)
 
 int torture_io_open_files(void)
 {
-    return disk.open_files;
+    return disk.fake.open_files;
 }

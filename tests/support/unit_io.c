@@ -244,10 +244,8 @@ void unit_io_fake_direct(int errnum, int is_short)
 
 struct unit_cached unit_cached;
 
-int unit_cached_refresh(void *ctx, int fd)
+int unit_cached_refresh(void)
 {
-    (void)ctx;
-    (void)fd;
     unit_cached.left -= unit_cached.left > 0;
     unit_cached.asked++;
     return unit_cached.is_client_cached;

@@ -52,6 +52,6 @@ struct unit_cached {
     int is_client_cached, left, asked;
 };
 extern struct unit_cached unit_cached;
-int unit_cached_refresh(void *ctx, int fd);
+int unit_cached_refresh(void);
 
 #endif
