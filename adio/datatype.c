@@ -121,34 +121,21 @@ static void recipe_fini(struct recipe *r)
     free(r->type);
 }
 
-/* Where the places in bytes begin among large counts. */
-static MPI_Count places_of(const struct recipe *r)
-{
-    switch (r->combiner) {
-    case MPI_COMBINER_HVECTOR:
-    case MPI_COMBINER_HINDEXED_BLOCK:
-        return 2;
-    case MPI_COMBINER_HINDEXED:
-    case MPI_COMBINER_STRUCT:
-        return 1 + r->number[0];
-    default:
-        return 0;
-    }
-}
-
-/* Numbers of either kind as MPI_Count. */
+/* Numbers of either kind as MPI_Count. Among large counts the places in bytes come last. */
 static void recipe_take(struct recipe *r, const struct envelope *n, const int *integer, const MPI_Aint *address,
                         const MPI_Count *count)
 {
+    MPI_Count integers = n->integers;
+
     r->types = n->types;
+    memcpy(r->number, count, (size_t)n->counts * sizeof *count);
     if (n->counts > 0) {
-        memcpy(r->number, count, (size_t)n->counts * sizeof *count);
-        r->place = r->number + places_of(r);
-        return;
+        MPI_Count places = r->combiner == MPI_COMBINER_HVECTOR ? 1 : count[0];
+        integers = places < n->counts ? n->counts - places : 0;
     }
+    r->place = r->number + integers;
     for (MPI_Count i = 0; i < n->integers; i++)
         r->number[i] = integer[i];
-    r->place = r->number + n->integers;
     for (MPI_Count i = 0; i < n->addresses; i++)
         r->place[i] = address[i];
 }
@@ -180,12 +167,10 @@ static int recipe_init(struct recipe *r, MPI_Datatype type, const struct envelop
 
 /* ---- Walking ---- */
 
-static int walk_vector(const struct walk *w, const struct recipe *r, MPI_Count at, MPI_Count stride, MPI_Count extent)
+static int walk_vector(const struct walk *w, const struct recipe *r, MPI_Count at, MPI_Count stride)
 {
     int rc = 0;
 
-    if (stride == r->number[1] * extent)
-        return walk_items(w, r->type[0], at, r->number[0] * r->number[1]);
     for (MPI_Count i = 0; i < r->number[0] && rc == 0; i++)
         rc = walk_items(w, r->type[0], at + i * stride, r->number[1]);
     return rc;
@@ -205,9 +190,9 @@ static int walk_recipe(const struct walk *w, const struct recipe *r, MPI_Count a
     case MPI_COMBINER_CONTIGUOUS:
         return walk_items(w, old, at, n[0]);
     case MPI_COMBINER_VECTOR:
-        return walk_vector(w, r, at, n[2] * extent, extent);
+        return walk_vector(w, r, at, n[2] * extent);
     case MPI_COMBINER_HVECTOR:
-        return walk_vector(w, r, at, r->place[0], extent);
+        return walk_vector(w, r, at, r->place[0]);
     case MPI_COMBINER_INDEXED:
         for (MPI_Count i = 0; i < n[0] && rc == 0; i++)
             rc = walk_items(w, old, at + n[1 + n[0] + i] * extent, n[1 + i]);

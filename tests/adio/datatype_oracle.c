@@ -9,6 +9,7 @@
 #include "datatype.h"
 
 #define PARTS 4
+#define KINDS (MPI_VERSION >= 4 ? 13 : 9)
 #define BYTES (1 << 22) /* of the buffer that types describe; they begin in its middle */
 
 static uint64_t state;
@@ -43,14 +44,31 @@ static MPI_Datatype make_of(MPI_Datatype old)
     int length[PARTS], place[PARTS], n = 1 + pick(PARTS), sizes[2] = {3, 5}, begin[2] = {1, 0};
     int part[2] = {2, pick(2) ? 5 : 4};
     MPI_Aint address[PARTS];
+    MPI_Count large[2 * PARTS]; /* lengths, then addresses */
     MPI_Datatype made;
 
     for (int i = 0; i < n; i++) {
         length[i] = 1 + pick(3);
         place[i] = pick(20) - 5;
         address[i] = pick(300) - 50;
+        large[i] = length[i];
+        large[PARTS + i] = address[i];
     }
-    switch (pick(9)) {
+    switch (pick(KINDS)) {
+#if MPI_VERSION >= 4 /* the same with large counts */
+    case 9:
+        MPI_Type_vector_c(n, length[0], pick(8) - 2, old, &made);
+        break;
+    case 10:
+        MPI_Type_create_hvector_c(n, length[0], pick(100) - 20, old, &made);
+        break;
+    case 11:
+        MPI_Type_create_hindexed_c(n, large, large + PARTS, old, &made);
+        break;
+    case 12:
+        MPI_Type_create_hindexed_block_c(n, length[0], large + PARTS, old, &made);
+        break;
+#endif
     case 0:
         MPI_Type_contiguous(1 + pick(3), old, &made);
         break;

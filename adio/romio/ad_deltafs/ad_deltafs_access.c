@@ -107,6 +107,8 @@ static ADIO_Offset tiles_next(struct tiles *t, ADIO_Offset most, ADIO_Offset *of
 
 /* ---- An access in parts ---- */
 
+enum { WRITE = 1, CONTIG = 2 }; /* kinds of accesses, for what they are in struct access */
+
 struct access {
     const char *where; /* its name in messages */
     int is_write;
@@ -245,9 +247,11 @@ static int access_move(struct access *a, ADIO_Offset *moved)
 
 /* An access as ROMIO asks for it: the buffer is not written to if it is written from. As in ROMIO's own drivers, the
  * individual pointer goes behind what was read by a contiguous access, and behind what was asked for by another. */
-static void access_run(struct access *a, const void *buf, AD_DELTAFS_WHAT, ADIO_Status *status, int *error_code)
+static void access_run(const char *where, int kind, ADIO_File fd, const void *buf, AD_DELTAFS_WHAT, ADIO_Status *status,
+                       int *error_code)
 {
-    ADIO_File fd = a->fd;
+    struct access access = {.where = where, .is_write = kind & WRITE, .is_contig = kind & CONTIG, .fd = fd},
+                  *a = &access;
     MPI_Count size;
     ADIO_Offset moved;
 
@@ -285,30 +289,24 @@ static void access_run(struct access *a, const void *buf, AD_DELTAFS_WHAT, ADIO_
 
 void ad_deltafs_read_contig(ADIO_File fd, void *buf, AD_DELTAFS_WHAT, ADIO_Status *status, int *error_code)
 {
-    struct access a = {.fd = fd, .where = "ADIOI_DELTAFS_READCONTIG", .is_contig = 1};
-
-    access_run(&a, buf, count, datatype, file_ptr_type, offset, status, error_code);
+    access_run("ADIOI_DELTAFS_READCONTIG", CONTIG, fd, buf, count, datatype, file_ptr_type, offset, status, error_code);
 }
 
 void ad_deltafs_read_strided(ADIO_File fd, void *buf, AD_DELTAFS_WHAT, ADIO_Status *status, int *error_code)
 {
-    struct access a = {.fd = fd, .where = "ADIOI_DELTAFS_READSTRIDED"};
-
-    access_run(&a, buf, count, datatype, file_ptr_type, offset, status, error_code);
+    access_run("ADIOI_DELTAFS_READSTRIDED", 0, fd, buf, count, datatype, file_ptr_type, offset, status, error_code);
 }
 
 void ad_deltafs_write_contig(ADIO_File fd, const void *buf, AD_DELTAFS_WHAT, ADIO_Status *status, int *error_code)
 {
-    struct access a = {.fd = fd, .where = "ADIOI_DELTAFS_WRITECONTIG", .is_write = 1, .is_contig = 1};
-
-    access_run(&a, buf, count, datatype, file_ptr_type, offset, status, error_code);
+    access_run("ADIOI_DELTAFS_WRITECONTIG", WRITE | CONTIG, fd, buf, count, datatype, file_ptr_type, offset, status,
+               error_code);
 }
 
 void ad_deltafs_write_strided(ADIO_File fd, const void *buf, AD_DELTAFS_WHAT, ADIO_Status *status, int *error_code)
 {
-    struct access a = {.fd = fd, .where = "ADIOI_DELTAFS_WRITESTRIDED", .is_write = 1};
-
-    access_run(&a, buf, count, datatype, file_ptr_type, offset, status, error_code);
+    access_run("ADIOI_DELTAFS_WRITESTRIDED", WRITE, fd, buf, count, datatype, file_ptr_type, offset, status,
+               error_code);
 }
 
 /* A rank that reads back what it wrote finds it in one log, whatever the pattern in the file: nothing is gained by
