@@ -32,22 +32,14 @@ int error_set(struct error *e, int status, const char *fmt, ...)
 
 int error_system(struct error *e, int errnum, const char *what, const char *path)
 {
-    char why[128];
     int status = DELTAFS_ERR_IO;
 
     if (errnum == ENOSPC || errnum == EDQUOT)
         status = DELTAFS_ERR_NO_SPACE;
     else if (errnum == ENOMEM)
         status = DELTAFS_ERR_MEMORY;
-    /* glibc's or POSIX's strerror_r: take the text from where either puts it. */
-    const char *text = why;
-#if defined(__GLIBC__) && defined(_GNU_SOURCE)
-    text = strerror_r(errnum, why, sizeof why);
-#else
-    if (strerror_r(errnum, why, sizeof why) != 0)
-        snprintf(why, sizeof why, "error %d", errnum);
-#endif
-    return error_set(e, status, "%s: cannot %s: %s", path, what, text);
+    errno = errnum; /* for %m */
+    return error_set(e, status, "%s: cannot %s: %m", path, what);
 }
 
 int error_damaged(struct error *e, const char *path, uint64_t offset, const char *fmt, ...)

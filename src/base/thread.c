@@ -20,11 +20,9 @@ int thread_start(pthread_t *thread, void *(*run)(void *arg), void *arg, struct e
 
 uint32_t thread_processors(void)
 {
-#ifdef CPU_COUNT
     cpu_set_t set;
     if (sched_getaffinity(0, sizeof set, &set) == 0)
         return (uint32_t)CPU_COUNT(&set);
-#endif
     long online = sysconf(_SC_NPROCESSORS_ONLN);
     return online < 1 ? 1 : (uint32_t)online;
 }
