@@ -1,5 +1,5 @@
-/* A thread that writes logs' full buffers, so that who fills them need not wait for storage. It has a few spare
- * buffers: a log hands over its full one and goes on with a spare; when there is none, it waits. */
+/* A thread that writes logs' full buffers, so that filling them need not wait for storage. It has a few spare buffers:
+ * a log hands over its full one and goes on with a spare; when there is none, it waits. */
 #ifndef DELTAFS_IO_FLUSHER_H
 #define DELTAFS_IO_FLUSHER_H
 
@@ -15,11 +15,12 @@ void flusher_destroy(struct flusher *f);
 
 /* A spare for flusher_write; NULL if there is none now. */
 uint8_t *flusher_take(struct flusher *f);
-/* Have bytes [start, end) of `buffer`, which stands for the bytes from `offset` on of the file, written; returns the
- * spare to go on with, which is `spare` if that is given. The file must stay open until flusher_drain. */
+/* Write bytes [start, end) of `buffer`, whose first byte belongs at `offset` of the file; returns the spare to go on
+ * with, which is `spare` if that is given. The file must stay open until flusher_drain. */
 uint8_t *flusher_write(struct flusher *f, struct io_file *file, uint64_t offset, uint8_t *buffer, size_t start,
                        size_t end, uint8_t *spare);
-/* Wait until all is written. Returns the first error since the last call, after which nothing more was written. */
+/* Wait until all is written; no other thread may call flusher_write meanwhile. Returns the first error since the last
+ * call, after which nothing more was written. */
 int flusher_drain(struct flusher *f, struct error *e);
 
 #endif
