@@ -247,9 +247,17 @@ void io_leave(struct io *io)
     io->here = NULL;
 }
 
+/* The path as it is found wherever the process is; `room` may be used for it. */
+static const char *io_find(const struct io *io, const char *path, char room[PATH_ROOM])
+{
+    return io->here && path[0] != '/' ? io_path_in(room, io->here, "%s", path) : path;
+}
+
 char *io_whole(const struct io *io, const char *path)
 {
-    return io->here && path[0] != '/' ? path_from(io->here, path) : strdup(path);
+    char room[PATH_ROOM];
+
+    return strdup(io_find(io, path, room));
 }
 
 void io_stat(const struct io *io, struct deltafs_io_stat *out)
@@ -272,27 +280,21 @@ static int io_done(ssize_t rc, const char *what, const char *path, struct error 
 
 int io_file_open(struct io *io, const char *path, int flags, struct io_file *out, struct error *e)
 {
+    char room[PATH_ROOM];
+    const char *whole = io_find(io, path, room);
     unsigned waited = 0;
     int fd;
 
-    *out = (struct io_file){.io = io, .fd = -1, .direct = -1};
-    out->path = strdup(path);
-    char *whole = io_whole(io, path);
-    if (!out->path || !whole) {
-        free(out->path);
-        free(whole);
-        out->path = NULL;
+    *out = (struct io_file){.io = io, .path = strdup(path), .fd = -1, .direct = -1};
+    if (!out->path)
         return error_no_memory(e, strlen(path) + 1, "a path");
-    }
     /* -ESTALE: this host still knows the name of a file that another host has removed. */
     do
         fd = io->ops->open(io->ctx, whole, flags, 0666);
     while (fd == -EINTR || (fd == -ESTALE && client_cached_pause(&waited)));
-    free(whole);
-    if (fd >= 0) {
-        out->fd = fd;
+    out->fd = fd < 0 ? -1 : fd;
+    if (fd >= 0)
         return DELTAFS_OK;
-    }
     free(out->path);
     out->path = NULL;
     io_done(fd, flags & O_CREAT ? "create" : "open", path, e);
@@ -590,12 +592,9 @@ int io_list(struct io *io, const char *folder, int (*fn)(void *arg, const char *
             struct error *e)
 {
     struct io_listing l = {fn, arg, e, DELTAFS_OK};
-    char *whole = io_whole(io, folder);
+    char room[PATH_ROOM];
+    int rc = io->ops->list(io->ctx, io_find(io, folder, room), io_list_name, &l);
 
-    if (!whole)
-        return error_no_memory(e, strlen(folder) + 1, "a path");
-    int rc = io->ops->list(io->ctx, whole, io_list_name, &l);
-    free(whole);
     if (rc >= 0)
         return l.status;
     io_done(rc, "list", folder, e);
@@ -604,15 +603,12 @@ int io_list(struct io *io, const char *folder, int (*fn)(void *arg, const char *
 
 int io_sync_folder(struct io *io, const char *path, struct error *e)
 {
-    char *whole = io_whole(io, path);
+    char room[PATH_ROOM];
     int rc;
 
-    if (!whole)
-        return error_no_memory(e, strlen(path) + 1, "a path");
     do
-        rc = io->ops->sync_folder(io->ctx, whole);
+        rc = io->ops->sync_folder(io->ctx, io_find(io, path, room));
     while (rc == -EINTR);
-    free(whole);
     return io_done(rc, "sync the folder", path, e);
 }
 
