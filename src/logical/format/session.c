@@ -294,79 +294,55 @@ static uint32_t session_buckets(uint32_t writers, uint32_t volumes)
     return n;
 }
 
-/* Make the folder of the next number that is free, `from` or above. */
-static int session_make_next(const struct container *c, struct io *io, uint64_t from, uint32_t *number, struct error *e)
-{
-    char path[PATH_ROOM];
-    uint32_t *used = NULL;
-    size_t n = 0;
-    int status = session_numbers(c, io, &used, &n, e);
-    uint64_t next = n > 0 && used[n - 1] >= from ? (uint64_t)used[n - 1] + 1 : from;
-
-    free(used);
-    if (status != DELTAFS_OK)
-        return status;
-    do {
-        if (next > UINT32_MAX)
-            return error_damaged(e, c->path, 0, "there is no number left for another session");
-        *number = (uint32_t)next++;
-        status = io_mkdir(io, session_folder(c, *number, path), e);
-    } while (status == DELTAFS_ERR_EXISTS);
-    return status;
-}
-
-static int session_has_logs(const struct container *c, struct io *io, uint32_t number, struct error *e)
+/* Whether the session has, or has had, logs. One that cannot be examined may have. */
+static int session_has_logs(const struct container *c, struct io *io, uint32_t number)
 {
     struct session s;
     uint32_t *writer = NULL;
     size_t n = 0;
-    int is_removed;
+    int is_removed, status = session_is_removed(c, io, number, &is_removed, error_ignored());
 
-    /* A session that is being removed has had logs. One that cannot be examined may have. One that is gone has made
-     * room for others. */
-    int status = session_is_removed(c, io, number, &is_removed, e);
     if (status != DELTAFS_OK || is_removed)
         return 1;
-    status = session_guess(c, io, number, &s, &writer, &n, e);
+    status = session_guess(c, io, number, &s, &writer, &n, error_ignored());
     free(writer);
     return status != DELTAFS_OK || n > 0;
 }
 
-/* Whether a session with this number may have existed before. Only a session above it that has logs can have removed
- * it. That one still exists, or another such one does. Sessions that are being created have no logs. */
-static int session_check_new(const struct container *c, struct io *io, uint32_t number, int *is_used, struct error *e)
-{
-    uint32_t *now = NULL;
-    size_t n = 0;
-    struct error ignored;
-    int status = session_numbers(c, io, &now, &n, e);
-
-    *is_used = 0;
-    while (status == DELTAFS_OK && n > 0 && now[n - 1] > number && !*is_used)
-        *is_used = session_has_logs(c, io, now[--n], &ignored);
-    free(now);
-    return status;
-}
-
-/* Between listing the numbers and creating the folder, others may have created and removed a session with this number:
- * then discard it, and take another number. */
+/* Create the folder of the next free number, `from` or above. Between the listing and that, others may have created and
+ * removed a session with this number. Only a session above it that has logs can have removed it; that one still exists,
+ * or another such one does, and then the number is not used again. Sessions that are being created have no logs. */
 static int session_number(const struct container *c, struct io *io, uint64_t from, uint32_t *number, struct error *e)
 {
     char path[PATH_ROOM];
-    int is_used = 1;
+    uint32_t *now = NULL;
+    size_t n = 0;
+    int is_used = 1, status = session_numbers(c, io, &now, &n, e);
 
-    for (int i = 0; i < TRIES && is_used; i++) {
-        int status = session_make_next(c, io, from, number, e);
+    for (int i = 0; i < TRIES && is_used && status == DELTAFS_OK; i++) {
+        uint64_t next = n > 0 && now[n - 1] >= from ? (uint64_t)now[n - 1] + 1 : from;
+        free(now);
+        now = NULL;
+        n = 0;
+        do {
+            if (next > UINT32_MAX)
+                return error_damaged(e, c->path, 0, "there is no number left for another session");
+            *number = (uint32_t)next++;
+            status = io_mkdir(io, session_folder(c, *number, path), e);
+        } while (status == DELTAFS_ERR_EXISTS);
         if (status != DELTAFS_OK)
             return status;
-        status = session_check_new(c, io, *number, &is_used, e);
+        status = session_numbers(c, io, &now, &n, e);
+        is_used = 0;
+        for (size_t k = n; k > 0 && now[k - 1] > *number && !is_used; k--)
+            is_used = session_has_logs(c, io, now[k - 1]);
         if (status != DELTAFS_OK || is_used)
-            io->ops->rmdir(io->ctx, session_folder(c, *number, path));
-        if (status != DELTAFS_OK)
-            return status;
+            io->ops->rmdir(io->ctx, path);
     }
-    return is_used ? error_set(e, DELTAFS_ERR_BUSY, "%s: other processes keep creating and removing sessions", c->path)
-                   : DELTAFS_OK;
+    free(now);
+    return status == DELTAFS_OK && is_used
+               ? error_set(e, DELTAFS_ERR_BUSY, "%s: other processes keep creating and removing sessions", c->path)
+               : status;
 }
 
 static int session_make_buckets(const struct container *c, struct io *io, const struct session *s,

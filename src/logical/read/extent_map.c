@@ -226,23 +226,14 @@ uint64_t extent_map_size(struct extent_map *m)
 /* Update the size for `x`, which has just been added. */
 static void size_add(struct extent_map *m, const struct map_run *x, int is_cut)
 {
-    if (!is_cut) {
-        if (is_above_top(m, x) && run_end(x) > m->size)
-            m->size = run_end(x);
-        if (map_compare(x, run_last(x), &m->last, m->last.position) > 0) {
-            m->last = *x;
-            m->last.position = run_last(x);
-        }
-        return;
-    }
+    if (!is_cut && is_above_top(m, x) && run_end(x) > m->size)
+        m->size = run_end(x);
     int c = m->has_top ? map_compare(x, x->position, &m->top, m->top.position) : 1;
-    if (c < 0 || (c == 0 && x->offset >= m->top.offset))
+    if (!is_cut || c < 0 || (c == 0 && x->offset >= m->top.offset))
         return;
     m->top = *x;
     m->has_top = 1;
-    /* The entries above it are searched when the size is asked for; usually there are none. */
-    m->is_size_known = map_compare(&m->last, m->last.position, x, x->position) < 0;
-    m->size = x->offset;
+    m->is_size_known = 0; /* the entries above it are searched when the size is asked for */
 }
 
 /* ---- Adding ---- */

@@ -44,8 +44,7 @@ struct extent_map {
     struct map_runs cuts; /* truncations; when is_cut: sorted by offset, without hidden ones */
     int is_cut;
     struct map_runs extends;
-    struct map_run last; /* the entry with the highest order; for a run its last piece */
-    struct map_run top;  /* the highest truncation, if has_top */
+    struct map_run top; /* the highest truncation, if has_top */
     int has_top;
     uint64_t size;
     int is_size_known;
