@@ -79,7 +79,7 @@ static inline int logical_can_read(const deltafs_logical *f)
     return f->mode != O_WRONLY;
 }
 
-/* Open with a group; takes ownership of it on success. An error of this rank in *e becomes that of all. */
+/* Open with a group; takes ownership of it on success. An error of this rank in *e becomes that of all ranks. */
 DELTAFS_PRIVATE int deltafs_private_logical_open_group(const char *path, int flags, const deltafs_options *options,
                                                        const struct collective *group, deltafs_logical **out,
                                                        struct error *e);
@@ -87,8 +87,8 @@ DELTAFS_PRIVATE int deltafs_private_logical_open_group(const char *path, int fla
 /* deltafs_logical_close without what a job does at a close. */
 DELTAFS_PRIVATE int deltafs_private_logical_close(deltafs_logical *f);
 
-/* Capture the keys of later writes, as far as memory allows, if the options say where a record has its key. A caller
- * that wants them takes them out of `captured` before the close, and destroys them. */
+/* Capture the keys of later writes, as far as memory allows, if the options say where a record has its key. The caller
+ * takes them out of `captured` before the close, and destroys them. */
 DELTAFS_PRIVATE void deltafs_private_logical_capture_keys(deltafs_logical *f, const deltafs_options *o);
 
 /* ---- logical_refresh.c ---- */

@@ -1,13 +1,10 @@
-/* Extents: where in a logical file a writer's bytes belong. A writer notes what it writes in a list, which keeps
- * regular patterns as runs; publishing makes a batch of the list and appends it to the writer's extent log; readers
- * decode it.
+/* Extents: where in a logical file a writer's bytes belong. A writer adds its writes to a list, which keeps regular
+ * patterns as runs. To publish them, it encodes the list as a batch (extent_list_encode), appends that to its extent
+ * log (extent_log_append), and clears the list (extent_list_clear). Readers decode the batches.
  *
- * A run is pieces of one size at one distance in the file, and at one distance in the data log too: that of a plain
- * strided pattern is the pieces' size, and that of one of several variables written in turn is the size of them all. So
- * a vector pattern of any length is one entry, and that of k variables k.
- *
- * Calls in order: extent_list_add and _mark for what is written, extent_list_encode, extent_log_append, and once that
- * has gone well extent_list_clear. A list that is all zero is empty. */
+ * A run is pieces of one size at one distance in the file, and at one distance in the data log: the pieces' size, or,
+ * of several variables written in turn, the size of all of them. So a strided pattern of any length is one entry, and
+ * that of k variables is k. */
 #ifndef DELTAFS_LOGICAL_EXTENTS_H
 #define DELTAFS_LOGICAL_EXTENTS_H
 
@@ -67,21 +64,21 @@ struct extent_list {
     uint64_t column_step; /* in the data log, from one turn to the next */
 };
 
-/* Bytes were written: `position` is never below that of the call before. A piece that goes on where the last one ended,
- * in file and log, makes that longer; one that covers the last one takes its place. DELTAFS_ERR_INVALID beyond
- * EXTENT_MAX, DELTAFS_ERR_MEMORY; then the list is as it was. */
+/* Bytes were written: `position` is never below that of the call before. A piece that continues the last one, in file
+ * and log, extends it; a piece that covers the last one replaces it. DELTAFS_ERR_INVALID beyond EXTENT_MAX,
+ * DELTAFS_ERR_MEMORY; then the list is unchanged. */
 int extent_list_add(struct extent_list *l, uint64_t offset, uint64_t size, uint64_t position, struct error *e);
 /* The file was truncated or extended to `size`; `position` is where the next byte goes. */
 int extent_list_mark(struct extent_list *l, enum extent_kind kind, uint64_t size, uint64_t position, struct error *e);
-/* The last piece will not go on: put it where it belongs. Without this it is an entry of its own. */
+/* The last piece is complete: fold it into the runs. */
 void extent_list_settle(struct extent_list *l);
 void extent_list_clear(struct extent_list *l); /* keeps the memory */
 void extent_list_fini(struct extent_list *l);
 
 /* ---- Batches ---- */
 
-/* Settle the list, and encode it as a batch, or several if it is very long, behind the *n bytes that `out` holds.
- * `is_last`: no batch follows in this log. `data_end`: where the data log ends, or later. */
+/* Settle the list, and append it to the *n bytes of `out` as a batch, or as several if it is very long. `is_last`: no
+ * batch follows in this log. `data_end`: where the data log ends, or later. */
 int extent_list_encode(struct extent_list *l, uint32_t seed, uint32_t session, uint32_t writer, uint64_t order,
                        uint64_t data_end, int is_last, struct buffer *out, size_t *n, struct error *e);
 
@@ -99,24 +96,22 @@ int extent_batches_decode(const uint8_t *bytes, size_t n, uint32_t seed, const c
 struct extent_log {
     struct io_file file;
     uint64_t end;
-    int is_dirty;             /* behind the end there may be parts of what failed */
-    int is_sync_due, is_lost; /* appended since the last sync; a sync failed, and with it nobody knows what */
+    int is_dirty;             /* the file may have parts of a failed write behind the end */
+    int is_sync_due, is_lost; /* appended since the last sync; a sync has failed */
 };
 
-/* Create the file, which must not exist, and write its header. Closing is the caller's, also after an error. */
+/* Create the file and write its header. The caller closes it, also after an error. */
 int extent_log_create(struct extent_log *l, struct io *io, const char *path, uint32_t writer, const uint8_t uuid[16],
                       struct error *e);
-/* Append what extent_list_encode has made; nothing is fine too. If writing fails the end is where it was, and the next
- * call cuts off what there is behind it. With `sync` all that was ever appended is durable afterwards; if that fails,
- * so do all calls from then on, as nobody knows what the system has lost. */
+/* Append batches, or only sync. If writing fails, the end is unchanged, and the next call truncates the file there.
+ * After a failed sync all calls fail, as nobody knows what the system has lost. */
 int extent_log_append(struct extent_log *l, const void *batches, size_t n, int sync, struct error *e);
 int extent_log_close(struct extent_log *l, struct error *e);
 
-/* Read what an extent log has from *from (0 at first: the header is checked too) to its end, behind the *n bytes that
- * `out` holds; *from moves on to the end of the last whole batch, so that the next call reads only what is new.
- * *is_last, 0 at first, is kept from call to call with it. What is appended is sound: all checksums, session and
- * writer, and each entry. `is_whole`: a torn tail is damage, and so is a log without a last batch.
- * DELTAFS_ERR_NOT_FOUND if there is no such file. After an error *from, *is_last and *n are as they were. */
+/* Append what an extent log has from *from on to the *n bytes of `out`; *from moves to the end of the last whole batch,
+ * so that the next call reads only what is new. *from and *is_last are 0 at first. Everything is checked. `is_whole`: a
+ * torn tail is damage, and so is a log without a last batch. DELTAFS_ERR_NOT_FOUND if there is no such file. After an
+ * error *from, *is_last and *n are unchanged. */
 int extent_log_read(struct io *io, const char *path, uint32_t session, uint32_t writer, const uint8_t uuid[16],
                     int is_whole, uint64_t *from, int *is_last, struct buffer *out, size_t *n, struct error *e);
 

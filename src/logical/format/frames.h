@@ -10,7 +10,7 @@
 
 /* ---- Cache ---- */
 
-/* Pieces of memory of one size, each for what its owner has at one number; the longest unused is taken again. */
+/* Memory in pieces of one size, each for what its owner has at one number; the least recently used is reused. */
 struct frame_slot {
     uint64_t owner, number;
     uint64_t valid; /* a bit for each frame that is there and was verified */
@@ -26,16 +26,15 @@ struct frame_pool {
     uint32_t newest, oldest;
 };
 
-/* What the readers of a handle share: windows of verified frames, and pages of checksums. One thread. */
+/* Shared by the readers of a handle, for one thread: windows of verified frames, and pages of checksums. */
 struct frame_cache {
     size_t bytes;
-    uint64_t owners; /* given so far */
-    uint64_t readers;
+    uint64_t owners, readers; /* so far; now */
     struct frame_pool windows, pages;
-    struct team *team; /* takes part in long reads; NULL: none does */
+    struct team *team; /* helps with long reads; NULL: none */
 };
 
-/* At most `bytes`, but a few windows at least; taken as needed. Destroy it after its readers. */
+/* At most `bytes`, but a few windows at least. Destroy it after its readers. */
 void frame_cache_init(struct frame_cache *c, size_t bytes);
 void frame_cache_fini(struct frame_cache *c);
 
@@ -44,9 +43,9 @@ struct frame_source {
     struct io_file *file;
     struct frame_cache *cache;
     uint64_t owner;      /* in the cache */
-    uint32_t seed;       /* of the frames' checksums: the container's, the session and the writer are in it */
+    uint32_t seed;       /* of the frames' checksums */
     uint64_t end;        /* positions below it are in the file */
-    uint64_t next;       /* behind what was read last: whoever reads on from there gets more than asked for */
+    uint64_t next;       /* end of the last read: a read that continues there reads ahead */
     const uint8_t *page; /* the checksums of the writer's own last group; NULL: all are in the file */
 };
 
@@ -55,16 +54,16 @@ struct frame_source {
 struct frame_log {
     struct io_file file;
     uint64_t base;   /* position of the buffer's first byte: all before it is in the file */
-    uint8_t *buffer; /* behind it stand the checksums of its whole frames */
+    uint8_t *buffer; /* the checksums of its whole frames follow it */
     size_t used, capacity;
     size_t summed;            /* whole frames in the buffer that have their checksum */
     uint8_t page[4096];       /* checksums of the group that `base` is in, up to there */
     int is_page_due;          /* it has more of them than the file */
-    int is_sync_due, is_lost; /* written since the last sync; a sync failed, and with it nobody knows what */
-    uint64_t room;            /* end of what is set aside in the file; 0: nothing */
+    int is_sync_due, is_lost; /* written since the last sync; a sync has failed */
+    uint64_t room;            /* end of the space that is allocated in the file; 0: none */
     uint64_t flushed;         /* `base` at the last flush */
-    uint64_t reach;           /* behind the last page of checksums that was written */
-    int is_crowded;           /* nothing more is set aside */
+    uint64_t reach;           /* end of the last page of checksums that was written */
+    int is_crowded;           /* nothing more is allocated */
     uint32_t seed;
     struct frame_source own;
     struct memory *memory;
@@ -82,12 +81,10 @@ static inline uint64_t frame_log_end(const struct frame_log *l)
     return l->base + l->used;
 }
 
-/* All of the bytes, or, if writing failed, none of them; what was appended before is kept, and written by a later
- * call. */
+/* If writing fails, nothing is appended; what was appended before is kept, and written by a later call. */
 int frame_log_append(struct frame_log *l, const void *bytes, size_t n, struct error *e);
-/* Write all that was appended, padded with zeros to a whole frame: the end moves there. If that fails it
- * can be tried again, unless all was written, and the sync failed: then so do all flushes, as nobody knows what the
- * system has lost. */
+/* Write all that was appended, padded with zeros to a whole frame: the end moves there. A failed write can be repeated;
+ * after a failed sync all flushes fail, as nobody knows what the system has lost. */
 int frame_log_flush(struct frame_log *l, int sync, struct error *e);
 /* Read with this cache, which outlives the log. */
 void frame_log_use_cache(struct frame_log *l, struct frame_cache *c);
@@ -112,10 +109,10 @@ int frame_reader_read(struct frame_reader *r, uint64_t position, void *bytes, si
 
 /* ---- Both ---- */
 
-/* What the checksums of a writer's frames begin with; and the checksum of one, `frame` being its number in the log. */
+/* The seed of the checksums of a writer's frames, and the checksum of frame number `frame`. */
 uint32_t frame_seed(const uint8_t uuid[16], uint32_t session, uint32_t writer);
 uint32_t frame_sum(uint32_t seed, uint64_t frame, const uint8_t *bytes);
-/* Where the byte at a position is in the file; and where the checksums of its group are. */
+/* Offsets in the file: of the byte at a position, and of the checksums of its group. */
 uint64_t frame_offset(uint64_t position);
 uint64_t frame_page_offset(uint64_t position);
 
