@@ -249,52 +249,29 @@ static int repair_commit(struct repair *r, struct error *e)
 
 /* ---- Index logs ---- */
 
-/* Make anew all index logs that must be. */
+/* Count the records of all index logs that must be rebuilt, or write these. */
 static int repair_rebuild_all(struct repair *r, struct rebuild_job *job, struct error *e)
 {
-    const struct manifest *m = &r->manifest;
     int status = DELTAFS_OK;
 
-    memset(job->records, 0, (job->epochs + 1) * sizeof *job->records);
-    memcpy(job->records, r->records, m->epoch_count * sizeof *job->records);
-    memset(job->has_loss, 0, job->epochs + 1);
-    for (uint64_t i = 0; i < m->epoch_count; i++)
-        job->passed[i] = r->has_loss[i] ? REBUILD_UNCOUNTED : 0;
-    job->loss_count = 0;
-    for (uint32_t i = 0; i < m->partitions && status == DELTAFS_OK; i++)
+    for (uint32_t i = 0; i < r->manifest.partitions && status == DELTAFS_OK; i++)
         if (r->part[i].lost)
-            status = rebuild_index(job, i, e);
+            status = rebuild_index(job, i, &r->part[i].bad_at, e);
     return status;
 }
 
-/* What the records that are missing of an epoch say about its logs. */
-static enum rebuild_verdict repair_judge(const struct repair *r, const struct rebuild_job *job, uint64_t epoch)
-{
-    uint64_t missing = r->manifest.epoch[epoch].records - job->records[epoch];
-
-    if (missing == 0)
-        return REBUILD_WHOLE;
-    if (!job->has_loss[epoch] && !r->has_loss[epoch])
-        return REBUILD_SHORT;
-    return missing == job->passed[epoch] ? REBUILD_AS_SEEN : REBUILD_AT_END;
-}
-
-/* No epoch can have more records than were committed. One that has fewer than the damage explains, or all of them
- * though there is damage, is noted; *is_any if there is one. */
-static int repair_check_records(struct repair *r, const struct rebuild_job *job, uint8_t *verdict, int *is_any,
-                                struct error *e)
+/* No epoch can have more records than were committed. One that has fewer is short of them. */
+static int repair_find_short(struct repair *r, const struct rebuild_job *job, uint8_t *is_short, struct error *e)
 {
     const struct manifest *m = &r->manifest;
 
-    *is_any = 0;
     for (uint64_t i = 0; i < m->epoch_count; i++) {
         if (job->records[i] > m->epoch[i].records)
             return error_set(e, DELTAFS_ERR_DAMAGED,
                              "%s: epoch %" PRIu64 " has %" PRIu64 " records in the logs, its commit says %" PRIu64
                              ": the index logs are not replaced",
                              r->path, m->epoch[i].label, job->records[i], m->epoch[i].records);
-        verdict[i] = (uint8_t)repair_judge(r, job, i);
-        *is_any |= verdict[i] == REBUILD_WHOLE ? job->has_loss[i] : verdict[i] != REBUILD_AS_SEEN;
+        is_short[i] = job->records[i] < m->epoch[i].records;
     }
     return DELTAFS_OK;
 }
@@ -339,35 +316,26 @@ static void repair_report_choice(struct repair *r)
     r->fn(DELTAFS_REPAIR_REMARK, e.text, r->arg);
 }
 
-/* Say what is lost, as the new index logs do. */
-static void repair_report_losses(struct repair *r, const struct rebuild_job *job)
+/* Say what is lost of an epoch, as the new index logs do. */
+static void repair_report_loss(struct repair *r, uint64_t epoch, uint64_t found)
 {
-    const struct manifest *m = &r->manifest;
+    const struct manifest_epoch *known = &r->manifest.epoch[epoch];
     struct error e;
 
-    for (size_t i = 0; i < job->loss_count; i++) {
-        const struct rebuild_loss *loss = &job->loss[i];
-        const struct index_lost *w = &loss->where;
-        char *path = repair_log_path(r, REPAIR_DATA, loss->partition), keys[120] = "any hash";
-        if (w->low > 0 || w->high < UINT64_MAX)
-            snprintf(keys, sizeof keys, "hashes from %" PRIu64 " to %" PRIu64, w->low, w->high);
-        error_damaged(&e, path ? path : r->path, w->offset,
-                      "in %" PRIu64 " byte%s, records of epoch %" PRIu64
-                      " of keys with %s are lost; a query for such a key returns an error",
-                      w->length, repair_plural(w->length), m->epoch[loss->epoch].label, keys);
+    for (uint32_t i = 0; i < r->manifest.partitions; i++) {
+        char *path = r->part[i].lost ? repair_log_path(r, REPAIR_DATA, i) : NULL;
+        if (!path)
+            continue;
+        error_damaged(&e, path, r->part[i].bad_at,
+                      "records of epoch %" PRIu64
+                      " are lost; a query for any key of this partition returns an error for this epoch",
+                      known->label);
         repair_lose(r, &e);
         free(path);
     }
-    for (uint64_t i = 0; i < m->epoch_count; i++) {
-        uint64_t missing = m->epoch[i].records - job->records[i];
-        if (missing == 0 || !job->has_loss[i])
-            continue;
-        error_set(&e, DELTAFS_ERR_DAMAGED, "%s: epoch %" PRIu64 " has lost %" PRIu64 " of %" PRIu64 " record%s",
-                  r->path, m->epoch[i].label, missing, m->epoch[i].records, repair_plural(m->epoch[i].records));
-        repair_lose(r, &e);
-    }
-    if (job->loss_count > 0)
-        repair_report_choice(r);
+    error_set(&e, DELTAFS_ERR_DAMAGED, "%s: epoch %" PRIu64 " has lost %" PRIu64 " of %" PRIu64 " record%s", r->path,
+              known->label, known->records - found, known->records, repair_plural(known->records));
+    repair_lose(r, &e);
 }
 
 /* Put a partition's new index log into its place. */
@@ -393,20 +361,26 @@ static int repair_adopt(struct repair *r, uint32_t partition, struct error *e)
     return status;
 }
 
-static int repair_rebuild(struct repair *r, struct rebuild_job *job, uint8_t *verdict, struct error *e)
+static int repair_rebuild(struct repair *r, struct rebuild_job *job, uint8_t *is_short, struct error *e)
 {
-    int is_any, status = repair_rebuild_all(r, job, e);
+    int has_loss = 0, status = repair_rebuild_all(r, job, e);
 
     if (status == DELTAFS_OK)
-        status = repair_check_records(r, job, verdict, &is_any, e);
-    if (status == DELTAFS_OK && is_any)
+        status = repair_find_short(r, job, is_short, e);
+    job->is_short = is_short;
+    if (status == DELTAFS_OK && !r->options->dry_run)
         status = repair_rebuild_all(r, job, e);
     for (uint32_t i = 0; i < r->manifest.partitions && status == DELTAFS_OK; i++)
         if (r->part[i].lost)
             status = repair_adopt(r, i, e);
-    if (status == DELTAFS_OK)
-        repair_report_losses(r, job);
-    for (uint32_t i = 0; i < r->manifest.partitions && status != DELTAFS_OK && !job->dry_run; i++)
+    for (uint64_t i = 0; i < r->manifest.epoch_count && status == DELTAFS_OK; i++)
+        if (is_short[i]) {
+            repair_report_loss(r, i, job->records[i]);
+            has_loss = 1;
+        }
+    if (has_loss)
+        repair_report_choice(r);
+    for (uint32_t i = 0; i < r->manifest.partitions && status != DELTAFS_OK && !r->options->dry_run; i++)
         if (r->part[i].lost)
             rebuild_discard(&r->io, r->path, i);
     return status;
@@ -423,29 +397,24 @@ static int repair_indexes(struct repair *r, struct error *e)
                              r->committed, epochs);
     if (r->options->has_label && r->committed > epochs)
         epochs = r->committed;
-    uint64_t n = epochs + 1;
     struct rebuild_job job = {.io = &r->io,
                               .folder = r->path,
                               .manifest = m,
                               .epochs = epochs,
                               .memory = r->how->memory,
-                              .dry_run = r->options->dry_run,
-                              .records = calloc(n, sizeof *job.records),
-                              .passed = calloc(n, sizeof *job.passed),
-                              .has_loss = calloc(n, 1)};
-    uint8_t *verdict = calloc(n, 1);
+                              .records = calloc(epochs + 1, sizeof *job.records)};
+    uint8_t *is_short = calloc(epochs + 1, 1);
+    int status = is_short && job.records ? DELTAFS_OK : error_no_memory(e, epochs * 9, "the epochs");
 
-    job.verdict = verdict;
-    int status = verdict && job.records && job.passed && job.has_loss ? repair_rebuild(r, &job, verdict, e)
-                                                                      : error_no_memory(e, n * 18, "the epochs");
+    if (status == DELTAFS_OK) {
+        memcpy(job.records, r->records, m->epoch_count * sizeof *job.records);
+        status = repair_rebuild(r, &job, is_short, e);
+    }
     if (status == DELTAFS_OK && r->options->dry_run && repair_is_noted(r))
         repair_report(r, "%s: epoch number %" PRIu64 " has no commit; this is decided after that", r->path,
                       m->epoch_count);
-    free(verdict);
+    free(is_short);
     free(job.records);
-    free(job.passed);
-    free(job.has_loss);
-    free(job.loss);
     return status;
 }
 

@@ -16,42 +16,23 @@ struct repair_how {
 int repair_directory(const char *path, const struct deltafs_repair_options *options, const struct repair_how *how,
                      deltafs_repair_fn fn, void *arg, struct error *e);
 
-/* ---- Index logs made anew ---- */
+/* ---- Rebuilt index logs ---- */
 
-/* Records that are lost. */
-struct rebuild_loss {
-    uint32_t partition, epoch;
-    struct index_lost where;
-};
-
-/* What is known of a committed epoch, once the records of all partitions have been counted. */
-enum rebuild_verdict {
-    REBUILD_AS_SEEN, /* nothing more than what damage says that is met */
-    REBUILD_WHOLE,   /* no record is missing: whatever damage had, it was not of this epoch */
-    REBUILD_AT_END,  /* more records are missing than what was passed over had: logs whose end they may have been lack
-                        them */
-    REBUILD_SHORT,   /* records are missing, and no block is known to be damaged: any log may lack them */
-};
-#define REBUILD_UNCOUNTED UINT64_MAX
-
-/* Index logs that are made from their data logs, of a directory whose keys are bytes, which stand before the values. */
+/* Index logs that are rebuilt from their data logs, of a directory whose keys are bytes, which stand before the values.
+ */
 struct rebuild_job {
     struct io *io;
     const char *folder;
     const struct manifest *manifest;
-    uint64_t epochs;        /* to be had: those that are committed, or one more */
-    uint64_t memory;        /* bytes for them, at most */
-    int dry_run;            /* only read */
-    const uint8_t *verdict; /* of each epoch: enum rebuild_verdict */
-    uint64_t *records;      /* of each epoch, to be added to */
-    uint64_t *passed;       /* the same of blocks that are damaged, as their headers say; or REBUILD_UNCOUNTED */
-    uint8_t *has_loss;      /* of each epoch: set where blocks are damaged */
-    struct rebuild_loss *loss;
-    size_t loss_count, loss_capacity;
+    uint64_t epochs;         /* to be had: those that are committed, or one more */
+    uint64_t memory;         /* bytes for them, at most */
+    uint64_t *records;       /* of each epoch: the count of each log is added */
+    const uint8_t *is_short; /* of each epoch, once all logs are counted: records are missing. NULL: only count */
 };
 
-/* Make one, beside the old one. Of what is not committed, an epoch whose blocks are damaged is left out. */
-int rebuild_index(struct rebuild_job *job, uint32_t partition, struct error *e);
+/* Count the records of one, or write it beside the old one. Of what is not committed, an epoch whose blocks are damaged
+ * is left out. *bad_at: the first damage of its data log, or the log's end. */
+int rebuild_index(struct rebuild_job *job, uint32_t partition, uint64_t *bad_at, struct error *e);
 /* Put it in the old one's place, which gets the name `kept`; NULL: there is none. Or remove it. */
 int rebuild_adopt(struct io *io, const char *folder, uint32_t partition, const char *kept, struct error *e);
 void rebuild_discard(struct io *io, const char *folder, uint32_t partition);

@@ -13,6 +13,7 @@ enum { REPAIR_INDEX, REPAIR_DATA, REPAIR_LOGS };
 struct repair_part {
     char *lost;                   /* why its index log must be made anew; NULL: it need not */
     char *bad;                    /* why it cannot be repaired */
+    uint64_t bad_at;              /* the first damage of the data log, if the index log is rebuilt */
     uint64_t whole;               /* epochs, the first, of which its logs have all */
     int has_last;                 /* it has the epoch behind the last committed one, */
     uint64_t records;             /* and so many records of it */

@@ -117,7 +117,7 @@ static void check_lossy(struct model *m, const char *path, const char *data)
         CHECK_IS(repair_run(path, dry_run, -1), DELTAFS_ERR_DAMAGED);
         repair_check_said("it is rebuilt from the data log; the damaged one is saved as p00000000.index.damaged");
         repair_check_said(data);
-        repair_check_said("are lost; a query for such a key returns an error");
+        repair_check_said("are lost; a query for any key of this partition returns an error");
         repair_check_errmsg(data);
     }
     CHECK_IS(repair_run(path, 1, -1), DELTAFS_OK);
