@@ -28,14 +28,20 @@ void logical_job_destroy(struct rank_group *group)
 
 /* ---- Opening ---- */
 
-/* Rank 0's call: its flags, and as texts the path, as it is wherever another rank is, and the value of each option. */
-static int call_encode(const char *path, int flags, const deltafs_options *o, struct bytes *out, struct error *e)
+/* Rank 0's call as the others get it: its flags, and as texts the absolute path and the value of each option. An error
+ * in deltafs.conf beside the file is reported when the file is closed. */
+static int call_encode(const struct logical_job *j, int flags, const deltafs_options *given, deltafs_options *o,
+                       struct bytes *out, struct error *e)
 {
     const struct deltafs_option_info *row;
-    int status = bytes_append(out, &flags, sizeof flags, e);
 
+    if (given && deltafs_private_options_copy(o, given, e) != DELTAFS_OK)
+        return e->status;
+    if ((flags & O_ACCMODE) != O_RDONLY)
+        deltafs_folder_options(j->path, o);
+    int status = bytes_append(out, &flags, sizeof flags, e);
     if (status == DELTAFS_OK)
-        status = bytes_append(out, path, strlen(path) + 1, e);
+        status = bytes_append(out, j->path, strlen(j->path) + 1, e);
     for (size_t i = 0; (row = deltafs_option_at(i)) && status == DELTAFS_OK; i++) {
         const char *value;
         deltafs_options_get(o, row->name, &value);
@@ -44,49 +50,25 @@ static int call_encode(const char *path, int flags, const deltafs_options *o, st
     return status;
 }
 
-static const char *call_path(const struct bytes *in)
-{
-    return in->used > 0 ? (const char *)in->buffer.bytes + sizeof(int) : NULL;
-}
-
-static int call_decode(const struct bytes *in, int *flags, deltafs_options *o, struct error *e)
+/* Collective: rank 0's call to all, which *path refers to elsewhere; `o` gets its options. */
+static int call_share(struct logical_job *j, const char **path, int *flags, const deltafs_options *given,
+                      deltafs_options *o, struct bytes *call, struct error *e)
 {
     const struct deltafs_option_info *row;
-    const char *text = call_path(in) + strlen(call_path(in)) + 1;
 
-    memcpy(flags, in->buffer.bytes, sizeof *flags);
-    for (size_t i = 0; (row = deltafs_option_at(i)); i++) {
-        if (deltafs_options_set(o, row->name, text) != DELTAFS_OK) {
-            *e = *deltafs_private_thread_error();
-            return e->status;
-        }
-        text += strlen(text) + 1;
-    }
-    return DELTAFS_OK;
-}
-
-/* Rank 0: its call as the others get it. What stands beside the file of the rows in it will be looked at when it is
- * closed; what is wrong with that is said then. */
-static int call_compose(const struct logical_job *j, int flags, const deltafs_options *given, deltafs_options *o,
-                        struct bytes *call, struct error *e)
-{
-    if (given && deltafs_private_options_copy(o, given, e) != DELTAFS_OK)
-        return e->status;
-    if ((flags & O_ACCMODE) != O_RDONLY)
-        deltafs_folder_options(j->path, o);
-    *e = (struct error){0};
-    return call_encode(j->path, flags, o, call, e);
-}
-
-/* Collective: rank 0's call to all; `o` gets its options. */
-static int call_share(struct logical_job *j, int *flags, const deltafs_options *given, deltafs_options *o,
-                      struct bytes *call, struct error *e)
-{
     if (j->group.rank == 0 && e->status == DELTAFS_OK)
-        call_compose(j, *flags, given, o, call, e);
+        e->status = call_encode(j, *flags, given, o, call, e);
     int status = mpi_broadcast_bytes(&j->group, call, e);
-    if (status == DELTAFS_OK && e->status == DELTAFS_OK)
-        call_decode(call, flags, o, e);
+    if (status != DELTAFS_OK || e->status != DELTAFS_OK)
+        return status;
+    const char *text = (const char *)call->buffer.bytes + sizeof *flags;
+    memcpy(flags, call->buffer.bytes, sizeof *flags);
+    *path = j->group.rank == 0 ? *path : text;
+    for (size_t i = 0; (row = deltafs_option_at(i)) && e->status == DELTAFS_OK; i++) {
+        text += strlen(text) + 1;
+        if (deltafs_options_set(o, row->name, text) != DELTAFS_OK)
+            *e = *deltafs_private_thread_error();
+    }
     return status;
 }
 
@@ -168,10 +150,9 @@ static int job_open_logical(struct logical_job *j, const char *path, int flags, 
         *e = *deltafs_private_thread_error();
     if (e->status == DELTAFS_OK && j->group.rank == 0)
         job_keep_call(j, path, given ? given : o, e);
-    int status = call_share(j, &flags, given, o, &call, e);
+    int status = call_share(j, &path, &flags, given, o, &call, e);
     if (status == DELTAFS_OK)
-        status =
-            deltafs_private_logical_open_group(j->group.rank == 0 ? path : call_path(&call), flags, o, &group, out, e);
+        status = deltafs_private_logical_open_group(path, flags, o, &group, out, e);
     if (status == DELTAFS_OK)
         (*out)->on_close = job_close_logical;
     if (status == DELTAFS_OK && (flags & O_ACCMODE) != O_RDONLY)
