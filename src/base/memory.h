@@ -23,12 +23,14 @@ void memory_give(struct memory *m, void *p, size_t n);
 /* Make `p` of `old` bytes (NULL and 0 at first) one of `n` bytes, n > old, with the same contents. */
 int memory_grow(struct memory *m, void *p, size_t old, size_t n, const char *what, struct error *e);
 
+#define MEMORY_FIRST 16 /* elements that an array has room for at first */
+
 /* Make room behind the first `count` elements, of `size` bytes each, of the array `p` with room for *capacity (NULL and
  * 0 at first). */
 static inline int memory_extend(struct memory *m, void *p, size_t count, size_t *capacity, size_t size,
                                 const char *what, struct error *e)
 {
-    size_t more = *capacity > 0 ? 2 * *capacity : 16;
+    size_t more = *capacity > 0 ? 2 * *capacity : MEMORY_FIRST;
 
     if (count < *capacity)
         return DELTAFS_OK;

@@ -15,6 +15,7 @@ struct deltafs_dir {
     const struct dir_transport *transport; /* NULL: a reader */
     char *path;                            /* a writer's, for messages */
     void *ctx;
+    struct writer *writer;
     enum option_keys keys;
     int64_t value_size;
     struct buffer blob; /* a key of bytes with its value, as they are stored */
@@ -33,17 +34,21 @@ int dir_end(const deltafs_dir *d, int status)
     return status;
 }
 
-int deltafs_private_dir_attach(const struct dir_transport *transport, void *ctx, const struct writer_config *c,
-                               deltafs_dir **out, struct error *e)
+int deltafs_private_dir_attach(const struct dir_transport *transport, void *ctx, struct writer *writer,
+                               const struct writer_config *c, deltafs_dir **out, struct error *e)
 {
     deltafs_dir *d = calloc(1, sizeof *d);
 
     if (!d)
         return error_no_memory(e, sizeof *d, "a handle");
-    *d = (deltafs_dir){
-        .error.text = "no error", .transport = transport, .ctx = ctx, .keys = c->keys, .value_size = c->caller_size};
+    *d = (deltafs_dir){.error.text = "no error",
+                       .transport = transport,
+                       .ctx = ctx,
+                       .writer = writer,
+                       .keys = c->keys,
+                       .value_size = c->caller_size};
     uint64_t label;
-    if (deltafs_private_writer_has_truncated(transport->writer(ctx), &label))
+    if (deltafs_private_writer_has_truncated(writer, &label))
         snprintf(d->error.text, sizeof d->error.text,
                  "%s: the epoch labelled %llu is discarded: its job wrote all of it, but not its commit "
                  "(to commit it, run deltafs repair before reopening)",
@@ -173,7 +178,7 @@ int deltafs_append_bytes(deltafs_dir *d, const void *key, size_t key_size, const
 
 uint64_t dir_last_records(const deltafs_dir *d)
 {
-    return deltafs_private_writer_last_records(d->transport->writer(d->ctx));
+    return deltafs_private_writer_last_records(d->writer);
 }
 
 int deltafs_last_label(deltafs_dir *d, uint64_t *label)
@@ -185,7 +190,7 @@ int deltafs_last_label(deltafs_dir *d, uint64_t *label)
         return error_set(deltafs_private_thread_error(), DELTAFS_ERR_INVALID,
                          "deltafs_last_label: dir and label must be given");
     if (d->transport) {
-        is_there = deltafs_private_writer_last_label(d->transport->writer(d->ctx), label);
+        is_there = deltafs_private_writer_last_label(d->writer, label);
     } else {
         m = &d->reader->manifest;
         is_there = m->epoch_count > 0;
@@ -414,7 +419,7 @@ int deltafs_io_stat(const deltafs_dir *d, struct deltafs_io_stat *out)
         return error_set(deltafs_private_thread_error(), DELTAFS_ERR_INVALID,
                          "deltafs_io_stat: directory and out must be given");
     if (d->transport)
-        deltafs_private_writer_io(d->transport->writer(d->ctx), &s);
+        deltafs_private_writer_io(d->writer, &s);
     else
         io_stat(&d->reader->io, &s);
     return sized_fill(out, &s, sizeof s, "deltafs_io_stat", deltafs_private_thread_error());
@@ -427,7 +432,7 @@ int deltafs_memory_stat(deltafs_dir *d, struct deltafs_memory_stat *out)
 
     if (status != DELTAFS_OK)
         return status;
-    deltafs_private_writer_memory(d->transport->writer(d->ctx), &s);
+    deltafs_private_writer_memory(d->writer, &s);
     return dir_end(d, out ? sized_fill(out, &s, sizeof s, "deltafs_memory_stat", &d->error)
                           : error_set(&d->error, DELTAFS_ERR_INVALID, "deltafs_memory_stat: out must be given"));
 }

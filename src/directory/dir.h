@@ -17,11 +17,10 @@ struct dir_transport {
     int (*epoch_end)(void *ctx, uint64_t label, struct error *e);
     int (*epoch_wait)(void *ctx, struct error *e);
     int (*close)(void *ctx, struct error *e); /* frees ctx, whatever it returns */
-    struct writer *(*writer)(void *ctx);
 };
 
-/* A handle that writes by `transport`; takes over `ctx` on success. */
-DELTAFS_PRIVATE int deltafs_private_dir_attach(const struct dir_transport *transport, void *ctx,
+/* A handle that writes by `transport`, into `writer` here; takes over `ctx` on success. */
+DELTAFS_PRIVATE int deltafs_private_dir_attach(const struct dir_transport *transport, void *ctx, struct writer *writer,
                                                const struct writer_config *c, deltafs_dir **out, struct error *e);
 
 /* Free a handle that nobody has seen yet; what is behind it stays. NULL is fine. */

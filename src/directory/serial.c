@@ -51,7 +51,7 @@ static int serial_commit(struct serial *s, struct error *e)
         deltafs_private_writer_keep(s->writer);
         return status;
     }
-    /* What may not be this job's any more must not be given up by cutting it off. */
+    /* What may not be this job's any more must not be truncated. */
     if (!is_commit_unknown && deltafs_private_writer_check_lease(s->writer, &second) != DELTAFS_OK) {
         is_commit_unknown = 1;
         *e = second;
@@ -93,19 +93,18 @@ static int serial_epoch_end(void *ctx, uint64_t label, struct error *e)
 static int serial_close(void *ctx, struct error *e)
 {
     struct serial *s = ctx;
-    struct error second;
     uint64_t tail_length;
     int late = serial_epoch_wait(s, e);
+    struct error *later = error_after(late, e);
     uint64_t pending = s->pending;
-    int status = deltafs_private_writer_check_lease(s->writer, late == DELTAFS_OK ? e : &second);
+    int status = deltafs_private_writer_check_lease(s->writer, later);
 
     if (status == DELTAFS_OK)
-        status = deltafs_private_writer_finish(s->writer, &tail_length, late == DELTAFS_OK ? e : &second);
+        status = deltafs_private_writer_finish(s->writer, &tail_length, later);
     if (status == DELTAFS_OK)
-        status = deltafs_private_writer_commit_close(s->writer, tail_length, late == DELTAFS_OK ? e : &second);
-    status = late != DELTAFS_OK ? late : status;
-    int closed = deltafs_private_writer_destroy(s->writer, status == DELTAFS_OK ? e : &second);
-    status = status != DELTAFS_OK ? status : closed;
+        status = deltafs_private_writer_commit_close(s->writer, tail_length, later);
+    status = error_first(late, status);
+    status = error_first(status, deltafs_private_writer_destroy(s->writer, error_after(status, e)));
     if (status == DELTAFS_OK && pending > 0)
         status = error_set(e, DELTAFS_ERR_UNCOMMITTED,
                            pending == 1 ? "%llu record was appended after the last epoch end; it is discarded"
@@ -120,17 +119,11 @@ static void serial_fail(void *ctx, const struct error *e)
     deltafs_private_writer_fail(((struct serial *)ctx)->writer, e);
 }
 
-static struct writer *serial_writer(void *ctx)
-{
-    return ((struct serial *)ctx)->writer;
-}
-
 static const struct dir_transport serial_transport = {.append = serial_append,
                                                       .fail = serial_fail,
                                                       .epoch_end = serial_epoch_end,
                                                       .epoch_wait = serial_epoch_wait,
-                                                      .close = serial_close,
-                                                      .writer = serial_writer};
+                                                      .close = serial_close};
 
 /* The one process of a directory may well use what it has. */
 static uint32_t serial_threads(void)
@@ -163,7 +156,6 @@ static int serial_configure(struct writer_config *c, const char *path, const del
 static int serial_open(struct serial *s, struct writer_config *c, deltafs_dir **out, struct error *e)
 {
     struct lease lease = {0};
-    struct error second;
     int status = c->is_reopened ? deltafs_private_writer_take(c, &lease, e)
                                 : deltafs_private_writer_create_container(c, &lease, e);
 
@@ -176,10 +168,10 @@ static int serial_open(struct serial *s, struct writer_config *c, deltafs_dir **
     if (status == DELTAFS_OK && c->is_reopened)
         status = deltafs_private_writer_truncate(s->writer, e);
     if (status == DELTAFS_OK)
-        status = deltafs_private_dir_attach(&serial_transport, s, c, out, e);
+        status = deltafs_private_dir_attach(&serial_transport, s, s->writer, c, out, e);
     if (status != DELTAFS_OK) {
         deltafs_private_writer_return_lease(s->writer, &lease);
-        deltafs_private_writer_destroy(s->writer, &second);
+        deltafs_private_writer_destroy(s->writer, error_ignored());
         deltafs_private_writer_remove_container(c, &lease);
     }
     return status;

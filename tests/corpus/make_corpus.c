@@ -128,10 +128,8 @@ static void begin_by_hand(struct maker *m, size_t tail_fences_max)
 {
     char path[600];
 
-    m->shared = (struct part_shared){.keys_are = m->config.keys,
-                                     .data_buffer = 1 << 16,
-                                     .index_buffer = 1 << 16,
-                                     .tail_fences_max = tail_fences_max};
+    m->shared = (struct part_shared){
+        .config = &m->config, .data_buffer = 1 << 16, .index_buffer = 1 << 16, .tail_fences_max = tail_fences_max};
     must(m, memtable_init(&m->table, m->config.value_size, TABLE_RECORDS, NULL, &m->e));
     must(m, block_writer_init(&m->shared.block, m->config.value_size, m->config.codec, m->config.block, NULL, &m->e));
     must(m, partition_writer_open(&m->part, &m->io, &m->config, 0, &m->shared, &m->e));

@@ -108,7 +108,7 @@ static void sample_add(struct sample *s, uint32_t size, int is_noise)
     struct error e;
 
     model_value(2 * (uint64_t)s->count + (unsigned)is_noise, value, size);
-    CHECK_IS(block_writer_add(&s->w, size > 0 ? value : NULL, size, &e), DELTAFS_OK);
+    CHECK_IS(block_writer_add(&s->w, NULL, size > 0 ? value : NULL, size, &e), DELTAFS_OK);
     s->sizes[s->count++] = size;
 }
 

@@ -244,7 +244,7 @@ static void write_runs(struct run *run, struct keys_store *keys, struct log *dat
     for (uint32_t i = 0; i < RUNS; i++) {
         uint64_t value = i;
         must(run_init(&run[i], i, 1, log_end(data), keys, &e), &e);
-        must(block_writer_add(&block, &value, 8, &e), &e);
+        must(block_writer_add(&block, NULL, &value, 8, &e), &e);
         must(run_add_block(&run[i], &block, 0, 0, data, &e), &e);
     }
     must(log_flush(data, &e), &e);

@@ -73,15 +73,14 @@ int block_writer_init(struct block_writer *w, int64_t value_size, enum option_co
 {
     struct block_room r = block_room(value_size, target);
 
-    *w = (struct block_writer){.value_size = value_size, .codec = codec, .target = target};
+    *w = (struct block_writer){
+        .value_size = value_size, .codec = codec, .target = target, .most = block_records(value_size, target)};
     w->values.memory = w->sizes.memory = w->layout.memory = w->out.memory = memory;
-    int status = buffer_reserve(&w->values, r.values, "a block", e);
-    if (status == DELTAFS_OK)
-        status = buffer_reserve(&w->sizes, r.sizes, "a block", e);
-    if (status == DELTAFS_OK)
-        status = buffer_reserve(&w->layout, r.layout, "a block", e);
-    if (status == DELTAFS_OK)
-        status = buffer_reserve(&w->out, r.out, "a block", e);
+    struct buffer *const buffers[] = {&w->values, &w->sizes, &w->layout, &w->out};
+    const size_t sizes[] = {r.values, r.sizes, r.layout, r.out};
+    int status = DELTAFS_OK;
+    for (int i = 0; i < 4 && status == DELTAFS_OK; i++)
+        status = buffer_reserve(buffers[i], sizes[i], "a block", e);
     return status;
 }
 
@@ -101,45 +100,27 @@ void block_writer_clear(struct block_writer *w)
     w->order = NULL;
 }
 
-/* Make room for one more value of `size` bytes, and count it. */
-static int block_writer_grow(struct block_writer *w, size_t size, struct error *e)
+int block_writer_add(struct block_writer *w, const uint8_t *tag, const void *value, size_t size, struct error *e)
 {
-    int status = buffer_reserve(&w->values, w->used + size + PLANES_SLACK, "a block", e);
+    size_t whole = size + (tag != NULL);
+    int status = buffer_reserve(&w->values, w->used + whole + PLANES_SLACK, "a block", e);
 
     if (status == DELTAFS_OK)
         status = buffer_reserve(&w->sizes, 4 * ((size_t)w->count + 1), "a block", e);
     if (status != DELTAFS_OK)
         return status;
-    put_u32(w->sizes.bytes + 4 * (size_t)w->count++, (uint32_t)size);
-    w->used += size;
-    return DELTAFS_OK;
-}
-
-int block_writer_add(struct block_writer *w, const void *value, size_t size, struct error *e)
-{
-    int status = block_writer_grow(w, size, e);
-
-    if (status == DELTAFS_OK && size > 0)
-        memcpy(w->values.bytes + w->used - size, value, size);
-    return status;
-}
-
-int block_writer_add_tagged(struct block_writer *w, uint8_t tag, const void *value, size_t size, struct error *e)
-{
-    int status = block_writer_grow(w, 1 + size, e);
-
-    if (status != DELTAFS_OK)
-        return status;
-    uint8_t *p = w->values.bytes + w->used - size;
-    p[-1] = tag;
+    put_u32(w->sizes.bytes + 4 * (size_t)w->count++, (uint32_t)whole);
+    if (tag)
+        w->values.bytes[w->used] = *tag;
     if (size > 0)
-        memcpy(p, value, size);
-    return status;
+        memcpy(w->values.bytes + w->used + whole - size, value, size);
+    w->used += whole;
+    return DELTAFS_OK;
 }
 
 int block_writer_is_full(const struct block_writer *w)
 {
-    return w->used >= w->target || w->count == block_records(w->value_size, w->target);
+    return w->count == w->most || (w->value_size < 0 && w->used >= w->target);
 }
 
 void block_writer_set(struct block_writer *w, const uint8_t *source, const uint32_t *order, uint32_t n)
@@ -310,10 +291,29 @@ static const char *block_unpack(struct block *b, const uint8_t *payload, size_t 
     return flags & BLOCK_FLAG_VARIABLE ? block_decode_variable(b, p, unpacked, most) : NULL;
 }
 
-/* A block of which the checksum is right. */
-static int block_open(struct block *b, const uint8_t *bytes, size_t n, const struct block_id *id, int64_t value_size,
-                      uint32_t count, const char *path, uint64_t offset, struct error *e)
+size_t block_values_length(const uint8_t *header)
 {
+    uint64_t n = BLOCK_HEADER_SIZE + (uint64_t)get_u32(header + 8);
+
+    if (header[4] != FORMAT_VALUES || n > BLOCK_HEADER_SIZE + BLOCK_PAYLOAD_MAX)
+        return 0;
+    return (size_t)((n + VALUES_ALIGN - 1) / VALUES_ALIGN * VALUES_ALIGN);
+}
+
+int block_decode(struct block *b, const uint8_t *bytes, size_t n, const struct block_id *id, uint32_t seed,
+                 int64_t value_size, uint32_t count, const char *path, uint64_t offset, struct error *e)
+{
+    size_t length = n;
+
+    if (n >= BLOCK_HEADER_SIZE && id->is_values) {
+        length = block_values_length(bytes);
+        n = length <= n ? BLOCK_HEADER_SIZE + (size_t)get_u32(bytes + 8) : 0;
+        count = get_u16(bytes + 6);
+    }
+    if (n < BLOCK_HEADER_SIZE || length == 0)
+        return error_damaged(e, path, offset, "there is no block");
+    if (!log_is_sealed(seed, bytes, length))
+        return error_damaged(e, path, offset, "a block of %zu bytes does not match its checksum", length);
     const char *wrong = block_check_header(bytes, n, id, value_size, count);
     if (wrong)
         return error_damaged(e, path, offset, "%s", wrong);
@@ -332,39 +332,6 @@ static int block_open(struct block *b, const uint8_t *bytes, size_t n, const str
     wrong = block_unpack(b, bytes + BLOCK_HEADER_SIZE, n - BLOCK_HEADER_SIZE, unpacked, bytes[5],
                          BLOCK_VALUE_MAX + (id->is_values ? VALUES_TAG_SIZE : 0));
     return wrong ? error_damaged(e, path, offset, "%s", wrong) : DELTAFS_OK;
-}
-
-int block_decode(struct block *b, const uint8_t *bytes, size_t n, const struct block_id *id, uint32_t seed,
-                 int64_t value_size, uint32_t count, const char *path, uint64_t offset, struct error *e)
-{
-    if (n < BLOCK_HEADER_SIZE || !log_is_sealed(seed, bytes, n))
-        return error_damaged(e, path, offset, "a block of %zu bytes does not match its checksum", n);
-    return block_open(b, bytes, n, id, value_size, count, path, offset, e);
-}
-
-/* A payload's bytes with the header, not filled up. */
-static size_t block_values_bytes(const uint8_t *header)
-{
-    return BLOCK_HEADER_SIZE + (size_t)get_u32(header + 8);
-}
-
-size_t block_values_length(const uint8_t *header)
-{
-    if (header[4] != FORMAT_VALUES || get_u32(header + 8) > BLOCK_PAYLOAD_MAX)
-        return 0;
-    return (block_values_bytes(header) + VALUES_ALIGN - 1) / VALUES_ALIGN * VALUES_ALIGN;
-}
-
-int block_decode_values(struct block *b, const uint8_t *bytes, size_t n, const struct block_id *id, uint32_t seed,
-                        int64_t value_size, const char *path, uint64_t offset, struct error *e)
-{
-    size_t length = block_values_length(bytes);
-
-    if (length == 0 || length > n)
-        return error_damaged(e, path, offset, "there is no block of values");
-    if (!log_is_sealed(seed, bytes, length))
-        return error_damaged(e, path, offset, "a block of %zu bytes does not match its checksum", length);
-    return block_open(b, bytes, block_values_bytes(bytes), id, value_size, get_u16(bytes + 6), path, offset, e);
 }
 
 int block_join(struct block *b, struct error *e)

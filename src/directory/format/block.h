@@ -24,7 +24,8 @@ struct block_id {
 struct block_writer {
     int64_t value_size; /* -1: any */
     enum option_codec codec;
-    size_t target; /* bytes of values after which the block is full */
+    size_t target; /* bytes of values after which a block of values of any size is full */
+    uint32_t most; /* values after which a block is full */
     uint32_t count;
     size_t used;           /* bytes of the values */
     const uint8_t *source; /* values of one size; NULL: they were added */
@@ -47,9 +48,8 @@ size_t block_writer_out_max(int64_t value_size, size_t target);
 uint32_t block_records(int64_t value_size, size_t target);
 /* Empty it without closing. */
 void block_writer_clear(struct block_writer *w);
-int block_writer_add(struct block_writer *w, const void *value, size_t size, struct error *e);
-/* The same of a value that `tag` stands before. */
-int block_writer_add_tagged(struct block_writer *w, uint8_t tag, const void *value, size_t size, struct error *e);
+/* Add a value, with a byte before it if `tag` is not NULL. */
+int block_writer_add(struct block_writer *w, const uint8_t *tag, const void *value, size_t size, struct error *e);
 int block_writer_is_full(const struct block_writer *w);
 /* Let an empty block have `n` values, all of its one size: number order[0], order[1], ... of `source`, or its first if
  * `order` is NULL; behind it PLANES_SLACK bytes can be read. They are looked at when the block is closed. */
@@ -72,13 +72,10 @@ struct block {
 
 void block_fini(struct block *b);
 /* Decode the `n` bytes that were read at `offset` of `path`; they must stay as long as the block is used. `value_size`
- * and `count` are what the index says. */
+ * and `count` are what the index says. For a block of a value log `count` is not used, and more may have been read. */
 int block_decode(struct block *b, const uint8_t *bytes, size_t n, const struct block_id *id, uint32_t seed,
                  int64_t value_size, uint32_t count, const char *path, uint64_t offset, struct error *e);
-/* The same of one of a value log, about which only it says how long it is: `n` bytes were read, at least a header. */
-int block_decode_values(struct block *b, const uint8_t *bytes, size_t n, const struct block_id *id, uint32_t seed,
-                        int64_t value_size, const char *path, uint64_t offset, struct error *e);
-/* How long that is by its header, filled up; 0 if it is no such block. */
+/* The length of a value log's block by its header, filled up; 0 if it is no such block. */
 size_t block_values_length(const uint8_t *header);
 /* Take the values out of their planes, all at once: for who wants most of them. */
 int block_join(struct block *b, struct error *e);

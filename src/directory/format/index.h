@@ -133,19 +133,13 @@ struct index_known index_committed(const struct index_reader *r, int is_closed);
 /* DELTAFS_ERR_DAMAGED if they are more than the manifest has. */
 int index_check_committed(const struct index_reader *r, uint64_t epochs, int is_closed, struct error *e);
 
-/* Where a writer is to go on. */
-struct index_resumed {
-    struct index_end end;
-    uint64_t data_end;
-    int is_behind;      /* index_check_committed found more epochs, */
-    struct error known; /* with this message */
-};
-/* The same as index_find_end for a writer that is to go on with the logs, and cuts the tail off: takes nothing from
- * that, and makes sure that all footers and fences are right where they stand. Of no epochs there need not be a log. Of
- * the memory, which it has given back when it returns, it takes some 200 to 400 bytes for each segment, and what one
- * fence takes: its bytes, and 16 for each leaf. */
+/* The same as index_find_end for a writer that goes on with the logs and truncates the tail: reads nothing from the
+ * tail, and checks all footers and fences in their own places. If index_check_committed finds more epochs, that is an
+ * error, unless `may_drop`. Of no epochs there need not be a log. While it works it takes 200 to 400 bytes of the
+ * memory for each segment, and for one fence its bytes and 16 for each leaf. */
 int index_resume(struct io *io, const char *path, uint32_t partition, const uint8_t uuid[16], uint32_t epochs,
-                 int is_closed, struct memory *memory, struct index_resumed *out, struct error *e);
+                 int is_closed, int may_drop, struct memory *memory, struct index_end *end, uint64_t *data_end,
+                 struct error *e);
 
 /* Read a segment's own fence and footer, which a tail makes a reader pass over, and check them. */
 int index_verify_segment(struct index_reader *r, const struct segment *s, struct error *e);

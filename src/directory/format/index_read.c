@@ -237,7 +237,6 @@ static int reader_read_tail(struct index_reader *r, uint64_t most, struct error 
 static int reader_follow_chain(struct index_reader *r, struct footer f, uint32_t epochs, int *status, struct error *e)
 {
     uint8_t p[FOOTER_SIZE];
-    struct error ignored; /* a broken chain is no error: the whole file is searched */
     int has_last = 0;
 
     for (;;) {
@@ -248,7 +247,7 @@ static int reader_follow_chain(struct index_reader *r, struct footer f, uint32_t
         if (f.previous == 0)
             return has_last;
         uint64_t at = f.previous;
-        if (at >= f.offset || io_file_read(&r->file, at, p, sizeof p, &ignored) != DELTAFS_OK ||
+        if (at >= f.offset || io_file_read(&r->file, at, p, sizeof p, error_ignored()) != DELTAFS_OK ||
             footer_get(&f, p, r->seed, r->partition) || f.offset != at)
             return 0;
     }
@@ -290,7 +289,6 @@ static int reader_scan(struct index_reader *r, uint8_t *chunk, uint32_t epochs, 
  * counts. */
 static int reader_search(struct index_reader *r, uint32_t epochs, struct error *e)
 {
-    struct error ignored;
     uint64_t size;
     uint8_t *chunk;
     int status = memory_take(r->memory, SCAN_CHUNK + FOOTER_SIZE, "looking for footers", &chunk, e);
@@ -301,7 +299,7 @@ static int reader_search(struct index_reader *r, uint32_t epochs, struct error *
         reader_forget(r);
         size = r->size;
         status = reader_scan(r, chunk, epochs, e);
-    } while (status == DELTAFS_ERR_DAMAGED && io_file_size(&r->file, &r->size, &ignored) == DELTAFS_OK &&
+    } while (status == DELTAFS_ERR_DAMAGED && io_file_size(&r->file, &r->size, error_ignored()) == DELTAFS_OK &&
              r->size < size);
     memory_give(r->memory, chunk, SCAN_CHUNK + FOOTER_SIZE);
     reader_order(r);
@@ -319,9 +317,7 @@ static int reader_begin(struct index_reader *r, struct io *io, const char *path,
 /* What must be in the file is not there: returns whether it may only be seen late, and is worth another look. */
 static int reader_reload(struct index_reader *r, unsigned *waited)
 {
-    struct error ignored;
-
-    return io_file_wait(&r->file, waited) && io_file_size(&r->file, &r->size, &ignored) == DELTAFS_OK;
+    return io_file_wait(&r->file, waited) && io_file_size(&r->file, &r->size, error_ignored()) == DELTAFS_OK;
 }
 
 /* All segments, in order. */
@@ -329,14 +325,13 @@ static int reader_search_all(struct index_reader *r, uint32_t committed, uint32_
                              struct error *e)
 {
     struct index_end end;
-    struct error ignored;
     uint64_t data_end;
     int status;
 
     do
         status = reader_search(r, epochs, e);
     while ((status == DELTAFS_ERR_DAMAGED ||
-            (status == DELTAFS_OK && index_find_end(r, committed, &end, &data_end, &ignored) != DELTAFS_OK)) &&
+            (status == DELTAFS_OK && index_find_end(r, committed, &end, &data_end, error_ignored()) != DELTAFS_OK)) &&
            reader_reload(r, waited));
     return status;
 }
@@ -368,7 +363,7 @@ int index_reader_close(struct index_reader *r, struct error *e)
     reader_forget(r);
     memory_give(r->memory, r->segment, r->capacity * sizeof *r->segment);
     r->segment = NULL;
-    return r->file.path ? io_file_close(&r->file, e) : DELTAFS_OK;
+    return io_file_close(&r->file, e);
 }
 
 static int reader_try_fence(struct index_reader *r, struct segment *s, int has_footer, uint8_t *bytes, struct error *e)
@@ -494,26 +489,28 @@ int index_check_committed(const struct index_reader *r, uint64_t epochs, int is_
 }
 
 int index_resume(struct io *io, const char *path, uint32_t partition, const uint8_t uuid[16], uint32_t epochs,
-                 int is_closed, struct memory *memory, struct index_resumed *out, struct error *e)
+                 int is_closed, int may_drop, struct memory *memory, struct index_end *end, uint64_t *data_end,
+                 struct error *e)
 {
     struct index_reader r;
-    struct error ignored;
     unsigned waited = 0;
     int status = reader_begin(&r, io, path, partition, uuid, memory, e);
 
-    *out = (struct index_resumed){.data_end = 0};
+    *end = (struct index_end){0};
+    *data_end = 0;
     if (epochs == 0 && status == DELTAFS_ERR_DAMAGED) {
-        index_reader_close(&r, &ignored);
+        index_reader_close(&r, error_ignored());
         return DELTAFS_OK;
     }
     if (status == DELTAFS_OK)
         status = reader_search_all(&r, epochs, epochs, &waited, e);
-    out->is_behind = index_check_committed(&r, epochs, is_closed, &out->known) != DELTAFS_OK;
     if (status == DELTAFS_OK)
-        status = index_find_end(&r, epochs, &out->end, &out->data_end, e);
+        status = index_find_end(&r, epochs, end, data_end, e);
     for (uint32_t i = 0; i < r.count && status == DELTAFS_OK; i++)
         status = index_verify_segment(&r, &r.segment[i], e);
-    index_reader_close(&r, &ignored);
+    if (status == DELTAFS_OK && !may_drop)
+        status = index_check_committed(&r, epochs, is_closed, e);
+    index_reader_close(&r, error_ignored());
     return status;
 }
 

@@ -97,22 +97,15 @@ static uint8_t *leaf_put_run(uint8_t *p, struct run_cursor *c, uint64_t n, uint3
     return p;
 }
 
-/* How many records each cursor has in the leaf goes to in->scratch; returns a bound of the run table's bytes. */
-static size_t leaf_count_runs(const struct leaf_input *in, uint32_t *present)
+/* How many records each cursor has in the leaf goes to in->scratch; returns how many cursors have any. */
+static uint32_t leaf_count_runs(const struct leaf_input *in)
 {
-    size_t bound = 0;
+    uint32_t present = 0;
 
     memset(in->scratch, 0, in->cursor_count * sizeof *in->scratch);
     for (uint32_t i = 0; i < in->count; i++)
-        in->scratch[in->cursors[i]]++;
-    *present = 0;
-    for (uint32_t c = 0; c < in->cursor_count; c++) {
-        if (in->scratch[c] == 0)
-            continue;
-        (*present)++;
-        bound += LEAF_ROW_MAX + LEAF_BLOCK_MAX * (size_t)leaf_blocks_of(&in->cursor[c], in->scratch[c]);
-    }
-    return bound;
+        present += in->scratch[in->cursors[i]]++ == 0;
+    return present;
 }
 
 /* The numbers of a leaf's fields, from its records. */
@@ -150,15 +143,15 @@ int leaf_encode(const struct leaf_input *in, const struct leaf_id *id, uint32_t 
                 size_t *length, struct error *e)
 {
     uint64_t first = in->keys[0], last = in->keys[in->count - 1];
-    uint32_t present, n = in->count;
-    size_t table_bound = leaf_count_runs(in, &present);
+    uint32_t n = in->count, present = leaf_count_runs(in);
     struct leaf_shape s = leaf_shape(last - first, n, present, leaf_low_bits(last - first, n));
-    size_t bound = LEAF_HEADER_SIZE + table_bound + (size_t)(s.upper + s.lower + s.runs) + LEAF_SLACK;
-    int status = buffer_reserve(out, bound, "a leaf", e);
+    size_t bits = (size_t)(s.upper + s.lower + s.runs) + LEAF_SLACK;
+    int status =
+        buffer_reserve(out, LEAF_HEADER_SIZE + (LEAF_ROW_MAX + LEAF_BLOCK_MAX) * (size_t)n + bits, "a leaf", e);
 
     if (status != DELTAFS_OK)
         return status;
-    memset(out->bytes, 0, bound);
+    memset(out->bytes, 0, LEAF_HEADER_SIZE);
     uint8_t *table = out->bytes + LEAF_HEADER_SIZE, *p = table;
     uint32_t previous = 0, number = 0;
     for (uint32_t c = 0; c < in->cursor_count; c++) {
@@ -169,6 +162,7 @@ int leaf_encode(const struct leaf_input *in, const struct leaf_id *id, uint32_t 
         in->scratch[c] = number++; /* from here on: the run's index in the table */
     }
     size_t table_size = (size_t)(p - table);
+    memset(p, 0, bits);
     uint8_t *upper = p, *lower = upper + s.upper, *runs = lower + s.lower;
     for (uint32_t i = 0; i < n; i++) {
         uint64_t v = in->keys[i] - first, bit = (v >> s.low_bits) + i;

@@ -15,17 +15,12 @@ void run_fini(struct run *run)
 
 int run_note_block(struct run *run, const struct run_block *block, struct error *e)
 {
-    size_t old = run->block_capacity * sizeof *run->blocks;
+    int status = memory_extend(run->memory, &run->blocks, run->block_count, &run->block_capacity, sizeof *block,
+                               "a run's blocks", e);
 
-    if (run->block_count == run->block_capacity) {
-        size_t capacity = run->block_capacity ? 2 * run->block_capacity : RUN_BLOCKS_FIRST;
-        int status = memory_grow(run->memory, &run->blocks, old, capacity * sizeof *run->blocks, "a run's blocks", e);
-        if (status != DELTAFS_OK)
-            return status;
-        run->block_capacity = capacity;
-    }
-    run->blocks[run->block_count++] = *block;
-    return DELTAFS_OK;
+    if (status == DELTAFS_OK)
+        run->blocks[run->block_count++] = *block;
+    return status;
 }
 
 int run_add_block(struct run *run, struct block_writer *w, uint32_t partition, uint32_t epoch, struct log *data,

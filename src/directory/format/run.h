@@ -23,9 +23,6 @@ struct run {
     struct memory *memory;
 };
 
-#define RUN_BLOCKS_FIRST       16 /* blocks to make room for at first */
-#define RUN_FIRST_BLOCKS_BYTES (RUN_BLOCKS_FIRST * sizeof(struct run_block))
-
 /* Begin run `number` of `count` records at the end of the data log; its keys go to `keys` next, in order. */
 int run_init(struct run *run, uint32_t number, uint64_t count, uint64_t offset, struct keys_store *keys,
              struct error *e);

@@ -8,35 +8,22 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-/* Rows i and i + n/2 interleaved become rows 2i and 2i + 1. Four times with 16 rows, that makes row i's byte k row k's
- * byte i (in each half of 32 bytes); three times with 8 rows, bytes from the same place of all rows stand together. */
-#define PLANES_PAIR(low, high, from, to, i, n)                                                                         \
-    do {                                                                                                               \
-        to[2 * (i)] = low(from[i], from[(i) + (n) / 2]);                                                               \
-        to[2 * (i) + 1] = high(from[i], from[(i) + (n) / 2]);                                                          \
-    } while (0)
-#define PLANES_ROUND_8(low, high, from, to, n)                                                                         \
-    do {                                                                                                               \
-        PLANES_PAIR(low, high, from, to, 0, n);                                                                        \
-        PLANES_PAIR(low, high, from, to, 1, n);                                                                        \
-        PLANES_PAIR(low, high, from, to, 2, n);                                                                        \
-        PLANES_PAIR(low, high, from, to, 3, n);                                                                        \
-    } while (0)
-#define PLANES_ROUND_16(low, high, from, to)                                                                           \
-    do {                                                                                                               \
-        PLANES_ROUND_8(low, high, from, to, 16);                                                                       \
-        PLANES_PAIR(low, high, from, to, 4, 16);                                                                       \
-        PLANES_PAIR(low, high, from, to, 5, 16);                                                                       \
-        PLANES_PAIR(low, high, from, to, 6, 16);                                                                       \
-        PLANES_PAIR(low, high, from, to, 7, 16);                                                                       \
-    } while (0)
+/* `n` rows and the room for as many, `next`: rows i and i + n/2 interleaved become rows 2i and 2i + 1. Four times with
+ * 16 rows, that makes row i's byte k row k's byte i (in each half of 32 bytes); three times with 8 rows, bytes from the
+ * same place of all rows stand together. */
+#define PLANES_INTERLEAVE(low, high, row, next, n)                                                                     \
+    _Pragma("GCC unroll 8") for (int i = 0; i < (n) / 2; i++)                                                          \
+    {                                                                                                                  \
+        next[2 * i] = low(row[i], row[i + (n) / 2]);                                                                   \
+        next[2 * i + 1] = high(row[i], row[i + (n) / 2]);                                                              \
+    }
 #define PLANES_TRANSPOSE(vector, low, high)                                                                            \
     do {                                                                                                               \
         vector next[16];                                                                                               \
-        PLANES_ROUND_16(low, high, row, next);                                                                         \
-        PLANES_ROUND_16(low, high, next, row);                                                                         \
-        PLANES_ROUND_16(low, high, row, next);                                                                         \
-        PLANES_ROUND_16(low, high, next, row);                                                                         \
+        PLANES_INTERLEAVE(low, high, row, next, 16)                                                                    \
+        PLANES_INTERLEAVE(low, high, next, row, 16)                                                                    \
+        PLANES_INTERLEAVE(low, high, row, next, 16)                                                                    \
+        PLANES_INTERLEAVE(low, high, next, row, 16)                                                                    \
     } while (0)
 
 static __m128i planes_load(const uint8_t *p)
@@ -138,9 +125,9 @@ static void planes_join_byte(const uint8_t *planes, size_t length, uint8_t *byte
                                planes_load(planes + 3 * length), planes_load(planes + 2 * length),
                                planes_load(planes + length),     planes_load(planes)};
 
-    PLANES_ROUND_8(_mm_unpacklo_epi8, _mm_unpackhi_epi8, row, next, 8);
-    PLANES_ROUND_8(_mm_unpacklo_epi8, _mm_unpackhi_epi8, next, row, 8);
-    PLANES_ROUND_8(_mm_unpacklo_epi8, _mm_unpackhi_epi8, row, next, 8);
+    PLANES_INTERLEAVE(_mm_unpacklo_epi8, _mm_unpackhi_epi8, row, next, 8)
+    PLANES_INTERLEAVE(_mm_unpacklo_epi8, _mm_unpackhi_epi8, next, row, 8)
+    PLANES_INTERLEAVE(_mm_unpacklo_epi8, _mm_unpackhi_epi8, row, next, 8)
     for (int i = 0; i < 8; i++)
         _mm_storeu_si128((__m128i *)(void *)(bytes + 16 * i), planes_transpose_two(next[i]));
 }

@@ -79,11 +79,9 @@ int gather_create(struct gather **out, struct error *e)
 
 void gather_forget(struct gather *g)
 {
-    struct error ignored; /* opened for reading: nothing can be lost */
-
     for (int i = 0; i < LOGS_OPEN; i++) {
         if (g->log[i].is_open)
-            io_file_close(&g->log[i].file, &ignored);
+            io_file_close(&g->log[i].file, error_ignored());
         g->log[i].is_open = 0;
     }
 }
@@ -112,7 +110,7 @@ void gather_destroy(struct gather *g)
 static void gather_check_header(struct stage *s, struct values_log *log)
 {
     struct gather *g = s->g;
-    struct error e, second;
+    struct error e;
 
     if (!g->does_check || log->error.status != DELTAFS_OK ||
         log_check_header(&log->file, LOG_KIND_VALUES, log->writer, s->r->manifest.uuid, &e) == DELTAFS_OK)
@@ -120,7 +118,8 @@ static void gather_check_header(struct stage *s, struct values_log *log)
     for (size_t i = 0; i < g->reported_count; i++)
         if (((const uint32_t *)(const void *)g->reported.bytes)[i] == log->writer)
             return;
-    if (buffer_reserve(&g->reported, (g->reported_count + 1) * sizeof log->writer, "verifying", &second) == DELTAFS_OK)
+    if (buffer_reserve(&g->reported, (g->reported_count + 1) * sizeof log->writer, "verifying", error_ignored()) ==
+        DELTAFS_OK)
         ((uint32_t *)(void *)g->reported.bytes)[g->reported_count++] = log->writer;
     s->to->damage(s->to->arg, &e);
 }
@@ -130,7 +129,6 @@ static struct values_log *gather_log(struct stage *s, uint32_t writer)
 {
     struct values_log *log = &s->g->log[0];
     char path[PATH_ROOM];
-    struct error ignored;
 
     for (struct values_log *l = s->g->log; l < s->g->log + LOGS_OPEN; l++) {
         if (l->is_open && l->writer == writer) {
@@ -145,7 +143,7 @@ static struct values_log *gather_log(struct stage *s, uint32_t writer)
     if (is_known && log->error.status == DELTAFS_OK)
         return log;
     if (log->is_open)
-        io_file_close(&log->file, &ignored);
+        io_file_close(&log->file, error_ignored());
     *log = (struct values_log){.is_open = 1, .writer = writer, .used = log->used};
     values_path(path, s->r->path, s->r->manifest.partitions, writer);
     log->error.status = log_open_read(&s->r->io, path, &log->file, &log->size, &log->error);
@@ -237,13 +235,10 @@ static int gather_try_block(struct stage *s, const struct piece *p, const struct
         status = gather_read_whole(s, p->file, &place->at, &bytes, &n, e);
     if (status != DELTAFS_OK)
         return status;
-    if (s->is_values) {
-        struct block_id id = values_block_id(place->run, ref->epoch, offset);
-        return block_decode_values(&s->g->block, bytes, n, &id, s->p->index.seed,
-                                   values_stored_size(m->keys, m->value_size), p->file->path, offset, e);
-    }
-    struct block_id id = {s->p->partition, ref->epoch, place->run, place->block, 0};
-    return block_decode(&s->g->block, bytes, least, &id, s->p->index.seed, manifest_stored_size(m), place->at.count,
+    struct block_id id = s->is_values ? values_block_id(place->run, ref->epoch, offset)
+                                      : (struct block_id){s->p->partition, ref->epoch, place->run, place->block, 0};
+    int64_t size = s->is_values ? values_stored_size(m->keys, m->value_size) : manifest_stored_size(m);
+    return block_decode(&s->g->block, bytes, s->is_values ? n : least, &id, s->p->index.seed, size, place->at.count,
                         p->file->path, offset, e);
 }
 
@@ -251,7 +246,6 @@ static int gather_try_block(struct stage *s, const struct piece *p, const struct
 static int gather_open_block(struct stage *s, const struct piece *p, const struct ref *ref, const uint8_t *bytes,
                              size_t n, struct error *e)
 {
-    struct error ignored;
     unsigned waited = 0;
     int status;
 
@@ -260,7 +254,7 @@ static int gather_open_block(struct stage *s, const struct piece *p, const struc
         return e->status;
     }
     while ((status = gather_try_block(s, p, ref, bytes, n, e)) == DELTAFS_ERR_DAMAGED &&
-           io_file_wait(p->file, &waited) && io_file_size(p->file, p->size, &ignored) == DELTAFS_OK)
+           io_file_wait(p->file, &waited) && io_file_size(p->file, p->size, error_ignored()) == DELTAFS_OK)
         n = 0;
     return status;
 }

@@ -48,6 +48,7 @@ static void answer_sort_missing(struct answer *c)
 static deltafs_records *answer_finish(const struct reader *r, struct answer *c)
 {
     const uint8_t *at = c ? c->bytes.bytes : NULL;
+    size_t n = 0, missing = 0;
 
     if (!c)
         return NULL;
@@ -55,14 +56,20 @@ static deltafs_records *answer_finish(const struct reader *r, struct answer *c)
         deltafs_records_destroy(&c->public);
         return NULL;
     }
+    answer_sort_missing(c);
     for (size_t i = 0; i < c->public.count; i++) {
-        struct deltafs_record *record = &c->record[i];
-        size_t stored = record->size + (record->key_size > 0 ? 1 + record->key_size : 0);
-        record_split(r, at, stored, record); /* as it was done before it came here */
+        struct deltafs_record record = c->record[i];
+        size_t stored = record.size + (record.key_size > 0 ? 1 + record.key_size : 0);
+        record_split(r, at, stored, &record); /* as it was done before it came here */
         at += stored;
+        /* Of an epoch that is missing nothing is returned. Both are in the order of labels. */
+        while (missing < c->public.missing_count && c->public.missing[missing] < record.label)
+            missing++;
+        if (missing == c->public.missing_count || c->public.missing[missing] != record.label)
+            c->record[n++] = record;
     }
     c->public.record = c->record;
-    answer_sort_missing(c);
+    c->public.count = n;
     return &c->public;
 }
 
@@ -75,39 +82,27 @@ static int wanted_compare(const void *a, const void *b)
     return (x->key > y->key) - (x->key < y->key);
 }
 
-static int get_partition(struct reader *r, const struct wanted *w, size_t n, const struct deltafs_range *range,
-                         struct answer **out, struct error *e)
-{
-    struct part_reader *p;
-    uint32_t first, end;
-
-    reader_epochs(r, range, &first, &end);
-    if (first == end)
-        return DELTAFS_OK;
-    int status = reader_part(r, w[0].partition, &p, e);
-    if (status != DELTAFS_OK) {
-        for (size_t i = 0; i < n; i++)
-            answer_miss(r, out[w[i].place], first, end);
-        return status;
-    }
-    return lookup_get(r, p, w, n, first, end, out, e);
-}
-
 /* Partition by partition, behind errors too; returns the first. */
 static int get_sorted(struct reader *r, const struct wanted *w, size_t n, const struct deltafs_range *range,
                       struct answer **out, struct error *e)
 {
-    struct error failed;
-    int first = DELTAFS_OK;
+    struct part_reader *p;
+    uint32_t first, last;
+    int status = DELTAFS_OK;
 
-    for (size_t at = 0, end; at < n; at = end) {
+    reader_epochs(r, range, &first, &last);
+    for (size_t at = 0, end; first < last && at < n; at = end) {
         for (end = at + 1; end < n && w[end].partition == w[at].partition; end++)
             ;
-        int status = get_partition(r, w + at, end - at, range, out, first == DELTAFS_OK ? e : &failed);
-        if (first == DELTAFS_OK)
-            first = status;
+        struct error *later = error_after(status, e);
+        int rc = reader_part(r, w[at].partition, &p, later);
+        for (size_t i = at; i < end && rc != DELTAFS_OK; i++)
+            answer_miss(r, out[w[i].place], first, last);
+        if (rc == DELTAFS_OK)
+            rc = lookup_get(r, p, w + at, end - at, first, last, out, later);
+        status = error_first(status, rc);
     }
-    return first;
+    return status;
 }
 
 static int get_not_found(const struct reader *r, const struct wanted *w, int has_range, struct error *e)

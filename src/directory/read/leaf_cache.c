@@ -1,4 +1,4 @@
-/* A hash table of entries, each with a leaf's bytes; when there are too many, those go first that came first. */
+/* A hash table of entries, each with a leaf's bytes. When they take too much, those of one place after the other go. */
 #include <stdlib.h>
 #include <string.h>
 #include "base/hash.h"
@@ -8,8 +8,7 @@
 #define BUCKETS_MAX  (1u << 20) /* places in the table, at most */
 
 struct entry {
-    struct entry *next;  /* in its place */
-    struct entry *newer; /* the one that came after it */
+    struct entry *next; /* in its place */
     uint32_t partition, segment;
     uint64_t offset;
     size_t size; /* of all of it */
@@ -20,8 +19,8 @@ struct entry {
 struct leaf_cache {
     uint64_t limit, used;
     size_t count; /* of places */
+    size_t hand;  /* the place whose entries go next */
     struct entry **bucket;
-    struct entry *oldest, *newest;
 };
 
 int leaf_cache_create(uint64_t bytes, struct leaf_cache **out, struct error *e)
@@ -41,28 +40,21 @@ static struct entry **leaf_cache_place(const struct leaf_cache *c, uint32_t part
     return &c->bucket[hash_key(offset ^ (uint64_t)partition << 44) % c->count];
 }
 
-static void leaf_cache_drop_oldest(struct leaf_cache *c)
+static void leaf_cache_empty(struct leaf_cache *c, struct entry **place)
 {
-    struct entry *gone = c->oldest;
-    struct entry **at = leaf_cache_place(c, gone->partition, gone->offset);
-
-    while (*at != gone)
-        at = &(*at)->next;
-    *at = gone->next;
-    c->oldest = gone->newer;
-    c->newest = c->oldest ? c->newest : NULL;
-    c->used -= gone->size;
-    free(gone);
+    for (struct entry *gone; (gone = *place);) {
+        *place = gone->next;
+        c->used -= gone->size;
+        free(gone);
+    }
 }
 
 void leaf_cache_destroy(struct leaf_cache *c)
 {
     if (!c)
         return;
-    for (struct entry *newer; c->oldest; c->oldest = newer) {
-        newer = c->oldest->newer;
-        free(c->oldest);
-    }
+    for (size_t i = 0; c->bucket && i < c->count; i++)
+        leaf_cache_empty(c, &c->bucket[i]);
     free(c->bucket);
     free(c);
 }
@@ -90,8 +82,8 @@ void leaf_cache_add(struct leaf_cache *c, uint32_t partition, uint32_t segment, 
             return;
         c->used = table;
     }
-    while (c->used + size > c->limit)
-        leaf_cache_drop_oldest(c);
+    for (; c->used + size > c->limit; c->hand = (c->hand + 1) % c->count)
+        leaf_cache_empty(c, &c->bucket[c->hand]);
     struct entry *entry = malloc(size);
     if (!entry)
         return;
@@ -99,10 +91,5 @@ void leaf_cache_add(struct leaf_cache *c, uint32_t partition, uint32_t segment, 
     *entry = (struct entry){.next = *at, .partition = partition, .segment = segment, .offset = offset, .size = size};
     leaf_copy(&entry->leaf, leaf, entry->bytes);
     *at = entry;
-    if (c->newest)
-        c->newest->newer = entry;
-    else
-        c->oldest = entry;
-    c->newest = entry;
     c->used += size;
 }

@@ -9,24 +9,17 @@
 #define ANSWER_BYTES 512               /* of a key's values, to begin with */
 #define WINDOW_BYTES ((size_t)8 << 20) /* of leaves or blocks, about, in a window */
 
-/* A leaf that can hold a key. */
+/* A leaf that can hold some of the wanted keys, which are neighbours. */
 struct probe {
     const struct segment *segment;
-    uint32_t leaf; /* number in the segment */
-    uint32_t wanted;
+    uint32_t leaf;       /* number in the segment */
+    uint32_t first, end; /* wanted keys */
+    int is_read;
     const struct leaf *found; /* NULL: it cannot be read */
-};
-
-/* A leaf to be read, to be ordered by where it is. */
-struct target {
-    uint64_t offset;
-    size_t length;
-    uint32_t index; /* of its probe */
 };
 
 struct lookup_scratch {
     struct probe probe[PROBES_MAX];
-    struct target target[PROBES_MAX];
     struct fetch fetch[PROBES_MAX];
     struct leaf leaf[PROBES_MAX]; /* by fetch */
     struct leaf table;            /* room for the run table of a leaf */
@@ -42,10 +35,6 @@ struct lookup {
     struct lookup_scratch *s;
     uint32_t probes, refs, given;
     size_t probe_bytes, ref_bytes;
-    /* The records of one key and epoch follow each other; all of them go in, or none. */
-    uint32_t group_wanted, group_epoch;
-    int has_group, is_bad_group;
-    size_t mark_count, mark_used;
     struct error first;
 };
 
@@ -86,17 +75,23 @@ static int answer_reserve(struct answer *c, size_t bytes, struct error *e)
 
 void answer_miss(const struct reader *r, struct answer *c, uint32_t first, uint32_t end)
 {
-    struct error ignored;
-
     for (; first < end && !c->is_dropped; first++) {
-        size_t used = c->public.missing_count * sizeof(uint64_t);
-        if (buffer_reserve(&c->missing, used + sizeof(uint64_t), "labels", &ignored) != DELTAFS_OK) {
-            c->is_dropped = 1;
+        uint64_t label = r->manifest.epoch[first].label;
+        size_t used = c->public.missing_count * sizeof label;
+        if (used > 0 && memcmp(c->missing.bytes + used - sizeof label, &label, sizeof label) == 0)
+            continue;
+        c->is_dropped = buffer_reserve(&c->missing, used + sizeof label, "labels", error_ignored()) != DELTAFS_OK;
+        if (c->is_dropped)
             return;
-        }
-        memcpy(c->missing.bytes + used, &r->manifest.epoch[first].label, sizeof(uint64_t));
+        memcpy(c->missing.bytes + used, &label, sizeof label);
         c->public.missing_count++;
     }
+}
+
+/* A key's records of an epoch are missing, or some of them. */
+static void lookup_miss(struct lookup *t, uint32_t wanted, uint32_t epoch)
+{
+    answer_miss(t->r, t->out[t->wanted[wanted].place], epoch, epoch + 1);
 }
 
 static int lookup_collect(struct lookup *t, const struct ref *ref, const uint8_t *stored, struct error *e)
@@ -119,75 +114,20 @@ static int lookup_collect(struct lookup *t, const struct ref *ref, const uint8_t
     return DELTAFS_OK;
 }
 
-/* Take a record that was gathered, or with `stored` NULL could not be. */
 static int lookup_take(void *lookup, const struct ref *ref, const uint8_t *stored, struct error *e)
 {
     struct lookup *t = lookup;
-    struct answer *c = t->out[t->wanted[ref->note].place];
 
     t->given++;
-    if (!t->has_group || t->group_wanted != ref->note || t->group_epoch != ref->epoch) {
-        t->has_group = 1;
-        t->group_wanted = ref->note;
-        t->group_epoch = ref->epoch;
-        t->is_bad_group = 0;
-        t->mark_count = c->public.count;
-        t->mark_used = c->used;
-    }
-    if (t->is_bad_group)
-        return DELTAFS_OK;
     if (stored && lookup_collect(t, ref, stored, e) == DELTAFS_OK)
         return DELTAFS_OK;
     if (stored)
         lookup_failed(t, e);
-    t->is_bad_group = 1;
-    answer_miss(t->r, c, ref->epoch, ref->epoch + 1);
-    c->public.count = t->mark_count;
-    c->used = t->mark_used;
+    lookup_miss(t, ref->note, ref->epoch);
     return DELTAFS_OK;
 }
 
 /* ---- Reading ---- */
-
-static int target_compare(const void *a, const void *b)
-{
-    const struct target *x = a, *y = b;
-
-    if (x->offset != y->offset)
-        return x->offset < y->offset ? -1 : 1;
-    return (x->index > y->index) - (x->index < y->index);
-}
-
-/* Read the `n` leaves at the targets, each once; targets[i].length becomes the number of its fetch. DELTAFS_ERR_MEMORY.
- */
-static int lookup_fetch(struct lookup *t, uint32_t n, struct error *e)
-{
-    struct lookup_scratch *s = t->s;
-    struct target *targets = s->target;
-    size_t total = 0;
-    uint32_t count = 0;
-
-    qsort(targets, n, sizeof *targets, target_compare);
-    for (uint32_t i = 0; i < n; i++) {
-        if (count == 0 || s->fetch[count - 1].offset != targets[i].offset) {
-            s->fetch[count++] =
-                (struct fetch){.file = &t->p->index.file, .offset = targets[i].offset, .length = targets[i].length};
-            total += targets[i].length + LEAF_SLACK;
-        }
-        targets[i].length = count - 1;
-    }
-    int status = buffer_reserve(&s->leaves, total, "reading", e);
-    if (status != DELTAFS_OK)
-        return status;
-    uint8_t *at = s->leaves.bytes;
-    for (uint32_t i = 0; i < count; i++) {
-        s->fetch[i].bytes = at;
-        memset(at + s->fetch[i].length, 0, LEAF_SLACK);
-        at += s->fetch[i].length + LEAF_SLACK;
-    }
-    fetch_all(t->r->team, s->fetch, count);
-    return DELTAFS_OK;
-}
 
 /* Gather the refs collected so far. */
 static void lookup_take_refs(struct lookup *t)
@@ -198,8 +138,8 @@ static void lookup_take_refs(struct lookup *t)
     t->given = 0;
     if (gather(t->r, t->p, t->s->ref, t->refs, WINDOW_BYTES, &to, &e) != DELTAFS_OK) {
         lookup_failed(t, &e);
-        while (t->given < t->refs)
-            lookup_take(t, &t->s->ref[t->given], NULL, &e);
+        for (; t->given < t->refs; t->given++)
+            lookup_miss(t, t->s->ref[t->given].note, t->s->ref[t->given].epoch);
     }
     t->refs = 0;
     t->ref_bytes = 0;
@@ -213,14 +153,15 @@ static void lookup_add_ref(struct lookup *t, const struct ref *ref)
     t->ref_bytes += ref->place.at.length;
 }
 
-/* The records that a leaf has of a probe's key. */
-static void lookup_take_leaf(struct lookup *t, const struct probe *probe)
+/* The records that a probe's leaf has of a wanted key. */
+static void lookup_take_key(struct lookup *t, const struct probe *probe, uint32_t wanted)
 {
-    const struct wanted *w = &t->wanted[probe->wanted];
-    struct ref ref = {.key = w->key, .epoch = probe->segment->footer.epoch, .note = probe->wanted};
+    uint64_t key = t->wanted[wanted].key;
+    struct ref ref = {.key = key, .epoch = probe->segment->footer.epoch, .note = wanted};
     struct leaf *leaf = &t->s->table;
     uint32_t first = 0, run = UINT32_MAX, rank = 0;
-    uint32_t found = leaf_find(probe->found, w->key >> probe->segment->footer.key_shift, &first);
+    uint32_t found = leaf_find(probe->found, key >> probe->segment->footer.key_shift, &first);
+    int is_loaded = found > SEEKS_MAX, status = DELTAFS_OK;
     struct error e;
 
     if (found == 0)
@@ -229,32 +170,28 @@ static void lookup_take_leaf(struct lookup *t, const struct probe *probe)
     *leaf = *probe->found;
     leaf->runs = runs;
     leaf->blocks = blocks;
-    int is_loaded = found > SEEKS_MAX;
-    if (is_loaded &&
-        leaf_load(leaf, t->p->index.file.path, probe->segment->leaf_offsets[probe->leaf], &e) != DELTAFS_OK) {
-        lookup_failed(t, &e);
-        ref.is_bad = 1;
-        lookup_add_ref(t, &ref);
-    }
-    for (uint32_t i = first; i < first + found && !ref.is_bad; i++) {
+    if (is_loaded)
+        status = leaf_load(leaf, t->p->index.file.path, probe->segment->leaf_offsets[probe->leaf], &e);
+    for (uint32_t i = first; i < first + found && status == DELTAFS_OK; i++) {
         /* The records of a key are in the order of their runs. */
         uint32_t of = leaf_run_of(leaf, i);
         rank = of == run ? rank + 1 : leaf_rank(leaf, of, i);
         run = of;
-        int rc = is_loaded ? leaf_place(leaf, run, rank, &ref.place) : leaf_seek(leaf, run, rank, &ref.place);
-        if (rc != 0) {
-            ref.is_bad = 1;
-            reader_malformed_leaf(t->p, probe->segment, probe->leaf, &e);
-            lookup_failed(t, &e);
-        }
-        lookup_add_ref(t, &ref);
+        if ((is_loaded ? leaf_place(leaf, run, rank, &ref.place) : leaf_seek(leaf, run, rank, &ref.place)) == 0)
+            lookup_add_ref(t, &ref);
+        else
+            status = reader_malformed_leaf(t->p, probe->segment, probe->leaf, &e);
+    }
+    if (status != DELTAFS_OK) {
+        lookup_failed(t, &e);
+        lookup_miss(t, wanted, ref.epoch);
     }
 }
 
 /* The leaf of a fetch, parsed; NULL if it cannot be read. */
 static const struct leaf *lookup_open_leaf(struct lookup *t, const struct probe *probe, uint32_t fetch)
 {
-    struct error e, ignored;
+    struct error e;
     struct leaf *leaf = &t->s->leaf[fetch];
     struct fetch *f = &t->s->fetch[fetch];
     unsigned waited = 0;
@@ -266,72 +203,66 @@ static const struct leaf *lookup_open_leaf(struct lookup *t, const struct probe 
             status = index_parse_leaf(&t->p->index, probe->segment, probe->leaf, f->bytes, leaf, &e);
         while (status == DELTAFS_ERR_DAMAGED && !log_is_sealed(t->p->index.seed, f->bytes, f->length) &&
                io_file_wait(f->file, &waited) &&
-               io_file_read(f->file, f->offset, f->bytes, f->length, &ignored) == DELTAFS_OK);
+               io_file_read(f->file, f->offset, f->bytes, f->length, error_ignored()) == DELTAFS_OK);
     if (status == DELTAFS_OK)
         return leaf;
     lookup_failed(t, &e);
     return NULL;
 }
 
-/* Read the `n` leaves at s->target, of the probes that these name. */
-static void lookup_read_leaves(struct lookup *t, uint32_t n)
+/* Have the leaves of all probes, from the cache or read together. */
+static void lookup_read_leaves(struct lookup *t)
 {
     struct lookup_scratch *s = t->s;
     struct error e;
-    const struct leaf *leaf = NULL;
+    size_t total = 0;
+    uint32_t n = 0;
 
-    if (lookup_fetch(t, n, &e) != DELTAFS_OK) {
+    for (struct probe *p = s->probe; p < s->probe + t->probes; p++) {
+        const uint64_t *offset = &p->segment->leaf_offsets[p->leaf];
+        p->found = leaf_cache_find(t->r->leaves, t->p->partition, p->segment->footer.checksum, offset[0]);
+        p->is_read = !p->found;
+        if (p->found)
+            continue;
+        s->fetch[n++] =
+            (struct fetch){.file = &t->p->index.file, .offset = offset[0], .length = (size_t)(offset[1] - offset[0])};
+        total += s->fetch[n - 1].length + LEAF_SLACK;
+    }
+    if (n == 0)
+        return;
+    if (buffer_reserve(&s->leaves, total, "reading", &e) != DELTAFS_OK) {
         lookup_failed(t, &e);
         return;
     }
-    for (uint32_t i = 0; i < n; i++) {
-        struct probe *probe = &s->probe[s->target[i].index];
-        if (i == 0 || s->target[i].length != s->target[i - 1].length)
-            leaf = lookup_open_leaf(t, probe, (uint32_t)s->target[i].length);
-        probe->found = leaf;
+    uint8_t *at = s->leaves.bytes;
+    for (struct fetch *f = s->fetch; f < s->fetch + n; at += f++->length + LEAF_SLACK) {
+        f->bytes = at;
+        memset(at + f->length, 0, LEAF_SLACK);
     }
+    fetch_all(t->r->team, s->fetch, n);
+    n = 0;
+    for (struct probe *p = s->probe; p < s->probe + t->probes; p++)
+        if (p->is_read)
+            p->found = lookup_open_leaf(t, p, n++);
 }
 
-/* Keep the leaves that were read. */
-static void lookup_keep_leaves(struct lookup *t, uint32_t probes)
-{
-    const struct leaf *kept = NULL;
-
-    for (uint32_t i = 0; i < probes; i++) {
-        const struct probe *probe = &t->s->probe[i];
-        const struct leaf *leaf = probe->found;
-        if (leaf < t->s->leaf || leaf >= t->s->leaf + PROBES_MAX || leaf == kept)
-            continue;
-        leaf_cache_add(t->r->leaves, t->p->partition, probe->segment->footer.checksum,
-                       probe->segment->leaf_offsets[probe->leaf], leaf);
-        kept = leaf;
-    }
-}
-
-/* Read the leaves of the probes collected so far, and search them in the probes' order. */
+/* Search the leaves of the probes collected so far. */
 static void lookup_take_probes(struct lookup *t)
 {
-    struct lookup_scratch *s = t->s;
-    uint32_t probes = t->probes, missing = 0;
+    struct probe *probe = t->s->probe, *end = probe + t->probes;
 
-    for (uint32_t i = 0; i < probes; i++) {
-        const struct segment *segment = s->probe[i].segment;
-        const uint64_t *offset = &segment->leaf_offsets[s->probe[i].leaf];
-        s->probe[i].found = leaf_cache_find(t->r->leaves, t->p->partition, segment->footer.checksum, offset[0]);
-        if (!s->probe[i].found)
-            s->target[missing++] = (struct target){offset[0], (size_t)(offset[1] - offset[0]), i};
-    }
-    if (missing > 0)
-        lookup_read_leaves(t, missing);
-    for (uint32_t i = 0; i < probes; i++) {
-        if (s->probe[i].found)
-            lookup_take_leaf(t, &s->probe[i]);
-        else
-            lookup_add_ref(
-                t, &(struct ref){.note = s->probe[i].wanted, .epoch = s->probe[i].segment->footer.epoch, .is_bad = 1});
-    }
-    if (missing > 0)
-        lookup_keep_leaves(t, probes);
+    lookup_read_leaves(t);
+    for (struct probe *p = probe; p < end; p++)
+        for (uint32_t i = p->first; i < p->end; i++)
+            if (p->found)
+                lookup_take_key(t, p, i);
+            else
+                lookup_miss(t, i, p->segment->footer.epoch);
+    /* The cache may drop leaves that were found in it. */
+    for (struct probe *p = probe; p < end; p++)
+        if (p->is_read && p->found)
+            leaf_cache_add(t->r->leaves, t->p->partition, p->segment->footer.checksum,
+                           p->segment->leaf_offsets[p->leaf], p->found);
     t->probes = 0;
     t->probe_bytes = 0;
 }
@@ -339,10 +270,15 @@ static void lookup_take_probes(struct lookup *t)
 static void lookup_add_probe(struct lookup *t, const struct segment *segment, uint32_t leaf, uint32_t wanted)
 {
     size_t length = (size_t)(segment->leaf_offsets[leaf + 1] - segment->leaf_offsets[leaf]);
+    struct probe *last = &t->s->probe[t->probes > 0 ? t->probes - 1 : 0];
 
+    if (t->probes > 0 && last->segment == segment && last->leaf == leaf) {
+        last->end = wanted + 1;
+        return;
+    }
     if (t->probes == PROBES_MAX || (t->probes > 0 && t->probe_bytes + length > WINDOW_BYTES))
         lookup_take_probes(t);
-    t->s->probe[t->probes++] = (struct probe){.segment = segment, .leaf = leaf, .wanted = wanted};
+    t->s->probe[t->probes++] = (struct probe){.segment = segment, .leaf = leaf, .first = wanted, .end = wanted + 1};
     t->probe_bytes += length;
 }
 
@@ -357,16 +293,15 @@ int lookup_get(struct reader *r, struct part_reader *p, const struct wanted *w, 
         if (reader_epoch(r, p, epoch, &segment, &segments, e) != DELTAFS_OK) {
             lookup_failed(&t, e);
             for (uint32_t i = 0; i < n; i++)
-                answer_miss(r, out[w[i].place], epoch, epoch + 1);
+                lookup_miss(&t, i, epoch);
             continue;
         }
-        for (uint32_t i = 0; i < n; i++) {
-            for (uint32_t k = 0; k < segments; k++) {
-                uint32_t leaf = index_leaf_of(&segment[k], w[i].key >> segment[k].footer.key_shift, &leaves);
+        for (; segments > 0; segment++, segments--)
+            for (uint32_t i = 0; i < n; i++) {
+                uint32_t leaf = index_leaf_of(segment, w[i].key >> segment->footer.key_shift, &leaves);
                 for (; leaves > 0; leaf++, leaves--)
-                    lookup_add_probe(&t, &segment[k], leaf, i);
+                    lookup_add_probe(&t, segment, leaf, i);
             }
-        }
     }
     lookup_take_probes(&t);
     lookup_take_refs(&t);

@@ -9,12 +9,10 @@
 
 static void part_reader_close(struct part_reader *p)
 {
-    struct error ignored; /* opened for reading: nothing can be lost */
-
     if (!p->is_open)
         return;
-    index_reader_close(&p->index, &ignored);
-    io_file_close(&p->data, &ignored);
+    index_reader_close(&p->index, error_ignored());
+    io_file_close(&p->data, error_ignored());
     p->is_open = 0;
 }
 

@@ -7,7 +7,7 @@
 
 #define INDEX_AHEAD ((size_t)256 << 10) /* bytes of a scan's reads of the index log */
 #define REFS_MIN    (8u << 10)          /* records gathered at once, at least, */
-#define REFS_MAX    (256u << 10)        /* and at most, */
+#define REFS_MAX    (256u << 10)        /* and at most, also where value logs have them in any order, */
 #define REFS_RUN    512u                /* of each run, so that few blocks are read for two gatherings, */
 #define REFS_BYTES  ((size_t)32 << 20)  /* and of so many bytes, about */
 
@@ -99,7 +99,7 @@ static int scan_record(struct scan *s, uint32_t i, struct ref *ref, struct error
 {
     uint32_t run = leaf_run_of(&s->leaf, i), *next = (uint32_t *)(void *)s->next.bytes;
     uint64_t share = (uint64_t)REFS_RUN * s->segment->footer.runs;
-    uint64_t most = share < REFS_MIN ? REFS_MIN : share < REFS_MAX ? share : REFS_MAX;
+    uint64_t most = s->reader->manifest.is_local || share > REFS_MAX ? REFS_MAX : share < REFS_MIN ? REFS_MIN : share;
     int status = DELTAFS_OK;
 
     if (run >= s->leaf.run_count || leaf_place(&s->leaf, run, next[run]++, &ref->place) != 0)

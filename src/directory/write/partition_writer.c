@@ -2,8 +2,6 @@
 #include "directory/format/directory_format.h"
 #include "directory/write/partition_writer.h"
 
-#define RUNS_FIRST 4 /* runs to make room for at first */
-
 static void part_drop_runs(struct partition_writer *p)
 {
     for (uint32_t i = 0; i < p->run_count; i++)
@@ -25,30 +23,23 @@ static void part_begin_epoch(struct partition_writer *p, uint32_t epoch)
 int partition_writer_find(struct partition_writer *p, struct io *io, const struct writer_config *c, uint32_t partition,
                           struct memory *memory, struct error *e)
 {
-    char *index = io_path(c->path, LOG_NAME_INDEX, partition % BUCKET_COUNT, partition);
-    struct index_resumed found;
-    int status = index ? index_resume(io, index, partition, c->uuid, c->epochs, c->was_closed, memory, &found, e)
-                       : error_no_memory(e, 1, "a path");
+    char index[PATH_ROOM];
 
-    free(index);
-    if (status == DELTAFS_OK && found.is_behind && !c->may_drop) {
-        *e = found.known;
-        status = e->status;
-    }
-    if (status == DELTAFS_OK) {
-        p->start.index = found.end;
-        p->start.data = found.data_end;
-    }
-    return status;
+    io_path_in(index, c->path, LOG_NAME_INDEX, partition % BUCKET_COUNT, partition);
+    return index_resume(io, index, partition, c->uuid, c->epochs, c->was_closed, c->may_drop, memory, &p->start.index,
+                        &p->start.data, e);
 }
 
 /* Open the partition's logs behind the last committed epoch. Where there is none, create them, whatever an earlier job
  * has left of them. */
-static int part_open_logs(struct partition_writer *p, struct io *io, const struct writer_config *c, const char *data,
-                          const char *index, struct error *e)
+static int part_open_logs(struct partition_writer *p, struct io *io, const struct writer_config *c, struct error *e)
 {
     struct part_shared *s = p->shared;
+    char data[PATH_ROOM], index[PATH_ROOM];
     int is_new = !c->is_reopened, has_epochs = c->epochs > 0;
+
+    io_path_in(data, c->path, LOG_NAME_DATA, p->partition % BUCKET_COUNT, p->partition);
+    io_path_in(index, c->path, LOG_NAME_INDEX, p->partition % BUCKET_COUNT, p->partition);
     int status = has_epochs ? log_open(&p->data, io, data, LOG_KIND_DATA, p->partition, c->uuid, p->start.data,
                                        s->data_buffer, s->flusher, s->memory, e)
                             : log_create(&p->data, io, data, LOG_KIND_DATA, p->partition, c->uuid, is_new,
@@ -65,19 +56,12 @@ static int part_open_logs(struct partition_writer *p, struct io *io, const struc
 int partition_writer_open(struct partition_writer *p, struct io *io, const struct writer_config *c, uint32_t partition,
                           struct part_shared *shared, struct error *e)
 {
-    char *data = io_path(c->path, LOG_NAME_DATA, partition % BUCKET_COUNT, partition);
-    char *index = io_path(c->path, LOG_NAME_INDEX, partition % BUCKET_COUNT, partition);
-    int status = data && index ? DELTAFS_OK : error_no_memory(e, 1, "a path");
-
     *p = (struct partition_writer){.partition = partition, .shared = shared, .start = p->start};
-    if (status == DELTAFS_OK)
-        status = part_open_logs(p, io, c, data, index, e);
+    int status = part_open_logs(p, io, c, e);
     if (status == DELTAFS_OK) {
         part_begin_epoch(p, c->epochs);
         partition_writer_keep(p);
     }
-    free(data);
-    free(index);
     return status;
 }
 
@@ -90,13 +74,10 @@ int partition_writer_cut(struct partition_writer *p, int sync, struct error *e)
 
 int partition_writer_close(struct partition_writer *p, struct error *e)
 {
-    struct error second;
-
     part_drop_runs(p);
     memory_give(p->shared->memory, p->runs, p->run_capacity * sizeof *p->runs);
     int status = log_close(&p->data, e);
-    int other = log_close(&p->index.log, status == DELTAFS_OK ? e : &second);
-    return status != DELTAFS_OK ? status : other;
+    return error_first(status, log_close(&p->index.log, error_after(status, e)));
 }
 
 /* A hash that stands for a key of bytes needs no more than the bits that tell a segment's keys apart, and 16 more: what
@@ -113,7 +94,7 @@ int partition_writer_segment(struct partition_writer *p, int is_last, struct err
     struct footer f = {.epoch = p->start.epoch,
                        .segment = p->segment,
                        .is_last = is_last,
-                       .key_shift = p->shared->keys_are == KEYS_BYTES ? part_key_shift(p->held) : 0,
+                       .key_shift = p->shared->config->keys == KEYS_BYTES ? part_key_shift(p->held) : 0,
                        .bytes_raw = p->segment_raw,
                        .data_end = log_end(&p->data)};
     int status = index_write_segment(&p->index, p->runs, p->run_count, &f, e);
@@ -144,10 +125,10 @@ static int part_write_fixed(struct partition_writer *p, struct run *run, size_t 
                             struct error *e)
 {
     struct block_writer *block = &p->shared->block;
-    uint32_t n = block_records((int64_t)size, block->target);
+    uint32_t n = block->most;
     int status = DELTAFS_OK;
 
-    if (!p->shared->is_local)
+    if (p->shared->config->place != LAYOUT_LOCAL) /* or the values' bytes are counted in their logs */
         p->segment_raw += run->count * (8 + size);
     if (p->shared->encoder)
         return encoder_run(p->shared->encoder, records, run, p->partition, p->start.epoch, &p->data, e);
@@ -171,40 +152,30 @@ static int part_write_any(struct partition_writer *p, struct run *run, const str
         size_t size;
         const uint8_t *value = memtable_value(table, order[i], &size);
         /* Of a key of bytes all but the byte that says its size stands in the value. */
-        p->segment_raw += p->shared->keys_are == KEYS_BYTES ? size - 1 : 8 + size;
-        status = block_writer_add(block, value, size, e);
+        p->segment_raw += p->shared->config->keys == KEYS_BYTES ? size - 1 : 8 + size;
+        status = block_writer_add(block, NULL, value, size, e);
         if (status == DELTAFS_OK && (block_writer_is_full(block) || i + 1 == run->count))
             status = run_add_block(run, block, p->partition, p->start.epoch, &p->data, e);
     }
     return status;
 }
 
-/* Runs that there is room for once one more has come. */
-static uint32_t part_next_capacity(const struct partition_writer *p)
-{
-    return p->run_count < p->run_capacity ? p->run_capacity : p->run_capacity ? 2 * p->run_capacity : RUNS_FIRST;
-}
-
 uint64_t partition_writer_growth(const struct partition_writer *p)
 {
-    uint32_t capacity = part_next_capacity(p);
+    size_t runs = p->run_count < p->run_capacity ? 0 : p->run_capacity > 0 ? 2 * p->run_capacity : MEMORY_FIRST;
 
-    return RUN_FIRST_BLOCKS_BYTES + (capacity > p->run_capacity ? capacity * sizeof *p->runs : 0);
+    return MEMORY_FIRST * sizeof(struct run_block) + runs * sizeof *p->runs;
 }
 
 int partition_writer_run(struct partition_writer *p, const struct memtable *table, const struct sorted *records,
                          uint32_t n, struct error *e)
 {
-    if (p->run_count == p->run_capacity) {
-        uint32_t capacity = part_next_capacity(p);
-        int grown = memory_grow(p->shared->memory, &p->runs, p->run_capacity * sizeof *p->runs,
-                                capacity * sizeof *p->runs, "runs", e);
-        if (grown != DELTAFS_OK)
-            return grown;
-        p->run_capacity = capacity;
-    }
+    int status = memory_extend(p->shared->memory, &p->runs, p->run_count, &p->run_capacity, sizeof *p->runs, "runs", e);
+
+    if (status != DELTAFS_OK)
+        return status;
     struct run *run = &p->runs[p->run_count++];
-    int status = run_init(run, p->run_number++, n, log_end(&p->data), &p->shared->keys, e);
+    status = run_init(run, p->run_number++, n, log_end(&p->data), &p->shared->keys, e);
     if (status == DELTAFS_OK)
         status = part_put_keys(p, records->keys, n, e);
     block_writer_clear(&p->shared->block); /* of what a run that failed left there */

@@ -13,8 +13,7 @@ struct part_shared {
     struct memory *memory;
     struct flusher *flusher; /* NULL: none */
     struct encoder *encoder; /* NULL: none */
-    enum option_keys keys_are;
-    int is_local;           /* the values' bytes are counted where they are */
+    const struct writer_config *config;
     struct keys_store keys; /* of all runs of segments under way */
     struct block_writer block;
     struct index_scratch scratch;
@@ -28,7 +27,8 @@ struct partition_writer {
     struct log data;
     struct index_writer index;
     struct run *runs; /* of the segment */
-    uint32_t run_count, run_capacity;
+    uint32_t run_count;
+    size_t run_capacity;
     uint64_t held;        /* records in them */
     uint64_t segment_raw; /* bytes in them as handed over */
     uint32_t run_number, segment;

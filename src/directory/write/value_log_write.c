@@ -16,29 +16,22 @@ uint64_t values_writer_memory(const struct writer_config *c, size_t buffer)
            VALUES_BATCH * sizeof(uint64_t) + strlen(c->path) + 64;
 }
 
-int values_writer_open(struct values_writer *v, struct io *io, const struct writer_config *c, const char *folder,
-                       size_t buffer, struct flusher *flusher, struct memory *memory, struct error *e)
+int values_writer_open(struct values_writer *v, struct io *io, const struct writer_config *c, size_t buffer,
+                       struct flusher *flusher, struct memory *memory, struct error *e)
 {
     if (c->place != LAYOUT_LOCAL)
         return DELTAFS_OK;
     *v = (struct values_writer){.is_on = 1,
                                 .io = io,
-                                .job = c->job,
+                                .c = c,
                                 .writer = c->job.first + c->writer,
-                                .folder = folder,
-                                .partitions = c->partitions,
-                                .keys = c->keys,
                                 .stored_size = values_stored_size(c->keys, c->caller_size),
-                                .may_sync = c->sync != SYNC_NONE,
                                 .buffer = buffer,
                                 .flusher = flusher,
                                 .memory = memory,
                                 .log.file.fd = -1,
                                 .start = {c->epochs, LOG_HEADER_SIZE},
                                 .kept = {c->epochs, LOG_HEADER_SIZE}};
-    memcpy(v->uuid, c->uuid, sizeof v->uuid);
-    if (v->stored_size >= 0)
-        v->block_records = block_records(v->stored_size, c->block);
     int status = block_writer_init(&v->block, v->stored_size, c->codec, c->block, memory, e);
     return status == DELTAFS_OK ? memory_take(memory, VALUES_BATCH * sizeof *v->places, "places", &v->places, e)
                                 : status;
@@ -58,16 +51,15 @@ int values_writer_close(struct values_writer *v, struct error *e)
 /* Whatever a job that was cut short has left under this name is begun anew. */
 static int values_make(struct values_writer *v, const char *path, struct error *e)
 {
-    uint32_t buckets = v->partitions < BUCKET_COUNT ? v->partitions : BUCKET_COUNT;
-    int status =
-        log_create(&v->log, v->io, path, LOG_KIND_VALUES, v->writer, v->uuid, 0, v->buffer, v->flusher, v->memory, e);
+    uint32_t buckets = v->c->partitions < BUCKET_COUNT ? v->c->partitions : BUCKET_COUNT;
+    int status = log_create(&v->log, v->io, path, LOG_KIND_VALUES, v->writer, v->c->uuid, 0, v->buffer, v->flusher,
+                            v->memory, e);
 
     if (status == DELTAFS_OK)
         status = log_truncate(&v->log, 0, e);
-    if (status == DELTAFS_OK && v->may_sync) {
-        char *folder = io_path(v->folder, BUCKET_NAME, v->writer % buckets);
-        status = folder ? io_sync_folder(v->io, folder, e) : error_no_memory(e, 1, "a path");
-        free(folder);
+    if (status == DELTAFS_OK && v->c->sync != SYNC_NONE) {
+        char folder[PATH_ROOM];
+        status = io_sync_folder(v->io, io_path_in(folder, v->c->path, BUCKET_NAME, v->writer % buckets), e);
     }
     if (status == DELTAFS_OK && v->may_direct)
         io_file_use_direct(&v->log.file);
@@ -77,16 +69,15 @@ static int values_make(struct values_writer *v, const char *path, struct error *
 /* Have the log; one whose making failed is made again by the next epoch. */
 static int values_have_log(struct values_writer *v, struct error *e)
 {
-    struct error second;
     char path[PATH_ROOM];
 
     if (v->is_open)
         return DELTAFS_OK;
-    int status = values_make(v, values_path(path, v->folder, v->partitions, v->writer), e);
+    int status = values_make(v, values_path(path, v->c->path, v->c->partitions, v->writer), e);
     if (status == DELTAFS_OK)
         v->is_open = 1;
     else
-        log_close(&v->log, &second);
+        log_close(&v->log, error_ignored());
     return status;
 }
 
@@ -110,21 +101,15 @@ static int values_end_block(struct values_writer *v, struct error *e)
 
 static int values_is_full(const struct values_writer *v, struct error *e)
 {
-    if (values_end(v) < position_offset_end(&v->job))
+    if (values_end(v) < position_offset_end(&v->c->job))
         return DELTAFS_OK;
     return error_set(e, DELTAFS_ERR_SIZE,
                      "%s: the value log of writer %" PRIu32 " is full at %" PRIu64
                      " bytes: close the directory and reopen it, which begins another",
-                     v->folder, v->writer, values_end(v));
+                     v->c->path, v->writer, values_end(v));
 }
 
 /* ---- Values ---- */
-
-/* Blocks of values of one size have as many as are laid out well. */
-static int values_is_block_full(const struct values_writer *v)
-{
-    return v->block_records > 0 ? v->block.count == v->block_records : block_writer_is_full(&v->block);
-}
 
 static int values_put_one(struct values_writer *v, uint64_t hash, const uint8_t *value, size_t size, uint64_t *place,
                           struct error *e)
@@ -133,20 +118,18 @@ static int values_put_one(struct values_writer *v, uint64_t hash, const uint8_t 
 
     if (status != DELTAFS_OK)
         return status;
-    *place = position_pack(&v->job, &(struct position){v->writer, values_end(v), v->block.count});
-    if (v->keys == KEYS_BYTES)
-        status = block_writer_add(&v->block, value, size, e);
-    else
-        status = block_writer_add_tagged(&v->block, (uint8_t)hash, value, size, e);
-    return status == DELTAFS_OK && values_is_block_full(v) ? values_end_block(v, e) : status;
+    *place = position_pack(&v->c->job, &(struct position){v->writer, values_end(v), v->block.count});
+    const uint8_t tag = (uint8_t)hash;
+    status = block_writer_add(&v->block, v->c->keys == KEYS_BYTES ? NULL : &tag, value, size, e);
+    return status == DELTAFS_OK && block_writer_is_full(&v->block) ? values_end_block(v, e) : status;
 }
 
 /* Bytes of the block that fills, at most, with values of `size` that are put next. If values have one size, it is no
  * longer than readers take it for; else it has the values, their sizes, and what stands before and fills it up. */
 static size_t values_block_most(const struct values_writer *v, size_t size)
 {
-    return v->block_records > 0
-               ? v->job.read
+    return v->stored_size >= 0
+               ? v->c->job.read
                : v->block.target + size + (v->block.count + VALUES_BATCH) * sizeof(uint32_t) + MEMORY_PAGE;
 }
 
@@ -163,16 +146,16 @@ int values_put(struct values_writer *v, size_t n, const uint8_t *keys, size_t ke
     size_t i;
 
     n = n < VALUES_BATCH ? n : VALUES_BATCH;
-    if (v->keys == KEYS_U64)
+    if (v->c->keys == KEYS_U64)
         hash_keys(keys, key_stride, n, hashes);
     for (i = 0; i < n && status == DELTAFS_OK && !is_full; i++) {
-        status = values_put_one(v, v->keys == KEYS_U64 ? hashes[i] : 0, size > 0 ? values + i * value_stride : NULL,
+        status = values_put_one(v, v->c->keys == KEYS_U64 ? hashes[i] : 0, size > 0 ? values + i * value_stride : NULL,
                                 size, &v->places[i], e);
         is_full = v->block.count == 0;
     }
     *count = i;
     /* A key of bytes has its own size and itself in the value already. */
-    v->bytes_raw += *count * (v->keys == KEYS_BYTES ? size - 1 : 8 + (uint64_t)size);
+    v->bytes_raw += *count * (v->c->keys == KEYS_BYTES ? size - 1 : 8 + (uint64_t)size);
     return status;
 }
 
@@ -234,5 +217,5 @@ int values_finish(struct values_writer *v, struct error *e)
 
     if (status == DELTAFS_OK && v->is_open)
         status = log_flush(&v->log, e);
-    return status == DELTAFS_OK && v->may_sync ? values_sync(v, e) : status;
+    return status == DELTAFS_OK && v->is_open && v->c->sync != SYNC_NONE ? values_sync(v, e) : status;
 }

@@ -15,15 +15,10 @@
 struct values_writer {
     int is_on;
     struct io *io;
-    struct manifest_job job;
-    uint32_t writer;    /* among those of all jobs */
-    const char *folder; /* the caller's */
-    uint8_t uuid[16];
-    uint32_t partitions;
-    enum option_keys keys;
+    const struct writer_config *c;
+    uint32_t writer; /* among those of all jobs */
     int64_t stored_size;
-    uint32_t block_records; /* of values of one size; 0: they may differ */
-    int may_sync, may_direct;
+    int may_direct;
     size_t buffer;
     struct flusher *flusher;
     struct memory *memory;
@@ -40,9 +35,9 @@ struct values_writer {
 
 /* Bytes of memory that it takes, with a log's buffer of `buffer` bytes; 0 where records go to their partitions. */
 uint64_t values_writer_memory(const struct writer_config *c, size_t buffer);
-/* `buffer` is the size of the flusher's, if there is one; `folder` and the others must outlive the writer. */
-int values_writer_open(struct values_writer *v, struct io *io, const struct writer_config *c, const char *folder,
-                       size_t buffer, struct flusher *flusher, struct memory *memory, struct error *e);
+/* `buffer` is the size of the flusher's, if there is one; all pointers must outlive the writer. */
+int values_writer_open(struct values_writer *v, struct io *io, const struct writer_config *c, size_t buffer,
+                       struct flusher *flusher, struct memory *memory, struct error *e);
 int values_writer_close(struct values_writer *v, struct error *e);
 
 /* Whether values_put of values of `size` would not wait for storage, but for making the log, or for a block that is

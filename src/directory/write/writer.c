@@ -39,8 +39,7 @@
 #define FENCE_SHARE       512          /* and this part of the memory */
 #define HELD_SHARE        2            /* held keys get this part of what memtables and sorting take */
 #define TABLES_SHARE      4            /* memtables get at least this part of the memory, or threads are fewer */
-#define RUN_HEAD          640 /* bytes of a partition's first runs' descriptors and first blocks, as they grow */
-#define BLOCK_LISTED      24  /* bytes of a block in a run's list, while that doubles */
+#define BLOCK_LISTED      24           /* bytes of a block in a run's list, while that doubles */
 #define TABLE_RECORDS_MIN 2u
 #define TABLE_RECORDS_MAX (1u << 30)
 
@@ -49,10 +48,8 @@ static void writer_work(void *arg, const void *item);
 struct writer {
     struct io io;
     struct memory memory;
-    char *path;
-    enum option_sync sync;
-    uint32_t partitions;   /* of the container */
-    uint32_t first, count; /* its own */
+    struct writer_config c; /* its path is the writer's own; schema and volumes are not kept */
+    uint32_t first, count;  /* its own */
     size_t part_capacity;
     struct partition_writer *part;
     struct part_shared shared;
@@ -118,7 +115,8 @@ static size_t writer_buffer(uint64_t share, size_t most)
 /* What each partition takes besides its buffers: itself, its paths, and a first few runs. */
 static uint64_t writer_part_room(const struct writer_config *c)
 {
-    return sizeof(struct partition_writer) + writer_path_room(c) + 2 * RUN_HEAD + VARINT_MAX;
+    return sizeof(struct partition_writer) + writer_path_room(c) + VARINT_MAX +
+           MEMORY_FIRST * (sizeof(struct run) + sizeof(struct run_block));
 }
 
 /* Records of each of `tables` memtables that fit `memory` bytes, which hold what else it takes for each record too. */
@@ -213,19 +211,17 @@ static int writer_open_shared(struct writer *w, const struct writer_config *c, u
 /* Make the new logs' folder entries durable. */
 static int writer_sync_folders(struct writer *w, struct error *e)
 {
+    char path[PATH_ROOM];
     int status = DELTAFS_OK;
 
-    for (uint32_t b = 0; b < BUCKET_COUNT && b < w->count && status == DELTAFS_OK; b++) {
-        char *path = io_path(w->path, BUCKET_NAME, (w->first + b) % BUCKET_COUNT);
-        status = path ? io_sync_folder(&w->io, path, e) : error_no_memory(e, 1, "a path");
-        free(path);
-    }
+    for (uint32_t b = 0; b < BUCKET_COUNT && b < w->count && status == DELTAFS_OK; b++)
+        status = io_sync_folder(&w->io, io_path_in(path, w->c.path, BUCKET_NAME, (w->first + b) % BUCKET_COUNT), e);
     return status;
 }
 
 static int writer_open_manifest(struct writer *w, struct error *e)
 {
-    int status = manifest_open(&w->io, w->path, O_RDWR, &w->manifest, e);
+    int status = manifest_open(&w->io, w->c.path, O_RDWR, &w->manifest, e);
 
     return status == DELTAFS_OK ? io_file_size(&w->manifest, &w->manifest_size, e) : status;
 }
@@ -257,15 +253,15 @@ int deltafs_private_writer_note_open(struct writer *w, const struct writer_confi
     if (status == DELTAFS_OK && is_torn)
         status = io_file_truncate(&w->manifest, c->manifest_size, e);
     /* Or a power loss could leave a mixture of a line that was cut short and of what takes its place. */
-    if (status == DELTAFS_OK && is_torn && w->sync != SYNC_NONE)
+    if (status == DELTAFS_OK && is_torn && w->c.sync != SYNC_NONE)
         status = io_file_sync(&w->manifest, e);
     w->manifest_size = c->manifest_size;
     if (status == DELTAFS_OK)
-        status = manifest_append_open(&w->manifest, &w->manifest_size, c->epochs, w->sync != SYNC_NONE, e);
+        status = manifest_append_open(&w->manifest, &w->manifest_size, c->epochs, w->c.sync != SYNC_NONE, e);
     if (status == DELTAFS_OK && c->place == LAYOUT_LOCAL)
-        status = manifest_append_job(&w->manifest, &w->manifest_size, &c->job, w->sync != SYNC_NONE, e);
+        status = manifest_append_job(&w->manifest, &w->manifest_size, &c->job, w->c.sync != SYNC_NONE, e);
     if (status == DELTAFS_OK)
-        status = manifest_copy(&w->manifest, &w->manifest_copied, w->manifest_size, w->sync != SYNC_NONE, e);
+        status = manifest_copy(&w->manifest, &w->manifest_copied, w->manifest_size, w->c.sync != SYNC_NONE, e);
     if (status != DELTAFS_OK)
         return status;
     w->lease.has_note = 0; /* what it says is about to be cut off */
@@ -283,7 +279,7 @@ int deltafs_private_writer_truncate(struct writer *w, struct error *e)
     int status = DELTAFS_OK;
 
     for (uint32_t i = 0; i < w->count && status == DELTAFS_OK; i++)
-        status = partition_writer_cut(&w->part[i], w->sync != SYNC_NONE, e);
+        status = partition_writer_cut(&w->part[i], w->c.sync != SYNC_NONE, e);
     return status;
 }
 
@@ -301,8 +297,8 @@ static int writer_open(struct writer *w, const struct writer_config *c, uint32_t
 {
     uint32_t records;
 
-    w->path = strdup(c->path);
-    if (!w->path)
+    w->c.path = strdup(c->path);
+    if (!w->c.path)
         return error_no_memory(e, strlen(c->path), "a path");
     int status = writer_plan(w, c, count, &records, e);
     if (status == DELTAFS_OK)
@@ -318,11 +314,10 @@ static int writer_open(struct writer *w, const struct writer_config *c, uint32_t
     /* A partition whose opening failed half-way is counted: it is closed with the others. */
     for (; w->count < count && status == DELTAFS_OK; w->count++)
         status = partition_writer_open(&w->part[w->count], &w->io, c, w->first + w->count, &w->shared, e);
-    if (status == DELTAFS_OK && w->sync != SYNC_NONE)
+    if (status == DELTAFS_OK && w->c.sync != SYNC_NONE)
         status = writer_sync_folders(w, e);
     if (status == DELTAFS_OK)
-        status =
-            values_writer_open(&w->values, &w->io, c, w->path, w->shared.data_buffer, w->shared.flusher, &w->memory, e);
+        status = values_writer_open(&w->values, &w->io, &w->c, w->shared.data_buffer, w->shared.flusher, &w->memory, e);
     if (status == DELTAFS_OK && writer_may_use_direct(w, c)) {
         w->values.may_direct = 1;
         for (uint32_t i = 0; i < count; i++)
@@ -336,7 +331,6 @@ static int writer_open(struct writer *w, const struct writer_config *c, uint32_t
 int deltafs_private_writer_open(const struct writer_config *c, uint32_t first, uint32_t count, struct lease *lease,
                                 struct writer **out, struct error *e)
 {
-    struct error ignored;
     struct writer *w = calloc(1, sizeof *w);
 
     if (!w)
@@ -344,10 +338,9 @@ int deltafs_private_writer_open(const struct writer_config *c, uint32_t first, u
     w->io = io_default();
     uint64_t taken = c->reserved + SYSTEM_ROOM + count * writer_path_room(c);
     w->memory = (struct memory){.limit = c->memory, .used = taken, .peak = taken};
-    w->sync = c->sync;
-    w->shared.keys_are = c->keys;
-    w->shared.is_local = c->place == LAYOUT_LOCAL;
-    w->partitions = c->partitions;
+    w->c = *c;
+    w->c.path = w->c.schema = w->c.volumes = NULL;
+    w->shared.config = &w->c;
     w->first = first;
     w->is_maker = lease != NULL;
     w->manifest.fd = -1;
@@ -360,7 +353,7 @@ int deltafs_private_writer_open(const struct writer_config *c, uint32_t first, u
         &w->memory;
     int status = writer_open(w, c, count, e);
     if (status != DELTAFS_OK) {
-        deltafs_private_writer_destroy(w, &ignored);
+        deltafs_private_writer_destroy(w, error_ignored());
         return status;
     }
     if (lease) {
@@ -401,31 +394,23 @@ static void writer_close_tables(struct writer *w)
 
 int deltafs_private_writer_destroy(struct writer *w, struct error *e)
 {
-    struct error ignored;
     int status = DELTAFS_OK;
 
     if (!w)
         return DELTAFS_OK;
     writer_close_tables(w);
     flusher_destroy(w->shared.flusher);
-    for (uint32_t i = 0; i < w->count; i++) {
-        int rc = partition_writer_close(&w->part[i], status == DELTAFS_OK ? e : &ignored);
-        status = status != DELTAFS_OK ? status : rc;
-    }
-    int closed = values_writer_close(&w->values, status == DELTAFS_OK ? e : &ignored);
-    status = status != DELTAFS_OK ? status : closed;
-    if (w->manifest.path) {
-        int rc = io_file_close(&w->manifest, status == DELTAFS_OK ? e : &ignored);
-        status = status != DELTAFS_OK ? status : rc;
-    }
-    int dropped = lease_drop(&w->lease, status == DELTAFS_OK ? e : &ignored);
-    status = status != DELTAFS_OK ? status : dropped;
+    for (uint32_t i = 0; i < w->count; i++)
+        status = error_first(status, partition_writer_close(&w->part[i], error_after(status, e)));
+    status = error_first(status, values_writer_close(&w->values, error_after(status, e)));
+    status = error_first(status, io_file_close(&w->manifest, error_after(status, e)));
+    status = error_first(status, lease_drop(&w->lease, error_after(status, e)));
     keys_clear(&w->shared.keys);
     block_writer_fini(&w->shared.block);
     buffer_fini(&w->shared.scratch.leaf);
     buffer_fini(&w->shared.scratch.fence);
     memory_give(&w->memory, w->part, w->part_capacity * sizeof *w->part);
-    free(w->path);
+    free((char *)(uintptr_t)w->c.path);
     free(w);
     return status;
 }
@@ -450,7 +435,7 @@ int deltafs_private_writer_check_label(const struct writer *w, uint64_t label, s
 
     if (deltafs_private_writer_last_label(w, &last) && label <= last)
         return error_set(e, DELTAFS_ERR_LABEL,
-                         "%s: the epoch's label %llu is not above the last one, %llu; labels must increase", w->path,
+                         "%s: the epoch's label %llu is not above the last one, %llu; labels must increase", w->c.path,
                          (unsigned long long)label, (unsigned long long)last);
     return DELTAFS_OK;
 }
@@ -476,16 +461,15 @@ static int writer_close_segments(struct writer *w, struct error *e)
 /* Which of the writer's own partitions a key belongs to. */
 static uint32_t writer_partition(const struct writer *w, uint64_t key)
 {
-    return w->count > 1 ? partition_of(key, w->partitions) - w->first : 0;
+    return w->count > 1 ? partition_of(key, w->c.partitions) - w->first : 0;
 }
 
 /* Blocks that a memtable becomes, at most. */
 static uint64_t writer_blocks(const struct writer *w, const struct memtable *t)
 {
     const struct block_writer *block = &w->shared.block;
-    uint64_t n = t->value_size < 0 ? t->used / block->target : t->count / block_records(t->value_size, block->target);
+    uint64_t n = w->count + (t->value_size < 0 ? t->used / block->target : t->count / block->most);
 
-    n += w->count;
     return n < t->count ? n : t->count;
 }
 
@@ -513,7 +497,7 @@ static int writer_has_room(const struct writer *w, const struct memtable *t)
 /* Write a memtable as a run for each partition that has records in it. */
 static int writer_write_table(struct writer *w, const struct memtable *t, struct error *e)
 {
-    const struct sort_partitions partitions = {w->partitions, w->first, w->count};
+    const struct sort_partitions partitions = {w->c.partitions, w->first, w->count};
     uint32_t n = t->count, end;
     int status = DELTAFS_OK;
 
@@ -537,7 +521,6 @@ static int writer_write_table(struct writer *w, const struct memtable *t, struct
 /* Write the last segments, and force all to storage. */
 static int writer_seal(struct writer *w, struct writer_totals *out, struct error *e)
 {
-    struct error drained;
     int status = DELTAFS_OK;
 
     *out = (struct writer_totals){0};
@@ -548,13 +531,11 @@ static int writer_seal(struct writer *w, struct writer_totals *out, struct error
         out->bytes_stored += w->part[i].totals.bytes_stored;
     }
     keys_clear(&w->shared.keys);
-    if (w->shared.flusher && flusher_drain(w->shared.flusher, &drained) != DELTAFS_OK && status == DELTAFS_OK) {
-        *e = drained;
-        status = e->status;
-    }
-    if (status == DELTAFS_OK && w->sync == SYNC_COMMIT)
+    if (w->shared.flusher)
+        status = error_first(status, flusher_drain(w->shared.flusher, error_after(status, e)));
+    if (status == DELTAFS_OK && w->c.sync == SYNC_COMMIT)
         status = values_sync(&w->values, e);
-    for (uint32_t i = 0; i < w->count && status == DELTAFS_OK && w->sync == SYNC_COMMIT; i++)
+    for (uint32_t i = 0; i < w->count && status == DELTAFS_OK && w->c.sync == SYNC_COMMIT; i++)
         status = partition_writer_sync(&w->part[i], e);
     return status;
 }
@@ -651,7 +632,7 @@ static void writer_seal_values(struct writer *w)
     if (!w->values.is_on)
         return;
     int status = values_seal(&w->values, &w->ending.values, &e);
-    if (status == DELTAFS_OK && !w->queue && w->sync == SYNC_COMMIT)
+    if (status == DELTAFS_OK && !w->queue && w->c.sync == SYNC_COMMIT)
         status = values_sync(&w->values, &e);
     if (status != DELTAFS_OK && w->ending.failed.status == DELTAFS_OK)
         w->ending.failed = e;
@@ -709,7 +690,6 @@ int deltafs_private_writer_commit(struct writer *w, const struct writer_totals *
 {
     uint64_t label = w->ending.label;
     struct manifest_epoch epoch = {label, totals->records, totals->bytes_raw, totals->bytes_stored};
-    struct error ignored;
     uint64_t size = w->manifest_size, now;
     struct lease_epoch next = {w->epoch, label, totals->records, totals->bytes_stored};
     int status = lease_renew(&w->lease, &next, e);
@@ -721,7 +701,7 @@ int deltafs_private_writer_commit(struct writer *w, const struct writer_totals *
         status = writer_not_alone(w, e);
     if (status != DELTAFS_OK)
         return status;
-    status = manifest_append_epoch(&w->manifest, &w->manifest_size, w->epoch, &epoch, w->sync == SYNC_COMMIT, e);
+    status = manifest_append_epoch(&w->manifest, &w->manifest_size, w->epoch, &epoch, w->c.sync == SYNC_COMMIT, e);
     if (status == DELTAFS_OK) {
         w->last_records = totals->records;
         /* If the container is another's now, what stands there may be so too: nothing is taken back. */
@@ -729,13 +709,13 @@ int deltafs_private_writer_commit(struct writer *w, const struct writer_totals *
         if (*is_commit_unknown)
             return writer_mark_unknown(w, "", e);
         /* The epoch is committed without it: the next line, or the close, brings the copy up to date. */
-        manifest_copy(&w->manifest, &w->manifest_copied, w->manifest_size, 0, &ignored);
+        manifest_copy(&w->manifest, &w->manifest_copied, w->manifest_size, 0, error_ignored());
         return DELTAFS_OK;
     }
     /* The line must go again, or a reader would find an epoch whose data is about to be overwritten. */
     w->manifest_size = size;
-    *is_commit_unknown = io_file_truncate(&w->manifest, size, &ignored) != DELTAFS_OK ||
-                         io_file_sync(&w->manifest, &ignored) != DELTAFS_OK;
+    *is_commit_unknown = io_file_truncate(&w->manifest, size, error_ignored()) != DELTAFS_OK ||
+                         io_file_sync(&w->manifest, error_ignored()) != DELTAFS_OK;
     return *is_commit_unknown ? writer_mark_unknown(w, "nor can that be undone: ", e) : status;
 }
 
@@ -781,19 +761,18 @@ int deltafs_private_writer_check_lease(struct writer *w, struct error *e)
 int deltafs_private_writer_finish(struct writer *w, uint64_t *tail_length, struct error *e)
 {
     int status = w->broken.status;
-    struct error dropped;
 
     *tail_length = 0;
     writer_close_tables(w);
     if (w->shared.flusher)
-        flusher_drain(w->shared.flusher, &dropped); /* of an epoch that was not ended */
+        flusher_drain(w->shared.flusher, error_ignored()); /* of an epoch that was not ended */
     if (status != DELTAFS_OK)
         *e = w->broken;
     else
         status = values_finish(&w->values, e);
     for (uint32_t i = 0; i < w->count && status == DELTAFS_OK; i++) {
         uint64_t length;
-        status = partition_writer_finish(&w->part[i], w->sync != SYNC_NONE, &length, e);
+        status = partition_writer_finish(&w->part[i], w->c.sync != SYNC_NONE, &length, e);
         if (status == DELTAFS_OK && length > *tail_length)
             *tail_length = length;
     }
@@ -802,7 +781,7 @@ int deltafs_private_writer_finish(struct writer *w, uint64_t *tail_length, struc
 
 int deltafs_private_writer_commit_close(struct writer *w, uint64_t tail_length, struct error *e)
 {
-    int sync = w->sync != SYNC_NONE;
+    int sync = w->c.sync != SYNC_NONE;
     int status = manifest_append_close(&w->manifest, &w->manifest_size, w->epoch, tail_length, sync, e);
 
     return status == DELTAFS_OK ? manifest_copy(&w->manifest, &w->manifest_copied, w->manifest_size, sync, e) : status;

@@ -86,13 +86,9 @@ static int make_volumes(const struct writer_config *c, struct volumes *v, struct
 static int make_bucket(struct io *io, const struct writer_config *c, const char *uuid_text, const struct volumes *v,
                        uint32_t bucket, struct error *e)
 {
-    char *path = io_path(c->path, BUCKET_NAME, bucket);
-    int status = path ? DELTAFS_OK : error_no_memory(e, 1, "a path");
+    char path[PATH_ROOM];
 
-    if (status == DELTAFS_OK)
-        status = volumes_make_bucket(v, io, uuid_text, "", bucket, path, e);
-    free(path);
-    return status;
+    return volumes_make_bucket(v, io, uuid_text, "", bucket, io_path_in(path, c->path, BUCKET_NAME, bucket), e);
 }
 
 static int make_buckets(struct io *io, const struct writer_config *c, const char *uuid_text, struct error *e)
@@ -115,9 +111,8 @@ static int make_buckets(struct io *io, const struct writer_config *c, const char
 static int make_exists(struct io *io, const char *path, struct error *e)
 {
     struct manifest m = {0};
-    struct error ignored;
 
-    if (manifest_read(io, path, &m, &ignored) == DELTAFS_OK)
+    if (manifest_read(io, path, &m, error_ignored()) == DELTAFS_OK)
         error_set(
             e, DELTAFS_ERR_EXISTS,
             "%s: exists already and holds %llu committed epoch%s; reopen it to append to it (import --append), or "
@@ -262,65 +257,47 @@ int deltafs_private_writer_take(const struct writer_config *c, struct lease *lea
 static void unmake_lease(const struct writer_config *c, struct lease *lease)
 {
     struct io io = io_default();
-    struct error ignored;
 
     lease->file.io = &io;
     if (c->is_reopened && lease->has_note && lease->note.number >= c->epochs)
-        io_file_close(&lease->file, &ignored);
+        io_file_close(&lease->file, error_ignored());
     else
-        lease_drop(lease, &ignored);
+        lease_drop(lease, error_ignored());
     *lease = (struct lease){.file.fd = -1};
 }
 
 static void unmake_logs(struct io *io, const struct writer_config *c)
 {
     struct volumes v;
-    struct error ignored;
-    char *path, uuid_text[UUID_TEXT_SIZE];
+    char path[PATH_ROOM], uuid_text[UUID_TEXT_SIZE];
 
     for (uint32_t p = 0; p < c->partitions; p++) {
-        for (int kind = 0; kind < 2; kind++) {
-            path = kind == 0 ? io_path(c->path, LOG_NAME_DATA, p % BUCKET_COUNT, p)
-                             : io_path(c->path, LOG_NAME_INDEX, p % BUCKET_COUNT, p);
-            if (path)
-                io->ops->unlink(io->ctx, path);
-            free(path);
-        }
+        io->ops->unlink(io->ctx, io_path_in(path, c->path, LOG_NAME_DATA, p % BUCKET_COUNT, p));
+        io->ops->unlink(io->ctx, io_path_in(path, c->path, LOG_NAME_INDEX, p % BUCKET_COUNT, p));
     }
     uuid_to_text(c->uuid, uuid_text);
-    for (uint32_t b = 0; b < BUCKET_COUNT && b < c->partitions; b++) {
-        if ((path = io_path(c->path, BUCKET_NAME, b)))
-            volume_remove_bucket(io, uuid_text, "", b, path, &ignored);
-        free(path);
-    }
-    if (make_volumes(c, &v, &ignored) == DELTAFS_OK) {
+    for (uint32_t b = 0; b < BUCKET_COUNT && b < c->partitions; b++)
+        volume_remove_bucket(io, uuid_text, "", b, io_path_in(path, c->path, BUCKET_NAME, b), error_ignored());
+    if (make_volumes(c, &v, error_ignored()) == DELTAFS_OK) {
         volumes_unmake(&v, io, uuid_text, "");
         volumes_fini(&v);
     }
 }
 
-static void unmake_file(struct io *io, const struct writer_config *c, const char *name)
-{
-    char *path = io_path(c->path, "%s", name);
-
-    if (path)
-        io->ops->unlink(io->ctx, path);
-    free(path);
-}
-
 void deltafs_private_writer_remove_container(const struct writer_config *c, struct lease *lease)
 {
     struct io io = io_default();
+    char path[PATH_ROOM];
 
     if (!c->is_reopened) {
-        unmake_file(&io, c, MANIFEST_COPY_NAME);
-        unmake_file(&io, c, MANIFEST_NAME);
+        io.ops->unlink(io.ctx, io_path_in(path, c->path, MANIFEST_COPY_NAME));
+        io.ops->unlink(io.ctx, io_path_in(path, c->path, MANIFEST_NAME));
         unmake_logs(&io, c);
     }
     /* Not before: with the lease free another job could have begun to write what is taken away here. */
     unmake_lease(c, lease);
     if (!c->is_reopened) {
-        unmake_file(&io, c, LEASE_NAME); /* where it could not be given back */
+        io.ops->unlink(io.ctx, io_path_in(path, c->path, LEASE_NAME)); /* where it could not be given back */
         io.ops->rmdir(io.ctx, c->path);
     }
 }

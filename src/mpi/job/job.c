@@ -444,14 +444,8 @@ static int job_close(void *ctx, struct error *e)
     return status;
 }
 
-static struct writer *job_writer(void *ctx)
-{
-    return ((struct job *)ctx)->writer;
-}
-
 const struct dir_transport job_transport = {.append = job_append,
                                             .fail = job_fail,
                                             .epoch_end = job_epoch_end,
                                             .epoch_wait = job_epoch_wait,
-                                            .close = job_close,
-                                            .writer = job_writer};
+                                            .close = job_close};

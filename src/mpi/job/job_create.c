@@ -169,7 +169,7 @@ static int job_open_all(struct job *j, struct job_plan *plan, struct lease *leas
         return e->status;
     own.status = job_open(j, plan, lease, &own);
     if (own.status == DELTAFS_OK)
-        own.status = deltafs_private_dir_attach(&job_transport, j, &plan->config, d, &own);
+        own.status = deltafs_private_dir_attach(&job_transport, j, j->writer, &plan->config, d, &own);
     *e = own;
     int status = mpi_agree(&j->group, e);
     return status == DELTAFS_OK && plan->config.is_reopened ? job_resume(j, &plan->config, e) : status;
