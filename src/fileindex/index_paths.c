@@ -66,11 +66,10 @@ int index_paths_beside(const char *path, char kind, char **out, struct error *e)
 static int has_sources(struct io *io, const char *path, struct error *e)
 {
     struct io_file file;
-    struct error ignored;
     int status = io_file_open(io, path, O_RDONLY, &file, e);
 
     if (status == DELTAFS_OK)
-        io_file_close(&file, &ignored);
+        io_file_close(&file, error_ignored());
     return status;
 }
 

@@ -54,12 +54,10 @@ int key_file_open(struct key_file *f, struct io *io, const char *path, char kind
 
 void key_file_close(struct key_file *f)
 {
-    struct error ignored; /* opened for reading: nothing can be lost */
-
     if (f->kind == 'f')
         deltafs_logical_close(f->logical);
     else if (f->kind == '-')
-        io_file_close(&f->plain, &ignored);
+        io_file_close(&f->plain, error_ignored()); /* opened for reading: nothing can be lost */
     *f = (struct key_file){.plain = {.fd = -1, .direct = -1}};
 }
 

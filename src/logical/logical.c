@@ -158,14 +158,14 @@ int deltafs_private_logical_open_group(const char *path, int flags, const deltaf
 
 void deltafs_private_logical_capture_keys(deltafs_logical *f, const deltafs_options *o)
 {
-    struct error ignored; /* indexing reads back what is not captured */
     struct deltafs_table *t;
 
     if (f->capture_limit == 0 ||
         deltafs_table_from_options(f->container.path, o, deltafs_private_options_number(o, OPTION_SKIP), &t) !=
             DELTAFS_OK)
         return;
-    captured_keys_create(&t->column[t->key], f->capture_limit, &f->captured, &ignored);
+    /* Indexing reads back what is not captured. */
+    captured_keys_create(&t->column[t->key], f->capture_limit, &f->captured, error_ignored());
     deltafs_table_destroy(t);
 }
 

@@ -36,14 +36,13 @@ int repair_renew(struct repair *r, struct error *e)
 int repair_size(struct repair *r, const char *path, uint64_t *size, struct error *e)
 {
     struct io_file file;
-    struct error ignored;
     int status = io_file_open(&r->io, path, O_RDONLY, &file, e);
 
     if (status == DELTAFS_ERR_NOT_FOUND)
         status = error_damaged(e, path, 0, "the file is missing");
     if (status == DELTAFS_OK) {
         status = io_file_size(&file, size, e);
-        io_file_close(&file, &ignored);
+        io_file_close(&file, error_ignored());
     }
     return status;
 }
@@ -62,14 +61,13 @@ static int examine_ends(struct repair *r, struct repair_part *p, const struct in
     const struct manifest *m = &r->manifest;
     uint32_t epochs = (uint32_t)m->epoch_count;
     struct index_end end = {.log_end = LOG_HEADER_SIZE};
-    struct error ignored;
     int status = epochs > 0 ? index_find_end(index, epochs, &end, &p->end[REPAIR_DATA], e) : DELTAFS_OK;
 
     if (status != DELTAFS_OK)
         return status;
     p->end[REPAIR_INDEX] = end.log_end;
     p->lacks_tail = m->is_closed && index->tail_offset == 0;
-    p->has_last = index_find_end(index, epochs + 1, &end, &p->last_end[REPAIR_DATA], &ignored) == DELTAFS_OK;
+    p->has_last = index_find_end(index, epochs + 1, &end, &p->last_end[REPAIR_DATA], error_ignored()) == DELTAFS_OK;
     p->last_end[REPAIR_INDEX] = end.log_end;
     return DELTAFS_OK;
 }
@@ -90,10 +88,9 @@ static void examine_records(struct repair *r, struct repair_part *p, const struc
 static int examine_is_tail(struct index_reader *index, uint64_t end)
 {
     uint8_t t[TAIL_TRAILER_SIZE];
-    struct error ignored;
 
     return index->size >= end + sizeof t &&
-           io_file_read(&index->file, index->size - sizeof t, t, sizeof t, &ignored) == DELTAFS_OK &&
+           io_file_read(&index->file, index->size - sizeof t, t, sizeof t, error_ignored()) == DELTAFS_OK &&
            memcmp(t + 24, TAIL_MAGIC, 8) == 0 && t[4] == FORMAT_TAIL && get_u64(t + 16) == index->size - end;
 }
 
@@ -101,11 +98,10 @@ static int examine_is_tail(struct index_reader *index, uint64_t end)
 static uint64_t examine_whole(const struct repair *r, const struct repair_part *p, const struct index_reader *index)
 {
     struct index_end end;
-    struct error ignored;
     uint64_t data_end;
 
     for (uint64_t n = r->manifest.epoch_count; n > 0; n--)
-        if (index_find_end(index, (uint32_t)n, &end, &data_end, &ignored) == DELTAFS_OK &&
+        if (index_find_end(index, (uint32_t)n, &end, &data_end, error_ignored()) == DELTAFS_OK &&
             data_end <= p->size[REPAIR_DATA])
             return n;
     return 0;
@@ -203,7 +199,7 @@ static int examine(struct repair *r, struct repair_part *p, char *const *path, u
 {
     const struct manifest *m = &r->manifest;
     struct index_reader index = {.file.fd = -1};
-    struct error why, tail, ignored;
+    struct error why, tail;
     uint64_t lost = NO_EPOCH;
     int status = index_reader_open(&index, &r->io, path[REPAIR_INDEX], partition, m->uuid, (uint32_t)m->epoch_count,
                                    (uint32_t)m->epoch_count + 1, m->is_closed ? m->tail_length : 0, &tail, &why);
@@ -218,7 +214,7 @@ static int examine(struct repair *r, struct repair_part *p, char *const *path, u
         status = examine_index(r, p, &index, &lost, &why);
     if (m->epoch_count == 0) {
         /* Logs may not have been begun. */
-        if (repair_size(r, path[REPAIR_DATA], &p->size[REPAIR_DATA], &ignored) != DELTAFS_OK)
+        if (repair_size(r, path[REPAIR_DATA], &p->size[REPAIR_DATA], error_ignored()) != DELTAFS_OK)
             p->size[REPAIR_DATA] = 0;
         examine_records(r, p, &index);
         status = DELTAFS_OK;
@@ -233,7 +229,7 @@ static int examine(struct repair *r, struct repair_part *p, char *const *path, u
         int can_rebuild = has_data && m->keys == KEYS_BYTES && !m->is_local;
         status = examine_note(r, p, has_data ? &why : &lacks, can_rebuild, e);
     }
-    index_reader_close(&index, &ignored);
+    index_reader_close(&index, error_ignored());
     return status;
 }
 

@@ -13,10 +13,9 @@ static void restore_load(struct restore *r)
 {
     struct segment *first;
     uint32_t count;
-    struct error ignored;
 
     for (uint64_t epoch = 0; epoch < r->epochs; epoch++)
-        index_epoch(r->index, (uint32_t)epoch, &first, &count, &ignored);
+        index_epoch(r->index, (uint32_t)epoch, &first, &count, error_ignored());
 }
 
 /* ---- Fences ---- */
@@ -240,7 +239,7 @@ int restore_header(struct restore *r, struct io *io, const char *path, int kind,
 {
     uint8_t h[LOG_HEADER_SIZE];
     struct io_file file;
-    struct error damage, ignored;
+    struct error damage;
     int status = io_file_open(io, path, O_RDONLY, &file, e);
 
     if (status != DELTAFS_OK)
@@ -248,7 +247,7 @@ int restore_header(struct restore *r, struct io *io, const char *path, int kind,
     status = log_check_header(&file, kind, r->index->partition, r->uuid, &damage);
     int is_known =
         status == DELTAFS_ERR_DAMAGED && (kind == LOG_KIND_INDEX ? r->index->count > 0 : restore_knows_data(r, &file));
-    io_file_close(&file, &ignored);
+    io_file_close(&file, error_ignored());
     if (status != DELTAFS_OK)
         *e = damage;
     if (!is_known)

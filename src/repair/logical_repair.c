@@ -26,11 +26,10 @@ static int logical_repair_keep(struct logical_repair *r, const char *folder, con
 {
     char path[PATH_ROOM], text[PATH_ROOM + 300];
     struct io_file file;
-    struct error ignored;
     char *kept = NULL;
     int status = io_file_open(&r->io, io_path_in(path, folder, "%s", name), O_RDONLY, &file, e), is_there = !status;
 
-    io_file_close(&file, &ignored);
+    io_file_close(&file, error_ignored());
     if (is_there && !(kept = repair_kept_name(&r->io, path)))
         return error_no_memory(e, 1, "a path");
     if (is_there && !r->dry_run)
@@ -120,14 +119,13 @@ static int logical_repair_log_uuid(struct logical_repair *r, const struct sessio
 {
     uint8_t h[LOG_HEADER_SIZE], want[LOG_HEADER_SIZE];
     struct io_file file;
-    struct error ignored;
     char path[PATH_ROOM];
     int status = io_file_open(&r->io, session_log_path(&r->c, s, writer, LOG_KIND_EXTENTS, path), O_RDONLY, &file, e);
 
     if (status != DELTAFS_OK)
         return status;
     status = io_file_read(&file, 0, h, sizeof h, e);
-    io_file_close(&file, &ignored);
+    io_file_close(&file, error_ignored());
     if (status != DELTAFS_OK)
         return status;
     log_put_header(want, LOG_KIND_EXTENTS, writer, h + sizeof h - sizeof r->c.uuid);
@@ -142,16 +140,15 @@ static int logical_repair_find_uuid(struct logical_repair *r, struct error *e)
 {
     uint32_t *number = NULL;
     size_t sessions = 0;
-    struct error ignored;
     int status = session_numbers(&r->c, &r->io, &number, &sessions, e), is_found = 0;
 
     for (size_t i = 0; i < sessions && status == DELTAFS_OK && !is_found; i++) {
         struct session s;
         uint32_t *writer = NULL;
         size_t n = 0;
-        session_guess(&r->c, &r->io, number[i], &s, &writer, &n, &ignored);
+        session_guess(&r->c, &r->io, number[i], &s, &writer, &n, error_ignored());
         for (size_t k = 0; k < n && !is_found; k++)
-            is_found = logical_repair_log_uuid(r, &s, writer[k], &ignored) == DELTAFS_OK;
+            is_found = logical_repair_log_uuid(r, &s, writer[k], error_ignored()) == DELTAFS_OK;
         free(writer);
     }
     free(number);

@@ -28,11 +28,10 @@ struct verification {
 static int verify_is_gone(const struct verification *v)
 {
     struct session now;
-    struct error ignored;
 
     return v->session &&
-           session_read(v->container, v->io, v->session->number, &now, &ignored) == DELTAFS_ERR_NOT_FOUND &&
-           container_check(v->container, v->io, &ignored) == DELTAFS_OK;
+           session_read(v->container, v->io, v->session->number, &now, error_ignored()) == DELTAFS_ERR_NOT_FOUND &&
+           container_check(v->container, v->io, error_ignored()) == DELTAFS_OK;
 }
 
 static void verify_report(struct verification *v, const struct error *e)

@@ -14,14 +14,13 @@ static int text_load(struct io *io, const char *folder, const char *name, struct
 {
     char path[PATH_ROOM];
     struct io_file file;
-    struct error ignored;
     uint64_t size = 0;
     int status = io_file_open(io, io_path_in(path, folder, "%s", name), O_RDONLY, &file, e);
 
     *out = (struct text){0};
     if (status == DELTAFS_OK) {
         status = textlog_load(&file, &out->bytes, &size, e);
-        io_file_close(&file, &ignored);
+        io_file_close(&file, error_ignored());
     }
     out->n = (size_t)size;
     return status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_OK : status;
@@ -162,7 +161,7 @@ char *repair_kept_name(struct io *io, const char *path)
     size_t room = strlen(path) + 32;
     char *kept = malloc(room);
     struct io_file file;
-    struct error e, ignored;
+    struct error e;
 
     for (unsigned i = 1; kept && i < KEPT_MAX; i++) {
         snprintf(kept, room, i == 1 ? "%s" KEPT_SUFFIX : "%s" KEPT_SUFFIX ".%u", path, i);
@@ -170,7 +169,7 @@ char *repair_kept_name(struct io *io, const char *path)
         if (status == DELTAFS_ERR_NOT_FOUND)
             return kept;
         if (status == DELTAFS_OK)
-            io_file_close(&file, &ignored);
+            io_file_close(&file, error_ignored());
     }
     free(kept);
     return NULL;

@@ -22,15 +22,14 @@ struct walk {
 static size_t walk_block(struct walk *w, uint32_t *epoch)
 {
     const uint8_t *h;
-    struct error ignored;
     uint64_t left = w->size - w->at;
 
     if (left < BLOCK_HEADER_SIZE ||
-        window_read(&w->window, &w->file, w->size, w->at, BLOCK_HEADER_SIZE, &h, &ignored) != DELTAFS_OK)
+        window_read(&w->window, &w->file, w->size, w->at, BLOCK_HEADER_SIZE, &h, error_ignored()) != DELTAFS_OK)
         return 0;
     size_t n = block_values_length(h);
     if (n == 0 || n > left || get_u32(h + 16) != w->writer || get_u64(h + 24) != w->at ||
-        window_read(&w->window, &w->file, w->size, w->at, n, &h, &ignored) != DELTAFS_OK ||
+        window_read(&w->window, &w->file, w->size, w->at, n, &h, error_ignored()) != DELTAFS_OK ||
         !log_is_sealed(w->seed, h, n))
         return 0;
     *epoch = get_u32(h + 20);
@@ -53,10 +52,8 @@ static int walk_open(struct walk *w, struct repair *r, uint32_t writer, struct e
 
 static void walk_close(struct walk *w)
 {
-    struct error ignored; /* what was written has been synced */
-
     window_fini(&w->window);
-    io_file_close(&w->file, &ignored);
+    io_file_close(&w->file, error_ignored()); /* what was written has been synced */
 }
 
 static int repair_values_header(struct repair *r, struct walk *w, struct error *e)

@@ -124,9 +124,8 @@ static int verify_is_closed(const struct verify *v)
 {
     const struct manifest *m = &v->reader->manifest;
     struct manifest now;
-    struct error ignored;
 
-    if (manifest_read(&v->reader->io, v->reader->path, &now, &ignored) != DELTAFS_OK)
+    if (manifest_read(&v->reader->io, v->reader->path, &now, error_ignored()) != DELTAFS_OK)
         return 1;
     int is_closed = now.is_closed && now.size == m->size && memcmp(now.uuid, m->uuid, sizeof now.uuid) == 0;
     manifest_fini(&now);
@@ -140,7 +139,7 @@ static void verify_data_alone(struct verify *v, uint32_t partition, const struct
     const struct manifest *m = &v->reader->manifest;
     char *path = io_path(v->reader->path, LOG_NAME_DATA, partition % BUCKET_COUNT, partition);
     struct io_file file = {.fd = -1};
-    struct error e, ignored;
+    struct error e;
     int status = path ? io_file_open(&v->reader->io, path, O_RDONLY, &file, &e) : error_no_memory(&e, 1, "a path");
 
     if (status == DELTAFS_ERR_NOT_FOUND)
@@ -149,7 +148,7 @@ static void verify_data_alone(struct verify *v, uint32_t partition, const struct
         status = log_check_header(&file, LOG_KIND_DATA, partition, m->uuid, &e);
     if (status != DELTAFS_OK && strcmp(e.text, known->text) != 0)
         verify_report(v, &e);
-    io_file_close(&file, &ignored);
+    io_file_close(&file, error_ignored());
     free(path);
 }
 
@@ -158,11 +157,11 @@ static void verify_manifest_end(struct verify *v, const struct index_reader *ind
 {
     const struct manifest *m = &v->reader->manifest;
     struct manifest now;
-    struct error e, ignored;
+    struct error e;
 
     if (v->is_cut || index_check_committed(index, m->epoch_count, m->is_closed, &e) == DELTAFS_OK)
         return;
-    if (manifest_read(&v->reader->io, v->reader->path, &now, &ignored) == DELTAFS_OK) {
+    if (manifest_read(&v->reader->io, v->reader->path, &now, error_ignored()) == DELTAFS_OK) {
         int status = index_check_committed(index, now.epoch_count, now.is_closed, &e);
         manifest_fini(&now);
         if (status == DELTAFS_OK)
@@ -178,15 +177,16 @@ static void verify_no_epochs(struct verify *v, uint32_t partition)
     const struct manifest *m = &v->reader->manifest;
     char *path = io_path(v->reader->path, LOG_NAME_INDEX, partition % BUCKET_COUNT, partition);
     struct index_reader index = {.file.fd = -1};
-    struct error e, ignored;
-    int status = path ? index_reader_open(&index, &v->reader->io, path, partition, m->uuid, 0, 0, 0, &ignored, &e)
-                      : error_no_memory(&e, 1, "a path");
+    struct error e;
+    int status = path
+                     ? index_reader_open(&index, &v->reader->io, path, partition, m->uuid, 0, 0, 0, error_ignored(), &e)
+                     : error_no_memory(&e, 1, "a path");
 
     if (status == DELTAFS_OK)
         verify_manifest_end(v, &index);
     else if (status != DELTAFS_ERR_DAMAGED)
         verify_report(v, &e);
-    index_reader_close(&index, &ignored);
+    index_reader_close(&index, error_ignored());
     free(path);
 }
 

@@ -306,7 +306,6 @@ int manifest_parse(struct manifest *m, char *text, size_t n, const char *path, s
 
 int manifest_read_file(struct io_file *file, struct manifest *m, struct error *e)
 {
-    struct error ignored;
     struct textlog t = {.file = NULL};
     uint64_t now = 0;
     int status;
@@ -318,7 +317,7 @@ int manifest_read_file(struct io_file *file, struct manifest *m, struct error *e
         status = textlog_begin(&t, file, NULL, e);
         if (status == DELTAFS_OK)
             status = manifest_parse_text(m, &t, e);
-    } while (status == DELTAFS_ERR_DAMAGED && io_file_size(file, &now, &ignored) == DELTAFS_OK && now < t.size);
+    } while (status == DELTAFS_ERR_DAMAGED && io_file_size(file, &now, error_ignored()) == DELTAFS_OK && now < t.size);
     buffer_fini(&t.read);
     return status;
 }
@@ -329,22 +328,21 @@ static int manifest_lacks_line(struct io *io, const char *folder, const struct m
 {
     char path[PATH_ROOM], head[LINE_PIECE], line[LINE_PIECE];
     struct io_file copy;
-    struct error ignored;
     uint64_t size = 0;
 
-    if (io_file_open(io, io_path_in(path, folder, MANIFEST_COPY_NAME), O_RDONLY, &copy, &ignored) != 0)
+    if (io_file_open(io, io_path_in(path, folder, MANIFEST_COPY_NAME), O_RDONLY, &copy, error_ignored()) != 0)
         return 0;
-    int lacks = io_file_size(&copy, &size, &ignored) == DELTAFS_OK && size > m->size;
+    int lacks = io_file_size(&copy, &size, error_ignored()) == DELTAFS_OK && size > m->size;
     if (lacks) {
         size_t n = size - m->size < sizeof line ? (size_t)(size - m->size) + 1 : sizeof line;
         size_t begin = m->size < sizeof head ? (size_t)m->size : sizeof head;
-        lacks = io_file_read(&copy, 0, head, begin, &ignored) == DELTAFS_OK &&
+        lacks = io_file_read(&copy, 0, head, begin, error_ignored()) == DELTAFS_OK &&
                 memmem(head, begin, m->uuid_text, strlen(m->uuid_text)) &&
-                io_file_read(&copy, m->size - 1, line, n, &ignored) == DELTAFS_OK;
+                io_file_read(&copy, m->size - 1, line, n, error_ignored()) == DELTAFS_OK;
         const char *newline = lacks ? memchr(line + 1, '\n', n - 1) : NULL;
         lacks = lacks && (line[0] != '\n' || (newline && textlog_is_sealed(line + 1, (size_t)(newline - line) - 1)));
     }
-    io_file_close(&copy, &ignored);
+    io_file_close(&copy, error_ignored());
     return lacks;
 }
 
@@ -353,19 +351,19 @@ static int manifest_is_missing(struct io *io, const char *folder, struct error *
 {
     char copy[PATH_ROOM];
     struct io_file file;
-    struct error ignored;
     int status = io_file_open(io, folder, O_RDONLY, &file, e), is_folder;
 
     if (status != DELTAFS_OK)
         return status;
-    io_file_close(&file, &ignored);
-    if (io_file_open(io, io_path_in(copy, folder, MANIFEST_COPY_NAME), O_RDONLY, &file, &ignored) == DELTAFS_OK) {
-        io_file_close(&file, &ignored);
+    io_file_close(&file, error_ignored());
+    if (io_file_open(io, io_path_in(copy, folder, MANIFEST_COPY_NAME), O_RDONLY, &file, error_ignored()) ==
+        DELTAFS_OK) {
+        io_file_close(&file, error_ignored());
         return error_set(e, DELTAFS_ERR_NOT_DELTAFS,
                          "%s: has no %s, but its copy %s: 'deltafs repair' restores it from that", folder,
                          MANIFEST_NAME, MANIFEST_COPY_NAME);
     }
-    is_folder = io_file_open(io, folder, O_RDONLY | O_DIRECTORY, &file, &ignored) == DELTAFS_OK;
+    is_folder = io_file_open(io, folder, O_RDONLY | O_DIRECTORY, &file, error_ignored()) == DELTAFS_OK;
     if (is_folder)
         status = error_set(e, DELTAFS_ERR_NOT_DELTAFS,
                            "%s: has no %s: not a DeltaFS directory, or one that has lost it (restore a copy), or one "
@@ -374,7 +372,7 @@ static int manifest_is_missing(struct io *io, const char *folder, struct error *
     else
         status = error_set(e, DELTAFS_ERR_NOT_DELTAFS,
                            "%s: a plain file, neither a DeltaFS directory nor a logical file", folder);
-    io_file_close(&file, &ignored);
+    io_file_close(&file, error_ignored());
     return status;
 }
 
@@ -418,7 +416,6 @@ static int manifest_read_whole(struct io_file *file, const char *folder, struct 
 int manifest_read(struct io *io, const char *folder, struct manifest *m, struct error *e)
 {
     struct io_file file;
-    struct error ignored;
     int status = manifest_open(io, folder, O_RDONLY, &file, e);
 
     *m = (struct manifest){0};
@@ -427,7 +424,7 @@ int manifest_read(struct io *io, const char *folder, struct manifest *m, struct 
     status = manifest_read_whole(&file, folder, m, e);
     if (status != DELTAFS_OK)
         io_explain(file.path, 0, manifest_advice, e);
-    io_file_close(&file, &ignored); /* opened for reading: nothing can be lost */
+    io_file_close(&file, error_ignored()); /* opened for reading: nothing can be lost */
     if (status != DELTAFS_OK)
         manifest_fini(m);
     return status;

@@ -110,9 +110,8 @@ static int place_find(struct io *io, const char *path, enum place *place, struct
 int container_is_broken(struct io *io, const char *path)
 {
     enum place place;
-    struct error ignored;
 
-    return place_find(io, path, &place, &ignored) == DELTAFS_OK && place == PLACE_BROKEN;
+    return place_find(io, path, &place, error_ignored()) == DELTAFS_OK && place == PLACE_BROKEN;
 }
 
 /* Also sets the UUIDs of `c`, if there is a manifest. */
@@ -120,13 +119,12 @@ static int container_look(struct container *c, struct io *io, const char *path, 
 {
     struct head h = {c, PLACE_NOTHING};
     struct io_file file;
-    struct error ignored;
     char name[PATH_ROOM];
     int status = io_file_open(io, io_path_in(name, path, MANIFEST_NAME), O_RDONLY, &file, e);
 
     if (status == DELTAFS_OK) {
         status = head_read(&file, &h, e);
-        io_file_close(&file, &ignored);
+        io_file_close(&file, error_ignored());
     }
     *place = h.place;
     if (status == DELTAFS_ERR_NOT_FOUND || (status == DELTAFS_OK && h.place == PLACE_NOTHING))

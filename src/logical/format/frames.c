@@ -78,8 +78,6 @@ static int frame_log_begin(struct frame_log *l, uint32_t writer, const uint8_t u
 int frame_log_create(struct frame_log *l, struct io *io, const char *path, uint32_t session, uint32_t writer,
                      const uint8_t uuid[16], size_t capacity, struct memory *memory, struct error *e)
 {
-    struct error ignored;
-
     memset(l, 0, sizeof *l);
     l->capacity = capacity < 2 * FRAME_SIZE ? 2 * FRAME_SIZE : capacity - capacity % FRAME_SIZE;
     l->seed = frame_seed(uuid, session, writer);
@@ -92,7 +90,7 @@ int frame_log_create(struct frame_log *l, struct io *io, const char *path, uint3
     status = frame_log_begin(l, writer, uuid, e);
     if (status != DELTAFS_OK) {
         io->ops->unlink(io->ctx, path);
-        frame_log_close(l, &ignored);
+        frame_log_close(l, error_ignored());
     }
     return status;
 }
@@ -101,11 +99,10 @@ int frame_log_create(struct frame_log *l, struct io *io, const char *path, uint3
  * nothing. */
 static void frame_log_trim(struct frame_log *l)
 {
-    struct error ignored;
     uint64_t size;
 
-    if (l->room > 0 && io_file_size(&l->file, &size, &ignored) == DELTAFS_OK)
-        io_file_truncate(&l->file, size, &ignored);
+    if (l->room > 0 && io_file_size(&l->file, &size, error_ignored()) == DELTAFS_OK)
+        io_file_truncate(&l->file, size, error_ignored());
     l->room = 0;
 }
 

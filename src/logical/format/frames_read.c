@@ -274,11 +274,10 @@ static void source_read_share(void *ctx, size_t share)
     const size_t frames = n / FRAME_SIZE;
     uint64_t position = r->position + from;
     uint8_t *bytes = r->bytes + from;
-    struct error ignored;
 
     if (r->is_bad)
         return;
-    if (io_file_read(r->source->file, frame_offset(position), bytes, n, &ignored) != DELTAFS_OK ||
+    if (io_file_read(r->source->file, frame_offset(position), bytes, n, error_ignored()) != DELTAFS_OK ||
         source_match(r->source, position, bytes, frames, r->page) != low_bits(frames))
         r->is_bad = 1;
 }
@@ -288,10 +287,9 @@ static void source_read_share(void *ctx, size_t share)
 static int source_read_shared(struct frame_source *s, uint64_t position, uint8_t *bytes, size_t n)
 {
     struct shared_read r = {.source = s, .position = position, .bytes = bytes, .n = n};
-    struct error ignored;
     int is_new = 0;
 
-    if (source_page(s, position, &is_new, &r.page, &ignored) != DELTAFS_OK)
+    if (source_page(s, position, &is_new, &r.page, error_ignored()) != DELTAFS_OK)
         return 0;
     team_run(s->cache->team, source_read_share, &r, (n + SHARE - 1) / SHARE);
     return !r.is_bad;
@@ -412,8 +410,6 @@ static int reader_refresh_size(struct frame_reader *r, struct error *e)
 int frame_reader_open(struct frame_reader *r, struct io *io, const char *path, uint32_t session, uint32_t writer,
                       const uint8_t uuid[16], struct frame_cache *cache, struct error *e)
 {
-    struct error ignored;
-
     *r = (struct frame_reader){0};
     int status = io_file_open(io, path, O_RDONLY | IO_AWAITED, &r->file, e);
     if (status != DELTAFS_OK)
@@ -422,7 +418,7 @@ int frame_reader_open(struct frame_reader *r, struct io *io, const char *path, u
     if (status == DELTAFS_OK)
         status = io_file_size(&r->file, &r->size, e);
     if (status != DELTAFS_OK) {
-        io_file_close(&r->file, &ignored);
+        io_file_close(&r->file, error_ignored());
         return status;
     }
     frame_source_init(&r->source, frame_seed(uuid, session, writer), cache);
@@ -442,7 +438,6 @@ int frame_reader_close(struct frame_reader *r, struct error *e)
 int frame_reader_read(struct frame_reader *r, uint64_t position, void *bytes, size_t n, struct error *e)
 {
     struct frame_source *s = &r->source;
-    struct error ignored;
     int status = DELTAFS_OK;
 
     s->file = &r->file;
@@ -450,7 +445,7 @@ int frame_reader_read(struct frame_reader *r, uint64_t position, void *bytes, si
         status = reader_refresh_size(r, e);
     /* If the file system refuses to sync what is open for reading, its size is what it is. */
     if (status == DELTAFS_OK && (position > s->end || n > s->end - position) &&
-        io_file_refresh(&r->file, &ignored) == DELTAFS_OK)
+        io_file_refresh(&r->file, error_ignored()) == DELTAFS_OK)
         status = reader_refresh_size(r, e);
     if (status == DELTAFS_OK && (position > s->end || n > s->end - position))
         return error_damaged(e, r->file.path, r->size, "the file ends before the %zu bytes at position %llu", n,

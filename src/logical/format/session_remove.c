@@ -172,10 +172,9 @@ static int container_hidden(const char *path, char out[PATH_ROOM], struct error 
 static int container_may_remove(struct container *c, struct io *io, const char *path, struct error *e)
 {
     unsigned seen;
-    struct error ignored;
     int status = container_open(c, io, path, O_RDONLY, 0, e);
 
-    if (status == DELTAFS_ERR_NOT_FOUND && names_in(io, path, NAME_CONTAINER, &seen, &ignored) == DELTAFS_OK &&
+    if (status == DELTAFS_ERR_NOT_FOUND && names_in(io, path, NAME_CONTAINER, &seen, error_ignored()) == DELTAFS_OK &&
         seen == 1u << NAME_ASIDE)
         return DELTAFS_OK;
     /* Without its UUID, what it has on volumes is not known to be its own. */

@@ -94,8 +94,6 @@ static void captured_copy(uint8_t *to, const uint8_t *from, size_t n, size_t str
 
 void captured_keys_take(struct captured_keys *k, uint64_t offset, const uint8_t *bytes, size_t size, uint64_t position)
 {
-    struct error ignored; /* indexing reads back the keys that do not fit */
-
     if (size < k->size || offset + size - k->size < k->base)
         return;
     uint64_t row = offset <= k->base ? 0 : (offset - k->base + k->stride - 1) / k->stride;
@@ -104,8 +102,9 @@ void captured_keys_take(struct captured_keys *k, uint64_t offset, const uint8_t 
         return;
     for (uint64_t left = (size - k->size - first) / k->stride + 1; left > 0;) {
         uint64_t at = k->count % CHUNK, n = left < CHUNK - at ? left : CHUNK - at;
-        if (k->is_full || (at == 0 && captured_add_chunk(k, &ignored) != DELTAFS_OK) ||
-            captured_add_run(k, row, n, position + first, &ignored) != DELTAFS_OK) {
+        /* Indexing reads back the keys that do not fit. */
+        if (k->is_full || (at == 0 && captured_add_chunk(k, error_ignored()) != DELTAFS_OK) ||
+            captured_add_run(k, row, n, position + first, error_ignored()) != DELTAFS_OK) {
             k->is_full = 1;
             k->missed += left;
             return;

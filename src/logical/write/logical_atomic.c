@@ -6,10 +6,8 @@
 
 void logical_unlock(deltafs_logical *f)
 {
-    struct error ignored;
-
-    if (io_file_unlock(&f->lock, LOCK_FILE, LOCK_BYTES, &ignored) != DELTAFS_OK)
-        io_file_close(&f->lock, &ignored); /* which releases it, so that others do not wait for ever */
+    if (io_file_unlock(&f->lock, LOCK_FILE, LOCK_BYTES, error_ignored()) != DELTAFS_OK)
+        io_file_close(&f->lock, error_ignored()); /* which releases it, so that others do not wait for ever */
 }
 
 /* Readers share the lock, so new readers could starve a waiting writer. The writer therefore locks the gate first and

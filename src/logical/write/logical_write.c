@@ -482,11 +482,10 @@ static void logical_remove_remains(deltafs_logical *f)
 {
     uint32_t *number = NULL;
     size_t n = 0;
-    struct error ignored;
 
-    session_numbers(&f->container, &f->io, &number, &n, &ignored);
+    session_numbers(&f->container, &f->io, &number, &n, error_ignored());
     for (size_t i = 0; i < n && number[i] < f->session.number; i++)
-        session_remove_remains(&f->container, &f->io, number[i], f->sync != SYNC_NONE, &ignored);
+        session_remove_remains(&f->container, &f->io, number[i], f->sync != SYNC_NONE, error_ignored());
     free(number);
 }
 
@@ -494,7 +493,6 @@ static void logical_remove_remains(deltafs_logical *f)
  * is visible any more. */
 static void logical_remove_old_sessions(deltafs_logical *f)
 {
-    struct error ignored;
     size_t kept = 0;
 
     /* A reader keeps the old bytes of logs that it has open, as with any file. Sessions numbered above this one stay
@@ -503,7 +501,7 @@ static void logical_remove_old_sessions(deltafs_logical *f)
         if (!f->known[i].is_closed || f->known[i].number > f->session.number)
             f->known[kept++] = f->known[i];
         else if (f->group.rank == 0)
-            session_remove(&f->container, &f->io, f->known[i].number, f->sync != SYNC_NONE, &ignored);
+            session_remove(&f->container, &f->io, f->known[i].number, f->sync != SYNC_NONE, error_ignored());
     }
     f->known_count = kept;
     if (f->group.rank == 0)
