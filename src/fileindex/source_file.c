@@ -65,7 +65,7 @@ static void logical_identity(const deltafs_logical *l, struct source_identity *o
 {
     out->size = l->size;
     /* Of what is written: who opens the file and writes nothing leaves a session, too. */
-    out->order = extent_map_order(&l->map);
+    out->order = l->map.order;
     for (size_t i = 0; i < l->known_count; i++)
         if (l->known[i].logs > 0 && l->known[i].number > out->session)
             out->session = l->known[i].number;

@@ -154,7 +154,7 @@ static void test_histories(void **state)
         }
         check_window(&m, x, n, 0, FILE_MAX + 10, &p);
         CHECK_IS(extent_map_size(&m), oracle_size(x, n));
-        CHECK_IS(extent_map_order(&m), order);
+        CHECK_IS(m.order, order);
         CHECK(extent_map_count(&m) <= n);
         extent_map_fini(&m);
     }
@@ -411,7 +411,7 @@ static void test_files(void **state)
                                            0, add_to_map, &m, &used, &is_last, &e),
                      DELTAFS_OK);
             check_model(&m, &model, rng_below(&r, FILE_MAX), FILE_MAX, &p);
-            CHECK_IS(extent_map_order(&m) <= order, 1);
+            CHECK_IS(m.order <= order, 1);
             if (rng_below(&r, 4) == 0) {
                 session++;
                 for (uint32_t w = 0; w < WRITERS; w++)

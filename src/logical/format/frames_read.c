@@ -415,14 +415,11 @@ int frame_reader_open(struct frame_reader *r, struct io *io, const char *path, u
     if (status != DELTAFS_OK)
         return status == DELTAFS_ERR_NOT_FOUND ? error_damaged(e, path, 0, "the file is missing") : status;
     status = log_check_header(&r->file, LOG_KIND_FRAMES, writer, uuid, e);
-    if (status == DELTAFS_OK)
-        status = io_file_size(&r->file, &r->size, e);
     if (status != DELTAFS_OK) {
         io_file_close(&r->file, error_ignored());
         return status;
     }
     frame_source_init(&r->source, frame_seed(uuid, session, writer), cache);
-    r->source.end = frames_end(r->size);
     return DELTAFS_OK;
 }
 

@@ -296,18 +296,13 @@ int extent_map_find(struct extent_map *m, uint64_t from, uint64_t to, struct pie
 
 /* ---- Runs that nothing hides ---- */
 
-static uint64_t run_reach(const struct map_run *x)
-{
-    return x->offset + (x->count - 1) * x->stride + x->size;
-}
-
 /* Whether `x` may hide a piece of `run`. Pieces at one stride either overlap everywhere or nowhere; writers that write
  * in turn are the common case. */
 static int is_over(const struct map_run *x, const struct map_run *run)
 {
     uint64_t stride = run->stride;
 
-    if (x == run || x->offset >= run_reach(run) || run_reach(x) <= run->offset || map_compare(x, 0, run, 0) < 0)
+    if (x == run || x->offset >= map_run_end(run) || map_run_end(x) <= run->offset || map_compare(x, 0, run, 0) < 0)
         return 0;
     if (run->count == 1 || (x->count > 1 && x->stride != stride))
         return 1;
@@ -323,7 +318,7 @@ static int is_tree_over(const struct map_run *tree, size_t n, const struct map_r
             return 0;
         if (is_tree_over(tree, middle, run))
             return 1;
-        if (tree[middle].offset >= run_reach(run))
+        if (tree[middle].offset >= map_run_end(run))
             return 0;
         if (is_over(&tree[middle], run))
             return 1;

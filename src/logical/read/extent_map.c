@@ -7,11 +7,6 @@
 
 /* ---- Entries ---- */
 
-static uint64_t run_end(const struct map_run *x)
-{
-    return x->offset + (x->count - 1) * x->stride + x->size;
-}
-
 static uint64_t run_last(const struct map_run *x)
 {
     return x->position + (x->count - 1) * x->position_stride;
@@ -114,7 +109,7 @@ static int runs_merge(struct extent_map *m, const struct map_runs *a, const stru
 static uint64_t tree_build(struct map_run *run, size_t n)
 {
     size_t middle = n / 2;
-    uint64_t reach = run_end(&run[middle]), part;
+    uint64_t reach = map_run_end(&run[middle]), part;
 
     if (middle > 0 && (part = tree_build(run, middle)) > reach)
         reach = part;
@@ -206,8 +201,8 @@ static int is_above_top(const struct extent_map *m, const struct map_run *x)
 static void size_take(struct extent_map *m, const struct map_runs *runs)
 {
     for (size_t i = 0; i < runs->count; i++)
-        if (is_above_top(m, &runs->run[i]) && run_end(&runs->run[i]) > m->size)
-            m->size = run_end(&runs->run[i]);
+        if (is_above_top(m, &runs->run[i]) && map_run_end(&runs->run[i]) > m->size)
+            m->size = map_run_end(&runs->run[i]);
 }
 
 uint64_t extent_map_size(struct extent_map *m)
@@ -226,8 +221,8 @@ uint64_t extent_map_size(struct extent_map *m)
 /* Update the size for `x`, which has just been added. */
 static void size_add(struct extent_map *m, const struct map_run *x, int is_cut)
 {
-    if (!is_cut && is_above_top(m, x) && run_end(x) > m->size)
-        m->size = run_end(x);
+    if (!is_cut && is_above_top(m, x) && map_run_end(x) > m->size)
+        m->size = map_run_end(x);
     int c = m->has_top ? map_compare(x, x->position, &m->top, m->top.position) : 1;
     if (!is_cut || c < 0 || (c == 0 && x->offset >= m->top.offset))
         return;
@@ -309,11 +304,6 @@ int extent_map_each_of(struct extent_map *m, uint32_t session, uint32_t writer, 
     for (unsigned i = 0; i < m->levels && status == DELTAFS_OK; i++)
         status = runs_each_of(&m->level[i], session, writer, fn, arg, e);
     return status;
-}
-
-uint64_t extent_map_order(const struct extent_map *m)
-{
-    return m->order;
 }
 
 size_t extent_map_count(const struct extent_map *m)

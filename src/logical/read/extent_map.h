@@ -28,6 +28,11 @@ struct map_run {
     uint64_t reach; /* the greatest end in its subtree */
 };
 
+static inline uint64_t map_run_end(const struct map_run *x)
+{
+    return x->offset + (x->count - 1) * x->stride + x->size;
+}
+
 struct map_runs {
     struct map_run *run;
     size_t count, capacity;
@@ -48,7 +53,7 @@ struct extent_map {
     int has_top;
     uint64_t size;
     int is_size_known;
-    uint64_t order;
+    uint64_t order; /* the highest; 0 for an empty map */
 };
 
 /* The result of a lookup. */
@@ -94,9 +99,8 @@ int extent_map_is_on_top(const struct extent_map *m, const struct map_run *run);
 
 /* The logical file's size: that of the highest truncation, or the greatest end above it in order. */
 uint64_t extent_map_size(struct extent_map *m);
-uint64_t extent_map_order(const struct extent_map *m); /* the highest; 0 for an empty map */
-size_t extent_map_count(const struct extent_map *m);   /* entries; a run is one */
-size_t extent_map_bytes(const struct extent_map *m);   /* of memory */
+size_t extent_map_count(const struct extent_map *m); /* entries; a run is one */
+size_t extent_map_bytes(const struct extent_map *m); /* of memory */
 void extent_map_fini(struct extent_map *m);
 
 /* For extent_map.c and extent_find.c only. */

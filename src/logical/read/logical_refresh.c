@@ -350,8 +350,8 @@ int logical_add_batches(deltafs_logical *f, const struct bytes *b, struct error 
     int status = extent_batches_decode(b->buffer.bytes, b->used, log_seed(f->container.uuid), f->container.path, 0,
                                        logical_map, f, NULL, NULL, e);
 
-    if (status == DELTAFS_OK && extent_map_order(&f->map) >= f->order)
-        f->order = extent_map_order(&f->map) + 1;
+    if (status == DELTAFS_OK && f->map.order >= f->order)
+        f->order = f->map.order + 1;
     return status;
 }
 

@@ -45,29 +45,25 @@ int logical_try_lock(deltafs_logical *f, struct error *e)
     return is_reader && status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_OK : status;
 }
 
-static int logical_refresh_locked(deltafs_logical *f, struct error *e)
-{
-    int status = logical_refresh_alone(f, e);
-
-    logical_unlock(f);
-    return status;
-}
-
 int logical_refresh_atomic(deltafs_logical *f, struct error *e)
 {
     struct error own;
     int status = logical_lock(f, 1, &own);
 
+    /* Nobody has written in atomic mode yet; the first writer may start meanwhile. */
     if (status == DELTAFS_ERR_NOT_FOUND && f->mode == O_RDONLY) {
         status = logical_refresh_alone(f, e);
         if (status != DELTAFS_OK)
             return status;
-        status = logical_lock(f, 1, &own); /* the first atomic writer may have started meanwhile */
+        status = logical_lock(f, 1, &own);
         if (status == DELTAFS_ERR_NOT_FOUND)
             return DELTAFS_OK;
     }
-    if (status == DELTAFS_OK)
-        return logical_refresh_locked(f, e);
-    *e = own;
+    if (status != DELTAFS_OK) {
+        *e = own;
+        return status;
+    }
+    status = logical_refresh_alone(f, e);
+    logical_unlock(f);
     return status;
 }
