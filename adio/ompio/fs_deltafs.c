@@ -33,7 +33,7 @@ static const char *missing(const ompio_file_t *fh)
 static int options_from(ompi_communicator_t *comm, opal_info_t *hints, int is_deleted_on_close,
                         deltafs_options **options)
 {
-    int status = deltafs_options_create(options), least, code = OMPI_SUCCESS;
+    int status = deltafs_options_create(options), least;
     MPI_Info info = MPI_INFO_NULL;
     opal_info_t *copy;
 
@@ -48,12 +48,7 @@ static int options_from(ompi_communicator_t *comm, opal_info_t *hints, int is_de
         status = deltafs_options_set(*options, "key", "");
     if (PMPI_Allreduce(&status, &least, 1, MPI_INT, MPI_MIN, comm) != MPI_SUCCESS)
         least = DELTAFS_ERR_MPI;
-    if (least != DELTAFS_OK) {
-        code = ompio_error(least, status != DELTAFS_OK ? deltafs_errmsg(NULL) : "a hint is wrong on another rank");
-        deltafs_options_destroy(*options);
-        *options = NULL;
-    }
-    return code;
+    return ompio_error(least, status != DELTAFS_OK ? deltafs_errmsg(NULL) : "a hint is wrong on another rank");
 }
 
 static int flags_of(int amode)
@@ -61,16 +56,6 @@ static int flags_of(int amode)
     int flags = amode & MPI_MODE_RDONLY ? O_RDONLY : amode & MPI_MODE_WRONLY ? O_WRONLY : O_RDWR;
 
     return flags | (amode & MPI_MODE_CREATE ? O_CREAT : 0) | (amode & MPI_MODE_EXCL ? O_EXCL : 0);
-}
-
-static int open_logical(ompi_communicator_t *comm, const char *path, ompio_file_t *fh, opal_info_t *info,
-                        deltafs_options **options, struct ompio_deltafs *file)
-{
-    int code = options_from(comm, info, file->is_deleted_on_close, options);
-
-    if (code != OMPI_SUCCESS)
-        return code;
-    return ompio_last_error(deltafs_mpi_logical_open(comm, path, flags_of(fh->f_amode), *options, &file->logical));
 }
 
 static void show_options(opal_info_t *info, const deltafs_options *options)
@@ -84,13 +69,30 @@ static void show_options(opal_info_t *info, const deltafs_options *options)
     }
 }
 
+static int open_logical(ompi_communicator_t *comm, const char *path, ompio_file_t *fh, opal_info_t *info,
+                        struct ompio_deltafs *file)
+{
+    deltafs_options *options = NULL;
+    int code = options_from(comm, info, file->is_deleted_on_close, &options);
+
+    if (code == OMPI_SUCCESS)
+        code = ompio_last_error(deltafs_mpi_logical_open(comm, path, flags_of(fh->f_amode), options, &file->logical));
+    /* A file of sharedfp's own has no MPI_File. */
+    if (code == OMPI_SUCCESS && !(fh->f_flags & OMPIO_SHAREDFP_IS_SET)) {
+        show_options(info, options);
+        ompio_calls_hook(fh->f_fh, file);
+        ompio_sharedfp_choose(fh);
+    }
+    deltafs_options_destroy(options);
+    return code;
+}
+
 static int fs_file_open(ompi_communicator_t *comm, const char *name, int amode, opal_info_t *info, ompio_file_t *fh)
 {
     const char *path = ompio_deltafs_path(name), *left_out = missing(fh);
     struct ompio_deltafs *file;
-    deltafs_options *options = NULL;
     char message[256];
-    int code, is_plain = fh->f_flags & OMPIO_SHAREDFP_IS_SET; /* a file of sharedfp's own: no MPI_File belongs to it */
+    int code;
 
     (void)amode; /* WRONLY has become RDWR there, for Open MPI's collective calls, which we do not use */
     fh->f_filename = name;
@@ -107,14 +109,8 @@ static int fs_file_open(ompi_communicator_t *comm, const char *name, int amode, 
                  name, left_out, left_out);
         code = ompio_error(DELTAFS_ERR_IO, message);
     } else {
-        code = open_logical(comm, path, fh, info, &options, file);
+        code = open_logical(comm, path, fh, info, file);
     }
-    if (code == OMPI_SUCCESS && !is_plain) {
-        show_options(info, options);
-        ompio_calls_hook(fh->f_fh, file);
-        ompio_sharedfp_choose(fh);
-    }
-    deltafs_options_destroy(options);
     if (code != OMPI_SUCCESS) {
         fh->f_fs_ptr = NULL;
         free(file);

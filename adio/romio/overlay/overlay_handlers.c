@@ -18,34 +18,34 @@ static struct handler *handlers;
 static size_t count;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
+/* Under the lock. */
+static struct handler *find(MPI_Errhandler handle)
+{
+    for (size_t i = 0; i < count; i++)
+        if (handlers[i].handle == handle)
+            return &handlers[i];
+    return NULL;
+}
+
 /* A handle may be one that was freed and given out again. */
 static void note(MPI_Errhandler handle, MPI_File_errhandler_function *function)
 {
-    size_t i = 0;
-
     pthread_mutex_lock(&lock);
-    while (i < count && handlers[i].handle != handle)
-        i++;
-    if (i == count) {
-        struct handler *more = realloc(handlers, (count + 1) * sizeof *more);
-        if (more) {
-            handlers = more;
-            handlers[count++].handle = handle;
-        }
+    struct handler *h = find(handle), *more = h ? NULL : realloc(handlers, (count + 1) * sizeof *more);
+    if (more) {
+        handlers = more;
+        h = &handlers[count++];
     }
-    if (i < count)
-        handlers[i].function = function;
+    if (h)
+        *h = (struct handler){handle, function};
     pthread_mutex_unlock(&lock);
 }
 
-static MPI_File_errhandler_function *find(MPI_Errhandler handle)
+static MPI_File_errhandler_function *function_of(MPI_Errhandler handle)
 {
-    MPI_File_errhandler_function *function = NULL;
-
     pthread_mutex_lock(&lock);
-    for (size_t i = 0; i < count; i++)
-        if (handlers[i].handle == handle)
-            function = handlers[i].function;
+    const struct handler *h = find(handle);
+    MPI_File_errhandler_function *function = h ? h->function : NULL;
     pthread_mutex_unlock(&lock);
     return function;
 }
@@ -87,7 +87,7 @@ int overlay_call_handler(MPI_File fh, int error_code)
 
     if (PMPI_File_get_errhandler(fh, &handle) != MPI_SUCCESS)
         return error_code;
-    MPI_File_errhandler_function *function = find(handle);
+    MPI_File_errhandler_function *function = function_of(handle);
     if (function) {
         function(&fh, &error_code, 0);
         PMPI_Errhandler_free(&handle); /* what get_errhandler has lent */
