@@ -66,24 +66,18 @@ static int indexer_options(deltafs_indexer *ix, const deltafs_options *given, st
                                            OPTION_LAYOUT};
     int status = deltafs_options_create(&ix->options);
 
-    if (status != DELTAFS_OK) {
-        *e = *deltafs_private_thread_error();
-        return status;
-    }
-    if (given)
-        status = deltafs_private_options_copy(ix->options, given, e);
+    if (status == DELTAFS_OK && given)
+        status = deltafs_private_options_copy(ix->options, given, deltafs_private_thread_error());
     for (size_t i = 0; i < sizeof reset / sizeof reset[0] && status == DELTAFS_OK; i++)
-        status = deltafs_private_options_reset(ix->options, reset[i], e);
-    if (status != DELTAFS_OK)
-        return status;
-    if (!deltafs_private_options_is_given(ix->options, OPTION_SYNC))
+        status = deltafs_private_options_reset(ix->options, reset[i], deltafs_private_thread_error());
+    if (status == DELTAFS_OK && !deltafs_private_options_is_given(ix->options, OPTION_SYNC))
         status = deltafs_options_set(ix->options, "sync", "none");
     if (status == DELTAFS_OK)
         status = deltafs_options_set(ix->options, "schema", FILEINDEX_SCHEMA);
     if (status != DELTAFS_OK)
-        *e = *deltafs_private_thread_error();
+        return (*e = *deltafs_private_thread_error()).status;
     ix->sync = deltafs_private_options_number(ix->options, OPTION_SYNC) != SYNC_NONE;
-    return status;
+    return DELTAFS_OK;
 }
 
 static int indexer_place(deltafs_indexer *ix, const char *index, const char *path, struct error *e)

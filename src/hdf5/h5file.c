@@ -148,10 +148,7 @@ int h5file_check(const struct h5source *s, struct error *e)
 
 int h5file_open(const struct h5lib *lib, const struct h5source *source, struct h5file *out, struct error *e)
 {
-    struct h5lib_handler saved;
     char why[512];
-
-    h5lib_hush(lib, &saved);
     h5_id fapl = lib->plist_create(*lib->file_access);
     out->driver = lib->driver_add(lib->is_new ? (const void *)&driver : &driver.table);
     opening = source;
@@ -161,7 +158,6 @@ int h5file_open(const struct h5lib *lib, const struct h5source *source, struct h
     h5lib_why(lib, why, sizeof why);
     if (fapl >= 0)
         lib->plist_close(fapl);
-    h5lib_unhush(lib, &saved);
     if (out->file >= 0)
         return DELTAFS_OK;
     h5file_close(lib, out);

@@ -334,15 +334,15 @@ static int rows_walk(struct walk *w, const struct h5source *source)
     struct visit v = {.w = w, .each = walk_visit};
     struct h5lib_handler saved;
     struct h5file file;
-    int status = h5file_open(w->lib, source, &file, w->e);
 
-    if (status != DELTAFS_OK)
-        return status;
     h5lib_hush(w->lib, &saved);
-    w->user_block = rows_user_block(w->lib, file.file);
-    status = visit_group(&v, file.file);
+    int status = h5file_open(w->lib, source, &file, w->e);
+    if (status == DELTAFS_OK) {
+        w->user_block = rows_user_block(w->lib, file.file);
+        status = visit_group(&v, file.file);
+        h5file_close(w->lib, &file);
+    }
     h5lib_unhush(w->lib, &saved);
-    h5file_close(w->lib, &file);
     return status;
 }
 
