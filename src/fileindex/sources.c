@@ -155,14 +155,13 @@ int sources_format(const struct source_entry *s, size_t n, char **text, struct e
 int sources_create(struct io *io, const char *path, const char *uuid_text, int sync, struct error *e)
 {
     struct io_file file;
-    struct error second;
     uint64_t size = 0;
     int status = io_file_open(io, path, O_RDWR | O_CREAT | O_EXCL, &file, e);
 
     if (status != DELTAFS_OK)
         return status;
     status = textlog_append(&file, &size, sync, e, "Sources version=%d uuid=%s", SOURCES_VERSION, uuid_text);
-    int closed = io_file_close(&file, status == DELTAFS_OK ? e : &second);
+    int closed = io_file_close(&file, error_after(status, e));
     if (status == DELTAFS_OK && closed == DELTAFS_OK && sync)
         return io_sync_parent(io, path, e);
     return status != DELTAFS_OK ? status : closed;
@@ -171,7 +170,6 @@ int sources_create(struct io *io, const char *path, const char *uuid_text, int s
 int sources_append(struct io *io, const char *path, uint64_t *size, char *text, int sync, struct error *e)
 {
     struct io_file file;
-    struct error second;
     uint64_t end = *size, now;
     char *next;
     int status = io_file_open(io, path, O_RDWR, &file, e);
@@ -191,10 +189,10 @@ int sources_append(struct io *io, const char *path, uint64_t *size, char *text, 
     status = io_file_finish(&file, status, e);
     if (status == DELTAFS_OK) {
         *size = end;
-    } else if (io_file_open(io, path, O_RDWR, &file, &second) == DELTAFS_OK) {
+    } else if (io_file_open(io, path, O_RDWR, &file, error_ignored()) == DELTAFS_OK) {
         /* What could not be appended as a whole shall not count. */
-        io_file_truncate(&file, *size, &second);
-        io_file_close(&file, &second);
+        io_file_truncate(&file, *size, error_ignored());
+        io_file_close(&file, error_ignored());
     }
     return status;
 }
