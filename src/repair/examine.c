@@ -47,10 +47,10 @@ int repair_size(struct repair *r, const char *path, uint64_t *size, struct error
     return status;
 }
 
-char *repair_log_path(const struct repair *r, int log, uint32_t partition)
+char *repair_log_path(const struct repair *r, int log, uint32_t partition, char path[PATH_ROOM])
 {
-    return log == REPAIR_INDEX ? io_path(r->path, LOG_NAME_INDEX, partition % BUCKET_COUNT, partition)
-                               : io_path(r->path, LOG_NAME_DATA, partition % BUCKET_COUNT, partition);
+    return log == REPAIR_INDEX ? io_path_in(path, r->path, LOG_NAME_INDEX, partition % BUCKET_COUNT, partition)
+                               : io_path_in(path, r->path, LOG_NAME_DATA, partition % BUCKET_COUNT, partition);
 }
 
 /* ---- A partition ---- */
@@ -235,17 +235,11 @@ static int examine(struct repair *r, struct repair_part *p, char *const *path, u
 
 int repair_partition(struct repair *r, uint32_t partition, struct error *e)
 {
-    char *path[REPAIR_LOGS];
-    int status = DELTAFS_OK;
+    char index[PATH_ROOM], data[PATH_ROOM];
+    char *const path[REPAIR_LOGS] = {[REPAIR_INDEX] = repair_log_path(r, REPAIR_INDEX, partition, index),
+                                     [REPAIR_DATA] = repair_log_path(r, REPAIR_DATA, partition, data)};
 
-    for (int log = 0; log < REPAIR_LOGS; log++)
-        if (!(path[log] = repair_log_path(r, log, partition)))
-            status = error_no_memory(e, 1, "a path");
-    if (status == DELTAFS_OK)
-        status = examine(r, &r->part[partition], path, partition, e);
-    for (int log = 0; log < REPAIR_LOGS; log++)
-        free(path[log]);
-    return status;
+    return examine(r, &r->part[partition], path, partition, e);
 }
 
 /* ---- All of them ---- */

@@ -24,19 +24,16 @@ struct logical_repair {
 static int logical_repair_keep(struct logical_repair *r, const char *folder, const char *name, const char *what,
                                struct error *e)
 {
-    char path[PATH_ROOM], text[PATH_ROOM + 300];
+    char path[PATH_ROOM], kept[PATH_ROOM], text[2 * PATH_ROOM + 300];
     struct io_file file;
-    char *kept = NULL;
     int status = io_file_open(&r->io, io_path_in(path, folder, "%s", name), O_RDONLY, &file, e), is_there = !status;
 
     io_file_close(&file, error_ignored());
-    if (is_there && !(kept = repair_kept_name(&r->io, path)))
-        return error_no_memory(e, 1, "a path");
+    const char *name_kept = is_there ? repair_kept_name(&r->io, path, kept) : "";
     if (is_there && !r->dry_run)
         status = io_rename(&r->io, path, kept, e);
     snprintf(text, sizeof text, "%s: is %s; it is rebuilt, %s%s%s", path, is_there ? "damaged" : "missing", what,
-             is_there ? "; the former one is saved as " : "", is_there ? strrchr(kept, '/') + 1 : "");
-    free(kept);
+             is_there ? "; the former one is saved as " : "", name_kept);
     status = status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_OK : status;
     if (status == DELTAFS_OK && r->fn)
         r->fn(DELTAFS_OK, text, r->arg);

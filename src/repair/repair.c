@@ -6,6 +6,7 @@
  * the epoch in its lease before it began to write the line. */
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,12 +33,26 @@ static int repair_is_sound(const struct repair *r)
     return 1;
 }
 
-static void repair_fail(struct repair *r, const struct error *e)
+/* Report an error; the first of its kind is kept in `first`. */
+static void repair_fail(struct repair *r, struct error *first, const struct error *e)
 {
-    if (r->first.status == DELTAFS_OK)
-        r->first = *e;
+    if (first->status == DELTAFS_OK)
+        *first = *e;
     if (r->fn)
         r->fn(e->status, e->text, r->arg);
+}
+
+/* Report what is neither done nor an error. */
+__attribute__((format(printf, 2, 3))) static void repair_remark(const struct repair *r, const char *fmt, ...)
+{
+    char text[1800];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    if (r->fn)
+        r->fn(DELTAFS_REPAIR_REMARK, text, r->arg);
 }
 
 /* ---- The epoch behind the last committed one ---- */
@@ -128,7 +143,7 @@ static int repair_label(struct repair *r, uint64_t records, uint64_t bytes, uint
         return 1;
     error_set(&e, DELTAFS_ERR_LABEL, "%s: the label %" PRIu64 " is not above the last one, %" PRIu64, r->path, *label,
               m->epoch[m->epoch_count - 1].label);
-    repair_fail(r, &e);
+    repair_fail(r, &r->first, &e);
     return 0;
 }
 
@@ -187,11 +202,10 @@ static int repair_decide(struct repair *r, struct error *e)
 
 static int repair_sync_log(struct repair *r, int log, uint32_t partition, struct error *e)
 {
-    char *path = repair_log_path(r, log, partition);
+    char path[PATH_ROOM];
     struct io_file file;
-    int status = path ? io_file_open(&r->io, path, O_RDWR, &file, e) : error_no_memory(e, 1, "a path");
+    int status = io_file_open(&r->io, repair_log_path(r, log, partition, path), O_RDWR, &file, e);
 
-    free(path);
     if (status != DELTAFS_OK)
         return status;
     status = io_file_sync(&file, e);
@@ -202,6 +216,7 @@ static int repair_sync_log(struct repair *r, int log, uint32_t partition, struct
 static int repair_sync(struct repair *r, struct error *e)
 {
     uint32_t partitions = r->manifest.partitions;
+    char path[PATH_ROOM];
     int status = DELTAFS_OK;
 
     for (uint32_t i = 0; i < partitions && status == DELTAFS_OK; i++) {
@@ -209,11 +224,8 @@ static int repair_sync(struct repair *r, struct error *e)
         if (status == DELTAFS_OK)
             status = repair_sync_log(r, REPAIR_INDEX, i, e);
     }
-    for (uint32_t b = 0; b < BUCKET_COUNT && b < partitions && status == DELTAFS_OK; b++) {
-        char *path = io_path(r->path, BUCKET_NAME, b);
-        status = path ? io_sync_folder(&r->io, path, e) : error_no_memory(e, 1, "a path");
-        free(path);
-    }
+    for (uint32_t b = 0; b < BUCKET_COUNT && b < partitions && status == DELTAFS_OK; b++)
+        status = io_sync_folder(&r->io, io_path_in(path, r->path, BUCKET_NAME, b), e);
     return status == DELTAFS_OK ? io_sync_folder(&r->io, r->path, e) : status;
 }
 
@@ -276,14 +288,6 @@ static int repair_find_short(struct repair *r, const struct rebuild_job *job, ui
     return DELTAFS_OK;
 }
 
-static void repair_lose(struct repair *r, const struct error *e)
-{
-    if (r->losses.status == DELTAFS_OK)
-        r->losses = *e;
-    if (r->fn)
-        r->fn(e->status, e->text, r->arg);
-}
-
 /* The first epoch of which some index log that is to be made anew lacks a part; NO_EPOCH if there is none. */
 static uint64_t repair_first_short(const struct repair *r, const char **why)
 {
@@ -304,61 +308,50 @@ static void repair_report_choice(struct repair *r)
 {
     const struct manifest *m = &r->manifest;
     const char *why;
-    struct error e;
     uint64_t first = repair_first_short(r, &why), n = m->epoch_count - first;
 
-    if (first == NO_EPOCH || !r->options->dry_run || !r->fn)
-        return;
-    error_set(&e, DELTAFS_ERR_DAMAGED,
-              "%s: restore a copy; or, instead of keeping incomplete epochs, discard %" PRIu64
-              " epoch%s by --drop-from %" PRIu64,
-              r->path, n, repair_plural(n), m->epoch[first].label);
-    r->fn(DELTAFS_REPAIR_REMARK, e.text, r->arg);
+    if (first != NO_EPOCH && r->options->dry_run)
+        repair_remark(r,
+                      "%s: restore a copy; or, instead of keeping incomplete epochs, discard %" PRIu64
+                      " epoch%s by --drop-from %" PRIu64,
+                      r->path, n, repair_plural(n), m->epoch[first].label);
 }
 
 /* Say what is lost of an epoch, as the new index logs do. */
 static void repair_report_loss(struct repair *r, uint64_t epoch, uint64_t found)
 {
     const struct manifest_epoch *known = &r->manifest.epoch[epoch];
+    char path[PATH_ROOM];
     struct error e;
 
     for (uint32_t i = 0; i < r->manifest.partitions; i++) {
-        char *path = r->part[i].lost ? repair_log_path(r, REPAIR_DATA, i) : NULL;
-        if (!path)
+        if (!r->part[i].lost)
             continue;
-        error_damaged(&e, path, r->part[i].bad_at,
+        error_damaged(&e, repair_log_path(r, REPAIR_DATA, i, path), r->part[i].bad_at,
                       "records of epoch %" PRIu64
                       " are lost; a query for any key of this partition returns an error for this epoch",
                       known->label);
-        repair_lose(r, &e);
-        free(path);
+        repair_fail(r, &r->losses, &e);
     }
     error_set(&e, DELTAFS_ERR_DAMAGED, "%s: epoch %" PRIu64 " has lost %" PRIu64 " of %" PRIu64 " record%s", r->path,
               known->label, known->records - found, known->records, repair_plural(known->records));
-    repair_lose(r, &e);
+    repair_fail(r, &r->losses, &e);
 }
 
 /* Put a partition's new index log into its place. */
 static int repair_adopt(struct repair *r, uint32_t partition, struct error *e)
 {
     struct repair_part *p = &r->part[partition];
-    char *path = repair_log_path(r, REPAIR_INDEX, partition), *kept = NULL;
-    int status = path ? DELTAFS_OK : error_no_memory(e, 1, "a path");
+    char path[PATH_ROOM], kept[PATH_ROOM];
+    const char *name = repair_kept_name(&r->io, repair_log_path(r, REPAIR_INDEX, partition, path), kept);
+    int status = repair_renew(r, e);
 
-    if (status == DELTAFS_OK && p->has_index && !(kept = repair_kept_name(&r->io, path)))
-        status = error_no_memory(e, 1, "a path");
-    if (status == DELTAFS_OK)
-        status = repair_renew(r, e);
     if (status == DELTAFS_OK && !r->options->dry_run)
-        status = rebuild_adopt(&r->io, r->path, partition, kept, e);
+        status = rebuild_adopt(&r->io, r->path, partition, p->has_index ? kept : NULL, e);
     if (status == DELTAFS_OK)
         repair_report(r, "%s; it is rebuilt from the data log%s%s", p->lost,
-                      kept ? "; the damaged one is saved as " : "", kept ? strrchr(kept, '/') + 1 : "");
-    if (status == DELTAFS_OK && !r->options->dry_run)
-        status = repair_partition(r, partition, e);
-    free(path);
-    free(kept);
-    return status;
+                      p->has_index ? "; the damaged one is saved as " : "", p->has_index ? name : "");
+    return status == DELTAFS_OK && !r->options->dry_run ? repair_partition(r, partition, e) : status;
 }
 
 static int repair_rebuild(struct repair *r, struct rebuild_job *job, uint8_t *is_short, struct error *e)
@@ -459,18 +452,14 @@ static int repair_remove_copy(struct repair *r, struct error *e)
 /* Write what the manifest is to be. */
 static int repair_write_manifest(struct repair *r, struct error *e)
 {
-    char *path = io_path(r->path, MANIFEST_NAME), *kept = path ? repair_kept_name(&r->io, path) : NULL;
-    int status = kept ? DELTAFS_OK : error_no_memory(e, 1, "a path");
+    char path[PATH_ROOM], kept[PATH_ROOM];
+    const char *name = repair_kept_name(&r->io, io_path_in(path, r->path, MANIFEST_NAME), kept);
+    int status = repair_renew(r, e);
 
-    if (status == DELTAFS_OK)
-        status = repair_renew(r, e);
     if (status == DELTAFS_OK && !r->options->dry_run)
         status = text_replace(&r->io, r->path, &r->text, kept, e);
     if (status == DELTAFS_OK)
-        repair_report(r, "%s/%s: is written again; the former one is saved as %s", r->path, MANIFEST_NAME,
-                      strrchr(kept, '/') + 1);
-    free(path);
-    free(kept);
+        repair_report(r, "%s: is written again; the former one is saved as %s", path, name);
     return status;
 }
 
@@ -501,18 +490,17 @@ static int repair_report_bad(struct repair *r, struct error *e)
     for (uint32_t i = 0; i < m->partitions; i++)
         if (r->part[i].bad) {
             error_set(e, DELTAFS_ERR_DAMAGED, "%s", r->part[i].bad);
-            repair_fail(r, e);
+            repair_fail(r, &r->first, e);
         }
     if (r->first.status == DELTAFS_OK)
         return DELTAFS_OK;
-    if (first != NO_EPOCH && r->fn) {
+    if (first != NO_EPOCH) {
         uint64_t count = m->epoch_count - first;
-        error_set(e, DELTAFS_ERR_DAMAGED,
-                  "%s: the logs are incomplete from the epoch labelled %" PRIu64
-                  " on; if you have no copy, discard %" PRIu64 " epoch%s, from that one on, and keep the %" PRIu64
-                  " before: --drop-from %" PRIu64,
-                  r->path, m->epoch[first].label, count, repair_plural(count), first, m->epoch[first].label);
-        r->fn(DELTAFS_REPAIR_REMARK, e->text, r->arg);
+        repair_remark(r,
+                      "%s: the logs are incomplete from the epoch labelled %" PRIu64
+                      " on; if you have no copy, discard %" PRIu64 " epoch%s, from that one on, and keep the %" PRIu64
+                      " before: --drop-from %" PRIu64,
+                      r->path, m->epoch[first].label, count, repair_plural(count), first, m->epoch[first].label);
     }
     *e = r->first;
     return e->status;
@@ -539,15 +527,15 @@ static int repair_check_behind(struct repair *r, struct error *e)
 
     if (r->committed <= m->epoch_count || r->options->has_label || r->options->has_drop_from || repair_has_grown(r))
         return DELTAFS_OK;
-    char *log = repair_log_path(r, REPAIR_INDEX, r->committed_in);
+    char log[PATH_ROOM];
+    repair_log_path(r, REPAIR_INDEX, r->committed_in, log);
     error_set(e, DELTAFS_ERR_DAMAGED,
               "%s/%s: has lost the line%s of at least %" PRIu64 " committed epoch%s (%s: the footer at offset "
               "%" PRIu64 " says so): restore a copy of it; if you have none, give the first its label (--label), then "
               "the next, or give %s up (--drop-from %" PRIu64 ")",
-              r->path, MANIFEST_NAME, repair_plural(n), n, repair_plural(n), log ? log : "",
-              r->part[r->committed_in].committed.at, n == 1 ? "it" : "all", next);
-    free(log);
-    repair_fail(r, e);
+              r->path, MANIFEST_NAME, repair_plural(n), n, repair_plural(n), log, r->part[r->committed_in].committed.at,
+              n == 1 ? "it" : "all", next);
+    repair_fail(r, &r->first, e);
     return e->status;
 }
 
@@ -624,11 +612,12 @@ static void repair_report_log(struct repair *r, int log, uint32_t partition)
 {
     const struct repair_part *p = &r->part[partition];
     uint64_t end = r->is_kept ? p->last_end[log] : p->end[log], size = p->size[log], n = size - end;
-    char *path = repair_log_path(r, log, partition);
+    char path[PATH_ROOM];
 
-    if (!path || (log == REPAIR_INDEX && r->manifest.is_closed && !p->lacks_tail) || (p->lost && r->options->dry_run))
-        ;
-    else if (r->manifest.epoch_count == 0 && !r->is_kept && size > LOG_HEADER_SIZE)
+    repair_log_path(r, log, partition, path);
+    if ((log == REPAIR_INDEX && r->manifest.is_closed && !p->lacks_tail) || (p->lost && r->options->dry_run))
+        return;
+    if (r->manifest.epoch_count == 0 && !r->is_kept && size > LOG_HEADER_SIZE)
         repair_report(r, "%s: is created again, without its %" PRIu64 " bytes: no epoch is committed", path, size);
     else if (size > end && log == REPAIR_INDEX && p->has_tail && !r->is_kept)
         repair_report(r, "%s: the tail, %" PRIu64 " byte%s at offset %" PRIu64 ", is truncated and written again", path,
@@ -643,7 +632,6 @@ static void repair_report_log(struct repair *r, int log, uint32_t partition)
                       path, n, repair_plural(n), end);
     else if (log == REPAIR_INDEX && p->lacks_tail && !p->lost)
         repair_report(r, "%s: the tail is missing, and is written again", path);
-    free(path);
 }
 
 /* What a writer does that opens the directory and closes it. */
@@ -727,8 +715,8 @@ static void repair_report_lease(struct repair *r)
 {
     char text[1200];
 
-    if (lease_describe(&r->io, r->path, r->how->lease, text, sizeof text) && r->fn)
-        r->fn(DELTAFS_REPAIR_REMARK, text, r->arg);
+    if (lease_describe(&r->io, r->path, r->how->lease, text, sizeof text))
+        repair_remark(r, "%s", text);
 }
 
 /* Whether an epoch that got its label is not the last one that there is something of: the next is looked at by itself,

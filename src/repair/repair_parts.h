@@ -75,7 +75,7 @@ int text_cut(struct io *io, const char *folder, uint64_t number, struct text *ou
 int text_parse(const struct text *t, const char *folder, struct manifest *m, struct error *e);
 /* Replace the manifest; the former one is kept under the name `kept`. */
 int text_replace(struct io *io, const char *folder, const struct text *t, const char *kept, struct error *e);
-/* A name that nothing has yet, for a file that is replaced; freed by the caller. NULL: there is no memory for it. */
-char *repair_kept_name(struct io *io, const char *path);
+/* A name that nothing has yet, for a file that is replaced, put into `kept`; returns its last part. */
+const char *repair_kept_name(struct io *io, const char *path, char kept[PATH_ROOM]);
 
 #endif

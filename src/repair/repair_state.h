@@ -59,7 +59,8 @@ struct repair {
 __attribute__((format(printf, 2, 3))) void repair_report(struct repair *r, const char *fmt, ...);
 
 const char *repair_plural(uint64_t n);
-char *repair_log_path(const struct repair *r, int log, uint32_t partition);
+/* The path of a log, put into `path`. */
+char *repair_log_path(const struct repair *r, int log, uint32_t partition, char path[PATH_ROOM]);
 /* A file's size; DELTAFS_ERR_DAMAGED if it is missing. */
 int repair_size(struct repair *r, const char *path, uint64_t *size, struct error *e);
 

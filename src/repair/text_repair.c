@@ -156,23 +156,17 @@ void text_fini(struct text *t)
     *t = (struct text){0};
 }
 
-char *repair_kept_name(struct io *io, const char *path)
+const char *repair_kept_name(struct io *io, const char *path, char kept[PATH_ROOM])
 {
-    size_t room = strlen(path) + 32;
-    char *kept = malloc(room);
-    struct io_file file;
-    struct error e;
+    struct io_file file = {.fd = -1};
+    int status = DELTAFS_OK;
 
-    for (unsigned i = 1; kept && i < KEPT_MAX; i++) {
-        snprintf(kept, room, i == 1 ? "%s" KEPT_SUFFIX : "%s" KEPT_SUFFIX ".%u", path, i);
-        int status = io_file_open(io, kept, O_RDONLY, &file, &e);
-        if (status == DELTAFS_ERR_NOT_FOUND)
-            return kept;
-        if (status == DELTAFS_OK)
-            io_file_close(&file, error_ignored());
+    for (unsigned i = 1; status != DELTAFS_ERR_NOT_FOUND && i < KEPT_MAX; i++) {
+        snprintf(kept, PATH_ROOM, i == 1 ? "%s" KEPT_SUFFIX : "%s" KEPT_SUFFIX ".%u", path, i);
+        status = io_file_open(io, kept, O_RDONLY, &file, error_ignored());
+        io_file_close(&file, error_ignored());
     }
-    free(kept);
-    return NULL;
+    return strrchr(kept, '/') + 1;
 }
 
 /* A file of this text, durably. */

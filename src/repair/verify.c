@@ -137,10 +137,12 @@ static int verify_is_closed(const struct verify *v)
 static void verify_data_alone(struct verify *v, uint32_t partition, const struct error *known)
 {
     const struct manifest *m = &v->reader->manifest;
-    char *path = io_path(v->reader->path, LOG_NAME_DATA, partition % BUCKET_COUNT, partition);
+    char path[PATH_ROOM];
     struct io_file file = {.fd = -1};
     struct error e;
-    int status = path ? io_file_open(&v->reader->io, path, O_RDONLY, &file, &e) : error_no_memory(&e, 1, "a path");
+
+    io_path_in(path, v->reader->path, LOG_NAME_DATA, partition % BUCKET_COUNT, partition);
+    int status = io_file_open(&v->reader->io, path, O_RDONLY, &file, &e);
 
     if (status == DELTAFS_ERR_NOT_FOUND)
         status = error_damaged(&e, path, 0, "the file is missing");
@@ -149,7 +151,6 @@ static void verify_data_alone(struct verify *v, uint32_t partition, const struct
     if (status != DELTAFS_OK && strcmp(e.text, known->text) != 0)
         verify_report(v, &e);
     io_file_close(&file, error_ignored());
-    free(path);
 }
 
 /* Whether the log has more committed epochs than the manifest, also by now: a writer goes on meanwhile. */
@@ -175,19 +176,18 @@ static void verify_manifest_end(struct verify *v, const struct index_reader *ind
 static void verify_no_epochs(struct verify *v, uint32_t partition)
 {
     const struct manifest *m = &v->reader->manifest;
-    char *path = io_path(v->reader->path, LOG_NAME_INDEX, partition % BUCKET_COUNT, partition);
+    char path[PATH_ROOM];
     struct index_reader index = {.file.fd = -1};
     struct error e;
-    int status = path
-                     ? index_reader_open(&index, &v->reader->io, path, partition, m->uuid, 0, 0, 0, error_ignored(), &e)
-                     : error_no_memory(&e, 1, "a path");
+
+    io_path_in(path, v->reader->path, LOG_NAME_INDEX, partition % BUCKET_COUNT, partition);
+    int status = index_reader_open(&index, &v->reader->io, path, partition, m->uuid, 0, 0, 0, error_ignored(), &e);
 
     if (status == DELTAFS_OK)
         verify_manifest_end(v, &index);
     else if (status != DELTAFS_ERR_DAMAGED)
         verify_report(v, &e);
     index_reader_close(&index, error_ignored());
-    free(path);
 }
 
 static void verify_partition(struct verify *v, uint32_t partition)
