@@ -1,27 +1,35 @@
-/* DeltaFS in C: one file per particle, without the files.
+/* DeltaFS in C: storage for particle simulations, indexed by particle.
  *
- * A program writes as if every key (a particle's ID) had a file of its own in one directory, epoch by epoch (a dump, a
- * timestep). Each key's bytes can then be read with a few reads. This header is the serial API: writing from one
- * process, and reading from any. deltafs_mpi.h adds writing from all ranks of an MPI job.
+ * A program writes as if every particle had a file of its own. It appends records (a particle's ID and its state) and
+ * ends an epoch (one dump, one timestep). Afterwards any program can read all records of one particle, its trajectory,
+ * with a few small reads. This header is the serial API: it writes from one process, and reads from any process.
+ * deltafs_mpi.h adds writing from all ranks of an MPI job. deltafs(7) explains the concepts.
  *
  * Conventions
  *  1. A function that can fail returns a status: DELTAFS_OK (0) or a negative DELTAFS_ERR_*. It sets its outputs only
  *     on DELTAFS_OK, unless its comment says otherwise. deltafs_errmsg returns the message, which names the file, the
  *     offset and the cause.
- *  2. Sizes, strides and offsets are in bytes. A key is an unsigned 64-bit number, or 1 to 255 bytes in a directory
- *     created with keys=bytes. A label is the caller's own unsigned 64-bit number of an epoch (the timestep). Labels
- *     increase strictly.
- *  3. The library copies what it needs: arguments may be freed when the call returns. Objects that the library hands
- *     out belong to the caller, who frees them with the function named there. Every destroy and close function accepts
- *     NULL.
- *  4. A handle may be used by one thread at a time. Different handles are independent. No function is safe in a signal
- *     handler. The library starts no process, prints nothing and never exits. Its own threads (options threads,
- *     read_threads) end with the handle.
+ *  2. A key is an unsigned 64-bit number, such as the ID of a particle. In a directory that was created with the option
+ *     keys=bytes, a key is a string of 1 to 255 bytes. A subfile is everything that was written for one key: the values
+ *     of its records, epoch by epoch. A label is the number that the caller gives to an epoch, for example the
+ *     timestep. It is an unsigned 64-bit number. Each label must be greater than the one before. Sizes, strides and
+ *     offsets are in bytes.
+ *  3. The library copies what it needs: the caller may free the arguments when the call returns. A function that
+ *     creates an object names the function that frees it, and the caller must call that function. Every destroy and
+ *     close function accepts NULL.
+ *  4. Only one thread at a time may use a handle. Different handles are independent. No function is safe in a signal
+ *     handler. The library starts no process, prints nothing and never exits. It starts threads of its own for a handle
+ *     (see the options threads and read_threads); they end when the handle is closed. They do not call MPI, so every
+ *     MPI thread level is enough (the option progress=thread is the exception: see deltafs_mpi.h).
  *  5. On a handle of deltafs_mpi_create or deltafs_mpi_reopen, deltafs_epoch_end, deltafs_epoch_wait and deltafs_close
  *     are collective: all ranks call them and get the same status. All other functions are local.
- *  6. The library never hands out bytes that do not match their checksum. It returns DELTAFS_ERR_DAMAGED instead.
+ *  6. The library never returns bytes that do not match their checksum. It returns DELTAFS_ERR_DAMAGED instead.
  *  7. A struct that begins with struct_size may grow in later versions. The caller sets struct_size to sizeof of the
- *     struct before the call; the library reads and writes only that much of it. DELTAFS_ERR_INVALID if it is 0.
+ *     struct before the call; the library reads and writes only that many bytes of it. If struct_size is 0, the call
+ *     returns DELTAFS_ERR_INVALID.
+ *  8. An epoch is committed when it has become part of the directory. Readers see committed epochs only.
+ *     deltafs_epoch_end commits the epoch before it returns. With the option commit=async it returns earlier, and a
+ *     later call commits the epoch: the next deltafs_epoch_end, deltafs_epoch_wait or deltafs_close.
  */
 #ifndef DELTAFS_H
 #define DELTAFS_H
@@ -38,7 +46,7 @@ extern "C" {
 #define DELTAFS_API __attribute__((visibility("default")))
 #endif
 
-/* The numbers never change their meaning, and numbers no longer used are not used again. */
+/* The meaning of a number never changes. A number that is removed is never used for another status. */
 enum deltafs_status {
     DELTAFS_OK = 0,
 
@@ -52,10 +60,10 @@ enum deltafs_status {
     DELTAFS_ERR_COLLECTIVE = -7, /* the ranks did not make the same collective call */
     DELTAFS_ERR_CANCELLED = -8,  /* the caller aborted the epoch, with deltafs_epoch_cancel */
 
-    /* What is asked for. */
+    /* The directory, file, key or epoch of the call. */
     DELTAFS_ERR_NOT_FOUND = -20,   /* no such directory, key or epoch */
     DELTAFS_ERR_EXISTS = -21,      /* the directory to be created exists */
-    DELTAFS_ERR_NOT_DELTAFS = -22, /* a folder or file that is not a DeltaFS container */
+    DELTAFS_ERR_NOT_DELTAFS = -22, /* a folder or file that DeltaFS did not write */
     DELTAFS_ERR_UNCOMMITTED = -23, /* close discarded records appended after the last epoch end */
     DELTAFS_ERR_BUSY = -24,        /* another job is writing the directory */
     DELTAFS_ERR_CHANGED = -25,     /* a file was changed after it was indexed, or is gone */
@@ -66,7 +74,7 @@ enum deltafs_status {
     DELTAFS_ERR_NO_SPACE = -42, /* the file system or the quota is full */
 
     /* What is on disk. */
-    DELTAFS_ERR_DAMAGED = -60, /* bytes that differ from what was written; the message names file and offset */
+    DELTAFS_ERR_DAMAGED = -60, /* bytes that do not match their checksum; the message names file and offset */
     DELTAFS_ERR_VERSION = -61, /* written by a newer version, in a form that this version cannot read */
 
     /* The job. */
@@ -138,9 +146,9 @@ DELTAFS_API const struct deltafs_field *deltafs_schema_field(const deltafs_schem
 
 typedef struct deltafs_dir deltafs_dir;
 
-/* The message of the calling thread's last call that failed, of any function of this library, if `dir` is NULL.
- * Otherwise the message of the last call on this handle that failed. Never NULL. The text is valid until the next
- * failing call of the thread or on the handle. A failing open or close has no handle: use NULL. */
+/* Return the message of the last call that failed: on the handle `dir`, or, if `dir` is NULL, in the calling thread.
+ * Use NULL after a create, open or close that failed, because then there is no handle. The result is never NULL. It is
+ * valid until the next call fails, on the handle or in the thread. */
 DELTAFS_API const char *deltafs_errmsg(const deltafs_dir *dir);
 
 /* Create a directory at `path`, whose parent must exist, and open it for writing from this process alone. `options` may
@@ -148,82 +156,105 @@ DELTAFS_API const char *deltafs_errmsg(const deltafs_dir *dir);
  * there is anything at `path`. Close with deltafs_close. Not collective. */
 DELTAFS_API int deltafs_create(const char *path, const deltafs_options *options, deltafs_dir **out);
 
-/* Open an existing directory for writing; the next epoch follows the last committed one (deltafs_last_label). Any job
- * may have created it, serial or with any number of ranks, and may have ended in any way.
+/* Open an existing directory for writing. The next epoch follows the last committed one (deltafs_last_label). Any job
+ * may have created the directory, serial or with any number of ranks, and may have ended in any way.
  *
- * What the last job did not commit is truncated. This may be an epoch that it wrote completely; then deltafs_errmsg of
- * the new handle (in a job: of rank 0's) says so. To commit such an epoch, call deltafs_repair before.
+ * This call deletes all data that the last job did not commit. That can be an epoch that the job had written
+ * completely, but not committed; then deltafs_errmsg of the new handle (in an MPI job: on rank 0) says so afterwards.
+ * To look before you reopen, call deltafs_repair with dry_run = 1: it lists what can be committed, and changes nothing.
+ * deltafs_repair without dry_run then commits the epoch.
  *
- * Keys, partitions, schema and value size do not change: DELTAFS_ERR_OPTION if `options`, or the environment when they
- * were created, ask for others. DELTAFS_ERR_DAMAGED if the manifest has lost lines of committed epochs; nothing is
- * truncated then. DELTAFS_ERR_BUSY if another process is writing the directory, or may be (see the option lease).
- * DELTAFS_ERR_NOT_FOUND, _NOT_DELTAFS, _VERSION as for deltafs_open. Close with deltafs_close. Not collective. */
+ * Keys, partitions, layout, schema and value size of a directory cannot be changed. If `options` has other values for
+ * them, the call returns DELTAFS_ERR_OPTION. The values may also come from variables DELTAFS_NAME in the environment.
+ *
+ * DELTAFS_ERR_DAMAGED: the manifest has lost the lines of committed epochs; nothing is deleted. DELTAFS_ERR_BUSY:
+ * another process is writing the directory, or may be (see the option lease). DELTAFS_ERR_NOT_FOUND, _NOT_DELTAFS,
+ * _VERSION: as for deltafs_open. Close with deltafs_close. Not collective. */
 DELTAFS_API int deltafs_reopen(const char *path, const deltafs_options *options, deltafs_dir **out);
 
-/* The label of the last epoch. The next label must be above it. On a writer with commit=async that epoch may not be
- * committed yet, and a crash can take it. DELTAFS_ERR_NOT_FOUND if there is no epoch. For any handle. Not collective.
- */
+/* Get the label of the last epoch. The next label must be above it. For any handle. On a writer with commit=async this
+ * can be an epoch that is not committed yet. DELTAFS_ERR_NOT_FOUND if there is no epoch. Not collective. */
 DELTAFS_API int deltafs_last_label(deltafs_dir *dir, uint64_t *label);
 
-/* Open a directory for reading. This needs no MPI and changes nothing on disk. The handle sees what is committed now.
- * DELTAFS_ERR_NOT_FOUND, _NOT_DELTAFS, _VERSION, _DAMAGED. Close with deltafs_close. */
+/* Open a directory for reading. This needs no MPI and changes nothing on disk. The handle sees the epochs that are
+ * committed now. DELTAFS_ERR_NOT_FOUND: there is no such directory. DELTAFS_ERR_NOT_DELTAFS: it is something else.
+ * DELTAFS_ERR_VERSION: a newer version of DeltaFS wrote it. DELTAFS_ERR_DAMAGED: its manifest is damaged or incomplete.
+ * Close with deltafs_close. */
 DELTAFS_API int deltafs_open(const char *path, const deltafs_options *options, deltafs_dir **out);
 
-/* Let a handle that is open for reading see the epochs that were committed since; never half an epoch. Texts that
- * deltafs_stat handed out become invalid. After an error the handle sees what it saw before. Errors are those of
- * deltafs_open; DELTAFS_ERR_NOT_FOUND also if another directory was created at this path. Not collective. */
+/* Add the epochs that were committed after the handle was opened. The handle must be open for reading. Texts that
+ * deltafs_stat returned become invalid. After an error the handle sees the same epochs as before. The errors are those
+ * of deltafs_open. DELTAFS_ERR_NOT_FOUND also means that another directory was created at this path. Not collective. */
 DELTAFS_API int deltafs_refresh(deltafs_dir *dir);
 
-/* Close and free the handle, also when it returns an error. On a writer, records appended since the last epoch end are
- * discarded: DELTAFS_ERR_UNCOMMITTED. Committed epochs are safe in any case. Returns the first error of the close. */
+/* Close and free the handle. The handle is freed even if the call returns an error. If records were appended after the
+ * last epoch end, the call discards them and returns DELTAFS_ERR_UNCOMMITTED. With commit=async, the call first commits
+ * the last epoch. Epochs that were committed before are safe, whatever the call returns. If several things fail, the
+ * first error is returned. Collective in a job. */
 DELTAFS_API int deltafs_close(deltafs_dir *dir);
 
-/* Append one record to the subfile `key` in the current epoch. `size` must be the directory's value size if it has one
- * (DELTAFS_ERR_SIZE). Records that one writer appends to a key in an epoch keep their order.
+/* Append one record to the subfile of `key` in the current epoch. If the directory has a value size, `size` must be
+ * equal to it (DELTAFS_ERR_SIZE). If one process appends several records to the same key in one epoch, they keep their
+ * order. The order of records that different ranks append to the same key in one epoch is not defined.
  *
- * If an append fails, its epoch cannot be committed: deltafs_epoch_end returns the error, on all ranks (with
- * commit=async, the call that commits that epoch). So it is enough to check the status of deltafs_epoch_end.
+ * If an append fails, its epoch cannot be committed: deltafs_epoch_end returns the error, on all ranks. (With
+ * commit=async, the call that commits the epoch returns it.) So it is enough to check the status of deltafs_epoch_end.
  *
- * Not collective, but the call may wait until other ranks call DeltaFS. So between the first append of an epoch and its
- * end, make no call that waits for other ranks, such as a barrier. */
+ * This call is not collective, but it may wait until other ranks call DeltaFS. So between the first append of an epoch
+ * and deltafs_epoch_end, do not wait for other ranks in another way: no barrier, no other collective MPI call, no
+ * blocking send or receive. Otherwise the job can hang. */
 DELTAFS_API int deltafs_append(deltafs_dir *dir, uint64_t key, const void *value, size_t size);
 
-/* The same for a directory created with keys=bytes. `key` is 1 to 255 bytes of any kind (DELTAFS_ERR_INVALID). Key and
- * value together must be less than 1 MiB (DELTAFS_ERR_SIZE). DELTAFS_ERR_MODE if the directory's keys are numbers;
- * deltafs_append returns it if they are bytes. */
+/* Append one record to a directory that was created with keys=bytes. A key has 1 to 255 bytes of any kind
+ * (DELTAFS_ERR_INVALID). Key and value together must be smaller than 1 MiB (DELTAFS_ERR_SIZE). If the keys of the
+ * directory are numbers, the call returns DELTAFS_ERR_MODE. deltafs_append returns the same status if keys are bytes.
+ */
 DELTAFS_API int deltafs_append_bytes(deltafs_dir *dir, const void *key, size_t key_size, const void *value,
                                      size_t size);
 
-/* Append `n` records. The key of record i is the native uint64_t at keys + i * key_stride. Its value is the `size`
- * bytes at values + i * value_stride. Strides and alignment are free. With a schema, a value is its fields packed,
- * little-endian, without padding. One call for a whole dump is the fastest way to write. */
+/* Append `n` records. The key of record i is the uint64_t at the address keys + i * key_stride, in the byte order of
+ * the machine. Its value is the `size` bytes at values + i * value_stride. Keys and values need no alignment, and a
+ * stride can be any number of bytes: so keys and values can be members of an array of structs. With a schema, a value
+ * consists of its fields in little-endian order, without padding. One call for a whole dump is the fastest way to
+ * write. */
 DELTAFS_API int deltafs_append_many(deltafs_dir *dir, size_t n, const void *keys, size_t key_stride, const void *values,
                                     size_t value_stride, size_t size);
 
-/* Abort the current epoch for a reason of the caller's own (for example, an input file cannot be read).
- * deltafs_epoch_end will commit nothing and return DELTAFS_ERR_CANCELLED with the text `why`, on all ranks (with
- * commit=async, the call that would commit that epoch). Not collective: one rank can abort the epoch of all. */
+/* Abort the current epoch, for example because the program cannot read an input file. The caller must still call
+ * deltafs_epoch_end: on all ranks it discards the epoch and returns DELTAFS_ERR_CANCELLED with the text `why`. (With
+ * commit=async, the call that would commit the epoch does this.) One rank can abort the epoch of all ranks. Not
+ * collective. */
 DELTAFS_API int deltafs_epoch_cancel(deltafs_dir *dir, const char *why);
 
-/* End the current epoch and give it `label`. On DELTAFS_OK all records of all ranks are sorted, indexed, on disk and
- * committed. On an error none of them is committed, earlier epochs are unchanged, and the next append begins an empty
- * epoch. DELTAFS_ERR_LABEL if the label is not above the last one; then the appended records stay, and the call can be
- * repeated. Collective in a job.
+/* End the current epoch, give it `label` and commit it. Collective in a job.
  *
- * With commit=async the call returns while the epoch is being written, so that the caller can compute. The next
- * deltafs_epoch_end, deltafs_epoch_wait or deltafs_close commits it. If that fails, it returns the error, with the
- * epoch's label in the message, and discards that epoch and all that was appended since. This holds also for errors
- * that a rank knew before, from an append or from deltafs_epoch_cancel. To lose no later records after such an error,
- * call deltafs_epoch_wait on all ranks before the next append. */
+ * DELTAFS_OK: the records of all ranks are sorted, indexed, written and committed. They survive if the job dies. They
+ * also survive a power failure with the option sync=commit (the default). With sync=close that is so only after
+ * deltafs_close, and with sync=none not even then.
+ *
+ * DELTAFS_ERR_LABEL: the label is not above the last one, or differs between ranks. The records are still there. Call
+ * the function again with a valid label.
+ *
+ * Any other error: all records of the epoch are discarded, on all ranks. Earlier epochs do not change. The next append
+ * begins an empty epoch. (In rare cases it is not known whether the epoch was committed; then the message says so, and
+ * the handle accepts no more epochs.)
+ *
+ * With commit=async the call returns while the library still writes the epoch, so that the program can compute
+ * meanwhile. DELTAFS_OK then does not mean that the epoch is safe: the next deltafs_epoch_end, deltafs_epoch_wait or
+ * deltafs_close commits the epoch, and returns the error of this epoch if there was one, also an error of an append or
+ * of deltafs_epoch_cancel. The message has the label. That call discards the epoch, and all records that were appended
+ * after it. To lose no later records, call the functions in this order, on all ranks: append, deltafs_epoch_end,
+ * compute the next timesteps, deltafs_epoch_wait, append, deltafs_epoch_end, and so on; deltafs_close at the end. */
 DELTAFS_API int deltafs_epoch_end(deltafs_dir *dir, uint64_t label);
 
-/* Wait until the last ended epoch is committed, and return what deltafs_epoch_end would have returned without
- * commit=async. DELTAFS_OK if there is nothing to wait for. Collective in a job. */
+/* With commit=async: wait until the last epoch that was ended is committed. The status is the one that
+ * deltafs_epoch_end would have returned without commit=async. DELTAFS_OK if there is nothing to wait for. Collective in
+ * a job. */
 DELTAFS_API int deltafs_epoch_wait(deltafs_dir *dir);
 
 /* ---- Reading ---- */
 
-/* The epochs with first <= label <= last. A NULL range means all. */
+/* The epochs whose label is at least `first` and at most `last`. A NULL pointer to a range means all epochs. */
 struct deltafs_range {
     uint64_t first;
     uint64_t last;
@@ -238,7 +269,8 @@ struct deltafs_record {
     size_t key_size;
 };
 
-/* The records of one key, in the order of their epochs, then as appended. All of it belongs to the deltafs_records. */
+/* The records of one key, in the order of their epochs; within an epoch in the order of the appends. The library owns
+ * everything that the struct points to. deltafs_records_destroy frees it all. */
 typedef struct deltafs_records deltafs_records;
 struct deltafs_records {
     size_t count;
@@ -248,39 +280,42 @@ struct deltafs_records {
 };
 DELTAFS_API void deltafs_records_destroy(deltafs_records *records);
 
-/* Get all records of `key` in the range. DELTAFS_ERR_NOT_FOUND if there are none; *out is NULL then. On
- * DELTAFS_ERR_DAMAGED or _IO some epochs could not be read: *out has the records of the others and the labels of the
- * missing ones, or is NULL if nothing could be read; the message names the first damage. Free with
- * deltafs_records_destroy. */
+/* Get all records of `key` in the range. Free *out with deltafs_records_destroy.
+ *
+ * DELTAFS_ERR_NOT_FOUND: there are none, and *out is NULL. DELTAFS_ERR_DAMAGED or DELTAFS_ERR_IO: some epochs could not
+ * be read. Then *out has the records of the other epochs and the labels of the missing ones, and the message names the
+ * first damage. *out is NULL if nothing could be read. */
 DELTAFS_API int deltafs_get(deltafs_dir *dir, uint64_t key, const struct deltafs_range *range, deltafs_records **out);
 
-/* The same for `n` keys. out[i] belongs to keys[i]; it is NULL if the key has no records. Returns the first error of
- * _DAMAGED or _IO, with in `out` what could be read; otherwise DELTAFS_ERR_NOT_FOUND if any key was not found. Free
- * each out[i] with deltafs_records_destroy, also after an error. */
+/* Get the records of `n` keys. out[i] gets those of keys[i], or NULL if that key has no records. The status is the
+ * first DELTAFS_ERR_DAMAGED or DELTAFS_ERR_IO; `out` then has what could be read. If there is none, the status is
+ * DELTAFS_ERR_NOT_FOUND if any key was not found. Free each out[i] with deltafs_records_destroy, also after an error.
+ */
 DELTAFS_API int deltafs_get_many(deltafs_dir *dir, size_t n, const uint64_t *keys, const struct deltafs_range *range,
                                  deltafs_records **out);
 
-/* The same for keys that are bytes. DELTAFS_ERR_MODE if the directory's keys are of the other kind. */
+/* The same two calls for a directory with keys=bytes. DELTAFS_ERR_MODE if the keys of the directory are numbers. */
 DELTAFS_API int deltafs_get_bytes(deltafs_dir *dir, const void *key, size_t key_size, const struct deltafs_range *range,
                                   deltafs_records **out);
 DELTAFS_API int deltafs_get_many_bytes(deltafs_dir *dir, size_t n, const void *const *keys, const size_t *key_sizes,
                                        const struct deltafs_range *range, deltafs_records **out);
 
-/* Called for each record of a scan. The record is valid during the call. A value other than 0 stops the scan. The
- * function must not read from the same handle (DELTAFS_ERR_MODE). */
+/* The library calls this function for each record of a scan. The record is valid until the function returns. If the
+ * function returns a value other than 0, the scan stops. The function must not read from the same handle
+ * (DELTAFS_ERR_MODE). */
 typedef int (*deltafs_record_fn)(const struct deltafs_record *record, void *arg);
 
-/* Call `fn` for every record in the range: by partition, then by epoch, then by key (bytes: by their hash). An epoch
- * whose keys did not fit into the writer's memory has several segments, each sorted by itself.
+/* Call `fn` for every record in the range. The order is by partition, then by epoch, then by key (with keys=bytes: by
+ * the hash of the key). If the keys of an epoch did not fit into the memory of the writer, the epoch has several parts
+ * in a partition. Then the keys increase within each part only.
  *
  * If `fn` returns a value other than 0, the scan stops, *stopped gets that value, and the status is DELTAFS_OK.
- * Otherwise *stopped is 0. `stopped` may be NULL. Damage does not stop a scan: it hands out all that can be read and
- * returns the first DELTAFS_ERR_DAMAGED or _IO at the end. */
+ * Otherwise *stopped is 0. `stopped` may be NULL. Damage does not stop a scan: the scan continues with all records that
+ * can be read, and at its end returns the first DELTAFS_ERR_DAMAGED or DELTAFS_ERR_IO. */
 DELTAFS_API int deltafs_scan(deltafs_dir *dir, const struct deltafs_range *range, deltafs_record_fn fn, void *arg,
                              int *stopped);
 
-/* The same for one partition (0 <= partition < partitions of deltafs_stat), so that several processes can share a
- * scan. */
+/* Scan one partition, from 0 to partitions - 1 (see deltafs_stat). So several processes can share a scan. */
 DELTAFS_API int deltafs_scan_partition(deltafs_dir *dir, uint32_t partition, const struct deltafs_range *range,
                                        deltafs_record_fn fn, void *arg, int *stopped);
 
@@ -291,7 +326,7 @@ struct deltafs_stat {
     const char *keys;   /* "u64" or "bytes" */
     uint64_t epochs;    /* committed epochs */
     uint64_t records;   /* in them */
-    uint64_t bytes_raw; /* keys (numbers: 8 bytes each) and values, as appended */
+    uint64_t bytes_raw; /* of keys (8 bytes for a number) and values, as they were appended */
     int64_t value_size; /* bytes of every value, or -1 if sizes differ */
     const char *schema; /* "" if there is none; owned by the handle */
     const char *uuid;   /* owned by the handle */
@@ -307,14 +342,15 @@ struct deltafs_epoch_stat {
     uint64_t bytes_stored; /* added to the logs by this epoch */
 };
 
-/* Facts about a directory that is open for reading, from its manifest. */
+/* Get the properties of a directory that is open for reading. Reads nothing. */
 DELTAFS_API int deltafs_stat(deltafs_dir *dir, struct deltafs_stat *out);
-/* Bytes of all its files. Asks the file system for the size of each. */
+/* Get the size of all its files, in bytes. Asks the file system for the size of each file. */
 DELTAFS_API int deltafs_bytes_stored(deltafs_dir *dir, uint64_t *out);
-/* Facts about epoch number `i` (0 <= i < epochs), in the order of labels. DELTAFS_ERR_INVALID beyond the last. */
+/* Get the properties of epoch number `i`, from 0 to epochs - 1, in the order of labels. DELTAFS_ERR_INVALID if there is
+ * no such epoch. */
 DELTAFS_API int deltafs_epoch_stat(deltafs_dir *dir, uint64_t i, struct deltafs_epoch_stat *out);
 
-/* File operations of a handle so far. */
+/* How many file operations a handle has made so far. */
 struct deltafs_io_stat {
     size_t struct_size;
     uint64_t reads; /* read calls to the operating system */
@@ -324,91 +360,105 @@ struct deltafs_io_stat {
 };
 DELTAFS_API int deltafs_io_stat(const deltafs_dir *dir, struct deltafs_io_stat *out);
 
-/* Memory of a writer in this process: buffers, memtable, keys for the index, messages. In bytes. */
+/* Memory that a writer uses in this process, in bytes: records before they are sorted and written (memtables), the keys
+ * of the index, buffers and messages. */
 struct deltafs_memory_stat {
     size_t struct_size;
-    uint64_t limit; /* the option memory, which is never exceeded */
+    uint64_t limit; /* the option memory; `used` is never more */
     uint64_t used;  /* now */
     uint64_t peak;  /* the most so far */
 };
 DELTAFS_API int deltafs_memory_stat(deltafs_dir *dir, struct deltafs_memory_stat *out);
 
-/* Called by the verify functions for each damage when it is found. The message is "FILE: damaged at offset N: ...", or
- * "FILE: ..." if all of a file or directory is concerned. */
+/* A verify function calls this function for each damaged place. The message is "FILE: damaged at offset N: ...", or
+ * "FILE: ..." if the whole file or directory is concerned. */
 typedef void (*deltafs_damage_fn)(int status, const char *message, void *arg);
 
-/* What a verify function has read and found correct. */
+/* What a verify function has read and found correct, and how many damaged places it has found. */
 struct deltafs_verify_counts {
     size_t struct_size;
     uint64_t records; /* of a directory, or rows of an index's files */
     uint64_t bytes;   /* of a directory's values, or of a logical file's data */
-    uint64_t blocks;
-    uint64_t leaves;
-    uint64_t damages; /* the number of calls of the damage function */
+    uint64_t blocks;  /* of the data logs; a block has the values of some keys */
+    uint64_t leaves;  /* of the index logs; a leaf has the places of some keys */
+    uint64_t damages; /* damaged places: calls of the damage function */
 };
 
-/* Read everything that is committed. Check it against its checksums, the index and the counts of the manifest. Reports
- * all damages to `fn` (may be NULL). Returns DELTAFS_ERR_DAMAGED, or the first other error, if there are any; *out is
- * set then too. `out` may be NULL. */
+/* Read everything that is committed, and check it against the checksums, the index and the number of records in the
+ * manifest. `fn` is called for each damaged place. DELTAFS_ERR_DAMAGED if there is damage, or the first other error;
+ * *out is set then too. `fn` and `out` may be NULL. */
 DELTAFS_API int deltafs_verify(deltafs_dir *dir, deltafs_damage_fn fn, void *arg, struct deltafs_verify_counts *out);
 
-/* Called by the repair functions for each finding, with a message. The status is DELTAFS_OK for a repair that was done
- * (in a dry run: that can be done), DELTAFS_REPAIR_REMARK for a fact that needs no repair, or the error of what cannot
- * be repaired or is lost. */
+/* A repair function calls this function for each thing that it finds. DELTAFS_OK: it was repaired (in a dry run: it can
+ * be repaired). DELTAFS_REPAIR_REMARK: it needs no repair. An error: it cannot be repaired, or is lost. */
 enum { DELTAFS_REPAIR_REMARK = 1 };
 typedef void (*deltafs_repair_fn)(int status, const char *message, void *arg);
 
 struct deltafs_repair_options {
     size_t struct_size;
     int dry_run;        /* report only, change nothing */
-    int has_label;      /* directories only: commit an epoch that has no commit and give it `label`, even if its job may
-                         * not have finished it; an error if there is no such epoch */
-    uint64_t label;     /* above the last committed label */
-    int has_lease;      /* `lease` replaces the option lease */
+    int has_label;      /* directories only: `label` is set */
+    uint64_t label;     /* commit an epoch with this label, see below; it must be above the last committed label */
+    int has_lease;      /* `lease` is set, and replaces the option lease */
     uint64_t lease;     /* seconds */
-    int has_drop_from;  /* directories only: discard committed epochs whose logs are incomplete, and all later ones */
-    uint64_t drop_from; /* the label of the first of them; any other label is an error */
+    int has_drop_from;  /* directories only: `drop_from` is set */
+    uint64_t drop_from; /* discard committed epochs from this label on, see below */
 };
 
-/* Repair a directory after a crash or damage. Not collective.
+/* Repair a directory. To look first, set dry_run. Not collective.
  *
- * A crash: an epoch that all processes wrote, but that has no commit line in the manifest, is committed. If it is not
- * known whether all processes wrote it, it is committed only with a label in `options`. Everything else without a
- * commit is truncated, and the directory is closed.
+ * After a job died, an epoch may be written but not committed. Repair decides about it as follows, deletes all other
+ * data that was not committed, and closes the directory.
+ *  - If all processes had finished the epoch and the job recorded that, repair commits it.
+ *  - If all log files have the epoch, but the job did not record that, you have two choices. Set `label` to commit the
+ *    epoch: it may lack records that a process had not sent. Or set no label: repair deletes the epoch. If `label` is
+ *    set and there is no such epoch, the call returns an error and deletes nothing.
  *
- * Damage: a damaged index log is rebuilt from its data log if keys are bytes; keys that are numbers are stored in the
- * index only. A damaged header, footer or fence is restored if all of its contents are stored elsewhere too. So is a
- * damaged manifest. Records of damaged blocks are lost: reading their keys returns DELTAFS_ERR_DAMAGED. A file that is
- * replaced is kept as FILE.damaged, FILE.damaged.2, ... This function searches only for damage that prevents the
- * directory from being opened; deltafs_verify searches for all.
+ * After damage, repair restores what is stored in a second place:
+ *  - A damaged manifest is restored from its copy.
+ *  - A damaged header or footer of a log is restored if its contents are also stored elsewhere.
+ *  - A damaged index log is rebuilt from its data log, with keys=bytes only. Keys that are numbers are stored in the
+ *    index log only.
+ *  - Records in damaged blocks are lost. Reading their keys returns DELTAFS_ERR_DAMAGED.
  *
- * With sync=none or sync=close a power loss can take committed epochs. They and all later ones are discarded if
- * `options` names the first of them. A manifest that has lost the lines of its last epochs is refused; with a label the
- * first of these epochs gets its line again, and with has_drop_from and any label above the last they are discarded.
+ * A file that is replaced is saved as FILE.damaged, FILE.damaged.2, ... Repair looks only for damage that prevents the
+ * directory from being opened. deltafs_verify looks for all damage.
  *
- * Returns DELTAFS_OK if the directory is sound afterwards, or in a dry run could be; otherwise the first error. If
- * records are lost, everything else is repaired and DELTAFS_ERR_DAMAGED is returned. DELTAFS_ERR_BUSY as for
- * deltafs_reopen; a dry run reports a writer as a remark. Of the environment's options only memory and lease apply.
- * `options` and `fn` may be NULL. */
+ * After a power failure, committed epochs may be incomplete if the option sync was close or none. Repair reports the
+ * first of them. You have two choices. Restore a copy of the directory. Or set `drop_from` to the label of this epoch:
+ * repair discards it and all later epochs. Any other label is an error (but with layout=local, repair does not look for
+ * incomplete values: deltafs_verify names the epoch, and any label is accepted).
+ *
+ * The manifest and its copy may both have lost the lines of the last committed epochs. Repair then changes nothing and
+ * returns an error. You have three choices. Restore a copy of the manifest. Or set `label` to the label that the first
+ * of these epochs had, and repeat that for each. Or set `drop_from` to any label above the last one that is left:
+ * repair discards all of these epochs.
+ *
+ * DELTAFS_OK: the directory has no such fault any more (in a dry run: it would have none). DELTAFS_ERR_DAMAGED: some
+ * records are lost, but everything else was repaired; or nothing could be repaired, as the message says.
+ * DELTAFS_ERR_BUSY: as for deltafs_reopen; a dry run reports a writer as a remark instead. Of the options in the
+ * environment, only memory and lease have an effect. `options` and `fn` may be NULL. */
 DELTAFS_API int deltafs_repair(const char *path, const struct deltafs_repair_options *options, deltafs_repair_fn fn,
                                void *arg);
 
 /* ---- Subfiles, with the calls of files ---- */
 
-/* A subfile is the concatenation of the values of one key, epoch by epoch. Its name is the key's number, in decimal or
- * in hexadecimal after 0x; or the key itself if keys are bytes. */
+/* A subfile can be written and read with calls like those for files. Its bytes are the values of one key, one after the
+ * other, epoch by epoch. Its name is the key: a number in decimal, or in hexadecimal after 0x; with keys=bytes, the
+ * bytes of the key. */
 typedef struct deltafs_file deltafs_file;
 
-/* Open a subfile of an open directory. `flags` is O_WRONLY on a writer (O_APPEND and O_CREAT may be added and change
- * nothing), O_RDONLY on a reader. Opening for reading reads the whole subfile; DELTAFS_ERR_NOT_FOUND if it has no
- * records. Close the file with deltafs_file_close before the directory. */
+/* Open a subfile of an open directory. On a directory that is open for writing, `flags` is O_WRONLY (O_APPEND and
+ * O_CREAT may be added and have no effect). On one that is open for reading, `flags` is O_RDONLY; the call then reads
+ * the whole subfile, and returns DELTAFS_ERR_NOT_FOUND if it has no records. Close the file with deltafs_file_close
+ * before you close the directory. */
 DELTAFS_API int deltafs_openat(deltafs_dir *dir, const char *name, int flags, deltafs_file **out);
 
-/* Write at the end. All bytes written between open and close become one record, which the close appends. If a write
- * fails, its epoch cannot be committed, as for deltafs_append. */
+/* Write at the end of the subfile. All bytes that are written before deltafs_file_close become one record;
+ * deltafs_file_close appends it. If a write fails, its epoch cannot be committed, as for deltafs_append. */
 DELTAFS_API int deltafs_write(deltafs_file *file, const void *bytes, size_t size);
 
-/* Read up to `size` bytes from where the last read ended. *got is less than `size` only at the end of the subfile. */
+/* Read the next bytes of the subfile, up to `size`. *got is less than `size` only at the end of the subfile. */
 DELTAFS_API int deltafs_read(deltafs_file *file, void *bytes, size_t size, size_t *got);
 
 /* Close and free the file. Returns the status of the append if the file was written. */
