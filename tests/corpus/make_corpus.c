@@ -801,7 +801,8 @@ static const struct {
     {"later", make_later},
     {"planes", make_planes},
     {"reopened", make_reopened},
-    {"local", make_local},
+    {"local", NULL}, /* its places depend on lengths that libsnappy packed to */
+    {"local_packed", make_local},
     {"local_names", make_local_names},
 };
 
