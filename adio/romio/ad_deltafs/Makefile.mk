@@ -11,7 +11,7 @@ noinst_HEADERS +=                               \
 
 romio_other_sources +=                          \
     adio/ad_deltafs/ad_deltafs.c                \
-    adio/ad_deltafs/ad_deltafs_access.c         \
+    adio/ad_deltafs/ad_deltafs_read_write.c         \
     adio/ad_deltafs/ad_deltafs_library.c        \
     adio/ad_deltafs/error_class.c
 

@@ -82,7 +82,7 @@ deltafs_logical *ad_deltafs_enter(ADIO_File fd);
 deltafs_logical *ad_deltafs_enter_all(ADIO_File fd);
 void ad_deltafs_leave(ADIO_File fd);
 
-/* ---- Reads and writes (ad_deltafs_access.c), in the order of ROMIO's table ---- */
+/* ---- Reads and writes (ad_deltafs_read_write.c), in the order of ROMIO's table ---- */
 
 #define AD_DELTAFS_WHAT ADIO_DELTAFS_COUNT count, MPI_Datatype datatype, int file_ptr_type, ADIO_Offset offset
 
