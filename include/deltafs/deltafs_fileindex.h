@@ -1,5 +1,5 @@
-/* DeltaFS in C: indexes over files that hold rows. The files stay as they are. An index records which row of which file
- * has each key, so that a key's rows can be read with a few reads.
+/* DeltaFS in C: indexes over files that hold rows. The files stay as they are. An index records where the rows of each
+ * key are: in which files, and at which row numbers. So a program can read the rows of one key with a few reads.
  *
  * Words
  *  - A source file is a file with rows: a plain file or a logical file (deltafs_logical.h).
@@ -9,9 +9,9 @@
  *  - An index covers any number of source files. It is a directory of DeltaFS (deltafs.h) that maps keys to numbers of
  *    rows. Its text file SOURCES lists what was indexed.
  *
- * An index does not copy a source file. If the file changes after it was indexed, its rows are not handed out until it
- * is indexed again (DELTAFS_ERR_CHANGED). A change that preserves size and mtime is not detected, but each row that is
- * read is checked to have the key that was asked for.
+ * An index does not copy a source file. If the file changes after it was indexed, a query returns DELTAFS_ERR_CHANGED
+ * instead of its rows, until it is indexed again. A change that preserves size and mtime is not detected. But a query
+ * checks that each row that it reads has the key that was asked for.
  *
  * The conventions of deltafs.h hold. deltafs_mpi.h has the collective way to index. */
 #ifndef DELTAFS_FILEINDEX_H
@@ -25,7 +25,7 @@ extern "C" {
 
 /* ---- The tables of a source file ---- */
 
-/* Rows first to first + rows - 1 of a column begin at `offset` of the source file. */
+/* A part of a column: rows `first` to first + rows - 1. The first of them is at `offset` of the source file. */
 struct deltafs_piece {
     uint64_t first;
     uint64_t rows;
@@ -34,7 +34,7 @@ struct deltafs_piece {
 
 /* Where the values of one column are stored. Without pieces, the value of row i is at offset + i * stride of the source
  * file. With pieces, it is at offset + (i - first) * stride of the piece that has the row. The pieces are in the order
- * of their rows and have all rows of the table. Names follow the rules of schemas and are unique within a table. The
+ * of their rows and cover all rows of the table. Names follow the rules of schemas and are unique within a table. The
  * stride of records is their size; that of an HDF5 dataset is the size of its elements. */
 struct deltafs_column {
     const char *name;
@@ -64,17 +64,18 @@ DELTAFS_API int deltafs_table_from_schema(const char *path, const char *schema, 
                                           uint64_t size, uint64_t label, struct deltafs_table **out);
 DELTAFS_API void deltafs_table_destroy(struct deltafs_table *table);
 
-/* The same, with schema, key, skip and label (option epoch) from `options`. With epoch=auto the label is that of the
- * file's name, or 0. DELTAFS_ERR_OPTION if there is no key or no schema. */
+/* Do the same with the options schema, key, skip and epoch (the label) of `options`. With epoch=auto the label comes
+ * from the name of the file, and is 0 if the name has no number. DELTAFS_ERR_OPTION if there is no key or no schema. */
 DELTAFS_API int deltafs_table_from_options(const char *path, const deltafs_options *options, uint64_t size,
                                            struct deltafs_table **out);
 
 /* Find the label in a file's name: the last number in its last part, ignoring an ending that is not a number (.h5,
- * .bin). 1200 for "run.3/dump.1200.bin", 48 for "eparticle.48". Returns whether there is one; if not, *label stays. */
+ * .bin). 1200 for "run.3/dump.1200.bin", 48 for "eparticle.48". Returns 1 if there is one. Otherwise returns 0 and does
+ * not change *label. */
 DELTAFS_API int deltafs_label_from_name(const char *path, uint64_t *label);
 
-/* Read the file deltafs.conf in the folder of `path` (lines NAME=VALUE; see deltafs-index(7)). It sets those of the
- * options schema, key, skip, epoch and index that neither the caller nor the environment has set; the index is in that
+/* Read the file deltafs.conf in the folder of `path` (lines NAME=VALUE; see deltafs-index(7)). It sets the options
+ * schema, key, skip, epoch and index, but not those that the caller or the environment has set. The index is in that
  * folder. DELTAFS_OK if there is no such file. DELTAFS_ERR_OPTION, _SCHEMA: the message names file and line. */
 DELTAFS_API int deltafs_folder_options(const char *path, deltafs_options *options);
 
@@ -92,14 +93,14 @@ typedef struct deltafs_indexer deltafs_indexer;
 DELTAFS_API int deltafs_indexer_open(const char *index, const char *path, const deltafs_options *options,
                                      deltafs_indexer **out);
 
-/* Whether the file at `path` is indexed, has not changed since, and no part of its index is known to be lost. Call this
- * before you read the file's tables: deltafs_indexer_add then returns DELTAFS_ERR_CHANGED if the file changed in
- * between. Collective; rank 0's path counts. */
+/* Set *has to 1 if the file at `path` is indexed, has not changed since then, and no part of its index is known to be
+ * lost; otherwise to 0. Call this before you find out the tables of the file: if the file changes after this call,
+ * deltafs_indexer_add returns DELTAFS_ERR_CHANGED. Collective; the path of rank 0 is used. */
 DELTAFS_API int deltafs_indexer_has(deltafs_indexer *indexer, const char *path, int *has);
 
 /* Index the file at `path`, which has `n` tables (1 or more). Replaces what the index has for this path. On DELTAFS_OK
  * all tables are in the index, after an error none of them. The ranks read the keys from the file in equal shares.
- * Collective; rank 0's arguments count, and the others' are ignored.
+ * Collective; the arguments of rank 0 are used, and those of the other ranks are ignored.
  *
  * DELTAFS_ERR_INVALID: columns that contradict each other or lie outside the file; the message says which.
  * DELTAFS_ERR_NOT_FOUND, _NOT_DELTAFS: no such file, or neither a plain nor a logical one. DELTAFS_ERR_BUSY as for
@@ -108,22 +109,22 @@ DELTAFS_API int deltafs_indexer_has(deltafs_indexer *indexer, const char *path, 
 DELTAFS_API int deltafs_indexer_add(deltafs_indexer *indexer, const char *path, size_t n,
                                     const struct deltafs_table *const *table);
 
-/* Index the file at `path` by what `options` say of its rows: with a '/' in the option key, that is a pattern for the
- * datasets of an HDF5 file (options epoch and hdf5; see deltafs-index(7)); otherwise as deltafs_table_from_options.
- * Adds the number of rows to *rows on rank 0; NULL is fine. As deltafs_indexer_add, and DELTAFS_ERR_NOT_FOUND if the
- * file is not an HDF5 file or has no such datasets. */
+/* Index the file at `path`. `options` describe its rows. If the option key has a '/', it is a pattern for datasets of
+ * an HDF5 file (see deltafs-index(7); the options epoch and hdf5 also apply). Otherwise the file has records, as for
+ * deltafs_table_from_options. On rank 0 the number of rows is added to *rows; `rows` may be NULL. The errors are those
+ * of deltafs_indexer_add, and DELTAFS_ERR_NOT_FOUND if the file is not an HDF5 file or has no such datasets. */
 DELTAFS_API int deltafs_indexer_add_file(deltafs_indexer *indexer, const char *path, const deltafs_options *options,
                                          uint64_t *rows);
 
-/* Index a file that this process has just closed. Where its rows are, and which index, is what `options` and a
- * deltafs.conf beside the file say (deltafs_folder_options). A file in which they name nothing is not indexed, without
- * an error. */
+/* Index a file that this process has just closed. `options`, and a deltafs.conf beside the file
+ * (deltafs_folder_options), describe its rows and name the index. If they name no rows of this file, nothing is
+ * indexed, and this is no error. */
 DELTAFS_API int deltafs_index_closed(const char *path, deltafs_options *options);
 
 /* Remove a file from the index; its rows are no longer found. `path` is the name in the index, or a path that leads to
  * the file. The file itself may be gone and is not changed. Path NULL: remove all files that no longer exist.
  * *forgotten gets the number of files removed; after an error it is valid on rank 0 only. The space in the index is not
- * freed. The files may be indexed again. Collective; rank 0's path counts.
+ * freed. The files may be indexed again. Collective; the path of rank 0 is used.
  *
  * DELTAFS_ERR_NOT_FOUND: no such index, or the file is not in it. DELTAFS_ERR_BUSY as for deltafs_reopen.
  * DELTAFS_ERR_CHANGED, with NULL: none of the files exists, which means that the index was probably moved away from
@@ -155,21 +156,22 @@ struct deltafs_row {
     size_t size;
 };
 
-/* A value other than 0 stops the call. */
+/* deltafs_fileindex_get calls this function for each row. A return value other than 0 stops the call. */
 typedef int (*deltafs_row_fn)(const struct deltafs_row *row, void *arg);
 
 /* Call `fn` for all rows of `key` whose label is in `range` (NULL: all): by label, then in the order in which the files
  * were indexed, then by row. If `fn` returns a value other than 0, the call stops, *stopped gets that value, and the
  * status is DELTAFS_OK. Otherwise *stopped is 0. `stopped` may be NULL.
  *
- * DELTAFS_ERR_NOT_FOUND if there are no such rows. DELTAFS_ERR_CHANGED if no file was ever indexed. A file does not
- * hide the rows of the others if it cannot be read, has changed (DELTAFS_ERR_CHANGED), or has another key in that row
- * (DELTAFS_ERR_DAMAGED, or _SCHEMA if that is negative); the first such error is returned at the end. */
+ * DELTAFS_ERR_NOT_FOUND if there are no such rows. DELTAFS_ERR_CHANGED if no file was ever indexed. A file may have
+ * changed (DELTAFS_ERR_CHANGED), may be unreadable, or may have another key in that row (DELTAFS_ERR_DAMAGED, or
+ * _SCHEMA if that key is negative). Then the rows of the other files are handed out, and the first such error is
+ * returned at the end. */
 DELTAFS_API int deltafs_fileindex_get(deltafs_fileindex *index, uint64_t key, const struct deltafs_range *range,
                                       deltafs_row_fn fn, void *arg, int *stopped);
 
-/* Get the labels of the tables that the last deltafs_fileindex_get of this handle could not read, in rising order; none
- * if its answer was complete. They belong to the handle and are valid until its next call. */
+/* Get the labels of the tables that the last deltafs_fileindex_get of this handle could not read, in rising order. If
+ * the answer was complete, there are none. The array belongs to the handle and is valid until the next call. */
 DELTAFS_API int deltafs_fileindex_missing(const deltafs_fileindex *index, const uint64_t **label, size_t *count);
 
 /* File operations so far, of the index and the source files. */
@@ -191,8 +193,8 @@ struct deltafs_table_stat {
 DELTAFS_API int deltafs_fileindex_table(deltafs_fileindex *index, size_t i, struct deltafs_table_stat *out);
 
 /* Check the index as deltafs_verify does. Also check that no source file has changed, that each key of the index is in
- * its row, and that SOURCES names all that was indexed. Damages and changed files are reported to `fn` (may be NULL).
- * Returns the first error. `out` may be NULL. */
+ * its row, and that SOURCES names all that was indexed. `fn` is called for each damaged place and for each changed
+ * file; it may be NULL. Returns the first error. `out` may be NULL. */
 DELTAFS_API int deltafs_fileindex_verify(deltafs_fileindex *index, deltafs_damage_fn fn, void *arg,
                                          struct deltafs_verify_counts *out);
 
