@@ -217,20 +217,6 @@ static void frame_log_make_room(struct frame_log *l, size_t n)
         frame_log_trim(l);
 }
 
-/* Make room in the buffer. */
-static int frame_log_turn(struct frame_log *l, struct error *e)
-{
-    const struct frame_log mark = *l;
-
-    frame_log_make_room(l, l->used);
-    int status = frame_log_write_buffer(l, e);
-    if (status == DELTAFS_OK)
-        memcpy(l->buffer, l->buffer + mark.used - l->used, l->used);
-    else
-        frame_log_go_back(l, &mark);
-    return status;
-}
-
 static void frame_log_copy(struct frame_log *l, const uint8_t *bytes, size_t n)
 {
     memcpy(l->buffer + l->used, bytes, n);
@@ -238,11 +224,13 @@ static void frame_log_copy(struct frame_log *l, const uint8_t *bytes, size_t n)
     frame_log_sum(l);
 }
 
-/* The frame that was begun is filled up; whole ones go from `bytes`; the buffer gets what is left. */
-static int frame_log_append_long(struct frame_log *l, const uint8_t *bytes, size_t n, struct error *e)
+/* Append what the buffer has no room for, or what is long: fill up the frame that was begun and write the buffer. Whole
+ * frames of long appends are written from `bytes`; the buffer gets the rest. */
+static int frame_log_append_through(struct frame_log *l, const uint8_t *bytes, size_t n, int is_long, struct error *e)
 {
     const struct frame_log mark = *l;
-    size_t fill = (FRAME_SIZE - l->used % FRAME_SIZE) % FRAME_SIZE, whole = n - fill - (n - fill) % FRAME_SIZE;
+    size_t fill = (FRAME_SIZE - l->used % FRAME_SIZE) % FRAME_SIZE;
+    size_t whole = is_long ? n - fill - (n - fill) % FRAME_SIZE : 0;
 
     frame_log_make_room(l, l->used + n);
     frame_log_copy(l, bytes, fill);
@@ -258,15 +246,13 @@ static int frame_log_append_long(struct frame_log *l, const uint8_t *bytes, size
 
 int frame_log_append(struct frame_log *l, const void *bytes, size_t n, struct error *e)
 {
-    int status = DELTAFS_OK;
+    int is_long = n >= LONG_BYTES || n > l->capacity / 2;
 
-    if (n >= LONG_BYTES || n > l->capacity / 2)
-        return frame_log_append_long(l, bytes, n, e);
-    if (n > l->capacity - l->used)
-        status = frame_log_turn(l, e);
-    if (status == DELTAFS_OK && n > 0)
+    if (is_long || n > l->capacity - l->used)
+        return frame_log_append_through(l, bytes, n, is_long, e);
+    if (n > 0)
         frame_log_copy(l, bytes, n);
-    return status;
+    return DELTAFS_OK;
 }
 
 static int frame_log_sync(struct frame_log *l, struct error *e)

@@ -10,20 +10,20 @@
 
 /* ---- Cache ---- */
 
-/* Memory in pieces of one size, each for what its owner has at one number; the least recently used is reused. */
+/* Slots of one size, each for what its owner has at one number, in sets by hash; of a set the least recently used is
+ * reused. */
 struct frame_slot {
     uint64_t owner, number;
     uint64_t valid; /* a bit for each frame that is there and was verified */
+    uint64_t used;  /* the pool's `uses` at the last use; 0: never */
     uint8_t *bytes;
-    uint32_t chain, newer, older; /* other slots */
 };
 
 struct frame_pool {
     size_t size; /* bytes of a slot */
-    uint32_t limit, count;
+    size_t sets, ways;
     struct frame_slot *slot; /* NULL: not used yet */
-    uint32_t *chain;         /* heads, by hash */
-    uint32_t newest, oldest;
+    uint64_t uses;
 };
 
 /* Shared by the readers of a handle, for one thread: windows of verified frames, and pages of checksums. */

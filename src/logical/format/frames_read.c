@@ -19,14 +19,15 @@
 #define WINDOW_MIN      (4 * FRAME_SIZE)
 #define WINDOW_MAX      (64 * FRAME_SIZE) /* frames: the bits of frame_slot.valid */
 #define WINDOWS_PER_LOG 2
+#define PAGES_PART      8  /* this part of the cache is for pages of checksums */
+#define WAYS            16 /* slots in one set, which a search examines one by one */
 #define SLOTS_MIN       4
 #define SLOTS_MAX       65536u
-#define LONG_BYTES      (64u << 10)  /* bytes of a read that do not go by way of the cache */
-#define PIECE           (512u << 10) /* of them in one read: they are in the processor's cache still when verified */
-#define SHARE           (128u << 10) /* of them that a thread of the team takes at a time */
-#define SHARED_MIN      (4 * SHARE)  /* fewer are not worth waking it for */
-#define FORWARD_GAP     (64u << 10)  /* what a forward reader may leave out */
-#define NO_SLOT         UINT32_MAX
+#define LONG_BYTES      (64u << 10)       /* bytes of a read that do not go by way of the cache */
+#define PIECE           (64 * FRAME_SIZE) /* of them in one read: they are still in the processor's cache when verified */
+#define SHARE           (128u << 10)      /* of them that a thread of the team takes at a time */
+#define SHARED_MIN      (4 * SHARE)       /* fewer are not worth waking it for */
+#define FORWARD_GAP     (64u << 10)       /* what a forward reader may leave out */
 
 /* ---- Cache ---- */
 
@@ -34,117 +35,47 @@ static void pool_init(struct frame_pool *p, size_t size, size_t bytes)
 {
     size_t limit = bytes / size;
 
-    *p = (struct frame_pool){.size = size, .newest = NO_SLOT, .oldest = NO_SLOT};
-    p->limit = limit < SLOTS_MIN ? SLOTS_MIN : limit > SLOTS_MAX ? SLOTS_MAX : (uint32_t)limit;
+    limit = limit < SLOTS_MIN ? SLOTS_MIN : limit > SLOTS_MAX ? SLOTS_MAX : limit;
+    *p = (struct frame_pool){.size = size, .sets = limit < 2 * WAYS ? 1 : limit / WAYS};
+    p->ways = limit / p->sets;
 }
 
 static void pool_fini(struct frame_pool *p)
 {
-    for (uint32_t i = 0; i < p->count; i++)
+    for (size_t i = 0; p->slot && i < p->sets * p->ways; i++)
         free(p->slot[i].bytes);
     free(p->slot);
-    free(p->chain);
-}
-
-static int pool_begin(struct frame_pool *p, struct error *e)
-{
-    p->slot = calloc(p->limit, sizeof *p->slot);
-    p->chain = malloc(p->limit * sizeof *p->chain);
-    if (!p->slot || !p->chain) {
-        free(p->slot);
-        free(p->chain);
-        p->slot = NULL;
-        p->chain = NULL;
-        return error_no_memory(e, p->limit * sizeof *p->slot, "the cache");
-    }
-    memset(p->chain, 0xff, p->limit * sizeof *p->chain); /* NO_SLOT */
-    return DELTAFS_OK;
-}
-
-static uint32_t *pool_chain(const struct frame_pool *p, uint64_t owner, uint64_t number)
-{
-    uint64_t h = (owner * UINT64_C(0x9e3779b97f4a7c15) ^ number) * UINT64_C(0xbf58476d1ce4e5b9);
-
-    return &p->chain[(h >> 32) % p->limit];
-}
-
-/* Take a slot out of the order of use. */
-static void pool_leave(struct frame_pool *p, uint32_t i)
-{
-    struct frame_slot *s = &p->slot[i];
-
-    *(s->newer == NO_SLOT ? &p->newest : &p->slot[s->newer].older) = s->older;
-    *(s->older == NO_SLOT ? &p->oldest : &p->slot[s->older].newer) = s->newer;
-}
-
-static void pool_enter(struct frame_pool *p, uint32_t i)
-{
-    struct frame_slot *s = &p->slot[i];
-
-    s->newer = NO_SLOT;
-    s->older = p->newest;
-    *(p->newest == NO_SLOT ? &p->oldest : &p->slot[p->newest].newer) = i;
-    p->newest = i;
-}
-
-/* A slot that nothing is in: a new one, or the longest unused. */
-static int pool_take(struct frame_pool *p, uint32_t *out, struct error *e)
-{
-    if (p->count < p->limit) {
-        uint8_t *bytes = malloc(p->size);
-        if (!bytes)
-            return error_no_memory(e, p->size, "the cache");
-        p->slot[p->count].bytes = bytes;
-        *out = p->count++;
-        return DELTAFS_OK;
-    }
-    struct frame_slot *s = &p->slot[p->oldest];
-    uint32_t *at = pool_chain(p, s->owner, s->number);
-    while (*at != p->oldest)
-        at = &p->slot[*at].chain;
-    *at = s->chain;
-    *out = p->oldest;
-    pool_leave(p, *out);
-    return DELTAFS_OK;
 }
 
 /* The slot for what `owner` has at `number`; valid is 0 if that is not there. */
 static int pool_get(struct frame_pool *p, uint64_t owner, uint64_t number, struct frame_slot **out, struct error *e)
 {
-    int status = p->slot ? DELTAFS_OK : pool_begin(p, e);
-    uint32_t i, *head;
+    /* What several owners have at one number is spread evenly. */
+    uint64_t h = owner + (number * UINT64_C(0x9e3779b97f4a7c15) >> 32);
 
-    if (status != DELTAFS_OK)
-        return status;
-    head = pool_chain(p, owner, number);
-    for (i = *head; i != NO_SLOT && (p->slot[i].owner != owner || p->slot[i].number != number);)
-        i = p->slot[i].chain;
-    if (i != NO_SLOT) {
-        pool_leave(p, i);
-    } else {
-        status = pool_take(p, &i, e);
-        if (status != DELTAFS_OK)
-            return status;
-        p->slot[i].owner = owner;
-        p->slot[i].number = number;
-        p->slot[i].valid = 0;
-        p->slot[i].chain = *head;
-        *head = i;
+    if (!p->slot && !(p->slot = calloc(p->sets * p->ways, sizeof *p->slot)))
+        return error_no_memory(e, p->sets * p->ways * sizeof *p->slot, "the cache");
+    struct frame_slot *set = p->slot + h % p->sets * p->ways, *s = set, *oldest = set;
+    for (; s < set + p->ways && !(s->used > 0 && s->owner == owner && s->number == number); s++)
+        if (s->used < oldest->used)
+            oldest = s;
+    if (s == set + p->ways) {
+        s = oldest;
+        if (!s->bytes && !(s->bytes = malloc(p->size)))
+            return error_no_memory(e, p->size, "the cache");
+        s->owner = owner;
+        s->number = number;
+        s->valid = 0;
     }
-    pool_enter(p, i);
-    *out = &p->slot[i];
+    s->used = ++p->uses;
+    *out = s;
     return DELTAFS_OK;
-}
-
-static size_t cache_for_pages(const struct frame_cache *c)
-{
-    return c->bytes / 8;
 }
 
 /* Let windows become small enough for all the logs that are read. */
 static void cache_fit(struct frame_cache *c)
 {
-    size_t bytes = c->bytes - cache_for_pages(c), size = WINDOW_MAX;
+    size_t bytes = c->bytes - c->bytes / PAGES_PART, size = WINDOW_MAX;
 
     while (size > WINDOW_MIN && bytes / size < WINDOWS_PER_LOG * c->readers)
         size /= 2;
@@ -157,7 +88,7 @@ static void cache_fit(struct frame_cache *c)
 void frame_cache_init(struct frame_cache *c, size_t bytes)
 {
     *c = (struct frame_cache){.bytes = bytes};
-    pool_init(&c->pages, FRAME_SIZE, cache_for_pages(c));
+    pool_init(&c->pages, FRAME_SIZE, bytes / PAGES_PART);
     cache_fit(c);
 }
 
@@ -224,35 +155,38 @@ static uint64_t source_match(const struct frame_source *s, uint64_t position, co
     return match;
 }
 
-/* The same; `need` are those of them that must, or it is damage. */
+/* The same; *match gets them. If one of `need` does not match, that is damage. */
 static int source_verify(struct frame_source *s, uint64_t position, const uint8_t *bytes, size_t n, uint64_t need,
                          uint64_t *match, struct error *e)
 {
     const uint8_t *page = NULL;
-    int is_new = 0, status = source_page(s, position, &is_new, &page, e);
+    int must_read = 0, is_new, status;
 
-    *match = status == DELTAFS_OK ? source_match(s, position, bytes, n, page) : 0;
-    if (status == DELTAFS_OK && (need & ~*match) && !is_new) {
-        is_new = 1;
+    do {
+        is_new = must_read;
         status = source_page(s, position, &is_new, &page, e);
         *match = status == DELTAFS_OK ? source_match(s, position, bytes, n, page) : 0;
-    }
+        must_read = 1;
+    } while (status == DELTAFS_OK && (need & ~*match) && !is_new);
     if (status != DELTAFS_OK || !(need & ~*match))
         return status;
     uint64_t bad = position + (uint64_t)__builtin_ctzll(need & ~*match) * FRAME_SIZE;
     return error_damaged(e, s->file->path, frame_offset(bad), "a frame does not match its checksum");
 }
 
-/* Whole frames of one group, at most a piece. */
-static int source_read_piece(struct frame_source *s, uint64_t position, uint8_t *bytes, size_t n, struct error *e)
+/* Read and verify `n` frames as in source_verify; wait for those of `need` where the file system may show them late. */
+static int source_read_frames(struct frame_source *s, uint64_t position, uint8_t *bytes, size_t n, uint64_t need,
+                              uint64_t *match, struct error *e)
 {
-    uint64_t match;
-    int status = io_file_read(s->file, frame_offset(position), bytes, n, e);
+    unsigned waited = 0;
+    int status;
 
-    for (size_t at = 0; at < n && status == DELTAFS_OK; at += 64 * FRAME_SIZE) {
-        size_t frames = (n - at < 64 * FRAME_SIZE ? n - at : 64 * FRAME_SIZE) / FRAME_SIZE;
-        status = source_verify(s, position + at, bytes + at, frames, low_bits(frames), &match, e);
-    }
+    do {
+        *match = 0;
+        status = io_file_read(s->file, frame_offset(position), bytes, n * FRAME_SIZE, e);
+        if (status == DELTAFS_OK)
+            status = source_verify(s, position, bytes, n, need, match, e);
+    } while (status == DELTAFS_ERR_DAMAGED && io_file_wait(s->file, &waited));
     return status;
 }
 
@@ -298,40 +232,15 @@ static int source_read_shared(struct frame_source *s, uint64_t position, uint8_t
 /* Whole frames of one group. */
 static int source_read_long(struct frame_source *s, uint64_t position, uint8_t *bytes, size_t n, struct error *e)
 {
-    unsigned waited = 0;
+    uint64_t match;
     int status = DELTAFS_OK;
 
     if (s->cache->team && n >= SHARED_MIN && source_read_shared(s, position, bytes, n))
         return DELTAFS_OK;
-    while (n > 0 && status == DELTAFS_OK) {
-        size_t part = n < PIECE ? n : PIECE;
-        do
-            status = source_read_piece(s, position, bytes, part, e);
-        while (status == DELTAFS_ERR_DAMAGED && io_file_wait(s->file, &waited));
-        position += part;
-        bytes += part;
-        n -= part;
+    for (size_t at = 0; at < n && status == DELTAFS_OK; at += PIECE) {
+        size_t frames = (n - at < PIECE ? n - at : PIECE) / FRAME_SIZE;
+        status = source_read_frames(s, position + at, bytes + at, frames, low_bits(frames), &match, e);
     }
-    return status;
-}
-
-/* Have the frames `from` to `to` of a window, of which all of `need` must be right. */
-static int source_fill(struct frame_source *s, struct frame_slot *slot, size_t from, size_t to, uint64_t need,
-                       struct error *e)
-{
-    uint64_t position = slot->number * s->cache->windows.size + from * FRAME_SIZE, match;
-    uint8_t *bytes = slot->bytes + from * FRAME_SIZE;
-    unsigned waited = 0;
-    int status;
-
-    slot->valid &= ~(low_bits(to - from) << from);
-    do {
-        match = 0;
-        status = io_file_read(s->file, frame_offset(position), bytes, (to - from) * FRAME_SIZE, e);
-        if (status == DELTAFS_OK)
-            status = source_verify(s, position, bytes, to - from, need >> from, &match, e);
-    } while (status == DELTAFS_ERR_DAMAGED && io_file_wait(s->file, &waited));
-    slot->valid |= match << from;
     return status;
 }
 
@@ -346,14 +255,17 @@ static int source_read_window(struct frame_source *s, uint64_t position, uint8_t
 
     if (status != DELTAFS_OK)
         return status;
-    uint64_t need = (low_bits(to - from) << from) & ~slot->valid;
+    uint64_t need = (low_bits(to - from) << from) & ~slot->valid, match;
     if (need) {
         uint64_t left = s->end - slot->number * size;
         from = (size_t)__builtin_ctzll(need);
         to = 64 - (size_t)__builtin_clzll(need);
         if (is_forward)
             to = (left < size ? (size_t)left : size) / FRAME_SIZE;
-        status = source_fill(s, slot, from, to, need, e);
+        slot->valid &= ~(low_bits(to - from) << from);
+        status = source_read_frames(s, slot->number * size + from * FRAME_SIZE, slot->bytes + from * FRAME_SIZE,
+                                    to - from, need >> from, &match, e);
+        slot->valid |= match << from;
     }
     if (status == DELTAFS_OK)
         memcpy(bytes, slot->bytes + at, n);
