@@ -107,8 +107,11 @@ static int share_take_write(struct share_scan *s, uint64_t offset, uint64_t size
 static int share_take_run(void *arg, const struct map_run *r, struct error *e)
 {
     struct share_scan *s = arg;
-    int is_on_top = r->count > 1 && extent_map_is_on_top(s->map, r), status = DELTAFS_OK;
+    int status = DELTAFS_OK;
 
+    if (r->session != s->who->session || r->writer != s->who->writer)
+        return DELTAFS_OK;
+    int is_on_top = r->count > 1 && extent_map_is_on_top(s->map, r);
     for (uint64_t i = 0; i < r->count && status == DELTAFS_OK; i++) {
         const struct piece p = {.offset = r->offset + i * r->stride,
                                 .size = r->size,
@@ -167,7 +170,7 @@ int key_column_scan_written(struct key_file *f, const struct deltafs_column *c, 
     s->fn = fn;
     s->arg = arg;
     s->pieces.limit = 4096;
-    int status = extent_map_each_of(s->map, who.session, who.writer, share_take_run, s, e);
+    int status = extent_map_each(s->map, 0, UINT64_MAX, share_take_run, s, e);
     if (status == DELTAFS_OK)
         status = share_take_rest(s, from, end, e);
     pieces_fini(&s->pieces);

@@ -47,33 +47,22 @@ static uint64_t run_piece_behind(const struct map_run *x, uint64_t at)
     return x->count > 1 ? (at - x->offset - x->size) / x->stride + 1 : 1;
 }
 
-static int take_run(struct pieces *p, const struct map_run *x, uint64_t from, uint64_t to, struct error *e)
+/* A lookup that collects its cursors. */
+struct window {
+    struct pieces *pieces;
+    uint64_t from, to;
+};
+
+/* If the entry has a piece in the window, add a cursor. */
+static int take_run(void *arg, const struct map_run *x, struct error *e)
 {
-    struct map_cursor c = {.run = x, .piece = run_piece_behind(x, from)};
+    const struct window *w = arg;
+    struct map_cursor c = {.run = x, .piece = run_piece_behind(x, w->from)};
 
     if (c.piece >= x->count)
         return DELTAFS_OK;
     c.begin = x->offset + c.piece * x->stride;
-    return c.begin < to ? pieces_add_cursor(p, &c, e) : DELTAFS_OK;
-}
-
-/* Collect the entries of the tree run[0 .. n) that overlap the window. */
-static int take_tree(struct pieces *p, const struct map_run *run, size_t n, uint64_t from, uint64_t to, struct error *e)
-{
-    while (n > 0) {
-        size_t middle = n / 2;
-        if (run[middle].reach <= from)
-            return DELTAFS_OK;
-        int status = take_tree(p, run, middle, from, to, e);
-        if (status != DELTAFS_OK || run[middle].offset >= to)
-            return status;
-        status = take_run(p, &run[middle], from, to, e);
-        if (status != DELTAFS_OK)
-            return status;
-        run += middle + 1;
-        n -= middle + 1;
-    }
-    return DELTAFS_OK;
+    return c.begin < w->to ? pieces_add_cursor(w->pieces, &c, e) : DELTAFS_OK;
 }
 
 /* Collect the truncations in the window, and the last one before it. */
@@ -97,15 +86,14 @@ static int take_cuts(const struct extent_map *m, struct pieces *p, uint64_t from
     return DELTAFS_OK;
 }
 
-static int take_all(const struct extent_map *m, struct pieces *p, uint64_t from, uint64_t to, struct error *e)
+static int take_all(struct extent_map *m, struct pieces *p, uint64_t from, uint64_t to, struct error *e)
 {
+    struct window w = {p, from, to};
+
     p->cursors = 0;
     int status = take_cuts(m, p, from, to, e);
-    for (size_t i = 0; status == DELTAFS_OK && i < m->fresh.count; i++)
-        if (m->fresh.run[i].offset < to)
-            status = take_run(p, &m->fresh.run[i], from, to, e);
-    for (unsigned i = 0; status == DELTAFS_OK && i < m->levels; i++)
-        status = take_tree(p, m->level[i].run, m->level[i].count, from, to, e);
+    if (status == DELTAFS_OK)
+        status = extent_map_each(m, from, to, take_run, &w, e);
     if (status != DELTAFS_OK || (p->heap && p->cursors <= p->heap_capacity))
         return status;
     status = memory_grow(p->memory, &p->heap, 2 * p->heap_capacity * sizeof *p->heap,
@@ -275,9 +263,7 @@ int extent_map_find(struct extent_map *m, uint64_t from, uint64_t to, struct pie
     out->count = 0;
     if (from >= to)
         return DELTAFS_OK;
-    int status = map_settle(m, e);
-    if (status == DELTAFS_OK)
-        status = take_all(m, out, from, to, e);
+    int status = take_all(m, out, from, to, e);
     if (status != DELTAFS_OK)
         return status;
     struct sweep s = {.cursor = out->cursor,
@@ -296,47 +282,26 @@ int extent_map_find(struct extent_map *m, uint64_t from, uint64_t to, struct pie
 
 /* ---- Runs that nothing hides ---- */
 
-/* Whether `x` may hide a piece of `run`. Pieces at one stride either overlap everywhere or nowhere; writers that write
- * in turn are the common case. */
-static int is_over(const struct map_run *x, const struct map_run *run)
+/* Returns other than DELTAFS_OK if `x` may hide a piece of `arg`. Pieces at one stride either overlap everywhere or
+ * nowhere; writers that write in turn are the common case. */
+static int run_hides(void *arg, const struct map_run *x, struct error *e)
 {
+    const struct map_run *run = arg;
     uint64_t stride = run->stride;
 
+    (void)e;
     if (x == run || x->offset >= map_run_end(run) || map_run_end(x) <= run->offset || map_compare(x, 0, run, 0) < 0)
-        return 0;
+        return DELTAFS_OK;
     if (run->count == 1 || (x->count > 1 && x->stride != stride))
         return 1;
     uint64_t ahead = (x->offset % stride + stride - run->offset % stride) % stride;
     return ahead < run->size || x->size > stride - ahead;
 }
 
-static int is_tree_over(const struct map_run *tree, size_t n, const struct map_run *run)
-{
-    while (n > 0) {
-        size_t middle = n / 2;
-        if (tree[middle].reach <= run->offset)
-            return 0;
-        if (is_tree_over(tree, middle, run))
-            return 1;
-        if (tree[middle].offset >= map_run_end(run))
-            return 0;
-        if (is_over(&tree[middle], run))
-            return 1;
-        tree += middle + 1;
-        n -= middle + 1;
-    }
-    return 0;
-}
-
-int extent_map_is_on_top(const struct extent_map *m, const struct map_run *run)
+int extent_map_is_on_top(struct extent_map *m, const struct map_run *run)
 {
     if (m->has_top && map_compare(&m->top, m->top.position, run, run->position) >= 0)
         return 0;
-    for (size_t i = 0; i < m->fresh.count; i++)
-        if (is_over(&m->fresh.run[i], run))
-            return 0;
-    for (unsigned i = 0; i < m->levels; i++)
-        if (is_tree_over(m->level[i].run, m->level[i].count, run))
-            return 0;
-    return 1;
+    return extent_map_each(m, run->offset, map_run_end(run), run_hides, (void *)(uintptr_t)run, error_ignored()) ==
+           DELTAFS_OK;
 }

@@ -55,16 +55,6 @@ static int is_hidden(const struct map_run *a, const struct map_run *b)
     return a->position_stride <= b->position_stride;
 }
 
-static int runs_push(struct extent_map *m, struct map_runs *runs, const struct map_run *x, struct error *e)
-{
-    int status =
-        memory_extend(m->memory, &runs->run, runs->count, &runs->capacity, sizeof *x, "the index of a logical file", e);
-
-    if (status == DELTAFS_OK)
-        runs->run[runs->count++] = *x;
-    return status;
-}
-
 static void runs_fini(struct extent_map *m, struct map_runs *runs)
 {
     memory_give(m->memory, runs->run, runs->capacity * sizeof *runs->run);
@@ -157,37 +147,68 @@ static int map_flush(struct extent_map *m, struct error *e)
     return DELTAFS_OK;
 }
 
-/* ---- Truncations ---- */
-
-static int compare_cuts(const void *left, const void *right)
+/* Visit the entries of the tree run[0 .. n) that overlap [from, to). */
+static int tree_each(const struct map_run *run, size_t n, uint64_t from, uint64_t to, map_run_fn fn, void *arg,
+                     struct error *e)
 {
-    const struct map_run *a = left, *b = right;
-    int c = compare(a->offset, b->offset);
-
-    return c != 0 ? c : -map_compare(a, a->position, b, b->position);
-}
-
-/* Keep only truncations that are higher than all at lower offsets; the others are never visible. */
-static void cuts_settle(struct extent_map *m)
-{
-    size_t kept = 0;
-
-    if (m->is_cut || m->cuts.count == 0)
-        return;
-    qsort(m->cuts.run, m->cuts.count, sizeof *m->cuts.run, compare_cuts);
-    for (size_t i = 0; i < m->cuts.count; i++) {
-        const struct map_run *x = &m->cuts.run[i], *before = &m->cuts.run[kept - (kept > 0)];
-        if (kept == 0 || map_compare(x, x->position, before, before->position) > 0)
-            m->cuts.run[kept++] = *x;
+    while (n > 0) {
+        size_t middle = n / 2;
+        if (run[middle].reach <= from)
+            return DELTAFS_OK;
+        int status = tree_each(run, middle, from, to, fn, arg, e);
+        if (status != DELTAFS_OK || run[middle].offset >= to)
+            return status;
+        status = fn(arg, &run[middle], e);
+        if (status != DELTAFS_OK)
+            return status;
+        run += middle + 1;
+        n -= middle + 1;
     }
-    m->cuts.count = kept;
-    m->is_cut = 1;
+    return DELTAFS_OK;
 }
 
-int map_settle(struct extent_map *m, struct error *e)
+int extent_map_each(struct extent_map *m, uint64_t from, uint64_t to, map_run_fn fn, void *arg, struct error *e)
 {
-    cuts_settle(m);
-    return m->fresh.count > FRESH_FIND_MAX ? map_flush(m, e) : DELTAFS_OK;
+    int status = m->fresh.count > FRESH_FIND_MAX ? map_flush(m, e) : DELTAFS_OK;
+
+    for (size_t i = 0; i < m->fresh.count && status == DELTAFS_OK; i++)
+        if (m->fresh.run[i].offset < to)
+            status = fn(arg, &m->fresh.run[i], e);
+    for (unsigned i = 0; i < m->levels && status == DELTAFS_OK; i++)
+        status = tree_each(m->level[i].run, m->level[i].count, from, to, fn, arg, e);
+    return status;
+}
+
+/* ---- Truncations and extensions ---- */
+
+/* Whether a mark `a` hides the lower one `b`: a truncation to a lower size, or an extension to a higher one. */
+static int mark_hides(const struct map_run *a, const struct map_run *b, int is_cut)
+{
+    return is_cut ? a->offset <= b->offset : a->offset >= b->offset;
+}
+
+/* Keep only marks that no higher one hides, the highest last. The offsets of truncations then rise, and those of
+ * extensions fall. */
+static int marks_push(struct extent_map *m, struct map_runs *marks, const struct map_run *x, int is_cut,
+                      struct error *e)
+{
+    size_t behind = marks->count, at;
+    int status = memory_extend(m->memory, &marks->run, marks->count, &marks->capacity, sizeof *x,
+                               "the index of a logical file", e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    struct map_run *run = marks->run;
+    while (behind > 0 && map_compare(&run[behind - 1], run[behind - 1].position, x, x->position) > 0)
+        behind--;
+    if (behind < marks->count && mark_hides(&run[behind], x, is_cut))
+        return DELTAFS_OK;
+    for (at = behind; at > 0 && mark_hides(x, &run[at - 1], is_cut);)
+        at--;
+    memmove(&run[at + 1], &run[behind], (marks->count - behind) * sizeof *run);
+    run[at] = *x;
+    marks->count += at + 1 - behind;
+    return DELTAFS_OK;
 }
 
 /* ---- Size ---- */
@@ -233,23 +254,6 @@ static void size_add(struct extent_map *m, const struct map_run *x, int is_cut)
 
 /* ---- Adding ---- */
 
-/* An extension that is lower than another and not longer has no effect. */
-static int extend_push(struct extent_map *m, const struct map_run *x, struct error *e)
-{
-    struct map_runs *all = &m->extends;
-
-    while (all->count > 0) {
-        const struct map_run *before = &all->run[all->count - 1];
-        int c = map_compare(before, before->position, x, x->position);
-        if (c >= 0 && before->offset >= x->offset)
-            return DELTAFS_OK;
-        if (c > 0 || before->offset > x->offset)
-            break;
-        all->count--;
-    }
-    return runs_push(m, all, x, e);
-}
-
 int extent_map_add(struct extent_map *m, const struct extent *x, struct error *e)
 {
     struct map_run run = {.offset = x->offset,
@@ -261,49 +265,25 @@ int extent_map_add(struct extent_map *m, const struct extent *x, struct error *e
                           .order = x->order,
                           .session = x->session,
                           .writer = x->writer};
-    int status = DELTAFS_OK;
+    int status = DELTAFS_OK, is_cut = x->kind == EXTENT_TRUNCATE;
 
     if (!extent_is_valid(x))
         return error_set(e, DELTAFS_ERR_INVALID, "the numbers of an extent contradict each other");
     if (x->kind == EXTENT_DATA && m->fresh.count >= FRESH_MAX)
         status = map_flush(m, e);
     if (status == DELTAFS_OK && x->kind == EXTENT_DATA)
-        status = runs_push(m, &m->fresh, &run, e);
-    else if (status == DELTAFS_OK && x->kind == EXTENT_TRUNCATE)
-        status = runs_push(m, &m->cuts, &run, e);
+        status = memory_extend(m->memory, &m->fresh.run, m->fresh.count, &m->fresh.capacity, sizeof run,
+                               "the index of a logical file", e);
     else if (status == DELTAFS_OK)
-        status = extend_push(m, &run, e);
+        status = marks_push(m, is_cut ? &m->cuts : &m->extends, &run, is_cut, e);
     if (status != DELTAFS_OK)
         return status;
-    if (x->kind == EXTENT_TRUNCATE)
-        m->is_cut = 0;
-    size_add(m, &run, x->kind == EXTENT_TRUNCATE);
+    if (x->kind == EXTENT_DATA)
+        m->fresh.run[m->fresh.count++] = run;
+    size_add(m, &run, is_cut);
     if (x->order > m->order)
         m->order = x->order;
     return DELTAFS_OK;
-}
-
-static int runs_each_of(const struct map_runs *runs, uint32_t session, uint32_t writer, map_run_fn fn, void *arg,
-                        struct error *e)
-{
-    int status = DELTAFS_OK;
-
-    for (size_t i = 0; i < runs->count && status == DELTAFS_OK; i++)
-        if (runs->run[i].session == session && runs->run[i].writer == writer)
-            status = fn(arg, &runs->run[i], e);
-    return status;
-}
-
-int extent_map_each_of(struct extent_map *m, uint32_t session, uint32_t writer, map_run_fn fn, void *arg,
-                       struct error *e)
-{
-    int status = map_settle(m, e); /* lookups then change nothing */
-
-    if (status == DELTAFS_OK)
-        status = runs_each_of(&m->fresh, session, writer, fn, arg, e);
-    for (unsigned i = 0; i < m->levels && status == DELTAFS_OK; i++)
-        status = runs_each_of(&m->level[i], session, writer, fn, arg, e);
-    return status;
 }
 
 size_t extent_map_count(const struct extent_map *m)
@@ -313,15 +293,6 @@ size_t extent_map_count(const struct extent_map *m)
     for (unsigned i = 0; i < m->levels; i++)
         n += m->level[i].count;
     return n;
-}
-
-size_t extent_map_bytes(const struct extent_map *m)
-{
-    size_t n = m->fresh.capacity + m->cuts.capacity + m->extends.capacity;
-
-    for (unsigned i = 0; i < m->levels; i++)
-        n += m->level[i].capacity;
-    return n * sizeof(struct map_run);
 }
 
 void extent_map_fini(struct extent_map *m)

@@ -46,10 +46,9 @@ struct extent_map {
     struct map_runs fresh; /* not sorted yet */
     struct map_runs level[MAP_LEVELS_MAX];
     unsigned levels;
-    struct map_runs cuts; /* truncations; when is_cut: sorted by offset, without hidden ones */
-    int is_cut;
-    struct map_runs extends;
-    struct map_run top; /* the highest truncation, if has_top */
+    struct map_runs cuts;    /* truncations that no other hides, by priority and offset */
+    struct map_runs extends; /* extensions that no other hides, by priority */
+    struct map_run top;      /* the highest truncation, if has_top */
     int has_top;
     uint64_t size;
     int is_size_known;
@@ -87,27 +86,21 @@ int extent_map_add(struct extent_map *m, const struct extent *x, struct error *e
  * that are contiguous in both file and log are merged. With a limit, the result may end before `to`. */
 int extent_map_find(struct extent_map *m, uint64_t from, uint64_t to, struct pieces *out, struct error *e);
 
-/* Call `fn` once for each entry of a writer, as the map is now; `fn` may do lookups. A status other than DELTAFS_OK
- * ends the loop. */
+/* Call `fn` for each entry that may have pieces in [from, to), truncations and extensions apart, and for some others.
+ * `fn` may do lookups. A status other than DELTAFS_OK ends the loop. */
 typedef int (*map_run_fn)(void *arg, const struct map_run *run, struct error *e);
-int extent_map_each_of(struct extent_map *m, uint32_t session, uint32_t writer, map_run_fn fn, void *arg,
-                       struct error *e);
+int extent_map_each(struct extent_map *m, uint64_t from, uint64_t to, map_run_fn fn, void *arg, struct error *e);
 
 /* Whether no piece of the entry is hidden, so that none needs a lookup. Costs as much as one lookup. May return 0
  * although no piece is hidden. */
-int extent_map_is_on_top(const struct extent_map *m, const struct map_run *run);
+int extent_map_is_on_top(struct extent_map *m, const struct map_run *run);
 
 /* The logical file's size: that of the highest truncation, or the greatest end above it in order. */
 uint64_t extent_map_size(struct extent_map *m);
 size_t extent_map_count(const struct extent_map *m); /* entries; a run is one */
-size_t extent_map_bytes(const struct extent_map *m); /* of memory */
 void extent_map_fini(struct extent_map *m);
-
-/* For extent_map.c and extent_find.c only. */
 
 /* Compare two pieces: below 0 if `b` wins, above 0 if `a` wins. `a_at`: the position of `a`. */
 int map_compare(const struct map_run *a, uint64_t a_at, const struct map_run *b, uint64_t b_at);
-/* Sort the entries as a lookup needs them. */
-int map_settle(struct extent_map *m, struct error *e);
 
 #endif
