@@ -65,4 +65,20 @@ DELTAFS_PRIVATE int deltafs_private_options_refuse(const deltafs_options *o, enu
 /* Where calls without a handle leave their message; deltafs_errmsg(NULL) reads it. */
 DELTAFS_PRIVATE struct error *deltafs_private_thread_error(void);
 
+/* The status of a public function that was called; if it is an error, its message becomes *e. */
+static inline int error_of_call(int status, struct error *e)
+{
+    if (status != DELTAFS_OK)
+        *e = *deltafs_private_thread_error();
+    return status;
+}
+
+/* The status that a public function returns; if it is an error, its message is that in *e. */
+static inline int error_of_thread(int status, const struct error *e)
+{
+    if (status != DELTAFS_OK)
+        *deltafs_private_thread_error() = *e;
+    return status;
+}
+
 #endif

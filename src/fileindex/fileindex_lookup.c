@@ -123,9 +123,9 @@ static int keys_open(deltafs_fileindex *k, const char *path, const deltafs_optio
     /* First what is indexed, then the directory, which has all of that. */
     status = sources_read(&k->io, k->place.sources, &k->sources, e);
     if (status == DELTAFS_OK)
-        status = deltafs_open(k->place.path, options, &k->dir) == DELTAFS_OK
-                     ? dir_reader(k->dir, "deltafs_fileindex_open", NULL, &reader, &why)
-                     : (*e = *deltafs_private_thread_error()).status;
+        status = error_of_call(deltafs_open(k->place.path, options, &k->dir), e);
+    if (status == DELTAFS_OK)
+        status = dir_reader(k->dir, "deltafs_fileindex_open", NULL, &reader, &why);
     if (status != DELTAFS_OK)
         return status;
     const struct manifest *m = &reader->manifest;
@@ -138,13 +138,14 @@ static int keys_open(deltafs_fileindex *k, const char *path, const deltafs_optio
 
 int deltafs_fileindex_open(const char *path, const deltafs_options *options, deltafs_fileindex **out)
 {
-    struct error *e = deltafs_private_thread_error(), own = {0};
+    struct error own = {0};
 
     if (!path || !*path || !out)
-        return error_set(e, DELTAFS_ERR_INVALID, "deltafs_fileindex_open: path and out must be given");
+        return error_set(deltafs_private_thread_error(), DELTAFS_ERR_INVALID,
+                         "deltafs_fileindex_open: path and out must be given");
     deltafs_fileindex *k = calloc(1, sizeof *k);
     if (!k)
-        return error_no_memory(e, sizeof *k, "a handle");
+        return error_no_memory(deltafs_private_thread_error(), sizeof *k, "a handle");
     k->io = io_default();
     int status = keys_open(k, path, options, &own);
     if (status == DELTAFS_OK) {
@@ -152,8 +153,7 @@ int deltafs_fileindex_open(const char *path, const deltafs_options *options, del
         return DELTAFS_OK;
     }
     deltafs_fileindex_close(k);
-    *e = own;
-    return status;
+    return error_of_thread(status, &own);
 }
 
 /* ---- Sources ---- */
@@ -485,10 +485,8 @@ static int keys_look_up(deltafs_fileindex *k, uint64_t key, const struct deltafs
     deltafs_records *records = NULL;
     int status = deltafs_get(k->dir, key, sequences, &records);
 
-    if (status != DELTAFS_OK && status != DELTAFS_ERR_NOT_FOUND) {
-        *e = *deltafs_private_thread_error();
+    if (status != DELTAFS_ERR_NOT_FOUND && error_of_call(status, e) != DELTAFS_OK)
         keep_error(first, e);
-    }
     if (!records)
         return DELTAFS_OK;
     *hits = malloc((records->count + 1) * sizeof **hits);
@@ -541,9 +539,7 @@ int deltafs_fileindex_get(deltafs_fileindex *k, uint64_t key, const struct delta
     keys_check(k, range, &first);
     if (first.status == DELTAFS_OK && n == 0)
         error_set(&first, DELTAFS_ERR_NOT_FOUND, "%s: no row has the key %" PRIu64, k->place.path, key);
-    if (first.status != DELTAFS_OK)
-        *deltafs_private_thread_error() = first;
-    return first.status;
+    return error_of_thread(first.status, &first);
 }
 
 int deltafs_fileindex_missing(const deltafs_fileindex *k, const uint64_t **label, size_t *count)

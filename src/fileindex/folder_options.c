@@ -57,9 +57,7 @@ static int conf_set(const struct conf *c, enum option_id id, const char *value, 
         return error_no_memory(e, strlen(value), "a path");
     int status = deltafs_options_set(c->options, deltafs_option_at(id)->name, path ? path : value);
     free(path);
-    if (status != DELTAFS_OK)
-        *e = *deltafs_private_thread_error();
-    return status;
+    return error_of_call(status, e);
 }
 
 static int conf_line(const struct conf *c, char *line, struct error *e)
@@ -81,14 +79,13 @@ static int conf_line(const struct conf *c, char *line, struct error *e)
 static int conf_parse(struct conf *c, char *text, struct error *e)
 {
     char *next = text;
-    struct error why;
 
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         c->is_given[i] = deltafs_private_options_is_given(c->options, known[i].id);
     for (unsigned number = 1; next; number++) {
         char *line = strsep(&next, "\n");
-        if (conf_line(c, line, &why) != DELTAFS_OK)
-            return error_set(e, why.status, "%s: line %u: %s", c->path, number, why.text);
+        if (conf_line(c, line, e) != DELTAFS_OK)
+            return error_set(e, e->status, "%s: line %u: %s", c->path, number, e->text);
     }
     return DELTAFS_OK;
 }
@@ -119,12 +116,13 @@ static int conf_read(const char *path, char **text, struct error *e)
 
 int deltafs_folder_options(const char *path, deltafs_options *o)
 {
-    struct error *e = deltafs_private_thread_error(), own = {0};
+    struct error own = {0};
     struct conf c = {.options = o};
     char *text = NULL;
 
     if (!path || !o)
-        return error_set(e, DELTAFS_ERR_INVALID, "deltafs_folder_options: path and options must be given");
+        return error_set(deltafs_private_thread_error(), DELTAFS_ERR_INVALID,
+                         "deltafs_folder_options: path and options must be given");
     size_t n = strlen(path);
     while (n > 1 && path[n - 1] == '/')
         n--;
@@ -132,13 +130,11 @@ int deltafs_folder_options(const char *path, deltafs_options *o)
         n--;
     c.folder = (int)n;
     if (asprintf(&c.path, "%.*s" CONF_NAME, c.folder, path) < 0)
-        return error_no_memory(e, n, "a path");
+        return error_no_memory(deltafs_private_thread_error(), n, "a path");
     own.status = conf_read(c.path, &text, &own);
     if (own.status == DELTAFS_OK && text)
         own.status = conf_parse(&c, text, &own);
     free(c.path);
     free(text);
-    if (own.status != DELTAFS_OK)
-        *e = own;
-    return own.status;
+    return error_of_thread(own.status, &own);
 }

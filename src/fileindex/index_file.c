@@ -38,11 +38,9 @@ static int find_records(const char *path, const deltafs_options *o, struct file_
 
     if (!table)
         return error_no_memory(e, sizeof *table, "a table");
-    if (deltafs_table_from_options(path, o, out->identity.size, table) == DELTAFS_OK)
-        out->rows.count = 1;
-    else
-        *e = *deltafs_private_thread_error();
-    return e->status;
+    int status = error_of_call(deltafs_table_from_options(path, o, out->identity.size, table), e);
+    out->rows.count = status == DELTAFS_OK;
+    return status;
 }
 
 /* DELTAFS_ERR_NOT_FOUND if the key is a path of datasets, and the file has none of them. Free with h5rows_fini, also
@@ -84,18 +82,14 @@ int deltafs_indexer_add_file(deltafs_indexer *ix, const char *path, const deltaf
     for (size_t i = 0; i < t.rows.count && status == DELTAFS_OK && rows; i++)
         *rows += t.rows.table[i]->rows;
     h5rows_fini(&t.rows);
-    if (status != DELTAFS_OK)
-        *deltafs_private_thread_error() = own;
-    return status;
+    return error_of_thread(status, &own);
 }
 
 /* Rank 0: the tables of a file that was closed, if its options name any. */
 static void closed_tables(const char *path, deltafs_options *o, struct file_tables *t, struct error *e)
 {
-    if (deltafs_folder_options(path, o) != DELTAFS_OK)
-        *e = *deltafs_private_thread_error();
-    else if (*deltafs_private_options_text(o, OPTION_KEY) != '\0' &&
-             find_tables(path, o, t, e) == DELTAFS_ERR_NOT_FOUND)
+    if (error_of_call(deltafs_folder_options(path, o), e) == DELTAFS_OK &&
+        *deltafs_private_options_text(o, OPTION_KEY) != '\0' && find_tables(path, o, t, e) == DELTAFS_ERR_NOT_FOUND)
         e->status = DELTAFS_OK;
 }
 
@@ -116,10 +110,7 @@ int deltafs_private_index_closed(const char *path, deltafs_options *options, con
             options ? deltafs_private_options_text(options, OPTION_INDEX) : NULL, path, options, group, calls, &ix, e);
     if (ix) {
         status = indexer_add(ix, path, &t, e);
-        if (deltafs_indexer_close(ix) != DELTAFS_OK && status == DELTAFS_OK) {
-            *e = *deltafs_private_thread_error();
-            status = e->status;
-        }
+        status = error_first(status, error_of_call(deltafs_indexer_close(ix), error_after(status, e)));
     }
     h5rows_fini(&t.rows);
     if (status != DELTAFS_OK)
@@ -133,12 +124,10 @@ int deltafs_private_index_closed(const char *path, deltafs_options *options, con
 int deltafs_index_closed(const char *path, deltafs_options *options)
 {
     const struct collective alone = COLLECTIVE_ALONE;
-    struct error *e = deltafs_private_thread_error(), own;
+    struct error own;
 
     if (!path || !options)
-        return error_set(e, DELTAFS_ERR_INVALID, "deltafs_index_closed: path and options must be given");
-    int status = deltafs_private_index_closed(path, options, &alone, &indexer_alone, NULL, &own);
-    if (status != DELTAFS_OK)
-        *e = own;
-    return status;
+        return error_set(deltafs_private_thread_error(), DELTAFS_ERR_INVALID,
+                         "deltafs_index_closed: path and options must be given");
+    return error_of_thread(deltafs_private_index_closed(path, options, &alone, &indexer_alone, NULL, &own), &own);
 }

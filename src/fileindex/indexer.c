@@ -74,8 +74,8 @@ static int indexer_options(deltafs_indexer *ix, const deltafs_options *given, st
         status = deltafs_options_set(ix->options, "sync", "none");
     if (status == DELTAFS_OK)
         status = deltafs_options_set(ix->options, "schema", FILEINDEX_SCHEMA);
-    if (status != DELTAFS_OK)
-        return (*e = *deltafs_private_thread_error()).status;
+    if (error_of_call(status, e) != DELTAFS_OK)
+        return status;
     ix->sync = deltafs_private_options_number(ix->options, OPTION_SYNC) != SYNC_NONE;
     return DELTAFS_OK;
 }
@@ -186,14 +186,13 @@ const struct indexer_calls indexer_alone = {.create = alone_create, .reopen = al
 int deltafs_indexer_open(const char *index, const char *path, const deltafs_options *options, deltafs_indexer **out)
 {
     const struct collective alone = COLLECTIVE_ALONE;
-    struct error *e = deltafs_private_thread_error(), own = {0};
+    struct error own = {0};
 
     if ((!index && !path) || !out)
-        return error_set(e, DELTAFS_ERR_INVALID, "deltafs_indexer_open: index or path, and out, must be given");
-    int status = deltafs_private_indexer_open_group(index, path, options, &alone, &indexer_alone, out, &own);
-    if (status != DELTAFS_OK)
-        *e = own;
-    return status;
+        return error_set(deltafs_private_thread_error(), DELTAFS_ERR_INVALID,
+                         "deltafs_indexer_open: index or path, and out, must be given");
+    return error_of_thread(deltafs_private_indexer_open_group(index, path, options, &alone, &indexer_alone, out, &own),
+                           &own);
 }
 
 /* ---- Asking what is indexed ---- */
@@ -415,10 +414,8 @@ static int indexer_open_dir(deltafs_indexer *ix, struct error *e)
         deltafs_private_options_reset(ix->options, OPTION_PARTITIONS, &own);
     status = is_made ? ix->calls.reopen(ix->group.ctx, ix->place.path, ix->options, &ix->dir)
                      : ix->calls.create(ix->group.ctx, ix->place.path, ix->options, &ix->dir);
-    if (status != DELTAFS_OK) {
-        *e = *deltafs_private_thread_error();
+    if (error_of_call(status, e) != DELTAFS_OK)
         return status;
-    }
     /* What others have added by now, and the first line of SOURCES. */
     if (ix->group.rank == 0)
         e->status = indexer_read(ix, e);
@@ -587,10 +584,7 @@ int deltafs_indexer_add(deltafs_indexer *ix, const char *path, size_t n, const s
     if (path && strcmp(path, ix->expected) == 0)
         t.identity = ix->is;
     ix->expected[0] = '\0';
-    int status = indexer_add(ix, path, &t, &own);
-    if (status != DELTAFS_OK)
-        *deltafs_private_thread_error() = own;
-    return status;
+    return error_of_thread(indexer_add(ix, path, &t, &own), &own);
 }
 
 /* ---- Forgetting files ---- */
@@ -711,9 +705,7 @@ int deltafs_indexer_forget(deltafs_indexer *ix, const char *path, uint64_t *forg
     int status = indexer_forget(ix, path, gone, &n, &own);
     *forgotten = status == DELTAFS_OK ? n : 0;
     entries_free(gone, ix->group.rank == 0 ? room : 0);
-    if (status != DELTAFS_OK)
-        *deltafs_private_thread_error() = own;
-    return status;
+    return error_of_thread(status, &own);
 }
 
 int deltafs_indexer_close(deltafs_indexer *ix)

@@ -38,9 +38,7 @@ int key_file_open(struct key_file *f, struct io *io, const char *path, char kind
 
     *f = (struct key_file){.plain = {.fd = -1, .direct = -1}};
     if (kind == 'f') {
-        status = open ? open(ctx, path, &f->logical) : key_file_open_alone(f, io, path);
-        if (status != DELTAFS_OK)
-            *e = *deltafs_private_thread_error();
+        status = error_of_call(open ? open(ctx, path, &f->logical) : key_file_open_alone(f, io, path), e);
     } else {
         status = io_file_open(io, path, O_RDONLY, &f->plain, e);
         if (status == DELTAFS_OK)
@@ -115,12 +113,8 @@ int key_file_read(struct key_file *f, size_t n, const struct deltafs_extent *ext
     size_t got;
     int status = DELTAFS_OK;
 
-    if (f->kind == 'f') {
-        status = deltafs_logical_read_list(f->logical, n, extent, bytes, &got);
-        if (status != DELTAFS_OK)
-            *e = *deltafs_private_thread_error();
-        return status;
-    }
+    if (f->kind == 'f')
+        return error_of_call(deltafs_logical_read_list(f->logical, n, extent, bytes, &got), e);
     for (size_t i = 0; i < n && status == DELTAFS_OK; i++) {
         status = io_file_read(&f->plain, extent[i].offset, to, (size_t)extent[i].size, e);
         to += extent[i].size;

@@ -161,10 +161,8 @@ int sources_create(struct io *io, const char *path, const char *uuid_text, int s
     if (status != DELTAFS_OK)
         return status;
     status = textlog_append(&file, &size, sync, e, "Sources version=%d uuid=%s", SOURCES_VERSION, uuid_text);
-    int closed = io_file_close(&file, error_after(status, e));
-    if (status == DELTAFS_OK && closed == DELTAFS_OK && sync)
-        return io_sync_parent(io, path, e);
-    return status != DELTAFS_OK ? status : closed;
+    status = io_file_finish(&file, status, e);
+    return status == DELTAFS_OK && sync ? io_sync_parent(io, path, e) : status;
 }
 
 int sources_append(struct io *io, const char *path, uint64_t *size, char *text, int sync, struct error *e)
@@ -344,10 +342,8 @@ static int table_make_schema(struct source_table *t, struct error *e)
         return error_no_memory(e, n, "a schema");
     }
     t->schema = out;
-    if (deltafs_schema_parse(out, &schema) != DELTAFS_OK) {
-        *e = *deltafs_private_thread_error();
+    if (error_of_call(deltafs_schema_parse(out, &schema), e) != DELTAFS_OK)
         return e->status;
-    }
     t->size = (uint32_t)deltafs_schema_size(schema);
     size_t fields = deltafs_schema_count(schema);
     deltafs_schema_destroy(schema);
@@ -452,7 +448,6 @@ static int parse_source(void *arg, const char *fields, const char *path, uint64_
     struct parser *p = arg;
     struct source_entry *s = &p->source;
     uint64_t tables;
-    struct error why;
 
     if (textlog_number(fields, "tables", &tables) != 0 || tables < 1 || tables > s->table_count ||
         parse_identity(&s->identity, fields) != 0)
@@ -462,17 +457,12 @@ static int parse_source(void *arg, const char *fields, const char *path, uint64_
         return status;
     parser_drop(p, s->table_count - (size_t)tables);
     for (size_t i = 0; i < s->table_count && status == DELTAFS_OK; i++)
-        status = table_check(&s->table[i], s->identity.size, &why);
+        status = table_check(&s->table[i], s->identity.size, e);
     p->is_done = status == DELTAFS_OK;
-    if (status == DELTAFS_OK)
-        return DELTAFS_OK;
-    if (status == DELTAFS_ERR_MEMORY)
-        *e = why;
-    else if (p->all)
-        status = error_damaged(e, path, offset, "%s", why.text);
-    else
-        status = error_set(e, DELTAFS_ERR_INVALID, "%s: %s", path, why.text);
-    return status;
+    if (status == DELTAFS_OK || status == DELTAFS_ERR_MEMORY)
+        return status;
+    return p->all ? error_damaged(e, path, offset, "%s", e->text)
+                  : error_set(e, DELTAFS_ERR_INVALID, "%s: %s", path, e->text);
 }
 
 static int parse_head(void *arg, const char *fields, const char *path, uint64_t offset, struct error *e)
@@ -584,7 +574,6 @@ int sources_read(struct io *io, const char *path, struct sources *out, struct er
     struct sources s = {0};
     struct parser p = {.all = &s};
     struct io_file file;
-    struct error ignored;
     int status = io_file_open(io, path, O_RDONLY, &file, e);
 
     if (status != DELTAFS_OK)
@@ -592,7 +581,7 @@ int sources_read(struct io *io, const char *path, struct sources *out, struct er
     status = textlog_read(&file, SOURCES_ADVICE, sources_parse, &p, &s.size, e);
     if (status == DELTAFS_OK && s.size == 0)
         status = error_damaged(e, path, 0, "it has no complete line; " SOURCES_ADVICE);
-    io_file_close(&file, &ignored);
+    io_file_close(&file, error_ignored());
     source_fini(&p.source);
     s.last = p.last;
     if (status != DELTAFS_OK) {

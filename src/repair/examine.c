@@ -184,8 +184,6 @@ static int examine_found(struct repair *r, struct repair_part *p, struct index_r
     int status = repair_size(r, path[REPAIR_DATA], &p->size[REPAIR_DATA], &why);
 
     examine_records(r, p, index);
-    for (uint64_t i = lost; i < r->manifest.epoch_count; i++)
-        r->has_loss[i] = 1;
     p->whole = examine_whole(r, p, index);
     if (lost < p->whole)
         p->whole = lost;
@@ -255,8 +253,7 @@ int repair_inspect(struct repair *r, struct error *e)
         status = repair_size(r, io_path_in(path, r->path, MANIFEST_NAME), &r->manifest_size, e);
     r->part = calloc(m->partitions, sizeof *r->part);
     r->records = calloc(m->epoch_count + 1, sizeof *r->records);
-    r->has_loss = calloc(m->epoch_count + 1, 1);
-    if (status == DELTAFS_OK && (!r->part || !r->records || !r->has_loss))
+    if (status == DELTAFS_OK && (!r->part || !r->records))
         status =
             error_no_memory(e, m->partitions * sizeof *r->part + m->epoch_count * sizeof *r->records, "the partitions");
     for (uint32_t i = 0; i < m->partitions && status == DELTAFS_OK; i++) {
@@ -281,9 +278,7 @@ void repair_forget(struct repair *r)
     }
     free(r->part);
     free(r->records);
-    free(r->has_loss);
     r->part = NULL;
     r->records = NULL;
-    r->has_loss = NULL;
     r->lost = 0;
 }

@@ -4,17 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/coding.h"
-#include "base/sized.h"
 #include "fileindex/fileindex_lookup.h"
+#include "repair/repair_parts.h"
 
 #define WINDOW_ROWS (UINT64_C(4) << 20)
 
 struct keys_verify {
     deltafs_fileindex *keys;
-    deltafs_damage_fn fn;
-    void *arg;
-    struct error first;
-    uint64_t rows, damages;
+    struct damages damages;
+    uint64_t rows;
     /* Of the table at hand: */
     const struct keys_entry *entry;
     uint32_t group;
@@ -24,23 +22,13 @@ struct keys_verify {
     int is_wrong; /* and it has been said */
 };
 
-static void verify_report(struct keys_verify *v, const struct error *e)
-{
-    v->damages++;
-    if (v->first.status == DELTAFS_OK)
-        v->first = *e;
-    if (v->fn)
-        v->fn(e->status, e->text, v->arg);
-}
-
 /* A damage of the directory. */
 static void verify_passed_on(int status, const char *message, void *arg)
 {
-    struct keys_verify *v = arg;
     struct error e;
 
     error_set(&e, status, "%s", message);
-    verify_report(v, &e);
+    damages_add(arg, &e);
 }
 
 /* A row of the window that has the key, is in the group, and was not seen yet; or `end`. */
@@ -66,7 +54,7 @@ static int verify_record(const struct deltafs_record *record, void *arg)
                   "%s: key %" PRIu64 " expected in one of %u rows from %" PRIu64
                   " of %s, but not found; run deltafs-mpi index --again on that file",
                   v->keys->place.path, record->key, v->group, from, v->keys->source[v->entry->source].path);
-        verify_report(v, &e);
+        damages_add(&v->damages, &e);
         v->is_wrong = 1;
         return 0;
     }
@@ -95,8 +83,8 @@ static int verify_window(struct keys_verify *v, struct key_file *file, struct er
         return status;
     memset(v->is_seen, 0, (size_t)(v->end - v->from));
     status = deltafs_scan(v->keys->dir, &sequence, verify_record, v, NULL);
-    if (status != DELTAFS_OK && v->first.status == DELTAFS_OK)
-        return (*e = *deltafs_private_thread_error()).status;
+    if (v->damages.count == 0 && error_of_call(status, e) != DELTAFS_OK)
+        return status;
     v->is_wrong |= status != DELTAFS_OK; /* of which deltafs_verify has told */
     for (uint64_t i = v->from; i < v->end && !v->is_wrong; i++)
         if (!v->is_seen[i - v->from]) {
@@ -153,29 +141,23 @@ static int verify_end(const struct keys_verify *v, struct error *e)
 
 int deltafs_fileindex_verify(deltafs_fileindex *k, deltafs_damage_fn fn, void *arg, struct deltafs_verify_counts *out)
 {
-    struct keys_verify v = {.keys = k, .fn = fn, .arg = arg};
+    struct keys_verify v = {.keys = k, .damages = {.fn = fn, .arg = arg}};
     struct deltafs_verify_counts counts = {.struct_size = sizeof counts};
     struct error e = {0};
 
     if (!k)
         return error_set(deltafs_private_thread_error(), DELTAFS_ERR_INVALID,
                          "deltafs_fileindex_verify: the handle must be given");
-    int status = deltafs_verify(k->dir, verify_passed_on, &v, &counts);
-    if (status != DELTAFS_OK && v.first.status == DELTAFS_OK)
-        verify_passed_on(status, deltafs_errmsg(NULL), &v);
+    int status = deltafs_verify(k->dir, verify_passed_on, &v.damages, &counts);
+    if (status != DELTAFS_OK && v.damages.count == 0)
+        verify_passed_on(status, deltafs_errmsg(NULL), &v.damages);
     for (size_t i = 0; i < k->entry_count; i++) {
         v.entry = &k->entry[i];
         if (verify_table(&v, &e) != DELTAFS_OK)
-            verify_report(&v, &e);
+            damages_add(&v.damages, &e);
     }
     if (verify_end(&v, &e) != DELTAFS_OK)
-        verify_report(&v, &e);
+        damages_add(&v.damages, &e);
     counts.records = v.rows;
-    counts.damages = v.damages;
-    e.status = out ? sized_fill(out, &counts, sizeof counts, "deltafs_fileindex_verify", &e) : DELTAFS_OK;
-    if (v.first.status == DELTAFS_OK)
-        v.first = e;
-    if (v.first.status != DELTAFS_OK)
-        *deltafs_private_thread_error() = v.first;
-    return v.first.status;
+    return damages_end(&v.damages, &counts, out, "deltafs_fileindex_verify", deltafs_private_thread_error());
 }

@@ -4,10 +4,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include "base/sized.h"
 #include "logical/format/logical_format.h"
 #include "logical/logical.h"
 #include "io/log.h"
+#include "repair/repair_parts.h"
 
 #define VERIFY_PIECE (1u << 20) /* bytes read at once; where these are damaged, frame by frame */
 #define VERIFY_CACHE (1u << 20)
@@ -17,11 +17,9 @@ struct verification {
     struct io *io;
     struct frame_cache cache;
     const struct session *session; /* that is being read; NULL: none */
-    deltafs_damage_fn fn;
-    void *arg;
-    uint64_t bytes, end, damages;
+    struct damages damages;
+    uint64_t bytes, end;
     uint8_t *piece;
-    struct error first;
 };
 
 /* What is being removed while it is read is not damaged: the first thing that goes is SESSION. */
@@ -36,13 +34,8 @@ static int verify_is_gone(const struct verification *v)
 
 static void verify_report(struct verification *v, const struct error *e)
 {
-    if (verify_is_gone(v))
-        return;
-    v->damages++;
-    if (v->first.status == DELTAFS_OK)
-        v->first = *e;
-    if (v->fn)
-        v->fn(e->status, e->text, v->arg);
+    if (!verify_is_gone(v))
+        damages_add(&v->damages, e);
 }
 
 /* The same, of what a closed session should have. */
@@ -73,12 +66,12 @@ static void verify_frames(struct verification *v, struct frame_reader *r)
 
     for (uint64_t at = 0, n; at < v->end; at += n) {
         n = v->end - at < VERIFY_PIECE ? v->end - at : VERIFY_PIECE;
-        if (frame_reader_read(r, at, v->piece, n, &e) == DELTAFS_OK) {
-            v->bytes += n;
-            continue;
+        int status = frame_reader_read(r, at, v->piece, n, &e);
+        if (status != DELTAFS_OK) {
+            n = n < FRAME_SIZE ? n : FRAME_SIZE;
+            status = frame_reader_read(r, at, v->piece, n, &e);
         }
-        n = n < FRAME_SIZE ? n : FRAME_SIZE;
-        if (frame_reader_read(r, at, v->piece, n, &e) == DELTAFS_OK) {
+        if (status == DELTAFS_OK) {
             v->bytes += n;
             continue;
         }
@@ -216,9 +209,11 @@ static void verify_sessions(struct verification *v)
 }
 
 static int verify_container(const struct container *c, struct io *io, deltafs_damage_fn fn, void *arg,
-                            struct deltafs_verify_counts *counts, struct error *e)
+                            struct deltafs_verify_counts *out, const char *call, struct error *e)
 {
-    struct verification v = {.container = c, .io = io, .fn = fn, .arg = arg, .piece = malloc(VERIFY_PIECE)};
+    struct verification v = {
+        .container = c, .io = io, .damages = {.fn = fn, .arg = arg}, .piece = malloc(VERIFY_PIECE)};
+    struct deltafs_verify_counts counts = {.struct_size = sizeof counts};
 
     if (!v.piece)
         return error_no_memory(e, VERIFY_PIECE, "reading a file");
@@ -226,49 +221,34 @@ static int verify_container(const struct container *c, struct io *io, deltafs_da
     verify_sessions(&v);
     frame_cache_fini(&v.cache);
     free(v.piece);
-    counts->bytes = v.bytes;
-    counts->damages = v.damages;
-    if (v.first.status != DELTAFS_OK)
-        *e = v.first;
-    return v.first.status;
-}
-
-/* The caller's counts, whatever was found; e holds what is returned. */
-static int verify_end(int status, const struct deltafs_verify_counts *counts, struct deltafs_verify_counts *out,
-                      const char *call, struct error *e)
-{
-    struct error second;
-    int filled = out ? sized_fill(out, counts, sizeof *counts, call, status == DELTAFS_OK ? e : &second) : DELTAFS_OK;
-
-    return status == DELTAFS_OK ? filled : status;
+    counts.bytes = v.bytes;
+    return damages_end(&v.damages, &counts, out, call, e);
 }
 
 int deltafs_logical_verify(deltafs_logical *f, deltafs_damage_fn fn, void *arg, struct deltafs_verify_counts *out)
 {
-    struct deltafs_verify_counts counts = {.struct_size = sizeof counts};
-    struct error *e = deltafs_private_thread_error();
-    int status = verify_container(&f->container, &f->io, fn, arg, &counts, e);
-
-    return verify_end(status, &counts, out, "deltafs_logical_verify", e);
+    return verify_container(&f->container, &f->io, fn, arg, out, "deltafs_logical_verify",
+                            deltafs_private_thread_error());
 }
 
 int deltafs_logical_verify_path(const char *path, deltafs_damage_fn fn, void *arg, struct deltafs_verify_counts *out)
 {
-    struct deltafs_verify_counts counts = {.struct_size = sizeof counts};
+    static const char call[] = "deltafs_logical_verify_path";
+    struct deltafs_verify_counts none = {.struct_size = sizeof none};
+    struct damages damages = {.fn = fn, .arg = arg};
     struct io io = io_default();
     struct error *e = deltafs_private_thread_error();
     struct container c;
 
     if (!path)
-        return error_set(e, DELTAFS_ERR_INVALID, "deltafs_logical_verify_path: path must be given");
+        return error_set(e, DELTAFS_ERR_INVALID, "%s: path must be given", call);
     int status = container_open(&c, &io, path, O_RDONLY, 0, e);
-    if (status == DELTAFS_ERR_DAMAGED) {
-        counts.damages = 1;
-        if (fn)
-            fn(status, e->text, arg);
-    }
     if (status == DELTAFS_OK)
-        status = verify_container(&c, &io, fn, arg, &counts, e);
+        status = verify_container(&c, &io, fn, arg, out, call, e);
+    else if (status == DELTAFS_ERR_DAMAGED) {
+        damages_add(&damages, e);
+        status = damages_end(&damages, &none, out, call, e);
+    }
     container_fini(&c);
-    return verify_end(status, &counts, out, "deltafs_logical_verify_path", e);
+    return status;
 }

@@ -288,33 +288,20 @@ static int repair_find_short(struct repair *r, const struct rebuild_job *job, ui
     return DELTAFS_OK;
 }
 
-/* The first epoch of which some index log that is to be made anew lacks a part; NO_EPOCH if there is none. */
-static uint64_t repair_first_short(const struct repair *r, const char **why)
+/* The first epoch that some partition has not all of, and why; NO_EPOCH if there is none. Of the partitions whose index
+ * logs are rebuilt, or of all others. */
+static uint64_t repair_first_lost(const struct repair *r, int of_rebuilt, const char **why)
 {
     uint64_t first = NO_EPOCH;
 
     for (uint32_t i = 0; i < r->manifest.partitions; i++) {
         const struct repair_part *p = &r->part[i];
-        if (p->lost && p->whole < r->manifest.epoch_count && p->whole < first) {
+        if ((p->lost != NULL) == of_rebuilt && p->whole < r->manifest.epoch_count && p->whole < first) {
             first = p->whole;
-            *why = p->lost;
+            *why = p->lost ? p->lost : p->bad ? p->bad : "an index log says that records are lost";
         }
     }
     return first;
-}
-
-/* What else could be done about what is lost. */
-static void repair_report_choice(struct repair *r)
-{
-    const struct manifest *m = &r->manifest;
-    const char *why;
-    uint64_t first = repair_first_short(r, &why), n = m->epoch_count - first;
-
-    if (first != NO_EPOCH && r->options->dry_run)
-        repair_remark(r,
-                      "%s: restore a copy; or, instead of keeping incomplete epochs, discard %" PRIu64
-                      " epoch%s by --drop-from %" PRIu64,
-                      r->path, n, repair_plural(n), m->epoch[first].label);
 }
 
 /* Say what is lost of an epoch, as the new index logs do. */
@@ -371,8 +358,14 @@ static int repair_rebuild(struct repair *r, struct rebuild_job *job, uint8_t *is
             repair_report_loss(r, i, job->records[i]);
             has_loss = 1;
         }
-    if (has_loss)
-        repair_report_choice(r);
+    const char *why;
+    uint64_t first = has_loss && r->options->dry_run ? repair_first_lost(r, 1, &why) : NO_EPOCH;
+    if (first != NO_EPOCH)
+        repair_remark(r,
+                      "%s: restore a copy; or, instead of keeping incomplete epochs, discard %" PRIu64
+                      " epoch%s by --drop-from %" PRIu64,
+                      r->path, r->manifest.epoch_count - first, repair_plural(r->manifest.epoch_count - first),
+                      r->manifest.epoch[first].label);
     for (uint32_t i = 0; i < r->manifest.partitions && status != DELTAFS_OK && !r->options->dry_run; i++)
         if (r->part[i].lost)
             rebuild_discard(&r->io, r->path, i);
@@ -465,27 +458,12 @@ static int repair_write_manifest(struct repair *r, struct error *e)
 
 /* ---- Epochs that are lost ---- */
 
-/* The first epoch that some partition has not all of, and why; NO_EPOCH if there is none. */
-static uint64_t repair_first_lost(const struct repair *r, const char **why)
-{
-    uint64_t first = NO_EPOCH;
-
-    for (uint32_t i = 0; i < r->manifest.partitions; i++) {
-        const struct repair_part *p = &r->part[i];
-        if (!p->lost && p->whole < r->manifest.epoch_count && p->whole < first) {
-            first = p->whole;
-            *why = p->bad ? p->bad : "an index log says that records are lost";
-        }
-    }
-    return first;
-}
-
 /* Say what cannot be repaired, and what could be given up for it. */
 static int repair_report_bad(struct repair *r, struct error *e)
 {
     const struct manifest *m = &r->manifest;
     const char *why;
-    uint64_t first = repair_first_lost(r, &why);
+    uint64_t first = repair_first_lost(r, 0, &why);
 
     for (uint32_t i = 0; i < m->partitions; i++)
         if (r->part[i].bad) {
@@ -510,8 +488,7 @@ static int repair_report_bad(struct repair *r, struct error *e)
 static int repair_has_grown(struct repair *r)
 {
     struct manifest now = {0};
-    struct error ignored;
-    int has_grown = r->options->dry_run && manifest_read(&r->io, r->path, &now, &ignored) == DELTAFS_OK &&
+    int has_grown = r->options->dry_run && manifest_read(&r->io, r->path, &now, error_ignored()) == DELTAFS_OK &&
                     now.epoch_count >= r->committed;
 
     manifest_fini(&now);
@@ -564,7 +541,7 @@ static int repair_drop(struct repair *r, struct error *e)
 {
     struct manifest *m = &r->manifest;
     const char *why = "";
-    uint64_t first = repair_first_lost(r, &why), from = r->options->drop_from, count = m->epoch_count;
+    uint64_t first = repair_first_lost(r, 0, &why), from = r->options->drop_from, count = m->epoch_count;
 
     if (r->text.bytes)
         return error_set(e, DELTAFS_ERR_DAMAGED,
@@ -572,7 +549,7 @@ static int repair_drop(struct repair *r, struct error *e)
     if (first == NO_EPOCH && r->committed > count)
         return repair_drop_behind(r, e);
     if (first == NO_EPOCH)
-        first = repair_first_short(r, &why);
+        first = repair_first_lost(r, 1, &why);
     if (first == NO_EPOCH && m->is_local) {
         /* Value logs are not looked through for what they lack: verify names their damage. */
         why = "its label was given";
@@ -697,26 +674,24 @@ static int repair_all(struct repair *r, struct error *e)
     return status == DELTAFS_OK && !is_early ? repair_values(r, e) : status;
 }
 
-/* Have the lease, in which stays what the job noted that had it before, and the manifest as it is then. */
+/* Have the lease, in which stays what the job noted that had it before, and the manifest as it is then. A dry run only
+ * reports who writes the directory, or did last. */
 static int repair_take(struct repair *r, struct error *e)
-{
-    int status = lease_take(&r->lease, &r->io, r->path, r->how->lease, 1, e);
-
-    if (status == DELTAFS_OK) {
-        r->has_noted = r->lease.has_note;
-        r->noted = r->lease.note;
-        status = repair_read_manifest(r, e);
-    }
-    return status;
-}
-
-/* Who writes the directory, or did last. */
-static void repair_report_lease(struct repair *r)
 {
     char text[1200];
 
-    if (lease_describe(&r->io, r->path, r->how->lease, text, sizeof text))
-        repair_remark(r, "%s", text);
+    if (r->options->dry_run) {
+        r->has_noted = lease_find_epoch(&r->io, r->path, &r->noted);
+        if (lease_describe(&r->io, r->path, r->how->lease, text, sizeof text))
+            repair_remark(r, "%s", text);
+        return DELTAFS_OK;
+    }
+    int status = lease_take(&r->lease, &r->io, r->path, r->how->lease, 1, e);
+    if (status != DELTAFS_OK)
+        return status;
+    r->has_noted = r->lease.has_note;
+    r->noted = r->lease.note;
+    return repair_read_manifest(r, e);
 }
 
 /* Whether an epoch that got its label is not the last one that there is something of: the next is looked at by itself,
@@ -728,47 +703,29 @@ static int repair_goes_on(const struct repair *r)
     return r->is_kept && r->options->has_label && (r->seen > count || (r->has_noted && r->noted.number >= count));
 }
 
-static void repair_fini(struct repair *r)
-{
-    repair_forget(r);
-    text_fini(&r->text);
-    manifest_fini(&r->manifest);
-}
-
-/* Open the directory to write, and close it: that truncates its logs and writes their tails. */
-static int repair_close(struct repair *r, struct error *e)
-{
-    deltafs_dir *d;
-    int status = serial_open_directory(r->path, r->how->options, 1, r->is_dropped, &d, e);
-
-    return status == DELTAFS_OK ? deltafs_close(d) : status;
-}
-
 int repair_directory(const char *path, const struct deltafs_repair_options *options, const struct repair_how *how,
                      deltafs_repair_fn fn, void *arg, struct error *e)
 {
     struct repair r = {.path = path, .options = options, .how = how, .fn = fn, .arg = arg, .io = io_default()};
-    struct error second;
     int status = repair_read_manifest(&r, e);
 
-    if (status == DELTAFS_OK && options->dry_run) {
-        r.has_noted = lease_find_epoch(&r.io, path, &r.noted);
-        repair_report_lease(&r);
-    } else if (status == DELTAFS_OK) {
+    if (status == DELTAFS_OK)
         status = repair_take(&r, e);
-    }
     if (status == DELTAFS_OK)
         status = repair_all(&r, e);
     /* Where it failed, be it at reading how many epochs there are, what the job noted stays for the next attempt. */
     int keeps = r.has_noted && (status != DELTAFS_OK || repair_goes_on(&r));
-    int dropped = keeps ? io_file_close(&r.lease.file, status == DELTAFS_OK ? e : &second)
-                        : lease_drop(&r.lease, status == DELTAFS_OK ? e : &second);
-    status = status != DELTAFS_OK ? status : dropped;
+    struct error *after = error_after(status, e);
+    status = error_first(status, keeps ? io_file_close(&r.lease.file, after) : lease_drop(&r.lease, after));
     if (status == DELTAFS_OK && repair_goes_on(&r))
         repair_report(&r, "%s: the data after it in the logs stays as it is: 'deltafs repair' lists it", path);
     else if (status == DELTAFS_OK && !repair_is_sound(&r)) {
+        deltafs_dir *d = NULL;
+        /* Opening the directory to write and closing it truncates its logs and writes their tails. */
         if (!options->dry_run)
-            status = repair_close(&r, e);
+            status = serial_open_directory(path, how->options, 1, r.is_dropped, &d, e);
+        if (status == DELTAFS_OK)
+            status = deltafs_close(d);
         if (status == DELTAFS_OK)
             repair_report_ends(&r);
     }
@@ -776,6 +733,8 @@ int repair_directory(const char *path, const struct deltafs_repair_options *opti
         *e = r.losses;
         status = e->status;
     }
-    repair_fini(&r);
+    repair_forget(&r);
+    text_fini(&r.text);
+    manifest_fini(&r.manifest);
     return status;
 }

@@ -75,6 +75,20 @@ int text_cut(struct io *io, const char *folder, uint64_t number, struct text *ou
 int text_parse(const struct text *t, const char *folder, struct manifest *m, struct error *e);
 /* Replace the manifest; the former one is kept under the name `kept`. */
 int text_replace(struct io *io, const char *folder, const struct text *t, const char *kept, struct error *e);
+/* ---- Verifying ---- */
+
+/* What is found: the caller's function gets each damage; the first is returned. */
+struct damages {
+    deltafs_damage_fn fn;
+    void *arg;
+    uint64_t count;
+    struct error first;
+};
+void damages_add(void *damages, const struct error *e); /* of struct scan_damages, too */
+/* The end of a verify function: the caller's counts, if it wants any, and the status, with *e. */
+int damages_end(const struct damages *d, struct deltafs_verify_counts *counts, struct deltafs_verify_counts *out,
+                const char *call, struct error *e);
+
 /* A name that nothing has yet, for a file that is replaced, put into `kept`; returns its last part. */
 const char *repair_kept_name(struct io *io, const char *path, char kept[PATH_ROOM]);
 

@@ -47,7 +47,6 @@ struct repair {
     uint64_t seen;         /* epochs that any log has something of */
     uint32_t lost;         /* partitions whose index log must be made anew */
     uint64_t *records;     /* of each epoch, as the footers say */
-    uint8_t *has_loss;     /* of each epoch: an index says that records of it are lost */
     int has_noted;         /* the job noted the epoch whose line was next */
     struct lease_epoch noted;
     int is_kept; /* the epoch behind the last committed one: it is to be committed */

@@ -95,26 +95,8 @@ static int repair_values_truncate(struct repair *r, struct walk *w, const struct
     return status;
 }
 
-/* What is done with one log. */
-static int repair_values_log(struct repair *r, struct walk *w, const struct manifest_job *job, struct error *e)
-{
-    int status = repair_values_header(r, w, e);
-
-    return status == DELTAFS_OK && !job->is_closed ? repair_values_truncate(r, w, job, e) : status;
-}
-
-static int repair_values_sync(struct repair *r, struct walk *w, const struct manifest_job *job, struct error *e)
-{
-    int is_last = job == r->manifest.job + r->manifest.job_count - 1;
-
-    return is_last ? io_file_sync(&w->file, e) : DELTAFS_OK;
-}
-
-/* Do it with the logs of all jobs that the manifest has. */
-static int repair_values_each(struct repair *r,
-                              int (*log_do)(struct repair *, struct walk *, const struct manifest_job *,
-                                            struct error *),
-                              struct error *e)
+/* Repair the logs of all jobs that the manifest has, or sync those of the last. */
+static int repair_values_each(struct repair *r, int is_sync, struct error *e)
 {
     const struct manifest *m = &r->manifest;
     struct buffer writers = {0};
@@ -130,8 +112,12 @@ static int repair_values_each(struct repair *r,
         if (k == m->job_count)
             break;
         status = walk_open(&w, r, writer[i], e);
-        if (status == DELTAFS_OK)
-            status = log_do(r, &w, &m->job[k], e);
+        if (status == DELTAFS_OK && !is_sync)
+            status = repair_values_header(r, &w, e);
+        if (status == DELTAFS_OK && is_sync && k + 1 == m->job_count)
+            status = io_file_sync(&w.file, e);
+        else if (status == DELTAFS_OK && !is_sync && !m->job[k].is_closed)
+            status = repair_values_truncate(r, &w, &m->job[k], e);
         walk_close(&w);
         if (status == DELTAFS_OK)
             status = repair_renew(r, e);
@@ -145,10 +131,10 @@ int repair_values(struct repair *r, struct error *e)
     /* Of epochs that have lost their lines nothing is truncated. */
     if (r->committed > r->manifest.epoch_count + (r->is_kept != 0) && !r->is_dropped)
         return DELTAFS_OK;
-    return repair_values_each(r, repair_values_log, e);
+    return repair_values_each(r, 0, e);
 }
 
 int repair_sync_values(struct repair *r, struct error *e)
 {
-    return repair_values_each(r, repair_values_sync, e);
+    return repair_values_each(r, 1, e);
 }

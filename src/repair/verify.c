@@ -12,10 +12,8 @@
 
 struct verify {
     struct reader *reader;
-    deltafs_damage_fn fn;
-    void *arg;
+    struct damages damages;
     struct scan_to to;
-    struct error first;
     int is_cut; /* the manifest lacks lines, which was reported */
     /* While one partition's epoch is read: */
     uint32_t partition;
@@ -29,18 +27,24 @@ struct verify {
     uint8_t *is_short; /* records of it may be missing, which was reported */
 };
 
-static void verify_report(struct verify *v, const struct error *e)
+void damages_add(void *damages, const struct error *e)
 {
-    v->to.counts.damages++;
-    if (v->first.status == DELTAFS_OK)
-        v->first = *e;
-    if (v->fn)
-        v->fn(e->status, e->text, v->arg);
+    struct damages *d = damages;
+
+    if (d->count++ == 0)
+        d->first = *e;
+    if (d->fn)
+        d->fn(e->status, e->text, d->arg);
 }
 
-static void verify_report_damage(void *arg, const struct error *e)
+int damages_end(const struct damages *d, struct deltafs_verify_counts *counts, struct deltafs_verify_counts *out,
+                const char *call, struct error *e)
 {
-    verify_report(arg, e);
+    counts->damages = d->count;
+    int status = out ? sized_fill(out, counts, sizeof *counts, call, e) : DELTAFS_OK;
+    if (d->count > 0)
+        *e = d->first;
+    return error_first(d->first.status, status);
 }
 
 static int verify_record(const struct deltafs_record *record, void *arg)
@@ -62,7 +66,7 @@ static void verify_header(struct verify *v, struct io_file *file, int kind, uint
     struct error e;
 
     if (log_check_header(file, kind, partition, v->reader->manifest.uuid, &e) != DELTAFS_OK)
-        verify_report(v, &e);
+        damages_add(&v->damages, &e);
 }
 
 /* A log that is cut short, once for all the blocks that are not there; each of these is reported as it is met. */
@@ -79,7 +83,7 @@ static void verify_length(struct verify *v, const struct part_reader *p)
     error_set(&e, DELTAFS_ERR_DAMAGED, "%s: truncated at offset %llu: the file has %llu bytes, at least %llu expected",
               p->data.path, (unsigned long long)p->data_size, (unsigned long long)p->data_size,
               (unsigned long long)needed);
-    verify_report(v, &e);
+    damages_add(&v->damages, &e);
 }
 
 static void verify_epoch(struct verify *v, struct part_reader *p, uint32_t epoch)
@@ -91,20 +95,20 @@ static void verify_epoch(struct verify *v, struct part_reader *p, uint32_t epoch
 
     v->records = v->bytes_raw = v->last_key = 0;
     v->is_misplaced = 0;
-    struct scan_damages damages = {.report = verify_report_damage, .arg = v};
+    struct scan_damages damages = {.report = damages_add, .arg = &v->damages};
     if (reader_epoch(v->reader, p, epoch, &segment, &segments, &e) != DELTAFS_OK) {
-        verify_report(v, &e);
+        damages_add(&v->damages, &e);
         return;
     }
     v->is_ordered = segments == 1;
     v->key_shift = segment->footer.key_shift;
     if (part_scan(v->reader, p, epoch, &v->to, &damages, &e) != DELTAFS_OK) {
-        verify_report(v, &e);
+        damages_add(&v->damages, &e);
         return;
     }
     for (uint32_t i = 0; i < segments; i++) {
         if (index_verify_segment(&p->index, &segment[i], &e) != DELTAFS_OK)
-            verify_report(v, &e);
+            damages_add(&v->damages, &e);
         records += segment[i].footer.records;
         bytes_raw += segment[i].footer.bytes_raw;
     }
@@ -115,7 +119,7 @@ static void verify_epoch(struct verify *v, struct part_reader *p, uint32_t epoch
     if (damages.count == 0 && (is_short || v->is_misplaced)) {
         error_damaged(&e, p->index.file.path, segment[0].footer.offset,
                       "epoch number %u does not have the records that its footer says", epoch);
-        verify_report(v, &e);
+        damages_add(&v->damages, &e);
     }
 }
 
@@ -149,7 +153,7 @@ static void verify_data_alone(struct verify *v, uint32_t partition, const struct
     if (status == DELTAFS_OK)
         status = log_check_header(&file, LOG_KIND_DATA, partition, m->uuid, &e);
     if (status != DELTAFS_OK && strcmp(e.text, known->text) != 0)
-        verify_report(v, &e);
+        damages_add(&v->damages, &e);
     io_file_close(&file, error_ignored());
 }
 
@@ -169,7 +173,7 @@ static void verify_manifest_end(struct verify *v, const struct index_reader *ind
             return;
     }
     v->is_cut = 1;
-    verify_report(v, &e);
+    damages_add(&v->damages, &e);
 }
 
 /* Before the first commit a power loss may leave logs without their headers, or none: no record is in them. */
@@ -186,7 +190,7 @@ static void verify_no_epochs(struct verify *v, uint32_t partition)
     if (status == DELTAFS_OK)
         verify_manifest_end(v, &index);
     else if (status != DELTAFS_ERR_DAMAGED)
-        verify_report(v, &e);
+        damages_add(&v->damages, &e);
     index_reader_close(&index, error_ignored());
 }
 
@@ -198,21 +202,21 @@ static void verify_partition(struct verify *v, uint32_t partition)
 
     v->partition = partition;
     if (reader_part(v->reader, partition, &p, &e) != DELTAFS_OK) {
-        verify_report(v, &e);
+        damages_add(&v->damages, &e);
         verify_data_alone(v, partition, &e);
         memset(v->is_short, 1, m->epoch_count);
         return;
     }
     if (p->tail.status != DELTAFS_OK && verify_is_closed(v))
-        verify_report(v, &p->tail);
+        damages_add(&v->damages, &p->tail);
     verify_header(v, &p->index.file, LOG_KIND_INDEX, partition);
     verify_header(v, &p->data, LOG_KIND_DATA, partition);
     verify_length(v, p);
     verify_manifest_end(v, &p->index);
     for (uint32_t epoch = 0; epoch < m->epoch_count; epoch++) {
-        uint64_t damages = v->to.counts.damages;
+        uint64_t damages = v->damages.count;
         verify_epoch(v, p, epoch);
-        v->is_short[epoch] |= v->to.counts.damages > damages;
+        v->is_short[epoch] |= v->damages.count > damages;
     }
 }
 
@@ -231,16 +235,8 @@ static void verify_counts(struct verify *v)
                   (unsigned long long)m->epoch[i].label, (unsigned long long)v->sum[i].records,
                   (unsigned long long)v->sum[i].bytes_raw, (unsigned long long)m->epoch[i].records,
                   (unsigned long long)m->epoch[i].bytes_raw);
-        verify_report(v, &e);
+        damages_add(&v->damages, &e);
     }
-}
-
-static void verify_copy(struct verify *v)
-{
-    struct error e;
-
-    if (text_check_copy(&v->reader->io, v->reader->path, &e) != DELTAFS_OK)
-        verify_report(v, &e);
 }
 
 static int reader_verify(struct reader *r, struct verify *v, struct error *e)
@@ -260,27 +256,25 @@ static int reader_verify(struct reader *r, struct verify *v, struct error *e)
             verify_partition(v, p);
     }
     verify_counts(v);
-    verify_copy(v);
+    if (text_check_copy(&r->io, r->path, e) != DELTAFS_OK)
+        damages_add(&v->damages, e);
     gather_check_headers(r->gather, 0);
     free(v->sum);
     free(v->is_short);
-    if (v->first.status != DELTAFS_OK)
-        *e = v->first;
-    return v->first.status;
+    return DELTAFS_OK;
 }
 
 int deltafs_verify(deltafs_dir *d, deltafs_damage_fn fn, void *arg, struct deltafs_verify_counts *out)
 {
-    struct verify v = {.fn = fn, .arg = arg};
-    struct error *e, second;
+    struct verify v = {.damages = {.fn = fn, .arg = arg}};
+    struct error *e;
     int status = dir_reader(d, "deltafs_verify", NULL, &v.reader, &e);
 
     if (status != DELTAFS_OK)
         return status;
     v.to = (struct scan_to){.fn = verify_record, .arg = &v};
     status = reader_verify(v.reader, &v, e);
-    int filled =
-        out ? sized_fill(out, &v.to.counts, sizeof v.to.counts, "deltafs_verify", status == DELTAFS_OK ? e : &second)
-            : DELTAFS_OK;
-    return dir_end(d, status == DELTAFS_OK ? filled : status);
+    if (status == DELTAFS_OK)
+        status = damages_end(&v.damages, &v.to.counts, out, "deltafs_verify", e);
+    return dir_end(d, status);
 }

@@ -66,8 +66,7 @@ static int call_share(struct logical_job *j, const char **path, int *flags, cons
     *path = j->group.rank == 0 ? *path : text;
     for (size_t i = 0; (row = deltafs_option_at(i)) && e->status == DELTAFS_OK; i++) {
         text += strlen(text) + 1;
-        if (deltafs_options_set(o, row->name, text) != DELTAFS_OK)
-            *e = *deltafs_private_thread_error();
+        e->status = error_of_call(deltafs_options_set(o, row->name, text), e);
     }
     return status;
 }
@@ -78,10 +77,8 @@ static int job_keep_call(struct logical_job *j, const char *path, const deltafs_
     j->path = path_absolute(path);
     if (!j->path)
         return error_no_memory(e, strlen(path), "a path");
-    if (deltafs_options_create(&j->options) != DELTAFS_OK) {
-        *e = *deltafs_private_thread_error();
+    if (error_of_call(deltafs_options_create(&j->options), e) != DELTAFS_OK)
         return e->status;
-    }
     int status = deltafs_private_options_copy(j->options, o, e);
     const char *given = deltafs_private_options_text(j->options, OPTION_INDEX);
     if (status != DELTAFS_OK || *given == '\0' || *given == '/')
@@ -89,9 +86,7 @@ static int job_keep_call(struct logical_job *j, const char *path, const deltafs_
     char *index = path_absolute(given);
     if (!index)
         return error_no_memory(e, strlen(given), "a path");
-    status = deltafs_options_set(j->options, "index", index);
-    if (status != DELTAFS_OK)
-        *e = *deltafs_private_thread_error();
+    status = error_of_call(deltafs_options_set(j->options, "index", index), e);
     free(index);
     return status;
 }
@@ -146,8 +141,8 @@ static int job_open_logical(struct logical_job *j, const char *path, int flags, 
     e->status = DELTAFS_OK;
     if (!out || (j->group.rank == 0 && (!path || !*path || (flags & O_ACCMODE) == O_ACCMODE)))
         error_set(e, DELTAFS_ERR_INVALID, "deltafs_mpi_logical_open: path, flags and out must be given");
-    else if (deltafs_options_create(&o) != DELTAFS_OK)
-        *e = *deltafs_private_thread_error();
+    else
+        e->status = error_of_call(deltafs_options_create(&o), e);
     if (e->status == DELTAFS_OK && j->group.rank == 0)
         job_keep_call(j, path, given ? given : o, e);
     int status = call_share(j, &path, &flags, given, o, &call, e);
