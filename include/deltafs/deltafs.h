@@ -201,8 +201,8 @@ DELTAFS_API int deltafs_close(deltafs_dir *dir);
  * commit=async, the call that commits the epoch returns it.) So it is enough to check the status of deltafs_epoch_end.
  *
  * This call is not collective, but it may wait until other ranks call DeltaFS. So between the first append of an epoch
- * and deltafs_epoch_end, do not wait for other ranks in another way: no barrier, no other collective MPI call, no
- * blocking send or receive. Otherwise the job can hang. */
+ * (on any rank) and deltafs_epoch_end, do not wait for other ranks in another way: no barrier, no other collective MPI
+ * call, no blocking send or receive. Otherwise the job can hang. */
 DELTAFS_API int deltafs_append(deltafs_dir *dir, uint64_t key, const void *value, size_t size);
 
 /* Append one record to a directory that was created with keys=bytes. A key has 1 to 255 bytes of any kind

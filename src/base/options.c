@@ -115,7 +115,7 @@ static const struct option_row rows[OPTION_COUNT] = {
          .kind = KIND_TEXT},
     [OPTION_SYNC] = {.info = {"sync", "none, commit or close", "commit",
                               "when data is forced to storage: never, before each commit, or at the close; deltafs(7) "
-                              "says what a power loss can take"},
+                              "says what is safe when"},
                      .kind = KIND_WORD,
                      .words = {[SYNC_NONE] = "none", [SYNC_COMMIT] = "commit", [SYNC_CLOSE] = "close"}},
     [OPTION_THREADS] =
