@@ -1,7 +1,7 @@
 /* Writing a data log.
  *
  * Short appends are copied into the buffer, where each frame gets its checksum as it becomes whole and is still in the
- * processor's cache; a full buffer is one write, or two where a group ends. That is cheap up to sizes where one would
+ * processor's cache; a full buffer is one write. That is cheap up to sizes where one would
  * not expect it: of what comes in long writes the system keeps longer pieces in its cache, and copies them faster, to
  * there and back. Appends longer than that go from the caller's memory. A group's page of checksums is written when the
  * group is full, and by each flush; torn by a crash it does no harm, because what it had before does not change.
@@ -53,21 +53,10 @@ uint64_t frame_page_offset(uint64_t position)
     return FRAME_SIZE + position / GROUP_BYTES * GROUP_STRIDE + GROUP_BYTES;
 }
 
-/* The buffer's checksums. */
-static uint8_t *frame_log_sums(const struct frame_log *l)
-{
-    return l->buffer + l->capacity;
-}
-
-static size_t frame_log_room(const struct frame_log *l)
-{
-    return l->capacity + l->capacity / FRAME_SIZE * 4;
-}
-
 static int frame_log_begin(struct frame_log *l, uint32_t writer, const uint8_t uuid[16], struct error *e)
 {
     uint8_t header[FRAME_SIZE] = {0};
-    int status = memory_take(l->memory, frame_log_room(l), "a data log's buffer", &l->buffer, e);
+    int status = memory_take(l->memory, l->capacity, "a data log's buffer", &l->buffer, e);
 
     if (status != DELTAFS_OK)
         return status;
@@ -79,7 +68,8 @@ int frame_log_create(struct frame_log *l, struct io *io, const char *path, uint3
                      const uint8_t uuid[16], size_t capacity, struct memory *memory, struct error *e)
 {
     memset(l, 0, sizeof *l);
-    l->capacity = capacity < 2 * FRAME_SIZE ? 2 * FRAME_SIZE : capacity - capacity % FRAME_SIZE;
+    for (l->capacity = 2 * FRAME_SIZE; l->capacity <= capacity / 2 && l->capacity < GROUP_BYTES;)
+        l->capacity *= 2;
     l->seed = frame_seed(uuid, session, writer);
     l->memory = memory;
     l->is_sync_due = 1;
@@ -114,7 +104,7 @@ int frame_log_close(struct frame_log *l, struct error *e)
     if (l->own.cache)
         l->own.cache->readers--;
     if (l->buffer)
-        memory_give(l->memory, l->buffer, frame_log_room(l));
+        memory_give(l->memory, l->buffer, l->capacity);
     memset(l, 0, sizeof *l);
     l->file.fd = l->file.direct = -1;
     return status;
@@ -127,17 +117,13 @@ static void frame_log_go_back(struct frame_log *l, const struct frame_log *m)
 {
     l->base = m->base;
     l->used = m->used;
-    l->summed = m->summed;
     l->is_page_due = m->is_page_due;
     memcpy(l->page, m->page, sizeof m->page);
 }
 
-/* Give the buffer's whole frames their checksums. */
-static void frame_log_sum(struct frame_log *l)
+static void frame_log_sum(struct frame_log *l, uint64_t position, const uint8_t *frame)
 {
-    for (; (l->summed + 1) * FRAME_SIZE <= l->used; l->summed++)
-        put_u32(frame_log_sums(l) + 4 * l->summed,
-                frame_sum(l->seed, l->base / FRAME_SIZE + l->summed, l->buffer + l->summed * FRAME_SIZE));
+    put_u32(l->page + position % GROUP_BYTES / FRAME_SIZE * 4, frame_sum(l->seed, position / FRAME_SIZE, frame));
 }
 
 static int frame_log_write_page(struct frame_log *l, uint64_t position, struct error *e)
@@ -146,58 +132,45 @@ static int frame_log_write_page(struct frame_log *l, uint64_t position, struct e
     return io_file_write(&l->file, frame_page_offset(position), l->page, sizeof l->page, e);
 }
 
-/* How much of `n` bytes is written next. Pieces end where pages of any size do: the system then keeps each in few large
- * ones. A short rest goes with the last. */
+/* How much of `n` bytes is written next: whole frames of one group. Pieces end where pages of any size do: the system
+ * then keeps each in few large ones. A short rest goes with the last. */
 static size_t frame_log_piece(const struct frame_log *l, size_t n)
 {
-    size_t piece = PIECE - (size_t)(frame_offset(l->base) % PIECE);
+    size_t piece = PIECE - (size_t)(frame_offset(l->base) % PIECE), left = GROUP_BYTES - l->base % GROUP_BYTES;
 
+    n = n - n % FRAME_SIZE < left ? n - n % FRAME_SIZE : left;
     return n < piece + PIECE / 4 ? n : piece;
 }
 
-/* Write whole frames at `base`, which moves behind them. `sums`: theirs; NULL if they have none yet. The system's copy
- * hides what it takes to fetch bytes from memory, which a checksum would wait for: so these are made behind the write,
- * and before that of their page. */
-static int frame_log_write(struct frame_log *l, const uint8_t *bytes, size_t n, const uint8_t *sums, struct error *e)
+/* Write whole frames of one group at `base`, which moves behind them. If they have no checksums yet, these are made
+ * behind the write: the system's copy hides what it takes to fetch bytes from memory, which a checksum would wait for.
+ */
+static int frame_log_write(struct frame_log *l, const uint8_t *bytes, size_t n, int has_sums, struct error *e)
 {
-    int status = DELTAFS_OK;
+    uint64_t position = l->base;
 
-    while (n > 0 && status == DELTAFS_OK) {
-        uint64_t at = l->base % GROUP_BYTES, left = GROUP_BYTES - at;
-        size_t part = n < left ? n : (size_t)left;
-        uint8_t *entry = l->page + at / FRAME_SIZE * 4;
-        if (!sums)
-            part = frame_log_piece(l, part);
-        l->is_page_due = l->is_sync_due = 1;
-        status = io_file_write(&l->file, frame_offset(l->base), bytes, part, e);
-        for (size_t i = 0; !sums && status == DELTAFS_OK && i < part / FRAME_SIZE; i++)
-            put_u32(entry + 4 * i, frame_sum(l->seed, l->base / FRAME_SIZE + i, bytes + i * FRAME_SIZE));
-        if (sums) {
-            memcpy(entry, sums, part / FRAME_SIZE * 4);
-            sums += part / FRAME_SIZE * 4;
-        }
-        if (status == DELTAFS_OK && part == left) {
-            status = frame_log_write_page(l, l->base, e);
-            memset(l->page, 0, sizeof l->page);
-            l->is_page_due = 0;
-        }
-        l->base += part;
-        bytes += part;
-        n -= part;
-    }
+    l->is_page_due = l->is_sync_due = 1;
+    int status = io_file_write(&l->file, frame_offset(position), bytes, n, e);
+    if (status != DELTAFS_OK)
+        return status;
+    for (size_t at = 0; at < n && !has_sums; at += FRAME_SIZE)
+        frame_log_sum(l, position + at, bytes + at);
+    l->base += n;
+    if (l->base % GROUP_BYTES > 0)
+        return DELTAFS_OK;
+    status = frame_log_write_page(l, position, e);
+    memset(l->page, 0, sizeof l->page);
+    l->is_page_due = 0;
     return status;
 }
 
-/* Write the buffer's whole frames. What they held stays in the buffer's memory. */
+/* Write the buffer, which has whole frames. They stay in the buffer's memory. */
 static int frame_log_write_buffer(struct frame_log *l, struct error *e)
 {
-    size_t whole = l->used - l->used % FRAME_SIZE;
-    int status = frame_log_write(l, l->buffer, whole, frame_log_sums(l), e);
+    int status = l->used > 0 ? frame_log_write(l, l->buffer, l->used, 1, e) : DELTAFS_OK;
 
-    if (status == DELTAFS_OK) {
-        l->used -= whole;
-        l->summed = 0;
-    }
+    if (status == DELTAFS_OK)
+        l->used = 0;
     return status;
 }
 
@@ -217,29 +190,46 @@ static void frame_log_make_room(struct frame_log *l, size_t n)
         frame_log_trim(l);
 }
 
-static void frame_log_copy(struct frame_log *l, const uint8_t *bytes, size_t n)
+/* Bytes that the buffer has room for. It ends at a multiple of its capacity, so that it is in one group. */
+static size_t frame_log_left(const struct frame_log *l)
 {
-    memcpy(l->buffer + l->used, bytes, n);
-    l->used += n;
-    frame_log_sum(l);
+    return l->capacity - (size_t)(l->base & (l->capacity - 1)) - l->used;
 }
 
-/* Append what the buffer has no room for, or what is long: fill up the frame that was begun and write the buffer. Whole
- * frames of long appends are written from `bytes`; the buffer gets the rest. */
+static void frame_log_copy(struct frame_log *l, const uint8_t *bytes, size_t n)
+{
+    size_t at = l->used - l->used % FRAME_SIZE;
+
+    memcpy(l->buffer + l->used, bytes, n);
+    l->used += n;
+    for (; at + FRAME_SIZE <= l->used; at += FRAME_SIZE)
+        frame_log_sum(l, l->base + at, l->buffer + at);
+}
+
+/* Whole frames of long appends are written from `bytes`. After a write of the buffer there is room for what follows: no
+ * later write can fail when the buffer's old contents have been overwritten. */
 static int frame_log_append_through(struct frame_log *l, const uint8_t *bytes, size_t n, int is_long, struct error *e)
 {
     const struct frame_log mark = *l;
-    size_t fill = (FRAME_SIZE - l->used % FRAME_SIZE) % FRAME_SIZE;
-    size_t whole = is_long ? n - fill - (n - fill) % FRAME_SIZE : 0;
+    int status = DELTAFS_OK;
 
     frame_log_make_room(l, l->used + n);
-    frame_log_copy(l, bytes, fill);
-    int status = frame_log_write_buffer(l, e);
-    if (status == DELTAFS_OK)
-        status = frame_log_write(l, bytes + fill, whole, NULL, e);
-    if (status == DELTAFS_OK)
-        frame_log_copy(l, bytes + fill + whole, n - fill - whole);
-    else
+    for (size_t part; n > 0 && status == DELTAFS_OK; bytes += part, n -= part) {
+        size_t begun = l->used % FRAME_SIZE;
+        if (is_long && begun == 0 && n >= FRAME_SIZE) {
+            status = frame_log_write_buffer(l, e);
+            part = frame_log_piece(l, n);
+            if (status == DELTAFS_OK)
+                status = frame_log_write(l, bytes, part, 0, e);
+            continue;
+        }
+        part = is_long && begun > 0 ? FRAME_SIZE - begun : frame_log_left(l);
+        part = part < n ? part : n;
+        frame_log_copy(l, bytes, part);
+        if (frame_log_left(l) == 0)
+            status = frame_log_write_buffer(l, e);
+    }
+    if (status != DELTAFS_OK)
         frame_log_go_back(l, &mark);
     return status;
 }
@@ -248,7 +238,7 @@ int frame_log_append(struct frame_log *l, const void *bytes, size_t n, struct er
 {
     int is_long = n >= LONG_BYTES || n > l->capacity / 2;
 
-    if (is_long || n > l->capacity - l->used)
+    if (is_long || n >= frame_log_left(l))
         return frame_log_append_through(l, bytes, n, is_long, e);
     if (n > 0)
         frame_log_copy(l, bytes, n);
@@ -266,7 +256,7 @@ static int frame_log_sync(struct frame_log *l, struct error *e)
 
 int frame_log_flush(struct frame_log *l, int sync, struct error *e)
 {
-    size_t pad = (FRAME_SIZE - l->used % FRAME_SIZE) % FRAME_SIZE;
+    static const uint8_t zeros[FRAME_SIZE];
     int status = DELTAFS_OK;
 
     if (l->is_lost)
@@ -275,9 +265,7 @@ int frame_log_flush(struct frame_log *l, int sync, struct error *e)
     frame_log_trim(l);
     if (l->used > 0 || l->is_page_due) {
         const struct frame_log mark = *l;
-        memset(l->buffer + l->used, 0, pad);
-        l->used += pad;
-        frame_log_sum(l);
+        frame_log_copy(l, zeros, (FRAME_SIZE - l->used % FRAME_SIZE) % FRAME_SIZE);
         status = frame_log_write_buffer(l, e);
         if (status == DELTAFS_OK && l->is_page_due)
             status = frame_log_write_page(l, l->base, e);

@@ -53,11 +53,10 @@ struct frame_source {
 
 struct frame_log {
     struct io_file file;
-    uint64_t base;   /* position of the buffer's first byte: all before it is in the file */
-    uint8_t *buffer; /* the checksums of its whole frames follow it */
-    size_t used, capacity;
-    size_t summed;            /* whole frames in the buffer that have their checksum */
-    uint8_t page[4096];       /* checksums of the group that `base` is in, up to there */
+    uint64_t base;            /* position of the buffer's first byte: all before it is in the file */
+    uint8_t *buffer;          /* it ends within the group that `base` is in */
+    size_t used, capacity;    /* the capacity is a power of two that divides a group */
+    uint8_t page[4096];       /* checksums of that group's whole frames, up to the end */
     int is_page_due;          /* it has more of them than the file */
     int is_sync_due, is_lost; /* written since the last sync; a sync has failed */
     uint64_t room;            /* end of the space that is allocated in the file; 0: none */

@@ -47,24 +47,15 @@ static int walk_foreign(const char *path, struct error *e)
                      path);
 }
 
-/* If the file is missing, another process has removed it. */
-static int walk_result(int rc, const char *what, const char *path, struct error *e)
+/* What is missing has been removed by another process. */
+static int walk_status(int status)
 {
-    return rc < 0 && rc != -ENOENT ? error_system(e, -rc, what, path) : DELTAFS_OK;
+    return status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_OK : status;
 }
 
-static int walk_unlink(struct walk *w, const char *path, struct error *e)
+static int walk_sync(const struct walk *w, const char *path, struct error *e)
 {
-    return walk_result(w->io->ops->unlink(w->io->ctx, path), "remove", path, e);
-}
-
-static int walk_sync(struct walk *w, const char *path, struct error *e)
-{
-    int rc = w->sync ? -EINTR : 0;
-
-    while (rc == -EINTR)
-        rc = w->io->ops->sync_folder(w->io->ctx, path);
-    return walk_result(rc, "sync the folder", path, e);
+    return w->sync ? walk_status(io_sync_folder(w->io, path, e)) : DELTAFS_OK;
 }
 
 /* Only a bucket may be a symbolic link, to its place on a volume. */
@@ -90,9 +81,9 @@ static int walk_finish(struct walk *w, const char *path, enum name kind, uint32_
     if (kind == NAME_SESSION)
         status = walk_sync(w, path, e);
     if (status == DELTAFS_OK && (kind == NAME_SESSION || kind == NAME_CONTAINER))
-        status = walk_unlink(w, io_path_in(mark, path, kind == NAME_SESSION ? SESSION_GONE_NAME : MANIFEST_NAME), e);
-    return status == DELTAFS_OK ? walk_result(w->io->ops->rmdir(w->io->ctx, path), "remove the folder", path, e)
-                                : status;
+        status = walk_status(
+            io_unlink(w->io, io_path_in(mark, path, kind == NAME_SESSION ? SESSION_GONE_NAME : MANIFEST_NAME), e));
+    return status == DELTAFS_OK ? walk_status(io_rmdir(w->io, path, e)) : status;
 }
 
 static int walk_folder(struct walk *w, const char *folder, enum name kind, uint32_t number, struct error *e);
@@ -107,7 +98,8 @@ static int walk_entry(struct walk *w, const char *path, enum name in, const char
         return walk_foreign(path, e);
     /* While the manifest exists, another attempt can find and remove the rest; likewise the mark of a session. */
     if (kind >= NAME_MANIFEST)
-        return w->is_removing && kind != NAME_MANIFEST && kind != NAME_REMOVED ? walk_unlink(w, path, e) : DELTAFS_OK;
+        return w->is_removing && kind != NAME_MANIFEST && kind != NAME_REMOVED ? walk_status(io_unlink(w->io, path, e))
+                                                                               : DELTAFS_OK;
     if (kind == NAME_SESSION)
         snprintf(w->part, sizeof w->part, "%s", text);
     status = walk_check_link(w, path, kind, number, e);
@@ -142,7 +134,7 @@ int session_remove(const struct container *c, struct io *io, uint32_t number, in
     session_path(c, number, SESSION_GONE_NAME, gone);
     w.is_removing = 1;
     if (status == DELTAFS_OK)
-        status = walk_result(io->ops->rename(io->ctx, name, gone), "rename", name, e);
+        status = walk_status(io_rename(io, name, gone, e));
     if (status == DELTAFS_OK)
         status = walk_sync(&w, path, e);
     return status == DELTAFS_OK ? walk_entry(&w, path, NAME_CONTAINER, folder, e) : status;

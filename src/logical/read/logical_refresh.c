@@ -22,12 +22,8 @@
 /* A session to be read. A table of them, which rank 0 broadcasts, begins with the file's UUID. */
 struct row {
     struct session session;
-    uint32_t writers;
-    enum {
-        ROW_LISTED, /* the numbers of the writers that have logs follow */
-        ROW_ALL,    /* all writers have logs */
-        ROW_NUMBER  /* only the session's number is known: one rank inspects it, and reads all its logs */
-    } kind;
+    uint32_t logs;  /* writers that have logs; their numbers follow, unless all have */
+    int is_unknown; /* only the session's number is known: one rank inspects it, and reads all its logs */
 };
 
 /* The current row, where its writers' numbers are, and where the next row is. */
@@ -53,7 +49,7 @@ static int rows_next(struct rows *r)
         return 0;
     memcpy(&r->row, r->next, sizeof r->row);
     r->writers = r->next + sizeof r->row;
-    r->next = r->writers + (r->row.kind == ROW_LISTED ? r->row.writers * sizeof(uint32_t) : 0);
+    r->next = r->writers + (r->row.logs < r->row.session.writers ? r->row.logs * sizeof(uint32_t) : 0);
     return 1;
 }
 
@@ -83,7 +79,7 @@ static int logical_logs(deltafs_logical *f, const struct session *s, uint32_t **
 /* Append the row of a session; none if it is not valid, or has just been removed. */
 static int logical_put_row(deltafs_logical *f, uint32_t number, struct bytes *rows, struct error *e)
 {
-    struct row row = {.kind = ROW_LISTED};
+    struct row row = {0};
     struct session *s = &row.session;
     uint32_t *writer = NULL;
     size_t n = 0;
@@ -92,15 +88,15 @@ static int logical_put_row(deltafs_logical *f, uint32_t number, struct bytes *ro
     if (status != DELTAFS_OK)
         return status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_OK : status;
     if (!s->has_index && logical_is_whole(f, s) && s->logs == s->writers)
-        row.kind = ROW_ALL;
+        n = s->writers;
     else if (!s->has_index)
         status = logical_logs(f, s, &writer, &n, e);
-    row.writers = row.kind == ROW_ALL ? s->writers : (uint32_t)n;
+    row.logs = (uint32_t)n;
     if (!s->is_closed)
-        s->logs = row.writers;
+        s->logs = row.logs;
     /* Also after an error: table_is_outdated needs the row. */
     added = bytes_append(rows, &row, sizeof row, error_after(status, e));
-    if (added == DELTAFS_OK)
+    if (added == DELTAFS_OK && n < s->writers)
         added = bytes_append(rows, writer, n * sizeof *writer, error_after(status, e));
     free(writer);
     return error_first(status, added);
@@ -124,7 +120,7 @@ static int logical_make_table(deltafs_logical *f, int with_own, size_t few, stru
     if (status == DELTAFS_OK)
         status = bytes_append(table, f->container.uuid, sizeof f->container.uuid, e);
     for (size_t i = 0; i < kept && status == DELTAFS_OK; i++) {
-        const struct row row = {.session.number = number[i], .kind = ROW_NUMBER};
+        const struct row row = {.session.number = number[i], .is_unknown = 1};
         status = kept <= few ? logical_put_row(f, number[i], table, e) : bytes_append(table, &row, sizeof row, e);
     }
     free(number);
@@ -140,7 +136,7 @@ static int table_is_outdated(deltafs_logical *f, const struct bytes *table)
 
     while (!is_outdated && rows_next(&r)) {
         int status = session_read(&f->container, &f->io, r.row.session.number, &now, error_ignored());
-        is_outdated = r.row.kind == ROW_NUMBER || status == DELTAFS_ERR_NOT_FOUND ||
+        is_outdated = r.row.is_unknown || status == DELTAFS_ERR_NOT_FOUND ||
                       (status == DELTAFS_OK && now.order != r.row.session.order);
     }
     return is_outdated;
@@ -169,7 +165,7 @@ static void logical_remember(deltafs_logical *f, struct rows r)
     while (rows_next(&r)) {
         const struct session *s = &r.row.session;
         struct session *known = (struct session *)(uintptr_t)logical_known(f, s->number);
-        if (r.row.kind == ROW_NUMBER)
+        if (r.row.is_unknown)
             continue;
         if (!known)
             known = &f->known[f->known_count++];
@@ -314,16 +310,16 @@ static int logical_read_rows(deltafs_logical *f, struct rows r, uint32_t rank, u
     for (uint64_t numbers = 0; status == DELTAFS_OK && rows_next(&r);) {
         const struct session *s = &r.row.session;
         size_t before = found->used;
-        if (r.row.kind == ROW_NUMBER && is_share(numbers++, rank, ranks)) {
+        if (r.row.is_unknown && is_share(numbers++, rank, ranks)) {
             status = logical_put_row(f, s->number, found, e);
             if (status == DELTAFS_OK)
                 status = logical_read_rows(f, rows_begin(found, before), 0, 1, found, e);
         }
         if (s->has_index && is_share(s->number, rank, ranks))
             status = logical_read_flat(f, s, e);
-        for (uint32_t i = 0; i < r.row.writers && status == DELTAFS_OK; i++) {
+        for (uint32_t i = 0; i < r.row.logs && status == DELTAFS_OK; i++) {
             uint32_t writer = i;
-            if (r.row.kind == ROW_LISTED)
+            if (r.row.logs < s->writers)
                 memcpy(&writer, r.writers + i * sizeof writer, sizeof writer);
             int is_self = f->has_session && s->number == f->session.number && writer == f->group.rank;
             if (!is_self && is_share(s->number + (uint64_t)writer, rank, ranks))
@@ -371,7 +367,7 @@ static int refresh_exchange_rows(const struct collective *g, const struct bytes 
 {
     struct rows r = table_begin(table);
 
-    if (e->status != DELTAFS_OK || !rows_next(&r) || r.row.kind != ROW_NUMBER)
+    if (e->status != DELTAFS_OK || !rows_next(&r) || !r.row.is_unknown)
         return DELTAFS_OK; /* a rank with an error makes the next call, which matches */
     return collective_gather(g, found->buffer.bytes, found->used, table, e);
 }

@@ -251,50 +251,32 @@ static int logical_exchange_published(deltafs_logical *f, struct error *e)
     return status;
 }
 
-/* For a write-only file nothing is exchanged, but later writes are ordered after all earlier ones of any rank. */
-static int logical_exchange_order(deltafs_logical *f, struct error *e)
+/* Collective: exchange what was written so far, if the ranks may read, and order later writes after all earlier ones of
+ * any rank. */
+int deltafs_logical_exchange(deltafs_logical *f)
 {
-    struct error own = {.status = DELTAFS_OK};
-    uint64_t most[2] = {f->order, logical_seal(f, 0, &own) != DELTAFS_OK};
-    int status = collective_max(&f->group, most, 2, e);
+    struct error *e = deltafs_private_thread_error(), own = {.status = DELTAFS_OK};
+    int is_shown = logical_can_read(f), has_new = f->list.count > 0 || f->unpublished.used > 0 || f->batches.used > 0;
 
-    if (status != DELTAFS_OK)
+    if (logical_is_alone(f) || f->is_atomic || f->mode == O_RDONLY)
+        return DELTAFS_OK;
+    uint64_t most[3] = {f->order, (uint64_t)has_new, logical_seal(f, 0, &own) != DELTAFS_OK};
+    int status = collective_max(&f->group, most, 3, e);
+    if (status != DELTAFS_OK || (is_shown && !most[1]))
         return status;
     *e = own;
-    if (most[1])
-        return collective_agree(&f->group, e);
-    f->order = most[0] + 1;
-    return DELTAFS_OK;
-}
-
-/* Collective, for a file open for writing: exchange the extents written so far (if the ranks may read) and raise the
- * order; nothing else. */
-static int logical_exchange_writes(deltafs_logical *f, struct error *e)
-{
-    int has_new = f->list.count > 0 || f->unpublished.used > 0 || f->batches.used > 0;
-    uint64_t most[2] = {f->order, (uint64_t)has_new};
-    int status = collective_max(&f->group, most, 2, e);
-
-    if (status != DELTAFS_OK || !most[1])
-        return status;
-    e->status = logical_publish(f, 0, 0, e);
-    status = collective_agree(&f->group, e);
-    if (status == DELTAFS_OK)
+    if (is_shown && !most[2])
+        e->status = logical_publish(f, 0, 0, e);
+    if (is_shown || most[2])
+        status = collective_agree(&f->group, e);
+    if (status == DELTAFS_OK && is_shown)
         status = logical_exchange_published(f, e);
     if (status != DELTAFS_OK)
         return status;
     f->order = most[0] + 1;
-    logical_find_size(f);
+    if (is_shown)
+        logical_find_size(f);
     return DELTAFS_OK;
-}
-
-int deltafs_logical_exchange(deltafs_logical *f)
-{
-    struct error *e = deltafs_private_thread_error();
-
-    if (logical_is_alone(f) || f->is_atomic || f->mode == O_RDONLY)
-        return DELTAFS_OK;
-    return logical_can_read(f) ? logical_exchange_writes(f, e) : logical_exchange_order(f, e);
 }
 
 /* ---- Writing ---- */
