@@ -417,8 +417,8 @@ struct deltafs_repair_options {
  * After damage, repair restores what is stored in a second place:
  *  - A damaged manifest is restored from its copy.
  *  - A damaged header or footer of a log is restored if its contents are also stored elsewhere.
- *  - A damaged index log is rebuilt from its data log, with keys=bytes only. Keys that are numbers are stored in the
- *    index log only.
+ *  - With keys=bytes and layout=partitioned, a damaged index log is rebuilt from its data log. Otherwise that is not
+ *    possible, because the data log does not have the keys.
  *  - Records in damaged blocks are lost. Reading their keys returns DELTAFS_ERR_DAMAGED.
  *
  * A file that is replaced is saved as FILE.damaged, FILE.damaged.2, ... Repair looks only for damage that prevents the
