@@ -7,6 +7,7 @@
 #include <string.h>
 #include "base/coding.h"
 #include "base/hash.h"
+#include "base/short_copy.h"
 #include "directory/format/directory_format.h"
 #include "directory/read/gather.h"
 
@@ -42,6 +43,8 @@ struct gather {
     struct buffer reported; /* uint32_t: writers whose damaged headers have been reported */
     struct buffer positions, values;
     struct buffer table, next, targets; /* uint32_t: a hash table of targets, and the next ref of the same target */
+    struct buffer away, away_records;   /* struct ref, struct ref_record: of value logs */
+    size_t away_count;
     struct buffer pieces, whole;
     struct block block;
 };
@@ -63,8 +66,10 @@ struct stage {
     struct gather *g;
     struct gather_to *to;
     struct ref *ref;
+    const struct ref_record *record;
     size_t n, most, used;
-    struct buffer *out;
+    struct buffer *out; /* if size is below 0, with the size of each as uint32_t before it */
+    int64_t size;
     int is_values; /* in value logs */
     int is_full;   /* the values take more than `most` */
 };
@@ -98,8 +103,8 @@ void gather_destroy(struct gather *g)
     if (!g)
         return;
     gather_forget(g);
-    struct buffer *const buffers[] = {&g->reported, &g->positions, &g->values, &g->table,
-                                      &g->next,     &g->targets,   &g->pieces, &g->whole};
+    struct buffer *const buffers[] = {&g->reported, &g->positions, &g->values,       &g->table,  &g->next,
+                                      &g->targets,  &g->away,      &g->away_records, &g->pieces, &g->whole};
     for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++)
         buffer_fini(buffers[i]);
     block_fini(&g->block);
@@ -164,34 +169,45 @@ int gather_damaged(const struct reader *r, const struct part_reader *p, const st
 
 /* ---- Blocks ---- */
 
-/* Copy out the target's values, which are in the block that is open. */
-static int gather_take(struct stage *s, const struct target *t, struct error *e)
+/* Copy out a ref's wanted values, which are in the block that is open. */
+static int gather_take_ref(struct stage *s, struct ref *ref, struct error *e)
 {
     size_t tag = s->is_values && s->r->manifest.keys == KEYS_U64 ? VALUES_TAG_SIZE : 0, size;
-    const uint32_t *next = (const uint32_t *)(const void *)s->g->next.bytes;
+    size_t prefix = s->size < 0 ? sizeof(uint32_t) : 0;
+    uint32_t first = ref->place.record, end = first + ref->wanted;
     struct block *b = &s->g->block;
     struct error wrong;
-    uint32_t i = t->first;
 
-    for (uint32_t left = t->count; left > 0; left--, i = next[i]) {
-        struct ref *ref = &s->ref[i];
-        const uint8_t *value = ref->place.record < b->count ? block_value(b, ref->place.record, &size) : NULL;
-        if (!value || size < tag || (tag && *value != (uint8_t)hash_key(ref->key))) {
+    ref->at = (uint32_t)s->used;
+    /* Most of a scan's: values of one size, which are side by side. */
+    if (tag == 0 && b->plain && b->value_size > 0 && end <= b->count &&
+        s->used + ref->wanted * (size_t)b->value_size <= s->most) {
+        size = ref->wanted * (size_t)b->value_size;
+        int status = buffer_reserve(s->out, s->used + size, "records", e);
+        if (status == DELTAFS_OK)
+            memcpy(s->out->bytes + s->used, b->plain + first * (size_t)b->value_size, size);
+        s->used += size;
+        return status;
+    }
+    for (uint32_t i = first; i < end; i++) {
+        const uint8_t *value = i < b->count ? block_value(b, i, &size) : NULL;
+        if (!value || size < tag || (tag && *value != ref->tag)) {
             ref->is_bad = 1;
             gather_damaged(s->r, s->p, ref, "a record there is not of the key that leads to it", &wrong);
             s->to->damage(s->to->arg, &wrong);
-            continue;
+            return DELTAFS_OK;
         }
-        ref->at = (uint32_t)s->used;
-        ref->size = (uint32_t)(size - tag);
-        s->is_full = s->used + ref->size > s->most && s->n > 1;
+        size -= tag;
+        s->is_full = s->used + size > s->most && s->n > 1;
         if (s->is_full)
             return DELTAFS_OK;
-        int status = buffer_reserve(s->out, s->used + ref->size + 1, "records", e);
+        int status = buffer_reserve(s->out, s->used + prefix + size + 1, "records", e);
         if (status != DELTAFS_OK)
             return status;
-        memcpy(s->out->bytes + s->used, value + tag, ref->size);
-        s->used += ref->size;
+        if (prefix > 0)
+            put_u32(s->out->bytes + s->used, (uint32_t)size);
+        copy_short(s->out->bytes + s->used + prefix, value + tag, size);
+        s->used += prefix + size;
     }
     return DELTAFS_OK;
 }
@@ -267,11 +283,18 @@ static int gather_take_target(struct stage *s, const struct piece *p, const stru
     size_t skip = (size_t)(t->offset - p->offset), n = f && !f->is_bad && skip < f->length ? f->length - skip : 0;
     struct error wrong;
     int status = gather_open_block(s, p, &s->ref[t->first], n > 0 ? f->bytes + skip : NULL, n, &wrong);
+    uint64_t wanted = 0;
 
-    if (status == DELTAFS_OK && t->count > s->g->block.count / JOIN_SHARE)
+    for (uint32_t i = t->first, left = t->count; left > 0; left--, i = next[i])
+        wanted += s->ref[i].wanted;
+    if (status == DELTAFS_OK && wanted > s->g->block.count / JOIN_SHARE)
         status = block_join(&s->g->block, &wrong);
-    if (status == DELTAFS_OK)
-        return gather_take(s, t, e);
+    if (status == DELTAFS_OK) {
+        for (uint32_t i = t->first, left = t->count; left > 0 && status == DELTAFS_OK && !s->is_full;
+             left--, i = next[i])
+            status = gather_take_ref(s, &s->ref[i], e);
+        return status;
+    }
     if (status == DELTAFS_ERR_MEMORY) {
         *e = wrong;
         return status;
@@ -356,17 +379,21 @@ static int ref_is_beside(const struct ref *a, const struct ref *b)
            a->place.at.count == b->place.at.count;
 }
 
-/* Find the targets of all refs that are not bad, sorted. */
+/* Find the targets of all records whose refs are not bad, sorted. */
 static int gather_targets(struct stage *s, size_t *count, struct error *e)
 {
     struct gather *g = s->g;
-    size_t size = 2;
+    size_t size = 2, refs = 0;
 
     while (size < 2 * s->n)
         size *= 2;
     int status = buffer_reserve(&g->table, size * sizeof(uint32_t), "reading", e);
+    for (size_t i = 0; i < s->n; i++) {
+        refs = s->record[i].ref >= refs ? s->record[i].ref + 1 : refs;
+        s->ref[s->record[i].ref].wanted = 0;
+    }
     if (status == DELTAFS_OK)
-        status = buffer_reserve(&g->next, s->n * sizeof(uint32_t), "reading", e);
+        status = buffer_reserve(&g->next, refs * sizeof(uint32_t), "reading", e);
     if (status == DELTAFS_OK)
         status = buffer_reserve(&g->targets, s->n * sizeof(struct target), "reading", e);
     if (status != DELTAFS_OK)
@@ -375,11 +402,12 @@ static int gather_targets(struct stage *s, size_t *count, struct error *e)
     struct target *target = (struct target *)(void *)g->targets.bytes;
     memset(table, 0, size * sizeof *table);
     *count = 0;
-    for (uint32_t i = 0; i < s->n; i++) {
+    for (size_t k = 0; k < s->n; k++) {
+        uint32_t i = s->record[k].ref;
+        if (s->ref[i].is_bad || s->ref[i].wanted++ > 0)
+            continue;
         const struct leaf_place *place = &s->ref[i].place;
         uint32_t log = s->is_values ? place->run : 0;
-        if (s->ref[i].is_bad)
-            continue;
         size_t at = hash_key(place->at.offset ^ (uint64_t)log << 44) & (size - 1);
         while (table[at] > 0 && !ref_is_beside(&s->ref[target[table[at] - 1].first], &s->ref[i]))
             at = (at + 1) & (size - 1);
@@ -397,7 +425,7 @@ static int gather_targets(struct stage *s, size_t *count, struct error *e)
     return DELTAFS_OK;
 }
 
-/* Read all refs; s->is_full is set if they take too much. */
+/* Read all records; s->is_full is set if they take too much. */
 static int gather_stage(struct stage *s, struct error *e)
 {
     struct piece pieces[PIECES];
@@ -418,54 +446,95 @@ static int gather_stage(struct stage *s, struct error *e)
     return status;
 }
 
-/* What was read of the data log is where the value is. */
-static void gather_locate(struct stage *s, struct ref *ref)
+/* Gather `n` records, and give each. */
+static int gather_portions(struct stage *s, struct ref *refs, const struct ref_record *records, size_t n, size_t most,
+                           int (*give)(void *, const struct ref *, uint64_t, const uint8_t *, size_t, struct error *),
+                           void *arg, struct error *e)
 {
-    const struct manifest_job *job = manifest_job_of(&s->r->manifest, ref->epoch);
-    uint64_t ahead = job->read < READ_MAX ? job->read : READ_MAX;
-    struct position in;
-    struct error e;
-
-    s->to->blocks += ref->place.record == 0;
-    if (position_unpack(job, get_u64(s->g->positions.bytes + ref->at), &in) != 0) {
-        error_damaged(&e, s->p->data.path, ref->place.at.offset,
-                      "a record is in the log of a writer that its job had not");
-        ref->is_bad = 1;
-        s->to->damage(s->to->arg, &e);
-        return;
-    }
-    ref->place =
-        (struct leaf_place){.at = {in.offset, (uint32_t)(ahead < BLOCK_HEADER_SIZE ? BLOCK_HEADER_SIZE : ahead), 0},
-                            .run = in.writer,
-                            .record = in.index};
-}
-
-int gather(struct reader *r, struct part_reader *p, struct ref *refs, size_t n, size_t most, struct gather_to *to,
-           struct error *e)
-{
-    int64_t size = r->manifest.value_size;
-    struct stage s = {.r = r, .p = p, .g = r->gather, .to = to, .ref = refs, .n = n, .most = UINT32_MAX};
+    /* Of values of one size it is known how many are too many; of others, once they have been read. */
+    size_t portion = s->size > 0 && n > most / (size_t)s->size ? most / (size_t)s->size : n;
     int status = DELTAFS_OK;
 
-    s.out = &s.g->positions;
-    if (r->manifest.is_local)
-        status = gather_stage(&s, e);
-    for (size_t i = 0; r->manifest.is_local && i < n && status == DELTAFS_OK; i++)
-        if (!refs[i].is_bad)
-            gather_locate(&s, &refs[i]);
-    s.is_values = r->manifest.is_local;
-    s.out = &s.g->values;
-    s.most = most;
-    for (; n > 0 && status == DELTAFS_OK; s.ref += s.n, n -= s.n) {
-        /* Of values of one size it is known how many are too many; of others, once they have been read. */
-        s.n = size > 0 && n > most / (size_t)size ? most / (size_t)size : n;
-        s.n += s.n == 0;
-        while ((status = gather_stage(&s, e)) == DELTAFS_OK && s.is_full)
-            s.n = (s.n + 1) / 2;
-        for (size_t i = 0; i < s.n && status == DELTAFS_OK; i++) {
-            to->blocks += !s.ref[i].is_bad && s.ref[i].place.record == 0;
-            status = to->give(to->arg, &s.ref[i], s.ref[i].is_bad ? NULL : s.out->bytes + s.ref[i].at, e);
+    portion += portion == 0;
+    s->ref = refs;
+    s->record = records;
+    s->most = most;
+    for (; n > 0 && status == DELTAFS_OK; s->record += s->n, n -= s->n) {
+        s->n = portion < n ? portion : n;
+        while ((status = gather_stage(s, e)) == DELTAFS_OK && s->is_full)
+            portion = s->n = (s->n + 1) / 2;
+        for (size_t i = 0; i < s->n && status == DELTAFS_OK; i++) {
+            struct ref *ref = &refs[s->record[i].ref];
+            const uint8_t *stored = ref->is_bad ? NULL : s->out->bytes + ref->at;
+            size_t size = stored && s->size >= 0 ? (size_t)s->size : 0;
+            if (stored && s->size < 0) {
+                size = get_u32(stored);
+                stored += sizeof(uint32_t);
+                ref->at += (uint32_t)sizeof(uint32_t);
+            }
+            ref->at += (uint32_t)size;
+            s->to->blocks += stored && ref->place.record == 0;
+            ref->place.record++;
+            status = give(arg, ref, s->record[i].key, stored, size, e);
         }
     }
     return status;
+}
+
+/* What was read of the data log is where the value is. */
+static int gather_locate(void *stage, const struct ref *ref, uint64_t key, const uint8_t *stored, size_t size,
+                         struct error *e)
+{
+    struct stage *s = stage;
+    struct gather *g = s->g;
+    const struct manifest_job *job = manifest_job_of(&s->r->manifest, ref->epoch);
+    uint64_t ahead = job->read < READ_MAX ? job->read : READ_MAX;
+    struct ref *to = (struct ref *)(void *)g->away.bytes + g->away_count;
+    struct position in;
+
+    (void)size;
+    ((struct ref_record *)(void *)g->away_records.bytes)[g->away_count] =
+        (struct ref_record){key, (uint32_t)g->away_count};
+    g->away_count++;
+    *to = *ref;
+    if (!stored)
+        return DELTAFS_OK;
+    if (position_unpack(job, get_u64(stored), &in) != 0) {
+        error_damaged(e, s->p->data.path, ref->place.at.offset,
+                      "a record is in the log of a writer that its job had not");
+        to->is_bad = 1;
+        s->to->damage(s->to->arg, e);
+        return DELTAFS_OK;
+    }
+    to->tag = (uint8_t)hash_key(key);
+    to->place =
+        (struct leaf_place){.at = {in.offset, (uint32_t)(ahead < BLOCK_HEADER_SIZE ? BLOCK_HEADER_SIZE : ahead), 0},
+                            .run = in.writer,
+                            .record = in.index};
+    return DELTAFS_OK;
+}
+
+int gather(struct reader *r, struct part_reader *p, struct ref *refs, const struct ref_record *records, size_t n,
+           size_t most, struct gather_to *to, struct error *e)
+{
+    const struct manifest *m = &r->manifest;
+    struct gather *g = r->gather;
+    struct stage s = {.r = r, .p = p, .g = g, .to = to, .out = &g->positions, .size = manifest_stored_size(m)};
+
+    if (m->is_local) {
+        int status = buffer_reserve(&g->away, n * sizeof *refs, "reading", e);
+        if (status == DELTAFS_OK)
+            status = buffer_reserve(&g->away_records, n * sizeof *records, "reading", e);
+        g->away_count = 0;
+        if (status == DELTAFS_OK)
+            status = gather_portions(&s, refs, records, n, UINT32_MAX, gather_locate, &s, e);
+        if (status != DELTAFS_OK)
+            return status;
+        refs = (struct ref *)(void *)g->away.bytes;
+        records = (const struct ref_record *)(const void *)g->away_records.bytes;
+        s.size = m->keys == KEYS_BYTES ? -1 : m->value_size; /* without its tag */
+    }
+    s.is_values = m->is_local;
+    s.out = &g->values;
+    return gather_portions(&s, refs, records, n, most, to->give, to->arg, e);
 }

@@ -6,30 +6,39 @@
 #include "directory/format/value_log.h"
 #include "directory/read/reader.h"
 
+/* Records of one block, one after the other. */
 struct ref {
-    uint64_t key; /* used only with layout=local and keys that are numbers */
     uint32_t epoch;
     uint32_t note; /* the caller's */
-    int is_bad;    /* it cannot be read, and that has been reported */
-    /* In the partition's data log; later, with layout=local, in the value log of writer `run`, and at.length is the
-     * number of bytes to read at first. */
+    /* The first of them in the partition's data log, and for gather itself in the value log of writer `run`, of which
+     * at.length is the number of bytes to read at first. Gathering moves it on to the next. */
     struct leaf_place place;
-    uint32_t at, size; /* of what is stored for it, in the memory of `gather` */
+    int is_bad; /* the rest cannot be read, and that has been reported */
+    /* Used by gather: */
+    uint32_t wanted; /* records, in the portion that is being gathered */
+    uint32_t at;     /* of the next one in memory */
+    uint8_t tag;     /* of a value log's record */
+};
+
+/* A record that is wanted: the next one of a ref. */
+struct ref_record {
+    uint64_t key;
+    uint32_t ref;
 };
 
 struct gather_to {
-    /* Called for each ref in order; `stored` is NULL for a bad one. What it returns ends the gathering, unless it is
-     * DELTAFS_OK. */
-    int (*give)(void *arg, const struct ref *ref, const uint8_t *stored, struct error *e);
+    /* Called for each record in order; `stored` is NULL for one that cannot be read. What it returns ends the
+     * gathering, unless it is DELTAFS_OK. */
+    int (*give)(void *arg, const struct ref *ref, uint64_t key, const uint8_t *stored, size_t size, struct error *e);
     void (*damage)(void *arg, const struct error *e); /* called for each block or record that cannot be read */
     void *arg;
     uint64_t blocks; /* that were read; each counts with its first record */
 };
 
-/* Gather the records of the partition `p` at `refs`, in portions of about `most` bytes. Each block is read once for all
- * of a portion's records, in the order of the blocks in their logs, several at a time where storage is slow. */
-int gather(struct reader *r, struct part_reader *p, struct ref *refs, size_t n, size_t most, struct gather_to *to,
-           struct error *e);
+/* Gather `n` records of the partition `p`, in portions of about `most` bytes. Each block is read once for all of a
+ * portion's records, in the order of the blocks in their logs, several at a time where storage is slow. */
+int gather(struct reader *r, struct part_reader *p, struct ref *refs, const struct ref_record *records, size_t n,
+           size_t most, struct gather_to *to, struct error *e);
 /* DELTAFS_ERR_DAMAGED: `what` is wrong with a record that was gathered. */
 int gather_damaged(const struct reader *r, const struct part_reader *p, const struct ref *ref, const char *what,
                    struct error *e);

@@ -24,7 +24,8 @@ struct lookup_scratch {
     struct leaf leaf[PROBES_MAX]; /* by fetch */
     struct leaf table;            /* room for the run table of a leaf */
     struct buffer leaves;         /* as they were read */
-    struct ref ref[REFS_MAX];     /* `note` is the number of the wanted key */
+    struct ref ref[REFS_MAX];     /* one for each record; `note` is the number of the wanted key */
+    struct ref_record record[REFS_MAX];
 };
 
 struct lookup {
@@ -94,32 +95,34 @@ static void lookup_miss(struct lookup *t, uint32_t wanted, uint32_t epoch)
     answer_miss(t->r, t->out[t->wanted[wanted].place], epoch, epoch + 1);
 }
 
-static int lookup_collect(struct lookup *t, const struct ref *ref, const uint8_t *stored, struct error *e)
+static int lookup_collect(struct lookup *t, const struct ref *ref, const uint8_t *stored, size_t size, struct error *e)
 {
     const struct wanted *w = &t->wanted[ref->note];
     struct answer *c = t->out[w->place];
     struct deltafs_record record = {.key = w->key, .label = t->r->manifest.epoch[ref->epoch].label};
 
-    if (record_split(t->r, stored, ref->size, &record) != 0)
+    if (record_split(t->r, stored, size, &record) != 0)
         return gather_damaged(t->r, t->p, ref, "a record is not of its key and the value's size", e);
     if (record.key_size != w->size || (w->size > 0 && memcmp(record.key_bytes, w->bytes, w->size) != 0))
         return DELTAFS_OK; /* another key with the same hash, as far as the index has it */
-    int status = answer_reserve(c, ref->size, e);
+    int status = answer_reserve(c, size, e);
     if (status != DELTAFS_OK)
         return status;
-    memcpy(c->bytes.bytes + c->used, stored, ref->size);
-    c->used += ref->size;
+    memcpy(c->bytes.bytes + c->used, stored, size);
+    c->used += size;
     record.value = record.key_bytes = NULL;
     c->record[c->public.count++] = record;
     return DELTAFS_OK;
 }
 
-static int lookup_take(void *lookup, const struct ref *ref, const uint8_t *stored, struct error *e)
+static int lookup_take(void *lookup, const struct ref *ref, uint64_t key, const uint8_t *stored, size_t size,
+                       struct error *e)
 {
     struct lookup *t = lookup;
 
+    (void)key;
     t->given++;
-    if (stored && lookup_collect(t, ref, stored, e) == DELTAFS_OK)
+    if (stored && lookup_collect(t, ref, stored, size, e) == DELTAFS_OK)
         return DELTAFS_OK;
     if (stored)
         lookup_failed(t, e);
@@ -136,7 +139,7 @@ static void lookup_take_refs(struct lookup *t)
     struct error e;
 
     t->given = 0;
-    if (gather(t->r, t->p, t->s->ref, t->refs, WINDOW_BYTES, &to, &e) != DELTAFS_OK) {
+    if (gather(t->r, t->p, t->s->ref, t->s->record, t->refs, WINDOW_BYTES, &to, &e) != DELTAFS_OK) {
         lookup_failed(t, &e);
         for (; t->given < t->refs; t->given++)
             lookup_miss(t, t->s->ref[t->given].note, t->s->ref[t->given].epoch);
@@ -149,6 +152,7 @@ static void lookup_add_ref(struct lookup *t, const struct ref *ref)
 {
     if (t->refs == REFS_MAX || (t->refs > 0 && t->ref_bytes + ref->place.at.length > WINDOW_BYTES))
         lookup_take_refs(t);
+    t->s->record[t->refs] = (struct ref_record){t->wanted[ref->note].key, t->refs};
     t->s->ref[t->refs++] = *ref;
     t->ref_bytes += ref->place.at.length;
 }
@@ -157,7 +161,7 @@ static void lookup_add_ref(struct lookup *t, const struct ref *ref)
 static void lookup_take_key(struct lookup *t, const struct probe *probe, uint32_t wanted)
 {
     uint64_t key = t->wanted[wanted].key;
-    struct ref ref = {.key = key, .epoch = probe->segment->footer.epoch, .note = wanted};
+    struct ref ref = {.epoch = probe->segment->footer.epoch, .note = wanted};
     struct leaf *leaf = &t->s->table;
     uint32_t first = 0, run = UINT32_MAX, rank = 0;
     uint32_t found = leaf_find(probe->found, key >> probe->segment->footer.key_shift, &first);
