@@ -452,10 +452,11 @@ static int keys_sequences(const deltafs_fileindex *k, const struct deltafs_range
 static int keys_check(deltafs_fileindex *k, const struct deltafs_range *range, struct error *first)
 {
     struct key_file *file;
-    struct error e;
-    int status = buffer_reserve(&k->missing, k->entry_count * sizeof(uint64_t), "labels", first);
+    struct error e = {0};
+    int status = buffer_reserve(&k->missing, k->entry_count * sizeof(uint64_t), "labels", &e);
     uint64_t *label = (uint64_t *)(void *)k->missing.bytes;
 
+    keep_error(first, &e);
     for (size_t i = 0; i < k->entry_count && status == DELTAFS_OK; i++) {
         const struct keys_entry *entry = &k->entry[i];
         const struct keys_source *s = &k->source[entry->source];

@@ -360,6 +360,17 @@ static int is_key_column(const struct deltafs_column *c)
     return (c->kind == 'i' || c->kind == 'u') && (c->size == 1 || c->size == 2 || c->size == 4 || c->size == 8);
 }
 
+/* At most `most` rows, whose keys span at most `slice` bytes, unless that makes more numbers than a value can tell. */
+static uint32_t group_of(const struct deltafs_table *t, uint32_t most, uint64_t slice)
+{
+    uint64_t stride = t->column[t->key].stride;
+    uint32_t group = most;
+
+    while (group > 1 && stride > slice / group && t->rows / (group / 2) < UINT32_MAX)
+        group /= 2;
+    return group;
+}
+
 /* Everything that a reader takes for granted of a table. */
 static int table_check(struct source_table *t, uint64_t size, struct error *e)
 {
@@ -380,6 +391,10 @@ static int table_check(struct source_table *t, uint64_t size, struct error *e)
             return error_set(e, DELTAFS_ERR_INVALID, "table '%s': the column '%s' %s", d->name, d->column[i].name,
                              wrong);
     }
+    /* The keys of a group are read at once. */
+    if (t->group > group_of(d, FILEINDEX_GROUP, FILEINDEX_SLICE))
+        return error_set(e, DELTAFS_ERR_INVALID, "table '%s' has too many rows in a group, %" PRIu32, d->name,
+                         t->group);
     return t->schema ? DELTAFS_OK : table_make_schema(t, e);
 }
 
@@ -638,17 +653,6 @@ int source_table_is_lost(const struct source_table *t, const struct manifest *m)
             high = middle;
     }
     return low == m->epoch_count || m->epoch[low].label != t->sequence || m->epoch[low].records != t->table.rows;
-}
-
-/* At most `most` rows, whose keys span at most `slice` bytes, unless that makes more numbers than a value can tell. */
-static uint32_t group_of(const struct deltafs_table *t, uint32_t most, uint64_t slice)
-{
-    uint64_t stride = t->column[t->key].stride;
-    uint32_t group = most;
-
-    while (group > 1 && group * stride > slice && t->rows / (group / 2) < UINT32_MAX)
-        group /= 2;
-    return group;
 }
 
 uint32_t source_table_group(const struct source_table *t)

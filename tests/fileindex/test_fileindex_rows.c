@@ -587,6 +587,65 @@ static void test_damaged(void **state)
     free(file.key);
 }
 
+/* Write SOURCES from `text`, in which a field or word `from` becomes `to`, with right checksums. Returns whether there
+ * was one. */
+static int sources_lie(const char *path, const uint8_t *text, const char *from, const char *to)
+{
+    struct io io = io_default();
+    struct io_file out;
+    struct error e;
+    uint64_t size = 0;
+    int lied = 0;
+    char *copy = strdup((const char *)text), *line = copy, *next;
+
+    unit_remove(path);
+    CHECK_IS(io_file_open(&io, path, O_RDWR | O_CREAT, &out, &e), DELTAFS_OK);
+    for (; (next = strchr(line, '\n')); line = next + 1) {
+        char told[600];
+        *next = '\0';
+        *strstr(line, " ~") = '\0';
+        char *at = strstr(line, from);
+        if (at && (at == line || at[-1] == ' ')) {
+            snprintf(told, sizeof told, "%.*s%s%s", (int)(at - line), line, to, at + strlen(from));
+            lied = 1;
+        } else {
+            snprintf(told, sizeof told, "%s", line);
+        }
+        CHECK_IS(textlog_append(&out, &size, 0, &e, "%s", told), DELTAFS_OK);
+    }
+    CHECK_IS(io_file_close(&out, &e), DELTAFS_OK);
+    free(copy);
+    return lied;
+}
+
+/* Groups of more rows than a writer takes: their keys would take much memory at once. */
+static void test_wide_groups(void **state)
+{
+    const char *path = unit_path("wide"), *sources = unit_path("wide.keys/SOURCES");
+    uint64_t size = 8 * 20000;
+    struct deltafs_table *t;
+    deltafs_indexer *ix;
+    deltafs_fileindex *k;
+    size_t n;
+    uint8_t *bytes = calloc(1, size);
+
+    (void)state;
+    unit_save(path, bytes, size);
+    free(bytes);
+    CHECK_IS(deltafs_table_from_schema(path, "id:u8,rest:S19992", "id", 0, size, 0, &t), DELTAFS_OK);
+    CHECK_IS(deltafs_indexer_open(NULL, path, NULL, &ix), DELTAFS_OK);
+    CHECK_IS(deltafs_indexer_add(ix, path, 1, (const struct deltafs_table *const[]){t}), DELTAFS_OK);
+    CHECK_IS(deltafs_indexer_close(ix), DELTAFS_OK);
+    deltafs_table_destroy(t);
+    CHECK_IS(deltafs_fileindex_open(path, NULL, &k), DELTAFS_OK);
+    CHECK_IS(deltafs_fileindex_close(k), DELTAFS_OK);
+    bytes = unit_load(sources, &n);
+    bytes[n] = '\0';
+    CHECK(sources_lie(sources, bytes, "group=1", "group=2"));
+    CHECK_IS(deltafs_fileindex_open(path, NULL, &k), DELTAFS_ERR_DAMAGED);
+    free(bytes);
+}
+
 /* Lines with right checksums that say what is not so. */
 static void test_hostile(void **state)
 {
@@ -618,8 +677,6 @@ static void test_hostile(void **state)
     struct rng r = rng_init(7);
     struct oracle file = oracle_make(&r, unit_path("h.1"), 1, 50, 0);
     const char *index = unit_path("hostile");
-    struct io io = io_default();
-    struct error e;
     size_t n;
 
     (void)state;
@@ -628,28 +685,7 @@ static void test_hostile(void **state)
     uint8_t *bytes = unit_load(unit_path("hostile/SOURCES"), &n);
     bytes[n] = '\0';
     for (size_t i = 0; i < sizeof lies / sizeof lies[0]; i++) {
-        struct io_file out;
-        uint64_t size = 0;
-        int lied = 0;
-        char *text = strdup((char *)bytes), *line = text, *next;
-        unit_remove(unit_path("hostile/SOURCES"));
-        CHECK_IS(io_file_open(&io, unit_path("hostile/SOURCES"), O_RDWR | O_CREAT, &out, &e), DELTAFS_OK);
-        for (; (next = strchr(line, '\n')); line = next + 1) {
-            char told[600];
-            *next = '\0';
-            *strstr(line, " ~") = '\0';
-            char *at = strstr(line, lies[i].from);
-            if (at && (at == line || at[-1] == ' ')) {
-                snprintf(told, sizeof told, "%.*s%s%s", (int)(at - line), line, lies[i].to, at + strlen(lies[i].from));
-                lied = 1;
-            } else {
-                snprintf(told, sizeof told, "%s", line);
-            }
-            CHECK_IS(textlog_append(&out, &size, 0, &e, "%s", told), DELTAFS_OK);
-        }
-        CHECK_IS(io_file_close(&out, &e), DELTAFS_OK);
-        free(text);
-        if (!lied)
+        if (!sources_lie(unit_path("hostile/SOURCES"), bytes, lies[i].from, lies[i].to))
             fail_msg("%s: nothing to lie about", lies[i].name);
         deltafs_fileindex *k;
         if (deltafs_fileindex_open(index, NULL, &k) != DELTAFS_OK)
@@ -700,12 +736,12 @@ static void test_fault(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_labels),   cmocka_unit_test(test_tables),   cmocka_unit_test(test_round),
-        cmocka_unit_test(test_beside),   cmocka_unit_test(test_moved_on), cmocka_unit_test(test_visited),
-        cmocka_unit_test(test_namesake), cmocka_unit_test(test_changed),  cmocka_unit_test(test_forged),
-        cmocka_unit_test(test_refused),  cmocka_unit_test(test_columns),  cmocka_unit_test(test_damaged),
-        cmocka_unit_test(test_hostile),  cmocka_unit_test(test_fault),    cmocka_unit_test(test_written_between),
-        cmocka_unit_test(test_version_1)};
+        cmocka_unit_test(test_labels),    cmocka_unit_test(test_tables),     cmocka_unit_test(test_round),
+        cmocka_unit_test(test_beside),    cmocka_unit_test(test_moved_on),   cmocka_unit_test(test_visited),
+        cmocka_unit_test(test_namesake),  cmocka_unit_test(test_changed),    cmocka_unit_test(test_forged),
+        cmocka_unit_test(test_refused),   cmocka_unit_test(test_columns),    cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_hostile),   cmocka_unit_test(test_fault),      cmocka_unit_test(test_written_between),
+        cmocka_unit_test(test_version_1), cmocka_unit_test(test_wide_groups)};
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) != 0;
 }
