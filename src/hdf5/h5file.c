@@ -17,12 +17,12 @@ struct driver_file {
     uint64_t end; /* of the addresses that HDF5 has given out */
 };
 
-/* The file that this thread opens. */
+/* The file that this thread opens. NULL: another thread has asked for it (HDF5 may open files asynchronously). */
 static _Thread_local const struct h5source *opening;
 
 static void *driver_open(const char *name, unsigned flags, h5_id fapl, uint64_t most)
 {
-    struct driver_file *f = flags == READ_ONLY ? calloc(1, sizeof *f) : NULL;
+    struct driver_file *f = flags == READ_ONLY && opening ? calloc(1, sizeof *f) : NULL;
 
     (void)name;
     (void)fapl;
@@ -155,6 +155,7 @@ int h5file_open(const struct h5lib *lib, const struct h5source *source, struct h
     out->file = fapl >= 0 && out->driver >= 0 && lib->set_driver(fapl, out->driver, NULL) >= 0
                     ? lib->file_open(source->path, READ_ONLY, fapl)
                     : -1;
+    opening = NULL;
     h5lib_why(lib, why, sizeof why);
     if (fapl >= 0)
         lib->plist_close(fapl);

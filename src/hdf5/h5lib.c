@@ -94,14 +94,11 @@ static int h5lib_is_loaded(struct dl_phdr_info *info, size_t size, void *arg)
     return *(char **)arg != NULL;
 }
 
-/* HDF5 as the process has it already; or NULL. */
+/* HDF5 as the process has it already, but for symbols that all see, as those of a Python package; or NULL. */
 static void *h5lib_here(void)
 {
     char *path = NULL;
 
-    if (dlsym(RTLD_DEFAULT, "H5Fopen"))
-        return dlopen(NULL, RTLD_LAZY);
-    /* A Python package's is not among those whose symbols all see. */
     dl_iterate_phdr(h5lib_is_loaded, &path);
     void *object = path ? dlopen(path, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD) : NULL;
     free(path);
@@ -111,8 +108,11 @@ static void *h5lib_here(void)
 int h5lib_load(struct h5lib *lib, const char *name, struct error *e)
 {
     int is_named = name && *name;
-    void *object = is_named ? dlopen(name, RTLD_LAZY | RTLD_LOCAL) : h5lib_here();
 
+    /* Not dlopen(NULL): this library may have been loaded together with HDF5 out of sight of the program. */
+    if (!is_named && dlsym(RTLD_DEFAULT, "H5Fopen"))
+        return h5lib_find(lib, RTLD_DEFAULT, e);
+    void *object = is_named ? dlopen(name, RTLD_LAZY | RTLD_LOCAL) : h5lib_here();
     if (!object && is_named)
         return error_set(e, DELTAFS_ERR_INVALID, "HDF5 cannot be loaded: %s", dlerror());
     for (size_t i = 0; i < sizeof h5lib_names / sizeof *h5lib_names && !object; i++)

@@ -71,30 +71,30 @@ static int chunks_note(const uint64_t *at, unsigned filters, uint64_t address, u
     return 0;
 }
 
-/* Older versions must be asked for each, which takes a time that grows with the square of their number. */
-static int chunks_find(struct chunks *c, const struct h5dataset *d, struct error *e)
+static int chunks_fail(const struct h5dataset *d, struct error *e)
 {
-    int rc = 0;
-
-    for (uint64_t i = 0; i < c->count; i++)
-        c->address[i] = H5_NO_ADDRESS;
-    if (d->lib->chunks)
-        rc = d->lib->chunks(d->id, 0, chunks_note, c);
-    for (uint64_t i = 0; i < c->count && !d->lib->chunks && rc >= 0; i++) {
-        uint64_t where[2] = {i * c->rows, 0}, size = 0;
-        unsigned filters = 0;
-        rc = d->lib->chunk_place(d->id, where, &filters, &c->address[i], &size);
-    }
-    return rc >= 0 ? DELTAFS_OK
-                   : error_set(e, DELTAFS_ERR_IO, "%s: %s: HDF5 does not say where its chunks are", d->path, d->name);
+    return error_set(e, DELTAFS_ERR_IO, "%s: %s: HDF5 does not say where its chunks are", d->path, d->name);
 }
 
+static int chunks_find(struct chunks *c, const struct h5dataset *d, struct error *e)
+{
+    for (uint64_t i = 0; i < c->count; i++)
+        c->address[i] = H5_NO_ADDRESS;
+    return !d->lib->chunks || d->lib->chunks(d->id, 0, chunks_note, c) >= 0 ? DELTAFS_OK : chunks_fail(d, e);
+}
+
+/* Older versions must be asked for each chunk, which takes a time that grows with the square of their number: so only
+ * until the pieces are too many. */
 static int place_chunks(const struct h5dataset *d, const struct chunks *c, struct deltafs_piece *piece, size_t *count,
                         struct error *e)
 {
-    uint64_t stride = d->size * d->width;
+    uint64_t stride = d->size * d->width, stored;
+    unsigned filters;
 
     for (uint64_t i = 0; i < c->count; i++) {
+        const uint64_t where[2] = {i * c->rows, 0};
+        if (!d->lib->chunks && d->lib->chunk_place(d->id, where, &filters, &c->address[i], &stored) < 0)
+            return chunks_fail(d, e);
         uint64_t at = i * c->rows, rows = d->rows - at < c->rows ? d->rows - at : c->rows;
         if (c->address[i] == H5_NO_ADDRESS)
             return d->lib->dataset_stored(d->id) == 0 ? DELTAFS_ERR_NOT_FOUND
