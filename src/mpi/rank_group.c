@@ -136,7 +136,8 @@ int mpi_agree(struct rank_group *g, struct error *e)
     }
     if (first == none)
         return DELTAFS_OK;
-    if (first == (uint64_t)g->rank && g->ranks > 1)
+    /* An earlier agreement may have named another rank. */
+    if (first == (uint64_t)g->rank && g->ranks > 1 && strncmp(e->text, "rank ", 5) != 0)
         error_set(e, e->status, "rank %d: %s", g->name, e->text);
     if (group_broadcast_from(g, (int)first, e, sizeof *e, &failed) != DELTAFS_OK)
         *e = failed;

@@ -127,7 +127,7 @@ static int logical_make_table(deltafs_logical *f, int with_own, size_t few, stru
     return status;
 }
 
-/* Whether a session of the table has been removed since; its number may be in use again. */
+/* Whether a session of the table has been removed since, or may have been; its number may be in use again. */
 static int table_is_outdated(deltafs_logical *f, const struct bytes *table)
 {
     struct session now;
@@ -136,8 +136,7 @@ static int table_is_outdated(deltafs_logical *f, const struct bytes *table)
 
     while (!is_outdated && rows_next(&r)) {
         int status = session_read(&f->container, &f->io, r.row.session.number, &now, error_ignored());
-        is_outdated = r.row.is_unknown || status == DELTAFS_ERR_NOT_FOUND ||
-                      (status == DELTAFS_OK && now.order != r.row.session.order);
+        is_outdated = r.row.is_unknown || status != DELTAFS_OK || now.order != r.row.session.order;
     }
     return is_outdated;
 }

@@ -410,8 +410,9 @@ static int job_close_together(struct job *j, uint64_t pending, struct error *e)
 {
     if (pending > 0 && job_deliver_all(j, e) != DELTAFS_OK)
         return e->status;
+    struct error second;
     int status = job_conclude_late(j, e);
-    status = error_first(status, job_finish(j, error_after(status, e)));
+    status = error_first(status, job_finish(j, status == DELTAFS_OK ? e : &second));
     if (status == DELTAFS_OK && pending > 0)
         status = error_set(e, DELTAFS_ERR_UNCOMMITTED,
                            "records were appended after the last epoch end; they are discarded (up to %llu on a rank)",
