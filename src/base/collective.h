@@ -17,7 +17,7 @@ struct bytes {
 
 static inline int bytes_append(struct bytes *b, const void *p, size_t n, struct error *e)
 {
-    int status = buffer_reserve(&b->buffer, b->used + n, "a message of the ranks", e);
+    int status = buffer_reserve(&b->buffer, b->used + n, "a list", e);
 
     if (status != DELTAFS_OK || n == 0)
         return status;

@@ -53,23 +53,22 @@ static uint8_t *put_entry(uint8_t *p, const struct extent *x, struct batch_place
     return p;
 }
 
-/* What all batches of an encoding have in common. */
-struct batch_head {
-    uint32_t seed, session, writer;
-    uint64_t order, data_end;
-};
-
-static int put_batch(const struct batch_head *head, const struct extent *x, size_t count, int is_last,
-                     struct buffer *out, size_t *n, struct error *e)
+int extent_list_encode(struct extent_list *l, uint32_t seed, uint32_t session, uint32_t writer, uint64_t order,
+                       uint64_t data_end, int is_last, struct buffer *out, size_t *n, struct error *e)
 {
     struct batch_place at = {0, 0};
     size_t used = *n + BATCH_HEADER_SIZE;
 
+    extent_list_settle(l);
+    if (order > EXTENT_MAX || data_end > EXTENT_MAX || l->count > BATCH_ENTRIES_MAX)
+        return error_set(e, DELTAFS_ERR_INVALID,
+                         "the order %" PRIu64 ", the end %" PRIu64 " or the number of entries %zu is too great", order,
+                         data_end, l->count);
     int status = buffer_reserve(out, used, "a batch of extents", e);
-    for (size_t i = 0; i < count && status == DELTAFS_OK; i++) {
+    for (size_t i = 0; i < l->count && status == DELTAFS_OK; i++) {
         status = buffer_reserve(out, used + EXTENT_ENTRY_MAX, "a batch of extents", e);
         if (status == DELTAFS_OK)
-            used = (size_t)(put_entry(out->bytes + used, &x[i], &at) - out->bytes);
+            used = (size_t)(put_entry(out->bytes + used, &l->extent[i], &at) - out->bytes);
     }
     if (status != DELTAFS_OK)
         return status;
@@ -78,37 +77,15 @@ static int put_batch(const struct batch_head *head, const struct extent *x, size
     h[4] = FORMAT_EXTENTS;
     h[5] = is_last ? BATCH_FLAG_LAST : 0;
     put_u32(h + 8, (uint32_t)(used - *n));
-    put_u32(h + 12, head->session);
-    put_u32(h + 16, head->writer);
-    put_u32(h + 20, (uint32_t)count);
-    put_u64(h + 24, head->order);
-    put_u64(h + 32, head->data_end);
-    put_u32(h + 40, crc32c(head->seed, h + BATCH_HEADER_SIZE, used - *n - BATCH_HEADER_SIZE));
-    log_seal(head->seed, h, BATCH_HEADER_SIZE);
+    put_u32(h + 12, session);
+    put_u32(h + 16, writer);
+    put_u32(h + 20, (uint32_t)l->count);
+    put_u64(h + 24, order);
+    put_u64(h + 32, data_end);
+    put_u32(h + 40, crc32c(seed, h + BATCH_HEADER_SIZE, used - *n - BATCH_HEADER_SIZE));
+    log_seal(seed, h, BATCH_HEADER_SIZE);
     *n = used;
     return DELTAFS_OK;
-}
-
-int extent_list_encode(struct extent_list *l, uint32_t seed, uint32_t session, uint32_t writer, uint64_t order,
-                       uint64_t data_end, int is_last, struct buffer *out, size_t *n, struct error *e)
-{
-    struct batch_head head = {.seed = seed, .session = session, .writer = writer, .order = order, .data_end = data_end};
-    size_t done = 0, used = *n;
-    int status;
-
-    if (order > EXTENT_MAX || data_end > EXTENT_MAX)
-        return error_set(e, DELTAFS_ERR_INVALID, "the order %" PRIu64 " or the end %" PRIu64 " is too great", order,
-                         data_end);
-    extent_list_settle(l);
-    do {
-        size_t count = l->count - done < BATCH_ENTRIES_MAX ? l->count - done : BATCH_ENTRIES_MAX;
-        int is_end = done + count == l->count;
-        status = put_batch(&head, l->count > 0 ? l->extent + done : NULL, count, is_last && is_end, out, &used, e);
-        done += count;
-    } while (status == DELTAFS_OK && done < l->count);
-    if (status == DELTAFS_OK)
-        *n = used;
-    return status;
 }
 
 /* ---- Decoding ---- */
@@ -227,10 +204,10 @@ int extent_batches_decode(const uint8_t *bytes, size_t n, uint32_t seed, const c
             return status;
         if (length == 0)
             break;
-        if (get_u32(h + 40) != crc32c(seed, h + BATCH_HEADER_SIZE, length - BATCH_HEADER_SIZE) &&
-            has_lost_sector(h, base + at, length, n - at))
+        int is_sound = get_u32(h + 40) == crc32c(seed, h + BATCH_HEADER_SIZE, length - BATCH_HEADER_SIZE);
+        if (!is_sound && has_lost_sector(h, base + at, length, n - at))
             break;
-        if (get_u32(h + 40) != crc32c(seed, h + BATCH_HEADER_SIZE, length - BATCH_HEADER_SIZE))
+        if (!is_sound)
             return error_damaged(e, path, base + at, "a batch's entries do not match their checksum");
         status = decode_entries(h, length, path, base + at, fn, arg, e);
         if (status != DELTAFS_OK)

@@ -77,8 +77,8 @@ void extent_list_fini(struct extent_list *l);
 
 /* ---- Batches ---- */
 
-/* Settle the list, and append it to the *n bytes of `out` as a batch, or as several if it is very long. `is_last`: no
- * batch follows in this log. `data_end`: where the data log ends, or later. */
+/* Settle the list, of at most BATCH_ENTRIES_MAX entries, and append it to the *n bytes of `out` as a batch. `is_last`:
+ * no batch follows in this log. `data_end`: where the data log ends, or later. */
 int extent_list_encode(struct extent_list *l, uint32_t seed, uint32_t session, uint32_t writer, uint64_t order,
                        uint64_t data_end, int is_last, struct buffer *out, size_t *n, struct error *e);
 

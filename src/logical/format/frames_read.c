@@ -350,12 +350,10 @@ int frame_reader_read(struct frame_reader *r, uint64_t position, void *bytes, si
     int status = DELTAFS_OK;
 
     s->file = &r->file;
-    if (position > s->end || n > s->end - position)
-        status = reader_refresh_size(r, e);
-    /* If the file system refuses to sync what is open for reading, its size is what it is. */
-    if (status == DELTAFS_OK && (position > s->end || n > s->end - position) &&
-        io_file_refresh(&r->file, error_ignored()) == DELTAFS_OK)
-        status = reader_refresh_size(r, e);
+    for (int i = 0; i < 2 && status == DELTAFS_OK && (position > s->end || n > s->end - position); i++)
+        /* If the file system refuses to sync what is open for reading, its size is what it is. */
+        if (i == 0 || io_file_refresh(&r->file, error_ignored()) == DELTAFS_OK)
+            status = reader_refresh_size(r, e);
     if (status == DELTAFS_OK && (position > s->end || n > s->end - position))
         return error_damaged(e, r->file.path, r->size, "the file ends before the %zu bytes at position %llu", n,
                              (unsigned long long)position);

@@ -6,32 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "base/collective.h"
 #include "io/volume.h"
 #include "logical/format/logical_format.h"
 #include "logical/format/names.h"
 #include "logical/format/session.h"
 
-struct names {
-    char **name;
-    size_t count, capacity;
-};
-
+/* Append the name to those before it, each with its NUL. */
 static int names_add(void *arg, const char *name, struct error *e)
 {
-    struct names *n = arg;
-
-    int status = memory_extend(NULL, &n->name, n->count, &n->capacity, sizeof *n->name, "names", e);
-    if (status != DELTAFS_OK)
-        return status;
-    n->name[n->count] = strdup(name);
-    return n->name[n->count++] ? DELTAFS_OK : error_no_memory(e, strlen(name) + 1, "names");
-}
-
-static void names_fini(struct names *n)
-{
-    for (size_t i = 0; i < n->count; i++)
-        free(n->name[i]);
-    free(n->name);
+    return bytes_append(arg, name, strlen(name) + 1, e);
 }
 
 struct walk {
@@ -110,16 +94,19 @@ static int walk_entry(struct walk *w, const char *path, enum name in, const char
 static int walk_folder(struct walk *w, const char *folder, enum name kind, uint32_t number, struct error *e)
 {
     char path[PATH_ROOM];
-    struct names n = {0};
-    int status = io_list(w->io, folder, names_add, &n, e);
+    struct bytes names = {{0}, 0};
+    int status = io_list(w->io, folder, names_add, &names, e);
 
     if (status == DELTAFS_ERR_NOT_FOUND)
         status = DELTAFS_OK;
     else if (status == DELTAFS_OK && !w->is_removing && eaccess(folder, W_OK | X_OK) != 0 && errno != ENOENT)
         status = error_system(e, errno, "remove what is in", folder);
-    for (size_t i = 0; i < n.count && status == DELTAFS_OK; i++)
-        status = walk_entry(w, io_path_in(path, folder, "%s", n.name[i]), kind, n.name[i], e);
-    names_fini(&n);
+    for (size_t at = 0; at < names.used && status == DELTAFS_OK;) {
+        const char *name = (const char *)names.buffer.bytes + at;
+        status = walk_entry(w, io_path_in(path, folder, "%s", name), kind, name, e);
+        at += strlen(name) + 1;
+    }
+    buffer_fini(&names.buffer);
     return status == DELTAFS_OK && w->is_removing ? walk_finish(w, folder, kind, number, e) : status;
 }
 

@@ -8,7 +8,7 @@
 #include "io/log.h"
 
 #define BUFFER_MAX   (UINT64_C(4) << 20) /* bytes of a data log's buffer */
-#define LIST_MAX     4096                /* extents that may still grow */
+#define LIST_MAX     4096                /* extents that may still grow; a batch has no more */
 #define PUBLISH_SOON (1u << 20)          /* bytes of extents after which they are published */
 #define ALIGN_MIN    (64u << 10)         /* bytes; longer writes are aligned within their frames */
 
@@ -94,31 +94,22 @@ static int logical_make_logs(deltafs_logical *f, struct error *e)
 
 /* ---- Publishing ---- */
 
-/* Add the sealed entries to the map. A sealed entry never grows. */
-static int logical_show(const struct extent *x, void *arg, struct error *e)
-{
-    deltafs_logical *f = arg;
-
-    return extent_map_add(&f->map, x, e);
-}
-
 int logical_seal(deltafs_logical *f, int is_last, struct error *e)
 {
     size_t before = f->unpublished.used;
-    int status;
 
     if (!f->has_logs || (f->list.count == 0 && !is_last))
         return DELTAFS_OK;
-    status = extent_list_encode(&f->list, log_seed(f->container.uuid), f->session.number, f->group.rank, f->order,
-                                frame_log_end(&f->data), is_last, &f->unpublished.buffer, &f->unpublished.used, e);
-    if (status != DELTAFS_OK)
-        return status;
-    /* Readers stop at the last batch. */
-    if (logical_can_read(f) && !is_last)
-        status =
-            extent_batches_decode(f->unpublished.buffer.bytes + before, f->unpublished.used - before,
-                                  log_seed(f->container.uuid), f->container.path, 0, logical_show, f, NULL, NULL, e);
-    /* Adding an entry to the map twice is harmless. */
+    int status = extent_list_encode(&f->list, log_seed(f->container.uuid), f->session.number, f->group.rank, f->order,
+                                    frame_log_end(&f->data), is_last, &f->unpublished.buffer, &f->unpublished.used, e);
+    /* After the last batch nothing is read. Adding an entry to the map twice is harmless. */
+    for (size_t i = 0; i < f->list.count && logical_can_read(f) && !is_last && status == DELTAFS_OK; i++) {
+        struct extent x = f->list.extent[i];
+        x.order = f->order;
+        x.session = f->session.number;
+        x.writer = f->group.rank;
+        status = extent_map_add(&f->map, &x, e);
+    }
     if (status == DELTAFS_OK)
         extent_list_clear(&f->list);
     else
@@ -300,7 +291,7 @@ static int logical_add(deltafs_logical *f, uint64_t offset, const uint8_t *bytes
         f->size = offset + size;
     if (status == DELTAFS_OK && f->captured)
         captured_keys_take(f->captured, offset, bytes, size, position);
-    return status;
+    return status == DELTAFS_OK && f->list.count >= LIST_MAX ? logical_seal(f, 0, e) : status;
 }
 
 /* Start a long write at the same offset within a frame as it has within a page of the file: a read of whole pages then
@@ -327,8 +318,6 @@ static int logical_write_pieces(deltafs_logical *f, size_t n, const struct delta
             status = logical_add(f, extent[i].offset, bytes, extent[i].size, e);
         bytes += extent[i].size;
     }
-    if (status == DELTAFS_OK && f->list.count >= LIST_MAX)
-        status = logical_seal(f, 0, e);
     if (status == DELTAFS_OK && f->unpublished.used >= PUBLISH_SOON)
         status = logical_publish(f, 0, 0, e);
     return status;
