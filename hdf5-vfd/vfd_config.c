@@ -1,6 +1,5 @@
 /* The configuration string (HDF5_DRIVER_CONFIG, or the program's own): NAME=VALUE ..., separated by ';' or blanks. */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "h5fd.h"

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
+#include <sys/stat.h>
 #include "base/path.h"
 
 #define NAMES_ROOM 256 /* bytes of a path that are kept for the names of files below it */

@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/hash.h"
-#include "base/path.h"
 #include "base/sized.h"
 #include "directory/dir.h"
 #include "directory/read/reader_open.h"

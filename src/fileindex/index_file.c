@@ -1,7 +1,6 @@
 /* Indexing a file by what options say of its rows: a close does it, and `deltafs-mpi index`. Rank 0 opens the file,
  * notes its state, and finds its tables. It reads through the same handle as the indexer does; HDF5, which finds the
  * datasets, is given a driver that reads so (hdf5/h5file.h). */
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include "fileindex/indexer.h"

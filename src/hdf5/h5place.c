@@ -1,6 +1,4 @@
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include "hdf5/h5place.h"
 
 #define WIDTH_MAX  16         /* of a second dimension */

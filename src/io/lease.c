@@ -7,7 +7,6 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-#include "base/number.h"
 #include "io/io_format.h"
 #include "io/lease.h"
 #include "base/uuid.h"

@@ -1,5 +1,4 @@
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/path.h"

@@ -7,7 +7,6 @@
 #define DELTAFS_LOGICAL_LOGICAL_H
 
 #include <fcntl.h>
-#include <string.h>
 #include <deltafs/deltafs_logical.h>
 #include "base/collective.h"
 #include "base/options.h"

@@ -1,7 +1,5 @@
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 #include "base/sized.h"
 #include "logical/format/logical_format.h"
 #include "logical/format/names.h"

@@ -8,7 +8,6 @@
  * query takes a lost record for one that never was (index_write_lost). */
 #include <fcntl.h>
 #include <stdlib.h>
-#include <string.h>
 #include "base/coding.h"
 #include "base/hash.h"
 #include "directory/format/directory_format.h"

@@ -1,7 +1,6 @@
 /* Repairing the texts of a logical file, MANIFEST and each SESSION. They have no copy: one that is damaged or missing
  * is rebuilt from the logs, whose headers have the UUID and whose names the writers. A session whose text is rebuilt
  * counts as not closed: what its logs have is read, and what they may have lost is not reported. */
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

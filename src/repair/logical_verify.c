@@ -1,9 +1,7 @@
 /* Verifying a logical file: all logs of all sessions, one after another, whatever is wrong with others. The file need
  * not be open for that, nor is what it says used for more than to know what to read. */
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 #include "logical/format/logical_format.h"
 #include "logical/logical.h"
 #include "io/log.h"

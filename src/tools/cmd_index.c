@@ -1,7 +1,6 @@
 /* deltafs-mpi index: find the keys of rows in files that exist already, which stay as they are. */
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 #include <deltafs/deltafs_mpi.h>
 #include "tools/cmd.h"
 #include "tools/progress.h"

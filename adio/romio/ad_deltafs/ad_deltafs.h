@@ -29,7 +29,6 @@
 #include "adio_extern.h"
 
 #include <pthread.h>
-#include <stdint.h>
 #include <deltafs/deltafs_mpi.h>
 
 /* What is used of the library: deltafs_NAME. */

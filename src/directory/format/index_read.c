@@ -1,4 +1,3 @@
-#include <fcntl.h>
 #include <stdlib.h>
 #include "base/coding.h"
 #include "base/crc32c.h"

@@ -2,7 +2,6 @@
  * read at once (a piece): a scan then reads its logs nearly from end to end. The length of a value log's block is known
  * only from its header: first as many bytes are read as most blocks of the job have, by its line in the manifest, and
  * the rest later. */
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/coding.h"

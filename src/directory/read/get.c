@@ -1,6 +1,5 @@
 /* Point reads: what one key has, or several, and the face of files. */
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/hash.h"

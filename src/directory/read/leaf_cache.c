@@ -1,6 +1,5 @@
 /* A hash table of entries, each with a leaf's bytes. When they take too much, those of one place after the other go. */
 #include <stdlib.h>
-#include <string.h>
 #include "base/hash.h"
 #include "directory/read/leaf_cache.h"
 

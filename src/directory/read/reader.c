@@ -1,7 +1,5 @@
 #include <fcntl.h>
 #include <stdlib.h>
-#include <string.h>
-#include "base/hash.h"
 #include "directory/format/directory_format.h"
 #include "directory/format/partition.h"
 #include "directory/format/value_log.h"

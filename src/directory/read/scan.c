@@ -1,7 +1,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/hash.h"
-#include "directory/format/directory_format.h"
 #include "directory/read/gather.h"
 #include "directory/read/scan.h"
 

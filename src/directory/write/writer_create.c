@@ -1,5 +1,4 @@
 /* What a writer does before it opens: its configuration from the options, and the container's making. */
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

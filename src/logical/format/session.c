@@ -3,7 +3,6 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include "logical/format/extents.h"
 #include "logical/format/logical_format.h"
 #include "logical/format/session.h"

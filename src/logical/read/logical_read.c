@@ -1,9 +1,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include "io/io_format.h"
 #include "logical/format/logical_format.h"
 #include "logical/logical.h"
 

@@ -6,8 +6,6 @@
  * An attempt fails if another process truncates the file to zero and removes sessions meanwhile, or if a crash has lost
  * a part of a session that was closed without a sync. Rank 0 tells them apart: a removal deletes SESSION first. After a
  * removal the attempt is repeated; after a loss it is repeated once more, and accepts that logs are incomplete. */
-#include <fcntl.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include "io/log.h"

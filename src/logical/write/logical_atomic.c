@@ -1,6 +1,5 @@
 /* The lock of atomic mode, and the refresh under it. */
 #include <fcntl.h>
-#include <stdlib.h>
 #include "logical/format/logical_format.h"
 #include "logical/logical.h"
 

@@ -2,7 +2,6 @@
  * step by step, so that all return the same status; and if it fails, nothing is left. */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <deltafs/deltafs_mpi.h>
 #include "base/path.h"
 #include "directory/format/partition.h"

@@ -1,5 +1,4 @@
 #include <stdlib.h>
-#include <string.h>
 #include "base/coding.h"
 #include "base/simd_stream.h"
 #include "mpi/rank_group.h"

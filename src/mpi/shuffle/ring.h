@@ -9,7 +9,6 @@
 #define DELTAFS_MPI_RING_H
 
 #include <mpi.h>
-#include <stddef.h>
 #include "mpi/shuffle/channel.h"
 #include "mpi/shuffle/plan.h"
 
