@@ -1,3 +1,4 @@
+#include <pthread.h>
 #include <stdlib.h>
 #include "base/queue.h"
 #include "io/flusher.h"
@@ -11,7 +12,8 @@ struct flush {
 
 struct flusher {
     struct queue *queue;
-    struct error failed; /* the thread's, and the caller's when the queue is empty */
+    pthread_mutex_t lock; /* of `failed`: while one caller drains, another may write on */
+    struct error failed;
     size_t capacity;
     struct memory *memory;
 };
@@ -20,10 +22,17 @@ static void flusher_work(void *ctx, const void *item)
 {
     struct flusher *f = ctx;
     const struct flush *work = item;
+    struct error e;
 
-    if (f->failed.status == DELTAFS_OK)
-        f->failed.status = io_file_write(work->file, work->offset + work->start, work->buffer + work->start,
-                                         work->end - work->start, &f->failed);
+    pthread_mutex_lock(&f->lock);
+    int is_dropped = f->failed.status != DELTAFS_OK;
+    pthread_mutex_unlock(&f->lock);
+    if (is_dropped || io_file_write(work->file, work->offset + work->start, work->buffer + work->start,
+                                    work->end - work->start, &e) == DELTAFS_OK)
+        return;
+    pthread_mutex_lock(&f->lock);
+    f->failed = e;
+    pthread_mutex_unlock(&f->lock);
 }
 
 int flusher_create(size_t capacity, uint32_t spares, struct memory *memory, struct flusher **out, struct error *e)
@@ -33,6 +42,7 @@ int flusher_create(size_t capacity, uint32_t spares, struct memory *memory, stru
     if (!f)
         return error_no_memory(e, sizeof *f, "a thread");
     *f = (struct flusher){.capacity = capacity, .memory = memory};
+    pthread_mutex_init(&f->lock, NULL);
     int status = queue_create(spares, sizeof(struct flush), 1, flusher_work, f, &f->queue, e);
     for (uint32_t i = 0; i < spares && status == DELTAFS_OK; i++) {
         uint8_t *buffer;
@@ -59,6 +69,7 @@ void flusher_destroy(struct flusher *f)
             memory_give(f->memory, buffer, f->capacity);
     }
     queue_destroy(f->queue);
+    pthread_mutex_destroy(&f->lock);
     free(f);
 }
 
@@ -79,9 +90,11 @@ uint8_t *flusher_write(struct flusher *f, struct io_file *file, uint64_t offset,
 int flusher_drain(struct flusher *f, struct error *e)
 {
     queue_wait(f->queue, QUEUE_ALL);
+    pthread_mutex_lock(&f->lock);
     int status = f->failed.status;
     if (status != DELTAFS_OK)
         *e = f->failed;
     f->failed.status = DELTAFS_OK;
+    pthread_mutex_unlock(&f->lock);
     return status;
 }

@@ -19,8 +19,9 @@ uint8_t *flusher_take(struct flusher *f);
  * with, which is `spare` if that is given. The file must stay open until flusher_drain. */
 uint8_t *flusher_write(struct flusher *f, struct io_file *file, uint64_t offset, uint8_t *buffer, size_t start,
                        size_t end, uint8_t *spare);
-/* Wait until all is written; no other thread may call flusher_write meanwhile. Returns the first error since the last
- * call, after which nothing more was written. */
+/* Wait until all is written that has been handed over so far; another thread may hand over more meanwhile (an epoch is
+ * drained while values of the next are put). Returns the first error since the last call, after which nothing more was
+ * written. */
 int flusher_drain(struct flusher *f, struct error *e);
 
 #endif
