@@ -1,5 +1,6 @@
 /* Records that stay with their writer (layout=local): places, what is read for a query, values of all sizes, places
  * that lead elsewhere, and the repair of value logs. */
+#include <errno.h>
 #include <unistd.h>
 #include "base/coding.h"
 #include "base/hash.h"
@@ -142,7 +143,7 @@ static void test_kinds(void **state)
         const char *path = unit_path("kind%zu", k);
         deltafs_dir *d = create(path, kinds[k].keys, kinds[k].value_size, "2"), *reader = unit_open(path);
         for (uint64_t epoch = 1; epoch <= 6; epoch++) {
-            append(&m, d, &r, kinds[k].value_size, kinds[k].records);
+            append(&m, d, &r, kinds[k].value_size, epoch == 3 ? 0 : kinds[k].records);
             model_end_epoch(&m, d, epoch);
             append(&m, d, &r, kinds[k].value_size, 100);
             CHECK_CALL(d, deltafs_epoch_cancel(d, "enough"), DELTAFS_OK);
@@ -251,6 +252,42 @@ static void test_wrong_places(void **state)
     CHECK(got->count == 1 && memcmp(got->record[0].value, &(uint32_t){(uint32_t)keys[4]}, 4) == 0);
     deltafs_records_destroy(got);
     CHECK_IS(deltafs_close(d), DELTAFS_OK);
+}
+
+/* A value log that cannot be opened for the first of two blocks, and can for the second: no bytes are taken from the
+ * block that was read before. What is in that block, the places, looks like a value of the first key here. */
+static void test_opened_late(void **state)
+{
+    const char *path = unit_path("late");
+    deltafs_dir *d = unit_create(path, unit_options("layout", "local", "value_size", "5000", "codec", "none", NULL));
+    uint64_t keys[2] = {1, 1};
+    uint8_t value[2][5000];
+    deltafs_records *got[2];
+
+    (void)state;
+    while ((uint8_t)hash_key(keys[0]) != LOG_HEADER_SIZE / VALUES_ALIGN)
+        keys[0]++;
+    keys[1] = keys[0] + 1;
+    for (int i = 0; i < 2; i++) {
+        memset(value[i], i + 1, sizeof value[i]);
+        CHECK_CALL(d, deltafs_append(d, keys[i], value[i], sizeof value[i]), DELTAFS_OK);
+    }
+    CHECK_CALL(d, deltafs_epoch_end(d, 1), DELTAFS_OK);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    unit_io_begin();
+    d = unit_open(path);
+    unit_io_fail(OP_OPEN, ".values", 0, 1, EMFILE);
+    int status = deltafs_get_many(d, 2, keys, NULL, got);
+    CHECK_IS(unit_io_failures(), 1);
+    CHECK(status == DELTAFS_OK || status == DELTAFS_ERR_IO);
+    for (int i = 0; i < 2; i++) {
+        CHECK(got[i] && got[i]->count + got[i]->missing_count == 1 && (got[i]->count == 1 || status != DELTAFS_OK));
+        CHECK(got[i]->count == 0 || (got[i]->record[0].size == sizeof value[i] &&
+                                     memcmp(got[i]->record[0].value, value[i], sizeof value[i]) == 0));
+        deltafs_records_destroy(got[i]);
+    }
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    unit_io_end();
 }
 
 /* Two jobs' logs are exchanged, or one is missing, cut short, or has another byte anywhere. */
@@ -546,19 +583,13 @@ static void test_faults(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_places),
-        cmocka_unit_test(test_reads_of_a_trajectory),
-        cmocka_unit_test(test_kinds),
-        cmocka_unit_test(test_longest_value),
-        cmocka_unit_test(test_reopen_option),
-        cmocka_unit_test(test_wrong_places),
-        cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_repair),
-        cmocka_unit_test(test_repair_jobs),
-        cmocka_unit_test(test_repair_keeps),
-        cmocka_unit_test(test_repair_gives_up),
-        cmocka_unit_test(test_repair_drops),
-        cmocka_unit_test(test_repair_truncates_nothing),
+        cmocka_unit_test(test_places),        cmocka_unit_test(test_reads_of_a_trajectory),
+        cmocka_unit_test(test_kinds),         cmocka_unit_test(test_longest_value),
+        cmocka_unit_test(test_reopen_option), cmocka_unit_test(test_wrong_places),
+        cmocka_unit_test(test_opened_late),   cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_repair),        cmocka_unit_test(test_repair_jobs),
+        cmocka_unit_test(test_repair_keeps),  cmocka_unit_test(test_repair_gives_up),
+        cmocka_unit_test(test_repair_drops),  cmocka_unit_test(test_repair_truncates_nothing),
         cmocka_unit_test(test_faults),
     };
 

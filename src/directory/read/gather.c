@@ -53,7 +53,7 @@ struct piece {
     size_t first, end; /* targets */
     struct io_file *file;
     uint64_t *size;            /* of the file */
-    const struct error *error; /* why the file cannot be read; NULL: it can be */
+    const struct error *error; /* of a value log: why it cannot be opened, until another try has opened it */
     uint64_t offset;
     size_t length;
 };
@@ -264,7 +264,7 @@ static int gather_open_block(struct stage *s, const struct piece *p, const struc
     unsigned waited = 0;
     int status;
 
-    if (p->error) {
+    if (p->error && p->error->status != DELTAFS_OK) {
         *e = *p->error;
         return e->status;
     }
@@ -317,7 +317,7 @@ static struct piece gather_cut_piece(struct stage *s, const struct target *t, si
         struct values_log *log = gather_log(s, t[first].log);
         p.file = &log->file;
         p.size = &log->size;
-        p.error = log->error.status != DELTAFS_OK ? &log->error : NULL;
+        p.error = &log->error;
     }
     for (; p.end < count && t[p.end].log == t[first].log; p.end++) {
         uint64_t offset = t[p.end].offset, length = s->ref[t[p.end].first].place.at.length;
@@ -328,7 +328,8 @@ static struct piece gather_cut_piece(struct stage *s, const struct target *t, si
     }
     p.end += p.end == first; /* it lies behind the file's end */
     end = end < *p.size ? end : *p.size;
-    p.length = !p.error && end > p.offset ? (size_t)(end - p.offset) : 0;
+    int is_open = !p.error || p.error->status == DELTAFS_OK;
+    p.length = is_open && end > p.offset ? (size_t)(end - p.offset) : 0;
     return p;
 }
 
