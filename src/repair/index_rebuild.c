@@ -251,8 +251,8 @@ static int rebuild_write(struct rebuild *r, const char *data, const char *index,
         r->size = r->at;
     r->bad_at = r->size;
     if (status == DELTAFS_OK && is_writing)
-        status = index_writer_create(&r->index, r->job->io, index, r->partition, r->job->manifest->uuid, 1,
-                                     INDEX_BUFFER, TAIL_MAX, &r->scratch, &r->memory, e);
+        status = index_writer_open(&r->index, r->job->io, index, r->partition, r->job->manifest->uuid, NULL, 1,
+                                   INDEX_BUFFER, TAIL_MAX, &r->scratch, &r->memory, e);
     if (status == DELTAFS_OK)
         status = rebuild_blocks(r, e);
     if (status == DELTAFS_OK && is_writing)

@@ -67,7 +67,7 @@ static struct made make_log(const char *name, uint32_t epochs, int with_tail, ui
     struct error e;
 
     unit_remove(made.path);
-    CHECK_IS(index_writer_create(&w, &io, made.path, PARTITION, uuid, 1, 4096, 4 << 20, &scratch, NULL, &e),
+    CHECK_IS(index_writer_open(&w, &io, made.path, PARTITION, uuid, NULL, 1, 4096, 4 << 20, &scratch, NULL, &e),
              DELTAFS_OK);
     for (uint32_t epoch = 0; epoch < epochs; epoch++)
         for (uint32_t s = 0; s <= epoch % 3; s++)
@@ -173,7 +173,8 @@ static void test_fences_left_out(void **state)
     uint32_t count;
 
     (void)state;
-    CHECK_IS(index_writer_create(&w, &io, m.path, PARTITION, uuid, 1, 1 << 20, 100000, &scratch, NULL, &e), DELTAFS_OK);
+    CHECK_IS(index_writer_open(&w, &io, m.path, PARTITION, uuid, NULL, 1, 1 << 20, 100000, &scratch, NULL, &e),
+             DELTAFS_OK);
     for (uint32_t epoch = 0; epoch < EPOCHS; epoch++) {
         struct index_end mark = index_mark(&w);
         write_segment(&w, epoch, 0, 1, epoch % 10000 == 77);
@@ -211,7 +212,7 @@ static void test_rewind(void **state)
     (void)state;
     for (int again = 0; again < 2; again++) {
         unit_remove(m.path);
-        CHECK_IS(index_writer_create(&w, &io, m.path, PARTITION, uuid, 1, 4096, 4 << 20, &scratch, NULL, &e),
+        CHECK_IS(index_writer_open(&w, &io, m.path, PARTITION, uuid, NULL, 1, 4096, 4 << 20, &scratch, NULL, &e),
                  DELTAFS_OK);
         write_segment(&w, 0, 0, 1, 500);
         struct index_end mark = index_mark(&w);

@@ -54,13 +54,10 @@ struct index_writer {
     } end;                    /* now, but for log_end */
 };
 
-int index_writer_create(struct index_writer *w, struct io *io, const char *path, uint32_t partition,
-                        const uint8_t uuid[16], int is_new, size_t capacity, size_t tail_fences_max,
-                        struct index_scratch *scratch, struct memory *memory, struct error *e);
-/* Go on with an index log behind the epochs that a reader of it has found. */
+/* Go on with an index log behind the epochs that a reader of it has found. `end` NULL: create it (log_create). */
 int index_writer_open(struct index_writer *w, struct io *io, const char *path, uint32_t partition,
-                      const uint8_t uuid[16], const struct index_end *end, size_t capacity, size_t tail_fences_max,
-                      struct index_scratch *scratch, struct memory *memory, struct error *e);
+                      const uint8_t uuid[16], const struct index_end *end, int is_new, size_t capacity,
+                      size_t tail_fences_max, struct index_scratch *scratch, struct memory *memory, struct error *e);
 
 /* Bytes of memory that merging so many runs takes, besides the scratch memory. */
 size_t index_merge_bytes(uint32_t runs);

@@ -393,20 +393,14 @@ int index_write_tail(struct index_writer *w, uint64_t *length, struct error *e)
     return status;
 }
 
-int index_writer_create(struct index_writer *w, struct io *io, const char *path, uint32_t partition,
-                        const uint8_t uuid[16], int is_new, size_t capacity, size_t tail_fences_max,
-                        struct index_scratch *scratch, struct memory *memory, struct error *e)
+int index_writer_open(struct index_writer *w, struct io *io, const char *path, uint32_t partition,
+                      const uint8_t uuid[16], const struct index_end *end, int is_new, size_t capacity,
+                      size_t tail_fences_max, struct index_scratch *scratch, struct memory *memory, struct error *e)
 {
     *w = (struct index_writer){
         .partition = partition, .scratch = scratch, .memory = memory, .tail_fences_max = tail_fences_max};
-    return log_create(&w->log, io, path, LOG_KIND_INDEX, partition, uuid, is_new, capacity, NULL, memory, e);
-}
-
-int index_writer_open(struct index_writer *w, struct io *io, const char *path, uint32_t partition,
-                      const uint8_t uuid[16], const struct index_end *end, size_t capacity, size_t tail_fences_max,
-                      struct index_scratch *scratch, struct memory *memory, struct error *e)
-{
-    *w = (struct index_writer){
-        .partition = partition, .scratch = scratch, .memory = memory, .tail_fences_max = tail_fences_max, .end = *end};
+    if (!end)
+        return log_create(&w->log, io, path, LOG_KIND_INDEX, partition, uuid, is_new, capacity, NULL, memory, e);
+    w->end = *end;
     return log_open(&w->log, io, path, LOG_KIND_INDEX, partition, uuid, end->log_end, capacity, NULL, memory, e);
 }

@@ -36,11 +36,6 @@ void planes_split_from(const uint8_t *values, const uint32_t *order, size_t firs
     }
 }
 
-void planes_split_portable(const uint8_t *values, const uint32_t *order, size_t n, size_t size, uint8_t *planes)
-{
-    planes_split_from(values, order, 0, n, size, planes);
-}
-
 void planes_join_portable(const uint8_t *planes, size_t n, size_t size, uint8_t *values)
 {
     size_t length = (n + 7) / 8;

@@ -24,8 +24,10 @@ void planes_join(const uint8_t *planes, size_t n, size_t size, uint8_t *values);
 /* Value `i` of the `n` alone. */
 void planes_get(const uint8_t *planes, size_t n, size_t size, size_t i, uint8_t *value);
 
-/* The same without the processor's vector instructions; the same bytes. For tests, and other processors. */
-void planes_split_portable(const uint8_t *values, const uint32_t *order, size_t n, size_t size, uint8_t *planes);
+/* The same without the processor's vector instructions; the same bytes. For tests, and other processors. The first
+ * splits the values from `first` on, a multiple of 8. */
+void planes_split_from(const uint8_t *values, const uint32_t *order, size_t first, size_t n, size_t size,
+                       uint8_t *planes);
 void planes_join_portable(const uint8_t *planes, size_t n, size_t size, uint8_t *values);
 
 /* Value `i` of the values in this order (NULL: as they are). */
@@ -33,9 +35,5 @@ static inline const uint8_t *planes_value(const uint8_t *values, const uint32_t 
 {
     return values + (order ? order[i] : i) * size;
 }
-
-/* planes_split_portable of the values from `first` on, a multiple of 8. */
-void planes_split_from(const uint8_t *values, const uint32_t *order, size_t first, size_t n, size_t size,
-                       uint8_t *planes);
 
 #endif

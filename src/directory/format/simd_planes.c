@@ -170,7 +170,7 @@ void planes_join(const uint8_t *planes, size_t n, size_t size, uint8_t *values)
 #else
 void planes_split(const uint8_t *values, const uint32_t *order, size_t n, size_t size, uint8_t *planes)
 {
-    planes_split_portable(values, order, n, size, planes);
+    planes_split_from(values, order, 0, n, size, planes);
 }
 
 void planes_join(const uint8_t *planes, size_t n, size_t size, uint8_t *values)

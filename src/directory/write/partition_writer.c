@@ -47,10 +47,8 @@ static int part_open_logs(struct partition_writer *p, struct io *io, const struc
 
     if (status != DELTAFS_OK)
         return status;
-    return has_epochs ? index_writer_open(&p->index, io, index, p->partition, c->uuid, &p->start.index, s->index_buffer,
-                                          s->tail_fences_max, &s->scratch, s->memory, e)
-                      : index_writer_create(&p->index, io, index, p->partition, c->uuid, is_new, s->index_buffer,
-                                            s->tail_fences_max, &s->scratch, s->memory, e);
+    return index_writer_open(&p->index, io, index, p->partition, c->uuid, has_epochs ? &p->start.index : NULL, is_new,
+                             s->index_buffer, s->tail_fences_max, &s->scratch, s->memory, e);
 }
 
 int partition_writer_open(struct partition_writer *p, struct io *io, const struct writer_config *c, uint32_t partition,

@@ -82,24 +82,17 @@ static int make_volumes(const struct writer_config *c, struct volumes *v, struct
     return status;
 }
 
-static int make_bucket(struct io *io, const struct writer_config *c, const char *uuid_text, const struct volumes *v,
-                       uint32_t bucket, struct error *e)
-{
-    char path[PATH_ROOM];
-
-    return volumes_make_bucket(v, io, uuid_text, "", bucket, io_path_in(path, c->path, BUCKET_NAME, bucket), e);
-}
-
 static int make_buckets(struct io *io, const struct writer_config *c, const char *uuid_text, struct error *e)
 {
     struct volumes v;
+    char path[PATH_ROOM];
     int status = make_volumes(c, &v, e);
 
     if (status != DELTAFS_OK)
         return status;
     status = volumes_make(&v, io, uuid_text, "", e);
     for (uint32_t b = 0; b < BUCKET_COUNT && b < c->partitions && status == DELTAFS_OK; b++)
-        status = make_bucket(io, c, uuid_text, &v, b, e);
+        status = volumes_make_bucket(&v, io, uuid_text, "", b, io_path_in(path, c->path, BUCKET_NAME, b), e);
     if (status == DELTAFS_OK && c->sync != SYNC_NONE)
         status = volumes_sync(&v, io, uuid_text, "", e);
     volumes_fini(&v);
