@@ -63,16 +63,6 @@ int index_paths_beside(const char *path, char kind, char **out, struct error *e)
     return *out ? DELTAFS_OK : error_no_memory(e, strlen(path), "a path");
 }
 
-static int has_sources(struct io *io, const char *path, struct error *e)
-{
-    struct io_file file;
-    int status = io_file_open(io, path, O_RDONLY, &file, e);
-
-    if (status == DELTAFS_OK)
-        io_file_close(&file, error_ignored());
-    return status;
-}
-
 int index_paths_find(struct io *io, const char *path, struct index_paths *c, struct error *e)
 {
     static const char *const places[] = {"", "/" FILEINDEX_FOLDER, FILEINDEX_BESIDE};
@@ -88,8 +78,11 @@ int index_paths_find(struct io *io, const char *path, struct index_paths *c, str
         free(place);
         if (status != DELTAFS_OK)
             return status;
-        status = has_sources(io, c->sources, e);
-        if (status != DELTAFS_OK)
+        struct io_file file;
+        status = io_file_open(io, c->sources, O_RDONLY, &file, e);
+        if (status == DELTAFS_OK)
+            io_file_close(&file, error_ignored());
+        else
             index_paths_fini(c);
     }
     if (status == DELTAFS_ERR_NOT_FOUND)

@@ -282,12 +282,9 @@ int deltafs_indexer_has(deltafs_indexer *ix, const char *path, int *has)
         return (*deltafs_private_thread_error() = own).status;
     if (own.status == DELTAFS_OK && ix->group.rank == 0)
         own.status = indexer_look(ix, path, &answer, &own);
-    indexer_share(&ix->group, &answer, sizeof answer, &own);
-    if (own.status != DELTAFS_OK)
-        *deltafs_private_thread_error() = own;
-    else
+    if (indexer_share(&ix->group, &answer, sizeof answer, &own) == DELTAFS_OK)
         *has = answer;
-    return own.status;
+    return error_of_thread(own.status, &own);
 }
 
 /* ---- Adding a file ---- */

@@ -64,16 +64,21 @@ void table_fini(struct deltafs_table *t)
     free((char *)(uintptr_t)t->name);
 }
 
-static void source_table_fini(struct source_table *t)
+/* Drop the first `n` tables. */
+static void source_drop(struct source_entry *s, size_t n)
 {
-    table_fini(&t->table);
-    free(t->schema);
+    for (size_t i = 0; i < n; i++) {
+        table_fini(&s->table[i].table);
+        free(s->table[i].schema);
+    }
+    s->table_count -= n;
+    if (s->table_count > 0)
+        memmove(s->table, s->table + n, s->table_count * sizeof *s->table);
 }
 
 void source_fini(struct source_entry *s)
 {
-    for (size_t i = 0; i < s->table_count; i++)
-        source_table_fini(&s->table[i]);
+    source_drop(s, s->table_count);
     free(s->table);
     free(s->path);
     *s = (struct source_entry){0};
@@ -355,11 +360,6 @@ static int table_make_schema(struct source_table *t, struct error *e)
                                                      d->name);
 }
 
-static int is_key_column(const struct deltafs_column *c)
-{
-    return (c->kind == 'i' || c->kind == 'u') && (c->size == 1 || c->size == 2 || c->size == 4 || c->size == 8);
-}
-
 /* At most `most` rows, whose keys span at most `slice` bytes, unless that makes more numbers than a value can tell. */
 static uint32_t group_of(const struct deltafs_table *t, uint32_t most, uint64_t slice)
 {
@@ -378,10 +378,12 @@ static int table_check(struct source_table *t, uint64_t size, struct error *e)
 
     if (d->column_count < 2 || d->key >= d->column_count || t->columns != d->column_count)
         return error_set(e, DELTAFS_ERR_INVALID, "table '%s' has no key, or no other column", d->name);
-    if (!is_key_column(&d->column[d->key]))
+    const struct deltafs_column *key = &d->column[d->key];
+    if ((key->kind != 'i' && key->kind != 'u') ||
+        (key->size != 1 && key->size != 2 && key->size != 4 && key->size != 8))
         return error_set(e, DELTAFS_ERR_INVALID,
                          "table '%s': the key's column '%s' is of the type %c%" PRIu32 ", which is no integer", d->name,
-                         d->column[d->key].name, d->column[d->key].kind, d->column[d->key].size);
+                         key->name, key->kind, key->size);
     if (d->rows > FILEINDEX_ROW_MAX - FILEINDEX_GROUP_1 || d->rows > (uint64_t)source_table_group(t) << 32)
         return error_set(e, DELTAFS_ERR_INVALID, "table '%s' has %" PRIu64 " rows; at most 2^38 are possible", d->name,
                          d->rows);
@@ -396,16 +398,6 @@ static int table_check(struct source_table *t, uint64_t size, struct error *e)
         return error_set(e, DELTAFS_ERR_INVALID, "table '%s' has too many rows in a group, %" PRIu32, d->name,
                          t->group);
     return t->schema ? DELTAFS_OK : table_make_schema(t, e);
-}
-
-/* Drop the first `n` tables: of a source whose last line never came. */
-static void parser_drop(struct parser *p, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        source_table_fini(&p->source.table[i]);
-    p->source.table_count -= n;
-    if (n > 0)
-        memmove(p->source.table, p->source.table + n, p->source.table_count * sizeof *p->source.table);
 }
 
 static int parse_identity(struct source_identity *id, const char *fields)
@@ -453,7 +445,7 @@ static int parse_forget(void *arg, const char *fields, const char *path, uint64_
     struct parser *p = arg;
     int status = parse_path(p, fields, path, offset, e);
 
-    parser_drop(p, p->source.table_count);
+    source_drop(&p->source, p->source.table_count);
     p->is_done = status == DELTAFS_OK;
     return status;
 }
@@ -470,7 +462,7 @@ static int parse_source(void *arg, const char *fields, const char *path, uint64_
     int status = parse_path(p, fields, path, offset, e);
     if (status != DELTAFS_OK)
         return status;
-    parser_drop(p, s->table_count - (size_t)tables);
+    source_drop(s, s->table_count - (size_t)tables); /* the first are of a source whose last line never came */
     for (size_t i = 0; i < s->table_count && status == DELTAFS_OK; i++)
         status = table_check(&s->table[i], s->identity.size, e);
     p->is_done = status == DELTAFS_OK;

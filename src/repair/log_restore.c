@@ -8,22 +8,7 @@
 #include "directory/format/directory_format.h"
 #include "repair/repair_parts.h"
 
-/* Have all fences that can be read: where there is no tail, they are not yet. */
-static void restore_load(struct restore *r)
-{
-    struct segment *first;
-    uint32_t count;
-
-    for (uint64_t epoch = 0; epoch < r->epochs; epoch++)
-        index_epoch(r->index, (uint32_t)epoch, &first, &count, error_ignored());
-}
-
 /* ---- Fences ---- */
-
-static uint64_t restore_leaves_begin(const struct index_reader *r, uint32_t i)
-{
-    return i == 0 ? LOG_HEADER_SIZE : r->segment[i - 1].footer.offset + FOOTER_SIZE;
-}
 
 /* The leaf at `at`, which ends before `end`: its bytes and first key. */
 static int restore_leaf(struct index_reader *r, const struct leaf_id *id, uint64_t at, uint64_t end,
@@ -57,7 +42,7 @@ static int restore_from_leaves(struct index_reader *r, uint32_t i, struct error 
 {
     struct segment *s = &r->segment[i];
     const struct footer *f = &s->footer;
-    uint64_t at = restore_leaves_begin(r, i), length = 0;
+    uint64_t at = i == 0 ? LOG_HEADER_SIZE : s[-1].footer.offset + FOOTER_SIZE, length = 0;
     struct leaf_id id = {f->partition, f->epoch, f->segment, 0};
     struct buffer bytes = {0};
     int status = DELTAFS_OK;
@@ -167,7 +152,11 @@ int restore_segments(struct restore *r, uint64_t *whole, struct error *e)
     struct error damage, other;
     int status = DELTAFS_OK;
 
-    restore_load(r);
+    struct segment *first;
+    uint32_t count;
+    /* Have all fences that can be read: where there is no tail, they are not yet. */
+    for (uint64_t epoch = 0; epoch < r->epochs; epoch++)
+        index_epoch(r->index, (uint32_t)epoch, &first, &count, error_ignored());
     for (uint32_t i = 0; i < r->index->count && status == DELTAFS_OK; i++) {
         if (r->index->segment[i].footer.epoch >= r->epochs)
             continue;

@@ -200,29 +200,19 @@ static int repair_decide(struct repair *r, struct error *e)
     return DELTAFS_OK;
 }
 
-static int repair_sync_log(struct repair *r, int log, uint32_t partition, struct error *e)
-{
-    char path[PATH_ROOM];
-    struct io_file file;
-    int status = io_file_open(&r->io, repair_log_path(r, log, partition, path), O_RDWR, &file, e);
-
-    if (status != DELTAFS_OK)
-        return status;
-    status = io_file_sync(&file, e);
-    return io_file_finish(&file, status, e);
-}
-
 /* What a line in the manifest counts on, whatever the job did that wrote it. */
 static int repair_sync(struct repair *r, struct error *e)
 {
     uint32_t partitions = r->manifest.partitions;
     char path[PATH_ROOM];
+    struct io_file file;
     int status = DELTAFS_OK;
 
-    for (uint32_t i = 0; i < partitions && status == DELTAFS_OK; i++) {
-        status = repair_sync_log(r, REPAIR_DATA, i, e);
+    for (uint64_t i = 0; i < (uint64_t)REPAIR_LOGS * partitions && status == DELTAFS_OK; i++) {
+        repair_log_path(r, (int)(i % REPAIR_LOGS), (uint32_t)(i / REPAIR_LOGS), path);
+        status = io_file_open(&r->io, path, O_RDWR, &file, e);
         if (status == DELTAFS_OK)
-            status = repair_sync_log(r, REPAIR_INDEX, i, e);
+            status = io_file_finish(&file, io_file_sync(&file, e), e);
     }
     for (uint32_t b = 0; b < BUCKET_COUNT && b < partitions && status == DELTAFS_OK; b++)
         status = io_sync_folder(&r->io, io_path_in(path, r->path, BUCKET_NAME, b), e);
@@ -396,9 +386,6 @@ static int repair_indexes(struct repair *r, struct error *e)
         memcpy(job.records, r->records, m->epoch_count * sizeof *job.records);
         status = repair_rebuild(r, &job, is_short, e);
     }
-    if (status == DELTAFS_OK && r->options->dry_run && repair_is_noted(r))
-        repair_report(r, "%s: epoch number %" PRIu64 " has no commit; this is decided after that", r->path,
-                      m->epoch_count);
     free(is_short);
     free(job.records);
     return status;
@@ -651,9 +638,10 @@ static int repair_all(struct repair *r, struct error *e)
 {
     int status = repair_committed(r, e);
 
-    /* In a dry run the manifest cannot be read yet, or has other epochs. */
+    /* In a dry run the manifest cannot be read yet, or has other epochs; or index logs are not rebuilt. */
     int is_early = r->text.bytes && r->options->dry_run;
-    if (status == DELTAFS_OK && is_early && !r->is_dropped && repair_is_noted(r))
+    if (status == DELTAFS_OK && (is_early || (r->options->dry_run && r->lost > 0)) && !r->is_dropped &&
+        repair_is_noted(r))
         repair_report(r, "%s: epoch number %" PRIu64 " has no commit; this is decided after that", r->path,
                       r->manifest.epoch_count);
     if (status == DELTAFS_OK && !is_early && !r->is_dropped)

@@ -30,18 +30,6 @@ struct import {
 
 /* ---- Inspecting ---- */
 
-static int import_inspect_one(struct import *im, int i)
-{
-    struct input in;
-    int code = input_open(&in, im->files[i]);
-
-    if (code != EXIT_OK)
-        return code;
-    code = im->format->inspect(&im->layout, &in, &im->file[i]);
-    input_close(&in);
-    return code;
-}
-
 static int file_compare(const void *a, const void *b)
 {
     const struct import_file *f = a, *g = b;
@@ -53,30 +41,23 @@ static int file_compare(const void *a, const void *b)
     return (f->number > g->number) - (f->number < g->number);
 }
 
-/* What is wrong with file `g` beside the one before it in the order, and the first of all; or NULL. */
-static const char *import_check_pair(const struct import_file *first, const struct import_file *before,
-                                     const struct import_file *g)
-{
-    if (g->kind != first->kind)
-        return "is of another species than the first file; import each species into a directory of its own";
-    if (before && g->parts > 0 && g->label == before->label && g->part == before->part)
-        return "is of the same step and rank as another file; give each once";
-    return NULL;
-}
-
 /* Whether the files make a whole: an error if two are the same part or of different kinds, and a warning if parts are
  * missing. */
 static int import_check_set(const struct import *im)
 {
-    const struct import_file *first = &im->file[0], *before = NULL;
+    const struct import_file *first = &im->file[0];
     uint64_t parts = 0;
 
     for (int i = 0; i < im->file_count; i++) {
         const struct import_file *g = &im->file[i];
-        const char *wrong = import_check_pair(first, before, g);
-        if (wrong)
-            return text_fail(EXIT_TROUBLE, "%s: %s", im->files[im->file[i].number], wrong);
-        before = g;
+        if (g->kind != first->kind)
+            return text_fail(EXIT_TROUBLE,
+                             "%s: is of another species than the first file; import each species into a directory of "
+                             "its own",
+                             im->files[g->number]);
+        if (i > 0 && g->parts > 0 && g->label == g[-1].label && g->part == g[-1].part)
+            return text_fail(EXIT_TROUBLE, "%s: is of the same step and rank as another file; give each once",
+                             im->files[g->number]);
         parts++;
         if (i + 1 < im->file_count && im->file[i + 1].label == g->label)
             continue;
@@ -99,8 +80,13 @@ static int import_inspect(struct import *im)
     im->file = calloc(n, sizeof *im->file);
     if (!im->file)
         code = text_keep(EXIT_TROUBLE, "import: no memory for the list of files");
-    for (int i = im->rank; i < im->file_count && code == EXIT_OK; i += im->ranks)
-        code = import_inspect_one(im, i);
+    for (int i = im->rank; i < im->file_count && code == EXIT_OK; i += im->ranks) {
+        struct input in;
+        code = input_open(&in, im->files[i]);
+        if (code == EXIT_OK)
+            code = im->format->inspect(&im->layout, &in, &im->file[i]);
+        input_close(&in);
+    }
     code = ranks_agree(code);
     if (code != EXIT_OK)
         return code;
@@ -122,9 +108,8 @@ static int import_file(const struct import *im, const struct import_file *f, uin
     struct input in;
     int code = input_open(&in, im->files[f->number]);
 
-    if (code != EXIT_OK)
-        return code;
-    code = import_records(&im->layout, f, &in, from, to, d, bar);
+    if (code == EXIT_OK)
+        code = import_records(&im->layout, f, &in, from, to, d, bar);
     input_close(&in);
     return code;
 }
@@ -238,10 +223,9 @@ static int import_open(const struct import *im, deltafs_dir **d)
         status = deltafs_mpi_reopen(MPI_COMM_WORLD, im->output, im->options, d);
     if (status == DELTAFS_ERR_NOT_FOUND)
         status = deltafs_mpi_create(MPI_COMM_WORLD, im->output, im->options, d);
-    if (status == DELTAFS_OK)
-        return EXIT_OK;
-    return text_fail(status == DELTAFS_ERR_NOT_FOUND ? EXIT_TROUBLE : text_exit_code(status), "import: %s",
-                     deltafs_errmsg(NULL));
+    return status == DELTAFS_OK ? EXIT_OK
+                                : text_fail(status == DELTAFS_ERR_NOT_FOUND ? EXIT_TROUBLE : text_exit_code(status),
+                                            "import: %s", deltafs_errmsg(NULL));
 }
 
 /* Collective. */

@@ -28,25 +28,15 @@ void text_show(const char *bytes, size_t n, char *out, size_t room)
     out[used] = '\0';
 }
 
-static void text_print(const char *message)
-{
-    char shown[4 * MESSAGE_MAX + 1];
-
-    fflush(stdout);
-    text_show(message, strlen(message), shown, sizeof shown);
-    fprintf(stderr, "%s: %s\n", text_program, shown);
-}
-
 int text_fail(int code, const char *fmt, ...)
 {
     va_list ap;
-    char message[MESSAGE_MAX];
 
     va_start(ap, fmt);
-    vsnprintf(text_is_silent ? kept : message, MESSAGE_MAX, fmt, ap);
+    vsnprintf(kept, sizeof kept, fmt, ap);
     va_end(ap);
     if (!text_is_silent)
-        text_print(message);
+        text_print_kept();
     return code;
 }
 
@@ -67,8 +57,12 @@ const char *text_kept(void)
 
 void text_print_kept(void)
 {
-    if (kept[0] != '\0')
-        text_print(kept);
+    char shown[4 * MESSAGE_MAX + 1];
+
+    fflush(stdout);
+    text_show(kept, strlen(kept), shown, sizeof shown);
+    if (shown[0] != '\0')
+        fprintf(stderr, "%s: %s\n", text_program, shown);
     kept[0] = '\0';
 }
 

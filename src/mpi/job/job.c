@@ -172,7 +172,7 @@ static void job_fail(void *ctx, const struct error *e)
     pthread_mutex_unlock(&j->lock);
 }
 
-/* Bring every record to its owner. What comes after is let in by job_next_round. Fails only where the job is lost. */
+/* Bring every record to its owner. What comes after is let in by shuffle_begin. Fails only where the job is lost. */
 static int job_deliver_all(struct job *j, struct error *e)
 {
     struct error own;
@@ -184,12 +184,6 @@ static int job_deliver_all(struct job *j, struct error *e)
     if (status == DELTAFS_OK && shuffle_take_error(j->shuffle, &own) != DELTAFS_OK)
         deltafs_private_writer_fail(j->writer, &own);
     return status;
-}
-
-static void job_next_round(struct job *j)
-{
-    if (j->shuffle)
-        shuffle_begin(j->shuffle);
 }
 
 /* ---- Agreement ---- */
@@ -334,7 +328,8 @@ static int job_end(struct job *j, enum job_call call, uint64_t label, struct err
     if (status != DELTAFS_OK)
         return status;
     status = call == JOB_EPOCH_END ? job_seal(j, label, e) : job_conclude_late(j, e);
-    job_next_round(j);
+    if (j->shuffle)
+        shuffle_begin(j->shuffle);
     return status;
 }
 

@@ -33,20 +33,14 @@ static uint8_t *link_buffer(const struct link *l, uint32_t index, int which)
     return l->memory + ((size_t)index * 2 * (size_t)l->buffers + (size_t)which) * l->message;
 }
 
+/* Post the receive of the request `which`: of a message, or of credits. */
 static int link_post(struct link *l, uint32_t index, int which, struct error *e)
 {
-    const struct link_channel *c = &l->channel[index];
-    int code = MPI_Irecv(link_buffer(l, index, which), (int)l->message, MPI_BYTE, c->peer, MPI_TAG_RECORDS + c->stage,
-                         l->comm, link_request(l, index, which));
-
-    return code == MPI_SUCCESS ? DELTAFS_OK : mpi_error(e, code, "post a receive");
-}
-
-static int link_post_back(struct link *l, uint32_t index, struct error *e)
-{
     struct link_channel *c = &l->channel[index];
-    int code = MPI_Irecv(&c->back[0], (int)sizeof c->back[0], MPI_BYTE, c->peer, MPI_TAG_CREDITS + c->stage, l->comm,
-                         link_request(l, index, l->requests - 2));
+    int is_back = which >= l->buffers, n = is_back ? (int)sizeof c->back[0] : (int)l->message;
+    void *to = is_back ? (void *)&c->back[0] : link_buffer(l, index, which);
+    int tag = (is_back ? MPI_TAG_CREDITS : MPI_TAG_RECORDS) + c->stage;
+    int code = MPI_Irecv(to, n, MPI_BYTE, c->peer, tag, l->comm, link_request(l, index, which));
 
     return code == MPI_SUCCESS ? DELTAFS_OK : mpi_error(e, code, "post a receive");
 }
@@ -99,7 +93,7 @@ int link_create(const struct plan *p, uint32_t rank, MPI_Comm comm, struct link 
             for (int k = 0; k < l->buffers && status == DELTAFS_OK; k++)
                 status = link_post(l, index, k, e);
             if (status == DELTAFS_OK)
-                status = link_post_back(l, index, e);
+                status = link_post(l, index, l->requests - 2, e);
         }
     }
     if (status != DELTAFS_OK) {
@@ -141,7 +135,7 @@ static int link_complete(struct link *l, uint32_t index, int which, struct error
         c->is_leaving &= (uint8_t) ~(1u << (which - l->buffers));
     } else if (which == l->requests - 2) {
         c->credits = (uint16_t)(c->credits + get_u32((const uint8_t *)&c->back[0]));
-        return link_post_back(l, index, e);
+        return link_post(l, index, which, e);
     } else if (2 * c->owed >= l->buffers) {
         return link_give_back(l, index, e);
     }

@@ -45,15 +45,12 @@ static uint32_t plan_message(uint64_t bytes)
     return (uint32_t)(bytes / STREAM_LINE * STREAM_LINE);
 }
 
-static uint64_t plan_table(const struct plan *p)
-{
-    return plan_has_table(p) ? (uint64_t)p->partitions * sizeof(uint16_t) : 0;
-}
-
 /* What does not depend on the number of channels. */
 static uint64_t plan_fixed(const struct plan *p)
 {
-    return OWN_BYTES + RING_LINE + layout_memory(&p->router.layout) + plan_table(p);
+    uint64_t table = plan_has_table(p) ? (uint64_t)p->partitions * sizeof(uint16_t) : 0;
+
+    return OWN_BYTES + RING_LINE + layout_memory(&p->router.layout) + table;
 }
 
 uint64_t plan_bytes(const struct plan *p, uint32_t rank)
@@ -76,7 +73,6 @@ static uint64_t plan_most(const struct plan *p, int of_net)
     return n;
 }
 
-/* Bytes that a rank may need. */
 uint64_t plan_most_bytes(const struct plan *p)
 {
     return plan_fixed(p) + plan_most(p, 1) + plan_most(p, 0);

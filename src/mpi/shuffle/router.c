@@ -32,11 +32,6 @@ static uint32_t column_length(const struct router *r, uint32_t column)
     return (r->layout.nodes - column - 1) / r->columns + 1;
 }
 
-static int is_aligned(const struct router *r, uint32_t a, uint32_t b)
-{
-    return a / r->columns == b / r->columns || a % r->columns == b % r->columns;
-}
-
 static uint32_t neighbours(const struct router *r, uint32_t node)
 {
     if (r->kind == ROUTER_3HOP)
@@ -58,11 +53,10 @@ static uint32_t circle_at(uint32_t n, uint32_t own, uint32_t number)
 /* The number of neighbour `other` among those of `node`. */
 static uint32_t neighbour_number(const struct router *r, uint32_t node, uint32_t other)
 {
-    uint32_t row = node / r->columns, column = node % r->columns, length;
+    uint32_t row = node / r->columns, column = node % r->columns, length = row_length(r, row);
 
     if (r->kind == ROUTER_3HOP)
         return circle_number(r->layout.nodes, node, other);
-    length = row_length(r, row);
     if (other / r->columns == row)
         return circle_number(length, column, other % r->columns);
     return length - 1 + circle_number(column_length(r, column), row, other / r->columns);
@@ -70,11 +64,10 @@ static uint32_t neighbour_number(const struct router *r, uint32_t node, uint32_t
 
 static uint32_t neighbour_at(const struct router *r, uint32_t node, uint32_t number)
 {
-    uint32_t row = node / r->columns, column = node % r->columns, length;
+    uint32_t row = node / r->columns, column = node % r->columns, length = row_length(r, row);
 
     if (r->kind == ROUTER_3HOP)
         return circle_at(r->layout.nodes, node, number);
-    length = row_length(r, row);
     if (number < length - 1)
         return row * r->columns + circle_at(length, column, number);
     return circle_at(column_length(r, column), row, number - (length - 1)) * r->columns + column;
@@ -101,11 +94,9 @@ static uint32_t pair_of(const struct router *r, uint32_t rank, uint32_t node, ui
  * and does not reach so far. */
 static uint32_t next_node(const struct router *r, uint32_t from, uint32_t to)
 {
-    uint32_t corner;
-
-    if (r->kind == ROUTER_3HOP || is_aligned(r, from, to))
+    if (r->kind == ROUTER_3HOP || from / r->columns == to / r->columns || from % r->columns == to % r->columns)
         return to;
-    corner = from / r->columns * r->columns + to % r->columns;
+    uint32_t corner = from / r->columns * r->columns + to % r->columns;
     return corner < r->layout.nodes ? corner : to / r->columns * r->columns + from % r->columns;
 }
 
