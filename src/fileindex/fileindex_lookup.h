@@ -31,7 +31,7 @@ struct deltafs_fileindex {
     deltafs_dir *dir;
     struct sources sources;
     struct keys_source *source; /* of each */
-    size_t open_count, next_closed;
+    size_t open_count;
     struct keys_entry *entry;
     struct keys_entry **by_sequence;
     size_t entry_count;

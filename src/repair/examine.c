@@ -107,35 +107,19 @@ static uint64_t examine_whole(const struct repair *r, const struct repair_part *
     return 0;
 }
 
-static void examine_report(void *arg, const struct error *damage, const char *from)
-{
-    repair_report(arg, "%s; it is written again, from %s", damage->text, from);
-}
-
-static struct restore examine_restore(struct repair *r, struct index_reader *index)
-{
-    return (struct restore){.index = index,
-                            .uuid = r->manifest.uuid,
-                            .epochs = r->manifest.epoch_count,
-                            .dry_run = r->options->dry_run,
-                            .tell = examine_report,
-                            .arg = r};
-}
-
 /* What the index log has; *lost: the first epoch of which it says that records are lost. */
 static int examine_index(struct repair *r, struct repair_part *p, struct index_reader *index, uint64_t *lost,
                          struct error *e)
 {
-    struct restore restore = examine_restore(r, index);
     int status = examine_ends(r, p, index, e);
 
     if (status != DELTAFS_OK || r->manifest.epoch_count == 0)
         return status;
-    status = restore_segments(&restore, &p->whole, e);
+    status = restore_segments(r, index, &p->whole, e);
     if (status == DELTAFS_OK && r->manifest.keys == KEYS_BYTES)
-        status = restore_check_leaves(&restore, lost, e);
+        status = restore_check_leaves(r, index, lost, e);
     if (status == DELTAFS_OK)
-        status = restore_header(&restore, &r->io, index->file.path, LOG_KIND_INDEX, e);
+        status = restore_header(r, index, index->file.path, LOG_KIND_INDEX, e);
     return status;
 }
 
@@ -143,8 +127,6 @@ static int examine_index(struct repair *r, struct repair_part *p, struct index_r
 static int examine_data(struct repair *r, struct repair_part *p, struct index_reader *index, char *const *path,
                         struct error *e)
 {
-    struct restore restore = examine_restore(r, index);
-
     for (int log = 0; log < REPAIR_LOGS; log++) {
         uint64_t missing = p->end[log] - p->size[log];
         if (p->size[log] < p->end[log])
@@ -152,7 +134,7 @@ static int examine_data(struct repair *r, struct repair_part *p, struct index_re
                                  "the file ends %" PRIu64 " byte%s before its last committed epoch does", missing,
                                  repair_plural(missing));
     }
-    int status = restore_header(&restore, &r->io, path[REPAIR_DATA], LOG_KIND_DATA, e);
+    int status = restore_header(r, index, path[REPAIR_DATA], LOG_KIND_DATA, e);
     if (status == DELTAFS_ERR_DAMAGED)
         p->whole = 0;
     return status;

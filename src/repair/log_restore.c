@@ -6,7 +6,7 @@
 #include <string.h>
 #include "base/coding.h"
 #include "directory/format/directory_format.h"
-#include "repair/repair_parts.h"
+#include "repair/repair_state.h"
 
 /* ---- Fences ---- */
 
@@ -114,10 +114,15 @@ static int restore_write(struct io *io, const char *path, uint64_t at, const voi
     return io_file_finish(&file, status, e);
 }
 
-/* Fence and footer of segment `i`, which stand one behind the other. */
-static int restore_segment(struct restore *r, uint32_t i, const struct error *damage, struct error *e)
+static void restore_report(struct repair *r, const struct error *damage, const char *from)
 {
-    struct index_reader *index = r->index;
+    repair_report(r, "%s; it is written again, from %s", damage->text, from);
+}
+
+/* Fence and footer of segment `i`, which stand one behind the other. */
+static int restore_segment(struct repair *r, struct index_reader *index, uint32_t i, const struct error *damage,
+                           struct error *e)
+{
     struct segment *s = &index->segment[i];
     const struct footer *f = &s->footer;
     const char *from = "the tail's copy";
@@ -136,18 +141,18 @@ static int restore_segment(struct restore *r, uint32_t i, const struct error *da
         index_put_footer(f, index->seed, b.bytes + n);
         if (n != f->fence_length || get_u32(b.bytes + n) != f->checksum || f->offset > index->size)
             status = error_damaged(e, index->file.path, f->fence_offset, "a fence or footer has no copy that fits it");
-        else if (!r->dry_run)
+        else if (!r->options->dry_run)
             status = restore_write(index->file.io, index->file.path, f->fence_offset, b.bytes, n + FOOTER_SIZE, e);
     }
     buffer_fini(&b);
-    if (status == DELTAFS_OK && !r->dry_run)
+    if (status == DELTAFS_OK && !r->options->dry_run)
         status = index_verify_segment(index, s, e);
     if (status == DELTAFS_OK)
-        r->tell(r->arg, damage, from);
+        restore_report(r, damage, from);
     return status;
 }
 
-int restore_segments(struct restore *r, uint64_t *whole, struct error *e)
+int restore_segments(struct repair *r, struct index_reader *index, uint64_t *whole, struct error *e)
 {
     struct error damage, other;
     int status = DELTAFS_OK;
@@ -155,16 +160,16 @@ int restore_segments(struct restore *r, uint64_t *whole, struct error *e)
     struct segment *first;
     uint32_t count;
     /* Have all fences that can be read: where there is no tail, they are not yet. */
-    for (uint64_t epoch = 0; epoch < r->epochs; epoch++)
-        index_epoch(r->index, (uint32_t)epoch, &first, &count, error_ignored());
-    for (uint32_t i = 0; i < r->index->count && status == DELTAFS_OK; i++) {
-        if (r->index->segment[i].footer.epoch >= r->epochs)
+    for (uint64_t epoch = 0; epoch < r->manifest.epoch_count; epoch++)
+        index_epoch(index, (uint32_t)epoch, &first, &count, error_ignored());
+    for (uint32_t i = 0; i < index->count && status == DELTAFS_OK; i++) {
+        if (index->segment[i].footer.epoch >= r->manifest.epoch_count)
             continue;
-        status = index_verify_segment(r->index, &r->index->segment[i], &damage);
+        status = index_verify_segment(index, &index->segment[i], &damage);
         if (status == DELTAFS_ERR_DAMAGED)
-            status = restore_segment(r, i, &damage, &other);
+            status = restore_segment(r, index, i, &damage, &other);
         if (status != DELTAFS_OK) {
-            *whole = r->index->segment[i].footer.epoch;
+            *whole = index->segment[i].footer.epoch;
             *e = status == damage.status ? damage : other;
         }
     }
@@ -173,9 +178,8 @@ int restore_segments(struct restore *r, uint64_t *whole, struct error *e)
 
 /* ---- Leaves ---- */
 
-int restore_check_leaves(struct restore *r, uint64_t *lost, struct error *e)
+int restore_check_leaves(struct repair *r, struct index_reader *index, uint64_t *lost, struct error *e)
 {
-    struct index_reader *index = r->index;
     struct window window = {.ahead = 256u << 10};
     struct buffer bytes = {0};
     struct leaf leaf = {0};
@@ -184,7 +188,8 @@ int restore_check_leaves(struct restore *r, uint64_t *lost, struct error *e)
     for (uint32_t i = 0; i < index->count && status == DELTAFS_OK; i++) {
         const struct segment *s = &index->segment[i];
         for (uint32_t k = 0;
-             s->footer.epoch < r->epochs && s->has_fence && k < s->footer.leaves && status == DELTAFS_OK; k++) {
+             s->footer.epoch < r->manifest.epoch_count && s->has_fence && k < s->footer.leaves && status == DELTAFS_OK;
+             k++) {
             size_t n = (size_t)(s->leaf_offsets[k + 1] - s->leaf_offsets[k]);
             status = index_read_leaf(index, s, k, &window, &bytes, &leaf, e);
             if (status == DELTAFS_ERR_DAMAGED && bytes.bytes && bytes.capacity >= n &&
@@ -203,7 +208,7 @@ int restore_check_leaves(struct restore *r, uint64_t *lost, struct error *e)
 /* ---- Headers ---- */
 
 /* Whether a data log is this partition's: by its first block, or because it has none. */
-static int restore_knows_data(const struct restore *r, struct io_file *data)
+static int restore_knows_data(const struct index_reader *index, struct io_file *data)
 {
     uint8_t h[BLOCK_HEADER_SIZE];
     struct buffer bytes = {0};
@@ -216,34 +221,34 @@ static int restore_knows_data(const struct restore *r, struct io_file *data)
         return 0;
     n = BLOCK_HEADER_SIZE + (size_t)get_u32(h + 8);
     int is_known = h[4] == FORMAT_BLOCK && n <= BLOCK_HEADER_SIZE + BLOCK_PAYLOAD_MAX &&
-                   get_u32(h + 16) == r->index->partition &&
+                   get_u32(h + 16) == index->partition &&
                    buffer_reserve(&bytes, n, "a block", error_ignored()) == DELTAFS_OK &&
                    io_file_read(data, LOG_HEADER_SIZE, bytes.bytes, n, error_ignored()) == DELTAFS_OK &&
-                   log_is_sealed(r->index->seed, bytes.bytes, n);
+                   log_is_sealed(index->seed, bytes.bytes, n);
     buffer_fini(&bytes);
     return is_known;
 }
 
-int restore_header(struct restore *r, struct io *io, const char *path, int kind, struct error *e)
+int restore_header(struct repair *r, const struct index_reader *index, const char *path, int kind, struct error *e)
 {
     uint8_t h[LOG_HEADER_SIZE];
     struct io_file file;
     struct error damage;
-    int status = io_file_open(io, path, O_RDONLY, &file, e);
+    int status = io_file_open(&r->io, path, O_RDONLY, &file, e);
 
     if (status != DELTAFS_OK)
         return status == DELTAFS_ERR_NOT_FOUND ? error_damaged(e, path, 0, "the file is missing") : status;
-    status = log_check_header(&file, kind, r->index->partition, r->uuid, &damage);
+    status = log_check_header(&file, kind, index->partition, r->manifest.uuid, &damage);
     int is_known =
-        status == DELTAFS_ERR_DAMAGED && (kind == LOG_KIND_INDEX ? r->index->count > 0 : restore_knows_data(r, &file));
+        status == DELTAFS_ERR_DAMAGED && (kind == LOG_KIND_INDEX ? index->count > 0 : restore_knows_data(index, &file));
     io_file_close(&file, error_ignored());
     if (status != DELTAFS_OK)
         *e = damage;
     if (!is_known)
         return status;
-    log_put_header(h, kind, r->index->partition, r->uuid);
-    status = r->dry_run ? DELTAFS_OK : restore_write(io, path, 0, h, sizeof h, e);
+    log_put_header(h, kind, index->partition, r->manifest.uuid);
+    status = r->options->dry_run ? DELTAFS_OK : restore_write(&r->io, path, 0, h, sizeof h, e);
     if (status == DELTAFS_OK)
-        r->tell(r->arg, &damage, "what the manifest says");
+        restore_report(r, &damage, "what the manifest says");
     return status;
 }

@@ -373,11 +373,12 @@ static int repair_indexes(struct repair *r, struct error *e)
                              r->committed, epochs);
     if (r->options->has_label && r->committed > epochs)
         epochs = r->committed;
+    uint64_t memory = deltafs_private_options_number(r->settings, OPTION_MEMORY);
     struct rebuild_job job = {.io = &r->io,
                               .folder = r->path,
                               .manifest = m,
                               .epochs = epochs,
-                              .memory = r->how->memory,
+                              .memory = memory == OPTION_AUTO ? SERIAL_MEMORY_DEFAULT : memory,
                               .records = calloc(epochs + 1, sizeof *job.records)};
     uint8_t *is_short = calloc(epochs + 1, 1);
     int status = is_short && job.records ? DELTAFS_OK : error_no_memory(e, epochs * 9, "the epochs");
@@ -670,11 +671,13 @@ static int repair_take(struct repair *r, struct error *e)
 
     if (r->options->dry_run) {
         r->has_noted = lease_find_epoch(&r->io, r->path, &r->noted);
-        if (lease_describe(&r->io, r->path, r->how->lease, text, sizeof text))
+        if (lease_describe(&r->io, r->path, deltafs_private_options_number(r->settings, OPTION_LEASE), text,
+                           sizeof text))
             repair_remark(r, "%s", text);
         return DELTAFS_OK;
     }
-    int status = lease_take(&r->lease, &r->io, r->path, r->how->lease, 1, e);
+    int status =
+        lease_take(&r->lease, &r->io, r->path, deltafs_private_options_number(r->settings, OPTION_LEASE), 1, e);
     if (status != DELTAFS_OK)
         return status;
     r->has_noted = r->lease.has_note;
@@ -691,10 +694,11 @@ static int repair_goes_on(const struct repair *r)
     return r->is_kept && r->options->has_label && (r->seen > count || (r->has_noted && r->noted.number >= count));
 }
 
-int repair_directory(const char *path, const struct deltafs_repair_options *options, const struct repair_how *how,
+int repair_directory(const char *path, const struct deltafs_repair_options *options, const deltafs_options *settings,
                      deltafs_repair_fn fn, void *arg, struct error *e)
 {
-    struct repair r = {.path = path, .options = options, .how = how, .fn = fn, .arg = arg, .io = io_default()};
+    struct repair r = {
+        .path = path, .options = options, .settings = settings, .fn = fn, .arg = arg, .io = io_default()};
     int status = repair_read_manifest(&r, e);
 
     if (status == DELTAFS_OK)
@@ -711,7 +715,7 @@ int repair_directory(const char *path, const struct deltafs_repair_options *opti
         deltafs_dir *d = NULL;
         /* Opening the directory to write and closing it truncates its logs and writes their tails. */
         if (!options->dry_run)
-            status = serial_open_directory(path, how->options, 1, r.is_dropped, &d, e);
+            status = serial_open_directory(path, settings, 1, r.is_dropped, &d, e);
         if (status == DELTAFS_OK)
             status = deltafs_close(d);
         if (status == DELTAFS_OK)

@@ -1,7 +1,7 @@
 /* deltafs_repair: its options and arguments. */
 #include <stdio.h>
 #include "base/sized.h"
-#include "directory/serial.h"
+#include "base/options.h"
 #include "repair/repair_parts.h"
 
 /* Only the options lease and memory apply: what else the environment has is for directories that are created. */
@@ -19,20 +19,6 @@ static int repair_set_options(deltafs_options *o, const struct deltafs_repair_op
     return status;
 }
 
-static int repair_with(const char *path, const struct deltafs_repair_options *options, deltafs_options *o,
-                       deltafs_repair_fn fn, void *arg, struct error *e)
-{
-    int status = repair_set_options(o, options);
-
-    if (status != DELTAFS_OK)
-        return status;
-    uint64_t memory = deltafs_private_options_number(o, OPTION_MEMORY);
-    struct repair_how how = {.lease = deltafs_private_options_number(o, OPTION_LEASE),
-                             .memory = memory == OPTION_AUTO ? SERIAL_MEMORY_DEFAULT : memory,
-                             .options = o};
-    return repair_directory(path, options, &how, fn, arg, e);
-}
-
 int deltafs_repair(const char *path, const struct deltafs_repair_options *options, deltafs_repair_fn fn, void *arg)
 {
     struct deltafs_repair_options given = {.struct_size = sizeof given};
@@ -47,7 +33,9 @@ int deltafs_repair(const char *path, const struct deltafs_repair_options *option
         return error_set(e, DELTAFS_ERR_INVALID, "deltafs_repair: has_label and has_drop_from exclude each other");
     int status = deltafs_options_create(&o);
     if (status == DELTAFS_OK)
-        status = repair_with(path, &given, o, fn, arg, e);
+        status = repair_set_options(o, &given);
+    if (status == DELTAFS_OK)
+        status = repair_directory(path, &given, o, fn, arg, e);
     deltafs_options_destroy(o);
     return status;
 }

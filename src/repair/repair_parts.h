@@ -7,13 +7,8 @@
 #include "directory/format/index.h"
 #include "directory/format/manifest.h"
 
-struct repair_how {
-    uint64_t lease, memory;         /* the options */
-    const deltafs_options *options; /* with which the directory is reopened and closed at the end */
-};
-
-/* As deltafs_repair. */
-int repair_directory(const char *path, const struct deltafs_repair_options *options, const struct repair_how *how,
+/* As deltafs_repair. `settings` has the options lease and memory; the directory is reopened with it at the end. */
+int repair_directory(const char *path, const struct deltafs_repair_options *options, const deltafs_options *settings,
                      deltafs_repair_fn fn, void *arg, struct error *e);
 
 /* ---- Rebuilt index logs ---- */
@@ -36,26 +31,6 @@ int rebuild_index(struct rebuild_job *job, uint32_t partition, uint64_t *bad_at,
 /* Put it in the old one's place, which gets the name `kept`; NULL: there is none. Or remove it. */
 int rebuild_adopt(struct io *io, const char *folder, uint32_t partition, const char *kept, struct error *e);
 void rebuild_discard(struct io *io, const char *folder, uint32_t partition);
-
-/* ---- What is put back ---- */
-
-/* The parts of a log that stand elsewhere, too. */
-struct restore {
-    struct index_reader *index;
-    const uint8_t *uuid;
-    uint64_t epochs; /* that count */
-    int dry_run;
-    void (*tell)(void *arg, const struct error *damage, const char *from); /* of each that is put back */
-    void *arg;
-};
-
-/* Footers and fences, from what the reader has of them: the tail's copy; and fences from the leaves. If one cannot be,
- * *whole gets its epoch. */
-int restore_segments(struct restore *r, uint64_t *whole, struct error *e);
-/* A log's header, of which all is known, if the log is known to be this partition's by what else is in it. */
-int restore_header(struct restore *r, struct io *io, const char *path, int kind, struct error *e);
-/* Read all leaves. *lost is lowered to the first epoch in which a leaf says that records are lost. */
-int restore_check_leaves(struct restore *r, uint64_t *lost, struct error *e);
 
 /* ---- The manifest ---- */
 

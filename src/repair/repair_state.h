@@ -29,7 +29,7 @@ struct repair_part {
 struct repair {
     const char *path;
     const struct deltafs_repair_options *options;
-    const struct repair_how *how;
+    const deltafs_options *settings; /* lease and memory */
     deltafs_repair_fn fn;
     void *arg;
     struct io io;
@@ -72,6 +72,14 @@ int repair_inspect(struct repair *r, struct error *e);
 /* At one partition's, again. */
 int repair_partition(struct repair *r, uint32_t partition, struct error *e);
 void repair_forget(struct repair *r);
+
+/* Restore footers and fences of an index log, from what the reader has of them: the tail's copy; and fences from the
+ * leaves. If one cannot be, *whole gets its epoch. */
+int restore_segments(struct repair *r, struct index_reader *index, uint64_t *whole, struct error *e);
+/* Restore a log's header, if the log is known to be this partition's by what else is in it. */
+int restore_header(struct repair *r, const struct index_reader *index, const char *path, int kind, struct error *e);
+/* Read all leaves. *lost is lowered to the first epoch in which a leaf says that records are lost. */
+int restore_check_leaves(struct repair *r, struct index_reader *index, uint64_t *lost, struct error *e);
 
 /* Put back and cut off what can be of value logs, once it is known which epochs count. */
 int repair_values(struct repair *r, struct error *e);

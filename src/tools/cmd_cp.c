@@ -30,16 +30,6 @@ struct cp {
 
 /* ---- The source ---- */
 
-static int cp_open_plain(struct cp *c, const struct target *p)
-{
-    c->copy.from.fd = open(c->from, O_RDONLY | O_CLOEXEC);
-    if (c->copy.from.fd < 0)
-        return text_fail(EXIT_TROUBLE, "%s: %s", c->from, strerror(errno));
-    c->copy.from.has_holes = p->kind == TARGET_FILE;
-    c->total = p->kind == TARGET_FILE ? (uint64_t)p->stat.st_size : 0;
-    return EXIT_OK;
-}
-
 static int cp_open_from(struct cp *c, const char *name)
 {
     struct target p;
@@ -62,7 +52,10 @@ static int cp_open_from(struct cp *c, const char *name)
     /* The prefix says that it is one. */
     if (p.kind == TARGET_DIRECTORY || p.kind == TARGET_FOLDER || c->from != name)
         return target_refuse(c->from, p.kind);
-    return cp_open_plain(c, &p);
+    c->copy.from.fd = open(c->from, O_RDONLY | O_CLOEXEC);
+    c->copy.from.has_holes = p.kind == TARGET_FILE;
+    c->total = p.kind == TARGET_FILE ? (uint64_t)p.stat.st_size : 0;
+    return c->copy.from.fd >= 0 ? EXIT_OK : text_fail(EXIT_TROUBLE, "%s: %s", c->from, strerror(errno));
 }
 
 /* ---- The target's name ---- */
@@ -176,20 +169,18 @@ static int cp_make_aside(struct cp *c)
 static int cp_close_aside(struct cp *c, int code)
 {
     struct copy_end *to = &c->copy.to;
+    const char *wrong = NULL;
 
     if (to->logical) {
-        int status = deltafs_logical_close(to->logical);
-        to->logical = NULL;
-        if (status != DELTAFS_OK && code == EXIT_OK)
-            code = text_fail(EXIT_TROUBLE, "cannot write to %s: %s", c->to, deltafs_errmsg(NULL));
-        return code;
+        wrong = deltafs_logical_close(to->logical) != DELTAFS_OK ? deltafs_errmsg(NULL) : NULL;
+    } else {
+        if (code == EXIT_OK && c->aside[0] != '\0' &&
+            ((c->has_to && fchmod(to->fd, c->mode) != 0) || fsync(to->fd) != 0))
+            wrong = strerror(errno);
+        if (to->fd != STDOUT_FILENO && close(to->fd) != 0 && !wrong)
+            wrong = strerror(errno);
     }
-    if (code == EXIT_OK && c->aside[0] != '\0' && ((c->has_to && fchmod(to->fd, c->mode) != 0) || fsync(to->fd) != 0))
-        code = text_fail(EXIT_TROUBLE, "cannot write to %s: %s", c->to, strerror(errno));
-    if (to->fd != STDOUT_FILENO && close(to->fd) != 0 && code == EXIT_OK)
-        code = text_fail(EXIT_TROUBLE, "cannot write to %s: %s", c->to, strerror(errno));
-    to->fd = -1;
-    return code;
+    return wrong && code == EXIT_OK ? text_fail(EXIT_TROUBLE, "cannot write to %s: %s", c->to, wrong) : code;
 }
 
 static void cp_remove_aside(struct cp *c)

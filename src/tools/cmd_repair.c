@@ -24,21 +24,6 @@ static void repair_report(int status, const char *message, void *arg)
     }
 }
 
-/* Print the command that does what a dry run has listed. */
-static void repair_print_command(const struct repair *r, const char *path)
-{
-    const struct {
-        const char *name;
-        const struct command_number *number;
-    } options[] = {{"label", &r->label}, {"drop-from", &r->drop_from}, {"lease", &r->lease}};
-
-    printf("%s: nothing is changed yet; 'deltafs repair --apply", path);
-    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
-        if (options[i].number->is_given)
-            printf(" --%s %" PRIu64, options[i].name, options[i].number->value);
-    printf(" %s' does it\n", path);
-}
-
 static int repair_one(void *values, const char *path)
 {
     struct repair *r = values;
@@ -54,15 +39,14 @@ static int repair_one(void *values, const char *path)
     if (options.has_label && options.has_drop_from)
         return text_fail(EXIT_USAGE, "repair: --label and --drop-from do not go together");
     int status = (target_is_logical(path) ? deltafs_logical_repair : deltafs_repair)(path, &options, repair_report, r);
-    if (status != DELTAFS_OK && r->count > 0 && options.dry_run)
-        printf("%s: nothing is changed yet\n", path);
+    if (r->count > 0 && options.dry_run)
+        printf("%s: nothing is changed yet%s\n", path,
+               status == DELTAFS_OK ? "; the same command with --apply does it" : "");
     if (status != DELTAFS_OK)
         return r->hopeless > 0 ? EXIT_TROUBLE : text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
     if (r->count == 0)
         printf("%s: nothing to repair; 'deltafs verify' finds damaged data, which can only be restored from a copy\n",
                path);
-    else if (options.dry_run)
-        repair_print_command(r, path);
     return r->count > 0 && options.dry_run ? EXIT_NOT_FOUND : EXIT_OK;
 }
 
