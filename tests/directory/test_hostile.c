@@ -137,6 +137,28 @@ static void test_tail_of_any_length(void **state)
     CHECK_IS(mem_io_end(&files), 0);
 }
 
+/* A commit whose one record has as many bytes as a number can say. */
+static void test_bytes_of_a_commit(void **state)
+{
+    static const char was[] = "records=100 raw=1600", is[] = "records=1 raw=18446744073709551615";
+    char lines[4096];
+    int verdict;
+
+    (void)state;
+    mem_io_begin(&files);
+    make_small();
+    struct mem_file *f = mem_find(&files, "/c/MANIFEST");
+    const char *text = (const char *)f->bytes, *at = memmem(text, f->n, was, strlen(was));
+    CHECK(at);
+    int begin = (int)(at - text), behind = begin + (int)strlen(was);
+    int n = snprintf(lines, sizeof lines, "%.*s%s%.*s", begin, text, is, (int)f->n - behind, text + behind);
+    structures_seal_manifest((uint8_t *)lines, (size_t)n);
+    mem_put(&files, "/c/MANIFEST", lines, (size_t)n);
+    CHECK_IS(read_all(&verdict), 100);
+    CHECK_IS(verdict, DELTAFS_ERR_DAMAGED);
+    CHECK_IS(mem_io_end(&files), 0);
+}
+
 /* A manifest that is said to be larger than any memory: behind its lines there is a hole. (As much memory was taken as
  * it was said to have, up to 4 GiB.) */
 static void test_manifest_of_any_length(void **state)
@@ -443,6 +465,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tail_of_any_length),
+        cmocka_unit_test(test_bytes_of_a_commit),
         cmocka_unit_test(test_manifest_of_any_length),
         cmocka_unit_test(test_reopen_in_memory),
         cmocka_unit_test(test_fence_of_any_length),

@@ -114,12 +114,14 @@ static int scan_has_enough(const struct scan *s)
     const struct manifest *m = &s->reader->manifest;
     const struct manifest_epoch *epoch = &m->epoch[s->segment->footer.epoch];
     uint64_t most = (uint64_t)RECORDS_RUN * s->segment->footer.runs;
-    uint64_t each = epoch->records > 0 ? epoch->bytes_raw / epoch->records + 1 : 1;
+    uint64_t each = epoch->records > 0 ? epoch->bytes_raw / epoch->records : 0;
 
     if (m->is_local || most > RECORDS_MAX)
         most = RECORDS_MAX;
     most = most < RECORDS_MIN ? RECORDS_MIN : most;
-    return s->record_count >= (most < VALUES_MAX / each ? most : VALUES_MAX / each) && s->record_count > 0;
+    if (each > 0 && most > VALUES_MAX / each)
+        most = VALUES_MAX / each;
+    return s->record_count > 0 && s->record_count >= most;
 }
 
 /* A ref to the block that has the next record of the leaf's run number `r`. */
