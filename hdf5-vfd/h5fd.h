@@ -63,9 +63,8 @@ struct vfd_file;
 
 struct vfd_kind {
     unsigned long features; /* HDF5's H5FD_FEAT_ */
-    /* Pieces whose bytes follow one another; what is beyond the end reads as zeros. */
-    int (*read)(struct vfd_file *f, size_t n, const struct deltafs_extent *piece, void *bytes);
-    int (*write)(struct vfd_file *f, size_t n, const struct deltafs_extent *piece, const void *bytes);
+    /* Read or write pieces whose bytes follow one another; what is beyond the end reads as zeros. */
+    int (*move)(struct vfd_file *f, int is_write, size_t n, const struct deltafs_extent *piece, void *bytes);
     int (*size)(struct vfd_file *f, uint64_t *out);
     int (*flush)(struct vfd_file *f); /* NULL: there is nothing to do, here and below */
     int (*truncate)(struct vfd_file *f, uint64_t size);
@@ -78,7 +77,7 @@ struct vfd_file {
     const void *no_mpi_file;
     const struct vfd_calls *calls;
     const struct vfd_kind *kind;
-    char *path;
+    char *path;     /* from the root: a program may change its folder while it has a file open */
     char *identity; /* two files are the same if this is */
     uint64_t end;   /* of the addresses that HDF5 has given out */
     int fd;         /* of the plain file, or of the folder, for its lock; or -1 */
@@ -88,10 +87,8 @@ struct vfd_file {
     deltafs_logical *logical;
     uint8_t *image;
     size_t image_size;
-    /* Of a logical file that one process writes, for its index: */
-    deltafs_options *options;
-    char *index_path; /* the file's path from the root; or NULL */
-    void *mpi;        /* struct vfd_mpi, where the file is open in parallel (vfd_mpi.c) */
+    deltafs_options *options; /* of a file that one process has open, for its index */
+    void *mpi;                /* struct vfd_mpi, where the file is open in parallel (vfd_mpi.c) */
 };
 
 /* What a configuration string asks for. */
@@ -123,6 +120,8 @@ int vfd_fail(const struct vfd_calls *calls, enum vfd_fault fault, const char *fo
     __attribute__((format(printf, 3, 4)));
 /* The last one of this thread once more: any public function of HDF5 that was called since has cleared the stack. */
 int vfd_fail_again(const struct vfd_calls *calls);
+/* 0 for DELTAFS_OK; otherwise vfd_fail with the message of the library's last call. */
+int vfd_result(const struct vfd_calls *calls, enum vfd_fault fault, int status);
 
 #define VFD_MESSAGE_MAX 2048
 /* That of the thread's last vfd_fail. */
@@ -136,30 +135,23 @@ void vfd_config_fini(struct vfd_config *config);
 
 /* ---- vfd_open.c ---- */
 
-struct vfd_file *vfd_file_open(const struct vfd_calls *calls, const char *path, unsigned flags,
-                               const struct vfd_config *config);
 /* HDF5's flags, as open(2) has them. */
 int vfd_open_flags(unsigned flags);
-/* The path from the root, because a program may change its folder while it has a file open, and some logs are created
- * later. NULL without memory; to be freed. */
-char *vfd_absolute(const char *path);
-/* Free what open made of all kinds. */
-void vfd_file_free(struct vfd_file *f);
 /* A handle without a kind yet. */
 struct vfd_file *vfd_file_create(const struct vfd_calls *calls, const char *path, unsigned flags);
-/* What is at `path`. End with vfd_here_fini, whatever is returned. */
-int vfd_look(const struct vfd_calls *calls, const char *path, struct vfd_here *here);
-/* What f is to be opened as: VFD_PARTICLES, VFD_PLAIN, or VFD_LOGICAL. */
+int vfd_file_open(struct vfd_file *f, unsigned flags, const struct vfd_config *config);
+/* Free what open made of all kinds. */
+void vfd_file_free(struct vfd_file *f);
+/* What f is to be opened as: VFD_PARTICLES, VFD_PLAIN, or VFD_LOGICAL. Free here->container, whatever is returned. */
 int vfd_look_to_open(const struct vfd_file *f, unsigned flags, struct vfd_here *here);
-void vfd_here_fini(struct vfd_here *here);
 int vfd_delete(const struct vfd_calls *calls, const char *name);
 
 /* ---- The kinds ---- */
 
 int vfd_logical_open(struct vfd_file *f, unsigned flags, const struct vfd_config *config);
-/* Before a file of this absolute path is opened for writing: take a deltafs.conf beside it into account. An option key
- * that is not a pattern for datasets is for other files, or a mistake. */
-int vfd_logical_options(struct vfd_file *f, const char *path, const struct vfd_config *config);
+/* Before a file is opened for writing: take a deltafs.conf beside it into account. An option key that is not a pattern
+ * for datasets is for other files, or a mistake. */
+int vfd_logical_options(struct vfd_file *f, const struct vfd_config *config);
 /* What is done with an open logical file, by one process or by many. */
 extern const struct vfd_kind vfd_logical_kind;
 int vfd_plain_open(struct vfd_file *f, unsigned flags);
@@ -167,7 +159,7 @@ extern const struct vfd_kind vfd_image_kind;
 /* The image of the subfile that was found, or of the directory itself. */
 int vfd_image_open(struct vfd_file *f, const struct vfd_here *here, const struct vfd_config *config);
 
-/* Identity from device and number of what is at `path`, or is open already, and `key` unless that is NULL. */
+/* Identity from device and number of what is at `path`, or is open already, and `key`. */
 int vfd_identify(struct vfd_file *f, const char *path, const char *key);
 
 /* ---- vfd_io.c: many pieces at once ---- */

@@ -1,6 +1,7 @@
 /* HDF5's functions, looked up in the object that calls the driver: the program itself, libhdf5, or the copy in a Python
  * package. A process may have several. An object that was used once stays loaded, so its functions stay valid. */
 #include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -96,4 +97,22 @@ int vfd_fail(const struct vfd_calls *calls, enum vfd_fault fault, const char *fo
     vsnprintf(vfd_last.message, sizeof vfd_last.message, format, list);
     va_end(list);
     return vfd_fail_again(calls);
+}
+
+/* With the number of an error of the system that says the same, by which h5py chooses its exceptions. */
+int vfd_result(const struct vfd_calls *calls, enum vfd_fault fault, int status)
+{
+    static const struct {
+        int status, number;
+    } known[] = {{DELTAFS_ERR_NOT_FOUND, ENOENT},
+                 {DELTAFS_ERR_EXISTS, EEXIST},
+                 {DELTAFS_ERR_NOT_DELTAFS, EISDIR},
+                 {DELTAFS_ERR_NO_SPACE, ENOSPC}};
+
+    if (status == DELTAFS_OK)
+        return 0;
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (known[i].status == status)
+            return vfd_fail(calls, fault, "deltafs: %s (errno = %d)", deltafs_errmsg(NULL), known[i].number);
+    return vfd_fail(calls, fault, "deltafs: %s", deltafs_errmsg(NULL));
 }

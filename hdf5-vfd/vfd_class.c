@@ -13,18 +13,16 @@ static H5FD_t *class_open(const char *name, unsigned flags, hid_t fapl, haddr_t 
     struct vfd_config config;
 
     (void)max;
-    if (!name || !*name) {
-        vfd_fail(calls, VFD_CANNOT_OPEN, "deltafs: a file without a name");
-        return NULL;
-    }
     if (vfd_config_init(&config, calls, fapl) != 0)
         return NULL;
-    struct vfd_file *f = vfd_file_open(calls, name, flags, &config);
-    if (f)
+    struct vfd_file *f = vfd_file_create(calls, name, flags);
+    if (f && vfd_file_open(f, flags, &config) == 0) {
         f->options = config.options;
-    else
-        vfd_config_fini(&config);
-    return f ? &f->head : NULL;
+        return &f->head;
+    }
+    vfd_config_fini(&config);
+    vfd_file_free(f);
+    return NULL;
 }
 
 static herr_t class_close(H5FD_t *file)
@@ -81,8 +79,6 @@ static herr_t class_get_handle(H5FD_t *file, hid_t fapl, void **handle)
     struct vfd_file *f = (struct vfd_file *)file;
 
     (void)fapl;
-    if (!handle)
-        return vfd_fail(f->calls, VFD_UNSUPPORTED, "deltafs: %s: no place for a handle", f->path);
     *handle = &f->fd;
     return 0;
 }
@@ -95,7 +91,7 @@ static herr_t class_read(H5FD_t *file, H5FD_mem_t type, hid_t dxpl, haddr_t at, 
     (void)dxpl;
     if (vfd_check_range(f, VFD_CANNOT_READ, at, size) != 0)
         return -1;
-    return f->kind->read(f, 1, &(struct deltafs_extent){at, size}, bytes);
+    return f->kind->move(f, 0, 1, &(struct deltafs_extent){at, size}, bytes);
 }
 
 static herr_t class_write(H5FD_t *file, H5FD_mem_t type, hid_t dxpl, haddr_t at, size_t size, const void *bytes)
@@ -106,7 +102,7 @@ static herr_t class_write(H5FD_t *file, H5FD_mem_t type, hid_t dxpl, haddr_t at,
     (void)dxpl;
     if (vfd_check_range(f, VFD_CANNOT_WRITE, at, size) != 0)
         return -1;
-    return f->kind->write(f, 1, &(struct deltafs_extent){at, size}, bytes);
+    return f->kind->move(f, 1, 1, &(struct deltafs_extent){at, size}, (void *)(uintptr_t)bytes);
 }
 
 /* The close comes right after, and is as durable as the option sync says. */

@@ -38,8 +38,7 @@ static int config_set(struct vfd_config *config, const struct vfd_calls *calls, 
                 value);
         return 0;
     }
-    int status = deltafs_options_set(config->options, word, value);
-    if (status == DELTAFS_OK)
+    if (deltafs_options_set(config->options, word, value) == DELTAFS_OK)
         return 0;
     return vfd_fail(calls, VFD_CANNOT_OPEN, "deltafs: the driver's configuration: %s%s", deltafs_errmsg(NULL),
                     strncmp(deltafs_errmsg(NULL), "no option", 9) == 0 ? "; and, of the driver's own, records" : "");
@@ -60,8 +59,8 @@ int vfd_config_init(struct vfd_config *config, const struct vfd_calls *calls, hi
     int rc = 0;
 
     *config = (struct vfd_config){0};
-    if (deltafs_options_create(&config->options) != DELTAFS_OK)
-        return vfd_fail(calls, VFD_CANNOT_OPEN, "deltafs: %s", deltafs_errmsg(NULL));
+    if (vfd_result(calls, VFD_CANNOT_OPEN, deltafs_options_create(&config->options)) != 0)
+        return -1;
     ssize_t size = calls->config ? calls->config(fapl, NULL, 0) : 0;
     if (size > 0) {
         char *text = calloc(1, (size_t)size + 1);

@@ -7,10 +7,13 @@
 #include "h5_particles.h"
 #include "h5fd.h"
 
-static int image_read(struct vfd_file *f, size_t n, const struct deltafs_extent *piece, void *bytes)
+static int image_move(struct vfd_file *f, int is_write, size_t n, const struct deltafs_extent *piece, void *bytes)
 {
     uint8_t *to = bytes;
 
+    if (is_write)
+        return vfd_fail(f->calls, VFD_CANNOT_WRITE, "deltafs: %s: a directory of DeltaFS is only read through HDF5",
+                        f->path);
     for (size_t i = 0; i < n; i++) {
         size_t size = (size_t)piece[i].size, at = (size_t)piece[i].offset;
         size_t left = at < f->image_size ? f->image_size - at : 0, got = size < left ? size : left;
@@ -22,15 +25,6 @@ static int image_read(struct vfd_file *f, size_t n, const struct deltafs_extent 
     return 0;
 }
 
-static int image_write(struct vfd_file *f, size_t n, const struct deltafs_extent *piece, const void *bytes)
-{
-    (void)n;
-    (void)piece;
-    (void)bytes;
-    return vfd_fail(f->calls, VFD_CANNOT_WRITE, "deltafs: %s: a directory of DeltaFS is only read through HDF5",
-                    f->path);
-}
-
 static int image_size(struct vfd_file *f, uint64_t *out)
 {
     *out = f->image_size;
@@ -39,8 +33,7 @@ static int image_size(struct vfd_file *f, uint64_t *out)
 
 const struct vfd_kind vfd_image_kind = {
     .features = H5FD_FEAT_DATA_SIEVE | H5FD_FEAT_SUPPORTS_SWMR_IO | H5FD_FEAT_DEFAULT_VFD_COMPATIBLE,
-    .read = image_read,
-    .write = image_write,
+    .move = image_move,
     .size = image_size,
 };
 
@@ -110,8 +103,8 @@ static int image_check_index(struct vfd_file *f, const char *container)
 
     if (status == DELTAFS_ERR_NOT_FOUND || status == DELTAFS_ERR_NOT_DELTAFS)
         return 0;
-    if (status != DELTAFS_OK)
-        return vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s", deltafs_errmsg(NULL));
+    if (vfd_result(f->calls, VFD_CANNOT_OPEN, status) != 0)
+        return -1;
     deltafs_fileindex_close(keys);
     return vfd_fail(f->calls, VFD_CANNOT_OPEN,
                     "deltafs: %s: is an index of the keys in files, not of particles themselves: 'deltafs get' prints "
@@ -129,11 +122,10 @@ int vfd_image_open(struct vfd_file *f, const struct vfd_here *here, const struct
                         "deltafs: %s: a directory of DeltaFS is only read through HDF5: open it for reading", f->path);
     if (image_check_index(f, container) != 0)
         return -1;
-    if (deltafs_open(container, config->options, &dir) != DELTAFS_OK)
-        return vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s", deltafs_errmsg(NULL));
+    if (vfd_result(f->calls, VFD_CANNOT_OPEN, deltafs_open(container, config->options, &dir)) != 0)
+        return -1;
     int rc = image_make(f, dir, container, key, config);
-    if (deltafs_close(dir) != DELTAFS_OK && rc == 0)
-        rc = vfd_fail(f->calls, VFD_CANNOT_CLOSE, "deltafs: %s", deltafs_errmsg(NULL));
+    deltafs_close(dir); /* nothing was written */
     f->kind = &vfd_image_kind;
-    return rc == 0 ? vfd_identify(f, container, key) : rc;
+    return rc == 0 ? vfd_identify(f, container, key ? key : "") : rc;
 }

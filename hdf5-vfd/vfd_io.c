@@ -58,20 +58,13 @@ static int runs_fill(const struct vfd_calls *calls, struct runs *r)
     return r->count > 0 ? 0 : -1;
 }
 
-static int transfer_list(struct vfd_transfer *t, size_t n, const struct deltafs_extent *piece, uint8_t *bytes)
-{
-    struct vfd_file *f = t->f;
-
-    return t->is_write ? f->kind->write(f, n, piece, bytes) : f->kind->read(f, n, piece, bytes);
-}
-
-static void transfer_copy(struct vfd_transfer *t, int is_gather)
+static void transfer_copy(struct vfd_transfer *t)
 {
     uint8_t *at = t->gather;
 
     for (size_t i = 0; i < t->count; i++) {
         size_t size = (size_t)t->piece[i].size;
-        memcpy(is_gather ? at : t->place[i], is_gather ? t->place[i] : at, size);
+        memcpy(t->is_write ? at : t->place[i], t->is_write ? t->place[i] : at, size);
         at += size;
     }
 }
@@ -95,7 +88,7 @@ static int transfer_sieve(struct vfd_transfer *t, size_t span)
 {
     const struct deltafs_extent whole = {t->piece[0].offset, span};
 
-    if (transfer_list(t, 1, &whole, t->gather) != 0)
+    if (t->f->kind->move(t->f, 0, 1, &whole, t->gather) != 0)
         return -1;
     for (size_t i = 0; i < t->count; i++)
         memcpy(t->place[i], t->gather + (t->piece[i].offset - whole.offset), (size_t)t->piece[i].size);
@@ -113,10 +106,10 @@ static int transfer_flush(struct vfd_transfer *t)
         return vfd_fail(t->f->calls, VFD_UNSUPPORTED, "deltafs: %s: no memory", t->f->path);
     if (!span || transfer_sieve(t, span) != 0) {
         if (t->is_scattered && t->is_write)
-            transfer_copy(t, 1);
-        rc = transfer_list(t, t->count, t->piece, t->is_scattered ? t->gather : t->place[0]);
+            transfer_copy(t);
+        rc = t->f->kind->move(t->f, t->is_write, t->count, t->piece, t->is_scattered ? t->gather : t->place[0]);
         if (t->is_scattered && !t->is_write && rc == 0)
-            transfer_copy(t, 0);
+            transfer_copy(t);
     }
     t->count = t->bytes = 0;
     t->is_scattered = 0;

@@ -160,27 +160,16 @@ static const struct vfd_mpi *mpi_of_list(hid_t fapl, const struct vfd_calls *cal
 static int mpi_open_logical(struct vfd_file *f, unsigned flags, const struct vfd_config *config, int is_atomic)
 {
     const struct vfd_mpi *m = f->mpi;
-    char *path = vfd_absolute(f->path);
-    int rc = 0;
+    int rc = f->is_writable && m->rank == 0 ? vfd_logical_options(f, config) : 0;
 
-    if (!path)
-        rc = vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s: no memory", f->path);
-    else if (flags & (VFD_SWMR_WRITE | VFD_SWMR_READ))
-        rc = vfd_fail(f->calls, VFD_UNSUPPORTED, "deltafs: %s: a logical file is not for SWMR", f->path);
-    else if (f->is_writable && m->rank == 0)
-        rc = vfd_logical_options(f, path, config);
-    rc = mpi_settle(m->comm, f->calls, VFD_CANNOT_OPEN, rc);
-    if (rc == 0 &&
-        deltafs_mpi_logical_open(m->comm, path, vfd_open_flags(flags), config->options, &f->logical) != DELTAFS_OK)
-        rc = vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s", deltafs_errmsg(NULL));
-    free(path);
-    if (rc != 0)
+    if (mpi_settle(m->comm, f->calls, VFD_CANNOT_OPEN, rc) != 0)
         return -1;
+    int status = deltafs_mpi_logical_open(m->comm, f->path, vfd_open_flags(flags), config->options, &f->logical);
+    if (status == DELTAFS_OK && f->is_writable && is_atomic)
+        status = deltafs_logical_set_atomic(f->logical, 1);
     f->kind = &vfd_logical_kind;
     f->is_changed = (flags & VFD_TRUNC) != 0;
-    if (f->is_writable && is_atomic && deltafs_logical_set_atomic(f->logical, 1) != DELTAFS_OK)
-        return vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s", deltafs_errmsg(NULL));
-    return 0;
+    return vfd_result(f->calls, VFD_CANNOT_OPEN, status);
 }
 
 /* Rank 0 alone creates the file, so that a later rank does not truncate it again. */
@@ -235,8 +224,8 @@ static int mpi_hints(const struct vfd_file *f, struct vfd_config *config, uint64
     if (is_set && *is_atomic && strcmp(value, "yes") != 0)
         rc = vfd_fail(f->calls, VFD_CANNOT_OPEN,
                       "deltafs: %s: hint deltafs_atomic: '%s' is not valid; it takes no or yes", f->path, value);
-    else if (deltafs_mpi_options_from_info(hints, config->options) != DELTAFS_OK)
-        rc = vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s", deltafs_errmsg(NULL));
+    else
+        rc = vfd_result(f->calls, VFD_CANNOT_OPEN, deltafs_mpi_options_from_info(hints, config->options));
     MPI_Info_free(&hints);
     return rc;
 }
@@ -262,7 +251,7 @@ static int mpi_open_here(struct vfd_file *f, unsigned flags, const struct vfd_co
         rc = mpi_open_plain(f, flags);
     else if (rc == 0)
         rc = mpi_open_logical(f, flags, config, is_atomic);
-    vfd_here_fini(&here);
+    free(here.container);
     return rc;
 }
 
@@ -395,26 +384,22 @@ static herr_t mpi_control(H5FD_t *file, uint64_t code, uint64_t flags, const voi
 {
     struct vfd_file *f = (struct vfd_file *)file;
     const struct vfd_mpi *m = f->mpi;
-    int is_known = code == H5FD_CTL_GET_MPI_COMMUNICATOR_OPCODE || code == H5FD_CTL_GET_MPI_INFO_OPCODE ||
-                   code == H5FD_CTL_GET_MPI_RANK_OPCODE || code == H5FD_CTL_GET_MPI_SIZE_OPCODE ||
-                   code == H5FD_CTL_GET_MPI_FILE_SYNC_OPCODE;
+    int is_asked = output && *output;
 
     (void)input;
-    if (!is_known && !(flags & H5FD_CTL_FAIL_IF_UNKNOWN_FLAG))
-        return 0;
-    if (!is_known)
-        return vfd_fail(f->calls, VFD_UNSUPPORTED, "deltafs: an unknown control code");
-    if (!output || !*output)
-        return vfd_fail(f->calls, VFD_UNSUPPORTED, "deltafs: %s: a control code without a place for its answer",
-                        f->path);
-    if (code == H5FD_CTL_GET_MPI_COMMUNICATOR_OPCODE)
+    if (is_asked && code == H5FD_CTL_GET_MPI_COMMUNICATOR_OPCODE)
         **(MPI_Comm **)output = m->comm;
-    else if (code == H5FD_CTL_GET_MPI_INFO_OPCODE)
+    else if (is_asked && code == H5FD_CTL_GET_MPI_INFO_OPCODE)
         **(MPI_Info **)output = m->info;
-    else if (code == H5FD_CTL_GET_MPI_FILE_SYNC_OPCODE)
+    else if (is_asked && code == H5FD_CTL_GET_MPI_RANK_OPCODE)
+        **(int **)output = m->rank;
+    else if (is_asked && code == H5FD_CTL_GET_MPI_SIZE_OPCODE)
+        **(int **)output = m->ranks;
+    else if (is_asked && code == H5FD_CTL_GET_MPI_FILE_SYNC_OPCODE)
         **(hbool_t **)output = 0;
-    else
-        **(int **)output = code == H5FD_CTL_GET_MPI_RANK_OPCODE ? m->rank : m->ranks;
+    else if (flags & H5FD_CTL_FAIL_IF_UNKNOWN_FLAG)
+        return vfd_fail(f->calls, VFD_UNSUPPORTED,
+                        "deltafs: %s: an unknown control code, or one without a place for its answer", f->path);
     return 0;
 }
 
@@ -450,9 +435,7 @@ static herr_t mpi_written(H5FD_t *file, herr_t rc)
         return rc;
     if (mpi_settle(mpi_of(file)->comm, f->calls, VFD_CANNOT_WRITE, rc) != 0)
         return -1;
-    if (f->logical && deltafs_logical_exchange(f->logical) != DELTAFS_OK)
-        return vfd_fail(f->calls, VFD_CANNOT_WRITE, "deltafs: %s", deltafs_errmsg(NULL));
-    return 0;
+    return f->logical ? vfd_result(f->calls, VFD_CANNOT_WRITE, deltafs_logical_exchange(f->logical)) : 0;
 }
 
 /* After a read that ended with `rc`. Of filtered chunks, HDF5 reads what it does not overwrite, so a rank whose read

@@ -19,11 +19,21 @@ static const char *open_path(const char *name)
     return strncmp(name, PREFIX, strlen(PREFIX)) == 0 ? name + strlen(PREFIX) : name;
 }
 
+/* NULL without memory. */
+static char *open_absolute(const char *path)
+{
+    char here[PATH_MAX], *whole;
+
+    if (path[0] == '/' || !getcwd(here, sizeof here))
+        return strdup(path);
+    return asprintf(&whole, "%s/%s", here, path) < 0 ? NULL : whole;
+}
+
 struct vfd_file *vfd_file_create(const struct vfd_calls *calls, const char *path, unsigned flags)
 {
     struct vfd_file *f = calloc(1, sizeof *f);
 
-    if (f && (f->path = strdup(open_path(path)))) {
+    if (f && (f->path = open_absolute(open_path(path)))) {
         f->calls = calls;
         f->fd = -1;
         f->is_writable = (flags & VFD_RDWR) != 0;
@@ -40,15 +50,6 @@ int vfd_open_flags(unsigned flags)
            (flags & VFD_CREATE ? O_CREAT : 0) | (flags & VFD_EXCL ? O_EXCL : 0);
 }
 
-char *vfd_absolute(const char *path)
-{
-    char here[PATH_MAX], *whole;
-
-    if (path[0] == '/' || !getcwd(here, sizeof here))
-        return strdup(path);
-    return asprintf(&whole, "%s/%s", here, path) < 0 ? NULL : whole;
-}
-
 void vfd_file_free(struct vfd_file *f)
 {
     if (!f)
@@ -56,7 +57,6 @@ void vfd_file_free(struct vfd_file *f)
     if (f->fd >= 0)
         close(f->fd);
     deltafs_options_destroy(f->options);
-    free(f->index_path);
     free(f->image);
     free(f->path);
     free(f->identity);
@@ -66,16 +66,13 @@ void vfd_file_free(struct vfd_file *f)
 int vfd_identify(struct vfd_file *f, const char *path, const char *key)
 {
     struct stat s;
-    size_t room = 64 + (key ? strlen(key) : 0);
 
     if ((f->fd >= 0 ? fstat(f->fd, &s) : stat(path, &s)) != 0)
         return vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s: it is gone", path);
-    f->identity = malloc(room);
-    if (!f->identity)
-        return vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s: no memory", path);
-    snprintf(f->identity, room, "%ju:%ju%s%s", (uintmax_t)s.st_dev, (uintmax_t)s.st_ino, key ? ":" : "",
-             key ? key : "");
-    return 0;
+    if (asprintf(&f->identity, "%ju:%ju:%s", (uintmax_t)s.st_dev, (uintmax_t)s.st_ino, key) >= 0)
+        return 0;
+    f->identity = NULL;
+    return vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s: no memory", path);
 }
 
 /* Whether there is a directory of DeltaFS: 1, 0, or -1 if there is one that is damaged. */
@@ -85,7 +82,7 @@ static int open_is_dir(const struct vfd_calls *calls, const char *path)
     int status = deltafs_kind(path, &kind);
 
     if (status == DELTAFS_ERR_DAMAGED || status == DELTAFS_ERR_VERSION)
-        return vfd_fail(calls, VFD_CANNOT_OPEN, "deltafs: %s", deltafs_errmsg(NULL));
+        return vfd_result(calls, VFD_CANNOT_OPEN, status);
     return status == DELTAFS_OK && kind == 'd';
 }
 
@@ -111,7 +108,8 @@ static int open_find_key(const struct vfd_calls *calls, const char *path, struct
     return rc;
 }
 
-int vfd_look(const struct vfd_calls *calls, const char *path, struct vfd_here *here)
+/* What is at `path`. Free here->container, whatever is returned. */
+static int open_look(const struct vfd_calls *calls, const char *path, struct vfd_here *here)
 {
     struct stat s;
     char kind = '\0';
@@ -129,29 +127,29 @@ int vfd_look(const struct vfd_calls *calls, const char *path, struct vfd_here *h
     else if (status == DELTAFS_OK)
         here->what = stat(path, &s) == 0 && !S_ISDIR(s.st_mode) ? VFD_PLAIN : VFD_FOLDER;
     else if (status != DELTAFS_ERR_NOT_FOUND)
-        return vfd_fail(calls, VFD_CANNOT_OPEN, "deltafs: %s", deltafs_errmsg(NULL));
+        return vfd_result(calls, VFD_CANNOT_OPEN, status);
     return 0;
 }
 
 int vfd_look_to_open(const struct vfd_file *f, unsigned flags, struct vfd_here *here)
 {
-    if (vfd_look(f->calls, f->path, here) != 0)
+    if (open_look(f->calls, f->path, here) != 0)
         return -1;
     if (here->what == VFD_NOTHING && !(flags & VFD_CREATE))
         return vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s: there is no such file (errno = %d)", f->path, ENOENT);
     /* What is there does not hinder a logical file, or the library says how. */
     if (here->what == VFD_NOTHING || here->what == VFD_FOLDER)
         here->what = VFD_LOGICAL;
+    if (here->what == VFD_LOGICAL && flags & (VFD_SWMR_WRITE | VFD_SWMR_READ))
+        return vfd_fail(
+            f->calls, VFD_UNSUPPORTED,
+            "deltafs: %s: single writer, multiple readers (SWMR) is not for a logical file: a reader sees what "
+            "was flushed before it opened the file",
+            f->path);
     return 0;
 }
 
-void vfd_here_fini(struct vfd_here *here)
-{
-    free(here->container);
-    *here = (struct vfd_here){.what = VFD_NOTHING};
-}
-
-static int open_file(struct vfd_file *f, unsigned flags, const struct vfd_config *config)
+int vfd_file_open(struct vfd_file *f, unsigned flags, const struct vfd_config *config)
 {
     struct vfd_here here;
     int rc = vfd_look_to_open(f, flags, &here);
@@ -162,34 +160,23 @@ static int open_file(struct vfd_file *f, unsigned flags, const struct vfd_config
         rc = vfd_plain_open(f, flags);
     else if (rc == 0)
         rc = vfd_logical_open(f, flags, config);
-    vfd_here_fini(&here);
+    free(here.container);
     return rc;
-}
-
-struct vfd_file *vfd_file_open(const struct vfd_calls *calls, const char *path, unsigned flags,
-                               const struct vfd_config *config)
-{
-    struct vfd_file *f = vfd_file_create(calls, path, flags);
-
-    if (f && open_file(f, flags, config) == 0)
-        return f;
-    vfd_file_free(f);
-    return NULL;
 }
 
 int vfd_delete(const struct vfd_calls *calls, const char *name)
 {
     const char *path = open_path(name);
     struct vfd_here here;
-    int rc = vfd_look(calls, path, &here);
+    int rc = open_look(calls, path, &here);
 
     if (rc == 0 && here.what == VFD_PARTICLES)
         rc = vfd_fail(calls, VFD_CANNOT_DELETE,
                       "deltafs: %s: a directory of DeltaFS and what is in it is not removed through HDF5", path);
-    else if (rc == 0 && here.what == VFD_LOGICAL && deltafs_logical_remove(path) != DELTAFS_OK)
-        rc = vfd_fail(calls, VFD_CANNOT_DELETE, "deltafs: %s", deltafs_errmsg(NULL));
-    else if (rc == 0 && here.what != VFD_LOGICAL && unlink(path) != 0)
+    else if (rc == 0 && here.what == VFD_LOGICAL)
+        rc = vfd_result(calls, VFD_CANNOT_DELETE, deltafs_logical_remove(path));
+    else if (rc == 0 && unlink(path) != 0)
         rc = vfd_fail(calls, VFD_CANNOT_DELETE, "deltafs: %s: cannot be removed: %m", path);
-    vfd_here_fini(&here);
+    free(here.container);
     return rc;
 }

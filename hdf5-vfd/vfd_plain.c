@@ -6,15 +6,16 @@
 #include <unistd.h>
 #include "h5fd.h"
 
-/* Pieces whose bytes follow one another; what is beyond the end reads as zeros. */
-static int plain_move(struct vfd_file *f, int is_write, size_t n, const struct deltafs_extent *piece, uint8_t *bytes)
+static int plain_move(struct vfd_file *f, int is_write, size_t n, const struct deltafs_extent *piece, void *bytes)
 {
+    uint8_t *place = bytes;
+
     for (size_t i = 0; i < n; i++) {
         size_t size = (size_t)piece[i].size, done = 0;
         while (done < size) {
             off_t at = (off_t)(piece[i].offset + done);
             ssize_t moved =
-                is_write ? pwrite(f->fd, bytes + done, size - done, at) : pread(f->fd, bytes + done, size - done, at);
+                is_write ? pwrite(f->fd, place + done, size - done, at) : pread(f->fd, place + done, size - done, at);
             if (moved < 0 && errno == EINTR)
                 continue;
             if (moved < 0 || (moved == 0 && is_write))
@@ -25,20 +26,10 @@ static int plain_move(struct vfd_file *f, int is_write, size_t n, const struct d
             done += (size_t)moved;
         }
         if (!is_write)
-            memset(bytes + done, 0, size - done);
-        bytes += size;
+            memset(place + done, 0, size - done);
+        place += size;
     }
     return 0;
-}
-
-static int plain_read(struct vfd_file *f, size_t n, const struct deltafs_extent *piece, void *bytes)
-{
-    return plain_move(f, 0, n, piece, bytes);
-}
-
-static int plain_write(struct vfd_file *f, size_t n, const struct deltafs_extent *piece, const void *bytes)
-{
-    return plain_move(f, 1, n, piece, (uint8_t *)(uintptr_t)bytes);
 }
 
 static int plain_size(struct vfd_file *f, uint64_t *out)
@@ -70,8 +61,7 @@ static const struct vfd_kind plain_kind = {
     .features = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE |
                 H5FD_FEAT_AGGREGATE_SMALLDATA | H5FD_FEAT_POSIX_COMPAT_HANDLE | H5FD_FEAT_SUPPORTS_SWMR_IO |
                 H5FD_FEAT_DEFAULT_VFD_COMPATIBLE,
-    .read = plain_read,
-    .write = plain_write,
+    .move = plain_move,
     .size = plain_size,
     .truncate = plain_truncate,
     .close = plain_close,
@@ -83,5 +73,5 @@ int vfd_plain_open(struct vfd_file *f, unsigned flags)
     if (f->fd < 0)
         return vfd_fail(f->calls, VFD_CANNOT_OPEN, "%s: %m (errno = %d)", f->path, errno);
     f->kind = &plain_kind;
-    return vfd_identify(f, f->path, NULL);
+    return vfd_identify(f, f->path, "");
 }
