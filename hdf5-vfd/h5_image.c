@@ -216,19 +216,16 @@ void h5_attribute_number(struct h5_bytes *o, const char *name, uint64_t number)
     put_attribute(o, name, (struct h5_type){'u', 8}, bytes);
 }
 
+void h5_attribute_bytes(struct h5_bytes *o, const char *name, char kind, const void *bytes, size_t size)
+{
+    if (size > 0 && size <= ATTRIBUTE_MAX)
+        put_attribute(o, name, (struct h5_type){kind, (uint32_t)size}, bytes);
+}
+
 /* An empty string has one byte in HDF5, a zero. */
 void h5_attribute_text(struct h5_bytes *o, const char *name, const char *text)
 {
-    size_t size = strlen(text);
-
-    if (size <= ATTRIBUTE_MAX)
-        put_attribute(o, name, (struct h5_type){'S', (uint32_t)(size > 0 ? size : 1)}, text);
-}
-
-void h5_attribute_bytes(struct h5_bytes *o, const char *name, const void *bytes, size_t size)
-{
-    if (size > 0 && size <= ATTRIBUTE_MAX)
-        put_attribute(o, name, (struct h5_type){'V', (uint32_t)size}, bytes);
+    h5_attribute_bytes(o, name, 'S', text, *text ? strlen(text) : 1);
 }
 
 /* ---- Objects, and the file ---- */
@@ -254,14 +251,12 @@ void h5_image_begin(struct h5_bytes *image)
 
 void h5_image_end(struct h5_bytes *image, uint64_t root)
 {
-    struct h5_bytes head = {0};
+    size_t size = image->used;
 
-    h5_put(&head, "\211HDF\r\n\032\n", 8);
+    image->used = 0; /* over the room for it */
+    h5_put(image, "\211HDF\r\n\032\n", 8);
     /* Version 2; the sizes of an offset and of a length; flags; the base address. */
-    put_numbers(&head, "11118888", (const uint64_t[]){2, 8, 8, 0, 0, UNDEFINED, image->used, root});
-    put_checksum(&head, 0);
-    image->is_lacking |= head.is_lacking;
-    if (!image->is_lacking)
-        memcpy(image->bytes, head.bytes, SUPERBLOCK_SIZE);
-    h5_bytes_fini(&head);
+    put_numbers(image, "11118888", (const uint64_t[]){2, 8, 8, 0, 0, UNDEFINED, size, root});
+    put_checksum(image, 0);
+    image->used = size;
 }

@@ -1,9 +1,8 @@
 /* A small HDF5 file, made in memory: groups, attributes, and contiguous datasets of one dimension.
  *
  * It follows the HDF5 File Format Specification, version 3: a superblock of version 2, and object headers of version 2
- * with compact links, which every HDF5 since 1.8 reads. HDF5's own functions with its core driver are not used: they
- * would have to be found in whatever program loads the driver, would take the locks and the property lists of a library
- * that is in the middle of an open, and would leave open handles behind an error; and what is needed here is little.
+ * with compact links, which every HDF5 since 1.8 reads. HDF5's own functions are not used, because the driver is called
+ * in the middle of an open, with HDF5's locks held.
  *
  * An object is collected in a struct h5_bytes of its own and placed in the image by h5_object_end, children before
  * their parents, and h5_image_end completes the file. If memory is lacking, `is_lacking` is set, and all later calls do
@@ -47,7 +46,8 @@ void h5_dataset_begin(struct h5_bytes *o, const struct h5_bytes *type, uint64_t 
 void h5_attribute_number(struct h5_bytes *o, const char *name, uint64_t number);
 /* Left out if it is longer than an attribute can be. */
 void h5_attribute_text(struct h5_bytes *o, const char *name, const char *text);
-void h5_attribute_bytes(struct h5_bytes *o, const char *name, const void *bytes, size_t size);
+/* Of `kind` S or V. */
+void h5_attribute_bytes(struct h5_bytes *o, const char *name, char kind, const void *bytes, size_t size);
 /* Place the object, and free it. Returns its address. */
 uint64_t h5_object_end(struct h5_bytes *image, struct h5_bytes *o);
 

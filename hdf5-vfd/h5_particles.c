@@ -127,7 +127,7 @@ static int put_row(const struct deltafs_record *r, void *arg)
 
 static int put_value(const struct deltafs_record *r, void *arg)
 {
-    struct table *t = arg;
+    const struct table *t = arg;
 
     h5_put(t->image, r->value, r->size);
     return t->image->is_lacking;
@@ -186,17 +186,10 @@ static int is_text(const char *bytes, size_t size)
 
 static void put_key(struct h5_bytes *o, const struct deltafs_record *r)
 {
-    char text[KEY_MAX + 1];
-
-    if (!r->key_bytes) {
+    if (r->key_bytes)
+        h5_attribute_bytes(o, "key", is_text(r->key_bytes, r->key_size) ? 'S' : 'V', r->key_bytes, r->key_size);
+    else
         h5_attribute_number(o, "key", r->key);
-    } else if (r->key_size <= KEY_MAX && is_text(r->key_bytes, r->key_size)) {
-        memcpy(text, r->key_bytes, r->key_size);
-        text[r->key_size] = '\0';
-        h5_attribute_text(o, "key", text);
-    } else {
-        h5_attribute_bytes(o, "key", r->key_bytes, r->key_size);
-    }
 }
 
 int h5_trajectory(deltafs_dir *dir, const char *path, const deltafs_records *records, struct h5_bytes *image)

@@ -155,12 +155,6 @@ static int transfer_walk(struct vfd_transfer *t, uint64_t base, uint8_t *bytes, 
     return 0;
 }
 
-static void runs_begin(const struct vfd_calls *calls, struct runs *r, hid_t space, size_t element)
-{
-    r->iterator = calls->select(space, element, 0);
-    r->count = r->next = 0;
-}
-
 static int transfer_pair(struct vfd_transfer *t, hid_t memory, hid_t space, uint64_t base, size_t element,
                          uint8_t *bytes)
 {
@@ -168,14 +162,13 @@ static int transfer_pair(struct vfd_transfer *t, hid_t memory, hid_t space, uint
     hssize_t n = calls->count(space);
     int rc;
 
-    if (n < 0)
-        return vfd_fail(calls, VFD_UNSUPPORTED, "deltafs: %s: a selection that cannot be counted", t->f->path);
     if (n == 0)
         return 0;
-    if ((uint64_t)n > INT64_MAX / (element ? element : 1))
-        return vfd_fail(calls, VFD_UNSUPPORTED, "deltafs: %s: a selection of too many bytes", t->f->path);
-    runs_begin(calls, &t->file, space, element);
-    runs_begin(calls, &t->memory, memory, element);
+    if (n < 0 || (uint64_t)n > INT64_MAX / (element ? element : 1))
+        return vfd_fail(calls, VFD_UNSUPPORTED, "deltafs: %s: a selection that cannot be counted", t->f->path);
+    t->file.count = t->file.next = t->memory.count = t->memory.next = 0;
+    t->file.iterator = calls->select(space, element, 0);
+    t->memory.iterator = calls->select(memory, element, 0);
     if (t->file.iterator >= 0 && t->memory.iterator >= 0)
         rc = transfer_walk(t, base, bytes, (uint64_t)n * element);
     else

@@ -33,8 +33,6 @@ static int flat_add(void *arg, MPI_Count at, MPI_Count size)
     return 0;
 }
 
-/* ---- Transfers ---- */
-
 /* Runs of the file beside those of memory, cut where either ends; the file's type comes again and again. */
 static int types_walk(struct vfd_file *f, int is_write, uint64_t base, uint8_t *bytes, const struct flat *memory,
                       const struct flat *file, MPI_Aint extent)
@@ -78,11 +76,9 @@ int vfd_types_transfer(struct vfd_file *f, int is_write, uint64_t base, uint8_t 
         return 0;
     if (count > INT64_MAX / 2 || MPI_Type_get_extent(file_type, &low, &extent) != MPI_SUCCESS ||
         datatype_walk(memory_type, (MPI_Count)count, 0, flat_add, &memory) != 0 ||
-        datatype_walk(file_type, 1, 0, flat_add, &file) != 0)
+        datatype_walk(file_type, 1, 0, flat_add, &file) != 0 || (memory.count > 0 && file.count == 0))
         rc = vfd_fail(f->calls, VFD_UNSUPPORTED, "deltafs: %s: a transfer of MPI datatypes that cannot be followed",
                       f->path);
-    else if (memory.count > 0 && file.count == 0)
-        rc = vfd_fail(f->calls, VFD_UNSUPPORTED, "deltafs: %s: a transfer to no place of the file", f->path);
     else
         rc = types_walk(f, is_write, base, bytes, &memory, &file, extent);
     free(memory.run);

@@ -10,8 +10,8 @@ expect 0 "$probe" make plain.h5
 
 why "there is no such file" nothing.h5
 why "there is no such file" no/folder/file.h5
-why "no such subfile: '7' in dir" dir/7
-why "no such subfile: 'MANIFEST' in dir, whose keys are numbers" dir/MANIFEST
+why "no such subfile: '7' in $(pwd)/dir" dir/7
+why "no such subfile: 'MANIFEST' in $(pwd)/dir, whose keys are numbers" dir/MANIFEST
 why "is only read through HDF5" dir write
 why "is only read through HDF5" dir/5 write
 why "SWMR" ours.h5 swmr

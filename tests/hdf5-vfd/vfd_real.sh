@@ -15,7 +15,7 @@ for step in 0 48 96 144 192 240 288 336 384 432 480; do
     stdout_has "/$step "
 done
 for absent in 20480 81920 320480 1099511627776 9223372036854775808; do
-    why "no such subfile: '$absent' in particles" particles/$absent
+    why "no such subfile: '$absent' in $(pwd)/particles" particles/$absent
 done
 HDF5_DRIVER_CONFIG=records=1G
 export HDF5_DRIVER_CONFIG

@@ -246,9 +246,11 @@ static int access_move(struct access *a, ADIO_Offset *moved)
 }
 
 /* An access as ROMIO asks for it: the buffer is not written to if it is written from. As in ROMIO's own drivers, the
- * individual pointer goes behind what was read by a contiguous access, and behind what was asked for by another. */
+ * individual pointer goes behind what was read by a contiguous access, and behind what was asked for by another. The
+ * bytes moved are set in *status, or, if `request` is not NULL, in a completed request: there is none after an error.
+ */
 static void access_run(const char *where, int kind, ADIO_File fd, const void *buf, AD_DELTAFS_WHAT, ADIO_Status *status,
-                       int *error_code)
+                       ADIO_Request *request, int *error_code)
 {
     struct access access = {.where = where, .is_write = kind & WRITE, .is_contig = kind & CONTIG, .fd = fd},
                   *a = &access;
@@ -282,30 +284,38 @@ static void access_run(const char *where, int kind, ADIO_File fd, const void *bu
     else if (file_ptr_type == ADIO_INDIVIDUAL && a->bytes > 0)
         fd->fp_ind = tiles_where(&a->view);
     ad_deltafs_leave(fd);
-    MPIR_Status_set_bytes(status, datatype, moved);
+    if (!request) {
+        MPIR_Status_set_bytes(status, datatype, moved);
+        return;
+    }
+    *request = MPI_REQUEST_NULL;
+    if (*error_code == MPI_SUCCESS)
+        MPIO_Completed_request_create(&fd, moved, error_code, request);
 }
 
 /* ---- ROMIO's operations ---- */
 
 void ad_deltafs_read_contig(ADIO_File fd, void *buf, AD_DELTAFS_WHAT, ADIO_Status *status, int *error_code)
 {
-    access_run("ADIOI_DELTAFS_READCONTIG", CONTIG, fd, buf, count, datatype, file_ptr_type, offset, status, error_code);
+    access_run("ADIOI_DELTAFS_READCONTIG", CONTIG, fd, buf, count, datatype, file_ptr_type, offset, status, NULL,
+               error_code);
 }
 
 void ad_deltafs_read_strided(ADIO_File fd, void *buf, AD_DELTAFS_WHAT, ADIO_Status *status, int *error_code)
 {
-    access_run("ADIOI_DELTAFS_READSTRIDED", 0, fd, buf, count, datatype, file_ptr_type, offset, status, error_code);
+    access_run("ADIOI_DELTAFS_READSTRIDED", 0, fd, buf, count, datatype, file_ptr_type, offset, status, NULL,
+               error_code);
 }
 
 void ad_deltafs_write_contig(ADIO_File fd, const void *buf, AD_DELTAFS_WHAT, ADIO_Status *status, int *error_code)
 {
     access_run("ADIOI_DELTAFS_WRITECONTIG", WRITE | CONTIG, fd, buf, count, datatype, file_ptr_type, offset, status,
-               error_code);
+               NULL, error_code);
 }
 
 void ad_deltafs_write_strided(ADIO_File fd, const void *buf, AD_DELTAFS_WHAT, ADIO_Status *status, int *error_code)
 {
-    access_run("ADIOI_DELTAFS_WRITESTRIDED", WRITE, fd, buf, count, datatype, file_ptr_type, offset, status,
+    access_run("ADIOI_DELTAFS_WRITESTRIDED", WRITE, fd, buf, count, datatype, file_ptr_type, offset, status, NULL,
                error_code);
 }
 
@@ -336,46 +346,26 @@ void ad_deltafs_write_coll(ADIO_File fd, const void *buf, AD_DELTAFS_WHAT, ADIO_
     ad_deltafs_leave(fd);
 }
 
-/* The request of an access that is done; none if it failed, which the call itself returns. */
-static void request_create(ADIO_File fd, const ADIO_Status *status, ADIO_Request *request, int *error_code)
-{
-    MPI_Count bytes = 0;
-
-    *request = MPI_REQUEST_NULL;
-    if (*error_code != MPI_SUCCESS)
-        return;
-    MPI_Get_elements_x(status, MPI_BYTE, &bytes);
-    MPIO_Completed_request_create(&fd, bytes, error_code, request);
-}
-
 void ad_deltafs_iread_contig(ADIO_File fd, void *buf, AD_DELTAFS_WHAT, ADIO_Request *request, int *error_code)
 {
-    ADIO_Status status;
-
-    ad_deltafs_read_contig(fd, buf, count, datatype, file_ptr_type, offset, &status, error_code);
-    request_create(fd, &status, request, error_code);
+    access_run("ADIOI_DELTAFS_IREADCONTIG", CONTIG, fd, buf, count, datatype, file_ptr_type, offset, NULL, request,
+               error_code);
 }
 
 void ad_deltafs_iread_strided(ADIO_File fd, void *buf, AD_DELTAFS_WHAT, ADIO_Request *request, int *error_code)
 {
-    ADIO_Status status;
-
-    ad_deltafs_read_strided(fd, buf, count, datatype, file_ptr_type, offset, &status, error_code);
-    request_create(fd, &status, request, error_code);
+    access_run("ADIOI_DELTAFS_IREADSTRIDED", 0, fd, buf, count, datatype, file_ptr_type, offset, NULL, request,
+               error_code);
 }
 
 void ad_deltafs_iwrite_contig(ADIO_File fd, const void *buf, AD_DELTAFS_WHAT, ADIO_Request *request, int *error_code)
 {
-    ADIO_Status status;
-
-    ad_deltafs_write_contig(fd, buf, count, datatype, file_ptr_type, offset, &status, error_code);
-    request_create(fd, &status, request, error_code);
+    access_run("ADIOI_DELTAFS_IWRITECONTIG", WRITE | CONTIG, fd, buf, count, datatype, file_ptr_type, offset, NULL,
+               request, error_code);
 }
 
 void ad_deltafs_iwrite_strided(ADIO_File fd, const void *buf, AD_DELTAFS_WHAT, ADIO_Request *request, int *error_code)
 {
-    ADIO_Status status;
-
-    ad_deltafs_write_strided(fd, buf, count, datatype, file_ptr_type, offset, &status, error_code);
-    request_create(fd, &status, request, error_code);
+    access_run("ADIOI_DELTAFS_IWRITESTRIDED", WRITE, fd, buf, count, datatype, file_ptr_type, offset, NULL, request,
+               error_code);
 }

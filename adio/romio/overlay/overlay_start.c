@@ -21,19 +21,11 @@ int MPIR_Get_node_id(MPI_Comm comm, int rank, int *id);
 /* Whether the MPI that runs is of the version whose ROMIO this is. */
 static int is_right_version(void)
 {
-    static const char name[] = "MPICH Version:";
-    char text[MPI_MAX_LIBRARY_VERSION_STRING];
+    char text[MPI_MAX_LIBRARY_VERSION_STRING], version[32];
     int size;
 
-    if (PMPI_Get_library_version(text, &size) != MPI_SUCCESS)
-        return 0;
-    const char *version = strstr(text, name);
-    if (!version)
-        return 0;
-    version += sizeof name - 1;
-    version += strspn(version, " \t");
-    size_t length = strcspn(version, " \t\n");
-    return length == strlen(MPICH_VERSION) && strncmp(version, MPICH_VERSION, length) == 0;
+    return PMPI_Get_library_version(text, &size) == MPI_SUCCESS && sscanf(text, "MPICH Version: %31s", version) == 1 &&
+           strcmp(version, MPICH_VERSION) == 0;
 }
 
 /* Handles are of other types in Open MPI: a program of it crashes in the first function of this library that it calls.
