@@ -435,12 +435,17 @@ static int repair_write_manifest(struct repair *r, struct error *e)
 {
     char path[PATH_ROOM], kept[PATH_ROOM];
     const char *name = repair_kept_name(&r->io, io_path_in(path, r->path, MANIFEST_NAME), kept);
-    int status = repair_renew(r, e);
+    struct io_file old;
+    int has_old = io_file_open(&r->io, path, O_RDONLY, &old, error_ignored()) == DELTAFS_OK;
 
+    if (has_old)
+        io_file_close(&old, error_ignored());
+    int status = repair_renew(r, e);
     if (status == DELTAFS_OK && !r->options->dry_run)
-        status = text_replace(&r->io, r->path, &r->text, kept, e);
+        status = text_replace(&r->io, r->path, &r->text, has_old ? kept : NULL, e);
     if (status == DELTAFS_OK)
-        repair_report(r, "%s: is written again; the former one is saved as %s", path, name);
+        repair_report(r, "%s: is written again%s%s", path, has_old ? "; the former one is saved as " : "",
+                      has_old ? name : "");
     return status;
 }
 

@@ -48,7 +48,7 @@ int text_check_copy(struct io *io, const char *folder, struct error *e);
 /* The manifest up to the line of epoch `number`. */
 int text_cut(struct io *io, const char *folder, uint64_t number, struct text *out, struct error *e);
 int text_parse(const struct text *t, const char *folder, struct manifest *m, struct error *e);
-/* Replace the manifest; the former one is kept under the name `kept`. */
+/* Replace the manifest; the former one is kept under the name `kept`, or there is none (NULL). */
 int text_replace(struct io *io, const char *folder, const struct text *t, const char *kept, struct error *e);
 /* ---- Verifying ---- */
 

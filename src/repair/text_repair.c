@@ -191,7 +191,7 @@ int text_replace(struct io *io, const char *folder, const struct text *t, const 
     struct text old;
     int status = text_load(io, folder, MANIFEST_NAME, &old, e);
 
-    if (status == DELTAFS_OK)
+    if (status == DELTAFS_OK && kept)
         status = text_write(io, kept, &old, e);
     if (status == DELTAFS_OK)
         status = text_write(io, io_path_in(aside, folder, MANIFEST_NEW_NAME), t, e);

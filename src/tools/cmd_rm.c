@@ -7,6 +7,16 @@ struct rm {
     int is_forced;
 };
 
+/* What else removes it. */
+static int rm_refuse(const char *path, enum target_kind kind)
+{
+    const char *what = kind == TARGET_DIRECTORY ? "a DeltaFS directory, not a logical file; 'rm -r' removes it"
+                       : kind == TARGET_FOLDER  ? "a folder, not a logical file; it stays as it is"
+                                                : "a plain file, not a logical file; 'rm' removes it";
+
+    return text_fail(EXIT_TROUBLE, "%s: %s", path, what);
+}
+
 static int rm_one(void *values, const char *path)
 {
     const struct rm *r = values;
@@ -22,7 +32,7 @@ static int rm_one(void *values, const char *path)
     if (code != EXIT_OK)
         return is_missing ? code : text_fail(code, "%s: is not removed; 'rm -r' removes whatever it is", path);
     if (t.kind != TARGET_LOGICAL)
-        return target_refuse(path, t.kind);
+        return rm_refuse(path, t.kind);
     if (deltafs_logical_remove(path) != DELTAFS_OK)
         return text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
     return EXIT_OK;

@@ -233,6 +233,8 @@ for command in verify info "repair --apply"; do
     says "$work/run/text: a plain file, neither a DeltaFS directory nor a logical file"
 done
 expect 3 "$deltafs" rm -f "$work/run/d" "$work/run/text"
+says "a DeltaFS directory, not a logical file; 'rm -r' removes it"
+says "a plain file, not a logical file; 'rm' removes it"
 [ -s "$work/run/d/MANIFEST" ] && [ -s "$work/run/text" ] || fail "rm removes what is no logical file"
 expect 3 "$deltafs" get "$f" 1
 says "$f: a logical file, which has no records"

@@ -122,3 +122,10 @@ expect 0 "$deltafs" repair --apply "$work/lost"
 expect 0 "$deltafs" verify "$work/lost"
 expect 0 "$deltafs" scan "$work/lost" --format csv
 same "$work/wanted" "$work/out" "an epoch whose line was lost"
+
+# Both manifests are no manifests: repair does not send to itself.
+cp -R "$work/d" "$work/both"
+echo garbage >"$work/both/MANIFEST"
+rm "$work/both/MANIFEST.copy"
+expect 3 "$deltafs" repair "$work/both"
+says "or restore a backup"

@@ -281,7 +281,8 @@ static int manifest_parse_text(struct manifest *m, struct textlog *t, struct err
 {
     if (t->end < 8 || memcmp(t->read.bytes, "Deltafs ", 8) != 0)
         return error_set(e, DELTAFS_ERR_NOT_DELTAFS,
-                         "%s: not the manifest of a DeltaFS directory; if it was one, 'deltafs repair' restores it",
+                         "%s: not the manifest of a DeltaFS directory; if it was one, try 'deltafs repair', or restore "
+                         "a backup",
                          t->path);
     int status = textlog_parse(t, manifest_take, m, e);
     m->size = t->at;
