@@ -664,9 +664,32 @@ static void test_no_logs(void **state)
     CHECK_IS(deltafs_close(d), DELTAFS_OK);
 }
 
+/* The manifest's copy gets no line before the manifest has it for certain. */
+static void test_copy_after_sync(void **state)
+{
+    static const char *const syncs[] = {"commit", "close"};
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        const char *path = unit_path("copied%d", i), *copy = unit_path("copied%d/MANIFEST.copy", i);
+        deltafs_dir *d = unit_create(path, unit_options("sync", syncs[i], "value_size", "8", NULL));
+        uint64_t value = 1;
+        size_t n, m;
+        CHECK_CALL(d, deltafs_append(d, 1, &value, sizeof value), DELTAFS_OK);
+        CHECK_CALL(d, deltafs_epoch_end(d, 1), DELTAFS_OK);
+        CHECK_IS(unit_exists(copy), i == 0);
+        CHECK_IS(deltafs_close(d), DELTAFS_OK);
+        uint8_t *is = unit_load(copy, &n), *want = unit_load(unit_path("copied%d/MANIFEST", i), &m);
+        CHECK(n == m && memcmp(is, want, n) == 0);
+        free(is);
+        free(want);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_copy_after_sync),
         cmocka_unit_test(test_no_logs),
         cmocka_unit_test(test_random_workloads),
         cmocka_unit_test(test_segments),

@@ -708,8 +708,10 @@ int deltafs_private_writer_commit(struct writer *w, const struct writer_totals *
         *is_commit_unknown = lease_confirm(&w->lease, e) != DELTAFS_OK;
         if (*is_commit_unknown)
             return writer_mark_unknown(w, "", e);
-        /* The epoch is committed without it: the next line, or the close, brings the copy up to date. */
-        manifest_copy(&w->manifest, &w->manifest_copied, w->manifest_size, 0, error_ignored());
+        /* The epoch is committed without it: the next line, or the close, brings the copy up to date. With sync=close
+         * only the close: a power loss must not leave lines in the copy that the manifest does not have yet. */
+        if (w->c.sync != SYNC_CLOSE)
+            manifest_copy(&w->manifest, &w->manifest_copied, w->manifest_size, 0, error_ignored());
         return DELTAFS_OK;
     }
     /* The line must go again, or a reader would find an epoch whose data is about to be overwritten. */
