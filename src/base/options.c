@@ -7,14 +7,12 @@
 #include "base/number.h"
 #include "base/options.h"
 
-enum option_kind { KIND_SIZE, KIND_COUNT, KIND_WORD, KIND_SCHEMA, KIND_TEXT };
-
 #define WORDS 4 /* of a choice, at most */
 
+/* A choice of words, or a number, or any text. */
 struct option_row {
     struct deltafs_option_info info;
-    enum option_kind kind;
-    uint64_t low, high;       /* of a size or count */
+    uint64_t low, high;       /* of a number; 0: it is none */
     const char *automatic;    /* the word for "as the library sees fit", or NULL */
     const char *words[WORDS]; /* of a choice */
 };
@@ -22,121 +20,90 @@ struct option_row {
 static const struct option_row rows[OPTION_COUNT] = {
     [OPTION_BLOCK] = {.info = {"block", "bytes, 256 to 1M", "4K",
                                "approximate size of a data block before compression; 64 values may take 4 times that"},
-                      .kind = KIND_SIZE,
                       .low = 256,
                       .high = 1 << 20},
     [OPTION_CODEC] = {.info = {"codec", "none or snappy", "snappy", "how data blocks are compressed"},
-                      .kind = KIND_WORD,
                       .words = {[CODEC_NONE] = "none", [CODEC_SNAPPY] = "snappy"}},
     [OPTION_COMMIT] =
         {.info = {"commit", "wait or async", "wait",
                   "whether the end of an epoch waits for its commit, or leaves it to the next collective call"},
-         .kind = KIND_WORD,
          .words = {[COMMIT_WAIT] = "wait", [COMMIT_ASYNC] = "async"}},
     [OPTION_EPOCH] = {.info = {"epoch", "a number, or auto", "auto",
                                "timestep of an indexed file's rows; auto: the last number in its name"},
-                      .kind = KIND_COUNT,
-                      .low = 0,
                       .high = UINT64_MAX - 1,
                       .automatic = "auto"},
     [OPTION_EXTENTS] =
         {.info = {"extents", "parallel, broadcast or flatten", "parallel",
                   "how ranks read a logical file's extents: each reads a share, one reads all for the others, or as "
                   "parallel, and the close writes one file"},
-         .kind = KIND_WORD,
          .words = {[EXTENTS_PARALLEL] = "parallel", [EXTENTS_BROADCAST] = "broadcast", [EXTENTS_FLATTEN] = "flatten"}},
     [OPTION_HDF5] = {.info = {"hdf5", "FILE", "",
-                              "HDF5 library that deltafs-mpi index uses for HDF5 files; none: search for one"},
-                     .kind = KIND_TEXT},
+                              "HDF5 library that deltafs-mpi index uses for HDF5 files; none: search for one"}},
     [OPTION_INDEX] = {.info = {"index", "DIR", "",
-                               "index of a file's rows; none: in the file if it is a logical file, else beside it"},
-                      .kind = KIND_TEXT},
+                               "index of a file's rows; none: in the file if it is a logical file, else beside it"}},
     [OPTION_KEY] = {.info = {"key", "FIELD or DATASET", "",
                              "key of a file's rows, which are indexed by it: a field of the schema, or with a '/' a "
-                             "dataset of an HDF5 file; none: no index"},
-                    .kind = KIND_TEXT},
+                             "dataset of an HDF5 file; none: no index"}},
     [OPTION_KEYS] = {.info = {"keys", "u64 or bytes", "u64", "what keys are: 64-bit numbers, or 1 to 255 bytes"},
-                     .kind = KIND_WORD,
                      .words = {[KEYS_U64] = "u64", [KEYS_BYTES] = "bytes"}},
     [OPTION_LAYOUT] = {.info = {"layout", "partitioned or local", "partitioned",
                                 "where records are stored: with the partition of their key, or in a log of the rank "
                                 "that appends them, which sends only their places"},
-                       .kind = KIND_WORD,
                        .words = {[LAYOUT_PARTITIONED] = "partitioned", [LAYOUT_LOCAL] = "local"}},
     [OPTION_LEASE] = {.info = {"lease", "seconds, 0 or more", "86400",
                                "how long after its last commit a job on another host counts as writing a directory"},
-                      .kind = KIND_COUNT,
-                      .low = 0,
                       .high = UINT64_C(1) << 31},
     [OPTION_MEMORY] = {.info = {"memory", "bytes, 8M or more, or auto", "auto",
                                 "bytes that a process may use for buffers and memtables; auto: 3% of the node's "
                                 "memory, divided by the job's ranks on it, 16M to 1G"},
-                       .kind = KIND_SIZE,
                        .low = 8 << 20,
                        .high = UINT64_C(1) << 42,
                        .automatic = "auto"},
     [OPTION_PARTITIONS] = {.info = {"partitions", "1 to 1048576, or auto", "auto",
                                     "slices of the key space, each with logs of its own; auto: the number of ranks"},
-                           .kind = KIND_COUNT,
                            .low = 1,
                            .high = 1 << 20,
                            .automatic = "auto"},
     [OPTION_PROGRESS] = {.info = {"progress", "calls or thread", "calls",
                                   "what serves other ranks: the program's calls of DeltaFS, or also a thread, which "
                                   "needs MPI_THREAD_MULTIPLE"},
-                         .kind = KIND_WORD,
                          .words = {[PROGRESS_CALLS] = "calls", [PROGRESS_THREAD] = "thread"}},
     [OPTION_READ_CACHE] = {.info = {"read_cache", "bytes, 0 or more", "64M", "size of a reader's cache for the index"},
-                           .kind = KIND_SIZE,
-                           .low = 0,
                            .high = UINT64_C(1) << 42},
     [OPTION_READ_THREADS] =
         {.info = {"read_threads", "0 to 64", "8",
                   "maximum of threads that a reader starts to read several places of slow storage at once"},
-         .kind = KIND_COUNT,
-         .low = 0,
          .high = 64},
     [OPTION_ROUTE] =
         {.info = {"route", "auto, direct, 3hop or grid", "auto",
                   "how records go to their ranks: directly, through one rank for each other node, or along rows and "
                   "columns of nodes; auto: the fewest hops that memory allows"},
-         .kind = KIND_WORD,
          .words = {[ROUTE_AUTO] = "auto", [ROUTE_DIRECT] = "direct", [ROUTE_3HOP] = "3hop", [ROUTE_GRID] = "grid"}},
     [OPTION_SCHEMA] = {.info = {"schema", "NAME:TYPE,...", "",
-                                "columns of a value, such as x:f4,y:f4,cell:i4; sets the value size too"},
-                       .kind = KIND_SCHEMA},
+                                "columns of a value, such as x:f4,y:f4,cell:i4; sets the value size too"}},
     [OPTION_SKIP] = {.info = {"skip", "bytes, 0 or more", "0", "bytes in a file before the first row that is indexed"},
-                     .kind = KIND_SIZE,
-                     .low = 0,
                      .high = INT64_MAX},
     [OPTION_STATS] =
         {.info = {"stats", "FILE", "",
-                  "file to which a job appends a line of JSON when it closes a directory: messages, waits, memory"},
-         .kind = KIND_TEXT},
+                  "file to which a job appends a line of JSON when it closes a directory: messages, waits, memory"}},
     [OPTION_SYNC] = {.info = {"sync", "none, commit or close", "commit",
                               "when data is forced to storage: never, before each commit, or at the close; deltafs(7) "
                               "says what is safe when"},
-                     .kind = KIND_WORD,
                      .words = {[SYNC_NONE] = "none", [SYNC_COMMIT] = "commit", [SYNC_CLOSE] = "close"}},
     [OPTION_THREADS] =
         {.info =
              {"threads", "0 to 64, or auto", "auto",
               "additional threads: they sort, encode and write a directory, or read and check a logical file; auto: 2 "
               "to 4 for a directory; for a logical file 1 without MPI if there is a processor for it, else 0"},
-         .kind = KIND_COUNT,
-         .low = 0,
          .high = 64,
          .automatic = "auto"},
     [OPTION_VALUE_SIZE] = {.info = {"value_size", "bytes, 0 to 1M, or any", "any",
                                     "size of every value; any: sizes may differ"},
-                           .kind = KIND_SIZE,
-                           .low = 0,
                            .high = 1 << 20,
                            .automatic = "any"},
     [OPTION_VOLUMES] =
         {.info = {"volumes", "FOLDER:FOLDER...", "",
-                  "absolute paths of folders over which new files are distributed; none: all files are in one place"},
-         .kind = KIND_TEXT},
+                  "absolute paths of folders over which new files are distributed; none: all files are in one place"}},
 };
 
 enum option_source { SOURCE_DEFAULT, SOURCE_ENVIRONMENT, SOURCE_CALLER };
@@ -171,44 +138,36 @@ static int option_unknown(struct error *e, const char *name)
     return error_set(e, DELTAFS_ERR_OPTION, "no option '%s'; there are: %s", name, valid);
 }
 
+static int option_refuse(const struct option_row *row, const char *text, struct error *e)
+{
+    return error_set(e, DELTAFS_ERR_OPTION, "option %s: '%s' is not valid; it takes %s", row->info.name, text,
+                     row->info.takes);
+}
+
 static int option_parse(const struct option_row *row, const char *text, uint64_t *number, struct error *e)
 {
-    const char *name = row->info.name;
     deltafs_schema *schema;
-    uint64_t v = 0;
 
-    switch (row->kind) {
-    case KIND_WORD:
-        while (v < WORDS && row->words[v] && strcmp(row->words[v], text) != 0)
-            v++;
-        if (v == WORDS || !row->words[v])
-            break;
-        *number = v;
-        return DELTAFS_OK;
-    case KIND_TEXT:
-        *number = *text != '\0';
-        return DELTAFS_OK;
-    case KIND_SCHEMA:
-        *number = 0;
-        if (*text == '\0')
-            return DELTAFS_OK;
+    *number = 0;
+    if (row->words[0]) {
+        while (*number < WORDS && row->words[*number] && strcmp(row->words[*number], text) != 0)
+            ++*number;
+        return *number < WORDS && row->words[*number] ? DELTAFS_OK : option_refuse(row, text, e);
+    }
+    if (row->automatic && strcmp(text, row->automatic) == 0)
+        *number = OPTION_AUTO;
+    else if (row->high > 0)
+        return number_parse_size(text, number) == 0 && *number >= row->low && *number <= row->high
+                   ? DELTAFS_OK
+                   : option_refuse(row, text, e);
+    else if (row == &rows[OPTION_SCHEMA] && *text != '\0') {
         if (deltafs_schema_parse(text, &schema) != DELTAFS_OK)
             return deltafs_private_thread_error()->status;
         *number = deltafs_schema_size(schema);
         deltafs_schema_destroy(schema);
-        return DELTAFS_OK;
-    default:
-        if (row->automatic && strcmp(text, row->automatic) == 0) {
-            *number = OPTION_AUTO;
-            return DELTAFS_OK;
-        }
-        if ((row->kind == KIND_SIZE ? number_parse_size(text, &v) : number_parse(text, &v)) != 0 || v < row->low ||
-            v > row->high)
-            break;
-        *number = v;
-        return DELTAFS_OK;
-    }
-    return error_set(e, DELTAFS_ERR_OPTION, "option %s: '%s' is not valid; it takes %s", name, text, row->info.takes);
+    } else
+        *number = *text != '\0';
+    return DELTAFS_OK;
 }
 
 static int option_set(deltafs_options *o, int i, const char *text, enum option_source source, struct error *e)

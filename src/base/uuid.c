@@ -36,14 +36,12 @@ int uuid_parse(const char *text, uint8_t uuid[16])
 
     for (int i = 0; i < 16; i++) {
         unsigned byte;
-        if (*p == '-')
-            p++;
-        if (sscanf(p, "%2x", &byte) != 1)
+        int n;
+        p += *p == '-';
+        if (sscanf(p, "%2x%n", &byte, &n) != 1)
             return -1;
         uuid[i] = (uint8_t)byte;
-        p += 2;
-        if (p > text + strlen(text))
-            return -1;
+        p += n;
     }
     uuid_to_text(uuid, again);
     return strcmp(text, again) == 0 ? 0 : -1;

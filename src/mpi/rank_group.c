@@ -128,19 +128,13 @@ int mpi_broadcast(struct rank_group *g, void *bytes, size_t n, struct error *e)
 int mpi_agree(struct rank_group *g, struct error *e)
 {
     uint64_t none = (uint64_t)g->ranks, first = e->status != DELTAFS_OK ? (uint64_t)g->rank : none;
-    struct error failed;
 
-    if (mpi_reduce(g, &first, 1, MPI_MIN, &failed) != DELTAFS_OK) {
-        *e = failed;
+    if (mpi_reduce(g, &first, 1, MPI_MIN, e) != DELTAFS_OK || first == none)
         return e->status;
-    }
-    if (first == none)
-        return DELTAFS_OK;
     /* An earlier agreement may have named another rank. */
     if (first == (uint64_t)g->rank && g->ranks > 1 && strncmp(e->text, "rank ", 5) != 0)
         error_set(e, e->status, "rank %d: %s", g->name, e->text);
-    if (group_broadcast_from(g, (int)first, e, sizeof *e, &failed) != DELTAFS_OK)
-        *e = failed;
+    group_broadcast_from(g, (int)first, e, sizeof *e, e);
     return e->status;
 }
 
@@ -174,7 +168,6 @@ int mpi_broadcast_bytes(struct rank_group *g, struct bytes *b, struct error *e)
 /* Gather all sizes, and make room for all bytes; an error of any rank becomes that of all. */
 static int group_gather_sizes(struct rank_group *g, uint64_t n, struct bytes *all, uint64_t *total, struct error *e)
 {
-    struct error failed;
     MPI_Request request;
 
     if (e->status == DELTAFS_OK)
@@ -191,11 +184,8 @@ static int group_gather_sizes(struct rank_group *g, uint64_t n, struct bytes *al
     }
     uint64_t size = e->status == DELTAFS_OK ? n : FAILED;
     int code = MPI_Iallgather(&size, 1, MPI_UINT64_T, g->sizes, 1, MPI_UINT64_T, g->comm, &request);
-    if (group_complete(g, code, &request, 0, "gather", &failed) != DELTAFS_OK) {
-        *e = failed;
+    if (group_complete(g, code, &request, 0, "gather", e) != DELTAFS_OK)
         return e->status;
-    }
-    *total = 0;
     for (int i = 0; i < g->ranks; i++) {
         if (g->sizes[i] == FAILED)
             return mpi_agree(g, e);
@@ -224,7 +214,7 @@ static int group_gather_few(struct rank_group *g, const void *mine, uint8_t *to,
 
 int mpi_gather(struct rank_group *g, const void *mine, size_t n, struct bytes *all, struct error *e)
 {
-    uint64_t total;
+    uint64_t total = 0;
     int status = group_gather_sizes(g, n, all, &total, e);
 
     if (status != DELTAFS_OK || total == 0)

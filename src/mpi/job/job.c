@@ -37,11 +37,10 @@ void job_register(struct job *j)
 static void job_unregister(struct job *j)
 {
     pthread_mutex_lock(&open_jobs_lock);
-    for (struct job **at = &open_jobs; *at; at = &(*at)->next)
-        if (*at == j) {
-            *at = j->next;
-            break;
-        }
+    struct job **at = &open_jobs;
+    while (*at != j)
+        at = &(*at)->next;
+    *at = j->next;
     pthread_mutex_unlock(&open_jobs_lock);
 }
 
@@ -172,7 +171,7 @@ static void job_fail(void *ctx, const struct error *e)
     pthread_mutex_unlock(&j->lock);
 }
 
-/* Bring every record to its owner. What comes after is let in by shuffle_begin. Fails only where the job is lost. */
+/* Bring every record to its owner. The next round lets in what comes after. Fails only where the job is lost. */
 static int job_deliver_all(struct job *j, struct error *e)
 {
     struct error own;
@@ -251,13 +250,11 @@ static int job_check_lease(struct job *j, struct error *e)
 /* Collective: rank 0 commits. */
 static int job_commit(struct job *j, const struct writer_totals *totals, int *is_commit_unknown, struct error *e)
 {
-    struct error failed;
-
     e->status =
         j->group.rank == 0 ? deltafs_private_writer_commit(j->writer, totals, is_commit_unknown, e) : DELTAFS_OK;
     int status = job_verdict(j, e);
     if (status != DELTAFS_OK)
-        mpi_broadcast(&j->group, is_commit_unknown, sizeof *is_commit_unknown, &failed);
+        mpi_broadcast(&j->group, is_commit_unknown, sizeof *is_commit_unknown, error_ignored());
     return status;
 }
 

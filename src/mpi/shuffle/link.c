@@ -33,31 +33,37 @@ static uint8_t *link_buffer(const struct link *l, uint32_t index, int which)
     return l->memory + ((size_t)index * 2 * (size_t)l->buffers + (size_t)which) * l->message;
 }
 
-/* Post the receive of the request `which`: of a message, or of credits. */
-static int link_post(struct link *l, uint32_t index, int which, struct error *e)
+/* Begin to receive or send `n` bytes, as the request `which` of a channel. */
+static int link_begin(struct link *l, uint32_t index, int which, uint32_t n, struct error *e)
 {
     struct link_channel *c = &l->channel[index];
-    int is_back = which >= l->buffers, n = is_back ? (int)sizeof c->back[0] : (int)l->message;
-    void *to = is_back ? (void *)&c->back[0] : link_buffer(l, index, which);
-    int tag = (is_back ? MPI_TAG_CREDITS : MPI_TAG_RECORDS) + c->stage;
-    int code = MPI_Irecv(to, n, MPI_BYTE, c->peer, tag, l->comm, link_request(l, index, which));
+    int credit = which - (l->requests - 2), is_receive = which < l->buffers || credit == 0;
+    void *bytes = credit < 0 ? link_buffer(l, index, which) : (uint8_t *)&c->back[credit];
+    int tag = (credit < 0 ? MPI_TAG_RECORDS : MPI_TAG_CREDITS) + c->stage;
+    MPI_Request *request = link_request(l, index, which);
+    int code = is_receive ? MPI_Irecv(bytes, (int)n, MPI_BYTE, c->peer, tag, l->comm, request)
+                          : MPI_Isend(bytes, (int)n, MPI_BYTE, c->peer, tag, l->comm, request);
 
-    return code == MPI_SUCCESS ? DELTAFS_OK : mpi_error(e, code, "post a receive");
+    return code == MPI_SUCCESS ? DELTAFS_OK : mpi_error(e, code, is_receive ? "post a receive" : "send");
+}
+
+/* The same, where the number of bytes is known: a buffer to receive into, or credits. */
+static int link_post(struct link *l, uint32_t index, int which, struct error *e)
+{
+    return link_begin(l, index, which, which < l->buffers ? l->message : sizeof(uint32_t), e);
 }
 
 /* Give the credits that are owed back in a message of their own; later, if one is under way. */
 static int link_give_back(struct link *l, uint32_t index, struct error *e)
 {
     struct link_channel *c = &l->channel[index];
-    MPI_Request *request = link_request(l, index, l->requests - 1);
+    int which = l->requests - 1;
 
-    if (*request != MPI_REQUEST_NULL)
+    if (*link_request(l, index, which) != MPI_REQUEST_NULL)
         return DELTAFS_OK;
     put_u32((uint8_t *)&c->back[1], c->owed);
     c->owed = 0;
-    int code =
-        MPI_Isend(&c->back[1], (int)sizeof c->back[1], MPI_BYTE, c->peer, MPI_TAG_CREDITS + c->stage, l->comm, request);
-    return code == MPI_SUCCESS ? DELTAFS_OK : mpi_error(e, code, "send");
+    return link_post(l, index, which, e);
 }
 
 int link_create(const struct plan *p, uint32_t rank, MPI_Comm comm, struct link **out, struct error *e)
@@ -181,9 +187,7 @@ int link_send(struct link *l, uint32_t index, uint32_t bytes, struct error *e)
     c->credits--;
     c->is_leaving |= (uint8_t)(1u << c->out);
     c->out = (uint8_t)((c->out + 1) % l->buffers);
-    int code = MPI_Isend(buffer, (int)bytes, MPI_BYTE, c->peer, MPI_TAG_RECORDS + c->stage, l->comm,
-                         link_request(l, index, which));
-    return code == MPI_SUCCESS ? DELTAFS_OK : mpi_error(e, code, "send");
+    return link_begin(l, index, which, bytes, e);
 }
 
 const uint8_t *link_peek(const struct link *l, uint32_t index)

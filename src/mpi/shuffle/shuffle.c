@@ -48,18 +48,17 @@ struct shuffle {
     enum shuffle_stall why; /* what the last channel that was full lacks */
 };
 
-static void shuffle_fail(struct shuffle *s, const struct error *e)
+/* Where an error goes: the first counts. */
+static struct error *shuffle_error(struct shuffle *s)
 {
-    if (s->error.status == DELTAFS_OK)
-        s->error = *e;
+    return error_after(s->error.status, &s->error);
 }
 
-static void shuffle_lose(struct shuffle *s, const struct error *e)
+static void shuffle_lose(struct shuffle *s)
 {
-    shuffle_fail(s, e);
     s->is_dead = 1;
     if (s->config.lose)
-        s->config.lose(s->config.arg, e);
+        s->config.lose(s->config.arg, &s->error);
 }
 
 int shuffle_take_error(struct shuffle *s, struct error *e)
@@ -228,7 +227,6 @@ const struct plan *shuffle_plan(const struct shuffle *s)
 
 static void out_send(struct shuffle *s, struct channel_out *o, uint16_t flags)
 {
-    struct error e;
     uint8_t *p = o->bytes;
 
     if (s->whole > 0)
@@ -245,8 +243,8 @@ static void out_send(struct shuffle *s, struct channel_out *o, uint16_t flags)
     s->stat.records[o->stage] += o->records;
     if (!stage_is_net(o->stage))
         ring_send(s->rings, o->index, o->used);
-    else if (link_send(s->link, o->index, o->used, &e) != DELTAFS_OK)
-        shuffle_lose(s, &e);
+    else if (link_send(s->link, o->index, o->used, shuffle_error(s)) != DELTAFS_OK)
+        shuffle_lose(s);
     o->bytes = NULL;
     o->used = o->room;
     s->has_sent = 1;
@@ -377,18 +375,14 @@ static void shuffle_drop_value(struct shuffle *s)
  * long value is put together at a time, so that no more memory is needed than for one. */
 static int shuffle_store_piece(struct shuffle *s, uint32_t holder, struct piece *p)
 {
-    struct error e;
-
     if (p->offset == 0 && p->size == p->value_size)
         return shuffle_store(s, 1, (uint8_t *)&p->key, 0, p->bytes, 0, p->size) == 1;
     if (s->value_holder == 0 && p->offset == 0) {
         s->value = malloc(p->value_size);
         s->value_got = 0;
         s->value_holder = holder;
-        if (!s->value) {
-            error_no_memory(&e, p->value_size, "a value under way");
-            shuffle_fail(s, &e);
-        }
+        if (!s->value)
+            error_no_memory(shuffle_error(s), p->value_size, "a value under way");
     }
     s->why = STALL_STORAGE;
     if (s->value_holder != holder)
@@ -458,10 +452,8 @@ static int in_is_open(const struct shuffle *s, const struct channel_in *in)
 
 static void in_malformed(struct shuffle *s, struct channel_in *in, const char *what)
 {
-    struct error e;
-
-    error_set(&e, DELTAFS_ERR_MPI, "a message of stage %d to rank %u %s", in->stage, s->config.rank, what);
-    shuffle_fail(s, &e);
+    error_set(shuffle_error(s), DELTAFS_ERR_MPI, "a message of stage %d to rank %u %s", in->stage, s->config.rank,
+              what);
     in->at = in->end;
     /* The rest of a value in pieces will not be known for what it is: what waits for it must not. */
     uint32_t holder = in_holder(s, in);
@@ -495,8 +487,6 @@ static int in_begin(struct shuffle *s, struct channel_in *in)
 
 static void in_finish(struct shuffle *s, struct channel_in *in)
 {
-    struct error e;
-
     if (s->error.status == DELTAFS_OK && (get_u32(in->bytes + 12) != in->records || in->at != in->end))
         in_malformed(s, in, "does not have as many records as it says");
     if (get_u16(in->bytes + 16) & MESSAGE_END) {
@@ -507,8 +497,8 @@ static void in_finish(struct shuffle *s, struct channel_in *in)
     }
     if (!stage_is_net(in->stage))
         ring_release(s->rings, in->index);
-    else if (link_release(s->link, in->index, &e) != DELTAFS_OK)
-        shuffle_lose(s, &e);
+    else if (link_release(s->link, in->index, shuffle_error(s)) != DELTAFS_OK)
+        shuffle_lose(s);
     in->bytes = NULL;
 }
 
@@ -656,14 +646,13 @@ static int shuffle_put_marks(struct shuffle *s)
 
 int shuffle_progress(struct shuffle *s)
 {
-    struct error e;
     int has_moved = s->has_sent;
 
     if (!s->is_open || s->is_dead)
         return 0;
     s->has_sent = 0;
-    if (link_poll(s->link, &e) != DELTAFS_OK)
-        shuffle_lose(s, &e);
+    if (link_poll(s->link, shuffle_error(s)) != DELTAFS_OK)
+        shuffle_lose(s);
     /* The last stages first: they make room for the others. */
     for (uint32_t i = s->channels; i-- > 0 && !s->is_dead;)
         has_moved |= in_take(s, &s->in[i]);
@@ -784,8 +773,10 @@ void shuffle_wind_up(struct shuffle *s)
     struct error e = {0};
 
     while (!s->is_dead && !link_wind_up(s->link, &e)) {
-        if (e.status != DELTAFS_OK)
-            shuffle_lose(s, &e);
+        if (e.status != DELTAFS_OK) {
+            *shuffle_error(s) = e;
+            shuffle_lose(s);
+        }
         shuffle_wait(s, STALL_END);
     }
 }
