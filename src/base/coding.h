@@ -3,15 +3,10 @@
 #ifndef DELTAFS_BASE_CODING_H
 #define DELTAFS_BASE_CODING_H
 
+#include <endian.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-
-#if !defined(__BYTE_ORDER__) || __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#define CODING_SWAP 1
-#else
-#define CODING_SWAP 0
-#endif
 
 #define VARINT_MAX 10 /* bytes of the longest 64-bit varint */
 
@@ -23,15 +18,13 @@ static inline void put_u16(uint8_t *p, uint16_t v)
 
 static inline void put_u32(uint8_t *p, uint32_t v)
 {
-    if (CODING_SWAP)
-        v = __builtin_bswap32(v);
+    v = htole32(v);
     memcpy(p, &v, 4);
 }
 
 static inline void put_u64(uint8_t *p, uint64_t v)
 {
-    if (CODING_SWAP)
-        v = __builtin_bswap64(v);
+    v = htole64(v);
     memcpy(p, &v, 8);
 }
 
@@ -45,7 +38,7 @@ static inline uint32_t get_u32(const uint8_t *p)
     uint32_t v;
 
     memcpy(&v, p, 4);
-    return CODING_SWAP ? __builtin_bswap32(v) : v;
+    return le32toh(v);
 }
 
 static inline uint64_t get_u64(const uint8_t *p)
@@ -53,7 +46,7 @@ static inline uint64_t get_u64(const uint8_t *p)
     uint64_t v;
 
     memcpy(&v, p, 8);
-    return CODING_SWAP ? __builtin_bswap64(v) : v;
+    return le64toh(v);
 }
 
 /* The number of bits that are set. */

@@ -30,23 +30,17 @@ static int schema_field_is_valid(const struct deltafs_field *f)
     }
 }
 
-static int schema_name_is_valid(const char *name)
-{
-    size_t n = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.");
-
-    return n > 0 && name[n] == '\0';
-}
-
 /* Take one "name:type" apart in place. */
 static int schema_field_parse(char *text, struct deltafs_field *f, struct error *e)
 {
+    static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.";
     char *type = strchr(text, ':');
     uint64_t size = 0;
 
     if (!type)
         return error_set(e, DELTAFS_ERR_SCHEMA, "schema: field '%s' is not NAME:TYPE", text);
     *type++ = '\0';
-    if (!schema_name_is_valid(text))
+    if (*text == '\0' || text[strspn(text, allowed)] != '\0')
         return error_set(e, DELTAFS_ERR_SCHEMA, "schema: field name '%s' is not made of letters, digits, '_' and '.'",
                          text);
     f->name = text;

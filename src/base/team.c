@@ -1,7 +1,6 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 #include "base/team.h"
 #include "base/thread.h"
@@ -31,15 +30,10 @@ struct team {
 /* Wait a moment for a counter to go on from `seen`. */
 static void team_linger(_Atomic uint32_t *counter, uint32_t seen)
 {
-    struct timespec start, now;
-    int64_t ns = 0;
+    uint64_t start = thread_clock();
 
-    clock_gettime(CLOCK_MONOTONIC, &start);
-    while (atomic_load_explicit(counter, memory_order_relaxed) == seen && ns < LINGER_NS) {
+    while (atomic_load_explicit(counter, memory_order_relaxed) == seen && thread_clock() - start < LINGER_NS)
         sched_yield();
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        ns = (int64_t)(now.tv_sec - start.tv_sec) * 1000000000 + (now.tv_nsec - start.tv_nsec);
-    }
 }
 
 /* Do tasks until there are none; the lock is held on entry and return. */

@@ -1,5 +1,6 @@
 #include <sched.h>
 #include <signal.h>
+#include <time.h>
 #include <unistd.h>
 #include "base/thread.h"
 
@@ -16,6 +17,14 @@ int thread_start(pthread_t *thread, void *(*run)(void *arg), void *arg, struct e
     error_system(e, errnum, "start one", "a thread");
     e->status = DELTAFS_ERR_MEMORY;
     return e->status;
+}
+
+uint64_t thread_clock(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 uint32_t thread_processors(void)

@@ -1,4 +1,4 @@
-#include <time.h>
+#include "base/thread.h"
 #include "io/fetch.h"
 
 #define FETCH_SLOW_NS 50000 /* a read that took longer came from storage */
@@ -6,29 +6,20 @@
 static void fetch_one(void *ctx, size_t i)
 {
     struct fetch *f = (struct fetch *)ctx + i;
-    struct error e;
 
-    f->is_bad = io_file_read(f->file, f->offset, f->bytes, f->length, &e) != DELTAFS_OK;
-}
-
-static uint64_t fetch_clock(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    f->is_bad = io_file_read(f->file, f->offset, f->bytes, f->length, error_ignored()) != DELTAFS_OK;
 }
 
 void fetch_all(struct team *team, struct fetch *fetches, size_t n)
 {
     int can_share = team_threads(team) > 0;
-    uint64_t before = can_share && n > 1 ? fetch_clock() : 0;
+    uint64_t before = can_share && n > 1 ? thread_clock() : 0;
 
     for (size_t i = 0; i < n; i++) {
         fetch_one(fetches, i);
         if (!can_share || i + 2 >= n)
             continue;
-        uint64_t now = fetch_clock();
+        uint64_t now = thread_clock();
         if (now - before > FETCH_SLOW_NS) {
             team_run(team, fetch_one, fetches + i + 1, n - i - 1);
             return;

@@ -621,31 +621,14 @@ int io_sync_parent(struct io *io, const char *path, struct error *e)
     return status;
 }
 
-static void io_path_print(char path[PATH_ROOM], const char *folder, const char *fmt, va_list ap)
-{
-    size_t n = (size_t)snprintf(path, PATH_ROOM, "%s/", folder);
-
-    if (n < PATH_ROOM)
-        vsnprintf(path + n, PATH_ROOM - n, fmt, ap);
-}
-
 char *io_path_in(char path[PATH_ROOM], const char *folder, const char *fmt, ...)
 {
+    size_t n = (size_t)snprintf(path, PATH_ROOM, "%s/", folder);
     va_list ap;
 
     va_start(ap, fmt);
-    io_path_print(path, folder, fmt, ap);
+    if (n < PATH_ROOM)
+        vsnprintf(path + n, PATH_ROOM - n, fmt, ap);
     va_end(ap);
     return path;
-}
-
-char *io_path(const char *folder, const char *fmt, ...)
-{
-    char path[PATH_ROOM];
-    va_list ap;
-
-    va_start(ap, fmt);
-    io_path_print(path, folder, fmt, ap);
-    va_end(ap);
-    return strdup(path);
 }

@@ -119,7 +119,7 @@ int io_explain(const char *path, int is_written, const char *advice, struct erro
 /* Lock the file until it is closed. *is_sure: the system knows locks, and this one is held; else nobody is known to
  * have it. DELTAFS_ERR_BUSY if another process does, DELTAFS_ERR_NOT_FOUND if the file has been removed. */
 int io_file_lock(struct io_file *f, int *is_sure, struct error *e);
-/* Whether another process has locked it so; if not, *is_free: the system knows locks, and nobody has this one. */
+/* Whether another process has locked it so; if not, *is_free: nobody has, as far as the system knows. */
 int io_file_is_locked(struct io_file *f, int *is_free);
 /* Lock `n` bytes of the file, which need not be there, when nobody else has any of them locked, or with `is_shared`
  * (for which it need be open for reading only) nobody who does not share the lock. Waits. DELTAFS_ERR_IO also where the
@@ -149,8 +149,6 @@ int io_list(struct io *io, const char *folder, int (*fn)(void *arg, const char *
  * left of it (ENAMETOOLONG). */
 #define PATH_ROOM (PATH_MAX + 1)
 __attribute__((format(printf, 3, 4))) char *io_path_in(char path[PATH_ROOM], const char *folder, const char *fmt, ...);
-/* The same, to be freed; NULL without memory. */
-__attribute__((format(printf, 2, 3))) char *io_path(const char *folder, const char *fmt, ...);
 
 /* ---- client_cached.c ---- */
 

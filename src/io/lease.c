@@ -189,11 +189,9 @@ static int lease_settle(struct lease *l, struct error *e)
     struct timespec wait = {.tv_sec = LEASE_SETTLE};
     int status = io_file_sync(&l->file, e);
 
-    if (status != DELTAFS_OK)
-        return status;
-    while (nanosleep(&wait, &wait) != 0 && errno == EINTR)
+    while (status == DELTAFS_OK && nanosleep(&wait, &wait) != 0 && errno == EINTR)
         ;
-    return lease_is_ours(l, e);
+    return status == DELTAFS_OK ? lease_is_ours(l, e) : status;
 }
 
 int lease_take(struct lease *l, struct io *io, const char *folder, uint64_t seconds, int keeps_note, struct error *e)

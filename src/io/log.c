@@ -52,7 +52,6 @@ int log_open_read(struct io *io, const char *path, struct io_file *file, uint64_
     return status == DELTAFS_OK ? io_file_size(file, size, e) : status;
 }
 
-/* The log's buffer and file. */
 static int log_begin(struct log *log, struct io *io, const char *path, int flags, int kind, uint32_t partition,
                      const uint8_t uuid[16], size_t capacity, struct flusher *flusher, struct memory *memory,
                      struct error *e)

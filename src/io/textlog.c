@@ -39,7 +39,6 @@ int textlog_append(struct io_file *file, uint64_t *size, int sync, struct error 
     return status;
 }
 
-/* The value of NAME= in a line's fields, up to the next blank, into `value`. Returns 0, or -1. */
 int textlog_text(const char *fields, const char *name, char *value, size_t room)
 {
     size_t n = strlen(name);
@@ -65,7 +64,6 @@ int textlog_number(const char *fields, const char *name, uint64_t *out)
     return textlog_text(fields, name, value, sizeof value) == 0 ? number_parse(value, out) : -1;
 }
 
-/* Whether a line of `n` bytes, the newline left out, ends in its checksum. */
 int textlog_is_sealed(const char *line, size_t n)
 {
     char digits[9];
@@ -118,10 +116,7 @@ static int text_line(struct textlog *t, char **line, size_t *n, int *is_ended, s
 
     for (;;) {
         size_t held = t->end - t->start;
-        /* At first there is no memory yet. */
-        char *begin = t->read.bytes ? (char *)t->read.bytes + t->start : NULL, *newline = NULL;
-        if (held > seen)
-            newline = memchr(begin + seen, '\n', held - seen);
+        char *begin = (char *)t->read.bytes + t->start, *newline = memchr(begin + seen, '\n', held - seen);
         seen = held;
         *is_ended = newline != NULL;
         if (newline || t->at + seen == t->size) {
@@ -145,7 +140,6 @@ static int text_is_damaged(const struct textlog *t, uint64_t offset, const char 
                          t->advice ? t->advice : "nothing can be read while it is so: 'deltafs repair' restores it");
 }
 
-/* All lines; one at the end that a crash cut short does not count, and t->at is its begin then. */
 int textlog_parse(struct textlog *t, textlog_fn fn, void *arg, struct error *e)
 {
     int is_ended = 0, status = DELTAFS_OK;
@@ -173,8 +167,8 @@ int textlog_parse(struct textlog *t, textlog_fn fn, void *arg, struct error *e)
 
 int textlog_read(struct io_file *file, const char *advice, textlog_fn fn, void *arg, uint64_t *end, struct error *e)
 {
-    struct textlog t = {.file = file, .path = file->path, .advice = advice};
-    int status = io_file_size(file, &t.size, e);
+    struct textlog t;
+    int status = textlog_begin(&t, file, advice, e);
 
     if (status == DELTAFS_OK)
         status = textlog_parse(&t, fn, arg, e);

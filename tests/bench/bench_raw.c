@@ -54,12 +54,10 @@ static void raw_write_epoch(struct raw_writer *w, const struct job *job, size_t 
     const struct dataset *d = job->data;
     const struct epoch_data *from = &d->epoch[epoch];
     struct error e;
-    char *path = io_path(job->path, "dump.%llu", (unsigned long long)from->label);
+    char path[PATH_ROOM];
 
-    if (!path)
-        bench_die("no memory for a path");
+    io_path_in(path, job->path, "dump.%llu", (unsigned long long)from->label);
     must(io_file_open(&w->io, path, O_WRONLY | O_CREAT | O_EXCL | flags, &w->file, &e), &e);
-    free(path);
     w->end = 0;
     for (size_t i = 0; i < d->n; i++) {
         raw_put(w, &from->keys[i], sizeof from->keys[i]);

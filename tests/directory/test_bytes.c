@@ -119,8 +119,9 @@ static void look_into_index(const char *path, uint32_t epoch, uint32_t *segments
     struct error e, tail = {0};
     struct index_reader r;
     struct segment *s;
-    char *log = io_path(path, LOG_NAME_INDEX, 0, 0);
+    char log[PATH_ROOM];
 
+    io_path_in(log, path, LOG_NAME_INDEX, 0, 0);
     CHECK_IS(manifest_read(&io, path, &m, &e), DELTAFS_OK);
     CHECK_IS(index_reader_open(&r, &io, log, 0, m.uuid, (uint32_t)m.epoch_count, (uint32_t)m.epoch_count,
                                m.is_closed ? m.tail_length : 0, &tail, &e),
@@ -129,7 +130,6 @@ static void look_into_index(const char *path, uint32_t epoch, uint32_t *segments
     *key_shift = s->footer.key_shift;
     CHECK_IS(index_reader_close(&r, &e), DELTAFS_OK);
     manifest_fini(&m);
-    free(log);
 }
 
 static void test_random(void **state)

@@ -23,7 +23,8 @@ static void count_segments(const char *path, uint32_t *least, uint32_t *most)
     CHECK_IS(manifest_read(&io, path, &m, &e), DELTAFS_OK);
     for (uint32_t p = 0; p < m.partitions; p++) {
         struct index_reader r;
-        char *log = io_path(path, LOG_NAME_INDEX, p % BUCKET_COUNT, p);
+        char log[PATH_ROOM];
+        io_path_in(log, path, LOG_NAME_INDEX, p % BUCKET_COUNT, p);
         CHECK_IS(index_reader_open(&r, &io, log, p, m.uuid, (uint32_t)m.epoch_count, (uint32_t)m.epoch_count,
                                    m.tail_length, &tail, &e),
                  DELTAFS_OK);
@@ -35,7 +36,6 @@ static void count_segments(const char *path, uint32_t *least, uint32_t *most)
             *most = n > *most ? n : *most;
         }
         CHECK_IS(index_reader_close(&r, &e), DELTAFS_OK);
-        free(log);
     }
     manifest_fini(&m);
 }

@@ -381,16 +381,10 @@ static const char manifest_advice[] = "put the manifest itself, or a copy of it,
 
 int manifest_open(struct io *io, const char *folder, int flags, struct io_file *file, struct error *e)
 {
-    char *path = io_path(folder, MANIFEST_NAME);
+    char path[PATH_ROOM];
+    int status = io_file_open(io, io_path_in(path, folder, MANIFEST_NAME), flags, file, e);
 
-    *file = (struct io_file){.fd = -1, .direct = -1};
-    if (!path)
-        return error_no_memory(e, strlen(folder), "a path");
-    int status = io_file_open(io, path, flags, file, e);
-    if (status != DELTAFS_OK)
-        io_explain(path, flags != O_RDONLY, manifest_advice, e);
-    free(path);
-    return status;
+    return status == DELTAFS_OK ? status : io_explain(path, flags != O_RDONLY, manifest_advice, e);
 }
 
 /* Read a manifest that is open. Where its copy has more, a writer may just have appended to both: that is not damage.

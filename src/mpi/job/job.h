@@ -23,7 +23,7 @@ struct job {
     pthread_t thread;
     atomic_int is_closing;   /* the thread is to end */
     int has_stats, stats_fd; /* on rank 0; -1 elsewhere */
-    char *path;              /* for the statistics */
+    char *path;              /* on rank 0 */
     uint64_t appended, epochs;
 };
 

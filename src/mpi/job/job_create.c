@@ -162,14 +162,11 @@ static int job_resume(struct job *j, const struct writer_config *c, struct error
 /* Collective: open the container on all ranks. */
 static int job_open_all(struct job *j, struct job_plan *plan, struct lease *lease, deltafs_dir **d, struct error *e)
 {
-    struct error own = {0};
-
     if (mpi_broadcast(&j->group, plan->config.uuid, sizeof plan->config.uuid, e) != DELTAFS_OK)
         return e->status;
-    own.status = job_open(j, plan, lease, &own);
-    if (own.status == DELTAFS_OK)
-        own.status = deltafs_private_dir_attach(&job_transport, j, j->writer, &plan->config, d, &own);
-    *e = own;
+    e->status = job_open(j, plan, lease, e);
+    if (e->status == DELTAFS_OK)
+        e->status = deltafs_private_dir_attach(&job_transport, j, j->writer, &plan->config, d, e);
     int status = mpi_agree(&j->group, e);
     return status == DELTAFS_OK && plan->config.is_reopened ? job_resume(j, &plan->config, e) : status;
 }
@@ -212,21 +209,6 @@ static int job_make(struct job *j, struct job_plan *plan, deltafs_dir **out, str
     return e->status;
 }
 
-/* Collective: what the options progress and stats ask for. */
-static int job_set_up(struct job *j, const struct job_plan *plan, struct error *e)
-{
-    j->has_stats = plan->has_stats;
-    if (!plan->has_stats && !plan->has_thread)
-        return DELTAFS_OK;
-    e->status = DELTAFS_OK;
-    j->path = strdup(plan->config.path);
-    if (!j->path)
-        error_no_memory(e, strlen(plan->config.path), "a path");
-    else if (plan->has_thread && j->shuffle)
-        job_start_thread(j, e);
-    return mpi_agree(&j->group, e);
-}
-
 /* Collective: all that can fail differently on different ranks is agreed upon step by step. */
 static int job_create(struct job *j, const struct job_call *call, deltafs_dir **out, struct error *e)
 {
@@ -240,8 +222,11 @@ static int job_create(struct job *j, const struct job_call *call, deltafs_dir **
         plan.config.memory = job_auto_memory(&j->topology);
     if (status == DELTAFS_OK && j->group.ranks > 1)
         status = job_open_shuffle(j, &plan, e);
-    if (status == DELTAFS_OK)
-        status = job_set_up(j, &plan, e);
+    j->has_stats = status == DELTAFS_OK && plan.has_stats;
+    if (status == DELTAFS_OK && plan.has_thread && j->shuffle) {
+        job_start_thread(j, e);
+        status = mpi_agree(&j->group, e);
+    }
     if (status == DELTAFS_OK)
         status = job_make(j, &plan, out, e);
     buffer_fini(&bytes.buffer);
@@ -254,7 +239,6 @@ static int job_open_to_write(const char *name, MPI_Comm comm, struct job_call ca
     struct error *e = deltafs_private_thread_error(), own = {0};
     deltafs_options *defaults = NULL;
     struct rank_group *group;
-    char *whole = NULL;
 
     if (mpi_group_create(comm, sizeof(struct job), job_wait, &group, e) != DELTAFS_OK)
         return e->status;
@@ -268,16 +252,15 @@ static int job_open_to_write(const char *name, MPI_Comm comm, struct job_call ca
         error_set(&own, DELTAFS_ERR_INVALID, "%s: path and out must be given", name);
     else if (group->rank == 0 && !call.options && deltafs_options_create(&defaults) != DELTAFS_OK)
         own = *e;
-    else if (group->rank == 0 && !(whole = path_absolute(call.path)))
+    else if (group->rank == 0 && !(j->path = path_absolute(call.path)))
         error_no_memory(&own, strlen(call.path), "a path");
-    call.path = whole;
+    call.path = j->path;
     if (!call.options)
         call.options = defaults;
     int status = mpi_agree(group, &own);
     if (status == DELTAFS_OK)
         status = job_create(j, &call, out, &own);
     deltafs_options_destroy(defaults);
-    free(whole);
     pthread_mutex_unlock(&j->lock);
     if (status == DELTAFS_OK) {
         job_register(j);

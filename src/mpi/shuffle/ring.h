@@ -3,8 +3,7 @@
  * A ring has one producer and one consumer. The producer fills the chunk that ring_acquire gives, and ring_send
  * publishes it, one-sided; the consumer reads in place what ring_peek gives and hands it back with ring_release. Where
  * both have the same third-level cache the chunk is the ring's; else it is the producer's own, and copied past the
- * caches into the ring. The two counters of chunks filled and emptied stand on cache lines of their own, each written
- * by one side only. */
+ * caches into the ring. */
 #ifndef DELTAFS_MPI_RING_H
 #define DELTAFS_MPI_RING_H
 

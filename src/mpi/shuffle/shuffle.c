@@ -1,8 +1,8 @@
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include "base/coding.h"
 #include "base/short_copy.h"
+#include "base/thread.h"
 #include "directory/format/partition.h"
 #include "mpi/shuffle/channel.h"
 #include "mpi/shuffle/link.h"
@@ -502,12 +502,6 @@ static void in_finish(struct shuffle *s, struct channel_in *in)
     in->bytes = NULL;
 }
 
-/* Whether a record may go on by a channel: to a later stage. That of the rank itself counts as the last. */
-static inline int is_later(const struct shuffle *s, uint32_t channel, int came)
-{
-    return s->out[channel].stage > came;
-}
-
 /* Take items in their short form, all of which must be for this rank. */
 static void in_take_last(struct shuffle *s, struct channel_in *in)
 {
@@ -532,7 +526,7 @@ static void in_take_last(struct shuffle *s, struct channel_in *in)
     }
 }
 
-/* Take or forward items in their short form. */
+/* Take or forward items in their short form. A record goes on by a later stage; the rank's own counts as the last. */
 static void in_take_whole(struct shuffle *s, struct channel_in *in)
 {
     uint32_t channels[ROUTE_AT_ONCE], left;
@@ -543,7 +537,7 @@ static void in_take_whole(struct shuffle *s, struct channel_in *in)
         for (uint32_t i = 0; i < some; i++) {
             const uint8_t *p = in->bytes + in->at;
             struct channel_out *o = &s->out[channels[i]];
-            if (!is_later(s, channels[i], in->stage)) {
+            if (o->stage <= in->stage) {
                 in_malformed(s, in, "has a record that should not have come here");
                 return;
             }
@@ -573,7 +567,7 @@ static void in_take_pieces(struct shuffle *s, struct channel_in *in)
         int has_nothing = piece.size == 0 && piece.value_size > 0;
         if (piece.value_size > VALUE_MOST || piece.offset > piece.value_size || has_nothing ||
             piece.size > piece.value_size - piece.offset || piece.size > in->end - in->at - ITEM_HEADER ||
-            !is_later(s, channel, in->stage)) {
+            s->out[channel].stage <= in->stage) {
             in_malformed(s, in, "has a record that cannot be right");
             return;
         }
@@ -663,21 +657,13 @@ int shuffle_progress(struct shuffle *s)
 
 /* ---- From here ---- */
 
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 /* Something is full: let others have their turn. */
 static void shuffle_wait(struct shuffle *s, enum shuffle_stall why)
 {
-    uint64_t start = now_ns();
+    uint64_t start = thread_clock();
 
     s->config.wait(s->config.arg);
-    s->stat.stall_ns[why] += now_ns() - start;
+    s->stat.stall_ns[why] += thread_clock() - start;
 }
 
 /* Wait until a channel has `need` bytes free. Returns whether it has; if not, all is lost. */
