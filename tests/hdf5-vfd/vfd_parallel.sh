@@ -71,7 +71,7 @@ all 3 "close"
 all 6 ": ok"
 for rank in 0 2; do
     VFD_FAULT=$rank:name
-    try 3 ours.h5 open
+    try 3 "$(pwd)/ours.h5" open
     all 3 "ours.h5: no memory"
     all 2 "(rank $rank)"
 done
