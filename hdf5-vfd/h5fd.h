@@ -32,7 +32,6 @@ enum vfd_flag {
     VFD_SWMR_READ = 0x40,
 };
 
-/* What has failed, in HDF5's words. */
 enum vfd_fault {
     VFD_CANNOT_OPEN,
     VFD_CANNOT_CLOSE,
@@ -91,7 +90,7 @@ struct vfd_file {
     void *mpi;                /* struct vfd_mpi, where the file is open in parallel (vfd_mpi.c) */
 };
 
-/* What a configuration string asks for. */
+/* From the file access property list's configuration string. */
 struct vfd_config {
     deltafs_options *options;
     uint64_t records; /* bytes of memory for the records in a directory's description */
@@ -123,13 +122,11 @@ int vfd_fail_again(const struct vfd_calls *calls);
 /* 0 for DELTAFS_OK; otherwise vfd_fail with the message of the library's last call. */
 int vfd_result(const struct vfd_calls *calls, enum vfd_fault fault, int status);
 
-#define VFD_MESSAGE_MAX 2048
-/* That of the thread's last vfd_fail. */
+#define VFD_MESSAGE_MAX 2048 /* bytes */
 const char *vfd_last_message(void);
 
 /* ---- vfd_config.c ---- */
 
-/* From the file access property list's configuration string. */
 int vfd_config_init(struct vfd_config *config, const struct vfd_calls *calls, hid_t fapl);
 void vfd_config_fini(struct vfd_config *config);
 
@@ -140,7 +137,6 @@ int vfd_open_flags(unsigned flags);
 /* A handle without a kind yet. */
 struct vfd_file *vfd_file_create(const struct vfd_calls *calls, const char *path, unsigned flags);
 int vfd_file_open(struct vfd_file *f, unsigned flags, const struct vfd_config *config);
-/* Free what open made of all kinds. */
 void vfd_file_free(struct vfd_file *f);
 /* What f is to be opened as: VFD_PARTICLES, VFD_PLAIN, or VFD_LOGICAL. Free here->container, whatever is returned. */
 int vfd_look_to_open(const struct vfd_file *f, unsigned flags, struct vfd_here *here);
@@ -152,11 +148,9 @@ int vfd_logical_open(struct vfd_file *f, unsigned flags, const struct vfd_config
 /* Before a file is opened for writing: take a deltafs.conf beside it into account. An option key that is not a pattern
  * for datasets is for other files, or a mistake. */
 int vfd_logical_options(struct vfd_file *f, const struct vfd_config *config);
-/* What is done with an open logical file, by one process or by many. */
 extern const struct vfd_kind vfd_logical_kind;
 int vfd_plain_open(struct vfd_file *f, unsigned flags);
 extern const struct vfd_kind vfd_image_kind;
-/* The image of the subfile that was found, or of the directory itself. */
 int vfd_image_open(struct vfd_file *f, const struct vfd_here *here, const struct vfd_config *config);
 
 /* Identity from device and number of what is at `path`, or is open already, and `key`. */

@@ -44,16 +44,6 @@ static int config_set(struct vfd_config *config, const struct vfd_calls *calls, 
                     strncmp(deltafs_errmsg(NULL), "no option", 9) == 0 ? "; and, of the driver's own, records" : "");
 }
 
-static int config_parse(struct vfd_config *config, const struct vfd_calls *calls, char *text)
-{
-    char *rest;
-
-    for (char *word = strtok_r(text, SEPARATORS, &rest); word; word = strtok_r(NULL, SEPARATORS, &rest))
-        if (config_set(config, calls, word) != 0)
-            return -1;
-    return 0;
-}
-
 int vfd_config_init(struct vfd_config *config, const struct vfd_calls *calls, hid_t fapl)
 {
     int rc = 0;
@@ -63,11 +53,12 @@ int vfd_config_init(struct vfd_config *config, const struct vfd_calls *calls, hi
         return -1;
     ssize_t size = calls->config ? calls->config(fapl, NULL, 0) : 0;
     if (size > 0) {
-        char *text = calloc(1, (size_t)size + 1);
-        if (text && calls->config(fapl, text, (size_t)size + 1) == size)
-            rc = config_parse(config, calls, text);
-        else
+        char *text = calloc(1, (size_t)size + 1), *rest;
+        if (!text || calls->config(fapl, text, (size_t)size + 1) != size)
             rc = vfd_fail(calls, VFD_CANNOT_OPEN, "deltafs: the driver's configuration cannot be read");
+        for (char *word = rc == 0 ? strtok_r(text, SEPARATORS, &rest) : NULL; word && rc == 0;
+             word = strtok_r(NULL, SEPARATORS, &rest))
+            rc = config_set(config, calls, word);
         free(text);
     }
     if (rc != 0)

@@ -1,23 +1,16 @@
 /* H5Pset_fapl_deltafs: the driver for files that the ranks of a communicator open together.
  *
- * HDF5 assumes that a rank can read what another wrote as soon as both have passed a barrier, and does not tell its
- * driver about it. This concerns metadata that HDF5 evicts from its cache, and the fill value of a contiguous dataset,
- * which rank 0 writes. A logical file shows such writes only after a collective call, and there is none in between: an
- * exchange (deltafs_logical_exchange) with each collective transfer, flush and truncation would miss them. So a file
- * that is open for writing is in atomic mode: each read sees, and each write wins over, all earlier writes.
+ * HDF5 assumes that a rank can read what another wrote as soon as both have passed a barrier: metadata that leaves its
+ * cache, and the fill value of a contiguous dataset, which rank 0 writes. There is no collective call in between, after
+ * which a logical file would show such writes. So a file that is open for writing is in atomic mode: each read sees,
+ * and each write wins over, all earlier writes. With the hint deltafs_atomic=no, ranks see, and win over, what others
+ * wrote before the last collective write, flush or truncation; deltafs-hdf5(7) says for which programs that is enough.
  *
- * With the hint deltafs_atomic=no, ranks see, and win over, what others wrote before the last collective write, flush
- * or truncation. That is enough for programs whose metadata stays in the cache or is written collectively
- * (H5Pset_coll_metadata_write), and that read the fill value of a contiguous dataset only after a flush, or write none
- * (H5D_FILL_TIME_NEVER; HDF5 writes zeros by default).
+ * Each rank writes a share of the fill value of new chunks. A rank that has finished may then write values to any of
+ * them. So a rank leaves a collective write only when all have written, and its later writes win.
  *
- * HDF5 writes the fill value of new chunks in a collective call, of which each rank writes a share. A rank that has
- * finished may then write values to any of them. So a rank leaves a collective write only when all have written, and
- * its later writes win.
- *
- * HDF5 may describe a collective transfer by MPI datatypes, if the driver knows MPI. It hands them to its own driver
- * through functions that are not public. A transfer that is described so would be taken for one of bytes; so an HDF5
- * that hides these functions is refused. */
+ * HDF5 may describe a collective transfer by MPI datatypes, which it hands over through functions that are not public.
+ * Without these, such a transfer would be taken for one of bytes; so an HDF5 that hides them is refused. */
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
@@ -408,22 +401,25 @@ static int (*mpi_get_mode)(int *mode);
 static int (*mpi_get_types)(MPI_Datatype *memory, MPI_Datatype *file);
 static int (*mpi_get_how)(int *how);
 
-/* Whether the current transfer is of `count` items of an MPI datatype, not of bytes. */
-static int mpi_has_types(MPI_Datatype *memory, MPI_Datatype *file)
+static int mpi_is_collective(void)
 {
     int mode = H5FD_MPIO_INDEPENDENT;
 
-    return mpi_get_mode(&mode) >= 0 && mode == H5FD_MPIO_COLLECTIVE && mpi_get_types(memory, file) >= 0 &&
-           (*memory != MPI_BYTE || *file != MPI_BYTE);
+    return mpi_get_mode(&mode) >= 0 && mode == H5FD_MPIO_COLLECTIVE;
+}
+
+/* Whether the current transfer is of `count` items of an MPI datatype, not of bytes. */
+static int mpi_has_types(MPI_Datatype *memory, MPI_Datatype *file)
+{
+    return mpi_is_collective() && mpi_get_types(memory, file) >= 0 && (*memory != MPI_BYTE || *file != MPI_BYTE);
 }
 
 /* Whether all ranks make this transfer together: HDF5's own driver then makes MPI's collective calls. */
 static int mpi_is_together(void)
 {
-    int mode = H5FD_MPIO_INDEPENDENT, how = H5FD_MPIO_INDIVIDUAL_IO;
+    int how = H5FD_MPIO_INDIVIDUAL_IO;
 
-    return mpi_get_mode(&mode) >= 0 && mode == H5FD_MPIO_COLLECTIVE && mpi_get_how(&how) >= 0 &&
-           how == H5FD_MPIO_COLLECTIVE_IO;
+    return mpi_is_collective() && mpi_get_how(&how) >= 0 && how == H5FD_MPIO_COLLECTIVE_IO;
 }
 
 /* After a write that ended with `rc`. Without atomic mode, later writes must win over it. */
@@ -446,9 +442,8 @@ static herr_t mpi_have_read(H5FD_t *file, herr_t rc)
                              : rc;
 }
 
-/* HDF5 lets several ranks write metadata and waits for all of them. A rank that left with an error would make the
- * others wait for ever. So it continues. The next flush, truncation and close report the error to all ranks. Until then
- * the rank does not read the bytes that were there before. */
+/* HDF5 lets several ranks write metadata and waits for all of them. So a rank continues after an error, which the next
+ * flush, truncation and close report to all ranks. Until then it does not read the bytes that were there before. */
 static void mpi_lose(struct vfd_mpi *m, uint64_t at, uint64_t size)
 {
     uint64_t end = size < UINT64_MAX - at ? at + size : UINT64_MAX;

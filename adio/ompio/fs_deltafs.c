@@ -18,9 +18,6 @@
 
 extern mca_fs_base_component_2_0_0_t mca_fs_deltafs_component;
 
-/* Options that a program may want to know of an open file. */
-static const char *const shown[] = {"epoch", "extents", "index", "key", "memory", "schema", "skip", "sync", "volumes"};
-
 /* What must have been chosen for the file to be handled right, or NULL. */
 static const char *missing(const ompio_file_t *fh)
 {
@@ -60,6 +57,9 @@ static int flags_of(int amode)
 
 static void show_options(opal_info_t *info, const deltafs_options *options)
 {
+    static const char *const shown[] = {"epoch",  "extents", "index", "key",    "memory",
+                                        "schema", "skip",    "sync",  "volumes"};
+
     for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
         char key[64];
         const char *value;
@@ -123,7 +123,7 @@ static int complain(ompio_file_t *fh, int status)
 {
     int code = ompio_last_error(status);
 
-    if (status == DELTAFS_OK)
+    if (code == OMPI_SUCCESS)
         return code;
     if (fh->f_rank == 0)
         opal_output(0, "MPI_File_close: %s", deltafs_errmsg(NULL));

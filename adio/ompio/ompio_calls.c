@@ -30,6 +30,12 @@ static struct ompio_deltafs *file_of(ompi_file_t *fh)
     return ompio_of(fh)->f_fs_ptr;
 }
 
+static int end(ompi_file_t *fh, int code)
+{
+    OPAL_THREAD_UNLOCK(&fh->f_lock);
+    return code;
+}
+
 /* What an operation returns: what OMPIO says, or the error that fbtl has noted. */
 static int finish(ompi_file_t *fh, int code)
 {
@@ -39,8 +45,7 @@ static int finish(ompi_file_t *fh, int code)
     if (file->status != DELTAFS_OK)
         code = ompio_error(file->status, file->message);
     file->status = DELTAFS_OK;
-    OPAL_THREAD_UNLOCK(&fh->f_lock);
-    return code;
+    return end(fh, code);
 }
 
 static int finish_request(ompi_file_t *fh, int code, ompi_request_t **request)
@@ -52,23 +57,12 @@ static int finish_request(ompi_file_t *fh, int code, ompi_request_t **request)
     return mine;
 }
 
-/* Whether all ranks have given the same number. Collective. */
-static int is_same(ompi_file_t *fh, MPI_Offset number)
-{
-    int64_t mine[2] = {number, -number}, least[2];
-
-    return PMPI_Allreduce(mine, least, 2, MPI_INT64_T, MPI_MIN, ompio_of(fh)->f_comm) == MPI_SUCCESS &&
-           least[0] == number && least[1] == -number;
-}
-
 /* Before a collective read, behind a collective write, and at the seek of the shared file pointer, after which programs
  * read. Collective. */
 static int share(ompi_file_t *fh)
 {
     OPAL_THREAD_LOCK(&fh->f_lock);
-    int code = ompio_last_error(deltafs_logical_exchange(file_of(fh)->logical));
-    OPAL_THREAD_UNLOCK(&fh->f_lock);
-    return code;
+    return end(fh, ompio_last_error(deltafs_logical_exchange(file_of(fh)->logical)));
 }
 
 /* What is done around OMPIO's function. */
@@ -142,17 +136,15 @@ CALLS(DEFINE);
 /* Lock the file for a collective call on the logical file, for which all ranks must have given the same number. */
 static int begin(ompi_file_t *fh, MPI_Offset number, const char *call)
 {
+    int64_t mine[2] = {number, -number}, least[2];
     char message[128];
 
     OPAL_THREAD_LOCK(&fh->f_lock);
+    if (PMPI_Allreduce(mine, least, 2, MPI_INT64_T, MPI_MIN, ompio_of(fh)->f_comm) == MPI_SUCCESS &&
+        least[0] == number && least[1] == -number)
+        return OMPI_SUCCESS;
     snprintf(message, sizeof message, "%s: the ranks gave different values", call);
-    return is_same(fh, number) ? OMPI_SUCCESS : ompio_error(DELTAFS_ERR_COLLECTIVE, message);
-}
-
-static int end(ompi_file_t *fh, int code)
-{
-    OPAL_THREAD_UNLOCK(&fh->f_lock);
-    return code;
+    return ompio_error(DELTAFS_ERR_COLLECTIVE, message);
 }
 
 static int calls_set_size(ompi_file_t *fh, MPI_Offset size)

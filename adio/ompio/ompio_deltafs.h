@@ -59,7 +59,6 @@ static inline int ompio_init_query(bool progress_threads, bool mpi_threads)
     return strncmp(running, ours, strlen(ours)) == 0 ? OMPI_SUCCESS : OMPI_ERR_NOT_AVAILABLE;
 }
 
-/* Whether the file is ours. */
 static inline int ompio_file_query(const ompio_file_t *fh, int *priority)
 {
     *priority = OMPIO_DELTAFS_PRIORITY;
@@ -80,7 +79,6 @@ int ompio_error(int status, const char *message);
 
 /* The same for the last call of the library on this thread. */
 int ompio_last_error(int status);
-
 /* Puts our functions before OMPIO's for this open file. */
 void ompio_calls_hook(ompi_file_t *fh, struct ompio_deltafs *file);
 

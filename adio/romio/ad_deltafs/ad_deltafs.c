@@ -131,7 +131,7 @@ static void open_coll(ADIO_File fd, int rank, int access_mode, int *error_code)
     open_on(fd, access_mode, error_code);
 }
 
-/* Not used, as opening is not put off (ADIO_SCALABLE_OPEN); but ROMIO may call it where it forgets to ask. */
+/* Opening is not put off (ADIO_SCALABLE_OPEN); but ROMIO may call this where it forgets to ask. */
 static void open_late(ADIO_File fd, int *error_code)
 {
     open_on(fd, fd->access_mode, error_code);

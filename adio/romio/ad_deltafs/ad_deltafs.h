@@ -3,21 +3,18 @@
  *
  * How it works
  *  - All ranks of a file's communicator open it together. fd->fs_ptr points to the library's handle.
- *  - Several threads of a process may use one file, but a handle of the library may be used by one thread at a time. So
- *    each access takes the file's lock. A thread in a collective call waits for other ranks, and these may wait for
- *    another thread here. So where there can be several threads, all ranks enter the call before any takes its lock.
- *  - Writing needs no communication and no reading. What a rank writes, collectively or not, are its own extents, which
- *    it appends to its own log. ROMIO's data sieving and two-phase writing would read bytes that others have not
- *    published, and then overwrite them.
- *  - Blocking collective accesses of a file that is open for reading and writing let all ranks see what any rank wrote
- *    before them, or in them. Of a file that is open for writing only, the last write wins. MPI asks for syncs and
- *    barriers here; ordinary files need none, and parallel HDF5 relies on that.
- *  - Reads take lists of extents, too. With the hint romio_cb_read=enable, a collective read of a file that is open for
- *    reading only is ROMIO's two-phase read.
- *  - Other collective accesses do not wait for each other. Where ROMIO relies on such a wait, scripts/add-romio-driver
+ *  - A handle of the library may be used by one thread at a time, so each access takes the file's lock. A thread in a
+ *    collective call waits for other ranks, and these may wait for another thread here. So where there can be several
+ *    threads, all ranks enter the call before any takes its lock.
+ *  - A rank appends its own extents to its own log, collectively or not. ROMIO's data sieving and two-phase writing
+ * would read bytes that others have not published, and then overwrite them.
+ *  - Blocking collective accesses let all ranks see what any rank wrote before them, or in them; of a file that is open
+ *    for writing only, the last write wins. MPI asks for syncs and barriers here; ordinary files need none, and
+ * parallel HDF5 relies on that.
+ *  - With the hint romio_cb_read=enable, a collective read of a file that is open for reading only is ROMIO's two-phase
+ *    read. Other collective accesses do not wait for each other: where ROMIO relies on that, scripts/add-romio-driver
  *    puts a barrier.
  *  - Nonblocking calls do their work at once, and return a completed request.
- *  - ROMIO's file for a shared file pointer is a plain one; ROMIO's ufs driver handles it.
  *  - The library is loaded when the first `deltafs:` name is opened. So an MPI with this driver can be built before the
  *    library, which needs an MPI.
  *
