@@ -18,9 +18,9 @@ static int flatten_one(void *values, const char *path)
     code = target_open(path, &t);
     if (code != EXIT_OK)
         return code;
-    printf("%s: %" PRIu64 " of %" PRIu64 " session%s with the index in one file%s\n", path, t.of_file.flat_sessions,
-           t.of_file.sessions, text_plural(t.of_file.sessions),
-           t.of_file.is_closed ? "" : "; the others are not closed");
+    text_say("%s: %" PRIu64 " of %" PRIu64 " session%s with the index in one file%s", path, t.of_file.flat_sessions,
+             t.of_file.sessions, text_plural(t.of_file.sessions),
+             t.of_file.is_closed ? "" : "; the others are not closed");
     target_close(&t);
     return EXIT_OK;
 }

@@ -247,9 +247,9 @@ static int import_files(struct import *im)
     for (int i = first; i < im->file_count; i++)
         records += im->file[i].records;
     if (code == EXIT_OK && im->rank == 0 && !im->is_quiet)
-        printf("%s: %" PRIu64 " record%s in %d epoch%s from %d file%s by %d rank%s, %.1f s\n", im->output, records,
-               text_plural(records), epochs, text_plural((uint64_t)epochs), files, text_plural((uint64_t)files),
-               im->ranks, text_plural((uint64_t)im->ranks), progress_now() - start);
+        text_say("%s: %" PRIu64 " record%s in %d epoch%s from %d file%s by %d rank%s, %.1f s", im->output, records,
+                 text_plural(records), epochs, text_plural((uint64_t)epochs), files, text_plural((uint64_t)files),
+                 im->ranks, text_plural((uint64_t)im->ranks), progress_now() - start);
     return code;
 }
 

@@ -83,10 +83,10 @@ static int index_files(struct index_job *ix, char **files, int n)
         code = code == EXIT_OK ? closed : code;
     }
     if (ix->rank == 0 && !ix->is_quiet)
-        printf("%s%s%" PRIu64 " row%s of %" PRIu64 " file%s indexed by %d rank%s, %" PRIu64 " unchanged, %.1f s\n",
-               ix->index ? ix->index : "", ix->index ? ": " : "", ix->rows, text_plural(ix->rows), ix->indexed,
-               text_plural(ix->indexed), ix->ranks, text_plural((uint64_t)ix->ranks), ix->unchanged,
-               progress_now() - start);
+        text_say("%s%s%" PRIu64 " row%s of %" PRIu64 " file%s indexed by %d rank%s, %" PRIu64 " unchanged, %.1f s",
+                 ix->index ? ix->index : "", ix->index ? ": " : "", ix->rows, text_plural(ix->rows), ix->indexed,
+                 text_plural(ix->indexed), ix->ranks, text_plural((uint64_t)ix->ranks), ix->unchanged,
+                 progress_now() - start);
     return code;
 }
 
@@ -105,7 +105,7 @@ static int index_forget(struct index_job *ix, char **files, int n)
     }
     int closed = index_close(ix);
     if (ix->rank == 0 && !ix->is_quiet && (code == EXIT_OK || forgotten > 0))
-        printf("%s: %" PRIu64 " file%s forgotten\n", ix->index, forgotten, text_plural(forgotten));
+        text_say("%s: %" PRIu64 " file%s forgotten", ix->index, forgotten, text_plural(forgotten));
     return code != EXIT_OK ? code : closed;
 }
 

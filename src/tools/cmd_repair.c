@@ -15,7 +15,7 @@ static void repair_report(int status, const char *message, void *arg)
 
     if (status == DELTAFS_OK) {
         r->count++;
-        printf("%s%s\n", r->is_applied ? "" : "to do: ", message);
+        text_say("%s%s", r->is_applied ? "" : "to do: ", message);
     } else if (status == DELTAFS_REPAIR_REMARK) {
         text_fail(0, "%s", message);
     } else {
@@ -40,13 +40,13 @@ static int repair_one(void *values, const char *path)
         return text_fail(EXIT_USAGE, "repair: --label and --drop-from do not go together");
     int status = (target_is_logical(path) ? deltafs_logical_repair : deltafs_repair)(path, &options, repair_report, r);
     if (r->count > 0 && options.dry_run)
-        printf("%s: nothing is changed yet%s\n", path,
-               status == DELTAFS_OK ? "; the same command with --apply does it" : "");
+        text_say("%s: nothing is changed yet%s", path,
+                 status == DELTAFS_OK ? "; the same command with --apply does it" : "");
     if (status != DELTAFS_OK)
         return r->hopeless > 0 ? EXIT_TROUBLE : text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
     if (r->count == 0)
-        printf("%s: nothing to repair; 'deltafs verify' finds damaged data, which can only be restored from a copy\n",
-               path);
+        text_say("%s: nothing to repair; 'deltafs verify' finds damaged data, which can only be restored from a copy",
+                 path);
     return r->count > 0 && options.dry_run ? EXIT_NOT_FOUND : EXIT_OK;
 }
 

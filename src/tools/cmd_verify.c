@@ -108,11 +108,11 @@ static int verify_directory(struct verify *v, const char *path)
         return code;
     int status = deltafs_verify(d, verify_damage, v, &n);
     verify_finish(v, status);
-    printf("%s: %" PRIu64 " record%s in %" PRIu64 " block%s and %" PRIu64 " lea%s read, %" PRIu64 " damage%s\n", path,
-           n.records, text_plural(n.records), n.blocks, text_plural(n.blocks), n.leaves, n.leaves == 1 ? "f" : "ves",
-           n.damages, text_plural(n.damages));
+    text_say("%s: %" PRIu64 " record%s in %" PRIu64 " block%s and %" PRIu64 " lea%s read, %" PRIu64 " damage%s", path,
+             n.records, text_plural(n.records), n.blocks, text_plural(n.blocks), n.leaves, n.leaves == 1 ? "f" : "ves",
+             n.damages, text_plural(n.damages));
     if (deltafs_stat(d, &stat) == DELTAFS_OK && !stat.is_closed)
-        printf("%s: not closed: it is being written, or its writer died; committed epochs are not affected\n", path);
+        text_say("%s: not closed: it is being written, or its writer died; committed epochs are not affected", path);
     deltafs_close(d);
     return status == DELTAFS_OK ? EXIT_OK : EXIT_TROUBLE;
 }
@@ -126,13 +126,13 @@ static int verify_logical(struct verify *v, const char *path)
 
     verify_finish(v, status);
     if (is_read)
-        printf("%s: %" PRIu64 " byte%s read, %" PRIu64 " damage%s\n", path, n.bytes, text_plural(n.bytes), n.damages,
-               text_plural(n.damages));
+        text_say("%s: %" PRIu64 " byte%s read, %" PRIu64 " damage%s", path, n.bytes, text_plural(n.bytes), n.damages,
+                 text_plural(n.damages));
     if (status != DELTAFS_OK)
         return EXIT_TROUBLE;
     if (target_open(path, &t) == EXIT_OK) {
         if (!t.of_file.is_closed)
-            printf("%s: not closed: it is being written, or a writer died; what was published is not affected\n", path);
+            text_say("%s: not closed: it is being written, or a writer died; what was published is not affected", path);
         target_close(&t);
     }
     return EXIT_OK;
@@ -145,9 +145,9 @@ static int verify_index(struct verify *v, deltafs_fileindex *index, const char *
     int status = deltafs_fileindex_verify(index, verify_damage, v, &n);
 
     verify_finish(v, status);
-    printf("%s: %" PRIu64 " row%s found under %s key%s, %" PRIu64 " damage%s\n", path, n.records,
-           text_plural(n.records), n.records == 1 ? "its" : "their", text_plural(n.records), n.damages,
-           text_plural(n.damages));
+    text_say("%s: %" PRIu64 " row%s found under %s key%s, %" PRIu64 " damage%s", path, n.records,
+             text_plural(n.records), n.records == 1 ? "its" : "their", text_plural(n.records), n.damages,
+             text_plural(n.damages));
     deltafs_fileindex_close(index);
     return status == DELTAFS_OK ? EXIT_OK : EXIT_TROUBLE;
 }

@@ -55,6 +55,18 @@ const char *text_kept(void)
     return kept;
 }
 
+void text_say(const char *fmt, ...)
+{
+    va_list ap;
+    char message[2 * MESSAGE_MAX], shown[4 * sizeof message + 1];
+
+    va_start(ap, fmt);
+    vsnprintf(message, sizeof message, fmt, ap);
+    va_end(ap);
+    text_show(message, strlen(message), shown, sizeof shown);
+    puts(shown);
+}
+
 void text_print_kept(void)
 {
     char shown[4 * MESSAGE_MAX + 1];

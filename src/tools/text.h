@@ -22,6 +22,9 @@ extern int text_is_silent;
  * (at least 5) is left out. */
 void text_show(const char *bytes, size_t n, char *out, size_t room);
 
+/* Print a line to standard output, of which a part may be a name from elsewhere. */
+__attribute__((format(printf, 1, 2))) void text_say(const char *fmt, ...);
+
 /* Print "PROGRAM: message" to standard error; returns `code`. A silent rank keeps the message instead. */
 __attribute__((format(printf, 2, 3))) int text_fail(int code, const char *fmt, ...);
 

@@ -123,6 +123,14 @@ expect 0 "$deltafs" verify "$work/lost"
 expect 0 "$deltafs" scan "$work/lost" --format csv
 same "$work/wanted" "$work/out" "an epoch whose line was lost"
 
+# A terminal does not take a name for commands, also on standard output.
+escape=$(printf '\033[31m')
+cp -R "$work/d" "$work/x$escape"
+for command in verify repair; do
+    expect 0 "$deltafs" $command "$work/x$escape"
+    stdout_has 'x\x1b[31m: '
+done
+
 # Both manifests are no manifests: repair does not send to itself.
 cp -R "$work/d" "$work/both"
 echo garbage >"$work/both/MANIFEST"
