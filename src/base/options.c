@@ -121,18 +121,13 @@ const struct deltafs_option_info *deltafs_option_at(size_t i)
     return i < OPTION_COUNT ? &rows[i].info : NULL;
 }
 
-static int option_find(const char *name)
-{
-    for (int i = 0; i < OPTION_COUNT; i++)
-        if (strcmp(rows[i].info.name, name) == 0)
-            return i;
-    return -1;
-}
-
-static int option_unknown(struct error *e, const char *name)
+static int option_find(const char *name, int *row, struct error *e)
 {
     char valid[512] = "";
 
+    for (*row = 0; *row < OPTION_COUNT; ++*row)
+        if (strcmp(rows[*row].info.name, name) == 0)
+            return DELTAFS_OK;
     for (size_t i = 0, at = 0; i < OPTION_COUNT && at < sizeof valid; i++)
         at += (size_t)snprintf(valid + at, sizeof valid - at, "%s%s", i ? ", " : "", rows[i].info.name);
     return error_set(e, DELTAFS_ERR_OPTION, "no option '%s'; there are: %s", name, valid);
@@ -193,8 +188,8 @@ int deltafs_options_set(deltafs_options *o, const char *name, const char *value)
 
     if (!o || !name || !value)
         return error_set(e, DELTAFS_ERR_INVALID, "deltafs_options_set: options, name and value must be given");
-    int i = option_find(name);
-    return i < 0 ? option_unknown(e, name) : option_set(o, i, value, SOURCE_CALLER, e);
+    int i, status = option_find(name, &i, e);
+    return status == DELTAFS_OK ? option_set(o, i, value, SOURCE_CALLER, e) : status;
 }
 
 int deltafs_options_get(const deltafs_options *o, const char *name, const char **value)
@@ -203,11 +198,10 @@ int deltafs_options_get(const deltafs_options *o, const char *name, const char *
 
     if (!o || !name || !value)
         return error_set(e, DELTAFS_ERR_INVALID, "deltafs_options_get: options, name and value must be given");
-    int i = option_find(name);
-    if (i < 0)
-        return option_unknown(e, name);
-    *value = o->value[i].text;
-    return DELTAFS_OK;
+    int i, status = option_find(name, &i, e);
+    if (status == DELTAFS_OK)
+        *value = o->value[i].text;
+    return status;
 }
 
 static void option_variable(int i, char variable[static 64])

@@ -47,8 +47,6 @@ enum option_sync { SYNC_NONE, SYNC_COMMIT, SYNC_CLOSE };
 
 /* The number of an option: bytes, a count, or the index of the chosen word. */
 DELTAFS_PRIVATE uint64_t deltafs_private_options_number(const deltafs_options *o, enum option_id id);
-
-/* The text of an option. */
 DELTAFS_PRIVATE const char *deltafs_private_options_text(const deltafs_options *o, enum option_id id);
 
 /* Whether the caller or the environment has set the option, also to its default. */

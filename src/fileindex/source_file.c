@@ -22,12 +22,9 @@ int key_file_kind(struct io *io, const char *path, char *kind, struct error *e)
 /* It opens its files by an io of its own. */
 static int key_file_open_alone(struct key_file *f, const struct io *io, const char *path)
 {
-    char *whole = io_whole(io, path);
-    int status = whole ? deltafs_logical_open(whole, O_RDONLY, NULL, &f->logical)
-                       : error_no_memory(deltafs_private_thread_error(), strlen(path), "a path");
+    char room[PATH_ROOM];
 
-    free(whole);
-    return status;
+    return deltafs_logical_open(io_find(io, path, room), O_RDONLY, NULL, &f->logical);
 }
 
 int key_file_open(struct key_file *f, struct io *io, const char *path, char kind, key_file_open_fn open, void *ctx,

@@ -247,17 +247,9 @@ void io_leave(struct io *io)
     io->here = NULL;
 }
 
-/* The path as it is found wherever the process is; `room` may be used for it. */
-static const char *io_find(const struct io *io, const char *path, char room[PATH_ROOM])
+const char *io_find(const struct io *io, const char *path, char room[PATH_ROOM])
 {
     return io->here && path[0] != '/' ? io_path_in(room, io->here, "%s", path) : path;
-}
-
-char *io_whole(const struct io *io, const char *path)
-{
-    char room[PATH_ROOM];
-
-    return strdup(io_find(io, path, room));
 }
 
 void io_stat(const struct io *io, struct deltafs_io_stat *out)

@@ -79,8 +79,9 @@ void io_replace_default(const struct io_ops *ops, void *ctx); /* NULL: the opera
  * now, by which it has `path`. Messages name it as the caller does. End with io_leave. */
 int io_stay(struct io *io, const char *path, struct error *e);
 void io_leave(struct io *io);
-/* The path as it is found wherever the process is; freed by the caller, NULL without memory. */
-char *io_whole(const struct io *io, const char *path);
+/* The path as it is found wherever the process is; `room` may be used for it. */
+#define PATH_ROOM (PATH_MAX + 1)
+const char *io_find(const struct io *io, const char *path, char room[PATH_ROOM]);
 
 void io_stat(const struct io *io, struct deltafs_io_stat *out);
 
@@ -147,7 +148,6 @@ int io_list(struct io *io, const char *folder, int (*fn)(void *arg, const char *
 
 /* The path "FOLDER/NAME", NAME as printf has it, in `path`. If it is too long for the system, each call refuses what is
  * left of it (ENAMETOOLONG). */
-#define PATH_ROOM (PATH_MAX + 1)
 __attribute__((format(printf, 3, 4))) char *io_path_in(char path[PATH_ROOM], const char *folder, const char *fmt, ...);
 
 /* ---- client_cached.c ---- */

@@ -33,7 +33,6 @@ int log_open(struct log *log, struct io *io, const char *path, int kind, uint32_
              uint64_t end, size_t capacity, struct flusher *flusher, struct memory *memory, struct error *e);
 /* Cut off, durably if `sync`, what the file has behind the log's end, with nothing in the buffer. */
 int log_truncate(struct log *log, int sync, struct error *e);
-/* The header of such a log. */
 void log_put_header(uint8_t h[static LOG_HEADER_SIZE], int kind, uint32_t partition, const uint8_t uuid[16]);
 /* Open a log for reading; it is damage if there is none. The caller closes `file`, also after an error. */
 int log_open_read(struct io *io, const char *path, struct io_file *file, uint64_t *size, struct error *e);

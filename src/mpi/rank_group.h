@@ -25,7 +25,6 @@ struct rank_group {
     uint64_t *sizes;                             /* of each rank's bytes in a gather; then two ints for each rank */
 };
 
-/* Turn an MPI error code into a status. */
 int mpi_error(struct error *e, int code, const char *what);
 
 /* Yield the processor. After many calls in one wait of this thread that found nothing to do, sleep a little: there may

@@ -18,7 +18,6 @@ struct job_plan {
     int has_thread, has_stats;
 };
 
-/* What the caller asks for. */
 struct job_call {
     const char *path;
     const deltafs_options *options;

@@ -18,10 +18,7 @@ struct layout layout_even(uint32_t ranks, uint32_t per_node);
 int layout_init(struct layout *l, const uint32_t *sizes, uint32_t nodes, struct error *e);
 void layout_fini(struct layout *l);
 
-/* Bytes allocated. */
 uint64_t layout_memory(const struct layout *l);
-
-/* The node of a rank. */
 uint32_t layout_node(const struct layout *l, uint32_t rank);
 
 static inline uint32_t layout_first(const struct layout *l, uint32_t node)
@@ -31,7 +28,6 @@ static inline uint32_t layout_first(const struct layout *l, uint32_t node)
     return node < l->nodes ? node * l->even : l->ranks;
 }
 
-/* Ranks of a node. */
 static inline uint32_t layout_size(const struct layout *l, uint32_t node)
 {
     return layout_first(l, node + 1) - layout_first(l, node);

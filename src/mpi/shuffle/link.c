@@ -129,7 +129,6 @@ void link_destroy(struct link *l, int is_lost)
     free(l);
 }
 
-/* One request is done. */
 static int link_complete(struct link *l, uint32_t index, int which, struct error *e)
 {
     struct link_channel *c = &l->channel[index];

@@ -29,7 +29,6 @@ int plan_has_table(const struct plan *p)
     return p->partitions <= TABLE_MOST;
 }
 
-/* Bytes of one channel. */
 static uint64_t plan_channel(const struct plan *p, enum router_stage stage)
 {
     if (!stage_is_net(stage))

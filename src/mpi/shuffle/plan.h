@@ -49,7 +49,6 @@ uint64_t plan_budget(uint64_t memory);
 
 #define PLAN_MEMORY_AUTO_MAX (1u << 30) /* bytes that a process takes at most if nobody says how much */
 
-/* Bytes of a ring. */
 uint64_t plan_ring(const struct plan *p);
 
 /* Whether a rank has a table of where each partition's records go next. If not, it computes that for each record. */

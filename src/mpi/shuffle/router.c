@@ -26,7 +26,6 @@ static uint32_t row_length(const struct router *r, uint32_t row)
     return n < r->columns ? n : r->columns;
 }
 
-/* Nodes in a column. */
 static uint32_t column_length(const struct router *r, uint32_t column)
 {
     return (r->layout.nodes - column - 1) / r->columns + 1;

@@ -30,7 +30,6 @@ static void topology_count(struct rank_group *g, struct rank_group *node, struct
     mpi_broadcast_bytes(node, sizes, e);
 }
 
-/* Make the layout, and find this rank's place in it. */
 static int topology_lay_out(struct topology *t, struct rank_group *g, uint32_t *rank, struct error *e)
 {
     struct rank_group node = mpi_group_part(g, t->node);
