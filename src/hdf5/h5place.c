@@ -31,11 +31,6 @@ static int target_refuse(const struct h5dataset *d, const char *is, struct error
         d->path, d->name, is);
 }
 
-static int place_no_memory(const struct h5dataset *d, struct error *e)
-{
-    return error_set(e, DELTAFS_ERR_MEMORY, "no memory for where %s is", d->name);
-}
-
 /* A piece behind those that there are, or more of the last one. */
 static int place_add(struct deltafs_piece *piece, size_t *count, uint64_t first, uint64_t rows, uint64_t offset,
                      uint64_t stride)
@@ -104,7 +99,8 @@ static int place_chunks(const struct h5dataset *d, const struct chunks *c, struc
 }
 
 /* Each column has pieces of its own, which differ by where the column is in a row. */
-static int place_share(struct h5columns *columns, size_t first, const struct deltafs_piece *piece, size_t count)
+static int place_share(struct h5columns *columns, size_t first, const struct deltafs_piece *piece, size_t count,
+                       struct error *e)
 {
     for (size_t i = first; i < columns->count; i++) {
         struct deltafs_column *c = &columns->column[i];
@@ -114,14 +110,14 @@ static int place_share(struct h5columns *columns, size_t first, const struct del
         }
         struct deltafs_piece *own = malloc(count * sizeof *own);
         if (!own)
-            return -1;
+            return error_no_memory(e, count * sizeof *own, "the pieces of a column");
         for (size_t k = 0; k < count; k++)
             own[k] = (struct deltafs_piece){piece[k].first, piece[k].rows, piece[k].offset + c->offset};
         c->piece = own;
         c->piece_count = count;
         c->offset = 0;
     }
-    return 0;
+    return DELTAFS_OK;
 }
 
 static int place_chunked(const struct h5dataset *d, h5_id plist, struct h5columns *columns, size_t first,
@@ -144,11 +140,11 @@ static int place_chunked(const struct h5dataset *d, h5_id plist, struct h5column
         return target_refuse(d, "is in too many chunks", e);
     struct deltafs_piece *piece = malloc((chunks.count < PIECES_MAX ? chunks.count + 1 : PIECES_MAX) * sizeof *piece);
     chunks.address = malloc((chunks.count + 1) * sizeof *chunks.address);
-    int status = piece && chunks.address ? chunks_find(&chunks, d, e) : place_no_memory(d, e);
+    int status = piece && chunks.address ? chunks_find(&chunks, d, e) : error_no_memory(e, 0, "the places of chunks");
     if (status == DELTAFS_OK)
         status = place_chunks(d, &chunks, piece, &count, e);
-    if (status == DELTAFS_OK && place_share(columns, first, piece, count) != 0)
-        status = place_no_memory(d, e);
+    if (status == DELTAFS_OK)
+        status = place_share(columns, first, piece, count, e);
     free(chunks.address);
     free(piece);
     return status;

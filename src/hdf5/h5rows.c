@@ -48,14 +48,13 @@ static int walk_refuse(const struct walk *w, const char *what)
     return error_set(w->e, DELTAFS_ERR_INVALID, "%s: %s %s", w->path, where, what);
 }
 
-static int walk_no_memory(const struct walk *w)
-{
-    return error_set(w->e, DELTAFS_ERR_MEMORY, "%s: no memory for what it has", w->path);
-}
-
 /* ---- The links of a group ---- */
 
-struct build;
+struct build {
+    uint64_t rows;
+    const char *key; /* the dataset in the group that has its columns already */
+    struct h5columns columns;
+};
 
 /* A group that is gone through. */
 struct visit {
@@ -121,12 +120,6 @@ static int columns_of(struct walk *w, struct h5dataset *d, h5_id type, const cha
     return status;
 }
 
-struct build {
-    uint64_t rows;
-    const char *key; /* the dataset in the group that has its columns already */
-    struct h5columns columns;
-};
-
 static int columns_below(struct walk *w, h5_id group, const char *prefix, int below, struct build *b);
 
 /* A sibling of the key, or a group of such. */
@@ -152,14 +145,12 @@ static int columns_sibling(struct walk *w, h5_id object, const char *name, int b
 static int columns_visit(struct visit *v, h5_id group, const char *link)
 {
     struct walk *w = v->w;
-    size_t room = strlen(v->prefix) + strlen(link) + 2;
 
     if (v->below == 0 && strcmp(link, v->b->key) == 0)
         return DELTAFS_OK;
-    char *name = malloc(room);
+    char *name = h5types_join(v->prefix, link);
     if (!name)
-        return walk_no_memory(w);
-    snprintf(name, room, "%s%s%s", v->prefix, *v->prefix ? "." : "", link);
+        return error_no_memory(w->e, strlen(link), "a column's name");
     h5_id object = w->lib->object_open(group, link, 0);
     int status = object < 0 ? walk_fail(w, DELTAFS_ERR_IO, "it cannot be opened")
                             : columns_sibling(w, object, name, v->below, v->b);
@@ -205,7 +196,7 @@ static int table_add(struct walk *w, struct build *b, size_t key, int is_compoun
     if (!t || !name) {
         free(t);
         free(name);
-        return walk_no_memory(w);
+        return error_no_memory(w->e, sizeof *t, "a table");
     }
     *t = (struct deltafs_table){
         .name = name, .rows = b->rows, .key = key, .column_count = b->columns.count, .column = b->columns.column};

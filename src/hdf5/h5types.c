@@ -89,20 +89,17 @@ static int types_float(const struct h5lib *lib, h5_id type, const char *name, ui
 static int types_any(const struct h5lib *lib, h5_id type, const char *name, uint64_t offset, int nesting,
                      struct h5columns *out);
 
-static char *types_join(const char *name, const char *part)
+char *h5types_join(const char *name, const char *part)
 {
-    size_t size = strlen(name) + strlen(part) + 2;
-    char *joined = malloc(size);
+    char *joined;
 
-    if (joined)
-        snprintf(joined, size, "%s%s%s", name, *name ? "." : "", part);
-    return joined;
+    return asprintf(&joined, "%s%s%s", name, *name ? "." : "", part) < 0 ? NULL : joined;
 }
 
 static int types_member(const struct h5lib *lib, h5_id type, unsigned i, const char *name, uint64_t offset, int nesting,
                         struct h5columns *out)
 {
-    char *member = lib->member_name(type, i), *joined = member ? types_join(name, member) : NULL;
+    char *member = lib->member_name(type, i), *joined = member ? h5types_join(name, member) : NULL;
     h5_id inner = lib->member_type(type, i);
     int rc = -1;
 
@@ -134,7 +131,7 @@ static int types_array(const struct h5lib *lib, h5_id type, const char *name, ui
     for (uint64_t i = 0; i < n && rc == 0 && (i == 0 || out->count > before); i++) {
         char number[24];
         snprintf(number, sizeof number, "%ju", (uintmax_t)i);
-        char *joined = types_join(name, number);
+        char *joined = h5types_join(name, number);
         rc = joined && inner >= 0 ? types_any(lib, inner, joined, offset + i * lib->size(inner), nesting, out) : -1;
         free(joined);
     }
