@@ -400,19 +400,11 @@ static int compare_hits(const void *a, const void *b)
 
 static struct keys_entry *keys_entry_of(const deltafs_fileindex *k, uint64_t sequence)
 {
-    size_t low = 0, high = k->entry_count;
+    const struct source_table table = {.sequence = sequence};
+    const struct keys_entry wanted = {.table = &table}, *p = &wanted;
+    struct keys_entry **found = bsearch(&p, k->by_sequence, k->entry_count, sizeof *k->by_sequence, compare_sequences);
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        uint64_t s = k->by_sequence[middle]->table->sequence;
-        if (s == sequence)
-            return k->by_sequence[middle];
-        if (s < sequence)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return NULL;
+    return found ? *found : NULL;
 }
 
 static int is_in(const struct keys_entry *entry, const struct deltafs_range *range)
@@ -449,7 +441,7 @@ static int keys_sequences(const deltafs_fileindex *k, const struct deltafs_range
 
 /* Check all tables in the range: a source that has changed may have the key now, though its index has not. The labels
  * of tables that are missing from the answer are noted. */
-static int keys_check(deltafs_fileindex *k, const struct deltafs_range *range, struct error *first)
+static void keys_check(deltafs_fileindex *k, const struct deltafs_range *range, struct error *first)
 {
     struct key_file *file;
     struct error e = {0};
@@ -475,35 +467,32 @@ static int keys_check(deltafs_fileindex *k, const struct deltafs_range *range, s
             (k->missing_count == 0 || here != label[k->missing_count - 1]))
             label[k->missing_count++] = here;
     }
-    return status;
 }
 
-/* What the directory has of the key, as hits in order; freed by the caller. */
-static int keys_look_up(deltafs_fileindex *k, uint64_t key, const struct deltafs_range *range,
-                        const struct deltafs_range *sequences, struct hit **hits, size_t *count, struct error *first,
-                        struct error *e)
+/* What the directory has of the key, as hits in order; freed by the caller. There may be some although *e is an error.
+ */
+static void keys_look_up(deltafs_fileindex *k, uint64_t key, const struct deltafs_range *range,
+                         const struct deltafs_range *sequences, struct hit **hits, size_t *count, struct error *e)
 {
     deltafs_records *records = NULL;
     int status = deltafs_get(k->dir, key, sequences, &records);
 
-    if (status != DELTAFS_ERR_NOT_FOUND && error_of_call(status, e) != DELTAFS_OK)
-        keep_error(first, e);
+    if (status != DELTAFS_ERR_NOT_FOUND)
+        error_of_call(status, e);
     if (!records)
-        return DELTAFS_OK;
+        return;
     *hits = malloc((records->count + 1) * sizeof **hits);
-    if (!*hits) {
-        deltafs_records_destroy(records);
-        return error_no_memory(e, records->count * sizeof **hits, "rows");
-    }
-    for (size_t i = 0; i < records->count; i++) {
+    if (!*hits)
+        error_no_memory(e, records->count * sizeof **hits, "rows");
+    for (size_t i = 0; i < records->count && *hits; i++) {
         const struct deltafs_record *r = &records->record[i];
         struct keys_entry *entry = keys_entry_of(k, r->label);
         if (entry && is_in(entry, range) && !entry->is_lost)
             (*hits)[(*count)++] = (struct hit){entry, get_u32(r->value)};
     }
     deltafs_records_destroy(records);
-    qsort(*hits, *count, sizeof **hits, compare_hits);
-    return DELTAFS_OK;
+    if (*hits)
+        qsort(*hits, *count, sizeof **hits, compare_hits);
 }
 
 int deltafs_fileindex_get(deltafs_fileindex *k, uint64_t key, const struct deltafs_range *range, deltafs_row_fn fn,
@@ -513,7 +502,7 @@ int deltafs_fileindex_get(deltafs_fileindex *k, uint64_t key, const struct delta
     struct error e = {0}, first = {0};
     struct hit *hit = NULL;
     size_t n = 0;
-    int stop = 0, status = DELTAFS_OK;
+    int stop = 0;
 
     if (!k || !fn)
         return error_set(deltafs_private_thread_error(), DELTAFS_ERR_INVALID,
@@ -523,8 +512,9 @@ int deltafs_fileindex_get(deltafs_fileindex *k, uint64_t key, const struct delta
     for (size_t i = 0; i < k->entry_count; i++)
         k->entry[i].is_absent = 0;
     if (keys_sequences(k, range, &sequences))
-        status = keys_look_up(k, key, range, &sequences, &hit, &n, &first, &e);
-    for (size_t i = 0, end; i < n && status == DELTAFS_OK && stop == 0; i = end) {
+        keys_look_up(k, key, range, &sequences, &hit, &n, &e);
+    keep_error(&first, &e);
+    for (size_t i = 0, end; i < n && stop == 0; i = end) {
         for (end = i + 1; end < n && compare_hits(&hit[i], &hit[end]) == 0;)
             end++;
         if (group_hand_out(k, hit[i].entry, hit[i].group, end - i, key, fn, arg, &stop, &e) != DELTAFS_OK)
@@ -535,8 +525,6 @@ int deltafs_fileindex_get(deltafs_fileindex *k, uint64_t key, const struct delta
         *stopped = stop;
     if (stop != 0)
         return DELTAFS_OK;
-    if (status != DELTAFS_OK)
-        keep_error(&first, &e);
     keys_check(k, range, &first);
     if (first.status == DELTAFS_OK && n == 0)
         error_set(&first, DELTAFS_ERR_NOT_FOUND, "%s: no row has the key %" PRIu64, k->place.path, key);

@@ -11,14 +11,7 @@
 #define CONF_NAME "deltafs.conf"
 #define CONF_MAX  (64u << 10) /* bytes */
 
-static const struct {
-    const char *name;
-    enum option_id id;
-} known[] = {{"index", OPTION_INDEX},
-             {"epoch", OPTION_EPOCH},
-             {"key", OPTION_KEY},
-             {"schema", OPTION_SCHEMA},
-             {"skip", OPTION_SKIP}};
+static const enum option_id known[] = {OPTION_INDEX, OPTION_EPOCH, OPTION_KEY, OPTION_SCHEMA, OPTION_SKIP};
 
 /* Without blanks around it. */
 static char *conf_trim(char *text)
@@ -71,8 +64,8 @@ static int conf_line(const struct conf *c, char *line, struct error *e)
     *value++ = '\0';
     const char *name = conf_trim(line);
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        if (strcmp(name, known[i].name) == 0)
-            return c->is_given[i] ? DELTAFS_OK : conf_set(c, known[i].id, conf_trim(value), e);
+        if (strcmp(name, deltafs_option_at(known[i])->name) == 0)
+            return c->is_given[i] ? DELTAFS_OK : conf_set(c, known[i], conf_trim(value), e);
     return error_set(e, DELTAFS_ERR_OPTION, "'%s' cannot be set here; epoch, index, key, schema and skip can", name);
 }
 
@@ -81,7 +74,7 @@ static int conf_parse(struct conf *c, char *text, struct error *e)
     char *next = text;
 
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        c->is_given[i] = deltafs_private_options_is_given(c->options, known[i].id);
+        c->is_given[i] = deltafs_private_options_is_given(c->options, known[i]);
     for (unsigned number = 1; next; number++) {
         char *line = strsep(&next, "\n");
         if (conf_line(c, line, e) != DELTAFS_OK)

@@ -169,19 +169,13 @@ int deltafs_private_indexer_open_group(const char *index, const char *path, cons
     return e->status;
 }
 
-static int alone_create(void *ctx, const char *path, const deltafs_options *options, deltafs_dir **out)
+static int alone_open(void *ctx, int is_made, const char *path, const deltafs_options *options, deltafs_dir **out)
 {
     (void)ctx;
-    return deltafs_create(path, options, out);
+    return is_made ? deltafs_reopen(path, options, out) : deltafs_create(path, options, out);
 }
 
-static int alone_reopen(void *ctx, const char *path, const deltafs_options *options, deltafs_dir **out)
-{
-    (void)ctx;
-    return deltafs_reopen(path, options, out);
-}
-
-const struct indexer_calls indexer_alone = {.create = alone_create, .reopen = alone_reopen};
+const struct indexer_calls indexer_alone = {.open = alone_open};
 
 int deltafs_indexer_open(const char *index, const char *path, const deltafs_options *options, deltafs_indexer **out)
 {
@@ -409,8 +403,7 @@ static int indexer_open_dir(deltafs_indexer *ix, struct error *e)
     /* One that is there has as many as it has. */
     if (is_made)
         deltafs_private_options_reset(ix->options, OPTION_PARTITIONS, &own);
-    status = is_made ? ix->calls.reopen(ix->group.ctx, ix->place.path, ix->options, &ix->dir)
-                     : ix->calls.create(ix->group.ctx, ix->place.path, ix->options, &ix->dir);
+    status = ix->calls.open(ix->group.ctx, is_made, ix->place.path, ix->options, &ix->dir);
     if (error_of_call(status, e) != DELTAFS_OK)
         return status;
     /* What others have added by now, and the first line of SOURCES. */
@@ -479,21 +472,6 @@ static int indexer_note(deltafs_indexer *ix, const char *path, struct source_ent
     return status;
 }
 
-/* Rank 0: whether the epoch that was just committed has each row of the table once. Nothing is found by one that has
- * not: no line of SOURCES names it. */
-static int indexer_check_epoch(const deltafs_indexer *ix, const char *path, const struct deltafs_table *t,
-                               struct error *e)
-{
-    uint64_t records = dir_last_records(ix->dir);
-
-    if (records == t->rows)
-        return DELTAFS_OK;
-    return error_set(e, DELTAFS_ERR_CHANGED,
-                     "%s: %" PRIu64 " keys were found in its %" PRIu64 " rows, as if it had been written to "
-                     "meanwhile; index it again",
-                     path, records, t->rows);
-}
-
 /* Collective: all tables of a source whose lines all ranks have. */
 static int indexer_add_tables(deltafs_indexer *ix, struct key_file *file, const char *path, struct source_entry *s,
                               const struct key_writer *writer, struct error *e)
@@ -505,8 +483,13 @@ static int indexer_add_tables(deltafs_indexer *ix, struct key_file *file, const 
         s->table[i].sequence = ix->next++;
         source_table_choose_group(&s->table[i], ix->sources.version);
         status = indexer_add_table(ix, file, path, &s->table[i], writer, e);
-        if (status == DELTAFS_OK && ix->group.rank == 0 && own.status == DELTAFS_OK)
-            own.status = indexer_check_epoch(ix, path, &s->table[i].table, &own);
+        uint64_t rows = s->table[i].table.rows, records = status == DELTAFS_OK ? dir_last_records(ix->dir) : rows;
+        /* An epoch that has not each row once is not used: no line of SOURCES names it. */
+        if (ix->group.rank == 0 && own.status == DELTAFS_OK && records != rows)
+            error_set(&own, DELTAFS_ERR_CHANGED,
+                      "%s: %" PRIu64 " keys were found in its %" PRIu64 " rows, as if it had been written to "
+                      "meanwhile; index it again",
+                      path, records, rows);
     }
     if (status != DELTAFS_OK)
         return status;

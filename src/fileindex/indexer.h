@@ -9,8 +9,8 @@
 
 /* How the index and its sources are opened; each is collective. */
 struct indexer_calls {
-    int (*create)(void *ctx, const char *path, const deltafs_options *options, deltafs_dir **out);
-    int (*reopen)(void *ctx, const char *path, const deltafs_options *options, deltafs_dir **out);
+    /* For writing; `is_made`: it exists already. */
+    int (*open)(void *ctx, int is_made, const char *path, const deltafs_options *options, deltafs_dir **out);
     key_file_open_fn open_logical;
 };
 

@@ -141,11 +141,6 @@ static uint64_t key_decode(const struct deltafs_column *c, const uint8_t *p)
     return key;
 }
 
-static int key_is_negative(const struct deltafs_column *c, uint64_t key)
-{
-    return c->kind == 'i' && key >> (8 * c->size - 1) != 0;
-}
-
 int key_column_decode(const struct deltafs_column *c, const uint8_t *bytes, size_t n, uint64_t place, const char *path,
                       uint64_t *key, struct error *e)
 {
@@ -158,7 +153,7 @@ int key_column_decode(const struct deltafs_column *c, const uint8_t *bytes, size
         for (size_t i = 0; i < n; i++)
             any |= key[i] = key_decode(c, bytes + i * c->stride);
     for (size_t i = 0; i < n && (any & sign); i++)
-        if (key_is_negative(c, key[i]))
+        if (key[i] & sign)
             return error_set(e, DELTAFS_ERR_SCHEMA,
                              "%s: at offset %" PRIu64 ": the key is negative; keys must be 0 or more", path,
                              place + i * c->stride);

@@ -4,14 +4,11 @@
 #include "fileindex/indexer.h"
 #include "mpi/job/logical_job.h"
 
-static int mpi_create(void *ctx, const char *path, const deltafs_options *options, deltafs_dir **out)
+static int mpi_open(void *ctx, int is_made, const char *path, const deltafs_options *options, deltafs_dir **out)
 {
-    return deltafs_mpi_create(((struct rank_group *)ctx)->comm, path, options, out);
-}
+    MPI_Comm comm = ((struct rank_group *)ctx)->comm;
 
-static int mpi_reopen(void *ctx, const char *path, const deltafs_options *options, deltafs_dir **out)
-{
-    return deltafs_mpi_reopen(((struct rank_group *)ctx)->comm, path, options, out);
+    return is_made ? deltafs_mpi_reopen(comm, path, options, out) : deltafs_mpi_create(comm, path, options, out);
 }
 
 static int mpi_open_logical(void *ctx, const char *path, deltafs_logical **out)
@@ -19,8 +16,7 @@ static int mpi_open_logical(void *ctx, const char *path, deltafs_logical **out)
     return deltafs_mpi_logical_open(((struct rank_group *)ctx)->comm, path, O_RDONLY, NULL, out);
 }
 
-static const struct indexer_calls calls = {
-    .create = mpi_create, .reopen = mpi_reopen, .open_logical = mpi_open_logical};
+static const struct indexer_calls calls = {.open = mpi_open, .open_logical = mpi_open_logical};
 
 int job_index_closed(struct logical_job *j, const struct key_writer *own, struct error *e)
 {
