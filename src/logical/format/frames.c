@@ -53,20 +53,11 @@ uint64_t frame_page_offset(uint64_t position)
     return FRAME_SIZE + position / GROUP_BYTES * GROUP_STRIDE + GROUP_BYTES;
 }
 
-static int frame_log_begin(struct frame_log *l, uint32_t writer, const uint8_t uuid[16], struct error *e)
-{
-    uint8_t header[FRAME_SIZE] = {0};
-    int status = memory_take(l->memory, l->capacity, "a data log's buffer", &l->buffer, e);
-
-    if (status != DELTAFS_OK)
-        return status;
-    log_put_header(header, LOG_KIND_FRAMES, writer, uuid);
-    return io_file_write(&l->file, 0, header, sizeof header, e);
-}
-
 int frame_log_create(struct frame_log *l, struct io *io, const char *path, uint32_t session, uint32_t writer,
                      const uint8_t uuid[16], size_t capacity, struct memory *memory, struct error *e)
 {
+    uint8_t header[FRAME_SIZE] = {0};
+
     memset(l, 0, sizeof *l);
     for (l->capacity = 2 * FRAME_SIZE; l->capacity <= capacity / 2 && l->capacity < GROUP_BYTES;)
         l->capacity *= 2;
@@ -77,7 +68,10 @@ int frame_log_create(struct frame_log *l, struct io *io, const char *path, uint3
     if (status != DELTAFS_OK)
         return status;
     l->file.is_waited = 1;
-    status = frame_log_begin(l, writer, uuid, e);
+    log_put_header(header, LOG_KIND_FRAMES, writer, uuid);
+    status = memory_take(l->memory, l->capacity, "a data log's buffer", &l->buffer, e);
+    if (status == DELTAFS_OK)
+        status = io_file_write(&l->file, 0, header, sizeof header, e);
     if (status != DELTAFS_OK) {
         io->ops->unlink(io->ctx, path);
         frame_log_close(l, error_ignored());
@@ -245,15 +239,6 @@ int frame_log_append(struct frame_log *l, const void *bytes, size_t n, struct er
     return DELTAFS_OK;
 }
 
-static int frame_log_sync(struct frame_log *l, struct error *e)
-{
-    int status = io_file_sync(&l->file, e);
-
-    l->is_sync_due = 0;
-    l->is_lost = status != DELTAFS_OK;
-    return status;
-}
-
 int frame_log_flush(struct frame_log *l, int sync, struct error *e)
 {
     static const uint8_t zeros[FRAME_SIZE];
@@ -275,7 +260,12 @@ int frame_log_flush(struct frame_log *l, int sync, struct error *e)
             frame_log_go_back(l, &mark);
     }
     l->flushed = l->base;
-    return status == DELTAFS_OK && sync && l->is_sync_due ? frame_log_sync(l, e) : status;
+    if (status != DELTAFS_OK || !sync || !l->is_sync_due)
+        return status;
+    status = io_file_sync(&l->file, e);
+    l->is_sync_due = 0;
+    l->is_lost = status != DELTAFS_OK;
+    return status;
 }
 
 /* ---- Reading back ---- */

@@ -309,16 +309,6 @@ static uint64_t frames_end(uint64_t size)
     return left / stride * GROUP_BYTES + rest - rest % FRAME_SIZE;
 }
 
-/* Find how many frames the file has now. */
-static int reader_refresh_size(struct frame_reader *r, struct error *e)
-{
-    int status = io_file_size(&r->file, &r->size, e);
-
-    if (status == DELTAFS_OK)
-        r->source.end = frames_end(r->size);
-    return status;
-}
-
 int frame_reader_open(struct frame_reader *r, struct io *io, const char *path, uint32_t session, uint32_t writer,
                       const uint8_t uuid[16], struct frame_cache *cache, struct error *e)
 {
@@ -352,8 +342,10 @@ int frame_reader_read(struct frame_reader *r, uint64_t position, void *bytes, si
     s->file = &r->file;
     for (int i = 0; i < 2 && status == DELTAFS_OK && (position > s->end || n > s->end - position); i++)
         /* If the file system refuses to sync what is open for reading, its size is what it is. */
-        if (i == 0 || io_file_refresh(&r->file, error_ignored()) == DELTAFS_OK)
-            status = reader_refresh_size(r, e);
+        if (i == 0 || io_file_refresh(&r->file, error_ignored()) == DELTAFS_OK) {
+            status = io_file_size(&r->file, &r->size, e);
+            s->end = frames_end(r->size);
+        }
     if (status == DELTAFS_OK && (position > s->end || n > s->end - position))
         return error_damaged(e, r->file.path, r->size, "the file ends before the %zu bytes at position %llu", n,
                              (unsigned long long)position);

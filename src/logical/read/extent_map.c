@@ -7,11 +7,6 @@
 
 /* ---- Entries ---- */
 
-static uint64_t run_last(const struct map_run *x)
-{
-    return x->position + (x->count - 1) * x->position_stride;
-}
-
 static int compare(uint64_t a, uint64_t b)
 {
     return (a > b) - (a < b);
@@ -216,7 +211,9 @@ static int marks_push(struct extent_map *m, struct map_runs *marks, const struct
 /* Whether the entry is above the highest truncation. A run's last piece is its highest, and ends last. */
 static int is_above_top(const struct extent_map *m, const struct map_run *x)
 {
-    return !m->has_top || map_compare(x, run_last(x), &m->top, m->top.position) >= 0;
+    uint64_t last = x->position + (x->count - 1) * x->position_stride;
+
+    return !m->has_top || map_compare(x, last, &m->top, m->top.position) >= 0;
 }
 
 static void size_take(struct extent_map *m, const struct map_runs *runs)

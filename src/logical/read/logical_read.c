@@ -118,13 +118,15 @@ int deltafs_logical_read(deltafs_logical *f, uint64_t offset, void *bytes, size_
 }
 
 /* The window grows over a hole and shrinks behind it, so that dense regions are not looked up as a whole. */
-static int logical_next(deltafs_logical *f, uint64_t *start, uint64_t *end, struct error *e)
+int deltafs_logical_next(deltafs_logical *f, uint64_t offset, uint64_t *start, uint64_t *end)
 {
-    uint64_t window = LOOK_UP_MAX, at = *start;
+    struct error *e = deltafs_private_thread_error();
+    uint64_t window = LOOK_UP_MAX, at = offset;
+    int status = logical_begin_read(f, "deltafs_logical_next", e);
 
-    while (at < f->size) {
+    while (status == DELTAFS_OK && at < f->size) {
         uint64_t n = f->size - at < window ? f->size - at : window;
-        int status = extent_map_find(&f->map, at, at + n, &f->pieces, e);
+        status = extent_map_find(&f->map, at, at + n, &f->pieces, e);
         if (status != DELTAFS_OK)
             return status;
         const struct piece *p = f->pieces.piece, *last = p + f->pieces.count;
@@ -138,21 +140,7 @@ static int logical_next(deltafs_logical *f, uint64_t *start, uint64_t *end, stru
         }
         window = window < UINT64_MAX / 2 ? 2 * window : window;
     }
-    *start = *end = f->size;
-    return DELTAFS_OK;
-}
-
-int deltafs_logical_next(deltafs_logical *f, uint64_t offset, uint64_t *start, uint64_t *end)
-{
-    struct error *e = deltafs_private_thread_error();
-    uint64_t from = offset, to = offset;
-    int status = logical_begin_read(f, "deltafs_logical_next", e);
-
     if (status == DELTAFS_OK)
-        status = logical_next(f, &from, &to, e);
-    if (status == DELTAFS_OK) {
-        *start = from;
-        *end = to;
-    }
+        *start = *end = f->size;
     return status;
 }

@@ -358,27 +358,21 @@ void logical_find_size(deltafs_logical *f)
 
 /* ---- Attempts ---- */
 
-/* Exchange the rows of sessions that only one rank has inspected. The ranks' errors become those of all. */
-static int refresh_exchange_rows(const struct collective *g, const struct bytes *found, struct bytes *table,
-                                 struct error *e)
-{
-    struct rows r = table_begin(table);
-
-    if (e->status != DELTAFS_OK || !rows_next(&r) || !r.row.is_unknown)
-        return DELTAFS_OK; /* a rank with an error makes the next call, which matches */
-    return collective_gather(g, found->buffer.bytes, found->used, table, e);
-}
-
 /* Read this rank's share and exchange it: `all` gets the batches of all ranks, if there are several. */
 static int refresh_read(deltafs_logical *f, const struct collective *g, struct bytes *table, struct bytes *all,
                         struct error *e)
 {
     uint32_t ranks = f->index != EXTENTS_BROADCAST ? g->ranks : g->rank == 0; /* else rank 0 reads for all */
     struct bytes found = {{0}, 0};
+    struct rows first = table_begin(table);
+    int status = DELTAFS_OK;
 
     if (e->status == DELTAFS_OK)
-        e->status = logical_read_rows(f, table_begin(table), g->rank, ranks, &found, e);
-    int status = refresh_exchange_rows(g, &found, table, e);
+        e->status = logical_read_rows(f, first, g->rank, ranks, &found, e);
+    /* Exchange the rows of sessions that only one rank has inspected. A rank with an error makes the next call, which
+     * matches. The ranks' errors become those of all. */
+    if (e->status == DELTAFS_OK && rows_next(&first) && first.row.is_unknown)
+        status = collective_gather(g, found.buffer.bytes, found.used, table, e);
     buffer_fini(&found.buffer);
     if (status == DELTAFS_OK && e->status == DELTAFS_OK)
         e->status = logical_reserve_known(f, table_begin(table), e);

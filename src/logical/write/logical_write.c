@@ -49,27 +49,20 @@ int logical_create_session(deltafs_logical *f, struct error *e)
     return status;
 }
 
-/* A process alone creates its session at its first write. Whatever others did since it opened the file, truncation
- * included, is ordered before that write. */
-static int logical_create_session_late(deltafs_logical *f, struct error *e)
-{
-    int status = logical_refresh(f, e);
-
-    if (status != DELTAFS_OK)
-        return status;
-    f->size = extent_map_size(&f->map);
-    return logical_create_session(f, e);
-}
-
 static int logical_make_logs(deltafs_logical *f, struct error *e)
 {
     char data[PATH_ROOM], extents[PATH_ROOM];
     size_t capacity = (size_t)(f->memory_limit / 4 < BUFFER_MAX ? f->memory_limit / 4 : BUFFER_MAX);
-    int status = DELTAFS_OK;
 
     if (f->has_logs)
         return DELTAFS_OK;
-    status = f->has_session ? container_check(&f->container, &f->io, e) : logical_create_session_late(f, e);
+    int status = f->has_session ? container_check(&f->container, &f->io, e) : logical_refresh(f, e);
+    /* A process alone creates its session at its first write. Whatever others did since it opened the file, truncation
+     * included, is ordered before that write. */
+    if (status == DELTAFS_OK && !f->has_session) {
+        f->size = extent_map_size(&f->map);
+        status = logical_create_session(f, e);
+    }
     if (status != DELTAFS_OK)
         return status;
     session_log_path(&f->container, &f->session, f->group.rank, LOG_KIND_FRAMES, data);
@@ -159,16 +152,11 @@ static int logical_sync_session(deltafs_logical *f, struct error *e)
     return status == DELTAFS_OK ? status : logical_lose(f, e);
 }
 
-/* Whether published extents will be exchanged within the group. In atomic mode the others read them from the logs; the
- * last batch is not exchanged. */
-static int logical_is_exchanged(const deltafs_logical *f, int is_last)
-{
-    return !logical_is_alone(f) && logical_can_read(f) && !f->is_atomic && !is_last;
-}
-
 int logical_publish(deltafs_logical *f, int sync, int is_last, struct error *e)
 {
-    int is_exchanged = logical_is_exchanged(f, is_last), status = logical_check_lost(f, e);
+    /* Within the group. In atomic mode the others read the logs; the last batch is not exchanged. */
+    int is_exchanged = !logical_is_alone(f) && logical_can_read(f) && !f->is_atomic && !is_last;
+    int status = logical_check_lost(f, e);
 
     if (status == DELTAFS_OK)
         status = logical_seal(f, is_last, e);
@@ -201,15 +189,6 @@ static void logical_check_there(deltafs_logical *f, struct error *e)
         *e = gone;
 }
 
-/* Collective: read what others have published. */
-static int logical_refresh_new(deltafs_logical *f, struct error *e)
-{
-    if (!f->is_atomic)
-        return logical_refresh(f, e);
-    e->status = logical_refresh_alone(f, e);
-    return collective_agree(&f->group, e);
-}
-
 static int logical_sync_all(deltafs_logical *f, int sync, struct error *e)
 {
     e->status = DELTAFS_OK;
@@ -218,7 +197,10 @@ static int logical_sync_all(deltafs_logical *f, int sync, struct error *e)
         logical_check_there(f, e);
     }
     int status = collective_agree(&f->group, e);
-    return status == DELTAFS_OK ? logical_refresh_new(f, e) : status;
+    if (status != DELTAFS_OK || !f->is_atomic)
+        return status == DELTAFS_OK ? logical_refresh(f, e) : status;
+    e->status = logical_refresh_alone(f, e);
+    return collective_agree(&f->group, e);
 }
 
 int deltafs_logical_sync(deltafs_logical *f)
@@ -325,15 +307,6 @@ static int logical_write_pieces(deltafs_logical *f, size_t n, const struct delta
 
 /* ---- Atomic mode ---- */
 
-/* On a client-cached file system, others see a write only once the server has it. */
-static int logical_flush_to_server(deltafs_logical *f, struct error *e)
-{
-    if (f->has_logs &&
-        (io_file_refresh(&f->data.file, e) != DELTAFS_OK || io_file_refresh(&f->extents.file, e) != DELTAFS_OK))
-        return logical_lose(f, e);
-    return DELTAFS_OK;
-}
-
 /* In atomic mode one write runs at a time. It is ordered after all writes that ended before it, and every process sees
  * it once it returns. */
 static int logical_write_atomic(deltafs_logical *f, size_t n, const struct deltafs_extent *extent, const uint8_t *bytes,
@@ -348,8 +321,10 @@ static int logical_write_atomic(deltafs_logical *f, size_t n, const struct delta
         status = logical_write_pieces(f, n, extent, bytes, e);
     if (status == DELTAFS_OK)
         status = logical_publish(f, 0, 0, e);
-    if (status == DELTAFS_OK)
-        status = logical_flush_to_server(f, e);
+    /* On a client-cached file system, others see a write only once the server has it. */
+    if (status == DELTAFS_OK &&
+        (io_file_refresh(&f->data.file, e) != DELTAFS_OK || io_file_refresh(&f->extents.file, e) != DELTAFS_OK))
+        status = logical_lose(f, e);
     logical_unlock(f);
     return status;
 }
