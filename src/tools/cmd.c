@@ -217,12 +217,12 @@ static int help(const struct program *p, const char *topic)
 
 /* ---- Running ---- */
 
-static int run_each(const struct command *c, const struct command_call *call)
+int cmd_each(const struct command_call *c, command_each *each)
 {
     int code = EXIT_OK;
 
-    for (int i = 0; i < call->count; i++) {
-        int one = c->each(call->values, text_path(call->operand[i]));
+    for (int i = 0; i < c->count; i++) {
+        int one = each(c->values, text_path(c->operand[i]));
         code = one != EXIT_OK ? one : code;
     }
     return code;
@@ -242,7 +242,7 @@ static int run(const struct program *p, const struct command *c, int argc, char 
     if (p->agree)
         code = p->agree(code);
     if (code == EXIT_OK)
-        code = c->run ? c->run(&call) : run_each(c, &call);
+        code = c->run ? c->run(&call) : cmd_each(&call, c->each);
     if (code == EXIT_USAGE && !text_is_silent)
         fprintf(stderr, "Try '%s help %s'.\n", text_program, c->name);
     deltafs_options_destroy(call.options);

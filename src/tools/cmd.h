@@ -27,6 +27,11 @@ struct command_call {
     deltafs_options *options; /* NULL if the command does not take the library's options */
 };
 
+/* Does the work for one operand, which is without the prefix deltafs:, and returns the exit code. */
+typedef int command_each(void *values, const char *path);
+/* Do so for each operand; returns the last error. */
+int cmd_each(const struct command_call *c, command_each *each);
+
 struct command {
     const char *name;
     const char *usage;                   /* what follows the name on the command line */
@@ -37,10 +42,9 @@ struct command {
     const struct command_option *option; /* the last has no name; NULL if there are none */
     /* The library's options that the command does not take, up to NULL. If this is NULL, it takes none. */
     const char *const *refused;
-    /* One of these does the work and returns the exit code. `each` is called for each operand, without the prefix
-     * deltafs:, and the last error is the exit code. */
-    int (*run)(const struct command_call *c);
-    int (*each)(void *values, const char *path);
+    /* One of these does the work. */
+    int (*run)(const struct command_call *c); /* returns the exit code */
+    command_each *each;
 };
 
 struct program {

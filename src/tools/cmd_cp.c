@@ -45,9 +45,7 @@ static int cp_open_from(struct cp *c, const char *name)
         return code;
     if (p.kind == TARGET_LOGICAL) {
         code = target_open_logical(c->from, &c->copy.from.logical);
-        if (code == EXIT_OK && deltafs_logical_size(c->copy.from.logical, &c->total) != DELTAFS_OK)
-            code = text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
-        return code;
+        return code != EXIT_OK ? code : text_of_call(deltafs_logical_size(c->copy.from.logical, &c->total));
     }
     /* The prefix says that it is one. */
     if (p.kind == TARGET_DIRECTORY || p.kind == TARGET_FOLDER || c->from != name)

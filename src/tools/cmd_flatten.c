@@ -13,9 +13,9 @@ static int flatten_one(void *values, const char *path)
         return code;
     if (t.kind != TARGET_LOGICAL)
         return target_refuse(path, t.kind);
-    if (deltafs_logical_flatten(path) != DELTAFS_OK)
-        return text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
-    code = target_open(path, &t);
+    code = text_of_call(deltafs_logical_flatten(path));
+    if (code == EXIT_OK)
+        code = target_open(path, &t);
     if (code != EXIT_OK)
         return code;
     text_say("%s: %" PRIu64 " of %" PRIu64 " session%s with the index in one file%s", path, t.of_file.flat_sessions,

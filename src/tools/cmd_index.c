@@ -27,15 +27,17 @@ static const char *index_option(const struct index_job *ix, const char *name)
 
 /* ---- Files ---- */
 
+static int index_of_call(int status)
+{
+    return status == DELTAFS_OK ? EXIT_OK : text_fail(EXIT_TROUBLE, "index: %s", deltafs_errmsg(NULL));
+}
+
 /* Collective: the index for the file, open. */
 static int index_open(struct index_job *ix, const char *path)
 {
     if (ix->indexer)
         return EXIT_OK;
-    if (deltafs_mpi_indexer_open(MPI_COMM_WORLD, ix->index, path, ix->options, &ix->indexer) == DELTAFS_OK)
-        return EXIT_OK;
-    ix->indexer = NULL;
-    return text_fail(EXIT_TROUBLE, "index: %s", deltafs_errmsg(NULL));
+    return index_of_call(deltafs_mpi_indexer_open(MPI_COMM_WORLD, ix->index, path, ix->options, &ix->indexer));
 }
 
 /* Collective. */
@@ -44,7 +46,7 @@ static int index_close(struct index_job *ix)
     int status = deltafs_indexer_close(ix->indexer);
 
     ix->indexer = NULL;
-    return status == DELTAFS_OK ? EXIT_OK : text_fail(EXIT_TROUBLE, "index: %s", deltafs_errmsg(NULL));
+    return index_of_call(status);
 }
 
 /* Collective. */
@@ -61,8 +63,7 @@ static int index_file(struct index_job *ix, const char *path)
         status = deltafs_indexer_add_file(ix->indexer, path, ix->options, &ix->rows);
         ix->indexed += status == DELTAFS_OK;
     }
-    if (status != DELTAFS_OK)
-        code = text_fail(EXIT_TROUBLE, "index: %s", deltafs_errmsg(NULL));
+    code = index_of_call(status);
     if (!ix->index)
         closed = index_close(ix);
     return code != EXIT_OK ? code : closed;

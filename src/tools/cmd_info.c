@@ -4,10 +4,6 @@
 #include "tools/cmd.h"
 #include "tools/target.h"
 
-struct info {
-    int is_json;
-};
-
 static void info_epochs(struct report *r, const struct target *t, const char *path)
 {
     uint64_t n = t->of_dir.epochs, stored = 0;
@@ -97,13 +93,12 @@ static int info_one(void *values, const char *path)
 
     /* All else about a logical file is printed also if its index cannot be read. */
     if (found == EXIT_OK || target_is_logical(path))
-        code = info_print(path, ((struct info *)values)->is_json, index);
+        code = info_print(path, *(int *)values, index);
     deltafs_fileindex_close(index);
     return code != EXIT_OK ? code : found;
 }
 
-static const struct command_option options[] = {{"json", 0, NULL, "for programs", NULL, offsetof(struct info, is_json)},
-                                                {0}};
+static const struct command_option options[] = {{"json", 0, NULL, "for programs", NULL, 0}, {0}};
 
 const struct command cmd_info = {
     .name = "info",
@@ -113,6 +108,6 @@ const struct command cmd_info = {
     .missing = "one DIR or FILE must be given",
     .least = 1,
     .most = 1,
-    .size = sizeof(struct info),
+    .size = sizeof(int),
     .option = options,
     .each = info_one};

@@ -3,10 +3,6 @@
 #include "tools/cmd.h"
 #include "tools/target.h"
 
-struct rm {
-    int is_forced;
-};
-
 /* What else removes it. */
 static int rm_refuse(const char *path, enum target_kind kind)
 {
@@ -19,11 +15,11 @@ static int rm_refuse(const char *path, enum target_kind kind)
 
 static int rm_one(void *values, const char *path)
 {
-    const struct rm *r = values;
+    const int *is_forced = values;
     struct target t;
 
     int is_missing = lstat(path, &t.stat) != 0;
-    if (is_missing && r->is_forced && errno == ENOENT)
+    if (is_missing && *is_forced && errno == ENOENT)
         return EXIT_OK;
     if (!is_missing && S_ISLNK(t.stat.st_mode))
         return text_fail(EXIT_TROUBLE, "%s: a symbolic link, not a logical file; 'rm' removes it", path);
@@ -33,31 +29,23 @@ static int rm_one(void *values, const char *path)
         return is_missing ? code : text_fail(code, "%s: is not removed; 'rm -r' removes whatever it is", path);
     if (t.kind != TARGET_LOGICAL)
         return rm_refuse(path, t.kind);
-    if (deltafs_logical_remove(path) != DELTAFS_OK)
-        return text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
-    return EXIT_OK;
+    return text_of_call(deltafs_logical_remove(path));
 }
 
 static int rm_run(const struct command_call *c)
 {
-    const struct rm *r = c->values;
-    int code = EXIT_OK;
+    const int *is_forced = c->values;
 
-    if (c->count == 0 && !r->is_forced)
+    if (c->count == 0 && !*is_forced)
         return text_fail(EXIT_USAGE, "rm: FILE is missing");
-    for (int i = 0; i < c->count; i++) {
-        int one = rm_one(c->values, text_path(c->operand[i]));
-        code = one != EXIT_OK ? one : code;
-    }
-    return code;
+    return cmd_each(c, rm_one);
 }
 
-static const struct command_option options[] = {
-    {"force", 'f', NULL, "ignore files that do not exist", NULL, offsetof(struct rm, is_forced)}, {0}};
+static const struct command_option options[] = {{"force", 'f', NULL, "ignore files that do not exist", NULL, 0}, {0}};
 
 const struct command cmd_rm = {.name = "rm",
                                .usage = "FILE... [OPTION...]",
                                .text = "Remove logical files.",
-                               .size = sizeof(struct rm),
+                               .size = sizeof(int),
                                .option = options,
                                .run = rm_run};

@@ -2,10 +2,6 @@
 #include "tools/cmd.h"
 #include "tools/target.h"
 
-struct stat_call {
-    int is_json;
-};
-
 /* Facts about one path; `count` have been printed before. */
 static int stat_one(const char *path, int is_json, int count)
 {
@@ -27,7 +23,7 @@ static int stat_one(const char *path, int is_json, int count)
 
 static int stat_run(const struct command_call *c)
 {
-    int is_json = ((struct stat_call *)c->values)->is_json, code = EXIT_OK, count = 0;
+    int is_json = *(int *)c->values, code = EXIT_OK, count = 0;
 
     fputs(is_json ? "[" : "", stdout);
     for (int i = 0; i < c->count; i++) {
@@ -39,14 +35,13 @@ static int stat_run(const struct command_call *c)
     return code;
 }
 
-static const struct command_option options[] = {
-    {"json", 0, NULL, "for programs", NULL, offsetof(struct stat_call, is_json)}, {0}};
+static const struct command_option options[] = {{"json", 0, NULL, "for programs", NULL, 0}, {0}};
 
 const struct command cmd_stat = {.name = "stat",
                                  .usage = "PATH... [OPTION...]",
                                  .text = "Print the kind and size of logical files, directories and others.",
                                  .missing = "PATH is missing",
                                  .least = 1,
-                                 .size = sizeof(struct stat_call),
+                                 .size = sizeof(int),
                                  .option = options,
                                  .run = stat_run};

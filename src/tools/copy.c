@@ -63,11 +63,8 @@ static int copy_fail_write(struct copy *c, const char *why)
 /* Up to `want` bytes at `at`; less only at the end. */
 static int copy_read(const struct copy_end *from, uint64_t at, uint8_t *bytes, size_t want, size_t *got)
 {
-    if (from->logical) {
-        if (deltafs_logical_read(from->logical, at, bytes, want, got) != DELTAFS_OK)
-            return text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
-        return EXIT_OK;
-    }
+    if (from->logical)
+        return text_of_call(deltafs_logical_read(from->logical, at, bytes, want, got));
     for (*got = 0; *got < want;) {
         if (!from->has_holes)
             copy_wait(from->fd);
@@ -110,9 +107,8 @@ static int copy_next(const struct copy *c, uint64_t at, uint64_t *start, uint64_
     *start = at;
     *end = UINT64_MAX;
     if (c->from.logical) {
-        if ((!c->to.logical && !c->to.has_holes) || deltafs_logical_next(c->from.logical, at, start, end) == DELTAFS_OK)
-            return EXIT_OK;
-        return text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
+        int is_asked = c->to.logical || c->to.has_holes;
+        return is_asked ? text_of_call(deltafs_logical_next(c->from.logical, at, start, end)) : EXIT_OK;
     }
     if (!c->from.has_holes)
         return EXIT_OK;
@@ -141,12 +137,11 @@ static int copy_end_at(struct copy *c, uint64_t size, uint64_t written)
 static int copy_run(struct copy *c, uint8_t *buffer, uint64_t offset, uint64_t size)
 {
     uint64_t at = offset, last = size < UINT64_MAX - offset ? offset + size : UINT64_MAX, written = 0, start, end;
-    int code = EXIT_OK;
 
-    while (code == EXIT_OK && at < last) {
+    while (at < last) {
         if (copy_is_interrupted())
             return EXIT_TROUBLE;
-        code = copy_next(c, at, &start, &end);
+        int code = copy_next(c, at, &start, &end);
         if (code != EXIT_OK)
             return code;
         progress_add(&c->bar, start - at);
@@ -166,7 +161,7 @@ static int copy_run(struct copy *c, uint8_t *buffer, uint64_t offset, uint64_t s
         if (got < want)
             break;
     }
-    return code == EXIT_OK ? copy_end_at(c, at - offset, written) : code;
+    return copy_end_at(c, at - offset, written);
 }
 
 int copy_bytes(struct copy *c, uint64_t offset, uint64_t size)

@@ -112,14 +112,12 @@ static void print_csv_text(const char *text, size_t n)
 
 static void print_text(const struct printer *p, const char *text, size_t n, size_t width)
 {
-    if (p->format == PRINT_JSON) {
+    if (p->format == PRINT_JSON)
         report_json_text(text, n);
-        return;
-    }
-    if (p->format == PRINT_CSV) {
+    else if (p->format == PRINT_CSV)
         print_csv_text(text, n);
+    if (p->format != PRINT_TABLE)
         return;
-    }
     for (size_t pad = n; pad < width; pad++)
         putchar(' ');
     /* A terminal might take control characters as commands. */

@@ -27,8 +27,9 @@ int target_look(const char *path, struct target *out)
         return text_fail(EXIT_TROUBLE, "%s: %s", path, strerror(errno));
     t.kind = S_ISREG(t.stat.st_mode) ? TARGET_FILE : TARGET_OTHER;
     if (S_ISDIR(t.stat.st_mode)) {
-        if (deltafs_kind(path, &kind) != DELTAFS_OK)
-            return text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
+        int code = text_of_call(deltafs_kind(path, &kind));
+        if (code != EXIT_OK)
+            return code;
         t.kind = kind == 'f' ? TARGET_LOGICAL : kind == 'd' ? TARGET_DIRECTORY : TARGET_FOLDER;
     }
     *out = t;
@@ -44,15 +45,13 @@ int target_is_logical(const char *path)
 
 int target_refuse(const char *path, enum target_kind kind)
 {
-    switch (kind) {
-    case TARGET_DIRECTORY:
-        return text_fail(EXIT_TROUBLE,
-                         "%s: a DeltaFS directory, not a logical file; 'deltafs get' and 'deltafs scan' read it", path);
-    case TARGET_FOLDER:
-        return text_fail(EXIT_TROUBLE, "%s: a folder, not a logical file; 'deltafs ls' shows what is in it", path);
-    default:
-        return text_fail(EXIT_TROUBLE, "%s: a plain file, not a logical one; use it as it is", path);
-    }
+    const char *what = "a plain file, not a logical one; use it as it is";
+
+    if (kind == TARGET_DIRECTORY)
+        what = "a DeltaFS directory, not a logical file; 'deltafs get' and 'deltafs scan' read it";
+    else if (kind == TARGET_FOLDER)
+        what = "a folder, not a logical file; 'deltafs ls' shows what is in it";
+    return text_fail(EXIT_TROUBLE, "%s: %s", path, what);
 }
 
 /* ---- Opening ---- */
@@ -61,24 +60,19 @@ int target_open_directory(const char *path, deltafs_dir **out)
 {
     int status = deltafs_open(path, NULL, out);
 
-    if (status == DELTAFS_OK)
-        return EXIT_OK;
-    if (status != DELTAFS_ERR_NOT_FOUND && target_is_logical(path))
+    if (status != DELTAFS_OK && status != DELTAFS_ERR_NOT_FOUND && target_is_logical(path))
         return text_fail(EXIT_TROUBLE,
                          "%s: a logical file, which has no records; read it by 'deltafs cat' or 'cp', or make an "
                          "index for 'get' by 'deltafs-mpi index'",
                          path);
-    return text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
+    return text_of_call(status);
 }
 
 int target_open_index(const char *path, deltafs_fileindex **out)
 {
-    int status = deltafs_fileindex_open(path, NULL, out);
-
-    if (status == DELTAFS_OK)
-        return EXIT_OK;
     *out = NULL;
-    return status == DELTAFS_ERR_NOT_FOUND ? EXIT_OK : text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
+    int status = deltafs_fileindex_open(path, NULL, out);
+    return status == DELTAFS_ERR_NOT_FOUND ? EXIT_OK : text_of_call(status);
 }
 
 int target_open(const char *path, struct target *out)
@@ -100,8 +94,8 @@ int target_open(const char *path, struct target *out)
         if (status == DELTAFS_OK)
             status = deltafs_bytes_stored(t.dir, &t.stored);
     }
-    if (status != DELTAFS_OK) {
-        code = text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
+    code = text_of_call(status);
+    if (code != EXIT_OK) {
         out->kind = t.kind;
         target_close(&t);
         return code;
@@ -126,14 +120,13 @@ int target_open_logical(const char *path, deltafs_logical **out)
     struct target t;
     int code = target_open(path, &t);
 
-    if (code != EXIT_OK)
-        return code;
-    if (t.kind != TARGET_LOGICAL) {
+    if (code == EXIT_OK && t.kind == TARGET_LOGICAL) {
+        *out = t.file;
+    } else if (code == EXIT_OK) {
         target_close(&t);
-        return target_refuse(path, t.kind);
+        code = target_refuse(path, t.kind);
     }
-    *out = t.file;
-    return EXIT_OK;
+    return code;
 }
 
 /* ---- Reporting ---- */
@@ -191,11 +184,10 @@ static void report_directory(struct report *r, const struct target *t, deltafs_f
     if (is_shown) {
         report_text(r, "keys", "keys", s->keys);
         report_text(r, "layout", "place", s->layout);
-        if (s->value_size < 0) {
+        if (s->value_size < 0)
             report(r, "value size", "value_size", r->is_json ? "null" : "any");
-        } else {
+        else
             report_number(r, "value size", "value_size", (uint64_t)s->value_size);
-        }
         report_text(r, "schema", "schema", s->schema[0] || r->is_json ? s->schema : "none");
         report_number(r, "records", "records", s->records);
         report_number(r, "bytes raw", "bytes_raw", s->bytes_raw);

@@ -37,10 +37,8 @@ int target_look(const char *path, struct target *out);
 int target_open(const char *path, struct target *out);
 void target_close(struct target *t);
 
-/* Open a logical file for reading, with the same warning. */
+/* Open a logical file, with the same warning; or a directory. Both for reading. */
 int target_open_logical(const char *path, deltafs_logical **out);
-
-/* Open a directory for reading. */
 int target_open_directory(const char *path, deltafs_dir **out);
 
 /* Open the index at `path`, or of the file there; *out is NULL if there is none. */

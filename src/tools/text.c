@@ -122,6 +122,11 @@ int text_exit_code(int status)
     }
 }
 
+int text_of_call(int status)
+{
+    return status == DELTAFS_OK ? EXIT_OK : text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
+}
+
 int text_finish(void)
 {
     if (fflush(stdout) != 0 || ferror(stdout))

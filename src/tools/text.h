@@ -45,6 +45,9 @@ const char *text_plural(uint64_t n);
 /* The exit code for a status of the library. */
 int text_exit_code(int status);
 
+/* EXIT_OK if a call of the library returned DELTAFS_OK; otherwise its message, and EXIT_TROUBLE. */
+int text_of_call(int status);
+
 /* EXIT_OK if standard output was written completely; otherwise a message, and EXIT_TROUBLE. */
 int text_finish(void);
 
