@@ -175,9 +175,13 @@ static int examine_found(struct repair *r, struct repair_part *p, struct index_r
     return status == DELTAFS_OK ? DELTAFS_OK : examine_note(r, p, &why, 0, e);
 }
 
-static int examine(struct repair *r, struct repair_part *p, char *const *path, uint32_t partition, struct error *e)
+int repair_partition(struct repair *r, uint32_t partition, struct error *e)
 {
     const struct manifest *m = &r->manifest;
+    struct repair_part *p = &r->part[partition];
+    char index_path[PATH_ROOM], data_path[PATH_ROOM];
+    char *const path[REPAIR_LOGS] = {[REPAIR_INDEX] = repair_log_path(r, REPAIR_INDEX, partition, index_path),
+                                     [REPAIR_DATA] = repair_log_path(r, REPAIR_DATA, partition, data_path)};
     struct index_reader index = {.file.fd = -1};
     struct error why, tail;
     uint64_t lost = NO_EPOCH;
@@ -211,15 +215,6 @@ static int examine(struct repair *r, struct repair_part *p, char *const *path, u
     }
     index_reader_close(&index, error_ignored());
     return status;
-}
-
-int repair_partition(struct repair *r, uint32_t partition, struct error *e)
-{
-    char index[PATH_ROOM], data[PATH_ROOM];
-    char *const path[REPAIR_LOGS] = {[REPAIR_INDEX] = repair_log_path(r, REPAIR_INDEX, partition, index),
-                                     [REPAIR_DATA] = repair_log_path(r, REPAIR_DATA, partition, data)};
-
-    return examine(r, &r->part[partition], path, partition, e);
 }
 
 /* ---- All of them ---- */

@@ -31,14 +31,6 @@ static void verify_passed_on(int status, const char *message, void *arg)
     damages_add(arg, &e);
 }
 
-/* A row of the window that has the key, is in the group, and was not seen yet; or `end`. */
-static uint64_t verify_find(const struct keys_verify *v, uint64_t key, uint64_t from, uint64_t end)
-{
-    while (from < end && (v->is_seen[from - v->from] || v->key[from - v->from] != key))
-        from++;
-    return from;
-}
-
 static int verify_record(const struct deltafs_record *record, void *arg)
 {
     struct keys_verify *v = arg;
@@ -48,7 +40,10 @@ static int verify_record(const struct deltafs_record *record, void *arg)
     if (v->is_wrong || (from < rows && (from < v->from || from >= v->end)))
         return 0;
     uint64_t end = from < rows && rows - from < v->group ? rows : from + v->group;
-    uint64_t row = from < rows ? verify_find(v, record->key, from, end) : end;
+    uint64_t row = from < rows ? from : end;
+    /* A row of the group that has the key, and was not seen yet. */
+    while (row < end && (v->is_seen[row - v->from] || v->key[row - v->from] != record->key))
+        row++;
     if (row == end) {
         error_set(&e, DELTAFS_ERR_DAMAGED,
                   "%s: key %" PRIu64 " expected in one of %u rows from %" PRIu64
@@ -153,11 +148,9 @@ int deltafs_fileindex_verify(deltafs_fileindex *k, deltafs_damage_fn fn, void *a
         verify_passed_on(status, deltafs_errmsg(NULL), &v.damages);
     for (size_t i = 0; i < k->entry_count; i++) {
         v.entry = &k->entry[i];
-        if (verify_table(&v, &e) != DELTAFS_OK)
-            damages_add(&v.damages, &e);
+        damages_of(&v.damages, verify_table(&v, &e), &e);
     }
-    if (verify_end(&v, &e) != DELTAFS_OK)
-        damages_add(&v.damages, &e);
+    damages_of(&v.damages, verify_end(&v, &e), &e);
     counts.records = v.rows;
     return damages_end(&v.damages, &counts, out, "deltafs_fileindex_verify", deltafs_private_thread_error());
 }

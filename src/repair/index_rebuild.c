@@ -36,7 +36,8 @@ struct rebuild {
     struct index_scratch scratch;
     struct keys_store keys;
     struct run *runs; /* of the segment */
-    uint32_t run_count, run_capacity;
+    uint32_t run_count;
+    size_t run_capacity;
     uint32_t epoch, segment;     /* of the next segment */
     uint64_t records, bytes_raw; /* of the segment */
     uint64_t last_key;           /* of the run */
@@ -162,12 +163,8 @@ static int rebuild_run(struct rebuild *r, struct run **out, struct error *e)
      * is so far, and so does merging. */
     if (r->run_count > 0 && (!is_next_run || r->memory.used > r->memory.limit / REBUILD_SHARE))
         status = rebuild_end_segment(r, 0, r->at, e);
-    if (status == DELTAFS_OK && r->run_count == r->run_capacity) {
-        size_t size = sizeof *r->runs;
-        uint32_t capacity = 2 * r->run_capacity + 4;
-        status = memory_grow(&r->memory, &r->runs, r->run_capacity * size, capacity * size, "runs", e);
-        r->run_capacity = status == DELTAFS_OK ? capacity : r->run_capacity;
-    }
+    if (status == DELTAFS_OK)
+        status = memory_extend(&r->memory, &r->runs, r->run_count, &r->run_capacity, sizeof *r->runs, "runs", e);
     if (status != DELTAFS_OK)
         return status;
     *out = &r->runs[r->run_count++];

@@ -114,11 +114,6 @@ static int restore_write(struct io *io, const char *path, uint64_t at, const voi
     return io_file_finish(&file, status, e);
 }
 
-static void restore_report(struct repair *r, const struct error *damage, const char *from)
-{
-    repair_report(r, "%s; it is written again, from %s", damage->text, from);
-}
-
 /* Fence and footer of segment `i`, which stand one behind the other. */
 static int restore_segment(struct repair *r, struct index_reader *index, uint32_t i, const struct error *damage,
                            struct error *e)
@@ -148,7 +143,7 @@ static int restore_segment(struct repair *r, struct index_reader *index, uint32_
     if (status == DELTAFS_OK && !r->options->dry_run)
         status = index_verify_segment(index, s, e);
     if (status == DELTAFS_OK)
-        restore_report(r, damage, from);
+        repair_report(r, "%s; it is written again, from %s", damage->text, from);
     return status;
 }
 
@@ -249,6 +244,6 @@ int restore_header(struct repair *r, const struct index_reader *index, const cha
     log_put_header(h, kind, index->partition, r->manifest.uuid);
     status = r->options->dry_run ? DELTAFS_OK : restore_write(&r->io, path, 0, h, sizeof h, e);
     if (status == DELTAFS_OK)
-        restore_report(r, &damage, "what the manifest says");
+        repair_report(r, "%s; it is written again, from what the manifest says", damage.text);
     return status;
 }

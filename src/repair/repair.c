@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/sized.h"
 #include "directory/read/reader_open.h"
 #include "directory/read/scan.h"
 #include "directory/serial.h"
@@ -83,14 +84,10 @@ static int repair_check_last(struct repair *r, uint64_t label, struct error *e)
     if (status != DELTAFS_OK)
         return status;
     struct manifest *m = &reader->manifest;
-    struct manifest_epoch *grown = realloc(m->epoch, (m->epoch_count + 1) * sizeof *grown);
-    if (grown) {
-        m->epoch = grown;
-        m->epoch_capacity = m->epoch_count + 1;
+    status = memory_extend(NULL, &m->epoch, m->epoch_count, &m->epoch_capacity, sizeof *m->epoch, "the epochs", e);
+    if (status == DELTAFS_OK) {
         m->epoch[m->epoch_count++] = (struct manifest_epoch){.label = label};
         m->is_closed = 0;
-    } else {
-        status = error_no_memory(e, m->epoch_count * sizeof *grown, "the epochs");
     }
     for (uint32_t i = 0; i < m->partitions && status == DELTAFS_OK; i++) {
         status = reader_part(reader, i, &p, e);
@@ -238,7 +235,7 @@ static int repair_write_line(struct repair *r, struct error *e)
 
 static int repair_commit(struct repair *r, struct error *e)
 {
-    int status = repair_sync_values(r, e);
+    int status = repair_values(r, 1, e);
 
     if (status == DELTAFS_OK)
         status = repair_sync(r, e);
@@ -665,24 +662,23 @@ static int repair_all(struct repair *r, struct error *e)
                       "%s: epoch number %" PRIu64 ", complete but without its commit, is committed: %" PRIu64
                       " record%s labelled %" PRIu64,
                       r->path, r->manifest.epoch_count, r->last.records, repair_plural(r->last.records), r->last.label);
-    return status == DELTAFS_OK && !is_early ? repair_values(r, e) : status;
+    return status == DELTAFS_OK && !is_early ? repair_values(r, 0, e) : status;
 }
 
 /* Have the lease, in which stays what the job noted that had it before, and the manifest as it is then. A dry run only
  * reports who writes the directory, or did last. */
 static int repair_take(struct repair *r, struct error *e)
 {
+    uint64_t seconds = deltafs_private_options_number(r->settings, OPTION_LEASE);
     char text[1200];
 
     if (r->options->dry_run) {
         r->has_noted = lease_find_epoch(&r->io, r->path, &r->noted);
-        if (lease_describe(&r->io, r->path, deltafs_private_options_number(r->settings, OPTION_LEASE), text,
-                           sizeof text))
+        if (lease_describe(&r->io, r->path, seconds, text, sizeof text))
             repair_remark(r, "%s", text);
         return DELTAFS_OK;
     }
-    int status =
-        lease_take(&r->lease, &r->io, r->path, deltafs_private_options_number(r->settings, OPTION_LEASE), 1, e);
+    int status = lease_take(&r->lease, &r->io, r->path, seconds, 1, e);
     if (status != DELTAFS_OK)
         return status;
     r->has_noted = r->lease.has_note;
@@ -699,8 +695,9 @@ static int repair_goes_on(const struct repair *r)
     return r->is_kept && r->options->has_label && (r->seen > count || (r->has_noted && r->noted.number >= count));
 }
 
-int repair_directory(const char *path, const struct deltafs_repair_options *options, const deltafs_options *settings,
-                     deltafs_repair_fn fn, void *arg, struct error *e)
+/* As deltafs_repair. `settings` has the options lease and memory; the directory is reopened with it at the end. */
+static int repair_directory(const char *path, const struct deltafs_repair_options *options,
+                            const deltafs_options *settings, deltafs_repair_fn fn, void *arg, struct error *e)
 {
     struct repair r = {
         .path = path, .options = options, .settings = settings, .fn = fn, .arg = arg, .io = io_default()};
@@ -733,5 +730,43 @@ int repair_directory(const char *path, const struct deltafs_repair_options *opti
     repair_forget(&r);
     text_fini(&r.text);
     manifest_fini(&r.manifest);
+    return status;
+}
+
+/* ---- The call ---- */
+
+/* Only the options lease and memory apply: what else the environment has is for directories that are created. */
+static int repair_set_options(deltafs_options *o, const struct deltafs_repair_options *options)
+{
+    char lease[32];
+    int status = DELTAFS_OK;
+
+    for (int i = 0; i < OPTION_COUNT && status == DELTAFS_OK; i++)
+        if (i != OPTION_LEASE && i != OPTION_MEMORY)
+            status = deltafs_private_options_reset(o, (enum option_id)i, deltafs_private_thread_error());
+    snprintf(lease, sizeof lease, "%llu", (unsigned long long)options->lease);
+    if (status == DELTAFS_OK && options->has_lease)
+        status = deltafs_options_set(o, "lease", lease);
+    return status;
+}
+
+int deltafs_repair(const char *path, const struct deltafs_repair_options *options, deltafs_repair_fn fn, void *arg)
+{
+    struct deltafs_repair_options given = {.struct_size = sizeof given};
+    struct error *e = deltafs_private_thread_error();
+    deltafs_options *o = NULL;
+
+    if (!path || !*path)
+        return error_set(e, DELTAFS_ERR_INVALID, "deltafs_repair: path must be given");
+    if (options && sized_take(&given, options, sizeof given, "deltafs_repair", e) != DELTAFS_OK)
+        return e->status;
+    if (given.has_label && given.has_drop_from)
+        return error_set(e, DELTAFS_ERR_INVALID, "deltafs_repair: has_label and has_drop_from exclude each other");
+    int status = deltafs_options_create(&o);
+    if (status == DELTAFS_OK)
+        status = repair_set_options(o, &given);
+    if (status == DELTAFS_OK)
+        status = repair_directory(path, &given, o, fn, arg, e);
+    deltafs_options_destroy(o);
     return status;
 }

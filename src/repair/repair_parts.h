@@ -1,4 +1,4 @@
-/* deltafs_repair, in parts: repair_options.c checks the arguments, examine.c and repair.c decide, index_rebuild.c
+/* deltafs_repair, in parts: examine.c and repair.c decide, index_rebuild.c
  * rebuilds index logs, log_restore.c restores headers, footers and fences, value_log_repair.c repairs value logs, and
  * text_repair.c lines of the manifest. */
 #ifndef DELTAFS_REPAIR_H
@@ -6,12 +6,6 @@
 
 #include "directory/format/index.h"
 #include "directory/format/manifest.h"
-
-/* As deltafs_repair. `settings` has the options lease and memory; the directory is reopened with it at the end. */
-int repair_directory(const char *path, const struct deltafs_repair_options *options, const deltafs_options *settings,
-                     deltafs_repair_fn fn, void *arg, struct error *e);
-
-/* ---- Rebuilt index logs ---- */
 
 /* Index logs that are rebuilt from their data logs, of a directory whose keys are bytes, which stand before the values.
  */
@@ -60,6 +54,8 @@ struct damages {
     struct error first;
 };
 void damages_add(void *damages, const struct error *e); /* of struct scan_damages, too */
+/* Add what a step found that ended with `status` and *e, unless it is DELTAFS_OK; returns `status`. */
+int damages_of(struct damages *d, int status, const struct error *e);
 /* The end of a verify function: the caller's counts, if it wants any, and the status, with *e. */
 int damages_end(const struct damages *d, struct deltafs_verify_counts *counts, struct deltafs_verify_counts *out,
                 const char *call, struct error *e);

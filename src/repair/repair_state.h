@@ -81,9 +81,8 @@ int restore_header(struct repair *r, const struct index_reader *index, const cha
 /* Read all leaves. *lost is lowered to the first epoch in which a leaf says that records are lost. */
 int restore_check_leaves(struct repair *r, struct index_reader *index, uint64_t *lost, struct error *e);
 
-/* Put back and cut off what can be of value logs, once it is known which epochs count. */
-int repair_values(struct repair *r, struct error *e);
-/* Force to storage what the epoch behind the last committed one may have in value logs. */
-int repair_sync_values(struct repair *r, struct error *e);
+/* Put back and cut off what can be of value logs, once it is known which epochs count; or, with `is_sync`, force to
+ * storage what the epoch behind the last committed one may have in them. */
+int repair_values(struct repair *r, int is_sync, struct error *e);
 
 #endif

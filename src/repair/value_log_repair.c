@@ -50,12 +50,6 @@ static int walk_open(struct walk *w, struct repair *r, uint32_t writer, struct e
     return status == DELTAFS_OK ? io_file_size(&w->file, &w->size, e) : status;
 }
 
-static void walk_close(struct walk *w)
-{
-    window_fini(&w->window);
-    io_file_close(&w->file, error_ignored()); /* what was written has been synced */
-}
-
 static int repair_values_header(struct repair *r, struct walk *w, struct error *e)
 {
     uint8_t h[LOG_HEADER_SIZE];
@@ -95,13 +89,17 @@ static int repair_values_truncate(struct repair *r, struct walk *w, const struct
     return status;
 }
 
-/* Repair the logs of all jobs that the manifest has, or sync those of the last. */
-static int repair_values_each(struct repair *r, int is_sync, struct error *e)
+/* The logs of all jobs that the manifest has are repaired, or those of the last are synced. */
+int repair_values(struct repair *r, int is_sync, struct error *e)
 {
     const struct manifest *m = &r->manifest;
     struct buffer writers = {0};
     uint32_t k = 0;
     size_t count = 0;
+
+    /* Of epochs that have lost their lines nothing is truncated. */
+    if (!is_sync && r->committed > m->epoch_count + (r->is_kept != 0) && !r->is_dropped)
+        return DELTAFS_OK;
     int status = m->is_local ? values_list(&r->io, r->path, m->partitions, &writers, &count, e) : DELTAFS_OK;
     const uint32_t *writer = (const uint32_t *)(const void *)writers.bytes;
 
@@ -118,23 +116,11 @@ static int repair_values_each(struct repair *r, int is_sync, struct error *e)
             status = io_file_sync(&w.file, e);
         else if (status == DELTAFS_OK && !is_sync && !m->job[k].is_closed)
             status = repair_values_truncate(r, &w, &m->job[k], e);
-        walk_close(&w);
+        window_fini(&w.window);
+        io_file_close(&w.file, error_ignored()); /* what was written has been synced */
         if (status == DELTAFS_OK)
             status = repair_renew(r, e);
     }
     buffer_fini(&writers);
     return status;
-}
-
-int repair_values(struct repair *r, struct error *e)
-{
-    /* Of epochs that have lost their lines nothing is truncated. */
-    if (r->committed > r->manifest.epoch_count + (r->is_kept != 0) && !r->is_dropped)
-        return DELTAFS_OK;
-    return repair_values_each(r, 0, e);
-}
-
-int repair_sync_values(struct repair *r, struct error *e)
-{
-    return repair_values_each(r, 1, e);
 }

@@ -37,6 +37,13 @@ void damages_add(void *damages, const struct error *e)
         d->fn(e->status, e->text, d->arg);
 }
 
+int damages_of(struct damages *d, int status, const struct error *e)
+{
+    if (status != DELTAFS_OK)
+        damages_add(d, e);
+    return status;
+}
+
 int damages_end(const struct damages *d, struct deltafs_verify_counts *counts, struct deltafs_verify_counts *out,
                 const char *call, struct error *e)
 {
@@ -58,15 +65,6 @@ static int verify_record(const struct deltafs_record *record, void *arg)
     v->records++;
     v->bytes_raw += (record->key_bytes ? record->key_size : 8) + record->size;
     return 0;
-}
-
-/* The header at a log's start, which only this looks at. */
-static void verify_header(struct verify *v, struct io_file *file, int kind, uint32_t partition)
-{
-    struct error e;
-
-    if (log_check_header(file, kind, partition, v->reader->manifest.uuid, &e) != DELTAFS_OK)
-        damages_add(&v->damages, &e);
 }
 
 /* A log that is cut short, once for all the blocks that are not there; each of these is reported as it is met. */
@@ -96,19 +94,14 @@ static void verify_epoch(struct verify *v, struct part_reader *p, uint32_t epoch
     v->records = v->bytes_raw = v->last_key = 0;
     v->is_misplaced = 0;
     struct scan_damages damages = {.report = damages_add, .arg = &v->damages};
-    if (reader_epoch(v->reader, p, epoch, &segment, &segments, &e) != DELTAFS_OK) {
-        damages_add(&v->damages, &e);
+    if (damages_of(&v->damages, reader_epoch(v->reader, p, epoch, &segment, &segments, &e), &e) != DELTAFS_OK)
         return;
-    }
     v->is_ordered = segments == 1;
     v->key_shift = segment->footer.key_shift;
-    if (part_scan(v->reader, p, epoch, &v->to, &damages, &e) != DELTAFS_OK) {
-        damages_add(&v->damages, &e);
+    if (damages_of(&v->damages, part_scan(v->reader, p, epoch, &v->to, &damages, &e), &e) != DELTAFS_OK)
         return;
-    }
     for (uint32_t i = 0; i < segments; i++) {
-        if (index_verify_segment(&p->index, &segment[i], &e) != DELTAFS_OK)
-            damages_add(&v->damages, &e);
+        damages_of(&v->damages, index_verify_segment(&p->index, &segment[i], &e), &e);
         records += segment[i].footer.records;
         bytes_raw += segment[i].footer.bytes_raw;
     }
@@ -166,14 +159,12 @@ static void verify_manifest_end(struct verify *v, const struct index_reader *ind
 
     if (v->is_cut || index_check_committed(index, m->epoch_count, m->is_closed, &e) == DELTAFS_OK)
         return;
+    int status = e.status;
     if (manifest_read(&v->reader->io, v->reader->path, &now, error_ignored()) == DELTAFS_OK) {
-        int status = index_check_committed(index, now.epoch_count, now.is_closed, &e);
+        status = index_check_committed(index, now.epoch_count, now.is_closed, &e);
         manifest_fini(&now);
-        if (status == DELTAFS_OK)
-            return;
     }
-    v->is_cut = 1;
-    damages_add(&v->damages, &e);
+    v->is_cut = damages_of(&v->damages, status, &e) != DELTAFS_OK;
 }
 
 /* Before the first commit a power loss may leave logs without their headers, or none: no record is in them. */
@@ -201,16 +192,16 @@ static void verify_partition(struct verify *v, uint32_t partition)
     struct error e;
 
     v->partition = partition;
-    if (reader_part(v->reader, partition, &p, &e) != DELTAFS_OK) {
-        damages_add(&v->damages, &e);
+    if (damages_of(&v->damages, reader_part(v->reader, partition, &p, &e), &e) != DELTAFS_OK) {
         verify_data_alone(v, partition, &e);
         memset(v->is_short, 1, m->epoch_count);
         return;
     }
     if (p->tail.status != DELTAFS_OK && verify_is_closed(v))
         damages_add(&v->damages, &p->tail);
-    verify_header(v, &p->index.file, LOG_KIND_INDEX, partition);
-    verify_header(v, &p->data, LOG_KIND_DATA, partition);
+    /* The headers at the logs' start, which only this looks at. */
+    damages_of(&v->damages, log_check_header(&p->index.file, LOG_KIND_INDEX, partition, m->uuid, &e), &e);
+    damages_of(&v->damages, log_check_header(&p->data, LOG_KIND_DATA, partition, m->uuid, &e), &e);
     verify_length(v, p);
     verify_manifest_end(v, &p->index);
     for (uint32_t epoch = 0; epoch < m->epoch_count; epoch++) {
@@ -243,11 +234,8 @@ static int reader_verify(struct reader *r, struct verify *v, struct error *e)
 {
     v->sum = calloc(r->manifest.epoch_count + 1, sizeof *v->sum);
     v->is_short = calloc(r->manifest.epoch_count + 1, 1);
-    if (!v->sum || !v->is_short) {
-        free(v->sum);
-        free(v->is_short);
+    if (!v->sum || !v->is_short)
         return error_no_memory(e, r->manifest.epoch_count * sizeof *v->sum, "verifying");
-    }
     gather_check_headers(r->gather, 1);
     for (uint32_t p = 0; p < r->manifest.partitions; p++) {
         if (r->manifest.epoch_count == 0)
@@ -256,11 +244,8 @@ static int reader_verify(struct reader *r, struct verify *v, struct error *e)
             verify_partition(v, p);
     }
     verify_counts(v);
-    if (text_check_copy(&r->io, r->path, e) != DELTAFS_OK)
-        damages_add(&v->damages, e);
+    damages_of(&v->damages, text_check_copy(&r->io, r->path, e), e);
     gather_check_headers(r->gather, 0);
-    free(v->sum);
-    free(v->is_short);
     return DELTAFS_OK;
 }
 
@@ -274,6 +259,8 @@ int deltafs_verify(deltafs_dir *d, deltafs_damage_fn fn, void *arg, struct delta
         return status;
     v.to = (struct scan_to){.fn = verify_record, .arg = &v};
     status = reader_verify(v.reader, &v, e);
+    free(v.sum);
+    free(v.is_short);
     if (status == DELTAFS_OK)
         status = damages_end(&v.damages, &v.to.counts, out, "deltafs_verify", e);
     return dir_end(d, status);

@@ -46,14 +46,6 @@ void copy_release_signals(void)
     sigprocmask(SIG_UNBLOCK, &held, NULL);
 }
 
-/* Wait for something to read, or a signal. */
-static void copy_wait(int fd)
-{
-    struct pollfd p[] = {{.fd = fd, .events = POLLIN}, {.fd = held_fd, .events = POLLIN}};
-
-    poll(p, 2, -1);
-}
-
 static int copy_fail_write(struct copy *c, const char *why)
 {
     c->is_target_failed = 1;
@@ -66,8 +58,10 @@ static int copy_read(const struct copy_end *from, uint64_t at, uint8_t *bytes, s
     if (from->logical)
         return text_of_call(deltafs_logical_read(from->logical, at, bytes, want, got));
     for (*got = 0; *got < want;) {
+        /* Something to read, or a signal. */
+        struct pollfd p[] = {{.fd = from->fd, .events = POLLIN}, {.fd = held_fd, .events = POLLIN}};
         if (!from->has_holes)
-            copy_wait(from->fd);
+            poll(p, 2, -1);
         if (copy_is_interrupted())
             return EXIT_TROUBLE;
         ssize_t n = from->has_holes ? pread(from->fd, bytes + *got, want - *got, (off_t)(at + *got))
