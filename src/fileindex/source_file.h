@@ -34,8 +34,7 @@ void key_file_io_stat(const struct key_file *f, struct deltafs_io_stat *sum);
  * DELTAFS_ERR_SCHEMA, with the file's name, and the place of the first row in it. */
 int key_column_decode(const struct deltafs_column *c, const uint8_t *bytes, size_t n, uint64_t place, const char *path,
                       uint64_t *key, struct error *e);
-/* Hand the keys of rows `from` to `end` to `fn`, as many at a time as a read has. A status other than DELTAFS_OK ends
- * that. */
+/* Hand the keys of rows `from` to `end` to `fn`, many at a time. A status other than DELTAFS_OK ends that. */
 typedef int (*key_batch_fn)(void *arg, uint64_t first, const uint64_t *key, size_t n, struct error *e);
 int key_column_scan(struct key_file *f, const struct deltafs_column *c, uint64_t from, uint64_t end, const char *path,
                     key_batch_fn fn, void *arg, struct error *e);
@@ -46,11 +45,10 @@ struct key_writer {
     const struct captured_keys *keys; /* NULL: none */
 };
 
-/* The same as key_column_scan, of rows in the share of one process of the group that wrote the file last: those whose
- * keys it wrote itself, so far as they have not been overwritten, and, of rows `from` to `end`, those whose keys nobody
- * of the group has written. If `end` is where the next process begins, and so on, each of the column's `rows` rows is
- * one process's. Keys that were kept are not read. If another file stands at the path by now, plain or not, all of
- * `from` to `end` are read, and no others. */
+/* As key_column_scan, for one process of the group that wrote the file last: the rows whose keys it wrote itself and
+ * nobody has overwritten and, of rows `from` to `end`, those whose keys nobody of the group has written. If the ranges
+ * of all processes cover the column's `rows` rows, each row is one process's. Captured keys are not read. If another
+ * file is at the path by now, all of `from` to `end` are read, and no others. */
 int key_column_scan_written(struct key_file *f, const struct deltafs_column *c, uint64_t rows, uint64_t from,
                             uint64_t end, const struct key_writer *w, const char *path, key_batch_fn fn, void *arg,
                             struct error *e);

@@ -1,7 +1,6 @@
-/* Which rows of a file that a group of processes has just written are whose to index. Each takes the keys that it wrote
- * itself: those it may have kept, and what it must read back is near. The file's merged index, which all have, says
- * which of its bytes have not been overwritten since. Nothing of it is negotiated, and nothing is looked at that others
- * wrote, but for what is in the way. */
+/* Which process indexes which rows of a file that a group of processes has just written. Each takes the keys that it
+ * wrote itself, as far as the file's merged index, which all have, says that they have not been overwritten since. So
+ * the processes need not negotiate, and read back little. */
 #include <stdlib.h>
 #include <string.h>
 #include "fileindex/source_file.h"

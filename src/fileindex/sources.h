@@ -57,7 +57,6 @@ void sources_fini(struct sources *s);
 /* The source of this path, or NULL. */
 const struct source_entry *sources_find(const struct sources *s, const char *path);
 
-/* Free what a table has: its name, its columns, their names and pieces. */
 void table_fini(struct deltafs_table *t);
 
 /* The lines of `n` sources as one text, which the caller frees. One without tables is to be forgotten. */
@@ -72,8 +71,7 @@ int sources_add(struct sources *s, struct source_entry *source, struct error *e)
 
 /* Whether the index has not the table's epoch, or another: a power loss, or a repair, has taken it. */
 int source_table_is_lost(const struct source_table *t, const struct manifest *m);
-/* How many rows have the same number in the index, from 1 on. So many are read at once anyway, and the number is
- * the shorter for it. */
+/* How many rows have the same number in the index, from 1 on: so many are read at once anyway. */
 uint32_t source_table_group(const struct source_table *t);
 /* Choose that for a table that is to be appended to a file of this version. */
 void source_table_choose_group(struct source_table *t, uint64_t version);

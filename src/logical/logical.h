@@ -136,8 +136,6 @@ int logical_truncate(deltafs_logical *f, uint64_t size, struct error *e);
  * and was never written in atomic mode. */
 int logical_lock(deltafs_logical *f, int is_shared, struct error *e);
 void logical_unlock(deltafs_logical *f);
-/* Whether the file system supports locks. */
-int logical_try_lock(deltafs_logical *f, struct error *e);
 /* As logical_refresh_alone, under the lock: no write happens between the reads of two logs. */
 int logical_refresh_atomic(deltafs_logical *f, struct error *e);
 

@@ -1,20 +1,16 @@
 /* The list of what a writer has written, which finds regular patterns as they come.
  *
  * The last entry is the open piece: it grows as long as writes go on where it ended. When another begins, the piece is
- * folded into what stands before it, in one of two ways.
+ * folded into the entries before it, in one of two ways.
  *
- * Rows: three pieces of one size at one distance make a run, and each that comes at that distance makes it longer. Two
- * would not do: of random writes each two would, and such runs, which reach over half of the file, are no help to those
- * who look for what is at one place.
+ * Rows: three pieces of one size at one distance make a run, and each that comes at that distance makes it longer. Any
+ * two random writes would make a run of two, which reaches over much of the file and slows lookups.
  *
- * Columns: rows that come back, at one distance in the file each and at one distance in the log all, are variables
- * written in turn: a row of three pieces for each of a million steps should be three runs of a million pieces. So
- * whenever a row ends, list_find_columns checks whether the last rows repeat those before them with some period, and as
- * soon as their pieces would be fewer as columns than they are as rows, they become columns. From then on a piece is
- * compared with what the next column expects, and the first that differs ends this. A variable that stays where it is
- * (a header that is written again in each step) is a column of one piece, the last.
- *
- * Of a block of a matrix either rows or columns become the entries, whichever are fewer. */
+ * Columns: rows that come back at one distance in the file each, and at one in the log all, are variables written in
+ * turn. When a row ends, list_find_columns checks whether the last rows repeat those before them with some period. They
+ * become columns as soon as these are fewer than the rows. From then on a piece is compared with what the next column
+ * expects; the first that differs ends this. A variable that stays in place (a header that is written again in each
+ * step) is a column of one piece, the last. */
 #include <inttypes.h>
 #include <string.h>
 #include "logical/format/extents.h"

@@ -1,10 +1,9 @@
 /* Writing a data log.
  *
- * Short appends are copied into the buffer, where each frame gets its checksum as it becomes whole and is still in the
- * processor's cache; a full buffer is one write. That is cheap up to sizes where one would
- * not expect it: of what comes in long writes the system keeps longer pieces in its cache, and copies them faster, to
- * there and back. Appends longer than that go from the caller's memory. A group's page of checksums is written when the
- * group is full, and by each flush; torn by a crash it does no harm, because what it had before does not change.
+ * Short appends are copied into the buffer, where each frame gets its checksum while it is in the processor's cache. A
+ * full buffer is one write: the system caches long writes in longer pieces, and copies them faster. Appends of
+ * LONG_BYTES and more go from the caller's memory. A group's page of checksums is written when the group is full, and
+ * by each flush; torn by a crash it does no harm, because what it had before does not change.
  *
  * An append or a flush that fails leaves the log as it was (frame_log_go_back). The file may then have more bytes,
  * which no reader uses and the next write overwrites. */

@@ -85,8 +85,7 @@ int frame_log_append(struct frame_log *l, const void *bytes, size_t n, struct er
 /* Write all that was appended, padded with zeros to a whole frame: the end moves there. A failed write can be repeated;
  * after a failed sync all flushes fail, as nobody knows what the system has lost. */
 int frame_log_flush(struct frame_log *l, int sync, struct error *e);
-/* Read with this cache, which outlives the log. */
-void frame_log_use_cache(struct frame_log *l, struct frame_cache *c);
+void frame_log_use_cache(struct frame_log *l, struct frame_cache *c); /* which outlives the log */
 /* Bytes that were appended, flushed or not; after frame_log_use_cache. */
 int frame_log_read(struct frame_log *l, uint64_t position, void *bytes, size_t n, struct error *e);
 

@@ -1,5 +1,4 @@
-/* The names in a logical file's folders: one table says what each name is. A name that is not in the table is not
- * ours. */
+/* The names in a logical file's folders. A name that is not in the table is not ours. */
 #ifndef DELTAFS_LOGICAL_NAMES_H
 #define DELTAFS_LOGICAL_NAMES_H
 

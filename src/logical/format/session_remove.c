@@ -134,19 +134,6 @@ int session_remove_remains(const struct container *c, struct io *io, uint32_t nu
     return status == DELTAFS_OK && is_removed ? session_remove(c, io, number, sync, e) : status;
 }
 
-/* A name of its own beside `path`. */
-static int container_hidden(const char *path, char out[PATH_ROOM], struct error *e)
-{
-    uint8_t uuid[FORMAT_UUID_SIZE];
-    char text[UUID_TEXT_SIZE];
-    const char *slash = strrchr(path, '/');
-    int status = uuid_create(uuid, e);
-
-    uuid_to_text(uuid, text);
-    snprintf(out, PATH_ROOM, "%.*s.deltafs-removed-%s", slash ? (int)(slash - path) + 1 : 0, path, text);
-    return status;
-}
-
 /* Whether it is a logical file, or what the creation of one, or damage, has left. */
 static int container_may_remove(struct container *c, struct io *io, const char *path, struct error *e)
 {
@@ -164,15 +151,20 @@ static int container_remove_folder(struct io *io, const char *path, struct error
 {
     struct container c;
     struct walk w = {.io = io, .uuid_text = c.uuid_text};
-    char hidden[PATH_ROOM];
+    uint8_t uuid[FORMAT_UUID_SIZE];
+    char hidden[PATH_ROOM], text[UUID_TEXT_SIZE];
+    const char *slash = strrchr(path, '/');
     int status = container_may_remove(&c, io, path, e);
 
     if (status == DELTAFS_OK)
         status = walk_folder(&w, path, NAME_CONTAINER, 0, e);
     if (status == DELTAFS_OK)
-        status = container_hidden(path, hidden, e);
-    if (status == DELTAFS_OK)
+        status = uuid_create(uuid, e);
+    if (status == DELTAFS_OK) {
+        uuid_to_text(uuid, text);
+        snprintf(hidden, sizeof hidden, "%.*s.deltafs-removed-%s", slash ? (int)(slash - path) + 1 : 0, path, text);
         status = io_rename(io, path, hidden, e);
+    }
     w.is_removing = status == DELTAFS_OK;
     /* Without this, a crash could restore the name, but not the contents. */
     if (status == DELTAFS_OK)

@@ -35,15 +35,6 @@ int logical_lock(deltafs_logical *f, int is_shared, struct error *e)
     return status == DELTAFS_OK ? logical_pass_gate(f, is_shared, e) : status;
 }
 
-int logical_try_lock(deltafs_logical *f, struct error *e)
-{
-    int is_reader = f->mode == O_RDONLY, status = logical_lock(f, is_reader, e);
-
-    if (status == DELTAFS_OK)
-        logical_unlock(f);
-    return is_reader && status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_OK : status;
-}
-
 int logical_refresh_atomic(deltafs_logical *f, struct error *e)
 {
     struct error own;

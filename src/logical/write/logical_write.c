@@ -484,9 +484,11 @@ int deltafs_logical_set_atomic(deltafs_logical *f, int is_atomic)
 
     if (status != DELTAFS_OK)
         return status;
-    e->status = DELTAFS_OK;
-    if (is_atomic)
-        e->status = logical_try_lock(f, e);
+    e->status = is_atomic ? logical_lock(f, f->mode == O_RDONLY, e) : DELTAFS_OK; /* can files be locked here? */
+    if (is_atomic && e->status == DELTAFS_OK)
+        logical_unlock(f);
+    if (f->mode == O_RDONLY && e->status == DELTAFS_ERR_NOT_FOUND)
+        e->status = DELTAFS_OK;
     status = collective_agree(&f->group, e);
     if (status != DELTAFS_OK)
         return status;
