@@ -5,15 +5,9 @@
 #include <deltafs/deltafs.h>
 #include "h5_image.h"
 
-/* A file with
- *
- *   trajectory   the records of one key: a compound of `epoch`, the label, and the schema's fields; without a schema,
- *                of `epoch` and `value`, opaque; or if values have different sizes, of `epoch`, `offset` and `size`,
- *                which are in
- *   values       their bytes, one value's after another's
- *
- * and attributes: key, container, uuid, schema, deltafs_version. Returns a status; the message is deltafs_errmsg's.
- * Without memory for the file image->is_lacking is set. */
+/* A file with the dataset `trajectory`: the records of one key, a compound of `epoch`, the label, and the schema's
+ * fields; without a schema, of `epoch` and `value`, opaque; or if values have different sizes, of `epoch`, `offset` and
+ * `size`, which are in the dataset `values`. Returns a status; without memory for the file image->is_lacking is set. */
 int h5_trajectory(deltafs_dir *dir, const char *path, const deltafs_records *records, struct h5_bytes *image);
 
 /* A file with a dataset `epochs` of all epochs (label, records, bytes_raw, bytes_stored), and a group for each, named

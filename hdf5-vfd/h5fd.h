@@ -7,9 +7,8 @@
  *   image      a particle's records, or a directory's description, as an HDF5 file made in memory (vfd_image.c);
  *              read-only
  *
- * HDF5 of any version since 1.14 loads the plugin; it may be linked statically, or be hidden in a Python package. So
- * the plugin references no symbol of HDF5. It looks up the few functions that it calls in the object that called the
- * driver (vfd_calls.c).
+ * HDF5 may be linked statically, or be hidden in a Python package. So the plugin references no symbol of HDF5. It looks
+ * up the few functions that it calls in the object that called the driver (vfd_calls.c).
  *
  * All functions here return 0, or -1 after vfd_fail has pushed the error on HDF5's stack. */
 #ifndef DELTAFS_H5FD_H
@@ -107,8 +106,8 @@ enum vfd_what {
 
 struct vfd_here {
     enum vfd_what what;
-    char *container;
     const char *key; /* the subfile's name in the path, of the directory `container`; or NULL */
+    char *container; /* to be freed */
 };
 
 /* ---- vfd_calls.c ---- */

@@ -72,8 +72,7 @@ static haddr_t class_get_size(const H5FD_t *file, H5FD_mem_t type)
     return f->kind->size(f, &size) == 0 ? size : HADDR_UNDEF;
 }
 
-/* A file descriptor: of a logical file its folder's, which is of no use to who would read it; that it is none of the
- * file's, the features say. */
+/* A file descriptor: of a logical file its folder's. */
 static herr_t class_get_handle(H5FD_t *file, hid_t fapl, void **handle)
 {
     struct vfd_file *f = (struct vfd_file *)file;
@@ -130,7 +129,7 @@ static herr_t class_truncate(H5FD_t *file, hid_t dxpl, hbool_t is_closing)
     return size == f->end ? 0 : f->kind->truncate(f, f->end);
 }
 
-/* Advisory, as HDF5's own: some file systems have none, and then there is none. */
+/* Advisory, as HDF5's own; some file systems have no locks. */
 static herr_t class_flock(struct vfd_file *f, int operation)
 {
     if (f->fd < 0 || flock(f->fd, operation | LOCK_NB) == 0 || errno == ENOSYS || errno == EOPNOTSUPP)

@@ -77,7 +77,6 @@ static int mpi_dup(struct vfd_mpi *m, const struct vfd_mpi *from)
     return from->info == MPI_INFO_NULL || MPI_Info_dup(from->info, &m->info) == MPI_SUCCESS ? 0 : -1;
 }
 
-/* For the property list. */
 static void *mpi_copy(const void *from)
 {
     struct vfd_mpi *m = mpi_create();
@@ -95,10 +94,9 @@ static void *mpi_fapl_get(H5FD_t *file)
 
 /* ---- Agreement between the ranks ----
  *
- * An error of one rank in a collective call never keeps it from a communication that the others wait in. The error is
- * carried to the next of these calls, after which all ranks have it, with their own message or that of the first rank
- * that failed. An error of an independent read or write stays with its rank, but for metadata that cannot be written
- * (mpi_lose). */
+ * An error of one rank in a collective call is carried to the next of these calls, after which all ranks have it, with
+ * their own message or that of the first rank that failed. An error of an independent read or write stays with its
+ * rank, but for metadata that cannot be written (mpi_lose). */
 
 /* Returns 0 if `rc` is 0 on all ranks; otherwise -1, with the message of the first rank that failed. */
 static int mpi_settle(MPI_Comm comm, const struct vfd_calls *calls, enum vfd_fault fault, int rc)
@@ -351,7 +349,6 @@ static herr_t mpi_truncate(H5FD_t *file, hid_t dxpl, hbool_t is_closing)
     return rc;
 }
 
-/* Collective. */
 static herr_t mpi_flush(H5FD_t *file, hid_t dxpl, hbool_t is_closing)
 {
     const struct vfd_file *f = (const struct vfd_file *)file;
@@ -361,7 +358,7 @@ static herr_t mpi_flush(H5FD_t *file, hid_t dxpl, hbool_t is_closing)
     return vfd_class.flush(file, dxpl, is_closing);
 }
 
-/* Collective, as in HDF5's MPI-IO driver: no rank continues before the file is gone. */
+/* Collective: no rank continues before the file is gone. */
 static herr_t mpi_delete(const char *name, hid_t id)
 {
     const struct vfd_calls *calls = vfd_calls_at(__builtin_return_address(0));
@@ -434,8 +431,7 @@ static herr_t mpi_written(H5FD_t *file, herr_t rc)
     return f->logical ? vfd_result(f->calls, VFD_CANNOT_WRITE, deltafs_logical_exchange(f->logical)) : 0;
 }
 
-/* After a read that ended with `rc`. Of filtered chunks, HDF5 reads what it does not overwrite, so a rank whose read
- * fails must not leave the others in the write. */
+/* The same for a read: of filtered chunks, HDF5 reads what it does not overwrite, and all ranks write then. */
 static herr_t mpi_have_read(H5FD_t *file, herr_t rc)
 {
     return mpi_is_together() ? mpi_settle(mpi_of(file)->comm, ((struct vfd_file *)file)->calls, VFD_CANNOT_READ, rc)

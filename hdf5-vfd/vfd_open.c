@@ -75,37 +75,23 @@ int vfd_identify(struct vfd_file *f, const char *path, const char *key)
     return vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s: no memory", path);
 }
 
-/* Whether there is a directory of DeltaFS: 1, 0, or -1 if there is one that is damaged. */
-static int open_is_dir(const struct vfd_calls *calls, const char *path)
-{
-    char kind = '\0';
-    int status = deltafs_kind(path, &kind);
-
-    if (status == DELTAFS_ERR_DAMAGED || status == DELTAFS_ERR_VERSION)
-        return vfd_result(calls, VFD_CANNOT_OPEN, status);
-    return status == DELTAFS_OK && kind == 'd';
-}
-
 /* The subfile's name in `path`, if the part before it is a directory of DeltaFS; otherwise here->key is NULL. */
 static int open_find_key(const struct vfd_calls *calls, const char *path, struct vfd_here *here)
 {
-    char *before = strdup(path), *slash;
-    int rc = 0;
+    char *before = here->container = strdup(path), *slash, kind = '\0';
 
     if (!before)
         return vfd_fail(calls, VFD_CANNOT_OPEN, "deltafs: %s: no memory", path);
     /* A key of bytes may have slashes of its own, so that any beginning may be the directory. */
-    while (rc == 0 && (slash = strrchr(before, '/')) && slash != before) {
+    while (!here->key && (slash = strrchr(before, '/')) && slash != before) {
         *slash = '\0';
-        rc = path[slash - before + 1] ? open_is_dir(calls, before) : 0;
+        int status = path[slash - before + 1] ? deltafs_kind(before, &kind) : DELTAFS_ERR_NOT_FOUND;
+        if (status == DELTAFS_ERR_DAMAGED || status == DELTAFS_ERR_VERSION)
+            return vfd_result(calls, VFD_CANNOT_OPEN, status);
+        if (status == DELTAFS_OK && kind == 'd')
+            here->key = path + strlen(before) + 1;
     }
-    if (rc > 0) {
-        here->key = path + strlen(before) + 1;
-        here->container = before;
-        return 0;
-    }
-    free(before);
-    return rc;
+    return 0;
 }
 
 /* What is at `path`. Free here->container, whatever is returned. */

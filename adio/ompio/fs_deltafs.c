@@ -1,8 +1,5 @@
 /* fs component: opens, closes and deletes logical files, and knows their size.
  *
- * A hint deltafs_NAME is the option NAME. MPI_File_get_info shows the options that apply to logical files. OMPIO asks
- * for the component of a name before it has a handle, so deletion needs only the name.
- *
  * MPI_MODE_DELETE_ON_CLOSE is removed from OMPIO's mode. OMPIO would let each rank delete the file, under a name that
  * it takes for a relative path, even if the open failed because the file exists already.
  *

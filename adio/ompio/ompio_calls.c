@@ -1,15 +1,12 @@
 /* MPI_File_* calls of a logical file, before OMPIO's.
  *
- * Each open file of Open MPI has its own table of functions, a copy of its io component's. fs puts these functions into
- * the table of a logical file; the calls of other files do not change. They do what OMPIO cannot do or does wrong:
- *   - Reads and writes return the error that fbtl noted, where OMPIO reports success. A nonblocking call has ended by
- *     then; it returns the error at once, without a request.
+ * Each open file of Open MPI has its own table of functions. fs puts these into the table of a logical file. They do
+ * what OMPIO cannot do or does wrong:
+ *   - Reads and writes return the error that fbtl noted, nonblocking ones at once and without a request.
  *   - Collective reads report how many bytes there were. OMPIO reports the full count, also beyond the end.
- *   - A collective read of a file that is open for reading and writing sees what all ranks wrote before it. What
- * follows a collective write sees what that wrote. MPI asks for syncs in between, but on ordinary files a barrier is
- * enough, and programs such as parallel HDF5 rely on that. (Nonblocking calls may not wait for each other.)
- *   - Atomic mode, which OMPIO only notes.
- *   - Preallocate, which OMPIO does by writing the whole file again, from rank 0.
+ *   - A collective read sees what all ranks wrote before it, and what follows a collective write sees what that wrote.
+ *     MPI asks for syncs in between, but on ordinary files a barrier is enough, and parallel HDF5 relies on that.
+ *   - Atomic mode, which OMPIO only notes, and preallocate, which it does by writing the whole file again.
  *   - set_size with different sizes is an error on all ranks. OMPIO leaves some ranks waiting.
  *   - sync works for a file that is open for reading: it then sees what others have written. */
 #include "ompi/request/request.h"

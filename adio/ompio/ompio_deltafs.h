@@ -1,14 +1,12 @@
 /* DeltaFS in Open MPI's MPI-IO: what its three components share.
  *
- * OMPIO works in layers. For each file it chooses one component per layer: fs opens the file, fbtl moves bytes, fcoll
- * does collective calls, sharedfp holds the shared file pointer. Our components take every name that begins with
- * `deltafs:` and no other. fs creates the handle of the logical file in f_fs_ptr; all layers use it.
+ * For each file OMPIO chooses one component per layer: fs opens the file, fbtl moves bytes, fcoll does collective
+ * calls, sharedfp holds the shared file pointer. Ours take every name that begins with `deltafs:` and no other.
  *
  * OMPIO ignores an error that fbtl returns: the program gets MPI_SUCCESS and a short count. So fbtl notes the status in
- * the handle. fs puts functions of its own before OMPIO's (ompio_calls.c), which return that status.
+ * the handle, at f_fs_ptr. fs puts functions of its own before OMPIO's (ompio_calls.c), which return that status.
  *
- * This code is compiled against Open MPI's internal headers, whose structs change between releases. In an Open MPI of
- * another release than the headers', the components take no names. */
+ * Open MPI's internal structs change between releases. In one of another release than the headers', no name is ours. */
 #ifndef OMPIO_DELTAFS_H
 #define OMPIO_DELTAFS_H
 

@@ -1,11 +1,9 @@
 /* Where the shared file pointer of a logical file lives.
  *
- * Open MPI has three components for it. sm uses shared memory; it serves the ranks of one node and uses the file's name
- * only as a name. lockedfile uses a small file beside the file and serves several nodes. It would create that file
- * under the name with the prefix, in a folder that does not exist, so it is given the path. individual orders writes by
- * the writers' clocks at close. Two writes of one rank within a microsecond become one there, and ours often are that
- * close. So individual is never used, whatever the hint OMPIO_SHAREDFP_RELAXED_ORDERING says; the others keep the order
- * that it asks for, too. */
+ * Open MPI has three components for it. sm uses shared memory and serves the ranks of one node. lockedfile uses a small
+ * file beside the file and serves several nodes; it is given the path without the prefix. individual makes one of two
+ * writes of a rank within a microsecond, and ours often are that close. So it is never used, whatever the hint
+ * OMPIO_SHAREDFP_RELAXED_ORDERING says; the others keep the order that it asks for, too. */
 #include "ompi/mca/sharedfp/base/base.h"
 #include "ompio_deltafs.h"
 

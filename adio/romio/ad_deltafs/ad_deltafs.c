@@ -137,8 +137,7 @@ static void open_late(ADIO_File fd, int *error_code)
     open_on(fd, fd->access_mode, error_code);
 }
 
-/* Hints: ROMIO's own, and DeltaFS's options as deltafs_NAME. Options apply when the file is opened. Until then they are
- * kept among the file's hints, and checked there: an error here would be lost. */
+/* Options (deltafs_NAME) are kept among the file's hints until the open checks them: an error here would be lost. */
 static void set_info(ADIO_File fd, MPI_Info users_info, int *error_code)
 {
     static const char prefix[] = "deltafs_";
@@ -161,7 +160,6 @@ static void set_info(ADIO_File fd, MPI_Info users_info, int *error_code)
 
 /* ---- The open file ---- */
 
-/* The library indexes what was written, if its options say so. */
 static void close_file(ADIO_File fd, int *error_code)
 {
     struct ad_deltafs_file *file = fd->fs_ptr;

@@ -1,9 +1,8 @@
 /* Errors of the ROMIO in libdeltafs_romio, as the MPICH that it is loaded into has them. This file takes the place of
  * ROMIO's mpi-io/glue/mpich/mpio_err.c.
  *
- * Error codes are made by libmpich's own MPIR_Err_create_code (MPIO_Err_create_code is defined to be that), so that
- * classes and texts are the same as without the overlay. Error handlers stay with libmpich, too: its
- * MPI_File_set_errhandler and MPI_File_get_errhandler look into the MPI_File, which is laid out as its own are, as
+ * Error codes are made by libmpich's own MPIR_Err_create_code (MPIO_Err_create_code is defined to be that). Error
+ * handlers stay with libmpich, too: its functions for them look into the MPI_File, which is laid out as its own are, as
  * both are of one version. That is checked (overlay_start.c). */
 #include "adio.h"
 #include "overlay.h"
