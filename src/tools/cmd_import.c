@@ -22,10 +22,8 @@ struct import {
     int is_quiet, is_appending;
     /* The job. */
     int rank, ranks;
-    deltafs_options *options;
-    char **files;
-    int file_count;
-    struct import_file *file; /* of each; once all are inspected, sorted by label, then part */
+    const struct command_call *call; /* its operands are the files */
+    struct import_file *file;        /* of each; once all are inspected, sorted by label, then part */
 };
 
 /* ---- Inspecting ---- */
@@ -48,18 +46,18 @@ static int import_check_set(const struct import *im)
     const struct import_file *first = &im->file[0];
     uint64_t parts = 0;
 
-    for (int i = 0; i < im->file_count; i++) {
+    for (int i = 0; i < im->call->count; i++) {
         const struct import_file *g = &im->file[i];
         if (g->kind != first->kind)
             return text_fail(EXIT_TROUBLE,
                              "%s: is of another species than the first file; import each species into a directory of "
                              "its own",
-                             im->files[g->number]);
+                             im->call->operand[g->number]);
         if (i > 0 && g->parts > 0 && g->label == g[-1].label && g->part == g[-1].part)
             return text_fail(EXIT_TROUBLE, "%s: is of the same step and rank as another file; give each once",
-                             im->files[g->number]);
+                             im->call->operand[g->number]);
         parts++;
-        if (i + 1 < im->file_count && im->file[i + 1].label == g->label)
+        if (i + 1 < im->call->count && im->file[i + 1].label == g->label)
             continue;
         if (parts < g->parts)
             text_fail(0,
@@ -74,15 +72,15 @@ static int import_check_set(const struct import *im)
 /* Collective. */
 static int import_inspect(struct import *im)
 {
-    size_t n = (size_t)im->file_count;
+    size_t n = (size_t)im->call->count;
     int code = EXIT_OK;
 
     im->file = calloc(n, sizeof *im->file);
     if (!im->file)
         code = text_keep(EXIT_TROUBLE, "import: no memory for the list of files");
-    for (int i = im->rank; i < im->file_count && code == EXIT_OK; i += im->ranks) {
+    for (int i = im->rank; i < im->call->count && code == EXIT_OK; i += im->ranks) {
         struct input in;
-        code = input_open(&in, im->files[i]);
+        code = input_open(&in, im->call->operand[i]);
         if (code == EXIT_OK)
             code = im->format->inspect(&im->layout, &in, &im->file[i]);
         input_close(&in);
@@ -93,7 +91,7 @@ static int import_inspect(struct import *im)
     /* Each file was inspected by one rank, and is all zero on the others. */
     MPI_Allreduce(MPI_IN_PLACE, im->file, (int)(n * (sizeof *im->file / sizeof(uint64_t))), MPI_UINT64_T, MPI_SUM,
                   MPI_COMM_WORLD);
-    for (int i = 0; i < im->file_count; i++)
+    for (int i = 0; i < im->call->count; i++)
         im->file[i].number = (uint64_t)i;
     qsort(im->file, n, sizeof *im->file, file_compare);
     return import_check_set(im);
@@ -106,7 +104,7 @@ static int import_file(const struct import *im, const struct import_file *f, uin
                        struct progress *bar)
 {
     struct input in;
-    int code = input_open(&in, im->files[f->number]);
+    int code = input_open(&in, im->call->operand[f->number]);
 
     if (code == EXIT_OK)
         code = import_records(&im->layout, f, &in, from, to, d, bar);
@@ -143,11 +141,11 @@ static int import_first(const struct import *im, deltafs_dir *d)
 
     if (deltafs_last_label(d, &last) != DELTAFS_OK)
         return 0;
-    while (first < im->file_count && im->file[first].label <= last)
+    while (first < im->call->count && im->file[first].label <= last)
         first++;
     if (first > 0 && !im->is_quiet)
         text_fail(0, "import: %s already has epochs up to label %" PRIu64 ": %d of %d file%s skipped", im->output, last,
-                  first, im->file_count, im->file_count == 1 ? " is" : "s are");
+                  first, im->call->count, im->call->count == 1 ? " is" : "s are");
     return first;
 }
 
@@ -158,13 +156,13 @@ static int import_epochs(const struct import *im, deltafs_dir *d, int first, int
     uint64_t total = 0;
     int end, code = 0;
 
-    for (int i = first; i < im->file_count; i++)
+    for (int i = first; i < im->call->count; i++)
         total += im->file[i].records;
     progress_begin(&bar, total / (uint64_t)im->ranks, im->rank == 0 && !im->is_quiet);
     *epochs = 0;
-    for (; first < im->file_count && code == 0; first = end) {
+    for (; first < im->call->count && code == 0; first = end) {
         uint64_t label = im->file[first].label;
-        for (end = first + 1; end < im->file_count && im->file[end].label == label;)
+        for (end = first + 1; end < im->call->count && im->file[end].label == label;)
             end++;
         import_share(im, first, end, d, &bar);
         if (deltafs_epoch_end(d, label) != DELTAFS_OK) {
@@ -195,14 +193,14 @@ static int import_check_late(const struct import *im)
     if (deltafs_open(im->output, NULL, &d) != DELTAFS_OK)
         return EXIT_OK;
     int has_last = deltafs_last_label(d, &last) == DELTAFS_OK;
-    for (int i = 0; has_last && i < im->file_count && code == EXIT_OK; i++) {
+    for (int i = 0; has_last && i < im->call->count && code == EXIT_OK; i++) {
         uint64_t label = im->file[i].label;
         while (label <= last && (next == 0 || epoch.label < label) && deltafs_epoch_stat(d, next, &epoch) == DELTAFS_OK)
             next++;
         if (label <= last && epoch.label != label)
             code = text_keep(EXIT_TROUBLE,
                              "%s: label %" PRIu64 " is not in %s, and must come after the last label there, %" PRIu64,
-                             im->files[im->file[i].number], label, im->output, last);
+                             im->call->operand[im->file[i].number], label, im->output, last);
     }
     deltafs_close(d);
     return code;
@@ -213,16 +211,16 @@ static int import_open(const struct import *im, deltafs_dir **d)
 {
     int status = DELTAFS_ERR_NOT_FOUND, code = EXIT_OK;
 
-    if (deltafs_options_set(im->options, "schema", im->layout.schema) != DELTAFS_OK)
+    if (deltafs_options_set(im->call->options, "schema", im->layout.schema) != DELTAFS_OK)
         return text_fail(EXIT_USAGE, "import: %s", deltafs_errmsg(NULL));
     if (im->is_appending)
         code = ranks_agree(im->rank == 0 ? import_check_late(im) : EXIT_OK);
     if (code != EXIT_OK)
         return code;
     if (im->is_appending)
-        status = deltafs_mpi_reopen(MPI_COMM_WORLD, im->output, im->options, d);
+        status = deltafs_mpi_reopen(MPI_COMM_WORLD, im->output, im->call->options, d);
     if (status == DELTAFS_ERR_NOT_FOUND)
-        status = deltafs_mpi_create(MPI_COMM_WORLD, im->output, im->options, d);
+        status = deltafs_mpi_create(MPI_COMM_WORLD, im->output, im->call->options, d);
     return status == DELTAFS_OK ? EXIT_OK
                                 : text_fail(status == DELTAFS_ERR_NOT_FOUND ? EXIT_TROUBLE : text_exit_code(status),
                                             "import: %s", deltafs_errmsg(NULL));
@@ -240,11 +238,11 @@ static int import_files(struct import *im)
         code = import_open(im, &d);
     if (code != EXIT_OK)
         return code;
-    int first = import_first(im, d), files = im->file_count - first;
+    int first = import_first(im, d), files = im->call->count - first;
     code = import_epochs(im, d, first, &epochs);
     if (deltafs_close(d) != DELTAFS_OK && code == EXIT_OK)
         code = text_fail(EXIT_TROUBLE, "import: %s", deltafs_errmsg(NULL));
-    for (int i = first; i < im->file_count; i++)
+    for (int i = first; i < im->call->count; i++)
         records += im->file[i].records;
     if (code == EXIT_OK && im->rank == 0 && !im->is_quiet)
         text_say("%s: %" PRIu64 " record%s in %d epoch%s from %d file%s by %d rank%s, %.1f s", im->output, records,
@@ -263,9 +261,7 @@ static int import_run(const struct command_call *c)
         return text_fail(EXIT_USAGE, "import: -o DIR is missing");
     MPI_Comm_rank(MPI_COMM_WORLD, &im->rank);
     MPI_Comm_size(MPI_COMM_WORLD, &im->ranks);
-    im->options = c->options;
-    im->files = c->operand;
-    im->file_count = c->count;
+    im->call = c;
     int code = ranks_agree(im->format->begin(&im->layout));
     if (code == EXIT_OK)
         code = import_files(im);
