@@ -32,7 +32,10 @@ int ompio_error(int status, const char *message)
         return OMPI_SUCCESS;
     int class = error_class_of(status, message), code = code_of(class);
     /* Of a long one the end says what happened. */
-    snprintf(text, sizeof text, "%s", length < sizeof text ? message : message + length - (sizeof text - 1));
+    if (length < sizeof text)
+        snprintf(text, sizeof text, "%s", message);
+    else
+        snprintf(text, sizeof text, "...%s", message + length - (sizeof text - 4));
     if (code != class)
         PMPI_Add_error_string(code, text);
     return code;

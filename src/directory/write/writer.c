@@ -791,7 +791,9 @@ int deltafs_private_writer_commit_close(struct writer *w, uint64_t tail_length, 
 
 void deltafs_private_writer_memory(const struct writer *w, struct deltafs_memory_stat *out)
 {
-    *out = (struct deltafs_memory_stat){sizeof *out, w->memory.limit, w->memory.used, w->memory.peak};
+    uint64_t used = w->memory.used, peak = w->memory.peak; /* a thread may have raised the one and not yet the other */
+
+    *out = (struct deltafs_memory_stat){sizeof *out, w->memory.limit, used, peak > used ? peak : used};
 }
 
 void deltafs_private_writer_io(const struct writer *w, struct deltafs_io_stat *out)
