@@ -435,9 +435,9 @@ struct deltafs_repair_options {
  * repair discards all of these epochs.
  *
  * DELTAFS_OK: the directory has no such fault any more (in a dry run: it would have none). DELTAFS_ERR_DAMAGED: some
- * records are lost, but everything else was repaired; or nothing could be repaired, as the message says.
- * DELTAFS_ERR_BUSY: as for deltafs_reopen; a dry run reports a writer as a remark instead. Of the options in the
- * environment, only memory and lease have an effect. `options` and `fn` may be NULL. */
+ * records are lost, but everything else was repaired; or nothing could be repaired, as the message says. Every later
+ * repair reports the loss again. DELTAFS_ERR_BUSY: as for deltafs_reopen; a dry run reports a writer as a remark
+ * instead. Of the options in the environment, only memory and lease have an effect. `options` and `fn` may be NULL. */
 DELTAFS_API int deltafs_repair(const char *path, const struct deltafs_repair_options *options, deltafs_repair_fn fn,
                                void *arg);
 

@@ -312,6 +312,17 @@ static void repair_report_loss(struct repair *r, uint64_t epoch, uint64_t found)
     repair_fail(r, &r->losses, &e);
 }
 
+/* What the user can do, if records are lost of epoch number `first`. */
+static void repair_remark_loss(const struct repair *r, uint64_t first)
+{
+    uint64_t n = r->manifest.epoch_count - first;
+
+    repair_remark(r,
+                  "%s: restore a copy; or, instead of keeping incomplete epochs, discard %" PRIu64
+                  " epoch%s by --drop-from %" PRIu64,
+                  r->path, n, repair_plural(n), r->manifest.epoch[first].label);
+}
+
 /* Put a partition's new index log into its place. */
 static int repair_adopt(struct repair *r, uint32_t partition, struct error *e)
 {
@@ -348,11 +359,7 @@ static int repair_rebuild(struct repair *r, struct rebuild_job *job, uint8_t *is
     const char *why;
     uint64_t first = has_loss && r->options->dry_run ? repair_first_lost(r, 1, &why) : NO_EPOCH;
     if (first != NO_EPOCH)
-        repair_remark(r,
-                      "%s: restore a copy; or, instead of keeping incomplete epochs, discard %" PRIu64
-                      " epoch%s by --drop-from %" PRIu64,
-                      r->path, r->manifest.epoch_count - first, repair_plural(r->manifest.epoch_count - first),
-                      r->manifest.epoch[first].label);
+        repair_remark_loss(r, first);
     for (uint32_t i = 0; i < r->manifest.partitions && status != DELTAFS_OK && !r->options->dry_run; i++)
         if (r->part[i].lost)
             rebuild_discard(&r->io, r->path, i);
@@ -472,6 +479,24 @@ static int repair_report_bad(struct repair *r, struct error *e)
     }
     *e = r->first;
     return e->status;
+}
+
+/* An earlier repair could not save all records, and the index logs say so. That does not change by another repair. */
+static void repair_report_recorded(struct repair *r)
+{
+    const struct manifest *m = &r->manifest;
+    const char *why;
+    uint64_t first = repair_first_lost(r, 0, &why);
+    struct error e;
+
+    if (first == NO_EPOCH)
+        return;
+    error_set(&e, DELTAFS_ERR_DAMAGED,
+              "%s: records are lost, of epoch %" PRIu64 " and perhaps of later ones, as an earlier repair recorded; "
+              "'deltafs verify' lists them",
+              r->path, m->epoch[first].label);
+    repair_fail(r, &r->losses, &e);
+    repair_remark_loss(r, first);
 }
 
 /* Whether a job that writes meanwhile, as it may in a dry run, has committed what the logs had. */
@@ -629,6 +654,8 @@ static int repair_committed(struct repair *r, struct error *e)
         status = repair_report_bad(r, e);
     if (status == DELTAFS_OK)
         status = repair_check_behind(r, e);
+    if (status == DELTAFS_OK)
+        repair_report_recorded(r);
     if (status == DELTAFS_OK && r->damage.status != DELTAFS_OK)
         repair_report(r, "%s", r->damage.text);
     if (status == DELTAFS_OK && r->damage.status != DELTAFS_OK && r->text.bytes)

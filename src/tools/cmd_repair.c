@@ -1,7 +1,8 @@
-/* deltafs repair: lists what can be repaired, and with --apply repairs it. */
+/* deltafs repair: lists what can be repaired, and with --apply repairs it. If there is nothing, it verifies. */
 #include <inttypes.h>
 #include "tools/cmd.h"
 #include "tools/target.h"
+#include "tools/verify.h"
 
 struct repair {
     int is_applied;
@@ -24,6 +25,17 @@ static void repair_report(int status, const char *message, void *arg)
     }
 }
 
+/* Repair has found nothing to do. Data may be damaged all the same: read it. */
+static int repair_nothing(const char *path)
+{
+    int code = verify_path(path);
+
+    if (code != EXIT_OK)
+        return text_fail(code, "%s: repair cannot restore this; restore a copy of what is damaged", path);
+    text_say("%s: nothing to repair", path);
+    return EXIT_OK;
+}
+
 static int repair_one(void *values, const char *path)
 {
     struct repair *r = values;
@@ -44,10 +56,9 @@ static int repair_one(void *values, const char *path)
                  status == DELTAFS_OK ? "; the same command with --apply does it" : "");
     if (status != DELTAFS_OK)
         return r->hopeless > 0 ? EXIT_TROUBLE : text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
-    if (r->count == 0)
-        text_say("%s: nothing to repair; 'deltafs verify' finds damaged data, which can only be restored from a copy",
-                 path);
-    return r->count > 0 && options.dry_run ? EXIT_NOT_FOUND : EXIT_OK;
+    if (r->count > 0)
+        return options.dry_run ? EXIT_NOT_FOUND : EXIT_OK;
+    return repair_nothing(path);
 }
 
 static const struct command_option options[] = {

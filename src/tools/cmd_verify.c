@@ -7,6 +7,7 @@
 #include <string.h>
 #include "tools/cmd.h"
 #include "tools/target.h"
+#include "tools/verify.h"
 
 #define SHOWN 8 /* damages of a file */
 
@@ -164,6 +165,13 @@ static int verify_one(void *values, const char *path)
     else if (code == EXIT_OK && !is_logical)
         code = verify_directory(v, path);
     return verified != EXIT_OK ? verified : code;
+}
+
+int verify_path(const char *path)
+{
+    struct verify v = {0};
+
+    return verify_one(&v, path);
 }
 
 static const struct command_option options[] = {

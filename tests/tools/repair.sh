@@ -15,7 +15,8 @@ awk '{ print $1, $2 + 0, $3 }' "$work/bytes" >"$work/numbers"
 
 expect 0 "$deltafs" repair "$work/d"
 stdout_has "nothing to repair"
-[ "$(wc -l <"$work/out")" -eq 1 ] || fail "more than there is to say"
+stdout_has "300 records in "
+[ "$(wc -l <"$work/out")" -eq 2 ] || fail "more than there is to say"
 
 # A job that died: what it left is read, and goes.
 cp -R "$work/d" "$work/died"
@@ -53,6 +54,34 @@ says "$work/missing"
 mkdir "$work/half"
 expect 3 "$deltafs" repair "$work/half"
 says "creation was interrupted"
+
+# What is lost is said each time, also by a second repair, which said that there was nothing to repair. With bytes as keys
+# the index log has a note of what could not be rebuilt.
+cp -R "$work/d" "$work/lossy"
+rm "$work/lossy/00/p00000000.index"
+printf 'XXXX' | dd of="$work/lossy/00/p00000000.data" bs=1 seek=100 conv=notrunc 2>"$work/dd"
+expect 3 "$deltafs" repair "$work/lossy"
+for again in 1 2 3; do
+    expect 3 "$deltafs" repair --apply "$work/lossy"
+    says "cannot be repaired: $work/lossy"
+    grep -q "nothing to repair" "$work/out" && fail "there is nothing to repair, and records are lost"
+    expect 3 "$deltafs" verify "$work/lossy"
+done
+expect 3 "$deltafs" repair "$work/lossy"
+says "$work/lossy: records are lost, of epoch 1 and perhaps of later ones, as an earlier repair recorded"
+says "discard 4 epochs by --drop-from 1"
+expect 0 "$deltafs" repair --apply --drop-from 1 "$work/lossy"
+expect 0 "$deltafs" repair "$work/lossy"
+stdout_has "nothing to repair"
+
+# A damaged block is no work for repair, and not passed over.
+cp -R "$work/d" "$work/block"
+printf 'XXXX' | dd of="$work/block/00/p00000000.data" bs=1 seek=100 conv=notrunc 2>"$work/dd"
+for again in "" --apply; do
+    expect 3 "$deltafs" repair $again "$work/block"
+    says "$work/block/00/p00000000.data: damaged at offset 32: "
+    says "$work/block: repair cannot restore this; restore a copy of what is damaged"
+done
 
 # A job on another host may live.
 cp -R "$work/before" "$work/elsewhere"

@@ -1,0 +1,8 @@
+/* What other commands use of deltafs verify. */
+#ifndef DELTAFS_TOOLS_VERIFY_H
+#define DELTAFS_TOOLS_VERIFY_H
+
+/* Do what `deltafs verify PATH` does, and return its exit code. */
+int verify_path(const char *path);
+
+#endif
