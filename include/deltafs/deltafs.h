@@ -55,7 +55,7 @@ enum deltafs_status {
     DELTAFS_ERR_OPTION = -2,     /* an unknown option, or a value that the option does not accept */
     DELTAFS_ERR_SCHEMA = -3,     /* a schema that cannot be parsed or does not fit */
     DELTAFS_ERR_SIZE = -4,       /* a value that does not have the directory's value size */
-    DELTAFS_ERR_LABEL = -5,      /* a label that is not above the last one, or differs between ranks */
+    DELTAFS_ERR_LABEL = -5,      /* a label that is not greater than the last one, or differs between ranks */
     DELTAFS_ERR_MODE = -6,       /* a write to a directory that is open for reading, or the reverse */
     DELTAFS_ERR_COLLECTIVE = -7, /* the ranks did not make the same collective call */
     DELTAFS_ERR_CANCELLED = -8,  /* the caller aborted the epoch, with deltafs_epoch_cancel */
@@ -172,7 +172,7 @@ DELTAFS_API int deltafs_create(const char *path, const deltafs_options *options,
  * _VERSION: as for deltafs_open. Close with deltafs_close. Not collective. */
 DELTAFS_API int deltafs_reopen(const char *path, const deltafs_options *options, deltafs_dir **out);
 
-/* Get the label of the last epoch. The next label must be above it. For any handle. On a writer with commit=async this
+/* Get the label of the last epoch. The next label must be greater. For any handle. On a writer with commit=async this
  * can be an epoch that is not committed yet. DELTAFS_ERR_NOT_FOUND if there is no epoch. Not collective. */
 DELTAFS_API int deltafs_last_label(deltafs_dir *dir, uint64_t *label);
 
@@ -232,8 +232,12 @@ DELTAFS_API int deltafs_epoch_cancel(deltafs_dir *dir, const char *why);
  * also survive a power failure with the option sync=commit (the default). With sync=close that is so only after
  * deltafs_close, and with sync=none not even then.
  *
- * DELTAFS_ERR_LABEL: the label is not above the last one, or differs between ranks. The records are still there. Call
- * the function again with a valid label.
+ * DELTAFS_ERR_LABEL: the label is not greater than the last one, or differs between ranks. All records of the epoch are
+ * discarded, on all ranks; the message has their number. (With commit=async, the call commits the epoch before first,
+ * and returns the error of that if there is one.) The option old_label, of create and reopen, changes this:
+ *  - old_label=keep: the records stay in the open epoch. Call the function again with a valid label.
+ *  - old_label=skip: if the label is already committed, the records are discarded, and the call returns DELTAFS_OK.
+ *    So a program that restarts from an earlier step may end epochs again that are committed already.
  *
  * Any other error: all records of the epoch are discarded, on all ranks. Earlier epochs do not change. The next append
  * begins an empty epoch. (In rare cases it is not known whether the epoch was committed; then the message says so, and

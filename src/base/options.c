@@ -59,6 +59,12 @@ static const struct option_row rows[OPTION_COUNT] = {
                        .low = 8 << 20,
                        .high = UINT64_C(1) << 42,
                        .automatic = "auto"},
+    [OPTION_OLD_LABEL] =
+        {.info = {"old_label", "discard, keep or skip", "discard",
+                  "what happens to the records of an epoch whose label is not greater than the last one: they are "
+                  "discarded, or kept for the next label, both with an error; or, if that label is committed already, "
+                  "discarded without an error"},
+         .words = {[OLD_LABEL_DISCARD] = "discard", [OLD_LABEL_KEEP] = "keep", [OLD_LABEL_SKIP] = "skip"}},
     [OPTION_PARTITIONS] = {.info = {"partitions", "1 to 1048576, or auto", "auto",
                                     "slices of the key space, each with logs of its own; auto: the number of ranks"},
                            .low = 1,

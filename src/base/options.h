@@ -19,6 +19,7 @@ enum option_id {
     OPTION_LAYOUT,
     OPTION_LEASE,
     OPTION_MEMORY,
+    OPTION_OLD_LABEL,
     OPTION_PARTITIONS,
     OPTION_PROGRESS,
     OPTION_READ_CACHE,
@@ -41,6 +42,7 @@ enum option_commit { COMMIT_WAIT, COMMIT_ASYNC };
 enum option_extents { EXTENTS_PARALLEL, EXTENTS_BROADCAST, EXTENTS_FLATTEN };
 enum option_keys { KEYS_U64, KEYS_BYTES };
 enum option_layout { LAYOUT_PARTITIONED, LAYOUT_LOCAL };
+enum option_old_label { OLD_LABEL_DISCARD, OLD_LABEL_KEEP, OLD_LABEL_SKIP };
 enum option_progress { PROGRESS_CALLS, PROGRESS_THREAD };
 enum option_route { ROUTE_AUTO, ROUTE_DIRECT, ROUTE_3HOP, ROUTE_GRID };
 enum option_sync { SYNC_NONE, SYNC_COMMIT, SYNC_CLOSE };

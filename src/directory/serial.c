@@ -76,13 +76,43 @@ static int serial_epoch_wait(void *ctx, struct error *e)
     return status;
 }
 
+/* Begin the current epoch again; the one before is committed. */
+static int serial_discard(struct serial *s, struct error *e)
+{
+    int status = serial_epoch_wait(s, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    status = deltafs_private_writer_check_lease(s->writer, e);
+    deltafs_private_writer_discard(s->writer, status != DELTAFS_OK, e);
+    s->pending = 0;
+    return status;
+}
+
+/* The label cannot end the epoch, as *e says: do what the option old_label asks for. */
+static int serial_refuse(struct serial *s, uint64_t label, struct error *e)
+{
+    enum option_old_label how = deltafs_private_writer_old_label(s->writer);
+    struct error why = *e;
+    uint64_t records = s->pending;
+    int is_committed = 0, status = how == OLD_LABEL_KEEP ? DELTAFS_OK : serial_discard(s, e);
+
+    if (status == DELTAFS_OK && how == OLD_LABEL_SKIP)
+        status = deltafs_private_writer_find_label(s->writer, label, &is_committed, e);
+    if (status != DELTAFS_OK || is_committed)
+        return status;
+    *e = why;
+    deltafs_private_writer_explain_label(s->writer, records, e);
+    return e->status;
+}
+
 static int serial_epoch_end(void *ctx, uint64_t label, struct error *e)
 {
     struct serial *s = ctx;
-    int status = deltafs_private_writer_check_label(s->writer, label, e);
 
-    if (status == DELTAFS_OK)
-        status = serial_epoch_wait(s, e);
+    if (deltafs_private_writer_check_label(s->writer, label, e) != DELTAFS_OK)
+        return serial_refuse(s, label, e);
+    int status = serial_epoch_wait(s, e);
     if (status != DELTAFS_OK)
         return status;
     deltafs_private_writer_end(s->writer, label);

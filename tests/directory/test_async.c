@@ -150,7 +150,7 @@ static void test_next_commits(void **state)
     }
 }
 
-/* Labels must be above the pending one's; a wrong one changes nothing, the pending epoch stays pending. */
+/* Labels must be greater than the pending one's; one that is refused commits the pending epoch first. */
 static void test_labels(void **state)
 {
     struct rng r = rng_init(233);
@@ -161,10 +161,12 @@ static void test_labels(void **state)
     append(&a, &r, 100);
     CHECK_CALL(a.d, deltafs_epoch_end(a.d, 10), DELTAFS_OK);
     ended(&a, 10);
-    append(&a, &r, 100);
+    CHECK_CALL(a.d, deltafs_append(a.d, 1, "a value of 16 by", 16), DELTAFS_OK);
     CHECK_IS(deltafs_epoch_end(a.d, 10), DELTAFS_ERR_LABEL);
-    CHECK_IS(deltafs_epoch_end(a.d, 9), DELTAFS_ERR_LABEL);
+    CHECK(strstr(deltafs_errmsg(a.d), "(1) are discarded"));
+    kept(&a);
     check_now(&a, path, &r);
+    CHECK_IS(deltafs_epoch_end(a.d, 9), DELTAFS_ERR_LABEL);
     append(&a, &r, 100);
     CHECK_CALL(a.d, deltafs_epoch_end(a.d, 11), DELTAFS_OK);
     ended(&a, 11);
@@ -177,8 +179,8 @@ static void test_labels(void **state)
     unit_io_fail(OP_WRITE, "p0000", 0, 1, EIO);
     CHECK_CALL(a.d, deltafs_epoch_end(a.d, 20), DELTAFS_OK);
     ended(&a, 20);
-    CHECK_IS(deltafs_epoch_end(a.d, 20), DELTAFS_ERR_LABEL);
-    CHECK_IS(deltafs_epoch_end(a.d, 21), DELTAFS_ERR_IO);
+    CHECK_IS(deltafs_epoch_end(a.d, 20), DELTAFS_ERR_IO);
+    check_message(deltafs_errmsg(a.d), 20);
     lost(&a);
     append(&a, &r, 100);
     CHECK_CALL(a.d, deltafs_epoch_end(a.d, 12), DELTAFS_OK);

@@ -28,28 +28,77 @@ static void test_uncommitted(void **state)
     model_fini(&m);
 }
 
+/* What is refused is discarded, also what is on disk already, unless the option says otherwise. */
 static void test_labels(void **state)
 {
+    static const char *const layouts[] = {"partitioned", "local"};
     struct rng r = rng_init(71);
-    struct model m = {0};
-    const char *path = unit_path("labels");
-    deltafs_dir *d = unit_create(path, unit_options(NULL, NULL));
 
     (void)state;
-    model_append_some(&m, d, &r, KEYS_DENSE, 100, -1);
-    model_end_epoch(&m, d, 5);
-    model_append_some(&m, d, &r, KEYS_DENSE, 100, -1);
-    CHECK_IS(deltafs_epoch_end(d, 5), DELTAFS_ERR_LABEL);
-    CHECK_IS(deltafs_epoch_end(d, 4), DELTAFS_ERR_LABEL);
-    CHECK_IS(deltafs_epoch_end(d, 0), DELTAFS_ERR_LABEL);
-    /* The records stay, and more may come. */
-    model_append_some(&m, d, &r, KEYS_DENSE, 100, -1);
-    model_end_epoch(&m, d, 6);
-    model_end_epoch(&m, d, UINT64_MAX);
-    CHECK_IS(deltafs_epoch_end(d, UINT64_MAX), DELTAFS_ERR_LABEL);
-    CHECK_IS(deltafs_close(d), DELTAFS_OK);
-    model_check_directory(&m, path, &r);
+    for (int i = 0; i < 4; i++) {
+        struct model m = {0};
+        const char *path = unit_path("labels%d", i);
+        int is_kept = i % 2;
+        deltafs_dir *d =
+            unit_create(path, unit_options("layout", layouts[i / 2], "memory", "8M", "value_size", "40", "partitions",
+                                           "2", "old_label", is_kept ? "keep" : "discard", NULL));
+        model_append_some(&m, d, &r, KEYS_DENSE, 100, 40);
+        model_end_epoch(&m, d, 5);
+        model_append_some(&m, d, &r, KEYS_DENSE, 200000, 40);
+        CHECK_IS(deltafs_epoch_end(d, 5), DELTAFS_ERR_LABEL);
+        CHECK(strstr(deltafs_errmsg(d), is_kept ? "(200000) are kept" : "(200000) are discarded"));
+        if (!is_kept)
+            model_discard(&m);
+        CHECK_IS(deltafs_epoch_end(d, 4), DELTAFS_ERR_LABEL);
+        CHECK_IS(deltafs_epoch_end(d, 0), DELTAFS_ERR_LABEL);
+        model_append_some(&m, d, &r, KEYS_DENSE, 100, 40);
+        model_end_epoch(&m, d, 6);
+        model_end_epoch(&m, d, UINT64_MAX);
+        CHECK_IS(deltafs_epoch_end(d, UINT64_MAX), DELTAFS_ERR_LABEL);
+        CHECK_IS(deltafs_close(d), DELTAFS_OK);
+        model_check_directory(&m, path, &r);
+        model_fini(&m);
+        unit_remove(path);
+    }
+}
+
+/* A program that begins again at step 0, and ends an epoch at each step as if it had never run. */
+static void test_restart(void **state)
+{
+    struct rng r = rng_init(74);
+    struct model m = {0};
+    const char *path = unit_path("restart");
+
+    (void)state;
+    for (int i = 0; i < 6; i++) {
+        uint64_t committed = m.epochs;
+        deltafs_options *o = unit_options("partitions", "2", "memory", "8M", "value_size", "8", "old_label", "skip",
+                                          "commit", i % 2 ? "async" : "wait", NULL);
+        deltafs_dir *d = NULL;
+        if (i > 0)
+            CHECK_CALL(NULL, deltafs_reopen(path, o, &d), DELTAFS_OK);
+        deltafs_options_destroy(i > 0 ? o : NULL);
+        d = i > 0 ? d : unit_create(path, o);
+        for (uint64_t step = 0; step < committed + 2; step++) {
+            model_append_some(&m, d, &r, KEYS_DENSE, step == 1 ? 200000 : 100, 8);
+            if (i == 4)
+                CHECK_CALL(d, deltafs_epoch_cancel(d, "no matter"), DELTAFS_OK);
+            if (step < committed || i == 4) {
+                CHECK_IS(deltafs_epoch_end(d, 10 * step), step < committed ? DELTAFS_OK : DELTAFS_ERR_CANCELLED);
+                model_discard(&m);
+            } else {
+                model_end_epoch(&m, d, 10 * step);
+            }
+        }
+        /* One that is not committed is refused. */
+        CHECK_CALL(d, deltafs_append(d, 1, "12345678", 8), DELTAFS_OK);
+        CHECK_IS(deltafs_epoch_end(d, 5), DELTAFS_ERR_LABEL);
+        CHECK(strstr(deltafs_errmsg(d), "(1) are discarded"));
+        CHECK_IS(deltafs_close(d), DELTAFS_OK);
+        model_check_directory(&m, path, &r);
+    }
     model_fini(&m);
+    unit_remove(path);
 }
 
 static void test_sizes(void **state)
@@ -255,9 +304,9 @@ static void test_refused_options(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_uncommitted), cmocka_unit_test(test_labels),          cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_cancel),      cmocka_unit_test(test_modes),           cmocka_unit_test(test_opening),
-        cmocka_unit_test(test_moved_on),    cmocka_unit_test(test_refused_options),
+        cmocka_unit_test(test_uncommitted), cmocka_unit_test(test_labels),   cmocka_unit_test(test_restart),
+        cmocka_unit_test(test_sizes),       cmocka_unit_test(test_cancel),   cmocka_unit_test(test_modes),
+        cmocka_unit_test(test_opening),     cmocka_unit_test(test_moved_on), cmocka_unit_test(test_refused_options),
     };
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown);

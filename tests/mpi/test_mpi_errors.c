@@ -97,29 +97,70 @@ static void test_two_errors(void)
     end(dir, "two-errors", 1);
 }
 
-/* A wrong label keeps the records: the right one commits them. */
+/* End an epoch with a label that is refused: the records are discarded, and appended again unless they are kept. */
+static void refuse(deltafs_dir *dir, uint32_t epoch, uint64_t label, int is_kept, const char *says)
+{
+    CHECK_STATUS(DELTAFS_ERR_LABEL, deltafs_epoch_end(dir, label), dir);
+    CHECK_SAYS(dir, says);
+    CHECK_SAYS(dir, is_kept ? "are kept" : "are discarded");
+    if (!is_kept)
+        CHECK_STATUS(DELTAFS_OK, plan_append(&plan, dir, epoch, check_rank), dir);
+}
+
 static void test_labels(void)
 {
-    deltafs_dir *dir = begin("labels");
+    static const char *const values[] = {"discard", "keep", "skip"};
     uint64_t other = plan_label(0) + (check_rank == last);
 
-    CHECK_STATUS(DELTAFS_OK, plan_append(&plan, dir, 0, check_rank), dir);
-    if (last > 0) {
-        CHECK_STATUS(DELTAFS_ERR_LABEL, deltafs_epoch_end(dir, other), dir);
-        CHECK_SAYS(dir, "different labels");
+    for (int i = 0; i < 3; i++) {
+        setenv("DELTAFS_OLD_LABEL", values[i], 1);
+        deltafs_dir *dir = begin(values[i]);
+        CHECK_STATUS(DELTAFS_OK, plan_append(&plan, dir, 0, check_rank), dir);
+        if (last > 0)
+            refuse(dir, 0, other, i == 1, "different labels");
+        CHECK_STATUS(DELTAFS_OK, deltafs_epoch_end(dir, plan_label(0)), dir);
+        CHECK_STATUS(DELTAFS_OK, plan_append(&plan, dir, 1, check_rank), dir);
+        if (i < 2)
+            refuse(dir, 1, plan_label(0), i == 1, "is not greater");
+        refuse(dir, 1, 0, i == 1, "is not greater");
+        CHECK_STATUS(DELTAFS_OK, deltafs_epoch_end(dir, plan_label(1)), dir);
+        end(dir, values[i], 2);
     }
-    CHECK_STATUS(DELTAFS_OK, deltafs_epoch_end(dir, plan_label(0)), dir);
-    CHECK_STATUS(DELTAFS_OK, plan_append(&plan, dir, 1, check_rank), dir);
-    CHECK_STATUS(DELTAFS_ERR_LABEL, deltafs_epoch_end(dir, plan_label(0)), dir);
-    CHECK_STATUS(DELTAFS_ERR_LABEL, deltafs_epoch_end(dir, 0), dir);
-    CHECK_STATUS(DELTAFS_OK, deltafs_epoch_end(dir, plan_label(1)), dir);
-    end(dir, "labels", 2);
+    unsetenv("DELTAFS_OLD_LABEL");
+
+    deltafs_dir *dir;
 
     dir = begin("labels-at-the-ends");
     CHECK_STATUS(DELTAFS_OK, deltafs_epoch_end(dir, 0), dir);
     CHECK_STATUS(DELTAFS_OK, deltafs_epoch_end(dir, UINT64_MAX), dir);
     CHECK_STATUS(DELTAFS_ERR_LABEL, deltafs_epoch_end(dir, UINT64_MAX), dir);
     CHECK_STATUS(DELTAFS_OK, deltafs_close(dir), NULL);
+}
+
+/* A job that begins again at its first step, without looking at what is committed. */
+static void test_restart(void)
+{
+    static const char *const options[] = {"value_size=8 memory=8M old_label=skip",
+                                          "value_size=8 memory=8M old_label=skip commit=async"};
+
+    for (int i = 0; i < 2; i++) {
+        const char *name = i ? "restart-async" : "restart";
+        deltafs_dir *dir = begin(name);
+        deltafs_options *o = check_options(options[i]);
+        for (uint32_t epoch = 0; epoch < 3; epoch++)
+            plan_epoch(&plan, dir, epoch);
+        CHECK_STATUS(DELTAFS_OK, deltafs_close(dir), NULL);
+        CHECK_STATUS(DELTAFS_OK, deltafs_mpi_reopen(MPI_COMM_WORLD, check_path(folder, name), o, &dir), NULL);
+        deltafs_options_destroy(o);
+        for (uint32_t epoch = 0; epoch < 5; epoch++)
+            plan_epoch(&plan, dir, epoch);
+        CHECK_STATUS(DELTAFS_OK, plan_append(&plan, dir, 0, check_rank), dir);
+        CHECK_STATUS(DELTAFS_ERR_LABEL, deltafs_epoch_end(dir, plan_label(1) - 1), dir);
+        CHECK_SAYS(dir, "are discarded");
+        CHECK_STATUS(DELTAFS_OK, plan_append(&plan, dir, 0, check_rank), dir);
+        CHECK_STATUS(DELTAFS_OK, deltafs_epoch_end(dir, plan_label(4)), dir);
+        end(dir, name, 5);
+    }
 }
 
 static void test_uncommitted(void)
@@ -315,6 +356,7 @@ int main(int argc, char **argv)
     test_cancel();
     test_two_errors();
     test_labels();
+    test_restart();
     test_uncommitted();
     test_mode();
     test_half_made();

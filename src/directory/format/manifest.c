@@ -323,6 +323,34 @@ int manifest_read_file(struct io_file *file, struct manifest *m, struct error *e
     return status;
 }
 
+struct label_search {
+    uint64_t label;
+    int is_there;
+};
+
+static int find_label(void *arg, char *line, const char *path, uint64_t offset, struct error *e)
+{
+    struct label_search *s = arg;
+    uint64_t label;
+
+    (void)path;
+    (void)offset;
+    (void)e;
+    if (strncmp(line, "Epoch ", 6) == 0 && textlog_number(line, "label", &label) == 0)
+        s->is_there |= label == s->label;
+    return DELTAFS_OK;
+}
+
+int manifest_find_label(struct io_file *file, uint64_t label, int *is_there, struct error *e)
+{
+    struct label_search s = {.label = label};
+    uint64_t end;
+    int status = textlog_read(file, NULL, find_label, &s, &end, e);
+
+    *is_there = s.is_there;
+    return status;
+}
+
 /* Whether the copy is longer and goes on in another line, or has a complete one behind the manifest's end. A copy of
  * another directory, and one that cannot be read, are no evidence: a reader needs the manifest only. */
 static int manifest_lacks_line(struct io *io, const char *folder, const struct manifest *m)

@@ -76,6 +76,8 @@ int manifest_open(struct io *io, const char *folder, int flags, struct io_file *
 int manifest_read(struct io *io, const char *folder, struct manifest *m, struct error *e);
 /* The same of one that is open; `m` is all zero, or to be freed. */
 int manifest_read_file(struct io_file *file, struct manifest *m, struct error *e);
+/* Whether an open manifest has an epoch with this label. It is not kept in memory. */
+int manifest_find_label(struct io_file *file, uint64_t label, int *is_there, struct error *e);
 void manifest_fini(struct manifest *m);
 
 /* The job that wrote an epoch, of a manifest that has any; also of one more epoch than it has. */

@@ -434,10 +434,31 @@ int deltafs_private_writer_check_label(const struct writer *w, uint64_t label, s
     uint64_t last;
 
     if (deltafs_private_writer_last_label(w, &last) && label <= last)
-        return error_set(e, DELTAFS_ERR_LABEL,
-                         "%s: the epoch's label %llu is not above the last one, %llu; labels must increase", w->c.path,
-                         (unsigned long long)label, (unsigned long long)last);
+        return error_set(e, DELTAFS_ERR_LABEL, "%s: the epoch's label %llu is not greater than the last one, %llu",
+                         w->c.path, (unsigned long long)label, (unsigned long long)last);
     return DELTAFS_OK;
+}
+
+enum option_old_label deltafs_private_writer_old_label(const struct writer *w)
+{
+    return w->c.old_label;
+}
+
+int deltafs_private_writer_find_label(struct writer *w, uint64_t label, int *is_committed, struct error *e)
+{
+    return manifest_find_label(&w->manifest, label, is_committed, e);
+}
+
+void deltafs_private_writer_explain_label(const struct writer *w, uint64_t records, struct error *e)
+{
+    static const char *const what[] = {
+        [OLD_LABEL_DISCARD] = "discarded; a job that repeats committed steps after a restart gives the option "
+                              "old_label=skip",
+        [OLD_LABEL_KEEP] = "kept for the next label (old_label=keep)",
+        [OLD_LABEL_SKIP] = "discarded; old_label=skip is for labels that are committed"};
+
+    error_set(e, e->status, "%s; its records (%llu) are %s", e->text, (unsigned long long)records,
+              what[w->c.old_label]);
 }
 
 void deltafs_private_writer_fail(struct writer *w, const struct error *e)

@@ -61,6 +61,13 @@ DELTAFS_PRIVATE int deltafs_private_writer_has_truncated(const struct writer *w,
 
 /* Whether `label` can end the current epoch: DELTAFS_OK or _LABEL. An epoch that is ending counts as committed. */
 DELTAFS_PRIVATE int deltafs_private_writer_check_label(const struct writer *w, uint64_t label, struct error *e);
+/* If not: what is to happen to its records. */
+DELTAFS_PRIVATE enum option_old_label deltafs_private_writer_old_label(const struct writer *w);
+/* Whether that label is committed; only where the lease is. */
+DELTAFS_PRIVATE int deltafs_private_writer_find_label(struct writer *w, uint64_t label, int *is_committed,
+                                                      struct error *e);
+/* Say in the message of why a label was refused what has become of the epoch's records. */
+DELTAFS_PRIVATE void deltafs_private_writer_explain_label(const struct writer *w, uint64_t records, struct error *e);
 /* The last such label; returns whether there is one. */
 DELTAFS_PRIVATE int deltafs_private_writer_last_label(const struct writer *w, uint64_t *label);
 /* Records of the last epoch that this process has committed, of all processes together. */

@@ -22,6 +22,7 @@ struct writer_config {
     uint32_t writer;         /* and which of its writers this process is */
     enum option_codec codec;
     enum option_sync sync;
+    enum option_old_label old_label;
     int is_async;      /* an epoch is committed by the next call */
     uint32_t threads;  /* beside the caller's */
     uint64_t block;    /* bytes */

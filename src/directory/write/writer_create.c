@@ -31,6 +31,7 @@ int deltafs_private_writer_configure(struct writer_config *c, const char *path, 
         .sync = (enum option_sync)deltafs_private_options_number(o, OPTION_SYNC),
         .block = deltafs_private_options_number(o, OPTION_BLOCK),
         .memory = deltafs_private_options_number(o, OPTION_MEMORY),
+        .old_label = (enum option_old_label)deltafs_private_options_number(o, OPTION_OLD_LABEL),
         .is_async = deltafs_private_options_number(o, OPTION_COMMIT) == COMMIT_ASYNC,
         .lease = deltafs_private_options_number(o, OPTION_LEASE),
     };

@@ -310,16 +310,64 @@ static int job_seal(struct job *j, uint64_t label, struct error *e)
     return j->is_async ? DELTAFS_OK : job_conclude(j, e);
 }
 
+/* Collective: begin the current epoch again; the one before is committed first. */
+static int job_discard(struct job *j, struct error *e)
+{
+    int status = job_deliver_all(j, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    status = job_conclude_late(j, e);
+    if (status == DELTAFS_OK) {
+        status = job_check_lease(j, e);
+        deltafs_private_writer_discard(j->writer, status != DELTAFS_OK, e);
+        j->pending = 0;
+    }
+    if (j->shuffle)
+        shuffle_begin(j->shuffle);
+    return status;
+}
+
+/* Collective: whether the label is committed. */
+static int job_find_label(struct job *j, uint64_t label, int *is_committed, struct error *e)
+{
+    e->status = j->group.rank == 0 ? deltafs_private_writer_find_label(j->writer, label, is_committed, e) : DELTAFS_OK;
+    return job_verdict(j, e) == DELTAFS_OK ? mpi_broadcast(&j->group, is_committed, sizeof *is_committed, e)
+                                           : e->status;
+}
+
+/* Collective: the label cannot end the epoch, as *e says: do what the option old_label asks for. `is_same`: it is the
+ * same on all ranks. */
+static int job_refuse(struct job *j, uint64_t label, int is_same, struct error *e)
+{
+    enum option_old_label how = deltafs_private_writer_old_label(j->writer);
+    struct error why = *e;
+    uint64_t records = j->pending;
+    int is_committed = 0, status = mpi_reduce(&j->group, &records, 1, MPI_SUM, e);
+
+    if (status == DELTAFS_OK && how != OLD_LABEL_KEEP)
+        status = job_discard(j, e);
+    if (status == DELTAFS_OK && how == OLD_LABEL_SKIP && is_same)
+        status = job_find_label(j, label, &is_committed, e);
+    if (status != DELTAFS_OK || is_committed)
+        return status;
+    *e = why;
+    deltafs_private_writer_explain_label(j->writer, records, e);
+    return e->status;
+}
+
 /* Collective: JOB_EPOCH_END or JOB_EPOCH_WAIT. */
 static int job_end(struct job *j, enum job_call call, uint64_t label, struct error *e)
 {
     uint64_t pending, ending;
-    int status = job_meet(j, call, label, &pending, e);
+    int status = job_meet(j, call, label, &pending, e), is_same = status == DELTAFS_OK;
 
     if (status == DELTAFS_OK && call == JOB_EPOCH_END)
         status = deltafs_private_writer_check_label(j->writer, label, e);
     else if (status == DELTAFS_OK && !deltafs_private_writer_is_ending(j->writer, &ending))
         return DELTAFS_OK;
+    if (status == DELTAFS_ERR_LABEL)
+        return job_refuse(j, label, is_same, e);
     if (status == DELTAFS_OK)
         status = job_deliver_all(j, e);
     if (status != DELTAFS_OK)
