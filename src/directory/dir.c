@@ -313,7 +313,7 @@ static int dir_scan(deltafs_dir *d, uint32_t first, uint32_t end, const struct d
 {
     struct scan_to to = {.fn = fn, .arg = arg};
     struct reader *r = d->reader;
-    struct scan_damages damages = {0};
+    struct damages damages = {0};
     struct error e;
     uint32_t first_epoch, end_epoch;
     int status = DELTAFS_OK;
@@ -324,7 +324,7 @@ static int dir_scan(deltafs_dir *d, uint32_t first, uint32_t end, const struct d
          partition++) {
         struct part_reader *p;
         if (reader_part(r, partition, &p, &e) != DELTAFS_OK) {
-            scan_damage(&damages, &e);
+            damages_add(&damages, &e);
             continue;
         }
         for (uint32_t epoch = first_epoch; epoch < end_epoch && status == DELTAFS_OK && !to.stopped; epoch++)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/coding.h"
+#include "base/number.h"
 #include "base/sized.h"
 #include "directory/dir.h"
 #include "directory/read/reader.h"
@@ -53,17 +54,14 @@ static int compare_entries(const void *a, const void *b)
     const struct keys_entry *x = a, *y = b;
     const struct source_table *s = x->table, *t = y->table;
 
-    if (s->table.label != t->table.label)
-        return s->table.label < t->table.label ? -1 : 1;
-    return s->sequence < t->sequence ? -1 : s->sequence > t->sequence;
+    return compare_two(s->table.label, t->table.label, s->sequence, t->sequence);
 }
 
 static int compare_sequences(const void *a, const void *b)
 {
     const struct keys_entry *const *x = a, *const *y = b;
-    uint64_t s = (*x)->table->sequence, t = (*y)->table->sequence;
 
-    return s < t ? -1 : s > t;
+    return compare((*x)->table->sequence, (*y)->table->sequence);
 }
 
 static int keys_list(deltafs_fileindex *k, const struct manifest *m, struct error *e)
@@ -227,7 +225,7 @@ static int compare_extents(const void *a, const void *b)
 {
     const struct deltafs_extent *x = a, *y = b;
 
-    return x->offset < y->offset ? -1 : x->offset > y->offset;
+    return compare(x->offset, y->offset);
 }
 
 /* Join extents that are sorted by offset, if few bytes are between them. Returns how many remain; *bytes: of all. */

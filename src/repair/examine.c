@@ -10,7 +10,7 @@
 #include "directory/format/directory_format.h"
 #include "repair/repair_state.h"
 
-void repair_report(struct repair *r, const char *fmt, ...)
+void repair_say(struct repair *r, int status, const char *fmt, ...)
 {
     char text[1800];
     va_list ap;
@@ -18,9 +18,9 @@ void repair_report(struct repair *r, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    r->told++;
+    r->told += status == DELTAFS_OK;
     if (r->fn)
-        r->fn(DELTAFS_OK, text, r->arg);
+        r->fn(status, text, r->arg);
 }
 
 const char *repair_plural(uint64_t n)

@@ -6,7 +6,6 @@
  * the epoch in its lease before it began to write the line. */
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,19 +42,6 @@ static void repair_fail(struct repair *r, struct error *first, const struct erro
         r->fn(e->status, e->text, r->arg);
 }
 
-/* Report what is neither done nor an error. */
-__attribute__((format(printf, 2, 3))) static void repair_remark(const struct repair *r, const char *fmt, ...)
-{
-    char text[1800];
-    va_list ap;
-
-    va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
-    va_end(ap);
-    if (r->fn)
-        r->fn(DELTAFS_REPAIR_REMARK, text, r->arg);
-}
-
 /* ---- The epoch behind the last committed one ---- */
 
 static int repair_is_noted(const struct repair *r)
@@ -76,7 +62,7 @@ static int count_record(const struct deltafs_record *record, void *arg)
 static int repair_check_last(struct repair *r, uint64_t label, struct error *e)
 {
     struct scan_to to = {.fn = count_record, .arg = r};
-    struct scan_damages damages = {0};
+    struct damages damages = {0};
     struct part_reader *p;
     struct reader *reader;
     int status = reader_open(r->path, 0, 0, &reader, e);

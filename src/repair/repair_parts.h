@@ -6,6 +6,7 @@
 
 #include "directory/format/index.h"
 #include "directory/format/manifest.h"
+#include "directory/read/scan.h"
 
 /* Index logs that are rebuilt from their data logs, of a directory whose keys are bytes, which stand before the values.
  */
@@ -46,14 +47,6 @@ int text_parse(const struct text *t, const char *folder, struct manifest *m, str
 int text_replace(struct io *io, const char *folder, const struct text *t, const char *kept, struct error *e);
 /* ---- Verifying ---- */
 
-/* What is found: the caller's function gets each damage; the first is returned. */
-struct damages {
-    deltafs_damage_fn fn;
-    void *arg;
-    uint64_t count;
-    struct error first;
-};
-void damages_add(void *damages, const struct error *e); /* of struct scan_damages, too */
 /* Add what a step found that ended with `status` and *e, unless it is DELTAFS_OK; returns `status`. */
 int damages_of(struct damages *d, int status, const struct error *e);
 /* The end of a verify function: the caller's counts, if it wants any, and the status, with *e. */

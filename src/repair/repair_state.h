@@ -55,7 +55,9 @@ struct repair {
 };
 
 /* Say what has been done, or is to be. */
-__attribute__((format(printf, 2, 3))) void repair_report(struct repair *r, const char *fmt, ...);
+__attribute__((format(printf, 3, 4))) void repair_say(struct repair *r, int status, const char *fmt, ...);
+#define repair_report(r, ...) repair_say(r, DELTAFS_OK, __VA_ARGS__)
+#define repair_remark(r, ...) repair_say(r, DELTAFS_REPAIR_REMARK, __VA_ARGS__)
 
 const char *repair_plural(uint64_t n);
 /* The path of a log, put into `path`. */

@@ -6,7 +6,6 @@
 #include "directory/dir.h"
 #include "directory/format/directory_format.h"
 #include "directory/format/partition.h"
-#include "directory/read/scan.h"
 #include "directory/read/gather.h"
 #include "repair/repair_parts.h"
 
@@ -26,16 +25,6 @@ struct verify {
     struct manifest_epoch *sum;
     uint8_t *is_short; /* records of it may be missing, which was reported */
 };
-
-void damages_add(void *damages, const struct error *e)
-{
-    struct damages *d = damages;
-
-    if (d->count++ == 0)
-        d->first = *e;
-    if (d->fn)
-        d->fn(e->status, e->text, d->arg);
-}
 
 int damages_of(struct damages *d, int status, const struct error *e)
 {
@@ -93,13 +82,14 @@ static void verify_epoch(struct verify *v, struct part_reader *p, uint32_t epoch
 
     v->records = v->bytes_raw = v->last_key = 0;
     v->is_misplaced = 0;
-    struct scan_damages damages = {.report = damages_add, .arg = &v->damages};
     if (damages_of(&v->damages, reader_epoch(v->reader, p, epoch, &segment, &segments, &e), &e) != DELTAFS_OK)
         return;
     v->is_ordered = segments == 1;
     v->key_shift = segment->footer.key_shift;
-    if (damages_of(&v->damages, part_scan(v->reader, p, epoch, &v->to, &damages, &e), &e) != DELTAFS_OK)
+    uint64_t before = v->damages.count;
+    if (damages_of(&v->damages, part_scan(v->reader, p, epoch, &v->to, &v->damages, &e), &e) != DELTAFS_OK)
         return;
+    int is_read = v->damages.count == before;
     for (uint32_t i = 0; i < segments; i++) {
         damages_of(&v->damages, index_verify_segment(&p->index, &segment[i], &e), &e);
         records += segment[i].footer.records;
@@ -109,7 +99,7 @@ static void verify_epoch(struct verify *v, struct part_reader *p, uint32_t epoch
     v->sum[epoch].bytes_raw += v->bytes_raw;
     /* With layout=local, footers know nothing of the values' bytes. */
     int is_short = records != v->records || (!v->reader->manifest.is_local && bytes_raw != v->bytes_raw);
-    if (damages.count == 0 && (is_short || v->is_misplaced)) {
+    if (is_read && (is_short || v->is_misplaced)) {
         error_damaged(&e, p->index.file.path, segment[0].footer.offset,
                       "epoch number %u does not have the records that its footer says", epoch);
         damages_add(&v->damages, &e);

@@ -295,29 +295,27 @@ static void access_run(const char *where, int kind, ADIO_File fd, const void *bu
 
 /* ---- ROMIO's operations ---- */
 
-void ad_deltafs_read_contig(ADIO_File fd, void *buf, AD_DELTAFS_WHAT, ADIO_Status *status, int *error_code)
-{
-    access_run("ADIOI_DELTAFS_READCONTIG", CONTIG, fd, buf, count, datatype, file_ptr_type, offset, status, NULL,
-               error_code);
-}
-
-void ad_deltafs_read_strided(ADIO_File fd, void *buf, AD_DELTAFS_WHAT, ADIO_Status *status, int *error_code)
-{
-    access_run("ADIOI_DELTAFS_READSTRIDED", 0, fd, buf, count, datatype, file_ptr_type, offset, status, NULL,
-               error_code);
-}
-
-void ad_deltafs_write_contig(ADIO_File fd, const void *buf, AD_DELTAFS_WHAT, ADIO_Status *status, int *error_code)
-{
-    access_run("ADIOI_DELTAFS_WRITECONTIG", WRITE | CONTIG, fd, buf, count, datatype, file_ptr_type, offset, status,
-               NULL, error_code);
-}
-
-void ad_deltafs_write_strided(ADIO_File fd, const void *buf, AD_DELTAFS_WHAT, ADIO_Status *status, int *error_code)
-{
-    access_run("ADIOI_DELTAFS_WRITESTRIDED", WRITE, fd, buf, count, datatype, file_ptr_type, offset, status, NULL,
-               error_code);
-}
+/* Each is access_run, with the kind of access and with what ROMIO has to have the bytes moved in. */
+#define BLOCKING(name, where, kind, buffer)                                                                            \
+    void ad_deltafs_##name(ADIO_File fd, buffer buf, AD_DELTAFS_WHAT, ADIO_Status *status, int *error_code)            \
+    {                                                                                                                  \
+        access_run("ADIOI_DELTAFS_" where, kind, fd, buf, count, datatype, file_ptr_type, offset, status, NULL,        \
+                   error_code);                                                                                        \
+    }
+#define NONBLOCKING(name, where, kind, buffer)                                                                         \
+    void ad_deltafs_##name(ADIO_File fd, buffer buf, AD_DELTAFS_WHAT, ADIO_Request *request, int *error_code)          \
+    {                                                                                                                  \
+        access_run("ADIOI_DELTAFS_" where, kind, fd, buf, count, datatype, file_ptr_type, offset, NULL, request,       \
+                   error_code);                                                                                        \
+    }
+BLOCKING(read_contig, "READCONTIG", CONTIG, void *)
+BLOCKING(read_strided, "READSTRIDED", 0, void *)
+BLOCKING(write_contig, "WRITECONTIG", WRITE | CONTIG, const void *)
+BLOCKING(write_strided, "WRITESTRIDED", WRITE, const void *)
+NONBLOCKING(iread_contig, "IREADCONTIG", CONTIG, void *)
+NONBLOCKING(iread_strided, "IREADSTRIDED", 0, void *)
+NONBLOCKING(iwrite_contig, "IWRITECONTIG", WRITE | CONTIG, const void *)
+NONBLOCKING(iwrite_strided, "IWRITESTRIDED", WRITE, const void *)
 
 /* A rank that reads back what it wrote finds it in one log, whatever the pattern in the file: nothing is gained by
  * reading for each other, except where the hint asks for it. That is wrong where the file is written, too: a rank must
@@ -344,28 +342,4 @@ void ad_deltafs_write_coll(ADIO_File fd, const void *buf, AD_DELTAFS_WHAT, ADIO_
     if (*error_code == MPI_SUCCESS)
         *error_code = ad_deltafs_last_error("ADIOI_DELTAFS_WRITECOLL", shared);
     ad_deltafs_leave(fd);
-}
-
-void ad_deltafs_iread_contig(ADIO_File fd, void *buf, AD_DELTAFS_WHAT, ADIO_Request *request, int *error_code)
-{
-    access_run("ADIOI_DELTAFS_IREADCONTIG", CONTIG, fd, buf, count, datatype, file_ptr_type, offset, NULL, request,
-               error_code);
-}
-
-void ad_deltafs_iread_strided(ADIO_File fd, void *buf, AD_DELTAFS_WHAT, ADIO_Request *request, int *error_code)
-{
-    access_run("ADIOI_DELTAFS_IREADSTRIDED", 0, fd, buf, count, datatype, file_ptr_type, offset, NULL, request,
-               error_code);
-}
-
-void ad_deltafs_iwrite_contig(ADIO_File fd, const void *buf, AD_DELTAFS_WHAT, ADIO_Request *request, int *error_code)
-{
-    access_run("ADIOI_DELTAFS_IWRITECONTIG", WRITE | CONTIG, fd, buf, count, datatype, file_ptr_type, offset, NULL,
-               request, error_code);
-}
-
-void ad_deltafs_iwrite_strided(ADIO_File fd, const void *buf, AD_DELTAFS_WHAT, ADIO_Request *request, int *error_code)
-{
-    access_run("ADIOI_DELTAFS_IWRITESTRIDED", WRITE, fd, buf, count, datatype, file_ptr_type, offset, NULL, request,
-               error_code);
 }

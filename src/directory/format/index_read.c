@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include "base/coding.h"
 #include "base/crc32c.h"
+#include "base/number.h"
 #include "directory/format/directory_format.h"
 #include "directory/format/index.h"
 
@@ -120,9 +121,7 @@ static int segment_compare(const void *a, const void *b)
 {
     const struct footer *x = &((const struct segment *)a)->footer, *y = &((const struct segment *)b)->footer;
 
-    if (x->epoch != y->epoch)
-        return x->epoch < y->epoch ? -1 : 1;
-    return (x->segment > y->segment) - (x->segment < y->segment);
+    return compare_two(x->epoch, y->epoch, x->segment, y->segment);
 }
 
 /* Order the segments, and leave one of each. */

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/number.h"
 #include "directory/format/directory_format.h"
 #include "directory/format/value_log.h"
 
@@ -93,13 +94,6 @@ static int listing_take(void *arg, const char *name, struct error *e)
     return status;
 }
 
-static int writer_compare(const void *a, const void *b)
-{
-    const uint32_t *x = a, *y = b;
-
-    return (*x > *y) - (*x < *y);
-}
-
 int values_list(struct io *io, const char *folder, uint32_t partitions, struct buffer *out, size_t *count,
                 struct error *e)
 {
@@ -113,7 +107,7 @@ int values_list(struct io *io, const char *folder, uint32_t partitions, struct b
             status = DELTAFS_OK;
     }
     if (l.count > 0)
-        qsort(out->bytes, l.count, sizeof(uint32_t), writer_compare);
+        qsort(out->bytes, l.count, sizeof(uint32_t), compare_u32);
     *count = l.count;
     return status;
 }

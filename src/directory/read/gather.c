@@ -6,6 +6,7 @@
 #include <string.h>
 #include "base/coding.h"
 #include "base/hash.h"
+#include "base/number.h"
 #include "base/short_copy.h"
 #include "directory/format/directory_format.h"
 #include "directory/read/gather.h"
@@ -366,9 +367,7 @@ static int target_compare(const void *a, const void *b)
 
     if (x->log != y->log)
         return x->log < y->log ? -1 : 1;
-    if (x->offset != y->offset)
-        return x->offset < y->offset ? -1 : 1;
-    return (x->first > y->first) - (x->first < y->first);
+    return compare_two(x->offset, y->offset, x->first, y->first);
 }
 
 /* Whether both say the same of a block; on damage they may agree on its offset alone. */

@@ -20,13 +20,6 @@ void deltafs_records_destroy(deltafs_records *records)
     free(c);
 }
 
-static int label_compare(const void *a, const void *b)
-{
-    const uint64_t *x = a, *y = b;
-
-    return (*x > *y) - (*x < *y);
-}
-
 /* Each missing label once, ascending. */
 static void answer_sort_missing(struct answer *c)
 {
@@ -35,7 +28,7 @@ static void answer_sort_missing(struct answer *c)
 
     if (c->public.missing_count == 0)
         return;
-    qsort(label, c->public.missing_count, sizeof *label, label_compare);
+    qsort(label, c->public.missing_count, sizeof *label, compare_u64);
     for (size_t i = 0; i < c->public.missing_count; i++)
         if (n == 0 || label[i] != label[n - 1])
             label[n++] = label[i];
@@ -76,9 +69,7 @@ static int wanted_compare(const void *a, const void *b)
 {
     const struct wanted *x = a, *y = b;
 
-    if (x->partition != y->partition)
-        return x->partition < y->partition ? -1 : 1;
-    return (x->key > y->key) - (x->key < y->key);
+    return compare_two(x->partition, y->partition, x->key, y->key);
 }
 
 /* Partition by partition, behind errors too; returns the first. */

@@ -22,7 +22,7 @@ struct scan {
     struct part_reader *part;
     const struct segment *segment;
     struct scan_to *to;
-    struct scan_damages *damages;
+    struct damages *damages;
     struct window index_window;
     struct buffer leaf_bytes;
     struct leaf leaf;
@@ -45,14 +45,12 @@ static void scan_fini(struct scan *s)
     buffer_fini(&s->records);
 }
 
-void scan_damage(void *arg, const struct error *e)
+void damages_add(struct damages *d, const struct error *e)
 {
-    struct scan_damages *damages = arg;
-
-    if (damages->count++ == 0)
-        damages->first = *e;
-    if (damages->report)
-        damages->report(damages->arg, e);
+    if (d->count++ == 0)
+        d->first = *e;
+    if (d->fn)
+        d->fn(e->status, e->text, d->arg);
 }
 
 /* An error of one leaf or record: DELTAFS_OK to go on behind it, or what ends the scan. */
@@ -60,13 +58,13 @@ static int scan_failed(struct scan *s, const struct error *e)
 {
     if (e->status == DELTAFS_ERR_MEMORY)
         return e->status;
-    scan_damage(s->damages, e);
+    damages_add(s->damages, e);
     return DELTAFS_OK;
 }
 
 static void scan_gather_damage(void *scan, const struct error *e)
 {
-    scan_damage(((struct scan *)scan)->damages, e);
+    damages_add(((struct scan *)scan)->damages, e);
 }
 
 /* Hand out a record. Returns 1 if that ends the scan. */
@@ -174,7 +172,7 @@ static int scan_leaf(struct scan *s, uint32_t leaf, struct error *e)
     return status == DELTAFS_OK && scan_has_enough(s) ? scan_gather(s, e) : status;
 }
 
-int part_scan(struct reader *r, struct part_reader *p, uint32_t epoch, struct scan_to *to, struct scan_damages *damages,
+int part_scan(struct reader *r, struct part_reader *p, uint32_t epoch, struct scan_to *to, struct damages *damages,
               struct error *e)
 {
     struct scan s = {.reader = r, .part = p, .to = to, .damages = damages, .index_window.ahead = INDEX_AHEAD};

@@ -4,14 +4,14 @@
 
 #include "directory/read/reader.h"
 
-/* What a scan could not read: it goes on behind it. */
-struct scan_damages {
-    void (*report)(void *arg, const struct error *e); /* called for each; may be NULL */
+/* What could not be read, or is wrong: a scan goes on behind it. */
+struct damages {
+    deltafs_damage_fn fn; /* called for each; may be NULL */
     void *arg;
     uint64_t count;
     struct error first;
 };
-void scan_damage(void *damages, const struct error *e);
+void damages_add(struct damages *d, const struct error *e);
 
 /* Where a scan hands its records, and what it has done. */
 struct scan_to {
@@ -22,7 +22,7 @@ struct scan_to {
 };
 
 /* All records of one epoch that can be read, by key, until to->fn stops. An error is one that is no damage (memory). */
-int part_scan(struct reader *r, struct part_reader *p, uint32_t epoch, struct scan_to *to, struct scan_damages *damages,
+int part_scan(struct reader *r, struct part_reader *p, uint32_t epoch, struct scan_to *to, struct damages *damages,
               struct error *e);
 
 #endif

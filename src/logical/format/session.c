@@ -3,6 +3,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include "base/number.h"
 #include "logical/format/extents.h"
 #include "logical/format/logical_format.h"
 #include "logical/format/session.h"
@@ -152,13 +153,6 @@ static int numbers_add(void *arg, const char *name, struct error *e)
     return status;
 }
 
-static int numbers_compare(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* All names have been listed: return the sorted numbers. */
 static int numbers_finish(struct numbers *n, int status, uint32_t **number, size_t *count)
 {
@@ -167,7 +161,7 @@ static int numbers_finish(struct numbers *n, int status, uint32_t **number, size
         return status;
     }
     if (n->count > 0)
-        qsort(n->number, n->count, sizeof *n->number, numbers_compare);
+        qsort(n->number, n->count, sizeof *n->number, compare_u32);
     *number = n->number;
     *count = n->count;
     return DELTAFS_OK;

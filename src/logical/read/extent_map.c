@@ -1,5 +1,6 @@
 #include <stdlib.h>
 #include <string.h>
+#include "base/number.h"
 #include "logical/read/extent_map.h"
 
 #define FRESH_MAX      16384 /* entries; more are sorted and merged, which keeps adding cheap on average */
@@ -7,34 +8,23 @@
 
 /* ---- Entries ---- */
 
-static int compare(uint64_t a, uint64_t b)
-{
-    return (a > b) - (a < b);
-}
-
 int map_compare(const struct map_run *a, uint64_t a_at, const struct map_run *b, uint64_t b_at)
 {
     if (a->order != b->order)
         return compare(a->order, b->order);
     if (a->session != b->session)
         return compare(a->session, b->session);
-    if (a->writer != b->writer)
-        return compare(a->writer, b->writer);
-    return compare(a_at, b_at);
+    return compare_two(a->writer, b->writer, a_at, b_at);
 }
 
 /* Order by offset; entries with the same pieces are adjacent, the highest last. */
 static int compare_places(const void *left, const void *right)
 {
     const struct map_run *a = left, *b = right;
-    int c = compare(a->offset, b->offset);
+    int c = compare_two(a->offset, b->offset, a->size, b->size);
 
     if (c == 0)
-        c = compare(a->size, b->size);
-    if (c == 0)
-        c = compare(a->stride, b->stride);
-    if (c == 0)
-        c = compare(a->count, b->count);
+        c = compare_two(a->stride, b->stride, a->count, b->count);
     if (c == 0)
         c = map_compare(a, a->position, b, b->position);
     return c != 0 ? c : compare(a->position_stride, b->position_stride);
