@@ -82,26 +82,25 @@ static herr_t class_get_handle(H5FD_t *file, hid_t fapl, void **handle)
     return 0;
 }
 
+static herr_t class_move(struct vfd_file *f, int is_write, haddr_t at, size_t size, void *bytes)
+{
+    if (vfd_check_range(f, is_write ? VFD_CANNOT_WRITE : VFD_CANNOT_READ, at, size) != 0)
+        return -1;
+    return f->kind->move(f, is_write, 1, &(struct deltafs_extent){at, size}, bytes);
+}
+
 static herr_t class_read(H5FD_t *file, H5FD_mem_t type, hid_t dxpl, haddr_t at, size_t size, void *bytes)
 {
-    struct vfd_file *f = (struct vfd_file *)file;
-
     (void)type;
     (void)dxpl;
-    if (vfd_check_range(f, VFD_CANNOT_READ, at, size) != 0)
-        return -1;
-    return f->kind->move(f, 0, 1, &(struct deltafs_extent){at, size}, bytes);
+    return class_move((struct vfd_file *)file, 0, at, size, bytes);
 }
 
 static herr_t class_write(H5FD_t *file, H5FD_mem_t type, hid_t dxpl, haddr_t at, size_t size, const void *bytes)
 {
-    struct vfd_file *f = (struct vfd_file *)file;
-
     (void)type;
     (void)dxpl;
-    if (vfd_check_range(f, VFD_CANNOT_WRITE, at, size) != 0)
-        return -1;
-    return f->kind->move(f, 1, 1, &(struct deltafs_extent){at, size}, (void *)(uintptr_t)bytes);
+    return class_move((struct vfd_file *)file, 1, at, size, (void *)(uintptr_t)bytes);
 }
 
 /* The close comes right after, and is as durable as the option sync says. */

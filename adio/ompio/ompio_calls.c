@@ -144,22 +144,23 @@ static int begin(ompi_file_t *fh, MPI_Offset number, const char *call)
     return ompio_error(DELTAFS_ERR_COLLECTIVE, message);
 }
 
-static int calls_set_size(ompi_file_t *fh, MPI_Offset size)
+static int resize(ompi_file_t *fh, MPI_Offset size, const char *call, int (*ours)(deltafs_logical *f, uint64_t size))
 {
-    int code = begin(fh, size, "MPI_File_set_size");
+    int code = begin(fh, size, call);
 
     if (code == OMPI_SUCCESS)
-        code = ompio_last_error(deltafs_logical_truncate(file_of(fh)->logical, (uint64_t)size));
+        code = ompio_last_error(ours(file_of(fh)->logical, (uint64_t)size));
     return end(fh, code);
+}
+
+static int calls_set_size(ompi_file_t *fh, MPI_Offset size)
+{
+    return resize(fh, size, "MPI_File_set_size", deltafs_logical_truncate);
 }
 
 static int calls_preallocate(ompi_file_t *fh, MPI_Offset size)
 {
-    int code = begin(fh, size, "MPI_File_preallocate");
-
-    if (code == OMPI_SUCCESS)
-        code = ompio_last_error(deltafs_logical_extend(file_of(fh)->logical, (uint64_t)size));
-    return end(fh, code);
+    return resize(fh, size, "MPI_File_preallocate", deltafs_logical_extend);
 }
 
 static int calls_set_atomicity(ompi_file_t *fh, int flag)

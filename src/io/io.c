@@ -16,25 +16,27 @@
 #define EXT4_MAGIC    0xef53u
 #define IO_ROOM_PART  16u /* no more than this part of what is free is set aside at once */
 
-static ssize_t posix_pread(void *ctx, int fd, void *bytes, size_t n, uint64_t offset)
-{
-    (void)ctx;
-    ssize_t got = pread(fd, bytes, n, (off_t)offset);
-    return got < 0 ? -errno : got;
-}
-
-static ssize_t posix_pwrite(void *ctx, int fd, const void *bytes, size_t n, uint64_t offset)
-{
-    (void)ctx;
-    ssize_t put = pwrite(fd, bytes, n, (off_t)offset);
-    return put < 0 ? -errno : put;
-}
-
-static int posix_sync(void *ctx, int fd)
-{
-    (void)ctx;
-    return fdatasync(fd) != 0 ? -errno : 0;
-}
+/* An operation that is one call, which returns -1 and sets errno if it fails. */
+#define POSIX_OPERATION(type, name, parameters, call)                                                                  \
+    static type posix_##name parameters                                                                                \
+    {                                                                                                                  \
+        (void)ctx;                                                                                                     \
+        type rc = call;                                                                                                \
+        return rc < 0 ? -errno : rc;                                                                                   \
+    }
+POSIX_OPERATION(ssize_t, pread, (void *ctx, int fd, void *bytes, size_t n, uint64_t offset),
+                pread(fd, bytes, n, (off_t)offset))
+POSIX_OPERATION(ssize_t, pwrite, (void *ctx, int fd, const void *bytes, size_t n, uint64_t offset),
+                pwrite(fd, bytes, n, (off_t)offset))
+POSIX_OPERATION(ssize_t, readlink, (void *ctx, const char *path, char *target, size_t room),
+                readlink(path, target, room))
+POSIX_OPERATION(int, sync, (void *ctx, int fd), fdatasync(fd))
+POSIX_OPERATION(int, truncate, (void *ctx, int fd, uint64_t size), ftruncate(fd, (off_t)size))
+POSIX_OPERATION(int, mkdir, (void *ctx, const char *path, mode_t mode), mkdir(path, mode))
+POSIX_OPERATION(int, rename, (void *ctx, const char *from, const char *to), rename(from, to))
+POSIX_OPERATION(int, unlink, (void *ctx, const char *path), unlink(path))
+POSIX_OPERATION(int, rmdir, (void *ctx, const char *path), rmdir(path))
+POSIX_OPERATION(int, symlink, (void *ctx, const char *target, const char *path), symlink(target, path))
 
 /* A container may come from anybody. A FIFO in it must not make its reader wait, and a symbolic link in the place of a
  * file must not lead a writer, which truncates and replaces, out of it; reading may go through links, and so may
@@ -77,12 +79,6 @@ static int posix_attributes(void *ctx, int fd, struct io_attributes *out)
     return 0;
 }
 
-static int posix_truncate(void *ctx, int fd, uint64_t size)
-{
-    (void)ctx;
-    return ftruncate(fd, (off_t)size) != 0 ? -errno : 0;
-}
-
 /* ext4 spends a quarter of the time on pages that are written and have no place on storage yet. Other file systems gain
  * nothing (XFS does this by itself) or lose by it (tmpfs, and those with servers). */
 static int posix_allocate(void *ctx, int fd, uint64_t offset, uint64_t n)
@@ -102,30 +98,6 @@ static int posix_close(void *ctx, int fd)
     (void)ctx;
     /* After EINTR Linux has closed the descriptor: it must not be closed again. */
     return close(fd) != 0 && errno != EINTR ? -errno : 0;
-}
-
-static int posix_mkdir(void *ctx, const char *path, mode_t mode)
-{
-    (void)ctx;
-    return mkdir(path, mode) != 0 ? -errno : 0;
-}
-
-static int posix_rename(void *ctx, const char *from, const char *to)
-{
-    (void)ctx;
-    return rename(from, to) != 0 ? -errno : 0;
-}
-
-static int posix_unlink(void *ctx, const char *path)
-{
-    (void)ctx;
-    return unlink(path) != 0 ? -errno : 0;
-}
-
-static int posix_rmdir(void *ctx, const char *path)
-{
-    (void)ctx;
-    return rmdir(path) != 0 ? -errno : 0;
 }
 
 static int posix_sync_folder(void *ctx, const char *path)
@@ -165,19 +137,6 @@ static int posix_link(void *ctx, const char *from, const char *to)
         renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
         return 0;
     return rc;
-}
-
-static int posix_symlink(void *ctx, const char *target, const char *path)
-{
-    (void)ctx;
-    return symlink(target, path) != 0 ? -errno : 0;
-}
-
-static ssize_t posix_readlink(void *ctx, const char *path, char *target, size_t room)
-{
-    (void)ctx;
-    ssize_t n = readlink(path, target, room);
-    return n < 0 ? -errno : n;
 }
 
 /* NFS caches a folder's names for half a minute. */
@@ -521,35 +480,21 @@ int io_file_unlock(struct io_file *f, uint64_t from, uint64_t n, struct error *e
     return rc < 0 ? error_system(e, -rc, "unlock", f->path) : DELTAFS_OK;
 }
 
-int io_mkdir(struct io *io, const char *path, struct error *e)
-{
-    return io_done(io->ops->mkdir(io->ctx, path, 0777), "make the folder", path, e);
-}
-
-int io_unlink(struct io *io, const char *path, struct error *e)
-{
-    return io_done(io->ops->unlink(io->ctx, path), "remove", path, e);
-}
-
-int io_rename(struct io *io, const char *from, const char *to, struct error *e)
-{
-    return io_done(io->ops->rename(io->ctx, from, to), "rename to its final name", from, e);
-}
-
-int io_rmdir(struct io *io, const char *path, struct error *e)
-{
-    return io_done(io->ops->rmdir(io->ctx, path), "remove the folder", path, e);
-}
-
-int io_link(struct io *io, const char *from, const char *to, struct error *e)
-{
-    return io_done(io->ops->link(io->ctx, from, to), "give the file its name", to, e);
-}
-
-int io_symlink(struct io *io, const char *target, const char *path, struct error *e)
-{
-    return io_done(io->ops->symlink(io->ctx, target, path), "make the symbolic link", path, e);
-}
+/* `what` it does to `path`, for the message. */
+#define IO_CALL(name, parameters, arguments, what, path)                                                               \
+    int io_##name parameters                                                                                           \
+    {                                                                                                                  \
+        return io_done(io->ops->name arguments, what, path, e);                                                        \
+    }
+IO_CALL(mkdir, (struct io * io, const char *path, struct error *e), (io->ctx, path, 0777), "make the folder", path)
+IO_CALL(unlink, (struct io * io, const char *path, struct error *e), (io->ctx, path), "remove", path)
+IO_CALL(rmdir, (struct io * io, const char *path, struct error *e), (io->ctx, path), "remove the folder", path)
+IO_CALL(rename, (struct io * io, const char *from, const char *to, struct error *e), (io->ctx, from, to),
+        "rename to its final name", from)
+IO_CALL(link, (struct io * io, const char *from, const char *to, struct error *e), (io->ctx, from, to),
+        "give the file its name", to)
+IO_CALL(symlink, (struct io * io, const char *target, const char *path, struct error *e), (io->ctx, target, path),
+        "make the symbolic link", path)
 
 int io_readlink(struct io *io, const char *path, char *target, size_t room, struct error *e)
 {

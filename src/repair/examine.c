@@ -36,14 +36,9 @@ int repair_renew(struct repair *r, struct error *e)
 int repair_size(struct repair *r, const char *path, uint64_t *size, struct error *e)
 {
     struct io_file file;
-    int status = io_file_open(&r->io, path, O_RDONLY, &file, e);
+    int status = log_open_read(&r->io, path, &file, size, e);
 
-    if (status == DELTAFS_ERR_NOT_FOUND)
-        status = error_damaged(e, path, 0, "the file is missing");
-    if (status == DELTAFS_OK) {
-        status = io_file_size(&file, size, e);
-        io_file_close(&file, error_ignored());
-    }
+    io_file_close(&file, error_ignored());
     return status;
 }
 

@@ -82,37 +82,16 @@ static size_t restore_put_fence(const struct index_reader *r, const struct segme
     uint8_t *p = h + FENCE_HEADER_SIZE;
     uint64_t previous = 0;
 
-    memset(h, 0, FENCE_HEADER_SIZE);
     for (uint32_t i = 0; i < f->leaves; i++) {
         p = put_varint(p, s->first_keys[i] - previous);
         p = put_varint(p, s->leaf_offsets[i + 1] - s->leaf_offsets[i]);
         previous = s->first_keys[i];
     }
-    h[4] = FORMAT_FENCE;
-    put_u32(h + 8, (uint32_t)(p - h));
-    put_u32(h + 12, f->partition);
-    put_u32(h + 16, f->epoch);
-    put_u32(h + 20, f->segment);
-    put_u32(h + 24, f->leaves);
-    put_u64(h + 32, s->leaf_offsets[0]);
-    log_seal(r->seed, h, (size_t)(p - h));
+    index_put_fence(f, s->leaf_offsets[0], r->seed, h, (size_t)(p - h));
     return (size_t)(p - h);
 }
 
 /* ---- Segments ---- */
-
-static int restore_write(struct io *io, const char *path, uint64_t at, const void *bytes, size_t n, struct error *e)
-{
-    struct io_file file;
-    int status = io_file_open(io, path, O_RDWR, &file, e);
-
-    if (status != DELTAFS_OK)
-        return status;
-    status = io_file_write(&file, at, bytes, n, e);
-    if (status == DELTAFS_OK)
-        status = io_file_sync(&file, e);
-    return io_file_finish(&file, status, e);
-}
 
 /* Fence and footer of segment `i`, which stand one behind the other. */
 static int restore_segment(struct repair *r, struct index_reader *index, uint32_t i, const struct error *damage,
@@ -137,7 +116,7 @@ static int restore_segment(struct repair *r, struct index_reader *index, uint32_
         if (n != f->fence_length || get_u32(b.bytes + n) != f->checksum || f->offset > index->size)
             status = error_damaged(e, index->file.path, f->fence_offset, "a fence or footer has no copy that fits it");
         else if (!r->options->dry_run)
-            status = restore_write(index->file.io, index->file.path, f->fence_offset, b.bytes, n + FOOTER_SIZE, e);
+            status = repair_write(index->file.io, index->file.path, 0, f->fence_offset, b.bytes, n + FOOTER_SIZE, e);
     }
     buffer_fini(&b);
     if (status == DELTAFS_OK && !r->options->dry_run)
@@ -242,7 +221,7 @@ int restore_header(struct repair *r, const struct index_reader *index, const cha
     if (!is_known)
         return status;
     log_put_header(h, kind, index->partition, r->manifest.uuid);
-    status = r->options->dry_run ? DELTAFS_OK : restore_write(&r->io, path, 0, h, sizeof h, e);
+    status = r->options->dry_run ? DELTAFS_OK : repair_write(&r->io, path, 0, 0, h, sizeof h, e);
     if (status == DELTAFS_OK)
         repair_report(r, "%s; it is written again, from what the manifest says", damage.text);
     return status;

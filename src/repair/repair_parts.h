@@ -53,6 +53,8 @@ int damages_of(struct damages *d, int status, const struct error *e);
 int damages_end(const struct damages *d, struct deltafs_verify_counts *counts, struct deltafs_verify_counts *out,
                 const char *call, struct error *e);
 
+/* Write to a file at an offset, durably; `flags` are of open(2), besides O_RDWR. */
+int repair_write(struct io *io, const char *path, int flags, uint64_t at, const void *bytes, size_t n, struct error *e);
 /* A name that nothing has yet, for a file that is replaced, put into `kept`; returns its last part. */
 const char *repair_kept_name(struct io *io, const char *path, char kept[PATH_ROOM]);
 

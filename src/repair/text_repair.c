@@ -169,17 +169,14 @@ const char *repair_kept_name(struct io *io, const char *path, char kept[PATH_ROO
     return strrchr(kept, '/') + 1;
 }
 
-/* A file of this text, durably. */
-static int text_write(struct io *io, const char *path, const struct text *t, struct error *e)
+int repair_write(struct io *io, const char *path, int flags, uint64_t at, const void *bytes, size_t n, struct error *e)
 {
     struct io_file file;
-    int status = io_file_open(io, path, O_RDWR | O_CREAT, &file, e);
+    int status = io_file_open(io, path, O_RDWR | flags, &file, e);
 
     if (status != DELTAFS_OK)
         return status;
-    status = io_file_truncate(&file, 0, e);
-    if (status == DELTAFS_OK && t->n > 0)
-        status = io_file_write(&file, 0, t->bytes, t->n, e);
+    status = io_file_write(&file, at, bytes, n, e);
     if (status == DELTAFS_OK)
         status = io_file_sync(&file, e);
     return io_file_finish(&file, status, e);
@@ -192,9 +189,10 @@ int text_replace(struct io *io, const char *folder, const struct text *t, const 
     int status = text_load(io, folder, MANIFEST_NAME, &old, e);
 
     if (status == DELTAFS_OK && kept)
-        status = text_write(io, kept, &old, e);
+        status = repair_write(io, kept, O_CREAT | O_TRUNC, 0, old.bytes, old.n, e);
     if (status == DELTAFS_OK)
-        status = text_write(io, io_path_in(aside, folder, MANIFEST_NEW_NAME), t, e);
+        status =
+            repair_write(io, io_path_in(aside, folder, MANIFEST_NEW_NAME), O_CREAT | O_TRUNC, 0, t->bytes, t->n, e);
     if (status == DELTAFS_OK)
         status = io_sync_folder(io, folder, e);
     if (status == DELTAFS_OK)

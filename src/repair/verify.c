@@ -125,14 +125,12 @@ static void verify_data_alone(struct verify *v, uint32_t partition, const struct
 {
     const struct manifest *m = &v->reader->manifest;
     char path[PATH_ROOM];
-    struct io_file file = {.fd = -1};
+    struct io_file file;
     struct error e;
+    uint64_t size;
 
     io_path_in(path, v->reader->path, LOG_NAME_DATA, partition % BUCKET_COUNT, partition);
-    int status = io_file_open(&v->reader->io, path, O_RDONLY, &file, &e);
-
-    if (status == DELTAFS_ERR_NOT_FOUND)
-        status = error_damaged(&e, path, 0, "the file is missing");
+    int status = log_open_read(&v->reader->io, path, &file, &size, &e);
     if (status == DELTAFS_OK)
         status = log_check_header(&file, LOG_KIND_DATA, partition, m->uuid, &e);
     if (status != DELTAFS_OK && strcmp(e.text, known->text) != 0)

@@ -295,7 +295,6 @@ static void access_run(const char *where, int kind, ADIO_File fd, const void *bu
 
 /* ---- ROMIO's operations ---- */
 
-/* Each is access_run, with the kind of access and with what ROMIO has to have the bytes moved in. */
 #define BLOCKING(name, where, kind, buffer)                                                                            \
     void ad_deltafs_##name(ADIO_File fd, buffer buf, AD_DELTAFS_WHAT, ADIO_Status *status, int *error_code)            \
     {                                                                                                                  \

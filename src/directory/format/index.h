@@ -74,7 +74,8 @@ struct index_lost {
 /* A segment that says so: whoever looks for such a key gets DELTAFS_ERR_DAMAGED. Of the footer epoch, segment, is_last
  * and data_end are the caller's. */
 int index_write_lost(struct index_writer *w, const struct index_lost *lost, struct footer *footer, struct error *e);
-/* A footer's FOOTER_SIZE bytes. */
+/* The header and the seal of a fence of `n` bytes, whose leaves begin at an offset. A footer's FOOTER_SIZE bytes. */
+void index_put_fence(const struct footer *f, uint64_t leaves_offset, uint32_t seed, uint8_t *h, size_t n);
 void index_put_footer(const struct footer *f, uint32_t seed, uint8_t *p);
 /* This point; and the way back to it. */
 struct index_end index_mark(const struct index_writer *w);

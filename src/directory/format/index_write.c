@@ -226,23 +226,17 @@ void index_put_footer(const struct footer *f, uint32_t seed, uint8_t *p)
     log_seal(seed, p, FOOTER_SIZE);
 }
 
-static int index_write_fence(struct index_writer *w, struct footer *f, uint64_t leaves_offset, size_t used,
-                             struct error *e)
+void index_put_fence(const struct footer *f, uint64_t leaves_offset, uint32_t seed, uint8_t *h, size_t n)
 {
-    uint8_t *h = w->scratch->fence.bytes;
-
     memset(h, 0, FENCE_HEADER_SIZE);
     h[4] = FORMAT_FENCE;
-    put_u32(h + 8, (uint32_t)used);
-    put_u32(h + 12, w->partition);
+    put_u32(h + 8, (uint32_t)n);
+    put_u32(h + 12, f->partition);
     put_u32(h + 16, f->epoch);
     put_u32(h + 20, f->segment);
     put_u32(h + 24, f->leaves);
     put_u64(h + 32, leaves_offset);
-    log_seal(w->log.seed, h, used);
-    f->fence_offset = log_end(&w->log);
-    f->fence_length = (uint32_t)used;
-    return log_append(&w->log, h, used, e);
+    log_seal(seed, h, n);
 }
 
 static int index_write_footer(struct index_writer *w, struct footer *f, struct error *e)
@@ -277,8 +271,12 @@ static int index_write_part(struct index_writer *w, struct merge *m, struct foot
         part.is_last = 0;
         part.bytes_raw = 0;
     }
-    if (status == DELTAFS_OK)
-        status = index_write_fence(w, &part, leaves_offset, used, e);
+    if (status == DELTAFS_OK) {
+        index_put_fence(&part, leaves_offset, w->log.seed, w->scratch->fence.bytes, used);
+        part.fence_offset = log_end(&w->log);
+        part.fence_length = (uint32_t)used;
+        status = log_append(&w->log, w->scratch->fence.bytes, used, e);
+    }
     if (status == DELTAFS_OK)
         status = index_write_footer(w, &part, e);
     if (*is_done)

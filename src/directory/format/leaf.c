@@ -6,9 +6,31 @@
 #include "directory/format/directory_format.h"
 #include "directory/format/leaf.h"
 
-/* Functions that count bits exist twice: with the processor's instruction for that, and without. */
+/* Functions that count bits exist twice: with the processor's instruction for that, and without. NAME is NAME_by with
+ * the one that this processor has. */
 #define LEAF_INLINE inline __attribute__((always_inline))
 typedef unsigned (*leaf_count_fn)(uint64_t v);
+#if defined(__x86_64__)
+static LEAF_INLINE unsigned count_bits_popcnt(uint64_t v)
+{
+    return (unsigned)__builtin_popcountll(v);
+}
+#define LEAF_COUNTING(linkage, type, name, parameters, ...)                                                            \
+    __attribute__((target("popcnt"))) static type name##_popcnt parameters                                             \
+    {                                                                                                                  \
+        return name##_by(__VA_ARGS__, count_bits_popcnt);                                                              \
+    }                                                                                                                  \
+    linkage type name parameters                                                                                       \
+    {                                                                                                                  \
+        return __builtin_cpu_supports("popcnt") ? name##_popcnt(__VA_ARGS__) : name##_by(__VA_ARGS__, count_bits);     \
+    }
+#else
+#define LEAF_COUNTING(linkage, type, name, parameters, ...)                                                            \
+    linkage type name parameters                                                                                       \
+    {                                                                                                                  \
+        return name##_by(__VA_ARGS__, count_bits);                                                                     \
+    }
+#endif
 
 static unsigned leaf_bits_for(uint64_t v)
 {
@@ -410,27 +432,7 @@ static LEAF_INLINE uint64_t leaf_skip_zeros_by(const struct leaf *leaf, uint64_t
     return at;
 }
 
-#if defined(__x86_64__)
-/* With the processor's own instruction for counting bits. */
-static LEAF_INLINE unsigned count_bits_popcnt(uint64_t v)
-{
-    return (unsigned)__builtin_popcountll(v);
-}
-
-__attribute__((target("popcnt"))) static uint64_t leaf_skip_zeros_popcnt(const struct leaf *leaf, uint64_t zeros)
-{
-    return leaf_skip_zeros_by(leaf, zeros, count_bits_popcnt);
-}
-#endif
-
-static uint64_t leaf_skip_zeros(const struct leaf *leaf, uint64_t zeros)
-{
-#if defined(__x86_64__)
-    if (__builtin_cpu_supports("popcnt"))
-        return leaf_skip_zeros_popcnt(leaf, zeros);
-#endif
-    return leaf_skip_zeros_by(leaf, zeros, count_bits);
-}
+LEAF_COUNTING(static, uint64_t, leaf_skip_zeros, (const struct leaf *leaf, uint64_t zeros), leaf, zeros)
 
 uint32_t leaf_find(const struct leaf *leaf, uint64_t key, uint32_t *first)
 {
@@ -508,18 +510,4 @@ static LEAF_INLINE uint32_t leaf_rank_by(const struct leaf *leaf, uint32_t r, ui
     return rank;
 }
 
-#if defined(__x86_64__)
-__attribute__((target("popcnt"))) static uint32_t leaf_rank_popcnt(const struct leaf *leaf, uint32_t r, uint32_t i)
-{
-    return leaf_rank_by(leaf, r, i, count_bits_popcnt);
-}
-#endif
-
-uint32_t leaf_rank(const struct leaf *leaf, uint32_t r, uint32_t i)
-{
-#if defined(__x86_64__)
-    if (__builtin_cpu_supports("popcnt"))
-        return leaf_rank_popcnt(leaf, r, i);
-#endif
-    return leaf_rank_by(leaf, r, i, count_bits);
-}
+LEAF_COUNTING(extern, uint32_t, leaf_rank, (const struct leaf *leaf, uint32_t r, uint32_t i), leaf, r, i)
