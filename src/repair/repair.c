@@ -299,7 +299,7 @@ static void repair_report_loss(struct repair *r, uint64_t epoch, uint64_t found)
 }
 
 /* What the user can do, if records are lost of epoch number `first`. */
-static void repair_remark_loss(const struct repair *r, uint64_t first)
+static void repair_remark_loss(struct repair *r, uint64_t first)
 {
     uint64_t n = r->manifest.epoch_count - first;
 
