@@ -555,6 +555,8 @@ herr_t H5Pset_fapl_deltafs(hid_t fapl, MPI_Comm comm, MPI_Info info)
 
     if (comm == MPI_COMM_NULL)
         return vfd_fail(calls, VFD_CANNOT_OPEN, "H5Pset_fapl_deltafs: a communicator must be given");
+    if (deltafs_mpi_options_from_info(MPI_INFO_NULL, NULL) != DELTAFS_OK) /* which asks for the MPI that runs */
+        return vfd_fail(calls, VFD_CANNOT_OPEN, "H5Pset_fapl_deltafs: %s", deltafs_errmsg(NULL));
     *(void **)&mpi_get_mode = dlsym(RTLD_DEFAULT, "H5CX_get_io_xfer_mode");
     *(void **)&mpi_get_types = dlsym(RTLD_DEFAULT, "H5CX_get_mpi_coll_datatypes");
     *(void **)&mpi_get_how = dlsym(RTLD_DEFAULT, "H5CX_get_mpio_coll_opt");

@@ -9,6 +9,9 @@
  * needs MPI_THREAD_MULTIPLE, and a thread of the library calls MPI to take records of other ranks while the program
  * computes. deltafs(7) has more rules for MPI programs.
  *
+ * The library is built for one MPI. In a program that was compiled with another MPI, every function that takes a handle
+ * of MPI returns DELTAFS_ERR_MPI. (MPICH and the MPIs that are made from it count as one, and so do those of Open MPI.)
+ *
  * If MPI itself fails on a rank, the current or next call on that rank returns DELTAFS_ERR_MPI. Each later call returns
  * that or DELTAFS_ERR_COLLECTIVE at once. The other ranks wait for that rank until it ends the job, for example with
  * MPI_Abort. Committed epochs are safe, and a new job can continue.

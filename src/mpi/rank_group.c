@@ -11,6 +11,8 @@
 #define GATHER_MIN  (64u << 10)                          /* bytes of a gather for which there is memory at once */
 #define FAILED      UINT64_MAX                           /* instead of a size */
 #define GATHER_ROOM (sizeof(uint64_t) + 2 * sizeof(int)) /* bytes for each rank */
+/* More than any MPI's version takes: MPI_MAX_LIBRARY_VERSION_STRING is that of the MPI that this is compiled with. */
+#define VERSION_ROOM (16u << 10)
 
 /* What rank 0 sends first. */
 struct first_part {
@@ -30,6 +32,26 @@ int mpi_error(struct error *e, int code, const char *what)
     if (MPI_Error_string(code, text, &length) != MPI_SUCCESS)
         snprintf(text, sizeof text, "error %d", code);
     return error_set(e, DELTAFS_ERR_MPI, "MPI failed to %s: %s", what, text);
+}
+
+int mpi_check_kind(struct error *e)
+{
+#ifdef OPEN_MPI
+    static const char mine[] = "Open MPI", *const others[] = {"MPICH", "MVAPICH", "Intel(R) MPI", "MPI VERSION"};
+#else
+    static const char mine[] = "MPICH", *const others[] = {"Open MPI", "IBM Spectrum MPI"};
+#endif
+    char text[VERSION_ROOM] = "";
+    int length;
+
+    PMPI_Get_library_version(text, &length);
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (strncmp(text, others[i], strlen(others[i])) == 0)
+            return error_set(e, DELTAFS_ERR_MPI,
+                             "this libdeltafs_mpi is built for %s, and the program runs with %.*s: compile the program "
+                             "with the mpicc of %s, or use a DeltaFS that was configured with the program's MPI",
+                             mine, (int)strcspn(text, ",\n"), text, mine);
+    return DELTAFS_OK;
 }
 
 static _Thread_local unsigned idle; /* pauses since this thread last had something to do, or its wait began */
@@ -267,8 +289,10 @@ int mpi_group_create(MPI_Comm comm, size_t size, void (*wait)(void *arg), struct
 {
     struct rank_group g = {.wait = wait};
     MPI_Request request;
-    int code = MPI_Comm_idup(comm, &g.comm, &request);
 
+    if (mpi_check_kind(e) != DELTAFS_OK)
+        return e->status;
+    int code = MPI_Comm_idup(comm, &g.comm, &request);
     e->status = DELTAFS_OK;
     if (group_complete(&g, code, &request, 0, "duplicate the communicator", e) != DELTAFS_OK)
         return e->status;

@@ -27,6 +27,10 @@ struct rank_group {
 
 int mpi_error(struct error *e, int code, const char *what);
 
+/* Whether the MPI that runs is of the kind that the library was built for. Handles of the other kind have another type,
+ * so every function that takes one asks first. An unknown MPI is accepted. Local; does not need MPI_Init. */
+int mpi_check_kind(struct error *e);
+
 /* Yield the processor. After many calls in one wait of this thread that found nothing to do, sleep a little: there may
  * be more ranks than cores. */
 void mpi_pause(int has_moved);

@@ -36,7 +36,9 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     text_is_silent = rank != 0;
     deltafs_mpi.agree = ranks_agree;
-    int code = cmd_main(&deltafs_mpi, argc, argv);
+    int code = ranks_check_launcher();
+    if (code == EXIT_OK)
+        code = cmd_main(&deltafs_mpi, argc, argv);
     MPI_Finalize();
     return code;
 }

@@ -285,9 +285,9 @@ int deltafs_mpi_reopen(MPI_Comm comm, const char *path, const deltafs_options *o
 int deltafs_mpi_options_from_info(MPI_Info info, deltafs_options *options)
 {
     static const char prefix[] = "deltafs_";
-    int n = 0, status = DELTAFS_OK;
+    int n = 0, status = mpi_check_kind(deltafs_private_thread_error());
 
-    if (info != MPI_INFO_NULL)
+    if (status == DELTAFS_OK && info != MPI_INFO_NULL)
         MPI_Info_get_nkeys(info, &n);
     for (int i = 0; i < n && status == DELTAFS_OK; i++) {
         char key[MPI_MAX_INFO_KEY + 1], value[MPI_MAX_INFO_VAL + 1];
