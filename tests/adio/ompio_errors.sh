@@ -21,6 +21,7 @@ refused() {
 refused 'Open MPI is set not to use the fcoll component deltafs' --mca fcoll vulcan
 refused 'Open MPI is set not to use the fbtl component deltafs' --mca fbtl posix
 refused 'NO_SUCH_FILE' --mca fs ufs
+refused 'NO_SUCH_FILE' --mca mca_base_component_path "SYSTEM_DEFAULT:$work/nowhere"
 
 # Named with the others, it is chosen for its files, and they for theirs.
 run 2 --mca fcoll deltafs,vulcan,individual --mca fbtl deltafs,posix --mca fs deltafs,ufs ./ompio_oracle "$name" 2 2

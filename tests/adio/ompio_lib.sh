@@ -5,7 +5,7 @@ for layer in fs fbtl fcoll; do
     ln -s "$(realpath "$top_builddir/adio/ompio/.libs/mca_${layer}_deltafs.so")" "$components/" ||
         fail "there is no component for $layer"
 done
-export OMPI_MCA_mca_base_component_path="$components:SYSTEM_DEFAULT"
+export OMPI_MCA_mca_base_component_path="SYSTEM_DEFAULT:$components"
 # Ranks that wait give way to those that work.
 export OMPI_MCA_mpi_yield_when_idle=1
 

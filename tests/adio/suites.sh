@@ -165,7 +165,7 @@ run() {
         [ -z "$force" ] || export ROMIO_FSTYPE_FORCE=$force
         preload=
         if [ $flavour = openmpi ]; then
-            [ "$kind" = stock ] || export OMPI_MCA_mca_base_component_path="$overlay:SYSTEM_DEFAULT"
+            [ "$kind" = stock ] || export OMPI_MCA_mca_base_component_path="SYSTEM_DEFAULT:$overlay"
             [ -z "$force" ] || preload="-x LD_PRELOAD=$programs/harness/libprefix.so"
         elif [ "$kind" != stock ]; then
             preload="-genv LD_PRELOAD $overlay"

@@ -44,7 +44,7 @@ run() {
     if [ $flavour = mpich ]; then
         timeout -k 5 240 mpirun.mpich -np "$ranks" -genv LD_PRELOAD "$driver" "$work/program" "$@"
     else
-        OMPI_MCA_mca_base_component_path="$driver:SYSTEM_DEFAULT" OMPI_MCA_mpi_yield_when_idle=1 \
+        OMPI_MCA_mca_base_component_path="SYSTEM_DEFAULT:$driver" OMPI_MCA_mpi_yield_when_idle=1 \
             OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
             timeout -k 5 240 mpirun.openmpi --oversubscribe -np "$ranks" "$work/program" "$@"
     fi
