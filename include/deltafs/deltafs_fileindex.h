@@ -163,7 +163,8 @@ typedef int (*deltafs_row_fn)(const struct deltafs_row *row, void *arg);
  * were indexed, then by row. If `fn` returns a value other than 0, the call stops, *stopped gets that value, and the
  * status is DELTAFS_OK. Otherwise *stopped is 0. `stopped` may be NULL.
  *
- * DELTAFS_ERR_NOT_FOUND if there are no such rows. DELTAFS_ERR_CHANGED if no file was ever indexed. A file may have
+ * DELTAFS_ERR_NOT_FOUND if there are no such rows. DELTAFS_ERR_CHANGED if no file was ever indexed. The indexing of a
+ * file may not have ended (DELTAFS_ERR_CHANGED), or lines of SOURCES may be lost (DELTAFS_ERR_DAMAGED). A file may have
  * changed (DELTAFS_ERR_CHANGED), may be unreadable, or may have another key in that row (DELTAFS_ERR_DAMAGED, or
  * _SCHEMA if that key is negative). Then the rows of the other files are handed out, and the first such error is
  * returned at the end. */

@@ -120,6 +120,7 @@ struct deltafs_options {
         uint64_t number;
         enum option_source source;
     } value[OPTION_COUNT];
+    int is_index;
 };
 
 const struct deltafs_option_info *deltafs_option_at(size_t i)
@@ -291,6 +292,16 @@ int deltafs_private_options_copy(deltafs_options *to, const deltafs_options *fro
     for (int i = 0; i < OPTION_COUNT && status == DELTAFS_OK; i++)
         status = option_set(to, i, from->value[i].text, from->value[i].source, e);
     return status;
+}
+
+void deltafs_private_options_mark_index(deltafs_options *o)
+{
+    o->is_index = 1;
+}
+
+int deltafs_private_options_is_index(const deltafs_options *o)
+{
+    return o->is_index;
 }
 
 int deltafs_private_options_refuse(const deltafs_options *o, enum option_id id, const char *path, const char *is,

@@ -57,6 +57,9 @@ DELTAFS_PRIVATE int deltafs_private_options_is_given(const deltafs_options *o, e
 DELTAFS_PRIVATE int deltafs_private_options_copy(deltafs_options *to, const deltafs_options *from, struct error *e);
 /* Reset the option to its default, as if it had not been set. */
 DELTAFS_PRIVATE int deltafs_private_options_reset(deltafs_options *o, enum option_id id, struct error *e);
+/* A directory that is created with these options is an index over files. */
+DELTAFS_PRIVATE void deltafs_private_options_mark_index(deltafs_options *o);
+DELTAFS_PRIVATE int deltafs_private_options_is_index(const deltafs_options *o);
 /* DELTAFS_ERR_OPTION: the option asks for another than the directory at `path` was made with, which `is` that ("": it
  * was made without one). */
 DELTAFS_PRIVATE int deltafs_private_options_refuse(const deltafs_options *o, enum option_id id, const char *path,

@@ -2,7 +2,7 @@
 #ifndef DELTAFS_FILEINDEX_FILEINDEX_FORMAT_H
 #define DELTAFS_FILEINDEX_FILEINDEX_FORMAT_H
 
-#include "logical/format/logical_format.h" /* SOURCES_NAME, FILEINDEX_FOLDER */
+#include "logical/format/logical_format.h" /* FILEINDEX_FOLDER */
 
 /* A value is the number of a group of rows. */
 #define FILEINDEX_SCHEMA  "group:u4"

@@ -1,5 +1,6 @@
 /* Looking up: the directory says in which groups of rows of which tables a key stands; they are read from their files,
  * and as many rows of them must have the key. */
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "directory/read/reader.h"
 #include "fileindex/fileindex_format.h"
 #include "fileindex/fileindex_lookup.h"
+#include "io/lease.h"
 
 #define SLICE_GAP   512         /* bytes between two columns that are read rather than passed over */
 #define GROUP_BYTES (64u << 10) /* a group of rows that has more is not read as a whole, but first its keys */
@@ -108,6 +110,56 @@ int keys_check_any(const deltafs_fileindex *k, struct error *e)
                      k->place.path);
 }
 
+/* Whether SOURCES tells of all epochs; a writer may have gone on since it was read. */
+static int keys_name_all(deltafs_fileindex *k, const struct manifest *m, uint64_t *lost)
+{
+    struct sources now;
+    struct io_file file;
+    unsigned waited = 0;
+    int has_all = sources_name_all(&k->sources, m, lost);
+
+    if (has_all || io_file_open(&k->io, k->place.sources, O_RDONLY, &file, error_ignored()) != DELTAFS_OK)
+        return has_all;
+    do {
+        if (sources_read(&k->io, k->place.sources, &now, error_ignored()) != DELTAFS_OK)
+            break;
+        has_all = sources_name_all(&now, m, lost);
+        sources_fini(&now);
+    } while (!has_all && io_file_wait(&file, &waited));
+    io_file_close(&file, error_ignored());
+    return has_all;
+}
+
+/* A file whose indexing did not end, or NULL. Before version 3 it has no name: "". */
+static const char *keys_unfinished(const deltafs_fileindex *k, const struct manifest *m)
+{
+    for (size_t i = 0; i < k->sources.count; i++)
+        if (k->sources.source[i].is_begun)
+            return k->source[i].path;
+    return k->sources.version < 3 && m->epoch_count > 0 && k->sources.last_whole > 0 &&
+                   m->epoch[m->epoch_count - 1].label > k->sources.last_whole
+               ? ""
+               : NULL;
+}
+
+/* What is indexed and not found, into k->lines; a job that is indexing just now is no fault. `lease`: seconds. */
+static void keys_check_lines(deltafs_fileindex *k, const struct manifest *m, uint64_t lease)
+{
+    const char *unfinished = keys_unfinished(k, m);
+    uint64_t lost;
+
+    if (!keys_name_all(k, m, &lost))
+        error_damaged(&k->lines, k->place.sources, k->sources.size,
+                      "no line tells of epoch %" PRIu64 ": lines are lost, and rows of a file with them; remove the "
+                      "index, and index its files again (deltafs-mpi index)",
+                      lost);
+    else if (unfinished && !lease_may_be_held(&k->io, k->place.path, lease))
+        error_set(&k->lines, DELTAFS_ERR_CHANGED,
+                  "%s: the indexing of %s did not end; index it again (deltafs-mpi index)%s", k->place.path,
+                  *unfinished ? unfinished : "a file that 'deltafs info' does not list",
+                  *unfinished ? ", or have it forgotten (--forget)" : "");
+}
+
 static int keys_open(deltafs_fileindex *k, const char *path, const deltafs_options *options, struct error *e)
 {
     struct reader *reader;
@@ -131,12 +183,17 @@ static int keys_open(deltafs_fileindex *k, const char *path, const deltafs_optio
     if (status == DELTAFS_OK && (m->keys != KEYS_U64 || m->value_size != FILEINDEX_VALUE))
         status = error_set(e, DELTAFS_ERR_NOT_DELTAFS, "%s: is a directory of records, not an index of files",
                            k->place.path);
-    return status == DELTAFS_OK ? keys_list(k, m, e) : status;
+    if (status == DELTAFS_OK)
+        status = keys_list(k, m, e);
+    if (status == DELTAFS_OK)
+        keys_check_lines(k, m, deltafs_private_options_number(options, OPTION_LEASE));
+    return status;
 }
 
 int deltafs_fileindex_open(const char *path, const deltafs_options *options, deltafs_fileindex **out)
 {
     struct error own = {0};
+    deltafs_options *defaults = NULL;
 
     if (!path || !*path || !out)
         return error_set(deltafs_private_thread_error(), DELTAFS_ERR_INVALID,
@@ -145,7 +202,10 @@ int deltafs_fileindex_open(const char *path, const deltafs_options *options, del
     if (!k)
         return error_no_memory(deltafs_private_thread_error(), sizeof *k, "a handle");
     k->io = io_default();
-    int status = keys_open(k, path, options, &own);
+    int status = options ? DELTAFS_OK : error_of_call(deltafs_options_create(&defaults), &own);
+    if (status == DELTAFS_OK)
+        status = keys_open(k, path, options ? options : defaults, &own);
+    deltafs_options_destroy(defaults);
     if (status == DELTAFS_OK) {
         *out = k;
         return DELTAFS_OK;
@@ -447,6 +507,7 @@ static void keys_check(deltafs_fileindex *k, const struct deltafs_range *range, 
     uint64_t *label = (uint64_t *)(void *)k->missing.bytes;
 
     keep_error(first, &e);
+    keep_error(first, &k->lines);
     for (size_t i = 0; i < k->entry_count && status == DELTAFS_OK; i++) {
         const struct keys_entry *entry = &k->entry[i];
         const struct keys_source *s = &k->source[entry->source];

@@ -35,6 +35,7 @@ struct deltafs_fileindex {
     struct keys_entry *entry;
     struct keys_entry **by_sequence;
     size_t entry_count;
+    struct error lines; /* SOURCES does not account for all epochs, or has a file whose indexing did not end */
     struct deltafs_io_stat closed; /* operations of logical files that are closed */
     struct buffer slices;          /* extents of rows that were read into `group`: */
     size_t slice_count;

@@ -63,6 +63,25 @@ int index_paths_beside(const char *path, char kind, char **out, struct error *e)
     return *out ? DELTAFS_OK : error_no_memory(e, strlen(path), "a path");
 }
 
+/* There is no SOURCES: DELTAFS_ERR_NOT_FOUND, unless there is an index that lacks it. */
+static int index_paths_lost(struct io *io, const struct index_paths *c, struct error *e)
+{
+    struct manifest m = {0};
+    int status = DELTAFS_ERR_NOT_FOUND;
+
+    manifest_read_head(io, c->path, &m);
+    if (m.is_index) {
+        status = manifest_check_sources(io, c->path, &m, e);
+        if (status == DELTAFS_OK)
+            status = error_set(e, DELTAFS_ERR_CHANGED,
+                               "%s: no file is indexed here: its first indexing did not end; index it (deltafs-mpi "
+                               "index)",
+                               c->path);
+    }
+    manifest_fini(&m);
+    return status;
+}
+
 int index_paths_find(struct io *io, const char *path, struct index_paths *c, struct error *e)
 {
     static const char *const places[] = {"", "/" FILEINDEX_FOLDER, FILEINDEX_BESIDE};
@@ -82,7 +101,9 @@ int index_paths_find(struct io *io, const char *path, struct index_paths *c, str
         status = io_file_open(io, c->sources, O_RDONLY, &file, e);
         if (status == DELTAFS_OK)
             io_file_close(&file, error_ignored());
-        else
+        else if (status == DELTAFS_ERR_NOT_FOUND)
+            status = index_paths_lost(io, c, e);
+        if (status != DELTAFS_OK)
             index_paths_fini(c);
     }
     if (status == DELTAFS_ERR_NOT_FOUND)

@@ -76,6 +76,7 @@ static int indexer_options(deltafs_indexer *ix, const deltafs_options *given, st
         status = deltafs_options_set(ix->options, "schema", FILEINDEX_SCHEMA);
     if (error_of_call(status, e) != DELTAFS_OK)
         return status;
+    deltafs_private_options_mark_index(ix->options);
     ix->sync = deltafs_private_options_number(ix->options, OPTION_SYNC) != SYNC_NONE;
     return DELTAFS_OK;
 }
@@ -119,6 +120,8 @@ static int indexer_read(deltafs_indexer *ix, struct error *e)
         status = sources_create(&ix->io, ix->place.sources, m.uuid_text, ix->sync, e) == DELTAFS_OK
                      ? sources_read(&ix->io, ix->place.sources, &ix->sources, e)
                      : e->status;
+    else if (status == DELTAFS_ERR_NOT_FOUND && m.is_index)
+        status = manifest_check_sources(&ix->io, ix->place.path, &m, e);
     else if (status == DELTAFS_ERR_NOT_FOUND)
         status = error_set(e, DELTAFS_ERR_NOT_DELTAFS,
                            "%s: is a directory of records, not an index of files; name another index", ix->place.path);
@@ -302,7 +305,7 @@ static int indexer_compose(deltafs_indexer *ix, const char *path, struct key_fil
     for (size_t i = 0; i < n && status == DELTAFS_OK; i++)
         s.table[i].table = *t->rows.table[i];
     if (status == DELTAFS_OK)
-        status = sources_format(&s, 1, &text, e);
+        status = sources_format(&s, 1, SOURCE_TABLES | SOURCE_END, &text, e);
     if (status == DELTAFS_OK)
         status = bytes_append(out, text, strlen(text) + 1, e);
     free(text);
@@ -422,17 +425,25 @@ static int indexer_open_dir(deltafs_indexer *ix, struct error *e)
     return status;
 }
 
-/* Rank 0: the lines of `n` sources into SOURCES, none after an error. */
-static int indexer_append(deltafs_indexer *ix, struct source_entry *s, size_t n, struct error *e)
+/* Rank 0: these lines of `n` sources into SOURCES, none after an error. */
+static int indexer_write(deltafs_indexer *ix, const struct source_entry *s, size_t n, unsigned lines, struct error *e)
 {
     char *text = NULL;
-    int status = sources_format(s, n, &text, e);
+    int status = sources_format(s, n, lines, &text, e);
 
     if (status == DELTAFS_OK)
-        status = sources_append(&ix->io, ix->place.sources, &ix->sources.size, text, ix->sync, e);
+        status = sources_append(&ix->io, ix->place.sources, &ix->sources, text, ix->sync, e);
+    free(text);
+    return status;
+}
+
+/* Rank 0: from now on they count, or are forgotten. */
+static int indexer_append(deltafs_indexer *ix, struct source_entry *s, size_t n, struct error *e)
+{
+    int status = indexer_write(ix, s, n, SOURCE_END, e);
+
     for (size_t i = 0; i < n && status == DELTAFS_OK; i++)
         status = sources_add(&ix->sources, &s[i], e);
-    free(text);
     return status;
 }
 
@@ -450,12 +461,22 @@ static int entries_forget(struct source_entry *s, size_t *n, const char *name, s
     return s[*n].path ? ((*n)++, DELTAFS_OK) : error_no_memory(e, strlen(name), "a path");
 }
 
+/* Rank 0: a source was begun, and its indexing has failed. What the index had of it before stays. */
+static void indexer_abandon(deltafs_indexer *ix, const char *name)
+{
+    struct source_entry gone = {.path = (char *)(uintptr_t)name};
+
+    if (ix->sources.version > 2 && !sources_find(&ix->sources, name))
+        indexer_write(ix, &gone, 1, SOURCE_END, error_ignored());
+}
+
 /* Rank 0: note the source, now that its epochs are committed. By another name it is forgotten, or all of its rows would
  * be found twice. */
 static int indexer_note(deltafs_indexer *ix, const char *path, struct source_entry *s, struct error *e)
 {
     struct source_entry *all = calloc(ix->sources.count + 1, sizeof *all);
     const struct source_entry *alias;
+    const char *name = s->path; /* which stays where it is */
     char *real = path_resolve(path);
     size_t n = 1, from = 0;
     int status = all && real ? DELTAFS_OK : error_no_memory(e, ix->sources.count * sizeof *all, "a file's lines");
@@ -467,21 +488,35 @@ static int indexer_note(deltafs_indexer *ix, const char *path, struct source_ent
         *s = (struct source_entry){0};
         status = indexer_append(ix, all, n, e);
     }
+    if (status != DELTAFS_OK)
+        indexer_abandon(ix, name);
     entries_free(all, n);
     free(real);
     return status;
 }
 
-/* Collective: all tables of a source whose lines all ranks have. */
-static int indexer_add_tables(deltafs_indexer *ix, struct key_file *file, const char *path, struct source_entry *s,
+/* Collective: the lines of the source's tables, which come before their epochs. */
+static int indexer_begin(deltafs_indexer *ix, struct source_entry *s, struct error *e)
+{
+    unsigned lines = ix->sources.version > 2 ? SOURCE_BEGIN | SOURCE_TABLES : SOURCE_TABLES;
+
+    for (size_t i = 0; i < s->table_count; i++) {
+        s->table[i].sequence = ix->next++;
+        source_table_choose_group(&s->table[i], ix->sources.version);
+    }
+    if (ix->group.rank == 0)
+        e->status = indexer_write(ix, s, 1, lines, e);
+    return collective_agree(&ix->group, e);
+}
+
+/* Collective: the epochs of all tables of a source. */
+static int indexer_add_epochs(deltafs_indexer *ix, struct key_file *file, const char *path, struct source_entry *s,
                               const struct key_writer *writer, struct error *e)
 {
     struct error own = {0};
-    int status = ix->dir ? DELTAFS_OK : indexer_open_dir(ix, e);
+    int status = DELTAFS_OK;
 
     for (size_t i = 0; i < s->table_count && status == DELTAFS_OK; i++) {
-        s->table[i].sequence = ix->next++;
-        source_table_choose_group(&s->table[i], ix->sources.version);
         status = indexer_add_table(ix, file, path, &s->table[i], writer, e);
         uint64_t rows = s->table[i].table.rows, records = status == DELTAFS_OK ? dir_last_records(ix->dir) : rows;
         /* An epoch that has not each row once is not used: no line of SOURCES names it. */
@@ -493,9 +528,28 @@ static int indexer_add_tables(deltafs_indexer *ix, struct key_file *file, const 
     }
     if (status != DELTAFS_OK)
         return status;
-    if (ix->group.rank == 0 && own.status == DELTAFS_OK)
-        own.status = indexer_note(ix, path, s, &own);
     *e = own;
+    return collective_agree(&ix->group, e);
+}
+
+/* Collective: all tables of a source whose lines all ranks have. */
+static int indexer_add_tables(deltafs_indexer *ix, struct key_file *file, const char *path, struct source_entry *s,
+                              const struct key_writer *writer, struct error *e)
+{
+    int status = ix->dir ? DELTAFS_OK : indexer_open_dir(ix, e);
+
+    if (status == DELTAFS_OK)
+        status = indexer_begin(ix, s, e);
+    if (status != DELTAFS_OK)
+        return status;
+    status = indexer_add_epochs(ix, file, path, s, writer, e);
+    if (status != DELTAFS_OK) {
+        if (ix->group.rank == 0)
+            indexer_abandon(ix, s->path);
+        return status;
+    }
+    if (ix->group.rank == 0)
+        e->status = indexer_note(ix, path, s, e);
     return collective_agree(&ix->group, e);
 }
 

@@ -8,8 +8,9 @@
 #include "fileindex/fileindex_format.h"
 #include "fileindex/sources.h"
 
-#define SOURCES_VERSION 2                  /* 1: tables do not say how many rows a group has */
-#define NAME_ROOM       (3 * PATH_MAX + 1) /* a path, each byte of which may be coded by three */
+#define SOURCES_VERSION 3            /* 2: lines are not chained, and none says that a source begins; */
+                                     /* 1: nor do tables say how many rows a group has */
+#define NAME_ROOM (3 * PATH_MAX + 1) /* a path, each byte of which may be coded by three */
 #define SOURCES_ADVICE                                                                                                 \
     "nothing is found by this index while it is so: remove the index, and index its files again "                      \
     "(deltafs-mpi index)"
@@ -89,6 +90,7 @@ void sources_fini(struct sources *s)
     for (size_t i = 0; i < s->count; i++)
         source_fini(&s->source[i]);
     free(s->source);
+    free(s->named);
     *s = (struct sources){0};
 }
 
@@ -120,12 +122,17 @@ static void format_table(FILE *f, const struct source_table *t)
     }
 }
 
-static void format_source(FILE *f, const struct source_entry *s)
+static void format_path(FILE *f, const char *path)
+{
+    fputs(" path=", f);
+    name_print(f, path);
+    putc('\n', f);
+}
+
+static void format_end(FILE *f, const struct source_entry *s)
 {
     const struct source_identity *id = &s->identity;
 
-    for (size_t i = 0; i < s->table_count; i++)
-        format_table(f, &s->table[i]);
     if (s->table_count == 0)
         fputs("Forget", f);
     else
@@ -134,12 +141,22 @@ static void format_source(FILE *f, const struct source_entry *s)
         fprintf(f, " kind=logical uuid=%s session=%" PRIu64 " order=%" PRIu64, id->uuid_text, id->session, id->order);
     else if (s->table_count > 0)
         fprintf(f, " kind=plain mtime=%" PRIu64, id->mtime);
-    fputs(" path=", f);
-    name_print(f, s->path);
-    putc('\n', f);
+    format_path(f, s->path);
 }
 
-int sources_format(const struct source_entry *s, size_t n, char **text, struct error *e)
+static void format_source(FILE *f, const struct source_entry *s, unsigned lines)
+{
+    if (lines & SOURCE_BEGIN) {
+        fputs("Begin", f);
+        format_path(f, s->path);
+    }
+    for (size_t i = 0; i < s->table_count && (lines & SOURCE_TABLES); i++)
+        format_table(f, &s->table[i]);
+    if (lines & SOURCE_END)
+        format_end(f, s);
+}
+
+int sources_format(const struct source_entry *s, size_t n, unsigned lines, char **text, struct error *e)
 {
     char *out = NULL;
     size_t size = 0;
@@ -148,7 +165,7 @@ int sources_format(const struct source_entry *s, size_t n, char **text, struct e
     if (!f)
         return error_no_memory(e, 0, "a file's lines");
     for (size_t i = 0; i < n; i++)
-        format_source(f, &s[i]);
+        format_source(f, &s[i], lines);
     if (fclose(f) != 0) {
         free(out);
         return error_no_memory(e, size, "a file's lines");
@@ -170,10 +187,18 @@ int sources_create(struct io *io, const char *path, const char *uuid_text, int s
     return status == DELTAFS_OK && sync ? io_sync_parent(io, path, e) : status;
 }
 
-int sources_append(struct io *io, const char *path, uint64_t *size, char *text, int sync, struct error *e)
+static int append_line(struct io_file *file, const struct sources *s, uint64_t *end, uint32_t *chain, const char *line,
+                       struct error *e)
+{
+    return s->version > 2 ? textlog_append_chained(file, end, chain, 0, e, "%s", line)
+                          : textlog_append(file, end, 0, e, "%s", line);
+}
+
+int sources_append(struct io *io, const char *path, struct sources *s, char *text, int sync, struct error *e)
 {
     struct io_file file;
-    uint64_t end = *size, now;
+    uint64_t end = s->size, now;
+    uint32_t chain = s->chain;
     char *next;
     int status = io_file_open(io, path, O_RDWR, &file, e);
 
@@ -185,16 +210,17 @@ int sources_append(struct io *io, const char *path, uint64_t *size, char *text, 
         status = io_file_truncate(&file, end, e);
     for (; status == DELTAFS_OK && (next = strchr(text, '\n')); text = next + 1) {
         *next = '\0';
-        status = textlog_append(&file, &end, 0, e, "%s", text);
+        status = append_line(&file, s, &end, &chain, text, e);
     }
     if (status == DELTAFS_OK && sync)
         status = io_file_sync(&file, e);
     status = io_file_finish(&file, status, e);
     if (status == DELTAFS_OK) {
-        *size = end;
+        s->size = end;
+        s->chain = chain;
     } else if (io_file_open(io, path, O_RDWR, &file, error_ignored()) == DELTAFS_OK) {
         /* What could not be appended as a whole shall not count. */
-        io_file_truncate(&file, *size, error_ignored());
+        io_file_truncate(&file, s->size, error_ignored());
         io_file_close(&file, error_ignored());
     }
     return status;
@@ -213,8 +239,9 @@ struct parser {
     struct source_entry source;
     size_t capacity;
     uint64_t last;
-    int is_done;         /* its last line was read */
-    struct sources *all; /* of a whole file; or NULL */
+    int is_done;          /* its last line was read */
+    struct sources *all;  /* of a whole file; or NULL */
+    struct textlog *text; /* that file */
 };
 
 static struct source_table *parser_table(struct parser *p)
@@ -239,8 +266,12 @@ static int parse_table(void *arg, const char *fields, const char *path, uint64_t
         (p->all && p->all->version > 1 && (textlog_number(fields, "group", &group) != 0 || !is_group(group))))
         return error_damaged(e, path, offset, "a table's line is malformed");
     int status = grow(&p->source.table, &p->capacity, p->source.table_count, sizeof t, e);
+    if (status == DELTAFS_OK && p->all)
+        status = grow(&p->all->named, &p->all->named_capacity, p->all->named_count, sizeof *p->all->named, e);
     if (status != DELTAFS_OK)
         return status;
+    if (p->all)
+        p->all->named[p->all->named_count++] = t.sequence;
     t.group = (uint32_t)group;
     t.table.key = (size_t)key;
     t.columns = (size_t)columns;
@@ -440,6 +471,16 @@ static int parse_path(struct parser *p, const char *fields, const char *path, ui
                                                      : error_damaged(e, path, offset, "a source's path is malformed");
 }
 
+/* The lines before it are of a source that was begun, too, but never came to its end. */
+static int parse_begin(void *arg, const char *fields, const char *path, uint64_t offset, struct error *e)
+{
+    struct parser *p = arg;
+
+    source_drop(&p->source, p->source.table_count);
+    p->source.is_begun = p->is_done = 1;
+    return parse_path(p, fields, path, offset, e);
+}
+
 static int parse_forget(void *arg, const char *fields, const char *path, uint64_t offset, struct error *e)
 {
     struct parser *p = arg;
@@ -474,7 +515,8 @@ static int parse_source(void *arg, const char *fields, const char *path, uint64_
 
 static int parse_head(void *arg, const char *fields, const char *path, uint64_t offset, struct error *e)
 {
-    struct sources *s = ((struct parser *)arg)->all;
+    struct parser *p = arg;
+    struct sources *s = p->all;
 
     if (textlog_number(fields, "version", &s->version) != 0 ||
         textlog_text(fields, "uuid", s->uuid_text, sizeof s->uuid_text) != 0)
@@ -482,16 +524,13 @@ static int parse_head(void *arg, const char *fields, const char *path, uint64_t 
     if (s->version < 1 || s->version > SOURCES_VERSION)
         return error_set(e, DELTAFS_ERR_VERSION, "%s: version %" PRIu64 " is not known to DeltaFS %s; use a newer one",
                          path, s->version, deltafs_version());
+    p->text->is_chained = s->version > 2;
     return DELTAFS_OK;
 }
 
-static const struct textlog_word words[] = {{"Sources", parse_head},
-                                            {"Table", parse_table},
-                                            {"Column", parse_column},
-                                            {"Piece", parse_piece},
-                                            {"Source", parse_source},
-                                            {"Forget", parse_forget},
-                                            {NULL, NULL}};
+static const struct textlog_word words[] = {
+    {"Sources", parse_head}, {"Begin", parse_begin},   {"Table", parse_table},   {"Column", parse_column},
+    {"Piece", parse_piece},  {"Source", parse_source}, {"Forget", parse_forget}, {NULL, NULL}};
 
 int source_parse(char *text, const char *path, struct source_entry *out, struct error *e)
 {
@@ -541,7 +580,7 @@ static int sources_parse(void *arg, char *line, const char *path, uint64_t offse
     all->last_whole = sources_last(&p->source, all->last_whole);
     p->source.number = all->count;
     all->source[all->count++] = p->source;
-    *p = (struct parser){.last = p->last, .all = all};
+    *p = (struct parser){.last = p->last, .all = all, .text = p->text};
     return DELTAFS_OK;
 }
 
@@ -556,20 +595,25 @@ static int compare_sources(const void *a, const void *b)
     return s->number > t->number ? -1 : s->number < t->number;
 }
 
-/* Of each path only the latest, and that only if it has tables. */
+/* Of each path only the latest, and that only if it has tables. One that was only begun replaces none that has. */
 static void sources_drop_replaced(struct sources *s)
 {
     size_t latest = 0, kept = 0;
+    int is_open = 0; /* the latest of this path was only begun */
 
     if (s->count > 1)
         qsort(s->source, s->count, sizeof *s->source, compare_sources);
-    for (size_t i = 0; i < s->count; i++)
-        if (latest > 0 && strcmp(s->source[i].path, s->source[latest - 1].path) == 0)
-            source_fini(&s->source[i]);
-        else
-            s->source[latest++] = s->source[i];
+    for (size_t i = 0; i < s->count; i++) {
+        int is_same = latest > 0 && strcmp(s->source[i].path, s->source[latest - 1].path) == 0,
+            is_begun = s->source[i].is_begun, is_taken = !is_same || (is_open && s->source[i].table_count > 0);
+        if (is_same)
+            source_fini(&s->source[is_taken ? latest - 1 : i]);
+        if (is_taken)
+            s->source[is_same ? latest - 1 : latest++] = s->source[i];
+        is_open = is_begun && (!is_same || is_open);
+    }
     for (size_t i = 0; i < latest; i++)
-        if (s->source[i].table_count == 0)
+        if (s->source[i].table_count == 0 && !s->source[i].is_begun)
             source_fini(&s->source[i]);
         else
             s->source[kept++] = s->source[i];
@@ -579,17 +623,23 @@ static void sources_drop_replaced(struct sources *s)
 int sources_read(struct io *io, const char *path, struct sources *out, struct error *e)
 {
     struct sources s = {0};
-    struct parser p = {.all = &s};
+    struct textlog t;
+    struct parser p = {.all = &s, .text = &t};
     struct io_file file;
     int status = io_file_open(io, path, O_RDONLY, &file, e);
 
     if (status != DELTAFS_OK)
         return status;
-    status = textlog_read(&file, SOURCES_ADVICE, sources_parse, &p, &s.size, e);
-    if (status == DELTAFS_OK && s.size == 0)
+    status = textlog_begin(&t, &file, SOURCES_ADVICE, e);
+    if (status == DELTAFS_OK)
+        status = textlog_parse(&t, sources_parse, &p, e);
+    if (status == DELTAFS_OK && t.at == 0)
         status = error_damaged(e, path, 0, "it has no complete line; " SOURCES_ADVICE);
+    buffer_fini(&t.read);
     io_file_close(&file, error_ignored());
     source_fini(&p.source);
+    s.size = t.at;
+    s.chain = t.chain;
     s.last = p.last;
     if (status != DELTAFS_OK) {
         sources_fini(&s);
@@ -631,6 +681,20 @@ int sources_add(struct sources *s, struct source_entry *source, struct error *e)
     *old = *source;
     *source = (struct source_entry){0};
     return DELTAFS_OK;
+}
+
+int sources_name_all(const struct sources *s, const struct manifest *m, uint64_t *lost)
+{
+    size_t at = 0;
+
+    for (uint64_t i = 0; s->version > 2 && i < m->epoch_count; i++) {
+        *lost = m->epoch[i].label;
+        while (at < s->named_count && s->named[at] < *lost)
+            at++;
+        if (at == s->named_count || s->named[at] != *lost)
+            return 0;
+    }
+    return 1;
 }
 
 int source_table_is_lost(const struct source_table *t, const struct manifest *m)

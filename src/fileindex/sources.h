@@ -1,8 +1,9 @@
 /* SOURCES: the text file of an index that says which files are indexed in it, and where their columns stand. Lines
  * as a manifest's, each with its checksum, appended and never changed; see deltafs-format(5).
  *
- * A source's lines count from its last one on, "Source", which comes after the epochs of its tables are committed; the
- * last source of a path replaces the ones before, and a line "Forget" takes them away. */
+ * The lines "Begin" and those of its tables come before the epochs of a source's tables. The tables count from the line
+ * "Source" on, which comes after these are committed. The last source of a path replaces the ones before, and a line
+ * "Forget" takes them away. So each epoch of the index has a line: if not, lines are lost. */
 #ifndef DELTAFS_FILEINDEX_SOURCES_H
 #define DELTAFS_FILEINDEX_SOURCES_H
 
@@ -35,16 +36,20 @@ struct source_entry {
     size_t table_count; /* 0: the path is that of no source any longer */
     struct source_table *table;
     size_t number; /* of its last line among those of all sources */
+    int is_begun;  /* there is no more than its line "Begin" */
 };
 
 struct sources {
     uint64_t version;               /* of the file; 0: none was read */
     char uuid_text[UUID_TEXT_SIZE]; /* of the index's directory */
     uint64_t size;                  /* of the file, without an incomplete last line */
+    uint32_t chain;                 /* checksum of its last line */
     size_t count, capacity;
     struct source_entry *source; /* no two of the same path */
-    uint64_t last;               /* the highest sequence that any line names */
-    uint64_t last_whole;         /* the same of sources whose last line is there; of those that were replaced, too */
+    size_t named_count, named_capacity;
+    uint64_t *named;     /* sequences of all tables that lines tell of */
+    uint64_t last;       /* the highest sequence that any line names */
+    uint64_t last_whole; /* the same of sources whose last line is there; of those that were replaced, too */
 };
 
 /* Write the file's first line, for the directory of this UUID; there must be none. */
@@ -59,16 +64,21 @@ const struct source_entry *sources_find(const struct sources *s, const char *pat
 
 void table_fini(struct deltafs_table *t);
 
-/* The lines of `n` sources as one text, which the caller frees. One without tables is to be forgotten. */
-int sources_format(const struct source_entry *s, size_t n, char **text, struct error *e);
+/* Which lines of a source: in front of its tables, of the tables, behind them. */
+enum { SOURCE_BEGIN = 1, SOURCE_TABLES = 2, SOURCE_END = 4 };
+/* These lines of `n` sources as one text, which the caller frees. One without tables is to be forgotten. */
+int sources_format(const struct source_entry *s, size_t n, unsigned lines, char **text, struct error *e);
 /* Take such a text, which is changed, apart. `path` is for messages. */
 int source_parse(char *text, const char *path, struct source_entry *out, struct error *e);
 void source_fini(struct source_entry *s);
-/* Append its lines behind the file's `size`, which is moved; `text` is changed. */
-int sources_append(struct io *io, const char *path, uint64_t *size, char *text, int sync, struct error *e);
+/* Append these lines to the file that was read; `text` is changed. */
+int sources_append(struct io *io, const char *path, struct sources *s, char *text, int sync, struct error *e);
 /* Take over a source that was appended. A source without tables is removed, and the one of its path with it. */
 int sources_add(struct sources *s, struct source_entry *source, struct error *e);
 
+/* Whether the file's lines tell of all epochs of the index. If not, *lost gets the first that they do not. Before
+ * version 3 it may have had none. */
+int sources_name_all(const struct sources *s, const struct manifest *m, uint64_t *lost);
 /* Whether the index has not the table's epoch, or another: a power loss, or a repair, has taken it. */
 int source_table_is_lost(const struct source_table *t, const struct manifest *m);
 /* How many rows have the same number in the index, from 1 on: so many are read at once anyway. */

@@ -23,6 +23,7 @@
 #define MANIFEST_NAME      "MANIFEST"
 #define MANIFEST_NEW_NAME  "MANIFEST.new"
 #define MANIFEST_COPY_NAME "MANIFEST.copy" /* of a directory: the same lines, each written once MANIFEST has it */
+#define SOURCES_NAME       "SOURCES"       /* of an index: what is indexed in it; lines as a manifest's */
 #define KEPT_SUFFIX        ".damaged"      /* of a file as it was before it was repaired; a second one is .damaged.2 */
 
 /* A container's buckets: folders among which its files are spread. */

@@ -273,6 +273,22 @@ int lease_describe(struct io *io, const char *folder, uint64_t seconds, char *te
     return 1;
 }
 
+int lease_may_be_held(struct io *io, const char *folder, uint64_t seconds)
+{
+    char path[PATH_ROOM];
+    struct io_file file;
+    struct lease_holder h;
+    int is_line, is_free;
+
+    if (io_file_open(io, io_path_in(path, folder, LEASE_NAME), O_RDONLY, &file, error_ignored()) != DELTAFS_OK)
+        return 0;
+    int is_held = io_file_is_locked(&file, &is_free);
+    if (!is_held && lease_read(&file, &h, &is_line, error_ignored()) == DELTAFS_OK && is_line)
+        is_held = lease_check(&h, is_free, seconds, path, error_ignored()) != DELTAFS_OK;
+    io_file_close(&file, error_ignored());
+    return is_held;
+}
+
 int lease_renew(struct lease *l, const struct lease_epoch *note, struct error *e)
 {
     uint64_t written;

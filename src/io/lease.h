@@ -51,6 +51,8 @@ int lease_find_epoch(struct io *io, const char *folder, struct lease_epoch *out)
 /* Whether there is a lease. The text says who has it, and whether that can still be writing; a line of another host
  * counts for `seconds`. Changes nothing. */
 int lease_describe(struct io *io, const char *folder, uint64_t seconds, char *text, size_t room);
+/* Whether there is a lease whose holder can still be writing. */
+int lease_may_be_held(struct io *io, const char *folder, uint64_t seconds);
 /* Give it back; one that was never taken, and is all zero, is fine. A failure leaves a line that becomes old. */
 int lease_drop(struct lease *l, struct error *e);
 

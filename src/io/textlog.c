@@ -13,29 +13,52 @@
 #define LOAD_MAX        (256u << 20) /* bytes that repair loads at once */
 #define CHECKSUM_SUFFIX 11           /* " ~", eight digits, newline */
 
-int textlog_append(struct io_file *file, uint64_t *size, int sync, struct error *e, const char *format, ...)
+/* `seed`: the checksum that this line's continues. Returns that of the line in *checksum. */
+static int line_append(struct io_file *file, uint64_t *size, uint32_t seed, uint32_t *checksum, int sync,
+                       struct error *e, const char *format, va_list args)
 {
-    va_list args;
+    va_list again;
 
-    va_start(args, format);
-    size_t n = (size_t)vsnprintf(NULL, 0, format, args), room = n + CHECKSUM_SUFFIX + 1;
-    va_end(args);
+    va_copy(again, args);
+    size_t n = (size_t)vsnprintf(NULL, 0, format, again), room = n + CHECKSUM_SUFFIX + 1;
+    va_end(again);
     if (room > LINE_MAX_SIZE)
         return error_set(e, DELTAFS_ERR_INVALID, "%s: a line of %zu bytes; at most %u are possible", file->path, n,
                          LINE_MAX_SIZE - CHECKSUM_SUFFIX - 1);
     char *line = malloc(room);
     if (!line)
         return error_no_memory(e, room, "a line of a text log");
-    va_start(args, format);
     vsnprintf(line, room, format, args);
-    va_end(args);
-    snprintf(line + n, room - n, " ~%08" PRIx32 "\n", crc32c(0, line, n));
+    *checksum = crc32c(seed, line, n);
+    snprintf(line + n, room - n, " ~%08" PRIx32 "\n", *checksum);
     int status = io_file_write(file, *size, line, n + CHECKSUM_SUFFIX, e);
     free(line);
     if (status == DELTAFS_OK && sync)
         status = io_file_sync(file, e);
     if (status == DELTAFS_OK)
         *size += n + CHECKSUM_SUFFIX;
+    return status;
+}
+
+int textlog_append(struct io_file *file, uint64_t *size, int sync, struct error *e, const char *format, ...)
+{
+    uint32_t checksum;
+    va_list args;
+
+    va_start(args, format);
+    int status = line_append(file, size, 0, &checksum, sync, e, format, args);
+    va_end(args);
+    return status;
+}
+
+int textlog_append_chained(struct io_file *file, uint64_t *size, uint32_t *chain, int sync, struct error *e,
+                           const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    int status = line_append(file, size, *chain, chain, sync, e, format, args);
+    va_end(args);
     return status;
 }
 
@@ -64,22 +87,33 @@ int textlog_number(const char *fields, const char *name, uint64_t *out)
     return textlog_text(fields, name, value, sizeof value) == 0 ? number_parse(value, out) : -1;
 }
 
-int textlog_is_sealed(const char *line, size_t n)
+/* Whether it ends in its checksum, which continues `seed`; *checksum gets what it is. */
+static int line_is_sealed(const char *line, size_t n, uint32_t seed, uint32_t *checksum)
 {
     char digits[9];
 
     if (n < CHECKSUM_SUFFIX - 1 || memchr(line, '\0', n))
         return 0;
     const char *suffix = line + n - (CHECKSUM_SUFFIX - 1);
-    snprintf(digits, sizeof digits, "%08" PRIx32, crc32c(0, line, (size_t)(suffix - line)));
+    *checksum = crc32c(seed, line, (size_t)(suffix - line));
+    snprintf(digits, sizeof digits, "%08" PRIx32, *checksum);
     return memcmp(suffix, " ~", 2) == 0 && memcmp(suffix + 2, digits, 8) == 0;
+}
+
+int textlog_is_sealed(const char *line, size_t n)
+{
+    uint32_t checksum;
+
+    return line_is_sealed(line, n, 0, &checksum);
 }
 
 /* Whether the last `n` bytes, which no newline ends, are a whole line whose newline is another byte. A line cut short
  * by a crash ends before that, or in zeros. */
-static int newline_is_damaged(const char *line, size_t n)
+static int newline_is_damaged(const char *line, size_t n, uint32_t seed)
 {
-    return n > 0 && line[n - 1] != '\0' && textlog_is_sealed(line, n - 1);
+    uint32_t checksum;
+
+    return n > 0 && line[n - 1] != '\0' && line_is_sealed(line, n - 1, seed, &checksum);
 }
 
 int textlog_begin_is_lost(const char *line, uint64_t offset, size_t n)
@@ -151,12 +185,16 @@ int textlog_parse(struct textlog *t, textlog_fn fn, void *arg, struct error *e)
         if (status != DELTAFS_OK)
             return status;
         if (!is_ended)
-            return newline_is_damaged(line, n) ? text_is_damaged(t, t->size - 1, "does not end in a newline", e)
-                                               : DELTAFS_OK;
+            return newline_is_damaged(line, n, t->is_chained ? t->chain : 0)
+                       ? text_is_damaged(t, t->size - 1, "does not end in a newline", e)
+                       : DELTAFS_OK;
         if (t->at + n + 1 == t->size && textlog_begin_is_lost(line, t->at, n))
             return DELTAFS_OK;
-        if (!textlog_is_sealed(line, n))
-            return text_is_damaged(t, t->at, "does not match its checksum", e);
+        if (!line_is_sealed(line, n, t->is_chained ? t->chain : 0, &t->chain))
+            return text_is_damaged(t, t->at,
+                                   t->is_chained ? "does not match its checksum, or a line before it is missing"
+                                                 : "does not match its checksum",
+                                   e);
         line[n - (CHECKSUM_SUFFIX - 1)] = '\0';
         status = fn(arg, line, t->path, t->at, e);
         t->at += n + 1;

@@ -1,6 +1,7 @@
 /* Text logs: files of lines, each with a checksum, appended and never changed. MANIFEST, SESSION, SOURCES and LEASE are
  * text logs. A line is "WORD NAME=VALUE ... ~CHECKSUM\n". A last line that a crash left incomplete does not count; any
- * other line that does not match its checksum is damage. */
+ * other line that does not match its checksum is damage. In a chained log, each line's checksum continues that of the
+ * line before it, so a line that is removed, moved or repeated is found. */
 #ifndef DELTAFS_IO_TEXTLOG_H
 #define DELTAFS_IO_TEXTLOG_H
 
@@ -11,6 +12,10 @@
 /* Append a line at *size, which moves to its end. */
 __attribute__((format(printf, 5, 6))) int textlog_append(struct io_file *file, uint64_t *size, int sync,
                                                          struct error *e, const char *format, ...);
+
+/* The same in a chained log: *chain is the checksum of the line before, and becomes that of this line. */
+__attribute__((format(printf, 6, 7))) int textlog_append_chained(struct io_file *file, uint64_t *size, uint32_t *chain,
+                                                                 int sync, struct error *e, const char *format, ...);
 
 /* One line, without its checksum, at `offset`. */
 typedef int (*textlog_fn)(void *arg, char *line, const char *path, uint64_t offset, struct error *e);
@@ -44,6 +49,8 @@ struct textlog {
     uint64_t size;
     uint64_t at;     /* offset of the current line */
     uint64_t number; /* its number, from 1 */
+    int is_chained;  /* the lines that follow are; may be set while the first line is taken */
+    uint32_t chain;  /* checksum of the line before; at the end, of the last one */
     struct buffer read;
     size_t start, end; /* the current line, and what was read behind it, in `read` */
 };

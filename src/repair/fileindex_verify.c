@@ -116,24 +116,6 @@ static int verify_table(struct keys_verify *v, struct error *e)
     return status;
 }
 
-/* Epochs behind all that SOURCES names: an indexing that did not end leaves them, and so does a file that has lost its
- * last lines, which cannot be told from one that never had them. */
-static int verify_end(const struct keys_verify *v, struct error *e)
-{
-    const deltafs_fileindex *k = v->keys;
-    uint64_t last;
-
-    if (keys_check_any(k, e) != DELTAFS_OK)
-        return e->status;
-    if (deltafs_last_label(k->dir, &last) != DELTAFS_OK || last <= k->sources.last_whole)
-        return DELTAFS_OK;
-    return error_set(
-        e, DELTAFS_ERR_CHANGED,
-        "%s: has keys of a file that %s does not name: its indexing did not end, or is still under way, or "
-        "the last lines are lost; index again what 'deltafs info' does not list",
-        k->place.path, k->place.sources);
-}
-
 int deltafs_fileindex_verify(deltafs_fileindex *k, deltafs_damage_fn fn, void *arg, struct deltafs_verify_counts *out)
 {
     struct keys_verify v = {.keys = k, .damages = {.fn = fn, .arg = arg}};
@@ -150,7 +132,8 @@ int deltafs_fileindex_verify(deltafs_fileindex *k, deltafs_damage_fn fn, void *a
         v.entry = &k->entry[i];
         damages_of(&v.damages, verify_table(&v, &e), &e);
     }
-    damages_of(&v.damages, verify_end(&v, &e), &e);
+    damages_of(&v.damages, keys_check_any(k, &e), &e);
+    damages_of(&v.damages, k->lines.status, &k->lines);
     counts.records = v.rows;
     return damages_end(&v.damages, &counts, out, "deltafs_fileindex_verify", deltafs_private_thread_error());
 }

@@ -149,44 +149,50 @@ static unsigned sources_group(const char *path)
     return group;
 }
 
-/* An index of the first version has smaller groups, of which its tables do not say; what is added to it, too. */
-static void test_version_1(void **state)
+/* An index as an older version began it, without files. */
+static const char *make_old(int version)
 {
-    struct rng r = rng_init(42);
-    struct oracle file[2] = {oracle_make(&r, unit_path("v.1"), 1, 3000, 0),
-                             oracle_make(&r, unit_path("v.2"), 2, 3000, 5)};
-    const char *old = unit_path("version1"), *new = unit_path("version2");
+    const char *index = unit_path("version%d", version);
     deltafs_options *o;
     deltafs_dir *dir;
     struct deltafs_stat stat = {.struct_size = sizeof stat};
     struct io io = io_default();
     struct io_file out;
     struct error e;
-    char line[128];
     uint64_t size = 0;
 
-    (void)state;
     CHECK_IS(deltafs_options_create(&o), DELTAFS_OK);
     CHECK_IS(deltafs_options_set(o, "schema", FILEINDEX_SCHEMA), DELTAFS_OK);
-    CHECK_IS(deltafs_create(old, o, &dir), DELTAFS_OK);
+    CHECK_IS(deltafs_create(index, o, &dir), DELTAFS_OK);
     CHECK_IS(deltafs_close(dir), DELTAFS_OK);
-    CHECK_IS(deltafs_open(old, NULL, &dir), DELTAFS_OK);
+    CHECK_IS(deltafs_open(index, NULL, &dir), DELTAFS_OK);
     CHECK_IS(deltafs_stat(dir, &stat), DELTAFS_OK);
-    snprintf(line, sizeof line, "Sources version=1 uuid=%s", stat.uuid);
+    CHECK_IS(io_file_open(&io, unit_path("version%d/SOURCES", version), O_RDWR | O_CREAT, &out, &e), DELTAFS_OK);
+    CHECK_IS(textlog_append(&out, &size, 0, &e, "Sources version=%d uuid=%s", version, stat.uuid), DELTAFS_OK);
+    CHECK_IS(io_file_close(&out, &e), DELTAFS_OK);
     CHECK_IS(deltafs_close(dir), DELTAFS_OK);
     deltafs_options_destroy(o);
-    CHECK_IS(io_file_open(&io, unit_path("version1/SOURCES"), O_RDWR | O_CREAT, &out, &e), DELTAFS_OK);
-    CHECK_IS(textlog_append(&out, &size, 0, &e, "%s", line), DELTAFS_OK);
-    CHECK_IS(io_file_close(&out, &e), DELTAFS_OK);
-    for (size_t i = 0; i < 2; i++) {
-        oracle_write(&file[i]);
-        CHECK_IS(index_one(old, &file[i]), DELTAFS_OK);
-        CHECK_IS(index_one(new, &file[i]), DELTAFS_OK);
+    return index;
+}
+
+/* An index of the first version has smaller groups, of which its tables do not say; what is added to it, too. Lines of
+ * the second are not chained. */
+static void test_old_versions(void **state)
+{
+    struct rng r = rng_init(42);
+    struct oracle file[2] = {oracle_make(&r, unit_path("v.1"), 1, 3000, 0),
+                             oracle_make(&r, unit_path("v.2"), 2, 3000, 5)};
+
+    (void)state;
+    oracle_write(&file[0]);
+    oracle_write(&file[1]);
+    for (int version = 1; version <= 3; version++) {
+        const char *index = version < 3 ? make_old(version) : unit_path("version3");
+        for (size_t i = 0; i < 2; i++)
+            CHECK_IS(index_one(index, &file[i]), DELTAFS_OK);
+        check_all(index, file, 2);
+        CHECK_IS(sources_group(unit_path("version%d/SOURCES", version)), version > 1 ? 256 : 0);
     }
-    check_all(old, file, 2);
-    check_all(new, file, 2);
-    CHECK_IS(sources_group(unit_path("version1/SOURCES")), 0);
-    CHECK_IS(sources_group(unit_path("version2/SOURCES")), 256);
     static const struct {
         uint64_t version, stride, rows;
         uint32_t group;
@@ -587,6 +593,87 @@ static void test_damaged(void **state)
     free(file.key);
 }
 
+/* A key is never said to be missing, and all of its rows are never said to be there. */
+static void check_incomplete(const char *index, const struct oracle *file, uint64_t key)
+{
+    deltafs_fileindex *k;
+    struct answer a = {file, 2, 0, 0, key};
+
+    if (deltafs_fileindex_open(index, NULL, &k) != DELTAFS_OK)
+        return;
+    int status = deltafs_fileindex_get(k, key, NULL, answer_check, &a, NULL);
+    CHECK(status == DELTAFS_ERR_DAMAGED || status == DELTAFS_ERR_CHANGED);
+    CHECK(deltafs_fileindex_verify(k, NULL, NULL, NULL) != DELTAFS_OK);
+    deltafs_fileindex_close(k);
+}
+
+/* Whole lines of SOURCES are removed, repeated or moved, one after the other, or all from one on are: never an answer
+ * that lacks rows without saying so, or has others. (A file's rows came under another's timestep.) */
+static void test_lines(void **state)
+{
+    struct rng r = rng_init(61);
+    struct oracle file[2] = {oracle_make(&r, unit_path("l.1"), 1, 50, 0), oracle_make(&r, unit_path("l.2"), 2, 50, 0)};
+    const char *index = unit_path("lines"), *sources = unit_path("lines/SOURCES");
+    size_t n;
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        memcpy(file[i].key, file[0].key, 50 * sizeof *file[i].key);
+        oracle_write(&file[i]);
+        CHECK_IS(index_one(index, &file[i]), DELTAFS_OK);
+    }
+    uint8_t *bytes = unit_load(sources, &n), *changed = malloc(3 * n);
+    for (size_t from = 0, end; from < n; from = end) {
+        end = (size_t)((uint8_t *)memchr(bytes + from, '\n', n - from) - bytes) + 1;
+        memcpy(changed, bytes, from);
+        unit_save(sources, changed, from);
+        check_incomplete(index, file, file[0].key[3]);
+        memcpy(changed + from, bytes + end, n - end);
+        unit_save(sources, changed, n - (end - from));
+        check_incomplete(index, file, file[0].key[3]);
+        memcpy(changed + n - (end - from), bytes + from, end - from);
+        unit_save(sources, changed, n);
+        if (end < n)
+            check_incomplete(index, file, file[0].key[3]);
+        memcpy(changed, bytes, end);
+        memcpy(changed + end, bytes + from, n - from);
+        unit_save(sources, changed, n + (end - from));
+        check_incomplete(index, file, file[0].key[3]);
+    }
+    unit_save(sources, bytes, n);
+    check_all(index, file, 2);
+    free(bytes);
+    free(changed);
+    free(file[0].key);
+    free(file[1].key);
+}
+
+/* An index without SOURCES is damaged, and no directory of records. */
+static void test_no_sources(void **state)
+{
+    struct rng r = rng_init(62);
+    struct oracle file = oracle_make(&r, unit_path("s.1"), 1, 50, 0);
+    const char *index = unit_path("s.1.keys");
+    deltafs_fileindex *k;
+    deltafs_indexer *ix;
+    deltafs_dir *dir;
+
+    (void)state;
+    oracle_write(&file);
+    CHECK_IS(index_one(NULL, &file), DELTAFS_OK);
+    unit_remove(unit_path("s.1.keys/SOURCES"));
+    CHECK_IS(deltafs_fileindex_open(index, NULL, &k), DELTAFS_ERR_DAMAGED);
+    CHECK(strstr(deltafs_errmsg(NULL), "s.1.keys/SOURCES: damaged at offset 0: the file is missing"));
+    CHECK_IS(deltafs_fileindex_open(file.path, NULL, &k), DELTAFS_ERR_DAMAGED);
+    CHECK_IS(deltafs_open(index, NULL, &dir), DELTAFS_ERR_DAMAGED);
+    CHECK_IS(deltafs_indexer_open(NULL, file.path, NULL, &ix), DELTAFS_ERR_DAMAGED);
+    CHECK_IS(deltafs_repair(index, NULL, NULL, NULL), DELTAFS_ERR_DAMAGED);
+    unit_remove(index);
+    CHECK_IS(index_one(NULL, &file), DELTAFS_OK);
+    check_all(index, &file, 1);
+    free(file.key);
+}
+
 /* Write SOURCES from `text`, in which a field or word `from` becomes `to`, with right checksums. Returns whether there
  * was one. */
 static int sources_lie(const char *path, const uint8_t *text, const char *from, const char *to)
@@ -595,6 +682,7 @@ static int sources_lie(const char *path, const uint8_t *text, const char *from, 
     struct io_file out;
     struct error e;
     uint64_t size = 0;
+    uint32_t chain = 0;
     int lied = 0;
     char *copy = strdup((const char *)text), *line = copy, *next;
 
@@ -611,7 +699,7 @@ static int sources_lie(const char *path, const uint8_t *text, const char *from, 
         } else {
             snprintf(told, sizeof told, "%s", line);
         }
-        CHECK_IS(textlog_append(&out, &size, 0, &e, "%s", told), DELTAFS_OK);
+        CHECK_IS(textlog_append_chained(&out, &size, &chain, 0, &e, "%s", told), DELTAFS_OK);
     }
     CHECK_IS(io_file_close(&out, &e), DELTAFS_OK);
     free(copy);
@@ -736,12 +824,13 @@ static void test_fault(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_labels),    cmocka_unit_test(test_tables),     cmocka_unit_test(test_round),
-        cmocka_unit_test(test_beside),    cmocka_unit_test(test_moved_on),   cmocka_unit_test(test_visited),
-        cmocka_unit_test(test_namesake),  cmocka_unit_test(test_changed),    cmocka_unit_test(test_forged),
-        cmocka_unit_test(test_refused),   cmocka_unit_test(test_columns),    cmocka_unit_test(test_damaged),
-        cmocka_unit_test(test_hostile),   cmocka_unit_test(test_fault),      cmocka_unit_test(test_written_between),
-        cmocka_unit_test(test_version_1), cmocka_unit_test(test_wide_groups)};
+        cmocka_unit_test(test_labels),       cmocka_unit_test(test_tables),      cmocka_unit_test(test_round),
+        cmocka_unit_test(test_beside),       cmocka_unit_test(test_moved_on),    cmocka_unit_test(test_visited),
+        cmocka_unit_test(test_namesake),     cmocka_unit_test(test_changed),     cmocka_unit_test(test_forged),
+        cmocka_unit_test(test_refused),      cmocka_unit_test(test_columns),     cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_hostile),      cmocka_unit_test(test_fault),       cmocka_unit_test(test_written_between),
+        cmocka_unit_test(test_old_versions), cmocka_unit_test(test_wide_groups), cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_no_sources)};
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) != 0;
 }

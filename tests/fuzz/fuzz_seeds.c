@@ -232,8 +232,21 @@ static void make_sources(const char *folder)
                                "Source tables=1 size=600 kind=logical uuid=u session=1 order=4 path=. ~00000000\n"
                                "Source tables=1 size=600 kind=plain mtime=5 path=/x ~00000000\n"
                                "Forget path=a%20b ~00000000\n";
+    static const char begun[] = "Sources version=3 uuid=00000000-0000-0000-0000-000000000000 ~00000000\n"
+                                "Begin path=a%20b ~00000000\n"
+                                "Table sequence=1 label=7 rows=50 key=1 columns=2 group=256 name= ~00000000\n"
+                                "Column name=x type=f4 order=little stride=12 offset=0 ~00000000\n"
+                                "Column name=id type=u8 order=little stride=12 offset=4 ~00000000\n"
+                                "Source tables=1 size=600 kind=plain mtime=5 path=a%20b ~00000000\n"
+                                "Begin path=a%20b ~00000000\n"
+                                "Begin path=/x ~00000000\n"
+                                "Table sequence=2 label=8 rows=9 key=0 columns=2 group=64 name=/g ~00000000\n";
     static struct seed s;
 
+    s.n = 0;
+    add_number(&s, 3, 1);
+    add(&s, begun, sizeof begun - 1);
+    save(&s, folder, "manifest", "sources2");
     for (int lines = 0; lines < 2; lines++) {
         const char *end =
             lines ? text + sizeof text - 1 : strstr(text, "Source tables=1 size=600 kind=plain mtime=5 path=/x");

@@ -72,6 +72,10 @@ void structures_seal_extents(uint32_t seed, uint8_t *bytes, size_t n)
 
 void structures_seal_manifest(uint8_t *bytes, size_t n)
 {
+    static const char chained[] = "Sources version=3 ";
+    int is_chained = n >= sizeof chained && memcmp(bytes, chained, sizeof chained - 1) == 0;
+    uint32_t checksum = 0;
+
     for (size_t at = 0, end; at < n; at = end + 1) {
         const uint8_t *newline = memchr(bytes + at, '\n', n - at);
         if (!newline)
@@ -80,7 +84,8 @@ void structures_seal_manifest(uint8_t *bytes, size_t n)
         if (end - at < LINE_SUFFIX)
             continue;
         char suffix[LINE_SUFFIX + 1];
-        snprintf(suffix, sizeof suffix, " ~%08x", (unsigned)crc32c(0, bytes + at, end - at - LINE_SUFFIX));
+        checksum = crc32c(is_chained ? checksum : 0, bytes + at, end - at - LINE_SUFFIX);
+        snprintf(suffix, sizeof suffix, " ~%08x", (unsigned)checksum);
         memcpy(bytes + end - LINE_SUFFIX, suffix, LINE_SUFFIX);
     }
 }

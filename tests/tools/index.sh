@@ -169,6 +169,19 @@ expect 3 "$deltafs" get "$work/some" 1
 says "SOURCES: damaged at offset"
 says "index its files again"
 
+# An index without it is no directory of records. (The index's own records were printed.)
+mv "$work/e/all/SOURCES" "$work/sources"
+for command in get verify info ls stat scan "repair --apply"; do
+    key=
+    [ "$command" != get ] || key=1
+    expect 3 "$deltafs" $command "$work/e/all" $key
+    says "e/all/SOURCES: damaged at offset 0: the file is missing that says which files are indexed; remove the index"
+done
+expect 3 index 2 --schema $schema --key id --skip 7 -o "$work/e/all" "$work/e/dump.5.bin"
+says "the file is missing that says which files are indexed"
+mv "$work/sources" "$work/e/all/SOURCES"
+expect 0 "$deltafs" verify "$work/e/all"
+
 # Where nothing is indexed yet, nothing is said not to be there.
 expect 3 index 2 --schema x:f4,id:i4,y:f8,c:S3 --key id "$work/negative.bin"
 expect 3 "$deltafs" get "$work/negative.bin" 1
@@ -185,7 +198,9 @@ expect 0 index 2 --schema $schema --key id -o "$work/l/all" "$work"/l/dump.*.bin
 cp "$work/l/all/SOURCES" "$work/sources"
 truncate -s -1 "$work/l/all/SOURCES"
 expect 3 "$deltafs" verify "$work/l/all"
-says "l/all: has keys of a file that $work/l/all/SOURCES does not name"
+says "l/all: the indexing of $work/l/dump.3.bin did not end; index it again (deltafs-mpi index), or have it forgotten"
+expect 3 "$deltafs" get "$work/l/all" 1
+says "the indexing of $work/l/dump.3.bin did not end"
 expect 0 index 2 --schema $schema --key id -o "$work/l/all" "$work"/l/dump.*.bin
 stdout_has "50 rows of 1 file indexed by 2 ranks, 2 unchanged"
 right "$work/l/all" "$work"/l/dump.*.csv

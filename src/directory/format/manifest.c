@@ -8,7 +8,7 @@
 #include "directory/format/manifest.h"
 
 #define COPY_PIECE (64u << 10) /* bytes copied at once */
-#define LINE_PIECE 4096        /* of the copy's next line: only those written at creation can be longer */
+#define LINE_PIECE 4096        /* of the copy's next line, and of the first lines: only a schema's can be longer */
 
 /* ---- Writing ---- */
 
@@ -20,9 +20,10 @@ static int manifest_write_head(struct io_file *file, uint64_t *size, const struc
     if (m->value_size >= 0)
         snprintf(value, sizeof value, "%" PRId64, m->value_size);
     if (status == DELTAFS_OK)
-        status = textlog_append(
-            file, size, 0, e, "Directory keys=%s partitioner=xxh3 partitions=%" PRIu32 " value_size=%s%s",
-            m->keys == KEYS_BYTES ? "bytes" : "u64", m->partitions, value, m->is_local ? " place=local" : "");
+        status = textlog_append(file, size, 0, e,
+                                "Directory keys=%s partitioner=xxh3 partitions=%" PRIu32 " value_size=%s%s%s",
+                                m->keys == KEYS_BYTES ? "bytes" : "u64", m->partitions, value,
+                                m->is_local ? " place=local" : "", m->is_index ? " kind=index" : "");
     if (status == DELTAFS_OK && m->schema[0] != '\0')
         status = textlog_append(file, size, 0, e, "schema %s", m->schema);
     return status == DELTAFS_OK && m->is_local ? manifest_append_job(file, size, m->job, 0, e) : status;
@@ -133,7 +134,7 @@ static int parse_version(void *arg, const char *fields, const char *path, uint64
 static int parse_directory(void *arg, const char *fields, const char *path, uint64_t offset, struct error *e)
 {
     struct manifest *m = arg;
-    char keys[32], partitioner[32], value[32], place[32];
+    char keys[32], partitioner[32], value[32], place[32], kind[32];
     uint64_t partitions, size;
 
     if (textlog_text(fields, "keys", keys, sizeof keys) != 0 ||
@@ -145,6 +146,7 @@ static int parse_directory(void *arg, const char *fields, const char *path, uint
         return error_set(e, DELTAFS_ERR_VERSION,
                          "%s: keys '%s' placed by '%s' are not known to DeltaFS %s; use a newer DeltaFS", path, keys,
                          partitioner, deltafs_version());
+    m->is_index = textlog_text(fields, "kind", kind, sizeof kind) == 0 && strcmp(kind, "index") == 0;
     m->is_local = textlog_text(fields, "place", place, sizeof place) == 0;
     if (m->is_local && strcmp(place, "local") != 0)
         return error_set(e, DELTAFS_ERR_VERSION,
@@ -451,6 +453,38 @@ int manifest_read(struct io *io, const char *folder, struct manifest *m, struct 
     if (status != DELTAFS_OK)
         manifest_fini(m);
     return status;
+}
+
+void manifest_read_head(struct io *io, const char *folder, struct manifest *m)
+{
+    char head[LINE_PIECE];
+    struct io_file file;
+    uint64_t size = 0;
+
+    if (manifest_open(io, folder, O_RDONLY, &file, error_ignored()) != DELTAFS_OK)
+        return;
+    int status = io_file_size(&file, &size, error_ignored());
+    size_t n = size < sizeof head ? (size_t)size : sizeof head;
+    if (status == DELTAFS_OK && io_file_read(&file, 0, head, n, error_ignored()) == DELTAFS_OK)
+        manifest_parse(m, head, n, file.path, error_ignored());
+    io_file_close(&file, error_ignored());
+}
+
+int manifest_check_sources(struct io *io, const char *folder, const struct manifest *m, struct error *e)
+{
+    char path[PATH_ROOM];
+    struct io_file file;
+
+    if (!m->is_index || m->epoch_count == 0)
+        return DELTAFS_OK;
+    int status = io_file_open(io, io_path_in(path, folder, SOURCES_NAME), O_RDONLY, &file, e);
+    if (status == DELTAFS_OK)
+        io_file_close(&file, error_ignored());
+    return status != DELTAFS_ERR_NOT_FOUND ? status
+                                           : error_damaged(e, path, 0,
+                                                           "the file is missing that says which files are indexed; "
+                                                           "remove the index, and index its files again "
+                                                           "(deltafs-mpi index)");
 }
 
 void manifest_fini(struct manifest *m)

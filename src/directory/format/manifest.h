@@ -36,6 +36,7 @@ struct manifest {
     uint64_t epoch_count;
     struct manifest_epoch *epoch;
     size_t epoch_capacity;
+    int is_index;             /* over files, which its file SOURCES names */
     int is_local;             /* records stay with their writers: */
     struct manifest_job *job; /* 1 or more */
     uint32_t job_count;
@@ -78,6 +79,10 @@ int manifest_read(struct io *io, const char *folder, struct manifest *m, struct 
 int manifest_read_file(struct io_file *file, struct manifest *m, struct error *e);
 /* Whether an open manifest has an epoch with this label. It is not kept in memory. */
 int manifest_find_label(struct io_file *file, uint64_t label, int *is_there, struct error *e);
+/* What the manifest's first lines say, as far as they can be read, and none of its damages; `m` is all zero. */
+void manifest_read_head(struct io *io, const char *folder, struct manifest *m);
+/* DELTAFS_ERR_DAMAGED: it is an index that has epochs, and its file SOURCES is missing. */
+int manifest_check_sources(struct io *io, const char *folder, const struct manifest *m, struct error *e);
 void manifest_fini(struct manifest *m);
 
 /* The job that wrote an epoch, of a manifest that has any; also of one more epoch than it has. */

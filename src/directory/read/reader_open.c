@@ -17,6 +17,8 @@ int reader_open(const char *path, uint32_t threads, uint64_t cache, struct reade
     if (status == DELTAFS_OK)
         status = manifest_read(&r->io, path, &r->manifest, e);
     if (status == DELTAFS_OK)
+        status = manifest_check_sources(&r->io, path, &r->manifest, e);
+    if (status == DELTAFS_OK)
         status = team_create(threads, &r->team, e);
     if (status == DELTAFS_OK)
         status = lookup_scratch_create(&r->scratch, e);

@@ -17,6 +17,7 @@ struct writer_config {
     int64_t caller_size; /* without the key of bytes that stands before it */
     const char *schema;  /* "" for none */
     const char *volumes; /* folders that buckets are spread over; of who makes the container, "" for none */
+    int is_index;        /* it is created as an index over files */
     enum option_layout place;
     struct manifest_job job; /* with layout=local: the job, */
     uint32_t writer;         /* and which of its writers this process is */

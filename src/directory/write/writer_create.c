@@ -34,6 +34,7 @@ int deltafs_private_writer_configure(struct writer_config *c, const char *path, 
         .old_label = (enum option_old_label)deltafs_private_options_number(o, OPTION_OLD_LABEL),
         .is_async = deltafs_private_options_number(o, OPTION_COMMIT) == COMMIT_ASYNC,
         .lease = deltafs_private_options_number(o, OPTION_LEASE),
+        .is_index = deltafs_private_options_is_index(o),
     };
     uint64_t threads = deltafs_private_options_number(o, OPTION_THREADS);
     c->threads = threads == OPTION_AUTO ? THREADS_AUTO : (uint32_t)threads;
@@ -125,6 +126,7 @@ int deltafs_private_writer_create_container(struct writer_config *c, struct leas
                          .value_size = c->caller_size,
                          .schema = (char *)(uintptr_t)c->schema,
                          .job = &c->job,
+                         .is_index = c->is_index,
                          .is_local = c->place == LAYOUT_LOCAL};
     int status = uuid_create(c->uuid, e);
 

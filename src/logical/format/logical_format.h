@@ -57,8 +57,7 @@
 #define SESSION_INDEX_NEW   "INDEX.new"
 #define SESSION_BUCKETS_MAX 256u
 #define SESSION_WRITERS_MAX (1u << 24)
-#define FILEINDEX_FOLDER    "keys"    /* the index over the file's rows, in the file's folder */
-#define SOURCES_NAME        "SOURCES" /* in an index: what is indexed in it; lines as a manifest's */
+#define FILEINDEX_FOLDER    "keys" /* the index over the file's rows, in the file's folder */
 #define LOG_NAME_FRAMES     "w%08x.data"
 #define LOG_NAME_EXTENTS    "w%08x.extents"
 
