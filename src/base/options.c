@@ -38,7 +38,7 @@ static const struct option_row rows[OPTION_COUNT] = {
                   "parallel, and the close writes one file"},
          .words = {[EXTENTS_PARALLEL] = "parallel", [EXTENTS_BROADCAST] = "broadcast", [EXTENTS_FLATTEN] = "flatten"}},
     [OPTION_HDF5] = {.info = {"hdf5", "FILE", "",
-                              "HDF5 library that deltafs-mpi index uses for HDF5 files; none: search for one"}},
+                              "HDF5 library that indexes HDF5 files, also at a close; none: search for one"}},
     [OPTION_INDEX] = {.info = {"index", "DIR", "",
                                "index of a file's rows; none: in the file if it is a logical file, else beside it"}},
     [OPTION_KEY] = {.info = {"key", "FIELD or DATASET", "",

@@ -105,23 +105,45 @@ static void *h5lib_here(void)
     return object;
 }
 
+/* Load the object. Where the program has an HDF5, as one that is linked statically to it, the loaded one must not call
+ * that: it uses its own symbols first. */
+static void *h5lib_open(const char *name)
+{
+    void *object = dlopen(name, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
+    int own = dlsym(RTLD_DEFAULT, "H5open") ? RTLD_DEEPBIND : 0;
+
+    return object ? object : dlopen(name, RTLD_LAZY | RTLD_LOCAL | own);
+}
+
+/* HDF5 by its usual names, or NULL. */
+static void *h5lib_search(void)
+{
+    void *object = h5lib_here();
+
+    for (size_t i = 0; i < sizeof h5lib_names / sizeof *h5lib_names && !object; i++)
+        object = h5lib_open(h5lib_names[i]);
+    return object;
+}
+
 int h5lib_load(struct h5lib *lib, const char *name, struct error *e)
 {
     int is_named = name && *name;
+    struct error own = {0};
 
-    /* Not dlopen(NULL): this library may have been loaded together with HDF5 out of sight of the program. */
-    if (!is_named && dlsym(RTLD_DEFAULT, "H5Fopen"))
-        return h5lib_find(lib, RTLD_DEFAULT, e);
-    void *object = is_named ? dlopen(name, RTLD_LAZY | RTLD_LOCAL) : h5lib_here();
+    /* Not dlopen(NULL): this library may have been loaded together with HDF5 out of sight of the program. What is seen
+     * of one that is linked statically (-rdynamic) may be a part of it. */
+    if (!is_named && dlsym(RTLD_DEFAULT, "H5Fopen") && h5lib_find(lib, RTLD_DEFAULT, &own) == DELTAFS_OK)
+        return DELTAFS_OK;
+    void *object = is_named ? h5lib_open(name) : h5lib_search();
     if (!object && is_named)
         return error_set(e, DELTAFS_ERR_INVALID, "HDF5 cannot be loaded: %s", dlerror());
-    for (size_t i = 0; i < sizeof h5lib_names / sizeof *h5lib_names && !object; i++)
-        object = dlopen(h5lib_names[i], RTLD_LAZY | RTLD_LOCAL);
     if (object)
         return h5lib_find(lib, object, e);
-    return error_set(e, DELTAFS_ERR_INVALID,
-                     "HDF5's library is not found: install it (Debian: libhdf5-103-1, libhdf5-310), or name it in the "
-                     "environment variable DELTAFS_HDF5");
+    return error_set(
+        e, DELTAFS_ERR_INVALID,
+        "HDF5's shared library is not found%s: install it (Debian: libhdf5-103-1, libhdf5-310), or name it "
+        "in the environment variable DELTAFS_HDF5",
+        own.status != DELTAFS_OK ? ", and the one that is linked to the program lacks functions" : "");
 }
 
 void h5lib_hush(const struct h5lib *lib, struct h5lib_handler *saved)
