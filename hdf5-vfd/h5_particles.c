@@ -192,6 +192,26 @@ static void put_key(struct h5_bytes *o, const struct deltafs_record *r)
         h5_attribute_number(o, "key", r->key);
 }
 
+/* A tool that is given DIR/480 looks for a file of that name before it looks for the object /480 of the file DIR. Where
+ * there are both, say which this is. */
+static void put_meaning(struct h5_bytes *o, deltafs_dir *dir, const struct deltafs_stat *stat, const char *path,
+                        const struct deltafs_record *r)
+{
+    struct deltafs_epoch_stat e = {.struct_size = sizeof e};
+    char label[24], text[512];
+
+    for (uint64_t i = 0; i < stat->epochs && deltafs_epoch_stat(dir, i, &e) == DELTAFS_OK; i++) {
+        int n = snprintf(label, sizeof label, "%" PRIu64, e.label);
+        if (r->key_bytes ? r->key_size != (size_t)n || memcmp(r->key_bytes, label, r->key_size) != 0
+                         : r->key != e.label)
+            continue;
+        snprintf(text, sizeof text,
+                 "this is the trajectory of the key %s; epoch %s is the group /%s of the file %.300s (h5dump -g /%s)",
+                 label, label, label, path, label);
+        h5_attribute_text(o, "not_the_epoch", text);
+    }
+}
+
 int h5_trajectory(deltafs_dir *dir, const char *path, const deltafs_records *records, struct h5_bytes *image)
 {
     struct deltafs_stat stat = {.struct_size = sizeof stat};
@@ -205,8 +225,10 @@ int h5_trajectory(deltafs_dir *dir, const char *path, const deltafs_records *rec
         return status;
     h5_image_begin(image);
     h5_group_begin(&root);
-    if (records->count > 0)
+    if (records->count > 0) {
         put_key(&root, &records->record[0]);
+        put_meaning(&root, dir, &stat, path, &records->record[0]);
+    }
     put_provenance(&root, &stat, path);
     status = table_put(&t, "trajectory", &root);
     deltafs_schema_destroy(t.schema);

@@ -68,7 +68,9 @@ static int image_ask(struct vfd_file *f, deltafs_dir *dir, const char *container
     else if (status == DELTAFS_OK)
         status = deltafs_get(dir, number, NULL, records);
     if (status == DELTAFS_ERR_NOT_FOUND)
-        return vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: no such subfile: '%s' in %s", key, container);
+        return vfd_fail(f->calls, VFD_CANNOT_OPEN,
+                        "deltafs: no such subfile: '%s' in %s (an epoch is a group of the file %s: h5dump -g /LABEL)",
+                        key, container, container);
     if (status != DELTAFS_OK)
         return vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s", deltafs_errmsg(dir));
     return 0;

@@ -15,6 +15,21 @@ static int file_read(void *ctx, uint64_t offset, void *bytes, size_t size, struc
     return key_file_read(ctx, 1, &extent, bytes, e);
 }
 
+/* A key without '/' is a field of records, and an HDF5 file has none. */
+static int refuse_hdf5(struct key_file *file, const char *path, const deltafs_options *o, const struct file_tables *t,
+                       struct error *e)
+{
+    const struct h5source source = {path, t->identity.size, file_read, file};
+    const char *key = deltafs_private_options_text(o, OPTION_KEY);
+
+    if (*deltafs_private_options_text(o, OPTION_SCHEMA) != '\0' || h5file_check(&source, error_ignored()) != DELTAFS_OK)
+        return DELTAFS_OK;
+    return error_set(e, DELTAFS_ERR_OPTION,
+                     "%s: is an HDF5 file, and the key '%s' has no '/': give the path of the dataset with the keys, "
+                     "such as '/%s' or '/Step#*/%s'",
+                     path, key, key, key);
+}
+
 static int find_datasets(struct key_file *file, const char *path, const deltafs_options *o, struct file_tables *out,
                          struct error *e)
 {
@@ -58,7 +73,7 @@ static int find_tables(const char *path, const deltafs_options *o, struct file_t
     e->status = key_file_identity(&file, 1, &out->identity, e);
     if (e->status == DELTAFS_OK && strchr(deltafs_private_options_text(o, OPTION_KEY), '/'))
         e->status = find_datasets(&file, path, o, out, e);
-    else if (e->status == DELTAFS_OK)
+    else if (e->status == DELTAFS_OK && refuse_hdf5(&file, path, o, out, e) == DELTAFS_OK)
         e->status = find_records(path, o, out, e);
     key_file_close(&file);
     return e->status;

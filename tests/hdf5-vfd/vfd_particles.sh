@@ -39,6 +39,11 @@ printf '1 5 01020304\n' | "$put_records" clash schema=epoch:u4 || fail put_recor
 expect 0 vfd h5dump -d trajectory clash/5
 stdout_has 'H5T_STD_U64LE "epoch_"'
 stdout_has 67305985
+# A key that is an epoch's label, too: tools look for the key first.
+printf '5 5 01020304\n6 7 01020304\n' | "$put_records" same schema=n:u4 || fail put_records
+expect 0 vfd h5dump -a not_the_epoch same/5
+stdout_has "epoch 5 is the group /5 of the file"
+expect 1 vfd h5dump -a not_the_epoch same/7
 
 # The directory itself.
 printf '3 5 01020304\n3 6 05060708\n11 5 00000000\n' | "$put_records" two schema=n:u4 || fail put_records
