@@ -318,7 +318,8 @@ static int indexer_compose(deltafs_indexer *ix, const char *path, struct key_fil
 #define SHARE_ROWS 4096 /* that are appended at once */
 
 struct share {
-    deltafs_dir *dir;
+    deltafs_dir *dir; /* NULL: only the hash is wanted */
+    uint64_t hash;
     uint32_t group; /* rows that have the same number */
     size_t n;
     uint64_t key[SHARE_ROWS];
@@ -337,7 +338,8 @@ static int share_append(void *arg, uint64_t first, const uint64_t *key, size_t n
     struct share *s = arg;
 
     (void)e;
-    while (n > 0) {
+    table_hash_add(&s->hash, first, key, n);
+    while (n > 0 && s->dir) {
         size_t part = n < SHARE_ROWS - s->n ? n : SHARE_ROWS - s->n;
         memcpy(s->key + s->n, key, part * sizeof *key);
         for (size_t i = 0; i < part; i++)
@@ -352,9 +354,10 @@ static int share_append(void *arg, uint64_t first, const uint64_t *key, size_t n
     return DELTAFS_OK;
 }
 
-/* This process's share of the rows. */
-static int share_scan(deltafs_indexer *ix, struct key_file *file, const char *path, const struct source_table *source,
-                      const struct key_writer *writer, struct error *e)
+/* This process's share of the rows: into `dir`, if that is given, and the hash of their keys. */
+static int share_scan(deltafs_indexer *ix, deltafs_dir *dir, struct key_file *file, const char *path,
+                      const struct source_table *source, const struct key_writer *writer, uint64_t *hash,
+                      struct error *e)
 {
     const struct deltafs_table *t = &source->table;
     const struct deltafs_column *key = &t->column[t->key];
@@ -364,24 +367,44 @@ static int share_scan(deltafs_indexer *ix, struct key_file *file, const char *pa
 
     if (!s)
         return error_no_memory(e, sizeof *s, "numbers of rows");
-    s->dir = ix->dir;
+    s->dir = dir;
+    s->hash = 0;
     s->group = source_table_group(source);
     s->n = 0;
     int status = writer && key->piece_count == 0
                      ? key_column_scan_written(file, key, t->rows, from, end, writer, path, share_append, s, e)
                      : key_column_scan(file, key, from, end, path, share_append, s, e);
-    share_flush(s);
+    if (dir)
+        share_flush(s);
+    *hash = s->hash;
     free(s);
     return status;
 }
 
+/* Collective: the hash of all ranks' rows. An error in *e becomes that of all. */
+static int share_add_up(const deltafs_indexer *ix, uint64_t hash, struct source_table *t, struct error *e)
+{
+    struct bytes all = {{0}, 0};
+    int status = collective_gather(&ix->group, &hash, sizeof hash, &all, e);
+
+    t->hash = 0;
+    t->has_hash = status == DELTAFS_OK;
+    for (size_t at = 0; at < all.used && status == DELTAFS_OK; at += sizeof hash) {
+        memcpy(&hash, all.buffer.bytes + at, sizeof hash);
+        t->hash += hash;
+    }
+    buffer_fini(&all.buffer);
+    return status;
+}
+
 /* Collective: one table, as an epoch. */
-static int indexer_add_table(deltafs_indexer *ix, struct key_file *file, const char *path, const struct source_table *t,
+static int indexer_add_table(deltafs_indexer *ix, struct key_file *file, const char *path, struct source_table *t,
                              const struct key_writer *writer, struct error *e)
 {
     struct error own = {0};
+    uint64_t hash = 0;
 
-    own.status = share_scan(ix, file, path, t, writer, &own);
+    own.status = share_scan(ix, ix->dir, file, path, t, writer, &hash, &own);
     if (own.status != DELTAFS_OK)
         deltafs_epoch_cancel(ix->dir, own.text);
     int status = deltafs_epoch_end(ix->dir, t->sequence);
@@ -389,10 +412,63 @@ static int indexer_add_table(deltafs_indexer *ix, struct key_file *file, const c
         status = collective_agree(&ix->group, &own);
     else if (status != DELTAFS_OK)
         own = *deltafs_private_thread_error();
+    else
+        status = share_add_up(ix, hash, t, &own);
     if (status != DELTAFS_OK)
         *e = own;
     return status;
 }
+
+/* ---- Adding a file again ---- */
+
+/* Rank 0: the table in the index that has the keys of `t`, and that none of the `n` other tables has been given; or one
+ * that may have them, if those of `t` are not known. */
+static const struct source_table *indexer_like(const deltafs_indexer *ix, const struct source_entry *old,
+                                               const struct source_table *t, const struct source_table *others,
+                                               size_t n)
+{
+    for (size_t i = 0; i < old->table_count; i++) {
+        const struct source_table *o = &old->table[i];
+        int is_free = o->has_hash && o->table.rows == t->table.rows && o->group == t->group &&
+                      (o->sequence >= ix->first_own || !source_table_is_lost(o, &ix->manifest));
+        for (size_t k = 0; k < n && is_free; k++)
+            is_free = others[k].sequence != o->sequence;
+        if (is_free && (!t->has_hash || t->hash == o->hash))
+            return o;
+    }
+    return NULL;
+}
+
+/* Collective: the file has changed, and is indexed again. A table whose keys are those that the index has of one, in
+ * the same rows, gets its epoch. If the file has not changed, the caller wants it to be indexed again. */
+static int indexer_reuse(deltafs_indexer *ix, struct key_file *file, const char *path, struct source_entry *s,
+                         const struct key_writer *writer, struct error *e)
+{
+    const struct source_entry *old = ix->group.rank == 0 ? sources_find(&ix->sources, s->path) : NULL;
+    int status = DELTAFS_OK;
+
+    if (old && source_identity_is_same(&old->identity, &s->identity))
+        old = NULL;
+    for (size_t i = 0; i < s->table_count && status == DELTAFS_OK; i++) {
+        struct source_table *t = &s->table[i];
+        uint64_t hash = 0, found[2] = {old && indexer_like(ix, old, t, s->table, i), 0};
+        status = indexer_share(&ix->group, found, sizeof found, e);
+        if (status != DELTAFS_OK || !found[0])
+            continue;
+        e->status = share_scan(ix, NULL, file, path, t, writer, &hash, e);
+        status = share_add_up(ix, hash, t, e);
+        if (status == DELTAFS_OK && old) {
+            const struct source_table *same = indexer_like(ix, old, t, s->table, i);
+            found[1] = same ? same->sequence : 0;
+        }
+        if (status == DELTAFS_OK)
+            status = indexer_share(&ix->group, found, sizeof found, e);
+        t->sequence = found[1];
+    }
+    return status;
+}
+
+/* ---- The whole file ---- */
 
 /* Collective: open the index for writing, or make it. It is this job's from then on, until it is closed. */
 static int indexer_open_dir(deltafs_indexer *ix, struct error *e)
@@ -500,23 +576,25 @@ static int indexer_begin(deltafs_indexer *ix, struct source_entry *s, struct err
 {
     unsigned lines = ix->sources.version > 2 ? SOURCE_BEGIN | SOURCE_TABLES : SOURCE_TABLES;
 
-    for (size_t i = 0; i < s->table_count; i++) {
-        s->table[i].sequence = ix->next++;
-        source_table_choose_group(&s->table[i], ix->sources.version);
-    }
+    for (size_t i = 0; i < s->table_count; i++)
+        if (s->table[i].sequence == 0)
+            s->table[i].sequence = ix->next++;
     if (ix->group.rank == 0)
         e->status = indexer_write(ix, s, 1, lines, e);
     return collective_agree(&ix->group, e);
 }
 
 /* Collective: the epochs of all tables of a source. */
-static int indexer_add_epochs(deltafs_indexer *ix, struct key_file *file, const char *path, struct source_entry *s,
-                              const struct key_writer *writer, struct error *e)
+static int indexer_add_epochs(deltafs_indexer *ix, uint64_t first, struct key_file *file, const char *path,
+                              struct source_entry *s, const struct key_writer *writer, struct error *e)
 {
     struct error own = {0};
     int status = DELTAFS_OK;
 
+    /* Those before `first` are in the index. */
     for (size_t i = 0; i < s->table_count && status == DELTAFS_OK; i++) {
+        if (s->table[i].sequence < first)
+            continue;
         status = indexer_add_table(ix, file, path, &s->table[i], writer, e);
         uint64_t rows = s->table[i].table.rows, records = status == DELTAFS_OK ? dir_last_records(ix->dir) : rows;
         /* An epoch that has not each row once is not used: no line of SOURCES names it. */
@@ -537,12 +615,17 @@ static int indexer_add_tables(deltafs_indexer *ix, struct key_file *file, const 
                               const struct key_writer *writer, struct error *e)
 {
     int status = ix->dir ? DELTAFS_OK : indexer_open_dir(ix, e);
+    uint64_t first = ix->next;
 
+    for (size_t i = 0; i < s->table_count; i++)
+        source_table_choose_group(&s->table[i], ix->sources.version);
+    if (status == DELTAFS_OK)
+        status = indexer_reuse(ix, file, path, s, writer, e);
     if (status == DELTAFS_OK)
         status = indexer_begin(ix, s, e);
     if (status != DELTAFS_OK)
         return status;
-    status = indexer_add_epochs(ix, file, path, s, writer, e);
+    status = indexer_add_epochs(ix, first, file, path, s, writer, e);
     if (status != DELTAFS_OK) {
         if (ix->group.rank == 0)
             indexer_abandon(ix, s->path);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/hash.h"
 #include "base/number.h"
 #include "fileindex/fileindex_format.h"
 #include "fileindex/sources.h"
@@ -133,6 +134,9 @@ static void format_end(FILE *f, const struct source_entry *s)
 {
     const struct source_identity *id = &s->identity;
 
+    for (size_t i = 0; i < s->table_count; i++)
+        if (s->table[i].has_hash)
+            fprintf(f, "keys sequence=%" PRIu64 " hash=%" PRIu64 "\n", s->table[i].sequence, s->table[i].hash);
     if (s->table_count == 0)
         fputs("Forget", f);
     else
@@ -327,6 +331,22 @@ static int parse_piece(void *arg, const char *fields, const char *path, uint64_t
     if (status == DELTAFS_OK)
         ((struct deltafs_piece *)(uintptr_t)c->piece)[c->piece_count++] = piece;
     return status;
+}
+
+/* Behind the tables, since it is known when all keys have been read. */
+static int parse_keys(void *arg, const char *fields, const char *path, uint64_t offset, struct error *e)
+{
+    struct parser *p = arg;
+    uint64_t sequence, hash;
+
+    if (textlog_number(fields, "sequence", &sequence) != 0 || textlog_number(fields, "hash", &hash) != 0)
+        return error_damaged(e, path, offset, "the line of a table's keys is malformed");
+    for (size_t i = 0; i < p->source.table_count; i++)
+        if (p->source.table[i].sequence == sequence) {
+            p->source.table[i].has_hash = 1;
+            p->source.table[i].hash = hash;
+        }
+    return DELTAFS_OK;
 }
 
 /* Whether `rows` rows of a column, one each `stride` bytes from `offset` on, are all within `size` bytes. */
@@ -528,9 +548,9 @@ static int parse_head(void *arg, const char *fields, const char *path, uint64_t 
     return DELTAFS_OK;
 }
 
-static const struct textlog_word words[] = {
-    {"Sources", parse_head}, {"Begin", parse_begin},   {"Table", parse_table},   {"Column", parse_column},
-    {"Piece", parse_piece},  {"Source", parse_source}, {"Forget", parse_forget}, {NULL, NULL}};
+static const struct textlog_word words[] = {{"Sources", parse_head},  {"Begin", parse_begin},   {"Table", parse_table},
+                                            {"Column", parse_column}, {"Piece", parse_piece},   {"keys", parse_keys},
+                                            {"Source", parse_source}, {"Forget", parse_forget}, {NULL, NULL}};
 
 int source_parse(char *text, const char *path, struct source_entry *out, struct error *e)
 {
@@ -681,6 +701,12 @@ int sources_add(struct sources *s, struct source_entry *source, struct error *e)
     *old = *source;
     *source = (struct source_entry){0};
     return DELTAFS_OK;
+}
+
+void table_hash_add(uint64_t *hash, uint64_t first, const uint64_t *key, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        *hash += hash_key(hash_key(key[i]) + first + i);
 }
 
 int sources_name_all(const struct sources *s, const struct manifest *m, uint64_t *lost)

@@ -792,6 +792,58 @@ static void test_hostile(void **state)
     free(file.key);
 }
 
+static uint64_t count_epochs(const char *index)
+{
+    struct deltafs_stat stat = {.struct_size = sizeof stat};
+    deltafs_dir *dir;
+
+    CHECK_IS(deltafs_open(index, NULL, &dir), DELTAFS_OK);
+    CHECK_IS(deltafs_stat(dir, &stat), DELTAFS_OK);
+    CHECK_IS(deltafs_close(dir), DELTAFS_OK);
+    return stat.epochs;
+}
+
+/* A file that was written to, but not to its keys, gets no epoch again (it took its space twice). If a key has changed,
+ * or moved, it does; and if it is indexed again without a change, since that is wanted then. */
+static void test_same_keys(void **state)
+{
+    struct rng r = rng_init(63);
+
+    (void)state;
+    for (int is_logical = 0; is_logical < 2; is_logical++) {
+        struct oracle file = oracle_make(&r, unit_path("same%d", is_logical), 1, 5000, 0);
+        void (*write)(const struct oracle *o) = is_logical ? oracle_write_logical : oracle_write;
+        const char *index = unit_path("same.index%d", is_logical);
+        write(&file);
+        CHECK_IS(index_one(index, &file), DELTAFS_OK);
+        CHECK_IS(count_epochs(index), 1);
+        for (int i = 0; i < 2; i++) {
+            file.seed++;
+            file.label++;
+            write(&file);
+            CHECK_IS(index_one(index, &file), DELTAFS_OK);
+            CHECK_IS(count_epochs(index), 1);
+            check_all(index, &file, 1);
+        }
+        file.key[0]++;
+        file.key[1]--;
+        write(&file);
+        CHECK_IS(index_one(index, &file), DELTAFS_OK);
+        CHECK_IS(count_epochs(index), 2);
+        uint64_t key = file.key[0];
+        file.key[0] = file.key[4000];
+        file.key[4000] = key;
+        write(&file);
+        CHECK_IS(index_one(index, &file), DELTAFS_OK);
+        CHECK_IS(count_epochs(index), 3);
+        check_all(index, &file, 1);
+        CHECK_IS(index_one(index, &file), DELTAFS_OK);
+        CHECK_IS(count_epochs(index), 4);
+        check_all(index, &file, 1);
+        free(file.key);
+    }
+}
+
 /* Each operation of an indexing fails in turn: the status says so, what was indexed before is found, and indexing again
  * mends it. */
 static void test_fault(void **state)
@@ -830,7 +882,7 @@ int main(void)
         cmocka_unit_test(test_refused),      cmocka_unit_test(test_columns),     cmocka_unit_test(test_damaged),
         cmocka_unit_test(test_hostile),      cmocka_unit_test(test_fault),       cmocka_unit_test(test_written_between),
         cmocka_unit_test(test_old_versions), cmocka_unit_test(test_wide_groups), cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_no_sources)};
+        cmocka_unit_test(test_no_sources),   cmocka_unit_test(test_same_keys)};
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) != 0;
 }
