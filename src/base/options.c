@@ -307,15 +307,16 @@ int deltafs_private_options_is_index(const deltafs_options *o)
 int deltafs_private_options_refuse(const deltafs_options *o, enum option_id id, const char *path, const char *is,
                                    struct error *e)
 {
+    const char *advice = id == OPTION_SCHEMA ? "append values of that schema, or use another directory"
+                                             : "leave it out, then it is as it was";
     char variable[64], by[128] = "";
 
     option_variable((int)id, variable);
     if (o->value[id].source == SOURCE_ENVIRONMENT)
         snprintf(by, sizeof by, " by the environment variable %s", variable);
-    return error_set(e, DELTAFS_ERR_OPTION,
-                     "option %s: '%s' is given%s, but %s was made with%s%s%s; leave it out, then it is as "
-                     "it was",
-                     rows[id].info.name, o->value[id].text, by, path, *is ? " '" : "out one", is, *is ? "'" : "");
+    return error_set(e, DELTAFS_ERR_OPTION, "option %s: '%s' is given%s, but %s was made with%s%s%s; %s",
+                     rows[id].info.name, o->value[id].text, by, path, *is ? " '" : "out one", is, *is ? "'" : "",
+                     advice);
 }
 
 struct error *deltafs_private_thread_error(void)

@@ -14,7 +14,7 @@ const char *cmd_parse_text(const char *text, void *out)
 const char *cmd_parse_path(const char *text, void *out)
 {
     *(const char **)out = text_path(text);
-    return NULL;
+    return *text_path(text) != '\0' ? NULL : "is no name of a file or directory";
 }
 
 const char *cmd_parse_number(const char *text, void *out)

@@ -5,9 +5,12 @@
  * fails to be read on one rank cancels the epoch on all.
  *
  * Into a directory that is there, which --append allows, go the epochs behind its last one. */
+#include <ftw.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <deltafs/deltafs_mpi.h>
 #include "tools/cmd.h"
 #include "tools/import.h"
@@ -22,6 +25,7 @@ struct import {
     int is_quiet, is_appending;
     /* The job. */
     int rank, ranks;
+    int is_created;                  /* the directory is new */
     const struct command_call *call; /* its operands are the files */
     struct import_file *file;        /* of each; once all are inspected, sorted by label, then part */
 };
@@ -39,12 +43,12 @@ static int file_compare(const void *a, const void *b)
     return (f->number > g->number) - (f->number < g->number);
 }
 
-/* Whether the files make a whole: an error if two are the same part or of different kinds, and a warning if parts are
+/* Whether the files make a whole: an error if two are the same part or of different kinds, and one warning if parts are
  * missing. */
 static int import_check_set(const struct import *im)
 {
-    const struct import_file *first = &im->file[0];
-    uint64_t parts = 0;
+    const struct import_file *first = &im->file[0], *lacking = NULL;
+    uint64_t parts = 0, lacking_parts = 0, steps = 0;
 
     for (int i = 0; i < im->call->count; i++) {
         const struct import_file *g = &im->file[i];
@@ -59,13 +63,18 @@ static int import_check_set(const struct import *im)
         parts++;
         if (i + 1 < im->call->count && im->file[i + 1].label == g->label)
             continue;
-        if (parts < g->parts)
-            text_fail(0,
-                      "import: warning: of step %" PRIu64 " there are files of %" PRIu64 " ranks, not of all %" PRIu64
-                      "; the particles of the others will be missing",
-                      g->label, parts, g->parts);
+        if (parts < g->parts && steps++ == 0) {
+            lacking = g;
+            lacking_parts = parts;
+        }
         parts = 0;
     }
+    if (lacking)
+        text_fail(0,
+                  "import: warning: files of some ranks are missing, in %" PRIu64 " step%s: of step %" PRIu64
+                  " only those of %" PRIu64 " of %" PRIu64
+                  " ranks are given; the particles of the others will be missing",
+                  steps, text_plural(steps), lacking->label, lacking_parts, lacking->parts);
     return 0;
 }
 
@@ -167,18 +176,51 @@ static int import_epochs(const struct import *im, deltafs_dir *d, int first, int
         import_share(im, first, end, d, &bar);
         if (deltafs_epoch_end(d, label) != DELTAFS_OK) {
             progress_end(&bar);
-            text_fail(0, "import: %s", deltafs_errmsg(d));
-            code = text_fail(EXIT_TROUBLE,
-                             "import: %s has all epochs before label %" PRIu64
-                             "; that one and the later ones are missing: "
-                             "import the same files again with --append to continue",
-                             im->output, label);
+            code = text_fail(EXIT_TROUBLE, "import: %s", deltafs_errmsg(d));
         } else {
             ++*epochs;
         }
     }
     progress_end(&bar);
     return code;
+}
+
+/* Remove a file or an empty folder. A link is a bucket on a volume: that goes, too, and the folder above it there. */
+static int import_remove_one(const char *path, const struct stat *st, int type, struct FTW *level)
+{
+    char target[PATH_MAX];
+
+    (void)st, (void)level;
+    if (type == FTW_SL && realpath(path, target)) {
+        if (nftw(target, import_remove_one, 1, FTW_DEPTH | FTW_PHYS) != 0)
+            return -1;
+        *strrchr(target, '/') = '\0';
+        rmdir(target); /* unless it has another bucket */
+    }
+    return remove(path);
+}
+
+/* After a failure, on rank 0: say what the directory has, and how to continue. A new one without epochs is removed. */
+static void import_advise(const struct import *im)
+{
+    deltafs_dir *d;
+    uint64_t last;
+
+    if (deltafs_open(im->output, NULL, &d) != DELTAFS_OK) {
+        text_fail(0, "import: %s", deltafs_errmsg(NULL));
+        return;
+    }
+    int has_last = deltafs_last_label(d, &last) == DELTAFS_OK;
+    deltafs_close(d);
+    if (has_last)
+        text_fail(0,
+                  "import: %s has all epochs up to label %" PRIu64
+                  "; the later ones are missing: import the same files again with --append to continue",
+                  im->output, last);
+    else if (im->is_created && nftw(im->output, import_remove_one, 1, FTW_DEPTH | FTW_PHYS) == 0)
+        text_fail(0, "import: no epoch is imported; %s, which was new, is removed", im->output);
+    else
+        text_fail(0, "import: %s has no epoch yet: import the same files again with --append", im->output);
 }
 
 /* Refuse a file of an epoch that an existing directory does not have, though it has later ones. If the directory cannot
@@ -207,7 +249,7 @@ static int import_check_late(const struct import *im)
 }
 
 /* Collective: create the directory, or open it to append to it. */
-static int import_open(const struct import *im, deltafs_dir **d)
+static int import_open(struct import *im, deltafs_dir **d)
 {
     int status = DELTAFS_ERR_NOT_FOUND, code = EXIT_OK;
 
@@ -219,8 +261,10 @@ static int import_open(const struct import *im, deltafs_dir **d)
         return code;
     if (im->is_appending)
         status = deltafs_mpi_reopen(MPI_COMM_WORLD, im->output, im->call->options, d);
-    if (status == DELTAFS_ERR_NOT_FOUND)
+    if (status == DELTAFS_ERR_NOT_FOUND) {
+        im->is_created = 1;
         status = deltafs_mpi_create(MPI_COMM_WORLD, im->output, im->call->options, d);
+    }
     return status == DELTAFS_OK ? EXIT_OK
                                 : text_fail(status == DELTAFS_ERR_NOT_FOUND ? EXIT_TROUBLE : text_exit_code(status),
                                             "import: %s", deltafs_errmsg(NULL));
@@ -242,6 +286,8 @@ static int import_files(struct import *im)
     code = import_epochs(im, d, first, &epochs);
     if (deltafs_close(d) != DELTAFS_OK && code == EXIT_OK)
         code = text_fail(EXIT_TROUBLE, "import: %s", deltafs_errmsg(NULL));
+    if (code != EXIT_OK && im->rank == 0)
+        import_advise(im);
     for (int i = first; i < im->call->count; i++)
         records += im->file[i].records;
     if (code == EXIT_OK && im->rank == 0 && !im->is_quiet)
@@ -259,6 +305,9 @@ static int import_run(const struct command_call *c)
         return text_fail(EXIT_USAGE, "import: --format is missing; give vpic or raw");
     if (!im->output)
         return text_fail(EXIT_USAGE, "import: -o DIR is missing");
+    if (im->is_appending && im->format == &import_raw && !im->layout.options.epoch.is_given)
+        return text_fail(EXIT_USAGE,
+                         "import: --append of raw files needs --epoch N: the files do not have their label");
     MPI_Comm_rank(MPI_COMM_WORLD, &im->rank);
     MPI_Comm_size(MPI_COMM_WORLD, &im->ranks);
     im->call = c;

@@ -53,7 +53,12 @@ says "leave it out"
 printf '123456789012' >"$work/raw"
 expect 2 import 1 --format raw --schema id:u8,x:f4 --key id --epoch 99999999 -a -o "$work/rest" "$work/raw"
 says "option schema"
+says "append values of that schema, or use another directory"
 whole rest
+
+# Files of raw records do not have a label: with the default of 0 they were passed over, as if they were there.
+expect 2 import 1 --format raw --schema id:u8,x:f4 --key id -a -o "$work/rest" "$work/raw"
+says "--append of raw files needs --epoch N"
 
 # What a job leaves that dies while it writes. Its lease is known to be nobody's: nobody has locked it.
 n=0

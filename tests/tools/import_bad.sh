@@ -45,7 +45,15 @@ printf '\001' | dd of="$work/ions" bs=1 seek=87 conv=notrunc 2>/dev/null
 printf '\002' | dd of="$work/ions" bs=1 seek=91 conv=notrunc 2>/dev/null
 refused 3 "of another species" import 1 --format vpic -o "$work/d" "$good" "$work/ions"
 expect 0 import 1 --format vpic -o "$work/part" "$work/ions"
-says "warning: of step"
+says "warning: files of some ranks are missing, in 1 step: of step "
+# One warning for all steps.
+for step in 1 2 3; do
+    cp "$work/ions" "$work/ions.$step"
+    printf "\\00$step" | dd of="$work/ions.$step" bs=1 seek=31 conv=notrunc 2>/dev/null
+done
+expect 0 import 2 --format vpic -o "$work/parts" "$work"/ions.?
+says "missing, in 3 steps: of step 1 only those of 1 of 2 ranks are given"
+[ "$(grep -c warning "$work/err")" -eq 1 ] || fail "a warning for each step"
 
 # Files that are none.
 for ranks in 1 2; do
@@ -74,6 +82,11 @@ for ranks in 1 2; do
 done
 vpic="import 1 --format vpic"
 refused 2 "-o DIR is missing" $vpic "$good"
+for name in "" deltafs:; do
+    refused 2 "import: --output: '$name' is no name of a file or directory" $vpic -o "$name" "$good"
+    expect 2 "$deltafs_mpi" index --schema id:u8 --key id -o "$name" "$good"
+    says "index: --output: '$name' is no name of a file or directory"
+done
 refused 2 "no input files" $vpic -o "$work/d"
 refused 2 "format" import 1 -o "$work/d" "$good" --format
 refused 2 "or more, or auto" $vpic --memory 1M -o "$work/d" "$good"
