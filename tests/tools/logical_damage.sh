@@ -104,6 +104,19 @@ for path in $(cd "$work/flat" && find . -name INDEX | sed 's/^\.//'); do
 done
 [ $index -gt 0 ] || fail "flatten makes no index"
 
+# What cannot be read at all is no reason to stop either: the logs have the same.
+for kind in mkfifo mkdir; do
+    cp -r "$work/flat" "$work/bad"
+    path=$(find "$work/bad" -name INDEX | head -n 1)
+    rm "$path"
+    $kind "$path"
+    expect 0 timeout 20 "$deltafs" cat "$work/bad"
+    same "$work/p" "$work/out" "$kind for INDEX"
+    expect 3 timeout 20 "$deltafs" verify "$work/bad"
+    says "$path"
+    rm -r "$work/bad"
+done
+
 # ---- The texts
 
 for text in MANIFEST s00000000/SESSION; do

@@ -270,7 +270,7 @@ int logical_read_own(deltafs_logical *f, struct bytes *out, struct error *e)
     return status == DELTAFS_OK ? status : logical_explain(f, e);
 }
 
-/* Read a closed session's index from one file; if that is damaged or missing, from the logs. */
+/* Read a closed session's index from one file; if that cannot be read, from the logs, which have the same. */
 static int logical_read_flat(deltafs_logical *f, const struct session *s, struct error *e)
 {
     size_t n = 0;
@@ -280,11 +280,10 @@ static int logical_read_flat(deltafs_logical *f, const struct session *s, struct
     int status = extent_index_read(&f->io, session_path(&f->container, s->number, SESSION_INDEX_NAME, path), s->number,
                                    f->container.uuid, &f->batches.buffer, &f->batches.used, &own);
 
-    if (status != DELTAFS_ERR_DAMAGED && status != DELTAFS_ERR_NOT_FOUND) {
-        if (status != DELTAFS_OK)
-            *e = own;
+    if (status == DELTAFS_ERR_MEMORY)
+        *e = own;
+    if (status == DELTAFS_OK || status == DELTAFS_ERR_MEMORY)
         return status;
-    }
     status = logical_logs(f, s, &writer, &n, e);
     for (size_t i = 0; i < n && status == DELTAFS_OK; i++)
         status = logical_read_log(f, s, writer[i], e);
