@@ -154,8 +154,8 @@ DELTAFS_API int deltafs_logical_verify_path(const char *path, deltafs_damage_fn 
 DELTAFS_API int deltafs_logical_repair(const char *path, const struct deltafs_repair_options *options,
                                        deltafs_repair_fn fn, void *arg);
 
-/* Find out what is at `path`. *kind gets 'd' for a directory (deltafs_open), 'f' for a logical file, even if its
- * manifest is damaged or lost, and '-' for anything else. DELTAFS_ERR_NOT_FOUND if there is nothing. Not collective. */
+/* Find out what is at `path`. *kind gets 'd' for a directory (deltafs_open), 'f' for a logical file, both even if
+ * their manifest is damaged, and '-' for anything else. DELTAFS_ERR_NOT_FOUND if there is nothing. Not collective. */
 DELTAFS_API int deltafs_kind(const char *path, char *kind);
 
 #ifdef __cplusplus

@@ -50,7 +50,8 @@ static int cp_open_from(struct cp *c, const char *name)
     /* The prefix says that it is one. */
     if (p.kind == TARGET_DIRECTORY || p.kind == TARGET_FOLDER || c->from != name)
         return target_refuse(c->from, p.kind);
-    c->copy.from.fd = open(c->from, O_RDONLY | O_CLOEXEC);
+    c->copy.from.is_pipe = S_ISFIFO(p.stat.st_mode);
+    c->copy.from.fd = open(c->from, O_RDONLY | O_CLOEXEC | (c->copy.from.is_pipe ? O_NONBLOCK : 0));
     c->copy.from.has_holes = p.kind == TARGET_FILE;
     c->total = p.kind == TARGET_FILE ? (uint64_t)p.stat.st_size : 0;
     return c->copy.from.fd >= 0 ? EXIT_OK : text_fail(EXIT_TROUBLE, "%s: %s", c->from, strerror(errno));
@@ -106,6 +107,20 @@ static int cp_check_old(struct cp *c, const struct target *p)
     return EXIT_OK;
 }
 
+/* Open a device or a pipe for writing. A pipe is not waited for until somebody reads it. */
+static int cp_open_other(struct cp *c)
+{
+    int fd = open(c->to, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+
+    c->copy.to = (struct copy_end){.fd = fd, .name = c->to};
+    if (fd < 0)
+        return text_fail(EXIT_TROUBLE, "%s: %s", c->to,
+                         errno == ENXIO ? "no process reads this pipe; first start the one that does"
+                                        : strerror(errno));
+    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+    return EXIT_OK;
+}
+
 /* Find out what is at the target's name. */
 static int cp_look_to(struct cp *c, const char *name)
 {
@@ -116,8 +131,10 @@ static int cp_look_to(struct cp *c, const char *name)
     int code = EXIT_OK;
 
     c->to_logical = !c->copy.from.logical || to != name;
-    if (n == 0 || n >= sizeof c->to)
-        return text_fail(EXIT_TROUBLE, "%s: %s", name, strerror(n == 0 ? ENOENT : ENAMETOOLONG));
+    if (n == 0)
+        return target_refuse_empty();
+    if (n >= sizeof c->to)
+        return text_fail(EXIT_TROUBLE, "%s: %s", name, strerror(ENAMETOOLONG));
     memcpy(c->to, to, n + 1);
     c->has_to = stat(c->to, &p.stat) == 0;
     if (!c->has_to && errno != ENOENT)
@@ -133,11 +150,7 @@ static int cp_look_to(struct cp *c, const char *name)
         code = cp_check_old(c, &p);
     if (code != EXIT_OK)
         return code;
-    if (c->has_to && p.kind == TARGET_OTHER) {
-        c->copy.to = (struct copy_end){.fd = open(c->to, O_WRONLY | O_CLOEXEC), .name = c->to};
-        return c->copy.to.fd >= 0 ? EXIT_OK : text_fail(EXIT_TROUBLE, "%s: %s", c->to, strerror(errno));
-    }
-    return EXIT_OK;
+    return c->has_to && p.kind == TARGET_OTHER ? cp_open_other(c) : EXIT_OK;
 }
 
 /* ---- The hidden file ---- */

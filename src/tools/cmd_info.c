@@ -76,7 +76,7 @@ static int info_print(const char *path, int is_json, deltafs_fileindex *index)
     if (!index && t.kind != TARGET_LOGICAL && t.kind != TARGET_DIRECTORY)
         return target_open_directory(path, &t.dir); /* the message says what it is instead */
     fputs(is_json ? "{" : "", stdout);
-    target_report(&r, &t, index);
+    target_report(&r, &t);
     if (t.kind == TARGET_DIRECTORY && (is_json || !index))
         info_epochs(&r, &t, path);
     if (index)

@@ -33,6 +33,8 @@ static int ls_look(const char *path, struct entry *e)
     int code = EXIT_OK;
 
     *e = (struct entry){.target = {.kind = TARGET_FOLDER}, .state = ""};
+    if (*path == '\0')
+        return target_refuse_empty();
     if (lstat(path, &st) != 0)
         return text_fail(EXIT_TROUBLE, "%s: %s", path, strerror(errno));
     int is_link = S_ISLNK(st.st_mode), is_broken = is_link && stat(path, &st) != 0;
@@ -44,7 +46,7 @@ static int ls_look(const char *path, struct entry *e)
     else if (t->file || t->dir)
         e->state = t->of_file.is_closed || t->of_dir.is_closed ? "closed" : "open";
     target_close(t);
-    e->kind = target_word(t->kind);
+    e->kind = target_word(t);
     if (is_link && e->state[0] == '\0') {
         e->kind = "link";
         ssize_t n = readlink(path, e->link, sizeof e->link - 1);
@@ -76,7 +78,9 @@ static void ls_json(const struct ls *l, const char *path, const struct entry *e)
     report_text(&r, NULL, "kind", e->kind);
     if (e->link[0] != '\0')
         report_text(&r, NULL, "target", e->link);
-    if (e->has_facts && e->target.kind == TARGET_DIRECTORY) {
+    if (e->has_facts && e->target.is_index) {
+        report_number(&r, NULL, "rows", e->target.rows);
+    } else if (e->has_facts && e->target.kind == TARGET_DIRECTORY) {
         report_number(&r, NULL, "epochs", e->target.of_dir.epochs);
         report_number(&r, NULL, "records", e->target.of_dir.records);
     } else if (e->has_facts) {
@@ -93,7 +97,10 @@ static void ls_line(const struct ls *l, const char *name, const struct entry *e)
 {
     char contents[64] = "", stored[24] = "";
 
-    if (e->has_facts && e->target.kind == TARGET_DIRECTORY)
+    if (e->has_facts && e->target.is_index)
+        snprintf(contents, sizeof contents, "%" PRIu64 " row%s of other files", e->target.rows,
+                 text_plural(e->target.rows));
+    else if (e->has_facts && e->target.kind == TARGET_DIRECTORY)
         snprintf(contents, sizeof contents, "%" PRIu64 " epoch%s, %" PRIu64 " record%s", e->target.of_dir.epochs,
                  text_plural(e->target.of_dir.epochs), e->target.of_dir.records, text_plural(e->target.of_dir.records));
     else if (e->has_facts)

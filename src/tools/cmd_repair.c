@@ -50,6 +50,8 @@ static int repair_one(void *values, const char *path)
 
     if (options.has_label && options.has_drop_from)
         return text_fail(EXIT_USAGE, "repair: --label and --drop-from do not go together");
+    if (*path == '\0')
+        return target_refuse_empty();
     int status = (target_is_logical(path) ? deltafs_logical_repair : deltafs_repair)(path, &options, repair_report, r);
     if (r->count > 0 && options.dry_run)
         text_say("%s: nothing is changed yet%s", path,

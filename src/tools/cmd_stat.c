@@ -13,8 +13,8 @@ static int stat_one(const char *path, int is_json, int count)
         return code;
     printf("%s%s", count > 0 ? is_json ? ",\n" : "\n" : "", is_json ? "{" : "");
     report_text(&r, "path", "path", path);
-    target_report(&r, &t, NULL);
-    if (t.kind == TARGET_DIRECTORY)
+    target_report(&r, &t);
+    if (t.kind == TARGET_DIRECTORY && (is_json || !t.is_index))
         report_number(&r, "epochs", "epochs", t.of_dir.epochs);
     fputs(is_json ? "\n}" : "", stdout);
     target_close(&t);

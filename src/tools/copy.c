@@ -60,15 +60,22 @@ static int copy_read(const struct copy_end *from, uint64_t at, uint8_t *bytes, s
     for (*got = 0; *got < want;) {
         /* Something to read, or a signal. */
         struct pollfd p[] = {{.fd = from->fd, .events = POLLIN}, {.fd = held_fd, .events = POLLIN}};
-        if (!from->has_holes)
+        int is_begin = from->is_pipe && at + *got == 0;
+        if (!from->has_holes && !is_begin)
             poll(p, 2, -1);
         if (copy_is_interrupted())
             return EXIT_TROUBLE;
         ssize_t n = from->has_holes ? pread(from->fd, bytes + *got, want - *got, (off_t)(at + *got))
                                     : read(from->fd, bytes + *got, want - *got);
+        /* Nobody has opened the pipe for writing, and perhaps nobody will. */
+        if (n == 0 && is_begin)
+            return text_fail(EXIT_TROUBLE, "%s: no process writes to this pipe; first start the one that does",
+                             from->name);
         if (n == 0)
             break;
-        if (n < 0 && errno != EINTR)
+        if (n < 0 && errno == EAGAIN)
+            poll(p, 2, -1);
+        else if (n < 0 && errno != EINTR)
             return text_fail(EXIT_TROUBLE, "cannot read %s: %s", from->name, strerror(errno));
         *got += n > 0 ? (size_t)n : 0;
     }

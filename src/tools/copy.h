@@ -11,6 +11,7 @@ struct copy_end {
     int fd;
     const char *name; /* for messages */
     int has_holes;    /* `fd` is a plain file: read and written by position, and it may have holes */
+    int is_pipe;      /* `fd` is to be read from a pipe with a name, opened with O_NONBLOCK */
 };
 
 struct copy {

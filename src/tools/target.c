@@ -5,7 +5,7 @@
 #include "tools/target.h"
 #include "tools/text.h"
 
-const char *target_word(enum target_kind kind)
+const char *target_word(const struct target *t)
 {
     static const char *const words[] = {[TARGET_LOGICAL] = "logical",
                                         [TARGET_DIRECTORY] = "directory",
@@ -13,7 +13,12 @@ const char *target_word(enum target_kind kind)
                                         [TARGET_FILE] = "file",
                                         [TARGET_OTHER] = "other"};
 
-    return words[kind];
+    return t->is_index ? "index" : words[t->kind];
+}
+
+int target_refuse_empty(void)
+{
+    return text_fail(EXIT_TROUBLE, "the name of the file is missing: it is empty, or nothing follows 'deltafs:'");
 }
 
 int target_look(const char *path, struct target *out)
@@ -22,7 +27,7 @@ int target_look(const char *path, struct target *out)
     char kind;
 
     if (*path == '\0')
-        return text_fail(EXIT_TROUBLE, "the name of the file is missing after 'deltafs:'");
+        return target_refuse_empty();
     if (stat(path, &t.stat) != 0)
         return text_fail(EXIT_TROUBLE, "%s: %s", path, strerror(errno));
     t.kind = S_ISREG(t.stat.st_mode) ? TARGET_FILE : TARGET_OTHER;
@@ -71,8 +76,25 @@ int target_open_directory(const char *path, deltafs_dir **out)
 int target_open_index(const char *path, deltafs_fileindex **out)
 {
     *out = NULL;
+    if (*path == '\0')
+        return target_refuse_empty();
     int status = deltafs_fileindex_open(path, NULL, out);
     return status == DELTAFS_ERR_NOT_FOUND ? EXIT_OK : text_of_call(status);
+}
+
+/* If a directory is an index, count its rows. */
+static int target_count_rows(const char *path, struct target *t)
+{
+    struct deltafs_table_stat table = {.struct_size = sizeof table};
+    deltafs_fileindex *index;
+    int status = deltafs_fileindex_open(path, NULL, &index);
+
+    t->is_index = status != DELTAFS_ERR_NOT_FOUND;
+    if (status != DELTAFS_OK)
+        return t->is_index ? status : DELTAFS_OK;
+    for (size_t i = 0; deltafs_fileindex_table(index, i, &table) == DELTAFS_OK; i++)
+        t->rows += table.rows;
+    return deltafs_fileindex_close(index);
 }
 
 int target_open(const char *path, struct target *out)
@@ -93,10 +115,13 @@ int target_open(const char *path, struct target *out)
             status = deltafs_stat(t.dir, &t.of_dir);
         if (status == DELTAFS_OK)
             status = deltafs_bytes_stored(t.dir, &t.stored);
+        if (status == DELTAFS_OK)
+            status = target_count_rows(path, &t);
     }
     code = text_of_call(status);
     if (code != EXIT_OK) {
         out->kind = t.kind;
+        out->is_index = t.is_index;
         target_close(&t);
         return code;
     }
@@ -160,23 +185,12 @@ static void report_logical(struct report *r, const struct deltafs_logical_stat *
     report_stored(r, s->bytes_stored, s->size, "of the size");
 }
 
-/* An index's own records and labels say nothing to its user. */
-static uint64_t report_rows(struct report *r, deltafs_fileindex *index)
-{
-    struct deltafs_table_stat t = {.struct_size = sizeof t};
-    uint64_t rows = 0;
-
-    for (size_t i = 0; deltafs_fileindex_table(index, i, &t) == DELTAFS_OK; i++)
-        rows += t.rows;
-    report(r, "index of", NULL, "%" PRIu64 " rows of other files", rows);
-    return rows;
-}
-
-static void report_directory(struct report *r, const struct target *t, deltafs_fileindex *index)
+static void report_directory(struct report *r, const struct target *t)
 {
     const struct deltafs_stat *s = &t->of_dir;
-    uint64_t of = s->bytes_raw;
-    int is_shown = r->is_json || !index;
+    uint64_t of = t->is_index ? t->rows : s->bytes_raw;
+    /* An index's own records and labels say nothing to its user. */
+    int is_shown = r->is_json || !t->is_index;
 
     report_number(r, "format version", "version", s->version);
     report_closed(r, s->uuid, s->is_closed, "no (being written, or its writer died)");
@@ -191,22 +205,24 @@ static void report_directory(struct report *r, const struct target *t, deltafs_f
         report_text(r, "schema", "schema", s->schema[0] || r->is_json ? s->schema : "none");
         report_number(r, "records", "records", s->records);
         report_number(r, "bytes raw", "bytes_raw", s->bytes_raw);
-    } else {
-        of = report_rows(r, index);
+    }
+    if (t->is_index) {
+        report(r, "index of", NULL, "%" PRIu64 " row%s of other files", t->rows, text_plural(t->rows));
+        report_number(r, NULL, "rows", t->rows);
     }
     /* What is not committed is stored, too. */
-    report_stored(r, t->stored, s->is_closed ? of : 0, index ? "a row" : "of raw");
+    report_stored(r, t->stored, s->is_closed ? of : 0, t->is_index ? "a row" : "of raw");
 }
 
-void target_report(struct report *r, const struct target *t, deltafs_fileindex *index)
+void target_report(struct report *r, const struct target *t)
 {
     report(r, "kind", NULL, "%s%s", t->kind == TARGET_FILE ? "plain " : "",
-           t->kind == TARGET_LOGICAL ? "logical file" : target_word(t->kind));
-    report_text(r, NULL, "kind", target_word(t->kind));
+           t->kind == TARGET_LOGICAL ? "logical file" : target_word(t));
+    report_text(r, NULL, "kind", target_word(t));
     if (t->kind == TARGET_LOGICAL)
         report_logical(r, &t->of_file);
     else if (t->kind == TARGET_DIRECTORY)
-        report_directory(r, t, index);
+        report_directory(r, t);
     else if (t->kind == TARGET_FILE)
         report_number(r, "size", "size", (uint64_t)t->stat.st_size);
 }

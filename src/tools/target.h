@@ -25,9 +25,14 @@ struct target {
     struct deltafs_logical_stat of_file;
     struct deltafs_stat of_dir;
     uint64_t stored;
+    int is_index;  /* a directory that is an index, */
+    uint64_t rows; /* of so many rows */
 };
 
 /* Each of these prints a message if it fails, and returns the exit code. */
+
+/* Refuse an empty name. */
+int target_refuse_empty(void);
 
 /* Find out what is at `path`. */
 int target_look(const char *path, struct target *out);
@@ -47,13 +52,13 @@ int target_open_index(const char *path, deltafs_fileindex **out);
 /* Refuse `path`, because it is not a logical file; say what reads it instead. */
 int target_refuse(const char *path, enum target_kind kind);
 
-/* One word for a kind: "logical", "directory", "folder", "file", "other". */
-const char *target_word(enum target_kind kind);
+/* One word for what it is: "logical", "directory", "index", "folder", "file", "other". */
+const char *target_word(const struct target *t);
 
 /* Whether there is a logical file; anything else, trouble too, is none, and says nothing. */
 int target_is_logical(const char *path);
 
-/* Print all that is known about an open target. `index` is the index that it is, or NULL. */
-void target_report(struct report *r, const struct target *t, deltafs_fileindex *index);
+/* Print all that is known about an open target. */
+void target_report(struct report *r, const struct target *t);
 
 #endif

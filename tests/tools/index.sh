@@ -52,6 +52,18 @@ says "key 4294967296 not found"
 expect 0 "$deltafs" info "$work/d/all"
 stdout_has "dump.1000.bin"
 stdout_has "index of        $(cat "$work"/d/dump.*.csv | wc -l) rows of other files"
+for option in "" -l; do
+    expect 0 "$deltafs" ls $option "$work/d"
+    grep -qE "^index +$(cat "$work"/d/dump.*.csv | wc -l) rows of other files .*all$" "$work/out" ||
+        fail "ls $option: $(cat "$work/out")"
+done
+expect 0 "$deltafs" ls --json "$work/d"
+stdout_has '"kind": "index"'
+expect 0 "$deltafs" stat "$work/d/all"
+stdout_has "kind            index"
+stdout_has "rows of other files"
+grep -q "records" "$work/out" && fail "stat: the records of an index: $(cat "$work/out")"
+expect 0 "$deltafs" info "$work/d/all"
 grep -qE "^bytes stored +[0-9]+ \([0-9.]+ a row\)$" "$work/out" || fail "info: $(cat "$work/out")"
 expect 0 "$deltafs" info "$work/d/all" --json
 "$PYTHON3" -c 'import json, sys

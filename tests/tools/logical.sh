@@ -224,7 +224,11 @@ expect 3 "$deltafs" rm "$work/run/folder"
 says "a folder, not a logical file"
 [ -d "$work/run/folder" ] || fail "rm removes a folder"
 for name in "" deltafs:; do
-    expect 3 "$deltafs" rm "$name"
+    for command in rm cat stat info verify scan repair flatten ls; do
+        expect 3 "$deltafs" $command "$name"
+        says "the name of the file is missing"
+    done
+    expect 3 "$deltafs" get "$name" 1
     says "the name of the file is missing"
 done
 for command in verify info "repair --apply"; do
@@ -278,6 +282,20 @@ no_copy "no such folder" "$f" "$work/there/no/"
 no_copy "Not a directory" "$0" "$work/run/text/x"
 no_copy "to what is not there" "$f" "$work/run/to-nowhere"
 no_copy "give a name in it" - "$work/there" </dev/null
+no_copy "the name of the file is missing" "" "$work/there/x"
+no_copy "the name of the file is missing" "$f" deltafs:
+# Pipes with names are not waited for, and used if somebody is at the other end.
+mkfifo "$work/fifo"
+no_copy "$work/fifo: no process writes to this pipe" "$work/fifo" "$work/there/x"
+no_copy "$work/fifo: no process reads this pipe" "$f" "$work/fifo"
+expect 0 "$deltafs" cp -q /dev/stdin "$work/there/x" <<END
+through a pipe
+END
+# shellcheck disable=SC2002 # a pipe is what is tested
+cat "$p" | "$deltafs" cp -q -f /dev/stdin "$work/there/x" || fail "cp from a pipe with a name"
+agree "$work/there/x" "$p"
+expect 0 "$deltafs" rm "$work/there/x"
+"$deltafs" cp -q "$f" /dev/stdout | cmp -s - "$p" || fail "cp to a pipe with a name"
 agree "$f" "$p"
 
 # ---- What may not be read or written; nothing keeps root out, who asks as nobody if he can

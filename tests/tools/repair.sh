@@ -160,6 +160,26 @@ for command in verify repair; do
     stdout_has 'x\x1b[31m: '
 done
 
+# A directory whose manifest is damaged is still listed as one.
+mkdir "$work/listed"
+for how in begin middle copy; do
+    cp -R "$work/d" "$work/listed/$how"
+done
+echo garbage >"$work/listed/begin/MANIFEST"
+printf X | dd of="$work/listed/middle/MANIFEST" bs=1 seek=30 conv=notrunc 2>"$work/dd"
+rm "$work/listed/copy/MANIFEST"
+expect 3 "$deltafs" ls -l "$work/listed"
+for how in begin middle copy; do
+    grep -qE "^directory +damaged +$how$" "$work/out" || fail "ls of a damaged directory: $(cat "$work/out")"
+done
+for how in begin middle copy; do
+    expect 3 "$deltafs" rm "$work/listed/$how"
+    says "a DeltaFS directory, not a logical file"
+    expect 1 "$deltafs" repair "$work/listed/$how"
+    expect 0 "$deltafs" repair --apply "$work/listed/$how"
+done
+expect 0 "$deltafs" ls -l "$work/listed"
+
 # Both manifests are no manifests: repair does not send to itself.
 cp -R "$work/d" "$work/both"
 echo garbage >"$work/both/MANIFEST"

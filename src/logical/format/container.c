@@ -276,6 +276,26 @@ int container_check(const struct container *c, struct io *io, struct error *e)
     return DELTAFS_OK;
 }
 
+static int is_there(struct io *io, const char *path)
+{
+    struct io_file file;
+    int status = io_file_open(io, path, O_RDONLY, &file, error_ignored());
+
+    io_file_close(&file, error_ignored());
+    return status == DELTAFS_OK;
+}
+
+/* Whether a folder without a readable manifest is a directory of DeltaFS: it has the first bucket, and a manifest or
+ * its copy. */
+static int is_broken_directory(struct io *io, const char *path)
+{
+    char name[PATH_ROOM];
+
+    return is_there(io, io_path_in(name, path, BUCKET_NAME, 0u)) &&
+           (is_there(io, io_path_in(name, path, MANIFEST_NAME)) ||
+            is_there(io, io_path_in(name, path, MANIFEST_COPY_NAME)));
+}
+
 int container_kind(struct io *io, const char *path, char *kind, struct error *e)
 {
     struct error own; /* a success leaves the message of an earlier failure in *e */
@@ -285,6 +305,11 @@ int container_kind(struct io *io, const char *path, char *kind, struct error *e)
 
     if (status == DELTAFS_ERR_DAMAGED && container_is_broken(io, path)) {
         *kind = 'f';
+        return DELTAFS_OK;
+    }
+    if ((status == DELTAFS_ERR_DAMAGED || (status == DELTAFS_OK && place == PLACE_FOREIGN)) &&
+        is_broken_directory(io, path)) {
+        *kind = 'd';
         return DELTAFS_OK;
     }
     if (status == DELTAFS_OK && place == PLACE_NOTHING)
