@@ -121,8 +121,15 @@ static void print_text(const struct printer *p, const char *text, size_t n, size
     for (size_t pad = n; pad < width; pad++)
         putchar(' ');
     /* A terminal might take control characters as commands. */
-    for (size_t i = 0; i < n; i++)
-        putchar((unsigned char)text[i] < 0x20 || text[i] == 0x7f ? '?' : text[i]);
+    for (size_t i = 0, length; i < n; i += length) {
+        length = text_character(text + i, n - i);
+        if (length > 0) {
+            fwrite(text + i, 1, length, stdout);
+        } else {
+            putchar('?');
+            length = 1;
+        }
+    }
 }
 
 static void print_hex(const struct printer *p, const void *bytes, size_t n)

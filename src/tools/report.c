@@ -55,29 +55,12 @@ void report_hex(const void *bytes, size_t n)
         printf("%02x", ((const uint8_t *)bytes)[i]);
 }
 
-/* Bytes of the UTF-8 sequence at `s`, of which `n` are there: 1 to 4, or 0 if it is none: incomplete, longer than
- * necessary, a surrogate, or beyond U+10FFFF. */
-static size_t utf8_length(const uint8_t *s, size_t n)
-{
-    size_t length = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : s[0] < 0xf5 ? 4 : 0;
-
-    if (length > n)
-        return 0;
-    for (size_t i = 1; i < length; i++)
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) || (s[0] == 0xf0 && s[1] < 0x90) ||
-        (s[0] == 0xf4 && s[1] > 0x8f))
-        return 0;
-    return length;
-}
-
 static int is_utf8(const char *text, size_t n)
 {
     size_t length = 1;
 
     for (size_t at = 0; at < n && length > 0; at += length)
-        length = utf8_length((const uint8_t *)text + at, n - at);
+        length = text_utf8_length(text + at, n - at);
     return length > 0;
 }
 
@@ -92,7 +75,9 @@ void report_json_text(const char *text, size_t n)
     putchar('"');
     for (size_t i = 0; i < n; i++) {
         unsigned char c = (unsigned char)text[i];
-        if (c < 0x20 || c == 0x7f)
+        if (c == 0xc2 && (unsigned char)text[i + 1] < 0xa0)
+            printf("\\u%04x", (unsigned char)text[++i]);
+        else if (c < 0x20 || c == 0x7f)
             printf("\\u%04x", c);
         else
             printf(c == '"' || c == '\\' ? "\\%c" : "%c", c);

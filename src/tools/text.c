@@ -12,18 +12,50 @@ const char *text_program = "deltafs";
 int text_is_silent;
 static char kept[MESSAGE_MAX];
 
+size_t text_utf8_length(const char *text, size_t n)
+{
+    const uint8_t *s = (const uint8_t *)text;
+    size_t length = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : s[0] < 0xf5 ? 4 : 0;
+
+    if (length > n)
+        return 0;
+    for (size_t i = 1; i < length; i++)
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) || (s[0] == 0xf0 && s[1] < 0x90) ||
+        (s[0] == 0xf4 && s[1] > 0x8f))
+        return 0;
+    return length;
+}
+
+size_t text_character(const char *s, size_t n)
+{
+    size_t length = text_utf8_length(s, n);
+    uint8_t c = (uint8_t)s[0];
+
+    if (length == 0)
+        return c >= 0xa0;
+    int is_control = c < 0x20 || c == 0x7f || (c == 0xc2 && (uint8_t)s[1] < 0xa0);
+    return is_control ? 0 : length;
+}
+
 void text_show(const char *bytes, size_t n, char *out, size_t room)
 {
-    size_t used = 0;
+    size_t used = 0, length;
 
-    for (size_t i = 0; i < n && used + 5 <= room; i++) {
+    for (size_t i = 0; i < n && used + 5 <= room; i += length) {
         unsigned char c = (unsigned char)bytes[i];
+        length = text_character(bytes + i, n - i);
+        if (length > 0) {
+            memcpy(out + used, bytes + i, length);
+            used += length;
+            continue;
+        }
+        length = 1;
         if (c == '\n' || c == '\r' || c == '\t')
             used += (size_t)snprintf(out + used, room - used, "\\%c", c == '\n' ? 'n' : c == '\r' ? 'r' : 't');
-        else if (c < 0x20 || c == 0x7f)
-            used += (size_t)snprintf(out + used, room - used, "\\x%02x", c);
         else
-            out[used++] = (char)c;
+            used += (size_t)snprintf(out + used, room - used, "\\x%02x", c);
     }
     out[used] = '\0';
 }

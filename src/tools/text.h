@@ -18,6 +18,14 @@ extern const char *text_program;
 /* Whether this rank prints nothing, because rank 0 prints it. */
 extern int text_is_silent;
 
+/* Bytes of the UTF-8 character at `text`, of which `n` are there: 1 to 4, or 0 if it is none: incomplete, longer than
+ * necessary, a surrogate, or beyond U+10FFFF. */
+size_t text_utf8_length(const char *text, size_t n);
+
+/* Bytes of what a terminal shows for the character at `text`, or 0 if its first byte is one of a control character.
+ * These are U+0000 to U+001F and U+007F to U+009F, in UTF-8 or as one byte. */
+size_t text_character(const char *text, size_t n);
+
 /* Make bytes printable on a terminal: control characters become \n, \r, \t or \xHH. What does not fit into `room` bytes
  * (at least 5) is left out. */
 void text_show(const char *bytes, size_t n, char *out, size_t room);

@@ -101,6 +101,15 @@ printf '\0\033[31m\377\177\n' >"$work/keys"
 expect 0 "$deltafs" get "$work/d" --keys "$work/keys"
 tr -d '\n' <"$work/out" | LC_ALL=C grep -q '[[:cntrl:]]' && fail "control bytes in a table"
 stdout_has "??[31m"
+# So do those from U+0080 to U+009F, in UTF-8 or as one byte; a letter that has such a byte stays.
+printf '1 c29b33316d9bc59b -\n2 c29b41 -\n' | "$put_records" "$work/c1" keys=bytes || fail "put_records"
+expect 0 "$deltafs" scan "$work/c1"
+stdout_has "$(printf ' ??31m?\305\233 ')"
+stdout_has " ??A "
+expect 0 "$deltafs" scan "$work/c1" --epochs 2 --format json
+grep -q 'key": "\\u009bA"' "$work/out" || fail "U+009B in JSON: $(cat "$work/out")"
+expect 1 "$deltafs" get "$work/c1" "$(printf '\302\233\233\305\233')"
+says "key '\xc2\x9b\x9b$(printf '\305\233')' not found"
 "$PYTHON3" -c 'print("k" * 256)' >"$work/keys"
 expect 2 "$deltafs" get "$work/d" --keys "$work/keys"
 
