@@ -205,8 +205,8 @@ static int mpi_hints(const struct vfd_file *f, struct vfd_config *config, uint64
 
     if (m->info == MPI_INFO_NULL)
         return 0;
-    if (MPI_Info_dup(m->info, &hints) != MPI_SUCCESS ||
-        MPI_Info_get(hints, "deltafs_atomic", MPI_MAX_INFO_VAL, value, &is_set) != MPI_SUCCESS)
+    if (MPI_Info_get(m->info, "deltafs_atomic", MPI_MAX_INFO_VAL, value, &is_set) != MPI_SUCCESS ||
+        MPI_Info_dup(m->info, &hints) != MPI_SUCCESS)
         return vfd_fail(f->calls, VFD_CANNOT_OPEN, "deltafs: %s: its hints cannot be read", f->path);
     if (is_set) {
         MPI_Info_delete(hints, "deltafs_atomic");

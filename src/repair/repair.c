@@ -410,7 +410,7 @@ static int repair_read_manifest(struct repair *r, struct error *e)
     return status;
 }
 
-/* The copy has the lines of epochs that are to be discarded: it goes first, and is written again at the end. */
+/* Before epochs are discarded, whose lines the copy has, or after it was used. It is written again at the end. */
 static int repair_remove_copy(struct repair *r, struct error *e)
 {
     char path[PATH_ROOM];
@@ -644,8 +644,12 @@ static int repair_committed(struct repair *r, struct error *e)
         repair_report_recorded(r);
     if (status == DELTAFS_OK && r->damage.status != DELTAFS_OK)
         repair_report(r, "%s", r->damage.text);
-    if (status == DELTAFS_OK && r->damage.status != DELTAFS_OK && r->text.bytes)
+    if (status == DELTAFS_OK && r->damage.status != DELTAFS_OK && r->text.bytes) {
         status = repair_write_manifest(r, e);
+        /* The manifest has all that the copy had; a copy that is damaged would still seem to have more. */
+        if (status == DELTAFS_OK && !r->options->dry_run)
+            status = repair_remove_copy(r, e);
+    }
     return status == DELTAFS_OK && r->lost > 0 ? repair_indexes(r, e) : status;
 }
 

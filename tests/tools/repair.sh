@@ -180,6 +180,16 @@ for how in begin middle copy; do
 done
 expect 0 "$deltafs" ls -l "$work/listed"
 
+# The copy is longer, and damaged where MANIFEST ends: it seems to have a line more, and repair was refused, too.
+cp -R "$work/d" "$work/longer"
+head -c -1 "$work/d/MANIFEST" >"$work/longer/MANIFEST.copy"
+printf 'Xjunk' >>"$work/longer/MANIFEST.copy"
+expect 3 "$deltafs" info "$work/longer"
+expect 1 "$deltafs" repair "$work/longer"
+expect 0 "$deltafs" repair --apply "$work/longer"
+expect 0 "$deltafs" verify "$work/longer"
+cmp -s "$work/longer/MANIFEST" "$work/longer/MANIFEST.copy" || fail "the copy differs from the manifest"
+
 # Both manifests are no manifests: repair does not send to itself.
 cp -R "$work/d" "$work/both"
 echo garbage >"$work/both/MANIFEST"
