@@ -38,10 +38,18 @@ POSIX_OPERATION(int, unlink, (void *ctx, const char *path), unlink(path))
 POSIX_OPERATION(int, rmdir, (void *ctx, const char *path), rmdir(path))
 POSIX_OPERATION(int, symlink, (void *ctx, const char *target, const char *path), symlink(target, path))
 
+static int posix_check_names(int fd)
+{
+    struct stat st;
+
+    return fstat(fd, &st) != 0 ? -errno : S_ISREG(st.st_mode) && st.st_nlink > 1 ? -EMLINK : 0;
+}
+
 /* A container may come from anybody. A FIFO in it must not make its reader wait, and a symbolic link in the place of a
  * file must not lead a writer, which truncates and replaces, out of it; reading may go through links, and so may
- * folders, which can be on other volumes. GlusterFS opens a file by what it knew of its name, and only the next request
- * says that it has been removed. A file that has just been created has nobody else's work in it. */
+ * folders, which can be on other volumes. Nor may a hard link lead there. GlusterFS opens a file by what it knew of its
+ * name, and only the next request says that it has been removed. A file that has just been created has nobody else's
+ * work in it. */
 static int posix_open(void *ctx, const char *path, int flags, mode_t mode)
 {
     int is_reading = (flags & O_ACCMODE) == O_RDONLY, is_awaited = flags & IO_AWAITED;
@@ -56,25 +64,29 @@ static int posix_open(void *ctx, const char *path, int flags, mode_t mode)
     if (fd < 0)
         return -errno;
     int rc = is_awaited || (flags & O_EXCL) ? 0 : client_cached_refresh(NULL, fd);
-    if (rc != -ENOENT && rc != -ESTALE)
+    rc = rc == -ENOENT || rc == -ESTALE ? -ESTALE : is_reading || (flags & O_EXCL) ? 0 : posix_check_names(fd);
+    if (rc == 0)
         return fd;
     close(fd);
-    return -ESTALE;
+    return rc;
 }
 
 static int posix_attributes(void *ctx, int fd, struct io_attributes *out)
 {
-    struct stat st;
+    struct statx st;
 
     (void)ctx;
-    if (fstat(fd, &st) != 0)
+    if (statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &st) != 0)
         return -errno;
     *out = (struct io_attributes){
-        .size = (uint64_t)st.st_size,
-        .stored = (uint64_t)st.st_blocks * 512,
-        .mtime = (uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec,
-        .is_regular = S_ISREG(st.st_mode),
-        .is_removed = st.st_nlink == 0,
+        .size = st.stx_size,
+        .stored = st.stx_blocks * 512,
+        .mtime = (uint64_t)st.stx_mtime.tv_sec * 1000000000 + st.stx_mtime.tv_nsec,
+        .is_regular = S_ISREG(st.stx_mode),
+        .is_removed = st.stx_nlink == 0,
+        .names = st.stx_nlink,
+        .inode = st.stx_ino,
+        .born = st.stx_mask & STATX_BTIME ? (uint64_t)st.stx_btime.tv_sec * 1000000000 + st.stx_btime.tv_nsec : 0,
     };
     return 0;
 }
@@ -229,6 +241,22 @@ static int io_done(ssize_t rc, const char *what, const char *path, struct error 
     return e->status;
 }
 
+static int io_refuse_names(const char *path, struct error *e)
+{
+    return error_set(e, DELTAFS_ERR_IO,
+                     "%s: has several names (hard links), so writing to it could change another container or a backup; "
+                     "put a copy in its place ('cp FILE COPY; mv COPY FILE')",
+                     path);
+}
+
+int io_file_check_names(struct io_file *f, struct error *e)
+{
+    struct io_attributes a;
+    int status = io_file_attributes(f, &a, e);
+
+    return status == DELTAFS_OK && a.is_regular && a.names > 1 ? io_refuse_names(f->path, e) : status;
+}
+
 int io_file_open(struct io *io, const char *path, int flags, struct io_file *out, struct error *e)
 {
     char room[PATH_ROOM];
@@ -248,6 +276,8 @@ int io_file_open(struct io *io, const char *path, int flags, struct io_file *out
         return DELTAFS_OK;
     free(out->path);
     out->path = NULL;
+    if (fd == -EMLINK)
+        return io_refuse_names(path, e);
     io_done(fd, flags & O_CREAT ? "create" : "open", path, e);
     return fd == -ENOTDIR ? (e->status = DELTAFS_ERR_NOT_FOUND) : e->status;
 }
@@ -260,7 +290,7 @@ const char *io_misfit(const char *path, int is_written)
         return NULL;
     if (S_ISLNK(st.st_mode))
         return is_written || (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) ? "a symbolic link" : NULL;
-    return S_ISREG(st.st_mode)    ? NULL
+    return S_ISREG(st.st_mode)    ? is_written && st.st_nlink > 1 ? "a file with several names (hard links)" : NULL
            : S_ISDIR(st.st_mode)  ? "a folder"
            : S_ISFIFO(st.st_mode) ? "a FIFO"
            : S_ISSOCK(st.st_mode) ? "a socket"
@@ -271,7 +301,7 @@ int io_explain(const char *path, int is_written, const char *advice, struct erro
 {
     const char *is = io_misfit(path, is_written);
 
-    return is ? error_set(e, e->status, "%s: is %s, and no file; %s", path, is, advice) : e->status;
+    return is ? error_set(e, e->status, "%s: is %s; %s", path, is, advice) : e->status;
 }
 
 void io_file_use_direct(struct io_file *f)

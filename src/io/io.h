@@ -19,7 +19,9 @@ struct io_attributes {
     uint64_t stored; /* bytes of its blocks */
     uint64_t mtime;  /* nanoseconds */
     int is_regular;
-    int is_removed; /* it has no name any more */
+    int is_removed;       /* it has no name any more */
+    uint64_t names;       /* hard links */
+    uint64_t inode, born; /* of this file system; nanoseconds, 0: not known */
 };
 
 enum io_lock { IO_UNLOCK, IO_LOCK_SHARED, IO_LOCK, IO_LOCK_TRY, IO_LOCK_QUERY };
@@ -109,6 +111,10 @@ int io_file_truncate(struct io_file *f, uint64_t size, struct error *e);
 /* Allocate storage for `n` bytes at `offset`, which makes writing there faster on some file systems; returns whether
  * that was done. Truncating the file to the size it has frees what was not written. */
 int io_file_allocate(struct io_file *f, uint64_t offset, uint64_t n);
+
+/* A file with several names (hard links) is not opened for writing, for another container may have it, or a backup.
+ * DELTAFS_ERR_IO if this open file has several. */
+int io_file_check_names(struct io_file *f, struct error *e);
 
 /* What is at `path` if that cannot be used as a file: "a FIFO", say; NULL if it can, or nothing is there. A symbolic
  * link to a regular file can be read, but not written. */

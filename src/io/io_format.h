@@ -32,6 +32,9 @@
 
 /* Where a container's buckets are, on each of the volumes that it is spread over. */
 #define VOLUME_FOLDER "deltafs.%s" /* of its UUID */
+/* In each of these buckets: a text log of one line, "Owner inode=N born=N path=PATH": the container's folder, the time
+ * of its birth in nanoseconds (0: not known), and its path when the bucket was made, which may have blanks. */
+#define OWNER_NAME "OWNER"
 
 /* Who writes the container; no part of what is read (lease.h). */
 #define LEASE_NAME "LEASE"

@@ -254,7 +254,7 @@ int lease_describe(struct io *io, const char *folder, uint64_t seconds, char *te
     int is_line, is_free;
 
     if (misfit) {
-        snprintf(text, room, "%s: is %s, and no file; the next writer is refused until it is removed", path, misfit);
+        snprintf(text, room, "%s: is %s; the next writer is refused until it is removed", path, misfit);
         return 1;
     }
     if (io_file_open(io, path, O_RDONLY, &file, error_ignored()) != DELTAFS_OK)

@@ -52,6 +52,23 @@ int log_open_read(struct io *io, const char *path, struct io_file *file, uint64_
     return status == DELTAFS_OK ? io_file_size(file, size, e) : status;
 }
 
+int log_check_restart(struct io_file *file, const uint8_t uuid[16], struct error *e)
+{
+    static const uint8_t none[FORMAT_UUID_SIZE];
+    uint8_t h[LOG_HEADER_SIZE], *its = h + sizeof h - sizeof none;
+    uint64_t size;
+    int status = io_file_size(file, &size, e);
+
+    if (status != DELTAFS_OK || size < sizeof h)
+        return status;
+    status = io_file_read(file, 0, h, sizeof h, e);
+    if (status != DELTAFS_OK || memcmp(its, uuid, sizeof none) == 0 || memcmp(its, none, sizeof none) == 0)
+        return status;
+    return error_damaged(e, file->path, (uint64_t)(its - h),
+                         "the UUID is not the container's, so this may be a log of another one; no committed epoch "
+                         "needs it: move it away and try again");
+}
+
 static int log_begin(struct log *log, struct io *io, const char *path, int flags, int kind, uint32_t partition,
                      const uint8_t uuid[16], size_t capacity, struct flusher *flusher, struct memory *memory,
                      struct error *e)
@@ -103,6 +120,8 @@ int log_create(struct log *log, struct io *io, const char *path, int kind, uint3
     int flags = O_RDWR | O_CREAT | (is_new ? O_EXCL : 0);
     int status = log_begin(log, io, path, flags, kind, partition, uuid, capacity, flusher, memory, e);
 
+    if (status == DELTAFS_OK && !is_new)
+        status = log_check_restart(&log->file, uuid, e);
     if (status != DELTAFS_OK)
         return status;
     status = log_append(log, log->header, sizeof log->header, e);

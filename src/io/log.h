@@ -38,6 +38,9 @@ void log_put_header(uint8_t h[static LOG_HEADER_SIZE], int kind, uint32_t partit
 int log_open_read(struct io *io, const char *path, struct io_file *file, uint64_t *size, struct error *e);
 /* Whether the file begins with the header of such a log: DELTAFS_OK, _DAMAGED or _IO. */
 int log_check_header(struct io_file *file, int kind, uint32_t partition, const uint8_t uuid[16], struct error *e);
+/* Before a file is begun anew whose bytes no epoch needs: that it is not another container's, by the UUID in its
+ * header. DELTAFS_ERR_DAMAGED. */
+int log_check_restart(struct io_file *file, const uint8_t uuid[16], struct error *e);
 /* Close without flushing, and free. A log that was never created is fine if it is all zero. */
 int log_close(struct log *log, struct error *e);
 

@@ -1,8 +1,13 @@
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/path.h"
 #include "io/io_format.h"
+#include "io/textlog.h"
 #include "io/volume.h"
 
 #define TRIES 100 /* while others remove the folder above */
@@ -47,125 +52,246 @@ void volumes_fini(struct volumes *v)
     *v = (struct volumes){0};
 }
 
-/* VOLUME/deltafs.UUID, and with a part the folder of that. */
-static char *volume_path(char path[PATH_ROOM], const char *volume, const char *uuid_text, const char *part)
+/* ---- Which container a bucket on a volume belongs to ---- */
+
+/* A copy of the container has links to the same bucket, and the same UUID, but another folder. Device numbers differ
+ * between hosts and change when a system starts; the time of birth tells apart what has the same inode elsewhere. */
+struct owner {
+    uint64_t inode, born;
+    char path[PATH_ROOM]; /* as it was created */
+};
+
+static int owner_find(const struct volume_part *p, struct owner *o, struct error *e)
 {
-    return io_path_in(path, volume, VOLUME_FOLDER "%s%s", uuid_text, *part ? "/" : "", part);
+    struct io_file folder;
+    struct io_attributes a;
+    int status = io_file_open(p->io, p->container, O_RDONLY, &folder, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    status = io_file_attributes(&folder, &a, e);
+    *o = (struct owner){.inode = a.inode, .born = a.born};
+    return io_file_finish(&folder, status, e);
+}
+
+static int owner_write(const struct volume_part *p, const char *target, struct error *e)
+{
+    struct owner o;
+    struct io_file file;
+    char name[PATH_ROOM], *path = path_absolute(p->container);
+    uint64_t size = 0;
+
+    if (!path)
+        return error_no_memory(e, strlen(p->container), "a path");
+    for (char *c = path; (c = strchr(c, '\n'));)
+        *c = '?';
+    int status = owner_find(p, &o, e);
+    if (status == DELTAFS_OK)
+        status = io_file_open(p->io, io_path_in(name, target, OWNER_NAME), O_RDWR | O_CREAT | O_EXCL, &file, e);
+    if (status == DELTAFS_OK) {
+        status = textlog_append(&file, &size, 0, e, "Owner inode=%" PRIu64 " born=%" PRIu64 " path=%s", o.inode, o.born,
+                                path);
+        status = io_file_finish(&file, status, e);
+    }
+    free(path);
+    return status;
+}
+
+static int owner_remove(const struct volume_part *p, const char *target, struct error *e)
+{
+    char name[PATH_ROOM];
+    int status = io_unlink(p->io, io_path_in(name, target, OWNER_NAME), e);
+
+    return status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_OK : status;
+}
+
+static int owner_take_line(void *arg, const char *fields, const char *path, uint64_t offset, struct error *e)
+{
+    struct owner *o = arg;
+    const char *text = strstr(fields, "path=");
+
+    if (textlog_number(fields, "inode", &o->inode) != 0 || textlog_number(fields, "born", &o->born) != 0 || !text)
+        return error_damaged(e, path, offset, "the line is malformed; remove the file");
+    snprintf(o->path, sizeof o->path, "%s", text + strlen("path="));
+    return DELTAFS_OK;
+}
+
+static int owner_take(void *arg, char *line, const char *path, uint64_t offset, struct error *e)
+{
+    static const struct textlog_word words[] = {{"Owner", owner_take_line}, {NULL, NULL}};
+
+    return textlog_take(words, arg, line, path, offset, e);
+}
+
+/* Whether the container is the one that `target` was made for. Where that is not recorded, as in version 0.1, it is. */
+static int owner_check(const struct volume_part *p, const char *path, const char *target, struct error *e)
+{
+    struct owner is, own = {0};
+    struct io_file file;
+    uint64_t end;
+    char name[PATH_ROOM];
+    int status = io_file_open(p->io, io_path_in(name, target, OWNER_NAME), O_RDONLY, &file, e);
+
+    if (status != DELTAFS_OK)
+        return status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_OK : status;
+    status =
+        textlog_read(&file, "remove the file, if the bucket is not of another container", owner_take, &own, &end, e);
+    status = io_file_finish(&file, status, e);
+    if (status != DELTAFS_OK || own.path[0] == '\0')
+        return status;
+    status = owner_find(p, &is, e);
+    if (status != DELTAFS_OK || (is.inode == own.inode && (is.born == own.born || is.born == 0 || own.born == 0)))
+        return status;
+    return error_set(
+        e, DELTAFS_ERR_NOT_DELTAFS,
+        "%s: leads to %s, which belongs to %s: %s is a copy of that, or was moved; if that is gone, remove "
+        "the file " OWNER_NAME " from each such folder; if not, replace each such link by a copy of its "
+        "folder",
+        path, target, own.path, p->container);
+}
+
+/* VOLUME/deltafs.UUID, and with a part the folder of that. */
+static char *volume_path(char path[PATH_ROOM], const char *volume, const struct volume_part *p, const char *part)
+{
+    return io_path_in(path, volume, VOLUME_FOLDER "%s%s", p->uuid_text, *part ? "/" : "", part);
+}
+
+static char *bucket_path(char path[PATH_ROOM], const struct volume_part *p, uint32_t bucket)
+{
+    return io_path_in(path, p->container, "%s%s" BUCKET_NAME, p->part, *p->part ? "/" : "", bucket);
 }
 
 /* Another process that removes the last part on the volume removes its root, too: then make it again. */
-static int volume_make(struct io *io, const char *volume, const char *uuid_text, const char *part, struct error *e)
+static int volume_make(const char *volume, const struct volume_part *p, struct error *e)
 {
     char root[PATH_ROOM], path[PATH_ROOM];
     int status = DELTAFS_ERR_NOT_FOUND;
 
-    volume_path(root, volume, uuid_text, "");
+    volume_path(root, volume, p, "");
     for (int i = 0; i < TRIES && status == DELTAFS_ERR_NOT_FOUND; i++) {
-        status = io_mkdir(io, root, e);
-        if (!*part || (status != DELTAFS_OK && status != DELTAFS_ERR_EXISTS))
+        status = io_mkdir(p->io, root, e);
+        if (!*p->part || (status != DELTAFS_OK && status != DELTAFS_ERR_EXISTS))
             return status;
-        status = io_mkdir(io, volume_path(path, volume, uuid_text, part), e);
+        status = io_mkdir(p->io, volume_path(path, volume, p, p->part), e);
     }
     return status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_ERR_BUSY : status;
 }
 
-int volumes_make(const struct volumes *v, struct io *io, const char *uuid_text, const char *part, struct error *e)
+int volumes_make(const struct volumes *v, const struct volume_part *p, struct error *e)
 {
     int status = DELTAFS_OK;
 
     for (uint32_t i = 0; i < v->count && status == DELTAFS_OK; i++)
-        status = volume_make(io, v->folder[i], uuid_text, part, e);
+        status = volume_make(v->folder[i], p, e);
     return status;
 }
 
-int volumes_make_bucket(const struct volumes *v, struct io *io, const char *uuid_text, const char *part,
-                        uint32_t bucket, const char *path, struct error *e)
+int volumes_make_bucket(const struct volumes *v, const struct volume_part *p, uint32_t bucket, struct error *e)
 {
-    char folder[PATH_ROOM], target[PATH_ROOM];
+    char path[PATH_ROOM], folder[PATH_ROOM], target[PATH_ROOM];
 
+    bucket_path(path, p, bucket);
     if (v->count == 0)
-        return io_mkdir(io, path, e);
-    volume_path(folder, v->folder[bucket % v->count], uuid_text, part);
-    int status = io_mkdir(io, io_path_in(target, folder, BUCKET_NAME, bucket), e);
+        return io_mkdir(p->io, path, e);
+    volume_path(folder, v->folder[bucket % v->count], p, p->part);
+    int status = io_mkdir(p->io, io_path_in(target, folder, BUCKET_NAME, bucket), e);
     if (status != DELTAFS_OK)
         return status;
-    status = io_symlink(io, target, path, e);
-    if (status != DELTAFS_OK)
-        io->ops->rmdir(io->ctx, target);
+    status = owner_write(p, target, e);
+    if (status == DELTAFS_OK)
+        status = io_symlink(p->io, target, path, e);
+    if (status != DELTAFS_OK) {
+        owner_remove(p, target, error_ignored());
+        p->io->ops->rmdir(p->io->ctx, target);
+    }
     return status;
 }
 
-int volumes_sync(const struct volumes *v, struct io *io, const char *uuid_text, const char *part, struct error *e)
+int volumes_sync(const struct volumes *v, const struct volume_part *p, struct error *e)
 {
     char path[PATH_ROOM];
     int status = DELTAFS_OK;
 
     for (uint32_t i = 0; i < v->count && status == DELTAFS_OK; i++) {
-        status = io_sync_folder(io, v->folder[i], e);
+        status = io_sync_folder(p->io, v->folder[i], e);
         if (status == DELTAFS_OK)
-            status = io_sync_folder(io, volume_path(path, v->folder[i], uuid_text, ""), e);
-        if (status == DELTAFS_OK && *part)
-            status = io_sync_folder(io, volume_path(path, v->folder[i], uuid_text, part), e);
+            status = io_sync_folder(p->io, volume_path(path, v->folder[i], p, ""), e);
+        if (status == DELTAFS_OK && *p->part)
+            status = io_sync_folder(p->io, volume_path(path, v->folder[i], p, p->part), e);
     }
     return status;
 }
 
-void volumes_unmake(const struct volumes *v, struct io *io, const char *uuid_text, const char *part)
+void volumes_unmake(const struct volumes *v, const struct volume_part *p)
 {
     char path[PATH_ROOM];
 
     for (uint32_t i = 0; i < v->count; i++) {
-        io->ops->rmdir(io->ctx, volume_path(path, v->folder[i], uuid_text, part));
-        io->ops->rmdir(io->ctx, volume_path(path, v->folder[i], uuid_text, ""));
+        p->io->ops->rmdir(p->io->ctx, volume_path(path, v->folder[i], p, p->part));
+        p->io->ops->rmdir(p->io->ctx, volume_path(path, v->folder[i], p, ""));
     }
 }
 
 /* ---- A bucket that exists ---- */
 
-/* Where the link at `path` leads; DELTAFS_ERR_NOT_FOUND if it is none. */
-static int volume_target(struct io *io, const char *uuid_text, const char *part, uint32_t bucket, const char *path,
-                         char target[PATH_MAX], struct error *e)
+/* Where the bucket at `path` leads; DELTAFS_ERR_NOT_FOUND if it is no link. */
+static int volume_target(const struct volume_part *p, uint32_t bucket, const char *path, char target[PATH_MAX],
+                         struct error *e)
 {
-    char folder[PATH_ROOM], end[PATH_ROOM];
-    int status = io_readlink(io, path, target, PATH_MAX, e);
+    char folder[PATH_ROOM], end[PATH_ROOM], next[PATH_MAX];
+    int status = io_readlink(p->io, path, target, PATH_MAX, e);
 
     if (status != DELTAFS_OK)
         return status;
-    io_path_in(end, volume_path(folder, "", uuid_text, part), BUCKET_NAME, bucket);
+    io_path_in(end, volume_path(folder, "", p, p->part), BUCKET_NAME, bucket);
     size_t n = strlen(target), m = strlen(end);
-    if (n <= m || target[0] != '/' || strcmp(target + n - m, end) != 0)
-        return error_set(e, DELTAFS_ERR_NOT_DELTAFS, "%s: leads to %s, which is none of the container's", path, target);
+    status = io_readlink(p->io, target, next, sizeof next, e);
+    if (status != DELTAFS_OK && status != DELTAFS_ERR_NOT_FOUND)
+        return status;
+    if (status == DELTAFS_OK || n <= m || target[0] != '/' || strcmp(target + n - m, end) != 0)
+        return error_set(e, DELTAFS_ERR_NOT_DELTAFS,
+                         "%s: leads to %s, which is not this container's: the option volumes makes links to "
+                         "VOLUME%s; put the bucket's own folder in the place of the link",
+                         path, target, end);
     return DELTAFS_OK;
 }
 
-int volume_check_bucket(struct io *io, const char *uuid_text, const char *part, uint32_t bucket, const char *path,
-                        int *is_link, struct error *e)
+int volume_check_bucket(const struct volume_part *p, uint32_t bucket, struct error *e)
 {
-    char target[PATH_MAX];
-    int status = volume_target(io, uuid_text, part, bucket, path, target, e);
-
-    *is_link = status != DELTAFS_ERR_NOT_FOUND;
-    return *is_link ? status : DELTAFS_OK;
-}
-
-int volume_remove_bucket(struct io *io, const char *uuid_text, const char *part, uint32_t bucket, const char *path,
-                         struct error *e)
-{
-    char target[PATH_MAX];
-    int status = volume_target(io, uuid_text, part, bucket, path, target, e);
+    char path[PATH_ROOM], target[PATH_MAX];
+    int status = volume_target(p, bucket, bucket_path(path, p, bucket), target, e);
 
     if (status == DELTAFS_ERR_NOT_FOUND)
-        status = io_rmdir(io, path, e);
-    else if (status == DELTAFS_OK) {
+        return DELTAFS_OK;
+    return status == DELTAFS_OK ? owner_check(p, path, target, e) : status;
+}
+
+int volume_check_buckets(const struct volume_part *p, uint32_t count, struct error *e)
+{
+    int status = DELTAFS_OK;
+
+    for (uint32_t b = 0; b < count && status == DELTAFS_OK; b++)
+        status = volume_check_bucket(p, b, e);
+    return status;
+}
+
+int volume_remove_bucket(const struct volume_part *p, uint32_t bucket, struct error *e)
+{
+    char path[PATH_ROOM], target[PATH_MAX];
+    int status = volume_target(p, bucket, bucket_path(path, p, bucket), target, e);
+
+    if (status == DELTAFS_ERR_NOT_FOUND)
+        status = io_rmdir(p->io, path, e);
+    else if (status == DELTAFS_OK && (status = owner_remove(p, target, e)) == DELTAFS_OK) {
         /* The link last: as long as it is there, another attempt finds the rest. What has other buckets stays. */
-        for (int up = 0; up < (*part ? 3 : 2); up++) {
-            int rc = io->ops->rmdir(io->ctx, target);
+        for (int up = 0; up < (*p->part ? 3 : 2); up++) {
+            int rc = p->io->ops->rmdir(p->io->ctx, target);
             int is_fine = rc == 0 || rc == -ENOENT || rc == -ENOTDIR || (up > 0 && (rc == -ENOTEMPTY || rc == -EEXIST));
             if (!is_fine)
                 return error_system(e, -rc, "remove the folder", target);
             *strrchr(target, '/') = '\0';
         }
-        status = io_unlink(io, path, e);
+        status = io_unlink(p->io, path, e);
     }
     return status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_OK : status;
 }

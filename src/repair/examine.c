@@ -170,6 +170,20 @@ static int examine_found(struct repair *r, struct repair_part *p, struct index_r
     return status == DELTAFS_OK ? DELTAFS_OK : examine_note(r, p, &why, 0, e);
 }
 
+/* That a log, if there is one, may be written to: what a writer would be refused is no repair. */
+static int examine_may_write(struct repair *r, const char *path, struct error *e)
+{
+    struct io_file file;
+    int status = io_file_open(&r->io, path, O_RDONLY, &file, error_ignored());
+
+    if (status != DELTAFS_OK)
+        return DELTAFS_OK; /* the examination says why */
+    status = io_file_check_names(&file, e);
+    if (status == DELTAFS_OK && r->manifest.epoch_count == 0)
+        status = log_check_restart(&file, r->manifest.uuid, e);
+    return io_file_finish(&file, status, e);
+}
+
 int repair_partition(struct repair *r, uint32_t partition, struct error *e)
 {
     const struct manifest *m = &r->manifest;
@@ -180,8 +194,13 @@ int repair_partition(struct repair *r, uint32_t partition, struct error *e)
     struct index_reader index = {.file.fd = -1};
     struct error why, tail;
     uint64_t lost = NO_EPOCH;
-    int status = index_reader_open(&index, &r->io, path[REPAIR_INDEX], partition, m->uuid, (uint32_t)m->epoch_count,
-                                   (uint32_t)m->epoch_count + 1, m->is_closed ? m->tail_length : 0, &tail, &why);
+    int status = DELTAFS_OK;
+
+    for (int log = 0; log < REPAIR_LOGS; log++)
+        if (examine_may_write(r, path[log], e) != DELTAFS_OK)
+            return e->status;
+    status = index_reader_open(&index, &r->io, path[REPAIR_INDEX], partition, m->uuid, (uint32_t)m->epoch_count,
+                               (uint32_t)m->epoch_count + 1, m->is_closed ? m->tail_length : 0, &tail, &why);
 
     p->end[REPAIR_DATA] = p->end[REPAIR_INDEX] = LOG_HEADER_SIZE;
     p->has_index = index.file.path != NULL;
@@ -228,6 +247,8 @@ int repair_inspect(struct repair *r, struct error *e)
     if (status == DELTAFS_OK && (!r->part || !r->records))
         status =
             error_no_memory(e, m->partitions * sizeof *r->part + m->epoch_count * sizeof *r->records, "the partitions");
+    if (status == DELTAFS_OK)
+        status = manifest_check_buckets(&r->io, r->path, m, e);
     for (uint32_t i = 0; i < m->partitions && status == DELTAFS_OK; i++) {
         status = repair_renew(r, e);
         if (status == DELTAFS_OK)

@@ -49,6 +49,8 @@ static int logical_repair_rebuild(struct logical_repair *r, const char *folder, 
     char aside[PATH_ROOM];
     int status = session_guess(&r->c, &r->io, number, &s, &writer, &n, e);
 
+    if (status == DELTAFS_OK && n > 0)
+        status = session_check_folder(&r->c, &r->io, number, e);
     free(writer);
     if (status != DELTAFS_OK || n == 0) /* without logs it was being created, and does not count */
         return status;

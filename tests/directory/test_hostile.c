@@ -413,7 +413,7 @@ static void test_misfits(void **state)
             unit_save(target, "", 0);
         assert_int_equal(i % 3 == 0 ? mkfifo(file, 0666) : i % 3 == 1 ? mkdir(file, 0777) : symlink(target, file), 0);
         CHECK(deltafs_reopen(path, NULL, &d) != DELTAFS_OK);
-        snprintf(is, sizeof is, ": is %s, and no file; ", what[i % 3]);
+        snprintf(is, sizeof is, ": is %s; ", what[i % 3]);
         if (!strstr(deltafs_errmsg(NULL), file) || !strstr(deltafs_errmsg(NULL), is) ||
             !strstr(deltafs_errmsg(NULL), i / 3 == 1 ? "in its place" : "remove it"))
             fail_msg("%s", deltafs_errmsg(NULL));
@@ -461,6 +461,147 @@ static void test_links(void **state)
     }
 }
 
+/* ---- What is another container's ---- */
+
+static void check_readable(const char *path)
+{
+    deltafs_dir *d = unit_open(path);
+
+    CHECK_CALL(d, deltafs_verify(d, NULL, NULL, NULL), DELTAFS_OK);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+}
+
+/* Everything that writes is refused with this status, and says this; `file` keeps its bytes. */
+static void check_refused(const char *path, const char *file, int status, const char *said)
+{
+    const struct deltafs_repair_options dry = {.struct_size = sizeof dry, .dry_run = 1};
+    size_t n, after_n;
+    uint8_t *before = unit_load(file, &n), *after;
+    deltafs_dir *d;
+
+    for (int i = 0; i < 3; i++) {
+        int is = i == 0 ? deltafs_reopen(path, NULL, &d) : deltafs_repair(path, i == 1 ? &dry : NULL, NULL, NULL);
+        CHECK_IS(is, status);
+        if (!strstr(deltafs_errmsg(NULL), said))
+            fail_msg("%s", deltafs_errmsg(NULL));
+    }
+    after = unit_load(file, &after_n);
+    CHECK(after_n == n && memcmp(before, after, n) == 0);
+    free(before);
+    free(after);
+}
+
+/* A file that has another name, too, is read, and not written to. (What another container had was truncated.) */
+static void test_hard_links(void **state)
+{
+    static const char *const names[] = {"00/p00000000.index", "00/p00000000.data", LEASE_NAME, MANIFEST_NAME,
+                                        MANIFEST_COPY_NAME};
+    const char *path = unit_path("several"), *other = unit_path("other");
+    deltafs_dir *d;
+
+    (void)state;
+    make_on_disk(path);
+    for (int i = 0; i < 5; i++) {
+        const char *file = unit_path("several/%s", names[i]);
+        if (i == 2)
+            unit_save(file, "not yours", 9);
+        assert_int_equal(link(file, other), 0);
+        if (i < 2)
+            check_refused(path, other, DELTAFS_ERR_IO, "several names");
+        CHECK_IS(deltafs_reopen(path, NULL, &d), DELTAFS_ERR_IO);
+        CHECK(strstr(deltafs_errmsg(NULL), file) && strstr(deltafs_errmsg(NULL), "several names"));
+        check_readable(path);
+        unit_remove(i == 2 ? file : other);
+        if (i == 2)
+            unit_remove(other);
+    }
+    CHECK_IS(deltafs_reopen(path, NULL, &d), DELTAFS_OK);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+}
+
+/* Without an epoch, logs are begun again, but not another container's. (They were.) */
+static void test_foreign_logs(void **state)
+{
+    static const char *const names[] = {"00/p00000000.index", "00/p00000000.data"};
+    const char *path = unit_path("none"), *own = unit_path("own"), *other;
+    deltafs_dir *d;
+
+    (void)state;
+    make_on_disk(unit_path("owner"));
+    d = unit_create(path, unit_options("value_size", "8", NULL));
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    for (int i = 0; i < 2; i++) {
+        const char *file = unit_path("none/%s", names[i]);
+        assert_int_equal(rename(file, own), 0);
+        assert_int_equal(rename(unit_path("owner/%s", names[i]), file), 0);
+        check_refused(path, file, DELTAFS_ERR_DAMAGED, "not the container's");
+        assert_int_equal(rename(file, unit_path("owner/%s", names[i])), 0);
+        assert_int_equal(rename(own, file), 0);
+    }
+    assert_int_equal(rename(unit_path("none/00"), own), 0);
+    assert_int_equal(symlink("../owner/00", unit_path("none/00")), 0);
+    other = unit_path("owner/00/p00000000.data");
+    check_refused(path, other, DELTAFS_ERR_NOT_DELTAFS, "none/00: leads to ../owner/00, which is not this container's");
+    assert_int_equal(unlink(unit_path("none/00")), 0);
+    assert_int_equal(rename(own, unit_path("none/00")), 0);
+    CHECK_IS(deltafs_reopen(path, NULL, &d), DELTAFS_OK);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+}
+
+/* Nor is a value log of another container begun again. */
+static void test_foreign_values(void **state)
+{
+    const char *path = unit_path("local"), *file = unit_path("local/00/v00000001.values");
+    deltafs_dir *d;
+
+    (void)state;
+    make_on_disk(unit_path("stranger"));
+    d = unit_create(path, unit_options("value_size", "8", "layout", "local", NULL));
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    assert_int_equal(rename(unit_path("stranger/00/p00000000.data"), file), 0);
+    CHECK_IS(deltafs_reopen(path, NULL, &d), DELTAFS_OK);
+    deltafs_append(d, 7, "outside", 8);
+    CHECK_CALL(d, deltafs_epoch_end(d, 1), DELTAFS_ERR_DAMAGED);
+    CHECK(strstr(deltafs_errmsg(d), file) && strstr(deltafs_errmsg(d), "not the container's"));
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+}
+
+/* A copy of a directory has links to the same buckets: it is read, and not written to, until its user says that the
+ * other is gone. (The epochs that the other had committed since were truncated.) */
+static void test_copy_on_volume(void **state)
+{
+    const char *path = unit_path("spread"), *copy = unit_path("copy"), *moved = unit_path("moved"), *owner;
+    char target[600] = "";
+    deltafs_dir *d;
+
+    (void)state;
+    CHECK(mkdir(unit_path("volume"), 0777) == 0 && mkdir(copy, 0777) == 0);
+    d = unit_create(path, unit_options("value_size", "8", "volumes", unit_path("volume"), NULL));
+    CHECK_CALL(d, deltafs_append(d, 7, "outside", 8), DELTAFS_OK);
+    CHECK_CALL(d, deltafs_epoch_end(d, 1), DELTAFS_OK);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    unit_copy(unit_path("spread/MANIFEST"), unit_path("copy/MANIFEST"));
+    CHECK(readlink(unit_path("spread/00"), target, sizeof target - 1) > 0);
+    CHECK(symlink(target, unit_path("copy/00")) == 0);
+    owner = unit_path("%s/OWNER", target + strlen(unit_folder) + 1);
+    check_refused(copy, unit_path("spread/00/p00000000.index"), DELTAFS_ERR_NOT_DELTAFS, path);
+    CHECK(strstr(deltafs_errmsg(NULL), copy) && strstr(deltafs_errmsg(NULL), "OWNER"));
+    check_readable(copy);
+    CHECK(rename(path, moved) == 0); /* it is still the same */
+    CHECK_IS(deltafs_reopen(moved, NULL, &d), DELTAFS_OK);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    unit_remove(moved);
+    check_refused(copy, owner, DELTAFS_ERR_NOT_DELTAFS, path);
+    unit_poke(owner, 8, '?');
+    check_refused(copy, owner, DELTAFS_ERR_DAMAGED, "remove the file");
+    unit_remove(owner);
+    CHECK_IS(deltafs_reopen(copy, NULL, &d), DELTAFS_OK);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    unit_save(owner, "", 0); /* a crash has left that */
+    CHECK_IS(deltafs_reopen(copy, NULL, &d), DELTAFS_OK);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -473,6 +614,10 @@ int main(void)
         cmocka_unit_test(test_fifo),
         cmocka_unit_test(test_misfits),
         cmocka_unit_test(test_links),
+        cmocka_unit_test(test_hard_links),
+        cmocka_unit_test(test_foreign_logs),
+        cmocka_unit_test(test_foreign_values),
+        cmocka_unit_test(test_copy_on_volume),
     };
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

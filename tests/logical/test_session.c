@@ -821,6 +821,60 @@ static void test_volumes_bad(void **state)
     container_fini(&c);
 }
 
+/* A copy of a logical file has links to the same logs: removing it, or a session of it, does not remove those. (It
+ * did.) */
+static void test_volumes_of_copy(void **state)
+{
+    char target[600] = "", volume[300];
+    struct container c, copy;
+    struct session s;
+    struct error e;
+
+    (void)state;
+    snprintf(volume, sizeof volume, "%s", unit_path("vcopy"));
+    CHECK(mkdir(volume, 0777) == 0);
+    make("copied", &c);
+    make_session(&c, 1, volume, &s);
+    CHECK(mkdir(unit_path("copy"), 0777) == 0 && mkdir(unit_path("copy/s00000000"), 0777) == 0);
+    unit_copy(unit_path("copied/MANIFEST"), unit_path("copy/MANIFEST"));
+    unit_copy(unit_path("copied/s00000000/SESSION"), unit_path("copy/s00000000/SESSION"));
+    CHECK(readlink(unit_path("copied/s00000000/00"), target, sizeof target - 1) > 0);
+    CHECK(symlink(target, unit_path("copy/s00000000/00")) == 0);
+    unsigned before = count_entries(volume);
+    CHECK_IS(open_it(&copy, "copy", O_RDONLY, &e), DELTAFS_OK);
+    for (int i = 0; i < 2; i++) {
+        CHECK_IS(i == 0 ? container_remove(&io, unit_path("copy"), &e) : session_remove(&copy, &io, 0, 0, &e),
+                 DELTAFS_ERR_NOT_DELTAFS);
+        CHECK(strstr(e.text, unit_path("copy")) && strstr(e.text, unit_path("copied")) && strstr(e.text, "OWNER"));
+        CHECK_IS(count_entries(volume), before);
+    }
+    CHECK_IS(container_remove(&io, unit_path("copied"), &e), DELTAFS_OK);
+    CHECK_IS(count_entries(volume), 1);
+    container_fini(&copy);
+    container_fini(&c);
+}
+
+/* Nothing is written into a session's folder that is a link. */
+static void test_session_link(void **state)
+{
+    struct container c;
+    struct session s;
+    struct error e;
+
+    (void)state;
+    make("linked", &c);
+    make_session(&c, 1, "", &s);
+    CHECK(rename(unit_path("linked/s00000000"), unit_path("away")) == 0);
+    CHECK(symlink("../away", unit_path("linked/s00000000")) == 0);
+    unsigned before = count_entries(unit_path("away"));
+    CHECK_IS(session_write_index(&c, &io, 0, "", 0, 0, &e), DELTAFS_ERR_NOT_DELTAFS);
+    CHECK(strstr(e.text, "linked/s00000000: is a symbolic link"));
+    CHECK_IS(count_entries(unit_path("away")), before);
+    CHECK_IS(container_remove(&io, unit_path("linked"), &e), DELTAFS_ERR_NOT_DELTAFS);
+    CHECK_IS(count_entries(unit_path("away")), before);
+    container_fini(&c);
+}
+
 /* A directory's buckets on volumes: written, read, and gone when its making fails. */
 static void test_volumes_of_directory(void **state)
 {
@@ -838,9 +892,9 @@ static void test_volumes_of_directory(void **state)
     CHECK_CALL(d, deltafs_epoch_end(d, 1), DELTAFS_OK);
     model_keep(&m, 1);
     CHECK_IS(deltafs_close(d), DELTAFS_OK);
-    /* deltafs.UUID, then 3 and 2 buckets of two logs. */
-    CHECK_IS(count_entries(unit_path("d1")), 2 + 3 * 3);
-    CHECK_IS(count_entries(unit_path("d2")), 2 + 2 * 3);
+    /* deltafs.UUID, then 3 and 2 buckets of two logs, and whose each is. */
+    CHECK_IS(count_entries(unit_path("d1")), 2 + 3 * 4);
+    CHECK_IS(count_entries(unit_path("d2")), 2 + 2 * 4);
     d = unit_open(unit_path("wide"));
     model_check_all(&m, d, &r);
     CHECK_IS(deltafs_close(d), DELTAFS_OK);
@@ -869,15 +923,26 @@ static int setup(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_life),          cmocka_unit_test(test_create_race),
-        cmocka_unit_test(test_claim_race),    cmocka_unit_test(test_claim_late),
-        cmocka_unit_test(test_remove_race),   cmocka_unit_test(test_places),
-        cmocka_unit_test(test_begun),         cmocka_unit_test(test_remove_foreign),
-        cmocka_unit_test(test_lines),         cmocka_unit_test(test_torn),
-        cmocka_unit_test(test_other_session), cmocka_unit_test(test_faults),
-        cmocka_unit_test(test_remove_faults), cmocka_unit_test(test_remove_session_faults),
-        cmocka_unit_test(test_volumes),       cmocka_unit_test(test_volumes_race),
-        cmocka_unit_test(test_volumes_bad),   cmocka_unit_test(test_volumes_of_directory),
+        cmocka_unit_test(test_life),
+        cmocka_unit_test(test_create_race),
+        cmocka_unit_test(test_claim_race),
+        cmocka_unit_test(test_claim_late),
+        cmocka_unit_test(test_remove_race),
+        cmocka_unit_test(test_places),
+        cmocka_unit_test(test_begun),
+        cmocka_unit_test(test_remove_foreign),
+        cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_torn),
+        cmocka_unit_test(test_other_session),
+        cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_remove_faults),
+        cmocka_unit_test(test_remove_session_faults),
+        cmocka_unit_test(test_volumes),
+        cmocka_unit_test(test_volumes_race),
+        cmocka_unit_test(test_volumes_bad),
+        cmocka_unit_test(test_volumes_of_directory),
+        cmocka_unit_test(test_volumes_of_copy),
+        cmocka_unit_test(test_session_link),
     };
 
     return cmocka_run_group_tests(tests, setup, unit_teardown) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -6,6 +6,7 @@
 #include "base/number.h"
 #include "directory/format/directory_format.h"
 #include "directory/format/manifest.h"
+#include "io/volume.h"
 
 #define COPY_PIECE (64u << 10) /* bytes copied at once */
 #define LINE_PIECE 4096        /* of the copy's next line, and of the first lines: only a schema's can be longer */
@@ -517,4 +518,11 @@ uint32_t manifest_writers(const struct manifest *m)
 int64_t manifest_stored_size(const struct manifest *m)
 {
     return m->is_local ? POSITION_SIZE : m->keys == KEYS_BYTES ? -1 : m->value_size;
+}
+
+int manifest_check_buckets(struct io *io, const char *folder, const struct manifest *m, struct error *e)
+{
+    const struct volume_part all = {io, folder, m->uuid_text, ""};
+
+    return volume_check_buckets(&all, m->partitions < BUCKET_COUNT ? m->partitions : BUCKET_COUNT, e);
 }

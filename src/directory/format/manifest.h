@@ -85,6 +85,9 @@ void manifest_read_head(struct io *io, const char *folder, struct manifest *m);
 int manifest_check_sources(struct io *io, const char *folder, const struct manifest *m, struct error *e);
 void manifest_fini(struct manifest *m);
 
+/* Before a directory is written to: that its buckets are its own (volume_check_bucket). */
+int manifest_check_buckets(struct io *io, const char *folder, const struct manifest *m, struct error *e);
+
 /* The job that wrote an epoch, of a manifest that has any; also of one more epoch than it has. */
 const struct manifest_job *manifest_job_of(const struct manifest *m, uint64_t epoch);
 /* How many writers all jobs had. */

@@ -87,16 +87,16 @@ static int make_volumes(const struct writer_config *c, struct volumes *v, struct
 static int make_buckets(struct io *io, const struct writer_config *c, const char *uuid_text, struct error *e)
 {
     struct volumes v;
-    char path[PATH_ROOM];
+    const struct volume_part all = {io, c->path, uuid_text, ""};
     int status = make_volumes(c, &v, e);
 
     if (status != DELTAFS_OK)
         return status;
-    status = volumes_make(&v, io, uuid_text, "", e);
+    status = volumes_make(&v, &all, e);
     for (uint32_t b = 0; b < BUCKET_COUNT && b < c->partitions && status == DELTAFS_OK; b++)
-        status = volumes_make_bucket(&v, io, uuid_text, "", b, io_path_in(path, c->path, BUCKET_NAME, b), e);
+        status = volumes_make_bucket(&v, &all, b, e);
     if (status == DELTAFS_OK && c->sync != SYNC_NONE)
-        status = volumes_sync(&v, io, uuid_text, "", e);
+        status = volumes_sync(&v, &all, e);
     volumes_fini(&v);
     return status;
 }
@@ -241,6 +241,8 @@ int deltafs_private_writer_take(const struct writer_config *c, struct lease *lea
         status = manifest_read(&io, c->path, &m, e);
     if (status == DELTAFS_OK && (memcmp(m.uuid, c->uuid, sizeof m.uuid) != 0 || m.size != c->manifest_size))
         status = error_set(e, DELTAFS_ERR_BUSY, "%s: another job has written it just now; try again", c->path);
+    if (status == DELTAFS_OK)
+        status = manifest_check_buckets(&io, c->path, &m, e);
     manifest_fini(&m);
     if (status != DELTAFS_OK)
         deltafs_private_writer_remove_container(c, lease);
@@ -265,6 +267,7 @@ static void unmake_logs(struct io *io, const struct writer_config *c)
 {
     struct volumes v;
     char path[PATH_ROOM], uuid_text[UUID_TEXT_SIZE];
+    const struct volume_part all = {io, c->path, uuid_text, ""};
 
     for (uint32_t p = 0; p < c->partitions; p++) {
         io->ops->unlink(io->ctx, io_path_in(path, c->path, LOG_NAME_DATA, p % BUCKET_COUNT, p));
@@ -272,9 +275,9 @@ static void unmake_logs(struct io *io, const struct writer_config *c)
     }
     uuid_to_text(c->uuid, uuid_text);
     for (uint32_t b = 0; b < BUCKET_COUNT && b < c->partitions; b++)
-        volume_remove_bucket(io, uuid_text, "", b, io_path_in(path, c->path, BUCKET_NAME, b), error_ignored());
+        volume_remove_bucket(&all, b, error_ignored());
     if (make_volumes(c, &v, error_ignored()) == DELTAFS_OK) {
-        volumes_unmake(&v, io, uuid_text, "");
+        volumes_unmake(&v, &all);
         volumes_fini(&v);
     }
 }

@@ -191,13 +191,15 @@ int extent_index_write(struct io *io, const char *path, uint32_t session, const 
 {
     uint8_t header[LOG_HEADER_SIZE], trailer[FLAT_TRAILER_SIZE];
     struct io_file file;
-    int status = io_file_open(io, path, O_RDWR | O_CREAT | O_TRUNC, &file, e);
+    int status = io_file_open(io, path, O_RDWR | O_CREAT, &file, e);
 
     if (status != DELTAFS_OK)
         return status;
     log_put_header(header, LOG_KIND_FLAT, session, uuid);
     put_trailer(trailer, uuid, session, n);
-    status = io_file_write(&file, 0, header, sizeof header, e);
+    status = io_file_truncate(&file, 0, e); /* not by opening it, which could be another container's */
+    if (status == DELTAFS_OK)
+        status = io_file_write(&file, 0, header, sizeof header, e);
     if (status == DELTAFS_OK)
         status = io_file_write(&file, sizeof header, batches, n, e);
     if (status == DELTAFS_OK)

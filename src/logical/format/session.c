@@ -10,8 +10,9 @@
 #include "logical/format/names.h"
 #include "io/volume.h"
 
-#define WRITERS_A_FOLDER 64  /* with two logs each, no folder is slow */
-#define TRIES            100 /* while others create and remove sessions */
+#define SESSION_NAME_ROOM 16
+#define WRITERS_A_FOLDER  64  /* with two logs each, no folder is slow */
+#define TRIES             100 /* while others create and remove sessions */
 
 /* ---- Paths ---- */
 
@@ -39,6 +40,27 @@ char *session_log_path(const struct container *c, const struct session *s, uint3
         snprintf(bucket, sizeof bucket, BUCKET_NAME "/", writer % s->buckets & 0xff);
     snprintf(name, sizeof name, kind == LOG_KIND_FRAMES ? LOG_NAME_FRAMES : LOG_NAME_EXTENTS, writer);
     return io_path_in(path, c->path, SESSION_FOLDER "/%s%s", s->number, bucket, name);
+}
+
+/* What has its buckets; `name` gets the name of its folder. */
+static struct volume_part session_part(const struct container *c, struct io *io, uint32_t number,
+                                       char name[SESSION_NAME_ROOM])
+{
+    snprintf(name, SESSION_NAME_ROOM, SESSION_FOLDER, number);
+    return (struct volume_part){io, c->path, c->uuid_text, name};
+}
+
+int session_check_folder(const struct container *c, struct io *io, uint32_t number, struct error *e)
+{
+    char path[PATH_ROOM], target[PATH_MAX];
+
+    if (io_readlink(io, session_folder(c, number, path), target, sizeof target, error_ignored()) != DELTAFS_OK)
+        return DELTAFS_OK;
+    return error_set(
+        e, DELTAFS_ERR_NOT_DELTAFS,
+        "%s: is a symbolic link, so nothing is written there; put the folder itself, or a copy of it, in its "
+        "place",
+        path);
 }
 
 /* ---- Reading ---- */
@@ -341,15 +363,13 @@ static int session_number(const struct container *c, struct io *io, uint64_t fro
 static int session_make_buckets(const struct container *c, struct io *io, const struct session *s,
                                 const struct volumes *v, int sync, struct error *e)
 {
-    char part[16], path[PATH_ROOM];
+    char name[SESSION_NAME_ROOM];
+    const struct volume_part part = session_part(c, io, s->number, name);
+    int status = volumes_make(v, &part, e);
 
-    snprintf(part, sizeof part, SESSION_FOLDER, s->number);
-    int status = volumes_make(v, io, c->uuid_text, part, e);
-    for (uint32_t b = 0; b < s->buckets && status == DELTAFS_OK; b++) {
-        session_bucket(c, s->number, b, path);
-        status = volumes_make_bucket(v, io, c->uuid_text, part, b, path, e);
-    }
-    return status == DELTAFS_OK && sync ? volumes_sync(v, io, c->uuid_text, part, e) : status;
+    for (uint32_t b = 0; b < s->buckets && status == DELTAFS_OK; b++)
+        status = volumes_make_bucket(v, &part, b, e);
+    return status == DELTAFS_OK && sync ? volumes_sync(v, &part, e) : status;
 }
 
 int session_write(const struct container *c, struct io *io, const struct session *s, int sync, struct error *e)
@@ -373,7 +393,7 @@ int session_create(const struct container *c, struct io *io, uint32_t writers, u
     struct session s = {.writers = writers, .order = order};
     struct volumes v;
     struct error ignored;
-    char part[16];
+    char name[SESSION_NAME_ROOM];
 
     if (writers == 0 || writers > SESSION_WRITERS_MAX)
         return error_set(e, DELTAFS_ERR_INVALID, "%s: %" PRIu32 " writers: there can be 1 to %u", c->path, writers,
@@ -392,9 +412,9 @@ int session_create(const struct container *c, struct io *io, uint32_t writers, u
         if (status == DELTAFS_OK)
             status = session_write(c, io, &s, sync, e);
         if (status != DELTAFS_OK) {
-            snprintf(part, sizeof part, SESSION_FOLDER, s.number);
+            const struct volume_part part = session_part(c, io, s.number, name);
             session_remove(c, io, s.number, 0, &ignored);
-            volumes_unmake(&v, io, c->uuid_text, part);
+            volumes_unmake(&v, &part);
         }
     }
     volumes_fini(&v);
@@ -426,13 +446,13 @@ int session_sync(const struct container *c, struct io *io, const struct session 
                  struct error *e)
 {
     struct volumes v;
-    char part[16], path[PATH_ROOM];
+    char name[SESSION_NAME_ROOM], path[PATH_ROOM];
+    const struct volume_part part = session_part(c, io, s->number, name);
     int status = volumes_parse(&v, volumes, e);
 
     if (status != DELTAFS_OK)
         return status;
-    snprintf(part, sizeof part, SESSION_FOLDER, s->number);
-    status = volumes_sync(&v, io, c->uuid_text, part, e);
+    status = volumes_sync(&v, &part, e);
     if (status == DELTAFS_OK)
         status = session_sync_file(io, session_path(c, s->number, SESSION_NAME, path), e);
     if (status == DELTAFS_OK)
@@ -492,9 +512,12 @@ int session_write_index(const struct container *c, struct io *io, uint32_t numbe
                         int sync, struct error *e)
 {
     char aside[PATH_ROOM], path[PATH_ROOM];
-    int status =
-        extent_index_write(io, session_path(c, number, SESSION_INDEX_NEW, aside), number, c->uuid, batches, n, sync, e);
+    int status = session_check_folder(c, io, number, e);
 
+    if (status != DELTAFS_OK)
+        return status;
+    status =
+        extent_index_write(io, session_path(c, number, SESSION_INDEX_NEW, aside), number, c->uuid, batches, n, sync, e);
     if (status == DELTAFS_OK)
         status = io_rename(io, aside, session_path(c, number, SESSION_INDEX_NAME, path), e);
     if (status != DELTAFS_OK)

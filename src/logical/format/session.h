@@ -78,6 +78,9 @@ int session_remove(const struct container *c, struct io *io, uint32_t number, in
 /* Remove only the remains of an incomplete removal, if there are any. */
 int session_remove_remains(const struct container *c, struct io *io, uint32_t number, int sync, struct error *e);
 
+/* Before something is written into a session that exists: that its folder is no link. DELTAFS_ERR_NOT_DELTAFS. */
+int session_check_folder(const struct container *c, struct io *io, uint32_t number, struct error *e);
+
 /* The path of a writer's log, by LOG_KIND_FRAMES or _EXTENTS; of a file of the session; of its folder. */
 char *session_log_path(const struct container *c, const struct session *s, uint32_t writer, int kind,
                        char path[PATH_ROOM]);

@@ -20,10 +20,15 @@ static int names_add(void *arg, const char *name, struct error *e)
 
 struct walk {
     struct io *io;
-    const char *uuid_text;
+    const char *container, *uuid_text;
     int is_removing, sync;
     char part[16]; /* the name of the session's folder */
 };
+
+static struct volume_part walk_part(const struct walk *w)
+{
+    return (struct volume_part){w->io, w->container, w->uuid_text, w->part};
+}
 
 static int walk_foreign(const char *path, struct error *e)
 {
@@ -46,10 +51,10 @@ static int walk_sync(const struct walk *w, const char *path, struct error *e)
 static int walk_check_link(struct walk *w, const char *path, enum name kind, uint32_t number, struct error *e)
 {
     char target[PATH_MAX];
-    int is_link;
+    const struct volume_part part = walk_part(w);
 
     if (kind == NAME_BUCKET)
-        return volume_check_bucket(w->io, w->uuid_text, w->part, number, path, &is_link, e);
+        return volume_check_bucket(&part, number, e);
     int status = io_readlink(w->io, path, target, sizeof target, e);
     return status == DELTAFS_OK ? walk_foreign(path, e) : status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_OK : status;
 }
@@ -58,10 +63,11 @@ static int walk_check_link(struct walk *w, const char *path, enum name kind, uin
 static int walk_finish(struct walk *w, const char *path, enum name kind, uint32_t number, struct error *e)
 {
     char mark[PATH_ROOM];
+    const struct volume_part part = walk_part(w);
     int status = DELTAFS_OK;
 
     if (kind == NAME_BUCKET)
-        return volume_remove_bucket(w->io, w->uuid_text, w->part, number, path, e);
+        return volume_remove_bucket(&part, number, e);
     if (kind == NAME_SESSION)
         status = walk_sync(w, path, e);
     if (status == DELTAFS_OK && (kind == NAME_SESSION || kind == NAME_CONTAINER))
@@ -112,7 +118,7 @@ static int walk_folder(struct walk *w, const char *folder, enum name kind, uint3
 
 int session_remove(const struct container *c, struct io *io, uint32_t number, int sync, struct error *e)
 {
-    struct walk w = {.io = io, .uuid_text = c->uuid_text, .sync = sync};
+    struct walk w = {.io = io, .container = c->path, .uuid_text = c->uuid_text, .sync = sync};
     char path[PATH_ROOM], name[PATH_ROOM], gone[PATH_ROOM];
     const char *folder = strrchr(session_folder(c, number, path), '/') + 1;
     int status = walk_entry(&w, path, NAME_CONTAINER, folder, e);
@@ -150,7 +156,7 @@ static int container_may_remove(struct container *c, struct io *io, const char *
 static int container_remove_folder(struct io *io, const char *path, struct error *e)
 {
     struct container c;
-    struct walk w = {.io = io, .uuid_text = c.uuid_text};
+    struct walk w = {.io = io, .container = path, .uuid_text = c.uuid_text};
     uint8_t uuid[FORMAT_UUID_SIZE];
     char hidden[PATH_ROOM], text[UUID_TEXT_SIZE];
     const char *slash = strrchr(path, '/');
@@ -165,6 +171,7 @@ static int container_remove_folder(struct io *io, const char *path, struct error
         snprintf(hidden, sizeof hidden, "%.*s.deltafs-removed-%s", slash ? (int)(slash - path) + 1 : 0, path, text);
         status = io_rename(io, path, hidden, e);
     }
+    w.container = hidden;
     w.is_removing = status == DELTAFS_OK;
     /* Without this, a crash could restore the name, but not the contents. */
     if (status == DELTAFS_OK)
