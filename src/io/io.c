@@ -1,6 +1,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 
 #define IO_DIRECT_MIN (64u << 10) /* bytes worth a write around the page cache */
 #define EXT4_MAGIC    0xef53u
+#define LOCKED_MAX    64u
 #define IO_ROOM_PART  16u /* no more than this part of what is free is set aside at once */
 
 /* An operation that is one call, which returns -1 and sets errno if it fails. */
@@ -105,13 +107,6 @@ static int posix_allocate(void *ctx, int fd, uint64_t offset, uint64_t n)
     return fallocate(fd, FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)n) != 0 ? -errno : 0;
 }
 
-static int posix_close(void *ctx, int fd)
-{
-    (void)ctx;
-    /* After EINTR Linux has closed the descriptor: it must not be closed again. */
-    return close(fd) != 0 && errno != EINTR ? -errno : 0;
-}
-
 static int posix_sync_folder(void *ctx, const char *path)
 {
     (void)ctx;
@@ -122,6 +117,60 @@ static int posix_sync_folder(void *ctx, const char *path)
     int status = fsync(fd) != 0 && errno != EINVAL ? -errno : 0;
     close(fd);
     return status;
+}
+
+/* A lock belongs to the open file, and a child that is forked has that, too: it would keep the lock after this process
+ * was killed. So the child opens such files again. More of them than the table has room for stay as they are. */
+static _Atomic int locked[LOCKED_MAX]; /* descriptor + 1; 0: none */
+
+static void locked_reopen(void)
+{
+    for (size_t i = 0; i < LOCKED_MAX; i++) {
+        char path[40];
+        int fd = locked[i] - 1;
+        if (fd < 0)
+            continue;
+        snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+        int own = open(path, (fcntl(fd, F_GETFL) & O_ACCMODE) | O_CLOEXEC);
+        if (own < 0)
+            own = open("/dev/null", O_RDWR | O_CLOEXEC);
+        if (own < 0 || dup3(own, fd, O_CLOEXEC) < 0)
+            close(fd);
+        if (own >= 0)
+            close(own);
+    }
+}
+
+static void locked_begin(void)
+{
+    pthread_atfork(NULL, NULL, locked_reopen);
+}
+
+static void locked_add(int fd)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, locked_begin);
+    for (size_t i = 0; i < LOCKED_MAX; i++)
+        if (locked[i] == fd + 1)
+            return;
+    for (size_t i = 0; i < LOCKED_MAX; i++)
+        if (atomic_compare_exchange_strong(&locked[i], &(int){0}, fd + 1))
+            return;
+}
+
+static void locked_remove(int fd)
+{
+    for (size_t i = 0; i < LOCKED_MAX; i++)
+        atomic_compare_exchange_strong(&locked[i], &(int){fd + 1}, 0);
+}
+
+static int posix_close(void *ctx, int fd)
+{
+    (void)ctx;
+    locked_remove(fd);
+    /* After EINTR Linux has closed the descriptor: it must not be closed again. */
+    return close(fd) != 0 && errno != EINTR ? -errno : 0;
 }
 
 /* A lock of the open file, not of the process: what else this process has open cannot lose it. */
@@ -135,6 +184,8 @@ static int posix_lock(void *ctx, int fd, uint64_t from, uint64_t n, enum io_lock
                          .l_len = (off_t)n};
 
     (void)ctx;
+    if (how != IO_UNLOCK && how != IO_LOCK_QUERY)
+        locked_add(fd); /* before it has the lock */
     if (fcntl(fd, how == IO_LOCK_QUERY ? F_OFD_GETLK : how == IO_LOCK_TRY ? F_OFD_SETLK : F_OFD_SETLKW, &lock) == 0)
         return how == IO_LOCK_QUERY && lock.l_type != F_UNLCK ? -EAGAIN : 0;
     return errno == EACCES ? -EAGAIN : -errno;

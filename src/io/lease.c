@@ -124,6 +124,26 @@ static int lease_busy(struct error *e, const struct lease_holder *h, const char 
                      path, h->pid, h->host, h->job, more);
 }
 
+/* Whether it was a process of this host, and there is none with its number any more. */
+static int lease_has_ended(const struct lease_holder *h, const struct lease_holder *self)
+{
+    return strcmp(h->host, self->host) == 0 &&
+           (h->pid == 0 || h->pid > INT32_MAX || (kill((pid_t)h->pid, 0) != 0 && errno == ESRCH));
+}
+
+/* Another process has the lock. */
+static int lease_locked(const struct lease_holder *h, const char *path, struct error *e)
+{
+    struct lease_holder self;
+    int has_ended = lease_self(&self, error_ignored()) == DELTAFS_OK && lease_has_ended(h, &self);
+
+    return lease_busy(e, h, path,
+                      has_ended
+                          ? ", or has ended, but a process that it started has this file open: end that one ('fuser "
+                            "FILE' shows it)"
+                          : "");
+}
+
 /* Whether the holder can still be writing: DELTAFS_OK if not, or _BUSY. `is_free`: nobody has the lock. */
 static int lease_check(const struct lease_holder *h, int is_free, uint64_t seconds, const char *path, struct error *e)
 {
@@ -135,8 +155,7 @@ static int lease_check(const struct lease_holder *h, int is_free, uint64_t secon
     if (status != DELTAFS_OK)
         return status;
     int is_here = strcmp(h->host, self.host) == 0;
-    int has_ended = h->pid == 0 || h->pid > INT32_MAX || (kill((pid_t)h->pid, 0) != 0 && errno == ESRCH);
-    if (is_free ? is_here || lease_is_earlier_run(h->job, self.job) : is_here && has_ended)
+    if (is_free ? is_here || lease_is_earlier_run(h->job, self.job) : lease_has_ended(h, &self))
         return DELTAFS_OK;
     /* Far ahead: clocks differ, or one has been set back. */
     if ((now >= h->renewed ? now - h->renewed : h->renewed - now) >= seconds)
@@ -159,7 +178,7 @@ static int lease_open(struct lease *l, struct io *io, const char *path, struct e
             return status;
         status = io_file_lock(&l->file, &l->is_sure, e);
         if (status == DELTAFS_ERR_BUSY && lease_read(&l->file, &h, &is_line, error_ignored()) == DELTAFS_OK && is_line)
-            lease_busy(e, &h, path, "");
+            lease_locked(&h, path, e);
         if (status != DELTAFS_OK)
             io_file_close(&l->file, error_ignored());
     }

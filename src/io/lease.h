@@ -6,6 +6,8 @@
  * or was an earlier run of the same batch job. Another host may not see a lock, so there the line must have become old:
  * a job renews it with each commit. A job that was taken for dead learns that at its next commit, which fails.
  *
+ * A child that a writer forks does not have the lock, so that it does not keep it when the writer is killed.
+ *
  * Where the file system knows no locks, several can find the lease free at once. There a job writes its line, waits a
  * second, and has the lease if the line is still its own: the last that wrote wins. It checks again before and after
  * each commit (lease_confirm). One case is left: a process stops for more than a second between check and write while

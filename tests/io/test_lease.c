@@ -3,7 +3,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -223,6 +225,87 @@ static void test_zombie(void **state)
     CHECK_IS(lease_drop(&lease, &e), DELTAFS_OK);
 }
 
+/* A process takes the lease and a lock, starts another, without which nothing is told, and ends. Returns when it has
+ * ended; the other ends when *end is closed. */
+static void leave_child(const char *folder, int is_raw, int *end)
+{
+    int ready[2], stop[2];
+    char byte;
+
+    CHECK(pipe(ready) == 0 && pipe(stop) == 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct io io = io_default();
+        struct io_file file;
+        struct lease lease;
+        struct error e;
+        int ok = lease_take(&lease, &io, folder, 3600, 0, &e) == DELTAFS_OK &&
+                 io_file_open(&io, unit_path("ranges"), O_RDWR | O_CREAT, &file, &e) == DELTAFS_OK &&
+                 io_file_lock_wait(&file, 3, 5, 0, &e) == DELTAFS_OK;
+        pid_t child = is_raw ? (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL) : fork();
+        if (child == 0) {
+            close(stop[1]);
+            ok = ok && write(ready[1], "", 1) == 1 && read(stop[0], &byte, 1) == 0;
+            _exit(ok ? 0 : 1);
+        }
+        _exit(ok && child > 0 ? 0 : 1);
+    }
+    close(ready[1]);
+    close(stop[0]);
+    int status = 1;
+    CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0);
+    CHECK(read(ready[0], &byte, 1) == 1);
+    close(ready[0]);
+    *end = stop[1];
+}
+
+/* A child of a writer that was killed keeps nothing locked (it did), unless it was started in an unusual way: then the
+ * message says what to look for. */
+static void test_orphan(void **state)
+{
+    const char *folder = unit_path("orphan");
+    struct io io = io_default();
+    struct io_file file;
+    struct lease lease;
+    struct error e;
+    int end, is_free;
+
+    (void)state;
+    CHECK(mkdir(folder, 0777) == 0);
+    for (int is_raw = 0; is_raw < 2; is_raw++) {
+        leave_child(folder, is_raw, &end);
+        CHECK_IS(lease_take(&lease, &io, folder, 0, 0, &e), is_raw ? DELTAFS_ERR_BUSY : DELTAFS_OK);
+        CHECK(!is_raw || strstr(e.text, "fuser"));
+        CHECK_IS(io_file_open(&io, unit_path("ranges"), O_RDWR, &file, &e), DELTAFS_OK);
+        CHECK_IS(io_file_is_locked(&file, &is_free), is_raw);
+        CHECK_IS(io_file_close(&file, &e), DELTAFS_OK);
+        close(end);
+        if (!is_raw)
+            CHECK_IS(lease_drop(&lease, &e), DELTAFS_OK);
+    }
+}
+
+/* A child that uses its parent's lease is refused, and does not remove it. */
+static void test_child(void **state)
+{
+    const char *folder = unit_path("parent");
+    struct io io = io_default();
+    struct lease lease;
+    struct error e;
+    int status = 1;
+
+    (void)state;
+    CHECK(mkdir(folder, 0777) == 0);
+    CHECK_IS(lease_take(&lease, &io, folder, 3600, 0, &e), DELTAFS_OK);
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(lease_renew(&lease, NULL, &e) == DELTAFS_ERR_BUSY && lease_drop(&lease, &e) == DELTAFS_OK ? 0 : 1);
+    CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0);
+    CHECK_IS(lease_renew(&lease, NULL, &e), DELTAFS_OK);
+    CHECK_IS(lease_drop(&lease, &e), DELTAFS_OK);
+    CHECK(!unit_exists(unit_path("parent/" LEASE_NAME)));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -230,6 +313,8 @@ int main(void)
         cmocka_unit_test(test_taken_meanwhile),
         cmocka_unit_test(test_taken_from_repair),
         cmocka_unit_test(test_zombie),
+        cmocka_unit_test(test_orphan),
+        cmocka_unit_test(test_child),
     };
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
