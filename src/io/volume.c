@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/hash.h"
 #include "base/path.h"
 #include "io/io_format.h"
 #include "io/textlog.h"
@@ -44,6 +45,19 @@ int volumes_parse(struct volumes *v, const char *text, struct error *e)
     if (status != DELTAFS_OK)
         volumes_fini(v);
     return status;
+}
+
+void volumes_choose(struct volumes *v, const struct volume_part *p, uint32_t buckets)
+{
+    const struct volumes all = *v;
+    char name[PATH_ROOM];
+
+    if (all.count == 0)
+        return;
+    io_path_in(name, p->uuid_text, "%s", p->part);
+    uint32_t first = (uint32_t)(hash_bytes(name, strlen(name)) % all.count);
+    for (v->count = 0; v->count < all.count && v->count < buckets; v->count++)
+        v->folder[v->count] = all.folder[(first + v->count) % all.count];
 }
 
 void volumes_fini(struct volumes *v)

@@ -25,6 +25,10 @@ struct volume_part {
     const char *part; /* the folder in it, and on each volume, that has the buckets; "": the container itself */
 };
 
+/* Those of all volumes that get one of the part's buckets, in the order of these. A hash decides which is the first, so
+ * that what has one bucket only is spread, too. */
+void volumes_choose(struct volumes *v, const struct volume_part *p, uint32_t buckets);
+
 /* Make the part's folder on each volume: DELTAFS_ERR_EXISTS if one has it. */
 int volumes_make(const struct volumes *v, const struct volume_part *p, struct error *e);
 /* Make a bucket's folder on its volume, record there whose it is, and make the link to it; without volumes the folder

@@ -75,12 +75,13 @@ size_t deltafs_private_writer_blob(const struct writer_config *c)
 }
 
 /* Those of the option that get a bucket. */
-static int make_volumes(const struct writer_config *c, struct volumes *v, struct error *e)
+static int make_volumes(const struct writer_config *c, const struct volume_part *all, struct volumes *v,
+                        struct error *e)
 {
     int status = volumes_parse(v, c->volumes, e);
 
-    if (status == DELTAFS_OK && v->count > c->partitions)
-        v->count = c->partitions;
+    if (status == DELTAFS_OK)
+        volumes_choose(v, all, c->partitions < BUCKET_COUNT ? c->partitions : BUCKET_COUNT);
     return status;
 }
 
@@ -88,7 +89,7 @@ static int make_buckets(struct io *io, const struct writer_config *c, const char
 {
     struct volumes v;
     const struct volume_part all = {io, c->path, uuid_text, ""};
-    int status = make_volumes(c, &v, e);
+    int status = make_volumes(c, &all, &v, e);
 
     if (status != DELTAFS_OK)
         return status;
@@ -276,7 +277,7 @@ static void unmake_logs(struct io *io, const struct writer_config *c)
     uuid_to_text(c->uuid, uuid_text);
     for (uint32_t b = 0; b < BUCKET_COUNT && b < c->partitions; b++)
         volume_remove_bucket(&all, b, error_ignored());
-    if (make_volumes(c, &v, error_ignored()) == DELTAFS_OK) {
+    if (make_volumes(c, &all, &v, error_ignored()) == DELTAFS_OK) {
         volumes_unmake(&v, &all);
         volumes_fini(&v);
     }

@@ -302,8 +302,10 @@ static uint32_t session_buckets(uint32_t writers, uint32_t volumes)
 {
     uint32_t n = writers <= WRITERS_A_FOLDER ? 0 : (writers + WRITERS_A_FOLDER - 1) / WRITERS_A_FOLDER;
 
-    if (volumes > 0)
-        n = n <= volumes ? volumes : (n + volumes - 1) / volumes * volumes;
+    if (volumes > 0 && n <= volumes)
+        n = writers < volumes ? writers : volumes;
+    else if (volumes > 0)
+        n = (n + volumes - 1) / volumes * volumes;
     if (n > SESSION_BUCKETS_MAX)
         n = SESSION_BUCKETS_MAX - (volumes > 0 ? SESSION_BUCKETS_MAX % volumes : 0);
     return n;
@@ -361,15 +363,17 @@ static int session_number(const struct container *c, struct io *io, uint64_t fro
 }
 
 static int session_make_buckets(const struct container *c, struct io *io, const struct session *s,
-                                const struct volumes *v, int sync, struct error *e)
+                                const struct volumes *all, int sync, struct error *e)
 {
     char name[SESSION_NAME_ROOM];
     const struct volume_part part = session_part(c, io, s->number, name);
-    int status = volumes_make(v, &part, e);
+    struct volumes v = *all;
 
+    volumes_choose(&v, &part, s->buckets);
+    int status = volumes_make(&v, &part, e);
     for (uint32_t b = 0; b < s->buckets && status == DELTAFS_OK; b++)
-        status = volumes_make_bucket(v, &part, b, e);
-    return status == DELTAFS_OK && sync ? volumes_sync(v, &part, e) : status;
+        status = volumes_make_bucket(&v, &part, b, e);
+    return status == DELTAFS_OK && sync ? volumes_sync(&v, &part, e) : status;
 }
 
 int session_write(const struct container *c, struct io *io, const struct session *s, int sync, struct error *e)
@@ -452,6 +456,7 @@ int session_sync(const struct container *c, struct io *io, const struct session 
 
     if (status != DELTAFS_OK)
         return status;
+    volumes_choose(&v, &part, s->buckets);
     status = volumes_sync(&v, &part, e);
     if (status == DELTAFS_OK)
         status = session_sync_file(io, session_path(c, s->number, SESSION_NAME, path), e);
