@@ -1,5 +1,6 @@
 /* Containers made to do harm: lengths that no file has, more runs than there is memory for, files that are none. What a
  * reader allocates is counted: this program is linked with malloc and the like wrapped. */
+#include <errno.h>
 #include <malloc.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,6 +18,7 @@
 /* ---- Counting ---- */
 
 static _Atomic int64_t held, most;
+static _Atomic uint64_t allocations, first_failing = UINT64_MAX, end_failing;
 
 void *__real_malloc(size_t n);
 void *__real_calloc(size_t count, size_t n);
@@ -24,6 +26,7 @@ void *__real_realloc(void *p, size_t n);
 int __real_posix_memalign(void **p, size_t alignment, size_t n);
 void __real_free(void *p);
 void *__wrap_malloc(size_t n);
+char *__wrap_strdup(const char *text);
 void *__wrap_calloc(size_t count, size_t n);
 void *__wrap_realloc(void *p, size_t n);
 int __wrap_posix_memalign(void **p, size_t alignment, size_t n);
@@ -37,26 +40,42 @@ static void *note(void *p, int64_t less)
     return p;
 }
 
+static int is_failing(void)
+{
+    uint64_t k = allocations++;
+    int fails = k >= first_failing && k < end_failing;
+
+    errno = fails ? ENOMEM : errno;
+    return fails;
+}
+
 void *__wrap_malloc(size_t n)
 {
-    return note(__real_malloc(n), 0);
+    return is_failing() ? NULL : note(__real_malloc(n), 0);
 }
 
 void *__wrap_calloc(size_t count, size_t n)
 {
-    return note(__real_calloc(count, n), 0);
+    return is_failing() ? NULL : note(__real_calloc(count, n), 0);
+}
+
+char *__wrap_strdup(const char *text)
+{
+    char *p = __wrap_malloc(strlen(text) + 1);
+
+    return p ? strcpy(p, text) : NULL;
 }
 
 void *__wrap_realloc(void *p, size_t n)
 {
     int64_t old = p ? (int64_t)malloc_usable_size(p) : 0;
 
-    return note(__real_realloc(p, n), old);
+    return is_failing() ? NULL : note(__real_realloc(p, n), old);
 }
 
 int __wrap_posix_memalign(void **p, size_t alignment, size_t n)
 {
-    int rc = __real_posix_memalign(p, alignment, n);
+    int rc = is_failing() ? ENOMEM : __real_posix_memalign(p, alignment, n);
 
     if (rc == 0)
         note(*p, 0);
@@ -67,6 +86,41 @@ void __wrap_free(void *p)
 {
     held -= p ? (int64_t)malloc_usable_size(p) : 0;
     __real_free(p);
+}
+
+/* ---- No memory ---- */
+
+/* Each allocation of a create fails, alone or with all that follow: nothing is left of the directory. */
+static void test_create_without_memory(void **state)
+{
+    static const char *const layouts[] = {"partitioned", "local"};
+    const char *path = unit_path("created"), *volume = unit_path("volume");
+
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        deltafs_options *o = unit_options("partitions", "3", "memory", "8M", "layout", layouts[i / 2], "threads", "3",
+                                          "keys", i / 2 ? "bytes" : "u64", "volumes", volume, NULL);
+        deltafs_dir *d = NULL;
+        uint64_t k, n = UINT64_MAX;
+        for (k = 0; k < n; k++) {
+            CHECK(mkdir(volume, 0777) == 0);
+            allocations = 0;
+            end_failing = i % 2 ? UINT64_MAX : k + 1;
+            first_failing = k;
+            int status = deltafs_create(path, o, &d);
+            first_failing = UINT64_MAX;
+            if (status == DELTAFS_OK)
+                n = k;
+            else
+                CHECK(status == DELTAFS_ERR_MEMORY && !unit_exists(path));
+            CHECK_IS(deltafs_close(status == DELTAFS_OK ? d : NULL), DELTAFS_OK);
+            unit_remove(path);
+            CHECK(status == DELTAFS_OK || rmdir(volume) == 0);
+        }
+        CHECK(k > 30);
+        unit_remove(volume);
+        deltafs_options_destroy(o);
+    }
 }
 
 /* ---- Sizes ---- */
@@ -605,6 +659,7 @@ static void test_copy_on_volume(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_create_without_memory),
         cmocka_unit_test(test_tail_of_any_length),
         cmocka_unit_test(test_bytes_of_a_commit),
         cmocka_unit_test(test_manifest_of_any_length),
