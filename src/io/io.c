@@ -379,6 +379,40 @@ int io_file_close(struct io_file *f, struct error *e)
     return status;
 }
 
+int io_file_release(struct io_file *f, struct error *e)
+{
+    int fd = f->fd, rc = f->io->ops->close(f->io->ctx, fd);
+
+    f->fd = -1;
+    f->is_released = 1;
+    return rc < 0 ? error_system(e, -rc, "close", f->path) : DELTAFS_OK;
+}
+
+static int io_open_released(struct io_file *f, int *fd, struct error *e)
+{
+    char room[PATH_ROOM];
+    const char *whole = io_find(f->io, f->path, room);
+
+    do
+        *fd = f->io->ops->open(f->io->ctx, whole, O_RDWR | IO_AWAITED, 0);
+    while (*fd == -EINTR);
+    return io_done(*fd, "open", f->path, e);
+}
+
+/* The descriptor for one call, which io_end takes back. */
+static int io_begin(struct io_file *f, int *fd, struct error *e)
+{
+    *fd = f->fd;
+    return f->is_released ? io_open_released(f, fd, e) : DELTAFS_OK;
+}
+
+static int io_end(struct io_file *f, int fd, int status, struct error *e)
+{
+    int rc = f->is_released ? f->io->ops->close(f->io->ctx, fd) : 0;
+
+    return rc < 0 && status == DELTAFS_OK ? error_system(e, -rc, "close", f->path) : status;
+}
+
 static int io_failed_at(struct io_file *f, int errnum, const char *what, uint64_t offset, size_t n, struct error *e)
 {
     char text[96];
@@ -387,13 +421,12 @@ static int io_failed_at(struct io_file *f, int errnum, const char *what, uint64_
     return error_system(e, errnum, text, f->path);
 }
 
-int io_file_read(struct io_file *f, uint64_t offset, void *bytes, size_t n, struct error *e)
+static int io_read(struct io_file *f, int fd, uint64_t offset, uint8_t *p, size_t n, struct error *e)
 {
-    uint8_t *p = bytes;
     unsigned waited = 0;
 
     while (n > 0) {
-        ssize_t got = f->io->ops->pread(f->io->ctx, f->fd, p, n, offset);
+        ssize_t got = f->io->ops->pread(f->io->ctx, fd, p, n, offset);
         if (got == -EINTR)
             continue;
         if (got < 0)
@@ -411,13 +444,19 @@ int io_file_read(struct io_file *f, uint64_t offset, void *bytes, size_t n, stru
     return DELTAFS_OK;
 }
 
+int io_file_read(struct io_file *f, uint64_t offset, void *bytes, size_t n, struct error *e)
+{
+    int fd, status = io_begin(f, &fd, e);
+
+    return status == DELTAFS_OK ? io_end(f, fd, io_read(f, fd, offset, bytes, n, e), e) : status;
+}
+
 /* How much of `n` bytes to write next, and by which descriptor: around the page cache only from one page's begin to
  * another's. */
 static size_t io_piece(const struct io_file *f, uint64_t offset, const uint8_t *bytes, size_t n, int *fd)
 {
     size_t before = (size_t)(MEMORY_PAGE - offset % MEMORY_PAGE) % MEMORY_PAGE;
 
-    *fd = f->fd;
     if (f->direct < 0 || f->is_refused || (uintptr_t)bytes % MEMORY_PAGE != offset % MEMORY_PAGE ||
         n < before + IO_DIRECT_MIN)
         return n;
@@ -427,12 +466,10 @@ static size_t io_piece(const struct io_file *f, uint64_t offset, const uint8_t *
     return n - n % MEMORY_PAGE;
 }
 
-int io_file_write(struct io_file *f, uint64_t offset, const void *bytes, size_t n, struct error *e)
+static int io_write(struct io_file *f, int cached, uint64_t offset, const uint8_t *p, size_t n, struct error *e)
 {
-    const uint8_t *p = bytes;
-    int fd;
-
     while (n > 0) {
+        int fd = cached;
         size_t part = io_piece(f, offset, p, n, &fd);
         ssize_t put = f->io->ops->pwrite(f->io->ctx, fd, p, part, offset);
         if (put == -EINTR)
@@ -452,21 +489,33 @@ int io_file_write(struct io_file *f, uint64_t offset, const void *bytes, size_t 
     return DELTAFS_OK;
 }
 
+int io_file_write(struct io_file *f, uint64_t offset, const void *bytes, size_t n, struct error *e)
+{
+    int fd, status = io_begin(f, &fd, e);
+
+    return status == DELTAFS_OK ? io_end(f, fd, io_write(f, fd, offset, bytes, n, e), e) : status;
+}
+
 int io_file_sync(struct io_file *f, struct error *e)
 {
-    int rc;
+    int rc, fd, status = io_begin(f, &fd, e);
 
+    if (status != DELTAFS_OK)
+        return status;
     do
-        rc = f->io->ops->sync(f->io->ctx, f->fd);
+        rc = f->io->ops->sync(f->io->ctx, fd);
     while (rc == -EINTR);
-    return rc < 0 ? error_system(e, -rc, "sync", f->path) : DELTAFS_OK;
+    return io_end(f, fd, rc < 0 ? error_system(e, -rc, "sync", f->path) : DELTAFS_OK, e);
 }
 
 int io_file_attributes(struct io_file *f, struct io_attributes *out, struct error *e)
 {
-    int rc = f->io->ops->attributes(f->io->ctx, f->fd, out);
+    int fd, status = io_begin(f, &fd, e);
 
-    return rc < 0 ? error_system(e, -rc, "get size and time of", f->path) : DELTAFS_OK;
+    if (status != DELTAFS_OK)
+        return status;
+    int rc = f->io->ops->attributes(f->io->ctx, fd, out);
+    return io_end(f, fd, rc < 0 ? error_system(e, -rc, "get size and time of", f->path) : DELTAFS_OK, e);
 }
 
 int io_file_size(struct io_file *f, uint64_t *out, struct error *e)
@@ -493,12 +542,14 @@ int io_file_mtime(struct io_file *f, uint64_t *out, struct error *e)
 
 int io_file_truncate(struct io_file *f, uint64_t size, struct error *e)
 {
-    int rc;
+    int rc, fd, status = io_begin(f, &fd, e);
 
+    if (status != DELTAFS_OK)
+        return status;
     do
-        rc = f->io->ops->truncate(f->io->ctx, f->fd, size);
+        rc = f->io->ops->truncate(f->io->ctx, fd, size);
     while (rc == -EINTR);
-    return rc < 0 ? error_system(e, -rc, "truncate", f->path) : DELTAFS_OK;
+    return io_end(f, fd, rc < 0 ? error_system(e, -rc, "truncate", f->path) : DELTAFS_OK, e);
 }
 
 int io_file_allocate(struct io_file *f, uint64_t offset, uint64_t n)

@@ -68,6 +68,7 @@ struct io_file {
     struct io *io;
     char *path;
     int fd;                 /* -1: not open */
+    int is_released;        /* each call opens it for itself */
     int direct;             /* opened once more, to write around the page cache; -1: not so */
     _Atomic int is_refused; /* it could be opened so, but not written to */
     _Atomic int is_waited;  /* what is missing has been waited for in vain, or is this process's own */
@@ -92,6 +93,9 @@ int io_file_open(struct io *io, const char *path, int flags, struct io_file *out
 /* From now on write around the page cache what is long and aligned enough; does nothing where the file system cannot,
  * or is client-cached. */
 void io_file_use_direct(struct io_file *f);
+/* Close the descriptor of a file that is open for writing: from now on each call opens the file and closes it again.
+ * Only for reading, writing, truncating, syncing and attributes. */
+int io_file_release(struct io_file *f, struct error *e);
 /* Close and unset; an unset file is fine. Returns the first error. */
 int io_file_close(struct io_file *f, struct error *e);
 /* Close after steps that ended with `status` and *e. Returns the first error. */

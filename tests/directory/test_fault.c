@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sys/resource.h>
 #include "fake_io.h"
 #include "unit_help.h"
 
@@ -449,6 +450,22 @@ static void test_every_write_once(void **state)
     }
 }
 
+/* The process may have so few descriptors that most logs are opened for each call. */
+static void test_every_write_of_released_logs(void **state)
+{
+    static const struct shape released = {"7", "8", "commit", "0", "wait", 60, 8, ATTEMPTS};
+    struct rlimit all;
+
+    (void)state;
+    CHECK(getrlimit(RLIMIT_NOFILE, &all) == 0);
+    CHECK(setrlimit(RLIMIT_NOFILE, &(struct rlimit){24, all.rlim_max}) == 0);
+    uint64_t n = count_operations(&released);
+    for (int fault = 0; fault < FAULTS; fault++)
+        for (uint64_t k = (uint64_t)fault; k < n; k += 3)
+            check_life(&released, (enum fault)fault, k, k + 1);
+    CHECK(setrlimit(RLIMIT_NOFILE, &all) == 0);
+}
+
 /* Two, three or four operations in a row: the fault meets the way back from the first, too. */
 static void test_every_write_in_a_row(void **state)
 {
@@ -636,6 +653,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_write_once),
+        cmocka_unit_test(test_every_write_of_released_logs),
         cmocka_unit_test(test_every_write_in_a_row),
         cmocka_unit_test(test_every_write_from_then_on),
         cmocka_unit_test(test_order_of_syncs),

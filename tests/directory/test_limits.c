@@ -1,5 +1,6 @@
 /* The ends of what a directory takes: many epochs, none, one record, one key a million times, the largest values, the
  * least memory; of every kind of keys. */
+#include <sys/resource.h>
 #include "unit_help.h"
 
 static int count_record(const struct deltafs_record *record, void *arg)
@@ -16,6 +17,7 @@ static void test_many_epochs(void **state)
     const char *path = unit_path("epochs"), *copy = unit_path("copy");
     deltafs_dir *d = unit_create(path, unit_options("partitions", "2", "value_size", "8", "memory", "8M", NULL));
     struct deltafs_memory_stat memory = {.struct_size = sizeof memory};
+    struct deltafs_io_stat io = {.struct_size = sizeof io};
 
     (void)state;
     rng_init(251);
@@ -38,6 +40,8 @@ static void test_many_epochs(void **state)
             deltafs_records *got = NULL;
             CHECK_CALL(d, deltafs_get(d, key, NULL, &got), key < 3 ? DELTAFS_OK : DELTAFS_ERR_NOT_FOUND);
             CHECK((got ? got->count : 0) == (key < 3 ? EPOCHS / 10 * 9 : 0));
+            CHECK_CALL(d, deltafs_io_stat(d, &io), DELTAFS_OK);
+            CHECK(i == 1 || key > 0 || io.reads <= 2 + 2 * EPOCHS);
             for (uint64_t epoch = 0, at = 0; got && epoch < EPOCHS; epoch++) {
                 uint64_t value;
                 if (epoch % 10 == 3)
@@ -55,6 +59,45 @@ static void test_many_epochs(void **state)
     }
     unit_remove(path);
     unit_remove(copy);
+}
+
+/* A thousand partitions of one process that may have 64 descriptors: written, cancelled and reopened. */
+static void test_few_descriptors(void **state)
+{
+    static const char *const threads[] = {"0", "3"};
+    struct rng r = rng_init(256);
+    struct rlimit all, few;
+
+    (void)state;
+    CHECK(getrlimit(RLIMIT_NOFILE, &all) == 0);
+    few = (struct rlimit){64, all.rlim_max};
+    for (int i = 0; i < 2; i++) {
+        const char *path = unit_path("descriptors");
+        struct model m = {0};
+        CHECK(setrlimit(RLIMIT_NOFILE, &few) == 0);
+        deltafs_dir *d = unit_create(path, unit_options("partitions", "1000", "memory", "32M", "threads", threads[i],
+                                                        "sync", i ? "none" : "commit", "value_size", "8", NULL));
+        for (uint64_t epoch = 0; epoch < 4; epoch++) {
+            for (int k = 0; k < 10000; k++)
+                CHECK_CALL(d, model_append(&m, d, rng_below(&r, 5000), 8), DELTAFS_OK);
+            if (epoch == 1)
+                CHECK_CALL(d, deltafs_epoch_cancel(d, "enough"), DELTAFS_OK);
+            CHECK_CALL(d, deltafs_epoch_end(d, epoch), epoch == 1 ? DELTAFS_ERR_CANCELLED : DELTAFS_OK);
+            if (epoch == 1)
+                model_discard(&m);
+            else
+                model_keep(&m, epoch);
+            if (epoch == 2) {
+                CHECK_IS(deltafs_close(d), DELTAFS_OK);
+                CHECK_CALL(NULL, deltafs_reopen(path, NULL, &d), DELTAFS_OK);
+            }
+        }
+        CHECK_IS(deltafs_close(d), DELTAFS_OK);
+        CHECK(setrlimit(RLIMIT_NOFILE, &all) == 0);
+        model_check_directory(&m, path, &r);
+        unit_remove(path);
+        model_fini(&m);
+    }
 }
 
 /* No epoch, an empty one, one with one record: of numbers and of bytes. */
@@ -252,8 +295,8 @@ static void test_budget(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_many_epochs), cmocka_unit_test(test_few),    cmocka_unit_test(test_one_key),
-        cmocka_unit_test(test_values),      cmocka_unit_test(test_budget),
+        cmocka_unit_test(test_many_epochs), cmocka_unit_test(test_few_descriptors), cmocka_unit_test(test_few),
+        cmocka_unit_test(test_one_key),     cmocka_unit_test(test_values),          cmocka_unit_test(test_budget),
     };
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

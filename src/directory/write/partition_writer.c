@@ -63,6 +63,13 @@ int partition_writer_open(struct partition_writer *p, struct io *io, const struc
     return status;
 }
 
+int partition_writer_release(struct partition_writer *p, struct error *e)
+{
+    int status = io_file_release(&p->data.file, e);
+
+    return error_first(status, io_file_release(&p->index.log.file, error_after(status, e)));
+}
+
 int partition_writer_cut(struct partition_writer *p, int sync, struct error *e)
 {
     int status = log_truncate(&p->data, sync, e);

@@ -48,6 +48,8 @@ int partition_writer_find(struct partition_writer *p, struct io *io, const struc
                           struct memory *memory, struct error *e);
 int partition_writer_open(struct partition_writer *p, struct io *io, const struct writer_config *c, uint32_t partition,
                           struct part_shared *shared, struct error *e);
+/* Keep no descriptors of the logs: each call opens them and closes them again. */
+int partition_writer_release(struct partition_writer *p, struct error *e);
 /* Cut off what the logs have behind the last committed epoch. */
 int partition_writer_cut(struct partition_writer *p, int sync, struct error *e);
 int partition_writer_close(struct partition_writer *p, struct error *e);

@@ -32,24 +32,28 @@
 #define SPARE_BUFFERS     2            /* of the flusher */
 #define DIRECT_BUFFER_MIN (256u << 10) /* shorter writes are better left to the page cache */
 #define BUFFERS_SHARE     8            /* the logs' buffers get at most 1/8 of the memory */
-#define TAIL_SHARE        2            /* a tail's fences get at most 1/2 of the memory */
-#define TAIL_FENCES_MAX   (4u << 20)
+#define TAIL_SHARE        4 /* a tail's fences get at most 1/4 of the memory: its footers may need the rest */
+#define TAIL_FENCES_MAX   (16u << 20)
 #define SYSTEM_ROOM       (192u << 10) /* for threads' stacks, handles of files, and what the heap adds to all this */
 #define FENCE_ROOM_MIN    (64u << 10)  /* bytes of a fence, */
 #define FENCE_SHARE       512          /* and this part of the memory */
 #define HELD_SHARE        2            /* held keys get this part of what memtables and sorting take */
 #define TABLES_SHARE      4            /* memtables get at least this part of the memory, or threads are fewer */
 #define BLOCK_LISTED      24           /* bytes of a block in a run's list, while that doubles */
+#define FILES_SHARE       8 /* partitions with open logs: for so many of the descriptors that the process may have, one */
 #define TABLE_RECORDS_MIN 2u
 #define TABLE_RECORDS_MAX (1u << 30)
 
 static void writer_work(void *arg, const void *item);
+
+static _Atomic uint32_t partitions_kept; /* with open logs, of all writers of the process */
 
 struct writer {
     struct io io;
     struct memory memory;
     struct writer_config c; /* its path is the writer's own; schema and volumes are not kept */
     uint32_t first, count;  /* its own */
+    uint32_t kept;          /* of these have their logs open all the time; the others open them for each call */
     size_t part_capacity;
     struct partition_writer *part;
     struct part_shared shared;
@@ -283,14 +287,41 @@ int deltafs_private_writer_truncate(struct writer *w, struct error *e)
     return status;
 }
 
-/* Writing around the page cache takes one more descriptor for each partition: only where there are plenty. */
-static int writer_may_use_direct(const struct writer *w, const struct writer_config *c)
+/* Decide how many of `count` partitions keep their logs open. */
+static uint32_t writer_keep(uint32_t count)
 {
     struct rlimit files;
+    uint64_t most = getrlimit(RLIMIT_NOFILE, &files) == 0 ? files.rlim_cur / FILES_SHARE : UINT64_MAX;
+    uint32_t others = partitions_kept,
+             n = most > others ? (uint32_t)(most - others < count ? most - others : count) : 0;
 
-    if (c->sync == SYNC_NONE || w->shared.data_buffer < DIRECT_BUFFER_MIN)
-        return 0;
-    return getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur / 4 > w->count;
+    partitions_kept += n;
+    return n;
+}
+
+static int writer_open_partitions(struct writer *w, const struct writer_config *c, uint32_t count, struct error *e)
+{
+    int status = DELTAFS_OK;
+
+    w->kept = writer_keep(count);
+    /* A partition whose opening failed half-way is counted: it is closed with the others. */
+    for (; w->count < count && status == DELTAFS_OK; w->count++) {
+        struct partition_writer *p = &w->part[w->count];
+        status = partition_writer_open(p, &w->io, c, w->first + w->count, &w->shared, e);
+        if (status == DELTAFS_OK && w->count >= w->kept)
+            status = partition_writer_release(p, e);
+    }
+    return status;
+}
+
+/* Write around the page cache, where that brings anything; it takes one more descriptor for each partition. */
+static void writer_use_direct(struct writer *w)
+{
+    if (w->c.sync == SYNC_NONE || w->shared.data_buffer < DIRECT_BUFFER_MIN)
+        return;
+    w->values.may_direct = 1;
+    for (uint32_t i = 0; i < w->kept; i++)
+        io_file_use_direct(&w->part[i].data.file);
 }
 
 static int writer_open(struct writer *w, const struct writer_config *c, uint32_t count, struct error *e)
@@ -311,18 +342,14 @@ static int writer_open(struct writer *w, const struct writer_config *c, uint32_t
         status = partition_writer_find(&w->part[i], &w->io, c, w->first + i, &w->memory, e);
     if (status == DELTAFS_OK && count > 0)
         status = writer_open_shared(w, c, records, e);
-    /* A partition whose opening failed half-way is counted: it is closed with the others. */
-    for (; w->count < count && status == DELTAFS_OK; w->count++)
-        status = partition_writer_open(&w->part[w->count], &w->io, c, w->first + w->count, &w->shared, e);
+    if (status == DELTAFS_OK)
+        status = writer_open_partitions(w, c, count, e);
     if (status == DELTAFS_OK && w->c.sync != SYNC_NONE)
         status = writer_sync_folders(w, e);
     if (status == DELTAFS_OK)
         status = values_writer_open(&w->values, &w->io, &w->c, w->shared.data_buffer, w->shared.flusher, &w->memory, e);
-    if (status == DELTAFS_OK && writer_may_use_direct(w, c)) {
-        w->values.may_direct = 1;
-        for (uint32_t i = 0; i < count; i++)
-            io_file_use_direct(&w->part[i].data.file);
-    }
+    if (status == DELTAFS_OK)
+        writer_use_direct(w);
     if (status == DELTAFS_OK && w->is_maker)
         status = writer_open_manifest(w, e);
     return status;
@@ -402,6 +429,7 @@ int deltafs_private_writer_destroy(struct writer *w, struct error *e)
     flusher_destroy(w->shared.flusher);
     for (uint32_t i = 0; i < w->count; i++)
         status = error_first(status, partition_writer_close(&w->part[i], error_after(status, e)));
+    partitions_kept -= w->kept;
     status = error_first(status, values_writer_close(&w->values, error_after(status, e)));
     status = error_first(status, io_file_close(&w->manifest, error_after(status, e)));
     status = error_first(status, lease_drop(&w->lease, error_after(status, e)));
