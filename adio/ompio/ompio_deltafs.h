@@ -1,7 +1,8 @@
 /* DeltaFS in Open MPI's MPI-IO: what its three components share.
  *
  * For each file OMPIO chooses one component per layer: fs opens the file, fbtl moves bytes, fcoll does collective
- * calls, sharedfp holds the shared file pointer. Ours take every name that begins with `deltafs:` and no other.
+ * calls, sharedfp holds the shared file pointer. Ours take every name that begins with `deltafs:`, and every name if
+ * ROMIO_FSTYPE_FORCE=deltafs: is in the environment, which says the same to MPICH.
  *
  * OMPIO ignores an error that fbtl returns: the program gets MPI_SUCCESS and a short count. So fbtl notes the status in
  * the handle, at f_fs_ptr. fs puts functions of its own before OMPIO's (ompio_calls.c), which return that status.
@@ -11,6 +12,7 @@
 #define OMPIO_DELTAFS_H
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <deltafs/deltafs_mpi.h>
 #include "ompi_config.h"
@@ -33,9 +35,14 @@ struct ompio_deltafs {
     struct mca_io_base_module_2_0_0_t ompio; /* the file's functions without ours */
 };
 
+static inline int ompio_has_prefix(const char *name)
+{
+    return strncmp(name, OMPIO_DELTAFS_PREFIX, sizeof OMPIO_DELTAFS_PREFIX - 1) == 0;
+}
+
 static inline const char *ompio_deltafs_path(const char *name)
 {
-    return name + sizeof OMPIO_DELTAFS_PREFIX - 1;
+    return ompio_has_prefix(name) ? name + sizeof OMPIO_DELTAFS_PREFIX - 1 : name;
 }
 
 /* ---- What each component has in its table ---- */
@@ -59,9 +66,11 @@ static inline int ompio_init_query(bool progress_threads, bool mpi_threads)
 
 static inline int ompio_file_query(const ompio_file_t *fh, int *priority)
 {
+    const char *forced = getenv("ROMIO_FSTYPE_FORCE");
+
     *priority = OMPIO_DELTAFS_PRIORITY;
     return fh->f_filename != NULL &&
-           strncmp(fh->f_filename, OMPIO_DELTAFS_PREFIX, sizeof OMPIO_DELTAFS_PREFIX - 1) == 0;
+           (ompio_has_prefix(fh->f_filename) || (forced != NULL && strcmp(forced, OMPIO_DELTAFS_PREFIX) == 0));
 }
 
 static inline int ompio_nothing(ompio_file_t *fh)

@@ -1,11 +1,12 @@
 /* deltafs: ask and check directories, and use logical files, without MPI. */
 #include "tools/cmd.h"
 
-extern const struct command cmd_cat, cmd_cp, cmd_flatten, cmd_get, cmd_info, cmd_ls, cmd_repair, cmd_rm, cmd_scan,
-    cmd_stat, cmd_verify;
+extern const struct command cmd_cat, cmd_cp, cmd_flatten, cmd_get, cmd_info, cmd_ls, cmd_repair, cmd_rm, cmd_run,
+    cmd_scan, cmd_stat, cmd_verify;
 
-static const struct command *const commands[] = {&cmd_get,  &cmd_scan, &cmd_info, &cmd_verify,  &cmd_repair, &cmd_ls,
-                                                 &cmd_stat, &cmd_cat,  &cmd_cp,   &cmd_flatten, &cmd_rm,     NULL};
+static const struct command *const commands[] = {&cmd_get, &cmd_scan, &cmd_info, &cmd_verify, &cmd_repair,
+                                                 &cmd_ls,  &cmd_stat, &cmd_cat,  &cmd_cp,     &cmd_flatten,
+                                                 &cmd_rm,  &cmd_run,  NULL};
 
 int main(int argc, char **argv)
 {

@@ -25,3 +25,7 @@ refused 'NO_SUCH_FILE' --mca mca_base_component_path "SYSTEM_DEFAULT:$work/nowhe
 
 # Named with the others, it is chosen for its files, and they for theirs.
 run 2 --mca fcoll deltafs,vulcan,individual --mca fbtl deltafs,posix --mca fs deltafs,ufs ./ompio_oracle "$name" 2 2
+# Without the prefix a name is the file's if the environment says so.
+rm -rf "$work/file"
+ROMIO_FSTYPE_FORCE=deltafs: run 2 ./ompio_oracle "$work/file" 3 2
+[ -f "$work/file/MANIFEST" ] || fail "ROMIO_FSTYPE_FORCE has no effect"

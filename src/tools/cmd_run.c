@@ -1,0 +1,196 @@
+/* deltafs run: start a program as it is, with the environment by which its files become DeltaFS's. The same works below
+ * a launcher of MPI (mpirun ... deltafs run ... -- PROGRAM) and above one. */
+#include <ctype.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "tools/cmd.h"
+
+#define PLUGIN    "libh5fd_deltafs.so"
+#define OVERLAY   "libdeltafs_romio.so"
+#define COMPONENT "mca_fs_deltafs.so"
+
+struct run {
+    int is_hdf5;
+};
+
+/* ---- Where DeltaFS's libraries are ---- */
+
+/* The folder that libdeltafs is in. */
+static int run_find_libraries(char folder[static PATH_MAX])
+{
+    char path[PATH_MAX];
+    Dl_info at;
+    const char *slash = dladdr(deltafs_option_at(0), &at) != 0 ? strrchr(at.dli_fname, '/') : NULL;
+
+    if (slash)
+        snprintf(path, sizeof path, "%.*s/", (int)(slash - at.dli_fname), at.dli_fname);
+    return slash && realpath(path, folder)
+               ? EXIT_OK
+               : text_fail(EXIT_TROUBLE, "run: the folder of libdeltafs.so cannot be found");
+}
+
+/* Whether `file` is in a folder beside the libraries: `installed`, or in a build folder `built`. *folder gets that. */
+static int run_find(const char *libraries, const char *installed, const char *built, const char *file,
+                    char folder[static PATH_MAX])
+{
+    const char *const below[] = {installed, built};
+    char path[2 * PATH_MAX];
+
+    for (size_t i = 0; i < sizeof below / sizeof *below; i++) {
+        snprintf(path, sizeof path, "%s/%s/%s", libraries, below[i], file);
+        if (realpath(path, folder)) {
+            *strrchr(folder, '/') = '\0';
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* ---- The environment ---- */
+
+static int run_set(const char *name, const char *value)
+{
+    return setenv(name, value, 1) == 0 ? EXIT_OK : text_fail(EXIT_TROUBLE, "run: no memory for %s", name);
+}
+
+/* Set a variable that is a list: FIRST:SECOND, or one of them if the other is empty. */
+static int run_set_list(const char *name, const char *first, const char *second)
+{
+    char *list;
+
+    if (asprintf(&list, "%s%s%s", first, *first && *second ? ":" : "", second) < 0)
+        return text_fail(EXIT_TROUBLE, "run: no memory for %s", name);
+    int code = run_set(name, list);
+    free(list);
+    return code;
+}
+
+static const char *run_get(const char *name, const char *otherwise)
+{
+    const char *value = getenv(name);
+
+    return value && *value ? value : otherwise;
+}
+
+/* HDF5 1.14 and later load the driver. */
+static int run_set_hdf5(const char *libraries)
+{
+    char folder[PATH_MAX];
+
+    if (!run_find(libraries, "deltafs/hdf5", "../hdf5-vfd/.libs", PLUGIN, folder))
+        return text_fail(EXIT_TROUBLE,
+                         "run: %s/deltafs/hdf5/" PLUGIN " is missing: this DeltaFS was built without the HDF5 driver; "
+                         "configure it with --with-hdf5=DIR and install it again (scripts/build-hdf5 builds an HDF5)",
+                         libraries);
+    int code = run_set_list("HDF5_PLUGIN_PATH", folder, run_get("HDF5_PLUGIN_PATH", ""));
+    return code == EXIT_OK ? run_set("HDF5_DRIVER", "deltafs") : code;
+}
+
+/* MPI-IO, on which parallel HDF5 builds: all files are logical files, whatever their names. */
+static int run_set_mpi(const char *libraries)
+{
+    char folder[PATH_MAX], library[2 * PATH_MAX];
+    int code;
+
+    if (run_find(libraries, "deltafs/openmpi", "../adio/ompio/.libs", COMPONENT, folder)) {
+        /* Open MPI's own components come first: see deltafs-mpiio(7). */
+        code = run_set_list("OMPI_MCA_mca_base_component_path",
+                            run_get("OMPI_MCA_mca_base_component_path", "SYSTEM_DEFAULT"), folder);
+    } else if (run_find(libraries, ".", ".", OVERLAY, folder)) {
+        snprintf(library, sizeof library, "%s/" OVERLAY, folder);
+        code = run_set_list("LD_PRELOAD", run_get("LD_PRELOAD", ""), library);
+    } else if (run_find(libraries, ".", ".", "libdeltafs_mpi.so.0", folder)) {
+        return text_fail(EXIT_TROUBLE,
+                         "run: MPI-IO does not lead to DeltaFS: for MPICH, %s/" OVERLAY " is missing, which "
+                         "'scripts/build-romio-overlay --output %s' builds; for Open MPI, %s/deltafs/openmpi is "
+                         "missing, and the output of configure says why",
+                         libraries, libraries, libraries);
+    } else {
+        return EXIT_OK; /* built without MPI */
+    }
+    return code == EXIT_OK ? run_set("ROMIO_FSTYPE_FORCE", "deltafs:") : code;
+}
+
+/* The options that differ from what the program would find without this command. */
+static int run_set_options(const deltafs_options *options)
+{
+    const struct deltafs_option_info *o;
+    char variable[64];
+    const char *value;
+    int code = EXIT_OK;
+
+    for (size_t i = 0; (o = deltafs_option_at(i)) && code == EXIT_OK; i++) {
+        size_t n = (size_t)snprintf(variable, sizeof variable, "DELTAFS_%s", o->name);
+        for (size_t k = 0; k < n; k++)
+            variable[k] = (char)toupper((unsigned char)variable[k]);
+        const char *now = getenv(variable);
+        if (deltafs_options_get(options, o->name, &value) == DELTAFS_OK &&
+            strcmp(value, now ? now : o->default_value) != 0)
+            code = run_set(variable, value);
+    }
+    return code;
+}
+
+/* A key without '/' is a field of records, which has a schema. */
+static int run_check_key(const deltafs_options *options)
+{
+    const char *key = "", *schema = "";
+
+    deltafs_options_get(options, "key", &key);
+    deltafs_options_get(options, "schema", &schema);
+    if (*key == '\0' || *schema != '\0' || strchr(key, '/'))
+        return EXIT_OK;
+    return text_fail(EXIT_USAGE, "run: --key: '%s' is no path of datasets of IDs, such as '/Step#*/*/q': it has no '/'",
+                     key);
+}
+
+/* ---- Running ---- */
+
+static int run_run(const struct command_call *c)
+{
+    const struct run *r = c->values;
+    char libraries[PATH_MAX];
+
+    if (!r->is_hdf5)
+        return text_fail(EXIT_USAGE, "run: --hdf5 is missing, which says what the program writes with");
+    int code = run_check_key(c->options);
+    if (code == EXIT_OK)
+        code = run_find_libraries(libraries);
+    if (code == EXIT_OK)
+        code = run_set_hdf5(libraries);
+    if (code == EXIT_OK)
+        code = run_set_mpi(libraries);
+    if (code == EXIT_OK)
+        code = run_set_options(c->options);
+    if (code != EXIT_OK)
+        return code;
+    c->operand[c->count] = NULL;
+    execvp(c->operand[0], c->operand);
+    return text_fail(EXIT_TROUBLE, "run: %s cannot be started: %s", c->operand[0], strerror(errno));
+}
+
+static const struct command_option options[] = {{"hdf5", 0, NULL,
+                                                 "the program writes with HDF5: its new files become logical files",
+                                                 NULL, offsetof(struct run, is_hdf5)},
+                                                {0}};
+
+static const char *const refused[] = {NULL};
+
+const struct command cmd_run = {
+    .name = "run",
+    .usage = "--hdf5 [--key PATTERN] [--index DIR] [OPTION...] -- COMMAND [ARGUMENT...]",
+    .text = "Run a program as it is, with the environment by which its files become DeltaFS's. COMMAND may\n"
+            "    be a launcher such as mpirun, or be started by one.\n"
+            "    --key PATTERN        index the files by the IDs in these datasets, such as '/Step#*/*/q'\n"
+            "    --index DIR          one index for all files (default: one in each file)\n"
+            "    OPTION               any of 'deltafs help options' too",
+    .missing = "COMMAND is missing, behind --",
+    .least = 1,
+    .size = sizeof(struct run),
+    .option = options,
+    .refused = refused,
+    .run = run_run};

@@ -1,0 +1,102 @@
+#!/bin/sh
+# deltafs run: what it sets for a program, from a folder of installed libraries (which are empty files here), and what it
+# says if something is missing.
+. "$top_srcdir/tests/support/lib.sh"
+. "$top_srcdir/tests/support/cli_lib.sh"
+[ -e "$top_builddir/.libs/libdeltafs.so.0" ] || skip "there is no shared library"
+unset HDF5_DRIVER HDF5_PLUGIN_PATH ROMIO_FSTYPE_FORCE OMPI_MCA_mca_base_component_path
+
+work=$(cd "$work" && pwd -P)
+lib=$work/usr/lib
+mkdir -p "$lib" "$work/usr/bin"
+cp -p "$top_builddir/.libs/deltafs" "$work/usr/bin/deltafs"
+cp -P "$top_builddir"/.libs/libdeltafs.so* "$lib/"
+deltafs=$work/usr/bin/deltafs
+LD_LIBRARY_PATH=$lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+export LD_LIBRARY_PATH
+
+# Nothing of the system's is asked of a library that is an empty file, and the complaint of the loader is no error.
+run() {
+    "$deltafs" run --hdf5 "$@" 2>"$work/said"
+    got=$?
+    grep -v 'ld.so: object' "$work/said" >&2
+    return $got
+}
+has() {
+    grep -qxF -- "$1" "$work/out" || fail "not set: $1; but: $(grep "^${1%%=*}=" "$work/out")"
+}
+has_not() {
+    ! grep -q "^$1=" "$work/out" || fail "is set: $(grep "^$1=" "$work/out")"
+}
+
+# ---- What is missing
+
+expect 3 run -- env
+says "$lib/deltafs/hdf5/libh5fd_deltafs.so is missing"
+says "--with-hdf5"
+mkdir -p "$lib/deltafs/hdf5"
+: >"$lib/deltafs/hdf5/libh5fd_deltafs.so"
+# A build without MPI.
+expect 0 run -- env
+has "HDF5_DRIVER=deltafs"
+has "HDF5_PLUGIN_PATH=$lib/deltafs/hdf5"
+has_not ROMIO_FSTYPE_FORCE
+has_not DELTAFS_KEY
+: >"$lib/libdeltafs_mpi.so.0"
+expect 3 run -- env
+says "$lib/libdeltafs_romio.so is missing"
+says "scripts/build-romio-overlay --output $lib"
+
+# ---- MPICH
+
+: >"$lib/libdeltafs_romio.so"
+expect 0 run --key '/Step#*/*/q' --index all -- env
+has "HDF5_DRIVER=deltafs"
+has "HDF5_PLUGIN_PATH=$lib/deltafs/hdf5"
+has "ROMIO_FSTYPE_FORCE=deltafs:"
+has "LD_PRELOAD=$lib/libdeltafs_romio.so"
+has "DELTAFS_KEY=/Step#*/*/q"
+has "DELTAFS_INDEX=all"
+has_not OMPI_MCA_mca_base_component_path
+has_not DELTAFS_MEMORY
+# What was set stays, and other options go the same way.
+HDF5_PLUGIN_PATH=/filters LD_PRELOAD=/lib/other.so DELTAFS_SYNC=close
+export HDF5_PLUGIN_PATH LD_PRELOAD DELTAFS_SYNC
+expect 0 run --sync commit --memory 64M -- env 2>/dev/null
+unset LD_PRELOAD
+has "HDF5_PLUGIN_PATH=$lib/deltafs/hdf5:/filters"
+has "LD_PRELOAD=/lib/other.so:$lib/libdeltafs_romio.so"
+has "DELTAFS_SYNC=commit"
+has "DELTAFS_MEMORY=64M"
+unset HDF5_PLUGIN_PATH DELTAFS_SYNC
+
+# ---- Open MPI
+
+mkdir "$lib/deltafs/openmpi"
+: >"$lib/deltafs/openmpi/mca_fs_deltafs.so"
+expect 0 run -- env
+has "OMPI_MCA_mca_base_component_path=SYSTEM_DEFAULT:$lib/deltafs/openmpi"
+has "ROMIO_FSTYPE_FORCE=deltafs:"
+has_not LD_PRELOAD
+OMPI_MCA_mca_base_component_path=/mine:SYSTEM_DEFAULT
+export OMPI_MCA_mca_base_component_path
+expect 0 run -- env
+has "OMPI_MCA_mca_base_component_path=/mine:SYSTEM_DEFAULT:$lib/deltafs/openmpi"
+unset OMPI_MCA_mca_base_component_path
+
+# ---- The command
+
+expect 7 run -- sh -c 'exit $1' sh 7
+expect 3 run -- /nowhere/program
+says "/nowhere/program cannot be started: No such file or directory"
+expect 2 run
+says "COMMAND is missing, behind --"
+expect 2 "$deltafs" run -- env
+says "--hdf5 is missing"
+expect 2 run env -u HOME
+says "unknown option '-u'"
+expect 2 run --key q -- env
+says "'q' is no path of datasets of IDs"
+expect 2 run --memory lots -- env
+says "option memory"
+exit 0
