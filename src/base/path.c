@@ -33,6 +33,29 @@ char *path_parent(const char *path)
     return strndup(path, n > 1 ? n - 1 : 1);
 }
 
+char *path_missing(const char *path)
+{
+    char *missing = NULL, *above = path_parent(path);
+
+    while (above && access(above, F_OK) != 0) {
+        free(missing);
+        missing = above;
+        above = path_parent(missing);
+    }
+    free(above);
+    return missing;
+}
+
+int path_explain_missing(const char *path, struct error *e)
+{
+    char *missing = e->status == DELTAFS_ERR_NOT_FOUND ? path_missing(path) : NULL;
+
+    if (missing)
+        error_set(e, e->status, "%s: cannot be created: the folder %s does not exist; create it first", path, missing);
+    free(missing);
+    return e->status;
+}
+
 /* Whether the path is found from the root, too. A folder above may not be searched by this user, and the whole be
  * longer than paths can be: it is found only from the folder that the process is in then. Returns -1 without memory. */
 static int path_is_found(const char *here, const char *path)

@@ -423,4 +423,31 @@ if [ -n "$dump" ]; then
     expect 0 "$deltafs" cp "$dump" "$work/there/dump"
     agree "$work/there/dump" "$dump"
 fi
+
+# ---- Folders that are missing
+
+put_fails() {
+    if "$put_logical" "$1" "$work/none" 1 1 10 1000 2>"$work/err"; then
+        fail "$1 was created"
+    fi
+}
+put_logical=$(realpath "$put_logical")
+mkdir "$work/above" && cd "$work/above" || exit 99
+put_fails a/b/c/f
+says "a/b/c/f: cannot be created: the folder a does not exist; create it first"
+mkdir a
+put_fails a/b/c/f
+says "the folder a/b does not exist"
+put_fails "$work/above/x/f"
+says "the folder $work/above/x does not exist; create it first"
+# A program has made a folder under the name that it gives MPI-IO.
+mkdir -p deltafs:out/T.5 a/deltafs:b "deltafs:$work/above/x"
+put_fails out/T.5/f
+says "the folder out does not exist, but a folder named deltafs:out does"
+says "start it by 'deltafs run'"
+put_fails a/b/f
+says "but a folder named a/deltafs:b does"
+put_fails "$work/above/x/f"
+says "but a folder named deltafs:$work/above/x does"
+cd "$OLDPWD" || exit 99
 exit 0

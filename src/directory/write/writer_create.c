@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/path.h"
 #include "directory/format/directory_format.h"
 #include "directory/write/writer.h"
 #include "directory/format/block.h"
@@ -136,7 +137,7 @@ int deltafs_private_writer_create_container(struct writer_config *c, struct leas
     if (status == DELTAFS_ERR_EXISTS)
         return make_exists(&io, c->path, e);
     if (status != DELTAFS_OK)
-        return status;
+        return path_explain_missing(c->path, e);
     uuid_to_text(c->uuid, m.uuid_text);
     status = make_buckets(&io, c, m.uuid_text, e);
     if (status == DELTAFS_OK)

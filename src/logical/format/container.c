@@ -2,14 +2,17 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "base/path.h"
 #include "logical/format/logical_format.h"
 #include "logical/format/names.h"
 #include "logical/format/session.h"
 
-#define TRIES 100 /* while other processes create and remove it */
+#define TRIES       100        /* while other processes create and remove it */
+#define NAME_PREFIX "deltafs:" /* of names in MPI-IO, which does not pass it on */
 
 /* What is at a path. */
 enum place {
@@ -187,6 +190,35 @@ static int container_write(const struct container *c, struct io *io, const char 
     return status;
 }
 
+/* Whether there is a folder that a program has made itself under the name that it gives MPI-IO: "deltafs:out" where out
+ * is missing. */
+static int container_find_literal(const char *missing, char literal[PATH_ROOM])
+{
+    const char *slash = strrchr(missing, '/'), *name = slash ? slash + 1 : missing;
+
+    snprintf(literal, PATH_ROOM, "%.*s" NAME_PREFIX "%s", (int)(name - missing), missing, name);
+    if (access(literal, F_OK) == 0)
+        return 1;
+    /* One that makes all the folders of deltafs:/scratch/out begins in the working directory. */
+    snprintf(literal, PATH_ROOM, NAME_PREFIX "%s", missing);
+    return access(literal, F_OK) == 0;
+}
+
+/* Its folder could not be made. */
+static int container_explain(const char *path, struct error *e)
+{
+    char *missing = e->status == DELTAFS_ERR_NOT_FOUND ? path_missing(path) : NULL, literal[PATH_ROOM];
+
+    path_explain_missing(path, e);
+    if (missing && container_find_literal(missing, literal))
+        error_set(e, e->status,
+                  "%s: cannot be created: the folder %s does not exist, but a folder named %s does, which the program "
+                  "has made itself; give it names without " NAME_PREFIX ", and start it by 'deltafs run'",
+                  path, missing, literal);
+    free(missing);
+    return e->status;
+}
+
 /* Create the folder and the manifest, as far as they are missing. DELTAFS_ERR_BUSY: others changed the place meanwhile.
  */
 static int container_create(const struct container *c, struct io *io, const char *path, enum place place, int sync,
@@ -197,7 +229,7 @@ static int container_create(const struct container *c, struct io *io, const char
     char target[PATH_MAX];
 
     if (!is_ours && status != DELTAFS_ERR_EXISTS)
-        return status;
+        return container_explain(path, e);
     status = container_write(c, io, path, sync, e);
     if (status == DELTAFS_ERR_NOT_FOUND && io_readlink(io, path, target, sizeof target, e) == DELTAFS_OK)
         return error_set(e, status, "%s: is a symbolic link that leads to nothing", path);
