@@ -126,7 +126,8 @@ struct deltafs_logical_stat {
     uint64_t bytes_stored;  /* of the files, without the hole that a data log may have before its last checksums */
     const char *uuid;       /* owned by the handle */
     int is_closed;          /* whether all sessions were closed */
-    int is_incomplete;      /* whether a power failure removed bytes of sessions that were closed but not synced */
+    int is_incomplete;      /* whether a power failure removed bytes of sessions that were not synced, or a repair
+                             * recorded that a session is lost */
 };
 DELTAFS_API int deltafs_logical_stat(deltafs_logical *file, struct deltafs_logical_stat *out);
 

@@ -1,6 +1,7 @@
 /* Repairing the texts of a logical file, MANIFEST and each SESSION. They have no copy: one that is damaged or missing
  * is rebuilt from the logs, whose headers have the UUID and whose names the writers. A session whose text is rebuilt
- * counts as not closed: what its logs have is read, and what they may have lost is not reported. */
+ * counts as not closed: what its logs have is read, and what they may have lost is not reported. A session of which
+ * nothing is left is recorded as lost: the file can be read without it, and verify goes on reporting it. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +15,7 @@
 struct logical_repair {
     struct container c;
     struct io io;
-    int dry_run;
+    int dry_run, is_rebuilt; /* the manifest is: it records no sessions */
     deltafs_repair_fn fn;
     void *arg;
 };
@@ -41,6 +42,28 @@ static int logical_repair_keep(struct logical_repair *r, const char *folder, con
 
 /* ---- Sessions ---- */
 
+/* Nothing is left of a session. If it must be there, record that it is lost. */
+static int logical_repair_lose(struct logical_repair *r, const char *folder, uint32_t number, struct error *e)
+{
+    char text[PATH_ROOM + 300];
+    struct session s;
+    int is_lost = 0;
+
+    if (r->is_rebuilt || session_read(&r->c, &r->io, number, &s, error_ignored()) != DELTAFS_ERR_NOT_FOUND)
+        return DELTAFS_OK;
+    int status = session_check_missing(&r->c, &r->io, number, &is_lost, e);
+    if (status != DELTAFS_ERR_DAMAGED)
+        return status;
+    status = r->dry_run ? DELTAFS_OK : container_record(&r->c, &r->io, RECORD_LOST, &number, 1, 1, e);
+    snprintf(text, sizeof text,
+             "%s: what was written in this session is missing, and nothing can rebuild it; restore the folder from a "
+             "copy; until then the file is read without it, and is incomplete",
+             folder);
+    if (status == DELTAFS_OK && r->fn)
+        r->fn(DELTAFS_OK, text, r->arg);
+    return status;
+}
+
 static int logical_repair_rebuild(struct logical_repair *r, const char *folder, uint32_t number, struct error *e)
 {
     struct session s;
@@ -52,7 +75,9 @@ static int logical_repair_rebuild(struct logical_repair *r, const char *folder, 
     if (status == DELTAFS_OK && n > 0)
         status = session_check_folder(&r->c, &r->io, number, e);
     free(writer);
-    if (status != DELTAFS_OK || n == 0) /* without logs it was being created, and does not count */
+    if (status == DELTAFS_ERR_NOT_FOUND || (status == DELTAFS_OK && n == 0))
+        return logical_repair_lose(r, folder, number, e);
+    if (status != DELTAFS_OK)
         return status;
     status = logical_repair_keep(r, folder, SESSION_NAME, "from the logs, as of a session that was not closed", e);
     if (status != DELTAFS_OK || r->dry_run)
@@ -100,12 +125,19 @@ static int logical_repair_session(struct logical_repair *r, uint32_t number, str
 /* An error in one does not keep the others from being repaired; the first error is that of all. */
 static int logical_repair_sessions(struct logical_repair *r, struct error *e)
 {
+    struct session s;
     uint32_t *number = NULL;
     size_t n = 0;
     int status = session_numbers(&r->c, &r->io, &number, &n, e);
 
     for (size_t i = 0; i < n; i++)
         status = error_first(status, logical_repair_session(r, number[i], error_after(status, e)));
+    for (size_t i = 0; i < r->c.recorded_count; i++)
+        if (!session_is_listed(number, n, r->c.recorded[i].number))
+            status = error_first(status, logical_repair_session(r, r->c.recorded[i].number, error_after(status, e)));
+    for (size_t i = 0; i < n && status == DELTAFS_OK && r->is_rebuilt && !r->dry_run; i++)
+        if (session_read(&r->c, &r->io, number[i], &s, error_ignored()) == DELTAFS_OK)
+            status = container_record(&r->c, &r->io, RECORD_CREATED, &number[i], 1, 1, e);
     free(number);
     return status;
 }
@@ -161,9 +193,14 @@ static int logical_repair_manifest(struct logical_repair *r, struct error *e)
     struct container c;
     int status = container_open(&c, &r->io, r->c.path, O_RDONLY, 0, e);
 
-    container_fini(&c);
+    if (status == DELTAFS_OK) {
+        free(c.path); /* messages have the caller's path */
+        c.path = r->c.path;
+        r->c = c;
+    }
     if (status != DELTAFS_ERR_DAMAGED)
         return status;
+    r->is_rebuilt = 1;
     status = logical_repair_find_uuid(r, e);
     if (status == DELTAFS_OK)
         status = logical_repair_keep(r, r->c.path, MANIFEST_NAME, "with the UUID that the logs have", e);
@@ -190,6 +227,6 @@ int deltafs_logical_repair(const char *path, const struct deltafs_repair_options
     int status = r.c.path ? logical_repair_manifest(&r, e) : error_no_memory(e, strlen(path), "a path");
     if (status == DELTAFS_OK)
         status = logical_repair_sessions(&r, e);
-    free(r.c.path);
+    container_fini(&r.c);
     return status;
 }

@@ -173,8 +173,10 @@ static void verify_no_session(struct verification *v, uint32_t number)
     size_t n = 0;
     int is_removed = 0;
     char path[PATH_ROOM];
-    int status = session_is_removed(v->container, v->io, number, &is_removed, &e);
+    int status = session_check_missing(v->container, v->io, number, NULL, &e);
 
+    if (status == DELTAFS_OK)
+        status = session_is_removed(v->container, v->io, number, &is_removed, &e);
     if (status == DELTAFS_OK && !is_removed)
         status = session_guess(v->container, v->io, number, &unknown, &writer, &n, &e);
     if (status == DELTAFS_OK && n > 0)
@@ -185,6 +187,20 @@ static void verify_no_session(struct verification *v, uint32_t number)
     free(writer);
 }
 
+/* What the manifest records is there, or its SESSION is looked for below: `number` has the sessions' folders. */
+static void verify_recorded(struct verification *v, const uint32_t *number, size_t n)
+{
+    struct container now;
+    struct error e = {0};
+
+    if (container_read(v->container, v->io, &now, &e) != DELTAFS_OK)
+        verify_report(v, &e);
+    for (size_t i = 0; i < now.recorded_count; i++)
+        if (!session_is_listed(number, n, now.recorded[i].number))
+            verify_no_session(v, now.recorded[i].number);
+    container_fini(&now);
+}
+
 static void verify_sessions(struct verification *v)
 {
     struct error e = {0};
@@ -193,6 +209,8 @@ static void verify_sessions(struct verification *v)
 
     if (session_numbers(v->container, v->io, &number, &n, &e) != DELTAFS_OK)
         verify_report(v, &e);
+    else
+        verify_recorded(v, number, n);
     for (size_t i = 0; i < n; i++) {
         struct session s;
         int status = session_read(v->container, v->io, number[i], &s, &e);

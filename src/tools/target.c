@@ -127,8 +127,7 @@ int target_open(const char *path, struct target *out)
     }
     if (t.of_file.is_incomplete)
         text_fail(0,
-                  "%s: a crash has lost data that was closed but not synced; the rest is read; 'deltafs verify' "
-                  "names the logs",
+                  "%s: data that was written to it is lost; the rest is read; 'deltafs verify' names what is missing",
                   path);
     *out = t;
     return EXIT_OK;

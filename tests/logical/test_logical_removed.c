@@ -20,9 +20,9 @@ static void *rewrite(void *arg)
     size_t bad = 0;
 
     for (int i = 0; i < ANEW; i++) {
-        bad += deltafs_logical_open(arg, O_RDWR | O_TRUNC, o, &f) != DELTAFS_OK;
-        bad += deltafs_logical_write(f, 0, "abcdefgh", 8) != DELTAFS_OK;
-        bad += deltafs_logical_close(f) != DELTAFS_OK;
+        bad += (size_t)FAILED(deltafs_logical_open(arg, O_RDWR | O_TRUNC, o, &f));
+        bad += (size_t)FAILED(deltafs_logical_write(f, 0, "abcdefgh", 8));
+        bad += (size_t)FAILED(deltafs_logical_close(f));
     }
     deltafs_options_destroy(o);
     return bad > 0 ? arg : NULL;
@@ -71,13 +71,15 @@ static ssize_t open_beside_other(struct fake_call *c)
     return fake_do(c);
 }
 
-/* Files that it removes. */
-static void unlink_both(void *arg)
+/* It removes a session, whose SESSION is the first path, and has come as far as the second. */
+static void begin_removal(void *arg)
 {
-    char **path = arg;
+    char **path = arg, gone[PATH_ROOM];
 
-    for (size_t i = 0; i < 2 && path[i]; i++)
-        unlink(path[i]);
+    snprintf(gone, sizeof gone, "%s.removed", path[0]);
+    CHECK_IS(rename(path[0], gone), 0);
+    if (path[1])
+        CHECK_IS(unlink(path[1]), 0);
 }
 
 struct looker {
@@ -149,7 +151,7 @@ static void test_cut_or_removed(void **state)
 
     (void)state;
     other.name = ".extents";
-    other.fn = unlink_both;
+    other.fn = begin_removal;
     for (int turn = 0; turn < 6; turn++) {
         int at = turn % 3;
         unit_remove(path);
@@ -186,6 +188,143 @@ static void write_one(const char *path, int flags, const char *text)
 static void cut_file(void *path)
 {
     write_one(path, O_RDWR | O_TRUNC, "");
+}
+
+static void check_missing(const char *path, const char *what, uint32_t ranks, int flags)
+{
+    struct looker looker[TEAM_MAX];
+    struct deltafs_verify_counts counts = {.struct_size = sizeof counts};
+
+    look_together(looker, ranks, path, flags, "parallel");
+    for (uint32_t i = 0; i < ranks; i++)
+        CHECK_IS(looker[i].status, DELTAFS_ERR_DAMAGED);
+    CHECK_IS(deltafs_logical_verify_path(path, NULL, NULL, &counts), DELTAFS_ERR_DAMAGED);
+    CHECK_IS(counts.damages, 1);
+    CHECK(strstr(deltafs_errmsg(NULL), what));
+}
+
+static void note_damage(int status, const char *message, void *arg)
+{
+    (void)status;
+    (void)message;
+    ++*(int *)arg;
+}
+
+/* A session that is gone, or only its SESSION, is damage for whoever opens the file, until a repair. What verify knows
+ * of a lost one it does not forget. */
+static void test_missing(void **state)
+{
+    static const struct {
+        const char *gone;
+        int sessions;
+    } cases[] = {{"s00000001/SESSION", 2}, {"s00000001", 2}, {"s00000006", 7}, {"s00000002/SESSION", 7}};
+    const struct deltafs_repair_options dry = {.struct_size = sizeof dry, .dry_run = 1};
+    char *path = strdup(unit_path("missing"));
+    struct looker looker[TEAM_MAX];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        int is_folder = !strstr(cases[i].gone, "SESSION"), found = 0;
+        for (int k = 0; k < cases[i].sessions; k++)
+            write_one(path, O_RDWR | O_CREAT, "abcdefgh" + k);
+        unit_remove(unit_path("missing/%s", cases[i].gone));
+        for (uint32_t ranks = 1; ranks <= 3; ranks += 2) {
+            check_missing(path, cases[i].gone, ranks, O_RDONLY);
+            check_missing(path, cases[i].gone, ranks, O_WRONLY);
+        }
+        CHECK_IS(deltafs_logical_repair(path, &dry, note_damage, &found), DELTAFS_OK);
+        CHECK_IS(found, 1);
+        check_missing(path, cases[i].gone, 1, O_RDONLY);
+        CHECK_IS(deltafs_logical_repair(path, NULL, NULL, NULL), DELTAFS_OK);
+        look_together(looker, 1, path, O_RDONLY, "parallel");
+        CHECK_IS(looker[0].status, DELTAFS_OK);
+        CHECK(looker[0].size == 8 && looker[0].is_cut == is_folder);
+        CHECK_IS(deltafs_logical_verify_path(path, NULL, NULL, NULL), is_folder ? DELTAFS_ERR_DAMAGED : DELTAFS_OK);
+        write_one(path, O_RDWR | O_TRUNC, "a");
+        CHECK_IS(deltafs_logical_remove(path), DELTAFS_OK);
+    }
+    free(path);
+}
+
+/* What a truncation has removed, or an opening that wrote nothing has left, is not missed; nor is anything after the
+ * manifest was rebuilt. */
+static void test_not_missing(void **state)
+{
+    char *path = strdup(unit_path("present")), *manifest = strdup(unit_path("present/MANIFEST"));
+    struct looker looker[TEAM_MAX];
+    struct container c;
+    struct io io = io_default();
+    struct error e;
+
+    (void)state;
+    write_one(path, O_RDWR | O_CREAT, "abc");
+    write_one(path, O_RDWR, "defgh");
+    look_together(looker, 3, path, O_RDWR, "parallel");
+    CHECK(!unit_exists(unit_path("present/s00000002")));
+    CHECK_IS(deltafs_logical_verify_path(path, NULL, NULL, NULL), DELTAFS_OK);
+    write_one(path, O_RDWR | O_TRUNC, "ij");
+    write_one(path, O_RDWR, "k");
+    CHECK_IS(deltafs_logical_verify_path(path, NULL, NULL, NULL), DELTAFS_OK);
+    for (int i = 0; i < 2; i++) {
+        look_together(looker, 3, path, O_RDONLY, "parallel");
+        CHECK(looker[0].status == DELTAFS_OK && looker[0].size == 2 && !looker[0].is_cut);
+        CHECK_IS(container_open(&c, &io, path, O_RDONLY, 0, &e), DELTAFS_OK);
+        CHECK_IS(c.recorded_count, 2);
+        CHECK(c.recorded[0].number == 2 && c.recorded[1].number == 3 && !c.recorded[0].is_lost);
+        container_fini(&c);
+        unlink(manifest);
+        CHECK_IS(deltafs_logical_repair(path, NULL, NULL, NULL), DELTAFS_OK);
+    }
+    free(path);
+    free(manifest);
+}
+
+#define CREATORS 4
+#define CREATED  20
+
+static void *create_sessions(void *path)
+{
+    struct io io = io_default();
+    struct container c;
+    struct session s;
+    struct error e;
+    size_t bad = container_open(&c, &io, path, O_CREAT, 0, &e) != DELTAFS_OK;
+
+    for (int i = 0; i < CREATED; i++)
+        bad += session_create(&c, &io, 1, 0, "", 0, &s, &e) != DELTAFS_OK;
+    container_fini(&c);
+    return bad > 0 ? path : NULL;
+}
+
+/* Sessions of several processes are all recorded, also behind a line that a crash has cut, and if another one has cut
+ * the file's creation before the manifest lost its first name. */
+static void test_recorded_together(void **state)
+{
+    char *path = strdup(unit_path("together"));
+    pthread_t thread[CREATORS];
+    struct io io = io_default();
+    struct container c;
+    struct error e;
+    void *bad;
+
+    (void)state;
+    write_one(path, O_RDWR | O_CREAT, "");
+    CHECK_IS(container_open(&c, &io, path, O_RDONLY, 0, &e), DELTAFS_OK);
+    CHECK_IS(link(unit_path("together/MANIFEST"), unit_path("together/MANIFEST.new-%s", c.uuid_text)), 0);
+    container_fini(&c);
+    FILE *text = fopen(unit_path("together/MANIFEST"), "a");
+    fputs("session num", text);
+    CHECK_IS(fclose(text), 0);
+    for (int i = 0; i < CREATORS; i++)
+        CHECK_IS(pthread_create(&thread[i], NULL, create_sessions, path), 0);
+    for (int i = 0; i < CREATORS; i++) {
+        CHECK_IS(pthread_join(thread[i], &bad), 0);
+        CHECK(!bad);
+    }
+    CHECK_IS(container_open(&c, &io, path, O_RDONLY, 0, &e), DELTAFS_OK);
+    CHECK_IS(c.recorded_count, CREATORS * CREATED);
+    container_fini(&c);
+    free(path);
 }
 
 /* Remains of a session that was being removed are nobody's damage, and go with what is removed next. */
@@ -396,6 +535,9 @@ int main(void)
                                        cmocka_unit_test(test_cut_beside_much),
                                        cmocka_unit_test(test_claimed_again),
                                        cmocka_unit_test(test_remains),
+                                       cmocka_unit_test(test_missing),
+                                       cmocka_unit_test(test_not_missing),
+                                       cmocka_unit_test(test_recorded_together),
                                        cmocka_unit_test(test_verified_while_removed)};
 
     return cmocka_run_group_tests_name("removal from logical files", tests, unit_setup, unit_teardown) == 0 ? 0 : 1;

@@ -163,6 +163,13 @@ static int remove_one(const char *path, const struct stat *st, int flag, struct 
     return remove(path);
 }
 
+int unit_failed(int status, const char *call)
+{
+    if (status != DELTAFS_OK)
+        fprintf(stderr, "%s: %s\n", call, deltafs_errmsg(NULL));
+    return status != DELTAFS_OK;
+}
+
 void unit_remove(const char *path)
 {
     nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);

@@ -31,6 +31,10 @@ extern uint64_t unit_seed;
                      check_want, deltafs_errmsg(NULL));                                                                \
     } while (0)
 
+/* For a thread, which cannot end the test: 1 if the call failed, after its message. */
+#define FAILED(call) unit_failed((call), #call)
+int unit_failed(int status, const char *call);
+
 /* The same of a call on a handle: its message goes with it. */
 #define CHECK_CALL(dir, got, want)                                                                                     \
     do {                                                                                                               \

@@ -31,6 +31,7 @@ enum place {
 struct head {
     struct container *container;
     enum place place;
+    uint64_t end; /* of the complete lines */
 };
 
 static int head_take_id(void *arg, const char *fields, const char *path, uint64_t offset, struct error *e)
@@ -55,10 +56,65 @@ static int head_take_file(void *arg, const char *fields, const char *path, uint6
     return DELTAFS_OK;
 }
 
+/* Where the session is among those that are recorded, or belongs. */
+static size_t recorded_index(const struct container *c, uint32_t number)
+{
+    size_t at = c->recorded_count;
+
+    while (at > 0 && c->recorded[at - 1].number >= number)
+        at--;
+    return at;
+}
+
+static int head_take_record(struct head *h, enum record what, const char *fields, const char *path, uint64_t offset,
+                            struct error *e)
+{
+    struct container *c = h->container;
+    uint64_t number;
+
+    if (textlog_number(fields, "number", &number) != 0 || number > UINT32_MAX)
+        return error_damaged(e, path, offset, "the line of a session is malformed");
+    size_t at = recorded_index(c, (uint32_t)number);
+    int is_known = at < c->recorded_count && c->recorded[at].number == number;
+    if (what == RECORD_REMOVED) {
+        c->recorded_count -= (size_t)is_known;
+        memmove(c->recorded + at, c->recorded + at + is_known, (c->recorded_count - at) * sizeof *c->recorded);
+        return DELTAFS_OK;
+    }
+    if (!is_known) {
+        int status = memory_extend(NULL, &c->recorded, c->recorded_count, &c->recorded_capacity, sizeof *c->recorded,
+                                   "a file's sessions", e);
+        if (status != DELTAFS_OK)
+            return status;
+        memmove(c->recorded + at + 1, c->recorded + at, (c->recorded_count++ - at) * sizeof *c->recorded);
+    }
+    c->recorded[at] = (struct recorded){(uint32_t)number, what == RECORD_LOST};
+    return DELTAFS_OK;
+}
+
+static int head_take_created(void *arg, const char *fields, const char *path, uint64_t offset, struct error *e)
+{
+    return head_take_record(arg, RECORD_CREATED, fields, path, offset, e);
+}
+
+static int head_take_removed(void *arg, const char *fields, const char *path, uint64_t offset, struct error *e)
+{
+    return head_take_record(arg, RECORD_REMOVED, fields, path, offset, e);
+}
+
+static int head_take_lost(void *arg, const char *fields, const char *path, uint64_t offset, struct error *e)
+{
+    return head_take_record(arg, RECORD_LOST, fields, path, offset, e);
+}
+
+static const char *const record_word[] = {"session", "removed", "lost"};
+
 /* The second line says what the container is. A directory's further lines are not examined. */
 static int head_take(void *arg, char *line, const char *path, uint64_t offset, struct error *e)
 {
-    static const struct textlog_word words[] = {{"Deltafs", head_take_id}, {"File", head_take_file}, {NULL, NULL}};
+    static const struct textlog_word words[] = {{"Deltafs", head_take_id},      {"File", head_take_file},
+                                                {"session", head_take_created}, {"removed", head_take_removed},
+                                                {"lost", head_take_lost},       {NULL, NULL}};
     struct head *h = arg;
 
     if (offset > 0 && h->place == PLACE_NOTHING && strncmp(line, "Directory ", 10) == 0)
@@ -76,15 +132,14 @@ static int head_read(struct io_file *file, struct head *h, struct error *e)
     static const char advice[] =
         "nothing is read of the logical file while it is so: 'deltafs repair' restores it, or restore a copy of it";
     char begin[8] = "";
-    uint64_t end;
     int status = io_file_read(file, 0, begin, sizeof begin, e);
 
     if (status == DELTAFS_ERR_DAMAGED || (status == DELTAFS_OK && memcmp(begin, "Deltafs ", sizeof begin) != 0))
         return DELTAFS_OK;
     if (status == DELTAFS_OK)
-        status = textlog_read(file, advice, head_take, h, &end, e);
+        status = textlog_read(file, advice, head_take, h, &h->end, e);
     if (status == DELTAFS_OK && h->place == PLACE_NOTHING)
-        status = error_damaged(e, file->path, end, "the manifest is incomplete; restore a copy of it");
+        status = error_damaged(e, file->path, h->end, "the manifest is incomplete; restore a copy of it");
     return status;
 }
 
@@ -117,12 +172,14 @@ int container_is_broken(struct io *io, const char *path)
     return place_find(io, path, &place, error_ignored()) == DELTAFS_OK && place == PLACE_BROKEN;
 }
 
-/* Also sets the UUIDs of `c`, if there is a manifest. */
+/* Also sets the UUIDs of `c`, and what is recorded, if there is a manifest. */
 static int container_look(struct container *c, struct io *io, const char *path, enum place *place, struct error *e)
 {
-    struct head h = {c, PLACE_NOTHING};
+    struct head h = {.container = c};
     struct io_file file;
     char name[PATH_ROOM];
+
+    c->recorded_count = 0;
     int status = io_file_open(io, io_path_in(name, path, MANIFEST_NAME), O_RDONLY, &file, e);
 
     if (status == DELTAFS_OK) {
@@ -256,9 +313,18 @@ static int container_try(struct container *c, const struct container *made, stru
     status = container_refuse(path, flags, place, e);
     if (status == DELTAFS_OK)
         status = container_create(made, io, path, place, sync, e);
-    if (status == DELTAFS_OK)
-        *c = *made;
+    if (status == DELTAFS_OK) {
+        memcpy(c->uuid, made->uuid, sizeof c->uuid);
+        memcpy(c->uuid_text, made->uuid_text, sizeof c->uuid_text);
+    }
     return status;
+}
+
+void container_forget(struct container *c)
+{
+    free(c->recorded);
+    c->recorded = NULL;
+    c->recorded_count = c->recorded_capacity = 0;
 }
 
 int container_open(struct container *c, struct io *io, const char *path, int flags, int sync, struct error *e)
@@ -274,6 +340,8 @@ int container_open(struct container *c, struct io *io, const char *path, int fla
         status = container_try(c, &made, io, path, flags, sync, e);
     if (status == DELTAFS_OK && !(c->path = path_absolute(path)))
         status = error_no_memory(e, strlen(path) + 1, "a path");
+    if (status != DELTAFS_OK)
+        container_forget(c);
     return status;
 }
 
@@ -287,25 +355,91 @@ int container_restore(struct container *c, struct io *io, struct error *e)
 void container_fini(struct container *c)
 {
     free(c->path);
+    container_forget(c);
     *c = (struct container){0};
 }
 
-int container_check(const struct container *c, struct io *io, struct error *e)
+static int container_compare(const struct container *c, const struct container *now, struct error *e)
 {
-    struct container now = {0};
-    enum place place;
-    int status = container_look(&now, io, c->path, &place, e);
+    return memcmp(now->uuid, c->uuid, sizeof now->uuid) == 0
+               ? DELTAFS_OK
+               : error_set(e, DELTAFS_ERR_NOT_FOUND,
+                           "%s: was deleted and created again meanwhile; the new file is unchanged", c->path);
+}
 
+int container_read(const struct container *c, struct io *io, struct container *now, struct error *e)
+{
+    enum place place;
+
+    *now = (struct container){0};
+    int status = container_look(now, io, c->path, &place, e);
     if (status != DELTAFS_OK)
         return status;
     if (place == PLACE_NOTHING)
         return error_set(e, DELTAFS_ERR_NOT_FOUND, "%s: was deleted meanwhile", c->path);
     if (place != PLACE_CONTAINER && place != PLACE_DIRECTORY)
         return container_refuse(c->path, 0, place, e);
-    if (memcmp(now.uuid, c->uuid, sizeof now.uuid) != 0)
-        return error_set(e, DELTAFS_ERR_NOT_FOUND,
-                         "%s: was deleted and created again meanwhile; the new file is unchanged", c->path);
-    return DELTAFS_OK;
+    return container_compare(c, now, e);
+}
+
+int container_check(const struct container *c, struct io *io, struct error *e)
+{
+    struct container now;
+    int status = container_read(c, io, &now, e);
+
+    container_fini(&now);
+    return status;
+}
+
+/* ---- Recording sessions ---- */
+
+/* Behind the complete lines. What a crash has left there is truncated. */
+static int container_append(const struct container *c, struct io_file *file, enum record what, const uint32_t *number,
+                            size_t n, int sync, struct error *e)
+{
+    struct container now = {0};
+    struct head h = {.container = &now};
+    uint64_t size, end;
+    int status = head_read(file, &h, e);
+
+    if (status == DELTAFS_OK)
+        status = container_compare(c, &now, e);
+    container_fini(&now);
+    if (status == DELTAFS_OK)
+        status = io_file_size(file, &size, e);
+    if (status == DELTAFS_OK && size > h.end)
+        status = io_file_truncate(file, h.end, e);
+    end = h.end;
+    for (size_t i = 0; i < n && status == DELTAFS_OK; i++)
+        status = textlog_append(file, &end, sync && i == n - 1, e, "%s number=%" PRIu32, record_word[what], number[i]);
+    return status;
+}
+
+/* Where the file system has no locks, O_APPEND keeps lines of several processes apart. The lock is released before the
+ * file is closed: a process that was forked meanwhile has the file open, too. */
+int container_record(const struct container *c, struct io *io, enum record what, const uint32_t *number, size_t n,
+                     int sync, struct error *e)
+{
+    char path[PATH_ROOM], aside[PATH_ROOM];
+    struct io_file file;
+    int status = DELTAFS_OK, flags = O_RDWR | O_APPEND;
+
+    if (n > 0)
+        status = io_file_open(io, io_path_in(path, c->path, MANIFEST_NAME), flags, &file, e);
+    /* Its creation has not removed the first name yet, or was interrupted before that. */
+    if (status == DELTAFS_ERR_IO) {
+        io_unlink(io, io_path_in(aside, c->path, MANIFEST_ASIDE_NAME, c->uuid_text), error_ignored());
+        status = io_file_open(io, path, flags, &file, e);
+    }
+    if (status == DELTAFS_ERR_NOT_FOUND)
+        return error_set(e, status, "%s: was deleted meanwhile", c->path);
+    if (n == 0 || status != DELTAFS_OK)
+        return status;
+    int is_locked = io_file_lock_wait(&file, 0, 1, 0, error_ignored()) == DELTAFS_OK;
+    status = container_append(c, &file, what, number, n, sync, e);
+    if (is_locked)
+        io_file_unlock(&file, 0, 1, error_ignored());
+    return io_file_finish(&file, status, e);
 }
 
 static int is_there(struct io *io, const char *path)
@@ -331,9 +465,11 @@ static int is_broken_directory(struct io *io, const char *path)
 int container_kind(struct io *io, const char *path, char *kind, struct error *e)
 {
     struct error own; /* a success leaves the message of an earlier failure in *e */
-    struct container c;
+    struct container c = {0};
     enum place place;
     int status = container_look(&c, io, path, &place, &own);
+
+    container_fini(&c);
 
     if (status == DELTAFS_ERR_DAMAGED && container_is_broken(io, path)) {
         *kind = 'f';

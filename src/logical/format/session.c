@@ -153,6 +153,52 @@ int session_is_removed(const struct container *c, struct io *io, uint32_t number
     return status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_OK : status;
 }
 
+/* What the manifest says of a session now; *is_recorded: anything. */
+static int session_find_record(const struct container *c, struct io *io, uint32_t number, struct recorded *out,
+                               int *is_recorded, struct error *e)
+{
+    struct container now;
+    int status = container_read(c, io, &now, e);
+
+    *is_recorded = 0;
+    for (size_t i = 0; i < now.recorded_count && status == DELTAFS_OK; i++)
+        if (now.recorded[i].number == number) {
+            *out = now.recorded[i];
+            *is_recorded = 1;
+        }
+    container_fini(&now);
+    return status;
+}
+
+/* What others do at the same time is no damage: a session is recorded when SESSION is there, and a removal is recorded
+ * before SESSION goes. So it is missing if it was recorded, then not there, and then still recorded. */
+int session_check_missing(const struct container *c, struct io *io, uint32_t number, int *is_lost, struct error *e)
+{
+    struct recorded r;
+    struct session s;
+    char path[PATH_ROOM];
+    int is_recorded, is_removed = 0;
+
+    for (int i = 0; i < 2; i++) {
+        int status = session_find_record(c, io, number, &r, &is_recorded, e);
+        if (status != DELTAFS_OK || !is_recorded)
+            return status;
+        if (r.is_lost && is_lost) {
+            *is_lost = 1;
+            return DELTAFS_OK;
+        }
+        status = session_read(c, io, number, &s, e);
+        if (status != DELTAFS_ERR_NOT_FOUND)
+            return status;
+        status = session_is_removed(c, io, number, &is_removed, e);
+        if (status != DELTAFS_OK || is_removed)
+            return status;
+    }
+    return error_damaged(e, session_path(c, number, SESSION_NAME, path), 0,
+                         "it is missing, although MANIFEST says that there is such a session: restore it and what was "
+                         "beside it from a copy; 'deltafs repair' says what else can be done");
+}
+
 /* ---- Listing ---- */
 
 /* Numbers out of names. */
@@ -194,6 +240,11 @@ int session_numbers(const struct container *c, struct io *io, uint32_t **number,
     struct numbers n = {.in = NAME_CONTAINER, .name = NAME_SESSION};
 
     return numbers_finish(&n, io_list(io, c->path, numbers_add, &n, e), number, count);
+}
+
+int session_is_listed(const uint32_t *number, size_t n, uint32_t which)
+{
+    return n > 0 && bsearch(&which, number, n, sizeof *number, compare_u32) != NULL;
 }
 
 int session_list(const struct container *c, struct io *io, struct session **out, size_t *count, struct error *e)
@@ -415,6 +466,13 @@ int session_create(const struct container *c, struct io *io, uint32_t writers, u
         status = session_make_buckets(c, io, &s, &v, sync, e);
         if (status == DELTAFS_OK)
             status = session_write(c, io, &s, sync, e);
+        if (status == DELTAFS_OK) {
+            status = container_record(c, io, RECORD_CREATED, &s.number, 1, 0, e);
+            /* A session that may be recorded stays: without logs it does no harm. */
+            if (status != DELTAFS_OK &&
+                container_record(c, io, RECORD_REMOVED, &s.number, 1, 0, &ignored) != DELTAFS_OK)
+                break;
+        }
         if (status != DELTAFS_OK) {
             const struct volume_part part = session_part(c, io, s.number, name);
             session_remove(c, io, s.number, 0, &ignored);

@@ -7,10 +7,18 @@
 
 #include "io/textlog.h"
 
+/* A session that must be there, by the container's manifest. */
+struct recorded {
+    uint32_t number;
+    int is_lost; /* a repair has found out that it is gone for good */
+};
+
 struct container {
     char *path;
     uint8_t uuid[16];
     char uuid_text[UUID_TEXT_SIZE];
+    struct recorded *recorded; /* as of the last reading of the manifest, sorted */
+    size_t recorded_count, recorded_capacity;
 };
 
 struct session {
@@ -33,6 +41,14 @@ int container_open(struct container *c, struct io *io, const char *path, int fla
 /* Durably write a manifest with the UUID of `c` at its path, where there is none. */
 int container_restore(struct container *c, struct io *io, struct error *e);
 void container_fini(struct container *c);
+void container_forget(struct container *c); /* what is recorded */
+/* Read the manifest again into `now`, which the caller destroys. DELTAFS_ERR_NOT_FOUND as of container_check. */
+int container_read(const struct container *c, struct io *io, struct container *now, struct error *e);
+/* Append what is true of `n` sessions from now on: that they must be there, no longer need to, or are lost. With
+ * `sync`, durably. */
+enum record { RECORD_CREATED, RECORD_REMOVED, RECORD_LOST };
+int container_record(const struct container *c, struct io *io, enum record what, const uint32_t *number, size_t n,
+                     int sync, struct error *e);
 /* Whether its path still leads to this container; reads the manifest once. DELTAFS_ERR_NOT_FOUND: it was deleted or
  * replaced. */
 int container_check(const struct container *c, struct io *io, struct error *e);
@@ -46,8 +62,8 @@ int container_is_broken(struct io *io, const char *path);
  * errors report. */
 int container_remove(struct io *io, const char *path, struct error *e);
 
-/* Create the next session: its folder, its buckets, and their folders on `volumes` (the option's text). The caller has
- * found `order`. With `sync`, a crash leaves either no session or a whole one. */
+/* Create the next session: its folder, its buckets, and their folders on `volumes` (the option's text); then record it.
+ * The caller has found `order`. With `sync`, a crash leaves either no session or a whole one. */
 int session_create(const struct container *c, struct io *io, uint32_t writers, uint64_t order, const char *volumes,
                    int sync, struct session *out, struct error *e);
 /* Write the session's file aside, and give it its name. */
@@ -61,8 +77,12 @@ int session_list(const struct container *c, struct io *io, struct session **out,
 /* The numbers of all sessions, sorted, freed by the caller; and one session. DELTAFS_ERR_NOT_FOUND: it is not valid. */
 int session_numbers(const struct container *c, struct io *io, uint32_t **number, size_t *count, struct error *e);
 int session_read(const struct container *c, struct io *io, uint32_t number, struct session *s, struct error *e);
+int session_is_listed(const uint32_t *number, size_t n, uint32_t which); /* among sorted numbers */
 /* Whether only the remains of an incomplete removal are left of a session. */
 int session_is_removed(const struct container *c, struct io *io, uint32_t number, int *is_removed, struct error *e);
+/* A session, or its SESSION, is not there: DELTAFS_ERR_DAMAGED if it must be. With is_lost, one whose loss a repair has
+ * recorded is no damage, and *is_lost is set. */
+int session_check_missing(const struct container *c, struct io *io, uint32_t number, int *is_lost, struct error *e);
 /* Record in the file, and in `s`, that the session is closed; with `sync`, durably: its logs are durable then.
  * DELTAFS_ERR_NOT_FOUND if another session is in its place. */
 int session_close(const struct container *c, struct io *io, struct session *s, uint32_t logs, uint64_t order,

@@ -137,7 +137,10 @@ int session_remove_remains(const struct container *c, struct io *io, uint32_t nu
 {
     int is_removed, status = session_is_removed(c, io, number, &is_removed, e);
 
-    return status == DELTAFS_OK && is_removed ? session_remove(c, io, number, sync, e) : status;
+    if (status != DELTAFS_OK || !is_removed)
+        return status;
+    status = container_record(c, io, RECORD_REMOVED, &number, 1, sync, e);
+    return status == DELTAFS_OK ? session_remove(c, io, number, sync, e) : status;
 }
 
 /* Whether it is a logical file, or what the creation of one, or damage, has left. */

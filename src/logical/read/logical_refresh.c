@@ -83,8 +83,10 @@ static int logical_put_row(deltafs_logical *f, uint32_t number, struct bytes *ro
     size_t n = 0;
     int status = session_read(&f->container, &f->io, number, s, e), added;
 
+    if (status == DELTAFS_ERR_NOT_FOUND)
+        return session_check_missing(&f->container, &f->io, number, &f->is_cut, e);
     if (status != DELTAFS_OK)
-        return status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_OK : status;
+        return status;
     if (!s->has_index && logical_is_whole(f, s) && s->logs == s->writers)
         n = s->writers;
     else if (!s->has_index)
@@ -101,13 +103,18 @@ static int logical_put_row(deltafs_logical *f, uint32_t number, struct bytes *ro
 }
 
 /* List all sessions that may contain something new; `with_own`: also this handle's. If they are more than `few`, only
- * their numbers. */
+ * their numbers. At first, those that are recorded must be there. */
 static int logical_make_table(deltafs_logical *f, int with_own, size_t few, struct bytes *table, struct error *e)
 {
     uint32_t *number = NULL;
     size_t n = 0, kept = 0;
     int status = session_numbers(&f->container, &f->io, &number, &n, e);
 
+    for (size_t i = 0; i < f->container.recorded_count && status == DELTAFS_OK; i++)
+        if (!session_is_listed(number, n, f->container.recorded[i].number))
+            status = session_check_missing(&f->container, &f->io, f->container.recorded[i].number, &f->is_cut, e);
+    if (status == DELTAFS_OK)
+        container_forget(&f->container);
     for (size_t i = 0; i < n; i++) {
         const struct session *before = logical_known(f, number[i]);
         int is_own = f->has_session && number[i] == f->session.number;

@@ -16,7 +16,8 @@
 
 int logical_discard_session(deltafs_logical *f, struct error *e)
 {
-    int status = container_check(&f->container, &f->io, e);
+    int status =
+        container_record(&f->container, &f->io, RECORD_REMOVED, &f->session.number, 1, f->sync != SYNC_NONE, e);
 
     return status == DELTAFS_OK ? session_remove(&f->container, &f->io, f->session.number, 0, e) : status;
 }
@@ -435,6 +436,24 @@ static void logical_remove_remains(deltafs_logical *f)
     free(number);
 }
 
+/* Rank 0 removes the known sessions from `kept` on, if it can record that. What it cannot remove goes with a later
+ * truncation. */
+static void logical_remove_known(deltafs_logical *f, size_t kept)
+{
+    size_t n = f->known_count - kept;
+    uint32_t *number = malloc((n + 1) * sizeof *number);
+    int sync = f->sync != SYNC_NONE;
+
+    for (size_t i = 0; i < n && number; i++)
+        number[i] = f->known[kept + i].number;
+    if (number &&
+        container_record(&f->container, &f->io, RECORD_REMOVED, number, n, sync, error_ignored()) == DELTAFS_OK)
+        for (size_t i = 0; i < n; i++)
+            session_remove(&f->container, &f->io, number[i], sync, error_ignored());
+    free(number);
+    logical_remove_remains(f);
+}
+
 /* The file was truncated to zero, and this session's log says so: remove the closed sessions below it, of which nothing
  * is visible any more. */
 static void logical_remove_old_sessions(deltafs_logical *f)
@@ -443,15 +462,15 @@ static void logical_remove_old_sessions(deltafs_logical *f)
 
     /* A reader keeps the old bytes of logs that it has open, as with any file. Sessions numbered above this one stay
      * until a later truncation, so that numbers never go back: other processes may remember them as closed. */
-    for (size_t i = 0; i < f->known_count; i++) {
-        if (!f->known[i].is_closed || f->known[i].number > f->session.number)
+    for (size_t i = 0; i < f->known_count; i++)
+        if (!f->known[i].is_closed || f->known[i].number > f->session.number) {
+            struct session s = f->known[kept];
             f->known[kept++] = f->known[i];
-        else if (f->group.rank == 0)
-            session_remove(&f->container, &f->io, f->known[i].number, f->sync != SYNC_NONE, error_ignored());
-    }
-    f->known_count = kept;
+            f->known[i] = s;
+        }
     if (f->group.rank == 0)
-        logical_remove_remains(f);
+        logical_remove_known(f, kept);
+    f->known_count = kept;
 }
 
 int logical_truncate(deltafs_logical *f, uint64_t size, struct error *e)
