@@ -68,6 +68,8 @@ static int logical_options(deltafs_logical *f, const deltafs_options *given, str
     status = logical_configure(f, given ? given : o, e);
     if (status == DELTAFS_OK)
         status = logical_make_team(f, given ? given : o, e);
+    if (status == DELTAFS_OK && f->mode != O_RDONLY)
+        status = write_order_create(&f->turn, e);
     deltafs_options_destroy(o);
     return status;
 }
@@ -92,6 +94,8 @@ static int logical_open_parts(deltafs_logical *f, const char *path, int flags, c
     if (!logical_is_alone(f) || e->status == DELTAFS_OK)
         e->status = logical_refresh(f, e);
     status = e->status;
+    if (status == DELTAFS_OK && f->turn)
+        write_order_join(&f->turn, f->container.uuid);
     /* A job's ranks share a session and create it here, together; a process alone creates one at its first write. */
     if (status == DELTAFS_OK && f->mode != O_RDONLY && !logical_is_alone(f))
         status = logical_create_session(f, e);
@@ -118,6 +122,7 @@ static int logical_free(deltafs_logical *f, struct error *e)
     pieces_fini(&f->pieces);
     extent_list_fini(&f->list);
     deltafs_private_captured_keys_destroy(f->captured);
+    write_order_leave(f->turn);
     buffer_fini(&f->unpublished.buffer);
     buffer_fini(&f->batches.buffer);
     container_fini(&f->container);

@@ -13,6 +13,7 @@
 #include "base/private.h"
 #include "logical/read/extent_map.h"
 #include "logical/write/captured_keys.h"
+#include "logical/write/write_order.h"
 #include "logical/format/extents.h"
 #include "logical/format/frames.h"
 #include "logical/format/session.h"
@@ -62,6 +63,7 @@ struct deltafs_logical {
     struct bytes unpublished;       /* encoded */
     struct bytes batches;           /* published or read, and not yet exchanged within the group and added to the map */
     uint64_t order;                 /* of the next write */
+    struct write_order *turn;       /* shared with the process's other handles; NULL: read-only */
     uint64_t size;                  /* of the file */
     struct error lost;              /* earlier writes may be lost: every later call fails */
     struct io_file lock;            /* of atomic mode */

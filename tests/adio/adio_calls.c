@@ -520,6 +520,34 @@ static void test_turns(int mode)
     remove_file("turns");
 }
 
+/* Rank 0 has another handle on the file, of its own: what it writes later wins, whichever handle it uses. PnetCDF
+ * writes the number of records so. */
+static void test_handles(void)
+{
+    MPI_File f = file_open("handles", MPI_MODE_CREATE | MPI_MODE_RDWR), g;
+    MPI_Status *none = MPI_STATUS_IGNORE;
+    char got[9] = "";
+
+    if (rank == 0) {
+        expect_class("write", MPI_File_write_at(f, 0, "abcdefgh", 8, MPI_BYTE, none), MPI_SUCCESS);
+        expect_class("open", MPI_File_open(MPI_COMM_SELF, name_of("handles"), MPI_MODE_RDWR, MPI_INFO_NULL, &g),
+                     MPI_SUCCESS);
+        expect_class("write", MPI_File_write_at(g, 4, "0000", 4, MPI_BYTE, none), MPI_SUCCESS);
+        expect_class("write", MPI_File_write_at(f, 4, "2222", 4, MPI_BYTE, none), MPI_SUCCESS);
+        expect_class("write", MPI_File_write_at(g, 6, "33", 2, MPI_BYTE, none), MPI_SUCCESS);
+        expect_class("write", MPI_File_write_at(f, 7, "4", 1, MPI_BYTE, none), MPI_SUCCESS);
+    }
+    MPI_File_close(&f);
+    if (rank == 0)
+        MPI_File_close(&g);
+    MPI_Barrier(MPI_COMM_WORLD);
+    f = file_open("handles", MPI_MODE_RDONLY);
+    expect_class("read", MPI_File_read_at(f, 0, got, 8, MPI_BYTE, none), MPI_SUCCESS);
+    expect_number("bytes are as written last", strcmp(got, "abcd2234"), 0);
+    MPI_File_close(&f);
+    remove_file("handles");
+}
+
 #if MPI_VERSION >= 4
 #define LARGE 10
 
@@ -594,6 +622,7 @@ int main(int argc, char **argv)
     test = "turns, writing only", test_turns(MPI_MODE_WRONLY);
     test = "turns", test_turns(MPI_MODE_RDWR);
     test = "pointers", test_pointers();
+    test = "handles", test_handles();
 #if MPI_VERSION >= 4
     test = "large counts", test_large_counts();
 #endif

@@ -299,6 +299,32 @@ static void several_files(void)
     remove_all();
 }
 
+/* Rank 0 has another handle on the file, of its own: what it writes later wins, whichever handle it uses. PnetCDF
+ * writes the number of records so. */
+static void two_handles(void)
+{
+    MPI_File file = open_all(MPI_MODE_CREATE | MPI_MODE_RDWR), own;
+    char got[9] = "";
+
+    if (rank == 0) {
+        OK(MPI_File_write_at(file, 0, "abcdefgh", 8, MPI_BYTE, MPI_STATUS_IGNORE));
+        OK(MPI_File_open(MPI_COMM_SELF, name, MPI_MODE_RDWR, MPI_INFO_NULL, &own));
+        OK(MPI_File_write_at(own, 4, "0000", 4, MPI_BYTE, MPI_STATUS_IGNORE));
+        OK(MPI_File_write_at(file, 4, "2222", 4, MPI_BYTE, MPI_STATUS_IGNORE));
+        OK(MPI_File_write_at(own, 6, "33", 2, MPI_BYTE, MPI_STATUS_IGNORE));
+        OK(MPI_File_write_at(file, 7, "4", 1, MPI_BYTE, MPI_STATUS_IGNORE));
+    }
+    OK(MPI_File_close(&file));
+    if (rank == 0)
+        OK(MPI_File_close(&own));
+    MPI_Barrier(MPI_COMM_WORLD);
+    file = open_all(MPI_MODE_RDONLY);
+    OK(MPI_File_read_at(file, 0, got, 8, MPI_BYTE, MPI_STATUS_IGNORE));
+    CHECK(strcmp(got, "abcd2234") == 0);
+    OK(MPI_File_close(&file));
+    remove_all();
+}
+
 static void handler(MPI_File *file, int *code, ...)
 {
     (void)file;
@@ -359,6 +385,7 @@ int main(int argc, char **argv)
             atomic_mode();
         shared_pointer();
         several_files();
+        two_handles();
     }
     MPI_Allreduce(&failed, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     MPI_Finalize();

@@ -569,13 +569,69 @@ static void test_nothing_written(void **state)
     }
 }
 
+#define HANDLES 3
+
+/* Handles of one process on one file: what it writes later wins, whichever handle it uses, and in whichever order they
+ * are closed. One is opened for a group, one while another has unpublished writes. */
+static void test_handles(void **state)
+{
+    char *path = strdup(unit_path("handles"));
+    deltafs_options *o = unit_options("memory", "8M", NULL);
+    deltafs_logical *f[HANDLES];
+    struct rng r = rng_of(unit_seed);
+    uint8_t want[64], got[64];
+    size_t n;
+
+    (void)state;
+    for (int turn = 0; turn < 40; turn++) {
+        uint64_t size = 0;
+        memset(want, 0, sizeof want);
+        for (int i = 0; i < HANDLES; i++) {
+            CHECK_IS(deltafs_logical_open(path, i == 2 ? O_WRONLY | O_CREAT : O_RDWR | O_CREAT, o, &f[i]), DELTAFS_OK);
+            CHECK_IS(deltafs_logical_set_atomic(f[i], i == 1 && turn % 4 == 3), DELTAFS_OK);
+            CHECK_IS(deltafs_logical_write(f[i], 8 * (uint64_t)i, "abcdefghijkl", 12), DELTAFS_OK);
+            memcpy(want + 8 * i, "abcdefghijkl", 12);
+            size = 8 * (uint64_t)i + 12;
+        }
+        for (int k = 0; k < 60; k++) {
+            deltafs_logical *x = f[rng_below(&r, HANDLES)];
+            uint64_t at = rng_below(&r, 56), what = rng_below(&r, 20);
+            uint8_t bytes[8];
+            memset(bytes, 1 + k, sizeof bytes);
+            if (what == 0) {
+                CHECK_IS(deltafs_logical_sync(x), DELTAFS_OK);
+            } else if (what == 1) {
+                CHECK_IS(deltafs_logical_truncate(x, at), DELTAFS_OK);
+                memset(want + at, 0, sizeof want - at);
+                size = at;
+            } else {
+                CHECK_IS(deltafs_logical_write(x, at, bytes, sizeof bytes), DELTAFS_OK);
+                memcpy(want + at, bytes, sizeof bytes);
+                size = at + sizeof bytes > size ? at + sizeof bytes : size;
+            }
+        }
+        for (int i = 0; i < HANDLES; i++)
+            CHECK_IS(deltafs_logical_close(f[(turn + i) % HANDLES]), DELTAFS_OK);
+        CHECK_IS(deltafs_logical_open(path, O_RDONLY, o, &f[0]), DELTAFS_OK);
+        memset(got, 0, sizeof got);
+        CHECK_IS(deltafs_logical_read(f[0], 0, got, sizeof got, &n), DELTAFS_OK);
+        CHECK_IS(n, size);
+        CHECK(memcmp(got, want, sizeof got) == 0);
+        CHECK_IS(deltafs_logical_close(f[0]), DELTAFS_OK);
+        CHECK_IS(deltafs_logical_remove(path), DELTAFS_OK);
+    }
+    deltafs_options_destroy(o);
+    free(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_histories),       cmocka_unit_test(test_memory),
         cmocka_unit_test(test_turns),           cmocka_unit_test(test_synced_before_close),
         cmocka_unit_test(test_nothing_written), cmocka_unit_test(test_deep),
-        cmocka_unit_test(test_closed_above),    cmocka_unit_test(test_moved_on)};
+        cmocka_unit_test(test_closed_above),    cmocka_unit_test(test_moved_on),
+        cmocka_unit_test(test_handles)};
 
     return cmocka_run_group_tests_name("logical files", tests, unit_setup, unit_teardown) == 0 ? 0 : 1;
 }

@@ -289,11 +289,34 @@ static int logical_place(deltafs_logical *f, uint64_t offset, size_t size, struc
     return frame_log_append(&f->data, zeros, offset % FRAME_SIZE, e);
 }
 
+/* If the process has written through another handle meanwhile, the next write of this one is ordered after that. The
+ * ranks of a session that are threads of one process write without an order. */
+static int logical_take_turn(deltafs_logical *f, struct error *e)
+{
+    struct write_order *w = f->turn;
+    uint64_t session = f->has_session ? f->session.number : WRITE_ORDER_NONE;
+    int status = DELTAFS_OK;
+
+    write_order_lock();
+    if (f->order <= w->order && (w->session != session || !f->has_session)) {
+        status = logical_seal(f, 0, e);
+        f->order = status == DELTAFS_OK ? w->order + 1 : f->order;
+    }
+    if (status == DELTAFS_OK) {
+        w->session = session;
+        w->order = f->order > w->order ? f->order : w->order;
+    }
+    write_order_unlock();
+    return status;
+}
+
 static int logical_write_pieces(deltafs_logical *f, size_t n, const struct deltafs_extent *extent, const uint8_t *bytes,
                                 struct error *e)
 {
     int status = logical_make_logs(f, e);
 
+    if (status == DELTAFS_OK)
+        status = logical_take_turn(f, e);
     if (status == DELTAFS_OK && n > 0)
         status = logical_place(f, extent->offset, extent->size, e);
     for (size_t i = 0; i < n && status == DELTAFS_OK; i++) {
@@ -384,15 +407,18 @@ static int logical_note_size(deltafs_logical *f, enum extent_kind kind, uint64_t
 
 static int logical_change_size(deltafs_logical *f, enum extent_kind kind, uint64_t size, struct error *e)
 {
+    int status = logical_take_turn(f, e); /* all writes are sealed: it cannot fail */
     uint64_t order = f->order;
-    int status = collective_max(&f->group, &order, 1, e);
 
+    status = collective_max(&f->group, &order, 1, e);
     if (status != DELTAFS_OK)
         return status;
     f->order = order + 1;
     e->status = logical_note_size(f, kind, size, e);
     status = collective_agree(&f->group, e);
     f->order++;
+    if (status == DELTAFS_OK)
+        status = logical_take_turn(f, e);
     if (status == DELTAFS_OK && (kind == EXTENT_TRUNCATE || size > f->size))
         f->size = size;
     return status;
