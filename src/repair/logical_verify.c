@@ -74,7 +74,7 @@ static void verify_frames(struct verification *v, struct frame_reader *r)
             continue;
         }
         verify_report(v, &e);
-        if (at >= r->source.end || r->size < frame_page_offset(at) + FRAME_SIZE)
+        if (at >= r->source.end || !frame_reader_has_sums(r, at))
             return;
     }
 }

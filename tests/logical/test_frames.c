@@ -211,6 +211,81 @@ static int read_all(const char *name, const struct pair *p, uint32_t session, ui
     return status;
 }
 
+static uint64_t size_of(const char *name)
+{
+    struct stat st;
+
+    CHECK_IS(stat(unit_path("%s", name), &st), 0);
+    return (uint64_t)st.st_size;
+}
+
+/* A finished log ends behind its last frame and their checksums, whatever was flushed or synced before. A reader that
+ * was there before goes on. */
+static void test_finish(void **state)
+{
+    static const size_t frames[] = {0, 1, 5, FRAME_GROUP - 1, FRAME_GROUP, FRAME_GROUP + 1, 2 * FRAME_GROUP + 700};
+    struct error e;
+
+    (void)state;
+    for (size_t i = 0; i < 4 * sizeof frames / sizeof *frames; i++) {
+        size_t first = frames[i / 4], how = i % 4, n;
+        struct rng r = rng_init(40 + i);
+        struct pair p;
+        make_log("finish.data", &r, first, &p);
+        uint8_t *bytes = noise(&r, 3 * FRAME_SIZE);
+        if (first > 0)
+            pair_check(&p, (first - 1) * FRAME_SIZE, FRAME_SIZE);
+        if (how & 1)
+            CHECK_IS(pair_flush(&p, 1), DELTAFS_OK);
+        if (how & 2)
+            CHECK_IS(pair_append(&p, bytes, 2 * FRAME_SIZE + 5), DELTAFS_OK);
+        CHECK_IS(frame_log_finish(&p.log, how == 3, &e), DELTAFS_OK);
+        uint64_t end = frame_log_end(&p.log);
+        CHECK_IS(end, (first + (how & 2 ? 3 : 0)) * FRAME_SIZE);
+        CHECK_IS(size_of("finish.data"), frame_offset(end) + (end % GROUP > 0 ? FRAME_SIZE : 0));
+        pair_note(&p, NULL, end - p.end);
+        p.flushed = p.end;
+        for (uint64_t at = 0; at < end; at += 3000) {
+            uint8_t got[3000];
+            n = end - at < sizeof got ? (size_t)(end - at) : sizeof got;
+            CHECK_IS(frame_reader_read(&p.reader, at, got, n, &e), DELTAFS_OK);
+            CHECK(memcmp(got, p.bytes + at, n) == 0);
+        }
+        if (end > 0) {
+            CHECK_IS(read_all("finish.data", &p, SESSION, WRITER, &e), DELTAFS_OK);
+            CHECK_IS(truncate(unit_path("finish.data"), (off_t)(frame_offset(end - 1))), 0);
+            CHECK_IS(read_all("finish.data", &p, SESSION, WRITER, &e), DELTAFS_ERR_DAMAGED);
+        }
+        free(bytes);
+        pair_close(&p);
+    }
+}
+
+/* A finished log that could not be truncated, or whose truncation a crash has undone, is read by its former page. */
+static void test_finish_fails(void **state)
+{
+    struct rng r = rng_init(41);
+    struct pair p;
+    struct error e;
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        unit_io_begin();
+        make_log("unfinished.data", &r, 10, &p);
+        CHECK_IS(pair_flush(&p, 1), DELTAFS_OK);
+        CHECK_IS(pair_append(&p, "abc", 3), DELTAFS_OK);
+        unit_io_fail(i == 0 ? OP_TRUNCATE : i == 1 ? OP_SYNC : OP_WRITE, "unfinished.data", 0, 1, EIO);
+        CHECK_IS(frame_log_finish(&p.log, 0, &e), i == 0 ? DELTAFS_OK : DELTAFS_ERR_IO);
+        CHECK_IS(size_of("unfinished.data"), FRAME_SIZE + GROUP + FRAME_SIZE);
+        if (i == 0)
+            pair_note(&p, NULL, frame_log_end(&p.log) - p.end);
+        p.end -= p.end % FRAME_SIZE;
+        CHECK_IS(read_all("unfinished.data", &p, SESSION, WRITER, &e), DELTAFS_OK);
+        pair_close(&p);
+        unit_io_end();
+    }
+}
+
 /* Each byte of the header, the last frame's and each of its checksum: it is found, and said where; what nobody reads
  * may be anything. */
 static void test_damage(void **state)
@@ -784,6 +859,8 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random),
+        cmocka_unit_test(test_finish),
+        cmocka_unit_test(test_finish_fails),
         cmocka_unit_test(test_damage),
         cmocka_unit_test(test_identity),
         cmocka_unit_test(test_hostile),

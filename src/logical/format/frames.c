@@ -3,7 +3,9 @@
  * Short appends are copied into the buffer, where each frame gets its checksum while it is in the processor's cache. A
  * full buffer is one write: the system caches long writes in longer pieces, and copies them faster. Appends of
  * LONG_BYTES and more go from the caller's memory. A group's page of checksums is written when the group is full, and
- * by each flush; torn by a crash it does no harm, because what it had before does not change.
+ * by each flush, at the group's end; torn by a crash it does no harm, because what it had before does not change. The
+ * last flush writes the page once more, behind the last frame, and truncates the file there: else each log ended with a
+ * hole. At any moment the file's size says which of the two pages counts, and that one is whole.
  *
  * An append or a flush that fails leaves the log as it was (frame_log_go_back). The file may then have more bytes,
  * which no reader uses and the next write overwrites. */
@@ -238,19 +240,40 @@ int frame_log_append(struct frame_log *l, const void *bytes, size_t n, struct er
     return DELTAFS_OK;
 }
 
-int frame_log_flush(struct frame_log *l, int sync, struct error *e)
+/* Write what was appended, padded to a whole frame. */
+static int frame_log_write_rest(struct frame_log *l, struct error *e)
 {
     static const uint8_t zeros[FRAME_SIZE];
+
+    /* Before a page stands at the group's end, and makes a hole of what is between. */
+    frame_log_trim(l);
+    frame_log_copy(l, zeros, (FRAME_SIZE - l->used % FRAME_SIZE) % FRAME_SIZE);
+    return frame_log_write_buffer(l, e);
+}
+
+static int frame_log_sync(struct frame_log *l, struct error *e)
+{
+    if (!l->is_sync_due)
+        return DELTAFS_OK;
+    int status = io_file_sync(&l->file, e);
+
+    l->is_sync_due = 0;
+    l->is_lost = status != DELTAFS_OK;
+    l->synced = status == DELTAFS_OK ? l->base : l->synced;
+    return status;
+}
+
+int frame_log_flush(struct frame_log *l, int sync, struct error *e)
+{
     int status = DELTAFS_OK;
 
     if (l->is_lost)
         return error_set(e, DELTAFS_ERR_IO, "%s: an earlier sync failed: what was written may be lost", l->file.path);
-    /* Before the page stands at the group's end, and makes a hole of what is between. */
-    frame_log_trim(l);
-    if (l->used > 0 || l->is_page_due) {
+    if (l->used == 0 && !l->is_page_due) {
+        frame_log_trim(l);
+    } else {
         const struct frame_log mark = *l;
-        frame_log_copy(l, zeros, (FRAME_SIZE - l->used % FRAME_SIZE) % FRAME_SIZE);
-        status = frame_log_write_buffer(l, e);
+        status = frame_log_write_rest(l, e);
         if (status == DELTAFS_OK && l->is_page_due)
             status = frame_log_write_page(l, l->base, e);
         if (status == DELTAFS_OK)
@@ -259,11 +282,27 @@ int frame_log_flush(struct frame_log *l, int sync, struct error *e)
             frame_log_go_back(l, &mark);
     }
     l->flushed = l->base;
-    if (status != DELTAFS_OK || !sync || !l->is_sync_due)
-        return status;
-    status = io_file_sync(&l->file, e);
-    l->is_sync_due = 0;
-    l->is_lost = status != DELTAFS_OK;
+    return status == DELTAFS_OK && sync ? frame_log_sync(l, e) : status;
+}
+
+int frame_log_finish(struct frame_log *l, int sync, struct error *e)
+{
+    uint64_t begun = l->base - l->base % GROUP_BYTES;
+    int has_page = l->reach > frame_offset(l->base); /* of this group */
+    int status = has_page || l->is_lost ? frame_log_flush(l, 0, e) : frame_log_write_rest(l, e);
+
+    if (status == DELTAFS_OK && l->base % GROUP_BYTES > 0) {
+        l->is_sync_due = 1;
+        status = io_file_write(&l->file, frame_offset(l->base), l->page, sizeof l->page, e);
+        l->is_page_due = 0;
+        /* What was synced by means of the former page must not depend on one that is not. */
+        sync |= has_page && l->synced > begun;
+    }
+    if (status == DELTAFS_OK && sync)
+        status = frame_log_sync(l, e);
+    /* If this fails, the former page counts. */
+    if (status == DELTAFS_OK && has_page && l->base % GROUP_BYTES > 0)
+        io_file_truncate(&l->file, frame_offset(l->base) + FRAME_SIZE, error_ignored());
     return status;
 }
 

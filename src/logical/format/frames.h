@@ -60,7 +60,7 @@ struct frame_log {
     int is_page_due;          /* it has more of them than the file */
     int is_sync_due, is_lost; /* written since the last sync; a sync has failed */
     uint64_t room;            /* end of the space that is allocated in the file; 0: none */
-    uint64_t flushed;         /* `base` at the last flush */
+    uint64_t flushed, synced; /* `base` at the last flush, and at the last sync */
     uint64_t reach;           /* end of the last page of checksums that was written */
     int is_crowded;           /* nothing more is allocated */
     uint32_t seed;
@@ -85,6 +85,8 @@ int frame_log_append(struct frame_log *l, const void *bytes, size_t n, struct er
 /* Write all that was appended, padded with zeros to a whole frame: the end moves there. A failed write can be repeated;
  * after a failed sync all flushes fail, as nobody knows what the system has lost. */
 int frame_log_flush(struct frame_log *l, int sync, struct error *e);
+/* The last flush: the checksums of an incomplete group go behind its last frame, where the file then ends. */
+int frame_log_finish(struct frame_log *l, int sync, struct error *e);
 void frame_log_use_cache(struct frame_log *l, struct frame_cache *c); /* which outlives the log */
 /* Bytes that were appended, flushed or not; after frame_log_use_cache. */
 int frame_log_read(struct frame_log *l, uint64_t position, void *bytes, size_t n, struct error *e);
@@ -104,13 +106,16 @@ int frame_reader_open(struct frame_reader *r, struct io *io, const char *path, u
 int frame_reader_close(struct frame_reader *r, struct error *e);
 /* Bytes that were flushed, verified. Whole frames of a long read come straight into `bytes`. */
 int frame_reader_read(struct frame_reader *r, uint64_t position, void *bytes, size_t n, struct error *e);
+/* Whether the file has the checksums of the frame at a position. */
+int frame_reader_has_sums(struct frame_reader *r, uint64_t position);
 
 /* ---- Both ---- */
 
 /* The seed of the checksums of a writer's frames, and the checksum of frame number `frame`. */
 uint32_t frame_seed(const uint8_t uuid[16], uint32_t session, uint32_t writer);
 uint32_t frame_sum(uint32_t seed, uint64_t frame, const uint8_t *bytes);
-/* Offsets in the file: of the byte at a position, and of the checksums of its group. */
+/* Offsets in the file: of the byte at a position, and of the checksums of its group, if it is complete or the log is
+ * not finished. */
 uint64_t frame_offset(uint64_t position);
 uint64_t frame_page_offset(uint64_t position);
 

@@ -16,6 +16,7 @@
 #include "logical/format/logical_format.h"
 
 #define GROUP_BYTES     ((uint64_t)FRAME_GROUP * FRAME_SIZE)
+#define GROUP_STRIDE    (GROUP_BYTES + FRAME_SIZE)
 #define WINDOW_MIN      (4 * FRAME_SIZE)
 #define WINDOW_MAX      (64 * FRAME_SIZE) /* frames: the bits of frame_slot.valid */
 #define WINDOWS_PER_LOG 2
@@ -108,6 +109,48 @@ void frame_source_init(struct frame_source *s, uint32_t seed, struct frame_cache
     cache_fit(cache);
 }
 
+/* Where the checksums are of the group that begins at the offset `begin`, in a file of `size` bytes: at the group's
+ * end, or, in the last group of a log that was finished, behind the last frame; 0: nowhere. */
+static uint64_t sums_offset(uint64_t begin, uint64_t size)
+{
+    if (size >= begin + GROUP_STRIDE)
+        return begin + GROUP_BYTES;
+    return size >= begin + 2 * FRAME_SIZE && (size - begin) % FRAME_SIZE == 0 ? size - FRAME_SIZE : 0;
+}
+
+/* A page behind the last frame has checksums of the frames before it, and then zeros. */
+static int is_page_of(const uint8_t *page, size_t frames)
+{
+    static const uint8_t zeros[FRAME_SIZE];
+
+    return memcmp(page + 4 * frames, zeros, FRAME_SIZE - 4 * frames) == 0;
+}
+
+/* Read the checksums of the group of `position`. The log may be finished meanwhile, which moves them. */
+static int source_read_sums(struct frame_source *s, uint64_t position, uint8_t *page, struct error *e)
+{
+    uint64_t begin = frame_offset(position - position % GROUP_BYTES), size = 0, before, at;
+    int status;
+
+    do {
+        before = size;
+        status = io_file_size(s->file, &size, e);
+        if (status != DELTAFS_OK)
+            return status;
+        at = sums_offset(begin, size);
+        if (at > 0)
+            status = io_file_read(s->file, at, page, FRAME_SIZE, e);
+        if (at == 0 || (status == DELTAFS_OK && !is_page_of(page, (size_t)(at - begin) / FRAME_SIZE)))
+            status = DELTAFS_ERR_DAMAGED;
+    } while (status == DELTAFS_ERR_DAMAGED && size != before);
+    return status == DELTAFS_ERR_DAMAGED
+               ? error_damaged(e, s->file->path, size,
+                               "the file ends before the checksums of its last frames: no frame from offset %llu on "
+                               "can be checked",
+                               (unsigned long long)begin)
+               : status;
+}
+
 /* The checksums of the group of `position`: as they were when last read, unless *is_new is set, which it is
  * afterwards if they are of now. */
 static int source_page(struct frame_source *s, uint64_t position, int *is_new, const uint8_t **page, struct error *e)
@@ -123,13 +166,8 @@ static int source_page(struct frame_source *s, uint64_t position, int *is_new, c
     int status = pool_get(&s->cache->pages, s->owner, group, &slot, e);
     if (status == DELTAFS_OK && (slot->valid == 0 || *is_new)) {
         slot->valid = 0;
-        status = io_file_read(s->file, frame_page_offset(position), slot->bytes, FRAME_SIZE, e);
+        status = source_read_sums(s, position, slot->bytes, e);
         slot->valid = status == DELTAFS_OK;
-        if (status == DELTAFS_ERR_DAMAGED)
-            error_damaged(e, s->file->path, frame_page_offset(position),
-                          "the file ends before the checksums at this offset: no frame from offset %llu on can be "
-                          "checked",
-                          (unsigned long long)frame_offset(group * GROUP_BYTES));
         *is_new = 1;
     }
     *page = slot ? slot->bytes : NULL;
@@ -300,13 +338,13 @@ int frame_source_read(struct frame_source *s, uint64_t position, void *bytes, si
 
 /* ---- Another's log ---- */
 
-/* Positions that a file of `size` bytes has frames for. */
+/* Positions that a file of `size` bytes has frames for, if it ends with a page of checksums. */
 static uint64_t frames_end(uint64_t size)
 {
-    uint64_t stride = GROUP_BYTES + FRAME_SIZE, left = size > FRAME_SIZE ? size - FRAME_SIZE : 0;
-    uint64_t rest = left % stride < GROUP_BYTES ? left % stride : GROUP_BYTES;
+    uint64_t left = size > FRAME_SIZE ? size - FRAME_SIZE : 0;
+    uint64_t rest = left % GROUP_STRIDE / FRAME_SIZE;
 
-    return left / stride * GROUP_BYTES + rest - rest % FRAME_SIZE;
+    return left / GROUP_STRIDE * GROUP_BYTES + (rest > 0 ? rest - 1 : 0) * FRAME_SIZE;
 }
 
 int frame_reader_open(struct frame_reader *r, struct io *io, const char *path, uint32_t session, uint32_t writer,
@@ -334,20 +372,46 @@ int frame_reader_close(struct frame_reader *r, struct error *e)
     return status;
 }
 
-int frame_reader_read(struct frame_reader *r, uint64_t position, void *bytes, size_t n, struct error *e)
+static int frame_reader_look(struct frame_reader *r, struct error *e)
+{
+    int status = io_file_size(&r->file, &r->size, e);
+
+    if (status == DELTAFS_OK)
+        r->source.end = frames_end(r->size);
+    return status;
+}
+
+static int frame_reader_try(struct frame_reader *r, uint64_t position, void *bytes, size_t n, struct error *e)
 {
     struct frame_source *s = &r->source;
     int status = DELTAFS_OK;
 
-    s->file = &r->file;
     for (int i = 0; i < 2 && status == DELTAFS_OK && (position > s->end || n > s->end - position); i++)
         /* If the file system refuses to sync what is open for reading, its size is what it is. */
-        if (i == 0 || io_file_refresh(&r->file, error_ignored()) == DELTAFS_OK) {
-            status = io_file_size(&r->file, &r->size, e);
-            s->end = frames_end(r->size);
-        }
+        if (i == 0 || io_file_refresh(&r->file, error_ignored()) == DELTAFS_OK)
+            status = frame_reader_look(r, e);
     if (status == DELTAFS_OK && (position > s->end || n > s->end - position))
         return error_damaged(e, r->file.path, r->size, "the file ends before the %zu bytes at position %llu", n,
                              (unsigned long long)position);
     return status == DELTAFS_OK ? frame_source_read(s, position, bytes, n, e) : status;
+}
+
+int frame_reader_read(struct frame_reader *r, uint64_t position, void *bytes, size_t n, struct error *e)
+{
+    r->source.file = &r->file;
+    int status = frame_reader_try(r, position, bytes, n, e);
+    uint64_t before = r->size;
+
+    /* If the log was finished meanwhile, nothing can be read ahead where the file ended before. */
+    if (status == DELTAFS_ERR_DAMAGED && frame_reader_look(r, error_ignored()) == DELTAFS_OK && r->size < before)
+        status = frame_reader_try(r, position, bytes, n, e);
+    return status;
+}
+
+int frame_reader_has_sums(struct frame_reader *r, uint64_t position)
+{
+    const uint8_t *page;
+    int is_new = 1;
+
+    return source_page(&r->source, position, &is_new, &page, error_ignored()) == DELTAFS_OK;
 }

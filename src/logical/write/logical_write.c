@@ -126,9 +126,9 @@ static int logical_check_lost(const deltafs_logical *f, struct error *e)
 }
 
 /* A failed write (a full disk) can be repeated; a failed sync cannot. */
-static int logical_flush(deltafs_logical *f, int sync, struct error *e)
+static int logical_flush(deltafs_logical *f, int sync, int is_last, struct error *e)
 {
-    int status = frame_log_flush(&f->data, sync, e);
+    int status = is_last ? frame_log_finish(&f->data, sync, e) : frame_log_flush(&f->data, sync, e);
 
     if (status == DELTAFS_OK)
         status = extent_log_append(&f->extents, f->unpublished.buffer.bytes, f->unpublished.used, sync, e);
@@ -170,7 +170,7 @@ int logical_publish(deltafs_logical *f, int sync, int is_last, struct error *e)
         status =
             buffer_reserve(&f->batches.buffer, f->batches.used + f->unpublished.used, "the index of a logical file", e);
     if (status == DELTAFS_OK)
-        status = logical_flush(f, sync, e);
+        status = logical_flush(f, sync, is_last, e);
     if (status == DELTAFS_OK && is_exchanged)
         status = bytes_append(&f->batches, f->unpublished.buffer.bytes, f->unpublished.used, e);
     if (status == DELTAFS_OK)
