@@ -29,7 +29,7 @@ struct part {
     deltafs_logical *f;
     int status[CALLS_MAX]; /* of collective calls */
     size_t calls;
-    const char *wrong;
+    char wrong[1000];
     int line;
 };
 
@@ -238,11 +238,11 @@ static int run(const struct fault *x)
     unit_team_fini(&team);
     int is_reached = unit_kth_end();
     for (uint32_t i = 0; i < RANKS; i++) {
-        if (part[i].wrong || part[i].calls != part[0].calls ||
+        if (part[i].wrong[0] || part[i].calls != part[0].calls ||
             memcmp(part[i].status, part[0].status, part[0].calls * sizeof(int)) != 0)
             fail_msg("index %s, atomic %d, rank %u, operation %llu, errno %d: rank %u, line %d: %s", x->index,
                      x->is_atomic, x->rank, (unsigned long long)x->k, x->errnum, i, part[i].line,
-                     part[i].wrong ? part[i].wrong : "calls return something else than on rank 0");
+                     part[i].wrong[0] ? part[i].wrong : "calls return something else than on rank 0");
         for (size_t c = 0; c < part[i].calls && !is_reached; c++)
             CHECK_IS(part[i].status[c], DELTAFS_OK);
     }

@@ -28,8 +28,8 @@ struct collective unit_team_group(struct unit_member *m);
 /* A thread cannot fail a test: it keeps the first condition that does not hold, in *p, for who joins it. */
 #define PART_CHECK(p, condition)                                                                                       \
     do {                                                                                                               \
-        if (!(condition) && !(p)->wrong) {                                                                             \
-            (p)->wrong = #condition;                                                                                   \
+        if (!(condition) && !(p)->wrong[0]) {                                                                          \
+            snprintf((p)->wrong, sizeof(p)->wrong, "%s: %s", #condition, deltafs_errmsg(NULL));                        \
             (p)->line = __LINE__;                                                                                      \
         }                                                                                                              \
     } while (0)
