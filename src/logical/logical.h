@@ -43,6 +43,7 @@ struct deltafs_logical {
 
     int accepts_loss;      /* during a refresh: accept that a crash has lost part of an unsynced session */
     int is_cut;            /* a refresh had to accept that */
+    int reads_alone;       /* this refresh is this process's own */
     struct session *known; /* other sessions, as of the last refresh */
     size_t known_count, known_capacity;
     struct writer_logs **logs; /* by session, then writer */

@@ -283,6 +283,8 @@ static void test_no_locks(void **state)
 
 #define RANKS  2
 #define WRITES 20000 /* of each rank: their extents would not fit the memory */
+#define AHEAD  60000 /* of one rank, before another one writes LATE times */
+#define LATE   10
 #define PIECES 1000
 
 struct part {
@@ -329,12 +331,13 @@ static const char *run_parts(const char *name, void *(*function)(void *))
 
 static atomic_int is_ahead; /* the first rank has written all */
 
-static void part_write_all(struct part *p)
+/* Rank 0 writes the numbers from 0 on, and the other those from `from` on, up to `n`. */
+static void part_write_all(struct part *p, uint32_t from, uint32_t n)
 {
     PART_CHECK(p, deltafs_logical_set_atomic(p->f, 1) == DELTAFS_OK);
-    while (p->member.rank > 0 && !atomic_load(&is_ahead))
+    while (from > 0 && p->member.rank > 0 && !atomic_load(&is_ahead))
         usleep(1000);
-    for (uint32_t i = 0; i < WRITES; i++)
+    for (uint32_t i = p->member.rank > 0 ? from : 0; i < n; i++)
         PART_CHECK(p, deltafs_logical_write(p->f, sizeof i * p->member.rank, &i, sizeof i) == DELTAFS_OK);
     atomic_store(&is_ahead, 1);
     PART_CHECK(p, deltafs_logical_close(p->f) == DELTAFS_OK);
@@ -343,11 +346,18 @@ static void part_write_all(struct part *p)
 static void *part_write_much(void *arg)
 {
     part_open(arg);
-    part_write_all(arg);
+    part_write_all(arg, 0, WRITES);
     return NULL;
 }
 
-static void check_many(const char *path)
+static void *part_write_ahead(void *arg)
+{
+    part_open(arg);
+    part_write_all(arg, AHEAD - LATE, AHEAD);
+    return NULL;
+}
+
+static void check_many(const char *path, uint32_t n)
 {
     uint32_t last[RANKS] = {0};
     struct deltafs_logical_stat stat = {.struct_size = sizeof stat};
@@ -356,7 +366,7 @@ static void check_many(const char *path)
 
     CHECK_IS(deltafs_logical_open(path, O_RDONLY, NULL, &f), DELTAFS_OK);
     CHECK_IS(deltafs_logical_read(f, 0, last, sizeof last, &got), DELTAFS_OK);
-    CHECK(got == sizeof last && last[0] == WRITES - 1 && last[1] == WRITES - 1);
+    CHECK(got == sizeof last && last[0] == n - 1 && last[1] == n - 1);
     CHECK_IS(deltafs_logical_stat(f, &stat), DELTAFS_OK);
     CHECK(stat.is_closed);
     CHECK_IS(deltafs_logical_close(f), DELTAFS_OK);
@@ -366,11 +376,10 @@ static void check_many(const char *path)
 static void test_many_writes(void **state)
 {
     (void)state;
-    atomic_store(&is_ahead, 1);
-    check_many(run_parts("many", part_write_much));
-    /* One rank runs far ahead: the other then reads all its extents at once. */
+    check_many(run_parts("many", part_write_much), WRITES);
+    /* The other reads all extents of the one that is far ahead. */
     atomic_store(&is_ahead, 0);
-    check_many(run_parts("ahead", part_write_much));
+    check_many(run_parts("ahead", part_write_ahead), AHEAD);
 }
 
 static void part_write_pieces(struct part *p, uint64_t from)

@@ -68,6 +68,7 @@ struct log_reader {
     uint64_t size;
     int is_last;
     uint64_t offset; /* of what is not checked yet */
+    const struct extent_sink *sink;
 };
 
 static int check_owner(const struct log_reader *r, const uint8_t *bytes, size_t n, struct error *e)
@@ -77,6 +78,21 @@ static int check_owner(const struct log_reader *r, const uint8_t *bytes, size_t 
             (r->writer != ANY_WRITER && get_u32(bytes + at + 16) != r->writer))
             return error_damaged(e, r->file.path, r->offset + at, "a batch belongs elsewhere");
     return DELTAFS_OK;
+}
+
+/* Pass the batches from `begin` to *sound to the sink, if there is one, and remove them. */
+static int pass_on(const struct log_reader *r, struct buffer *out, size_t begin, size_t *sound, size_t *have,
+                   struct error *e)
+{
+    size_t n = *sound - begin;
+
+    if (!r->sink || n == 0)
+        return DELTAFS_OK;
+    int status = r->sink->take(r->sink->arg, out->bytes + begin, n, e);
+    memmove(out->bytes + begin, out->bytes + *sound, *have - *sound);
+    *have -= n;
+    *sound = begin;
+    return status;
 }
 
 /* Read and check, piece by piece: what is not sound ends this before much memory is taken for it. */
@@ -103,8 +119,9 @@ static int read_batches(struct log_reader *r, struct buffer *out, size_t *n, str
             break;
         sound += used;
         r->offset += used;
+        status = pass_on(r, out, *n, &sound, &have, e);
         /* Zeros as far as the eye reaches, or a batch that is longer than this piece. */
-        if (piece < BATCH_SIZE_MAX)
+        if (piece < BATCH_SIZE_MAX && !(r->sink && used > 0))
             piece *= 2;
         if (have - sound > BATCH_SIZE_MAX)
             break;
@@ -151,10 +168,9 @@ static int read_log(struct log_reader *r, const uint8_t uuid[16], int is_whole, 
     return status;
 }
 
-int extent_log_read(struct io *io, const char *path, uint32_t session, uint32_t writer, const uint8_t uuid[16],
-                    int is_whole, uint64_t *from, int *is_last, struct buffer *out, size_t *n, struct error *e)
+static int open_and_read(struct log_reader r, struct io *io, const char *path, const uint8_t uuid[16], int is_whole,
+                         uint64_t *from, int *is_last, struct buffer *out, size_t *n, struct error *e)
 {
-    struct log_reader r = {.seed = log_seed(uuid), .session = session, .writer = writer};
     unsigned waited = 0;
 
     int status = io_file_open(io, path, O_RDONLY, &r.file, e);
@@ -172,6 +188,24 @@ int extent_log_read(struct io *io, const char *path, uint32_t session, uint32_t 
     }
     io_file_close(&r.file, error_ignored());
     return status;
+}
+
+int extent_log_read(struct io *io, const char *path, uint32_t session, uint32_t writer, const uint8_t uuid[16],
+                    int is_whole, uint64_t *from, int *is_last, struct buffer *out, size_t *n, struct error *e)
+{
+    const struct log_reader r = {.seed = log_seed(uuid), .session = session, .writer = writer};
+
+    return open_and_read(r, io, path, uuid, is_whole, from, is_last, out, n, e);
+}
+
+int extent_log_pass(struct io *io, const char *path, uint32_t session, uint32_t writer, const uint8_t uuid[16],
+                    int is_whole, uint64_t *from, int *is_last, struct buffer *buffer, const struct extent_sink *sink,
+                    struct error *e)
+{
+    const struct log_reader r = {.seed = log_seed(uuid), .session = session, .writer = writer, .sink = sink};
+    size_t none = 0;
+
+    return open_and_read(r, io, path, uuid, is_whole, from, is_last, buffer, &none, e);
 }
 
 /* ---- Indexes of sessions ---- */

@@ -115,6 +115,16 @@ int extent_log_close(struct extent_log *l, struct error *e);
 int extent_log_read(struct io *io, const char *path, uint32_t session, uint32_t writer, const uint8_t uuid[16],
                     int is_whole, uint64_t *from, int *is_last, struct buffer *out, size_t *n, struct error *e);
 
+/* The same, but the batches are not kept: `take` gets them, some at a time. What it got before an error it gets again.
+ * `buffer` is for what was read and not passed on yet. */
+struct extent_sink {
+    int (*take)(void *arg, const void *batches, size_t n, struct error *e);
+    void *arg;
+};
+int extent_log_pass(struct io *io, const char *path, uint32_t session, uint32_t writer, const uint8_t uuid[16],
+                    int is_whole, uint64_t *from, int *is_last, struct buffer *buffer, const struct extent_sink *sink,
+                    struct error *e);
+
 /* ---- Indexes of sessions ---- */
 
 /* One file with all batches of all extent logs of a closed session: readers open it instead of the logs. */

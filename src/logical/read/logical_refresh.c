@@ -179,6 +179,35 @@ static void logical_remember(deltafs_logical *f, struct rows r)
     }
 }
 
+/* ---- The map ---- */
+
+static int logical_map(const struct extent *x, void *arg, struct error *e)
+{
+    deltafs_logical *f = arg;
+
+    /* The process's own writes are in the map already. */
+    if (f->has_session && x->session == f->session.number && x->writer == f->group.rank)
+        return DELTAFS_OK;
+    return extent_map_add(&f->map, x, e);
+}
+
+int logical_add_batches(deltafs_logical *f, const struct bytes *b, struct error *e)
+{
+    int status = extent_batches_decode(b->buffer.bytes, b->used, log_seed(f->container.uuid), f->container.path, 0,
+                                       logical_map, f, NULL, NULL, e);
+
+    if (status == DELTAFS_OK && f->map.order >= f->order)
+        f->order = f->map.order + 1;
+    return status;
+}
+
+static int logical_take_batches(void *f, const void *batches, size_t n, struct error *e)
+{
+    const struct bytes b = {{.bytes = (void *)(uintptr_t)batches}, n};
+
+    return logical_add_batches(f, &b, e);
+}
+
 /* ---- Reading logs ---- */
 
 static size_t logical_logs_index(const deltafs_logical *f, uint32_t session, uint32_t writer)
@@ -236,7 +265,9 @@ static int logical_miss_log(deltafs_logical *f, const struct session *s, const c
     return status == DELTAFS_OK ? error_damaged(e, path, 0, "the file is missing") : status;
 }
 
-/* Append what the log has that was not read yet to the batches that are not in the map yet. */
+/* Append what the log has that was not read yet to the batches that are not in the map yet. Nobody else needs what a
+ * process reads for itself: it goes into the map piece by piece, so that the memory for it depends on the map, not on
+ * how much others have written. */
 static int logical_read_log(deltafs_logical *f, const struct session *s, uint32_t writer, struct error *e)
 {
     struct writer_logs *logs = logical_writer_logs(f, s->number, writer, e);
@@ -246,8 +277,13 @@ static int logical_read_log(deltafs_logical *f, const struct session *s, uint32_
     if (!logs)
         return e->status;
     session_log_path(&f->container, s, writer, LOG_KIND_EXTENTS, path);
-    int status = extent_log_read(&f->io, path, s->number, writer, f->container.uuid, is_whole, &logs->from,
-                                 &logs->is_last, &f->batches.buffer, &f->batches.used, e);
+    const struct extent_sink sink = {logical_take_batches, f};
+    struct buffer pieces = {.memory = &f->memory};
+    int status = f->reads_alone ? extent_log_pass(&f->io, path, s->number, writer, f->container.uuid, is_whole,
+                                                  &logs->from, &logs->is_last, &pieces, &sink, e)
+                                : extent_log_read(&f->io, path, s->number, writer, f->container.uuid, is_whole,
+                                                  &logs->from, &logs->is_last, &f->batches.buffer, &f->batches.used, e);
+    buffer_fini(&pieces);
     /* The writer has not created the log yet, or a crash has lost it. */
     if (status == DELTAFS_ERR_NOT_FOUND)
         status = is_whole ? logical_miss_log(f, s, path, e) : DELTAFS_OK;
@@ -332,27 +368,7 @@ static int logical_read_rows(deltafs_logical *f, struct rows r, uint32_t rank, u
     return status;
 }
 
-/* ---- The map ---- */
-
-static int logical_map(const struct extent *x, void *arg, struct error *e)
-{
-    deltafs_logical *f = arg;
-
-    /* The process's own writes are in the map already. */
-    if (f->has_session && x->session == f->session.number && x->writer == f->group.rank)
-        return DELTAFS_OK;
-    return extent_map_add(&f->map, x, e);
-}
-
-int logical_add_batches(deltafs_logical *f, const struct bytes *b, struct error *e)
-{
-    int status = extent_batches_decode(b->buffer.bytes, b->used, log_seed(f->container.uuid), f->container.path, 0,
-                                       logical_map, f, NULL, NULL, e);
-
-    if (status == DELTAFS_OK && f->map.order >= f->order)
-        f->order = f->map.order + 1;
-    return status;
-}
+/* ---- The size ---- */
 
 void logical_find_size(deltafs_logical *f)
 {
@@ -446,6 +462,7 @@ static int refresh_group(deltafs_logical *f, const struct collective *g, int wit
 
     for (int i = 0; retry != RETRY_NOT && i < TRIES; i++) {
         f->accepts_loss = retry == RETRY_WITH_LOSS;
+        f->reads_alone = g->ranks <= 1;
         if (i > 0)
             e->status = DELTAFS_OK;
         status = refresh_try(f, g, with_own, i == 0 ? few : SIZE_MAX, &table, e);
