@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/compose.h"
 #include "base/hash.h"
 #include "base/number.h"
 #include "fileindex/fileindex_format.h"
@@ -18,13 +19,21 @@
 
 /* ---- Names: bytes that would end a field are coded as %HH ---- */
 
-static void name_print(FILE *f, const char *name)
+static int is_plain(char c)
 {
-    for (; *name; name++)
-        if ((unsigned char)*name <= ' ' || *name == '%' || *name == 0x7f)
-            fprintf(f, "%%%02x", (unsigned char)*name);
+    return (unsigned char)c > ' ' && c != '%' && c != 0x7f;
+}
+
+static void name_print(struct compose *f, const char *name)
+{
+    for (size_t n; *name; name += n) {
+        for (n = 0; is_plain(name[n]);)
+            n++;
+        if (n > 0)
+            compose(f, "%.*s", (int)n, name);
         else
-            putc(*name, f);
+            compose(f, "%%%02x", (unsigned char)name[n++]);
+    }
 }
 
 /* In place. Returns 0, or -1. */
@@ -46,12 +55,17 @@ static int name_decode(char *name)
     return 0;
 }
 
-/* A new text: the name in the field of a line. NULL: there is none, or no memory. */
-static char *name_field(const char *fields, const char *field)
+/* A new text: the name in a field of a line, which is that of `what`. */
+static int name_take(const char *fields, const char *field, const char *what, const char **out, const char *path,
+                     uint64_t offset, struct error *e)
 {
     char name[NAME_ROOM];
 
-    return textlog_text(fields, field, name, sizeof name) == 0 && name_decode(name) == 0 ? strdup(name) : NULL;
+    *out = NULL;
+    if (textlog_text(fields, field, name, sizeof name) != 0 || name_decode(name) != 0)
+        return error_damaged(e, path, offset, "the name of %s is malformed", what);
+    *out = strdup(name);
+    return *out ? DELTAFS_OK : error_no_memory(e, strlen(name), what);
 }
 
 /* ---- Freeing ---- */
@@ -97,61 +111,61 @@ void sources_fini(struct sources *s)
 
 /* ---- Writing ---- */
 
-static void format_table(FILE *f, const struct source_table *t)
+static void format_table(struct compose *f, const struct source_table *t)
 {
     const struct deltafs_table *d = &t->table;
 
-    fprintf(f, "Table sequence=%" PRIu64 " label=%" PRIu64 " rows=%" PRIu64 " key=%zu columns=%zu", t->sequence,
+    compose(f, "Table sequence=%" PRIu64 " label=%" PRIu64 " rows=%" PRIu64 " key=%zu columns=%zu", t->sequence,
             d->label, d->rows, d->key, d->column_count);
     if (t->group > 0)
-        fprintf(f, " group=%" PRIu32, t->group);
-    fputs(" name=", f);
+        compose(f, " group=%" PRIu32, t->group);
+    compose(f, " name=");
     name_print(f, d->name);
-    putc('\n', f);
+    compose(f, "\n");
     for (size_t i = 0; i < d->column_count; i++) {
         const struct deltafs_column *c = &d->column[i];
-        fputs("Column name=", f);
+        compose(f, "Column name=");
         name_print(f, c->name);
-        fprintf(f, " type=%c%" PRIu32 " order=%s stride=%" PRIu64, c->kind, c->size,
+        compose(f, " type=%c%" PRIu32 " order=%s stride=%" PRIu64, c->kind, c->size,
                 c->is_big_endian ? "big" : "little", c->stride);
         if (c->piece_count == 0)
-            fprintf(f, " offset=%" PRIu64, c->offset);
-        putc('\n', f);
+            compose(f, " offset=%" PRIu64, c->offset);
+        compose(f, "\n");
         for (size_t k = 0; k < c->piece_count; k++)
-            fprintf(f, "Piece first=%" PRIu64 " rows=%" PRIu64 " offset=%" PRIu64 "\n", c->piece[k].first,
+            compose(f, "Piece first=%" PRIu64 " rows=%" PRIu64 " offset=%" PRIu64 "\n", c->piece[k].first,
                     c->piece[k].rows, c->piece[k].offset);
     }
 }
 
-static void format_path(FILE *f, const char *path)
+static void format_path(struct compose *f, const char *path)
 {
-    fputs(" path=", f);
+    compose(f, " path=");
     name_print(f, path);
-    putc('\n', f);
+    compose(f, "\n");
 }
 
-static void format_end(FILE *f, const struct source_entry *s)
+static void format_end(struct compose *f, const struct source_entry *s)
 {
     const struct source_identity *id = &s->identity;
 
     for (size_t i = 0; i < s->table_count; i++)
         if (s->table[i].has_hash)
-            fprintf(f, "keys sequence=%" PRIu64 " hash=%" PRIu64 "\n", s->table[i].sequence, s->table[i].hash);
+            compose(f, "keys sequence=%" PRIu64 " hash=%" PRIu64 "\n", s->table[i].sequence, s->table[i].hash);
     if (s->table_count == 0)
-        fputs("Forget", f);
+        compose(f, "Forget");
     else
-        fprintf(f, "Source tables=%zu size=%" PRIu64, s->table_count, id->size);
+        compose(f, "Source tables=%zu size=%" PRIu64, s->table_count, id->size);
     if (s->table_count > 0 && id->kind == 'f')
-        fprintf(f, " kind=logical uuid=%s session=%" PRIu64 " order=%" PRIu64, id->uuid_text, id->session, id->order);
+        compose(f, " kind=logical uuid=%s session=%" PRIu64 " order=%" PRIu64, id->uuid_text, id->session, id->order);
     else if (s->table_count > 0)
-        fprintf(f, " kind=plain mtime=%" PRIu64, id->mtime);
+        compose(f, " kind=plain mtime=%" PRIu64, id->mtime);
     format_path(f, s->path);
 }
 
-static void format_source(FILE *f, const struct source_entry *s, unsigned lines)
+static void format_source(struct compose *f, const struct source_entry *s, unsigned lines)
 {
     if (lines & SOURCE_BEGIN) {
-        fputs("Begin", f);
+        compose(f, "Begin");
         format_path(f, s->path);
     }
     for (size_t i = 0; i < s->table_count && (lines & SOURCE_TABLES); i++)
@@ -162,20 +176,12 @@ static void format_source(FILE *f, const struct source_entry *s, unsigned lines)
 
 int sources_format(const struct source_entry *s, size_t n, unsigned lines, char **text, struct error *e)
 {
-    char *out = NULL;
-    size_t size = 0;
-    FILE *f = open_memstream(&out, &size);
+    struct compose c = {0};
+    size_t size;
 
-    if (!f)
-        return error_no_memory(e, 0, "a file's lines");
     for (size_t i = 0; i < n; i++)
-        format_source(f, &s[i], lines);
-    if (fclose(f) != 0) {
-        free(out);
-        return error_no_memory(e, size, "a file's lines");
-    }
-    *text = out;
-    return DELTAFS_OK;
+        format_source(&c, &s[i], lines);
+    return compose_end(&c, "a file's lines", text, &size, e);
 }
 
 int sources_create(struct io *io, const char *path, const char *uuid_text, int sync, struct error *e)
@@ -279,10 +285,10 @@ static int parse_table(void *arg, const char *fields, const char *path, uint64_t
     t.group = (uint32_t)group;
     t.table.key = (size_t)key;
     t.columns = (size_t)columns;
-    t.table.name = name_field(fields, "name");
+    status = name_take(fields, "name", "a table", &t.table.name, path, offset, e);
     p->source.table[p->source.table_count++] = t;
     p->last = t.sequence > p->last ? t.sequence : p->last;
-    return t.table.name ? DELTAFS_OK : error_damaged(e, path, offset, "a table's name is malformed");
+    return status;
 }
 
 static int parse_type(const char *fields, struct deltafs_column *c)
@@ -311,10 +317,10 @@ static int parse_column(void *arg, const char *fields, const char *path, uint64_
     int status = grow(&t->table.column, &t->column_capacity, t->table.column_count, sizeof c, e);
     if (status != DELTAFS_OK)
         return status;
-    c.name = name_field(fields, "name");
+    status = name_take(fields, "name", "a column", &c.name, path, offset, e);
     ((struct deltafs_column *)(uintptr_t)t->table.column)[t->table.column_count++] = c;
     t->piece_capacity = 0;
-    return c.name ? DELTAFS_OK : error_damaged(e, path, offset, "a column's name is malformed");
+    return status;
 }
 
 static int parse_piece(void *arg, const char *fields, const char *path, uint64_t offset, struct error *e)
@@ -383,22 +389,16 @@ static int table_make_schema(struct source_table *t, struct error *e)
 {
     const struct deltafs_table *d = &t->table;
     deltafs_schema *schema;
-    char *out = NULL;
-    size_t n = 0;
-    FILE *f = open_memstream(&out, &n);
+    struct compose c = {0};
+    size_t n;
 
-    if (!f)
-        return error_no_memory(e, 0, "a schema");
     for (size_t i = 0, printed = 0; i < d->column_count; i++)
         if (i != d->key)
-            fprintf(f, "%s%s:%c%" PRIu32, printed++ ? "," : "", d->column[i].name, d->column[i].kind,
+            compose(&c, "%s%s:%c%" PRIu32, printed++ ? "," : "", d->column[i].name, d->column[i].kind,
                     d->column[i].size);
-    if (fclose(f) != 0) {
-        free(out);
-        return error_no_memory(e, n, "a schema");
-    }
-    t->schema = out;
-    if (error_of_call(deltafs_schema_parse(out, &schema), e) != DELTAFS_OK)
+    if (compose_end(&c, "a schema", &t->schema, &n, e) != DELTAFS_OK)
+        return e->status;
+    if (error_of_call(deltafs_schema_parse(t->schema, &schema), e) != DELTAFS_OK)
         return e->status;
     t->size = (uint32_t)deltafs_schema_size(schema);
     size_t fields = deltafs_schema_count(schema);
@@ -486,9 +486,12 @@ static int is_path(const char *path)
 /* The path in a source's last line. */
 static int parse_path(struct parser *p, const char *fields, const char *path, uint64_t offset, struct error *e)
 {
-    p->source.path = name_field(fields, "path");
-    return p->source.path && is_path(p->source.path) ? DELTAFS_OK
-                                                     : error_damaged(e, path, offset, "a source's path is malformed");
+    const char *name;
+    int status = name_take(fields, "path", "a source", &name, path, offset, e);
+
+    p->source.path = (char *)(uintptr_t)name;
+    return status == DELTAFS_OK && !is_path(name) ? error_damaged(e, path, offset, "a source's path is malformed")
+                                                  : status;
 }
 
 /* The lines before it are of a source that was begun, too, but never came to its end. */

@@ -179,8 +179,11 @@ static int parse_schema(void *arg, const char *fields, const char *path, uint64_
 {
     struct manifest *m = arg;
     deltafs_schema *schema;
+    int status = m->schema || m->partitions == 0 ? DELTAFS_ERR_SCHEMA : deltafs_schema_parse(fields, &schema);
 
-    if (m->schema || m->partitions == 0 || deltafs_schema_parse(fields, &schema) != DELTAFS_OK)
+    if (status == DELTAFS_ERR_MEMORY)
+        return error_no_memory(e, strlen(fields), "a schema");
+    if (status != DELTAFS_OK)
         return error_damaged(e, path, offset, "the schema is malformed");
     int fits = m->value_size >= 0 && (uint64_t)m->value_size == deltafs_schema_size(schema);
     deltafs_schema_destroy(schema);

@@ -152,19 +152,21 @@ int deltafs_private_writer_create_container(struct writer_config *c, struct leas
 }
 
 /* Whether two schemas say the same, in whatever words; both can be parsed. */
-static int is_same_schema(const char *a, const char *b)
+static int compare_schemas(const char *a, const char *b, int *is_same, struct error *e)
 {
     deltafs_schema *x = NULL, *y = NULL;
-    int is_same = deltafs_schema_parse(a, &x) == DELTAFS_OK && deltafs_schema_parse(b, &y) == DELTAFS_OK &&
-                  deltafs_schema_count(x) == deltafs_schema_count(y);
+    int status = deltafs_schema_parse(a, &x);
 
-    for (size_t i = 0; is_same && i < deltafs_schema_count(x); i++) {
+    if (status == DELTAFS_OK)
+        status = deltafs_schema_parse(b, &y);
+    *is_same = status == DELTAFS_OK && deltafs_schema_count(x) == deltafs_schema_count(y);
+    for (size_t i = 0; *is_same && i < deltafs_schema_count(x); i++) {
         const struct deltafs_field *f = deltafs_schema_field(x, i), *g = deltafs_schema_field(y, i);
-        is_same = strcmp(f->name, g->name) == 0 && f->kind == g->kind && f->size == g->size && f->offset == g->offset;
+        *is_same = strcmp(f->name, g->name) == 0 && f->kind == g->kind && f->size == g->size && f->offset == g->offset;
     }
     deltafs_schema_destroy(x);
     deltafs_schema_destroy(y);
-    return is_same;
+    return status == DELTAFS_ERR_MEMORY ? error_no_memory(e, strlen(a), "a schema") : DELTAFS_OK;
 }
 
 /* That the container's own facts are not asked to be other than they are. */
@@ -186,8 +188,9 @@ static int inspect_options(const struct manifest *m, const char *path, const del
     if (deltafs_private_options_is_given(o, OPTION_LAYOUT) && deltafs_private_options_number(o, OPTION_LAYOUT) != place)
         return deltafs_private_options_refuse(o, OPTION_LAYOUT, path, place == LAYOUT_LOCAL ? "local" : "partitioned",
                                               e);
-    if (schema[0] != '\0' && !is_same_schema(schema, m->schema))
-        return deltafs_private_options_refuse(o, OPTION_SCHEMA, path, m->schema, e);
+    int is_same = 1, status = schema[0] ? compare_schemas(schema, m->schema, &is_same, e) : DELTAFS_OK;
+    if (status != DELTAFS_OK || !is_same)
+        return status != DELTAFS_OK ? status : deltafs_private_options_refuse(o, OPTION_SCHEMA, path, m->schema, e);
     if (size == OPTION_AUTO || (m->value_size >= 0 && size == (uint64_t)m->value_size))
         return DELTAFS_OK;
     if (m->value_size >= 0)

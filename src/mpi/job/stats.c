@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+#include "base/compose.h"
 #include "mpi/job/job.h"
 
 /* What one rank counts: 64-bit numbers only. */
@@ -29,45 +30,45 @@ int stats_open(const char *file, int *fd, struct error *e)
     return error_system(e, errno, "open for statistics (option stats)", file);
 }
 
-static void print_value(FILE *f, const struct spread *all, size_t at, const char *name)
+static void print_value(struct compose *f, const struct spread *all, size_t at, const char *name)
 {
-    fprintf(f, "\"%s\": {\"min\": %" PRIu64 ", \"mean\": %.1f, \"max\": %" PRIu64 "}", name, all->low[at],
+    compose(f, "\"%s\": {\"min\": %" PRIu64 ", \"mean\": %.1f, \"max\": %" PRIu64 "}", name, all->low[at],
             (double)all->sum[at] / all->ranks, all->high[at]);
 }
 
-static void print_text(FILE *f, const char *text)
+static void print_text(struct compose *f, const char *text)
 {
-    fputc('"', f);
+    compose(f, "\"");
     for (; *text; text++)
         if (*text == '"' || *text == '\\' || (unsigned char)*text < 32)
-            fprintf(f, "\\u%04x", (unsigned)(unsigned char)*text);
+            compose(f, "\\u%04x", (unsigned)(unsigned char)*text);
         else
-            fputc(*text, f);
-    fputc('"', f);
+            compose(f, "%c", *text);
+    compose(f, "\"");
 }
 
-static void print_hops(FILE *f, const struct spread *all, const struct router *r)
+static void print_hops(struct compose *f, const struct spread *all, const struct router *r)
 {
     static const char *const names[STAGES] = {"out", "via", "mid", "net", "in"};
     const char *between = "";
 
-    fputs(", \"hops\": {", f);
+    compose(f, ", \"hops\": {");
     for (size_t i = 0; i < STAGES && r; i++) {
         if (!router_has_stage(r, (enum router_stage)i))
             continue;
-        fprintf(f, "%s\"%s\": {", between, names[i]);
+        compose(f, "%s\"%s\": {", between, names[i]);
         print_value(f, all, AT(shuffle.messages) + i, "messages");
-        fputs(", ", f);
+        compose(f, ", ");
         print_value(f, all, AT(shuffle.bytes) + i, "bytes");
-        fputs(", ", f);
+        compose(f, ", ");
         print_value(f, all, AT(shuffle.records) + i, "records");
-        fputc('}', f);
+        compose(f, "}");
         between = ", ";
     }
-    fputc('}', f);
+    compose(f, "}");
 }
 
-static void print_stalls(FILE *f, const struct spread *all)
+static void print_stalls(struct compose *f, const struct spread *all)
 {
     static const char *const names[STALLS] = {[STALL_RING] = "ring",
                                               [STALL_CREDIT] = "credit",
@@ -75,18 +76,18 @@ static void print_stalls(FILE *f, const struct spread *all)
                                               [STALL_STORAGE] = "storage",
                                               [STALL_END] = "end"};
 
-    fputs(", \"stalls\": {", f);
+    compose(f, ", \"stalls\": {");
     for (size_t i = 0; i < STALLS; i++) {
         size_t at = AT(shuffle.stall_ns) + i;
-        fprintf(f, "%s\"%s\": {", i > 0 ? ", " : "", names[i]);
+        compose(f, "%s\"%s\": {", i > 0 ? ", " : "", names[i]);
         print_value(f, all, AT(shuffle.stalls) + i, "count");
-        fprintf(f, ", \"seconds\": {\"min\": %.6f, \"mean\": %.6f, \"max\": %.6f}}", (double)all->low[at] / NS,
+        compose(f, ", \"seconds\": {\"min\": %.6f, \"mean\": %.6f, \"max\": %.6f}}", (double)all->low[at] / NS,
                 (double)all->sum[at] / NS / all->ranks, (double)all->high[at] / NS);
     }
-    fputc('}', f);
+    compose(f, "}");
 }
 
-static void print_stats(FILE *f, const struct spread *all, const struct job *j)
+static void print_stats(struct compose *f, const struct spread *all, const struct job *j)
 {
     static const struct {
         const char *name;
@@ -96,31 +97,29 @@ static void print_stats(FILE *f, const struct spread *all, const struct job *j)
         {"memory_limit", AT(memory_limit)}, {"memory_peak", AT(memory_peak)}, {"memory_shuffle", AT(shuffle.memory)}};
     const struct plan *p = j->shuffle ? shuffle_plan(j->shuffle) : NULL;
 
-    fputs("{\"directory\": ", f);
+    compose(f, "{\"directory\": ");
     print_text(f, j->path);
-    fprintf(f, ", \"ranks\": %d, \"nodes\": %" PRIu32 ", \"route\": \"%s\", \"epochs\": %" PRIu64, all->ranks,
+    compose(f, ", \"ranks\": %d, \"nodes\": %" PRIu32 ", \"route\": \"%s\", \"epochs\": %" PRIu64, all->ranks,
             p ? p->router.layout.nodes : 1, p ? plan_route_name(p->router.kind) : "none", j->epochs);
-    fprintf(f, ", \"message_bytes\": %" PRIu32 ", \"chunk_bytes\": %" PRIu32, p ? p->message : 0, p ? p->chunk : 0);
+    compose(f, ", \"message_bytes\": %" PRIu32 ", \"chunk_bytes\": %" PRIu32, p ? p->message : 0, p ? p->chunk : 0);
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-        fputs(", ", f);
+        compose(f, ", ");
         print_value(f, all, numbers[i].at, numbers[i].name);
     }
     print_hops(f, all, p ? &p->router : NULL);
     print_stalls(f, all);
-    fputs("}\n", f);
+    compose(f, "}\n");
 }
 
 /* Rank 0. In one write, so that lines of several jobs do not mix. */
 static int stats_add(const struct spread *all, const struct job *j, struct error *e)
 {
+    struct compose c = {0};
     char *line = NULL;
     size_t n = 0;
-    FILE *f = open_memstream(&line, &n);
 
-    if (!f)
-        return error_no_memory(e, 0, "statistics");
-    print_stats(f, all, j);
-    int status = fclose(f) == 0 ? DELTAFS_OK : error_no_memory(e, n, "statistics");
+    print_stats(&c, all, j);
+    int status = compose_end(&c, "statistics", &line, &n, e);
     ssize_t written = status == DELTAFS_OK ? write(j->stats_fd, line, n) : 0;
     if (status == DELTAFS_OK && written != (ssize_t)n)
         status = error_system(e, written < 0 ? errno : ENOSPC,
