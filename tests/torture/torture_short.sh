@@ -10,3 +10,11 @@ short() {
 
 short crash 150
 short fault 600
+
+# alone KIND COUNT: the same for a campaign with a program of its own.
+alone() {
+    expect 0 timeout -k 5 600 "./torture-$1" --count "$2" --seed 1 --folder "$work"
+    grep -qx "torture: $1 $2 tried, 0 lost, 0 wrong" "$work/out" || fail "$(cat "$work/out" "$work/err")"
+}
+
+alone memory 100

@@ -1,0 +1,20 @@
+/* One case of the campaign against files and folders: what its parts share. */
+#ifndef DELTAFS_TORTURE_FILES_H
+#define DELTAFS_TORTURE_FILES_H
+
+#include "files.h"
+
+struct files_case {
+    struct torture_rng rng;
+    char folder[180];            /* of the case; below it: */
+    struct files subject, other; /* the container that is hurt, and one that nobody may change */
+    size_t olds;                 /* copies of the subject, as it was earlier */
+    unsigned asides;
+    int may_be_older; /* MANIFEST, or its copy, is one of those */
+    char text[1024];  /* what was done */
+};
+
+/* Let something befall an entry of the subject. */
+void files_hurt(struct files_case *c);
+
+#endif
