@@ -54,8 +54,8 @@ static int flags_of(int amode)
 
 static void show_options(opal_info_t *info, const deltafs_options *options)
 {
-    static const char *const shown[] = {"epoch",  "extents", "index", "key",    "memory",
-                                        "schema", "skip",    "sync",  "volumes"};
+    static const char *const shown[] = {"epoch",   "extents", "index", "key",  "memory",
+                                        "padding", "schema",  "skip",  "sync", "volumes"};
 
     for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
         char key[64];

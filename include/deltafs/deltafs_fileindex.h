@@ -75,8 +75,8 @@ DELTAFS_API int deltafs_table_from_options(const char *path, const deltafs_optio
 DELTAFS_API int deltafs_label_from_name(const char *path, uint64_t *label);
 
 /* Read the file deltafs.conf in the folder of `path` (lines NAME=VALUE; see deltafs-index(7)). It sets the options
- * schema, key, skip, epoch and index, but not those that the caller or the environment has set. The index is in that
- * folder. DELTAFS_OK if there is no such file. DELTAFS_ERR_OPTION, _SCHEMA: the message names file and line. */
+ * schema, key, skip, padding, epoch and index, but not those that the caller or the environment has set. The index is
+ * in that folder. DELTAFS_OK if there is no such file. DELTAFS_ERR_OPTION, _SCHEMA: the message names file and line. */
 DELTAFS_API int deltafs_folder_options(const char *path, deltafs_options *options);
 
 /* ---- Indexing ---- */
@@ -111,8 +111,8 @@ DELTAFS_API int deltafs_indexer_add(deltafs_indexer *indexer, const char *path, 
 
 /* Index the file at `path`. `options` describe its rows. If the option key has a '/', it is a pattern for datasets of
  * an HDF5 file (see deltafs-index(7); the options epoch and hdf5 also apply). Otherwise the file has records, as for
- * deltafs_table_from_options. On rank 0 the number of rows is added to *rows; `rows` may be NULL. The errors are those
- * of deltafs_indexer_add, and DELTAFS_ERR_NOT_FOUND if the file is not an HDF5 file or has no such datasets. */
+ * deltafs_table_from_options. The number of rows that are indexed is added to *rows; `rows` may be NULL. The errors are
+ * those of deltafs_indexer_add, and DELTAFS_ERR_NOT_FOUND if the file is not an HDF5 file or has no such datasets. */
 DELTAFS_API int deltafs_indexer_add_file(deltafs_indexer *indexer, const char *path, const deltafs_options *options,
                                          uint64_t *rows);
 

@@ -65,6 +65,11 @@ static const struct option_row rows[OPTION_COUNT] = {
                   "discarded, or kept for the next label, both with an error; or, if that label is committed already, "
                   "discarded without an error"},
          .words = {[OLD_LABEL_DISCARD] = "discard", [OLD_LABEL_KEEP] = "keep", [OLD_LABEL_SKIP] = "skip"}},
+    [OPTION_PADDING] =
+        {.info = {"padding", "a key, or none", "none",
+                  "key of rows that are only padding, such as 0, and are not indexed; none: all rows are"},
+         .high = UINT64_MAX - 1,
+         .automatic = "none"},
     [OPTION_PARTITIONS] = {.info = {"partitions", "1 to 1048576, or auto", "auto",
                                     "slices of the key space, each with logs of its own; auto: the number of ranks"},
                            .low = 1,

@@ -20,6 +20,7 @@ enum option_id {
     OPTION_LEASE,
     OPTION_MEMORY,
     OPTION_OLD_LABEL,
+    OPTION_PADDING,
     OPTION_PARTITIONS,
     OPTION_PROGRESS,
     OPTION_READ_CACHE,
@@ -35,7 +36,7 @@ enum option_id {
     OPTION_COUNT
 };
 
-#define OPTION_AUTO UINT64_MAX /* the number of an option that is "auto" or "any" */
+#define OPTION_AUTO UINT64_MAX /* the number of an option that is "auto", "any" or "none" */
 
 enum option_codec { CODEC_NONE, CODEC_SNAPPY };
 enum option_commit { COMMIT_WAIT, COMMIT_ASYNC };

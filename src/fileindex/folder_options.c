@@ -11,7 +11,8 @@
 #define CONF_NAME "deltafs.conf"
 #define CONF_MAX  (64u << 10) /* bytes */
 
-static const enum option_id known[] = {OPTION_INDEX, OPTION_EPOCH, OPTION_KEY, OPTION_SCHEMA, OPTION_SKIP};
+static const enum option_id known[] = {OPTION_INDEX,   OPTION_EPOCH,  OPTION_KEY,
+                                       OPTION_PADDING, OPTION_SCHEMA, OPTION_SKIP};
 
 /* Without blanks around it. */
 static char *conf_trim(char *text)
@@ -66,7 +67,8 @@ static int conf_line(const struct conf *c, char *line, struct error *e)
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (strcmp(name, deltafs_option_at(known[i])->name) == 0)
             return c->is_given[i] ? DELTAFS_OK : conf_set(c, known[i], conf_trim(value), e);
-    return error_set(e, DELTAFS_ERR_OPTION, "'%s' cannot be set here; epoch, index, key, schema and skip can", name);
+    return error_set(e, DELTAFS_ERR_OPTION, "'%s' cannot be set here; epoch, index, key, padding, schema and skip can",
+                     name);
 }
 
 static int conf_parse(struct conf *c, char *text, struct error *e)

@@ -70,6 +70,7 @@ static int find_tables(const char *path, const deltafs_options *o, struct file_t
         e->status = key_file_open(&file, &io, path, kind, NULL, NULL, e);
     if (e->status != DELTAFS_OK)
         return e->status;
+    out->padding = deltafs_private_options_number(o, OPTION_PADDING);
     e->status = key_file_identity(&file, 1, &out->identity, e);
     if (e->status == DELTAFS_OK && strchr(deltafs_private_options_text(o, OPTION_KEY), '/'))
         e->status = find_datasets(&file, path, o, out, e);
@@ -85,6 +86,7 @@ int deltafs_indexer_add_file(deltafs_indexer *ix, const char *path, const deltaf
 {
     struct error own = {0};
     struct file_tables t = {.writer = NULL};
+    uint64_t indexed = 0;
 
     if (!ix)
         return error_set(deltafs_private_thread_error(), DELTAFS_ERR_INVALID, "deltafs_indexer_add_file: no handle");
@@ -92,9 +94,9 @@ int deltafs_indexer_add_file(deltafs_indexer *ix, const char *path, const deltaf
         error_set(&own, DELTAFS_ERR_INVALID, "deltafs_indexer_add_file: path and options must be given");
     else if (indexer_group(ix)->rank == 0)
         find_tables(path, options, &t, &own);
-    int status = indexer_add(ix, path, &t, &own);
-    for (size_t i = 0; i < t.rows.count && status == DELTAFS_OK && rows; i++)
-        *rows += t.rows.table[i]->rows;
+    int status = indexer_add(ix, path, &t, &indexed, &own);
+    if (status == DELTAFS_OK && rows)
+        *rows += indexed;
     h5rows_fini(&t.rows);
     return error_of_thread(status, &own);
 }
@@ -112,7 +114,7 @@ int deltafs_private_index_closed(const char *path, deltafs_options *options, con
 {
     struct file_tables t = {.writer = own};
     deltafs_indexer *ix = NULL;
-    uint64_t tables = 0;
+    uint64_t tables = 0, indexed = 0;
 
     *e = (struct error){0};
     if (group->rank == 0)
@@ -123,7 +125,7 @@ int deltafs_private_index_closed(const char *path, deltafs_options *options, con
         status = deltafs_private_indexer_open_group(
             options ? deltafs_private_options_text(options, OPTION_INDEX) : NULL, path, options, group, calls, &ix, e);
     if (ix) {
-        status = indexer_add(ix, path, &t, e);
+        status = indexer_add(ix, path, &t, &indexed, e);
         status = error_first(status, error_of_call(deltafs_indexer_close(ix), error_after(status, e)));
     }
     h5rows_fini(&t.rows);

@@ -303,7 +303,8 @@ static int indexer_compose(deltafs_indexer *ix, const char *path, struct key_fil
         status = error_set(e, DELTAFS_ERR_CHANGED,
                            "%s: was written to while it was looked for what to index; index it again", path);
     for (size_t i = 0; i < n && status == DELTAFS_OK; i++)
-        s.table[i].table = *t->rows.table[i];
+        s.table[i] = (struct source_table){
+            .table = *t->rows.table[i], .has_padding = t->padding != OPTION_AUTO, .padding = t->padding};
     if (status == DELTAFS_OK)
         status = sources_format(&s, 1, SOURCE_TABLES | SOURCE_END, &text, e);
     if (status == DELTAFS_OK)
@@ -317,9 +318,16 @@ static int indexer_compose(deltafs_indexer *ix, const char *path, struct key_fil
 
 #define SHARE_ROWS 4096 /* that are appended at once */
 
-struct share {
-    deltafs_dir *dir; /* NULL: only the hash is wanted */
+/* What is known of rows when their keys have been read. */
+struct share_sum {
     uint64_t hash;
+    uint64_t padding; /* rows that are left out */
+};
+
+struct share {
+    deltafs_dir *dir; /* NULL: only the sum is wanted */
+    const struct source_table *table;
+    struct share_sum sum;
     uint32_t group; /* rows that have the same number */
     size_t n;
     uint64_t key[SHARE_ROWS];
@@ -338,25 +346,23 @@ static int share_append(void *arg, uint64_t first, const uint64_t *key, size_t n
     struct share *s = arg;
 
     (void)e;
-    table_hash_add(&s->hash, first, key, n);
-    while (n > 0 && s->dir) {
-        size_t part = n < SHARE_ROWS - s->n ? n : SHARE_ROWS - s->n;
-        memcpy(s->key + s->n, key, part * sizeof *key);
-        for (size_t i = 0; i < part; i++)
-            put_u32(s->value + (s->n + i) * FILEINDEX_VALUE, (uint32_t)((first + i) / s->group));
-        s->n += part;
-        first += part;
-        key += part;
-        n -= part;
-        if (s->n == SHARE_ROWS)
+    table_hash_add(&s->sum.hash, first, key, n);
+    for (size_t i = 0; i < n; i++) {
+        int is_padding = source_table_is_padding(s->table, key[i]);
+        s->sum.padding += (uint64_t)is_padding;
+        if (is_padding || !s->dir)
+            continue;
+        s->key[s->n] = key[i];
+        put_u32(s->value + s->n * FILEINDEX_VALUE, (uint32_t)((first + i) / s->group));
+        if (++s->n == SHARE_ROWS)
             share_flush(s);
     }
     return DELTAFS_OK;
 }
 
-/* This process's share of the rows: into `dir`, if that is given, and the hash of their keys. */
+/* This process's share of the rows: into `dir`, if that is given, and the sum of them. */
 static int share_scan(deltafs_indexer *ix, deltafs_dir *dir, struct key_file *file, const char *path,
-                      const struct source_table *source, const struct key_writer *writer, uint64_t *hash,
+                      const struct source_table *source, const struct key_writer *writer, struct share_sum *sum,
                       struct error *e)
 {
     const struct deltafs_table *t = &source->table;
@@ -368,7 +374,8 @@ static int share_scan(deltafs_indexer *ix, deltafs_dir *dir, struct key_file *fi
     if (!s)
         return error_no_memory(e, sizeof *s, "numbers of rows");
     s->dir = dir;
-    s->hash = 0;
+    s->table = source;
+    s->sum = (struct share_sum){0};
     s->group = source_table_group(source);
     s->n = 0;
     int status = writer && key->piece_count == 0
@@ -376,22 +383,24 @@ static int share_scan(deltafs_indexer *ix, deltafs_dir *dir, struct key_file *fi
                      : key_column_scan(file, key, from, end, path, share_append, s, e);
     if (dir)
         share_flush(s);
-    *hash = s->hash;
+    *sum = s->sum;
     free(s);
     return status;
 }
 
-/* Collective: the hash of all ranks' rows. An error in *e becomes that of all. */
-static int share_add_up(const deltafs_indexer *ix, uint64_t hash, struct source_table *t, struct error *e)
+/* Collective: the hash and the number of all ranks' rows. An error in *e becomes that of all. */
+static int share_add_up(const deltafs_indexer *ix, struct share_sum sum, struct source_table *t, struct error *e)
 {
     struct bytes all = {{0}, 0};
-    int status = collective_gather(&ix->group, &hash, sizeof hash, &all, e);
+    int status = collective_gather(&ix->group, &sum, sizeof sum, &all, e);
 
     t->hash = 0;
     t->has_hash = status == DELTAFS_OK;
-    for (size_t at = 0; at < all.used && status == DELTAFS_OK; at += sizeof hash) {
-        memcpy(&hash, all.buffer.bytes + at, sizeof hash);
-        t->hash += hash;
+    t->records = t->table.rows;
+    for (size_t at = 0; at < all.used && status == DELTAFS_OK; at += sizeof sum) {
+        memcpy(&sum, all.buffer.bytes + at, sizeof sum);
+        t->hash += sum.hash;
+        t->records -= sum.padding;
     }
     buffer_fini(&all.buffer);
     return status;
@@ -402,9 +411,9 @@ static int indexer_add_table(deltafs_indexer *ix, struct key_file *file, const c
                              const struct key_writer *writer, struct error *e)
 {
     struct error own = {0};
-    uint64_t hash = 0;
+    struct share_sum sum = {0};
 
-    own.status = share_scan(ix, ix->dir, file, path, t, writer, &hash, &own);
+    own.status = share_scan(ix, ix->dir, file, path, t, writer, &sum, &own);
     if (own.status != DELTAFS_OK)
         deltafs_epoch_cancel(ix->dir, own.text);
     int status = deltafs_epoch_end(ix->dir, t->sequence);
@@ -413,7 +422,7 @@ static int indexer_add_table(deltafs_indexer *ix, struct key_file *file, const c
     else if (status != DELTAFS_OK)
         own = *deltafs_private_thread_error();
     else
-        status = share_add_up(ix, hash, t, &own);
+        status = share_add_up(ix, sum, t, &own);
     if (status != DELTAFS_OK)
         *e = own;
     return status;
@@ -430,6 +439,7 @@ static const struct source_table *indexer_like(const deltafs_indexer *ix, const 
     for (size_t i = 0; i < old->table_count; i++) {
         const struct source_table *o = &old->table[i];
         int is_free = o->has_hash && o->table.rows == t->table.rows && o->group == t->group &&
+                      o->has_padding == t->has_padding && o->padding == t->padding &&
                       (o->sequence >= ix->first_own || !source_table_is_lost(o, &ix->manifest));
         for (size_t k = 0; k < n && is_free; k++)
             is_free = others[k].sequence != o->sequence;
@@ -451,12 +461,13 @@ static int indexer_reuse(deltafs_indexer *ix, struct key_file *file, const char 
         old = NULL;
     for (size_t i = 0; i < s->table_count && status == DELTAFS_OK; i++) {
         struct source_table *t = &s->table[i];
-        uint64_t hash = 0, found[2] = {old && indexer_like(ix, old, t, s->table, i), 0};
+        struct share_sum sum = {0};
+        uint64_t found[2] = {old && indexer_like(ix, old, t, s->table, i), 0};
         status = indexer_share(&ix->group, found, sizeof found, e);
         if (status != DELTAFS_OK || !found[0])
             continue;
-        e->status = share_scan(ix, NULL, file, path, t, writer, &hash, e);
-        status = share_add_up(ix, hash, t, e);
+        e->status = share_scan(ix, NULL, file, path, t, writer, &sum, e);
+        status = share_add_up(ix, sum, t, e);
         if (status == DELTAFS_OK && old) {
             const struct source_table *same = indexer_like(ix, old, t, s->table, i);
             found[1] = same ? same->sequence : 0;
@@ -596,7 +607,7 @@ static int indexer_add_epochs(deltafs_indexer *ix, uint64_t first, struct key_fi
         if (s->table[i].sequence < first)
             continue;
         status = indexer_add_table(ix, file, path, &s->table[i], writer, e);
-        uint64_t rows = s->table[i].table.rows, records = status == DELTAFS_OK ? dir_last_records(ix->dir) : rows;
+        uint64_t rows = s->table[i].records, records = status == DELTAFS_OK ? dir_last_records(ix->dir) : rows;
         /* An epoch that has not each row once is not used: no line of SOURCES names it. */
         if (ix->group.rank == 0 && own.status == DELTAFS_OK && records != rows)
             error_set(&own, DELTAFS_ERR_CHANGED,
@@ -610,9 +621,9 @@ static int indexer_add_epochs(deltafs_indexer *ix, uint64_t first, struct key_fi
     return collective_agree(&ix->group, e);
 }
 
-/* Collective: all tables of a source whose lines all ranks have. */
+/* Collective: all tables of a source whose lines all ranks have. *indexed gets the number of their rows, added. */
 static int indexer_add_tables(deltafs_indexer *ix, struct key_file *file, const char *path, struct source_entry *s,
-                              const struct key_writer *writer, struct error *e)
+                              const struct key_writer *writer, uint64_t *indexed, struct error *e)
 {
     int status = ix->dir ? DELTAFS_OK : indexer_open_dir(ix, e);
     uint64_t first = ix->next;
@@ -631,6 +642,8 @@ static int indexer_add_tables(deltafs_indexer *ix, struct key_file *file, const 
             indexer_abandon(ix, s->path);
         return status;
     }
+    for (size_t i = 0; i < s->table_count; i++)
+        *indexed += s->table[i].records;
     if (ix->group.rank == 0)
         e->status = indexer_note(ix, path, s, e);
     return collective_agree(&ix->group, e);
@@ -654,7 +667,7 @@ static int indexer_look_at(deltafs_indexer *ix, const char *path, const struct f
 
 /* Collective, with the open file. */
 static int indexer_add_open(deltafs_indexer *ix, const char *path, struct key_file *file, const struct file_tables *t,
-                            struct error *e)
+                            uint64_t *indexed, struct error *e)
 {
     struct source_entry s = {0};
     struct bytes text = {{0}, 0};
@@ -667,13 +680,13 @@ static int indexer_add_open(deltafs_indexer *ix, const char *path, struct key_fi
     if (status == DELTAFS_OK)
         status = collective_agree(&ix->group, e);
     if (status == DELTAFS_OK)
-        status = indexer_add_tables(ix, file, path, &s, t->writer, e);
+        status = indexer_add_tables(ix, file, path, &s, t->writer, indexed, e);
     source_fini(&s);
     buffer_fini(&text.buffer);
     return status;
 }
 
-int indexer_add(deltafs_indexer *ix, const char *path, const struct file_tables *t, struct error *e)
+int indexer_add(deltafs_indexer *ix, const char *path, const struct file_tables *t, uint64_t *indexed, struct error *e)
 {
     struct key_file file = {.kind = 0};
     struct indexed_file what = {.kind = '-'};
@@ -686,7 +699,7 @@ int indexer_add(deltafs_indexer *ix, const char *path, const struct file_tables 
     e->status = key_file_open(&file, &ix->io, what.path, what.kind, ix->calls.open_logical, ix->group.ctx, e);
     status = collective_agree(&ix->group, e);
     if (status == DELTAFS_OK)
-        status = indexer_add_open(ix, what.path, &file, t, e);
+        status = indexer_add_open(ix, what.path, &file, t, indexed, e);
     key_file_close(&file);
     return status;
 }
@@ -695,13 +708,15 @@ int deltafs_indexer_add(deltafs_indexer *ix, const char *path, size_t n, const s
 {
     struct file_tables t = {.rows = {table ? n : 0, (struct deltafs_table **)(uintptr_t)table}};
     struct error own = {0};
+    uint64_t indexed = 0;
 
     if (!ix)
         return error_set(deltafs_private_thread_error(), DELTAFS_ERR_INVALID, "deltafs_indexer_add: no handle");
+    t.padding = deltafs_private_options_number(ix->options, OPTION_PADDING);
     if (path && strcmp(path, ix->expected) == 0)
         t.identity = ix->is;
     ix->expected[0] = '\0';
-    return error_of_thread(indexer_add(ix, path, &t, &own), &own);
+    return error_of_thread(indexer_add(ix, path, &t, &indexed, &own), &own);
 }
 
 /* ---- Forgetting files ---- */

@@ -35,11 +35,13 @@ DELTAFS_PRIVATE int deltafs_private_index_closed(const char *path, deltafs_optio
 struct file_tables {
     struct h5rows rows;              /* its tables, on rank 0 */
     struct source_identity identity; /* the file's when they were looked for, on rank 0; of no kind: not known */
+    uint64_t padding;                /* key of rows that are not indexed, or OPTION_AUTO; on rank 0 */
     const struct key_writer *writer; /* what this rank wrote, or NULL */
 };
 
-/* Collective: index it. An error of rank 0 in *e becomes that of all. */
-int indexer_add(deltafs_indexer *ix, const char *path, const struct file_tables *t, struct error *e);
+/* Collective: index it. The number of its rows that are indexed is added to *indexed. An error of rank 0 in *e becomes
+ * that of all. */
+int indexer_add(deltafs_indexer *ix, const char *path, const struct file_tables *t, uint64_t *indexed, struct error *e);
 const struct collective *indexer_group(const deltafs_indexer *ix);
 /* Collective: rank 0's `n` bytes to all. An error in *e becomes that of all. */
 int indexer_share(const struct collective *group, void *bytes, size_t n, struct error *e);

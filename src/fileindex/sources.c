@@ -119,6 +119,8 @@ static void format_table(struct compose *f, const struct source_table *t)
             d->label, d->rows, d->key, d->column_count);
     if (t->group > 0)
         compose(f, " group=%" PRIu32, t->group);
+    if (t->has_padding)
+        compose(f, " padding=%" PRIu64, t->padding);
     compose(f, " name=");
     name_print(f, d->name);
     compose(f, "\n");
@@ -148,9 +150,15 @@ static void format_end(struct compose *f, const struct source_entry *s)
 {
     const struct source_identity *id = &s->identity;
 
-    for (size_t i = 0; i < s->table_count; i++)
-        if (s->table[i].has_hash)
-            compose(f, "keys sequence=%" PRIu64 " hash=%" PRIu64 "\n", s->table[i].sequence, s->table[i].hash);
+    for (size_t i = 0; i < s->table_count; i++) {
+        const struct source_table *t = &s->table[i];
+        if (!t->has_hash)
+            continue;
+        compose(f, "keys sequence=%" PRIu64 " hash=%" PRIu64, t->sequence, t->hash);
+        if (t->has_padding)
+            compose(f, " records=%" PRIu64, t->records);
+        compose(f, "\n");
+    }
     if (s->table_count == 0)
         compose(f, "Forget");
     else
@@ -275,6 +283,8 @@ static int parse_table(void *arg, const char *fields, const char *path, uint64_t
         textlog_number(fields, "columns", &columns) != 0 ||
         (p->all && p->all->version > 1 && (textlog_number(fields, "group", &group) != 0 || !is_group(group))))
         return error_damaged(e, path, offset, "a table's line is malformed");
+    t.records = t.table.rows;
+    t.has_padding = textlog_number(fields, "padding", &t.padding) == 0;
     int status = grow(&p->source.table, &p->capacity, p->source.table_count, sizeof t, e);
     if (status == DELTAFS_OK && p->all)
         status = grow(&p->all->named, &p->all->named_capacity, p->all->named_count, sizeof *p->all->named, e);
@@ -347,11 +357,15 @@ static int parse_keys(void *arg, const char *fields, const char *path, uint64_t 
 
     if (textlog_number(fields, "sequence", &sequence) != 0 || textlog_number(fields, "hash", &hash) != 0)
         return error_damaged(e, path, offset, "the line of a table's keys is malformed");
-    for (size_t i = 0; i < p->source.table_count; i++)
-        if (p->source.table[i].sequence == sequence) {
-            p->source.table[i].has_hash = 1;
-            p->source.table[i].hash = hash;
-        }
+    for (size_t i = 0; i < p->source.table_count; i++) {
+        struct source_table *t = &p->source.table[i];
+        if (t->sequence != sequence)
+            continue;
+        t->has_hash = 1;
+        t->hash = hash;
+        if (t->has_padding && (textlog_number(fields, "records", &t->records) != 0 || t->records > t->table.rows))
+            return error_damaged(e, path, offset, "the line of a table's keys is malformed");
+    }
     return DELTAFS_OK;
 }
 
@@ -737,7 +751,7 @@ int source_table_is_lost(const struct source_table *t, const struct manifest *m)
         else
             high = middle;
     }
-    return low == m->epoch_count || m->epoch[low].label != t->sequence || m->epoch[low].records != t->table.rows;
+    return low == m->epoch_count || m->epoch[low].label != t->sequence || m->epoch[low].records != t->records;
 }
 
 uint32_t source_table_group(const struct source_table *t)

@@ -26,10 +26,13 @@ struct source_table {
     size_t columns;    /* that there are to be */
     uint64_t sequence; /* the label of its epoch in the index */
     uint32_t group;    /* rows that have the same number; 0: as version 1 has it */
-    int has_hash;      /* if not, the table is not known to have the keys of another */
-    uint64_t hash;     /* of the keys and their rows; see table_hash_add */
-    char *schema;      /* of the values: all columns but the key */
-    uint32_t size;     /* of such a value */
+    int has_padding;   /* rows with the key `padding` are not in the index */
+    uint64_t padding;
+    uint64_t records; /* rows that are in the index */
+    int has_hash;     /* if not, the table is not known to have the keys of another */
+    uint64_t hash;    /* of the keys and their rows; see table_hash_add */
+    char *schema;     /* of the values: all columns but the key */
+    uint32_t size;    /* of such a value */
 };
 
 struct source_entry {
@@ -86,6 +89,11 @@ void table_hash_add(uint64_t *hash, uint64_t first, const uint64_t *key, size_t 
 int sources_name_all(const struct sources *s, const struct manifest *m, uint64_t *lost);
 /* Whether the index has not the table's epoch, or another: a power loss, or a repair, has taken it. */
 int source_table_is_lost(const struct source_table *t, const struct manifest *m);
+/* Whether rows with this key are left out of the index. */
+static inline int source_table_is_padding(const struct source_table *t, uint64_t key)
+{
+    return t->has_padding && key == t->padding;
+}
 /* How many rows have the same number in the index, from 1 on: so many are read at once anyway. */
 uint32_t source_table_group(const struct source_table *t);
 /* Choose that for a table that is to be appended to a file of this version. */

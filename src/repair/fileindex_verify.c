@@ -82,7 +82,7 @@ static int verify_window(struct keys_verify *v, struct key_file *file, struct er
         return status;
     v->is_wrong |= status != DELTAFS_OK; /* of which deltafs_verify has told */
     for (uint64_t i = v->from; i < v->end && !v->is_wrong; i++)
-        if (!v->is_seen[i - v->from]) {
+        if (!v->is_seen[i - v->from] && !source_table_is_padding(v->entry->table, v->key[i - v->from])) {
             v->is_wrong = 1;
             return error_set(e, DELTAFS_ERR_DAMAGED,
                              "%s: lacks the key %" PRIu64 " of row %" PRIu64

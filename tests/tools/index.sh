@@ -152,6 +152,30 @@ expect 0 index 2 --schema $schema --key id -o "$work/e/all" "$work/none.9.bin"
 stdout_has "0 rows of 1 file indexed"
 right "$work/e/all" "$work"/e/dump.*.csv
 
+# Padding, here each third row, is not indexed, if that is asked for.
+"$PYTHON3" -c 'import struct, sys
+for i in range(300):
+    sys.stdout.buffer.write(struct.pack("<fI", i, i if i % 3 else 0))' >"$work/pad.8.bin"
+expect 0 index 3 --schema x:f4,id:u4 --key id --padding 0 -o "$work/pad" "$work/pad.8.bin"
+stdout_has "200 rows of 1 file indexed by 3 ranks"
+expect 1 "$deltafs" get "$work/pad" 0
+expect 0 "$deltafs" get "$work/pad" 200 --format csv
+stdout_has "200,8,200"
+expect 0 "$deltafs" verify "$work/pad"
+stdout_has "200 rows found under their keys, 0 damages"
+expect 0 index 2 --schema x:f4,id:u4 --key id --padding 7 -o "$work/pad" --again "$work/pad.8.bin"
+stdout_has "299 rows of 1 file indexed"
+expect 0 "$deltafs" get "$work/pad" 0 --format csv
+[ "$(wc -l <"$work/out")" -eq 101 ] || fail "padding is lost without being asked for"
+expect 0 "$deltafs" verify "$work/pad"
+touch -r "$work/pad.8.bin" "$work/time"
+printf '\001' | dd of="$work/pad.8.bin" bs=1 seek=60 conv=notrunc 2>/dev/null # the key 7
+touch -r "$work/time" "$work/pad.8.bin"
+expect 3 "$deltafs" verify "$work/pad"
+says "lacks the key 1 of row 7"
+expect 2 index 1 --schema x:f4,id:u4 --key id --padding no -o "$work/pad" "$work/pad.8.bin"
+says "option padding: 'no' is not valid; it takes a key, or none"
+
 # What is wrong, and that the others are indexed nevertheless.
 make_raw $schema id 10 "$work/cut" --seed 1
 printf 12345 >>"$work/cut.bin"

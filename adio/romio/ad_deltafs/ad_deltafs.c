@@ -54,8 +54,8 @@ static int prepare(ADIO_File fd, int access_mode, struct ad_deltafs_file **file,
 /* MPI_File_get_info shows the options in use that apply to a logical file. */
 static void show_options(ADIO_File fd, const deltafs_options *options)
 {
-    static const char *const shown[] = {"epoch",  "extents", "index", "key",    "memory",
-                                        "schema", "skip",    "sync",  "volumes"};
+    static const char *const shown[] = {"epoch",   "extents", "index", "key",  "memory",
+                                        "padding", "schema",  "skip",  "sync", "volumes"};
 
     for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
         char key[64];
