@@ -109,27 +109,32 @@ void frame_source_init(struct frame_source *s, uint32_t seed, struct frame_cache
     cache_fit(cache);
 }
 
-/* Where the checksums are of the group that begins at the offset `begin`, in a file of `size` bytes: at the group's
- * end, or, in the last group of a log that was finished, behind the last frame; 0: nowhere. */
-static uint64_t sums_offset(uint64_t begin, uint64_t size)
-{
-    if (size >= begin + GROUP_STRIDE)
-        return begin + GROUP_BYTES;
-    return size >= begin + 2 * FRAME_SIZE && (size - begin) % FRAME_SIZE == 0 ? size - FRAME_SIZE : 0;
-}
+static const uint8_t zero_frame[FRAME_SIZE];
 
-/* A page behind the last frame has checksums of the frames before it, and then zeros. */
-static int is_page_of(const uint8_t *page, size_t frames)
+/* Read the checksums of the group that begins at the offset `begin`, in a file of `size` bytes: they are at the group's
+ * end, or, in the last group of a log that was finished, behind the last frame. If a crash has come between, zeros may
+ * follow. DELTAFS_ERR_DAMAGED if there are none. */
+static int source_find_sums(struct frame_source *s, uint64_t begin, uint64_t size, uint8_t *page, struct error *e)
 {
-    static const uint8_t zeros[FRAME_SIZE];
+    uint64_t at = size < begin ? begin : size - (size - begin) % FRAME_SIZE;
+    int status = DELTAFS_OK;
 
-    return memcmp(page + 4 * frames, zeros, FRAME_SIZE - 4 * frames) == 0;
+    at = (at < begin + GROUP_STRIDE ? at : begin + GROUP_STRIDE) - FRAME_SIZE;
+    for (; at > begin; at -= FRAME_SIZE) {
+        size_t used = (size_t)(at - begin) / FRAME_SIZE * 4; /* bytes for the frames before it; none follow */
+        status = io_file_read(s->file, at, page, FRAME_SIZE, e);
+        if (status != DELTAFS_OK)
+            return status;
+        if (used == FRAME_SIZE || used == 4 || memcmp(page, zero_frame, FRAME_SIZE) != 0)
+            return memcmp(page + used, zero_frame, FRAME_SIZE - used) == 0 ? DELTAFS_OK : DELTAFS_ERR_DAMAGED;
+    }
+    return DELTAFS_ERR_DAMAGED;
 }
 
 /* Read the checksums of the group of `position`. The log may be finished meanwhile, which moves them. */
 static int source_read_sums(struct frame_source *s, uint64_t position, uint8_t *page, struct error *e)
 {
-    uint64_t begin = frame_offset(position - position % GROUP_BYTES), size = 0, before, at;
+    uint64_t begin = frame_offset(position - position % GROUP_BYTES), size = 0, before;
     int status;
 
     do {
@@ -137,11 +142,7 @@ static int source_read_sums(struct frame_source *s, uint64_t position, uint8_t *
         status = io_file_size(s->file, &size, e);
         if (status != DELTAFS_OK)
             return status;
-        at = sums_offset(begin, size);
-        if (at > 0)
-            status = io_file_read(s->file, at, page, FRAME_SIZE, e);
-        if (at == 0 || (status == DELTAFS_OK && !is_page_of(page, (size_t)(at - begin) / FRAME_SIZE)))
-            status = DELTAFS_ERR_DAMAGED;
+        status = source_find_sums(s, begin, size, page, e);
     } while (status == DELTAFS_ERR_DAMAGED && size != before);
     return status == DELTAFS_ERR_DAMAGED
                ? error_damaged(e, s->file->path, size,
