@@ -99,6 +99,8 @@ static int make_buckets(struct io *io, const struct writer_config *c, const char
         status = volumes_make_bucket(&v, &all, b, e);
     if (status == DELTAFS_OK && c->sync != SYNC_NONE)
         status = volumes_sync(&v, &all, e);
+    if (status != DELTAFS_OK)
+        volumes_unmake(&v, &all); /* those without a bucket: the others go with their last one, which takes no memory */
     volumes_fini(&v);
     return status;
 }
@@ -270,7 +272,6 @@ static void unmake_lease(const struct writer_config *c, struct lease *lease)
 
 static void unmake_logs(struct io *io, const struct writer_config *c)
 {
-    struct volumes v;
     char path[PATH_ROOM], uuid_text[UUID_TEXT_SIZE];
     const struct volume_part all = {io, c->path, uuid_text, ""};
 
@@ -281,10 +282,6 @@ static void unmake_logs(struct io *io, const struct writer_config *c)
     uuid_to_text(c->uuid, uuid_text);
     for (uint32_t b = 0; b < BUCKET_COUNT && b < c->partitions; b++)
         volume_remove_bucket(&all, b, error_ignored());
-    if (make_volumes(c, &all, &v, error_ignored()) == DELTAFS_OK) {
-        volumes_unmake(&v, &all);
-        volumes_fini(&v);
-    }
 }
 
 void deltafs_private_writer_remove_container(const struct writer_config *c, struct lease *lease)
