@@ -226,7 +226,9 @@ void files_hurt(struct files_case *c)
         sum += kinds[i].weight;
     for (int dice = (int)below(h, (uint64_t)sum); dice >= kinds[kind].weight; kind++)
         dice -= kinds[kind].weight;
-    if (!strchr(h->at->path, '/') && h->at->kind == 'd')
+    /* So is an index in a logical file. */
+    int is_other = kinds[kind].fn == make_foreign || kinds[kind].fn == link_foreign;
+    if (h->at->kind == 'd' && (!strchr(h->at->path, '/') || (is_other && strcmp(h->at->path, "c.7/keys") == 0)))
         snprintf(c->text + n, sizeof c->text - n, "; nothing is hurt");
     else {
         kinds[kind].fn(h);
