@@ -472,11 +472,14 @@ static int is_in(const struct keys_entry *entry, const struct deltafs_range *ran
     return !range || (label >= range->first && label <= range->last);
 }
 
-/* Keep the first error. */
+/* Keep the first error. That something of a file is not found does not mean that no row has the key. */
 static void keep_error(struct error *first, const struct error *e)
 {
-    if (first->status == DELTAFS_OK && e->status != DELTAFS_OK)
-        *first = *e;
+    if (first->status != DELTAFS_OK || e->status == DELTAFS_OK)
+        return;
+    *first = *e;
+    if (first->status == DELTAFS_ERR_NOT_FOUND)
+        first->status = DELTAFS_ERR_IO;
 }
 
 /* The sequences of the tables in the range; 0: there is none. */

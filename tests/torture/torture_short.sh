@@ -17,4 +17,5 @@ alone() {
     grep -qx "torture: $1 $2 tried, 0 lost, 0 wrong" "$work/out" || fail "$(cat "$work/out" "$work/err")"
 }
 
+alone files 150
 alone memory 100
