@@ -251,7 +251,12 @@ static int source_try(deltafs_fileindex *k, struct keys_source *s, const struct 
         return status;
     s->is_open = 1;
     k->open_count++;
-    return source_check(s, was, e);
+    status = source_check(s, was, e);
+    if (status == DELTAFS_OK && key_file_is_incomplete(&s->file))
+        return error_set(e, DELTAFS_ERR_DAMAGED,
+                         "%s: bytes of it are lost, so its rows are not read by key; 'deltafs verify' names the logs",
+                         s->path);
+    return status;
 }
 
 int keys_source_open(deltafs_fileindex *k, size_t source, struct key_file **out, struct error *e)

@@ -89,6 +89,11 @@ static int plain_identity(struct io_file *f, int settle, struct source_identity 
     return status == DELTAFS_OK ? io_file_size(f, &out->size, e) : status;
 }
 
+int key_file_is_incomplete(const struct key_file *f)
+{
+    return f->kind == 'f' && f->logical->is_cut;
+}
+
 int key_file_identity(struct key_file *f, int settle, struct source_identity *out, struct error *e)
 {
     *out = (struct source_identity){.kind = f->kind};

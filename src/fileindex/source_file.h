@@ -22,6 +22,8 @@ int key_file_kind(struct io *io, const char *path, char *kind, struct error *e);
 int key_file_open(struct key_file *f, struct io *io, const char *path, char kind, key_file_open_fn open, void *ctx,
                   struct error *e);
 void key_file_close(struct key_file *f);
+/* Whether it is a logical file that has lost bytes, which read as zeros: a key of 0, say. */
+int key_file_is_incomplete(const struct key_file *f);
 /* What tells later whether the file is as it is now. With `settle` that is so for any later write. */
 int key_file_identity(struct key_file *f, int settle, struct source_identity *out, struct error *e);
 int source_identity_is_same(const struct source_identity *a, const struct source_identity *b);
