@@ -840,6 +840,80 @@ int deltafs_indexer_forget(deltafs_indexer *ix, const char *path, uint64_t *forg
     return error_of_thread(status, &own);
 }
 
+/* ---- Compaction ---- */
+
+static int entry_compare(const void *a, const void *b)
+{
+    const struct source_entry *x = *(const struct source_entry *const *)a, *y = *(const struct source_entry *const *)b;
+
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+/* Collective: index one file in `to` as `from` has it. */
+static int indexer_copy_one(deltafs_indexer *from, deltafs_indexer *to, const char *path, const struct source_entry *s,
+                            struct error *e)
+{
+    const struct deltafs_table **table = calloc(s ? s->table_count : 1, sizeof *table);
+    int has = 0;
+
+    if (!table)
+        error_no_memory(e, sizeof *table, "the tables of a file");
+    for (size_t i = 0; table && s && i < s->table_count; i++)
+        table[i] = &s->table[i].table;
+    int status = collective_agree(&from->group, e);
+    /* `to` first: a file that changes after that is not indexed. */
+    if (status == DELTAFS_OK)
+        status = error_of_call(deltafs_indexer_has(to, path, &has), e);
+    if (status == DELTAFS_OK)
+        status = error_of_call(deltafs_indexer_has(from, path, &has), e);
+    if (status == DELTAFS_OK && !has)
+        status = error_set(e, DELTAFS_ERR_CHANGED,
+                           "%s: changed after it was indexed; index it again, or remove it from the index by --forget",
+                           path ? path : "a file");
+    if (status == DELTAFS_OK)
+        status = error_of_call(deltafs_indexer_add(to, path, s ? s->table_count : 0, table), e);
+    free(table);
+    return status;
+}
+
+int deltafs_indexer_copy(deltafs_indexer *from, deltafs_indexer *to)
+{
+    struct error own = {0};
+    const struct source_entry **order = NULL;
+    uint64_t n = 0;
+
+    if (!from || !to)
+        return error_set(deltafs_private_thread_error(), DELTAFS_ERR_INVALID,
+                         "deltafs_indexer_copy: both handles must be given");
+    if (from->group.rank == 0 && !from->is_made)
+        error_set(&own, DELTAFS_ERR_NOT_FOUND, "%s: there is no index of keys", from->place.path);
+    int status = collective_agree(&from->group, &own);
+    if (status == DELTAFS_OK && !from->dir)
+        status = indexer_open_dir(from, &own);
+    if (status != DELTAFS_OK)
+        return error_of_thread(status, &own);
+    if (from->group.rank == 0) {
+        n = from->sources.count;
+        order = calloc(n + 1, sizeof *order);
+        for (size_t i = 0; order && i < n; i++)
+            order[i] = &from->sources.source[i];
+        if (order)
+            qsort(order, n, sizeof *order, entry_compare);
+        else
+            error_no_memory(&own, n * sizeof *order, "the files of an index");
+    }
+    status = indexer_share(&from->group, &n, sizeof n, &own);
+    for (uint64_t i = 0; i < n && status == DELTAFS_OK; i++) {
+        char *path = order ? index_paths_path_out(&from->place, order[i]->path) : NULL;
+        if (order && !path)
+            error_no_memory(&own, strlen(order[i]->path), "a path");
+        status = indexer_copy_one(from, to, path, order ? order[i] : NULL, &own);
+        free(path);
+    }
+    free(order);
+    return error_of_thread(status, &own);
+}
+
 int deltafs_indexer_close(deltafs_indexer *ix)
 {
     struct error *e = deltafs_private_thread_error();
