@@ -132,12 +132,12 @@ DELTAFS_API int deltafs_index_closed(const char *path, deltafs_options *options)
 DELTAFS_API int deltafs_indexer_forget(deltafs_indexer *indexer, const char *path, uint64_t *forgotten);
 
 /* Index in `to` all files that `from` has, with the same tables, in the same order. So a new index gets what an old one
- * has, without the space of files that were indexed again or forgotten. `from` is locked for writing from then on, until
- * it is closed. Collective; both handles have the same ranks.
+ * has, without the space of files that were indexed again or forgotten. `from` is locked for writing from then on,
+ * until it is closed. Collective; both handles have the same ranks.
  *
  * DELTAFS_ERR_CHANGED: a file changed since it was indexed, or its indexing did not end; _NOT_FOUND: a file is gone, or
- * `from` has no index. The message names the file. `from` does not change, and `to` has the files before that one. DELTAFS_ERR_BUSY: another job
- * writes to `from`. */
+ * `from` has no index. The message names the file. `from` does not change, and `to` has the files before that one.
+ * DELTAFS_ERR_BUSY: another job writes to `from`. */
 DELTAFS_API int deltafs_indexer_copy(deltafs_indexer *from, deltafs_indexer *to);
 
 /* Close and free the handle, also when it returns an error. Collective. */
