@@ -123,22 +123,13 @@ DELTAFS_API int deltafs_index_closed(const char *path, deltafs_options *options)
 
 /* Remove a file from the index; its rows are no longer found. `path` is the name in the index, or a path that leads to
  * the file. The file itself may be gone and is not changed. Path NULL: remove all files that no longer exist.
- * *forgotten gets the number of files removed; after an error it is valid on rank 0 only. deltafs_indexer_copy makes an
- * index without the space that they took. The files may be indexed again. Collective; the path of rank 0 is used.
+ * *forgotten gets the number of files removed; after an error it is valid on rank 0 only. The space in the index is not
+ * freed. The files may be indexed again. Collective; the path of rank 0 is used.
  *
  * DELTAFS_ERR_NOT_FOUND: no such index, or the file is not in it. DELTAFS_ERR_BUSY as for deltafs_reopen.
  * DELTAFS_ERR_CHANGED, with NULL: none of the files exists, which means that the index was probably moved away from
  * them; nothing is removed. */
 DELTAFS_API int deltafs_indexer_forget(deltafs_indexer *indexer, const char *path, uint64_t *forgotten);
-
-/* Index in `to` all files that `from` has, with the same tables, in the same order. So a new index gets what an old one
- * has, without the space of files that were indexed again or forgotten. `from` is locked for writing from then on,
- * until it is closed. Collective; both handles have the same ranks.
- *
- * DELTAFS_ERR_CHANGED: a file changed since it was indexed, or its indexing did not end; _NOT_FOUND: a file is gone, or
- * `from` has no index. The message names the file. `from` does not change, and `to` has the files before that one.
- * DELTAFS_ERR_BUSY: another job writes to `from`. */
-DELTAFS_API int deltafs_indexer_copy(deltafs_indexer *from, deltafs_indexer *to);
 
 /* Close and free the handle, also when it returns an error. Collective. */
 DELTAFS_API int deltafs_indexer_close(deltafs_indexer *indexer);

@@ -1,11 +1,6 @@
 /* deltafs-mpi index: find the keys of rows in files that exist already, which stay as they are. */
-#include <errno.h>
-#include <ftw.h>
 #include <inttypes.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <deltafs/deltafs_mpi.h>
 #include "tools/cmd.h"
 #include "tools/progress.h"
@@ -13,7 +8,7 @@
 
 struct index_job {
     /* Options. */
-    int is_quiet, is_again, is_forget, is_compact;
+    int is_quiet, is_again, is_forget;
     const char *index, *label; /* NULL: one index for each file, in it or beside it; labels from the files */
     /* The job. */
     int rank, ranks;
@@ -115,114 +110,6 @@ static int index_forget(struct index_job *ix, char **files, int n)
     return code != EXIT_OK ? code : closed;
 }
 
-/* ---- Compaction ---- */
-
-struct compaction {
-    char next[PATH_MAX], old[PATH_MAX]; /* INDEX.compact and INDEX.old */
-    char sources[PATH_MAX + 10];        /* INDEX/SOURCES */
-    struct stat is;                     /* of that, while the index was locked */
-};
-
-static int remove_part(const char *path, const struct stat *st, int type, struct FTW *at)
-{
-    (void)st;
-    (void)type;
-    (void)at;
-    return remove(path);
-}
-
-static int rename_or_fail(const char *from, const char *to)
-{
-    return rename(from, to) == 0
-               ? EXIT_OK
-               : text_fail(EXIT_TROUBLE, "index: %s: cannot rename it to %s: %s", from, to, strerror(errno));
-}
-
-/* Rank 0. */
-static int compact_prepare(const struct index_job *ix, struct compaction *c)
-{
-    size_t n = strlen(ix->index);
-    struct stat st;
-
-    if (n + sizeof ".compact" > sizeof c->next)
-        return text_fail(EXIT_TROUBLE, "index: %s: the path is too long", ix->index);
-    while (n > 1 && ix->index[n - 1] == '/')
-        n--;
-    snprintf(c->next, sizeof c->next, "%.*s.compact", (int)n, ix->index);
-    snprintf(c->old, sizeof c->old, "%.*s.old", (int)n, ix->index);
-    snprintf(c->sources, sizeof c->sources, "%.*s/SOURCES", (int)n, ix->index);
-    for (const char *path = c->next; path; path = path == c->next ? c->old : NULL)
-        if (lstat(path, &st) == 0)
-            return text_fail(EXIT_TROUBLE,
-                             "index: %s: exists already, perhaps of a compaction that did not end; if %s is complete "
-                             "('deltafs verify'), remove %s",
-                             path, ix->index, path);
-    return EXIT_OK;
-}
-
-/* Collective: the new index. */
-static int compact_write(struct index_job *ix, struct compaction *c)
-{
-    deltafs_indexer *next = NULL;
-    int code = index_open(ix, NULL);
-
-    if (code != EXIT_OK)
-        return code;
-    code = index_of_call(deltafs_mpi_indexer_open(MPI_COMM_WORLD, c->next, NULL, ix->options, &next));
-    if (code == EXIT_OK)
-        code = index_of_call(deltafs_indexer_copy(ix->indexer, next));
-    if (code == EXIT_OK && ix->rank == 0 && stat(c->sources, &c->is) != 0)
-        code = text_fail(EXIT_TROUBLE, "index: %s: %s", c->sources, strerror(errno));
-    int closed = index_of_call(deltafs_indexer_close(next)), left = index_close(ix);
-    code = code != EXIT_OK ? code : closed != EXIT_OK ? closed : left;
-    return ranks_agree(code);
-}
-
-/* Rank 0: the new index gets the old one's name. Another job may have written to the old one since it was unlocked. */
-static int compact_exchange(const struct index_job *ix, struct compaction *c)
-{
-    struct stat st;
-    int code = rename_or_fail(ix->index, c->old);
-
-    if (code != EXIT_OK)
-        return code;
-    snprintf(c->sources, sizeof c->sources, "%s/SOURCES", c->old);
-    if (stat(c->sources, &st) != 0 || st.st_size != c->is.st_size) {
-        code = rename_or_fail(c->old, ix->index);
-        return text_fail(EXIT_TROUBLE, "index: %s: another job wrote to it; it is as it was; compact it again",
-                         code == EXIT_OK ? ix->index : c->old);
-    }
-    code = rename_or_fail(c->next, ix->index);
-    if (code != EXIT_OK) {
-        rename_or_fail(c->old, ix->index);
-        return code;
-    }
-    if (nftw(c->old, remove_part, 16, FTW_DEPTH | FTW_PHYS) != 0)
-        return text_fail(EXIT_TROUBLE, "index: %s: the old index cannot be removed: %s; 'rm -r' removes it", c->old,
-                         strerror(errno));
-    return EXIT_OK;
-}
-
-/* Collective: write the index again beside itself, without what was replaced or forgotten, and exchange the two. */
-static int index_compact(struct index_job *ix, char **files, int n)
-{
-    struct compaction c = {.next = ""};
-    int code = ranks_agree(compact_prepare(ix, &c));
-
-    (void)files;
-    (void)n;
-    if (code != EXIT_OK)
-        return code;
-    code = compact_write(ix, &c);
-    if (ix->rank == 0 && code == EXIT_OK)
-        code = compact_exchange(ix, &c);
-    else if (ix->rank == 0)
-        nftw(c.next, remove_part, 16, FTW_DEPTH | FTW_PHYS);
-    if (ix->rank == 0 && code == EXIT_OK && !ix->is_quiet)
-        text_say("%s: compacted", ix->index);
-    return ranks_agree(code);
-}
-
 /* Set options of the library that have names of their own here, and check the rest. */
 static int index_check(struct index_job *ix, int files)
 {
@@ -237,14 +124,6 @@ static int index_check(struct index_job *ix, int files)
     if (ix->is_forget && !ix->index)
         return text_fail(EXIT_USAGE,
                          "index: --forget needs -o INDEX (to remove the index FILE.keys of one file, use rm -r)");
-    if (ix->is_compact && (ix->is_again || ix->is_forget || ix->label || files > 0))
-        return text_fail(EXIT_USAGE,
-                         "index: --compact writes the whole index again; it cannot be combined with files, --again, "
-                         "--forget and --label");
-    if (ix->is_compact)
-        return ix->index ? EXIT_OK
-                         : text_fail(EXIT_USAGE, "index: --compact needs -o INDEX (to compact the index of one file, "
-                                                 "name it: FILE.keys)");
     if (files == 0 && !ix->is_forget)
         return text_fail(EXIT_USAGE, "index: no files given");
     if (*index_option(ix, "key") == '\0' && !ix->is_forget)
@@ -263,7 +142,7 @@ static int index_run(const struct command_call *c)
     /* Setting an option may fail on one rank alone, for memory. */
     int code = ranks_agree(index_check(ix, c->count));
     if (code == EXIT_OK)
-        code = (ix->is_forget ? index_forget : ix->is_compact ? index_compact : index_files)(ix, c->operand, c->count);
+        code = (ix->is_forget ? index_forget : index_files)(ix, c->operand, c->count);
     return code;
 }
 
@@ -280,8 +159,6 @@ static const struct command_option options[] = {
      offsetof(struct index_job, is_again)},
     {"forget", 0, NULL, "remove these files, or all that no longer exist, from the index; no file changes", NULL,
      offsetof(struct index_job, is_forget)},
-    {"compact", 0, NULL, "write INDEX again without what was replaced or forgotten; no file changes", NULL,
-     offsetof(struct index_job, is_compact)},
     {"quiet", 'q', NULL, "no summary", NULL, offsetof(struct index_job, is_quiet)},
     {0}};
 
@@ -291,8 +168,7 @@ const struct command cmd_index = {
     .name = "index",
     .usage = "--schema S --key FIELD [--skip BYTES] [OPTION...] FILE...\n"
              "deltafs-mpi index --key DATASET [OPTION...] FILE...\n"
-             "deltafs-mpi index --forget -o INDEX [FILE...]\n"
-             "deltafs-mpi index --compact -o INDEX",
+             "deltafs-mpi index --forget -o INDEX [FILE...]",
     .text = "Index the rows of files by key; then 'deltafs get INDEX-or-FILE KEY' reads them. The files do not\n"
             "    change. Files that have not changed since they were indexed are skipped.\n"
             "    --schema S           files of fixed-size records, such as x:f4,id:u8,...; plain or logical ones\n"

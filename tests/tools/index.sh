@@ -293,38 +293,6 @@ right "$work/l/all" "$work"/l/dump.*.csv
 expect 0 index 2 --schema $schema --key id -o "$work/l/all" "$work"/l/dump.*.bin
 stdout_has "0 rows of 0 files indexed by 2 ranks, 3 unchanged"
 
-# Compaction: the same answers in less space; nothing changes when a file has changed, or an old attempt is in the way.
-for round in 1 2 3; do
-    expect 0 index 2 --again --schema $schema --key id -o "$work/l/all" "$work"/l/dump.*.bin
-done
-before=$(du -sb "$work/l/all" | cut -f 1)
-expect 0 index 2 --compact -o "$work/l/all"
-stdout_has "l/all: compacted"
-after=$(du -sb "$work/l/all" | cut -f 1)
-[ "$after" -lt $((before / 2)) ] || fail "$before bytes are $after after --compact"
-right "$work/l/all" "$work"/l/dump.*.csv
-expect 0 "$deltafs" verify "$work/l/all"
-expect 0 index 2 --schema $schema --key id -o "$work/l/all" "$work"/l/dump.*.bin
-stdout_has "0 rows of 0 files indexed by 2 ranks, 3 unchanged"
-[ ! -e "$work/l/all.old" ] && [ ! -e "$work/l/all.compact" ] || fail "--compact leaves something behind"
-mkdir "$work/l/all.old"
-expect 3 index 2 --compact -o "$work/l/all"
-says "l/all.old: exists already"
-rmdir "$work/l/all.old"
-touch -r "$work/l/dump.2.bin" "$work/time"
-touch "$work/l/dump.2.bin"
-expect 3 index 2 --compact -o "$work/l/all"
-says "dump.2.bin: changed after it was indexed"
-touch -r "$work/time" "$work/l/dump.2.bin"
-right "$work/l/all" "$work"/l/dump.*.csv
-expect 3 index 2 --compact -o "$work/l/other"
-says "l/other: there is no index of keys"
-[ ! -e "$work/l/other" ] && [ ! -e "$work/l/other.compact" ] || fail "compacting makes an index"
-expect 2 index 2 --compact
-says "--compact needs -o INDEX"
-expect 2 index 2 --compact -o "$work/l/all" "$work/l/dump.2.bin"
-says "it cannot be combined with files"
-
 # One that was changed and given its time again has another key where the index has one: said, with all that is missing.
 key=$(head -n 1 "$work/l/dump.1.csv" | cut -d , -f 1)
 touch -r "$work/l/dump.1.bin" "$work/time"
