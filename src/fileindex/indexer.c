@@ -697,6 +697,9 @@ int indexer_add(deltafs_indexer *ix, const char *path, const struct file_tables 
     if (status != DELTAFS_OK)
         return status;
     e->status = key_file_open(&file, &ix->io, what.path, what.kind, ix->calls.open_logical, ix->group.ctx, e);
+    if (e->status == DELTAFS_OK && key_file_is_incomplete(&file))
+        error_set(e, DELTAFS_ERR_DAMAGED,
+                  "%s: bytes of it are lost, so it is not indexed; 'deltafs verify' names what is missing", what.path);
     status = collective_agree(&ix->group, e);
     if (status == DELTAFS_OK)
         status = indexer_add_open(ix, what.path, &file, t, indexed, e);
