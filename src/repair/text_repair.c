@@ -172,11 +172,15 @@ const char *repair_kept_name(struct io *io, const char *path, char kept[PATH_ROO
 int repair_write(struct io *io, const char *path, int flags, uint64_t at, const void *bytes, size_t n, struct error *e)
 {
     struct io_file file;
-    int status = io_file_open(io, path, O_RDWR | flags, &file, e);
+    int status = io_file_open(io, path, O_RDWR | (flags & ~O_TRUNC), &file, e);
 
     if (status != DELTAFS_OK)
         return status;
-    status = io_file_write(&file, at, bytes, n, e);
+    /* Not by opening it: a file with several names is refused then, as it is. */
+    if (flags & O_TRUNC)
+        status = io_file_truncate(&file, 0, e);
+    if (status == DELTAFS_OK)
+        status = io_file_write(&file, at, bytes, n, e);
     if (status == DELTAFS_OK)
         status = io_file_sync(&file, e);
     return io_file_finish(&file, status, e);

@@ -436,7 +436,10 @@ int container_record(const struct container *c, struct io *io, enum record what,
     if (n == 0 || status != DELTAFS_OK)
         return status;
     int is_locked = io_file_lock_wait(&file, 0, 1, 0, error_ignored()) == DELTAFS_OK;
-    status = container_append(c, &file, what, number, n, sync, e);
+    /* The file was opened before another process that had the lock appended to it. */
+    status = io_file_refresh(&file, e);
+    if (status == DELTAFS_OK)
+        status = container_append(c, &file, what, number, n, sync, e);
     if (is_locked)
         io_file_unlock(&file, 0, 1, error_ignored());
     return io_file_finish(&file, status, e);

@@ -285,12 +285,24 @@ int frame_log_flush(struct frame_log *l, int sync, struct error *e)
     return status == DELTAFS_OK && sync ? frame_log_sync(l, e) : status;
 }
 
+/* What a failed append has left behind the frames would be taken for their page of checksums. */
+static int frame_log_drop_leftovers(struct frame_log *l, struct error *e)
+{
+    uint64_t size;
+    int status = io_file_size(&l->file, &size, e);
+
+    return status == DELTAFS_OK && size > frame_offset(l->base) ? io_file_truncate(&l->file, frame_offset(l->base), e)
+                                                                : status;
+}
+
 int frame_log_finish(struct frame_log *l, int sync, struct error *e)
 {
     uint64_t begun = l->base - l->base % GROUP_BYTES;
     int has_page = l->reach > frame_offset(l->base); /* of this group */
     int status = has_page || l->is_lost ? frame_log_flush(l, 0, e) : frame_log_write_rest(l, e);
 
+    if (status == DELTAFS_OK && !has_page && l->base % GROUP_BYTES > 0)
+        status = frame_log_drop_leftovers(l, e);
     if (status == DELTAFS_OK && l->base % GROUP_BYTES > 0) {
         l->is_sync_due = 1;
         status = io_file_write(&l->file, frame_offset(l->base), l->page, sizeof l->page, e);

@@ -318,8 +318,11 @@ int session_guess(const struct container *c, struct io *io, uint32_t number, str
 
     *s = (struct session){.number = number};
     int status = io_list(io, session_folder(c, number, path), guess_bucket, s, e);
-    if (status == DELTAFS_OK)
-        status = session_logs(c, io, s, LOG_KIND_EXTENTS, writer, count, e);
+    if (status != DELTAFS_OK)
+        return status;
+    status = session_logs(c, io, s, LOG_KIND_EXTENTS, writer, count, e);
+    if (status == DELTAFS_ERR_NOT_FOUND) /* a volume is missing, not the session */
+        status = e->status = DELTAFS_ERR_IO;
     if (status == DELTAFS_OK && *count > 0)
         s->writers = (*writer)[*count - 1] + 1;
     return status;

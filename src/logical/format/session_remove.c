@@ -139,7 +139,7 @@ int session_remove_remains(const struct container *c, struct io *io, uint32_t nu
 
     if (status != DELTAFS_OK || !is_removed)
         return status;
-    status = container_record(c, io, RECORD_REMOVED, &number, 1, sync, e);
+    status = container_record(c, io, RECORD_REMOVED, &number, 1, 1, e);
     return status == DELTAFS_OK ? session_remove(c, io, number, sync, e) : status;
 }
 

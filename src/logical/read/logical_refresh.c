@@ -536,13 +536,14 @@ int logical_refresh(deltafs_logical *f, struct error *e)
     if (e->status == DELTAFS_OK)
         logical_find_size(f);
     struct error own = *e;
-    uint64_t most[3] = {f->order, f->size, own.status != DELTAFS_OK};
-    status = collective_max(&f->group, most, 3, e);
+    uint64_t most[4] = {f->order, f->size, own.status != DELTAFS_OK, f->is_cut != 0};
+    status = collective_max(&f->group, most, 4, e);
     if (status != DELTAFS_OK)
         return status;
     *e = own;
     f->order = most[0] + 1;
     f->size = most[1];
+    f->is_cut = most[3] != 0;
     /* After an error, exchange everything once more: logs are not read twice. */
     if (!most[2] && logical_can_read(f))
         f->batches.used = 0;

@@ -472,8 +472,7 @@ static void logical_remove_known(deltafs_logical *f, size_t kept)
 
     for (size_t i = 0; i < n && number; i++)
         number[i] = f->known[kept + i].number;
-    if (number &&
-        container_record(&f->container, &f->io, RECORD_REMOVED, number, n, sync, error_ignored()) == DELTAFS_OK)
+    if (number && container_record(&f->container, &f->io, RECORD_REMOVED, number, n, 1, error_ignored()) == DELTAFS_OK)
         for (size_t i = 0; i < n; i++)
             session_remove(&f->container, &f->io, number[i], sync, error_ignored());
     free(number);
