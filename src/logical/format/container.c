@@ -77,8 +77,8 @@ static int head_take_record(struct head *h, enum record what, const char *fields
     size_t at = recorded_index(c, (uint32_t)number);
     int is_known = at < c->recorded_count && c->recorded[at].number == number;
     if (what == RECORD_REMOVED) {
-        c->recorded_count -= (size_t)is_known;
-        memmove(c->recorded + at, c->recorded + at + is_known, (c->recorded_count - at) * sizeof *c->recorded);
+        if (is_known)
+            memmove(c->recorded + at, c->recorded + at + 1, (--c->recorded_count - at) * sizeof *c->recorded);
         return DELTAFS_OK;
     }
     if (!is_known) {
