@@ -1,6 +1,7 @@
 #!/bin/sh
-# A short run of scripts/torture's campaigns.
+# A short run of scripts/torture's campaigns; TORTURE_TIMES times as many cases as the quick tests have.
 . "$top_srcdir/tests/support/lib.sh"
+times=${TORTURE_TIMES:-1}
 
 # short KIND COUNT: fails unless so many cases were tried and nothing was found.
 short() {
@@ -8,8 +9,8 @@ short() {
     grep -qx "torture: $1 $2 tried, 0 lost, 0 wrong" "$work/out" || fail "$(cat "$work/out")"
 }
 
-short crash 150
-short fault 600
+short crash $((50 * times))
+short fault $((200 * times))
 
 # alone KIND COUNT: the same for a campaign with a program of its own.
 alone() {
@@ -17,5 +18,5 @@ alone() {
     grep -qx "torture: $1 $2 tried, 0 lost, 0 wrong" "$work/out" || fail "$(cat "$work/out" "$work/err")"
 }
 
-alone files 150
-alone memory 100
+alone files $((40 * times))
+alone memory $((30 * times))
