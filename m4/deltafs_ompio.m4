@@ -1,9 +1,11 @@
 # DELTAFS_OMPIO: whether the components for Open MPI's MPI-IO can be built; they need its internal headers.
 #
-# Call it after DELTAFS_MPI. Sets OMPIO_CFLAGS and OMPIO_LIBS, the conditional HAVE_OMPIO, and ompio_how for the summary.
+# Call it after DELTAFS_MPI. Sets OMPIO_CFLAGS and OMPIO_LIBS, HAVE_OPEN_MPI_5 (0 or 1), the conditional
+# HAVE_OMPIO, and ompio_how for the summary.
 AC_DEFUN([DELTAFS_OMPIO], [
 AC_REQUIRE([DELTAFS_MPI])
 have_ompio=no
+HAVE_OPEN_MPI_5=0
 ompio_how="not built"
 AS_IF([test "x$with_mpi" != xno], [
   deltafs_save_CFLAGS=$CFLAGS
@@ -30,12 +32,14 @@ AS_IF([test "x$with_mpi" != xno], [
           ompio_how="components for Open MPI, built"
           OMPIO_CFLAGS=`echo "$deltafs_ompio_cflags" | $SED 's/-I/-isystem /g'`
           OMPIO_LIBS="$deltafs_ompio $MPI_LIBS -lopen-pal"
+          AS_IF([test -z "$deltafs_ompio"], [HAVE_OPEN_MPI_5=1])
           break])
      done])
   AC_MSG_RESULT([$have_ompio])
   CFLAGS=$deltafs_save_CFLAGS
   LIBS=$deltafs_save_LIBS
 ])
+AC_SUBST([HAVE_OPEN_MPI_5])
 AC_SUBST([OMPIO_CFLAGS])
 AC_SUBST([OMPIO_LIBS])
 AM_CONDITIONAL([HAVE_OMPIO], [test "$have_ompio" = yes])

@@ -90,6 +90,19 @@ static int run_set_hdf5(const char *libraries)
     return code == EXIT_OK ? run_set("HDF5_DRIVER", "deltafs") : code;
 }
 
+/* Open MPI's own components come first: see deltafs-mpiio(7). Open MPI 5 gives the path to PMIx too, which complains of
+ * names that are not its own, unless it has a path itself: here that of the folder above, where no components are. */
+static int run_set_openmpi(char *components)
+{
+    int code = run_set_list("OMPI_MCA_mca_base_component_path",
+                            run_get("OMPI_MCA_mca_base_component_path", "SYSTEM_DEFAULT"), components);
+
+    if (code != EXIT_OK || !HAVE_OPEN_MPI_5)
+        return code;
+    *strrchr(components, '/') = '\0';
+    return run_set("PMIX_MCA_mca_base_component_path", run_get("PMIX_MCA_mca_base_component_path", components));
+}
+
 /* MPI-IO, on which parallel HDF5 builds: all files are logical files, whatever their names. */
 static int run_set_mpi(const char *libraries)
 {
@@ -97,9 +110,7 @@ static int run_set_mpi(const char *libraries)
     int code;
 
     if (run_find(libraries, "deltafs/openmpi", "../adio/ompio/.libs", COMPONENT, folder)) {
-        /* Open MPI's own components come first: see deltafs-mpiio(7). */
-        code = run_set_list("OMPI_MCA_mca_base_component_path",
-                            run_get("OMPI_MCA_mca_base_component_path", "SYSTEM_DEFAULT"), folder);
+        code = run_set_openmpi(folder);
     } else if (run_find(libraries, ".", ".", OVERLAY, folder)) {
         snprintf(library, sizeof library, "%s/" OVERLAY, folder);
         code = run_set_list("LD_PRELOAD", run_get("LD_PRELOAD", ""), library);
