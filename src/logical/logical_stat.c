@@ -36,7 +36,8 @@ struct stat_folder {
     int *is_away; /* a bucket is a link to a volume that is missing */
 };
 
-/* Add the stored bytes of a file, or of the files in a folder; nothing if others have removed it meanwhile. */
+/* Add the stored bytes of a file, or of the files in a folder; nothing if others have removed it meanwhile. Of the
+ * files that cannot be opened, the logs alone matter: what else reading needs, opening the file has read. */
 static int stat_name(void *arg, const char *text, struct error *e)
 {
     const struct stat_folder *in = arg;
@@ -57,9 +58,10 @@ static int stat_name(void *arg, const char *text, struct error *e)
     }
     if (folder.kind < NAME_MANIFEST)
         return DELTAFS_OK;
+    int is_log = folder.kind == NAME_FRAMES || folder.kind == NAME_EXTENTS;
     status = io_file_open(&in->f->io, path, O_RDONLY, &file, e);
     if (status != DELTAFS_OK)
-        return status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_OK : status;
+        return status == DELTAFS_ERR_NOT_FOUND || (!is_log && status != DELTAFS_ERR_MEMORY) ? DELTAFS_OK : status;
     status = io_file_attributes(&file, &a, e);
     if (status == DELTAFS_OK)
         *in->bytes += a.stored < a.size ? a.stored : a.size; /* without the holes */
