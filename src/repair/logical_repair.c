@@ -203,7 +203,10 @@ static int logical_repair_manifest(struct logical_repair *r, struct error *e)
     r->is_rebuilt = 1;
     status = logical_repair_find_uuid(r, e);
     if (status == DELTAFS_OK)
-        status = logical_repair_keep(r, r->c.path, MANIFEST_NAME, "with the UUID that the logs have", e);
+        status = logical_repair_keep(r, r->c.path, MANIFEST_NAME,
+                                     "with the UUID that the logs have and the sessions that are there (if another one "
+                                     "is missing, nothing reports that any more)",
+                                     e);
     return status == DELTAFS_OK && !r->dry_run ? container_restore(&r->c, &r->io, e) : status;
 }
 

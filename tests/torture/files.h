@@ -41,6 +41,7 @@ struct files {
     uint8_t past[FILES_STATES + 2][FILES_BYTES]; /* in earlier states */
     size_t size, other_size;
     int is_emptied; /* what was in it before is gone */
+    int may_lack;   /* sessions, and nothing tells */
 };
 void files_init(struct files *f, const struct files_shape *s, const char *root);
 
@@ -86,6 +87,8 @@ void files_list(const char *root, struct files_entries *out);
 char *files_join(char path[PATH_MAX], const char *folder, const char *name);
 /* Copy a file, a link, or a folder with all in it, as cp -a does. */
 void files_copy(const char *from, const char *to);
+/* Whether both files are there and have the same bytes, or neither is there. */
+int files_same(const char *a, const char *b);
 /* A number of all that is in a folder: names, sizes, bytes and where links lead. */
 uint64_t files_sum(const char *root);
 /* End the program: it cannot do its work. */

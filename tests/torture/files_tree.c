@@ -149,6 +149,25 @@ void files_copy(const char *from, const char *to)
     free(entry);
 }
 
+/* The first bytes of a file, which is small; -1 if it cannot be read. */
+static ssize_t read_small(const char *path, uint8_t bytes[PIECE])
+{
+    int fd = open(path, O_RDONLY | O_NONBLOCK);
+    ssize_t n = fd >= 0 ? read(fd, bytes, PIECE) : -1;
+
+    if (fd >= 0)
+        close(fd);
+    return n;
+}
+
+int files_same(const char *a, const char *b)
+{
+    static uint8_t bytes[2][PIECE];
+    ssize_t n = read_small(a, bytes[0]), m = read_small(b, bytes[1]);
+
+    return n == m && (n <= 0 || memcmp(bytes[0], bytes[1], (size_t)n) == 0);
+}
+
 static void sum_piece(void *arg, const uint8_t *bytes, size_t n, off_t at)
 {
     uint64_t *sum = arg;

@@ -124,6 +124,32 @@ static void copy_subject(struct files_case *c)
     strcat(c->text, " that was copied");
 }
 
+/* Whether a file of the container is another than when it was made. */
+static int is_hurt(const struct files_case *c, const char *name)
+{
+    char made[PATH_MAX], now[PATH_MAX], folder[PATH_MAX], old[32];
+
+    snprintf(old, sizeof old, "old%zu", c->olds - 1);
+    files_join(folder, c->folder, old);
+    files_join(made, folder, strrchr(c->subject.path, '/') + 1);
+    return !files_same(files_join(folder, made, name), files_join(now, c->subject.path, name));
+}
+
+/* A session of a logical file is known by its SESSION, and by its line in MANIFEST. One that has lost both, as if an
+ * earlier state of the file had been restored, cannot be missed: what it wrote is then not read, and nothing tells.
+ * (The manual says so where it describes what repair does with a logical file.) */
+static int may_lack_sessions(const struct files_case *c)
+{
+    char name[32];
+    int is = 0;
+
+    for (size_t i = 0; i < c->subject.shape.states && !is; i++) {
+        snprintf(name, sizeof name, "s%08zx/SESSION", i);
+        is = is_hurt(c, name);
+    }
+    return is && is_hurt(c, "MANIFEST");
+}
+
 static int run(const char *folder, uint64_t seed, uint64_t i, struct torture_verdict *v)
 {
     static struct files_case c;
@@ -145,6 +171,7 @@ static int run(const char *folder, uint64_t seed, uint64_t i, struct torture_ver
         copy_subject(&c);
     for (uint64_t n = is_copy ? torture_below(&c.rng, 2) : torture_below(&c.rng, 5) == 0 ? 2 : 1; n > 0; n--)
         files_hurt(&c);
+    c.subject.may_lack = may_lack_sessions(&c);
     read_it(&c, "read", v);
     const char *acted = act(&c);
     read_it(&c, acted, v);
