@@ -379,13 +379,24 @@ int io_file_close(struct io_file *f, struct error *e)
     return status;
 }
 
-int io_file_release(struct io_file *f, struct error *e)
+static int io_sync(struct io_file *f, int fd, struct error *e)
 {
-    int fd = f->fd, rc = f->io->ops->close(f->io->ctx, fd);
+    int rc;
+
+    do
+        rc = f->io->ops->sync(f->io->ctx, fd);
+    while (rc == -EINTR);
+    return rc < 0 ? error_system(e, -rc, "sync", f->path) : DELTAFS_OK;
+}
+
+int io_file_release(struct io_file *f, int is_synced, struct error *e)
+{
+    int fd = f->fd, status = is_synced ? io_sync(f, fd, e) : DELTAFS_OK, rc = f->io->ops->close(f->io->ctx, fd);
 
     f->fd = -1;
     f->is_released = 1;
-    return rc < 0 ? error_system(e, -rc, "close", f->path) : DELTAFS_OK;
+    f->is_synced = is_synced;
+    return rc < 0 && status == DELTAFS_OK ? error_system(e, -rc, "close", f->path) : status;
 }
 
 static int io_open_released(struct io_file *f, int *fd, struct error *e)
@@ -493,19 +504,19 @@ int io_file_write(struct io_file *f, uint64_t offset, const void *bytes, size_t 
 {
     int fd, status = io_begin(f, &fd, e);
 
-    return status == DELTAFS_OK ? io_end(f, fd, io_write(f, fd, offset, bytes, n, e), e) : status;
+    if (status != DELTAFS_OK)
+        return status;
+    status = io_write(f, fd, offset, bytes, n, e);
+    if (status == DELTAFS_OK && f->is_synced)
+        status = io_sync(f, fd, e);
+    return io_end(f, fd, status, e);
 }
 
 int io_file_sync(struct io_file *f, struct error *e)
 {
-    int rc, fd, status = io_begin(f, &fd, e);
+    int fd, status = io_begin(f, &fd, e);
 
-    if (status != DELTAFS_OK)
-        return status;
-    do
-        rc = f->io->ops->sync(f->io->ctx, fd);
-    while (rc == -EINTR);
-    return io_end(f, fd, rc < 0 ? error_system(e, -rc, "sync", f->path) : DELTAFS_OK, e);
+    return status == DELTAFS_OK ? io_end(f, fd, io_sync(f, fd, e), e) : status;
 }
 
 int io_file_attributes(struct io_file *f, struct io_attributes *out, struct error *e)

@@ -69,6 +69,7 @@ struct io_file {
     char *path;
     int fd;                 /* -1: not open */
     int is_released;        /* each call opens it for itself */
+    int is_synced;          /* if so, each write syncs it, too */
     int direct;             /* opened once more, to write around the page cache; -1: not so */
     _Atomic int is_refused; /* it could be opened so, but not written to */
     _Atomic int is_waited;  /* what is missing has been waited for in vain, or is this process's own */
@@ -94,8 +95,10 @@ int io_file_open(struct io *io, const char *path, int flags, struct io_file *out
  * or is client-cached. */
 void io_file_use_direct(struct io_file *f);
 /* Close the descriptor of a file that is open for writing: from now on each call opens the file and closes it again.
- * Only for reading, writing, truncating, syncing and attributes. */
-int io_file_release(struct io_file *f, struct error *e);
+ * Only for reading, writing, truncating, syncing and attributes. `is_synced`: writes also sync. The system reports a
+ * failed write-back of cached bytes to descriptors that are open; once all are closed, it may forget the failure, and
+ * then no later sync reports it. */
+int io_file_release(struct io_file *f, int is_synced, struct error *e);
 /* Close and unset; an unset file is fine. Returns the first error. */
 int io_file_close(struct io_file *f, struct error *e);
 /* Close after steps that ended with `status` and *e. Returns the first error. */

@@ -1,6 +1,8 @@
 /* The ends of what a directory takes: many epochs, none, one record, one key a million times, the largest values, the
  * least memory; of every kind of keys. */
+#include <errno.h>
 #include <sys/resource.h>
+#include "fake_io.h"
 #include "unit_help.h"
 
 static int count_record(const struct deltafs_record *record, void *arg)
@@ -97,6 +99,60 @@ static void test_few_descriptors(void **state)
         model_check_directory(&m, path, &r);
         unit_remove(path);
         model_fini(&m);
+    }
+}
+
+/* A file system whose storage fails to take one write from the page cache. As Linux may do, it reports that to a sync
+ * only while the file stays open. */
+static struct {
+    struct fake_io io;
+    int opens, is_next, is_failed, is_reported;
+} forgetful;
+
+static ssize_t forgetful_do(struct fake_call *c)
+{
+    ssize_t rc = fake_do(c);
+
+    if (!strstr(c->path, "/p00000010.data"))
+        return rc;
+    forgetful.opens += c->op == FAKE_OPEN ? rc >= 0 : c->op == FAKE_CLOSE ? -1 : 0;
+    if (c->op == FAKE_WRITE) {
+        forgetful.is_failed |= forgetful.is_next;
+        forgetful.is_next = 0;
+    }
+    forgetful.is_failed &= forgetful.opens > 0;
+    if (c->op != FAKE_SYNC || !forgetful.is_failed)
+        return rc;
+    forgetful.is_failed = 0;
+    forgetful.is_reported = 1;
+    return -EIO;
+}
+
+/* A write-back that fails while no descriptor is open must not pass for one that went well. */
+static void test_write_back_error(void **state)
+{
+    static const char *const syncs[] = {"commit", "close"};
+    struct rlimit all;
+
+    (void)state;
+    CHECK(getrlimit(RLIMIT_NOFILE, &all) == 0);
+    for (int i = 0; i < 2; i++) {
+        const char *path = unit_path("writeback");
+        deltafs_dir *d = NULL;
+        forgetful.is_failed = forgetful.is_reported = 0;
+        fake_io_begin(&forgetful.io, forgetful_do);
+        CHECK(setrlimit(RLIMIT_NOFILE, &(struct rlimit){24, all.rlim_max}) == 0);
+        d = unit_create(path, unit_options("partitions", "32", "memory", "8M", "threads", "0", "sync", syncs[i],
+                                           "value_size", "8", NULL));
+        forgetful.is_next = 1;
+        for (uint64_t key = 0; key < 1000; key++)
+            CHECK_CALL(d, deltafs_append(d, key, &key, 8), DELTAFS_OK);
+        int status = deltafs_epoch_end(d, 0);
+        CHECK(deltafs_close(d) != DELTAFS_OK || status != DELTAFS_OK);
+        CHECK(forgetful.is_reported);
+        CHECK(setrlimit(RLIMIT_NOFILE, &all) == 0);
+        CHECK_IS(fake_io_end(&forgetful.io), 0);
+        unit_remove(path);
     }
 }
 
@@ -295,8 +351,10 @@ static void test_budget(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_many_epochs), cmocka_unit_test(test_few_descriptors), cmocka_unit_test(test_few),
-        cmocka_unit_test(test_one_key),     cmocka_unit_test(test_values),          cmocka_unit_test(test_budget),
+        cmocka_unit_test(test_many_epochs),      cmocka_unit_test(test_few_descriptors),
+        cmocka_unit_test(test_write_back_error), cmocka_unit_test(test_few),
+        cmocka_unit_test(test_one_key),          cmocka_unit_test(test_values),
+        cmocka_unit_test(test_budget),
     };
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -65,9 +65,9 @@ int partition_writer_open(struct partition_writer *p, struct io *io, const struc
 
 int partition_writer_release(struct partition_writer *p, struct error *e)
 {
-    int status = io_file_release(&p->data.file, e);
+    int is_synced = p->shared->config->sync != SYNC_NONE, status = io_file_release(&p->data.file, is_synced, e);
 
-    return error_first(status, io_file_release(&p->index.log.file, error_after(status, e)));
+    return error_first(status, io_file_release(&p->index.log.file, is_synced, error_after(status, e)));
 }
 
 int partition_writer_cut(struct partition_writer *p, int sync, struct error *e)
