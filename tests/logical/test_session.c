@@ -722,6 +722,66 @@ static void test_remove_session_faults(void **state)
 
 /* ---- Volumes ---- */
 
+/* ---- Without locks, and with names that are seen late ---- */
+
+/* A file system without locks; another process records session 7 once MANIFEST has been read. */
+static struct {
+    const struct container *c;
+    int is_due;
+} lockless;
+
+static ssize_t append_behind_reader(struct fake_call *c)
+{
+    struct error e;
+    uint32_t number = 7;
+
+    if (c->op == FAKE_LOCK)
+        return -ENOLCK;
+    ssize_t rc = fake_do(c);
+    /* The second read is that of the lines. */
+    if (c->op != FAKE_READ || !strstr(c->path, "/MANIFEST") || lockless.is_due == 0 || --lockless.is_due > 0)
+        return rc;
+    CHECK_IS(container_record(lockless.c, &io, RECORD_CREATED, &number, 1, 0, &e), DELTAFS_OK);
+    return rc;
+}
+
+/* A line that another process appends meanwhile is not truncated. */
+static void test_record_without_locks(void **state)
+{
+    static struct fake_io fake;
+    struct io without = {.ops = &fake.ops, .ctx = &fake};
+    struct container c, now;
+    struct error e;
+    uint32_t number = 3;
+    size_t size, n;
+
+    (void)state;
+    fake_io_init(&fake, append_behind_reader);
+    make("lockless", &c);
+    lockless.c = &c;
+    lockless.is_due = 2;
+    CHECK_IS(container_record(&c, &without, RECORD_CREATED, &number, 1, 0, &e), DELTAFS_OK);
+    CHECK_IS(lockless.is_due, 0);
+    CHECK_IS(container_read(&c, &io, &now, &e), DELTAFS_OK);
+    CHECK(now.recorded_count == 2 && now.recorded[0].number == 3 && now.recorded[1].number == 7);
+    container_fini(&now);
+    /* Nor is one that may be half written; its writer is waited for. */
+    uint8_t *file = unit_load(unit_path("lockless/MANIFEST"), &size);
+    unit_save(unit_path("lockless/MANIFEST"), file, size - 4);
+    number = 9;
+    CHECK_IS(container_record(&c, &without, RECORD_CREATED, &number, 1, 0, &e), DELTAFS_ERR_BUSY);
+    CHECK(strstr(e.text, "lockless/MANIFEST") && strstr(e.text, "truncate -s"));
+    uint8_t *after = unit_load(unit_path("lockless/MANIFEST"), &n);
+    CHECK(n == size - 4 && memcmp(after, file, n) == 0);
+    CHECK_IS(container_record(&c, &io, RECORD_CREATED, &number, 1, 0, &e), DELTAFS_OK);
+    CHECK_IS(container_read(&c, &io, &now, &e), DELTAFS_OK);
+    CHECK(now.recorded_count == 2 && now.recorded[1].number == 9);
+    container_fini(&now);
+    container_fini(&c);
+    free(after);
+    free(file);
+}
+
 static void test_volumes(void **state)
 {
     static const struct {
@@ -986,6 +1046,7 @@ int main(void)
         cmocka_unit_test(test_volumes_of_directory),
         cmocka_unit_test(test_volumes_of_copy),
         cmocka_unit_test(test_session_link),
+        cmocka_unit_test(test_record_without_locks),
     };
 
     return cmocka_run_group_tests(tests, setup, unit_teardown) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

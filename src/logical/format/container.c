@@ -12,6 +12,7 @@
 #include "logical/format/session.h"
 
 #define TRIES       100        /* while other processes create and remove it */
+#define APPEND_MS   1000       /* in which another process ends a line that it is appending */
 #define NAME_PREFIX "deltafs:" /* of names in MPI-IO, which does not pass it on */
 
 /* What is at a path. */
@@ -393,23 +394,41 @@ int container_check(const struct container *c, struct io *io, struct error *e)
 
 /* ---- Recording sessions ---- */
 
-/* Behind the complete lines. What a crash has left there is truncated. */
-static int container_append(const struct container *c, struct io_file *file, enum record what, const uint32_t *number,
-                            size_t n, int sync, struct error *e)
+/* Where the complete lines end, and the file. */
+static int container_find_end(const struct container *c, struct io_file *file, uint64_t *end, uint64_t *size,
+                              struct error *e)
 {
     struct container now = {0};
     struct head h = {.container = &now};
-    uint64_t size, end;
-    int status = head_read(file, &h, e);
+    int status = io_file_refresh(file, e); /* it was opened before another process appended to it */
 
+    if (status == DELTAFS_OK)
+        status = head_read(file, &h, e);
     if (status == DELTAFS_OK)
         status = container_compare(c, &now, e);
     container_fini(&now);
-    if (status == DELTAFS_OK)
-        status = io_file_size(file, &size, e);
-    if (status == DELTAFS_OK && size > h.end)
-        status = io_file_truncate(file, h.end, e);
-    end = h.end;
+    *end = h.end;
+    return status == DELTAFS_OK ? io_file_size(file, size, e) : status;
+}
+
+/* Behind the complete lines. What a crash has left there is truncated. Without a lock, it may be a line that another
+ * process is appending: then wait for its end. */
+static int container_append(const struct container *c, struct io_file *file, int is_locked, enum record what,
+                            const uint32_t *number, size_t n, int sync, struct error *e)
+{
+    uint64_t size = 0, end = 0;
+    unsigned waited = 0;
+    int status = container_find_end(c, file, &end, &size, e);
+
+    while (status == DELTAFS_OK && size > end && !is_locked && waited < APPEND_MS && client_cached_pause(&waited))
+        status = container_find_end(c, file, &end, &size, e);
+    if (status == DELTAFS_OK && size > end)
+        status = is_locked ? io_file_truncate(file, end, e)
+                           : error_set(e, DELTAFS_ERR_BUSY,
+                                       "%s: the last line, at offset %" PRIu64 ", is incomplete, and without locks on "
+                                       "this file system another process may be writing it; if none writes the file, "
+                                       "remove the line ('truncate -s %" PRIu64 " %s') and try again",
+                                       file->path, end, end, file->path);
     for (size_t i = 0; i < n && status == DELTAFS_OK; i++)
         status = textlog_append(file, &end, sync && i == n - 1, e, "%s number=%" PRIu32, record_word[what], number[i]);
     return status;
@@ -436,10 +455,7 @@ int container_record(const struct container *c, struct io *io, enum record what,
     if (n == 0 || status != DELTAFS_OK)
         return status;
     int is_locked = io_file_lock_wait(&file, 0, 1, 0, error_ignored()) == DELTAFS_OK;
-    /* The file was opened before another process that had the lock appended to it. */
-    status = io_file_refresh(&file, e);
-    if (status == DELTAFS_OK)
-        status = container_append(c, &file, what, number, n, sync, e);
+    status = container_append(c, &file, is_locked, what, number, n, sync, e);
     if (is_locked)
         io_file_unlock(&file, 0, 1, error_ignored());
     return io_file_finish(&file, status, e);
