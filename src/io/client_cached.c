@@ -4,10 +4,12 @@
  * the caches may keep old bytes (io_file_wait). On all other file systems none of this does anything. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
+#include "base/path.h"
 #include "io/io.h"
 
 #define CACHE_MS_MAX   4000u /* GlusterFS's caches of a second each can be one behind the other */
@@ -77,6 +79,21 @@ int client_cached_pause(unsigned *waited)
 static int file_refresh(struct io_file *f)
 {
     return f->io->ops->refresh ? f->io->ops->refresh(f->io->ctx, f->fd) : 0;
+}
+
+int io_file_open_name(struct io *io, const char *path, int flags, struct io_file *out, struct error *e)
+{
+    int status = io_file_open(io, path, flags, out, e);
+    char *parent = status == DELTAFS_ERR_NOT_FOUND ? path_parent(path) : NULL;
+    struct io_file folder;
+
+    if (parent && io_file_open(io, parent, O_RDONLY, &folder, error_ignored()) == DELTAFS_OK) {
+        if (file_refresh(&folder) > 0)
+            status = io_file_open(io, path, flags, out, e);
+        io_file_close(&folder, error_ignored());
+    }
+    free(parent);
+    return status;
 }
 
 int io_file_refresh(struct io_file *f, struct error *e)

@@ -165,6 +165,9 @@ __attribute__((format(printf, 3, 4))) char *io_path_in(char path[PATH_ROOM], con
 
 /* ---- client_cached.c ---- */
 
+/* As io_file_open. If the name is missing, refresh the folder and look again: NFS remembers for half a minute that a
+ * name was missing. */
+int io_file_open_name(struct io *io, const char *path, int flags, struct io_file *out, struct error *e);
 /* Refresh what this host knows of a file that has been open for a while. */
 int io_file_refresh(struct io_file *f, struct error *e);
 /* What the file contains is not what it must: on a client-cached file system refresh, from the second time on after a

@@ -782,6 +782,51 @@ static void test_record_without_locks(void **state)
     free(file);
 }
 
+/* This host remembers that a name was missing until it refreshes the folder, as NFS does. */
+static struct {
+    char path[PATH_ROOM];
+    int is_stale;
+} unseen;
+
+static ssize_t open_unseen(struct fake_call *c)
+{
+    size_t n = strlen(c->path);
+
+    if (c->op == FAKE_OPEN && unseen.is_stale && strcmp(c->path, unseen.path) == 0)
+        return -ENOENT;
+    if (c->op == FAKE_REFRESH && strncmp(c->path, unseen.path, n) == 0 && strrchr(unseen.path, '/') == unseen.path + n)
+        unseen.is_stale = 0;
+    return c->op == FAKE_REFRESH ? 1 : fake_do(c);
+}
+
+static void test_missing_name_is_cached(void **state)
+{
+    static const char *const names[] = {"unseen/s00000000/SESSION", "unseen/MANIFEST"};
+    static struct fake_io fake;
+    struct io cached = {.ops = &fake.ops, .ctx = &fake};
+    struct container c, other;
+    struct session s, got;
+    struct error e = {0};
+
+    (void)state;
+    fake_io_init(&fake, open_unseen);
+    fake_io_has_all(&fake);
+    make("unseen", &c);
+    make_session(&c, 1, "", &s);
+    for (int i = 0; i < 2; i++) {
+        snprintf(unseen.path, sizeof unseen.path, "%s", unit_path("%s", names[i]));
+        unseen.is_stale = 1;
+        if (container_open(&other, &cached, unit_path("unseen"), O_RDONLY, 0, &e) != DELTAFS_OK)
+            fail_msg("%s", e.text);
+        unseen.is_stale = 1;
+        CHECK_IS(session_check_missing(&other, &cached, 0, NULL, &e), DELTAFS_OK);
+        unseen.is_stale = 1;
+        CHECK_IS(session_read(&other, &cached, 0, &got, &e), DELTAFS_OK);
+        container_fini(&other);
+    }
+    container_fini(&c);
+}
+
 static void test_volumes(void **state)
 {
     static const struct {
@@ -1047,6 +1092,7 @@ int main(void)
         cmocka_unit_test(test_volumes_of_copy),
         cmocka_unit_test(test_session_link),
         cmocka_unit_test(test_record_without_locks),
+        cmocka_unit_test(test_missing_name_is_cached),
     };
 
     return cmocka_run_group_tests(tests, setup, unit_teardown) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

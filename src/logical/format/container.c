@@ -181,7 +181,7 @@ static int container_look(struct container *c, struct io *io, const char *path, 
     char name[PATH_ROOM];
 
     c->recorded_count = 0;
-    int status = io_file_open(io, io_path_in(name, path, MANIFEST_NAME), O_RDONLY, &file, e);
+    int status = io_file_open_name(io, io_path_in(name, path, MANIFEST_NAME), O_RDONLY, &file, e);
 
     if (status == DELTAFS_OK) {
         status = head_read(&file, &h, e);

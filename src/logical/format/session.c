@@ -120,7 +120,7 @@ int session_read(const struct container *c, struct io *io, uint32_t number, stru
     struct io_file file;
     struct error ignored;
     uint64_t end;
-    int status = io_file_open(io, session_path(c, number, SESSION_NAME, path), O_RDONLY, &file, e);
+    int status = io_file_open_name(io, session_path(c, number, SESSION_NAME, path), O_RDONLY, &file, e);
 
     *s = (struct session){.number = number};
     if (status != DELTAFS_OK)
