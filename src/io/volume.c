@@ -289,14 +289,34 @@ int volume_check_buckets(const struct volume_part *p, uint32_t count, struct err
     return status;
 }
 
+static int bucket_refuse_name(void *arg, const char *name, struct error *e)
+{
+    return strcmp(name, OWNER_NAME) == 0
+               ? DELTAFS_OK
+               : error_set(e, DELTAFS_ERR_IO, "%s: still has %s, so it stays; remove or move that, and try again",
+                           (const char *)arg, name);
+}
+
+/* OWNER goes last: what has anything else stays the container's. A missing folder is empty. */
+static int bucket_empty(const struct volume_part *p, char *folder, struct error *e)
+{
+    int status = io_list(p->io, folder, bucket_refuse_name, folder, e);
+
+    if (status == DELTAFS_OK)
+        return owner_remove(p, folder, e);
+    return status == DELTAFS_ERR_NOT_FOUND || status == DELTAFS_ERR_NOT_DELTAFS ? DELTAFS_OK : status;
+}
+
 int volume_remove_bucket(const struct volume_part *p, uint32_t bucket, struct error *e)
 {
     char path[PATH_ROOM], target[PATH_MAX];
     int status = volume_target(p, bucket, bucket_path(path, p, bucket), target, e);
 
-    if (status == DELTAFS_ERR_NOT_FOUND)
-        status = io_rmdir(p->io, path, e);
-    else if (status == DELTAFS_OK && (status = owner_remove(p, target, e)) == DELTAFS_OK) {
+    if (status == DELTAFS_ERR_NOT_FOUND) {
+        status = bucket_empty(p, path, e);
+        if (status == DELTAFS_OK)
+            status = io_rmdir(p->io, path, e);
+    } else if (status == DELTAFS_OK && (status = bucket_empty(p, target, e)) == DELTAFS_OK) {
         /* The link last: as long as it is there, another attempt finds the rest. What has other buckets stays. */
         for (int up = 0; up < (*p->part ? 3 : 2); up++) {
             int rc = p->io->ops->rmdir(p->io->ctx, target);

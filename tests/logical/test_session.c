@@ -1001,6 +1001,65 @@ static void test_volumes_of_copy(void **state)
     container_fini(&c);
 }
 
+static ssize_t fail_to_unlink_logs(struct fake_call *c)
+{
+    return c->op == FAKE_UNLINK && strstr(c->path, "/w0000") ? -EIO : fake_do(c);
+}
+
+/* What a bucket on a volume has besides its logs, or cannot lose, stays that container's: OWNER goes last. */
+static void test_owner_goes_last(void **state)
+{
+    static struct fake_io fake;
+    struct io failing = {.ops = &fake.ops, .ctx = &fake};
+    char target[600] = "", owner[700], path[PATH_ROOM], other[PATH_ROOM];
+    struct container c;
+    struct session s;
+    struct error e;
+
+    (void)state;
+    fake_io_init(&fake, fail_to_unlink_logs);
+    CHECK(mkdir(unit_path("vlast"), 0777) == 0);
+    make("last", &c);
+    make_session(&c, 1, unit_path("vlast"), &s);
+    CHECK(readlink(unit_path("last/s00000000/00"), target, sizeof target - 1) > 0);
+    snprintf(owner, sizeof owner, "%s/OWNER", target);
+    CHECK_IS(session_remove(&c, &failing, 0, 0, &e), DELTAFS_ERR_IO);
+    CHECK(unit_exists(owner));
+    /* A file that is not ours comes after the check. */
+    const struct volume_part part = {&io, c.path, c.uuid_text, "s00000000"};
+    for (int kind = LOG_KIND_FRAMES; kind <= LOG_KIND_EXTENTS; kind++)
+        CHECK(unlink(session_log_path(&c, &s, 0, kind, path)) == 0);
+    unit_save(io_path_in(other, target, "other"), "x", 1);
+    CHECK_IS(volume_remove_bucket(&part, 0, &e), DELTAFS_ERR_IO);
+    CHECK(strstr(e.text, target) && unit_exists(owner) && unit_exists(unit_path("last/s00000000/00")));
+    CHECK(unlink(other) == 0);
+    CHECK_IS(volume_remove_bucket(&part, 0, &e), DELTAFS_OK);
+    CHECK_IS(count_entries(unit_path("vlast")), 1);
+    CHECK_IS(container_remove(&io, unit_path("last"), &e), DELTAFS_OK);
+    container_fini(&c);
+}
+
+/* The manual says to put a copy of the bucket's folder in the place of the link; that has OWNER, too. */
+static void test_bucket_is_a_copy(void **state)
+{
+    char target[600] = "", path[PATH_ROOM];
+    struct container c;
+    struct session s;
+    struct error e = {0};
+
+    (void)state;
+    CHECK(mkdir(unit_path("vown"), 0777) == 0);
+    make("own", &c);
+    make_session(&c, 1, unit_path("vown"), &s);
+    CHECK(readlink(unit_path("own/s00000000/00"), target, sizeof target - 1) > 0);
+    CHECK(unlink(unit_path("own/s00000000/00")) == 0 && mkdir(unit_path("own/s00000000/00"), 0777) == 0);
+    unit_copy(io_path_in(path, target, "OWNER"), unit_path("own/s00000000/00/OWNER"));
+    if (container_remove(&io, unit_path("own"), &e) != DELTAFS_OK)
+        fail_msg("%s", e.text);
+    CHECK(!unit_exists(unit_path("own")));
+    container_fini(&c);
+}
+
 /* Nothing is written into a session's folder that is a link. */
 static void test_session_link(void **state)
 {
@@ -1090,6 +1149,8 @@ int main(void)
         cmocka_unit_test(test_volumes_bad),
         cmocka_unit_test(test_volumes_of_directory),
         cmocka_unit_test(test_volumes_of_copy),
+        cmocka_unit_test(test_owner_goes_last),
+        cmocka_unit_test(test_bucket_is_a_copy),
         cmocka_unit_test(test_session_link),
         cmocka_unit_test(test_record_without_locks),
         cmocka_unit_test(test_missing_name_is_cached),

@@ -17,6 +17,7 @@ enum name {
     NAME_ASIDE, /* a manifest that is being created */
     NAME_LOCK,
     NAME_REMOVED, /* marks a session that is being removed */
+    NAME_OWNER,   /* whose bucket it is */
     NAME_FRAMES,
     NAME_EXTENTS,
     NAME_FILE /* any other file of ours */

@@ -86,10 +86,12 @@ static int walk_entry(struct walk *w, const char *path, enum name in, const char
 
     if (kind == NAME_FOREIGN)
         return walk_foreign(path, e);
-    /* While the manifest exists, another attempt can find and remove the rest; likewise the mark of a session. */
-    if (kind >= NAME_MANIFEST)
-        return w->is_removing && kind != NAME_MANIFEST && kind != NAME_REMOVED ? walk_status(io_unlink(w->io, path, e))
-                                                                               : DELTAFS_OK;
+    /* While the manifest exists, another attempt can find and remove the rest; likewise the mark of a session. OWNER
+     * goes with the empty bucket. */
+    if (kind == NAME_MANIFEST || kind == NAME_REMOVED || kind == NAME_OWNER)
+        return DELTAFS_OK;
+    if (kind > NAME_MANIFEST)
+        return w->is_removing ? walk_status(io_unlink(w->io, path, e)) : DELTAFS_OK;
     if (kind == NAME_SESSION)
         snprintf(w->part, sizeof w->part, "%s", text);
     status = walk_check_link(w, path, kind, number, e);
