@@ -158,9 +158,9 @@ static int owner_check(const struct volume_part *p, const char *path, const char
         return status;
     return error_set(
         e, DELTAFS_ERR_NOT_DELTAFS,
-        "%s: leads to %s, which belongs to %s: %s is a copy of that, or was moved; if that is gone, remove "
-        "the file " OWNER_NAME " from each such folder; if not, replace each such link by a copy of its "
-        "folder",
+        "%s: leads to %s, which belongs to %s: %s is a copy of that, or was moved, or its file system changes inode "
+        "numbers (FUSE and CIFS may); if there is no other, remove the file " OWNER_NAME " from each such folder; if "
+        "there is, replace each such link by a copy of its folder",
         path, target, own.path, p->container);
 }
 
