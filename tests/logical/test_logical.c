@@ -624,6 +624,59 @@ static void test_handles(void **state)
     free(path);
 }
 
+/* Rank 0 writes through a handle of its own, then through the ranks' one; after that rank 1 writes through the latter.
+ */
+static void *part_write_behind(void *arg)
+{
+    struct part *p = arg;
+    deltafs_logical *own = NULL;
+
+    part_open(p, O_WRONLY | O_CREAT);
+    TELL_CHECK(p, deltafs_logical_write(p->f, 0, "aaaaaaaa", 8) == DELTAFS_OK);
+    unit_team_wait(&p->member);
+    if (p->member.rank == 0) {
+        TELL_CHECK(p, deltafs_logical_open(p->path, O_RDWR, NULL, &own) == DELTAFS_OK);
+        TELL_CHECK(p, deltafs_logical_write(own, 0, "bbbbbbbb", 8) == DELTAFS_OK);
+        TELL_CHECK(p, deltafs_logical_write(p->f, 8, "cccccccc", 8) == DELTAFS_OK);
+    }
+    unit_team_wait(&p->member);
+    if (p->member.rank == 1)
+        TELL_CHECK(p, deltafs_logical_write(p->f, 0, "dddddddd", 8) == DELTAFS_OK);
+    part_close(p);
+    if (own)
+        TELL_CHECK(p, deltafs_logical_close(own) == DELTAFS_OK);
+    return NULL;
+}
+
+/* The same order where the ranks of a handle are threads of one process. */
+static void test_handles_of_threads(void **state)
+{
+    static struct part part[2];
+    struct unit_team team;
+    char *path = strdup(unit_path("threads")), got[16];
+    deltafs_logical *f;
+    size_t n;
+
+    (void)state;
+    unit_team_init(&team, 2);
+    for (uint32_t i = 0; i < 2; i++) {
+        part[i] = (struct part){.member = {&team, i}, .path = path, .index = "parallel", .sync = "none"};
+        CHECK_IS(pthread_create(&part[i].thread, NULL, part_write_behind, &part[i]), 0);
+    }
+    for (uint32_t i = 0; i < 2; i++)
+        pthread_join(part[i].thread, NULL);
+    for (uint32_t i = 0; i < 2; i++)
+        if (part[i].failure)
+            fail_msg("%s", part[i].failure);
+    unit_team_fini(&team);
+    CHECK_IS(deltafs_logical_open(path, O_RDONLY, NULL, &f), DELTAFS_OK);
+    CHECK_IS(deltafs_logical_read(f, 0, got, sizeof got, &n), DELTAFS_OK);
+    CHECK_IS(n, sizeof got);
+    CHECK(memcmp(got, "ddddddddcccccccc", sizeof got) == 0);
+    CHECK_IS(deltafs_logical_close(f), DELTAFS_OK);
+    free(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -631,7 +684,7 @@ int main(void)
         cmocka_unit_test(test_turns),           cmocka_unit_test(test_synced_before_close),
         cmocka_unit_test(test_nothing_written), cmocka_unit_test(test_deep),
         cmocka_unit_test(test_closed_above),    cmocka_unit_test(test_moved_on),
-        cmocka_unit_test(test_handles)};
+        cmocka_unit_test(test_handles),         cmocka_unit_test(test_handles_of_threads)};
 
     return cmocka_run_group_tests_name("logical files", tests, unit_setup, unit_teardown) == 0 ? 0 : 1;
 }

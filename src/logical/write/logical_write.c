@@ -290,7 +290,7 @@ static int logical_place(deltafs_logical *f, uint64_t offset, size_t size, struc
 }
 
 /* If the process has written through another handle meanwhile, the next write of this one is ordered after that. The
- * ranks of a session that are threads of one process write without an order. */
+ * ranks of a session that are threads of one process write without an order among themselves. */
 static int logical_take_turn(deltafs_logical *f, struct error *e)
 {
     struct write_order *w = f->turn;
@@ -298,11 +298,13 @@ static int logical_take_turn(deltafs_logical *f, struct error *e)
     int status = DELTAFS_OK;
 
     write_order_lock();
-    if (f->order <= w->order && (w->session != session || !f->has_session)) {
+    uint64_t before = w->session == session && f->has_session ? w->before : w->order;
+    if (f->order <= before) {
         status = logical_seal(f, 0, e);
-        f->order = status == DELTAFS_OK ? w->order + 1 : f->order;
+        f->order = status == DELTAFS_OK ? before + 1 : f->order;
     }
     if (status == DELTAFS_OK) {
+        w->before = before;
         w->session = session;
         w->order = f->order > w->order ? f->order : w->order;
     }

@@ -15,6 +15,7 @@ struct write_order {
     unsigned handles;
     uint64_t session; /* that has written last */
     uint64_t order;   /* the highest */
+    uint64_t before;  /* the highest when that session began to write, after another */
 };
 
 int write_order_create(struct write_order **out, struct error *e);
