@@ -407,7 +407,7 @@ static int io_open_released(struct io_file *f, int *fd, struct error *e)
     do
         *fd = f->io->ops->open(f->io->ctx, whole, O_RDWR | IO_AWAITED, 0);
     while (*fd == -EINTR);
-    return io_done(*fd, "open", f->path, e);
+    return *fd == -EMLINK ? io_refuse_names(f->path, e) : io_done(*fd, "open", f->path, e);
 }
 
 /* The descriptor for one call, which io_end takes back. */

@@ -2,6 +2,7 @@
  * least memory; of every kind of keys. */
 #include <errno.h>
 #include <sys/resource.h>
+#include <unistd.h>
 #include "fake_io.h"
 #include "unit_help.h"
 
@@ -154,6 +155,27 @@ static void test_write_back_error(void **state)
         CHECK_IS(fake_io_end(&forgetful.io), 0);
         unit_remove(path);
     }
+}
+
+/* A log that gets a second name while it is not open is not written to, and the message says why. */
+static void test_second_name(void **state)
+{
+    const char *path = unit_path("second");
+    struct rlimit all;
+    deltafs_dir *d;
+
+    (void)state;
+    CHECK(getrlimit(RLIMIT_NOFILE, &all) == 0);
+    CHECK(setrlimit(RLIMIT_NOFILE, &(struct rlimit){24, all.rlim_max}) == 0);
+    d = unit_create(path, unit_options("partitions", "32", "memory", "8M", "value_size", "8", NULL));
+    CHECK(link(unit_path("second/10/p00000010.data"), unit_path("name")) == 0);
+    for (uint64_t key = 0; key < 1000; key++)
+        CHECK_CALL(d, deltafs_append(d, key, &key, 8), DELTAFS_OK);
+    CHECK_IS(deltafs_epoch_end(d, 0), DELTAFS_ERR_IO);
+    CHECK(strstr(deltafs_errmsg(d), "p00000010.data: has several names (hard links)"));
+    deltafs_close(d);
+    CHECK(setrlimit(RLIMIT_NOFILE, &all) == 0);
+    unit_remove(path);
 }
 
 /* No epoch, an empty one, one with one record: of numbers and of bytes. */
@@ -351,9 +373,13 @@ static void test_budget(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_many_epochs),      cmocka_unit_test(test_few_descriptors),
-        cmocka_unit_test(test_write_back_error), cmocka_unit_test(test_few),
-        cmocka_unit_test(test_one_key),          cmocka_unit_test(test_values),
+        cmocka_unit_test(test_many_epochs),
+        cmocka_unit_test(test_few_descriptors),
+        cmocka_unit_test(test_write_back_error),
+        cmocka_unit_test(test_second_name),
+        cmocka_unit_test(test_few),
+        cmocka_unit_test(test_one_key),
+        cmocka_unit_test(test_values),
         cmocka_unit_test(test_budget),
     };
 

@@ -265,22 +265,18 @@ static int frame_log_sync(struct frame_log *l, struct error *e)
 
 int frame_log_flush(struct frame_log *l, int sync, struct error *e)
 {
-    int status = DELTAFS_OK;
+    const struct frame_log mark = *l;
+    int status;
 
     if (l->is_lost)
         return error_set(e, DELTAFS_ERR_IO, "%s: an earlier sync failed: what was written may be lost", l->file.path);
-    if (l->used == 0 && !l->is_page_due) {
-        frame_log_trim(l);
-    } else {
-        const struct frame_log mark = *l;
-        status = frame_log_write_rest(l, e);
-        if (status == DELTAFS_OK && l->is_page_due)
-            status = frame_log_write_page(l, l->base, e);
-        if (status == DELTAFS_OK)
-            l->is_page_due = 0;
-        else
-            frame_log_go_back(l, &mark);
-    }
+    status = frame_log_write_rest(l, e);
+    if (status == DELTAFS_OK && l->is_page_due)
+        status = frame_log_write_page(l, l->base, e);
+    if (status == DELTAFS_OK)
+        l->is_page_due = 0;
+    else
+        frame_log_go_back(l, &mark);
     l->flushed = l->base;
     return status == DELTAFS_OK && sync ? frame_log_sync(l, e) : status;
 }

@@ -409,10 +409,10 @@ static int logical_note_size(deltafs_logical *f, enum extent_kind kind, uint64_t
 
 static int logical_change_size(deltafs_logical *f, enum extent_kind kind, uint64_t size, struct error *e)
 {
-    int status = logical_take_turn(f, e); /* all writes are sealed: it cannot fail */
+    logical_take_turn(f, e); /* all writes are sealed: it cannot fail */
     uint64_t order = f->order;
+    int status = collective_max(&f->group, &order, 1, e);
 
-    status = collective_max(&f->group, &order, 1, e);
     if (status != DELTAFS_OK)
         return status;
     f->order = order + 1;
