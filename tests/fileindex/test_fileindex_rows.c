@@ -74,6 +74,7 @@ static void test_round(void **state)
     struct oracle file[6];
     const char *index = unit_path("all");
     deltafs_indexer *ix;
+    deltafs_dir *d;
     int has;
 
     (void)state;
@@ -98,6 +99,8 @@ static void test_round(void **state)
         CHECK_IS(has, 1);
     }
     CHECK_IS(deltafs_indexer_close(ix), DELTAFS_OK);
+    /* Records that a program appends would be rows of no file. */
+    CHECK_IS(deltafs_reopen(index, NULL, &d), DELTAFS_ERR_NOT_DELTAFS);
     check_all(index, file, 6);
     for (size_t i = 0; i < 6; i++)
         free(file[i].key);

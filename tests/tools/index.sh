@@ -208,6 +208,8 @@ expect 3 index 2 --schema $schema --key id -o "$work/records" "$work/good.3.bin"
 says "is a directory of records, not an index of files"
 expect 3 index 2 --schema $schema --key id "$work/records"
 says "is a directory of DeltaFS, which has its keys already"
+expect 3 import 1 -q --append --epoch 99 --format raw --schema $schema --key id -o "$work/some" "$work/good.3.bin"
+says "$work/some: is an index of files, not a directory of records"
 
 # A damaged SOURCES is never believed.
 printf x | dd of="$work/some/SOURCES" bs=1 seek=100 conv=notrunc 2>/dev/null

@@ -179,6 +179,10 @@ static int inspect_options(const struct manifest *m, const char *path, const del
     const char *schema = deltafs_private_options_text(o, OPTION_SCHEMA);
     char is[32] = "any";
 
+    if (m->is_index && !deltafs_private_options_is_index(o))
+        return error_set(e, DELTAFS_ERR_NOT_DELTAFS,
+                         "%s: is an index of files, not a directory of records; 'deltafs-mpi index' adds files to it",
+                         path);
     if (partitions != OPTION_AUTO && partitions != m->partitions) {
         snprintf(is, sizeof is, "%u", m->partitions);
         return deltafs_private_options_refuse(o, OPTION_PARTITIONS, path, is, e);
