@@ -103,6 +103,37 @@ static void test_few_descriptors(void **state)
     }
 }
 
+/* The end of an index log needs memory for each epoch. Without, the epochs can be read, and a writer with more memory
+ * closes the directory. */
+static void test_close_needs_memory(void **state)
+{
+    enum { EPOCHS = 80000 };
+    const char *path = unit_path("tail");
+    deltafs_dir *d = unit_create(path, unit_options("value_size", "8", "memory", "8M", "sync", "none", NULL));
+    deltafs_options *o = unit_options("memory", "32M", NULL);
+    deltafs_records *got;
+
+    (void)state;
+    for (uint64_t epoch = 0; epoch < EPOCHS; epoch++) {
+        CHECK_CALL(d, deltafs_append(d, epoch % 3, &epoch, 8), DELTAFS_OK);
+        CHECK_CALL(d, deltafs_epoch_end(d, epoch), DELTAFS_OK);
+    }
+    CHECK_IS(deltafs_close(d), DELTAFS_ERR_MEMORY);
+    CHECK(strstr(deltafs_errmsg(NULL), ".index: the directory cannot be closed: "));
+    CHECK(strstr(deltafs_errmsg(NULL), "reopen it with more memory"));
+    for (int i = 0; i < 2; i++) {
+        d = unit_open(path);
+        CHECK_CALL(d, deltafs_get(d, 0, NULL, &got), DELTAFS_OK);
+        CHECK_IS(got->count, (EPOCHS + 2) / 3);
+        deltafs_records_destroy(got);
+        CHECK_IS(deltafs_close(d), DELTAFS_OK);
+        CHECK_CALL(NULL, deltafs_reopen(path, o, &d), DELTAFS_OK);
+        CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    }
+    deltafs_options_destroy(o);
+    unit_remove(path);
+}
+
 /* A file system whose storage fails to take one write from the page cache. As Linux may do, it reports that to a sync
  * only while the file stays open. */
 static struct {
@@ -375,6 +406,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_many_epochs),
         cmocka_unit_test(test_few_descriptors),
+        cmocka_unit_test(test_close_needs_memory),
         cmocka_unit_test(test_write_back_error),
         cmocka_unit_test(test_second_name),
         cmocka_unit_test(test_few),

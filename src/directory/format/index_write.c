@@ -369,6 +369,12 @@ int index_write_tail(struct index_writer *w, uint64_t *length, struct error *e)
 
     if (status == DELTAFS_OK)
         status = memory_take(w->memory, used + TAIL_TRAILER_SIZE, "the tail", &tail, e);
+    if (status == DELTAFS_ERR_MEMORY)
+        return error_set(
+            e, status,
+            "%s: the directory cannot be closed: %s; its committed epochs can be read; to close it, reopen "
+            "it with more memory",
+            w->log.file.path, e->text);
     if (status != DELTAFS_OK)
         return status;
     status = index_gather_tail(w, tail, used, has_fences, e);
