@@ -226,12 +226,15 @@ void files_hurt(struct files_case *c)
         sum += kinds[i].weight;
     for (int dice = (int)below(h, (uint64_t)sum); dice >= kinds[kind].weight; kind++)
         dice -= kinds[kind].weight;
-    /* So is an index in a logical file. */
-    int is_other = kinds[kind].fn == make_foreign || kinds[kind].fn == link_foreign;
-    if (h->at->kind == 'd' && (!strchr(h->at->path, '/') || (is_other && strcmp(h->at->path, "c.7/keys") == 0)))
+    /* So is an index in a logical file; and with MANIFEST and a log of another container, it is that one. */
+    int is_other = kinds[kind].fn == make_foreign || kinds[kind].fn == link_foreign || kinds[kind].fn == link_hard;
+    int is_manifest = strcmp(strrchr(h->path, '/'), "/MANIFEST") == 0;
+    if ((h->at->kind == 'd' && (!strchr(h->at->path, '/') || (is_other && strcmp(h->at->path, "c.7/keys") == 0))) ||
+        (is_other && c->has_foreign + is_manifest > 1))
         snprintf(c->text + n, sizeof c->text - n, "; nothing is hurt");
     else {
         kinds[kind].fn(h);
+        c->has_foreign |= is_other ? 1 + is_manifest : 0;
         snprintf(c->text + n, sizeof c->text - n, "; %s: %s", h->at->path, kinds[kind].text);
     }
     free(h);

@@ -10,6 +10,7 @@ struct files_case {
     struct files subject, other; /* the container that is hurt, and one that nobody may change */
     size_t olds;                 /* copies of the subject, as it was earlier */
     unsigned asides;
+    int has_foreign;  /* something is another container's: 1, or its MANIFEST: 2 */
     int may_be_older; /* MANIFEST, or its copy, is one of those */
     char text[1024];  /* what was done */
 };
