@@ -175,6 +175,20 @@ static char *bucket_path(char path[PATH_ROOM], const struct volume_part *p, uint
     return io_path_in(path, p->container, "%s%s" BUCKET_NAME, p->part, *p->part ? "/" : "", bucket);
 }
 
+/* A link in the place of a container's own folder on a volume leads to what may be another's. */
+static int volume_check_folder(const struct volume_part *p, const char *path, struct error *e)
+{
+    char target[PATH_MAX];
+    int status = io_readlink(p->io, path, target, sizeof target, e);
+
+    if (status == DELTAFS_OK)
+        return error_set(e, DELTAFS_ERR_NOT_DELTAFS,
+                         "%s: is a symbolic link, so nothing is written or removed there; put the folder itself, or a "
+                         "copy of it, in its place",
+                         path);
+    return status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_OK : status;
+}
+
 /* Another process that removes the last part on the volume removes its root, too: then make it again. */
 static int volume_make(const char *volume, const struct volume_part *p, struct error *e)
 {
@@ -186,7 +200,9 @@ static int volume_make(const char *volume, const struct volume_part *p, struct e
         status = io_mkdir(p->io, root, e);
         if (!*p->part || (status != DELTAFS_OK && status != DELTAFS_ERR_EXISTS))
             return status;
-        status = io_mkdir(p->io, volume_path(path, volume, p, p->part), e);
+        status = volume_check_folder(p, root, e);
+        if (status == DELTAFS_OK)
+            status = io_mkdir(p->io, volume_path(path, volume, p, p->part), e);
     }
     return status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_ERR_BUSY : status;
 }
@@ -241,6 +257,8 @@ void volumes_unmake(const struct volumes *v, const struct volume_part *p)
     char path[PATH_ROOM];
 
     for (uint32_t i = 0; i < v->count; i++) {
+        if (volume_check_folder(p, volume_path(path, v->folder[i], p, ""), error_ignored()) != DELTAFS_OK)
+            continue;
         p->io->ops->rmdir(p->io->ctx, volume_path(path, v->folder[i], p, p->part));
         p->io->ops->rmdir(p->io->ctx, volume_path(path, v->folder[i], p, ""));
     }
@@ -252,22 +270,25 @@ void volumes_unmake(const struct volumes *v, const struct volume_part *p)
 static int volume_target(const struct volume_part *p, uint32_t bucket, const char *path, char target[PATH_MAX],
                          struct error *e)
 {
-    char folder[PATH_ROOM], end[PATH_ROOM], next[PATH_MAX];
+    char folder[PATH_ROOM], end[PATH_ROOM];
     int status = io_readlink(p->io, path, target, PATH_MAX, e);
 
     if (status != DELTAFS_OK)
         return status;
     io_path_in(end, volume_path(folder, "", p, p->part), BUCKET_NAME, bucket);
     size_t n = strlen(target), m = strlen(end);
-    status = io_readlink(p->io, target, next, sizeof next, e);
-    if (status != DELTAFS_OK && status != DELTAFS_ERR_NOT_FOUND)
-        return status;
-    if (status == DELTAFS_OK || n <= m || target[0] != '/' || strcmp(target + n - m, end) != 0)
+    if (n <= m || target[0] != '/' || strcmp(target + n - m, end) != 0)
         return error_set(e, DELTAFS_ERR_NOT_DELTAFS,
                          "%s: leads to %s, which is not this container's: the option volumes makes links to "
                          "VOLUME%s; put the bucket's own folder in the place of the link",
                          path, target, end);
-    return DELTAFS_OK;
+    /* The bucket, the part and the container's root on the volume. */
+    for (size_t length = n; length > n - m && status == DELTAFS_OK;) {
+        snprintf(folder, sizeof folder, "%.*s", (int)length, target);
+        status = volume_check_folder(p, folder, e);
+        length = (size_t)(strrchr(folder, '/') - folder);
+    }
+    return status;
 }
 
 int volume_check_bucket(const struct volume_part *p, uint32_t bucket, struct error *e)

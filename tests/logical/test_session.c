@@ -1060,6 +1060,39 @@ static void test_bucket_is_a_copy(void **state)
     container_fini(&c);
 }
 
+/* A container's folder on a volume that is a link to another's: nothing is written or removed there. (A new session was
+ * written into the other container's folder.) */
+static void test_volume_link(void **state)
+{
+    char volume[300], folder[400], target[400];
+    struct container c, other;
+    struct session s;
+    struct error e;
+
+    (void)state;
+    snprintf(volume, sizeof volume, "%s", unit_path("vlink"));
+    CHECK(mkdir(volume, 0777) == 0);
+    make("leading", &c);
+    make("led to", &other);
+    make_session(&c, 1, volume, &s);
+    make_session(&other, 1, volume, &s);
+    snprintf(folder, sizeof folder, "%s/deltafs.%s", volume, c.uuid_text);
+    snprintf(target, sizeof target, "%s/deltafs.%s", volume, other.uuid_text);
+    unit_remove(folder);
+    CHECK(symlink(target, folder) == 0);
+    CHECK(mkdir(unit_path("vlink/deltafs.%s/s00000001", other.uuid_text), 0777) == 0);
+    unsigned before = count_entries(volume);
+    CHECK_IS(session_create(&c, &io, 1, 9, volume, 0, &s, &e), DELTAFS_ERR_NOT_DELTAFS);
+    CHECK(strstr(e.text, folder) && strstr(e.text, "symbolic link"));
+    CHECK_IS(session_remove(&c, &io, 0, 0, &e), DELTAFS_ERR_NOT_DELTAFS);
+    CHECK_IS(container_remove(&io, unit_path("leading"), &e), DELTAFS_ERR_NOT_DELTAFS);
+    CHECK(strstr(e.text, folder));
+    CHECK_IS(count_entries(volume), before);
+    CHECK(!unit_exists(unit_path("leading/s00000001")));
+    container_fini(&other);
+    container_fini(&c);
+}
+
 /* Nothing is written into a session's folder that is a link. */
 static void test_session_link(void **state)
 {
@@ -1149,6 +1182,7 @@ int main(void)
         cmocka_unit_test(test_volumes_bad),
         cmocka_unit_test(test_volumes_of_directory),
         cmocka_unit_test(test_volumes_of_copy),
+        cmocka_unit_test(test_volume_link),
         cmocka_unit_test(test_owner_goes_last),
         cmocka_unit_test(test_bucket_is_a_copy),
         cmocka_unit_test(test_session_link),
