@@ -53,7 +53,8 @@ static int stat_name(void *arg, const char *text, struct error *e)
         status = io_list(&in->f->io, path, stat_name, (void *)(uintptr_t)&folder, e);
         if (status != DELTAFS_ERR_NOT_FOUND)
             return status;
-        *in->is_away |= io_readlink(&in->f->io, path, target, sizeof target, error_ignored()) == DELTAFS_OK;
+        *in->is_away |= folder.kind == NAME_BUCKET &&
+                        io_readlink(&in->f->io, path, target, sizeof target, error_ignored()) == DELTAFS_OK;
         return *in->is_away ? status : DELTAFS_OK;
     }
     if (folder.kind < NAME_MANIFEST)

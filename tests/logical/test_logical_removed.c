@@ -246,6 +246,24 @@ static void test_missing(void **state)
     free(path);
 }
 
+/* So is one whose folder is a link that leads to nothing. (After the repair its statistics could not be had.) */
+static void test_missing_link(void **state)
+{
+    char *path = strdup(unit_path("leading"));
+    struct looker looker[TEAM_MAX];
+
+    (void)state;
+    write_one(path, O_RDWR | O_CREAT, "abcdefgh");
+    write_one(path, O_RDWR, "ij");
+    unit_remove(unit_path("leading/s00000001"));
+    CHECK_IS(symlink("nothing", unit_path("leading/s00000001")), 0);
+    check_missing(path, "s00000001", 1, O_RDONLY);
+    CHECK_IS(deltafs_logical_repair(path, NULL, NULL, NULL), DELTAFS_OK);
+    look_together(looker, 3, path, O_RDONLY, "parallel");
+    CHECK(looker[0].status == DELTAFS_OK && looker[0].size == 8 && looker[0].is_cut);
+    free(path);
+}
+
 /* What a truncation has removed, or an opening that wrote nothing has left, is not missed; nor is anything after the
  * manifest was rebuilt. */
 static void test_not_missing(void **state)
@@ -536,6 +554,7 @@ int main(void)
                                        cmocka_unit_test(test_claimed_again),
                                        cmocka_unit_test(test_remains),
                                        cmocka_unit_test(test_missing),
+                                       cmocka_unit_test(test_missing_link),
                                        cmocka_unit_test(test_not_missing),
                                        cmocka_unit_test(test_recorded_together),
                                        cmocka_unit_test(test_verified_while_removed)};
