@@ -123,13 +123,27 @@ DELTAFS_API int deltafs_index_closed(const char *path, deltafs_options *options)
 
 /* Remove a file from the index; its rows are no longer found. `path` is the name in the index, or a path that leads to
  * the file. The file itself may be gone and is not changed. Path NULL: remove all files that no longer exist.
- * *forgotten gets the number of files removed; after an error it is valid on rank 0 only. The space in the index is not
- * freed. The files may be indexed again. Collective; the path of rank 0 is used.
+ * *forgotten gets the number of files removed; after an error it is valid on rank 0 only. deltafs_indexer_compact frees
+ * their space in the index. The files may be indexed again. Collective; the path of rank 0 is used.
  *
  * DELTAFS_ERR_NOT_FOUND: no such index, or the file is not in it. DELTAFS_ERR_BUSY as for deltafs_reopen.
  * DELTAFS_ERR_CHANGED, with NULL: none of the files exists, which means that the index was probably moved away from
  * them; nothing is removed. */
 DELTAFS_API int deltafs_indexer_forget(deltafs_indexer *indexer, const char *path, uint64_t *forgotten);
+
+/* Free the space of files that were indexed again or removed. What is used is copied to a new index, INDEX.compact,
+ * which then gets the name of the old one. The answers stay the same, and no source file is needed. *freed gets the
+ * number of bytes. A handle that has the old index open for reading finds the rows of the old one, or returns an error
+ * that says to open it again. Collective; no rank may index files meanwhile.
+ *
+ * After an error or a crash there is a complete index at the path. The message says if INDEX.compact is left; nothing
+ * needs that, and it can be removed.
+ *
+ * DELTAFS_ERR_NOT_FOUND: no such index, or it has no files. DELTAFS_ERR_EXISTS: INDEX.compact is there. _BUSY as for
+ * deltafs_reopen. DELTAFS_ERR_CHANGED, _DAMAGED: the indexing of a file did not end, or a part of the index is lost.
+ * DELTAFS_ERR_IO also if the file system cannot exchange two folders, as many network file systems; then the new index
+ * stays in INDEX.compact, and a user can rename it. */
+DELTAFS_API int deltafs_indexer_compact(deltafs_indexer *indexer, uint64_t *freed);
 
 /* Close and free the handle, also when it returns an error. Collective. */
 DELTAFS_API int deltafs_indexer_close(deltafs_indexer *indexer);

@@ -142,10 +142,21 @@ static const char *keys_unfinished(const deltafs_fileindex *k, const struct mani
                : NULL;
 }
 
+int keys_check_finished(const deltafs_fileindex *k, const struct manifest *m, struct error *e)
+{
+    const char *unfinished = keys_unfinished(k, m);
+
+    if (!unfinished)
+        return DELTAFS_OK;
+    return error_set(e, DELTAFS_ERR_CHANGED, "%s: the indexing of %s did not end; index it again (deltafs-mpi index)%s",
+                     k->place.path, *unfinished ? unfinished : "a file that 'deltafs info' does not list",
+                     *unfinished ? ", or have it forgotten (--forget)" : "");
+}
+
 /* What is indexed and not found, into k->lines; a job that is indexing just now is no fault. `lease`: seconds. */
 static void keys_check_lines(deltafs_fileindex *k, const struct manifest *m, uint64_t lease)
 {
-    const char *unfinished = keys_unfinished(k, m);
+    struct error e;
     uint64_t lost;
 
     if (!keys_name_all(k, m, &lost))
@@ -153,11 +164,8 @@ static void keys_check_lines(deltafs_fileindex *k, const struct manifest *m, uin
                       "no line tells of epoch %" PRIu64 ": lines are lost, and rows of a file with them; remove the "
                       "index, and index its files again (deltafs-mpi index)",
                       lost);
-    else if (unfinished && !lease_may_be_held(&k->io, k->place.path, lease))
-        error_set(&k->lines, DELTAFS_ERR_CHANGED,
-                  "%s: the indexing of %s did not end; index it again (deltafs-mpi index)%s", k->place.path,
-                  *unfinished ? unfinished : "a file that 'deltafs info' does not list",
-                  *unfinished ? ", or have it forgotten (--forget)" : "");
+    else if (keys_check_finished(k, m, &e) != DELTAFS_OK && !lease_may_be_held(&k->io, k->place.path, lease))
+        k->lines = e;
 }
 
 static int keys_open(deltafs_fileindex *k, const char *path, const deltafs_options *options, struct error *e)

@@ -48,6 +48,8 @@ int keys_source_open(deltafs_fileindex *k, size_t source, struct key_file **out,
 /* Whether any file was ever indexed here, even if it was forgotten later. Otherwise no key can be said to be missing.
  */
 int keys_check_any(const deltafs_fileindex *k, struct error *e);
+/* DELTAFS_ERR_CHANGED: the indexing of a file did not end. */
+int keys_check_finished(const deltafs_fileindex *k, const struct manifest *m, struct error *e);
 int keys_entry_lost(const deltafs_fileindex *k, const struct keys_entry *entry, struct error *e);
 
 #endif

@@ -18,23 +18,6 @@
 #include "directory/dir.h"
 #include "fileindex/indexer.h"
 
-struct deltafs_indexer {
-    struct io io;
-    struct collective group;
-    struct indexer_calls calls;
-    struct index_paths place; /* from the root, because the program may change its folder; on rank 0 */
-    deltafs_options *options;
-    int sync;
-    deltafs_dir *dir; /* open from the first file that is added on */
-    int is_made;      /* on rank 0: the index was there */
-    struct sources sources;
-    struct manifest manifest; /* of the index, as it was when it was last read */
-    uint64_t next;            /* sequence of the next epoch */
-    uint64_t first_own;       /* of the first that this job has made */
-    char expected[PATH_MAX];  /* on rank 0: the file that deltafs_indexer_has looked at, and its state; "": none */
-    struct source_identity is;
-};
-
 const struct collective *indexer_group(const deltafs_indexer *ix)
 {
     return &ix->group;
@@ -481,8 +464,7 @@ static int indexer_reuse(deltafs_indexer *ix, struct key_file *file, const char 
 
 /* ---- The whole file ---- */
 
-/* Collective: open the index for writing, or make it. It is this job's from then on, until it is closed. */
-static int indexer_open_dir(deltafs_indexer *ix, struct error *e)
+int indexer_open_dir(deltafs_indexer *ix, struct error *e)
 {
     struct error own = {0};
     uint64_t state[2];
@@ -512,8 +494,7 @@ static int indexer_open_dir(deltafs_indexer *ix, struct error *e)
     return status;
 }
 
-/* Rank 0: these lines of `n` sources into SOURCES, none after an error. */
-static int indexer_write(deltafs_indexer *ix, const struct source_entry *s, size_t n, unsigned lines, struct error *e)
+int indexer_write(deltafs_indexer *ix, const struct source_entry *s, size_t n, unsigned lines, struct error *e)
 {
     char *text = NULL;
     int status = sources_format(s, n, lines, &text, e);

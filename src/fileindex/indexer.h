@@ -3,6 +3,8 @@
 #ifndef DELTAFS_FILEINDEX_INDEXER_H
 #define DELTAFS_FILEINDEX_INDEXER_H
 
+#include <limits.h>
+#include "fileindex/index_paths.h"
 #include "fileindex/source_file.h"
 #include "hdf5/h5rows.h"
 #include "logical/logical.h"
@@ -12,6 +14,23 @@ struct indexer_calls {
     /* For writing; `is_made`: it exists already. */
     int (*open)(void *ctx, int is_made, const char *path, const deltafs_options *options, deltafs_dir **out);
     key_file_open_fn open_logical;
+};
+
+struct deltafs_indexer {
+    struct io io;
+    struct collective group;
+    struct indexer_calls calls;
+    struct index_paths place; /* from the root, because the program may change its folder; on rank 0 */
+    deltafs_options *options;
+    int sync;
+    deltafs_dir *dir; /* open from the first file that is added on */
+    int is_made;      /* on rank 0: the index was there */
+    struct sources sources;
+    struct manifest manifest; /* of the index, as it was when it was last read */
+    uint64_t next;            /* sequence of the next epoch */
+    uint64_t first_own;       /* of the first that this job has made */
+    char expected[PATH_MAX];  /* on rank 0: the file that deltafs_indexer_has looked at, and its state; "": none */
+    struct source_identity is;
 };
 
 /* By one process. */
@@ -43,6 +62,10 @@ struct file_tables {
  * that of all. */
 int indexer_add(deltafs_indexer *ix, const char *path, const struct file_tables *t, uint64_t *indexed, struct error *e);
 const struct collective *indexer_group(const deltafs_indexer *ix);
+/* Collective: open the index for writing, or make it. It is this job's from then on, until it is closed. */
+int indexer_open_dir(deltafs_indexer *ix, struct error *e);
+/* Rank 0: these lines of `n` sources into SOURCES, none after an error. */
+int indexer_write(deltafs_indexer *ix, const struct source_entry *s, size_t n, unsigned lines, struct error *e);
 /* Collective: rank 0's `n` bytes to all. An error in *e becomes that of all. */
 int indexer_share(const struct collective *group, void *bytes, size_t n, struct error *e);
 

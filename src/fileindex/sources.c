@@ -592,7 +592,9 @@ int sources_check_uuid(const struct sources *s, const char *path, const char *uu
 {
     return strcmp(s->uuid_text, uuid_text) == 0
                ? DELTAFS_OK
-               : error_damaged(e, path, 0, "it is another index's, of the UUID %s", s->uuid_text);
+               : error_damaged(e, path, 0,
+                               "it is another index's, of the UUID %s, or the index was replaced just now: try again",
+                               s->uuid_text);
 }
 
 /* The highest sequence of its tables, or `last` if that is higher. */
@@ -683,6 +685,9 @@ int sources_read(struct io *io, const char *path, struct sources *out, struct er
         return status;
     }
     sources_drop_replaced(&s);
+    /* A file whose keys had not changed when it was indexed again has kept its epochs. */
+    if (s.named_count > 1)
+        qsort(s.named, s.named_count, sizeof *s.named, compare_u64);
     *out = s;
     return DELTAFS_OK;
 }

@@ -52,7 +52,7 @@ struct sources {
     size_t count, capacity;
     struct source_entry *source; /* no two of the same path */
     size_t named_count, named_capacity;
-    uint64_t *named;     /* sequences of all tables that lines tell of */
+    uint64_t *named;     /* sequences of all tables that lines tell of, in rising order */
     uint64_t last;       /* the highest sequence that any line names */
     uint64_t last_whole; /* the same of sources whose last line is there; of those that were replaced, too */
 };

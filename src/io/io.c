@@ -36,6 +36,8 @@ POSIX_OPERATION(int, sync, (void *ctx, int fd), fdatasync(fd))
 POSIX_OPERATION(int, truncate, (void *ctx, int fd, uint64_t size), ftruncate(fd, (off_t)size))
 POSIX_OPERATION(int, mkdir, (void *ctx, const char *path, mode_t mode), mkdir(path, mode))
 POSIX_OPERATION(int, rename, (void *ctx, const char *from, const char *to), rename(from, to))
+POSIX_OPERATION(int, exchange, (void *ctx, const char *a, const char *b),
+                renameat2(AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE))
 POSIX_OPERATION(int, unlink, (void *ctx, const char *path), unlink(path))
 POSIX_OPERATION(int, rmdir, (void *ctx, const char *path), rmdir(path))
 POSIX_OPERATION(int, symlink, (void *ctx, const char *target, const char *path), symlink(target, path))
@@ -234,6 +236,7 @@ static const struct io_ops posix_ops = {
     .close = posix_close,
     .mkdir = posix_mkdir,
     .rename = posix_rename,
+    .exchange = posix_exchange,
     .unlink = posix_unlink,
     .rmdir = posix_rmdir,
     .sync_folder = posix_sync_folder,
@@ -634,6 +637,8 @@ IO_CALL(unlink, (struct io * io, const char *path, struct error *e), (io->ctx, p
 IO_CALL(rmdir, (struct io * io, const char *path, struct error *e), (io->ctx, path), "remove the folder", path)
 IO_CALL(rename, (struct io * io, const char *from, const char *to, struct error *e), (io->ctx, from, to),
         "rename to its final name", from)
+IO_CALL(exchange, (struct io * io, const char *a, const char *b, struct error *e), (io->ctx, a, b),
+        "exchange with another folder (as on many network file systems)", a)
 IO_CALL(link, (struct io * io, const char *from, const char *to, struct error *e), (io->ctx, from, to),
         "give the file its name", to)
 IO_CALL(symlink, (struct io * io, const char *target, const char *path, struct error *e), (io->ctx, target, path),

@@ -43,6 +43,8 @@ struct io_ops {
     int (*close)(void *ctx, int fd);
     int (*mkdir)(void *ctx, const char *path, mode_t mode);
     int (*rename)(void *ctx, const char *from, const char *to);
+    /* Two names that are there exchange what they name, at once. */
+    int (*exchange)(void *ctx, const char *a, const char *b);
     int (*unlink)(void *ctx, const char *path);
     int (*rmdir)(void *ctx, const char *path);
     int (*sync_folder)(void *ctx, const char *path);
@@ -145,6 +147,8 @@ int io_file_unlock(struct io_file *f, uint64_t from, uint64_t n, struct error *e
 int io_mkdir(struct io *io, const char *path, struct error *e);
 int io_unlink(struct io *io, const char *path, struct error *e);
 int io_rename(struct io *io, const char *from, const char *to, struct error *e);
+/* Two names, on one file system, exchange what they name, at once. Many network file systems cannot: DELTAFS_ERR_IO. */
+int io_exchange(struct io *io, const char *a, const char *b, struct error *e);
 int io_rmdir(struct io *io, const char *path, struct error *e);
 int io_sync_folder(struct io *io, const char *path, struct error *e);
 /* Make the entry `path` of its folder durable. */

@@ -8,7 +8,7 @@
 
 struct index_job {
     /* Options. */
-    int is_quiet, is_again, is_forget;
+    int is_quiet, is_again, is_forget, is_compact;
     const char *index, *label; /* NULL: one index for each file, in it or beside it; labels from the files */
     /* The job. */
     int rank, ranks;
@@ -110,6 +110,23 @@ static int index_forget(struct index_job *ix, char **files, int n)
     return code != EXIT_OK ? code : closed;
 }
 
+/* Collective: free the space of what was replaced or forgotten. */
+static int index_compact(struct index_job *ix, char **files, int n)
+{
+    uint64_t freed = 0;
+    int code = index_open(ix, NULL);
+
+    (void)files;
+    (void)n;
+    if (code != EXIT_OK)
+        return code;
+    code = index_of_call(deltafs_indexer_compact(ix->indexer, &freed));
+    int closed = index_close(ix);
+    if (ix->rank == 0 && !ix->is_quiet && code == EXIT_OK)
+        text_say("%s: %" PRIu64 " byte%s freed", ix->index, freed, text_plural(freed));
+    return code != EXIT_OK ? code : closed;
+}
+
 /* Set options of the library that have names of their own here, and check the rest. */
 static int index_check(struct index_job *ix, int files)
 {
@@ -124,6 +141,12 @@ static int index_check(struct index_job *ix, int files)
     if (ix->is_forget && !ix->index)
         return text_fail(EXIT_USAGE,
                          "index: --forget needs -o INDEX (to remove the index FILE.keys of one file, use rm -r)");
+    if (ix->is_compact && (files > 0 || ix->is_again || ix->is_forget || ix->label))
+        return text_fail(EXIT_USAGE,
+                         "index: --compact is about a whole index; it cannot be combined with files, --again, --forget "
+                         "and --label");
+    if (ix->is_compact)
+        return ix->index ? EXIT_OK : text_fail(EXIT_USAGE, "index: --compact needs -o INDEX");
     if (files == 0 && !ix->is_forget)
         return text_fail(EXIT_USAGE, "index: no files given");
     if (*index_option(ix, "key") == '\0' && !ix->is_forget)
@@ -142,7 +165,7 @@ static int index_run(const struct command_call *c)
     /* Setting an option may fail on one rank alone, for memory. */
     int code = ranks_agree(index_check(ix, c->count));
     if (code == EXIT_OK)
-        code = (ix->is_forget ? index_forget : index_files)(ix, c->operand, c->count);
+        code = (ix->is_forget ? index_forget : ix->is_compact ? index_compact : index_files)(ix, c->operand, c->count);
     return code;
 }
 
@@ -159,6 +182,8 @@ static const struct command_option options[] = {
      offsetof(struct index_job, is_again)},
     {"forget", 0, NULL, "remove these files, or all that no longer exist, from the index; no file changes", NULL,
      offsetof(struct index_job, is_forget)},
+    {"compact", 0, NULL, "free the space of replaced and forgotten files in INDEX; no file changes", NULL,
+     offsetof(struct index_job, is_compact)},
     {"quiet", 'q', NULL, "no summary", NULL, offsetof(struct index_job, is_quiet)},
     {0}};
 
@@ -168,7 +193,8 @@ const struct command cmd_index = {
     .name = "index",
     .usage = "--schema S --key FIELD [--skip BYTES] [OPTION...] FILE...\n"
              "deltafs-mpi index --key DATASET [OPTION...] FILE...\n"
-             "deltafs-mpi index --forget -o INDEX [FILE...]",
+             "deltafs-mpi index --forget -o INDEX [FILE...]\n"
+             "deltafs-mpi index --compact -o INDEX",
     .text = "Index the rows of files by key; then 'deltafs get INDEX-or-FILE KEY' reads them. The files do not\n"
             "    change. Files that have not changed since they were indexed are skipped.\n"
             "    --schema S           files of fixed-size records, such as x:f4,id:u8,...; plain or logical ones\n"

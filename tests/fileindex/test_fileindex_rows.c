@@ -185,6 +185,8 @@ static void test_old_versions(void **state)
     struct rng r = rng_init(42);
     struct oracle file[2] = {oracle_make(&r, unit_path("v.1"), 1, 3000, 0),
                              oracle_make(&r, unit_path("v.2"), 2, 3000, 5)};
+    deltafs_indexer *ix;
+    uint64_t freed;
 
     (void)state;
     oracle_write(&file[0]);
@@ -195,6 +197,11 @@ static void test_old_versions(void **state)
             CHECK_IS(index_one(index, &file[i]), DELTAFS_OK);
         check_all(index, file, 2);
         CHECK_IS(sources_group(unit_path("version%d/SOURCES", version)), version > 1 ? 256 : 0);
+        CHECK_IS(deltafs_indexer_open(index, NULL, NULL, &ix), DELTAFS_OK);
+        CHECK_IS(deltafs_indexer_compact(ix, &freed), DELTAFS_OK);
+        CHECK_IS(deltafs_indexer_close(ix), DELTAFS_OK);
+        check_all(index, file, 2);
+        CHECK_IS(sources_group(unit_path("version%d/SOURCES", version)), version > 1 ? 256 : 64);
     }
     static const struct {
         uint64_t version, stride, rows;

@@ -31,6 +31,8 @@ ssize_t fake_do(struct fake_call *c)
         return real->mkdir(ctx, c->path, c->mode);
     case FAKE_RENAME:
         return real->rename(ctx, c->from, c->path);
+    case FAKE_EXCHANGE:
+        return real->exchange(ctx, c->from, c->path);
     case FAKE_UNLINK:
         return real->unlink(ctx, c->path);
     case FAKE_RMDIR:
@@ -151,6 +153,11 @@ static int fake_rename(void *ctx, const char *from, const char *to)
     return (int)fake_named(ctx, (struct fake_call){.op = FAKE_RENAME, .from = from, .path = to});
 }
 
+static int fake_exchange(void *ctx, const char *a, const char *b)
+{
+    return (int)fake_named(ctx, (struct fake_call){.op = FAKE_EXCHANGE, .from = a, .path = b});
+}
+
 static int fake_unlink(void *ctx, const char *path)
 {
     return (int)fake_named(ctx, (struct fake_call){.op = FAKE_UNLINK, .path = path});
@@ -207,6 +214,7 @@ void fake_io_init(struct fake_io *f, fake_fn fn)
                              .close = fake_close,
                              .mkdir = fake_mkdir,
                              .rename = fake_rename,
+                             .exchange = fake_exchange,
                              .unlink = fake_unlink,
                              .rmdir = fake_rmdir,
                              .sync_folder = fake_sync_folder,

@@ -24,6 +24,7 @@ enum fake_op {
     FAKE_CLOSE,
     FAKE_MKDIR,
     FAKE_RENAME,
+    FAKE_EXCHANGE,
     FAKE_UNLINK,
     FAKE_RMDIR,
     FAKE_SYNC_FOLDER,

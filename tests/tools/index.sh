@@ -295,6 +295,35 @@ right "$work/l/all" "$work"/l/dump.*.csv
 expect 0 index 2 --schema $schema --key id -o "$work/l/all" "$work"/l/dump.*.bin
 stdout_has "0 rows of 0 files indexed by 2 ranks, 3 unchanged"
 
+# Compaction: the same answers in less space, by any number of ranks; not while something is in the way.
+for round in 1 2; do
+    expect 0 index 4 --again --schema $schema --key id -o "$work/l/all" "$work"/l/dump.*.bin
+done
+ln -s l/all "$work/link"
+partitions=$("$deltafs" info "$work/l/all" | grep partitions)
+before=$(du -sb "$work/l/all" | cut -f 1)
+expect 0 index 3 --compact -o "$work/link"
+stdout_has " bytes freed"
+after=$(du -sb "$work/l/all" | cut -f 1)
+[ "$after" -lt $((before / 2)) ] || fail "$before bytes are $after after --compact"
+[ -L "$work/link" ] && [ ! -e "$work/link.compact" ] && [ ! -e "$work/l/all.compact" ] || fail "not by the index's own name"
+right "$work/l/all" "$work"/l/dump.*.csv
+[ "$partitions" = "$("$deltafs" info "$work/l/all" | grep partitions)" ] || fail "other partitions than $partitions"
+expect 0 index 2 --schema $schema --key id -o "$work/l/all" "$work"/l/dump.*.bin
+stdout_has "0 rows of 0 files indexed by 2 ranks, 3 unchanged"
+mkdir "$work/l/all.compact"
+expect 3 index 2 --compact -o "$work/l/all"
+says "l/all.compact: exists already; if it is left of a compaction that did not end, remove it"
+rmdir "$work/l/all.compact" || fail "it has touched what is not its own"
+[ ! -e "$work/l/all/LEASE" ] || fail "it keeps the lease"
+expect 3 index 2 --compact -o "$work/l/other"
+says "l/other: there is no index of keys"
+[ ! -e "$work/l/other" ] && [ ! -e "$work/l/other.compact" ] || fail "compacting makes an index"
+expect 2 index 2 --compact
+says "--compact needs -o INDEX"
+expect 2 index 2 --compact -o "$work/l/all" "$work/l/dump.2.bin"
+says "it cannot be combined with files"
+
 # One that was changed and given its time again has another key where the index has one: said, with all that is missing.
 key=$(head -n 1 "$work/l/dump.1.csv" | cut -d , -f 1)
 touch -r "$work/l/dump.1.bin" "$work/time"

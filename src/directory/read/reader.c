@@ -1,5 +1,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include "directory/format/directory_format.h"
 #include "directory/format/partition.h"
 #include "directory/format/value_log.h"
@@ -45,6 +46,23 @@ void reader_epochs(const struct reader *r, const struct deltafs_range *range, ui
         *end = *first;
 }
 
+/* After an error: whether another directory is at the path by now. Returns the status. */
+static int reader_explain(struct reader *r, int status, struct error *e)
+{
+    struct manifest now = {0};
+
+    if (status == DELTAFS_OK)
+        return status;
+    manifest_read_head(&r->io, r->path, &now);
+    if (now.uuid_text[0] != '\0' && memcmp(now.uuid, r->manifest.uuid, sizeof now.uuid) != 0)
+        status = error_set(e, DELTAFS_ERR_CHANGED,
+                           "%s: was replaced since it was opened ('deltafs-mpi index --compact' does that); open it "
+                           "again",
+                           r->path);
+    manifest_fini(&now);
+    return status;
+}
+
 static int part_reader_open(struct reader *r, struct part_reader *p, uint32_t partition, struct error *e)
 {
     const struct manifest *m = &r->manifest;
@@ -59,7 +77,7 @@ static int part_reader_open(struct reader *r, struct part_reader *p, uint32_t pa
         status = log_open_read(&r->io, data, &p->data, &p->data_size, e);
     if (status != DELTAFS_OK)
         part_reader_close(p);
-    return status;
+    return reader_explain(r, status, e);
 }
 
 int reader_part(struct reader *r, uint32_t partition, struct part_reader **out, struct error *e)
@@ -87,7 +105,7 @@ int reader_part(struct reader *r, uint32_t partition, struct part_reader **out, 
 int reader_epoch(struct reader *r, struct part_reader *p, uint32_t epoch, struct segment **first, uint32_t *count,
                  struct error *e)
 {
-    int status = index_epoch(&p->index, epoch, first, count, e);
+    int status = reader_explain(r, index_epoch(&p->index, epoch, first, count, e), e);
 
     for (uint32_t i = 0; status == DELTAFS_OK && r->manifest.keys == KEYS_U64 && i < *count; i++)
         if ((*first)[i].footer.key_shift != 0)
