@@ -202,6 +202,9 @@ int sources_create(struct io *io, const char *path, const char *uuid_text, int s
         return status;
     status = textlog_append(&file, &size, sync, e, "Sources version=%d uuid=%s", SOURCES_VERSION, uuid_text);
     status = io_file_finish(&file, status, e);
+    /* Without its first line it is damaged; if it is missing, another attempt makes it. */
+    if (status != DELTAFS_OK)
+        io_unlink(io, path, error_ignored());
     return status == DELTAFS_OK && sync ? io_sync_parent(io, path, e) : status;
 }
 

@@ -11,6 +11,7 @@
 #include "fileindex/fileindex_format.h"
 #include "fileindex/sources.h"
 #include "unit_help.h"
+#include "unit_io.h"
 #include "unit_kth.h"
 #include "unit_rows.h"
 #include "unit_team.h"
@@ -883,16 +884,38 @@ static void test_fault(void **state)
     free(file[1].key);
 }
 
+/* Making an index fails at the first line of SOURCES: indexing again makes it. (It found a damaged index.) */
+static void test_fault_at_first(void **state)
+{
+    struct rng r = rng_init(9);
+    struct oracle file = oracle_make(&r, unit_path("f.1"), 1, 60, 0);
+    const char *index = unit_path("first");
+
+    (void)state;
+    oracle_write(&file);
+    unit_io_begin();
+    unit_io_fail(OP_WRITE, "SOURCES", 0, 1, ENOSPC);
+    CHECK(index_one(index, &file) != DELTAFS_OK);
+    CHECK_IS(unit_io_failures(), 1);
+    unit_io_end();
+    CHECK_IS(index_one(index, &file), DELTAFS_OK);
+    check_all(index, &file, 1);
+    free(file.key);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_labels),       cmocka_unit_test(test_tables),      cmocka_unit_test(test_round),
-        cmocka_unit_test(test_beside),       cmocka_unit_test(test_moved_on),    cmocka_unit_test(test_visited),
-        cmocka_unit_test(test_namesake),     cmocka_unit_test(test_changed),     cmocka_unit_test(test_forged),
-        cmocka_unit_test(test_refused),      cmocka_unit_test(test_columns),     cmocka_unit_test(test_damaged),
-        cmocka_unit_test(test_hostile),      cmocka_unit_test(test_fault),       cmocka_unit_test(test_written_between),
-        cmocka_unit_test(test_old_versions), cmocka_unit_test(test_wide_groups), cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_no_sources),   cmocka_unit_test(test_same_keys)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_labels),         cmocka_unit_test(test_tables),
+                                       cmocka_unit_test(test_round),          cmocka_unit_test(test_beside),
+                                       cmocka_unit_test(test_moved_on),       cmocka_unit_test(test_visited),
+                                       cmocka_unit_test(test_namesake),       cmocka_unit_test(test_changed),
+                                       cmocka_unit_test(test_forged),         cmocka_unit_test(test_refused),
+                                       cmocka_unit_test(test_columns),        cmocka_unit_test(test_damaged),
+                                       cmocka_unit_test(test_hostile),        cmocka_unit_test(test_fault),
+                                       cmocka_unit_test(test_fault_at_first), cmocka_unit_test(test_written_between),
+                                       cmocka_unit_test(test_old_versions),   cmocka_unit_test(test_wide_groups),
+                                       cmocka_unit_test(test_lines),          cmocka_unit_test(test_no_sources),
+                                       cmocka_unit_test(test_same_keys)};
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) != 0;
 }
