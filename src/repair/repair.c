@@ -763,6 +763,7 @@ static int repair_set_options(deltafs_options *o, const struct deltafs_repair_op
     for (int i = 0; i < OPTION_COUNT && status == DELTAFS_OK; i++)
         if (i != OPTION_LEASE && i != OPTION_MEMORY)
             status = deltafs_private_options_reset(o, (enum option_id)i, deltafs_private_thread_error());
+    deltafs_private_options_mark_index(o); /* repair may reopen an index, too */
     snprintf(lease, sizeof lease, "%llu", (unsigned long long)options->lease);
     if (status == DELTAFS_OK && options->has_lease)
         status = deltafs_options_set(o, "lease", lease);
