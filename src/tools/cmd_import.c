@@ -8,6 +8,7 @@
 #include <ftw.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -200,6 +201,24 @@ static int import_remove_one(const char *path, const struct stat *st, int type, 
     return remove(path);
 }
 
+/* Remove the directory. Under another name nobody opens it any more; a job that has opened it before has a lease. */
+static int import_remove(const char *path)
+{
+    char aside[PATH_MAX], lease[PATH_MAX];
+    size_t n = strlen(path);
+
+    while (n > 1 && path[n - 1] == '/')
+        n--;
+    if (snprintf(aside, sizeof aside, "%.*s.deltafs-removed-%ld", (int)n, path, (long)getpid()) >= (int)sizeof aside ||
+        snprintf(lease, sizeof lease, "%s/LEASE", aside) >= (int)sizeof lease || rename(path, aside) != 0)
+        return -1;
+    if (access(lease, F_OK) == 0) {
+        rename(aside, path);
+        return -1;
+    }
+    return nftw(aside, import_remove_one, 1, FTW_DEPTH | FTW_PHYS);
+}
+
 /* After a failure, on rank 0: say what the directory has, and how to continue. A new one without epochs is removed. */
 static void import_advise(const struct import *im)
 {
@@ -217,7 +236,7 @@ static void import_advise(const struct import *im)
                   "import: %s has all epochs up to label %" PRIu64
                   "; the later ones are missing: import the same files again with --append to continue",
                   im->output, last);
-    else if (im->is_created && nftw(im->output, import_remove_one, 1, FTW_DEPTH | FTW_PHYS) == 0)
+    else if (im->is_created && import_remove(im->output) == 0)
         text_fail(0, "import: no epoch is imported; %s, which was new, is removed", im->output);
     else
         text_fail(0, "import: %s has no epoch yet: import the same files again with --append", im->output);
