@@ -34,6 +34,10 @@ for kind in 0 1; do
     right w/above/T.480/tracers.h5p 480 $kind 200
     right w/all 960 $kind 150
 done
+# Each species is indexed once, although the file is closed twice for each.
+for index in w/above/T.480/tracers.h5p/keys w/all; do
+    [ "$(grep -c '^Epoch ' $index/MANIFEST)" -eq 2 ] || fail "$index: indexed again"
+done
 for what in w/above/T.480/tracers.h5p w/all; do
     expect 0 "$deltafs" verify $what
     expect 1 "$deltafs" get $what 0
