@@ -44,6 +44,30 @@ const char *cmd_parse_range(const char *text, void *out)
     return NULL;
 }
 
+/* ---- The library's options ---- */
+
+const char *const cmd_takes_all[] = {NULL};
+
+const char *cmd_option(const deltafs_options *o, const char *name)
+{
+    const char *value = "";
+
+    deltafs_options_get(o, name, &value);
+    return value;
+}
+
+int cmd_check_key(const deltafs_options *o, const char *command)
+{
+    const char *key = cmd_option(o, "key");
+
+    if (*key == '\0' || strchr(key, '/') || *cmd_option(o, "schema") != '\0')
+        return EXIT_OK;
+    return text_fail(EXIT_USAGE,
+                     "%s: --key: '%s' has no '/': give the path of the HDF5 datasets with the IDs, such as '/%s' or "
+                     "'/Step#*/*/%s'; or, for files of records, also --schema",
+                     command, key, key, key);
+}
+
 /* ---- Options and operands ---- */
 
 struct parser {

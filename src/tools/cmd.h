@@ -68,6 +68,13 @@ command_parse cmd_parse_path;   /* const char *, without the prefix deltafs: */
 command_parse cmd_parse_number; /* struct command_number */
 command_parse cmd_parse_range;  /* struct command_range; "A", "A:B", "A:" or ":B" */
 
+/* The library's options. `cmd_takes_all` is for commands that refuse none. */
+extern const char *const cmd_takes_all[];
+/* The value of an option that exists. */
+const char *cmd_option(const deltafs_options *o, const char *name);
+/* Check that option key is a path of HDF5 datasets, or that there is a schema; `command` is for the message. */
+int cmd_check_key(const deltafs_options *o, const char *command);
+
 /* Run a program: its subcommand, help or version. Returns the exit code. */
 int cmd_main(const struct program *p, int argc, char **argv);
 

@@ -45,7 +45,7 @@ static int file_compare(const void *a, const void *b)
 }
 
 /* Whether the files make a whole: an error if two are the same part or of different kinds, and one warning if parts are
- * missing. */
+ * missing, or if it is not known whether they are of one step. */
 static int import_check_set(const struct import *im)
 {
     const struct import_file *first = &im->file[0], *lacking = NULL;
@@ -76,6 +76,12 @@ static int import_check_set(const struct import *im)
                   " only those of %" PRIu64 " of %" PRIu64
                   " ranks are given; the particles of the others will be missing",
                   steps, text_plural(steps), lacking->label, lacking_parts, lacking->parts);
+    if (im->format == &import_raw && !im->layout.options.epoch.is_given && im->call->count > 1)
+        text_fail(
+            0,
+            "import: warning: --epoch is missing, so that the records of all %d files become one epoch, with label "
+            "0; import the files of each timestep by themselves, with --epoch",
+            im->call->count);
     return 0;
 }
 

@@ -1,6 +1,7 @@
 /* deltafs-mpi index: find the keys of rows in files that exist already, which stay as they are. */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 #include <deltafs/deltafs_mpi.h>
 #include "tools/cmd.h"
 #include "tools/progress.h"
@@ -16,14 +17,6 @@ struct index_job {
     deltafs_indexer *indexer;
     uint64_t rows, indexed, unchanged;
 };
-
-static const char *index_option(const struct index_job *ix, const char *name)
-{
-    const char *value = "";
-
-    deltafs_options_get(ix->options, name, &value);
-    return value;
-}
 
 /* ---- Files ---- */
 
@@ -69,12 +62,52 @@ static int index_file(struct index_job *ix, const char *path)
     return code != EXIT_OK ? code : closed;
 }
 
+/* Whether the last part of a path ends like dump.STEP.RANK or dump.STEP.RANK.bin. */
+static int index_ends_in_rank(const char *path)
+{
+    static const char digits[] = "0123456789";
+    const char *slash = strrchr(path, '/'), *dot = strchr(slash ? slash : path, '.');
+
+    for (; dot; dot = strchr(dot + 1, '.')) {
+        size_t step = strspn(dot + 1, digits);
+        const char *rank = dot + 1 + step;
+        if (step == 0 || *rank != '.' || strspn(rank + 1, digits) == 0)
+            continue;
+        const char *end = rank + 1 + strspn(rank + 1, digits);
+        if (*end == '\0' || (*end == '.' && !strchr(end + 1, '.')))
+            return 1;
+    }
+    return 0;
+}
+
+/* Warn of the first file whose last number, from which its timestep comes, may be that of a rank. */
+static void index_warn(const struct index_job *ix, char **files, int n)
+{
+    int is_from_name =
+        strcmp(cmd_option(ix->options, "epoch"), "auto") == 0 && !strchr(cmd_option(ix->options, "key"), '*');
+
+    for (int i = 0; is_from_name && i < n; i++) {
+        const char *path = text_path(files[i]);
+        uint64_t label;
+        if (!index_ends_in_rank(path) || !deltafs_label_from_name(path, &label))
+            continue;
+        text_fail(0,
+                  "index: warning: the timestep of %s is %" PRIu64
+                  ", the last number in its name; if that is the number "
+                  "of a rank, index the files of each step by themselves, with --label STEP",
+                  path, label);
+        return;
+    }
+}
+
 /* Collective: all files; what is wrong with one does not keep the others from being indexed. */
 static int index_files(struct index_job *ix, char **files, int n)
 {
     double start = progress_now();
     int code = EXIT_OK;
 
+    if (ix->rank == 0)
+        index_warn(ix, files, n);
     for (int i = 0; i < n; i++) {
         int failed = index_file(ix, text_path(files[i]));
         code = code == EXIT_OK ? failed : code;
@@ -133,7 +166,7 @@ static int index_check(struct index_job *ix, int files)
     if ((ix->index && deltafs_options_set(ix->options, "index", ix->index) != DELTAFS_OK) ||
         (ix->label && deltafs_options_set(ix->options, "epoch", ix->label) != DELTAFS_OK))
         return text_fail(EXIT_USAGE, "index: %s", deltafs_errmsg(NULL));
-    ix->index = *index_option(ix, "index") != '\0' ? index_option(ix, "index") : NULL;
+    ix->index = *cmd_option(ix->options, "index") != '\0' ? cmd_option(ix->options, "index") : NULL;
     if (ix->is_forget && (ix->is_again || ix->label))
         return text_fail(EXIT_USAGE,
                          "index: --forget removes files from the index; it cannot be combined with --again, --label "
@@ -149,10 +182,10 @@ static int index_check(struct index_job *ix, int files)
         return ix->index ? EXIT_OK : text_fail(EXIT_USAGE, "index: --compact needs -o INDEX");
     if (files == 0 && !ix->is_forget)
         return text_fail(EXIT_USAGE, "index: no files given");
-    if (*index_option(ix, "key") == '\0' && !ix->is_forget)
+    if (*cmd_option(ix->options, "key") == '\0' && !ix->is_forget)
         return text_fail(EXIT_USAGE, "index: --key is missing: the field of --schema that is the key, or the path of "
                                      "an HDF5 dataset");
-    return EXIT_OK;
+    return ix->is_forget ? EXIT_OK : cmd_check_key(ix->options, "index");
 }
 
 static int index_run(const struct command_call *c)
@@ -187,8 +220,6 @@ static const struct command_option options[] = {
     {"quiet", 'q', NULL, "no summary", NULL, offsetof(struct index_job, is_quiet)},
     {0}};
 
-static const char *const refused[] = {NULL};
-
 const struct command cmd_index = {
     .name = "index",
     .usage = "--schema S --key FIELD [--skip BYTES] [OPTION...] FILE...\n"
@@ -205,5 +236,5 @@ const struct command cmd_index = {
             "    OPTION               any of 'deltafs help options' too",
     .size = sizeof(struct index_job),
     .option = options,
-    .refused = refused,
+    .refused = cmd_takes_all,
     .run = index_run};

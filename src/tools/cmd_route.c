@@ -48,8 +48,6 @@ static const struct command_option options[] = {
     {"json", 0, NULL, "for programs", NULL, offsetof(struct route, is_json)},
     {0}};
 
-static const char *const refused[] = {NULL};
-
 const struct command cmd_route = {
     .name = "route",
     .usage = "--ranks N --per-node M [OPTION...]",
@@ -57,5 +55,5 @@ const struct command cmd_route = {
             "    OPTION: --route, --memory and --partitions of 'deltafs help options' change it.",
     .size = sizeof(struct route),
     .option = options,
-    .refused = refused,
+    .refused = cmd_takes_all,
     .run = route_run};

@@ -146,19 +146,6 @@ static int run_set_options(const deltafs_options *options)
     return code;
 }
 
-/* A key without '/' is a field of records, which has a schema. */
-static int run_check_key(const deltafs_options *options)
-{
-    const char *key = "", *schema = "";
-
-    deltafs_options_get(options, "key", &key);
-    deltafs_options_get(options, "schema", &schema);
-    if (*key == '\0' || *schema != '\0' || strchr(key, '/'))
-        return EXIT_OK;
-    return text_fail(EXIT_USAGE, "run: --key: '%s' is no path of datasets of IDs, such as '/Step#*/*/q': it has no '/'",
-                     key);
-}
-
 /* ---- Running ---- */
 
 static int run_run(const struct command_call *c)
@@ -168,7 +155,7 @@ static int run_run(const struct command_call *c)
 
     if (!r->is_hdf5)
         return text_fail(EXIT_USAGE, "run: --hdf5 is missing, which says what the program writes with");
-    int code = run_check_key(c->options);
+    int code = cmd_check_key(c->options, "run");
     if (code == EXIT_OK)
         code = run_find_libraries(libraries);
     if (code == EXIT_OK)
@@ -189,8 +176,6 @@ static const struct command_option options[] = {{"hdf5", 0, NULL,
                                                  NULL, offsetof(struct run, is_hdf5)},
                                                 {0}};
 
-static const char *const refused[] = {NULL};
-
 const struct command cmd_run = {
     .name = "run",
     .usage = "--hdf5 [--key PATTERN] [--index DIR] [OPTION...] -- COMMAND [ARGUMENT...]",
@@ -203,5 +188,5 @@ const struct command cmd_run = {
     .least = 1,
     .size = sizeof(struct run),
     .option = options,
-    .refused = refused,
+    .refused = cmd_takes_all,
     .run = run_run};

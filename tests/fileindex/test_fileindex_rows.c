@@ -494,6 +494,16 @@ static void test_refused(void **state)
     column[2].name = "x";
     CHECK(deltafs_indexer_add(ix, file.path, 1, &one) != DELTAFS_OK);
     column[2] = t->column[2];
+    /* A key without '/', and no schema that has it. */
+    static const char hdf5[80] = "\211HDF\r\n\032\n";
+    deltafs_options *o = unit_options("key", "q", NULL);
+    CHECK_IS(deltafs_indexer_add_file(ix, file.path, o, NULL), DELTAFS_ERR_OPTION);
+    assert_non_null(strstr(deltafs_errmsg(NULL), "option key: 'q' is given, and no option schema that has it"));
+    unit_save(unit_path("r.h5"), hdf5, sizeof hdf5);
+    CHECK_IS(deltafs_indexer_add_file(ix, unit_path("r.h5"), o, NULL), DELTAFS_ERR_OPTION);
+    assert_non_null(
+        strstr(deltafs_errmsg(NULL), "r.h5: is an HDF5 file, and the key 'q' has no '/': give the path of"));
+    deltafs_options_destroy(o);
     CHECK(!unit_exists(unit_path("refused"))); /* nothing was made for that */
 
     /* A negative key: its place is named, and the file's other rows are not found. */

@@ -23,6 +23,10 @@ round() {
     rm -rf "$work/d"
     expect 0 import "$ranks" --format raw --schema "$schema" --key "$key" "$@" -o "$work/d" "$work/a.bin" "$work/b.bin"
     stdout_has "389 records in 1 epoch from 2 files"
+    case " $* " in
+    *" --epoch "*) grep -q warning "$work/err" && fail "a warning: $(cat "$work/err")" ;;
+    *) says "--epoch is missing, so that the records of all 2 files become one epoch, with label 0" ;;
+    esac
     scan_sorted "$work/d" "$work/sorted"
     sort "$work/a.csv" "$work/b.csv" >"$work/expected"
     same "$work/expected" "$work/sorted" "$schema, key $key: records differ"

@@ -176,6 +176,20 @@ says "lacks the key 1 of row 7"
 expect 2 index 1 --schema x:f4,id:u4 --key id --padding no -o "$work/pad" "$work/pad.8.bin"
 says "option padding: 'no' is not valid; it takes a key, or none"
 
+# The last number of dump.STEP.RANK is no timestep: one warning, unless --label says which it is.
+for rank in 0 1; do
+    make_raw $schema id 20 "$work/dump.1200.$rank" --epoch 1200 --seed $rank
+done
+expect 0 index 2 --schema $schema --key id -o "$work/ranked" "$work/dump.1200.0.bin" "$work/dump.1200.1.bin"
+says "warning: the timestep of $work/dump.1200.0.bin is 0, the last number in its name; if that is the number of a rank, index"
+[ "$(grep -c warning "$work/err")" -eq 1 ] || fail "not one warning: $(cat "$work/err")"
+expect 0 index 2 --schema $schema --key id -o "$work/ranked" --again --label 1200 "$work"/dump.1200.*.bin
+grep -q warning "$work/err" && fail "a warning: $(cat "$work/err")"
+right "$work/ranked" "$work"/dump.1200.*.csv
+make_raw $schema id 20 "$work/v1.2.0_dump" --seed 1
+expect 0 index 1 --schema $schema --key id "$work/v1.2.0_dump.bin"
+grep -q warning "$work/err" && fail "a warning: $(cat "$work/err")"
+
 # What is wrong, and that the others are indexed nevertheless.
 make_raw $schema id 10 "$work/cut" --seed 1
 printf 12345 >>"$work/cut.bin"
@@ -194,11 +208,9 @@ says "rank 2: $work/negative.bin: at offset 175: the key"
 right "$work/some" "$work/good.3.csv"
 expect 2 index 2 --schema $schema -o "$work/some" "$work/good.3.bin"
 says "--key is missing"
-expect 3 index 2 --key id -o "$work/some" "$work/cut.bin"
-says "no option schema that has it"
-printf '\211HDF\r\n\032\n%060d' 0 >"$work/dump.5.h5"
-expect 3 index 1 --key q -o "$work/some" "$work/dump.5.h5"
-says "dump.5.h5: is an HDF5 file, and the key 'q' has no '/': give the path of the dataset with the keys, such as '/q'"
+expect 2 index 2 --key q -o "$work/some" "$work/cut.bin"
+says "--key: 'q' has no '/': give the path of the HDF5 datasets with the IDs, such as '/q' or '/Step#*/*/q'; or,"
+[ ! -s "$work/out" ] || fail "a summary after a usage error: $(cat "$work/out")"
 expect 3 index 1 --schema $schema --key z -o "$work/some" "$work/cut.bin"
 says "the schema has no field 'z'"
 expect 2 index 1 --schema $schema --key id

@@ -96,7 +96,7 @@ says "--hdf5 is missing"
 expect 2 run env -u HOME
 says "unknown option '-u'"
 expect 2 run --key q -- env
-says "'q' is no path of datasets of IDs"
+says "--key: 'q' has no '/': give the path of the HDF5 datasets with the IDs, such as '/q'"
 expect 2 run --memory lots -- env
 says "option memory"
 exit 0
