@@ -150,7 +150,7 @@ int keys_check_finished(const deltafs_fileindex *k, const struct manifest *m, st
         return DELTAFS_OK;
     return error_set(e, DELTAFS_ERR_CHANGED, "%s: the indexing of %s did not end; index it again (deltafs-mpi index)%s",
                      k->place.path, *unfinished ? unfinished : "a file that 'deltafs info' does not list",
-                     *unfinished ? ", or have it forgotten (--forget)" : "");
+                     *unfinished ? ", or have it forgotten (deltafs-mpi index --forget)" : "");
 }
 
 /* What is indexed and not found, into k->lines; a job that is indexing just now is no fault. `lease`: seconds. */

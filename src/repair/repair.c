@@ -118,7 +118,7 @@ static int repair_label(struct repair *r, uint64_t records, uint64_t bytes, uint
     } else {
         repair_report(r,
                       "%s: epoch number %" PRIu64 " is in all logs, but its job did not record that all processes had "
-                      "finished it; it is discarded unless it gets a label (--label)",
+                      "finished it; it is discarded unless it gets a label ('deltafs repair --label')",
                       r->path, m->epoch_count);
         return 0;
     }
@@ -305,7 +305,7 @@ static void repair_remark_loss(struct repair *r, uint64_t first)
 
     repair_remark(r,
                   "%s: restore a copy; or, instead of keeping incomplete epochs, discard %" PRIu64
-                  " epoch%s by --drop-from %" PRIu64,
+                  " epoch%s with 'deltafs repair --drop-from %" PRIu64 "'",
                   r->path, n, repair_plural(n), r->manifest.epoch[first].label);
 }
 
@@ -460,7 +460,7 @@ static int repair_report_bad(struct repair *r, struct error *e)
         repair_remark(r,
                       "%s: the logs are incomplete from the epoch labelled %" PRIu64
                       " on; if you have no copy, discard %" PRIu64 " epoch%s, from that one on, and keep the %" PRIu64
-                      " before: --drop-from %" PRIu64,
+                      " before: 'deltafs repair --drop-from %" PRIu64 "'",
                       r->path, m->epoch[first].label, count, repair_plural(count), first, m->epoch[first].label);
     }
     *e = r->first;
@@ -509,8 +509,8 @@ static int repair_check_behind(struct repair *r, struct error *e)
     repair_log_path(r, REPAIR_INDEX, r->committed_in, log);
     error_set(e, DELTAFS_ERR_DAMAGED,
               "%s/%s: has lost the line%s of at least %" PRIu64 " committed epoch%s (%s: the footer at offset "
-              "%" PRIu64 " says so): restore a copy of it; if you have none, give the first its label (--label), then "
-              "the next, or give %s up (--drop-from %" PRIu64 ")",
+              "%" PRIu64 " says so): restore a copy of it; if you have none, give the first its label "
+              "('deltafs repair --label'), then the next, or discard %s ('deltafs repair --drop-from %" PRIu64 "')",
               r->path, MANIFEST_NAME, repair_plural(n), n, repair_plural(n), log, r->part[r->committed_in].committed.at,
               n == 1 ? "it" : "all", next);
     repair_fail(r, &r->first, e);

@@ -150,7 +150,7 @@ static void test_there_already(void **state)
     CHECK_IS(deltafs_close(d), DELTAFS_OK);
     REFUSED(NULL, deltafs_create(path, NULL, &other), DELTAFS_ERR_EXISTS, "holds 2 committed epochs; ");
     REFUSED(NULL, deltafs_create(path, NULL, &other), DELTAFS_ERR_EXISTS,
-            "epochs; reopen it to append to it (import --append), or choose");
+            "epochs; reopen it to append to it (deltafs-mpi import --append), or choose");
     CHECK(!strstr(deltafs_errmsg(NULL), "remove"));
     unit_save(file, "hello", 5);
     REFUSED(NULL, deltafs_create(file, NULL, &other), DELTAFS_ERR_EXISTS, "exists already; choose another name");

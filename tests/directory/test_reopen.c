@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 #include "unit_help.h"
@@ -266,8 +267,12 @@ static void test_options(void **state)
     }
     CHECK_IS(deltafs_reopen(unit_path("nowhere"), NULL, &d), DELTAFS_ERR_NOT_FOUND);
     /* What is there is not for deltafs_create to make, even if it has no manifest: a job died that was making it. */
-    CHECK_IS(deltafs_reopen(unit_folder, NULL, &d), DELTAFS_ERR_NOT_DELTAFS);
+    CHECK(mkdir(unit_path("half"), 0777) == 0 && mkdir(unit_path("half/00"), 0777) == 0);
+    CHECK_IS(deltafs_reopen(unit_path("half"), NULL, &d), DELTAFS_ERR_NOT_DELTAFS);
     CHECK(strstr(deltafs_errmsg(NULL), "creation was interrupted"));
+    /* Nobody is told to remove an ordinary folder. */
+    CHECK_IS(deltafs_reopen(unit_folder, NULL, &d), DELTAFS_ERR_NOT_DELTAFS);
+    CHECK(!strstr(deltafs_errmsg(NULL), "remove"));
     CHECK_IS(deltafs_reopen("", NULL, &d), DELTAFS_ERR_INVALID);
 }
 

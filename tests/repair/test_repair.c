@@ -1,6 +1,7 @@
 /* Repair: what a job that died left, at each step of a commit; index logs made anew; what cannot be mended. */
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 #include "base/coding.h"
@@ -101,8 +102,12 @@ static void test_torn(void **state)
     CHECK_IS(repair_run(copy, 0, -1), DELTAFS_OK);
     repair_check(&m, copy);
     CHECK_IS(deltafs_repair(unit_path("nowhere"), NULL, NULL, NULL), DELTAFS_ERR_NOT_FOUND);
-    CHECK_IS(deltafs_repair(unit_folder, NULL, NULL, NULL), DELTAFS_ERR_NOT_DELTAFS);
-    repair_check_errmsg("whose creation was interrupted");
+    CHECK(mkdir(unit_path("half"), 0777) == 0);
+    CHECK_IS(deltafs_repair(unit_path("half"), NULL, NULL, NULL), DELTAFS_ERR_NOT_DELTAFS);
+    repair_check_errmsg("half: a folder, not a DeltaFS directory: it has no MANIFEST");
+    CHECK(mkdir(unit_path("half/00"), 0777) == 0);
+    CHECK_IS(deltafs_repair(unit_path("half"), NULL, NULL, NULL), DELTAFS_ERR_NOT_DELTAFS);
+    repair_check_errmsg("creation was interrupted (it has no records: remove it)");
     CHECK_IS(deltafs_repair("", NULL, NULL, NULL), DELTAFS_ERR_INVALID);
     model_fini(&m);
 }
@@ -125,7 +130,7 @@ static void check_lossy(struct model *m, const char *path, const char *data)
         CHECK_IS(repair_run(path, dry_run, -1), DELTAFS_ERR_DAMAGED);
         CHECK_IS(repair_said.done, 0);
         repair_check_said("records are lost, of epoch ");
-        repair_check_said("by --drop-from ");
+        repair_check_said("with 'deltafs repair --drop-from ");
         repair_check_errmsg("as an earlier repair recorded");
     }
     d = unit_open(path);
@@ -466,7 +471,7 @@ static void test_drop(void **state)
     CHECK_IS(deltafs_repair(copy, &wish, repair_note, NULL), DELTAFS_ERR_NOT_FOUND);
     CHECK(truncate(data, (off_t)n + 100) == 0);
     CHECK_IS(repair_run(copy, 0, -1), DELTAFS_ERR_DAMAGED);
-    repair_check_said("discard 2 epochs, from that one on, and keep the 2 before: --drop-from 3");
+    repair_check_said("discard 2 epochs, from that one on, and keep the 2 before: 'deltafs repair --drop-from 3'");
     wish.drop_from = 4;
     CHECK_IS(deltafs_repair(copy, &wish, repair_note, NULL), DELTAFS_ERR_LABEL);
     wish.drop_from = 3;

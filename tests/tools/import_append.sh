@@ -31,7 +31,7 @@ grep -q '^partitions *1$' "$work/out" || fail "not the partitions of the first"
 first=$(echo "$steps" | head -1)
 expect 0 import 2 -q --format vpic -o "$work/rest" "$work"/dumps/p."$first".*
 expect 3 import 2 --format vpic -o "$work/rest" "$work"/dumps/p.*
-says "reopen it to append to it (import --append)"
+says "reopen it to append to it (deltafs-mpi import --append)"
 expect 0 import 3 --format vpic -a -o "$work/rest" "$work"/dumps/p.*
 says "are skipped"
 whole rest
@@ -89,6 +89,6 @@ printf 'host=elsewhere.example pid=1 job=- session=01234567-89ab-4def-8123-45678
     >"$work/killed/LEASE"
 expect 3 import 2 --format vpic -a -o "$work/killed" "$work"/dumps/p.*
 says "host elsewhere.example"
-says "give the option lease=0 (--lease 0;"
+says "give the option lease=0 ('--lease 0' of a command;"
 expect 0 import 2 --lease 0 --format vpic -a -o "$work/killed" "$work"/dumps/p.*
 whole killed

@@ -381,34 +381,41 @@ static int manifest_lacks_line(struct io *io, const char *folder, const struct m
     return lacks;
 }
 
+static int manifest_can_open(struct io *io, const char *path, int flags)
+{
+    struct io_file file;
+    int status = io_file_open(io, path, O_RDONLY | flags, &file, error_ignored());
+
+    if (status == DELTAFS_OK)
+        io_file_close(&file, error_ignored());
+    return status == DELTAFS_OK;
+}
+
 /* There is none: tell what is missing from what is no container, or of which only a half was made. */
 static int manifest_is_missing(struct io *io, const char *folder, struct error *e)
 {
-    char copy[PATH_ROOM];
+    char path[PATH_ROOM];
     struct io_file file;
-    int status = io_file_open(io, folder, O_RDONLY, &file, e), is_folder;
+    int status = io_file_open(io, folder, O_RDONLY, &file, e);
 
     if (status != DELTAFS_OK)
         return status;
     io_file_close(&file, error_ignored());
-    if (io_file_open(io, io_path_in(copy, folder, MANIFEST_COPY_NAME), O_RDONLY, &file, error_ignored()) ==
-        DELTAFS_OK) {
-        io_file_close(&file, error_ignored());
+    if (manifest_can_open(io, io_path_in(path, folder, MANIFEST_COPY_NAME), 0))
         return error_set(e, DELTAFS_ERR_NOT_DELTAFS,
                          "%s: has no %s, but its copy %s: 'deltafs repair' restores it from that", folder,
                          MANIFEST_NAME, MANIFEST_COPY_NAME);
-    }
-    is_folder = io_file_open(io, folder, O_RDONLY | O_DIRECTORY, &file, error_ignored()) == DELTAFS_OK;
-    if (is_folder)
-        status = error_set(e, DELTAFS_ERR_NOT_DELTAFS,
-                           "%s: has no %s: not a DeltaFS directory, or one that has lost it (restore a copy), or one "
-                           "whose creation was interrupted (it has no records: remove it)",
-                           folder, MANIFEST_NAME);
-    else
-        status = error_set(e, DELTAFS_ERR_NOT_DELTAFS,
-                           "%s: a plain file, neither a DeltaFS directory nor a logical file", folder);
-    io_file_close(&file, error_ignored());
-    return status;
+    if (manifest_can_open(io, io_path_in(path, folder, "00"), O_DIRECTORY))
+        return error_set(
+            e, DELTAFS_ERR_NOT_DELTAFS,
+            "%s: has no %s, although it has the folder 00 of a DeltaFS directory: the file is lost (restore "
+            "a copy), or the directory's creation was interrupted (it has no records: remove it)",
+            folder, MANIFEST_NAME);
+    if (manifest_can_open(io, folder, O_DIRECTORY))
+        return error_set(e, DELTAFS_ERR_NOT_DELTAFS, "%s: a folder, not a DeltaFS directory: it has no %s", folder,
+                         MANIFEST_NAME);
+    return error_set(e, DELTAFS_ERR_NOT_DELTAFS, "%s: a plain file, neither a DeltaFS directory nor a logical file",
+                     folder);
 }
 
 static const char manifest_advice[] = "put the manifest itself, or a copy of it, in its place";

@@ -111,11 +111,11 @@ static int make_exists(struct io *io, const char *path, struct error *e)
     struct manifest m = {0};
 
     if (manifest_read(io, path, &m, error_ignored()) == DELTAFS_OK)
-        error_set(
-            e, DELTAFS_ERR_EXISTS,
-            "%s: exists already and holds %llu committed epoch%s; reopen it to append to it (import --append), or "
-            "choose another name",
-            path, (unsigned long long)m.epoch_count, m.epoch_count == 1 ? "" : "s");
+        error_set(e, DELTAFS_ERR_EXISTS,
+                  "%s: exists already and holds %llu committed epoch%s; reopen it to append to it (deltafs-mpi import "
+                  "--append), "
+                  "or choose another name",
+                  path, (unsigned long long)m.epoch_count, m.epoch_count == 1 ? "" : "s");
     else
         error_set(e, DELTAFS_ERR_EXISTS, "%s: exists already; choose another name", path);
     manifest_fini(&m);
