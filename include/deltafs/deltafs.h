@@ -382,7 +382,7 @@ typedef void (*deltafs_damage_fn)(int status, const char *message, void *arg);
 struct deltafs_verify_counts {
     size_t struct_size;
     uint64_t records; /* of a directory, or rows of an index's files */
-    uint64_t bytes;   /* of a directory's values, or of a logical file's data */
+    uint64_t bytes;   /* of a directory's values, or of a logical file's logs and indexes */
     uint64_t blocks;  /* of the data logs; a block has the values of some keys */
     uint64_t leaves;  /* of the index logs; a leaf has the places of some keys */
     uint64_t damages; /* damaged places: calls of the damage function */

@@ -127,8 +127,8 @@ static int verify_logical(struct verify *v, const char *path)
 
     verify_finish(v, status);
     if (is_read)
-        text_say("%s: %" PRIu64 " byte%s read, %" PRIu64 " damage%s", path, n.bytes, text_plural(n.bytes), n.damages,
-                 text_plural(n.damages));
+        text_say("%s: %" PRIu64 " byte%s of logs and indexes read, %" PRIu64 " damage%s", path, n.bytes,
+                 text_plural(n.bytes), n.damages, text_plural(n.damages));
     if (status != DELTAFS_OK)
         return EXIT_TROUBLE;
     if (target_open(path, &t) == EXIT_OK) {

@@ -162,7 +162,7 @@ static void report_closed(struct report *r, const char *uuid, int is_closed, con
     report(r, NULL, "closed", "%s", is_closed ? "true" : "false");
 }
 
-/* The bytes of the files, and how many they are for each of `of` units. */
+/* The bytes of its log and index files, and how many they are for each of `of` units. */
 static void report_stored(struct report *r, uint64_t stored, uint64_t of, const char *unit)
 {
     if (of > 0)
@@ -181,7 +181,7 @@ static void report_logical(struct report *r, const struct deltafs_logical_stat *
     report_number(r, NULL, "flat", s->flat_sessions);
     report_number(r, "writers", "writers", s->writers);
     report_number(r, "extents", "extents", s->extents);
-    report_stored(r, s->bytes_stored, s->size, "of the size");
+    report_stored(r, s->bytes_stored, s->size, "times the size");
 }
 
 static void report_directory(struct report *r, const struct target *t)
@@ -210,7 +210,7 @@ static void report_directory(struct report *r, const struct target *t)
         report_number(r, NULL, "rows", t->rows);
     }
     /* What is not committed is stored, too. */
-    report_stored(r, t->stored, s->is_closed ? of : 0, t->is_index ? "a row" : "of raw");
+    report_stored(r, t->stored, s->is_closed ? of : 0, t->is_index ? "per row" : "times bytes raw");
 }
 
 void target_report(struct report *r, const struct target *t)

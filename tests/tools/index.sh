@@ -64,7 +64,7 @@ stdout_has "kind            index"
 stdout_has "rows of other files"
 grep -q "records" "$work/out" && fail "stat: the records of an index: $(cat "$work/out")"
 expect 0 "$deltafs" info "$work/d/all"
-grep -qE "^bytes stored +[0-9]+ \([0-9.]+ a row\)$" "$work/out" || fail "info: $(cat "$work/out")"
+grep -qE "^bytes stored +[0-9]+ \([0-9.]+ per row\)$" "$work/out" || fail "info: $(cat "$work/out")"
 expect 0 "$deltafs" info "$work/d/all" --json
 "$PYTHON3" -c 'import json, sys
 s = json.load(sys.stdin)["sources"]

@@ -25,6 +25,7 @@ for seed in 1 2 3 4 5 6; do
     stdout_has "closed          no"
     expect 0 "$deltafs" verify "$f"
     stdout_has "not closed"
+    grep -qE "/f$seed: [0-9]+ bytes of logs and indexes read, 0 damages$" "$work/out" || fail "verify: $(cat "$work/out")"
     expect 0 "$deltafs" flatten "deltafs:$f"
     stdout_has "the others are not closed"
     agree "$f" "$work/p$seed"
@@ -160,6 +161,7 @@ for line in "kind            logical file" "kind            directory" "epochs  
 done
 expect 0 "$deltafs" info "$work/run/f1"
 cp "$work/out" "$work/info"
+grep -qE "^bytes stored +[0-9]+ \([0-9.]+ times the size\)$" "$work/out" || fail "info: $(cat "$work/out")"
 expect 0 "$deltafs" stat "$work/run/f1"
 sed 1d "$work/out" >"$work/list"
 same "$work/info" "$work/list" "info and stat of a logical file"
