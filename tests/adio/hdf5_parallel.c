@@ -3,38 +3,17 @@
  * and checks every value. It knows nothing of DeltaFS.
  *
  *     hdf5_parallel write|add|read FILE        ("read" also with one rank and without MPI-IO: "plain") */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <hdf5.h>
-#include <mpi.h>
+#include "hdf5_must.h"
 
 #define ROWS    24 /* of all ranks, however many: divisible by 1, 2, 3 and 4 */
 #define COLUMNS 700
 #define STEPS   3
 
-static int rank, ranks;
-
-#define MUST(call)                                                                                                     \
-    do {                                                                                                               \
-        if ((call) < 0) {                                                                                              \
-            fprintf(stderr, "rank %d: %s failed\n", rank, #call);                                                      \
-            MPI_Abort(MPI_COMM_WORLD, 1);                                                                              \
-        }                                                                                                              \
-    } while (0)
-
 static float value(int step, int variable, int row, int column)
 {
     return (float)(step * 1000000 + variable * 100000) + (float)(row * COLUMNS + column) / 8;
-}
-
-static hid_t must_id(hid_t id, const char *what)
-{
-    if (id < 0) {
-        fprintf(stderr, "rank %d: %s failed\n", rank, what);
-        MPI_Abort(MPI_COMM_WORLD, 1);
-    }
-    return id;
 }
 
 static hid_t open_file(const char *path, int is_new, int is_written, int is_plain)
@@ -123,9 +102,7 @@ static void access_step(hid_t file, int step, int is_written, int is_plain)
 
 int main(int argc, char **argv)
 {
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    must_begin(&argc, &argv);
     if (argc != 3 || ROWS % ranks != 0) {
         fprintf(stderr, "usage: hdf5_parallel write|add|read|plain FILE, on a number of ranks that divides %d\n", ROWS);
         MPI_Abort(MPI_COMM_WORLD, 2);

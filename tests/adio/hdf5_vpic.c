@@ -7,34 +7,14 @@
  *
  * A row's values follow from its ID and the step, and IDs are dealt out differently in each step. */
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <hdf5.h>
-#include <mpi.h>
+#include "hdf5_must.h"
 
 #define VARIABLES  8
 #define MULTIPLIER 48271 /* a prime that divides no number of rows used here */
 
 static const char *const names[VARIABLES] = {"id1", "id2", "px", "py", "pz", "x", "y", "z"};
-static int rank, ranks;
-
-#define MUST(call)                                                                                                     \
-    do {                                                                                                               \
-        if ((call) < 0) {                                                                                              \
-            fprintf(stderr, "rank %d: %s failed\n", rank, #call);                                                      \
-            MPI_Abort(MPI_COMM_WORLD, 1);                                                                              \
-        }                                                                                                              \
-    } while (0)
-
-static hid_t must_id(hid_t id, const char *what)
-{
-    if (id < 0) {
-        fprintf(stderr, "rank %d: %s failed\n", rank, what);
-        MPI_Abort(MPI_COMM_WORLD, 1);
-    }
-    return id;
-}
 
 static void fill(int variable, int step, uint64_t first, uint64_t rows, uint64_t all, uint32_t *out)
 {
@@ -93,9 +73,7 @@ static void access_step(hid_t file, int step, uint64_t rows, hsize_t chunk, hid_
 
 int main(int argc, char **argv)
 {
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    must_begin(&argc, &argv);
     if (argc != 6 && argc != 7) {
         fprintf(stderr, "usage: hdf5_vpic write|read|add FILE STEPS ROWS collective|independent [CHUNK]\n");
         MPI_Abort(MPI_COMM_WORLD, 2);

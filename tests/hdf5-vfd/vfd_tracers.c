@@ -6,30 +6,9 @@
  *
  * A third of a species' rows is padding: all their values are 0. Particle ID has dX = ID + STEP and timestep = STEP. */
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <hdf5.h>
-#include <mpi.h>
 #include <sys/stat.h>
-
-static int rank, ranks;
-
-#define MUST(call)                                                                                                     \
-    do {                                                                                                               \
-        if ((call) < 0) {                                                                                              \
-            fprintf(stderr, "rank %d: %s failed\n", rank, #call);                                                      \
-            MPI_Abort(MPI_COMM_WORLD, 1);                                                                              \
-        }                                                                                                              \
-    } while (0)
-
-static hid_t must_id(hid_t id, const char *what)
-{
-    if (id < 0) {
-        fprintf(stderr, "rank %d: %s failed\n", rank, what);
-        MPI_Abort(MPI_COMM_WORLD, 1);
-    }
-    return id;
-}
+#include "hdf5_must.h"
 
 static hid_t group_in(hid_t place, const char *name)
 {
@@ -131,9 +110,7 @@ int main(int argc, char **argv)
     static const char *const species[] = {"electron", "ion"};
     char path[4096];
 
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    must_begin(&argc, &argv);
     if (argc != 4) {
         fprintf(stderr, "usage: vfd_tracers FOLDER STEP PARTICLES\n");
         MPI_Abort(MPI_COMM_WORLD, 2);

@@ -33,7 +33,7 @@ build() {
 
 # build_hdf5 SOURCE: with the distribution's parallel HDF5 (scripts/install-packages hdf5).
 build_hdf5() {
-    "mpicc.$flavour" -O1 "-I/usr/include/hdf5/$flavour" "$here/$1" -o "$work/program" \
+    "mpicc.$flavour" -O1 "-I/usr/include/hdf5/$flavour" "-I$here/../support" "$here/$1" -o "$work/program" \
         "-L/usr/lib/$(gcc -print-multiarch)/hdf5/$flavour" -lhdf5 || fail "$1 does not build"
 }
 
