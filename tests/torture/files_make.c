@@ -143,16 +143,11 @@ static int append_epoch(const struct files_shape *s, deltafs_dir *d, size_t i)
     return status;
 }
 
-static int next_epoch(struct files *f, int is_killed, char message[1024])
+static int next_epoch(struct files *f, deltafs_options *o, int is_killed, char message[1024])
 {
-    deltafs_options *o = files_options(f);
     deltafs_dir *d;
-    int status;
+    int status = failed((access(f->path, F_OK) != 0 ? deltafs_create : deltafs_reopen)(f->path, o, &d), NULL, message);
 
-    if (!o)
-        return failed(DELTAFS_ERR_MEMORY, NULL, message);
-    status = failed((access(f->path, F_OK) != 0 ? deltafs_create : deltafs_reopen)(f->path, o, &d), NULL, message);
-    deltafs_options_destroy(o);
     if (status != DELTAFS_OK)
         return status;
     append_epoch(&f->shape, d, f->state); /* an error of it is one of the epoch's end, too */
@@ -212,18 +207,13 @@ static int write_session(struct files *f, deltafs_logical *l, size_t i, char mes
     return status;
 }
 
-static int next_session(struct files *f, int is_killed, char message[1024])
+static int next_session(struct files *f, deltafs_options *o, int is_killed, char message[1024])
 {
-    deltafs_options *o = files_options(f);
     deltafs_logical *l;
-    int status;
 
-    if (!o)
-        return failed(DELTAFS_ERR_MEMORY, NULL, message);
     plan_session(f, f->state);
-    status =
-        failed(deltafs_logical_open(f->path, O_RDWR | O_CREAT | (f->is_emptied ? O_TRUNC : 0), o, &l), NULL, message);
-    deltafs_options_destroy(o);
+    int flags = O_RDWR | O_CREAT | (f->is_emptied ? O_TRUNC : 0);
+    int status = failed(deltafs_logical_open(f->path, flags, o, &l), NULL, message);
     if (status != DELTAFS_OK)
         return status;
     status = write_session(f, l, f->state, message);
@@ -298,16 +288,13 @@ static int write_rows(struct files *f, const char *path, deltafs_options *o, cha
     return status;
 }
 
-static int next_table(struct files *f, char message[1024])
+static int next_table(struct files *f, deltafs_options *o, char message[1024])
 {
     char path[300], label[8] = "7";
     const char *const set[][2] = {{"key", "id"}, {"schema", "id:u8,x:f4"}, {"epoch", label}};
     int is_inside = f->shape.kind == FILES_INSIDE, status = DELTAFS_OK;
-    deltafs_options *o = files_options(f);
     deltafs_indexer *ix;
 
-    if (!o)
-        return failed(DELTAFS_ERR_MEMORY, NULL, message);
     snprintf(path, sizeof path, is_inside ? "%s" : "%s/rows.%zu", is_inside ? f->path : f->root, f->state);
     snprintf(label, sizeof label, "%zu", is_inside ? 7 : f->state);
     status = write_rows(f, path, o, message);
@@ -322,7 +309,6 @@ static int next_table(struct files *f, char message[1024])
         if (status == DELTAFS_OK)
             status = failed(closed, NULL, message);
     }
-    deltafs_options_destroy(o);
     if (status == DELTAFS_OK)
         f->state++;
     return status;
@@ -330,11 +316,19 @@ static int next_table(struct files *f, char message[1024])
 
 static int next(struct files *f, int is_killed, char message[1024])
 {
+    deltafs_options *o = files_options(f);
+    int status;
+
+    if (!o)
+        return failed(DELTAFS_ERR_MEMORY, NULL, message);
     if (f->shape.kind == FILES_DIRECTORY)
-        return next_epoch(f, is_killed, message);
-    if (f->shape.kind == FILES_LOGICAL)
-        return next_session(f, is_killed, message);
-    return next_table(f, message);
+        status = next_epoch(f, o, is_killed, message);
+    else if (f->shape.kind == FILES_LOGICAL)
+        status = next_session(f, o, is_killed, message);
+    else
+        status = next_table(f, o, message);
+    deltafs_options_destroy(o);
+    return status;
 }
 
 int files_next(struct files *f, int is_killed, char message[1024])
