@@ -119,25 +119,19 @@ for kind in mkfifo mkdir; do
     rm -r "$work/bad"
 done
 
-# ---- The texts
+# ---- The texts: while one is damaged nothing is read; repair restores it, or rebuilds it from the logs
 
-for text in MANIFEST s00000000/SESSION; do
-    bytes=$(wc -c <"$work/sound/$text")
-    for at in 0 5 $((bytes / 2)) $((bytes - 3)); do
-        cp -r "$work/sound" "$work/bad"
-        flip "$work/bad/$text" "$at"
-        for words in verify cat cp; do
-            [ $words = cp ] && set -- "$work/there/x" || set --
-            expect 3 "$deltafs" $words "$work/bad" "$@"
-            says "$work/bad"
-            is_empty "$work/there" "cp with $text damaged at $at"
-            [ $words = verify ] || [ ! -s "$work/out" ] || fail "$words with $text damaged at $at has output"
-        done
-        expect 0 "$deltafs" rm "$work/bad"
+# unreadable TEXT WHAT: verify, cat and cp of the damaged copy say TEXT, and hand out nothing.
+unreadable() {
+    for words in verify cat cp; do
+        to=
+        [ $words != cp ] || to=$work/there/x
+        expect 3 "$deltafs" $words "$work/bad" ${to:+"$to"}
+        says "$1"
+        is_empty "$work/there" "cp of $2"
+        [ $words = verify ] || [ ! -s "$work/out" ] || fail "$words of $2 has output"
     done
-done
-
-# ---- A text is put right by its checksums, or made anew from the logs
+}
 
 # repaired WHAT FILE...: repair says what it would do, does it, and all is there again.
 repaired() {
@@ -162,8 +156,12 @@ for text in MANIFEST s00000000/SESSION; do
     for at in 0 5 $((bytes / 2)) $((bytes - 3)); do
         cp -r "$work/sound" "$work/bad"
         flip "$work/bad/$text" "$at"
+        unreadable "$work/bad" "$text damaged at $at"
         repaired "$text damaged at $at" "$text"
     done
+    cp -r "$work/sound" "$work/bad"
+    flip "$work/bad/$text" 0
+    expect 0 "$deltafs" rm "$work/bad"
     cp -r "$work/sound" "$work/bad"
     flip "$work/bad/$text" 3
     flip "$work/bad/$text" 20
@@ -182,13 +180,7 @@ for sessions in 1 2; do
         [ $sessions = 1 ] || put "$work/bad" "$work/q" 81 1 30 90000
         last=$work/bad/s0000000$((sessions - 1))
         rm -r "$last$gone"
-        for words in cat cp verify; do
-            [ $words = cp ] && set -- "$work/there/x" || set --
-            expect 3 "$deltafs" $words "$work/bad" "$@"
-            says "$last/SESSION: damaged at offset 0: it is missing, although MANIFEST"
-            is_empty "$work/there" "cp without $last$gone"
-            [ $words = verify ] || [ ! -s "$work/out" ] || fail "$words without $last$gone has output"
-        done
+        unreadable "$last/SESSION: damaged at offset 0: it is missing, although MANIFEST" "a file without $last$gone"
         expect 1 "$deltafs" repair "$work/bad"
         stdout_has "to do: $last"
         expect 3 "$deltafs" cat "$work/bad"
