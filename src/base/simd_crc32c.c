@@ -91,7 +91,7 @@ __attribute__((target("sse4.2"))) static uint32_t crc32c_instruction(uint32_t cr
 
 #define WIDE_TARGET __attribute__((target("avx512f,vpclmulqdq,pclmul,sse4.2")))
 
-/* `x`, moved on over the bytes of `factor`, and added to what stands there. */
+/* `x`, moved on over the bytes of `factor`, and added to what is there. */
 WIDE_TARGET static inline __m512i crc32c_fold(__m512i x, __m512i factor, __m512i there)
 {
     return _mm512_ternarylogic_epi64(_mm512_clmulepi64_epi128(x, factor, 0x00),

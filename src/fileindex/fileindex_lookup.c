@@ -1,4 +1,4 @@
-/* Looking up: the directory says in which groups of rows of which tables a key stands; they are read from their files,
+/* Looking up: the directory says in which groups of rows of which tables a key is; they are read from their files,
  * and as many rows of them must have the key. */
 #include <fcntl.h>
 #include <inttypes.h>

@@ -11,8 +11,8 @@
  * Where the file system knows no locks, several can find the lease free at once. There a job writes its line, waits a
  * second, and has the lease if the line is still its own: the last that wrote wins. It checks again before and after
  * each commit (lease_confirm). One case is left: a process stops for more than a second between check and write while
- * another takes the container over. The first is told that the state of its commit is unknown, and the second that
- * another has written. */
+ * another takes the container over. The first gets the error that the state of its commit is unknown, and the second
+ * that another has written. */
 #ifndef DELTAFS_IO_LEASE_H
 #define DELTAFS_IO_LEASE_H
 

@@ -181,7 +181,7 @@ int log_hand_over(struct log *log)
         return log->used == log->start;
     log->buffer = flusher_write(log->flusher, &log->file, log->base, log->buffer, log->start, log->used, log->spare);
     log->spare = NULL;
-    log->start = log->used; /* what stands before is not looked at again */
+    log->start = log->used; /* what is before is not looked at again */
     return 1;
 }
 

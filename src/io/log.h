@@ -1,5 +1,5 @@
 /* An append-only log being written: a buffer in front of a file. The end can be set back to an earlier one, which is
- * how an epoch that failed is given up: what it wrote is overwritten by the next. */
+ * how an epoch that failed is discarded: what it wrote is overwritten by the next. */
 #ifndef DELTAFS_IO_LOG_H
 #define DELTAFS_IO_LOG_H
 
@@ -24,11 +24,11 @@ struct log {
 /* The checksum that all of a container's structures begin with. */
 uint32_t log_seed(const uint8_t uuid[16]);
 
-/* Create the file and write its header. If `is_new` is not set it may exist: then it is begun anew, but what it has
+/* Create the file and write its header. If `is_new` is not set it may exist: then it is begun again, but what it has
  * behind the header stays until log_truncate. `capacity` is the buffer's size; of `flusher`'s, if one is given. */
 int log_create(struct log *log, struct io *io, const char *path, int kind, uint32_t partition, const uint8_t uuid[16],
                int is_new, size_t capacity, struct flusher *flusher, struct memory *memory, struct error *e);
-/* Open a log that is there, to go on at `end`; log_truncate cuts off what stands behind that. */
+/* Open a log that is there, to go on at `end`; log_truncate removes what is behind that. */
 int log_open(struct log *log, struct io *io, const char *path, int kind, uint32_t partition, const uint8_t uuid[16],
              uint64_t end, size_t capacity, struct flusher *flusher, struct memory *memory, struct error *e);
 /* Cut off, durably if `sync`, what the file has behind the log's end, with nothing in the buffer. */
@@ -38,7 +38,7 @@ void log_put_header(uint8_t h[static LOG_HEADER_SIZE], int kind, uint32_t partit
 int log_open_read(struct io *io, const char *path, struct io_file *file, uint64_t *size, struct error *e);
 /* Whether the file begins with the header of such a log: DELTAFS_OK, _DAMAGED or _IO. */
 int log_check_header(struct io_file *file, int kind, uint32_t partition, const uint8_t uuid[16], struct error *e);
-/* Before a file is begun anew whose bytes no epoch needs: that it is not another container's, by the UUID in its
+/* Before a file is begun again whose bytes no epoch needs: that it is not another container's, by the UUID in its
  * header. DELTAFS_ERR_DAMAGED. */
 int log_check_restart(struct io_file *file, const uint8_t uuid[16], struct error *e);
 /* Close without flushing, and free. A log that was never created is fine if it is all zero. */
@@ -58,9 +58,9 @@ int log_reserve(struct log *log, size_t n);
 int log_flush(struct log *log, struct error *e);
 /* Give it to the flusher instead, if that has a buffer to spare; returns whether there is nothing left to flush. */
 int log_hand_over(struct log *log);
-/* Go back to an earlier end, and cut off what the file has behind it: a footer left there would be found. The flusher
+/* Go back to an earlier end, and truncate what the file has behind it: a footer left there would be found. The flusher
  * has been drained. A sync that failed may have dropped what was written, and the next would not say so: all behind the
- * end is written anew, and where only the header stands before it, that too, which may never have been synced. */
+ * end is written again, and where only the header is before it, that too, which may never have been synced. */
 int log_rewind(struct log *log, uint64_t end, struct error *e);
 
 /* Write the checksum of bytes[4 .. n) into bytes[0 .. 4). */

@@ -107,7 +107,7 @@ int textlog_is_sealed(const char *line, size_t n)
     return line_is_sealed(line, n, 0, &checksum);
 }
 
-/* Whether the last `n` bytes, which no newline ends, are a whole line whose newline is another byte. A line cut short
+/* Whether the last `n` bytes, which no newline ends, are a whole line whose newline is another byte. An incomplete line
  * by a crash ends before that, or in zeros. */
 static int newline_is_damaged(const char *line, size_t n, uint32_t seed)
 {

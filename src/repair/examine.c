@@ -1,5 +1,5 @@
 /* What there is to be repaired of a directory's logs: where they end, which of their parts are damaged; and what of
- * that stands elsewhere is restored at once (log_restore.c). */
+ * that is stored elsewhere is restored at once (log_restore.c). */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -18,7 +18,7 @@ void repair_say(struct repair *r, int status, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    r->told += status == DELTAFS_OK;
+    r->reported += status == DELTAFS_OK;
     if (r->fn)
         r->fn(status, text, r->arg);
 }
@@ -135,7 +135,7 @@ static int examine_data(struct repair *r, struct repair_part *p, struct index_re
     return status;
 }
 
-/* Note why a partition's index log must be made anew, or why the partition cannot be repaired. */
+/* Note why a partition's index log must be rebuilt, or why the partition cannot be repaired. */
 static int examine_note(struct repair *r, struct repair_part *p, const struct error *why, int can_rebuild,
                         struct error *e)
 {

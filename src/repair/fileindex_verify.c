@@ -80,7 +80,7 @@ static int verify_window(struct keys_verify *v, struct key_file *file, struct er
     status = deltafs_scan(v->keys->dir, &sequence, verify_record, v, NULL);
     if (v->damages.count == 0 && error_of_call(status, e) != DELTAFS_OK)
         return status;
-    v->is_wrong |= status != DELTAFS_OK; /* of which deltafs_verify has told */
+    v->is_wrong |= status != DELTAFS_OK; /* deltafs_verify has reported it */
     for (uint64_t i = v->from; i < v->end && !v->is_wrong; i++)
         if (!v->is_seen[i - v->from] && !source_table_is_padding(v->entry->table, v->key[i - v->from])) {
             v->is_wrong = 1;

@@ -23,7 +23,7 @@ static int repair_is_sound(const struct repair *r)
 {
     const struct manifest *m = &r->manifest;
 
-    if (!m->is_closed || r->manifest_size > m->size || r->told > 0)
+    if (!m->is_closed || r->manifest_size > m->size || r->reported > 0)
         return 0;
     for (uint32_t i = 0; i < m->partitions; i++) {
         const struct repair_part *p = &r->part[i];
@@ -109,7 +109,7 @@ static int repair_label(struct repair *r, uint64_t records, uint64_t bytes, uint
     const struct manifest *m = &r->manifest;
     struct error e;
 
-    /* An index log that was made anew has another length, and value logs are not counted here. */
+    /* An index log that was rebuilt has another length, and value logs are not counted here. */
     if (repair_is_noted(r) && r->noted.records == records &&
         (r->lost > 0 || m->is_local || r->noted.bytes_stored == bytes)) {
         *label = r->noted.label;
@@ -130,7 +130,7 @@ static int repair_label(struct repair *r, uint64_t records, uint64_t bytes, uint
     return 0;
 }
 
-/* Who gives a label wants the epoch kept: if it cannot be, nothing is cut off. */
+/* Who gives a label wants the epoch kept: if it cannot be, nothing is truncated. */
 static int repair_check_label(const struct repair *r, struct error *e)
 {
     uint64_t label = r->options->label;
@@ -202,7 +202,7 @@ static int repair_sync(struct repair *r, struct error *e)
     return status == DELTAFS_OK ? io_sync_folder(&r->io, r->path, e) : status;
 }
 
-/* Write the epoch's line, at the manifest's end without what was cut short. */
+/* Write the epoch's line, at the manifest's end without an incomplete line. */
 static int repair_write_line(struct repair *r, struct error *e)
 {
     struct io_file file;
@@ -441,7 +441,7 @@ static int repair_write_manifest(struct repair *r, struct error *e)
 
 /* ---- Epochs that are lost ---- */
 
-/* Say what cannot be repaired, and what could be given up for it. */
+/* Say what cannot be repaired, and what could be discarded for it. */
 static int repair_report_bad(struct repair *r, struct error *e)
 {
     const struct manifest *m = &r->manifest;
@@ -496,7 +496,7 @@ static int repair_has_grown(struct repair *r)
     return has_grown;
 }
 
-/* Epochs that were committed and have no line in the manifest are not cut off, unless somebody asks for that. */
+/* Epochs that were committed and have no line in the manifest are not truncated, unless somebody asks for that. */
 static int repair_check_behind(struct repair *r, struct error *e)
 {
     const struct manifest *m = &r->manifest;
@@ -517,7 +517,7 @@ static int repair_check_behind(struct repair *r, struct error *e)
     return e->status;
 }
 
-/* Give up the epochs that have no line. */
+/* Discard the epochs that have no line. */
 static int repair_drop_behind(struct repair *r, struct error *e)
 {
     const struct manifest *m = &r->manifest;

@@ -11,7 +11,7 @@ enum { REPAIR_INDEX, REPAIR_DATA, REPAIR_LOGS };
 
 /* What was found of a partition. */
 struct repair_part {
-    char *lost;                   /* why its index log must be made anew; NULL: it need not */
+    char *lost;                   /* why its index log must be rebuilt; NULL: it need not */
     char *bad;                    /* why it cannot be repaired */
     uint64_t bad_at;              /* the first damage of the data log, if the index log is rebuilt */
     uint64_t whole;               /* epochs, the first, of which its logs have all */
@@ -35,23 +35,23 @@ struct repair {
     struct io io;
     struct lease lease;
     struct manifest manifest;
-    uint64_t manifest_size; /* with a line that was cut short */
+    uint64_t manifest_size; /* with an incomplete last line */
     struct text text;       /* what the manifest is to be; without bytes: what it is */
     struct error damage;    /* why it is to be restored; of its copy; or DELTAFS_OK */
-    int is_dropped;         /* epochs were given up */
+    int is_dropped;         /* epochs were discarded */
     struct error first;     /* of what cannot be repaired */
     struct error losses;    /* the first of what is lost, though all else is done */
     struct repair_part *part;
-    uint64_t committed; /* epochs, by what the logs have: where it is more than the manifest has, that was cut short */
+    uint64_t committed;    /* epochs, by what the logs have: where it is more than the manifest has, that lost lines */
     uint32_t committed_in; /* the partition that says so */
     uint64_t seen;         /* epochs that any log has something of */
-    uint32_t lost;         /* partitions whose index log must be made anew */
+    uint32_t lost;         /* partitions whose index log must be rebuilt */
     uint64_t *records;     /* of each epoch, as the footers say */
     int has_noted;         /* the job noted the epoch whose line was next */
     struct lease_epoch noted;
     int is_kept; /* the epoch behind the last committed one: it is to be committed */
     struct manifest_epoch last;
-    uint64_t told;
+    uint64_t reported;
 };
 
 /* Say what has been done, or is to be. */
@@ -69,7 +69,7 @@ int repair_size(struct repair *r, const char *path, uint64_t *size, struct error
  * replaced. DELTAFS_ERR_BUSY. */
 int repair_renew(struct repair *r, struct error *e);
 
-/* Look at all logs, and put back what can be. */
+/* Look at all logs, and restore what can be. */
 int repair_inspect(struct repair *r, struct error *e);
 /* At one partition's, again. */
 int repair_partition(struct repair *r, uint32_t partition, struct error *e);
@@ -83,7 +83,7 @@ int restore_header(struct repair *r, const struct index_reader *index, const cha
 /* Read all leaves. *lost is lowered to the first epoch in which a leaf says that records are lost. */
 int restore_check_leaves(struct repair *r, struct index_reader *index, uint64_t *lost, struct error *e);
 
-/* Put back and cut off what can be of value logs, once it is known which epochs count; or, with `is_sync`, force to
+/* Restore and truncate what can be of value logs, once it is known which epochs count; or, with `is_sync`, force to
  * storage what the epoch behind the last committed one may have in them. */
 int repair_values(struct repair *r, int is_sync, struct error *e);
 

@@ -56,7 +56,7 @@ static int verify_record(const struct deltafs_record *record, void *arg)
     return 0;
 }
 
-/* A log that is cut short, once for all the blocks that are not there; each of these is reported as it is met. */
+/* A truncated log, once for all the blocks that are not there; each of these is reported as it is met. */
 static void verify_length(struct verify *v, const struct part_reader *p)
 {
     uint64_t needed = 0;

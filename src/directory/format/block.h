@@ -16,7 +16,7 @@ struct block_id {
 };
 
 #define BLOCK_VALUE_MAX   (1u << 20)             /* bytes of a value */
-#define KEY_BYTES_MAX     255                    /* of a key of bytes, which stands before its value, behind its size */
+#define KEY_BYTES_MAX     255                    /* of a key of bytes, which is before its value, behind its size */
 #define BLOCK_PAYLOAD_MAX (4u * BLOCK_VALUE_MAX) /* bytes of a payload that a reader accepts */
 
 /* Encoder: values are added one after the other, or named all at once; then the block is closed. Made for one value

@@ -28,7 +28,7 @@
 /* Block in a value log, where records stay with their writer (the manifest's line Local): as one in the data log, but
  * 16 u32 writer   20 u32 epoch   24 u64 its offset in the log
  * and with zeros behind it up to a multiple of VALUES_ALIGN, which its checksum covers. Of keys that are numbers each
- * value has one byte before it, the lowest of the key's hash. What stands in the data log in place of a value is a
+ * value has one byte before it, the lowest of the key's hash. What the data log has in place of a value is a
  * number of POSITION_SIZE bytes: the block's offset in units of VALUES_ALIGN, above the writer (of its job) in as many
  * bits as the job's last has, above the number of the record in the block in as many bits as the line says. */
 #define VALUES_ALIGN      16

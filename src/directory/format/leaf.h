@@ -30,7 +30,7 @@ struct leaf_id {
     uint32_t leaf;
 };
 
-/* Where a run's next record stands; a segment's merge keeps one for each run. */
+/* Where a run's next record is; a segment's merge keeps one for each run. */
 struct run_cursor {
     const struct run *run;
     uint32_t block;  /* its block */

@@ -317,7 +317,7 @@ int manifest_read_file(struct io_file *file, struct manifest *m, struct error *e
     uint64_t now = 0;
     int status;
 
-    /* Whoever reopens the container cuts off a line that was cut short: then the file's new end counts. */
+    /* Whoever reopens the container truncates an incomplete line: then the file's new end counts. */
     do {
         manifest_fini(m);
         buffer_fini(&t.read);

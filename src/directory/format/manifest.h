@@ -1,7 +1,7 @@
 /* The manifest: a container's text file of facts, one checksummed line each, appended to and never changed.
  *
- * It is made aside and renamed, so a container either has a whole one or none. A line at its end that was cut short by
- * a crash does not count; any other line that does not match its checksum is damage. */
+ * It is made aside and renamed, so a container either has a whole one or none. A line at its end that was left
+ * incomplete by a crash does not count; any other line that does not match its checksum is damage. */
 #ifndef DELTAFS_DIRECTORY_MANIFEST_H
 #define DELTAFS_DIRECTORY_MANIFEST_H
 

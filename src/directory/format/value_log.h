@@ -23,7 +23,7 @@ int position_unpack(const struct manifest_job *job, uint64_t number, struct posi
 /* The first offset that has no number any more. */
 uint64_t position_offset_end(const struct manifest_job *job);
 
-/* Bytes of what stands in a value log for values of `size` bytes (-1: any) and keys of a kind. */
+/* Bytes of what is stored in a value log for values of `size` bytes (-1: any) and keys of a kind. */
 int64_t values_stored_size(enum option_keys keys, int64_t size);
 /* Fill in how the job's line describes blocks of such bytes: bits, and bytes that hold most of them. */
 void values_describe(struct manifest_job *job, int64_t stored_size, size_t target);

@@ -214,7 +214,7 @@ struct deltafs_file {
     struct buffer written; /* what was written so far */
     size_t used;
     deltafs_records *read; /* the file's records, one after the other the file */
-    size_t record, at;     /* where the next byte to be read stands */
+    size_t record, at;     /* where the next byte to be read is */
 };
 
 int deltafs_openat(deltafs_dir *dir, const char *name, int flags, deltafs_file **out)

@@ -67,7 +67,7 @@ int reader_refresh(struct reader *r, struct error *e)
     if (memcmp(now.uuid, r->manifest.uuid, sizeof now.uuid) != 0)
         status = error_set(e, DELTAFS_ERR_NOT_FOUND,
                            "%s: another directory has taken this one's place; close it, and open that", r->path);
-    /* An epoch that was given up after all, because its commit failed, may have left leaves that others replace. */
+    /* An epoch that was discarded after all, because its commit failed, may have left leaves that others replace. */
     if (status == DELTAFS_OK && !reader_is_continued(&r->manifest, &now))
         status = leaf_cache_create(r->cache, &leaves, e);
     if (status != DELTAFS_OK) {

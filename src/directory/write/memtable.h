@@ -10,7 +10,7 @@
 #define MEMTABLE_ROOM_MIN (4 + BLOCK_VALUE_MAX)
 
 struct memtable {
-    int64_t value_size; /* -1: any; each value then stands behind its size */
+    int64_t value_size; /* -1: any; each value is then behind its size */
     uint32_t count, capacity;
     uint64_t *keys;
     uint32_t *places; /* of values in the arena, if they differ in size */

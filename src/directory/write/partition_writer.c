@@ -156,7 +156,7 @@ static int part_write_any(struct partition_writer *p, struct run *run, const str
     for (uint64_t i = 0; i < run->count && status == DELTAFS_OK; i++) {
         size_t size;
         const uint8_t *value = memtable_value(table, order[i], &size);
-        /* Of a key of bytes all but the byte that says its size stands in the value. */
+        /* Of a key of bytes all but the byte that says its size is in the value. */
         p->segment_raw += p->shared->config->keys == KEYS_BYTES ? size - 1 : 8 + size;
         status = block_writer_add(block, NULL, value, size, e);
         if (status == DELTAFS_OK && (block_writer_is_full(block) || i + 1 == run->count))
@@ -236,7 +236,7 @@ int partition_writer_give_up(struct partition_writer *p, struct error *e)
 
 int partition_writer_finish(struct partition_writer *p, int sync, uint64_t *tail_length, struct error *e)
 {
-    /* Records that no epoch end followed are given up, with whatever runs they already made. */
+    /* Records that no epoch end followed are discarded, with whatever runs they already made. */
     int status = partition_writer_give_up(p, e);
 
     if (status == DELTAFS_OK)

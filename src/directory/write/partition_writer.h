@@ -68,7 +68,7 @@ int partition_writer_sync(struct partition_writer *p, struct error *e);
 void partition_writer_next(struct partition_writer *p);
 /* All epochs before the one that has begun are committed. */
 void partition_writer_keep(struct partition_writer *p);
-/* All epochs that are not committed are given up, and the first of them begins anew. */
+/* All epochs that are not committed are discarded, and the first of them begins again. */
 int partition_writer_give_up(struct partition_writer *p, struct error *e);
 int partition_writer_finish(struct partition_writer *p, int sync, uint64_t *tail_length, struct error *e);
 

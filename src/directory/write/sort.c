@@ -151,7 +151,7 @@ static struct sorted sort_indices(const uint64_t *keys, uint32_t n, const struct
     return (struct sorted){.keys = sorted, .order = from};
 }
 
-/* What stands below the keys in the numbers. */
+/* What is below the keys in the numbers. */
 struct sort_payload {
     unsigned bits;
     size_t size;           /* bytes of it, in the result */
@@ -209,7 +209,7 @@ struct sorted sort_records(const struct sort_input *in, const struct sort_partit
         if (end[share] == i)
             continue;
         number = sort_numbers(a + i, b + i, end[share] - i, with.bits, top - share_bits) - i;
-        uint8_t *low = (uint8_t *)number; /* what stands below the keys, in the place of what has been read */
+        uint8_t *low = (uint8_t *)number; /* what is below the keys, in the place of what has been read */
         sorted = number == a ? b : a;
         for (; i < end[share]; i++) {
             uint64_t one = number[i] & mask_of(with.bits);

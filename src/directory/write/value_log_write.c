@@ -47,7 +47,7 @@ int values_writer_close(struct values_writer *v, struct error *e)
 
 /* ---- The log ---- */
 
-/* Whatever a job that was cut short has left under this name is begun anew. */
+/* Whatever an interrupted job has left under this name is begun again. */
 static int values_make(struct values_writer *v, const char *path, struct error *e)
 {
     uint32_t buckets = v->c->partitions < BUCKET_COUNT ? v->c->partitions : BUCKET_COUNT;
@@ -124,7 +124,7 @@ static int values_put_one(struct values_writer *v, uint64_t hash, const uint8_t 
 }
 
 /* Bytes of the block that fills, at most, with values of `size` that are put next. If values have one size, it is no
- * longer than readers take it for; else it has the values, their sizes, and what stands before and fills it up. */
+ * longer than readers take it for; else it has the values, their sizes, and what is before and fills it up. */
 static size_t values_block_most(const struct values_writer *v, size_t size)
 {
     return v->stored_size >= 0

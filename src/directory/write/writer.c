@@ -77,7 +77,7 @@ struct writer {
     } ending;
     /* The worker's: */
     uint64_t *sort[2];        /* room for a memtable's records each */
-    struct error work_failed; /* its first error; until the epoch is given up nothing more is written */
+    struct error work_failed; /* its first error; until the epoch is discarded nothing more is written */
     int is_maker;
     struct lease lease; /* the maker's */
     int has_cut;        /* an epoch without its commit, which all of the former job's processes had written, */
@@ -236,7 +236,7 @@ static int writer_not_alone(const struct writer *w, struct error *e)
                      w->manifest.path);
 }
 
-/* What is about to be cut off is a line that was cut short, and not lines that the file system did not show when the
+/* What is about to be truncated is an incomplete line, and not lines that the file system did not show when the
  * manifest was read. */
 static int writer_check_torn(struct writer *w, const struct writer_config *c, struct error *e)
 {
@@ -256,7 +256,7 @@ int deltafs_private_writer_note_open(struct writer *w, const struct writer_confi
 
     if (status == DELTAFS_OK && is_torn)
         status = io_file_truncate(&w->manifest, c->manifest_size, e);
-    /* Or a power loss could leave a mixture of a line that was cut short and of what takes its place. */
+    /* Or a power loss could leave a mixture of an incomplete line and of what takes its place. */
     if (status == DELTAFS_OK && is_torn && w->c.sync != SYNC_NONE)
         status = io_file_sync(&w->manifest, e);
     w->manifest_size = c->manifest_size;
@@ -268,7 +268,7 @@ int deltafs_private_writer_note_open(struct writer *w, const struct writer_confi
         status = manifest_copy(&w->manifest, &w->manifest_copied, w->manifest_size, w->c.sync != SYNC_NONE, e);
     if (status != DELTAFS_OK)
         return status;
-    w->lease.has_note = 0; /* what it says is about to be cut off */
+    w->lease.has_note = 0; /* what it says is about to be truncated */
     return lease_renew(&w->lease, NULL, e);
 }
 
@@ -753,7 +753,7 @@ int deltafs_private_writer_commit(struct writer *w, const struct writer_totals *
     status = manifest_append_epoch(&w->manifest, &w->manifest_size, w->epoch, &epoch, w->c.sync == SYNC_COMMIT, e);
     if (status == DELTAFS_OK) {
         w->last_records = totals->records;
-        /* If the container is another's now, what stands there may be so too: nothing is taken back. */
+        /* If the container is another's now, what is there may be so too: nothing is taken back. */
         *is_commit_unknown = lease_confirm(&w->lease, e) != DELTAFS_OK;
         if (*is_commit_unknown)
             return writer_mark_unknown(w, "", e);

@@ -56,7 +56,7 @@ DELTAFS_PRIVATE void deltafs_private_writer_return_lease(struct writer *w, struc
 DELTAFS_PRIVATE int deltafs_private_writer_note_open(struct writer *w, const struct writer_config *c, struct error *e);
 DELTAFS_PRIVATE int deltafs_private_writer_truncate(struct writer *w, struct error *e);
 /* Whether that truncated an epoch that the former job had written completely, so that repair would have committed it.
- * No promise is broken: nobody was told that it is committed. Known only where the lease is. */
+ * No promise is broken: no caller knows that it is committed. Known only where the lease is. */
 DELTAFS_PRIVATE int deltafs_private_writer_has_truncated(const struct writer *w, uint64_t *label);
 
 /* Whether `label` can end the current epoch: DELTAFS_OK or _LABEL. An epoch that is ending counts as committed. */

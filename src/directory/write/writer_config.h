@@ -14,7 +14,7 @@ struct writer_config {
     uint8_t uuid[16];
     enum option_keys keys;
     int64_t value_size;  /* as it is stored with the partitions; -1: any */
-    int64_t caller_size; /* without the key of bytes that stands before it */
+    int64_t caller_size; /* without the key of bytes that is before it */
     const char *schema;  /* "" for none */
     const char *volumes; /* folders that buckets are spread over; of who makes the container, "" for none */
     int is_index;        /* it is created as an index over files */
@@ -32,11 +32,11 @@ struct writer_config {
     uint64_t lease;    /* seconds */
     /* Of a container that is opened again: */
     int is_reopened;
-    int may_drop; /* epochs of which the manifest has lost the lines are cut off; else they are an error */
+    int may_drop; /* epochs whose lines the manifest has lost are truncated; else they are an error */
     int was_closed;
     uint32_t epochs; /* committed */
     uint64_t last_label;
-    uint64_t manifest_size; /* bytes, what was cut short left out */
+    uint64_t manifest_size; /* bytes, without an incomplete line */
 };
 
 /* Numbers of one epoch, of the partitions of one process or, added up, of all. */

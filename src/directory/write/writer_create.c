@@ -260,7 +260,7 @@ int deltafs_private_writer_take(const struct writer_config *c, struct lease *lea
     return status;
 }
 
-/* Give a lease back that no writer has. Where nothing has been cut off yet, what the former holder noted stays, for
+/* Give a lease back that no writer has. Where nothing has been truncated yet, what the former holder noted stays, for
  * repair. */
 static void unmake_lease(const struct writer_config *c, struct lease *lease)
 {

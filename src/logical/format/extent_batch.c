@@ -172,7 +172,7 @@ static int has_lost_sector(const uint8_t *bytes, uint64_t offset, size_t n, size
     return 0;
 }
 
-/* The header of a batch that begins at `h`, of which `n` bytes are there. *length: 0 if it is cut short. */
+/* The header of a batch that begins at `h`, of which `n` bytes are there. *length: 0 if it is incomplete. */
 static int check_header(const uint8_t *h, size_t n, uint32_t seed, const char *path, uint64_t offset, size_t *length,
                         struct error *e)
 {

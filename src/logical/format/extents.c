@@ -234,8 +234,8 @@ int extent_list_add(struct extent_list *l, uint64_t offset, uint64_t size, uint6
     return DELTAFS_OK;
 }
 
-/* Marks that follow each other at one position could not be told apart by it; so what they mean together is said by at
- * most one of each kind, of which the greater size counts (extent_map.h). */
+/* Marks that follow each other at one position could not be distinguished by it; so what they mean together is said by
+ * at most one of each kind, of which the greater size counts (extent_map.h). */
 static void list_join_marks(struct extent_list *l)
 {
     struct extent *b = &l->extent[l->count - 1], *a = b - 1;

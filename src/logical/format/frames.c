@@ -245,7 +245,7 @@ static int frame_log_write_rest(struct frame_log *l, struct error *e)
 {
     static const uint8_t zeros[FRAME_SIZE];
 
-    /* Before a page stands at the group's end, and makes a hole of what is between. */
+    /* Before a page is at the group's end, and makes a hole of what is between. */
     frame_log_trim(l);
     frame_log_copy(l, zeros, (FRAME_SIZE - l->used % FRAME_SIZE) % FRAME_SIZE);
     return frame_log_write_buffer(l, e);

@@ -284,7 +284,7 @@ static inline void out_put_whole(struct channel_out *o, const uint8_t *key, cons
     o->used += (uint32_t)(8 + size);
 }
 
-/* A piece of a value: where it stands in the value, and how much of it has gone already. */
+/* A piece of a value: where it is in the value, and how much of it has gone already. */
 struct piece {
     uint64_t key;
     const uint8_t *bytes;
