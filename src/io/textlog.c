@@ -170,8 +170,8 @@ static int text_line(struct textlog *t, char **line, size_t *n, int *is_ended, s
 /* Whatever a damaged line said, an epoch may hang on it: without it nothing can be said to be all that there is. */
 static int text_is_damaged(const struct textlog *t, uint64_t offset, const char *what, struct error *e)
 {
-    return error_damaged(e, t->path, offset, "line %" PRIu64 " %s; %s", t->number, what,
-                         t->advice ? t->advice : "nothing can be read while it is so: 'deltafs repair' restores it");
+    return error_damaged(e, t->path, offset, "line %" PRIu64 " %s%s%s", t->number, what, t->advice ? "; " : "",
+                         t->advice ? t->advice : "");
 }
 
 int textlog_parse(struct textlog *t, textlog_fn fn, void *arg, struct error *e)

@@ -21,7 +21,7 @@ __attribute__((format(printf, 6, 7))) int textlog_append_chained(struct io_file 
 typedef int (*textlog_fn)(void *arg, char *line, const char *path, uint64_t offset, struct error *e);
 
 /* Pass each line of a file to `fn`; *end gets the end of the last complete line. `advice` says what to do about a
- * damaged line. */
+ * damaged line, or is NULL. */
 int textlog_read(struct io_file *file, const char *advice, textlog_fn fn, void *arg, uint64_t *end, struct error *e);
 
 /* A word that lines may begin with, and what takes the fields behind it. */
@@ -45,7 +45,7 @@ int textlog_take_id(const char *fields, const char *path, uint64_t offset, uint8
 struct textlog {
     struct io_file *file; /* NULL: the text is in memory */
     const char *path;
-    const char *advice; /* what to do about a damaged line; NULL: that of a directory's manifest */
+    const char *advice; /* what to do about a damaged line, or NULL */
     uint64_t size;
     uint64_t at;     /* offset of the current line */
     uint64_t number; /* its number, from 1 */

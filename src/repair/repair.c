@@ -392,7 +392,7 @@ static int repair_read_manifest(struct repair *r, struct error *e)
     text_fini(&r->text);
     manifest_fini(&r->manifest);
     r->damage = (struct error){0};
-    int status = manifest_read(&r->io, r->path, &r->manifest, e);
+    int status = manifest_read_to_repair(&r->io, r->path, &r->manifest, e);
     if (status == DELTAFS_OK) {
         status = text_check_copy(&r->io, r->path, e);
         r->damage = status == DELTAFS_ERR_DAMAGED ? *e : r->damage;
@@ -643,7 +643,7 @@ static int repair_committed(struct repair *r, struct error *e)
     if (status == DELTAFS_OK)
         repair_report_recorded(r);
     if (status == DELTAFS_OK && r->damage.status != DELTAFS_OK)
-        repair_report(r, "%s", r->damage.text);
+        repair_report(r, r->text.bytes ? "%s; it is restored from MANIFEST.copy" : "%s", r->damage.text);
     if (status == DELTAFS_OK && r->damage.status != DELTAFS_OK && r->text.bytes) {
         status = repair_write_manifest(r, e);
         /* The manifest has all that the copy had; a copy that is damaged would still seem to have more. */

@@ -128,7 +128,7 @@ int text_check_copy(struct io *io, const char *folder, struct error *e)
         at += n;
     if (status == DELTAFS_OK && at < copy.n && memchr(copy.bytes + at, '\n', copy.n - at))
         status = error_damaged(e, io_path_in(path, folder, MANIFEST_COPY_NAME), at,
-                               "a line differs from that in %s; the next writer, or 'deltafs repair', writes it again",
+                               "a line differs from that in %s; the next writer, or a repair, writes it again",
                                MANIFEST_NAME);
     free(manifest.bytes);
     free(copy.bytes);

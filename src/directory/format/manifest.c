@@ -205,13 +205,9 @@ static int parse_epoch(void *arg, const char *fields, const char *path, uint64_t
         textlog_number(fields, "stored", &epoch.bytes_stored) != 0)
         return error_damaged(e, path, offset, "an epoch's line is malformed");
     if (number != m->epoch_count || number >= UINT32_MAX || (number > 0 && epoch.label <= m->epoch[number - 1].label))
-        return error_damaged(
-            e, path, offset,
-            "epoch number %" PRIu64 " is out of order: a line is missing; 'deltafs repair' restores it", number);
+        return error_damaged(e, path, offset, "epoch number %" PRIu64 " is out of order: a line is missing", number);
     if (m->is_local && (m->job_count == 0 || m->lacks_job))
-        return error_damaged(
-            e, path, offset,
-            "there is no line of the job that wrote epoch number %" PRIu64 "; 'deltafs repair' restores it", number);
+        return error_damaged(e, path, offset, "there is no line of the job that wrote epoch number %" PRIu64, number);
     int status = memory_extend(NULL, &m->epoch, m->epoch_count, &m->epoch_capacity, sizeof *m->epoch, "the epochs", e);
     if (status == DELTAFS_OK)
         m->epoch[m->epoch_count++] = epoch;
@@ -287,20 +283,15 @@ static int manifest_parse_text(struct manifest *m, struct textlog *t, struct err
 {
     if (t->end < 8 || memcmp(t->read.bytes, "Deltafs ", 8) != 0)
         return error_set(e, DELTAFS_ERR_NOT_DELTAFS,
-                         "%s: not the manifest of a DeltaFS directory; if it was one, try 'deltafs repair', or restore "
-                         "a backup",
-                         t->path);
+                         "%s: not the manifest of a DeltaFS directory; if it was one, restore a backup", t->path);
     int status = textlog_parse(t, manifest_take, m, e);
     m->size = t->at;
     if (status != DELTAFS_OK)
         return status;
     if (m->partitions == 0)
-        return error_damaged(e, t->path, t->at,
-                             "the manifest ends before the directory's line; 'deltafs repair' restores it");
+        return error_damaged(e, t->path, t->at, "the manifest ends before the directory's line");
     if (m->is_local && m->job_count == 0)
-        return error_damaged(
-            e, t->path, t->at,
-            "the manifest ends before the line of the job that made the directory; 'deltafs repair' restores it");
+        return error_damaged(e, t->path, t->at, "the manifest ends before the line of the job that made the directory");
     return m->schema || (m->schema = strdup("")) ? DELTAFS_OK : error_no_memory(e, 1, "a schema");
 }
 
@@ -443,13 +434,10 @@ static int manifest_read_whole(struct io_file *file, const char *folder, struct 
     } while (lacks && (m->size != size || io_file_wait(file, &waited)));
     if (!lacks)
         return status;
-    return error_damaged(e, file->path, m->size,
-                         "a line is lost that is in %s.copy; nothing is read while it is so: 'deltafs repair' restores "
-                         "it",
-                         file->path);
+    return error_damaged(e, file->path, m->size, "a line is lost that is in %s.copy", file->path);
 }
 
-int manifest_read(struct io *io, const char *folder, struct manifest *m, struct error *e)
+int manifest_read_to_repair(struct io *io, const char *folder, struct manifest *m, struct error *e)
 {
     struct io_file file;
     int status = manifest_open(io, folder, O_RDONLY, &file, e);
@@ -463,6 +451,19 @@ int manifest_read(struct io *io, const char *folder, struct manifest *m, struct 
     io_file_close(&file, error_ignored()); /* opened for reading: nothing can be lost */
     if (status != DELTAFS_OK)
         manifest_fini(m);
+    return status;
+}
+
+int manifest_read(struct io *io, const char *folder, struct manifest *m, struct error *e)
+{
+    int status = manifest_read_to_repair(io, folder, m, e);
+    char path[PATH_ROOM];
+
+    if (status == DELTAFS_ERR_DAMAGED)
+        error_set(e, status, "%s; nothing can be read while it is so: 'deltafs repair' restores it", e->text);
+    else if (status == DELTAFS_ERR_NOT_DELTAFS && manifest_can_open(io, io_path_in(path, folder, MANIFEST_NAME), 0) &&
+             manifest_can_open(io, io_path_in(path, folder, MANIFEST_COPY_NAME), 0))
+        error_set(e, status, "%s, or try 'deltafs repair'", e->text);
     return status;
 }
 

@@ -75,6 +75,8 @@ int manifest_open(struct io *io, const char *folder, int flags, struct io_file *
 /* Read and check a directory's manifest. DELTAFS_ERR_NOT_FOUND if there is no such folder, _NOT_DELTAFS if it has none,
  * or it is a logical file's; _DAMAGED also if its copy has a line that it has lost. */
 int manifest_read(struct io *io, const char *folder, struct manifest *m, struct error *e);
+/* The same for a repair: the message does not say that 'deltafs repair' helps. */
+int manifest_read_to_repair(struct io *io, const char *folder, struct manifest *m, struct error *e);
 /* The same of one that is open; `m` is all zero, or to be freed. */
 int manifest_read_file(struct io_file *file, struct manifest *m, struct error *e);
 /* Whether an open manifest has an epoch with this label. It is not kept in memory. */
