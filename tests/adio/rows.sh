@@ -50,7 +50,7 @@ printf 'schema=%s\nkey=id\nindex=all/../..\n' $schema >"$work/c/deltafs.conf"
 rows 2 "deltafs:$work/c/other" 1 10 all
 grep -q "deltafs.conf: line 3: option index" "$work/err" || fail "an index that is not below the folder"
 
-# Opened again and written anew, by several ranks: the last index counts.
+# Opened and written again, by several ranks: the last index counts.
 mkdir "$work/d"
 rows 3 "deltafs:$work/d/dump" 1 400 again deltafs_schema=$schema deltafs_key=id || fail "again"
 same "$work/d/dump.0"

@@ -5,7 +5,7 @@
  * NAME gets ".STEP" behind it. ROWS are those of a rank; each particle is on another rank in each step, and those of
  * rank 0 are fewer. MODE says how they are written: all, each rank's in one collective call; pieces, in calls that cut
  * records, in an order of their own; twice, other bytes first, by other ranks; again, the file is opened once more,
- * and some of it is written anew. "cut" adds half a record. Prints each file's name and each record as
+ * and some of it is written again. "cut" adds half a record. Prints each file's name and each record as
  * "step key x row"; then reads the files back, compares, and exits with 1 if anything is wrong, with 3 if a close has
  * failed (after saying why), in which case it goes on. */
 #include <mpi.h>

@@ -34,7 +34,7 @@ for manifest in "$corpus"/*/MANIFEST; do
 done
 [ $n -gt 20 ] || fail "only $n containers"
 
-# The logical file: by cat and cp, and with its texts made anew from the logs.
+# The logical file: by cat and cp, and with its texts rebuilt from the logs.
 tar -xzf "$corpus/logical.tar.gz" -C "$work" || fail "tar"
 for way in "as it is" flat repaired; do
     case $way in

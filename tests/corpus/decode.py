@@ -140,7 +140,7 @@ def varint(data, at):
     """(number, offset behind it)"""
     v = shift = 0
     while True:
-        need(at < len(data) and shift < 70, "a varint is cut off or too long")
+        need(at < len(data) and shift < 70, "a varint is truncated or too long")
         v |= (data[at] & 0x7F) << shift
         shift += 7
         at += 1
@@ -167,7 +167,7 @@ def snappy(data):
                 extra = n - 59
                 n = le(data, at, extra)
                 at += extra
-            need(at + n + 1 <= len(data), "Snappy: a literal is cut off")
+            need(at + n + 1 <= len(data), "Snappy: a literal is truncated")
             out += data[at : at + n + 1]
             at += n + 1
             continue
@@ -285,7 +285,7 @@ class Values:
     def block(self, at, say):
         d = self.log[at:]
         size = 32 + le(d, 8, 4)
-        need(32 <= size <= len(d) and at % 16 == 0, "values: cut off")
+        need(32 <= size <= len(d) and at % 16 == 0, "values: truncated")
         length = (size + 15) // 16 * 16
         need(le(d, 0, 4) == crc32c(d[4:length], self.seed), "values: checksum")
         need(d[size:length].strip(b"\0") == b"" and d[4] == 0xD8, "values: a block's end, or type")
@@ -459,7 +459,7 @@ class Partition:
     def fence(self, f):
         """[(first key, offset, bytes)] of the leaves"""
         d = self.index[f["fence_at"] : f["at"]]
-        need(len(d) == f["fence_bytes"] >= 40, "fence: cut off")
+        need(len(d) == f["fence_bytes"] >= 40, "fence: truncated")
         self.seal(d, "fence")
         id = (len(d), f["partition"], f["epoch"], f["segment"], f["leaves"], 0)
         need(d[4:8] == b"\xd3\0\0\0" and struct.unpack_from("<6I", d, 8) == id, "fence: fields")
@@ -476,7 +476,7 @@ class Partition:
     def leaf(self, f, number, first_key, offset, length):
         """[(key, run, block, record in the block, block's offset, records, bytes)]"""
         d = self.index[offset : offset + length]
-        need(len(d) == length >= 56, "leaf: cut off")
+        need(len(d) == length >= 56, "leaf: truncated")
         self.seal(d, "leaf")
         l, b = d[5], d[6]
         id = (length, f["partition"], f["epoch"], f["segment"], number)
@@ -546,7 +546,7 @@ class Partition:
     def block(self, epoch, run, number, offset, records, size):
         """The values as they are stored."""
         d = self.data[offset : offset + size]
-        need(len(d) == size >= 32, "block: cut off")
+        need(len(d) == size >= 32, "block: truncated")
         self.seal(d, "block")
         id = (self.number, epoch, run, number)
         need(d[4] == 0xD1 and struct.unpack_from("<4I", d, 16) == id, "block: fields")

@@ -44,7 +44,7 @@ static void kept(struct async *a)
     a->is_pending = 0;
 }
 
-/* It was given up, with what was appended since. */
+/* It was discarded, with what was appended since. */
 static void lost(struct async *a)
 {
     CHECK(a->is_pending);
@@ -174,7 +174,7 @@ static void test_labels(void **state)
     CHECK_CALL(a.d, deltafs_epoch_wait(a.d), DELTAFS_OK);
     kept(&a);
     CHECK_IS(deltafs_epoch_end(a.d, 11), DELTAFS_ERR_LABEL);
-    /* The label of an epoch that is given up is free again. */
+    /* The label of an epoch that is discarded is free again. */
     append(&a, &r, 100);
     unit_io_fail(OP_WRITE, "p0000", 0, 1, EIO);
     CHECK_CALL(a.d, deltafs_epoch_end(a.d, 20), DELTAFS_OK);
@@ -393,7 +393,7 @@ static void test_wait_otherwise(void **state)
 }
 
 /* A reader opens the directory while the writer gives an epoch up, which cuts it off the logs. (The reader took what
- * was cut off after it had asked for the size for damage.) */
+ * was truncated after it had asked for the size for damage.) */
 static void test_reading_while_giving_up(void **state)
 {
     struct rng r = rng_init(238);

@@ -544,7 +544,7 @@ static void forge(const char *path, const uint8_t *stored, size_t size, deltafs_
     *out = unit_open(path);
 }
 
-/* A stored key that is cut short, empty, or another's. */
+/* A stored key that is truncated, empty, or another's. */
 static void test_forged(void **state)
 {
     static const struct {

@@ -505,7 +505,7 @@ static void test_order_of_syncs(void **state)
             CHECK_IS(write_epoch(d, &life, epoch, 500, 8), DELTAFS_OK);
             CHECK(i == 1 || (unsynced_files(1) == 0 && unsynced_folders() == 0 && unsynced.premature == 0));
         }
-        /* What is given up at the close is cut off the data log; that need not be durable. */
+        /* What is discarded at the close is truncated from the data log; that need not be durable. */
         unsynced.lost = 0;
         CHECK_IS(deltafs_close(d), DELTAFS_OK);
         CHECK(i == 1 || (unsynced.lost <= 3 && unsynced.syncs > 0));

@@ -178,7 +178,7 @@ static void test_fences_left_out(void **state)
     for (uint32_t epoch = 0; epoch < EPOCHS; epoch++) {
         struct index_end mark = index_mark(&w);
         write_segment(&w, epoch, 0, 1, epoch % 10000 == 77);
-        /* Some epochs are given up once. */
+        /* Some epochs are discarded once. */
         if (epoch % 1000 == 0) {
             CHECK_IS(index_rewind(&w, &mark, &e), DELTAFS_OK);
             write_segment(&w, epoch, 0, 1, epoch % 10000 == 77);
@@ -198,7 +198,7 @@ static void test_fences_left_out(void **state)
     CHECK_IS(index_reader_close(&r, &e), DELTAFS_OK);
 }
 
-/* An epoch given up leaves no footer behind, with or without another in its place. */
+/* An epoch that is discarded leaves no footer behind, with or without another in its place. */
 static void test_rewind(void **state)
 {
     struct io io = io_default();
@@ -354,7 +354,7 @@ static void mutate(uint8_t *p, size_t n, struct rng *r)
         p[4 + rng_below(r, n - 4)] = (uint8_t)(rng_below(r, 3) ? rng_next(r) : rng_below(r, 2) * 0xff);
 }
 
-/* Seal a tail anew: its trailer's checksum covers all of it. */
+/* Seal a tail again: its trailer's checksum covers all of it. */
 static void seal_tail(uint8_t *p, size_t n)
 {
     uint8_t *t = p + n - TAIL_TRAILER_SIZE;

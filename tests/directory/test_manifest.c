@@ -222,7 +222,8 @@ static void check_changes(uint32_t epochs, int closed, const char *schema)
     for (size_t at = 0; at < n; at++) {
         for (size_t i = 0; i < 8 + sizeof others; i++) {
             uint8_t byte = (uint8_t)(i < 8 ? text[at] ^ 1 << i : others[i - 8]);
-            /* The one change that cannot be told from a line cut short, see above: the last newline into a zero. */
+            /* The one change that cannot be distinguished from an incomplete line, see above: the last newline into a
+             * zero. */
             if (byte == text[at] || (at == n - 1 && byte == 0))
                 continue;
             unit_poke(path, at, byte);
@@ -425,7 +426,7 @@ static void test_forged(void **state)
     CHECK(taken > 30);
 }
 
-/* A last line longer than any other there is. (Its newline, changed, made it a line cut short, and the schema was
+/* A last line longer than any other there is. (Its newline, changed, made it an incomplete line, and the schema was
  * gone.) */
 static void test_long_last_line(void **state)
 {

@@ -270,7 +270,7 @@ static void test_slow_flusher(void **state)
     model_fini(&m);
 }
 
-/* A write that failed behind an epoch that was given up for another reason is not the next one's. */
+/* A write that failed behind an epoch that was discarded for another reason is not the next one's. */
 static void test_failure_of_the_cancelled(void **state)
 {
     const char *path = unit_path("other");

@@ -187,7 +187,7 @@ static void test_after_crash(void **state)
     }
 }
 
-/* A line of the manifest that was cut short goes; logs that were never begun are begun; a log that ends too early, or
+/* A line of the manifest that is incomplete goes; logs that were never begun are begun; a log that ends too early, or
  * is not there, is not gone on with, and nothing is changed. */
 static void test_ends(void **state)
 {
@@ -374,7 +374,7 @@ static void test_lease(void **state)
     CHECK(!is_free(path, "1800"));
     unsetenv("SLURM_JOB_ID");
     unsetenv("SLURM_RESTART_COUNT");
-    unit_save(file, "host", 4); /* cut short */
+    unit_save(file, "host", 4); /* incomplete */
     CHECK(is_free(path, "1800"));
 }
 
@@ -450,7 +450,7 @@ static ssize_t stale_do(struct fake_call *c)
     return fake_do(c);
 }
 
-/* Lines that a writer has not seen when it read the manifest are not taken for one that was cut short, and cut off. */
+/* Lines that a writer has not seen when it read the manifest are not taken for an incomplete one, and truncated. */
 static void test_stale(void **state)
 {
     const struct shape *s = &shapes[1];

@@ -290,7 +290,7 @@ static void test_opened_late(void **state)
     unit_io_end();
 }
 
-/* Two jobs' logs are exchanged, or one is missing, cut short, or has another byte anywhere. */
+/* Two jobs' logs are exchanged, or one is missing, truncated, or has another byte anywhere. */
 static void test_damage(void **state)
 {
     struct rng r = rng_init(130);
@@ -404,7 +404,7 @@ static void poke_header(const char *log)
     free(bytes);
 }
 
-/* What stands behind the last epoch is cut off, garbage behind that as well; and a header is put back. */
+/* What is behind the last epoch is truncated, garbage behind that as well; and a header is restored. */
 static void test_repair(void **state)
 {
     struct model m = {0};
@@ -436,7 +436,7 @@ static void test_repair(void **state)
     model_fini(&m);
 }
 
-/* A job that died in its third epoch, and one that wrote that anew and died, too: each job's logs count for its own
+/* A job that died in its third epoch, and one that wrote that again and died, too: each job's logs count for its own
  * epochs. (Blocks of the first were added to what the second had, and epochs that were whole were said to lack
  * something.) */
 static void test_repair_jobs(void **state)
@@ -463,7 +463,7 @@ static void test_repair_jobs(void **state)
     model_fini(&m);
 }
 
-/* With its label the epoch is kept, and nothing of it cut off. */
+/* With its label the epoch is kept, and nothing of it truncated. */
 static void test_repair_keeps(void **state)
 {
     static const struct deltafs_repair_options label = {.struct_size = sizeof label, .has_label = 1, .label = 3};

@@ -603,7 +603,7 @@ static void test_damaged(void **state)
         }
         struct answer a = {&file, 1, 0, 0, file.key[7]};
         int status = deltafs_fileindex_get(k, file.key[7], NULL, answer_check, &a, NULL);
-        CHECK(status != DELTAFS_OK); /* what is cut off is not indexed */
+        CHECK(status != DELTAFS_OK); /* what is truncated is not indexed */
         deltafs_fileindex_close(k);
     }
     CHECK(refused > n);

@@ -109,7 +109,7 @@ unset VFD_FAULT LD_PRELOAD
 : >vector.plain
 expect 0 vfd "$probe" vector vector.plain
 
-# A file whose keys cannot be indexed, or that a dead program left, can be made anew: HDF5 opens it, closes it, and cuts
+# A file whose keys cannot be indexed, or that a dead program left, can be created again: HDF5 opens it, closes it, and cuts
 # it when it opens it again; only the close of what was written tells of the keys.
 DELTAFS_KEY=/arrays/contiguous && export DELTAFS_KEY
 for time in first second; do

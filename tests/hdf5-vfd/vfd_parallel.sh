@@ -198,7 +198,7 @@ expect 0 "$deltafs" get vpic.h5 999999999
 DELTAFS_KEY='/Timestep_*/x'
 mpi_aborts 2 "$top_builddir/vfd_vpic" write wrong.h5 1 100 collective && fail "a key that is no integer was taken"
 grep -q "is no key: keys are integers" out || fail "no reason: $(cat out launcher)"
-# That does not keep it from being made anew.
+# That does not keep it from being created again.
 try 2 wrong.h5 create
 all 4 ": ok"
 exit 0

@@ -601,7 +601,7 @@ static int hostile_digest(const char *path)
     return d.faults > 0;
 }
 
-/* The file is cut short, and made whole afterwards. */
+/* The file is truncated, and made whole afterwards. */
 static int hostile_cut(const char *path, int fd, uint64_t at, size_t n)
 {
     uint8_t *rest = malloc(n);
@@ -625,7 +625,7 @@ static int hostile_flip(const char *path, int fd, uint64_t at, unsigned bit)
     return rc;
 }
 
-/* A byte of one of the files becomes another, or the file is cut short there. What is read then does not matter. */
+/* A byte of one of the files becomes another, or the file is truncated there. What is read then does not matter. */
 static int hostile_one(const char *path, const char *victim, uint64_t *seed)
 {
     struct stat s;

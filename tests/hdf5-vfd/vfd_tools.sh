@@ -45,7 +45,7 @@ is_logical copied.h5
 expect 0 vfd h5diff ours.h5 copied.h5 arrays elsewhere
 expect 1 vfd h5diff ours.h5 copied.h5 arrays/chunked elsewhere/contiguous
 
-# An ordinary file stays one, also where it is created anew.
+# An ordinary file stays one, also where it is created again.
 cp plain.h5 again.h5
 expect 0 vfd "$probe" make again.h5
 [ -f again.h5 ] || fail "an ordinary file was replaced"

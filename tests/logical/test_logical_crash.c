@@ -92,7 +92,7 @@ static void history_alone(struct crash *c)
     deltafs_options_destroy(o);
 }
 
-/* Cut to nothing, and written anew: what was there is removed. */
+/* Truncated to nothing, and written again: what was there is removed. */
 static void history_anew(struct crash *c)
 {
     deltafs_options *o = options();

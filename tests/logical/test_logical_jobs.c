@@ -1,5 +1,5 @@
 /* A logical file that several jobs have open at once, each with a handle of its own: what one of them removes, and what
- * it makes anew, as the others see it. */
+ * it creates again, as the others see it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -74,7 +74,7 @@ static void check_fresh(const char *path, const char *want)
 
 /* ---- Numbers of sessions ---- */
 
-/* A truncation by a job whose session is older than those that it makes superfluous. Their numbers were claimed again:
+/* A truncation by a job whose session is older than those that it makes superfluous. Their numbers were used again:
  * a reader knew them as closed, and never looked at the new sessions. */
 static void test_truncated_by_older(void **state)
 {
@@ -224,7 +224,7 @@ static void test_written_after_truncation(void **state)
     }
 }
 
-/* ---- Files that are deleted and made anew ---- */
+/* ---- Files that are deleted and created again ---- */
 
 static void make_anew(const char *path, deltafs_logical **new)
 {
@@ -466,8 +466,8 @@ static void between_watched(const char *path)
     check_pages(watcher, "a");
 }
 
-/* An opening left a session for ever, though it wrote nothing. Its number may be claimed again: who knows it looks
- * anew. */
+/* An opening left a session for ever, though it wrote nothing. Its number may be used again: who knows it looks
+ * again. */
 static void test_nothing_written(void **state)
 {
     const char *path = unit_path("nothing"), *volume = unit_path("volume");
@@ -531,7 +531,7 @@ static void test_left_on_volume(void **state)
     CHECK_IS(deltafs_logical_remove(path), DELTAFS_OK);
 }
 
-/* An opening that fails behind the claim leaves none, and the file as it was. */
+/* An opening that fails after it has created a session leaves none, and the file as it was. */
 static void test_failed_opening(void **state)
 {
     static const struct {

@@ -448,7 +448,7 @@ static void test_cut_and_failing(void **state)
     free(path);
 }
 
-/* A session without logs, which another process gives up when it is about to be listed, and claims again. */
+/* A session without logs, which another process discards when it is about to be listed, and creates again. */
 static struct {
     struct fake_io fake;
     struct container container;
@@ -471,7 +471,7 @@ static ssize_t list_given_up(struct fake_call *c)
     return rc;
 }
 
-/* A number that is claimed again between two looks at its folder does not keep the file from being opened. */
+/* A number that is used again between two looks at its folder does not keep the file from being opened. */
 static void test_claimed_again(void **state)
 {
     char *path = strdup(unit_path("again"));

@@ -5,7 +5,7 @@
  * Charged particles fly in a magnetic bottle (minipic_field.h): the trapped ones bounce between its ends, those in the
  * loss cone leave and are born again (minipic_push.h). The bottle is cut into slabs, one a rank, and a particle moves
  * to the rank whose slab it enters (minipic_comm.h). IDs are 0 to n - 1 and stay for ever. Every K steps, first after
- * step K, all particles are dumped (minipic_dump.h; only there is DeltaFS written to) and the slabs are cut anew.
+ * step K, all particles are dumped (minipic_dump.h; only there is DeltaFS written to) and the slabs are cut again.
  *
  * --record-id and --record-file write one particle's dumps to a CSV file as well, without DeltaFS, to compare with what
  * DeltaFS gives back: the same 32-bit floats, printed so that they read back exactly.

@@ -64,7 +64,7 @@ done
 scan_sorted "$GLUSTER/turns" "$work/got"
 same "$work/expected" "$work/got" "hosts by turns and one give different records"
 
-# A file that is deleted and made anew is the new one on the other host, which has just read the old.
+# A file that is deleted and created again is the new one on the other host, which has just read the old.
 for i in 1 2 3; do
     seq "$i" $((1000 * i)) >"$work/plain"
     [ $i -eq 1 ] || expect 0 "$deltafs" rm "$GLUSTER/file"

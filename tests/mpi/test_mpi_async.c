@@ -1,5 +1,5 @@
 /* commit=async on several ranks: an epoch's end returns on all of them before the commit, the next collective call
- * commits or gives up, with one verdict; and ranks that do not make the same call learn it.
+ * commits or discards, with one verdict; and ranks that do not make the same call learn it.
  *
  *     test_mpi_async FOLDER
  */

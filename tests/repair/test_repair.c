@@ -1,4 +1,4 @@
-/* Repair: what a job that died left, at each step of a commit; index logs made anew; what cannot be mended. */
+/* Repair: what a job that died left, at each step of a commit; index logs rebuilt; what cannot be repaired. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -112,7 +112,7 @@ static void test_torn(void **state)
     model_fini(&m);
 }
 
-/* A partition whose index is made anew though its data log is damaged: said to be so by the dry run, too. */
+/* A partition whose index is rebuilt though its data log is damaged: said to be so by the dry run, too. */
 static void check_lossy(struct model *m, const char *path, const char *data)
 {
     struct deltafs_verify_counts counts = {.struct_size = sizeof counts};
@@ -144,7 +144,7 @@ static void check_lossy(struct model *m, const char *path, const char *data)
     CHECK_IS(deltafs_close(d), DELTAFS_OK);
 }
 
-/* Keys of bytes stand with the values: their index can be made anew, for all partitions or one. */
+/* Keys of bytes are with the values: their index can be rebuilt, for all partitions or one. */
 static void test_rebuild(void **state)
 {
     const char *path = unit_path("rebuild"), *copy = unit_path("rebuild_copy");
@@ -216,8 +216,9 @@ static size_t find_block(const uint8_t *bytes, size_t n, uint32_t epoch, int k)
 
 /* What is lost is told apart from what is not, where several blocks are damaged, or headers that say where others are:
  * where records are missing none is taken for absent, and where none is missing nothing is discarded. (Of two damaged
- * blocks the last one, if its header was damaged, was cut off as if nobody missed it; one wrong epoch in a header gave
- * up all epochs from there on; and damage at an epoch's beginning also gave up the one before, of which all is there.)
+ * blocks the last one, if its header was damaged, was truncated as if nobody missed it; one wrong epoch in a header
+ * gave up all epochs from there on; and damage at an epoch's beginning also gave up the one before, of which all is
+ * there.)
  */
 static void test_lossy(void **state)
 {
@@ -285,8 +286,8 @@ static size_t find_type(const uint8_t *bytes, size_t n, uint8_t type, int k)
     return 0;
 }
 
-/* What stands in two places is put back: headers, footers, fences; then the directory can be reopened. A leaf of keys
- * that are bytes is made anew with its log. */
+/* What is stored in two places is restored: headers, footers, fences; then the directory can be reopened. A leaf of
+ * keys that are bytes is rebuilt with its log. */
 static void test_restore(void **state)
 {
     const char *copy = unit_path("restore_copy"), *index = unit_path("restore_copy/01/p00000001.index"),
@@ -529,7 +530,7 @@ static unsigned count_lost(deltafs_dir *d, uint32_t keys, uint32_t step)
     return lost;
 }
 
-/* An index that is made anew has one segment where there were several. A reader that had read leaves of the old one is
+/* An index that is rebuilt has one segment where there were several. A reader that had read leaves of the old one is
  * not misled by them: neither refreshed, nor when it opens a partition's files again, of which it keeps 32 open. */
 static void test_warm_reader(void **state)
 {
@@ -594,7 +595,7 @@ static void test_durable(void **state)
 }
 
 /* Whatever fails when the manifest is read, what the job noted is there for the next attempt. (It was not where the
- * manifest could be read only before the lease was taken: then the epoch was cut off.) */
+ * manifest could be read only before the lease was taken: then the epoch was truncated.) */
 static void test_unread(void **state)
 {
     static const enum unit_op ops[] = {OP_OPEN, OP_READ};

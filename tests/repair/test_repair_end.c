@@ -56,7 +56,7 @@ static void make_three(struct model *m, const char *path, int is_closed)
     CHECK(unlink(unit_path("end/LEASE")) == 0);
 }
 
-/* Nothing is cut off unasked. */
+/* Nothing is truncated unasked. */
 static void check_refused(const char *copy, unsigned missing)
 {
     const char *index = unit_path("end_copy/01/p00000001.index");
@@ -99,7 +99,7 @@ static void test_manifest_end(void **state)
             cut_manifest(file, left);
             check_refused(copy, known - left);
             /* With its labels, one after the other, all of it is back. (The last one, of which nothing in the logs says
-             * that it was committed, was cut off.) */
+             * that it was committed, was truncated.) */
             for (unsigned epoch = left; epoch < 3; epoch++) {
                 CHECK_IS(repair_run(copy, 1, 10 * epoch + 10), DELTAFS_OK);
                 CHECK_IS(repair_run(copy, 0, 10 * epoch + 10), DELTAFS_OK);
@@ -130,7 +130,7 @@ static void test_manifest_end(void **state)
 }
 
 /* Lines of two epochs are lost, and the job had noted that the last one was finished: with a label for the first of
- * them the other is committed by what was noted. (It was cut off.) */
+ * them the other is committed by what was noted. (It was truncated.) */
 static void test_manifest_end_noted(void **state)
 {
     const char *path = unit_path("ends"), *copy = unit_path("ends_copy");
@@ -160,7 +160,7 @@ static void test_manifest_end_noted(void **state)
 }
 
 /* A copy of the manifest from before the last job, which committed one epoch and died: that it says closed, and there
- * is an epoch behind, tells. (The epoch was cut off.) But a footer that stands where it should not is no tail's. */
+ * is an epoch behind, says. (The epoch was truncated.) But a footer that stands where it should not is no tail's. */
 static void test_manifest_old(void **state)
 {
     const char *path = unit_path("old"), *copy = unit_path("old_copy"), *file = unit_path("old_copy/MANIFEST"),
@@ -205,7 +205,7 @@ static void test_manifest_old(void **state)
     model_fini(&m);
 }
 
-/* Logs of bytes that are older than the manifest: the epochs that they lack can be given up, too. (It was repair_said
+/* Logs of bytes that are older than the manifest: the epochs that they lack can be discarded, too. (It was repair_said
  * that the logs have all.) */
 static void test_logs_old(void **state)
 {
@@ -300,7 +300,7 @@ static void test_reopened_instead(void **state)
 }
 
 /* The first epoch is no other than those behind it. (Its records were not counted, so it was never whole; and a
- * reopening that failed had begun its logs anew.) */
+ * reopening that failed had begun its logs again.) */
 static void test_first(void **state)
 {
     const char *path = unit_path("first"), *copy = unit_path("first_copy"), *file = unit_path("first_copy/MANIFEST"),
@@ -354,7 +354,7 @@ static void test_noted_counts(void **state)
     model_fini(&m);
 }
 
-/* An epoch that the job had agreed on is there too where an index log must be made anew. */
+/* An epoch that the job had agreed on is there too where an index log must be rebuilt. */
 static void test_noted_rebuild(void **state)
 {
     const char *path = unit_path("lost"), *other = unit_path("lost_copy");

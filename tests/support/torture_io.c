@@ -240,7 +240,7 @@ static void lose_data(struct file *f)
     uint64_t size = choose_size(f->size, now_size, share);
     uint8_t *left = need(calloc(1, size + 1));
     for (uint64_t at = 0; at < size; at += SECTOR) {
-        /* What was cut off, but is there, is as it was. */
+        /* What was truncated, but is there, is as it was. */
         int is_old = at >= now_size || chance(share);
         uint64_t end = is_old ? f->size : now_size;
         end = end < size ? end : size;

@@ -121,7 +121,7 @@ void model_value(uint64_t serial, uint8_t *bytes, size_t size);
 int model_append(struct model *m, deltafs_dir *d, uint64_t key, uint32_t size);
 /* The same with a key of bytes; `name` is kept, and must stay as long as the model. */
 int model_append_bytes(struct model *m, deltafs_dir *d, const void *name, size_t name_size, uint32_t size);
-/* The epoch ended under `label`, or was given up. */
+/* The epoch ended under `label`, or was discarded. */
 void model_keep(struct model *m, uint64_t label);
 void model_discard(struct model *m);
 /* Whether a record has the bytes of the `serial`-th. */

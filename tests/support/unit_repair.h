@@ -31,7 +31,7 @@ void repair_make_closed(struct model *m, const char *path, uint64_t seed, uint64
 /* Epochs, committed but for the last, which is all in the logs: as after the loss of its line. Its label is 30. */
 void repair_make_unfinished(struct model *m, const char *path, struct rng *r);
 void repair_copy(const char *from, const char *to);
-/* Spoil an index log: 0: it is removed, 1: cut short, 2: replaced. */
+/* Spoil an index log: 0: it is removed, 1: truncated, 2: replaced. */
 void repair_damage(const char *index, int how);
 
 #endif

@@ -30,7 +30,7 @@ says "missing from the answer: epoch 5; verify lists"
 expect 0 "$deltafs" info "$work/d"
 [ ! -s "$work/err" ] || fail "info: $(cat "$work/err")"
 
-# A log that is cut short: said once; the blocks that it misses in their order, a few of them. (Once it was all of them,
+# A truncated log: said once; the blocks that it misses in their order, a few of them. (Once it was all of them,
 # by key, tens of thousands.)
 for label in 10 20 30; do
     awk -v n=$records -v l=$label 'BEGIN { for (i = 0; i < n; i++) printf "%d %d %08x%08x\n", l, i, i, 7 * i }'

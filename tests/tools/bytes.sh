@@ -150,7 +150,7 @@ stdout_has "9 records"
 # ---- JSON text: what is UTF-8 is itself, and what is not is not made to look so
 
 # e-acute, euro, an emoji, U+007F, the last one, quote and backslash; then a lone byte, overlong forms, a surrogate,
-# beyond the last, cut short.
+# beyond the last, truncated.
 "$PYTHON3" - >"$work/records" <<'END'
 for key in ("c3a9", "e282ac", "f09f9880", "7f", "f48fbfbf", "225c0a", "ed9fbf", "eebfbf",
             "ff", "80", "c080", "c1bf", "e09fbf", "f08fbfbf", "eda080", "f4908080", "f5808080", "61c3", "e282", "c341"):

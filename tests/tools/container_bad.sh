@@ -123,7 +123,7 @@ for log in 00/p00000000.data 00/p00000000.index 01/p00000001.data 01/p00000001.i
     expect 0 "$deltafs" scan "$work/copy" --partition $((1 - ${p#0}))
 done
 
-# A manifest cut short: the epochs before are there, and that others were committed is found. Cut at any byte, it is never
+# A truncated manifest: the epochs before are there, and that others were committed is found. Cut at any byte, it is never
 # more than a message.
 size=$(wc -c <"$work/sound/MANIFEST")
 two=$(sed 4q "$work/sound/MANIFEST" | wc -c)

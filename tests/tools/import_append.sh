@@ -77,7 +77,7 @@ printf 'Epoch number=2 label=99' >>"$work/killed/MANIFEST"
 expect 0 import 3 --format vpic -a -o "$work/killed" "$work"/dumps/p.*
 whole killed
 
-# A directory whose making was cut short has nothing to go on with.
+# A directory whose creation was interrupted has nothing to go on with.
 mkdir -p "$work/half/00"
 expect 3 import 2 --format vpic -a -o "$work/half" "$work"/dumps/p.*
 says "$work/half: has no MANIFEST"

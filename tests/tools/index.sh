@@ -99,7 +99,7 @@ expect 0 index 3 --schema $schema --key id --skip 7 -o "$work/e/all" "$work"/e/d
 stdout_has "400 rows of 2 files indexed by 3 ranks, 2 unchanged"
 [ "$(grep -c ^Epoch "$work/e/all/MANIFEST")" -eq "$epochs" ] || fail "the same keys were indexed again"
 right "$work/e/all" "$work"/e/dump.*.csv
-# A wrong label is put right.
+# A wrong label is corrected.
 key=$(head -n 1 "$work/e/dump.300.csv" | cut -d , -f 1)
 expect 0 index 2 --schema $schema --key id --skip 7 -o "$work/e/all" --again --label 301 "$work/e/dump.300.bin"
 stdout_has "150 rows of 1 file indexed by 2 ranks, 0 unchanged"

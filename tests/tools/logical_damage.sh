@@ -214,7 +214,7 @@ expect 0 "$deltafs" rm "$work/bad"
 is_empty "$work/volume" "rm"
 rm "$work/q"
 
-# A session of which a removal that was cut short has left something is not missed, and does not come back.
+# A session from which an interrupted removal has left something is not missed, and does not come back.
 cp -r "$work/sound" "$work/bad"
 mv "$work/bad/s00000000/SESSION" "$work/bad/s00000000/SESSION.removed"
 expect 0 "$deltafs" verify "$work/bad"

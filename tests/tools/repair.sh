@@ -45,7 +45,7 @@ stdout_has "it is rebuilt from the data log"
 expect 0 "$deltafs" repair "$work/d" --apply
 expect 0 "$deltafs" verify "$work/d"
 expect 0 "$deltafs" scan "$work/d" --format csv
-same "$work/wanted" "$work/out" "an index made anew finds other records"
+same "$work/wanted" "$work/out" "a rebuilt index finds other records"
 expect 3 "$deltafs" repair "$work/n" --apply
 says "cannot be repaired: $work/n/01/p00000001.index"
 [ ! -e "$work/n/LEASE" ] || fail "the lease is left"
@@ -133,7 +133,7 @@ for pid in 999999999 $$; do
     [ ! -e "$work/stale/LEASE" ] || fail "the lease is left"
 done
 
-# A tail that is cut off is called so.
+# A tail that is truncated is called so.
 cp -R "$work/elsewhere" "$work/reopened"
 sed '/^close /d' "$work/elsewhere/MANIFEST" >"$work/reopened/MANIFEST"
 cp "$work/reopened/MANIFEST" "$work/reopened/MANIFEST.copy"

@@ -268,7 +268,7 @@ static void recipe_make(const struct recipe *r, struct damage_container *c)
 
 /* ---- The golden ones ---- */
 
-/* Of several segments and runs, without fences in the tail, with planes, cut short: what takes more than a recipe. */
+/* Of several segments and runs, without fences in the tail, with planes, truncated: what takes more than a recipe. */
 static const char *const golden[] = {"ends",   "example", "names",    "names_fixed", "no_fences", "local",
                                      "planes", "runs",    "segments", "torn",        "wide"};
 

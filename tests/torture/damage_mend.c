@@ -96,7 +96,7 @@ static void text_repair_reopen(const struct damage_container *c, struct damage *
 
 void damage_mend(const struct damage_container *c, struct damage *d, struct damage_rng *r, struct damage_verdict *out)
 {
-    /* What is cut off, or made anew, is no damage any more. */
+    /* What is truncated, or rebuilt, is no damage any more. */
     d->is_committed = 0;
     if (damage_below(r, 2) == 0)
         text_repair_reopen(c, d, out);

@@ -36,14 +36,14 @@ judge lost none
 : >"$work/empty"
 judge right none $seed empty
 
-# Epochs: one missing; more than may have been committed; one cut off.
+# Epochs: one missing; more than may have been committed; one truncated.
 bad
 sed -i '/label=20 /d; /^close /d' "$work/bad/MANIFEST"
 rm "$work/bad/MANIFEST.copy"
 judge lost bad
 sed '$d' "$work/list" >"$work/shorter"
 judge right good $seed shorter
-# (That the manifest has lost a line is seen; so it is given up, as whoever wrote it would have done.)
+# (That the manifest has lost a line is seen; so it is discarded, as whoever wrote it would have done.)
 judge lost bad $seed shorter
 timeout 60 ./deltafs repair --apply --drop-from 20 "$work/bad" >"$work/said" 2>&1 || fail "repair: $(cat "$work/said")"
 judge right bad $seed shorter --closed

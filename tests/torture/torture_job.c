@@ -208,7 +208,7 @@ static int open_dir(struct run *r, const char *path, int is_reopening)
     int status = (is_reopening ? ranks->reopen : ranks->create)(path, o, &r->dir);
 
     deltafs_options_destroy(o);
-    /* Of a making that was cut short the folders of logs may be gone. */
+    /* After an interrupted creation the folders of logs may be gone. */
     return is_reopening && !r->o->is_made && status == DELTAFS_ERR_NOT_FOUND ? status : noted(r, call, status, NULL);
 }
 

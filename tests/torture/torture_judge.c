@@ -18,7 +18,7 @@
 
 #define GETS       24 /* keys asked for */
 #define SAYS_MAX   20 /* messages, at most */
-#define OPEN_EVERY 10 /* looks of a watch, at which the directory is opened anew, */
+#define OPEN_EVERY 10 /* looks of a watch, at which the directory is opened again, */
 #define FULL_EVERY 16 /* all epochs are read again, */
 #define OLD_EVERY  7  /* or what was seen is read once more before it is looked for new ones */
 #define PAUSE_NS   2000000
@@ -59,7 +59,7 @@ static void *get_memory(size_t n)
     return p;
 }
 
-/* The last label listed; a line that is cut short does not count. */
+/* The last label listed; an incomplete line does not count. */
 static uint64_t last_listed(const struct judge *j)
 {
     char line[32];

@@ -13,7 +13,7 @@
 #include <deltafs/deltafs_mpi.h>
 #include "torture_truth.h"
 
-#define CANCEL_EVERY 7 /* epochs of which a first try is given up */
+#define CANCEL_EVERY 7 /* epochs of which a first try is cancelled */
 #define WAIT_EVERY   5 /* epochs which, with commit=async, are waited for */
 
 struct worker {
@@ -74,7 +74,7 @@ static void end_epoch(struct worker *w)
     }
 }
 
-/* Other records are appended and given up, with commit=async before the epoch's end and behind it; none of them may
+/* Other records are appended and cancelled, with commit=async before the epoch's end and behind it; none of them may
  * ever be seen. */
 static void cancel_epoch(struct worker *w)
 {
