@@ -328,26 +328,33 @@ static int bucket_empty(const struct volume_part *p, char *folder, struct error 
     return status == DELTAFS_ERR_NOT_FOUND || status == DELTAFS_ERR_NOT_DELTAFS ? DELTAFS_OK : status;
 }
 
+/* The folder of a bucket, if it has nothing but OWNER. Of an empty one this takes no memory. */
+static int bucket_remove(const struct volume_part *p, char *folder, struct error *e)
+{
+    int rc = p->io->ops->rmdir(p->io->ctx, folder);
+
+    if (rc == 0 || rc == -ENOENT || rc == -ENOTDIR)
+        return DELTAFS_OK;
+    if (rc != -ENOTEMPTY && rc != -EEXIST)
+        return error_system(e, -rc, "remove the folder", folder);
+    int status = bucket_empty(p, folder, e);
+    return status == DELTAFS_OK ? io_rmdir(p->io, folder, e) : status;
+}
+
 int volume_remove_bucket(const struct volume_part *p, uint32_t bucket, struct error *e)
 {
     char path[PATH_ROOM], target[PATH_MAX];
     int status = volume_target(p, bucket, bucket_path(path, p, bucket), target, e);
 
     if (status == DELTAFS_ERR_NOT_FOUND) {
-        /* An empty one goes even where no folder can be listed, for want of memory or descriptors. */
-        if (p->io->ops->rmdir(p->io->ctx, path) == 0)
-            return DELTAFS_OK;
-        status = bucket_empty(p, path, e);
-        if (status == DELTAFS_OK)
-            status = io_rmdir(p->io, path, e);
-    } else if (status == DELTAFS_OK && (status = bucket_empty(p, target, e)) == DELTAFS_OK) {
+        status = bucket_remove(p, path, e);
+    } else if (status == DELTAFS_OK && (status = bucket_remove(p, target, e)) == DELTAFS_OK) {
         /* The link last: as long as it is there, another attempt finds the rest. What has other buckets stays. */
-        for (int up = 0; up < (*p->part ? 3 : 2); up++) {
-            int rc = p->io->ops->rmdir(p->io->ctx, target);
-            int is_fine = rc == 0 || rc == -ENOENT || rc == -ENOTDIR || (up > 0 && (rc == -ENOTEMPTY || rc == -EEXIST));
-            if (!is_fine)
-                return error_system(e, -rc, "remove the folder", target);
+        for (int up = *p->part ? 2 : 1; up > 0; up--) {
             *strrchr(target, '/') = '\0';
+            int rc = p->io->ops->rmdir(p->io->ctx, target);
+            if (rc != 0 && rc != -ENOENT && rc != -ENOTDIR && rc != -ENOTEMPTY && rc != -EEXIST)
+                return error_system(e, -rc, "remove the folder", target);
         }
         status = io_unlink(p->io, path, e);
     }

@@ -1,7 +1,10 @@
 /* Errors of directories, through the public API: what is refused, by which status, and that all else stays as it was.
  */
+#include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
+#include "fake_io.h"
 #include "unit_help.h"
 
 static int count_record(const struct deltafs_record *record, void *arg)
@@ -301,12 +304,47 @@ static void test_refused_options(void **state)
     assert_null(d);
 }
 
+static ssize_t fail_without_memory(struct fake_call *c)
+{
+    if (c->op == FAKE_LIST)
+        return -ENOMEM;
+    return c->op == FAKE_OPEN && strstr(c->path, "/MANIFEST") ? -ENOSPC : fake_do(c);
+}
+
+/* A create that fails leaves nothing, though there is no memory to list folders with. (The buckets stayed.) */
+static void test_create_without_memory(void **state)
+{
+    const char *path = unit_path("scarce"), *volume = unit_path("scarce volume");
+    static struct fake_io fake;
+    deltafs_dir *d;
+
+    (void)state;
+    CHECK_IS(mkdir(volume, 0777), 0);
+    for (int i = 0; i < 2; i++) {
+        deltafs_options *o = unit_options("partitions", "2", "volumes", i == 0 ? "" : volume, NULL);
+        fake_io_begin(&fake, fail_without_memory);
+        CHECK_IS(deltafs_create(path, o, &d), DELTAFS_ERR_NO_SPACE);
+        CHECK_IS(fake_io_end(&fake), 0);
+        CHECK(!unit_exists(path));
+        CHECK_IS(rmdir(volume), 0);
+        CHECK_IS(mkdir(volume, 0777), 0);
+        deltafs_options_destroy(o);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_uncommitted), cmocka_unit_test(test_labels),   cmocka_unit_test(test_restart),
-        cmocka_unit_test(test_sizes),       cmocka_unit_test(test_cancel),   cmocka_unit_test(test_modes),
-        cmocka_unit_test(test_opening),     cmocka_unit_test(test_moved_on), cmocka_unit_test(test_refused_options),
+        cmocka_unit_test(test_create_without_memory),
+        cmocka_unit_test(test_uncommitted),
+        cmocka_unit_test(test_labels),
+        cmocka_unit_test(test_restart),
+        cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_cancel),
+        cmocka_unit_test(test_modes),
+        cmocka_unit_test(test_opening),
+        cmocka_unit_test(test_moved_on),
+        cmocka_unit_test(test_refused_options),
     };
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown);

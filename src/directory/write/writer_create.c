@@ -274,6 +274,7 @@ static void unmake_lease(const struct writer_config *c, struct lease *lease)
     *lease = (struct lease){.file.fd = -1};
 }
 
+/* What this process has just made is its own, whatever OWNER says: so this takes no memory. */
 static void unmake_logs(struct io *io, const struct writer_config *c)
 {
     char path[PATH_ROOM], uuid_text[UUID_TEXT_SIZE];
@@ -284,8 +285,10 @@ static void unmake_logs(struct io *io, const struct writer_config *c)
         io->ops->unlink(io->ctx, io_path_in(path, c->path, LOG_NAME_INDEX, p % BUCKET_COUNT, p));
     }
     uuid_to_text(c->uuid, uuid_text);
-    for (uint32_t b = 0; b < BUCKET_COUNT && b < c->partitions; b++)
+    for (uint32_t b = 0; b < BUCKET_COUNT && b < c->partitions; b++) {
+        io->ops->unlink(io->ctx, io_path_in(path, c->path, BUCKET_NAME "/" OWNER_NAME, b));
         volume_remove_bucket(&all, b, error_ignored());
+    }
 }
 
 void deltafs_private_writer_remove_container(const struct writer_config *c, struct lease *lease)
