@@ -23,7 +23,6 @@ right() {
 mkdir w && cd w || exit 99
 expect 0 "$deltafs" run --hdf5 --key '/Step#*/*/q' --padding 0 -- timeout -k 5 120 $MPIEXEC -np 2 "$tracers" above 480 100
 is_logical above/T.480/tracers.h5p
-! grep -i pmix ../out ../err || fail "PMIx has something to say of the components"
 expect 0 mpi 3 "$deltafs" run --hdf5 --key '/Step#*/*/q' --padding 0 --index all -- "$tracers" below 960 50
 is_logical below/T.960/tracers.h5p
 cd ..
