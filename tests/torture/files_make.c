@@ -171,6 +171,7 @@ static void plan_session(struct files *f, size_t i)
     memcpy(f->other, f->bytes, sizeof f->other);
     f->other_size = f->size;
     f->is_emptied = i > 0 && dice == 0;
+    f->cut = i > 0 && dice == 1 ? f->size / 2 : FILES_BYTES;
     if (i > 0 && dice <= 1) {
         f->other_size = dice == 0 ? 0 : f->size / 2;
         memset(f->other + f->other_size, 0, sizeof f->other - f->other_size);
