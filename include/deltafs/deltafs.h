@@ -323,6 +323,27 @@ DELTAFS_API int deltafs_scan(deltafs_dir *dir, const struct deltafs_range *range
 DELTAFS_API int deltafs_scan_partition(deltafs_dir *dir, uint32_t partition, const struct deltafs_range *range,
                                        deltafs_record_fn fn, void *arg, int *stopped);
 
+/* Arrays of the caller. Element i of an array is at its address + i * its stride, as for deltafs_append_many. An array
+ * that is NULL is not filled. */
+struct deltafs_arrays {
+    size_t struct_size; /* see convention 7 */
+    size_t capacity;    /* elements that each array has room for */
+    void *keys;         /* a uint64_t per element, in the byte order of the machine */
+    size_t key_stride;
+    void *labels; /* the same */
+    size_t label_stride;
+    void *values; /* deltafs_stat.value_size bytes per element */
+    size_t value_stride;
+};
+
+/* Scan into arrays: the reverse of deltafs_append_many, and faster than a call of a function for each record. Scans all
+ * partitions, or, if `partition` is not NULL, that one. *count gets the number of records in the range, also after
+ * DELTAFS_ERR_DAMAGED and DELTAFS_ERR_IO; it is then the number of those that can be read. If it is more than the
+ * capacity, the arrays have the first ones only. The order and the errors are those of deltafs_scan.
+ * DELTAFS_ERR_MODE if keys are bytes, or if values have different sizes. */
+DELTAFS_API int deltafs_scan_many(deltafs_dir *dir, const uint32_t *partition, const struct deltafs_range *range,
+                                  const struct deltafs_arrays *to, size_t *count);
+
 struct deltafs_stat {
     size_t struct_size; /* see convention 7 */
     uint32_t version;   /* of the format on disk */

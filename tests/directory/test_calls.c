@@ -87,6 +87,37 @@ static void test_scans(void **state)
     CHECK_IS(deltafs_close(d), DELTAFS_OK);
 }
 
+static void test_scans_into_arrays(void **state)
+{
+    struct deltafs_arrays to = {.struct_size = sizeof to};
+    const uint32_t partition = 1;
+    size_t count;
+    deltafs_dir *d = unit_create(unit_path("names"), unit_options("keys", "bytes", "value_size", "4", NULL));
+
+    (void)state;
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    d = unit_open(unit_path("names"));
+    REFUSED(d, deltafs_scan_many(d, NULL, NULL, &to, &count), DELTAFS_ERR_MODE, "its keys are bytes; use deltafs_scan");
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    d = unit_create(unit_path("sizes_differ"), unit_options(NULL, NULL));
+    REFUSED(d, deltafs_scan_many(d, NULL, NULL, &to, &count), DELTAFS_ERR_MODE, "is open for writing");
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    d = unit_open(unit_path("sizes_differ"));
+    REFUSED(d, deltafs_scan_many(d, NULL, NULL, &to, &count), DELTAFS_ERR_MODE, "its values have different sizes");
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    d = unit_create(unit_path("one_size"), unit_options("value_size", "4", NULL));
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    d = unit_open(unit_path("one_size"));
+    REFUSED(d, deltafs_scan_many(d, NULL, NULL, NULL, &count), DELTAFS_ERR_INVALID, "to and count must be given");
+    REFUSED(d, deltafs_scan_many(d, NULL, NULL, &to, NULL), DELTAFS_ERR_INVALID, "to and count must be given");
+    REFUSED(d, deltafs_scan_many(d, &partition, NULL, &to, &count), DELTAFS_ERR_INVALID, "no partition 1; ");
+    CHECK_CALL(d, deltafs_scan_many(d, NULL, NULL, &to, &count), DELTAFS_OK);
+    CHECK_IS(count, 0);
+    to.struct_size = 0;
+    REFUSED(d, deltafs_scan_many(d, NULL, NULL, &to, &count), DELTAFS_ERR_INVALID, "struct_size is not set");
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+}
+
 static void test_wrong_way(void **state)
 {
     const char *path = unit_path("wrong_way");
@@ -249,6 +280,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_place_for_the_answer),
         cmocka_unit_test(test_scans),
+        cmocka_unit_test(test_scans_into_arrays),
         cmocka_unit_test(test_wrong_way),
         cmocka_unit_test(test_appends),
         cmocka_unit_test(test_left_over),

@@ -317,6 +317,65 @@ static void test_scan_parts(void **state)
     model_fini(&m);
 }
 
+#define ROW_SIZE 22 /* a key, a label, and a value of 6 bytes */
+
+/* The record is in the next row of an array. */
+static int is_in_row(const struct deltafs_record *record, void *arg)
+{
+    const uint8_t **row = arg;
+
+    CHECK(memcmp(*row, &record->key, 8) == 0);
+    CHECK(memcmp(*row + 8, &record->label, 8) == 0);
+    CHECK(record->size == 6 && memcmp(*row + 16, record->value, 6) == 0);
+    *row += ROW_SIZE;
+    return 0;
+}
+
+static void test_scan_many(void **state)
+{
+    static uint8_t rows[2000 * ROW_SIZE];
+    struct deltafs_arrays to = {.struct_size = sizeof to,
+                                .capacity = 2000,
+                                .keys = rows,
+                                .key_stride = ROW_SIZE,
+                                .labels = rows + 8,
+                                .label_stride = ROW_SIZE,
+                                .values = rows + 16,
+                                .value_stride = ROW_SIZE};
+    struct model m = {0};
+    struct rng r = rng_init(68);
+    const char *path = unit_path("scan_many");
+    deltafs_dir *d = unit_create(path, unit_options("partitions", "3", "value_size", "6", NULL));
+    const uint8_t *next = rows;
+    size_t count, sum = 0;
+
+    (void)state;
+    for (uint64_t label = 1; label <= 2; label++) {
+        model_append_some(&m, d, &r, KEYS_DENSE, 1000, 6);
+        model_end_epoch(&m, d, label);
+    }
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    d = unit_open(path);
+    CHECK_CALL(d, deltafs_scan_many(d, NULL, NULL, &to, &count), DELTAFS_OK);
+    CHECK_IS(count, 2000);
+    CHECK_CALL(d, deltafs_scan(d, NULL, is_in_row, &next, NULL), DELTAFS_OK);
+    CHECK(next == rows + sizeof rows);
+
+    /* Neither rows beyond the capacity nor what is not asked for are touched. */
+    memset(rows, 0xee, sizeof rows);
+    to.capacity = 10;
+    to.values = NULL;
+    for (uint32_t p = 0; p < 3; p++) {
+        CHECK_CALL(d, deltafs_scan_many(d, &p, &(struct deltafs_range){2, 2}, &to, &count), DELTAFS_OK);
+        sum += count;
+    }
+    CHECK_IS(sum, 1000);
+    for (size_t i = 0; i < sizeof rows; i++)
+        CHECK(i / ROW_SIZE < 10 && i % ROW_SIZE < 16 ? i % ROW_SIZE != 8 || rows[i] == 2 : rows[i] == 0xee);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    model_fini(&m);
+}
+
 /* Its copy, taken before the close, is what a crash leaves: footers are looked for instead of a tail. With records
  * behind the last epoch's end, some of them on disk already. */
 static void test_never_closed(void **state)
@@ -699,6 +758,7 @@ int main(void)
         cmocka_unit_test(test_strides),
         cmocka_unit_test(test_get_many),
         cmocka_unit_test(test_scan_parts),
+        cmocka_unit_test(test_scan_many),
         cmocka_unit_test(test_never_closed),
         cmocka_unit_test(test_no_epochs_no_logs),
         cmocka_unit_test(test_reading_while_writing),

@@ -1,7 +1,7 @@
 """Tests of the Python package; python_package.sh runs them in an empty folder.
 
-DELTAFS_COMMAND, DELTAFS_MPI_COMMAND and PUT_RECORDS name programs of the build, HEADER is deltafs.h, and REAL the folder of
-a real run's dumps.
+DELTAFS_COMMAND, DELTAFS_MPI_COMMAND and PUT_RECORDS name programs of the build, HEADER is deltafs.h, and REAL the
+folder of a real run's dumps.
 """
 
 import ctypes
@@ -169,6 +169,8 @@ class Directories(unittest.TestCase):
                 d.track([1], epochs=(1, 2, 3))
             with self.assertRaises(ValueError):
                 d.records(epochs=-1)
+            with self.assertRaisesRegex(ValueError, "not both"):
+                d.records([1], partition=0)
 
     def test_equal_to_the_commands(self):
         with deltafs.open("particles") as d:
@@ -268,6 +270,8 @@ class Directories(unittest.TestCase):
             self.assertEqual(d.track(["none"]).mask.tolist(), [[(True,)]])
             with self.assertRaises(deltafs.InvalidError):
                 d.track([b""])
+            with self.assertRaises(TypeError):
+                d.track([5])
 
     def test_no_epochs(self):
         put("new", [])
@@ -334,7 +338,8 @@ class Conversions(unittest.TestCase):
                 table = d.to_arrow()
                 expected = [dict(zip(table.column_names, row)) for row in d.records().tolist()]
                 self.assertEqual(table.to_pylist(), expected)
-        self.assertEqual([str(kind) for kind in table.schema.types], ["uint64", "uint64", "binary", "fixed_size_binary[2]", "int8"])
+        kinds = [str(kind) for kind in table.schema.types]
+        self.assertEqual(kinds, ["uint64", "uint64", "binary", "fixed_size_binary[2]", "int8"])
 
     def test_dask(self):
         self.need("dask.dataframe")
@@ -459,6 +464,9 @@ class RealRun(unittest.TestCase):
                     expected.append(dump)
                 expected = np.concatenate(expected)
                 self.assertEqual(np.sort(rows, order="key").tobytes(), np.sort(expected, order="key").tobytes())
+                track = d.track(rows["key"], epochs=label)[0]  # more keys than are looked up at once
+                for name in d.dtype.names:
+                    self.assertEqual(track.data[name].tobytes(), rows[name].tobytes())
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from ctypes import byref, c_char_p, c_size_t, c_uint64, string_at
+from ctypes import byref, c_char_p, c_size_t, c_uint32, c_uint64, string_at
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ import numpy as np
 from . import _convert
 from ._handle import Epochs, Handle, columns, epoch_range, range_pointer, u64
 from ._library import (
+    Arrays,
     DamagedError,
     EpochStat,
     Error,
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     import pyarrow
     import xarray
 
-_RECORD = np.dtype(Record)  # as the library lays them out
+_RECORD: Any = np.dtype(Record)  # as the library lays them out
 _EPOCH = np.dtype([("label", "u8"), ("records", "u8"), ("bytes_raw", "u8"), ("bytes_stored", "u8")])
 _AT_ONCE = 1 << 16  # keys of one call: bounds the memory of the library's answer
 
@@ -58,8 +59,8 @@ class Info:
 class Directory(Handle):
     """A directory of DeltaFS that is open for reading. Made by `deltafs.open`.
 
-    The columns of a value, `dtype`, are those of the schema. Without a schema there is one column, `value`: of type V if
-    all values have the same size, and of Python's bytes otherwise. A column that is called key or epoch has the name
+    The columns of a value, `dtype`, are those of the schema. Without a schema there is one column, `value`: of type V
+    if all values have the same size, and of Python's bytes otherwise. A column that is called key or epoch has the name
     value.key or value.epoch here. Keys are numbers of type uint64; in a directory with keys=bytes they are bytes.
 
     Several threads may use one Directory, but they wait for each other. Open one for each thread to read in parallel. A
@@ -81,6 +82,7 @@ class Directory(Handle):
             columns(stat.schema.decode())
             or [("value", f"V{stat.value_size}") if stat.value_size > 0 else ("value", object)]
         )
+        self._names: tuple[str, ...] = self.dtype.names or ()
 
     def __repr__(self) -> str:
         return f"<deltafs.Directory {self.path!r}{', closed' if self.is_closed else ''}>"
@@ -160,13 +162,13 @@ class Directory(Handle):
         """The trajectories of particles: a masked array of shape (epochs, ids) with the columns of `dtype`.
 
         Row i is epoch `labels[i]`, or, if `epochs` is given, the i-th label in that range. Column j is the particle
-        `ids[j]`. Where a particle has no record in an epoch, the element is masked; that includes IDs that do not exist.
-        For a single ID, the shape is (epochs,).
+        `ids[j]`. Where a particle has no record in an epoch, the element is masked; so is the whole column of an ID that
+        does not exist. For a single ID, the shape is (epochs,).
 
         A particle with several records in one epoch is a ValueError; use `records`, which returns all of them.
 
-        If bytes are damaged, the method raises DamagedError: its `partial` is the array with everything that could be
-        read, in which the other elements are masked; its `missing` has the labels of the epochs that are not complete.
+        If bytes are damaged, the method raises DamagedError: its `partial` is the array with everything that could
+        be read, in which the other elements are masked; its `missing` has the labels of the epochs that are not complete.
 
         >>> with deltafs.open("particles") as d:
         ...     t = d.track([1, 4])
@@ -190,7 +192,7 @@ class Directory(Handle):
         data = np.zeros(present.shape, self.dtype)
         data[rows, found.columns] = found.values
         mask = np.zeros(present.shape, np.ma.make_mask_descr(self.dtype))
-        for name in mask.dtype.names:
+        for name in self._names:
             mask[name] = ~present
         return _whole(np.ma.array(data, mask=mask).reshape((len(labels), *keys.shape)), found.failed)
 
@@ -216,8 +218,8 @@ class Directory(Handle):
         """Records as rows: an array with the fields `key` and `epoch` and the columns of `dtype`.
 
         With `ids`, the records of these particles: one particle after the other, each in the order of its epochs. IDs
-        that do not exist add no rows. Without `ids`, all records of the epochs, or of one of their partitions (from 0 to
-        `partitions` - 1), in no order that means anything. Damage is reported as by `epoch`.
+        that do not exist add no rows. Without `ids`, all records of the epochs, or of one of their partitions (from 0
+        to `partitions` - 1), in no order that means anything. Damage is reported as by `epoch`.
 
         >>> with deltafs.open("particles") as d:
         ...     r = d.records([4, 2], epochs=(100, None))
@@ -225,6 +227,8 @@ class Directory(Handle):
         [(4, 100, 104), (2, 100, 102), (2, 200, 202)]
         """
         range_ = epoch_range(epochs)
+        if ids is not None and partition is not None:
+            raise ValueError("records: ids or partition, not both")
         if ids is None:
             return self._scan(range_, partition, with_label=True)
         keys = self._keys(ids).ravel()
@@ -261,7 +265,7 @@ class Directory(Handle):
         """
         labels = self._labels_in(epoch_range(epochs)).tolist()
         parts = [(label, partition) for label in labels for partition in range(self.partitions)]
-        return _convert.to_dask(_read_part, parts, self.path, np.empty(0, self._row_dtype(with_label=True)))
+        return _convert.to_dask(_read_part, parts, self.path, np.empty(0, self._row_dtype(True)))
 
     # ---- Inside
 
@@ -273,9 +277,9 @@ class Directory(Handle):
         """IDs as keys of the library: an array of any shape."""
         array = np.asarray(ids) if hasattr(ids, "__array__") else np.array(ids, object)
         if self._is_bytes:
-            keys = np.empty(array.shape, object)
-            keys.flat = [key.encode() if isinstance(key, str) else bytes(key) for key in array.flat]
-            return keys
+            keys = np.empty(array.size, object)
+            keys[:] = [key.encode() if isinstance(key, str) else bytes(memoryview(key)) for key in array.flat]
+            return keys.reshape(array.shape)
         if array.dtype.kind == "O":
             return np.array([u64(key, "ID") for key in array.flat], np.uint64).reshape(array.shape)
         if array.dtype.kind not in "iu":
@@ -326,22 +330,43 @@ class Directory(Handle):
         return array
 
     def _row_dtype(self, with_label: bool) -> np.dtype:
-        begin = [("key", object if self._is_bytes else np.uint64)] + [("epoch", np.uint64)] * with_label
-        return np.dtype(begin + [(name, self.dtype[name]) for name in self.dtype.names])
+        fields: list[Any] = [("key", object if self._is_bytes else np.uint64)] + [("epoch", np.uint64)] * with_label
+        return np.dtype(fields + [(name, self.dtype[name]) for name in self._names])
 
     def _rows(self, keys: Any, labels: Any, values: np.ndarray) -> np.ndarray:
         rows = np.empty(len(values), self._row_dtype(labels is not None))
         rows["key"] = keys
         if labels is not None:
             rows["epoch"] = labels
-        for name in self.dtype.names:
+        for name in self._names:
             rows[name] = values[name]
         return rows
 
     def _scan(self, range_: Range | None, partition: int | None, with_label: bool) -> np.ndarray:
         """All records of a range, or of one of its partitions."""
+        if self._is_bytes or self.dtype.hasobject:
+            return self._scan_each(range_, partition, with_label)
+        capacity = int(self.epochs["records"][np.isin(self.labels, self._labels_in(range_))].sum())
+        if partition is not None:
+            capacity = capacity // self.partitions * 9 // 8 + 1024  # a guess
+        to, count = Arrays(), c_size_t()
+        chosen = None if partition is None else byref(c_uint32(_partition(partition)))
+        while True:
+            rows = np.empty(capacity, self._row_dtype(with_label))
+            to.capacity = capacity
+            to.key_stride = to.label_stride = to.value_stride = rows.itemsize
+            to.keys = rows.ctypes.data
+            to.labels = rows["epoch"].ctypes.data if with_label else None
+            to.values = rows[self._names[0]].ctypes.data
+            failed = self.call(lib.deltafs_scan_many, chosen, range_pointer(range_), byref(to), byref(count))
+            if count.value <= capacity:
+                return _whole(rows[: count.value], failed)
+            capacity = count.value
+
+    def _scan_each(self, range_: Range | None, partition: int | None, with_label: bool) -> np.ndarray:
+        """The same for keys that are bytes, and values whose sizes differ."""
         keys: list[Any] = []
-        labels: list[int] = []
+        labels: list[int] | None = [] if with_label else None
         values: list[bytes] = []
         raised: list[BaseException] = []
 
@@ -349,20 +374,22 @@ class Directory(Handle):
             try:
                 record = Record.from_address(at)
                 keys.append(string_at(record.key_bytes, record.key_size) if self._is_bytes else record.key)
-                labels.append(record.label)
+                if labels is not None:
+                    labels.append(record.label)
                 values.append(string_at(record.value, record.size))
                 return 0
             except BaseException as exception:  # the library has to return first
                 raised.append(exception)
                 return 1
 
-        function, first = lib.deltafs_scan, ()
-        if partition is not None:
-            function, first = lib.deltafs_scan_partition, (_partition(partition),)
-        failed = self.call(function, *first, range_pointer(range_), RecordFunction(add), None, None)
+        function, pointer = RecordFunction(add), range_pointer(range_)
+        if partition is None:
+            failed = self.call(lib.deltafs_scan, pointer, function, None, None)
+        else:
+            failed = self.call(lib.deltafs_scan_partition, _partition(partition), pointer, function, None, None)
         if raised:
             raise raised[0]
-        return _whole(self._rows(keys, labels if with_label else None, self._values(values)), failed)
+        return _whole(self._rows(keys, labels, self._values(values)), failed)
 
 
 @dataclass

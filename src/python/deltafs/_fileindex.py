@@ -85,11 +85,11 @@ class FileIndex(Handle):
             )
 
     def get(self, key: int, epochs: Epochs = None) -> list[Row]:
-        """All rows of a key: by label, then in the order in which the files were indexed. An empty list if there are none.
+        """All rows of a key: by label, then in the order in which the files were indexed. [] if there are none.
 
         If a file was changed after it was indexed, or cannot be read, the method raises an error, for example
-        ChangedError. Its `partial` has the rows of the other files; its `missing` has the labels of the tables that could
-        not be read.
+        ChangedError. Its `partial` has the rows of the other files; its `missing` has the labels of the tables that
+        could not be read.
         """
         rows: list[Row] = []
         raised: list[BaseException] = []

@@ -6,15 +6,17 @@ import operator
 import os
 import threading
 from ctypes import byref, c_void_p
-from typing import Any, Callable, Optional, Tuple, Union
+from typing import Any, Callable, Optional, Tuple, TypeVar, Union
 
-from ._library import Error, Range, error
+from ._library import Error, Range, check, error
 
 #: Which epochs: None for all, a label, or a pair (first label, last label); both belong to the range, and None leaves
 #: an end open.
 Epochs = Union[None, int, Tuple[Optional[int], Optional[int]]]
 
 U64_MAX = 2**64 - 1
+
+_Self = TypeVar("_Self", bound="Handle")
 
 
 def u64(value: Any, what: str) -> int:
@@ -60,9 +62,7 @@ class Handle:
         self._pid = os.getpid()
         self.path = os.fspath(path)
         handle = c_void_p()
-        status = opener(os.fsencode(path), byref(handle))
-        if status != 0:
-            raise error(status)
+        check(opener(os.fsencode(path), byref(handle)))
         self._handle = handle
 
     def call(self, function: Callable[..., int], *arguments: Any) -> Error | None:
@@ -88,9 +88,9 @@ class Handle:
         with self._lock:
             handle, self._handle = self._handle, None
             if handle is not None and self._pid == os.getpid():
-                self._closer(handle)
+                check(self._closer(handle))
 
-    def __enter__(self) -> Any:
+    def __enter__(self: _Self) -> _Self:
         if self._handle is None:
             raise ValueError(f"{self.path} is closed")
         return self

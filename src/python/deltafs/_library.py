@@ -52,6 +52,19 @@ class Sized(ctypes.Structure):
         super().__init__(ctypes.sizeof(self))
 
 
+class Arrays(Sized):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("capacity", c_size_t),
+        ("keys", c_void_p),
+        ("key_stride", c_size_t),
+        ("labels", c_void_p),
+        ("label_stride", c_size_t),
+        ("values", c_void_p),
+        ("value_stride", c_size_t),
+    ]
+
+
 class Stat(Sized):
     _fields_ = [
         ("struct_size", c_size_t),
@@ -124,7 +137,6 @@ RecordFunction = CFUNCTYPE(c_int, c_void_p, c_void_p)
 RowFunction = CFUNCTYPE(c_int, POINTER(IndexedRow), c_void_p)
 
 _FUNCTIONS = {
-    "deltafs_strerror": (c_char_p, [c_int]),
     "deltafs_version": (c_char_p, []),
     "deltafs_errmsg": (c_char_p, [c_void_p]),
     "deltafs_open": (c_int, [c_char_p, c_void_p, POINTER(c_void_p)]),
@@ -135,6 +147,10 @@ _FUNCTIONS = {
     "deltafs_records_destroy": (None, [POINTER(Records)]),
     "deltafs_scan": (c_int, [c_void_p, POINTER(Range), RecordFunction, c_void_p, c_void_p]),
     "deltafs_scan_partition": (c_int, [c_void_p, c_uint32, POINTER(Range), RecordFunction, c_void_p, c_void_p]),
+    "deltafs_scan_many": (
+        c_int,
+        [c_void_p, POINTER(c_uint32), POINTER(Range), POINTER(Arrays), POINTER(c_size_t)],
+    ),
     "deltafs_stat": (c_int, [c_void_p, POINTER(Stat)]),
     "deltafs_bytes_stored": (c_int, [c_void_p, POINTER(c_uint64)]),
     "deltafs_epoch_stat": (c_int, [c_void_p, c_uint64, POINTER(EpochStat)]),
@@ -155,7 +171,7 @@ for _name, (_result, _arguments) in _FUNCTIONS.items():
     try:
         _function = getattr(lib, _name)
     except AttributeError:
-        raise ImportError(f"{lib._name} has no {_name}: it is older than this Python package; install both anew") from None
+        raise ImportError(f"{lib._name} is older than this package: it has no {_name}; install both again") from None
     _function.restype = _result
     _function.argtypes = _arguments
 
@@ -295,10 +311,9 @@ class MpiError(Error):
 ERRORS: dict[int, type[Error]] = {kind.status: kind for kind in Error.__subclasses__()}
 
 
-def error(status: int, handle: c_void_p | None = None) -> Error:
+def error(status: int) -> Error:
     """The exception for a status that a function of the library has just returned in this thread."""
-    kind = ERRORS.get(status, Error)
-    return kind(lib.deltafs_errmsg(handle).decode(errors="replace"))
+    return ERRORS.get(status, Error)(lib.deltafs_errmsg(None).decode(errors="replace"))
 
 
 def check(status: int) -> None:
