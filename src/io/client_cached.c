@@ -87,8 +87,9 @@ int io_file_open_name(struct io *io, const char *path, int flags, struct io_file
     char *parent = status == DELTAFS_ERR_NOT_FOUND ? path_parent(path) : NULL;
     struct io_file folder;
 
-    if (parent && io_file_open(io, parent, O_RDONLY, &folder, error_ignored()) == DELTAFS_OK) {
-        if (file_refresh(&folder) > 0)
+    if (parent &&
+        io_file_open(io, parent, O_RDONLY | O_DIRECTORY | IO_AWAITED, &folder, error_ignored()) == DELTAFS_OK) {
+        if (file_refresh(&folder) != 0) /* also if the folder was replaced */
             status = io_file_open(io, path, flags, out, e);
         io_file_close(&folder, error_ignored());
     }

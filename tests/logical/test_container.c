@@ -397,6 +397,40 @@ static void test_missing_name_is_cached(void **state)
     container_fini(&c);
 }
 
+static int refreshes;
+
+/* An open that is not awaited refreshes, too. */
+static ssize_t count_refreshes(struct fake_call *c)
+{
+    if (c->op == FAKE_REFRESH)
+        return ++refreshes > 0;
+    ssize_t rc = fake_do(c);
+    refreshes += c->op == FAKE_OPEN && rc >= 0 && !(c->flags & IO_AWAITED);
+    return rc;
+}
+
+/* For a missing name its folder is refreshed once. A plain file, which is no folder, is not: that costs a sync. */
+static void test_refreshed_once(void **state)
+{
+    static const char *const names[] = {"plain.once", "folder.once"};
+    static struct fake_io fake;
+    struct io cached = {.ops = &fake.ops, .ctx = &fake};
+    struct error e;
+    char kind;
+
+    (void)state;
+    fake_io_init(&fake, count_refreshes);
+    fake_io_has_all(&fake);
+    unit_save(unit_path("plain.once"), "x", 1);
+    CHECK(mkdir(unit_path("folder.once"), 0777) == 0);
+    for (int i = 0; i < 2; i++) {
+        refreshes = 0;
+        CHECK_IS(container_kind(&cached, unit_path("%s", names[i]), &kind, &e), DELTAFS_OK);
+        CHECK_IS(kind, '-');
+        CHECK_IS(refreshes, i);
+    }
+}
+
 static int setup(void **state)
 {
     io = io_default();
@@ -414,6 +448,7 @@ int main(void)
         cmocka_unit_test(test_remove_foreign),
         cmocka_unit_test(test_record_without_locks),
         cmocka_unit_test(test_missing_name_is_cached),
+        cmocka_unit_test(test_refreshed_once),
     };
 
     return cmocka_run_group_tests(tests, setup, unit_teardown) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
