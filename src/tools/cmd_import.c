@@ -5,6 +5,7 @@
  * fails to be read on one rank cancels the epoch on all.
  *
  * Into a directory that is there, which --append allows, go the epochs behind its last one. */
+#include <errno.h>
 #include <ftw.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -207,43 +208,67 @@ static int import_remove_one(const char *path, const struct stat *st, int type, 
     return remove(path);
 }
 
-/* Remove the directory. Under another name nobody opens it any more; a job that has opened it before has a lease. */
+/* The last label of a directory. Returns 1, 0 if it has no epochs, or -1 if it cannot be opened. */
+static int import_find_last(const char *path, uint64_t *last)
+{
+    deltafs_dir *d;
+
+    if (deltafs_open(path, NULL, &d) != DELTAFS_OK)
+        return -1;
+    int is_found = deltafs_last_label(d, last) == DELTAFS_OK;
+    deltafs_close(d);
+    return is_found;
+}
+
+/* Remove a new directory without epochs, and say so; returns whether it is out of the way. Under another name nobody
+ * opens it any more. A job that opened it before that has a lease, or has ended and left epochs: then it gets its name
+ * back. */
 static int import_remove(const char *path)
 {
     char aside[PATH_MAX], lease[PATH_MAX];
+    uint64_t last;
     size_t n = strlen(path);
 
     while (n > 1 && path[n - 1] == '/')
         n--;
     if (snprintf(aside, sizeof aside, "%.*s.deltafs-removed-%ld", (int)n, path, (long)getpid()) >= (int)sizeof aside ||
         snprintf(lease, sizeof lease, "%s/LEASE", aside) >= (int)sizeof lease || rename(path, aside) != 0)
-        return -1;
-    if (access(lease, F_OK) == 0) {
-        rename(aside, path);
-        return -1;
+        return 0;
+    /* The epochs after the lease, which a job that ends removes last. */
+    if (access(lease, F_OK) == 0 || errno != ENOENT || import_find_last(aside, &last) != 0) {
+        if (rename(aside, path) == 0)
+            return 0;
+        text_fail(0, "import: another job has opened %s, which is named %s now: %s; rename it when its name is free",
+                  path, aside, strerror(errno));
+    } else if (nftw(aside, import_remove_one, 1, FTW_DEPTH | FTW_PHYS) != 0) {
+        text_fail(0,
+                  "import: no epoch is imported; %s, which was new, is removed, but parts of it are left (%s): "
+                  "remove %s",
+                  path, strerror(errno), aside);
+    } else {
+        text_fail(0, "import: no epoch is imported; %s, which was new, is removed", path);
     }
-    return nftw(aside, import_remove_one, 1, FTW_DEPTH | FTW_PHYS);
+    return 1;
 }
 
 /* After a failure, on rank 0: say what the directory has, and how to continue. A new one without epochs is removed. */
 static void import_advise(const struct import *im)
 {
-    deltafs_dir *d;
     uint64_t last;
+    int found = import_find_last(im->output, &last);
 
-    if (deltafs_open(im->output, NULL, &d) != DELTAFS_OK) {
-        text_fail(0, "import: %s", deltafs_errmsg(NULL));
-        return;
+    if (found == 0 && im->is_created) {
+        if (import_remove(im->output))
+            return;
+        found = import_find_last(im->output, &last);
     }
-    int has_last = deltafs_last_label(d, &last) == DELTAFS_OK;
-    deltafs_close(d);
-    if (has_last)
+    if (found < 0)
+        text_fail(0, "import: %s", deltafs_errmsg(NULL));
+    else if (found)
         text_fail(0,
                   "import: %s has all epochs up to label %" PRIu64
                   "; the later ones are missing: import the same files again with --append to continue",
                   im->output, last);
-    else if (im->is_created && import_remove(im->output) == 0)
-        text_fail(0, "import: no epoch is imported; %s, which was new, is removed", im->output);
     else
         text_fail(0, "import: %s has no epoch yet: import the same files again with --append", im->output);
 }

@@ -152,3 +152,28 @@ expect 0 import 1 -q $negative --append --epoch 7 -o "$work/none" "$work/fine.bi
 # shellcheck disable=SC2086
 expect 3 import 1 $negative --append --epoch 8 -o "$work/none" "$work/bad.bin"
 says "$work/none has all epochs up to label 7; the later ones are missing"
+
+# Another job opens the new directory before it is removed, or writes it and ends: nothing of it is lost.
+raced=$work/raced
+hooked() {
+    (
+        RENAME_HOOK=$1
+        ASAN_OPTIONS=$ASAN_OPTIONS:verify_asan_link_order=0
+        LD_PRELOAD=$top_builddir/.libs/librename_hook.so
+        export RENAME_HOOK ASAN_OPTIONS LD_PRELOAD
+        # shellcheck disable=SC2086
+        expect 3 import 1 $negative -o "$raced" "$work/bad.bin"
+    ) || exit 1
+}
+hooked "[ ! -e $raced ] || : >$raced/LEASE"
+says "$raced has no epoch yet"
+[ -e "$raced/LEASE" ] || fail "what another job has opened is removed"
+rm -r "$raced"
+hooked "[ ! -e $raced ] || { rm -r $raced && cp -r $work/none $raced; }"
+says "$raced has all epochs up to label 7"
+[ -e "$raced/MANIFEST" ] || fail "what another job has written is removed"
+rm -r "$raced"
+# The name is taken when it is to get it back.
+hooked "if [ -e $raced ]; then : >$raced/LEASE; else mkdir -p $raced/x; fi"
+says "another job has opened $raced, which is named $raced.deltafs-removed-"
+[ -e "$raced".deltafs-removed-*/LEASE ] || fail "what another job has opened is removed"
