@@ -321,6 +321,7 @@ static void test_record_without_locks(void **state)
     static struct fake_io fake;
     struct io without = {.ops = &fake.ops, .ctx = &fake};
     struct container c, now;
+    struct session s, *list;
     struct error e;
     uint32_t number = 3;
     size_t size, n;
@@ -343,6 +344,12 @@ static void test_record_without_locks(void **state)
     CHECK(strstr(e.text, "lockless/MANIFEST") && strstr(e.text, "truncate -s"));
     uint8_t *after = unit_load(unit_path("lockless/MANIFEST"), &n);
     CHECK(n == size - 4 && memcmp(after, file, n) == 0);
+    /* Nor does a session stay that could not be recorded. */
+    CHECK_IS(session_create(&c, &without, 1, 1, "", 0, &s, &e), DELTAFS_ERR_BUSY);
+    CHECK_IS(session_list(&c, &io, &list, &n, &e), DELTAFS_OK);
+    CHECK_IS(n, 0);
+    free(list);
+    CHECK_IS(unit_count_entries(unit_path("lockless")), 2);
     CHECK_IS(container_record(&c, &io, RECORD_CREATED, &number, 1, 0, &e), DELTAFS_OK);
     CHECK_IS(container_read(&c, &io, &now, &e), DELTAFS_OK);
     CHECK(now.recorded_count == 2 && now.recorded[1].number == 9);

@@ -470,9 +470,10 @@ int session_create(const struct container *c, struct io *io, uint32_t writers, u
         if (status == DELTAFS_OK)
             status = session_write(c, io, &s, sync, e);
         if (status == DELTAFS_OK) {
+            /* Not synced: session_sync does that once the session is durable. A record without it is damage. */
             status = container_record(c, io, RECORD_CREATED, &s.number, 1, 0, e);
-            /* A session that may be recorded stays: without logs it does no harm. */
-            if (status != DELTAFS_OK &&
+            /* A session that may be recorded stays: without logs it does no harm. BUSY: no line was appended. */
+            if (status != DELTAFS_OK && status != DELTAFS_ERR_BUSY &&
                 container_record(c, io, RECORD_REMOVED, &s.number, 1, 0, &ignored) != DELTAFS_OK)
                 break;
         }
@@ -489,19 +490,14 @@ int session_create(const struct container *c, struct io *io, uint32_t writers, u
 }
 
 /* IO_AWAITED: an open that catches up would sync the file and ignore the error. */
-static int session_sync_file(struct io *io, const char *path, struct error *e)
-{
-    struct io_file file;
-    int status = io_file_open(io, path, O_RDONLY | IO_AWAITED, &file, e);
-
-    return status == DELTAFS_OK ? io_file_finish(&file, io_file_sync(&file, e), e) : status;
-}
-
 int container_sync(const struct container *c, struct io *io, struct error *e)
 {
+    struct io_file file;
     char path[PATH_ROOM];
-    int status = session_sync_file(io, io_path_in(path, c->path, MANIFEST_NAME), e);
+    int status = io_file_open(io, io_path_in(path, c->path, MANIFEST_NAME), O_RDONLY | IO_AWAITED, &file, e);
 
+    if (status == DELTAFS_OK)
+        status = io_file_finish(&file, io_file_sync(&file, e), e);
     if (status == DELTAFS_OK)
         status = io_sync_folder(io, c->path, e);
     return status == DELTAFS_OK ? io_sync_parent(io, c->path, e) : status;
@@ -519,8 +515,6 @@ int session_sync(const struct container *c, struct io *io, const struct session 
         return status;
     volumes_choose(&v, &part, s->buckets);
     status = volumes_sync(&v, &part, e);
-    if (status == DELTAFS_OK)
-        status = session_sync_file(io, session_path(c, s->number, SESSION_NAME, path), e);
     if (status == DELTAFS_OK)
         status = io_sync_folder(io, session_folder(c, s->number, path), e);
     if (status == DELTAFS_OK)

@@ -114,8 +114,7 @@ int session_check_logs(const struct container *c, struct io *io, const struct se
                        size_t count, struct error *e);
 /* Make the container durable, whoever made it. */
 int container_sync(const struct container *c, struct io *io, struct error *e);
-/* Make the container and the session durable, whoever made them and with what `sync`; `volumes` as for session_create.
- */
+/* Make the container durable, and a session that was created with `sync`; `volumes` as for session_create. */
 int session_sync(const struct container *c, struct io *io, const struct session *s, const char *volumes,
                  struct error *e);
 /* Make the name of a log of this writer, new in its folder, durable. */
