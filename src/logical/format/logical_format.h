@@ -57,7 +57,8 @@
 #define SESSION_INDEX_NEW   "INDEX.new"
 #define SESSION_BUCKETS_MAX 256u
 #define SESSION_WRITERS_MAX (1u << 24)
-#define FILEINDEX_FOLDER    "keys" /* the index over the file's rows, in the file's folder */
+#define FILEINDEX_FOLDER    "keys"     /* the index over the file's rows, in the file's folder */
+#define FILEINDEX_NEXT      ".compact" /* behind the name of any index: a compacted one that is to replace it */
 #define LOG_NAME_FRAMES     "w%08x.data"
 #define LOG_NAME_EXTENTS    "w%08x.extents"
 
