@@ -66,7 +66,7 @@ enum deltafs_status {
     DELTAFS_ERR_NOT_DELTAFS = -22, /* a folder or file that DeltaFS did not write */
     DELTAFS_ERR_UNCOMMITTED = -23, /* close discarded records appended after the last epoch end */
     DELTAFS_ERR_BUSY = -24,        /* another job is writing the directory */
-    DELTAFS_ERR_CHANGED = -25,     /* a file was changed after it was indexed, or is gone */
+    DELTAFS_ERR_CHANGED = -25,     /* an indexed file was changed or is gone, or an open directory was replaced */
 
     /* The system. */
     DELTAFS_ERR_MEMORY = -40,   /* no memory, or a memory limit that is too small for the work */
@@ -179,12 +179,13 @@ DELTAFS_API int deltafs_last_label(deltafs_dir *dir, uint64_t *label);
 /* Open a directory for reading. This needs no MPI and changes nothing on disk. The handle sees the epochs that are
  * committed now. DELTAFS_ERR_NOT_FOUND: there is no such directory. DELTAFS_ERR_NOT_DELTAFS: it is something else.
  * DELTAFS_ERR_VERSION: a newer version of DeltaFS wrote it. DELTAFS_ERR_DAMAGED: its manifest is damaged or incomplete.
- * Close with deltafs_close. */
+ * If another directory replaces this one while it is open, as a compaction of an index does, calls that read return
+ * what this one has, or DELTAFS_ERR_CHANGED: then open it again. Close with deltafs_close. */
 DELTAFS_API int deltafs_open(const char *path, const deltafs_options *options, deltafs_dir **out);
 
 /* Add the epochs that were committed after the handle was opened. The handle must be open for reading. Texts that
  * deltafs_stat returned become invalid. After an error the handle sees the same epochs as before. The errors are those
- * of deltafs_open. DELTAFS_ERR_NOT_FOUND also means that another directory was created at this path. Not collective. */
+ * of deltafs_open. DELTAFS_ERR_CHANGED: another directory is at this path now. Not collective. */
 DELTAFS_API int deltafs_refresh(deltafs_dir *dir);
 
 /* Close and free the handle. The handle is freed even if the call returns an error. If records were appended after the

@@ -18,7 +18,7 @@ const char *deltafs_strerror(int status)
         [-DELTAFS_ERR_NOT_DELTAFS] = "not a DeltaFS directory",
         [-DELTAFS_ERR_UNCOMMITTED] = "records after the last epoch end were discarded",
         [-DELTAFS_ERR_BUSY] = "another job is writing",
-        [-DELTAFS_ERR_CHANGED] = "file changed since it was indexed",
+        [-DELTAFS_ERR_CHANGED] = "file changed since it was indexed, or directory replaced since it was opened",
         [-DELTAFS_ERR_MEMORY] = "out of memory",
         [-DELTAFS_ERR_IO] = "input or output error",
         [-DELTAFS_ERR_NO_SPACE] = "no space left",

@@ -318,7 +318,7 @@ int io_file_open(struct io *io, const char *path, int flags, struct io_file *out
     unsigned waited = 0;
     int fd;
 
-    *out = (struct io_file){.io = io, .path = strdup(path), .fd = -1, .direct = -1};
+    *out = (struct io_file){.io = io, .path = strdup(path), .fd = -1, .direct = -1, .access = flags & O_ACCMODE};
     if (!out->path)
         return error_no_memory(e, strlen(path) + 1, "a path");
     /* -ESTALE: this host still knows the name of a file that another host has removed. */
@@ -408,7 +408,7 @@ static int io_open_released(struct io_file *f, int *fd, struct error *e)
     const char *whole = io_find(f->io, f->path, room);
 
     do
-        *fd = f->io->ops->open(f->io->ctx, whole, O_RDWR | IO_AWAITED, 0);
+        *fd = f->io->ops->open(f->io->ctx, whole, f->access | IO_AWAITED, 0);
     while (*fd == -EINTR);
     return *fd == -EMLINK ? io_refuse_names(f->path, e) : io_done(*fd, "open", f->path, e);
 }

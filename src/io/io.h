@@ -70,6 +70,7 @@ struct io_file {
     struct io *io;
     char *path;
     int fd;                 /* -1: not open */
+    int access;             /* open(2)'s, such as O_RDONLY */
     int is_released;        /* each call opens it for itself */
     int is_synced;          /* if so, each write syncs it, too */
     int direct;             /* opened once more, to write around the page cache; -1: not so */
@@ -96,7 +97,7 @@ int io_file_open(struct io *io, const char *path, int flags, struct io_file *out
 /* From now on write around the page cache what is long and aligned enough; does nothing where the file system cannot,
  * or is client-cached. */
 void io_file_use_direct(struct io_file *f);
-/* Close the descriptor of a file that is open for writing: from now on each call opens the file and closes it again.
+/* Close the descriptor of a file: from now on each call opens the file, for what it was open, and closes it again.
  * Only for reading, writing, truncating, syncing and attributes. `is_synced`: writes also sync. The system reports a
  * failed write-back of cached bytes to descriptors that are open; once all are closed, it may forget the failure, and
  * then no later sync reports it. */

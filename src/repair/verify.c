@@ -13,7 +13,8 @@ struct verify {
     struct reader *reader;
     struct damages damages;
     struct scan_to to;
-    int is_cut; /* the manifest lacks lines, which was reported */
+    int is_cut;      /* the manifest lacks lines, which was reported */
+    int is_replaced; /* another directory is at the path, which was reported */
     /* While one partition's epoch is read: */
     uint32_t partition;
     uint64_t records, bytes_raw;
@@ -152,7 +153,7 @@ static void verify_manifest_end(struct verify *v, const struct index_reader *ind
         status = index_check_committed(index, now.epoch_count, now.is_closed, &e);
         manifest_fini(&now);
     }
-    v->is_cut = damages_of(&v->damages, status, &e) != DELTAFS_OK;
+    v->is_cut = damages_of(&v->damages, reader_explain(v->reader, status, &e), &e) != DELTAFS_OK;
 }
 
 /* Before the first commit a power loss may leave logs without their headers, or none: no record is in them. */
@@ -180,8 +181,11 @@ static void verify_partition(struct verify *v, uint32_t partition)
     struct error e;
 
     v->partition = partition;
-    if (damages_of(&v->damages, reader_part(v->reader, partition, &p, &e), &e) != DELTAFS_OK) {
-        verify_data_alone(v, partition, &e);
+    int status = reader_part(v->reader, partition, &p, &e);
+    if (damages_of(&v->damages, status, &e) != DELTAFS_OK) {
+        v->is_replaced = status == DELTAFS_ERR_CHANGED;
+        if (!v->is_replaced)
+            verify_data_alone(v, partition, &e);
         memset(v->is_short, 1, m->epoch_count);
         return;
     }
@@ -225,14 +229,15 @@ static int reader_verify(struct reader *r, struct verify *v, struct error *e)
     if (!v->sum || !v->is_short)
         return error_no_memory(e, r->manifest.epoch_count * sizeof *v->sum, "verifying");
     gather_check_headers(r->gather, 1);
-    for (uint32_t p = 0; p < r->manifest.partitions; p++) {
+    for (uint32_t p = 0; p < r->manifest.partitions && !v->is_replaced; p++) {
         if (r->manifest.epoch_count == 0)
             verify_no_epochs(v, p);
         else
             verify_partition(v, p);
     }
     verify_counts(v);
-    damages_of(&v->damages, text_check_copy(&r->io, r->path, e), e);
+    if (!v->is_replaced)
+        damages_of(&v->damages, reader_explain(r, text_check_copy(&r->io, r->path, e), e), e);
     gather_check_headers(r->gather, 0);
     return DELTAFS_OK;
 }

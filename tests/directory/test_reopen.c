@@ -601,8 +601,8 @@ static void test_refresh(void **state)
         unit_remove(path);
         CHECK_CALL(reader, deltafs_refresh(reader), DELTAFS_ERR_NOT_FOUND);
         CHECK_IS(deltafs_close(create(s, path)), DELTAFS_OK);
-        CHECK_CALL(reader, deltafs_refresh(reader), DELTAFS_ERR_NOT_FOUND);
-        CHECK(strstr(deltafs_errmsg(reader), "taken this one's place"));
+        CHECK_CALL(reader, deltafs_refresh(reader), DELTAFS_ERR_CHANGED);
+        CHECK(strstr(deltafs_errmsg(reader), "was replaced since it was opened"));
         CHECK_IS(deltafs_close(reader), DELTAFS_OK);
         model_fini(&m);
         model_fini(&seen);

@@ -17,8 +17,20 @@ static void part_reader_close(struct part_reader *p)
 
 void reader_close_parts(struct reader *r)
 {
-    for (int i = 0; i < READER_OPEN_PARTS; i++)
+    for (uint32_t i = 0; i < r->part_count; i++)
         part_reader_close(&r->part[i]);
+}
+
+int reader_keep(struct reader *r, uint32_t n, struct error *e)
+{
+    if (n <= r->part_count)
+        return DELTAFS_OK;
+    struct part_reader *part = calloc(n, sizeof *part);
+    if (!part)
+        return error_no_memory(e, n * sizeof *part, "partitions");
+    r->part = part;
+    r->part_count = n;
+    return DELTAFS_OK;
 }
 
 /* The first epoch number whose label is `label` or above. */
@@ -46,8 +58,14 @@ void reader_epochs(const struct reader *r, const struct deltafs_range *range, ui
         *end = *first;
 }
 
-/* After an error: whether another directory is at the path by now. Returns the status. */
-static int reader_explain(struct reader *r, int status, struct error *e)
+int reader_replaced(const struct reader *r, struct error *e)
+{
+    return error_set(e, DELTAFS_ERR_CHANGED,
+                     "%s: was replaced since it was opened ('deltafs-mpi index --compact' does that); open it again",
+                     r->path);
+}
+
+int reader_explain(struct reader *r, int status, struct error *e)
 {
     struct manifest now = {0};
 
@@ -55,26 +73,43 @@ static int reader_explain(struct reader *r, int status, struct error *e)
         return status;
     manifest_read_head(&r->io, r->path, &now);
     if (now.uuid_text[0] != '\0' && memcmp(now.uuid, r->manifest.uuid, sizeof now.uuid) != 0)
-        status = error_set(e, DELTAFS_ERR_CHANGED,
-                           "%s: was replaced since it was opened ('deltafs-mpi index --compact' does that); open it "
-                           "again",
-                           r->path);
+        status = reader_replaced(r, e);
     manifest_fini(&now);
     return status;
 }
 
+/* The files get a descriptor for each read, if so many partitions are kept. */
+static int part_reader_release(struct reader *r, struct part_reader *p, struct error *e)
+{
+    if (r->part_count <= READER_OPEN_PARTS)
+        return DELTAFS_OK;
+    int status = io_file_release(&p->data, 0, e);
+    return error_first(status, io_file_release(&p->index.file, 0, error_after(status, e)));
+}
+
+/* If another directory takes this one's place meanwhile, the index log, which is opened last, is that one's. */
 static int part_reader_open(struct reader *r, struct part_reader *p, uint32_t partition, struct error *e)
 {
     const struct manifest *m = &r->manifest;
     char data[PATH_ROOM], index[PATH_ROOM];
+    struct error data_error;
 
     io_path_in(data, r->path, LOG_NAME_DATA, partition % BUCKET_COUNT, partition);
     io_path_in(index, r->path, LOG_NAME_INDEX, partition % BUCKET_COUNT, partition);
     *p = (struct part_reader){.partition = partition, .is_open = 1, .data.fd = -1, .index.file.fd = -1};
+    int data_status = log_open_read(&r->io, data, &p->data, &p->data_size, &data_error);
     int status = index_reader_open(&p->index, &r->io, index, partition, m->uuid, (uint32_t)m->epoch_count,
                                    (uint32_t)m->epoch_count, m->is_closed ? m->tail_length : 0, &p->tail, e);
+    /* An index log has a footer of each epoch. If there is none of this directory, it may be of another. */
+    if (status == DELTAFS_OK && m->epoch_count > 0 && p->index.count == 0 &&
+        reader_explain(r, DELTAFS_ERR_DAMAGED, e) == DELTAFS_ERR_CHANGED)
+        status = DELTAFS_ERR_CHANGED;
+    if (status == DELTAFS_OK && data_status != DELTAFS_OK) {
+        *e = data_error;
+        status = data_status;
+    }
     if (status == DELTAFS_OK)
-        status = log_open_read(&r->io, data, &p->data, &p->data_size, e);
+        status = part_reader_release(r, p, e);
     if (status != DELTAFS_OK)
         part_reader_close(p);
     return reader_explain(r, status, e);
@@ -82,11 +117,11 @@ static int part_reader_open(struct reader *r, struct part_reader *p, uint32_t pa
 
 int reader_part(struct reader *r, uint32_t partition, struct part_reader **out, struct error *e)
 {
-    struct part_reader *oldest = &r->part[0];
+    struct part_reader *oldest = &r->part[partition % r->part_count];
 
     r->clock++;
-    for (int i = 0; i < READER_OPEN_PARTS; i++) {
-        struct part_reader *p = &r->part[i];
+    for (uint32_t i = 0; i < r->part_count; i++) {
+        struct part_reader *p = &r->part[(partition + i) % r->part_count];
         if (p->is_open && p->partition == partition) {
             p->used = r->clock;
             *out = p;
@@ -105,7 +140,7 @@ int reader_part(struct reader *r, uint32_t partition, struct part_reader **out, 
 int reader_epoch(struct reader *r, struct part_reader *p, uint32_t epoch, struct segment **first, uint32_t *count,
                  struct error *e)
 {
-    int status = reader_explain(r, index_epoch(&p->index, epoch, first, count, e), e);
+    int status = index_epoch(&p->index, epoch, first, count, e);
 
     for (uint32_t i = 0; status == DELTAFS_OK && r->manifest.keys == KEYS_U64 && i < *count; i++)
         if ((*first)[i].footer.key_shift != 0)

@@ -11,7 +11,7 @@
 #include "directory/format/index.h"
 #include "directory/format/manifest.h"
 
-#define READER_OPEN_PARTS 32 /* partitions whose files are kept open */
+#define READER_OPEN_PARTS 32 /* partitions that are kept open, unless reader_keep is called */
 
 /* One partition's files. */
 struct part_reader {
@@ -37,15 +37,25 @@ struct reader {
     struct lookup_scratch *scratch;
     struct leaf_cache *leaves;
     struct gather *gather;
-    uint64_t cache; /* bytes of them */
-    struct part_reader part[READER_OPEN_PARTS];
+    uint64_t cache;           /* bytes of them */
+    struct part_reader *part; /* those that are kept, in their own place if it is free */
+    uint32_t part_count;
+    struct part_reader own[READER_OPEN_PARTS];
 };
 
 /* Close the files of all partitions. */
 void reader_close_parts(struct reader *r);
+/* Keep `n` partitions in row open, for a caller that reads them again and again; none must be open yet. If they are
+ * more than usual, a file takes a descriptor only while it is read. */
+int reader_keep(struct reader *r, uint32_t n, struct error *e);
 
 /* The part of the range in epoch numbers: *first <= number < *end. */
 void reader_epochs(const struct reader *r, const struct deltafs_range *range, uint32_t *first, uint32_t *end);
+
+/* Another directory is at the path by now: sets *e to DELTAFS_ERR_CHANGED, and returns that. */
+int reader_replaced(const struct reader *r, struct error *e);
+/* After an error: reader_replaced, if that is so. Returns the status. */
+int reader_explain(struct reader *r, int status, struct error *e);
 
 /* The partition's files, open. Valid until the next call. */
 int reader_part(struct reader *r, uint32_t partition, struct part_reader **out, struct error *e);

@@ -12,6 +12,8 @@ int reader_open(const char *path, uint32_t threads, uint64_t cache, struct reade
         return error_no_memory(e, sizeof *r, "a reader");
     r->io = io_default();
     r->cache = cache;
+    r->part = r->own;
+    r->part_count = READER_OPEN_PARTS;
     r->path = strdup(path);
     int status = r->path ? io_stay(&r->io, path, e) : error_no_memory(e, strlen(path), "a path");
     if (status == DELTAFS_OK)
@@ -39,6 +41,8 @@ void reader_close(struct reader *r)
     if (!r)
         return;
     reader_close_parts(r);
+    if (r->part != r->own)
+        free(r->part);
     team_destroy(r->team);
     lookup_scratch_destroy(r->scratch);
     leaf_cache_destroy(r->leaves);
@@ -65,8 +69,7 @@ int reader_refresh(struct reader *r, struct error *e)
     if (status != DELTAFS_OK)
         return status;
     if (memcmp(now.uuid, r->manifest.uuid, sizeof now.uuid) != 0)
-        status = error_set(e, DELTAFS_ERR_NOT_FOUND,
-                           "%s: another directory has taken this one's place; close it, and open that", r->path);
+        status = reader_replaced(r, e);
     /* An epoch that was discarded after all, because its commit failed, may have left leaves that others replace. */
     if (status == DELTAFS_OK && !reader_is_continued(&r->manifest, &now))
         status = leaf_cache_create(r->cache, &leaves, e);
