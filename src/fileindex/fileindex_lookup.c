@@ -168,27 +168,41 @@ static void keys_check_lines(deltafs_fileindex *k, const struct manifest *m, uin
         k->lines = e;
 }
 
+/* First what is indexed, then the directory, which has all of that. */
+static int keys_read(deltafs_fileindex *k, const deltafs_options *options, struct reader **reader, struct error *e)
+{
+    struct error *why;
+
+    sources_fini(&k->sources);
+    deltafs_close(k->dir);
+    k->dir = NULL;
+    int status = sources_read(&k->io, k->place.sources, &k->sources, e);
+    if (status == DELTAFS_OK)
+        status = error_of_call(deltafs_open(k->place.path, options, &k->dir), e);
+    if (status == DELTAFS_OK)
+        status = dir_reader(k->dir, "deltafs_fileindex_open", NULL, reader, &why);
+    return status == DELTAFS_OK ? sources_check_uuid(&k->sources, k->place.sources, (*reader)->manifest.uuid_text, e)
+                                : status;
+}
+
 static int keys_open(deltafs_fileindex *k, const char *path, const deltafs_options *options, struct error *e)
 {
+    char uuid[UUID_TEXT_SIZE] = "";
     struct reader *reader;
-    struct error *why;
     int status = io_stay(&k->io, path, e);
 
     if (status == DELTAFS_OK)
         status = index_paths_find(&k->io, path, &k->place, e);
     if (status != DELTAFS_OK)
         return status;
-    /* First what is indexed, then the directory, which has all of that. */
-    status = sources_read(&k->io, k->place.sources, &k->sources, e);
-    if (status == DELTAFS_OK)
-        status = error_of_call(deltafs_open(k->place.path, options, &k->dir), e);
-    if (status == DELTAFS_OK)
-        status = dir_reader(k->dir, "deltafs_fileindex_open", NULL, &reader, &why);
+    /* SOURCES and MANIFEST may be of two indexes, if a compaction replaces the first between the two readings. */
+    while ((status = keys_read(k, options, &reader, e)) == DELTAFS_ERR_DAMAGED &&
+           strcmp(uuid, k->sources.uuid_text) != 0)
+        strcpy(uuid, k->sources.uuid_text);
     if (status != DELTAFS_OK)
         return status;
     const struct manifest *m = &reader->manifest;
-    status = sources_check_uuid(&k->sources, k->place.sources, m->uuid_text, e);
-    if (status == DELTAFS_OK && (m->keys != KEYS_U64 || m->value_size != FILEINDEX_VALUE))
+    if (m->keys != KEYS_U64 || m->value_size != FILEINDEX_VALUE)
         status = error_set(e, DELTAFS_ERR_NOT_DELTAFS, "%s: is a directory of records, not an index of files",
                            k->place.path);
     if (status == DELTAFS_OK)

@@ -90,9 +90,9 @@ int deltafs_indexer_add_file(deltafs_indexer *ix, const char *path, const deltaf
 
     if (!ix)
         return error_set(deltafs_private_thread_error(), DELTAFS_ERR_INVALID, "deltafs_indexer_add_file: no handle");
-    if (indexer_group(ix)->rank == 0 && (!path || !options))
+    if (ix->group.rank == 0 && (!path || !options))
         error_set(&own, DELTAFS_ERR_INVALID, "deltafs_indexer_add_file: path and options must be given");
-    else if (indexer_group(ix)->rank == 0)
+    else if (ix->group.rank == 0)
         find_tables(path, options, &t, &own);
     int status = indexer_add(ix, path, &t, &indexed, &own);
     if (status == DELTAFS_OK && rows)

@@ -18,11 +18,6 @@
 #include "directory/dir.h"
 #include "fileindex/indexer.h"
 
-const struct collective *indexer_group(const deltafs_indexer *ix)
-{
-    return &ix->group;
-}
-
 int indexer_share(const struct collective *group, void *bytes, size_t n, struct error *e)
 {
     struct bytes message = {{0}, 0};
@@ -85,8 +80,7 @@ static int indexer_place(deltafs_indexer *ix, const char *index, const char *pat
     return status;
 }
 
-/* What the index has: nothing, if there is none. */
-static int indexer_read(deltafs_indexer *ix, struct error *e)
+static int indexer_read_once(deltafs_indexer *ix, struct error *e)
 {
     struct manifest m = {0};
     int status = manifest_read(&ix->io, ix->place.path, &m, e);
@@ -115,6 +109,17 @@ static int indexer_read(deltafs_indexer *ix, struct error *e)
         ix->next = ix->sources.last + 1;
     ix->first_own = ix->next;
     ix->manifest = m;
+    return status;
+}
+
+int indexer_read(deltafs_indexer *ix, struct error *e)
+{
+    char uuid[UUID_TEXT_SIZE] = "";
+    int status;
+
+    /* MANIFEST and SOURCES may be of two indexes, if a compaction replaces the first between the two readings. */
+    while ((status = indexer_read_once(ix, e)) == DELTAFS_ERR_DAMAGED && strcmp(uuid, ix->manifest.uuid_text) != 0)
+        strcpy(uuid, ix->manifest.uuid_text);
     return status;
 }
 

@@ -61,9 +61,10 @@ struct file_tables {
 /* Collective: index it. The number of its rows that are indexed is added to *indexed. An error of rank 0 in *e becomes
  * that of all. */
 int indexer_add(deltafs_indexer *ix, const char *path, const struct file_tables *t, uint64_t *indexed, struct error *e);
-const struct collective *indexer_group(const deltafs_indexer *ix);
 /* Collective: open the index for writing, or make it. It is this job's from then on, until it is closed. */
 int indexer_open_dir(deltafs_indexer *ix, struct error *e);
+/* Rank 0: what the index has now: nothing, if there is none. */
+int indexer_read(deltafs_indexer *ix, struct error *e);
 /* Rank 0: these lines of `n` sources into SOURCES, none after an error. */
 int indexer_write(deltafs_indexer *ix, const struct source_entry *s, size_t n, unsigned lines, struct error *e);
 /* Collective: rank 0's `n` bytes to all. An error in *e becomes that of all. */
