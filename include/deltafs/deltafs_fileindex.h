@@ -133,16 +133,18 @@ DELTAFS_API int deltafs_indexer_forget(deltafs_indexer *indexer, const char *pat
 
 /* Free the space of files that were indexed again or removed. What is used is copied to a new index, INDEX.compact,
  * which then gets the name of the old one. The answers stay the same, and no source file is needed. *freed gets the
- * number of bytes. A handle that has the old index open for reading finds the rows of the old one, or returns an error
- * that says to open it again. Collective; no rank may index files meanwhile.
+ * number of bytes. A handle that has the old index open for reading finds the rows of the old one, or returns
+ * DELTAFS_ERR_CHANGED: then open it again. The new index has the owner, group and modes of the old one. Collective; no
+ * rank may index files meanwhile.
  *
  * After an error or a crash there is a complete index at the path. The message says if INDEX.compact is left; nothing
  * needs that, and it can be removed.
  *
  * DELTAFS_ERR_NOT_FOUND: no such index, or it has no files. DELTAFS_ERR_EXISTS: INDEX.compact is there. _BUSY as for
- * deltafs_reopen. DELTAFS_ERR_CHANGED, _DAMAGED: the indexing of a file did not end, or a part of the index is lost.
- * DELTAFS_ERR_IO also if the file system cannot exchange two folders, as many network file systems; then the new index
- * stays in INDEX.compact, and a user can rename it. */
+ * deltafs_reopen, or the ranks do not see the same files in the index yet. DELTAFS_ERR_CHANGED, _DAMAGED: the indexing
+ * of a file did not end, or a part of the index is lost. DELTAFS_ERR_IO also if this user may not keep owner and group;
+ * or if the file system cannot exchange two folders, as many network file systems: then the new index stays in
+ * INDEX.compact, and a user can rename it. */
 DELTAFS_API int deltafs_indexer_compact(deltafs_indexer *indexer, uint64_t *freed);
 
 /* Close and free the handle, also when it returns an error. Collective. */

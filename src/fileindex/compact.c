@@ -12,7 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include "directory/dir.h"
+#include "directory/format/directory_format.h"
+#include "directory/format/partition.h"
 #include "directory/read/reader.h"
 #include "directory/write/writer.h"
 #include "fileindex/fileindex_format.h"
@@ -20,8 +23,6 @@
 #include "fileindex/indexer.h"
 #include "io/io_format.h"
 #include "io/lease.h"
-
-#define NEXT ".compact"
 
 struct compaction {
     deltafs_indexer *old, *next;
@@ -32,28 +33,32 @@ struct compaction {
     size_t tables;
     uint64_t stored;     /* bytes of the old one; on rank 0 */
     char path[PATH_MAX]; /* of the index's folder itself, if a link leads to it */
-    char beside[PATH_MAX + sizeof NEXT];
+    char beside[PATH_MAX + sizeof FILEINDEX_NEXT];
 };
 
-/* Rank 0: lock the index. */
-static int compact_lock(struct compaction *c, struct error *e)
+/* ---- The old index ---- */
+
+/* Rank 0: find it, and whether what a job that died has left in it must be discarded. Changes nothing. */
+static int compact_find(struct compaction *c, int *is_left, struct error *e)
 {
     deltafs_indexer *ix = c->old;
-    char *real = realpath(ix->place.path, NULL);
     struct stat st;
-    int status = DELTAFS_OK;
+    int status = ix->dir ? DELTAFS_OK : indexer_read(ix, e);
 
+    if (status != DELTAFS_OK)
+        return status;
+    if (!ix->is_made)
+        return error_set(e, DELTAFS_ERR_NOT_FOUND, "%s: there is no index of keys", ix->place.path);
+    *is_left = !ix->dir && !ix->manifest.is_closed;
+    char *real = realpath(ix->place.path, NULL);
     if (!real)
         return error_system(e, errno, "find", ix->place.path);
-    if (strlen(real) + sizeof NEXT > sizeof c->path)
+    if (strlen(real) + sizeof FILEINDEX_NEXT > sizeof c->path)
         status = error_system(e, ENAMETOOLONG, "compact", real);
     else
         snprintf(c->path, sizeof c->path, "%s", real);
     free(real);
-    if (status == DELTAFS_OK)
-        status =
-            lease_take(&c->lease, &ix->io, c->path, deltafs_private_options_number(ix->options, OPTION_LEASE), 0, e);
-    snprintf(c->beside, sizeof c->beside, "%s" NEXT, c->path);
+    snprintf(c->beside, sizeof c->beside, "%s" FILEINDEX_NEXT, c->path);
     if (status == DELTAFS_OK && lstat(c->beside, &st) == 0)
         status = error_set(e, DELTAFS_ERR_EXISTS,
                            "%s: exists already; if it is left of a compaction that did not end, remove it (rm -r)",
@@ -61,23 +66,60 @@ static int compact_lock(struct compaction *c, struct error *e)
     return status;
 }
 
-/* Whether the old index is whole. What is missing from it must not be missed without a word. */
-static int compact_check(struct compaction *c, const struct manifest *m, struct error *e)
+/* Collective: find it, and close it if this handle has it open. */
+static int compact_begin(struct compaction *c, struct error *e)
 {
-    deltafs_fileindex *k = c->from;
+    deltafs_indexer *ix = c->old;
+    int is_left = 0;
 
+    if (ix->group.rank == 0)
+        e->status = compact_find(c, &is_left, e);
+    int status = indexer_share(&ix->group, &is_left, sizeof is_left, e);
+    if (status == DELTAFS_OK)
+        status = indexer_share(&ix->group, c->path, sizeof c->path, e);
+    snprintf(c->beside, sizeof c->beside, "%s" FILEINDEX_NEXT, c->path);
+    if (status == DELTAFS_OK && is_left)
+        status = indexer_open_dir(ix, e);
+    if (status == DELTAFS_OK) {
+        status = error_of_call(deltafs_close(ix->dir), e);
+        ix->dir = NULL;
+    }
+    return status;
+}
+
+/* Whether an index is whole. What is missing from it must not be missed without a word. */
+static int compact_check(const deltafs_fileindex *k, const struct manifest *m, struct error *e)
+{
     if (!m->is_closed)
-        return error_set(e, DELTAFS_ERR_BUSY, "%s: another job has written it just now; try again", c->path);
+        return error_set(e, DELTAFS_ERR_BUSY, "%s: another job has written it just now; try again", k->place.path);
     *e = k->lines;
     if (e->status == DELTAFS_OK)
         keys_check_finished(k, m, e);
     if (e->status == DELTAFS_OK && k->entry_count == 0)
         error_set(e, DELTAFS_ERR_NOT_FOUND, "%s: no file is indexed here; to free its space, remove it (rm -r)",
-                  c->path);
+                  k->place.path);
     for (size_t i = 0; i < k->entry_count && e->status == DELTAFS_OK; i++)
         if (k->entry[i].is_lost)
             keys_entry_lost(k, &k->entry[i], e);
     return e->status;
+}
+
+/* Open an index that must be whole. *k is to be closed also after an error. */
+static int compact_open_whole(const struct compaction *c, const char *path, deltafs_fileindex **k,
+                              struct reader **reader, struct error *e)
+{
+    struct error *why;
+    int status = error_of_call(deltafs_fileindex_open(path, c->old->options, k), e);
+
+    if (status == DELTAFS_OK)
+        status = error_of_call(dir_reader((*k)->dir, "deltafs_indexer_compact", NULL, reader, &why), e);
+    return status == DELTAFS_OK ? compact_check(*k, &(*reader)->manifest, e) : status;
+}
+
+/* The first of this rank's partitions, or of another's. It has them in the new index, too. */
+static uint32_t compact_first(const struct compaction *c, uint32_t rank)
+{
+    return partition_first((int)rank, c->partitions, (int)c->old->group.ranks);
 }
 
 /* Collective: lock the old index, and open it for reading. */
@@ -85,25 +127,83 @@ static int compact_open(struct compaction *c, struct error *e)
 {
     const struct collective *group = &c->old->group;
     struct reader *reader;
-    struct error *why;
 
     if (group->rank == 0)
-        e->status = compact_lock(c, e);
-    int status = indexer_share(group, c->path, sizeof c->path, e);
+        e->status = lease_take(&c->lease, &c->old->io, c->path,
+                               deltafs_private_options_number(c->old->options, OPTION_LEASE), 0, e);
+    int status = collective_agree(group, e);
     if (status != DELTAFS_OK)
         return status;
-    snprintf(c->beside, sizeof c->beside, "%s" NEXT, c->path);
-    status = error_of_call(deltafs_fileindex_open(c->path, c->old->options, &c->from), e);
-    if (status == DELTAFS_OK)
-        status = error_of_call(dir_reader(c->from->dir, "deltafs_indexer_compact", NULL, &reader, &why), e);
+    status = compact_open_whole(c, c->path, &c->from, &reader, e);
     if (status == DELTAFS_OK) {
         c->partitions = reader->manifest.partitions;
         c->tables = c->from->entry_count;
-        status = compact_check(c, &reader->manifest, e);
+        status = reader_keep(reader, compact_first(c, group->rank + 1) - compact_first(c, group->rank), e);
     }
     if (status == DELTAFS_OK && group->rank == 0)
         error_of_call(deltafs_bytes_stored(c->from->dir, &c->stored), e);
-    return collective_agree(group, e);
+    status = collective_agree(group, e);
+    /* The ranks take the same steps. On a network file system one may still see what SOURCES was before. */
+    uint64_t n = c->tables, last = status == DELTAFS_OK ? c->from->sources.last : 0, most[] = {n, ~n, last, ~last};
+    if (status == DELTAFS_OK)
+        status = collective_max(group, most, 4, e);
+    if (status == DELTAFS_OK && (most[0] != ~most[1] || most[2] != ~most[3]))
+        status = error_set(e, DELTAFS_ERR_BUSY,
+                           "%s: was written just now, and not all ranks see that yet; run the command again", c->path);
+    return status;
+}
+
+/* ---- The new index ---- */
+
+#define NAME_ROOM 64 /* of what is in an index */
+
+/* Give what is at `name` in the new index group and mode of the old one's, and the owner of the old index. */
+static int keep_access(const struct compaction *c, const char *name, struct error *e)
+{
+    char from[sizeof c->path + NAME_ROOM], to[sizeof c->beside + NAME_ROOM];
+    struct stat index, was, is;
+    int status = DELTAFS_OK;
+
+    snprintf(from, sizeof from, "%s%s", c->path, name);
+    snprintf(to, sizeof to, "%s%s", c->beside, name);
+    int fd = open(to, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &is) != 0 || stat(c->path, &index) != 0)
+        status = error_system(e, errno, "open", to);
+    else if (stat(from, &was) != 0) /* MANIFEST.copy may be missing */
+        status = errno == ENOENT ? DELTAFS_OK : error_system(e, errno, "find", from);
+    else if ((is.st_uid != index.st_uid || is.st_gid != was.st_gid) && fchown(fd, index.st_uid, was.st_gid) != 0)
+        status = error_set(e, DELTAFS_ERR_IO,
+                           "%s: cannot get the owner %lu and the group %lu of the index (%s); compact it as its owner, "
+                           "who must be in that group",
+                           to, (unsigned long)index.st_uid, (unsigned long)was.st_gid, strerror(errno));
+    else if (((is.st_mode ^ was.st_mode) & 07777) != 0 && fchmod(fd, was.st_mode & 07777) != 0)
+        status = error_system(e, errno, "set the mode of", to);
+    if (fd >= 0)
+        close(fd);
+    return status;
+}
+
+/* Rank 0: all of the new index. */
+static int keep_access_of_all(const struct compaction *c, struct error *e)
+{
+    static const char *const names[] = {"", "/" MANIFEST_NAME, "/" MANIFEST_COPY_NAME, "/" SOURCES_NAME};
+    char name[NAME_ROOM];
+    int status = DELTAFS_OK;
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0] && status == DELTAFS_OK; i++)
+        status = keep_access(c, names[i], e);
+    for (uint32_t b = 0; b < BUCKET_COUNT && b < c->partitions && status == DELTAFS_OK; b++) {
+        snprintf(name, sizeof name, "/" BUCKET_NAME, b);
+        status = keep_access(c, name, e);
+    }
+    for (uint32_t p = 0; p < c->partitions && status == DELTAFS_OK; p++) {
+        snprintf(name, sizeof name, "/" LOG_NAME_DATA, p % BUCKET_COUNT, p);
+        status = keep_access(c, name, e);
+        snprintf(name, sizeof name, "/" LOG_NAME_INDEX, p % BUCKET_COUNT, p);
+        if (status == DELTAFS_OK)
+            status = keep_access(c, name, e);
+    }
+    return status;
 }
 
 /* Collective: create the new index. */
@@ -128,55 +228,31 @@ static int compact_create(struct compaction *c, struct error *e)
         return status;
     status = indexer_open_dir(c->next, e);
     c->is_ours = status != DELTAFS_ERR_EXISTS;
-    return status;
+    if (status != DELTAFS_OK)
+        return status;
+    /* At once: what nobody else may read is not to be read from here, and what cannot be kept is known now. */
+    if (group.rank == 0)
+        e->status = keep_access(c, "", e);
+    return collective_agree(&group, e);
 }
 
 /* ---- Copying ---- */
 
-#define COPY_RECORDS 4096 /* that are appended at once */
-
-struct copy {
-    deltafs_dir *to;
-    size_t n;
-    uint64_t key[COPY_RECORDS];
-    uint8_t value[COPY_RECORDS * FILEINDEX_VALUE];
-};
-
 /* An error here is returned at the epoch's end. */
-static void copy_flush(struct copy *k)
+static int copy_record(const struct deltafs_record *r, void *to)
 {
-    deltafs_append_many(k->to, k->n, k->key, sizeof k->key[0], k->value, FILEINDEX_VALUE, FILEINDEX_VALUE);
-    k->n = 0;
-}
-
-static int copy_record(const struct deltafs_record *r, void *arg)
-{
-    struct copy *k = arg;
-
-    k->key[k->n] = r->key;
-    memcpy(k->value + k->n * FILEINDEX_VALUE, r->value, FILEINDEX_VALUE);
-    if (++k->n == COPY_RECORDS)
-        copy_flush(k);
-    return 0;
+    return deltafs_append(to, r->key, r->value, r->size);
 }
 
 /* This rank's share of an epoch. */
 static int copy_share(struct compaction *c, uint64_t sequence, struct error *e)
 {
-    const struct collective *group = &c->old->group;
-    struct copy *k = malloc(sizeof *k);
+    const struct deltafs_range epoch = {sequence, sequence};
+    uint32_t end = compact_first(c, c->old->group.rank + 1);
     int status = DELTAFS_OK;
 
-    if (!k)
-        return error_no_memory(e, sizeof *k, "records");
-    k->to = c->next->dir;
-    k->n = 0;
-    for (uint32_t p = group->rank; p < c->partitions && status == DELTAFS_OK; p += group->ranks)
-        status = error_of_call(
-            deltafs_scan_partition(c->from->dir, p, &(struct deltafs_range){sequence, sequence}, copy_record, k, NULL),
-            e);
-    copy_flush(k);
-    free(k);
+    for (uint32_t p = compact_first(c, c->old->group.rank); p < end && status == DELTAFS_OK; p++)
+        status = error_of_call(deltafs_scan_partition(c->from->dir, p, &epoch, copy_record, c->next->dir, NULL), e);
     return status;
 }
 
@@ -230,20 +306,15 @@ static int compact_copy(struct compaction *c, struct error *e)
 static int next_check(struct compaction *c, uint64_t *stored, struct error *e)
 {
     deltafs_fileindex *k = NULL;
-    int status = error_of_call(deltafs_fileindex_open(c->beside, c->old->options, &k), e);
+    struct reader *reader;
+    int status = compact_open_whole(c, c->beside, &k, &reader, e);
 
-    if (status != DELTAFS_OK)
-        return status;
-    *e = k->lines;
-    for (size_t i = 0; i < k->entry_count && e->status == DELTAFS_OK; i++)
-        if (k->entry[i].is_lost)
-            keys_entry_lost(k, &k->entry[i], e);
-    if (e->status == DELTAFS_OK && k->entry_count != c->tables)
-        error_damaged(e, k->place.sources, 0, "it names %zu tables instead of %zu", k->entry_count, c->tables);
-    if (e->status == DELTAFS_OK)
-        error_of_call(deltafs_bytes_stored(k->dir, stored), e);
+    if (status == DELTAFS_OK && k->entry_count != c->tables)
+        status = error_damaged(e, k->place.sources, 0, "it names %zu tables instead of %zu", k->entry_count, c->tables);
+    if (status == DELTAFS_OK)
+        status = error_of_call(deltafs_bytes_stored(k->dir, stored), e);
     deltafs_fileindex_close(k);
-    return e->status;
+    return status;
 }
 
 /* Remove the index that is at `beside`, of which no more than a part may be there. */
@@ -292,7 +363,7 @@ static void compact_end(struct compaction *c, uint64_t *freed, struct error *e)
 {
     uint64_t stored = 0;
 
-    if (e->status == DELTAFS_OK && next_check(c, &stored, e) == DELTAFS_OK)
+    if (e->status == DELTAFS_OK && next_check(c, &stored, e) == DELTAFS_OK && keep_access_of_all(c, e) == DELTAFS_OK)
         next_exchange(c, e);
     if (c->is_ours)
         beside_remove(c, error_ignored());
@@ -328,17 +399,8 @@ int deltafs_indexer_compact(deltafs_indexer *ix, uint64_t *freed)
     if (!ix || !freed)
         return error_set(deltafs_private_thread_error(), DELTAFS_ERR_INVALID,
                          "deltafs_indexer_compact: the handle and freed must be given");
-    if (ix->group.rank == 0 && !ix->is_made)
-        error_set(&own, DELTAFS_ERR_NOT_FOUND, "%s: there is no index of keys", ix->place.path);
     *freed = 0;
-    int status = collective_agree(&ix->group, &own);
-    /* What a job that died has left of the index is discarded. */
-    if (status == DELTAFS_OK && !ix->dir)
-        status = indexer_open_dir(ix, &own);
-    if (status == DELTAFS_OK) {
-        status = error_of_call(deltafs_close(ix->dir), &own);
-        ix->dir = NULL;
-    }
+    int status = compact_begin(&c, &own);
     if (status == DELTAFS_OK)
         status = compact(&c, freed, &own);
     return error_of_thread(status, &own);
