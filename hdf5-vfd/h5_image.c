@@ -193,33 +193,44 @@ void h5_dataset_begin(struct h5_bytes *o, const struct h5_bytes *type, uint64_t 
                 (const uint64_t[]){MSG_LAYOUT, 18, 0, 3, LAYOUT_CONTIGUOUS, size > 0 ? address : UNDEFINED, size});
 }
 
-static void put_attribute(struct h5_bytes *o, const char *name, struct h5_type type, const void *bytes)
+/* What comes before the value: `n` elements of a type of `type_size` bytes. One of them is no array. */
+static void put_attribute(struct h5_bytes *o, const char *name, struct h5_type type, size_t type_size, size_t n)
 {
-    size_t name_size = strlen(name) + 1, type_size = type.kind == 'u' ? 12 : 8;
+    size_t name_size = strlen(name) + 1, space_size = n == 1 ? 4 : 12;
 
     /* Version 3; the sizes of name, type and dataspace; ASCII. */
     put_numbers(o, "121112221",
-                (const uint64_t[]){MSG_ATTRIBUTE, 9 + name_size + type_size + 4 + type.size, 0, 3, 0, name_size,
-                                   type_size, 4, 0});
+                (const uint64_t[]){MSG_ATTRIBUTE, 9 + name_size + type_size + space_size + type.size * n, 0, 3, 0,
+                                   name_size, type_size, space_size, 0});
     h5_put(o, name, name_size);
     h5_put_type(o, type);
-    h5_put_number(o, 2, 4); /* version 2, no dimensions, a scalar */
-    h5_put(o, bytes, type.size);
+    /* Version 2: a scalar without dimensions; or one dimension, simple. */
+    if (n == 1)
+        h5_put_number(o, 2, 4);
+    else
+        put_numbers(o, "11118", (const uint64_t[]){2, 1, 0, 1, n});
+}
+
+void h5_attribute_numbers(struct h5_bytes *o, const char *name, char kind, const uint64_t *numbers, size_t n)
+{
+    if (n == 0 || n > ATTRIBUTE_MAX / 8)
+        return;
+    put_attribute(o, name, (struct h5_type){kind, 8}, kind == 'f' ? 20 : 12, n);
+    for (size_t i = 0; i < n; i++)
+        h5_put_number(o, numbers[i], 8);
 }
 
 void h5_attribute_number(struct h5_bytes *o, const char *name, uint64_t number)
 {
-    uint8_t bytes[8];
-
-    for (size_t i = 0; i < 8; i++)
-        bytes[i] = (uint8_t)(number >> 8 * i);
-    put_attribute(o, name, (struct h5_type){'u', 8}, bytes);
+    h5_attribute_numbers(o, name, 'u', &number, 1);
 }
 
 void h5_attribute_bytes(struct h5_bytes *o, const char *name, char kind, const void *bytes, size_t size)
 {
-    if (size > 0 && size <= ATTRIBUTE_MAX)
-        put_attribute(o, name, (struct h5_type){kind, (uint32_t)size}, bytes);
+    if (size == 0 || size > ATTRIBUTE_MAX)
+        return;
+    put_attribute(o, name, (struct h5_type){kind, (uint32_t)size}, 8, 1);
+    h5_put(o, bytes, size);
 }
 
 /* An empty string has one byte in HDF5, a zero. */

@@ -46,6 +46,9 @@ void h5_dataset_begin(struct h5_bytes *o, const struct h5_bytes *type, uint64_t 
 void h5_attribute_number(struct h5_bytes *o, const char *name, uint64_t number);
 /* Left out if it is longer than an attribute can be. */
 void h5_attribute_text(struct h5_bytes *o, const char *name, const char *text);
+/* `n` numbers of 8 bytes and of `kind` f, i or u, by their bits; a single one is no array. Left out if they are longer
+ * than an attribute can be. */
+void h5_attribute_numbers(struct h5_bytes *o, const char *name, char kind, const uint64_t *numbers, size_t n);
 /* Of `kind` S or V. */
 void h5_attribute_bytes(struct h5_bytes *o, const char *name, char kind, const void *bytes, size_t size);
 /* Place the object, and free it. Returns its address. */

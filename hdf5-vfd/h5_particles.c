@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <deltafs/deltafs_query.h>
 #include "h5_particles.h"
 
 #define GROUPS_MAX 4096 /* of epochs: HDF5 looks through compact links one by one */
@@ -176,6 +177,48 @@ static void put_provenance(struct h5_bytes *o, const struct deltafs_stat *stat, 
     h5_attribute_text(o, "deltafs_version", deltafs_version());
 }
 
+/* The driver's own attributes: a directory's attribute of such a name, with any number of '_' behind it, gets one '_'
+ * more. */
+static int is_own_name(const char *name)
+{
+    static const char *const own[] = {"container", "uuid",         "schema",          "deltafs_version",
+                                      "keys",      "partitions",   "epochs",          "records",
+                                      "bytes_raw", "value_size",   "is_closed",       "groups_left_out",
+                                      "label",     "bytes_stored", "records_left_out"};
+    size_t n = strlen(name);
+
+    while (n > 0 && name[n - 1] == '_')
+        n--;
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
+        if (strlen(own[i]) == n && memcmp(name, own[i], n) == 0)
+            return 1;
+    return 0;
+}
+
+static void put_attribute(struct h5_bytes *o, const struct deltafs_attribute *a)
+{
+    static const char kinds[] = {
+        [DELTAFS_ATTRIBUTE_F8] = 'f', [DELTAFS_ATTRIBUTE_I8] = 'i', [DELTAFS_ATTRIBUTE_U8] = 'u'};
+    char name[300];
+
+    snprintf(name, sizeof name, "%s%s", a->name, is_own_name(a->name) ? "_" : "");
+    if (a->type <= DELTAFS_ATTRIBUTE_U8)
+        h5_attribute_numbers(o, name, kinds[a->type], a->value, a->count);
+    else if (a->type != DELTAFS_ATTRIBUTE_COLUMN)
+        h5_attribute_text(o, name, a->value);
+}
+
+/* The directory's attributes that are valid from labels `first` to `last` on. */
+static void put_attributes(struct h5_bytes *o, deltafs_dir *dir, const struct deltafs_stat *stat, uint64_t first,
+                           uint64_t last)
+{
+    struct deltafs_attribute a = {.struct_size = sizeof a};
+
+    for (size_t i = 0; i < stat->attributes && deltafs_attribute_at(dir, i, &a) == DELTAFS_OK; i++)
+        if (a.from >= first && a.from <= last)
+            put_attribute(o, &a);
+}
+
 static int is_text(const char *bytes, size_t size)
 {
     for (size_t i = 0; i < size; i++)
@@ -230,6 +273,7 @@ int h5_trajectory(deltafs_dir *dir, const char *path, const deltafs_records *rec
         put_meaning(&root, dir, &stat, path, &records->record[0]);
     }
     put_provenance(&root, &stat, path);
+    put_attributes(&root, dir, &stat, 0, 0);
     status = table_put(&t, "trajectory", &root);
     deltafs_schema_destroy(t.schema);
     h5_image_end(image, h5_object_end(image, &root));
@@ -265,8 +309,10 @@ static int epoch_numbers(deltafs_dir *dir, uint64_t i, uint64_t number[4])
 }
 static const char *const epoch_names[] = {"label", "records", "bytes_raw", "bytes_stored"};
 
+/* *first: the label behind that of the epoch before; of attributes this epoch has those that are valid from there on,
+ * up to its own. */
 static int put_epoch(deltafs_dir *dir, const struct deltafs_stat *stat, uint64_t i, uint64_t bytes_max, uint64_t *left,
-                     struct h5_bytes *image, struct h5_bytes *root)
+                     uint64_t *first, struct h5_bytes *image, struct h5_bytes *root)
 {
     struct h5_bytes group;
     uint64_t number[4];
@@ -279,6 +325,8 @@ static int put_epoch(deltafs_dir *dir, const struct deltafs_stat *stat, uint64_t
     h5_group_begin(&group);
     for (size_t k = 0; k < 4; k++)
         h5_attribute_number(&group, epoch_names[k], number[k]);
+    put_attributes(&group, dir, stat, *first, number[0]);
+    *first = number[0] + 1;
     if (bytes_max > 0)
         status = put_records(&t, left, &group);
     snprintf(name, sizeof name, "%" PRIu64, number[0]);
@@ -311,7 +359,7 @@ int h5_description(deltafs_dir *dir, const char *path, uint64_t bytes_max, struc
 {
     struct deltafs_stat stat = {.struct_size = sizeof stat};
     struct h5_bytes root;
-    uint64_t left = bytes_max;
+    uint64_t left = bytes_max, first = 1;
     int status = deltafs_stat(dir, &stat);
 
     if (status != DELTAFS_OK)
@@ -319,6 +367,7 @@ int h5_description(deltafs_dir *dir, const char *path, uint64_t bytes_max, struc
     h5_image_begin(image);
     h5_group_begin(&root);
     put_provenance(&root, &stat, path);
+    put_attributes(&root, dir, &stat, 0, 0);
     h5_attribute_text(&root, "keys", stat.keys);
     h5_attribute_number(&root, "partitions", stat.partitions);
     h5_attribute_number(&root, "epochs", stat.epochs);
@@ -332,7 +381,7 @@ int h5_description(deltafs_dir *dir, const char *path, uint64_t bytes_max, struc
         h5_attribute_text(&root, "groups_left_out",
                           "there are too many epochs for a group each; see the dataset epochs");
     for (uint64_t i = 0; i < stat.epochs && stat.epochs <= GROUPS_MAX && status == DELTAFS_OK; i++)
-        status = put_epoch(dir, &stat, i, bytes_max, &left, image, &root);
+        status = put_epoch(dir, &stat, i, bytes_max, &left, &first, image, &root);
     h5_image_end(image, h5_object_end(image, &root));
     return status;
 }

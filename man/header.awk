@@ -108,7 +108,7 @@ is_comment { add_text($0); if (!is_comment && !is_described) print_head(); next 
 END {
     flush()
     print ".SH SEE ALSO"
-    n = split("deltafs deltafs_fileindex deltafs_hdf5 deltafs_logical deltafs_mpi", page, " ")
+    n = split("deltafs deltafs_fileindex deltafs_hdf5 deltafs_logical deltafs_mpi deltafs_query", page, " ")
     for (i = 1; i <= n; i++)
         if (page[i] != name)
             print ".BR " page[i] " (3),"

@@ -21,8 +21,9 @@
  *     handler. The library starts no process, prints nothing and never exits. It starts threads of its own for a handle
  *     (see the options threads and read_threads); they end when the handle is closed. They do not call MPI, so every
  *     MPI thread level is enough (the option progress=thread is the exception: see deltafs_mpi.h).
- *  5. On a handle of deltafs_mpi_create or deltafs_mpi_reopen, deltafs_epoch_end, deltafs_epoch_wait and deltafs_close
- *     are collective: all ranks call them and get the same status. All other functions are local.
+ *  5. On a handle of deltafs_mpi_create or deltafs_mpi_reopen, deltafs_epoch_end, deltafs_epoch_wait, deltafs_close and
+ *     deltafs_attribute_set (deltafs_query.h) are collective: all ranks call them and get the same status. All other
+ *     functions are local.
  *  6. The library never returns bytes that do not match their checksum. It returns DELTAFS_ERR_DAMAGED instead.
  *  7. A struct that begins with struct_size may grow in later versions. The caller sets struct_size to sizeof of the
  *     struct before the call; the library reads and writes only that many bytes of it. If struct_size is 0, the call
@@ -358,6 +359,7 @@ struct deltafs_stat {
     const char *uuid;   /* owned by the handle */
     int is_closed;      /* whether its writer closed it */
     const char *layout; /* "partitioned" or "local", as the option layout */
+    size_t attributes;  /* as many as deltafs_attribute_at has (deltafs_query.h) */
 };
 
 struct deltafs_epoch_stat {

@@ -13,6 +13,7 @@ struct deltafs_dir {
     struct error error;
     const struct dir_transport *transport; /* NULL: a reader */
     char *path;                            /* a writer's, for messages */
+    char *schema;                          /* a writer's */
     void *ctx;
     struct writer *writer;
     enum option_keys keys;
@@ -53,8 +54,9 @@ int deltafs_private_dir_attach(const struct dir_transport *transport, void *ctx,
                  "(to commit it, run deltafs repair before reopening)",
                  c->path, (unsigned long long)label);
     d->path = strdup(c->path);
-    int status = d->path ? buffer_reserve(&d->blob, deltafs_private_writer_blob(c), "a record", e)
-                         : error_no_memory(e, strlen(c->path), "a path");
+    d->schema = strdup(c->schema);
+    int status = d->path && d->schema ? buffer_reserve(&d->blob, deltafs_private_writer_blob(c), "a record", e)
+                                      : error_no_memory(e, strlen(c->path) + strlen(c->schema), "a path");
     if (status == DELTAFS_OK)
         *out = d;
     else
@@ -68,6 +70,7 @@ void deltafs_private_dir_free(deltafs_dir *d)
         return;
     buffer_fini(&d->blob);
     free(d->path);
+    free(d->schema);
     free(d);
 }
 
@@ -228,6 +231,21 @@ int deltafs_epoch_wait(deltafs_dir *d)
     return status == DELTAFS_OK ? dir_end(d, d->transport->epoch_wait(d->ctx, &d->error)) : status;
 }
 
+const char *dir_schema(const deltafs_dir *d)
+{
+    return d->schema;
+}
+
+struct error *dir_error(deltafs_dir *d)
+{
+    return &d->error;
+}
+
+int dir_set_attribute(deltafs_dir *d, const struct deltafs_attribute *a, int refused)
+{
+    return dir_end(d, d->transport->set_attribute(d->ctx, a, refused, &d->error));
+}
+
 int deltafs_close(deltafs_dir *d)
 {
     int status = DELTAFS_OK;
@@ -379,7 +397,8 @@ int deltafs_stat(deltafs_dir *d, struct deltafs_stat *out)
                              .schema = m->schema,
                              .uuid = m->uuid_text,
                              .is_closed = m->is_closed,
-                             .layout = m->is_local ? "local" : "partitioned"};
+                             .layout = m->is_local ? "local" : "partitioned",
+                             .attributes = m->attributes.count};
     for (uint64_t i = 0; i < m->epoch_count; i++) {
         s.records += m->epoch[i].records;
         s.bytes_raw += m->epoch[i].bytes_raw;

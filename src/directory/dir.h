@@ -3,6 +3,7 @@
 #ifndef DELTAFS_DIRECTORY_DIR_H
 #define DELTAFS_DIRECTORY_DIR_H
 
+#include <deltafs/deltafs_query.h>
 #include "base/options.h"
 #include "base/private.h"
 
@@ -16,6 +17,9 @@ struct dir_transport {
     void (*fail)(void *ctx, const struct error *e); /* an append was refused: the epoch must not be committed */
     int (*epoch_end)(void *ctx, uint64_t label, struct error *e);
     int (*epoch_wait)(void *ctx, struct error *e);
+    /* `refused`: DELTAFS_OK, or why this process cannot use its attribute, with *e; of a job's processes only rank 0's
+     * counts. */
+    int (*set_attribute)(void *ctx, const struct deltafs_attribute *a, int refused, struct error *e);
     int (*close)(void *ctx, struct error *e); /* frees ctx, whatever it returns */
 };
 
@@ -34,6 +38,12 @@ uint64_t dir_last_records(const deltafs_dir *d);
 
 /* DELTAFS_OK if the handle writes; DELTAFS_ERR_MODE, with a message that names `call`, if not. */
 int dir_must_write(deltafs_dir *d, const char *call);
+
+/* The schema of a writing handle ("": none), and where its errors go. */
+const char *dir_schema(const deltafs_dir *d);
+struct error *dir_error(deltafs_dir *d);
+/* Store an attribute by a writing handle; `refused`: as for the transport. */
+int dir_set_attribute(deltafs_dir *d, const struct deltafs_attribute *a, int refused);
 
 /* What a handle's keys are. */
 enum option_keys dir_keys(const deltafs_dir *d);

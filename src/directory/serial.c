@@ -120,6 +120,13 @@ static int serial_epoch_end(void *ctx, uint64_t label, struct error *e)
     return s->is_async ? DELTAFS_OK : serial_commit(s, e);
 }
 
+static int serial_set_attribute(void *ctx, const struct deltafs_attribute *a, int refused, struct error *e)
+{
+    struct serial *s = ctx;
+
+    return refused != DELTAFS_OK ? refused : deltafs_private_writer_set_attribute(s->writer, a, e);
+}
+
 static int serial_close(void *ctx, struct error *e)
 {
     struct serial *s = ctx;
@@ -153,6 +160,7 @@ static const struct dir_transport serial_transport = {.append = serial_append,
                                                       .fail = serial_fail,
                                                       .epoch_end = serial_epoch_end,
                                                       .epoch_wait = serial_epoch_wait,
+                                                      .set_attribute = serial_set_attribute,
                                                       .close = serial_close};
 
 /* The one process of a directory may well use what it has. */

@@ -9,7 +9,6 @@
 #include "io/textlog.h"
 
 #define PIECE           (1u << 20)   /* bytes read at once */
-#define LINE_MAX_SIZE   (16u << 20)  /* a schema of 1000 columns takes a small part of that */
 #define LOAD_MAX        (256u << 20) /* bytes that repair loads at once */
 #define CHECKSUM_SUFFIX 11           /* " ~", eight digits, newline */
 
@@ -22,9 +21,9 @@ static int line_append(struct io_file *file, uint64_t *size, uint32_t seed, uint
     va_copy(again, args);
     size_t n = (size_t)vsnprintf(NULL, 0, format, again), room = n + CHECKSUM_SUFFIX + 1;
     va_end(again);
-    if (room > LINE_MAX_SIZE)
+    if (room > TEXTLOG_LINE_MAX)
         return error_set(e, DELTAFS_ERR_INVALID, "%s: a line of %zu bytes; at most %u are possible", file->path, n,
-                         LINE_MAX_SIZE - CHECKSUM_SUFFIX - 1);
+                         TEXTLOG_LINE_MAX - CHECKSUM_SUFFIX - 1);
     char *line = malloc(room);
     if (!line)
         return error_no_memory(e, room, "a line of a text log");
@@ -62,22 +61,84 @@ int textlog_append_chained(struct io_file *file, uint64_t *size, uint32_t *chain
     return status;
 }
 
-int textlog_text(const char *fields, const char *name, char *value, size_t room)
+/* ---- Lines in pieces ---- */
+
+void textlog_line_begin(struct textlog_line *l, struct io_file *file, uint64_t at, struct error *e)
 {
-    size_t n = strlen(name);
+    l->file = file;
+    l->error = e;
+    l->status = DELTAFS_OK;
+    l->at = l->end = at;
+    l->checksum = 0;
+    l->used = 0;
+}
+
+/* Write what was put so far. */
+static void line_flush(struct textlog_line *l)
+{
+    if (l->status == DELTAFS_OK)
+        l->status = io_file_write(l->file, l->end, l->piece, l->used, l->error);
+    l->end += l->used;
+    l->used = 0;
+}
+
+void textlog_line_put(struct textlog_line *l, const char *text, size_t n)
+{
+    l->checksum = crc32c(l->checksum, text, n);
+    for (size_t some; n > 0; n -= some, text += some) {
+        some = n < sizeof l->piece - l->used ? n : sizeof l->piece - l->used;
+        memcpy(l->piece + l->used, text, some);
+        l->used += some;
+        if (l->used == sizeof l->piece)
+            line_flush(l);
+    }
+    if (l->status == DELTAFS_OK && l->end + l->used - l->at > TEXTLOG_LINE_MAX - CHECKSUM_SUFFIX)
+        l->status = error_set(l->error, DELTAFS_ERR_INVALID, "%s: a line can have at most %u bytes", l->file->path,
+                              TEXTLOG_LINE_MAX);
+}
+
+int textlog_line_end(struct textlog_line *l, uint64_t *size, int sync)
+{
+    char suffix[CHECKSUM_SUFFIX + 1];
+    uint32_t checksum = l->checksum;
+
+    snprintf(suffix, sizeof suffix, " ~%08" PRIx32 "\n", checksum);
+    if (l->status == DELTAFS_OK)
+        textlog_line_put(l, suffix, CHECKSUM_SUFFIX);
+    line_flush(l);
+    if (l->status == DELTAFS_OK && sync)
+        l->status = io_file_sync(l->file, l->error);
+    if (l->status == DELTAFS_OK)
+        *size = l->end;
+    return l->status;
+}
+
+/* ---- Fields ---- */
+
+const char *textlog_field(const char *fields, const char *name, size_t *n)
+{
+    size_t size = strlen(name);
 
     for (const char *p = fields; p && *p; p = strchr(p, ' ')) {
         p += *p == ' ';
-        if (strncmp(p, name, n) == 0 && p[n] == '=') {
-            size_t length = strcspn(p + n + 1, " ");
-            if (length >= room)
-                return -1;
-            memcpy(value, p + n + 1, length);
-            value[length] = '\0';
-            return 0;
+        if (strncmp(p, name, size) == 0 && p[size] == '=') {
+            *n = strcspn(p + size + 1, " ");
+            return p + size + 1;
         }
     }
-    return -1;
+    return NULL;
+}
+
+int textlog_text(const char *fields, const char *name, char *value, size_t room)
+{
+    size_t n;
+    const char *text = textlog_field(fields, name, &n);
+
+    if (!text || n >= room)
+        return -1;
+    memcpy(value, text, n);
+    value[n] = '\0';
+    return 0;
 }
 
 int textlog_number(const char *fields, const char *name, uint64_t *out)
@@ -158,9 +219,9 @@ static int text_line(struct textlog *t, char **line, size_t *n, int *is_ended, s
             *n = newline ? (size_t)(newline - begin) : seen;
             return DELTAFS_OK;
         }
-        if (seen >= LINE_MAX_SIZE)
+        if (seen >= TEXTLOG_LINE_MAX)
             return error_damaged(e, t->path, t->at, "line %" PRIu64 " has more than %u bytes, which none has",
-                                 t->number, LINE_MAX_SIZE);
+                                 t->number, TEXTLOG_LINE_MAX);
         int status = text_read_on(t, e);
         if (status != DELTAFS_OK)
             return status;

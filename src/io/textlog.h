@@ -17,6 +17,23 @@ __attribute__((format(printf, 5, 6))) int textlog_append(struct io_file *file, u
 __attribute__((format(printf, 6, 7))) int textlog_append_chained(struct io_file *file, uint64_t *size, uint32_t *chain,
                                                                  int sync, struct error *e, const char *format, ...);
 
+/* A line that is written in pieces, so that one of any length takes no memory. After a failure the caller removes what
+ * was written of it. */
+struct textlog_line {
+    struct io_file *file;
+    struct error *error;
+    int status;
+    uint64_t at, end; /* offsets of the line, and of what is not written yet */
+    uint32_t checksum;
+    size_t used;
+    char piece[4096];
+};
+
+void textlog_line_begin(struct textlog_line *l, struct io_file *file, uint64_t at, struct error *e);
+void textlog_line_put(struct textlog_line *l, const char *text, size_t n);
+/* The first failure of these calls; otherwise *size is moved to the line's end. */
+int textlog_line_end(struct textlog_line *l, uint64_t *size, int sync);
+
 /* One line, without its checksum, at `offset`. */
 typedef int (*textlog_fn)(void *arg, char *line, const char *path, uint64_t offset, struct error *e);
 
@@ -62,9 +79,13 @@ int textlog_parse(struct textlog *t, textlog_fn fn, void *arg, struct error *e);
 /* Read all of a file into memory that the caller frees. */
 int textlog_load(struct io_file *file, char **text, uint64_t *size, struct error *e);
 
-/* The number, or the text up to the next blank, of the field NAME= in a line. Returns 0, or -1. */
+/* The text of *n bytes, up to the next blank, of the field NAME= in a line; NULL if there is no such field. */
+const char *textlog_field(const char *fields, const char *name, size_t *n);
+/* The number, or the text, of a field. Returns 0, or -1. */
 int textlog_number(const char *fields, const char *name, uint64_t *out);
 int textlog_text(const char *fields, const char *name, char *value, size_t room);
+
+#define TEXTLOG_LINE_MAX (16u << 20) /* bytes */
 
 /* Whether a line of `n` bytes, without its newline, ends in its checksum. */
 int textlog_is_sealed(const char *line, size_t n);

@@ -137,8 +137,8 @@ int text_check_copy(struct io *io, const char *folder, struct error *e)
 
 int text_cut(struct io *io, const char *folder, uint64_t number, struct text *out, struct error *e)
 {
-    static const char word[] = "Epoch ";
-    size_t at = 0, n;
+    static const char word[] = "Epoch ", kept[] = ATTRIBUTE_WORD " ";
+    size_t at = 0, end, n;
     int status = text_load(io, folder, MANIFEST_NAME, out, e);
 
     while (status == DELTAFS_OK && (n = text_line(out, at)) > 0) {
@@ -146,7 +146,13 @@ int text_cut(struct io *io, const char *folder, uint64_t number, struct text *ou
             break;
         at += n;
     }
-    out->n = at;
+    /* Attributes are no part of the epochs before or behind them. */
+    for (end = at; status == DELTAFS_OK && (n = text_line(out, at)) > 0; at += n)
+        if (memcmp(out->bytes + at, kept, sizeof kept - 1) == 0) {
+            memmove(out->bytes + end, out->bytes + at, n);
+            end += n;
+        }
+    out->n = end;
     return status;
 }
 

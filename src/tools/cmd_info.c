@@ -1,6 +1,7 @@
 /* deltafs info: what a directory, a logical file or an index has in it. */
 #include <inttypes.h>
 #include <string.h>
+#include "tools/attribute_text.h"
 #include "tools/cmd.h"
 #include "tools/target.h"
 
@@ -79,6 +80,8 @@ static int info_print(const char *path, int is_json, deltafs_fileindex *index)
     target_report(&r, &t);
     if (t.kind == TARGET_DIRECTORY && (is_json || !index))
         info_epochs(&r, &t, path);
+    if (t.kind == TARGET_DIRECTORY)
+        attributes_report(&r, t.dir);
     if (index)
         info_sources(&r, index);
     fputs(is_json ? "\n}\n" : "", stdout);
@@ -103,8 +106,8 @@ static const struct command_option options[] = {{"json", 0, NULL, "for programs"
 const struct command cmd_info = {
     .name = "info",
     .usage = "DIR|FILE [OPTION...]",
-    .text = "Print a directory's schema, epochs, records and bytes; of a logical file, what stat prints;\n"
-            "    of an index, its files.",
+    .text = "Print a directory's schema, epochs, records, bytes and attributes; of a logical file, what stat\n"
+            "    prints; of an index, its files.",
     .missing = "one DIR or FILE must be given",
     .least = 1,
     .most = 1,

@@ -1,5 +1,4 @@
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "tools/print.h"
@@ -8,7 +7,6 @@
 
 #define KEY_WIDTH   20
 #define FIELD_WIDTH 14
-#define FLOAT_MAX   40 /* room for any number that float_text writes */
 
 const char *print_parse_format(const char *text, void *out)
 {
@@ -146,28 +144,11 @@ static void print_number(const struct printer *p, uint64_t n, int width)
     printf("%*" PRIu64, p->format == PRINT_TABLE ? width : 0, n);
 }
 
-/* The fewest digits (of 15, 16, 17) that read back as the same double; "nan", "inf", "-inf". Always has a '.', an 'e'
- * or letters, to show that it is a float. */
-static void float_text(double v, char out[FLOAT_MAX])
-{
-    if (isnan(v) || isinf(v)) {
-        strcpy(out, isnan(v) ? "nan" : v < 0 ? "-inf" : "inf");
-        return;
-    }
-    for (int digits = 15; digits <= 17; digits++) {
-        snprintf(out, FLOAT_MAX, "%.*g", digits, v);
-        if (strtod(out, NULL) == v)
-            break;
-    }
-    if (!strpbrk(out, ".e"))
-        strcat(out, ".0");
-}
-
 static void print_float(const struct printer *p, double v)
 {
-    char text[FLOAT_MAX];
+    char text[TEXT_FLOAT_ROOM];
 
-    float_text(v, text);
+    text_float(v, text);
     if (p->format == PRINT_TABLE && strchr(text, 'n'))
         printf("%*s", FIELD_WIDTH, text);
     else if (p->format == PRINT_TABLE)

@@ -774,6 +774,36 @@ static void make_local_names(struct maker *m, const char *folder, const char *na
     abandon(m);
 }
 
+/* Attributes of every type, before, between and behind the epochs; one is set twice. */
+static void make_attributes(struct maker *m, const char *folder, const char *name)
+{
+    static const double grid[] = {0.1, -0.0, 1e300, 5e-324, 2.5}, times[] = {0.5, 1.5, 1.25};
+    static const int64_t integers[] = {INT64_MIN, 0, 3};
+    static const uint64_t naturals[] = {UINT64_MAX};
+    struct deltafs_attribute a[] = {
+        {.name = "grid", .type = DELTAFS_ATTRIBUTE_F8, .count = 5, .value = grid, .unit_si = 1e-6},
+        {.name = "i", .type = DELTAFS_ATTRIBUTE_I8, .count = 3, .value = integers},
+        {.name = "u", .type = DELTAFS_ATTRIBUTE_U8, .count = 1, .value = naturals},
+        {.name = "note", .type = DELTAFS_ATTRIBUTE_TEXT, .value = "100 % of\ntwo lines"},
+        {.name = "half", .type = DELTAFS_ATTRIBUTE_EXPRESSION, .value = "n / 2"},
+        {.name = "n", .type = DELTAFS_ATTRIBUTE_COLUMN, .unit_si = 1, .unit_dimension = {1, 0, -1}},
+        {.name = "time", .from = 10, .type = DELTAFS_ATTRIBUTE_F8, .count = 1, .value = times},
+        {.name = "time", .from = 20, .type = DELTAFS_ATTRIBUTE_F8, .count = 1, .value = times + 1},
+        {.name = "time", .from = 20, .type = DELTAFS_ATTRIBUTE_F8, .count = 1, .value = times + 2},
+    };
+
+    maker_init(m, folder, name, KEYS_U64, 1, 4, "n:u4", CODEC_NONE, 4096);
+    begin(m);
+    for (uint64_t i = 0; i < sizeof a / sizeof a[0]; i++) {
+        must(m, deltafs_private_writer_set_attribute(m->writer, &a[i], &m->e));
+        if (i % 4 == 3) {
+            put_thousand(m, i);
+            end_epoch(m, 10 * (i / 4 + 1));
+        }
+    }
+    finish(m);
+}
+
 static const struct {
     const char *name;
     void (*make)(struct maker *m, const char *folder, const char *name); /* NULL: no longer written so */
@@ -804,6 +834,7 @@ static const struct {
     {"local", NULL}, /* its places depend on lengths that libsnappy packed to */
     {"local_packed", make_local},
     {"local_names", make_local_names},
+    {"attributes", make_attributes},
 };
 
 int main(int argc, char **argv)

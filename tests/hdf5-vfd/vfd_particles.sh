@@ -56,6 +56,24 @@ stdout_has 'H5T_STD_U64LE "label"'
 expect 0 vfd h5dump -a 3/records two
 stdout_has ': 2'
 expect 1 vfd h5dump -d 3/records two
+# Its attributes: those for all epochs of the root, the others of the epoch's group.
+"$deltafs" attr two x0=1.5,-2 && "$deltafs" attr two keys='"of mine"' && "$deltafs" attr two count=-7 &&
+    "$deltafs" attr two time=0.25 --from 3 && "$deltafs" attr two time=0.5 --from 4 || fail attr
+expect 0 vfd h5dump -a x0 two
+for text in H5T_IEEE_F64LE '( 2 )' '1.5, -2'; do
+    stdout_has "$text"
+done
+expect 0 vfd h5dump -a keys_ two
+stdout_has '"of mine"'
+expect 0 vfd h5dump -a count two
+stdout_has '-7'
+expect 0 vfd h5dump -a 3/time two
+stdout_has '0.25'
+expect 0 vfd h5dump -a 11/time two
+stdout_has '0.5'
+expect 1 vfd h5dump -a time two
+expect 0 vfd h5dump -a x0 two/5
+stdout_has '1.5, -2'
 HDF5_DRIVER_CONFIG='records=1M'
 export HDF5_DRIVER_CONFIG
 expect 0 vfd_oracle records "$deltafs" two

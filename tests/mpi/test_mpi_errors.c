@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <deltafs/deltafs_query.h>
 #include "test_mpi_check.h"
 #include "test_mpi_plan.h"
 
@@ -342,6 +343,36 @@ static void test_create_limits(void)
     CHECK(setrlimit(RLIMIT_FSIZE, &size) == 0);
 }
 
+/* Rank 0's attribute is stored, and its error is everybody's; what the others give does not matter. */
+static void test_attributes(void)
+{
+    double nx = 64;
+    struct deltafs_attribute a = {.struct_size = sizeof a, .name = "nx", .count = 1, .value = &nx};
+    deltafs_dir *dir = begin("attributes");
+
+    a.type = DELTAFS_ATTRIBUTE_F8;
+    CHECK_STATUS(DELTAFS_OK, deltafs_attribute_set(dir, check_rank == 0 ? &a : NULL), dir);
+    plan_epoch(&plan, dir, 0);
+    CHECK_STATUS(DELTAFS_OK, plan_append(&plan, dir, 1, check_rank), dir);
+    a.name = check_rank == 0 ? "key" : "ny";
+    CHECK_STATUS(DELTAFS_ERR_INVALID, deltafs_attribute_set(dir, &a), dir);
+    CHECK_SAYS(dir, "another name");
+    a.name = check_rank == 0 ? "ny" : "key";
+    CHECK_STATUS(DELTAFS_OK, deltafs_attribute_set(dir, &a), dir);
+    CHECK_STATUS(DELTAFS_OK, deltafs_epoch_end(dir, plan_label(1)), dir);
+    end(dir, "attributes", 2);
+    if (check_rank == 0) {
+        CHECK_STATUS(DELTAFS_OK, deltafs_open(check_path(folder, "attributes"), NULL, &dir), NULL);
+        CHECK_STATUS(DELTAFS_OK, deltafs_attribute_get(dir, "nx", 0, &a), dir);
+        CHECK(a.count == 1 && *(const double *)a.value == 64);
+        CHECK_STATUS(DELTAFS_OK, deltafs_attribute_at(dir, 1, &a), dir);
+        CHECK(strcmp(a.name, "ny") == 0);
+        CHECK_STATUS(DELTAFS_ERR_NOT_FOUND, deltafs_attribute_at(dir, 2, &a), dir);
+        CHECK_STATUS(DELTAFS_OK, deltafs_close(dir), NULL);
+    }
+    check_require();
+}
+
 int main(int argc, char **argv)
 {
     signal(SIGXFSZ, SIG_IGN);
@@ -359,6 +390,7 @@ int main(int argc, char **argv)
     test_restart();
     test_uncommitted();
     test_mode();
+    test_attributes();
     test_half_made();
     test_create_places();
     test_create_forbidden();

@@ -9,7 +9,7 @@
 #include "io/volume.h"
 
 #define COPY_PIECE (64u << 10) /* bytes copied at once */
-#define LINE_PIECE 4096        /* of the copy's next line, and of the first lines: only a schema's can be longer */
+#define LINE_PIECE 4096        /* of the first lines: only that of a schema can be longer */
 
 /* ---- Writing ---- */
 
@@ -264,12 +264,25 @@ static int parse_close(void *arg, const char *fields, const char *path, uint64_t
     return DELTAFS_OK;
 }
 
+static int parse_attribute(void *arg, const char *fields, const char *path, uint64_t offset, struct error *e)
+{
+    struct manifest *m = arg;
+
+    return attributes_parse(&m->attributes, fields, path, offset, e);
+}
+
 static int manifest_take(void *arg, char *line, const char *path, uint64_t offset, struct error *e)
 {
-    static const struct textlog_word words[] = {
-        {"Deltafs", parse_version}, {"Directory", parse_directory}, {"File", parse_file},
-        {"schema", parse_schema},   {"Local", parse_local},         {"Epoch", parse_epoch},
-        {"open", parse_open},       {"close", parse_close},         {NULL, NULL}};
+    static const struct textlog_word words[] = {{"Deltafs", parse_version},
+                                                {"Directory", parse_directory},
+                                                {"File", parse_file},
+                                                {"schema", parse_schema},
+                                                {"Local", parse_local},
+                                                {"Epoch", parse_epoch},
+                                                {"open", parse_open},
+                                                {"close", parse_close},
+                                                {ATTRIBUTE_WORD, parse_attribute},
+                                                {NULL, NULL}};
     const struct manifest *m = arg;
     int is_kind = strncmp(line, "Directory", 9) == 0 || strncmp(line, "File", 4) == 0;
 
@@ -348,11 +361,20 @@ int manifest_find_label(struct io_file *file, uint64_t label, int *is_there, str
     return status;
 }
 
-/* Whether the copy is longer and goes on in another line, or has a complete one behind the manifest's end. A copy of
- * another directory, and one that cannot be read, are no evidence: a reader needs the manifest only. */
+/* Whether `n` bytes of the copy, from the last that the manifest has on, go on in another line or have a complete one.
+ */
+static int copy_has_more(const char *bytes, size_t n)
+{
+    const char *newline = memchr(bytes + 1, '\n', n - 1);
+
+    return bytes[0] != '\n' || (newline && textlog_is_sealed(bytes + 1, (size_t)(newline - bytes) - 1));
+}
+
+/* Whether the copy is longer and has more lines. A copy of another directory, and one that cannot be read, are no
+ * evidence: a reader needs the manifest only. */
 static int manifest_lacks_line(struct io *io, const char *folder, const struct manifest *m)
 {
-    char path[PATH_ROOM], head[LINE_PIECE], line[LINE_PIECE];
+    char path[PATH_ROOM], head[LINE_PIECE], *bytes = NULL;
     struct io_file copy;
     uint64_t size = 0;
 
@@ -360,14 +382,14 @@ static int manifest_lacks_line(struct io *io, const char *folder, const struct m
         return 0;
     int lacks = io_file_size(&copy, &size, error_ignored()) == DELTAFS_OK && size > m->size;
     if (lacks) {
-        size_t n = size - m->size < sizeof line ? (size_t)(size - m->size) + 1 : sizeof line;
+        size_t n = size - m->size < TEXTLOG_LINE_MAX ? (size_t)(size - m->size) + 1 : TEXTLOG_LINE_MAX;
         size_t begin = m->size < sizeof head ? (size_t)m->size : sizeof head;
-        lacks = io_file_read(&copy, 0, head, begin, error_ignored()) == DELTAFS_OK &&
+        bytes = malloc(n);
+        lacks = bytes && io_file_read(&copy, 0, head, begin, error_ignored()) == DELTAFS_OK &&
                 memmem(head, begin, m->uuid_text, strlen(m->uuid_text)) &&
-                io_file_read(&copy, m->size - 1, line, n, error_ignored()) == DELTAFS_OK;
-        const char *newline = lacks ? memchr(line + 1, '\n', n - 1) : NULL;
-        lacks = lacks && (line[0] != '\n' || (newline && textlog_is_sealed(line + 1, (size_t)(newline - line) - 1)));
+                io_file_read(&copy, m->size - 1, bytes, n, error_ignored()) == DELTAFS_OK && copy_has_more(bytes, n);
     }
+    free(bytes);
     io_file_close(&copy, error_ignored());
     return lacks;
 }
@@ -504,6 +526,7 @@ void manifest_fini(struct manifest *m)
     free(m->schema);
     free(m->epoch);
     free(m->job);
+    attributes_fini(&m->attributes);
     *m = (struct manifest){0};
 }
 

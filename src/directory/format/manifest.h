@@ -7,6 +7,7 @@
 
 #include "base/options.h"
 #include "base/uuid.h"
+#include "directory/format/attribute.h"
 #include "io/textlog.h"
 
 struct manifest_epoch {
@@ -41,6 +42,7 @@ struct manifest {
     struct manifest_job *job; /* 1 or more */
     uint32_t job_count;
     int lacks_job; /* it was reopened by a job whose line is still missing */
+    struct attributes attributes;
     int is_closed;
     uint64_t tail_length; /* bound of the index logs' tails, if closed */
     uint64_t size;        /* bytes of the file, a torn line at its end left out */

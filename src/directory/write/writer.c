@@ -734,20 +734,42 @@ static int writer_mark_unknown(const struct writer *w, const char *more, struct 
                      e->text, more, (unsigned long long)w->ending.label);
 }
 
+/* The manifest is still this job's, and ends where this job's last line ends. */
+static int writer_begin_line(struct writer *w, const struct lease_epoch *note, struct error *e)
+{
+    uint64_t now;
+    int status = lease_renew(&w->lease, note, e);
+
+    if (status == DELTAFS_OK)
+        status = io_file_size(&w->manifest, &now, e);
+    return status == DELTAFS_OK && now != w->manifest_size ? writer_not_alone(w, e) : status;
+}
+
+/* Remove what is left of a line that could not be written. Returns whether it is gone for certain. */
+static int writer_undo_line(struct writer *w, uint64_t size)
+{
+    w->manifest_size = size;
+    return io_file_truncate(&w->manifest, size, error_ignored()) == DELTAFS_OK &&
+           io_file_sync(&w->manifest, error_ignored()) == DELTAFS_OK;
+}
+
+/* A line counts without its copy: the next line, or the close, brings the copy up to date. With sync=close only the
+ * close: a power loss must not leave lines in the copy that the manifest does not have yet. */
+static void writer_copy_line(struct writer *w)
+{
+    if (w->c.sync != SYNC_CLOSE)
+        manifest_copy(&w->manifest, &w->manifest_copied, w->manifest_size, 0, error_ignored());
+}
+
 int deltafs_private_writer_commit(struct writer *w, const struct writer_totals *totals, int *is_commit_unknown,
                                   struct error *e)
 {
-    uint64_t label = w->ending.label;
+    uint64_t label = w->ending.label, size = w->manifest_size;
     struct manifest_epoch epoch = {label, totals->records, totals->bytes_raw, totals->bytes_stored};
-    uint64_t size = w->manifest_size, now;
     struct lease_epoch next = {w->epoch, label, totals->records, totals->bytes_stored};
-    int status = lease_renew(&w->lease, &next, e);
+    int status = writer_begin_line(w, &next, e);
 
     *is_commit_unknown = 0;
-    if (status == DELTAFS_OK)
-        status = io_file_size(&w->manifest, &now, e);
-    if (status == DELTAFS_OK && now != size)
-        status = writer_not_alone(w, e);
     if (status != DELTAFS_OK)
         return status;
     status = manifest_append_epoch(&w->manifest, &w->manifest_size, w->epoch, &epoch, w->c.sync == SYNC_COMMIT, e);
@@ -757,17 +779,38 @@ int deltafs_private_writer_commit(struct writer *w, const struct writer_totals *
         *is_commit_unknown = lease_confirm(&w->lease, e) != DELTAFS_OK;
         if (*is_commit_unknown)
             return writer_mark_unknown(w, "", e);
-        /* The epoch is committed without it: the next line, or the close, brings the copy up to date. With sync=close
-         * only the close: a power loss must not leave lines in the copy that the manifest does not have yet. */
-        if (w->c.sync != SYNC_CLOSE)
-            manifest_copy(&w->manifest, &w->manifest_copied, w->manifest_size, 0, error_ignored());
+        writer_copy_line(w);
         return DELTAFS_OK;
     }
     /* The line must go again, or a reader would find an epoch whose data is about to be overwritten. */
-    w->manifest_size = size;
-    *is_commit_unknown = io_file_truncate(&w->manifest, size, error_ignored()) != DELTAFS_OK ||
-                         io_file_sync(&w->manifest, error_ignored()) != DELTAFS_OK;
+    *is_commit_unknown = !writer_undo_line(w, size);
     return *is_commit_unknown ? writer_mark_unknown(w, "nor can that be undone: ", e) : status;
+}
+
+int deltafs_private_writer_set_attribute(struct writer *w, const struct deltafs_attribute *a, struct error *e)
+{
+    uint64_t size = w->manifest_size;
+
+    if (w->broken.status != DELTAFS_OK) {
+        *e = w->broken;
+        return e->status;
+    }
+    int status = writer_begin_line(w, NULL, e);
+    if (status != DELTAFS_OK)
+        return status;
+    status = attribute_append(&w->manifest, &w->manifest_size, a, w->c.sync == SYNC_COMMIT, e);
+    if (status == DELTAFS_OK) {
+        status = lease_confirm(&w->lease, e);
+        if (status == DELTAFS_OK)
+            writer_copy_line(w);
+        return status;
+    }
+    if (!writer_undo_line(w, size)) {
+        error_set(e, status, "%s; nor can that be undone: no epoch can follow; close the directory, and reopen it",
+                  e->text);
+        w->broken = *e;
+    }
+    return status;
 }
 
 void deltafs_private_writer_keep(struct writer *w)

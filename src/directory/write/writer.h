@@ -103,6 +103,9 @@ DELTAFS_PRIVATE int deltafs_private_writer_wait_end(struct writer *w, struct wri
 DELTAFS_PRIVATE int deltafs_private_writer_commit(struct writer *w, const struct writer_totals *totals,
                                                   int *is_commit_unknown, struct error *e);
 DELTAFS_PRIVATE void deltafs_private_writer_keep(struct writer *w);
+/* Store an attribute, which has been checked, in the manifest; only where the lease is. */
+DELTAFS_PRIVATE int deltafs_private_writer_set_attribute(struct writer *w, const struct deltafs_attribute *a,
+                                                         struct error *e);
 /* Begin the epoch again, without what was put since; `is_commit_unknown`: its data stays, and no epoch can follow. */
 DELTAFS_PRIVATE void deltafs_private_writer_discard(struct writer *w, int is_commit_unknown, const struct error *why);
 /* Whether the container is still this job's; only where the lease is. Ask before discard (if not: commit unknown) and

@@ -19,7 +19,7 @@
 #define THREAD_NAP_MIN 20000 /* ns between two looks of a thread for progress */
 #define THREAD_NAP_MAX 1000000
 
-enum job_call { JOB_EPOCH_END = 1, JOB_CLOSE = 2, JOB_EPOCH_WAIT = 3 };
+enum job_call { JOB_EPOCH_END = 1, JOB_CLOSE = 2, JOB_EPOCH_WAIT = 3, JOB_SET_ATTRIBUTE = 4 };
 
 /* ---- Open directories ---- */
 
@@ -207,7 +207,8 @@ static int job_meet(struct job *j, enum job_call call, uint64_t number, uint64_t
         return status;
     if (v[0] != job_opposite(v[3])) {
         error_set(e, DELTAFS_ERR_COLLECTIVE,
-                  "some ranks called another of deltafs_epoch_end, deltafs_epoch_wait and deltafs_close than others");
+                  "some ranks called another of deltafs_epoch_end, deltafs_epoch_wait, deltafs_attribute_set and "
+                  "deltafs_close than others");
         mpi_group_lose(&j->group, e);
         return e->status;
     }
@@ -396,6 +397,24 @@ static int job_epoch_wait(void *ctx, struct error *e)
     return job_lock_and_end(ctx, JOB_EPOCH_WAIT, 0, e);
 }
 
+/* Collective: rank 0 stores its attribute. */
+static int job_set_attribute(void *ctx, const struct deltafs_attribute *a, int refused, struct error *e)
+{
+    struct job *j = ctx;
+    struct error why = *e;
+    uint64_t pending;
+
+    pthread_mutex_lock(&j->lock);
+    int status = job_meet(j, JOB_SET_ATTRIBUTE, 0, &pending, e);
+    if (status == DELTAFS_OK && j->group.rank == 0 && refused != DELTAFS_OK)
+        *e = why;
+    else if (status == DELTAFS_OK)
+        e->status = j->group.rank == 0 ? deltafs_private_writer_set_attribute(j->writer, a, e) : DELTAFS_OK;
+    status = status == DELTAFS_OK ? job_verdict(j, e) : status;
+    pthread_mutex_unlock(&j->lock);
+    return status;
+}
+
 /* ---- Closing ---- */
 
 void job_close_shuffle(struct job *j)
@@ -489,4 +508,5 @@ const struct dir_transport job_transport = {.append = job_append,
                                             .fail = job_fail,
                                             .epoch_end = job_epoch_end,
                                             .epoch_wait = job_epoch_wait,
+                                            .set_attribute = job_set_attribute,
                                             .close = job_close};

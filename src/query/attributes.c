@@ -1,0 +1,222 @@
+/* Attributes of directories: the calls of deltafs_query.h. */
+#include <ctype.h>
+#include <fcntl.h>
+#include <math.h>
+#include <string.h>
+#include "base/sized.h"
+#include "base/thread.h"
+#include "directory/dir.h"
+#include "directory/read/reader.h"
+#include "io/io_format.h"
+#include "io/lease.h"
+
+#define NAME_MAX_SIZE 255
+
+/* ---- What can be set ---- */
+
+static int name_is_possible(const char *name)
+{
+    size_t n = 0;
+
+    while (isalnum((unsigned char)name[n]) || name[n] == '_')
+        n++;
+    return n > 0 && n <= NAME_MAX_SIZE && name[n] == '\0' && !isdigit((unsigned char)name[0]);
+}
+
+static int name_is_taken(const char *name)
+{
+    static const char *const words[] = {"key", "epoch", "and", "or", "not"};
+
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (strcmp(name, words[i]) == 0)
+            return 1;
+    return 0;
+}
+
+static int schema_has(const char *text, const char *name, int *has, struct error *e)
+{
+    deltafs_schema *schema;
+
+    *has = 0;
+    if (*text == '\0')
+        return DELTAFS_OK;
+    int status = deltafs_schema_parse(text, &schema);
+    if (status != DELTAFS_OK)
+        return error_set(e, status, "%s", deltafs_errmsg(NULL));
+    for (size_t i = 0; i < deltafs_schema_count(schema); i++)
+        *has |= strcmp(deltafs_schema_field(schema, i)->name, name) == 0;
+    deltafs_schema_destroy(schema);
+    return DELTAFS_OK;
+}
+
+static int name_check(const struct deltafs_attribute *a, const char *schema, const char *call, struct error *e)
+{
+    int is_column, status;
+
+    if (!a->name || !name_is_possible(a->name))
+        return error_set(e, DELTAFS_ERR_INVALID,
+                         "%s: '%s' is no name of an attribute: give letters, digits and '_', and no digit at its begin",
+                         call, a->name ? a->name : "");
+    status = schema_has(schema, a->name, &is_column, e);
+    if (status != DELTAFS_OK)
+        return status;
+    if (a->type == DELTAFS_ATTRIBUTE_COLUMN)
+        return is_column ? DELTAFS_OK
+                         : error_set(e, DELTAFS_ERR_INVALID, "%s: the directory has no column '%s'; its schema is '%s'",
+                                     call, a->name, schema);
+    if (is_column || name_is_taken(a->name))
+        return error_set(e, DELTAFS_ERR_INVALID,
+                         "%s: '%s' is the name of a column or a word of expressions; "
+                         "give the attribute another name",
+                         call, a->name);
+    return DELTAFS_OK;
+}
+
+static int unit_check(const struct deltafs_attribute *a, const char *call, struct error *e)
+{
+    int is_good = isfinite(a->unit_si) && a->unit_si >= 0;
+
+    for (size_t i = 0; i < ATTRIBUTE_DIMENSIONS; i++)
+        is_good &= isfinite(a->unit_dimension[i]) != 0;
+    return is_good ? DELTAFS_OK
+                   : error_set(e, DELTAFS_ERR_INVALID, "%s: the unit of '%s' has a number that is infinite or below 0",
+                               call, a->name);
+}
+
+/* Copy the caller's attribute, if it is a possible one for a directory of this schema. */
+static int attribute_take(struct deltafs_attribute *a, const struct deltafs_attribute *given, const char *schema,
+                          const char *call, struct error *e)
+{
+    if (!given)
+        return error_set(e, DELTAFS_ERR_INVALID, "%s: attribute must be given", call);
+    int status = sized_take(a, given, sizeof *a, call, e);
+    if (status == DELTAFS_OK && (a->type < DELTAFS_ATTRIBUTE_F8 || a->type > DELTAFS_ATTRIBUTE_COLUMN))
+        status = error_set(e, DELTAFS_ERR_INVALID, "%s: no type has the number %d", call, a->type);
+    if (status == DELTAFS_OK)
+        status = name_check(a, schema, call, e);
+    if (status == DELTAFS_OK && a->type != DELTAFS_ATTRIBUTE_COLUMN && !a->value)
+        status = error_set(e, DELTAFS_ERR_INVALID, "%s: '%s' has no value", call, a->name);
+    if (status == DELTAFS_OK && a->type <= DELTAFS_ATTRIBUTE_U8 && a->count == 0)
+        status = error_set(e, DELTAFS_ERR_INVALID, "%s: '%s' has no numbers", call, a->name);
+    return status == DELTAFS_OK ? unit_check(a, call, e) : status;
+}
+
+int deltafs_attribute_set(deltafs_dir *dir, const struct deltafs_attribute *attribute)
+{
+    struct deltafs_attribute a = {0};
+    int status = dir_must_write(dir, "deltafs_attribute_set");
+
+    if (status != DELTAFS_OK)
+        return status;
+    int refused = attribute_take(&a, attribute, dir_schema(dir), "deltafs_attribute_set", dir_error(dir));
+    return dir_set_attribute(dir, &a, refused);
+}
+
+/* ---- Closed directories ---- */
+
+/* Append the line, where the manifest has nothing behind its last one, and copy all. */
+static int closed_append(struct io_file *file, const struct manifest *m, const struct deltafs_attribute *a,
+                         struct error *e)
+{
+    uint64_t size = m->size, end, copied = 0;
+    int status = io_file_size(file, &end, e);
+
+    if (status == DELTAFS_OK && end != size)
+        status = error_set(e, DELTAFS_ERR_MODE, "%s: an incomplete last line was left; run 'deltafs repair' first",
+                           file->path);
+    if (status != DELTAFS_OK)
+        return status;
+    status = attribute_append(file, &size, a, 1, e);
+    if (status == DELTAFS_OK)
+        return manifest_copy(file, &copied, size, 1, e);
+    if (io_file_truncate(file, m->size, error_ignored()) != DELTAFS_OK)
+        error_set(e, status, "%s; what was written of the line is still there: run 'deltafs repair'", e->text);
+    return status;
+}
+
+/* With the lease. */
+static int closed_set(struct io *io, const char *path, const struct deltafs_attribute *given, const char *call,
+                      struct error *e)
+{
+    struct deltafs_attribute a;
+    struct manifest m;
+    struct io_file file;
+    int status = manifest_read(io, path, &m, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    if (!m.is_closed)
+        status = error_set(e, DELTAFS_ERR_MODE,
+                           "%s: its writer did not close it; run 'deltafs repair --apply %s' before", path, path);
+    if (status == DELTAFS_OK)
+        status = manifest_check_buckets(io, path, &m, e);
+    if (status == DELTAFS_OK)
+        status = attribute_take(&a, given, m.schema, call, e);
+    if (status == DELTAFS_OK)
+        status = manifest_open(io, path, O_RDWR, &file, e);
+    if (status == DELTAFS_OK)
+        status = io_file_finish(&file, closed_append(&file, &m, &a, e), e);
+    manifest_fini(&m);
+    return status;
+}
+
+int deltafs_attribute_set_closed(const char *path, const struct deltafs_attribute *attribute)
+{
+    static const char call[] = "deltafs_attribute_set_closed";
+    struct error *e = deltafs_private_thread_error();
+    struct io io = io_default();
+    struct manifest m;
+    struct lease lease;
+    deltafs_options *o = NULL;
+
+    if (!path || !*path)
+        return error_set(e, DELTAFS_ERR_INVALID, "%s: path must be given", call);
+    int status = deltafs_options_create(&o);
+    uint64_t seconds = status == DELTAFS_OK ? deltafs_private_options_number(o, OPTION_LEASE) : 0;
+    deltafs_options_destroy(o);
+    /* Before a lease is put into a folder that is something else. */
+    if (status == DELTAFS_OK)
+        status = manifest_read(&io, path, &m, e);
+    if (status != DELTAFS_OK)
+        return status;
+    manifest_fini(&m);
+    status = lease_take(&lease, &io, path, seconds, 1, e);
+    if (status != DELTAFS_OK)
+        return status;
+    status = closed_set(&io, path, attribute, call, e);
+    return error_first(status, lease_drop(&lease, error_after(status, e)));
+}
+
+/* ---- Reading ---- */
+
+int deltafs_attribute_get(deltafs_dir *dir, const char *name, uint64_t label, struct deltafs_attribute *out)
+{
+    static const char call[] = "deltafs_attribute_get";
+    struct reader *r;
+    struct error *e;
+    int status = dir_reader(dir, call, !name ? "name" : !out ? "out" : NULL, &r, &e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    const struct deltafs_attribute *a = attributes_find(&r->manifest.attributes, name, label);
+    if (!a)
+        return dir_end(dir, error_set(e, DELTAFS_ERR_NOT_FOUND, "%s: has no attribute '%s' for the label %llu", r->path,
+                                      name, (unsigned long long)label));
+    return dir_end(dir, sized_fill(out, a, sizeof *a, call, e));
+}
+
+int deltafs_attribute_at(deltafs_dir *dir, size_t i, struct deltafs_attribute *out)
+{
+    static const char call[] = "deltafs_attribute_at";
+    struct reader *r;
+    struct error *e;
+    int status = dir_reader(dir, call, out ? NULL : "out", &r, &e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    const struct attributes *all = &r->manifest.attributes;
+    if (i >= all->count)
+        return dir_end(dir, error_set(e, DELTAFS_ERR_NOT_FOUND, "%s: no attribute number %zu; there are %zu", call, i,
+                                      all->count));
+    return dir_end(dir, sized_fill(out, &all->item[i], sizeof all->item[i], call, e));
+}

@@ -1,0 +1,238 @@
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "tools/attribute_text.h"
+#include "tools/text.h"
+
+#define SHOWN_TEXT 4096
+#define DIMENSIONS 7
+
+static const char *const unit_symbols[DIMENSIONS] = {"m", "kg", "s", "A", "K", "mol", "cd"};
+
+/* ---- Values ---- */
+
+/* One number of the list; `type` gets larger where it does not fit: I8, U8, F8. Returns what is behind it, or NULL. */
+static const char *parse_number(const char *text, int type, void *out)
+{
+    char *end = NULL;
+
+    errno = 0;
+    if (isspace((unsigned char)*text))
+        return NULL;
+    if (type == DELTAFS_ATTRIBUTE_I8)
+        *(int64_t *)out = strtoll(text, &end, 10);
+    else if (type == DELTAFS_ATTRIBUTE_U8 && *text != '-')
+        *(uint64_t *)out = strtoull(text, &end, 10);
+    else if (type == DELTAFS_ATTRIBUTE_F8)
+        *(double *)out = strtod(text, &end);
+    return end && end != text && (*end == ',' || *end == '\0') && (errno == 0 || type == DELTAFS_ATTRIBUTE_F8) ? end
+                                                                                                               : NULL;
+}
+
+/* All numbers, if they are of this type. Returns whether they are. */
+static int parse_numbers(const char *text, int type, struct deltafs_attribute *a)
+{
+    uint8_t *at = (uint8_t *)(uintptr_t)a->value;
+
+    a->type = type;
+    a->count = 0;
+    do {
+        text = parse_number(text, type, at + 8 * a->count++);
+    } while (text && *text++ == ',');
+    return text != NULL;
+}
+
+static const char *parse_array(const char *text, struct deltafs_attribute *a)
+{
+    static const int types[] = {DELTAFS_ATTRIBUTE_I8, DELTAFS_ATTRIBUTE_U8, DELTAFS_ATTRIBUTE_F8};
+    size_t n = 1;
+
+    for (const char *p = text; *p; p++)
+        n += *p == ',';
+    a->value = malloc(8 * n);
+    if (!a->value)
+        return "is too long: no memory";
+    for (size_t i = 0; i < 3; i++)
+        if (parse_numbers(text, types[i], a))
+            return NULL;
+    return "is no value; give a number, numbers with commas between them, \"TEXT\" in double quotes, or =EXPRESSION";
+}
+
+const char *attribute_parse_value(const char *text, struct deltafs_attribute *a)
+{
+    size_t n = strlen(text);
+    int is_text = text[0] == '"';
+
+    if (n == 0) {
+        a->type = DELTAFS_ATTRIBUTE_COLUMN;
+        return NULL;
+    }
+    if (!is_text && text[0] != '=')
+        return parse_array(text, a);
+    if (is_text && (n < 2 || text[n - 1] != '"'))
+        return "has no double quote at its end";
+    if (!is_text && text[1 + strspn(text + 1, " ")] == '\0')
+        return "has no expression after the '='";
+    a->type = is_text ? DELTAFS_ATTRIBUTE_TEXT : DELTAFS_ATTRIBUTE_EXPRESSION;
+    a->value = strndup(text + 1, is_text ? n - 2 : n - 1);
+    return a->value ? NULL : "is too long: no memory";
+}
+
+/* ---- Units ---- */
+
+/* One symbol with its power, which counts `sign` times. Returns what is behind it, or NULL. */
+static const char *parse_symbol(const char *text, int sign, double dimension[DIMENSIONS])
+{
+    size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ");
+    double power = 1;
+    char *end;
+
+    for (size_t i = 0; i < DIMENSIONS; i++)
+        if (strlen(unit_symbols[i]) == n && strncmp(text, unit_symbols[i], n) == 0) {
+            text += n;
+            if (*text == '^') {
+                power = strtod(text + 1, &end);
+                if (end == text + 1 || !isfinite(power))
+                    return NULL;
+                text = end;
+            }
+            dimension[i] += sign * power;
+            return text;
+        }
+    return NULL;
+}
+
+const char *attribute_parse_unit(const char *text, void *out)
+{
+    static const char wrong[] = "is no unit; give a factor above 0, or symbols of SI base units (m kg s A K mol cd), "
+                                "or both, as in \"m/s\", \"1e-6 s\" or \"kg m s^-2\"";
+    struct attribute_unit *u = out;
+    char *end;
+
+    *u = (struct attribute_unit){.is_given = 1};
+    u->si = strtod(text, &end);
+    if (end == text)
+        u->si = 1;
+    else if (*end != '\0' && *end != ' ' && *end != '/')
+        return wrong;
+    if (*text == '\0' || !isfinite(u->si) || u->si <= 0)
+        return wrong;
+    for (text = end; text && *text;) {
+        int sign = *text == '/' ? -1 : 1;
+        text += strchr(" */", *text) != NULL;
+        text = parse_symbol(text, sign, u->dimension);
+        if (text && *text && !strchr(" */", *text))
+            return wrong;
+    }
+    return text ? NULL : wrong;
+}
+
+static void print_unit(const struct deltafs_attribute *a)
+{
+    char number[TEXT_FLOAT_ROOM];
+    int has_symbol = 0;
+
+    for (size_t i = 0; i < DIMENSIONS; i++)
+        has_symbol |= a->unit_dimension[i] != 0;
+    text_float(a->unit_si, number);
+    if (a->unit_si != 1 || !has_symbol)
+        printf(" %s", number);
+    for (size_t i = 0; i < DIMENSIONS; i++) {
+        if (a->unit_dimension[i] == 0)
+            continue;
+        printf(" %s", unit_symbols[i]);
+        if (a->unit_dimension[i] != 1)
+            printf("^%.15g", a->unit_dimension[i]);
+    }
+}
+
+/* ---- Printing ---- */
+
+static int is_text(const struct deltafs_attribute *a)
+{
+    return a->type == DELTAFS_ATTRIBUTE_TEXT || a->type == DELTAFS_ATTRIBUTE_EXPRESSION;
+}
+
+static void print_number(const struct deltafs_attribute *a, size_t i, int is_json)
+{
+    char text[TEXT_FLOAT_ROOM];
+
+    if (a->type == DELTAFS_ATTRIBUTE_I8) {
+        printf("%" PRId64, ((const int64_t *)a->value)[i]);
+    } else if (a->type == DELTAFS_ATTRIBUTE_U8) {
+        printf("%" PRIu64, ((const uint64_t *)a->value)[i]);
+    } else {
+        text_float(((const double *)a->value)[i], text);
+        printf(is_json && strchr(text, 'n') ? "\"%s\"" : "%s", text); /* JSON has no nan and inf */
+    }
+}
+
+void attribute_print(const struct deltafs_attribute *a, size_t most)
+{
+    char shown[SHOWN_TEXT];
+
+    printf("%s=", a->name);
+    if (is_text(a)) {
+        text_show(a->value, a->count, shown, sizeof shown);
+        printf(a->type == DELTAFS_ATTRIBUTE_TEXT ? "\"%s\"" : "=%s", shown);
+    }
+    for (size_t i = 0; i < a->count && !is_text(a) && i < most; i++) {
+        fputs(i > 0 ? "," : "", stdout);
+        print_number(a, i, 0);
+    }
+    if (!is_text(a) && a->count > most)
+        printf(",... (%zu numbers)", a->count);
+    if (a->from > 0)
+        printf("  from %" PRIu64, a->from);
+    if (a->unit_si != 0) {
+        fputs("  unit", stdout);
+        print_unit(a);
+    }
+    putchar('\n');
+}
+
+static void attribute_json(const struct deltafs_attribute *a)
+{
+    static const char *const types[] = {"", "f8", "i8", "u8", "text", "expression", "column"};
+    char number[TEXT_FLOAT_ROOM];
+
+    printf("{\"name\": \"%s\", \"from\": %" PRIu64 ", \"type\": \"%s\", \"value\": ", a->name, a->from, types[a->type]);
+    if (is_text(a))
+        report_json_text(a->value, a->count);
+    else
+        fputs(a->count == 0 ? "null" : a->count > 1 ? "[" : "", stdout);
+    for (size_t i = 0; i < a->count && !is_text(a); i++) {
+        fputs(i > 0 ? ", " : "", stdout);
+        print_number(a, i, 1);
+    }
+    fputs(a->count > 1 && !is_text(a) ? "]" : "", stdout);
+    if (a->unit_si != 0) {
+        text_float(a->unit_si, number);
+        printf(", \"unitSI\": %s, \"unitDimension\": [", number);
+        for (size_t i = 0; i < DIMENSIONS; i++)
+            printf("%s%.15g", i > 0 ? ", " : "", a->unit_dimension[i]);
+        putchar(']');
+    }
+    putchar('}');
+}
+
+void attributes_report(struct report *r, deltafs_dir *dir)
+{
+    struct deltafs_attribute a = {.struct_size = sizeof a};
+
+    report(r, NULL, "attributes", "[");
+    for (size_t i = 0; deltafs_attribute_at(dir, i, &a) == DELTAFS_OK; i++) {
+        if (!r->is_json && i == 0)
+            puts("\nattributes");
+        fputs(!r->is_json ? "  " : i > 0 ? ",\n  " : "\n  ", stdout);
+        if (r->is_json)
+            attribute_json(&a);
+        else
+            attribute_print(&a, ATTRIBUTE_SHOWN);
+    }
+    if (r->is_json)
+        putchar(']');
+}

@@ -1,0 +1,89 @@
+/* deltafs attr: the attributes of a directory. */
+#include <stdlib.h>
+#include <string.h>
+#include "tools/attribute_text.h"
+#include "tools/cmd.h"
+#include "tools/target.h"
+
+struct values {
+    struct command_number from;
+    struct attribute_unit unit;
+};
+
+/* All attributes, or those of one name. */
+static int attr_show(const char *path, const char *name)
+{
+    struct deltafs_attribute a = {.struct_size = sizeof a};
+    deltafs_dir *dir;
+    int code = target_open_directory(path, &dir);
+    size_t found = 0;
+
+    if (code != EXIT_OK)
+        return code;
+    for (size_t i = 0; deltafs_attribute_at(dir, i, &a) == DELTAFS_OK; i++)
+        if (!name || strcmp(a.name, name) == 0) {
+            attribute_print(&a, name ? SIZE_MAX : ATTRIBUTE_SHOWN);
+            found++;
+        }
+    deltafs_close(dir);
+    return name && found == 0 ? text_fail(EXIT_NOT_FOUND, "%s: has no attribute '%s'", path, name) : EXIT_OK;
+}
+
+/* `name` is what stands before the '=', and `text` what is behind it. */
+static int attr_set(const char *path, const char *name, const char *text, const struct values *v)
+{
+    struct deltafs_attribute a = {.struct_size = sizeof a, .name = name, .from = v->from.value};
+    const char *wrong = attribute_parse_value(text, &a);
+    int code = EXIT_OK;
+
+    if (!wrong && a.type == DELTAFS_ATTRIBUTE_COLUMN && !v->unit.is_given)
+        wrong = "is no value; give one, or the unit of the column by --unit";
+    if (v->unit.is_given) {
+        a.unit_si = v->unit.si;
+        memcpy(a.unit_dimension, v->unit.dimension, sizeof a.unit_dimension);
+    }
+    if (wrong)
+        code = text_fail(EXIT_USAGE, "attr: %s='%s' %s", name, text, wrong);
+    else
+        code = text_of_call(deltafs_attribute_set_closed(path, &a));
+    free((void *)(uintptr_t)a.value);
+    return code;
+}
+
+static int attr_run(const struct command_call *c)
+{
+    const struct values *v = c->values;
+    const char *path = text_path(c->operand[0]), *name = c->count > 1 ? c->operand[1] : NULL;
+    char *equals = name ? strchr(name, '=') : NULL;
+
+    if (*path == '\0')
+        return target_refuse_empty();
+    if (!equals && (v->from.is_given || v->unit.is_given))
+        return text_fail(EXIT_USAGE, "attr: --from and --unit need NAME=VALUE");
+    if (!equals)
+        return attr_show(path, name);
+    char *before = strndup(name, (size_t)(equals - name));
+    int code = before ? attr_set(path, before, equals + 1, v) : text_fail(EXIT_TROUBLE, "attr: no memory");
+    free(before);
+    return code;
+}
+
+static const struct command_option options[] = {
+    {"from", 0, "LABEL", "the value is valid from this epoch on (default: for all)", cmd_parse_number,
+     offsetof(struct values, from)},
+    {"unit", 0, "UNIT", "such as m/s, \"1e-6 s\" or \"kg m s^-2\"; of a column: NAME= --unit UNIT",
+     attribute_parse_unit, offsetof(struct values, unit)},
+    {0}};
+
+const struct command cmd_attr = {
+    .name = "attr",
+    .usage = "DIR [NAME[=VALUE]] [OPTION...]",
+    .text = "Print the attributes of a directory, print one, or set one. VALUE is a number, numbers with\n"
+            "    commas between them, \"TEXT\" in double quotes, or =EXPRESSION, which defines a computed\n"
+            "    column (attr DIR 'NAME==EXPRESSION').",
+    .missing = "DIR must be given, and at most one NAME or NAME=VALUE",
+    .least = 1,
+    .most = 2,
+    .size = sizeof(struct values),
+    .option = options,
+    .run = attr_run};

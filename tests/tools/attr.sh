@@ -1,0 +1,122 @@
+#!/bin/sh
+# deltafs attr: sets, lists and shows the attributes of a closed directory, and info shows them; what is wrong changes nothing.
+. "$top_srcdir/tests/support/lib.sh"
+. "$top_srcdir/tests/support/cli_lib.sh"
+
+printf '1 5 0000803f00000040\n2 6 0000803f00000040\n' | "$put_records" "$work/d" schema=ux:f4,uy:f4 || fail put_records
+d=$work/d
+"$deltafs" scan "$d" --format csv >"$work/wanted" || fail scan
+expect 0 "$deltafs" attr "$d"
+[ ! -s "$work/out" ] || fail "attributes of a new directory"
+
+# What is set is printed as it can be set again.
+set_all() {
+    expect 0 "$deltafs" attr "$1" lx=2.5 --unit 1e-6\ m
+    expect 0 "$deltafs" attr "$1" x0=0,0.1,-1e300,nan,5,6,7,8,9.5
+    expect 0 "$deltafs" attr "deltafs:$1" n=-3
+    expect 0 "$deltafs" attr "$1" big=18446744073709551615
+    expect 0 "$deltafs" attr "$1" 'note="two words, 100 %
+"'
+    expect 0 "$deltafs" attr "$1" 'energy==sqrt(1 + ux**2) - 1' --unit 'kg m^2/s^2'
+    expect 0 "$deltafs" attr "$1" ux= --unit m/s
+    expect 0 "$deltafs" attr "$1" time=0.5 --from 1
+    expect 0 "$deltafs" attr "$1" time=1.5 --from 2
+}
+set_all "$d"
+cat >"$work/list" <<'END'
+lx=2.5  unit 1e-06 m
+x0=0.0,0.1,-1e+300,nan,5.0,6.0,7.0,8.0,... (9 numbers)
+n=-3
+big=18446744073709551615
+note="two words, 100 %\n"
+energy==sqrt(1 + ux**2) - 1  unit m^2 kg s^-2
+ux=  unit m s^-1
+time=0.5  from 1
+time=1.5  from 2
+END
+expect 0 "$deltafs" attr "$d"
+same "$work/list" "$work/out" "the list is another"
+expect 0 "$deltafs" attr "$d" x0
+[ "$(cat "$work/out")" = "x0=0.0,0.1,-1e+300,nan,5.0,6.0,7.0,8.0,9.5" ] || fail "x0: $(cat "$work/out")"
+expect 0 "$deltafs" attr "$d" time
+[ "$(wc -l <"$work/out")" -eq 2 ] || fail "time has two values"
+expect 0 "$deltafs" info "$d"
+sed 's/^/  /' "$work/list" >"$work/indented"
+sed '1,/^attributes$/d' "$work/out" >"$work/shown"
+same "$work/indented" "$work/shown" "info has other attributes"
+if [ -n "${PYTHON3:-}" ]; then
+    expect 0 "$deltafs" info "$d" --json
+    "$PYTHON3" - "$work/out" <<'END' || fail "info --json"
+import json, sys
+a = {(x["name"], x["from"]): x for x in json.load(open(sys.argv[1]))["attributes"]}
+assert a["lx", 0] == {"name": "lx", "from": 0, "type": "f8", "value": 2.5, "unitSI": 1e-6,
+                      "unitDimension": [1, 0, 0, 0, 0, 0, 0]}, a
+assert a["x0", 0]["value"] == [0, 0.1, -1e300, "nan", 5, 6, 7, 8, 9.5]
+assert a["note", 0]["value"] == "two words, 100 %\n" and a["n", 0]["value"] == -3
+assert a["energy", 0]["type"] == "expression" and a["time", 2]["value"] == 1.5
+assert a["ux", 0]["value"] is None and a["ux", 0]["unitDimension"] == [1, 0, -1, 0, 0, 0, 0]
+END
+fi
+
+# The records are as they were, and the copy of the manifest is complete.
+expect 0 "$deltafs" verify "$d"
+expect 0 "$deltafs" repair "$d"
+stdout_has "nothing to repair"
+expect 0 "$deltafs" scan "$d" --format csv
+same "$work/wanted" "$work/out" "a directory with attributes has other records"
+cmp "$d/MANIFEST" "$d/MANIFEST.copy" || fail "the copy of the manifest"
+[ ! -e "$d/LEASE" ] || fail "a lease is left"
+
+# A damaged or lost line of an attribute is restored.
+cp -R "$d" "$work/damaged"
+sed 's/two%20words/too%20words/' "$d/MANIFEST" >"$work/damaged/MANIFEST"
+expect 3 "$deltafs" attr "$work/damaged"
+expect 0 "$deltafs" repair --apply "$work/damaged"
+expect 0 "$deltafs" attr "$work/damaged"
+same "$work/list" "$work/out" "a repaired directory has other attributes"
+cp -R "$d" "$work/lost"
+sed '$d' "$d/MANIFEST" >"$work/lost/MANIFEST"
+expect 3 "$deltafs" attr "$work/lost"
+expect 0 "$deltafs" repair --apply "$work/lost"
+expect 0 "$deltafs" attr "$work/lost"
+same "$work/list" "$work/out" "a repaired directory has lost attributes"
+
+# A writer that died, or died while it set one.
+cp -R "$d" "$work/died"
+grep -v '^close ' "$d/MANIFEST" >"$work/died/MANIFEST"
+cp "$work/died/MANIFEST" "$work/died/MANIFEST.copy"
+expect 3 "$deltafs" attr "$work/died" n=4
+grep -q "repair --apply $work/died" "$work/err" || fail "a directory that is not closed: $(cat "$work/err")"
+expect 0 "$deltafs" attr "$work/died" n
+expect 0 "$deltafs" repair --apply "$work/died"
+expect 0 "$deltafs" attr "$work/died" n=4
+cp -R "$d" "$work/torn"
+printf 'attribute name=n from=0 type=i8 val' >>"$work/torn/MANIFEST"
+expect 0 "$deltafs" attr "$work/torn"
+same "$work/list" "$work/out" "a line that was cut short counts"
+expect 3 "$deltafs" attr "$work/torn" n=4
+grep -q "deltafs repair" "$work/err" || fail "a manifest with a torn line: $(cat "$work/err")"
+expect 0 "$deltafs" repair --apply "$work/torn"
+expect 0 "$deltafs" attr "$work/torn" n=4
+
+# What is no attribute, and changes nothing.
+cp "$d/MANIFEST" "$work/before"
+for wrong in lx=abc lx=1,,2 lx=1, lx=, lx='"open' 'lx==' 'lx= 1' lx=; do
+    expect 2 "$deltafs" attr "$d" "$wrong"
+    grep -q "lx=" "$work/err" || fail "$wrong: $(cat "$work/err")"
+done
+for unit in furlong '' 0 -1 m/ m^x 'm m2' inf; do
+    expect 2 "$deltafs" attr "$d" lx=1 --unit "$unit"
+done
+expect 2 "$deltafs" attr "$d" lx --from 3
+expect 2 "$deltafs" attr "$d" lx=3 --from x
+expect 2 "$deltafs" attr
+for name in ux key epoch and 3d a-b ''; do
+    expect 3 "$deltafs" attr "$d" "$name=1"
+done
+expect 3 "$deltafs" attr "$d" uz= --unit m
+expect 1 "$deltafs" attr "$d" none
+expect 3 "$deltafs" attr "$work/none"
+expect 3 "$deltafs" attr "$work" lx=1
+[ ! -e "$work/LEASE" ] || fail "a lease in a folder that is no directory"
+cmp "$work/before" "$d/MANIFEST" || fail "what was refused has changed the manifest"
