@@ -21,8 +21,8 @@
  *   - A result is returned as a double. This rounds integers beyond 2^53.
  * Special values. x / 0 and x // 0 are infinite or NaN, and x % 0 is NaN, also for integers. Comparisons with NaN are
  * false, except `!=`, which is true. -0 equals 0. If one value is NaN, min and max return the other. name[i] is NaN
- * unless i is the number of a value, from 0 on. An integer that may be NaN (an index that may be outside the array, a
- * divisor that may be 0) becomes a double where 64 bits would be needed.
+ * unless i is the number of a value, from 0 on; one number is an array of one, too. An integer that may be NaN (an
+ * index that may be outside the array, a divisor that may be 0) becomes a double where 64 bits would be needed.
  *
  * Messages begin with "offset N: ", where N is a number of bytes from the beginning of the text. A message about a
  * computed column has "computed column 'NAME': " before it. Texts may be hostile: length, depth and work are limited.

@@ -241,6 +241,17 @@ static int bind_single_name(struct binder *b, const struct frame *frame, const s
     return status;
 }
 
+/* An attribute with one number is also an array of one: a simulation may have had one rank. */
+static int bind_array_of_one(struct binder *b, const struct node *n, struct known *k)
+{
+    struct expr_meaning m = {0};
+
+    if (b->scope->find(b->scope->context, n->name, &m) && m.kind == EXPR_SINGLE)
+        return bind_array(b, &m, k);
+    return error_set(b->e, DELTAFS_ERR_INVALID, "offset %u: '%s' is not an array, and takes no index", n->offset,
+                     n->name);
+}
+
 static int bind_index(struct binder *b, const struct frame *frame, const struct node *n, uint32_t index,
                       uint32_t offset, uint32_t *out)
 {
@@ -252,8 +263,7 @@ static int bind_index(struct binder *b, const struct frame *frame, const struct 
                          offset, n->name, value_kind(v));
     int status = bind_name(b, frame, n, &k);
     if (status == DELTAFS_OK && !k.is_array)
-        status = error_set(b->e, DELTAFS_ERR_INVALID, "offset %u: '%s' is not an array, and takes no index", n->offset,
-                           n->name);
+        status = bind_array_of_one(b, n, &k);
     if (status == DELTAFS_OK)
         *out = draft_gather(&b->draft, k.number, &k.element, index);
     return error_first(status, b->draft.status);
