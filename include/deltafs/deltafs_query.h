@@ -1,7 +1,7 @@
-/* DeltaFS: attributes of directories, units of columns, computed columns. A directory can carry facts about its data:
- * the grid of the simulation, physical constants, the physical time of each epoch, the units of its columns. Such a
- * fact is an attribute. It has a name, and a number, an array of numbers or a text as its value. An attribute can also
- * be an expression: it defines a computed column, which is available wherever a stored column is.
+/* DeltaFS: attributes of directories, units of columns, computed columns, selecting records. A directory can carry
+ * facts about its data: the grid of the simulation, physical constants, the physical time of each epoch, the units of
+ * its columns. Such a fact is an attribute. It has a name, and a number, an array of numbers or a text as its value. An
+ * attribute can also be an expression: it defines a computed column, which is available wherever a stored column is.
  *
  * The conventions of deltafs.h apply. Names of attributes consist of letters, digits and '_', and do not begin with a
  * digit. An attribute cannot have the name of a stored column, nor one of these: key, epoch, and, or, not.
@@ -72,6 +72,69 @@ DELTAFS_API int deltafs_attribute_get(deltafs_dir *dir, const char *name, uint64
  * one attribute for each label from which on it has another value; those that were replaced are left out.
  * DELTAFS_ERR_NOT_FOUND if there are fewer. */
 DELTAFS_API int deltafs_attribute_at(deltafs_dir *dir, size_t i, struct deltafs_attribute *out);
+
+/* ---- Selecting records ---- */
+
+/* Expressions have Python's operators and their precedence, from those that bind last: or, and, not, comparisons,
+ * + -, * / // %, a sign, and ** for powers. The functions are sqrt, abs, floor, log, exp, sin, cos, atan2, min, max. A
+ * name is a field of the schema, a computed column, an attribute with one number, `key` or `epoch` (the label).
+ * `name[x]` is value number x, from 0 on, of an attribute that is an array. A field that is called key or epoch has the
+ * name value.key or value.epoch. Any name can be written between backquotes.
+ *
+ * Arithmetic is in double precision. Comparisons, // and % are exact for integers, also with 64 bits; // and % round
+ * down. Comparisons with NaN are false, except !=. */
+
+/* Keys: `number` if the keys of the directory are numbers, otherwise `bytes` and `size`. */
+struct deltafs_key_list {
+    size_t count;
+    const uint64_t *number;
+    const void *const *bytes;
+    const size_t *size;
+};
+
+struct deltafs_select_options {
+    size_t struct_size;                /* see convention 7 of deltafs.h */
+    const char *where;                 /* a condition, such as "ux**2 + uy**2 > 1"; NULL: all records */
+    const char *by;                    /* with `top`: the value to order by */
+    uint64_t top;                      /* only so many rows: those with the largest values; 0: all rows */
+    const char *fields;                /* the columns of the rows, separated by commas; NULL: all columns */
+    const struct deltafs_range *range; /* of epochs; NULL: all */
+    /* Sets of keys; NULL: not given. Only records whose key is in `keys` and in `and_keys`, but not in `not_keys`. */
+    const struct deltafs_key_list *keys, *and_keys, *not_keys;
+};
+
+typedef struct deltafs_select deltafs_select;
+
+/* Select records of a directory that is open for reading. Several threads read and evaluate, each with files of its
+ * own: as many as the option read_threads allows, but not more than processors or partitions. Only the columns that
+ * are used are taken out of the blocks. With `keys` or `and_keys`, only these keys are looked up.
+ *
+ * `dir` must not be refreshed or closed before the select is closed. DELTAFS_ERR_INVALID: an expression or a field is
+ * wrong. The message is then "NAME: offset N: ...", where NAME is where, by or fields, and N the place in this text, in
+ * bytes. Close with deltafs_select_close. Not collective. */
+DELTAFS_API int deltafs_select_open(deltafs_dir *dir, const struct deltafs_select_options *options,
+                                    deltafs_select **out);
+
+/* The schema of the rows, owned by the select: the columns in the order of `fields`. Without `fields`: all stored
+ * columns, then all computed ones. Stored columns have their stored type, all others are f8. "": the directory has no
+ * schema, and a row is a value as it was stored. */
+DELTAFS_API const char *deltafs_select_schema(const deltafs_select *select);
+
+/* Get the next rows; *count is 0 at the end. rows[i].value has the columns of a row, packed as the schema says, and the
+ * values of all *count rows lie one after the other. The rows are valid until the next call.
+ *
+ * Order: with `top`, the largest value comes first; NaN comes last; equal values are ordered by key, then by epoch.
+ * Without it, rows are ordered by epoch, then by key. But if the rows of an epoch take more than half of the option
+ * memory (auto: of 64 MiB), the rows of this epoch are ordered as deltafs_scan_partition has them: by partition, then
+ * by key. So memory is bounded. The order does not depend on the number of threads.
+ *
+ * Damage does not end the select: the call returns all rows that can be read, and then, instead of *count = 0, the
+ * first DELTAFS_ERR_DAMAGED or DELTAFS_ERR_IO. DELTAFS_ERR_INVALID: an expression cannot be used for one of the later
+ * epochs, because an attribute is another one there. */
+DELTAFS_API int deltafs_select_next(deltafs_select *select, const struct deltafs_record **rows, size_t *count);
+
+/* End the threads and free everything. Can be called at any time. */
+DELTAFS_API int deltafs_select_close(deltafs_select *select);
 
 #ifdef __cplusplus
 }

@@ -83,7 +83,8 @@ static const struct option_row rows[OPTION_COUNT] = {
                            .high = UINT64_C(1) << 42},
     [OPTION_READ_THREADS] =
         {.info = {"read_threads", "0 to 64", "8",
-                  "maximum of threads that a reader starts to read several places of slow storage at once"},
+                  "maximum of threads that a reader starts to read several places of slow storage at once, or to "
+                  "select records"},
          .high = 64},
     [OPTION_ROUTE] =
         {.info = {"route", "auto, direct, 3hop or grid", "auto",

@@ -277,6 +277,8 @@ int deltafs_open(const char *path, const deltafs_options *options, deltafs_dir *
     if (status == DELTAFS_OK)
         status = reader_open(path, (uint32_t)deltafs_private_options_number(o, OPTION_READ_THREADS),
                              deltafs_private_options_number(o, OPTION_READ_CACHE), &d->reader, e);
+    if (status == DELTAFS_OK)
+        d->reader->memory = deltafs_private_options_number(o, OPTION_MEMORY);
     deltafs_options_destroy(defaults);
     if (status != DELTAFS_OK) {
         free(d);

@@ -1,147 +1,24 @@
 /* deltafs get: the records of some keys, or the rows of files whose keys are indexed. */
-#include <ctype.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include "tools/cmd.h"
+#include "tools/key_list.h"
 #include "tools/print.h"
 #include "tools/progress.h"
 #include "tools/target.h"
 
-#define KEY_MAX       255 /* bytes of a key */
-#define MISSING_NAMED 8   /* epochs that are missing from the answer */
+#define MISSING_NAMED 8 /* epochs that are missing from the answer */
 
 struct get {
     enum print_format format;
     struct command_range epochs;
-    int is_stats, is_hex;
+    int is_stats;
     const char *keys_file;
-    int is_bytes; /* what the directory's keys are */
-    /* The keys, as numbers, or as bytes and their sizes. */
-    uint64_t *number;
-    char **bytes;
-    size_t *size;
-    size_t count, capacity;
+    struct key_list keys;
     uint64_t *missing; /* labels of epochs that could not be read for some key */
     size_t missing_count;
 };
-
-/* ---- Keys ---- */
-
-static int get_grow(struct get *g)
-{
-    size_t capacity = g->capacity ? 2 * g->capacity : 64;
-    uint64_t *number = realloc(g->number, capacity * sizeof *number);
-    g->number = number ? number : g->number;
-    char **bytes = realloc(g->bytes, capacity * sizeof *bytes);
-    g->bytes = bytes ? bytes : g->bytes;
-    size_t *size = realloc(g->size, capacity * sizeof *size);
-    g->size = size ? size : g->size;
-
-    if (!number || !bytes || !size)
-        return text_fail(EXIT_TROUBLE, "get: no memory for %zu keys", capacity);
-    g->capacity = capacity;
-    return EXIT_OK;
-}
-
-/* Two digits for each byte, into `out`. Returns the bytes, or -1. */
-static int get_decode_hex(const char *text, size_t size, char out[KEY_MAX])
-{
-    if (size % 2 != 0 || size / 2 > KEY_MAX)
-        return -1;
-    for (size_t i = 0; i < size; i++) {
-        if (!isxdigit((unsigned char)text[i]))
-            return -1;
-        unsigned digit = (unsigned)(isdigit((unsigned char)text[i]) ? text[i] - '0' : (text[i] | 0x20) - 'a' + 10);
-        out[i / 2] = (char)(i % 2 == 0 ? digit << 4 : (unsigned char)out[i / 2] | digit);
-    }
-    return (int)(size / 2);
-}
-
-static int get_add_key(struct get *g, const char *text, size_t size)
-{
-    uint64_t number = 0;
-    char bytes[KEY_MAX];
-
-    if (g->is_hex) {
-        int n = get_decode_hex(text, size, bytes);
-        if (n < 0)
-            return text_fail(EXIT_USAGE, "get: key '%s' is not hexadecimal: two digits for each byte, at most %d bytes",
-                             text, KEY_MAX);
-        text = bytes;
-        size = (size_t)n;
-    }
-    if (g->is_bytes && (size < 1 || size > KEY_MAX))
-        return text_fail(EXIT_USAGE, "get: a key of %zu bytes; it must have 1 to %d", size, KEY_MAX);
-    if (!g->is_bytes && (strlen(text) != size || text_number(text, &number) != 0))
-        return text_fail(EXIT_USAGE, "get: key '%s' is no number (decimal, or hexadecimal after 0x, below 2^64)", text);
-    int code = g->count == g->capacity ? get_grow(g) : EXIT_OK;
-    if (code != EXIT_OK)
-        return code;
-    char *copy = malloc(size + 1);
-    if (!copy)
-        return text_fail(EXIT_TROUBLE, "get: no memory for a key");
-    memcpy(copy, text, size);
-    g->number[g->count] = number;
-    g->bytes[g->count] = copy;
-    g->size[g->count++] = size;
-    return EXIT_OK;
-}
-
-/* The keys of one line of text: numbers are separated by blanks; a key of bytes is the whole line. */
-static int get_add_line(struct get *g, char *line, size_t size)
-{
-    int code = EXIT_OK;
-
-    if (g->is_bytes && !g->is_hex)
-        return size > 0 ? get_add_key(g, line, size) : EXIT_OK;
-    for (size_t at = 0, end; at < size && code == EXIT_OK; at = end + 1) {
-        for (end = at; end < size && !isspace((unsigned char)line[end]);)
-            end++;
-        line[end] = '\0';
-        if (end > at)
-            code = get_add_key(g, line + at, end - at);
-    }
-    return code;
-}
-
-/* Keys from a file, or standard input. */
-static int get_read_keys(struct get *g)
-{
-    int is_stdin = strcmp(g->keys_file, "-") == 0, code = EXIT_OK;
-    FILE *f = is_stdin ? stdin : fopen(g->keys_file, "r");
-    char *line = NULL;
-    size_t room = 0;
-    ssize_t n;
-
-    if (!f)
-        return text_fail(EXIT_TROUBLE, "get: cannot open %s: %s", g->keys_file, strerror(errno));
-    while (code == EXIT_OK && (n = getline(&line, &room, f)) != -1) {
-        n -= n > 0 && line[n - 1] == '\n';
-        line[n] = '\0';
-        code = get_add_line(g, line, (size_t)n);
-    }
-    if (code == EXIT_OK && ferror(f))
-        code = text_fail(EXIT_TROUBLE, "get: cannot read %s", g->keys_file);
-    free(line);
-    if (!is_stdin)
-        fclose(f);
-    return code;
-}
-
-/* All keys, once it is known what the directory's are. */
-static int get_collect_keys(struct get *g, char **argument, int n)
-{
-    int code = EXIT_OK;
-
-    if (g->is_hex && !g->is_bytes)
-        return text_fail(EXIT_USAGE, "get: --hex is for keys of bytes; keys of this directory are numbers: put 0x "
-                                     "before each");
-    for (int i = 0; i < n && code == EXIT_OK; i++)
-        code = get_add_key(g, argument[i], strlen(argument[i]));
-    return code == EXIT_OK && g->keys_file ? get_read_keys(g) : code;
-}
 
 /* ---- Answers ---- */
 
@@ -150,9 +27,9 @@ static int get_not_found(const struct get *g, size_t i)
     const char *where = g->epochs.is_given ? " in these epochs" : "";
     char key[4 * KEY_MAX + 1];
 
-    if (!g->is_bytes)
-        return text_fail(EXIT_NOT_FOUND, "get: key %" PRIu64 " not found%s", g->number[i], where);
-    text_show(g->bytes[i], g->size[i], key, sizeof key);
+    if (!g->keys.is_bytes)
+        return text_fail(EXIT_NOT_FOUND, "get: key %" PRIu64 " not found%s", g->keys.number[i], where);
+    text_show(g->keys.bytes[i], g->keys.size[i], key, sizeof key);
     return text_fail(EXIT_NOT_FOUND, "get: key '%s' not found%s", key, where);
 }
 
@@ -219,8 +96,8 @@ static int get_rows(struct get *g, deltafs_fileindex *index, struct deltafs_io_s
     if (print_begin(&p, g->format, deltafs_fileindex_table(index, 0, &table) == DELTAFS_OK ? table.schema : "") !=
         DELTAFS_OK)
         return text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
-    for (size_t i = 0; i < g->count && !has_failed; i++) {
-        int status = deltafs_fileindex_get(index, g->number[i], range, get_print_row, &p, &has_failed);
+    for (size_t i = 0; i < g->keys.count && !has_failed; i++) {
+        int status = deltafs_fileindex_get(index, g->keys.number[i], range, get_print_row, &p, &has_failed);
         if (status == DELTAFS_ERR_NOT_FOUND) {
             int not_found = get_not_found(g, i);
             code = code == EXIT_OK ? not_found : code;
@@ -241,11 +118,11 @@ static int get_print(struct get *g, const char *schema, deltafs_records **found,
 
     if (print_begin(&p, g->format, schema) != DELTAFS_OK)
         return text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
-    for (size_t i = 0; i < g->count; i++)
+    for (size_t i = 0; i < g->keys.count; i++)
         for (size_t k = 0; found[i] && k < found[i]->count; k++)
             print_record(&p, &found[i]->record[k]);
     print_end(&p);
-    for (size_t i = 0; i < g->count && code <= EXIT_NOT_FOUND; i++)
+    for (size_t i = 0; i < g->keys.count && code <= EXIT_NOT_FOUND; i++)
         if (!found[i])
             get_not_found(g, i);
     return code;
@@ -254,20 +131,21 @@ static int get_print(struct get *g, const char *schema, deltafs_records **found,
 static int get_records(struct get *g, deltafs_dir *d, const char *schema, struct deltafs_io_stat *io)
 {
     const struct deltafs_range *range = g->epochs.is_given ? &g->epochs.range : NULL;
-    deltafs_records **found = calloc(g->count + 1, sizeof *found);
+    deltafs_records **found = calloc(g->keys.count + 1, sizeof *found);
     int status = DELTAFS_OK;
 
     if (!found)
-        return text_fail(EXIT_TROUBLE, "get: no memory for %zu keys", g->count);
-    if (g->count > 0)
-        status = g->is_bytes ? deltafs_get_many_bytes(d, g->count, (const void *const *)g->bytes, g->size, range, found)
-                             : deltafs_get_many(d, g->count, g->number, range, found);
+        return text_fail(EXIT_TROUBLE, "get: no memory for %zu keys", g->keys.count);
+    if (g->keys.count > 0)
+        status = g->keys.is_bytes ? deltafs_get_many_bytes(d, g->keys.count, (const void *const *)g->keys.bytes,
+                                                           g->keys.size, range, found)
+                                  : deltafs_get_many(d, g->keys.count, g->keys.number, range, found);
     int code = text_exit_code(status);
     if (status != DELTAFS_OK && status != DELTAFS_ERR_NOT_FOUND)
         text_fail(code, "%s", deltafs_errmsg(d));
     deltafs_io_stat(d, io);
     code = get_print(g, schema, found, code);
-    for (size_t i = 0; i < g->count; i++) {
+    for (size_t i = 0; i < g->keys.count; i++) {
         if (found[i])
             get_add_missing(g, found[i]->missing, found[i]->missing_count);
         deltafs_records_destroy(found[i]);
@@ -277,6 +155,16 @@ static int get_records(struct get *g, deltafs_dir *d, const char *schema, struct
 }
 
 /* ---- The command ---- */
+
+/* All keys, once it is known what the directory's are. */
+static int get_collect_keys(struct get *g, char **argument, int n)
+{
+    int code = key_list_check_hex(&g->keys);
+
+    for (int i = 0; i < n && code == EXIT_OK; i++)
+        code = key_list_add(&g->keys, argument[i], strlen(argument[i]));
+    return code == EXIT_OK && g->keys_file ? key_list_read(&g->keys, g->keys_file) : code;
+}
 
 static int get_all(struct get *g, const struct command_call *c, struct deltafs_io_stat *io)
 {
@@ -290,7 +178,7 @@ static int get_all(struct get *g, const struct command_call *c, struct deltafs_i
         code = target_open_directory(path, &d);
     if (d && deltafs_stat(d, &stat) != DELTAFS_OK)
         code = text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(d));
-    g->is_bytes = d && code == EXIT_OK && strcmp(stat.keys, "bytes") == 0;
+    g->keys.is_bytes = d && code == EXIT_OK && strcmp(stat.keys, "bytes") == 0;
     if (code == EXIT_OK)
         code = get_collect_keys(g, c->operand + 1, c->count - 1);
     if (code == EXIT_OK)
@@ -306,6 +194,7 @@ static int get_run(const struct command_call *c)
     struct deltafs_io_stat io = {.struct_size = sizeof io};
     double start = progress_now();
 
+    g->keys.command = "get";
     if (c->count == 1 && !g->keys_file)
         return text_fail(EXIT_USAGE, "get: KEY is missing");
     int code = get_all(g, c, &io);
@@ -313,11 +202,7 @@ static int get_run(const struct command_call *c)
     if (g->is_stats)
         fprintf(stderr, "stats: reads=%" PRIu64 " bytes_read=%" PRIu64 " seconds=%.6f\n", io.reads, io.bytes_read,
                 progress_now() - start);
-    for (size_t i = 0; i < g->count; i++)
-        free(g->bytes[i]);
-    free(g->number);
-    free(g->bytes);
-    free(g->size);
+    key_list_fini(&g->keys);
     free(g->missing);
     return code;
 }
@@ -327,7 +212,7 @@ static const struct command_option options[] = {
      "read more keys from a file (- is standard input): separated by blanks, or one\n"
      "                         key of bytes on each line",
      cmd_parse_text, offsetof(struct get, keys_file)},
-    {"hex", 0, NULL, "take keys of bytes in hexadecimal, separated by blanks", NULL, offsetof(struct get, is_hex)},
+    {"hex", 0, NULL, "take keys of bytes in hexadecimal, separated by blanks", NULL, offsetof(struct get, keys.is_hex)},
     {"epochs", 0, "A[:B]", "only epochs with labels from A to B; A: and :B have one end", cmd_parse_range,
      offsetof(struct get, epochs)},
     {"format", 0, "F", "a table for people (default), csv, json, or the raw bytes of the values", print_parse_format,

@@ -43,17 +43,8 @@ static int scan_print(const struct scan *s, deltafs_dir *d)
 static int scan_one(void *values, const char *path)
 {
     deltafs_dir *d;
-    deltafs_fileindex *index;
-    int code = target_open_index(path, &index);
+    int code = target_open_records(path, &d);
 
-    if (index)
-        code = text_fail(EXIT_TROUBLE,
-                         "%s: an index, which has no records of its own; 'deltafs get' reads rows through it, and "
-                         "'deltafs info' lists its files",
-                         path);
-    deltafs_fileindex_close(index);
-    if (code == EXIT_OK)
-        code = target_open_directory(path, &d);
     if (code != EXIT_OK)
         return code;
     code = scan_print(values, d);

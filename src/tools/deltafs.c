@@ -2,19 +2,19 @@
 #include "tools/cmd.h"
 
 extern const struct command cmd_attr, cmd_cat, cmd_cp, cmd_flatten, cmd_get, cmd_info, cmd_ls, cmd_repair, cmd_rm,
-    cmd_run, cmd_scan, cmd_stat, cmd_verify;
+    cmd_run, cmd_scan, cmd_select, cmd_stat, cmd_verify;
 
-static const struct command *const commands[] = {&cmd_get,     &cmd_scan, &cmd_info, &cmd_attr, &cmd_verify,
-                                                 &cmd_repair,  &cmd_ls,   &cmd_stat, &cmd_cat,  &cmd_cp,
-                                                 &cmd_flatten, &cmd_rm,   &cmd_run,  NULL};
+static const struct command *const commands[] = {&cmd_get,    &cmd_scan,    &cmd_select, &cmd_info, &cmd_attr,
+                                                 &cmd_verify, &cmd_repair,  &cmd_ls,     &cmd_stat, &cmd_cat,
+                                                 &cmd_cp,     &cmd_flatten, &cmd_rm,     &cmd_run,  NULL};
 
 int main(int argc, char **argv)
 {
     static const struct program deltafs = {
         .text = "asks and checks DeltaFS directories, and reads and makes logical files.\n"
                 "Names may have the prefix deltafs:, as in MPI-IO.",
-        .codes = "0 done; 1 a key (the others are printed) or an attribute was not found, or repair finds something to do;\n"
-                 "2 usage; 3 input, output or damage",
+        .codes = "0 done; 1 a key (the others are printed), a record or an attribute was not found, or repair finds\n"
+                 "something to do; 2 usage; 3 input, output or damage",
         .command = commands};
 
     return cmd_main(&deltafs, argc, argv);

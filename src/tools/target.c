@@ -82,6 +82,20 @@ int target_open_index(const char *path, deltafs_fileindex **out)
     return status == DELTAFS_ERR_NOT_FOUND ? EXIT_OK : text_of_call(status);
 }
 
+int target_open_records(const char *path, deltafs_dir **out)
+{
+    deltafs_fileindex *index;
+    int code = target_open_index(path, &index);
+
+    if (index)
+        code = text_fail(EXIT_TROUBLE,
+                         "%s: an index, which has no records of its own; 'deltafs get' reads rows through it, and "
+                         "'deltafs info' lists its files",
+                         path);
+    deltafs_fileindex_close(index);
+    return code == EXIT_OK ? target_open_directory(path, out) : code;
+}
+
 /* If a directory is an index, count its rows. */
 static int target_count_rows(const char *path, struct target *t)
 {

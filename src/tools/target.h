@@ -46,6 +46,9 @@ void target_close(struct target *t);
 int target_open_logical(const char *path, deltafs_logical **out);
 int target_open_directory(const char *path, deltafs_dir **out);
 
+/* Open a directory that is not an index, which has no records of its own. */
+int target_open_records(const char *path, deltafs_dir **out);
+
 /* Open the index at `path`, or of the file there; *out is NULL if there is none. */
 int target_open_index(const char *path, deltafs_fileindex **out);
 

@@ -44,6 +44,24 @@ static void check_order(struct rng *r, const uint8_t *values, size_t n, size_t s
     free(want);
 }
 
+typedef void join_fn(const uint8_t *planes, size_t n, size_t size, const uint8_t *wanted, uint8_t *values);
+
+/* The bytes that are wanted are right. */
+static void check_wanted(struct rng *r, const uint8_t *values, size_t n, size_t size, const uint8_t *planes,
+                         join_fn *join)
+{
+    uint8_t *back = calloc(n * size + 1, 1), *wanted = malloc(size + 1);
+
+    CHECK(back && wanted);
+    for (size_t k = 0; k < size; k++)
+        wanted[k] = (uint8_t)rng_below(r, 2);
+    join(planes, n, size, wanted, back);
+    for (size_t i = 0; i < n * size; i++)
+        CHECK(!wanted[i % size] || back[i] == values[i]);
+    free(back);
+    free(wanted);
+}
+
 static void test_planes(void **state)
 {
     static const size_t sizes[] = {0, 1, 3, 4, 8, 16, 31, 40, 100};
@@ -63,11 +81,13 @@ static void test_planes(void **state)
             memset(got, 0xaa, length);
             planes_split_from(values, NULL, 0, n, size, got);
             CHECK(memcmp(got, want, length) == 0);
-            planes_join(want, n, size, back);
+            planes_join(want, n, size, NULL, back);
             CHECK(memcmp(back, values, n * size) == 0);
             memset(back, 0xaa, n * size);
-            planes_join_portable(want, n, size, back);
+            planes_join_portable(want, n, size, NULL, back);
             CHECK(memcmp(back, values, n * size) == 0);
+            check_wanted(&r, values, n, size, want, planes_join);
+            check_wanted(&r, values, n, size, want, planes_join_portable);
             for (size_t i = 0; i < n; i++) {
                 planes_get(want, n, size, i, back);
                 CHECK(memcmp(back, values + i * size, size) == 0);

@@ -26,7 +26,7 @@ static void check_values(struct block *b)
         for (uint32_t i = 0; i < b->count; i++)
             memcpy(alone + i * size, block_value(b, i, &size), size);
     }
-    FUZZ_CHECK(block_join(b, &e) == DELTAFS_OK);
+    FUZZ_CHECK(block_join(b, NULL, &e) == DELTAFS_OK);
     for (uint32_t i = 0; i < b->count; i++) {
         size_t here;
         const uint8_t *value = block_value(b, i, &here);

@@ -334,13 +334,13 @@ int block_decode(struct block *b, const uint8_t *bytes, size_t n, const struct b
     return wrong ? error_damaged(e, path, offset, "%s", wrong) : DELTAFS_OK;
 }
 
-int block_join(struct block *b, struct error *e)
+int block_join(struct block *b, const uint8_t *wanted, struct error *e)
 {
     if (b->plain)
         return DELTAFS_OK;
     int status = buffer_reserve(&b->values, b->count * (size_t)b->value_size + 1, "a block", e);
     if (status == DELTAFS_OK) {
-        planes_join(b->planes, b->count, (size_t)b->value_size, b->values.bytes);
+        planes_join(b->planes, b->count, (size_t)b->value_size, wanted, b->values.bytes);
         b->plain = b->values.bytes;
     }
     return status;

@@ -77,8 +77,8 @@ int block_decode(struct block *b, const uint8_t *bytes, size_t n, const struct b
                  int64_t value_size, uint32_t count, const char *path, uint64_t offset, struct error *e);
 /* The length of a value log's block by its header, filled up; 0 if it is no such block. */
 size_t block_values_length(const uint8_t *header);
-/* Take the values out of their planes, all at once: for who wants most of them. */
-int block_join(struct block *b, struct error *e);
+/* Take the values out of their planes, all at once: for who wants most of them. `wanted`: as for planes_join. */
+int block_join(struct block *b, const uint8_t *wanted, struct error *e);
 /* Value `i` (below count), valid until the next call for this block. */
 const uint8_t *block_value(struct block *b, uint32_t i, size_t *size);
 

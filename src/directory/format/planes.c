@@ -36,13 +36,15 @@ void planes_split_from(const uint8_t *values, const uint32_t *order, size_t firs
     }
 }
 
-void planes_join_portable(const uint8_t *planes, size_t n, size_t size, uint8_t *values)
+void planes_join_portable(const uint8_t *planes, size_t n, size_t size, const uint8_t *wanted, uint8_t *values)
 {
     size_t length = (n + 7) / 8;
 
     for (size_t i = 0; i < n; i += 8) {
         size_t here = n - i < 8 ? n - i : 8;
         for (size_t k = 0; k < size; k++) {
+            if (wanted && !wanted[k])
+                continue;
             uint64_t x = 0;
             for (unsigned bit = 0; bit < 8; bit++)
                 x |= (uint64_t)planes[(8 * k + 7 - bit) * length + i / 8] << 8 * bit;

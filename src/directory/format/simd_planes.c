@@ -150,7 +150,7 @@ static void planes_join_16(const uint8_t *bytes, size_t columns, uint8_t *value,
     }
 }
 
-void planes_join(const uint8_t *planes, size_t n, size_t size, uint8_t *values)
+void planes_join(const uint8_t *planes, size_t n, size_t size, const uint8_t *wanted, uint8_t *values)
 {
     uint8_t bytes[16 * PLANES_TILE] = {0}; /* of 16 columns: that byte of all the tile's values */
     size_t length = (n + 7) / 8;
@@ -159,9 +159,14 @@ void planes_join(const uint8_t *planes, size_t n, size_t size, uint8_t *values)
         size_t tile = n - first < PLANES_TILE ? n - first : PLANES_TILE;
         for (size_t k = 0; k < size; k += 16) {
             size_t columns = size - k < 16 ? size - k : 16;
-            for (size_t c = 0; c < columns; c++)
+            int is_wanted = 0;
+            for (size_t c = 0; c < columns; c++) {
+                if (wanted && !wanted[k + c])
+                    continue;
                 planes_join_byte(planes + 8 * (k + c) * length + first / 8, length, bytes + PLANES_TILE * c);
-            for (size_t i = 0; i < tile; i += 16)
+                is_wanted = 1;
+            }
+            for (size_t i = 0; is_wanted && i < tile; i += 16)
                 planes_join_16(bytes + i, columns, values + (first + i) * size + k, size,
                                tile - i < 16 ? tile - i : 16);
         }
@@ -173,8 +178,8 @@ void planes_split(const uint8_t *values, const uint32_t *order, size_t n, size_t
     planes_split_from(values, order, 0, n, size, planes);
 }
 
-void planes_join(const uint8_t *planes, size_t n, size_t size, uint8_t *values)
+void planes_join(const uint8_t *planes, size_t n, size_t size, const uint8_t *wanted, uint8_t *values)
 {
-    planes_join_portable(planes, n, size, values);
+    planes_join_portable(planes, n, size, wanted, values);
 }
 #endif

@@ -288,7 +288,7 @@ static int gather_take_target(struct stage *s, const struct piece *p, const stru
     for (uint32_t i = t->first, left = t->count; left > 0; left--, i = next[i])
         wanted += s->ref[i].wanted;
     if (status == DELTAFS_OK && wanted > s->g->block.count / JOIN_SHARE)
-        status = block_join(&s->g->block, &wrong);
+        status = block_join(&s->g->block, s->r->wanted, &wrong);
     if (status == DELTAFS_OK) {
         for (uint32_t i = t->first, left = t->count; left > 0 && status == DELTAFS_OK && !s->is_full;
              left--, i = next[i])

@@ -38,6 +38,8 @@ struct reader {
     struct leaf_cache *leaves;
     struct gather *gather;
     uint64_t cache;           /* bytes of them */
+    uint64_t memory;          /* the option; OPTION_AUTO: auto */
+    const uint8_t *wanted;    /* NULL, or for each byte of a stored value of one size whether it is needed */
     struct part_reader *part; /* those that are kept, in their own place if it is free */
     uint32_t part_count;
     struct part_reader own[READER_OPEN_PARTS];

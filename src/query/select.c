@@ -1,0 +1,416 @@
+/* The calls of deltafs_query.h that select records. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/number.h"
+#include "base/short_copy.h"
+#include "base/sized.h"
+#include "base/team.h"
+#include "base/thread.h"
+#include "directory/dir.h"
+#include "directory/serial.h"
+#include "query/select.h"
+
+#define ROWS_AT_ONCE  4096
+#define BYTES_AT_ONCE ((size_t)1 << 20)
+
+/* ---- Opening ---- */
+
+static int select_take_keys(struct deltafs_select *s, const struct deltafs_select_options *o, struct error *e)
+{
+    const struct manifest *m = &s->reader->manifest;
+    struct key_set also = {0};
+    int status = key_set_take(&s->only, o->keys, m, "keys", e);
+
+    if (status == DELTAFS_OK)
+        status = key_set_take(&also, o->and_keys, m, "and_keys", e);
+    if (status == DELTAFS_OK)
+        status = key_set_take(&s->except, o->not_keys, m, "not_keys", e);
+    if (status == DELTAFS_OK && also.is_given && s->only.is_given) {
+        key_set_filter(&s->only, &also, 1);
+    } else if (status == DELTAFS_OK && also.is_given) {
+        s->only = also;
+        also = (struct key_set){0};
+    }
+    if (status == DELTAFS_OK && s->only.is_given)
+        key_set_filter(&s->only, &s->except, 0);
+    key_set_fini(&also);
+    return status;
+}
+
+/* A reader of the worker's own, for the same directory in the same state or a later one. */
+static int worker_open(struct worker *w, const deltafs_options *options, struct error *e)
+{
+    const struct manifest *m = &w->select->reader->manifest, *own;
+    int status = deltafs_open(w->select->reader->path, options, &w->dir);
+
+    if (status != DELTAFS_OK)
+        return error_set(e, status, "%s", deltafs_errmsg(NULL));
+    status = dir_reader(w->dir, "deltafs_select_open", NULL, &w->reader, &(struct error *){NULL});
+    if (status != DELTAFS_OK)
+        return error_set(e, status, "%s", deltafs_errmsg(NULL));
+    own = &w->reader->manifest;
+    if (memcmp(own->uuid, m->uuid, sizeof m->uuid) != 0 || own->epoch_count < m->epoch_count)
+        return error_set(e, DELTAFS_ERR_CHANGED, "%s: was replaced since it was opened; open it again",
+                         w->reader->path);
+    if (m->keys == KEYS_U64 && !m->is_local)
+        w->reader->wanted = w->eval.wanted;
+    return DELTAFS_OK;
+}
+
+/* All workers read as the caller's reader does, but share its cache. */
+static int select_open_readers(struct deltafs_select *s, struct error *e)
+{
+    deltafs_options *o = NULL;
+    char threads[32], cache[32];
+    int status = deltafs_options_create(&o);
+
+    snprintf(threads, sizeof threads, "%u", team_threads(s->reader->team));
+    snprintf(cache, sizeof cache, "%llu", (unsigned long long)(s->reader->cache / s->workers));
+    if (status == DELTAFS_OK)
+        status = deltafs_options_set(o, "read_threads", threads);
+    if (status == DELTAFS_OK)
+        status = deltafs_options_set(o, "read_cache", cache);
+    if (status != DELTAFS_OK)
+        error_set(e, status, "%s", deltafs_errmsg(NULL));
+    for (uint32_t i = 0; i < s->workers && status == DELTAFS_OK; i++)
+        status = worker_open(&s->worker[i], o, e);
+    deltafs_options_destroy(o);
+    return status;
+}
+
+static uint32_t select_threads(const struct deltafs_select *s)
+{
+    uint32_t most = team_threads(s->reader->team), processors = thread_processors();
+
+    most = most < processors ? most : processors;
+    most = most < s->partitions ? most : s->partitions;
+    return most > 0 ? most : 1;
+}
+
+/* The expressions are bound once here, so that mistakes in them are found by the open. */
+static int select_make_workers(struct deltafs_select *s, uint64_t label, struct error *e)
+{
+    int status = DELTAFS_OK;
+
+    s->workers = select_threads(s);
+    s->worker = calloc(s->workers, sizeof *s->worker);
+    if (!s->worker) {
+        status = error_no_memory(e, s->workers * sizeof *s->worker, "threads");
+        s->workers = 0;
+    }
+    for (uint32_t i = 0; i < s->workers && status == DELTAFS_OK; i++) {
+        s->worker[i].select = s;
+        status = eval_init(&s->worker[i].eval, &s->plan, e);
+    }
+    if (status == DELTAFS_OK)
+        status = eval_bind(&s->worker[0].eval, label, e);
+    return status == DELTAFS_OK ? select_open_readers(s, e) : status;
+}
+
+/* With fewer threads than wanted it only takes longer; there must be one. */
+static int select_start(struct deltafs_select *s, struct error *e)
+{
+    uint32_t wanted = s->left > 0 ? s->workers : 0;
+
+    for (uint32_t i = 0; i < wanted; i++) {
+        struct worker *w = &s->worker[i];
+        int status = thread_start(&w->thread, worker_run, w, error_after(i > 0, e));
+        w->is_started = status == DELTAFS_OK;
+        if (!w->is_started)
+            return i > 0 ? DELTAFS_OK : status;
+    }
+    return DELTAFS_OK;
+}
+
+static int select_make(struct deltafs_select *s, const struct deltafs_select_options *o, struct error *e)
+{
+    const struct manifest *m = &s->reader->manifest;
+    uint32_t first;
+    int status = plan_make(&s->plan, m, o, e);
+
+    if (status == DELTAFS_OK)
+        status = select_take_keys(s, o, e);
+    if (status != DELTAFS_OK)
+        return status;
+    reader_epochs(s->reader, o->range, &first, &s->end);
+    s->partitions = m->partitions;
+    s->next_epoch = s->epoch = first;
+    s->left = (uint64_t)(s->end - first) * s->partitions;
+    s->top.most = o->top;
+    s->limit = (s->reader->memory == OPTION_AUTO ? SERIAL_MEMORY_DEFAULT : s->reader->memory) / 2;
+    s->unit = calloc(s->partitions, sizeof *s->unit);
+    if (!s->unit)
+        return error_no_memory(e, s->partitions * sizeof *s->unit, "partitions");
+    for (uint32_t i = 0; i < s->partitions; i++)
+        s->unit[i].last = &s->unit[i].first;
+    status = select_make_workers(s, first < s->end ? m->epoch[first].label : o->range ? o->range->first : 0, e);
+    return status == DELTAFS_OK ? select_start(s, e) : status;
+}
+
+int deltafs_select_open(deltafs_dir *dir, const struct deltafs_select_options *options, deltafs_select **out)
+{
+    static const char call[] = "deltafs_select_open";
+    struct deltafs_select_options o = {0};
+    struct reader *r;
+    struct error *e;
+    int status = dir_reader(dir, call, !options ? "options" : !out ? "out" : NULL, &r, &e);
+
+    if (status == DELTAFS_OK)
+        status = dir_end(dir, sized_take(&o, options, sizeof o, call, e));
+    if (status != DELTAFS_OK)
+        return status;
+    struct deltafs_select *s = calloc(1, sizeof *s);
+    if (!s)
+        return dir_end(dir, error_no_memory(e, sizeof *s, "a select"));
+    s->dir = dir;
+    s->reader = r;
+    s->error = e;
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->work, NULL);
+    pthread_cond_init(&s->rows, NULL);
+    status = select_make(s, &o, e);
+    if (status != DELTAFS_OK)
+        deltafs_select_close(s);
+    else
+        *out = s;
+    return dir_end(dir, status);
+}
+
+/* ---- Closing ---- */
+
+static void chunks_free(struct chunk *c)
+{
+    for (struct chunk *next; c; c = next) {
+        next = c->next;
+        free(c);
+    }
+}
+
+static void worker_fini(struct worker *w)
+{
+    if (w->is_started)
+        pthread_join(w->thread, NULL);
+    deltafs_close(w->dir);
+    eval_fini(&w->eval);
+}
+
+int deltafs_select_close(deltafs_select *s)
+{
+    if (!s)
+        return DELTAFS_OK;
+    pthread_mutex_lock(&s->lock);
+    s->is_stopping = 1;
+    pthread_cond_broadcast(&s->work);
+    pthread_mutex_unlock(&s->lock);
+    for (uint32_t i = 0; i < s->workers; i++)
+        worker_fini(&s->worker[i]);
+    for (uint32_t i = 0; s->unit && i < s->partitions; i++)
+        chunks_free(s->unit[i].first);
+    chunks_free(s->chunks);
+    top_fini(&s->top);
+    key_set_fini(&s->only);
+    key_set_fini(&s->except);
+    plan_fini(&s->plan);
+    buffer_fini(&s->sorted);
+    buffer_fini(&s->records);
+    buffer_fini(&s->values);
+    pthread_cond_destroy(&s->rows);
+    pthread_cond_destroy(&s->work);
+    pthread_mutex_destroy(&s->lock);
+    free(s->unit);
+    free(s->worker);
+    free(s);
+    return DELTAFS_OK;
+}
+
+/* ---- Rows for the caller ---- */
+
+static int row_compare(const void *a, const void *b)
+{
+    const struct row *x = a, *y = b;
+    size_t size = x->record->key_size < y->record->key_size ? x->record->key_size : y->record->key_size;
+    int order =
+        size > 0 ? memcmp(x->record->key_bytes, y->record->key_bytes, size) : compare(x->record->key, y->record->key);
+
+    if (order == 0)
+        order = compare(x->record->key_size, y->record->key_size);
+    return order != 0 ? order : compare(x->order, y->order);
+}
+
+/* Take the rows of a unit, which become the caller's; returns the end of the list. */
+static struct chunk **select_detach(struct deltafs_select *s, struct unit *u, struct chunk **end)
+{
+    if (!u->first)
+        return end;
+    *end = u->first;
+    end = u->last;
+    for (struct chunk *c = u->first; c; c = c->next)
+        s->held -= c->bytes;
+    u->first = NULL;
+    u->last = &u->first;
+    return end;
+}
+
+/* Let the workers go on to the next epoch. */
+static void select_advance(struct deltafs_select *s)
+{
+    for (uint32_t i = 0; i < s->partitions; i++)
+        s->unit[i].is_done = 0;
+    s->done = 0;
+    s->is_overflowing = 0;
+    s->taken = 0;
+    s->epoch++;
+    pthread_cond_broadcast(&s->work);
+}
+
+/* With the lock: take rows, if there are any to be taken now. Returns whether it makes sense to look again. */
+static int select_take(struct deltafs_select *s, int *is_ordered)
+{
+    struct chunk **end = &s->chunks;
+
+    *is_ordered = s->is_overflowing;
+    if (s->is_overflowing) {
+        struct unit *u = &s->unit[s->taken];
+        select_detach(s, u, end);
+        if (s->chunks)
+            pthread_cond_broadcast(&s->work);
+        else if (u->is_done && ++s->taken == s->partitions)
+            select_advance(s);
+        else if (!u->is_done)
+            return 0;
+        return 1;
+    }
+    if (s->done < s->partitions)
+        return 0;
+    for (uint32_t i = 0; i < s->partitions; i++)
+        end = select_detach(s, &s->unit[i], end);
+    select_advance(s);
+    return 1;
+}
+
+/* Wait for rows; s->chunks stays NULL at the end. */
+static int select_wait(struct deltafs_select *s, int *is_ordered)
+{
+    pthread_mutex_lock(&s->lock);
+    while (!s->chunks && s->fatal.status == DELTAFS_OK && s->epoch < s->end)
+        if (!select_take(s, is_ordered))
+            pthread_cond_wait(&s->rows, &s->lock);
+    int status = s->fatal.status;
+    if (status != DELTAFS_OK)
+        *s->error = s->fatal;
+    pthread_mutex_unlock(&s->lock);
+    return status;
+}
+
+/* The rows in s->chunks, in the order of keys unless they are in order. */
+static int select_sort(struct deltafs_select *s, int is_ordered)
+{
+    size_t n = 0, count = 0;
+
+    for (const struct chunk *c = s->chunks; c; c = c->next)
+        count += c->count;
+    int status = buffer_reserve(&s->sorted, count * sizeof(struct row), "rows", s->error);
+    if (status != DELTAFS_OK)
+        return status;
+    struct row *row = (struct row *)(void *)s->sorted.bytes;
+    int is_sorted = 1;
+    for (const struct chunk *c = s->chunks; c; c = c->next)
+        for (size_t i = 0; i < c->count; i++, n++) {
+            row[n] = (struct row){&c->record[i], n};
+            is_sorted = is_sorted && (n == 0 || row_compare(&row[n - 1], &row[n]) < 0);
+        }
+    if (!is_ordered && !is_sorted)
+        qsort(row, n, sizeof *row, row_compare);
+    s->count = n;
+    return DELTAFS_OK;
+}
+
+/* Wait for all rows of `top`. */
+static int select_fill_top(struct deltafs_select *s)
+{
+    if (s->is_sorted)
+        return DELTAFS_OK;
+    pthread_mutex_lock(&s->lock);
+    while (s->left > 0 && s->fatal.status == DELTAFS_OK)
+        pthread_cond_wait(&s->rows, &s->lock);
+    int status = s->fatal.status;
+    if (status != DELTAFS_OK)
+        *s->error = s->fatal;
+    pthread_mutex_unlock(&s->lock);
+    if (status == DELTAFS_OK)
+        status = buffer_reserve(&s->sorted, s->top.count * sizeof(struct row), "rows", s->error);
+    if (status != DELTAFS_OK)
+        return status;
+    top_sort(&s->top);
+    for (size_t i = 0; i < s->top.count; i++)
+        ((struct row *)(void *)s->sorted.bytes)[i] = (struct row){&s->top.row[i].record, i};
+    s->count = s->top.count;
+    s->is_sorted = 1;
+    return DELTAFS_OK;
+}
+
+/* The next rows in s->sorted; none at the end. */
+static int select_fill(struct deltafs_select *s)
+{
+    int is_ordered = 0;
+
+    s->at = s->count = 0;
+    if (s->plan.by)
+        return select_fill_top(s);
+    chunks_free(s->chunks);
+    s->chunks = NULL;
+    int status = select_wait(s, &is_ordered);
+    return status == DELTAFS_OK && s->chunks ? select_sort(s, is_ordered) : status;
+}
+
+/* Copy some rows, so that their values lie one after the other. */
+static int select_copy(struct deltafs_select *s, size_t *count, struct error *e)
+{
+    const struct row *row = (const struct row *)(const void *)s->sorted.bytes + s->at;
+    size_t n = 0, bytes = 0;
+
+    while (n < s->count - s->at && n < ROWS_AT_ONCE && (n == 0 || bytes + row[n].record->size <= BYTES_AT_ONCE))
+        bytes += row[n++].record->size;
+    int status = buffer_reserve(&s->records, n * sizeof(struct deltafs_record) + 1, "rows", e);
+    if (status == DELTAFS_OK)
+        status = buffer_reserve(&s->values, bytes + 1, "rows", e);
+    if (status != DELTAFS_OK)
+        return status;
+    struct deltafs_record *record = (struct deltafs_record *)(void *)s->records.bytes;
+    uint8_t *value = s->values.bytes;
+    for (size_t i = 0; i < n; value += record[i++].size) {
+        record[i] = *row[i].record;
+        record[i].value = value;
+        copy_short(value, row[i].record->value, record[i].size);
+    }
+    s->at += n;
+    *count = n;
+    return DELTAFS_OK;
+}
+
+int deltafs_select_next(deltafs_select *s, const struct deltafs_record **rows, size_t *count)
+{
+    size_t n = 0;
+
+    if (!s || !rows || !count)
+        return error_set(deltafs_private_thread_error(), DELTAFS_ERR_INVALID,
+                         "deltafs_select_next: select, rows and count must be given");
+    int status = s->at == s->count ? select_fill(s) : DELTAFS_OK;
+    if (status == DELTAFS_OK && s->at < s->count)
+        status = select_copy(s, &n, s->error);
+    else if (status == DELTAFS_OK && s->damage.status != DELTAFS_OK) {
+        *s->error = s->damage;
+        status = s->damage.status;
+    }
+    if (status == DELTAFS_OK) {
+        *rows = (const struct deltafs_record *)(const void *)s->records.bytes;
+        *count = n;
+    }
+    return dir_end(s->dir, status);
+}
+
+const char *deltafs_select_schema(const deltafs_select *s)
+{
+    return (const char *)s->plan.text.bytes;
+}

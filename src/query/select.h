@@ -1,0 +1,89 @@
+/* Select: the records of a directory that fulfil a condition, or those with the largest values.
+ *
+ * The work is divided into units: one partition of one epoch. Threads take units in the order of epochs, then
+ * partitions. Each thread has a reader of its own. It collects records in batches, evaluates the condition for a batch,
+ * and makes rows of the records that pass.
+ *
+ * The rows of an epoch are collected until all of its units are done. Then the caller gets them by key, while the
+ * threads work on the next epoch. If the rows take more than `limit` bytes, the epoch overflows: the caller gets the
+ * rows unit by unit, as the threads make them. Then a thread that is ahead of the caller waits. So the order depends
+ * on the data and the limit only, and memory is bounded.
+ *
+ * With `top`, the rows go to one heap, and no thread waits for the caller. */
+#ifndef DELTAFS_QUERY_SELECT_H
+#define DELTAFS_QUERY_SELECT_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include "directory/read/reader.h"
+#include "query/select_eval.h"
+#include "query/select_keys.h"
+#include "query/select_top.h"
+
+/* The rows of a unit that the caller has not taken yet. */
+struct unit {
+    struct chunk *first, **last; /* `last`: where the next is to be linked */
+    int is_done;
+};
+
+struct worker {
+    struct deltafs_select *select;
+    pthread_t thread;
+    int is_started;
+    deltafs_dir *dir;
+    struct reader *reader; /* of `dir` */
+    struct eval eval;
+    /* The unit, and how many of its records were in the batches before. */
+    uint32_t epoch, partition;
+    uint64_t records;
+    /* Of the batch: which records pass, and their values. */
+    uint8_t pass[BATCH];
+    double by[BATCH];
+    struct error error;
+};
+
+struct row {
+    const struct deltafs_record *record;
+    size_t order;
+};
+
+struct deltafs_select {
+    deltafs_dir *dir;
+    struct reader *reader; /* of `dir`: its manifest, which does not change meanwhile */
+    struct error *error;
+    struct plan plan;
+    struct key_set only, except;
+    uint32_t partitions, end; /* `end`: the first epoch that is not selected from */
+    uint64_t limit;
+    struct worker *worker;
+    uint32_t workers;
+
+    atomic_int is_stopping;
+    pthread_mutex_t lock;                /* for what follows */
+    pthread_cond_t work;                 /* for workers: there may be work, or room */
+    pthread_cond_t rows;                 /* for the caller: there may be rows */
+    uint32_t next_epoch, next_partition; /* the next unit that is taken */
+    uint64_t left;                       /* units that are not done yet, of all epochs */
+    struct top top;
+    uint32_t epoch;    /* whose rows are collected, without `top` */
+    struct unit *unit; /* of it */
+    uint32_t done;     /* units of it */
+    uint64_t held;     /* bytes of its rows */
+    int is_overflowing;
+    uint32_t taken; /* if it overflows: the unit whose rows the caller takes */
+    struct error fatal;
+    struct error damage; /* of the first unit that has any: */
+    uint32_t damage_epoch, damage_partition;
+
+    /* Of the caller alone: the rows that are being returned, and what they are in. */
+    struct chunk *chunks;
+    struct buffer sorted; /* struct row */
+    size_t count, at;
+    int is_sorted; /* `top` */
+    struct buffer records, values;
+};
+
+/* The thread of a worker. */
+void *worker_run(void *worker);
+
+#endif

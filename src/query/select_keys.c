@@ -1,0 +1,133 @@
+#include <stdlib.h>
+#include <string.h>
+#include "base/number.h"
+#include "directory/format/block.h"
+#include "directory/format/partition.h"
+#include "query/select_keys.h"
+
+static int key_compare(const void *a, const void *b)
+{
+    const struct set_key *x = a, *y = b;
+    int order = compare_two(x->partition, y->partition, x->number, y->number);
+
+    if (order == 0)
+        order = compare(x->size, y->size);
+    return order == 0 && x->size > 0 ? memcmp(x->bytes, y->bytes, x->size) : order;
+}
+
+/* A key, and its partition. */
+static struct set_key key_of(const struct manifest *m, uint64_t number, const void *bytes, size_t size)
+{
+    struct set_key k = {.number = number, .size = (uint32_t)size, .bytes = bytes};
+
+    if (bytes)
+        k.number = hash_bytes(bytes, size);
+    k.partition = partition_of(k.number, m->partitions);
+    return k;
+}
+
+/* ---- Making a set ---- */
+
+static int key_set_copy_bytes(struct key_set *s, const struct deltafs_key_list *keys, const struct manifest *m,
+                              const char *name, struct error *e)
+{
+    size_t all = 0, at = 0;
+
+    for (size_t i = 0; i < keys->count; i++) {
+        if (!keys->bytes[i] || keys->size[i] < 1 || keys->size[i] > KEY_BYTES_MAX)
+            return error_set(e, DELTAFS_ERR_INVALID, "%s: a key of %zu bytes; it has 1 to %d", name,
+                             keys->bytes[i] ? keys->size[i] : 0, KEY_BYTES_MAX);
+        all += keys->size[i];
+    }
+    s->bytes = malloc(all + 1);
+    if (!s->bytes)
+        return error_no_memory(e, all, "keys");
+    for (size_t i = 0; i < keys->count; at += keys->size[i++]) {
+        memcpy(s->bytes + at, keys->bytes[i], keys->size[i]);
+        s->key[i] = key_of(m, 0, s->bytes + at, keys->size[i]);
+    }
+    return DELTAFS_OK;
+}
+
+int key_set_take(struct key_set *s, const struct deltafs_key_list *keys, const struct manifest *m, const char *name,
+                 struct error *e)
+{
+    int is_bytes = m->keys == KEYS_BYTES, status = DELTAFS_OK;
+    size_t n = 0;
+
+    *s = (struct key_set){.is_given = keys != NULL};
+    if (!keys || keys->count == 0)
+        return DELTAFS_OK;
+    if (is_bytes ? !keys->bytes || !keys->size : !keys->number)
+        return error_set(e, DELTAFS_ERR_INVALID, "%s: the keys of the directory are %s; give such keys", name,
+                         is_bytes ? "bytes" : "numbers");
+    s->key = calloc(keys->count, sizeof *s->key);
+    if (!s->key)
+        return error_no_memory(e, keys->count * sizeof *s->key, "keys");
+    if (is_bytes)
+        status = key_set_copy_bytes(s, keys, m, name, e);
+    for (size_t i = 0; !is_bytes && i < keys->count; i++)
+        s->key[i] = key_of(m, keys->number[i], NULL, 0);
+    if (status != DELTAFS_OK) {
+        key_set_fini(s);
+        return status;
+    }
+    qsort(s->key, keys->count, sizeof *s->key, key_compare);
+    for (size_t i = 0; i < keys->count; i++)
+        if (n == 0 || key_compare(&s->key[i], &s->key[n - 1]) != 0)
+            s->key[n++] = s->key[i];
+    s->count = n;
+    return DELTAFS_OK;
+}
+
+void key_set_fini(struct key_set *s)
+{
+    free(s->key);
+    free(s->bytes);
+    *s = (struct key_set){0};
+}
+
+/* ---- Using it ---- */
+
+static int key_set_find(const struct key_set *s, const struct set_key *k)
+{
+    return s->count > 0 && bsearch(k, s->key, s->count, sizeof *k, key_compare) != NULL;
+}
+
+int key_set_has(const struct key_set *s, const struct manifest *m, const struct deltafs_record *record)
+{
+    struct set_key k = key_of(m, record->key, record->key_bytes, record->key_size);
+
+    return key_set_find(s, &k);
+}
+
+void key_set_filter(struct key_set *s, const struct key_set *other, int is_in)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < s->count; i++)
+        if (key_set_find(other, &s->key[i]) == is_in)
+            s->key[n++] = s->key[i];
+    s->count = n;
+}
+
+/* The first key whose partition is `partition` or above. */
+static size_t key_set_from(const struct key_set *s, uint64_t partition)
+{
+    size_t low = 0, high = s->count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (s->key[middle].partition < partition)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+void key_set_part(const struct key_set *s, uint32_t partition, size_t *first, size_t *end)
+{
+    *first = key_set_from(s, partition);
+    *end = key_set_from(s, (uint64_t)partition + 1);
+}

@@ -1,0 +1,33 @@
+/* Sets of keys: those that a select is limited to, and those that it leaves out. */
+#ifndef DELTAFS_QUERY_SELECT_KEYS_H
+#define DELTAFS_QUERY_SELECT_KEYS_H
+
+#include <deltafs/deltafs_query.h>
+#include "directory/format/manifest.h"
+
+struct set_key {
+    uint64_t number; /* of a key of bytes: its hash */
+    uint32_t partition, size;
+    const uint8_t *bytes; /* NULL if keys are numbers */
+};
+
+/* Each key once, sorted by partition, then by key. */
+struct key_set {
+    int is_given;
+    size_t count;
+    struct set_key *key;
+    uint8_t *bytes; /* of all keys */
+};
+
+/* Take a copy of the caller's keys; `keys` NULL: not given. `name` is for messages. */
+int key_set_take(struct key_set *s, const struct deltafs_key_list *keys, const struct manifest *m, const char *name,
+                 struct error *e);
+void key_set_fini(struct key_set *s);
+
+int key_set_has(const struct key_set *s, const struct manifest *m, const struct deltafs_record *record);
+/* Keep the keys of `s` that are also in `other`, or are not. */
+void key_set_filter(struct key_set *s, const struct key_set *other, int is_in);
+/* The keys of a partition: *first <= i < *end. */
+void key_set_part(const struct key_set *s, uint32_t partition, size_t *first, size_t *end);
+
+#endif

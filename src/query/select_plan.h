@@ -1,0 +1,40 @@
+/* What a select is to compute: its expressions, parsed, and the layout of its rows. It does not change while threads
+ * use it. */
+#ifndef DELTAFS_QUERY_SELECT_PLAN_H
+#define DELTAFS_QUERY_SELECT_PLAN_H
+
+#include <deltafs/deltafs_query.h>
+#include "base/buffer.h"
+#include "query/columns.h"
+
+/* A part of a row: stored fields that lie side by side, or a computed one. */
+struct output {
+    size_t to, size;
+    size_t from;           /* of stored fields: their place in the value */
+    struct expr *computed; /* NULL: stored */
+    size_t at;             /* of a computed one: the place of its name in the caller's text, or NO_PLACE */
+};
+#define NO_PLACE SIZE_MAX
+
+struct plan {
+    const struct manifest *manifest;
+    deltafs_schema *schema;   /* of the records; NULL: none */
+    struct expr *where, *by;  /* NULL: not given */
+    int is_whole;             /* a row is the value as it is */
+    struct output *output;    /* otherwise, */
+    size_t outputs, capacity; /* so many */
+    size_t row_size;
+    struct buffer text; /* the schema of the rows */
+    size_t text_size;
+};
+
+/* The manifest must stay. Free with plan_fini, also after an error. */
+int plan_make(struct plan *p, const struct manifest *m, const struct deltafs_select_options *o, struct error *e);
+void plan_fini(struct plan *p);
+
+/* Put the name of the option in front of the message about an expression. Returns `status`. */
+int plan_blame(const char *name, int status, struct error *e);
+/* The same for a computed output. */
+int plan_blame_output(const struct output *out, int status, struct error *e);
+
+#endif

@@ -1,0 +1,267 @@
+/* The threads of a select. */
+#include <stdlib.h>
+#include <string.h>
+#include "query/select.h"
+
+#define KEYS_AT_ONCE 1024
+
+/* ---- Units ---- */
+
+/* Take the next unit; returns 0 if there is none. */
+static int worker_next(struct worker *w)
+{
+    struct deltafs_select *s = w->select;
+
+    pthread_mutex_lock(&s->lock);
+    while (!s->is_stopping && s->next_epoch < s->end && !s->plan.by && s->next_epoch > s->epoch)
+        pthread_cond_wait(&s->work, &s->lock);
+    int is_there = !s->is_stopping && s->next_epoch < s->end;
+    if (is_there) {
+        w->epoch = s->next_epoch;
+        w->partition = s->next_partition++;
+        if (s->next_partition == s->partitions) {
+            s->next_partition = 0;
+            s->next_epoch++;
+        }
+    }
+    pthread_mutex_unlock(&s->lock);
+    return is_there;
+}
+
+/* Damage keeps no other unit from being read; other errors end the select. */
+static void worker_failed(struct worker *w, int status)
+{
+    struct deltafs_select *s = w->select;
+
+    if (status == DELTAFS_ERR_MEMORY || status == DELTAFS_ERR_INVALID) {
+        if (s->fatal.status == DELTAFS_OK)
+            s->fatal = w->error;
+        s->is_stopping = 1;
+        pthread_cond_broadcast(&s->work);
+    } else if (s->damage.status == DELTAFS_OK || w->epoch < s->damage_epoch ||
+               (w->epoch == s->damage_epoch && w->partition < s->damage_partition)) {
+        s->damage = w->error;
+        s->damage_epoch = w->epoch;
+        s->damage_partition = w->partition;
+    }
+}
+
+static void worker_finish(struct worker *w, int status)
+{
+    struct deltafs_select *s = w->select;
+
+    pthread_mutex_lock(&s->lock);
+    if (status != DELTAFS_OK)
+        worker_failed(w, status);
+    s->left--;
+    if (!s->plan.by) {
+        s->unit[w->partition].is_done = 1;
+        s->done++;
+    }
+    pthread_cond_signal(&s->rows);
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* Whether the worker must wait for the caller to take rows. The worker of the unit whose rows the caller takes waits
+ * only if there are some. */
+static int worker_must_wait(const struct worker *w)
+{
+    const struct deltafs_select *s = w->select;
+
+    return !s->is_stopping && s->held > s->limit && (w->partition != s->taken || s->unit[w->partition].first);
+}
+
+static void worker_give(struct worker *w, struct chunk *c)
+{
+    struct deltafs_select *s = w->select;
+    struct unit *u = &s->unit[w->partition];
+
+    pthread_mutex_lock(&s->lock);
+    *u->last = c;
+    u->last = &c->next;
+    s->held += c->bytes;
+    if (s->held > s->limit)
+        s->is_overflowing = 1;
+    if (s->is_overflowing)
+        pthread_cond_signal(&s->rows);
+    while (s->is_overflowing && worker_must_wait(w))
+        pthread_cond_wait(&s->work, &s->lock);
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* ---- Batches ---- */
+
+/* Offer rows that may be among the first. */
+static int worker_offer(struct worker *w)
+{
+    struct deltafs_select *s = w->select;
+    struct batch *b = &w->eval.batch;
+    struct chunk *c;
+    size_t count = 0;
+
+    eval_by(&w->eval, w->by);
+    pthread_mutex_lock(&s->lock);
+    for (size_t i = 0; i < b->n; i++) {
+        w->pass[i] = w->pass[i] && top_may_take(&s->top, w->by[i]);
+        count += w->pass[i];
+    }
+    pthread_mutex_unlock(&s->lock);
+    if (count == 0)
+        return DELTAFS_OK;
+    int status = eval_rows(&w->eval, w->pass, count, &c, &w->error);
+    if (status != DELTAFS_OK)
+        return status;
+    const struct deltafs_record *record = c->record;
+    pthread_mutex_lock(&s->lock);
+    for (size_t i = 0; i < b->n && status == DELTAFS_OK; i++)
+        if (w->pass[i])
+            status = top_offer(&s->top, w->by[i], w->records + i, record++, &w->error);
+    pthread_mutex_unlock(&s->lock);
+    free(c);
+    return status;
+}
+
+/* The batch's records that are not left out by their keys; returns how many pass. */
+static size_t worker_except(struct worker *w)
+{
+    struct deltafs_select *s = w->select;
+    const struct batch *b = &w->eval.batch;
+    size_t count = 0;
+
+    for (size_t i = 0; i < b->n; i++) {
+        if (w->pass[i] && s->except.count > 0) {
+            struct deltafs_record record = batch_record(b, i);
+            w->pass[i] = !key_set_has(&s->except, &s->reader->manifest, &record);
+        }
+        count += w->pass[i];
+    }
+    return count;
+}
+
+static int worker_flush(struct worker *w)
+{
+    struct batch *b = &w->eval.batch;
+    struct chunk *c;
+    int status = DELTAFS_OK;
+
+    if (b->n == 0)
+        return DELTAFS_OK;
+    eval_test(&w->eval, w->pass);
+    size_t count = worker_except(w);
+    if (count > 0 && w->select->plan.by) {
+        status = worker_offer(w);
+    } else if (count > 0) {
+        status = eval_rows(&w->eval, w->pass, count, &c, &w->error);
+        if (status == DELTAFS_OK)
+            worker_give(w, c);
+    }
+    w->records += b->n;
+    b->n = 0;
+    return status;
+}
+
+/* A deltafs_record_fn: ends the scan if w->error has an error, or the select is being closed. */
+static int worker_take(const struct deltafs_record *record, void *worker)
+{
+    struct worker *w = worker;
+    int status = batch_add(&w->eval.batch, record, &w->error);
+
+    if (status == DELTAFS_OK && batch_is_full(&w->eval.batch))
+        status = worker_flush(w);
+    return status != DELTAFS_OK || w->select->is_stopping;
+}
+
+/* ---- Reading ---- */
+
+/* Keep the first message of the worker's reader. */
+static void worker_damaged(struct worker *w, int status, struct error *damage)
+{
+    if (damage->status == DELTAFS_OK)
+        error_set(damage, status, "%s", deltafs_errmsg(w->dir));
+}
+
+static int worker_scan(struct worker *w, const struct deltafs_range *range, struct error *damage)
+{
+    int stopped = 0, status = deltafs_scan_partition(w->dir, w->partition, range, worker_take, w, &stopped);
+
+    if (stopped)
+        return w->error.status;
+    if (status == DELTAFS_ERR_MEMORY)
+        return error_set(&w->error, status, "%s", deltafs_errmsg(w->dir));
+    if (status != DELTAFS_OK)
+        worker_damaged(w, status, damage);
+    return DELTAFS_OK;
+}
+
+/* Look up `n` keys. */
+static int worker_get_some(struct worker *w, const struct set_key *key, size_t n, const struct deltafs_range *range,
+                           struct error *damage)
+{
+    deltafs_records *found[KEYS_AT_ONCE] = {NULL};
+    uint64_t number[KEYS_AT_ONCE];
+    const void *bytes[KEYS_AT_ONCE];
+    size_t size[KEYS_AT_ONCE];
+    int stopped = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        number[i] = key[i].number;
+        bytes[i] = key[i].bytes;
+        size[i] = key[i].size;
+    }
+    int status = key[0].bytes ? deltafs_get_many_bytes(w->dir, n, bytes, size, range, found)
+                              : deltafs_get_many(w->dir, n, number, range, found);
+    if (status != DELTAFS_OK && status != DELTAFS_ERR_NOT_FOUND && status != DELTAFS_ERR_MEMORY)
+        worker_damaged(w, status, damage);
+    if (status == DELTAFS_ERR_MEMORY)
+        error_set(&w->error, status, "%s", deltafs_errmsg(w->dir));
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = 0; status != DELTAFS_ERR_MEMORY && found[i] && k < found[i]->count && !stopped; k++)
+            stopped = worker_take(&found[i]->record[k], w);
+        deltafs_records_destroy(found[i]);
+    }
+    return w->error.status;
+}
+
+static int worker_get(struct worker *w, const struct deltafs_range *range, struct error *damage)
+{
+    const struct key_set *only = &w->select->only;
+    size_t at, end;
+    int status = DELTAFS_OK;
+
+    key_set_part(only, w->partition, &at, &end);
+    for (size_t n; at < end && status == DELTAFS_OK && !w->select->is_stopping; at += n) {
+        n = end - at < KEYS_AT_ONCE ? end - at : KEYS_AT_ONCE;
+        status = worker_get_some(w, &only->key[at], n, range, damage);
+    }
+    return status;
+}
+
+static int worker_unit(struct worker *w)
+{
+    struct deltafs_select *s = w->select;
+    uint64_t label = s->reader->manifest.epoch[w->epoch].label;
+    const struct deltafs_range range = {label, label};
+    struct error damage = {.status = DELTAFS_OK};
+
+    w->error.status = DELTAFS_OK;
+    w->records = 0;
+    w->eval.batch.n = 0;
+    int status = eval_bind(&w->eval, label, &w->error);
+    if (status != DELTAFS_OK)
+        return error_set(&w->error, status, "epoch %llu: %s", (unsigned long long)label, w->error.text);
+    status = s->only.is_given ? worker_get(w, &range, &damage) : worker_scan(w, &range, &damage);
+    if (status == DELTAFS_OK)
+        status = worker_flush(w);
+    if (status == DELTAFS_OK && damage.status != DELTAFS_OK)
+        w->error = damage;
+    return error_first(status, damage.status);
+}
+
+void *worker_run(void *worker)
+{
+    struct worker *w = worker;
+
+    while (worker_next(w))
+        worker_finish(w, worker_unit(w));
+    return NULL;
+}

@@ -1,0 +1,305 @@
+/* deltafs select: the records that fulfil a condition, or those with the largest values. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <deltafs/deltafs_query.h>
+#include "tools/cmd.h"
+#include "tools/key_list.h"
+#include "tools/print.h"
+#include "tools/report.h"
+#include "tools/target.h"
+
+#define CARET_BEFORE 60 /* bytes of an expression that are shown before a mistake, */
+#define CARET_SHOWN  70 /* and in all, so that the line fits */
+
+enum { KEYS, AND, NOT, SETS };
+
+struct select_format {
+    enum print_format format;
+    int is_keys;
+};
+
+struct select {
+    const char *where, *by, *fields;
+    struct command_number top;
+    struct command_range epochs;
+    struct select_format format;
+    const char *file[SETS];
+    int is_hex;
+};
+
+static const char *select_parse_format(const char *text, void *out)
+{
+    struct select_format *f = out;
+
+    f->is_keys = strcmp(text, "keys") == 0;
+    if (!f->is_keys && (print_parse_format(text, &f->format) || f->format == PRINT_RAW))
+        return "is no format; give table, csv, json or keys";
+    return NULL;
+}
+
+/* ---- Mistakes in expressions ---- */
+
+/* Show the place in `text` that the message names, as in "where: offset 7: ...". */
+static void select_point(const char *name, const char *text, const char *message)
+{
+    char wanted[32], before[4 * CARET_SHOWN + 5], shown[4 * CARET_SHOWN + 5];
+    size_t at, width = 0;
+
+    snprintf(wanted, sizeof wanted, "%s: offset ", name);
+    const char *found = strstr(message, wanted);
+    if (!text || !found || sscanf(found + strlen(wanted), "%zu", &at) != 1 || at > strlen(text))
+        return;
+    size_t first = at > CARET_BEFORE ? at - CARET_BEFORE : 0;
+    size_t n = strlen(text + first) < CARET_SHOWN ? strlen(text + first) : CARET_SHOWN;
+    text_show(text + first, at - first, before, sizeof before);
+    text_show(text + first, n, shown, sizeof shown);
+    for (const char *p = before; *p != '\0'; p++)
+        width += ((unsigned char)*p & 0xc0) != 0x80; /* characters, not bytes */
+    fprintf(stderr, "    %s\n    %*s^\n", shown, (int)width, "");
+}
+
+/* The message of the library; returns the exit code. */
+static int select_fail(const struct select *s, int status)
+{
+    const char *message = deltafs_errmsg(NULL);
+    int code = text_fail(text_exit_code(status), "select: %s", message);
+
+    select_point("where", s->where, message);
+    select_point("by", s->by, message);
+    select_point("fields", s->fields, message);
+    return code;
+}
+
+/* ---- Printing keys ---- */
+
+struct found_key {
+    uint64_t number;
+    char *bytes; /* NULL if keys are numbers */
+    size_t size;
+};
+
+/* Each key once, however many records it has. */
+struct found {
+    struct found_key *key;
+    size_t count, capacity;
+};
+
+static int found_compare(const void *a, const void *b)
+{
+    const struct found_key *x = a, *y = b;
+    size_t size = x->size < y->size ? x->size : y->size;
+    int order = size > 0 ? memcmp(x->bytes, y->bytes, size) : (x->number > y->number) - (x->number < y->number);
+
+    return order != 0 ? order : (x->size > y->size) - (x->size < y->size);
+}
+
+static void found_sort(struct found *f)
+{
+    size_t n = 0;
+
+    if (f->count > 0)
+        qsort(f->key, f->count, sizeof *f->key, found_compare);
+    for (size_t i = 0; i < f->count; i++) {
+        if (n > 0 && found_compare(&f->key[i], &f->key[n - 1]) == 0)
+            free(f->key[i].bytes);
+        else
+            f->key[n++] = f->key[i];
+    }
+    f->count = n;
+}
+
+/* Make room for one more. */
+static int found_grow(struct found *f)
+{
+    found_sort(f);
+    if (f->count < f->capacity / 2)
+        return EXIT_OK;
+    size_t capacity = f->capacity > 0 ? 2 * f->capacity : 4096;
+    struct found_key *key = realloc(f->key, capacity * sizeof *key);
+    if (!key)
+        return text_fail(EXIT_TROUBLE, "select: no memory for %zu keys", capacity);
+    f->key = key;
+    f->capacity = capacity;
+    return EXIT_OK;
+}
+
+static int found_add(struct found *f, const struct deltafs_record *record)
+{
+    struct found_key key = {.number = record->key, .size = record->key_size};
+    int code = f->count == f->capacity ? found_grow(f) : EXIT_OK;
+
+    if (code != EXIT_OK)
+        return code;
+    if (record->key_bytes) {
+        key.bytes = malloc(record->key_size);
+        if (!key.bytes)
+            return text_fail(EXIT_TROUBLE, "select: no memory for a key");
+        memcpy(key.bytes, record->key_bytes, record->key_size);
+    }
+    f->key[f->count++] = key;
+    return EXIT_OK;
+}
+
+static int found_print(struct found *f, int is_hex)
+{
+    found_sort(f);
+    for (size_t i = 0; i < f->count; i++) {
+        const struct found_key *k = &f->key[i];
+        if (!k->bytes)
+            printf("%" PRIu64, k->number);
+        else if (is_hex)
+            report_hex(k->bytes, k->size);
+        else if (memchr(k->bytes, '\n', k->size))
+            return text_fail(EXIT_TROUBLE, "select: a key has the end of a line in it; add --hex");
+        else
+            fwrite(k->bytes, 1, k->size, stdout);
+        putchar('\n');
+    }
+    return EXIT_OK;
+}
+
+static void found_fini(struct found *f)
+{
+    for (size_t i = 0; i < f->count; i++)
+        free(f->key[i].bytes);
+    free(f->key);
+}
+
+/* ---- Rows ---- */
+
+/* Print all rows, or collect their keys; *count gets their number. */
+static int select_rows(const struct select *s, deltafs_select *rows, struct printer *p, struct found *found,
+                       uint64_t *count)
+{
+    const struct deltafs_record *record;
+    size_t n = 1;
+    int code = EXIT_OK;
+
+    while (code == EXIT_OK && n > 0 && !ferror(stdout)) {
+        int status = deltafs_select_next(rows, &record, &n);
+        if (status != DELTAFS_OK)
+            return select_fail(s, status);
+        for (size_t i = 0; i < n && code == EXIT_OK; i++) {
+            if (s->format.is_keys)
+                code = found_add(found, &record[i]);
+            else
+                print_record(p, &record[i]);
+        }
+        *count += n;
+    }
+    return code;
+}
+
+static int select_print(const struct select *s, deltafs_select *rows)
+{
+    struct printer p = {.format = s->format.format};
+    struct found found = {0};
+    uint64_t count = 0;
+
+    if (!s->format.is_keys && print_begin(&p, s->format.format, deltafs_select_schema(rows)) != DELTAFS_OK)
+        return text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
+    int code = select_rows(s, rows, &p, &found, &count);
+    if (!s->format.is_keys)
+        print_end(&p);
+    else if (code == EXIT_OK)
+        code = found_print(&found, s->is_hex);
+    found_fini(&found);
+    return code == EXIT_OK && count == 0 ? text_fail(EXIT_NOT_FOUND, "select: no records") : code;
+}
+
+/* ---- The command ---- */
+
+/* Read the files of keys; `given` gets those that there are. */
+static int select_read_keys(const struct select *s, int is_bytes, struct key_list *list, struct deltafs_key_list *given)
+{
+    int code = EXIT_OK;
+
+    for (int i = 0; i < SETS && code == EXIT_OK; i++) {
+        list[i] = (struct key_list){.command = "select", .is_bytes = is_bytes, .is_hex = s->is_hex};
+        code = key_list_check_hex(&list[i]);
+        if (code == EXIT_OK && s->file[i])
+            code = key_list_read(&list[i], s->file[i]);
+        given[i] = (struct deltafs_key_list){.count = list[i].count,
+                                             .number = list[i].number,
+                                             .bytes = (const void *const *)list[i].bytes,
+                                             .size = list[i].size};
+    }
+    return code;
+}
+
+static int select_from(const struct select *s, deltafs_dir *d)
+{
+    struct deltafs_stat stat = {.struct_size = sizeof stat};
+    struct deltafs_select_options o = {
+        .struct_size = sizeof o, .where = s->where, .by = s->by, .top = s->top.value, .fields = s->fields};
+    struct key_list list[SETS] = {{0}};
+    struct deltafs_key_list given[SETS];
+    deltafs_select *rows;
+
+    if (deltafs_stat(d, &stat) != DELTAFS_OK)
+        return text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(d));
+    int code = select_read_keys(s, strcmp(stat.keys, "bytes") == 0, list, given);
+    if (code == EXIT_OK) {
+        o.range = s->epochs.is_given ? &s->epochs.range : NULL;
+        o.keys = s->file[KEYS] ? &given[KEYS] : NULL;
+        o.and_keys = s->file[AND] ? &given[AND] : NULL;
+        o.not_keys = s->file[NOT] ? &given[NOT] : NULL;
+        int status = deltafs_select_open(d, &o, &rows);
+        if (status == DELTAFS_OK) {
+            code = select_print(s, rows);
+            deltafs_select_close(rows);
+        } else {
+            code = select_fail(s, status);
+        }
+    }
+    for (int i = 0; i < SETS; i++)
+        key_list_fini(&list[i]);
+    return code;
+}
+
+static int select_run(const struct command_call *c)
+{
+    deltafs_dir *d;
+    int code = target_open_records(text_path(c->operand[0]), &d);
+
+    if (code != EXIT_OK)
+        return code;
+    code = select_from(c->values, d);
+    deltafs_close(d);
+    return code;
+}
+
+static const struct command_option options[] = {
+    {"where", 0, "EXPR", "only records that fulfil a condition, such as 'ux**2 + uy**2 > 1'", cmd_parse_text,
+     offsetof(struct select, where)},
+    {"epochs", 0, "A[:B]", "only epochs with labels from A to B; A: and :B have one end", cmd_parse_range,
+     offsetof(struct select, epochs)},
+    {"top", 0, "N", "with --by: only N records, those with the largest values", cmd_parse_number,
+     offsetof(struct select, top)},
+    {"by", 0, "EXPR", "the value that --top compares", cmd_parse_text, offsetof(struct select, by)},
+    {"fields", 0, "F,...", "only these columns, also computed ones, and attributes that are one number", cmd_parse_text,
+     offsetof(struct select, fields)},
+    {"format", 0, "F", "a table for people (default), csv, json, or the keys alone, each once", select_parse_format,
+     offsetof(struct select, format)},
+    {"keys", 0, "FILE",
+     "only records of the keys in a file (- is standard input): separated by blanks, or\n"
+     "                         one key of bytes on each line",
+     cmd_parse_text, offsetof(struct select, file[KEYS])},
+    {"and", 0, "FILE", "only keys that are in this file, too", cmd_parse_text, offsetof(struct select, file[AND])},
+    {"not", 0, "FILE", "only keys that are not in this file", cmd_parse_text, offsetof(struct select, file[NOT])},
+    {"hex", 0, NULL, "keys of bytes are in hexadecimal, in these files and with --format keys", NULL,
+     offsetof(struct select, is_hex)},
+    {0}};
+
+const struct command cmd_select = {.name = "select",
+                                   .usage = "DIR [OPTION...]",
+                                   .text =
+                                       "Print the records that fulfil a condition, by epoch and key, or those with\n"
+                                       "    the largest values.",
+                                   .missing = "one DIR must be given",
+                                   .least = 1,
+                                   .most = 1,
+                                   .size = sizeof(struct select),
+                                   .option = options,
+                                   .run = select_run};

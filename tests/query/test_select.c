@@ -1,0 +1,371 @@
+/* Select: the same records, in the promised order, as from a plain list; also if they do not fit into memory, behind
+ * damage, and when it is closed at any time. */
+#include <math.h>
+#include <deltafs/deltafs_query.h>
+#include "directory/format/partition.h"
+#include "unit_help.h"
+
+#define EPOCHS     3
+#define EACH       3000 /* records of an epoch */
+#define ALL        (EPOCHS * EACH)
+#define PARTITIONS 5
+#define BIG        1000 /* bytes of a value that does not fit in memory with others */
+
+struct item {
+    uint64_t key, label;
+    size_t serial;
+    float v;
+    int32_t n;
+};
+
+static struct item items[ALL];
+
+/* ---- Making directories ---- */
+
+static float some_float(struct rng *r)
+{
+    static const float special[] = {0.0f, -0.0f, INFINITY, -INFINITY, NAN, 1.5f, 1.5f, -1.5f};
+    uint64_t i = rng_below(r, 12);
+
+    return i < 8 ? special[i] : (float)rng_below(r, 1000) / 8 - 60;
+}
+
+/* Fill `items`, and write them. Keys come several times, also in one epoch. */
+static deltafs_dir *make(const char *name, const char *option, const char *value)
+{
+    struct rng r = rng_init(25);
+    deltafs_dir *d = unit_create(unit_path("%s", name), unit_options("schema", "v:f4,n:i4", "memory", "8M",
+                                                                     "partitions", "5", option, value, NULL));
+
+    for (size_t i = 0; i < ALL; i++) {
+        struct item *it = &items[i];
+        *it = (struct item){.key = rng_below(&r, 2000) << 50 | rng_below(&r, 2), .label = 10 * (i / EACH), .serial = i};
+        it->v = some_float(&r);
+        it->n = (int32_t)rng_below(&r, 100) - 50;
+        CHECK_CALL(d, deltafs_append(d, it->key, &it->v, 8), DELTAFS_OK);
+        if ((i + 1) % EACH == 0)
+            CHECK_CALL(d, deltafs_epoch_end(d, it->label), DELTAFS_OK);
+    }
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    return unit_open(unit_path("%s", name));
+}
+
+/* ---- The oracle ---- */
+
+static int by_key(const void *a, const void *b)
+{
+    const struct item *x = a, *y = b;
+
+    if (x->label != y->label)
+        return x->label < y->label ? -1 : 1;
+    if (x->key != y->key)
+        return x->key < y->key ? -1 : 1;
+    return x->serial < y->serial ? -1 : 1;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const struct item *x = a, *y = b;
+    int nan = (isnan(x->v) != 0) - (isnan(y->v) != 0);
+
+    if (nan != 0)
+        return nan;
+    if (!isnan(x->v) && x->v != y->v)
+        return x->v > y->v ? -1 : 1;
+    if (x->key != y->key)
+        return x->key < y->key ? -1 : 1;
+    return by_key(a, b);
+}
+
+typedef int keep_fn(const struct item *it);
+
+/* The items that are to be selected, sorted. */
+static size_t wanted(keep_fn *keep, int (*compare)(const void *, const void *), struct item *out)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < ALL; i++)
+        if (keep(&items[i]))
+            out[n++] = items[i];
+    qsort(out, n, sizeof *out, compare);
+    return n;
+}
+
+/* Select, and compare with `n` items: the values of a batch lie one after the other. */
+static void check(deltafs_dir *d, struct deltafs_select_options o, const struct item *want, size_t n)
+{
+    const struct deltafs_record *row;
+    deltafs_select *s;
+    size_t at = 0, count;
+
+    o.struct_size = sizeof o;
+    CHECK_CALL(d, deltafs_select_open(d, &o, &s), DELTAFS_OK);
+    CHECK(strcmp(deltafs_select_schema(s), "v:f4,n:i4") == 0);
+    do {
+        CHECK_CALL(d, deltafs_select_next(s, &row, &count), DELTAFS_OK);
+        CHECK(at + count <= n);
+        for (size_t i = 0; i < count; i++, at++) {
+            CHECK_IS(row[i].label, want[at].label);
+            CHECK_IS(row[i].key, want[at].key);
+            CHECK_IS(row[i].size, 8);
+            CHECK(memcmp(row[i].value, &want[at].v, 8) == 0);
+            CHECK((const char *)row[i].value == (const char *)row[0].value + 8 * i);
+        }
+    } while (count > 0);
+    CHECK_IS(at, n);
+    CHECK_CALL(d, deltafs_select_next(s, &row, &count), DELTAFS_OK);
+    CHECK_IS(count, 0);
+    CHECK_IS(deltafs_select_close(s), DELTAFS_OK);
+}
+
+static int keep_all(const struct item *it)
+{
+    (void)it;
+    return 1;
+}
+
+static int keep_some(const struct item *it)
+{
+    return it->v > 1 && it->n % 7 != 0 && it->label > 0;
+}
+
+static int keep_keys(const struct item *it)
+{
+    return it->key % 2 == 0 && it->n > 0;
+}
+
+/* ---- Tests ---- */
+
+static void check_selects(const char *option, const char *value)
+{
+    static struct item want[ALL];
+    static uint64_t keys[ALL], odd[ALL];
+    const struct deltafs_range range = {10, 20};
+    size_t others = 0;
+    deltafs_dir *d = make("selects", option, value);
+
+    check(d, (struct deltafs_select_options){0}, want, wanted(keep_all, by_key, want));
+    check(d, (struct deltafs_select_options){.where = "v > 1 and n % 7 != 0", .range = &range}, want,
+          wanted(keep_some, by_key, want));
+    check(d, (struct deltafs_select_options){.where = "v > 1 and n % 7 != 0 and epoch > 0"}, want,
+          wanted(keep_some, by_key, want));
+    check(d, (struct deltafs_select_options){.where = "v < v"}, want, 0);
+    for (size_t i = 0; i < ALL; i++) {
+        keys[i] = items[i].key;
+        if (keys[i] % 2 != 0)
+            odd[others++] = keys[i];
+    }
+    const struct deltafs_key_list all = {.count = ALL, .number = keys}, some = {.count = others, .number = odd},
+                                  none = {0};
+    check(d, (struct deltafs_select_options){.where = "n > 0", .not_keys = &some}, want,
+          wanted(keep_keys, by_key, want));
+    check(d, (struct deltafs_select_options){.where = "n > 0", .keys = &all, .not_keys = &some}, want,
+          wanted(keep_keys, by_key, want));
+    check(d, (struct deltafs_select_options){.and_keys = &all}, want, wanted(keep_all, by_key, want));
+    check(d, (struct deltafs_select_options){.keys = &some, .and_keys = &none}, want, 0);
+    for (uint64_t top = 1; top < 2 * ALL; top *= 7) {
+        size_t n = wanted(keep_all, by_value, want);
+        check(d, (struct deltafs_select_options){.by = "v", .top = top}, want, n < top ? n : top);
+    }
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    unit_remove(unit_path("selects"));
+}
+
+static void test_selects(void **state)
+{
+    (void)state;
+    check_selects("layout", "partitioned");
+    check_selects("layout", "local");
+    check_selects("codec", "none");
+    check_selects("block", "256");
+}
+
+/* Columns, computed columns, single numbers; what changes from an epoch to the next. */
+static void test_fields(void **state)
+{
+    static const double factor[] = {2, 3};
+    struct deltafs_attribute a = {.struct_size = sizeof a, .name = "twice", .type = DELTAFS_ATTRIBUTE_EXPRESSION};
+    struct deltafs_select_options o = {.struct_size = sizeof o, .fields = "n,twice,factor", .where = "n > 0"};
+    const struct deltafs_record *row;
+    deltafs_select *s;
+    size_t count, all = 0;
+
+    (void)state;
+    CHECK_IS(deltafs_close(make("fields", "layout", "partitioned")), DELTAFS_OK);
+    a.value = "factor * n + epoch";
+    CHECK_IS(deltafs_attribute_set_closed(unit_path("fields"), &a), DELTAFS_OK);
+    for (uint64_t i = 0; i < 2; i++) {
+        a = (struct deltafs_attribute){.struct_size = sizeof a, .name = "factor", .from = 10 * i, .count = 1};
+        a.type = DELTAFS_ATTRIBUTE_F8;
+        a.value = &factor[i];
+        CHECK_IS(deltafs_attribute_set_closed(unit_path("fields"), &a), DELTAFS_OK);
+    }
+    deltafs_dir *d = unit_open(unit_path("fields"));
+    CHECK_CALL(d, deltafs_select_open(d, &o, &s), DELTAFS_OK);
+    CHECK(strcmp(deltafs_select_schema(s), "n:i4,twice:f8,factor:f8") == 0);
+    do {
+        CHECK_CALL(d, deltafs_select_next(s, &row, &count), DELTAFS_OK);
+        for (size_t i = 0; i < count; i++) {
+            int32_t n;
+            double computed[2], f = factor[row[i].label > 0];
+            CHECK_IS(row[i].size, 20);
+            memcpy(&n, row[i].value, 4);
+            memcpy(computed, (const char *)row[i].value + 4, 16);
+            CHECK(n > 0 && computed[0] == f * n + (double)row[i].label && computed[1] == f);
+        }
+        all += count;
+    } while (count > 0);
+    CHECK(all > ALL / 4);
+    CHECK_IS(deltafs_select_close(s), DELTAFS_OK);
+    /* Without fields, computed columns come after stored ones. */
+    o.fields = NULL;
+    CHECK_CALL(d, deltafs_select_open(d, &o, &s), DELTAFS_OK);
+    CHECK(strcmp(deltafs_select_schema(s), "v:f4,n:i4,twice:f8") == 0);
+    CHECK_IS(deltafs_select_close(s), DELTAFS_OK);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+}
+
+/* The first epoch takes more than half of the memory, the second does not. */
+static deltafs_dir *make_big(const char *name)
+{
+    static const size_t records[] = {9000, 100};
+    uint8_t value[BIG] = {0};
+    deltafs_options *o = unit_options("memory", "8M", NULL);
+    deltafs_dir *d = unit_create(unit_path("%s", name), unit_options("value_size", "1000", "memory", "8M", "partitions",
+                                                                     "5", "codec", "none", NULL));
+
+    for (size_t e = 0; e < 2; e++) {
+        for (uint64_t i = 0; i < records[e]; i++) {
+            memcpy(value, &i, sizeof i);
+            CHECK_CALL(d, deltafs_append(d, i * 7919 % records[e], value, BIG), DELTAFS_OK);
+        }
+        CHECK_CALL(d, deltafs_epoch_end(d, e), DELTAFS_OK);
+    }
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    CHECK_IS(deltafs_open(unit_path("%s", name), o, &d), DELTAFS_OK);
+    deltafs_options_destroy(o);
+    return d;
+}
+
+static void test_overflow(void **state)
+{
+    struct deltafs_select_options o = {.struct_size = sizeof o};
+    const struct deltafs_record *row;
+    deltafs_select *s;
+    size_t count, all = 0;
+    uint64_t label = 0, key = 0;
+    uint32_t partition = 0;
+    deltafs_dir *d = make_big("overflow");
+
+    (void)state;
+    CHECK_CALL(d, deltafs_select_open(d, &o, &s), DELTAFS_OK);
+    CHECK(deltafs_select_schema(s)[0] == '\0');
+    do {
+        CHECK_CALL(d, deltafs_select_next(s, &row, &count), DELTAFS_OK);
+        for (size_t i = 0; i < count; i++, all++) {
+            uint32_t here = partition_of(row[i].key, PARTITIONS);
+            int is_next = all == 0 || row[i].key > key;
+            CHECK_IS(row[i].label, all >= 9000);
+            if (row[i].label == 0)
+                CHECK(here > partition || (here == partition && is_next));
+            else
+                CHECK(row[i].label > label || is_next);
+            CHECK_IS(row[i].size, BIG);
+            partition = here;
+            label = row[i].label;
+            key = row[i].key;
+        }
+    } while (count > 0);
+    CHECK_IS(all, 9100);
+    CHECK_IS(deltafs_select_close(s), DELTAFS_OK);
+    /* It can end at any time. */
+    for (int calls = 0; calls < 4; calls++) {
+        CHECK_CALL(d, deltafs_select_open(d, &o, &s), DELTAFS_OK);
+        for (int i = 0; i < calls; i++)
+            CHECK_CALL(d, deltafs_select_next(s, &row, &count), DELTAFS_OK);
+        CHECK_IS(deltafs_select_close(s), DELTAFS_OK);
+    }
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+}
+
+/* Behind damage, all else is returned, and then the error. */
+static void test_damage(void **state)
+{
+    struct deltafs_select_options o = {.struct_size = sizeof o};
+    const struct deltafs_record *row;
+    deltafs_select *s;
+    size_t count;
+    int status;
+
+    (void)state;
+    CHECK_IS(deltafs_close(make_big("damage")), DELTAFS_OK);
+    unit_poke(unit_path("damage/00/p00000000.data"), 5000, 0x5a);
+    deltafs_dir *d = unit_open(unit_path("damage"));
+    for (int is_top = 0; is_top < 2; is_top++) {
+        size_t all = 0;
+        o.by = is_top ? "key" : NULL;
+        o.top = is_top ? 10000 : 0;
+        CHECK_CALL(d, deltafs_select_open(d, &o, &s), DELTAFS_OK);
+        while ((status = deltafs_select_next(s, &row, &count)) == DELTAFS_OK && count > 0)
+            all += count;
+        CHECK_CALL(d, status, DELTAFS_ERR_DAMAGED);
+        CHECK(strstr(deltafs_errmsg(d), "p00000000.data") != NULL);
+        CHECK(all < 9100 && all > 8900);
+        CHECK_CALL(d, deltafs_select_next(s, &row, &count), DELTAFS_ERR_DAMAGED);
+        CHECK_IS(deltafs_select_close(s), DELTAFS_OK);
+    }
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+}
+
+static void test_refused(void **state)
+{
+    const struct deltafs_key_list no_numbers = {.count = 1};
+    const struct {
+        struct deltafs_select_options o;
+        const char *message;
+    } wrong[] = {
+        {{.where = "v > "}, "where: offset 4: "},
+        {{.where = "v + 1"}, "where: offset "},
+        {{.where = "v > 1 and w > 1"}, "where: offset 10: no column or attribute is named 'w'"},
+        {{.by = "v > 1", .top = 3}, "by: offset "},
+        {{.by = "v"}, "by: give top, too"},
+        {{.top = 3}, "top: give by, too"},
+        {{.fields = "v,w,n"}, "fields: offset 2: no column or attribute is named 'w'"},
+        {{.fields = "v,,n"}, "fields: offset 2: expected the name of a column"},
+        {{.fields = ""}, "fields: offset 0: expected the name of a column"},
+        {{.fields = "v,key"}, "fields: offset 2: each row has its key"},
+        {{.fields = "v,v"}, "two fields are named 'v'"},
+        {{.keys = &no_numbers}, "keys: the keys of the directory are numbers"},
+    };
+    deltafs_dir *d = make("refused", "layout", "partitioned");
+    const struct deltafs_range none = {100, 200};
+    deltafs_select *s;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        struct deltafs_select_options o = wrong[i].o;
+        CHECK_CALL(d, deltafs_select_open(d, &o, &s), DELTAFS_ERR_INVALID);
+        o.struct_size = sizeof o;
+        /* Also where nothing is to be read. */
+        for (int k = 0; k < 2; k++, o.range = &none) {
+            CHECK_CALL(d, deltafs_select_open(d, &o, &s), DELTAFS_ERR_INVALID);
+            if (!strstr(deltafs_errmsg(d), wrong[i].message))
+                fail_msg("'%s' is not in the message: %s", wrong[i].message, deltafs_errmsg(d));
+        }
+    }
+    CHECK_IS(deltafs_select_open(NULL, NULL, &s), DELTAFS_ERR_INVALID);
+    CHECK_CALL(d, deltafs_select_open(d, NULL, &s), DELTAFS_ERR_INVALID);
+    CHECK_IS(deltafs_select_next(NULL, NULL, NULL), DELTAFS_ERR_INVALID);
+    CHECK_IS(deltafs_select_close(NULL), DELTAFS_OK);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_selects), cmocka_unit_test(test_fields),  cmocka_unit_test(test_overflow),
+        cmocka_unit_test(test_damage),  cmocka_unit_test(test_refused),
+    };
+
+    return cmocka_run_group_tests(tests, unit_setup, unit_teardown);
+}
