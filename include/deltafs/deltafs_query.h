@@ -1,7 +1,7 @@
 /* DeltaFS: attributes of directories, units of columns, computed columns, selecting records. A directory can carry
  * facts about its data: the grid of the simulation, physical constants, the physical time of each epoch, the units of
  * its columns. Such a fact is an attribute. It has a name, and a number, an array of numbers or a text as its value. An
- * attribute can also be an expression: it defines a computed column, which is available wherever a stored column is.
+ * attribute can also be an expression: it defines a computed column, which a select can use as a stored column.
  *
  * The conventions of deltafs.h apply. Names of attributes consist of letters, digits and '_', and do not begin with a
  * digit. An attribute cannot have the name of a stored column, nor one of these: key, epoch, and, or, not.
