@@ -1,0 +1,46 @@
+#!/bin/sh
+# Every example runs and says what it should: the programs in C, the one in Python, and the scripts for Slurm, whose
+# commands srun and module are played by others.
+. "$top_srcdir/tests/support/lib.sh"
+. "$top_srcdir/tests/support/cli_lib.sh"
+examples=$(cd "$top_srcdir/tests/examples" && pwd)
+here=$(pwd)
+case $real in /*) ;; *) real=$here/$real ;; esac
+
+mkdir "$work/bin"
+printf '#!/bin/sh\nexec timeout 120 %s -np 3 "$@"\n' "$MPIEXEC" >"$work/bin/srun"
+printf '#!/bin/sh\n[ "$*" = "load deltafs" ]\n' >"$work/bin/module"
+chmod +x "$work/bin/srun" "$work/bin/module"
+for program in deltafs deltafs-mpi write_ring read_ring; do
+    ln -s "$here/$program" "$work/bin/$program"
+done
+PATH=$work/bin:$PATH
+cd "$work" || exit 99
+ln -s bin/write_ring write_ring
+
+expect 0 srun write_ring ring 20
+grep -qx "steps 1 to 20" out || fail "the first job says: $(cat out)"
+expect 0 bash "$examples/simulate.slurm"
+grep -qx "steps 21 to 40" out || fail "the second job says: $(cat out)"
+expect 0 read_ring ring 123 40
+mv out c
+[ "$(grep -c '^step ' c)" -eq 40 ] || fail "read_ring has not 40 steps"
+deltafs scan ring --epochs 40 --format csv | awk -F, 'NR > 1 && $3 > 0.999' >near
+[ "$(grep -c '^near: ' c)" -eq "$(wc -l <near)" ] && [ -s near ] || fail "read_ring finds other particles than a scan"
+expect 1 srun write_ring ring/MANIFEST 2
+
+python=
+for candidate in "$PYTHON3" /usr/bin/python3; do
+    [ -n "$python" ] || ! "$candidate" -c 'import numpy' 2>err || python=$candidate
+done
+if [ -n "$python" ] && ! nm -D --undefined-only "$here/.libs/libdeltafs.so" | grep -q __asan_init; then
+    DELTAFS_LIBRARY=$here/.libs/libdeltafs.so PYTHONPATH=$examples/../../src/python "$python" "$examples/ring.py" ring 123 \
+        >python || fail "ring.py"
+    grep '^step' python >python.steps
+    grep '^step' c | cmp - python.steps || fail "Python prints another trajectory than C"
+fi
+
+[ -d "$real" ] || exit 0
+expect 0 bash "$examples/import.slurm" "$real"
+[ "$(wc -l <ten.csv)" -eq 111 ] || fail "ten tracks of 11 steps are $(wc -l <ten.csv) lines"
+expect 0 bash "$examples/import.slurm" "$real"
