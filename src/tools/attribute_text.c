@@ -201,7 +201,7 @@ static void attribute_json(const struct deltafs_attribute *a)
 
     printf("{\"name\": \"%s\", \"from\": %" PRIu64 ", \"type\": \"%s\", \"value\": ", a->name, a->from, types[a->type]);
     if (is_text(a))
-        report_json_text(a->value, a->count);
+        report_json_text(stdout, a->value, a->count);
     else
         fputs(a->count == 0 ? "null" : a->count > 1 ? "[" : "", stdout);
     for (size_t i = 0; i < a->count && !is_text(a); i++) {

@@ -1,6 +1,6 @@
 /* deltafs cp: a plain file becomes a logical one, and the reverse.
  *
- * The copy is written under a hidden name (ASIDE_NAME) in the target's folder, and renamed when it is complete. So
+ * The copy is written under a hidden name in the target's folder, and renamed when it is complete. So
  * nothing incomplete is ever seen under the target's name. On failure and after a signal the hidden file is removed. A
  * device or a pipe is written directly. */
 #include <errno.h>
@@ -10,18 +10,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
+#include "tools/aside.h"
 #include "tools/cmd.h"
 #include "tools/copy.h"
 #include "tools/target.h"
 
-#define ASIDE_NAME ".deltafs-cp.%ld.%.6f" /* process, time */
-
 struct cp {
     int is_forced, is_quiet; /* options */
     const char *from;        /* as named, but without the prefix */
-    char to[PATH_MAX], folder[PATH_MAX], aside[PATH_MAX + 64];
+    char to[PATH_MAX], folder[PATH_MAX], aside[ASIDE_ROOM];
     int has_to, to_logical; /* something is at `to`; the copy is a logical file */
     mode_t mode;            /* of the plain file at `to` */
     struct copy copy;
@@ -158,13 +156,10 @@ static int cp_look_to(struct cp *c, const char *name)
 static int cp_make_aside(struct cp *c)
 {
     struct copy_end *to = &c->copy.to;
-    char copy[PATH_MAX];
     const char *wrong = NULL;
 
     copy_hold_signals();
-    memcpy(copy, c->to, sizeof copy);
-    snprintf(c->folder, sizeof c->folder, "%s", dirname(copy));
-    snprintf(c->aside, sizeof c->aside, "%s/" ASIDE_NAME, c->folder, (long)getpid(), progress_now());
+    aside_name("cp", c->to, c->folder, c->aside);
     *to = (struct copy_end){.fd = -1, .name = c->to, .has_holes = !c->to_logical};
     if (!c->to_logical && (to->fd = open(c->aside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)) < 0)
         wrong = strerror(errno);
@@ -202,34 +197,11 @@ static void cp_remove_aside(struct cp *c)
 
 /* ---- Renaming it ---- */
 
-/* renameat2, which older C libraries do not have. */
-#define CP_NOREPLACE 1u
-#define CP_EXCHANGE  2u
-
-static int cp_rename(const char *from, const char *to, unsigned flags)
-{
-    return (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, flags);
-}
-
-/* To a new name; fails if another file has come there. On file systems without CP_NOREPLACE a hard link ensures that; a
- * folder never replaces one that is not empty. */
-static int cp_put_new(const struct cp *c)
-{
-    if (cp_rename(c->aside, c->to, CP_NOREPLACE) == 0)
-        return 0;
-    if (errno != EINVAL && errno != ENOSYS)
-        return -1;
-    if (c->to_logical)
-        return rename(c->aside, c->to);
-    return link(c->aside, c->to) == 0 ? unlink(c->aside) : -1;
-}
-
 static int cp_put(struct cp *c)
 {
-    int failed = !c->has_to       ? cp_put_new(c)
+    int failed = !c->has_to       ? aside_put_new(c->aside, c->to, c->to_logical)
                  : !c->to_logical ? rename(c->aside, c->to)
-                                  : cp_rename(c->aside, c->to, CP_EXCHANGE),
-        code = EXIT_OK;
+                                  : aside_exchange(c->aside, c->to);
 
     if (failed && c->has_to && c->to_logical && (errno == EINVAL || errno == ENOSYS))
         return text_fail(EXIT_TROUBLE, "%s: this file system cannot replace a logical file; first run 'deltafs rm %s'",
@@ -239,13 +211,9 @@ static int cp_put(struct cp *c)
     if (c->has_to && c->to_logical)
         cp_remove_aside(c); /* the old file */
     c->aside[0] = '\0';
-    int fd = open(c->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    /* There are file systems that do not sync folders, and folders that may be written but not read. */
-    if (fd >= 0 && fsync(fd) != 0 && errno != EINVAL && errno != EROFS)
-        code = text_fail(EXIT_TROUBLE, "%s: cannot be synced: %s", c->folder, strerror(errno));
-    if (fd >= 0)
-        close(fd);
-    return code;
+    if (aside_sync(c->folder) != 0)
+        return text_fail(EXIT_TROUBLE, "%s: cannot be synced: %s", c->folder, strerror(errno));
+    return EXIT_OK;
 }
 
 /* ---- The command ---- */

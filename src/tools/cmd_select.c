@@ -3,14 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <deltafs/deltafs_query.h>
+#include "tools/caret.h"
 #include "tools/cmd.h"
 #include "tools/key_list.h"
 #include "tools/print.h"
 #include "tools/report.h"
 #include "tools/target.h"
-
-#define CARET_BEFORE 60 /* bytes of an expression that are shown before a mistake, */
-#define CARET_SHOWN  70 /* and in all, so that the line fits */
 
 enum { KEYS, AND, NOT, SETS };
 
@@ -38,36 +36,15 @@ static const char *select_parse_format(const char *text, void *out)
     return NULL;
 }
 
-/* ---- Mistakes in expressions ---- */
-
-/* Show the place in `text` that the message names, as in "where: offset 7: ...". */
-static void select_point(const char *name, const char *text, const char *message)
-{
-    char wanted[32], before[4 * CARET_SHOWN + 5], shown[4 * CARET_SHOWN + 5];
-    size_t at, width = 0;
-
-    snprintf(wanted, sizeof wanted, "%s: offset ", name);
-    const char *found = strstr(message, wanted);
-    if (!text || !found || sscanf(found + strlen(wanted), "%zu", &at) != 1 || at > strlen(text))
-        return;
-    size_t first = at > CARET_BEFORE ? at - CARET_BEFORE : 0;
-    size_t n = strlen(text + first) < CARET_SHOWN ? strlen(text + first) : CARET_SHOWN;
-    text_show(text + first, at - first, before, sizeof before);
-    text_show(text + first, n, shown, sizeof shown);
-    for (const char *p = before; *p != '\0'; p++)
-        width += ((unsigned char)*p & 0xc0) != 0x80; /* characters, not bytes */
-    fprintf(stderr, "    %s\n    %*s^\n", shown, (int)width, "");
-}
-
 /* The message of the library; returns the exit code. */
 static int select_fail(const struct select *s, int status)
 {
     const char *message = deltafs_errmsg(NULL);
     int code = text_fail(text_exit_code(status), "select: %s", message);
 
-    select_point("where", s->where, message);
-    select_point("by", s->by, message);
-    select_point("fields", s->fields, message);
+    caret_show("where", s->where, message);
+    caret_show("by", s->by, message);
+    caret_show("fields", s->fields, message);
     return code;
 }
 
@@ -149,7 +126,7 @@ static int found_print(struct found *f, int is_hex)
         if (!k->bytes)
             printf("%" PRIu64, k->number);
         else if (is_hex)
-            report_hex(k->bytes, k->size);
+            report_hex(stdout, k->bytes, k->size);
         else if (memchr(k->bytes, '\n', k->size))
             return text_fail(EXIT_TROUBLE, "select: a key has the end of a line in it; add --hex");
         else

@@ -20,6 +20,11 @@ const char *print_parse_format(const char *text, void *out)
     return "is no format; give table, csv, json or raw";
 }
 
+static int print_is_json(const struct printer *p)
+{
+    return p->format == PRINT_JSON || p->format == PRINT_JSON_LINES;
+}
+
 static size_t print_field_count(const struct printer *p)
 {
     return p->schema ? deltafs_schema_count(p->schema) : 0;
@@ -56,26 +61,31 @@ static void print_heading(const struct printer *p)
 
     if (!is_csv && p->format != PRINT_TABLE)
         return;
-    printf(is_csv ? "%*s,%*s" : "%*s %*s", is_csv ? 0 : KEY_WIDTH, "key", is_csv ? 0 : FIELD_WIDTH, "epoch");
+    fprintf(p->out, is_csv ? "%*s,%*s" : "%*s %*s", is_csv ? 0 : KEY_WIDTH, "key", is_csv ? 0 : FIELD_WIDTH, "epoch");
     for (size_t i = 0; i < print_field_count(p); i++) {
         const struct deltafs_field *f = deltafs_schema_field(p->schema, i);
         if (is_csv)
-            printf(",%s%s", print_prefix(f), f->name);
+            fprintf(p->out, ",%s%s", print_prefix(f), f->name);
         else
-            printf(" %*s", FIELD_WIDTH, f->name);
+            fprintf(p->out, " %*s", FIELD_WIDTH, f->name);
     }
-    puts(p->schema ? "" : is_csv ? ",size,value" : "           size value");
+    fputs(p->schema ? "\n" : is_csv ? ",size,value\n" : "           size value\n", p->out);
 }
 
 int print_begin(struct printer *p, enum print_format format, const char *schema)
 {
-    *p = (struct printer){.format = format};
+    return print_begin_in(p, format, schema, stdout);
+}
+
+int print_begin_in(struct printer *p, enum print_format format, const char *schema, FILE *out)
+{
+    *p = (struct printer){.format = format, .out = out};
     int status = print_take_schema(p, schema);
     if (status != DELTAFS_OK)
         return status;
     print_heading(p);
     if (format == PRINT_JSON)
-        putchar('[');
+        putc('[', out);
     return DELTAFS_OK;
 }
 
@@ -91,40 +101,40 @@ int print_schema(struct printer *p, const char *schema)
 
 /* ---- Values ---- */
 
-static void print_csv_text(const char *text, size_t n)
+static void print_csv_text(const struct printer *p, const char *text, size_t n)
 {
     int quoted = 0;
 
     for (size_t i = 0; i < n; i++)
         quoted |= memchr(",\"\r\n", text[i], 4) != NULL;
     if (quoted)
-        putchar('"');
+        putc('"', p->out);
     for (size_t i = 0; i < n; i++) {
         if (text[i] == '"')
-            putchar('"');
-        putchar(text[i]);
+            putc('"', p->out);
+        putc(text[i], p->out);
     }
     if (quoted)
-        putchar('"');
+        putc('"', p->out);
 }
 
 static void print_text(const struct printer *p, const char *text, size_t n, size_t width)
 {
-    if (p->format == PRINT_JSON)
-        report_json_text(text, n);
+    if (print_is_json(p))
+        report_json_text(p->out, text, n);
     else if (p->format == PRINT_CSV)
-        print_csv_text(text, n);
+        print_csv_text(p, text, n);
     if (p->format != PRINT_TABLE)
         return;
     for (size_t pad = n; pad < width; pad++)
-        putchar(' ');
+        putc(' ', p->out);
     /* A terminal might take control characters as commands. */
     for (size_t i = 0, length; i < n; i += length) {
         length = text_character(text + i, n - i);
         if (length > 0) {
-            fwrite(text + i, 1, length, stdout);
+            fwrite(text + i, 1, length, p->out);
         } else {
-            putchar('?');
+            putc('?', p->out);
             length = 1;
         }
     }
@@ -132,16 +142,16 @@ static void print_text(const struct printer *p, const char *text, size_t n, size
 
 static void print_hex(const struct printer *p, const void *bytes, size_t n)
 {
-    const char *quote = p->format == PRINT_JSON ? "\"" : "";
+    const char *quote = print_is_json(p) ? "\"" : "";
 
-    fputs(quote, stdout);
-    report_hex(bytes, n);
-    fputs(quote, stdout);
+    fputs(quote, p->out);
+    report_hex(p->out, bytes, n);
+    fputs(quote, p->out);
 }
 
 static void print_number(const struct printer *p, uint64_t n, int width)
 {
-    printf("%*" PRIu64, p->format == PRINT_TABLE ? width : 0, n);
+    fprintf(p->out, "%*" PRIu64, p->format == PRINT_TABLE ? width : 0, n);
 }
 
 static void print_float(const struct printer *p, double v)
@@ -150,13 +160,13 @@ static void print_float(const struct printer *p, double v)
 
     text_float(v, text);
     if (p->format == PRINT_TABLE && strchr(text, 'n'))
-        printf("%*s", FIELD_WIDTH, text);
+        fprintf(p->out, "%*s", FIELD_WIDTH, text);
     else if (p->format == PRINT_TABLE)
-        printf("%*.7g", FIELD_WIDTH, v);
-    else if (p->format == PRINT_JSON && strchr(text, 'n'))
-        printf("\"%s\"", text); /* nan and inf: JSON has no numbers for them */
+        fprintf(p->out, "%*.7g", FIELD_WIDTH, v);
+    else if (print_is_json(p) && strchr(text, 'n'))
+        fprintf(p->out, "\"%s\"", text); /* nan and inf: JSON has no numbers for them */
     else
-        fputs(text, stdout);
+        fputs(text, p->out);
 }
 
 static void print_field(const struct printer *p, const struct deltafs_field *f, const uint8_t *value)
@@ -177,7 +187,7 @@ static void print_field(const struct printer *p, const struct deltafs_field *f, 
         print_float(p, f->size == 4 ? (double)f4 : f8);
         break;
     case 'i':
-        printf("%*" PRId64, p->format == PRINT_TABLE ? FIELD_WIDTH : 0, (int64_t)(bits << unused) >> unused);
+        fprintf(p->out, "%*" PRId64, p->format == PRINT_TABLE ? FIELD_WIDTH : 0, (int64_t)(bits << unused) >> unused);
         break;
     case 'u':
         print_number(p, bits, FIELD_WIDTH);
@@ -193,20 +203,22 @@ static void print_field(const struct printer *p, const struct deltafs_field *f, 
 /* What comes before a value of a record that is not the first. */
 static void print_next(const struct printer *p, const char *prefix, const char *name)
 {
-    if (p->format == PRINT_JSON)
-        printf(", \"%s%s\": ", prefix, name);
+    if (print_is_json(p))
+        fprintf(p->out, ", \"%s%s\": ", prefix, name);
     else
-        putchar(p->format == PRINT_CSV ? ',' : ' ');
+        putc(p->format == PRINT_CSV ? ',' : ' ', p->out);
 }
 
 void print_record(struct printer *p, const struct deltafs_record *r)
 {
     if (p->format == PRINT_RAW) {
-        fwrite(r->value, 1, r->size, stdout);
+        fwrite(r->value, 1, r->size, p->out);
         return;
     }
     if (p->format == PRINT_JSON)
-        printf("%s\n {\"key\": ", p->count > 0 ? "," : "");
+        fputs(p->count > 0 ? ",\n " : "\n ", p->out);
+    if (print_is_json(p))
+        fputs("{\"key\": ", p->out);
     if (r->key_bytes)
         print_text(p, r->key_bytes, r->key_size, KEY_WIDTH);
     else
@@ -224,14 +236,14 @@ void print_record(struct printer *p, const struct deltafs_record *r)
         print_next(p, "", "value");
         print_hex(p, r->value, r->size);
     }
-    putchar(p->format == PRINT_JSON ? '}' : '\n');
+    fputs(p->format == PRINT_JSON ? "}" : p->format == PRINT_JSON_LINES ? "}\n" : "\n", p->out);
     p->count++;
 }
 
 void print_end(struct printer *p)
 {
     if (p->format == PRINT_JSON)
-        puts(p->count > 0 ? "\n]" : "]");
+        fputs(p->count > 0 ? "\n]\n" : "]\n", p->out);
     deltafs_schema_destroy(p->schema);
     free(p->schema_text);
 }

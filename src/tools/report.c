@@ -45,14 +45,14 @@ void report_text(struct report *r, const char *word, const char *name, const cha
         text_show(value, strlen(value), shown, sizeof shown);
         report(r, word, NULL, "%s", shown);
     } else if (report_begin(r, NULL, name)) {
-        report_json_text(value, strlen(value));
+        report_json_text(stdout, value, strlen(value));
     }
 }
 
-void report_hex(const void *bytes, size_t n)
+void report_hex(FILE *out, const void *bytes, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        printf("%02x", ((const uint8_t *)bytes)[i]);
+        fprintf(out, "%02x", ((const uint8_t *)bytes)[i]);
 }
 
 static int is_utf8(const char *text, size_t n)
@@ -64,23 +64,23 @@ static int is_utf8(const char *text, size_t n)
     return length > 0;
 }
 
-void report_json_text(const char *text, size_t n)
+void report_json_text(FILE *out, const char *text, size_t n)
 {
     if (!is_utf8(text, n)) {
-        printf("{\"hex\": \"");
-        report_hex(text, n);
-        printf("\"}");
+        fputs("{\"hex\": \"", out);
+        report_hex(out, text, n);
+        fputs("\"}", out);
         return;
     }
-    putchar('"');
+    putc('"', out);
     for (size_t i = 0; i < n; i++) {
         unsigned char c = (unsigned char)text[i];
         if (c == 0xc2 && (unsigned char)text[i + 1] < 0xa0)
-            printf("\\u%04x", (unsigned char)text[++i]);
+            fprintf(out, "\\u%04x", (unsigned char)text[++i]);
         else if (c < 0x20 || c == 0x7f)
-            printf("\\u%04x", c);
+            fprintf(out, "\\u%04x", c);
         else
-            printf(c == '"' || c == '\\' ? "\\%c" : "%c", c);
+            fprintf(out, c == '"' || c == '\\' ? "\\%c" : "%c", c);
     }
-    putchar('"');
+    putc('"', out);
 }

@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 struct report {
     int is_json;
@@ -17,9 +18,9 @@ void report_number(struct report *r, const char *word, const char *name, uint64_
 void report_text(struct report *r, const char *word, const char *name, const char *value);
 
 /* Print a text as JSON; one that is not UTF-8 as {"hex": "..."}, which no text can be mistaken for. */
-void report_json_text(const char *text, size_t n);
+void report_json_text(FILE *out, const char *text, size_t n);
 
 /* Print bytes as pairs of hexadecimal digits. */
-void report_hex(const void *bytes, size_t n);
+void report_hex(FILE *out, const void *bytes, size_t n);
 
 #endif

@@ -1,0 +1,154 @@
+#!/bin/sh
+# deltafs export: trajectories and whole epochs, the file that is made or not, keys of bytes, damage, mistakes.
+. "$top_srcdir/tests/support/lib.sh"
+. "$top_srcdir/tests/support/cli_lib.sh"
+need_python
+
+# ---- Rows, as get and select print them
+
+# Keys up to 2^64 - 1, in some epochs, and twice in one; NaN, infinities, integers of 64 bits.
+"$PYTHON3" - >"$work/records" <<'END'
+import random, struct
+r = random.Random(1)
+keys = [0, 1, 2**63, 2**64 - 1] + [r.getrandbits(64) for _ in range(300)]
+for epoch in 1, 3, 10**19:
+    for key in r.sample(keys, 250) + [2**63]:
+        value = struct.pack("<fdqQb5s", r.choice([float("nan"), float("inf"), r.random()]), r.random(), -2**63 + r.getrandbits(9),
+                            2**64 - 1 - r.getrandbits(9), r.randrange(-128, 128), r.choice([b"a,b", b"\xff", b'"x"', b""]))
+        print(epoch, key, value.hex())
+END
+"$put_records" "$work/d" schema=a:f4,epoch:f8,i:i8,u:u8,b:i1,t:S5 partitions=3 <"$work/records" || fail put_records
+"$deltafs" attr "$work/d" c==a+1 || fail attr
+
+expect 0 "$deltafs" export "$work/d" --format csv -o "$work/all.csv"
+[ ! -s "$work/out" ] && [ ! -s "$work/err" ] || fail "an export prints: $(cat "$work/out" "$work/err")"
+"$deltafs" select "$work/d" --format csv >"$work/wanted"
+same "$work/wanted" "$work/all.csv" "all rows as csv"
+[ "$(wc -l <"$work/all.csv")" -eq 754 ] || fail "753 rows expected"
+[ "$(head -n 1 "$work/all.csv")" = "key,epoch,a,value.epoch,i,u,b,t,c" ] || fail "columns: $(head -n 1 "$work/all.csv")"
+expect 0 "$deltafs" export "$work/d" --epochs 2: --fields u,c --format csv -o -
+"$deltafs" select "$work/d" --epochs 2: --fields u,c --format csv >"$work/wanted"
+same "$work/wanted" "$work/out" "some rows and columns"
+
+# Trajectories: in the order of the keys as given, each once, also if they are read in several parts.
+cut -d ' ' -f 2 "$work/records" | sort -u -R --random-source="$work/records" | head -n 200 >"$work/keys"
+head -n 3 "$work/keys" >>"$work/keys"
+expect 0 "$deltafs" export "$work/d" 9223372036854775808 --keys "$work/keys" --format csv -o "$work/tracks.csv"
+{ echo 9223372036854775808 && cat "$work/keys"; } | awk '!seen[$0]++' >"$work/once"
+"$deltafs" get "$work/d" --keys "$work/once" --format csv | cut -d , -f 1-8 >"$work/wanted"
+cut -d , -f 1-8 "$work/tracks.csv" >"$work/got"
+same "$work/wanted" "$work/got" "trajectories"
+
+expect 0 "$deltafs" export "$work/d" --keys "$work/keys" --format jsonl -o "$work/tracks.jsonl"
+"$deltafs" get "$work/d" --keys "$work/keys" --format json >"$work/wanted"
+"$PYTHON3" - "$work/tracks.jsonl" "$work/wanted" <<'END' || fail "other objects than get prints"
+import json, sys
+got = [json.loads(line) for line in open(sys.argv[1])]
+wanted = json.load(open(sys.argv[2]))
+[r.pop("c") for r in got]
+[r.pop("c", None) for r in wanted]
+wanted = list({(r["key"], r["epoch"], r["u"], r["i"]): r for r in wanted}.values())
+if got != wanted or len(got) < 100:
+    sys.exit("%d rows instead of %d" % (len(got), len(wanted)))
+END
+
+# ---- The file
+
+# left: what an export has left in its folder.
+mkdir "$work/f"
+left() {
+    ls -A "$work/f" | xargs
+}
+expect 0 "$deltafs" export "$work/d" 1 --format csv -o "$work/f/x"
+expect 3 "$deltafs" export "$work/d" 2 --format csv -o "$work/f/x"
+says "there is a file of this name; --force replaces it"
+ln -s x "$work/f/link"
+chmod 640 "$work/f/x"
+expect 0 "$deltafs" export "$work/d" 0 --format csv -f -o "$work/f/link"
+[ "$(sed -n '2s/,.*//p' "$work/f/x")" = 0 ] || fail "not replaced behind the link: $(cat "$work/f/x")"
+[ "$(stat -c %a "$work/f/x")" = 640 ] || fail "the mode of a replaced file"
+rm "$work/f/x"
+expect 3 "$deltafs" export "$work/d" 2 --format csv -o "$work/f/link"
+says "a symbolic link to what is not there"
+rm "$work/f/link"
+expect 3 "$deltafs" export "$work/d" --format csv -o "$work/f/none/x"
+says "cannot be made in $work/f/none: No such file"
+expect 3 "$deltafs" export "$work/d" --format csv -f -o "$work/f"
+says "not a plain file"
+expect 1 "$deltafs" export "$work/d" 5 6 --format csv -o "$work/f/x"
+says "export: key 5 not found"
+says "export: key 6 not found"
+expect 1 "$deltafs" export "$work/d" --epochs 2 --format csv -o "$work/f/x"
+says "export: no records"
+for format in csv jsonl; do
+    (
+        trap '' XFSZ
+        ulimit -f 1
+        exec "$deltafs" export "$work/d" --format $format -o "$work/f/x" 2>"$work/err"
+    )
+    [ $? -eq 3 ] || fail "$format: a full disk"
+    says "cannot write to $work/f/x: File too large"
+done
+# Terminated while it writes.
+"$PYTHON3" -c 'for i in range(100000): print(1, i, "2db2953f%08x" % i)' |
+    "$put_records" "$work/large" schema=a:f4,b:f4 || fail put_records
+"$deltafs" export "$work/large" --format csv -o "$work/f/x" &
+n=0
+while [ -z "$(left)" ] && [ $n -lt 1000 ]; do
+    n=$((n + 1))
+    sleep 0.01
+done
+kill -TERM $!
+wait $!
+[ $? -eq 143 ] || fail "an export that was terminated"
+[ -z "$(left)" ] || fail "an export that failed has left: $(left)"
+expect 1 "$deltafs" export "$work/d" 5 1 --format csv -o "$work/f/x"
+says "export: key 5 not found"
+[ "$(sed -n '2s/,.*//p' "$work/f/x")" = 1 ] || fail "the key that is there: $(cat "$work/f/x")"
+expect 1 "$deltafs" export "$work/d" 1 --epochs 4:5 --format csv -o -
+says "export: key 1 not found in these epochs"
+
+# ---- Keys of bytes, no schema
+
+printf '1 6262 -\n1 61 0102\n2 61 03\n2 630a 04\n' | "$put_records" "$work/b" keys=bytes partitions=3 || fail put_records
+printf 'key,epoch,size,value\n"c\n",2,1,04\na,1,2,0102\na,2,1,03\n' >"$work/wanted"
+expect 0 "$deltafs" export "$work/b" --hex 630a 61 --format csv -o -
+same "$work/wanted" "$work/out" "keys of bytes"
+printf '{"key": "bb", "epoch": 1, "size": 0, "value": ""}\n' >"$work/wanted"
+expect 0 "$deltafs" export "$work/b" bb --format jsonl -o -
+same "$work/wanted" "$work/out" "keys of bytes as jsonl"
+
+# ---- Damage: the rest is exported
+
+printf '1 5 00000001\n2 6 00000002\n' | "$put_records" "$work/damaged" schema=a:u4 codec=none || fail put_records
+size=$(wc -c <"$work/damaged/00/p00000000.data")
+printf '\377' | dd of="$work/damaged/00/p00000000.data" bs=1 seek=$((size - 1)) conv=notrunc 2>"$work/dd" || fail dd
+printf 'key,epoch,a\n5,1,16777216\n' >"$work/wanted"
+for keys in '' '5 6'; do
+    # shellcheck disable=SC2086 # two words
+    expect 3 "$deltafs" export "$work/damaged" $keys --format csv -f -o "$work/f/x"
+    says "p00000000.data"
+    says "export: $work/f/x has the rows that can be read, but not all"
+    same "$work/wanted" "$work/f/x" "what is not damaged"
+done
+rm "$work/f/x"
+expect 3 "$deltafs" export "$work/damaged" --epochs 2 --format csv -o "$work/f/x"
+[ -z "$(left)" ] || fail "nothing can be read, but there is: $(left)"
+
+# ---- Mistakes
+
+wrong() {
+    text=$1
+    shift
+    expect 2 "$deltafs" export "$@"
+    says "$text"
+    [ -z "$(left)" ] || fail "a mistake has left: $(left)"
+}
+wrong "DIR is missing" --format csv -o "$work/f/x"
+wrong "--format is missing" "$work/d" -o "$work/f/x"
+wrong "--output is missing" "$work/d" --format csv
+wrong "'xml' is no format; give csv" "$work/d" --format xml
+wrong "key 'x' is no number" "$work/d" x --format csv -o "$work/f/x"
+wrong "--hex is for keys of bytes" "$work/d" --hex --format csv -o "$work/f/x"
+wrong "fields: offset 2: no column or attribute is named 'vy'" "$work/d" --fields u,vy --format csv -o "$work/f/x"
+expect 3 "$deltafs" export "$work/none" --format csv -o "$work/f/x"
