@@ -6,6 +6,7 @@
 #include <string.h>
 #include "base/number.h"
 #include "base/options.h"
+#include "base/schema_text.h"
 
 #define WORDS 4 /* of a choice, at most */
 
@@ -185,9 +186,13 @@ static int option_set(deltafs_options *o, int i, const char *text, enum option_s
 
     if (status != DELTAFS_OK)
         return status;
-    char *copy = strdup(text);
-    if (!copy)
-        return error_no_memory(e, strlen(text) + 1, "an option");
+    char *copy = NULL;
+    if (i == OPTION_SCHEMA && *text != '\0')
+        status = schema_text_plain(text, &copy, e); /* as it is stored */
+    else if (!(copy = strdup(text)))
+        status = error_no_memory(e, strlen(text) + 1, "an option");
+    if (status != DELTAFS_OK)
+        return status;
     free(o->value[i].text);
     o->value[i].text = copy;
     o->value[i].number = number;

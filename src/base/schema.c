@@ -3,9 +3,9 @@
 #include <string.h>
 #include "base/number.h"
 #include "base/options.h"
+#include "base/schema_text.h"
 
-#define SCHEMA_SIZE_MAX   (1u << 20) /* bytes of a record, as the option value_size */
-#define SCHEMA_FIELDS_MAX 1000       /* so that a schema found on disk costs no time worth speaking of */
+#define SCHEMA_SIZE_MAX (1u << 20) /* bytes of a record, as the option value_size */
 
 struct deltafs_schema {
     size_t count;
@@ -89,16 +89,16 @@ int deltafs_schema_parse(const char *text, deltafs_schema **out)
 
     if (!text || !out)
         return error_set(e, DELTAFS_ERR_INVALID, "deltafs_schema_parse: text and out must be given");
-    for (const char *p = text; *p; p++)
-        commas += *p == ',';
-    if (commas >= SCHEMA_FIELDS_MAX)
-        return error_set(e, DELTAFS_ERR_SCHEMA, "schema: more than %d fields", SCHEMA_FIELDS_MAX);
     deltafs_schema *s = calloc(1, sizeof *s);
     if (!s)
         return error_no_memory(e, sizeof *s, "a schema");
-    s->text = strdup(text);
-    s->field = calloc(commas + 1, sizeof *s->field);
-    int status = s->text && s->field ? schema_fill(s, e) : error_no_memory(e, commas + 1, "a schema");
+    int status = schema_text_plain(text, &s->text, e);
+    for (const char *p = s->text; p && *p; p++)
+        commas += *p == ',';
+    if (status == DELTAFS_OK) {
+        s->field = calloc(commas + 1, sizeof *s->field);
+        status = s->field ? schema_fill(s, e) : error_no_memory(e, commas + 1, "a schema");
+    }
     if (status != DELTAFS_OK) {
         deltafs_schema_destroy(s);
         return status;

@@ -45,6 +45,30 @@ static int file_compare(const void *a, const void *b)
     return (f->number > g->number) - (f->number < g->number);
 }
 
+/* An error if some files say of which epoch they are and others do not, and a warning if several do not. */
+static int import_check_labels(const struct import *im)
+{
+    const char *unlabelled = NULL;
+    int count = 0;
+
+    for (int i = 0; i < im->call->count; i++)
+        if (im->file[i].has_no_label) {
+            unlabelled = im->call->operand[im->file[i].number];
+            count++;
+        }
+    if (count > 0 && (count < im->call->count || im->is_appending))
+        return text_fail(EXIT_USAGE,
+                         "%s: has no number in its name, which would be the label of its epoch; import the files of "
+                         "each timestep by themselves, with --epoch STEP",
+                         unlabelled);
+    if (count > 1)
+        text_fail(0,
+                  "import: warning: no file has a number in its name, so that the records of all %d files become one "
+                  "epoch, with label 0; import the files of each timestep by themselves, with --epoch STEP",
+                  count);
+    return EXIT_OK;
+}
+
 /* Whether the files make a whole: an error if two are the same part or of different kinds, and one warning if parts are
  * missing, or if it is not known whether they are of one step. */
 static int import_check_set(const struct import *im)
@@ -77,13 +101,7 @@ static int import_check_set(const struct import *im)
                   " only those of %" PRIu64 " of %" PRIu64
                   " ranks are given; the particles of the others will be missing",
                   steps, text_plural(steps), lacking->label, lacking_parts, lacking->parts);
-    if (im->format == &import_raw && !im->layout.options.epoch.is_given && im->call->count > 1)
-        text_fail(
-            0,
-            "import: warning: --epoch is missing, so that the records of all %d files become one epoch, with label "
-            "0; import the files of each timestep by themselves, with --epoch",
-            im->call->count);
-    return 0;
+    return import_check_labels(im);
 }
 
 /* Collective. */
@@ -355,9 +373,6 @@ static int import_run(const struct command_call *c)
         return text_fail(EXIT_USAGE, "import: --format is missing; give vpic or raw");
     if (!im->output)
         return text_fail(EXIT_USAGE, "import: -o DIR is missing");
-    if (im->is_appending && im->format == &import_raw && !im->layout.options.epoch.is_given)
-        return text_fail(EXIT_USAGE,
-                         "import: --append of raw files needs --epoch N: the files do not have their label");
     MPI_Comm_rank(MPI_COMM_WORLD, &im->rank);
     MPI_Comm_size(MPI_COMM_WORLD, &im->ranks);
     im->call = c;
@@ -389,10 +404,12 @@ static const struct command_option options[] = {
      "vpic: particle dumps of VPIC (version 0) with particle IDs; the label is the step.\n"
      "                         raw: files of fixed-size records, as --schema says",
      parse_format, offsetof(struct import, format)},
-    {"schema", 0, "S", "raw: the fields of a record, such as x:f4,id:u8,...", cmd_parse_text, LAYOUT(schema)},
+    {"schema", 0, "S", "raw: the fields of a record, such as id:u8,pos:3f4, or NumPy's dtype.descr", cmd_parse_text,
+     LAYOUT(schema)},
     {"key", 0, "FIELD", "raw: the field of the schema that is the key", cmd_parse_text, LAYOUT(key)},
     {"skip", 0, "BYTES", "raw: bytes to skip at each file's start (default 0)", cmd_parse_number, LAYOUT(skip)},
-    {"epoch", 0, "N", "raw: the label of the epoch (default 0)", cmd_parse_number, LAYOUT(epoch)},
+    {"epoch", 0, "N", "raw: the label of the epoch; without it, the last number in each file's name", cmd_parse_number,
+     LAYOUT(epoch)},
     {"output", 'o', "DIR", "the directory to create; it must not exist, unless --append is given", cmd_parse_path,
      offsetof(struct import, output)},
     {"append", 'a', NULL, "continue after the last epoch of DIR; skip files of epochs that it has", NULL,

@@ -62,24 +62,6 @@ static int index_file(struct index_job *ix, const char *path)
     return code != EXIT_OK ? code : closed;
 }
 
-/* Whether the last part of a path ends like dump.STEP.RANK or dump.STEP.RANK.bin. */
-static int index_ends_in_rank(const char *path)
-{
-    static const char digits[] = "0123456789";
-    const char *slash = strrchr(path, '/'), *dot = strchr(slash ? slash : path, '.');
-
-    for (; dot; dot = strchr(dot + 1, '.')) {
-        size_t step = strspn(dot + 1, digits);
-        const char *rank = dot + 1 + step;
-        if (step == 0 || *rank != '.' || strspn(rank + 1, digits) == 0)
-            continue;
-        const char *end = rank + 1 + strspn(rank + 1, digits);
-        if (*end == '\0' || (*end == '.' && !strchr(end + 1, '.')))
-            return 1;
-    }
-    return 0;
-}
-
 /* Warn of the first file whose last number, from which its timestep comes, may be that of a rank. */
 static void index_warn(const struct index_job *ix, char **files, int n)
 {
@@ -89,7 +71,7 @@ static void index_warn(const struct index_job *ix, char **files, int n)
     for (int i = 0; is_from_name && i < n; i++) {
         const char *path = text_path(files[i]);
         uint64_t label;
-        if (!index_ends_in_rank(path) || !deltafs_label_from_name(path, &label))
+        if (!text_ends_in_rank(path) || !deltafs_label_from_name(path, &label))
             continue;
         text_fail(0,
                   "index: warning: the timestep of %s is %" PRIu64

@@ -45,6 +45,7 @@ struct import_file {
     uint64_t part, parts;  /* which of how many files of the epoch it is (its rank); 0 parts: not known */
     uint64_t kind;         /* files of different kinds (species) do not belong together */
     uint64_t number;       /* of its name among the arguments */
+    uint64_t has_no_label; /* 1: neither an option nor its name says which; `label` is 0 */
     uint64_t values, keys; /* offsets of the first record, and of the first key if keys are an array */
 };
 

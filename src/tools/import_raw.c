@@ -16,7 +16,9 @@ static int raw_begin(struct import_layout *l)
     if (deltafs_table_from_schema("", o->schema, o->key, 0, 0, 0, &t) != DELTAFS_OK)
         return text_keep(EXIT_USAGE, "import: --schema, --key: %s", deltafs_errmsg(NULL));
     /* The schema's text without the key's field. */
-    size_t room = strlen(o->schema) + 1, used = 0;
+    size_t room = 1, used = 0;
+    for (size_t i = 0; i < t->column_count; i++)
+        room += strlen(t->column[i].name) + sizeof ",:f4294967295";
     l->schema = calloc(1, room);
     for (size_t i = 0; i < t->column_count && l->schema; i++) {
         const struct deltafs_column *c = &t->column[i];
@@ -37,11 +39,18 @@ static int raw_inspect(const struct import_layout *l, const struct input *in, st
 {
     const struct import_options *o = &l->options;
     struct deltafs_table *t;
+    uint64_t label = o->epoch.value;
+    int has_label = o->epoch.is_given || deltafs_label_from_name(in->path, &label);
 
-    if (deltafs_table_from_schema(in->path, o->schema, o->key, o->skip.value, in->size, o->epoch.value, &t) !=
-        DELTAFS_OK)
+    if (!o->epoch.is_given && text_ends_in_rank(in->path))
+        return text_keep(EXIT_USAGE,
+                         "%s: two numbers end its name, and the last may be that of a rank; import the files of each "
+                         "step by themselves, with --epoch STEP",
+                         in->path);
+    if (deltafs_table_from_schema(in->path, o->schema, o->key, o->skip.value, in->size, label, &t) != DELTAFS_OK)
         return text_keep(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
-    *out = (struct import_file){.label = t->label, .records = t->rows, .values = o->skip.value};
+    *out = (struct import_file){
+        .label = t->label, .records = t->rows, .values = o->skip.value, .has_no_label = !has_label};
     deltafs_table_destroy(t);
     return EXIT_OK;
 }

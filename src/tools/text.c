@@ -181,3 +181,20 @@ int text_finish(void)
         return text_fail(EXIT_TROUBLE, "cannot write to standard output: %s", strerror(errno));
     return EXIT_OK;
 }
+
+int text_ends_in_rank(const char *path)
+{
+    static const char digits[] = "0123456789";
+    const char *slash = strrchr(path, '/'), *dot = strchr(slash ? slash : path, '.');
+
+    for (; dot; dot = strchr(dot + 1, '.')) {
+        size_t step = strspn(dot + 1, digits);
+        const char *rank = dot + 1 + step;
+        if (step == 0 || *rank != '.' || strspn(rank + 1, digits) == 0)
+            continue;
+        const char *end = rank + 1 + strspn(rank + 1, digits);
+        if (*end == '\0' || (*end == '.' && !strchr(end + 1, '.')))
+            return 1;
+    }
+    return 0;
+}

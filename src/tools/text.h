@@ -65,4 +65,7 @@ int text_of_call(int status);
 /* EXIT_OK if standard output was written completely; otherwise a message, and EXIT_TROUBLE. */
 int text_finish(void);
 
+/* Whether the last part of a path ends like dump.STEP.RANK or dump.STEP.RANK.bin. */
+int text_ends_in_rank(const char *path);
+
 #endif

@@ -521,6 +521,32 @@ static void test_schema_good(void **state)
     deltafs_schema_destroy(s);
 }
 
+/* Arrays, and what NumPy prints, are the same as plain fields, also as an option. */
+static void test_schema_arrays(void **state)
+{
+    static const char *const texts[][2] = {
+        {"id:u8,pos:3f4", "id:u8,pos_0:f4,pos_1:f4,pos_2:f4"},
+        {"a:1<f8,b:2S3,c:i4", "a_0:<f8,b_0:S3,b_1:S3,c:i4"},
+        {"[('id', '<u8'), ('pos', '<f4', (3,))]", "id:u8,pos_0:f4,pos_1:f4,pos_2:f4"},
+        {"[(\"a\",\"|u1\"),('b','|b1'),('','|V2'),('c','<i4',2),('d','|S5'),('','|V3')]",
+         "a:u1,b:u1,padding_0:V2,c_0:i4,c_1:i4,d:S5,padding_1:V3"},
+        {"[ ( 'x' , '=f8' , ( 1 , ) ) ]", "x_0:f8"},
+        {"x:1000u1", NULL},
+    };
+    deltafs_options *o;
+    const char *text;
+
+    (void)state;
+    assert_int_equal(deltafs_options_create(&o), DELTAFS_OK);
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        assert_int_equal(deltafs_options_set(o, "schema", texts[i][0]), DELTAFS_OK);
+        assert_int_equal(deltafs_options_get(o, "schema", &text), DELTAFS_OK);
+        if (texts[i][1])
+            assert_string_equal(text, texts[i][1]);
+    }
+    deltafs_options_destroy(o);
+}
+
 static void test_schema_bad(void **state)
 {
     static const char *const bad[] = {"",
@@ -563,7 +589,27 @@ static void test_schema_bad(void **state)
                                       "\xc3\xa9:f4",
                                       "x:f4\n",
                                       "x:f4,x:f4",
-                                      "x:f4,y:f4,x:i8"};
+                                      "x:f4,y:f4,x:i8",
+                                      "x:0f4",
+                                      "x:03f4",
+                                      "x:3",
+                                      "x:1001f4",
+                                      "x:99999999f4",
+                                      "x:2f4,x_1:f4",
+                                      "[",
+                                      "[]",
+                                      "[('x', '<f4')",
+                                      "[('x', '<f4')] ,",
+                                      "[('x' '<f4')]",
+                                      "[('x', <f4)]",
+                                      "[(x, '<f4')]",
+                                      "[('x', '<f4', (2, 3))]",
+                                      "[('x', '<f4', ())]",
+                                      "[('x', '<f4', (0,))]",
+                                      "[('x', '<f4', (99999999999999999999,))]",
+                                      "[('x', '>f4')]",
+                                      "[('x', '<c8')]",
+                                      "[('x', [('y', '<f4')])]"};
     deltafs_schema *s = NULL;
 
     (void)state;
@@ -648,29 +694,18 @@ static void test_error_text(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_error_text),
-        cmocka_unit_test(test_version),
-        cmocka_unit_test(test_number),
-        cmocka_unit_test(test_number_size),
-        cmocka_unit_test(test_varint),
-        cmocka_unit_test(test_varint_overlong),
-        cmocka_unit_test(test_fixed_width),
-        cmocka_unit_test(test_crc32c_vectors),
-        cmocka_unit_test(test_crc32c_all_agree),
-        cmocka_unit_test(test_crc32c_long),
-        cmocka_unit_test(test_path_parent),
-        cmocka_unit_test(test_copy_short),
-        cmocka_unit_test(test_hash_is_pinned),
-        cmocka_unit_test(test_hash_of_several),
-        cmocka_unit_test(test_partition),
-        cmocka_unit_test(test_ownership),
-        cmocka_unit_test(test_options_defaults),
-        cmocka_unit_test(test_options_unknown),
-        cmocka_unit_test(test_options_values),
-        cmocka_unit_test(test_options_environment),
-        cmocka_unit_test(test_schema_good),
-        cmocka_unit_test(test_schema_bad),
-        cmocka_unit_test(test_schema_many_fields),
+        cmocka_unit_test(test_error_text),       cmocka_unit_test(test_version),
+        cmocka_unit_test(test_number),           cmocka_unit_test(test_number_size),
+        cmocka_unit_test(test_varint),           cmocka_unit_test(test_varint_overlong),
+        cmocka_unit_test(test_fixed_width),      cmocka_unit_test(test_crc32c_vectors),
+        cmocka_unit_test(test_crc32c_all_agree), cmocka_unit_test(test_crc32c_long),
+        cmocka_unit_test(test_path_parent),      cmocka_unit_test(test_copy_short),
+        cmocka_unit_test(test_hash_is_pinned),   cmocka_unit_test(test_hash_of_several),
+        cmocka_unit_test(test_partition),        cmocka_unit_test(test_ownership),
+        cmocka_unit_test(test_options_defaults), cmocka_unit_test(test_options_unknown),
+        cmocka_unit_test(test_options_values),   cmocka_unit_test(test_options_environment),
+        cmocka_unit_test(test_schema_good),      cmocka_unit_test(test_schema_arrays),
+        cmocka_unit_test(test_schema_bad),       cmocka_unit_test(test_schema_many_fields),
         cmocka_unit_test(test_status_texts),
     };
 

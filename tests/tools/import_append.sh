@@ -58,7 +58,7 @@ whole rest
 
 # Files of raw records do not have a label: with the default of 0 they were passed over, as if they were there.
 expect 2 import 1 --format raw --schema id:u8,x:f4 --key id -a -o "$work/rest" "$work/raw"
-says "--append of raw files needs --epoch N"
+says "has no number in its name"
 
 # What a job leaves that dies while it writes. Its lease is known to be nobody's: nobody has locked it.
 n=0

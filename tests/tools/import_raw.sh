@@ -25,7 +25,7 @@ round() {
     stdout_has "389 records in 1 epoch from 2 files"
     case " $* " in
     *" --epoch "*) grep -q warning "$work/err" && fail "a warning: $(cat "$work/err")" ;;
-    *) says "--epoch is missing, so that the records of all 2 files become one epoch, with label 0" ;;
+    *) says "no file has a number in its name, so that the records of all 2 files become one epoch, with label 0" ;;
     esac
     scan_sorted "$work/d" "$work/sorted"
     sort "$work/a.csv" "$work/b.csv" >"$work/expected"
@@ -58,6 +58,20 @@ expect 0 "$deltafs" scan "$work/one.d" --format raw
 [ "$(od -An -tx1 "$work/out" | tr -d ' \n')" = "$(od -An -tx1 "$work/one.bin" | awk '{ print $1 $2 $4 $5 }')" ] ||
     fail "scan --format raw"
 
+# The label of an epoch is the last number in a file's name. An array is one field for each element, also as NumPy has it.
+make_raw id:u8,pos_0:f4,pos_1:f4,pos_2:f4 id 200 "$work/dump1200" --epoch 1200 --seed 3
+make_raw id:u8,pos_0:f4,pos_1:f4,pos_2:f4 id 100 "$work/dump1300" --epoch 1300 --seed 4
+for schema in id:u8,pos:3f4 "[('id', '<u8'), ('pos', '<f4', (3,))]"; do
+    rm -rf "$work/d"
+    expect 0 import 2 --format raw --schema "$schema" --key id -o "$work/d" "$work/dump1200.bin"
+    expect 0 import 2 --format raw --schema "$schema" --key id --append -o "$work/d" "$work"/dump1[23]00.bin
+    stdout_has "100 records in 1 epoch from 1 file"
+    scan_sorted "$work/d" "$work/sorted"
+    sort "$work/dump1200.csv" "$work/dump1300.csv" >"$work/expected"
+    same "$work/expected" "$work/sorted" "$schema: records differ"
+    "$deltafs" info "$work/d" | grep -q 'pos_0:f4,pos_1:f4,pos_2:f4' || fail "$schema: the schema is stored otherwise"
+done
+
 # A file of no records.
 : >"$work/empty.bin"
 rm -rf "$work/d"
@@ -78,6 +92,11 @@ refused() {
     [ "$(grep -c '^deltafs-mpi:' "$work/err")" -eq 1 ] || fail "not one message: $(cat "$work/err")"
 }
 make_raw id:u8,x:f4 id 10 "$work/good"
+cp "$work/good.bin" "$work/good.1200.3.bin"
+cp "$work/good.bin" "$work/good7.bin"
+refused 2 "two numbers end its name" import 1 --format raw --schema id:u8,x:f4 --key id "$work/good.1200.3.bin"
+refused 2 "good.bin: has no number in its name" import 2 --format raw --schema id:u8,x:f4 --key id "$work/good7.bin" "$work/good.bin"
+refused 2 "a shape of one dimension" import 1 --format raw --schema "[('id', '<u8', (2, 2))]" --key id "$work/good.bin"
 head -c 119 "$work/good.bin" >"$work/short.bin"
 for ranks in 1 3; do
     raw="import $ranks --format raw --schema id:u8,x:f4 --key id"

@@ -1,0 +1,12 @@
+#ifndef DELTAFS_BASE_SCHEMA_TEXT_H
+#define DELTAFS_BASE_SCHEMA_TEXT_H
+
+#include "base/error.h"
+
+#define SCHEMA_FIELDS_MAX 1000 /* so that a schema found on disk costs no time worth speaking of */
+
+/* The text of a schema with one NAME:TYPE for each field, to be freed: arrays and NumPy's types are replaced.
+ * DELTAFS_ERR_SCHEMA for mistakes in these, and DELTAFS_ERR_MEMORY. */
+int schema_text_plain(const char *text, char **out, struct error *e);
+
+#endif
