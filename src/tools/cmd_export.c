@@ -6,7 +6,7 @@
 #include "tools/export.h"
 #include "tools/target.h"
 
-static const struct export_format *const formats[] = {&export_csv, &export_jsonl};
+static const struct export_format *const formats[] = {&export_csv, &export_jsonl, &export_npy, &export_npz};
 
 #define FORMATS (sizeof formats / sizeof formats[0])
 
@@ -24,7 +24,7 @@ static const char *export_parse_format(const char *text, void *out)
             *(const struct export_format **)out = formats[i];
             return NULL;
         }
-    return "is no format; give csv or jsonl";
+    return "is no format; give csv, jsonl, npy or npz";
 }
 
 /* ---- The command ---- */
@@ -107,7 +107,7 @@ static int export_run(const struct command_call *c)
 }
 
 static const struct command_option options[] = {
-    {"format", 0, "F", "csv or jsonl (JSON, an object in each line)", export_parse_format,
+    {"format", 0, "F", "csv, jsonl (JSON, an object in each line), npy or npz (NumPy)", export_parse_format,
      offsetof(struct values, format)},
     {"output", 'o', "FILE", "the file to be made; of csv and jsonl, - is standard output", cmd_parse_text,
      offsetof(struct values, to)},
