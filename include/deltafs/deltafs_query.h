@@ -1,7 +1,7 @@
 /* DeltaFS: attributes of directories, units of columns, computed columns, selecting records. A directory can carry
  * facts about its data: the grid of the simulation, physical constants, the physical time of each epoch, the units of
  * its columns. Such a fact is an attribute. It has a name, and a number, an array of numbers or a text as its value. An
- * attribute can also be an expression: it defines a computed column, which a select can use as a stored column.
+ * attribute can also be an expression: it defines a computed column, which can be used as a stored column.
  *
  * The conventions of deltafs.h apply. Names of attributes consist of letters, digits and '_', and do not begin with a
  * digit. An attribute cannot have the name of a stored column, nor one of these: key, epoch, and, or, not.
@@ -135,6 +135,35 @@ DELTAFS_API int deltafs_select_next(deltafs_select *select, const struct deltafs
 
 /* End the threads and free everything. Can be called at any time. */
 DELTAFS_API int deltafs_select_close(deltafs_select *select);
+
+/* ---- Columns of records that were read ---- */
+
+typedef struct deltafs_columns deltafs_columns;
+
+/* Make rows with other columns, such as computed ones, of records of `dir`, which is open for reading. `fields` is as
+ * in deltafs_select_options; NULL: all stored columns, then all computed ones.
+ *
+ * `dir` must not be refreshed or closed before. DELTAFS_ERR_INVALID: `fields` is wrong; the message is then
+ * "fields: offset N: ...". Close with deltafs_columns_close. */
+DELTAFS_API int deltafs_columns_open(deltafs_dir *dir, const char *fields, deltafs_columns **out);
+
+/* The schema of the rows, as of deltafs_select_schema. Without `fields`, it is the schema of the directory if there are
+ * no computed columns. */
+DELTAFS_API const char *deltafs_columns_schema(const deltafs_columns *columns);
+
+/* Make rows of `n` records that a get or a scan of `dir` returned; also within the function that a scan calls. Many
+ * records in one call are faster, and their labels may differ. (*rows)[i] is row i: it has the key and the label of
+ * record i, and as its value the columns, packed as the schema says. The values of all rows lie one after the other. If
+ * the columns are all stored ones in their order, *rows is `records` itself. The rows are valid until the next call,
+ * and as long as the keys of the records are.
+ *
+ * DELTAFS_ERR_INVALID: an expression cannot be used for one of the epochs, because an attribute is another one there.
+ * The message, by deltafs_errmsg(NULL), names the epoch. DELTAFS_ERR_SIZE: a record does not have the value size of the
+ * directory. */
+DELTAFS_API int deltafs_columns_rows(deltafs_columns *columns, size_t n, const struct deltafs_record *records,
+                                     const struct deltafs_record **rows);
+
+DELTAFS_API int deltafs_columns_close(deltafs_columns *columns);
 
 #ifdef __cplusplus
 }

@@ -68,9 +68,27 @@ static struct expr_meaning attribute_meaning(const struct deltafs_attribute *a)
     return m;
 }
 
+/* The attribute, valid for the label, if there is one. */
+static const struct deltafs_attribute *columns_attribute(struct columns *c, const char *name)
+{
+    const struct attributes *all = &c->manifest->attributes;
+
+    for (size_t i = all->count; i > 0; i--) {
+        const struct deltafs_attribute *a = &all->item[i - 1];
+        if (strcmp(a->name, name) != 0)
+            continue;
+        if (a->from <= c->label) {
+            c->first = a->from > c->first ? a->from : c->first;
+            return a;
+        }
+        c->last = a->from - 1 < c->last ? a->from - 1 : c->last;
+    }
+    return NULL;
+}
+
 static int columns_find(void *context, const char *name, struct expr_meaning *out)
 {
-    const struct columns *c = context;
+    struct columns *c = context;
     size_t i = columns_field(c, name);
 
     if (is_own(name)) {
@@ -82,7 +100,7 @@ static int columns_find(void *context, const char *name, struct expr_meaning *ou
         *out = (struct expr_meaning){.kind = EXPR_COLUMN, .letter = f->kind, .size = f->size, .column = (uint32_t)i};
         return 1;
     }
-    const struct deltafs_attribute *a = attributes_find(&c->manifest->attributes, name, c->label);
+    const struct deltafs_attribute *a = columns_attribute(c, name);
     if (!a || a->type == DELTAFS_ATTRIBUTE_COLUMN)
         return 0;
     *out = attribute_meaning(a);

@@ -15,6 +15,7 @@ struct columns {
     const struct manifest *manifest;
     const deltafs_schema *schema; /* NULL: none */
     uint64_t label;
+    uint64_t first, last; /* the labels for which all names that were looked up are what they are for `label` */
 };
 
 /* How many fields there are, and the number of the one that has this name; their count if there is none. */

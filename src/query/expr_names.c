@@ -64,11 +64,24 @@ static void names_list(const struct expr_scope *scope, char *out)
     }
 }
 
+int expr_is_named(const struct expr_scope *scope, const char *name)
+{
+    const char *other;
+
+    for (size_t i = 0; (other = scope->name(scope->context, i)) != NULL; i++)
+        if (strcmp(other, name) == 0)
+            return 1;
+    return 0;
+}
+
 int expr_unknown(const struct expr_scope *scope, uint32_t offset, const char *name, struct error *e)
 {
     const char *like = name_like(scope, name);
     char names[NAMES_MAX];
 
+    if (expr_is_named(scope, name))
+        return error_set(e, DELTAFS_ERR_INVALID, "offset %u: the attribute '%.100s' is not set for this epoch", offset,
+                         name);
     names_list(scope, names);
     return error_set(e, DELTAFS_ERR_INVALID,
                      "offset %u: no column or attribute is named '%.100s'%s%s%s; the names are: %s", offset, name,

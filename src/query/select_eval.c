@@ -55,17 +55,6 @@ static void eval_unbind(struct eval *v)
     v->is_bound = 0;
 }
 
-/* Whether all attributes are the same for both labels. */
-static int is_same_facts(const struct attributes *all, uint64_t a, uint64_t b)
-{
-    uint64_t low = a < b ? a : b, high = a < b ? b : a;
-
-    for (size_t i = 0; i < all->count; i++)
-        if (all->item[i].from > low && all->item[i].from <= high)
-            return 0;
-    return 1;
-}
-
 static int eval_bind_outputs(struct eval *v, struct columns *c, struct error *e)
 {
     const struct plan *p = v->plan;
@@ -84,13 +73,11 @@ static int eval_bind_outputs(struct eval *v, struct columns *c, struct error *e)
 int eval_bind(struct eval *v, uint64_t label, struct error *e)
 {
     const struct plan *p = v->plan;
-    struct columns c = {.manifest = p->manifest, .schema = p->schema, .label = label};
+    struct columns c = {.manifest = p->manifest, .schema = p->schema, .label = label, .last = UINT64_MAX};
     int status = DELTAFS_OK;
 
-    if (v->is_bound && is_same_facts(&p->manifest->attributes, v->label, label)) {
-        v->label = label;
+    if (v->is_bound && label >= v->first && label <= v->last)
         return DELTAFS_OK;
-    }
     eval_unbind(v);
     if (v->wanted)
         memset(v->wanted, 0, (size_t)p->manifest->value_size);
@@ -101,7 +88,8 @@ int eval_bind(struct eval *v, uint64_t label, struct error *e)
     if (status == DELTAFS_OK)
         status = eval_bind_outputs(v, &c, e);
     v->is_bound = status == DELTAFS_OK;
-    v->label = label;
+    v->first = c.first;
+    v->last = c.last;
     return status;
 }
 
@@ -213,7 +201,7 @@ void eval_by(struct eval *v, double *by)
 
 /* ---- Rows ---- */
 
-static void eval_compute(struct eval *v)
+void eval_compute(struct eval *v)
 {
     for (size_t i = 0; i < v->plan->outputs; i++) {
         struct bound *x = &v->output[i];
@@ -237,15 +225,16 @@ static void rows_size(const struct eval *v, const uint8_t *pass, size_t *values,
         }
 }
 
-/* Write a row; returns its bytes. */
-static size_t put_row(const struct eval *v, size_t i, const struct deltafs_record *record, uint8_t *row)
+size_t eval_put_row(const struct eval *v, size_t i, uint8_t *row)
 {
     const struct plan *p = v->plan;
+    const size_t at = before(v->batch.value_end, i), size = v->batch.value_end[i] - at;
+    const uint8_t *value = v->batch.values.bytes + at;
     uint64_t bits;
 
     if (p->is_whole) {
-        copy_short(row, record->value, record->size);
-        return record->size;
+        copy_short(row, value, size);
+        return size;
     }
     for (size_t k = 0; k < p->outputs; k++) {
         const struct output *out = &p->output[k];
@@ -253,7 +242,7 @@ static size_t put_row(const struct eval *v, size_t i, const struct deltafs_recor
             memcpy(&bits, &v->computed[k * BATCH + i], sizeof bits);
             put_u64(row + out->to, bits);
         } else {
-            copy_short(row + out->to, (const uint8_t *)record->value + out->from, out->size);
+            copy_short(row + out->to, value + out->from, out->size);
         }
     }
     return p->row_size;
@@ -275,7 +264,7 @@ int eval_rows(struct eval *v, const uint8_t *pass, size_t count, struct chunk **
         if (!pass[i])
             continue;
         *r = batch_record(&v->batch, i);
-        size_t size = put_row(v, i, r, row);
+        size_t size = eval_put_row(v, i, row);
         r->value = row;
         r->size = size;
         if (r->key_size > 0) {

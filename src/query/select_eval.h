@@ -36,7 +36,7 @@ struct bound {
 struct eval {
     const struct plan *plan;
     int is_bound;
-    uint64_t label; /* it is bound for */
+    uint64_t first, last; /* it is bound for these labels */
     struct bound where, by;
     struct bound *output; /* of the computed outputs; the others are not used */
     double *computed;     /* BATCH values of each output */
@@ -56,6 +56,10 @@ struct deltafs_record batch_record(const struct batch *b, size_t i);
 /* Of all records of the batch: whether they pass the condition; the value to order by. */
 void eval_test(struct eval *v, uint8_t *pass);
 void eval_by(struct eval *v, double *by);
+/* Compute the computed columns of all records; then write a row, of p->row_size bytes, or of the value's if a row is
+ * the value as it is. Returns its bytes. */
+void eval_compute(struct eval *v);
+size_t eval_put_row(const struct eval *v, size_t i, uint8_t *row);
 /* Rows of the `count` records that pass. Free with free. */
 int eval_rows(struct eval *v, const uint8_t *pass, size_t count, struct chunk **out, struct error *e);
 

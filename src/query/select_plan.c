@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "query/expr_names.h"
 #include "query/select_plan.h"
 
 #define NAME_MAX_SIZE 255
@@ -12,17 +13,17 @@ int plan_blame(const char *name, int status, struct error *e)
     return status == DELTAFS_ERR_INVALID ? error_set(e, status, "%s: %s", name, e->text) : status;
 }
 
-/* The expression is the name alone: the message gets the place of the name in the list of fields. */
+/* The expression is the name alone: the message gets the place of the name in the list of fields, or the name. */
 int plan_blame_output(const struct output *out, int status, struct error *e)
 {
     static const char offset[] = "offset ";
-    const char *rest = strstr(e->text, ": ");
+    const char *rest = strncmp(e->text, offset, sizeof offset - 1) == 0 ? strstr(e->text, ": ") : NULL;
 
-    if (status != DELTAFS_ERR_INVALID)
+    if (status != DELTAFS_ERR_INVALID || (out->name && !rest))
         return status;
-    if (out->at == NO_PLACE || !rest || strncmp(e->text, offset, sizeof offset - 1) != 0)
-        return plan_blame("fields", status, e);
-    return error_set(e, status, "fields: offset %zu: %s", out->at, rest + 2);
+    if (out->name)
+        return error_set(e, status, "computed column '%s': %s", out->name, rest + 2);
+    return rest ? error_set(e, status, "fields: offset %zu: %s", out->at, rest + 2) : plan_blame("fields", status, e);
 }
 
 /* ---- Rows ---- */
@@ -48,20 +49,20 @@ static int plan_add_stored(struct plan *p, const struct deltafs_field *f, struct
     } else if (status == DELTAFS_OK) {
         status = memory_extend(NULL, &p->output, p->outputs, &p->capacity, sizeof *p->output, "fields", e);
         if (status == DELTAFS_OK)
-            p->output[p->outputs++] =
-                (struct output){.to = p->row_size, .size = f->size, .from = f->offset, .at = NO_PLACE};
+            p->output[p->outputs++] = (struct output){.to = p->row_size, .size = f->size, .from = f->offset};
     }
     if (status == DELTAFS_OK)
         p->row_size += f->size;
     return status;
 }
 
-/* `at`: see struct output. */
-static int plan_add_computed(struct plan *p, const char *name, size_t at, struct error *e)
+/* `out` says where the caller named it. */
+static int plan_add_computed(struct plan *p, const char *name, struct output out, struct error *e)
 {
-    struct output out = {.to = p->row_size, .size = sizeof(double), .at = at};
     char text[NAME_MAX_SIZE + 3];
 
+    out.to = p->row_size;
+    out.size = sizeof(double);
     snprintf(text, sizeof text, "`%s`", name);
     int status = memory_extend(NULL, &p->output, p->outputs, &p->capacity, sizeof *p->output, "fields", e);
     if (status == DELTAFS_OK)
@@ -88,8 +89,11 @@ static int plan_add_name(struct plan *p, const char *name, size_t size, size_t a
         return error_set(e, DELTAFS_ERR_INVALID,
                          "fields: offset %zu: each row has its key and epoch anyway; name other columns", at);
     size_t i = columns_field(&c, copy);
+    const struct expr_scope scope = columns_scope(&c);
+    if (!expr_is_named(&scope, copy))
+        return plan_blame("fields", expr_unknown(&scope, (uint32_t)at, copy, e), e);
     return i < columns_fields(&c) ? plan_add_stored(p, deltafs_schema_field(p->schema, i), e)
-                                  : plan_add_computed(p, copy, at, e);
+                                  : plan_add_computed(p, copy, (struct output){.at = at}, e);
 }
 
 static int plan_add_names(struct plan *p, const char *fields, struct error *e)
@@ -127,7 +131,7 @@ static int plan_add_all(struct plan *p, struct error *e)
         status = plan_add_stored(p, deltafs_schema_field(p->schema, i), e);
     for (size_t i = 0; fields > 0 && i < all->count && status == DELTAFS_OK; i++)
         if (is_computed(all, i))
-            status = plan_add_computed(p, all->item[i].name, NO_PLACE, e);
+            status = plan_add_computed(p, all->item[i].name, (struct output){.name = all->item[i].name}, e);
     return status;
 }
 

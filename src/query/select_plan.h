@@ -12,9 +12,9 @@ struct output {
     size_t to, size;
     size_t from;           /* of stored fields: their place in the value */
     struct expr *computed; /* NULL: stored */
-    size_t at;             /* of a computed one: the place of its name in the caller's text, or NO_PLACE */
+    const char *name;      /* of a computed one that the caller did not name, */
+    size_t at;             /* or the place of its name in the caller's text */
 };
-#define NO_PLACE SIZE_MAX
 
 struct plan {
     const struct manifest *manifest;

@@ -112,16 +112,17 @@ static int get_rows(struct get *g, deltafs_fileindex *index, struct deltafs_io_s
     return code;
 }
 
-static int get_print(struct get *g, const char *schema, deltafs_records **found, int code)
+static int get_print(struct get *g, deltafs_dir *d, const char *schema, deltafs_records **found, int code)
 {
     struct printer p;
 
-    if (print_begin(&p, g->format, schema) != DELTAFS_OK)
+    if (print_begin_records(&p, g->format, d, schema) != DELTAFS_OK)
         return text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
     for (size_t i = 0; i < g->keys.count; i++)
         for (size_t k = 0; found[i] && k < found[i]->count; k++)
             print_record(&p, &found[i]->record[k]);
-    print_end(&p);
+    if (print_end(&p) != DELTAFS_OK)
+        return text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
     for (size_t i = 0; i < g->keys.count && code <= EXIT_NOT_FOUND; i++)
         if (!found[i])
             get_not_found(g, i);
@@ -144,7 +145,7 @@ static int get_records(struct get *g, deltafs_dir *d, const char *schema, struct
     if (status != DELTAFS_OK && status != DELTAFS_ERR_NOT_FOUND)
         text_fail(code, "%s", deltafs_errmsg(d));
     deltafs_io_stat(d, io);
-    code = get_print(g, schema, found, code);
+    code = get_print(g, d, schema, found, code);
     for (size_t i = 0; i < g->keys.count; i++) {
         if (found[i])
             get_add_missing(g, found[i]->missing, found[i]->missing_count);

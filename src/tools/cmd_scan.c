@@ -13,7 +13,7 @@ struct scan {
 static int scan_record(const struct deltafs_record *record, void *arg)
 {
     print_record(arg, record);
-    return ferror(stdout); /* no use to go on */
+    return print_flush(arg) != DELTAFS_OK || ferror(stdout); /* no use to go on */
 }
 
 /* Scan an open directory. */
@@ -29,14 +29,15 @@ static int scan_print(const struct scan *s, deltafs_dir *d)
     if (s->partition.is_given && s->partition.value >= stat.partitions)
         return text_fail(EXIT_USAGE, "scan: no partition %" PRIu64 "; there are 0 to %" PRIu32, s->partition.value,
                          stat.partitions - 1);
-    if (print_begin(&p, s->format, stat.schema) != DELTAFS_OK)
+    if (print_begin_records(&p, s->format, d, stat.schema) != DELTAFS_OK)
         return text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
     int status = s->partition.is_given
                      ? deltafs_scan_partition(d, (uint32_t)s->partition.value, range, scan_record, &p, NULL)
                      : deltafs_scan(d, range, scan_record, &p, NULL);
     if (status != DELTAFS_OK)
         code = text_fail(text_exit_code(status), "%s", deltafs_errmsg(NULL));
-    print_end(&p);
+    if (print_end(&p) != DELTAFS_OK)
+        code = text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
     return code;
 }
 

@@ -89,6 +89,24 @@ int print_begin_in(struct printer *p, enum print_format format, const char *sche
     return DELTAFS_OK;
 }
 
+int print_begin_records(struct printer *p, enum print_format format, deltafs_dir *dir, const char *schema)
+{
+    deltafs_columns *columns = NULL;
+    int status = format == PRINT_RAW ? DELTAFS_OK : deltafs_columns_open(dir, NULL, &columns);
+
+    if (status == DELTAFS_OK && columns && strcmp(deltafs_columns_schema(columns), schema) == 0) {
+        deltafs_columns_close(columns);
+        columns = NULL;
+    }
+    if (status == DELTAFS_OK)
+        status = print_begin(p, format, columns ? deltafs_columns_schema(columns) : schema);
+    if (status != DELTAFS_OK)
+        deltafs_columns_close(columns);
+    else
+        p->columns = columns;
+    return status;
+}
+
 int print_schema(struct printer *p, const char *schema)
 {
     if (strcmp(schema, p->schema_text) == 0)
@@ -209,7 +227,8 @@ static void print_next(const struct printer *p, const char *prefix, const char *
         putc(p->format == PRINT_CSV ? ',' : ' ', p->out);
 }
 
-void print_record(struct printer *p, const struct deltafs_record *r)
+/* Print a record whose columns are those of the schema. */
+static void print_row(struct printer *p, const struct deltafs_record *r)
 {
     if (p->format == PRINT_RAW) {
         fwrite(r->value, 1, r->size, p->out);
@@ -240,10 +259,36 @@ void print_record(struct printer *p, const struct deltafs_record *r)
     p->count++;
 }
 
-void print_end(struct printer *p)
+int print_flush(struct printer *p)
 {
+    const struct deltafs_record *row;
+
+    if (p->pendings > 0 && p->status == DELTAFS_OK)
+        p->status = deltafs_columns_rows(p->columns, p->pendings, p->pending, &row);
+    for (size_t i = 0; i < p->pendings && p->status == DELTAFS_OK; i++)
+        print_row(p, &row[i]);
+    p->pendings = 0;
+    return p->status;
+}
+
+void print_record(struct printer *p, const struct deltafs_record *r)
+{
+    if (!p->columns) {
+        print_row(p, r);
+        return;
+    }
+    p->pending[p->pendings++] = *r;
+    if (p->pendings == PRINT_AT_ONCE)
+        print_flush(p);
+}
+
+int print_end(struct printer *p)
+{
+    print_flush(p);
     if (p->format == PRINT_JSON)
         fputs(p->count > 0 ? "\n]\n" : "]\n", p->out);
     deltafs_schema_destroy(p->schema);
+    deltafs_columns_close(p->columns);
     free(p->schema_text);
+    return p->status;
 }

@@ -3,7 +3,9 @@
 #define DELTAFS_TOOLS_PRINT_H
 
 #include <stdio.h>
-#include <deltafs/deltafs.h>
+#include <deltafs/deltafs_query.h>
+
+#define PRINT_AT_ONCE 1024 /* records */
 
 enum print_format {
     PRINT_TABLE,
@@ -19,6 +21,11 @@ struct printer {
     deltafs_schema *schema; /* NULL: none; the value is then shown in hexadecimal */
     char *schema_text;
     uint64_t count; /* records printed */
+    /* If records have computed columns: those that are to be printed next, and the status of printing. */
+    deltafs_columns *columns;
+    struct deltafs_record pending[PRINT_AT_ONCE];
+    size_t pendings;
+    int status;
 };
 
 /* Parse a format's name into an enum print_format, for a struct command_option. */
@@ -28,9 +35,14 @@ const char *print_parse_format(const char *text, void *out);
  * `schema` is its text. */
 int print_begin(struct printer *p, enum print_format format, const char *schema);
 int print_begin_in(struct printer *p, enum print_format format, const char *schema, FILE *out);
+/* The same for records of a directory, which get their computed columns, too. */
+int print_begin_records(struct printer *p, enum print_format format, deltafs_dir *dir, const char *schema);
 /* Go on with values of another schema, below a heading of its own; the same schema changes nothing. */
 int print_schema(struct printer *p, const char *schema);
+/* The record must stay until print_flush or print_end, which print what is not printed yet. They return the status, of
+ * all records so far: an expression of a computed column may not fit to an epoch. */
 void print_record(struct printer *p, const struct deltafs_record *record);
-void print_end(struct printer *p);
+int print_flush(struct printer *p);
+int print_end(struct printer *p);
 
 #endif

@@ -227,6 +227,55 @@ sys.exit((i["closed"], i["value_size"], i["schema"], i["bytes_raw"]) != (False, 
     fail "values of any size: info"
 expect 0 "$deltafs" info "$work/any"
 
+# ---- Computed columns: behind the stored ones, except in raw bytes; read back exactly; the same as in a select
+
+for format in table csv json raw; do
+    expect 0 "$deltafs" scan "$work/d" --format $format
+    cp "$work/out" "$work/$format"
+done
+expect 0 "$deltafs" attr "$work/d" scale=0,3,0.1
+expect 0 "$deltafs" attr "$work/d" 'sum==x + b / 3 + key'
+expect 0 "$deltafs" attr "$work/d" 'late==scale[a % 2 + 1] * epoch'
+expect 0 "$deltafs" scan "$work/d" --format raw
+same "$work/raw" "$work/out" "raw bytes have computed columns"
+expect 0 "$deltafs" select "$work/d" --format csv
+sort "$work/out" >"$work/wanted"
+expect 0 "$deltafs" scan "$work/d" --format csv
+"$PYTHON3" - "$work/csv" "$work/out" <<'END' || fail "scan: the stored columns before the computed ones"
+import csv, sys
+before, after = (list(csv.reader(open(f, encoding="latin-1", newline=""))) for f in sys.argv[1:])
+sys.exit([r[:8] for r in after] != before or after[0][8:] != ["sum", "late"] or {len(r) for r in after} != {10})
+END
+sort -o "$work/out" "$work/out"
+same "$work/wanted" "$work/out" "scan and select have other computed columns"
+expect 0 "$deltafs" get "$work/d" 1 $last --format json
+"$PYTHON3" - "$work/out" <<'END' || fail "computed columns in json: $(cat "$work/out")"
+import json, sys
+rows = json.load(open(sys.argv[1]))
+wanted = [(1.5 + 65535 / 3 + 1, 0.0), ("inf", 3.0 * 5), (1.5 + 65535 / 3 + 1, 0.1 * 5),
+          (100000002004087734272.0 + 256 / 3 + float(2**64 - 1), 3.0 * 9)]
+sys.exit([(r["sum"], r["late"]) for r in rows] != wanted or list(rows[0])[-2:] != ["sum", "late"])
+END
+expect 0 "$deltafs" get "$work/d" 1
+[ "$(awk 'NR == 1 { $1 = $1; print }' "$work/out")" = "$(echo $header,sum,late | tr , ' ')" ] || fail "the table's header"
+# An attribute that the expression needs is another one, or none, in some epochs.
+expect 0 "$deltafs" attr "$work/d" 'twice==2 * factor'
+for command in "get 1" "get $last 1" scan; do
+    expect 3 "$deltafs" ${command%% *} "$work/d" ${command#*[nt]} --format json
+    says "$work/d: epoch "
+    says "computed column 'twice': offset 4: no column or attribute is named 'factor'"
+    "$PYTHON3" -c 'import json, sys; json.load(sys.stdin)' <"$work/out" || fail "json after an error"
+done
+expect 0 "$deltafs" attr "$work/d" factor=1.5 --from 5
+expect 3 "$deltafs" get "$work/d" 1
+says "epoch 0: computed column 'twice': offset 4: the attribute 'factor' is not set for this epoch"
+expect 0 "$deltafs" get "$work/d" 1 --epochs 5: --format csv
+[ "$(sed -n 2p "$work/out" | cut -d, -f11)" = 3.0 ] || fail "twice: $(cat "$work/out")"
+expect 0 "$deltafs" attr "$work/d" 'twice==2'
+expect 0 "$deltafs" attr "$work/d" 'half==1 / 2' --from 5
+expect 3 "$deltafs" scan "$work/d"
+says "epoch 0: computed column 'half': the attribute 'half' is not set for this epoch"
+
 # ---- Nothing in it
 
 "$put_records" "$work/none" schema=x:f4 </dev/null || fail "put_records"
